@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# rdma_ep: the module, the library, and what tests them. "make help" lists the
+# targets. (What the module consists of is in Kbuild.)
+
+KVER ?= $(or $(KERNELRELEASE),$(shell uname -r))
+KDIR ?= /lib/modules/$(KVER)/build
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+DESTDIR ?=
+
+INCDIR := $(DESTDIR)$(PREFIX)/include
+MODDIR := $(DESTDIR)/lib/modules/$(KVER)/updates
+RIG := selftests/vm/rig
+
+# For the rig; anything that is not given is its own default.
+export SUITE DEVICE CACHE TESTS
+
+all: modules lib
+
+modules:
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+lib:
+	$(MAKE) -C lib all
+
+install: install-modules install-lib
+
+install-modules:
+	install -d $(MODDIR)
+	install -m 644 rdma_ep.ko $(MODDIR)/rdma_ep.ko
+	$(if $(DESTDIR),,depmod $(KVER))
+
+# The library and its programs, the uapi header and the kernel API.
+install-lib:
+	$(MAKE) -C lib install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
+	install -d $(INCDIR)/rdma $(INCDIR)/rdma_ep/kernel
+	install -m 644 uapi/rdma/rdma_ep.h $(INCDIR)/rdma/rdma_ep.h
+	install -m 644 $(wildcard kmod/include/*.h) $(INCDIR)/rdma_ep/kernel/
+	$(if $(DESTDIR),,ldconfig)
+
+uninstall:
+	rm -f $(MODDIR)/rdma_ep.ko $(INCDIR)/rdma/rdma_ep.h
+	rm -rf $(INCDIR)/rdma_ep
+	rm -f $(DESTDIR)$(LIBDIR)/librdma_ep.so* $(DESTDIR)$(PREFIX)/bin/rdma-ep-run
+	$(if $(DESTDIR),,depmod $(KVER); ldconfig)
+
+check demo shell lint:
+	@$(RIG) $@
+
+clean:
+	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
+	$(MAKE) -C lib clean
+	$(MAKE) -C selftests clean
+
+help:
+	@echo 'On this machine (needs the headers of its kernel, gcc, libibverbs-dev, librdmacm-dev):'
+	@echo '  make [all]        the module rdma_ep.ko and lib/librdma_ep.so.1'
+	@echo '  make modules      only the module'
+	@echo '  make lib          only the library'
+	@echo '  make install      module, library, rdma-ep-run, headers'
+	@echo '  make uninstall    remove them'
+	@echo '  make clean        remove what was built here'
+	@echo
+	@echo 'In a QEMU guest (Debian, root; installs the packages that it needs):'
+	@echo '  make demo         build, boot, run RDMA programs over rdma_ep, show what happened'
+	@echo '  make check        all tests; TESTS="PATTERN" for some of them'
+	@echo '  make shell        a shell in the guest'
+	@echo '  make lint         checkpatch, sparse, W=1, shellcheck'
+	@echo '  $(RIG) help   what else the rig can do'
+	@echo
+	@echo 'Variables:'
+	@echo '  KVER=$(KVER)'
+	@echo '  KDIR=$(KDIR)'
+	@echo '  PREFIX=$(PREFIX)  LIBDIR=$(LIBDIR)  DESTDIR=$(DESTDIR)'
+	@echo '  SUITE=bookworm  Debian suite whose kernel the guest boots'
+	@echo '  DEVICE=rxe      its software RDMA device'
+
+.PHONY: all modules lib install install-modules install-lib uninstall \
+	check demo shell lint clean help

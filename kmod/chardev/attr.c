@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Conversions between the kernel's attributes and the ABI's.
+ */
+#include <rdma/ib_addr.h>
+#include <rdma/ib_sa.h>
+
+#include "../compat.h"
+#include "chardev.h"
+
+void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,
+			 struct rdma_ah_attr *src)
+{
+	memset(dst, 0, sizeof(*dst));
+	dst->dlid = rdma_ah_get_dlid(src);
+	dst->sl = rdma_ah_get_sl(src);
+	dst->src_path_bits = rdma_ah_get_path_bits(src);
+	dst->static_rate = rdma_ah_get_static_rate(src);
+	dst->port_num = rdma_ah_get_port_num(src);
+	if (rdma_ah_get_ah_flags(src) & IB_AH_GRH) {
+		const struct ib_global_route *grh = rdma_ah_read_grh(src);
+
+		dst->is_global = 1;
+		memcpy(dst->grh.dgid, grh->dgid.raw, sizeof(dst->grh.dgid));
+		dst->grh.flow_label = grh->flow_label;
+		dst->grh.sgid_index = grh->sgid_index;
+		dst->grh.hop_limit = grh->hop_limit;
+		dst->grh.traffic_class = grh->traffic_class;
+	}
+}
+
+int uep_ah_attr_from_user(struct ib_device *ibdev, struct rdma_ah_attr *dst,
+			  const struct ib_uverbs_ah_attr *src)
+{
+	if (!rdma_is_port_valid(ibdev, src->port_num) || src->reserved ||
+	    src->grh.reserved)
+		return -EINVAL;
+	dst->type = rdma_ah_find_type(ibdev, src->port_num);
+	rdma_ah_set_port_num(dst, src->port_num);
+	rdma_ah_set_sl(dst, src->sl);
+	rdma_ah_set_static_rate(dst, src->static_rate);
+	rdma_ah_set_dlid(dst, src->dlid);
+	rdma_ah_set_path_bits(dst, src->src_path_bits);
+	rdma_ah_set_make_grd(dst, false);
+	if (src->is_global) {
+		rdma_ah_set_grh(dst, NULL, src->grh.flow_label,
+				src->grh.sgid_index, src->grh.hop_limit,
+				src->grh.traffic_class);
+		rdma_ah_set_dgid_raw(dst, (void *)src->grh.dgid);
+		return 0;
+	}
+	return rdma_is_grh_required(ibdev, src->port_num) ? -EINVAL : 0;
+}
+
+void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
+			 int mask)
+{
+	memset(dst, 0, sizeof(*dst));
+	dst->qp_attr_mask = mask;
+	dst->qp_state = src->qp_state;
+	dst->cur_qp_state = src->cur_qp_state;
+	dst->path_mtu = src->path_mtu;
+	dst->path_mig_state = src->path_mig_state;
+	dst->qkey = src->qkey;
+	dst->rq_psn = src->rq_psn;
+	dst->sq_psn = src->sq_psn;
+	dst->dest_qp_num = src->dest_qp_num;
+	dst->qp_access_flags = src->qp_access_flags;
+	uep_ah_attr_to_user(&dst->ah_attr, &src->ah_attr);
+	uep_ah_attr_to_user(&dst->alt_ah_attr, &src->alt_ah_attr);
+	dst->max_send_wr = src->cap.max_send_wr;
+	dst->max_recv_wr = src->cap.max_recv_wr;
+	dst->max_send_sge = src->cap.max_send_sge;
+	dst->max_recv_sge = src->cap.max_recv_sge;
+	dst->max_inline_data = src->cap.max_inline_data;
+	dst->pkey_index = src->pkey_index;
+	dst->alt_pkey_index = src->alt_pkey_index;
+	dst->en_sqd_async_notify = src->en_sqd_async_notify;
+	dst->sq_draining = src->sq_draining;
+	dst->max_rd_atomic = src->max_rd_atomic;
+	dst->max_dest_rd_atomic = src->max_dest_rd_atomic;
+	dst->min_rnr_timer = src->min_rnr_timer;
+	dst->port_num = src->port_num;
+	dst->timeout = src->timeout;
+	dst->retry_cnt = src->retry_cnt;
+	dst->rnr_retry = src->rnr_retry;
+	dst->alt_port_num = src->alt_port_num;
+	dst->alt_timeout = src->alt_timeout;
+}
+
+/* What ibv_modify_qp(3) may change. Capabilities can not be. */
+#define UEP_QP_MASK							\
+	(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_EN_SQD_ASYNC_NOTIFY |	\
+	 IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX | IB_QP_PORT |		\
+	 IB_QP_QKEY | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_TIMEOUT |	\
+	 IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_RQ_PSN |		\
+	 IB_QP_MAX_QP_RD_ATOMIC | IB_QP_ALT_PATH | IB_QP_MIN_RNR_TIMER | \
+	 IB_QP_SQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |			\
+	 IB_QP_PATH_MIG_STATE | IB_QP_DEST_QPN)
+
+#define UEP_QP_ACCESS							\
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
+	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
+
+/* The rules about ports that the core leaves to its callers. */
+static int uep_qp_check_ports(struct uep_qp *qp,
+			      const struct ib_uverbs_qp_attr *src, int *mask,
+			      struct ib_qp_attr *dst)
+{
+	struct ib_device *ibdev = qp->pd->ctx->dev->ibdev;
+
+	if ((*mask & IB_QP_PORT) &&
+	    !rdma_is_port_valid(ibdev, src->port_num))
+		return -EINVAL;
+	if ((*mask & IB_QP_ALT_PATH) &&
+	    (!rdma_is_port_valid(ibdev, src->alt_port_num) ||
+	     src->alt_port_num != src->alt_ah_attr.port_num))
+		return -EINVAL;
+	if (!(*mask & IB_QP_AV))
+		return 0;
+	if ((*mask & IB_QP_STATE) && src->qp_state == IB_QPS_RTR)
+		return src->ah_attr.port_num == qp->qp.port ? 0 : -EINVAL;
+	/* A path migration may have changed the port: set it with the path. */
+	if ((*mask & IB_QP_PORT) && src->port_num != src->ah_attr.port_num)
+		return -EINVAL;
+	*mask |= IB_QP_PORT;
+	dst->port_num = src->ah_attr.port_num;
+	return 0;
+}
+
+/* Called inside ep_dev_enter(). */
+int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
+			  const struct ib_uverbs_qp_attr *src, int *mask)
+{
+	struct ib_device *ibdev = qp->pd->ctx->dev->ibdev;
+	int ret;
+
+	*mask = src->qp_attr_mask;
+	if (src->qp_attr_mask & ~UEP_QP_MASK)
+		return -EINVAL;
+	if (((*mask & IB_QP_STATE) && src->qp_state > IB_QPS_ERR) ||
+	    ((*mask & IB_QP_CUR_STATE) && src->cur_qp_state > IB_QPS_ERR) ||
+	    ((*mask & IB_QP_ACCESS_FLAGS) &&
+	     (src->qp_access_flags & ~UEP_QP_ACCESS)) ||
+	    ((*mask & IB_QP_PATH_MTU) && (src->path_mtu < IB_MTU_256 ||
+					  src->path_mtu > IB_MTU_4096)))
+		return -EINVAL;
+	if ((*mask & IB_QP_QKEY) && (src->qkey & IB_QP_SET_QKEY) &&
+	    !ep_compat_qkey_allowed(ibdev))
+		return -EPERM;
+
+	dst->qp_state = src->qp_state;
+	dst->cur_qp_state = src->cur_qp_state;
+	dst->path_mtu = src->path_mtu;
+	dst->path_mig_state = src->path_mig_state;
+	dst->qkey = src->qkey;
+	dst->rq_psn = src->rq_psn;
+	dst->sq_psn = src->sq_psn;
+	dst->dest_qp_num = src->dest_qp_num;
+	dst->qp_access_flags = src->qp_access_flags;
+	dst->pkey_index = src->pkey_index;
+	dst->en_sqd_async_notify = src->en_sqd_async_notify;
+	dst->max_rd_atomic = src->max_rd_atomic;
+	dst->max_dest_rd_atomic = src->max_dest_rd_atomic;
+	dst->min_rnr_timer = src->min_rnr_timer;
+	dst->port_num = src->port_num;
+	dst->timeout = src->timeout;
+	dst->retry_cnt = src->retry_cnt;
+	dst->rnr_retry = src->rnr_retry;
+	dst->alt_port_num = src->alt_port_num;
+	dst->alt_timeout = src->alt_timeout;
+	dst->alt_pkey_index = src->alt_pkey_index;
+
+	ret = uep_qp_check_ports(qp, src, mask, dst);
+	if (ret)
+		return ret;
+	if (*mask & IB_QP_AV)
+		ret = uep_ah_attr_from_user(ibdev, &dst->ah_attr,
+					    &src->ah_attr);
+	if (!ret && (*mask & IB_QP_ALT_PATH))
+		ret = uep_ah_attr_from_user(ibdev, &dst->alt_ah_attr,
+					    &src->alt_ah_attr);
+	return ret;
+}
+
+static void uep_path_to_user(struct rdma_ep_path_rec *dst,
+			     struct sa_path_rec *src)
+{
+	memcpy(dst->dgid, src->dgid.raw, sizeof(dst->dgid));
+	memcpy(dst->sgid, src->sgid.raw, sizeof(dst->sgid));
+	dst->dlid = htons(ntohl(sa_path_get_dlid(src)));
+	dst->slid = htons(ntohl(sa_path_get_slid(src)));
+	dst->raw_traffic = sa_path_get_raw_traffic(src);
+	dst->flow_label = src->flow_label;
+	dst->hop_limit = src->hop_limit;
+	dst->traffic_class = src->traffic_class;
+	dst->reversible = src->reversible;
+	dst->numb_path = src->numb_path;
+	dst->pkey = src->pkey;
+	dst->sl = src->sl;
+	dst->mtu_selector = src->mtu_selector;
+	dst->mtu = src->mtu;
+	dst->rate_selector = src->rate_selector;
+	dst->rate = src->rate;
+	dst->packet_life_time_selector = src->packet_life_time_selector;
+	dst->packet_life_time = src->packet_life_time;
+	dst->preference = src->preference;
+}
+
+/* For use between ep_id_begin() and ep_id_end(), and in event handlers. */
+void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info)
+{
+	struct rdma_cm_id *cm_id = id->id.cm_id;
+	struct rdma_route *route = &cm_id->route;
+	struct ep_dev *dev;
+	int i;
+
+	memset(info, 0, sizeof(*info));
+	memcpy(&info->src, &route->addr.src_addr,
+	       rdma_addr_size((struct sockaddr *)&route->addr.src_addr));
+	memcpy(&info->dst, &route->addr.dst_addr,
+	       rdma_addr_size((struct sockaddr *)&route->addr.dst_addr));
+	if (!cm_id->device)
+		return;
+
+	dev = ep_id_dev(&id->id);
+	if (dev) {
+		info->dev_index = dev->index;
+		ep_dev_put(dev);
+	}
+	info->node_guid = cm_id->device->node_guid;
+	info->port_num = cm_id->port_num;
+	info->pkey = cpu_to_be16(ib_addr_get_pkey(&route->addr.dev_addr));
+	rdma_read_gids(cm_id, (union ib_gid *)info->sgid,
+		       (union ib_gid *)info->dgid);
+	if (rdma_protocol_iwarp(cm_id->device, cm_id->port_num) ||
+	    !route->path_rec)
+		return;
+	info->num_paths = min_t(int, route->num_pri_alt_paths,
+				ARRAY_SIZE(info->path));
+	for (i = 0; i < info->num_paths; i++)
+		uep_path_to_user(&info->path[i], &route->path_rec[i]);
+}
+
+static void uep_conn_to_user(struct rdma_ep_conn_param *dst,
+			     const struct rdma_conn_param *src)
+{
+	dst->private_data_len = src->private_data_len;
+	if (src->private_data_len)
+		memcpy(dst->private_data, src->private_data,
+		       src->private_data_len);
+	dst->responder_resources = src->responder_resources;
+	dst->initiator_depth = src->initiator_depth;
+	dst->flow_control = src->flow_control;
+	dst->retry_count = src->retry_count;
+	dst->rnr_retry_count = src->rnr_retry_count;
+	dst->srq = src->srq;
+	dst->qp_num = src->qp_num;
+}
+
+static void uep_ud_to_user(struct rdma_ep_ud_param *dst,
+			   const struct rdma_ud_param *src)
+{
+	dst->private_data_len = src->private_data_len;
+	if (src->private_data_len)
+		memcpy(dst->private_data, src->private_data,
+		       src->private_data_len);
+	uep_ah_attr_to_user(&dst->ah_attr, (struct rdma_ah_attr *)&src->ah_attr);
+	dst->qp_num = src->qp_num;
+	dst->qkey = src->qkey;
+}
+
+/*
+ * The event's data is only valid in the handler, so it is converted there.
+ * @id: the id that the event is about; the new one of a connection request
+ */
+void uep_event_fill(struct uep_id *id, struct rdma_ep_event *rec,
+		    const struct rdma_cm_event *event)
+{
+	rec->event = event->event;
+	rec->status = event->status;
+	if (id->id.cm_id->qp_type == IB_QPT_UD) {
+		rec->flags = RDMA_EP_EVENT_UD;
+		uep_ud_to_user(&rec->param.ud, &event->param.ud);
+	} else {
+		uep_conn_to_user(&rec->param.conn, &event->param.conn);
+	}
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		rec->flags |= RDMA_EP_EVENT_INFO;
+		uep_id_info(id, &rec->info);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Event channels: queues of CM events.
+ *
+ * All queues of a session are under one lock, so that an id moves between
+ * channels with its events in one step. User memory is only touched with an
+ * event off the queue and no lock held, so that a reader who makes the copy wait
+ * holds nobody else up.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "chardev.h"
+
+static void uep_channel_free(struct kref *ref)
+{
+	struct uep_channel *chan = container_of(ref, struct uep_channel, ref);
+
+	/* Ids hold references and take their events with them. */
+	WARN_ON_ONCE(!list_empty(&chan->events));
+	uep_session_put(chan->session);
+	kfree(chan);
+}
+
+void uep_channel_put(struct uep_channel *chan)
+{
+	kref_put(&chan->ref, uep_channel_free);
+}
+
+void uep_event_free(struct uep_event *ev)
+{
+	if (ev->child)
+		uep_obj_discard(&ev->child->obj);
+	kfree(ev);
+}
+
+/*
+ * Queues an event of the id. @cm_id: the new id of a connection request, which
+ * passes to ev->child; else NULL. Returns false if nobody would read it; then
+ * the event is still the caller's, and the request rdma_cm's.
+ */
+bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
+		       struct rdma_cm_id *cm_id)
+{
+	struct uep_session *s = id->obj.session;
+
+	spin_lock(&s->ev_lock);
+	if (id->gone || !id->accepted) {
+		spin_unlock(&s->ev_lock);
+		return false;
+	}
+	if (cm_id) {
+		ep_id_adopt(&ev->child->id, cm_id);
+		ev->child->chan = id->chan;
+		kref_get(&id->chan->ref);
+	}
+	ev->id = id;
+	ev->rec.id = id->obj.handle;
+	ev->rec.uid = id->uid;
+	list_add_tail(&ev->entry, &id->chan->events);
+	/* Under the lock: it keeps the channel. */
+	wake_up_poll(&id->chan->wait, EPOLLIN | EPOLLRDNORM);
+	spin_unlock(&s->ev_lock);
+	return true;
+}
+
+/* Drops the unread events of an id that is being destroyed. */
+void uep_channel_purge(struct uep_id *id)
+{
+	struct uep_session *s = id->obj.session;
+	struct uep_event *ev, *next;
+	LIST_HEAD(dropped);
+
+	spin_lock(&s->ev_lock);
+	id->gone = true;
+	if (id->chan)
+		list_for_each_entry_safe(ev, next, &id->chan->events, entry)
+			if (ev->id == id)
+				list_move_tail(&ev->entry, &dropped);
+	spin_unlock(&s->ev_lock);
+	list_for_each_entry_safe(ev, next, &dropped, entry)
+		uep_event_free(ev);
+}
+
+/*
+ * Moves the id with its unread events. @chan: reference, which the id takes.
+ * Returns the old channel with the reference that the id had.
+ */
+struct uep_channel *uep_channel_move(struct uep_id *id,
+				     struct uep_channel *chan, u32 *reported)
+{
+	struct uep_session *s = id->obj.session;
+	struct uep_event *ev, *next;
+	struct uep_channel *old;
+
+	spin_lock(&s->ev_lock);
+	old = id->chan;
+	id->chan = chan;
+	list_for_each_entry_safe(ev, next, &old->events, entry)
+		if (ev->id == id)
+			list_move_tail(&ev->entry, &chan->events);
+	*reported = id->events_reported;
+	if (!list_empty(&chan->events))
+		wake_up_poll(&chan->wait, EPOLLIN | EPOLLRDNORM);
+	spin_unlock(&s->ev_lock);
+	return old;
+}
+
+/*
+ * Takes the next event, counted as read. The id that it is about can go away
+ * meanwhile, but not its memory: the event has a reference now.
+ */
+static struct uep_event *uep_channel_take_locked(struct uep_channel *chan)
+{
+	struct uep_event *ev;
+
+	ev = list_first_entry_or_null(&chan->events, struct uep_event, entry);
+	if (ev) {
+		list_del(&ev->entry);
+		ev->id->events_reported++;
+		if (ev->child)
+			atomic_inc(&ev->id->id.backlog);
+		uep_obj_get(&ev->id->obj);
+	}
+	return ev;
+}
+
+static struct uep_event *uep_channel_take(struct uep_channel *chan)
+{
+	struct uep_session *s = chan->session;
+	struct uep_event *ev;
+
+	spin_lock(&s->ev_lock);
+	ev = uep_channel_take_locked(chan);
+	spin_unlock(&s->ev_lock);
+	return ev;
+}
+
+/* The next event of the channel that the id reports to. */
+struct uep_event *uep_channel_take_of(struct uep_id *id)
+{
+	struct uep_session *s = id->obj.session;
+	struct uep_event *ev;
+
+	spin_lock(&s->ev_lock);
+	ev = uep_channel_take_locked(id->chan);
+	spin_unlock(&s->ev_lock);
+	return ev;
+}
+
+/* The event could not be delivered after all: it is the next one again. */
+void uep_channel_untake(struct uep_event *ev)
+{
+	struct uep_id *id = ev->id;
+	struct uep_session *s = id->obj.session;
+	bool gone;
+
+	spin_lock(&s->ev_lock);
+	gone = id->gone;
+	if (!gone) {
+		id->events_reported--;
+		if (ev->child)
+			atomic_dec(&id->id.backlog);
+		list_add(&ev->entry, &id->chan->events);
+		wake_up_poll(&id->chan->wait, EPOLLIN | EPOLLRDNORM);
+	}
+	spin_unlock(&s->ev_lock);
+	if (gone)
+		uep_event_free(ev);
+	uep_obj_put(&id->obj);
+}
+
+/*
+ * The user has the event: its new id, if any, is his. Unless the session was
+ * closed meanwhile: nobody would destroy an id that is published after that.
+ */
+void uep_channel_delivered(struct uep_event *ev)
+{
+	struct uep_session *s = ev->id->obj.session;
+
+	spin_lock(&s->ev_lock);
+	if (ev->child && !s->dead) {
+		uep_obj_publish(&ev->child->obj);
+		ev->child = NULL;
+	}
+	spin_unlock(&s->ev_lock);
+	uep_obj_put(&ev->id->obj);
+	uep_event_free(ev);
+}
+
+static bool uep_channel_ready(struct uep_channel *chan)
+{
+	return !list_empty_careful(&chan->events) ||
+	       READ_ONCE(chan->session->dead);
+}
+
+static ssize_t uep_channel_read(struct file *file, char __user *buf, size_t len,
+				loff_t *pos)
+{
+	struct uep_channel *chan = file->private_data;
+	struct uep_event *ev;
+	ssize_t done = 0;
+
+	if (len < sizeof(ev->rec))
+		return -EINVAL;
+	while (len - done >= sizeof(ev->rec)) {
+		if (READ_ONCE(chan->session->dead))
+			return done ? done : -EIO;
+		ev = uep_channel_take(chan);
+		if (ev) {
+			if (copy_to_user(buf + done, &ev->rec,
+					 sizeof(ev->rec))) {
+				uep_channel_untake(ev);
+				return done ? done : -EFAULT;
+			}
+			uep_channel_delivered(ev);
+			done += sizeof(ev->rec);
+			continue;
+		}
+		if (done)
+			break;
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		if (wait_event_interruptible(chan->wait,
+					     uep_channel_ready(chan)))
+			return -ERESTARTSYS;
+	}
+	return done;
+}
+
+static __poll_t uep_channel_poll(struct file *file, poll_table *wait)
+{
+	struct uep_channel *chan = file->private_data;
+
+	poll_wait(file, &chan->wait, wait);
+	if (READ_ONCE(chan->session->dead))
+		return EPOLLERR | EPOLLHUP;
+	return list_empty_careful(&chan->events) ? 0 : EPOLLIN | EPOLLRDNORM;
+}
+
+static int uep_channel_release(struct inode *inode, struct file *file)
+{
+	uep_channel_put(file->private_data);
+	return 0;
+}
+
+static const struct file_operations uep_channel_fops = {
+	.owner = THIS_MODULE,
+	.read = uep_channel_read,
+	.poll = uep_channel_poll,
+	.release = uep_channel_release,
+};
+
+/* Makes a channel with a file. Returns it with a reference of the caller's. */
+static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
+{
+	struct uep_channel *chan;
+	int ret;
+
+	chan = kzalloc(sizeof(*chan), GFP_KERNEL_ACCOUNT);
+	if (!chan)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&chan->ref);
+	INIT_LIST_HEAD(&chan->events);
+	init_waitqueue_head(&chan->wait);
+	chan->session = cmd->s;
+	uep_session_get(cmd->s);
+
+	ret = uep_cmd_add_file(cmd, "[rdma_ep_event]", &uep_channel_fops, chan);
+	if (ret < 0) {
+		uep_channel_put(chan);
+		return ERR_PTR(ret);
+	}
+	kref_get(&chan->ref);
+	*fd = ret;
+	return chan;
+}
+
+static struct uep_channel *uep_channel_get(struct uep_session *s, int fd)
+{
+	struct uep_channel *chan = NULL;
+	struct file *file = fget(fd);
+
+	if (!file)
+		return NULL;
+	if (file->f_op == &uep_channel_fops) {
+		chan = file->private_data;
+		if (chan->session == s)
+			kref_get(&chan->ref);
+		else
+			chan = NULL;
+	}
+	fput(file);
+	return chan;
+}
+
+/* The channel that a command names or wants made, with a reference. */
+struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd)
+{
+	struct uep_channel *chan;
+
+	if (flags & RDMA_EP_ID_PRIVATE_CHANNEL)
+		return uep_channel_create(cmd, fd);
+	chan = uep_channel_get(cmd->s, *fd);
+	return chan ? chan : ERR_PTR(-EBADF);
+}
+
+int uep_create_channel(struct uep_cmd *cmd)
+{
+	struct rdma_ep_create_fd *arg = cmd->arg;
+	struct uep_channel *chan;
+
+	if (arg->reserved)
+		return -EINVAL;
+	chan = uep_channel_create(cmd, &arg->fd);
+	if (IS_ERR(chan))
+		return PTR_ERR(chan);
+	uep_channel_put(chan);
+	return 0;
+}
+
+int uep_migrate_id(struct uep_cmd *cmd)
+{
+	struct rdma_ep_migrate_id *arg = cmd->arg;
+	struct uep_channel *chan;
+	struct uep_id *id;
+
+	if (arg->reserved)
+		return -EINVAL;
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	chan = uep_channel_for(cmd, arg->flags, &arg->channel_fd);
+	if (!IS_ERR(chan))
+		uep_channel_put(uep_channel_move(id, chan,
+						 &arg->events_reported));
+	uep_obj_put(&id->obj);
+	return PTR_ERR_OR_ZERO(chan);
+}

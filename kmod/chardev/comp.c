@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Completion channels.
+ *
+ * A completion handler may run in any context and inside our own posts, so it
+ * only counts and wakes. Each time a notification fires is one event, as with
+ * uverbs, but events of one CQ are a counter instead of a list.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "chardev.h"
+
+static void uep_comp_free(struct kref *ref)
+{
+	struct uep_comp_channel *chan =
+		container_of(ref, struct uep_comp_channel, ref);
+
+	uep_session_put(chan->session);
+	kfree_rcu(chan, rcu);
+}
+
+void uep_comp_put(struct uep_comp_channel *chan)
+{
+	kref_put(&chan->ref, uep_comp_free);
+}
+
+/* Any context. */
+void uep_comp_post(struct uep_cq *cq)
+{
+	struct uep_comp_channel *chan = cq->chan;
+	unsigned long flags;
+
+	if (!chan)
+		return;
+	spin_lock_irqsave(&chan->lock, flags);
+	if (!cq->comp_closed && !cq->comp_pending++)
+		list_add_tail(&cq->comp_entry, &chan->cqs);
+	spin_unlock_irqrestore(&chan->lock, flags);
+	wake_up_poll(&chan->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+/* Drops unread events, and those that may still come. Returns the number of read ones. */
+u32 uep_comp_purge(struct uep_cq *cq)
+{
+	struct uep_comp_channel *chan = cq->chan;
+	u32 reported;
+
+	if (!chan)
+		return 0;
+	spin_lock_irq(&chan->lock);
+	if (cq->comp_pending)
+		list_del(&cq->comp_entry);
+	cq->comp_pending = 0;
+	cq->comp_closed = true;
+	reported = cq->comp_reported;
+	spin_unlock_irq(&chan->lock);
+	return reported;
+}
+
+static bool uep_comp_take(struct uep_comp_channel *chan, u64 *uid)
+{
+	struct uep_cq *cq;
+
+	spin_lock_irq(&chan->lock);
+	cq = list_first_entry_or_null(&chan->cqs, struct uep_cq, comp_entry);
+	if (cq) {
+		*uid = cq->uid;
+		cq->comp_reported++;
+		if (--cq->comp_pending)
+			list_move_tail(&cq->comp_entry, &chan->cqs);
+		else
+			list_del(&cq->comp_entry);
+	}
+	spin_unlock_irq(&chan->lock);
+	return cq;
+}
+
+static bool uep_comp_ready(struct uep_comp_channel *chan)
+{
+	return !list_empty_careful(&chan->cqs) ||
+	       READ_ONCE(chan->session->dead);
+}
+
+static ssize_t uep_comp_read(struct file *file, char __user *buf, size_t len,
+			     loff_t *pos)
+{
+	struct uep_comp_channel *chan = file->private_data;
+	struct rdma_ep_comp_event rec;
+	ssize_t done = 0;
+
+	if (len < sizeof(rec))
+		return -EINVAL;
+	/* Faults are found out before an event is taken, as far as can be. */
+	if (clear_user(buf, sizeof(rec)))
+		return -EFAULT;
+	while (len - done >= sizeof(rec)) {
+		if (READ_ONCE(chan->session->dead))
+			return done ? done : -EIO;
+		if (uep_comp_take(chan, &rec.uid)) {
+			if (copy_to_user(buf + done, &rec, sizeof(rec)))
+				return done ? done : -EFAULT;
+			done += sizeof(rec);
+			continue;
+		}
+		if (done)
+			break;
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		if (wait_event_interruptible(chan->wait, uep_comp_ready(chan)))
+			return -ERESTARTSYS;
+	}
+	return done;
+}
+
+static __poll_t uep_comp_poll(struct file *file, poll_table *wait)
+{
+	struct uep_comp_channel *chan = file->private_data;
+
+	poll_wait(file, &chan->wait, wait);
+	if (READ_ONCE(chan->session->dead))
+		return EPOLLERR | EPOLLHUP;
+	return list_empty_careful(&chan->cqs) ? 0 : EPOLLIN | EPOLLRDNORM;
+}
+
+static int uep_comp_release(struct inode *inode, struct file *file)
+{
+	uep_comp_put(file->private_data);
+	return 0;
+}
+
+static const struct file_operations uep_comp_fops = {
+	.owner = THIS_MODULE,
+	.read = uep_comp_read,
+	.poll = uep_comp_poll,
+	.release = uep_comp_release,
+};
+
+/*
+ * Makes a channel with a file. Returns it with a reference of the caller's own.
+ */
+struct uep_comp_channel *uep_comp_create(struct uep_cmd *cmd, int *fd)
+{
+	struct uep_comp_channel *chan;
+	int ret;
+
+	chan = kzalloc(sizeof(*chan), GFP_KERNEL_ACCOUNT);
+	if (!chan)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&chan->ref);
+	spin_lock_init(&chan->lock);
+	INIT_LIST_HEAD(&chan->cqs);
+	init_waitqueue_head(&chan->wait);
+	chan->session = cmd->s;
+	uep_session_get(cmd->s);
+
+	ret = uep_cmd_add_file(cmd, "[rdma_ep_comp]", &uep_comp_fops, chan);
+	if (ret < 0) {
+		uep_comp_put(chan);
+		return ERR_PTR(ret);
+	}
+	kref_get(&chan->ref);
+	*fd = ret;
+	return chan;
+}
+
+/* The channel behind the caller's file, with a reference, or NULL. */
+struct uep_comp_channel *uep_comp_get(struct uep_session *s, int fd)
+{
+	struct uep_comp_channel *chan = NULL;
+	struct file *file = fget(fd);
+
+	if (!file)
+		return NULL;
+	if (file->f_op == &uep_comp_fops) {
+		chan = file->private_data;
+		if (chan->session == s)
+			kref_get(&chan->ref);
+		else
+			chan = NULL;
+	}
+	fput(file);
+	return chan;
+}
+
+int uep_create_comp_channel(struct uep_cmd *cmd)
+{
+	struct rdma_ep_create_fd *arg = cmd->arg;
+	struct uep_comp_channel *chan;
+
+	if (arg->reserved)
+		return -EINVAL;
+	chan = uep_comp_create(cmd, &arg->fd);
+	if (IS_ERR(chan))
+		return PTR_ERR(chan);
+	uep_comp_put(chan);
+	return 0;
+}

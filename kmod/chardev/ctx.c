@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Contexts: what a session has open of a device.
+ */
+#include <linux/nsproxy.h>
+#include <linux/slab.h>
+
+#include "chardev.h"
+
+/* All contexts of all sessions, to find those that a device event is for. */
+static DEFINE_MUTEX(uep_ctxs_lock);
+static LIST_HEAD(uep_ctxs);
+
+static void uep_ctx_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+{
+	struct uep_ctx *ctx = container_of(obj, struct uep_ctx, obj);
+	u32 i;
+
+	mutex_lock(&uep_ctxs_lock);
+	list_del(&ctx->entry);
+	mutex_unlock(&uep_ctxs_lock);
+	for (i = 0; i < ctx->nr_ports; i++)
+		uep_async_purge(ctx->async, &ctx->ports[i]);
+	uep_async_kill(ctx->async);
+}
+
+static void uep_ctx_free(struct uep_obj *obj)
+{
+	struct uep_ctx *ctx = container_of(obj, struct uep_ctx, obj);
+
+	if (ctx->async)
+		uep_async_put(ctx->async);
+	ep_dev_put(ctx->dev);
+	kfree_rcu(ctx, obj.rcu);
+}
+
+static const struct uep_obj_type uep_ctx_type = {
+	.type = RDMA_EP_OBJ_CTX,
+	.destroy = uep_ctx_destroy,
+	.free = uep_ctx_free,
+};
+
+/* Called inside ep_dev_enter(). */
+static struct uep_ctx *uep_ctx_create(struct uep_session *s,
+				      struct ep_dev *dev)
+{
+	u32 nr_ports = dev->ibdev->phys_port_cnt + 1;
+	struct uep_ctx *ctx;
+	u32 i;
+
+	ctx = uep_obj_alloc(s, &uep_ctx_type,
+			    struct_size(ctx, ports, nr_ports), 0);
+	if (IS_ERR(ctx))
+		return ctx;
+	kref_get(&dev->ref);
+	ctx->dev = dev;
+	ctx->async = uep_async_create();
+	if (!ctx->async) {
+		uep_obj_put(&ctx->obj);
+		return ERR_PTR(-ENOMEM);
+	}
+	ctx->nr_ports = nr_ports;
+	for (i = 0; i < nr_ports; i++)
+		uep_async_node_init(&ctx->ports[i], i);
+	mutex_lock(&uep_ctxs_lock);
+	list_add_tail(&ctx->entry, &uep_ctxs);
+	mutex_unlock(&uep_ctxs_lock);
+	return ctx;
+}
+
+static struct uep_ctx *uep_ctx_create_default(struct uep_session *s,
+					      struct ep_dev *dev)
+{
+	struct uep_ctx *ctx;
+	struct uep_pd *pd;
+	int ret;
+
+	ctx = uep_ctx_create(s, dev);
+	if (IS_ERR(ctx))
+		return ctx;
+	pd = uep_pd_create(ctx);
+	if (IS_ERR(pd)) {
+		ret = PTR_ERR(pd);
+		goto err_ctx;
+	}
+	ret = uep_obj_reserve(&ctx->obj);
+	if (ret)
+		goto err_pd;
+	ret = uep_obj_reserve(&pd->obj);
+	if (ret)
+		goto err_pd;
+	ret = xa_insert(&s->default_ctxs, dev->index, ctx, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		goto err_pd;
+
+	/* Keeps the user from destroying it until the session ends. */
+	uep_obj_hold(&pd->obj);
+	ctx->default_pd = pd;
+	uep_obj_publish(&ctx->obj);
+	uep_obj_publish(&pd->obj);
+	return ctx;
+
+err_pd:
+	uep_obj_discard(&pd->obj);
+err_ctx:
+	uep_obj_discard(&ctx->obj);
+	return ERR_PTR(ret);
+}
+
+/*
+ * The session's default context on @dev, made on first use. It lives until the
+ * session ends. Called inside ep_dev_enter().
+ */
+struct uep_ctx *uep_ctx_default(struct uep_session *s, struct ep_dev *dev)
+{
+	struct uep_ctx *ctx;
+
+	mutex_lock(&s->ctx_lock);
+	ctx = xa_load(&s->default_ctxs, dev->index);
+	if (!ctx)
+		ctx = uep_ctx_create_default(s, dev);
+	mutex_unlock(&s->ctx_lock);
+	return ctx;
+}
+
+/*
+ * The device that a command names, with a reference and inside ep_dev_enter(),
+ * or ERR_PTR(-ENODEV) if the caller's network namespace may not use it.
+ */
+struct ep_dev *uep_dev_lookup(u32 index, int *srcu)
+{
+	struct ep_dev *dev = ep_dev_get(index);
+
+	if (!dev)
+		return ERR_PTR(-ENODEV);
+	if (ep_dev_enter(dev, srcu))
+		goto err_put;
+	if (!rdma_dev_access_netns(dev->ibdev, current->nsproxy->net_ns))
+		goto err_exit;
+	return dev;
+
+err_exit:
+	ep_dev_exit(dev, *srcu);
+err_put:
+	ep_dev_put(dev);
+	return ERR_PTR(-ENODEV);
+}
+
+int uep_open_device(struct uep_cmd *cmd)
+{
+	struct rdma_ep_open_device *arg = cmd->arg;
+	struct uep_ctx *ctx;
+	struct ep_dev *dev;
+	int srcu, ret;
+
+	dev = uep_dev_lookup(arg->dev_index, &srcu);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	arg->pd = 0;
+	if (arg->flags & RDMA_EP_OPEN_DEFAULT) {
+		ctx = uep_ctx_default(cmd->s, dev);
+		if (!IS_ERR(ctx))
+			arg->pd = ctx->default_pd->obj.handle;
+	} else {
+		ctx = uep_ctx_create(cmd->s, dev);
+		if (!IS_ERR(ctx)) {
+			ret = uep_cmd_add_obj(cmd, &ctx->obj);
+			if (ret)
+				ctx = ERR_PTR(ret);
+		}
+	}
+	ret = PTR_ERR_OR_ZERO(ctx);
+	if (!ret) {
+		arg->ctx = ctx->obj.handle;
+		arg->async_fd = uep_async_file(cmd, ctx->async);
+		if (arg->async_fd < 0)
+			ret = arg->async_fd;
+	}
+	ep_dev_exit(dev, srcu);
+	ep_dev_put(dev);
+	return ret;
+}
+
+/* An event of a device or port. Process context. */
+void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
+{
+	struct uep_ctx *ctx;
+	u32 port = 0;
+
+	switch (event->event) {
+	case IB_EVENT_PORT_ACTIVE:
+	case IB_EVENT_PORT_ERR:
+	case IB_EVENT_LID_CHANGE:
+	case IB_EVENT_PKEY_CHANGE:
+	case IB_EVENT_SM_CHANGE:
+	case IB_EVENT_CLIENT_REREGISTER:
+	case IB_EVENT_GID_CHANGE:
+		port = event->element.port_num;
+		break;
+	default:
+		break;
+	}
+
+	mutex_lock(&uep_ctxs_lock);
+	list_for_each_entry(ctx, &uep_ctxs, entry)
+		if (ctx->dev == dev && port < ctx->nr_ports)
+			uep_async_post(ctx->async, &ctx->ports[port],
+				       event->event);
+	mutex_unlock(&uep_ctxs_lock);
+}

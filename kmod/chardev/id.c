@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Communication ids: their events and their commands.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <rdma/ib_cm.h>
+#include <rdma/ib_sa.h>
+#include <rdma/rdma_cm_ib.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "../compat.h"
+#include "chardev.h"
+
+/* Longest option value: a handful of path records. */
+#define UEP_MAX_OPTLEN	1024
+
+static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+{
+	struct uep_id *id = container_of(obj, struct uep_id, obj);
+
+	uep_channel_purge(id);
+	ep_id_destroy(&id->id);
+	out->events_reported = id->events_reported;
+}
+
+static void uep_id_free(struct uep_obj *obj)
+{
+	struct uep_id *id = container_of(obj, struct uep_id, obj);
+
+	if (id->chan)
+		uep_channel_put(id->chan);
+	if (id->srq)
+		uep_obj_put(&id->srq->obj);
+	kfree_rcu(id, obj.rcu);
+}
+
+static const struct uep_obj_type uep_id_type = {
+	.type = RDMA_EP_OBJ_ID,
+	.destroy = uep_id_destroy,
+	.free = uep_id_free,
+};
+
+static void uep_id_get_qp(struct ep_qp *qp)
+{
+	uep_obj_get(&container_of(qp, struct uep_qp, qp)->obj);
+}
+
+static void uep_id_put_qp(struct ep_qp *qp)
+{
+	uep_obj_put(&container_of(qp, struct uep_qp, qp)->obj);
+}
+
+static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
+			  const struct rdma_cm_event *event);
+static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event);
+
+static const struct ep_id_ops uep_id_ops = {
+	.request = uep_id_request,
+	.event = uep_id_event,
+	.get_qp = uep_id_get_qp,
+	.put_qp = uep_id_put_qp,
+};
+
+static struct uep_id *uep_id_new(struct uep_session *s)
+{
+	struct uep_id *id;
+
+	id = uep_obj_alloc(s, &uep_id_type, sizeof(*id), 0);
+	if (!IS_ERR(id))
+		ep_id_init(&id->id, &uep_id_ops);
+	return id;
+}
+
+/* Returns the id with a reference, or NULL. */
+struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle)
+{
+	struct uep_obj *obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
+
+	return obj ? container_of(obj, struct uep_id, obj) : NULL;
+}
+
+/* ------------------------------------------------------------------ */
+/* Events, in rdma_cm's handlers                                      */
+/* ------------------------------------------------------------------ */
+
+static void uep_id_learn_ece(struct uep_id *id,
+			     const struct rdma_cm_event *event)
+{
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST &&
+	    event->event != RDMA_CM_EVENT_CONNECT_RESPONSE)
+		return;
+	spin_lock(&id->obj.session->ev_lock);
+	id->ece = event->ece;
+	spin_unlock(&id->obj.session->ev_lock);
+}
+
+/*
+ * The new id has a handle already, which the event tells, but it is published
+ * only when the event has been read.
+ */
+static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
+			  const struct rdma_cm_event *event)
+{
+	struct uep_id *id = container_of(eid, struct uep_id, id);
+	struct uep_id *child;
+	struct uep_event *ev;
+	int ret;
+
+	child = uep_id_new(id->obj.session);
+	if (IS_ERR(child))
+		return -ENOMEM;
+	ret = uep_obj_reserve(&child->obj);
+	if (ret)
+		goto err_child;
+	ret = -ENOMEM;
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev)
+		goto err_child;
+	ev->child = child;
+	ev->rec.child = child->obj.handle;
+	uep_id_learn_ece(child, event);
+	/* What it is bound to is read through the id, not yet adopted. */
+	child->id.cm_id = cm_id;
+	uep_event_fill(child, &ev->rec, event);
+	ret = -ECONNREFUSED;
+	if (!uep_channel_queue(id, ev, cm_id))
+		goto err_event;
+	return 0;
+
+err_event:
+	kfree(ev);
+err_child:
+	uep_obj_discard(&child->obj);
+	return ret;
+}
+
+static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
+{
+	struct uep_id *id = container_of(eid, struct uep_id, id);
+	struct uep_event *ev;
+
+	uep_id_learn_ece(id, event);
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev) {
+		pr_warn_ratelimited(KBUILD_MODNAME ": out of memory, %s event lost\n",
+				    rdma_event_msg(event->event));
+		return;
+	}
+	uep_event_fill(id, &ev->rec, event);
+	if (!uep_channel_queue(id, ev, NULL))
+		kfree(ev);
+}
+
+/* ------------------------------------------------------------------ */
+/* Creation and addresses                                             */
+/* ------------------------------------------------------------------ */
+
+/* The port space decides on the type of QP, except for one. */
+static int uep_id_qp_type(u32 ps, u32 *qp_type)
+{
+	switch (ps) {
+	case RDMA_PS_TCP:
+		*qp_type = IB_QPT_RC;
+		return 0;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		*qp_type = IB_QPT_UD;
+		return 0;
+	case RDMA_PS_IB:
+		if (*qp_type == IB_QPT_RC || *qp_type == IB_QPT_UC ||
+		    *qp_type == IB_QPT_UD)
+			return 0;
+		return -EINVAL;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Makes an id as a result of the command. Returns it without a reference. */
+struct uep_id *uep_id_make(struct uep_cmd *cmd, u32 flags, u64 uid,
+			   s32 *channel_fd, u32 ps, u32 qp_type)
+{
+	struct uep_channel *chan;
+	struct uep_id *id;
+	int ret;
+
+	ret = uep_id_qp_type(ps, &qp_type);
+	if (ret)
+		return ERR_PTR(ret);
+	id = uep_id_new(cmd->s);
+	if (IS_ERR(id))
+		return id;
+	chan = uep_channel_for(cmd, flags, channel_fd);
+	if (IS_ERR(chan)) {
+		ret = PTR_ERR(chan);
+		goto err;
+	}
+	id->chan = chan;
+	id->uid = uid;
+	id->accepted = true;
+	ret = ep_id_create(&id->id, ps, qp_type);
+	if (ret)
+		goto err;
+	ret = uep_cmd_add_obj(cmd, &id->obj);
+	return ret ? ERR_PTR(ret) : id;
+
+err:
+	uep_obj_discard(&id->obj);
+	return ERR_PTR(ret);
+}
+
+int uep_create_id(struct uep_cmd *cmd)
+{
+	struct rdma_ep_create_id *arg = cmd->arg;
+	struct uep_id *id;
+
+	id = uep_id_make(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps,
+			 arg->qp_type);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	arg->id = id->obj.handle;
+	return 0;
+}
+
+/*
+ * The address that the user gave, NULL if none. Only families whose addresses
+ * fit the storage get to rdma_cm.
+ */
+struct sockaddr *uep_sockaddr(struct __kernel_sockaddr_storage *ss)
+{
+	switch (ss->ss_family) {
+	case AF_UNSPEC:
+		return NULL;
+	case AF_INET:
+	case AF_INET6:
+	case AF_IB:
+		return (struct sockaddr *)ss;
+	default:
+		return ERR_PTR(-EAFNOSUPPORT);
+	}
+}
+
+int uep_bind_addr(struct uep_cmd *cmd)
+{
+	struct rdma_ep_bind_addr *arg = cmd->arg;
+	struct sockaddr *addr = uep_sockaddr(&arg->addr);
+	struct uep_id *id;
+	int ret;
+
+	if (arg->reserved || !addr)
+		return -EINVAL;
+	if (IS_ERR(addr))
+		return PTR_ERR(addr);
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	ret = ep_id_begin(&id->id);
+	if (!ret) {
+		ret = rdma_bind_addr(id->id.cm_id, addr);
+		if (!ret)
+			uep_id_info(id, &arg->info);
+		ep_id_end(&id->id);
+	}
+	uep_obj_put(&id->obj);
+	return ret;
+}
+
+int uep_resolve_addr(struct uep_cmd *cmd)
+{
+	struct rdma_ep_resolve_addr *arg = cmd->arg;
+	struct sockaddr *src = uep_sockaddr(&arg->src);
+	struct sockaddr *dst = uep_sockaddr(&arg->dst);
+	struct uep_id *id;
+	int ret;
+
+	if (!dst)
+		return -EINVAL;
+	if (IS_ERR(src) || IS_ERR(dst))
+		return -EAFNOSUPPORT;
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	ret = ep_id_begin(&id->id);
+	if (!ret) {
+		ret = rdma_resolve_addr(id->id.cm_id, src, dst,
+					arg->timeout_ms);
+		ep_id_end(&id->id);
+	}
+	uep_obj_put(&id->obj);
+	return ret;
+}
+
+int uep_resolve_route(struct uep_cmd *cmd)
+{
+	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct uep_id *id;
+	int ret;
+
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	ret = ep_id_begin_bound(&id->id);
+	if (!ret) {
+		ret = rdma_resolve_route(id->id.cm_id, arg->arg);
+		ep_id_end(&id->id);
+	}
+	uep_obj_put(&id->obj);
+	return ret;
+}
+
+int uep_query_id(struct uep_cmd *cmd)
+{
+	struct rdma_ep_query_id *arg = cmd->arg;
+	struct uep_id *id;
+	int ret;
+
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	ret = ep_id_begin(&id->id);
+	if (!ret) {
+		uep_id_info(id, &arg->info);
+		ep_id_end(&id->id);
+		spin_lock(&cmd->s->ev_lock);
+		arg->events_reported = id->events_reported;
+		arg->ece_vendor_id = id->ece.vendor_id;
+		arg->ece_options = id->ece.attr_mod;
+		spin_unlock(&cmd->s->ev_lock);
+	}
+	uep_obj_put(&id->obj);
+	return ret;
+}
+
+/* ------------------------------------------------------------------ */
+/* Options                                                            */
+/* ------------------------------------------------------------------ */
+
+static int uep_set_option_id(struct rdma_cm_id *cm_id, u32 optname,
+			     const void *optval, u32 optlen)
+{
+	switch (optname) {
+	case RDMA_OPTION_ID_TOS:
+		if (optlen != sizeof(u8))
+			return -EINVAL;
+		rdma_set_service_type(cm_id, *(u8 *)optval);
+		return 0;
+	case RDMA_OPTION_ID_REUSEADDR:
+		if (optlen != sizeof(int))
+			return -EINVAL;
+		return rdma_set_reuseaddr(cm_id, *(int *)optval ? 1 : 0);
+	case RDMA_OPTION_ID_AFONLY:
+		if (optlen != sizeof(int))
+			return -EINVAL;
+		return rdma_set_afonly(cm_id, *(int *)optval ? 1 : 0);
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		if (optlen != sizeof(u8))
+			return -EINVAL;
+		return rdma_set_ack_timeout(cm_id, *(u8 *)optval);
+	default:
+		return -ENOSYS;
+	}
+}
+
+/* The path is set without asking anybody, so the event is ours to make. */
+static int uep_set_option_path(struct uep_id *id,
+			       const struct ib_path_rec_data *path, u32 optlen)
+{
+	const u32 wanted = IB_PATH_GMP | IB_PATH_PRIMARY |
+			   IB_PATH_BIDIRECTIONAL;
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_ROUTE_RESOLVED };
+	struct rdma_cm_id *cm_id = id->id.cm_id;
+	struct sa_path_rec rec = { .rec_type = SA_PATH_REC_TYPE_IB };
+	u32 i, n = optlen / sizeof(*path);
+	int ret;
+
+	if (!optlen || optlen % sizeof(*path) || !cm_id->device)
+		return -EINVAL;
+	for (i = 0; i < n && path[i].flags != wanted; i++)
+		;
+	if (i == n)
+		return -EINVAL;
+	if (rdma_cap_opa_ah(cm_id->device, cm_id->port_num))
+		return -EOPNOTSUPP;
+	ib_sa_unpack_path((void *)path[i].path_rec, &rec);
+	ret = rdma_set_ib_path(cm_id, &rec);
+	if (!ret)
+		uep_id_event(&id->id, &event);
+	return ret;
+}
+
+int uep_set_option(struct uep_cmd *cmd)
+{
+	struct rdma_ep_set_option *arg = cmd->arg;
+	struct uep_id *id;
+	void *optval;
+	int ret;
+
+	if (arg->level != RDMA_OPTION_ID && arg->level != RDMA_OPTION_IB)
+		return -ENOSYS;
+	if (arg->level == RDMA_OPTION_IB && arg->optname != RDMA_OPTION_IB_PATH)
+		return -ENOSYS;
+	if (arg->optlen > UEP_MAX_OPTLEN)
+		return -EINVAL;
+	optval = memdup_user(u64_to_user_ptr(arg->optval), arg->optlen);
+	if (IS_ERR(optval))
+		return PTR_ERR(optval);
+	ret = -ENOENT;
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		goto out;
+	ret = ep_id_begin(&id->id);
+	if (!ret) {
+		if (arg->level == RDMA_OPTION_ID)
+			ret = uep_set_option_id(id->id.cm_id, arg->optname,
+						optval, arg->optlen);
+		else
+			ret = uep_set_option_path(id, optval, arg->optlen);
+		ep_id_end(&id->id);
+	}
+	uep_obj_put(&id->obj);
+out:
+	kfree(optval);
+	return ret;
+}

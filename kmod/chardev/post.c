@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Posting work requests.
+ *
+ * Drivers trust kernel consumers: keys, addresses, opcodes and flags are taken
+ * as they come. So everything is copied once, checked on the copy, and only what
+ * is on the lists below is passed on. Nothing that a driver would refuse half
+ * way is given to it; what it still refuses is rolled back.
+ */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../compat.h"
+#include "chardev.h"
+
+/* Requests that are checked, and then posted, in one go. */
+#define UEP_POST_BATCH		8
+/* Buffers up to this size need no allocation. */
+#define UEP_POST_STACK		512
+
+/* The user's entries are posted from the copy as they are. */
+static_assert(sizeof(struct rdma_ep_sge) == sizeof(struct ib_sge));
+static_assert(offsetof(struct rdma_ep_sge, addr) ==
+	      offsetof(struct ib_sge, addr));
+static_assert(offsetof(struct rdma_ep_sge, length) ==
+	      offsetof(struct ib_sge, length));
+static_assert(offsetof(struct rdma_ep_sge, lkey) ==
+	      offsetof(struct ib_sge, lkey));
+
+/* The user's buffer, copied, and how much of it has been read. */
+struct uep_post_buf {
+	u8 *data;
+	u32 len;
+	u32 pos;
+	u64 stack[UEP_POST_STACK / sizeof(u64)];
+};
+
+static int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg)
+{
+	arg->posted = 0;
+	if (!arg->num)
+		return -EINVAL;
+	if (arg->wrs_len > UEP_MAX_POST_BYTES)
+		return -E2BIG;
+	buf->data = (u8 *)buf->stack;
+	if (arg->wrs_len > sizeof(buf->stack)) {
+		buf->data = kvmalloc(arg->wrs_len, GFP_KERNEL_ACCOUNT);
+		if (!buf->data)
+			return -ENOMEM;
+	}
+	buf->len = arg->wrs_len;
+	buf->pos = 0;
+	if (!copy_from_user(buf->data, u64_to_user_ptr(arg->wrs), buf->len))
+		return 0;
+	if (buf->data != (u8 *)buf->stack)
+		kvfree(buf->data);
+	return -EFAULT;
+}
+
+static void uep_post_free(struct uep_post_buf *buf)
+{
+	if (buf->data != (u8 *)buf->stack)
+		kvfree(buf->data);
+}
+
+/* The next @len bytes, which the caller may change, or NULL. */
+static void *uep_post_next(struct uep_post_buf *buf, u64 len)
+{
+	void *ret = buf->data + buf->pos;
+
+	if (len > buf->len - buf->pos)
+		return NULL;
+	buf->pos += len;
+	return ret;
+}
+
+/*
+ * Checks entries and drops empty ones, which mean 2^31 bytes to some hardware.
+ * Returns how many are left.
+ */
+static int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num,
+			 bool write, u64 *total)
+{
+	u32 i, left = 0;
+
+	*total = 0;
+	for (i = 0; i < num; i++) {
+		if (!sge[i].length)
+			continue;
+		if (!uep_mr_check(pd, &sge[i], write))
+			return -EINVAL;
+		*total += sge[i].length;
+		sge[left++] = sge[i];
+	}
+	return left;
+}
+
+/* ------------------------------------------------------------------ */
+/* Sends                                                              */
+/* ------------------------------------------------------------------ */
+
+union uep_send_wr {
+	struct ib_send_wr wr;
+	struct ib_rdma_wr rdma;
+	struct ib_atomic_wr atomic;
+	struct ib_ud_wr ud;
+};
+
+/* Sends that have been checked and not yet posted. */
+struct uep_send_batch {
+	u32 nr;
+	union uep_send_wr wr[UEP_POST_BATCH];
+	struct ib_sge inline_sge[UEP_POST_BATCH];
+	struct uep_ah *ah[UEP_POST_BATCH];
+	u64 wr_id[UEP_POST_BATCH];
+};
+
+#define UEP_RC		BIT(IB_QPT_RC)
+#define UEP_UC		BIT(IB_QPT_UC)
+#define UEP_UD		BIT(IB_QPT_UD)
+
+/**
+ * struct uep_send_op - an opcode that may be posted
+ * @qp_types: on what
+ * @iwarp: iWARP has it
+ * @imm: carries immediate data or an rkey to invalidate
+ * @rdma: has a remote address
+ * @atomic: is an atomic
+ * @sink: writes to local memory
+ */
+struct uep_send_op {
+	u32 qp_types;
+	bool iwarp;
+	bool imm;
+	bool rdma;
+	bool atomic;
+	bool sink;
+};
+
+static const struct uep_send_op uep_send_ops[] = {
+	[IB_WR_RDMA_WRITE] = { UEP_RC | UEP_UC, .iwarp = true, .rdma = true },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { UEP_RC | UEP_UC, .imm = true,
+					.rdma = true },
+	[IB_WR_SEND] = { UEP_RC | UEP_UC | UEP_UD, .iwarp = true },
+	[IB_WR_SEND_WITH_IMM] = { UEP_RC | UEP_UC | UEP_UD, .imm = true },
+	[IB_WR_RDMA_READ] = { UEP_RC, .iwarp = true, .rdma = true,
+			      .sink = true },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { UEP_RC, .atomic = true, .sink = true },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { UEP_RC, .atomic = true,
+					 .sink = true },
+	[IB_WR_SEND_WITH_INV] = { UEP_RC, .iwarp = true, .imm = true },
+};
+
+#define UEP_SEND_FLAGS \
+	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
+
+static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
+{
+	const struct uep_send_op *op;
+
+	if (opcode >= ARRAY_SIZE(uep_send_ops))
+		return NULL;
+	op = &uep_send_ops[opcode];
+	if (!(op->qp_types & BIT(qp->qp.type)) || (qp->iwarp && !op->iwarp))
+		return NULL;
+	return op;
+}
+
+/* The data of one send: entries, or bytes to be sent inline. */
+static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
+			 const struct rdma_ep_send_wr *u,
+			 struct uep_post_buf *buf, struct ib_send_wr *wr,
+			 struct ib_sge *inline_sge)
+{
+	struct ib_device *ibdev = qp->pd->ctx->dev->ibdev;
+	u32 max_sge = qp->qp.cap.max_send_sge;
+	u64 total;
+	void *data;
+	int n;
+
+	if (u->send_flags & IB_SEND_INLINE) {
+		if (u->num_sge || op->sink ||
+		    u->inline_len > qp->qp.cap.max_inline_data)
+			return -EINVAL;
+		data = uep_post_next(buf, ALIGN((u64)u->inline_len, 8));
+		if (!data)
+			return -EINVAL;
+		/* siw gets stuck on inline sends without data. */
+		if (!u->inline_len) {
+			wr->send_flags &= ~IB_SEND_INLINE;
+			return 0;
+		}
+		inline_sge->addr = (uintptr_t)data;
+		inline_sge->length = u->inline_len;
+		inline_sge->lkey = 0;
+		wr->sg_list = inline_sge;
+		wr->num_sge = 1;
+		return 0;
+	}
+
+	if (op->rdma && op->sink)
+		max_sge = min_t(u32, max_sge, ibdev->attrs.max_sge_rd);
+	if (u->inline_len || u->num_sge > max_sge)
+		return -EINVAL;
+	data = uep_post_next(buf, (u64)u->num_sge * sizeof(struct ib_sge));
+	if (!data)
+		return -EINVAL;
+	n = uep_post_sges(qp->pd, data, u->num_sge, op->sink, &total);
+	if (n < 0)
+		return n;
+	if (total > qp->max_msg_size || (op->atomic && total < 8))
+		return -EINVAL;
+	/* iWARP names one sink on the wire. */
+	if (qp->iwarp && op->sink && n != 1)
+		return -EINVAL;
+	wr->sg_list = data;
+	wr->num_sge = n;
+	return 0;
+}
+
+static int uep_send_ud(struct uep_qp *qp, const struct rdma_ep_send_wr *u,
+		       struct ib_ud_wr *wr, struct uep_ah **out)
+{
+	struct uep_ah *ah;
+
+	/* Some drivers put it on the wire, where QP1's key would do harm. */
+	if ((u->remote_qkey & IB_QP_SET_QKEY) &&
+	    !ep_compat_qkey_allowed(qp->pd->ctx->dev->ibdev))
+		return -EPERM;
+	ah = uep_ah_get(qp->obj.session, u->ah);
+	if (!ah)
+		return -EINVAL;
+	*out = ah;
+	if (ah->pd != qp->pd || !ah->ibah)
+		return -EINVAL;
+	wr->ah = ah->ibah;
+	wr->remote_qpn = u->remote_qpn;
+	wr->remote_qkey = u->remote_qkey;
+	return 0;
+}
+
+/* Checks one send and adds it to the batch. */
+static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf,
+			struct uep_send_batch *b)
+{
+	union uep_send_wr *k = &b->wr[b->nr];
+	const struct rdma_ep_send_wr *u;
+	const struct uep_send_op *op;
+
+	b->ah[b->nr] = NULL;
+	u = uep_post_next(buf, sizeof(*u));
+	if (!u || u->reserved || (u->send_flags & ~UEP_SEND_FLAGS))
+		return -EINVAL;
+	op = uep_send_op(qp, u->opcode);
+	if (!op)
+		return -EINVAL;
+
+	memset(k, 0, sizeof(*k));
+	k->wr.opcode = u->opcode;
+	k->wr.send_flags = u->send_flags;
+	if (op->imm)
+		k->wr.ex.imm_data = (__force __be32)u->imm_data;
+	if (op->rdma) {
+		k->rdma.remote_addr = u->remote_addr;
+		k->rdma.rkey = u->rkey;
+	}
+	if (op->atomic) {
+		if (u->remote_addr & 7)
+			return -EINVAL;
+		k->atomic.remote_addr = u->remote_addr;
+		k->atomic.compare_add = u->compare_add;
+		k->atomic.swap = u->swap;
+		k->atomic.rkey = u->rkey;
+	}
+	b->wr_id[b->nr] = u->wr_id;
+	/* Last: the record's place in the buffer is behind us from here on. */
+	return uep_send_data(qp, op, u, buf, &k->wr,
+			     &b->inline_sge[b->nr]) ?:
+	       (qp->qp.type == IB_QPT_UD ?
+		uep_send_ud(qp, u, &k->ud, &b->ah[b->nr]) : 0);
+}
+
+static bool uep_send_signalled(struct uep_qp *qp, const struct ib_send_wr *wr)
+{
+	return qp->qp.sq_sig_all || (wr->send_flags & IB_SEND_SIGNALED);
+}
+
+/*
+ * Posts from the @first of the batch on. Returns how many are on the queue;
+ * *@err is why there are no more.
+ */
+static u32 uep_send_post(struct uep_qp *qp, struct uep_send_batch *b, u32 first,
+			 int *err)
+{
+	const struct ib_send_wr *bad = NULL;
+	struct uep_wq *wq = &qp->sq;
+	u32 i, n = first, good;
+
+	*err = 0;
+	spin_lock(&wq->lock);
+	if (wq->dead)
+		*err = -EIO;
+	else if (READ_ONCE(qp->qp.state) < IB_QPS_RTS)
+		*err = -EINVAL;
+	while (!*err && n < b->nr) {
+		struct ib_send_wr *wr = &b->wr[n].wr;
+
+		if (!uep_wq_push(wq, b->wr_id[n], uep_send_signalled(qp, wr),
+				 &wr->wr_id)) {
+			*err = -ENOMEM;
+			break;
+		}
+		if (n > first)
+			b->wr[n - 1].wr.next = wr;
+		wr->next = NULL;
+		n++;
+	}
+	good = n;
+	if (n > first) {
+		int ret = ib_post_send(qp->qp.ibqp, &b->wr[first].wr, &bad);
+
+		if (ret) {
+			*err = ret;
+			for (good = first; good < n; good++)
+				if (&b->wr[good].wr == bad)
+					break;
+		}
+		for (i = n; i > good; i--)
+			uep_wq_pop(wq, b->wr[i - 1].wr.wr_id);
+	}
+	spin_unlock(&wq->lock);
+	return good - first;
+}
+
+static u32 uep_send_flush(struct uep_qp *qp, struct uep_send_batch *b, int *err)
+{
+	u32 done, i;
+
+	done = uep_send_post(qp, b, 0, err);
+	if (*err == -ENOMEM) {
+		/*
+		 * The slots are those of requests whose completion the user has
+		 * not polled. The device may have room nevertheless.
+		 */
+		uep_cq_drain(qp->send_cq);
+		done += uep_send_post(qp, b, done, err);
+	}
+	for (i = 0; i < b->nr; i++)
+		if (b->ah[i])
+			uep_ah_put(b->ah[i]);
+	b->nr = 0;
+	return done;
+}
+
+static int uep_send_all(struct uep_qp *qp, struct rdma_ep_post *arg,
+			struct uep_post_buf *buf)
+{
+	struct uep_send_batch b;
+	int ret = 0, err;
+	u32 left;
+
+	b.nr = 0;
+	for (left = arg->num; left && !ret; left--) {
+		ret = uep_send_add(qp, buf, &b);
+		if (ret) {
+			if (b.ah[b.nr])
+				uep_ah_put(b.ah[b.nr]);
+			break;
+		}
+		if (++b.nr == UEP_POST_BATCH)
+			arg->posted += uep_send_flush(qp, &b, &ret);
+	}
+	if (b.nr) {
+		arg->posted += uep_send_flush(qp, &b, &err);
+		if (err)
+			ret = err;
+	}
+	return ret;
+}
+
+int uep_post_send(struct uep_cmd *cmd)
+{
+	struct rdma_ep_post *arg = cmd->arg;
+	struct uep_post_buf buf;
+	struct uep_obj *obj;
+	int ret;
+
+	ret = uep_post_copy(&buf, arg);
+	if (ret)
+		return ret;
+	ret = -ENOENT;
+	obj = uep_obj_lookup(cmd->s, arg->handle, RDMA_EP_OBJ_QP);
+	if (obj) {
+		ret = uep_send_all(container_of(obj, struct uep_qp, obj), arg,
+				   &buf);
+		uep_obj_put(obj);
+	}
+	uep_post_free(&buf);
+	return ret;
+}
+
+/* ------------------------------------------------------------------ */
+/* Receives                                                           */
+/* ------------------------------------------------------------------ */
+
+struct uep_recv_batch {
+	u32 nr;
+	struct ib_recv_wr wr[UEP_POST_BATCH];
+	u64 wr_id[UEP_POST_BATCH];
+};
+
+/* Where receives go: a QP's own queue, or a shared one. */
+struct uep_recv_queue {
+	struct uep_pd *pd;
+	struct uep_wq *wq;
+	struct uep_qp *qp;
+	struct uep_srq *srq;
+	u32 max_sge;
+};
+
+static int uep_recv_add(struct uep_recv_queue *q, struct uep_post_buf *buf,
+			struct uep_recv_batch *b)
+{
+	struct ib_recv_wr *wr = &b->wr[b->nr];
+	const struct rdma_ep_recv_wr *u;
+	struct ib_sge *sge;
+	u64 total;
+	int n;
+
+	u = uep_post_next(buf, sizeof(*u));
+	if (!u || u->reserved || u->num_sge > q->max_sge)
+		return -EINVAL;
+	sge = uep_post_next(buf, (u64)u->num_sge * sizeof(*sge));
+	if (!sge)
+		return -EINVAL;
+	n = uep_post_sges(q->pd, sge, u->num_sge, true, &total);
+	if (n < 0)
+		return n;
+	/* Drivers add lengths up in 32 bits. */
+	if (total > U32_MAX)
+		return -EINVAL;
+	b->wr_id[b->nr] = u->wr_id;
+	wr->sg_list = sge;
+	wr->num_sge = n;
+	return 0;
+}
+
+static int uep_recv_post_hw(struct uep_recv_queue *q,
+			    const struct ib_recv_wr *wr,
+			    const struct ib_recv_wr **bad)
+{
+	if (q->srq)
+		return ib_post_srq_recv(q->srq->srq.ibsrq, wr, bad);
+	return ib_post_recv(q->qp->qp.ibqp, wr, bad);
+}
+
+/* As uep_send_post(). */
+static u32 uep_recv_post(struct uep_recv_queue *q, struct uep_recv_batch *b,
+			 u32 first, int *err)
+{
+	const struct ib_recv_wr *bad = NULL;
+	u32 i, n = first, good;
+
+	*err = 0;
+	spin_lock(&q->wq->lock);
+	if (q->wq->dead)
+		*err = -EIO;
+	else if (q->qp && READ_ONCE(q->qp->qp.state) < IB_QPS_INIT)
+		*err = -EINVAL;
+	while (!*err && n < b->nr) {
+		if (!uep_wq_push(q->wq, b->wr_id[n], true, &b->wr[n].wr_id)) {
+			*err = -ENOMEM;
+			break;
+		}
+		if (n > first)
+			b->wr[n - 1].next = &b->wr[n];
+		b->wr[n].next = NULL;
+		n++;
+	}
+	good = n;
+	if (n > first) {
+		int ret = uep_recv_post_hw(q, &b->wr[first], &bad);
+
+		if (ret) {
+			*err = ret;
+			for (good = first; good < n; good++)
+				if (&b->wr[good] == bad)
+					break;
+		}
+		for (i = n; i > good; i--)
+			uep_wq_pop(q->wq, b->wr[i - 1].wr_id);
+	}
+	spin_unlock(&q->wq->lock);
+	return good - first;
+}
+
+static u32 uep_recv_flush(struct uep_recv_queue *q, struct uep_recv_batch *b,
+			  int *err)
+{
+	u32 done;
+
+	done = uep_recv_post(q, b, 0, err);
+	if (*err == -ENOMEM && q->qp) {
+		uep_cq_drain(q->qp->recv_cq);
+		done += uep_recv_post(q, b, done, err);
+	}
+	b->nr = 0;
+	return done;
+}
+
+static int uep_recv_all(struct uep_recv_queue *q, struct rdma_ep_post *arg,
+			struct uep_post_buf *buf)
+{
+	struct uep_recv_batch b;
+	int ret = 0, err;
+	u32 left;
+
+	b.nr = 0;
+	for (left = arg->num; left && !ret; left--) {
+		ret = uep_recv_add(q, buf, &b);
+		if (!ret && ++b.nr == UEP_POST_BATCH)
+			arg->posted += uep_recv_flush(q, &b, &ret);
+	}
+	if (b.nr) {
+		arg->posted += uep_recv_flush(q, &b, &err);
+		if (err)
+			ret = err;
+	}
+	return ret;
+}
+
+int uep_post_recv(struct uep_cmd *cmd)
+{
+	struct rdma_ep_post *arg = cmd->arg;
+	struct uep_recv_queue q = {};
+	struct uep_post_buf buf;
+	struct uep_obj *obj;
+	int ret;
+
+	ret = uep_post_copy(&buf, arg);
+	if (ret)
+		return ret;
+	ret = -ENOENT;
+	obj = uep_obj_lookup(cmd->s, arg->handle, RDMA_EP_OBJ_QP);
+	if (obj) {
+		q.qp = container_of(obj, struct uep_qp, obj);
+		q.pd = q.qp->pd;
+		q.wq = &q.qp->rq;
+		q.max_sge = q.qp->qp.cap.max_recv_sge;
+		/* With an SRQ, receives are posted there. */
+		ret = q.qp->srq ? -EINVAL : uep_recv_all(&q, arg, &buf);
+		uep_obj_put(obj);
+	}
+	uep_post_free(&buf);
+	return ret;
+}
+
+int uep_post_srq_recv(struct uep_cmd *cmd)
+{
+	struct rdma_ep_post *arg = cmd->arg;
+	struct uep_recv_queue q = {};
+	struct uep_post_buf buf;
+	struct uep_obj *obj;
+	int ret;
+
+	ret = uep_post_copy(&buf, arg);
+	if (ret)
+		return ret;
+	ret = -ENOENT;
+	obj = uep_obj_lookup(cmd->s, arg->handle, RDMA_EP_OBJ_SRQ);
+	if (obj) {
+		q.srq = container_of(obj, struct uep_srq, obj);
+		q.pd = q.srq->pd;
+		q.wq = &q.srq->wq;
+		q.max_sge = q.srq->max_sge;
+		ret = uep_recv_all(&q, arg, &buf);
+		uep_obj_put(obj);
+	}
+	uep_post_free(&buf);
+	return ret;
+}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Queue pairs.
+ */
+#include <linux/slab.h>
+
+#include "../compat.h"
+#include "chardev.h"
+
+static void uep_qp_event(struct ib_event *event, void *context)
+{
+	struct uep_qp *qp = context;
+
+	uep_async_post(qp->pd->ctx->async, &qp->async, event->event);
+}
+
+static struct uep_qp *uep_qp_of_res(struct ep_res *res)
+{
+	struct ep_qp *qp = container_of(res, struct ep_qp, res);
+
+	return container_of(qp, struct uep_qp, qp);
+}
+
+/* Takes the locks that posts hold: afterwards none is in the driver. */
+static void uep_qp_killing(struct ep_res *res)
+{
+	struct uep_qp *qp = uep_qp_of_res(res);
+
+	qp->hw_key = (unsigned long)qp->qp.ibqp;
+	uep_wq_stop(&qp->sq);
+	uep_wq_stop(&qp->rq);
+}
+
+/*
+ * The QP is gone, but completions of it may still be in the CQs. Take them while
+ * it is known whose they are.
+ */
+static void uep_qp_put_res(struct ep_res *res)
+{
+	struct uep_qp *qp = uep_qp_of_res(res);
+
+	uep_cq_drain(qp->recv_cq);
+	if (qp->send_cq != qp->recv_cq)
+		uep_cq_drain(qp->send_cq);
+	if (qp->srq)
+		xa_erase(&qp->recv_cq->qps, qp->hw_key);
+	uep_wq_free(&qp->sq);
+	uep_wq_free(&qp->rq);
+	uep_obj_put(&qp->obj);
+}
+
+static const struct ep_res_ops uep_qp_res_ops = {
+	.killing = uep_qp_killing,
+	.put = uep_qp_put_res,
+};
+
+static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+{
+	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
+
+	xa_cmpxchg(&obj->session->qps, qp->key, qp, NULL, 0);
+	ep_res_destroy(&qp->qp.res);
+	out->events_reported = uep_async_purge(qp->pd->ctx->async, &qp->async);
+	if (qp->srq)
+		uep_obj_unuse(&qp->srq->obj);
+	uep_obj_unuse(&qp->recv_cq->obj);
+	uep_obj_unuse(&qp->send_cq->obj);
+	uep_obj_unuse(&qp->pd->obj);
+}
+
+static void uep_qp_free(struct uep_obj *obj)
+{
+	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
+
+	uep_wq_free(&qp->sq);
+	uep_wq_free(&qp->rq);
+	ep_res_fini(&qp->qp.res);
+	if (qp->srq)
+		uep_obj_put(&qp->srq->obj);
+	uep_obj_put(&qp->recv_cq->obj);
+	uep_obj_put(&qp->send_cq->obj);
+	uep_obj_put(&qp->pd->obj);
+	kfree_rcu(qp, obj.rcu);
+}
+
+static const struct uep_obj_type uep_qp_type = {
+	.type = RDMA_EP_OBJ_QP,
+	.destroy = uep_qp_destroy,
+	.free = uep_qp_free,
+};
+
+/* What a QP is made of: all held for it. */
+struct uep_qp_parts {
+	struct uep_pd *pd;
+	struct uep_cq *send_cq;
+	struct uep_cq *recv_cq;
+	struct uep_srq *srq;
+};
+
+static void uep_qp_parts_release(struct uep_qp_parts *parts)
+{
+	if (parts->srq)
+		uep_obj_unhold(&parts->srq->obj);
+	if (parts->recv_cq)
+		uep_obj_unhold(&parts->recv_cq->obj);
+	if (parts->send_cq)
+		uep_obj_unhold(&parts->send_cq->obj);
+	uep_obj_unhold(&parts->pd->obj);
+}
+
+/* The CQ that the user named, or one made with a channel of its own. */
+static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_ctx *ctx,
+				struct rdma_ep_auto_cq *arg, bool make, u32 cqe)
+{
+	struct uep_comp_channel *chan;
+	struct uep_obj *obj;
+	struct uep_cq *cq;
+	int ret;
+
+	arg->channel_fd = -1;
+	arg->cqe = 0;
+	if (arg->cq) {
+		obj = uep_obj_use(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
+		if (!obj)
+			return ERR_PTR(-ENOENT);
+		cq = container_of(obj, struct uep_cq, obj);
+		if (cq->ctx->dev == ctx->dev)
+			return cq;
+		uep_obj_unhold(obj);
+		return ERR_PTR(-EINVAL);
+	}
+	if (!make)
+		return ERR_PTR(-ENOENT);
+	if (!cqe)
+		return NULL;
+
+	chan = uep_comp_create(cmd, &arg->channel_fd);
+	if (IS_ERR(chan))
+		return ERR_CAST(chan);
+	cq = uep_cq_create(ctx, arg->uid, chan, cqe, 0);
+	if (IS_ERR(cq))
+		return cq;
+	ret = uep_cmd_add_obj(cmd, &cq->obj);
+	if (ret)
+		return ERR_PTR(ret);
+	uep_obj_hold(&cq->obj);
+	arg->cq = cq->obj.handle;
+	arg->cqe = cq->cq.cqe;
+	return cq;
+}
+
+static int uep_qp_srq(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
+		      struct uep_id *id, struct uep_qp_parts *parts)
+{
+	struct uep_srq *srq;
+	struct uep_obj *obj;
+
+	if (init->srq) {
+		obj = uep_obj_use(cmd->s, init->srq, RDMA_EP_OBJ_SRQ);
+		if (!obj)
+			return -ENOENT;
+		srq = container_of(obj, struct uep_srq, obj);
+	} else if (id && id->srq && uep_obj_hold(&id->srq->obj)) {
+		srq = id->srq;
+	} else {
+		return 0;
+	}
+	parts->srq = srq;
+	return srq->pd->ctx->dev == parts->pd->ctx->dev ? 0 : -EINVAL;
+}
+
+static int uep_qp_find_parts(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
+			     struct uep_id *id, struct uep_qp_parts *parts)
+{
+	struct uep_ctx *ctx = parts->pd->ctx;
+	struct uep_cq *cq;
+	int ret;
+
+	ret = uep_qp_srq(cmd, init, id, parts);
+	if (ret)
+		return ret;
+	cq = uep_qp_cq(cmd, ctx, &init->recv_cq, id, init->max_recv_wr);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	parts->recv_cq = cq;
+	cq = uep_qp_cq(cmd, ctx, &init->send_cq, id, init->max_send_wr);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	parts->send_cq = cq;
+	/* A queue without entries gets no CQ, but drivers want to see one. */
+	if (!parts->recv_cq && !parts->send_cq)
+		return -EINVAL;
+	if (!parts->recv_cq && uep_obj_hold(&parts->send_cq->obj))
+		parts->recv_cq = parts->send_cq;
+	if (!parts->send_cq && uep_obj_hold(&parts->recv_cq->obj))
+		parts->send_cq = parts->recv_cq;
+	return 0;
+}
+
+/* Drivers whose inline sends take the data from a kernel address, as we do. */
+static bool uep_qp_inline_ok(const struct ib_device *ibdev)
+{
+	switch (ibdev->ops.driver_id) {
+	case RDMA_DRIVER_RXE:
+	case RDMA_DRIVER_SIW:
+	case RDMA_DRIVER_MLX5:
+	case RDMA_DRIVER_BNXT_RE:
+	case RDMA_DRIVER_CXGB4:
+	case RDMA_DRIVER_QEDR:
+	case RDMA_DRIVER_ERDMA:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static u64 uep_qp_bytes(const struct rdma_ep_qp_init *init)
+{
+	u64 send = 128 + sizeof(struct uep_slot) + init->max_inline_data +
+		   (u64)init->max_send_sge * sizeof(struct ib_sge);
+	u64 recv = 64 + sizeof(struct uep_slot) +
+		   (u64)init->max_recv_sge * sizeof(struct ib_sge);
+
+	return init->max_send_wr * send + init->max_recv_wr * recv;
+}
+
+/* Called inside ep_dev_enter(); takes over the parts in any case. */
+static struct uep_qp *uep_qp_new(struct uep_session *s,
+				 const struct rdma_ep_qp_init *init,
+				 struct uep_qp_parts *parts)
+{
+	struct ib_device *ibdev = parts->pd->ctx->dev->ibdev;
+	struct ib_qp_init_attr attr = {
+		.event_handler = uep_qp_event,
+		.send_cq = parts->send_cq->cq.ibcq,
+		.recv_cq = parts->recv_cq->cq.ibcq,
+		.srq = parts->srq ? parts->srq->srq.ibsrq : NULL,
+		.cap = {
+			.max_send_wr = init->max_send_wr,
+			.max_recv_wr = parts->srq ? 0 : init->max_recv_wr,
+			.max_send_sge = init->max_send_sge,
+			.max_recv_sge = parts->srq ? 0 : init->max_recv_sge,
+			.max_inline_data = init->max_inline_data,
+		},
+		.sq_sig_type = init->flags & RDMA_EP_QP_SQ_SIG_ALL ?
+			       IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR,
+		.qp_type = init->qp_type,
+	};
+	struct uep_qp *qp;
+	int ret;
+
+	qp = uep_obj_alloc(s, &uep_qp_type, sizeof(*qp), uep_qp_bytes(init));
+	if (IS_ERR(qp)) {
+		uep_qp_parts_release(parts);
+		return qp;
+	}
+	qp->pd = parts->pd;
+	qp->send_cq = parts->send_cq;
+	qp->recv_cq = parts->recv_cq;
+	qp->srq = parts->srq;
+	spin_lock_init(&qp->sq.lock);
+	spin_lock_init(&qp->rq.lock);
+	uep_async_node_init(&qp->async, init->uid);
+	attr.qp_context = qp;
+	if (!uep_qp_inline_ok(ibdev))
+		attr.cap.max_inline_data = 0;
+
+	uep_obj_get(&qp->obj);
+	ret = ep_qp_create(&qp->qp, &qp->pd->pd, &uep_qp_res_ops, &attr);
+	if (ret) {
+		uep_obj_put(&qp->obj);
+		goto err;
+	}
+	qp->key = (unsigned long)qp->pd->ctx->dev->index << 24 |
+		  (qp->qp.qp_num & 0xffffff);
+	qp->sq.qp_num = qp->qp.qp_num;
+	qp->rq.qp_num = qp->qp.qp_num;
+	ret = uep_wq_init(&qp->sq, attr.cap.max_send_wr, true);
+	if (!ret && !qp->srq)
+		ret = uep_wq_init(&qp->rq, attr.cap.max_recv_wr, false);
+	if (!ret && qp->srq)
+		ret = xa_err(xa_store(&qp->recv_cq->qps,
+				      (unsigned long)qp->qp.ibqp,
+				      xa_mk_value(qp->qp.qp_num),
+				      GFP_KERNEL_ACCOUNT));
+	if (!ret)
+		ret = xa_err(xa_store(&s->qps, qp->key, qp,
+				      GFP_KERNEL_ACCOUNT));
+	if (ret)
+		goto err;
+	return qp;
+
+err:
+	uep_obj_discard(&qp->obj);
+	return ERR_PTR(ret);
+}
+
+/* What the port says about the messages that may be sent. */
+static int uep_qp_learn_port(struct uep_qp *qp, u32 port)
+{
+	struct ib_device *ibdev = qp->pd->ctx->dev->ibdev;
+	struct ib_port_attr attr;
+	int ret;
+
+	ret = ib_query_port(ibdev, port, &attr);
+	if (ret)
+		return ret;
+	qp->max_msg_size = attr.max_msg_sz;
+	qp->iwarp = rdma_protocol_iwarp(ibdev, port);
+	return 0;
+}
+
+static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
+{
+	if (init->flags & ~RDMA_EP_QP_SQ_SIG_ALL ||
+	    init->send_cq.reserved || init->recv_cq.reserved)
+		return -EINVAL;
+	switch (init->qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UC:
+	case IB_QPT_UD:
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (init->max_send_wr > UEP_MAX_WR || init->max_recv_wr > UEP_MAX_WR)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * uep_qp_make - create a QP with what belongs to it
+ * @cmd: command; the QP and CQs that are made become part of its results
+ * @init: attributes, in and out
+ * @id: id that the QP is to belong to, between ep_id_begin_bound() and
+ *	ep_id_end(), or NULL
+ *
+ * Return: 0 or an errno of &struct rdma_ep_create_qp
+ */
+int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
+		struct uep_id *id)
+{
+	struct uep_qp_parts parts = {};
+	struct uep_qp *qp;
+	struct ep_dev *dev;
+	int srcu, ret;
+
+	ret = uep_qp_check_init(init);
+	if (ret)
+		return ret;
+	parts.pd = uep_pd_enter(cmd->s, init->pd, id, &srcu);
+	if (IS_ERR(parts.pd))
+		return PTR_ERR(parts.pd);
+	dev = parts.pd->ctx->dev;
+	kref_get(&dev->ref);
+
+	ret = uep_qp_find_parts(cmd, init, id, &parts);
+	if (ret) {
+		uep_qp_parts_release(&parts);
+		goto out;
+	}
+	qp = uep_qp_new(cmd->s, init, &parts);
+	if (IS_ERR(qp)) {
+		ret = PTR_ERR(qp);
+		goto out;
+	}
+	/* Ports of a device do not differ in this until one is chosen. */
+	ret = uep_qp_learn_port(qp, id ? id->id.cm_id->port_num :
+				rdma_start_port(dev->ibdev));
+	if (!ret && id)
+		ret = ep_id_attach_qp(&id->id, &qp->qp);
+	if (ret) {
+		uep_obj_discard(&qp->obj);
+		goto out;
+	}
+	ret = uep_cmd_add_obj(cmd, &qp->obj);
+	if (ret)
+		goto out;
+
+	init->pd = qp->pd->obj.handle;
+	init->max_send_wr = qp->qp.cap.max_send_wr;
+	init->max_recv_wr = qp->qp.cap.max_recv_wr;
+	init->max_send_sge = qp->qp.cap.max_send_sge;
+	init->max_recv_sge = qp->qp.cap.max_recv_sge;
+	init->max_inline_data = qp->qp.cap.max_inline_data;
+	init->qp = qp->obj.handle;
+	init->qp_num = qp->qp.qp_num;
+	init->state = qp->qp.state;
+out:
+	ep_dev_exit(dev, srcu);
+	ep_dev_put(dev);
+	return ret;
+}
+
+int uep_create_qp(struct uep_cmd *cmd)
+{
+	struct rdma_ep_create_qp *arg = cmd->arg;
+	struct uep_id *id;
+	int ret;
+
+	if (arg->reserved)
+		return -EINVAL;
+	if (!arg->id)
+		return uep_qp_make(cmd, &arg->init, NULL);
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	ret = ep_id_begin_bound(&id->id);
+	if (!ret) {
+		ret = uep_qp_make(cmd, &arg->init, id);
+		ep_id_end(&id->id);
+	}
+	uep_obj_put(&id->obj);
+	return ret;
+}
+
+/* The session's QP of that number on the device, with a reference, or NULL. */
+struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
+			     u32 qp_num)
+{
+	struct uep_qp *qp;
+
+	if (qp_num > 0xffffff)
+		return NULL;
+	rcu_read_lock();
+	qp = xa_load(&s->qps, (unsigned long)dev->index << 24 | qp_num);
+	if (qp && !kref_get_unless_zero(&qp->obj.ref))
+		qp = NULL;
+	rcu_read_unlock();
+	return qp;
+}
+
+static struct uep_qp *uep_qp_enter(struct uep_session *s, u32 handle, int *srcu)
+{
+	struct uep_obj *obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_QP);
+	struct uep_qp *qp;
+	int ret;
+
+	if (!obj)
+		return ERR_PTR(-ENOENT);
+	qp = container_of(obj, struct uep_qp, obj);
+	ret = ep_dev_enter(qp->pd->ctx->dev, srcu);
+	if (!ret)
+		return qp;
+	uep_obj_put(obj);
+	return ERR_PTR(ret);
+}
+
+static void uep_qp_exit(struct uep_qp *qp, int srcu)
+{
+	ep_dev_exit(qp->pd->ctx->dev, srcu);
+	uep_obj_put(&qp->obj);
+}
+
+/*
+ * The core leaves it to kernel consumers to know the link address of a RoCE
+ * destination. Making an address handle finds it out, in the attributes.
+ */
+static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
+{
+	struct ib_ah *ah;
+
+	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE)
+		return 0;
+	ah = rdma_create_user_ah(qp->pd->pd.ibpd, attr, NULL);
+	if (IS_ERR(ah))
+		return PTR_ERR(ah);
+	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+	return 0;
+}
+
+int uep_modify_qp(struct uep_cmd *cmd)
+{
+	struct rdma_ep_modify_qp *arg = cmd->arg;
+	struct ib_qp_attr attr = {};
+	struct uep_qp *qp;
+	int srcu, mask, ret;
+
+	if (arg->reserved)
+		return -EINVAL;
+	qp = uep_qp_enter(cmd->s, arg->qp, &srcu);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	ret = uep_qp_attr_from_user(qp, &attr, &arg->attr, &mask);
+	if (!ret && (mask & IB_QP_AV))
+		ret = uep_qp_resolve_av(qp, &attr.ah_attr);
+	if (!ret && (mask & IB_QP_PORT))
+		ret = uep_qp_learn_port(qp, attr.port_num);
+	if (!ret)
+		ret = ep_qp_modify(&qp->qp, &attr, mask);
+	uep_qp_exit(qp, srcu);
+	return ret;
+}
+
+int uep_query_qp(struct uep_cmd *cmd)
+{
+	struct rdma_ep_query_qp *arg = cmd->arg;
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+	struct uep_qp *qp;
+	int srcu, ret;
+
+	qp = uep_qp_enter(cmd->s, arg->qp, &srcu);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	ret = ep_qp_query(&qp->qp, &attr, arg->attr_mask, &init);
+	if (!ret) {
+		attr.cap = qp->qp.cap;
+		uep_qp_attr_to_user(&arg->attr, &attr, arg->attr_mask);
+		arg->qp_type = qp->qp.type;
+		arg->sq_sig_all = qp->qp.sq_sig_all;
+	}
+	uep_qp_exit(qp, srcu);
+	return ret;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Limits on what a session and a user may hold.
+ *
+ * Drivers allocate the queues of kernel consumers from memory that no cgroup is
+ * charged for, so an unprivileged opener of the device could exhaust the kernel
+ * without these. A task with CAP_SYS_RESOURCE is not limited.
+ */
+#include <linux/capability.h>
+#include <linux/hashtable.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/uidgid.h>
+
+#include "chardev.h"
+
+static unsigned int session_max_objects = 65536;
+module_param(session_max_objects, uint, 0644);
+MODULE_PARM_DESC(session_max_objects, "most objects of one session");
+
+static unsigned int user_max_objects = 262144;
+module_param(user_max_objects, uint, 0644);
+MODULE_PARM_DESC(user_max_objects, "most objects of all sessions of a user");
+
+static unsigned int session_max_queue_mb = 512;
+module_param(session_max_queue_mb, uint, 0644);
+MODULE_PARM_DESC(session_max_queue_mb, "most queue memory of one session, MiB");
+
+static unsigned int user_max_queue_mb = 1024;
+module_param(user_max_queue_mb, uint, 0644);
+MODULE_PARM_DESC(user_max_queue_mb,
+		 "most queue memory of all sessions of a user, MiB");
+
+struct uep_user {
+	struct hlist_node node;
+	refcount_t ref;
+	kuid_t uid;
+	atomic_t nr_objs;
+	atomic64_t queue_bytes;
+};
+
+/* Users with open sessions, and their reference counts reaching zero. */
+static DEFINE_MUTEX(uep_users_lock);
+static DEFINE_HASHTABLE(uep_users, 6);
+
+struct uep_user *uep_user_get(kuid_t uid)
+{
+	u32 key = __kuid_val(uid);
+	struct uep_user *user;
+
+	mutex_lock(&uep_users_lock);
+	hash_for_each_possible(uep_users, user, node, key) {
+		if (uid_eq(user->uid, uid)) {
+			refcount_inc(&user->ref);
+			goto out;
+		}
+	}
+	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	if (!user)
+		goto out;
+	refcount_set(&user->ref, 1);
+	user->uid = uid;
+	hash_add(uep_users, &user->node, key);
+out:
+	mutex_unlock(&uep_users_lock);
+	return user;
+}
+
+void uep_user_put(struct uep_user *user)
+{
+	if (!refcount_dec_and_mutex_lock(&user->ref, &uep_users_lock))
+		return;
+	hash_del(&user->node);
+	mutex_unlock(&uep_users_lock);
+	kfree(user);
+}
+
+static u64 uep_mb(unsigned int mb)
+{
+	return (u64)mb << 20;
+}
+
+static void uep_add(struct uep_session *s, int objs, s64 queue_bytes)
+{
+	atomic_add(objs, &s->nr_objs);
+	atomic_add(objs, &s->user->nr_objs);
+	atomic64_add(queue_bytes, &s->queue_bytes);
+	atomic64_add(queue_bytes, &s->user->queue_bytes);
+}
+
+static bool uep_over_limit(struct uep_session *s)
+{
+	struct uep_user *user = s->user;
+
+	return atomic_read(&s->nr_objs) > READ_ONCE(session_max_objects) ||
+	       atomic_read(&user->nr_objs) > READ_ONCE(user_max_objects) ||
+	       atomic64_read(&s->queue_bytes) >
+			uep_mb(READ_ONCE(session_max_queue_mb)) ||
+	       atomic64_read(&user->queue_bytes) >
+			uep_mb(READ_ONCE(user_max_queue_mb));
+}
+
+/*
+ * Charges one object with its queues. Returns -EDQUOT if that is too much. The
+ * capabilities of a kernel thread, which delivers connection requests, do not
+ * count.
+ */
+int uep_charge(struct uep_session *s, u64 queue_bytes)
+{
+	uep_add(s, 1, queue_bytes);
+	if (likely(!uep_over_limit(s)) ||
+	    (!(current->flags & PF_KTHREAD) && capable(CAP_SYS_RESOURCE)))
+		return 0;
+	uep_add(s, -1, -(s64)queue_bytes);
+	pr_notice_ratelimited(KBUILD_MODNAME ": %s[%d]: over its limit of objects or queue memory (see the module's parameters)\n",
+			      current->comm, task_pid_nr(current));
+	return -EDQUOT;
+}
+
+void uep_uncharge(struct uep_session *s, u64 queue_bytes)
+{
+	uep_add(s, -1, -(s64)queue_bytes);
+}
+
+void uep_quota_query(struct rdma_ep_query *q)
+{
+	q->max_objects = READ_ONCE(session_max_objects);
+	q->max_user_objects = READ_ONCE(user_max_objects);
+	q->max_queue_bytes = uep_mb(READ_ONCE(session_max_queue_mb));
+	q->max_user_queue_bytes = uep_mb(READ_ONCE(user_max_queue_mb));
+}

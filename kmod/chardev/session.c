@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions, handles and the life of objects.
+ */
+#include <linux/cred.h>
+#include <linux/slab.h>
+
+#include "chardev.h"
+
+/*
+ * Tears sessions down. Closing a file runs where waiting is unwelcome and where
+ * the task has already lost what makes it a task, so the work is done here. Not
+ * WQ_MEM_RECLAIM: it flushes queues of the CM that are not.
+ */
+static struct workqueue_struct *uep_session_wq;
+
+/* ------------------------------------------------------------------ */
+/* Objects                                                            */
+/* ------------------------------------------------------------------ */
+
+/**
+ * uep_obj_alloc - allocate an object and charge it to the session's quota
+ * @s: session
+ * @type: type
+ * @size: of the structure, which begins with a struct uep_obj
+ * @queue_bytes: memory of its queues
+ *
+ * The caller owns the reference until it gives it to the handle table with
+ * uep_cmd_add_obj().
+ *
+ * Return: zeroed object, or ERR_PTR: -EDQUOT, -ENOMEM
+ */
+void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type,
+		    size_t size, u64 queue_bytes)
+{
+	struct uep_obj *obj;
+	int ret;
+
+	ret = uep_charge(s, queue_bytes);
+	if (ret)
+		return ERR_PTR(ret);
+	obj = kzalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!obj) {
+		uep_uncharge(s, queue_bytes);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&obj->ref);
+	atomic_set(&obj->users, 0);
+	obj->type = type;
+	obj->queue_bytes = queue_bytes;
+	obj->session = s;
+	uep_session_get(s);
+	return obj;
+}
+
+void uep_obj_get(struct uep_obj *obj)
+{
+	kref_get(&obj->ref);
+}
+
+static void uep_obj_release(struct kref *ref)
+{
+	struct uep_obj *obj = container_of(ref, struct uep_obj, ref);
+	struct uep_session *s = obj->session;
+
+	uep_uncharge(s, obj->queue_bytes);
+	obj->type->free(obj);
+	uep_session_put(s);
+}
+
+/* May sleep. */
+void uep_obj_put(struct uep_obj *obj)
+{
+	kref_put(&obj->ref, uep_obj_release);
+}
+
+/* Returns the object with a reference, or NULL. */
+struct uep_obj *uep_obj_lookup(struct uep_session *s, u32 handle,
+			       enum rdma_ep_obj_type type)
+{
+	struct uep_obj *obj;
+
+	rcu_read_lock();
+	obj = xa_load(&s->objs, handle);
+	if (obj && (obj->type->type != type ||
+		    !kref_get_unless_zero(&obj->ref)))
+		obj = NULL;
+	rcu_read_unlock();
+	return obj;
+}
+
+/* Makes the caller's object depend on @obj, unless that is being destroyed. */
+bool uep_obj_hold(struct uep_obj *obj)
+{
+	if (!atomic_inc_unless_negative(&obj->users))
+		return false;
+	uep_obj_get(obj);
+	return true;
+}
+
+/* The two halves of the reverse: first no longer depend, later let go. */
+void uep_obj_unuse(struct uep_obj *obj)
+{
+	atomic_dec(&obj->users);
+}
+
+void uep_obj_unhold(struct uep_obj *obj)
+{
+	uep_obj_unuse(obj);
+	uep_obj_put(obj);
+}
+
+/* Lookup and hold. */
+struct uep_obj *uep_obj_use(struct uep_session *s, u32 handle,
+			    enum rdma_ep_obj_type type)
+{
+	struct uep_obj *obj = uep_obj_lookup(s, handle, type);
+	bool held;
+
+	if (!obj)
+		return NULL;
+	held = uep_obj_hold(obj);
+	uep_obj_put(obj);
+	return held ? obj : NULL;
+}
+
+/* Gives the object a handle that does not work yet. */
+int uep_obj_reserve(struct uep_obj *obj)
+{
+	return xa_alloc(&obj->session->objs, &obj->handle, NULL,
+			XA_LIMIT(1, S32_MAX), GFP_KERNEL_ACCOUNT);
+}
+
+/* The place is reserved, so this can not fail. */
+void uep_obj_publish(struct uep_obj *obj)
+{
+	xa_store(&obj->session->objs, obj->handle, obj, 0);
+}
+
+/* Has a destroyer claimed it? */
+bool uep_obj_ended(struct uep_obj *obj)
+{
+	return atomic_read(&obj->users) < 0;
+}
+
+static bool uep_obj_claim(struct uep_obj *obj)
+{
+	return atomic_cmpxchg(&obj->users, 0, -1) == 0;
+}
+
+static void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out)
+{
+	if (obj->handle)
+		xa_erase(&obj->session->objs, obj->handle);
+	obj->type->destroy(obj, out);
+	uep_obj_put(obj);
+}
+
+/*
+ * Ends an object whose creation failed or that has not been published, or in
+ * the tear-down of its session: nobody else can claim it, nothing depends on it.
+ */
+void uep_obj_discard(struct uep_obj *obj)
+{
+	struct rdma_ep_destroy out;
+
+	WARN_ON_ONCE(!uep_obj_claim(obj));
+	uep_obj_end(obj, &out);
+}
+
+int uep_destroy(struct uep_cmd *cmd)
+{
+	struct rdma_ep_destroy *arg = cmd->arg;
+	struct uep_obj *obj;
+	int ret = 0;
+
+	if (arg->type < RDMA_EP_OBJ_CTX || arg->type > RDMA_EP_OBJ_QP)
+		return -EINVAL;
+	arg->events_reported = 0;
+	arg->comp_events_reported = 0;
+	obj = uep_obj_lookup(cmd->s, arg->handle, arg->type);
+	if (!obj)
+		return -ENOENT;
+	if (uep_obj_claim(obj))
+		uep_obj_end(obj, arg);
+	else
+		ret = uep_obj_ended(obj) ? -ENOENT : -EBUSY;
+	uep_obj_put(obj);
+	return ret;
+}
+
+/* ------------------------------------------------------------------ */
+/* Sessions                                                           */
+/* ------------------------------------------------------------------ */
+
+static void uep_session_free(struct kref *ref)
+{
+	struct uep_session *s = container_of(ref, struct uep_session, ref);
+
+	xa_destroy(&s->objs);
+	xa_destroy(&s->qps);
+	xa_destroy(&s->default_ctxs);
+	uep_user_put(s->user);
+	kfree(s);
+}
+
+void uep_session_get(struct uep_session *s)
+{
+	kref_get(&s->ref);
+}
+
+void uep_session_put(struct uep_session *s)
+{
+	kref_put(&s->ref, uep_session_free);
+}
+
+static void uep_session_end_type(struct uep_session *s,
+				 enum rdma_ep_obj_type type)
+{
+	struct uep_obj *obj;
+	unsigned long handle;
+
+	xa_for_each(&s->objs, handle, obj) {
+		if (obj->type->type == type)
+			uep_obj_discard(obj);
+		cond_resched();
+	}
+}
+
+/*
+ * The file is gone, so no command runs and none will. Readers of channels may,
+ * but find the session dead.
+ */
+static void uep_session_release_work(struct work_struct *work)
+{
+	struct uep_session *s =
+		container_of(work, struct uep_session, release_work);
+	struct uep_ctx *ctx;
+	unsigned long i;
+
+	uep_session_end_type(s, RDMA_EP_OBJ_ID);
+	uep_session_end_type(s, RDMA_EP_OBJ_QP);
+	uep_session_end_type(s, RDMA_EP_OBJ_SRQ);
+	uep_session_end_type(s, RDMA_EP_OBJ_CQ);
+	uep_session_end_type(s, RDMA_EP_OBJ_MR);
+	uep_session_end_type(s, RDMA_EP_OBJ_AH);
+	xa_for_each(&s->default_ctxs, i, ctx)
+		uep_obj_unhold(&ctx->default_pd->obj);
+	uep_session_end_type(s, RDMA_EP_OBJ_PD);
+	uep_session_end_type(s, RDMA_EP_OBJ_CTX);
+	uep_session_put(s);
+}
+
+struct uep_session *uep_session_create(void)
+{
+	struct uep_session *s;
+
+	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
+	if (!s)
+		return ERR_PTR(-ENOMEM);
+	s->user = uep_user_get(current_euid());
+	if (!s->user) {
+		kfree(s);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&s->ref);
+	xa_init_flags(&s->objs, XA_FLAGS_ALLOC1);
+	xa_init(&s->qps);
+	xa_init(&s->default_ctxs);
+	spin_lock_init(&s->ev_lock);
+	mutex_init(&s->ctx_lock);
+	INIT_WORK(&s->release_work, uep_session_release_work);
+	return s;
+}
+
+/* The last reference to the file is gone. */
+void uep_session_release(struct uep_session *s)
+{
+	spin_lock(&s->ev_lock);
+	s->dead = true;
+	spin_unlock(&s->ev_lock);
+	queue_work(uep_session_wq, &s->release_work);
+}
+
+int uep_session_init(void)
+{
+	uep_session_wq = alloc_workqueue("rdma_ep_session", WQ_UNBOUND, 0);
+	return uep_session_wq ? 0 : -ENOMEM;
+}
+
+void uep_session_cleanup(void)
+{
+	destroy_workqueue(uep_session_wq);
+}

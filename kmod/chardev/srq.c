@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Shared receive queues.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "chardev.h"
+
+static void uep_srq_event(struct ib_event *event, void *context)
+{
+	struct uep_srq *srq = context;
+
+	uep_async_post(srq->pd->ctx->async, &srq->async, event->event);
+}
+
+static struct uep_srq *uep_srq_of_res(struct ep_res *res)
+{
+	struct ep_srq *srq = container_of(res, struct ep_srq, res);
+
+	return container_of(srq, struct uep_srq, srq);
+}
+
+static void uep_srq_killing(struct ep_res *res)
+{
+	struct uep_srq *srq = uep_srq_of_res(res);
+
+	uep_wq_stop(&srq->wq);
+	mutex_lock(&srq->modify_lock);
+	srq->dead = true;
+	mutex_unlock(&srq->modify_lock);
+}
+
+static void uep_srq_put_res(struct ep_res *res)
+{
+	struct uep_srq *srq = uep_srq_of_res(res);
+
+	uep_wq_free(&srq->wq);
+	uep_obj_put(&srq->obj);
+}
+
+static const struct ep_res_ops uep_srq_res_ops = {
+	.killing = uep_srq_killing,
+	.put = uep_srq_put_res,
+};
+
+static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+{
+	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
+
+	ep_res_destroy(&srq->srq.res);
+	out->events_reported = uep_async_purge(srq->pd->ctx->async,
+					       &srq->async);
+	uep_obj_unuse(&srq->pd->obj);
+}
+
+static void uep_srq_free(struct uep_obj *obj)
+{
+	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
+
+	uep_wq_free(&srq->wq);
+	ep_res_fini(&srq->srq.res);
+	uep_obj_put(&srq->pd->obj);
+	kfree_rcu(srq, obj.rcu);
+}
+
+static const struct uep_obj_type uep_srq_type = {
+	.type = RDMA_EP_OBJ_SRQ,
+	.destroy = uep_srq_destroy,
+	.free = uep_srq_free,
+};
+
+static u64 uep_srq_bytes(u32 max_wr, u32 max_sge)
+{
+	return (u64)max_wr * (64 + sizeof(struct uep_slot) +
+			      (u64)max_sge * sizeof(struct ib_sge));
+}
+
+/* Called inside ep_dev_enter(), with @pd held for the SRQ. */
+static struct uep_srq *uep_srq_create(struct uep_pd *pd,
+				      struct rdma_ep_create_srq *arg)
+{
+	struct uep_session *s = pd->obj.session;
+	struct ib_srq_init_attr attr = {
+		.event_handler = uep_srq_event,
+		.attr = {
+			.max_wr = arg->max_wr,
+			.max_sge = arg->max_sge,
+			.srq_limit = arg->srq_limit,
+		},
+		.srq_type = IB_SRQT_BASIC,
+	};
+	struct uep_srq *srq = ERR_PTR(-EINVAL);
+	int ret;
+
+	if (arg->max_wr <= UEP_MAX_WR &&
+	    arg->max_sge <= pd->ctx->dev->ibdev->attrs.max_srq_sge)
+		srq = uep_obj_alloc(s, &uep_srq_type, sizeof(*srq),
+				    uep_srq_bytes(arg->max_wr, arg->max_sge));
+	if (IS_ERR(srq)) {
+		uep_obj_unhold(&pd->obj);
+		return srq;
+	}
+	srq->pd = pd;
+	mutex_init(&srq->modify_lock);
+	uep_async_node_init(&srq->async, arg->uid);
+	attr.srq_context = srq;
+
+	uep_obj_get(&srq->obj);
+	ret = ep_srq_create(&srq->srq, &pd->pd, &uep_srq_res_ops, &attr);
+	if (ret) {
+		uep_obj_put(&srq->obj);
+		goto err;
+	}
+	srq->max_sge = srq->srq.attr.max_sge;
+	/* Twice: what has been received and not polled keeps its slot, too. */
+	ret = uep_wq_init(&srq->wq, 2 * srq->srq.attr.max_wr, false);
+	if (ret)
+		goto err;
+	return srq;
+
+err:
+	uep_obj_discard(&srq->obj);
+	return ERR_PTR(ret);
+}
+
+static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
+{
+	struct rdma_ep_create_srq *arg = cmd->arg;
+	struct uep_srq *srq;
+	struct ep_dev *dev;
+	struct uep_pd *pd;
+	int srcu, ret;
+
+	if (id && id->srq && !uep_obj_ended(&id->srq->obj))
+		return -EINVAL;
+	pd = uep_pd_enter(cmd->s, arg->pd, id, &srcu);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	dev = pd->ctx->dev;
+	kref_get(&dev->ref);
+	srq = uep_srq_create(pd, arg);
+	ep_dev_exit(dev, srcu);
+	ep_dev_put(dev);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	ret = uep_cmd_add_obj(cmd, &srq->obj);
+	if (ret)
+		return ret;
+	if (id) {
+		if (id->srq)
+			uep_obj_put(&id->srq->obj);
+		uep_obj_get(&srq->obj);
+		id->srq = srq;
+	}
+	arg->srq = srq->obj.handle;
+	arg->pd = pd->obj.handle;
+	arg->max_wr = srq->srq.attr.max_wr;
+	arg->max_sge = srq->max_sge;
+	return 0;
+}
+
+int uep_create_srq(struct uep_cmd *cmd)
+{
+	struct rdma_ep_create_srq *arg = cmd->arg;
+	struct uep_id *id;
+	int ret;
+
+	if (!arg->id)
+		return uep_srq_make(cmd, NULL);
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	ret = ep_id_begin_bound(&id->id);
+	if (!ret) {
+		ret = uep_srq_make(cmd, id);
+		ep_id_end(&id->id);
+	}
+	uep_obj_put(&id->obj);
+	return ret;
+}
+
+/* The SRQ that a command names, with a reference and inside ep_dev_enter(). */
+static struct uep_srq *uep_srq_enter(struct uep_session *s, u32 handle,
+				     int *srcu)
+{
+	struct uep_obj *obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_SRQ);
+	struct uep_srq *srq;
+	int ret;
+
+	if (!obj)
+		return ERR_PTR(-ENOENT);
+	srq = container_of(obj, struct uep_srq, obj);
+	ret = ep_dev_enter(srq->pd->ctx->dev, srcu);
+	if (!ret)
+		return srq;
+	uep_obj_put(obj);
+	return ERR_PTR(ret);
+}
+
+static void uep_srq_exit(struct uep_srq *srq, int srcu)
+{
+	ep_dev_exit(srq->pd->ctx->dev, srcu);
+	uep_obj_put(&srq->obj);
+}
+
+static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
+{
+	struct ib_srq_attr attr = {
+		.max_wr = arg->max_wr,
+		.srq_limit = arg->srq_limit,
+	};
+	enum ib_srq_attr_mask mask = 0;
+	int ret;
+
+	if (arg->flags & RDMA_EP_SRQ_LIMIT)
+		mask |= IB_SRQ_LIMIT;
+	if (arg->flags & RDMA_EP_SRQ_MAX_WR) {
+		mask |= IB_SRQ_MAX_WR;
+		if (!arg->max_wr || arg->max_wr > UEP_MAX_WR)
+			return -EINVAL;
+		/* Slots first: they must never be fewer than the device's. */
+		ret = uep_wq_grow(&srq->wq,
+				  2 * roundup_pow_of_two(arg->max_wr + 1));
+		if (ret)
+			return ret;
+	}
+	if (!mask)
+		return 0;
+	return ib_modify_srq(srq->srq.ibsrq, &attr, mask);
+}
+
+int uep_modify_srq(struct uep_cmd *cmd)
+{
+	struct rdma_ep_srq_attr *arg = cmd->arg;
+	struct uep_srq *srq;
+	int srcu, ret = -EIO;
+
+	srq = uep_srq_enter(cmd->s, arg->srq, &srcu);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	mutex_lock(&srq->modify_lock);
+	if (!srq->dead)
+		ret = uep_srq_modify(srq, arg);
+	mutex_unlock(&srq->modify_lock);
+	uep_srq_exit(srq, srcu);
+	return ret;
+}
+
+int uep_query_srq(struct uep_cmd *cmd)
+{
+	struct rdma_ep_srq_attr *arg = cmd->arg;
+	struct ib_srq_attr attr = {};
+	struct uep_srq *srq;
+	int srcu, ret = -EIO;
+
+	srq = uep_srq_enter(cmd->s, arg->srq, &srcu);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	mutex_lock(&srq->modify_lock);
+	if (!srq->dead)
+		ret = ib_query_srq(srq->srq.ibsrq, &attr);
+	mutex_unlock(&srq->modify_lock);
+	uep_srq_exit(srq, srcu);
+	if (!ret) {
+		arg->max_wr = attr.max_wr;
+		arg->max_sge = attr.max_sge;
+		arg->srq_limit = attr.srq_limit;
+	}
+	return ret;
+}

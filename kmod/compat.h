@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The only place that knows how kernels differ. Kbuild probes the headers of
+ * the kernel that is built for and defines HAVE_*; nothing here or elsewhere
+ * looks at version numbers, because distributions backport.
+ */
+#ifndef RDMA_EP_COMPAT_H
+#define RDMA_EP_COMPAT_H
+
+#include <linux/capability.h>
+#include <linux/cgroup_rdma.h>
+#include <rdma/ib_verbs.h>
+
+/* Gone when user CQs got an operation of their own. */
+#ifdef HAVE_IB_RESIZE_CQ
+#define ep_compat_resize_cq(cq, cqe)	ib_resize_cq(cq, cqe)
+#else
+#define ep_compat_resize_cq(cq, cqe)	(-EOPNOTSUPP)
+#endif
+
+/* Exported, but declared in a private header of ib_core. */
+bool rdma_nl_get_privileged_qkey(void);
+
+/*
+ * May the calling task set Q_Keys with the privileged bit? The administrator's
+ * switch (rdma system set privileged-qkey) included the capability check until
+ * that became a matter of the device's user namespace.
+ */
+static inline bool ep_compat_qkey_allowed(struct ib_device *ibdev)
+{
+#ifdef HAVE_RDMA_DEV_HAS_RAW_CAP
+	if (rdma_dev_has_raw_cap(ibdev))
+		return true;
+#else
+	if (capable(CAP_NET_RAW))
+		return true;
+#endif
+	return rdma_nl_get_privileged_qkey();
+}
+
+#ifndef CONFIG_CGROUP_RDMA
+struct rdma_cgroup;
+#endif
+
+/* Charges the RDMA controller of the current task's cgroup. */
+static inline int ep_compat_cg_charge(struct ib_device *ibdev,
+				      struct rdma_cgroup **cg)
+{
+#ifdef CONFIG_CGROUP_RDMA
+	return rdmacg_try_charge(cg, &ibdev->cg_device,
+				 RDMACG_RESOURCE_HCA_OBJECT);
+#else
+	*cg = NULL;
+	return 0;
+#endif
+}
+
+static inline void ep_compat_cg_uncharge(struct ib_device *ibdev,
+					 struct rdma_cgroup *cg)
+{
+#ifdef CONFIG_CGROUP_RDMA
+	if (cg)
+		rdmacg_uncharge(cg, &ibdev->cg_device,
+				RDMACG_RESOURCE_HCA_OBJECT);
+#endif
+}
+
+#endif /* RDMA_EP_COMPAT_H */

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The engine: RDMA devices, verbs objects and communication ids, and the
+ * connection logic that ties them together. It knows nothing of user space; the
+ * faces (the character device, kernel ULPs) embed its objects in theirs.
+ *
+ * Lifetime of verbs objects
+ * -------------------------
+ * Every verbs object embeds a struct ep_res and is on its device's list until
+ * its hardware object is destroyed. That happens exactly once: whoever takes it
+ * off the list (under ep_dev.lock) destroys it, be it the owner or the removal
+ * of the device. The list holds a reference on the owner's object, which
+ * ep_res_ops.put drops. After a removal the owner's object stays and its
+ * hardware pointer is NULL; operations on it return -EIO.
+ *
+ * Everything that calls into the driver is bracketed by ep_dev_enter() and
+ * ep_dev_exit(), an SRCU read section that the removal waits for. Nothing that
+ * waits for a user or a peer may happen inside. The data path is the exception:
+ * posts and polls are excluded from destruction by locks that the owner takes in
+ * ep_res_ops.killing.
+ *
+ * Locks, outermost first
+ * ----------------------
+ *  ep_id.lock            serialises rdma_cm calls on one id
+ *   handler mutex        rdma_cm's own, held around ep_id event handlers
+ *    ep_id.link_lock     which QP and SRQ belong to the id
+ *     ep_qp.lock         state changes of a QP against its destruction
+ *      ep_dev.lock       the device's list of objects (leaf)
+ *
+ * Event handlers run with the handler mutex held, so they must not take
+ * ep_id.lock.
+ */
+#ifndef RDMA_EP_ENGINE_H
+#define RDMA_EP_ENGINE_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/srcu.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+struct ep_res;
+
+/* Teardown order of a device that goes away. */
+enum ep_res_class {
+	EP_RES_QP,
+	EP_RES_SRQ,
+	EP_RES_CQ,
+	EP_RES_MR,
+	EP_RES_AH,
+	EP_RES_PD,
+	EP_RES_NR,
+};
+
+/**
+ * struct ep_dev - an RDMA device while it is there, and its remains after
+ * @ref: references
+ * @ibdev: the device; only valid between ep_dev_enter() and ep_dev_exit()
+ * @index: our own number for it, never used twice
+ * @dead: removal has begun
+ * @srcu: protects @ibdev
+ * @lock: protects @res
+ * @res: objects on the device, by class
+ * @event_handler: for device and port events
+ */
+struct ep_dev {
+	struct kref ref;
+	struct ib_device *ibdev;
+	u32 index;
+	bool dead;
+	struct srcu_struct srcu;
+	spinlock_t lock;
+	struct list_head res[EP_RES_NR];
+	struct ib_event_handler event_handler;
+};
+
+int ep_dev_init(void (*event)(struct ep_dev *dev, struct ib_event *event));
+void ep_dev_cleanup(void);
+struct ep_dev *ep_dev_get(u32 index);
+struct ep_dev *ep_dev_next(u32 *index);
+struct ep_dev *ep_dev_of(struct ib_device *ibdev);
+void ep_dev_put(struct ep_dev *dev);
+int ep_dev_enter(struct ep_dev *dev, int *idx);
+void ep_dev_exit(struct ep_dev *dev, int idx);
+
+/**
+ * struct ep_res_ops - what the owner of an object provides
+ * @killing: optional; the hardware object is about to be destroyed: stop using
+ *	it. Called once, may sleep
+ * @put: drops the reference that the device's list holds
+ */
+struct ep_res_ops {
+	void (*killing)(struct ep_res *res);
+	void (*put)(struct ep_res *res);
+};
+
+/**
+ * struct ep_res - a hardware object on a device
+ * @dev: its device (holds a reference)
+ * @entry: in dev->res, empty once claimed for destruction
+ * @class: kind of object
+ * @ops: the owner's
+ * @destroy: destroys the hardware object
+ * @cg: cgroup that was charged
+ */
+struct ep_res {
+	struct ep_dev *dev;
+	struct list_head entry;
+	enum ep_res_class class;
+	const struct ep_res_ops *ops;
+	void (*destroy)(struct ep_res *res);
+	struct rdma_cgroup *cg;
+};
+
+int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
+		const struct ep_res_ops *ops,
+		void (*destroy)(struct ep_res *res));
+void ep_res_add(struct ep_res *res);
+void ep_res_abort(struct ep_res *res);
+void ep_res_destroy(struct ep_res *res);
+void ep_res_fini(struct ep_res *res);
+
+struct ep_pd {
+	struct ep_res res;
+	struct ib_pd *ibpd;
+};
+
+struct ep_cq {
+	struct ep_res res;
+	struct ib_cq *ibcq;
+	u32 cqe;
+};
+
+struct ep_srq {
+	struct ep_res res;
+	struct ib_srq *ibsrq;
+	struct ib_srq_attr attr;
+};
+
+/**
+ * struct ep_qp - a queue pair
+ * @res: on its device
+ * @lock: held over state changes; @ibqp is not NULL under it until the QP is
+ *	being destroyed
+ * @ibqp: the hardware object
+ * @type: QP type
+ * @state: last state that we moved it to (read without lock by the data path)
+ * @port: last port that it was given (@lock)
+ * @qp_num: number
+ * @has_srq: receives come from a shared receive queue
+ * @sq_sig_all: every send completes
+ * @cap: granted capabilities
+ */
+struct ep_qp {
+	struct ep_res res;
+	struct mutex lock;
+	struct ib_qp *ibqp;
+	enum ib_qp_type type;
+	enum ib_qp_state state;
+	u32 port;
+	u32 qp_num;
+	bool has_srq;
+	bool sq_sig_all;
+	struct ib_qp_cap cap;
+};
+
+int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
+		 const struct ep_res_ops *ops);
+int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
+		 const struct ep_res_ops *ops, ib_comp_handler comp,
+		 void (*event)(struct ib_event *, void *), void *context,
+		 const struct ib_cq_init_attr *attr);
+int ep_srq_create(struct ep_srq *srq, struct ep_pd *pd,
+		  const struct ep_res_ops *ops,
+		  struct ib_srq_init_attr *attr);
+int ep_qp_create(struct ep_qp *qp, struct ep_pd *pd,
+		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr);
+int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
+int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
+		struct ib_qp_init_attr *init);
+void ep_qp_error(struct ep_qp *qp);
+
+struct ep_id;
+
+/**
+ * struct ep_id_ops - what the owner of an id provides
+ * @request: a connection request arrived on listening id @id. The owner makes an
+ *	id of its own, calls ep_id_adopt() on it, and reports it. On an error
+ *	nothing may have been adopted, and the request is refused
+ * @event: any other event. Called in rdma_cm's handlers: may sleep, must not
+ *	call anything of ep_id_* but ep_id_dev_of_handler()
+ * @get_qp: takes a reference on the object around @qp
+ * @put_qp: drops it
+ */
+struct ep_id_ops {
+	int (*request)(struct ep_id *id, struct rdma_cm_id *cm_id,
+		       const struct rdma_cm_event *event);
+	void (*event)(struct ep_id *id, const struct rdma_cm_event *event);
+	void (*get_qp)(struct ep_qp *qp);
+	void (*put_qp)(struct ep_qp *qp);
+};
+
+/**
+ * struct ep_id - a communication id
+ * @ops: the owner's
+ * @lock: serialises all rdma_cm calls on the id, protects @closed
+ * @cm_id: usable under @lock while not @closed, and in event handlers
+ * @closed: destroyed, or being so, by the owner or with the device
+ * @close_work: destroys @cm_id after its device has been removed
+ * @link_lock: protects @qp
+ * @qp: the id's own QP (holds a reference), possibly destroyed by now
+ * @failed: connecting failed on our side: later events of the CM are not
+ *	reported (handler mutex)
+ * @backlog: connection requests that may still be queued
+ * @sync: event that ep_id_resolve() waits for is to be swallowed
+ * @done: completed by that event
+ * @status: its status
+ */
+struct ep_id {
+	const struct ep_id_ops *ops;
+	struct mutex lock;
+	struct rdma_cm_id *cm_id;
+	bool closed;
+	struct work_struct close_work;
+	struct mutex link_lock;
+	struct ep_qp *qp;
+	bool failed;
+	atomic_t backlog;
+	bool sync;
+	struct completion done;
+	int status;
+};
+
+int ep_id_init_engine(void);
+void ep_id_cleanup_engine(void);
+
+void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops);
+int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
+		 enum ib_qp_type qp_type);
+void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id);
+void ep_id_destroy(struct ep_id *id);
+int ep_id_begin(struct ep_id *id);
+int ep_id_begin_bound(struct ep_id *id);
+void ep_id_end(struct ep_id *id);
+struct ep_dev *ep_id_dev(struct ep_id *id);
+int ep_id_listen(struct ep_id *id, int backlog);
+int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
+		  const struct sockaddr *dst, u32 addr_timeout_ms,
+		  u32 route_timeout_ms);
+
+int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp);
+struct ep_qp *ep_id_get_qp(struct ep_id *id);
+int ep_id_accept(struct ep_id *id, struct rdma_conn_param *param,
+		 struct rdma_ucm_ece *ece);
+int ep_id_disconnect(struct ep_id *id);
+int ep_id_establish(struct ep_id *id);
+int ep_id_conn_response(struct ep_id *id);
+
+#endif /* RDMA_EP_ENGINE_H */

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Communication ids: lifetime, events, address and route resolution.
+ */
+#include <linux/sched/signal.h>
+
+#include "engine.h"
+
+/*
+ * Destroys ids whose device has been removed. Not WQ_MEM_RECLAIM: destroying an
+ * id flushes queues of the CM that are not.
+ */
+static struct workqueue_struct *ep_id_wq;
+
+/* Handlers may still use id->cm_id until rdma_destroy_id() returns. */
+static void ep_id_close(struct ep_id *id)
+{
+	bool closed;
+
+	mutex_lock(&id->lock);
+	closed = id->closed;
+	id->closed = true;
+	mutex_unlock(&id->lock);
+	if (!closed)
+		rdma_destroy_id(id->cm_id);
+}
+
+static void ep_id_close_work(struct work_struct *work)
+{
+	ep_id_close(container_of(work, struct ep_id, close_work));
+}
+
+/* Does ep_id_resolve() wait for this event? Then it is not for the owner. */
+static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event)
+{
+	if (!READ_ONCE(id->sync))
+		return false;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		id->status = event->status;
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		id->status = -ENODEV;
+		break;
+	default:
+		return false;
+	}
+	complete(&id->done);
+	return true;
+}
+
+/*
+ * rdma_cm's event handler, with the handler mutex held. Always returns 0 except
+ * for a connection request that nobody took: anything else would make rdma_cm
+ * destroy the id behind our back.
+ */
+static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
+{
+	struct ep_id *id = cm_id->context;
+	struct rdma_cm_event changed;
+	struct ep_qp *qp;
+	int ret;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		if (!atomic_add_unless(&id->backlog, -1, 0))
+			return -ENOMEM;
+		ret = id->ops->request(id, cm_id, event);
+		if (ret)
+			atomic_inc(&id->backlog);
+		return ret;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		ret = ep_id_conn_response(id);
+		if (ret == -ENOENT)
+			break;
+		/* The rest of the event is the same, and only valid here. */
+		changed = *event;
+		changed.event = ret ? RDMA_CM_EVENT_CONNECT_ERROR :
+				      RDMA_CM_EVENT_ESTABLISHED;
+		changed.status = ret;
+		id->failed = ret;
+		id->ops->event(id, &changed);
+		return 0;
+	case RDMA_CM_EVENT_REJECTED:
+		qp = ep_id_get_qp(id);
+		if (qp) {
+			ep_qp_error(qp);
+			id->ops->put_qp(qp);
+		}
+		fallthrough;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		/* The owner has had a CONNECT_ERROR instead. */
+		if (id->failed)
+			return 0;
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		queue_work(ep_id_wq, &id->close_work);
+		break;
+	default:
+		break;
+	}
+	if (!ep_id_sync_event(id, event))
+		id->ops->event(id, event);
+	return 0;
+}
+
+void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops)
+{
+	id->ops = ops;
+	mutex_init(&id->lock);
+	mutex_init(&id->link_lock);
+	INIT_WORK(&id->close_work, ep_id_close_work);
+	init_completion(&id->done);
+	id->closed = true;
+	atomic_set(&id->backlog, 0);
+}
+
+/* The id belongs to the network namespace and the process of the caller. */
+int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
+		 enum ib_qp_type qp_type)
+{
+	struct rdma_cm_id *cm_id;
+
+	cm_id = rdma_create_user_id(ep_id_handler, id, ps, qp_type);
+	if (IS_ERR(cm_id))
+		return PTR_ERR(cm_id);
+	id->cm_id = cm_id;
+	id->closed = false;
+	return 0;
+}
+
+/* Takes over the new id of a connection request, in ep_id_ops.request. */
+void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id)
+{
+	id->cm_id = cm_id;
+	id->closed = false;
+	cm_id->context = id;
+}
+
+/*
+ * On return no handler runs and none will. Called once; process context, not in
+ * an event handler.
+ */
+void ep_id_destroy(struct ep_id *id)
+{
+	ep_id_close(id);
+	/* If the device was removed, the work may be the one to destroy it. */
+	cancel_work_sync(&id->close_work);
+	if (id->qp)
+		id->ops->put_qp(id->qp);
+	id->qp = NULL;
+}
+
+/* Begins a section in which id->cm_id can be used. -EIO if it is gone. */
+int ep_id_begin(struct ep_id *id)
+{
+	mutex_lock(&id->lock);
+	if (likely(!id->closed))
+		return 0;
+	mutex_unlock(&id->lock);
+	return -EIO;
+}
+
+/* The same for an id that is bound to a device: -EINVAL if it is not. */
+int ep_id_begin_bound(struct ep_id *id)
+{
+	int ret = ep_id_begin(id);
+
+	if (ret)
+		return ret;
+	if (likely(id->cm_id->device))
+		return 0;
+	ep_id_end(id);
+	return -EINVAL;
+}
+
+void ep_id_end(struct ep_id *id)
+{
+	mutex_unlock(&id->lock);
+}
+
+/*
+ * The device that the id is bound to, with a reference. For use between
+ * ep_id_begin() and ep_id_end() and in event handlers.
+ */
+struct ep_dev *ep_id_dev(struct ep_id *id)
+{
+	struct ib_device *ibdev = id->cm_id->device;
+
+	return ibdev ? ep_dev_of(ibdev) : NULL;
+}
+
+/* @backlog: requests that may wait for the owner, at least 1 */
+int ep_id_listen(struct ep_id *id, int backlog)
+{
+	int ret;
+
+	ret = ep_id_begin(id);
+	if (ret)
+		return ret;
+	atomic_set(&id->backlog, backlog);
+	ret = rdma_listen(id->cm_id, backlog);
+	ep_id_end(id);
+	return ret;
+}
+
+static int ep_id_sync_wait(struct ep_id *id)
+{
+	int ret = wait_for_completion_interruptible(&id->done);
+
+	return ret ? ret : id->status;
+}
+
+/**
+ * ep_id_resolve - resolve address and route, and wait for both
+ * @id: a new id
+ * @src: source address or NULL
+ * @dst: destination
+ * @addr_timeout_ms: limit for the address
+ * @route_timeout_ms: limit for the route
+ *
+ * After a failure or a signal the id is only good for ep_id_destroy().
+ *
+ * Return: 0, -ERESTARTSYS, or what rdma_cm reports
+ */
+int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
+		  const struct sockaddr *dst, u32 addr_timeout_ms,
+		  u32 route_timeout_ms)
+{
+	int ret;
+
+	WRITE_ONCE(id->sync, true);
+	ret = ep_id_begin(id);
+	if (ret)
+		return ret;
+	ret = rdma_resolve_addr(id->cm_id, src, dst, addr_timeout_ms);
+	ep_id_end(id);
+	if (ret)
+		return ret;
+	ret = ep_id_sync_wait(id);
+	if (ret)
+		return ret;
+
+	reinit_completion(&id->done);
+	ret = ep_id_begin_bound(id);
+	if (ret)
+		return ret;
+	ret = rdma_resolve_route(id->cm_id, route_timeout_ms);
+	ep_id_end(id);
+	if (ret)
+		return ret;
+	ret = ep_id_sync_wait(id);
+	WRITE_ONCE(id->sync, false);
+	return ret;
+}
+
+int ep_id_init_engine(void)
+{
+	ep_id_wq = alloc_workqueue("rdma_ep_id", WQ_UNBOUND, 0);
+	return ep_id_wq ? 0 : -ENOMEM;
+}
+
+void ep_id_cleanup_engine(void)
+{
+	destroy_workqueue(ep_id_wq);
+}

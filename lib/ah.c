@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Address handles. */
+#include <arpa/inet.h>
+#include <endian.h>
+
+#include "internal.h"
+
+/* ibv_create_ah(3) */
+EP_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd,
+				       struct ibv_ah_attr *attr)
+{
+	struct rdma_ep_create_ah cmd = {};
+	struct ibv_ah *ah;
+	int error;
+
+	if (!pd || !attr)
+		return ep_null(EINVAL);
+	if (!ep_ours(pd->context))
+		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_ah, pd, attr);
+
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return NULL;
+	cmd.pd = pd->handle;
+	ep_ah_attr_to_uapi(&cmd.attr, attr);
+	if (ep_call(ep_ctx(pd->context)->session, CREATE_AH, &cmd)) {
+		error = errno;
+		free(ah);
+		return ep_null(error);
+	}
+	ah->context = pd->context;
+	ah->pd = pd;
+	ah->handle = cmd.ah;
+	return ah;
+}
+
+/* ibv_destroy_ah(3) */
+EP_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	if (!ah)
+		return EINVAL;
+	if (!ep_ours(ah->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_ah, ah);
+	if (ep_destroy(ep_ctx(ah->context)->session, RDMA_EP_OBJ_AH, ah->handle,
+		       NULL, NULL))
+		return errno;
+	free(ah);
+	return 0;
+}
+
+/* The index of a GID of that type, or -1 and errno. */
+static int find_gid(struct ibv_context *context, uint8_t port_num,
+		    const uint8_t *gid, bool roce_v2)
+{
+	struct ibv_gid_entry entry;
+	struct ibv_port_attr attr;
+	int i, ret;
+
+	ret = ep_query_port_attr(context, port_num, &attr, sizeof(attr));
+	if (ret)
+		return ep_err(ret);
+	for (i = 0; i < attr.gid_tbl_len && i <= UINT8_MAX; i++) {
+		ret = _ibv_query_gid_ex(context, port_num, i, &entry, 0,
+					sizeof(entry));
+		if (!ret && !memcmp(entry.gid.raw, gid, 16) &&
+		    (entry.gid_type == IBV_GID_TYPE_ROCE_V2) == roce_v2)
+			return i;
+		if (ret && ret != ENODATA)
+			return ep_err(ret);
+	}
+	return ep_err(ENOENT);
+}
+
+/*
+ * The 40 bytes before a datagram hold the GRH or IPv6 header, or, right-aligned,
+ * an IPv4 header. Bytes 20 ff. of a GRH may happen to look like the beginning of
+ * an IPv4 header; its checksum tells.
+ */
+static bool is_ipv4(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+	int i;
+
+	if (ip[0] != 0x45)
+		return false;
+	for (i = 0; i < 20; i += 2)
+		sum += ip[i] << 8 | ip[i + 1];
+	sum = (sum >> 16) + (sum & 0xffff);
+	sum = (sum >> 16) + (sum & 0xffff);
+	return sum == 0xffff;
+}
+
+static int from_ipv4(struct ibv_context *context, uint8_t port_num,
+		     const uint8_t *ip, struct ibv_ah_attr *attr)
+{
+	uint8_t gid[16] = { [10] = 0xff, [11] = 0xff };
+	int index;
+
+	memcpy(gid + 12, ip + 16, 4);	/* destination: us */
+	if ((gid[12] & 0xf0) == 0xe0)
+		return ep_err(EINVAL);	/* sent to a multicast group */
+	index = find_gid(context, port_num, gid, true);
+	if (index < 0)
+		return -1;
+	memcpy(gid + 12, ip + 12, 4);	/* source */
+	memcpy(attr->grh.dgid.raw, gid, sizeof(gid));
+	attr->grh.sgid_index = index;
+	attr->grh.traffic_class = ip[1];
+	attr->grh.hop_limit = ip[8];
+	return 0;
+}
+
+static int from_grh(struct ibv_context *context, uint8_t port_num,
+		    const struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	const uint8_t next_hdr_ib = 0x1b;
+	int index;
+
+	if (grh->dgid.raw[0] == 0xff)
+		return ep_err(EINVAL);
+	if (grh->next_hdr != IPPROTO_UDP && grh->next_hdr != next_hdr_ib)
+		return ep_err(EPROTONOSUPPORT);
+	index = find_gid(context, port_num, grh->dgid.raw,
+			 grh->next_hdr == IPPROTO_UDP);
+	if (index < 0)
+		return -1;
+	attr->grh.dgid = grh->sgid;
+	attr->grh.sgid_index = index;
+	attr->grh.traffic_class = be32toh(grh->version_tclass_flow) >> 20;
+	attr->grh.hop_limit = grh->hop_limit;
+	return 0;
+}
+
+/* ibv_init_ah_from_wc(3) */
+EP_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
+				  struct ibv_wc *wc, struct ibv_grh *grh,
+				  struct ibv_ah_attr *attr)
+{
+	const uint8_t *header = (const uint8_t *)grh;
+
+	if (!context || !wc || !attr ||
+	    (wc->wc_flags & IBV_WC_GRH && !grh))
+		return ep_err(EINVAL);
+	if (!ep_ours(context))
+		return ep_forward(-1, "IBVERBS_1.1", ibv_init_ah_from_wc,
+				  context, port_num, wc, grh, attr);
+
+	memset(attr, 0, sizeof(*attr));
+	attr->dlid = wc->slid;
+	attr->sl = wc->sl;
+	attr->src_path_bits = wc->dlid_path_bits;
+	attr->port_num = port_num;
+	if (!(wc->wc_flags & IBV_WC_GRH))
+		return 0;
+
+	attr->is_global = 1;
+	if (is_ipv4(header + 20))
+		return from_ipv4(context, port_num, header + 20, attr);
+	if (header[0] >> 4 != 6)
+		return ep_err(EINVAL);
+	attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
+	return from_grh(context, port_num, grh, attr);
+}
+
+/* ibv_create_ah_from_wc(3) */
+EP_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd,
+					       struct ibv_wc *wc,
+					       struct ibv_grh *grh,
+					       uint8_t port_num)
+{
+	struct ibv_ah_attr attr;
+
+	if (!pd)
+		return ep_null(EINVAL);
+	if (!ep_ours(pd->context))
+		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_ah_from_wc,
+				  pd, wc, grh, port_num);
+	if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr))
+		return NULL;
+	return ibv_create_ah(pd, &attr);
+}

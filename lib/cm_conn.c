@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Resolving, connecting, listening. The kernel moves the id's own QP along. */
+#include "internal.h"
+
+int ep_id_resolve_addr(struct ep_id *id, const struct sockaddr *src,
+		       socklen_t src_len, const struct sockaddr *dst,
+		       socklen_t dst_len, int timeout_ms)
+{
+	struct rdma_ep_resolve_addr cmd = {
+		.id = id->handle,
+		.timeout_ms = timeout_ms,
+	};
+
+	if (ep_addr_to_uapi(&cmd.src, src, src_len) ||
+	    ep_addr_to_uapi(&cmd.dst, dst, dst_len))
+		return -1;
+	if (ep_call(id->session, RESOLVE_ADDR, &cmd))
+		return -1;
+	/* Visible at once; the rest comes with the event. */
+	memcpy(&id->id.route.addr.dst_storage, &cmd.dst, sizeof(cmd.dst));
+	return ep_complete(&id->id);
+}
+
+/* rdma_resolve_addr(3) */
+EP_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id,
+				struct sockaddr *src_addr,
+				struct sockaddr *dst_addr, int timeout_ms)
+{
+	socklen_t dst_len = ep_addr_len(dst_addr);
+
+	if (!id || !dst_len)
+		return ep_err(EINVAL);
+	return ep_id_resolve_addr(ep_cm_id(id), src_addr, ep_addr_len(src_addr),
+				  dst_addr, dst_len, timeout_ms);
+}
+
+/* rdma_resolve_route(3) */
+EP_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
+{
+	struct rdma_ep_id_cmd cmd = { .arg = timeout_ms };
+
+	if (!id || !id->verbs)
+		return ep_err(EINVAL);
+	cmd.id = ep_cm_id(id)->handle;
+	if (ep_call(ep_cm_id(id)->session, RESOLVE_ROUTE, &cmd))
+		return -1;
+	return ep_complete(id);
+}
+
+/* rdma_listen(3) */
+EP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+	struct rdma_ep_id_cmd cmd = { .arg = backlog > 0 ? backlog : 0 };
+	struct rdma_ep_query_id query;
+
+	if (!id)
+		return ep_err(EINVAL);
+	cmd.id = ep_cm_id(id)->handle;
+	if (ep_call(ep_cm_id(id)->session, LISTEN, &cmd))
+		return -1;
+	/* An id that was not bound has been bound now. */
+	if (id->route.addr.src_storage.ss_family && rdma_get_src_port(id))
+		return 0;
+	if (ep_id_query(ep_cm_id(id), &query))
+		return -1;
+	return ep_id_set_info(ep_cm_id(id), &query.info);
+}
+
+/* The device that the id is bound to, with its limits known; or NULL and errno. */
+static struct ep_device *bound_device(struct ep_id *id)
+{
+	struct ep_device *dev;
+
+	if (!id->has_device || !id->id.verbs)
+		return ep_null(EINVAL);
+	dev = ep_dev(id->id.verbs->device);
+	return ep_device_limits(id->session, dev) ? NULL : dev;
+}
+
+static int check_param(const struct ep_id *id, const struct ep_device *dev,
+		       const struct rdma_conn_param *param)
+{
+	if (id->id.ps != RDMA_PS_TCP)
+		return 0;
+	if (!param)
+		return id->id.qp ? 0 : ep_err(EINVAL);
+	if ((param->responder_resources != RDMA_MAX_RESP_RES &&
+	     param->responder_resources > dev->max_responder_resources) ||
+	    (param->initiator_depth != RDMA_MAX_INIT_DEPTH &&
+	     param->initiator_depth > dev->max_initiator_depth))
+		return ep_err(EINVAL);
+	return 0;
+}
+
+/*
+ * The parameters as the kernel wants them: expanded, since to rdma_cm in the
+ * kernel no parameters and values of 0xff mean something else. They start out
+ * with the responder_resources and initiator_depth that the values "maximum" and
+ * param NULL stand for.
+ */
+static int set_conn(struct rdma_ep_conn_param *conn, const struct ep_id *id,
+		    const struct rdma_conn_param *param)
+{
+	const struct ibv_qp *qp = id->id.qp;
+	size_t len = id->connect_len;
+
+	conn->qp_num = qp ? qp->qp_num : param ? param->qp_num : 0;
+	conn->srq = qp ? !!qp->srq : param ? param->srq : 0;
+	if (len)
+		memcpy(conn->private_data, id->connect, len);
+	conn->private_data_len = len;
+	if (!param) {
+		conn->retry_count = 7;
+		conn->rnr_retry_count = 7;
+		return 0;
+	}
+
+	if (param->responder_resources != RDMA_MAX_RESP_RES)
+		conn->responder_resources = param->responder_resources;
+	if (param->initiator_depth != RDMA_MAX_INIT_DEPTH)
+		conn->initiator_depth = param->initiator_depth;
+	conn->flow_control = param->flow_control;
+	conn->retry_count = param->retry_count > 7 ? 7 : param->retry_count;
+	conn->rnr_retry_count =
+		param->rnr_retry_count > 7 ? 7 : param->rnr_retry_count;
+	if (param->private_data && param->private_data_len) {
+		if (len + param->private_data_len > UINT8_MAX)
+			return ep_err(EINVAL);
+		memcpy(conn->private_data + len, param->private_data,
+		       param->private_data_len);
+		conn->private_data_len = len + param->private_data_len;
+	}
+	return 0;
+}
+
+/* rdma_connect(3) */
+EP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
+			   struct rdma_conn_param *conn_param)
+{
+	struct ep_id *id = ep_cm_id(cm_id);
+	struct rdma_ep_connect cmd = {};
+	struct ep_device *dev;
+
+	if (!id)
+		return ep_err(EINVAL);
+	dev = bound_device(id);
+	if (!dev || check_param(id, dev, conn_param))
+		return -1;
+
+	cmd.id = id->handle;
+	cmd.ece_vendor_id = id->local_ece.vendor_id;
+	cmd.ece_options = id->local_ece.options;
+	cmd.conn.responder_resources = dev->max_responder_resources;
+	cmd.conn.initiator_depth = dev->max_initiator_depth;
+	if (set_conn(&cmd.conn, id, conn_param))
+		return -1;
+	if (ep_call(id->session, CONNECT, &cmd))
+		return -1;
+
+	/* ai_connect is for the first request only. */
+	free(id->connect);
+	id->connect = NULL;
+	id->connect_len = 0;
+	return ep_complete(cm_id);
+}
+
+static uint8_t min_u8(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
+/* rdma_accept(3) */
+EP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
+			  struct rdma_conn_param *conn_param)
+{
+	struct ep_id *id = ep_cm_id(cm_id);
+	struct rdma_ep_connect cmd = {};
+	struct ep_device *dev;
+
+	if (!id || (!cm_id->qp && !conn_param))
+		return ep_err(EINVAL);
+	dev = bound_device(id);
+	if (!dev || check_param(id, dev, conn_param))
+		return -1;
+
+	cmd.uid = (uintptr_t)id;
+	cmd.id = id->handle;
+	cmd.ece_vendor_id = id->local_ece.vendor_id;
+	cmd.ece_options = id->local_ece.options;
+	cmd.conn.responder_resources = min_u8(id->responder_resources,
+					      dev->max_responder_resources);
+	cmd.conn.initiator_depth = min_u8(id->initiator_depth,
+					  dev->max_initiator_depth);
+	if (set_conn(&cmd.conn, id, conn_param))
+		return -1;
+	if (ep_call(id->session, ACCEPT, &cmd))
+		return -1;
+
+	if (cm_id->qp_type == IBV_QPT_UD) {
+		/* There is nothing to wait for. */
+		if (id->sync)
+			ep_drop_event(cm_id);
+		return 0;
+	}
+	ep_id_qp_state(id, IBV_QPS_RTS);
+	return ep_complete(cm_id);
+}
+
+static int reject(struct rdma_cm_id *id, const void *private_data,
+		  uint8_t private_data_len, uint32_t reason)
+{
+	struct rdma_ep_reject cmd = { .reason = reason };
+
+	if (!id)
+		return ep_err(EINVAL);
+	cmd.id = ep_cm_id(id)->handle;
+	if (private_data && private_data_len) {
+		memcpy(cmd.private_data, private_data, private_data_len);
+		cmd.private_data_len = private_data_len;
+	}
+	return ep_call(ep_cm_id(id)->session, REJECT, &cmd) ? -1 : 0;
+}
+
+/* rdma_reject(3) */
+EP_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
+			  uint8_t private_data_len)
+{
+	return reject(id, private_data, private_data_len, 0);
+}
+
+/* As rdma_reject(), with the reason "vendor option not supported". */
+EP_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
+			      uint8_t private_data_len)
+{
+	return reject(id, private_data, private_data_len, 35);
+}
+
+/* rdma_establish(3) */
+EP_EXPORT int rdma_establish(struct rdma_cm_id *id)
+{
+	struct rdma_ep_id_cmd cmd = {};
+
+	if (!id || id->qp)
+		return ep_err(EINVAL);
+	cmd.id = ep_cm_id(id)->handle;
+	return ep_call(ep_cm_id(id)->session, ESTABLISH, &cmd) ? -1 : 0;
+}
+
+/* rdma_disconnect(3): the QP is in the error state when this returns. */
+EP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
+{
+	struct rdma_ep_id_cmd cmd = {};
+
+	if (!id || !id->verbs)
+		return ep_err(EINVAL);
+	cmd.id = ep_cm_id(id)->handle;
+	if (ep_call(ep_cm_id(id)->session, DISCONNECT, &cmd))
+		return -1;
+	ep_id_qp_state(ep_cm_id(id), IBV_QPS_ERR);
+	return ep_complete(id);
+}
+
+/* rdma_init_qp_attr(3) */
+EP_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
+				struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
+{
+	struct rdma_ep_init_qp_attr cmd = {};
+
+	if (!id || !qp_attr || !qp_attr_mask || !id->verbs)
+		return ep_err(EINVAL);
+	cmd.id = ep_cm_id(id)->handle;
+	cmd.qp_state = qp_attr->qp_state;
+	if (ep_call(ep_cm_id(id)->session, INIT_QP_ATTR, &cmd))
+		return -1;
+	ep_qp_attr_from_uapi(qp_attr, &cmd.attr);
+	*qp_attr_mask = cmd.attr.qp_attr_mask;
+	return 0;
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Communication events. */
+#include <unistd.h>
+
+#include "internal.h"
+
+struct ep_event *ep_event_alloc(void)
+{
+	return calloc(1, sizeof(struct ep_event));
+}
+
+/* One more event of the id has been acknowledged. */
+static void count_ack(struct ep_id *id)
+{
+	pthread_mutex_lock(&id->mutex);
+	id->acked++;
+	pthread_cond_broadcast(&id->cond);
+	pthread_mutex_unlock(&id->mutex);
+}
+
+/*
+ * rdma_ack_cm_event(3). A connection request counts to the listening id; an event
+ * that the library made itself counts to none.
+ */
+EP_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *cm_event)
+{
+	struct ep_event *event = (struct ep_event *)cm_event;
+
+	if (!event)
+		return ep_err(EINVAL);
+	if (event->charged)
+		count_ack(event->charged);
+	free(event);
+	return 0;
+}
+
+static void set_param(struct ep_event *event, const struct rdma_ep_event *rec)
+{
+	struct rdma_conn_param *conn = &event->event.param.conn;
+	struct rdma_ud_param *ud = &event->event.param.ud;
+	const uint8_t *data;
+	uint8_t len;
+
+	if (rec->flags & RDMA_EP_EVENT_UD) {
+		data = rec->param.ud.private_data;
+		len = rec->param.ud.private_data_len;
+		ud->private_data_len = len;
+		ud->private_data = len ? event->private_data : NULL;
+		ep_ah_attr_from_uapi(&ud->ah_attr, &rec->param.ud.ah_attr);
+		ud->qp_num = rec->param.ud.qp_num;
+		ud->qkey = rec->param.ud.qkey;
+	} else {
+		data = rec->param.conn.private_data;
+		len = rec->param.conn.private_data_len;
+		conn->private_data_len = len;
+		conn->private_data = len ? event->private_data : NULL;
+		conn->responder_resources = rec->param.conn.responder_resources;
+		conn->initiator_depth = rec->param.conn.initiator_depth;
+		conn->flow_control = rec->param.conn.flow_control;
+		conn->retry_count = rec->param.conn.retry_count;
+		conn->rnr_retry_count = rec->param.conn.rnr_retry_count;
+		conn->srq = rec->param.conn.srq;
+		conn->qp_num = rec->param.conn.qp_num;
+	}
+	memcpy(event->private_data, data, len);
+}
+
+/*
+ * Make child, which may be NULL for want of memory, the id of a connection
+ * request. The child of a synchronous listener gets a channel of its own; channel
+ * is that one if the kernel has made it already. Returns false if the request can
+ * not be presented; then the child is no more.
+ */
+static bool set_child(struct ep_id *listener, const struct rdma_ep_event *rec,
+		      struct ep_id *child, struct rdma_event_channel *channel)
+{
+	if (!child) {
+		rdma_destroy_event_channel(channel);
+		ep_destroy(listener->session, RDMA_EP_OBJ_ID, rec->child, NULL,
+			   NULL);
+		return false;
+	}
+
+	child->handle = rec->child;
+	child->id.context = listener->id.context;
+	child->id.ps = listener->id.ps;
+	child->id.qp_type = listener->id.qp_type;
+	child->id.channel = channel ? channel : listener->id.channel;
+	child->sync = channel;
+	if (!(rec->flags & RDMA_EP_EVENT_UD)) {
+		child->responder_resources = rec->param.conn.responder_resources;
+		child->initiator_depth = rec->param.conn.initiator_depth;
+	}
+	if (ep_id_set_info(child, &rec->info) ||
+	    (listener->sync && !channel && rdma_migrate_id(&child->id, NULL))) {
+		rdma_destroy_id(&child->id);
+		return false;
+	}
+	return true;
+}
+
+static void set_error(struct ep_event *event, enum rdma_cm_event_type type)
+{
+	event->event.event = type;
+	event->event.status = -errno;
+}
+
+/*
+ * Turn a record into the event that the program gets, and do what happens to the
+ * id at that moment. Returns false if the program is to get nothing; then the
+ * event has been acknowledged. child and channel are as in set_child(), and not
+ * used for other events than connection requests.
+ */
+bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
+		  struct ep_id *child, struct rdma_event_channel *channel)
+{
+	struct ep_id *id = (void *)(uintptr_t)rec->uid;
+
+	if (!id)
+		return false;
+	event->charged = id;
+	event->event.id = &id->id;
+	event->event.event = rec->event;
+	event->event.status = rec->status;
+	set_param(event, rec);
+
+	switch (event->event.event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (ep_id_set_info(id, &rec->info)) {
+			set_error(event, RDMA_CM_EVENT_ADDR_ERROR);
+		} else if (!id->id.verbs) {
+			errno = ENODEV;
+			set_error(event, RDMA_CM_EVENT_ADDR_ERROR);
+		}
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		if (ep_id_set_info(id, &rec->info))
+			set_error(event, RDMA_CM_EVENT_ROUTE_ERROR);
+		break;
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		if (!set_child(id, rec, child, channel)) {
+			count_ack(id);
+			return false;
+		}
+		event->event.id = &child->id;
+		event->event.listen_id = &id->id;
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		ep_id_qp_state(id, IBV_QPS_RTS);
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_REJECTED:
+		ep_id_qp_state(id, IBV_QPS_ERR);
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+/* rdma_get_cm_event(3): blocks in read(2), which is a cancellation point. */
+static bool get_event(struct rdma_event_channel *channel,
+		      struct ep_event *event, int *ret)
+{
+	struct rdma_ep_event rec;
+	struct ep_id *child = NULL;
+	ssize_t len;
+
+	len = read(channel->fd, &rec, sizeof(rec));
+	if (len != sizeof(rec)) {
+		*ret = len < 0 ? -1 : ep_err(EIO);
+		return true;
+	}
+	if (rec.event == RDMA_CM_EVENT_CONNECT_REQUEST && rec.uid)
+		child = ep_id_alloc(((struct ep_id *)(uintptr_t)rec.uid)->session,
+				    NULL, 0, 0);
+	*ret = 0;
+	return ep_event_set(event, &rec, child, NULL);
+}
+
+EP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
+				struct rdma_cm_event **cm_event)
+{
+	struct ep_event *event;
+	int ret = -1;
+
+	if (!channel || !cm_event)
+		return ep_err(EINVAL);
+	event = ep_event_alloc();
+	if (!event)
+		return -1;
+
+	pthread_cleanup_push(free, event);
+	while (!get_event(channel, event, &ret))
+		memset(event, 0, sizeof(*event));
+	pthread_cleanup_pop(0);
+
+	if (ret) {
+		int error = errno;
+
+		free(event);
+		return ep_err(error);
+	}
+	*cm_event = &event->event;
+	return 0;
+}
+
+/*
+ * How a call on a synchronous id ends: with the next event, whatever it is.
+ * The event stays in id->event until the next such call.
+ */
+int ep_complete(struct rdma_cm_id *id)
+{
+	int status;
+
+	if (!ep_cm_id(id)->sync)
+		return 0;
+	ep_drop_event(id);
+	if (rdma_get_cm_event(id->channel, &id->event))
+		return -1;
+	status = id->event->status;
+	if (!status)
+		return 0;
+	if (id->event->event == RDMA_CM_EVENT_REJECTED)
+		return ep_err(ECONNREFUSED);
+	return ep_err(status < 0 ? -status : status);
+}

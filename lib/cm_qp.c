@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* QPs and SRQs that are associated with an id. */
+#include "internal.h"
+
+/*
+ * Destroy the CQs and channels that rdma_create_qp() made. What the program has
+ * put in their place goes the same way, as with librdmacm.
+ */
+void ep_destroy_cqs(struct rdma_cm_id *id)
+{
+	if (id->recv_cq)
+		ibv_destroy_cq(id->recv_cq);
+	if (id->send_cq && id->send_cq != id->recv_cq)
+		ibv_destroy_cq(id->send_cq);
+	id->recv_cq = NULL;
+	id->send_cq = NULL;
+
+	if (id->recv_cq_channel)
+		ibv_destroy_comp_channel(id->recv_cq_channel);
+	if (id->send_cq_channel && id->send_cq_channel != id->recv_cq_channel)
+		ibv_destroy_comp_channel(id->send_cq_channel);
+	id->recv_cq_channel = NULL;
+	id->send_cq_channel = NULL;
+}
+
+static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+		     struct ibv_qp_init_attr *attr)
+{
+	struct rdma_ep_create_qp cmd = {};
+	struct ep_qp_build build;
+
+	if (!id->verbs || id->qp)
+		return ep_err(EINVAL);
+	if (!pd)
+		pd = id->pd;
+	if (!pd || pd->context != id->verbs)
+		return ep_err(EINVAL);
+	if ((id->recv_cq && attr->recv_cq && id->recv_cq != attr->recv_cq) ||
+	    (id->send_cq && attr->send_cq && id->send_cq != attr->send_cq))
+		return ep_err(EINVAL);
+
+	if (!attr->send_cq)
+		attr->send_cq = id->send_cq;
+	if (!attr->recv_cq)
+		attr->recv_cq = id->recv_cq;
+	if (!attr->srq)
+		attr->srq = id->srq;
+
+	if (ep_qp_prepare(&build, &cmd.init, pd, attr, true))
+		return -1;
+	cmd.id = ep_cm_id(id)->handle;
+	if (ep_call(ep_cm_id(id)->session, CREATE_QP, &cmd)) {
+		ep_qp_abort(&build);
+		return -1;
+	}
+	ep_qp_finish(&build, &cmd.init, pd, attr, ep_cm_id(id));
+	return 0;
+}
+
+/* rdma_create_qp(3) */
+EP_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *attr)
+{
+	if (!id || !attr)
+		return ep_err(EINVAL);
+	return create_qp(id, pd, attr);
+}
+
+/* rdma_create_qp_ex(3) */
+EP_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
+				struct ibv_qp_init_attr_ex *attr)
+{
+	int error;
+
+	if (!id || !attr)
+		return ep_err(EINVAL);
+	error = ep_qp_check_ex(attr);
+	if (error)
+		return ep_err(error);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		attr->pd = id->pd;
+	}
+	return create_qp(id, attr->pd, (struct ibv_qp_init_attr *)attr);
+}
+
+/* rdma_destroy_qp(3) */
+EP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	if (!id || !id->qp) {
+		errno = EINVAL;
+		return;
+	}
+	ibv_destroy_qp(id->qp);
+	id->qp = NULL;
+	ep_destroy_cqs(id);
+}
+
+/* rdma_create_srq_ex(3): basic SRQs only. */
+EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
+				 struct ibv_srq_init_attr_ex *attr)
+{
+	struct ibv_srq *srq;
+
+	if (!id || !attr || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
+		return ep_err(EINVAL);
+	if (attr->srq_type != IBV_SRQT_BASIC)
+		return ep_err(EOPNOTSUPP);
+	if (!id->verbs || id->srq)
+		return ep_err(EINVAL);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+		attr->pd = id->pd;
+	}
+	if (!attr->pd || !ep_ours(attr->pd->context))
+		return ep_err(EINVAL);
+
+	srq = ep_srq_create(ep_cm_id(id)->session, attr->pd->context, attr->pd,
+			    ep_cm_id(id)->handle, attr->srq_context,
+			    &attr->attr);
+	if (!srq)
+		return -1;
+	if (!id->pd)
+		id->pd = attr->pd;
+	id->srq = srq;
+	return 0;
+}
+
+/* rdma_create_srq(3) */
+EP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
+			      struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr_ex attr_ex = {
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = pd,
+	};
+	int ret;
+
+	if (!id || !attr)
+		return ep_err(EINVAL);
+	if (id->qp_type == IBV_QPT_XRC_RECV)
+		attr_ex.srq_type = IBV_SRQT_XRC;
+	attr_ex.srq_context = attr->srq_context;
+	attr_ex.attr = attr->attr;
+	ret = rdma_create_srq_ex(id, &attr_ex);
+	attr->attr = attr_ex.attr;
+	return ret;
+}
+
+/* rdma_destroy_srq(3). The id's CQs stay as long as it has a QP. */
+EP_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+{
+	if (!id || !id->srq) {
+		errno = EINVAL;
+		return;
+	}
+	ibv_destroy_srq(id->srq);
+	id->srq = NULL;
+	if (!id->qp)
+		ep_destroy_cqs(id);
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Completion channels and completion queues. */
+#include <unistd.h>
+
+#include "internal.h"
+
+/* ibv_create_comp_channel(3) */
+EP_EXPORT struct ibv_comp_channel *
+ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct rdma_ep_create_fd cmd = {};
+	struct ibv_comp_channel *channel;
+	int error;
+
+	if (!context)
+		return ep_null(EINVAL);
+	if (!ep_ours(context))
+		return ep_forward(NULL, "IBVERBS_1.0", ibv_create_comp_channel,
+				  context);
+
+	channel = calloc(1, sizeof(*channel));
+	if (!channel)
+		return NULL;
+	if (ep_call(ep_ctx(context)->session, CREATE_COMP_CHANNEL, &cmd)) {
+		error = errno;
+		free(channel);
+		return ep_null(error);
+	}
+	channel->context = context;
+	channel->fd = cmd.fd;
+	return channel;
+}
+
+/* ibv_destroy_comp_channel(3): EBUSY while a CQ uses it. */
+EP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	struct ibv_context *context;
+	bool busy;
+
+	if (!channel)
+		return EINVAL;
+	context = channel->context;
+	if (!ep_ours(context))
+		return ep_forward(ENOSYS, "IBVERBS_1.0",
+				  ibv_destroy_comp_channel, channel);
+
+	pthread_mutex_lock(&context->mutex);
+	busy = channel->refcnt;
+	pthread_mutex_unlock(&context->mutex);
+	if (busy)
+		return EBUSY;
+	ep_close(channel->fd);
+	free(channel);
+	return 0;
+}
+
+static void hold_channel(struct ibv_comp_channel *channel, int delta)
+{
+	if (!channel)
+		return;
+	pthread_mutex_lock(&channel->context->mutex);
+	channel->refcnt += delta;
+	pthread_mutex_unlock(&channel->context->mutex);
+}
+
+/* Its address is the cookie that the kernel reports events with. */
+struct ibv_cq *ep_cq_alloc(void)
+{
+	struct ibv_cq *cq;
+
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	pthread_mutex_init(&cq->mutex, NULL);
+	pthread_cond_init(&cq->cond, NULL);
+	return cq;
+}
+
+void ep_cq_free(struct ibv_cq *cq)
+{
+	if (!cq)
+		return;
+	pthread_cond_destroy(&cq->cond);
+	pthread_mutex_destroy(&cq->mutex);
+	free(cq);
+}
+
+void ep_cq_set(struct ibv_cq *cq, struct ibv_context *context,
+	       struct ibv_comp_channel *channel, void *cq_context,
+	       uint32_t handle, uint32_t cqe)
+{
+	cq->context = context;
+	cq->channel = channel;
+	cq->cq_context = cq_context;
+	cq->handle = handle;
+	cq->cqe = cqe;
+	hold_channel(channel, 1);
+}
+
+/* ibv_create_cq(3) */
+EP_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
+				       void *cq_context,
+				       struct ibv_comp_channel *channel,
+				       int comp_vector)
+{
+	struct rdma_ep_create_cq cmd = {};
+	struct ibv_cq *cq;
+	int error;
+
+	if (!context)
+		return ep_null(EINVAL);
+	if (!ep_ours(context))
+		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_cq, context,
+				  cqe, cq_context, channel, comp_vector);
+	if (cqe < 1 || comp_vector < 0 ||
+	    (channel && !ep_ours(channel->context)))
+		return ep_null(EINVAL);
+
+	cq = ep_cq_alloc();
+	if (!cq)
+		return NULL;
+	cmd.uid = (uintptr_t)cq;
+	cmd.ctx = ep_ctx(context)->handle;
+	cmd.channel_fd = channel ? channel->fd : -1;
+	cmd.cqe = cqe;
+	cmd.comp_vector = comp_vector;
+	if (ep_call(ep_ctx(context)->session, CREATE_CQ, &cmd)) {
+		error = errno;
+		ep_cq_free(cq);
+		return ep_null(error);
+	}
+	ep_cq_set(cq, context, channel, cq_context, cmd.cq, cmd.cqe);
+	return cq;
+}
+
+/* ibv_resize_cq(3) */
+EP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	struct rdma_ep_resize_cq cmd = {};
+
+	if (!cq)
+		return EINVAL;
+	if (!ep_ours(cq->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_resize_cq, cq, cqe);
+	if (cqe < 1)
+		return EINVAL;
+	cmd.cq = cq->handle;
+	cmd.cqe = cqe;
+	if (ep_call(ep_ctx(cq->context)->session, RESIZE_CQ, &cmd))
+		return errno;
+	cq->cqe = cmd.cqe;
+	return 0;
+}
+
+/* ibv_destroy_cq(3): waits until all its events have been acknowledged. */
+EP_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	uint32_t async_events, comp_events;
+
+	if (!cq)
+		return EINVAL;
+	if (!ep_ours(cq->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_cq, cq);
+	if (ep_destroy(ep_ctx(cq->context)->session, RDMA_EP_OBJ_CQ, cq->handle,
+		       &async_events, &comp_events))
+		return errno;
+
+	hold_channel(cq->channel, -1);
+	ep_wait_acked(&cq->mutex, &cq->cond, &cq->comp_events_completed,
+		      comp_events);
+	ep_wait_acked(&cq->mutex, &cq->cond, &cq->async_events_completed,
+		      async_events);
+	ep_cq_free(cq);
+	return 0;
+}
+
+/* ibv_get_cq_event(3): blocks in read(2), which is a cancellation point. */
+EP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
+			       struct ibv_cq **cq, void **cq_context)
+{
+	struct rdma_ep_comp_event record;
+	ssize_t len;
+
+	if (!channel || !cq || !cq_context)
+		return ep_err(EINVAL);
+	if (!ep_ours(channel->context))
+		return ep_forward(-1, "IBVERBS_1.1", ibv_get_cq_event, channel,
+				  cq, cq_context);
+
+	len = read(channel->fd, &record, sizeof(record));
+	if (len != sizeof(record))
+		return len < 0 ? -1 : ep_err(EIO);
+	*cq = (void *)(uintptr_t)record.uid;
+	*cq_context = (*cq)->cq_context;
+	return 0;
+}
+
+/* Touches public members only, and so serves any library's CQs. */
+EP_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	if (!cq)
+		return;
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_signal(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}
+
+#define SAME_WC(member) \
+	_Static_assert(offsetof(struct ibv_wc, member) == \
+		       offsetof(struct rdma_ep_wc, member), "wc." #member)
+SAME_WC(wr_id);
+SAME_WC(status);
+SAME_WC(opcode);
+SAME_WC(vendor_err);
+SAME_WC(byte_len);
+SAME_WC(imm_data);
+SAME_WC(qp_num);
+SAME_WC(src_qp);
+SAME_WC(wc_flags);
+SAME_WC(pkey_index);
+SAME_WC(slid);
+SAME_WC(sl);
+SAME_WC(dlid_path_bits);
+_Static_assert(sizeof(struct ibv_wc) == sizeof(struct rdma_ep_wc), "wc");
+
+/* ibv_poll_cq(3): the kernel writes into the caller's array. */
+int ep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+	struct rdma_ep_poll_cq cmd = {
+		.wcs = (uintptr_t)wc,
+		.cq = cq->handle,
+		.max = num,
+	};
+
+	if (num <= 0)
+		return 0;
+	if (ep_call(ep_ctx(cq->context)->session, POLL_CQ, &cmd))
+		return -errno;
+	return cmd.num;
+}
+
+/* ibv_req_notify_cq(3) */
+int ep_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	struct rdma_ep_notify_cq cmd = {
+		.flags = solicited_only ? RDMA_EP_NOTIFY_SOLICITED : 0,
+		.cq = cq->handle,
+	};
+
+	return ep_call(ep_ctx(cq->context)->session, NOTIFY_CQ, &cmd) ?
+		errno : 0;
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The devices. Each gets an ibv_device of our own, the same one as long as the
+ * process lives, whether or not ib_uverbs knows the device; and one context and
+ * PD that all ids on it share.
+ */
+#include <stdio.h>
+
+#include "internal.h"
+
+pthread_mutex_t ep_devices_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * Grows at the head and never shrinks: a device that is gone may still be in
+ * use, and indices are not used again.
+ */
+static struct ep_device *devices;
+
+static struct ep_device *find_device(uint32_t index)
+{
+	struct ep_device *dev;
+
+	dev = __atomic_load_n(&devices, __ATOMIC_ACQUIRE);
+	while (dev && dev->index != index)
+		dev = dev->next;
+	return dev;
+}
+
+static enum ibv_transport_type transport_of(uint32_t node_type)
+{
+	switch (node_type) {
+	case IBV_NODE_CA:
+	case IBV_NODE_SWITCH:
+	case IBV_NODE_ROUTER:
+		return IBV_TRANSPORT_IB;
+	case IBV_NODE_RNIC:
+		return IBV_TRANSPORT_IWARP;
+	default:
+		return IBV_TRANSPORT_UNKNOWN;
+	}
+}
+
+static void set_strings(struct ibv_device *ibdev,
+			const struct rdma_ep_device *info)
+{
+	_Static_assert(sizeof(info->name) == sizeof(ibdev->name), "device name");
+	memcpy(ibdev->name, info->name, sizeof(ibdev->name));
+	ibdev->name[sizeof(ibdev->name) - 1] = 0;
+
+	/* There is no uverbs device; programs compare the name, though. */
+	snprintf(ibdev->dev_name, sizeof(ibdev->dev_name), "rdma_ep%u",
+		 info->dev_index);
+	snprintf(ibdev->dev_path, sizeof(ibdev->dev_path),
+		 "/sys/class/misc/rdma_ep");
+	snprintf(ibdev->ibdev_path, sizeof(ibdev->ibdev_path),
+		 "/sys/class/infiniband/%s", ibdev->name);
+}
+
+static struct ep_device *add_device(const struct rdma_ep_device *info)
+{
+	struct ep_device *dev;
+
+	dev = find_device(info->dev_index);
+	if (dev) {
+		/* rdma dev set NAME name NEW */
+		if (memcmp(dev->ibdev.name, info->name, sizeof(info->name)))
+			set_strings(&dev->ibdev, info);
+		return dev;
+	}
+
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return NULL;
+	dev->ibdev.node_type = info->node_type;
+	dev->ibdev.transport_type = transport_of(info->node_type);
+	set_strings(&dev->ibdev, info);
+	dev->index = info->dev_index;
+	dev->ib_index = info->ib_index;
+	dev->guid = info->node_guid;
+	dev->num_comp_vectors = info->num_comp_vectors;
+	dev->num_ports = info->phys_port_cnt;
+	dev->next = devices;
+	__atomic_store_n(&devices, dev, __ATOMIC_RELEASE);
+	return dev;
+}
+
+/*
+ * Ask the kernel which devices there are. Returns their number or -1 and errno;
+ * the caller frees *indices (which may be NULL if it does not want them).
+ */
+int ep_devices_refresh(struct ep_session *session, uint32_t **indices)
+{
+	struct rdma_ep_query_devices cmd = {};
+	struct rdma_ep_device *info = NULL, *more;
+	uint32_t *list = NULL;
+	int i, error;
+
+	cmd.max = 8;
+	do {
+		more = realloc(info, cmd.max * sizeof(*info));
+		if (!more)
+			goto err;
+		info = more;
+		cmd.devices = (uintptr_t)info;
+		if (ep_call(session, QUERY_DEVICES, &cmd))
+			goto err;
+		if (cmd.num <= cmd.max)
+			break;
+		cmd.max = cmd.num;
+		cmd.num = 0;
+	} while (1);
+
+	list = malloc((cmd.num + 1) * sizeof(*list));
+	if (!list)
+		goto err;
+
+	pthread_mutex_lock(&ep_devices_lock);
+	for (i = 0; i < (int)cmd.num; i++) {
+		list[i] = info[i].dev_index;
+		if (!add_device(&info[i])) {
+			pthread_mutex_unlock(&ep_devices_lock);
+			goto err;
+		}
+	}
+	pthread_mutex_unlock(&ep_devices_lock);
+
+	free(info);
+	if (indices)
+		*indices = list;
+	else
+		free(list);
+	return cmd.num;
+
+err:
+	error = errno;
+	free(list);
+	free(info);
+	return ep_err(error);
+}
+
+/* A device by its index, or NULL and errno. */
+struct ep_device *ep_device_get(struct ep_session *session, uint32_t index)
+{
+	struct ep_device *dev;
+
+	dev = find_device(index);
+	if (!dev) {
+		if (ep_devices_refresh(session, NULL) < 0)
+			return NULL;
+		dev = find_device(index);
+	}
+	return dev ? dev : ep_null(ENODEV);
+}
+
+bool ep_device_ours(struct ibv_device *device)
+{
+	struct ep_device *dev;
+
+	dev = __atomic_load_n(&devices, __ATOMIC_ACQUIRE);
+	while (dev && &dev->ibdev != device)
+		dev = dev->next;
+	return dev;
+}
+
+/*
+ * The context and the PD that all ids on the device share. They are made once
+ * and stay: programs use them after their last id is gone.
+ */
+int ep_device_default(struct ep_session *session, struct ep_device *dev,
+		      struct ibv_context **context, struct ibv_pd **pd)
+{
+	uint32_t handle;
+	int ret = -1;
+
+	pthread_mutex_lock(&ep_devices_lock);
+	if (!dev->context || ep_ctx(dev->context)->session != session) {
+		struct ibv_pd *new_pd = calloc(1, sizeof(*new_pd));
+		struct ibv_context *new_context;
+
+		if (!new_pd)
+			goto out;
+		new_context = ep_context_open(session, dev,
+					      RDMA_EP_OPEN_DEFAULT, &handle);
+		if (!new_context) {
+			free(new_pd);
+			goto out;
+		}
+		new_pd->context = new_context;
+		new_pd->handle = handle;
+		dev->pd = new_pd;
+		dev->context = new_context;
+	}
+	*context = dev->context;
+	*pd = dev->pd;
+	ret = 0;
+out:
+	pthread_mutex_unlock(&ep_devices_lock);
+	return ret;
+}
+
+/* What connections may ask for: librdmacm keeps 8 bits of it. */
+int ep_device_limits(struct ep_session *session, struct ep_device *dev)
+{
+	struct rdma_ep_query_device cmd = { .dev_index = dev->index };
+
+	if (__atomic_load_n(&dev->have_limits, __ATOMIC_ACQUIRE))
+		return 0;
+	if (ep_call(session, QUERY_DEVICE, &cmd))
+		return -1;
+	dev->max_responder_resources = (uint8_t)cmd.attr.max_qp_rd_atom;
+	dev->max_initiator_depth = (uint8_t)cmd.attr.max_qp_init_rd_atom;
+	__atomic_store_n(&dev->have_limits, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* In a fork()ed child: contexts and PDs are the parent's. */
+void ep_devices_forked(void)
+{
+	struct ep_device *dev;
+
+	for (dev = devices; dev; dev = dev->next) {
+		dev->context = NULL;
+		dev->pd = NULL;
+	}
+}
+
+/* ibv_get_device_list(3). errno is ENODEV without the module. */
+EP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct ep_session *session;
+	struct ibv_device **list = NULL;
+	uint32_t *indices;
+	int i, num = 0;
+
+	if (num_devices)
+		*num_devices = 0;
+	session = ep_session_get();
+	if (!session)
+		return NULL;
+	num = ep_devices_refresh(session, &indices);
+	if (num < 0)
+		return NULL;
+	list = calloc(num + 1, sizeof(*list));
+	if (list) {
+		for (i = 0; i < num; i++)
+			list[i] = &find_device(indices[i])->ibdev;
+		if (num_devices)
+			*num_devices = num;
+	}
+	free(indices);
+	return list;
+}
+
+/* ibv_free_device_list(3). The devices stay. */
+EP_EXPORT void ibv_free_device_list(struct ibv_device **list)
+{
+	static __typeof__(&ibv_free_device_list) real;
+
+	if (!list)
+		return;
+	if (!list[0] || ep_device_ours(list[0])) {
+		free(list);
+		return;
+	}
+	if (!real)
+		real = (__typeof__(real))ep_real("ibv_free_device_list",
+						 "IBVERBS_1.1");
+	if (real)
+		real(list);
+}
+
+EP_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device ? device->name : ep_null(EINVAL);
+}
+
+EP_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	if (!device)
+		return 0;
+	if (!ep_device_ours(device))
+		return ep_forward(0, "IBVERBS_1.1", ibv_get_device_guid, device);
+	return ep_dev(device)->guid;
+}
+
+EP_EXPORT int ibv_get_device_index(struct ibv_device *device)
+{
+	if (!device)
+		return -1;
+	if (!ep_device_ours(device))
+		return ep_forward(-1, "IBVERBS_1.9", ibv_get_device_index,
+				  device);
+	return ep_dev(device)->ib_index;
+}
+
+/* rdma_get_devices(3): the contexts that ids have in id->verbs. */
+EP_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
+{
+	struct ep_session *session;
+	struct ibv_context **list;
+	struct ep_device *dev;
+	struct ibv_pd *pd;
+	uint32_t *indices;
+	int i, num, opened = 0;
+
+	if (num_devices)
+		*num_devices = 0;
+	if (ep_session_cm(&session))
+		return NULL;
+	num = ep_devices_refresh(session, &indices);
+	if (num < 0)
+		return NULL;
+	list = calloc(num + 1, sizeof(*list));
+	if (list) {
+		for (i = 0; i < num; i++) {
+			dev = find_device(indices[i]);
+			/* One that can not be opened has just been removed. */
+			if (!ep_device_default(session, dev, &list[opened], &pd))
+				opened++;
+		}
+		if (num_devices)
+			*num_devices = opened;
+	}
+	free(indices);
+	return list;
+}
+
+EP_EXPORT void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Posting work requests. A list is packed into one buffer and goes to the kernel
+ * in one call (in several if it is longer than the kernel takes). Whether the
+ * requests make sense is for the kernel to decide, except for what can not be
+ * written into the buffer at all.
+ */
+#include "internal.h"
+
+_Static_assert(sizeof(struct ibv_sge) == sizeof(struct rdma_ep_sge) &&
+	       offsetof(struct ibv_sge, addr) ==
+	       offsetof(struct rdma_ep_sge, addr) &&
+	       offsetof(struct ibv_sge, length) ==
+	       offsetof(struct rdma_ep_sge, length) &&
+	       offsetof(struct ibv_sge, lkey) ==
+	       offsetof(struct rdma_ep_sge, lkey), "sge");
+
+#define ON_STACK 1024	/* some ten plain requests */
+
+struct buffer {
+	uint8_t *start;
+	size_t len;
+	size_t size;
+	uint32_t num;
+	uint8_t *heap;
+	uint64_t stack[ON_STACK / sizeof(uint64_t)];
+};
+
+static void buffer_init(struct buffer *buf)
+{
+	buf->start = (uint8_t *)buf->stack;
+	buf->len = 0;
+	buf->size = ON_STACK;
+	buf->num = 0;
+	buf->heap = NULL;
+}
+
+/* Make room for more bytes; false if the buffer is not to grow any further. */
+static bool buffer_room(struct buffer *buf, size_t more, size_t max)
+{
+	size_t size = buf->size;
+	uint8_t *heap;
+
+	if (buf->len + more <= size)
+		return true;
+	if (buf->len + more > max)
+		return false;
+	while (size < buf->len + more)
+		size *= 4;
+	if (size > max)
+		size = max;
+	heap = realloc(buf->heap, size);
+	if (!heap)
+		return false;
+	if (!buf->heap)
+		memcpy(heap, buf->stack, buf->len);
+	buf->heap = buf->start = heap;
+	buf->size = size;
+	return true;
+}
+
+/* Returns 0 or an errno; *posted requests have been posted in either case. */
+static int buffer_flush(struct buffer *buf, struct ep_session *session,
+			unsigned long request, uint32_t handle,
+			uint32_t *posted)
+{
+	struct rdma_ep_post cmd = {
+		.size = sizeof(cmd),
+		.wrs = (uintptr_t)buf->start,
+		.wrs_len = buf->len,
+		.handle = handle,
+		.num = buf->num,
+	};
+	int ret;
+
+	if (!buf->num)
+		return 0;
+	ret = ioctl(session->fd, request, &cmd) ? errno : 0;
+	*posted = cmd.posted;
+	buf->len = 0;
+	buf->num = 0;
+	return ret;
+}
+
+/* The length of the request's record; 0: it can not be one. */
+static size_t send_len(const struct ibv_qp *qp, const struct ibv_send_wr *wr,
+		       uint32_t *inline_len)
+{
+	uint64_t bytes = 0;
+	int i;
+
+	*inline_len = 0;
+	if (wr->num_sge < 0 || wr->num_sge > UINT16_MAX ||
+	    (wr->num_sge && !wr->sg_list))
+		return 0;
+	if (qp->qp_type == IBV_QPT_UD && !wr->wr.ud.ah)
+		return 0;
+	if (!(wr->send_flags & IBV_SEND_INLINE))
+		return sizeof(struct rdma_ep_send_wr) +
+		       wr->num_sge * sizeof(struct rdma_ep_sge);
+
+	for (i = 0; i < wr->num_sge; i++)
+		bytes += wr->sg_list[i].length;
+	if (bytes > ((const struct ep_qp *)qp)->max_inline_data)
+		return 0;
+	*inline_len = bytes;
+	return sizeof(struct rdma_ep_send_wr) + ((bytes + 7) & ~7ULL);
+}
+
+/*
+ * Only the members that the opcode gives a meaning are read; programs leave the
+ * others uninitialised.
+ */
+static void pack_send(uint8_t *p, const struct ibv_qp *qp,
+		      const struct ibv_send_wr *wr, uint32_t inline_len,
+		      size_t len)
+{
+	struct rdma_ep_send_wr *rec = (void *)p;
+	int i;
+
+	memset(rec, 0, sizeof(*rec));
+	rec->wr_id = wr->wr_id;
+	rec->opcode = wr->opcode;
+	rec->send_flags = wr->send_flags;
+
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		rec->imm_data = wr->imm_data;
+		/* fall through */
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_READ:
+		rec->remote_addr = wr->wr.rdma.remote_addr;
+		rec->rkey = wr->wr.rdma.rkey;
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		rec->remote_addr = wr->wr.atomic.remote_addr;
+		rec->compare_add = wr->wr.atomic.compare_add;
+		rec->swap = wr->wr.atomic.swap;
+		rec->rkey = wr->wr.atomic.rkey;
+		break;
+	case IBV_WR_SEND_WITH_IMM:
+		rec->imm_data = wr->imm_data;
+		break;
+	case IBV_WR_SEND_WITH_INV:
+	case IBV_WR_LOCAL_INV:
+		rec->imm_data = wr->invalidate_rkey;
+		break;
+	default:
+		break;
+	}
+	if (qp->qp_type == IBV_QPT_UD) {
+		rec->ah = wr->wr.ud.ah->handle;
+		rec->remote_qpn = wr->wr.ud.remote_qpn;
+		rec->remote_qkey = wr->wr.ud.remote_qkey;
+	}
+
+	p += sizeof(*rec);
+	if (!(wr->send_flags & IBV_SEND_INLINE)) {
+		rec->num_sge = wr->num_sge;
+		if (wr->num_sge)
+			memcpy(p, wr->sg_list,
+			       wr->num_sge * sizeof(struct rdma_ep_sge));
+		return;
+	}
+
+	rec->inline_len = inline_len;
+	for (i = 0; i < wr->num_sge; i++) {
+		if (!wr->sg_list[i].length)
+			continue;
+		memcpy(p, (void *)(uintptr_t)wr->sg_list[i].addr,
+		       wr->sg_list[i].length);
+		p += wr->sg_list[i].length;
+	}
+	memset(p, 0, len - sizeof(*rec) - inline_len);
+}
+
+/* ibv_post_send(3) */
+int ep_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		 struct ibv_send_wr **bad_wr)
+{
+	struct ep_session *session = ep_ctx(qp->context)->session;
+	struct ibv_send_wr *first = wr;	/* in the buffer */
+	struct buffer buf;
+	uint32_t inline_len, posted = 0;
+	int ret = 0, bad = 0;
+	size_t len;
+
+	buffer_init(&buf);
+	while (wr) {
+		len = send_len(qp, wr, &inline_len);
+		if (!len || len > session->max_post_bytes) {
+			bad = EINVAL;
+			break;
+		}
+		if (!buffer_room(&buf, len, session->max_post_bytes)) {
+			if (!buf.num) {
+				bad = ENOMEM;
+				break;
+			}
+			ret = buffer_flush(&buf, session, RDMA_EP_IOC_POST_SEND,
+					   qp->handle, &posted);
+			if (ret)
+				break;
+			first = wr;
+			continue;
+		}
+		pack_send(buf.start + buf.len, qp, wr, inline_len, len);
+		buf.len += len;
+		buf.num++;
+		wr = wr->next;
+	}
+	if (!ret)
+		ret = buffer_flush(&buf, session, RDMA_EP_IOC_POST_SEND,
+				   qp->handle, &posted);
+	if (ret) {
+		while (posted-- && first->next)
+			first = first->next;
+		wr = first;
+	} else {
+		ret = bad;
+	}
+	if (ret && bad_wr)
+		*bad_wr = wr;
+	free(buf.heap);
+	return ret;
+}
+
+static int post_recv(struct ep_session *session, unsigned long request,
+		     uint32_t handle, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad_wr)
+{
+	struct ibv_recv_wr *first = wr;
+	struct rdma_ep_recv_wr *rec;
+	uint32_t posted = 0;
+	struct buffer buf;
+	int ret = 0, bad = 0;
+	size_t len;
+
+	buffer_init(&buf);
+	while (wr) {
+		len = sizeof(*rec) +
+		      (size_t)wr->num_sge * sizeof(struct rdma_ep_sge);
+		if (wr->num_sge < 0 || (wr->num_sge && !wr->sg_list) ||
+		    len > session->max_post_bytes) {
+			bad = EINVAL;
+			break;
+		}
+		if (!buffer_room(&buf, len, session->max_post_bytes)) {
+			if (!buf.num) {
+				bad = ENOMEM;
+				break;
+			}
+			ret = buffer_flush(&buf, session, request, handle,
+					   &posted);
+			if (ret)
+				break;
+			first = wr;
+			continue;
+		}
+		rec = (void *)(buf.start + buf.len);
+		rec->wr_id = wr->wr_id;
+		rec->num_sge = wr->num_sge;
+		rec->reserved = 0;
+		if (wr->num_sge)
+			memcpy(rec + 1, wr->sg_list, len - sizeof(*rec));
+		buf.len += len;
+		buf.num++;
+		wr = wr->next;
+	}
+	if (!ret)
+		ret = buffer_flush(&buf, session, request, handle, &posted);
+	if (ret) {
+		while (posted-- && first->next)
+			first = first->next;
+		wr = first;
+	} else {
+		ret = bad;
+	}
+	if (ret && bad_wr)
+		*bad_wr = wr;
+	free(buf.heap);
+	return ret;
+}
+
+/* ibv_post_recv(3) */
+int ep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		 struct ibv_recv_wr **bad_wr)
+{
+	return post_recv(ep_ctx(qp->context)->session, RDMA_EP_IOC_POST_RECV,
+			 qp->handle, wr, bad_wr);
+}
+
+/* ibv_post_srq_recv(3) */
+int ep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad_wr)
+{
+	return post_recv(ep_ctx(srq->context)->session,
+			 RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, wr, bad_wr);
+}

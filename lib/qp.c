@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Queue pairs. */
+#include "internal.h"
+
+/*
+ * The kernel moves the QP that rdma_create_qp() made along with its connection;
+ * qp->state follows when the program learns of it. The tie between the two is
+ * kept apart from id->qp, which may point to a QP that is gone.
+ */
+pthread_mutex_t ep_own_qp_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void ep_id_own_qp(struct ep_id *id, struct ep_qp *qp)
+{
+	pthread_mutex_lock(&ep_own_qp_lock);
+	id->own_qp = qp;
+	qp->id = id;
+	pthread_mutex_unlock(&ep_own_qp_lock);
+}
+
+void ep_qp_disown(struct ep_qp *qp)
+{
+	pthread_mutex_lock(&ep_own_qp_lock);
+	if (qp->id)
+		qp->id->own_qp = NULL;
+	qp->id = NULL;
+	pthread_mutex_unlock(&ep_own_qp_lock);
+}
+
+void ep_id_disown(struct ep_id *id)
+{
+	pthread_mutex_lock(&ep_own_qp_lock);
+	if (id->own_qp)
+		id->own_qp->id = NULL;
+	id->own_qp = NULL;
+	pthread_mutex_unlock(&ep_own_qp_lock);
+}
+
+void ep_id_qp_state(struct ep_id *id, enum ibv_qp_state state)
+{
+	pthread_mutex_lock(&ep_own_qp_lock);
+	if (id->own_qp)
+		id->own_qp->qp.state = state;
+	pthread_mutex_unlock(&ep_own_qp_lock);
+}
+
+static void free_qp(struct ep_qp *qp)
+{
+	if (!qp)
+		return;
+	pthread_cond_destroy(&qp->qp.cond);
+	pthread_mutex_destroy(&qp->qp.mutex);
+	free(qp);
+}
+
+/* Of one direction: the CQ to use, or what is needed to have one made. */
+static int prepare_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
+		      bool make, struct ibv_cq **cq,
+		      struct ibv_comp_channel **channel)
+{
+	if (given) {
+		if (!ep_ours(given->context))
+			return ep_err(EINVAL);
+		init->cq = given->handle;
+		return 0;
+	}
+	if (!make)
+		return 0;
+	*channel = calloc(1, sizeof(**channel));
+	*cq = *channel ? ep_cq_alloc() : NULL;
+	if (!*cq)
+		return -1;
+	init->uid = (uintptr_t)*cq;
+	return 0;
+}
+
+/*
+ * Fill in the kernel's attributes of a new QP and allocate all that its creation
+ * will yield, so that nothing can fail once the kernel has made it. With make_cqs
+ * the kernel also makes the CQs that attr does not name (rdma_create_qp(3)).
+ */
+int ep_qp_prepare(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
+		  struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+		  bool make_cqs)
+{
+	memset(build, 0, sizeof(*build));
+	memset(init, 0, sizeof(*init));
+	if ((pd && !ep_ours(pd->context)) ||
+	    (attr->srq && !ep_ours(attr->srq->context)))
+		return ep_err(EINVAL);
+
+	build->qp = calloc(1, sizeof(*build->qp));
+	if (!build->qp)
+		return -1;
+	pthread_mutex_init(&build->qp->qp.mutex, NULL);
+	pthread_cond_init(&build->qp->qp.cond, NULL);
+
+	if (prepare_cq(&init->send_cq, attr->send_cq,
+		       make_cqs && attr->cap.max_send_wr,
+		       &build->send_cq, &build->send_channel) ||
+	    prepare_cq(&init->recv_cq, attr->recv_cq,
+		       make_cqs && attr->cap.max_recv_wr,
+		       &build->recv_cq, &build->recv_channel)) {
+		ep_qp_abort(build);
+		return -1;
+	}
+
+	init->uid = (uintptr_t)build->qp;
+	init->flags = attr->sq_sig_all ? RDMA_EP_QP_SQ_SIG_ALL : 0;
+	init->pd = pd ? pd->handle : 0;
+	init->srq = attr->srq ? attr->srq->handle : 0;
+	init->qp_type = attr->qp_type;
+	init->max_send_wr = attr->cap.max_send_wr;
+	init->max_recv_wr = attr->cap.max_recv_wr;
+	init->max_send_sge = attr->cap.max_send_sge;
+	init->max_recv_sge = attr->cap.max_recv_sge;
+	init->max_inline_data = attr->cap.max_inline_data;
+	return 0;
+}
+
+void ep_qp_abort(struct ep_qp_build *build)
+{
+	int error = errno;
+
+	free_qp(build->qp);
+	ep_cq_free(build->send_cq);
+	ep_cq_free(build->recv_cq);
+	free(build->send_channel);
+	free(build->recv_channel);
+	memset(build, 0, sizeof(*build));
+	errno = error;
+}
+
+/* Destroy what the kernel has made if the library can not go on. */
+void ep_qp_undo(struct ep_session *session, const struct rdma_ep_qp_init *init)
+{
+	int error = errno;
+
+	ep_destroy(session, RDMA_EP_OBJ_QP, init->qp, NULL, NULL);
+	if (init->send_cq.cqe) {
+		ep_destroy(session, RDMA_EP_OBJ_CQ, init->send_cq.cq, NULL, NULL);
+		ep_close(init->send_cq.channel_fd);
+	}
+	if (init->recv_cq.cqe) {
+		ep_destroy(session, RDMA_EP_OBJ_CQ, init->recv_cq.cq, NULL, NULL);
+		ep_close(init->recv_cq.channel_fd);
+	}
+	errno = error;
+}
+
+/* A CQ that was made becomes the id's, with the id as its cq_context. */
+static void finish_cq(const struct rdma_ep_auto_cq *init, struct ibv_cq *cq,
+		      struct ibv_comp_channel *channel, struct ep_id *id,
+		      struct ibv_context *context, struct ibv_cq **attr_cq,
+		      struct ibv_cq **id_cq,
+		      struct ibv_comp_channel **id_channel)
+{
+	if (!cq)
+		return;
+	if (!init->cqe) {
+		ep_cq_free(cq);
+		free(channel);
+		return;
+	}
+	channel->context = context;
+	channel->fd = init->channel_fd;
+	ep_cq_set(cq, context, channel, &id->id, init->cq, init->cqe);
+	*attr_cq = cq;
+	*id_cq = cq;
+	*id_channel = channel;
+}
+
+/*
+ * The kernel has made the QP: fill in the public structures, and those of its CQs
+ * and the members of id. Writes the granted attributes back to attr.
+ */
+struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
+			    const struct rdma_ep_qp_init *init,
+			    struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+			    struct ep_id *id)
+{
+	struct ibv_qp *qp = &build->qp->qp;
+
+	if (id) {
+		finish_cq(&init->recv_cq, build->recv_cq, build->recv_channel,
+			  id, pd->context, &attr->recv_cq, &id->id.recv_cq,
+			  &id->id.recv_cq_channel);
+		finish_cq(&init->send_cq, build->send_cq, build->send_channel,
+			  id, pd->context, &attr->send_cq, &id->id.send_cq,
+			  &id->id.send_cq_channel);
+	}
+
+	attr->cap.max_send_wr = init->max_send_wr;
+	attr->cap.max_recv_wr = init->max_recv_wr;
+	attr->cap.max_send_sge = init->max_send_sge;
+	attr->cap.max_recv_sge = init->max_recv_sge;
+	attr->cap.max_inline_data = init->max_inline_data;
+
+	qp->context = pd->context;
+	qp->qp_context = attr->qp_context;
+	qp->pd = pd;
+	qp->send_cq = attr->send_cq;
+	qp->recv_cq = attr->recv_cq;
+	qp->srq = attr->srq;
+	qp->handle = init->qp;
+	qp->qp_num = init->qp_num;
+	qp->state = init->state;
+	qp->qp_type = attr->qp_type;
+	build->qp->max_inline_data = init->max_inline_data;
+	if (id) {
+		ep_id_own_qp(id, build->qp);
+		id->id.pd = pd;
+		id->id.qp = qp;
+	}
+	return qp;
+}
+
+/* ibv_create_qp(3) */
+EP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
+				       struct ibv_qp_init_attr *attr)
+{
+	struct rdma_ep_create_qp cmd = {};
+	struct ep_qp_build build;
+
+	if (!pd || !attr)
+		return ep_null(EINVAL);
+	if (!ep_ours(pd->context))
+		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_qp, pd, attr);
+
+	if (ep_qp_prepare(&build, &cmd.init, pd, attr, false))
+		return NULL;
+	if (ep_call(ep_ctx(pd->context)->session, CREATE_QP, &cmd)) {
+		ep_qp_abort(&build);
+		return NULL;
+	}
+	return ep_qp_finish(&build, &cmd.init, pd, attr, NULL);
+}
+
+/*
+ * 0 if the extended attributes ask for nothing but what the plain ones offer,
+ * else an errno.
+ */
+int ep_qp_check_ex(const struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD |
+			       IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_MAX_TSO_HEADER |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (attr->comp_mask & ~known)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	     attr->create_flags) ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER &&
+	     attr->max_tso_header) ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	     attr->send_ops_flags))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+/* The extended attributes begin with the plain ones. */
+_Static_assert(offsetof(struct ibv_qp_init_attr_ex, sq_sig_all) ==
+	       offsetof(struct ibv_qp_init_attr, sq_sig_all), "qp_init_attr");
+
+/* What ibv_create_qp_ex(3) ends in for all but the plain case. */
+struct ibv_qp *ep_create_qp_ex(struct ibv_context *context,
+			       struct ibv_qp_init_attr_ex *attr)
+{
+	int error;
+
+	error = ep_qp_check_ex(attr);
+	if (error)
+		return ep_null(error);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context)
+		return ep_null(EINVAL);
+	return ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)attr);
+}
+
+/* There are no ibv_wr_*() functions for our QPs: NULL, as the page allows. */
+EP_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	if (!qp)
+		return NULL;
+	if (!ep_ours(qp->context))
+		return ep_forward(NULL, "IBVERBS_1.6", ibv_qp_to_qp_ex, qp);
+	return NULL;
+}
+
+/* ibv_modify_qp(3) */
+EP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
+			    int attr_mask)
+{
+	struct rdma_ep_modify_qp cmd = {};
+
+	if (!qp || !attr)
+		return EINVAL;
+	if (!ep_ours(qp->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_modify_qp, qp,
+				  attr, attr_mask);
+	cmd.qp = qp->handle;
+	ep_qp_attr_to_uapi(&cmd.attr, attr, attr_mask);
+	if (ep_call(ep_ctx(qp->context)->session, MODIFY_QP, &cmd))
+		return errno;
+	if (attr_mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
+	return 0;
+}
+
+/* ibv_query_qp(3) */
+EP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
+			   int attr_mask, struct ibv_qp_init_attr *init_attr)
+{
+	struct rdma_ep_query_qp cmd = {};
+
+	if (!qp || !attr)
+		return EINVAL;
+	if (!ep_ours(qp->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_qp, qp,
+				  attr, attr_mask, init_attr);
+	cmd.qp = qp->handle;
+	cmd.attr_mask = attr_mask;
+	if (ep_call(ep_ctx(qp->context)->session, QUERY_QP, &cmd))
+		return errno;
+
+	ep_qp_attr_from_uapi(attr, &cmd.attr);
+	attr->qp_state = cmd.attr.qp_state;
+	qp->state = attr->qp_state;
+	if (init_attr) {
+		init_attr->qp_context = qp->qp_context;
+		init_attr->send_cq = qp->send_cq;
+		init_attr->recv_cq = qp->recv_cq;
+		init_attr->srq = qp->srq;
+		init_attr->cap = attr->cap;
+		init_attr->qp_type = cmd.qp_type;
+		init_attr->sq_sig_all = cmd.sq_sig_all;
+	}
+	return 0;
+}
+
+/* ibv_destroy_qp(3): waits until all its events have been acknowledged. */
+EP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	uint32_t events;
+
+	if (!qp)
+		return EINVAL;
+	if (!ep_ours(qp->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_qp, qp);
+	if (ep_destroy(ep_ctx(qp->context)->session, RDMA_EP_OBJ_QP, qp->handle,
+		       &events, NULL))
+		return errno;
+	ep_qp_disown((struct ep_qp *)qp);
+	ep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed, events);
+	free_qp((struct ep_qp *)qp);
+	return 0;
+}
+
+/* ECE is the business of provider libraries; we say that ours has none. */
+EP_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	if (!qp)
+		return EINVAL;
+	if (!ep_ours(qp->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.10", ibv_query_ece, qp, ece);
+	return EOPNOTSUPP;
+}
+
+EP_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	if (!qp)
+		return EINVAL;
+	if (!ep_ours(qp->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.10", ibv_set_ece, qp, ece);
+	return EOPNOTSUPP;
+}
+
+/* No guarantee about the order in which data is written. */
+EP_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp,
+					 enum ibv_wr_opcode op, uint32_t flags)
+{
+	if (!qp)
+		return 0;
+	if (!ep_ours(qp->context))
+		return ep_forward(0, "IBVERBS_1.14",
+				  ibv_query_qp_data_in_order, qp, op, flags);
+	return 0;
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The session: one open of the device for the whole process, made at the first
+ * call that needs it, and made anew in a fork()ed child.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+static pthread_mutex_t session_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ep_session *current_session;
+static bool cm_ready;		/* there was a device once */
+static bool complained;
+
+/*
+ * The locks are taken around fork() so that the child does not inherit one that
+ * some other thread of the parent holds.
+ */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&session_lock);
+	pthread_mutex_lock(&ep_devices_lock);
+	pthread_mutex_lock(&ep_own_qp_lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&ep_own_qp_lock);
+	pthread_mutex_unlock(&ep_devices_lock);
+	pthread_mutex_unlock(&session_lock);
+}
+
+/*
+ * The parent's objects are not usable in the child (rdma_ep handles mean nothing
+ * in another session), so the child forgets the session and what it cached of
+ * it. Closing the inherited descriptor lets the session end with the parent.
+ */
+static void after_fork_in_child(void)
+{
+	struct ep_session *session = current_session;
+
+	if (session) {
+		syscall(SYS_close, session->fd);
+		session->fd = -1;
+		__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
+	}
+	cm_ready = false;
+	ep_devices_forked();
+	after_fork();
+}
+
+static void register_fork_handlers(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+static void complain(int error)
+{
+	if (complained)
+		return;
+	complained = true;
+	if (error == ENODEV)
+		fprintf(stderr, "rdma_ep: %s not found: load the module with \"modprobe rdma_ep\"\n",
+			RDMA_EP_DEVICE_NODE);
+	else if (error == EACCES)
+		fprintf(stderr, "rdma_ep: %s: permission denied: it must be readable and writable for you\n",
+			RDMA_EP_DEVICE_NODE);
+	else if (error == EPERM)
+		fprintf(stderr, "rdma_ep: %s: the module and the library are of different versions\n",
+			RDMA_EP_DEVICE_NODE);
+}
+
+static int open_errno(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+	case ENXIO:
+	case ENODEV:
+		return ENODEV;	/* as librdmacm without a device */
+	case EPERM:
+		return EACCES;
+	default:
+		return error;
+	}
+}
+
+static struct ep_session *session_open(void)
+{
+	struct rdma_ep_query query = {};
+	struct ep_session *session;
+	int error;
+
+	session = calloc(1, sizeof(*session));
+	if (!session)
+		return NULL;
+
+	session->fd = open(RDMA_EP_DEVICE_NODE, O_RDWR | O_CLOEXEC);
+	if (session->fd < 0) {
+		error = open_errno(errno);
+		goto err_free;
+	}
+	if (ep_call(session, QUERY, &query)) {
+		error = errno == ENOTTY ? EPERM : errno;
+		goto err_close;
+	}
+	if (query.abi_version != RDMA_EP_ABI_VERSION) {
+		error = EPERM;
+		goto err_close;
+	}
+	session->max_post_bytes = query.max_post_bytes;
+	return session;
+
+err_close:
+	close(session->fd);
+err_free:
+	free(session);
+	complain(error);
+	return ep_null(error);
+}
+
+/* The session of this process, or NULL and errno. */
+struct ep_session *ep_session_get(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct ep_session *session;
+	int state;
+
+	session = __atomic_load_n(&current_session, __ATOMIC_ACQUIRE);
+	if (session)
+		return session;
+
+	/* open(2) and the message are cancellation points. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_once(&once, register_fork_handlers);
+	pthread_mutex_lock(&session_lock);
+	session = current_session;
+	if (!session) {
+		session = session_open();
+		__atomic_store_n(&current_session, session, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&session_lock);
+	pthread_setcancelstate(state, NULL);
+	return session;
+}
+
+/*
+ * What the functions of rdma_cma.h start with: they fail with ENODEV as long as
+ * there is no RDMA device.
+ */
+int ep_session_cm(struct ep_session **out)
+{
+	struct rdma_ep_query_devices cmd = {};
+	struct ep_session *session;
+
+	session = ep_session_get();
+	if (!session)
+		return -1;
+	if (!__atomic_load_n(&cm_ready, __ATOMIC_RELAXED)) {
+		if (ep_call(session, QUERY_DEVICES, &cmd))
+			return -1;
+		if (!cmd.num)
+			return ep_err(ENODEV);
+		__atomic_store_n(&cm_ready, true, __ATOMIC_RELAXED);
+	}
+	if (out)
+		*out = session;
+	return 0;
+}
+
+/* Returns 0 or -1 and errno. */
+int ep_destroy(struct ep_session *session, uint32_t type, uint32_t handle,
+	       uint32_t *events, uint32_t *comp_events)
+{
+	struct rdma_ep_destroy cmd = { .handle = handle, .type = type };
+
+	if (ep_call(session, DESTROY, &cmd))
+		return -1;
+	if (events)
+		*events = cmd.events_reported;
+	if (comp_events)
+		*comp_events = cmd.comp_events_reported;
+	return 0;
+}
+
+/* close(2), but never a cancellation point in the middle of a destruction. */
+void ep_close(int fd)
+{
+	int error = errno;
+
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	errno = error;
+}
+
+static void unlock(void *mutex)
+{
+	pthread_mutex_unlock(mutex);
+}
+
+/*
+ * Wait until as many events have been acknowledged as the kernel has reported.
+ * If the thread is cancelled here the object is left allocated, so that the acks
+ * that are still to come find it.
+ */
+void ep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
+		   const uint32_t *acked, uint32_t reported)
+{
+	pthread_mutex_lock(mutex);
+	pthread_cleanup_push(unlock, mutex);
+	while ((int32_t)(reported - *acked) > 0)
+		pthread_cond_wait(cond, mutex);
+	pthread_cleanup_pop(1);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Shared receive queues. */
+#include "internal.h"
+
+/* On pd, and associated with the id of that handle unless it is 0. */
+struct ibv_srq *ep_srq_create(struct ep_session *session,
+			      struct ibv_context *context, struct ibv_pd *pd,
+			      uint32_t id, void *srq_context,
+			      struct ibv_srq_attr *attr)
+{
+	struct rdma_ep_create_srq cmd = {
+		.id = id,
+		.pd = pd->handle,
+		.max_wr = attr->max_wr,
+		.max_sge = attr->max_sge,
+		.srq_limit = attr->srq_limit,
+	};
+	struct ibv_srq *srq;
+	int error;
+
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return NULL;
+	pthread_mutex_init(&srq->mutex, NULL);
+	pthread_cond_init(&srq->cond, NULL);
+	cmd.uid = (uintptr_t)srq;
+	if (ep_call(session, CREATE_SRQ, &cmd)) {
+		error = errno;
+		pthread_cond_destroy(&srq->cond);
+		pthread_mutex_destroy(&srq->mutex);
+		free(srq);
+		return ep_null(error);
+	}
+	srq->context = context;
+	srq->srq_context = srq_context;
+	srq->pd = pd;
+	srq->handle = cmd.srq;
+	attr->max_wr = cmd.max_wr;
+	attr->max_sge = cmd.max_sge;
+	return srq;
+}
+
+/* ibv_create_srq(3) */
+EP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
+					 struct ibv_srq_init_attr *attr)
+{
+	if (!pd || !attr)
+		return ep_null(EINVAL);
+	if (!ep_ours(pd->context))
+		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_srq, pd, attr);
+	return ep_srq_create(ep_ctx(pd->context)->session, pd->context, pd, 0,
+			     attr->srq_context, &attr->attr);
+}
+
+/*
+ * What ibv_create_srq_ex(3) ends in for all but the plain case: XRC and tag
+ * matching, or no PD.
+ */
+struct ibv_srq *ep_create_srq_ex(struct ibv_context *context,
+				 struct ibv_srq_init_attr_ex *attr)
+{
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
+	     attr->srq_type != IBV_SRQT_BASIC) ||
+	    attr->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED)
+		return ep_null(EOPNOTSUPP);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context)
+		return ep_null(EINVAL);
+	return ibv_create_srq(attr->pd, (struct ibv_srq_init_attr *)attr);
+}
+
+/* ibv_modify_srq(3) */
+EP_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
+			     int attr_mask)
+{
+	struct rdma_ep_srq_attr cmd = {};
+
+	if (!srq || !attr)
+		return EINVAL;
+	if (!ep_ours(srq->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_modify_srq, srq,
+				  attr, attr_mask);
+	_Static_assert(RDMA_EP_SRQ_MAX_WR == IBV_SRQ_MAX_WR &&
+		       RDMA_EP_SRQ_LIMIT == IBV_SRQ_LIMIT, "srq flags");
+	cmd.flags = attr_mask;
+	cmd.srq = srq->handle;
+	if (attr_mask & IBV_SRQ_MAX_WR)
+		cmd.max_wr = attr->max_wr;
+	if (attr_mask & IBV_SRQ_LIMIT)
+		cmd.srq_limit = attr->srq_limit;
+	return ep_call(ep_ctx(srq->context)->session, MODIFY_SRQ, &cmd) ?
+		errno : 0;
+}
+
+/* ibv_query_srq(3) */
+EP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	struct rdma_ep_srq_attr cmd = {};
+
+	if (!srq || !attr)
+		return EINVAL;
+	if (!ep_ours(srq->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_srq, srq,
+				  attr);
+	cmd.srq = srq->handle;
+	if (ep_call(ep_ctx(srq->context)->session, QUERY_SRQ, &cmd))
+		return errno;
+	attr->max_wr = cmd.max_wr;
+	attr->max_sge = cmd.max_sge;
+	attr->srq_limit = cmd.srq_limit;
+	return 0;
+}
+
+/* ibv_destroy_srq(3): waits until all its events have been acknowledged. */
+EP_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
+{
+	uint32_t events;
+
+	if (!srq)
+		return EINVAL;
+	if (!ep_ours(srq->context))
+		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_srq, srq);
+	if (ep_destroy(ep_ctx(srq->context)->session, RDMA_EP_OBJ_SRQ,
+		       srq->handle, &events, NULL))
+		return errno;
+	ep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);
+	pthread_cond_destroy(&srq->cond);
+	pthread_mutex_destroy(&srq->mutex);
+	free(srq);
+	return 0;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the tests of the raw ioctl ABI share. Nothing here knows the test
+ * harness: functions return 0 (or a count, or a file descriptor) or a negative
+ * errno, and say on stderr what they did not expect.
+ */
+#ifndef ABI_H
+#define ABI_H
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The ABI has no implicit padding: the compiler checks it. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+#include <rdma/rdma_ep.h>
+#pragma GCC diagnostic pop
+
+/* How long anything that must happen may take in an emulated guest. */
+#define ABI_WAIT_MS	15000
+/* How long to look for what must not happen. */
+#define ABI_QUIET_MS	150
+
+/* enum rdma_cm_event_type */
+enum abi_cm_event {
+	EV_ADDR_RESOLVED,
+	EV_ADDR_ERROR,
+	EV_ROUTE_RESOLVED,
+	EV_ROUTE_ERROR,
+	EV_CONNECT_REQUEST,
+	EV_CONNECT_RESPONSE,
+	EV_CONNECT_ERROR,
+	EV_UNREACHABLE,
+	EV_REJECTED,
+	EV_ESTABLISHED,
+	EV_DISCONNECTED,
+	EV_DEVICE_REMOVAL,
+	EV_TIMEWAIT_EXIT = 15,
+};
+
+/* enum ibv_qp_state */
+enum { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR };
+
+/* enum ibv_qp_attr_mask */
+enum {
+	QP_STATE = 1 << 0,
+	QP_ACCESS_FLAGS = 1 << 3,
+	QP_PKEY_INDEX = 1 << 4,
+	QP_PORT = 1 << 5,
+	QP_QKEY = 1 << 6,
+	QP_AV = 1 << 7,
+	QP_PATH_MTU = 1 << 8,
+	QP_TIMEOUT = 1 << 9,
+	QP_RETRY_CNT = 1 << 10,
+	QP_RNR_RETRY = 1 << 11,
+	QP_RQ_PSN = 1 << 12,
+	QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	QP_MIN_RNR_TIMER = 1 << 15,
+	QP_SQ_PSN = 1 << 16,
+	QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	QP_DEST_QPN = 1 << 20,
+};
+
+/* enum ibv_wr_opcode */
+enum {
+	WR_RDMA_WRITE,
+	WR_RDMA_WRITE_WITH_IMM,
+	WR_SEND,
+	WR_SEND_WITH_IMM,
+	WR_RDMA_READ,
+	WR_CMP_AND_SWP,
+	WR_FETCH_AND_ADD,
+	WR_SEND_WITH_INV = 9,
+};
+
+/* enum ibv_send_flags */
+enum {
+	SEND_FENCE = 1 << 0,
+	SEND_SIGNALED = 1 << 1,
+	SEND_SOLICITED = 1 << 2,
+	SEND_INLINE = 1 << 3,
+};
+
+/* enum ibv_wc_status, _opcode, _flags */
+enum { WC_SUCCESS, WC_WR_FLUSH_ERR = 5, WC_RNR_RETRY_EXC_ERR = 13 };
+enum {
+	WC_OP_SEND,
+	WC_OP_RDMA_WRITE,
+	WC_OP_RDMA_READ,
+	WC_OP_COMP_SWAP,
+	WC_OP_FETCH_ADD,
+	WC_OP_RECV = 128,
+	WC_OP_RECV_RDMA_WITH_IMM,
+};
+enum { WC_GRH = 1 << 0, WC_WITH_IMM = 1 << 1 };
+
+enum { EVENT_SRQ_LIMIT_REACHED = 15 };
+
+/* enum ib_uverbs_access_flags, shorter */
+enum {
+	AC_LOCAL_WRITE = IB_UVERBS_ACCESS_LOCAL_WRITE,
+	AC_REMOTE_WRITE = IB_UVERBS_ACCESS_REMOTE_WRITE,
+	AC_REMOTE_READ = IB_UVERBS_ACCESS_REMOTE_READ,
+	AC_REMOTE_ATOMIC = IB_UVERBS_ACCESS_REMOTE_ATOMIC,
+	AC_ALL = AC_LOCAL_WRITE | AC_REMOTE_WRITE | AC_REMOTE_READ |
+		 AC_REMOTE_ATOMIC,
+};
+
+/* GRH in front of what a UD QP receives */
+#define GRH_BYTES	40
+
+/* A session with the default context of the device under test. */
+struct abi {
+	int fd;
+	int async_fd;
+	__u32 dev;
+	__u32 ctx;
+	__u32 pd;
+	__u32 netdev;
+	__u32 gid_index;	/* RoCE: of addr */
+	bool iwarp;
+	__u8 gid[16];
+	struct sockaddr_in addr;
+};
+
+/*
+ * The command with its own structure, size filled in. Any other size, or other
+ * pointers, go through abi_raw().
+ */
+#define ABI(_fd, _cmd, _arg) ({						\
+	_Static_assert(sizeof(*(_arg)) == _IOC_SIZE(RDMA_EP_IOC_##_cmd), \
+		       "structure of another command");			\
+	abi_ioctl(_fd, RDMA_EP_IOC_##_cmd, _arg);			\
+})
+int abi_ioctl(int fd, unsigned long cmd, void *arg);
+int abi_raw(int fd, unsigned long cmd, void *arg);
+
+int abi_open_node(void);
+int abi_open(struct abi *s);
+void abi_close(struct abi *s);
+
+int abi_destroy(const struct abi *s, __u32 type, __u32 handle);
+
+/* Verbs objects */
+int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd);
+int abi_alloc_pd(const struct abi *s, __u32 ctx, __u32 *pd);
+int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
+	       __u32 access, struct rdma_ep_reg_mr *mr);
+int abi_comp_channel(const struct abi *s);
+int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
+		  __u32 *cq);
+int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid,
+		   __u32 *srq);
+void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd,
+		 __u32 send_cq, __u32 recv_cq);
+void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr);
+int abi_create_ah(const struct abi *s, __u32 pd, __u32 *ah);
+
+/* Raw QP transitions; those to RTR and RTS address this very port. */
+int abi_qp_state(const struct abi *s, __u32 qp, __u32 state);
+int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey);
+int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest);
+
+/* Communication ids */
+int abi_channel(const struct abi *s);
+int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type,
+		  __u64 uid, __u32 *id);
+int abi_bind(const struct abi *s, __u32 id, struct sockaddr_in *sin);
+int abi_id_cmd(const struct abi *s, unsigned long cmd, __u32 id, __u32 arg);
+int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
+	       __u64 uid, __u32 *id, struct sockaddr_in *sin);
+int abi_resolve_addr(const struct abi *s, __u32 id,
+		     const struct sockaddr_in *dst, __u32 timeout_ms);
+int abi_client(const struct abi *s, int channel, __u32 ps,
+	       const struct sockaddr_in *dst, __u64 uid, __u32 *id);
+int abi_connect(const struct abi *s, __u32 id, __u32 qp_num);
+int abi_accept(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num);
+
+#define ABI_ID_CMD(_s, _cmd, _id, _arg) \
+	abi_id_cmd(_s, RDMA_EP_IOC_##_cmd, _id, _arg)
+
+/* Takes one record of @len bytes: 0, -ETIMEDOUT, or what read(2) said. */
+int abi_read(int fd, void *record, size_t len, int timeout_ms);
+/* The next event, which must be of this kind. */
+int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_event *ev);
+/* Can be read from (or has failed). */
+bool abi_ready(int fd, int timeout_ms);
+/* Nothing arrives for a while. */
+static inline bool abi_quiet(int fd)
+{
+	return !abi_ready(fd, ABI_QUIET_MS);
+}
+
+/* One side of a connection. */
+struct abi_end {
+	int channel;
+	__u32 id;
+	__u32 cq[2];			/* send, receive */
+	struct rdma_ep_qp_init qp;
+};
+
+/* An established connection within one session: [0] client, [1] server. */
+struct abi_pair {
+	__u32 listener;
+	struct abi_end end[2];
+	/* in: of both QPs; 0 for the defaults */
+	__u32 max_wr;
+	__u32 pd[2];
+	__u32 srq;			/* of the server */
+	bool sig_all;
+};
+
+int abi_pair_open(const struct abi *s, struct abi_pair *p);
+
+/* Work requests */
+struct abi_wrs {
+	__u32 len;
+	__u32 num;
+	__u32 *num_sge;			/* of the last record */
+	__aligned_u64 buf[32768 / 8];
+};
+
+static inline void abi_wrs_init(struct abi_wrs *w)
+{
+	w->len = 0;
+	w->num = 0;
+}
+
+struct rdma_ep_send_wr *abi_send_wr(struct abi_wrs *w, __u32 opcode,
+				    __u32 flags, __u64 wr_id);
+struct rdma_ep_recv_wr *abi_recv_wr(struct abi_wrs *w, __u64 wr_id);
+void abi_sge(struct abi_wrs *w, __u64 addr, __u32 length, __u32 lkey);
+void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr,
+		const void *data, __u32 len);
+
+#define ABI_POST(_s, _cmd, _handle, _w, _posted) \
+	abi_post(_s, RDMA_EP_IOC_POST_##_cmd, _handle, _w, _posted)
+int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
+	     const struct abi_wrs *w, __u32 *posted);
+
+/* Number of completions taken. */
+int abi_poll(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 max);
+/* The same, until there are @num. */
+int abi_wait(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 num);
+
+/* What the kernel holds for RDMA users, as "rdma resource show" counts it. */
+struct abi_objects {
+	int pd, cq, qp, cm_id, mr, ctx, srq;
+};
+
+int abi_objects(struct abi_objects *o);
+/* Waits until the counts are these (sessions are torn down behind close). */
+int abi_objects_wait(const struct abi_objects *want);
+/*
+ * Waits until what earlier tests left behind is gone. For tests that compare
+ * counts, before they open anything.
+ */
+int abi_idle(void);
+
+/* Open files of this process. */
+int abi_count_fds(void);
+/* Gives up root for good. */
+int abi_become_nobody(void);
+/* SIGALRM, without restart, after so many ms. */
+void abi_alarm(int ms);
+long abi_now_ms(void);
+/* Reproducible random numbers. */
+__u64 abi_random(void);
+
+#endif /* ABI_H */

@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The table of all commands.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "abi_cmds.h"
+
+static int fail(const char *what, int ret)
+{
+	if (ret)
+		fprintf(stderr, "# %s: %s\n", what, strerror(-ret));
+	return ret;
+}
+
+/* A QP without id, in RESET, on the world's PD and CQ. */
+static int plain_qp(struct abi_world *w, __u32 type, __u32 *qp, __u32 *num)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	abi_qp_attr(&c, type, w->obj[RDMA_EP_OBJ_PD], w->obj[RDMA_EP_OBJ_CQ],
+		    w->obj[RDMA_EP_OBJ_CQ]);
+	ret = ABI(w->s.fd, CREATE_QP, &c);
+	*qp = c.init.qp;
+	*num = c.init.qp_num;
+	return ret;
+}
+
+static int bound_id(struct abi_world *w, __u32 *id)
+{
+	struct sockaddr_in sin = w->s.addr;
+
+	return abi_create_id(&w->s, w->channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
+			     7, id) ?:
+	       abi_bind(&w->s, *id, &sin);
+}
+
+int abi_world_open(struct abi_world *w)
+{
+	struct abi *s = &w->s;
+	__u32 *obj = w->obj;
+	struct rdma_ep_reg_mr mr;
+	int fd, ret;
+
+	memset(w, 0, sizeof(*w));
+	ret = fail("open", abi_open(s));
+	if (ret)
+		return ret;
+	w->channel = abi_channel(s);
+	w->comp_channel = abi_comp_channel(s);
+	if (w->channel < 0 || w->comp_channel < 0)
+		return fail("channels", -EIO);
+	w->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ret = fail("context", abi_ctx(s, &obj[RDMA_EP_OBJ_CTX], &fd)) ?:
+	      fail("PD", abi_alloc_pd(s, s->ctx, &obj[RDMA_EP_OBJ_PD])) ?:
+	      fail("MR", abi_reg_mr(s, obj[RDMA_EP_OBJ_PD], w->page, 4096,
+				    AC_ALL, &mr)) ?:
+	      fail("CQ", abi_create_cq(s, -1, 64, 0, &obj[RDMA_EP_OBJ_CQ])) ?:
+	      fail("SRQ", abi_create_srq(s, obj[RDMA_EP_OBJ_PD], 16, 0,
+					 &obj[RDMA_EP_OBJ_SRQ])) ?:
+	      fail("id", bound_id(w, &obj[RDMA_EP_OBJ_ID])) ?:
+	      fail("QP", plain_qp(w, IB_UVERBS_QPT_RC, &obj[RDMA_EP_OBJ_QP],
+				  &w->qp_num)) ?:
+	      fail("QP to INIT", abi_qp_init(s, obj[RDMA_EP_OBJ_QP],
+					     IB_UVERBS_QPT_RC, 0));
+	obj[RDMA_EP_OBJ_MR] = mr.mr;
+	if (!ret && !s->iwarp)
+		ret = fail("AH", abi_create_ah(s, obj[RDMA_EP_OBJ_PD],
+					       &obj[RDMA_EP_OBJ_AH]));
+	return ret;
+}
+
+static int prepare_nothing(struct abi_world *w, void *arg)
+{
+	return 0;
+}
+
+static int prepare_open_device(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_open_device *a = arg;
+
+	a->dev_index = w->s.dev;
+	return 0;
+}
+
+static int prepare_query_device(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_query_device *a = arg;
+
+	a->dev_index = w->s.dev;
+	return 0;
+}
+
+static int prepare_query_port(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_query_port *a = arg;
+
+	a->dev_index = w->s.dev;
+	a->port_num = 1;
+	return 0;
+}
+
+static int prepare_query_gid(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_query_gid *a = arg;
+
+	a->dev_index = w->s.dev;
+	a->port_num = 1;
+	a->gid_index = w->s.gid_index;
+	return 0;
+}
+
+static int prepare_query_pkey(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_query_pkey *a = arg;
+
+	a->dev_index = w->s.dev;
+	a->port_num = 1;
+	return 0;
+}
+
+static int prepare_destroy(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_destroy *a = arg;
+
+	a->type = RDMA_EP_OBJ_PD;
+	return abi_alloc_pd(&w->s, w->s.ctx, &a->handle);
+}
+
+static int prepare_create_id(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_create_id *a = arg;
+
+	a->channel_fd = w->channel;
+	a->ps = RDMA_PS_TCP;
+	a->qp_type = IB_UVERBS_QPT_RC;
+	return 0;
+}
+
+static void qp_init(struct abi_world *w, struct rdma_ep_qp_init *init)
+{
+	struct rdma_ep_create_qp c;
+
+	abi_qp_attr(&c, IB_UVERBS_QPT_RC, w->obj[RDMA_EP_OBJ_PD],
+		    w->obj[RDMA_EP_OBJ_CQ], w->obj[RDMA_EP_OBJ_CQ]);
+	*init = c.init;
+	init->srq = w->obj[RDMA_EP_OBJ_SRQ];
+}
+
+static int prepare_create_ep(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_create_ep *a = arg;
+	struct sockaddr_in dst = w->s.addr;
+
+	a->flags = RDMA_EP_EP_CREATE_QP;
+	a->channel_fd = w->channel;
+	a->ps = RDMA_PS_TCP;
+	a->qp_type = IB_UVERBS_QPT_RC;
+	a->addr_timeout_ms = 5000;
+	a->route_timeout_ms = 5000;
+	dst.sin_port = htons(7471);
+	memcpy(&a->dst, &dst, sizeof(dst));
+	qp_init(w, &a->qp);
+	return 0;
+}
+
+static int new_id(struct abi_world *w, __u32 *id)
+{
+	return abi_create_id(&w->s, w->channel, RDMA_PS_TCP,
+			     IB_UVERBS_QPT_RC, 0, id);
+}
+
+static int prepare_bind_addr(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_bind_addr *a = arg;
+
+	memcpy(&a->addr, &w->s.addr, sizeof(w->s.addr));
+	return new_id(w, &a->id);
+}
+
+static int prepare_resolve_addr(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_resolve_addr *a = arg;
+	struct sockaddr_in dst = w->s.addr;
+
+	dst.sin_port = htons(7471);
+	memcpy(&a->dst, &dst, sizeof(dst));
+	a->timeout_ms = 5000;
+	return new_id(w, &a->id);
+}
+
+static int prepare_resolve_route(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_id_cmd *a = arg;
+	struct rdma_ep_event ev;
+	struct sockaddr_in dst = w->s.addr;
+	int channel = abi_channel(&w->s);
+
+	dst.sin_port = htons(7471);
+	a->arg = 5000;
+	return abi_create_id(&w->s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
+			     &a->id) ?:
+	       abi_resolve_addr(&w->s, a->id, &dst, 5000) ?:
+	       abi_event(channel, EV_ADDR_RESOLVED, &ev);
+}
+
+static int prepare_listen(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_id_cmd *a = arg;
+
+	return bound_id(w, &a->id);
+}
+
+/* Connections of QPs that belong to no id, up to some state. */
+struct conn {
+	int server_channel, client_channel;
+	__u32 listener, client, child;
+	__u32 client_qp, server_qp;
+};
+
+static int conn_client(struct abi_world *w, struct conn *c)
+{
+	struct sockaddr_in sin;
+	__u32 qp;
+
+	c->server_channel = abi_channel(&w->s);
+	c->client_channel = abi_channel(&w->s);
+	return plain_qp(w, IB_UVERBS_QPT_RC, &qp, &c->client_qp) ?:
+	       plain_qp(w, IB_UVERBS_QPT_RC, &qp, &c->server_qp) ?:
+	       abi_listen(&w->s, c->server_channel, RDMA_PS_TCP, 0, 0,
+			  &c->listener, &sin) ?:
+	       abi_client(&w->s, c->client_channel, RDMA_PS_TCP, &sin, 0,
+			  &c->client);
+}
+
+static int conn_request(struct abi_world *w, struct conn *c)
+{
+	struct rdma_ep_event ev;
+	int ret = conn_client(w, c) ?:
+		  abi_connect(&w->s, c->client, c->client_qp) ?:
+		  abi_event(c->server_channel, EV_CONNECT_REQUEST, &ev);
+
+	c->child = ev.child;
+	return ret;
+}
+
+static int conn_response(struct abi_world *w, struct conn *c)
+{
+	struct rdma_ep_event ev;
+
+	return conn_request(w, c) ?:
+	       abi_accept(&w->s, c->child, 9, c->server_qp) ?:
+	       abi_event(c->client_channel, EV_CONNECT_RESPONSE, &ev);
+}
+
+static int prepare_connect(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_connect *a = arg;
+	struct conn c = {};
+	int ret = conn_client(w, &c);
+
+	a->id = c.client;
+	a->conn.qp_num = c.client_qp;
+	return ret;
+}
+
+static int prepare_accept(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_connect *a = arg;
+	struct conn c = {};
+	int ret = conn_request(w, &c);
+
+	a->uid = 9;
+	a->id = c.child;
+	a->conn.qp_num = c.server_qp;
+	return ret;
+}
+
+static int prepare_reject(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_reject *a = arg;
+	struct conn c = {};
+	int ret = conn_request(w, &c);
+
+	a->id = c.child;
+	return ret;
+}
+
+static int prepare_establish(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_id_cmd *a = arg;
+	struct conn c = {};
+	int ret = conn_response(w, &c);
+
+	a->id = c.client;
+	return ret;
+}
+
+static int prepare_disconnect(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_id_cmd *a = arg;
+	struct conn c = {};
+	struct rdma_ep_event ev;
+	int ret = conn_response(w, &c) ?:
+		  ABI_ID_CMD(&w->s, ESTABLISH, c.client, 0) ?:
+		  abi_event(c.server_channel, EV_ESTABLISHED, &ev);
+
+	a->id = c.client;
+	return ret;
+}
+
+static int prepare_get_request(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_get_request *a = arg;
+	struct conn c = {};
+	int ret = conn_client(w, &c) ?:
+		  abi_connect(&w->s, c.client, c.client_qp);
+
+	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
+	a->id = c.listener;
+	qp_init(w, &a->qp);
+	if (!ret && !abi_ready(c.server_channel, ABI_WAIT_MS))
+		ret = -ETIMEDOUT;
+	return ret;
+}
+
+static int prepare_query_id(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_query_id *a = arg;
+
+	a->id = w->obj[RDMA_EP_OBJ_ID];
+	return 0;
+}
+
+static int prepare_set_option(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_set_option *a = arg;
+
+	a->id = w->obj[RDMA_EP_OBJ_ID];
+	a->level = RDMA_OPTION_ID;
+	a->optname = RDMA_OPTION_ID_TOS;
+	a->optlen = sizeof(w->tos);
+	a->optval = (uintptr_t)&w->tos;
+	return 0;
+}
+
+static int prepare_migrate_id(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_migrate_id *a = arg;
+
+	a->id = w->obj[RDMA_EP_OBJ_ID];
+	a->channel_fd = w->channel;
+	return 0;
+}
+
+static int prepare_init_qp_attr(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_init_qp_attr *a = arg;
+
+	a->id = w->obj[RDMA_EP_OBJ_ID];
+	a->qp_state = QPS_INIT;
+	return 0;
+}
+
+static int prepare_alloc_pd(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_alloc_pd *a = arg;
+
+	a->ctx = w->s.ctx;
+	return 0;
+}
+
+static int prepare_reg_mr(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_reg_mr *a = arg;
+
+	a->addr = (uintptr_t)w->page;
+	a->iova = a->addr;
+	a->length = 4096;
+	a->pd = w->obj[RDMA_EP_OBJ_PD];
+	a->access = AC_LOCAL_WRITE;
+	return 0;
+}
+
+static int prepare_create_ah(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_create_ah *a = arg;
+
+	if (w->s.iwarp)
+		return -EOPNOTSUPP;
+	a->pd = w->obj[RDMA_EP_OBJ_PD];
+	abi_self_ah(&w->s, &a->attr);
+	return 0;
+}
+
+static int prepare_create_cq(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_create_cq *a = arg;
+
+	a->ctx = w->s.ctx;
+	a->channel_fd = w->comp_channel;
+	a->cqe = 8;
+	return 0;
+}
+
+static int prepare_resize_cq(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_resize_cq *a = arg;
+	struct rdma_ep_query q = {};
+	int ret = ABI(w->s.fd, QUERY, &q);
+
+	if (ret || !(q.caps & RDMA_EP_CAP_RESIZE_CQ))
+		return ret ?: -EOPNOTSUPP;
+	a->cq = w->obj[RDMA_EP_OBJ_CQ];
+	a->cqe = 128;
+	return 0;
+}
+
+static int prepare_poll_cq(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_poll_cq *a = arg;
+
+	a->cq = w->obj[RDMA_EP_OBJ_CQ];
+	a->wcs = (uintptr_t)w->page;
+	a->max = 4;
+	return 0;
+}
+
+static int prepare_notify_cq(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_notify_cq *a = arg;
+
+	a->cq = w->obj[RDMA_EP_OBJ_CQ];
+	return 0;
+}
+
+static int prepare_create_srq(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_create_srq *a = arg;
+
+	a->pd = w->obj[RDMA_EP_OBJ_PD];
+	a->max_wr = 8;
+	a->max_sge = 1;
+	return bound_id(w, &a->id);
+}
+
+static int prepare_modify_srq(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_srq_attr *a = arg;
+
+	a->srq = w->obj[RDMA_EP_OBJ_SRQ];
+	a->flags = RDMA_EP_SRQ_LIMIT;
+	a->srq_limit = 1;
+	return 0;
+}
+
+static int prepare_query_srq(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_srq_attr *a = arg;
+
+	a->srq = w->obj[RDMA_EP_OBJ_SRQ];
+	return 0;
+}
+
+static int prepare_create_qp(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_create_qp *a = arg;
+
+	qp_init(w, &a->init);
+	return bound_id(w, &a->id);
+}
+
+static int prepare_modify_qp(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_modify_qp *a = arg;
+	__u32 num;
+
+	a->attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT |
+			       QP_ACCESS_FLAGS;
+	a->attr.qp_state = QPS_INIT;
+	a->attr.port_num = 1;
+	return plain_qp(w, IB_UVERBS_QPT_RC, &a->qp, &num);
+}
+
+static int prepare_query_qp(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_query_qp *a = arg;
+
+	a->qp = w->obj[RDMA_EP_OBJ_QP];
+	a->attr_mask = QP_STATE;
+	return 0;
+}
+
+static void wrs(struct abi_world *w, struct rdma_ep_post *a, __u32 handle)
+{
+	a->wrs = (uintptr_t)w->wrs.buf;
+	a->wrs_len = w->wrs.len;
+	a->num = w->wrs.num;
+	a->handle = handle;
+}
+
+static int prepare_post_send(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_post *a = arg;
+	struct rdma_ep_send_wr *wr;
+	__u32 qp, num;
+	int ret;
+
+	if (w->s.iwarp)
+		return -EOPNOTSUPP;
+	ret = plain_qp(w, IB_UVERBS_QPT_UD, &qp, &num) ?:
+	      abi_qp_init(&w->s, qp, IB_UVERBS_QPT_UD, 0x1234) ?:
+	      abi_qp_rts(&w->s, qp, IB_UVERBS_QPT_UD, 0);
+	abi_wrs_init(&w->wrs);
+	wr = abi_send_wr(&w->wrs, WR_SEND, 0, 1);
+	wr->ah = w->obj[RDMA_EP_OBJ_AH];
+	wr->remote_qpn = num;
+	wr->remote_qkey = 0x1234;
+	wrs(w, a, qp);
+	return ret;
+}
+
+static int prepare_post_recv(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_post *a = arg;
+
+	abi_wrs_init(&w->wrs);
+	abi_recv_wr(&w->wrs, 2);
+	wrs(w, a, w->obj[RDMA_EP_OBJ_QP]);
+	return 0;
+}
+
+static int prepare_post_srq_recv(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_post *a = arg;
+
+	abi_wrs_init(&w->wrs);
+	abi_recv_wr(&w->wrs, 3);
+	wrs(w, a, w->obj[RDMA_EP_OBJ_SRQ]);
+	return 0;
+}
+
+#define CMD(_cmd, _prepare, ...) \
+	{ .name = #_cmd, .cmd = RDMA_EP_IOC_##_cmd, .prepare = prepare_##_prepare, \
+	  __VA_ARGS__ }
+#define AT(_type, _field)	offsetof(struct rdma_ep_##_type, _field)
+#define ZERO(_type, _field) \
+	{ AT(_type, _field), sizeof(((struct rdma_ep_##_type *)0)->_field) }
+#define RESERVED(...)		.reserved = { __VA_ARGS__ }
+#define HANDLES(...)		.handles = { __VA_ARGS__ }
+#define HANDLE(_type, _field, _obj) \
+	{ AT(_type, _field), RDMA_EP_OBJ_##_obj, false }
+#define OPTIONAL(_type, _field, _obj) \
+	{ AT(_type, _field), RDMA_EP_OBJ_##_obj, true }
+
+const struct abi_command abi_commands[] = {
+	CMD(QUERY, nothing),
+	CMD(QUERY_DEVICES, nothing),
+	CMD(OPEN_DEVICE, open_device, .creates = true,
+	    .flags = RDMA_EP_OPEN_DEFAULT),
+	CMD(QUERY_DEVICE, query_device),
+	CMD(QUERY_PORT, query_port),
+	CMD(QUERY_GID, query_gid, RESERVED(ZERO(query_gid, reserved))),
+	CMD(QUERY_PKEY, query_pkey),
+	CMD(DESTROY, destroy, HANDLES(HANDLE(destroy, handle, PD))),
+	CMD(CREATE_CHANNEL, nothing, .creates = true,
+	    RESERVED(ZERO(create_fd, reserved))),
+	CMD(CREATE_ID, create_id, .creates = true,
+	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL),
+	CMD(CREATE_EP, create_ep, .creates = true,
+	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_PASSIVE |
+		     RDMA_EP_EP_CREATE_QP,
+	    .flags2 = RDMA_EP_QP_SQ_SIG_ALL, .flags2_at = AT(create_ep, qp.flags),
+	    RESERVED(ZERO(create_ep, qp.send_cq.reserved),
+		     ZERO(create_ep, qp.recv_cq.reserved)),
+	    HANDLES(OPTIONAL(create_ep, qp.pd, PD),
+		    OPTIONAL(create_ep, qp.srq, SRQ),
+		    OPTIONAL(create_ep, qp.send_cq.cq, CQ),
+		    OPTIONAL(create_ep, qp.recv_cq.cq, CQ))),
+	CMD(BIND_ADDR, bind_addr, RESERVED(ZERO(bind_addr, reserved)),
+	    HANDLES(HANDLE(bind_addr, id, ID))),
+	CMD(RESOLVE_ADDR, resolve_addr,
+	    HANDLES(HANDLE(resolve_addr, id, ID))),
+	CMD(RESOLVE_ROUTE, resolve_route, HANDLES(HANDLE(id_cmd, id, ID))),
+	CMD(LISTEN, listen, HANDLES(HANDLE(id_cmd, id, ID))),
+	CMD(CONNECT, connect,
+	    RESERVED(ZERO(connect, uid), ZERO(connect, conn.reserved)),
+	    HANDLES(HANDLE(connect, id, ID))),
+	CMD(ACCEPT, accept, RESERVED(ZERO(connect, conn.reserved)),
+	    HANDLES(HANDLE(connect, id, ID))),
+	CMD(REJECT, reject, RESERVED(ZERO(reject, reserved)),
+	    HANDLES(HANDLE(reject, id, ID))),
+	CMD(DISCONNECT, disconnect, RESERVED(ZERO(id_cmd, arg)),
+	    HANDLES(HANDLE(id_cmd, id, ID))),
+	CMD(ESTABLISH, establish, RESERVED(ZERO(id_cmd, arg)),
+	    HANDLES(HANDLE(id_cmd, id, ID))),
+	CMD(QUERY_ID, query_id, HANDLES(HANDLE(query_id, id, ID))),
+	CMD(SET_OPTION, set_option, HANDLES(HANDLE(set_option, id, ID))),
+	CMD(MIGRATE_ID, migrate_id, .flags = RDMA_EP_ID_PRIVATE_CHANNEL,
+	    RESERVED(ZERO(migrate_id, reserved)),
+	    HANDLES(HANDLE(migrate_id, id, ID))),
+	CMD(INIT_QP_ATTR, init_qp_attr,
+	    HANDLES(HANDLE(init_qp_attr, id, ID))),
+	CMD(GET_REQUEST, get_request,
+	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
+	    .flags2 = RDMA_EP_QP_SQ_SIG_ALL,
+	    .flags2_at = AT(get_request, qp.flags),
+	    RESERVED(ZERO(get_request, reserved)),
+	    HANDLES(HANDLE(get_request, id, ID))),
+	CMD(ALLOC_PD, alloc_pd, .creates = true,
+	    HANDLES(HANDLE(alloc_pd, ctx, CTX))),
+	CMD(REG_MR, reg_mr, .creates = true, RESERVED(ZERO(reg_mr, reserved)),
+	    HANDLES(HANDLE(reg_mr, pd, PD))),
+	CMD(CREATE_AH, create_ah, .creates = true,
+	    HANDLES(HANDLE(create_ah, pd, PD))),
+	CMD(CREATE_COMP_CHANNEL, nothing, .creates = true,
+	    RESERVED(ZERO(create_fd, reserved))),
+	CMD(CREATE_CQ, create_cq, .creates = true,
+	    RESERVED(ZERO(create_cq, reserved)),
+	    HANDLES(HANDLE(create_cq, ctx, CTX))),
+	CMD(RESIZE_CQ, resize_cq, HANDLES(HANDLE(resize_cq, cq, CQ))),
+	CMD(POLL_CQ, poll_cq, RESERVED(ZERO(poll_cq, reserved)),
+	    HANDLES(HANDLE(poll_cq, cq, CQ))),
+	CMD(NOTIFY_CQ, notify_cq, .flags = RDMA_EP_NOTIFY_SOLICITED,
+	    RESERVED(ZERO(notify_cq, reserved)),
+	    HANDLES(HANDLE(notify_cq, cq, CQ))),
+	CMD(CREATE_SRQ, create_srq, .creates = true,
+	    HANDLES(OPTIONAL(create_srq, id, ID),
+		    OPTIONAL(create_srq, pd, PD))),
+	CMD(MODIFY_SRQ, modify_srq,
+	    .flags = RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT,
+	    HANDLES(HANDLE(srq_attr, srq, SRQ))),
+	CMD(QUERY_SRQ, query_srq, HANDLES(HANDLE(srq_attr, srq, SRQ))),
+	CMD(CREATE_QP, create_qp, .creates = true,
+	    .flags2 = RDMA_EP_QP_SQ_SIG_ALL,
+	    .flags2_at = AT(create_qp, init.flags),
+	    RESERVED(ZERO(create_qp, reserved),
+		     ZERO(create_qp, init.send_cq.reserved),
+		     ZERO(create_qp, init.recv_cq.reserved)),
+	    HANDLES(OPTIONAL(create_qp, id, ID),
+		    OPTIONAL(create_qp, init.pd, PD),
+		    OPTIONAL(create_qp, init.srq, SRQ),
+		    OPTIONAL(create_qp, init.send_cq.cq, CQ),
+		    OPTIONAL(create_qp, init.recv_cq.cq, CQ))),
+	CMD(MODIFY_QP, modify_qp, RESERVED(ZERO(modify_qp, reserved)),
+	    HANDLES(HANDLE(modify_qp, qp, QP))),
+	CMD(QUERY_QP, query_qp, HANDLES(HANDLE(query_qp, qp, QP))),
+	CMD(POST_SEND, post_send, HANDLES(HANDLE(post, handle, QP))),
+	CMD(POST_RECV, post_recv, HANDLES(HANDLE(post, handle, QP))),
+	CMD(POST_SRQ_RECV, post_srq_recv, HANDLES(HANDLE(post, handle, SRQ))),
+};
+
+const unsigned int abi_num_commands =
+	sizeof(abi_commands) / sizeof(abi_commands[0]);

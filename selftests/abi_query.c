@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions as such: queries, devices, contexts, limits.
+ */
+#include <fcntl.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "abi.h"
+
+static const __u32 no_device[] = { 0, 0x7fffffff, 0x80000000, 0xffffffff };
+
+FIXTURE(query) {
+	struct abi s;
+};
+
+FIXTURE_SETUP(query)
+{
+	ASSERT_EQ(0, abi_idle());
+	ASSERT_EQ(0, abi_open(&self->s));
+}
+
+FIXTURE_TEARDOWN(query)
+{
+	abi_close(&self->s);
+}
+
+TEST_F(query, session)
+{
+	struct rdma_ep_query q;
+
+	memset(&q, 0xff, sizeof(q));
+	q.flags = 0;
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
+	EXPECT_EQ(sizeof(q), q.size);
+	EXPECT_EQ(RDMA_EP_ABI_VERSION, q.abi_version);
+	EXPECT_EQ(0, q.caps & ~RDMA_EP_CAP_RESIZE_CQ);
+	EXPECT_LT(0, q.max_objects);
+	EXPECT_LE(q.max_objects, q.max_user_objects);
+	EXPECT_LT(0, q.max_queue_bytes);
+	EXPECT_LE(q.max_queue_bytes, q.max_user_queue_bytes);
+	EXPECT_LT(0, q.max_wr);
+	EXPECT_LE(q.max_wr, q.max_cqe);
+	EXPECT_LE(sizeof(struct rdma_ep_send_wr), q.max_post_bytes);
+	EXPECT_LT(0, q.max_backlog);
+}
+
+TEST_F(query, devices)
+{
+	struct rdma_ep_device devs[17], *mine = NULL;
+	struct rdma_ep_query_devices q = {};
+	char path[128], guid[32] = "";
+	__u32 num, i;
+	FILE *f;
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	num = q.num;
+	ASSERT_LE(1, num);
+
+	/* Only counting does not look at the pointer. */
+	q.devices = 1;
+	EXPECT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	EXPECT_EQ(num, q.num);
+	q.max = 1;
+	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_DEVICES, &q));
+
+	memset(devs, 0xff, sizeof(devs));
+	q.devices = (uintptr_t)devs;
+	q.max = 16;
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	EXPECT_EQ(num, q.num);
+	for (i = 0; i < num && i < 16; i++) {
+		EXPECT_LT(0, (__s32)devs[i].dev_index);
+		EXPECT_EQ(0, devs[i].flags & ~RDMA_EP_DEVICE_USER_MR);
+		EXPECT_LE(1, devs[i].phys_port_cnt);
+		EXPECT_LE(1, devs[i].num_comp_vectors);
+		EXPECT_EQ(0, devs[i].reserved);
+		EXPECT_NE(NULL, memchr(devs[i].name, 0, 64));
+		if (devs[i].dev_index == self->s.dev)
+			mine = &devs[i];
+	}
+	/* Nothing behind the last */
+	EXPECT_EQ(~0U, devs[i].dev_index);
+	ASSERT_NE(NULL, mine);
+	EXPECT_TRUE(mine->flags & RDMA_EP_DEVICE_USER_MR);
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%.64s/node_guid",
+		 mine->name);
+	f = fopen(path, "r");
+	ASSERT_NE(NULL, f);
+	EXPECT_EQ(1, fscanf(f, "%31s", guid));
+	fclose(f);
+	snprintf(path, sizeof(path), "%04x:%04x:%04x:%04x",
+		 (__u16)(be64toh(mine->node_guid) >> 48),
+		 (__u16)(be64toh(mine->node_guid) >> 32),
+		 (__u16)(be64toh(mine->node_guid) >> 16),
+		 (__u16)be64toh(mine->node_guid));
+	EXPECT_STREQ(guid, path);
+
+	/* Less room than devices, or exactly as much */
+	memset(devs, 0xff, sizeof(devs));
+	q.max = 1;
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	EXPECT_EQ(num, q.num);
+	EXPECT_NE(~0U, devs[0].dev_index);
+	EXPECT_EQ(~0U, devs[1].dev_index);
+}
+
+TEST_F(query, open_default_twice)
+{
+	struct rdma_ep_open_device o = {
+		.flags = RDMA_EP_OPEN_DEFAULT,
+		.dev_index = self->s.dev,
+	};
+
+	ASSERT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
+	EXPECT_EQ(self->s.ctx, o.ctx);
+	EXPECT_EQ(self->s.pd, o.pd);
+	EXPECT_NE(0, o.pd);
+	EXPECT_NE(self->s.async_fd, o.async_fd);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(o.async_fd, F_GETFD));
+	EXPECT_EQ(FD_CLOEXEC, fcntl(self->s.async_fd, F_GETFD));
+	EXPECT_EQ(-EBUSY, abi_destroy(&self->s, RDMA_EP_OBJ_CTX, o.ctx));
+	EXPECT_EQ(-EBUSY, abi_destroy(&self->s, RDMA_EP_OBJ_PD, o.pd));
+}
+
+TEST_F(query, open_another_context)
+{
+	__u32 ctx[2], pd;
+	int fd[2], i;
+	struct rdma_ep_open_device o = { .dev_index = self->s.dev };
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
+		EXPECT_EQ(0, o.pd);
+		EXPECT_NE(0, o.ctx);
+		ctx[i] = o.ctx;
+		fd[i] = o.async_fd;
+	}
+	EXPECT_NE(ctx[0], ctx[1]);
+	EXPECT_NE(ctx[0], self->s.ctx);
+	ASSERT_EQ(0, abi_alloc_pd(&self->s, ctx[0], &pd));
+	EXPECT_EQ(-EBUSY, abi_destroy(&self->s, RDMA_EP_OBJ_CTX, ctx[0]));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_PD, pd));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CTX, ctx[0]));
+	EXPECT_EQ(-ENOENT, abi_alloc_pd(&self->s, ctx[0], &pd));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CTX, ctx[1]));
+	close(fd[0]);
+	close(fd[1]);
+}
+
+TEST_F(query, no_such_device)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(no_device); i++) {
+		struct rdma_ep_open_device open = { .dev_index = no_device[i] };
+		struct rdma_ep_query_device device = {
+			.dev_index = no_device[i],
+		};
+		struct rdma_ep_query_port port = {
+			.dev_index = no_device[i], .port_num = 1,
+		};
+		struct rdma_ep_query_gid gid = {
+			.dev_index = no_device[i], .port_num = 1,
+		};
+		struct rdma_ep_query_pkey pkey = {
+			.dev_index = no_device[i], .port_num = 1,
+		};
+		int fds = abi_count_fds();
+
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, OPEN_DEVICE, &open));
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_DEVICE, &device));
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_PORT, &port));
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_GID, &gid));
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_PKEY, &pkey));
+		EXPECT_EQ(fds, abi_count_fds());
+	}
+}
+
+TEST_F(query, device)
+{
+	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_query q = {};
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	EXPECT_LE(1, d.num_comp_vectors);
+	EXPECT_LE(1, d.attr.phys_port_cnt);
+	EXPECT_LT(0, d.attr.max_qp);
+	EXPECT_LT(0, d.attr.max_mr_size);
+	EXPECT_LT(0, d.attr.max_sge);
+	EXPECT_NE(0, d.attr.node_guid);
+	EXPECT_EQ(d.attr.device_cap_flags, (__u32)d.device_cap_flags_ex);
+	/* Limits are what the module grants. */
+	EXPECT_LT(0, d.attr.max_qp_wr);
+	EXPECT_LE(d.attr.max_qp_wr, q.max_wr);
+	EXPECT_LT(0, d.attr.max_cqe);
+	EXPECT_LE(d.attr.max_cqe, q.max_cqe);
+	EXPECT_LE(d.attr.max_srq_wr, q.max_wr);
+	/* No SRQ without the work requests to fill it, and so on. */
+	EXPECT_EQ(!d.attr.max_srq, !d.attr.max_srq_wr);
+	EXPECT_EQ(!d.attr.max_srq, !d.attr.max_srq_sge);
+}
+
+TEST_F(query, port)
+{
+	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_query_port p = {
+		.dev_index = self->s.dev, .port_num = 1,
+	};
+	char name[IF_NAMESIZE];
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+	EXPECT_EQ(4, p.attr.state);		/* IBV_PORT_ACTIVE */
+	EXPECT_EQ(2, p.attr.link_layer);	/* IBV_LINK_LAYER_ETHERNET */
+	EXPECT_LT(0, p.attr.gid_tbl_len);
+	EXPECT_LT(0, p.attr.max_msg_sz);
+	EXPECT_LE(1, p.attr.active_mtu);
+	EXPECT_LE(p.attr.active_mtu, p.attr.max_mtu);
+	EXPECT_NE(NULL, if_indextoname(p.netdev_index, name));
+	if (!self->s.iwarp) {
+		EXPECT_LT(0, p.attr.pkey_tbl_len);
+		/* IBV_QPF_GRH_REQUIRED */
+		EXPECT_EQ(1, p.attr.flags & 1);
+	}
+
+	p.port_num = 0;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
+	p.port_num = d.attr.phys_port_cnt + 1;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
+	p.port_num = 257;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
+	p.port_num = ~0U;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
+}
+
+TEST_F(query, gid)
+{
+	struct rdma_ep_query_port p = {
+		.dev_index = self->s.dev, .port_num = 1,
+	};
+	struct rdma_ep_query_gid g = {
+		.dev_index = self->s.dev,
+		.port_num = 1,
+		.gid_index = self->s.gid_index,
+	};
+	const __u8 zero[16] = {};
+	int ret, empty = 0;
+	__u32 i;
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_GID, &g));
+	if (!self->s.iwarp) {
+		EXPECT_EQ(0, memcmp(g.gid, self->s.gid, 16));
+		EXPECT_EQ(2, g.gid_type);
+		EXPECT_EQ(p.netdev_index, g.ndev_ifindex);
+	}
+	for (i = 0; i < p.attr.gid_tbl_len && i < 64; i++) {
+		memset(&g, 0, sizeof(g));
+		g.dev_index = self->s.dev;
+		g.port_num = 1;
+		g.gid_index = i;
+		ret = ABI(self->s.fd, QUERY_GID, &g);
+		if (ret == -ENODATA) {
+			empty++;
+			continue;
+		}
+		ASSERT_EQ(0, ret);
+		EXPECT_NE(0, memcmp(g.gid, zero, 16));
+		EXPECT_LE(g.gid_type, 2);
+	}
+	if (!self->s.iwarp) {
+		EXPECT_LT(0, empty);
+	}
+
+	g.gid_index = p.attr.gid_tbl_len;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+	g.gid_index = ~0U;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+	g.gid_index = 0x80000000;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+	g.gid_index = 0;
+	g.port_num = 0;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+	g.port_num = ~0U;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+}
+
+TEST_F(query, pkey)
+{
+	struct rdma_ep_query_port p = {
+		.dev_index = self->s.dev, .port_num = 1,
+	};
+	struct rdma_ep_query_pkey k = {
+		.dev_index = self->s.dev, .port_num = 1, .pkey = 0x77777777,
+	};
+
+	if (self->s.iwarp)
+		SKIP(return, "iWARP has no P_Keys");
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PKEY, &k));
+	EXPECT_EQ(0xffff, k.pkey);
+	k.pkey_index = p.attr.pkey_tbl_len;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+	k.pkey_index = 0x10000;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+	k.pkey_index = ~0U;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+	k.pkey_index = 0;
+	k.port_num = 0;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+	k.port_num = 256 + 1;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+}
+
+/* No file can be opened: nothing is made, and everything works afterwards. */
+TEST_F(query, no_more_files)
+{
+	struct rdma_ep_open_device o = { .dev_index = self->s.dev };
+	struct rdma_ep_create_fd f = {};
+	struct rdma_ep_create_id c = {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
+		.ps = RDMA_PS_TCP,
+		.qp_type = IB_UVERBS_QPT_RC,
+	};
+	struct abi_objects before, after;
+	struct rlimit old, none = { 0, 0 };
+	bool counted = !abi_objects(&before);
+
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &old));
+	none.rlim_max = old.rlim_max;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	EXPECT_EQ(-EMFILE, ABI(self->s.fd, OPEN_DEVICE, &o));
+	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_CHANNEL, &f));
+	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_COMP_CHANNEL, &f));
+	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_ID, &c));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &old));
+	if (counted) {
+		ASSERT_EQ(0, abi_objects(&after));
+		EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+	}
+	EXPECT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
+	EXPECT_EQ(0, ABI(self->s.fd, CREATE_CHANNEL, &f));
+	EXPECT_EQ(0, ABI(self->s.fd, CREATE_COMP_CHANNEL, &f));
+	EXPECT_EQ(0, ABI(self->s.fd, CREATE_ID, &c));
+	EXPECT_EQ(FD_CLOEXEC, fcntl(f.fd, F_GETFD));
+	EXPECT_EQ(FD_CLOEXEC, fcntl(c.channel_fd, F_GETFD));
+}
+
+#define LIMIT "/sys/module/rdma_ep/parameters/session_max_objects"
+
+/* Writes the limit; returns what it was, or -1. */
+static int set_limit(int value)
+{
+	FILE *f = fopen(LIMIT, "r+");
+	int old = -1;
+
+	if (!f)
+		return -1;
+	if (fscanf(f, "%d", &old) != 1)
+		old = -1;
+	rewind(f);
+	fprintf(f, "%d\n", value);
+	if (fclose(f))
+		old = -1;
+	return old;
+}
+
+FIXTURE(quota) {
+	int old;
+};
+
+FIXTURE_SETUP(quota)
+{
+	self->old = set_limit(12);
+	if (self->old < 0)
+		SKIP(return, "cannot set %s", LIMIT);
+}
+
+FIXTURE_TEARDOWN(quota)
+{
+	if (self->old > 0)
+		set_limit(self->old);
+}
+
+/* As somebody without privilege; in a child, which only then opens. */
+static int fill_session(void)
+{
+	struct rdma_ep_query q = {};
+	struct abi s, other;
+	__u32 pd[16], extra;
+	int ret, n = 0;
+
+	ret = abi_become_nobody() ?: abi_open(&s) ?: ABI(s.fd, QUERY, &q);
+	if (ret || q.max_objects != 12)
+		return 1;
+	do {
+		ret = abi_alloc_pd(&s, s.ctx, &pd[n]);
+	} while (!ret && ++n < 16);
+	if (ret != -EDQUOT)
+		return 2;
+	/* The limit includes the default context and its PD. */
+	if (n != 10)
+		return 3;
+	if (abi_create_cq(&s, -1, 16, 0, &extra) != -EDQUOT)
+		return 4;
+	/* Another session has its own. */
+	if (abi_open(&other) || abi_alloc_pd(&other, other.ctx, &extra))
+		return 5;
+	/* What has been destroyed does not count any more. */
+	if (abi_destroy(&s, RDMA_EP_OBJ_PD, pd[3]) ||
+	    abi_alloc_pd(&s, s.ctx, &pd[3]) ||
+	    abi_alloc_pd(&s, s.ctx, &extra) != -EDQUOT)
+		return 6;
+	return 0;
+}
+
+TEST_F(quota, objects)
+{
+	int status;
+	pid_t pid;
+
+	if (self->old < 0)
+		SKIP(return, "cannot set %s", LIMIT);
+	pid = fork();
+	if (!pid)
+		_exit(fill_session());
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ioctl format of every command: sizes, flags, reserved fields, pointers.
+ */
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "abi_cmds.h"
+
+/* (The macros of the harness are several statements: always in braces.) */
+
+#define SIZE(_cmd)	_IOC_SIZE(_cmd)
+/* The same command with a structure of another size. */
+#define RESIZED(_cmd, _size) \
+	_IOC(_IOC_DIR(_cmd), _IOC_TYPE(_cmd), _IOC_NR(_cmd), _size)
+
+/* 32-bit callers have the same structures: sizes are multiples of 8. */
+#define MULTIPLE_OF_8(_type) \
+	_Static_assert(sizeof(struct rdma_ep_##_type) % 8 == 0, #_type)
+MULTIPLE_OF_8(query);
+MULTIPLE_OF_8(device);
+MULTIPLE_OF_8(query_devices);
+MULTIPLE_OF_8(open_device);
+MULTIPLE_OF_8(query_device);
+MULTIPLE_OF_8(query_port);
+MULTIPLE_OF_8(query_gid);
+MULTIPLE_OF_8(query_pkey);
+MULTIPLE_OF_8(destroy);
+MULTIPLE_OF_8(id_info);
+MULTIPLE_OF_8(conn_param);
+MULTIPLE_OF_8(ud_param);
+MULTIPLE_OF_8(event);
+MULTIPLE_OF_8(comp_event);
+MULTIPLE_OF_8(async_event);
+MULTIPLE_OF_8(alloc_pd);
+MULTIPLE_OF_8(reg_mr);
+MULTIPLE_OF_8(create_ah);
+MULTIPLE_OF_8(create_fd);
+MULTIPLE_OF_8(create_cq);
+MULTIPLE_OF_8(resize_cq);
+MULTIPLE_OF_8(wc);
+MULTIPLE_OF_8(poll_cq);
+MULTIPLE_OF_8(notify_cq);
+MULTIPLE_OF_8(create_srq);
+MULTIPLE_OF_8(srq_attr);
+MULTIPLE_OF_8(auto_cq);
+MULTIPLE_OF_8(qp_init);
+MULTIPLE_OF_8(create_qp);
+MULTIPLE_OF_8(modify_qp);
+MULTIPLE_OF_8(query_qp);
+MULTIPLE_OF_8(sge);
+MULTIPLE_OF_8(send_wr);
+MULTIPLE_OF_8(recv_wr);
+MULTIPLE_OF_8(post);
+MULTIPLE_OF_8(create_id);
+MULTIPLE_OF_8(create_ep);
+MULTIPLE_OF_8(bind_addr);
+MULTIPLE_OF_8(resolve_addr);
+MULTIPLE_OF_8(id_cmd);
+MULTIPLE_OF_8(connect);
+MULTIPLE_OF_8(reject);
+MULTIPLE_OF_8(query_id);
+MULTIPLE_OF_8(set_option);
+MULTIPLE_OF_8(migrate_id);
+MULTIPLE_OF_8(init_qp_attr);
+MULTIPLE_OF_8(get_request);
+
+/* Records have these sizes in 32-bit programs, too. */
+_Static_assert(sizeof(struct rdma_ep_sge) == 16, "sge");
+_Static_assert(sizeof(struct rdma_ep_wc) == 48, "wc");
+_Static_assert(sizeof(struct rdma_ep_send_wr) == 72, "send_wr");
+_Static_assert(sizeof(struct rdma_ep_recv_wr) == 16, "recv_wr");
+_Static_assert(sizeof(struct rdma_ep_path_rec) == 60, "path_rec");
+_Static_assert(sizeof(struct rdma_ep_conn_param) == 272, "conn_param");
+_Static_assert(sizeof(struct ib_uverbs_qp_attr) == 144, "qp_attr");
+
+/* Two pages of which only the first is there. */
+static void *page_before_hole(int prot)
+{
+	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	munmap(p + 4096, 4096);
+	mprotect(p, 4096, prot);
+	return p;
+}
+
+TEST(unknown_command)
+{
+	union abi_arg a = { .size = 24 };
+	bool known[256] = {};
+	int fd = abi_open_node();
+	unsigned int i, nr;
+
+	ASSERT_LE(0, fd);
+	for (i = 0; i < abi_num_commands; i++)
+		known[_IOC_NR(abi_commands[i].cmd)] = true;
+	for (nr = 0; nr < 256; nr++) {
+		if (known[nr])
+			continue;
+		EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE, nr,
+						     __u64[3]), &a)) {
+			TH_LOG("command 0x%x", nr);
+		}
+	}
+	/* Our numbers, but not our direction */
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOW(RDMA_EP_IOC_TYPE, 0,
+					    struct rdma_ep_query), &a));
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOR(RDMA_EP_IOC_TYPE, 0,
+					    struct rdma_ep_query), &a));
+	/* Another magic; a terminal's command; none at all */
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE - 1, 0,
+					     struct rdma_ep_query), &a));
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, 0x5401, &a));
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, 0, &a));
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, ~0U, &a));
+}
+
+/* The file descriptors that commands make are not sessions. */
+TEST(commands_on_channels)
+{
+	struct rdma_ep_query q = {};
+	struct abi_world w;
+
+	ASSERT_EQ(0, abi_world_open(&w));
+	EXPECT_EQ(-ENOTTY, ABI(w.channel, QUERY, &q));
+	EXPECT_EQ(-ENOTTY, ABI(w.comp_channel, QUERY, &q));
+	EXPECT_EQ(-ENOTTY, ABI(w.s.async_fd, QUERY, &q));
+}
+
+/* One test for each command, with valid arguments to start from. */
+FIXTURE(format) {
+	struct abi_world w;
+	union abi_arg valid;
+	union abi_arg arg;
+};
+
+FIXTURE_SETUP(format)
+{
+	ASSERT_EQ(0, abi_idle());
+	ASSERT_EQ(0, abi_world_open(&self->w));
+}
+
+FIXTURE_TEARDOWN(format)
+{
+	abi_close(&self->w.s);
+}
+
+/*
+ * for each command that this device can do, with self->valid prepared and
+ * self->arg a copy of it
+ */
+#define for_each_command(_c)						\
+	for ((_c) = abi_commands;					\
+	     (_c) < abi_commands + abi_num_commands; (_c)++)		\
+		if (prepare(_metadata, self, _c))
+
+static bool prepare(struct __test_metadata *_metadata,
+		    FIXTURE_DATA(format) *self, const struct abi_command *c)
+{
+	int ret;
+
+	memset(&self->valid, 0, sizeof(self->valid));
+	ret = c->prepare(&self->w, &self->valid);
+	if (ret == -EOPNOTSUPP)
+		return false;
+	ASSERT_EQ(0, ret) {
+		TH_LOG("cannot prepare %s", c->name);
+	}
+	self->valid.size = SIZE(c->cmd);
+	self->arg = self->valid;
+	return true;
+}
+
+static void reset(FIXTURE_DATA(format) *self)
+{
+	self->arg = self->valid;
+}
+
+#define EXPECT_CMD(_expected, _c, _call, _fmt, ...)			\
+	EXPECT_EQ(_expected, _call) {					\
+		TH_LOG("%s: " _fmt, (_c)->name, ##__VA_ARGS__);		\
+	}
+
+TEST_F(format, size_field_disagrees)
+{
+	const struct abi_command *c;
+
+	for_each_command(c) {
+		__u32 size = SIZE(c->cmd);
+		__u32 bad[] = { 0, 4, 8, size - 8, size - 4, size - 1,
+				size + 1, size + 8, 0x80000000 | size,
+				0xffffffff };
+		size_t i;
+
+		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+			if (bad[i] == size)
+				continue;
+			reset(self);
+			self->arg.size = bad[i];
+			EXPECT_CMD(-EINVAL, c,
+				   abi_raw(self->w.s.fd, c->cmd, &self->arg),
+				   "size %u", bad[i]);
+		}
+	}
+}
+
+/* No structure was ever shorter than those of version 1. */
+TEST_F(format, too_short)
+{
+	const struct abi_command *c;
+
+	for_each_command(c) {
+		__u32 size = SIZE(c->cmd);
+		__u32 bad[] = { 0, 1, 3, 4, 7, size - 8, size - 1 };
+		size_t i;
+
+		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+			reset(self);
+			self->arg.size = bad[i];
+			EXPECT_CMD(-EINVAL, c,
+				   abi_raw(self->w.s.fd,
+					   RESIZED(c->cmd, bad[i]), &self->arg),
+				   "size %u", bad[i]);
+		}
+	}
+}
+
+TEST_F(format, longer_with_rest_set)
+{
+	const __u32 more[] = { 1, 8, 4096 };
+	const struct abi_command *c;
+	size_t i;
+
+	for_each_command(c) {
+		for (i = 0; i < ARRAY_SIZE(more); i++) {
+			__u32 size = SIZE(c->cmd) + more[i];
+
+			reset(self);
+			self->arg.size = size;
+			self->arg.u8[size - 1] = 1;
+			EXPECT_CMD(-E2BIG, c,
+				   abi_raw(self->w.s.fd, RESIZED(c->cmd, size),
+					   &self->arg),
+				   "size %u", size);
+		}
+	}
+}
+
+TEST_F(format, longer_with_zeros)
+{
+	const struct abi_command *c;
+
+	for_each_command(c) {
+		__u32 i, size = SIZE(c->cmd) + 4096;
+		__u8 *bytes = self->arg.u8;
+
+		self->arg.size = size;
+		EXPECT_CMD(0, c, abi_raw(self->w.s.fd, RESIZED(c->cmd, size),
+					 &self->arg), "size %u", size);
+		for (i = SIZE(c->cmd); i < size && !bytes[i]; i++)
+			;
+		EXPECT_CMD(size, c, i, "byte %u written", i);
+	}
+}
+
+TEST_F(format, unknown_flags)
+{
+	const struct abi_command *c;
+	unsigned int bit;
+
+	for_each_command(c) {
+		for (bit = 0; bit < 32; bit++) {
+			if (c->flags & (1U << bit))
+				continue;
+			reset(self);
+			abi_arg_flip(&self->arg, 4, bit);
+			EXPECT_CMD(-EINVAL, c,
+				   abi_raw(self->w.s.fd, c->cmd, &self->arg),
+				   "flag bit %u", bit);
+		}
+		for (bit = 0; c->flags2_at && bit < 32; bit++) {
+			if (c->flags2 & (1U << bit))
+				continue;
+			reset(self);
+			abi_arg_flip(&self->arg, c->flags2_at, bit);
+			EXPECT_CMD(-EINVAL, c,
+				   abi_raw(self->w.s.fd, c->cmd, &self->arg),
+				   "second flag bit %u", bit);
+		}
+		/* It would have worked. */
+		EXPECT_CMD(0, c, abi_raw(self->w.s.fd, c->cmd, &self->valid),
+			   "valid");
+	}
+}
+
+TEST_F(format, reserved_fields)
+{
+	const struct abi_command *c;
+	size_t i, j;
+
+	for_each_command(c) {
+		for (i = 0; i < ARRAY_SIZE(c->reserved); i++) {
+			for (j = 0; j < c->reserved[i].len; j++) {
+				size_t at = c->reserved[i].at + j;
+
+				reset(self);
+				self->arg.u8[at] = 0x80;
+				EXPECT_CMD(-EINVAL, c,
+					   abi_raw(self->w.s.fd, c->cmd,
+						   &self->arg),
+					   "reserved byte %zu", at);
+			}
+		}
+		/* It would have worked. */
+		if (c->reserved[0].len) {
+			EXPECT_CMD(0, c, abi_raw(self->w.s.fd, c->cmd,
+						 &self->valid), "valid");
+		}
+	}
+}
+
+TEST_F(format, bad_pointers)
+{
+	char *page = page_before_hole(PROT_READ | PROT_WRITE);
+	const struct abi_command *c;
+
+	ASSERT_NE(NULL, page);
+	for_each_command(c) {
+		void *bad[] = {
+			NULL, page + 4096, (void *)-4096L, (void *)-1L,
+			(void *)0xffff888000000000UL,
+		};
+		size_t i;
+
+		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+			EXPECT_CMD(-EFAULT, c,
+				   abi_raw(self->w.s.fd, c->cmd, bad[i]),
+				   "pointer %p", bad[i]);
+		}
+		/* All but the last 8 bytes */
+		memcpy(page + 4096 - (SIZE(c->cmd) - 8), &self->valid,
+		       SIZE(c->cmd) - 8);
+		EXPECT_CMD(-EFAULT, c,
+			   abi_raw(self->w.s.fd, c->cmd,
+				   page + 4096 - (SIZE(c->cmd) - 8)),
+			   "cut off");
+	}
+}
+
+/* What can not be reported must not stay. */
+TEST_F(format, read_only_structure)
+{
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct abi_objects before, after;
+	const struct abi_command *c;
+	int fds;
+
+	ASSERT_NE(MAP_FAILED, page);
+	if (abi_objects(&before))
+		SKIP(return, "no rdma(8)");
+	for_each_command(c) {
+		if (!c->creates)
+			continue;
+		ASSERT_LE(SIZE(c->cmd), 4096);
+		/* What preparing makes is not counted. */
+		ASSERT_EQ(0, abi_objects(&before));
+		fds = abi_count_fds();
+		mprotect(page, 4096, PROT_READ | PROT_WRITE);
+		memcpy(page, &self->valid, SIZE(c->cmd));
+		mprotect(page, 4096, PROT_READ);
+		EXPECT_CMD(-EFAULT, c, abi_raw(self->w.s.fd, c->cmd, page),
+			   "read-only");
+		EXPECT_CMD(fds, c, abi_count_fds(), "file left open");
+		ASSERT_EQ(0, abi_objects(&after));
+		EXPECT_CMD(0, c, memcmp(&before, &after, sizeof(after)),
+			   "object left");
+		EXPECT_CMD(0, c, abi_raw(self->w.s.fd, c->cmd, &self->valid),
+			   "valid");
+	}
+}
+
+#ifdef __x86_64__
+/* ioctl(2) as a 32-bit program calls it */
+static int ioctl32(int fd, __u32 cmd, void *arg)
+{
+	long ret = 54;
+
+	asm volatile("int $0x80" : "+a" (ret)
+		     : "b" ((long)fd), "c" ((long)cmd), "d" (arg)
+		     : "memory", "r8", "r9", "r10", "r11");
+	return ret;
+}
+
+TEST_F(format, compat)
+{
+	void *low = mmap(NULL, ABI_ARG_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	const struct abi_command *c;
+	struct rdma_ep_query q = { .size = sizeof(q) };
+
+	ASSERT_NE(MAP_FAILED, low);
+	memcpy(low, &q, sizeof(q));
+	if (ioctl32(self->w.s.fd, RDMA_EP_IOC_QUERY, low) == -ENOSYS)
+		SKIP(return, "no 32-bit system calls");
+	for_each_command(c) {
+		memcpy(low, &self->valid, ABI_ARG_BYTES);
+		EXPECT_CMD(0, c, ioctl32(self->w.s.fd, c->cmd, low), "32-bit");
+	}
+}
+#endif
+
+TEST_HARNESS_MAIN

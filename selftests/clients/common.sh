@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Client runs: unmodified librdmacm programs in pairs, each side either on the
+# stock libraries ("stock") or on rdma_ep ("ours"), judged by exit status and
+# output, and by what the kernel still holds afterwards. Sourced by the tests.
+#
+# A case is
+#
+#	begin "what it is"
+#	server STACK PORT PROGRAM ARGS...	(returns when it listens)
+#	client STACK PROGRAM ARGS...		(returns when it ended)
+#	...					(expectations)
+#	end					(prints the TAP line)
+#
+# Whatever is not as expected is noted with "problem" and shown with the case.
+
+# shellcheck source=selftests/vm/guest/lib.sh
+. "${GUEST_LIB:-/rig/guest/lib.sh}"
+
+# SERVER:CLIENT
+PAIRS=(ours:ours ours:stock stock:ours)
+[[ -z ${STOCK:-} ]] || PAIRS=(stock:stock)
+
+PROGRAM_LIMIT=60	# seconds for one program; it takes 1 to 3, emulated
+CLEAN_LIMIT=30		# until the kernel holds nothing any more
+
+WORK=$(mktemp -d)
+NEXT_PORT=$((20000 + RANDOM % 20000))
+
+tests=0
+failures=0
+
+trap 'rm -rf "$WORK"' EXIT
+
+# Sets PORT: a new one for every case, so that runs cannot meet.
+new_port()
+{
+	PORT=$((NEXT_PORT++))
+}
+
+problem()
+{
+	problems+=("$*")
+}
+
+# ---- processes
+
+# start STACK NAME PROGRAM ARGS...: in the background, PID in pids[NAME],
+# output in $WORK/NAME.out and .err. No timeout(1) in between: the process must
+# be the program, for tests that kill it.
+declare -A pids
+start()
+{
+	local stack=$1 name=$2
+	shift 2
+	local command=("$@")
+	[[ $stack == stock ]] || command=(rdma-ep-run "$@")
+	"${command[@]}" >"$WORK/$name.out" 2>"$WORK/$name.err" </dev/null &
+	pids[$name]=$!
+	commands[$name]="[$stack] $*"
+}
+
+# (a zombie is not running)
+running()
+{
+	local state
+	state=$(ps -o state= -p "${pids[$1]}") && [[ $state != Z* ]]
+}
+
+stopped()
+{
+	! running "$1"
+}
+
+# finish NAME [SECONDS]: wait for it; status in statuses[NAME]. One that does
+# not end is a problem and is killed.
+declare -A statuses commands
+finish()
+{
+	local name=$1 limit=${2:-$PROGRAM_LIMIT}
+	if ! wait_for "$limit" stopped "$name"; then
+		problem "$name did not end within $limit s:" \
+			"$(stack_of "${pids[$name]}")"
+		kill -KILL "${pids[$name]}"
+	fi
+	wait "${pids[$name]}" 2>/dev/null
+	statuses[$name]=$?
+}
+
+# Where a process hangs in the kernel.
+stack_of()
+{
+	tr '\n' ' ' < "/proc/$1/stack" 2>/dev/null
+}
+
+listening()
+{
+	rdma resource show cm_id | grep -Eq "state LISTEN .*src-addr [^ ]*:$PORT( |$)"
+}
+
+listening_or_gone()
+{
+	listening || stopped "$1"
+}
+
+# server STACK PROGRAM ARGS... (listening on $PORT)
+server()
+{
+	start "$1" server "${@:2}"
+	wait_for 20 listening_or_gone server
+	listening || problem "the server does not listen on port $PORT"
+}
+
+# client STACK PROGRAM ARGS...
+client()
+{
+	start "$1" client "${@:2}"
+	finish client
+}
+
+# ---- expectations
+
+expect_status()
+{
+	local name=$1 status=$2
+	[[ ${statuses[$name]:-none} == "$status" ]] ||
+		problem "$name: exit status ${statuses[$name]:-none}, not $status"
+}
+
+# expect_lines NAME COUNT REGEX
+expect_lines()
+{
+	local n
+	n=$(grep -Ec -- "$3" "$WORK/$1.out")
+	((n == $2)) || problem "$1: $n lines match '$3', not $2"
+}
+
+# expect_output NAME LINE...: these lines, in this order, maybe others between
+expect_output()
+{
+	local name=$1 line want at=0 n
+	shift
+	for want; do
+		n=0
+		while IFS= read -r line; do
+			((++n > at)) || continue
+			[[ $line != "$want" ]] || { at=$n; continue 2; }
+		done < "$WORK/$name.out"
+		problem "$name: no line '$want' (in its place) in the output"
+		return
+	done
+}
+
+expect_no_stderr()
+{
+	[[ ! -s $WORK/$1.err ]] || problem "$1: wrote to stderr"
+}
+
+# ---- what the kernel holds
+
+held()
+{
+	# Counters are per CPU and folded lazily: ask for it.
+	echo 1 > /proc/sys/vm/stat_refresh
+	rdma_objects
+	echo "pinned-pages $(pinned_pages)"
+	echo "module-references $(module_refs)"
+}
+
+is_clean()
+{
+	[[ $(held) == "$baseline" ]]
+}
+
+expect_clean()
+{
+	wait_for "$CLEAN_LIMIT" is_clean ||
+		problem "kernel holds more than before (<) the case:" \
+			"$(diff <(echo "$baseline") <(held) | grep '^[<>]' | tr '\n' ' ')"
+}
+
+# ---- cases and TAP
+
+begin()
+{
+	case_name=$1
+	problems=()
+	pids=() statuses=() commands=()
+	new_port
+	rm -f "$WORK"/*.out "$WORK"/*.err
+}
+
+end()
+{
+	local name p
+	for name in "${!pids[@]}"; do
+		# The program is gone when its status is known.
+		[[ -z ${statuses[$name]:-} ]] || continue
+		running "$name" && kill -KILL "${pids[$name]}"
+		wait "${pids[$name]}" 2>/dev/null
+	done
+	expect_clean
+	tests=$((tests + 1))
+	if ((!${#problems[@]})); then
+		echo "ok $tests $case_name"
+		return
+	fi
+	failures=$((failures + 1))
+	echo "not ok $tests $case_name"
+	for p in "${problems[@]}"; do
+		echo "# $p"
+	done
+	for name in "${!pids[@]}"; do
+		echo "# $name: ${commands[$name]}"
+		for p in out err; do
+			[[ ! -f $WORK/$name.$p ]] ||
+				tail -n 6 "$WORK/$name.$p" | cut -c1-100 |
+				sed "s/^/#   $p: /"
+		done
+	done
+	rdma resource show cm_id | sed 's/^/#   cm_id: /'
+	rdma resource show qp | sed 's/^/#   qp: /'
+}
+
+skip()
+{
+	tests=$((tests + 1))
+	echo "ok $tests $1 # SKIP $2"
+}
+
+# The script's last words. The module must go and come back.
+finish_tests()
+{
+	if [[ -z ${STOCK:-} ]]; then
+		begin "rmmod rdma_ep, insmod again"
+		rmmod rdma_ep 2>"$WORK/rmmod" || problem "$(<"$WORK/rmmod")"
+		[[ ! -e /dev/infiniband/rdma_ep ]] ||
+			problem "/dev/infiniband/rdma_ep is still there"
+		insmod "$(modinfo -n rdma_ep)" 2>"$WORK/rmmod" ||
+			problem "$(<"$WORK/rmmod")"
+		[[ -c /dev/infiniband/rdma_ep ]] ||
+			problem "no /dev/infiniband/rdma_ep"
+		end
+	fi
+	echo "1..$tests"
+	((failures == 0))
+	exit
+}
+
+baseline=$(held)

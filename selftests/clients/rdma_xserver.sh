@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# rdma_xserver and rdma_xclient with RC (-c r): as rdma_server, and the server
+# creates its SRQ and posts to it where the type of the connection asks for it.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+for pair in "${PAIRS[@]}"; do
+	begin "rdma_xserver -c r ${pair%:*}, rdma_xclient -c r ${pair#*:}"
+	server "${pair%:*}" rdma_xserver -p "$PORT" -c r
+	client "${pair#*:}" rdma_xclient -s "$RDMA_ADDR" -p "$PORT" -c r
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_output client "rdma_xclient: start" "rdma_xclient: end 0"
+	expect_output server "rdma_xserver: start" "rdma_xserver: end 0"
+	expect_no_stderr client
+	expect_no_stderr server
+	end
+done
+
+finish_tests

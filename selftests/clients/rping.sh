@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# rping: RDMA READ, WRITE and SEND between two programs; asynchronous ids,
+# event channel in a thread, own CQ and completion channel.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+PINGS=100
+
+# rping_case NAME PAIR ARGS...
+rping_case()
+{
+	local name=$1 pair=$2
+	shift 2
+	begin "$name, server ${pair%:*}, client ${pair#*:}"
+	server "${pair%:*}" rping -s -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -v "$@"
+	# -V: the client compares what comes back.
+	client "${pair#*:}" rping -c -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -v -V "$@"
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_lines client $PINGS '^ping data: rdma-ping-[0-9]+: '
+	expect_lines server $PINGS '^server ping data: rdma-ping-[0-9]+: '
+	end
+}
+
+pinging()
+{
+	grep -q '^ping data' "$WORK/$1.out" || stopped "$1"
+}
+
+# One server, many clients connected at once. rping -P remembers one connect
+# request at a time (its listening_cb->child_cm_id) and loses clients that come
+# faster than it makes threads: so each is stopped when it is connected, and
+# the next comes; then all go on together. Lines of 4096 bytes, since those
+# leave stdio's buffer at once.
+persistent_case()
+{
+	local pair=$1 i clients=(client1 client2 client3 client4)
+	begin "rping -P, ${#clients[@]} clients at once, server ${pair%:*}, clients ${pair#*:}"
+	server "${pair%:*}" rping -s -P -a "$RDMA_ADDR" -p "$PORT" -v -S 4096
+	for i in "${clients[@]}"; do
+		start "${pair#*:}" "$i" rping -c -a "$RDMA_ADDR" -p "$PORT" \
+			-C $((3 * PINGS)) -v -V -S 4096
+		wait_for 30 pinging "$i" || problem "$i: no pings"
+		kill -STOP "${pids[$i]}"
+	done
+	for i in "${clients[@]}"; do
+		kill -CONT "${pids[$i]}"
+	done
+	for i in "${clients[@]}"; do
+		finish "$i"
+		expect_status "$i" 0
+		expect_lines "$i" $((3 * PINGS)) '^ping data: rdma-ping-[0-9]+: '
+	done
+	# It serves for ever: being told to end is its only end.
+	running server || problem "the server did not survive its clients"
+	kill -TERM "${pids[server]}"
+	finish server 20
+	expect_status server 143
+	end
+}
+
+for pair in "${PAIRS[@]}"; do
+	# rping refuses 65536 (its buffer) though its message says that it is
+	# valid: 65535 is the largest.
+	for size in 64 4096 65535; do
+		rping_case "rping -S $size" "$pair" -S $size
+	done
+	rping_case "rping -q (own QP)" "$pair" -q
+	persistent_case "$pair"
+done
+
+# IPv6 ends in the same engine, but in other code on the way.
+for pair in "${PAIRS[@]}"; do
+	begin "rping over IPv6, server ${pair%:*}, client ${pair#*:}"
+	server "${pair%:*}" rping -s -a "$RDMA_ADDR6" -p "$PORT" -C 10 -v
+	client "${pair#*:}" rping -c -a "$RDMA_ADDR6" -p "$PORT" -C 10 -v -V
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_lines client 10 '^ping data: rdma-ping-[0-9]+: '
+	end
+done
+
+finish_tests

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# SIGKILL in the middle of everything: the kernel must let go of all that the
+# program had, and the other side must notice.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+FOREVER=1000000
+
+# The other side of a killed program: it should end by itself when the
+# connection breaks; if its own logic does not, it must end when told to.
+finish_peer()
+{
+	local name=$1
+	if ! wait_for 15 stopped "$name"; then
+		echo "# $name does not end by itself, SIGTERM"
+		kill -TERM "${pids[$name]}"
+	fi
+	finish "$name" 15
+}
+
+pings_flow()
+{
+	(($(grep -c '^ping data: ' "$WORK/$1.out") >= 5))
+}
+
+# kill_case VICTIM PAIR [SERVER ARGS...]
+kill_case()
+{
+	local victim=$1 pair=$2 peer=client size=4096
+	shift 2
+	[[ $victim == server ]] || peer=server
+	begin "SIGKILL of the $victim in mid-run${*:+ ($*)}, server ${pair%:*}, client ${pair#*:}"
+	# (Lines of 4096 bytes also leave stdio's buffer at once.)
+	server "${pair%:*}" rping -s -a "$RDMA_ADDR" -p "$PORT" -v -S $size "$@"
+	start "${pair#*:}" client rping -c -a "$RDMA_ADDR" -p "$PORT" -v \
+		-S $size -C $FOREVER
+	wait_for 30 pings_flow client || problem "no pings before the kill"
+	kill -KILL "${pids[$victim]}"
+	finish "$victim" 15
+	expect_status "$victim" 137
+	if [[ $peer == server && " $* " == *" -P "* ]]; then
+		# It goes on for its other clients.
+		client "${pair#*:}" rping -c -a "$RDMA_ADDR" -p "$PORT" -v \
+			-S $size -C 3
+		expect_status client 0
+		kill -TERM "${pids[server]}"
+		finish server 15
+	else
+		finish_peer "$peer"
+	fi
+	end
+}
+
+# A program that sits in a blocking call that only an event would end.
+blocked_case()
+{
+	local what=$1 stack=$2
+	shift 2
+	begin "SIGKILL of $what, $stack"
+	server "$stack" "$@" -p "$PORT"
+	kill -KILL "${pids[server]}"
+	finish server 15
+	expect_status server 137
+	end
+}
+
+# Ours is on the side that is killed; with stock only, stock is.
+ours=ours
+[[ -z ${STOCK:-} ]] || ours=stock
+
+for other in $(printf '%s\n' "$ours" stock | sort -u); do
+	kill_case client "$other:$ours"
+	kill_case server "$ours:$other"
+	kill_case client "$other:$ours" -P
+	kill_case server "$ours:$other" -P
+done
+blocked_case "rdma_server in rdma_get_request" "$ours" rdma_server
+blocked_case "rping in rdma_get_cm_event" "$ours" \
+	rping -s -a "$RDMA_ADDR"
+
+finish_tests

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# ucmatose: 16 connections at once on one event channel, 100 messages of 4096
+# bytes each way on each; -m moves every id to another event channel first.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+# ucmatose_case PAIR ARGS...
+ucmatose_case()
+{
+	local pair=$1 migrating=()
+	shift
+	[[ " $* " != *" -m "* ]] || migrating=("migrating to new event channel")
+	begin "ucmatose $*, server ${pair%:*}, client ${pair#*:}"
+	server "${pair%:*}" ucmatose -b "$RDMA_ADDR" -p "$PORT" "$@"
+	client "${pair#*:}" ucmatose -s "$RDMA_ADDR" -p "$PORT" "$@"
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_output client "cmatose: starting client" "cmatose: connecting" \
+		"receiving data transfers" "sending replies" \
+		"data transfers complete" "${migrating[@]}" \
+		"test complete" "return status 0"
+	expect_output server "cmatose: starting server" \
+		"initiating data transfers" "completing sends" \
+		"receiving data transfers" "data transfers complete" \
+		"${migrating[@]}" "cmatose: disconnecting" "disconnected" \
+		"test complete" "return status 0"
+	expect_no_stderr client
+	expect_no_stderr server
+	end
+}
+
+for pair in "${PAIRS[@]}"; do
+	ucmatose_case "$pair" -c 16 -C 100 -S 4096
+	ucmatose_case "$pair" -c 16 -C 100 -S 4096 -m
+done
+
+finish_tests

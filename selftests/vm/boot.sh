@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Boot one guest that runs one job. The results directory is the whole
+# interface: "job" (a bash script) goes in; "status", "console.log" (the
+# kernel's), "live.log" (the job's output) and whatever the job writes to
+# /results come out.
+
+guest_command_line()
+{
+	local args=(
+		console=ttyS0 loglevel=7 log_buf_len=4M
+		printk.devkmsg=on		# our markers, not rate limited
+		# An oops must end the run, not hang it. (-no-reboot turns the
+		# reboot into the end of QEMU.)
+		oops=panic panic=-1
+		# Under emulation everything takes 10 to 20 times as long:
+		# raise the watchdogs' limits rather than ignore their reports.
+		watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120
+		mitigations=off no5lvl random.trust_cpu=on
+	)
+	echo "${args[*]} $GUEST_APPEND"
+}
+
+# Fills QEMU.
+guest_qemu()
+{
+	local results=$1
+	# shellcheck disable=SC2206
+	QEMU=(
+		qemu-system-x86_64 $ACCEL_OPTIONS -smp "$GUEST_CPUS"
+		-m "$GUEST_MEM" -nodefaults -display none -no-reboot
+		-kernel "$KERNEL" -initrd "$INITRAMFS"
+		-append "$(guest_command_line)"
+		-virtfs "local,path=$TREE,mount_tag=tree,security_model=none,readonly=on,multidevs=remap"
+		-virtfs "local,path=$STAGE,mount_tag=stage,security_model=none,readonly=on,multidevs=remap"
+		-virtfs "local,path=$results,mount_tag=results,security_model=none,multidevs=remap"
+		-serial "file:$results/console.log"
+	)
+}
+
+# The job's output as it comes, until the guest is gone.
+guest_follow()
+{
+	tail -n +1 -s 0.3 -F --pid="$2" "$1/live.log" 2>/dev/null
+}
+
+# guest_run RESULTS: boot, run RESULTS/job, wait. Returns the job's status, or
+# 125 when the guest did not report one (the reason is told).
+guest_run()
+{
+	local results=$1 pid tailer rc=0
+	guest_qemu "$results"
+	rm -f "$results"/{status,console.log,live.log}
+	: > "$results/live.log"
+
+	# pdeathsig: a rig that is killed must not leave a guest behind.
+	setpriv --pdeathsig TERM \
+		timeout -k 5 "$GUEST_TIMEOUT" "${QEMU[@]}" \
+		-serial "file:$results/live.log" </dev/null >&2 &
+	pid=$!
+	# shellcheck disable=SC2064
+	trap "kill $pid 2>/dev/null" EXIT
+	guest_follow "$results" "$pid" &
+	tailer=$!
+	wait "$pid" || rc=$?
+	wait "$tailer"
+	trap - EXIT
+
+	[[ ! -s $results/status ]] || return "$(<"$results/status")"
+	{
+		case $rc in
+		124 | 137)
+			say "the guest HUNG: killed after $GUEST_TIMEOUT s." ;;
+		0)	say "the guest DIED: no exit status." ;;
+		*)	say "QEMU FAILED (status $rc)." ;;
+		esac
+		echo "--- end of the guest's kernel log:"
+		tail -n 60 "$results/console.log"
+		echo "---"
+	} >&2
+	return 125
+}
+
+# The same with a terminal: the job talks to the user.
+guest_interactive()
+{
+	local results=$1
+	guest_qemu "$results"
+	"${QEMU[@]}" -chardev stdio,id=tty,signal=off -serial chardev:tty
+	return 0
+}

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Build module, library and selftests inside the suite's tree and install them
+# into a stage: a directory that lies over the tree when the guest boots, so
+# that everything is at its real place.
+
+# build_in_tree SRC STAGE
+build_in_tree()
+{
+	local src=$1 stage=$2 part
+	# Debian's merged /usr: a real /lib here would hide the tree's.
+	mkdir -p "$stage"/usr/{bin,sbin,lib,local} \
+		"$stage/usr/lib/modules/$KVER/updates" "$stage/etc" &&
+	ln -sT usr/lib "$stage/lib" &&
+	ln -sT usr/bin "$stage/bin" &&
+	ln -sT usr/sbin "$stage/sbin" || return 1
+	mkdir -p "$stage/rig" &&
+	cp -r "$src/selftests/vm/guest" "$stage/rig/" &&
+	cp "$TREE/rig/kver" "$stage/rig/" || return 1
+
+	local var=(KVER="$KVER" KDIR="/lib/modules/$KVER/build" DESTDIR=/stage)
+	local run=(in_tree "$TREE" "$src src" "$stage stage" --)
+	for part in $PARTS; do
+		case $part in
+		modules | lib)
+			"${run[@]}" make -j2 -C /src "${var[@]}" "$part" &&
+			"${run[@]}" make -C /src "${var[@]}" "install-$part" ;;
+		selftests)
+			"${run[@]}" make -j2 -C /src/selftests "${var[@]}" \
+				KSELFTEST="$GUEST_KSELFTEST" \
+				INSTALL_PATH="$GUEST_TESTS" all install ;;
+		*)	die "PARTS: no part '$part'" ;;
+		esac || return 1
+	done
+	# Stock runs have the scripts, though nothing was built.
+	[[ -z $STOCK ]] ||
+		"${run[@]}" make -C /src/selftests DESTDIR=/stage \
+			INSTALL_PATH="$GUEST_TESTS" install-scripts || return 1
+
+	# modprobe and the dynamic linker must find what was just installed.
+	# depmod sees the kernel's own modules through a link, which must not
+	# stay: it would hide them in the guest.
+	in_tree "$TREE" "$stage stage" "$stage/usr/local usr/local" -- sh -ec "
+		cd /stage/usr/lib/modules/$KVER
+		tree=/usr/lib/modules/$KVER
+		ln -s \$tree/kernel kernel
+		cp \$tree/modules.order \$tree/modules.builtin* .
+		depmod -b /stage $KVER
+		rm kernel
+		ldconfig -X -C /stage/etc/ld.so.cache"
+}
+
+build_stage()
+{
+	local stage=$1 dir log=$1.log tmp=$1.new.$$ rc=0
+	[[ ! -d $stage ]] || return 0
+	# One build directory for each checkout: objects are reused.
+	dir=$SUITE_DIR/build-$(echo "$TREE $TOP" | sha256sum | cut -c1-12)
+	source_sync "$dir" || return 1
+	mkdir -p "$tmp"
+	build_in_tree "$dir" "$tmp" > "$log" 2>&1 </dev/null || rc=$?
+	if ((rc)); then
+		cat "$log" >&2
+		rm -rf --one-file-system "$tmp"
+		return "$rc"
+	fi
+	# A second rig with the same source may use this stage, but reports
+	# the warnings as well: they stay in the log.
+	mv "$tmp" "$stage"
+}
+
+# Sets STAGE: the stage for the current source, built if it does not exist.
+build()
+{
+	local key
+	key=$(source_hash)-$(echo "$TREE $PARTS $STOCK $DEVICE" | sha256sum | cut -c1-6)
+	STAGE=$SUITE_DIR/stage-$key
+	if [[ -d $STAGE ]]; then
+		touch "$STAGE"
+		say "build: unchanged sources, reusing $(basename "$STAGE")"
+	else
+		step "building ${PARTS:-nothing (stock)} for Linux $KVER" \
+			with_lock "$SUITE_DIR/build.lock" build_stage "$STAGE" ||
+			die "the build failed"
+	fi
+	if grep -q 'warning:' "$STAGE.log"; then
+		say "the build has WARNINGS:"
+		grep -A4 'warning:' "$STAGE.log" >&2
+	fi
+	# Stages are small, but there is one for every edit; results stay only
+	# when a rig was killed.
+	find "$SUITE_DIR" -maxdepth 1 -mmin +1440 \
+		\( -name 'stage-*' -o -name 'results-*' -o -name 'rootfs-*.new.*' \) \
+		-exec rm -rf --one-file-system {} +
+}

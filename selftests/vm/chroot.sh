@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Run a command inside the suite's tree without ever writing to it: everything
+# happens in a private mount namespace that ends with the command.
+
+# in_tree TREE "SOURCE TARGET"... -- COMMAND...: each SOURCE is mounted
+# (writable) on TARGET, a directory that exists in the tree.
+in_tree()
+{
+	local tree=$1 binds=()
+	shift
+	while [[ $1 != -- ]]; do
+		binds+=("$1")
+		shift
+	done
+	shift
+	# shellcheck disable=SC2016
+	unshare --mount --propagation private bash -c '
+		set -e
+		tree=$1 n=$2
+		shift 2
+		mount --bind "$tree" "$tree"
+		mount -o remount,ro,bind "$tree"
+		for ((; n; n--)); do
+			mount --bind "${1%% *}" "$tree/${1#* }"
+			shift
+		done
+		mount -t proc proc "$tree/proc"
+		mount -t tmpfs tmpfs "$tree/tmp"
+		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C \
+			${MAKEFLAGS_TREE:+MAKEFLAGS="$MAKEFLAGS_TREE"} \
+			chroot "$tree" "$@"
+	' in_tree "$tree" "${#binds[@]}" "${binds[@]}" "$@"
+}

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# What every host-side part of the rig shares: settings, messages, locks.
+# Sourced, never run. All settings come from the environment, so that
+# "make check SUITE=trixie" and "SUITE=trixie selftests/vm/rig check" are
+# the same thing.
+
+set -u -o pipefail
+
+VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+TOP=$(cd "$VM_DIR/../.." && pwd)
+
+SUITE=${SUITE:-bookworm}		# Debian suite whose kernel is booted
+DEVICE=${DEVICE:-rxe}			# software RDMA device: rxe or siw
+CACHE=${CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rdma_ep}
+GUEST_MEM=${GUEST_MEM:-2G}
+GUEST_CPUS=${GUEST_CPUS:-2}
+GUEST_TIMEOUT=${GUEST_TIMEOUT:-2400}	# seconds until a guest counts as hung
+GUEST_APPEND=${GUEST_APPEND:-}		# more kernel command line
+ACCEL=${ACCEL:-}			# tcg or kvm; empty: probe
+PARTS=${PARTS:-modules lib selftests}	# what "build" builds
+STOCK=${STOCK:-}			# 1: no module, no library, stock only
+[[ -z $STOCK ]] || PARTS=
+
+# Cached trees: the root file system, its build state, the probe's verdict.
+SUITE_DIR=$CACHE/$SUITE
+
+# Places inside the guest (and the build chroot).
+GUEST_KSELFTEST=/usr/src/kselftest/tools/testing/selftests
+GUEST_TESTS=/usr/lib/rdma_ep/selftests
+
+export LC_ALL=C
+
+# Progress goes to stderr: stdout belongs to results.
+say()
+{
+	printf '[%4ds] %s\n' "$SECONDS" "$*" >&2
+}
+
+die()
+{
+	printf 'rig: %s\n' "$*" >&2
+	exit 1
+}
+
+# step WHAT COMMAND...: announce, run, tell how long it took.
+step()
+{
+	local what=$1 start=$SECONDS rc=0
+	shift
+	say "$what ..."
+	"$@" || rc=$?
+	if ((rc)); then
+		say "$what: FAILED (status $rc) after $((SECONDS - start)) s"
+	else
+		say "$what: done in $((SECONDS - start)) s"
+	fi
+	return "$rc"
+}
+
+# with_lock FILE COMMAND...: one rig at a time (several may run on a machine).
+with_lock()
+{
+	local file=$1
+	shift
+	mkdir -p "$(dirname "$file")"
+	(
+		if ! flock -n 9; then
+			say "waiting for another rig (${file##*/})"
+			flock 9
+		fi
+		# Children must not inherit the lock: a guest left behind
+		# would hold it for ever.
+		"$@" 9>&-
+	) 9>"$file"
+}
+
+need_root()
+{
+	((EUID == 0)) || die "must be root (chroot, mounts and apt are needed)"
+}

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# For everything that runs in the guest: the network, the software RDMA device
+# on it, and what the kernel holds for RDMA programs. Sourced.
+
+# The device and its addresses, for tests and scripts.
+DEVICE=${DEVICE:-rxe}
+export RDMA_DEV=${DEVICE}0 RDMA_NETDEV=veth0
+export RDMA_ADDR=10.42.0.1 RDMA_ADDR6=fd42::1
+
+# wait_for SECONDS COMMAND...: until it succeeds, at most that long.
+wait_for()
+{
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		sleep 0.2
+	done
+}
+
+# One end of a veth pair carries the addresses: both software devices work on
+# it, and nothing else of the guest's network is involved.
+setup_network()
+{
+	modprobe veth &&
+	ip link add veth0 type veth peer name veth1 &&
+	ip link set veth1 up &&
+	ip link set veth0 up &&
+	ip addr add "$RDMA_ADDR/24" dev veth0 &&
+	ip -6 addr add "$RDMA_ADDR6/64" dev veth0 nodad
+}
+
+has_gid()
+{
+	# ::ffff:10.42.0.1
+	cat "/sys/class/infiniband/$RDMA_DEV/ports/1/gids/"* 2>/dev/null |
+		grep -q 'ffff:0a2a:0001'
+}
+
+# setup_device [rxe|siw]
+setup_device()
+{
+	local kind=${1:-$DEVICE}
+	case $kind in
+	rxe)
+		# On 6.1 rxe asks the crypto API for crc32 by name.
+		modprobe -q crc32_generic
+		modprobe rdma_rxe || return 1 ;;
+	siw)
+		modprobe siw || return 1 ;;
+	*)
+		echo "no such device kind: $kind" >&2
+		return 1 ;;
+	esac
+	modprobe -a ib_uverbs rdma_ucm &&
+	rdma link add "$RDMA_DEV" type "$kind" netdev "$RDMA_NETDEV" || return 1
+	[[ $kind != rxe ]] || wait_for 20 has_gid || {
+		echo "$RDMA_DEV: no GID for $RDMA_ADDR" >&2
+		return 1
+	}
+}
+
+# The usual beginning of a job.
+setup_rdma()
+{
+	setup_network && setup_device "$@"
+}
+
+have_module()
+{
+	modinfo rdma_ep &>/dev/null
+}
+
+# What the kernel holds for RDMA users: one line for each kind of object with
+# its number. Numbers, because the core's own objects (GSI QPs, their CQs and
+# PDs) come first and stay.
+rdma_objects()
+{
+	local kind
+	for kind in qp cq mr pd cm_id ctx srq; do
+		echo "$kind $(rdma resource show "$kind" 2>/dev/null | grep -c .)"
+	done
+}
+
+# Pages that RDMA (or anybody else) has pinned and not released.
+pinned_pages()
+{
+	awk '$1 == "nr_foll_pin_acquired" { n += $2 }
+	     $1 == "nr_foll_pin_released" { n -= $2 }
+	     END { print n + 0 }' /proc/vmstat
+}
+
+module_refs()
+{
+	cat /sys/module/rdma_ep/refcnt 2>/dev/null || echo 0
+}

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# The host's tools. A bare Debian machine has none of them; one that has them
+# all is not touched (no apt-get update on every run).
+
+HOST_PACKAGES=(qemu-system-x86 mmdebstrap busybox-static cpio kmod zstd
+	       xz-utils iproute2 util-linux procps make)
+
+missing_packages()
+{
+	local p
+	for p in "${HOST_PACKAGES[@]}"; do
+		# The format's ${...} belongs to dpkg-query.
+		# shellcheck disable=SC2016
+		[[ $(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null) == installed ]] ||
+			echo "$p"
+	done
+}
+
+apt_quiet()
+{
+	DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
+		-o DPkg::Lock::Timeout=600 "$@" </dev/null >&2
+}
+
+install_packages()
+{
+	apt_quiet update &&
+	apt_quiet install -y --no-install-recommends "$@"
+}
+
+host_packages()
+{
+	local missing
+	mapfile -t missing < <(missing_packages)
+	((${#missing[@]})) || return 0
+	step "installing ${missing[*]}" install_packages "${missing[@]}" ||
+		die "cannot install ${missing[*]}"
+}

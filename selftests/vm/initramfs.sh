@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# The smallest thing that can mount the real root: busybox, the modules for
+# 9p-over-virtio and overlayfs, and guest/initramfs-init.
+
+INITRAMFS_MODULES=(virtio_pci 9pnet_virtio 9p overlay)
+
+# Plain .ko, whatever compression the suite uses (busybox insmod has none).
+unpack_module()
+{
+	case $1 in
+	*.ko.xz) xz -dc "$1" ;;
+	*.ko.zst) zstd -qdc "$1" ;;
+	*.ko.gz) gzip -dc "$1" ;;
+	*) cat "$1" ;;
+	esac
+}
+
+initramfs_build()
+{
+	local image=$1 work m path name
+	[[ ! -f $image ]] || return 0
+	work=$(mktemp -d) || return 1
+
+	mkdir -p "$work"/{bin,dev,proc,sys,tree,stage,rw,root,modules} &&
+	cp /bin/busybox "$work/bin/" &&
+	cp "$VM_DIR/guest/initramfs-init" "$work/init" &&
+	chmod +x "$work/init" || return 1
+
+	# Dependencies first, in the order in which modprobe would load them;
+	# what is built in has no file.
+	for m in "${INITRAMFS_MODULES[@]}"; do
+		modprobe -d "$TREE" -S "$KVER" --show-depends "$m" || return 1
+	done > "$work.depends" 2>/dev/null
+	while read -r what path _; do
+		[[ $what == insmod ]] || continue
+		name=$(basename "$path")
+		name=${name%%.*}.ko
+		[[ ! -f $work/modules/$name ]] || continue
+		unpack_module "$path" > "$work/modules/$name" || return 1
+		echo "$name" >> "$work/modules/order"
+	done < "$work.depends"
+
+	(cd "$work" && find . | cpio --quiet -o -H newc) | gzip -1 > "$image.$$" &&
+	mv "$image.$$" "$image"
+	rm -rf "$work" "$work.depends"
+}
+
+# Sets INITRAMFS and KERNEL.
+initramfs()
+{
+	local key
+	key=$({
+		echo "$TREE ${INITRAMFS_MODULES[*]}"
+		declare -f initramfs_build
+		cat "$VM_DIR/guest/initramfs-init"
+	} | sha256sum | cut -c1-12)
+	KERNEL=$TREE/boot/vmlinuz-$KVER
+	INITRAMFS=$SUITE_DIR/initramfs-$key.img
+	[[ -f $INITRAMFS ]] ||
+		with_lock "$SUITE_DIR/initramfs.lock" initramfs_build "$INITRAMFS" ||
+		die "cannot make the initramfs"
+}

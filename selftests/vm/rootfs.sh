@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# One Debian suite as a directory tree: its kernel with headers and compiler
+# (the module is built in it), its rdma-core and rdmacm-utils (the unmodified
+# programs that the module is tested with). The same tree is later the guest's
+# read-only root.
+
+ROOTFS_PACKAGES=(
+	# the kernel under test and what builds modules and programs for it
+	linux-image-amd64 linux-headers-amd64 gcc make libc6-dev kmod
+	# the stock RDMA user space
+	rdma-core rdmacm-utils perftest ibverbs-utils ibverbs-providers
+	librdmacm-dev libibverbs-dev
+	# what the tests use
+	iproute2 iputils-ping mount procps strace python3
+	# what "make lint" uses
+	perl sparse shellcheck
+)
+
+# Of the suite's kernel source package, only this is unpacked.
+KSELFTEST_FILES=(
+	tools/testing/selftests/lib.mk
+	tools/testing/selftests/kselftest.h
+	tools/testing/selftests/kselftest_harness.h
+	tools/testing/selftests/kselftest
+	scripts/checkpatch.pl
+	scripts/const_structs.checkpatch
+	scripts/spelling.txt
+	drivers/infiniband/sw/siw
+)
+
+# The archive is the one that this machine uses: apt knows, whatever the
+# format of its configuration is. "deb URI SUITE main" lines for $SUITE.
+rootfs_sources()
+{
+	local codename uri release
+	# shellcheck disable=SC1091
+	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	# The format's $(...) belongs to apt.
+	# shellcheck disable=SC2016
+	apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' \
+			'Created-By: Packages' 2>/dev/null | sort -u |
+	while read -r uri release component; do
+		[[ $component == main ]] || continue
+		case $release in
+		"$codename" | stable)
+			echo "deb $uri $SUITE main" ;;
+		"$codename-updates" | "$codename-security" | stable-*)
+			# unstable has neither
+			[[ $SUITE == sid || $SUITE == unstable ]] ||
+				echo "deb $uri $SUITE-${release##*-} main" ;;
+		esac
+	done | sort -u
+}
+
+# How this machine reaches the archive (proxies, snapshots with an expired
+# Release file) goes for the new tree as well; one option per line.
+rootfs_aptopts()
+{
+	apt-config dump |
+		grep -E '^Acquire::(https?::|Check-|Retries|ForceIPv)[^ ]* "[^"]+";$'
+}
+
+# Runs as mmdebstrap's customize hook, the new tree's path is $1: add what
+# --include cannot.
+rootfs_customize()
+{
+	local tree=$1 kver src
+	# The kernel that linux-image-amd64 brought, and its source package.
+	kver=$(cd "$tree/lib/modules" && echo *)
+	[[ -L $tree/lib/modules/$kver/build ]] || {
+		echo "no headers for kernel '$kver'" >&2
+		return 1
+	}
+	src=linux-source-$(echo "$kver" | cut -d. -f1-2)
+	mkdir -p "$tree/usr/src/kselftest" "$tree/tmp/src" &&
+	(cd "$tree/tmp/src" && chmod 777 . &&
+	 chroot "$tree" sh -c "cd /tmp/src && apt-get -qq download $src") &&
+	dpkg-deb --fsys-tarfile "$tree"/tmp/src/*.deb |
+		tar -xO --wildcards "./usr/src/$src.tar.*" |
+		xz -dc |
+		tar -x -C "$tree/usr/src/kselftest" --strip-components=1 \
+			"${KSELFTEST_FILES[@]/#/$src/}" || return 1
+	rm -rf "$tree/tmp/src"
+
+	# Mount points: the tree is read-only when it is used.
+	mkdir -p "$tree"/{rig,src,stage,results} \
+		"$tree/lib/modules/$kver/updates" &&
+	echo "$kver" > "$tree/rig/kver" || return 1
+
+	# The guest's init loads what it wants itself.
+	rm -f "$tree"/boot/initrd.img-*
+}
+
+# A tree is named after everything that decides what is in it.
+rootfs_key()
+{
+	{
+		echo "$SUITE ${ROOTFS_PACKAGES[*]} ${KSELFTEST_FILES[*]}"
+		declare -f rootfs_customize rootfs_make
+	} | sha256sum | cut -c1-12
+}
+
+rootfs_make()
+{
+	local tmp=$1 customize=$2 sources=$3 aptopts
+	mapfile -t aptopts < <(rootfs_aptopts)
+	# INITRD: the kernel package need not make an initramfs. unsafe-io: a
+	# half-written tree is thrown away anyway.
+	INITRD=No mmdebstrap --variant=apt --architectures=amd64 \
+		--include="$(IFS=,; echo "${ROOTFS_PACKAGES[*]}")" \
+		"${aptopts[@]/#/--aptopt=}" \
+		--dpkgopt=force-unsafe-io \
+		--dpkgopt='path-exclude=/usr/share/man/*' \
+		--dpkgopt='path-exclude=/usr/share/doc/*' \
+		--dpkgopt='path-exclude=/usr/share/locale/*' \
+		--customize-hook="$customize" \
+		"$SUITE" "$tmp" "$sources"
+}
+
+rootfs_build()
+{
+	local tree=$1 tmp=$1.new.$$ log=$SUITE_DIR/rootfs.log rc=0
+	[[ ! -d $tree ]] || return 0	# another rig was faster
+
+	rootfs_sources > "$tmp.list"
+	[[ -s $tmp.list ]] ||
+		die "no Debian archive in this machine's apt configuration"
+	{
+		echo '#!/bin/bash'
+		declare -p KSELFTEST_FILES
+		declare -f rootfs_customize
+		# shellcheck disable=SC2016
+		echo 'rootfs_customize "$1"'
+	} > "$tmp.customize"
+	chmod +x "$tmp.customize"
+
+	# Directories that an interrupted build left: nobody else has the lock.
+	find "$SUITE_DIR" -maxdepth 1 -name 'rootfs-*.new.*' -type d \
+		! -path "$tmp" -exec rm -rf --one-file-system {} +
+
+	rootfs_make "$tmp" "$tmp.customize" "$tmp.list" \
+		>"$log" 2>&1 </dev/null || rc=$?
+	rm -f "$tmp.customize" "$tmp.list"
+	if ((rc)); then
+		tail -30 "$log" >&2
+		rm -rf --one-file-system "$tmp"
+		return "$rc"
+	fi
+	# The rename is the moment from which the tree counts as good.
+	mv "$tmp" "$tree"
+}
+
+# Sets TREE and KVER; builds the tree if there is none yet.
+rootfs()
+{
+	TREE=$SUITE_DIR/rootfs-$(rootfs_key)
+	if [[ ! -d $TREE ]]; then
+		step "root file system of Debian $SUITE" \
+			with_lock "$SUITE_DIR/rootfs.lock" rootfs_build "$TREE" ||
+			die "no root file system, log: $SUITE_DIR/rootfs.log"
+	fi
+	KVER=$(<"$TREE/rig/kver")
+}

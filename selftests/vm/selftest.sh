@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Does the rig see failures? Tests that go wrong in every way that it knows,
+# in a real guest, and the verdicts that must come out. No module needed.
+
+# fake NAME SECONDS: a test whose script is stdin
+fake()
+{
+	{
+		echo '#!/bin/bash'
+		cat
+	} > "$RESULTS_TMP/fakes/$1"
+	chmod +x "$RESULTS_TMP/fakes/$1"
+	echo "$1 $2" >> "$RESULTS_TMP/tests"
+}
+
+fakes()
+{
+	fake good 20 <<-'END'
+		echo 1..2; echo ok 1 one; echo "ok 2 two # SKIP no such thing"
+	END
+	fake skipped 20 <<-'END'
+		echo "1..0 # SKIP nothing here"; exit 4
+	END
+	fake skip_without_reason 20 <<-'END'
+		echo 1..1; echo "ok 1 x # SKIP"
+	END
+	fake notok 20 <<-'END'
+		echo 1..2; echo ok 1 one; echo not ok 2 two; exit 1
+	END
+	fake crash 20 <<-'END'
+		echo 1..2; echo ok 1 one; kill -SEGV $$
+	END
+	fake silent 20 <<-'END'
+		exit 0
+	END
+	fake bad_status 20 <<-'END'
+		echo 1..1; echo ok 1 one; exit 3
+	END
+	fake bad_plan 20 <<-'END'
+		echo 1..3; echo ok 1 one; echo "# ok 2 not a result"; echo ok 3 three
+	END
+	fake no_plan 20 <<-'END'
+		echo ok 1 one
+	END
+	fake timeout 3 <<-'END'
+		echo 1..1; sleep 60; echo ok 1 late
+	END
+	fake splat 20 <<-'END'
+		echo "WARNING: CPU: 0 PID: 1 at fake.c:1" > /dev/kmsg
+		echo 1..1; echo ok 1 one
+	END
+	fake leftover 20 <<-'END'
+		sleep 1000 & echo 1..1; echo ok 1 one
+	END
+	fake panic 20 <<-'END'
+		echo 1..1; echo ok 1 one; echo c > /proc/sysrq-trigger; sleep 10
+	END
+	fake never 20 <<-'END'
+		echo 1..1; echo ok 1 one
+	END
+}
+
+# verdict<TAB>test<TAB>text
+fake_verdicts()
+{
+	sed 's/|/\t/g' <<-'END'
+		pass|good|one
+		skip|good|two: no such thing
+		skip|skipped|nothing here
+		fail|skip_without_reason|x (skipped without a reason)
+		pass|notok|one
+		fail|notok|two
+		pass|crash|one
+		fail|crash|exit status 139 without a failed result
+		fail|crash|plan was 1..2, but 1 results
+		fail|silent|no TAP result
+		pass|bad_status|one
+		fail|bad_status|exit status 3 without a failed result
+		pass|bad_plan|one
+		pass|bad_plan|three
+		fail|bad_plan|plan was 1..3, but 2 results
+		pass|no_plan|one
+		fail|no_plan|no TAP plan (1..N)
+		fail|timeout|ran into its time limit of 3 s
+		pass|splat|one
+		pass|leftover|one
+		fail|leftover|left behind: processes left: SLEEP
+		pass|panic|one
+		fail|panic|did not end: the guest died or hung
+		fail|never|not run
+		fail|splat|kernel: WARNING: CPU: 0 PID: 1 at fake.c:1
+		fail|panic|kernel: Kernel panic
+	END
+}
+
+# A job in a guest of its own; its status must be $1.
+selftest_job()
+{
+	local want=$1 rc=0
+	results_dir
+	guest_job "$3"
+	guest_run "$RESULTS_TMP" >/dev/null || rc=$?
+	show_splats "$RESULTS_TMP" 2>/dev/null || rc=$((rc ? rc : 1))
+	rm -rf "$RESULTS_TMP"
+	if ((rc == want)); then
+		say "as it should be: $2"
+	else
+		say "WRONG: $2: status $rc, not $want"
+		return 1
+	fi
+}
+
+cmd_selftest()
+{
+	local rc=0 failed=0
+	STOCK=1 PARTS=
+	prepare
+
+	results_dir
+	mkdir "$RESULTS_TMP/fakes"
+	fakes
+	echo "TESTS_DIR=/results/fakes" >> "$RESULTS_TMP/env"
+	guest_job 'exec bash /rig/guest/run-tests'
+	boot_banner
+	guest_run "$RESULTS_TMP" >&2 || rc=$?
+	report "$RESULTS_TMP" "$rc" > "$RESULTS_TMP/report" &&
+		{ say "WRONG: the report is a success"; failed=1; }
+	# The guest's death is told as well; times and PIDs are not compared.
+	if ! diff <(fake_verdicts) \
+		<(sed -E -e '/\tguest\t/d' -e 's/\[ *[0-9.]+\] //' \
+			-e 's/left: .*/left: SLEEP/' -e 's/(Kernel panic).*/\1/' \
+			-e '/panic\tkernel/s/kernel: .*/kernel: Kernel panic/' \
+			"$RESULTS_TMP/verdicts") >&2; then
+		say "WRONG: verdicts (<: what they should be)"
+		failed=1
+	else
+		say "as it should be: $(tail -n 1 "$RESULTS_TMP/report")"
+	fi
+	keep_results
+
+	selftest_job 0 "a job that succeeds" 'true' || failed=1
+	selftest_job 7 "a job with exit status 7" 'exit 7' || failed=1
+	selftest_job 1 "a splat in the kernel log" \
+		'echo "BUG: fake" > /dev/kmsg' || failed=1
+	GUEST_TIMEOUT=30 \
+	selftest_job 125 "a guest that never powers off" \
+		'sleep 1000' || failed=1
+	((failed)) || say "the rig sees what it should see"
+	return "$failed"
+}

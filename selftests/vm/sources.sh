@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Which files are the source, and a copy of them to build in: what is being
+# worked on, with uncommitted changes, but without what a build left behind.
+
+# NUL-terminated paths below $TOP. Without git (a release tarball, a bare
+# machine) everything that is not obviously a build product.
+source_files()
+{
+	if [[ -e $TOP/.git ]] && git -C "$TOP" rev-parse --git-dir &>/dev/null; then
+		git -C "$TOP" ls-files -z --cached --others --exclude-standard
+	else
+		cd "$TOP" && find . -name .git -prune -o -type f \
+			! -name '*.o' ! -name '*.ko' ! -name '*.so*' ! -name '*.a' \
+			! -name '*.cmd' ! -name '*.mod' ! -name '*.mod.c' \
+			! -name Module.symvers ! -name modules.order \
+			-printf '%P\0'
+	fi | sort -zu |
+	while IFS= read -r -d '' f; do
+		# A deleted file is in the index until the commit.
+		[[ ! -f $TOP/$f ]] || printf '%s\0' "$f"
+	done
+}
+
+source_hash()
+{
+	(cd "$TOP" && source_files | xargs -0 sh -c '
+		sha256sum -- "$@"; stat -c "%A %n" -- "$@"' sh) |
+		sha256sum | cut -c1-16
+}
+
+# source_sync DIR: make DIR's source files equal to $TOP's. Only what differs
+# is written, so make rebuilds only that; times cannot be trusted for this
+# (switching branches back makes files older).
+source_sync()
+{
+	local dir=$1 f
+	declare -A want=()
+	mkdir -p "$dir"
+	while IFS= read -r -d '' f; do
+		want[$f]=1
+		if ! cmp -s "$TOP/$f" "$dir/$f"; then
+			mkdir -p "$dir/$(dirname "$f")" &&
+			cp "$TOP/$f" "$dir/$f" || return 1
+		fi
+		if [[ -x $TOP/$f ]]; then
+			[[ -x $dir/$f ]] || chmod +x "$dir/$f"
+		else
+			[[ ! -x $dir/$f ]] || chmod -x "$dir/$f"
+		fi
+	done < <(source_files)
+	# A file that is gone must be gone here as well.
+	if [[ -f $dir.files ]]; then
+		while IFS= read -r -d '' f; do
+			[[ -n ${want[$f]:-} ]] || rm -f "$dir/$f"
+		done < "$dir.files"
+	fi
+	printf '%s\0' "${!want[@]}" > "$dir.files"
+}

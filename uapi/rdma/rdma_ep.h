@@ -1,0 +1,1476 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note OR BSD-2-Clause */
+/*
+ * rdma_ep: kernel-owned RDMA endpoints for user space.
+ */
+#ifndef _UAPI_RDMA_RDMA_EP_H
+#define _UAPI_RDMA_RDMA_EP_H
+
+#include <linux/ioctl.h>
+#include <linux/socket.h>
+#include <linux/types.h>
+#include <rdma/ib_user_verbs.h>
+
+/**
+ * DOC: General ioctl format
+ *
+ * One open of /dev/infiniband/rdma_ep is a *session*. Every object that is
+ * created through a session is named by a u32 handle that means nothing in any
+ * other session. Closing the last reference to the session destroys everything
+ * in it. Event channels, completion channels and asynchronous event queues are
+ * file descriptors of their own (O_CLOEXEC, pollable, read(2) by record); they
+ * may outlive the session, and then read as -EIO.
+ *
+ * Each command takes a pointer to a structure whose first field, size, holds
+ * the size of that structure as the caller knows it and equals the size that is
+ * encoded in the command number. Structures grow at the end: a caller with a
+ * shorter structure than the kernel's gets zeros for what it does not know, one
+ * with a longer structure is served as long as the rest is zero. All output
+ * fields are written by the kernel; what it does not fill in is zero.
+ *
+ * These errnos mean the same for every command:
+ *
+ *  - ENOTTY: unknown command
+ *  - EINVAL: size disagrees with the command number or is too short, a reserved
+ *    field or an unknown flag bit is set, or an argument is out of its range
+ *  - E2BIG: the structure is longer than the kernel's and the rest is not zero
+ *  - EFAULT: a user pointer is bad. If the structure itself can not be written
+ *    back, everything that the command created is undone
+ *  - ENOENT: no object of the wanted type has this handle in this session
+ *  - ENOMEM: out of kernel memory
+ *  - EIO: the RDMA device that the object lives on has been removed. Destroying
+ *    such an object succeeds
+ *  - EDQUOT: a per-session or per-user limit on objects or queue memory is
+ *    reached (see &struct rdma_ep_query for the limits)
+ *  - EAGAIN: the RDMA controller of the task's cgroup refused the object
+ *
+ * Wherever a command waits, the wait can be interrupted by a signal and then
+ * has had no effect.
+ *
+ * Until version 1.0 of the module the ABI may change together with the library.
+ */
+
+#define RDMA_EP_ABI_VERSION	1
+#define RDMA_EP_DEVICE_NODE	"/dev/infiniband/rdma_ep"
+#define RDMA_EP_IOC_TYPE	0xEB
+#define RDMA_EP_MAX_PRIVATE_DATA 256
+
+enum rdma_ep_cmd {
+	RDMA_EP_CMD_QUERY = 0x00,
+	RDMA_EP_CMD_QUERY_DEVICES,
+	RDMA_EP_CMD_OPEN_DEVICE,
+	RDMA_EP_CMD_QUERY_DEVICE,
+	RDMA_EP_CMD_QUERY_PORT,
+	RDMA_EP_CMD_QUERY_GID,
+	RDMA_EP_CMD_QUERY_PKEY,
+	RDMA_EP_CMD_DESTROY,
+
+	RDMA_EP_CMD_CREATE_CHANNEL = 0x10,
+	RDMA_EP_CMD_CREATE_ID,
+	RDMA_EP_CMD_CREATE_EP,
+	RDMA_EP_CMD_BIND_ADDR,
+	RDMA_EP_CMD_RESOLVE_ADDR,
+	RDMA_EP_CMD_RESOLVE_ROUTE,
+	RDMA_EP_CMD_LISTEN,
+	RDMA_EP_CMD_CONNECT,
+	RDMA_EP_CMD_ACCEPT,
+	RDMA_EP_CMD_REJECT,
+	RDMA_EP_CMD_DISCONNECT,
+	RDMA_EP_CMD_ESTABLISH,
+	RDMA_EP_CMD_QUERY_ID,
+	RDMA_EP_CMD_SET_OPTION,
+	RDMA_EP_CMD_MIGRATE_ID,
+	RDMA_EP_CMD_INIT_QP_ATTR,
+	RDMA_EP_CMD_GET_REQUEST,
+
+	RDMA_EP_CMD_ALLOC_PD = 0x30,
+	RDMA_EP_CMD_REG_MR,
+	RDMA_EP_CMD_CREATE_AH,
+
+	RDMA_EP_CMD_CREATE_COMP_CHANNEL = 0x38,
+	RDMA_EP_CMD_CREATE_CQ,
+	RDMA_EP_CMD_RESIZE_CQ,
+	RDMA_EP_CMD_POLL_CQ,
+	RDMA_EP_CMD_NOTIFY_CQ,
+
+	RDMA_EP_CMD_CREATE_SRQ = 0x40,
+	RDMA_EP_CMD_MODIFY_SRQ,
+	RDMA_EP_CMD_QUERY_SRQ,
+
+	RDMA_EP_CMD_CREATE_QP = 0x48,
+	RDMA_EP_CMD_MODIFY_QP,
+	RDMA_EP_CMD_QUERY_QP,
+	RDMA_EP_CMD_POST_SEND,
+	RDMA_EP_CMD_POST_RECV,
+	RDMA_EP_CMD_POST_SRQ_RECV,
+};
+
+#define RDMA_EP_IOC(cmd, type) \
+	_IOWR(RDMA_EP_IOC_TYPE, RDMA_EP_CMD_##cmd, struct type)
+
+/* ------------------------------------------------------------------ */
+/* Session and devices                                                */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct rdma_ep_query - ioctl(RDMA_EP_IOC_QUERY)
+ * @size: sizeof(struct rdma_ep_query)
+ * @flags: must be 0
+ * @abi_version: out: RDMA_EP_ABI_VERSION of the module
+ * @caps: out: RDMA_EP_CAP_* bits
+ * @max_objects: out: most objects that this session may hold
+ * @max_user_objects: out: most objects that all sessions of this user may hold
+ * @max_queue_bytes: out: most bytes of work and completion queues that this
+ *	session may hold
+ * @max_user_queue_bytes: out: the same for all sessions of this user
+ * @max_wr: out: most work requests of one send, receive or shared receive queue
+ * @max_cqe: out: most entries of one completion queue
+ * @max_post_bytes: out: longest buffer that one post command takes
+ * @max_backlog: out: most connection requests that may wait on one listening id
+ *
+ * Never fails except for the errnos of every command.
+ */
+struct rdma_ep_query {
+	__u32 size;
+	__u32 flags;
+	__u32 abi_version;
+	__u32 caps;
+	__u32 max_objects;
+	__u32 max_user_objects;
+	__aligned_u64 max_queue_bytes;
+	__aligned_u64 max_user_queue_bytes;
+	__u32 max_wr;
+	__u32 max_cqe;
+	__u32 max_post_bytes;
+	__u32 max_backlog;
+};
+
+/** RDMA_EP_CAP_RESIZE_CQ - this kernel can resize completion queues */
+#define RDMA_EP_CAP_RESIZE_CQ	(1U << 0)
+
+#define RDMA_EP_IOC_QUERY RDMA_EP_IOC(QUERY, rdma_ep_query)
+
+/** RDMA_EP_DEVICE_USER_MR - this device's driver can register user memory */
+#define RDMA_EP_DEVICE_USER_MR	(1U << 0)
+
+/**
+ * struct rdma_ep_device - one entry of RDMA_EP_IOC_QUERY_DEVICES
+ * @dev_index: names the device in other commands; positive, and never used
+ *	again while the module stays loaded
+ * @flags: RDMA_EP_DEVICE_* bits
+ * @node_guid: node GUID in network byte order
+ * @node_type: enum rdma_node_type of the kernel: 1 CA (InfiniBand, RoCE),
+ *	4 RNIC (iWARP)
+ * @phys_port_cnt: number of ports, numbered from 1
+ * @num_comp_vectors: completion vectors, at least 1
+ * @ib_index: index of the device in rdma netlink
+ * @reserved: 0
+ * @name: zero-terminated name, as in /sys/class/infiniband
+ */
+struct rdma_ep_device {
+	__u32 dev_index;
+	__u32 flags;
+	__be64 node_guid;
+	__u32 node_type;
+	__u32 phys_port_cnt;
+	__u32 num_comp_vectors;
+	__u32 ib_index;
+	__aligned_u64 reserved;
+	__u8 name[64];
+};
+
+/**
+ * struct rdma_ep_query_devices - ioctl(RDMA_EP_IOC_QUERY_DEVICES)
+ * @size: sizeof(struct rdma_ep_query_devices)
+ * @flags: must be 0
+ * @devices: user pointer to an array of struct rdma_ep_device
+ * @max: in: number of entries that fit into @devices (0: only count)
+ * @num: out: number of devices that the caller's network namespace may use;
+ *	min(@max, @num) entries have been written
+ */
+struct rdma_ep_query_devices {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 devices;
+	__u32 max;
+	__u32 num;
+};
+
+#define RDMA_EP_IOC_QUERY_DEVICES \
+	RDMA_EP_IOC(QUERY_DEVICES, rdma_ep_query_devices)
+
+/** RDMA_EP_OPEN_DEFAULT - open the context that ids of this session use */
+#define RDMA_EP_OPEN_DEFAULT	(1U << 0)
+
+/**
+ * struct rdma_ep_open_device - ioctl(RDMA_EP_IOC_OPEN_DEVICE)
+ * @size: sizeof(struct rdma_ep_open_device)
+ * @flags: RDMA_EP_OPEN_DEFAULT or 0
+ * @dev_index: in: device
+ * @ctx: out: handle of the context
+ * @async_fd: out: asynchronous event queue of the context, see
+ *	&struct rdma_ep_async_event
+ * @pd: out: with RDMA_EP_OPEN_DEFAULT the handle of the default PD, else 0
+ *
+ * A context groups what ibv_open_device(3) groups: PDs and CQs are made in it,
+ * and the asynchronous events of everything made under it arrive on its queue.
+ *
+ * There is one default context per session and device, with one default PD
+ * (rdma_create_qp(3): "One default protection domain is allocated per RDMA
+ * device"). Opening it again returns the same handles and a new @async_fd on
+ * the same queue. It can not be destroyed by RDMA_EP_IOC_DESTROY (EBUSY).
+ *
+ * ENODEV: no such device, or not in the caller's network namespace.
+ * EMFILE, ENFILE: too many files.
+ */
+struct rdma_ep_open_device {
+	__u32 size;
+	__u32 flags;
+	__u32 dev_index;
+	__u32 ctx;
+	__s32 async_fd;
+	__u32 pd;
+};
+
+#define RDMA_EP_IOC_OPEN_DEVICE RDMA_EP_IOC(OPEN_DEVICE, rdma_ep_open_device)
+
+/**
+ * struct rdma_ep_query_device - ioctl(RDMA_EP_IOC_QUERY_DEVICE)
+ * @size: sizeof(struct rdma_ep_query_device)
+ * @flags: must be 0
+ * @dev_index: in: device
+ * @num_comp_vectors: out: completion vectors
+ * @attr: out: device attributes as ibv_query_device(3) documents them; limits
+ *	are what this module grants, not more than the device's. GUIDs are in
+ *	network byte order
+ * @device_cap_flags_ex: out: all 64 capability bits
+ * @hca_core_clock: out: kHz, 0 if unknown
+ * @timestamp_mask: out: 0 if unsupported
+ *
+ * ENODEV: no such device, or not in the caller's network namespace.
+ */
+struct rdma_ep_query_device {
+	__u32 size;
+	__u32 flags;
+	__u32 dev_index;
+	__u32 num_comp_vectors;
+	struct ib_uverbs_query_device_resp attr;
+	__aligned_u64 device_cap_flags_ex;
+	__aligned_u64 hca_core_clock;
+	__aligned_u64 timestamp_mask;
+};
+
+#define RDMA_EP_IOC_QUERY_DEVICE RDMA_EP_IOC(QUERY_DEVICE, rdma_ep_query_device)
+
+/**
+ * struct rdma_ep_query_port - ioctl(RDMA_EP_IOC_QUERY_PORT)
+ * @size: sizeof(struct rdma_ep_query_port)
+ * @flags: must be 0
+ * @dev_index: in: device
+ * @port_num: in: port, from 1
+ * @attr: out: port attributes as ibv_query_port(3) documents them; flags holds
+ *	IBV_QPF_GRH_REQUIRED where addresses need a GRH
+ * @port_cap_flags2: out: second capability mask
+ * @netdev_index: out: ifindex of the port's network device, 0 if none or not in
+ *	the caller's network namespace
+ *
+ * ENODEV: no such device. EINVAL: no such port.
+ */
+struct rdma_ep_query_port {
+	__u32 size;
+	__u32 flags;
+	__u32 dev_index;
+	__u32 port_num;
+	struct ib_uverbs_query_port_resp attr;
+	__u32 port_cap_flags2;
+	__u32 netdev_index;
+};
+
+#define RDMA_EP_IOC_QUERY_PORT RDMA_EP_IOC(QUERY_PORT, rdma_ep_query_port)
+
+/**
+ * struct rdma_ep_query_gid - ioctl(RDMA_EP_IOC_QUERY_GID)
+ * @size: sizeof(struct rdma_ep_query_gid)
+ * @flags: must be 0
+ * @dev_index: in: device
+ * @port_num: in: port, from 1
+ * @gid_index: in: index into the port's GID table
+ * @gid_type: out: 0 IB, 1 RoCE v1, 2 RoCE v2 (enum ibv_gid_type)
+ * @ndev_ifindex: out: network device of the GID, 0 if none
+ * @reserved: must be 0
+ * @gid: out: the GID
+ *
+ * ENODEV: no such device. EINVAL: no such port or index. ENODATA: the entry
+ * is empty.
+ */
+struct rdma_ep_query_gid {
+	__u32 size;
+	__u32 flags;
+	__u32 dev_index;
+	__u32 port_num;
+	__u32 gid_index;
+	__u32 gid_type;
+	__u32 ndev_ifindex;
+	__u32 reserved;
+	__u8 gid[16];
+};
+
+#define RDMA_EP_IOC_QUERY_GID RDMA_EP_IOC(QUERY_GID, rdma_ep_query_gid)
+
+/**
+ * struct rdma_ep_query_pkey - ioctl(RDMA_EP_IOC_QUERY_PKEY)
+ * @size: sizeof(struct rdma_ep_query_pkey)
+ * @flags: must be 0
+ * @dev_index: in: device
+ * @port_num: in: port, from 1
+ * @pkey_index: in: index into the port's P_Key table
+ * @pkey: out: P_Key in host byte order
+ *
+ * ENODEV: no such device. EINVAL: no such port or index.
+ */
+struct rdma_ep_query_pkey {
+	__u32 size;
+	__u32 flags;
+	__u32 dev_index;
+	__u32 port_num;
+	__u32 pkey_index;
+	__u32 pkey;
+};
+
+#define RDMA_EP_IOC_QUERY_PKEY RDMA_EP_IOC(QUERY_PKEY, rdma_ep_query_pkey)
+
+/**
+ * enum rdma_ep_obj_type - what a handle names
+ * @RDMA_EP_OBJ_CTX: context
+ * @RDMA_EP_OBJ_ID: communication id
+ * @RDMA_EP_OBJ_PD: protection domain
+ * @RDMA_EP_OBJ_MR: memory region
+ * @RDMA_EP_OBJ_AH: address handle
+ * @RDMA_EP_OBJ_CQ: completion queue
+ * @RDMA_EP_OBJ_SRQ: shared receive queue
+ * @RDMA_EP_OBJ_QP: queue pair
+ */
+enum rdma_ep_obj_type {
+	RDMA_EP_OBJ_CTX = 1,
+	RDMA_EP_OBJ_ID,
+	RDMA_EP_OBJ_PD,
+	RDMA_EP_OBJ_MR,
+	RDMA_EP_OBJ_AH,
+	RDMA_EP_OBJ_CQ,
+	RDMA_EP_OBJ_SRQ,
+	RDMA_EP_OBJ_QP,
+};
+
+/**
+ * struct rdma_ep_destroy - ioctl(RDMA_EP_IOC_DESTROY)
+ * @size: sizeof(struct rdma_ep_destroy)
+ * @flags: must be 0
+ * @handle: in: the object
+ * @type: in: its type (enum rdma_ep_obj_type)
+ * @events_reported: out: events of this object that have been read: CM events
+ *	of an id, asynchronous events of a CQ, QP or SRQ
+ * @comp_events_reported: out: completion events of a CQ that have been read
+ *
+ * Events that have not been read are discarded; unread connection requests of a
+ * listening id are rejected. The library waits until as many events as are
+ * reported here have been acknowledged (rdma_destroy_id(3),
+ * ibv_get_cq_event(3)).
+ *
+ * An id and its QP can be destroyed in either order. Of several tasks that
+ * destroy the same handle one succeeds.
+ *
+ * EBUSY: another object uses this one (a PD with MRs, AHs, SRQs or QPs, a CQ or
+ * SRQ with QPs), or it is the default context or its PD.
+ * EINVAL: @type is unknown.
+ */
+struct rdma_ep_destroy {
+	__u32 size;
+	__u32 flags;
+	__u32 handle;
+	__u32 type;
+	__u32 events_reported;
+	__u32 comp_events_reported;
+};
+
+#define RDMA_EP_IOC_DESTROY RDMA_EP_IOC(DESTROY, rdma_ep_destroy)
+
+/* ------------------------------------------------------------------ */
+/* Records read from the file descriptors                             */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct rdma_ep_path_rec - a path, as &struct ibv_sa_path_rec holds it
+ * @dgid: destination GID
+ * @sgid: source GID
+ * @dlid: destination LID
+ * @slid: source LID
+ * @flow_label: flow label
+ * @pkey: P_Key
+ * @raw_traffic: boolean
+ * @reversible: boolean
+ * @hop_limit: hop limit
+ * @traffic_class: traffic class
+ * @numb_path: number of paths
+ * @sl: service level
+ * @mtu_selector: enum ibv_sa_selector
+ * @mtu: enum ibv_mtu
+ * @rate_selector: enum ibv_sa_selector
+ * @rate: enum ibv_rate
+ * @packet_life_time_selector: enum ibv_sa_selector
+ * @packet_life_time: 4.096 us times two to this power
+ * @preference: preference
+ * @reserved: 0
+ */
+struct rdma_ep_path_rec {
+	__u8 dgid[16];
+	__u8 sgid[16];
+	__be16 dlid;
+	__be16 slid;
+	__be32 flow_label;
+	__be16 pkey;
+	__u8 raw_traffic;
+	__u8 reversible;
+	__u8 hop_limit;
+	__u8 traffic_class;
+	__u8 numb_path;
+	__u8 sl;
+	__u8 mtu_selector;
+	__u8 mtu;
+	__u8 rate_selector;
+	__u8 rate;
+	__u8 packet_life_time_selector;
+	__u8 packet_life_time;
+	__u8 preference;
+	__u8 reserved[5];
+};
+
+/**
+ * struct rdma_ep_id_info - what an id is bound to
+ * @node_guid: node GUID of the device in network byte order, 0 if not bound
+ * @dev_index: device, 0 if the id is not bound to one
+ * @port_num: port, 0 if not bound to a device
+ * @pkey: P_Key in network byte order, 0 if not bound to a device
+ * @num_paths: valid entries of @path
+ * @sgid: source GID, zero if not bound to a device
+ * @dgid: destination GID, zero if not known
+ * @path: path records; none on iWARP
+ * @src: local address; family 0 if none
+ * @dst: peer address; family 0 if none
+ */
+struct rdma_ep_id_info {
+	__be64 node_guid;
+	__u32 dev_index;
+	__u8 port_num;
+	__u8 num_paths;
+	__be16 pkey;
+	__u8 sgid[16];
+	__u8 dgid[16];
+	struct rdma_ep_path_rec path[2];
+	struct __kernel_sockaddr_storage src;
+	struct __kernel_sockaddr_storage dst;
+};
+
+/**
+ * struct rdma_ep_conn_param - parameters of a connected endpoint
+ * @qp_num: connect and accept: number of a QP of this session that is not the
+ *	id's own (see &struct rdma_ep_connect); event: the peer's QP number
+ * @private_data: private data
+ * @private_data_len: bytes of it; events report the length of the CM message's
+ *	field, padded with zeros
+ * @srq: event: the peer's QP uses an SRQ. Ignored from the user
+ * @responder_resources: RDMA READs and atomics that the receiver of this
+ *	structure should accept from the peer. Not more than the device's
+ *	max_qp_rd_atom
+ * @initiator_depth: RDMA READs and atomics that it may issue. Not more than the
+ *	device's max_qp_init_rd_atom
+ * @flow_control: 1 if hardware flow control is available
+ * @retry_count: retries, at most 7
+ * @rnr_retry_count: retries after receiver-not-ready, at most 7 (7: for ever)
+ * @reserved: 0
+ */
+struct rdma_ep_conn_param {
+	__u32 qp_num;
+	__u8 private_data[RDMA_EP_MAX_PRIVATE_DATA];
+	__u8 private_data_len;
+	__u8 srq;
+	__u8 responder_resources;
+	__u8 initiator_depth;
+	__u8 flow_control;
+	__u8 retry_count;
+	__u8 rnr_retry_count;
+	__u8 reserved[5];
+};
+
+/**
+ * struct rdma_ep_ud_param - parameters of an unconnected endpoint (events only)
+ * @qp_num: QP number to send to
+ * @qkey: Q_Key to use
+ * @ah_attr: address vector to use
+ * @private_data: private data
+ * @private_data_len: bytes of it
+ * @reserved: 0
+ */
+struct rdma_ep_ud_param {
+	__u32 qp_num;
+	__u32 qkey;
+	struct ib_uverbs_ah_attr ah_attr;
+	__u8 private_data[RDMA_EP_MAX_PRIVATE_DATA];
+	__u8 private_data_len;
+	__u8 reserved[7];
+};
+
+/** RDMA_EP_EVENT_UD - param.ud is valid, not param.conn */
+#define RDMA_EP_EVENT_UD	(1U << 0)
+/** RDMA_EP_EVENT_INFO - info is valid */
+#define RDMA_EP_EVENT_INFO	(1U << 1)
+
+/**
+ * struct rdma_ep_event - record read from an event channel
+ * @uid: cookie of the id that the event is about; of the listening id for a
+ *	connection request
+ * @id: handle of that id
+ * @child: connection request: handle of the new id, created in the same channel
+ * @event: enum rdma_cm_event_type
+ * @status: 0, or a negative errno or CM reason as rdma_get_cm_event(3) has it
+ * @flags: RDMA_EP_EVENT_* bits
+ * @reserved: 0
+ * @param: private data and connection parameters
+ * @info: state of the id (of @child for a connection request) at the time of an
+ *	ADDR_RESOLVED, ROUTE_RESOLVED or CONNECT_REQUEST event
+ *
+ * read(2) returns as many whole records as fit into the buffer and are waiting.
+ * It blocks while there is none unless O_NONBLOCK is set. For each record that
+ * it returns, the id's events_reported is counted up by one (the listening
+ * id's for a connection request).
+ *
+ * If the id has a QP of its own (created with its id field set), the kernel
+ * moves that QP along: an accepted connection arrives as ESTABLISHED with the
+ * QP ready to send. With no such QP the peer's answer arrives as
+ * CONNECT_RESPONSE, and the user completes it (RDMA_EP_IOC_ESTABLISH).
+ *
+ * Events of a new id before it has been accepted (RDMA_EP_IOC_ACCEPT) are
+ * discarded, as rdma_ucm does.
+ *
+ * EINVAL: the buffer is shorter than one record. EAGAIN: O_NONBLOCK and no
+ * event. EIO: the session is gone.
+ */
+struct rdma_ep_event {
+	__aligned_u64 uid;
+	__u32 id;
+	__u32 child;
+	__u32 event;
+	__s32 status;
+	__u32 flags;
+	__u32 reserved;
+	union {
+		struct rdma_ep_conn_param conn;
+		struct rdma_ep_ud_param ud;
+	} param;
+	struct rdma_ep_id_info info;
+};
+
+/**
+ * struct rdma_ep_comp_event - record read from a completion channel
+ * @uid: cookie of the CQ
+ *
+ * As &struct rdma_ep_event; one record for every notification that fired.
+ */
+struct rdma_ep_comp_event {
+	__aligned_u64 uid;
+};
+
+/**
+ * struct rdma_ep_async_event - record read from an asynchronous event queue
+ * @uid: cookie of the CQ, QP or SRQ, or the port number for port events
+ * @event: enum ibv_event_type
+ * @reserved: 0
+ *
+ * As &struct rdma_ep_event. Unread events of the same type on the same object
+ * are reported once.
+ */
+struct rdma_ep_async_event {
+	__aligned_u64 uid;
+	__u32 event;
+	__u32 reserved;
+};
+
+/* ------------------------------------------------------------------ */
+/* Verbs objects                                                      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct rdma_ep_alloc_pd - ioctl(RDMA_EP_IOC_ALLOC_PD)
+ * @size: sizeof(struct rdma_ep_alloc_pd)
+ * @flags: must be 0
+ * @ctx: in: context
+ * @pd: out: handle
+ */
+struct rdma_ep_alloc_pd {
+	__u32 size;
+	__u32 flags;
+	__u32 ctx;
+	__u32 pd;
+};
+
+#define RDMA_EP_IOC_ALLOC_PD RDMA_EP_IOC(ALLOC_PD, rdma_ep_alloc_pd)
+
+/**
+ * struct rdma_ep_reg_mr - ioctl(RDMA_EP_IOC_REG_MR)
+ * @size: sizeof(struct rdma_ep_reg_mr)
+ * @flags: must be 0
+ * @addr: in: start of the memory
+ * @length: in: bytes
+ * @iova: in: address that work requests use for @addr; must have the same
+ *	offset within a page, and equal @addr on devices that know no other
+ * @pd: in: protection domain
+ * @access: in: IBV_ACCESS_* bits; optional ones (IBV_ACCESS_OPTIONAL_RANGE)
+ *	that the device lacks are ignored
+ * @mr: out: handle
+ * @lkey: out: local key
+ * @rkey: out: remote key
+ * @reserved: must be 0
+ *
+ * The memory is pinned and charged to the caller against RLIMIT_MEMLOCK.
+ *
+ * EINVAL: @length is 0, the range overflows, or @access is unknown or asks for
+ * remote write or atomics without local write. EOPNOTSUPP: the device's driver
+ * can not register user memory for the kernel; or an access mode is not offered.
+ * ENOMEM: RLIMIT_MEMLOCK. EFAULT: the range is not mapped, or not writable.
+ */
+struct rdma_ep_reg_mr {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 length;
+	__aligned_u64 iova;
+	__u32 pd;
+	__u32 access;
+	__u32 mr;
+	__u32 lkey;
+	__u32 rkey;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_REG_MR RDMA_EP_IOC(REG_MR, rdma_ep_reg_mr)
+
+/**
+ * struct rdma_ep_create_ah - ioctl(RDMA_EP_IOC_CREATE_AH)
+ * @size: sizeof(struct rdma_ep_create_ah)
+ * @flags: must be 0
+ * @pd: in: protection domain
+ * @ah: out: handle
+ * @attr: in: address vector, see ibv_create_ah(3)
+ *
+ * On RoCE the destination's link address is resolved here, which may wait for
+ * the neighbour.
+ *
+ * EINVAL: no such port or GID, or no GRH where one is needed. EHOSTUNREACH,
+ * ETIMEDOUT and others from address resolution.
+ */
+struct rdma_ep_create_ah {
+	__u32 size;
+	__u32 flags;
+	__u32 pd;
+	__u32 ah;
+	struct ib_uverbs_ah_attr attr;
+};
+
+#define RDMA_EP_IOC_CREATE_AH RDMA_EP_IOC(CREATE_AH, rdma_ep_create_ah)
+
+/**
+ * struct rdma_ep_create_fd - ioctl(RDMA_EP_IOC_CREATE_CHANNEL),
+ *	ioctl(RDMA_EP_IOC_CREATE_COMP_CHANNEL)
+ * @size: sizeof(struct rdma_ep_create_fd)
+ * @flags: must be 0
+ * @fd: out: the channel, O_CLOEXEC
+ * @reserved: must be 0
+ *
+ * EMFILE, ENFILE: too many files.
+ */
+struct rdma_ep_create_fd {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_CREATE_CHANNEL \
+	RDMA_EP_IOC(CREATE_CHANNEL, rdma_ep_create_fd)
+#define RDMA_EP_IOC_CREATE_COMP_CHANNEL \
+	RDMA_EP_IOC(CREATE_COMP_CHANNEL, rdma_ep_create_fd)
+
+/**
+ * struct rdma_ep_create_cq - ioctl(RDMA_EP_IOC_CREATE_CQ)
+ * @size: sizeof(struct rdma_ep_create_cq)
+ * @flags: must be 0
+ * @uid: in: cookie, reported by completion and asynchronous events
+ * @ctx: in: context
+ * @channel_fd: in: completion channel, or -1
+ * @cqe: in: entries wanted, at least 1; out: entries granted, not less
+ * @comp_vector: in: completion vector, below the device's number of them
+ * @cq: out: handle
+ * @reserved: must be 0
+ *
+ * EINVAL: @cqe or @comp_vector is out of range. EBADF: @channel_fd is not a
+ * completion channel of this session.
+ */
+struct rdma_ep_create_cq {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 uid;
+	__u32 ctx;
+	__s32 channel_fd;
+	__u32 cqe;
+	__u32 comp_vector;
+	__u32 cq;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_CREATE_CQ RDMA_EP_IOC(CREATE_CQ, rdma_ep_create_cq)
+
+/**
+ * struct rdma_ep_resize_cq - ioctl(RDMA_EP_IOC_RESIZE_CQ)
+ * @size: sizeof(struct rdma_ep_resize_cq)
+ * @flags: must be 0
+ * @cq: in: CQ
+ * @cqe: in: entries wanted; out: entries granted
+ *
+ * EINVAL: fewer entries than completions outstanding, or more than allowed.
+ * EOPNOTSUPP: the kernel or the device can not.
+ */
+struct rdma_ep_resize_cq {
+	__u32 size;
+	__u32 flags;
+	__u32 cq;
+	__u32 cqe;
+};
+
+#define RDMA_EP_IOC_RESIZE_CQ RDMA_EP_IOC(RESIZE_CQ, rdma_ep_resize_cq)
+
+/**
+ * struct rdma_ep_wc - a work completion, laid out as &struct ibv_wc
+ * @wr_id: the user's wr_id
+ * @status: enum ibv_wc_status
+ * @opcode: enum ibv_wc_opcode
+ * @vendor_err: vendor error
+ * @byte_len: bytes transferred
+ * @imm_data: immediate data in network byte order, or the invalidated rkey
+ * @qp_num: local QP number
+ * @src_qp: remote QP number (UD)
+ * @wc_flags: enum ibv_wc_flags
+ * @pkey_index: P_Key index
+ * @slid: source LID
+ * @sl: service level
+ * @dlid_path_bits: destination path bits
+ * @reserved: 0
+ */
+struct rdma_ep_wc {
+	__aligned_u64 wr_id;
+	__u32 status;
+	__u32 opcode;
+	__u32 vendor_err;
+	__u32 byte_len;
+	__u32 imm_data;
+	__u32 qp_num;
+	__u32 src_qp;
+	__u32 wc_flags;
+	__u16 pkey_index;
+	__u16 slid;
+	__u8 sl;
+	__u8 dlid_path_bits;
+	__u8 reserved[2];
+};
+
+/**
+ * struct rdma_ep_poll_cq - ioctl(RDMA_EP_IOC_POLL_CQ)
+ * @size: sizeof(struct rdma_ep_poll_cq)
+ * @flags: must be 0
+ * @wcs: in: user pointer to an array of struct rdma_ep_wc
+ * @cq: in: CQ
+ * @max: in: entries that fit into @wcs
+ * @num: out: completions written
+ * @reserved: must be 0
+ *
+ * Never waits. EFAULT: @wcs can not be written; completions that were taken from
+ * the CQ are kept for the next call.
+ */
+struct rdma_ep_poll_cq {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 wcs;
+	__u32 cq;
+	__u32 max;
+	__u32 num;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_POLL_CQ RDMA_EP_IOC(POLL_CQ, rdma_ep_poll_cq)
+
+/** RDMA_EP_NOTIFY_SOLICITED - only solicited completions and errors notify */
+#define RDMA_EP_NOTIFY_SOLICITED (1U << 0)
+
+/**
+ * struct rdma_ep_notify_cq - ioctl(RDMA_EP_IOC_NOTIFY_CQ)
+ * @size: sizeof(struct rdma_ep_notify_cq)
+ * @flags: RDMA_EP_NOTIFY_SOLICITED or 0
+ * @cq: in: CQ
+ * @reserved: must be 0
+ *
+ * The next completion that is added to the CQ puts one event on its channel.
+ */
+struct rdma_ep_notify_cq {
+	__u32 size;
+	__u32 flags;
+	__u32 cq;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_NOTIFY_CQ RDMA_EP_IOC(NOTIFY_CQ, rdma_ep_notify_cq)
+
+/**
+ * struct rdma_ep_create_srq - ioctl(RDMA_EP_IOC_CREATE_SRQ)
+ * @size: sizeof(struct rdma_ep_create_srq)
+ * @flags: must be 0
+ * @uid: in: cookie, reported by asynchronous events
+ * @id: in: id to associate the SRQ with, or 0
+ * @pd: in: protection domain; 0 with @id: the default PD of the id's device
+ * @max_wr: in: work requests wanted, at least 1; out: granted
+ * @max_sge: in: scatter entries for each; out: granted
+ * @srq_limit: in: limit to arm, 0 for none
+ * @srq: out: handle
+ *
+ * With @id the rules are those of rdma_create_srq(3): the id must be bound to
+ * the device of @pd and have no SRQ yet.
+ *
+ * EINVAL: an attribute is out of range, neither @id nor @pd is given, the id is
+ * not bound to a device or already has an SRQ, or @pd is another device's.
+ * EOPNOTSUPP: the device has no SRQs for kernel consumers.
+ */
+struct rdma_ep_create_srq {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 uid;
+	__u32 id;
+	__u32 pd;
+	__u32 max_wr;
+	__u32 max_sge;
+	__u32 srq_limit;
+	__u32 srq;
+};
+
+#define RDMA_EP_IOC_CREATE_SRQ RDMA_EP_IOC(CREATE_SRQ, rdma_ep_create_srq)
+
+/** RDMA_EP_SRQ_MAX_WR - change the size of the SRQ */
+#define RDMA_EP_SRQ_MAX_WR	(1U << 0)
+/** RDMA_EP_SRQ_LIMIT - arm the limit event */
+#define RDMA_EP_SRQ_LIMIT	(1U << 1)
+
+/**
+ * struct rdma_ep_srq_attr - ioctl(RDMA_EP_IOC_MODIFY_SRQ),
+ *	ioctl(RDMA_EP_IOC_QUERY_SRQ)
+ * @size: sizeof(struct rdma_ep_srq_attr)
+ * @flags: modify: RDMA_EP_SRQ_* bits, what to change; query: must be 0
+ * @srq: in: SRQ
+ * @max_wr: work requests
+ * @max_sge: scatter entries of each (query only)
+ * @srq_limit: limit, see ibv_modify_srq(3)
+ *
+ * EINVAL: a value is out of range. EOPNOTSUPP: the device can not resize SRQs.
+ */
+struct rdma_ep_srq_attr {
+	__u32 size;
+	__u32 flags;
+	__u32 srq;
+	__u32 max_wr;
+	__u32 max_sge;
+	__u32 srq_limit;
+};
+
+#define RDMA_EP_IOC_MODIFY_SRQ RDMA_EP_IOC(MODIFY_SRQ, rdma_ep_srq_attr)
+#define RDMA_EP_IOC_QUERY_SRQ RDMA_EP_IOC(QUERY_SRQ, rdma_ep_srq_attr)
+
+/**
+ * struct rdma_ep_auto_cq - a CQ made together with a QP
+ * @uid: in: cookie of the CQ
+ * @cq: in: an existing CQ, or 0 to make one with a completion channel of its
+ *	own; out: handle
+ * @channel_fd: out: completion channel of a CQ that was made, else -1
+ * @cqe: out: entries of a CQ that was made, else 0
+ * @reserved: must be 0
+ *
+ * A CQ is made only if the queue that it would serve has any entries; else
+ * @cq is 0 and @channel_fd is -1 on return.
+ */
+struct rdma_ep_auto_cq {
+	__aligned_u64 uid;
+	__u32 cq;
+	__s32 channel_fd;
+	__u32 cqe;
+	__u32 reserved;
+};
+
+/** RDMA_EP_QP_SQ_SIG_ALL - every send work request completes with a CQE */
+#define RDMA_EP_QP_SQ_SIG_ALL	(1U << 0)
+
+/**
+ * struct rdma_ep_qp_init - attributes of a new QP
+ * @uid: in: cookie, reported by asynchronous events
+ * @flags: in: RDMA_EP_QP_* bits
+ * @pd: in: protection domain; 0 with an id: the default PD of the id's device.
+ *	out: the PD in use
+ * @srq: in: shared receive queue, or 0; with an id that has an SRQ, 0 takes it
+ * @qp_type: in: IBV_QPT_RC (2), IBV_QPT_UC (3) or IBV_QPT_UD (4)
+ * @max_send_wr: in: wanted; out: granted
+ * @max_recv_wr: in: wanted; out: granted
+ * @max_send_sge: in: wanted; out: granted
+ * @max_recv_sge: in: wanted; out: granted
+ * @max_inline_data: in: wanted, bytes; out: granted
+ * @qp: out: handle
+ * @qp_num: out: QP number
+ * @state: out: enum ibv_qp_state after creation
+ * @send_cq: in, out: CQ of the send queue
+ * @recv_cq: in, out: CQ of the receive queue
+ */
+struct rdma_ep_qp_init {
+	__aligned_u64 uid;
+	__u32 flags;
+	__u32 pd;
+	__u32 srq;
+	__u32 qp_type;
+	__u32 max_send_wr;
+	__u32 max_recv_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline_data;
+	__u32 qp;
+	__u32 qp_num;
+	__u32 state;
+	struct rdma_ep_auto_cq send_cq;
+	struct rdma_ep_auto_cq recv_cq;
+};
+
+/**
+ * struct rdma_ep_create_qp - ioctl(RDMA_EP_IOC_CREATE_QP)
+ * @size: sizeof(struct rdma_ep_create_qp)
+ * @flags: must be 0
+ * @id: in: id to associate the QP with, or 0
+ * @reserved: must be 0
+ * @init: in, out: attributes
+ *
+ * Without @id the QP is in the RESET state and the user drives it
+ * (ibv_create_qp(3)); @init must name a PD, and a CQ for each direction.
+ *
+ * With @id the rules are those of rdma_create_qp(3): the id must be bound to
+ * the device of the PD and have no QP yet; CQs that are not given are made; the
+ * QP comes back ready to post receives (INIT), an unconnected one ready to post
+ * sends (RTS). From then on the kernel moves it with the connection.
+ *
+ * EINVAL: an attribute is out of range or objects are of different devices, the
+ * id is not bound or already has a QP. EPERM: the QP type needs a privilege.
+ * EOPNOTSUPP: the device or the kernel does not offer this kind of QP.
+ */
+struct rdma_ep_create_qp {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 reserved;
+	struct rdma_ep_qp_init init;
+};
+
+#define RDMA_EP_IOC_CREATE_QP RDMA_EP_IOC(CREATE_QP, rdma_ep_create_qp)
+
+/**
+ * struct rdma_ep_modify_qp - ioctl(RDMA_EP_IOC_MODIFY_QP)
+ * @size: sizeof(struct rdma_ep_modify_qp)
+ * @flags: must be 0
+ * @qp: in: QP
+ * @reserved: must be 0
+ * @attr: in: attributes; qp_attr_mask holds IBV_QP_* bits, see ibv_modify_qp(3)
+ *
+ * EINVAL: the transition or an attribute is not allowed. EPERM: a Q_Key with
+ * its high bit set needs CAP_NET_RAW.
+ */
+struct rdma_ep_modify_qp {
+	__u32 size;
+	__u32 flags;
+	__u32 qp;
+	__u32 reserved;
+	struct ib_uverbs_qp_attr attr;
+};
+
+#define RDMA_EP_IOC_MODIFY_QP RDMA_EP_IOC(MODIFY_QP, rdma_ep_modify_qp)
+
+/**
+ * struct rdma_ep_query_qp - ioctl(RDMA_EP_IOC_QUERY_QP)
+ * @size: sizeof(struct rdma_ep_query_qp)
+ * @flags: must be 0
+ * @qp: in: QP
+ * @attr_mask: in: IBV_QP_* bits wanted (a hint, as in ibv_query_qp(3))
+ * @attr: out: attributes, with the granted capabilities
+ * @qp_type: out: type
+ * @sq_sig_all: out: 1 if every send completes with a CQE
+ */
+struct rdma_ep_query_qp {
+	__u32 size;
+	__u32 flags;
+	__u32 qp;
+	__u32 attr_mask;
+	struct ib_uverbs_qp_attr attr;
+	__u32 qp_type;
+	__u32 sq_sig_all;
+};
+
+#define RDMA_EP_IOC_QUERY_QP RDMA_EP_IOC(QUERY_QP, rdma_ep_query_qp)
+
+/* ------------------------------------------------------------------ */
+/* Data path                                                          */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct rdma_ep_sge - scatter/gather entry, laid out as &struct ibv_sge
+ * @addr: address within the memory region (its iova)
+ * @length: bytes; an entry of length 0 is ignored
+ * @lkey: local key of a memory region of this session, in the QP's PD
+ */
+struct rdma_ep_sge {
+	__aligned_u64 addr;
+	__u32 length;
+	__u32 lkey;
+};
+
+/**
+ * struct rdma_ep_send_wr - a send work request
+ * @wr_id: returned in the completion
+ * @opcode: enum ibv_wr_opcode
+ * @send_flags: IBV_SEND_FENCE, SIGNALED, SOLICITED, INLINE
+ * @num_sge: number of struct rdma_ep_sge that follow; 0 with IBV_SEND_INLINE
+ * @inline_len: IBV_SEND_INLINE: bytes of data that follow, padded to a multiple
+ *	of 8; else 0
+ * @imm_data: immediate data in network byte order, or the rkey to invalidate
+ * @rkey: RDMA and atomics: remote key
+ * @remote_addr: RDMA and atomics: remote address
+ * @compare_add: atomics: see ibv_post_send(3)
+ * @swap: atomics: see ibv_post_send(3)
+ * @ah: UD: handle of an address handle in the QP's PD
+ * @remote_qpn: UD: destination QP
+ * @remote_qkey: UD: Q_Key
+ * @reserved: must be 0
+ */
+struct rdma_ep_send_wr {
+	__aligned_u64 wr_id;
+	__u32 opcode;
+	__u32 send_flags;
+	__u32 num_sge;
+	__u32 inline_len;
+	__u32 imm_data;
+	__u32 rkey;
+	__aligned_u64 remote_addr;
+	__aligned_u64 compare_add;
+	__aligned_u64 swap;
+	__u32 ah;
+	__u32 remote_qpn;
+	__u32 remote_qkey;
+	__u32 reserved;
+};
+
+/**
+ * struct rdma_ep_recv_wr - a receive work request
+ * @wr_id: returned in the completion
+ * @num_sge: number of struct rdma_ep_sge that follow
+ * @reserved: must be 0
+ */
+struct rdma_ep_recv_wr {
+	__aligned_u64 wr_id;
+	__u32 num_sge;
+	__u32 reserved;
+};
+
+/**
+ * struct rdma_ep_post - ioctl(RDMA_EP_IOC_POST_SEND),
+ *	ioctl(RDMA_EP_IOC_POST_RECV), ioctl(RDMA_EP_IOC_POST_SRQ_RECV)
+ * @size: sizeof(struct rdma_ep_post)
+ * @flags: must be 0
+ * @wrs: in: user pointer to @num records, each a struct rdma_ep_send_wr or
+ *	struct rdma_ep_recv_wr followed by its entries or inline data
+ * @wrs_len: in: bytes at @wrs, at most rdma_ep_query.max_post_bytes
+ * @handle: in: the QP or SRQ
+ * @num: in: number of work requests, at least 1
+ * @posted: out: work requests that have been posted, counted from the first;
+ *	written on failure, too
+ *
+ * The records are copied once, checked, and posted in order. On failure the
+ * first @posted of them are on the queue and the error is about the next one.
+ *
+ * EINVAL: a record does not fit @wrs_len; an opcode, flag or number of entries
+ * is not allowed for this QP; an entry is not wholly within a memory region of
+ * the QP's PD, or the region lacks the access; the message is longer than the
+ * port allows; inline data is longer than granted; the QP's state does not allow
+ * it (sends before RTS, receives in RESET); an AH is not of the QP's PD.
+ * EPERM: a Q_Key with its high bit set needs CAP_NET_RAW.
+ * ENOMEM: the queue is full. E2BIG: @wrs_len is over the limit.
+ */
+struct rdma_ep_post {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 wrs;
+	__u32 wrs_len;
+	__u32 handle;
+	__u32 num;
+	__u32 posted;
+};
+
+#define RDMA_EP_IOC_POST_SEND RDMA_EP_IOC(POST_SEND, rdma_ep_post)
+#define RDMA_EP_IOC_POST_RECV RDMA_EP_IOC(POST_RECV, rdma_ep_post)
+#define RDMA_EP_IOC_POST_SRQ_RECV RDMA_EP_IOC(POST_SRQ_RECV, rdma_ep_post)
+
+/* ------------------------------------------------------------------ */
+/* Communication ids                                                  */
+/* ------------------------------------------------------------------ */
+
+/** RDMA_EP_ID_PRIVATE_CHANNEL - make a new event channel for the id */
+#define RDMA_EP_ID_PRIVATE_CHANNEL (1U << 0)
+
+/**
+ * struct rdma_ep_create_id - ioctl(RDMA_EP_IOC_CREATE_ID)
+ * @size: sizeof(struct rdma_ep_create_id)
+ * @flags: RDMA_EP_ID_PRIVATE_CHANNEL or 0
+ * @uid: in: cookie, reported by events
+ * @channel_fd: in: event channel; out with RDMA_EP_ID_PRIVATE_CHANNEL: the
+ *	channel that was made
+ * @ps: in: port space: 0x0002 IPOIB, 0x0106 TCP, 0x0111 UDP, 0x013f IB
+ * @qp_type: in: IBV_QPT_RC, UC or UD; sent to the peer
+ * @id: out: handle
+ *
+ * The id belongs to the network namespace of the caller.
+ *
+ * EINVAL: @ps or @qp_type is unknown. EBADF: @channel_fd is not an event channel
+ * of this session. EMFILE, ENFILE: too many files.
+ */
+struct rdma_ep_create_id {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 uid;
+	__s32 channel_fd;
+	__u32 ps;
+	__u32 qp_type;
+	__u32 id;
+};
+
+#define RDMA_EP_IOC_CREATE_ID RDMA_EP_IOC(CREATE_ID, rdma_ep_create_id)
+
+/** RDMA_EP_EP_PASSIVE - bind to src instead of resolving dst */
+#define RDMA_EP_EP_PASSIVE	(1U << 1)
+/** RDMA_EP_EP_CREATE_QP - create a QP on the id (not with EP_PASSIVE) */
+#define RDMA_EP_EP_CREATE_QP	(1U << 2)
+
+/**
+ * struct rdma_ep_create_ep - ioctl(RDMA_EP_IOC_CREATE_EP)
+ * @size: sizeof(struct rdma_ep_create_ep)
+ * @flags: RDMA_EP_ID_PRIVATE_CHANNEL, RDMA_EP_EP_*
+ * @uid: as in &struct rdma_ep_create_id
+ * @channel_fd: as in &struct rdma_ep_create_id
+ * @ps: as in &struct rdma_ep_create_id
+ * @qp_type: as in &struct rdma_ep_create_id
+ * @id: out: handle
+ * @addr_timeout_ms: in: time limit for address resolution
+ * @route_timeout_ms: in: time limit for route resolution
+ * @src: in: source address; family 0 if none
+ * @dst: in: destination address; family 0 with RDMA_EP_EP_PASSIVE
+ * @qp: in, out: the QP with RDMA_EP_EP_CREATE_QP, as in
+ *	&struct rdma_ep_create_qp with an id; else must be 0
+ * @info: out: what the id is bound to
+ *
+ * Does in one call what rdma_create_ep(3) does: creates an id and binds it, or
+ * creates it, resolves address and route and creates its QP with its CQs. Waits
+ * for the resolution; on failure or a signal nothing is left.
+ *
+ * The errnos of RDMA_EP_IOC_CREATE_ID, BIND_ADDR, RESOLVE_ADDR, RESOLVE_ROUTE
+ * and CREATE_QP, and those of the events that these lead to: ENODEV,
+ * ETIMEDOUT, EHOSTUNREACH, ENETUNREACH.
+ */
+struct rdma_ep_create_ep {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 uid;
+	__s32 channel_fd;
+	__u32 ps;
+	__u32 qp_type;
+	__u32 id;
+	__u32 addr_timeout_ms;
+	__u32 route_timeout_ms;
+	struct __kernel_sockaddr_storage src;
+	struct __kernel_sockaddr_storage dst;
+	struct rdma_ep_qp_init qp;
+	struct rdma_ep_id_info info;
+};
+
+#define RDMA_EP_IOC_CREATE_EP RDMA_EP_IOC(CREATE_EP, rdma_ep_create_ep)
+
+/**
+ * struct rdma_ep_bind_addr - ioctl(RDMA_EP_IOC_BIND_ADDR)
+ * @size: sizeof(struct rdma_ep_bind_addr)
+ * @flags: must be 0
+ * @id: in: id
+ * @reserved: must be 0
+ * @addr: in: address; port 0 takes a free one
+ * @info: out: what the id is bound to, with the port in use
+ *
+ * EINVAL: the id is already bound, or the address is malformed. EAFNOSUPPORT:
+ * address family. EADDRINUSE, EADDRNOTAVAIL, ENODEV: the address. EACCES: a
+ * privileged port without CAP_NET_BIND_SERVICE.
+ */
+struct rdma_ep_bind_addr {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 reserved;
+	struct __kernel_sockaddr_storage addr;
+	struct rdma_ep_id_info info;
+};
+
+#define RDMA_EP_IOC_BIND_ADDR RDMA_EP_IOC(BIND_ADDR, rdma_ep_bind_addr)
+
+/**
+ * struct rdma_ep_resolve_addr - ioctl(RDMA_EP_IOC_RESOLVE_ADDR)
+ * @size: sizeof(struct rdma_ep_resolve_addr)
+ * @flags: must be 0
+ * @id: in: id
+ * @timeout_ms: in: time limit
+ * @src: in: source address to bind to; family 0 if none
+ * @dst: in: destination
+ *
+ * Leads to an ADDR_RESOLVED or ADDR_ERROR event.
+ *
+ * EINVAL: the id's state, or an address is malformed; else as for
+ * RDMA_EP_IOC_BIND_ADDR.
+ */
+struct rdma_ep_resolve_addr {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 timeout_ms;
+	struct __kernel_sockaddr_storage src;
+	struct __kernel_sockaddr_storage dst;
+};
+
+#define RDMA_EP_IOC_RESOLVE_ADDR RDMA_EP_IOC(RESOLVE_ADDR, rdma_ep_resolve_addr)
+
+/**
+ * struct rdma_ep_id_cmd - commands that take an id and one number
+ * @size: sizeof(struct rdma_ep_id_cmd)
+ * @flags: must be 0
+ * @id: in: id
+ * @arg: in: RESOLVE_ROUTE: time limit in ms. LISTEN: backlog; 0 or more than
+ *	allowed takes rdma_ep_query.max_backlog. DISCONNECT, ESTABLISH: must be 0
+ *
+ * RDMA_EP_IOC_RESOLVE_ROUTE leads to ROUTE_RESOLVED or ROUTE_ERROR.
+ *
+ * RDMA_EP_IOC_LISTEN accepts connection requests; an id that is not bound is
+ * bound to any address first.
+ *
+ * RDMA_EP_IOC_DISCONNECT moves the id's QP to the error state (which flushes
+ * its work requests), then tells the peer.
+ *
+ * RDMA_EP_IOC_ESTABLISH completes a connection after CONNECT_RESPONSE on an id
+ * without a QP of its own.
+ *
+ * EINVAL: the id's state does not allow it. EADDRINUSE: LISTEN. ENODEV: the id
+ * is not bound to a device (RESOLVE_ROUTE).
+ */
+struct rdma_ep_id_cmd {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 arg;
+};
+
+#define RDMA_EP_IOC_RESOLVE_ROUTE RDMA_EP_IOC(RESOLVE_ROUTE, rdma_ep_id_cmd)
+#define RDMA_EP_IOC_LISTEN RDMA_EP_IOC(LISTEN, rdma_ep_id_cmd)
+#define RDMA_EP_IOC_DISCONNECT RDMA_EP_IOC(DISCONNECT, rdma_ep_id_cmd)
+#define RDMA_EP_IOC_ESTABLISH RDMA_EP_IOC(ESTABLISH, rdma_ep_id_cmd)
+
+/**
+ * struct rdma_ep_connect - ioctl(RDMA_EP_IOC_CONNECT), ioctl(RDMA_EP_IOC_ACCEPT)
+ * @size: sizeof(struct rdma_ep_connect)
+ * @flags: must be 0
+ * @uid: in: ACCEPT: cookie that events of this id report from now on. CONNECT:
+ *	must be 0
+ * @id: in: id
+ * @ece_vendor_id: in: enhanced connection establishment data, or 0
+ * @ece_options: in: the same
+ * @qkey: in: Q_Key, taken for AF_IB addresses only; else 0 for the default
+ * @conn: in: parameters
+ *
+ * The QP number and SRQ flag that the peer is told are those of the id's own
+ * QP. If it has none, conn.qp_num must be the number of a QP of this session on
+ * the id's device. ACCEPT moves the id's own QP to RTS before it answers.
+ *
+ * EINVAL: the id's state, responder_resources or initiator_depth over the
+ * device's limits, private data too long, no such QP.
+ */
+struct rdma_ep_connect {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 uid;
+	__u32 id;
+	__u32 ece_vendor_id;
+	__u32 ece_options;
+	__u32 qkey;
+	struct rdma_ep_conn_param conn;
+};
+
+#define RDMA_EP_IOC_CONNECT RDMA_EP_IOC(CONNECT, rdma_ep_connect)
+#define RDMA_EP_IOC_ACCEPT RDMA_EP_IOC(ACCEPT, rdma_ep_connect)
+
+/**
+ * struct rdma_ep_reject - ioctl(RDMA_EP_IOC_REJECT)
+ * @size: sizeof(struct rdma_ep_reject)
+ * @flags: must be 0
+ * @id: in: id of a connection request
+ * @reason: in: 0 or 28 (consumer defined), or 35 (vendor option not supported)
+ * @private_data_len: in: bytes of @private_data
+ * @reserved: must be 0
+ * @private_data: in: private data
+ *
+ * EINVAL: the id's state, @reason, or private data too long.
+ */
+struct rdma_ep_reject {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 reason;
+	__u32 private_data_len;
+	__u32 reserved;
+	__u8 private_data[RDMA_EP_MAX_PRIVATE_DATA];
+};
+
+#define RDMA_EP_IOC_REJECT RDMA_EP_IOC(REJECT, rdma_ep_reject)
+
+/**
+ * struct rdma_ep_query_id - ioctl(RDMA_EP_IOC_QUERY_ID)
+ * @size: sizeof(struct rdma_ep_query_id)
+ * @flags: must be 0
+ * @id: in: id
+ * @events_reported: out: events of the id that have been read
+ * @ece_vendor_id: out: enhanced connection establishment data of the peer
+ * @ece_options: out: the same
+ * @info: out: what the id is bound to
+ */
+struct rdma_ep_query_id {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 events_reported;
+	__u32 ece_vendor_id;
+	__u32 ece_options;
+	struct rdma_ep_id_info info;
+};
+
+#define RDMA_EP_IOC_QUERY_ID RDMA_EP_IOC(QUERY_ID, rdma_ep_query_id)
+
+/**
+ * struct rdma_ep_set_option - ioctl(RDMA_EP_IOC_SET_OPTION)
+ * @size: sizeof(struct rdma_ep_set_option)
+ * @flags: must be 0
+ * @id: in: id
+ * @level: in: RDMA_OPTION_ID (0) or RDMA_OPTION_IB (1)
+ * @optname: in: see rdma_set_option(3)
+ * @optlen: in: bytes at @optval
+ * @optval: in: user pointer to the value
+ *
+ * ENOSYS: unknown level or option. EINVAL: wrong length, value or state.
+ */
+struct rdma_ep_set_option {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 level;
+	__u32 optname;
+	__u32 optlen;
+	__aligned_u64 optval;
+};
+
+#define RDMA_EP_IOC_SET_OPTION RDMA_EP_IOC(SET_OPTION, rdma_ep_set_option)
+
+/**
+ * struct rdma_ep_migrate_id - ioctl(RDMA_EP_IOC_MIGRATE_ID)
+ * @size: sizeof(struct rdma_ep_migrate_id)
+ * @flags: RDMA_EP_ID_PRIVATE_CHANNEL or 0
+ * @id: in: id
+ * @channel_fd: in: new channel; out with RDMA_EP_ID_PRIVATE_CHANNEL: the channel
+ *	that was made
+ * @events_reported: out: events of the id that had been read from its old
+ *	channel
+ * @reserved: must be 0
+ *
+ * Unread events of the id move to the new channel in one step; from the return
+ * on none arrives on the old one (rdma_migrate_id(3)).
+ *
+ * EBADF: @channel_fd is not an event channel of this session. EMFILE, ENFILE:
+ * too many files.
+ */
+struct rdma_ep_migrate_id {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__s32 channel_fd;
+	__u32 events_reported;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_MIGRATE_ID RDMA_EP_IOC(MIGRATE_ID, rdma_ep_migrate_id)
+
+/**
+ * struct rdma_ep_init_qp_attr - ioctl(RDMA_EP_IOC_INIT_QP_ATTR)
+ * @size: sizeof(struct rdma_ep_init_qp_attr)
+ * @flags: must be 0
+ * @id: in: id, bound to a device
+ * @qp_state: in: INIT (1), RTR (2) or RTS (3)
+ * @attr: out: what ibv_modify_qp(3) needs for the transition, with its mask
+ *
+ * EINVAL: the id is not bound to a device, @qp_state is over ERR, or the
+ * connection is not far enough.
+ */
+struct rdma_ep_init_qp_attr {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 qp_state;
+	struct ib_uverbs_qp_attr attr;
+};
+
+#define RDMA_EP_IOC_INIT_QP_ATTR RDMA_EP_IOC(INIT_QP_ATTR, rdma_ep_init_qp_attr)
+
+/**
+ * struct rdma_ep_get_request - ioctl(RDMA_EP_IOC_GET_REQUEST)
+ * @size: sizeof(struct rdma_ep_get_request)
+ * @flags: RDMA_EP_ID_PRIVATE_CHANNEL, RDMA_EP_EP_CREATE_QP
+ * @id: in: listening id
+ * @channel_fd: out: with RDMA_EP_ID_PRIVATE_CHANNEL the new id's own channel,
+ *	else -1
+ * @qp_errno: out: 0, or the positive errno that kept the QP from being created;
+ *	the new id exists nevertheless
+ * @reserved: must be 0
+ * @qp: in, out: with RDMA_EP_EP_CREATE_QP the QP to create on the new id, else
+ *	must be 0
+ * @event: out: the event that was taken, as read(2) would return it
+ *
+ * Takes the next event from the channel of @id. If it is a connection request,
+ * the new id is moved to a channel of its own and gets a QP, as rdma_get_request(3)
+ * does; other events are only returned.
+ *
+ * Never waits: EAGAIN if no event is there (poll(2) the channel to wait).
+ */
+struct rdma_ep_get_request {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__s32 channel_fd;
+	__u32 qp_errno;
+	__u32 reserved;
+	struct rdma_ep_qp_init qp;
+	struct rdma_ep_event event;
+};
+
+#define RDMA_EP_IOC_GET_REQUEST RDMA_EP_IOC(GET_REQUEST, rdma_ep_get_request)
+
+#endif /* _UAPI_RDMA_RDMA_EP_H */
