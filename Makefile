@@ -36,13 +36,14 @@ install-lib:
 	$(MAKE) -C lib install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
 	install -d $(INCDIR)/rdma $(INCDIR)/rdma_ep/kernel
 	install -m 644 uapi/rdma/rdma_ep.h $(INCDIR)/rdma/rdma_ep.h
-	install -m 644 $(wildcard kmod/include/*.h) $(INCDIR)/rdma_ep/kernel/
+	$(foreach h,$(wildcard kmod/include/*.h),\
+		install -m 644 $(h) $(INCDIR)/rdma_ep/kernel/;)
 	$(if $(DESTDIR),,ldconfig)
 
 uninstall:
 	rm -f $(MODDIR)/rdma_ep.ko $(INCDIR)/rdma/rdma_ep.h
 	rm -rf $(INCDIR)/rdma_ep
-	rm -f $(DESTDIR)$(LIBDIR)/librdma_ep.so* $(DESTDIR)$(PREFIX)/bin/rdma-ep-run
+	$(MAKE) -C lib uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
 	$(if $(DESTDIR),,depmod $(KVER); ldconfig)
 
 check demo shell lint:

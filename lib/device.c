@@ -173,7 +173,7 @@ int ep_device_default(struct ep_session *session, struct ep_device *dev,
 	int ret = -1;
 
 	pthread_mutex_lock(&ep_devices_lock);
-	if (!dev->context || ep_ctx(dev->context)->session != session) {
+	if (!dev->ctx || dev->ctx->session != session) {
 		struct ibv_pd *new_pd = calloc(1, sizeof(*new_pd));
 		struct ibv_context *new_context;
 
@@ -188,9 +188,9 @@ int ep_device_default(struct ep_session *session, struct ep_device *dev,
 		new_pd->context = new_context;
 		new_pd->handle = handle;
 		dev->pd = new_pd;
-		dev->context = new_context;
+		dev->ctx = ep_ctx(new_context);
 	}
-	*context = dev->context;
+	*context = &dev->ctx->verbs.context;
 	*pd = dev->pd;
 	ret = 0;
 out:
@@ -219,7 +219,7 @@ void ep_devices_forked(void)
 	struct ep_device *dev;
 
 	for (dev = devices; dev; dev = dev->next) {
-		dev->context = NULL;
+		dev->ctx = NULL;
 		dev->pd = NULL;
 	}
 }

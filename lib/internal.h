@@ -78,6 +78,8 @@ static inline void *ep_null(int error)
 
 /* ----------------------------------------------------- device.c, context.c */
 
+struct ep_context;
+
 struct ep_device {
 	struct ibv_device ibdev;
 	/*
@@ -95,7 +97,7 @@ struct ep_device {
 	int num_ports;
 
 	/* Those of the current session; ep_devices_lock. */
-	struct ibv_context *context;
+	struct ep_context *ctx;
 	struct ibv_pd *pd;
 
 	/* What connections may ask for at most. */

@@ -26,11 +26,11 @@ struct buffer {
 	uint64_t stack[ON_STACK / sizeof(uint64_t)];
 };
 
-static void buffer_init(struct buffer *buf)
+static void buffer_init(struct buffer *buf, size_t max)
 {
 	buf->start = (uint8_t *)buf->stack;
 	buf->len = 0;
-	buf->size = ON_STACK;
+	buf->size = max < ON_STACK ? max : ON_STACK;
 	buf->num = 0;
 	buf->heap = NULL;
 }
@@ -186,7 +186,7 @@ int ep_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	int ret = 0, bad = 0;
 	size_t len;
 
-	buffer_init(&buf);
+	buffer_init(&buf, session->max_post_bytes);
 	while (wr) {
 		len = send_len(qp, wr, &inline_len);
 		if (!len || len > session->max_post_bytes) {
@@ -237,7 +237,7 @@ static int post_recv(struct ep_session *session, unsigned long request,
 	int ret = 0, bad = 0;
 	size_t len;
 
-	buffer_init(&buf);
+	buffer_init(&buf, session->max_post_bytes);
 	while (wr) {
 		len = sizeof(*rec) +
 		      (size_t)wr->num_sge * sizeof(struct rdma_ep_sge);

@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "../include/rdma_ep.h"
 #include "chardev.h"
 
 /* What every command's structure begins with. */
@@ -326,4 +327,4 @@ module_exit(uep_module_exit);
 MODULE_DESCRIPTION("RDMA endpoints owned by the kernel");
 MODULE_AUTHOR("The rdma_ep developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION(RDMA_EP_VERSION);

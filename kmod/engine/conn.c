@@ -109,6 +109,10 @@ static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp,
 {
 	int ret;
 
+	/* INIT again: now the CM knows the access that the peer gets. */
+	ret = ep_id_modify_qp(id, qp, IB_QPS_INIT, NULL);
+	if (ret)
+		return ret;
 	ret = ep_id_modify_qp(id, qp, IB_QPS_RTR, limit);
 	if (ret)
 		return ret;
@@ -148,10 +152,7 @@ int ep_id_accept(struct ep_id *id, struct rdma_conn_param *param,
 	int ret;
 
 	if (qp && qp->type != IB_QPT_UD) {
-		/* INIT again: now the CM knows the access that the peer gets. */
-		ret = ep_id_modify_qp(id, qp, IB_QPS_INIT, NULL);
-		if (!ret)
-			ret = ep_id_ready_qp(id, qp, param);
+		ret = ep_id_ready_qp(id, qp, param);
 		if (ret)
 			goto err;
 	}

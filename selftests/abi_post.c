@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The data path as it is meant to be used: data arrives, completions are right,
+ * queues fill up and empty.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "abi.h"
+
+#define LEN	8192
+
+FIXTURE(rc) {
+	struct abi s;
+	struct abi_pair p;
+	char *buf[2];			/* LEN bytes each: client, server */
+	struct rdma_ep_reg_mr mr[2];
+	struct abi_wrs w;
+};
+
+FIXTURE_SETUP(rc)
+{
+	int i;
+
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->p.max_wr = 16;
+	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
+	for (i = 0; i < 2; i++) {
+		self->buf[i] = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf[i],
+					LEN, AC_ALL, &self->mr[i]));
+	}
+}
+
+FIXTURE_TEARDOWN(rc)
+{
+	abi_close(&self->s);
+}
+
+static void fill(char *buf, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		buf[i] = abi_random();
+}
+
+static int recv_one(FIXTURE_DATA(rc) *self, __u64 wr_id, __u32 offset,
+		    __u32 len)
+{
+	abi_wrs_init(&self->w);
+	abi_recv_wr(&self->w, wr_id);
+	if (len)
+		abi_sge(&self->w, self->mr[1].iova + offset, len,
+			self->mr[1].lkey);
+	return ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL);
+}
+
+static int post(FIXTURE_DATA(rc) *self)
+{
+	return ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w, NULL);
+}
+
+static int sent(FIXTURE_DATA(rc) *self, struct rdma_ep_wc *wc, int num)
+{
+	return abi_wait(&self->s, self->p.end[0].cq[0], wc, num);
+}
+
+static int received(FIXTURE_DATA(rc) *self, struct rdma_ep_wc *wc, int num)
+{
+	return abi_wait(&self->s, self->p.end[1].cq[1], wc, num);
+}
+
+TEST_F(rc, send)
+{
+	__u64 sid = abi_random(), rid = abi_random();
+	struct rdma_ep_wc wc[2];
+
+	fill(self->buf[0], LEN);
+	ASSERT_EQ(0, recv_one(self, rid, 100, 6000));
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, sid);
+	/* Gathered from two places, with nothing in between */
+	abi_sge(&self->w, self->mr[0].iova + 4000, 1500, self->mr[0].lkey);
+	abi_sge(&self->w, self->mr[0].iova + 7, 3000, self->mr[0].lkey);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, received(self, wc, 1));
+	EXPECT_EQ(rid, wc[0].wr_id);
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(WC_OP_RECV, wc[0].opcode);
+	EXPECT_EQ(4500, wc[0].byte_len);
+	EXPECT_EQ(self->p.end[1].qp.qp_num, wc[0].qp_num);
+	EXPECT_EQ(0, wc[0].wc_flags & WC_WITH_IMM);
+	EXPECT_EQ(0, wc[0].reserved[0] | wc[0].reserved[1]);
+	EXPECT_EQ(0, memcmp(self->buf[1] + 100, self->buf[0] + 4000, 1500));
+	EXPECT_EQ(0, memcmp(self->buf[1] + 1600, self->buf[0] + 7, 3000));
+	EXPECT_EQ(0, self->buf[1][4600]);
+	ASSERT_EQ(1, sent(self, wc, 1));
+	EXPECT_EQ(sid, wc[0].wr_id);
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(WC_OP_SEND, wc[0].opcode);
+	EXPECT_EQ(self->p.end[0].qp.qp_num, wc[0].qp_num);
+}
+
+TEST_F(rc, send_with_imm)
+{
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_wc wc[1];
+
+	if (self->s.iwarp)
+		SKIP(return, "iWARP has no immediate data");
+	ASSERT_EQ(0, recv_one(self, 1, 0, 64));
+	strcpy(self->buf[0], "with");
+	abi_wrs_init(&self->w);
+	wr = abi_send_wr(&self->w, WR_SEND_WITH_IMM, 0, 2);
+	wr->imm_data = htonl(0xdeadbeef);
+	abi_sge(&self->w, self->mr[0].iova, 5, self->mr[0].lkey);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, received(self, wc, 1));
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(WC_WITH_IMM, wc[0].wc_flags & WC_WITH_IMM);
+	EXPECT_EQ(htonl(0xdeadbeef), wc[0].imm_data);
+	EXPECT_STREQ("with", self->buf[1]);
+}
+
+static struct rdma_ep_send_wr *rdma(FIXTURE_DATA(rc) *self, __u32 opcode,
+				    __u32 offset)
+{
+	struct rdma_ep_send_wr *wr;
+
+	abi_wrs_init(&self->w);
+	wr = abi_send_wr(&self->w, opcode, SEND_SIGNALED, 100 + opcode);
+	wr->remote_addr = self->mr[1].iova + offset;
+	wr->rkey = self->mr[1].rkey;
+	return wr;
+}
+
+TEST_F(rc, write_and_read)
+{
+	struct rdma_ep_wc wc[1];
+
+	fill(self->buf[0], LEN);
+	rdma(self, WR_RDMA_WRITE, 1000);
+	abi_sge(&self->w, self->mr[0].iova + 1, 5000, self->mr[0].lkey);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, sent(self, wc, 1));
+	EXPECT_EQ(100 + WR_RDMA_WRITE, wc[0].wr_id);
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(WC_OP_RDMA_WRITE, wc[0].opcode);
+	EXPECT_EQ(0, memcmp(self->buf[1] + 1000, self->buf[0] + 1, 5000));
+	EXPECT_EQ(0, self->buf[1][999]);
+	EXPECT_EQ(0, self->buf[1][6000]);
+
+	fill(self->buf[1], LEN);
+	memset(self->buf[0], 0, LEN);
+	rdma(self, WR_RDMA_READ, 33);
+	abi_sge(&self->w, self->mr[0].iova + 2000, 6000, self->mr[0].lkey);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, sent(self, wc, 1));
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(WC_OP_RDMA_READ, wc[0].opcode);
+	EXPECT_EQ(0, memcmp(self->buf[0] + 2000, self->buf[1] + 33, 6000));
+	EXPECT_EQ(0, self->buf[0][1999]);
+	EXPECT_EQ(0, self->buf[0][8000]);
+}
+
+TEST_F(rc, write_with_imm)
+{
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_wc wc[1];
+
+	if (self->s.iwarp)
+		SKIP(return, "iWARP has no immediate data");
+	ASSERT_EQ(0, recv_one(self, 44, 0, 0));
+	fill(self->buf[0], 100);
+	wr = rdma(self, WR_RDMA_WRITE_WITH_IMM, 500);
+	wr->imm_data = 7;
+	abi_sge(&self->w, self->mr[0].iova, 100, self->mr[0].lkey);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, received(self, wc, 1));
+	EXPECT_EQ(44, wc[0].wr_id);
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(WC_OP_RECV_RDMA_WITH_IMM, wc[0].opcode);
+	EXPECT_EQ(WC_WITH_IMM, wc[0].wc_flags & WC_WITH_IMM);
+	EXPECT_EQ(7, wc[0].imm_data);
+	EXPECT_EQ(100, wc[0].byte_len);
+	EXPECT_EQ(0, memcmp(self->buf[1] + 500, self->buf[0], 100));
+}
+
+TEST_F(rc, atomics)
+{
+	__u64 *local = (__u64 *)self->buf[0], *remote = (__u64 *)self->buf[1];
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_wc wc[1];
+
+	if (self->s.iwarp)
+		SKIP(return, "iWARP has no atomics");
+	remote[3] = 1000;
+	wr = rdma(self, WR_FETCH_AND_ADD, 24);
+	wr->compare_add = 0x100000000ULL;
+	abi_sge(&self->w, self->mr[0].iova, 8, self->mr[0].lkey);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, sent(self, wc, 1));
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(WC_OP_FETCH_ADD, wc[0].opcode);
+	EXPECT_EQ(1000, local[0]);
+	EXPECT_EQ(0x1000003e8ULL, remote[3]);
+
+	wr = rdma(self, WR_CMP_AND_SWP, 24);
+	wr->compare_add = 0x1000003e8ULL;
+	wr->swap = 0xfedcba9876543210ULL;
+	abi_sge(&self->w, self->mr[0].iova + 8, 8, self->mr[0].lkey);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, sent(self, wc, 1));
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(WC_OP_COMP_SWAP, wc[0].opcode);
+	EXPECT_EQ(0x1000003e8ULL, local[1]);
+	EXPECT_EQ(0xfedcba9876543210ULL, remote[3]);
+	EXPECT_EQ(0, remote[2] | remote[4]);
+}
+
+/* Up to what was granted, from memory that is registered nowhere */
+TEST_F(rc, inline_data)
+{
+	__u32 max = self->p.end[0].qp.max_inline_data;
+	static const __u32 lens[] = { 0, 1, 7, 8, 9, 63, 64 };
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_wc wc[1];
+	static char data[16384];
+	__u32 len;
+	size_t i;
+
+	ASSERT_LE(64, max);
+	ASSERT_GT(sizeof(data), max);
+	for (i = 0; i <= ARRAY_SIZE(lens); i++) {
+		len = i < ARRAY_SIZE(lens) ? lens[i] : max;
+		if (!len && self->s.iwarp)
+			continue;
+		fill(data, sizeof(data));
+		memset(self->buf[1], 0, LEN);
+		ASSERT_EQ(0, recv_one(self, i, 0, LEN));
+		abi_wrs_init(&self->w);
+		wr = abi_send_wr(&self->w, WR_SEND, 0, 0);
+		abi_inline(&self->w, wr, data, len);
+		ASSERT_EQ(0, post(self)) {
+			TH_LOG("%u bytes", len);
+		}
+		/* The caller's again */
+		memset(self->w.buf, 0xee, sizeof(self->w.buf));
+		ASSERT_EQ(1, received(self, wc, 1));
+		EXPECT_EQ(WC_SUCCESS, wc[0].status);
+		EXPECT_EQ(len, wc[0].byte_len);
+		EXPECT_EQ(0, memcmp(self->buf[1], data, len));
+		EXPECT_EQ(0, self->buf[1][len]);
+	}
+	abi_wrs_init(&self->w);
+	wr = abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 0);
+	abi_inline(&self->w, wr, data, max + 1);
+	EXPECT_EQ(-EINVAL, post(self));
+
+	/* Written */
+	fill(data, sizeof(data));
+	wr = rdma(self, WR_RDMA_WRITE, 9);
+	abi_inline(&self->w, wr, data, 64);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, sent(self, wc, 1));
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(0, memcmp(self->buf[1] + 9, data, 64));
+}
+
+/* The address of a work request is the iova. */
+TEST_F(rc, iova)
+{
+	struct rdma_ep_reg_mr mr = {
+		.addr = (uintptr_t)self->buf[0],
+		.length = LEN,
+		.iova = 0xfffffffffffe0000ULL,
+		.pd = self->s.pd,
+		.access = AC_ALL,
+	};
+	struct rdma_ep_wc wc[1];
+
+	if (self->s.iwarp)
+		SKIP(return, "iWARP has no iova of its own");
+	ASSERT_EQ(0, ABI(self->s.fd, REG_MR, &mr));
+	fill(self->buf[0], LEN);
+	ASSERT_EQ(0, recv_one(self, 1, 0, LEN));
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, 0, 2);
+	abi_sge(&self->w, mr.iova + 5000, 100, mr.lkey);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, received(self, wc, 1));
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(0, memcmp(self->buf[1], self->buf[0] + 5000, 100));
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, 0, 3);
+	abi_sge(&self->w, (uintptr_t)self->buf[0], 100, mr.lkey);
+	EXPECT_EQ(-EINVAL, post(self));
+}
+
+TEST_F(rc, zero_length_entries)
+{
+	struct rdma_ep_wc wc[1];
+
+	ASSERT_EQ(0, recv_one(self, 1, 0, LEN));
+	strcpy(self->buf[0], "abc");
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 2);
+	/* It is ignored, whatever else it says. */
+	abi_sge(&self->w, 0xdead0000, 0, 0x12345678);
+	abi_sge(&self->w, self->mr[0].iova, 4, self->mr[0].lkey);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, received(self, wc, 1));
+	EXPECT_EQ(4, wc[0].byte_len);
+	EXPECT_STREQ("abc", self->buf[1]);
+	/* And nothing at all */
+	ASSERT_EQ(0, recv_one(self, 3, 0, LEN));
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 4);
+	abi_sge(&self->w, 0, 0, 0);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, received(self, wc, 1));
+	EXPECT_EQ(0, wc[0].byte_len);
+}
+
+/* Many at once, only some of which complete; wr_ids come back as given. */
+TEST_F(rc, unsignalled)
+{
+	__u32 depth = self->p.end[0].qp.max_send_wr, round, i;
+	struct rdma_ep_wc wc[8];
+	__u64 id, expect[8];
+
+	ASSERT_LE(16, depth);
+	for (round = 0; round < 2 * depth; round++) {
+		abi_wrs_init(&self->w);
+		for (i = 0; i < 8; i++) {
+			id = abi_random();
+			expect[i] = id;
+			abi_recv_wr(&self->w, ~id);
+		}
+		ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp,
+				      &self->w, NULL));
+		abi_wrs_init(&self->w);
+		for (i = 0; i < 8; i++)
+			abi_send_wr(&self->w, WR_SEND,
+				    i == 5 || i == 7 ? SEND_SIGNALED : 0,
+				    expect[i]);
+		ASSERT_EQ(0, post(self));
+		ASSERT_EQ(8, received(self, wc, 8));
+		for (i = 0; i < 8; i++) {
+			EXPECT_EQ(WC_SUCCESS, wc[i].status);
+			EXPECT_EQ(~expect[i], wc[i].wr_id);
+		}
+		ASSERT_EQ(2, sent(self, wc, 2));
+		EXPECT_EQ(expect[5], wc[0].wr_id);
+		EXPECT_EQ(expect[7], wc[1].wr_id);
+	}
+	EXPECT_EQ(0, abi_poll(&self->s, self->p.end[0].cq[0], wc, 8));
+}
+
+TEST_F(rc, send_queue_full)
+{
+	__u32 depth = self->p.end[0].qp.max_send_wr, posted, i;
+	struct rdma_ep_wc *wc = calloc(depth, sizeof(*wc));
+
+	ASSERT_GE(100, depth);
+	/* Nothing can complete while there is no receive. */
+	abi_wrs_init(&self->w);
+	for (i = 0; i < depth + 3; i++)
+		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 500 + i);
+	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp,
+				    &self->w, &posted));
+	EXPECT_EQ(depth, posted);
+	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp,
+				    &self->w, &posted));
+	EXPECT_EQ(0, posted);
+	for (i = 0; i < depth; i++) {
+		ASSERT_EQ(0, recv_one(self, i, 0, 0));
+	}
+	ASSERT_EQ(depth, sent(self, wc, depth));
+	for (i = 0; i < depth; i++) {
+		EXPECT_EQ(WC_SUCCESS, wc[i].status);
+		EXPECT_EQ(500 + i, wc[i].wr_id);
+	}
+	ASSERT_EQ(depth, received(self, wc, depth));
+	ASSERT_EQ(0, recv_one(self, 0, 0, 0));
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	EXPECT_EQ(0, post(self));
+	EXPECT_EQ(1, sent(self, wc, 1));
+}
+
+TEST_F(rc, recv_queue_full)
+{
+	__u32 depth = self->p.end[1].qp.max_recv_wr, posted, i;
+	struct rdma_ep_wc wc[1];
+
+	ASSERT_GE(1000, depth);
+	abi_wrs_init(&self->w);
+	for (i = 0; i < depth + 1; i++)
+		abi_recv_wr(&self->w, i);
+	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp,
+				    &self->w, &posted));
+	EXPECT_EQ(depth, posted);
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, 0, 1);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, received(self, wc, 1));
+	EXPECT_EQ(0, wc[0].wr_id);
+	/* The place that has become free is the only one. */
+	EXPECT_EQ(0, recv_one(self, 1, 0, 0));
+	EXPECT_EQ(-ENOMEM, recv_one(self, 2, 0, 0));
+}
+
+TEST_F(rc, poll)
+{
+	struct rdma_ep_poll_cq p = {
+		.cq = self->p.end[1].cq[1], .wcs = 1, .max = 4,
+	};
+	struct rdma_ep_wc wc[16];
+	char *page;
+	int i;
+
+	/* Nothing to write, nowhere to write it */
+	EXPECT_EQ(0, ABI(self->s.fd, POLL_CQ, &p));
+	EXPECT_EQ(0, p.num);
+	for (i = 0; i < 12; i++) {
+		ASSERT_EQ(0, recv_one(self, 600 + i, 0, 0));
+		abi_wrs_init(&self->w);
+		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+		ASSERT_EQ(0, post(self));
+	}
+	ASSERT_EQ(12, sent(self, wc, 12));
+	usleep(50000);
+	p.max = 0;
+	EXPECT_EQ(0, ABI(self->s.fd, POLL_CQ, &p));
+	EXPECT_EQ(0, p.num);
+	/* A bad array does not lose any, however often. */
+	for (i = 0; i < 3; i++) {
+		p.max = i == 1 ? ~0U : 16;
+		p.wcs = i == 2 ? 0xffff888000000000ULL : 16;
+		EXPECT_EQ(-EFAULT, ABI(self->s.fd, POLL_CQ, &p));
+	}
+	/* Two entries fit, the third is in a hole: what was written counts. */
+	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(page + 4096, 4096);
+	ASSERT_EQ(2, abi_wait(&self->s, p.cq, wc, 2));
+	p.wcs = (uintptr_t)page + 4096 - 2 * sizeof(wc[0]);
+	p.max = 16;
+	i = ABI(self->s.fd, POLL_CQ, &p);
+	if (i) {
+		EXPECT_EQ(-EFAULT, i);
+		p.num = 0;
+	}
+	memcpy(wc + 2, page + 4096 - 2 * sizeof(wc[0]),
+	       p.num * sizeof(wc[0]));
+	ASSERT_EQ(10 - p.num, abi_wait(&self->s, p.cq, wc + 2 + p.num,
+				       10 - p.num));
+	for (i = 0; i < 12; i++) {
+		EXPECT_EQ(600 + i, wc[i].wr_id);
+		EXPECT_EQ(WC_SUCCESS, wc[i].status);
+	}
+	EXPECT_EQ(0, abi_poll(&self->s, p.cq, wc, 16));
+}
+
+TEST_F(rc, shared_receive_queue)
+{
+	struct abi_pair p = {};
+	struct rdma_ep_srq_attr a = {
+		.flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 3,
+	};
+	struct rdma_ep_async_event ev;
+	struct rdma_ep_wc wc[8];
+	unsigned int seen = 0;
+	__u32 posted;
+	int i;
+
+	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 4, 321, &p.srq));
+	ASSERT_EQ(0, abi_pair_open(&self->s, &p));
+	abi_wrs_init(&self->w);
+	abi_recv_wr(&self->w, 0);
+	/* Not by way of its QP */
+	EXPECT_EQ(-EINVAL, ABI_POST(&self->s, RECV, p.end[1].qp.qp, &self->w,
+				    NULL));
+	abi_wrs_init(&self->w);
+	for (i = 0; i < 4; i++) {
+		abi_recv_wr(&self->w, 700 + i);
+		abi_sge(&self->w, self->mr[1].iova + 64 * i, 64,
+			self->mr[1].lkey);
+	}
+	ASSERT_EQ(0, ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w, NULL));
+	a.srq = p.srq;
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_SRQ, &(struct rdma_ep_srq_attr){
+			.srq = p.srq }));
+	if (a.max_wr == 4) {
+		EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SRQ_RECV, p.srq,
+					    &self->w, &posted));
+	}
+	ASSERT_EQ(0, ABI(self->s.fd, MODIFY_SRQ, &a));
+	EXPECT_TRUE(abi_quiet(self->s.async_fd));
+	strcpy(self->buf[0], "shared");
+	for (i = 0; i < 2; i++) {
+		abi_wrs_init(&self->w);
+		abi_send_wr(&self->w, WR_SEND, 0, i);
+		abi_sge(&self->w, self->mr[0].iova, 7, self->mr[0].lkey);
+		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w,
+				      NULL));
+	}
+	ASSERT_EQ(2, abi_wait(&self->s, p.end[1].cq[1], wc, 2));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(WC_SUCCESS, wc[i].status);
+		EXPECT_EQ(p.end[1].qp.qp_num, wc[i].qp_num);
+		EXPECT_EQ(7, wc[i].byte_len);
+		ASSERT_LE(700, wc[i].wr_id);
+		ASSERT_GT(704, wc[i].wr_id);
+		seen |= 1U << (wc[i].wr_id - 700);
+		EXPECT_STREQ("shared", self->buf[1] + 64 * (wc[i].wr_id - 700));
+	}
+	EXPECT_EQ(2, __builtin_popcount(seen));
+	/* Two are left, less than three. */
+	EXPECT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(321, ev.uid);
+	EXPECT_EQ(EVENT_SRQ_LIMIT_REACHED, ev.event);
+}
+
+TEST_HARNESS_MAIN
