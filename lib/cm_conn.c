@@ -246,17 +246,22 @@ EP_EXPORT int rdma_establish(struct rdma_cm_id *id)
 	return ep_call(ep_cm_id(id)->session, ESTABLISH, &cmd) ? -1 : 0;
 }
 
-/* rdma_disconnect(3): the QP is in the error state when this returns. */
+/*
+ * rdma_disconnect(3): before the peer hears of it the QP is moved to the error
+ * state, or on iWARP drained.
+ */
 EP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
 	struct rdma_ep_id_cmd cmd = {};
+	bool iwarp;
 
 	if (!id || !id->verbs)
 		return ep_err(EINVAL);
 	cmd.id = ep_cm_id(id)->handle;
 	if (ep_call(ep_cm_id(id)->session, DISCONNECT, &cmd))
 		return -1;
-	ep_id_qp_state(ep_cm_id(id), IBV_QPS_ERR);
+	iwarp = id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	ep_id_qp_state(ep_cm_id(id), iwarp ? IBV_QPS_SQD : IBV_QPS_ERR);
 	return ep_complete(id);
 }
 

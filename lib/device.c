@@ -198,7 +198,12 @@ out:
 	return ret;
 }
 
-/* What connections may ask for: librdmacm keeps 8 bits of it. */
+static uint8_t max_u8(uint32_t value)
+{
+	return value < UINT8_MAX ? value : UINT8_MAX;
+}
+
+/* What connections may ask for; in a CM message that is a number of 8 bits. */
 int ep_device_limits(struct ep_session *session, struct ep_device *dev)
 {
 	struct rdma_ep_query_device cmd = { .dev_index = dev->index };
@@ -207,8 +212,8 @@ int ep_device_limits(struct ep_session *session, struct ep_device *dev)
 		return 0;
 	if (ep_call(session, QUERY_DEVICE, &cmd))
 		return -1;
-	dev->max_responder_resources = (uint8_t)cmd.attr.max_qp_rd_atom;
-	dev->max_initiator_depth = (uint8_t)cmd.attr.max_qp_init_rd_atom;
+	dev->max_responder_resources = max_u8(cmd.attr.max_qp_rd_atom);
+	dev->max_initiator_depth = max_u8(cmd.attr.max_qp_init_rd_atom);
 	__atomic_store_n(&dev->have_limits, true, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -476,7 +476,6 @@ TEST_F(rc, shared_receive_queue)
 	struct rdma_ep_async_event ev;
 	struct rdma_ep_wc wc[8];
 	unsigned int seen = 0;
-	__u32 posted;
 	int i;
 
 	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 4, 321, &p.srq));
@@ -494,12 +493,6 @@ TEST_F(rc, shared_receive_queue)
 	}
 	ASSERT_EQ(0, ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w, NULL));
 	a.srq = p.srq;
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_SRQ, &(struct rdma_ep_srq_attr){
-			.srq = p.srq }));
-	if (a.max_wr == 4) {
-		EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SRQ_RECV, p.srq,
-					    &self->w, &posted));
-	}
 	ASSERT_EQ(0, ABI(self->s.fd, MODIFY_SRQ, &a));
 	EXPECT_TRUE(abi_quiet(self->s.async_fd));
 	strcpy(self->buf[0], "shared");
@@ -525,6 +518,22 @@ TEST_F(rc, shared_receive_queue)
 	EXPECT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 	EXPECT_EQ(321, ev.uid);
 	EXPECT_EQ(EVENT_SRQ_LIMIT_REACHED, ev.event);
+}
+
+TEST_F(rc, shared_receive_queue_full)
+{
+	struct rdma_ep_srq_attr a = {};
+	__u32 posted, i;
+
+	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 8, 0, &a.srq));
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_SRQ, &a));
+	ASSERT_GE(1000, a.max_wr);
+	abi_wrs_init(&self->w);
+	for (i = 0; i < a.max_wr + 1; i++)
+		abi_recv_wr(&self->w, i);
+	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SRQ_RECV, a.srq, &self->w,
+				    &posted));
+	EXPECT_EQ(a.max_wr, posted);
 }
 
 TEST_HARNESS_MAIN

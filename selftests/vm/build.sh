@@ -30,14 +30,12 @@ build_in_tree()
 			"${run[@]}" make -j2 -C /src/selftests "${var[@]}" \
 				KSELFTEST="$GUEST_KSELFTEST" \
 				INSTALL_PATH="$GUEST_TESTS" all install ;;
+		scripts)	# those tests that need no compiler
+			"${run[@]}" make -C /src/selftests DESTDIR=/stage \
+				INSTALL_PATH="$GUEST_TESTS" install-scripts ;;
 		*)	die "PARTS: no part '$part'" ;;
 		esac || return 1
 	done
-	# Stock runs have the scripts, though nothing was built.
-	[[ -z $STOCK ]] ||
-		"${run[@]}" make -C /src/selftests DESTDIR=/stage \
-			INSTALL_PATH="$GUEST_TESTS" install-scripts || return 1
-
 	# modprobe and the dynamic linker must find what was just installed.
 	# depmod sees the kernel's own modules through a link, which must not
 	# stay: it would hide them in the guest.
@@ -80,7 +78,7 @@ build()
 		touch "$STAGE"
 		say "build: unchanged sources, reusing $(basename "$STAGE")"
 	else
-		step "building ${PARTS:-nothing (stock)} for Linux $KVER" \
+		step "building ${PARTS:-nothing} for Linux $KVER" \
 			with_lock "$SUITE_DIR/build.lock" build_stage "$STAGE" ||
 			die "the build failed"
 	fi

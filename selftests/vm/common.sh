@@ -21,7 +21,7 @@ GUEST_APPEND=${GUEST_APPEND:-}		# more kernel command line
 ACCEL=${ACCEL:-}			# tcg or kvm; empty: probe
 PARTS=${PARTS:-modules lib selftests}	# what "build" builds
 STOCK=${STOCK:-}			# 1: no module, no library, stock only
-[[ -z $STOCK ]] || PARTS=
+[[ -z $STOCK ]] || PARTS=scripts
 
 # Cached trees: the root file system, its build state, the probe's verdict.
 SUITE_DIR=$CACHE/$SUITE

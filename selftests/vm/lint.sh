@@ -4,41 +4,16 @@
 # "rig lint": the checkers, with the suite's versions of them, inside its tree.
 # Silence is success.
 
-# Runs inside the tree: $1 the checker, the rest its files.
+# lint_in_tree CHECKER FILE...
 lint_in_tree()
 {
-	in_tree "$TREE" "$LINT_SRC src" -- bash -c '
-		cd /src || exit 1
-		checker=$1
-		KVER=$2
-		shift 2
-		case $checker in
-		checkpatch)
-			# FILE_PATH_CHANGES etc. speak about patches to a kernel
-			# tree, not about files of an out-of-tree module.
-			perl /usr/src/kselftest/scripts/checkpatch.pl --no-tree \
-				--strict --terse --quiet --show-types \
-				--ignore FILE_PATH_CHANGES -f "$@" ;;
-		sparse)
-			# C=2: all files, whether make would compile them or not.
-			# What the kernel'"'"'s own headers cause is not ours.
-			make -j2 -C "/lib/modules/$KVER/build" M=/src clean >/dev/null
-			make -j2 -C "/lib/modules/$KVER/build" M=/src W=1 C=2 \
-				CF="-D__CHECK_ENDIAN__" modules > /tmp/out 2>&1
-			status=$?
-			((!status)) || cat /tmp/out
-			! grep -E "^/src/[^:]+:.*(warning|error):" -A3 /tmp/out &&
-			exit "$status" ;;
-		shellcheck)
-			# 2034, 2153, 2317: files that are sourced in parts.
-			shellcheck -x -P /src -e SC2034,SC2153,SC2317 "$@" ;;
-		esac
-	' lint "$1" "$KVER" "${@:2}"
+	in_tree "$TREE" "$LINT_SRC src" -- \
+		bash /src/selftests/vm/lint-in-tree "$KVER" "$@"
 }
 
 cmd_lint()
 {
-	local failed=0 c shell
+	local failed=0 kernel programs shell
 	need_root
 	host_packages
 	rootfs
@@ -47,11 +22,19 @@ cmd_lint()
 	trap "rm -rf '$LINT_SRC' '$LINT_SRC.files'" EXIT
 	source_sync "$LINT_SRC" || exit 1
 
-	mapfile -t c < <(cd "$LINT_SRC" && find . -name '*.[ch]' | sort)
-	mapfile -t shell < <(cd "$LINT_SRC" && grep -rlE '^#!/bin/(ba)?sh' . | sort)
-	((!${#c[@]})) ||
-		step "checkpatch --strict (${#c[@]} files)" \
-			lint_in_tree checkpatch "${c[@]}" || failed=1
+	mapfile -t kernel < <(cd "$LINT_SRC" &&
+		find kmod uapi -name '*.[ch]' 2>/dev/null | sort)
+	mapfile -t programs < <(cd "$LINT_SRC" &&
+		find . -path ./kmod -prune -o -path ./uapi -prune \
+			-o -name '*.[ch]' -print | sort)
+	mapfile -t shell < <(cd "$LINT_SRC" &&
+		{ grep -rlE '^#!/bin/(ba)?sh' .; find . -name '*.sh'; } | sort -u)
+	((!${#kernel[@]})) ||
+		step "checkpatch --strict, kernel (${#kernel[@]} files)" \
+			lint_in_tree checkpatch-kernel "${kernel[@]}" || failed=1
+	((!${#programs[@]})) ||
+		step "checkpatch --strict, programs (${#programs[@]} files)" \
+			lint_in_tree checkpatch-programs "${programs[@]}" || failed=1
 	[[ ! -f $LINT_SRC/Kbuild ]] ||
 		step "sparse and W=1" lint_in_tree sparse || failed=1
 	((!${#shell[@]})) ||

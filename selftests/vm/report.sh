@@ -58,12 +58,12 @@ report()
 		printf 'fail\tguest\tthe test run ended with status %d\n' \
 			"$status" >> "$verdicts"
 
-	for name in $(awk -F '\t' '$1 == "fail" && !n[$2]++ { print $2 }' "$verdicts"); do
+	while read -r name; do
 		[[ -f $results/${name//\//_}.out ]] || continue
 		echo "--- output of $name:"
 		cat "$results/${name//\//_}.out"
 		echo "---"
-	done
+	done < <(awk -F '\t' '$1 == "fail" && !n[$2]++ { print $2 }' "$verdicts")
 	show_splats "$results" 2>&1
 	awk -F '\t' '$1 == "skip" { print "skipped: " $2 ": " $3 }' "$verdicts"
 	awk -F '\t' '$1 == "fail" { print "FAILED: " $2 ": " $3 }' "$verdicts"

@@ -115,7 +115,7 @@ selftest_job()
 cmd_selftest()
 {
 	local rc=0 failed=0
-	STOCK=1 PARTS=
+	STOCK=1 PARTS=scripts
 	prepare
 
 	results_dir

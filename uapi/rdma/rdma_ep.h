@@ -1398,8 +1398,7 @@ struct rdma_ep_set_option {
  * @id: in: id
  * @channel_fd: in: new channel; out with RDMA_EP_ID_PRIVATE_CHANNEL: the channel
  *	that was made
- * @events_reported: out: events of the id that had been read from its old
- *	channel
+ * @events_reported: out: events of the id that have been read so far
  * @reserved: must be 0
  *
  * Unread events of the id move to the new channel in one step; from the return

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What may be posted to which QP in which state, and what becomes of what was
+ * posted when the QP goes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "abi.h"
+
+#define LEN	4096
+#define QKEY	0x11111111
+
+/* Two QPs without ids, connected with each other (UD: able to be). */
+FIXTURE(type) {
+	struct abi s;
+	__u32 type;
+	__u32 cq;
+	struct rdma_ep_qp_init qp[2];
+	__u32 ah;
+	char *buf;
+	struct rdma_ep_reg_mr mr;
+	struct abi_wrs w;
+};
+
+FIXTURE_VARIANT(type) {
+	__u32 type;
+	__u32 opcodes;		/* allowed ones */
+	__u32 maybe;		/* up to the kernel */
+};
+
+#define OP(_name) (1U << WR_##_name)
+
+FIXTURE_VARIANT_ADD(type, rc) {
+	.type = IB_UVERBS_QPT_RC,
+	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) |
+		   OP(RDMA_WRITE_WITH_IMM) | OP(RDMA_READ) | OP(CMP_AND_SWP) |
+		   OP(FETCH_AND_ADD),
+	.maybe = OP(SEND_WITH_INV),
+};
+
+FIXTURE_VARIANT_ADD(type, uc) {
+	.type = IB_UVERBS_QPT_UC,
+	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) |
+		   OP(RDMA_WRITE_WITH_IMM),
+	.maybe = OP(SEND_WITH_INV),
+};
+
+FIXTURE_VARIANT_ADD(type, ud) {
+	.type = IB_UVERBS_QPT_UD,
+	.opcodes = OP(SEND) | OP(SEND_WITH_IMM),
+};
+
+static int create(FIXTURE_DATA(type) *self, struct rdma_ep_qp_init *init)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	abi_qp_attr(&c, self->type, self->s.pd, self->cq, self->cq);
+	ret = ABI(self->s.fd, CREATE_QP, &c);
+	*init = c.init;
+	return ret;
+}
+
+FIXTURE_SETUP(type)
+{
+	int i;
+
+	ASSERT_EQ(0, abi_open(&self->s));
+	if (self->s.iwarp)
+		SKIP(return, "the CM moves iWARP's QPs");
+	self->type = variant->type;
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 128, 0, &self->cq));
+	ASSERT_EQ(0, abi_create_ah(&self->s, self->s.pd, &self->ah));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, create(self, &self->qp[i]));
+	}
+	self->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
+				&self->mr));
+}
+
+FIXTURE_TEARDOWN(type)
+{
+	abi_close(&self->s);
+}
+
+#define NEEDS_RAW_QPS() do {						\
+	if (self->s.iwarp)						\
+		SKIP(return, "the CM moves iWARP's QPs");		\
+} while (0)
+
+static int to_init(FIXTURE_DATA(type) *self, int i)
+{
+	return abi_qp_init(&self->s, self->qp[i].qp, self->type, QKEY);
+}
+
+static int to_rts(FIXTURE_DATA(type) *self, int i)
+{
+	return abi_qp_rts(&self->s, self->qp[i].qp, self->type,
+			  self->qp[!i].qp_num);
+}
+
+static int ready(FIXTURE_DATA(type) *self)
+{
+	return to_init(self, 0) ?: to_init(self, 1) ?: to_rts(self, 0) ?:
+	       to_rts(self, 1);
+}
+
+/* A send that is right in every respect; its opcode may be anything. */
+static struct rdma_ep_send_wr *build(FIXTURE_DATA(type) *self, __u32 opcode,
+				     __u64 wr_id)
+{
+	struct rdma_ep_send_wr *wr;
+
+	abi_wrs_init(&self->w);
+	wr = abi_send_wr(&self->w, opcode, SEND_SIGNALED, wr_id);
+	if (self->type == IB_UVERBS_QPT_UD) {
+		wr->ah = self->ah;
+		wr->remote_qpn = self->qp[1].qp_num;
+		wr->remote_qkey = QKEY;
+	} else {
+		wr->remote_addr = self->mr.iova + 1024;
+		wr->rkey = self->mr.rkey;
+	}
+	abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+	return wr;
+}
+
+static int post_send(FIXTURE_DATA(type) *self)
+{
+	return ABI_POST(&self->s, SEND, self->qp[0].qp, &self->w, NULL);
+}
+
+static int post_recv(FIXTURE_DATA(type) *self, int i, __u64 wr_id)
+{
+	struct abi_wrs w;
+
+	abi_wrs_init(&w);
+	abi_recv_wr(&w, wr_id);
+	abi_sge(&w, self->mr.iova + 2048, 1024, self->mr.lkey);
+	return ABI_POST(&self->s, RECV, self->qp[i].qp, &w, NULL);
+}
+
+TEST_F(type, opcodes)
+{
+	static const __u32 far[] = {
+		0xf0, 0xf1, 0xff, 0x100, 0x102, 0x10002, 0x7fffffff,
+		0x80000002, 0xfffffffe, 0xffffffff,
+	};
+	struct rdma_ep_wc wc[2];
+	bool message;
+	__u32 op;
+	size_t i;
+	int ret, want;
+
+	NEEDS_RAW_QPS();
+	ASSERT_EQ(0, ready(self));
+	for (i = 0; i < 256 + ARRAY_SIZE(far); i++) {
+		op = i < 256 ? i : far[i - 256];
+		if (op < 32 && (variant->maybe & (1U << op)))
+			continue;
+		build(self, op, op);
+		if (op >= 32 || !(variant->opcodes & (1U << op))) {
+			EXPECT_EQ(-EINVAL, post_send(self)) {
+				TH_LOG("opcode 0x%x", op);
+			}
+			continue;
+		}
+		/* Those that are taken work. */
+		message = op == WR_SEND || op == WR_SEND_WITH_IMM ||
+			  op == WR_RDMA_WRITE_WITH_IMM;
+		if (message) {
+			ASSERT_EQ(0, post_recv(self, 1, 1000));
+		}
+		ret = post_send(self);
+		ASSERT_EQ(0, ret) {
+			TH_LOG("opcode 0x%x", op);
+		}
+		want = message ? 2 : 1;
+		ASSERT_EQ(want, abi_wait(&self->s, self->cq, wc, want)) {
+			TH_LOG("opcode 0x%x", op);
+		}
+		while (want--) {
+			EXPECT_EQ(WC_SUCCESS, wc[want].status) {
+				TH_LOG("opcode 0x%x", op);
+			}
+		}
+	}
+}
+
+TEST_F(type, states)
+{
+	struct rdma_ep_wc wc[4];
+	__u32 posted;
+
+	NEEDS_RAW_QPS();
+	/* RESET: neither */
+	build(self, WR_SEND, 1);
+	EXPECT_EQ(-EINVAL, ABI_POST(&self->s, SEND, self->qp[0].qp, &self->w,
+				    &posted));
+	EXPECT_EQ(0, posted);
+	EXPECT_EQ(-EINVAL, post_recv(self, 0, 2));
+	/* INIT: receives */
+	ASSERT_EQ(0, to_init(self, 0));
+	EXPECT_EQ(-EINVAL, post_send(self));
+	EXPECT_EQ(0, post_recv(self, 0, 3));
+	/* RTS: both */
+	ASSERT_EQ(0, to_init(self, 1));
+	ASSERT_EQ(0, to_rts(self, 0));
+	ASSERT_EQ(0, to_rts(self, 1));
+	EXPECT_EQ(0, post_recv(self, 1, 4));
+	EXPECT_EQ(0, post_send(self));
+	ASSERT_EQ(2, abi_wait(&self->s, self->cq, wc, 2));
+	EXPECT_EQ(1 + 4, wc[0].wr_id + wc[1].wr_id);
+	/* ERR: both, to be told so */
+	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[0].qp, QPS_ERR));
+	build(self, WR_SEND, 5);
+	EXPECT_EQ(0, post_send(self));
+	EXPECT_EQ(0, post_recv(self, 0, 6));
+	ASSERT_EQ(3, abi_wait(&self->s, self->cq, wc, 3));
+	EXPECT_EQ(3 + 5 + 6, wc[0].wr_id + wc[1].wr_id + wc[2].wr_id);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[1].status);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[2].status);
+	/* And RESET again */
+	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[0].qp, QPS_RESET));
+	EXPECT_EQ(-EINVAL, post_send(self));
+	EXPECT_EQ(-EINVAL, post_recv(self, 0, 7));
+}
+
+/* What was in the queues is gone without a completion, and so is its place. */
+TEST_F(type, reset_empties_queues)
+{
+	__u32 depth = self->qp[0].max_recv_wr, i;
+	struct rdma_ep_wc wc[1];
+
+	NEEDS_RAW_QPS();
+	ASSERT_GE(100, depth);
+	ASSERT_EQ(0, to_init(self, 0));
+	for (i = 0; i < depth; i++) {
+		ASSERT_EQ(0, post_recv(self, 0, i));
+	}
+	EXPECT_EQ(-ENOMEM, post_recv(self, 0, i));
+	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[0].qp, QPS_RESET));
+	usleep(20000);
+	EXPECT_EQ(0, abi_poll(&self->s, self->cq, wc, 1));
+	ASSERT_EQ(0, to_init(self, 0));
+	for (i = 0; i < depth; i++) {
+		ASSERT_EQ(0, post_recv(self, 0, i));
+	}
+	EXPECT_EQ(-ENOMEM, post_recv(self, 0, i));
+}
+
+/* A CQ shared with a QP that is gone has nothing but what was posted. */
+TEST_F(type, destroy_with_completions)
+{
+	struct rdma_ep_wc wc[64];
+	unsigned int seen[2] = {};
+	int i, n, which;
+
+	NEEDS_RAW_QPS();
+	for (which = 0; which < 2; which++) {
+		ASSERT_EQ(0, to_init(self, which));
+		for (i = 0; i < 8; i++) {
+			ASSERT_EQ(0, post_recv(self, which, which * 1000 + i));
+		}
+		ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[which].qp,
+					  QPS_ERR));
+	}
+	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, self->qp[0].qp));
+	/* Its number, and what it leaves in memory, is soon another's. */
+	for (i = 0; i < 4; i++) {
+		struct rdma_ep_qp_init other;
+
+		ASSERT_EQ(0, create(self, &other));
+	}
+	usleep(100000);
+	n = abi_poll(&self->s, self->cq, wc, 64);
+	ASSERT_LE(8, n);
+	for (i = 0; i < n; i++) {
+		which = wc[i].wr_id / 1000;
+		ASSERT_GT(2, which);
+		ASSERT_GT(8, wc[i].wr_id % 1000);
+		seen[which] |= 1U << wc[i].wr_id % 1000;
+		EXPECT_EQ(self->qp[which].qp_num, wc[i].qp_num);
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
+	}
+	EXPECT_EQ(0xff, seen[1]);
+	EXPECT_EQ(n, __builtin_popcount(seen[0]) + 8);
+	EXPECT_EQ(0, abi_poll(&self->s, self->cq, wc, 64));
+}
+
+/* ------------------------------------------------------------------ */
+
+TEST_F(type, address_handles)
+{
+	struct rdma_ep_send_wr *wr;
+	struct abi other;
+	__u32 pd, ah, foreign, gone;
+	int i;
+
+	NEEDS_RAW_QPS();
+	if (self->type != IB_UVERBS_QPT_UD)
+		SKIP(return, "for datagrams");
+	ASSERT_EQ(0, ready(self));
+	ASSERT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	ASSERT_EQ(0, abi_create_ah(&self->s, pd, &ah));
+	ASSERT_EQ(0, abi_create_ah(&self->s, self->s.pd, &gone));
+	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_AH, gone));
+	ASSERT_EQ(0, abi_open(&other));
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(0, abi_create_ah(&other, other.pd, &foreign));
+	}
+	wr = build(self, WR_SEND, 1);
+	wr->ah = ah;
+	EXPECT_EQ(-EINVAL, post_send(self));
+	wr->ah = 0;
+	EXPECT_EQ(-ENOENT, post_send(self));
+	wr->ah = foreign;
+	EXPECT_EQ(-ENOENT, post_send(self));
+	wr->ah = gone;
+	EXPECT_EQ(-ENOENT, post_send(self));
+	wr->ah = self->s.pd;
+	EXPECT_EQ(-ENOENT, post_send(self));
+	wr->ah = self->qp[0].qp;
+	EXPECT_EQ(-ENOENT, post_send(self));
+	wr->ah = ~0U;
+	EXPECT_EQ(-ENOENT, post_send(self));
+	wr->ah = self->ah;
+	EXPECT_EQ(0, post_send(self));
+}
+
+TEST_F(type, datagram)
+{
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_wc wc[2];
+	int r;
+
+	NEEDS_RAW_QPS();
+	if (self->type != IB_UVERBS_QPT_UD)
+		SKIP(return, "for datagrams");
+	ASSERT_EQ(0, ready(self));
+	strcpy(self->buf, "gram");
+	ASSERT_EQ(0, post_recv(self, 1, 10));
+	wr = build(self, WR_SEND_WITH_IMM, 11);
+	wr->imm_data = 0x5678;
+	ASSERT_EQ(0, post_send(self));
+	/* The address may go as soon as the request is posted. */
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_AH, self->ah));
+	ASSERT_EQ(2, abi_wait(&self->s, self->cq, wc, 2));
+	r = wc[0].wr_id == 10 ? 0 : 1;
+	EXPECT_EQ(10, wc[r].wr_id);
+	EXPECT_EQ(11, wc[!r].wr_id);
+	if (wc[!r].status == WC_SUCCESS) {
+		EXPECT_EQ(WC_SUCCESS, wc[r].status);
+		EXPECT_EQ(WC_OP_RECV, wc[r].opcode);
+		EXPECT_EQ(GRH_BYTES + 8, wc[r].byte_len);
+		EXPECT_EQ(self->qp[0].qp_num, wc[r].src_qp);
+		EXPECT_EQ(WC_GRH | WC_WITH_IMM, wc[r].wc_flags);
+		EXPECT_EQ(0x5678, wc[r].imm_data);
+		EXPECT_STREQ("gram", self->buf + 2048 + GRH_BYTES);
+	}
+}
+
+TEST_F(type, privileged_qkey)
+{
+	struct rdma_ep_send_wr *wr;
+	__u32 posted;
+
+	NEEDS_RAW_QPS();
+	if (self->type != IB_UVERBS_QPT_UD)
+		SKIP(return, "for datagrams");
+	ASSERT_EQ(0, ready(self));
+	wr = build(self, WR_SEND, 1);
+	wr->remote_qkey = 0x80000000 | QKEY;
+	EXPECT_EQ(0, post_send(self));
+	ASSERT_EQ(0, abi_become_nobody());
+	EXPECT_EQ(-EPERM, ABI_POST(&self->s, SEND, self->qp[0].qp, &self->w,
+				   &posted));
+	EXPECT_EQ(0, posted);
+	wr->remote_qkey = QKEY;
+	EXPECT_EQ(0, post_send(self));
+}
+
+/* ------------------------------------------------------------------ */
+
+FIXTURE(flush) {
+	struct abi s;
+	struct abi_pair p;
+	struct abi_wrs w;
+};
+
+FIXTURE_VARIANT(flush) {
+	bool by_modify;
+	bool sig_all;
+};
+
+FIXTURE_VARIANT_ADD(flush, disconnect) {
+	.by_modify = false,
+};
+
+FIXTURE_VARIANT_ADD(flush, modify) {
+	.by_modify = true,
+};
+
+FIXTURE_VARIANT_ADD(flush, signal_all) {
+	.by_modify = true,
+	.sig_all = true,
+};
+
+FIXTURE_SETUP(flush)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->p.sig_all = variant->sig_all;
+	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
+}
+
+FIXTURE_TEARDOWN(flush)
+{
+	abi_close(&self->s);
+}
+
+/* Everything that is posted completes exactly once. */
+TEST_F(flush, all_come_back)
+{
+	enum { SENDS = 6, RECVS = 9 };
+	struct abi_end *e = &self->p.end[0];
+	struct rdma_ep_wc wc[RECVS];
+	unsigned int seen = 0;
+	int i;
+
+	abi_wrs_init(&self->w);
+	for (i = 0; i < RECVS; i++)
+		abi_recv_wr(&self->w, 0xabcd000000000000ULL + i);
+	ASSERT_EQ(0, ABI_POST(&self->s, RECV, e->qp.qp, &self->w, NULL));
+	/* The peer has no receive: these stay. */
+	abi_wrs_init(&self->w);
+	for (i = 0; i < SENDS; i++)
+		abi_send_wr(&self->w, WR_SEND, i % 2 ? SEND_SIGNALED : 0, i);
+	ASSERT_EQ(0, ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
+	usleep(50000);
+	if (variant->by_modify) {
+		ASSERT_EQ(0, abi_qp_state(&self->s, e->qp.qp, QPS_ERR));
+	} else {
+		ASSERT_EQ(0, ABI_ID_CMD(&self->s, DISCONNECT, e->id, 0));
+	}
+	ASSERT_EQ(RECVS, abi_wait(&self->s, e->cq[1], wc, RECVS));
+	for (i = 0; i < RECVS; i++) {
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
+		EXPECT_EQ(e->qp.qp_num, wc[i].qp_num);
+		EXPECT_EQ(0xabcd000000000000ULL, wc[i].wr_id & ~15ULL);
+		seen |= 1U << (wc[i].wr_id & 15);
+	}
+	EXPECT_EQ((1U << RECVS) - 1, seen);
+	ASSERT_EQ(SENDS, abi_wait(&self->s, e->cq[0], wc, SENDS));
+	for (i = 0; i < SENDS; i++) {
+		EXPECT_EQ(i, wc[i].wr_id);
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
+		EXPECT_EQ(e->qp.qp_num, wc[i].qp_num);
+	}
+	usleep(50000);
+	EXPECT_EQ(0, abi_poll(&self->s, e->cq[0], wc, RECVS));
+	EXPECT_EQ(0, abi_poll(&self->s, e->cq[1], wc, RECVS));
+}
+
+/* Without SIGNALED, too */
+TEST_F(flush, successes)
+{
+	struct rdma_ep_wc wc[4];
+	int i, expected = variant->sig_all ? 3 : 1;
+
+	abi_wrs_init(&self->w);
+	for (i = 0; i < 3; i++)
+		abi_recv_wr(&self->w, i);
+	ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w,
+			      NULL));
+	abi_wrs_init(&self->w);
+	for (i = 0; i < 3; i++)
+		abi_send_wr(&self->w, WR_SEND, i == 2 ? SEND_SIGNALED : 0, i);
+	ASSERT_EQ(0, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w,
+			      NULL));
+	ASSERT_EQ(expected, abi_wait(&self->s, self->p.end[0].cq[0], wc,
+				     expected));
+	EXPECT_EQ(2, wc[expected - 1].wr_id);
+	EXPECT_EQ(0, abi_poll(&self->s, self->p.end[0].cq[0], wc, 4));
+}
+
+TEST_HARNESS_MAIN
