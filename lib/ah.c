@@ -71,23 +71,31 @@ static int find_gid(struct ibv_context *context, uint8_t port_num,
 	return ep_err(ENOENT);
 }
 
-/*
- * The 40 bytes before a datagram hold the GRH or IPv6 header, or, right-aligned,
- * an IPv4 header. Bytes 20 ff. of a GRH may happen to look like the beginning of
- * an IPv4 header; its checksum tells.
- */
-static bool is_ipv4(const uint8_t *ip)
+static bool checksum_ok(const uint8_t *ip)
 {
 	uint32_t sum = 0;
 	int i;
 
-	if (ip[0] != 0x45)
-		return false;
 	for (i = 0; i < 20; i += 2)
 		sum += ip[i] << 8 | ip[i + 1];
 	sum = (sum >> 16) + (sum & 0xffff);
 	sum = (sum >> 16) + (sum & 0xffff);
 	return sum == 0xffff;
+}
+
+/*
+ * The 40 bytes before a datagram hold the GRH or IPv6 header, or, right-aligned,
+ * an IPv4 header; what is before that is undefined. Only if both may be meant,
+ * the IPv4 header's checksum decides. (rxe does not always fill it in.) Returns
+ * the version, or -1 and errno.
+ */
+static int ip_version(const uint8_t *header)
+{
+	const uint8_t *ip = header + 20;
+
+	if (header[0] >> 4 == 6)
+		return ip[0] == 0x45 && checksum_ok(ip) ? 4 : 6;
+	return ip[0] >> 4 == 4 ? 4 : ep_err(EPROTONOSUPPORT);
 }
 
 static int from_ipv4(struct ibv_context *context, uint8_t port_num,
@@ -154,12 +162,16 @@ EP_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
 		return 0;
 
 	attr->is_global = 1;
-	if (is_ipv4(header + 20))
+	switch (ip_version(header)) {
+	case 4:
 		return from_ipv4(context, port_num, header + 20, attr);
-	if (header[0] >> 4 != 6)
-		return ep_err(EINVAL);
-	attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
-	return from_grh(context, port_num, grh, attr);
+	case 6:
+		attr->grh.flow_label =
+			be32toh(grh->version_tclass_flow) & 0xfffff;
+		return from_grh(context, port_num, grh, attr);
+	default:
+		return -1;
+	}
 }
 
 /* ibv_create_ah_from_wc(3) */

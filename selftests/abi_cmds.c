@@ -606,8 +606,6 @@ const struct abi_command abi_commands[] = {
 	    HANDLES(HANDLE(init_qp_attr, id, ID))),
 	CMD(GET_REQUEST, get_request,
 	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-	    .flags2 = RDMA_EP_QP_SQ_SIG_ALL,
-	    .flags2_at = AT(get_request, qp.flags),
 	    RESERVED(ZERO(get_request, reserved)),
 	    HANDLES(HANDLE(get_request, id, ID))),
 	CMD(ALLOC_PD, alloc_pd, .creates = true,

@@ -140,7 +140,6 @@ TEST_F(id, bind)
 	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
 	EXPECT_EQ(d.attr.node_guid, b.info.node_guid);
 	if (!self->s.iwarp) {
-		EXPECT_EQ(0xffff, b.info.pkey);
 		EXPECT_EQ(0, memcmp(b.info.sgid, self->s.gid, 16));
 	}
 	ASSERT_EQ(0, ABI(self->s.fd, QUERY_ID, &q));
@@ -161,6 +160,7 @@ TEST_F(id, bind_any)
 	struct rdma_ep_bind_addr b = { .id = self->id };
 	struct sockaddr_in *src = (struct sockaddr_in *)&b.info.src;
 	struct sockaddr_in any = { .sin_family = AF_INET };
+	int ret;
 
 	memcpy(&b.addr, &any, sizeof(any));
 	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));
@@ -168,8 +168,9 @@ TEST_F(id, bind_any)
 	EXPECT_EQ(0, b.info.port_num);
 	EXPECT_EQ(0, b.info.node_guid);
 	EXPECT_NE(0, src->sin_port);
-	/* No device: nothing that needs one */
-	EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100));
+	/* No device, and not the state, either */
+	ret = ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100);
+	EXPECT_TRUE(ret == -ENODEV || ret == -EINVAL);
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
 }
 
@@ -268,7 +269,8 @@ TEST_F(id, resolve_errors)
 	int ret;
 
 	/* Nothing is known of a destination yet. */
-	EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100));
+	ret = ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100);
+	EXPECT_TRUE(ret == -ENODEV || ret == -EINVAL);
 	memcpy(&r.dst, &sun, sizeof(sun));
 	EXPECT_EQ(-EAFNOSUPPORT, ABI(self->s.fd, RESOLVE_ADDR, &r));
 	memcpy(&r.dst, &dst, sizeof(dst));

@@ -14,7 +14,7 @@
 #define QKEY	0x11111111
 
 /* Two QPs without ids, connected with each other (UD: able to be). */
-FIXTURE(type) {
+struct raw {
 	struct abi s;
 	__u32 type;
 	__u32 cq;
@@ -23,6 +23,10 @@ FIXTURE(type) {
 	char *buf;
 	struct rdma_ep_reg_mr mr;
 	struct abi_wrs w;
+};
+
+FIXTURE(type) {
+	struct raw raw;
 };
 
 FIXTURE_VARIANT(type) {
@@ -53,100 +57,123 @@ FIXTURE_VARIANT_ADD(type, ud) {
 	.opcodes = OP(SEND) | OP(SEND_WITH_IMM),
 };
 
-static int create(FIXTURE_DATA(type) *self, struct rdma_ep_qp_init *init)
+static int create(struct raw *r, struct rdma_ep_qp_init *init)
 {
 	struct rdma_ep_create_qp c;
 	int ret;
 
-	abi_qp_attr(&c, self->type, self->s.pd, self->cq, self->cq);
-	ret = ABI(self->s.fd, CREATE_QP, &c);
+	abi_qp_attr(&c, r->type, r->s.pd, r->cq, r->cq);
+	ret = ABI(r->s.fd, CREATE_QP, &c);
 	*init = c.init;
 	return ret;
 }
 
-FIXTURE_SETUP(type)
+/* Returns false if it can not be done on this device. */
+static bool setup(struct __test_metadata *_metadata, struct raw *r, __u32 type)
 {
 	int i;
 
-	ASSERT_EQ(0, abi_open(&self->s));
-	if (self->s.iwarp)
-		SKIP(return, "the CM moves iWARP's QPs");
-	self->type = variant->type;
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 128, 0, &self->cq));
-	ASSERT_EQ(0, abi_create_ah(&self->s, self->s.pd, &self->ah));
+	ASSERT_EQ(0, abi_open(&r->s));
+	if (r->s.iwarp)
+		return false;
+	r->type = type;
+	ASSERT_EQ(0, abi_create_cq(&r->s, -1, 128, 0, &r->cq));
+	ASSERT_EQ(0, abi_create_ah(&r->s, r->s.pd, &r->ah));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, create(self, &self->qp[i]));
+		ASSERT_EQ(0, create(r, &r->qp[i]));
 	}
-	self->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
-				&self->mr));
+	r->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_EQ(0, abi_reg_mr(&r->s, r->s.pd, r->buf, LEN, AC_ALL, &r->mr));
+	return true;
+}
+
+FIXTURE_SETUP(type)
+{
+	if (!setup(_metadata, &self->raw, variant->type))
+		SKIP(return, "the CM moves iWARP's QPs");
 }
 
 FIXTURE_TEARDOWN(type)
 {
-	abi_close(&self->s);
+	abi_close(&self->raw.s);
+}
+
+FIXTURE(datagram) {
+	struct raw raw;
+};
+
+FIXTURE_SETUP(datagram)
+{
+	if (!setup(_metadata, &self->raw, IB_UVERBS_QPT_UD))
+		SKIP(return, "iWARP has no datagrams");
+}
+
+FIXTURE_TEARDOWN(datagram)
+{
+	abi_close(&self->raw.s);
 }
 
 #define NEEDS_RAW_QPS() do {						\
-	if (self->s.iwarp)						\
-		SKIP(return, "the CM moves iWARP's QPs");		\
+	if (r->s.iwarp)							\
+		SKIP(return, "not on iWARP");				\
 } while (0)
 
-static int to_init(FIXTURE_DATA(type) *self, int i)
+static int to_init(struct raw *r, int i)
 {
-	return abi_qp_init(&self->s, self->qp[i].qp, self->type, QKEY);
+	return abi_qp_init(&r->s, r->qp[i].qp, r->type, QKEY);
 }
 
-static int to_rts(FIXTURE_DATA(type) *self, int i)
+static int to_rts(struct raw *r, int i)
 {
-	return abi_qp_rts(&self->s, self->qp[i].qp, self->type,
-			  self->qp[!i].qp_num);
+	return abi_qp_rts(&r->s, r->qp[i].qp, r->type,
+			  r->qp[!i].qp_num);
 }
 
-static int ready(FIXTURE_DATA(type) *self)
+static int ready(struct raw *r)
 {
-	return to_init(self, 0) ?: to_init(self, 1) ?: to_rts(self, 0) ?:
-	       to_rts(self, 1);
+	return to_init(r, 0) ?: to_init(r, 1) ?: to_rts(r, 0) ?:
+	       to_rts(r, 1);
 }
 
 /* A send that is right in every respect; its opcode may be anything. */
-static struct rdma_ep_send_wr *build(FIXTURE_DATA(type) *self, __u32 opcode,
+static struct rdma_ep_send_wr *build(struct raw *r, __u32 opcode,
 				     __u64 wr_id)
 {
 	struct rdma_ep_send_wr *wr;
 
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, opcode, SEND_SIGNALED, wr_id);
-	if (self->type == IB_UVERBS_QPT_UD) {
-		wr->ah = self->ah;
-		wr->remote_qpn = self->qp[1].qp_num;
+	abi_wrs_init(&r->w);
+	wr = abi_send_wr(&r->w, opcode, SEND_SIGNALED, wr_id);
+	if (r->type == IB_UVERBS_QPT_UD) {
+		wr->ah = r->ah;
+		wr->remote_qpn = r->qp[1].qp_num;
 		wr->remote_qkey = QKEY;
 	} else {
-		wr->remote_addr = self->mr.iova + 1024;
-		wr->rkey = self->mr.rkey;
+		wr->remote_addr = r->mr.iova + 1024;
+		wr->rkey = r->mr.rkey;
 	}
-	abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+	abi_sge(&r->w, r->mr.iova, 8, r->mr.lkey);
 	return wr;
 }
 
-static int post_send(FIXTURE_DATA(type) *self)
+static int post_send(struct raw *r)
 {
-	return ABI_POST(&self->s, SEND, self->qp[0].qp, &self->w, NULL);
+	return ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w, NULL);
 }
 
-static int post_recv(FIXTURE_DATA(type) *self, int i, __u64 wr_id)
+static int post_recv(struct raw *r, int i, __u64 wr_id)
 {
 	struct abi_wrs w;
 
 	abi_wrs_init(&w);
 	abi_recv_wr(&w, wr_id);
-	abi_sge(&w, self->mr.iova + 2048, 1024, self->mr.lkey);
-	return ABI_POST(&self->s, RECV, self->qp[i].qp, &w, NULL);
+	abi_sge(&w, r->mr.iova + 2048, 1024, r->mr.lkey);
+	return ABI_POST(&r->s, RECV, r->qp[i].qp, &w, NULL);
 }
 
 TEST_F(type, opcodes)
 {
+	struct raw *r = &self->raw;
 	static const __u32 far[] = {
 		0xf0, 0xf1, 0xff, 0x100, 0x102, 0x10002, 0x7fffffff,
 		0x80000002, 0xfffffffe, 0xffffffff,
@@ -158,14 +185,14 @@ TEST_F(type, opcodes)
 	int ret, want;
 
 	NEEDS_RAW_QPS();
-	ASSERT_EQ(0, ready(self));
+	ASSERT_EQ(0, ready(r));
 	for (i = 0; i < 256 + ARRAY_SIZE(far); i++) {
 		op = i < 256 ? i : far[i - 256];
 		if (op < 32 && (variant->maybe & (1U << op)))
 			continue;
-		build(self, op, op);
+		build(r, op, op);
 		if (op >= 32 || !(variant->opcodes & (1U << op))) {
-			EXPECT_EQ(-EINVAL, post_send(self)) {
+			EXPECT_EQ(-EINVAL, post_send(r)) {
 				TH_LOG("opcode 0x%x", op);
 			}
 			continue;
@@ -174,14 +201,14 @@ TEST_F(type, opcodes)
 		message = op == WR_SEND || op == WR_SEND_WITH_IMM ||
 			  op == WR_RDMA_WRITE_WITH_IMM;
 		if (message) {
-			ASSERT_EQ(0, post_recv(self, 1, 1000));
+			ASSERT_EQ(0, post_recv(r, 1, 1000));
 		}
-		ret = post_send(self);
+		ret = post_send(r);
 		ASSERT_EQ(0, ret) {
 			TH_LOG("opcode 0x%x", op);
 		}
 		want = message ? 2 : 1;
-		ASSERT_EQ(want, abi_wait(&self->s, self->cq, wc, want)) {
+		ASSERT_EQ(want, abi_wait(&r->s, r->cq, wc, want)) {
 			TH_LOG("opcode 0x%x", op);
 		}
 		while (want--) {
@@ -194,196 +221,196 @@ TEST_F(type, opcodes)
 
 TEST_F(type, states)
 {
+	struct raw *r = &self->raw;
 	struct rdma_ep_wc wc[4];
 	__u32 posted;
 
 	NEEDS_RAW_QPS();
 	/* RESET: neither */
-	build(self, WR_SEND, 1);
-	EXPECT_EQ(-EINVAL, ABI_POST(&self->s, SEND, self->qp[0].qp, &self->w,
+	build(r, WR_SEND, 1);
+	EXPECT_EQ(-EINVAL, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w,
 				    &posted));
 	EXPECT_EQ(0, posted);
-	EXPECT_EQ(-EINVAL, post_recv(self, 0, 2));
+	EXPECT_EQ(-EINVAL, post_recv(r, 0, 2));
 	/* INIT: receives */
-	ASSERT_EQ(0, to_init(self, 0));
-	EXPECT_EQ(-EINVAL, post_send(self));
-	EXPECT_EQ(0, post_recv(self, 0, 3));
+	ASSERT_EQ(0, to_init(r, 0));
+	EXPECT_EQ(-EINVAL, post_send(r));
+	EXPECT_EQ(0, post_recv(r, 0, 3));
 	/* RTS: both */
-	ASSERT_EQ(0, to_init(self, 1));
-	ASSERT_EQ(0, to_rts(self, 0));
-	ASSERT_EQ(0, to_rts(self, 1));
-	EXPECT_EQ(0, post_recv(self, 1, 4));
-	EXPECT_EQ(0, post_send(self));
-	ASSERT_EQ(2, abi_wait(&self->s, self->cq, wc, 2));
+	ASSERT_EQ(0, to_init(r, 1));
+	ASSERT_EQ(0, to_rts(r, 0));
+	ASSERT_EQ(0, to_rts(r, 1));
+	EXPECT_EQ(0, post_recv(r, 1, 4));
+	EXPECT_EQ(0, post_send(r));
+	ASSERT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
 	EXPECT_EQ(1 + 4, wc[0].wr_id + wc[1].wr_id);
 	/* ERR: both, to be told so */
-	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[0].qp, QPS_ERR));
-	build(self, WR_SEND, 5);
-	EXPECT_EQ(0, post_send(self));
-	EXPECT_EQ(0, post_recv(self, 0, 6));
-	ASSERT_EQ(3, abi_wait(&self->s, self->cq, wc, 3));
+	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	build(r, WR_SEND, 5);
+	EXPECT_EQ(0, post_send(r));
+	EXPECT_EQ(0, post_recv(r, 0, 6));
+	ASSERT_EQ(3, abi_wait(&r->s, r->cq, wc, 3));
 	EXPECT_EQ(3 + 5 + 6, wc[0].wr_id + wc[1].wr_id + wc[2].wr_id);
 	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
 	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[1].status);
 	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[2].status);
 	/* And RESET again */
-	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[0].qp, QPS_RESET));
-	EXPECT_EQ(-EINVAL, post_send(self));
-	EXPECT_EQ(-EINVAL, post_recv(self, 0, 7));
+	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
+	EXPECT_EQ(-EINVAL, post_send(r));
+	EXPECT_EQ(-EINVAL, post_recv(r, 0, 7));
 }
 
 /* What was in the queues is gone without a completion, and so is its place. */
 TEST_F(type, reset_empties_queues)
 {
-	__u32 depth = self->qp[0].max_recv_wr, i;
+	struct raw *r = &self->raw;
+	__u32 depth = r->qp[0].max_recv_wr, i;
 	struct rdma_ep_wc wc[1];
 
 	NEEDS_RAW_QPS();
 	ASSERT_GE(100, depth);
-	ASSERT_EQ(0, to_init(self, 0));
+	ASSERT_EQ(0, to_init(r, 0));
 	for (i = 0; i < depth; i++) {
-		ASSERT_EQ(0, post_recv(self, 0, i));
+		ASSERT_EQ(0, post_recv(r, 0, i));
 	}
-	EXPECT_EQ(-ENOMEM, post_recv(self, 0, i));
-	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[0].qp, QPS_RESET));
+	EXPECT_EQ(-ENOMEM, post_recv(r, 0, i));
+	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
 	usleep(20000);
-	EXPECT_EQ(0, abi_poll(&self->s, self->cq, wc, 1));
-	ASSERT_EQ(0, to_init(self, 0));
+	EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 1));
+	ASSERT_EQ(0, to_init(r, 0));
 	for (i = 0; i < depth; i++) {
-		ASSERT_EQ(0, post_recv(self, 0, i));
+		ASSERT_EQ(0, post_recv(r, 0, i));
 	}
-	EXPECT_EQ(-ENOMEM, post_recv(self, 0, i));
+	EXPECT_EQ(-ENOMEM, post_recv(r, 0, i));
 }
 
 /* A CQ shared with a QP that is gone has nothing but what was posted. */
 TEST_F(type, destroy_with_completions)
 {
+	struct raw *r = &self->raw;
 	struct rdma_ep_wc wc[64];
 	unsigned int seen[2] = {};
 	int i, n, which;
 
 	NEEDS_RAW_QPS();
 	for (which = 0; which < 2; which++) {
-		ASSERT_EQ(0, to_init(self, which));
+		ASSERT_EQ(0, to_init(r, which));
 		for (i = 0; i < 8; i++) {
-			ASSERT_EQ(0, post_recv(self, which, which * 1000 + i));
+			ASSERT_EQ(0, post_recv(r, which, which * 1000 + i));
 		}
-		ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[which].qp,
+		ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[which].qp,
 					  QPS_ERR));
 	}
-	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, self->qp[0].qp));
+	ASSERT_EQ(0, abi_destroy(&r->s, RDMA_EP_OBJ_QP, r->qp[0].qp));
 	/* Its number, and what it leaves in memory, is soon another's. */
 	for (i = 0; i < 4; i++) {
 		struct rdma_ep_qp_init other;
 
-		ASSERT_EQ(0, create(self, &other));
+		ASSERT_EQ(0, create(r, &other));
 	}
 	usleep(100000);
-	n = abi_poll(&self->s, self->cq, wc, 64);
+	n = abi_poll(&r->s, r->cq, wc, 64);
 	ASSERT_LE(8, n);
 	for (i = 0; i < n; i++) {
 		which = wc[i].wr_id / 1000;
 		ASSERT_GT(2, which);
 		ASSERT_GT(8, wc[i].wr_id % 1000);
 		seen[which] |= 1U << wc[i].wr_id % 1000;
-		EXPECT_EQ(self->qp[which].qp_num, wc[i].qp_num);
+		EXPECT_EQ(r->qp[which].qp_num, wc[i].qp_num);
 		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
 	}
 	EXPECT_EQ(0xff, seen[1]);
 	EXPECT_EQ(n, __builtin_popcount(seen[0]) + 8);
-	EXPECT_EQ(0, abi_poll(&self->s, self->cq, wc, 64));
+	EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 64));
 }
 
 /* ------------------------------------------------------------------ */
 
-TEST_F(type, address_handles)
+TEST_F(datagram, address_handles)
 {
+	struct raw *r = &self->raw;
 	struct rdma_ep_send_wr *wr;
 	struct abi other;
 	__u32 pd, ah, foreign, gone;
 	int i;
 
 	NEEDS_RAW_QPS();
-	if (self->type != IB_UVERBS_QPT_UD)
-		SKIP(return, "for datagrams");
-	ASSERT_EQ(0, ready(self));
-	ASSERT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
-	ASSERT_EQ(0, abi_create_ah(&self->s, pd, &ah));
-	ASSERT_EQ(0, abi_create_ah(&self->s, self->s.pd, &gone));
-	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_AH, gone));
+	ASSERT_EQ(0, ready(r));
+	ASSERT_EQ(0, abi_alloc_pd(&r->s, r->s.ctx, &pd));
+	ASSERT_EQ(0, abi_create_ah(&r->s, pd, &ah));
+	ASSERT_EQ(0, abi_create_ah(&r->s, r->s.pd, &gone));
+	ASSERT_EQ(0, abi_destroy(&r->s, RDMA_EP_OBJ_AH, gone));
 	ASSERT_EQ(0, abi_open(&other));
 	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(0, abi_create_ah(&other, other.pd, &foreign));
 	}
-	wr = build(self, WR_SEND, 1);
+	wr = build(r, WR_SEND, 1);
 	wr->ah = ah;
-	EXPECT_EQ(-EINVAL, post_send(self));
+	EXPECT_EQ(-EINVAL, post_send(r));
 	wr->ah = 0;
-	EXPECT_EQ(-ENOENT, post_send(self));
+	EXPECT_EQ(-EINVAL, post_send(r));
 	wr->ah = foreign;
-	EXPECT_EQ(-ENOENT, post_send(self));
+	EXPECT_EQ(-EINVAL, post_send(r));
 	wr->ah = gone;
-	EXPECT_EQ(-ENOENT, post_send(self));
-	wr->ah = self->s.pd;
-	EXPECT_EQ(-ENOENT, post_send(self));
-	wr->ah = self->qp[0].qp;
-	EXPECT_EQ(-ENOENT, post_send(self));
+	EXPECT_EQ(-EINVAL, post_send(r));
+	wr->ah = r->s.pd;
+	EXPECT_EQ(-EINVAL, post_send(r));
+	wr->ah = r->qp[0].qp;
+	EXPECT_EQ(-EINVAL, post_send(r));
 	wr->ah = ~0U;
-	EXPECT_EQ(-ENOENT, post_send(self));
-	wr->ah = self->ah;
-	EXPECT_EQ(0, post_send(self));
+	EXPECT_EQ(-EINVAL, post_send(r));
+	wr->ah = r->ah;
+	EXPECT_EQ(0, post_send(r));
 }
 
-TEST_F(type, datagram)
+TEST_F(datagram, received)
 {
+	struct raw *r = &self->raw;
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_wc wc[2];
-	int r;
+	int at;
 
 	NEEDS_RAW_QPS();
-	if (self->type != IB_UVERBS_QPT_UD)
-		SKIP(return, "for datagrams");
-	ASSERT_EQ(0, ready(self));
-	strcpy(self->buf, "gram");
-	ASSERT_EQ(0, post_recv(self, 1, 10));
-	wr = build(self, WR_SEND_WITH_IMM, 11);
+	ASSERT_EQ(0, ready(r));
+	strcpy(r->buf, "gram");
+	ASSERT_EQ(0, post_recv(r, 1, 10));
+	wr = build(r, WR_SEND_WITH_IMM, 11);
 	wr->imm_data = 0x5678;
-	ASSERT_EQ(0, post_send(self));
+	ASSERT_EQ(0, post_send(r));
 	/* The address may go as soon as the request is posted. */
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_AH, self->ah));
-	ASSERT_EQ(2, abi_wait(&self->s, self->cq, wc, 2));
-	r = wc[0].wr_id == 10 ? 0 : 1;
-	EXPECT_EQ(10, wc[r].wr_id);
-	EXPECT_EQ(11, wc[!r].wr_id);
-	if (wc[!r].status == WC_SUCCESS) {
-		EXPECT_EQ(WC_SUCCESS, wc[r].status);
-		EXPECT_EQ(WC_OP_RECV, wc[r].opcode);
-		EXPECT_EQ(GRH_BYTES + 8, wc[r].byte_len);
-		EXPECT_EQ(self->qp[0].qp_num, wc[r].src_qp);
-		EXPECT_EQ(WC_GRH | WC_WITH_IMM, wc[r].wc_flags);
-		EXPECT_EQ(0x5678, wc[r].imm_data);
-		EXPECT_STREQ("gram", self->buf + 2048 + GRH_BYTES);
+	EXPECT_EQ(0, abi_destroy(&r->s, RDMA_EP_OBJ_AH, r->ah));
+	ASSERT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
+	at = wc[0].wr_id == 10 ? 0 : 1;
+	EXPECT_EQ(10, wc[at].wr_id);
+	EXPECT_EQ(11, wc[!at].wr_id);
+	if (wc[!at].status == WC_SUCCESS) {
+		EXPECT_EQ(WC_SUCCESS, wc[at].status);
+		EXPECT_EQ(WC_OP_RECV, wc[at].opcode);
+		EXPECT_EQ(GRH_BYTES + 8, wc[at].byte_len);
+		EXPECT_EQ(r->qp[0].qp_num, wc[at].src_qp);
+		EXPECT_EQ(WC_GRH | WC_WITH_IMM, wc[at].wc_flags);
+		EXPECT_EQ(0x5678, wc[at].imm_data);
+		EXPECT_STREQ("gram", r->buf + 2048 + GRH_BYTES);
 	}
 }
 
-TEST_F(type, privileged_qkey)
+TEST_F(datagram, privileged_qkey)
 {
+	struct raw *r = &self->raw;
 	struct rdma_ep_send_wr *wr;
 	__u32 posted;
 
 	NEEDS_RAW_QPS();
-	if (self->type != IB_UVERBS_QPT_UD)
-		SKIP(return, "for datagrams");
-	ASSERT_EQ(0, ready(self));
-	wr = build(self, WR_SEND, 1);
+	ASSERT_EQ(0, ready(r));
+	wr = build(r, WR_SEND, 1);
 	wr->remote_qkey = 0x80000000 | QKEY;
-	EXPECT_EQ(0, post_send(self));
+	EXPECT_EQ(0, post_send(r));
 	ASSERT_EQ(0, abi_become_nobody());
-	EXPECT_EQ(-EPERM, ABI_POST(&self->s, SEND, self->qp[0].qp, &self->w,
+	EXPECT_EQ(-EPERM, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w,
 				   &posted));
 	EXPECT_EQ(0, posted);
 	wr->remote_qkey = QKEY;
-	EXPECT_EQ(0, post_send(self));
+	EXPECT_EQ(0, post_send(r));
 }
 
 /* ------------------------------------------------------------------ */
@@ -465,6 +492,37 @@ TEST_F(flush, all_come_back)
 	usleep(50000);
 	EXPECT_EQ(0, abi_poll(&self->s, e->cq[0], wc, RECVS));
 	EXPECT_EQ(0, abi_poll(&self->s, e->cq[1], wc, RECVS));
+}
+
+/*
+ * As many as there is room for, none of which asks for a completion. If more
+ * are taken than that, they must not push others out.
+ */
+TEST_F(flush, unsignalled_come_back)
+{
+	struct abi_end *e = &self->p.end[0];
+	__u32 depth = e->qp.max_send_wr, posted, total, i;
+	struct rdma_ep_wc wc[64];
+
+	ASSERT_GE(32, depth);
+	abi_wrs_init(&self->w);
+	for (i = 0; i < depth; i++)
+		abi_send_wr(&self->w, WR_SEND, 0, i);
+	ASSERT_EQ(0, ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
+	usleep(50000);
+	abi_wrs_init(&self->w);
+	for (i = 0; i < 8; i++)
+		abi_send_wr(&self->w, WR_SEND, 0, depth + i);
+	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SEND, e->qp.qp, &self->w,
+				    &posted));
+	EXPECT_EQ(0, posted);
+	total = depth + posted;
+	ASSERT_EQ(0, abi_qp_state(&self->s, e->qp.qp, QPS_ERR));
+	ASSERT_EQ(total, abi_wait(&self->s, e->cq[0], wc, total));
+	for (i = 0; i < total; i++) {
+		EXPECT_EQ(i, wc[i].wr_id);
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
+	}
 }
 
 /* Without SIGNALED, too */

@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "chardev.h"
+#include "verbs.h"
 
 struct uep_async_queue *uep_async_create(void)
 {

@@ -6,7 +6,8 @@
 #include <rdma/ib_sa.h>
 
 #include "../compat.h"
-#include "chardev.h"
+#include "cm.h"
+#include "verbs.h"
 
 void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,
 			 struct rdma_ah_attr *src)

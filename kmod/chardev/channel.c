@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "chardev.h"
+#include "cm.h"
 
 static void uep_channel_free(struct kref *ref)
 {

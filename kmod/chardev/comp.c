@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "chardev.h"
+#include "verbs.h"
 
 static void uep_comp_free(struct kref *ref)
 {

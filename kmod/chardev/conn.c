@@ -4,7 +4,8 @@
  */
 #include <rdma/ib_cm.h>
 
-#include "chardev.h"
+#include "cm.h"
+#include "verbs.h"
 
 int uep_listen(struct uep_cmd *cmd)
 {

@@ -7,7 +7,7 @@
 #include <rdma/opa_addr.h>
 
 #include "../compat.h"
-#include "chardev.h"
+#include "verbs.h"
 
 /* Bounds the stack and how long drivers keep interrupts off in one go. */
 #define UEP_POLL_BATCH	8

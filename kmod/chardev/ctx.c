@@ -5,7 +5,7 @@
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
 
-#include "chardev.h"
+#include "verbs.h"
 
 /* All contexts of all sessions, to find those that a device event is for. */
 static DEFINE_MUTEX(uep_ctxs_lock);

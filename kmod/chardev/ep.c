@@ -4,7 +4,8 @@
  */
 #include <linux/string.h>
 
-#include "chardev.h"
+#include "cm.h"
+#include "verbs.h"
 
 static int uep_ep_passive(struct uep_id *id, struct sockaddr *src)
 {

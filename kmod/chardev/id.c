@@ -13,7 +13,8 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "../compat.h"
-#include "chardev.h"
+#include "cm.h"
+#include "verbs.h"
 
 /* Longest option value: a handful of path records. */
 #define UEP_MAX_OPTLEN	1024

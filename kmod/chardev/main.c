@@ -12,7 +12,8 @@
 #include <linux/uaccess.h>
 
 #include "../include/rdma_ep.h"
-#include "chardev.h"
+#include "cm.h"
+#include "verbs.h"
 
 /* What every command's structure begins with. */
 struct uep_cmd_hdr {

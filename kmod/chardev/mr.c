@@ -7,7 +7,7 @@
 #include <rdma/ib_umem.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "chardev.h"
+#include "verbs.h"
 
 /*
  * Drivers that register user memory for the kernel, that is without udata.

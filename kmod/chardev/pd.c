@@ -4,7 +4,8 @@
  */
 #include <linux/slab.h>
 
-#include "chardev.h"
+#include "cm.h"
+#include "verbs.h"
 
 static void uep_pd_put_res(struct ep_res *res)
 {

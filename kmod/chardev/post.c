@@ -11,7 +11,7 @@
 #include <linux/uaccess.h>
 
 #include "../compat.h"
-#include "chardev.h"
+#include "verbs.h"
 
 /* Requests that are checked, and then posted, in one go. */
 #define UEP_POST_BATCH		8

@@ -5,7 +5,8 @@
 #include <linux/slab.h>
 
 #include "../compat.h"
-#include "chardev.h"
+#include "cm.h"
+#include "verbs.h"
 
 static void uep_qp_event(struct ib_event *event, void *context)
 {

@@ -5,7 +5,7 @@
 #include <linux/cred.h>
 #include <linux/slab.h>
 
-#include "chardev.h"
+#include "verbs.h"
 
 /*
  * Tears sessions down. Closing a file runs where waiting is unwelcome and where

@@ -5,7 +5,8 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "chardev.h"
+#include "cm.h"
+#include "verbs.h"
 
 static void uep_srq_event(struct ib_event *event, void *context)
 {

@@ -10,7 +10,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "chardev.h"
+#include "verbs.h"
 
 #define UEP_SLOT_BITS	20
 #define UEP_SEQ_BITS	12

@@ -81,14 +81,17 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev)
 int ep_dev_enter(struct ep_dev *dev, int *idx)
 {
 	*idx = srcu_read_lock(&dev->srcu);
-	if (likely(!READ_ONCE(dev->dead)))
+	if (likely(!READ_ONCE(dev->dead))) {
+		__release(&dev->srcu);	/* for sparse: ep_dev_exit() does */
 		return 0;
+	}
 	srcu_read_unlock(&dev->srcu, *idx);
 	return -EIO;
 }
 
 void ep_dev_exit(struct ep_dev *dev, int idx)
 {
+	__acquire(&dev->srcu);
 	srcu_read_unlock(&dev->srcu, idx);
 }
 

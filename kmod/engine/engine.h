@@ -73,7 +73,7 @@ struct ep_dev {
 	u32 index;
 	bool dead;
 	struct srcu_struct srcu;
-	spinlock_t lock;
+	spinlock_t lock;		/* res */
 	struct list_head res[EP_RES_NR];
 	struct ib_event_handler event_handler;
 };
@@ -157,7 +157,7 @@ struct ep_srq {
  */
 struct ep_qp {
 	struct ep_res res;
-	struct mutex lock;
+	struct mutex lock;		/* ibqp, state changes */
 	struct ib_qp *ibqp;
 	enum ib_qp_type type;
 	enum ib_qp_state state;
@@ -222,11 +222,11 @@ struct ep_id_ops {
  */
 struct ep_id {
 	const struct ep_id_ops *ops;
-	struct mutex lock;
+	struct mutex lock;		/* calls of rdma_cm, closed */
 	struct rdma_cm_id *cm_id;
 	bool closed;
 	struct work_struct close_work;
-	struct mutex link_lock;
+	struct mutex link_lock;		/* qp */
 	struct ep_qp *qp;
 	bool failed;
 	atomic_t backlog;

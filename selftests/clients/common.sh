@@ -65,7 +65,8 @@ start()
 running()
 {
 	local state
-	state=$(ps -o state= -p "${pids[$1]}") && [[ $state != Z* ]]
+	read -r _ _ state _ 2>/dev/null < "/proc/${pids[$1]}/stat" &&
+		[[ $state != Z ]]
 }
 
 stopped()
@@ -110,6 +111,7 @@ server()
 	start "$1" server "${@:2}"
 	wait_for 20 listening_or_gone server
 	listening || problem "the server does not listen on port $PORT"
+	expect_stack server "$1"
 }
 
 # client STACK PROGRAM ARGS...
@@ -120,6 +122,21 @@ client()
 }
 
 # ---- expectations
+
+# Is a running program really on the stack that it should be on?
+expect_stack()
+{
+	local files
+	files=$(readlink "/proc/${pids[$1]}/fd/"*)
+	case $2 in
+	ours)	[[ $files == */dev/infiniband/rdma_ep* &&
+		   $files != */dev/infiniband/rdma_cm* &&
+		   $files != */dev/infiniband/uverbs* ]] ;;
+	stock)	[[ $files == */dev/infiniband/rdma_cm* &&
+		   $files != */dev/infiniband/rdma_ep* ]] ;;
+	esac || problem "$1 is not on the $2 stack, it has open:" \
+		"$(echo "$files" | grep infiniband | tr '\n' ' ')"
+}
 
 expect_status()
 {

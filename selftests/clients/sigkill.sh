@@ -38,6 +38,7 @@ kill_case()
 	start "${pair#*:}" client rping -c -a "$RDMA_ADDR" -p "$PORT" -v \
 		-S $size -C $FOREVER
 	wait_for 30 pings_flow client || problem "no pings before the kill"
+	expect_stack client "${pair#*:}"
 	kill -KILL "${pids[$victim]}"
 	finish "$victim" 15
 	expect_status "$victim" 137

@@ -16,7 +16,7 @@ wait_for()
 	shift
 	until "$@"; do
 		((SECONDS < end)) || return 1
-		sleep 0.2
+		sleep 0.1
 	done
 }
 
@@ -73,15 +73,12 @@ have_module()
 	modinfo rdma_ep &>/dev/null
 }
 
-# What the kernel holds for RDMA users: one line for each kind of object with
-# its number. Numbers, because the core's own objects (GSI QPs, their CQs and
-# PDs) come first and stay.
+# What the kernel holds for RDMA users: the number of objects of each kind, in
+# one line. Numbers, because the core's own objects (the GSI QP, its CQ and PD)
+# are among them and stay.
 rdma_objects()
 {
-	local kind
-	for kind in qp cq mr pd cm_id ctx srq; do
-		echo "$kind $(rdma resource show "$kind" 2>/dev/null | grep -c .)"
-	done
+	rdma resource show
 }
 
 # Pages that RDMA (or anybody else) has pinned and not released.
@@ -94,5 +91,7 @@ pinned_pages()
 
 module_refs()
 {
-	cat /sys/module/rdma_ep/refcnt 2>/dev/null || echo 0
+	local refs=0
+	[[ ! -r /sys/module/rdma_ep/refcnt ]] || refs=$(</sys/module/rdma_ep/refcnt)
+	echo "$refs"
 }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Communication ids and their events in the user face, and the commands on them.
+ * How they live and lock is in chardev.h.
+ */
+#ifndef RDMA_EP_CM_H
+#define RDMA_EP_CM_H
+
+#include "chardev.h"
+
+struct uep_srq;
+
+/* ------------------------------------------------------------------ */
+/* CM events (channel.c), ids (id.c), endpoints (ep.c)                */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct uep_channel - event channel
+ * @ref: the file and its ids
+ * @session: session (holds a reference)
+ * @events: unread events (session->ev_lock)
+ * @wait: readers
+ */
+struct uep_channel {
+	struct kref ref;
+	struct uep_session *session;
+	struct list_head events;
+	wait_queue_head_t wait;
+};
+
+/**
+ * struct uep_event - an unread event
+ * @entry: in uep_channel.events
+ * @id: id that it is about; not a reference, the id purges its events
+ * @child: new id of a connection request (owns the initial reference)
+ * @rec: what the user reads
+ */
+struct uep_event {
+	struct list_head entry;
+	struct uep_id *id;
+	struct uep_id *child;
+	struct rdma_ep_event rec;
+};
+
+/**
+ * struct uep_id - communication id
+ * @obj: object
+ * @id: the engine's
+ * @chan: where its events go (session->ev_lock; holds a reference)
+ * @uid: the user's cookie (session->ev_lock)
+ * @accepted: its events are of interest: it was not made by a connection
+ *	request, or that has been accepted (session->ev_lock)
+ * @gone: being destroyed: queue nothing (session->ev_lock)
+ * @events_reported: events that have been read (session->ev_lock)
+ * @srq: SRQ of the id (holds a reference; id.lock)
+ * @ece: what the peer sent (session->ev_lock)
+ */
+struct uep_id {
+	struct uep_obj obj;
+	struct ep_id id;
+	struct uep_channel *chan;
+	u64 uid;
+	bool accepted;
+	bool gone;
+	u32 events_reported;
+	struct uep_srq *srq;
+	struct rdma_ucm_ece ece;
+};
+
+struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd);
+void uep_channel_put(struct uep_channel *chan);
+bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
+		       struct rdma_cm_id *cm_id);
+void uep_channel_purge(struct uep_id *id);
+struct uep_channel *uep_channel_move(struct uep_id *id,
+				     struct uep_channel *chan, u32 *reported);
+struct uep_event *uep_channel_take_of(struct uep_id *id);
+void uep_channel_untake(struct uep_event *ev);
+void uep_channel_delivered(struct uep_event *ev);
+void uep_event_free(struct uep_event *ev);
+int uep_create_channel(struct uep_cmd *cmd);
+int uep_migrate_id(struct uep_cmd *cmd);
+
+struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle);
+struct uep_id *uep_id_make(struct uep_cmd *cmd, u32 flags, u64 uid,
+			   s32 *channel_fd, u32 ps, u32 qp_type);
+struct sockaddr *uep_sockaddr(struct __kernel_sockaddr_storage *ss);
+int uep_create_id(struct uep_cmd *cmd);
+int uep_bind_addr(struct uep_cmd *cmd);
+int uep_resolve_addr(struct uep_cmd *cmd);
+int uep_resolve_route(struct uep_cmd *cmd);
+int uep_listen(struct uep_cmd *cmd);
+int uep_connect(struct uep_cmd *cmd);
+int uep_accept(struct uep_cmd *cmd);
+int uep_reject(struct uep_cmd *cmd);
+int uep_disconnect(struct uep_cmd *cmd);
+int uep_establish(struct uep_cmd *cmd);
+int uep_query_id(struct uep_cmd *cmd);
+int uep_set_option(struct uep_cmd *cmd);
+int uep_init_qp_attr(struct uep_cmd *cmd);
+
+int uep_create_ep(struct uep_cmd *cmd);
+int uep_get_request(struct uep_cmd *cmd);
+
+void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info);
+void uep_event_fill(struct uep_id *id, struct rdma_ep_event *rec,
+		    const struct rdma_cm_event *event);
+
+#endif /* RDMA_EP_CM_H */

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Verbs objects in the user face, and the commands on them. How they live and
+ * lock is in chardev.h.
+ */
+#ifndef RDMA_EP_VERBS_H
+#define RDMA_EP_VERBS_H
+
+#include "chardev.h"
+
+/* ------------------------------------------------------------------ */
+/* Asynchronous events (async.c)                                      */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct uep_async_queue - asynchronous events of a context
+ * @ref: the context and its files
+ * @lock: everything below; taken in any context
+ * @nodes: nodes with unread events
+ * @wait: readers
+ * @dead: the context is gone
+ */
+struct uep_async_queue {
+	struct kref ref;
+	spinlock_t lock;		/* nodes and their fields */
+	struct list_head nodes;
+	wait_queue_head_t wait;
+	bool dead;
+};
+
+/**
+ * struct uep_async_node - unread events of one object or port
+ * @entry: in uep_async_queue.nodes while @pending
+ * @pending: bit mask of event types
+ * @reported: events that have been read
+ * @closed: the object is gone; drop late events
+ * @uid: what the user knows it by
+ */
+struct uep_async_node {
+	struct list_head entry;
+	u32 pending;
+	u32 reported;
+	bool closed;
+	u64 uid;
+};
+
+struct uep_async_queue *uep_async_create(void);
+void uep_async_put(struct uep_async_queue *q);
+void uep_async_kill(struct uep_async_queue *q);
+void uep_async_node_init(struct uep_async_node *node, u64 uid);
+void uep_async_post(struct uep_async_queue *q, struct uep_async_node *node,
+		    enum ib_event_type event);
+u32 uep_async_purge(struct uep_async_queue *q, struct uep_async_node *node);
+int uep_async_file(struct uep_cmd *cmd, struct uep_async_queue *q);
+
+/* ------------------------------------------------------------------ */
+/* Contexts (ctx.c)                                                   */
+/* ------------------------------------------------------------------ */
+
+struct uep_pd;
+struct uep_id;
+
+/**
+ * struct uep_ctx - a device opened in a session
+ * @obj: object; PDs and CQs use it
+ * @dev: device
+ * @async: its asynchronous events
+ * @default_pd: the session's default PD on the device, if this is the default
+ *	context
+ * @entry: in the list of all contexts
+ * @nr_ports: number of @ports
+ * @ports: events of the device (0) and its ports
+ */
+struct uep_ctx {
+	struct uep_obj obj;
+	struct ep_dev *dev;
+	struct uep_async_queue *async;
+	struct uep_pd *default_pd;
+	struct list_head entry;
+	u32 nr_ports;
+	struct uep_async_node ports[];
+};
+
+struct uep_ctx *uep_ctx_default(struct uep_session *s, struct ep_dev *dev);
+struct ep_dev *uep_dev_lookup(u32 index, int *srcu);
+int uep_open_device(struct uep_cmd *cmd);
+void uep_ctx_event(struct ep_dev *dev, struct ib_event *event);
+
+/* ------------------------------------------------------------------ */
+/* PDs, AHs (pd.c), MRs (mr.c)                                        */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct uep_pd - protection domain
+ * @obj: object; MRs, AHs, SRQs and QPs use it
+ * @ctx: context (uses it, unless this is its default PD)
+ * @pd: the engine's
+ * @mrs: its MRs by lkey, looked up under RCU for every posted entry
+ */
+struct uep_pd {
+	struct uep_obj obj;
+	struct uep_ctx *ctx;
+	struct ep_pd pd;
+	struct xarray mrs;
+};
+
+struct uep_pd *uep_pd_create(struct uep_ctx *ctx);
+struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle,
+			    struct uep_id *id, int *srcu);
+int uep_alloc_pd(struct uep_cmd *cmd);
+
+/**
+ * struct uep_mr - memory region
+ * @obj: object
+ * @pd: its PD (uses it)
+ * @res: on the device
+ * @ibmr: hardware object
+ * @iova: first address
+ * @length: bytes
+ * @writable: has local write access
+ */
+struct uep_mr {
+	struct uep_obj obj;
+	struct uep_pd *pd;
+	struct ep_res res;
+	struct ib_mr *ibmr;
+	u64 iova;
+	u64 length;
+	bool writable;
+};
+
+bool uep_mr_driver_ok(const struct ib_device *ibdev);
+bool uep_mr_check(struct uep_pd *pd, const struct ib_sge *sge, bool write);
+int uep_reg_mr(struct uep_cmd *cmd);
+
+/**
+ * struct uep_ah - address handle
+ * @obj: object
+ * @live: the handle and posts in flight; the last one destroys @ibah
+ * @pd: its PD (uses it)
+ * @res: on the device
+ * @ibah: hardware object
+ */
+struct uep_ah {
+	struct uep_obj obj;
+	refcount_t live;
+	struct uep_pd *pd;
+	struct ep_res res;
+	struct ib_ah *ibah;
+};
+
+struct uep_ah *uep_ah_get(struct uep_session *s, u32 handle);
+void uep_ah_put(struct uep_ah *ah);
+int uep_create_ah(struct uep_cmd *cmd);
+
+/* ------------------------------------------------------------------ */
+/* Work queues: slots of posted work requests (wq.c)                  */
+/* ------------------------------------------------------------------ */
+
+struct uep_slot {
+	u64 wr_id;
+	u32 next;
+	u16 seq;
+	bool busy;
+	bool signalled;
+};
+
+/**
+ * struct uep_wq - a send, receive or shared receive queue
+ * @lock: everything below; held across ib_post_*, never taken by handlers
+ * @id: names the queue in what is given to the driver as wr_id, 0 if none
+ * @size: number of @slots
+ * @ordered: send queue: completes in order, and only signalled requests
+ *	announce it
+ * @dead: the queue is being destroyed: no more posts
+ * @head: ordered: next slot to use; else: first free slot
+ * @tail: ordered: oldest slot in use
+ * @used: slots in use
+ * @qp_num: QP, 0 for a shared receive queue
+ * @slots: what the user posted
+ */
+struct uep_wq {
+	spinlock_t lock;		/* slots; held across posts */
+	u32 id;
+	u32 size;
+	bool ordered;
+	bool dead;
+	u32 head;
+	u32 tail;
+	u32 used;
+	u32 qp_num;
+	struct uep_slot *slots;
+};
+
+int uep_wq_init(struct uep_wq *wq, u32 size, bool ordered);
+void uep_wq_stop(struct uep_wq *wq);
+void uep_wq_free(struct uep_wq *wq);
+int uep_wq_grow(struct uep_wq *wq, u32 size);
+bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, u64 *cookie);
+void uep_wq_pop(struct uep_wq *wq, u64 cookie);
+bool uep_wq_complete(u64 cookie, u64 *wr_id, u32 *qp_num);
+void uep_wq_cleanup(void);
+
+/* ------------------------------------------------------------------ */
+/* CQs (cq.c) and completion channels (comp.c)                        */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct uep_comp_channel - completion channel
+ * @ref: the file and its CQs
+ * @session: session (holds a reference)
+ * @rcu: delays the free: a late completion handler may still hold @lock
+ * @lock: queue of CQs with unread events; taken in any context
+ * @cqs: that queue
+ * @wait: readers
+ */
+struct uep_comp_channel {
+	struct kref ref;
+	struct rcu_head rcu;
+	struct uep_session *session;
+	spinlock_t lock;		/* cqs and their counters */
+	struct list_head cqs;
+	wait_queue_head_t wait;
+};
+
+struct uep_wc_chunk;
+
+/**
+ * struct uep_cq - completion queue
+ * @obj: object; QPs use it
+ * @ctx: context (uses it)
+ * @cq: the engine's
+ * @uid: the user's cookie
+ * @chan: completion channel or NULL
+ * @comp_entry: in chan->cqs while @comp_pending
+ * @comp_pending: unread completion events (chan->lock)
+ * @comp_closed: drop late ones (chan->lock)
+ * @comp_reported: read completion events (chan->lock)
+ * @async: asynchronous events
+ * @poll_lock: serialises polling, protects @held and @nr_held
+ * @held: completions that have been taken from the device but not by the user
+ * @nr_held: how many
+ * @dead: the hardware object is gone (@poll_lock)
+ * @qps: QP numbers by address of the QP, for completions of shared receive
+ *	queues, which name their QP by a pointer that must not be followed
+ */
+struct uep_cq {
+	struct uep_obj obj;
+	struct uep_ctx *ctx;
+	struct ep_cq cq;
+	u64 uid;
+	struct uep_comp_channel *chan;
+	struct list_head comp_entry;
+	u32 comp_pending;
+	bool comp_closed;
+	u32 comp_reported;
+	struct uep_async_node async;
+	struct mutex poll_lock;		/* polling, held, dead */
+	struct list_head held;
+	u32 nr_held;
+	bool dead;
+	struct xarray qps;
+};
+
+struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
+			     struct uep_comp_channel *chan, u32 cqe,
+			     u32 comp_vector);
+void uep_cq_drain(struct uep_cq *cq);
+int uep_create_cq(struct uep_cmd *cmd);
+int uep_resize_cq(struct uep_cmd *cmd);
+int uep_poll_cq(struct uep_cmd *cmd);
+int uep_notify_cq(struct uep_cmd *cmd);
+
+struct uep_comp_channel *uep_comp_create(struct uep_cmd *cmd, int *fd);
+struct uep_comp_channel *uep_comp_get(struct uep_session *s, int fd);
+void uep_comp_put(struct uep_comp_channel *chan);
+void uep_comp_post(struct uep_cq *cq);
+u32 uep_comp_purge(struct uep_cq *cq);
+int uep_create_comp_channel(struct uep_cmd *cmd);
+
+/* ------------------------------------------------------------------ */
+/* SRQs (srq.c), QPs (qp.c), posting (post.c)                         */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct uep_srq - shared receive queue
+ * @obj: object; QPs use it
+ * @pd: PD (uses it)
+ * @srq: the engine's
+ * @wq: posted receives
+ * @modify_lock: modify and query against destruction
+ * @dead: the hardware object is gone or going (@modify_lock)
+ * @max_sge: entries per receive
+ * @async: asynchronous events
+ */
+struct uep_srq {
+	struct uep_obj obj;
+	struct uep_pd *pd;
+	struct ep_srq srq;
+	struct uep_wq wq;
+	struct mutex modify_lock;	/* modify and query, dead */
+	bool dead;
+	u32 max_sge;
+	struct uep_async_node async;
+};
+
+int uep_create_srq(struct uep_cmd *cmd);
+int uep_modify_srq(struct uep_cmd *cmd);
+int uep_query_srq(struct uep_cmd *cmd);
+
+/**
+ * struct uep_qp - queue pair
+ * @obj: object
+ * @pd: PD (uses it)
+ * @send_cq: CQ (uses it)
+ * @recv_cq: CQ (uses it)
+ * @srq: SRQ or NULL (uses it)
+ * @qp: the engine's
+ * @sq: posted sends
+ * @rq: posted receives, unused with an SRQ
+ * @key: index in uep_session.qps
+ * @hw_key: index in uep_cq.qps, kept when the hardware object goes
+ * @iwarp: iWARP rules apply to work requests
+ * @max_msg_size: longest message of the port
+ * @async: asynchronous events
+ */
+struct uep_qp {
+	struct uep_obj obj;
+	struct uep_pd *pd;
+	struct uep_cq *send_cq;
+	struct uep_cq *recv_cq;
+	struct uep_srq *srq;
+	struct ep_qp qp;
+	struct uep_wq sq;
+	struct uep_wq rq;
+	unsigned long key;
+	unsigned long hw_key;
+	bool iwarp;
+	u32 max_msg_size;
+	struct uep_async_node async;
+};
+
+int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
+		struct uep_id *id);
+struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
+			     u32 qp_num);
+int uep_create_qp(struct uep_cmd *cmd);
+int uep_modify_qp(struct uep_cmd *cmd);
+int uep_query_qp(struct uep_cmd *cmd);
+
+int uep_post_send(struct uep_cmd *cmd);
+int uep_post_recv(struct uep_cmd *cmd);
+int uep_post_srq_recv(struct uep_cmd *cmd);
+
+/* ------------------------------------------------------------------ */
+/* Queries (query.c), conversions (attr.c)                            */
+/* ------------------------------------------------------------------ */
+
+int uep_query(struct uep_cmd *cmd);
+int uep_query_devices(struct uep_cmd *cmd);
+int uep_query_device(struct uep_cmd *cmd);
+int uep_query_port(struct uep_cmd *cmd);
+int uep_query_gid(struct uep_cmd *cmd);
+int uep_query_pkey(struct uep_cmd *cmd);
+
+void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,
+			 struct rdma_ah_attr *src);
+int uep_ah_attr_from_user(struct ib_device *ibdev, struct rdma_ah_attr *dst,
+			  const struct ib_uverbs_ah_attr *src);
+void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
+			 int mask);
+int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
+			  const struct ib_uverbs_qp_attr *src, int *mask);
+
+#endif /* RDMA_EP_VERBS_H */

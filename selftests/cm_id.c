@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Channels and ids: making, binding, resolving, listening, devices.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/un.h>
+
+#include "kselftest_harness.h"
+#include "lib_util.h"
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* P0: rdma_create_event_channel, rdma_destroy_event_channel */
+TEST(event_channel)
+{
+	struct rdma_event_channel *ch, *other;
+	int fd;
+
+	ch = rdma_create_event_channel();
+	other = rdma_create_event_channel();
+	ASSERT_TRUE(ch && other);
+	EXPECT_NE(ch->fd, other->fd);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(ch->fd, F_GETFD));
+	EXPECT_EQ(0, fcntl(ch->fd, F_GETFL) & O_NONBLOCK);
+	EXPECT_TRUE(lib_quiet(ch->fd));
+	fd = ch->fd;
+	rdma_destroy_event_channel(ch);
+	EXPECT_FALSE(is_open(fd));
+	EXPECT_TRUE(is_open(other->fd));
+	rdma_destroy_event_channel(other);
+	if (!is_stock())
+		rdma_destroy_event_channel(NULL);
+}
+
+static void new_id(struct __test_metadata *_metadata,
+		   struct rdma_event_channel *ch, enum rdma_port_space ps,
+		   enum ibv_qp_type type)
+{
+	struct rdma_cm_id *id = NULL;
+
+	ASSERT_EQ(0, rdma_create_id(ch, &id, &ch, ps));
+	ASSERT_TRUE(id != NULL);
+	if (ch)
+		EXPECT_EQ(ch, id->channel);
+	EXPECT_EQ((void *)&ch, id->context);
+	EXPECT_EQ(ps, id->ps);
+	EXPECT_EQ(type, id->qp_type);
+	EXPECT_TRUE(!id->verbs && !id->pd && !id->qp && !id->srq);
+	EXPECT_TRUE(!id->event);
+	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel &&
+		    !id->recv_cq_channel);
+	EXPECT_EQ(0, id->port_num);
+	EXPECT_EQ(0, id->route.num_paths);
+	EXPECT_EQ(0, id->route.addr.src_addr.sa_family);
+	EXPECT_EQ(0, rdma_get_src_port(id));
+	EXPECT_EQ(0, rdma_get_dst_port(id));
+	EXPECT_EQ(0, rdma_destroy_id(id));
+}
+
+/* P0: rdma_create_id, rdma_destroy_id */
+TEST(create_id)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+
+	ASSERT_TRUE(ch != NULL);
+	new_id(_metadata, ch, RDMA_PS_TCP, IBV_QPT_RC);
+	new_id(_metadata, ch, RDMA_PS_UDP, IBV_QPT_UD);
+	new_id(_metadata, ch, RDMA_PS_IPOIB, IBV_QPT_UD);
+	new_id(_metadata, ch, RDMA_PS_IB, IBV_QPT_RC);
+	new_id(_metadata, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+	new_id(_metadata, NULL, RDMA_PS_UDP, IBV_QPT_UD);
+	rdma_destroy_event_channel(ch);
+}
+
+TEST(create_id_misuse)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+
+	ASSERT_TRUE(ch != NULL);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_id(ch, &id, NULL, 0x1234)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_id(NULL, &id, NULL, 0)));
+	rdma_destroy_event_channel(ch);
+	if (is_stock())	/* crashes */
+		return;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_id(NULL, NULL, NULL,
+						 RDMA_PS_TCP)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_destroy_id(NULL)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(NULL, NULL)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_listen(NULL, 0)));
+}
+
+/* Each synchronous id has a channel of its own, as long as it lives. */
+TEST(sync_id_channel)
+{
+	struct rdma_cm_id *a, *b;
+	int fd;
+
+	ASSERT_EQ(0, rdma_create_id(NULL, &a, NULL, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_create_id(NULL, &b, NULL, RDMA_PS_TCP));
+	ASSERT_TRUE(a->channel && b->channel);
+	EXPECT_NE(a->channel, b->channel);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(a->channel->fd, F_GETFD));
+	EXPECT_NE(a->channel->fd, b->channel->fd);
+	fd = a->channel->fd;
+	EXPECT_EQ(0, rdma_destroy_id(a));
+	EXPECT_FALSE(is_open(fd));
+	EXPECT_TRUE(is_open(b->channel->fd));
+	EXPECT_EQ(0, rdma_destroy_id(b));
+}
+
+FIXTURE(id) {
+	struct rdma_event_channel *ch;
+	struct rdma_cm_id *id, *other;
+	struct sockaddr_in sin;
+};
+
+FIXTURE_SETUP(id)
+{
+	self->sin = lib_addr(0);
+	self->ch = rdma_create_event_channel();
+	ASSERT_TRUE(self->ch != NULL);
+	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_create_id(self->ch, &self->other, NULL, RDMA_PS_TCP));
+}
+
+FIXTURE_TEARDOWN(id)
+{
+	EXPECT_EQ(0, rdma_destroy_id(self->id));
+	EXPECT_EQ(0, rdma_destroy_id(self->other));
+	rdma_destroy_event_channel(self->ch);
+}
+
+/* P0: rdma_bind_addr */
+TEST_F(id, bind_to_an_address)
+{
+	struct rdma_addr *addr = &self->id->route.addr;
+	struct sockaddr_in *src = &addr->src_sin;
+
+	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&self->sin)));
+	EXPECT_EQ(AF_INET, src->sin_family);
+	EXPECT_EQ(self->sin.sin_addr.s_addr, src->sin_addr.s_addr);
+	EXPECT_NE(0, src->sin_port);
+	EXPECT_EQ(src->sin_port, rdma_get_src_port(self->id));
+	EXPECT_EQ(0, rdma_get_dst_port(self->id));
+	EXPECT_EQ((void *)src, (void *)rdma_get_local_addr(self->id));
+	ASSERT_TRUE(self->id->verbs && self->id->pd);
+	EXPECT_EQ(self->id->verbs, self->id->pd->context);
+	EXPECT_EQ(1, self->id->port_num);
+	if (!lib_iwarp(self->id->verbs)) {
+		/* ::ffff:a.b.c.d */
+		EXPECT_EQ(0, memcmp(addr->addr.ibaddr.sgid.raw + 12,
+				    &self->sin.sin_addr, 4));
+	}
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+}
+
+TEST_F(id, bind_wildcard)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+
+	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin)));
+	EXPECT_EQ(AF_INET, self->id->route.addr.src_sin.sin_family);
+	EXPECT_EQ(0, self->id->route.addr.src_sin.sin_addr.s_addr);
+	EXPECT_NE(0, rdma_get_src_port(self->id));
+	EXPECT_TRUE(!self->id->verbs && !self->id->pd);
+	EXPECT_EQ(0, self->id->port_num);
+
+	/* The port that is asked for */
+	sin.sin_port = rdma_get_src_port(self->id);
+	EXPECT_EQ(0, rdma_destroy_id(self->id));
+	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin)));
+	EXPECT_EQ(sin.sin_port, rdma_get_src_port(self->id));
+}
+
+TEST_F(id, bind_ipv6)
+{
+	struct sockaddr_in6 sin6;
+
+	if (!lib_addr6(&sin6))
+		SKIP(return, "RDMA_ADDR6 is not set");
+	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin6)));
+	EXPECT_EQ(AF_INET6, self->id->route.addr.src_sin6.sin6_family);
+	EXPECT_EQ(0, memcmp(&sin6.sin6_addr,
+			    &self->id->route.addr.src_sin6.sin6_addr, 16));
+	EXPECT_NE(0, rdma_get_src_port(self->id));
+	EXPECT_TRUE(self->id->verbs != NULL);
+}
+
+TEST_F(id, bind_errors)
+{
+	struct sockaddr_in sin = self->sin;
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+
+	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sun))));
+	/* No interface has it */
+	sin.sin_addr.s_addr = htonl(0xc0000201);
+	errno = 0;
+	EXPECT_EQ(-1, rdma_bind_addr(self->id, SA(&sin)));
+	EXPECT_TRUE(errno == ENODEV || errno == EADDRNOTAVAIL);
+	/* The failures have left the id as it was */
+	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&self->sin)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(self->id, SA(&self->sin))));
+
+	sin = self->sin;
+	sin.sin_port = rdma_get_src_port(self->id);
+	EXPECT_TRUE(FAILS(EADDRINUSE, rdma_bind_addr(self->other, SA(&sin))));
+	EXPECT_TRUE(!self->other->verbs);
+}
+
+/* An address of an interface that no RDMA device sits on */
+TEST_F(id, bind_to_loopback)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+
+	if (!rdma_bind_addr(self->id, SA(&sin))) {
+		EXPECT_TRUE(!self->id->verbs);
+	} else {
+		EXPECT_TRUE(errno == ENODEV || errno == EADDRNOTAVAIL);
+	}
+}
+
+TEST_F(id, default_pd_and_context_are_shared)
+{
+	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&self->sin)));
+	ASSERT_EQ(0, rdma_bind_addr(self->other, SA(&self->sin)));
+	EXPECT_EQ(self->id->verbs, self->other->verbs);
+	EXPECT_EQ(self->id->pd, self->other->pd);
+	EXPECT_TRUE(self->id->pd != NULL);
+}
+
+/* P0: rdma_get_devices, rdma_free_devices */
+TEST_F(id, devices)
+{
+	struct ibv_context **list, **again;
+	bool found = false;
+	struct ibv_pd *pd;
+	int num = -1, i;
+
+	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&self->sin)));
+	list = rdma_get_devices(&num);
+	again = rdma_get_devices(NULL);
+	ASSERT_TRUE(list && again);
+	EXPECT_NE(list, again);
+	ASSERT_LE(1, num);
+	for (i = 0; list[i]; i++) {
+		EXPECT_EQ(list[i], again[i]);
+		EXPECT_TRUE(list[i]->device->name[0] != 0);
+		found |= list[i] == self->id->verbs;
+	}
+	EXPECT_EQ(num, i);
+	EXPECT_TRUE(found);
+	rdma_free_devices(list);
+	rdma_free_devices(again);
+
+	/* The contexts stay */
+	pd = ibv_alloc_pd(self->id->verbs);
+	EXPECT_TRUE(pd != NULL);
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));
+}
+
+/* P0: rdma_resolve_addr, rdma_resolve_route */
+TEST_F(id, resolve)
+{
+	struct rdma_cm_id *id = self->id;
+	struct rdma_cm_event *event;
+	struct sockaddr_in sin = self->sin;
+
+	sin.sin_port = htons(7471);
+	ASSERT_EQ(0, rdma_resolve_addr(id, NULL, SA(&sin), 2000));
+	/* At once */
+	EXPECT_EQ(sin.sin_addr.s_addr, id->route.addr.dst_sin.sin_addr.s_addr);
+	EXPECT_EQ(htons(7471), rdma_get_dst_port(id));
+	EXPECT_EQ((void *)&id->route.addr.dst_addr,
+		  (void *)rdma_get_peer_addr(id));
+
+	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(id, event->id);
+	EXPECT_EQ(0, event->status);
+	EXPECT_TRUE(!event->listen_id);
+	EXPECT_TRUE(!id->event);	/* only for synchronous ids */
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	ASSERT_TRUE(id->verbs && id->pd);
+	EXPECT_EQ(1, id->port_num);
+	EXPECT_EQ(self->sin.sin_addr.s_addr,
+		  id->route.addr.src_sin.sin_addr.s_addr);
+	EXPECT_NE(0, rdma_get_src_port(id));
+	EXPECT_EQ(0, id->route.num_paths);
+
+	ASSERT_EQ(0, rdma_resolve_route(id, 2000));
+	event = lib_get_event(self->ch, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(id, event->id);
+	EXPECT_EQ(0, event->status);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	if (lib_iwarp(id->verbs))
+		return;
+	ASSERT_EQ(1, id->route.num_paths);
+	ASSERT_TRUE(id->route.path_rec != NULL);
+	EXPECT_EQ(0, memcmp(&id->route.path_rec->sgid,
+			    &id->route.addr.addr.ibaddr.sgid, 16));
+	EXPECT_EQ(0, memcmp(&id->route.path_rec->dgid,
+			    &id->route.addr.addr.ibaddr.dgid, 16));
+}
+
+TEST_F(id, resolve_with_source)
+{
+	struct sockaddr_in src = self->sin, dst = self->sin;
+
+	dst.sin_port = htons(7471);
+	src.sin_port = htons(27471);
+	ASSERT_EQ(0, rdma_resolve_addr(self->id, SA(&src), SA(&dst), 2000));
+	ASSERT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
+	EXPECT_EQ(htons(27471), rdma_get_src_port(self->id));
+	EXPECT_EQ(src.sin_addr.s_addr,
+		  self->id->route.addr.src_sin.sin_addr.s_addr);
+}
+
+TEST_F(id, resolve_misuse)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct sockaddr_in sin = self->sin;
+
+	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sun),
+						    100)));
+	if (!is_stock()) {	/* crash without a device */
+		EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 100)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_disconnect(self->id)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL,
+							    NULL, 100)));
+	}
+	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&self->sin)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 100)));
+	sin.sin_port = htons(7471);
+	ASSERT_EQ(0, rdma_resolve_addr(self->id, NULL, SA(&sin), 2000));
+	ASSERT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sin),
+						    2000)));
+	ASSERT_EQ(0, rdma_resolve_route(self->id, 2000));
+	ASSERT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ROUTE_RESOLVED));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 2000)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_listen(self->id, 1)));
+}
+
+/* Nobody answers for this address. */
+TEST_F(id, resolve_fails)
+{
+	struct sockaddr_in sin = self->sin;
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *sync;
+
+	sin.sin_addr.s_addr = htonl(ntohl(sin.sin_addr.s_addr) + 98);
+	ASSERT_EQ(0, rdma_resolve_addr(self->id, NULL, SA(&sin), 500));
+	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_ERROR);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(self->id, event->id);
+	EXPECT_TRUE(event->status == -ETIMEDOUT ||
+		    event->status == -EHOSTUNREACH);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_TRUE(!self->id->verbs);
+
+	ASSERT_EQ(0, rdma_create_id(NULL, &sync, NULL, RDMA_PS_TCP));
+	errno = 0;
+	EXPECT_EQ(-1, rdma_resolve_addr(sync, NULL, SA(&sin), 500));
+	EXPECT_TRUE(errno == ETIMEDOUT || errno == EHOSTUNREACH);
+	ASSERT_TRUE(sync->event != NULL);
+	EXPECT_EQ(RDMA_CM_EVENT_ADDR_ERROR, sync->event->event);
+	EXPECT_EQ(0, rdma_destroy_id(sync));
+}
+
+/* Calls of a synchronous id block, and show their event. */
+TEST(sync_resolve)
+{
+	struct sockaddr_in sin = lib_addr(7471);
+	struct rdma_cm_id *id;
+
+	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_resolve_addr(id, NULL, SA(&sin), 2000));
+	ASSERT_TRUE(id->event != NULL);
+	EXPECT_EQ(RDMA_CM_EVENT_ADDR_RESOLVED, id->event->event);
+	EXPECT_EQ(id, id->event->id);
+	EXPECT_TRUE(id->verbs && id->pd);
+	ASSERT_EQ(0, rdma_resolve_route(id, 2000));
+	ASSERT_TRUE(id->event != NULL);
+	EXPECT_EQ(RDMA_CM_EVENT_ROUTE_RESOLVED, id->event->event);
+	EXPECT_EQ(0, rdma_destroy_id(id));
+}
+
+/* P0: rdma_listen */
+TEST_F(id, listen)
+{
+	struct sockaddr_in sin = self->sin;
+
+	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin)));
+	ASSERT_EQ(0, rdma_listen(self->id, 0));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_listen(self->id, 0)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sin))));
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+
+	/* Any backlog will do */
+	ASSERT_EQ(0, rdma_bind_addr(self->other, SA(&sin)));
+	EXPECT_EQ(0, rdma_listen(self->other, -1));
+	EXPECT_EQ(0, rdma_destroy_id(self->other));
+	ASSERT_EQ(0, rdma_create_id(self->ch, &self->other, NULL, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_bind_addr(self->other, SA(&sin)));
+	EXPECT_EQ(0, rdma_listen(self->other, 1 << 30));
+}
+
+TEST_F(id, listen_binds)
+{
+	ASSERT_EQ(0, rdma_listen(self->id, 4));
+	EXPECT_NE(0, rdma_get_src_port(self->id));
+	EXPECT_EQ(AF_INET, self->id->route.addr.src_addr.sa_family);
+	EXPECT_EQ(0, self->id->route.addr.src_sin.sin_addr.s_addr);
+	EXPECT_TRUE(!self->id->verbs);
+}
+
+TEST_HARNESS_MAIN
