@@ -13,8 +13,10 @@
 
 /* Gone when user CQs got an operation of their own. */
 #ifdef HAVE_IB_RESIZE_CQ
+#define EP_COMPAT_RESIZE_CQ		true
 #define ep_compat_resize_cq(cq, cqe)	ib_resize_cq(cq, cqe)
 #else
+#define EP_COMPAT_RESIZE_CQ		false
 #define ep_compat_resize_cq(cq, cqe)	(-EOPNOTSUPP)
 #endif
 

@@ -143,22 +143,6 @@ static int set_result(struct rdma_addrinfo *res,
 	return copy_addr(addr, len, ai->ai_addr, ai->ai_addrlen);
 }
 
-static int ask_resolver(struct rdma_addrinfo *res,
-			const struct rdma_addrinfo *hints, bool have_hints,
-			const char *node, const char *service)
-{
-	struct addrinfo ai_hints, *ai;
-	int ret;
-
-	set_hints(&ai_hints, hints);
-	ret = getaddrinfo(node, service, have_hints ? &ai_hints : NULL, &ai);
-	if (ret)
-		return ret;
-	ret = set_result(res, hints, ai);
-	freeaddrinfo(ai);
-	return ret;
-}
-
 /*
  * rdma_getaddrinfo(3). Returns 0, -1 and errno, or one of the EAI_* codes of
  * getaddrinfo(3).
@@ -168,7 +152,7 @@ EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 			       struct rdma_addrinfo **out)
 {
 	static const struct rdma_addrinfo no_hints;
-	bool have_hints = hints;
+	struct addrinfo ai_hints, *ai = NULL;
 	struct rdma_addrinfo *res;
 	int ret = 0;
 
@@ -176,16 +160,28 @@ EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 		return ep_err(EINVAL);
 	if (ep_session_cm(NULL))
 		return -1;
-	if (!hints)
-		hints = &no_hints;
-	if (hints->ai_flags & RAI_SA)
+	if (hints && hints->ai_flags & RAI_SA)
 		return ep_err(EOPNOTSUPP);
 
-	res = calloc(1, sizeof(*res));
-	if (!res)
-		return -1;
+	/* First, as this is a cancellation point. */
 	if (node || service) {
-		ret = ask_resolver(res, hints, have_hints, node, service);
+		if (hints)
+			set_hints(&ai_hints, hints);
+		ret = getaddrinfo(node, service, hints ? &ai_hints : NULL, &ai);
+		if (ret)
+			return ret;
+	}
+	if (!hints)
+		hints = &no_hints;
+	res = calloc(1, sizeof(*res));
+	if (!res) {
+		if (ai)
+			freeaddrinfo(ai);
+		return ep_err(ENOMEM);
+	}
+	if (ai) {
+		ret = set_result(res, hints, ai);
+		freeaddrinfo(ai);
 	} else {
 		res->ai_flags = hints->ai_flags;
 		res->ai_family = hints->ai_family;

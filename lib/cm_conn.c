@@ -26,12 +26,13 @@ EP_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id,
 				struct sockaddr *src_addr,
 				struct sockaddr *dst_addr, int timeout_ms)
 {
+	socklen_t src_len = ep_addr_len(src_addr);
 	socklen_t dst_len = ep_addr_len(dst_addr);
 
-	if (!id || !dst_len)
+	if (!id || !dst_len || (src_addr && !src_len))
 		return ep_err(EINVAL);
-	return ep_id_resolve_addr(ep_cm_id(id), src_addr, ep_addr_len(src_addr),
-				  dst_addr, dst_len, timeout_ms);
+	return ep_id_resolve_addr(ep_cm_id(id), src_addr, src_len, dst_addr,
+				  dst_len, timeout_ms);
 }
 
 /* rdma_resolve_route(3) */
@@ -164,6 +165,41 @@ EP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 	return ep_complete(cm_id);
 }
 
+int ep_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int error = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+
+	return error ? ep_err(error) : 0;
+}
+
+/*
+ * What the kernel does with an id's own QP, for one that is not: ready to send,
+ * within limit if given.
+ */
+int ep_id_ready_qp(struct ep_id *id, struct ibv_qp *qp,
+		   const struct rdma_ep_conn_param *limit)
+{
+	enum ibv_qp_state state;
+	struct ibv_qp_attr attr;
+	int mask, error;
+
+	for (state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
+		memset(&attr, 0, sizeof(attr));
+		attr.qp_state = state;
+		if (rdma_init_qp_attr(&id->id, &attr, &mask))
+			return -1;
+		if (limit && state == IBV_QPS_RTR)
+			attr.max_dest_rd_atomic = limit->responder_resources;
+		if (limit && state == IBV_QPS_RTS)
+			attr.max_rd_atomic = limit->initiator_depth;
+		error = ibv_modify_qp(qp, &attr, mask);
+		if (error)
+			return ep_err(error);
+	}
+	return 0;
+}
+
 static uint8_t min_u8(uint8_t a, uint8_t b)
 {
 	return a < b ? a : b;
@@ -175,7 +211,9 @@ EP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 {
 	struct ep_id *id = ep_cm_id(cm_id);
 	struct rdma_ep_connect cmd = {};
+	struct ibv_qp *other = NULL;
 	struct ep_device *dev;
+	int error;
 
 	if (!id || (!cm_id->qp && !conn_param))
 		return ep_err(EINVAL);
@@ -193,8 +231,17 @@ EP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 					  dev->max_initiator_depth);
 	if (set_conn(&cmd.conn, id, conn_param))
 		return -1;
-	if (ep_call(id->session, ACCEPT, &cmd))
+	if (cm_id->qp_type != IBV_QPT_UD)
+		other = ep_id_other_qp(id);
+	if (other && ep_id_ready_qp(id, other, &cmd.conn))
 		return -1;
+	if (ep_call(id->session, ACCEPT, &cmd)) {
+		error = errno;
+		if (other)
+			ep_qp_set_state(other, IBV_QPS_ERR);
+		ep_id_qp_ask_state(id);
+		return ep_err(error);
+	}
 
 	if (cm_id->qp_type == IBV_QPT_UD) {
 		/* There is nothing to wait for. */
@@ -202,7 +249,7 @@ EP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 			ep_drop_event(cm_id);
 		return 0;
 	}
-	ep_id_qp_state(id, IBV_QPS_RTS);
+	ep_id_qp_connected(id);
 	return ep_complete(cm_id);
 }
 
@@ -252,16 +299,25 @@ EP_EXPORT int rdma_establish(struct rdma_cm_id *id)
  */
 EP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
+	enum ibv_qp_state state = IBV_QPS_ERR;
 	struct rdma_ep_id_cmd cmd = {};
-	bool iwarp;
+	struct ibv_qp *other;
 
 	if (!id || !id->verbs)
 		return ep_err(EINVAL);
-	cmd.id = ep_cm_id(id)->handle;
-	if (ep_call(ep_cm_id(id)->session, DISCONNECT, &cmd))
+	if (id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+		state = IBV_QPS_SQD;
+	other = ep_id_other_qp(ep_cm_id(id));
+	if (other && ep_qp_set_state(other, state))
 		return -1;
-	iwarp = id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
-	ep_id_qp_state(ep_cm_id(id), iwarp ? IBV_QPS_SQD : IBV_QPS_ERR);
+
+	cmd.id = ep_cm_id(id)->handle;
+	if (ep_call(ep_cm_id(id)->session, DISCONNECT, &cmd)) {
+		/* The QP may have been moved nevertheless. */
+		ep_id_qp_ask_state(ep_cm_id(id));
+		return -1;
+	}
+	ep_id_qp_state(ep_cm_id(id), state);
 	return ep_complete(id);
 }
 

@@ -91,7 +91,7 @@ static bool set_child(struct ep_id *listener, const struct rdma_ep_event *rec,
 		child->responder_resources = rec->param.conn.responder_resources;
 		child->initiator_depth = rec->param.conn.initiator_depth;
 	}
-	if (ep_id_set_info(child, &rec->info) ||
+	if (ep_id_set_info(child, &rec->info) || !child->id.verbs ||
 	    (listener->sync && !channel && rdma_migrate_id(&child->id, NULL))) {
 		rdma_destroy_id(&child->id);
 		return false;
@@ -106,6 +106,25 @@ static void set_error(struct ep_event *event, enum rdma_cm_event_type type)
 }
 
 /*
+ * The peer has accepted, and the id's QP is one that the kernel does not know to
+ * be the id's: see ep_id_other_qp().
+ */
+static void connect_other_qp(struct ep_event *event, struct ep_id *id,
+			     struct ibv_qp *qp)
+{
+	struct rdma_ep_id_cmd cmd = { .id = id->handle };
+
+	if (!ep_id_ready_qp(id, qp, NULL) &&
+	    !ep_call(id->session, ESTABLISH, &cmd)) {
+		event->event.event = RDMA_CM_EVENT_ESTABLISHED;
+		return;
+	}
+	set_error(event, RDMA_CM_EVENT_CONNECT_ERROR);
+	id->failed = true;
+	ep_qp_set_state(qp, IBV_QPS_ERR);
+}
+
+/*
  * Turn a record into the event that the program gets, and do what happens to the
  * id at that moment. Returns false if the program is to get nothing; then the
  * event has been acknowledged. child and channel are as in set_child(), and not
@@ -115,9 +134,15 @@ bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
 		  struct ep_id *child, struct rdma_event_channel *channel)
 {
 	struct ep_id *id = (void *)(uintptr_t)rec->uid;
+	struct ibv_qp *other;
 
 	if (!id)
 		return false;
+	if (id->failed && (rec->event == RDMA_CM_EVENT_REJECTED ||
+			   rec->event == RDMA_CM_EVENT_DISCONNECTED)) {
+		count_ack(id);
+		return false;
+	}
 	event->charged = id;
 	event->event.id = &id->id;
 	event->event.event = rec->event;
@@ -145,12 +170,22 @@ bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
 		event->event.id = &child->id;
 		event->event.listen_id = &id->id;
 		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		other = ep_id_other_qp(id);
+		if (other)
+			connect_other_qp(event, id, other);
+		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		ep_id_qp_state(id, IBV_QPS_RTS);
+		ep_id_qp_connected(id);
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
+		ep_id_qp_ask_state(id);
+		break;
 	case RDMA_CM_EVENT_REJECTED:
 		ep_id_qp_state(id, IBV_QPS_ERR);
+		other = ep_id_other_qp(id);
+		if (other)
+			ep_qp_set_state(other, IBV_QPS_ERR);
 		break;
 	default:
 		break;

@@ -130,7 +130,8 @@ static int query_device(struct ibv_context *context,
 {
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->dev_index = ep_dev(context->device)->index;
-	return ep_call(ep_ctx(context)->session, QUERY_DEVICE, cmd) ? errno : 0;
+	return ep_call(ep_ctx(context)->session, QUERY_DEVICE, cmd) ?
+		ep_query_errno(errno) : 0;
 }
 
 static void copy_device_attr(struct ibv_device_attr *attr,
@@ -240,7 +241,7 @@ int ep_query_port_attr(struct ibv_context *context, uint8_t port_num,
 	if (!attr)
 		return EINVAL;
 	if (ep_call(ep_ctx(context)->session, QUERY_PORT, &cmd))
-		return errno;
+		return ep_query_errno(errno);
 
 	full.state = cmd.attr.state;
 	full.max_mtu = cmd.attr.max_mtu;

@@ -211,7 +211,7 @@ int ep_device_limits(struct ep_session *session, struct ep_device *dev)
 	if (__atomic_load_n(&dev->have_limits, __ATOMIC_ACQUIRE))
 		return 0;
 	if (ep_call(session, QUERY_DEVICE, &cmd))
-		return -1;
+		return ep_err(ep_query_errno(errno));
 	dev->max_responder_resources = max_u8(cmd.attr.max_qp_rd_atom);
 	dev->max_initiator_depth = max_u8(cmd.attr.max_qp_init_rd_atom);
 	__atomic_store_n(&dev->have_limits, true, __ATOMIC_RELEASE);
@@ -229,7 +229,7 @@ void ep_devices_forked(void)
 	}
 }
 
-/* ibv_get_device_list(3). errno is ENODEV without the module. */
+/* ibv_get_device_list(3): without the module, as without ib_uverbs, ENOSYS. */
 EP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	struct ep_session *session;
@@ -241,7 +241,7 @@ EP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 		*num_devices = 0;
 	session = ep_session_get();
 	if (!session)
-		return NULL;
+		return ep_null(errno == ENODEV ? ENOSYS : errno);
 	num = ep_devices_refresh(session, &indices);
 	if (num < 0)
 		return NULL;

@@ -12,7 +12,8 @@ static int query_gid(struct ibv_context *context, uint32_t port_num,
 	cmd->dev_index = ep_dev(context->device)->index;
 	cmd->port_num = port_num;
 	cmd->gid_index = index;
-	return ep_call(ep_ctx(context)->session, QUERY_GID, cmd) ? errno : 0;
+	return ep_call(ep_ctx(context)->session, QUERY_GID, cmd) ?
+		ep_query_errno(errno) : 0;
 }
 
 /* ibv_query_gid(3): an empty entry reads as a GID of zeros. */
@@ -177,7 +178,7 @@ EP_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 	cmd.port_num = port_num;
 	cmd.pkey_index = index;
 	if (ep_call(ep_ctx(context)->session, QUERY_PKEY, &cmd))
-		return -1;
+		return ep_err(ep_query_errno(errno));
 	*pkey = htobe16(cmd.pkey);
 	return 0;
 }

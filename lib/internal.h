@@ -76,6 +76,12 @@ static inline void *ep_null(int error)
 	return NULL;
 }
 
+/* Queries name a device by its index: of one that was open, it has been removed. */
+static inline int ep_query_errno(int error)
+{
+	return error == ENODEV ? EIO : error;
+}
+
 /* ----------------------------------------------------- device.c, context.c */
 
 struct ep_context;
@@ -254,6 +260,10 @@ struct ep_id {
 
 	/* The QP that rdma_create_qp() made; ep_own_qp_lock. */
 	struct ep_qp *own_qp;
+	/* Its address, even if it is gone: id->qp may still point there. */
+	const struct ibv_qp *made_qp;
+	/* It was told of a CONNECT_ERROR that the library made. */
+	bool failed;
 
 	/* From the connection request. */
 	uint8_t responder_resources;
@@ -293,6 +303,12 @@ void ep_id_own_qp(struct ep_id *id, struct ep_qp *qp);
 void ep_qp_disown(struct ep_qp *qp);
 void ep_id_disown(struct ep_id *id);
 void ep_id_qp_state(struct ep_id *id, enum ibv_qp_state state);
+void ep_id_qp_connected(struct ep_id *id);
+void ep_id_qp_ask_state(struct ep_id *id);
+struct ibv_qp *ep_id_other_qp(struct ep_id *id);
+int ep_id_ready_qp(struct ep_id *id, struct ibv_qp *qp,
+		   const struct rdma_ep_conn_param *limit);
+int ep_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state);
 extern pthread_mutex_t ep_own_qp_lock;
 
 struct ep_event *ep_event_alloc(void);

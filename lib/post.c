@@ -93,7 +93,8 @@ static size_t send_len(const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 	if (wr->num_sge < 0 || wr->num_sge > UINT16_MAX ||
 	    (wr->num_sge && !wr->sg_list))
 		return 0;
-	if (qp->qp_type == IBV_QPT_UD && !wr->wr.ud.ah)
+	if (qp->qp_type == IBV_QPT_UD &&
+	    (!wr->wr.ud.ah || !ep_ours(wr->wr.ud.ah->context)))
 		return 0;
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		return sizeof(struct rdma_ep_send_wr) +

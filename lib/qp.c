@@ -13,6 +13,7 @@ void ep_id_own_qp(struct ep_id *id, struct ep_qp *qp)
 {
 	pthread_mutex_lock(&ep_own_qp_lock);
 	id->own_qp = qp;
+	id->made_qp = &qp->qp;
 	qp->id = id;
 	pthread_mutex_unlock(&ep_own_qp_lock);
 }
@@ -41,6 +42,55 @@ void ep_id_qp_state(struct ep_id *id, enum ibv_qp_state state)
 	if (id->own_qp)
 		id->own_qp->qp.state = state;
 	pthread_mutex_unlock(&ep_own_qp_lock);
+}
+
+/*
+ * The connection is up. The program, or another thread, may have moved the QP on
+ * since that happened.
+ */
+void ep_id_qp_connected(struct ep_id *id)
+{
+	pthread_mutex_lock(&ep_own_qp_lock);
+	if (id->own_qp && id->own_qp->qp.state < IBV_QPS_RTS)
+		id->own_qp->qp.state = IBV_QPS_RTS;
+	pthread_mutex_unlock(&ep_own_qp_lock);
+}
+
+/* Something failed, and how far the kernel got with the QP is for it to say. */
+void ep_id_qp_ask_state(struct ep_id *id)
+{
+	struct rdma_ep_query_qp cmd = { .attr_mask = IBV_QP_STATE };
+	struct ep_session *session = id->session;
+	const struct ep_qp *qp;
+	int error = errno;
+
+	pthread_mutex_lock(&ep_own_qp_lock);
+	qp = id->own_qp;
+	if (qp)
+		cmd.qp = qp->qp.handle;
+	pthread_mutex_unlock(&ep_own_qp_lock);
+	if (!qp)
+		return;
+
+	if (ep_call(session, QUERY_QP, &cmd))
+		cmd.attr.qp_state = IBV_QPS_ERR;	/* the device is gone */
+	pthread_mutex_lock(&ep_own_qp_lock);
+	if (id->own_qp == qp)
+		id->own_qp->qp.state = cmd.attr.qp_state;
+	pthread_mutex_unlock(&ep_own_qp_lock);
+	errno = error;
+}
+
+/*
+ * The QP in id->qp if the program has put one there that rdma_create_qp() did
+ * not make for this id. The kernel does not know that it belongs to the id, so
+ * the library moves it.
+ */
+struct ibv_qp *ep_id_other_qp(struct ep_id *id)
+{
+	struct ibv_qp *qp = id->id.qp;
+
+	return qp == id->made_qp ? NULL : qp;
 }
 
 static void free_qp(struct ep_qp *qp)
@@ -225,6 +275,8 @@ EP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 		return ep_null(EINVAL);
 	if (!ep_ours(pd->context))
 		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_qp, pd, attr);
+	if (!attr->send_cq || !attr->recv_cq)
+		return ep_null(EINVAL);
 
 	if (ep_qp_prepare(&build, &cmd.init, pd, attr, false))
 		return NULL;

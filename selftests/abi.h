@@ -100,7 +100,12 @@ enum {
 };
 enum { WC_GRH = 1 << 0, WC_WITH_IMM = 1 << 1 };
 
-enum { EVENT_SRQ_LIMIT_REACHED = 15 };
+/* enum ibv_event_type */
+enum {
+	EVENT_CQ_ERR,
+	EVENT_DEVICE_FATAL = 8,
+	EVENT_SRQ_LIMIT_REACHED = 15,
+};
 
 /* enum ib_uverbs_access_flags, shorter */
 enum {

@@ -484,6 +484,18 @@ TEST_F(cm, disconnect)
 	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, p.end[1].id));
 }
 
+TEST_F(cm, disconnect_unconnected)
+{
+	struct rdma_ep_qp_init qp;
+	__u32 id;
+
+	ASSERT_EQ(0, new_client(self, &id));
+	ASSERT_EQ(0, new_qp(self, id, IB_UVERBS_QPT_RC, &qp));
+	EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, DISCONNECT, id, 0));
+	EXPECT_EQ(QPS_INIT, qp_state(&self->s, qp.qp));
+	EXPECT_EQ(0, abi_connect(&self->s, id, 0));
+}
+
 /* Who destroys a connected id has disconnected. */
 TEST_F(cm, destroy_connected)
 {

@@ -15,9 +15,6 @@
 #define NETDEV	"epunplug0"
 #define DEVICE	"rxe_unplug"
 
-/* Asynchronous event of ibv_get_async_event(3) */
-#define EVENT_DEVICE_FATAL	8
-
 FIXTURE(unplug) {
 	struct abi_world w;
 	union abi_arg *arg;	/* one for each command */

@@ -20,6 +20,7 @@ static void uep_channel_free(struct kref *ref)
 
 	/* Ids hold references and take their events with them. */
 	WARN_ON_ONCE(!list_empty(&chan->events));
+	uep_wait_del(chan->session, &chan->wait);
 	uep_session_put(chan->session);
 	kfree(chan);
 }
@@ -61,7 +62,7 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 	ev->rec.uid = id->uid;
 	list_add_tail(&ev->entry, &id->chan->events);
 	/* Under the lock: it keeps the channel. */
-	wake_up_poll(&id->chan->wait, EPOLLIN | EPOLLRDNORM);
+	wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	spin_unlock(&s->ev_lock);
 	return true;
 }
@@ -103,7 +104,7 @@ struct uep_channel *uep_channel_move(struct uep_id *id,
 			list_move_tail(&ev->entry, &chan->events);
 	*reported = id->events_reported;
 	if (!list_empty(&chan->events))
-		wake_up_poll(&chan->wait, EPOLLIN | EPOLLRDNORM);
+		wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	spin_unlock(&s->ev_lock);
 	return old;
 }
@@ -164,7 +165,7 @@ void uep_channel_untake(struct uep_event *ev)
 		if (ev->child)
 			atomic_dec(&id->id.backlog);
 		list_add(&ev->entry, &id->chan->events);
-		wake_up_poll(&id->chan->wait, EPOLLIN | EPOLLRDNORM);
+		wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	}
 	spin_unlock(&s->ev_lock);
 	if (gone)
@@ -223,7 +224,7 @@ static ssize_t uep_channel_read(struct file *file, char __user *buf, size_t len,
 			break;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		if (wait_event_interruptible(chan->wait,
+		if (wait_event_interruptible(chan->wait.head,
 					     uep_channel_ready(chan)))
 			return -ERESTARTSYS;
 	}
@@ -234,7 +235,7 @@ static __poll_t uep_channel_poll(struct file *file, poll_table *wait)
 {
 	struct uep_channel *chan = file->private_data;
 
-	poll_wait(file, &chan->wait, wait);
+	poll_wait(file, &chan->wait.head, wait);
 	if (READ_ONCE(chan->session->dead))
 		return EPOLLERR | EPOLLHUP;
 	return list_empty_careful(&chan->events) ? 0 : EPOLLIN | EPOLLRDNORM;
@@ -264,9 +265,9 @@ static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&chan->ref);
 	INIT_LIST_HEAD(&chan->events);
-	init_waitqueue_head(&chan->wait);
 	chan->session = cmd->s;
 	uep_session_get(cmd->s);
+	uep_wait_add(cmd->s, &chan->wait);
 
 	ret = uep_cmd_add_file(cmd, "[rdma_ep_event]", &uep_channel_fops, chan);
 	if (ret < 0) {

@@ -71,6 +71,7 @@ void uep_quota_query(struct rdma_ep_query *q);
  * @user: whose quota it uses
  * @nr_objs: objects charged
  * @queue_bytes: queue memory charged
+ * @waits: where readers of its channels wait (@ev_lock)
  * @dead: the file has been released (@ev_lock)
  * @release_work: destroys everything
  */
@@ -84,6 +85,7 @@ struct uep_session {
 	struct uep_user *user;
 	atomic_t nr_objs;
 	atomic64_t queue_bytes;
+	struct list_head waits;
 	bool dead;
 	struct work_struct release_work;
 };
@@ -131,6 +133,7 @@ void uep_obj_put(struct uep_obj *obj);
 struct uep_obj *uep_obj_lookup(struct uep_session *s, u32 handle,
 			       enum rdma_ep_obj_type type);
 bool uep_obj_ended(struct uep_obj *obj);
+int uep_obj_error(struct uep_obj *obj, int ret);
 bool uep_obj_hold(struct uep_obj *obj);
 void uep_obj_unuse(struct uep_obj *obj);
 void uep_obj_unhold(struct uep_obj *obj);
@@ -141,6 +144,18 @@ void uep_obj_publish(struct uep_obj *obj);
 void uep_obj_discard(struct uep_obj *obj);
 int uep_destroy(struct uep_cmd *cmd);
 
+/**
+ * struct uep_wait - where readers of a channel wait
+ * @entry: in uep_session.waits, so that they learn of the session's end
+ * @head: readers
+ */
+struct uep_wait {
+	struct list_head entry;
+	wait_queue_head_t head;
+};
+
+void uep_wait_add(struct uep_session *s, struct uep_wait *wait);
+void uep_wait_del(struct uep_session *s, struct uep_wait *wait);
 struct uep_session *uep_session_create(void);
 void uep_session_get(struct uep_session *s);
 void uep_session_put(struct uep_session *s);

@@ -25,7 +25,7 @@ struct uep_channel {
 	struct kref ref;
 	struct uep_session *session;
 	struct list_head events;
-	wait_queue_head_t wait;
+	struct uep_wait wait;
 };
 
 /**

@@ -18,6 +18,7 @@ static void uep_comp_free(struct kref *ref)
 	struct uep_comp_channel *chan =
 		container_of(ref, struct uep_comp_channel, ref);
 
+	uep_wait_del(chan->session, &chan->wait);
 	uep_session_put(chan->session);
 	kfree_rcu(chan, rcu);
 }
@@ -39,7 +40,7 @@ void uep_comp_post(struct uep_cq *cq)
 	if (!cq->comp_closed && !cq->comp_pending++)
 		list_add_tail(&cq->comp_entry, &chan->cqs);
 	spin_unlock_irqrestore(&chan->lock, flags);
-	wake_up_poll(&chan->wait, EPOLLIN | EPOLLRDNORM);
+	wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
 }
 
 /* Drops unread events, and those that may still come. Returns the number of read ones. */
@@ -109,7 +110,7 @@ static ssize_t uep_comp_read(struct file *file, char __user *buf, size_t len,
 			break;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		if (wait_event_interruptible(chan->wait, uep_comp_ready(chan)))
+		if (wait_event_interruptible(chan->wait.head, uep_comp_ready(chan)))
 			return -ERESTARTSYS;
 	}
 	return done;
@@ -119,7 +120,7 @@ static __poll_t uep_comp_poll(struct file *file, poll_table *wait)
 {
 	struct uep_comp_channel *chan = file->private_data;
 
-	poll_wait(file, &chan->wait, wait);
+	poll_wait(file, &chan->wait.head, wait);
 	if (READ_ONCE(chan->session->dead))
 		return EPOLLERR | EPOLLHUP;
 	return list_empty_careful(&chan->cqs) ? 0 : EPOLLIN | EPOLLRDNORM;
@@ -152,9 +153,9 @@ struct uep_comp_channel *uep_comp_create(struct uep_cmd *cmd, int *fd)
 	kref_init(&chan->ref);
 	spin_lock_init(&chan->lock);
 	INIT_LIST_HEAD(&chan->cqs);
-	init_waitqueue_head(&chan->wait);
 	chan->session = cmd->s;
 	uep_session_get(cmd->s);
+	uep_wait_add(cmd->s, &chan->wait);
 
 	ret = uep_cmd_add_file(cmd, "[rdma_ep_comp]", &uep_comp_fops, chan);
 	if (ret < 0) {

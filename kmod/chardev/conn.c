@@ -25,34 +25,45 @@ int uep_listen(struct uep_cmd *cmd)
 }
 
 /*
- * The QP that the peer is told of: the id's own, or another one of this session.
- * A number that is not the user's never gets to the CM, which would look it up
- * among all QPs of the device.
+ * The QP that the peer is told of: the id's own, or another one of this session,
+ * with a reference. A number that is not the user's never gets to the CM, which
+ * would look it up among all QPs of the device.
  */
-static int uep_conn_qp(struct uep_id *id, u32 qp_num,
-		       struct rdma_conn_param *param)
+static struct uep_qp *uep_conn_find_qp(struct uep_id *id, u32 qp_num)
 {
 	struct ep_qp *own = ep_id_get_qp(&id->id);
 	struct ep_dev *dev;
 	struct uep_qp *qp;
 
-	if (own) {
-		param->qp_num = own->qp_num;
-		param->srq = own->has_srq;
-		uep_obj_put(&container_of(own, struct uep_qp, qp)->obj);
-		return 0;
-	}
+	if (own)
+		return container_of(own, struct uep_qp, qp);
 	dev = ep_id_dev(&id->id);
 	if (!dev)
-		return -EIO;
+		return NULL;
 	qp = uep_qp_by_num(id->obj.session, dev, qp_num);
 	ep_dev_put(dev);
+	return qp;
+}
+
+/* @pin: for ep_qp_unpin() once the CM has the QP, or NULL */
+static int uep_conn_qp(struct uep_id *id, u32 qp_num,
+		       struct rdma_conn_param *param, struct ib_qp **pin)
+{
+	const struct rdma_cm_id *cm_id = id->id.cm_id;
+	struct uep_qp *qp = uep_conn_find_qp(id, qp_num);
+	int ret = 0;
+
 	if (!qp)
 		return -EINVAL;
 	param->qp_num = qp->qp.qp_num;
 	param->srq = qp->qp.has_srq;
+	if (rdma_protocol_iwarp(cm_id->device, cm_id->port_num)) {
+		*pin = ep_qp_pin(&qp->qp);
+		if (!*pin)
+			ret = -EINVAL;
+	}
 	uep_obj_put(&qp->obj);
-	return 0;
+	return ret;
 }
 
 static int uep_conn_param(struct uep_id *id, struct rdma_ep_connect *arg,
@@ -89,6 +100,7 @@ int uep_connect(struct uep_cmd *cmd)
 		.vendor_id = arg->ece_vendor_id,
 		.attr_mod = arg->ece_options,
 	};
+	struct ib_qp *pin = NULL;
 	struct uep_id *id;
 	int ret;
 
@@ -103,9 +115,11 @@ int uep_connect(struct uep_cmd *cmd)
 	ret = uep_conn_param(id, arg, &param);
 	/* An unconnected endpoint only asks, and tells no QP of its own. */
 	if (!ret && id->id.cm_id->qp_type != IB_QPT_UD)
-		ret = uep_conn_qp(id, arg->conn.qp_num, &param);
+		ret = uep_conn_qp(id, arg->conn.qp_num, &param, &pin);
 	if (!ret)
-		ret = rdma_connect_ece(id->id.cm_id, &param, &ece);
+		ret = ep_id_connect(&id->id, &param, &ece);
+	if (pin)
+		ep_qp_unpin(pin);
 	ep_id_end(&id->id);
 out:
 	uep_obj_put(&id->obj);
@@ -138,10 +152,22 @@ static int uep_accept_locked(struct uep_id *id, struct rdma_ep_connect *arg,
 	return ret;
 }
 
+/* The CM finds out too late: by then the QP is up, and it rejects the peer. */
+static u32 uep_accept_max_private(struct uep_id *id)
+{
+	const struct rdma_cm_id *cm_id = id->id.cm_id;
+
+	if (rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
+		return U8_MAX;
+	return cm_id->qp_type == IB_QPT_UD ? IB_CM_SIDR_REP_PRIVATE_DATA_SIZE :
+					     IB_CM_REP_PRIVATE_DATA_SIZE;
+}
+
 int uep_accept(struct uep_cmd *cmd)
 {
 	struct rdma_ep_connect *arg = cmd->arg;
 	struct rdma_conn_param param = {};
+	struct ib_qp *pin = NULL;
 	struct uep_id *id;
 	int ret;
 
@@ -152,10 +178,14 @@ int uep_accept(struct uep_cmd *cmd)
 	if (ret)
 		goto out;
 	ret = uep_conn_param(id, arg, &param);
+	if (!ret && param.private_data_len > uep_accept_max_private(id))
+		ret = -EINVAL;
 	if (!ret)
-		ret = uep_conn_qp(id, arg->conn.qp_num, &param);
+		ret = uep_conn_qp(id, arg->conn.qp_num, &param, &pin);
 	if (!ret)
 		ret = uep_accept_locked(id, arg, &param);
+	if (pin)
+		ep_qp_unpin(pin);
 	ep_id_end(&id->id);
 out:
 	uep_obj_put(&id->obj);

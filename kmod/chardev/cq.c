@@ -208,6 +208,7 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	uep_uncharge(cmd->s, bytes);
 out:
 	mutex_unlock(&cq->poll_lock);
+	ret = uep_obj_error(obj, ret);
 	uep_obj_put(obj);
 	return ret;
 }
@@ -257,7 +258,7 @@ static bool uep_wc_to_user(struct uep_cq *cq, struct rdma_ep_wc *dst,
 }
 
 /*
- * Takes up to @max completions from the device; cq->poll_lock is held. Returns
+ * Takes up to @max completions, at most a batch, from the device; cq->poll_lock is held. Returns
  * how many the device had, or its error; *@nr of them are for the user.
  */
 static int uep_cq_poll_hw(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
@@ -267,7 +268,9 @@ static int uep_cq_poll_hw(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
 	int n, i;
 
 	*nr = 0;
-	n = ib_poll_cq(cq->cq.ibcq, min_t(u32, max, UEP_POLL_BATCH), ibwc);
+	/* Drivers fill in what a completion has, no more. */
+	memset(ibwc, 0, max * sizeof(*ibwc));
+	n = ib_poll_cq(cq->cq.ibcq, max, ibwc);
 	if (n <= 0)
 		return n;
 	rcu_read_lock();
@@ -338,7 +341,7 @@ static u32 uep_cq_poll_held(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc)
 	return nr;
 }
 
-/* Up to one batch. Returns true if there may be more. */
+/* Up to one batch. Returns 1 if there may be more, 0 if not, or an errno. */
 static int uep_cq_poll(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
 		       u32 *nr)
 {
@@ -346,13 +349,16 @@ static int uep_cq_poll(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
 
 	mutex_lock(&cq->poll_lock);
 	max = min_t(u32, max, UEP_POLL_BATCH);
+	*nr = 0;
 	if (!list_empty(&cq->held)) {
 		*nr = uep_cq_poll_held(cq, max, wc);
-		ret = *nr;
+		ret = 1;
 	} else if (cq->dead) {
 		ret = -EIO;
 	} else {
 		ret = uep_cq_poll_hw(cq, max, wc, nr);
+		if (ret >= 0)
+			ret = ret == max;
 	}
 	mutex_unlock(&cq->poll_lock);
 	return ret;
@@ -369,8 +375,8 @@ int uep_poll_cq(struct uep_cmd *cmd)
 	struct rdma_ep_wc wc[UEP_POLL_BATCH];
 	struct uep_obj *obj;
 	struct uep_cq *cq;
-	u32 nr = 0;
 	int ret = 0;
+	u32 nr;
 
 	if (arg->reserved)
 		return -EINVAL;
@@ -381,18 +387,18 @@ int uep_poll_cq(struct uep_cmd *cmd)
 	arg->num = 0;
 	while (arg->num < arg->max) {
 		ret = uep_cq_poll(cq, arg->max - arg->num, wc, &nr);
-		if (ret <= 0)
-			break;
-		if (copy_to_user(uwc + arg->num, wc, nr * sizeof(*wc))) {
+		if (nr && copy_to_user(uwc + arg->num, wc, nr * sizeof(*wc))) {
 			uep_cq_hold(cq, wc, nr);
 			ret = -EFAULT;
 			break;
 		}
 		arg->num += nr;
-		if (ret < UEP_POLL_BATCH && list_empty_careful(&cq->held))
+		/* Fewer than asked for means to the user that it is empty. */
+		if (ret <= 0)
 			break;
 		cond_resched();
 	}
+	ret = uep_obj_error(obj, ret);
 	uep_obj_put(obj);
 	/* What has been delivered can not be taken back. */
 	return ret < 0 && !arg->num ? ret : 0;
@@ -417,6 +423,7 @@ int uep_notify_cq(struct uep_cmd *cmd)
 				       arg->flags & RDMA_EP_NOTIFY_SOLICITED ?
 				       IB_CQ_SOLICITED : IB_CQ_NEXT_COMP);
 	mutex_unlock(&cq->poll_lock);
+	ret = uep_obj_error(obj, ret);
 	uep_obj_put(obj);
 	return ret;
 }

@@ -163,6 +163,16 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 /* The port space decides on the type of QP, except for one. */
 static int uep_id_qp_type(u32 ps, u32 *qp_type)
 {
+	switch (*qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UC:
+	case IB_QPT_UD:
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		break;
+	default:
+		return -EINVAL;
+	}
 	switch (ps) {
 	case RDMA_PS_TCP:
 		*qp_type = IB_QPT_RC;
@@ -172,10 +182,7 @@ static int uep_id_qp_type(u32 ps, u32 *qp_type)
 		*qp_type = IB_QPT_UD;
 		return 0;
 	case RDMA_PS_IB:
-		if (*qp_type == IB_QPT_RC || *qp_type == IB_QPT_UC ||
-		    *qp_type == IB_QPT_UD)
-			return 0;
-		return -EINVAL;
+		return 0;
 	default:
 		return -EINVAL;
 	}

@@ -172,7 +172,6 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 			 struct uep_post_buf *buf, struct ib_send_wr *wr,
 			 struct ib_sge *inline_sge)
 {
-	struct ib_device *ibdev = qp->pd->ctx->dev->ibdev;
 	u32 max_sge = qp->qp.cap.max_send_sge;
 	u64 total;
 	void *data;
@@ -199,7 +198,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 	}
 
 	if (op->rdma && op->sink)
-		max_sge = min_t(u32, max_sge, ibdev->attrs.max_sge_rd);
+		max_sge = min(max_sge, qp->max_sge_rd);
 	if (u->inline_len || u->num_sge > max_sge)
 		return -EINVAL;
 	data = uep_post_next(buf, (u64)u->num_sge * sizeof(struct ib_sge));
@@ -218,21 +217,42 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 	return 0;
 }
 
+/*
+ * Some drivers put a privileged key on the wire, where it would reach QP1. Posts
+ * are in no section of the device: only this rare case needs one.
+ */
+static int uep_send_check_qkey(struct uep_qp *qp, u32 qkey)
+{
+	struct ep_dev *dev = qp->pd->ctx->dev;
+	int srcu, ret;
+
+	if (likely(!(qkey & IB_QP_SET_QKEY)))
+		return 0;
+	ret = ep_dev_enter(dev, &srcu);
+	if (ret)
+		return ret;
+	ret = ep_compat_qkey_allowed(dev->ibdev) ? 0 : -EPERM;
+	ep_dev_exit(dev, srcu);
+	return ret;
+}
+
 static int uep_send_ud(struct uep_qp *qp, const struct rdma_ep_send_wr *u,
 		       struct ib_ud_wr *wr, struct uep_ah **out)
 {
 	struct uep_ah *ah;
+	int ret;
 
-	/* Some drivers put it on the wire, where QP1's key would do harm. */
-	if ((u->remote_qkey & IB_QP_SET_QKEY) &&
-	    !ep_compat_qkey_allowed(qp->pd->ctx->dev->ibdev))
-		return -EPERM;
+	ret = uep_send_check_qkey(qp, u->remote_qkey);
+	if (ret)
+		return ret;
 	ah = uep_ah_get(qp->obj.session, u->ah);
 	if (!ah)
 		return -EINVAL;
 	*out = ah;
-	if (ah->pd != qp->pd || !ah->ibah)
+	if (ah->pd != qp->pd)
 		return -EINVAL;
+	if (!ah->ibah)
+		return -EIO;
 	wr->ah = ah->ibah;
 	wr->remote_qpn = u->remote_qpn;
 	wr->remote_qkey = u->remote_qkey;
@@ -300,7 +320,8 @@ static u32 uep_send_post(struct uep_qp *qp, struct uep_send_batch *b, u32 first,
 	spin_lock(&wq->lock);
 	if (wq->dead)
 		*err = -EIO;
-	else if (READ_ONCE(qp->qp.state) < IB_QPS_RTS)
+	/* An iWARP QP is moved by its driver, which checks. */
+	else if (!qp->iwarp && READ_ONCE(qp->qp.state) < IB_QPS_RTS)
 		*err = -EINVAL;
 	while (!*err && n < b->nr) {
 		struct ib_send_wr *wr = &b->wr[n].wr;
@@ -393,6 +414,7 @@ int uep_post_send(struct uep_cmd *cmd)
 	if (obj) {
 		ret = uep_send_all(container_of(obj, struct uep_qp, obj), arg,
 				   &buf);
+		ret = uep_obj_error(obj, ret);
 		uep_obj_put(obj);
 	}
 	uep_post_free(&buf);
@@ -549,6 +571,7 @@ int uep_post_recv(struct uep_cmd *cmd)
 		q.max_sge = q.qp->qp.cap.max_recv_sge;
 		/* With an SRQ, receives are posted there. */
 		ret = q.qp->srq ? -EINVAL : uep_recv_all(&q, arg, &buf);
+		ret = uep_obj_error(obj, ret);
 		uep_obj_put(obj);
 	}
 	uep_post_free(&buf);
@@ -574,6 +597,7 @@ int uep_post_srq_recv(struct uep_cmd *cmd)
 		q.wq = &q.srq->wq;
 		q.max_sge = q.srq->max_sge;
 		ret = uep_recv_all(&q, arg, &buf);
+		ret = uep_obj_error(obj, ret);
 		uep_obj_put(obj);
 	}
 	uep_post_free(&buf);

@@ -2,6 +2,7 @@
 /*
  * Queue pairs.
  */
+#include <linux/log2.h>
 #include <linux/slab.h>
 
 #include "../compat.h"
@@ -225,6 +226,15 @@ static u64 uep_qp_bytes(const struct rdma_ep_qp_init *init)
 	return init->max_send_wr * send + init->max_recv_wr * recv;
 }
 
+/*
+ * A driver's send queue may hold more than it grants, as its size is rounded up.
+ * It must not hold more than we have slots.
+ */
+static u32 uep_qp_sq_slots(u32 max_send_wr)
+{
+	return max_send_wr ? roundup_pow_of_two(max_send_wr + 1) : 0;
+}
+
 /* Called inside ep_dev_enter(); takes over the parts in any case. */
 static struct uep_qp *uep_qp_new(struct uep_session *s,
 				 const struct rdma_ep_qp_init *init,
@@ -259,6 +269,7 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	qp->send_cq = parts->send_cq;
 	qp->recv_cq = parts->recv_cq;
 	qp->srq = parts->srq;
+	qp->max_sge_rd = ibdev->attrs.max_sge_rd;
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
 	uep_async_node_init(&qp->async, init->uid);
@@ -276,7 +287,8 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 		  (qp->qp.qp_num & 0xffffff);
 	qp->sq.qp_num = qp->qp.qp_num;
 	qp->rq.qp_num = qp->qp.qp_num;
-	ret = uep_wq_init(&qp->sq, attr.cap.max_send_wr, true);
+	ret = uep_wq_init(&qp->sq, uep_qp_sq_slots(attr.cap.max_send_wr),
+			  true);
 	if (!ret && !qp->srq)
 		ret = uep_wq_init(&qp->rq, attr.cap.max_recv_wr, false);
 	if (!ret && qp->srq)
@@ -460,14 +472,30 @@ static void uep_qp_exit(struct uep_qp *qp, int srcu)
 static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
 {
 	struct ib_ah *ah;
+	int ret = 0;
 
 	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE)
 		return 0;
+	/* The QP may be destroyed meanwhile, and its PD after it. */
+	if (!uep_obj_hold(&qp->pd->obj))
+		return -ENOENT;
 	ah = rdma_create_user_ah(qp->pd->pd.ibpd, attr, NULL);
 	if (IS_ERR(ah))
-		return PTR_ERR(ah);
-	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
-	return 0;
+		ret = PTR_ERR(ah);
+	else
+		rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+	uep_obj_unhold(&qp->pd->obj);
+	return ret;
+}
+
+/* A reset has emptied the queues of the device: follow it. */
+static void uep_qp_forget(struct uep_qp *qp)
+{
+	/* What had completed before stays. */
+	uep_cq_drain(qp->recv_cq);
+	uep_cq_drain(qp->send_cq);
+	uep_wq_reset(&qp->sq);
+	uep_wq_reset(&qp->rq);
 }
 
 int uep_modify_qp(struct uep_cmd *cmd)
@@ -489,6 +517,9 @@ int uep_modify_qp(struct uep_cmd *cmd)
 		ret = uep_qp_learn_port(qp, attr.port_num);
 	if (!ret)
 		ret = ep_qp_modify(&qp->qp, &attr, mask);
+	if (!ret && (mask & IB_QP_STATE) && attr.qp_state == IB_QPS_RESET)
+		uep_qp_forget(qp);
+	ret = uep_obj_error(&qp->obj, ret);
 	uep_qp_exit(qp, srcu);
 	return ret;
 }
@@ -511,6 +542,7 @@ int uep_query_qp(struct uep_cmd *cmd)
 		arg->qp_type = qp->qp.type;
 		arg->sq_sig_all = qp->qp.sq_sig_all;
 	}
+	ret = uep_obj_error(&qp->obj, ret);
 	uep_qp_exit(qp, srcu);
 	return ret;
 }

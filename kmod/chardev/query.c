@@ -9,6 +9,7 @@
 #include <rdma/opa_addr.h>
 #include <rdma/opa_smi.h>
 
+#include "../compat.h"
 #include "verbs.h"
 
 int uep_query(struct uep_cmd *cmd)
@@ -17,7 +18,7 @@ int uep_query(struct uep_cmd *cmd)
 
 	arg->caps = 0;
 	arg->abi_version = RDMA_EP_ABI_VERSION;
-	if (IS_ENABLED(HAVE_IB_RESIZE_CQ))
+	if (EP_COMPAT_RESIZE_CQ)
 		arg->caps |= RDMA_EP_CAP_RESIZE_CQ;
 	uep_quota_query(arg);
 	arg->max_wr = UEP_MAX_WR;

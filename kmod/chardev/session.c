@@ -3,6 +3,7 @@
  * Sessions, handles and the life of objects.
  */
 #include <linux/cred.h>
+#include <linux/poll.h>
 #include <linux/slab.h>
 
 #include "verbs.h"
@@ -143,6 +144,15 @@ bool uep_obj_ended(struct uep_obj *obj)
 	return atomic_read(&obj->users) < 0;
 }
 
+/*
+ * An object without hardware has lost it with its device, unless somebody has
+ * destroyed the object while the caller was about to use it.
+ */
+int uep_obj_error(struct uep_obj *obj, int ret)
+{
+	return ret == -EIO && uep_obj_ended(obj) ? -ENOENT : ret;
+}
+
 static bool uep_obj_claim(struct uep_obj *obj)
 {
 	return atomic_cmpxchg(&obj->users, 0, -1) == 0;
@@ -214,6 +224,21 @@ void uep_session_put(struct uep_session *s)
 	kref_put(&s->ref, uep_session_free);
 }
 
+void uep_wait_add(struct uep_session *s, struct uep_wait *wait)
+{
+	init_waitqueue_head(&wait->head);
+	spin_lock(&s->ev_lock);
+	list_add(&wait->entry, &s->waits);
+	spin_unlock(&s->ev_lock);
+}
+
+void uep_wait_del(struct uep_session *s, struct uep_wait *wait)
+{
+	spin_lock(&s->ev_lock);
+	list_del(&wait->entry);
+	spin_unlock(&s->ev_lock);
+}
+
 static void uep_session_end_type(struct uep_session *s,
 				 enum rdma_ep_obj_type type)
 {
@@ -268,6 +293,7 @@ struct uep_session *uep_session_create(void)
 	xa_init(&s->qps);
 	xa_init(&s->default_ctxs);
 	spin_lock_init(&s->ev_lock);
+	INIT_LIST_HEAD(&s->waits);
 	mutex_init(&s->ctx_lock);
 	INIT_WORK(&s->release_work, uep_session_release_work);
 	return s;
@@ -276,8 +302,12 @@ struct uep_session *uep_session_create(void)
 /* The last reference to the file is gone. */
 void uep_session_release(struct uep_session *s)
 {
+	struct uep_wait *wait;
+
 	spin_lock(&s->ev_lock);
 	s->dead = true;
+	list_for_each_entry(wait, &s->waits, entry)
+		wake_up_poll(&wait->head, EPOLLERR | EPOLLHUP);
 	spin_unlock(&s->ev_lock);
 	queue_work(uep_session_wq, &s->release_work);
 }

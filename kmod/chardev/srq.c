@@ -211,24 +211,35 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 		.max_wr = arg->max_wr,
 		.srq_limit = arg->srq_limit,
 	};
+	struct uep_session *s = srq->obj.session;
 	enum ib_srq_attr_mask mask = 0;
-	int ret;
+	u64 bytes = 0;
+	int ret = 0;
 
 	if (arg->flags & RDMA_EP_SRQ_LIMIT)
 		mask |= IB_SRQ_LIMIT;
 	if (arg->flags & RDMA_EP_SRQ_MAX_WR) {
 		mask |= IB_SRQ_MAX_WR;
-		if (!arg->max_wr || arg->max_wr > UEP_MAX_WR)
+		if (!arg->max_wr || arg->max_wr > UEP_MAX_WR ||
+		    arg->max_wr > srq->pd->ctx->dev->ibdev->attrs.max_srq_wr)
 			return -EINVAL;
+		/* Charged as one more object until it has worked. */
+		bytes = uep_srq_bytes(arg->max_wr, srq->max_sge);
+		ret = uep_charge(s, bytes);
+		if (ret)
+			return ret;
 		/* Slots first: they must never be fewer than the device's. */
 		ret = uep_wq_grow(&srq->wq,
 				  2 * roundup_pow_of_two(arg->max_wr + 1));
-		if (ret)
-			return ret;
 	}
-	if (!mask)
-		return 0;
-	return ib_modify_srq(srq->srq.ibsrq, &attr, mask);
+	if (!ret && mask)
+		ret = ib_modify_srq(srq->srq.ibsrq, &attr, mask);
+	if (arg->flags & RDMA_EP_SRQ_MAX_WR) {
+		if (!ret)
+			swap(bytes, srq->obj.queue_bytes);
+		uep_uncharge(s, bytes);
+	}
+	return ret;
 }
 
 int uep_modify_srq(struct uep_cmd *cmd)
@@ -244,6 +255,7 @@ int uep_modify_srq(struct uep_cmd *cmd)
 	if (!srq->dead)
 		ret = uep_srq_modify(srq, arg);
 	mutex_unlock(&srq->modify_lock);
+	ret = uep_obj_error(&srq->obj, ret);
 	uep_srq_exit(srq, srcu);
 	return ret;
 }
@@ -262,6 +274,7 @@ int uep_query_srq(struct uep_cmd *cmd)
 	if (!srq->dead)
 		ret = ib_query_srq(srq->srq.ibsrq, &attr);
 	mutex_unlock(&srq->modify_lock);
+	ret = uep_obj_error(&srq->obj, ret);
 	uep_srq_exit(srq, srcu);
 	if (!ret) {
 		arg->max_wr = attr.max_wr;

@@ -198,6 +198,7 @@ void uep_wq_free(struct uep_wq *wq);
 int uep_wq_grow(struct uep_wq *wq, u32 size);
 bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, u64 *cookie);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
+void uep_wq_reset(struct uep_wq *wq);
 bool uep_wq_complete(u64 cookie, u64 *wr_id, u32 *qp_num);
 void uep_wq_cleanup(void);
 
@@ -220,7 +221,7 @@ struct uep_comp_channel {
 	struct uep_session *session;
 	spinlock_t lock;		/* cqs and their counters */
 	struct list_head cqs;
-	wait_queue_head_t wait;
+	struct uep_wait wait;
 };
 
 struct uep_wc_chunk;
@@ -322,6 +323,7 @@ int uep_query_srq(struct uep_cmd *cmd);
  * @hw_key: index in uep_cq.qps, kept when the hardware object goes
  * @iwarp: iWARP rules apply to work requests
  * @max_msg_size: longest message of the port
+ * @max_sge_rd: entries of one RDMA READ
  * @async: asynchronous events
  */
 struct uep_qp {
@@ -337,6 +339,7 @@ struct uep_qp {
 	unsigned long hw_key;
 	bool iwarp;
 	u32 max_msg_size;
+	u32 max_sge_rd;
 	struct uep_async_node async;
 };
 

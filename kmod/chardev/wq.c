@@ -92,6 +92,25 @@ void uep_wq_stop(struct uep_wq *wq)
 	spin_unlock(&wq->lock);
 }
 
+/* The device has forgotten what was posted, and refuses posts for now. */
+void uep_wq_reset(struct uep_wq *wq)
+{
+	u32 i;
+
+	spin_lock(&wq->lock);
+	/* Use counts go on, so that old cookies do not resolve. */
+	for (i = 0; i < wq->size; i++)
+		wq->slots[i].busy = false;
+	wq->used = 0;
+	wq->tail = 0;
+	wq->head = 0;
+	if (!wq->ordered && wq->size) {
+		wq->head = UEP_NO_SLOT;
+		uep_wq_chain(wq, 0);
+	}
+	spin_unlock(&wq->lock);
+}
+
 /* No more completions either. The structure itself must stay a grace period. */
 void uep_wq_free(struct uep_wq *wq)
 {
@@ -125,8 +144,8 @@ bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, u64 *cookie)
 
 	if (wq->used == wq->size) {
 		/*
-		 * A queue as deep as ours in the driver decides whether an
-		 * unsignalled send is still on it; its slot is only a hint.
+		 * The driver's queue is not deeper than ours and decides
+		 * whether an unsignalled send is still on it.
 		 */
 		if (!wq->size || !wq->ordered ||
 		    wq->slots[wq->tail].signalled)

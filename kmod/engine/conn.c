@@ -140,6 +140,18 @@ int ep_id_conn_response(struct ep_id *id)
 	return ret;
 }
 
+/* Called between ep_id_begin_bound() and ep_id_end(). */
+int ep_id_connect(struct ep_id *id, struct rdma_conn_param *param,
+		  struct rdma_ucm_ece *ece)
+{
+	int ret;
+
+	ret = rdma_connect_ece(id->cm_id, param, ece);
+	if (!ret)
+		id->begun = true;
+	return ret;
+}
+
 /*
  * Accepts a connection request: the id's own QP first, so that it can receive
  * by the time the peer hears of it. Called between ep_id_begin_bound() and
@@ -176,6 +188,9 @@ int ep_id_disconnect(struct ep_id *id)
 	ret = ep_id_begin_bound(id);
 	if (ret)
 		return ret;
+	ret = -EINVAL;
+	if (!id->begun)
+		goto out;
 	cm_id = id->cm_id;
 	qp = ep_id_get_qp(id);
 	if (qp) {
@@ -186,6 +201,7 @@ int ep_id_disconnect(struct ep_id *id)
 		id->ops->put_qp(qp);
 	}
 	ret = rdma_disconnect(cm_id);
+out:
 	ep_id_end(id);
 	return ret;
 }

@@ -183,6 +183,8 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 		struct ib_qp_init_attr *init);
 void ep_qp_error(struct ep_qp *qp);
+struct ib_qp *ep_qp_pin(struct ep_qp *qp);
+void ep_qp_unpin(struct ib_qp *ibqp);
 
 struct ep_id;
 
@@ -215,6 +217,7 @@ struct ep_id_ops {
  * @qp: the id's own QP (holds a reference), possibly destroyed by now
  * @failed: connecting failed on our side: later events of the CM are not
  *	reported (handler mutex)
+ * @begun: there is, or was, a connection to disconnect (@lock)
  * @backlog: connection requests that may still be queued
  * @sync: event that ep_id_resolve() waits for is to be swallowed
  * @done: completed by that event
@@ -229,6 +232,7 @@ struct ep_id {
 	struct mutex link_lock;		/* qp */
 	struct ep_qp *qp;
 	bool failed;
+	bool begun;
 	atomic_t backlog;
 	bool sync;
 	struct completion done;
@@ -254,6 +258,8 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 
 int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp);
 struct ep_qp *ep_id_get_qp(struct ep_id *id);
+int ep_id_connect(struct ep_id *id, struct rdma_conn_param *param,
+		  struct rdma_ucm_ece *ece);
 int ep_id_accept(struct ep_id *id, struct rdma_conn_param *param,
 		 struct rdma_ucm_ece *ece);
 int ep_id_disconnect(struct ep_id *id);

@@ -67,7 +67,8 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		if (!atomic_add_unless(&id->backlog, -1, 0))
+		/* Below 0 when one that could not be delivered came back. */
+		if (atomic_dec_if_positive(&id->backlog) < 0)
 			return -ENOMEM;
 		ret = id->ops->request(id, cm_id, event);
 		if (ret)
@@ -138,6 +139,7 @@ void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id)
 {
 	id->cm_id = cm_id;
 	id->closed = false;
+	id->begun = true;
 	cm_id->context = id;
 }
 

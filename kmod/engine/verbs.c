@@ -12,8 +12,10 @@ static void ep_pd_destroy_hw(struct ep_res *res)
 {
 	struct ep_pd *pd = container_of(res, struct ep_pd, res);
 
-	ib_dealloc_pd(pd->ibpd);
+	struct ib_pd *ibpd = pd->ibpd;
+
 	pd->ibpd = NULL;
+	ib_dealloc_pd(ibpd);
 }
 
 int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
@@ -105,7 +107,9 @@ int ep_srq_create(struct ep_srq *srq, struct ep_pd *pd,
 		ep_res_abort(&srq->res);
 		return ret;
 	}
-	srq->attr = attr->attr;
+	/* Not every driver writes back what it made of the request. */
+	if (ib_query_srq(srq->ibsrq, &srq->attr))
+		srq->attr = attr->attr;
 	ep_res_add(&srq->res);
 	return 0;
 }
@@ -176,16 +180,22 @@ int ep_qp_create(struct ep_qp *qp, struct ep_pd *pd,
 /* Process context, or an id's event handler. */
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
+	enum ib_qp_state old;
 	int ret = -EIO;
 
 	mutex_lock(&qp->lock);
-	if (qp->ibqp) {
-		ret = ib_modify_qp(qp->ibqp, attr, mask);
-		if (!ret && (mask & IB_QP_STATE))
-			WRITE_ONCE(qp->state, attr->qp_state);
-		if (!ret && (mask & IB_QP_PORT))
-			qp->port = attr->port_num;
-	}
+	if (!qp->ibqp)
+		goto out;
+	/* On the way down posts are refused first, on the way up last. */
+	old = qp->state;
+	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
+		WRITE_ONCE(qp->state, IB_QPS_RESET);
+	ret = ib_modify_qp(qp->ibqp, attr, mask);
+	if (mask & IB_QP_STATE)
+		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
+	if (!ret && (mask & IB_QP_PORT))
+		qp->port = attr->port_num;
+out:
 	mutex_unlock(&qp->lock);
 	return ret;
 }
@@ -208,4 +218,26 @@ void ep_qp_error(struct ep_qp *qp)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	ep_qp_modify(qp, &attr, IB_QP_STATE);
+}
+
+/*
+ * Keeps an iWARP QP's number from being given to another QP: the CM of iWARP
+ * looks the number up again after we have. Destroying the QP waits for
+ * ep_qp_unpin(), as it does for the CM. Returns NULL for a QP that is gone.
+ */
+struct ib_qp *ep_qp_pin(struct ep_qp *qp)
+{
+	struct ib_qp *ibqp;
+
+	mutex_lock(&qp->lock);
+	ibqp = qp->ibqp;
+	if (ibqp)
+		ibqp->device->ops.iw_add_ref(ibqp);
+	mutex_unlock(&qp->lock);
+	return ibqp;
+}
+
+void ep_qp_unpin(struct ib_qp *ibqp)
+{
+	ibqp->device->ops.iw_rem_ref(ibqp);
 }

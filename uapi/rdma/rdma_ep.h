@@ -663,8 +663,9 @@ struct rdma_ep_reg_mr {
  * On RoCE the destination's link address is resolved here, which may wait for
  * the neighbour.
  *
- * EINVAL: no such port or GID, or no GRH where one is needed. EHOSTUNREACH,
- * ETIMEDOUT and others from address resolution.
+ * EINVAL: no such port or GID index, or no GRH where one is needed. ENODATA: the
+ * GID entry is empty. EHOSTUNREACH, ETIMEDOUT and others from address
+ * resolution.
  */
 struct rdma_ep_create_ah {
 	__u32 size;
@@ -1137,7 +1138,8 @@ struct rdma_ep_post {
  * @channel_fd: in: event channel; out with RDMA_EP_ID_PRIVATE_CHANNEL: the
  *	channel that was made
  * @ps: in: port space: 0x0002 IPOIB, 0x0106 TCP, 0x0111 UDP, 0x013f IB
- * @qp_type: in: IBV_QPT_RC, UC or UD; sent to the peer
+ * @qp_type: in: enum ibv_qp_type; decides what is connected with ps IB, else the
+ *	port space does: TCP RC, UDP and IPOIB UD
  * @id: out: handle
  *
  * The id belongs to the network namespace of the caller.
@@ -1423,11 +1425,14 @@ struct rdma_ep_migrate_id {
  * @size: sizeof(struct rdma_ep_init_qp_attr)
  * @flags: must be 0
  * @id: in: id, bound to a device
- * @qp_state: in: INIT (1), RTR (2) or RTS (3)
+ * @qp_state: in: state that the QP is to go to, at most ERR
  * @attr: out: what ibv_modify_qp(3) needs for the transition, with its mask
  *
+ * As long as the CM has no connection for the id, that is what INIT needs,
+ * whatever @qp_state is.
+ *
  * EINVAL: the id is not bound to a device, @qp_state is over ERR, or the
- * connection is not far enough.
+ * connection is in a state that does not know the transition.
  */
 struct rdma_ep_init_qp_attr {
 	__u32 size;

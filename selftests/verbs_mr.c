@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Protection domains, memory regions, and what the headers do by themselves.
+ */
+/* The headers then define __ibv_get_device_list() as well (see below). */
+#define RDMA_STATIC_PROVIDERS none
+
+#include <sys/mman.h>
+
+#include "kselftest_harness.h"
+#include "lib_util.h"
+
+/* For programs that link statically; here nothing needs to be drawn in. */
+struct verbs_device_ops {
+	int unused;
+};
+
+const struct verbs_device_ops verbs_provider_none;
+static int static_providers;
+
+void ibv_static_providers(void *unused, ...)
+{
+	static_providers++;
+}
+
+/* P0: __ibv_get_device_list */
+TEST(device_list)
+{
+	struct ibv_context *context = lib_context();
+	struct ibv_device **list;
+	bool found = false;
+	int num = -1, i;
+
+	ASSERT_TRUE(context != NULL);
+	list = __ibv_get_device_list(&num);
+	ASSERT_TRUE(list != NULL);
+	EXPECT_EQ(1, static_providers);
+	for (i = 0; list[i]; i++)
+		found |= !strcmp(ibv_get_device_name(list[i]),
+				 ibv_get_device_name(context->device));
+	EXPECT_EQ(num, i);
+	EXPECT_TRUE(found);
+	ibv_free_device_list(list);
+	/* The macro of the name comes to the same */
+	list = ibv_get_device_list(NULL);
+	ASSERT_TRUE(list != NULL);
+	EXPECT_EQ(2, static_providers);
+	ibv_free_device_list(list);
+}
+
+/* P0: verbs_get_ctx */
+TEST(extended_context)
+{
+	struct ibv_context *context = lib_context();
+	struct ibv_context old = {};
+	struct verbs_context *vctx;
+
+	ASSERT_TRUE(context != NULL);
+	vctx = verbs_get_ctx(context);
+	ASSERT_TRUE(vctx != NULL);
+	EXPECT_EQ(context, &vctx->context);
+	EXPECT_LE(sizeof(struct verbs_context) - sizeof(struct ibv_context),
+		  vctx->sz);
+	EXPECT_TRUE(context->ops.post_send && context->ops.post_recv &&
+		    context->ops.post_srq_recv && context->ops.poll_cq &&
+		    context->ops.req_notify_cq);
+	EXPECT_LE(1, context->num_comp_vectors);
+	EXPECT_TRUE(!verbs_get_ctx(&old));
+}
+
+/* P0: rdma_seterrno */
+TEST(seterrno)
+{
+	errno = 0;
+	EXPECT_EQ(0, rdma_seterrno(0));
+	EXPECT_EQ(0, errno);
+	EXPECT_TRUE(FAILS(EIO, rdma_seterrno(EIO)));
+}
+
+FIXTURE(mr) {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	char *buf;
+	size_t len;
+};
+
+FIXTURE_SETUP(mr)
+{
+	self->context = lib_context();
+	ASSERT_TRUE(self->context != NULL);
+	self->pd = ibv_alloc_pd(self->context);
+	ASSERT_TRUE(self->pd != NULL);
+	self->len = 16384;
+	self->buf = mmap(NULL, self->len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->buf);
+}
+
+FIXTURE_TEARDOWN(mr)
+{
+	EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
+}
+
+/* P0: ibv_alloc_pd, ibv_dealloc_pd */
+TEST_F(mr, pd)
+{
+	struct ibv_pd *other = ibv_alloc_pd(self->context);
+	struct ibv_mr *mr;
+
+	ASSERT_TRUE(other != NULL);
+	EXPECT_NE(self->pd, other);
+	EXPECT_EQ(self->context, other->context);
+	mr = ibv_reg_mr(other, self->buf, 100, IBV_ACCESS_LOCAL_WRITE);
+	ASSERT_TRUE(mr != NULL);
+	EXPECT_EQ(EBUSY, ibv_dealloc_pd(other));
+	EXPECT_EQ(other, mr->pd);
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_EQ(0, ibv_dealloc_pd(other));
+	if (is_stock())	/* crashes */
+		return;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_alloc_pd(NULL)));
+	EXPECT_EQ(EINVAL, ibv_dealloc_pd(NULL));
+}
+
+static bool is_mr(struct ibv_mr *mr, FIXTURE_DATA(mr) *self, void *addr,
+		  size_t len)
+{
+	if (mr && mr->context == self->context && mr->pd == self->pd &&
+	    mr->addr == addr && mr->length == len && mr->lkey)
+		return true;
+	lib_say(__FILE__, __LINE__, "%s",
+		mr ? "wrong members" : strerror(errno));
+	return false;
+}
+
+/* P0: ibv_reg_mr, ibv_dereg_mr, __ibv_reg_mr */
+TEST_F(mr, constant_access)
+{
+	struct ibv_mr *mr, *other;
+
+	/* Not aligned, of any length */
+	mr = ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_LOCAL_WRITE);
+	ASSERT_TRUE(is_mr(mr, self, self->buf + 3, 4099));
+	other = __ibv_reg_mr(self->pd, self->buf + 3, 4099,
+			     IBV_ACCESS_REMOTE_READ, 1);
+	ASSERT_TRUE(is_mr(other, self, self->buf + 3, 4099));
+	EXPECT_NE(mr->lkey, other->lkey);
+	EXPECT_NE(0, other->rkey);
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_EQ(0, ibv_dereg_mr(other));
+}
+
+/* P0: ibv_reg_mr_iova2, __ibv_reg_mr, __ibv_reg_mr_iova */
+TEST_F(mr, variable_access)
+{
+	volatile unsigned int access = IBV_ACCESS_LOCAL_WRITE |
+				       IBV_ACCESS_REMOTE_WRITE;
+	struct ibv_mr *mr;
+
+	mr = ibv_reg_mr(self->pd, self->buf, self->len, access);
+	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	mr = __ibv_reg_mr(self->pd, self->buf, self->len, access, 0);
+	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+
+	/* Optional flags are never refused */
+	access |= IBV_ACCESS_RELAXED_ORDERING;
+	mr = ibv_reg_mr(self->pd, self->buf, self->len, access);
+	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	access |= IBV_ACCESS_OPTIONAL_RANGE;
+	mr = ibv_reg_mr_iova2(self->pd, self->buf, self->len,
+			      (uintptr_t)self->buf, access);
+	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+
+	/* At an address that is not the memory's */
+	mr = ibv_reg_mr_iova(self->pd, self->buf, self->len, 0x10000, access);
+	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	mr = ibv_reg_mr_iova(self->pd, self->buf, self->len, 0,
+			     IBV_ACCESS_LOCAL_WRITE);
+	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+}
+
+TEST_F(mr, read_only_memory)
+{
+	struct ibv_mr *mr;
+
+	self->buf[0] = 1;
+	ASSERT_EQ(0, mprotect(self->buf, self->len, PROT_READ));
+	mr = ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_REMOTE_READ);
+	ASSERT_TRUE(is_mr(mr, self, self->buf, 100));
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	mr = ibv_reg_mr(self->pd, self->buf, 100, 0);
+	ASSERT_TRUE(is_mr(mr, self, self->buf, 100));
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 100,
+						  IBV_ACCESS_LOCAL_WRITE)));
+}
+
+TEST_F(mr, errors)
+{
+	ASSERT_EQ(0, munmap(self->buf + 8192, 8192));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100,
+						  IBV_ACCESS_REMOTE_WRITE)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100,
+						  IBV_ACCESS_REMOTE_ATOMIC)));
+	EXPECT_TRUE(FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 8193,
+						  IBV_ACCESS_LOCAL_WRITE)));
+	EXPECT_TRUE(!ibv_reg_mr(self->pd, self->buf, 100, 1 << 19));
+	/* Around the end of the address space */
+	EXPECT_TRUE(!ibv_reg_mr(self->pd, (void *)-4096UL, 8192, 0));
+	if (is_stock())	/* crashes */
+		return;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_mr(NULL, self->buf, 1, 0)));
+	EXPECT_EQ(EINVAL, ibv_dereg_mr(NULL));
+}
+
+/* P0: rdma_reg_msgs, rdma_reg_read, rdma_reg_write, rdma_dereg_mr */
+TEST_F(mr, registration_for_an_id)
+{
+	struct ibv_mr *msgs, *read, *write;
+	struct sockaddr_in sin = lib_addr(0);
+	struct ibv_pd *default_pd;
+	struct rdma_cm_id *id;
+
+	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_bind_addr(id, SA(&sin)));
+	default_pd = id->pd;
+	msgs = rdma_reg_msgs(id, self->buf, 100);
+	read = rdma_reg_read(id, self->buf, 100);
+	write = rdma_reg_write(id, self->buf, 100);
+	ASSERT_TRUE(msgs && read && write);
+	EXPECT_EQ(default_pd, msgs->pd);
+	EXPECT_EQ(default_pd, read->pd);
+	EXPECT_EQ(default_pd, write->pd);
+	EXPECT_EQ(self->buf, msgs->addr);
+	EXPECT_EQ(100, msgs->length);
+	EXPECT_EQ(0, rdma_dereg_mr(msgs));
+	EXPECT_EQ(0, rdma_dereg_mr(read));
+	/* The id's end is not the memory region's */
+	EXPECT_EQ(0, rdma_destroy_id(id));
+	EXPECT_EQ(self->buf, write->addr);
+	EXPECT_EQ(0, rdma_dereg_mr(write));
+}
+
+TEST_HARNESS_MAIN
