@@ -54,6 +54,8 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 		return -1;
 	}
 	ep_qp_finish(&build, &cmd.init, pd, attr, ep_cm_id(id));
+	/* Now it is about this QP, which has none: see ibv_query_ece(). */
+	memset(&ep_cm_id(id)->local_ece, 0, sizeof(struct ibv_ece));
 	return 0;
 }
 

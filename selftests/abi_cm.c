@@ -329,6 +329,31 @@ TEST_F(cm, accept_errors)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
 }
 
+/* A call in the wrong state does not break what works. */
+TEST_F(cm, accept_twice)
+{
+	struct abi *s = &self->s;
+	struct abi_pair p = {};
+	struct rdma_ep_wc wc[1];
+	struct abi_wrs w;
+	int i;
+
+	ASSERT_EQ(0, abi_pair_open(s, &p));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(-EINVAL, abi_accept(s, p.end[i].id, 9, 0));
+		EXPECT_EQ(-EINVAL, abi_connect(s, p.end[i].id, 0));
+		EXPECT_EQ(QPS_RTS, qp_state(s, p.end[i].qp.qp));
+	}
+	abi_wrs_init(&w);
+	abi_recv_wr(&w, 1);
+	ASSERT_EQ(0, ABI_POST(s, RECV, p.end[1].qp.qp, &w, NULL));
+	abi_wrs_init(&w);
+	abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 2);
+	ASSERT_EQ(0, ABI_POST(s, SEND, p.end[0].qp.qp, &w, NULL));
+	ASSERT_EQ(1, abi_wait(s, p.end[0].cq[0], wc, 1));
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+}
+
 TEST_F(cm, reject)
 {
 	static const __u32 bad_reason[] = { 1, 8, 24, 27, 29, 34, 36, ~0U };

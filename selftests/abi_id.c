@@ -413,39 +413,31 @@ TEST_F(id, options)
 				      RDMA_OPTION_ID_AFONLY, &one, 4));
 }
 
+/* As long as there is no connection: what INIT needs, whatever is asked for */
 TEST_F(id, init_qp_attr)
 {
 	struct rdma_ep_init_qp_attr a = {
 		.id = self->id, .qp_state = QPS_INIT,
 	};
 	struct sockaddr_in sin = self->s.addr;
-	static const __u32 other[] = { QPS_RESET, QPS_SQD, QPS_SQE, QPS_ERR };
-	size_t i;
+	__u32 state;
 
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, INIT_QP_ATTR, &a));
 	ASSERT_EQ(0, abi_bind(&self->s, self->id, &sin));
-	memset(&a.attr, 0xff, sizeof(a.attr));
-	ASSERT_EQ(0, ABI(self->s.fd, INIT_QP_ATTR, &a));
-	EXPECT_EQ(QPS_INIT, a.attr.qp_state);
-	EXPECT_EQ(QP_STATE, a.attr.qp_attr_mask & QP_STATE);
-	if (!self->s.iwarp) {
+	for (state = QPS_INIT; state <= QPS_ERR; state++) {
+		memset(&a.attr, 0xff, sizeof(a.attr));
+		a.qp_state = state;
+		ASSERT_EQ(0, ABI(self->s.fd, INIT_QP_ATTR, &a));
+		EXPECT_EQ(state, a.attr.qp_state);
+		EXPECT_EQ(QP_STATE, a.attr.qp_attr_mask & QP_STATE);
+		if (self->s.iwarp)
+			continue;
 		EXPECT_EQ(QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS,
 			  a.attr.qp_attr_mask);
 		EXPECT_EQ(1, a.attr.port_num);
 		/* What the kernel does not fill in is 0. */
 		EXPECT_EQ(0, a.attr.dest_qp_num);
 		EXPECT_EQ(0, a.attr.path_mtu);
-		/* Not connected */
-		a.qp_state = QPS_RTR;
-		EXPECT_EQ(-EINVAL, ABI(self->s.fd, INIT_QP_ATTR, &a));
-		a.qp_state = QPS_RTS;
-		EXPECT_EQ(-EINVAL, ABI(self->s.fd, INIT_QP_ATTR, &a));
-	}
-	for (i = 0; i < ARRAY_SIZE(other); i++) {
-		a.qp_state = other[i];
-		EXPECT_EQ(0, ABI(self->s.fd, INIT_QP_ATTR, &a));
-		EXPECT_EQ(QP_STATE, a.attr.qp_attr_mask);
-		EXPECT_EQ(other[i], a.attr.qp_state);
 	}
 	a.qp_state = QPS_ERR + 1;
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, INIT_QP_ATTR, &a));

@@ -361,31 +361,32 @@ TEST_F(rc, unsignalled)
 	EXPECT_EQ(0, abi_poll(&self->s, self->p.end[0].cq[0], wc, 8));
 }
 
+/* A device may hold more than it grants, and says when it does not. */
 TEST_F(rc, send_queue_full)
 {
-	__u32 depth = self->p.end[0].qp.max_send_wr, posted, i;
-	struct rdma_ep_wc *wc = calloc(depth, sizeof(*wc));
+	__u32 depth = self->p.end[0].qp.max_send_wr, posted, i, n = 0;
+	struct rdma_ep_wc *wc = calloc(4 * depth, sizeof(*wc));
 
 	ASSERT_GE(100, depth);
 	/* Nothing can complete while there is no receive. */
 	abi_wrs_init(&self->w);
-	for (i = 0; i < depth + 3; i++)
+	for (i = 0; i < 4 * depth; i++)
 		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 500 + i);
 	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp,
 				    &self->w, &posted));
-	EXPECT_EQ(depth, posted);
-	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp,
-				    &self->w, &posted));
-	EXPECT_EQ(0, posted);
-	for (i = 0; i < depth; i++) {
+	EXPECT_LE(depth, posted);
+	ASSERT_GT(4 * depth, posted);
+	EXPECT_EQ(-ENOMEM, post(self));
+	for (i = 0; i < posted; i++) {
 		ASSERT_EQ(0, recv_one(self, i, 0, 0));
+		ASSERT_EQ(1, received(self, wc, 1));
 	}
-	ASSERT_EQ(depth, sent(self, wc, depth));
-	for (i = 0; i < depth; i++) {
+	n = sent(self, wc, posted);
+	ASSERT_EQ(posted, n);
+	for (i = 0; i < n; i++) {
 		EXPECT_EQ(WC_SUCCESS, wc[i].status);
 		EXPECT_EQ(500 + i, wc[i].wr_id);
 	}
-	ASSERT_EQ(depth, received(self, wc, depth));
 	ASSERT_EQ(0, recv_one(self, 0, 0, 0));
 	abi_wrs_init(&self->w);
 	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);

@@ -353,6 +353,9 @@ TEST(migrate_a_listener)
 	struct rdma_cm_event *event;
 	struct pair p = {};
 
+	/* Their new ids stay with the old channel, where nobody finds them */
+	if (is_stock())
+		SKIP(return, "the kernel's ucma loses the requests");
 	ASSERT_TRUE(to != NULL);
 	ASSERT_EQ(0, pair_listen(&p));
 	ASSERT_EQ(0, pair_resolve(&p));

@@ -5,11 +5,18 @@
 #include "kselftest_harness.h"
 #include "lib_util.h"
 
+static void *disconnect(void *id)
+{
+	return (void *)(long)rdma_disconnect(id);
+}
+
 /* P0: rdma_connect, rdma_accept, rdma_disconnect */
 TEST(connect_and_disconnect)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct eps e = { .passive_attr = &attr };
+	struct lib_thread t;
+	void *ret;
 
 	ASSERT_EQ(0, eps_up(&e));
 	ASSERT_TRUE(e.a->event && e.p->event);
@@ -19,16 +26,19 @@ TEST(connect_and_disconnect)
 	EXPECT_EQ(e.p->qp->qp_num, e.a->event->param.conn.qp_num);
 	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, e.p->event->event);
 
-	/* It waits for an event: here the end of the connection */
-	EXPECT_EQ(0, rdma_disconnect(e.a));
-	ASSERT_TRUE(e.a->event != NULL);
-	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e.a->event->event);
+	/* It waits for an event: that the peer has disconnected as well */
+	ASSERT_EQ(0, lib_start(&t, disconnect, e.a));
+	EXPECT_TRUE(lib_still_blocked(&t));
 	if (!lib_iwarp(e.a->verbs))
 		EXPECT_EQ(IBV_QPS_ERR, lib_qp_state(e.a->qp));
-	/* There, the peer's disconnecting is already known */
+	/* There, the end of the connection is known already */
 	EXPECT_EQ(0, rdma_disconnect(e.p));
 	ASSERT_TRUE(e.p->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e.p->event->event);
+	ASSERT_EQ(0, lib_join(&t, &ret));
+	EXPECT_EQ(0, (long)ret);
+	ASSERT_TRUE(e.a->event != NULL);
+	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e.a->event->event);
 	EXPECT_EQ(0, eps_down(&e));
 }
 

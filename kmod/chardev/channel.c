@@ -48,10 +48,11 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 	struct uep_session *s = id->obj.session;
 
 	spin_lock(&s->ev_lock);
-	if (id->gone || !id->accepted) {
+	if (id->gone || !id->accepted || s->nr_events >= UEP_MAX_EVENTS) {
 		spin_unlock(&s->ev_lock);
 		return false;
 	}
+	s->nr_events++;
 	if (cm_id) {
 		ep_id_adopt(&ev->child->id, cm_id);
 		ev->child->chan = id->chan;
@@ -78,8 +79,10 @@ void uep_channel_purge(struct uep_id *id)
 	id->gone = true;
 	if (id->chan)
 		list_for_each_entry_safe(ev, next, &id->chan->events, entry)
-			if (ev->id == id)
+			if (ev->id == id) {
 				list_move_tail(&ev->entry, &dropped);
+				s->nr_events--;
+			}
 	spin_unlock(&s->ev_lock);
 	list_for_each_entry_safe(ev, next, &dropped, entry)
 		uep_event_free(ev);
@@ -109,6 +112,15 @@ struct uep_channel *uep_channel_move(struct uep_id *id,
 	return old;
 }
 
+/* Moves the id as part of the command: back again if that fails. */
+void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id,
+		  struct uep_channel *chan, u32 *reported)
+{
+	uep_obj_get(&id->obj);
+	cmd->moved = id;
+	cmd->moved_from = uep_channel_move(id, chan, reported);
+}
+
 /*
  * Takes the next event, counted as read. The id that it is about can go away
  * meanwhile, but not its memory: the event has a reference now.
@@ -120,6 +132,7 @@ static struct uep_event *uep_channel_take_locked(struct uep_channel *chan)
 	ev = list_first_entry_or_null(&chan->events, struct uep_event, entry);
 	if (ev) {
 		list_del(&ev->entry);
+		ev->id->obj.session->nr_events--;
 		ev->id->events_reported++;
 		if (ev->child)
 			atomic_inc(&ev->id->id.backlog);
@@ -160,8 +173,9 @@ void uep_channel_untake(struct uep_event *ev)
 
 	spin_lock(&s->ev_lock);
 	gone = id->gone;
+	id->events_reported--;
 	if (!gone) {
-		id->events_reported--;
+		s->nr_events++;
 		if (ev->child)
 			atomic_dec(&id->id.backlog);
 		list_add(&ev->entry, &id->chan->events);
@@ -335,8 +349,7 @@ int uep_migrate_id(struct uep_cmd *cmd)
 		return -ENOENT;
 	chan = uep_channel_for(cmd, arg->flags, &arg->channel_fd);
 	if (!IS_ERR(chan))
-		uep_channel_put(uep_channel_move(id, chan,
-						 &arg->events_reported));
+		uep_cmd_move(cmd, id, chan, &arg->events_reported);
 	uep_obj_put(&id->obj);
 	return PTR_ERR_OR_ZERO(chan);
 }

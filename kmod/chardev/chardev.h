@@ -38,10 +38,16 @@
 #define UEP_MAX_CQE		262144U
 #define UEP_MAX_POST_BYTES	65536U
 #define UEP_MAX_BACKLOG		1024U
+#define UEP_MAX_SGE		256U
+#define UEP_MAX_INLINE		4096U
+/* Unread CM events of a session. */
+#define UEP_MAX_EVENTS		65536U
 
 struct uep_session;
 struct uep_cmd;
 struct uep_event;
+struct uep_id;
+struct uep_channel;
 
 /* ------------------------------------------------------------------ */
 /* Quotas (quota.c)                                                   */
@@ -52,7 +58,9 @@ struct uep_user;
 
 struct uep_user *uep_user_get(kuid_t uid);
 void uep_user_put(struct uep_user *user);
+u64 uep_queue_bytes(u32 nr, u32 size);
 int uep_charge(struct uep_session *s, u64 queue_bytes);
+void uep_uncharge_queues(struct uep_session *s, u64 queue_bytes);
 void uep_uncharge(struct uep_session *s, u64 queue_bytes);
 void uep_quota_query(struct rdma_ep_query *q);
 
@@ -71,6 +79,7 @@ void uep_quota_query(struct rdma_ep_query *q);
  * @user: whose quota it uses
  * @nr_objs: objects charged
  * @queue_bytes: queue memory charged
+ * @nr_events: unread CM events (@ev_lock)
  * @waits: where readers of its channels wait (@ev_lock)
  * @dead: the file has been released (@ev_lock)
  * @release_work: destroys everything
@@ -85,6 +94,7 @@ struct uep_session {
 	struct uep_user *user;
 	atomic_t nr_objs;
 	atomic64_t queue_bytes;
+	u32 nr_events;
 	struct list_head waits;
 	bool dead;
 	struct work_struct release_work;
@@ -177,6 +187,8 @@ void uep_session_cleanup(void);
  * @objs: objects that the command made; published if all goes well
  * @files: files that the command made, with the numbers they will have
  * @event: event that the command took from a channel; put back if it fails
+ * @moved: id that the command moved to another channel (reference)
+ * @moved_from: where it was, and is again if the command fails (reference)
  */
 struct uep_cmd {
 	struct uep_session *s;
@@ -189,6 +201,8 @@ struct uep_cmd {
 	} files[UEP_CMD_MAX_FDS];
 	int nr_files;
 	struct uep_event *event;
+	struct uep_id *moved;
+	struct uep_channel *moved_from;
 };
 
 void uep_cmd_rollback(struct uep_cmd *cmd, int nr_objs, int nr_files);

@@ -72,6 +72,8 @@ void uep_channel_put(struct uep_channel *chan);
 bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 		       struct rdma_cm_id *cm_id);
 void uep_channel_purge(struct uep_id *id);
+void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id,
+		  struct uep_channel *chan, u32 *reported);
 struct uep_channel *uep_channel_move(struct uep_id *id,
 				     struct uep_channel *chan, u32 *reported);
 struct uep_event *uep_channel_take_of(struct uep_id *id);

@@ -87,7 +87,7 @@ static const struct uep_obj_type uep_cq_type = {
 
 static u64 uep_cq_bytes(u32 cqe)
 {
-	return (u64)cqe * sizeof(struct ib_wc);
+	return uep_queue_bytes(cqe, 2 * sizeof(struct ib_wc));
 }
 
 /*
@@ -281,29 +281,42 @@ static int uep_cq_poll_hw(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
 	return n;
 }
 
+/* Fills the last chunk up before it makes another one. */
+static bool uep_cq_append(struct uep_cq *cq, const struct rdma_ep_wc *wc,
+			  u32 nr)
+{
+	struct uep_wc_chunk *chunk = NULL;
+	u32 i;
+
+	if (!list_empty(&cq->held))
+		chunk = list_last_entry(&cq->held, struct uep_wc_chunk, entry);
+	for (i = 0; i < nr; i++) {
+		if (!chunk || chunk->nr == UEP_POLL_BATCH) {
+			chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
+			if (!chunk)
+				return false;
+			list_add_tail(&chunk->entry, &cq->held);
+		}
+		chunk->wc[chunk->nr++] = wc[i];
+		cq->nr_held++;
+	}
+	return true;
+}
+
 /*
  * Takes what the device has, so that completions of a QP that is going away can
  * still be told apart. Bounded by the size of the CQ.
  */
 void uep_cq_drain(struct uep_cq *cq)
 {
-	struct uep_wc_chunk *chunk;
+	struct rdma_ep_wc wc[UEP_POLL_BATCH];
+	u32 nr;
 	int n;
 
 	mutex_lock(&cq->poll_lock);
 	while (!cq->dead && cq->nr_held < cq->cq.cqe) {
-		chunk = kmalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT);
-		if (!chunk)
-			break;
-		chunk->pos = 0;
-		n = uep_cq_poll_hw(cq, UEP_POLL_BATCH, chunk->wc, &chunk->nr);
-		if (chunk->nr) {
-			list_add_tail(&chunk->entry, &cq->held);
-			cq->nr_held += chunk->nr;
-		} else {
-			kfree(chunk);
-		}
-		if (n < UEP_POLL_BATCH)
+		n = uep_cq_poll_hw(cq, UEP_POLL_BATCH, wc, &nr);
+		if (!uep_cq_append(cq, wc, nr) || n < UEP_POLL_BATCH)
 			break;
 	}
 	mutex_unlock(&cq->poll_lock);

@@ -111,9 +111,16 @@ int uep_get_request(struct uep_cmd *cmd)
 		chan = uep_channel_for(cmd, arg->flags, &arg->channel_fd);
 		if (IS_ERR(chan))
 			return PTR_ERR(chan);
-		uep_channel_put(uep_channel_move(child, chan, &reported));
+		uep_cmd_move(cmd, child, chan, &reported);
 	}
-	if (with_qp)
-		arg->qp_errno = -uep_request_qp(cmd, &arg->qp, child);
+	if (!with_qp)
+		return 0;
+	arg->qp_errno = -uep_request_qp(cmd, &arg->qp, child);
+	if (arg->qp_errno) {
+		/* What it mentions has been undone. */
+		memset(&arg->qp, 0, sizeof(arg->qp));
+		arg->qp.send_cq.channel_fd = -1;
+		arg->qp.recv_cq.channel_fd = -1;
+	}
 	return 0;
 }

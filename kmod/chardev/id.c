@@ -25,7 +25,9 @@ static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 
 	uep_channel_purge(id);
 	ep_id_destroy(&id->id);
+	spin_lock(&obj->session->ev_lock);
 	out->events_reported = id->events_reported;
+	spin_unlock(&obj->session->ev_lock);
 }
 
 static void uep_id_free(struct uep_obj *obj)
@@ -91,8 +93,8 @@ struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle)
 static void uep_id_learn_ece(struct uep_id *id,
 			     const struct rdma_cm_event *event)
 {
-	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST &&
-	    event->event != RDMA_CM_EVENT_CONNECT_RESPONSE)
+	/* Only request and response carry it, whatever they have become. */
+	if (!event->ece.vendor_id && !event->ece.attr_mod)
 		return;
 	spin_lock(&id->obj.session->ev_lock);
 	id->ece = event->ece;

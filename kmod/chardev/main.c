@@ -158,6 +158,15 @@ int uep_cmd_add_file(struct uep_cmd *cmd, const char *name,
 	return fd;
 }
 
+/* The id stays where it is. */
+static void uep_cmd_end_move(struct uep_cmd *cmd)
+{
+	if (!cmd->moved)
+		return;
+	uep_channel_put(cmd->moved_from);
+	uep_obj_put(&cmd->moved->obj);
+}
+
 static void uep_cmd_publish(struct uep_cmd *cmd)
 {
 	int i;
@@ -166,6 +175,7 @@ static void uep_cmd_publish(struct uep_cmd *cmd)
 		uep_obj_publish(cmd->objs[i]);
 	for (i = 0; i < cmd->nr_files; i++)
 		fd_install(cmd->files[i].fd, cmd->files[i].file);
+	uep_cmd_end_move(cmd);
 	if (cmd->event)
 		uep_channel_delivered(cmd->event);
 }
@@ -184,6 +194,12 @@ void uep_cmd_rollback(struct uep_cmd *cmd, int nr_objs, int nr_files)
 
 static void uep_cmd_abort(struct uep_cmd *cmd)
 {
+	u32 reported;
+
+	if (cmd->moved)
+		cmd->moved_from = uep_channel_move(cmd->moved, cmd->moved_from,
+						   &reported);
+	uep_cmd_end_move(cmd);
 	uep_cmd_rollback(cmd, 0, 0);
 	if (cmd->event)
 		uep_channel_untake(cmd->event);
@@ -207,6 +223,7 @@ static int uep_cmd_execute(struct uep_session *s, const struct uep_cmd_op *op,
 	cmd.nr_objs = 0;
 	cmd.nr_files = 0;
 	cmd.event = NULL;
+	cmd.moved = NULL;
 	ret = op->fn(&cmd);
 	if ((!ret || op->respond_always) &&
 	    copy_to_user(uarg, arg, min_t(u32, usize, op->size)))
@@ -319,7 +336,6 @@ static void __exit uep_module_exit(void)
 	ep_dev_cleanup();
 	ep_id_cleanup_engine();
 	uep_wq_cleanup();
-	rcu_barrier();
 }
 
 module_init(uep_module_init);

@@ -4,8 +4,6 @@
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
-#include <rdma/ib_umem.h>
-#include <rdma/ib_user_ioctl_verbs.h>
 
 #include "verbs.h"
 

@@ -13,8 +13,6 @@
 #include "../compat.h"
 #include "verbs.h"
 
-/* Requests that are checked, and then posted, in one go. */
-#define UEP_POST_BATCH		8
 /* Buffers up to this size need no allocation. */
 #define UEP_POST_STACK		512
 

@@ -44,8 +44,10 @@ static void uep_qp_put_res(struct ep_res *res)
 	uep_cq_drain(qp->recv_cq);
 	if (qp->send_cq != qp->recv_cq)
 		uep_cq_drain(qp->send_cq);
+	/* A new QP may have the address by now. */
 	if (qp->srq)
-		xa_erase(&qp->recv_cq->qps, qp->hw_key);
+		xa_cmpxchg(&qp->recv_cq->qps, qp->hw_key,
+			   xa_mk_value(qp->qp.qp_num), NULL, 0);
 	uep_wq_free(&qp->sq);
 	uep_wq_free(&qp->rq);
 	uep_obj_put(&qp->obj);
@@ -218,21 +220,24 @@ static bool uep_qp_inline_ok(const struct ib_device *ibdev)
 
 static u64 uep_qp_bytes(const struct rdma_ep_qp_init *init)
 {
-	u64 send = 128 + sizeof(struct uep_slot) + init->max_inline_data +
-		   (u64)init->max_send_sge * sizeof(struct ib_sge);
-	u64 recv = 64 + sizeof(struct uep_slot) +
-		   (u64)init->max_recv_sge * sizeof(struct ib_sge);
+	u32 send = 192 + sizeof(struct uep_slot) +
+		   max_t(u32, init->max_inline_data,
+			 init->max_send_sge * sizeof(struct ib_sge));
+	u32 recv = 64 + sizeof(struct uep_slot) +
+		   init->max_recv_sge * sizeof(struct ib_sge);
 
-	return init->max_send_wr * send + init->max_recv_wr * recv;
+	return uep_queue_bytes(init->max_send_wr, send) +
+	       uep_queue_bytes(init->max_recv_wr, recv);
 }
 
 /*
  * A driver's send queue may hold more than it grants, as its size is rounded up.
- * It must not hold more than we have slots.
+ * There must be a slot for all that it holds and what is posted in one go.
  */
 static u32 uep_qp_sq_slots(u32 max_send_wr)
 {
-	return max_send_wr ? roundup_pow_of_two(max_send_wr + 1) : 0;
+	return max_send_wr ?
+	       roundup_pow_of_two(max_send_wr + 1) + UEP_POST_BATCH : 0;
 }
 
 /* Called inside ep_dev_enter(); takes over the parts in any case. */
@@ -283,6 +288,8 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 		uep_obj_put(&qp->obj);
 		goto err;
 	}
+	if (!uep_qp_inline_ok(ibdev))
+		qp->qp.cap.max_inline_data = 0;
 	qp->key = (unsigned long)qp->pd->ctx->dev->index << 24 |
 		  (qp->qp.qp_num & 0xffffff);
 	qp->sq.qp_num = qp->qp.qp_num;
@@ -308,19 +315,13 @@ err:
 	return ERR_PTR(ret);
 }
 
-/* What the port says about the messages that may be sent. */
-static int uep_qp_learn_port(struct uep_qp *qp, u32 port)
+/* What a valid port says about the messages that may be sent. */
+static void uep_qp_learn_port(struct uep_qp *qp, u32 port)
 {
-	struct ib_device *ibdev = qp->pd->ctx->dev->ibdev;
-	struct ib_port_attr attr;
-	int ret;
+	struct ep_dev *dev = qp->pd->ctx->dev;
 
-	ret = ib_query_port(ibdev, port, &attr);
-	if (ret)
-		return ret;
-	qp->max_msg_size = attr.max_msg_sz;
-	qp->iwarp = rdma_protocol_iwarp(ibdev, port);
-	return 0;
+	qp->max_msg_size = dev->max_msg_sz[port];
+	qp->iwarp = rdma_protocol_iwarp(dev->ibdev, port);
 }
 
 static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
@@ -336,7 +337,10 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (init->max_send_wr > UEP_MAX_WR || init->max_recv_wr > UEP_MAX_WR)
+	if (init->max_send_wr > UEP_MAX_WR || init->max_recv_wr > UEP_MAX_WR ||
+	    init->max_send_sge > UEP_MAX_SGE ||
+	    init->max_recv_sge > UEP_MAX_SGE ||
+	    init->max_inline_data > UEP_MAX_INLINE)
 		return -EINVAL;
 	return 0;
 }
@@ -361,6 +365,8 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 	ret = uep_qp_check_init(init);
 	if (ret)
 		return ret;
+	if (id && init->qp_type != id->id.cm_id->qp_type)
+		return -EINVAL;
 	parts.pd = uep_pd_enter(cmd->s, init->pd, id, &srcu);
 	if (IS_ERR(parts.pd))
 		return PTR_ERR(parts.pd);
@@ -378,9 +384,9 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		goto out;
 	}
 	/* Ports of a device do not differ in this until one is chosen. */
-	ret = uep_qp_learn_port(qp, id ? id->id.cm_id->port_num :
-				rdma_start_port(dev->ibdev));
-	if (!ret && id)
+	uep_qp_learn_port(qp, id ? id->id.cm_id->port_num :
+			  rdma_start_port(dev->ibdev));
+	if (id)
 		ret = ep_id_attach_qp(&id->id, &qp->qp);
 	if (ret) {
 		uep_obj_discard(&qp->obj);
@@ -514,7 +520,7 @@ int uep_modify_qp(struct uep_cmd *cmd)
 	if (!ret && (mask & IB_QP_AV))
 		ret = uep_qp_resolve_av(qp, &attr.ah_attr);
 	if (!ret && (mask & IB_QP_PORT))
-		ret = uep_qp_learn_port(qp, attr.port_num);
+		uep_qp_learn_port(qp, attr.port_num);
 	if (!ret)
 		ret = ep_qp_modify(&qp->qp, &attr, mask);
 	if (!ret && (mask & IB_QP_STATE) && attr.qp_state == IB_QPS_RESET)

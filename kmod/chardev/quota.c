@@ -8,6 +8,7 @@
  */
 #include <linux/capability.h>
 #include <linux/hashtable.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -101,6 +102,13 @@ static bool uep_over_limit(struct uep_session *s)
 			uep_mb(READ_ONCE(user_max_queue_mb));
 }
 
+/* What drivers allocate for a queue: they round up, and need one entry more. */
+u64 uep_queue_bytes(u32 nr, u32 size)
+{
+	return nr ? (u64)roundup_pow_of_two(nr + 1) * roundup_pow_of_two(size) :
+		    0;
+}
+
 /*
  * Charges one object with its queues. Returns -EDQUOT if that is too much. The
  * capabilities of a kernel thread, which delivers connection requests, do not
@@ -116,6 +124,12 @@ int uep_charge(struct uep_session *s, u64 queue_bytes)
 	pr_notice_ratelimited(KBUILD_MODNAME ": %s[%d]: over its limit of objects or queue memory (see the module's parameters)\n",
 			      current->comm, task_pid_nr(current));
 	return -EDQUOT;
+}
+
+/* The queues are gone, the object is not yet. */
+void uep_uncharge_queues(struct uep_session *s, u64 queue_bytes)
+{
+	uep_add(s, 0, -(s64)queue_bytes);
 }
 
 void uep_uncharge(struct uep_session *s, u64 queue_bytes)

@@ -9,8 +9,8 @@
 #include "verbs.h"
 
 /*
- * Tears sessions down. Closing a file runs where waiting is unwelcome and where
- * the task has already lost what makes it a task, so the work is done here. Not
+ * Tears sessions down. A file is closed where the task may have lost already what
+ * makes it a task (memory, namespaces), so the work is done here. Not
  * WQ_MEM_RECLAIM: it flushes queues of the CM that are not.
  */
 static struct workqueue_struct *uep_session_wq;
@@ -163,6 +163,9 @@ static void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	if (obj->handle)
 		xa_erase(&obj->session->objs, obj->handle);
 	obj->type->destroy(obj, out);
+	/* The object itself may be kept a while, by its id for example. */
+	uep_uncharge_queues(obj->session, obj->queue_bytes);
+	obj->queue_bytes = 0;
 	uep_obj_put(obj);
 }
 
@@ -309,7 +312,14 @@ void uep_session_release(struct uep_session *s)
 	list_for_each_entry(wait, &s->waits, entry)
 		wake_up_poll(&wait->head, EPOLLERR | EPOLLHUP);
 	spin_unlock(&s->ev_lock);
+	/*
+	 * Ports and memory are free again when close() returns, or when the
+	 * parent learns that the task is dead.
+	 */
+	uep_session_get(s);
 	queue_work(uep_session_wq, &s->release_work);
+	flush_work(&s->release_work);
+	uep_session_put(s);
 }
 
 int uep_session_init(void)

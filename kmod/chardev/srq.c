@@ -73,8 +73,8 @@ static const struct uep_obj_type uep_srq_type = {
 
 static u64 uep_srq_bytes(u32 max_wr, u32 max_sge)
 {
-	return (u64)max_wr * (64 + sizeof(struct uep_slot) +
-			      (u64)max_sge * sizeof(struct ib_sge));
+	return uep_queue_bytes(max_wr, 64 + 2 * sizeof(struct uep_slot) +
+			       max_sge * sizeof(struct ib_sge));
 }
 
 /* Called inside ep_dev_enter(), with @pd held for the SRQ. */
@@ -94,7 +94,7 @@ static struct uep_srq *uep_srq_create(struct uep_pd *pd,
 	struct uep_srq *srq = ERR_PTR(-EINVAL);
 	int ret;
 
-	if (arg->max_wr <= UEP_MAX_WR &&
+	if (arg->max_wr <= UEP_MAX_WR && arg->max_sge <= UEP_MAX_SGE &&
 	    arg->max_sge <= pd->ctx->dev->ibdev->attrs.max_srq_sge)
 		srq = uep_obj_alloc(s, &uep_srq_type, sizeof(*srq),
 				    uep_srq_bytes(arg->max_wr, arg->max_sge));

@@ -157,6 +157,9 @@ int uep_create_ah(struct uep_cmd *cmd);
 /* Work queues: slots of posted work requests (wq.c)                  */
 /* ------------------------------------------------------------------ */
 
+/* Requests that are checked, and then posted, in one go. */
+#define UEP_POST_BATCH		8
+
 struct uep_slot {
 	u64 wr_id;
 	u32 next;

@@ -41,6 +41,8 @@ int uep_wq_init(struct uep_wq *wq, u32 size, bool ordered)
 	wq->ordered = ordered;
 	if (!size)
 		return 0;
+	if (size > 1U << UEP_SLOT_BITS)
+		return -EINVAL;
 	wq->slots = kvcalloc(size, sizeof(*wq->slots), GFP_KERNEL_ACCOUNT);
 	if (!wq->slots)
 		return -ENOMEM;
@@ -144,8 +146,8 @@ bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, u64 *cookie)
 
 	if (wq->used == wq->size) {
 		/*
-		 * The driver's queue is not deeper than ours and decides
-		 * whether an unsignalled send is still on it.
+		 * There are more slots than the device holds requests and one
+		 * call posts: an unsignalled send this old is done.
 		 */
 		if (!wq->size || !wq->ordered ||
 		    wq->slots[wq->tail].signalled)

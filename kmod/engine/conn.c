@@ -6,6 +6,8 @@
  * may be destroyed in either order, and multicast needs it so. Instead the QP is
  * moved here with the attributes that rdma_init_qp_attr() hands out.
  */
+#include <rdma/ib_cm.h>
+
 #include "engine.h"
 
 static bool ep_qp_alive(struct ep_qp *qp)
@@ -121,8 +123,8 @@ static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp,
 
 /*
  * The peer accepted: bring the id's own QP up and say so. Runs in the event
- * handler. Returns -ENOENT if the id has no QP; then completing the connection
- * is up to the owner.
+ * handler. Returns 1 if the id has no QP; then completing the connection is up
+ * to the owner.
  */
 int ep_id_conn_response(struct ep_id *id)
 {
@@ -130,9 +132,11 @@ int ep_id_conn_response(struct ep_id *id)
 	int ret;
 
 	if (!qp)
-		return -ENOENT;
+		return 1;
 	ret = ep_id_ready_qp(id, qp, NULL);
-	if (!ret)
+	if (ret)
+		rdma_reject(id->cm_id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
+	else
 		ret = rdma_accept(id->cm_id, NULL);
 	if (ret)
 		ep_qp_error(qp);

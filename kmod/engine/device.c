@@ -213,10 +213,13 @@ static struct ib_client ep_client = {
 
 static int ep_client_add(struct ib_device *ibdev)
 {
+	struct ib_port_attr attr;
 	struct ep_dev *dev;
+	u32 port;
 	int ret, i;
 
-	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	dev = kzalloc(struct_size(dev, max_msg_sz, ibdev->phys_port_cnt + 1),
+		      GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;
 	ret = init_srcu_struct(&dev->srcu);
@@ -227,6 +230,9 @@ static int ep_client_add(struct ib_device *ibdev)
 	for (i = 0; i < EP_RES_NR; i++)
 		INIT_LIST_HEAD(&dev->res[i]);
 	dev->ibdev = ibdev;
+	rdma_for_each_port(ibdev, port)
+		if (!ib_query_port(ibdev, port, &attr))
+			dev->max_msg_sz[port] = attr.max_msg_sz;
 	ib_set_client_data(ibdev, &ep_client, dev);
 
 	ret = xa_alloc_cyclic(&ep_devs, &dev->index, dev, xa_limit_31b,

@@ -15,7 +15,8 @@
  *
  * Everything that calls into the driver is bracketed by ep_dev_enter() and
  * ep_dev_exit(), an SRCU read section that the removal waits for. Nothing that
- * waits for a user or a peer may happen inside. The data path is the exception:
+ * waits for a user or a peer may happen inside, except that registering memory
+ * faults the user's pages in. The data path is the exception:
  * posts and polls are excluded from destruction by locks that the owner takes in
  * ep_res_ops.killing.
  *
@@ -66,6 +67,7 @@ enum ep_res_class {
  * @lock: protects @res
  * @res: objects on the device, by class
  * @event_handler: for device and port events
+ * @max_msg_sz: longest message, by port number
  */
 struct ep_dev {
 	struct kref ref;
@@ -76,6 +78,7 @@ struct ep_dev {
 	spinlock_t lock;		/* res */
 	struct list_head res[EP_RES_NR];
 	struct ib_event_handler event_handler;
+	u32 max_msg_sz[];
 };
 
 int ep_dev_init(void (*event)(struct ep_dev *dev, struct ib_event *event));
@@ -217,7 +220,9 @@ struct ep_id_ops {
  * @qp: the id's own QP (holds a reference), possibly destroyed by now
  * @failed: connecting failed on our side: later events of the CM are not
  *	reported (handler mutex)
+ * @opened: @cm_id has been set
  * @begun: there is, or was, a connection to disconnect (@lock)
+ * @listening: (@lock)
  * @backlog: connection requests that may still be queued
  * @sync: event that ep_id_resolve() waits for is to be swallowed
  * @done: completed by that event
@@ -232,7 +237,9 @@ struct ep_id {
 	struct mutex link_lock;		/* qp */
 	struct ep_qp *qp;
 	bool failed;
+	bool opened;
 	bool begun;
+	bool listening;
 	atomic_t backlog;
 	bool sync;
 	struct completion done;

@@ -44,8 +44,10 @@ static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event
 		id->status = event->status;
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		/* Also for the owner: the wait may be over already. */
 		id->status = -ENODEV;
-		break;
+		complete(&id->done);
+		return false;
 	default:
 		return false;
 	}
@@ -76,7 +78,7 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 		return ret;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		ret = ep_id_conn_response(id);
-		if (ret == -ENOENT)
+		if (ret > 0)
 			break;
 		/* The rest of the event is the same, and only valid here. */
 		changed = *event;
@@ -131,6 +133,7 @@ int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
 		return PTR_ERR(cm_id);
 	id->cm_id = cm_id;
 	id->closed = false;
+	id->opened = true;
 	return 0;
 }
 
@@ -139,6 +142,7 @@ void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id)
 {
 	id->cm_id = cm_id;
 	id->closed = false;
+	id->opened = true;
 	id->begun = true;
 	cm_id->context = id;
 }
@@ -149,6 +153,9 @@ void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id)
  */
 void ep_id_destroy(struct ep_id *id)
 {
+	/* A request that was refused: we may be in its handler. */
+	if (!id->opened)
+		return;
 	ep_id_close(id);
 	/* If the device was removed, the work may be the one to destroy it. */
 	cancel_work_sync(&id->close_work);
@@ -157,10 +164,15 @@ void ep_id_destroy(struct ep_id *id)
 	id->qp = NULL;
 }
 
-/* Begins a section in which id->cm_id can be used. -EIO if it is gone. */
+/*
+ * Begins a section in which id->cm_id can be used. -EIO if it is gone,
+ * -ERESTARTSYS for a signal.
+ */
 int ep_id_begin(struct ep_id *id)
 {
-	mutex_lock(&id->lock);
+	/* A provider may connect with the lock held, at the peer's pace. */
+	if (mutex_lock_interruptible(&id->lock))
+		return -ERESTARTSYS;
 	if (likely(!id->closed))
 		return 0;
 	mutex_unlock(&id->lock);
@@ -204,8 +216,12 @@ int ep_id_listen(struct ep_id *id, int backlog)
 	ret = ep_id_begin(id);
 	if (ret)
 		return ret;
-	atomic_set(&id->backlog, backlog);
+	/* Before the first request; a second listen fails and changes nothing. */
+	if (!id->listening)
+		atomic_set(&id->backlog, backlog);
 	ret = rdma_listen(id->cm_id, backlog);
+	if (!ret)
+		id->listening = true;
 	ep_id_end(id);
 	return ret;
 }

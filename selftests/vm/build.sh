@@ -59,7 +59,11 @@ build_stage()
 	mkdir -p "$tmp"
 	build_in_tree "$dir" "$tmp" > "$log" 2>&1 </dev/null || rc=$?
 	if ((rc)); then
-		cat "$log" >&2
+		{
+			grep -E '(error|warning):' "$log"
+			echo "--- end of the build's log, $log:"
+			tail -n 25 "$log"
+		} >&2
 		rm -rf --one-file-system "$tmp"
 		return "$rc"
 	fi
