@@ -377,13 +377,15 @@ TEST_F(rc, send_queue_full)
 	EXPECT_LE(depth, posted);
 	ASSERT_GT(4 * depth, posted);
 	EXPECT_EQ(-ENOMEM, post(self));
-	for (i = 0; i < posted; i++) {
-		ASSERT_EQ(0, recv_one(self, i, 0, 0));
-		ASSERT_EQ(1, received(self, wc, 1));
+	while (n < posted) {
+		for (i = 0; i < depth && i < posted - n; i++) {
+			ASSERT_EQ(0, recv_one(self, i, 0, 0));
+		}
+		ASSERT_EQ(i, received(self, wc, i));
+		n += i;
 	}
-	n = sent(self, wc, posted);
-	ASSERT_EQ(posted, n);
-	for (i = 0; i < n; i++) {
+	ASSERT_EQ(posted, sent(self, wc, posted));
+	for (i = 0; i < posted; i++) {
 		EXPECT_EQ(WC_SUCCESS, wc[i].status);
 		EXPECT_EQ(500 + i, wc[i].wr_id);
 	}

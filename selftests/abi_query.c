@@ -19,7 +19,6 @@ FIXTURE(query) {
 
 FIXTURE_SETUP(query)
 {
-	ASSERT_EQ(0, abi_idle());
 	ASSERT_EQ(0, abi_open(&self->s));
 }
 
@@ -330,8 +329,13 @@ TEST_F(query, no_more_files)
 	};
 	struct abi_objects before, after;
 	struct rlimit old, none = { 0, 0 };
-	bool counted = !abi_objects(&before);
+	bool counted;
 
+	abi_close(&self->s);
+	ASSERT_EQ(0, abi_idle());
+	ASSERT_EQ(0, abi_open(&self->s));
+	o.dev_index = self->s.dev;
+	counted = !abi_objects(&before);
 	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &old));
 	none.rlim_max = old.rlim_max;
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));

@@ -281,26 +281,20 @@ static int uep_cq_poll_hw(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
 	return n;
 }
 
-/* Fills the last chunk up before it makes another one. */
-static bool uep_cq_append(struct uep_cq *cq, const struct rdma_ep_wc *wc,
-			  u32 nr)
+/* A chunk with room at the end of the held ones, or NULL. */
+static struct uep_wc_chunk *uep_cq_last_chunk(struct uep_cq *cq)
 {
-	struct uep_wc_chunk *chunk = NULL;
-	u32 i;
+	struct uep_wc_chunk *chunk;
 
-	if (!list_empty(&cq->held))
+	if (!list_empty(&cq->held)) {
 		chunk = list_last_entry(&cq->held, struct uep_wc_chunk, entry);
-	for (i = 0; i < nr; i++) {
-		if (!chunk || chunk->nr == UEP_POLL_BATCH) {
-			chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
-			if (!chunk)
-				return false;
-			list_add_tail(&chunk->entry, &cq->held);
-		}
-		chunk->wc[chunk->nr++] = wc[i];
-		cq->nr_held++;
+		if (chunk->nr < UEP_POLL_BATCH)
+			return chunk;
 	}
-	return true;
+	chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
+	if (chunk)
+		list_add_tail(&chunk->entry, &cq->held);
+	return chunk;
 }
 
 /*
@@ -309,14 +303,24 @@ static bool uep_cq_append(struct uep_cq *cq, const struct rdma_ep_wc *wc,
  */
 void uep_cq_drain(struct uep_cq *cq)
 {
-	struct rdma_ep_wc wc[UEP_POLL_BATCH];
-	u32 nr;
+	struct uep_wc_chunk *chunk;
+	u32 want, nr;
 	int n;
 
 	mutex_lock(&cq->poll_lock);
 	while (!cq->dead && cq->nr_held < cq->cq.cqe) {
-		n = uep_cq_poll_hw(cq, UEP_POLL_BATCH, wc, &nr);
-		if (!uep_cq_append(cq, wc, nr) || n < UEP_POLL_BATCH)
+		chunk = uep_cq_last_chunk(cq);
+		if (!chunk)
+			break;
+		want = UEP_POLL_BATCH - chunk->nr;
+		n = uep_cq_poll_hw(cq, want, &chunk->wc[chunk->nr], &nr);
+		chunk->nr += nr;
+		cq->nr_held += nr;
+		if (!chunk->nr) {
+			list_del(&chunk->entry);
+			kfree(chunk);
+		}
+		if (n < (int)want)
 			break;
 	}
 	mutex_unlock(&cq->poll_lock);

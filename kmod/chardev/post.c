@@ -378,6 +378,9 @@ static int uep_send_all(struct uep_qp *qp, struct rdma_ep_post *arg,
 	int ret = 0, err;
 	u32 left;
 
+	/* Without its device the memory regions are gone, too: say which. */
+	if (READ_ONCE(qp->sq.dead))
+		return -EIO;
 	b.nr = 0;
 	for (left = arg->num; left && !ret; left--) {
 		ret = uep_send_add(qp, buf, &b);
@@ -535,6 +538,8 @@ static int uep_recv_all(struct uep_recv_queue *q, struct rdma_ep_post *arg,
 	int ret = 0, err;
 	u32 left;
 
+	if (READ_ONCE(q->wq->dead))
+		return -EIO;
 	b.nr = 0;
 	for (left = arg->num; left && !ret; left--) {
 		ret = uep_recv_add(q, buf, &b);

@@ -294,10 +294,10 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 		  (qp->qp.qp_num & 0xffffff);
 	qp->sq.qp_num = qp->qp.qp_num;
 	qp->rq.qp_num = qp->qp.qp_num;
-	ret = uep_wq_init(&qp->sq, uep_qp_sq_slots(attr.cap.max_send_wr),
+	ret = uep_wq_init(&qp->sq, uep_qp_sq_slots(qp->qp.cap.max_send_wr),
 			  true);
 	if (!ret && !qp->srq)
-		ret = uep_wq_init(&qp->rq, attr.cap.max_recv_wr, false);
+		ret = uep_wq_init(&qp->rq, qp->qp.cap.max_recv_wr, false);
 	if (!ret && qp->srq)
 		ret = xa_err(xa_store(&qp->recv_cq->qps,
 				      (unsigned long)qp->qp.ibqp,

@@ -164,9 +164,14 @@ int ep_id_connect(struct ep_id *id, struct rdma_conn_param *param,
 int ep_id_accept(struct ep_id *id, struct rdma_conn_param *param,
 		 struct rdma_ucm_ece *ece)
 {
-	struct ep_qp *qp = ep_id_get_qp(id);
+	struct ep_qp *qp;
 	int ret;
 
+	/* Anything else must not disturb what the QP is in the middle of. */
+	if (!id->request)
+		return -EINVAL;
+	id->request = false;
+	qp = ep_id_get_qp(id);
 	if (qp && qp->type != IB_QPT_UD) {
 		ret = ep_id_ready_qp(id, qp, param);
 		if (ret)
@@ -219,7 +224,11 @@ int ep_id_establish(struct ep_id *id)
 	if (ret)
 		return ret;
 	rdma_lock_handler(id->cm_id);
-	ret = rdma_accept(id->cm_id, NULL);
+	/* In another state it would reject the peer. */
+	ret = -EINVAL;
+	if (id->responded)
+		ret = rdma_accept(id->cm_id, NULL);
+	id->responded = false;
 	rdma_unlock_handler(id->cm_id);
 	ep_id_end(id);
 	return ret;

@@ -231,8 +231,8 @@ static int ep_client_add(struct ib_device *ibdev)
 		INIT_LIST_HEAD(&dev->res[i]);
 	dev->ibdev = ibdev;
 	rdma_for_each_port(ibdev, port)
-		if (!ib_query_port(ibdev, port, &attr))
-			dev->max_msg_sz[port] = attr.max_msg_sz;
+		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?
+					1U << 31 : attr.max_msg_sz;
 	ib_set_client_data(ibdev, &ep_client, dev);
 
 	ret = xa_alloc_cyclic(&ep_devs, &dev->index, dev, xa_limit_31b,

@@ -223,6 +223,9 @@ struct ep_id_ops {
  * @opened: @cm_id has been set
  * @begun: there is, or was, a connection to disconnect (@lock)
  * @listening: (@lock)
+ * @request: a connection request that has not been accepted (@lock)
+ * @responded: the peer has accepted, and the owner is to complete the connection
+ *	(handler mutex)
  * @backlog: connection requests that may still be queued
  * @sync: event that ep_id_resolve() waits for is to be swallowed
  * @done: completed by that event
@@ -240,6 +243,8 @@ struct ep_id {
 	bool opened;
 	bool begun;
 	bool listening;
+	bool request;
+	bool responded;
 	atomic_t backlog;
 	bool sync;
 	struct completion done;

@@ -44,10 +44,8 @@ static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event
 		id->status = event->status;
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		/* Also for the owner: the wait may be over already. */
 		id->status = -ENODEV;
-		complete(&id->done);
-		return false;
+		break;
 	default:
 		return false;
 	}
@@ -78,8 +76,10 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 		return ret;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		ret = ep_id_conn_response(id);
-		if (ret > 0)
+		if (ret > 0) {
+			id->responded = true;
 			break;
+		}
 		/* The rest of the event is the same, and only valid here. */
 		changed = *event;
 		changed.event = ret ? RDMA_CM_EVENT_CONNECT_ERROR :
@@ -144,6 +144,7 @@ void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id)
 	id->closed = false;
 	id->opened = true;
 	id->begun = true;
+	id->request = true;
 	cm_id->context = id;
 }
 
@@ -272,7 +273,18 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 	if (ret)
 		return ret;
 	ret = ep_id_sync_wait(id);
+	if (ret)
+		return ret;
+
+	/* A removal in the meantime has been swallowed, later ones are not. */
+	ret = ep_id_begin(id);
+	if (ret)
+		return ret;
+	rdma_lock_handler(id->cm_id);
 	WRITE_ONCE(id->sync, false);
+	ret = id->status;
+	rdma_unlock_handler(id->cm_id);
+	ep_id_end(id);
 	return ret;
 }
 

@@ -146,7 +146,21 @@ static int ep_qp_check_cap(const struct ib_device *ibdev,
 	return 0;
 }
 
-/* attr->cap comes back as granted. */
+/* Not every driver writes back how deep it made the queues. */
+static void ep_qp_learn_depth(struct ep_qp *qp)
+{
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+
+	if (ib_query_qp(qp->ibqp, &attr, IB_QP_CAP, &init))
+		return;
+	qp->cap.max_send_wr = max(qp->cap.max_send_wr, attr.cap.max_send_wr);
+	if (!qp->has_srq)
+		qp->cap.max_recv_wr = max(qp->cap.max_recv_wr,
+					  attr.cap.max_recv_wr);
+}
+
+/* What is granted is in qp->cap. */
 int ep_qp_create(struct ep_qp *qp, struct ep_pd *pd,
 		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr)
 {
@@ -173,6 +187,7 @@ int ep_qp_create(struct ep_qp *qp, struct ep_pd *pd,
 	qp->has_srq = attr->srq;
 	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->cap = attr->cap;
+	ep_qp_learn_depth(qp);
 	ep_res_add(&qp->res);
 	return 0;
 }

@@ -51,10 +51,8 @@ build_in_tree()
 
 build_stage()
 {
-	local stage=$1 dir log=$1.log tmp=$1.new.$$ rc=0
+	local stage=$1 dir=$2 log=$1.log tmp=$1.new.$$ rc=0
 	[[ ! -d $stage ]] || return 0
-	# One build directory for each checkout: objects are reused.
-	dir=$SUITE_DIR/build-$(echo "$TREE $TOP" | sha256sum | cut -c1-12)
 	source_sync "$dir" || return 1
 	mkdir -p "$tmp"
 	build_in_tree "$dir" "$tmp" > "$log" 2>&1 </dev/null || rc=$?
@@ -75,7 +73,9 @@ build_stage()
 # Sets STAGE: the stage for the current source, built if it does not exist.
 build()
 {
-	local key
+	local key dir
+	# One build directory for each checkout: objects are reused.
+	dir=$SUITE_DIR/build-$(echo "$TREE $TOP" | sha256sum | cut -c1-12)
 	key=$(source_hash)-$(echo "$TREE $PARTS $STOCK $DEVICE" | sha256sum | cut -c1-6)
 	STAGE=$SUITE_DIR/stage-$key
 	if [[ -d $STAGE ]]; then
@@ -83,7 +83,7 @@ build()
 		say "build: unchanged sources, reusing $(basename "$STAGE")"
 	else
 		step "building ${PARTS:-nothing} for Linux $KVER" \
-			with_lock "$SUITE_DIR/build.lock" build_stage "$STAGE" ||
+			with_lock "$dir.lock" build_stage "$STAGE" "$dir" ||
 			die "the build failed"
 	fi
 	if grep -q 'warning:' "$STAGE.log"; then
