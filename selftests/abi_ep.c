@@ -180,11 +180,12 @@ TEST_F(ep, qp_without_receives)
 /* A failure after the CQs have been made takes them back. */
 TEST_F(ep, failed_qp_leaves_nothing)
 {
-	struct rdma_ep_create_qp c = { .id = self->bound };
+	struct rdma_ep_create_qp c = {};
 	struct abi_objects before, after;
 	bool counted = count(_metadata, self, &before);
 	int i, fds = abi_count_fds();
 
+	c.id = self->bound;
 	for (i = 0; i < 4; i++) {
 		set_qp(&c.init);
 		switch (i) {

@@ -4,6 +4,8 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -153,6 +155,40 @@ TEST_F(id, bind)
 	/* The failure left it unbound. */
 	src->sin_port = 0;
 	EXPECT_EQ(0, bind_ss(&self->s, id, src, sizeof(*src)));
+}
+
+TEST_F(id, ipv6)
+{
+	struct sockaddr_in6 sin6 = {}, *src;
+	struct rdma_ep_bind_addr b = { .id = self->id };
+	struct rdma_ep_resolve_addr r = { .timeout_ms = 5000 };
+	struct rdma_ep_event ev;
+	struct ifaddrs *list, *a;
+
+	ASSERT_EQ(0, getifaddrs(&list));
+	for (a = list; a; a = a->ifa_next) {
+		src = (struct sockaddr_in6 *)a->ifa_addr;
+		if (src && src->sin6_family == AF_INET6 &&
+		    if_nametoindex(a->ifa_name) == self->s.netdev &&
+		    !IN6_IS_ADDR_LINKLOCAL(&src->sin6_addr))
+			sin6 = *src;
+	}
+	freeifaddrs(list);
+	if (!sin6.sin6_family)
+		SKIP(return, "no IPv6 address");
+	memcpy(&b.addr, &sin6, sizeof(sin6));
+	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));
+	EXPECT_EQ(self->s.dev, b.info.dev_index);
+	src = (struct sockaddr_in6 *)&b.info.src;
+	EXPECT_EQ(AF_INET6, src->sin6_family);
+	EXPECT_EQ(0, memcmp(&src->sin6_addr, &sin6.sin6_addr, 16));
+
+	ASSERT_EQ(0, new_id(&self->s, self->channel, &r.id));
+	sin6.sin6_port = htons(4719);
+	memcpy(&r.dst, &sin6, sizeof(sin6));
+	ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(0, memcmp(&ev.info.dst, &sin6, sizeof(sin6)));
 }
 
 TEST_F(id, bind_any)

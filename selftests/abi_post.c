@@ -470,6 +470,36 @@ TEST_F(rc, poll)
 	EXPECT_EQ(0, abi_poll(&self->s, p.cq, wc, 16));
 }
 
+/* A CQ can not become smaller than what is in it. */
+TEST_F(rc, resize_filled_cq)
+{
+	struct rdma_ep_resize_cq r = { .cq = self->p.end[1].cq[1], .cqe = 2 };
+	struct rdma_ep_query q = {};
+	struct rdma_ep_wc wc[6];
+	int i;
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
+	if (!(q.caps & RDMA_EP_CAP_RESIZE_CQ))
+		SKIP(return, "this kernel can not resize CQs");
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, recv_one(self, 800 + i, 0, 0));
+		abi_wrs_init(&self->w);
+		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+		ASSERT_EQ(0, post(self));
+	}
+	ASSERT_EQ(6, sent(self, wc, 6));
+	usleep(50000);
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESIZE_CQ, &r));
+	r.cqe = 64;
+	EXPECT_EQ(0, ABI(self->s.fd, RESIZE_CQ, &r));
+	ASSERT_EQ(6, received(self, wc, 6));
+	for (i = 0; i < 6; i++) {
+		EXPECT_EQ(800 + i, wc[i].wr_id);
+	}
+	r.cqe = 2;
+	EXPECT_EQ(0, ABI(self->s.fd, RESIZE_CQ, &r));
+}
+
 TEST_F(rc, shared_receive_queue)
 {
 	struct abi_pair p = {};

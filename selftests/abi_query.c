@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -436,6 +438,99 @@ TEST_F(quota, objects)
 		_exit(fill_session());
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+/* ------------------------------------------------------------------ */
+
+#define CGROUPS	"/tmp/abi_query.cgroups"
+#define CGROUP	CGROUPS "/abi_query"
+
+static int put(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+	int ret = -1;
+
+	if (fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text))
+		ret = 0;
+	close(fd);
+	return ret;
+}
+
+FIXTURE(cgroup) {
+	bool ok;
+};
+
+FIXTURE_SETUP(cgroup)
+{
+	mkdir(CGROUPS, 0700);
+	if (mount("none", CGROUPS, "cgroup2", 0, NULL))
+		SKIP(return, "cannot mount cgroup2");
+	put(CGROUPS "/cgroup.subtree_control", "+rdma");
+	mkdir(CGROUP, 0700);
+	if (access(CGROUP "/rdma.max", W_OK))
+		SKIP(return, "no RDMA controller");
+	self->ok = true;
+}
+
+FIXTURE_TEARDOWN(cgroup)
+{
+	rmdir(CGROUP);
+	umount(CGROUPS);
+	rmdir(CGROUPS);
+}
+
+/* In a child, which may have @limit objects of the device. */
+static int fill_cgroup(int limit)
+{
+	struct rdma_ep_device dev;
+	struct rdma_ep_query_devices q = {
+		.devices = (uintptr_t)&dev, .max = 1,
+	};
+	char text[128];
+	struct abi s;
+	__u32 h, pd;
+	int n = 0, ret, fd = abi_open_node();
+
+	/* (With several devices it would have to be found out which one.) */
+	if (fd < 0 || ABI(fd, QUERY_DEVICES, &q) || q.num != 1)
+		return 77;
+	snprintf(text, sizeof(text), "%.64s hca_object=%d", dev.name, limit);
+	if (put(CGROUP "/rdma.max", text) || put(CGROUP "/cgroup.procs", "0"))
+		return 77;
+	/* The default PD is one of them. */
+	if (abi_open(&s))
+		return 1;
+	do {
+		ret = abi_alloc_pd(&s, s.ctx, n ? &h : &pd);
+	} while (!ret && ++n < 16);
+	if (ret != -EAGAIN)
+		return 2;
+	if (n != limit - 1)
+		return 3;
+	if (abi_create_cq(&s, -1, 8, 0, &h) != -EAGAIN)
+		return 4;
+	/* What has gone is not counted. */
+	if (abi_destroy(&s, RDMA_EP_OBJ_PD, pd) ||
+	    abi_create_cq(&s, -1, 8, 0, &h))
+		return 5;
+	return 0;
+}
+
+TEST_F(cgroup, objects)
+{
+	int status;
+	pid_t pid;
+
+	if (!self->ok)
+		SKIP(return, "no RDMA controller");
+	pid = fork();
+	if (!pid)
+		_exit(fill_cgroup(4));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		SKIP(return, "cannot limit the device");
 	EXPECT_EQ(0, WEXITSTATUS(status));
 }
 

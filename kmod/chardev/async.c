@@ -7,7 +7,6 @@
  */
 #include <linux/anon_inodes.h>
 #include <linux/bitops.h>
-#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -23,7 +22,7 @@ struct uep_async_queue *uep_async_create(void)
 	kref_init(&q->ref);
 	spin_lock_init(&q->lock);
 	INIT_LIST_HEAD(&q->nodes);
-	init_waitqueue_head(&q->wait);
+	init_waitqueue_head(&q->wait.head);
 	return q;
 }
 
@@ -43,7 +42,7 @@ void uep_async_kill(struct uep_async_queue *q)
 	spin_lock_irq(&q->lock);
 	q->dead = true;
 	spin_unlock_irq(&q->lock);
-	wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
+	wake_up_poll(&q->wait.head, EPOLLERR | EPOLLHUP);
 }
 
 void uep_async_node_init(struct uep_async_node *node, u64 uid)
@@ -68,7 +67,7 @@ void uep_async_post(struct uep_async_queue *q, struct uep_async_node *node,
 		node->pending |= BIT(event);
 	}
 	spin_unlock_irqrestore(&q->lock, flags);
-	wake_up_poll(&q->wait, EPOLLIN | EPOLLRDNORM);
+	wake_up_poll(&q->wait.head, EPOLLIN | EPOLLRDNORM);
 }
 
 /* Drops unread events, and those that may still come. Returns the number of read ones. */
@@ -108,50 +107,56 @@ static bool uep_async_take(struct uep_async_queue *q,
 	return node;
 }
 
-static bool uep_async_ready(struct uep_async_queue *q)
+/* Faults are found out before an event is taken: its object may go meanwhile. */
+static int uep_async_deliver(void *priv, char __user *buf)
 {
-	return !list_empty_careful(&q->nodes) || READ_ONCE(q->dead);
+	struct rdma_ep_async_event rec = {};
+
+	if (clear_user(buf, sizeof(rec)))
+		return -EFAULT;
+	if (!uep_async_take(priv, &rec))
+		return -EAGAIN;
+	return copy_to_user(buf, &rec, sizeof(rec)) ? -EFAULT : 0;
 }
+
+static struct uep_wait *uep_async_wait(void *priv)
+{
+	struct uep_async_queue *q = priv;
+
+	return &q->wait;
+}
+
+static bool uep_async_dead(void *priv)
+{
+	struct uep_async_queue *q = priv;
+
+	return READ_ONCE(q->dead);
+}
+
+static bool uep_async_empty(void *priv)
+{
+	struct uep_async_queue *q = priv;
+
+	return list_empty_careful(&q->nodes);
+}
+
+static const struct uep_reader uep_async_reader = {
+	.size = sizeof(struct rdma_ep_async_event),
+	.wait = uep_async_wait,
+	.dead = uep_async_dead,
+	.empty = uep_async_empty,
+	.deliver = uep_async_deliver,
+};
 
 static ssize_t uep_async_read(struct file *file, char __user *buf, size_t len,
 			      loff_t *pos)
 {
-	struct uep_async_queue *q = file->private_data;
-	struct rdma_ep_async_event rec = {};
-	ssize_t done = 0;
-
-	if (len < sizeof(rec))
-		return -EINVAL;
-	/* Faults are found out before an event is taken, as far as can be. */
-	if (clear_user(buf, sizeof(rec)))
-		return -EFAULT;
-	while (len - done >= sizeof(rec)) {
-		if (READ_ONCE(q->dead))
-			return done ? done : -EIO;
-		if (uep_async_take(q, &rec)) {
-			if (copy_to_user(buf + done, &rec, sizeof(rec)))
-				return done ? done : -EFAULT;
-			done += sizeof(rec);
-			continue;
-		}
-		if (done)
-			break;
-		if (file->f_flags & O_NONBLOCK)
-			return -EAGAIN;
-		if (wait_event_interruptible(q->wait, uep_async_ready(q)))
-			return -ERESTARTSYS;
-	}
-	return done;
+	return uep_read(file, buf, len, &uep_async_reader);
 }
 
 static __poll_t uep_async_poll(struct file *file, poll_table *wait)
 {
-	struct uep_async_queue *q = file->private_data;
-
-	poll_wait(file, &q->wait, wait);
-	if (READ_ONCE(q->dead))
-		return EPOLLERR | EPOLLHUP;
-	return list_empty_careful(&q->nodes) ? 0 : EPOLLIN | EPOLLRDNORM;
+	return uep_poll(file, wait, &uep_async_reader);
 }
 
 static int uep_async_release(struct inode *inode, struct file *file)

@@ -8,7 +8,6 @@
  * holds nobody else up.
  */
 #include <linux/anon_inodes.h>
-#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -205,54 +204,58 @@ void uep_channel_delivered(struct uep_event *ev)
 	uep_event_free(ev);
 }
 
-static bool uep_channel_ready(struct uep_channel *chan)
+static int uep_channel_deliver(void *priv, char __user *buf)
 {
-	return !list_empty_careful(&chan->events) ||
-	       READ_ONCE(chan->session->dead);
+	struct uep_event *ev = uep_channel_take(priv);
+
+	if (!ev)
+		return -EAGAIN;
+	if (copy_to_user(buf, &ev->rec, sizeof(ev->rec))) {
+		uep_channel_untake(ev);
+		return -EFAULT;
+	}
+	uep_channel_delivered(ev);
+	return 0;
 }
+
+static struct uep_wait *uep_channel_wait(void *priv)
+{
+	struct uep_channel *chan = priv;
+
+	return &chan->wait;
+}
+
+static bool uep_channel_dead(void *priv)
+{
+	struct uep_channel *chan = priv;
+
+	return READ_ONCE(chan->session->dead);
+}
+
+static bool uep_channel_empty(void *priv)
+{
+	struct uep_channel *chan = priv;
+
+	return list_empty_careful(&chan->events);
+}
+
+static const struct uep_reader uep_channel_reader = {
+	.size = sizeof(struct rdma_ep_event),
+	.wait = uep_channel_wait,
+	.dead = uep_channel_dead,
+	.empty = uep_channel_empty,
+	.deliver = uep_channel_deliver,
+};
 
 static ssize_t uep_channel_read(struct file *file, char __user *buf, size_t len,
 				loff_t *pos)
 {
-	struct uep_channel *chan = file->private_data;
-	struct uep_event *ev;
-	ssize_t done = 0;
-
-	if (len < sizeof(ev->rec))
-		return -EINVAL;
-	while (len - done >= sizeof(ev->rec)) {
-		if (READ_ONCE(chan->session->dead))
-			return done ? done : -EIO;
-		ev = uep_channel_take(chan);
-		if (ev) {
-			if (copy_to_user(buf + done, &ev->rec,
-					 sizeof(ev->rec))) {
-				uep_channel_untake(ev);
-				return done ? done : -EFAULT;
-			}
-			uep_channel_delivered(ev);
-			done += sizeof(ev->rec);
-			continue;
-		}
-		if (done)
-			break;
-		if (file->f_flags & O_NONBLOCK)
-			return -EAGAIN;
-		if (wait_event_interruptible(chan->wait.head,
-					     uep_channel_ready(chan)))
-			return -ERESTARTSYS;
-	}
-	return done;
+	return uep_read(file, buf, len, &uep_channel_reader);
 }
 
 static __poll_t uep_channel_poll(struct file *file, poll_table *wait)
 {
-	struct uep_channel *chan = file->private_data;
-
-	poll_wait(file, &chan->wait.head, wait);
-	if (READ_ONCE(chan->session->dead))
-		return EPOLLERR | EPOLLHUP;
-	return list_empty_careful(&chan->events) ? 0 : EPOLLIN | EPOLLRDNORM;
+	return uep_poll(file, wait, &uep_channel_reader);
 }
 
 static int uep_channel_release(struct inode *inode, struct file *file)

@@ -26,8 +26,8 @@
 #define RDMA_EP_CHARDEV_H
 
 #include <linux/file.h>
+#include <linux/poll.h>
 #include <linux/rcupdate.h>
-#include <linux/wait.h>
 #include <linux/xarray.h>
 #include <rdma/rdma_ep.h>
 
@@ -164,6 +164,27 @@ struct uep_wait {
 	wait_queue_head_t head;
 };
 
+/**
+ * struct uep_reader - a kind of file that is read by record
+ * @size: of a record
+ * @wait: where its readers wait
+ * @dead: what it reports on is gone: reads give -EIO
+ * @empty: there is nothing to read
+ * @deliver: writes the next record. -EAGAIN if there is none; -EFAULT, and then
+ *	the record is still the next one
+ */
+struct uep_reader {
+	size_t size;
+	struct uep_wait *(*wait)(void *priv);
+	bool (*dead)(void *priv);
+	bool (*empty)(void *priv);
+	int (*deliver)(void *priv, char __user *buf);
+};
+
+ssize_t uep_read(struct file *file, char __user *buf, size_t len,
+		 const struct uep_reader *r);
+__poll_t uep_poll(struct file *file, poll_table *wait,
+		  const struct uep_reader *r);
 void uep_wait_add(struct uep_session *s, struct uep_wait *wait);
 void uep_wait_del(struct uep_session *s, struct uep_wait *wait);
 struct uep_session *uep_session_create(void);

@@ -7,7 +7,6 @@
  * uverbs, but events of one CQ are a counter instead of a list.
  */
 #include <linux/anon_inodes.h>
-#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -79,51 +78,56 @@ static bool uep_comp_take(struct uep_comp_channel *chan, u64 *uid)
 	return cq;
 }
 
-static bool uep_comp_ready(struct uep_comp_channel *chan)
+/* Faults are found out before an event is taken: its CQ may go meanwhile. */
+static int uep_comp_deliver(void *priv, char __user *buf)
 {
-	return !list_empty_careful(&chan->cqs) ||
-	       READ_ONCE(chan->session->dead);
+	struct rdma_ep_comp_event rec = {};
+
+	if (clear_user(buf, sizeof(rec)))
+		return -EFAULT;
+	if (!uep_comp_take(priv, &rec.uid))
+		return -EAGAIN;
+	return copy_to_user(buf, &rec, sizeof(rec)) ? -EFAULT : 0;
 }
+
+static struct uep_wait *uep_comp_wait(void *priv)
+{
+	struct uep_comp_channel *chan = priv;
+
+	return &chan->wait;
+}
+
+static bool uep_comp_dead(void *priv)
+{
+	struct uep_comp_channel *chan = priv;
+
+	return READ_ONCE(chan->session->dead);
+}
+
+static bool uep_comp_empty(void *priv)
+{
+	struct uep_comp_channel *chan = priv;
+
+	return list_empty_careful(&chan->cqs);
+}
+
+static const struct uep_reader uep_comp_reader = {
+	.size = sizeof(struct rdma_ep_comp_event),
+	.wait = uep_comp_wait,
+	.dead = uep_comp_dead,
+	.empty = uep_comp_empty,
+	.deliver = uep_comp_deliver,
+};
 
 static ssize_t uep_comp_read(struct file *file, char __user *buf, size_t len,
 			     loff_t *pos)
 {
-	struct uep_comp_channel *chan = file->private_data;
-	struct rdma_ep_comp_event rec;
-	ssize_t done = 0;
-
-	if (len < sizeof(rec))
-		return -EINVAL;
-	/* Faults are found out before an event is taken, as far as can be. */
-	if (clear_user(buf, sizeof(rec)))
-		return -EFAULT;
-	while (len - done >= sizeof(rec)) {
-		if (READ_ONCE(chan->session->dead))
-			return done ? done : -EIO;
-		if (uep_comp_take(chan, &rec.uid)) {
-			if (copy_to_user(buf + done, &rec, sizeof(rec)))
-				return done ? done : -EFAULT;
-			done += sizeof(rec);
-			continue;
-		}
-		if (done)
-			break;
-		if (file->f_flags & O_NONBLOCK)
-			return -EAGAIN;
-		if (wait_event_interruptible(chan->wait.head, uep_comp_ready(chan)))
-			return -ERESTARTSYS;
-	}
-	return done;
+	return uep_read(file, buf, len, &uep_comp_reader);
 }
 
 static __poll_t uep_comp_poll(struct file *file, poll_table *wait)
 {
-	struct uep_comp_channel *chan = file->private_data;
-
-	poll_wait(file, &chan->wait.head, wait);
-	if (READ_ONCE(chan->session->dead))
-		return EPOLLERR | EPOLLHUP;
-	return list_empty_careful(&chan->cqs) ? 0 : EPOLLIN | EPOLLRDNORM;
+	return uep_poll(file, wait, &uep_comp_reader);
 }
 
 static int uep_comp_release(struct inode *inode, struct file *file)

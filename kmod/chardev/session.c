@@ -3,7 +3,6 @@
  * Sessions, handles and the life of objects.
  */
 #include <linux/cred.h>
-#include <linux/poll.h>
 #include <linux/slab.h>
 
 #include "verbs.h"

@@ -24,7 +24,7 @@ struct uep_async_queue {
 	struct kref ref;
 	spinlock_t lock;		/* nodes and their fields */
 	struct list_head nodes;
-	wait_queue_head_t wait;
+	struct uep_wait wait;
 	bool dead;
 };
 

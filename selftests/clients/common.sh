@@ -51,14 +51,14 @@ problem()
 # (Only used in the background: the subshell becomes the program.)
 on_ours()
 {
-	rm -rf "$WORK/dev"
-	mkdir "$WORK/dev"
+	local dir
+	dir=$(mktemp -d "$WORK/dev.XXXXXX") && chmod 755 "$dir"
 	[[ ! -e /dev/infiniband/rdma_ep ]] ||
-		cp -a /dev/infiniband/rdma_ep "$WORK/dev/"
+		cp -a /dev/infiniband/rdma_ep "$dir/"
 	# shellcheck disable=SC2016
 	exec unshare --mount sh -c \
 		'mount --bind "$0" /dev/infiniband && exec rdma-ep-run "$@"' \
-		"$WORK/dev" "$@"
+		"$dir" "$@"
 }
 
 # start STACK NAME PROGRAM ARGS...: in the background, PID in pids[NAME],
