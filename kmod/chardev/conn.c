@@ -210,8 +210,8 @@ int uep_reject(struct uep_cmd *cmd)
 		return -ENOENT;
 	ret = ep_id_begin_bound(&id->id);
 	if (!ret) {
-		ret = rdma_reject(id->id.cm_id, arg->private_data,
-				  arg->private_data_len, reason);
+		ret = ep_id_reject(&id->id, arg->private_data,
+				   arg->private_data_len, reason);
 		ep_id_end(&id->id);
 	}
 	uep_obj_put(&id->obj);

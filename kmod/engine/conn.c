@@ -186,6 +186,17 @@ err:
 	return ret;
 }
 
+/* Called between ep_id_begin_bound() and ep_id_end(). */
+int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
+{
+	int ret;
+
+	ret = rdma_reject(id->cm_id, data, len, reason);
+	if (!ret)
+		id->request = false;
+	return ret;
+}
+
 /* Flushes the id's own QP, then tells the peer. */
 int ep_id_disconnect(struct ep_id *id)
 {

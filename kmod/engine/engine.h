@@ -274,6 +274,7 @@ int ep_id_connect(struct ep_id *id, struct rdma_conn_param *param,
 		  struct rdma_ucm_ece *ece);
 int ep_id_accept(struct ep_id *id, struct rdma_conn_param *param,
 		 struct rdma_ucm_ece *ece);
+int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason);
 int ep_id_disconnect(struct ep_id *id);
 int ep_id_establish(struct ep_id *id);
 int ep_id_conn_response(struct ep_id *id);
