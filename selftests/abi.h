@@ -7,6 +7,7 @@
 #ifndef ABI_H
 #define ABI_H
 
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -98,6 +99,7 @@ enum {
 	WC_OP_RECV = 128,
 	WC_OP_RECV_RDMA_WITH_IMM,
 };
+
 enum { WC_GRH = 1 << 0, WC_WITH_IMM = 1 << 1 };
 
 /* enum ibv_event_type */
@@ -139,10 +141,13 @@ struct abi {
  * pointers, go through abi_raw().
  */
 #define ABI(_fd, _cmd, _arg) ({						\
-	_Static_assert(sizeof(*(_arg)) == _IOC_SIZE(RDMA_EP_IOC_##_cmd), \
-		       "structure of another command");			\
-	abi_ioctl(_fd, RDMA_EP_IOC_##_cmd, _arg);			\
+	__auto_type __arg = (_arg);					\
+									\
+	static_assert(sizeof(*__arg) == _IOC_SIZE(RDMA_EP_IOC_##_cmd),	\
+		      "structure of another command");			\
+	abi_ioctl(_fd, RDMA_EP_IOC_##_cmd, __arg);			\
 })
+
 int abi_ioctl(int fd, unsigned long cmd, void *arg);
 int abi_raw(int fd, unsigned long cmd, void *arg);
 

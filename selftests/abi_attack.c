@@ -59,7 +59,7 @@ static int post_to(const struct abi *s, unsigned long cmd, __u32 qp,
 	return ret;
 }
 
-static int send_sge(FIXTURE_DATA(attack) *self, __u32 opcode, __u64 addr,
+static int send_sge(struct _test_data_attack *self, __u32 opcode, __u64 addr,
 		    __u32 len, __u32 lkey)
 {
 	struct rdma_ep_send_wr *wr;
@@ -72,7 +72,7 @@ static int send_sge(FIXTURE_DATA(attack) *self, __u32 opcode, __u64 addr,
 	return post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
 }
 
-static int recv_sge(FIXTURE_DATA(attack) *self, __u64 addr, __u32 len,
+static int recv_sge(struct _test_data_attack *self, __u64 addr, __u32 len,
 		    __u32 lkey)
 {
 	abi_wrs_init(&self->w);
@@ -82,23 +82,28 @@ static int recv_sge(FIXTURE_DATA(attack) *self, __u64 addr, __u32 len,
 }
 
 /* The entry is refused for sends, for receives and where data comes back. */
-#define EXPECT_REFUSED(_addr, _len, _lkey, _fmt, ...)			\
-	do {								\
-		EXPECT_EQ(-EINVAL, send_sge(self, WR_SEND, _addr, _len,	\
-					    _lkey)) {			\
-			TH_LOG("send: " _fmt, ##__VA_ARGS__);		\
-		}							\
-		EXPECT_EQ(-EINVAL, send_sge(self, WR_RDMA_READ, _addr,	\
-					    _len, _lkey)) {		\
-			TH_LOG("read: " _fmt, ##__VA_ARGS__);		\
-		}							\
-		EXPECT_EQ(-EINVAL, recv_sge(self, _addr, _len, _lkey)) { \
-			TH_LOG("recv: " _fmt, ##__VA_ARGS__);		\
-		}							\
-	} while (0)
+static void expect_refused(struct __test_metadata *_metadata,
+			   struct _test_data_attack *self, __u64 addr,
+			   __u32 len, __u32 lkey)
+{
+	const __u64 base = self->mr.iova;
+
+	EXPECT_EQ(-EINVAL, send_sge(self, WR_SEND, addr, len, lkey)) {
+		TH_LOG("send: base%+lld, %u bytes, key 0x%x (own is 0x%x)",
+		       (long long)(addr - base), len, lkey, self->mr.lkey);
+	}
+	EXPECT_EQ(-EINVAL, send_sge(self, WR_RDMA_READ, addr, len, lkey)) {
+		TH_LOG("read: base%+lld, %u bytes, key 0x%x (own is 0x%x)",
+		       (long long)(addr - base), len, lkey, self->mr.lkey);
+	}
+	EXPECT_EQ(-EINVAL, recv_sge(self, addr, len, lkey)) {
+		TH_LOG("recv: base%+lld, %u bytes, key 0x%x (own is 0x%x)",
+		       (long long)(addr - base), len, lkey, self->mr.lkey);
+	}
+}
 
 /* After all that the connection works. */
-static int still_works(FIXTURE_DATA(attack) *self)
+static int still_works(struct _test_data_attack *self)
 {
 	struct rdma_ep_wc wc[1];
 
@@ -122,13 +127,13 @@ TEST_F(attack, guessed_keys)
 	__u32 own = self->mr.lkey, key, low;
 	int i;
 
-	EXPECT_REFUSED(addr, 8, 0, "key 0");
-	EXPECT_REFUSED(addr, 8, ~0U, "key ~0");
-	EXPECT_REFUSED(addr, 8, 0x80000000, "key 2^31");
-	EXPECT_REFUSED(0xffff888000000000ULL, 8, own, "kernel address");
+	expect_refused(_metadata, self, addr, 8, 0);
+	expect_refused(_metadata, self, addr, 8, ~0U);
+	expect_refused(_metadata, self, addr, 8, 0x80000000);
+	expect_refused(_metadata, self, 0xffff888000000000ULL, 8, own);
 	for (i = -256; i <= 256; i++) {
 		if (i)
-			EXPECT_REFUSED(addr, 8, own + i, "own key %+d", i);
+			expect_refused(_metadata, self, addr, 8, own + i);
 	}
 	/* rxe: index << 8 | variant, the PD's all-memory MR comes before ours. */
 	for (key = (own >> 8) - 3; key != (own >> 8) + 3; key++) {
@@ -154,18 +159,18 @@ TEST_F(attack, other_keys)
 	/* Another session's, of the very same memory */
 	ASSERT_EQ(0, abi_open(&other));
 	ASSERT_EQ(0, abi_reg_mr(&other, other.pd, self->buf, LEN, AC_ALL, &mr));
-	EXPECT_REFUSED(addr, 8, mr.lkey, "another session's");
-	EXPECT_REFUSED(addr, 8, mr.rkey, "another session's rkey");
+	expect_refused(_metadata, self, addr, 8, mr.lkey);
+	expect_refused(_metadata, self, addr, 8, mr.rkey);
 	/* Another PD's of this session */
 	ASSERT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	ASSERT_EQ(0, abi_reg_mr(&self->s, pd, self->buf, LEN, AC_ALL, &mr));
-	EXPECT_REFUSED(addr, 8, mr.lkey, "another PD's");
+	expect_refused(_metadata, self, addr, 8, mr.lkey);
 	/* One that is gone */
 	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
 				&mr));
 	EXPECT_EQ(0, recv_sge(self, addr, 8, mr.lkey));
 	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
-	EXPECT_REFUSED(addr, 8, mr.lkey, "destroyed");
+	expect_refused(_metadata, self, addr, 8, mr.lkey);
 	abi_close(&other);
 	EXPECT_EQ(0, send_sge(self, WR_SEND, addr, 8, self->mr.lkey));
 }
@@ -190,9 +195,8 @@ TEST_F(attack, ranges)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		EXPECT_REFUSED(bad[i].addr, bad[i].len, lkey,
-			       "range %zu: base%+lld, %u", i,
-			       (long long)(bad[i].addr - base), bad[i].len);
+		expect_refused(_metadata, self, bad[i].addr, bad[i].len,
+			       lkey);
 	/* A good entry does not help a bad one. */
 	abi_wrs_init(&self->w);
 	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);

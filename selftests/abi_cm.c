@@ -46,7 +46,7 @@ FIXTURE_TEARDOWN(cm)
 }
 
 /* A QP of @id, or without id one that nobody moves but us */
-static int new_qp(FIXTURE_DATA(cm) *self, __u32 id, __u32 type,
+static int new_qp(struct _test_data_cm *self, __u32 id, __u32 type,
 		  struct rdma_ep_qp_init *init)
 {
 	struct rdma_ep_create_qp c;
@@ -59,14 +59,14 @@ static int new_qp(FIXTURE_DATA(cm) *self, __u32 id, __u32 type,
 	return ret;
 }
 
-static int new_client(FIXTURE_DATA(cm) *self, __u32 *id)
+static int new_client(struct _test_data_cm *self, __u32 *id)
 {
 	return abi_client(&self->s, self->client, RDMA_PS_TCP, &self->sin,
 			  CLIENT_UID, id);
 }
 
 /* A client whose request has arrived; QPs of their own on both sides. */
-static int request(FIXTURE_DATA(cm) *self, __u32 *id, __u32 *child)
+static int request(struct _test_data_cm *self, __u32 *id, __u32 *child)
 {
 	struct rdma_ep_qp_init qp;
 	struct rdma_ep_event ev;
@@ -80,7 +80,7 @@ static int request(FIXTURE_DATA(cm) *self, __u32 *id, __u32 *child)
 	return ret;
 }
 
-static int connection(FIXTURE_DATA(cm) *self, __u32 *id, __u32 *child)
+static int connection(struct _test_data_cm *self, __u32 *id, __u32 *child)
 {
 	struct rdma_ep_qp_init qp;
 	struct rdma_ep_event ev;

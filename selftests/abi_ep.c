@@ -17,7 +17,8 @@ FIXTURE(ep) {
 	__u32 bound;		/* an id bound to the device */
 };
 
-static void open_ep(struct __test_metadata *_metadata, FIXTURE_DATA(ep) *self)
+static void open_ep(struct __test_metadata *_metadata,
+		    struct _test_data_ep *self)
 {
 	struct sockaddr_in sin;
 
@@ -41,7 +42,7 @@ FIXTURE_TEARDOWN(ep)
 }
 
 /* What there is when nothing is left of earlier tests. */
-static bool count(struct __test_metadata *_metadata, FIXTURE_DATA(ep) *self,
+static bool count(struct __test_metadata *_metadata, struct _test_data_ep *self,
 		  struct abi_objects *o)
 {
 	abi_close(&self->s);
@@ -51,7 +52,7 @@ static bool count(struct __test_metadata *_metadata, FIXTURE_DATA(ep) *self,
 	return !abi_objects(o);
 }
 
-static void set_ep(FIXTURE_DATA(ep) *self, struct rdma_ep_create_ep *e,
+static void set_ep(struct _test_data_ep *self, struct rdma_ep_create_ep *e,
 		   __u32 flags, __u16 port)
 {
 	struct sockaddr_in sin = self->s.addr;
@@ -441,7 +442,7 @@ FIXTURE_TEARDOWN(request)
 	abi_close(&self->s);
 }
 
-static int ask(FIXTURE_DATA(request) *self)
+static int ask(struct _test_data_request *self)
 {
 	int ret = abi_connect(&self->s, self->id, 0);
 

@@ -54,9 +54,9 @@ static bool known(const struct abi_world *w, __u32 handle)
 	return handle == w->s.ctx || handle == w->s.pd;
 }
 
-/* An object of this type in the other session; its number means nothing here. */
+/* An object of this type in the other session: no handle of this one. */
 static __u32 foreign(struct __test_metadata *_metadata,
-		     FIXTURE_DATA(handles) *self, int type)
+		     struct _test_data_handles *self, int type)
 {
 	struct abi *s = &self->other.s;
 	struct rdma_ep_reg_mr mr;

@@ -48,7 +48,7 @@ static void fill(char *buf, size_t len)
 		buf[i] = abi_random();
 }
 
-static int recv_one(FIXTURE_DATA(rc) *self, __u64 wr_id, __u32 offset,
+static int recv_one(struct _test_data_rc *self, __u64 wr_id, __u32 offset,
 		    __u32 len)
 {
 	abi_wrs_init(&self->w);
@@ -59,17 +59,17 @@ static int recv_one(FIXTURE_DATA(rc) *self, __u64 wr_id, __u32 offset,
 	return ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL);
 }
 
-static int post(FIXTURE_DATA(rc) *self)
+static int post(struct _test_data_rc *self)
 {
 	return ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w, NULL);
 }
 
-static int sent(FIXTURE_DATA(rc) *self, struct rdma_ep_wc *wc, int num)
+static int sent(struct _test_data_rc *self, struct rdma_ep_wc *wc, int num)
 {
 	return abi_wait(&self->s, self->p.end[0].cq[0], wc, num);
 }
 
-static int received(FIXTURE_DATA(rc) *self, struct rdma_ep_wc *wc, int num)
+static int received(struct _test_data_rc *self, struct rdma_ep_wc *wc, int num)
 {
 	return abi_wait(&self->s, self->p.end[1].cq[1], wc, num);
 }
@@ -126,7 +126,7 @@ TEST_F(rc, send_with_imm)
 	EXPECT_STREQ("with", self->buf[1]);
 }
 
-static struct rdma_ep_send_wr *rdma(FIXTURE_DATA(rc) *self, __u32 opcode,
+static struct rdma_ep_send_wr *rdma(struct _test_data_rc *self, __u32 opcode,
 				    __u32 offset)
 {
 	struct rdma_ep_send_wr *wr;

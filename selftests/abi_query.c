@@ -443,8 +443,8 @@ TEST_F(quota, objects)
 
 /* ------------------------------------------------------------------ */
 
-#define CGROUPS	"/tmp/abi_query.cgroups"
-#define CGROUP	CGROUPS "/abi_query"
+#define CGROUPS	"/tmp/rdma_ep.cgroups"
+#define CGROUP	CGROUPS "/limited"
 
 static int put(const char *file, const char *text)
 {

@@ -2,6 +2,7 @@
 /*
  * The ioctl format of every command: sizes, flags, reserved fields, pointers.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -10,16 +11,16 @@
 #include "kselftest_harness.h"
 #include "abi_cmds.h"
 
-/* (The macros of the harness are several statements: always in braces.) */
-
-#define SIZE(_cmd)	_IOC_SIZE(_cmd)
 /* The same command with a structure of another size. */
-#define RESIZED(_cmd, _size) \
-	_IOC(_IOC_DIR(_cmd), _IOC_TYPE(_cmd), _IOC_NR(_cmd), _size)
+static unsigned long resized(unsigned long cmd, __u32 size)
+{
+	return (cmd & ~((unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT)) |
+	       (unsigned long)size << _IOC_SIZESHIFT;
+}
 
 /* 32-bit callers have the same structures: sizes are multiples of 8. */
 #define MULTIPLE_OF_8(_type) \
-	_Static_assert(sizeof(struct rdma_ep_##_type) % 8 == 0, #_type)
+	static_assert(sizeof(struct rdma_ep_##_type) % 8 == 0, #_type)
 MULTIPLE_OF_8(query);
 MULTIPLE_OF_8(device);
 MULTIPLE_OF_8(query_devices);
@@ -69,13 +70,13 @@ MULTIPLE_OF_8(init_qp_attr);
 MULTIPLE_OF_8(get_request);
 
 /* Records have these sizes in 32-bit programs, too. */
-_Static_assert(sizeof(struct rdma_ep_sge) == 16, "sge");
-_Static_assert(sizeof(struct rdma_ep_wc) == 48, "wc");
-_Static_assert(sizeof(struct rdma_ep_send_wr) == 72, "send_wr");
-_Static_assert(sizeof(struct rdma_ep_recv_wr) == 16, "recv_wr");
-_Static_assert(sizeof(struct rdma_ep_path_rec) == 60, "path_rec");
-_Static_assert(sizeof(struct rdma_ep_conn_param) == 272, "conn_param");
-_Static_assert(sizeof(struct ib_uverbs_qp_attr) == 144, "qp_attr");
+static_assert(sizeof(struct rdma_ep_sge) == 16, "sge");
+static_assert(sizeof(struct rdma_ep_wc) == 48, "wc");
+static_assert(sizeof(struct rdma_ep_send_wr) == 72, "send_wr");
+static_assert(sizeof(struct rdma_ep_recv_wr) == 16, "recv_wr");
+static_assert(sizeof(struct rdma_ep_path_rec) == 60, "path_rec");
+static_assert(sizeof(struct rdma_ep_conn_param) == 272, "conn_param");
+static_assert(sizeof(struct ib_uverbs_qp_attr) == 144, "qp_attr");
 
 /* Two pages of which only the first is there. */
 static void *page_before_hole(int prot)
@@ -150,17 +151,8 @@ FIXTURE_TEARDOWN(format)
 	abi_close(&self->w.s);
 }
 
-/*
- * for each command that this device can do, with self->valid prepared and
- * self->arg a copy of it
- */
-#define for_each_command(_c)						\
-	for ((_c) = abi_commands;					\
-	     (_c) < abi_commands + abi_num_commands; (_c)++)		\
-		if (prepare(_metadata, self, _c))
-
 static bool prepare(struct __test_metadata *_metadata,
-		    FIXTURE_DATA(format) *self, const struct abi_command *c)
+		    struct _test_data_format *self, const struct abi_command *c)
 {
 	int ret;
 
@@ -169,29 +161,58 @@ static bool prepare(struct __test_metadata *_metadata,
 	if (ret == -EOPNOTSUPP)
 		return false;
 	ASSERT_EQ(0, ret) {
-		TH_LOG("cannot prepare %s", c->name);
+		TH_LOG("cannot set up %s", c->name);
 	}
-	self->valid.size = SIZE(c->cmd);
+	self->valid.size = _IOC_SIZE(c->cmd);
 	self->arg = self->valid;
 	return true;
 }
 
-static void reset(FIXTURE_DATA(format) *self)
+/*
+ * The next command that this device can do, or NULL; self->valid is prepared,
+ * and self->arg a copy of it.
+ */
+static const struct abi_command *next(struct __test_metadata *_metadata,
+				      struct _test_data_format *self,
+				      const struct abi_command *c)
+{
+	c = c ? c + 1 : abi_commands;
+	while (c < abi_commands + abi_num_commands) {
+		if (prepare(_metadata, self, c))
+			return c;
+		c++;
+	}
+	return NULL;
+}
+
+static void reset(struct _test_data_format *self)
 {
 	self->arg = self->valid;
 }
 
-#define EXPECT_CMD(_expected, _c, _call, _fmt, ...)			\
-	EXPECT_EQ(_expected, _call) {					\
-		TH_LOG("%s: " _fmt, (_c)->name, ##__VA_ARGS__);		\
+static void expect_cmd(struct __test_metadata *_metadata, long expected,
+		       const struct abi_command *c, long seen,
+		       const char *fmt, ...)
+{
+	char what[128];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(what, sizeof(what), fmt, args);
+	va_end(args);
+	EXPECT_EQ(expected, seen) {
+		TH_LOG("%s: %s", c->name, what);
 	}
+}
+
+#define EXPECT_CMD(...) expect_cmd(_metadata, __VA_ARGS__)
 
 TEST_F(format, size_field_disagrees)
 {
-	const struct abi_command *c;
+	const struct abi_command *c = NULL;
 
-	for_each_command(c) {
-		__u32 size = SIZE(c->cmd);
+	while ((c = next(_metadata, self, c))) {
+		__u32 size = _IOC_SIZE(c->cmd);
 		__u32 bad[] = { 0, 4, 8, size - 8, size - 4, size - 1,
 				size + 1, size + 8, 0x80000000 | size,
 				0xffffffff };
@@ -212,10 +233,10 @@ TEST_F(format, size_field_disagrees)
 /* No structure was ever shorter than those of version 1. */
 TEST_F(format, too_short)
 {
-	const struct abi_command *c;
+	const struct abi_command *c = NULL;
 
-	for_each_command(c) {
-		__u32 size = SIZE(c->cmd);
+	while ((c = next(_metadata, self, c))) {
+		__u32 size = _IOC_SIZE(c->cmd);
 		__u32 bad[] = { 0, 1, 3, 4, 7, size - 8, size - 1 };
 		size_t i;
 
@@ -224,7 +245,7 @@ TEST_F(format, too_short)
 			self->arg.size = bad[i];
 			EXPECT_CMD(-EINVAL, c,
 				   abi_raw(self->w.s.fd,
-					   RESIZED(c->cmd, bad[i]), &self->arg),
+					   resized(c->cmd, bad[i]), &self->arg),
 				   "size %u", bad[i]);
 		}
 	}
@@ -233,18 +254,18 @@ TEST_F(format, too_short)
 TEST_F(format, longer_with_rest_set)
 {
 	const __u32 more[] = { 1, 8, 4096 };
-	const struct abi_command *c;
+	const struct abi_command *c = NULL;
 	size_t i;
 
-	for_each_command(c) {
+	while ((c = next(_metadata, self, c))) {
 		for (i = 0; i < ARRAY_SIZE(more); i++) {
-			__u32 size = SIZE(c->cmd) + more[i];
+			__u32 size = _IOC_SIZE(c->cmd) + more[i];
 
 			reset(self);
 			self->arg.size = size;
 			self->arg.u8[size - 1] = 1;
 			EXPECT_CMD(-E2BIG, c,
-				   abi_raw(self->w.s.fd, RESIZED(c->cmd, size),
+				   abi_raw(self->w.s.fd, resized(c->cmd, size),
 					   &self->arg),
 				   "size %u", size);
 		}
@@ -253,16 +274,16 @@ TEST_F(format, longer_with_rest_set)
 
 TEST_F(format, longer_with_zeros)
 {
-	const struct abi_command *c;
+	const struct abi_command *c = NULL;
 
-	for_each_command(c) {
-		__u32 i, size = SIZE(c->cmd) + 4096;
+	while ((c = next(_metadata, self, c))) {
+		__u32 i, size = _IOC_SIZE(c->cmd) + 4096;
 		__u8 *bytes = self->arg.u8;
 
 		self->arg.size = size;
-		EXPECT_CMD(0, c, abi_raw(self->w.s.fd, RESIZED(c->cmd, size),
+		EXPECT_CMD(0, c, abi_raw(self->w.s.fd, resized(c->cmd, size),
 					 &self->arg), "size %u", size);
-		for (i = SIZE(c->cmd); i < size && !bytes[i]; i++)
+		for (i = _IOC_SIZE(c->cmd); i < size && !bytes[i]; i++)
 			;
 		EXPECT_CMD(size, c, i, "byte %u written", i);
 	}
@@ -270,10 +291,10 @@ TEST_F(format, longer_with_zeros)
 
 TEST_F(format, unknown_flags)
 {
-	const struct abi_command *c;
+	const struct abi_command *c = NULL;
 	unsigned int bit;
 
-	for_each_command(c) {
+	while ((c = next(_metadata, self, c))) {
 		for (bit = 0; bit < 32; bit++) {
 			if (c->flags & (1U << bit))
 				continue;
@@ -300,10 +321,10 @@ TEST_F(format, unknown_flags)
 
 TEST_F(format, reserved_fields)
 {
-	const struct abi_command *c;
+	const struct abi_command *c = NULL;
 	size_t i, j;
 
-	for_each_command(c) {
+	while ((c = next(_metadata, self, c))) {
 		for (i = 0; i < ARRAY_SIZE(c->reserved); i++) {
 			for (j = 0; j < c->reserved[i].len; j++) {
 				size_t at = c->reserved[i].at + j;
@@ -327,10 +348,10 @@ TEST_F(format, reserved_fields)
 TEST_F(format, bad_pointers)
 {
 	char *page = page_before_hole(PROT_READ | PROT_WRITE);
-	const struct abi_command *c;
+	const struct abi_command *c = NULL;
 
 	ASSERT_NE(NULL, page);
-	for_each_command(c) {
+	while ((c = next(_metadata, self, c))) {
 		void *bad[] = {
 			NULL, page + 4096, (void *)-4096L, (void *)-1L,
 			(void *)0xffff888000000000UL,
@@ -343,11 +364,11 @@ TEST_F(format, bad_pointers)
 				   "pointer %p", bad[i]);
 		}
 		/* All but the last 8 bytes */
-		memcpy(page + 4096 - (SIZE(c->cmd) - 8), &self->valid,
-		       SIZE(c->cmd) - 8);
+		memcpy(page + 4096 - (_IOC_SIZE(c->cmd) - 8), &self->valid,
+		       _IOC_SIZE(c->cmd) - 8);
 		EXPECT_CMD(-EFAULT, c,
 			   abi_raw(self->w.s.fd, c->cmd,
-				   page + 4096 - (SIZE(c->cmd) - 8)),
+				   page + 4096 - (_IOC_SIZE(c->cmd) - 8)),
 			   "cut off");
 	}
 }
@@ -359,7 +380,7 @@ TEST_F(format, read_only_structure)
 	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct abi_objects before, after;
-	const struct abi_command *c;
+	const struct abi_command *c = NULL;
 	int fds;
 
 	ASSERT_NE(NULL, args);
@@ -367,7 +388,7 @@ TEST_F(format, read_only_structure)
 	abi_close(&self->w.s);
 	ASSERT_EQ(0, abi_idle());
 	ASSERT_EQ(0, abi_world_open(&self->w));
-	for_each_command(c) {
+	while ((c = next(_metadata, self, c))) {
 		args[c - abi_commands] = self->valid;
 	}
 	/* What preparing has made is not counted. */
@@ -378,9 +399,9 @@ TEST_F(format, read_only_structure)
 		arg = &args[c - abi_commands];
 		if (!c->creates || !arg->size)
 			continue;
-		ASSERT_LE(SIZE(c->cmd), 4096);
+		ASSERT_LE(_IOC_SIZE(c->cmd), 4096);
 		mprotect(page, 4096, PROT_READ | PROT_WRITE);
-		memcpy(page, arg, SIZE(c->cmd));
+		memcpy(page, arg, _IOC_SIZE(c->cmd));
 		mprotect(page, 4096, PROT_READ);
 		EXPECT_CMD(-EFAULT, c, abi_raw(self->w.s.fd, c->cmd, page),
 			   "read-only");
@@ -414,14 +435,14 @@ TEST_F(format, compat)
 {
 	void *low = mmap(NULL, ABI_ARG_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-	const struct abi_command *c;
+	const struct abi_command *c = NULL;
 	struct rdma_ep_query q = { .size = sizeof(q) };
 
 	ASSERT_NE(MAP_FAILED, low);
 	memcpy(low, &q, sizeof(q));
 	if (ioctl32(self->w.s.fd, RDMA_EP_IOC_QUERY, low) == -ENOSYS)
 		SKIP(return, "no 32-bit system calls");
-	for_each_command(c) {
+	while ((c = next(_metadata, self, c))) {
 		memcpy(low, &self->valid, ABI_ARG_BYTES);
 		EXPECT_CMD(0, c, ioctl32(self->w.s.fd, c->cmd, low), "32-bit");
 	}

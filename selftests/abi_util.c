@@ -376,7 +376,7 @@ int abi_objects_wait(const struct abi_objects *want)
 			return 0;
 		usleep(100000);
 	} while (abi_now_ms() < end);
-	fprintf(stderr, "# objects: pd %d/%d cq %d/%d qp %d/%d cm_id %d/%d mr %d/%d srq %d/%d (are/should be)\n",
+	fprintf(stderr, "# are/should be: pd %d/%d cq %d/%d qp %d/%d id %d/%d mr %d/%d srq %d/%d\n",
 		o.pd, want->pd, o.cq, want->cq, o.qp, want->qp, o.cm_id,
 		want->cm_id, o.mr, want->mr, o.srq, want->srq);
 	return -ETIMEDOUT;

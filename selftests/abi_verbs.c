@@ -37,7 +37,8 @@ FIXTURE_TEARDOWN(verbs)
 	abi_close(&self->s);
 }
 
-static int reg(FIXTURE_DATA(verbs) *self, void *addr, size_t len, __u32 access)
+static int reg(struct _test_data_verbs *self, void *addr, size_t len,
+	       __u32 access)
 {
 	struct rdma_ep_reg_mr mr;
 	int ret = abi_reg_mr(&self->s, self->s.pd, addr, len, access, &mr);
@@ -367,7 +368,7 @@ TEST_F(verbs, srq_resize)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
 }
 
-static int create_qp(FIXTURE_DATA(verbs) *self, __u32 type,
+static int create_qp(struct _test_data_verbs *self, __u32 type,
 		     struct rdma_ep_create_qp *c)
 {
 	abi_qp_attr(c, type, self->s.pd, self->cq, self->cq);

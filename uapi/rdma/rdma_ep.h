@@ -378,8 +378,9 @@ enum rdma_ep_obj_type {
  * An id and its QP can be destroyed in either order. Of several tasks that
  * destroy the same handle one succeeds.
  *
- * EBUSY: another object uses this one (a PD with MRs, AHs, SRQs or QPs, a CQ or
- * SRQ with QPs), or it is the default context or its PD.
+ * EBUSY: another object uses this one (a context with PDs or CQs, a PD with MRs,
+ * AHs, SRQs or QPs, a CQ or SRQ with QPs), or it is the default context or its
+ * PD.
  * EINVAL: @type is unknown.
  */
 struct rdma_ep_destroy {
@@ -448,7 +449,7 @@ struct rdma_ep_path_rec {
  * @node_guid: node GUID of the device in network byte order, 0 if not bound
  * @dev_index: device, 0 if the id is not bound to one
  * @port_num: port, 0 if not bound to a device
- * @pkey: P_Key in network byte order, 0 if not bound to a device
+ * @pkey: P_Key in network byte order, 0 on Ethernet or if not bound to a device
  * @num_paths: valid entries of @path
  * @sgid: source GID, zero if not bound to a device
  * @dgid: destination GID, zero if not known
@@ -483,8 +484,9 @@ struct rdma_ep_id_info {
  * @initiator_depth: RDMA READs and atomics that it may issue. Not more than the
  *	device's max_qp_init_rd_atom
  * @flow_control: 1 if hardware flow control is available
- * @retry_count: retries, at most 7
- * @rnr_retry_count: retries after receiver-not-ready, at most 7 (7: for ever)
+ * @retry_count: retries; more than 7 means 7
+ * @rnr_retry_count: retries after receiver-not-ready; more than 7 means 7, and
+ *	7 means for ever
  * @reserved: 0
  */
 struct rdma_ep_conn_param {
@@ -958,7 +960,8 @@ struct rdma_ep_qp_init {
  * @init: in, out: attributes
  *
  * Without @id the QP is in the RESET state and the user drives it
- * (ibv_create_qp(3)); @init must name a PD, and a CQ for each direction.
+ * (ibv_create_qp(3)); @init must name a PD (EINVAL), and a CQ for each direction
+ * (ENOENT).
  *
  * With @id the rules are those of rdma_create_qp(3): the id must be bound to
  * the device of the PD and have no QP yet; CQs that are not given are made; the
@@ -1100,6 +1103,7 @@ struct rdma_ep_recv_wr {
  *
  * The records are copied once, checked, and posted in order. On failure the
  * first @posted of them are on the queue and the error is about the next one.
+ * Bytes behind the last record are ignored.
  *
  * EINVAL: a record does not fit @wrs_len; an opcode, flag or number of entries
  * is not allowed for this QP; an entry is not wholly within a memory region of
@@ -1275,8 +1279,9 @@ struct rdma_ep_resolve_addr {
  * RDMA_EP_IOC_ESTABLISH completes a connection after CONNECT_RESPONSE on an id
  * without a QP of its own.
  *
- * EINVAL: the id's state does not allow it. EADDRINUSE: LISTEN. ENODEV: the id
- * is not bound to a device (RESOLVE_ROUTE).
+ * Connection requests beyond the backlog are dropped; the peer asks again.
+ *
+ * EINVAL: the id's state does not allow it. EADDRINUSE: LISTEN.
  */
 struct rdma_ep_id_cmd {
 	__u32 size;
@@ -1451,8 +1456,8 @@ struct rdma_ep_init_qp_attr {
  * @id: in: listening id
  * @channel_fd: out: with RDMA_EP_ID_PRIVATE_CHANNEL the new id's own channel,
  *	else -1
- * @qp_errno: out: 0, or the positive errno that kept the QP from being created;
- *	the new id exists nevertheless
+ * @qp_errno: out: 0, or the positive errno of RDMA_EP_IOC_CREATE_QP that kept the
+ *	QP from being created; the new id exists nevertheless
  * @reserved: must be 0
  * @qp: in, out: with RDMA_EP_EP_CREATE_QP the QP to create on the new id, else
  *	must be 0
