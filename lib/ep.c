@@ -20,7 +20,7 @@ static int save_connect(struct ep_id *id, const struct rdma_addrinfo *res)
 
 /*
  * What the calls that the one ioctl stands for would have left in id->event. The
- * kernel has not reported it, so its acknowledgement counts to no id.
+ * kernel has not reported it, so its acknowledgment counts to no id.
  */
 static int show_route_resolved(struct ep_id *id)
 {

@@ -54,7 +54,8 @@ static bool buffer_room(struct buffer *buf, size_t more, size_t max)
 		return false;
 	if (!buf->heap)
 		memcpy(heap, buf->stack, buf->len);
-	buf->heap = buf->start = heap;
+	buf->heap = heap;
+	buf->start = heap;
 	buf->size = size;
 	return true;
 }

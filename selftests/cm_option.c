@@ -184,7 +184,7 @@ TEST_F(option, ib_path)
 	EXPECT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ROUTE_RESOLVED));
 }
 
-/* The acknowledgement timeout becomes the QP's. */
+/* The acknowledgment timeout becomes the QP's. */
 TEST(ack_timeout_in_the_qp)
 {
 	struct ibv_qp_init_attr init;

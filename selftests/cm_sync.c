@@ -80,7 +80,8 @@ TEST(refused)
 	rdma_destroy_ep(e.a);
 	rdma_destroy_ep(e.p);
 	rdma_destroy_ep(e.listener);
-	e.p = e.listener = NULL;
+	e.p = NULL;
+	e.listener = NULL;
 	attr = lib_qp_attr();
 	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &attr));
 	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(e.a, NULL)));

@@ -430,6 +430,8 @@ int eps_down(struct eps *e)
 		rdma_destroy_ep(e->p);
 	if (e->listener)
 		rdma_destroy_ep(e->listener);
-	e->a = e->p = e->listener = NULL;
+	e->a = NULL;
+	e->p = NULL;
+	e->listener = NULL;
 	return 0;
 }
