@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What posting sends and receives has in common.
+ */
+#ifndef RDMA_EP_POST_H
+#define RDMA_EP_POST_H
+
+#include "verbs.h"
+
+/* Buffers up to this size need no allocation. */
+#define UEP_POST_STACK		512
+
+/* The user's buffer, copied, and how much of it has been read. */
+struct uep_post_buf {
+	u8 *data;
+	u32 len;
+	u32 pos;
+	u64 stack[UEP_POST_STACK / sizeof(u64)];
+};
+
+int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg);
+void uep_post_free(struct uep_post_buf *buf);
+void *uep_post_next(struct uep_post_buf *buf, u64 len);
+int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
+		  u64 *total);
+
+#endif /* RDMA_EP_POST_H */

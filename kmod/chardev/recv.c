@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Posting receives.
+ */
+#include "post.h"
+
+struct uep_recv_batch {
+	u32 nr;
+	struct ib_recv_wr wr[UEP_POST_BATCH];
+	u64 wr_id[UEP_POST_BATCH];
+};
+
+/* Where receives go: a QP's own queue, or a shared one. */
+struct uep_recv_queue {
+	struct uep_pd *pd;
+	struct uep_wq *wq;
+	struct uep_qp *qp;
+	struct uep_srq *srq;
+	u32 max_sge;
+};
+
+static int uep_recv_add(struct uep_recv_queue *q, struct uep_post_buf *buf,
+			struct uep_recv_batch *b)
+{
+	struct ib_recv_wr *wr = &b->wr[b->nr];
+	const struct rdma_ep_recv_wr *u;
+	struct ib_sge *sge;
+	u64 total;
+	int n;
+
+	u = uep_post_next(buf, sizeof(*u));
+	if (!u || u->reserved || u->num_sge > q->max_sge)
+		return -EINVAL;
+	sge = uep_post_next(buf, (u64)u->num_sge * sizeof(*sge));
+	if (!sge)
+		return -EINVAL;
+	n = uep_post_sges(q->pd, sge, u->num_sge, true, &total);
+	if (n < 0)
+		return n;
+	/* Drivers add lengths up in 32 bits. */
+	if (total > U32_MAX)
+		return -EINVAL;
+	b->wr_id[b->nr] = u->wr_id;
+	wr->sg_list = sge;
+	wr->num_sge = n;
+	return 0;
+}
+
+static int uep_recv_post_hw(struct uep_recv_queue *q,
+			    const struct ib_recv_wr *wr,
+			    const struct ib_recv_wr **bad)
+{
+	if (q->srq)
+		return ib_post_srq_recv(q->srq->srq.ibsrq, wr, bad);
+	return ib_post_recv(q->qp->qp.ibqp, wr, bad);
+}
+
+/* As uep_send_post(). */
+static u32 uep_recv_post(struct uep_recv_queue *q, struct uep_recv_batch *b,
+			 u32 first, int *err)
+{
+	const struct ib_recv_wr *bad = NULL;
+	u32 i, n = first, good;
+
+	*err = 0;
+	spin_lock(&q->wq->lock);
+	if (q->wq->dead)
+		*err = -EIO;
+	else if (q->qp && READ_ONCE(q->qp->qp.state) < IB_QPS_INIT)
+		*err = -EINVAL;
+	while (!*err && n < b->nr) {
+		if (!uep_wq_push(q->wq, b->wr_id[n], true, &b->wr[n].wr_id)) {
+			*err = -ENOMEM;
+			break;
+		}
+		if (n > first)
+			b->wr[n - 1].next = &b->wr[n];
+		b->wr[n].next = NULL;
+		n++;
+	}
+	good = n;
+	if (n > first) {
+		int ret = uep_recv_post_hw(q, &b->wr[first], &bad);
+
+		if (ret) {
+			*err = ret;
+			for (good = first; good < n; good++)
+				if (&b->wr[good] == bad)
+					break;
+		}
+		for (i = n; i > good; i--)
+			uep_wq_pop(q->wq, b->wr[i - 1].wr_id);
+	}
+	spin_unlock(&q->wq->lock);
+	return good - first;
+}
+
+static u32 uep_recv_flush(struct uep_recv_queue *q, struct uep_recv_batch *b,
+			  int *err)
+{
+	u32 done;
+
+	done = uep_recv_post(q, b, 0, err);
+	if (*err == -ENOMEM && q->qp) {
+		uep_cq_drain(q->qp->recv_cq);
+		done += uep_recv_post(q, b, done, err);
+	}
+	b->nr = 0;
+	return done;
+}
+
+static int uep_recv_all(struct uep_recv_queue *q, struct rdma_ep_post *arg,
+			struct uep_post_buf *buf)
+{
+	struct uep_recv_batch b;
+	int ret = 0, err;
+	u32 left;
+
+	if (READ_ONCE(q->wq->dead))
+		return -EIO;
+	b.nr = 0;
+	for (left = arg->num; left && !ret; left--) {
+		ret = uep_recv_add(q, buf, &b);
+		if (!ret && ++b.nr == UEP_POST_BATCH)
+			arg->posted += uep_recv_flush(q, &b, &ret);
+	}
+	if (b.nr) {
+		arg->posted += uep_recv_flush(q, &b, &err);
+		if (err)
+			ret = err;
+	}
+	return ret;
+}
+
+int uep_post_recv(struct uep_cmd *cmd)
+{
+	struct rdma_ep_post *arg = cmd->arg;
+	struct uep_recv_queue q = {};
+	struct uep_post_buf buf;
+	struct uep_obj *obj;
+	int ret;
+
+	ret = uep_post_copy(&buf, arg);
+	if (ret)
+		return ret;
+	ret = -ENOENT;
+	obj = uep_obj_lookup(cmd->s, arg->handle, RDMA_EP_OBJ_QP);
+	if (obj) {
+		q.qp = container_of(obj, struct uep_qp, obj);
+		q.pd = q.qp->pd;
+		q.wq = &q.qp->rq;
+		q.max_sge = q.qp->qp.cap.max_recv_sge;
+		/* With an SRQ, receives are posted there. */
+		ret = q.qp->srq ? -EINVAL : uep_recv_all(&q, arg, &buf);
+		ret = uep_obj_error(obj, ret);
+		uep_obj_put(obj);
+	}
+	uep_post_free(&buf);
+	return ret;
+}
+
+int uep_post_srq_recv(struct uep_cmd *cmd)
+{
+	struct rdma_ep_post *arg = cmd->arg;
+	struct uep_recv_queue q = {};
+	struct uep_post_buf buf;
+	struct uep_obj *obj;
+	int ret;
+
+	ret = uep_post_copy(&buf, arg);
+	if (ret)
+		return ret;
+	ret = -ENOENT;
+	obj = uep_obj_lookup(cmd->s, arg->handle, RDMA_EP_OBJ_SRQ);
+	if (obj) {
+		q.srq = container_of(obj, struct uep_srq, obj);
+		q.pd = q.srq->pd;
+		q.wq = &q.srq->wq;
+		q.max_sge = q.srq->max_sge;
+		ret = uep_recv_all(&q, arg, &buf);
+		ret = uep_obj_error(obj, ret);
+		uep_obj_put(obj);
+	}
+	uep_post_free(&buf);
+	return ret;
+}
