@@ -447,9 +447,16 @@ TEST_F(rc, poll)
 		p.wcs = i == 2 ? 0xffff888000000000ULL : 16;
 		EXPECT_EQ(-EFAULT, ABI(self->s.fd, POLL_CQ, &p));
 	}
-	/* Two entries fit, the third is in a hole: what was written counts. */
 	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Nor does a structure that can not be written back. */
+	p.size = sizeof(p);
+	p.wcs = (uintptr_t)wc;
+	memcpy(page, &p, sizeof(p));
+	mprotect(page, 4096, PROT_READ);
+	EXPECT_EQ(-EFAULT, abi_raw(self->s.fd, RDMA_EP_IOC_POLL_CQ, page));
+	mprotect(page, 4096, PROT_READ | PROT_WRITE);
+	/* Two entries fit, the third is in a hole: what was written counts. */
 	munmap(page + 4096, 4096);
 	ASSERT_EQ(2, abi_wait(&self->s, p.cq, wc, 2));
 	p.wcs = (uintptr_t)page + 4096 - 2 * sizeof(wc[0]);

@@ -793,8 +793,8 @@ struct rdma_ep_wc {
  * @num: out: completions written
  * @reserved: must be 0
  *
- * Never waits. EFAULT: @wcs can not be written; completions that were taken from
- * the CQ are kept for the next call.
+ * Never waits. EFAULT: @wcs or the structure itself can not be written;
+ * completions that were taken from the CQ are kept for the next call.
  */
 struct rdma_ep_poll_cq {
 	__u32 size;
