@@ -22,7 +22,7 @@ static_assert(offsetof(struct rdma_ep_sge, length) ==
 static_assert(offsetof(struct rdma_ep_sge, lkey) ==
 	      offsetof(struct ib_sge, lkey));
 
-int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg)
+static int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg)
 {
 	arg->posted = 0;
 	if (!arg->num)
@@ -44,7 +44,7 @@ int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg)
 	return -EFAULT;
 }
 
-void uep_post_free(struct uep_post_buf *buf)
+static void uep_post_free(struct uep_post_buf *buf)
 {
 	if (buf->data != (u8 *)buf->stack)
 		kvfree(buf->data);
@@ -80,4 +80,30 @@ int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
 		sge[left++] = sge[i];
 	}
 	return left;
+}
+
+/*
+ * What all post commands do. @fn posts what is in the buffer to the object, and
+ * counts in arg->posted.
+ */
+int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type,
+	     int (*fn)(struct uep_obj *obj, struct rdma_ep_post *arg,
+		       struct uep_post_buf *buf))
+{
+	struct rdma_ep_post *arg = cmd->arg;
+	struct uep_post_buf buf;
+	struct uep_obj *obj;
+	int ret;
+
+	ret = uep_post_copy(&buf, arg);
+	if (ret)
+		return ret;
+	ret = -ENOENT;
+	obj = uep_obj_lookup(cmd->s, arg->handle, type);
+	if (obj) {
+		ret = uep_obj_error(obj, fn(obj, arg, &buf));
+		uep_obj_put(obj);
+	}
+	uep_post_free(&buf);
+	return ret;
 }

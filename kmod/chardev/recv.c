@@ -132,55 +132,41 @@ static int uep_recv_all(struct uep_recv_queue *q, struct rdma_ep_post *arg,
 	return ret;
 }
 
+static int uep_recv_qp(struct uep_obj *obj, struct rdma_ep_post *arg,
+		       struct uep_post_buf *buf)
+{
+	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
+	struct uep_recv_queue q = {
+		.pd = qp->pd,
+		.wq = &qp->rq,
+		.qp = qp,
+		.max_sge = qp->qp.cap.max_recv_sge,
+	};
+
+	/* With an SRQ, receives are posted there. */
+	return qp->srq ? -EINVAL : uep_recv_all(&q, arg, buf);
+}
+
+static int uep_recv_srq(struct uep_obj *obj, struct rdma_ep_post *arg,
+			struct uep_post_buf *buf)
+{
+	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
+	struct uep_recv_queue q = {
+		.pd = srq->pd,
+		.wq = &srq->wq,
+		.srq = srq,
+		.max_sge = srq->max_sge,
+	};
+
+	return uep_recv_all(&q, arg, buf);
+}
+
 int uep_post_recv(struct uep_cmd *cmd)
 {
-	struct rdma_ep_post *arg = cmd->arg;
-	struct uep_recv_queue q = {};
-	struct uep_post_buf buf;
-	struct uep_obj *obj;
-	int ret;
-
-	ret = uep_post_copy(&buf, arg);
-	if (ret)
-		return ret;
-	ret = -ENOENT;
-	obj = uep_obj_lookup(cmd->s, arg->handle, RDMA_EP_OBJ_QP);
-	if (obj) {
-		q.qp = container_of(obj, struct uep_qp, obj);
-		q.pd = q.qp->pd;
-		q.wq = &q.qp->rq;
-		q.max_sge = q.qp->qp.cap.max_recv_sge;
-		/* With an SRQ, receives are posted there. */
-		ret = q.qp->srq ? -EINVAL : uep_recv_all(&q, arg, &buf);
-		ret = uep_obj_error(obj, ret);
-		uep_obj_put(obj);
-	}
-	uep_post_free(&buf);
-	return ret;
+	return uep_post(cmd, RDMA_EP_OBJ_QP, uep_recv_qp);
 }
 
 int uep_post_srq_recv(struct uep_cmd *cmd)
 {
-	struct rdma_ep_post *arg = cmd->arg;
-	struct uep_recv_queue q = {};
-	struct uep_post_buf buf;
-	struct uep_obj *obj;
-	int ret;
-
-	ret = uep_post_copy(&buf, arg);
-	if (ret)
-		return ret;
-	ret = -ENOENT;
-	obj = uep_obj_lookup(cmd->s, arg->handle, RDMA_EP_OBJ_SRQ);
-	if (obj) {
-		q.srq = container_of(obj, struct uep_srq, obj);
-		q.pd = q.srq->pd;
-		q.wq = &q.srq->wq;
-		q.max_sge = q.srq->max_sge;
-		ret = uep_recv_all(&q, arg, &buf);
-		ret = uep_obj_error(obj, ret);
-		uep_obj_put(obj);
-	}
-	uep_post_free(&buf);
-	return ret;
+	return uep_post(cmd, RDMA_EP_OBJ_SRQ, uep_recv_srq);
 }

@@ -279,9 +279,10 @@ static u32 uep_send_flush(struct uep_qp *qp, struct uep_send_batch *b, int *err)
 	return done;
 }
 
-static int uep_send_all(struct uep_qp *qp, struct rdma_ep_post *arg,
+static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,
 			struct uep_post_buf *buf)
 {
+	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
 	struct uep_send_batch b;
 	int ret = 0, err;
 	u32 left;
@@ -310,22 +311,5 @@ static int uep_send_all(struct uep_qp *qp, struct rdma_ep_post *arg,
 
 int uep_post_send(struct uep_cmd *cmd)
 {
-	struct rdma_ep_post *arg = cmd->arg;
-	struct uep_post_buf buf;
-	struct uep_obj *obj;
-	int ret;
-
-	ret = uep_post_copy(&buf, arg);
-	if (ret)
-		return ret;
-	ret = -ENOENT;
-	obj = uep_obj_lookup(cmd->s, arg->handle, RDMA_EP_OBJ_QP);
-	if (obj) {
-		ret = uep_send_all(container_of(obj, struct uep_qp, obj), arg,
-				   &buf);
-		ret = uep_obj_error(obj, ret);
-		uep_obj_put(obj);
-	}
-	uep_post_free(&buf);
-	return ret;
+	return uep_post(cmd, RDMA_EP_OBJ_QP, uep_send_all);
 }
