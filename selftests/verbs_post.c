@@ -222,7 +222,7 @@ TEST_F(post, inline_data)
 	free(text);
 }
 
-/* Only what asks for it completes, unless all do (lib_qp_attr()). */
+/* More than one packet, and more than there is room for. */
 TEST_F(post, long_messages)
 {
 	struct ibv_send_wr send = {
