@@ -42,8 +42,13 @@ enum abi_cm_event {
 	EV_ESTABLISHED,
 	EV_DISCONNECTED,
 	EV_DEVICE_REMOVAL,
+	EV_MULTICAST_JOIN,
+	EV_MULTICAST_ERROR,
 	EV_TIMEWAIT_EXIT = 15,
 };
+
+/* The last of enum rdma_ep_obj_type. */
+#define ABI_OBJ_LAST	RDMA_EP_OBJ_MCAST
 
 /* enum ibv_qp_state */
 enum { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR };
@@ -105,6 +110,8 @@ enum { WC_GRH = 1 << 0, WC_WITH_IMM = 1 << 1 };
 /* enum ibv_event_type */
 enum {
 	EVENT_CQ_ERR,
+	EVENT_COMM_EST = 4,
+	EVENT_PATH_MIG = 6,
 	EVENT_DEVICE_FATAL = 8,
 	EVENT_SRQ_LIMIT_REACHED = 15,
 };
@@ -191,6 +198,16 @@ int abi_client(const struct abi *s, int channel, __u32 ps,
 	       const struct sockaddr_in *dst, __u64 uid, __u32 *id);
 int abi_connect(const struct abi *s, __u32 id, __u32 qp_num);
 int abi_accept(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num);
+
+/* An unconnected id that is bound to our address and device. */
+int abi_ud_id(const struct abi *s, int channel, __u64 uid, __u32 *id);
+/* The group 230.1.x.x, and its GID on RoCE. */
+void abi_group(struct sockaddr_in *sin, __u16 number);
+void abi_group_gid(__u8 gid[16], __u16 number);
+int abi_join(const struct abi *s, __u32 id, __u16 group, __u64 uid,
+	     __u32 *mcast);
+int abi_attach(const struct abi *s, __u32 qp, __u16 group);
+int abi_detach(const struct abi *s, __u32 qp, __u16 group);
 
 #define ABI_ID_CMD(_s, _cmd, _id, _arg) \
 	abi_id_cmd(_s, RDMA_EP_IOC_##_cmd, _id, _arg)

@@ -49,8 +49,9 @@ int abi_world_open(struct abi_world *w)
 	if (ret)
 		return ret;
 	w->channel = abi_channel(s);
+	w->ud_channel = abi_channel(s);
 	w->comp_channel = abi_comp_channel(s);
-	if (w->channel < 0 || w->comp_channel < 0)
+	if (w->channel < 0 || w->ud_channel < 0 || w->comp_channel < 0)
 		return fail("channels", -EIO);
 	w->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -69,7 +70,23 @@ int abi_world_open(struct abi_world *w)
 	obj[RDMA_EP_OBJ_MR] = mr.mr;
 	if (!ret && !s->iwarp)
 		ret = fail("AH", abi_create_ah(s, obj[RDMA_EP_OBJ_PD],
-					       &obj[RDMA_EP_OBJ_AH]));
+					       &obj[RDMA_EP_OBJ_AH])) ?:
+		      fail("UD id", abi_ud_id(s, w->ud_channel, 0,
+					      &w->ud_id)) ?:
+		      fail("group", abi_join(s, w->ud_id, 1, 0,
+					     &obj[RDMA_EP_OBJ_MCAST]));
+	return ret;
+}
+
+int abi_prepare(struct abi_world *w, const struct abi_command *c,
+		union abi_arg *arg)
+{
+	int ret;
+
+	memset(arg, 0, sizeof(*arg));
+	w->result = 0;
+	ret = c->prepare(w, arg);
+	arg->size = _IOC_SIZE(c->cmd);
 	return ret;
 }
 
@@ -110,6 +127,16 @@ static int prepare_query_gid(struct abi_world *w, void *arg)
 	a->dev_index = w->s.dev;
 	a->port_num = 1;
 	a->gid_index = w->s.gid_index;
+	return 0;
+}
+
+static int prepare_query_gid_table(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_query_gid_table *a = arg;
+
+	a->entries = (uintptr_t)w->page;
+	a->dev_index = w->s.dev;
+	a->max = 4096 / sizeof(struct ib_uverbs_gid_entry);
 	return 0;
 }
 
@@ -327,6 +354,38 @@ static int prepare_get_request(struct abi_world *w, void *arg)
 	return ret;
 }
 
+static int prepare_join_multicast(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_join_multicast *a = arg;
+
+	if (w->s.iwarp)
+		return -EOPNOTSUPP;
+	a->id = w->ud_id;
+	abi_group((struct sockaddr_in *)&a->addr, 2);
+	return 0;
+}
+
+/* The peer has accepted, but this side has not confirmed it. */
+static int prepare_notify(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_id_cmd *a = arg;
+	struct conn c = {};
+	int ret = conn_response(w, &c);
+
+	a->id = c.child;
+	a->arg = EVENT_COMM_EST;
+	return ret;
+}
+
+static int prepare_write_event(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_write_event *a = arg;
+
+	a->id = w->obj[RDMA_EP_OBJ_ID];
+	a->event = RDMA_EP_CM_EVENT_USER;
+	return 0;
+}
+
 static int prepare_query_id(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_query_id *a = arg;
@@ -437,6 +496,22 @@ static int prepare_notify_cq(struct abi_world *w, void *arg)
 	return 0;
 }
 
+static int prepare_modify_cq(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_modify_cq *a = arg, probe = {
+		.cq = w->obj[RDMA_EP_OBJ_CQ], .cq_count = 1,
+	};
+	int ret = ABI(w->s.fd, MODIFY_CQ, &probe);
+
+	/* No software device can do it. */
+	if (ret && ret != -EOPNOTSUPP)
+		return ret;
+	w->result = ret;
+	a->cq = probe.cq;
+	a->cq_count = 1;
+	return 0;
+}
+
 static int prepare_create_srq(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_create_srq *a = arg;
@@ -543,6 +618,24 @@ static int prepare_post_srq_recv(struct abi_world *w, void *arg)
 	return 0;
 }
 
+static int prepare_attach_mcast(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_qp_mcast *a = arg;
+	__u32 num;
+
+	if (w->s.iwarp)
+		return -EOPNOTSUPP;
+	abi_group_gid(a->gid, 3);
+	return plain_qp(w, IB_UVERBS_QPT_UD, &a->qp, &num);
+}
+
+static int prepare_detach_mcast(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_qp_mcast *a = arg;
+
+	return prepare_attach_mcast(w, arg) ?: abi_attach(&w->s, a->qp, 3);
+}
+
 #define CMD(_cmd, _prepare, ...) \
 	{ .name = #_cmd, .cmd = RDMA_EP_IOC_##_cmd, .prepare = prepare_##_prepare, \
 	  __VA_ARGS__ }
@@ -566,6 +659,8 @@ const struct abi_command abi_commands[] = {
 	CMD(QUERY_GID, query_gid, RESERVED(ZERO(query_gid, reserved, 4))),
 	CMD(QUERY_PKEY, query_pkey),
 	CMD(DESTROY, destroy, HANDLES(HANDLE(destroy, handle, PD))),
+	CMD(QUERY_GID_TABLE, query_gid_table,
+	    RESERVED(ZERO(query_gid_table, reserved, 4))),
 	CMD(CREATE_CHANNEL, nothing, .creates = true,
 	    RESERVED(ZERO(create_fd, reserved, 4))),
 	CMD(CREATE_ID, create_id, .creates = true,
@@ -608,6 +703,13 @@ const struct abi_command abi_commands[] = {
 	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
 	    RESERVED(ZERO(get_request, reserved, 4)),
 	    HANDLES(HANDLE(get_request, id, ID))),
+	CMD(JOIN_MULTICAST, join_multicast, .creates = true,
+	    .flags = RDMA_EP_JOIN_SEND_ONLY,
+	    HANDLES(HANDLE(join_multicast, id, ID))),
+	CMD(NOTIFY, notify, HANDLES(HANDLE(id_cmd, id, ID))),
+	CMD(WRITE_EVENT, write_event,
+	    RESERVED(ZERO(write_event, reserved, 4)),
+	    HANDLES(HANDLE(write_event, id, ID))),
 	CMD(ALLOC_PD, alloc_pd, .creates = true,
 	    HANDLES(HANDLE(alloc_pd, ctx, CTX))),
 	CMD(REG_MR, reg_mr, .creates = true, RESERVED(ZERO(reg_mr, reserved, 4)),
@@ -625,6 +727,8 @@ const struct abi_command abi_commands[] = {
 	CMD(NOTIFY_CQ, notify_cq, .flags = RDMA_EP_NOTIFY_SOLICITED,
 	    RESERVED(ZERO(notify_cq, reserved, 4)),
 	    HANDLES(HANDLE(notify_cq, cq, CQ))),
+	CMD(MODIFY_CQ, modify_cq, RESERVED(ZERO(modify_cq, reserved, 4)),
+	    HANDLES(HANDLE(modify_cq, cq, CQ))),
 	CMD(CREATE_SRQ, create_srq, .creates = true,
 	    HANDLES(OPTIONAL(create_srq, id, ID),
 		    OPTIONAL(create_srq, pd, PD))),
@@ -646,9 +750,12 @@ const struct abi_command abi_commands[] = {
 	CMD(MODIFY_QP, modify_qp, RESERVED(ZERO(modify_qp, reserved, 4)),
 	    HANDLES(HANDLE(modify_qp, qp, QP))),
 	CMD(QUERY_QP, query_qp, HANDLES(HANDLE(query_qp, qp, QP))),
-	CMD(POST_SEND, post_send, HANDLES(HANDLE(post, handle, QP))),
+	CMD(POST_SEND, post_send, .flags = RDMA_EP_POST_ALL,
+	    HANDLES(HANDLE(post, handle, QP))),
 	CMD(POST_RECV, post_recv, HANDLES(HANDLE(post, handle, QP))),
 	CMD(POST_SRQ_RECV, post_srq_recv, HANDLES(HANDLE(post, handle, SRQ))),
+	CMD(ATTACH_MCAST, attach_mcast, HANDLES(HANDLE(qp_mcast, qp, QP))),
+	CMD(DETACH_MCAST, detach_mcast, HANDLES(HANDLE(qp_mcast, qp, QP))),
 };
 
 const unsigned int abi_num_commands =

@@ -9,16 +9,22 @@
 
 #include "abi.h"
 
-/* A session that holds one object of each type. */
+/*
+ * A session that holds one object of each type; on iWARP no address handle and no
+ * membership.
+ */
 struct abi_world {
 	struct abi s;
 	int channel;
 	int comp_channel;
-	__u32 obj[RDMA_EP_OBJ_QP + 1];	/* by enum rdma_ep_obj_type */
+	int ud_channel;
+	__u32 obj[ABI_OBJ_LAST + 1];	/* by enum rdma_ep_obj_type */
+	__u32 ud_id;			/* the membership's */
 	__u32 qp_num;
 	void *page;			/* what the MR covers */
 	struct abi_wrs wrs;		/* of the prepared post command */
 	__u8 tos;
+	int result;			/* of the prepared command */
 };
 
 int abi_world_open(struct abi_world *w);
@@ -28,7 +34,8 @@ struct abi_command {
 	unsigned long cmd;
 	/*
 	 * Fills in arguments with which the command succeeds. -EOPNOTSUPP if
-	 * it can not on this device.
+	 * it can not on this device; unless there is none among the usual ones
+	 * on which it can: then w->result is what it returns.
 	 */
 	int (*prepare)(struct abi_world *w, void *arg);
 	/* Known bits of flags, and of a second word of flags. */
@@ -60,6 +67,10 @@ union abi_arg {
 	__u8 u8[ABI_ARG_BYTES];
 	__aligned_u64 align;
 };
+
+/* Valid arguments with their size; see abi_command.prepare. */
+int abi_prepare(struct abi_world *w, const struct abi_command *c,
+		union abi_arg *arg);
 
 static inline void abi_arg_flip(union abi_arg *arg, __u32 at, unsigned int bit)
 {

@@ -47,7 +47,7 @@ static bool known(const struct abi_world *w, __u32 handle)
 {
 	int i;
 
-	for (i = RDMA_EP_OBJ_CTX; i <= RDMA_EP_OBJ_QP; i++) {
+	for (i = RDMA_EP_OBJ_CTX; i <= ABI_OBJ_LAST; i++) {
 		if (w->obj[i] == handle)
 			return true;
 	}
@@ -96,8 +96,18 @@ static __u32 foreign(struct __test_metadata *_metadata,
 		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
 		h = qp.init.qp;
 		break;
+	case RDMA_EP_OBJ_MCAST:
+		ASSERT_EQ(0, abi_join(s, self->other.ud_id, 4, 0, &h));
+		break;
 	}
 	return h;
+}
+
+/* Some kinds of objects are not to be had on iWARP. */
+static bool missing(const struct abi_world *w, int type)
+{
+	return w->s.iwarp && (type == RDMA_EP_OBJ_AH ||
+			      type == RDMA_EP_OBJ_MCAST);
 }
 
 #define EXPECT_BAD(_what, _handle)					\
@@ -117,6 +127,7 @@ TEST_F(handles, wrong_handles)
 		[RDMA_EP_OBJ_PD] = "PD", [RDMA_EP_OBJ_MR] = "MR",
 		[RDMA_EP_OBJ_AH] = "AH", [RDMA_EP_OBJ_CQ] = "CQ",
 		[RDMA_EP_OBJ_SRQ] = "SRQ", [RDMA_EP_OBJ_QP] = "QP",
+		[RDMA_EP_OBJ_MCAST] = "membership",
 	};
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;
@@ -127,14 +138,12 @@ TEST_F(handles, wrong_handles)
 	for (c = abi_commands; c < abi_commands + abi_num_commands; c++) {
 		if (!c->handles[0].type)
 			continue;
-		memset(&self->valid, 0, sizeof(self->valid));
-		ret = c->prepare(w, &self->valid);
+		ret = abi_prepare(w, c, &self->valid);
 		if (ret == -EOPNOTSUPP)
 			continue;
 		ASSERT_EQ(0, ret) {
 			TH_LOG("cannot prepare %s", c->name);
 		}
-		self->valid.size = _IOC_SIZE(c->cmd);
 		for (i = 0; i < ARRAY_SIZE(c->handles); i++) {
 			if (!c->handles[i].type)
 				break;
@@ -144,7 +153,7 @@ TEST_F(handles, wrong_handles)
 			EXPECT_BAD("one never allocated", 0x7fffff00);
 			EXPECT_BAD("one never allocated", 0x80000000);
 			EXPECT_BAD("one never allocated", 0xffffffff);
-			for (type = RDMA_EP_OBJ_CTX; type <= RDMA_EP_OBJ_QP;
+			for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST;
 			     type++) {
 				if (type != c->handles[i].type && w->obj[type])
 					EXPECT_BAD(names[type], w->obj[type]);
@@ -154,7 +163,7 @@ TEST_F(handles, wrong_handles)
 			EXPECT_BAD("one of another session", h);
 		}
 		/* It would have worked. */
-		EXPECT_EQ(0, abi_raw(w->s.fd, c->cmd, &self->valid)) {
+		EXPECT_EQ(w->result, abi_raw(w->s.fd, c->cmd, &self->valid)) {
 			TH_LOG("%s: valid", c->name);
 		}
 	}
@@ -166,8 +175,8 @@ TEST_F(handles, destroy_foreign)
 	int type;
 	__u32 h;
 
-	for (type = RDMA_EP_OBJ_CTX; type <= RDMA_EP_OBJ_QP; type++) {
-		if (type == RDMA_EP_OBJ_AH && self->w.s.iwarp)
+	for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+		if (missing(&self->w, type))
 			continue;
 		h = foreign(_metadata, self, type);
 		EXPECT_EQ(-ENOENT, abi_destroy(&self->w.s, type, h));
@@ -177,12 +186,14 @@ TEST_F(handles, destroy_foreign)
 
 TEST_F(handles, destroy_wrong_type)
 {
-	static const __u32 unknown[] = { 0, 9, 10, 0xffffffff, 0x80000001 };
+	static const __u32 unknown[] = {
+		0, ABI_OBJ_LAST + 1, ABI_OBJ_LAST + 2, 0xffffffff, 0x80000001,
+	};
 	struct abi_world *w = &self->w;
 	int have, claimed;
 	size_t i;
 
-	for (have = RDMA_EP_OBJ_CTX; have <= RDMA_EP_OBJ_QP; have++) {
+	for (have = RDMA_EP_OBJ_CTX; have <= ABI_OBJ_LAST; have++) {
 		for (i = 0; i < ARRAY_SIZE(unknown); i++) {
 			EXPECT_EQ(-EINVAL, abi_destroy(&w->s, unknown[i],
 						       w->obj[have])) {
@@ -190,7 +201,7 @@ TEST_F(handles, destroy_wrong_type)
 				       unknown[i]);
 			}
 		}
-		for (claimed = RDMA_EP_OBJ_CTX; claimed <= RDMA_EP_OBJ_QP;
+		for (claimed = RDMA_EP_OBJ_CTX; claimed <= ABI_OBJ_LAST;
 		     claimed++) {
 			if (claimed == have)
 				continue;
@@ -203,6 +214,27 @@ TEST_F(handles, destroy_wrong_type)
 	/* Nothing has happened to them. */
 	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, w->obj[RDMA_EP_OBJ_QP]));
 	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_ID, w->obj[RDMA_EP_OBJ_ID]));
+}
+
+/* Only QPs can be detached from something. */
+TEST_F(handles, destroy_flags)
+{
+	struct abi_world *w = &self->w;
+	struct rdma_ep_destroy d;
+
+	for (d.type = RDMA_EP_OBJ_CTX; d.type <= ABI_OBJ_LAST; d.type++) {
+		d.flags = RDMA_EP_DESTROY_DETACH;
+		d.handle = w->obj[d.type];
+		EXPECT_EQ(d.type == RDMA_EP_OBJ_QP ? 0 : -EINVAL,
+			  ABI(w->s.fd, DESTROY, &d)) {
+			TH_LOG("type %u", d.type);
+		}
+	}
+	/* Nothing has happened to the others. */
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_MR, w->obj[RDMA_EP_OBJ_MR]));
+	if (!w->s.iwarp)
+		EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_MCAST,
+					 w->obj[RDMA_EP_OBJ_MCAST]));
 }
 
 TEST_F(handles, busy)
@@ -252,6 +284,96 @@ TEST_F(handles, busy)
 	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_CTX, obj[RDMA_EP_OBJ_CTX]));
 }
 
+static int destroy_ctx_contents(struct abi_world *w, __u32 type, __u32 handle)
+{
+	struct rdma_ep_destroy d = {
+		.flags = RDMA_EP_DESTROY_CONTENTS,
+		.type = type,
+		.handle = handle,
+	};
+
+	return ABI(w->s.fd, DESTROY, &d);
+}
+
+/* One object of each type that can be in a context; s->ctx is the context. */
+static int fill_ctx(struct abi *s, void *mem, __u32 *obj)
+{
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_reg_mr mr;
+	int ret;
+
+	memset(obj, 0, (ABI_OBJ_LAST + 1) * sizeof(*obj));
+	ret = abi_alloc_pd(s, s->ctx, &obj[RDMA_EP_OBJ_PD]) ?:
+	      abi_create_cq(s, -1, 8, 0, &obj[RDMA_EP_OBJ_CQ]) ?:
+	      abi_create_srq(s, obj[RDMA_EP_OBJ_PD], 4, 0,
+			     &obj[RDMA_EP_OBJ_SRQ]) ?:
+	      abi_reg_mr(s, obj[RDMA_EP_OBJ_PD], mem, 64,
+			 AC_LOCAL_WRITE, &mr);
+	obj[RDMA_EP_OBJ_MR] = mr.mr;
+	if (!ret && !s->iwarp)
+		ret = abi_create_ah(s, obj[RDMA_EP_OBJ_PD],
+				    &obj[RDMA_EP_OBJ_AH]);
+	if (ret)
+		return ret;
+	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, obj[RDMA_EP_OBJ_PD],
+		    obj[RDMA_EP_OBJ_CQ], obj[RDMA_EP_OBJ_CQ]);
+	qp.init.srq = obj[RDMA_EP_OBJ_SRQ];
+	ret = ABI(s->fd, CREATE_QP, &qp);
+	obj[RDMA_EP_OBJ_QP] = qp.init.qp;
+	return ret;
+}
+
+TEST_F(handles, context_with_contents)
+{
+	struct abi_world *w = &self->w;
+	__u32 other[ABI_OBJ_LAST + 1], ctx = w->obj[RDMA_EP_OBJ_CTX];
+	struct abi s = w->s;
+	__u32 type;
+
+	s.ctx = ctx;
+	ASSERT_EQ(0, fill_ctx(&s, w->page, other));
+	for (type = RDMA_EP_OBJ_CTX + 1; type <= ABI_OBJ_LAST; type++)
+		EXPECT_EQ(-EINVAL, destroy_ctx_contents(w, type, w->obj[type]));
+	/* The default context keeps all that it has. */
+	EXPECT_EQ(-EBUSY, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, w->s.ctx));
+	EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_CTX, ctx));
+
+	EXPECT_EQ(0, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
+	EXPECT_EQ(-ENOENT, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
+	for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+		if (!other[type])
+			continue;
+		EXPECT_EQ(-ENOENT, abi_destroy(&w->s, type, other[type])) {
+			TH_LOG("type %u", type);
+		}
+	}
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, w->obj[RDMA_EP_OBJ_QP]));
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_SRQ,
+				 w->obj[RDMA_EP_OBJ_SRQ]));
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_CQ, w->obj[RDMA_EP_OBJ_CQ]));
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_MR, w->obj[RDMA_EP_OBJ_MR]));
+}
+
+/* What another context uses stays, and the context with it. */
+TEST_F(handles, context_whose_cq_is_used_elsewhere)
+{
+	struct abi_world *w = &self->w;
+	__u32 ctx = w->obj[RDMA_EP_OBJ_CTX], cq, pd;
+	struct rdma_ep_create_qp qp;
+	struct abi s = w->s;
+
+	s.ctx = ctx;
+	ASSERT_EQ(0, abi_create_cq(&s, -1, 8, 0, &cq));
+	ASSERT_EQ(0, abi_alloc_pd(&s, ctx, &pd));
+	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, w->obj[RDMA_EP_OBJ_PD], cq, cq);
+	ASSERT_EQ(0, ABI(w->s.fd, CREATE_QP, &qp));
+	EXPECT_EQ(-EBUSY, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
+	EXPECT_EQ(-ENOENT, abi_destroy(&w->s, RDMA_EP_OBJ_PD, pd));
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, qp.init.qp));
+	EXPECT_EQ(0, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
+	EXPECT_EQ(-ENOENT, abi_destroy(&w->s, RDMA_EP_OBJ_CQ, cq));
+}
+
 /* A creation that failed does not keep what it would have used. */
 TEST_F(handles, failed_creation_holds_nothing)
 {
@@ -280,8 +402,8 @@ TEST_F(handles, destroy_twice)
 	int type;
 	__u32 h;
 
-	for (type = RDMA_EP_OBJ_CTX; type <= RDMA_EP_OBJ_QP; type++) {
-		if (type == RDMA_EP_OBJ_AH && self->w.s.iwarp)
+	for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+		if (missing(&self->w, type))
 			continue;
 		h = foreign(_metadata, self, type);
 		EXPECT_EQ(0, abi_destroy(&self->other.s, type, h));
@@ -325,6 +447,7 @@ TEST_F(handles, destroy_race)
 {
 	static const int types[] = {
 		RDMA_EP_OBJ_PD, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_ID, RDMA_EP_OBJ_QP,
+		RDMA_EP_OBJ_MCAST,
 	};
 	enum { THREADS = 2, ROUNDS = 100 };
 	pthread_barrier_t barrier;
@@ -335,6 +458,8 @@ TEST_F(handles, destroy_race)
 	int i;
 
 	for (t = 0; t < ARRAY_SIZE(types); t++) {
+		if (missing(&self->w, types[t]))
+			continue;
 		memset(r, 0, sizeof(r));
 		pthread_barrier_init(&barrier, NULL, THREADS + 1);
 		for (i = 0; i < THREADS; i++) {

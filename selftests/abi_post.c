@@ -396,6 +396,79 @@ TEST_F(rc, send_queue_full)
 	EXPECT_EQ(1, sent(self, wc, 1));
 }
 
+static int post_all(struct _test_data_rc *self, __u32 *posted)
+{
+	struct rdma_ep_post p = {
+		.flags = RDMA_EP_POST_ALL,
+		.wrs = (uintptr_t)self->w.buf,
+		.wrs_len = self->w.len,
+		.handle = self->p.end[0].qp.qp,
+		.num = self->w.num,
+		.posted = ~0U,
+	};
+	int ret = ABI(self->s.fd, POST_SEND, &p);
+
+	*posted = p.posted;
+	return ret;
+}
+
+/* All of a list or nothing, however many batches it makes. */
+TEST_F(rc, all_or_nothing)
+{
+	__u32 depth = self->p.end[0].qp.max_send_wr, posted, i, bad;
+	struct rdma_ep_wc *wc = calloc(depth + 1, sizeof(*wc));
+
+	ASSERT_LE(16, depth);
+	for (bad = 0; bad < depth; bad += 5) {
+		abi_wrs_init(&self->w);
+		for (i = 0; i < depth; i++) {
+			abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+			abi_sge(&self->w, self->mr[0].iova, 4,
+				self->mr[0].lkey ^ (i == bad ? 0x1100 : 0));
+		}
+		EXPECT_EQ(-EINVAL, post_all(self, &posted));
+		EXPECT_EQ(0, posted);
+	}
+	abi_wrs_init(&self->w);
+	for (i = 0; i <= depth; i++)
+		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+	EXPECT_EQ(-ENOMEM, post_all(self, &posted));
+	EXPECT_EQ(0, posted);
+
+	/* Also if empty entries are left out of it */
+	abi_wrs_init(&self->w);
+	for (i = 0; i < depth - 1; i++) {
+		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+		abi_sge(&self->w, 1, 0, 2);
+		abi_sge(&self->w, self->mr[0].iova, 4, self->mr[0].lkey);
+	}
+	ASSERT_EQ(0, post_all(self, &posted));
+	EXPECT_EQ(depth - 1, posted);
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 2);
+	EXPECT_EQ(-ENOMEM, post_all(self, &posted));
+	EXPECT_EQ(0, posted);
+	for (i = 0; i < depth - 1; i++) {
+		ASSERT_EQ(0, recv_one(self, i, 0, LEN));
+		ASSERT_EQ(1, received(self, wc, 1));
+		EXPECT_EQ(4, wc[0].byte_len);
+	}
+	/* Their completions wait; that makes room */
+	ASSERT_EQ(0, recv_one(self, i, 0, LEN));
+	ASSERT_EQ(0, recv_one(self, i, 0, LEN));
+	usleep(50000);
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 2);
+	ASSERT_EQ(0, post_all(self, &posted));
+	EXPECT_EQ(2, posted);
+	ASSERT_EQ(depth + 1, sent(self, wc, depth + 1));
+	for (i = 0; i < depth + 1; i++)
+		EXPECT_EQ(WC_SUCCESS, wc[i].status);
+	free(wc);
+}
+
 TEST_F(rc, recv_queue_full)
 {
 	__u32 depth = self->p.end[1].qp.max_recv_wr, posted, i;

@@ -168,6 +168,9 @@ TEST_F(query, no_such_device)
 		struct rdma_ep_query_gid gid = {
 			.dev_index = no_device[i], .port_num = 1,
 		};
+		struct rdma_ep_query_gid_table table = {
+			.dev_index = no_device[i],
+		};
 		struct rdma_ep_query_pkey pkey = {
 			.dev_index = no_device[i], .port_num = 1,
 		};
@@ -177,6 +180,7 @@ TEST_F(query, no_such_device)
 		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_DEVICE, &device));
 		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_PORT, &port));
 		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_GID, &gid));
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_GID_TABLE, &table));
 		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_PKEY, &pkey));
 		EXPECT_EQ(fds, abi_count_fds());
 	}
@@ -290,6 +294,80 @@ TEST_F(query, gid)
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
 	g.port_num = ~0U;
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+}
+
+/* All that QUERY_GID tells, in one go */
+TEST_F(query, gid_table)
+{
+	enum { MAX = 64 };
+	struct ib_uverbs_gid_entry *e;
+	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_query_gid_table t = { .dev_index = self->s.dev };
+	struct rdma_ep_query_gid_table again;
+	__u32 i, n = 0, num;
+	char *page;
+	size_t at;
+
+	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, page);
+	munmap(page + 4096, 4096);
+	e = (void *)page;
+	t.entries = (uintptr_t)e;
+	t.max = MAX;
+	memset(page, 0xaa, 4096);
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_GID_TABLE, &t));
+	num = t.num;
+	ASSERT_LT(1, num);
+	ASSERT_GE(MAX, num);
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	for (i = 1; i <= d.attr.phys_port_cnt; i++) {
+		struct rdma_ep_query_port p = {
+			.dev_index = self->s.dev, .port_num = i,
+		};
+		struct rdma_ep_query_gid g = {
+			.dev_index = self->s.dev, .port_num = i,
+		};
+
+		ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+		for (; g.gid_index < p.attr.gid_tbl_len; g.gid_index++) {
+			if (ABI(self->s.fd, QUERY_GID, &g))
+				continue;
+			ASSERT_GT(num, n);
+			EXPECT_EQ(0, memcmp(e[n].gid, g.gid, 16));
+			EXPECT_EQ(g.gid_index, e[n].gid_index);
+			EXPECT_EQ(i, e[n].port_num);
+			EXPECT_EQ(g.gid_type, e[n].gid_type);
+			EXPECT_EQ(g.ndev_ifindex, e[n].netdev_ifindex);
+			n++;
+		}
+	}
+	EXPECT_EQ(num, n);
+	for (at = num * sizeof(*e); at < 4096; at++) {
+		EXPECT_EQ((char)0xaa, page[at]);
+	}
+
+	/* Just enough room; one entry less; none */
+	again = t;
+	again.max = num;
+	again.entries = (uintptr_t)page + 4096 - num * sizeof(*e);
+	EXPECT_EQ(0, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	EXPECT_EQ(num, again.num);
+	memset(page, 0xaa, 4096);
+	for (again.max = 0; again.max < num; again.max++) {
+		EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	}
+	for (at = 0; at < 4096; at++) {
+		EXPECT_EQ((char)0xaa, page[at]);
+	}
+	again.max = ~0U;
+	again.entries += 8;
+	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	again.entries = 0;
+	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	again.entries = 0xffff888000000000ULL;
+	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	munmap(page, 4096);
 }
 
 TEST_F(query, pkey)
@@ -426,19 +504,113 @@ static int fill_session(void)
 	return 0;
 }
 
-TEST_F(quota, objects)
+/* The same with memberships, as one that is refused must not stay. */
+static int fill_with_memberships(void)
+{
+	__u32 id, mc[16], extra;
+	struct rdma_ep_event ev;
+	struct abi s;
+	int channel, ret, n = 0;
+
+	ret = abi_become_nobody() ?: abi_open(&s);
+	if (ret)
+		return 1;
+	if (s.iwarp)
+		return 0;
+	channel = abi_channel(&s);
+	if (abi_ud_id(&s, channel, 0, &id))
+		return 2;
+	do {
+		ret = abi_join(&s, id, n, n, &mc[n]);
+	} while (!ret && ++n < 16);
+	if (ret != -EDQUOT)
+		return 3;
+	if (n != 9)
+		return 4;
+	while (n--) {
+		if (abi_event(channel, EV_MULTICAST_JOIN, &ev))
+			return 5;
+	}
+	if (!abi_quiet(channel))
+		return 6;
+	if (abi_destroy(&s, RDMA_EP_OBJ_MCAST, mc[3]) ||
+	    abi_join(&s, id, 20, 0, &mc[3]) ||
+	    abi_join(&s, id, 21, 0, &extra) != -EDQUOT)
+		return 7;
+	/* They outlive their id. */
+	if (abi_destroy(&s, RDMA_EP_OBJ_ID, id) ||
+	    abi_destroy(&s, RDMA_EP_OBJ_MCAST, mc[0]) ||
+	    abi_alloc_pd(&s, s.ctx, &extra))
+		return 8;
+	return 0;
+}
+
+/* Events of the user's making, until they have been read or their id is gone. */
+static int fill_with_events(void)
+{
+	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
+	struct rdma_ep_event ev;
+	struct abi s;
+	int channel, ret, n = 0;
+	__u32 extra;
+
+	ret = abi_become_nobody() ?: abi_open(&s);
+	if (ret)
+		return 1;
+	channel = abi_channel(&s);
+	if (abi_create_id(&s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
+			  &user.id))
+		return 2;
+	do {
+		ret = ABI(s.fd, WRITE_EVENT, &user);
+	} while (!ret && ++n < 16);
+	if (ret != -EDQUOT)
+		return 3;
+	if (n != 9)
+		return 4;
+	if (abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) ||
+	    abi_alloc_pd(&s, s.ctx, &extra) ||
+	    abi_alloc_pd(&s, s.ctx, &extra) != -EDQUOT)
+		return 5;
+	if (abi_destroy(&s, RDMA_EP_OBJ_ID, user.id))
+		return 6;
+	for (n = 0; n < 9; n++)
+		if (abi_alloc_pd(&s, s.ctx, &extra))
+			return 7;
+	return abi_alloc_pd(&s, s.ctx, &extra) == -EDQUOT ? 0 : 8;
+}
+
+static void as_child(struct __test_metadata *_metadata, int (*fn)(void))
 {
 	int status;
-	pid_t pid;
+	pid_t pid = fork();
 
-	if (self->old < 0)
-		SKIP(return, "cannot set %s", LIMIT);
-	pid = fork();
 	if (!pid)
-		_exit(fill_session());
+		_exit(fn());
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
+TEST_F(quota, objects)
+{
+	if (self->old < 0)
+		SKIP(return, "cannot set %s", LIMIT);
+	as_child(_metadata, fill_session);
+}
+
+TEST_F(quota, memberships)
+{
+	if (self->old < 0)
+		SKIP(return, "cannot set %s", LIMIT);
+	as_child(_metadata, fill_with_memberships);
+}
+
+TEST_F(quota, events)
+{
+	if (self->old < 0)
+		SKIP(return, "cannot set %s", LIMIT);
+	as_child(_metadata, fill_with_events);
 }
 
 /* ------------------------------------------------------------------ */
@@ -453,6 +625,26 @@ static int put(const char *file, const char *text)
 
 	if (fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text))
 		ret = 0;
+	close(fd);
+	return ret;
+}
+
+/* Limits the objects of the only device. */
+static int limit_objects(const char *limit)
+{
+	struct rdma_ep_device dev;
+	struct rdma_ep_query_devices q = {
+		.devices = (uintptr_t)&dev, .max = 1,
+	};
+	int fd = abi_open_node(), ret = -1;
+	char text[128];
+
+	/* (With several devices it would have to be found out which one.) */
+	if (fd >= 0 && !ABI(fd, QUERY_DEVICES, &q) && q.num == 1) {
+		snprintf(text, sizeof(text), "%.64s hca_object=%s", dev.name,
+			 limit);
+		ret = put(CGROUP "/rdma.max", text);
+	}
 	close(fd);
 	return ret;
 }
@@ -473,30 +665,28 @@ FIXTURE_SETUP(cgroup)
 	self->ok = true;
 }
 
+/*
+ * The kernel keeps what it knows of a limited device when the cgroup goes away, and
+ * follows a pointer into the freed cgroup when the device does: lift the limit.
+ */
 FIXTURE_TEARDOWN(cgroup)
 {
+	if (self->ok)
+		EXPECT_EQ(0, limit_objects("max"));
 	rmdir(CGROUP);
 	umount(CGROUPS);
 	rmdir(CGROUPS);
 }
 
-/* In a child, which may have @limit objects of the device. */
-static int fill_cgroup(int limit)
+/* In a child, which may have 4 objects of the device. */
+static int fill_cgroup(void)
 {
-	struct rdma_ep_device dev;
-	struct rdma_ep_query_devices q = {
-		.devices = (uintptr_t)&dev, .max = 1,
-	};
-	char text[128];
+	const int limit = 4;
 	struct abi s;
 	__u32 h, pd;
-	int n = 0, ret, fd = abi_open_node();
+	int n = 0, ret;
 
-	/* (With several devices it would have to be found out which one.) */
-	if (fd < 0 || ABI(fd, QUERY_DEVICES, &q) || q.num != 1)
-		return 77;
-	snprintf(text, sizeof(text), "%.64s hca_object=%d", dev.name, limit);
-	if (put(CGROUP "/rdma.max", text) || put(CGROUP "/cgroup.procs", "0"))
+	if (limit_objects("4") || put(CGROUP "/cgroup.procs", "0"))
 		return 77;
 	/* The default PD is one of them. */
 	if (abi_open(&s))
@@ -526,7 +716,7 @@ TEST_F(cgroup, objects)
 		SKIP(return, "no RDMA controller");
 	pid = fork();
 	if (!pid)
-		_exit(fill_cgroup(4));
+		_exit(fill_cgroup());
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77)

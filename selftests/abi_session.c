@@ -28,6 +28,7 @@ MULTIPLE_OF_8(open_device);
 MULTIPLE_OF_8(query_device);
 MULTIPLE_OF_8(query_port);
 MULTIPLE_OF_8(query_gid);
+MULTIPLE_OF_8(query_gid_table);
 MULTIPLE_OF_8(query_pkey);
 MULTIPLE_OF_8(destroy);
 MULTIPLE_OF_8(id_info);
@@ -45,6 +46,7 @@ MULTIPLE_OF_8(resize_cq);
 MULTIPLE_OF_8(wc);
 MULTIPLE_OF_8(poll_cq);
 MULTIPLE_OF_8(notify_cq);
+MULTIPLE_OF_8(modify_cq);
 MULTIPLE_OF_8(create_srq);
 MULTIPLE_OF_8(srq_attr);
 MULTIPLE_OF_8(auto_cq);
@@ -52,6 +54,7 @@ MULTIPLE_OF_8(qp_init);
 MULTIPLE_OF_8(create_qp);
 MULTIPLE_OF_8(modify_qp);
 MULTIPLE_OF_8(query_qp);
+MULTIPLE_OF_8(qp_mcast);
 MULTIPLE_OF_8(sge);
 MULTIPLE_OF_8(send_wr);
 MULTIPLE_OF_8(recv_wr);
@@ -68,6 +71,8 @@ MULTIPLE_OF_8(set_option);
 MULTIPLE_OF_8(migrate_id);
 MULTIPLE_OF_8(init_qp_attr);
 MULTIPLE_OF_8(get_request);
+MULTIPLE_OF_8(join_multicast);
+MULTIPLE_OF_8(write_event);
 
 /* Records have these sizes in 32-bit programs, too. */
 static_assert(sizeof(struct rdma_ep_sge) == 16, "sge");
@@ -76,6 +81,8 @@ static_assert(sizeof(struct rdma_ep_send_wr) == 72, "send_wr");
 static_assert(sizeof(struct rdma_ep_recv_wr) == 16, "recv_wr");
 static_assert(sizeof(struct rdma_ep_path_rec) == 60, "path_rec");
 static_assert(sizeof(struct rdma_ep_conn_param) == 272, "conn_param");
+static_assert(sizeof(struct rdma_ep_ud_param) == 312, "ud_param");
+static_assert(sizeof(struct ib_uverbs_gid_entry) == 32, "gid_entry");
 static_assert(sizeof(struct ib_uverbs_qp_attr) == 144, "qp_attr");
 
 /* Two pages of which only the first is there. */
@@ -156,14 +163,12 @@ static bool prepare(struct __test_metadata *_metadata,
 {
 	int ret;
 
-	memset(&self->valid, 0, sizeof(self->valid));
-	ret = c->prepare(&self->w, &self->valid);
+	ret = abi_prepare(&self->w, c, &self->valid);
 	if (ret == -EOPNOTSUPP)
 		return false;
 	ASSERT_EQ(0, ret) {
 		TH_LOG("cannot set up %s", c->name);
 	}
-	self->valid.size = _IOC_SIZE(c->cmd);
 	self->arg = self->valid;
 	return true;
 }
@@ -281,8 +286,9 @@ TEST_F(format, longer_with_zeros)
 		__u8 *bytes = self->arg.u8;
 
 		self->arg.size = size;
-		EXPECT_CMD(0, c, abi_raw(self->w.s.fd, resized(c->cmd, size),
-					 &self->arg), "size %u", size);
+		EXPECT_CMD(self->w.result, c,
+			   abi_raw(self->w.s.fd, resized(c->cmd, size),
+				   &self->arg), "size %u", size);
 		for (i = _IOC_SIZE(c->cmd); i < size && !bytes[i]; i++)
 			;
 		EXPECT_CMD(size, c, i, "byte %u written", i);
@@ -314,7 +320,8 @@ TEST_F(format, unknown_flags)
 				   "second flag bit %u", bit);
 		}
 		/* It would have worked. */
-		EXPECT_CMD(0, c, abi_raw(self->w.s.fd, c->cmd, &self->valid),
+		EXPECT_CMD(self->w.result, c,
+			   abi_raw(self->w.s.fd, c->cmd, &self->valid),
 			   "valid");
 	}
 }
@@ -339,8 +346,9 @@ TEST_F(format, reserved_fields)
 		}
 		/* It would have worked. */
 		if (c->reserved[0].len) {
-			EXPECT_CMD(0, c, abi_raw(self->w.s.fd, c->cmd,
-						 &self->valid), "valid");
+			EXPECT_CMD(self->w.result, c,
+				   abi_raw(self->w.s.fd, c->cmd, &self->valid),
+				   "valid");
 		}
 	}
 }
@@ -444,7 +452,8 @@ TEST_F(format, compat)
 		SKIP(return, "no 32-bit system calls");
 	while ((c = next(_metadata, self, c))) {
 		memcpy(low, &self->valid, ABI_ARG_BYTES);
-		EXPECT_CMD(0, c, ioctl32(self->w.s.fd, c->cmd, low), "32-bit");
+		EXPECT_CMD(self->w.result, c,
+			   ioctl32(self->w.s.fd, c->cmd, low), "32-bit");
 	}
 }
 #endif

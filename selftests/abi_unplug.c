@@ -81,11 +81,13 @@ static bool expected(unsigned long cmd, int ret)
 	case RDMA_EP_IOC_CREATE_CHANNEL:
 	case RDMA_EP_IOC_CREATE_COMP_CHANNEL:
 	case RDMA_EP_IOC_CREATE_ID:
+	case RDMA_EP_IOC_WRITE_EVENT:
 		return !ret;
 	case RDMA_EP_IOC_OPEN_DEVICE:
 	case RDMA_EP_IOC_QUERY_DEVICE:
 	case RDMA_EP_IOC_QUERY_PORT:
 	case RDMA_EP_IOC_QUERY_GID:
+	case RDMA_EP_IOC_QUERY_GID_TABLE:
 	case RDMA_EP_IOC_QUERY_PKEY:
 	case RDMA_EP_IOC_BIND_ADDR:
 		return ret == -ENODEV;
@@ -113,7 +115,7 @@ TEST_F(unplug, every_command)
 	if (!self->arg)
 		SKIP(return, "no device");
 	for (i = 0; i < abi_num_commands; i++) {
-		ret = abi_commands[i].prepare(&self->w, &self->arg[i]);
+		ret = abi_prepare(&self->w, &abi_commands[i], &self->arg[i]);
 		if (ret == -EOPNOTSUPP)
 			continue;
 		ASSERT_EQ(0, ret) {
@@ -134,7 +136,7 @@ TEST_F(unplug, every_command)
 		}
 	}
 	/* (All prepared objects use these.) */
-	for (type = RDMA_EP_OBJ_QP; type >= RDMA_EP_OBJ_CTX; type--) {
+	for (type = ABI_OBJ_LAST; type >= RDMA_EP_OBJ_CTX; type--) {
 		ret = abi_destroy(&self->w.s, type, self->w.obj[type]);
 		EXPECT_TRUE(!ret || (ret == -EBUSY &&
 				     (type == RDMA_EP_OBJ_PD ||
@@ -151,7 +153,7 @@ TEST_F(unplug, destroy)
 	static const int order[] = {
 		RDMA_EP_OBJ_QP, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_CQ,
 		RDMA_EP_OBJ_MR, RDMA_EP_OBJ_AH, RDMA_EP_OBJ_PD,
-		RDMA_EP_OBJ_ID, RDMA_EP_OBJ_CTX,
+		RDMA_EP_OBJ_ID, RDMA_EP_OBJ_MCAST, RDMA_EP_OBJ_CTX,
 	};
 	size_t i;
 
@@ -243,6 +245,124 @@ TEST_F(unplug, under_traffic)
 	EXPECT_LT(0, t.sent);
 	EXPECT_LT(0, t.got);
 	EXPECT_EQ(-EIO, t.last);
+}
+
+static int ud_qp(const struct abi_world *w, __u32 id, __u32 *qp)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	abi_qp_attr(&c, IB_UVERBS_QPT_UD, w->s.pd, w->obj[RDMA_EP_OBJ_CQ],
+		    w->obj[RDMA_EP_OBJ_CQ]);
+	c.id = id;
+	ret = ABI(w->s.fd, CREATE_QP, &c);
+	*qp = c.init.qp;
+	return ret;
+}
+
+/* Memberships and attachments end with the device, their handles do not. */
+TEST_F(unplug, multicast)
+{
+	struct abi_world *w = &self->w;
+	struct rdma_ep_destroy d = { .type = RDMA_EP_OBJ_MCAST };
+	struct rdma_ep_event ev;
+	__u32 id, own, plain, mc[3], late;
+	int channel = abi_channel(&w->s), i;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	ASSERT_EQ(0, abi_ud_id(&w->s, channel, 0, &id));
+	ASSERT_EQ(0, ud_qp(w, id, &own));
+	ASSERT_EQ(0, ud_qp(w, 0, &plain));
+	ASSERT_EQ(0, abi_join(&w->s, id, 1, 1, &mc[0]));
+	ASSERT_EQ(0, abi_event(channel, EV_MULTICAST_JOIN, &ev));
+	ASSERT_EQ(0, abi_join(&w->s, id, 2, 2, &mc[1]));
+	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(0, abi_attach(&w->s, plain, i));
+	}
+	ASSERT_EQ(0, abi_join(&w->s, id, 1, 3, &mc[2]));
+	ASSERT_EQ(0, unplug());
+
+	EXPECT_EQ(-EIO, abi_join(&w->s, id, 3, 3, &late));
+	EXPECT_EQ(-EIO, abi_attach(&w->s, own, 3));
+	EXPECT_EQ(-EIO, abi_detach(&w->s, own, 1));
+	EXPECT_EQ(-EIO, abi_attach(&w->s, plain, 1));
+	EXPECT_EQ(-EIO, abi_detach(&w->s, plain, 1));
+	/* What has been read before counts, and is not attached any more. */
+	for (i = 0; i < 2; i++) {
+		d.handle = mc[i];
+		EXPECT_EQ(0, ABI(w->s.fd, DESTROY, &d));
+		EXPECT_EQ(!i, d.events_reported);
+	}
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, own));
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, plain));
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_ID, id));
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_MCAST, mc[2]));
+	EXPECT_TRUE(abi_quiet(channel));
+}
+
+/* It goes while others join, leave, attach and detach. */
+struct joiner {
+	const struct abi_world *w;
+	__u32 id, qp;
+	int joined, last;
+	volatile bool stop;
+};
+
+static void *join_thread(void *arg)
+{
+	struct joiner *j = arg;
+	const struct abi *s = &j->w->s;
+	__u32 mc[8] = {};
+	unsigned int i;
+
+	for (i = 0; !j->stop; i++) {
+		abi_destroy(s, RDMA_EP_OBJ_MCAST, mc[i % 8]);
+		j->last = abi_join(s, j->id, i % 16, 0, &mc[i % 8]);
+		if (!j->last)
+			j->joined++;
+	}
+	return NULL;
+}
+
+static void *attach_thread(void *arg)
+{
+	struct joiner *j = arg;
+	unsigned int i;
+
+	for (i = 0; !j->stop; i++) {
+		abi_attach(&j->w->s, j->qp, i % 64);
+		abi_detach(&j->w->s, j->qp, (i + 1) % 64);
+	}
+	return NULL;
+}
+
+TEST_F(unplug, while_joining)
+{
+	struct abi_world *w = &self->w;
+	struct joiner j = { .w = w };
+	pthread_t thread[2];
+	long start;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	ASSERT_EQ(0, abi_ud_id(&w->s, w->ud_channel, 0, &j.id));
+	ASSERT_EQ(0, ud_qp(w, j.id, &j.qp));
+	ASSERT_EQ(0, pthread_create(&thread[0], NULL, join_thread, &j));
+	ASSERT_EQ(0, pthread_create(&thread[1], NULL, attach_thread, &j));
+	usleep(300000);
+	start = abi_now_ms();
+	EXPECT_EQ(0, unplug());
+	EXPECT_GT(10000, abi_now_ms() - start);
+	usleep(50000);
+	j.stop = true;
+	pthread_join(thread[0], NULL);
+	pthread_join(thread[1], NULL);
+	EXPECT_LT(0, j.joined);
+	EXPECT_EQ(-EIO, j.last);
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, j.qp));
+	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_ID, j.id));
 }
 
 /* A session that is closed when its device has gone leaves nothing, either. */

@@ -84,6 +84,60 @@ int abi_client(const struct abi *s, int channel, __u32 ps,
 	       abi_event(channel, EV_ROUTE_RESOLVED, &ev);
 }
 
+int abi_ud_id(const struct abi *s, int channel, __u64 uid, __u32 *id)
+{
+	struct sockaddr_in sin = s->addr;
+
+	return abi_create_id(s, channel, RDMA_PS_UDP, IB_UVERBS_QPT_UD, uid,
+			     id) ?:
+	       abi_bind(s, *id, &sin);
+}
+
+void abi_group(struct sockaddr_in *sin, __u16 number)
+{
+	memset(sin, 0, sizeof(*sin));
+	sin->sin_family = AF_INET;
+	sin->sin_addr.s_addr = htonl(0xe6010000 | number);
+}
+
+void abi_group_gid(__u8 gid[16], __u16 number)
+{
+	struct sockaddr_in sin;
+
+	abi_group(&sin, number);
+	memset(gid, 0, 10);
+	memset(gid + 10, 0xff, 2);
+	memcpy(gid + 12, &sin.sin_addr, 4);
+}
+
+int abi_join(const struct abi *s, __u32 id, __u16 group, __u64 uid,
+	     __u32 *mcast)
+{
+	struct rdma_ep_join_multicast j = { .uid = uid, .id = id };
+	int ret;
+
+	abi_group((struct sockaddr_in *)&j.addr, group);
+	ret = ABI(s->fd, JOIN_MULTICAST, &j);
+	*mcast = j.mcast;
+	return ret;
+}
+
+int abi_attach(const struct abi *s, __u32 qp, __u16 group)
+{
+	struct rdma_ep_qp_mcast a = { .qp = qp };
+
+	abi_group_gid(a.gid, group);
+	return ABI(s->fd, ATTACH_MCAST, &a);
+}
+
+int abi_detach(const struct abi *s, __u32 qp, __u16 group)
+{
+	struct rdma_ep_qp_mcast a = { .qp = qp };
+
+	abi_group_gid(a.gid, group);
+	return ABI(s->fd, DETACH_MCAST, &a);
+}
+
 static void conn_param(struct rdma_ep_connect *c, __u32 id, __u32 qp_num)
 {
 	c->id = id;

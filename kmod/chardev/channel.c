@@ -29,11 +29,22 @@ void uep_channel_put(struct uep_channel *chan)
 	kref_put(&chan->ref, uep_channel_free);
 }
 
+/* The id that it is about is still there. */
 void uep_event_free(struct uep_event *ev)
 {
+	if (ev->charged)
+		uep_uncharge(ev->id->obj.session, 0);
 	if (ev->child)
 		uep_obj_discard(&ev->child->obj);
+	if (ev->mcast)
+		uep_obj_put(&ev->mcast->obj);
 	kfree(ev);
+}
+
+/* Does nobody want to know of it any more? */
+static bool uep_event_stale(const struct uep_event *ev)
+{
+	return ev->id->gone || (ev->mcast && uep_obj_ended(&ev->mcast->obj));
 }
 
 /*
@@ -46,8 +57,10 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 {
 	struct uep_session *s = id->obj.session;
 
+	ev->id = id;
 	spin_lock(&s->ev_lock);
-	if (id->gone || !id->accepted || s->nr_events >= UEP_MAX_EVENTS) {
+	if (uep_event_stale(ev) || !id->accepted ||
+	    s->nr_events >= UEP_MAX_EVENTS) {
 		spin_unlock(&s->ev_lock);
 		return false;
 	}
@@ -57,7 +70,6 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 		ev->child->chan = id->chan;
 		kref_get(&id->chan->ref);
 	}
-	ev->id = id;
 	ev->rec.id = id->obj.handle;
 	ev->rec.uid = id->uid;
 	list_add_tail(&ev->entry, &id->chan->events);
@@ -67,18 +79,22 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 	return true;
 }
 
-/* Drops the unread events of an id that is being destroyed. */
-void uep_channel_purge(struct uep_id *id)
+/*
+ * Drops the unread events of an id that is being destroyed, or only those of a
+ * membership of its that is.
+ */
+void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast)
 {
 	struct uep_session *s = id->obj.session;
 	struct uep_event *ev, *next;
 	LIST_HEAD(dropped);
 
 	spin_lock(&s->ev_lock);
-	id->gone = true;
+	if (!mcast)
+		id->gone = true;
 	if (id->chan)
 		list_for_each_entry_safe(ev, next, &id->chan->events, entry)
-			if (ev->id == id) {
+			if (ev->id == id && (!mcast || ev->mcast == mcast)) {
 				list_move_tail(&ev->entry, &dropped);
 				s->nr_events--;
 			}
@@ -133,6 +149,8 @@ static struct uep_event *uep_channel_take_locked(struct uep_channel *chan)
 		list_del(&ev->entry);
 		ev->id->obj.session->nr_events--;
 		ev->id->events_reported++;
+		if (ev->mcast)
+			ev->mcast->events_reported++;
 		if (ev->child)
 			atomic_inc(&ev->id->id.backlog);
 		uep_obj_get(&ev->id->obj);
@@ -168,12 +186,14 @@ void uep_channel_untake(struct uep_event *ev)
 {
 	struct uep_id *id = ev->id;
 	struct uep_session *s = id->obj.session;
-	bool gone;
+	bool stale;
 
 	spin_lock(&s->ev_lock);
-	gone = id->gone;
+	stale = uep_event_stale(ev);
 	id->events_reported--;
-	if (!gone) {
+	if (ev->mcast)
+		ev->mcast->events_reported--;
+	if (!stale) {
 		s->nr_events++;
 		if (ev->child)
 			atomic_dec(&id->id.backlog);
@@ -181,7 +201,7 @@ void uep_channel_untake(struct uep_event *ev)
 		wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	}
 	spin_unlock(&s->ev_lock);
-	if (gone)
+	if (stale)
 		uep_event_free(ev);
 	uep_obj_put(&id->obj);
 }
@@ -192,7 +212,8 @@ void uep_channel_untake(struct uep_event *ev)
  */
 void uep_channel_delivered(struct uep_event *ev)
 {
-	struct uep_session *s = ev->id->obj.session;
+	struct uep_id *id = ev->id;
+	struct uep_session *s = id->obj.session;
 
 	spin_lock(&s->ev_lock);
 	if (ev->child && !s->dead) {
@@ -200,8 +221,8 @@ void uep_channel_delivered(struct uep_event *ev)
 		ev->child = NULL;
 	}
 	spin_unlock(&s->ev_lock);
-	uep_obj_put(&ev->id->obj);
 	uep_event_free(ev);
+	uep_obj_put(&id->obj);
 }
 
 static int uep_channel_deliver(void *priv, char __user *buf)

@@ -72,6 +72,7 @@ void uep_quota_query(struct rdma_ep_query *q);
  * struct uep_session - one open of the device
  * @ref: the file, its objects and its channels
  * @objs: handle table
+ * @next_handle: where to look for a free one
  * @qps: QPs by device index and QP number
  * @ev_lock: all CM event queues of the session and uep_id.chan
  * @ctx_lock: @default_ctxs
@@ -87,6 +88,7 @@ void uep_quota_query(struct rdma_ep_query *q);
 struct uep_session {
 	struct kref ref;
 	struct xarray objs;
+	u32 next_handle;
 	struct xarray qps;
 	spinlock_t ev_lock;		/* CM event queues */
 	struct mutex ctx_lock;		/* default_ctxs */
@@ -104,6 +106,8 @@ struct uep_obj;
 
 /**
  * struct uep_obj_type - how objects of a type end
+ * @type: type
+ * @busy: optional: is it in use in a way that @uep_obj.users does not count?
  * @destroy: the object has been claimed: end it, let go of the use of others
  *	(uep_obj_unuse()), write what the user is told. Also called for objects
  *	whose creation failed half-way
@@ -112,6 +116,7 @@ struct uep_obj;
  */
 struct uep_obj_type {
 	enum rdma_ep_obj_type type;
+	bool (*busy)(struct uep_obj *obj);
 	void (*destroy)(struct uep_obj *obj, struct rdma_ep_destroy *out);
 	void (*free)(struct uep_obj *obj);
 };

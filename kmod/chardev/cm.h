@@ -33,12 +33,16 @@ struct uep_channel {
  * @entry: in uep_channel.events
  * @id: id that it is about; not a reference, the id purges its events
  * @child: new id of a connection request (owns the initial reference)
+ * @mcast: membership that it is about (holds a reference), or NULL
+ * @charged: of the user's making, and charged to the quota as an object
  * @rec: what the user reads
  */
 struct uep_event {
 	struct list_head entry;
 	struct uep_id *id;
 	struct uep_id *child;
+	struct uep_mcast *mcast;
+	bool charged;
 	struct rdma_ep_event rec;
 };
 
@@ -67,11 +71,29 @@ struct uep_id {
 	struct rdma_ucm_ece ece;
 };
 
+/**
+ * struct uep_mcast - membership of an id in a multicast group
+ * @obj: object
+ * @id: id (holds a reference, but does not use it: it may end first)
+ * @mc: the engine's
+ * @joined: there is something to leave
+ * @uid: the user's cookie
+ * @events_reported: events that have been read (session->ev_lock)
+ */
+struct uep_mcast {
+	struct uep_obj obj;
+	struct uep_id *id;
+	struct ep_mcast mc;
+	bool joined;
+	u64 uid;
+	u32 events_reported;
+};
+
 struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd);
 void uep_channel_put(struct uep_channel *chan);
 bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 		       struct rdma_cm_id *cm_id);
-void uep_channel_purge(struct uep_id *id);
+void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast);
 void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id,
 		  struct uep_channel *chan, u32 *reported);
 struct uep_channel *uep_channel_move(struct uep_id *id,
@@ -100,6 +122,9 @@ int uep_establish(struct uep_cmd *cmd);
 int uep_query_id(struct uep_cmd *cmd);
 int uep_set_option(struct uep_cmd *cmd);
 int uep_init_qp_attr(struct uep_cmd *cmd);
+int uep_notify(struct uep_cmd *cmd);
+int uep_write_event(struct uep_cmd *cmd);
+int uep_join_multicast(struct uep_cmd *cmd);
 
 int uep_create_ep(struct uep_cmd *cmd);
 int uep_get_request(struct uep_cmd *cmd);

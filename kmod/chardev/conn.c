@@ -266,3 +266,17 @@ int uep_init_qp_attr(struct uep_cmd *cmd)
 		uep_qp_attr_to_user(&arg->attr, &attr, mask);
 	return ret;
 }
+
+int uep_notify(struct uep_cmd *cmd)
+{
+	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct uep_id *id;
+	int ret;
+
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	ret = ep_id_notify(&id->id, arg->arg);
+	uep_obj_put(&id->obj);
+	return ret;
+}

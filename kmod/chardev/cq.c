@@ -444,3 +444,27 @@ int uep_notify_cq(struct uep_cmd *cmd)
 	uep_obj_put(obj);
 	return ret;
 }
+
+int uep_modify_cq(struct uep_cmd *cmd)
+{
+	struct rdma_ep_modify_cq *arg = cmd->arg;
+	struct uep_obj *obj;
+	struct uep_cq *cq;
+	int ret = -EIO;
+
+	if (arg->reserved || arg->cq_count > U16_MAX ||
+	    arg->cq_period > U16_MAX)
+		return -EINVAL;
+	obj = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
+	if (!obj)
+		return -ENOENT;
+	cq = container_of(obj, struct uep_cq, obj);
+	mutex_lock(&cq->poll_lock);
+	if (!cq->dead)
+		ret = rdma_set_cq_moderation(cq->cq.ibcq, arg->cq_count,
+					     arg->cq_period);
+	mutex_unlock(&cq->poll_lock);
+	ret = uep_obj_error(obj, ret);
+	uep_obj_put(obj);
+	return ret;
+}

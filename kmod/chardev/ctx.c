@@ -181,6 +181,27 @@ int uep_open_device(struct uep_cmd *cmd)
 	return ret;
 }
 
+/* The context that a verbs object was made in. */
+struct uep_ctx *uep_obj_ctx(struct uep_obj *obj)
+{
+	switch (obj->type->type) {
+	case RDMA_EP_OBJ_QP:
+		return container_of(obj, struct uep_qp, obj)->pd->ctx;
+	case RDMA_EP_OBJ_SRQ:
+		return container_of(obj, struct uep_srq, obj)->pd->ctx;
+	case RDMA_EP_OBJ_CQ:
+		return container_of(obj, struct uep_cq, obj)->ctx;
+	case RDMA_EP_OBJ_MR:
+		return container_of(obj, struct uep_mr, obj)->pd->ctx;
+	case RDMA_EP_OBJ_AH:
+		return container_of(obj, struct uep_ah, obj)->pd->ctx;
+	case RDMA_EP_OBJ_PD:
+		return container_of(obj, struct uep_pd, obj)->ctx;
+	default:
+		return NULL;
+	}
+}
+
 /* An event of a device or port. Process context. */
 void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
 {

@@ -23,7 +23,7 @@ static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
 	struct uep_id *id = container_of(obj, struct uep_id, obj);
 
-	uep_channel_purge(id);
+	uep_channel_purge(id, NULL);
 	ep_id_destroy(&id->id);
 	spin_lock(&obj->session->ev_lock);
 	out->events_reported = id->events_reported;
@@ -57,6 +57,16 @@ static void uep_id_put_qp(struct ep_qp *qp)
 	uep_obj_put(&container_of(qp, struct uep_qp, qp)->obj);
 }
 
+static void uep_id_get_mcast(struct ep_mcast *mc)
+{
+	uep_obj_get(&container_of(mc, struct uep_mcast, mc)->obj);
+}
+
+static void uep_id_put_mcast(struct ep_mcast *mc)
+{
+	uep_obj_put(&container_of(mc, struct uep_mcast, mc)->obj);
+}
+
 static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
 			  const struct rdma_cm_event *event);
 static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event);
@@ -66,6 +76,8 @@ static const struct ep_id_ops uep_id_ops = {
 	.event = uep_id_event,
 	.get_qp = uep_id_get_qp,
 	.put_qp = uep_id_put_qp,
+	.get_mcast = uep_id_get_mcast,
+	.put_mcast = uep_id_put_mcast,
 };
 
 static struct uep_id *uep_id_new(struct uep_session *s)
@@ -141,6 +153,13 @@ err_child:
 	return ret;
 }
 
+static void uep_event_of_mcast(struct uep_event *ev, const void *mc)
+{
+	ev->mcast = container_of(mc, struct uep_mcast, mc);
+	uep_obj_get(&ev->mcast->obj);
+	ev->rec.param.ud.mcast_uid = ev->mcast->uid;
+}
+
 static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 {
 	struct uep_id *id = container_of(eid, struct uep_id, id);
@@ -154,8 +173,50 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 		return;
 	}
 	uep_event_fill(id, &ev->rec, event);
+	if (event->event == RDMA_CM_EVENT_MULTICAST_JOIN ||
+	    event->event == RDMA_CM_EVENT_MULTICAST_ERROR)
+		uep_event_of_mcast(ev, event->param.ud.private_data);
 	if (!uep_channel_queue(id, ev, NULL))
-		kfree(ev);
+		uep_event_free(ev);
+}
+
+/* An event that the user makes. */
+int uep_write_event(struct uep_cmd *cmd)
+{
+	struct rdma_ep_write_event *arg = cmd->arg;
+	struct uep_event *ev;
+	struct uep_id *id;
+	int ret;
+
+	if (arg->reserved || arg->event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED ||
+	    arg->event > RDMA_EP_CM_EVENT_USER)
+		return -EINVAL;
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	ret = uep_charge(cmd->s, 0);
+	if (ret)
+		goto out;
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev) {
+		uep_uncharge(cmd->s, 0);
+		ret = -ENOMEM;
+		goto out;
+	}
+	ev->charged = true;
+	ev->rec.event = arg->event;
+	ev->rec.status = arg->status;
+	ev->rec.flags = RDMA_EP_EVENT_ARG;
+	ev->rec.param.arg = arg->arg;
+	if (!uep_channel_queue(id, ev, NULL)) {
+		uep_event_free(ev);
+		ret = READ_ONCE(id->accepted) ? -ENOBUFS : -EINVAL;
+		if (uep_obj_ended(&id->obj))
+			ret = -ENOENT;
+	}
+out:
+	uep_obj_put(&id->obj);
+	return ret;
 }
 
 /* ------------------------------------------------------------------ */

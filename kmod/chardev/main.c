@@ -62,7 +62,9 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(QUERY_GID, uep_query_gid, rdma_ep_query_gid, gid, 0),
 	UEP_CMD(QUERY_PKEY, uep_query_pkey, rdma_ep_query_pkey, pkey, 0),
 	UEP_CMD(DESTROY, uep_destroy, rdma_ep_destroy, comp_events_reported,
-		0),
+		RDMA_EP_DESTROY_DETACH | RDMA_EP_DESTROY_CONTENTS),
+	UEP_CMD(QUERY_GID_TABLE, uep_query_gid_table, rdma_ep_query_gid_table,
+		reserved, 0),
 
 	UEP_CMD(CREATE_CHANNEL, uep_create_channel, rdma_ep_create_fd,
 		reserved, 0),
@@ -87,6 +89,10 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(INIT_QP_ATTR, uep_init_qp_attr, rdma_ep_init_qp_attr, attr, 0),
 	UEP_CMD(GET_REQUEST, uep_get_request, rdma_ep_get_request, event,
 		RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP),
+	UEP_CMD(JOIN_MULTICAST, uep_join_multicast, rdma_ep_join_multicast,
+		addr, RDMA_EP_JOIN_SEND_ONLY),
+	UEP_CMD(NOTIFY, uep_notify, rdma_ep_id_cmd, arg, 0),
+	UEP_CMD(WRITE_EVENT, uep_write_event, rdma_ep_write_event, arg, 0),
 
 	UEP_CMD(ALLOC_PD, uep_alloc_pd, rdma_ep_alloc_pd, pd, 0),
 	UEP_CMD(REG_MR, uep_reg_mr, rdma_ep_reg_mr, reserved, 0),
@@ -100,6 +106,7 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 		.check_response = true),
 	UEP_CMD(NOTIFY_CQ, uep_notify_cq, rdma_ep_notify_cq, reserved,
 		RDMA_EP_NOTIFY_SOLICITED),
+	UEP_CMD(MODIFY_CQ, uep_modify_cq, rdma_ep_modify_cq, reserved, 0),
 
 	UEP_CMD(CREATE_SRQ, uep_create_srq, rdma_ep_create_srq, srq, 0),
 	UEP_CMD(MODIFY_SRQ, uep_modify_srq, rdma_ep_srq_attr, srq_limit,
@@ -109,12 +116,14 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(CREATE_QP, uep_create_qp, rdma_ep_create_qp, init, 0),
 	UEP_CMD(MODIFY_QP, uep_modify_qp, rdma_ep_modify_qp, attr, 0),
 	UEP_CMD(QUERY_QP, uep_query_qp, rdma_ep_query_qp, sq_sig_all, 0),
-	UEP_CMD(POST_SEND, uep_post_send, rdma_ep_post, posted, 0,
-		.respond_always = true),
+	UEP_CMD(POST_SEND, uep_post_send, rdma_ep_post, posted,
+		RDMA_EP_POST_ALL, .respond_always = true),
 	UEP_CMD(POST_RECV, uep_post_recv, rdma_ep_post, posted, 0,
 		.respond_always = true),
 	UEP_CMD(POST_SRQ_RECV, uep_post_srq_recv, rdma_ep_post, posted, 0,
 		.respond_always = true),
+	UEP_CMD(ATTACH_MCAST, uep_attach_mcast, rdma_ep_qp_mcast, gid, 0),
+	UEP_CMD(DETACH_MCAST, uep_detach_mcast, rdma_ep_qp_mcast, gid, 0),
 };
 
 /* Structures up to this size need no allocation: those of the data path. */

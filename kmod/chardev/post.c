@@ -63,7 +63,8 @@ void *uep_post_next(struct uep_post_buf *buf, u64 len)
 
 /*
  * Checks entries and drops empty ones, which mean 2^31 bytes to some hardware.
- * Returns how many are left.
+ * Returns how many are left. What is behind them is empty then, so that it can
+ * be done again.
  */
 int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
 		  u64 *total)
@@ -79,6 +80,8 @@ int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
 		*total += sge[i].length;
 		sge[left++] = sge[i];
 	}
+	for (i = left; i < num; i++)
+		sge[i].length = 0;
 	return left;
 }
 

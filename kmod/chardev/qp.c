@@ -87,8 +87,17 @@ static void uep_qp_free(struct uep_obj *obj)
 	kfree_rcu(qp, obj.rcu);
 }
 
+/* Destroying it would detach it, but the user is to know what he does. */
+static bool uep_qp_busy(struct uep_obj *obj)
+{
+	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
+
+	return READ_ONCE(qp->qp.nr_mcasts);
+}
+
 static const struct uep_obj_type uep_qp_type = {
 	.type = RDMA_EP_OBJ_QP,
+	.busy = uep_qp_busy,
 	.destroy = uep_qp_destroy,
 	.free = uep_qp_free,
 };
@@ -334,8 +343,13 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 	case IB_QPT_UC:
 	case IB_QPT_UD:
 		break;
-	default:
+	case IB_QPT_RAW_PACKET:
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+	case IB_QPT_DRIVER:
 		return -EOPNOTSUPP;
+	default:
+		return -EINVAL;
 	}
 	if (init->max_send_wr > UEP_MAX_WR || init->max_recv_wr > UEP_MAX_WR ||
 	    init->max_send_sge > UEP_MAX_SGE ||
@@ -343,6 +357,13 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 	    init->max_inline_data > UEP_MAX_INLINE)
 		return -EINVAL;
 	return 0;
+}
+
+/* Of connected types the CM knows one. */
+static bool uep_qp_suits_id(u32 qp_type, enum ib_qp_type id_type)
+{
+	return qp_type == IB_QPT_UD ? id_type == IB_QPT_UD :
+				      id_type != IB_QPT_UD;
 }
 
 /**
@@ -365,7 +386,7 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 	ret = uep_qp_check_init(init);
 	if (ret)
 		return ret;
-	if (id && init->qp_type != id->id.cm_id->qp_type)
+	if (id && !uep_qp_suits_id(init->qp_type, id->id.cm_id->qp_type))
 		return -EINVAL;
 	parts.pd = uep_pd_enter(cmd->s, init->pd, id, &srcu);
 	if (IS_ERR(parts.pd))

@@ -255,6 +255,56 @@ int uep_query_gid(struct uep_cmd *cmd)
 	return ret;
 }
 
+/* Returns the number of entries in the array, or an errno. */
+static ssize_t uep_gid_table(struct ib_device *ibdev,
+			     struct ib_uverbs_gid_entry **entries)
+{
+	size_t size = 0;
+	ssize_t ret;
+	u32 port;
+
+	rdma_for_each_port(ibdev, port)
+		size += ibdev->port_data[port].immutable.gid_tbl_len;
+	*entries = kvcalloc(size, sizeof(**entries), GFP_KERNEL_ACCOUNT);
+	if (!*entries)
+		return -ENOMEM;
+	ret = rdma_query_gid_table(ibdev, *entries, size);
+	if (ret < 0) {
+		kvfree(*entries);
+		*entries = NULL;
+	}
+	return ret;
+}
+
+int uep_query_gid_table(struct uep_cmd *cmd)
+{
+	struct rdma_ep_query_gid_table *arg = cmd->arg;
+	struct ib_uverbs_gid_entry *entries;
+	struct ep_dev *dev;
+	ssize_t num;
+	int srcu;
+
+	if (arg->reserved)
+		return -EINVAL;
+	dev = uep_dev_lookup(arg->dev_index, &srcu);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	num = uep_gid_table(dev->ibdev, &entries);
+	ep_dev_exit(dev, srcu);
+	ep_dev_put(dev);
+	if (num < 0)
+		return num;
+
+	arg->num = num;
+	if (num > arg->max)
+		num = -EINVAL;
+	else if (copy_to_user(u64_to_user_ptr(arg->entries), entries,
+			      num * sizeof(*entries)))
+		num = -EFAULT;
+	kvfree(entries);
+	return num < 0 ? num : 0;
+}
+
 int uep_query_pkey(struct uep_cmd *cmd)
 {
 	struct rdma_ep_query_pkey *arg = cmd->arg;

@@ -223,7 +223,11 @@ static u32 uep_send_post(struct uep_qp *qp, struct uep_send_batch *b, u32 first,
 	u32 i, n = first, good;
 
 	*err = 0;
-	spin_lock(&wq->lock);
+	/*
+	 * _bh: rxe of Linux 6.1 hands a kernel consumer's sends to a tasklet,
+	 * which runs when the lock is dropped instead of some time later.
+	 */
+	spin_lock_bh(&wq->lock);
 	if (wq->dead)
 		*err = -EIO;
 	/* An iWARP QP is moved by its driver, which checks. */
@@ -255,13 +259,24 @@ static u32 uep_send_post(struct uep_qp *qp, struct uep_send_batch *b, u32 first,
 		for (i = n; i > good; i--)
 			uep_wq_pop(wq, b->wr[i - 1].wr.wr_id);
 	}
-	spin_unlock(&wq->lock);
+	spin_unlock_bh(&wq->lock);
 	return good - first;
+}
+
+/* Done with what is in the batch. */
+static void uep_send_drop(struct uep_send_batch *b)
+{
+	u32 i;
+
+	for (i = 0; i < b->nr; i++)
+		if (b->ah[i])
+			uep_ah_put(b->ah[i]);
+	b->nr = 0;
 }
 
 static u32 uep_send_flush(struct uep_qp *qp, struct uep_send_batch *b, int *err)
 {
-	u32 done, i;
+	u32 done;
 
 	done = uep_send_post(qp, b, 0, err);
 	if (*err == -ENOMEM) {
@@ -272,11 +287,49 @@ static u32 uep_send_flush(struct uep_qp *qp, struct uep_send_batch *b, int *err)
 		uep_cq_drain(qp->send_cq);
 		done += uep_send_post(qp, b, done, err);
 	}
-	for (i = 0; i < b->nr; i++)
-		if (b->ah[i])
-			uep_ah_put(b->ah[i]);
-	b->nr = 0;
+	uep_send_drop(b);
 	return done;
+}
+
+/*
+ * Is there room for a list that is to be posted as a whole? Of requests that are
+ * not signalled and older than all others nothing is known: try.
+ */
+static bool uep_send_has_room(struct uep_qp *qp, u32 num)
+{
+	struct uep_wq *wq = &qp->sq;
+	bool ret;
+
+	spin_lock(&wq->lock);
+	ret = num <= qp->qp.cap.max_send_wr &&
+	      (wq->used + num <= qp->qp.cap.max_send_wr ||
+	       !wq->slots || !wq->slots[wq->tail].signalled);
+	spin_unlock(&wq->lock);
+	return ret;
+}
+
+/*
+ * Before a list is posted as a whole. One that makes several batches is gone
+ * through; the only batch of one that does not is posted when it is complete.
+ */
+static int uep_send_check_all(struct uep_qp *qp, u32 num,
+			      struct uep_post_buf *buf, struct uep_send_batch *b)
+{
+	u32 left;
+	int ret;
+
+	for (left = num > UEP_POST_BATCH ? num : 0; left; left--) {
+		ret = uep_send_add(qp, buf, b);
+		if (b->ah[0])
+			uep_ah_put(b->ah[0]);
+		if (ret)
+			return ret;
+	}
+	buf->pos = 0;
+	if (uep_send_has_room(qp, num))
+		return 0;
+	uep_cq_drain(qp->send_cq);
+	return uep_send_has_room(qp, num) ? 0 : -ENOMEM;
 }
 
 static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,
@@ -291,11 +344,15 @@ static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,
 	if (READ_ONCE(qp->sq.dead))
 		return -EIO;
 	b.nr = 0;
+	if (arg->flags & RDMA_EP_POST_ALL)
+		ret = uep_send_check_all(qp, arg->num, buf, &b);
 	for (left = arg->num; left && !ret; left--) {
 		ret = uep_send_add(qp, buf, &b);
 		if (ret) {
 			if (b.ah[b.nr])
 				uep_ah_put(b.ah[b.nr]);
+			if (arg->flags & RDMA_EP_POST_ALL)
+				uep_send_drop(&b);
 			break;
 		}
 		if (++b.nr == UEP_POST_BATCH)

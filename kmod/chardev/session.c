@@ -124,11 +124,18 @@ struct uep_obj *uep_obj_use(struct uep_session *s, u32 handle,
 	return held ? obj : NULL;
 }
 
-/* Gives the object a handle that does not work yet. */
+/*
+ * Gives the object a handle that does not work yet. Not one that has been freed
+ * just now: who still uses that is to be told, not to get another object.
+ */
 int uep_obj_reserve(struct uep_obj *obj)
 {
-	return xa_alloc(&obj->session->objs, &obj->handle, NULL,
-			XA_LIMIT(1, S32_MAX), GFP_KERNEL_ACCOUNT);
+	struct uep_session *s = obj->session;
+	int ret = xa_alloc_cyclic(&s->objs, &obj->handle, NULL,
+				  XA_LIMIT(1, S32_MAX), &s->next_handle,
+				  GFP_KERNEL_ACCOUNT);
+
+	return ret < 0 ? ret : 0;
 }
 
 /* The place is reserved, so this can not fail. */
@@ -180,20 +187,73 @@ void uep_obj_discard(struct uep_obj *obj)
 	uep_obj_end(obj, &out);
 }
 
+/* Users before what they use. */
+static const enum rdma_ep_obj_type uep_verbs_types[] = {
+	RDMA_EP_OBJ_QP, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_MR,
+	RDMA_EP_OBJ_AH, RDMA_EP_OBJ_PD,
+};
+
+/*
+ * Destroys what has been made in a context. Other tasks may use the session:
+ * what they are just making or using elsewhere stays.
+ */
+static void uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
+{
+	struct rdma_ep_destroy out;
+	struct uep_obj *obj;
+	unsigned long handle;
+	void *entry;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(uep_verbs_types); i++) {
+		xa_for_each(&s->objs, handle, entry) {
+			obj = uep_obj_lookup(s, handle, uep_verbs_types[i]);
+			if (!obj)
+				continue;
+			if (uep_obj_ctx(obj) == ctx && uep_obj_claim(obj))
+				uep_obj_end(obj, &out);
+			uep_obj_put(obj);
+			cond_resched();
+		}
+	}
+}
+
+static u32 uep_destroy_flags(u32 type)
+{
+	switch (type) {
+	case RDMA_EP_OBJ_QP:
+		return RDMA_EP_DESTROY_DETACH;
+	case RDMA_EP_OBJ_CTX:
+		return RDMA_EP_DESTROY_CONTENTS;
+	default:
+		return 0;
+	}
+}
+
 int uep_destroy(struct uep_cmd *cmd)
 {
 	struct rdma_ep_destroy *arg = cmd->arg;
 	struct uep_obj *obj;
+	struct uep_ctx *ctx;
 	int ret = 0;
 
-	if (arg->type < RDMA_EP_OBJ_CTX || arg->type > RDMA_EP_OBJ_QP)
+	if (arg->type < RDMA_EP_OBJ_CTX || arg->type > RDMA_EP_OBJ_MCAST)
+		return -EINVAL;
+	if (arg->flags & ~uep_destroy_flags(arg->type))
 		return -EINVAL;
 	arg->events_reported = 0;
 	arg->comp_events_reported = 0;
 	obj = uep_obj_lookup(cmd->s, arg->handle, arg->type);
 	if (!obj)
 		return -ENOENT;
-	if (uep_obj_claim(obj))
+	if (arg->flags & RDMA_EP_DESTROY_CONTENTS) {
+		ctx = container_of(obj, struct uep_ctx, obj);
+		if (!ctx->default_pd)
+			uep_destroy_contents(cmd->s, ctx);
+	}
+	if (!arg->flags && obj->type->busy && obj->type->busy(obj))
+		ret = -EBUSY;
+	else if (uep_obj_claim(obj))
 		uep_obj_end(obj, arg);
 	else
 		ret = uep_obj_ended(obj) ? -ENOENT : -EBUSY;
@@ -265,7 +325,9 @@ static void uep_session_release_work(struct work_struct *work)
 	struct uep_ctx *ctx;
 	unsigned long i;
 
+	/* An id leaves all its groups in one go, a membership looks for its own. */
 	uep_session_end_type(s, RDMA_EP_OBJ_ID);
+	uep_session_end_type(s, RDMA_EP_OBJ_MCAST);
 	uep_session_end_type(s, RDMA_EP_OBJ_QP);
 	uep_session_end_type(s, RDMA_EP_OBJ_SRQ);
 	uep_session_end_type(s, RDMA_EP_OBJ_CQ);

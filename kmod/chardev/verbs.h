@@ -84,6 +84,7 @@ struct uep_ctx {
 struct uep_ctx *uep_ctx_default(struct uep_session *s, struct ep_dev *dev);
 struct ep_dev *uep_dev_lookup(u32 index, int *srcu);
 int uep_open_device(struct uep_cmd *cmd);
+struct uep_ctx *uep_obj_ctx(struct uep_obj *obj);
 void uep_ctx_event(struct ep_dev *dev, struct ib_event *event);
 
 /* ------------------------------------------------------------------ */
@@ -274,6 +275,7 @@ int uep_create_cq(struct uep_cmd *cmd);
 int uep_resize_cq(struct uep_cmd *cmd);
 int uep_poll_cq(struct uep_cmd *cmd);
 int uep_notify_cq(struct uep_cmd *cmd);
+int uep_modify_cq(struct uep_cmd *cmd);
 
 struct uep_comp_channel *uep_comp_create(struct uep_cmd *cmd, int *fd);
 struct uep_comp_channel *uep_comp_get(struct uep_session *s, int fd);
@@ -353,6 +355,8 @@ struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
 int uep_create_qp(struct uep_cmd *cmd);
 int uep_modify_qp(struct uep_cmd *cmd);
 int uep_query_qp(struct uep_cmd *cmd);
+int uep_attach_mcast(struct uep_cmd *cmd);
+int uep_detach_mcast(struct uep_cmd *cmd);
 
 int uep_post_send(struct uep_cmd *cmd);
 int uep_post_recv(struct uep_cmd *cmd);
@@ -367,6 +371,7 @@ int uep_query_devices(struct uep_cmd *cmd);
 int uep_query_device(struct uep_cmd *cmd);
 int uep_query_port(struct uep_cmd *cmd);
 int uep_query_gid(struct uep_cmd *cmd);
+int uep_query_gid_table(struct uep_cmd *cmd);
 int uep_query_pkey(struct uep_cmd *cmd);
 
 void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,

@@ -244,3 +244,22 @@ int ep_id_establish(struct ep_id *id)
 	ep_id_end(id);
 	return ret;
 }
+
+/*
+ * An asynchronous event of the id's QP that the CM should know of. It would take
+ * a path migration for granted, too: go on with an alternate path that it has
+ * never been told, and lose its references to the device and its GID.
+ */
+int ep_id_notify(struct ep_id *id, enum ib_event_type event)
+{
+	int ret;
+
+	if (event != IB_EVENT_COMM_EST)
+		return -EINVAL;
+	ret = ep_id_begin_bound(id);
+	if (ret)
+		return ret;
+	ret = rdma_notify(id->cm_id, event);
+	ep_id_end(id);
+	return ret;
+}

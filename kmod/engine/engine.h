@@ -24,7 +24,7 @@
  * ----------------------
  *  ep_id.lock            serialises rdma_cm calls on one id
  *   handler mutex        rdma_cm's own, held around ep_id event handlers
- *    ep_id.link_lock     which QP and SRQ belong to the id
+ *    ep_id.link_lock     which QP and multicast groups belong to the id
  *     ep_qp.lock         state changes of a QP against its destruction
  *      ep_dev.lock       the device's list of objects (leaf)
  *
@@ -157,6 +157,8 @@ struct ep_srq {
  * @has_srq: receives come from a shared receive queue
  * @sq_sig_all: every send completes
  * @cap: granted capabilities
+ * @mcasts: multicast groups that it is attached to (@lock)
+ * @nr_mcasts: how many
  */
 struct ep_qp {
 	struct ep_res res;
@@ -169,6 +171,8 @@ struct ep_qp {
 	bool has_srq;
 	bool sq_sig_all;
 	struct ib_qp_cap cap;
+	struct list_head mcasts;
+	u32 nr_mcasts;
 };
 
 int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
@@ -189,7 +193,31 @@ void ep_qp_error(struct ep_qp *qp);
 struct ib_qp *ep_qp_pin(struct ep_qp *qp);
 void ep_qp_unpin(struct ib_qp *ibqp);
 
+int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
+int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
+void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp);
+
 struct ep_id;
+
+/**
+ * struct ep_mcast - membership of an id in a multicast group
+ * @entry: in ep_id.mcasts
+ * @key: names it to rdma_cm, which may report on a membership that has ended
+ * @addr: address of the group, with @key
+ * @send_only: the id's QP is not to be attached
+ * @qp: QP that has been attached (holds a reference), or NULL (ep_id.link_lock)
+ * @gid: group that it has been attached to
+ * @lid: the same
+ */
+struct ep_mcast {
+	struct list_head entry;
+	u32 key;
+	struct sockaddr_storage addr;
+	bool send_only;
+	struct ep_qp *qp;
+	union ib_gid gid;
+	u16 lid;
+};
 
 /**
  * struct ep_id_ops - what the owner of an id provides
@@ -197,9 +225,12 @@ struct ep_id;
  *	id of its own, calls ep_id_adopt() on it, and reports it. On an error
  *	nothing may have been adopted, and the request is refused
  * @event: any other event. Called in rdma_cm's handlers: may sleep, must not
- *	call anything of ep_id_* but ep_id_dev_of_handler()
+ *	call anything of ep_id_* but ep_id_dev(). With multicast events
+ *	param.ud.private_data is the struct ep_mcast
  * @get_qp: takes a reference on the object around @qp
  * @put_qp: drops it
+ * @get_mcast: takes a reference on the object around @mc
+ * @put_mcast: drops it
  */
 struct ep_id_ops {
 	int (*request)(struct ep_id *id, struct rdma_cm_id *cm_id,
@@ -207,6 +238,8 @@ struct ep_id_ops {
 	void (*event)(struct ep_id *id, const struct rdma_cm_event *event);
 	void (*get_qp)(struct ep_qp *qp);
 	void (*put_qp)(struct ep_qp *qp);
+	void (*get_mcast)(struct ep_mcast *mc);
+	void (*put_mcast)(struct ep_mcast *mc);
 };
 
 /**
@@ -216,8 +249,11 @@ struct ep_id_ops {
  * @cm_id: usable under @lock while not @closed, and in event handlers
  * @closed: destroyed, or being so, by the owner or with the device
  * @close_work: destroys @cm_id after its device has been removed
- * @link_lock: protects @qp
+ * @link_lock: protects @qp and @mcasts
  * @qp: the id's own QP (holds a reference), possibly destroyed by now
+ * @mcasts: multicast groups that the id is in; no references, memberships leave
+ *	before they end
+ * @mcast_key: last ep_mcast.key used
  * @failed: connecting failed on our side: later events of the CM are not
  *	reported (handler mutex)
  * @opened: @cm_id has been set
@@ -237,8 +273,10 @@ struct ep_id {
 	struct rdma_cm_id *cm_id;
 	bool closed;
 	struct work_struct close_work;
-	struct mutex link_lock;		/* qp */
+	struct mutex link_lock;		/* qp, mcasts */
 	struct ep_qp *qp;
+	struct list_head mcasts;
+	u32 mcast_key;
 	bool failed;
 	bool opened;
 	bool begun;
@@ -278,5 +316,10 @@ int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason);
 int ep_id_disconnect(struct ep_id *id);
 int ep_id_establish(struct ep_id *id);
 int ep_id_conn_response(struct ep_id *id);
+int ep_id_notify(struct ep_id *id, enum ib_event_type event);
+
+int ep_id_join(struct ep_id *id, struct ep_mcast *mc);
+void ep_id_leave(struct ep_id *id, struct ep_mcast *mc);
+void ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event);
 
 #endif /* RDMA_EP_ENGINE_H */

@@ -100,6 +100,10 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 		if (id->failed)
 			return 0;
 		break;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+		ep_id_mcast_event(id, event);
+		return 0;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		queue_work(ep_id_wq, &id->close_work);
 		break;
@@ -116,6 +120,7 @@ void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops)
 	id->ops = ops;
 	mutex_init(&id->lock);
 	mutex_init(&id->link_lock);
+	INIT_LIST_HEAD(&id->mcasts);
 	INIT_WORK(&id->close_work, ep_id_close_work);
 	init_completion(&id->done);
 	id->closed = true;

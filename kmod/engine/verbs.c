@@ -128,6 +128,7 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	qp->ibqp = NULL;
 	qp->state = IB_QPS_RESET;
 	mutex_unlock(&qp->lock);
+	ep_qp_detach_all(qp, ibqp);
 	WARN_ON_ONCE(ib_destroy_qp(ibqp));
 }
 
@@ -174,6 +175,7 @@ int ep_qp_create(struct ep_qp *qp, struct ep_pd *pd,
 	if (ret)
 		return ret;
 	mutex_init(&qp->lock);
+	INIT_LIST_HEAD(&qp->mcasts);
 	qp->ibqp = ib_create_qp(pd->ibpd, attr);
 	if (IS_ERR(qp->ibqp)) {
 		ret = PTR_ERR(qp->ibqp);

@@ -8,6 +8,7 @@
 #include <linux/ioctl.h>
 #include <linux/socket.h>
 #include <linux/types.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 
 /**
@@ -49,7 +50,7 @@
  * Until version 1.0 of the module the ABI may change together with the library.
  */
 
-#define RDMA_EP_ABI_VERSION	1
+#define RDMA_EP_ABI_VERSION	2
 #define RDMA_EP_DEVICE_NODE	"/dev/infiniband/rdma_ep"
 #define RDMA_EP_IOC_TYPE	0xEB
 #define RDMA_EP_MAX_PRIVATE_DATA 256
@@ -63,6 +64,7 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_QUERY_GID,
 	RDMA_EP_CMD_QUERY_PKEY,
 	RDMA_EP_CMD_DESTROY,
+	RDMA_EP_CMD_QUERY_GID_TABLE,
 
 	RDMA_EP_CMD_CREATE_CHANNEL = 0x10,
 	RDMA_EP_CMD_CREATE_ID,
@@ -81,6 +83,9 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_MIGRATE_ID,
 	RDMA_EP_CMD_INIT_QP_ATTR,
 	RDMA_EP_CMD_GET_REQUEST,
+	RDMA_EP_CMD_JOIN_MULTICAST,
+	RDMA_EP_CMD_NOTIFY,
+	RDMA_EP_CMD_WRITE_EVENT,
 
 	RDMA_EP_CMD_ALLOC_PD = 0x30,
 	RDMA_EP_CMD_REG_MR,
@@ -91,6 +96,7 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_RESIZE_CQ,
 	RDMA_EP_CMD_POLL_CQ,
 	RDMA_EP_CMD_NOTIFY_CQ,
+	RDMA_EP_CMD_MODIFY_CQ,
 
 	RDMA_EP_CMD_CREATE_SRQ = 0x40,
 	RDMA_EP_CMD_MODIFY_SRQ,
@@ -102,6 +108,8 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_POST_SEND,
 	RDMA_EP_CMD_POST_RECV,
 	RDMA_EP_CMD_POST_SRQ_RECV,
+	RDMA_EP_CMD_ATTACH_MCAST,
+	RDMA_EP_CMD_DETACH_MCAST,
 };
 
 #define RDMA_EP_IOC(cmd, type) \
@@ -317,6 +325,33 @@ struct rdma_ep_query_gid {
 #define RDMA_EP_IOC_QUERY_GID RDMA_EP_IOC(QUERY_GID, rdma_ep_query_gid)
 
 /**
+ * struct rdma_ep_query_gid_table - ioctl(RDMA_EP_IOC_QUERY_GID_TABLE)
+ * @size: sizeof(struct rdma_ep_query_gid_table)
+ * @flags: must be 0
+ * @entries: user pointer to an array of struct ib_uverbs_gid_entry, which is
+ *	laid out as &struct ibv_gid_entry
+ * @dev_index: in: device
+ * @max: in: number of entries that fit into @entries
+ * @num: out: number of entries written: all that are not empty, of all ports
+ * @reserved: must be 0
+ *
+ * ENODEV: no such device. EINVAL: there are more than @max entries; nothing has
+ * been written.
+ */
+struct rdma_ep_query_gid_table {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 entries;
+	__u32 dev_index;
+	__u32 max;
+	__u32 num;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_QUERY_GID_TABLE \
+	RDMA_EP_IOC(QUERY_GID_TABLE, rdma_ep_query_gid_table)
+
+/**
  * struct rdma_ep_query_pkey - ioctl(RDMA_EP_IOC_QUERY_PKEY)
  * @size: sizeof(struct rdma_ep_query_pkey)
  * @flags: must be 0
@@ -348,6 +383,7 @@ struct rdma_ep_query_pkey {
  * @RDMA_EP_OBJ_CQ: completion queue
  * @RDMA_EP_OBJ_SRQ: shared receive queue
  * @RDMA_EP_OBJ_QP: queue pair
+ * @RDMA_EP_OBJ_MCAST: membership of an id in a multicast group
  */
 enum rdma_ep_obj_type {
 	RDMA_EP_OBJ_CTX = 1,
@@ -358,16 +394,23 @@ enum rdma_ep_obj_type {
 	RDMA_EP_OBJ_CQ,
 	RDMA_EP_OBJ_SRQ,
 	RDMA_EP_OBJ_QP,
+	RDMA_EP_OBJ_MCAST,
 };
+
+/** RDMA_EP_DESTROY_DETACH - detach the QP from multicast groups first */
+#define RDMA_EP_DESTROY_DETACH	(1U << 0)
+/** RDMA_EP_DESTROY_CONTENTS - destroy what has been made in the context first */
+#define RDMA_EP_DESTROY_CONTENTS	(1U << 1)
 
 /**
  * struct rdma_ep_destroy - ioctl(RDMA_EP_IOC_DESTROY)
  * @size: sizeof(struct rdma_ep_destroy)
- * @flags: must be 0
+ * @flags: RDMA_EP_DESTROY_DETACH for a QP, RDMA_EP_DESTROY_CONTENTS for a
+ *	context, or 0
  * @handle: in: the object
  * @type: in: its type (enum rdma_ep_obj_type)
  * @events_reported: out: events of this object that have been read: CM events
- *	of an id, asynchronous events of a CQ, QP or SRQ
+ *	of an id or a membership, asynchronous events of a CQ, QP or SRQ
  * @comp_events_reported: out: completion events of a CQ that have been read
  *
  * Events that have not been read are discarded; unread connection requests of a
@@ -376,12 +419,16 @@ enum rdma_ep_obj_type {
  * ibv_get_cq_event(3)).
  *
  * An id and its QP can be destroyed in either order. Of several tasks that
- * destroy the same handle one succeeds.
+ * destroy the same handle one succeeds. Destroying a membership leaves the group
+ * (rdma_leave_multicast(3)); an id that is destroyed leaves all its groups, but
+ * its QP stays attached to them as long as the memberships exist.
  *
  * EBUSY: another object uses this one (a context with PDs or CQs, a PD with MRs,
  * AHs, SRQs or QPs, a CQ or SRQ with QPs), or it is the default context or its
- * PD.
- * EINVAL: @type is unknown.
+ * PD, or a QP that is attached to a multicast group. With
+ * RDMA_EP_DESTROY_CONTENTS: a QP in another context uses a CQ or SRQ of this one,
+ * or another task is making something in it; the rest is gone.
+ * EINVAL: @type is unknown, or @flags do not suit it.
  */
 struct rdma_ep_destroy {
 	__u32 size;
@@ -510,6 +557,7 @@ struct rdma_ep_conn_param {
  * @private_data: private data
  * @private_data_len: bytes of it
  * @reserved: 0
+ * @mcast_uid: MULTICAST_JOIN and MULTICAST_ERROR: cookie of the membership
  */
 struct rdma_ep_ud_param {
 	__u32 qp_num;
@@ -518,12 +566,23 @@ struct rdma_ep_ud_param {
 	__u8 private_data[RDMA_EP_MAX_PRIVATE_DATA];
 	__u8 private_data_len;
 	__u8 reserved[7];
+	__aligned_u64 mcast_uid;
 };
 
 /** RDMA_EP_EVENT_UD - param.ud is valid, not param.conn */
 #define RDMA_EP_EVENT_UD	(1U << 0)
 /** RDMA_EP_EVENT_INFO - info is valid */
 #define RDMA_EP_EVENT_INFO	(1U << 1)
+/** RDMA_EP_EVENT_ARG - param.arg is valid, nothing else of param is */
+#define RDMA_EP_EVENT_ARG	(1U << 2)
+
+/*
+ * Events that the kernel does not make, see &struct rdma_ep_write_event. The
+ * numbers are those of enum rdma_cm_event_type in newer versions of rdma_cma.h.
+ */
+#define RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED	16
+#define RDMA_EP_CM_EVENT_ADDRINFO_ERROR		17
+#define RDMA_EP_CM_EVENT_USER			18
 
 /**
  * struct rdma_ep_event - record read from an event channel
@@ -547,7 +606,8 @@ struct rdma_ep_ud_param {
  * If the id has a QP of its own (created with its id field set), the kernel
  * moves that QP along: an accepted connection arrives as ESTABLISHED with the
  * QP ready to send. With no such QP the peer's answer arrives as
- * CONNECT_RESPONSE, and the user completes it (RDMA_EP_IOC_ESTABLISH).
+ * CONNECT_RESPONSE, and the user completes it (RDMA_EP_IOC_ESTABLISH). By the time
+ * of MULTICAST_JOIN that QP is attached to the group, unless the id only sends.
  *
  * Events of a new id before it has been accepted (RDMA_EP_IOC_ACCEPT) are
  * discarded, as rdma_ucm does.
@@ -566,6 +626,7 @@ struct rdma_ep_event {
 	union {
 		struct rdma_ep_conn_param conn;
 		struct rdma_ep_ud_param ud;
+		__aligned_u64 arg;
 	} param;
 	struct rdma_ep_id_info info;
 };
@@ -830,6 +891,30 @@ struct rdma_ep_notify_cq {
 #define RDMA_EP_IOC_NOTIFY_CQ RDMA_EP_IOC(NOTIFY_CQ, rdma_ep_notify_cq)
 
 /**
+ * struct rdma_ep_modify_cq - ioctl(RDMA_EP_IOC_MODIFY_CQ)
+ * @size: sizeof(struct rdma_ep_modify_cq)
+ * @flags: must be 0
+ * @cq: in: CQ
+ * @cq_count: in: completions that trigger an event
+ * @cq_period: in: most microseconds until one is triggered
+ * @reserved: must be 0
+ *
+ * Moderates completion events, see ibv_modify_cq(3).
+ *
+ * EINVAL: a value is over 65535. EOPNOTSUPP: the device can not.
+ */
+struct rdma_ep_modify_cq {
+	__u32 size;
+	__u32 flags;
+	__u32 cq;
+	__u32 cq_count;
+	__u32 cq_period;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_MODIFY_CQ RDMA_EP_IOC(MODIFY_CQ, rdma_ep_modify_cq)
+
+/**
  * struct rdma_ep_create_srq - ioctl(RDMA_EP_IOC_CREATE_SRQ)
  * @size: sizeof(struct rdma_ep_create_srq)
  * @flags: must be 0
@@ -1025,6 +1110,33 @@ struct rdma_ep_query_qp {
 
 #define RDMA_EP_IOC_QUERY_QP RDMA_EP_IOC(QUERY_QP, rdma_ep_query_qp)
 
+/**
+ * struct rdma_ep_qp_mcast - ioctl(RDMA_EP_IOC_ATTACH_MCAST),
+ *	ioctl(RDMA_EP_IOC_DETACH_MCAST)
+ * @size: sizeof(struct rdma_ep_qp_mcast)
+ * @flags: must be 0
+ * @qp: in: UD QP
+ * @lid: in: LID of the group, 0 on Ethernet
+ * @gid: in: GID of the group
+ *
+ * The QP receives what is sent to the group, see ibv_attach_mcast(3). Attaching
+ * again to the same group changes nothing.
+ *
+ * EINVAL: not a UD QP, not a multicast GID, an invalid LID; DETACH: the QP is not
+ * attached to this group. ENOMEM: too many groups. EOPNOTSUPP: the device has no
+ * multicast.
+ */
+struct rdma_ep_qp_mcast {
+	__u32 size;
+	__u32 flags;
+	__u32 qp;
+	__u32 lid;
+	__u8 gid[16];
+};
+
+#define RDMA_EP_IOC_ATTACH_MCAST RDMA_EP_IOC(ATTACH_MCAST, rdma_ep_qp_mcast)
+#define RDMA_EP_IOC_DETACH_MCAST RDMA_EP_IOC(DETACH_MCAST, rdma_ep_qp_mcast)
+
 /* ------------------------------------------------------------------ */
 /* Data path                                                          */
 /* ------------------------------------------------------------------ */
@@ -1088,11 +1200,14 @@ struct rdma_ep_recv_wr {
 	__u32 reserved;
 };
 
+/** RDMA_EP_POST_ALL - post the whole list, or nothing of it */
+#define RDMA_EP_POST_ALL	(1U << 0)
+
 /**
  * struct rdma_ep_post - ioctl(RDMA_EP_IOC_POST_SEND),
  *	ioctl(RDMA_EP_IOC_POST_RECV), ioctl(RDMA_EP_IOC_POST_SRQ_RECV)
  * @size: sizeof(struct rdma_ep_post)
- * @flags: must be 0
+ * @flags: RDMA_EP_IOC_POST_SEND: RDMA_EP_POST_ALL or 0; else must be 0
  * @wrs: in: user pointer to @num records, each a struct rdma_ep_send_wr or
  *	struct rdma_ep_recv_wr followed by its entries or inline data
  * @wrs_len: in: bytes at @wrs, at most rdma_ep_query.max_post_bytes
@@ -1104,6 +1219,12 @@ struct rdma_ep_recv_wr {
  * The records are copied once, checked, and posted in order. On failure the
  * first @posted of them are on the queue and the error is about the next one.
  * Bytes behind the last record are ignored.
+ *
+ * With RDMA_EP_POST_ALL all records are checked, and the queue must have room for
+ * all of them, before the first is posted. Still the list can be cut short, and
+ * @posted tells where: if another task posts to the same QP or deregisters a
+ * memory region meanwhile, or if the room is that of unsignalled requests which
+ * nothing tells about.
  *
  * EINVAL: a record does not fit @wrs_len; an opcode, flag or number of entries
  * is not allowed for this QP; an entry is not wholly within a memory region of
@@ -1266,7 +1387,8 @@ struct rdma_ep_resolve_addr {
  * @flags: must be 0
  * @id: in: id
  * @arg: in: RESOLVE_ROUTE: time limit in ms. LISTEN: backlog; 0 or more than
- *	allowed takes rdma_ep_query.max_backlog. DISCONNECT, ESTABLISH: must be 0
+ *	allowed takes rdma_ep_query.max_backlog. NOTIFY: enum ibv_event_type.
+ *	DISCONNECT, ESTABLISH: must be 0
  *
  * RDMA_EP_IOC_RESOLVE_ROUTE leads to ROUTE_RESOLVED or ROUTE_ERROR.
  *
@@ -1279,9 +1401,14 @@ struct rdma_ep_resolve_addr {
  * RDMA_EP_IOC_ESTABLISH completes a connection after CONNECT_RESPONSE on an id
  * without a QP of its own.
  *
+ * RDMA_EP_IOC_NOTIFY tells the CM of an asynchronous event of the id's QP
+ * (rdma_notify(3)): communication established (4) before the peer's last message
+ * has arrived.
+ *
  * Connection requests beyond the backlog are dropped; the peer asks again.
  *
- * EINVAL: the id's state does not allow it. EADDRINUSE: LISTEN.
+ * EINVAL: the id's state does not allow it, or NOTIFY: the event is of another
+ * kind. EISCONN: NOTIFY: the CM knows already. EADDRINUSE: LISTEN.
  */
 struct rdma_ep_id_cmd {
 	__u32 size;
@@ -1294,6 +1421,7 @@ struct rdma_ep_id_cmd {
 #define RDMA_EP_IOC_LISTEN RDMA_EP_IOC(LISTEN, rdma_ep_id_cmd)
 #define RDMA_EP_IOC_DISCONNECT RDMA_EP_IOC(DISCONNECT, rdma_ep_id_cmd)
 #define RDMA_EP_IOC_ESTABLISH RDMA_EP_IOC(ESTABLISH, rdma_ep_id_cmd)
+#define RDMA_EP_IOC_NOTIFY RDMA_EP_IOC(NOTIFY, rdma_ep_id_cmd)
 
 /**
  * struct rdma_ep_connect - ioctl(RDMA_EP_IOC_CONNECT), ioctl(RDMA_EP_IOC_ACCEPT)
@@ -1481,5 +1609,64 @@ struct rdma_ep_get_request {
 };
 
 #define RDMA_EP_IOC_GET_REQUEST RDMA_EP_IOC(GET_REQUEST, rdma_ep_get_request)
+
+/** RDMA_EP_JOIN_SEND_ONLY - only send to the group, never receive from it */
+#define RDMA_EP_JOIN_SEND_ONLY	(1U << 0)
+
+/**
+ * struct rdma_ep_join_multicast - ioctl(RDMA_EP_IOC_JOIN_MULTICAST)
+ * @size: sizeof(struct rdma_ep_join_multicast)
+ * @flags: RDMA_EP_JOIN_SEND_ONLY or 0
+ * @uid: in: cookie, reported by the events as param.ud.mcast_uid
+ * @id: in: id, bound to a device, whose qp_type is UD
+ * @mcast: out: handle of the membership; destroying it leaves the group
+ * @addr: in: address of the group
+ *
+ * Leads to a MULTICAST_JOIN or MULTICAST_ERROR event, see rdma_join_multicast(3).
+ *
+ * EINVAL: the id's state or type, or the address is malformed. EAFNOSUPPORT:
+ * address family. ENODEV: the id's network device is gone. ENOSYS: the device has
+ * no multicast. 524 (ENOTSUPP of the kernel): IPv6 groups on RoCE v2.
+ */
+struct rdma_ep_join_multicast {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 uid;
+	__u32 id;
+	__u32 mcast;
+	struct __kernel_sockaddr_storage addr;
+};
+
+#define RDMA_EP_IOC_JOIN_MULTICAST \
+	RDMA_EP_IOC(JOIN_MULTICAST, rdma_ep_join_multicast)
+
+/**
+ * struct rdma_ep_write_event - ioctl(RDMA_EP_IOC_WRITE_EVENT)
+ * @size: sizeof(struct rdma_ep_write_event)
+ * @flags: must be 0
+ * @id: in: id
+ * @event: in: RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED, RDMA_EP_CM_EVENT_ADDRINFO_ERROR
+ *	or RDMA_EP_CM_EVENT_USER
+ * @status: in: status of the event
+ * @reserved: must be 0
+ * @arg: in: param.arg of the event
+ *
+ * Puts an event of the caller's into the id's channel (rdma_write_cm_event(3)).
+ * Until it has been read, or its id destroyed, it counts as an object.
+ *
+ * EINVAL: @event, or the id is a connection request that has not been accepted.
+ * ENOBUFS: too many unread events.
+ */
+struct rdma_ep_write_event {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 event;
+	__s32 status;
+	__u32 reserved;
+	__aligned_u64 arg;
+};
+
+#define RDMA_EP_IOC_WRITE_EVENT RDMA_EP_IOC(WRITE_EVENT, rdma_ep_write_event)
 
 #endif /* _UAPI_RDMA_RDMA_EP_H */

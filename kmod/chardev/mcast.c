@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Multicast: memberships of ids and attachments of QPs.
+ */
+#include <linux/slab.h>
+#include <rdma/ib_addr.h>
+
+#include "cm.h"
+#include "verbs.h"
+
+static void uep_mcast_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+{
+	struct uep_mcast *mcast = container_of(obj, struct uep_mcast, obj);
+	struct uep_session *s = obj->session;
+
+	if (!mcast->joined)
+		return;
+	ep_id_leave(&mcast->id->id, &mcast->mc);
+	uep_channel_purge(mcast->id, mcast);
+	spin_lock(&s->ev_lock);
+	out->events_reported = mcast->events_reported;
+	spin_unlock(&s->ev_lock);
+}
+
+static void uep_mcast_free(struct uep_obj *obj)
+{
+	struct uep_mcast *mcast = container_of(obj, struct uep_mcast, obj);
+
+	uep_obj_put(&mcast->id->obj);
+	kfree_rcu(mcast, obj.rcu);
+}
+
+static const struct uep_obj_type uep_mcast_type = {
+	.type = RDMA_EP_OBJ_MCAST,
+	.destroy = uep_mcast_destroy,
+	.free = uep_mcast_free,
+};
+
+int uep_join_multicast(struct uep_cmd *cmd)
+{
+	struct rdma_ep_join_multicast *arg = cmd->arg;
+	struct sockaddr *addr = uep_sockaddr(&arg->addr);
+	struct uep_mcast *mcast;
+	struct uep_id *id;
+	int ret;
+
+	if (!addr)
+		return -EINVAL;
+	if (IS_ERR(addr))
+		return PTR_ERR(addr);
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	mcast = uep_obj_alloc(cmd->s, &uep_mcast_type, sizeof(*mcast), 0);
+	if (IS_ERR(mcast)) {
+		uep_obj_put(&id->obj);
+		return PTR_ERR(mcast);
+	}
+	mcast->id = id;
+	mcast->uid = arg->uid;
+	mcast->mc.send_only = arg->flags & RDMA_EP_JOIN_SEND_ONLY;
+	memcpy(&mcast->mc.addr, addr, rdma_addr_size(addr));
+
+	ret = ep_id_begin_bound(&id->id);
+	if (!ret) {
+		ret = ep_id_join(&id->id, &mcast->mc);
+		mcast->joined = !ret;
+		ep_id_end(&id->id);
+	}
+	if (ret) {
+		uep_obj_discard(&mcast->obj);
+		return ret;
+	}
+	ret = uep_cmd_add_obj(cmd, &mcast->obj);
+	if (!ret)
+		arg->mcast = mcast->obj.handle;
+	return ret;
+}
+
+static int uep_qp_mcast(struct uep_cmd *cmd,
+			int (*fn)(struct ep_qp *qp, const union ib_gid *gid,
+				  u16 lid))
+{
+	struct rdma_ep_qp_mcast *arg = cmd->arg;
+	struct uep_obj *obj;
+	union ib_gid gid;
+	int ret;
+
+	if (arg->lid > U16_MAX)
+		return -EINVAL;
+	memcpy(gid.raw, arg->gid, sizeof(gid.raw));
+	obj = uep_obj_lookup(cmd->s, arg->qp, RDMA_EP_OBJ_QP);
+	if (!obj)
+		return -ENOENT;
+	ret = fn(&container_of(obj, struct uep_qp, obj)->qp, &gid, arg->lid);
+	ret = uep_obj_error(obj, ret);
+	uep_obj_put(obj);
+	return ret;
+}
+
+int uep_attach_mcast(struct uep_cmd *cmd)
+{
+	return uep_qp_mcast(cmd, ep_qp_attach_mcast);
+}
+
+int uep_detach_mcast(struct uep_cmd *cmd)
+{
+	return uep_qp_mcast(cmd, ep_qp_detach_mcast);
+}

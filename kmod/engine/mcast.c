@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Multicast groups: the QPs that are attached to one and the ids that have
+ * joined one.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/slab.h>
+#include <rdma/ib.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_sa.h>
+
+#include "engine.h"
+
+/* A device has a few thousand for all QPs together. */
+#define EP_QP_MAX_MCASTS	1024U
+
+/**
+ * struct ep_attachment - a group that a QP is attached to
+ * @entry: in ep_qp.mcasts
+ * @gid: group
+ * @lid: the same
+ * @hw_lid: LID that the driver was told with @gid
+ * @members: memberships of the QP's id that need it
+ */
+struct ep_attachment {
+	struct list_head entry;
+	union ib_gid gid;
+	u16 lid;
+	u16 hw_lid;
+	u32 members;
+};
+
+static struct ep_attachment *ep_qp_attachment(struct ep_qp *qp,
+					      const union ib_gid *gid, u16 lid)
+{
+	struct ep_attachment *att;
+
+	list_for_each_entry(att, &qp->mcasts, entry)
+		if (att->lid == lid && !memcmp(&att->gid, gid, sizeof(*gid)))
+			return att;
+	return NULL;
+}
+
+/* With whatever LID. */
+static struct ep_attachment *ep_qp_same_gid(struct ep_qp *qp,
+					    const union ib_gid *gid)
+{
+	struct ep_attachment *att;
+
+	list_for_each_entry(att, &qp->mcasts, entry)
+		if (!memcmp(&att->gid, gid, sizeof(*gid)))
+			return att;
+	return NULL;
+}
+
+/*
+ * The driver is told of each GID once: rxe takes another LID to be the same group
+ * and says that it attached, which ib_core counts, but it detaches only once. A QP
+ * with such a count can not be destroyed any more.
+ */
+static int ep_qp_attach_hw(struct ep_qp *qp, struct ep_attachment *att)
+{
+	struct ep_attachment *same = ep_qp_same_gid(qp, &att->gid);
+
+	att->hw_lid = same ? same->hw_lid : att->lid;
+	return same ? 0 : ib_attach_mcast(qp->ibqp, &att->gid, att->hw_lid);
+}
+
+/* @att is not on the list. */
+static int ep_qp_detach_hw(struct ep_qp *qp, struct ib_qp *ibqp,
+			   struct ep_attachment *att)
+{
+	if (ep_qp_same_gid(qp, &att->gid))
+		return 0;
+	return ib_detach_mcast(ibqp, &att->gid, att->hw_lid);
+}
+
+static struct ep_attachment *ep_qp_attach_locked(struct ep_qp *qp,
+						 const union ib_gid *gid,
+						 u16 lid)
+{
+	struct ep_attachment *att;
+	int ret;
+
+	if (!qp->ibqp)
+		return ERR_PTR(-EIO);
+	att = ep_qp_attachment(qp, gid, lid);
+	if (att)
+		return att;
+	if (qp->nr_mcasts == EP_QP_MAX_MCASTS)
+		return ERR_PTR(-ENOMEM);
+	att = kzalloc(sizeof(*att), GFP_KERNEL_ACCOUNT);
+	if (!att)
+		return ERR_PTR(-ENOMEM);
+	att->gid = *gid;
+	att->lid = lid;
+	ret = ep_qp_attach_hw(qp, att);
+	if (ret) {
+		kfree(att);
+		return ERR_PTR(ret);
+	}
+	list_add(&att->entry, &qp->mcasts);
+	qp->nr_mcasts++;
+	return att;
+}
+
+static int ep_qp_attach(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
+			u32 members)
+{
+	struct ep_attachment *att;
+
+	mutex_lock(&qp->lock);
+	att = ep_qp_attach_locked(qp, gid, lid);
+	if (!IS_ERR(att))
+		att->members += members;
+	mutex_unlock(&qp->lock);
+	return PTR_ERR_OR_ZERO(att);
+}
+
+static int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid,
+			       u16 lid, u32 members)
+{
+	struct ep_attachment *att;
+	int ret;
+
+	if (!qp->ibqp)
+		return -EIO;
+	att = ep_qp_attachment(qp, gid, lid);
+	if (!att)
+		return -EINVAL;
+	if (members && att->members > members) {
+		att->members -= members;
+		return 0;
+	}
+	list_del(&att->entry);
+	ret = ep_qp_detach_hw(qp, qp->ibqp, att);
+	if (ret) {
+		list_add(&att->entry, &qp->mcasts);
+		return ret;
+	}
+	qp->nr_mcasts--;
+	kfree(att);
+	return 0;
+}
+
+static int ep_qp_detach(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
+			u32 members)
+{
+	int ret;
+
+	mutex_lock(&qp->lock);
+	ret = ep_qp_detach_locked(qp, gid, lid, members);
+	mutex_unlock(&qp->lock);
+	return ret;
+}
+
+/* Attaching twice is attaching once, as it is with uverbs. */
+int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
+{
+	return ep_qp_attach(qp, gid, lid, 0);
+}
+
+/* Whatever memberships there are. */
+int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
+{
+	return ep_qp_detach(qp, gid, lid, 0);
+}
+
+/* @ibqp is no longer in @qp, so nobody else looks at its attachments. */
+void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp)
+{
+	struct ep_attachment *att, *next;
+
+	list_for_each_entry_safe(att, next, &qp->mcasts, entry) {
+		list_del(&att->entry);
+		ep_qp_detach_hw(qp, ibqp, att);
+		kfree(att);
+	}
+	qp->nr_mcasts = 0;
+}
+
+/*
+ * rdma_cm leaves the first of the id's groups whose address is the same, be it
+ * this membership or another one in the group, whose event may not have come yet.
+ * So make the address unmistakable, where it does not name the group.
+ */
+static void ep_mcast_mark_addr(struct ep_mcast *mc)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)&mc->addr;
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&mc->addr;
+	struct sockaddr_ib *sib = (struct sockaddr_ib *)&mc->addr;
+
+	switch (mc->addr.ss_family) {
+	case AF_INET:
+		memcpy(sin->sin_zero, &mc->key, sizeof(mc->key));
+		break;
+	case AF_INET6:
+		sin6->sin6_flowinfo = (__force __be32)mc->key;
+		break;
+	case AF_IB:
+		sib->sib_sid = cpu_to_be64(mc->key);
+		break;
+	}
+}
+
+/**
+ * ep_id_join - join a multicast group
+ * @id: id that is bound to a device, between ep_id_begin_bound() and ep_id_end()
+ * @mc: membership: @addr and @send_only are set, the rest zero
+ *
+ * Followed by an event if it succeeds, and then by ep_id_leave() at some time.
+ *
+ * Return: 0, or what rdma_cm says
+ */
+int ep_id_join(struct ep_id *id, struct ep_mcast *mc)
+{
+	int ret;
+
+	mutex_lock(&id->link_lock);
+	mc->key = ++id->mcast_key;
+	ep_mcast_mark_addr(mc);
+	list_add(&mc->entry, &id->mcasts);
+	mutex_unlock(&id->link_lock);
+
+	ret = rdma_join_multicast(id->cm_id, (struct sockaddr *)&mc->addr,
+				  BIT(mc->send_only ? SENDONLY_FULLMEMBER_JOIN :
+						      FULLMEMBER_JOIN),
+				  (void *)(uintptr_t)mc->key);
+	if (ret) {
+		mutex_lock(&id->link_lock);
+		list_del_init(&mc->entry);
+		mutex_unlock(&id->link_lock);
+	}
+	return ret;
+}
+
+/*
+ * Detaches the QP and leaves the group. Process context, not in an event handler;
+ * the id may have been destroyed, by its owner or with its device. A handler that
+ * runs meanwhile has a reference to @mc and may still report on it.
+ */
+void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
+{
+	struct ep_qp *qp;
+
+	mutex_lock(&id->lock);
+	mutex_lock(&id->link_lock);
+	list_del_init(&mc->entry);
+	qp = mc->qp;
+	mc->qp = NULL;
+	mutex_unlock(&id->link_lock);
+	if (qp) {
+		ep_qp_detach(qp, &mc->gid, mc->lid, 1);
+		id->ops->put_qp(qp);
+	}
+	if (!id->closed)
+		rdma_leave_multicast(id->cm_id, (struct sockaddr *)&mc->addr);
+	mutex_unlock(&id->lock);
+}
+
+/* The membership that an event is about, with a reference, or NULL. */
+static struct ep_mcast *ep_id_mcast_of(struct ep_id *id,
+				       const struct rdma_cm_event *event)
+{
+	u32 key = (uintptr_t)event->param.ud.private_data;
+	struct ep_mcast *mc, *found = NULL;
+
+	mutex_lock(&id->link_lock);
+	list_for_each_entry(mc, &id->mcasts, entry)
+		if (mc->key == key)
+			found = mc;
+	if (found)
+		id->ops->get_mcast(found);
+	mutex_unlock(&id->link_lock);
+	return found;
+}
+
+/* Attaches the id's own QP, if there is one, to the group that was joined. */
+static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc,
+			   const struct rdma_ah_attr *attr)
+{
+	struct ep_qp *qp = ep_id_get_qp(id);
+	bool left;
+	int ret;
+
+	if (!qp)
+		return 0;
+	mc->gid = rdma_ah_read_grh(attr)->dgid;
+	mc->lid = rdma_ah_get_dlid(attr);
+	ret = ep_qp_attach(qp, &mc->gid, mc->lid, 1);
+	if (ret)
+		goto out;
+
+	mutex_lock(&id->link_lock);
+	left = list_empty(&mc->entry);
+	if (!left)
+		swap(mc->qp, qp);
+	mutex_unlock(&id->link_lock);
+	if (left)
+		ep_qp_detach(qp, &mc->gid, mc->lid, 1);
+out:
+	if (qp)
+		id->ops->put_qp(qp);
+	return ret;
+}
+
+/* A group has been joined, or lost. Runs in the event handler. */
+void ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event)
+{
+	struct rdma_cm_event changed = *event;
+	struct ep_mcast *mc = ep_id_mcast_of(id, event);
+	int ret;
+
+	if (!mc)
+		return;
+	changed.param.ud.private_data = mc;
+	if (event->event == RDMA_CM_EVENT_MULTICAST_JOIN && !mc->send_only) {
+		ret = ep_mcast_attach(id, mc, &event->param.ud.ah_attr);
+		if (ret) {
+			changed.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+			changed.status = ret;
+		}
+	}
+	id->ops->event(id, &changed);
+	id->ops->put_mcast(mc);
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events that the user makes (WRITE_EVENT), announces (NOTIFY) and wants fewer
+ * of (MODIFY_CQ).
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "abi_cmds.h"
+
+#define UID		0x5151515151515151ULL
+#define ARG		0xfedcba9876543210ULL
+#define MAX_EVENTS	65536	/* of a session, unread */
+
+FIXTURE(event) {
+	struct abi s;
+	int channel;
+	__u32 id, other;
+};
+
+FIXTURE_SETUP(event)
+{
+	struct abi *s = &self->s;
+
+	ASSERT_EQ(0, abi_open(s));
+	self->channel = abi_channel(s);
+	ASSERT_LE(0, self->channel);
+	ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
+				   IB_UVERBS_QPT_RC, UID, &self->id));
+	ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
+				   IB_UVERBS_QPT_RC, UID + 1, &self->other));
+}
+
+FIXTURE_TEARDOWN(event)
+{
+	abi_close(&self->s);
+}
+
+static int write_event(const struct abi *s, __u32 id, __u32 event, int status,
+		       __u64 arg)
+{
+	struct rdma_ep_write_event w = {
+		.id = id, .event = event, .status = status, .arg = arg,
+	};
+
+	return ABI(s->fd, WRITE_EVENT, &w);
+}
+
+static int write_user(const struct abi *s, __u32 id, __u64 arg)
+{
+	return write_event(s, id, RDMA_EP_CM_EVENT_USER, 0, arg);
+}
+
+/* The next event is this one of ours. */
+static bool reads(int channel, __u64 arg)
+{
+	struct rdma_ep_event ev;
+
+	return !abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) &&
+	       ev.param.arg == arg;
+}
+
+static int id_events(const struct abi *s, __u32 id)
+{
+	struct rdma_ep_query_id q = { .id = id };
+
+	return ABI(s->fd, QUERY_ID, &q) ?: (int)q.events_reported;
+}
+
+TEST_F(event, write)
+{
+	static const int status[] = { 0, -ENODEV, 28, INT32_MIN, INT32_MAX };
+	struct rdma_ep_event ev, want;
+	__u32 event;
+	size_t i;
+	int n = 0;
+
+	for (event = RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED;
+	     event <= RDMA_EP_CM_EVENT_USER; event++) {
+		for (i = 0; i < ARRAY_SIZE(status); i++) {
+			ASSERT_EQ(0, write_event(&self->s, self->id, event,
+						 status[i], ARG + i));
+			ASSERT_EQ(0, abi_event(self->channel, event, &ev));
+			memset(&want, 0, sizeof(want));
+			want.uid = UID;
+			want.id = self->id;
+			want.event = event;
+			want.status = status[i];
+			want.flags = RDMA_EP_EVENT_ARG;
+			want.param.arg = ARG + i;
+			EXPECT_EQ(0, memcmp(&want, &ev, sizeof(ev)));
+			EXPECT_EQ(++n, id_events(&self->s, self->id));
+		}
+	}
+	EXPECT_EQ(0, id_events(&self->s, self->other));
+}
+
+TEST_F(event, write_others)
+{
+	static const __u32 bad[] = {
+		19, 20, 255, 0x110, 0x10000, 0x80000012, 0xffffffff,
+	};
+	__u32 event;
+	size_t i;
+
+	for (event = 0; event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED; event++) {
+		EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, event, 0,
+					       0)) {
+			TH_LOG("event %u", event);
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, bad[i], 0,
+					       0)) {
+			TH_LOG("event %u", bad[i]);
+		}
+	}
+	EXPECT_TRUE(abi_quiet(self->channel));
+}
+
+/* They stay in the order in which they came, with all other events. */
+TEST_F(event, order)
+{
+	struct abi *s = &self->s;
+	struct sockaddr_in dst = s->addr;
+	struct rdma_ep_event ev;
+
+	dst.sin_port = htons(7471);
+	ASSERT_EQ(0, abi_resolve_addr(s, self->other, &dst, 5000));
+	ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
+	ASSERT_EQ(0, write_user(s, self->id, 1));
+	ASSERT_EQ(0, write_user(s, self->other, 2));
+	EXPECT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, self->other, 5000));
+	usleep(2 * ABI_QUIET_MS * 1000);
+	ASSERT_EQ(0, write_user(s, self->id, 3));
+	EXPECT_TRUE(reads(self->channel, 1));
+	EXPECT_TRUE(reads(self->channel, 2));
+	EXPECT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+	EXPECT_TRUE(reads(self->channel, 3));
+	EXPECT_TRUE(abi_quiet(self->channel));
+	EXPECT_EQ(2, id_events(s, self->id));
+	EXPECT_EQ(3, id_events(s, self->other));
+}
+
+/* They go where the id goes, and with it. */
+TEST_F(event, belong_to_the_id)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_migrate_id m = { .id = self->id };
+	struct rdma_ep_destroy d = {
+		.handle = self->id, .type = RDMA_EP_OBJ_ID,
+	};
+
+	m.channel_fd = abi_channel(s);
+	ASSERT_LE(0, m.channel_fd);
+	ASSERT_EQ(0, write_user(s, self->id, 1));
+	ASSERT_EQ(0, write_user(s, self->other, 2));
+	ASSERT_EQ(0, write_user(s, self->id, 3));
+	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
+	EXPECT_TRUE(reads(self->channel, 2));
+	EXPECT_TRUE(abi_quiet(self->channel));
+	EXPECT_TRUE(reads(m.channel_fd, 1));
+	EXPECT_EQ(0, ABI(s->fd, DESTROY, &d));
+	EXPECT_EQ(1, d.events_reported);
+	EXPECT_TRUE(abi_quiet(m.channel_fd));
+	EXPECT_EQ(-ENOENT, write_user(s, self->id, 4));
+}
+
+static void *read_thread(void *arg)
+{
+	struct _test_data_event *self = arg;
+	struct rdma_ep_event ev = {};
+	static __u64 seen;
+
+	if (read(self->channel, &ev, sizeof(ev)) == sizeof(ev))
+		seen = ev.param.arg;
+	return &seen;
+}
+
+TEST_F(event, wakes_reader)
+{
+	pthread_t thread;
+	void *seen;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, read_thread, self));
+	usleep(ABI_QUIET_MS * 1000);
+	ASSERT_EQ(0, write_user(&self->s, self->id, ARG));
+	ASSERT_EQ(0, pthread_join(thread, &seen));
+	EXPECT_EQ(ARG, *(__u64 *)seen);
+}
+
+/* Nobody wants to know of a connection before it is accepted. */
+TEST_F(event, write_to_request)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_get_request g = {};
+	struct rdma_ep_create_qp c;
+	struct sockaddr_in sin;
+	__u32 listener, client, cq;
+	int channel = abi_channel(s);
+
+	ASSERT_EQ(0, abi_listen(s, channel, RDMA_PS_TCP, 0, 0, &listener,
+				&sin));
+	ASSERT_EQ(0, write_user(s, listener, 1));
+	/* Requests are not the only thing that this takes. */
+	g.id = listener;
+	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
+	EXPECT_EQ(RDMA_EP_CM_EVENT_USER, g.event.event);
+	EXPECT_EQ(1, g.event.param.arg);
+	EXPECT_EQ(0, g.event.child);
+	EXPECT_EQ(-1, g.channel_fd);
+
+	ASSERT_EQ(0, abi_client(s, self->channel, RDMA_PS_TCP, &sin, 0,
+				&client));
+	ASSERT_EQ(0, abi_create_cq(s, -1, 32, 0, &cq));
+	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	c.id = client;
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_connect(s, client, 0));
+	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
+	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
+	ASSERT_EQ(EV_CONNECT_REQUEST, g.event.event);
+	EXPECT_EQ(-EINVAL, write_user(s, g.event.child, 2));
+	EXPECT_TRUE(abi_quiet(channel));
+	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	c.id = g.event.child;
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_accept(s, g.event.child, 0, 0));
+	ASSERT_EQ(0, abi_event(channel, EV_ESTABLISHED, &g.event));
+	ASSERT_EQ(0, write_user(s, g.event.id, 3));
+	EXPECT_TRUE(reads(channel, 3));
+}
+
+/* A session has room for so many. */
+TEST_F(event, write_too_many)
+{
+	struct abi other;
+	int ret, n = 0;
+	__u32 id;
+
+	do {
+		ret = write_user(&self->s, self->id, n);
+	} while (!ret && ++n <= MAX_EVENTS);
+	EXPECT_EQ(-ENOBUFS, ret);
+	EXPECT_EQ(MAX_EVENTS, n);
+	EXPECT_EQ(-ENOBUFS, write_user(&self->s, self->other, 0));
+	ASSERT_EQ(0, abi_open(&other));
+	ASSERT_EQ(0, abi_create_id(&other, abi_channel(&other), RDMA_PS_TCP,
+				   IB_UVERBS_QPT_RC, 0, &id));
+	EXPECT_EQ(0, write_user(&other, id, 0));
+	abi_close(&other);
+	EXPECT_TRUE(reads(self->channel, 0));
+	EXPECT_EQ(0, write_user(&self->s, self->other, 0));
+	EXPECT_EQ(-ENOBUFS, write_user(&self->s, self->other, 0));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, self->id));
+	EXPECT_EQ(0, write_user(&self->s, self->other, 0));
+}
+
+/* ------------------------------------------------------------------ */
+/* NOTIFY                                                             */
+/* ------------------------------------------------------------------ */
+
+static int notify(const struct abi *s, __u32 id, __u32 event)
+{
+	return ABI_ID_CMD(s, NOTIFY, id, event);
+}
+
+TEST_F(event, notify_without_connection)
+{
+	struct abi *s = &self->s;
+	struct sockaddr_in sin = s->addr;
+	__u32 listener;
+
+	EXPECT_EQ(-EINVAL, notify(s, self->id, EVENT_COMM_EST));
+	ASSERT_EQ(0, abi_bind(s, self->id, &sin));
+	EXPECT_EQ(-EINVAL, notify(s, self->id, EVENT_COMM_EST));
+	if (s->iwarp)
+		return;		/* its CM listens to nothing of the kind */
+	ASSERT_EQ(0, abi_listen(s, self->channel, RDMA_PS_TCP, 0, 0, &listener,
+				&sin));
+	EXPECT_EQ(-EINVAL, notify(s, listener, EVENT_COMM_EST));
+}
+
+/* Whatever is announced, the connection is as it was. */
+TEST_F(event, notify_established)
+{
+	struct abi *s = &self->s;
+	int known = s->iwarp ? 0 : -EISCONN;
+	struct abi_pair p = {};
+	struct rdma_ep_event ev;
+	__u32 event;
+	int i;
+
+	ASSERT_EQ(0, abi_pair_open(s, &p));
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(known, notify(s, p.end[i].id, EVENT_COMM_EST));
+		for (event = 0; event < 40; event++) {
+			if (event == EVENT_COMM_EST)
+				continue;
+			EXPECT_EQ(-EINVAL, notify(s, p.end[i].id, event)) {
+				TH_LOG("event %u", event);
+			}
+		}
+		EXPECT_EQ(-EINVAL, notify(s, p.end[i].id, 0x104));
+		EXPECT_EQ(-EINVAL, notify(s, p.end[i].id, 0x80000004));
+		EXPECT_EQ(-EINVAL, notify(s, p.end[i].id, ~0U));
+	}
+	EXPECT_TRUE(abi_quiet(p.end[0].channel));
+	EXPECT_TRUE(abi_quiet(p.end[1].channel));
+	/* They still talk to each other. */
+	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
+	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
+	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[1].id, 0));
+	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
+}
+
+/* The first message is here before the CM's: that is what it is for. */
+TEST(notify_in_time)
+{
+	const struct abi_command *c = abi_commands;
+	union abi_arg arg, arg2;
+	struct rdma_ep_id_cmd *n = (struct rdma_ep_id_cmd *)&arg;
+	struct rdma_ep_migrate_id m = {};
+	struct rdma_ep_event ev;
+	struct abi_world w;
+
+	ASSERT_EQ(0, abi_world_open(&w));
+	if (w.s.iwarp)
+		SKIP(return, "iWARP has no such message");
+	while (c->cmd != RDMA_EP_IOC_NOTIFY)
+		c++;
+	ASSERT_EQ(0, abi_prepare(&w, c, &arg));
+	m.id = n->id;
+	m.channel_fd = abi_channel(&w.s);
+	ASSERT_EQ(0, ABI(w.s.fd, MIGRATE_ID, &m));
+	EXPECT_TRUE(abi_quiet(m.channel_fd));
+	arg2 = arg;
+	EXPECT_EQ(0, abi_raw(w.s.fd, c->cmd, &arg));
+	EXPECT_EQ(0, abi_event(m.channel_fd, EV_ESTABLISHED, &ev));
+	EXPECT_EQ(n->id, ev.id);
+	EXPECT_EQ(-EISCONN, abi_raw(w.s.fd, c->cmd, &arg2));
+	abi_close(&w.s);
+}
+
+/* ------------------------------------------------------------------ */
+/* MODIFY_CQ                                                          */
+/* ------------------------------------------------------------------ */
+
+TEST_F(event, modify_cq)
+{
+	static const __u32 bad[] = { 0x10000, 0x10001, 0x80000000, ~0U };
+	static const __u32 good[] = { 0, 1, 0xffff };
+	struct abi *s = &self->s;
+	struct rdma_ep_modify_cq m = {};
+	int first = 1, ret;
+	size_t i;
+
+	ASSERT_EQ(0, abi_create_cq(s, -1, 32, 0, &m.cq));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		m.cq_count = bad[i];
+		m.cq_period = 1;
+		EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_CQ, &m));
+		m.cq_count = 1;
+		m.cq_period = bad[i];
+		EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_CQ, &m));
+	}
+	/* A device can do it or not: the software ones can not. */
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		m.cq_count = good[i];
+		m.cq_period = good[i];
+		ret = ABI(s->fd, MODIFY_CQ, &m);
+		if (first > 0)
+			first = ret;
+		EXPECT_EQ(first, ret);
+	}
+	EXPECT_TRUE(!first || first == -EOPNOTSUPP);
+	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, m.cq));
+	EXPECT_EQ(-ENOENT, ABI(s->fd, MODIFY_CQ, &m));
+}
+
+TEST_HARNESS_MAIN
