@@ -10,6 +10,7 @@
 
 #ifndef RAI_SA
 #define RAI_SA 0x00000010
+#define RAI_DNS 0x00000020
 #endif
 
 static bool wants_stream(int qp_type)
@@ -156,6 +157,9 @@ EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	struct rdma_addrinfo *res;
 	int ret = 0;
 
+	if (ep_real_calls())
+		return ep_forward_cm(-1, rdma_getaddrinfo, node, service, hints,
+				     out);
 	if (!out || (!node && !service && !hints))
 		return ep_err(EINVAL);
 	if (ep_session_cm(NULL))
@@ -205,7 +209,7 @@ EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	return 0;
 }
 
-/* rdma_freeaddrinfo(3) */
+/* rdma_freeaddrinfo(3), whichever library's list it is. */
 EP_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 {
 	struct rdma_addrinfo *next;
@@ -220,4 +224,114 @@ EP_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 		free(res->ai_dst_addr);
 		free(res);
 	}
+}
+
+/* What getaddrinfo(3) says, as an errno. */
+static int resolve_error(int ret)
+{
+	switch (ret) {
+	case -1:
+	case EAI_SYSTEM:
+		return errno;
+	case EAI_AGAIN:
+		return EAGAIN;
+	case EAI_MEMORY:
+		return ENOMEM;
+	case EAI_FAMILY:
+		return EAFNOSUPPORT;
+	case EAI_NONAME:
+	case EAI_SERVICE:
+		return ENOENT;
+	default:
+		return EINVAL;
+	}
+}
+
+static int start_resolving(struct ep_id *id)
+{
+	bool busy;
+
+	pthread_mutex_lock(&id->mutex);
+	busy = id->resolving;
+	id->resolving = true;
+	pthread_mutex_unlock(&id->mutex);
+	return busy ? ep_err(EBUSY) : 0;
+}
+
+/* There will be no result, or nobody has asked for it. */
+void ep_addrinfo_drop(struct ep_id *id)
+{
+	struct rdma_addrinfo *info;
+
+	pthread_mutex_lock(&id->mutex);
+	info = id->resolved;
+	id->resolved = NULL;
+	id->resolving = false;
+	pthread_mutex_unlock(&id->mutex);
+	rdma_freeaddrinfo(info);
+}
+
+/*
+ * rdma_resolve_addrinfo(3). As librdmacm's, it returns when the name has been
+ * resolved; what comes later is only the event that says so.
+ */
+EP_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
+				    const char *service,
+				    const struct rdma_addrinfo *hints);
+int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
+			  const char *service,
+			  const struct rdma_addrinfo *hints)
+{
+	struct ep_id *id = ep_cm_id(cm_id);
+	struct rdma_addrinfo *info;
+	int ret, error;
+
+	if (ep_foreign_id(cm_id))
+		return ep_forward_cm(-1, rdma_resolve_addrinfo, cm_id, node,
+				     service, hints);
+	if (!id)
+		return ep_err(EINVAL);
+	if (hints && hints->ai_flags & RAI_SA &&
+	    (node || hints->ai_flags & RAI_DNS))
+		return ep_err(ENOTSUP);
+	if (start_resolving(id))
+		return -1;
+
+	ret = rdma_getaddrinfo(node, service, hints, &info);
+	if (ret) {
+		error = resolve_error(ret);
+		goto err;
+	}
+	pthread_mutex_lock(&id->mutex);
+	id->resolved = info;
+	pthread_mutex_unlock(&id->mutex);
+	if (ep_write_event(id, RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED, 0, 0)) {
+		error = errno;
+		goto err;
+	}
+	return ep_complete(cm_id);
+
+err:
+	ep_addrinfo_drop(id);
+	return ep_err(error);
+}
+
+/* rdma_query_addrinfo(3): gives the result once. */
+EP_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id,
+				  struct rdma_addrinfo **info);
+int rdma_query_addrinfo(struct rdma_cm_id *cm_id, struct rdma_addrinfo **info)
+{
+	struct ep_id *id = ep_cm_id(cm_id);
+
+	if (ep_foreign_id(cm_id))
+		return ep_forward_cm(-1, rdma_query_addrinfo, cm_id, info);
+	if (!id || !info)
+		return ep_err(EINVAL);
+	pthread_mutex_lock(&id->mutex);
+	*info = id->resolved;
+	if (id->resolved)
+		id->resolving = false;
+	id->resolved = NULL;
+	pthread_mutex_unlock(&id->mutex);
+	return *info ? 0 : ep_err(ENOENT);
 }

@@ -68,7 +68,7 @@ static int find_gid(struct ibv_context *context, uint8_t port_num,
 		if (ret && ret != ENODATA)
 			return ep_err(ret);
 	}
-	return ep_err(ENOENT);
+	return ep_err(EINVAL);
 }
 
 static bool checksum_ok(const uint8_t *ip)

@@ -16,6 +16,8 @@ EP_EXPORT int ibv_get_async_event(struct ibv_context *context,
 	if (!ep_ours(context))
 		return ep_forward(-1, "IBVERBS_1.1", ibv_get_async_event,
 				  context, event);
+	if (ep_inherited(ep_ctx(context)->session))
+		return ep_err(EBADF);
 
 	len = read(context->async_fd, &record, sizeof(record));
 	if (len != sizeof(record))

@@ -29,6 +29,9 @@ EP_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id,
 	socklen_t src_len = ep_addr_len(src_addr);
 	socklen_t dst_len = ep_addr_len(dst_addr);
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_resolve_addr, id, src_addr,
+				     dst_addr, timeout_ms);
 	if (!id || !dst_len || (src_addr && !src_len))
 		return ep_err(EINVAL);
 	return ep_id_resolve_addr(ep_cm_id(id), src_addr, src_len, dst_addr,
@@ -40,6 +43,8 @@ EP_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 {
 	struct rdma_ep_id_cmd cmd = { .arg = timeout_ms };
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_resolve_route, id, timeout_ms);
 	if (!id || !id->verbs)
 		return ep_err(EINVAL);
 	cmd.id = ep_cm_id(id)->handle;
@@ -54,6 +59,8 @@ EP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 	struct rdma_ep_id_cmd cmd = { .arg = backlog > 0 ? backlog : 0 };
 	struct rdma_ep_query_id query;
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_listen, id, backlog);
 	if (!id)
 		return ep_err(EINVAL);
 	cmd.id = ep_cm_id(id)->handle;
@@ -142,6 +149,8 @@ EP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 	struct rdma_ep_connect cmd = {};
 	struct ep_device *dev;
 
+	if (ep_foreign_id(cm_id))
+		return ep_forward_cm(-1, rdma_connect, cm_id, conn_param);
 	if (!id)
 		return ep_err(EINVAL);
 	dev = bound_device(id);
@@ -215,6 +224,8 @@ EP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 	struct ep_device *dev;
 	int error;
 
+	if (ep_foreign_id(cm_id))
+		return ep_forward_cm(-1, rdma_accept, cm_id, conn_param);
 	if (!id || (!cm_id->qp && !conn_param))
 		return ep_err(EINVAL);
 	dev = bound_device(id);
@@ -272,6 +283,9 @@ static int reject(struct rdma_cm_id *id, const void *private_data,
 EP_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 			  uint8_t private_data_len)
 {
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_reject, id, private_data,
+				     private_data_len);
 	return reject(id, private_data, private_data_len, 0);
 }
 
@@ -279,6 +293,9 @@ EP_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 EP_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 			      uint8_t private_data_len)
 {
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_reject_ece, id, private_data,
+				     private_data_len);
 	return reject(id, private_data, private_data_len, 35);
 }
 
@@ -287,6 +304,8 @@ EP_EXPORT int rdma_establish(struct rdma_cm_id *id)
 {
 	struct rdma_ep_id_cmd cmd = {};
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_establish, id);
 	if (!id || id->qp)
 		return ep_err(EINVAL);
 	cmd.id = ep_cm_id(id)->handle;
@@ -303,6 +322,8 @@ EP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 	struct rdma_ep_id_cmd cmd = {};
 	struct ibv_qp *other;
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_disconnect, id);
 	if (!id || !id->verbs)
 		return ep_err(EINVAL);
 	if (id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
@@ -327,6 +348,9 @@ EP_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
 {
 	struct rdma_ep_init_qp_attr cmd = {};
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_init_qp_attr, id, qp_attr,
+				     qp_attr_mask);
 	if (!id || !qp_attr || !qp_attr_mask || !id->verbs)
 		return ep_err(EINVAL);
 	cmd.id = ep_cm_id(id)->handle;
@@ -336,4 +360,17 @@ EP_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
 	ep_qp_attr_from_uapi(qp_attr, &cmd.attr);
 	*qp_attr_mask = cmd.attr.qp_attr_mask;
 	return 0;
+}
+
+/* rdma_notify(3): the kernel knows only of "communication established". */
+EP_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+{
+	struct rdma_ep_id_cmd cmd = { .arg = event };
+
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_notify, id, event);
+	if (!id)
+		return ep_err(EINVAL);
+	cmd.id = ep_cm_id(id)->handle;
+	return ep_call(ep_cm_id(id)->session, NOTIFY, &cmd) ? -1 : 0;
 }

@@ -9,11 +9,16 @@ struct ep_event *ep_event_alloc(void)
 	return calloc(1, sizeof(struct ep_event));
 }
 
-/* One more event of the id has been acknowledged. */
-static void count_ack(struct ep_id *id)
+/*
+ * One more event of the id has been acknowledged, maybe of one of its multicast
+ * groups, which may be gone from then on.
+ */
+static void count_ack(struct ep_id *id, struct ep_mcast *mcast)
 {
 	pthread_mutex_lock(&id->mutex);
 	id->acked++;
+	if (mcast)
+		ep_mcast_acked(mcast);
 	pthread_cond_broadcast(&id->cond);
 	pthread_mutex_unlock(&id->mutex);
 }
@@ -28,8 +33,10 @@ EP_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *cm_event)
 
 	if (!event)
 		return ep_err(EINVAL);
+	if (ep_real_calls())
+		return ep_forward_cm(-1, rdma_ack_cm_event, cm_event);
 	if (event->charged)
-		count_ack(event->charged);
+		count_ack(event->charged, event->mcast);
 	free(event);
 	return 0;
 }
@@ -41,6 +48,12 @@ static void set_param(struct ep_event *event, const struct rdma_ep_event *rec)
 	const uint8_t *data;
 	uint8_t len;
 
+	if (rec->flags & RDMA_EP_EVENT_ARG) {
+		/* Members that not every rdma_cma.h has: uint64_t param.arg */
+		memcpy(&event->event.param, &rec->param.arg,
+		       sizeof(rec->param.arg));
+		return;
+	}
 	if (rec->flags & RDMA_EP_EVENT_UD) {
 		data = rec->param.ud.private_data;
 		len = rec->param.ud.private_data_len;
@@ -140,7 +153,7 @@ bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
 		return false;
 	if (id->failed && (rec->event == RDMA_CM_EVENT_REJECTED ||
 			   rec->event == RDMA_CM_EVENT_DISCONNECTED)) {
-		count_ack(id);
+		count_ack(id, NULL);
 		return false;
 	}
 	event->charged = id;
@@ -164,7 +177,7 @@ bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		if (!set_child(id, rec, child, channel)) {
-			count_ack(id);
+			count_ack(id, NULL);
 			return false;
 		}
 		event->event.id = &child->id;
@@ -186,6 +199,12 @@ bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
 		other = ep_id_other_qp(id);
 		if (other)
 			ep_qp_set_state(other, IBV_QPS_ERR);
+		break;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+		event->mcast = (void *)(uintptr_t)rec->param.ud.mcast_uid;
+		if (ep_mcast_event(id, event->mcast, &event->event))
+			set_error(event, RDMA_CM_EVENT_MULTICAST_ERROR);
 		break;
 	default:
 		break;
@@ -219,8 +238,12 @@ EP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 	struct ep_event *event;
 	int ret = -1;
 
+	if (ep_real_calls())
+		return ep_forward_cm(-1, rdma_get_cm_event, channel, cm_event);
 	if (!channel || !cm_event)
 		return ep_err(EINVAL);
+	if (ep_channel_inherited(channel))
+		return ep_err(EBADF);
 	event = ep_event_alloc();
 	if (!event)
 		return -1;
@@ -238,6 +261,18 @@ EP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 	}
 	*cm_event = &event->event;
 	return 0;
+}
+
+int ep_write_event(struct ep_id *id, uint32_t event, int status, uint64_t arg)
+{
+	struct rdma_ep_write_event cmd = {
+		.id = id->handle,
+		.event = event,
+		.status = status,
+		.arg = arg,
+	};
+
+	return ep_call(id->session, WRITE_EVENT, &cmd) ? -1 : 0;
 }
 
 /*
@@ -259,4 +294,19 @@ int ep_complete(struct rdma_cm_id *id)
 	if (id->event->event == RDMA_CM_EVENT_REJECTED)
 		return ep_err(ECONNREFUSED);
 	return ep_err(status < 0 ? -status : status);
+}
+
+/* rdma_write_cm_event(3) */
+EP_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id,
+				  enum rdma_cm_event_type event, int status,
+				  uint64_t arg);
+int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
+			int status, uint64_t arg)
+{
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_write_cm_event, id, event, status,
+				     arg);
+	if (!id || (int)event != RDMA_EP_CM_EVENT_USER)
+		return ep_err(EINVAL);
+	return ep_write_event(ep_cm_id(id), event, status, arg);
 }

@@ -5,15 +5,31 @@
 
 #include "internal.h"
 
+static const char channel_tag;
+
 /* The file descriptor is filled in later. */
 struct rdma_event_channel *ep_channel_alloc(void)
 {
-	struct rdma_event_channel *channel;
+	struct ep_session *session = ep_session_get();
+	struct ep_channel *channel;
 
+	if (!session)
+		return NULL;
 	channel = malloc(sizeof(*channel));
-	if (channel)
-		channel->fd = -1;
-	return channel;
+	if (!channel)
+		return NULL;
+	channel->channel.fd = -1;
+	channel->tag = &channel_tag;
+	channel->session = session;
+	return &channel->channel;
+}
+
+/* Reading a parent's channel would take its events away from it. */
+bool ep_channel_inherited(const struct rdma_event_channel *ch)
+{
+	const struct ep_channel *channel = (const struct ep_channel *)ch;
+
+	return channel->tag == &channel_tag && ep_inherited(channel->session);
 }
 
 /* rdma_create_event_channel(3) */
@@ -24,6 +40,8 @@ EP_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 	struct ep_session *session;
 	int error;
 
+	if (ep_real_calls())
+		return ep_forward_cm(NULL, rdma_create_event_channel);
 	if (ep_session_cm(&session))
 		return NULL;
 	channel = ep_channel_alloc();
@@ -38,7 +56,7 @@ EP_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 	return channel;
 }
 
-/* rdma_destroy_event_channel(3) */
+/* rdma_destroy_event_channel(3), whichever library's channel it is. */
 EP_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
 	if (!channel)
@@ -46,6 +64,8 @@ EP_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	ep_close(channel->fd);
 	free(channel);
 }
+
+const char ep_id_tag[1];
 
 /* An id that the kernel does not know yet; its address is the cookie. */
 struct ep_id *ep_id_alloc(struct ep_session *session, void *context, int ps,
@@ -56,6 +76,7 @@ struct ep_id *ep_id_alloc(struct ep_session *session, void *context, int ps,
 	id = calloc(1, sizeof(*id));
 	if (!id)
 		return NULL;
+	id->tag = ep_id_tag;
 	id->session = session;
 	id->id.context = context;
 	id->id.ps = ps;
@@ -75,6 +96,8 @@ void ep_id_free(struct ep_id *id)
 	ep_id_disown(id);
 	if (id->sync)
 		rdma_destroy_event_channel(id->id.channel);
+	ep_mcasts_free(id);
+	ep_addrinfo_drop(id);
 	pthread_cond_destroy(&id->cond);
 	pthread_mutex_destroy(&id->mutex);
 	free(id->saved_attr);
@@ -183,8 +206,9 @@ EP_EXPORT int rdma_create_id(struct rdma_event_channel *channel,
 
 	if (!id)
 		return ep_err(EINVAL);
-	if (ep_called_by_librdmacm(__builtin_return_address(0)))
-		return ep_err(EOPNOTSUPP);
+	if (ep_real_calls())
+		return ep_forward_cm(-1, rdma_create_id, channel, id, context,
+				     ps);
 	return ep_id_create(channel, context, ps,
 			    datagram ? IBV_QPT_UD : IBV_QPT_RC, id);
 }
@@ -206,6 +230,9 @@ EP_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 
 	if (!id)
 		return ep_err(EINVAL);
+	if (ep_foreign_id(cm_id))
+		return ep_forward_cm(-1, rdma_destroy_id, cm_id);
+	ep_mcasts_leave(id);
 	if (ep_destroy(id->session, RDMA_EP_OBJ_ID, id->handle, &events, NULL))
 		return -1;
 	ep_drop_event(cm_id);
@@ -230,6 +257,8 @@ EP_EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	socklen_t len = ep_addr_len(addr);
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_bind_addr, id, addr);
 	if (!id || !len)
 		return ep_err(EINVAL);
 	return ep_id_bind(ep_cm_id(id), addr, len);
@@ -246,6 +275,9 @@ EP_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int optname,
 		.optval = (uintptr_t)optval,
 	};
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_set_option, id, level, optname,
+				     optval, optlen);
 	if (!id || optlen > UINT32_MAX)
 		return ep_err(EINVAL);
 	cmd.id = ep_cm_id(id)->handle;
@@ -264,6 +296,8 @@ EP_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id,
 	struct ep_id *id = ep_cm_id(cm_id);
 	int error;
 
+	if (ep_foreign_id(cm_id))
+		return ep_forward_cm(-1, rdma_migrate_id, cm_id, channel);
 	if (!id || (id->sync && !channel))
 		return ep_err(EINVAL);
 
@@ -320,7 +354,7 @@ static __be16 port_of(const struct sockaddr_storage *addr)
 	}
 }
 
-/* rdma_get_src_port(3) */
+/* rdma_get_src_port(3), whichever library's id it is; so the next one. */
 EP_EXPORT __be16 rdma_get_src_port(struct rdma_cm_id *id)
 {
 	return id ? port_of(&id->route.addr.src_storage) : 0;
@@ -335,6 +369,8 @@ EP_EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 /* rdma_set_local_ece(3): to be sent for a QP that is not the id's own. */
 EP_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_set_local_ece, id, ece);
 	if (!id || id->qp || !ece || !ece->vendor_id || ece->comp_mask)
 		return ep_err(EINVAL);
 	ep_cm_id(id)->local_ece = *ece;
@@ -346,6 +382,8 @@ EP_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	struct rdma_ep_query_id cmd;
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_get_remote_ece, id, ece);
 	if (!id || id->qp || !ece)
 		return ep_err(EINVAL);
 	if (ep_id_query(ep_cm_id(id), &cmd))

@@ -23,8 +23,10 @@ void ep_destroy_cqs(struct rdma_cm_id *id)
 	id->send_cq_channel = NULL;
 }
 
+/* ex: the attributes once more if they are extended ones, else NULL. */
 static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
-		     struct ibv_qp_init_attr *attr)
+		     struct ibv_qp_init_attr *attr,
+		     const struct ibv_qp_init_attr_ex *ex)
 {
 	struct rdma_ep_create_qp cmd = {};
 	struct ep_qp_build build;
@@ -46,7 +48,8 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	if (!attr->srq)
 		attr->srq = id->srq;
 
-	if (ep_qp_prepare(&build, &cmd.init, pd, attr, true))
+	if (ex ? ep_qp_prepare_ex(&build, &cmd.init, pd, ex, true) :
+		 ep_qp_prepare(&build, &cmd.init, pd, attr, true))
 		return -1;
 	cmd.id = ep_cm_id(id)->handle;
 	if (ep_call(ep_cm_id(id)->session, CREATE_QP, &cmd)) {
@@ -63,9 +66,11 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 EP_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 			     struct ibv_qp_init_attr *attr)
 {
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_create_qp, id, pd, attr);
 	if (!id || !attr)
 		return ep_err(EINVAL);
-	return create_qp(id, pd, attr);
+	return create_qp(id, pd, attr, NULL);
 }
 
 /* rdma_create_qp_ex(3) */
@@ -74,26 +79,35 @@ EP_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
 {
 	int error;
 
-	if (!id || !attr)
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_create_qp_ex, id, attr);
+	if (!id || !attr || !id->verbs)
 		return ep_err(EINVAL);
-	error = ep_qp_check_ex(attr);
+	error = ep_qp_check_ex(id->verbs, attr);
 	if (error)
 		return ep_err(error);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		attr->pd = id->pd;
 	}
-	return create_qp(id, attr->pd, (struct ibv_qp_init_attr *)attr);
+	return create_qp(id, attr->pd, (struct ibv_qp_init_attr *)attr, attr);
 }
 
-/* rdma_destroy_qp(3) */
+/* rdma_destroy_qp(3). It can not fail, so the QP leaves its multicast groups. */
 EP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 {
+	if (ep_foreign_id(id)) {
+		ep_forward_cm_void(rdma_destroy_qp, id);
+		return;
+	}
 	if (!id || !id->qp) {
 		errno = EINVAL;
 		return;
 	}
-	ibv_destroy_qp(id->qp);
+	if (ep_ours(id->qp->context))
+		ep_qp_destroy(id->qp, RDMA_EP_DESTROY_DETACH);
+	else
+		ibv_destroy_qp(id->qp);
 	id->qp = NULL;
 	ep_destroy_cqs(id);
 }
@@ -103,11 +117,15 @@ EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 				 struct ibv_srq_init_attr_ex *attr)
 {
 	struct ibv_srq *srq;
+	int error;
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_create_srq_ex, id, attr);
 	if (!id || !attr || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
 		return ep_err(EINVAL);
-	if (attr->srq_type != IBV_SRQT_BASIC)
-		return ep_err(EOPNOTSUPP);
+	error = ep_srq_check_ex(attr);
+	if (error)
+		return ep_err(error);
 	if (!id->verbs || id->srq)
 		return ep_err(EINVAL);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
@@ -139,6 +157,8 @@ EP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 	};
 	int ret;
 
+	if (ep_foreign_id(id))
+		return ep_forward_cm(-1, rdma_create_srq, id, pd, attr);
 	if (!id || !attr)
 		return ep_err(EINVAL);
 	if (id->qp_type == IBV_QPT_XRC_RECV)
@@ -153,6 +173,10 @@ EP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 /* rdma_destroy_srq(3). The id's CQs stay as long as it has a QP. */
 EP_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 {
+	if (ep_foreign_id(id)) {
+		ep_forward_cm_void(rdma_destroy_srq, id);
+		return;
+	}
 	if (!id || !id->srq) {
 		errno = EINVAL;
 		return;

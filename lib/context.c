@@ -27,6 +27,13 @@ static int no_dealloc_mw(struct ibv_mw *mw)
 	return EOPNOTSUPP;
 }
 
+static int no_post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *op,
+			   struct ibv_ops_wr **bad_op)
+{
+	(void)srq, (void)op, (void)bad_op;
+	return EOPNOTSUPP;
+}
+
 static void set_ops(struct verbs_context *verbs)
 {
 	struct ibv_context_ops *ops = &verbs->context.ops;
@@ -43,9 +50,12 @@ static void set_ops(struct verbs_context *verbs)
 
 	verbs->query_port = ep_query_port_attr;
 	verbs->query_device_ex = ep_query_device_ex;
+	verbs->create_cq_ex = ep_create_cq_ex;
 	verbs->create_qp_ex = ep_create_qp_ex;
 	verbs->create_srq_ex = ep_create_srq_ex;
+	verbs->modify_cq = ep_modify_cq;
 	verbs->close_xrcd = no_close_xrcd;
+	verbs->post_srq_ops = no_post_srq_ops;
 	verbs->sz = sizeof(*verbs);
 	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
@@ -103,10 +113,16 @@ EP_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return ep_context_open(session, ep_dev(device), 0, NULL);
 }
 
-/* ibv_close_device(3). The contexts of ids can not be closed: EBUSY. */
+/*
+ * ibv_close_device(3): what the program has not destroyed ends with the context.
+ * The contexts of ids can not be closed: EBUSY.
+ */
 EP_EXPORT int ibv_close_device(struct ibv_context *context)
 {
+	struct rdma_ep_destroy cmd = { .type = RDMA_EP_OBJ_CTX };
 	struct ep_context *ctx;
+	bool left = false;
+	int ret;
 
 	if (!context)
 		return ep_err(EINVAL);
@@ -116,10 +132,23 @@ EP_EXPORT int ibv_close_device(struct ibv_context *context)
 	if (ctx->is_default)
 		return ep_err(EBUSY);
 	/* A parent's context in a child has only memory to give back. */
-	if (ctx->session->fd >= 0 &&
-	    ep_destroy(ctx->session, RDMA_EP_OBJ_CTX, ctx->handle, NULL, NULL))
-		return -1;
+	if (!ep_inherited(ctx->session)) {
+		cmd.handle = ctx->handle;
+		ret = ep_call(ctx->session, DESTROY, &cmd);
+		left = ret && errno == EBUSY;
+		if (left) {
+			cmd.flags = RDMA_EP_DESTROY_CONTENTS;
+			ret = ep_call(ctx->session, DESTROY, &cmd);
+		}
+		if (ret)
+			return -1;
+	}
 	ep_close(context->async_fd);
+	/* The structures that are left point to it, and may still be used. */
+	if (left) {
+		context->async_fd = -1;
+		return 0;
+	}
 	pthread_mutex_destroy(&context->mutex);
 	free(ctx);
 	return 0;
@@ -210,7 +239,7 @@ int ep_query_device_ex(struct ibv_context *context,
 	struct rdma_ep_query_device cmd;
 	int ret;
 
-	if (input && input->comp_mask)
+	if (!attr || (input && input->comp_mask))
 		return EINVAL;
 	if (len < offsetof(struct ibv_device_attr_ex, odp_caps))
 		return EINVAL;

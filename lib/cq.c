@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Completion channels and completion queues. */
+#include <limits.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -66,14 +67,14 @@ static void hold_channel(struct ibv_comp_channel *channel, int delta)
 /* Its address is the cookie that the kernel reports events with. */
 struct ibv_cq *ep_cq_alloc(void)
 {
-	struct ibv_cq *cq;
+	struct ep_cq *cq;
 
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return NULL;
-	pthread_mutex_init(&cq->mutex, NULL);
-	pthread_cond_init(&cq->cond, NULL);
-	return cq;
+	pthread_mutex_init(&cq->cq.mutex, NULL);
+	pthread_cond_init(&cq->cq.cond, NULL);
+	return &cq->cq;
 }
 
 void ep_cq_free(struct ibv_cq *cq)
@@ -82,6 +83,7 @@ void ep_cq_free(struct ibv_cq *cq)
 		return;
 	pthread_cond_destroy(&cq->cond);
 	pthread_mutex_destroy(&cq->mutex);
+	ep_cq_batch_free(ep_cq(cq)->batch);
 	free(cq);
 }
 
@@ -97,24 +99,19 @@ void ep_cq_set(struct ibv_cq *cq, struct ibv_context *context,
 	hold_channel(channel, 1);
 }
 
-/* ibv_create_cq(3) */
-EP_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
-				       void *cq_context,
-				       struct ibv_comp_channel *channel,
-				       int comp_vector)
+/* In one of our contexts. */
+struct ibv_cq *ep_cq_create(struct ibv_context *context, uint32_t cqe,
+			    void *cq_context, struct ibv_comp_channel *channel,
+			    uint32_t comp_vector)
 {
 	struct rdma_ep_create_cq cmd = {};
 	struct ibv_cq *cq;
 	int error;
 
-	if (!context)
+	if (!cqe || cqe > INT_MAX || comp_vector > INT_MAX)
 		return ep_null(EINVAL);
-	if (!ep_ours(context))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_cq, context,
-				  cqe, cq_context, channel, comp_vector);
-	if (cqe < 1 || comp_vector < 0 ||
-	    (channel && !ep_ours(channel->context)))
-		return ep_null(EINVAL);
+	if (channel && channel->context != context)
+		return ep_null(EBADF);
 
 	cq = ep_cq_alloc();
 	if (!cq)
@@ -133,6 +130,20 @@ EP_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	return cq;
 }
 
+/* ibv_create_cq(3) */
+EP_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
+				       void *cq_context,
+				       struct ibv_comp_channel *channel,
+				       int comp_vector)
+{
+	if (!context)
+		return ep_null(EINVAL);
+	if (!ep_ours(context))
+		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_cq, context,
+				  cqe, cq_context, channel, comp_vector);
+	return ep_cq_create(context, cqe, cq_context, channel, comp_vector);
+}
+
 /* ibv_resize_cq(3) */
 EP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
@@ -142,7 +153,7 @@ EP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 		return EINVAL;
 	if (!ep_ours(cq->context))
 		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_resize_cq, cq, cqe);
-	if (cqe < 1)
+	if (cqe < 1 || (ep_cq(cq)->batch && cqe < ep_cq_batch_left(cq)))
 		return EINVAL;
 	cmd.cq = cq->handle;
 	cmd.cqe = cqe;
@@ -186,6 +197,8 @@ EP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 	if (!ep_ours(channel->context))
 		return ep_forward(-1, "IBVERBS_1.1", ibv_get_cq_event, channel,
 				  cq, cq_context);
+	if (ep_inherited(ep_ctx(channel->context)->session))
+		return ep_err(EBADF);
 
 	len = read(channel->fd, &record, sizeof(record));
 	if (len != sizeof(record))
@@ -224,8 +237,8 @@ SAME_WC(sl);
 SAME_WC(dlid_path_bits);
 _Static_assert(sizeof(struct ibv_wc) == sizeof(struct rdma_ep_wc), "wc");
 
-/* ibv_poll_cq(3): the kernel writes into the caller's array. */
-int ep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+/* The kernel writes into the caller's array. */
+int ep_poll_kernel(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
 	struct rdma_ep_poll_cq cmd = {
 		.wcs = (uintptr_t)wc,
@@ -233,11 +246,19 @@ int ep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 		.max = num,
 	};
 
-	if (num <= 0)
-		return 0;
 	if (ep_call(ep_ctx(cq->context)->session, POLL_CQ, &cmd))
 		return -errno;
+	ep_written(wc, cmd.num * sizeof(*wc));
 	return cmd.num;
+}
+
+/* ibv_poll_cq(3) */
+int ep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+	if (num <= 0)
+		return 0;
+	return ep_cq(cq)->batch ? ep_cq_batch_poll(cq, num, wc) :
+				  ep_poll_kernel(cq, num, wc);
 }
 
 /* ibv_req_notify_cq(3) */
@@ -249,5 +270,20 @@ int ep_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	};
 
 	return ep_call(ep_ctx(cq->context)->session, NOTIFY_CQ, &cmd) ?
+		errno : 0;
+}
+
+/* ibv_modify_cq(3) */
+int ep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	struct rdma_ep_modify_cq cmd = { .cq = cq->handle };
+
+	if (!attr)
+		return EINVAL;
+	cmd.cq_count = attr->moderate.cq_count;
+	cmd.cq_period = attr->moderate.cq_period;
+	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
+		return EOPNOTSUPP;
+	return ep_call(ep_ctx(cq->context)->session, MODIFY_CQ, &cmd) ?
 		errno : 0;
 }

@@ -104,6 +104,8 @@ int ep_devices_refresh(struct ep_session *session, uint32_t **indices)
 		cmd.devices = (uintptr_t)info;
 		if (ep_call(session, QUERY_DEVICES, &cmd))
 			goto err;
+		ep_written(info, (cmd.num < cmd.max ? cmd.num : cmd.max) *
+				 sizeof(*info));
 		if (cmd.num <= cmd.max)
 			break;
 		cmd.max = cmd.num;
@@ -237,6 +239,9 @@ EP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	uint32_t *indices;
 	int i, num = 0;
 
+	if (ep_real_calls())
+		return ep_forward(NULL, "IBVERBS_1.1", ibv_get_device_list,
+				  num_devices);
 	if (num_devices)
 		*num_devices = 0;
 	session = ep_session_get();

@@ -66,6 +66,23 @@ static int create_with_path(struct ep_id *id, const struct rdma_addrinfo *res,
 	return rdma_create_qp(&id->id, pd, attr);
 }
 
+/*
+ * The type that the kernel is told: only in the IB port space it is not the port
+ * space's own, whatever the address information says.
+ */
+static int kernel_qp_type(const struct rdma_addrinfo *res)
+{
+	switch (res->ai_port_space) {
+	case RDMA_PS_IB:
+		return res->ai_qp_type;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		return IBV_QPT_UD;
+	default:
+		return IBV_QPT_RC;
+	}
+}
+
 /* One ioctl makes the id, bound or resolved, and its QP and CQs. */
 static int create_at_once(struct ep_id *id, const struct rdma_addrinfo *res,
 			  struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -76,7 +93,7 @@ static int create_at_once(struct ep_id *id, const struct rdma_addrinfo *res,
 		.uid = (uintptr_t)id,
 		.channel_fd = -1,
 		.ps = res->ai_port_space,
-		.qp_type = id->id.qp_type,
+		.qp_type = kernel_qp_type(res),
 		.addr_timeout_ms = TIMEOUT_MS,
 		.route_timeout_ms = TIMEOUT_MS,
 	};
@@ -185,6 +202,10 @@ EP_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 {
 	if (!id)
 		return;
+	if (ep_foreign_id(id)) {
+		ep_forward_cm_void(rdma_destroy_ep, id);
+		return;
+	}
 	if (id->qp)
 		rdma_destroy_qp(id);
 	if (id->srq)
@@ -299,6 +320,8 @@ EP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 	struct ibv_qp_init_attr attr;
 	int qp_errno = 0;
 
+	if (ep_foreign_id(listen))
+		return ep_forward_cm(-1, rdma_get_request, listen, id);
 	if (!listen || !id || !listener->sync)
 		return ep_err(EINVAL);
 	pthread_testcancel();

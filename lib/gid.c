@@ -4,6 +4,8 @@
 
 #include "internal.h"
 
+#define MAX_GIDS	(1U << 20)
+
 /* Returns 0 or an errno: ENODATA for an entry that is empty. */
 static int query_gid(struct ibv_context *context, uint32_t port_num,
 		     uint32_t index, struct rdma_ep_query_gid *cmd)
@@ -37,20 +39,12 @@ EP_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num,
 	return 0;
 }
 
-static void copy_entry(void *entry, const struct rdma_ep_query_gid *cmd,
+static void copy_entry(void *entry, const struct ibv_gid_entry *full,
 		       size_t entry_size)
 {
-	struct ibv_gid_entry full = {
-		.gid_index = cmd->gid_index,
-		.port_num = cmd->port_num,
-		.gid_type = cmd->gid_type,
-		.ndev_ifindex = cmd->ndev_ifindex,
-	};
-
-	memcpy(full.gid.raw, cmd->gid, sizeof(full.gid.raw));
 	memset(entry, 0, entry_size);
-	memcpy(entry, &full,
-	       entry_size < sizeof(full) ? entry_size : sizeof(full));
+	memcpy(entry, full,
+	       entry_size < sizeof(*full) ? entry_size : sizeof(*full));
 }
 
 /* ibv_query_gid_ex(3): an empty entry is ENODATA. */
@@ -58,21 +52,30 @@ EP_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 				uint32_t gid_index, struct ibv_gid_entry *entry,
 				uint32_t flags, size_t entry_size)
 {
+	struct ibv_gid_entry full = {};
 	struct rdma_ep_query_gid cmd;
 	int ret;
 
-	if (!context || !entry)
+	if (!context)
 		return EINVAL;
 	if (!ep_ours(context))
 		return ep_forward(ENOSYS, "IBVERBS_1.11", _ibv_query_gid_ex,
 				  context, port_num, gid_index, entry, flags,
 				  entry_size);
-	if (flags)
+	if (flags || entry_size < sizeof(*entry))
 		return EINVAL;
+	if (!entry)
+		return EFAULT;
 	ret = query_gid(context, port_num, gid_index, &cmd);
-	if (!ret)
-		copy_entry(entry, &cmd, entry_size);
-	return ret;
+	if (ret)
+		return ret;
+	full.gid_index = cmd.gid_index;
+	full.port_num = cmd.port_num;
+	full.gid_type = cmd.gid_type;
+	full.ndev_ifindex = cmd.ndev_ifindex;
+	memcpy(full.gid.raw, cmd.gid, sizeof(full.gid.raw));
+	copy_entry(entry, &full, entry_size);
+	return 0;
 }
 
 /* ibv_query_gid_table(3): the valid entries of all ports, or -errno. */
@@ -81,38 +84,40 @@ EP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 				       size_t max_entries, uint32_t flags,
 				       size_t entry_size)
 {
-	struct rdma_ep_query_gid cmd;
-	struct ibv_port_attr attr;
-	size_t num = 0;
-	int port, i, ret;
+	struct rdma_ep_query_gid_table cmd = {};
+	struct ibv_gid_entry *table;
+	size_t i;
 
-	if (!context || (!entries && max_entries))
+	if (!context)
 		return -EINVAL;
 	if (!ep_ours(context))
 		return ep_forward(-ENOSYS, "IBVERBS_1.11",
 				  _ibv_query_gid_table, context, entries,
 				  max_entries, flags, entry_size);
-	if (flags)
+	if (flags || !entry_size)
 		return -EINVAL;
+	if (!entries && max_entries)
+		return -EFAULT;
 
-	for (port = 1; port <= ep_dev(context->device)->num_ports; port++) {
-		ret = ep_query_port_attr(context, port, &attr, sizeof(attr));
-		if (ret)
-			return -ret;
-		for (i = 0; i < attr.gid_tbl_len; i++) {
-			ret = query_gid(context, port, i, &cmd);
-			if (ret == ENODATA)
-				continue;
-			if (ret)
-				return -ret;
-			if (num == max_entries)
-				return -EINVAL;
-			copy_entry((char *)entries + num * entry_size, &cmd,
-				   entry_size);
-			num++;
-		}
+	/* More than any device has. */
+	if (max_entries > MAX_GIDS)
+		max_entries = MAX_GIDS;
+	/* The program's headers may know another size of entry. */
+	table = calloc(max_entries, sizeof(*table));
+	if (max_entries && !table)
+		return -ENOMEM;
+	cmd.dev_index = ep_dev(context->device)->index;
+	cmd.entries = (uintptr_t)table;
+	cmd.max = max_entries;
+	if (ep_call(ep_ctx(context)->session, QUERY_GID_TABLE, &cmd)) {
+		free(table);
+		return -ep_query_errno(errno);
 	}
-	return num;
+	for (i = 0; i < cmd.num; i++)
+		copy_entry((char *)entries + i * entry_size, &table[i],
+			   entry_size);
+	free(table);
+	return cmd.num;
 }
 
 /*
@@ -168,8 +173,9 @@ EP_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 			     int index, __be16 *pkey)
 {
 	struct rdma_ep_query_pkey cmd = {};
+	int error;
 
-	if (!context || !pkey || index < 0)
+	if (!context || !pkey)
 		return ep_err(EINVAL);
 	if (!ep_ours(context))
 		return ep_forward(-1, "IBVERBS_1.1", ibv_query_pkey, context,
@@ -177,8 +183,11 @@ EP_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 	cmd.dev_index = ep_dev(context->device)->index;
 	cmd.port_num = port_num;
 	cmd.pkey_index = index;
-	if (ep_call(ep_ctx(context)->session, QUERY_PKEY, &cmd))
-		return ep_err(ep_query_errno(errno));
+	if (ep_call(ep_ctx(context)->session, QUERY_PKEY, &cmd)) {
+		/* libibverbs finds no such file. */
+		error = ep_query_errno(errno);
+		return ep_err(error == EINVAL ? ENOENT : error);
+	}
 	*pkey = htobe16(cmd.pkey);
 	return 0;
 }

@@ -30,6 +30,18 @@
 #undef ibv_reg_mr_iova
 #undef ibv_get_device_list
 
+/*
+ * The kernel has written into memory that a command only points to. valgrind knows
+ * of the commands themselves (by their numbers), but not of that.
+ */
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#define ep_written(ptr, len) \
+	((void)VALGRIND_MAKE_MEM_DEFINED_IF_ADDRESSABLE(ptr, len))
+#else
+#define ep_written(ptr, len) ((void)(ptr), (void)(len))
+#endif
+
 #define EP_EXPORT __attribute__((visibility("default")))
 
 #ifndef AF_IB
@@ -50,6 +62,12 @@ struct ep_session {
 	int fd;
 	uint32_t max_post_bytes;
 };
+
+/* Is it the session of a process that this one was fork()ed from? */
+static inline bool ep_inherited(const struct ep_session *session)
+{
+	return session->fd < 0;
+}
 
 struct ep_session *ep_session_get(void);
 int ep_session_cm(struct ep_session **session);
@@ -171,17 +189,38 @@ static inline bool ep_ours(const struct ibv_context *context)
 /* ---------------------------------------------------------------- forward.c */
 
 void *ep_real(const char *name, const char *version);
-bool ep_called_by_librdmacm(const void *return_address);
+void *ep_real_cm(const char *name);
+bool ep_called_by_real(const void *return_address);
 
-/* Call the function of the real libibverbs; it yields fail if there is none. */
-#define ep_forward(fail, version, fn, ...) ({ \
+/* Has the function that this stands in been called by one of the real libraries? */
+#define ep_real_calls() ep_called_by_real(__builtin_return_address(0))
+
+/* The real function, looked up once; a null pointer if there is none. */
+#define ep_real_fn(fn, lookup) ({ \
 	static __typeof__(&fn) real_fn; \
 	__typeof__(&fn) fn_ = __atomic_load_n(&real_fn, __ATOMIC_RELAXED); \
 	if (!fn_) { \
-		fn_ = (__typeof__(&fn))ep_real(#fn, version); \
+		fn_ = (__typeof__(&fn))(lookup); \
 		__atomic_store_n(&real_fn, fn_, __ATOMIC_RELAXED); \
 	} \
-	fn_ ? fn_(__VA_ARGS__) : (errno = ENOSYS, (fail)); })
+	fn_; })
+
+/* Call the function of the real libibverbs; it yields fail if there is none. */
+#define ep_forward(fail, version, fn, ...) ({ \
+	__typeof__(&fn) to_ = ep_real_fn(fn, ep_real(#fn, version)); \
+	to_ ? to_(__VA_ARGS__) : (errno = ENOSYS, (fail)); })
+
+/* The same with librdmacm. */
+#define ep_forward_cm(fail, fn, ...) ({ \
+	__typeof__(&fn) to_ = ep_real_fn(fn, ep_real_cm(#fn)); \
+	to_ ? to_(__VA_ARGS__) : (errno = EINVAL, (fail)); })
+
+/* Where there is nothing to return. */
+#define ep_forward_cm_void(fn, ...) do { \
+	__typeof__(&fn) to_ = ep_real_fn(fn, ep_real_cm(#fn)); \
+	if (to_) \
+		to_(__VA_ARGS__); \
+} while (0)
 
 /* ------------------------------------------------------------------- convert.c */
 
@@ -203,17 +242,59 @@ int ep_addr_to_uapi(struct __kernel_sockaddr_storage *dst,
 
 struct ep_id;
 
+/* What the public structure does not say, but ibv_rereg_mr() has to keep. */
+struct ep_mr {
+	struct ibv_mr mr;
+	uint64_t iova;
+	unsigned int access;
+};
+
+struct ep_wr_list;
+
+/* The extended structure begins with the plain one, and grows at its end. */
+#define EP_QP_EX_NEWER 8
 struct ep_qp {
-	struct ibv_qp qp;
+	union {
+		struct ibv_qp qp;
+		struct ibv_qp_ex ex;
+	};
+	void (*newer[EP_QP_EX_NEWER])(struct ibv_qp_ex *qp);
+	struct ep_wr_list *wr;		/* of a QP with ibv_wr_*() functions */
 	uint32_t max_inline_data;
 	struct ep_id *id;	/* whose connection moves it; ep_own_qp_lock */
 };
+
+struct ep_cq_batch;
+
+/* Every CQ has room for the extended structure, which begins with the plain one. */
+struct ep_cq {
+	union {
+		struct ibv_cq cq;
+		struct ibv_cq_ex ex;
+	};
+	struct ep_cq_batch *batch;	/* of an extended CQ */
+};
+
+static inline struct ep_cq *ep_cq(struct ibv_cq *cq)
+{
+	return (struct ep_cq *)cq;
+}
 
 struct ibv_cq *ep_cq_alloc(void);
 void ep_cq_free(struct ibv_cq *cq);
 void ep_cq_set(struct ibv_cq *cq, struct ibv_context *context,
 	       struct ibv_comp_channel *channel, void *cq_context,
 	       uint32_t handle, uint32_t cqe);
+struct ibv_cq *ep_cq_create(struct ibv_context *context, uint32_t cqe,
+			    void *cq_context, struct ibv_comp_channel *channel,
+			    uint32_t comp_vector);
+int ep_poll_kernel(struct ibv_cq *cq, int num, struct ibv_wc *wc);
+
+struct ibv_cq_ex *ep_create_cq_ex(struct ibv_context *context,
+				  struct ibv_cq_init_attr_ex *attr);
+void ep_cq_batch_free(struct ep_cq_batch *batch);
+int ep_cq_batch_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc);
+int ep_cq_batch_left(struct ibv_cq *cq);
 
 /* A QP, and the CQs that the kernel makes with it, before the ioctl. */
 struct ep_qp_build {
@@ -233,21 +314,41 @@ struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
 			    struct ep_id *id);
 void ep_qp_abort(struct ep_qp_build *build);
 void ep_qp_undo(struct ep_session *session, const struct rdma_ep_qp_init *init);
-int ep_qp_check_ex(const struct ibv_qp_init_attr_ex *attr);
+int ep_qp_check_ex(const struct ibv_context *context,
+		   const struct ibv_qp_init_attr_ex *attr);
+int ep_qp_prepare_ex(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
+		     struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
+		     bool make_cqs);
+int ep_wr_init(struct ep_qp *qp, uint64_t ops);
+void ep_wr_limits(struct ep_qp *qp, const struct ibv_qp_cap *cap);
+void ep_wr_free(struct ep_wr_list *list);
 struct ibv_qp *ep_create_qp_ex(struct ibv_context *context,
 			       struct ibv_qp_init_attr_ex *attr);
+int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags);
+int ep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 
 struct ibv_srq *ep_srq_create(struct ep_session *session,
 			      struct ibv_context *context, struct ibv_pd *pd,
 			      uint32_t id, void *srq_context,
 			      struct ibv_srq_attr *attr);
+int ep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr);
 struct ibv_srq *ep_create_srq_ex(struct ibv_context *context,
 				 struct ibv_srq_init_attr_ex *attr);
 
 /* -------------------------------------------------------------------- rdma_cm */
 
+struct ep_mcast;
+
+/* Programs may use channels that they have put together themselves: no tag. */
+struct ep_channel {
+	struct rdma_event_channel channel;
+	const void *tag;
+	struct ep_session *session;
+};
+
 struct ep_id {
 	struct rdma_cm_id id;
+	const void *tag;		/* see ep_foreign_id() */
 	struct ep_session *session;
 	uint32_t handle;
 	bool sync;
@@ -257,6 +358,13 @@ struct ep_id {
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
 	uint32_t acked;
+
+	/* Of rdma_resolve_addrinfo(), not yet queried; mutex. */
+	bool resolving;
+	struct rdma_addrinfo *resolved;
+
+	/* Multicast groups that it is in; mutex. */
+	struct ep_mcast *mcasts;
 
 	/* The QP that rdma_create_qp() made; ep_own_qp_lock. */
 	struct ep_qp *own_qp;
@@ -279,6 +387,7 @@ struct ep_id {
 struct ep_event {
 	struct rdma_cm_event event;
 	struct ep_id *charged;	/* whose acks this one counts to; NULL: none */
+	struct ep_mcast *mcast;	/* to which it counts as well, or NULL */
 	uint8_t private_data[RDMA_EP_MAX_PRIVATE_DATA];
 };
 
@@ -287,7 +396,20 @@ static inline struct ep_id *ep_cm_id(struct rdma_cm_id *id)
 	return (struct ep_id *)id;
 }
 
+extern const char ep_id_tag[];
+
+/*
+ * Is this an id of the real librdmacm? rsockets live in there and have such; calls
+ * on them are passed on. What follows the public members is in librdmacm a
+ * pointer too, to something else.
+ */
+static inline bool ep_foreign_id(struct rdma_cm_id *id)
+{
+	return id && ep_cm_id(id)->tag != ep_id_tag;
+}
+
 struct rdma_event_channel *ep_channel_alloc(void);
+bool ep_channel_inherited(const struct rdma_event_channel *channel);
 struct ep_id *ep_id_alloc(struct ep_session *session, void *context, int ps,
 			  enum ibv_qp_type qp_type);
 void ep_id_free(struct ep_id *id);
@@ -311,10 +433,18 @@ int ep_id_ready_qp(struct ep_id *id, struct ibv_qp *qp,
 int ep_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state);
 extern pthread_mutex_t ep_own_qp_lock;
 
+void ep_mcasts_leave(struct ep_id *id);
+void ep_mcasts_free(struct ep_id *id);
+void ep_mcast_acked(struct ep_mcast *mcast);
+int ep_mcast_event(struct ep_id *id, struct ep_mcast *mcast,
+		   struct rdma_cm_event *event);
+
 struct ep_event *ep_event_alloc(void);
 bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *record,
 		  struct ep_id *child, struct rdma_event_channel *channel);
 int ep_complete(struct rdma_cm_id *id);
+int ep_write_event(struct ep_id *id, uint32_t event, int status, uint64_t arg);
+void ep_addrinfo_drop(struct ep_id *id);
 void ep_drop_event(struct rdma_cm_id *id);
 void ep_destroy_cqs(struct rdma_cm_id *id);
 

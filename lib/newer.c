@@ -2,14 +2,13 @@
 /*
  * Functions that libibverbs got in versions 1.15 to 1.18 of its ABI. Programs
  * that were built with newer headers may call them on our objects, so they are
- * defined even if the headers of this build do not know them; none is supported.
+ * defined even if the headers of this build do not know them; none of these is
+ * supported. (What is, is in buf.c.)
  */
 #include "internal.h"
 
 struct ibv_dmah;
 struct ibv_dmah_init_attr;
-struct ibv_mr_init_attr;
-struct ibv_buf;
 struct ibv_comp_cntr;
 struct ibv_comp_cntr_caps;
 struct ibv_comp_cntr_init_attr;
@@ -17,7 +16,7 @@ struct ibv_qp_attach_comp_cntr_attr;
 
 /*
  * Every object starts with its context, those whose structure is not known here
- * as well. An ibv_buf is private to libibverbs; ours do not exist.
+ * as well.
  */
 static bool foreign(const void *obj)
 {
@@ -48,10 +47,6 @@ NEWER(struct ibv_dmah *, ibv_alloc_dmah, "IBVERBS_1.15", NULL,
 NEWER(int, ibv_dealloc_dmah, "IBVERBS_1.15", ENOSYS, foreign(dmah), EOPNOTSUPP,
       (struct ibv_dmah *dmah), ARGS(dmah))
 
-NEWER(struct ibv_mr *, ibv_reg_mr_ex, "IBVERBS_1.15", NULL, foreign(pd),
-      ep_null(EOPNOTSUPP),
-      (struct ibv_pd *pd, struct ibv_mr_init_attr *attr), ARGS(pd, attr))
-
 NEWER(int, ibv_dm_export_dmabuf_fd, "IBVERBS_1.16", -1, foreign(dm),
       ep_err(EOPNOTSUPP), (struct ibv_dm *dm), ARGS(dm))
 
@@ -59,32 +54,6 @@ NEWER(int, ibv_query_port_speed, "IBVERBS_1.16", ENOSYS,
       foreign_context(context), EOPNOTSUPP,
       (struct ibv_context *context, uint32_t port_num, uint64_t *port_speed),
       ARGS(context, port_num, port_speed))
-
-NEWER(void *, ibv_alloc_buf, "IBVERBS_1.17", NULL, foreign(pd),
-      ep_null(EOPNOTSUPP),
-      (struct ibv_pd *pd, size_t size, struct ibv_buf **buf),
-      ARGS(pd, size, buf))
-
-NEWER(struct ibv_mr *, ibv_reg_buf_mr, "IBVERBS_1.17", NULL, foreign(pd),
-      ep_null(EOPNOTSUPP),
-      (struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,
-       int access),
-      ARGS(pd, buf, addr, length, access))
-
-NEWER(int, ibv_export_buf_dmabuf_fd, "IBVERBS_1.18", -1, buf,
-      ep_err(EINVAL), (struct ibv_buf *buf), ARGS(buf))
-
-EP_EXPORT void ibv_free_buf(struct ibv_buf *buf);
-void ibv_free_buf(struct ibv_buf *buf)
-{
-	void (*real)(struct ibv_buf *buf);
-
-	if (!buf)
-		return;
-	real = (__typeof__(real))ep_real("ibv_free_buf", "IBVERBS_1.17");
-	if (real)
-		real(buf);
-}
 
 NEWER(int, _ibv_query_comp_cntr_caps, "IBVERBS_1.18", ENOSYS,
       foreign_context(context), EOPNOTSUPP,

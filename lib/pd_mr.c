@@ -42,35 +42,74 @@ EP_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
-static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
-			     uint64_t iova, unsigned int access)
+/*
+ * Huge pages are a hint, and where there are no memory windows none can be bound.
+ * Regions are pinned, never paged on demand.
+ */
+static int offered_access(unsigned int *access)
+{
+	*access &= ~(IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND);
+	return *access & IBV_ACCESS_ON_DEMAND ? EINVAL : 0;
+}
+
+/*
+ * Register a region, and then let it take the place of the one that mr has been
+ * so far if any.
+ */
+static int set_mr(struct ep_mr *mr, struct ibv_pd *pd, void *addr,
+		  size_t length, uint64_t iova, unsigned int access)
 {
 	struct rdma_ep_reg_mr cmd = {
 		.addr = (uintptr_t)addr,
 		.length = length,
 		.iova = iova,
 		.pd = pd->handle,
-		.access = access,
 	};
-	struct ibv_mr *mr;
+	int error;
+
+	error = offered_access(&access);
+	if (error)
+		return ep_err(error);
+	cmd.access = access;
+	if (ep_call(ep_ctx(pd->context)->session, REG_MR, &cmd))
+		return -1;
+	if (mr->mr.context &&
+	    ep_destroy(ep_ctx(mr->mr.context)->session, RDMA_EP_OBJ_MR,
+		       mr->mr.handle, NULL, NULL)) {
+		error = errno;
+		ep_destroy(ep_ctx(pd->context)->session, RDMA_EP_OBJ_MR,
+			   cmd.mr, NULL, NULL);
+		return ep_err(error);
+	}
+	/* Undefined memory may be sent, and received into without our seeing it. */
+	ep_written(addr, length);
+	mr->mr.context = pd->context;
+	mr->mr.pd = pd;
+	mr->mr.addr = addr;
+	mr->mr.length = length;
+	mr->mr.handle = cmd.mr;
+	mr->mr.lkey = cmd.lkey;
+	mr->mr.rkey = cmd.rkey;
+	mr->iova = iova;
+	mr->access = access;
+	return 0;
+}
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+			     uint64_t iova, unsigned int access)
+{
+	struct ep_mr *mr;
 	int error;
 
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return NULL;
-	if (ep_call(ep_ctx(pd->context)->session, REG_MR, &cmd)) {
+	if (set_mr(mr, pd, addr, length, iova, access)) {
 		error = errno;
 		free(mr);
 		return ep_null(error);
 	}
-	mr->context = pd->context;
-	mr->pd = pd;
-	mr->addr = addr;
-	mr->length = length;
-	mr->handle = cmd.mr;
-	mr->lkey = cmd.lkey;
-	mr->rkey = cmd.rkey;
-	return mr;
+	return &mr->mr;
 }
 
 /* ibv_reg_mr(3), and its forms that verbs.h chooses from. */
@@ -107,6 +146,52 @@ EP_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
 		return ep_forward(NULL, "IBVERBS_1.8", ibv_reg_mr_iova2, pd,
 				  addr, length, iova, access);
 	return reg_mr(pd, addr, length, iova, access);
+}
+
+static int rereg_fail(int error)
+{
+	errno = error;
+	return IBV_REREG_MR_ERR_INPUT;
+}
+
+/*
+ * ibv_rereg_mr(3): no driver does this for a kernel consumer, so it is another
+ * registration. The old region stays valid until there is a new one, also if the
+ * caller is told not to use it any more (IBV_REREG_MR_ERR_CMD).
+ */
+EP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
+			   void *addr, size_t length, int access)
+{
+	struct ep_mr *own = (struct ep_mr *)mr;
+	uint64_t iova = (uintptr_t)addr;
+
+	if (!mr)
+		return rereg_fail(EINVAL);
+	if (!ep_ours(mr->context))
+		return ep_forward(IBV_REREG_MR_ERR_INPUT, "IBVERBS_1.1",
+				  ibv_rereg_mr, mr, flags, pd, addr, length,
+				  access);
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
+		return rereg_fail(EINVAL);
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!addr || !length))
+		return rereg_fail(EINVAL);
+	if (flags & IBV_REREG_MR_CHANGE_PD &&
+	    (!pd || pd->context != mr->context))
+		return rereg_fail(EINVAL);
+	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		return rereg_fail(EINVAL);
+
+	if (!(flags & IBV_REREG_MR_CHANGE_PD))
+		pd = mr->pd;
+	if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION)) {
+		addr = mr->addr;
+		length = mr->length;
+		iova = own->iova;
+	}
+	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		access = own->access;
+	return set_mr(own, pd, addr, length, iova, access) ?
+		IBV_REREG_MR_ERR_CMD : 0;
 }
 
 /* ibv_dereg_mr(3) */

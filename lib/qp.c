@@ -99,6 +99,7 @@ static void free_qp(struct ep_qp *qp)
 		return;
 	pthread_cond_destroy(&qp->qp.cond);
 	pthread_mutex_destroy(&qp->qp.mutex);
+	ep_wr_free(qp->wr);
 	free(qp);
 }
 
@@ -123,6 +124,15 @@ static int prepare_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
 	return 0;
 }
 
+/* A context's handles mean nothing in another, even if the device is the same. */
+static bool of_context(const struct ibv_context *context,
+		       const struct ibv_qp_init_attr *attr)
+{
+	return (!attr->send_cq || attr->send_cq->context == context) &&
+	       (!attr->recv_cq || attr->recv_cq->context == context) &&
+	       (!attr->srq || attr->srq->context == context);
+}
+
 /*
  * Fill in the kernel's attributes of a new QP and allocate all that its creation
  * will yield, so that nothing can fail once the kernel has made it. With make_cqs
@@ -134,7 +144,7 @@ int ep_qp_prepare(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
 {
 	memset(build, 0, sizeof(*build));
 	memset(init, 0, sizeof(*init));
-	if ((pd && !ep_ours(pd->context)) ||
+	if ((pd && (!ep_ours(pd->context) || !of_context(pd->context, attr))) ||
 	    (attr->srq && !ep_ours(attr->srq->context)))
 		return ep_err(EINVAL);
 
@@ -256,6 +266,8 @@ struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
 	qp->state = init->state;
 	qp->qp_type = attr->qp_type;
 	build->qp->max_inline_data = init->max_inline_data;
+	if (build->qp->wr)
+		ep_wr_limits(build->qp, &attr->cap);
 	if (id) {
 		ep_id_own_qp(id, build->qp);
 		id->id.pd = pd;
@@ -288,56 +300,11 @@ EP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 }
 
 /*
- * 0 if the extended attributes ask for nothing but what the plain ones offer,
- * else an errno.
+ * What the plain calls know; beyond are those with functions of their own. A
+ * query may also ask for the reserved ones in between.
  */
-int ep_qp_check_ex(const struct ibv_qp_init_attr_ex *attr)
-{
-	const uint32_t known = IBV_QP_INIT_ATTR_PD |
-			       IBV_QP_INIT_ATTR_CREATE_FLAGS |
-			       IBV_QP_INIT_ATTR_MAX_TSO_HEADER |
-			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-
-	if (attr->comp_mask & ~known)
-		return EOPNOTSUPP;
-	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	     attr->create_flags) ||
-	    (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER &&
-	     attr->max_tso_header) ||
-	    (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
-	     attr->send_ops_flags))
-		return EOPNOTSUPP;
-	return 0;
-}
-
-/* The extended attributes begin with the plain ones. */
-_Static_assert(offsetof(struct ibv_qp_init_attr_ex, sq_sig_all) ==
-	       offsetof(struct ibv_qp_init_attr, sq_sig_all), "qp_init_attr");
-
-/* What ibv_create_qp_ex(3) ends in for all but the plain case. */
-struct ibv_qp *ep_create_qp_ex(struct ibv_context *context,
-			       struct ibv_qp_init_attr_ex *attr)
-{
-	int error;
-
-	error = ep_qp_check_ex(attr);
-	if (error)
-		return ep_null(error);
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
-	    attr->pd->context != context)
-		return ep_null(EINVAL);
-	return ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)attr);
-}
-
-/* There are no ibv_wr_*() functions for our QPs: NULL, as the page allows. */
-EP_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
-{
-	if (!qp)
-		return NULL;
-	if (!ep_ours(qp->context))
-		return ep_forward(NULL, "IBVERBS_1.6", ibv_qp_to_qp_ex, qp);
-	return NULL;
-}
+#define QP_ATTRS ((IBV_QP_DEST_QPN << 1) - 1)
+#define QP_QUERY_ATTRS (IBV_QP_RATE_LIMIT - 1)
 
 /* ibv_modify_qp(3) */
 EP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
@@ -350,6 +317,8 @@ EP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 	if (!ep_ours(qp->context))
 		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_modify_qp, qp,
 				  attr, attr_mask);
+	if (attr_mask & ~QP_ATTRS)
+		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
 	ep_qp_attr_to_uapi(&cmd.attr, attr, attr_mask);
 	if (ep_call(ep_ctx(qp->context)->session, MODIFY_QP, &cmd))
@@ -370,6 +339,8 @@ EP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 	if (!ep_ours(qp->context))
 		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_qp, qp,
 				  attr, attr_mask, init_attr);
+	if (attr_mask & ~QP_QUERY_ATTRS)
+		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
 	cmd.attr_mask = attr_mask;
 	if (ep_call(ep_ctx(qp->context)->session, QUERY_QP, &cmd))
@@ -390,22 +361,35 @@ EP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 	return 0;
 }
 
-/* ibv_destroy_qp(3): waits until all its events have been acknowledged. */
+/*
+ * Waits until all its events have been acknowledged. The flags are those of
+ * RDMA_EP_IOC_DESTROY.
+ */
+int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
+{
+	struct rdma_ep_destroy cmd = {
+		.flags = flags,
+		.type = RDMA_EP_OBJ_QP,
+		.handle = qp->handle,
+	};
+
+	if (ep_call(ep_ctx(qp->context)->session, DESTROY, &cmd))
+		return errno;
+	ep_qp_disown((struct ep_qp *)qp);
+	ep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed,
+		      cmd.events_reported);
+	free_qp((struct ep_qp *)qp);
+	return 0;
+}
+
+/* ibv_destroy_qp(3): EBUSY if it is attached to a multicast group. */
 EP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
-	uint32_t events;
-
 	if (!qp)
 		return EINVAL;
 	if (!ep_ours(qp->context))
 		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_qp, qp);
-	if (ep_destroy(ep_ctx(qp->context)->session, RDMA_EP_OBJ_QP, qp->handle,
-		       &events, NULL))
-		return errno;
-	ep_qp_disown((struct ep_qp *)qp);
-	ep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed, events);
-	free_qp((struct ep_qp *)qp);
-	return 0;
+	return ep_qp_destroy(qp, 0);
 }
 
 /* ECE is the business of provider libraries; we say that ours has none. */

@@ -18,6 +18,9 @@ struct ibv_srq *ep_srq_create(struct ep_session *session,
 	struct ibv_srq *srq;
 	int error;
 
+	/* "Irrelevant for ibv_create_srq": programs do not initialise it. */
+	if (cmd.srq_limit > cmd.max_wr)
+		cmd.srq_limit = cmd.max_wr;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return NULL;
@@ -52,6 +55,23 @@ EP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 			     attr->srq_context, &attr->attr);
 }
 
+/* 0 if the extended attributes ask for a basic SRQ, else an errno. */
+int ep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
+{
+	if (attr->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED)
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
+		return 0;
+	switch (attr->srq_type) {
+	case IBV_SRQT_BASIC:
+		return 0;
+	case IBV_SRQT_XRC:
+		return EOPNOTSUPP;
+	default:
+		return EINVAL;
+	}
+}
+
 /*
  * What ibv_create_srq_ex(3) ends in for all but the plain case: XRC and tag
  * matching, or no PD.
@@ -59,10 +79,10 @@ EP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 struct ibv_srq *ep_create_srq_ex(struct ibv_context *context,
 				 struct ibv_srq_init_attr_ex *attr)
 {
-	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
-	     attr->srq_type != IBV_SRQT_BASIC) ||
-	    attr->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED)
-		return ep_null(EOPNOTSUPP);
+	int error = ep_srq_check_ex(attr);
+
+	if (error)
+		return ep_null(error);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
 	    attr->pd->context != context)
 		return ep_null(EINVAL);

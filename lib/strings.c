@@ -102,7 +102,7 @@ EP_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 	return NAME_OF(names, status);
 }
 
-/* rdma_event_str(3). The last two are newer than some rdma_cma.h. */
+/* rdma_event_str(3). The last are newer than some rdma_cma.h. */
 EP_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 {
 #define EVENT(name) [RDMA_CM_EVENT_##name] = "RDMA_CM_EVENT_" #name
@@ -123,10 +123,11 @@ EP_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 		EVENT(MULTICAST_ERROR),
 		EVENT(ADDR_CHANGE),
 		EVENT(TIMEWAIT_EXIT),
-		[RDMA_CM_EVENT_TIMEWAIT_EXIT + 1] =
+		[RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED] =
 			"RDMA_CM_EVENT_ADDRINFO_RESOLVED",
-		[RDMA_CM_EVENT_TIMEWAIT_EXIT + 2] =
+		[RDMA_EP_CM_EVENT_ADDRINFO_ERROR] =
 			"RDMA_CM_EVENT_ADDRINFO_ERROR",
+		[RDMA_EP_CM_EVENT_USER] = "RDMA_CM_EVENT_USER",
 	};
 
 	if ((unsigned int)event >= sizeof(names) / sizeof(names[0]))

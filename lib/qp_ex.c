@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* QPs with extended attributes. */
+#include "internal.h"
+
+/*
+ * What QPs of these types can be asked to post: what librxe has, less what needs
+ * memory windows. (SEND_WITH_INV on UC is on its list, and on that of the manual
+ * page, but it can not be posted there.)
+ */
+#define RC_OPS \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
+	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
+	 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV)
+#define UC_OPS \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
+	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
+	 IBV_QP_EX_WITH_SEND_WITH_INV)
+#define UD_OPS \
+	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define IWARP_OPS \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | \
+	 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND_WITH_INV)
+
+static uint64_t send_ops(const struct ibv_context *context,
+			 enum ibv_qp_type type)
+{
+	bool iwarp = context->device->transport_type == IBV_TRANSPORT_IWARP;
+
+	switch (type) {
+	case IBV_QPT_RC:
+		return iwarp ? IWARP_OPS : RC_OPS;
+	case IBV_QPT_UC:
+		return UC_OPS;
+	case IBV_QPT_UD:
+		return UD_OPS;
+	default:
+		return 0;
+	}
+}
+
+/* 0 if there are such QPs in the context, else an errno. */
+int ep_qp_check_ex(const struct ibv_context *context,
+		   const struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD |
+			       IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (attr->comp_mask & ~known)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	    attr->create_flags)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	    attr->send_ops_flags & ~send_ops(context, attr->qp_type))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+/* The extended attributes begin with the plain ones. */
+_Static_assert(offsetof(struct ibv_qp_init_attr_ex, sq_sig_all) ==
+	       offsetof(struct ibv_qp_init_attr, sq_sig_all), "qp_init_attr");
+
+/* ep_qp_prepare() with extended attributes that ep_qp_check_ex() has seen. */
+int ep_qp_prepare_ex(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
+		     struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
+		     bool make_cqs)
+{
+	if (ep_qp_prepare(build, init, pd,
+			  (const struct ibv_qp_init_attr *)attr, make_cqs))
+		return -1;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	    ep_wr_init(build->qp, attr->send_ops_flags)) {
+		ep_qp_abort(build);
+		return -1;
+	}
+	return 0;
+}
+
+/* What ibv_create_qp_ex(3) ends in for all but the plain case. */
+struct ibv_qp *ep_create_qp_ex(struct ibv_context *context,
+			       struct ibv_qp_init_attr_ex *attr)
+{
+	struct rdma_ep_create_qp cmd = {};
+	struct ep_qp_build build;
+	int error;
+
+	if (!attr)
+		return ep_null(EINVAL);
+	error = ep_qp_check_ex(context, attr);
+	if (error)
+		return ep_null(error);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context || !attr->send_cq || !attr->recv_cq)
+		return ep_null(EINVAL);
+
+	if (ep_qp_prepare_ex(&build, &cmd.init, attr->pd, attr, false))
+		return NULL;
+	if (ep_call(ep_ctx(context)->session, CREATE_QP, &cmd)) {
+		ep_qp_abort(&build);
+		return NULL;
+	}
+	return ep_qp_finish(&build, &cmd.init, attr->pd,
+			    (struct ibv_qp_init_attr *)attr, NULL);
+}
+
+/* NULL for a QP that was not created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */
+EP_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	if (!qp)
+		return NULL;
+	if (!ep_ours(qp->context))
+		return ep_forward(NULL, "IBVERBS_1.6", ibv_qp_to_qp_ex, qp);
+	return ((struct ep_qp *)qp)->wr ? &((struct ep_qp *)qp)->ex : NULL;
+}

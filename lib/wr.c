@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Posting with functions: ibv_wr_start() to ibv_wr_complete() (ibv_wr_post(3)).
+ *
+ * The functions write the kernel's records into a buffer that belongs to the QP;
+ * ibv_wr_complete() hands the kernel the whole list, which it posts as a whole or
+ * not at all. The first error stays until then, and drops the list.
+ */
+#include "internal.h"
+
+struct ep_wr_list {
+	/* Held from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort(). */
+	pthread_mutex_t lock;
+	bool started;
+	int error;		/* what ibv_wr_complete() is to return */
+	uint64_t ops;		/* IBV_QP_EX_WITH_* */
+	uint32_t max_sge;
+	uint32_t max_wr;
+	uint32_t num;
+	uint8_t *buf;
+	size_t size;
+	size_t len;
+	size_t last;		/* where the last record begins */
+};
+
+static struct ep_wr_list *list_of(struct ibv_qp_ex *qp)
+{
+	return ep_container(qp, struct ep_qp, ex)->wr;
+}
+
+/* Outside of start and complete nothing is written, and nobody is told. */
+static void fail(struct ibv_qp_ex *qp, int error)
+{
+	struct ep_wr_list *list = list_of(qp);
+
+	if (list->started && !list->error)
+		list->error = error;
+}
+
+/* Room for more bytes at the end, or NULL. */
+static void *append(struct ibv_qp_ex *qp, size_t more)
+{
+	struct ep_wr_list *list = list_of(qp);
+	size_t size = list->size;
+	uint8_t *buf;
+
+	if (list->len + more > size) {
+		while (size < list->len + more)
+			size *= 2;
+		buf = realloc(list->buf, size);
+		if (!buf) {
+			fail(qp, ENOMEM);
+			return NULL;
+		}
+		list->buf = buf;
+		list->size = size;
+	}
+	buf = list->buf + list->len;
+	list->len += more;
+	return buf;
+}
+
+/* A new record, or NULL. */
+static struct rdma_ep_send_wr *begin(struct ibv_qp_ex *qp, uint64_t op,
+				     enum ibv_wr_opcode opcode)
+{
+	struct ep_wr_list *list = list_of(qp);
+	struct rdma_ep_send_wr *rec;
+
+	if (!list->started || list->error)
+		return NULL;
+	if (!(list->ops & op)) {
+		list->error = EINVAL;
+		return NULL;
+	}
+	if (list->num == list->max_wr) {
+		list->error = ENOSPC;
+		return NULL;
+	}
+	list->last = list->len;
+	rec = append(qp, sizeof(*rec));
+	if (!rec)
+		return NULL;
+	list->num++;
+	memset(rec, 0, sizeof(*rec));
+	rec->wr_id = qp->wr_id;
+	rec->opcode = opcode;
+	/* That is for the functions that set the data to say. */
+	rec->send_flags = qp->wr_flags & ~IBV_SEND_INLINE;
+	return rec;
+}
+
+static void begin_rdma(struct ibv_qp_ex *qp, uint64_t op,
+		       enum ibv_wr_opcode opcode, uint32_t rkey,
+		       uint64_t remote_addr, __be32 imm_data)
+{
+	struct rdma_ep_send_wr *rec = begin(qp, op, opcode);
+
+	if (!rec)
+		return;
+	rec->rkey = rkey;
+	rec->remote_addr = remote_addr;
+	rec->imm_data = imm_data;
+}
+
+static void begin_atomic(struct ibv_qp_ex *qp, uint64_t op,
+			 enum ibv_wr_opcode opcode, uint32_t rkey,
+			 uint64_t remote_addr, uint64_t compare_add,
+			 uint64_t swap)
+{
+	struct rdma_ep_send_wr *rec = begin(qp, op, opcode);
+
+	if (!rec)
+		return;
+	rec->rkey = rkey;
+	rec->remote_addr = remote_addr;
+	rec->compare_add = compare_add;
+	rec->swap = swap;
+}
+
+static void begin_send(struct ibv_qp_ex *qp, uint64_t op,
+		       enum ibv_wr_opcode opcode, uint32_t imm_data)
+{
+	struct rdma_ep_send_wr *rec = begin(qp, op, opcode);
+
+	if (rec)
+		rec->imm_data = imm_data;
+}
+
+/* ---------------------------------------------------- what begins a request */
+
+static void wr_send(struct ibv_qp_ex *qp)
+{
+	begin_send(qp, IBV_QP_EX_WITH_SEND, IBV_WR_SEND, 0);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm_data)
+{
+	begin_send(qp, IBV_QP_EX_WITH_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM,
+		   imm_data);
+}
+
+static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
+{
+	begin_send(qp, IBV_QP_EX_WITH_SEND_WITH_INV, IBV_WR_SEND_WITH_INV,
+		   invalidate_rkey);
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey,
+			  uint64_t remote_addr)
+{
+	begin_rdma(qp, IBV_QP_EX_WITH_RDMA_WRITE, IBV_WR_RDMA_WRITE, rkey,
+		   remote_addr, 0);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey,
+			      uint64_t remote_addr, __be32 imm_data)
+{
+	begin_rdma(qp, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,
+		   IBV_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr, imm_data);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey,
+			 uint64_t remote_addr)
+{
+	begin_rdma(qp, IBV_QP_EX_WITH_RDMA_READ, IBV_WR_RDMA_READ, rkey,
+		   remote_addr, 0);
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey,
+			      uint64_t remote_addr, uint64_t compare,
+			      uint64_t swap)
+{
+	begin_atomic(qp, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP,
+		     IBV_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr, compare,
+		     swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
+				uint64_t remote_addr, uint64_t add)
+{
+	begin_atomic(qp, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+		     IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
+}
+
+/* No QP can be created for these. */
+
+static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	(void)mw, (void)rkey, (void)info;
+	fail(qp, EOPNOTSUPP);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
+{
+	(void)invalidate_rkey;
+	fail(qp, EOPNOTSUPP);
+}
+
+static void wr_send_tso(struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz,
+			uint16_t mss)
+{
+	(void)hdr, (void)hdr_sz, (void)mss;
+	fail(qp, EOPNOTSUPP);
+}
+
+static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey,
+			    uint64_t remote_addr, const void *atomic_wr)
+{
+	(void)rkey, (void)remote_addr, (void)atomic_wr;
+	fail(qp, EOPNOTSUPP);
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t remote_srqn)
+{
+	(void)remote_srqn;
+	fail(qp, EOPNOTSUPP);
+}
+
+/* What newer headers have behind what is known here; more arguments are ignored. */
+static void wr_newer(struct ibv_qp_ex *qp)
+{
+	fail(qp, EOPNOTSUPP);
+}
+
+/* ------------------------------------------------- what is said about the last */
+
+/* The last record, or NULL. */
+static struct rdma_ep_send_wr *last(struct ibv_qp_ex *qp)
+{
+	struct ep_wr_list *list = list_of(qp);
+
+	if (!list->num)
+		fail(qp, EINVAL);
+	return !list->started || list->error ?
+		NULL : (void *)(list->buf + list->last);
+}
+
+/*
+ * Make the last record one without data, and then append bytes to it. NULL if
+ * that is not possible.
+ */
+static void *data(struct ibv_qp_ex *qp, size_t bytes)
+{
+	struct ep_wr_list *list = list_of(qp);
+	struct rdma_ep_send_wr *rec = last(qp);
+
+	if (!rec)
+		return NULL;
+	rec->send_flags &= ~IBV_SEND_INLINE;
+	rec->num_sge = 0;
+	rec->inline_len = 0;
+	list->len = list->last + sizeof(*rec);
+	return append(qp, bytes);
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah,
+			   uint32_t remote_qpn, uint32_t remote_qkey)
+{
+	struct rdma_ep_send_wr *rec = last(qp);
+
+	if (!rec)
+		return;
+	if (!ah || !ep_ours(ah->context)) {
+		fail(qp, EINVAL);
+		return;
+	}
+	rec->ah = ah->handle;
+	rec->remote_qpn = remote_qpn;
+	rec->remote_qkey = remote_qkey;
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge,
+			    const struct ibv_sge *sg_list)
+{
+	void *p;
+
+	if (num_sge > list_of(qp)->max_sge) {
+		fail(qp, ENOSPC);
+		return;
+	}
+	if (num_sge && !sg_list) {
+		fail(qp, EINVAL);
+		return;
+	}
+	p = data(qp, num_sge * sizeof(struct rdma_ep_sge));
+	if (!p || !num_sge)
+		return;
+	memcpy(p, sg_list, num_sge * sizeof(struct rdma_ep_sge));
+	last(qp)->num_sge = num_sge;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
+		       uint32_t length)
+{
+	const struct ibv_sge sge = {
+		.addr = addr,
+		.length = length,
+		.lkey = lkey,
+	};
+
+	wr_set_sge_list(qp, length ? 1 : 0, &sge);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
+				    const struct ibv_data_buf *buf_list)
+{
+	uint32_t max = ep_container(qp, struct ep_qp, ex)->max_inline_data;
+	struct rdma_ep_send_wr *rec;
+	size_t bytes = 0, padded, i;
+	uint8_t *p;
+
+	if (num_buf && !buf_list) {
+		fail(qp, EINVAL);
+		return;
+	}
+	for (i = 0; i < num_buf; i++) {
+		if (buf_list[i].length > max - bytes) {
+			fail(qp, ENOSPC);
+			return;
+		}
+		bytes += buf_list[i].length;
+	}
+	padded = (bytes + 7) & ~(size_t)7;
+	p = data(qp, padded);
+	if (!p)
+		return;
+	rec = last(qp);
+	rec->send_flags |= IBV_SEND_INLINE;
+	rec->inline_len = bytes;
+	for (i = 0; i < num_buf; i++) {
+		if (!buf_list[i].length)
+			continue;
+		memcpy(p, buf_list[i].addr, buf_list[i].length);
+		p += buf_list[i].length;
+	}
+	memset(p, 0, padded - bytes);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
+{
+	const struct ibv_data_buf buf = { .addr = addr, .length = length };
+
+	wr_set_inline_data_list(qp, 1, &buf);
+}
+
+/* -------------------------------------------------------------- the whole list */
+
+static void wr_start(struct ibv_qp_ex *qp)
+{
+	struct ep_wr_list *list = list_of(qp);
+
+	pthread_mutex_lock(&list->lock);
+	list->error = 0;
+	list->num = 0;
+	list->len = 0;
+	list->started = true;
+}
+
+static void finish(struct ep_wr_list *list)
+{
+	list->started = false;
+	pthread_mutex_unlock(&list->lock);
+}
+
+static size_t record_len(const struct rdma_ep_send_wr *rec)
+{
+	return sizeof(*rec) + rec->num_sge * sizeof(struct rdma_ep_sge) +
+	       (((size_t)rec->inline_len + 7) & ~(size_t)7);
+}
+
+/* As many records as the kernel takes at once; it posts all of them, or none. */
+static int post_some(struct ibv_qp_ex *qp, size_t *pos)
+{
+	struct ep_session *session = ep_ctx(qp->qp_base.context)->session;
+	struct ep_wr_list *list = list_of(qp);
+	struct rdma_ep_post cmd = {
+		.flags = RDMA_EP_POST_ALL,
+		.wrs = (uintptr_t)(list->buf + *pos),
+		.handle = qp->qp_base.handle,
+	};
+	size_t len;
+
+	while (*pos < list->len) {
+		len = record_len((void *)(list->buf + *pos));
+		if (len + cmd.wrs_len > session->max_post_bytes)
+			break;
+		cmd.wrs_len += len;
+		*pos += len;
+		cmd.num++;
+	}
+	if (!cmd.num)
+		return EINVAL;
+	if (!ep_call(session, POST_SEND, &cmd))
+		return 0;
+	/* A full queue is that, whoever notices. */
+	return errno == ENOMEM ? ENOSPC : errno;
+}
+
+static int wr_complete(struct ibv_qp_ex *qp)
+{
+	struct ep_wr_list *list = list_of(qp);
+	size_t pos = 0;
+	int ret;
+
+	if (!list->started)
+		return EINVAL;
+	ret = list->error;
+	while (!ret && pos < list->len)
+		ret = post_some(qp, &pos);
+	finish(list);
+	return ret;
+}
+
+static void wr_abort(struct ibv_qp_ex *qp)
+{
+	struct ep_wr_list *list = list_of(qp);
+
+	if (list->started)
+		finish(list);
+}
+
+static void set_functions(struct ibv_qp_ex *qp)
+{
+	qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	qp->wr_bind_mw = wr_bind_mw;
+	qp->wr_local_inv = wr_local_inv;
+	qp->wr_rdma_read = wr_rdma_read;
+	qp->wr_rdma_write = wr_rdma_write;
+	qp->wr_rdma_write_imm = wr_rdma_write_imm;
+	qp->wr_send = wr_send;
+	qp->wr_send_imm = wr_send_imm;
+	qp->wr_send_inv = wr_send_inv;
+	qp->wr_send_tso = wr_send_tso;
+	qp->wr_set_ud_addr = wr_set_ud_addr;
+	qp->wr_set_xrc_srqn = wr_set_xrc_srqn;
+	qp->wr_set_inline_data = wr_set_inline_data;
+	qp->wr_set_inline_data_list = wr_set_inline_data_list;
+	qp->wr_set_sge = wr_set_sge;
+	qp->wr_set_sge_list = wr_set_sge_list;
+	qp->wr_start = wr_start;
+	qp->wr_complete = wr_complete;
+	qp->wr_abort = wr_abort;
+	qp->wr_atomic_write = wr_atomic_write;
+}
+
+#define FIRST_SIZE 2048
+
+/* Give a QP that is being made these functions; 0, or -1 and errno. */
+int ep_wr_init(struct ep_qp *qp, uint64_t ops)
+{
+	struct ep_wr_list *list;
+	size_t i;
+
+	list = calloc(1, sizeof(*list));
+	if (!list)
+		return -1;
+	list->buf = malloc(FIRST_SIZE);
+	if (!list->buf) {
+		free(list);
+		return -1;
+	}
+	list->size = FIRST_SIZE;
+	list->ops = ops;
+	pthread_mutex_init(&list->lock, NULL);
+	qp->wr = list;
+	for (i = 0; i < EP_QP_EX_NEWER; i++)
+		qp->newer[i] = wr_newer;
+	set_functions(&qp->ex);
+	return 0;
+}
+
+/* The QP has been made, and this is what it was granted. */
+void ep_wr_limits(struct ep_qp *qp, const struct ibv_qp_cap *cap)
+{
+	qp->wr->max_sge = cap->max_send_sge;
+	qp->wr->max_wr = cap->max_send_wr;
+}
+
+void ep_wr_free(struct ep_wr_list *list)
+{
+	if (!list)
+		return;
+	pthread_mutex_destroy(&list->lock);
+	free(list->buf);
+	free(list);
+}
