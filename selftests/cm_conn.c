@@ -510,4 +510,29 @@ TEST_F(conn, connect_before_route)
 	EXPECT_EQ(0, rdma_destroy_id(id));
 }
 
+/* Only "communication established" means anything to the CM. */
+TEST_F(conn, notify)
+{
+	struct pair *p = &self->p;
+
+	EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->a, IBV_EVENT_COMM_EST)));
+	ASSERT_EQ(0, pair_request(p, NULL));
+	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_qp(p->p));
+	ASSERT_EQ(0, rdma_accept(p->p, NULL));
+	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
+	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+	if (!self->iwarp) {
+		EXPECT_TRUE(FAILS(EISCONN, rdma_notify(p->p,
+						       IBV_EVENT_COMM_EST)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p,
+						      IBV_EVENT_SQ_DRAINED)));
+	}
+	EXPECT_TRUE(lib_quiet(p->ac->fd));
+	EXPECT_TRUE(lib_quiet(p->pc->fd));
+	if (!is_stock())
+		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(NULL,
+						      IBV_EVENT_COMM_EST)));
+}
+
 TEST_HARNESS_MAIN

@@ -248,4 +248,72 @@ TEST_F(mr, registration_for_an_id)
 	EXPECT_EQ(0, rdma_dereg_mr(write));
 }
 
+/* Pages that RDMA holds of this process */
+static long pinned_kb(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[128];
+	long kb = -1;
+
+	while (f && kb < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, "VmPin: %ld", &kb);
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+/* What a program leaves behind ends with its context. */
+TEST_F(mr, close_device_with_memory)
+{
+	struct ibv_context *context;
+	long pinned = pinned_kb();
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+
+	ASSERT_LE(0, pinned);
+	context = ibv_open_device(self->context->device);
+	ASSERT_TRUE(context != NULL);
+	pd = ibv_alloc_pd(context);
+	ASSERT_TRUE(pd != NULL);
+	mr = ibv_reg_mr(pd, self->buf, self->len, IBV_ACCESS_LOCAL_WRITE);
+	ASSERT_TRUE(mr != NULL);
+	EXPECT_LT(pinned, pinned_kb());
+	EXPECT_EQ(0, ibv_close_device(context));
+	EXPECT_EQ(pinned, pinned_kb());
+	/* Other contexts keep theirs. */
+	mr = ibv_reg_mr(self->pd, self->buf, 1, IBV_ACCESS_LOCAL_WRITE);
+	ASSERT_TRUE(mr != NULL);
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+}
+
+/* (ib_send_bw leaves a CQ.) */
+TEST_F(mr, close_device_with_queues)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_comp_channel *channel;
+	struct ibv_context *context;
+	struct ibv_cq *cq;
+	struct ibv_pd *pd;
+	struct ibv_qp *qp;
+
+	context = ibv_open_device(self->context->device);
+	ASSERT_TRUE(context != NULL);
+	pd = ibv_alloc_pd(context);
+	ASSERT_TRUE(pd != NULL);
+	channel = ibv_create_comp_channel(context);
+	ASSERT_TRUE(channel != NULL);
+	cq = ibv_create_cq(context, 4, NULL, channel, 0);
+	ASSERT_TRUE(cq != NULL);
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	qp = ibv_create_qp(pd, &attr);
+	ASSERT_TRUE(qp != NULL);
+	EXPECT_EQ(0, ibv_close_device(context));
+	if (is_stock())	/* uses freed memory */
+		return;
+	EXPECT_EQ(ENOENT, ibv_destroy_qp(qp));
+	EXPECT_EQ(ENOENT, ibv_destroy_cq(cq));
+	EXPECT_EQ(ENOENT, ibv_dealloc_pd(pd));
+}
+
 TEST_HARNESS_MAIN

@@ -235,6 +235,12 @@ TEST_F(qp, through_the_states)
 	ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_MIN_RNR_TIMER, &init));
 	EXPECT_EQ(7, attr.min_rnr_timer);
 
+	/* Reserved bits may be asked for, later ones not */
+	attr.min_rnr_timer = 0;
+	ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_RATE_LIMIT - 1, &init));
+	EXPECT_EQ(7, attr.min_rnr_timer);
+	EXPECT_EQ(EOPNOTSUPP, ibv_query_qp(qp, &attr, IBV_QP_RATE_LIMIT, &init));
+
 	/* An old value is refreshed */
 	qp->state = IBV_QPS_INIT;
 	ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_STATE, &init));

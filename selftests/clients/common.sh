@@ -2,13 +2,14 @@
 # shellcheck shell=bash
 #
 # Client runs: unmodified librdmacm programs in pairs, each side either on the
-# stock libraries ("stock") or on rdma_ep ("ours"), judged by exit status and
+# stock libraries ("stock") or on rdma_ep ("ours", or any NAME for which the test
+# has a function on_NAME that becomes the program), judged by exit status and
 # output, and by what the kernel still holds afterwards. Sourced by the tests.
 #
 # A case is
 #
 #	begin "what it is"
-#	server STACK PORT PROGRAM ARGS...	(returns when it listens)
+#	server STACK PROGRAM ARGS...		(returns when it listens)
 #	client STACK PROGRAM ARGS...		(returns when it ended)
 #	...					(expectations)
 #	end					(prints the TAP line)
@@ -44,6 +45,16 @@ problem()
 	problems+=("$*")
 }
 
+# The index of RDMA_ADDR in the device's GID table: programs that do without
+# rdma_cm are told.
+gid_index()
+{
+	local gid
+	gid=$(grep -l 'ffff:0a2a:0001' \
+		"/sys/class/infiniband/$RDMA_DEV/ports/1/gids/"* | head -n 1)
+	echo "${gid##*/}"
+}
+
 # ---- processes
 
 # A program on ours sees no other RDMA device file than ours: it cannot fall
@@ -70,7 +81,7 @@ start()
 	local stack=$1 name=$2
 	shift 2
 	local command=("$@")
-	[[ $stack == stock ]] || command=(on_ours "$@")
+	[[ $stack == stock ]] || command=("on_$stack" "$@")
 	"${command[@]}" >"$WORK/$name.out" 2>"$WORK/$name.err" </dev/null &
 	pids[$name]=$!
 	commands[$name]="[$stack] $*"
@@ -110,9 +121,16 @@ stack_of()
 	tr '\n' ' ' < "/proc/$1/stack" 2>/dev/null
 }
 
+# On $PORT: the CM's, or, of programs that exchange their addresses over a
+# socket, TCP's.
 listening()
 {
-	rdma resource show cm_id | grep -Eq "state LISTEN .*src-addr [^ ]*:$PORT( |$)"
+	if [[ $listens_on == tcp ]]; then
+		[[ -n $(ss -Htln "sport = :$PORT") ]]
+	else
+		rdma resource show cm_id |
+			grep -Eq "state LISTEN .*src-addr [^ ]*:$PORT( |$)"
+	fi
 }
 
 listening_or_gone()
@@ -129,11 +147,39 @@ server()
 	expect_stack server "$1"
 }
 
+tcp_server()
+{
+	listens_on=tcp
+	server "$@"
+}
+
+# For servers that serve for ever: being told to end is their only end.
+terminate()
+{
+	running "$1" || problem "$1 ended by itself"
+	kill -TERM "${pids[$1]}"
+	finish "$1" 20
+	expect_status "$1" 143
+}
+
 # client STACK PROGRAM ARGS...
 client()
 {
 	start "$1" client "${@:2}"
 	finish client
+}
+
+# perftest -R connects twice, and the second time the client does not wait until
+# the server listens: it is refused, on any stack, if the server was too slow.
+# Then once more, with a new server: "for _ in 1 2 3; do ... too_slow || break".
+too_slow()
+{
+	grep -Eq 'CM_EVENT_REJECTED; error: 8|Connection refused' \
+		"$WORK/client.err" || return 1
+	echo "# the server was too slow"
+	kill -KILL "${pids[server]}"
+	finish server
+	new_port
 }
 
 # ---- expectations
@@ -144,11 +190,11 @@ expect_stack()
 	local files
 	files=$(readlink "/proc/${pids[$1]}/fd/"*)
 	case $2 in
-	ours)	[[ $files == */dev/infiniband/rdma_ep* &&
+	stock)	[[ $files == */dev/infiniband/@(rdma_cm|uverbs)* &&
+		   $files != */dev/infiniband/rdma_ep* ]] ;;
+	*)	[[ $files == */dev/infiniband/rdma_ep* &&
 		   $files != */dev/infiniband/rdma_cm* &&
 		   $files != */dev/infiniband/uverbs* ]] ;;
-	stock)	[[ $files == */dev/infiniband/rdma_cm* &&
-		   $files != */dev/infiniband/rdma_ep* ]] ;;
 	esac || problem "$1 is not on the $2 stack, it has open:" \
 		"$(echo "$files" | grep infiniband | tr '\n' ' ')"
 }
@@ -219,6 +265,7 @@ begin()
 	case_name=$1
 	problems=()
 	pids=() statuses=() commands=()
+	listens_on=rdma_cm
 	new_port
 	rm -f "$WORK"/*.out "$WORK"/*.err
 }

@@ -56,11 +56,7 @@ persistent_case()
 		expect_status "$i" 0
 		expect_lines "$i" $((3 * PINGS)) '^ping data: rdma-ping-[0-9]+: '
 	done
-	# It serves for ever: being told to end is its only end.
-	running server || problem "the server did not survive its clients"
-	kill -TERM "${pids[server]}"
-	finish server 20
-	expect_status server 143
+	terminate server
 	end
 }
 

@@ -5,6 +5,18 @@
 # into a stage: a directory that lies over the tree when the guest boots, so
 # that everything is at its real place.
 
+# No Debian kernel has siw, the software iWARP device, but the suite's source
+# package does. Not of this checkout: built once for a tree.
+siw_build()
+{
+	local dir=$1 tmp=$1.new.$$
+	[[ ! -d $dir ]] || return 0
+	cp -r "$TREE/usr/src/kselftest/drivers/infiniband/sw/siw" "$tmp" &&
+	in_tree "$TREE" "$tmp src" -- make -j2 -C "/lib/modules/$KVER/build" \
+		M=/src CONFIG_RDMA_SIW=m modules &&
+	mv "$tmp" "$dir"
+}
+
 # build_in_tree SRC STAGE
 build_in_tree()
 {
@@ -18,6 +30,10 @@ build_in_tree()
 	mkdir -p "$stage/rig" &&
 	cp -r "$src/selftests/vm/guest" "$stage/rig/" &&
 	cp "$TREE/rig/kver" "$stage/rig/" || return 1
+
+	local siw=$SUITE_DIR/siw-${TREE##*-}
+	with_lock "$siw.lock" siw_build "$siw" &&
+	cp "$siw/siw.ko" "$stage/usr/lib/modules/$KVER/updates/" || return 1
 
 	local var=(KVER="$KVER" KDIR="/lib/modules/$KVER/build" DESTDIR=/stage)
 	local run=(in_tree "$TREE" "$src src" "$stage stage" --)

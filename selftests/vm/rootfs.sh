@@ -11,9 +11,9 @@ ROOTFS_PACKAGES=(
 	linux-image-amd64 linux-headers-amd64 gcc make libc6-dev kmod
 	# the stock RDMA user space
 	rdma-core rdmacm-utils perftest ibverbs-utils ibverbs-providers
-	librdmacm-dev libibverbs-dev
+	librdmacm-dev libibverbs-dev python3-pyverbs
 	# what the tests use
-	iproute2 iputils-ping mount procps strace python3
+	iproute2 iputils-ping mount procps strace python3 valgrind
 	# what "make lint" uses
 	perl sparse shellcheck
 )
@@ -114,6 +114,7 @@ rootfs_make()
 		--dpkgopt=force-unsafe-io \
 		--dpkgopt='path-exclude=/usr/share/man/*' \
 		--dpkgopt='path-exclude=/usr/share/doc/*' \
+		--dpkgopt='path-include=/usr/share/doc/rdma-core*' \
 		--dpkgopt='path-exclude=/usr/share/locale/*' \
 		--customize-hook="$customize" \
 		"$SUITE" "$tmp" "$sources"

@@ -39,8 +39,9 @@ has_gid()
 		grep -q 'ffff:0a2a:0001'
 }
 
-# setup_device [rxe|siw]
-setup_device()
+# add_device [rxe|siw]: nothing else; a program needs rdma_ep to use it. (rxe
+# brings ib_uverbs along, whose code for registered memory it uses.)
+add_device()
 {
 	local kind=${1:-$DEVICE}
 	case $kind in
@@ -54,12 +55,17 @@ setup_device()
 		echo "no such device kind: $kind" >&2
 		return 1 ;;
 	esac
-	modprobe -a ib_uverbs rdma_ucm &&
 	rdma link add "$RDMA_DEV" type "$kind" netdev "$RDMA_NETDEV" || return 1
 	[[ $kind != rxe ]] || wait_for 20 has_gid || {
 		echo "$RDMA_DEV: no GID for $RDMA_ADDR" >&2
 		return 1
 	}
+}
+
+# setup_device [rxe|siw]: with what the stock libraries need
+setup_device()
+{
+	modprobe -a ib_uverbs rdma_ucm && add_device "$@"
 }
 
 # The usual beginning of a job.
@@ -75,10 +81,11 @@ have_module()
 
 # What the kernel holds for RDMA users: the number of objects of each kind, in
 # one line. Numbers, because the core's own objects (the GSI QP, its CQ and PD)
-# are among them and stay.
+# are among them and stay. Without the device's index, which is a new one when a
+# test has made the device anew.
 rdma_objects()
 {
-	rdma resource show
+	rdma resource show | sed 's/^[0-9]*: //'
 }
 
 # Pages that RDMA (or anybody else) has pinned and not released.

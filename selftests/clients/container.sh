@@ -1,0 +1,348 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# In containers: a root directory with the programs, the shared libraries that
+# they are linked with, librdma_ep.so.1 and one device node; an ordinary user
+# with a modest RLIMIT_MEMLOCK; no /proc, no /sys. See contain.c.
+#
+# First with two software iWARP devices, each in a container's own network
+# namespace, and with neither ib_uverbs nor rdma_ucm in the kernel. Then with
+# rxe, which works in the host's network namespace only and needs ib_uverbs for
+# itself.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+TESTS=$(cd "$(dirname "$0")/.." && pwd)
+NODE=/dev/infiniband/rdma_ep
+CONTAINER_UID=1000
+MEMLOCK=64		# KiB
+OPTIONS=()		# more of them for contain
+
+PROGRAMS=(rping rdma_server rdma_client ucmatose udaddy ibv_devices ibv_devinfo
+	ib_send_bw)
+
+# ---- what the containers contain
+
+# copy_in ROOT PROGRAM...: with the shared libraries that the first is linked
+# with
+copy_in()
+{
+	local root=$1
+	shift
+	# shellcheck disable=SC2046
+	cp -L --parents "$@" $(ldd "$1" | grep -o '/[^ ]*') "$root/"
+}
+
+# make_root ROOT: the node; the library, where the dynamic linker looks without
+# being told; what glibc loads when a thread ends
+make_root()
+{
+	local root=$1 dir=$1/lib/x86_64-linux-gnu library
+	library=$(ldconfig -p | awk '$1 == "librdma_ep.so.1" { print $NF; exit }')
+	mkdir -p "$root"/{dev/infiniband,proc,sys} "$dir" &&
+	cp -a "$NODE" "$root/dev/infiniband/" &&
+	cp -L "$library" "$dir/librdma_ep.so.1" &&
+	cp -L /lib/x86_64-linux-gnu/libgcc_s.so.1 "$dir/" &&
+	chmod 755 "$root"
+}
+
+# The programs of the distribution, which are linked with librdmacm and
+# libibverbs. No driver of libibverbs is there.
+make_image()
+{
+	local root=$WORK/image program
+	make_root "$root" || return 1
+	for program in "${PROGRAMS[@]}"; do
+		copy_in "$root" "/usr/bin/$program" || return 1
+	done
+	[[ -z $(find "$root" -path '*libibverbs/*' -o -name '*-rdmav*') ]]
+}
+
+# Programs that are linked with librdma_ep instead. Not those whose subject is the
+# stock libraries next to it, and the one that reads /proc.
+make_linked()
+{
+	local root=$WORK/linked
+	mapfile -t LINKED < <(grep -Eo '^(cm|verbs|srq)_[a-z0-9_]+ ' \
+		"$TESTS/kselftest-list.txt" | tr -d ' ' |
+		grep -Evx 'cm_rsocket|verbs_foreign|verbs_mr')
+	make_root "$root" && copy_in "$root" "${LINKED[@]/#/$TESTS/}" &&
+	[[ -z $(find "$root" -name 'libibverbs*' -o -name 'librdmacm*') ]]
+}
+
+# ---- stacks (see common.sh)
+
+# contained OPTIONS... -- PROGRAM ARGS...
+contained()
+{
+	local options=("${OPTIONS[@]}" -m "$MEMLOCK")
+	while [[ $1 != -- ]]; do
+		options+=("$1")
+		shift
+	done
+	exec env -i LD_PRELOAD=librdma_ep.so.1 "$TESTS/contain" "${options[@]}" \
+		"$WORK/image" "$CONTAINER_UID" "/usr/bin/$2" "${@:3}"
+}
+
+on_c1()
+{
+	contained -n /run/netns/c1 -- "$@"
+}
+
+on_c2()
+{
+	contained -n /run/netns/c2 -- "$@"
+}
+
+# With the host's network
+on_c3()
+{
+	contained -- "$@"
+}
+
+# The same in a user namespace
+on_rootless()
+{
+	contained -u -- "$@"
+}
+
+on_linked()
+{
+	exec env -i RDMA_ADDR="$RDMA_ADDR" RDMA_ADDR6="$RDMA_ADDR6" \
+		"$TESTS/contain" -m "$MEMLOCK" "$WORK/linked" \
+		"$CONTAINER_UID" "$TESTS/$1"
+}
+
+# Is a running program really where it should be?
+expect_contained()
+{
+	local proc=/proc/${pids[$1]} mounts=1 n
+	[[ ${OPTIONS[*]} != -s ]] || mounts=3
+	n=$(wc -l < "$proc/mountinfo")
+	((n == mounts)) || problem "$1: sees $n mounts, not $mounts"
+	n=$(cd "$proc/root" && find dev ! -type d)
+	[[ $n == dev/infiniband/rdma_ep ]] || problem "$1: has the nodes $n"
+	grep -q "^Uid:	$CONTAINER_UID	$CONTAINER_UID	" "$proc/status" ||
+		problem "$1: is another user"
+	grep -q '^CapEff:	0*$' "$proc/status" || problem "$1: has capabilities"
+	grep -Eq "^Max locked memory +$((MEMLOCK * 1024)) " "$proc/limits" ||
+		problem "$1: has another RLIMIT_MEMLOCK"
+}
+
+contained_server()
+{
+	server "$@"
+	[[ $1 == stock ]] || expect_contained server
+}
+
+# ---- cases: SERVER CLIENT ADDR, which are stacks and the server's address
+
+rping_case()
+{
+	begin "rping, server $1, client $2"
+	contained_server "$1" rping -s -a "$3" -p "$PORT" -C 20 -v
+	client "$2" rping -c -a "$3" -p "$PORT" -C 20 -v -V
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_lines client 20 '^ping data: rdma-ping-[0-9]+: '
+	end
+}
+
+# The server listens on the wildcard address.
+rdma_server_case()
+{
+	begin "rdma_server $1, rdma_client $2"
+	contained_server "$1" rdma_server -p "$PORT"
+	client "$2" rdma_client -s "$3" -p "$PORT"
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_output client "rdma_client: start" "rdma_client: end 0"
+	end
+}
+
+ucmatose_case()
+{
+	begin "ucmatose, server $1, client $2"
+	contained_server "$1" ucmatose -p "$PORT" -c 4 -C 10 -S 1024
+	client "$2" ucmatose -s "$3" -p "$PORT" -c 4 -C 10 -S 1024
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_output client "return status 0"
+	end
+}
+
+udaddy_case()
+{
+	local PORT
+	begin "udaddy, server $1, client $2"
+	PORT=7174	# it has no option for that
+	contained_server "$1" udaddy -c 4 -C 10 -S 1024
+	client "$2" udaddy -s "$3" -c 4 -C 10 -S 1024
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_output client "return status 0"
+	end
+}
+
+# perftest registers more than 64 KiB, and its libpci ends it if there is
+# neither /proc nor /sys.
+send_bw_case()
+{
+	local MEMLOCK=1024 OPTIONS=(-s) args
+	begin "ib_send_bw -R, server $1, client $2"
+	for _ in 1 2 3; do
+		args=(ib_send_bw -R -F -n 100 -s 16384 -p "$PORT")
+		contained_server "$1" "${args[@]}" -d "$4"
+		client "$2" "${args[@]}" -d "$5" "$3"
+		too_slow || break
+	done
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_lines client 1 '^ *16384 +100 '
+	end
+}
+
+# devinfo_case STACK DEVICE...
+devinfo_case()
+{
+	local stack=$1 dev
+	shift
+	begin "ibv_devinfo and ibv_devices, $stack"
+	client "$stack" ibv_devinfo
+	expect_status client 0
+	expect_lines client $# 'PORT_ACTIVE'
+	for dev; do
+		expect_lines client 1 "^hca_id:	$dev\$"
+	done
+	client "$stack" ibv_devices
+	expect_status client 0
+	for dev; do
+		expect_lines client 1 "^ +$dev +	"
+	done
+	end
+}
+
+# The limit is one: what does not fit is refused, with a message and no crash.
+# (It fails before it connects, so it needs no server.)
+memlock_case()
+{
+	begin "$MEMLOCK KiB of RLIMIT_MEMLOCK are the limit, $1"
+	client "$1" rping -c -a "$2" -p "$PORT" -C 1 -S 65535
+	expect_status client 12	# ENOMEM
+	grep -q 'reg_mr failed' "$WORK/client.err" ||
+		problem "no message about a memory region"
+	end
+}
+
+# A program that is linked with librdma_ep, and needs no librdmacm or libibverbs.
+linked_case()
+{
+	begin "$1, linked with librdma_ep"
+	client linked "$1"
+	expect_status client 0
+	expect_lines client 0 '^not ok'
+	grep -q '^ok' "$WORK/client.out" || problem "no test has run"
+	end
+}
+
+# ---- the host
+
+no_stock_modules()
+{
+	! lsmod | grep -E '^(ib_uverbs|rdma_ucm) '
+}
+
+unload_stock()
+{
+	local driver=$DEVICE
+	[[ $driver != rxe ]] || driver=rdma_rxe
+	rdma link delete "$RDMA_DEV" && modprobe -r "$driver" &&
+	modprobe -r rdma_ucm && modprobe -r ib_uverbs && no_stock_modules
+}
+
+siw_active()
+{
+	(($(ip netns exec c1 rdma link | grep -c '^link siw.* state ACTIVE') == 2))
+}
+
+# Two network namespaces, joined by a cable, each with an RDMA device. The
+# interfaces are made in the host's, so that their indices differ: siw compares
+# nothing else, and a listener on all addresses would be refused.
+make_networks()
+{
+	local i
+	modprobe siw && ip netns add c1 && ip netns add c2 &&
+	ip link add siwnet1 type veth peer name siwnet2 || return 1
+	for i in 1 2; do
+		ip link set "siwnet$i" netns "c$i" &&
+		ip -n "c$i" link set lo up &&
+		ip -n "c$i" link set siwnet$i up &&
+		ip -n "c$i" addr add 10.43.0.$i/24 dev siwnet$i || return 1
+	done
+	for i in 1 2; do
+		ip netns exec "c$i" \
+			rdma link add siw$i type siw netdev siwnet$i || return 1
+	done
+	wait_for 10 siw_active
+}
+
+remove_networks()
+{
+	rdma link delete siw1 && rdma link delete siw2 &&
+	ip netns delete c1 && ip netns delete c2 && modprobe -r siw
+}
+
+# ---- the tests
+
+if [[ -n ${STOCK:-} ]]; then
+	skip "containers" "stock run, there is no module"
+	finish_tests
+fi
+
+begin "what the containers need, and the kernel without ib_uverbs and rdma_ucm"
+chmod 755 "$WORK"
+make_image || problem "cannot make $WORK/image"
+make_linked || problem "cannot make $WORK/linked"
+unload_stock || problem "cannot unload: $(lsmod | grep -E '^ib_uverbs|^rdma_ucm')"
+make_networks || problem "cannot make the network namespaces"
+baseline=$(held)
+end
+
+rping_case c1 c2 10.43.0.1
+rping_case c2 c1 10.43.0.2
+rdma_server_case c1 c2 10.43.0.1
+rdma_server_case c2 c1 10.43.0.2
+ucmatose_case c1 c2 10.43.0.1
+send_bw_case c1 c2 10.43.0.1 siw1 siw2
+devinfo_case c1 siw1 siw2
+memlock_case c1 10.43.0.1
+
+begin "nothing has loaded ib_uverbs or rdma_ucm meanwhile"
+no_stock_modules || problem "they are loaded"
+remove_networks || problem "cannot remove the network namespaces"
+add_device || problem "cannot make $RDMA_DEV"
+baseline=$(held)
+end
+
+rping_case c3 c3 "$RDMA_ADDR"
+rping_case rootless rootless "$RDMA_ADDR"
+rdma_server_case c3 c3 "$RDMA_ADDR"
+[[ $DEVICE != rxe ]] || udaddy_case c3 c3 "$RDMA_ADDR"
+send_bw_case c3 c3 "$RDMA_ADDR" "$RDMA_DEV" "$RDMA_DEV"
+devinfo_case c3 "$RDMA_DEV"
+memlock_case c3 "$RDMA_ADDR"
+for program in "${LINKED[@]}"; do
+	linked_case "$program"
+done
+
+# A peer on the host, on the stock stack.
+modprobe -a ib_uverbs rdma_ucm
+rping_case c3 stock "$RDMA_ADDR"
+rping_case stock c3 "$RDMA_ADDR"
+finish_tests

@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What ibv_devices and ibv_devinfo say about the device is what they say on the
+# stock libraries, line by line; ibv_asyncwatch sees a port go and come back.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+# Limits that rdma_ep sets lower than the device does: queues are in memory that
+# is charged to the user, there are no memory windows.
+OWN_LIMITS='max_qp_wr|max_srq_wr|max_mw'
+
+# same_case STATUS PROGRAM ARGS...
+same_case()
+{
+	local status=$1 name
+	shift
+	begin "$*: the same as stock"
+	for name in stock ours; do
+		start "$name" "$name" "$@"
+		finish "$name"
+		expect_status "$name" "$status"
+		sed -Ei "s/^(\t($OWN_LIMITS):\t+)[0-9]+$/\1(limit)/" "$WORK/$name.out"
+	done
+	cmp -s "$WORK/stock.out" "$WORK/ours.out" ||
+		problem "stdout: $(diff "$WORK/stock.out" "$WORK/ours.out" | tr '\n' ' ')"
+	cmp -s "$WORK/stock.err" "$WORK/ours.err" ||
+		problem "stderr: $(diff "$WORK/stock.err" "$WORK/ours.err" | tr '\n' ' ')"
+	end
+}
+
+# Is there anything to compare, and is it the right device?
+stock_case()
+{
+	begin "ibv_devices and ibv_devinfo name the device on stock"
+	start stock devices ibv_devices
+	finish devices
+	expect_lines devices 1 "^ +$RDMA_DEV +	[0-9a-f]{16}$"
+	start stock devinfo ibv_devinfo -v
+	finish devinfo
+	expect_lines devinfo 1 "^hca_id:	$RDMA_DEV$"
+	expect_lines devinfo 1 "GID\[.*::ffff:$RDMA_ADDR"
+	expect_lines devinfo 1 "max_qp_wr:"
+	end
+}
+
+# The other end of the pair that RDMA_NETDEV is one end of.
+PEER_NETDEV=veth1
+
+watching()
+{
+	grep -q 'async event FD' "$WORK/watch.out" || stopped watch
+}
+
+saw()
+{
+	grep -q "event_type $1 .*, port 1$" "$WORK/watch.out" || stopped watch
+}
+
+asyncwatch_case()
+{
+	local stack=$1
+	begin "ibv_asyncwatch sees the port go down and up, $stack"
+	start "$stack" watch ibv_asyncwatch -d "$RDMA_DEV"
+	wait_for 20 watching || problem "it does not watch"
+	ip link set "$PEER_NETDEV" down
+	wait_for 20 saw IBV_EVENT_PORT_ERR || problem "no port error"
+	ip link set "$PEER_NETDEV" up
+	wait_for 20 saw IBV_EVENT_PORT_ACTIVE || problem "port not active again"
+	terminate watch
+	expect_output watch "  event_type IBV_EVENT_PORT_ERR (10), port 1" \
+		"  event_type IBV_EVENT_PORT_ACTIVE (9), port 1"
+	expect_no_stderr watch
+	end
+}
+
+stock_case
+if [[ -z ${STOCK:-} ]]; then
+	same_case 0 ibv_devices
+	same_case 0 ibv_devinfo -l
+	same_case 0 ibv_devinfo
+	same_case 0 ibv_devinfo -v
+	same_case 0 ibv_devinfo -v -d "$RDMA_DEV" -i 1
+	same_case 255 ibv_devinfo -d none
+	asyncwatch_case ours
+fi
+asyncwatch_case stock
+
+finish_tests

@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# perftest: every operation, transport and way to connect, and the options that
+# change what the programs ask of the library. Not the product of all these, but
+# each of them in every pairing.
+#
+#	-R	QPs of rdma_cm
+#	-z	rdma_cm only to exchange addresses, the QPs moved by the program
+#	-x	addresses over TCP
+#
+# (UC with -R and write_bw with -e is what perftest itself refuses.)
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+CASES=(
+	"send_bw -R"
+	"send_lat -R -e"
+	"send_bw -R -c UD -s 1024 -q 4"
+	"write_bw -R -q 4 -b"
+	"read_lat -R"
+	"atomic_lat -R"
+
+	"send_bw -z --use-srq -q 4"
+	"send_lat -z -c UD -a"
+	"write_bw -z -c UC -q 4"
+	"write_lat -z -s 64 -I 64"
+	"read_bw -z -e"
+	"atomic_bw -z -q 4 -e"
+
+	"send_bw -x -s 64 -I 64"
+	"send_lat -x -c UC -e"
+	"send_bw -x -c UD -s 512 -b --use-srq"
+	"write_lat -x -c UC"
+	"read_bw -x -q 4 -b"
+	"atomic_bw -x -b"
+)
+GID_INDEX=$(gid_index)
+# of each size; the least that perftest accepts is 5
+ITERS=20
+
+# perftest_case PAIR PROGRAM MODE ARGS...
+perftest_case()
+{
+	local pair=$1 name sizes=1 listen=server program
+	begin "ib_${*:2}, server ${pair%:*}, client ${pair#*:}"
+	program=(ib_"$2" -F -d "$RDMA_DEV" -n "$ITERS" "${@:4}")
+	case $3 in
+	-R)	program+=(-R) ;;
+	-z)	program+=(-z -x "$GID_INDEX") ;;
+	-x)	program+=(-x "$GID_INDEX")
+		listen=tcp_server ;;
+	esac
+	# Of UD, from 2 bytes to the MTU (and to 8 MiB otherwise: for an
+	# emulated guest too much)
+	[[ " $* " != *" -a "* ]] || sizes=10
+	for _ in 1 2 3; do
+		"$listen" "${pair%:*}" "${program[@]}" -p "$PORT"
+		client "${pair#*:}" "${program[@]}" -p "$PORT" "$RDMA_ADDR"
+		too_slow || break
+	done
+	finish server
+	for name in client server; do
+		expect_status "$name" 0
+		! grep -Eiq 'fail|could|unable|error|not support' \
+			"$WORK/$name.err" "$WORK/$name.out" ||
+			problem "$name: complains"
+	done
+	# size, iterations, figures ("inf" where it can not make out the
+	# emulated CPU's clock, of which it also warns)
+	expect_lines client $sizes '^ [0-9]+ +[0-9]+ +([0-9.]+|inf) '
+	end
+}
+
+for pair in "${PAIRS[@]}"; do
+	for case in "${CASES[@]}"; do
+		# shellcheck disable=SC2086
+		perftest_case "$pair" $case
+	done
+done
+
+finish_tests

@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# rdma-core's own tests (pyverbs), case by case: what passes on the stock stack
+# must pass on rdma_ep, and what is refused there is refused here. The tests are
+# those that Debian's rdma-core brings as documentation, not copies.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+SOURCE=/usr/share/doc/rdma-core/tests
+# All but those for one vendor's devices (mlx5, efa) and for GPUs (cuda).
+MODULES=(test_rdmacm test_addr test_atomic test_cq test_cq_events test_cqex
+	test_device test_flow test_fork test_mr test_odp test_parent_domain
+	test_pd test_qp test_qpex test_relaxed_ordering test_rss_traffic
+	test_shared_pd test_tag_matching)
+# Passing on stock 6.1's rxe: 96 cases. With much fewer the comparison would
+# not say much.
+LEAST_PASSING=90
+RDMACM_CASES=10
+
+# Cases that pass on stock and that rdma_ep refuses, and why.
+refused_because()
+{
+	case $1 in
+	test_mr.MWTest.* | *_bind_mw)
+		echo "the kernel has no memory windows for its consumers" ;;
+	esac
+}
+
+# Cases that the stock stack skips on rxe, that run on rdma_ep, and that expect
+# what it does not promise: NAME REASON, and why they fail with that reason.
+fails_because()
+{
+	case $1:$2 in
+	*.test_mr_rereg_access:*"Remote access error")
+		echo "ibv_rereg_mr(3) may change the keys, and does" ;;
+	*.test_mr_rereg_pd:*"Failed to post recv. Errno: 22,"*)
+		echo "a region of another PD is refused when it is posted" ;;
+	*.test_mr_rereg_addr:*"WR flush error")
+		echo "rxe leaves completions of a QP that is reset" ;;
+	esac
+}
+
+# Cases that the stock stack skips for want of something that is neither the
+# device's nor a library's.
+needs_more()
+{
+	[[ $1 == *"huge pages"* || $1 == *"/dev/dri/"* ]]
+}
+
+unpack()
+{
+	cp -r "$SOURCE" "$WORK/tests" && gunzip "$WORK"/tests/*.gz
+}
+
+# run_tests STACK
+run_tests()
+{
+	start "$1" "$1" python3 "$(dirname "$0")/pyverbs_cases.py" \
+		"$WORK" "$WORK/$1.cases" "$RDMA_DEV" "$RDMA_NETDEV" "${MODULES[@]}"
+	finish "$1" 600
+	expect_status "$1" 0
+}
+
+# count WORD REGEX: stock cases with that verdict whose name matches
+count()
+{
+	cut -f1,2 "$WORK/stock.cases" | grep -Ec "^$1	$2"
+}
+
+# result VERDICT NAME [COMMENT...]: a TAP line
+result()
+{
+	local verdict=$1 name=$2
+	shift 2
+	tests=$((tests + 1))
+	[[ $verdict == ok ]] || failures=$((failures + 1))
+	echo "$verdict $tests $name" "$@"
+}
+
+# What the case printed on ours.
+output_of()
+{
+	awk -v begin="--- $1" '$0 == begin { on = 1; next }
+		on && /^--- / { exit }
+		on' "$WORK/ours.out" | tail -n 12 | cut -c1-150 | sed 's/^/#   /'
+}
+
+# compare NAME STOCK REASON OURS REASON
+compare()
+{
+	local name=$1 stock=$2 stock_reason=$3 ours=$4 reason=$5 why=
+	case $stock:$ours in
+	ok:ok | skip:ok)
+		result ok "$name"
+		return ;;
+	skip:skip)
+		if needs_more "$stock_reason"; then
+			result ok "$name" "# SKIP $stock_reason"
+		else
+			result ok "$name is refused as on stock ($reason)"
+		fi
+		return ;;
+	ok:skip)
+		why=$(refused_because "$name")
+		[[ -z $why ]] || why="is refused: $why ($reason)" ;;
+	skip:fail)
+		why=$(fails_because "$name" "$reason")
+		[[ -z $why ]] || why="# SKIP as on stock; here $why" ;;
+	fail:ok | fail:skip | fail:fail)
+		# It need not pass, but must end.
+		[[ $reason == SIG* || $reason == "did not end"* ]] ||
+			why="# SKIP fails on stock: $stock_reason" ;;
+	esac
+	if [[ $why ]]; then
+		result ok "$name" "$why"
+	else
+		result "not ok" "$name"
+		echo "# stock: $stock $stock_reason"
+		echo "# rdma_ep: $ours $reason"
+		output_of "$name"
+	fi
+}
+
+if [[ $DEVICE != rxe ]]; then
+	skip "rdma-core's tests" "what to expect is known for rxe"
+	finish_tests
+fi
+
+begin "rdma-core's tests on the stock stack"
+unpack || problem "cannot unpack $SOURCE"
+run_tests stock
+# The cases must really have run: rdma-core 44 skips all of test_rdmacm on a
+# software device.
+n=$(count ok test_rdmacm)
+((n == RDMACM_CASES)) || problem "$n cases of test_rdmacm pass, not $RDMACM_CASES"
+n=$(count ok '')
+((n >= LEAST_PASSING)) || problem "$n cases pass, expected $LEAST_PASSING and more"
+end
+
+if [[ -z ${STOCK:-} ]]; then
+	declare -A ours ours_reason
+	begin "rdma-core's tests on rdma_ep"
+	run_tests ours
+	while IFS=$'\t' read -r word name reason; do
+		ours[$name]=$word
+		ours_reason[$name]=$reason
+	done < "$WORK/ours.cases"
+	while IFS=$'\t' read -r word name reason; do
+		compare "$name" "$word" "$reason" \
+			"${ours[$name]:-missing}" "${ours_reason[$name]:-}"
+	done < "$WORK/stock.cases"
+	end
+fi
+
+finish_tests

@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Two devices: one listener whose connections come in on both, and a device in
+# each of two network namespaces that are connected by nothing but their netdevs.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+PINGS=30
+LONG=300	# so many that a client can be stopped in between
+
+# The devices come and go between cases, and with them what the kernel holds for
+# itself.
+new_baseline()
+{
+	baseline=$(held)
+}
+
+has_gids()
+{
+	local gids=/sys/class/infiniband/$1/ports/1/gids
+	grep -q 'ffff:0a2b:0001' "$gids"/* 2>/dev/null &&
+		grep -q '^fd43:' "$gids"/*
+}
+
+# ---- one listener
+
+# Its own pair of netdevs: in one namespace devices do not reach each other, so
+# both ends of a connection are on the same one.
+second_device()
+{
+	ip link add veth2 type veth peer name veth3 &&
+	ip link set veth3 up &&
+	ip link set veth2 up &&
+	ip addr add 10.43.0.1/24 dev veth2 &&
+	ip -6 addr add fd43::1/64 dev veth2 nodad &&
+	rdma link add second type rxe netdev veth2 &&
+	wait_for 20 has_gids second
+}
+
+remove_second_device()
+{
+	rdma link del second
+	ip link del veth2
+}
+
+pinging()
+{
+	grep -q '^ping data' "$WORK/$1.out" || stopped "$1"
+}
+
+# connected_on DEVICE: both sides' QPs
+connected_on()
+{
+	local n
+	n=$(rdma resource show qp link "$1" | grep -c 'type RC state RTS')
+	((n == 2)) || problem "$n connected QPs on $1, not 2"
+}
+
+# wildcard_case PAIR WILDCARD ADDRESS-ON-FIRST ADDRESS-ON-SECOND
+wildcard_case()
+{
+	local pair=$1 addr=$2 clients=(first second) name i
+	local to=("$3" "$4")
+	begin "rping -a $addr, clients on two devices, server ${pair%:*}, clients ${pair#*:}"
+	server "${pair%:*}" rping -s -P -a "$addr" -p "$PORT" -S 4096 -v
+	# (Each stopped in mid-run, as in rping.sh.)
+	for i in 0 1; do
+		name=${clients[i]}
+		start "${pair#*:}" "$name" rping -c -a "${to[i]}" -p "$PORT" \
+			-C $LONG -S 4096 -v -V
+		wait_for 30 pinging "$name" || problem "$name: no pings"
+		kill -STOP "${pids[$name]}"
+	done
+	connected_on "$RDMA_DEV"
+	connected_on second
+	for name in "${clients[@]}"; do
+		kill -CONT "${pids[$name]}"
+	done
+	for name in "${clients[@]}"; do
+		finish "$name"
+		expect_status "$name" 0
+		expect_lines "$name" $LONG '^ping data: rdma-ping-[0-9]+: '
+	done
+	terminate server
+	end
+}
+
+if [[ $DEVICE == rxe ]]; then
+	second_device || { echo "no second device"; exit 1; }
+	new_baseline
+	for pair in "${PAIRS[@]}"; do
+		wildcard_case "$pair" 0.0.0.0 "$RDMA_ADDR" 10.43.0.1
+		wildcard_case "$pair" :: "$RDMA_ADDR6" fd43::1
+	done
+	remove_second_device
+else
+	skip "a listener on two devices" \
+		"$DEVICE can not bind the port of a wildcard address twice"
+fi
+
+# ---- two namespaces
+
+# siw: rxe's sockets are in the initial namespace. (Up to Linux 6.18.)
+two_namespaces()
+{
+	local side
+	for side in 1 2; do
+		ip netns add side$side || return 1
+	done
+	ip link add ns1 netns side1 type veth peer name ns2 netns side2 ||
+		return 1
+	for side in 1 2; do
+		ip -n side$side link set lo up &&
+		ip -n side$side addr add 10.44.0.$side/24 dev ns$side &&
+		ip -n side$side -6 addr add fd44::$side/64 dev ns$side nodad &&
+		ip -n side$side link set ns$side up &&
+		ip netns exec side$side rdma link add siw_ns$side type siw \
+			netdev ns$side || return 1
+	done
+}
+
+no_siw()
+{
+	! rdma link | grep -q siw_ns
+}
+
+# A device goes with its netdev, a netdev with its namespace.
+remove_namespaces()
+{
+	ip netns del side1
+	ip netns del side2
+	wait_for 20 no_siw || echo "# devices of the namespaces are left"
+}
+
+# namespaces_case PAIR ADDRESS
+namespaces_case()
+{
+	local pair=$1 addr=$2
+	begin "rping to $addr in another network namespace, server ${pair%:*}, client ${pair#*:}"
+	server "${pair%:*}" ip netns exec side2 \
+		rping -s -a "$addr" -p "$PORT" -C $PINGS -v
+	client "${pair#*:}" ip netns exec side1 \
+		rping -c -a "$addr" -p "$PORT" -C $PINGS -v -V
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_lines client $PINGS '^ping data: rdma-ping-[0-9]+: '
+	expect_lines server $PINGS '^server ping data: rdma-ping-[0-9]+: '
+	end
+}
+
+if modprobe -q siw; then
+	two_namespaces || { echo "no devices in namespaces"; exit 1; }
+	new_baseline
+	for pair in "${PAIRS[@]}"; do
+		namespaces_case "$pair" 10.44.0.2
+		namespaces_case "$pair" fd44::2
+	done
+	remove_namespaces
+else
+	skip "two network namespaces" "no siw for this kernel"
+fi
+
+# ---- devices that belong to another namespace
+
+# hidden_case STACK
+hidden_case()
+{
+	local stack=$1
+	begin "devices of another network namespace are not seen, $stack"
+	start "$stack" devices ip netns exec side1 ibv_devices
+	finish devices
+	expect_status devices 0
+	expect_lines devices 0 "$RDMA_DEV"
+	client "$stack" ip netns exec side1 rping -c -a "$RDMA_ADDR" -C 1
+	expect_status client 19		# ENODEV
+	grep -q 'No RDMA devices' "$WORK/client.err" ||
+		problem "client: does not say that there is no device"
+	end
+}
+
+# Only possible as long as there is no other namespace.
+rdma system set netns exclusive || { echo "no exclusive mode"; exit 1; }
+ip netns add side1
+new_baseline
+[[ -n ${STOCK:-} ]] || hidden_case ours
+hidden_case stock
+ip netns del side1
+wait_for 20 rdma system set netns shared || echo "# still in exclusive mode"
+
+new_baseline
+finish_tests
