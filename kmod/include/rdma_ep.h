@@ -1,15 +1,202 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * rdma_ep for kernel consumers.
+ * rdma_ep for kernel consumers: connected RDMA endpoints in a few calls.
  *
- * The engine under kmod/engine is written to be called by kernel ULPs as well
- * as by the character device, but this version of the module exports no symbols
- * yet: the only thing that a ULP can use is the version below.
+ * What librdmacm's endpoint API is to programs, this is to kernel protocols:
+ * rdma_ep_create() resolves addresses and makes an id, a QP, its CQs and a PD;
+ * rdma_ep_connect(), rdma_ep_accept() and rdma_ep_disconnect() return when the
+ * connection is what they say; rdma_ep_get_request() waits for a client. A
+ * protocol that has better things to do than to wait gives its endpoints a
+ * channel, and gets events. See docs/ulp.md for a tour.
  */
 #ifndef RDMA_EP_H
 #define RDMA_EP_H
 
+#include <linux/limits.h>
+#include <linux/module.h>
+#include <linux/socket.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
 /** RDMA_EP_VERSION - version of the module and of this interface */
 #define RDMA_EP_VERSION	"0.1.0"
+
+/**
+ * DOC: Conventions
+ *
+ * Contexts: every function but the accessors may sleep and is called in process
+ * context, without locks that an event callback or a completion handler takes.
+ * Calls that would wait for themselves are refused with -EDEADLK and a warning
+ * that names the caller, and change nothing: all calls from interrupts, from event
+ * callbacks (&struct rdma_ep_channel) and from the handlers of asynchronous QP and
+ * SRQ events; and calls on an endpoint from a completion handler that its own
+ * CQ runs in a work queue.
+ *
+ * Errors: functions return 0 or a negative errno, or an ERR_PTR. These can come
+ * from any of them and are not repeated below:
+ *
+ * * -EINVAL: an object is NULL or an ERR_PTR
+ * * -EDEADLK: called in a context that is not allowed, see above
+ * * -ENODEV: the endpoint's device is going away, see below
+ * * -ESHUTDOWN: the object is being destroyed by somebody else
+ * * -EINTR: the wait was killed, or kthread_stop() was called on the caller
+ *
+ * Waiting: timeouts are in milliseconds. %RDMA_EP_FOREVER means none, 0 does not
+ * wait. Only fatal signals and kthread_stop() end a wait early, so that a kernel
+ * thread may wait for requests without a limit and still be stopped.
+ *
+ * Lifetime: the caller who is given an endpoint destroys it, exactly once. Calls
+ * of other threads on the endpoint end then with -ESHUTDOWN, and
+ * rdma_ep_destroy() waits for them; no call may begin afterwards.
+ *
+ * Device removal: endpoints on the device get %RDMA_CM_EVENT_DEVICE_REMOVAL, once,
+ * on their channel; whoever waits in a call on one gets -ENODEV, and so do later
+ * calls but rdma_ep_destroy(), rdma_ep_destroy_qp(), rdma_ep_destroy_srq() and the
+ * accessors. The objects stay usable until the endpoint is destroyed, which
+ * the removal waits for: protocols must do so without waiting for a peer. Only
+ * listeners on a wildcard address do not belong to a device.
+ */
+
+/** RDMA_EP_FOREVER - timeout of a wait that has none */
+#define RDMA_EP_FOREVER	UINT_MAX
+
+struct rdma_ep;
+
+/**
+ * struct rdma_ep_cm_event - something has happened to an endpoint
+ * @ep: endpoint that it is about
+ * @child: new endpoint with %RDMA_CM_EVENT_CONNECT_REQUEST, which belongs to the
+ *	receiver of the event, who accepts, rejects or destroys it; NULL with other
+ *	events
+ * @cm: event, status and parameters in the terms of rdma_cm(7); its private data
+ *	is valid as long as the event: until rdma_ep_ack_event(), or in the callback
+ */
+struct rdma_ep_cm_event {
+	struct rdma_ep *ep;
+	struct rdma_ep *child;
+	struct rdma_cm_event cm;
+};
+
+/**
+ * typedef rdma_ep_event_fn - event callback of a channel
+ * @event: what has happened
+ * @context: of rdma_ep_channel_create()
+ *
+ * Process context; may sleep, but not wait for other events or for a call on
+ * the endpoint, and not call functions of this interface except the accessors and
+ * rdma_ep_set_context(). Calls for the same endpoint come one after another.
+ */
+typedef void (*rdma_ep_event_fn)(const struct rdma_ep_cm_event *event,
+				 void *context);
+
+struct rdma_ep_channel *rdma_ep_channel_create(rdma_ep_event_fn fn,
+					       void *context);
+int rdma_ep_channel_destroy(struct rdma_ep_channel *channel);
+struct rdma_ep_cm_event *rdma_ep_get_event(struct rdma_ep_channel *channel,
+					   unsigned int timeout_ms);
+void rdma_ep_ack_event(struct rdma_ep_cm_event *event);
+
+/**
+ * struct rdma_ep_qp_attr - QP of an endpoint
+ * @pd: protection domain, on the endpoint's device; NULL: the one that this module
+ *	keeps for all kernel users of the device. The caller keeps his own until
+ *	the QP is destroyed
+ * @poll_ctx: how the completion queues that are made for the QP run their
+ *	handlers; see &enum ib_poll_context
+ * @init: as for ib_create_qp(). Capabilities are those wanted and, on return,
+ *	those granted. @init.send_cq and @init.recv_cq: from ib_alloc_cq() on the
+ *	same device, or NULL: made with the QP, as deep as its queues. @init.srq:
+ *	NULL: the endpoint's own, or that of the listener that it came from, if
+ *	there is one. @init.qp_type: %IB_QPT_RC, %IB_QPT_UC or %IB_QPT_UD, as the
+ *	port space has it
+ *
+ * One entry of each queue is kept for draining, so at most one less than the
+ * device's limit is granted.
+ */
+struct rdma_ep_qp_attr {
+	struct ib_pd *pd;
+	enum ib_poll_context poll_ctx;
+	struct ib_qp_init_attr init;
+};
+
+/**
+ * struct rdma_ep_attr - what an endpoint is to be
+ * @net: network namespace of its addresses
+ * @src: local address. Required of a passive endpoint, where port 0 is any port;
+ *	optional of an active one
+ * @dst: address of the peer, or NULL: a passive endpoint
+ * @ps: port space; 0: %RDMA_PS_UDP if @qp is of type %IB_QPT_UD, else %RDMA_PS_TCP
+ * @timeout_ms: limit for resolving the address, and again for the route; 0: 2000
+ * @qp: QP of an active endpoint, made at once; of a passive endpoint's requests,
+ *	made by rdma_ep_get_request(). NULL: none
+ * @channel: where its events go, and those of requests; NULL: to the calls that
+ *	wait for them (a synchronous endpoint)
+ * @context: for rdma_ep_context(); requests inherit it
+ */
+struct rdma_ep_attr {
+	struct net *net;
+	const struct sockaddr *src;
+	const struct sockaddr *dst;
+	enum rdma_ucm_port_space ps;
+	unsigned int timeout_ms;
+	struct rdma_ep_qp_attr *qp;
+	struct rdma_ep_channel *channel;
+	void *context;
+};
+
+struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
+				 const char *caller);
+/**
+ * rdma_ep_create() - make an endpoint
+ * @attr: what it is to be
+ *
+ * An active endpoint has its route resolved, and its QP, if asked for, in state
+ * INIT (RTS if unconnected) on return: receives can be posted. What its QP was
+ * granted is in @attr->qp. A passive endpoint is bound to its address. Even with
+ * a channel this waits for address and route. See rdma_create_ep(3).
+ *
+ * Return: the endpoint, to be destroyed with rdma_ep_destroy(), or
+ *
+ * * -EINVAL: no namespace, neither @src nor @dst, a bad address, or a QP that
+ *   rdma_ep_create_qp() refuses
+ * * -EADDRINUSE, -EADDRNOTAVAIL: from binding to @src
+ * * -ENODEV: no RDMA device has the address
+ * * -EHOSTUNREACH, -ENETUNREACH, -ETIMEDOUT and others: from resolving @dst
+ * * -ENOMEM
+ */
+#define rdma_ep_create(attr) __rdma_ep_create((attr), KBUILD_MODNAME)
+
+int rdma_ep_destroy(struct rdma_ep *ep);
+
+int rdma_ep_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr);
+int rdma_ep_destroy_qp(struct rdma_ep *ep);
+int rdma_ep_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
+		       struct ib_srq_init_attr *attr);
+int rdma_ep_destroy_srq(struct rdma_ep *ep);
+
+int rdma_ep_listen(struct rdma_ep *ep, int backlog);
+struct rdma_ep *rdma_ep_get_request(struct rdma_ep *listener,
+				    unsigned int timeout_ms);
+int rdma_ep_connect(struct rdma_ep *ep, const struct rdma_conn_param *param,
+		    unsigned int timeout_ms);
+int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
+		   unsigned int timeout_ms);
+int rdma_ep_reject(struct rdma_ep *ep, const void *data, u8 len);
+int rdma_ep_disconnect(struct rdma_ep *ep, unsigned int timeout_ms);
+int rdma_ep_migrate(struct rdma_ep *ep, struct rdma_ep_channel *channel);
+
+struct ib_device *rdma_ep_device(const struct rdma_ep *ep);
+u32 rdma_ep_port(const struct rdma_ep *ep);
+struct ib_pd *rdma_ep_pd(const struct rdma_ep *ep);
+struct ib_qp *rdma_ep_qp(const struct rdma_ep *ep);
+struct ib_cq *rdma_ep_send_cq(const struct rdma_ep *ep);
+struct ib_cq *rdma_ep_recv_cq(const struct rdma_ep *ep);
+struct ib_srq *rdma_ep_srq(const struct rdma_ep *ep);
+struct rdma_ep_channel *rdma_ep_channel(const struct rdma_ep *ep);
+const struct rdma_cm_event *rdma_ep_event(const struct rdma_ep *ep);
+void *rdma_ep_context(const struct rdma_ep *ep);
+void rdma_ep_set_context(struct rdma_ep *ep, void *context);
+int rdma_ep_local_addr(struct rdma_ep *ep, struct sockaddr_storage *addr);
+int rdma_ep_peer_addr(struct rdma_ep *ep, struct sockaddr_storage *addr);
 
 #endif /* RDMA_EP_H */
