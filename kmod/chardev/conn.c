@@ -25,19 +25,15 @@ int uep_listen(struct uep_cmd *cmd)
 }
 
 /*
- * The QP that the peer is told of: the id's own, or another one of this session,
- * with a reference. A number that is not the user's never gets to the CM, which
- * would look it up among all QPs of the device.
+ * The QP of this session that the peer is to be told of if the id has none of its
+ * own, with a reference, or NULL. A number that is not the user's never gets to
+ * the CM, which would look it up among all QPs of the device.
  */
-static struct uep_qp *uep_conn_find_qp(struct uep_id *id, u32 qp_num)
+static struct uep_qp *uep_conn_other_qp(struct uep_id *id, u32 qp_num)
 {
-	struct ep_qp *own = ep_id_get_qp(&id->id);
-	struct ep_dev *dev;
+	struct ep_dev *dev = ep_id_dev(&id->id);
 	struct uep_qp *qp;
 
-	if (own)
-		return container_of(own, struct uep_qp, qp);
-	dev = ep_id_dev(&id->id);
 	if (!dev)
 		return NULL;
 	qp = uep_qp_by_num(id->obj.session, dev, qp_num);
@@ -45,32 +41,10 @@ static struct uep_qp *uep_conn_find_qp(struct uep_id *id, u32 qp_num)
 	return qp;
 }
 
-/* @pin: for ep_qp_unpin() once the CM has the QP, or NULL */
-static int uep_conn_qp(struct uep_id *id, u32 qp_num,
-		       struct rdma_conn_param *param, struct ib_qp **pin)
-{
-	const struct rdma_cm_id *cm_id = id->id.cm_id;
-	struct uep_qp *qp = uep_conn_find_qp(id, qp_num);
-	int ret = 0;
-
-	if (!qp)
-		return -EINVAL;
-	param->qp_num = qp->qp.qp_num;
-	param->srq = qp->qp.has_srq;
-	if (rdma_protocol_iwarp(cm_id->device, cm_id->port_num)) {
-		*pin = ep_qp_pin(&qp->qp);
-		if (!*pin)
-			ret = -EINVAL;
-	}
-	uep_obj_put(&qp->obj);
-	return ret;
-}
-
 static int uep_conn_param(struct uep_id *id, struct rdma_ep_connect *arg,
 			  struct rdma_conn_param *param)
 {
 	const struct rdma_cm_id *cm_id = id->id.cm_id;
-	const struct ib_device_attr *attrs = &cm_id->device->attrs;
 
 	if (memchr_inv(arg->conn.reserved, 0, sizeof(arg->conn.reserved)))
 		return -EINVAL;
@@ -83,9 +57,6 @@ static int uep_conn_param(struct uep_id *id, struct rdma_ep_connect *arg,
 		param->qkey = arg->qkey;
 
 	if (cm_id->qp_type != IB_QPT_UD) {
-		if (arg->conn.responder_resources > attrs->max_qp_rd_atom ||
-		    arg->conn.initiator_depth > attrs->max_qp_init_rd_atom)
-			return -EINVAL;
 		param->responder_resources = arg->conn.responder_resources;
 		param->initiator_depth = arg->conn.initiator_depth;
 	}
@@ -100,7 +71,7 @@ int uep_connect(struct uep_cmd *cmd)
 		.vendor_id = arg->ece_vendor_id,
 		.attr_mod = arg->ece_options,
 	};
-	struct ib_qp *pin = NULL;
+	struct uep_qp *other;
 	struct uep_id *id;
 	int ret;
 
@@ -112,14 +83,13 @@ int uep_connect(struct uep_cmd *cmd)
 	ret = ep_id_begin_bound(&id->id);
 	if (ret)
 		goto out;
+	other = uep_conn_other_qp(id, arg->conn.qp_num);
 	ret = uep_conn_param(id, arg, &param);
-	/* An unconnected endpoint only asks, and tells no QP of its own. */
-	if (!ret && id->id.cm_id->qp_type != IB_QPT_UD)
-		ret = uep_conn_qp(id, arg->conn.qp_num, &param, &pin);
 	if (!ret)
-		ret = ep_id_connect(&id->id, &param, &ece);
-	if (pin)
-		ep_qp_unpin(pin);
+		ret = ep_id_connect(&id->id, other ? &other->qp : NULL, &param,
+				    &ece);
+	if (other)
+		uep_obj_put(&other->obj);
 	ep_id_end(&id->id);
 out:
 	uep_obj_put(&id->obj);
@@ -131,7 +101,8 @@ out:
  * be so before the first of them, hence the handler's lock.
  */
 static int uep_accept_locked(struct uep_id *id, struct rdma_ep_connect *arg,
-			     struct rdma_conn_param *param)
+			     struct rdma_conn_param *param,
+			     struct ep_qp *other)
 {
 	struct uep_session *s = id->obj.session;
 	struct rdma_ucm_ece ece = {
@@ -141,7 +112,7 @@ static int uep_accept_locked(struct uep_id *id, struct rdma_ep_connect *arg,
 	int ret;
 
 	rdma_lock_handler(id->id.cm_id);
-	ret = ep_id_accept(&id->id, param, &ece);
+	ret = ep_id_accept(&id->id, other, param, &ece);
 	if (!ret) {
 		spin_lock(&s->ev_lock);
 		id->uid = arg->uid;
@@ -152,22 +123,11 @@ static int uep_accept_locked(struct uep_id *id, struct rdma_ep_connect *arg,
 	return ret;
 }
 
-/* The CM finds out too late: by then the QP is up, and it rejects the peer. */
-static u32 uep_accept_max_private(struct uep_id *id)
-{
-	const struct rdma_cm_id *cm_id = id->id.cm_id;
-
-	if (rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
-		return U8_MAX;
-	return cm_id->qp_type == IB_QPT_UD ? IB_CM_SIDR_REP_PRIVATE_DATA_SIZE :
-					     IB_CM_REP_PRIVATE_DATA_SIZE;
-}
-
 int uep_accept(struct uep_cmd *cmd)
 {
 	struct rdma_ep_connect *arg = cmd->arg;
 	struct rdma_conn_param param = {};
-	struct ib_qp *pin = NULL;
+	struct uep_qp *other;
 	struct uep_id *id;
 	int ret;
 
@@ -177,15 +137,13 @@ int uep_accept(struct uep_cmd *cmd)
 	ret = ep_id_begin_bound(&id->id);
 	if (ret)
 		goto out;
+	other = uep_conn_other_qp(id, arg->conn.qp_num);
 	ret = uep_conn_param(id, arg, &param);
-	if (!ret && param.private_data_len > uep_accept_max_private(id))
-		ret = -EINVAL;
 	if (!ret)
-		ret = uep_conn_qp(id, arg->conn.qp_num, &param, &pin);
-	if (!ret)
-		ret = uep_accept_locked(id, arg, &param);
-	if (pin)
-		ep_qp_unpin(pin);
+		ret = uep_accept_locked(id, arg, &param,
+					other ? &other->qp : NULL);
+	if (other)
+		uep_obj_put(&other->obj);
 	ep_id_end(&id->id);
 out:
 	uep_obj_put(&id->obj);

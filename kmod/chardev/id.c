@@ -78,6 +78,7 @@ static const struct ep_id_ops uep_id_ops = {
 	.put_qp = uep_id_put_qp,
 	.get_mcast = uep_id_get_mcast,
 	.put_mcast = uep_id_put_mcast,
+	.wait_state = TASK_INTERRUPTIBLE,
 };
 
 static struct uep_id *uep_id_new(struct uep_session *s)

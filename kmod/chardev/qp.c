@@ -292,7 +292,8 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 		attr.cap.max_inline_data = 0;
 
 	uep_obj_get(&qp->obj);
-	ret = ep_qp_create(&qp->qp, &qp->pd->pd, &uep_qp_res_ops, &attr);
+	ret = ep_qp_create(&qp->qp, qp->pd->ctx->dev, qp->pd->pd.ibpd,
+			   &uep_qp_res_ops, &attr, KBUILD_MODNAME);
 	if (ret) {
 		uep_obj_put(&qp->obj);
 		goto err;
@@ -359,13 +360,6 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 	return 0;
 }
 
-/* Of connected types the CM knows one. */
-static bool uep_qp_suits_id(u32 qp_type, enum ib_qp_type id_type)
-{
-	return qp_type == IB_QPT_UD ? id_type == IB_QPT_UD :
-				      id_type != IB_QPT_UD;
-}
-
 /**
  * uep_qp_make - create a QP with what belongs to it
  * @cmd: command; the QP and CQs that are made become part of its results
@@ -386,7 +380,7 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 	ret = uep_qp_check_init(init);
 	if (ret)
 		return ret;
-	if (id && !uep_qp_suits_id(init->qp_type, id->id.cm_id->qp_type))
+	if (id && !ep_id_suits_qp(&id->id, init->qp_type))
 		return -EINVAL;
 	parts.pd = uep_pd_enter(cmd->s, init->pd, id, &srcu);
 	if (IS_ERR(parts.pd))

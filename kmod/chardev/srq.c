@@ -108,7 +108,8 @@ static struct uep_srq *uep_srq_create(struct uep_pd *pd,
 	attr.srq_context = srq;
 
 	uep_obj_get(&srq->obj);
-	ret = ep_srq_create(&srq->srq, &pd->pd, &uep_srq_res_ops, &attr);
+	ret = ep_srq_create(&srq->srq, pd->ctx->dev, pd->pd.ibpd,
+			    &uep_srq_res_ops, &attr);
 	if (ret) {
 		uep_obj_put(&srq->obj);
 		goto err;

@@ -71,6 +71,12 @@ static int ep_id_init_ud_qp(struct ep_id *id, struct ep_qp *qp)
 	return ep_qp_modify(qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
 }
 
+/* Of connected types the CM knows one. */
+bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type)
+{
+	return (qp_type == IB_QPT_UD) == (id->cm_id->qp_type == IB_QPT_UD);
+}
+
 /**
  * ep_id_attach_qp - make a new QP the id's own
  * @id: an id that is bound to the QP's device, between ep_id_begin_bound() and
@@ -144,45 +150,146 @@ int ep_id_conn_response(struct ep_id *id)
 	return ret;
 }
 
-/* Called between ep_id_begin_bound() and ep_id_end(). */
-int ep_id_connect(struct ep_id *id, struct rdma_conn_param *param,
-		  struct rdma_ucm_ece *ece)
+static bool ep_id_iwarp(const struct ep_id *id)
 {
+	return rdma_protocol_iwarp(id->cm_id->device, id->cm_id->port_num);
+}
+
+static int ep_id_check_depth(const struct ep_id *id,
+			     const struct rdma_conn_param *param)
+{
+	const struct ib_device_attr *attrs = &id->cm_id->device->attrs;
+
+	if (id->cm_id->qp_type != IB_QPT_UD &&
+	    (param->responder_resources > attrs->max_qp_rd_atom ||
+	     param->initiator_depth > attrs->max_qp_init_rd_atom))
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * Fills in what the peer is told of the QP. Returns NULL, an errno, or, for iWARP,
+ * what ep_qp_unpin() is to be called with once the CM has the QP.
+ */
+static struct ib_qp *ep_id_tell_qp(struct ep_id *id, struct ep_qp *qp,
+				   struct rdma_conn_param *param)
+{
+	struct ib_qp *pin = NULL;
+
+	if (!qp)
+		return ERR_PTR(-EINVAL);
+	param->qp_num = qp->qp_num;
+	param->srq = qp->has_srq;
+	if (ep_id_iwarp(id)) {
+		pin = ep_qp_pin(qp);
+		if (!pin)
+			return ERR_PTR(-EINVAL);
+	}
+	return pin;
+}
+
+/**
+ * ep_id_connect - begin to connect
+ * @id: id, between ep_id_begin_bound() and ep_id_end()
+ * @other: QP that the peer is told of if the id has none of its own, or NULL
+ * @param: parameters; what is about the QP is filled in here
+ * @ece: enhanced connection establishment options
+ *
+ * Return: 0, -EINVAL for bad parameters or no QP, or what rdma_cm says
+ */
+int ep_id_connect(struct ep_id *id, struct ep_qp *other,
+		  struct rdma_conn_param *param, struct rdma_ucm_ece *ece)
+{
+	struct ib_qp *pin = NULL;
+	struct ep_qp *own;
 	int ret;
 
-	ret = rdma_connect_ece(id->cm_id, param, ece);
+	ret = ep_id_check_depth(id, param);
+	if (ret)
+		return ret;
+	own = ep_id_get_qp(id);
+	/* An unconnected endpoint only asks, and tells no QP of its own. */
+	if (id->cm_id->qp_type != IB_QPT_UD)
+		pin = ep_id_tell_qp(id, own ?: other, param);
+	ret = PTR_ERR_OR_ZERO(pin);
+	if (!ret) {
+		ret = rdma_connect_ece(id->cm_id, param, ece);
+		if (pin)
+			ep_qp_unpin(pin);
+	}
+	if (own)
+		id->ops->put_qp(own);
 	if (!ret)
 		id->begun = true;
 	return ret;
 }
 
-/*
- * Accepts a connection request: the id's own QP first, so that it can receive
- * by the time the peer hears of it. Called between ep_id_begin_bound() and
- * ep_id_end(), with the handler locked.
- */
-int ep_id_accept(struct ep_id *id, struct rdma_conn_param *param,
-		 struct rdma_ucm_ece *ece)
+/* The CM finds out too late: by then the QP is up, and it rejects the peer. */
+static u8 ep_id_accept_max_private(const struct ep_id *id)
 {
-	struct ep_qp *qp;
+	if (ep_id_iwarp(id))
+		return U8_MAX;
+	return id->cm_id->qp_type == IB_QPT_UD ?
+	       IB_CM_SIDR_REP_PRIVATE_DATA_SIZE : IB_CM_REP_PRIVATE_DATA_SIZE;
+}
+
+/* @own: the id's QP if it is to be connected, else NULL */
+static int ep_id_accept_with(struct ep_id *id, struct ep_qp *own,
+			     struct rdma_conn_param *param,
+			     struct rdma_ucm_ece *ece)
+{
+	int ret = 0;
+
+	if (own)
+		ret = ep_id_ready_qp(id, own, param);
+	if (!ret)
+		ret = rdma_accept_ece(id->cm_id, param, ece);
+	if (ret && own)
+		ep_qp_error(own);
+	return ret;
+}
+
+/**
+ * ep_id_accept - accept a connection request
+ * @id: id, between ep_id_begin_bound() and ep_id_end(), with the handler locked
+ * @other: as for ep_id_connect()
+ * @param: as for ep_id_connect()
+ * @ece: as for ep_id_connect()
+ *
+ * The id's own QP comes first, so that it can receive by the time the peer hears
+ * of it.
+ *
+ * Return: 0, -EINVAL for bad parameters, no QP, or no request, or what rdma_cm
+ * says
+ */
+int ep_id_accept(struct ep_id *id, struct ep_qp *other,
+		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece)
+{
+	struct ep_qp *own;
+	struct ib_qp *pin;
 	int ret;
 
-	/* Anything else must not disturb what the QP is in the middle of. */
-	if (!id->request)
+	ret = ep_id_check_depth(id, param);
+	if (ret)
+		return ret;
+	if (param->private_data_len > ep_id_accept_max_private(id))
 		return -EINVAL;
+	own = ep_id_get_qp(id);
+	pin = ep_id_tell_qp(id, own ?: other, param);
+	ret = PTR_ERR_OR_ZERO(pin);
+	if (ret)
+		goto out;
+	/* Anything else must not disturb what the QP is in the middle of. */
+	ret = id->request ? 0 : -EINVAL;
 	id->request = false;
-	qp = ep_id_get_qp(id);
-	if (qp && qp->type != IB_QPT_UD) {
-		ret = ep_id_ready_qp(id, qp, param);
-		if (ret)
-			goto err;
-	}
-	ret = rdma_accept_ece(id->cm_id, param, ece);
-err:
-	if (ret && qp && qp->type != IB_QPT_UD)
-		ep_qp_error(qp);
-	if (qp)
-		id->ops->put_qp(qp);
+	if (!ret)
+		ret = ep_id_accept_with(id, own && own->type != IB_QPT_UD ?
+					    own : NULL, param, ece);
+	if (pin)
+		ep_qp_unpin(pin);
+out:
+	if (own)
+		id->ops->put_qp(own);
 	return ret;
 }
 
@@ -201,7 +308,6 @@ int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 int ep_id_disconnect(struct ep_id *id)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	struct rdma_cm_id *cm_id;
 	struct ep_qp *qp;
 	int ret;
 
@@ -211,16 +317,15 @@ int ep_id_disconnect(struct ep_id *id)
 	ret = -EINVAL;
 	if (!id->begun)
 		goto out;
-	cm_id = id->cm_id;
 	qp = ep_id_get_qp(id);
 	if (qp) {
 		/* iWARP drains the send queue before it closes. */
-		if (rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
+		if (ep_id_iwarp(id))
 			attr.qp_state = IB_QPS_SQD;
 		ep_qp_modify(qp, &attr, IB_QP_STATE);
 		id->ops->put_qp(qp);
 	}
-	ret = rdma_disconnect(cm_id);
+	ret = rdma_disconnect(id->cm_id);
 out:
 	ep_id_end(id);
 	return ret;

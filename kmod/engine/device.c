@@ -2,11 +2,16 @@
 /*
  * RDMA devices as they come and go, and the hardware objects on them.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
 #include "../compat.h"
 #include "engine.h"
+
+/* How long a removal waits for a kernel consumer before it says so. */
+#define EP_HOLD_COMPLAIN	(10 * HZ)
 
 /* Devices by our index; an entry holds a reference until the removal. */
 static DEFINE_XARRAY_ALLOC1(ep_devs);
@@ -96,11 +101,77 @@ void ep_dev_exit(struct ep_dev *dev, int idx)
 }
 
 /**
+ * ep_dev_hold - keep a device from going away without telling us
+ * @dev: device
+ * @hold: hold, with @owner, @get and @removed set
+ *
+ * The device can be used outside of ep_dev_enter() until ep_dev_unhold().
+ *
+ * Return: 0, or -ENODEV if it is going away already
+ */
+int ep_dev_hold(struct ep_dev *dev, struct ep_hold *hold)
+{
+	int ret = -ENODEV;
+
+	mutex_lock(&dev->hold_lock);
+	if (!dev->dead) {
+		kref_get(&dev->ref);
+		hold->dev = dev;
+		list_add_tail(&hold->entry, &dev->holds);
+		ret = 0;
+	}
+	mutex_unlock(&dev->hold_lock);
+	return ret;
+}
+
+/* Does nothing if no device is held. */
+void ep_dev_unhold(struct ep_hold *hold)
+{
+	struct ep_dev *dev = hold->dev;
+
+	if (!dev)
+		return;
+	hold->dev = NULL;
+	mutex_lock(&dev->hold_lock);
+	list_del(&hold->entry);
+	wake_up(&dev->unheld);
+	mutex_unlock(&dev->hold_lock);
+	ep_dev_put(dev);
+}
+
+/* The PD that kernel consumers of the device share. For who holds it. */
+struct ib_pd *ep_dev_get_pd(struct ep_dev *dev)
+{
+	struct ib_pd *pd;
+
+	mutex_lock(&dev->hold_lock);
+	pd = dev->kernel_pd;
+	if (!pd)
+		pd = ib_alloc_pd(dev->ibdev, 0);
+	if (!IS_ERR(pd)) {
+		dev->kernel_pd = pd;
+		dev->kernel_pd_users++;
+	}
+	mutex_unlock(&dev->hold_lock);
+	return pd;
+}
+
+void ep_dev_put_pd(struct ep_dev *dev)
+{
+	mutex_lock(&dev->hold_lock);
+	if (!--dev->kernel_pd_users) {
+		ib_dealloc_pd(dev->kernel_pd);
+		dev->kernel_pd = NULL;
+	}
+	mutex_unlock(&dev->hold_lock);
+}
+
+/**
  * ep_res_init - prepare a hardware object and charge it to the current cgroup
  * @res: object
- * @dev: device, inside ep_dev_enter()
+ * @dev: device, inside ep_dev_enter() or held
  * @class: kind of object
- * @ops: the owner's operations
+ * @ops: the owner's operations; NULL: a kernel consumer's, not charged
  * @destroy: destroys the hardware object
  *
  * Followed by ep_res_add() once the hardware object exists, or ep_res_abort().
@@ -114,9 +185,11 @@ int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 {
 	int ret;
 
-	ret = ep_compat_cg_charge(dev->ibdev, &res->cg);
-	if (ret)
-		return ret;
+	if (ops) {
+		ret = ep_compat_cg_charge(dev->ibdev, &res->cg);
+		if (ret)
+			return ret;
+	}
 	kref_get(&dev->ref);
 	res->dev = dev;
 	res->class = class;
@@ -126,10 +199,16 @@ int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 	return 0;
 }
 
+static void ep_res_uncharge(struct ep_res *res)
+{
+	if (res->ops)
+		ep_compat_cg_uncharge(res->dev->ibdev, res->cg);
+}
+
 /* Undoes the charge of ep_res_init() when there is no hardware object. */
 void ep_res_abort(struct ep_res *res)
 {
-	ep_compat_cg_uncharge(res->dev->ibdev, res->cg);
+	ep_res_uncharge(res);
 }
 
 /*
@@ -140,6 +219,8 @@ void ep_res_add(struct ep_res *res)
 {
 	struct ep_dev *dev = res->dev;
 
+	if (!res->ops)
+		return;
 	spin_lock(&dev->lock);
 	list_add_tail(&res->entry, &dev->res[res->class]);
 	spin_unlock(&dev->lock);
@@ -150,13 +231,14 @@ static void ep_res_kill(struct ep_res *res)
 	if (res->ops->killing)
 		res->ops->killing(res);
 	res->destroy(res);
-	ep_compat_cg_uncharge(res->dev->ibdev, res->cg);
+	ep_res_uncharge(res);
 	res->ops->put(res);
 }
 
 /*
- * Destroys the hardware object, if it was ever made, unless the removal of the
- * device has done so or is about to. Process context.
+ * Destroys the hardware object, if it was ever made. Not if the removal of the
+ * device has done so or is about to, which leaves alone what a kernel consumer
+ * made. Process context.
  */
 void ep_res_destroy(struct ep_res *res)
 {
@@ -164,7 +246,13 @@ void ep_res_destroy(struct ep_res *res)
 	bool claimed;
 	int idx;
 
-	if (!dev || ep_dev_enter(dev, &idx))
+	if (!dev)
+		return;
+	if (!res->ops) {
+		res->destroy(res);
+		return;
+	}
+	if (ep_dev_enter(dev, &idx))
 		return;
 	spin_lock(&dev->lock);
 	claimed = !list_empty(&res->entry);
@@ -202,6 +290,44 @@ static void ep_dev_event_handler(struct ib_event_handler *handler,
 		     event);
 }
 
+/* A hold whose owner does not know of the removal yet, with a reference. */
+static struct ep_hold *ep_dev_untold(struct ep_dev *dev)
+{
+	struct ep_hold *hold, *found = NULL;
+
+	mutex_lock(&dev->hold_lock);
+	list_for_each_entry(hold, &dev->holds, entry) {
+		if (hold->told)
+			continue;
+		hold->told = true;
+		hold->get(hold);
+		found = hold;
+		break;
+	}
+	mutex_unlock(&dev->hold_lock);
+	return found;
+}
+
+/* Tells kernel consumers that the device goes, and waits for them to let go. */
+static void ep_dev_release(struct ep_dev *dev)
+{
+	struct ep_hold *hold;
+
+	while ((hold = ep_dev_untold(dev)))
+		hold->removed(hold);
+
+	while (!wait_event_timeout(dev->unheld, list_empty(&dev->holds),
+				   EP_HOLD_COMPLAIN)) {
+		mutex_lock(&dev->hold_lock);
+		hold = list_first_entry_or_null(&dev->holds, struct ep_hold,
+						entry);
+		if (hold)
+			pr_warn("%s: can not go away before %s destroys its endpoints\n",
+				dev_name(&dev->ibdev->dev), hold->owner);
+		mutex_unlock(&dev->hold_lock);
+	}
+}
+
 static int ep_client_add(struct ib_device *ibdev);
 static void ep_client_remove(struct ib_device *ibdev, void *data);
 
@@ -229,6 +355,9 @@ static int ep_client_add(struct ib_device *ibdev)
 	spin_lock_init(&dev->lock);
 	for (i = 0; i < EP_RES_NR; i++)
 		INIT_LIST_HEAD(&dev->res[i]);
+	mutex_init(&dev->hold_lock);
+	INIT_LIST_HEAD(&dev->holds);
+	init_waitqueue_head(&dev->unheld);
 	dev->ibdev = ibdev;
 	rdma_for_each_port(ibdev, port)
 		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?
@@ -251,8 +380,9 @@ err_free:
 }
 
 /*
- * The device goes away now, whether or not anybody lets go of it: wait for
- * calls in flight, then destroy what there is, users of objects first.
+ * The device goes away now, whether or not users let go of it: wait for calls in
+ * flight, then destroy what there is, users of objects first. Kernel consumers are
+ * to do that themselves.
  */
 static void ep_client_remove(struct ib_device *ibdev, void *data)
 {
@@ -266,7 +396,9 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 
 	ib_unregister_event_handler(&dev->event_handler);
 	xa_erase(&ep_devs, dev->index);
+	mutex_lock(&dev->hold_lock);
 	WRITE_ONCE(dev->dead, true);
+	mutex_unlock(&dev->hold_lock);
 	synchronize_srcu(&dev->srcu);
 
 	for (class = 0; class < EP_RES_NR; class++)
@@ -274,6 +406,7 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 			ep_res_kill(res);
 
 	ep_dev_event(dev, &event);
+	ep_dev_release(dev);
 	ep_dev_put(dev);
 }
 

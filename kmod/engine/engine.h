@@ -20,6 +20,11 @@
  * posts and polls are excluded from destruction by locks that the owner takes in
  * ep_res_ops.killing.
  *
+ * A kernel consumer has the bare hardware objects in its hands, so they can not
+ * be taken from it. It holds the device (struct ep_hold) instead, and a removal
+ * tells it and waits until it lets go. Its objects have no ep_res_ops, are on no
+ * list and in no cgroup, and are destroyed by it alone.
+ *
  * Locks, outermost first
  * ----------------------
  *  ep_id.lock            serialises rdma_cm calls on one id
@@ -27,6 +32,7 @@
  *    ep_id.link_lock     which QP and multicast groups belong to the id
  *     ep_qp.lock         state changes of a QP against its destruction
  *      ep_dev.lock       the device's list of objects (leaf)
+ *    ep_dev.hold_lock    kernel consumers' holds and PD (leaf)
  *
  * Event handlers run with the handler mutex held, so they must not take
  * ep_id.lock.
@@ -67,6 +73,11 @@ enum ep_res_class {
  * @lock: protects @res
  * @res: objects on the device, by class
  * @event_handler: for device and port events
+ * @hold_lock: protects @holds, @kernel_pd and @kernel_pd_users
+ * @holds: kernel consumers' holds
+ * @unheld: woken when one has gone
+ * @kernel_pd: PD of kernel consumers that have none of their own
+ * @kernel_pd_users: how many use it
  * @max_msg_sz: longest message, by port number
  */
 struct ep_dev {
@@ -78,6 +89,11 @@ struct ep_dev {
 	spinlock_t lock;		/* res */
 	struct list_head res[EP_RES_NR];
 	struct ib_event_handler event_handler;
+	struct mutex hold_lock;		/* holds, kernel_pd */
+	struct list_head holds;
+	wait_queue_head_t unheld;
+	struct ib_pd *kernel_pd;
+	unsigned int kernel_pd_users;
 	u32 max_msg_sz[];
 };
 
@@ -89,6 +105,30 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev);
 void ep_dev_put(struct ep_dev *dev);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
 void ep_dev_exit(struct ep_dev *dev, int idx);
+
+/**
+ * struct ep_hold - a kernel consumer's hold on a device
+ * @dev: the device (holds a reference), NULL if none is held
+ * @entry: in dev->holds
+ * @told: @removed has been called
+ * @owner: name of the consumer
+ * @get: takes a reference on what the hold is embedded in
+ * @removed: the device is going away: let go of it soon. Called once at most, in
+ *	process context, perhaps after ep_dev_unhold(). Drops the reference
+ */
+struct ep_hold {
+	struct ep_dev *dev;
+	struct list_head entry;
+	bool told;
+	const char *owner;
+	void (*get)(struct ep_hold *hold);
+	void (*removed)(struct ep_hold *hold);
+};
+
+int ep_dev_hold(struct ep_dev *dev, struct ep_hold *hold);
+void ep_dev_unhold(struct ep_hold *hold);
+struct ib_pd *ep_dev_get_pd(struct ep_dev *dev);
+void ep_dev_put_pd(struct ep_dev *dev);
 
 /**
  * struct ep_res_ops - what the owner of an object provides
@@ -106,7 +146,7 @@ struct ep_res_ops {
  * @dev: its device (holds a reference)
  * @entry: in dev->res, empty once claimed for destruction
  * @class: kind of object
- * @ops: the owner's
+ * @ops: the owner's; NULL: a kernel consumer's, which holds the device
  * @destroy: destroys the hardware object
  * @cg: cgroup that was charged
  */
@@ -181,11 +221,12 @@ int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
 		 const struct ep_res_ops *ops, ib_comp_handler comp,
 		 void (*event)(struct ib_event *, void *), void *context,
 		 const struct ib_cq_init_attr *attr);
-int ep_srq_create(struct ep_srq *srq, struct ep_pd *pd,
+int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 		  const struct ep_res_ops *ops,
 		  struct ib_srq_init_attr *attr);
-int ep_qp_create(struct ep_qp *qp, struct ep_pd *pd,
-		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr);
+int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
+		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr,
+		 const char *caller);
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 		struct ib_qp_init_attr *init);
@@ -229,8 +270,10 @@ struct ep_mcast {
  *	param.ud.private_data is the struct ep_mcast
  * @get_qp: takes a reference on the object around @qp
  * @put_qp: drops it
- * @get_mcast: takes a reference on the object around @mc
+ * @get_mcast: takes a reference on the object around @mc; not needed by who
+ *	never joins
  * @put_mcast: drops it
+ * @wait_state: what may end a wait: %TASK_INTERRUPTIBLE or %TASK_KILLABLE
  */
 struct ep_id_ops {
 	int (*request)(struct ep_id *id, struct rdma_cm_id *cm_id,
@@ -240,6 +283,7 @@ struct ep_id_ops {
 	void (*put_qp)(struct ep_qp *qp);
 	void (*get_mcast)(struct ep_mcast *mc);
 	void (*put_mcast)(struct ep_mcast *mc);
+	unsigned int wait_state;
 };
 
 /**
@@ -295,6 +339,9 @@ void ep_id_cleanup_engine(void);
 void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops);
 int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
 		 enum ib_qp_type qp_type);
+int ep_id_create_kernel(struct ep_id *id, struct net *net,
+			enum rdma_ucm_port_space ps, enum ib_qp_type qp_type,
+			const char *caller);
 void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id);
 void ep_id_destroy(struct ep_id *id);
 int ep_id_begin(struct ep_id *id);
@@ -306,12 +353,13 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 		  const struct sockaddr *dst, u32 addr_timeout_ms,
 		  u32 route_timeout_ms);
 
+bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type);
 int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp);
 struct ep_qp *ep_id_get_qp(struct ep_id *id);
-int ep_id_connect(struct ep_id *id, struct rdma_conn_param *param,
-		  struct rdma_ucm_ece *ece);
-int ep_id_accept(struct ep_id *id, struct rdma_conn_param *param,
-		 struct rdma_ucm_ece *ece);
+int ep_id_connect(struct ep_id *id, struct ep_qp *other,
+		  struct rdma_conn_param *param, struct rdma_ucm_ece *ece);
+int ep_id_accept(struct ep_id *id, struct ep_qp *other,
+		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece);
 int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason);
 int ep_id_disconnect(struct ep_id *id);
 int ep_id_establish(struct ep_id *id);

@@ -127,13 +127,8 @@ void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops)
 	atomic_set(&id->backlog, 0);
 }
 
-/* The id belongs to the network namespace and the process of the caller. */
-int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
-		 enum ib_qp_type qp_type)
+static int ep_id_open(struct ep_id *id, struct rdma_cm_id *cm_id)
 {
-	struct rdma_cm_id *cm_id;
-
-	cm_id = rdma_create_user_id(ep_id_handler, id, ps, qp_type);
 	if (IS_ERR(cm_id))
 		return PTR_ERR(cm_id);
 	id->cm_id = cm_id;
@@ -142,12 +137,27 @@ int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
 	return 0;
 }
 
+/* The id belongs to the network namespace and the process of the caller. */
+int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
+		 enum ib_qp_type qp_type)
+{
+	return ep_id_open(id, rdma_create_user_id(ep_id_handler, id, ps,
+						  qp_type));
+}
+
+/* The id belongs to the module @caller. */
+int ep_id_create_kernel(struct ep_id *id, struct net *net,
+			enum rdma_ucm_port_space ps, enum ib_qp_type qp_type,
+			const char *caller)
+{
+	return ep_id_open(id, __rdma_create_kernel_id(net, ep_id_handler, id,
+						      ps, qp_type, caller));
+}
+
 /* Takes over the new id of a connection request, in ep_id_ops.request. */
 void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id)
 {
-	id->cm_id = cm_id;
-	id->closed = false;
-	id->opened = true;
+	ep_id_open(id, cm_id);
 	id->begun = true;
 	id->request = true;
 	cm_id->context = id;
@@ -170,14 +180,21 @@ void ep_id_destroy(struct ep_id *id)
 	id->qp = NULL;
 }
 
+/* A provider may connect with the lock held, at the peer's pace. */
+static int ep_id_lock(struct ep_id *id)
+{
+	if (id->ops->wait_state == TASK_KILLABLE)
+		return mutex_lock_killable(&id->lock);
+	return mutex_lock_interruptible(&id->lock);
+}
+
 /*
  * Begins a section in which id->cm_id can be used. -EIO if it is gone,
  * -ERESTARTSYS for a signal.
  */
 int ep_id_begin(struct ep_id *id)
 {
-	/* A provider may connect with the lock held, at the peer's pace. */
-	if (mutex_lock_interruptible(&id->lock))
+	if (ep_id_lock(id))
 		return -ERESTARTSYS;
 	if (likely(!id->closed))
 		return 0;
@@ -234,7 +251,7 @@ int ep_id_listen(struct ep_id *id, int backlog)
 
 static int ep_id_sync_wait(struct ep_id *id)
 {
-	int ret = wait_for_completion_interruptible(&id->done);
+	int ret = wait_for_completion_state(&id->done, id->ops->wait_state);
 
 	return ret ? ret : id->status;
 }

@@ -4,7 +4,7 @@
  *
  * The create functions are called inside ep_dev_enter() with the owner's object
  * zeroed, and with a reference for the device's list in hand that is theirs on
- * success.
+ * success. Kernel consumers (no ops) hold the device instead.
  */
 #include "engine.h"
 
@@ -83,10 +83,9 @@ static void ep_srq_destroy_hw(struct ep_res *res)
 	ib_destroy_srq(ibsrq);
 }
 
-int ep_srq_create(struct ep_srq *srq, struct ep_pd *pd,
+int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 		  const struct ep_res_ops *ops, struct ib_srq_init_attr *attr)
 {
-	struct ep_dev *dev = pd->res.dev;
 	const struct ib_device_attr *limits = &dev->ibdev->attrs;
 	int ret;
 
@@ -100,7 +99,7 @@ int ep_srq_create(struct ep_srq *srq, struct ep_pd *pd,
 	ret = ep_res_init(&srq->res, dev, EP_RES_SRQ, ops, ep_srq_destroy_hw);
 	if (ret)
 		return ret;
-	srq->ibsrq = ib_create_srq(pd->ibpd, attr);
+	srq->ibsrq = ib_create_srq(pd, attr);
 	if (IS_ERR(srq->ibsrq)) {
 		ret = PTR_ERR(srq->ibsrq);
 		srq->ibsrq = NULL;
@@ -161,11 +160,11 @@ static void ep_qp_learn_depth(struct ep_qp *qp)
 					  attr.cap.max_recv_wr);
 }
 
-/* What is granted is in qp->cap. */
-int ep_qp_create(struct ep_qp *qp, struct ep_pd *pd,
-		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr)
+/* What is granted is in qp->cap. @caller: module that is shown as the owner */
+int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
+		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr,
+		 const char *caller)
 {
-	struct ep_dev *dev = pd->res.dev;
 	int ret;
 
 	ret = ep_qp_check_cap(dev->ibdev, attr);
@@ -176,7 +175,7 @@ int ep_qp_create(struct ep_qp *qp, struct ep_pd *pd,
 		return ret;
 	mutex_init(&qp->lock);
 	INIT_LIST_HEAD(&qp->mcasts);
-	qp->ibqp = ib_create_qp(pd->ibpd, attr);
+	qp->ibqp = ib_create_qp_kernel(pd, attr, caller);
 	if (IS_ERR(qp->ibqp)) {
 		ret = PTR_ERR(qp->ibqp);
 		qp->ibqp = NULL;

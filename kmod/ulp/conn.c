@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections: listening, requests, connecting, accepting, disconnecting.
+ */
+#include <rdma/ib_cm.h>
+
+#include "ulp.h"
+
+/* A synchronous endpoint's channel with a reference, else NULL. */
+static struct rdma_ep_channel *ulp_sync_channel(struct rdma_ep *ep)
+{
+	struct rdma_ep_channel *chan;
+
+	mutex_lock(&ep->deliver);
+	chan = ep->channel;
+	if (chan->private)
+		kref_get(&chan->ref);
+	else
+		chan = NULL;
+	mutex_unlock(&ep->deliver);
+	return chan;
+}
+
+static void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev)
+{
+	ulp_event_free(ep->last);
+	ep->last = ev;
+}
+
+/* Why something was not established, for events with and without a status. */
+static int ulp_event_errno(const struct rdma_cm_event *event, int none)
+{
+	return event->status < 0 ? event->status : none;
+}
+
+/* Returns 1 if that is not what a connecting endpoint waits for. */
+static int ulp_connect_result(const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return 0;
+	case RDMA_CM_EVENT_REJECTED:
+		return -ECONNREFUSED;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		return ulp_event_errno(event, -ETIMEDOUT);
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		return ulp_event_errno(event, -ECONNABORTED);
+	case RDMA_CM_EVENT_DISCONNECTED:
+		return -ECONNRESET;
+	default:
+		return 1;
+	}
+}
+
+static int ulp_disconnect_result(const struct rdma_cm_event *event)
+{
+	return event->event == RDMA_CM_EVENT_DISCONNECTED ? 0 : 1;
+}
+
+/* Waits for an event that has a result. Nothing to do with a channel of its own. */
+static int ulp_await(struct rdma_ep *ep, unsigned int timeout_ms,
+		     int (*result)(const struct rdma_cm_event *event))
+{
+	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
+	struct ulp_event *ev;
+	int ret = 0;
+
+	if (!chan)
+		return 0;
+	do {
+		ev = ulp_take(ep, chan, timeout_ms);
+		if (IS_ERR(ev)) {
+			ret = PTR_ERR(ev);
+			break;
+		}
+		ret = result(&ev->pub.cm);
+		ulp_set_last(ep, ev);
+	} while (ret > 0);
+	ulp_channel_put(chan);
+	return ret;
+}
+
+/**
+ * rdma_ep_listen() - listen for connection requests
+ * @ep: passive endpoint
+ * @backlog: requests that may wait to be taken, at least 1; more are refused
+ *
+ * Requests go to rdma_ep_get_request(), or, if the endpoint has a channel, there as
+ * %RDMA_CM_EVENT_CONNECT_REQUEST. They have the SRQ that the endpoint has when
+ * they arrive: rdma_ep_create_srq() comes before. See rdma_listen(3).
+ *
+ * Return: 0, -EINVAL for a bad backlog or an endpoint that listens or is not
+ * passive, -EADDRINUSE, or -ENOMEM
+ */
+int rdma_ep_listen(struct rdma_ep *ep, int backlog)
+{
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	ret = backlog < 1 ? -EINVAL : ulp_alive(ep);
+	if (!ret)
+		ret = ulp_errno(ep, ep_id_listen(&ep->id, backlog));
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_listen);
+
+/* Makes a synchronous endpoint of a request that has been taken. */
+static int ulp_make_request(struct ulp_event *ev)
+{
+	struct rdma_ep *child = ev->pub.child;
+	int ret;
+
+	ret = ulp_migrate(child, NULL);
+	if (!ret && child->request_qp)
+		ret = ulp_create_request_qp(child);
+	if (ret) {
+		ulp_ep_end(child);
+		ulp_event_free(ev);
+		return ret;
+	}
+	child->last = ev;
+	return 0;
+}
+
+static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
+				       unsigned int timeout_ms)
+{
+	struct rdma_ep_channel *chan = ulp_sync_channel(listener);
+	struct ulp_event *ev;
+	int ret;
+
+	if (!chan)
+		return ERR_PTR(-EINVAL);
+	ret = listener->id.listening ? 0 : -EINVAL;
+	while (!ret) {
+		ev = ulp_take(listener, chan, timeout_ms);
+		ret = PTR_ERR_OR_ZERO(ev);
+		if (ret)
+			break;
+		if (ev->pub.child) {
+			ret = ulp_make_request(ev);
+			break;
+		}
+		ulp_event_free(ev);
+	}
+	ulp_channel_put(chan);
+	return ret ? ERR_PTR(ret) : ev->pub.child;
+}
+
+/**
+ * rdma_ep_get_request() - wait for a connection request
+ * @listener: synchronous endpoint that listens
+ * @timeout_ms: timeout
+ *
+ * The new endpoint is synchronous. If @listener was made with QP attributes it has
+ * a QP with them, on its own device, and receives can be posted; if that fails, the
+ * request is refused. rdma_ep_event() tells what the peer has sent. Followed by
+ * rdma_ep_accept() or rdma_ep_reject(), and rdma_ep_destroy() in any case. Several
+ * threads may wait. See rdma_get_request(3).
+ *
+ * Return: the new endpoint, or
+ *
+ * * -ETIMEDOUT: there was no request
+ * * -EINVAL: @listener does not listen or has a channel
+ * * others: from making the QP; @listener is as good as before
+ */
+struct rdma_ep *rdma_ep_get_request(struct rdma_ep *listener,
+				    unsigned int timeout_ms)
+{
+	struct rdma_ep *child;
+	int ret;
+
+	ret = ulp_enter(listener);
+	if (ret)
+		return ERR_PTR(ret);
+	child = ulp_get_request(listener, timeout_ms);
+	ulp_exit(listener);
+	return child;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_get_request);
+
+/*
+ * What no parameters mean: as much as the device can, and the peer of a request has
+ * asked for. @param becomes a copy, as the engine fills in what is about the QP.
+ */
+static void ulp_set_param(const struct rdma_ep *ep,
+			  const struct rdma_conn_param *given,
+			  struct rdma_conn_param *param, bool accept)
+{
+	const struct ib_device_attr *attrs = &ep->ibdev->attrs;
+
+	if (given) {
+		*param = *given;
+		return;
+	}
+	memset(param, 0, sizeof(*param));
+	param->retry_count = 7;
+	param->rnr_retry_count = 7;
+	if (ep->id.cm_id->qp_type == IB_QPT_UD)
+		return;
+	param->responder_resources = min(attrs->max_qp_rd_atom, U8_MAX);
+	param->initiator_depth = min(attrs->max_qp_init_rd_atom, U8_MAX);
+	if (accept) {
+		param->responder_resources = min(param->responder_resources,
+						 ep->responder_resources);
+		param->initiator_depth = min(param->initiator_depth,
+					     ep->initiator_depth);
+	}
+}
+
+static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
+		       bool accept)
+{
+	struct rdma_ucm_ece ece = {};
+	struct rdma_conn_param param;
+	int ret;
+
+	ret = ulp_alive(ep);
+	if (ret)
+		return ret;
+	ret = ep_id_begin_bound(&ep->id);
+	if (ret)
+		return ulp_errno(ep, ret);
+	ulp_set_param(ep, given, &param, accept);
+	if (accept) {
+		rdma_lock_handler(ep->id.cm_id);
+		ret = ep_id_accept(&ep->id, NULL, &param, &ece);
+		rdma_unlock_handler(ep->id.cm_id);
+	} else {
+		ret = ep_id_connect(&ep->id, NULL, &param, &ece);
+	}
+	ep_id_end(&ep->id);
+	return ulp_errno(ep, ret);
+}
+
+/**
+ * rdma_ep_connect() - connect to the peer
+ * @ep: active endpoint with a QP; an unconnected one needs none
+ * @param: private data, depths and retries; NULL: no private data, the depths of
+ *	the device, 7 retries. @param.qp_num and @param.srq are not looked at
+ * @timeout_ms: limit for the peer's answer, if the endpoint is synchronous
+ *
+ * With a channel it returns when the request is on its way, and %RDMA_CM_EVENT_ESTABLISHED
+ * or an error follows. After an error of the peer's or a timeout the endpoint is only
+ * good for rdma_ep_event(), which tells more, and rdma_ep_destroy(). The QP can send on
+ * return, or when the event comes. See rdma_connect(3).
+ *
+ * Return: 0, or
+ *
+ * * -EINVAL: not resolved, no QP, connected before, bad parameters
+ * * -ECONNREFUSED: the peer has rejected
+ * * -ETIMEDOUT: the peer does not answer
+ * * -ECONNABORTED, -ECONNRESET and others: the connection broke at once
+ */
+int rdma_ep_connect(struct rdma_ep *ep, const struct rdma_conn_param *param,
+		    unsigned int timeout_ms)
+{
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	ret = ulp_connect(ep, param, false);
+	if (!ret)
+		ret = ulp_await(ep, timeout_ms, ulp_connect_result);
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_connect);
+
+/**
+ * rdma_ep_accept() - accept a connection request
+ * @ep: endpoint of a request, with a QP
+ * @param: as for rdma_ep_connect(); NULL: the depths that the peer asked for, as
+ *	far as the device can
+ * @timeout_ms: limit for the peer to be ready, if the endpoint is synchronous
+ *
+ * Post receives before: the peer may send as soon as it has been accepted. With a
+ * channel, %RDMA_CM_EVENT_ESTABLISHED or an error follows. See rdma_accept(3).
+ *
+ * Return: 0, or
+ *
+ * * -EINVAL: no request, or one that has been answered; no QP; bad parameters
+ * * -ETIMEDOUT: the peer does not answer
+ * * others as for rdma_ep_connect()
+ */
+int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
+		   unsigned int timeout_ms)
+{
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	ret = ulp_connect(ep, param, true);
+	if (!ret)
+		ret = ulp_await(ep, timeout_ms, ulp_connect_result);
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_accept);
+
+/**
+ * rdma_ep_reject() - reject a connection request
+ * @ep: endpoint of a request
+ * @data: private data for the peer, or NULL
+ * @len: its length
+ *
+ * The endpoint is only good for rdma_ep_destroy() then. See rdma_reject(3).
+ *
+ * Return: 0, or -EINVAL: no request, or one that has been answered, or too much data
+ */
+int rdma_ep_reject(struct rdma_ep *ep, const void *data, u8 len)
+{
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	ret = ulp_alive(ep);
+	if (ret)
+		goto out;
+	ret = ep_id_begin_bound(&ep->id);
+	if (!ret) {
+		ret = !ep->id.request || (len && !data) ? -EINVAL :
+		      ep_id_reject(&ep->id, data, len,
+				   IB_CM_REJ_CONSUMER_DEFINED);
+		ep_id_end(&ep->id);
+	}
+	ret = ulp_errno(ep, ret);
+out:
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_reject);
+
+static int ulp_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)
+{
+	int ret;
+
+	ret = ulp_alive(ep);
+	if (ret)
+		return ret;
+	ret = ulp_errno(ep, ep_id_disconnect(&ep->id));
+	/* The peer was first. */
+	if (test_bit(ULP_EP_DISCONNECTED, &ep->flags))
+		return 0;
+	return ret ?: ulp_await(ep, timeout_ms, ulp_disconnect_result);
+}
+
+/**
+ * rdma_ep_disconnect() - end a connection
+ * @ep: connected endpoint
+ * @timeout_ms: limit for the peer's answer, if the endpoint is synchronous
+ *
+ * What has been posted completes with %IB_WC_WR_FLUSH_ERR. With a channel,
+ * %RDMA_CM_EVENT_DISCONNECTED follows, unless the peer has been first. Ending a
+ * connection that has ended is fine. See rdma_disconnect(3).
+ *
+ * Return: 0, -EINVAL if it was never connected, or -ETIMEDOUT
+ */
+int rdma_ep_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)
+{
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	ret = ulp_disconnect(ep, timeout_ms);
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_disconnect);
+
+/**
+ * rdma_ep_migrate() - let an endpoint's events go elsewhere
+ * @ep: endpoint
+ * @channel: channel, or NULL: make it synchronous
+ *
+ * Unread events go along; if @channel has a callback, it is called for them before
+ * this returns. Calls that wait for the endpoint's events get -ESHUTDOWN. See
+ * rdma_migrate_id(3).
+ *
+ * Return: 0, -EINVAL if @channel is an ERR_PTR or another endpoint's own, or -ENOMEM
+ */
+int rdma_ep_migrate(struct rdma_ep *ep, struct rdma_ep_channel *channel)
+{
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	if (IS_ERR(channel) || (channel && channel->private))
+		ret = -EINVAL;
+	else
+		ret = ulp_migrate(ep, channel);
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_migrate);

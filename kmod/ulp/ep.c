@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Endpoints: creation, destruction, events, and what there is to know of one.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <rdma/ib_addr.h>
+
+#include "ulp.h"
+
+/* As long as librdmacm's rdma_create_ep() waits. */
+#define ULP_TIMEOUT_MS	2000
+
+/* ------------------------------------------------------------------ */
+/* Lifetime                                                           */
+/* ------------------------------------------------------------------ */
+
+static void ulp_hold_get(struct ep_hold *hold)
+{
+	kref_get(&container_of(hold, struct rdma_ep, hold)->ref);
+}
+
+static void ulp_ep_removed(struct rdma_ep *ep);
+
+static void ulp_hold_removed(struct ep_hold *hold)
+{
+	struct rdma_ep *ep = container_of(hold, struct rdma_ep, hold);
+
+	ulp_ep_removed(ep);
+	ulp_ep_put(ep);
+}
+
+/* An endpoint without id and channel. It keeps the module. */
+struct rdma_ep *ulp_ep_new(const char *caller)
+{
+	struct rdma_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+
+	if (!ep)
+		return NULL;
+	__module_get(THIS_MODULE);
+	kref_init(&ep->ref);
+	refcount_set(&ep->users, 1);
+	init_completion(&ep->unused);
+	ep_id_init(&ep->id, &ulp_id_ops);
+	ep->hold.owner = caller;
+	ep->hold.get = ulp_hold_get;
+	ep->hold.removed = ulp_hold_removed;
+	ep->caller = caller;
+	mutex_init(&ep->lock);
+	mutex_init(&ep->deliver);
+	return ep;
+}
+
+static void ulp_ep_free(struct kref *ref)
+{
+	kfree(container_of(ref, struct rdma_ep, ref));
+}
+
+void ulp_ep_put(struct rdma_ep *ep)
+{
+	kref_put(&ep->ref, ulp_ep_free);
+}
+
+/*
+ * Holds the device that @cm_id is bound to, if any. Called between ep_id_begin()
+ * and ep_id_end(), or in the handler of a connection request.
+ */
+int ulp_ep_hold(struct rdma_ep *ep, struct rdma_cm_id *cm_id)
+{
+	struct ep_dev *dev;
+	int ret;
+
+	if (!cm_id->device)
+		return 0;
+	dev = ep_dev_of(cm_id->device);
+	if (!dev)
+		return -ENODEV;
+	ret = ep_dev_hold(dev, &ep->hold);
+	if (!ret) {
+		ep->ibdev = cm_id->device;
+		ep->port = cm_id->port_num;
+	}
+	ep_dev_put(dev);
+	return ret;
+}
+
+static int ulp_ep_bound(struct rdma_ep *ep)
+{
+	int ret;
+
+	ret = ep_id_begin(&ep->id);
+	if (ret)
+		return ret;
+	ret = ulp_ep_hold(ep, ep->id.cm_id);
+	ep_id_end(&ep->id);
+	return ret;
+}
+
+/* Somebody takes a connection request. Is there still something to take? */
+bool ulp_ep_taken(struct rdma_ep *child)
+{
+	return !ulp_ep_bound(child);
+}
+
+/*
+ * Begins a call on the endpoint. Every one but rdma_ep_destroy(), which waits for
+ * ulp_exit(), and accessors.
+ */
+int ulp_enter_from(struct rdma_ep *ep, unsigned long caller)
+{
+	int ret;
+
+	if (IS_ERR_OR_NULL(ep))
+		return -EINVAL;
+	ret = ulp_check_context(ep, caller);
+	if (ret)
+		return ret;
+	if (!refcount_inc_not_zero(&ep->users))
+		return -ESHUTDOWN;
+	if (!test_bit(ULP_EP_DYING, &ep->flags))
+		return 0;
+	ulp_exit(ep);
+	return -ESHUTDOWN;
+}
+
+void ulp_exit(struct rdma_ep *ep)
+{
+	if (refcount_dec_and_test(&ep->users))
+		complete(&ep->unused);
+}
+
+/* What the engine says, as rdma_ep.h promises it. */
+int ulp_errno(const struct rdma_ep *ep, int ret)
+{
+	switch (ret) {
+	case -ERESTARTSYS:
+		return -EINTR;
+	case -EIO:	/* the id is gone */
+		return ulp_alive(ep) ?: -ENODEV;
+	default:
+		return ret;
+	}
+}
+
+/* The end of an endpoint that nobody uses. */
+void ulp_ep_end(struct rdma_ep *ep)
+{
+	set_bit(ULP_EP_DYING, &ep->flags);
+	if (ep->channel)
+		ulp_channel_wake(ep->channel);
+	ulp_exit(ep);
+	wait_for_completion(&ep->unused);
+
+	/* No handler runs afterwards. */
+	ep_id_destroy(&ep->id);
+	if (ep->channel)
+		ulp_detach(ep);
+	ulp_destroy_qp(ep);
+	if (ep->srq)
+		ulp_srq_put(ep->srq);
+	ulp_event_free(ep->last);
+	kfree(ep->request_qp);
+	ep_dev_unhold(&ep->hold);
+	module_put(THIS_MODULE);
+	ulp_ep_put(ep);
+}
+
+/**
+ * rdma_ep_destroy() - destroy an endpoint
+ * @ep: endpoint; nothing is done if it is NULL or an ERR_PTR
+ *
+ * Disconnects if need be, without waiting for the peer, or rejects. Waits for calls
+ * of other threads on the endpoint, which are woken, and for everything that has
+ * been posted to its QP to complete: on return no callback and no completion handler
+ * of the endpoint runs or will run, and its QP and CQs are gone. Receives in an
+ * SRQ do not complete. Connection requests that nobody has taken are refused. The
+ * SRQ stays until the last of the endpoints that came from this one is destroyed,
+ * too. CQs that the caller gave must be in a state to run handlers. See
+ * rdma_destroy_ep(3).
+ *
+ * Return: 0, or -EDEADLK; then nothing has been done
+ */
+int rdma_ep_destroy(struct rdma_ep *ep)
+{
+	int ret;
+
+	if (IS_ERR_OR_NULL(ep))
+		return 0;
+	ret = ulp_check_context(ep, _RET_IP_);
+	if (!ret)
+		ulp_ep_end(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_destroy);
+
+/* ------------------------------------------------------------------ */
+/* Events, in rdma_cm's handlers                                      */
+/* ------------------------------------------------------------------ */
+
+/*
+ * An event that gets lost might be waited for without a limit, so its few bytes
+ * must be found.
+ */
+static void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event)
+{
+	ulp_deliver(ep, ulp_event_new(ep, event, GFP_KERNEL | __GFP_NOFAIL),
+		    NULL);
+}
+
+/* Our own notice of the removal, or rdma_cm's: whichever comes first. */
+static void ulp_ep_removed(struct rdma_ep *ep)
+{
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
+
+	if (!test_and_set_bit(ULP_EP_REMOVED, &ep->flags))
+		ulp_report(ep, &event);
+}
+
+static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
+{
+	struct rdma_ep *ep = container_of(id, struct rdma_ep, id);
+
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
+		ulp_ep_removed(ep);
+		return;
+	}
+	if (event->event == RDMA_CM_EVENT_DISCONNECTED)
+		set_bit(ULP_EP_DISCONNECTED, &ep->flags);
+	ulp_report(ep, event);
+}
+
+/* What a request has from its listener. */
+static int ulp_ep_inherit(struct rdma_ep *child, struct rdma_ep *listener,
+			  const struct rdma_cm_event *event)
+{
+	if (listener->request_qp) {
+		child->request_qp = kmemdup(listener->request_qp,
+					    sizeof(*child->request_qp),
+					    GFP_KERNEL);
+		if (!child->request_qp)
+			return -ENOMEM;
+	}
+	mutex_lock(&listener->deliver);
+	child->srq = listener->srq;
+	if (child->srq)
+		kref_get(&child->srq->ref);
+	mutex_unlock(&listener->deliver);
+	child->context = listener->context;
+	child->responder_resources = event->param.conn.responder_resources;
+	child->initiator_depth = event->param.conn.initiator_depth;
+	return 0;
+}
+
+static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
+			  const struct rdma_cm_event *event)
+{
+	struct rdma_ep *ep = container_of(id, struct rdma_ep, id);
+	struct rdma_ep *child;
+	struct ulp_event *ev;
+	int ret = -ENOMEM;
+
+	child = ulp_ep_new(ep->caller);
+	if (!child)
+		return -ENOMEM;
+	ev = ulp_event_new(ep, event, GFP_KERNEL);
+	if (!ev)
+		goto err;
+	ev->pub.child = child;
+	ret = ulp_ep_inherit(child, ep, event);
+	if (!ret)
+		ret = ulp_deliver(ep, ev, cm_id);
+	if (!ret)
+		return 0;
+	ulp_event_free(ev);
+err:
+	ulp_ep_end(child);
+	return ret;
+}
+
+const struct ep_id_ops ulp_id_ops = {
+	.request = ulp_id_request,
+	.event = ulp_id_event,
+	.get_qp = ulp_get_qp,
+	.put_qp = ulp_put_qp,
+	.wait_state = TASK_KILLABLE,
+};
+
+/* ------------------------------------------------------------------ */
+/* Creation                                                           */
+/* ------------------------------------------------------------------ */
+
+static int ulp_copy_addr(struct sockaddr_storage *dst,
+			 const struct sockaddr *src)
+{
+	int len = src ? rdma_addr_size((struct sockaddr *)src) : 0;
+
+	memset(dst, 0, sizeof(*dst));
+	memcpy(dst, src, len);
+	return src && !len ? -EINVAL : 0;
+}
+
+static int ulp_resolve(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
+{
+	unsigned int timeout = attr->timeout_ms ?: ULP_TIMEOUT_MS;
+	struct sockaddr_storage src, dst;
+	int ret;
+
+	if (ulp_copy_addr(&src, attr->src) || ulp_copy_addr(&dst, attr->dst))
+		return -EINVAL;
+	if (attr->dst)
+		return ep_id_resolve(&ep->id,
+				     attr->src ? (struct sockaddr *)&src : NULL,
+				     (struct sockaddr *)&dst, timeout, timeout);
+	ret = ep_id_begin(&ep->id);
+	if (ret)
+		return ret;
+	ret = rdma_bind_addr(ep->id.cm_id, (struct sockaddr *)&src);
+	ep_id_end(&ep->id);
+	return ret;
+}
+
+static enum rdma_ucm_port_space ulp_port_space(const struct rdma_ep_attr *attr)
+{
+	if (attr->ps)
+		return attr->ps;
+	return attr->qp && attr->qp->init.qp_type == IB_QPT_UD ? RDMA_PS_UDP :
+								 RDMA_PS_TCP;
+}
+
+static int ulp_ep_setup(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
+{
+	enum rdma_ucm_port_space ps = ulp_port_space(attr);
+	int ret;
+
+	ret = ulp_migrate(ep, attr->channel);
+	if (ret)
+		return ret;
+	ret = ep_id_create_kernel(&ep->id, attr->net, ps, ps == RDMA_PS_TCP ?
+				  IB_QPT_RC : IB_QPT_UD, ep->caller);
+	if (ret)
+		return ret;
+	ret = ulp_resolve(ep, attr);
+	if (!ret)
+		ret = ulp_ep_bound(ep);
+	if (ret || !attr->qp)
+		return ulp_errno(ep, ret);
+	if (attr->dst)
+		return ulp_create_qp(ep, attr->qp);
+	ep->request_qp = kmemdup(attr->qp, sizeof(*attr->qp), GFP_KERNEL);
+	return ep->request_qp ? 0 : -ENOMEM;
+}
+
+struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
+				 const char *caller)
+{
+	struct rdma_ep *ep;
+	int ret;
+
+	if (IS_ERR_OR_NULL(attr) || !attr->net || (!attr->src && !attr->dst) ||
+	    (attr->ps && attr->ps != RDMA_PS_TCP && attr->ps != RDMA_PS_UDP))
+		return ERR_PTR(-EINVAL);
+	ret = ulp_check_context(NULL, _RET_IP_);
+	if (ret)
+		return ERR_PTR(ret);
+	ep = ulp_ep_new(caller);
+	if (!ep)
+		return ERR_PTR(-ENOMEM);
+	ep->context = attr->context;
+	ret = ulp_ep_setup(ep, attr);
+	if (!ret)
+		return ep;
+	ulp_ep_end(ep);
+	return ERR_PTR(ret);
+}
+EXPORT_SYMBOL_GPL(__rdma_ep_create);
+
+/* ------------------------------------------------------------------ */
+/* Accessors                                                          */
+/* ------------------------------------------------------------------ */
+
+/**
+ * rdma_ep_device() - device of an endpoint
+ * @ep: endpoint
+ *
+ * Any context. The device stays until the endpoint is destroyed.
+ *
+ * Return: device, or NULL if the endpoint listens on a wildcard address
+ */
+struct ib_device *rdma_ep_device(const struct rdma_ep *ep)
+{
+	return IS_ERR_OR_NULL(ep) ? NULL : ep->ibdev;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_device);
+
+/**
+ * rdma_ep_port() - port of an endpoint
+ * @ep: endpoint
+ *
+ * Any context.
+ *
+ * Return: number of the port of rdma_ep_device(), or 0
+ */
+u32 rdma_ep_port(const struct rdma_ep *ep)
+{
+	return IS_ERR_OR_NULL(ep) ? 0 : ep->port;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_port);
+
+/**
+ * rdma_ep_pd() - PD of an endpoint
+ * @ep: endpoint
+ *
+ * Any context.
+ *
+ * Return: PD of its QP, or else of its SRQ, or NULL if it has neither
+ */
+struct ib_pd *rdma_ep_pd(const struct rdma_ep *ep)
+{
+	if (IS_ERR_OR_NULL(ep))
+		return NULL;
+	if (ep->qp)
+		return ep->qp->pd.pd;
+	return ep->srq ? ep->srq->pd.pd : NULL;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_pd);
+
+/**
+ * rdma_ep_qp() - QP of an endpoint
+ * @ep: endpoint
+ *
+ * Any context. Post to it, but leave its state alone.
+ *
+ * Return: QP, or NULL
+ */
+struct ib_qp *rdma_ep_qp(const struct rdma_ep *ep)
+{
+	return IS_ERR_OR_NULL(ep) || !ep->qp ? NULL : ep->qp->qp.ibqp;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_qp);
+
+/**
+ * rdma_ep_send_cq() - CQ of an endpoint's sends
+ * @ep: endpoint
+ *
+ * Any context.
+ *
+ * Return: CQ, or NULL
+ */
+struct ib_cq *rdma_ep_send_cq(const struct rdma_ep *ep)
+{
+	return IS_ERR_OR_NULL(ep) || !ep->qp ? NULL : ep->qp->send_cq;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_send_cq);
+
+/**
+ * rdma_ep_recv_cq() - CQ of an endpoint's receives
+ * @ep: endpoint
+ *
+ * Any context.
+ *
+ * Return: CQ, or NULL
+ */
+struct ib_cq *rdma_ep_recv_cq(const struct rdma_ep *ep)
+{
+	return IS_ERR_OR_NULL(ep) || !ep->qp ? NULL : ep->qp->recv_cq;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_recv_cq);
+
+/**
+ * rdma_ep_srq() - SRQ of an endpoint
+ * @ep: endpoint
+ *
+ * Any context.
+ *
+ * Return: the SRQ of rdma_ep_create_srq(), or of the listener that the endpoint came
+ * from, or NULL
+ */
+struct ib_srq *rdma_ep_srq(const struct rdma_ep *ep)
+{
+	return IS_ERR_OR_NULL(ep) || !ep->srq ? NULL : ep->srq->srq.ibsrq;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_srq);
+
+/**
+ * rdma_ep_channel() - channel of an endpoint's events
+ * @ep: endpoint
+ *
+ * Any context.
+ *
+ * Return: channel. That of a synchronous endpoint is its own and only good for
+ * rdma_ep_get_event()
+ */
+struct rdma_ep_channel *rdma_ep_channel(const struct rdma_ep *ep)
+{
+	return IS_ERR_OR_NULL(ep) ? NULL : READ_ONCE(ep->channel);
+}
+EXPORT_SYMBOL_GPL(rdma_ep_channel);
+
+/**
+ * rdma_ep_event() - event that a synchronous call has waited for
+ * @ep: endpoint
+ *
+ * The event of the last rdma_ep_connect(), rdma_ep_accept() or rdma_ep_disconnect(),
+ * or the request that rdma_ep_get_request() made @ep of: parameters, private data,
+ * and why the peer has rejected. Valid until the next such call. Any context.
+ *
+ * Return: event, or NULL
+ */
+const struct rdma_cm_event *rdma_ep_event(const struct rdma_ep *ep)
+{
+	return IS_ERR_OR_NULL(ep) || !ep->last ? NULL : &ep->last->pub.cm;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_event);
+
+/**
+ * rdma_ep_context() - the caller's own pointer
+ * @ep: endpoint
+ *
+ * Any context.
+ *
+ * Return: what was given to rdma_ep_create() or rdma_ep_set_context()
+ */
+void *rdma_ep_context(const struct rdma_ep *ep)
+{
+	return IS_ERR_OR_NULL(ep) ? NULL : READ_ONCE(ep->context);
+}
+EXPORT_SYMBOL_GPL(rdma_ep_context);
+
+/**
+ * rdma_ep_set_context() - set the caller's own pointer
+ * @ep: endpoint
+ * @context: for rdma_ep_context()
+ *
+ * Any context.
+ */
+void rdma_ep_set_context(struct rdma_ep *ep, void *context)
+{
+	if (!IS_ERR_OR_NULL(ep))
+		WRITE_ONCE(ep->context, context);
+}
+EXPORT_SYMBOL_GPL(rdma_ep_set_context);
+
+static int ulp_addr(struct rdma_ep *ep, struct sockaddr_storage *addr,
+		    bool peer, unsigned long caller)
+{
+	const struct rdma_addr *route;
+	int ret;
+
+	if (IS_ERR_OR_NULL(addr))
+		return -EINVAL;
+	ret = ulp_enter_from(ep, caller);
+	if (ret)
+		return ret;
+	ret = ep_id_begin(&ep->id);
+	if (!ret) {
+		route = &ep->id.cm_id->route.addr;
+		*addr = peer ? route->dst_addr : route->src_addr;
+		ep_id_end(&ep->id);
+	}
+	if (!ret && !addr->ss_family)
+		ret = -ENOTCONN;
+	ret = ulp_errno(ep, ret);
+	ulp_exit(ep);
+	return ret;
+}
+
+/**
+ * rdma_ep_local_addr() - local address of an endpoint
+ * @ep: endpoint
+ * @addr: is filled in
+ *
+ * Also of a removed device, as long as rdma_cm knows.
+ *
+ * Return: 0
+ */
+int rdma_ep_local_addr(struct rdma_ep *ep, struct sockaddr_storage *addr)
+{
+	return ulp_addr(ep, addr, false, _RET_IP_);
+}
+EXPORT_SYMBOL_GPL(rdma_ep_local_addr);
+
+/**
+ * rdma_ep_peer_addr() - address of an endpoint's peer
+ * @ep: endpoint
+ * @addr: is filled in
+ *
+ * Return: 0, or -ENOTCONN if there is no peer
+ */
+int rdma_ep_peer_addr(struct rdma_ep *ep, struct sockaddr_storage *addr)
+{
+	return ulp_addr(ep, addr, true, _RET_IP_);
+}
+EXPORT_SYMBOL_GPL(rdma_ep_peer_addr);

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An endpoint's QP and SRQ, and what they are made of.
+ */
+#include <linux/slab.h>
+
+#include "ulp.h"
+
+/* What ib_drain_sq() and ib_drain_rq() need: a work request, and two completions. */
+#define ULP_DRAIN_WR	1
+#define ULP_DRAIN_CQE	2
+
+/* @pd: the caller's, or NULL. The endpoint holds the device. */
+static int ulp_pd_get(struct rdma_ep *ep, struct ib_pd *pd, struct ulp_pd *out)
+{
+	if (pd) {
+		out->pd = pd;
+		return IS_ERR(pd) || pd->device != ep->ibdev ? -EINVAL : 0;
+	}
+	pd = ep_dev_get_pd(ep->hold.dev);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	out->pd = pd;
+	out->dev = ep->hold.dev;
+	return 0;
+}
+
+static void ulp_pd_put(struct ulp_pd *pd)
+{
+	if (pd->dev)
+		ep_dev_put_pd(pd->dev);
+}
+
+/* ------------------------------------------------------------------ */
+/* SRQ                                                                */
+/* ------------------------------------------------------------------ */
+
+static void ulp_srq_event(struct ib_event *event, void *context)
+{
+	struct ulp_srq *srq = context;
+	struct ulp_callback cb;
+
+	if (!srq->event_handler)
+		return;
+	ulp_callback_begin(&cb);
+	srq->event_handler(event, srq->context);
+	ulp_callback_end(&cb);
+}
+
+static void ulp_srq_free(struct kref *ref)
+{
+	struct ulp_srq *srq = container_of(ref, struct ulp_srq, ref);
+
+	ep_res_destroy(&srq->srq.res);
+	ulp_pd_put(&srq->pd);
+	ep_res_fini(&srq->srq.res);
+	kfree(srq);
+}
+
+void ulp_srq_put(struct ulp_srq *srq)
+{
+	kref_put(&srq->ref, ulp_srq_free);
+}
+
+static struct ulp_srq *ulp_srq_new(struct rdma_ep *ep, struct ib_pd *pd,
+				   struct ib_srq_init_attr *attr)
+{
+	struct ib_srq_init_attr init = *attr;
+	struct ulp_srq *srq;
+	int ret;
+
+	srq = kzalloc(sizeof(*srq), GFP_KERNEL);
+	if (!srq)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&srq->ref);
+	srq->event_handler = attr->event_handler;
+	srq->context = attr->srq_context;
+	ret = ulp_pd_get(ep, pd, &srq->pd);
+	if (ret)
+		goto err_free;
+	init.event_handler = ulp_srq_event;
+	init.srq_context = srq;
+	ret = ep_srq_create(&srq->srq, ep->hold.dev, srq->pd.pd, NULL, &init);
+	if (ret)
+		goto err_pd;
+	attr->attr = srq->srq.attr;
+	return srq;
+
+err_pd:
+	ulp_pd_put(&srq->pd);
+	ep_res_fini(&srq->srq.res);
+err_free:
+	kfree(srq);
+	return ERR_PTR(ret);
+}
+
+/**
+ * rdma_ep_create_srq() - make a shared receive queue for an endpoint
+ * @ep: endpoint that is bound to a device and has no SRQ
+ * @pd: PD, or NULL; see &struct rdma_ep_qp_attr
+ * @attr: as for ib_create_srq(), of type %IB_SRQT_BASIC; what is granted is
+ *	written back
+ *
+ * QPs that are made for the endpoint and for its requests receive from it. See
+ * rdma_create_srq(3).
+ *
+ * Return: 0, or
+ *
+ * * -EINVAL: the endpoint has an SRQ or is not bound to a device, the PD is of
+ *   another one, or more is wanted than the device can
+ * * -EOPNOTSUPP: the device has no SRQs, or none of that type
+ * * -ENOMEM
+ */
+int rdma_ep_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
+		       struct ib_srq_init_attr *attr)
+{
+	struct ulp_srq *srq;
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	mutex_lock(&ep->lock);
+	ret = ulp_alive(ep);
+	if (!ret && (IS_ERR_OR_NULL(attr) || ep->srq || !ep->ibdev))
+		ret = -EINVAL;
+	if (!ret && attr->srq_type != IB_SRQT_BASIC)
+		ret = -EOPNOTSUPP;
+	if (ret)
+		goto out;
+	srq = ulp_srq_new(ep, pd, attr);
+	ret = PTR_ERR_OR_ZERO(srq);
+	if (ret)
+		goto out;
+	mutex_lock(&ep->deliver);
+	ep->srq = srq;
+	mutex_unlock(&ep->deliver);
+out:
+	mutex_unlock(&ep->lock);
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_create_srq);
+
+/**
+ * rdma_ep_destroy_srq() - let go of an endpoint's SRQ
+ * @ep: endpoint
+ *
+ * It is destroyed when the endpoints that share it have done so, too, or have been
+ * destroyed. Buffers of its receives are then the caller's again. See
+ * rdma_destroy_srq(3).
+ *
+ * Return: 0, -EINVAL if it has none, or -EBUSY if the endpoint's QP uses it
+ */
+int rdma_ep_destroy_srq(struct rdma_ep *ep)
+{
+	struct ulp_srq *srq;
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	mutex_lock(&ep->lock);
+	srq = ep->srq;
+	if (!srq) {
+		ret = -EINVAL;
+	} else if (ep->qp && ep->qp->qp.has_srq) {
+		ret = -EBUSY;
+	} else {
+		mutex_lock(&ep->deliver);
+		ep->srq = NULL;
+		mutex_unlock(&ep->deliver);
+		ulp_srq_put(srq);
+	}
+	mutex_unlock(&ep->lock);
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_destroy_srq);
+
+/* ------------------------------------------------------------------ */
+/* QP                                                                 */
+/* ------------------------------------------------------------------ */
+
+static void ulp_qp_event(struct ib_event *event, void *context)
+{
+	struct ulp_qp *qp = context;
+	struct ulp_callback cb;
+
+	if (!qp->event_handler)
+		return;
+	ulp_callback_begin(&cb);
+	qp->event_handler(event, qp->context);
+	ulp_callback_end(&cb);
+}
+
+void ulp_get_qp(struct ep_qp *qp)
+{
+	kref_get(&container_of(qp, struct ulp_qp, qp)->ref);
+}
+
+static void ulp_qp_free(struct kref *ref)
+{
+	struct ulp_qp *qp = container_of(ref, struct ulp_qp, ref);
+
+	ep_res_fini(&qp->qp.res);
+	kfree(qp);
+}
+
+void ulp_put_qp(struct ep_qp *qp)
+{
+	kref_put(&container_of(qp, struct ulp_qp, qp)->ref, ulp_qp_free);
+}
+
+static void ulp_qp_free_parts(struct ulp_qp *qp)
+{
+	if (qp->own_send_cq)
+		ib_free_cq(qp->send_cq);
+	if (qp->own_recv_cq)
+		ib_free_cq(qp->recv_cq);
+	ulp_pd_put(&qp->pd);
+}
+
+/* One that ib_alloc_cq() has made: others can not be drained. */
+static bool ulp_cq_ok(const struct rdma_ep *ep, const struct ib_cq *cq)
+{
+	return !IS_ERR(cq) && cq->device == ep->ibdev && cq->wc;
+}
+
+static struct ib_cq *ulp_cq_new(struct rdma_ep *ep, u32 depth,
+				enum ib_poll_context poll_ctx)
+{
+	if (depth > ep->ibdev->attrs.max_cqe - ULP_DRAIN_CQE)
+		return ERR_PTR(-EINVAL);
+	return __ib_alloc_cq_any(ep->ibdev, ep, depth + ULP_DRAIN_CQE, poll_ctx,
+				 ep->caller);
+}
+
+/* The CQ that the caller gave, or a new one, or, for no queue, none. */
+static int ulp_qp_cq(struct rdma_ep *ep, const struct rdma_ep_qp_attr *attr,
+		     struct ib_cq *given, u32 depth, struct ib_cq **cq,
+		     bool *own)
+{
+	if (given) {
+		*cq = given;
+		return ulp_cq_ok(ep, given) ? 0 : -EINVAL;
+	}
+	if (!depth)
+		return 0;
+	*cq = ulp_cq_new(ep, depth, attr->poll_ctx);
+	if (IS_ERR(*cq))
+		return PTR_ERR(*cq);
+	*own = true;
+	return 0;
+}
+
+static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
+			    const struct rdma_ep_qp_attr *attr,
+			    const struct ib_qp_init_attr *init)
+{
+	u32 recv = init->cap.max_recv_wr;
+	int ret;
+
+	ret = ulp_pd_get(ep, attr->pd, &qp->pd);
+	if (ret)
+		return ret;
+	/* The QP may get all that is in the SRQ. */
+	if (!recv && init->srq && init->srq == rdma_ep_srq(ep))
+		recv = ep->srq->srq.attr.max_wr;
+	ret = ulp_qp_cq(ep, attr, init->recv_cq, recv, &qp->recv_cq,
+			&qp->own_recv_cq);
+	if (!ret)
+		ret = ulp_qp_cq(ep, attr, init->send_cq, init->cap.max_send_wr,
+				&qp->send_cq, &qp->own_send_cq);
+	/* A queue without entries gets no CQ, but drivers want to see one. */
+	if (!ret && !qp->recv_cq && !qp->send_cq)
+		ret = -EINVAL;
+	if (ret) {
+		ulp_qp_free_parts(qp);
+		return ret;
+	}
+	qp->recv_cq = qp->recv_cq ?: qp->send_cq;
+	qp->send_cq = qp->send_cq ?: qp->recv_cq;
+	return 0;
+}
+
+static void ulp_add_drain(u32 *wr)
+{
+	if (*wr)
+		*wr += ULP_DRAIN_WR;
+}
+
+static void ulp_sub_drain(u32 *wr)
+{
+	if (*wr)
+		*wr -= ULP_DRAIN_WR;
+}
+
+/* What is passed to the driver. */
+static int ulp_qp_init_attr(struct rdma_ep *ep, struct ulp_qp *qp,
+			    const struct ib_qp_init_attr *given,
+			    struct ib_qp_init_attr *init)
+{
+	const u32 max_wr = ep->ibdev->attrs.max_qp_wr - ULP_DRAIN_WR;
+
+	*init = *given;
+	if (init->cap.max_send_wr > max_wr || init->cap.max_recv_wr > max_wr)
+		return -EINVAL;
+	init->srq = given->srq ?: rdma_ep_srq(ep);
+	if (IS_ERR(init->srq) ||
+	    (init->srq && init->srq->device != ep->ibdev))
+		return -EINVAL;
+	init->event_handler = ulp_qp_event;
+	init->qp_context = qp;
+	return 0;
+}
+
+/* With the id between ep_id_begin_bound() and ep_id_end(). */
+static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
+			  struct rdma_ep_qp_attr *attr)
+{
+	struct ib_qp_init_attr init;
+	int ret;
+
+	ret = ulp_qp_init_attr(ep, qp, &attr->init, &init);
+	if (ret)
+		return ret;
+	ret = ulp_qp_get_parts(ep, qp, attr, &init);
+	if (ret)
+		return ret;
+	init.send_cq = qp->send_cq;
+	init.recv_cq = qp->recv_cq;
+	ulp_add_drain(&init.cap.max_send_wr);
+	ulp_add_drain(&init.cap.max_recv_wr);
+	if (init.srq) {
+		init.cap.max_recv_wr = 0;
+		init.cap.max_recv_sge = 0;
+	}
+	ret = ep_qp_create(&qp->qp, ep->hold.dev, qp->pd.pd, NULL, &init,
+			   ep->caller);
+	if (ret)
+		goto err_parts;
+	ret = ep_id_attach_qp(&ep->id, &qp->qp);
+	if (ret)
+		goto err_qp;
+	attr->init.cap = qp->qp.cap;
+	ulp_sub_drain(&attr->init.cap.max_send_wr);
+	ulp_sub_drain(&attr->init.cap.max_recv_wr);
+	return 0;
+
+err_qp:
+	ep_res_destroy(&qp->qp.res);
+err_parts:
+	ulp_qp_free_parts(qp);
+	return ret;
+}
+
+static int ulp_qp_check(const struct rdma_ep *ep,
+			const struct rdma_ep_qp_attr *attr)
+{
+	if (IS_ERR_OR_NULL(attr) || IS_ERR(attr->init.send_cq) ||
+	    IS_ERR(attr->init.recv_cq) || attr->poll_ctx > IB_POLL_DIRECT)
+		return -EINVAL;
+	switch (attr->init.qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UC:
+	case IB_QPT_UD:
+		return ep_id_suits_qp(&ep->id, attr->init.qp_type) ? 0 : -EINVAL;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Called with ep->lock held, or before anybody else has the endpoint. */
+int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
+{
+	struct ulp_qp *qp;
+	int ret;
+
+	ret = ep->qp || !ep->ibdev ? -EINVAL : ulp_alive(ep);
+	if (ret)
+		return ret;
+	ret = ep_id_begin_bound(&ep->id);
+	if (ret)
+		return ulp_errno(ep, ret);
+	ret = ulp_qp_check(ep, attr);
+	if (ret)
+		goto out;
+	ret = -ENOMEM;
+	qp = kzalloc(sizeof(*qp), GFP_KERNEL);
+	if (!qp)
+		goto out;
+	kref_init(&qp->ref);
+	qp->event_handler = attr->init.event_handler;
+	qp->context = attr->init.qp_context;
+	ret = ulp_qp_make_hw(ep, qp, attr);
+	if (ret) {
+		ulp_put_qp(&qp->qp);
+		goto out;
+	}
+	WRITE_ONCE(ep->cq_work[0], &qp->send_cq->work);
+	WRITE_ONCE(ep->cq_work[1], &qp->recv_cq->work);
+	ep->qp = qp;
+out:
+	ep_id_end(&ep->id);
+	return ret;
+}
+
+/* With the attributes that a listener had for its requests. */
+int ulp_create_request_qp(struct rdma_ep *ep)
+{
+	if (!ep->request_qp || ep->id.listening)
+		return -EINVAL;
+	return ulp_create_qp(ep, ep->request_qp);
+}
+
+/**
+ * rdma_ep_create_qp() - make a QP for an endpoint
+ * @ep: endpoint that is bound to a device, does not listen and has no QP
+ * @attr: attributes; NULL: those that the listener had whose request it is
+ *
+ * The QP is in state INIT on return, or RTS if unconnected. The handlers of its CQs are
+ * not called with anything but what is posted to it. See rdma_create_qp(3).
+ *
+ * Return: 0, or
+ *
+ * * -EINVAL: the endpoint has a QP or no device; PD, CQ or SRQ are of another
+ *   device; a CQ is not from ib_alloc_cq(); the type is not the port space's; more is
+ *   wanted than the device can, or no queue at all
+ * * -ENOMEM, and what else the driver may say
+ */
+int rdma_ep_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
+{
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	mutex_lock(&ep->lock);
+	if (ep->id.listening)
+		ret = -EINVAL;
+	else if (attr)
+		ret = ulp_create_qp(ep, attr);
+	else
+		ret = ulp_create_request_qp(ep);
+	mutex_unlock(&ep->lock);
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_create_qp);
+
+/* Called with ep->lock held, or after everybody else has let go. */
+void ulp_destroy_qp(struct rdma_ep *ep)
+{
+	struct ulp_qp *qp = ep->qp;
+	struct ib_qp *ibqp;
+
+	if (!qp)
+		return;
+	ep->qp = NULL;
+	WRITE_ONCE(ep->cq_work[0], NULL);
+	WRITE_ONCE(ep->cq_work[1], NULL);
+
+	ibqp = qp->qp.ibqp;
+	if (qp->qp.cap.max_send_wr)
+		ib_drain_sq(ibqp);
+	/* Not ib_drain_qp(): of an SRQ's receives not every driver tells the last. */
+	if (!qp->qp.has_srq && qp->qp.cap.max_recv_wr)
+		ib_drain_rq(ibqp);
+	ep_res_destroy(&qp->qp.res);
+	ulp_qp_free_parts(qp);
+	ulp_put_qp(&qp->qp);
+}
+
+/**
+ * rdma_ep_destroy_qp() - destroy an endpoint's QP
+ * @ep: endpoint
+ *
+ * When all that has been posted to it has completed; see rdma_ep_destroy(). Calls
+ * that use the QP must have ended. See rdma_destroy_qp(3).
+ *
+ * Return: 0, or -EINVAL if there is none
+ */
+int rdma_ep_destroy_qp(struct rdma_ep *ep)
+{
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	mutex_lock(&ep->lock);
+	if (ep->qp)
+		ulp_destroy_qp(ep);
+	else
+		ret = -EINVAL;
+	mutex_unlock(&ep->lock);
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_destroy_qp);
