@@ -11,6 +11,8 @@ DESTDIR ?=
 
 INCDIR := $(DESTDIR)$(PREFIX)/include
 MODDIR := $(DESTDIR)/lib/modules/$(KVER)/updates
+# What other modules are built against.
+DEVDIR := $(DESTDIR)/lib/modules/$(KVER)/rdma_ep
 RIG := selftests/vm/rig
 
 # For the rig; anything that is not given is its own default.
@@ -29,6 +31,9 @@ install: install-modules install-lib
 install-modules:
 	install -d $(MODDIR)
 	install -m 644 rdma_ep.ko $(MODDIR)/rdma_ep.ko
+	install -d $(DEVDIR)/include
+	install -m 644 $(wildcard kmod/include/*.h) $(DEVDIR)/include/
+	install -m 644 Module.symvers $(DEVDIR)/Module.symvers
 	$(if $(DESTDIR),,depmod $(KVER))
 
 # The library and its programs, the uapi header and the kernel API.
@@ -42,7 +47,7 @@ install-lib:
 
 uninstall:
 	rm -f $(MODDIR)/rdma_ep.ko $(INCDIR)/rdma/rdma_ep.h
-	rm -rf $(INCDIR)/rdma_ep
+	rm -rf $(INCDIR)/rdma_ep $(DEVDIR)
 	$(MAKE) -C lib uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
 	$(if $(DESTDIR),,depmod $(KVER); ldconfig)
 
@@ -51,6 +56,7 @@ check demo shell lint:
 
 clean:
 	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
+	[ ! -d $(KDIR) ] || $(MAKE) -C selftests/ulp clean KVER=$(KVER) KDIR=$(KDIR)
 	$(MAKE) -C lib clean
 	$(MAKE) -C selftests clean
 

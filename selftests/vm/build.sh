@@ -45,7 +45,9 @@ build_in_tree()
 		selftests)
 			"${run[@]}" make -j2 -C /src/selftests "${var[@]}" \
 				KSELFTEST="$GUEST_KSELFTEST" \
-				INSTALL_PATH="$GUEST_TESTS" all install ;;
+				INSTALL_PATH="$GUEST_TESTS" all install &&
+			"${run[@]}" make -j2 -C /src/selftests/ulp "${var[@]}" \
+				install ;;
 		scripts)	# those tests that need no compiler
 			"${run[@]}" make -C /src/selftests DESTDIR=/stage \
 				INSTALL_PATH="$GUEST_TESTS" install-scripts ;;

@@ -23,9 +23,10 @@ cmd_lint()
 	source_sync "$LINT_SRC" || exit 1
 
 	mapfile -t kernel < <(cd "$LINT_SRC" &&
-		find kmod uapi -name '*.[ch]' 2>/dev/null | sort)
+		find kmod uapi selftests/ulp -name '*.[ch]' 2>/dev/null | sort)
 	mapfile -t programs < <(cd "$LINT_SRC" &&
 		find . -path ./kmod -prune -o -path ./uapi -prune \
+			-o -path ./selftests/ulp -prune \
 			-o -name '*.[ch]' -print | sort)
 	mapfile -t shell < <(cd "$LINT_SRC" &&
 		{ grep -rlE '^#!/bin/(ba)?sh' .; find . -name '*.sh'; } | sort -u)
