@@ -47,7 +47,7 @@
  */
 struct rdma_ep_channel {
 	struct kref ref;
-	spinlock_t lock;
+	spinlock_t lock;		/* all but fn and context */
 	struct list_head events;
 	wait_queue_head_t wait;
 	unsigned int nr_eps;
