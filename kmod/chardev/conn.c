@@ -12,16 +12,12 @@ int uep_listen(struct uep_cmd *cmd)
 	struct rdma_ep_id_cmd *arg = cmd->arg;
 	u32 backlog = arg->arg;
 	struct uep_id *id;
-	int ret;
 
 	if (!backlog || backlog > UEP_MAX_BACKLOG)
 		backlog = UEP_MAX_BACKLOG;
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_listen(&id->id, backlog);
-	uep_obj_put(&id->obj);
-	return ret;
+	id = uep_id_begin(cmd->s, arg->id);
+	return IS_ERR(id) ? PTR_ERR(id) :
+			    uep_id_end(id, ep_id_listen(&id->id, backlog));
 }
 
 /*
@@ -63,9 +59,15 @@ static int uep_conn_param(struct uep_id *id, struct rdma_ep_connect *arg,
 	return 0;
 }
 
-int uep_connect(struct uep_cmd *cmd)
+/*
+ * Connecting and accepting: @fn with the QP that the peer is told of if the id has
+ * none of its own.
+ */
+static int uep_conn(struct rdma_ep_connect *arg, struct uep_session *s,
+		    int (*fn)(struct uep_id *id, struct rdma_ep_connect *arg,
+			      struct rdma_conn_param *param,
+			      struct rdma_ucm_ece *ece, struct ep_qp *other))
 {
-	struct rdma_ep_connect *arg = cmd->arg;
 	struct rdma_conn_param param = {};
 	struct rdma_ucm_ece ece = {
 		.vendor_id = arg->ece_vendor_id,
@@ -75,44 +77,45 @@ int uep_connect(struct uep_cmd *cmd)
 	struct uep_id *id;
 	int ret;
 
-	if (arg->uid)
-		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_begin_bound(&id->id);
-	if (ret)
-		goto out;
+	id = uep_id_begin_bound(s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
 	other = uep_conn_other_qp(id, arg->conn.qp_num);
 	ret = uep_conn_param(id, arg, &param);
 	if (!ret)
-		ret = ep_id_connect(&id->id, other ? &other->qp : NULL, &param,
-				    &ece);
+		ret = fn(id, arg, &param, &ece, other ? &other->qp : NULL);
 	if (other)
 		uep_obj_put(&other->obj);
-	ep_id_end(&id->id);
-out:
-	uep_obj_put(&id->obj);
-	return ret;
+	return uep_id_end(id, ret);
+}
+
+static int uep_connect_with(struct uep_id *id, struct rdma_ep_connect *arg,
+			    struct rdma_conn_param *param,
+			    struct rdma_ucm_ece *ece, struct ep_qp *other)
+{
+	return ep_id_connect(&id->id, other, param, ece);
+}
+
+int uep_connect(struct uep_cmd *cmd)
+{
+	struct rdma_ep_connect *arg = cmd->arg;
+
+	return arg->uid ? -EINVAL : uep_conn(arg, cmd->s, uep_connect_with);
 }
 
 /*
  * From here on the user's cookie is known and events are reported. That has to
  * be so before the first of them, hence the handler's lock.
  */
-static int uep_accept_locked(struct uep_id *id, struct rdma_ep_connect *arg,
-			     struct rdma_conn_param *param,
-			     struct ep_qp *other)
+static int uep_accept_with(struct uep_id *id, struct rdma_ep_connect *arg,
+			   struct rdma_conn_param *param,
+			   struct rdma_ucm_ece *ece, struct ep_qp *other)
 {
 	struct uep_session *s = id->obj.session;
-	struct rdma_ucm_ece ece = {
-		.vendor_id = arg->ece_vendor_id,
-		.attr_mod = arg->ece_options,
-	};
 	int ret;
 
 	rdma_lock_handler(id->id.cm_id);
-	ret = ep_id_accept(&id->id, other, param, &ece);
+	ret = ep_id_accept(&id->id, other, param, ece);
 	if (!ret) {
 		spin_lock(&s->ev_lock);
 		id->uid = arg->uid;
@@ -125,29 +128,7 @@ static int uep_accept_locked(struct uep_id *id, struct rdma_ep_connect *arg,
 
 int uep_accept(struct uep_cmd *cmd)
 {
-	struct rdma_ep_connect *arg = cmd->arg;
-	struct rdma_conn_param param = {};
-	struct uep_qp *other;
-	struct uep_id *id;
-	int ret;
-
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_begin_bound(&id->id);
-	if (ret)
-		goto out;
-	other = uep_conn_other_qp(id, arg->conn.qp_num);
-	ret = uep_conn_param(id, arg, &param);
-	if (!ret)
-		ret = uep_accept_locked(id, arg, &param,
-					other ? &other->qp : NULL);
-	if (other)
-		uep_obj_put(&other->obj);
-	ep_id_end(&id->id);
-out:
-	uep_obj_put(&id->obj);
-	return ret;
+	return uep_conn(cmd->arg, cmd->s, uep_accept_with);
 }
 
 int uep_reject(struct uep_cmd *cmd)
@@ -155,7 +136,6 @@ int uep_reject(struct uep_cmd *cmd)
 	struct rdma_ep_reject *arg = cmd->arg;
 	u8 reason = IB_CM_REJ_CONSUMER_DEFINED;
 	struct uep_id *id;
-	int ret;
 
 	if (arg->reserved || arg->private_data_len > U8_MAX)
 		return -EINVAL;
@@ -163,33 +143,22 @@ int uep_reject(struct uep_cmd *cmd)
 		reason = arg->reason;
 	else if (arg->reason && arg->reason != reason)
 		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_begin_bound(&id->id);
-	if (!ret) {
-		ret = ep_id_reject(&id->id, arg->private_data,
-				   arg->private_data_len, reason);
-		ep_id_end(&id->id);
-	}
-	uep_obj_put(&id->obj);
-	return ret;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	return uep_id_end(id, ep_id_reject(&id->id, arg->private_data,
+					   arg->private_data_len, reason));
 }
 
 static int uep_id_cmd(struct uep_cmd *cmd, int (*fn)(struct ep_id *id))
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
 	struct uep_id *id;
-	int ret;
 
 	if (arg->arg)
 		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = fn(&id->id);
-	uep_obj_put(&id->obj);
-	return ret;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, fn(&id->id));
 }
 
 int uep_disconnect(struct uep_cmd *cmd)
@@ -211,30 +180,21 @@ int uep_init_qp_attr(struct uep_cmd *cmd)
 
 	if (arg->qp_state > IB_QPS_ERR)
 		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_begin_bound(&id->id);
-	if (!ret) {
-		ret = rdma_init_qp_attr(id->id.cm_id, &attr, &mask);
-		ep_id_end(&id->id);
-	}
-	uep_obj_put(&id->obj);
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	ret = rdma_init_qp_attr(id->id.cm_id, &attr, &mask);
 	if (!ret)
 		uep_qp_attr_to_user(&arg->attr, &attr, mask);
-	return ret;
+	return uep_id_end(id, ret);
 }
 
 int uep_notify(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
 	struct uep_id *id;
-	int ret;
 
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_notify(&id->id, arg->arg);
-	uep_obj_put(&id->obj);
-	return ret;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	return IS_ERR(id) ? PTR_ERR(id) :
+			    uep_id_end(id, ep_id_notify(&id->id, arg->arg));
 }

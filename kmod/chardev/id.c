@@ -99,6 +99,43 @@ struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle)
 	return obj ? container_of(obj, struct uep_id, obj) : NULL;
 }
 
+static struct uep_id *uep_id_begin_with(struct uep_session *s, u32 handle,
+					int (*begin)(struct ep_id *id))
+{
+	struct uep_id *id = uep_id_lookup(s, handle);
+	int ret;
+
+	if (!id)
+		return ERR_PTR(-ENOENT);
+	ret = begin(&id->id);
+	if (!ret)
+		return id;
+	ret = uep_obj_error(&id->obj, ret);
+	uep_obj_put(&id->obj);
+	return ERR_PTR(ret);
+}
+
+/* The id with a reference, begun to be used; or an errno. */
+struct uep_id *uep_id_begin(struct uep_session *s, u32 handle)
+{
+	return uep_id_begin_with(s, handle, ep_id_begin);
+}
+
+/* The same for an id that is bound to a device: -EINVAL if it is not. */
+struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle)
+{
+	return uep_id_begin_with(s, handle, ep_id_begin_bound);
+}
+
+/* Returns what the command returns. */
+int uep_id_end(struct uep_id *id, int ret)
+{
+	ep_id_end(&id->id);
+	ret = uep_obj_error(&id->obj, ret);
+	uep_obj_put(&id->obj);
+	return ret;
+}
+
 /* ------------------------------------------------------------------ */
 /* Events, in rdma_cm's handlers                                      */
 /* ------------------------------------------------------------------ */
@@ -327,18 +364,13 @@ int uep_bind_addr(struct uep_cmd *cmd)
 		return -EINVAL;
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_begin(&id->id);
-	if (!ret) {
-		ret = rdma_bind_addr(id->id.cm_id, addr);
-		if (!ret)
-			uep_id_info(id, &arg->info);
-		ep_id_end(&id->id);
-	}
-	uep_obj_put(&id->obj);
-	return ret;
+	id = uep_id_begin(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	ret = rdma_bind_addr(id->id.cm_id, addr);
+	if (!ret)
+		uep_id_info(id, &arg->info);
+	return uep_id_end(id, ret);
 }
 
 int uep_resolve_addr(struct uep_cmd *cmd)
@@ -347,64 +379,44 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 	struct sockaddr *src = uep_sockaddr(&arg->src);
 	struct sockaddr *dst = uep_sockaddr(&arg->dst);
 	struct uep_id *id;
-	int ret;
 
 	if (!dst)
 		return -EINVAL;
 	if (IS_ERR(src) || IS_ERR(dst))
 		return -EAFNOSUPPORT;
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_begin(&id->id);
-	if (!ret) {
-		ret = rdma_resolve_addr(id->id.cm_id, src, dst,
-					arg->timeout_ms);
-		ep_id_end(&id->id);
-	}
-	uep_obj_put(&id->obj);
-	return ret;
+	id = uep_id_begin(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	return uep_id_end(id, rdma_resolve_addr(id->id.cm_id, src, dst,
+						arg->timeout_ms));
 }
 
 int uep_resolve_route(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
 	struct uep_id *id;
-	int ret;
 
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_begin_bound(&id->id);
-	if (!ret) {
-		ret = rdma_resolve_route(id->id.cm_id, arg->arg);
-		ep_id_end(&id->id);
-	}
-	uep_obj_put(&id->obj);
-	return ret;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	return uep_id_end(id, rdma_resolve_route(id->id.cm_id, arg->arg));
 }
 
 int uep_query_id(struct uep_cmd *cmd)
 {
 	struct rdma_ep_query_id *arg = cmd->arg;
 	struct uep_id *id;
-	int ret;
 
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_begin(&id->id);
-	if (!ret) {
-		uep_id_info(id, &arg->info);
-		ep_id_end(&id->id);
-		spin_lock(&cmd->s->ev_lock);
-		arg->events_reported = id->events_reported;
-		arg->ece_vendor_id = id->ece.vendor_id;
-		arg->ece_options = id->ece.attr_mod;
-		spin_unlock(&cmd->s->ev_lock);
-	}
-	uep_obj_put(&id->obj);
-	return ret;
+	id = uep_id_begin(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	uep_id_info(id, &arg->info);
+	spin_lock(&cmd->s->ev_lock);
+	arg->events_reported = id->events_reported;
+	arg->ece_vendor_id = id->ece.vendor_id;
+	arg->ece_options = id->ece.attr_mod;
+	spin_unlock(&cmd->s->ev_lock);
+	return uep_id_end(id, 0);
 }
 
 /* ------------------------------------------------------------------ */
@@ -480,20 +492,17 @@ int uep_set_option(struct uep_cmd *cmd)
 	optval = memdup_user(u64_to_user_ptr(arg->optval), arg->optlen);
 	if (IS_ERR(optval))
 		return PTR_ERR(optval);
-	ret = -ENOENT;
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
+	id = uep_id_begin(cmd->s, arg->id);
+	if (IS_ERR(id)) {
+		ret = PTR_ERR(id);
 		goto out;
-	ret = ep_id_begin(&id->id);
-	if (!ret) {
-		if (arg->level == RDMA_OPTION_ID)
-			ret = uep_set_option_id(id->id.cm_id, arg->optname,
-						optval, arg->optlen);
-		else
-			ret = uep_set_option_path(id, optval, arg->optlen);
-		ep_id_end(&id->id);
 	}
-	uep_obj_put(&id->obj);
+	if (arg->level == RDMA_OPTION_ID)
+		ret = uep_set_option_id(id->id.cm_id, arg->optname, optval,
+					arg->optlen);
+	else
+		ret = uep_set_option_path(id, optval, arg->optlen);
+	ret = uep_id_end(id, ret);
 out:
 	kfree(optval);
 	return ret;

@@ -430,22 +430,14 @@ int uep_create_qp(struct uep_cmd *cmd)
 {
 	struct rdma_ep_create_qp *arg = cmd->arg;
 	struct uep_id *id;
-	int ret;
 
 	if (arg->reserved)
 		return -EINVAL;
 	if (!arg->id)
 		return uep_qp_make(cmd, &arg->init, NULL);
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_begin_bound(&id->id);
-	if (!ret) {
-		ret = uep_qp_make(cmd, &arg->init, id);
-		ep_id_end(&id->id);
-	}
-	uep_obj_put(&id->obj);
-	return ret;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	return IS_ERR(id) ? PTR_ERR(id) :
+			    uep_id_end(id, uep_qp_make(cmd, &arg->init, id));
 }
 
 /* The session's QP of that number on the device, with a reference, or NULL. */

@@ -166,20 +166,12 @@ int uep_create_srq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_create_srq *arg = cmd->arg;
 	struct uep_id *id;
-	int ret;
 
 	if (!arg->id)
 		return uep_srq_make(cmd, NULL);
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	ret = ep_id_begin_bound(&id->id);
-	if (!ret) {
-		ret = uep_srq_make(cmd, id);
-		ep_id_end(&id->id);
-	}
-	uep_obj_put(&id->obj);
-	return ret;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	return IS_ERR(id) ? PTR_ERR(id) :
+			    uep_id_end(id, uep_srq_make(cmd, id));
 }
 
 /* The SRQ that a command names, with a reference and inside ep_dev_enter(). */

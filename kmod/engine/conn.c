@@ -304,19 +304,17 @@ int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 	return ret;
 }
 
-/* Flushes the id's own QP, then tells the peer. */
+/*
+ * Flushes the id's own QP, then tells the peer. Called between ep_id_begin_bound()
+ * and ep_id_end().
+ */
 int ep_id_disconnect(struct ep_id *id)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ep_qp *qp;
-	int ret;
 
-	ret = ep_id_begin_bound(id);
-	if (ret)
-		return ret;
-	ret = -EINVAL;
 	if (!id->begun)
-		goto out;
+		return -EINVAL;
 	qp = ep_id_get_qp(id);
 	if (qp) {
 		/* iWARP drains the send queue before it closes. */
@@ -325,20 +323,17 @@ int ep_id_disconnect(struct ep_id *id)
 		ep_qp_modify(qp, &attr, IB_QP_STATE);
 		id->ops->put_qp(qp);
 	}
-	ret = rdma_disconnect(id->cm_id);
-out:
-	ep_id_end(id);
-	return ret;
+	return rdma_disconnect(id->cm_id);
 }
 
-/* Completes a connection whose QP the owner has brought up himself. */
+/*
+ * Completes a connection whose QP the owner has brought up himself. Called between
+ * ep_id_begin_bound() and ep_id_end().
+ */
 int ep_id_establish(struct ep_id *id)
 {
 	int ret;
 
-	ret = ep_id_begin_bound(id);
-	if (ret)
-		return ret;
 	rdma_lock_handler(id->cm_id);
 	/* In another state it would reject the peer. */
 	ret = -EINVAL;
@@ -346,25 +341,17 @@ int ep_id_establish(struct ep_id *id)
 		ret = rdma_accept(id->cm_id, NULL);
 	id->responded = false;
 	rdma_unlock_handler(id->cm_id);
-	ep_id_end(id);
 	return ret;
 }
 
 /*
  * An asynchronous event of the id's QP that the CM should know of. It would take
  * a path migration for granted, too: go on with an alternate path that it has
- * never been told, and lose its references to the device and its GID.
+ * never been told, and lose its references to the device and its GID. Called
+ * between ep_id_begin_bound() and ep_id_end().
  */
 int ep_id_notify(struct ep_id *id, enum ib_event_type event)
 {
-	int ret;
-
-	if (event != IB_EVENT_COMM_EST)
-		return -EINVAL;
-	ret = ep_id_begin_bound(id);
-	if (ret)
-		return ret;
-	ret = rdma_notify(id->cm_id, event);
-	ep_id_end(id);
-	return ret;
+	return event == IB_EVENT_COMM_EST ? rdma_notify(id->cm_id, event) :
+					    -EINVAL;
 }

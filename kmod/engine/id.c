@@ -231,21 +231,20 @@ struct ep_dev *ep_id_dev(struct ep_id *id)
 	return ibdev ? ep_dev_of(ibdev) : NULL;
 }
 
-/* @backlog: requests that may wait for the owner, at least 1 */
+/*
+ * @backlog: requests that may wait for the owner, at least 1. Called between
+ * ep_id_begin() and ep_id_end().
+ */
 int ep_id_listen(struct ep_id *id, int backlog)
 {
 	int ret;
 
-	ret = ep_id_begin(id);
-	if (ret)
-		return ret;
 	/* Before the first request; a second listen fails and changes nothing. */
 	if (!id->listening)
 		atomic_set(&id->backlog, backlog);
 	ret = rdma_listen(id->cm_id, backlog);
 	if (!ret)
 		id->listening = true;
-	ep_id_end(id);
 	return ret;
 }
 

@@ -99,9 +99,9 @@ int rdma_ep_listen(struct rdma_ep *ep, int backlog)
 	ret = ulp_enter(ep);
 	if (ret)
 		return ret;
-	ret = backlog < 1 ? -EINVAL : ulp_alive(ep);
+	ret = backlog < 1 ? -EINVAL : ulp_begin(ep, ep_id_begin);
 	if (!ret)
-		ret = ulp_errno(ep, ep_id_listen(&ep->id, backlog));
+		ret = ulp_end(ep, ep_id_listen(&ep->id, backlog));
 	ulp_exit(ep);
 	return ret;
 }
@@ -218,12 +218,9 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 	struct rdma_conn_param param;
 	int ret;
 
-	ret = ulp_alive(ep);
+	ret = ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
-	ret = ep_id_begin_bound(&ep->id);
-	if (ret)
-		return ulp_errno(ep, ret);
 	ulp_set_param(ep, given, &param, accept);
 	if (accept) {
 		rdma_lock_handler(ep->id.cm_id);
@@ -232,8 +229,7 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 	} else {
 		ret = ep_id_connect(&ep->id, NULL, &param, &ece);
 	}
-	ep_id_end(&ep->id);
-	return ulp_errno(ep, ret);
+	return ulp_end(ep, ret);
 }
 
 /**
@@ -320,17 +316,14 @@ int rdma_ep_reject(struct rdma_ep *ep, const void *data, u8 len)
 	ret = ulp_enter(ep);
 	if (ret)
 		return ret;
-	ret = ulp_alive(ep);
+	ret = ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		goto out;
-	ret = ep_id_begin_bound(&ep->id);
-	if (!ret) {
-		ret = !ep->id.request || (len && !data) ? -EINVAL :
-		      ep_id_reject(&ep->id, data, len,
+	ret = -EINVAL;
+	if (ep->id.request && (data || !len))
+		ret = ep_id_reject(&ep->id, data, len,
 				   IB_CM_REJ_CONSUMER_DEFINED);
-		ep_id_end(&ep->id);
-	}
-	ret = ulp_errno(ep, ret);
+	ret = ulp_end(ep, ret);
 out:
 	ulp_exit(ep);
 	return ret;
@@ -341,10 +334,10 @@ static int ulp_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)
 {
 	int ret;
 
-	ret = ulp_alive(ep);
+	ret = ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
-	ret = ulp_errno(ep, ep_id_disconnect(&ep->id));
+	ret = ulp_end(ep, ep_id_disconnect(&ep->id));
 	/* The peer was first. */
 	if (test_bit(ULP_EP_DISCONNECTED, &ep->flags))
 		return 0;

@@ -131,7 +131,7 @@ void ulp_exit(struct rdma_ep *ep)
 }
 
 /* What the engine says, as rdma_ep.h promises it. */
-int ulp_errno(const struct rdma_ep *ep, int ret)
+static int ulp_errno(const struct rdma_ep *ep, int ret)
 {
 	switch (ret) {
 	case -ERESTARTSYS:
@@ -141,6 +141,21 @@ int ulp_errno(const struct rdma_ep *ep, int ret)
 	default:
 		return ret;
 	}
+}
+
+/* @begin: ep_id_begin() or ep_id_begin_bound(). Followed by ulp_end(). */
+int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id))
+{
+	int ret = ulp_alive(ep);
+
+	return ret ?: ulp_errno(ep, begin(&ep->id));
+}
+
+/* Returns what the call returns. */
+int ulp_end(struct rdma_ep *ep, int ret)
+{
+	ep_id_end(&ep->id);
+	return ulp_errno(ep, ret);
 }
 
 /* The end of an endpoint that nobody uses. */

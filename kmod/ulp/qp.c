@@ -377,12 +377,9 @@ int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 	struct ulp_qp *qp;
 	int ret;
 
-	ret = ep->qp || !ep->ibdev ? -EINVAL : ulp_alive(ep);
+	ret = ep->qp || !ep->ibdev ? -EINVAL : ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
-	ret = ep_id_begin_bound(&ep->id);
-	if (ret)
-		return ulp_errno(ep, ret);
 	ret = ulp_qp_check(ep, attr);
 	if (ret)
 		goto out;
@@ -402,8 +399,7 @@ int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 	WRITE_ONCE(ep->cq_work[1], &qp->recv_cq->work);
 	ep->qp = qp;
 out:
-	ep_id_end(&ep->id);
-	return ret;
+	return ulp_end(ep, ret);
 }
 
 /* With the attributes that a listener had for its requests. */

@@ -232,7 +232,8 @@ bool ulp_ep_taken(struct rdma_ep *child);
 void ulp_ep_end(struct rdma_ep *ep);
 int ulp_enter_from(struct rdma_ep *ep, unsigned long caller);
 void ulp_exit(struct rdma_ep *ep);
-int ulp_errno(const struct rdma_ep *ep, int ret);
+int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id));
+int ulp_end(struct rdma_ep *ep, int ret);
 
 #define ulp_enter(ep)	ulp_enter_from(ep, _RET_IP_)
 
