@@ -24,7 +24,8 @@
 /**
  * DOC: Conventions
  *
- * Contexts: every function but the accessors may sleep and is called in process
+ * Contexts: every function but the accessors (those from rdma_ep_device() to
+ * rdma_ep_set_context()) may sleep and is called in process
  * context, without locks that an event callback or a completion handler takes.
  * Calls that would wait for themselves are refused with -EDEADLK and a warning
  * that names the caller, and change nothing: all calls from interrupts, from event
@@ -43,7 +44,10 @@
  *
  * Waiting: timeouts are in milliseconds. %RDMA_EP_FOREVER means none, 0 does not
  * wait. Only fatal signals and kthread_stop() end a wait early, so that a kernel
- * thread may wait for requests without a limit and still be stopped.
+ * thread may wait for requests without a limit and still be stopped. Two waits are
+ * the RDMA core's: resolving addresses in rdma_ep_create(), which only fatal signals
+ * end early, and iWARP's, where a driver may do all of a TCP handshake before
+ * rdma_ep_connect() begins to count, and rdma_ep_destroy() waits for it.
  *
  * Lifetime: the caller who is given an endpoint destroys it, exactly once. Calls
  * of other threads on the endpoint end then with -ESHUTDOWN, and
@@ -51,8 +55,8 @@
  *
  * Device removal: endpoints on the device get %RDMA_CM_EVENT_DEVICE_REMOVAL, once,
  * on their channel; whoever waits in a call on one gets -ENODEV, and so do later
- * calls but rdma_ep_destroy(), rdma_ep_destroy_qp(), rdma_ep_destroy_srq() and the
- * accessors. The objects stay usable until the endpoint is destroyed, which
+ * calls but rdma_ep_destroy(), rdma_ep_destroy_qp(), rdma_ep_destroy_srq(),
+ * rdma_ep_migrate(), the addresses and the accessors. The objects stay usable until the endpoint is destroyed, which
  * the removal waits for: protocols must do so without waiting for a peer. Only
  * listeners on a wildcard address do not belong to a device.
  */
@@ -105,13 +109,16 @@ void rdma_ep_ack_event(struct rdma_ep_cm_event *event);
  *	handlers; see &enum ib_poll_context
  * @init: as for ib_create_qp(). Capabilities are those wanted and, on return,
  *	those granted. @init.send_cq and @init.recv_cq: from ib_alloc_cq() on the
- *	same device, or NULL: made with the QP, as deep as its queues. @init.srq:
- *	NULL: the endpoint's own, or that of the listener that it came from, if
- *	there is one. @init.qp_type: %IB_QPT_RC, %IB_QPT_UC or %IB_QPT_UD, as the
- *	port space has it
+ *	same device, with room for two completions more than the QP's queue; or
+ *	NULL: made with the QP, as deep as its queues. @init.srq: NULL: the
+ *	endpoint's own, or that of the listener that it came from, if there is
+ *	one; with the caller's, @init.cap.max_recv_wr is the depth of the CQ.
+ *	@init.qp_type: %IB_QPT_UD in the port space %RDMA_PS_UDP; %IB_QPT_RC, or
+ *	%IB_QPT_UC if given to rdma_ep_create(), in %RDMA_PS_TCP
  *
  * One entry of each queue is kept for draining, so at most one less than the
- * device's limit is granted.
+ * device's limit is granted. The QP's qp_context is the caller's, for completion
+ * handlers to find by wc->qp.
  */
 struct rdma_ep_qp_attr {
 	struct ib_pd *pd;
@@ -125,7 +132,8 @@ struct rdma_ep_qp_attr {
  * @src: local address. Required of a passive endpoint, where port 0 is any port;
  *	optional of an active one
  * @dst: address of the peer, or NULL: a passive endpoint
- * @ps: port space; 0: %RDMA_PS_UDP if @qp is of type %IB_QPT_UD, else %RDMA_PS_TCP
+ * @ps: %RDMA_PS_TCP, %RDMA_PS_UDP, or 0: %RDMA_PS_UDP if @qp is of type %IB_QPT_UD,
+ *	else %RDMA_PS_TCP
  * @timeout_ms: limit for resolving the address, and again for the route; 0: 2000
  * @qp: QP of an active endpoint, made at once; of a passive endpoint's requests,
  *	made by rdma_ep_get_request(). NULL: none

@@ -37,14 +37,6 @@ void ulp_channel_put(struct rdma_ep_channel *chan)
 	kref_put(&chan->ref, ulp_channel_free);
 }
 
-void ulp_channel_wake(struct rdma_ep_channel *chan)
-{
-	/* After what the waiters look at has changed. */
-	spin_lock(&chan->lock);
-	spin_unlock(&chan->lock);
-	wake_up_all(&chan->wait);
-}
-
 /**
  * rdma_ep_channel_create() - make a channel for events
  * @fn: called for each event; NULL: they are queued for rdma_ep_get_event()
@@ -126,6 +118,9 @@ struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 	memcpy(ev->data, data, len);
 	ev->pub.cm.param.conn.private_data = len ? ev->data : NULL;
 	ev->pub.cm.param.conn.private_data_len = len;
+	/* It is the id's. Who makes an address handle has it looked up again. */
+	if (ep->qp_type == IB_QPT_UD)
+		ev->pub.cm.param.ud.ah_attr.grh.sgid_attr = NULL;
 	return ev;
 }
 
@@ -154,15 +149,20 @@ static void ulp_events_drop(struct list_head *events)
 		ulp_event_drop(ev);
 }
 
-/* Hands the event over, or queues it. Called with @ep->deliver held. */
-static void ulp_event_pass(struct rdma_ep_channel *chan, struct ulp_event *ev)
+static void ulp_call(struct rdma_ep_channel *chan, const struct ulp_event *ev)
 {
 	struct ulp_callback cb;
 
+	ulp_callback_begin(&cb);
+	chan->fn(&ev->pub, chan->context);
+	ulp_callback_end(&cb);
+}
+
+/* Called with the deliver lock of the event's endpoint held. */
+static void ulp_event_pass(struct rdma_ep_channel *chan, struct ulp_event *ev)
+{
 	if (chan->fn) {
-		ulp_callback_begin(&cb);
-		chan->fn(&ev->pub, chan->context);
-		ulp_callback_end(&cb);
+		ulp_call(chan, ev);
 		ulp_event_free(ev);
 		return;
 	}
@@ -181,6 +181,75 @@ static void ulp_attach(struct rdma_ep *ep, struct rdma_ep_channel *chan)
 	ep->channel = chan;
 }
 
+/* Takes the endpoint's unread events out of its channel, and it, too. */
+static struct rdma_ep_channel *ulp_leave(struct rdma_ep *ep,
+					 struct list_head *events)
+{
+	struct rdma_ep_channel *chan = ep->channel;
+	struct ulp_event *ev, *next;
+
+	ep->channel = NULL;
+	spin_lock(&chan->lock);
+	list_for_each_entry_safe(ev, next, &chan->events, entry)
+		if (ev->pub.ep == ep)
+			list_move_tail(&ev->entry, events);
+	chan->nr_eps--;
+	/* Who waits there for a synchronous endpoint waits in vain. */
+	if (chan->private)
+		chan->closed = true;
+	spin_unlock(&chan->lock);
+	wake_up_all(&chan->wait);
+	return chan;
+}
+
+/*
+ * A connection request that is no longer queued, or never was, gets what an endpoint
+ * has that somebody owns. Called with the listener's deliver lock held, so that
+ * its SRQ stays.
+ */
+static int ulp_claim_child(struct ulp_event *ev)
+{
+	struct rdma_ep *listener = ev->pub.ep, *child = ev->pub.child;
+	int ret;
+
+	if (test_bit(ULP_EP_DYING, &listener->flags))
+		return -ESHUTDOWN;
+	ret = ulp_ep_hold(child);
+	if (ret)
+		return ret;
+	child->srq = listener->srq;
+	if (child->srq)
+		kref_get(&child->srq->ref);
+	return 0;
+}
+
+/*
+ * Its events go where the request went, if that is not an endpoint's own channel;
+ * what has happened to it meanwhile comes after the request. Called as
+ * ulp_claim_child() is, and afterwards.
+ */
+static void ulp_hand_over(struct ulp_event *ev, struct rdma_ep_channel *chan)
+{
+	struct rdma_ep *child = ev->pub.child;
+	struct rdma_ep_channel *old;
+	struct ulp_event *own, *next;
+	LIST_HEAD(events);
+
+	if (chan->private)
+		return;
+	mutex_lock_nested(&child->deliver, SINGLE_DEPTH_NESTING);
+	old = ulp_leave(child, &events);
+	ulp_attach(child, chan);
+	if (chan->fn)
+		ulp_call(chan, ev);
+	list_for_each_entry_safe(own, next, &events, entry) {
+		list_del(&own->entry);
+		ulp_event_pass(chan, own);
+	}
+	mutex_unlock(&child->deliver);
+	ulp_channel_put(old);
+}
+
 /*
  * Delivers an event and consumes it. Fails only for a connection request
  * (@child_id) that nobody would take, which is left as it is. Process context.
@@ -196,39 +265,23 @@ int ulp_deliver(struct rdma_ep *ep, struct ulp_event *ev,
 	chan = ep->channel;
 	if (test_bit(ULP_EP_DYING, &ep->flags))
 		ret = -ESHUTDOWN;
-	/* A callback takes it at once. */
 	else if (child && chan->fn)
-		ret = ulp_ep_hold(child, child_id);
-	if (child && !ret) {
-		ulp_attach(child, chan);
+		ret = ulp_claim_child(ev);
+	if (child && !ret)
 		ep_id_adopt(&child->id, child_id);
-	}
-	if (!ret)
-		ulp_event_pass(chan, ev);
-	else if (!child)
+
+	if (ret) {
+		if (!child)
+			ulp_event_free(ev);
+	} else if (child && chan->fn) {
+		atomic_inc(&ep->id.backlog);
+		ulp_hand_over(ev, chan);
 		ulp_event_free(ev);
+	} else {
+		ulp_event_pass(chan, ev);
+	}
 	mutex_unlock(&ep->deliver);
 	return ret;
-}
-
-/* Takes the endpoint's unread events out of its channel, and it, too. */
-static struct rdma_ep_channel *ulp_leave(struct rdma_ep *ep,
-					 struct list_head *events)
-{
-	struct rdma_ep_channel *chan = ep->channel;
-	struct ulp_event *ev, *next;
-
-	spin_lock(&chan->lock);
-	list_for_each_entry_safe(ev, next, &chan->events, entry)
-		if (ev->pub.ep == ep)
-			list_move_tail(&ev->entry, events);
-	chan->nr_eps--;
-	/* Who waits there for a synchronous endpoint waits in vain. */
-	if (chan->private && !chan->nr_eps)
-		chan->closed = true;
-	spin_unlock(&chan->lock);
-	wake_up_all(&chan->wait);
-	return chan;
 }
 
 /* Called when no more events come. */
@@ -239,29 +292,41 @@ void ulp_detach(struct rdma_ep *ep)
 
 	mutex_lock(&ep->deliver);
 	chan = ulp_leave(ep, &events);
-	ep->channel = NULL;
 	mutex_unlock(&ep->deliver);
 	ulp_events_drop(&events);
 	ulp_channel_put(chan);
 }
 
 /*
- * A connection request becomes its taker's. Returns false if its device is going
- * away: nobody is to hear of it.
+ * Events of the endpoint that were read nowhere go to its new channel. Those that
+ * nobody would take become @dropped.
  */
-static bool ulp_event_taken(struct ulp_event *ev)
+static void ulp_pass_all(struct rdma_ep *ep, struct list_head *events,
+			 struct list_head *dropped)
 {
-	if (!ev->pub.child)
-		return true;
-	atomic_inc(&ev->pub.ep->id.backlog);
-	return ulp_ep_taken(ev->pub.child);
+	struct rdma_ep_channel *chan = ep->channel;
+	struct ulp_event *ev, *next;
+
+	list_for_each_entry_safe(ev, next, events, entry) {
+		list_del(&ev->entry);
+		if (!chan->fn || !ev->pub.child) {
+			ulp_event_pass(chan, ev);
+			continue;
+		}
+		atomic_inc(&ep->id.backlog);
+		if (ulp_claim_child(ev)) {
+			list_add_tail(&ev->entry, dropped);
+			continue;
+		}
+		ulp_hand_over(ev, chan);
+		ulp_event_free(ev);
+	}
 }
 
-/* @new: channel, or NULL: a private one */
+/* @new: channel, or NULL: a private one, which may not be had (-ENOMEM) */
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 {
-	struct rdma_ep_channel *private = NULL, *old;
-	struct ulp_event *ev, *next;
+	struct rdma_ep_channel *private = NULL, *old = NULL;
 	LIST_HEAD(dropped);
 	LIST_HEAD(events);
 
@@ -273,18 +338,10 @@ int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 		new = private;
 	}
 	mutex_lock(&ep->deliver);
-	old = ep->channel;
-	if (old)
-		ulp_leave(ep, &events);
+	if (ep->channel)
+		old = ulp_leave(ep, &events);
 	ulp_attach(ep, new);
-	list_for_each_entry_safe(ev, next, &events, entry) {
-		if (new->fn && !ulp_event_taken(ev)) {
-			list_move(&ev->entry, &dropped);
-			continue;
-		}
-		list_del(&ev->entry);
-		ulp_event_pass(new, ev);
-	}
+	ulp_pass_all(ep, &events, &dropped);
 	mutex_unlock(&ep->deliver);
 	ulp_events_drop(&dropped);
 	if (old)
@@ -298,35 +355,47 @@ int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 /* Reading                                                            */
 /* ------------------------------------------------------------------ */
 
-/* @ep: whose event, NULL: anybody's */
 static struct ulp_event *ulp_channel_pop(struct rdma_ep_channel *chan,
-					 const struct rdma_ep *ep, int *closed)
+					 int *closed)
 {
-	struct ulp_event *ev, *found = NULL;
+	struct ulp_event *ev;
 
 	spin_lock(&chan->lock);
 	*closed = chan->closed ? -ESHUTDOWN : 0;
-	list_for_each_entry(ev, &chan->events, entry) {
-		if (!ep || ev->pub.ep == ep) {
-			list_del(&ev->entry);
-			found = ev;
-			break;
-		}
-	}
+	ev = list_first_entry_or_null(&chan->events, struct ulp_event, entry);
+	if (ev)
+		list_del(&ev->entry);
 	spin_unlock(&chan->lock);
-	return found;
+	return ev;
+}
+
+/* Is there something to take? */
+static bool ulp_event_taken(struct ulp_event *ev, struct rdma_ep_channel *chan)
+{
+	struct rdma_ep *ep = ev->pub.ep;
+	int ret;
+
+	if (!ev->pub.child)
+		return true;
+	atomic_inc(&ep->id.backlog);
+	mutex_lock(&ep->deliver);
+	ret = ulp_claim_child(ev);
+	if (!ret)
+		ulp_hand_over(ev, chan);
+	mutex_unlock(&ep->deliver);
+	return !ret;
 }
 
 /**
  * ulp_take - wait for the next event
  * @ep: synchronous endpoint that waits for one of its own, or NULL
  * @chan: where
- * @timeout_ms: timeout
+ * @left: jiffies to wait, in and out
  *
  * Return: the event, -ETIMEDOUT, -EINTR, -ESHUTDOWN or -ENODEV
  */
 struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
-			   unsigned int timeout_ms)
+			   long *left)
 {
 	struct ulp_event *ev;
 	int ret, error;
@@ -336,11 +405,11 @@ struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 		error = 0;
 		ret = ulp_wait(chan->wait,
 			       (ep && (error = ulp_alive(ep))) ||
-			       (ev = ulp_channel_pop(chan, ep, &error)) || error,
-			       timeout_ms);
+			       (ev = ulp_channel_pop(chan, &error)) || error,
+			       *left);
 		if (ret || !ev)
 			return ERR_PTR(ret ?: error);
-		if (ulp_event_taken(ev))
+		if (ulp_event_taken(ev, chan))
 			return ev;
 		ulp_event_drop(ev);
 	} while (1);
@@ -363,6 +432,7 @@ struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 struct rdma_ep_cm_event *rdma_ep_get_event(struct rdma_ep_channel *channel,
 					   unsigned int timeout_ms)
 {
+	long left = ulp_timeout(timeout_ms);
 	struct ulp_event *ev;
 	int ret;
 
@@ -372,7 +442,7 @@ struct rdma_ep_cm_event *rdma_ep_get_event(struct rdma_ep_channel *channel,
 	if (ret)
 		return ERR_PTR(ret);
 	kref_get(&channel->ref);
-	ev = ulp_take(NULL, channel, timeout_ms);
+	ev = ulp_take(NULL, channel, &left);
 	ulp_channel_put(channel);
 	return IS_ERR(ev) ? ERR_CAST(ev) : &ev->pub;
 }

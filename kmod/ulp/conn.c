@@ -23,28 +23,26 @@ static struct rdma_ep_channel *ulp_sync_channel(struct rdma_ep *ep)
 
 static void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev)
 {
-	ulp_event_free(ep->last);
-	ep->last = ev;
-}
-
-/* Why something was not established, for events with and without a status. */
-static int ulp_event_errno(const struct rdma_cm_event *event, int none)
-{
-	return event->status < 0 ? event->status : none;
+	ulp_event_free(xchg(&ep->last, ev));
 }
 
 /* Returns 1 if that is not what a connecting endpoint waits for. */
 static int ulp_connect_result(const struct rdma_cm_event *event)
 {
+	/* Statuses above 0 are the peer's. */
+	int error = min(event->status, 0);
+
 	switch (event->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return 0;
 	case RDMA_CM_EVENT_REJECTED:
 		return -ECONNREFUSED;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		return ulp_event_errno(event, -ETIMEDOUT);
+		/* This is how an unconnected endpoint is rejected. */
+		return event->status > 0 ? -ECONNREFUSED : error ?: -ETIMEDOUT;
+	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		return ulp_event_errno(event, -ECONNABORTED);
+		return error ?: -ECONNABORTED;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		return -ECONNRESET;
 	default:
@@ -52,32 +50,47 @@ static int ulp_connect_result(const struct rdma_cm_event *event)
 	}
 }
 
-static int ulp_disconnect_result(const struct rdma_cm_event *event)
-{
-	return event->event == RDMA_CM_EVENT_DISCONNECTED ? 0 : 1;
-}
-
-/* Waits for an event that has a result. Nothing to do with a channel of its own. */
-static int ulp_await(struct rdma_ep *ep, unsigned int timeout_ms,
-		     int (*result)(const struct rdma_cm_event *event))
+/*
+ * Waits until it is known whether a synchronous endpoint is connected. Nothing to
+ * do for others.
+ */
+static int ulp_await_connected(struct rdma_ep *ep, unsigned int timeout_ms)
 {
 	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
+	long left = ulp_timeout(timeout_ms);
 	struct ulp_event *ev;
-	int ret = 0;
+	int ret;
 
 	if (!chan)
 		return 0;
 	do {
-		ev = ulp_take(ep, chan, timeout_ms);
-		if (IS_ERR(ev)) {
-			ret = PTR_ERR(ev);
+		ev = ulp_take(ep, chan, &left);
+		ret = PTR_ERR_OR_ZERO(ev);
+		if (ret)
 			break;
-		}
-		ret = result(&ev->pub.cm);
+		ret = ulp_connect_result(&ev->pub.cm);
 		ulp_set_last(ep, ev);
 	} while (ret > 0);
 	ulp_channel_put(chan);
 	return ret;
+}
+
+/* The same for a connection that ends. The event stays, for who wants it. */
+static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
+{
+	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
+	long left = ulp_timeout(timeout_ms);
+	int ret, error = 0;
+
+	if (!chan)
+		return 0;
+	ret = ulp_wait(chan->wait,
+		       test_bit(ULP_EP_DISCONNECTED, &ep->flags) ||
+		       (error = ulp_alive(ep)) ||
+		       (error = READ_ONCE(chan->closed) ? -ESHUTDOWN : 0),
+		       left);
+	ulp_channel_put(chan);
+	return ret ?: error;
 }
 
 /**
@@ -86,8 +99,8 @@ static int ulp_await(struct rdma_ep *ep, unsigned int timeout_ms,
  * @backlog: requests that may wait to be taken, at least 1; more are refused
  *
  * Requests go to rdma_ep_get_request(), or, if the endpoint has a channel, there as
- * %RDMA_CM_EVENT_CONNECT_REQUEST. They have the SRQ that the endpoint has when
- * they arrive: rdma_ep_create_srq() comes before. See rdma_listen(3).
+ * %RDMA_CM_EVENT_CONNECT_REQUEST. They get the SRQ that the endpoint has when they
+ * are taken. See rdma_listen(3).
  *
  * Return: 0, -EINVAL for a bad backlog or an endpoint that listens or is not
  * passive, -EADDRINUSE, or -ENOMEM
@@ -107,21 +120,20 @@ int rdma_ep_listen(struct rdma_ep *ep, int backlog)
 }
 EXPORT_SYMBOL_GPL(rdma_ep_listen);
 
-/* Makes a synchronous endpoint of a request that has been taken. */
+/* A request that has been taken. It has a channel of its own. */
 static int ulp_make_request(struct ulp_event *ev)
 {
 	struct rdma_ep *child = ev->pub.child;
-	int ret;
+	int ret = 0;
 
-	ret = ulp_migrate(child, NULL);
-	if (!ret && child->request_qp)
+	if (child->request_qp)
 		ret = ulp_create_request_qp(child);
 	if (ret) {
 		ulp_ep_end(child);
 		ulp_event_free(ev);
 		return ret;
 	}
-	child->last = ev;
+	ulp_set_last(child, ev);
 	return 0;
 }
 
@@ -129,22 +141,25 @@ static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
 				       unsigned int timeout_ms)
 {
 	struct rdma_ep_channel *chan = ulp_sync_channel(listener);
+	long left = ulp_timeout(timeout_ms);
 	struct ulp_event *ev;
 	int ret;
 
 	if (!chan)
 		return ERR_PTR(-EINVAL);
-	ret = listener->id.listening ? 0 : -EINVAL;
-	while (!ret) {
-		ev = ulp_take(listener, chan, timeout_ms);
-		ret = PTR_ERR_OR_ZERO(ev);
-		if (ret)
-			break;
-		if (ev->pub.child) {
+	ret = listener->id.listening ? -EAGAIN : -EINVAL;
+	while (ret == -EAGAIN) {
+		ev = ulp_take(listener, chan, &left);
+		if (IS_ERR(ev)) {
+			ret = PTR_ERR(ev);
+		} else if (ev->pub.child) {
 			ret = ulp_make_request(ev);
-			break;
+			/* The request's device has gone, not the listener's. */
+			if (ret == -ENODEV)
+				ret = -EAGAIN;
+		} else {
+			ulp_event_free(ev);
 		}
-		ulp_event_free(ev);
 	}
 	ulp_channel_put(chan);
 	return ret ? ERR_PTR(ret) : ev->pub.child;
@@ -261,7 +276,7 @@ int rdma_ep_connect(struct rdma_ep *ep, const struct rdma_conn_param *param,
 		return ret;
 	ret = ulp_connect(ep, param, false);
 	if (!ret)
-		ret = ulp_await(ep, timeout_ms, ulp_connect_result);
+		ret = ulp_await_connected(ep, timeout_ms);
 	ulp_exit(ep);
 	return ret;
 }
@@ -293,7 +308,7 @@ int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
 		return ret;
 	ret = ulp_connect(ep, param, true);
 	if (!ret)
-		ret = ulp_await(ep, timeout_ms, ulp_connect_result);
+		ret = ulp_await_connected(ep, timeout_ms);
 	ulp_exit(ep);
 	return ret;
 }
@@ -330,18 +345,21 @@ out:
 }
 EXPORT_SYMBOL_GPL(rdma_ep_reject);
 
-static int ulp_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)
+static int ulp_disconnect(struct rdma_ep *ep)
 {
 	int ret;
 
 	ret = ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
-	ret = ulp_end(ep, ep_id_disconnect(&ep->id));
-	/* The peer was first. */
+	ret = -EINVAL;
+	if (test_bit(ULP_EP_ESTABLISHED, &ep->flags) &&
+	    ep->qp_type != IB_QPT_UD)
+		ret = ep_id_disconnect(&ep->id);
+	/* Perhaps the peer was first. */
 	if (test_bit(ULP_EP_DISCONNECTED, &ep->flags))
-		return 0;
-	return ret ?: ulp_await(ep, timeout_ms, ulp_disconnect_result);
+		ret = 0;
+	return ulp_end(ep, ret);
 }
 
 /**
@@ -353,7 +371,8 @@ static int ulp_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)
  * %RDMA_CM_EVENT_DISCONNECTED follows, unless the peer has been first. Ending a
  * connection that has ended is fine. See rdma_disconnect(3).
  *
- * Return: 0, -EINVAL if it was never connected, or -ETIMEDOUT
+ * Return: 0, -EINVAL if it was never connected (an unconnected endpoint can not be),
+ * or -ETIMEDOUT
  */
 int rdma_ep_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)
 {
@@ -362,7 +381,9 @@ int rdma_ep_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)
 	ret = ulp_enter(ep);
 	if (ret)
 		return ret;
-	ret = ulp_disconnect(ep, timeout_ms);
+	ret = ulp_disconnect(ep);
+	if (!ret)
+		ret = ulp_await_disconnected(ep, timeout_ms);
 	ulp_exit(ep);
 	return ret;
 }

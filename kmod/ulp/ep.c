@@ -63,25 +63,28 @@ void ulp_ep_put(struct rdma_ep *ep)
 }
 
 /*
- * Holds the device that @cm_id is bound to, if any. Called between ep_id_begin()
- * and ep_id_end(), or in the handler of a connection request.
+ * Finds the device that @cm_id is bound to, if any. Called between ep_id_begin() and
+ * ep_id_end(), or in the handler of a connection request.
  */
-int ulp_ep_hold(struct rdma_ep *ep, struct rdma_cm_id *cm_id)
+int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id)
 {
-	struct ep_dev *dev;
-	int ret;
-
+	ep->qp_type = cm_id->qp_type;
 	if (!cm_id->device)
 		return 0;
-	dev = ep_dev_of(cm_id->device);
-	if (!dev)
-		return -ENODEV;
-	ret = ep_dev_hold(dev, &ep->hold);
-	if (!ret) {
-		ep->ibdev = cm_id->device;
-		ep->port = cm_id->port_num;
-	}
-	ep_dev_put(dev);
+	ep->dev = ep_dev_of(cm_id->device);
+	ep->port = cm_id->port_num;
+	return ep->dev ? 0 : -ENODEV;
+}
+
+int ulp_ep_hold(struct rdma_ep *ep)
+{
+	int ret;
+
+	if (!ep->dev)
+		return 0;
+	ret = ep_dev_hold(ep->dev, &ep->hold);
+	if (!ret)
+		ep->ibdev = ep->dev->ibdev;
 	return ret;
 }
 
@@ -92,15 +95,9 @@ static int ulp_ep_bound(struct rdma_ep *ep)
 	ret = ep_id_begin(&ep->id);
 	if (ret)
 		return ret;
-	ret = ulp_ep_hold(ep, ep->id.cm_id);
+	ret = ulp_ep_bind(ep, ep->id.cm_id);
 	ep_id_end(&ep->id);
-	return ret;
-}
-
-/* Somebody takes a connection request. Is there still something to take? */
-bool ulp_ep_taken(struct rdma_ep *child)
-{
-	return !ulp_ep_bound(child);
+	return ret ?: ulp_ep_hold(ep);
 }
 
 /*
@@ -134,12 +131,14 @@ void ulp_exit(struct rdma_ep *ep)
 static int ulp_errno(const struct rdma_ep *ep, int ret)
 {
 	switch (ret) {
+	case 0:
+		return 0;
 	case -ERESTARTSYS:
 		return -EINTR;
 	case -EIO:	/* the id is gone */
 		return ulp_alive(ep) ?: -ENODEV;
-	default:
-		return ret;
+	default:	/* perhaps because of that */
+		return ulp_alive(ep) ?: ret;
 	}
 }
 
@@ -162,8 +161,10 @@ int ulp_end(struct rdma_ep *ep, int ret)
 void ulp_ep_end(struct rdma_ep *ep)
 {
 	set_bit(ULP_EP_DYING, &ep->flags);
+	mutex_lock(&ep->deliver);
 	if (ep->channel)
-		ulp_channel_wake(ep->channel);
+		wake_up_all(&ep->channel->wait);
+	mutex_unlock(&ep->deliver);
 	ulp_exit(ep);
 	wait_for_completion(&ep->unused);
 
@@ -177,6 +178,8 @@ void ulp_ep_end(struct rdma_ep *ep)
 	ulp_event_free(ep->last);
 	kfree(ep->request_qp);
 	ep_dev_unhold(&ep->hold);
+	if (ep->dev)
+		ep_dev_put(ep->dev);
 	module_put(THIS_MODULE);
 	ulp_ep_put(ep);
 }
@@ -240,31 +243,39 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 		ulp_ep_removed(ep);
 		return;
 	}
+	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
+		set_bit(ULP_EP_ESTABLISHED, &ep->flags);
 	if (event->event == RDMA_CM_EVENT_DISCONNECTED)
 		set_bit(ULP_EP_DISCONNECTED, &ep->flags);
 	ulp_report(ep, event);
 }
 
-/* What a request has from its listener. */
-static int ulp_ep_inherit(struct rdma_ep *child, struct rdma_ep *listener,
-			  const struct rdma_cm_event *event)
+/* A new endpoint for a request, with a channel of its own as long as it is nobody's. */
+static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener,
+				     const struct rdma_cm_id *cm_id,
+				     const struct rdma_cm_event *event)
 {
+	struct rdma_ep *child = ulp_ep_new(listener->caller);
+
+	if (!child)
+		return NULL;
 	if (listener->request_qp) {
 		child->request_qp = kmemdup(listener->request_qp,
 					    sizeof(*child->request_qp),
 					    GFP_KERNEL);
 		if (!child->request_qp)
-			return -ENOMEM;
+			goto err;
 	}
-	mutex_lock(&listener->deliver);
-	child->srq = listener->srq;
-	if (child->srq)
-		kref_get(&child->srq->ref);
-	mutex_unlock(&listener->deliver);
+	if (ulp_migrate(child, NULL) || ulp_ep_bind(child, cm_id))
+		goto err;
 	child->context = listener->context;
 	child->responder_resources = event->param.conn.responder_resources;
 	child->initiator_depth = event->param.conn.initiator_depth;
-	return 0;
+	return child;
+
+err:
+	ulp_ep_end(child);
+	return NULL;
 }
 
 static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
@@ -275,16 +286,14 @@ static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 	struct ulp_event *ev;
 	int ret = -ENOMEM;
 
-	child = ulp_ep_new(ep->caller);
+	child = ulp_child_new(ep, cm_id, event);
 	if (!child)
 		return -ENOMEM;
 	ev = ulp_event_new(ep, event, GFP_KERNEL);
 	if (!ev)
 		goto err;
 	ev->pub.child = child;
-	ret = ulp_ep_inherit(child, ep, event);
-	if (!ret)
-		ret = ulp_deliver(ep, ev, cm_id);
+	ret = ulp_deliver(ep, ev, cm_id);
 	if (!ret)
 		return 0;
 	ulp_event_free(ev);
@@ -343,16 +352,19 @@ static enum rdma_ucm_port_space ulp_port_space(const struct rdma_ep_attr *attr)
 								 RDMA_PS_TCP;
 }
 
+/* With a channel of its own, so that nobody hears of it too soon. */
 static int ulp_ep_setup(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 {
 	enum rdma_ucm_port_space ps = ulp_port_space(attr);
+	enum ib_qp_type qp_type = ps == RDMA_PS_UDP ? IB_QPT_UD : IB_QPT_RC;
 	int ret;
 
-	ret = ulp_migrate(ep, attr->channel);
+	if (attr->qp && attr->qp->init.qp_type == IB_QPT_UC && ps == RDMA_PS_TCP)
+		qp_type = IB_QPT_UC;
+	ret = ulp_migrate(ep, NULL);
 	if (ret)
 		return ret;
-	ret = ep_id_create_kernel(&ep->id, attr->net, ps, ps == RDMA_PS_TCP ?
-				  IB_QPT_RC : IB_QPT_UD, ep->caller);
+	ret = ep_id_create_kernel(&ep->id, attr->net, ps, qp_type, ep->caller);
 	if (ret)
 		return ret;
 	ret = ulp_resolve(ep, attr);
@@ -366,14 +378,30 @@ static int ulp_ep_setup(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 	return ep->request_qp ? 0 : -ENOMEM;
 }
 
+static int ulp_check_attr(const struct rdma_ep_attr *attr)
+{
+	if (IS_ERR_OR_NULL(attr->net) || IS_ERR(attr->src) ||
+	    IS_ERR(attr->dst) || (!attr->src && !attr->dst) ||
+	    IS_ERR(attr->qp) || IS_ERR(attr->channel) ||
+	    (attr->channel && attr->channel->private))
+		return -EINVAL;
+	switch ((int)attr->ps) {
+	case 0:
+	case RDMA_PS_TCP:
+	case RDMA_PS_UDP:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
 struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
 				 const char *caller)
 {
 	struct rdma_ep *ep;
 	int ret;
 
-	if (IS_ERR_OR_NULL(attr) || !attr->net || (!attr->src && !attr->dst) ||
-	    (attr->ps && attr->ps != RDMA_PS_TCP && attr->ps != RDMA_PS_UDP))
+	if (IS_ERR_OR_NULL(attr) || ulp_check_attr(attr))
 		return ERR_PTR(-EINVAL);
 	ret = ulp_check_context(NULL, _RET_IP_);
 	if (ret)
@@ -383,8 +411,11 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
 		return ERR_PTR(-ENOMEM);
 	ep->context = attr->context;
 	ret = ulp_ep_setup(ep, attr);
-	if (!ret)
+	if (!ret) {
+		if (attr->channel)
+			ulp_migrate(ep, attr->channel);
 		return ep;
+	}
 	ulp_ep_end(ep);
 	return ERR_PTR(ret);
 }
@@ -516,9 +547,9 @@ EXPORT_SYMBOL_GPL(rdma_ep_channel);
  * rdma_ep_event() - event that a synchronous call has waited for
  * @ep: endpoint
  *
- * The event of the last rdma_ep_connect(), rdma_ep_accept() or rdma_ep_disconnect(),
- * or the request that rdma_ep_get_request() made @ep of: parameters, private data,
- * and why the peer has rejected. Valid until the next such call. Any context.
+ * The event of the last rdma_ep_connect() or rdma_ep_accept(), or the request that
+ * rdma_ep_get_request() made @ep of: parameters, private data, and why the peer has
+ * rejected. Valid until the next such call. Any context.
  *
  * Return: event, or NULL
  */

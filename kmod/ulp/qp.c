@@ -3,6 +3,7 @@
  * An endpoint's QP and SRQ, and what they are made of.
  */
 #include <linux/slab.h>
+#include <linux/xarray.h>
 
 #include "ulp.h"
 
@@ -164,7 +165,7 @@ int rdma_ep_destroy_srq(struct rdma_ep *ep)
 	srq = ep->srq;
 	if (!srq) {
 		ret = -EINVAL;
-	} else if (ep->qp && ep->qp->qp.has_srq) {
+	} else if (ep->qp && ep->qp->qp.ibqp->srq == srq->srq.ibsrq) {
 		ret = -EBUSY;
 	} else {
 		mutex_lock(&ep->deliver);
@@ -182,15 +183,21 @@ EXPORT_SYMBOL_GPL(rdma_ep_destroy_srq);
 /* QP                                                                 */
 /* ------------------------------------------------------------------ */
 
+/*
+ * By the hardware object, whose qp_context is the consumer's: completion handlers
+ * find their connection there.
+ */
+static DEFINE_XARRAY(ulp_qps);
+
 static void ulp_qp_event(struct ib_event *event, void *context)
 {
-	struct ulp_qp *qp = context;
+	struct ulp_qp *qp = xa_load(&ulp_qps, (unsigned long)event->element.qp);
 	struct ulp_callback cb;
 
-	if (!qp->event_handler)
+	if (!qp || !qp->event_handler)
 		return;
 	ulp_callback_begin(&cb);
-	qp->event_handler(event, qp->context);
+	qp->event_handler(event, context);
 	ulp_callback_end(&cb);
 }
 
@@ -214,6 +221,8 @@ void ulp_put_qp(struct ep_qp *qp)
 
 static void ulp_qp_free_parts(struct ulp_qp *qp)
 {
+	if (qp->drain_ah)
+		rdma_destroy_ah(qp->drain_ah, RDMA_DESTROY_AH_SLEEPABLE);
 	if (qp->own_send_cq)
 		ib_free_cq(qp->send_cq);
 	if (qp->own_recv_cq)
@@ -261,12 +270,15 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 	u32 recv = init->cap.max_recv_wr;
 	int ret;
 
-	ret = ulp_pd_get(ep, attr->pd, &qp->pd);
-	if (ret)
-		return ret;
 	/* The QP may get all that is in the SRQ. */
 	if (!recv && init->srq && init->srq == rdma_ep_srq(ep))
 		recv = ep->srq->srq.attr.max_wr;
+	/* How much is in the caller's only the caller knows. */
+	if (!recv && init->srq && !init->recv_cq)
+		return -EINVAL;
+	ret = ulp_pd_get(ep, attr->pd, &qp->pd);
+	if (ret)
+		return ret;
 	ret = ulp_qp_cq(ep, attr, init->recv_cq, recv, &qp->recv_cq,
 			&qp->own_recv_cq);
 	if (!ret)
@@ -297,7 +309,7 @@ static void ulp_sub_drain(u32 *wr)
 }
 
 /* What is passed to the driver. */
-static int ulp_qp_init_attr(struct rdma_ep *ep, struct ulp_qp *qp,
+static int ulp_qp_init_attr(struct rdma_ep *ep,
 			    const struct ib_qp_init_attr *given,
 			    struct ib_qp_init_attr *init)
 {
@@ -311,7 +323,36 @@ static int ulp_qp_init_attr(struct rdma_ep *ep, struct ulp_qp *qp,
 	    (init->srq && init->srq->device != ep->ibdev))
 		return -EINVAL;
 	init->event_handler = ulp_qp_event;
-	init->qp_context = qp;
+	return 0;
+}
+
+static void ulp_qp_destroy_hw(struct ulp_qp *qp)
+{
+	/* Before another QP can be there. */
+	xa_erase(&ulp_qps, (unsigned long)qp->qp.ibqp);
+	ep_res_destroy(&qp->qp.res);
+}
+
+/* Where it leads does not matter, but drivers want one: to ourselves. */
+static int ulp_qp_get_drain_ah(struct rdma_ep *ep, struct ulp_qp *qp)
+{
+	const struct ib_gid_attr *sgid =
+		ep->id.cm_id->route.addr.dev_addr.sgid_attr;
+	struct rdma_ah_attr attr = {
+		.type = rdma_ah_find_type(ep->ibdev, ep->port),
+	};
+	union ib_gid gid;
+	struct ib_ah *ah;
+
+	if (!sgid)
+		return -EADDRNOTAVAIL;
+	gid = sgid->gid;
+	rdma_ah_set_port_num(&attr, ep->port);
+	rdma_ah_set_grh(&attr, &gid, 0, sgid->index, 1, 0);
+	ah = rdma_create_ah(qp->pd.pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
+	if (IS_ERR(ah))
+		return PTR_ERR(ah);
+	qp->drain_ah = ah;
 	return 0;
 }
 
@@ -322,7 +363,7 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 	struct ib_qp_init_attr init;
 	int ret;
 
-	ret = ulp_qp_init_attr(ep, qp, &attr->init, &init);
+	ret = ulp_qp_init_attr(ep, &attr->init, &init);
 	if (ret)
 		return ret;
 	ret = ulp_qp_get_parts(ep, qp, attr, &init);
@@ -340,6 +381,12 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 			   ep->caller);
 	if (ret)
 		goto err_parts;
+	ret = xa_err(xa_store(&ulp_qps, (unsigned long)qp->qp.ibqp, qp,
+			      GFP_KERNEL));
+	if (!ret && init.qp_type == IB_QPT_UD)
+		ret = ulp_qp_get_drain_ah(ep, qp);
+	if (ret)
+		goto err_qp;
 	ret = ep_id_attach_qp(&ep->id, &qp->qp);
 	if (ret)
 		goto err_qp;
@@ -349,7 +396,7 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 	return 0;
 
 err_qp:
-	ep_res_destroy(&qp->qp.res);
+	ulp_qp_destroy_hw(qp);
 err_parts:
 	ulp_qp_free_parts(qp);
 	return ret;
@@ -361,14 +408,7 @@ static int ulp_qp_check(const struct rdma_ep *ep,
 	if (IS_ERR_OR_NULL(attr) || IS_ERR(attr->init.send_cq) ||
 	    IS_ERR(attr->init.recv_cq) || attr->poll_ctx > IB_POLL_DIRECT)
 		return -EINVAL;
-	switch (attr->init.qp_type) {
-	case IB_QPT_RC:
-	case IB_QPT_UC:
-	case IB_QPT_UD:
-		return ep_id_suits_qp(&ep->id, attr->init.qp_type) ? 0 : -EINVAL;
-	default:
-		return -EINVAL;
-	}
+	return attr->init.qp_type == ep->qp_type ? 0 : -EINVAL;
 }
 
 /* Called with ep->lock held, or before anybody else has the endpoint. */
@@ -389,7 +429,6 @@ int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 		goto out;
 	kref_init(&qp->ref);
 	qp->event_handler = attr->init.event_handler;
-	qp->context = attr->init.qp_context;
 	ret = ulp_qp_make_hw(ep, qp, attr);
 	if (ret) {
 		ulp_put_qp(&qp->qp);
@@ -445,6 +484,48 @@ int rdma_ep_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 }
 EXPORT_SYMBOL_GPL(rdma_ep_create_qp);
 
+struct ulp_drain {
+	struct ib_cqe cqe;
+	struct completion done;
+};
+
+static void ulp_drained(struct ib_cq *cq, struct ib_wc *wc)
+{
+	complete(&container_of(wc->wr_cqe, struct ulp_drain, cqe)->done);
+}
+
+/*
+ * ib_drain_sq() posts an RDMA WRITE, which an unconnected QP can not. The QP is in
+ * ERR, so this is not sent either.
+ */
+static void ulp_drain_ud(struct ulp_qp *qp)
+{
+	struct ulp_drain drain = { .cqe.done = ulp_drained };
+	struct ib_ud_wr wr = {
+		.wr.wr_cqe = &drain.cqe,
+		.wr.opcode = IB_WR_SEND,
+		.wr.send_flags = IB_SEND_SIGNALED,
+		.ah = qp->drain_ah,
+	};
+
+	init_completion(&drain.done);
+	if (WARN_ON_ONCE(ib_post_send(qp->qp.ibqp, &wr.wr, NULL)))
+		return;
+	if (qp->send_cq->poll_ctx != IB_POLL_DIRECT)
+		wait_for_completion(&drain.done);
+	else
+		while (!wait_for_completion_timeout(&drain.done, HZ / 10))
+			ib_process_cq_direct(qp->send_cq, -1);
+}
+
+static void ulp_drain_sq(struct ulp_qp *qp)
+{
+	if (qp->qp.type == IB_QPT_UD)
+		ulp_drain_ud(qp);
+	else
+		ib_drain_sq(qp->qp.ibqp);
+}
+
 /* Called with ep->lock held, or after everybody else has let go. */
 void ulp_destroy_qp(struct rdma_ep *ep)
 {
@@ -453,17 +534,18 @@ void ulp_destroy_qp(struct rdma_ep *ep)
 
 	if (!qp)
 		return;
-	ep->qp = NULL;
-	WRITE_ONCE(ep->cq_work[0], NULL);
-	WRITE_ONCE(ep->cq_work[1], NULL);
-
+	/* Handlers still look at ep->qp, and must be told if they call. */
+	ep_qp_error(&qp->qp);
 	ibqp = qp->qp.ibqp;
 	if (qp->qp.cap.max_send_wr)
-		ib_drain_sq(ibqp);
+		ulp_drain_sq(qp);
 	/* Not ib_drain_qp(): of an SRQ's receives not every driver tells the last. */
 	if (!qp->qp.has_srq && qp->qp.cap.max_recv_wr)
 		ib_drain_rq(ibqp);
-	ep_res_destroy(&qp->qp.res);
+	ep->qp = NULL;
+	WRITE_ONCE(ep->cq_work[0], NULL);
+	WRITE_ONCE(ep->cq_work[1], NULL);
+	ulp_qp_destroy_hw(qp);
 	ulp_qp_free_parts(qp);
 	ulp_put_qp(&qp->qp);
 }

@@ -7,7 +7,8 @@
  *  rdma_ep.lock            making and destroying QP and SRQ
  *   ep_id.lock, rdma_cm's handler mutex: see the engine
  *    rdma_ep.deliver       the endpoint's events in order, and their channel;
- *                          held over event callbacks
+ *                          held over event callbacks; that of a listener before
+ *                          that of a request
  *     rdma_ep_channel.lock queue (leaf)
  *     ep_dev.hold_lock     see the engine
  *
@@ -20,7 +21,8 @@
  * An endpoint that is bound to a device holds it (struct ep_hold) from then on. The
  * exception is a connection request that nobody has taken yet: its owner, who would
  * have to let go of the device, does not know of it. It has no hardware objects
- * and goes with its id.
+ * and goes with its id. Its own events wait in a private channel until it is taken
+ * (ulp_take_child()).
  */
 #ifndef RDMA_EP_ULP_H
 #define RDMA_EP_ULP_H
@@ -100,30 +102,31 @@ struct ulp_srq {
  * @ref: endpoint and id
  * @qp: the engine's
  * @pd: PD
+ * @drain_ah: where the last send of an unconnected QP goes, or NULL
  * @send_cq: CQ
  * @recv_cq: CQ
  * @own_send_cq: @send_cq was made for it
  * @own_recv_cq: @recv_cq was made for it
  * @event_handler: the consumer's
- * @context: for @event_handler
  */
 struct ulp_qp {
 	struct kref ref;
 	struct ep_qp qp;
 	struct ulp_pd pd;
+	struct ib_ah *drain_ah;
 	struct ib_cq *send_cq;
 	struct ib_cq *recv_cq;
 	bool own_send_cq;
 	bool own_recv_cq;
 	void (*event_handler)(struct ib_event *event, void *context);
-	void *context;
 };
 
 /* Bits of rdma_ep.flags */
 enum {
 	ULP_EP_DYING,		/* being destroyed */
 	ULP_EP_REMOVED,		/* the device goes away */
-	ULP_EP_DISCONNECTED,	/* was connected once */
+	ULP_EP_ESTABLISHED,	/* was connected once */
+	ULP_EP_DISCONNECTED,	/* and is no more */
 };
 
 /**
@@ -132,9 +135,11 @@ enum {
  * @users: calls that are being made, and 1 until it is destroyed
  * @unused: completed when there are none left
  * @id: communication id
- * @hold: on the device
- * @ibdev: device that it is bound to, or NULL
- * @port: port of @ibdev
+ * @dev: device that it is bound to (holds a reference), or NULL
+ * @hold: on @dev
+ * @ibdev: the same while it is held, or NULL
+ * @port: port of the device
+ * @qp_type: of the id
  * @caller: module that made it
  * @context: the consumer's
  * @flags: ULP_EP_*
@@ -147,7 +152,7 @@ enum {
  * @responder_resources: what the peer asked for (of a request)
  * @initiator_depth: the same
  * @deliver: held while events are delivered; protects @channel, and @srq against
- *	requests that come in
+ *	requests that are taken
  * @channel: where its events go
  * @last: event that a call has waited for (calls of the owner)
  */
@@ -156,9 +161,11 @@ struct rdma_ep {
 	refcount_t users;
 	struct completion unused;
 	struct ep_id id;
+	struct ep_dev *dev;
 	struct ep_hold hold;
 	struct ib_device *ibdev;
 	u32 port;
+	enum ib_qp_type qp_type;
 	const char *caller;
 	void *context;
 	unsigned long flags;
@@ -192,43 +199,49 @@ int ulp_check_context(const struct rdma_ep *ep, unsigned long caller);
 int ulp_wait_error(long ret);
 bool ulp_stopped(void);
 
+/* In jiffies, for ulp_wait(). */
+static inline long ulp_timeout(unsigned int timeout_ms)
+{
+	return timeout_ms == RDMA_EP_FOREVER ? MAX_SCHEDULE_TIMEOUT :
+					       msecs_to_jiffies(timeout_ms);
+}
+
 /**
  * ulp_wait() - wait until something is so, as rdma_ep.h promises
  * @wq: wait queue
  * @cond: what
- * @timeout_ms: timeout
+ * @left: how many jiffies, in and out
  *
  * Return: 0, -ETIMEDOUT or -EINTR
  */
-#define ulp_wait(wq, cond, timeout_ms)					\
+#define ulp_wait(wq, cond, left)					\
 ({									\
 	bool __ok = false;						\
 	long __ret = wait_event_killable_timeout(wq,			\
-		(__ok = (cond)) || ulp_stopped(),			\
-		(timeout_ms) == RDMA_EP_FOREVER ? MAX_SCHEDULE_TIMEOUT :	\
-		msecs_to_jiffies(timeout_ms));				\
+		(__ok = (cond)) || ulp_stopped(), (left));		\
+	if (__ok)							\
+		(left) = __ret;						\
 	__ok ? 0 : ulp_wait_error(__ret);				\
 })
 
 /* channel.c */
 struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context);
 void ulp_channel_put(struct rdma_ep_channel *chan);
-void ulp_channel_wake(struct rdma_ep_channel *chan);
 struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 				const struct rdma_cm_event *cm, gfp_t gfp);
 void ulp_event_free(struct ulp_event *ev);
 int ulp_deliver(struct rdma_ep *ep, struct ulp_event *ev,
 		struct rdma_cm_id *child_id);
 struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
-			   unsigned int timeout_ms);
+			   long *left);
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new);
 void ulp_detach(struct rdma_ep *ep);
 
 /* ep.c */
 struct rdma_ep *ulp_ep_new(const char *caller);
 void ulp_ep_put(struct rdma_ep *ep);
-int ulp_ep_hold(struct rdma_ep *ep, struct rdma_cm_id *cm_id);
-bool ulp_ep_taken(struct rdma_ep *child);
+int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id);
+int ulp_ep_hold(struct rdma_ep *ep);
 void ulp_ep_end(struct rdma_ep *ep);
 int ulp_enter_from(struct rdma_ep *ep, unsigned long caller);
 void ulp_exit(struct rdma_ep *ep);

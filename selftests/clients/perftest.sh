@@ -33,6 +33,7 @@ CASES=(
 	"send_lat -x -c UC -e"
 	"send_bw -x -c UD -s 512 -b --use-srq"
 	"write_lat -x -c UC"
+	"write_bw -x -a -n 5"
 	"read_bw -x -q 4 -b"
 	"atomic_bw -x -b"
 )
@@ -52,9 +53,11 @@ perftest_case()
 	-x)	program+=(-x "$GID_INDEX")
 		listen=tcp_server ;;
 	esac
-	# Of UD, from 2 bytes to the MTU (and to 8 MiB otherwise: for an
-	# emulated guest too much)
-	[[ " $* " != *" -a "* ]] || sizes=10
+	# From 2 bytes to 8 MiB, or the MTU of UD
+	case " $* " in
+	*" -c UD "*" -a "*)	sizes=10 ;;
+	*" -a "*)		sizes=23 ;;
+	esac
 	for _ in 1 2 3; do
 		"$listen" "${pair%:*}" "${program[@]}" -p "$PORT"
 		client "${pair#*:}" "${program[@]}" -p "$PORT" "$RDMA_ADDR"
