@@ -55,7 +55,7 @@ perftest_case()
 	esac
 	# From 2 bytes to 8 MiB, or the MTU of UD
 	case " $* " in
-	*" -c UD "*" -a "*)	sizes=10 ;;
+	*" -c UD"*" -a "*)	sizes=10 ;;
 	*" -a "*)		sizes=23 ;;
 	esac
 	for _ in 1 2 3; do
