@@ -20,6 +20,14 @@
 #define ep_compat_resize_cq(cq, cqe)	(-EOPNOTSUPP)
 #endif
 
+/* The CM hands these out for a QP on devices that have them. No MR of ours does. */
+#ifdef HAVE_IB_ACCESS_FLUSH
+#define EP_COMPAT_ACCESS_FLUSH						\
+	(IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT)
+#else
+#define EP_COMPAT_ACCESS_FLUSH		0
+#endif
+
 /* Exported, but declared in a private header of ib_core. */
 bool rdma_nl_get_privileged_qkey(void);
 

@@ -101,7 +101,8 @@ void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
 
 #define UEP_QP_ACCESS							\
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
-	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
+	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
+	 EP_COMPAT_ACCESS_FLUSH)
 
 /* The rules about ports that the core leaves to its callers. */
 static int uep_qp_check_ports(struct uep_qp *qp,
