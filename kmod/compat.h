@@ -9,6 +9,7 @@
 
 #include <linux/capability.h>
 #include <linux/cgroup_rdma.h>
+#include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
 
 /* Gone when user CQs got an operation of their own. */
@@ -19,6 +20,28 @@
 #define EP_COMPAT_RESIZE_CQ		false
 #define ep_compat_resize_cq(cq, cqe)	(-EOPNOTSUPP)
 #endif
+
+/*
+ * The port's network device with a reference, or NULL. (What ib_core does itself
+ * where it does not export it. The GID table names none for iWARP there.)
+ */
+static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
+						       u32 port)
+{
+#ifdef HAVE_IB_DEVICE_GET_NETDEV
+	return ib_device_get_netdev(ibdev, port);
+#else
+	struct net_device *ndev;
+
+	if (ibdev->ops.get_netdev)
+		return ibdev->ops.get_netdev(ibdev, port);
+	rcu_read_lock();
+	ndev = rcu_dereference(ibdev->port_data[port].netdev);
+	dev_hold(ndev);
+	rcu_read_unlock();
+	return ndev;
+#endif
+}
 
 /* The CM hands these out for a QP on devices that have them. No MR of ours does. */
 #ifdef HAVE_IB_ACCESS_FLUSH

@@ -175,20 +175,12 @@ static void uep_port_attr(struct ib_uverbs_query_port_resp *dst,
 /* Index of the port's network device as the caller sees it, or 0. */
 static u32 uep_port_ifindex(struct ib_device *ibdev, u32 port)
 {
-	const struct ib_gid_attr *attr;
-	struct net_device *ndev;
+	struct net_device *ndev = ep_compat_port_netdev(ibdev, port);
 	u32 ifindex = 0;
 
-	/* The first GID of a RoCE or iWARP port belongs to its device. */
-	attr = rdma_get_gid_attr(ibdev, port, 0);
-	if (IS_ERR(attr))
-		return 0;
-	rcu_read_lock();
-	ndev = rcu_dereference(attr->ndev);
 	if (ndev && net_eq(dev_net(ndev), current->nsproxy->net_ns))
 		ifindex = ndev->ifindex;
-	rcu_read_unlock();
-	rdma_put_gid_attr(attr);
+	dev_put(ndev);
 	return ifindex;
 }
 
