@@ -16,7 +16,7 @@ DEVDIR := $(DESTDIR)/lib/modules/$(KVER)/rdma_ep
 RIG := selftests/vm/rig
 
 # For the rig; anything that is not given is its own default.
-export SUITE DEVICE CACHE TESTS
+export SUITE DEVICE CACHE TESTS CELLS MATRIX
 
 all: modules lib
 
@@ -54,6 +54,9 @@ uninstall:
 check demo shell lint:
 	@$(RIG) $@
 
+check-matrix:
+	@$(RIG) matrix
+
 clean:
 	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
 	[ ! -d $(KDIR) ] || $(MAKE) -C selftests/ulp clean KVER=$(KVER) KDIR=$(KDIR)
@@ -72,6 +75,7 @@ help:
 	@echo 'In a QEMU guest (Debian, root; installs the packages that it needs):'
 	@echo '  make demo         build, boot, run RDMA programs over rdma_ep, show what happened'
 	@echo '  make check        all tests; TESTS="PATTERN" for some of them'
+	@echo '  make check-matrix all tests on every kernel and device; CELLS="SUITE/DEVICE" for some'
 	@echo '  make shell        a shell in the guest'
 	@echo '  make lint         checkpatch, sparse, W=1, shellcheck'
 	@echo '  $(RIG) help   what else the rig can do'
@@ -80,8 +84,8 @@ help:
 	@echo '  KVER=$(KVER)'
 	@echo '  KDIR=$(KDIR)'
 	@echo '  PREFIX=$(PREFIX)  LIBDIR=$(LIBDIR)  DESTDIR=$(DESTDIR)'
-	@echo '  SUITE=bookworm  Debian suite whose kernel the guest boots'
-	@echo '  DEVICE=rxe      its software RDMA device'
+	@echo '  SUITE=bookworm  Debian suite whose kernel the guest boots: bookworm, trixie, sid'
+	@echo '  DEVICE=rxe      its software RDMA device: rxe or siw'
 
 .PHONY: all modules lib install install-modules install-lib uninstall \
-	check demo shell lint clean help
+	check check-matrix demo shell lint clean help
