@@ -103,8 +103,9 @@ void rdma_ep_ack_event(struct rdma_ep_cm_event *event);
 /**
  * struct rdma_ep_qp_attr - QP of an endpoint
  * @pd: protection domain, on the endpoint's device; NULL: the one that this module
- *	keeps for all kernel users of the device. The caller keeps his own until
- *	the QP is destroyed
+ *	keeps for all kernel users of the device, which is there for the caller's
+ *	memory regions until the endpoint is destroyed. The caller keeps his own
+ *	until the QP is destroyed
  * @poll_ctx: how the completion queues that are made for the QP run their
  *	handlers; see &enum ib_poll_context
  * @init: as for ib_create_qp(). Capabilities are those wanted and, on return,

@@ -175,6 +175,8 @@ void ulp_ep_end(struct rdma_ep *ep)
 	ulp_destroy_qp(ep);
 	if (ep->srq)
 		ulp_srq_put(ep->srq);
+	if (ep->uses_pd)
+		ep_dev_put_pd(ep->hold.dev);
 	ulp_event_free(ep->last);
 	kfree(ep->request_qp);
 	ep_dev_unhold(&ep->hold);

@@ -11,6 +11,23 @@
 #define ULP_DRAIN_WR	1
 #define ULP_DRAIN_CQE	2
 
+/*
+ * The shared PD. The endpoint keeps it, too, from the first use on: consumers destroy
+ * their memory regions after the QP.
+ */
+static struct ib_pd *ulp_shared_pd(struct rdma_ep *ep)
+{
+	struct ib_pd *pd;
+
+	if (!ep->uses_pd) {
+		pd = ep_dev_get_pd(ep->hold.dev);
+		if (IS_ERR(pd))
+			return pd;
+		ep->uses_pd = true;
+	}
+	return ep_dev_get_pd(ep->hold.dev);
+}
+
 /* @pd: the caller's, or NULL. The endpoint holds the device. */
 static int ulp_pd_get(struct rdma_ep *ep, struct ib_pd *pd, struct ulp_pd *out)
 {
@@ -18,7 +35,7 @@ static int ulp_pd_get(struct rdma_ep *ep, struct ib_pd *pd, struct ulp_pd *out)
 		out->pd = pd;
 		return IS_ERR(pd) || pd->device != ep->ibdev ? -EINVAL : 0;
 	}
-	pd = ep_dev_get_pd(ep->hold.dev);
+	pd = ulp_shared_pd(ep);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	out->pd = pd;

@@ -147,6 +147,7 @@ enum {
  * @qp: QP or NULL
  * @srq: SRQ or NULL
  * @cq_work: work items that run the completion handlers of @qp
+ * @uses_pd: keeps the device's shared PD
  * @request_qp: attributes of a passive endpoint's requests, and of a request; or
  *	NULL
  * @responder_resources: what the peer asked for (of a request)
@@ -172,6 +173,7 @@ struct rdma_ep {
 	struct mutex lock;		/* qp, srq */
 	struct ulp_qp *qp;
 	struct ulp_srq *srq;
+	bool uses_pd;
 	const struct work_struct *cq_work[2];
 	struct rdma_ep_qp_attr *request_qp;
 	u8 responder_resources;
