@@ -165,7 +165,6 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
  * a channel this waits for address and route. See rdma_create_ep(3).
  *
  * Return: the endpoint, to be destroyed with rdma_ep_destroy(), or
- *
  * * -EINVAL: no namespace, neither @src nor @dst, a bad address, or a QP that
  *   rdma_ep_create_qp() refuses
  * * -EADDRINUSE, -EADDRNOTAVAIL: from binding to @src

@@ -425,7 +425,6 @@ struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
  * rdma_get_cm_event(3).
  *
  * Return: the event, which must be given back with rdma_ep_ack_event(), or
- *
  * * -ETIMEDOUT: none has come
  * * -EINVAL: the channel has a callback
  */

@@ -177,7 +177,6 @@ static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
  * threads may wait. See rdma_get_request(3).
  *
  * Return: the new endpoint, or
- *
  * * -ETIMEDOUT: there was no request
  * * -EINVAL: @listener does not listen or has a channel
  * * others: from making the QP; @listener is as good as before
@@ -260,7 +259,6 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
  * return, or when the event comes. See rdma_connect(3).
  *
  * Return: 0, or
- *
  * * -EINVAL: not resolved, no QP, connected before, bad parameters
  * * -ECONNREFUSED: the peer has rejected
  * * -ETIMEDOUT: the peer does not answer
@@ -293,7 +291,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_connect);
  * channel, %RDMA_CM_EVENT_ESTABLISHED or an error follows. See rdma_accept(3).
  *
  * Return: 0, or
- *
  * * -EINVAL: no request, or one that has been answered; no QP; bad parameters
  * * -ETIMEDOUT: the peer does not answer
  * * others as for rdma_ep_connect()

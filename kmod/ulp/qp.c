@@ -123,7 +123,6 @@ err_free:
  * rdma_create_srq(3).
  *
  * Return: 0, or
- *
  * * -EINVAL: the endpoint has an SRQ or is not bound to a device, the PD is of
  *   another one, or more is wanted than the device can
  * * -EOPNOTSUPP: the device has no SRQs, or none of that type
@@ -475,7 +474,6 @@ int ulp_create_request_qp(struct rdma_ep *ep)
  * not called with anything but what is posted to it. See rdma_create_qp(3).
  *
  * Return: 0, or
- *
  * * -EINVAL: the endpoint has a QP or no device; PD, CQ or SRQ are of another
  *   device; a CQ is not from ib_alloc_cq(); the type is not the port space's; more is
  *   wanted than the device can, or no queue at all
