@@ -283,7 +283,7 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 			    const struct rdma_ep_qp_attr *attr,
 			    const struct ib_qp_init_attr *init)
 {
-	u32 recv = init->cap.max_recv_wr;
+	u32 recv = init->cap.max_recv_wr, send = init->cap.max_send_wr;
 	int ret;
 
 	/* The QP may get all that is in the SRQ. */
@@ -292,14 +292,22 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 	/* How much is in the caller's only the caller knows. */
 	if (!recv && init->srq && !init->recv_cq)
 		return -EINVAL;
+	/*
+	 * What comes from an SRQ is not drained. In one CQ its completions are
+	 * in front of the last one of the send queue, which is.
+	 */
+	if (init->srq && !init->recv_cq && !init->send_cq) {
+		recv += send;
+		send = 0;
+	}
 	ret = ulp_pd_get(ep, attr->pd, &qp->pd);
 	if (ret)
 		return ret;
 	ret = ulp_qp_cq(ep, attr, init->recv_cq, recv, &qp->recv_cq,
 			&qp->own_recv_cq);
 	if (!ret)
-		ret = ulp_qp_cq(ep, attr, init->send_cq, init->cap.max_send_wr,
-				&qp->send_cq, &qp->own_send_cq);
+		ret = ulp_qp_cq(ep, attr, init->send_cq, send, &qp->send_cq,
+				&qp->own_send_cq);
 	/* A queue without entries gets no CQ, but drivers want to see one. */
 	if (!ret && !qp->recv_cq && !qp->send_cq)
 		ret = -EINVAL;
