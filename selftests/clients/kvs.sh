@@ -1,0 +1,341 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# ulp/kvs, the key-value store in the kernel: its server with clients in the
+# kernel and out of it, good ones, bad ones and such that are killed; the
+# device's and the module's end while it serves.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+if [[ -n ${STOCK:-} ]]; then
+	skip "the key-value store" "stock run, there is no module"
+	finish_tests
+fi
+
+PEER=$(cd "$(dirname "$0")/.." && pwd)/kvs_peer
+KVS=/sys/kernel/debug/kvs
+SERVICE=7174
+CLIENTS=64	# that the server takes
+RECEIVES=256	# that it has posted
+CREDITS=4	# requests that it answers at a time
+
+mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+
+# ---- the module
+
+load_kvs()
+{
+	modprobe kvs listen="${1:-$RDMA_ADDR}" port=$SERVICE 2>"$WORK/modprobe" ||
+		problem "modprobe kvs: $(<"$WORK/modprobe")"
+}
+
+unload_kvs()
+{
+	rmmod kvs 2>"$WORK/rmmod" || problem "rmmod kvs: $(<"$WORK/rmmod")"
+}
+
+# All clients have gone, and every buffer is back in the SRQ.
+is_idle()
+{
+	local state
+	state=$(<"$KVS/server")
+	[[ $state == "listening 1
+clients 0 of $CLIENTS
+receives $RECEIVES of $RECEIVES" ]]
+}
+
+expect_idle()
+{
+	wait_for 20 is_idle || problem "the server is not idle:" \
+		"$(tr '\n' ',' <"$KVS/server")"
+}
+
+has_clients()
+{
+	grep -q "^clients $1 of" "$KVS/server"
+}
+
+# ---- clients in the kernel
+
+# kernel COMMAND...: on the connection that is file descriptor 9
+kernel()
+{
+	echo "$*" 2>"$WORK/write" >&9
+}
+
+# expect_refused REASON COMMAND...
+expect_refused()
+{
+	local reason=$1
+	shift
+	! kernel "$@" || problem "'$*' was done"
+	[[ $(<"$WORK/write") == *": $reason" ]] ||
+		problem "'$*': '$(<"$WORK/write")', not '$reason'"
+}
+
+expect_done()
+{
+	kernel "$@" || problem "'$*': $(<"$WORK/write")"
+}
+
+# expect_value KEY VALUE
+expect_value()
+{
+	local value=
+	expect_done get "$1"
+	IFS= read -r -u 9 value
+	[[ $value == "$2" ]] || problem "get $1: '$value', not '$2'"
+}
+
+# expect_load CLIENTS REQUESTS [ADDR]
+expect_load()
+{
+	local got
+	echo "${3:-$RDMA_ADDR} $SERVICE $1 $2" 2>"$WORK/write" >$KVS/load ||
+		problem "load: $(<"$WORK/write")"
+	got=$(<$KVS/load)
+	[[ $got == "clients $1 of $1
+replies $(($1 * $2)) of $(($1 * $2))
+error 0" ]] || problem "load: $(echo "$got" | tr '\n' ',')"
+}
+
+# ---- programs
+
+# expect_peer STACK LINES COMMAND...: what a client prints
+expect_peer()
+{
+	local stack=$1 want=$2
+	shift 2
+	client "$stack" "$PEER" "$RDMA_ADDR" $SERVICE "$@"
+	expect_status client 0
+	[[ $(<"$WORK/client.out") == "$want" ]] ||
+		problem "kvs_peer $*: '$(<"$WORK/client.out")', not '$want'"
+}
+
+# hold NAME COMMAND...: a client that stays
+hold()
+{
+	start stock "$1" "$PEER" "$RDMA_ADDR" $SERVICE "${@:2}"
+	wait_for 20 test -s "$WORK/$1.out" || problem "$1: not connected"
+}
+
+killed()
+{
+	kill -KILL "${pids[$1]}"
+	finish "$1" 15
+	expect_status "$1" 137
+}
+
+hex()
+{
+	printf '%s' "$1" | od -An -v -tx1 | tr -d ' \n'
+}
+
+# message VERSION OP KEY-LENGTH VALUE-LENGTH DATA
+message()
+{
+	printf '%02x%02x00%02x%04x0000%s\n' "$1" "$2" "$3" "$4" "$(hex "$5")"
+}
+
+# ---- cases
+
+begin "rdma_ep can not be unloaded under a module that uses it"
+load_kvs
+expect_idle
+! rmmod rdma_ep 2>"$WORK/rmmod" || problem "rmmod rdma_ep succeeded"
+grep -q 'in use by: kvs' "$WORK/rmmod" || problem "$(<"$WORK/rmmod")"
+unload_kvs
+end
+
+begin "a server's address that is none, and one of no device, are refused"
+for address in 10.42 192.0.2.1; do
+	! modprobe kvs listen=$address 2>"$WORK/modprobe" ||
+		problem "modprobe kvs listen=$address succeeded"
+done
+end
+
+# From here to the next rmmod the server is part of what there is.
+load_kvs
+baseline=$(held)
+
+begin "a client in the kernel"
+exec 9<>$KVS/client
+expect_refused "Transport endpoint is not connected" get one
+expect_refused "Connection refused" connect "$RDMA_ADDR" $((SERVICE + 1))
+expect_done connect "$RDMA_ADDR" $SERVICE
+expect_refused "Transport endpoint is already connected" \
+	connect "$RDMA_ADDR" $SERVICE
+expect_refused "No such file or directory" get one
+expect_done put one first value
+expect_value one "first value"
+expect_done put one second
+expect_value one second
+expect_done delete one
+expect_refused "No such file or directory" delete one
+expect_refused "Invalid argument" put one
+expect_refused "Invalid argument" frobnicate one
+expect_refused "Invalid argument" get "$(printf '%065d' 0)"
+! rmmod kvs 2>/dev/null || problem "rmmod kvs with a client succeeded"
+exec 9>&-
+expect_idle
+end
+
+for stack in stock ours; do
+	begin "a client that is a program, $stack, and one in the kernel"
+	exec 9<>$KVS/client
+	expect_done connect "$RDMA_ADDR" $SERVICE
+	expect_done put "from-kernel" "kernel's"
+	expect_peer $stack "status 0 kernel's" get from-kernel
+	expect_peer $stack "status 0 " put from-program "program's"
+	expect_value from-program "program's"
+	long=$(head -c 900 /dev/zero | tr '\0' x)
+	expect_peer $stack "status 0 " put long "$long"
+	expect_value long "$long"
+	for key in from-kernel from-program long; do
+		expect_peer $stack "status 0 " delete $key
+	done
+	expect_peer $stack "status 3 " get long
+	exec 9>&-
+	expect_idle
+	end
+done
+
+begin "many clients at once, every reply verified"
+expect_load 32 100
+expect_idle
+end
+
+begin "bad messages are answered, and harm nobody"
+malformed=(
+	00 0101	01010001000000			# short
+	"$(message 2 1 1 0 k)"			# version
+	"$(message 1 1 0 0 '')"			# no key
+	"$(message 1 1 2 0 k)"			# shorter than it says
+	"$(message 1 1 1 0 kk)"			# longer
+	"$(message 1 2 65 0 "$(printf '%065d' 0)")"	# key too long
+	"$(message 1 2 255 65535 k)"
+	"$(message 1 2 1 960 "$(printf '%0961d' 0)")"	# value too long
+)
+expect_peer stock "$(printf 'status 1 %.0s\n' "${malformed[@]}")" \
+	send "${malformed[@]}"
+expect_peer stock "$(printf 'status 2 \nstatus 2 ')" \
+	send "$(message 1 0 1 0 k)" "$(message 1 255 1 0 k)"
+expect_peer stock "status 1 " zeros 0
+expect_peer stock "status 1 " zeros 1024
+expect_load 4 40
+expect_idle
+end
+
+begin "a message longer than the server's buffers ends its connection only"
+hold other hold
+client stock "$PEER" "$RDMA_ADDR" $SERVICE zeros 1025
+expect_status client 1
+wait_for 20 has_clients 1 || problem "$(tr '\n' ',' <"$KVS/server")"
+killed other
+expect_load 4 40
+expect_idle
+end
+
+begin "more requests than were granted"
+client stock "$PEER" "$RDMA_ADDR" $SERVICE burst 64
+expect_status client 0
+replies=$(grep -c '^reply$' "$WORK/client.out")
+((replies >= CREDITS && replies <= 64)) || problem "$replies replies"
+expect_lines client 0 error
+expect_idle
+end
+
+begin "clients that take no replies keep the others from nothing"
+for i in {1..20}; do
+	hold "deaf$i" deaf 32
+done
+expect_load 16 40
+for i in {1..20}; do
+	killed "deaf$i"
+done
+expect_idle
+end
+
+begin "more clients than the server takes"
+echo "$RDMA_ADDR $SERVICE 100 400" 2>"$WORK/write" >$KVS/load &&
+	problem "100 clients were taken"
+grep -q 'Connection refused' "$WORK/write" || problem "$(<"$WORK/write")"
+connected=$(sed -n 's/^clients \([0-9]*\) of 100$/\1/p' $KVS/load)
+((connected >= CLIENTS && connected < 100)) ||
+	problem "$connected clients connected"
+expect_idle
+expect_load $CLIENTS 8
+expect_idle
+end
+
+begin "SIGKILL of clients, connected and in mid-run"
+hold idle1 hold
+hold idle2 hold
+start stock loader bash -c \
+	"echo '$RDMA_ADDR $SERVICE 8 1000000' > $KVS/load"
+wait_for 20 has_clients 10 || problem "$(tr '\n' ',' <"$KVS/server")"
+for name in idle1 idle2 loader; do
+	killed $name
+done
+expect_idle
+expect_load 8 40
+end
+
+begin "the server is unloaded while clients are connected"
+hold first hold
+hold second deaf 16
+unload_kvs
+for name in first second; do
+	killed $name
+done
+load_kvs
+expect_idle
+expect_load 4 40
+end
+
+unload_kvs
+baseline=$(held | sed 's/module-references.*/module-references 0/')
+
+begin "IPv6"
+load_kvs "$RDMA_ADDR6"
+expect_load 8 40 "$RDMA_ADDR6"
+expect_idle
+unload_kvs
+end
+
+# ---- the device goes away
+
+device_gone()
+{
+	[[ ! -e /sys/class/infiniband/$RDMA_DEV ]]
+}
+
+begin "the device is removed while the server serves"
+load_kvs
+exec 9<>$KVS/client
+expect_done connect "$RDMA_ADDR" $SERVICE
+start stock loader bash -c \
+	"echo '$RDMA_ADDR $SERVICE 8 1000000' > $KVS/load"
+wait_for 20 has_clients 9 || problem "$(tr '\n' ',' <"$KVS/server")"
+start_time=$SECONDS
+rdma link del "$RDMA_DEV" || problem "rdma link del failed"
+wait_for 20 device_gone || problem "the device stays"
+((SECONDS - start_time <= 10)) ||
+	problem "it took $((SECONDS - start_time)) s"
+finish loader 20
+expect_status loader 1
+grep -q '^listening 0$' $KVS/server || problem "still listening"
+# (Which of the two ends comes first is open.)
+! kernel get one || problem "a client without a device got an answer"
+grep -Eq ': (No such device|.* not connected)$' "$WORK/write" ||
+	problem "get: $(<"$WORK/write")"
+exec 9>&-
+unload_kvs
+add_device || problem "no new device"
+load_kvs
+expect_load 4 40
+unload_kvs
+end
+
+finish_tests

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Buffers of the server, and what happens to them: posted to the SRQ, received
+ * into, answered from, posted again. Completion handlers run in a work queue.
+ */
+#include <linux/slab.h>
+
+#include "kvs.h"
+
+static atomic_t posted;
+
+static void post(struct kvs_slot *slot)
+{
+	struct ib_recv_wr wr = {
+		.wr_cqe = &slot->recv,
+		.sg_list = &slot->sge,
+		.num_sge = 1,
+	};
+
+	slot->sge.length = KVS_MSG_MAX;
+	if (!ib_post_srq_recv(slot->slots->srq, &wr, NULL))
+		atomic_inc(&posted);
+}
+
+/* The CQ is the one that was made with the client's QP. */
+static struct kvs_conn *conn_of(const struct ib_cq *cq)
+{
+	return rdma_ep_context(cq->cq_context);
+}
+
+static void send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	/* If the client has gone, its events tell. */
+	atomic_dec(&conn_of(cq)->replies);
+	post(container_of(wc->wr_cqe, struct kvs_slot, send));
+}
+
+static int reply(struct kvs_slot *slot, struct ib_qp *qp, size_t len)
+{
+	struct ib_device *dev = slot->slots->dev;
+	struct ib_send_wr wr = {
+		.wr_cqe = &slot->send,
+		.sg_list = &slot->sge,
+		.num_sge = 1,
+		.opcode = IB_WR_SEND,
+	};
+
+	ib_dma_sync_single_for_cpu(dev, slot->sge.addr, KVS_MSG_MAX,
+				   DMA_BIDIRECTIONAL);
+	slot->sge.length = kvs_serve(slot->msg, len);
+	ib_dma_sync_single_for_device(dev, slot->sge.addr, KVS_MSG_MAX,
+				      DMA_BIDIRECTIONAL);
+	return ib_post_send(qp, &wr, NULL);
+}
+
+static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kvs_slot *slot = container_of(wc->wr_cqe, struct kvs_slot, recv);
+	struct kvs_conn *conn = conn_of(cq);
+
+	atomic_dec(&posted);
+	if (wc->status != IB_WC_SUCCESS)
+		goto again;
+	/* A client that asks for more than it was granted is not answered. */
+	if (!atomic_add_unless(&conn->replies, 1, KVS_CREDITS))
+		goto again;
+	if (!reply(slot, wc->qp, wc->byte_len))
+		return;
+	atomic_dec(&conn->replies);
+again:
+	post(slot);
+}
+
+static int slot_init(struct kvs_slot *slot, struct kvs_slots *slots)
+{
+	struct ib_device *dev = slots->dev;
+
+	slot->slots = slots;
+	slot->recv.done = recv_done;
+	slot->send.done = send_done;
+	slot->sge.lkey = slots->srq->pd->local_dma_lkey;
+	slot->msg = kzalloc(KVS_MSG_MAX, GFP_KERNEL);
+	if (!slot->msg)
+		return -ENOMEM;
+	slot->sge.addr = ib_dma_map_single(dev, slot->msg, KVS_MSG_MAX,
+					   DMA_BIDIRECTIONAL);
+	if (!ib_dma_mapping_error(dev, slot->sge.addr))
+		return 0;
+	kfree(slot->msg);
+	slot->msg = NULL;
+	return -EIO;
+}
+
+/* *@out is for kvs_slots_free() also if this fails. */
+int kvs_slots_post(struct kvs_slots **out, struct ib_srq *srq)
+{
+	struct kvs_slots *slots;
+	unsigned int i;
+	int ret = 0;
+
+	slots = kvzalloc(sizeof(*slots), GFP_KERNEL);
+	if (!slots)
+		return -ENOMEM;
+	slots->dev = srq->device;
+	slots->srq = srq;
+	for (i = 0; i < KVS_SLOTS && !ret; i++) {
+		ret = slot_init(&slots->slot[i], slots);
+		if (!ret)
+			post(&slots->slot[i]);
+	}
+	*out = slots;
+	return ret;
+}
+
+/* Nobody can receive into them any more, but their device is still there. */
+void kvs_slots_free(struct kvs_slots *slots)
+{
+	struct kvs_slot *slot;
+
+	if (!slots)
+		return;
+	for (slot = slots->slot; slot < slots->slot + KVS_SLOTS; slot++) {
+		if (!slot->msg)
+			break;
+		ib_dma_unmap_single(slots->dev, slot->sge.addr, KVS_MSG_MAX,
+				    DMA_BIDIRECTIONAL);
+		kfree(slot->msg);
+	}
+	atomic_set(&posted, 0);
+	kvfree(slots);
+}
+
+/* What can be received right now. */
+unsigned int kvs_slots_posted(void)
+{
+	return atomic_read(&posted);
+}
