@@ -57,6 +57,11 @@ check demo shell lint:
 check-matrix:
 	@$(RIG) matrix
 
+# Quotes and manual in docs/, from the sources. Needs the kernel's kernel-doc, perl's.
+KERNEL_DOC ?= $(KDIR)/scripts/kernel-doc
+docs:
+	selftests/docs.sh update $(KERNEL_DOC)
+
 clean:
 	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
 	[ ! -d $(KDIR) ] || $(MAKE) -C selftests/ulp clean KVER=$(KVER) KDIR=$(KDIR)
@@ -70,6 +75,7 @@ help:
 	@echo '  make lib          only the library'
 	@echo '  make install      module, library, rdma-ep-run, headers'
 	@echo '  make uninstall    remove them'
+	@echo '  make docs         renew quotes and manual in docs/'
 	@echo '  make clean        remove what was built here'
 	@echo
 	@echo 'In a QEMU guest (Debian, root; installs the packages that it needs):'
@@ -88,4 +94,4 @@ help:
 	@echo '  DEVICE=rxe      its software RDMA device: rxe or siw'
 
 .PHONY: all modules lib install install-modules install-lib uninstall \
-	check check-matrix demo shell lint clean help
+	check check-matrix demo shell lint docs clean help

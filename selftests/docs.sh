@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Do the pages about the kernel API say what the sources say? Their quotes, the
+# manual that is made of kernel-doc comments, the counted lines. What is wrong
+# with a page is mostly put right by "make docs".
+#
+# docs.sh update KERNEL_DOC: put it right.
+
+here=$(cd "$(dirname "$0")" && pwd)
+# In the guest, what it looks at is in a directory of its own.
+TOP=$here/docs.src
+[[ -d $TOP ]] || TOP=$here/..
+PAGE=$TOP/docs/ulp.md
+MANUAL=$TOP/docs/ulp-api.md
+
+WORK=$(mktemp -d) || exit 1
+trap 'rm -rf "$WORK"' EXIT
+
+# The page with its quotes and the rows of our ULPs as they should be.
+page()
+{
+	local dir rows=()
+	for dir in "$TOP"/selftests/ulp/*/; do
+		rows+=("$(basename "$dir") $(perl "$here/docs/conn-lines.pl" \
+			"$dir"*.c 2>/dev/null)") || return 1
+	done
+	perl "$here/docs/quote.pl" "$TOP" < "$PAGE" |
+		awk -v rows="$(printf '%s\n' "${rows[@]}")" '
+		BEGIN {
+			n = split(rows, line, "\n")
+			for (i = 1; i <= n; i++) {
+				split(line[i], f, " ")
+				count[f[1]] = " | " f[2] " | " f[3] " | " f[4] " |"
+			}
+		}
+		/^<!-- lines -->$/ { table = 1 }
+		/^## / { table = 0 }
+		table && /^\| / && $2 in count {
+			match($0, /^\| [^|]*[^| ]/)
+			$0 = substr($0, 1, RLENGTH) count[$2]
+		}
+		{ print }'
+}
+
+manual()
+{
+	"$here/docs/render-manual" "$1" "$TOP"
+}
+
+if [[ ${1:-} == update ]]; then
+	set -e -o pipefail
+	page > "$WORK/page"
+	manual "$2" > "$WORK/manual"
+	cat "$WORK/page" > "$PAGE"
+	cat "$WORK/manual" > "$MANUAL"
+	exit
+fi
+
+# ---- the test
+
+tests=0
+failures=0
+
+# result NAME FILE: a failure if there is something in FILE, which is shown.
+result()
+{
+	tests=$((tests + 1))
+	if [[ ! -s $2 ]]; then
+		echo "ok $tests $1"
+		return
+	fi
+	failures=$((failures + 1))
+	echo "not ok $tests $1"
+	head -n 40 "$2" | sed 's/^/# /'
+}
+
+{ page | diff "$PAGE" - || [[ ${PIPESTATUS[0]} == 0 ]]; } > "$WORK/bad" 2>&1
+result "quotes and counts are those of the sources" "$WORK/bad"
+
+for dir in "$TOP"/selftests/ulp/*/; do
+	ulp=$(basename "$dir")
+	grep -q "^| $ulp " "$PAGE" || echo "$ulp is not in the table"
+done > "$WORK/bad"
+result "every ULP is in the table" "$WORK/bad"
+
+cat "$TOP"/kmod/ulp/*.c |
+	sed -n 's/^EXPORT_SYMBOL[_A-Z]*(_*\(.*\));$/\1/p' | sort > "$WORK/exported"
+sed -n 's/^### .\([a-z_]*\)().$/\1/p' "$MANUAL" | sort |
+	diff "$WORK/exported" - > "$WORK/bad"
+[[ -s $WORK/exported ]] || echo "no symbols" >> "$WORK/bad"
+result "every exported symbol is in the manual, and nothing else" "$WORK/bad"
+
+kernel_doc=/lib/modules/$(uname -r)/build/scripts/kernel-doc
+if [[ ! -e $kernel_doc ]]; then
+	tests=$((tests + 1))
+	echo "ok $tests the manual # SKIP no kernel-doc in this kernel's headers"
+else
+	{
+		manual "$kernel_doc" > "$WORK/manual" || echo "kernel-doc complains"
+		diff "$MANUAL" "$WORK/manual"
+	} > "$WORK/bad" 2>&1
+	result "the manual is that of the sources, kernel-doc has no complaints" \
+		"$WORK/bad"
+fi
+
+echo "1..$tests"
+((failures == 0))
