@@ -94,7 +94,13 @@ enum {
 };
 
 /* enum ibv_wc_status, _opcode, _flags */
-enum { WC_SUCCESS, WC_WR_FLUSH_ERR = 5, WC_RNR_RETRY_EXC_ERR = 13 };
+enum {
+	WC_SUCCESS,
+	WC_LOC_QP_OP_ERR = 2,
+	WC_WR_FLUSH_ERR = 5,
+	WC_RNR_RETRY_EXC_ERR = 13,
+};
+
 enum {
 	WC_OP_SEND,
 	WC_OP_RDMA_WRITE,

@@ -144,6 +144,8 @@ static int prepare_query_pkey(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_query_pkey *a = arg;
 
+	if (w->s.iwarp)
+		return -EOPNOTSUPP;
 	a->dev_index = w->s.dev;
 	a->port_num = 1;
 	return 0;
@@ -274,10 +276,13 @@ static int conn_request(struct abi_world *w, struct conn *c)
 	return ret;
 }
 
+/* (iWARP's CM completes a connection itself.) */
 static int conn_response(struct abi_world *w, struct conn *c)
 {
 	struct rdma_ep_event ev;
 
+	if (w->s.iwarp)
+		return -EOPNOTSUPP;
 	return conn_request(w, c) ?:
 	       abi_accept(&w->s, c->child, 9, c->server_qp) ?:
 	       abi_event(c->client_channel, EV_CONNECT_RESPONSE, &ev);
@@ -331,10 +336,13 @@ static int prepare_disconnect(struct abi_world *w, void *arg)
 	struct rdma_ep_id_cmd *a = arg;
 	struct conn c = {};
 	struct rdma_ep_event ev;
-	int ret = conn_response(w, &c) ?:
-		  ABI_ID_CMD(&w->s, ESTABLISH, c.client, 0) ?:
-		  abi_event(c.server_channel, EV_ESTABLISHED, &ev);
+	int ret = w->s.iwarp ?
+		  conn_request(w, &c) ?:
+		  abi_accept(&w->s, c.child, 9, c.server_qp) :
+		  conn_response(w, &c) ?:
+		  ABI_ID_CMD(&w->s, ESTABLISH, c.client, 0);
 
+	ret = ret ?: abi_event(c.server_channel, EV_ESTABLISHED, &ev);
 	a->id = c.client;
 	return ret;
 }
@@ -473,6 +481,8 @@ static int prepare_resize_cq(struct abi_world *w, void *arg)
 
 	if (ret || !(q.caps & RDMA_EP_CAP_RESIZE_CQ))
 		return ret ?: -EOPNOTSUPP;
+	if (w->s.iwarp)			/* siw can not */
+		w->result = -EOPNOTSUPP;
 	a->cq = w->obj[RDMA_EP_OBJ_CQ];
 	a->cqe = 128;
 	return 0;

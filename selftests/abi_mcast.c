@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
+#include "skip.h"
 #include "abi.h"
 
 #define ID_UID		0x1d1d1d1d1d1d1d1dULL
@@ -57,7 +58,7 @@ FIXTURE_SETUP(mcast)
 {
 	ASSERT_EQ(0, abi_open(&self->s));
 	if (self->s.iwarp)
-		SKIP(return, "iWARP has no multicast");
+		SKIP_FIXTURE("iWARP has no multicast");
 	ASSERT_EQ(0, member_up(&self->s, &self->a));
 	ASSERT_EQ(0, member_up(&self->s, &self->b));
 }

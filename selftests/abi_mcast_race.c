@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
+#include "skip.h"
 #include "abi.h"
 
 #define GROUPS		8
@@ -153,7 +154,7 @@ FIXTURE_SETUP(race)
 	self->counted = !abi_objects(&self->before);
 	ASSERT_EQ(0, abi_open(&r->s));
 	if (r->s.iwarp)
-		SKIP(return, "iWARP has no multicast");
+		SKIP_FIXTURE("iWARP has no multicast");
 	r->channel = abi_channel(&r->s);
 	ASSERT_LE(0, r->channel);
 	ASSERT_EQ(0, fcntl(r->channel, F_SETFL, O_NONBLOCK));

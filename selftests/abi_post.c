@@ -367,6 +367,8 @@ TEST_F(rc, send_queue_full)
 	__u32 depth = self->p.end[0].qp.max_send_wr, posted, i, n = 0;
 	struct rdma_ep_wc *wc = calloc(4 * depth, sizeof(*wc));
 
+	if (self->s.iwarp)
+		SKIP(return, "iWARP's sends do not wait for receives");
 	ASSERT_GE(100, depth);
 	/* Nothing can complete while there is no receive. */
 	abi_wrs_init(&self->w);
@@ -434,6 +436,9 @@ TEST_F(rc, all_or_nothing)
 		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
 	EXPECT_EQ(-ENOMEM, post_all(self, &posted));
 	EXPECT_EQ(0, posted);
+	/* The rest wants sends that wait for receives. */
+	if (self->s.iwarp)
+		return;
 
 	/* Also if empty entries are left out of it */
 	abi_wrs_init(&self->w);
@@ -556,7 +561,7 @@ TEST_F(rc, resize_filled_cq)
 	struct rdma_ep_resize_cq r = { .cq = self->p.end[1].cq[1], .cqe = 2 };
 	struct rdma_ep_query q = {};
 	struct rdma_ep_wc wc[6];
-	int i;
+	int i, ret;
 
 	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
 	if (!(q.caps & RDMA_EP_CAP_RESIZE_CQ))
@@ -569,7 +574,10 @@ TEST_F(rc, resize_filled_cq)
 	}
 	ASSERT_EQ(6, sent(self, wc, 6));
 	usleep(50000);
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESIZE_CQ, &r));
+	ret = ABI(self->s.fd, RESIZE_CQ, &r);
+	if (ret == -EOPNOTSUPP)
+		SKIP(return, "the device can not resize CQs");
+	EXPECT_EQ(-EINVAL, ret);
 	r.cqe = 64;
 	EXPECT_EQ(0, ABI(self->s.fd, RESIZE_CQ, &r));
 	ASSERT_EQ(6, received(self, wc, 6));

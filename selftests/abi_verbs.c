@@ -149,12 +149,16 @@ static int memlock(struct abi *s, char *mem)
 {
 	struct rlimit r = { 65536, 65536 };
 	struct rdma_ep_reg_mr mr[3];
+	int ret;
 
 	/* Root may lock what it likes, others what they may. */
 	if (setrlimit(RLIMIT_MEMLOCK, &r))
 		return 1;
-	if (abi_reg_mr(s, s->pd, mem, MB, AC_LOCAL_WRITE, &mr[0]) ||
-	    abi_destroy(s, RDMA_EP_OBJ_MR, mr[0].mr))
+	/* (siw of old kernels has the limit for root as well.) */
+	ret = abi_reg_mr(s, s->pd, mem, MB, AC_LOCAL_WRITE, &mr[0]);
+	if (!ret)
+		ret = abi_destroy(s, RDMA_EP_OBJ_MR, mr[0].mr);
+	if (ret && !(s->iwarp && ret == -ENOMEM))
 		return 2;
 	if (abi_become_nobody())
 		return 3;
@@ -396,14 +400,17 @@ TEST_F(verbs, qp)
 		EXPECT_EQ(self->cq, c.init.send_cq.cq);
 		EXPECT_EQ(-1, c.init.send_cq.channel_fd);
 		EXPECT_EQ(0, c.init.send_cq.cqe);
-		EXPECT_LT(1, c.init.qp_num);
+		EXPECT_LT(s->iwarp ? 0 : 1, c.init.qp_num);
 		EXPECT_LE(16, c.init.max_send_wr);
 		EXPECT_LE(64, c.init.max_inline_data);
 		memset(&q, 0xff, sizeof(q));
 		q.flags = 0;
 		q.qp = c.init.qp;
 		ASSERT_EQ(0, ABI(s->fd, QUERY_QP, &q));
-		EXPECT_EQ(QPS_RESET, q.attr.qp_state);
+		/* (iWARP's states are others, which drivers translate.) */
+		if (!s->iwarp) {
+			EXPECT_EQ(QPS_RESET, q.attr.qp_state);
+		}
 		EXPECT_EQ(types[i], q.qp_type);
 		EXPECT_EQ(i ? 1 : 0, q.sq_sig_all);
 		EXPECT_EQ(c.init.max_send_wr, q.attr.max_send_wr);

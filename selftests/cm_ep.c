@@ -157,7 +157,8 @@ static void look_at_request(struct eps *e)
 		lib_say(__FILE__, __LINE__, "the request's event is not there");
 		e->server_errno = EBADMSG;
 	}
-	if (!e->p->qp || lib_qp_state(e->p->qp) != IBV_QPS_INIT)
+	if (!e->p->qp || lib_qp_state_as(e->p->qp, IBV_QPS_INIT) !=
+			  IBV_QPS_INIT)
 		e->server_errno = EBADFD;
 }
 
@@ -195,8 +196,8 @@ TEST_F(ep, request_inherits_the_attributes)
 	ASSERT_TRUE(e->p->event && e->a->event);
 	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, e->p->event->event);
 	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, e->a->event->event);
-	EXPECT_EQ(IBV_QPS_RTS, lib_qp_state(e->p->qp));
-	EXPECT_EQ(IBV_QPS_RTS, lib_qp_state(e->a->qp));
+	EXPECT_QPS(IBV_QPS_RTS, e->p->qp);
+	EXPECT_QPS(IBV_QPS_RTS, e->a->qp);
 }
 
 TEST_F(ep, request_inherits_the_pd)

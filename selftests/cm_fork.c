@@ -221,7 +221,7 @@ TEST(parents_objects)
 	EXPECT_EQ(0, in_child(parents_ids, &in));
 	EXPECT_EQ(0, in_child(parents_verbs, &in));
 	EXPECT_EQ(0, message(&in.pair));
-	EXPECT_EQ(IBV_QPS_RTS, lib_qp_state(in.pair.a->qp));
+	EXPECT_QPS(IBV_QPS_RTS, in.pair.a->qp);
 
 	EXPECT_EQ(0, ibv_dereg_mr(in.mr));
 	EXPECT_EQ(0, ibv_destroy_cq(in.cq));

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 
 #include "kselftest_harness.h"
+#include "skip.h"
 #include "lib_util.h"
 
 #define GRH		40
@@ -180,11 +181,14 @@ FIXTURE(mcast) {
 
 FIXTURE_SETUP(mcast)
 {
+	struct ibv_context *context = lib_context();
+
 	self->sin = group("230.5.6.7");
+	ASSERT_NE(NULL, context);
+	if (lib_iwarp(context))
+		SKIP_FIXTURE("iWARP has no multicast");
 	ASSERT_EQ(0, member_up(&self->a, RDMA_PS_UDP));
 	ASSERT_EQ(0, member_up(&self->b, RDMA_PS_UDP));
-	if (lib_iwarp(self->a.id->verbs))
-		SKIP(return, "iWARP has no multicast");
 }
 
 FIXTURE_TEARDOWN(mcast)

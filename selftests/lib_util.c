@@ -206,6 +206,17 @@ enum ibv_qp_state lib_qp_state(struct ibv_qp *qp)
 	return attr.qp_state;
 }
 
+enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected)
+{
+	enum ibv_qp_state state = lib_qp_state(qp);
+
+	if (lib_iwarp(qp->context) &&
+	    (expected == IBV_QPS_RTS ? state == IBV_QPS_RESET :
+				       state != IBV_QPS_RTS))
+		return expected;
+	return state;
+}
+
 struct ibv_qp_init_attr lib_qp_attr(void)
 {
 	return (struct ibv_qp_init_attr) {
@@ -269,7 +280,7 @@ int pair_listen(struct pair *p)
 	DO(!p->ac || !p->pc);
 	DO(rdma_create_id(p->pc, &p->listener, p, p->ps));
 	DO(rdma_bind_addr(p->listener, SA(&p->addr)));
-	DO(rdma_listen(p->listener, 4));
+	DO(rdma_listen(p->listener, 16));
 	p->addr.sin_port = rdma_get_src_port(p->listener);
 	return 0;
 }

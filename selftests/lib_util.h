@@ -67,6 +67,12 @@ bool lib_addr6(struct sockaddr_in6 *sin6);
 struct ibv_context *lib_context(void);
 bool lib_iwarp(struct ibv_context *context);
 
+/* The stock library of siw: checks less, and has errnos of its own. */
+static inline bool is_libsiw(struct ibv_context *context)
+{
+	return is_stock() && lib_iwarp(context);
+}
+
 bool lib_readable(int fd, int ms);
 #define lib_quiet(_fd) (!lib_readable(_fd, QUIET_MS))
 
@@ -80,6 +86,15 @@ int lib_wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, int n);
 bool lib_no_wc(struct ibv_cq *cq);
 
 enum ibv_qp_state lib_qp_state(struct ibv_qp *qp);
+
+/*
+ * The same, or the expected one where the device can not tell: iWARP's states are
+ * others, of which only "connected" has a counterpart, and siw of old kernels
+ * never says more than RESET.
+ */
+enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected);
+#define EXPECT_QPS(_state, _qp) \
+	EXPECT_EQ(_state, lib_qp_state_as(_qp, _state))
 
 /* Signalled RC, 8 requests of 2 SGEs each way, CQs to be made. */
 struct ibv_qp_init_attr lib_qp_attr(void);

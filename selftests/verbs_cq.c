@@ -225,6 +225,12 @@ TEST_F(comp, notify_solicited_only)
 	ibv_ack_cq_events(cq, 1);
 }
 
+#define RECVS	8
+
+/* How many have been received, and replaced. */
+static int replaced;
+
+/* Never more than there are receives for: over iWARP that ends the connection. */
 static void *send_many(void *arg)
 {
 	struct rdma_cm_id *id = arg;
@@ -232,6 +238,8 @@ static void *send_many(void *arg)
 	long i;
 
 	for (i = 0; i < 200; i++) {
+		while (i >= RECVS + __atomic_load_n(&replaced, __ATOMIC_ACQUIRE))
+			usleep(100);
 		if (rdma_post_send(id, NULL, "y", 1, NULL, IBV_SEND_INLINE) ||
 		    lib_wait_wc(id->send_cq, &wc, 1) || wc.status)
 			return (void *)(i + 1);
@@ -248,7 +256,7 @@ TEST_F(comp, no_wakeup_is_lost)
 	int got, posted, events = 0;
 	void *context, *ret;
 
-	for (posted = 0; posted < 8; posted++)
+	for (posted = 0; posted < RECVS; posted++)
 		ASSERT_EQ(0, rdma_post_recv(self->id, NULL, self->buf, 64,
 					    self->mr));
 	ASSERT_EQ(0, lib_start(&t, send_many, self->p.a));
@@ -259,6 +267,7 @@ TEST_F(comp, no_wakeup_is_lost)
 			if (posted++ < 200)
 				ASSERT_EQ(0, rdma_post_recv(self->id, NULL,
 						self->buf, 64, self->mr));
+			__atomic_add_fetch(&replaced, 1, __ATOMIC_RELEASE);
 		}
 		if (got == 200)
 			break;
@@ -269,6 +278,7 @@ TEST_F(comp, no_wakeup_is_lost)
 			if (posted++ < 200)
 				ASSERT_EQ(0, rdma_post_recv(self->id, NULL,
 						self->buf, 64, self->mr));
+			__atomic_add_fetch(&replaced, 1, __ATOMIC_RELEASE);
 			continue;
 		}
 		ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
@@ -323,6 +333,8 @@ TEST_F(comp, destroy_waits_for_acks)
 	struct lib_thread t;
 	void *context, *ret;
 
+	if (is_libsiw(id->verbs))
+		SKIP(return, "libsiw takes a CQ in use apart");
 	EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
 	ASSERT_EQ(0, complete(self, 0));

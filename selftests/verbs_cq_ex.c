@@ -6,6 +6,7 @@
  * are no more: librxe of rdma-core 44 loses its place there.
  */
 #include "kselftest_harness.h"
+#include "skip.h"
 #include "lib_util.h"
 
 FIXTURE(cqx) {
@@ -52,7 +53,7 @@ FIXTURE_SETUP(cqx)
 	attr = cq_attr(self);
 	self->ex = ibv_create_cq_ex(self->context, &attr);
 	if (!self->ex && errno == EOPNOTSUPP && is_stock())
-		SKIP(return, "the device's library has no extended CQs");
+		SKIP_FIXTURE("the device's library has no extended CQs");
 	ASSERT_TRUE(self->ex != NULL);
 	self->cq = ibv_cq_ex_to_cq(self->ex);
 	self->other = ibv_create_cq(self->context, 64, NULL, NULL, 0);

@@ -54,6 +54,7 @@ TEST_F(post, lists)
 	struct ibv_recv_wr recv[3] = {}, *bad_recv = (void *)8;
 	struct ibv_send_wr send[3] = {}, *bad_send = (void *)8;
 	struct ibv_wc wc[3];
+	bool imm;
 	int i;
 
 	for (i = 0; i < 3; i++) {
@@ -71,7 +72,8 @@ TEST_F(post, lists)
 		send[i].next = i < 2 ? send + i + 1 : NULL;
 		send[i].opcode = IBV_WR_SEND;
 	}
-	send[1].opcode = IBV_WR_SEND_WITH_IMM;
+	imm = !lib_iwarp(self->a->context);
+	send[1].opcode = imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	send[1].imm_data = htonl(0x12345678);
 	ASSERT_EQ(0, ibv_post_recv(self->b, recv, &bad_recv));
 	ASSERT_EQ(0, ibv_post_send(self->a, send, &bad_send));
@@ -89,9 +91,11 @@ TEST_F(post, lists)
 		EXPECT_EQ(1000 + i, wc[i].wr_id);
 		EXPECT_EQ(IBV_WC_SUCCESS, wc[i].status);
 		EXPECT_EQ(100, wc[i].byte_len);
-		EXPECT_EQ(i == 1, !!(wc[i].wc_flags & IBV_WC_WITH_IMM));
+		EXPECT_EQ(imm && i == 1,
+			  !!(wc[i].wc_flags & IBV_WC_WITH_IMM));
 	}
-	EXPECT_EQ(htonl(0x12345678), wc[1].imm_data);
+	if (imm)
+		EXPECT_EQ(htonl(0x12345678), wc[1].imm_data);
 	EXPECT_EQ(0, memcmp(self->in, self->out, 300));
 	EXPECT_EQ(0, self->in[300]);
 }
@@ -105,6 +109,8 @@ TEST_F(post, bad_send)
 	struct ibv_wc wc;
 	int i;
 
+	if (is_libsiw(self->a->context))
+		SKIP(return, "libsiw checks less, and has errnos of its own");
 	for (i = 0; i < 64; i++)
 		sge[i] = self->os;
 	for (i = 0; i < 3; i++) {
@@ -132,7 +138,7 @@ TEST_F(post, bad_send)
 	EXPECT_EQ(EINVAL, ibv_post_send(self->a, send, &bad));
 	EXPECT_EQ(&send[0], bad);
 	EXPECT_TRUE(lib_no_wc(self->acq));
-	EXPECT_EQ(IBV_QPS_RTS, lib_qp_state(self->a));
+	EXPECT_QPS(IBV_QPS_RTS, self->a);
 }
 
 TEST_F(post, bad_recv)
@@ -141,6 +147,8 @@ TEST_F(post, bad_recv)
 	struct ibv_sge sge[64] = {};
 	int i, ret = 0;
 
+	if (is_libsiw(self->b->context))
+		SKIP(return, "libsiw checks less, and has errnos of its own");
 	for (i = 0; i < 3; i++) {
 		recv[i].wr_id = i;
 		recv[i].sg_list = sge;
@@ -168,6 +176,8 @@ TEST_F(post, full_send_queue)
 	int n = self->cap.max_send_wr, i;
 	struct ibv_send_wr *send, *bad = NULL;
 
+	if (lib_iwarp(self->a->context))
+		SKIP(return, "iWARP's sends do not wait for receives");
 	send = calloc(n + 1, sizeof(*send));
 	ASSERT_TRUE(send != NULL);
 	for (i = 0; i <= n; i++) {
@@ -250,10 +260,12 @@ TEST_F(post, long_messages)
 	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
 	ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
 	ASSERT_EQ(0, lib_wait_wc(self->acq, &wc, 1));
-	EXPECT_NE(IBV_WC_SUCCESS, wc.status);
+	/* (iWARP does not tell the sender.) */
+	if (!lib_iwarp(self->a->context))
+		EXPECT_NE(IBV_WC_SUCCESS, wc.status);
 	ASSERT_EQ(0, lib_wait_wc(self->bcq, &wc, 1));
 	EXPECT_NE(IBV_WC_SUCCESS, wc.status);
-	EXPECT_EQ(IBV_QPS_ERR, lib_qp_state(self->a));
+	EXPECT_QPS(IBV_QPS_ERR, self->a);
 }
 
 TEST_F(post, wrong_key)
@@ -297,6 +309,8 @@ TEST_F(post, memory_at_another_address)
 	struct ibv_mr *mr;
 	struct ibv_wc wc;
 
+	if (lib_iwarp(self->a->context))
+		SKIP(return, "siw's regions have the memory's addresses");
 	/* (the same offset in the page, which some devices want) */
 	mr = ibv_reg_mr_iova(self->p.p->pd, self->in, sizeof(self->in),
 			     0x7000000 + (uintptr_t)self->in % 4096,
@@ -330,6 +344,8 @@ TEST(unsignalled)
 	attr.sq_sig_all = 0;
 	ASSERT_EQ(0, pair_listen(&p));
 	ASSERT_EQ(0, pair_resolve(&p));
+	if (is_libsiw(p.a->verbs))
+		SKIP(return, "libsiw takes no receive without an entry");
 	ASSERT_EQ(0, rdma_create_qp(p.a, NULL, &attr));
 	ASSERT_EQ(0, pair_request(&p, NULL));
 	ASSERT_EQ(0, pair_ack(&p));

@@ -89,8 +89,10 @@ TEST_F(qp, create)
 			EXPECT_EQ(self->attr.cap.max_recv_wr,
 				  init.cap.max_recv_wr);
 		}
-		EXPECT_EQ(self->attr.cap.max_inline_data,
-			  init.cap.max_inline_data);
+		/* (libsiw does not tell that it gives more.) */
+		if (!is_stock() || !self->iwarp)
+			EXPECT_EQ(self->attr.cap.max_inline_data,
+				  init.cap.max_inline_data);
 		EXPECT_EQ(init.cap.max_send_sge, attr.cap.max_send_sge);
 		EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
 		EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));

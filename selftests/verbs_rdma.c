@@ -181,24 +181,38 @@ TEST_F(rdma, write_from_the_passive_side)
 	EXPECT_EQ(0, rdma_dereg_mr(mr));
 }
 
+/*
+ * A write that the peer must not take. The writer is told; not over iWARP, there
+ * the peer ends the connection.
+ */
+static bool refused(FIXTURE_DATA(rdma) *self, uint32_t rkey)
+{
+	bool iwarp = lib_iwarp(self->a->verbs);
+	struct ibv_wc wc;
+
+	if (rdma_post_recv(self->b, (void *)2, self->in, 64, self->in_mr) ||
+	    rdma_post_write(self->a, (void *)1, self->out, 33, self->out_mr, 0,
+			    (uintptr_t)self->in, rkey))
+		return false;
+	if (sent(self, 1, IBV_WC_RDMA_WRITE) !=
+	    (iwarp ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR))
+		return false;
+	if (iwarp && (lib_wait_wc(self->b->recv_cq, &wc, 1) ||
+		      wc.status != IBV_WC_WR_FLUSH_ERR))
+		return false;
+	return !self->in[0];
+}
+
 /* P0: rdma_reg_msgs, rdma_reg_read, rdma_reg_write */
 TEST_F(rdma, messages_memory_is_private)
 {
-	ASSERT_EQ(0, rdma_post_write(self->a, (void *)1, self->out, 33,
-				     self->out_mr, 0, (uintptr_t)self->in,
-				     self->in_mr->rkey ?: 0x1234));
-	EXPECT_EQ(IBV_WC_REM_ACCESS_ERR, sent(self, 1, IBV_WC_RDMA_WRITE));
-	EXPECT_EQ(0, self->in[0]);
-	EXPECT_EQ(IBV_QPS_ERR, lib_qp_state(self->a->qp));
+	EXPECT_TRUE(refused(self, self->in_mr->rkey ?: 0x1234));
+	EXPECT_QPS(IBV_QPS_ERR, self->a->qp);
 }
 
 TEST_F(rdma, memory_for_reading_is_not_for_writing)
 {
-	ASSERT_EQ(0, rdma_post_write(self->a, (void *)1, self->out, 33,
-				     self->out_mr, 0, (uintptr_t)self->in,
-				     self->read_mr->rkey));
-	EXPECT_EQ(IBV_WC_REM_ACCESS_ERR, sent(self, 1, IBV_WC_RDMA_WRITE));
-	EXPECT_EQ(0, self->in[0]);
+	EXPECT_TRUE(refused(self, self->read_mr->rkey));
 }
 
 /* The inlines return -1 and errno, unlike what they call. */
@@ -206,6 +220,8 @@ TEST_F(rdma, errors)
 {
 	struct ibv_sge sge[64] = {};
 
+	if (is_libsiw(self->a->verbs))
+		SKIP(return, "libsiw checks less, and has errnos of its own");
 	EXPECT_TRUE(FAILS(EINVAL, rdma_post_sendv(self->a, NULL, sge, 64, 0)));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_post_recvv(self->b, NULL, sge, 64)));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_post_readv(self->a, NULL, sge, 64, 0,
