@@ -17,6 +17,13 @@ elif [[ $DEVICE != rxe ]]; then
 	echo "1..0 # SKIP the list of differences is about rxe"
 	exit 4
 fi
+# What the stock libraries and the kernel answer differs from version to version.
+# One list is enough to show that ours are meant.
+if ! ldconfig -p | awk '$1 == "librdmacm.so.1" { print $NF; exit }' |
+		xargs readlink -f | grep -q '\.44\.[0-9]*$'; then
+	echo "1..0 # SKIP the list of differences is about rdma-core 44"
+	exit 4
+fi
 
 LIMIT=300	# seconds for one run; it takes 30, emulated
 

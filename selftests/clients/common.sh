@@ -308,6 +308,15 @@ skip()
 	echo "ok $tests $1 # SKIP $2"
 }
 
+# For tests of what iWARP does not have, after their first lines: a test of its
+# own says so, and nothing else is tried.
+not_on_iwarp()
+{
+	[[ $DEVICE == siw ]] || return 0
+	skip "$1" "$2"
+	finish_tests
+}
+
 # The script's last words. The module must go and come back.
 finish_tests()
 {

@@ -7,6 +7,8 @@
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
+not_on_iwarp "multicast" "iWARP has none"
+
 MESSAGES=10
 
 # Joined, attached, receives posted. (Line by line, for this to be seen.)

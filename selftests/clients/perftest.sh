@@ -37,6 +37,12 @@ CASES=(
 	"read_bw -x -q 4 -b"
 	"atomic_bw -x -b"
 )
+if [[ $DEVICE == siw ]]; then
+	skip "perftest -z, -x, UC, UD and atomics" \
+		"iWARP has RC QPs only, which rdma_cm connects"
+	CASES=("send_bw -R" "send_lat -R -e" "write_bw -R -q 4 -b"
+		"write_lat -R -s 64 -I 64" "read_lat -R" "read_bw -R -e")
+fi
 GID_INDEX=$(gid_index)
 # of each size; the least that perftest accepts is 5
 ITERS=20

@@ -8,6 +8,8 @@
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
+not_on_iwarp "ibv_*_pingpong" "iWARP's QPs are connected by rdma_cm only"
+
 ITERS=50
 GID_INDEX=$(gid_index)
 

@@ -8,6 +8,8 @@
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
+not_on_iwarp "udaddy" "iWARP has no datagrams"
+
 # udaddy_case NAME PAIR ADDRESS ARGS...
 udaddy_case()
 {
