@@ -94,7 +94,7 @@ build()
 	local key dir
 	# One build directory for each checkout: objects are reused.
 	dir=$SUITE_DIR/build-$(echo "$TREE $TOP" | sha256sum | cut -c1-12)
-	key=$(source_hash)-$(echo "$TREE $PARTS $STOCK $DEVICE" | sha256sum | cut -c1-6)
+	key=$(source_hash)-$(echo "$TREE $PARTS $STOCK" | sha256sum | cut -c1-6)
 	STAGE=$SUITE_DIR/stage-$key
 	if [[ -d $STAGE ]]; then
 		touch "$STAGE"
