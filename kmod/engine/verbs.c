@@ -146,7 +146,7 @@ static int ep_qp_check_cap(const struct ib_device *ibdev,
 	return 0;
 }
 
-/* Not every driver writes back how deep it made the queues. */
+/* Not every driver writes back how deep it made the queues, and what is inline. */
 static void ep_qp_learn_depth(struct ep_qp *qp)
 {
 	struct ib_qp_init_attr init = {};
@@ -155,6 +155,8 @@ static void ep_qp_learn_depth(struct ep_qp *qp)
 	if (ib_query_qp(qp->ibqp, &attr, IB_QP_CAP, &init))
 		return;
 	qp->cap.max_send_wr = max(qp->cap.max_send_wr, attr.cap.max_send_wr);
+	qp->cap.max_inline_data = max(qp->cap.max_inline_data,
+				      attr.cap.max_inline_data);
 	if (!qp->has_srq)
 		qp->cap.max_recv_wr = max(qp->cap.max_recv_wr,
 					  attr.cap.max_recv_wr);
