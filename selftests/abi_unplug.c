@@ -221,6 +221,12 @@ struct traffic {
 	volatile bool stop;
 };
 
+/* Full queues, and (iWARP) a connection that ends before its QP does */
+static bool goes_on(int ret)
+{
+	return !ret || ret == -ENOMEM || ret == -ENOTCONN;
+}
+
 static void *traffic_thread(void *arg)
 {
 	struct traffic *t = arg;
@@ -229,11 +235,11 @@ static void *traffic_thread(void *arg)
 	struct abi_wrs w;
 	int ret = 0;
 
-	while (!t->stop && (!ret || ret == -ENOMEM)) {
+	while (!t->stop && goes_on(ret)) {
 		abi_wrs_init(&w);
 		abi_recv_wr(&w, 1);
 		ret = ABI_POST(t->s, RECV, e[1].qp.qp, &w, NULL);
-		if (ret && ret != -ENOMEM)
+		if (!goes_on(ret))
 			break;
 		abi_wrs_init(&w);
 		abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 2);
