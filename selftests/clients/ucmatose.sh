@@ -33,6 +33,13 @@ ucmatose_case()
 	end
 }
 
+# On the stock libraries alone it fails as well.
+if [[ $DEVICE == siw ]]; then
+	skip "ucmatose on the stock stack" "libsiw makes no CQ of 100 entries"
+	PAIRS=(ours:ours)
+	[[ -z ${STOCK:-} ]] || PAIRS=()
+fi
+
 for pair in "${PAIRS[@]}"; do
 	ucmatose_case "$pair" -c 16 -C 100 -S 4096
 	ucmatose_case "$pair" -c 16 -C 100 -S 4096 -m
