@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A fuzzer of the ioctl surface that knows its structures. In rounds, each of
+ * which is a process with a seed: it opens sessions, its threads call commands with
+ * values that mostly make sense, and it exits or is killed in the middle. Nothing
+ * must be left of it, the kernel must be well, and the next round must work.
+ *
+ *	abi_fuzz			a test, of FUZZ_SECONDS (15)
+ *	abi_fuzz SECONDS [SEED]		as long as wanted, by hand
+ *	abi_fuzz 0 SEED			the round of this seed alone
+ *
+ * The seed of each round is printed before it begins, so the log of a guest that
+ * died says how to do it again (a round of one thread does the same again).
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define ROUND_OPS	400	/* commands of a thread */
+#define ROUND_SECONDS	60	/* a round that takes longer hangs */
+#define THREADS		4
+#define SESSIONS	2
+#define MAX_ARG		4096
+
+/* Calls and successes by command; of all rounds. */
+struct stats {
+	uint32_t calls[64];
+	uint32_t good[64];
+};
+
+static struct stats *stats;
+
+struct task {
+	pthread_t thread;
+	struct fuzz_session *fs;
+	struct fuzz_random random;
+	bool alone;
+};
+
+static uint8_t *map(size_t len, int prot)
+{
+	uint8_t *p = mmap(NULL, len + 4096, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	/* What is behind it can not be reached. */
+	if (p == MAP_FAILED || mprotect(p, len, prot))
+		abort();
+	return p;
+}
+
+static int pick(struct fuzz_random *r)
+{
+	uint32_t i, n, sum = 0;
+
+	for (i = 0; i < fuzz_nr_cmds; i++)
+		sum += fuzz_cmds[i].weight;
+	n = fuzz_below(r, sum);
+	for (i = 0; n >= fuzz_cmds[i].weight; i++)
+		n -= fuzz_cmds[i].weight;
+	return i;
+}
+
+/* Files are read, closed, and what is in memory changes. */
+static void something_else(struct task *t)
+{
+	struct fuzz_session *fs = t->fs;
+	struct fuzz_random *r = &t->random;
+	uint32_t kind = fuzz_below(r, FUZZ_NR_FDS);
+	uint32_t slot = fuzz_below(r, FUZZ_POOL);
+	struct rdma_ep_event ev;
+	int fd = fs->fds[kind][slot];
+	uint8_t *page = fs->mem + fuzz_below(r, FUZZ_MEM / 4096) * 4096;
+
+	switch (fuzz_below(r, 12)) {
+	case 0:
+		madvise(page, 4096, MADV_DONTNEED);
+		break;
+	case 1:
+		mprotect(page, 4096, PROT_READ);
+		break;
+	case 2:
+		mprotect(page, 4096, PROT_READ | PROT_WRITE);
+		break;
+	case 3:
+		fs->fds[kind][slot] = -1;
+		if (fd > 2)
+			close(fd);
+		break;
+	default:
+		if (fd <= 2)
+			break;
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+		if (read(fd, &ev, fuzz_chance(r, 90) ? sizeof(ev) :
+			 fuzz_below(r, sizeof(ev))) != sizeof(ev))
+			break;
+		if (ev.event == EV_CONNECT_REQUEST)
+			fs->handles[RDMA_EP_OBJ_ID][fuzz_below(r, FUZZ_POOL)] =
+				ev.child;
+	}
+}
+
+static void *fuzz_thread(void *p)
+{
+	struct task *t = p;
+	/* A structure ends where the memory does. */
+	uint8_t *page = map(MAX_ARG, PROT_READ | PROT_WRITE), *arg;
+	const struct fuzz_cmd *c;
+	unsigned long cmd;
+	int i, nr;
+
+	for (nr = 0; nr < ROUND_OPS; nr++) {
+		if (fuzz_chance(&t->random, 15)) {
+			something_else(t);
+			continue;
+		}
+		i = pick(&t->random);
+		c = &fuzz_cmds[i];
+		arg = page + MAX_ARG - _IOC_SIZE(c->cmd);
+		cmd = fuzz_fill(t->fs, &t->random, c, arg);
+		__atomic_add_fetch(&stats->calls[i], 1, __ATOMIC_RELAXED);
+		if (ioctl(t->fs->s.fd, cmd, arg))
+			continue;
+		__atomic_add_fetch(&stats->good[i], 1, __ATOMIC_RELAXED);
+		fuzz_learn(t->fs, &t->random, c, arg);
+	}
+	munmap(page, MAX_ARG + 4096);
+	return NULL;
+}
+
+/* Something to begin with: a connection, and memory. */
+static int furnish(struct fuzz_session *fs)
+{
+	struct abi_pair pair = { 0 };
+	struct rdma_ep_reg_mr mr;
+	int i, ret;
+
+	ret = abi_pair_open(&fs->s, &pair) ?:
+	      abi_reg_mr(&fs->s, fs->s.pd, fs->mem, FUZZ_MEM / 4, AC_ALL, &mr);
+	if (ret)
+		return ret;
+	fs->handles[RDMA_EP_OBJ_ID][7] = pair.listener;
+	fs->handles[RDMA_EP_OBJ_MR][0] = mr.mr;
+	for (i = 0; i < FUZZ_POOL; i++)
+		fs->keys[i] = i & 1 ? mr.rkey : mr.lkey;
+	for (i = 0; i < 2; i++) {
+		fs->handles[RDMA_EP_OBJ_ID][i] = pair.end[i].id;
+		fs->handles[RDMA_EP_OBJ_QP][i] = pair.end[i].qp.qp;
+		fs->handles[RDMA_EP_OBJ_CQ][2 * i] = pair.end[i].cq[0];
+		fs->handles[RDMA_EP_OBJ_CQ][2 * i + 1] = pair.end[i].cq[1];
+		fs->fds[FUZZ_CHANNEL][i] = pair.end[i].channel;
+	}
+	return 0;
+}
+
+static int open_session(struct fuzz_session *fs)
+{
+	uint32_t kind, i;
+	int ret;
+
+	for (kind = 0; kind < FUZZ_NR_FDS; kind++)
+		for (i = 0; i < FUZZ_POOL; i++)
+			fs->fds[kind][i] = -1;
+	ret = abi_open(&fs->s);
+	if (ret)
+		return ret;
+	fs->mem = map(FUZZ_MEM, PROT_READ | PROT_WRITE);
+	fs->out = map(FUZZ_MEM, PROT_READ | PROT_WRITE);
+	fs->readonly = map(4096, PROT_READ);
+	for (i = 0; i < 4; i++) {
+		fs->handles[RDMA_EP_OBJ_CTX][i] = fs->s.ctx;
+		fs->handles[RDMA_EP_OBJ_PD][i] = fs->s.pd;
+		for (kind = 0; kind < FUZZ_ASYNC; kind++)
+			fs->fds[kind][i] = kind == FUZZ_CHANNEL ?
+				abi_channel(&fs->s) : abi_comp_channel(&fs->s);
+	}
+	return furnish(fs);
+}
+
+/* The process of a round. */
+static void fuzz_round(uint64_t seed)
+{
+	static struct fuzz_session sessions[SESSIONS];
+	struct fuzz_random r = { .state = seed * 2 + 1 };
+	struct rlimit files = { 400, 400 };
+	struct task tasks[THREADS];
+	int i, nr = fuzz_chance(&r, 50) ? 1 : THREADS;
+
+	setrlimit(RLIMIT_NOFILE, &files);
+	/* Most rounds are nobody's. */
+	if (fuzz_chance(&r, 80) && abi_become_nobody())
+		_exit(2);
+	for (i = 0; i < SESSIONS; i++)
+		if (open_session(&sessions[i]))
+			_exit(3);
+	/* Somebody else's handles and keys, now and then. */
+	sessions[1].s.fd = fuzz_chance(&r, 10) ? sessions[0].s.fd :
+						 sessions[1].s.fd;
+	for (i = 0; i < nr; i++) {
+		tasks[i].fs = &sessions[i % SESSIONS];
+		tasks[i].random.state = fuzz_next(&r) | 1;
+		if (nr > 1)
+			pthread_create(&tasks[i].thread, NULL, fuzz_thread,
+				       &tasks[i]);
+		else
+			fuzz_thread(&tasks[i]);
+	}
+	if (nr > 1 && fuzz_chance(&r, 40)) {
+		usleep(fuzz_below(&r, 400000));
+		kill(getpid(), SIGKILL);
+	}
+	for (i = 0; i < nr && nr > 1; i++)
+		pthread_join(tasks[i].thread, NULL);
+	_exit(0);
+}
+
+/* Returns 0, or what went wrong. */
+static const char *run_round(uint64_t seed)
+{
+	static char why[80];
+	long end = abi_now_ms() + ROUND_SECONDS * 1000;
+	int status;
+	pid_t pid;
+
+	printf("# seed %llu\n", (unsigned long long)seed);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		fuzz_round(seed);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (abi_now_ms() > end) {
+			kill(pid, SIGKILL);
+			return "a round does not end";
+		}
+		usleep(2000);
+	}
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		return NULL;
+	if (!WIFSIGNALED(status) && !WEXITSTATUS(status))
+		return NULL;
+	snprintf(why, sizeof(why), "a round ends with wait status %#x", status);
+	return why;
+}
+
+/* Does everything still work? */
+static const char *sane(void)
+{
+	static struct abi_pair pair;
+	struct abi s;
+	int ret;
+
+	memset(&pair, 0, sizeof(pair));
+	ret = abi_open(&s) ?: abi_pair_open(&s, &pair);
+	abi_close(&s);
+	return ret ? "no connection can be made any more" : NULL;
+}
+
+static int print_stats(void)
+{
+	int i, never = 0;
+
+	for (i = 0; i < fuzz_nr_cmds; i++) {
+		never += !stats->good[i];
+		printf("# %-20s %7u calls, %6u succeeded\n", fuzz_cmds[i].name,
+		       stats->calls[i], stats->good[i]);
+	}
+	return never;
+}
+
+static void result(int nr, const char *name, const char *failure)
+{
+	printf("%s %d %s\n", failure ? "not ok" : "ok", nr, name);
+	if (failure)
+		printf("# %s\n", failure);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	const char *env = getenv("FUZZ_SECONDS");
+	long seconds = argc > 1 ? atol(argv[1]) : env ? atol(env) : 15;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : time(NULL);
+	const char *failure = NULL, *left = NULL, *broken;
+	long end = abi_now_ms() + seconds * 1000;
+	struct abi_objects before;
+	bool counted;
+	int rounds = 0, never;
+
+	stats = mmap(NULL, sizeof(*stats), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	counted = !abi_objects(&before);
+	printf("TAP version 13\n1..4\n");
+	do {
+		failure = run_round(seed++);
+		if (!failure && counted && abi_objects_wait(&before))
+			left = "objects are left";
+		rounds++;
+	} while (!failure && !left && abi_now_ms() < end);
+	printf("# %d rounds\n", rounds);
+	never = print_stats();
+	broken = sane();
+
+	result(1, "rounds end", failure);
+	result(2, "nothing is left", left);
+	/* Those that need luck: an id in a certain state. */
+	result(3, "most commands succeed at times", seconds && never > 8 ?
+	       "too many never do" : NULL);
+	result(4, "connections can be made afterwards", broken);
+	return failure || left || broken || (seconds && never > 8);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The fuzzer: what a command's structure consists of, and what is known of the
+ * objects that there are.
+ */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi.h"
+
+#define FUZZ_POOL	8
+#define FUZZ_MEM	(256 * 1024)	/* what work requests use */
+
+/* What a field means. */
+enum fuzz_kind {
+	FUZZ_END,
+	FUZZ_NUMBER,	/* arg: up to */
+	FUZZ_DEVICE,	/* number of one */
+	FUZZ_PORT,	/* number of one */
+	FUZZ_ACCESS,	/* of a memory region */
+	FUZZ_BITS,	/* arg: that are known */
+	FUZZ_HANDLE,	/* arg: object type */
+	FUZZ_TYPE,	/* type of an object; the handle is a field before it */
+	FUZZ_FD,	/* arg: enum fuzz_fd */
+	FUZZ_OUT,	/* arg: object type, or 0 */
+	FUZZ_OUT_FD,	/* arg: enum fuzz_fd */
+	FUZZ_KEY,	/* in and out */
+	FUZZ_ADDR,	/* sockaddr; arg: may be missing */
+	FUZZ_GID,
+	FUZZ_SENDS,	/* work requests; length and number follow */
+	FUZZ_RECVS,
+	FUZZ_MEMORY,	/* address in the memory of work requests */
+	FUZZ_SAME,	/* the address before */
+	FUZZ_BUFFER,	/* address of a place for results */
+	FUZZ_BYTES,	/* arg: how many */
+	FUZZ_COOKIE,
+	FUZZ_ZERO,	/* reserved */
+};
+
+enum fuzz_fd { FUZZ_CHANNEL, FUZZ_COMP, FUZZ_ASYNC, FUZZ_NR_FDS };
+
+struct fuzz_field {
+	uint16_t offset;
+	uint16_t size;
+	uint32_t kind;
+	uint32_t arg;
+};
+
+/**
+ * struct fuzz_cmd - a command
+ * @name: for people
+ * @cmd: ioctl number
+ * @weight: how often
+ * @flags: bits that it knows
+ * @fields: of its structure
+ */
+struct fuzz_cmd {
+	const char *name;
+	unsigned long cmd;
+	unsigned int weight;
+	uint32_t flags;
+	struct fuzz_field fields[32];
+};
+
+extern const struct fuzz_cmd fuzz_cmds[];
+extern const int fuzz_nr_cmds;
+
+/**
+ * struct fuzz_session - a session and what came out of it, shared by its threads
+ * @s: session
+ * @handles: that were good once, by type; type 0 is any
+ * @fds: the same for files
+ * @keys: local and remote keys
+ * @mem: memory for work requests
+ * @out: memory for results
+ * @readonly: page that can not be written
+ */
+struct fuzz_session {
+	struct abi s;
+	volatile uint32_t handles[ABI_OBJ_LAST + 1][FUZZ_POOL];
+	volatile int fds[FUZZ_NR_FDS][FUZZ_POOL];
+	volatile uint32_t keys[FUZZ_POOL];
+	uint8_t *mem;
+	uint8_t *out;
+	uint8_t *readonly;
+};
+
+/* A stream of random numbers that begins with a seed. */
+struct fuzz_random {
+	uint64_t state;
+};
+
+static inline uint64_t fuzz_next(struct fuzz_random *r)
+{
+	/* xorshift64* */
+	r->state ^= r->state >> 12;
+	r->state ^= r->state << 25;
+	r->state ^= r->state >> 27;
+	return r->state * 0x2545f4914f6cdd1dULL;
+}
+
+/* 0 .. n - 1 */
+static inline uint32_t fuzz_below(struct fuzz_random *r, uint32_t n)
+{
+	return (fuzz_next(r) >> 33) % n;
+}
+
+static inline bool fuzz_chance(struct fuzz_random *r, uint32_t percent)
+{
+	return fuzz_below(r, 100) < percent;
+}
+
+/* Fills in a structure of the command; returns the ioctl number to use. */
+unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
+			const struct fuzz_cmd *c, uint8_t *arg);
+/* Remembers what a successful command has made. */
+void fuzz_learn(struct fuzz_session *fs, struct fuzz_random *r,
+		const struct fuzz_cmd *c, const uint8_t *arg);
+
+#endif /* FUZZ_H */

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The fuzzer's imagination: values that make sense most of the time.
+ */
+#include "fuzz.h"
+
+static void put(uint8_t *arg, const struct fuzz_field *f, uint64_t value)
+{
+	memcpy(arg + f->offset, &value, f->size < 8 ? f->size : 8);
+}
+
+static uint32_t get32(const uint8_t *arg, const struct fuzz_field *f)
+{
+	uint32_t value;
+
+	memcpy(&value, arg + f->offset, sizeof(value));
+	return value;
+}
+
+/* Numbers at which something may change. */
+static uint64_t odd_number(struct fuzz_random *r)
+{
+	static const uint64_t numbers[] = {
+		0, 1, 2, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff,
+		0x10000, 0xffffff, 0x1000000, 0x7fffffff, 0x80000000,
+		0xfffffffe, 0xffffffff, 0x100000000, 0x7fffffffffffffff,
+		0x8000000000000000, 0xfffffffffffff000, 0xffffffffffffffff,
+	};
+
+	return fuzz_chance(r, 70) ?
+	       numbers[fuzz_below(r, sizeof(numbers) / sizeof(numbers[0]))] :
+	       fuzz_next(r);
+}
+
+static uint64_t bad_address(struct fuzz_session *fs, struct fuzz_random *r)
+{
+	switch (fuzz_below(r, 6)) {
+	case 0:
+		return 0;
+	case 1:
+		return 0xffff888000000000;	/* the kernel's */
+	case 2:
+		return (uintptr_t)fs->readonly;
+	case 3:
+		return (uintptr_t)fs->out + FUZZ_MEM - fuzz_below(r, 64);
+	case 4:
+		return (uintptr_t)fs->mem | 1;
+	default:
+		return odd_number(r);
+	}
+}
+
+/* Any of those that there were. */
+static uint32_t handle(struct fuzz_session *fs, struct fuzz_random *r,
+		       uint32_t type)
+{
+	if (!type)
+		type = 1 + fuzz_below(r, ABI_OBJ_LAST);
+	return fs->handles[type][fuzz_below(r, FUZZ_POOL)];
+}
+
+static uint32_t type_of(struct fuzz_session *fs, struct fuzz_random *r,
+			uint32_t h)
+{
+	uint32_t type, i;
+
+	for (type = 1; type <= ABI_OBJ_LAST; type++)
+		for (i = 0; i < FUZZ_POOL; i++)
+			if (fs->handles[type][i] == h)
+				return type;
+	return 1 + fuzz_below(r, ABI_OBJ_LAST);
+}
+
+static void addr(struct fuzz_session *fs, struct fuzz_random *r,
+		 uint8_t *arg, const struct fuzz_field *f)
+{
+	struct sockaddr_in sin = fs->s.addr;
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
+	static const uint16_t ports[] = { 7471, 7472, 7473, 0 };
+
+	sin.sin_port = htons(ports[fuzz_below(r, 4)]);
+	switch (fuzz_below(r, 16)) {
+	case 0:			/* no such host */
+		sin.sin_addr.s_addr ^= htonl(0x40);
+		break;
+	case 1:			/* wildcard */
+		sin.sin_addr.s_addr = 0;
+		break;
+	case 2:
+	case 3:			/* group */
+		abi_group(&sin, fuzz_below(r, 4));
+		break;
+	case 4:
+		sin.sin_port = htons(fuzz_below(r, 65536));
+		break;
+	case 5:
+		sin.sin_family = fuzz_below(r, 64);
+		break;
+	case 6:
+		sin6.sin6_addr.s6_addr[0] = fuzz_next(r);
+		sin6.sin6_addr.s6_addr[15] = fuzz_next(r);
+		sin6.sin6_port = sin.sin_port;
+		memcpy(arg + f->offset, &sin6, sizeof(sin6));
+		return;
+	case 7:
+	case 8:
+	case 9:
+		if (f->arg)
+			return;
+		break;
+	}
+	memcpy(arg + f->offset, &sin, sizeof(sin));
+}
+
+static uint32_t key(struct fuzz_session *fs, struct fuzz_random *r)
+{
+	uint32_t k = fs->keys[fuzz_below(r, FUZZ_POOL)];
+
+	return fuzz_chance(r, 95) ? k : k + fuzz_below(r, 3) - 1;
+}
+
+static struct rdma_ep_sge *add_sges(struct fuzz_session *fs,
+				    struct fuzz_random *r, uint8_t *p,
+				    uint32_t n)
+{
+	struct rdma_ep_sge *sge = (struct rdma_ep_sge *)p;
+
+	for (; n; n--, sge++) {
+		sge->addr = (uintptr_t)fs->mem + fuzz_below(r, FUZZ_MEM / 2);
+		sge->length = fuzz_below(r, 4096);
+		sge->lkey = key(fs, r);
+		if (fuzz_chance(r, 3))
+			sge->length = odd_number(r);
+		if (fuzz_chance(r, 3))
+			sge->addr = odd_number(r);
+	}
+	return sge;
+}
+
+static uint8_t *add_send(struct fuzz_session *fs, struct fuzz_random *r,
+			 uint8_t *p)
+{
+	static const uint32_t opcodes[] = { 0, 1, 2, 3, 4, 5, 6, 9 };
+	struct rdma_ep_send_wr *wr = (struct rdma_ep_send_wr *)p;
+
+	*wr = (struct rdma_ep_send_wr) {
+		.wr_id = fuzz_next(r),
+		.opcode = opcodes[fuzz_below(r, 8)],
+		.send_flags = fuzz_below(r, 8),
+		.num_sge = fuzz_below(r, 3),
+		.rkey = key(fs, r),
+		.remote_addr = (uintptr_t)fs->mem + fuzz_below(r, 65536),
+		.ah = fuzz_chance(r, 30) ? handle(fs, r, RDMA_EP_OBJ_AH) : 0,
+		.remote_qpn = fuzz_below(r, 60),
+	};
+	if (fuzz_chance(r, 5))
+		wr->opcode = fuzz_below(r, 256);
+	if (fuzz_chance(r, 5))
+		wr->send_flags = odd_number(r);
+	if (fuzz_chance(r, 2))
+		wr->reserved = odd_number(r);
+	if (fuzz_chance(r, 10)) {
+		wr->send_flags |= SEND_INLINE;
+		wr->num_sge = 0;
+		wr->inline_len = fuzz_below(r, 160);
+		return p + sizeof(*wr) + ((wr->inline_len + 7) & ~7);
+	}
+	p = (uint8_t *)add_sges(fs, r, p + sizeof(*wr), wr->num_sge);
+	if (fuzz_chance(r, 3))
+		wr->num_sge = odd_number(r);
+	return p;
+}
+
+static uint8_t *add_recv(struct fuzz_session *fs, struct fuzz_random *r,
+			 uint8_t *p)
+{
+	struct rdma_ep_recv_wr *wr = (struct rdma_ep_recv_wr *)p;
+
+	*wr = (struct rdma_ep_recv_wr) {
+		.wr_id = fuzz_next(r),
+		.num_sge = fuzz_below(r, 3),
+	};
+	p = (uint8_t *)add_sges(fs, r, p + sizeof(*wr), wr->num_sge);
+	if (fuzz_chance(r, 3))
+		wr->num_sge = odd_number(r);
+	return p;
+}
+
+/* A list of work requests; in a random place, as threads do not wait. */
+static void wrs(struct fuzz_session *fs, struct fuzz_random *r,
+		struct rdma_ep_post *post, bool send)
+{
+	uint8_t *start = fs->out + fuzz_below(r, FUZZ_MEM / 2 / 64) * 64;
+	uint8_t *p = start;
+	uint32_t i, n = 1 + fuzz_below(r, 12);
+
+	for (i = 0; i < n; i++)
+		p = send ? add_send(fs, r, p) : add_recv(fs, r, p);
+	post->wrs = (uintptr_t)start;
+	post->wrs_len = p - start;
+	post->num = n;
+	if (fuzz_chance(r, 3))
+		post->wrs = bad_address(fs, r);
+	if (fuzz_chance(r, 3))
+		post->wrs_len = odd_number(r);
+	if (fuzz_chance(r, 3))
+		post->num = odd_number(r);
+}
+
+static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
+		       uint8_t *arg, const struct fuzz_field *f,
+		       uint32_t *last)
+{
+	uint32_t i;
+
+	switch (f->kind) {
+	case FUZZ_NUMBER:
+		put(arg, f, fuzz_below(r, f->arg + 1));
+		break;
+	case FUZZ_DEVICE:
+		put(arg, f, fs->s.dev);
+		break;
+	case FUZZ_PORT:
+		put(arg, f, 1);
+		break;
+	case FUZZ_ACCESS:
+		put(arg, f, fuzz_chance(r, 80) ? AC_ALL : fuzz_below(r, 256));
+		break;
+	case FUZZ_SAME:
+		memcpy(arg + f->offset, arg + f[-2].offset, f->size);
+		break;
+	case FUZZ_BITS:
+		put(arg, f, fuzz_next(r) & fuzz_next(r) & f->arg);
+		break;
+	case FUZZ_HANDLE:
+		/* Not naming one is often allowed. */
+		*last = fuzz_chance(r, 8) ? 0 : handle(fs, r, f->arg);
+		put(arg, f, *last);
+		break;
+	case FUZZ_TYPE:
+		put(arg, f, type_of(fs, r, *last));
+		break;
+	case FUZZ_FD:
+		put(arg, f, fuzz_chance(r, 20) ? -1 :
+		    fs->fds[f->arg][fuzz_below(r, FUZZ_POOL)]);
+		break;
+	case FUZZ_ADDR:
+		addr(fs, r, arg, f);
+		break;
+	case FUZZ_GID:
+		if (fuzz_chance(r, 50))
+			memcpy(arg + f->offset, fs->s.gid, 16);
+		else
+			abi_group_gid(arg + f->offset, fuzz_below(r, 4));
+		break;
+	case FUZZ_SENDS:
+	case FUZZ_RECVS:
+		wrs(fs, r, (struct rdma_ep_post *)arg, f->kind == FUZZ_SENDS);
+		break;
+	case FUZZ_MEMORY:
+		put(arg, f, (uintptr_t)fs->mem + fuzz_below(r, FUZZ_MEM / 2));
+		break;
+	case FUZZ_BUFFER:
+		put(arg, f, fuzz_chance(r, 10) ? bad_address(fs, r) :
+		    (uintptr_t)fs->out + FUZZ_MEM / 2);
+		break;
+	case FUZZ_BYTES:
+		for (i = 0; i < f->arg; i++)
+			arg[f->offset + i] = fuzz_next(r);
+		break;
+	case FUZZ_COOKIE:
+		put(arg, f, fuzz_next(r));
+		break;
+	}
+	if (f->kind < FUZZ_OUT && fuzz_chance(r, 2))
+		put(arg, f, odd_number(r));
+	if (f->kind == FUZZ_ZERO && fuzz_chance(r, 1))
+		put(arg, f, odd_number(r));
+}
+
+/* Port spaces are few, and what goes with them fewer. */
+static void fill_port_space(struct fuzz_random *r, uint32_t *ps,
+			    uint32_t *qp_type)
+{
+	if (fuzz_chance(r, 95)) {
+		*ps = fuzz_chance(r, 75) ? RDMA_PS_TCP : RDMA_PS_UDP;
+		*qp_type = *ps == RDMA_PS_TCP ? IB_UVERBS_QPT_RC :
+						IB_UVERBS_QPT_UD;
+	}
+}
+
+static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
+			 uint8_t *arg)
+{
+	struct rdma_ep_create_id *id = (void *)arg;
+	struct rdma_ep_create_ep *ep = (void *)arg;
+	struct rdma_ep_modify_qp *qp = (void *)arg;
+	struct rdma_ep_srq_attr *srq = (void *)arg;
+	struct rdma_ep_set_option *opt = (void *)arg;
+
+	/* A byte, or a number. */
+	if (c->cmd == RDMA_EP_IOC_SET_OPTION && fuzz_chance(r, 80)) {
+		opt->level = 0;
+		opt->optlen = opt->optname == 0 || opt->optname == 3 ? 1 : 4;
+	}
+	if (c->cmd == RDMA_EP_IOC_QUERY_SRQ) {
+		srq->max_wr = 0;
+		srq->srq_limit = 0;
+	}
+	if (c->cmd == RDMA_EP_IOC_CREATE_ID)
+		fill_port_space(r, &id->ps, &id->qp_type);
+	if (c->cmd == RDMA_EP_IOC_CREATE_EP) {
+		fill_port_space(r, &ep->ps, &ep->qp_type);
+		if (ep->flags & RDMA_EP_EP_CREATE_QP)
+			ep->qp.qp_type = ep->qp_type;
+		else if (fuzz_chance(r, 95))
+			memset(&ep->qp, 0, sizeof(ep->qp));
+	}
+	/* Only certain masks get a QP anywhere. */
+	if (c->cmd == RDMA_EP_IOC_MODIFY_QP && fuzz_chance(r, 70)) {
+		static const uint32_t masks[] = {
+			[QPS_INIT] = QP_STATE | QP_PKEY_INDEX | QP_PORT |
+				     QP_ACCESS_FLAGS,
+			[QPS_RTR] = QP_STATE | QP_AV | QP_PATH_MTU |
+				    QP_DEST_QPN | QP_RQ_PSN |
+				    QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER,
+			[QPS_RTS] = QP_STATE | QP_TIMEOUT | QP_RETRY_CNT |
+				    QP_RNR_RETRY | QP_SQ_PSN |
+				    QP_MAX_QP_RD_ATOMIC,
+			[QPS_ERR] = QP_STATE,
+		};
+
+		qp->attr.qp_state = fuzz_below(r, 7);
+		qp->attr.qp_attr_mask = QP_STATE;
+		if (qp->attr.qp_state <= QPS_RTS)
+			qp->attr.qp_attr_mask |= masks[qp->attr.qp_state];
+		qp->attr.pkey_index = 0;
+		qp->attr.port_num = 1;
+		qp->attr.ah_attr.port_num = 1;
+		qp->attr.ah_attr.is_global = 1;
+		if (fuzz_chance(r, 20))
+			qp->attr.qp_attr_mask ^= QP_QKEY | QP_ACCESS_FLAGS;
+	}
+}
+
+unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
+			const struct fuzz_cmd *c, uint8_t *arg)
+{
+	uint32_t size = _IOC_SIZE(c->cmd);
+	const struct fuzz_field *f;
+	uint32_t *head = (uint32_t *)arg;
+	uint32_t last = 0;
+
+	memset(arg, 0, size);
+	head[0] = size;
+	head[1] = fuzz_next(r) & c->flags;
+	for (f = c->fields; f->kind; f++)
+		fill_field(fs, r, arg, f, &last);
+	fill_special(r, c, arg);
+	if (fuzz_chance(r, 1))
+		head[1] = odd_number(r);
+	if (fuzz_chance(r, 1))
+		head[0] = fuzz_below(r, 2 * size);
+	if (fuzz_chance(r, 1))
+		return c->cmd + (fuzz_below(r, 16) << _IOC_SIZESHIFT);
+	return c->cmd;
+}
+
+void fuzz_learn(struct fuzz_session *fs, struct fuzz_random *r,
+		const struct fuzz_cmd *c, const uint8_t *arg)
+{
+	const struct fuzz_field *f;
+	uint32_t value;
+
+	for (f = c->fields; f->kind; f++) {
+		if (f->kind != FUZZ_OUT && f->kind != FUZZ_OUT_FD &&
+		    f->kind != FUZZ_KEY)
+			continue;
+		value = get32(arg, f);
+		if (f->kind == FUZZ_OUT && value)
+			fs->handles[f->arg][fuzz_below(r, FUZZ_POOL)] = value;
+		else if (f->kind == FUZZ_OUT_FD && (int)value > 2)
+			fs->fds[f->arg][fuzz_below(r, FUZZ_POOL)] = value;
+		else if (f->kind == FUZZ_KEY)
+			fs->keys[fuzz_below(r, FUZZ_POOL)] = value;
+	}
+}
