@@ -56,9 +56,11 @@
  * Device removal: endpoints on the device get %RDMA_CM_EVENT_DEVICE_REMOVAL, once,
  * on their channel; whoever waits in a call on one gets -ENODEV, and so do later
  * calls but rdma_ep_destroy(), rdma_ep_destroy_qp(), rdma_ep_destroy_srq(),
- * rdma_ep_migrate(), the addresses and the accessors. The objects stay usable until the endpoint is destroyed, which
- * the removal waits for: protocols must do so without waiting for a peer. Only
- * listeners on a wildcard address do not belong to a device.
+ * rdma_ep_migrate(), the addresses and the accessors. The objects stay usable until
+ * the endpoint is destroyed, which the removal waits for: protocols must do so
+ * without waiting for a peer. So an endpoint that is going to be idle needs a channel
+ * (rdma_ep_migrate()), to hear of it. Only listeners on a wildcard address do not
+ * belong to a device.
  */
 
 /** RDMA_EP_FOREVER - timeout of a wait that has none */
