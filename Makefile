@@ -65,6 +65,7 @@ docs:
 clean:
 	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
 	[ ! -d $(KDIR) ] || $(MAKE) -C selftests/ulp clean KVER=$(KVER) KDIR=$(KDIR)
+	[ ! -d $(KDIR) ] || $(MAKE) -C selftests/mock clean KVER=$(KVER) KDIR=$(KDIR)
 	$(MAKE) -C lib clean
 	$(MAKE) -C selftests clean
 

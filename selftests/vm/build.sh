@@ -47,6 +47,8 @@ build_in_tree()
 				KSELFTEST="$GUEST_KSELFTEST" \
 				INSTALL_PATH="$GUEST_TESTS" all install &&
 			"${run[@]}" make -j2 -C /src/selftests/ulp "${var[@]}" \
+				install &&
+			"${run[@]}" make -j2 -C /src/selftests/mock "${var[@]}" \
 				install ;;
 		scripts)	# those tests that need no compiler
 			"${run[@]}" make -C /src/selftests DESTDIR=/stage \

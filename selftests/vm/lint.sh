@@ -23,10 +23,11 @@ cmd_lint()
 	source_sync "$LINT_SRC" || exit 1
 
 	mapfile -t kernel < <(cd "$LINT_SRC" &&
-		find kmod uapi selftests/ulp -name '*.[ch]' 2>/dev/null | sort)
+		find kmod uapi selftests/ulp selftests/mock -name '*.[ch]' 2>/dev/null | sort)
 	mapfile -t programs < <(cd "$LINT_SRC" &&
 		find . -path ./kmod -prune -o -path ./uapi -prune \
 			-o -path ./selftests/ulp -prune \
+			-o -path ./selftests/mock -prune \
 			-o -name '*.[ch]' -print | sort)
 	mapfile -t shell < <(cd "$LINT_SRC" &&
 		{ grep -rlE '^#!/bin/(ba)?sh' .; find . -name '*.sh'; } | sort -u)

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * rdma_ep_mock: an RDMA device (RoCE v1, one port) whose behaviour tests choose.
+ *
+ * What is sent arrives at once: a send is carried out inside ib_post_send(), by
+ * copying to the QP of the same device that it names. So every connection is to
+ * the device itself; the CM's messages get back to it, too.
+ *
+ * Control is in debugfs, below rdma_ep_mock/:
+ *
+ *  new		write "NAME NETDEV [KEY=VALUE]...": make a device. Keys: the limits
+ *		of struct ib_device_attr (max_qp_wr=8), driver (enum
+ *		rdma_driver_id), caps (see below), srq, xrc (0: has none)
+ *  del		write "NAME": remove it
+ *  NAME/context	where completion and event handlers are called: "post": inside
+ *		ib_post_*, no lock held; "locked": the same with a spinlock held
+ *		and interrupts off; "irq": in hard interrupt context (default);
+ *		"work": process context
+ *  NAME/caps	what becomes of the size that a queue is to have: "exact";
+ *		"more": twice as much, and says so; "unwritten": the same, but
+ *		says so only when it is queried; "silent": never says so
+ *  NAME/event	write "TYPE qp|cq|srq|port|device NUMBER": raise an
+ *		asynchronous event (enum ib_event_type)
+ *  NAME/last	numbers of the last QP, CQ and SRQ that were made
+ *  NAME/count	how many objects of each kind there are, without the core's own
+ *		(GSI QP, its CQ and PD)
+ *  NAME/fail/OP	write "ERRNO [TIMES [AFTER]]": the operation fails, after it
+ *		has worked AFTER times; 0 ends it. Read: how often it has been
+ *		called
+ *  NAME/stall/OP	write 1: the operation waits until 0 is written. Read: how many
+ *		calls wait. Operations of the data path can not wait
+ *
+ * Locks: mock_dev.lock is held over everything that looks at queues, states and
+ * objects; it may be taken in any context. What goes away is taken out of its table
+ * first, and then the lock is taken: nobody looks at it any more.
+ */
+#ifndef RDMA_EP_MOCK_H
+#define RDMA_EP_MOCK_H
+
+#include <linux/irq_work.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#define MOCK_MAX_SGE	8
+#define MOCK_MAX_INLINE	128
+/* Memory of the kernel, by its address: what hardware calls a reserved key. */
+#define MOCK_LOCAL_LKEY	0x1d00
+
+/* Operations that can fail and stall; those of the data path only fail. */
+#define MOCK_OPS(op) \
+	op(alloc_pd) op(dealloc_pd) op(create_ah) op(destroy_ah) \
+	op(create_cq) op(resize_cq) op(modify_cq) op(destroy_cq) \
+	op(poll_cq) op(req_notify_cq) \
+	op(create_srq) op(modify_srq) op(query_srq) op(destroy_srq) \
+	op(post_srq_recv) \
+	op(create_qp) op(modify_qp) op(query_qp) op(destroy_qp) \
+	op(post_send) op(post_recv) \
+	op(attach_mcast) op(detach_mcast) \
+	op(reg_user_mr) op(dereg_mr) \
+	op(alloc_xrcd) op(dealloc_xrcd) \
+	op(query_port) op(query_pkey)
+
+#define MOCK_OP_ENUM(name) MOCK_OP_##name,
+enum mock_op {
+	MOCK_OPS(MOCK_OP_ENUM)
+	MOCK_NR_OPS
+};
+
+/**
+ * struct mock_gate - what happens to an operation
+ * @dev: device
+ * @calls: how often it has been called
+ * @err: errno that it fails with, or 0
+ * @times: how often it still does, -1: always
+ * @after: how often it works before it fails
+ * @stall: it waits
+ * @waiting: how many calls do
+ */
+struct mock_gate {
+	struct mock_dev *dev;
+	unsigned int calls;
+	int err;
+	int times;
+	int after;
+	bool stall;
+	int waiting;
+};
+
+enum mock_context {
+	MOCK_CONTEXT_IRQ,
+	MOCK_CONTEXT_POST,
+	MOCK_CONTEXT_LOCKED,
+	MOCK_CONTEXT_WORK,
+};
+
+enum mock_caps {
+	MOCK_CAPS_EXACT,
+	MOCK_CAPS_MORE,
+	MOCK_CAPS_UNWRITTEN,
+	MOCK_CAPS_SILENT,
+};
+
+enum mock_kind {
+	MOCK_QP,
+	MOCK_CQ,
+	MOCK_SRQ,
+	MOCK_PD,
+	MOCK_MR,
+	MOCK_AH,
+	MOCK_XRCD,
+	MOCK_NR_KINDS
+};
+
+/**
+ * struct mock_dev - a device
+ * @ibdev: the core's
+ * @entry: in the list of devices
+ * @ndev: network device (holds a reference)
+ * @attr: limits
+ * @dir: directory of its files
+ * @context: enum mock_context
+ * @caps: enum mock_caps
+ * @lock: everything below
+ * @objs: QPs, CQs and SRQs by number
+ * @next: where to look for free numbers
+ * @last: last numbers given
+ * @count: objects
+ * @base: those that the core made at the beginning
+ * @mrs: memory regions by key
+ * @next_key: where to look for a free key
+ * @raised: objects whose handlers are to be called
+ * @irq_work: calls them
+ * @work: the same
+ * @idle: woken when handlers have returned, and when a gate changes
+ * @gates: operations
+ */
+struct mock_dev {
+	struct ib_device ibdev;
+	struct list_head entry;
+	struct net_device *ndev;
+	struct ib_device_attr attr;
+	struct dentry *dir;
+	u32 context;
+	u32 caps;
+	spinlock_t lock;		/* queues, states, objects, gates */
+	struct xarray objs[MOCK_PD];
+	u32 next[MOCK_PD];
+	u32 last[MOCK_PD];
+	int count[MOCK_NR_KINDS];
+	int base[MOCK_NR_KINDS];
+	struct xarray mrs;
+	u32 next_key;
+	struct list_head raised;
+	struct irq_work irq_work;
+	struct work_struct work;
+	wait_queue_head_t idle;
+	struct mock_gate gates[MOCK_NR_OPS];
+};
+
+/**
+ * struct mock_obj - what QPs, CQs and SRQs have in common
+ * @kind: which of them it is
+ * @num: number
+ * @entry: in mock_dev.raised while @events or @comp
+ * @events: bit mask of events to report
+ * @comp: CQ: call the completion handler
+ * @calls: handlers that are running
+ */
+struct mock_obj {
+	enum mock_kind kind;
+	u32 num;
+	struct list_head entry;
+	u32 events;
+	bool comp;
+	int calls;
+};
+
+struct mock_pd {
+	struct ib_pd ibpd;
+};
+
+struct mock_xrcd {
+	struct ib_xrcd ibxrcd;
+};
+
+/**
+ * struct mock_ah - address
+ * @ibah: the core's
+ * @sgid: source
+ * @dgid: destination
+ * @here: the destination is this device
+ */
+struct mock_ah {
+	struct ib_ah ibah;
+	union ib_gid sgid;
+	union ib_gid dgid;
+	bool here;
+};
+
+/**
+ * struct mock_mr - memory region over user memory
+ * @ibmr: the core's
+ * @mm: whose memory it is
+ * @pages: pinned
+ * @nr_pages: how many
+ * @map: where the kernel sees the first one
+ * @start: where it sees the first byte
+ * @writable: may be written
+ * @access: IB_ACCESS_*
+ */
+struct mock_mr {
+	struct ib_mr ibmr;
+	struct mm_struct *mm;
+	struct page **pages;
+	unsigned long nr_pages;
+	void *map;
+	u8 *start;
+	bool writable;
+	int access;
+};
+
+/**
+ * struct mock_wqe - a work request
+ * @id: what its completion brings back
+ * @opcode: send: enum ib_wr_opcode
+ * @flags: send: enum ib_send_flags
+ * @num_sge: entries of @sge
+ * @sge: entries
+ * @imm: immediate data, or rkey
+ * @raddr: remote address
+ * @rkey: remote key
+ * @compare: atomic: operand
+ * @swap: atomic: operand
+ * @qpn: UD: destination
+ * @qkey: UD
+ * @sgid: UD: source
+ * @dgid: UD: destination
+ * @lost: UD: goes to nobody
+ * @data: inline data
+ */
+struct mock_wqe {
+	u64 id;
+	enum ib_wr_opcode opcode;
+	int flags;
+	int num_sge;
+	struct ib_sge sge[MOCK_MAX_SGE];
+	__be32 imm;
+	u64 raddr;
+	u32 rkey;
+	u64 compare;
+	u64 swap;
+	u32 qpn;
+	u32 qkey;
+	union ib_gid sgid;
+	union ib_gid dgid;
+	bool lost;
+	u8 data[MOCK_MAX_INLINE];
+};
+
+struct mock_wq {
+	struct mock_wqe *ring;
+	u32 size;
+	u32 head;
+	u32 used;
+};
+
+struct mock_cq {
+	struct ib_cq ibcq;
+	struct mock_obj obj;
+	struct ib_wc *ring;
+	u32 size;
+	u32 head;
+	u32 used;
+	enum ib_cq_notify_flags notify;
+};
+
+struct mock_srq {
+	struct ib_srq ibsrq;
+	struct mock_obj obj;
+	struct ib_pd *pd;
+	struct ib_xrcd *xrcd;
+	struct mock_wq rq;
+	u32 max_wr;
+	u32 max_sge;
+	u32 limit;
+};
+
+/**
+ * struct mock_qp - queue pair
+ * @ibqp: the core's
+ * @obj: number and events
+ * @pd: protection domain, also of an XRC target's
+ * @srq: shared receive queue
+ * @xrcd: XRC target: domain
+ * @sq: sends
+ * @rq: receives
+ * @cap: what queries tell
+ * @type: type
+ * @state: state
+ * @sig_all: all sends complete
+ * @running: sends are being carried out further up the stack
+ * @last_wqe: the event that the last receive is done has been raised
+ * @attr: what it has been modified to
+ */
+struct mock_qp {
+	struct ib_qp ibqp;
+	struct mock_obj obj;
+	struct ib_pd *pd;
+	struct mock_srq *srq;
+	struct ib_xrcd *xrcd;
+	struct mock_wq sq;
+	struct mock_wq rq;
+	struct ib_qp_cap cap;
+	enum ib_qp_type type;
+	enum ib_qp_state state;
+	bool sig_all;
+	bool running;
+	bool last_wqe;
+	struct ib_qp_attr attr;
+};
+
+static inline struct mock_dev *to_mock(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct mock_dev, ibdev);
+}
+
+static inline struct mock_cq *to_mock_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct mock_cq, ibcq);
+}
+
+static inline struct mock_qp *to_mock_qp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct mock_qp, ibqp);
+}
+
+static inline struct mock_srq *to_mock_srq(struct ib_srq *ibsrq)
+{
+	return ibsrq ? container_of(ibsrq, struct mock_srq, ibsrq) : NULL;
+}
+
+/* main.c */
+extern const struct ib_device_ops mock_ops;
+int mock_create(const char *name, const char *netdev, char *options);
+int mock_remove(const char *name);
+
+/* control.c */
+int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep);
+void mock_control_add(struct mock_dev *m, const char *name);
+void mock_control_init(void);
+void mock_control_cleanup(void);
+
+#define MOCK_GATE(ibdev, op)		mock_gate(ibdev, MOCK_OP_##op, true)
+#define MOCK_GATE_ATOMIC(ibdev, op)	mock_gate(ibdev, MOCK_OP_##op, false)
+
+/* queue.c: objects with numbers, their handlers, completion queues */
+int mock_count_add(struct mock_dev *m, enum mock_kind kind, int max);
+void mock_count_sub(struct mock_dev *m, enum mock_kind kind);
+int mock_obj_add(struct mock_dev *m, struct mock_obj *obj, enum mock_kind kind,
+		 u32 num);
+void mock_obj_del(struct mock_dev *m, struct mock_obj *obj);
+void mock_raise(struct mock_dev *m, struct mock_obj *obj,
+		enum ib_event_type event);
+void mock_dispatch(struct mock_dev *m);
+void mock_irq_work(struct irq_work *work);
+void mock_work(struct work_struct *work);
+void mock_unlock(struct mock_dev *m, unsigned long flags);
+u32 mock_depth(struct mock_dev *m, u32 wanted);
+u32 mock_granted(struct mock_dev *m, u32 wanted);
+u32 mock_queried(struct mock_dev *m, u32 wanted);
+int mock_wq_init(struct mock_wq *wq, u32 size);
+void mock_cq_add(struct mock_cq *cq, const struct ib_wc *wc, bool solicited);
+#ifdef HAVE_CREATE_CQ_ATTRS
+int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		   struct uverbs_attr_bundle *attrs);
+#else
+int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		   struct ib_udata *udata);
+#endif
+int mock_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
+int mock_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
+int mock_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int mock_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+int mock_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+int mock_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		    struct ib_udata *udata);
+int mock_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		    enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int mock_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int mock_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+
+/* verbs.c: PDs, AHs, XRC domains, QPs */
+int mock_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int mock_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int mock_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
+		   struct ib_udata *udata);
+int mock_destroy_ah(struct ib_ah *ibah, u32 flags);
+int mock_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+int mock_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+int mock_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		   struct ib_udata *udata);
+int mock_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		   struct ib_udata *udata);
+int mock_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		  struct ib_qp_init_attr *init);
+int mock_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+int mock_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+int mock_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+
+/* mr.c */
+struct ib_mr *mock_get_dma_mr(struct ib_pd *ibpd, int access);
+#ifdef HAVE_REG_MR_DMAH
+struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
+			       u64 iova, int access, struct ib_dmah *dmah,
+			       struct ib_udata *udata);
+#else
+struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
+			       u64 iova, int access, struct ib_udata *udata);
+#endif
+int mock_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+u8 *mock_local(struct mock_dev *m, struct ib_pd *pd, const struct ib_sge *sge,
+	       bool write);
+u8 *mock_remote(struct mock_dev *m, struct ib_pd *pd, u32 rkey, u64 addr,
+		u64 length, int access);
+
+/* data.c */
+int mock_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad);
+int mock_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		   const struct ib_recv_wr **bad);
+int mock_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad);
+void mock_flush(struct mock_qp *qp);
+void mock_run_senders(struct mock_dev *m, struct mock_qp *qp,
+		      struct mock_srq *srq);
+
+#endif /* RDMA_EP_MOCK_H */
