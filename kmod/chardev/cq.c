@@ -191,7 +191,8 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	if (cq->dead)
 		goto out;
 	ret = -EINVAL;
-	if (!arg->cqe || arg->cqe > UEP_MAX_CQE || arg->cqe < cq->nr_held)
+	if (!arg->cqe || arg->cqe > UEP_MAX_CQE || arg->cqe < cq->nr_held ||
+	    arg->cqe > cq->cq.ibcq->device->attrs.max_cqe)
 		goto out;
 
 	/* Charged as one more object until it has worked. */
