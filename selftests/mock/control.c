@@ -41,12 +41,14 @@ int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep)
 	spin_lock_irqsave(&m->lock, flags);
 	gate->calls++;
 	stall = gate->stall && may_sleep;
-	if (stall)
+	if (stall) {
+		gate->stall--;
 		gate->waiting++;
+	}
 	spin_unlock_irqrestore(&m->lock, flags);
 
 	if (stall)
-		wait_event(m->idle, !READ_ONCE(gate->stall));
+		wait_event(m->idle, !READ_ONCE(gate->held));
 
 	spin_lock_irqsave(&m->lock, flags);
 	if (stall)
@@ -124,14 +126,15 @@ static ssize_t mock_stall_write(struct file *file, const char __user *buf,
 {
 	struct seq_file *seq = file->private_data;
 	struct mock_gate *gate = seq->private;
-	bool stall;
+	unsigned int calls;
 	int ret;
 
-	ret = kstrtobool_from_user(buf, len, &stall);
+	ret = kstrtouint_from_user(buf, len, 0, &calls);
 	if (ret)
 		return ret;
 	spin_lock_irq(&gate->dev->lock);
-	WRITE_ONCE(gate->stall, stall);
+	gate->stall = calls;
+	WRITE_ONCE(gate->held, calls);
 	spin_unlock_irq(&gate->dev->lock);
 	wake_up_all(&gate->dev->idle);
 	return len;

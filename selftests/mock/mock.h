@@ -27,8 +27,9 @@
  *  NAME/fail/OP	write "ERRNO [TIMES [AFTER]]": the operation fails, after it
  *		has worked AFTER times; 0 ends it. Read: how often it has been
  *		called
- *  NAME/stall/OP	write 1: the operation waits until 0 is written. Read: how many
- *		calls wait. Operations of the data path can not wait
+ *  NAME/stall/OP	write "CALLS": so many calls wait until 0 is written, later
+ *		ones do not. Read: how many wait. Operations of the data path
+ *		can not wait
  *
  * Locks: mock_dev.lock is held over everything that looks at queues, states and
  * objects; it may be taken in any context. What goes away is taken out of its table
@@ -76,8 +77,9 @@ enum mock_op {
  * @err: errno that it fails with, or 0
  * @times: how often it still does, -1: always
  * @after: how often it works before it fails
- * @stall: it waits
- * @waiting: how many calls do
+ * @stall: how many more calls are to wait
+ * @held: those that wait are to go on waiting
+ * @waiting: how many calls wait
  */
 struct mock_gate {
 	struct mock_dev *dev;
@@ -85,7 +87,8 @@ struct mock_gate {
 	int err;
 	int times;
 	int after;
-	bool stall;
+	unsigned int stall;
+	bool held;
 	int waiting;
 };
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The mock device (mock/mock.h says what it can) for the raw ioctl tests.
+ */
+#ifndef ABI_MOCK_H
+#define ABI_MOCK_H
+
+#include "abi.h"
+
+#define MOCK_NAME	"mock0"
+#define MOCK_NETDEV	"epmock0"
+
+/* Any errno that nobody returns by himself. */
+#define MOCK_ERRNO	EL2HLT
+
+/* More of enum ibv_event_type */
+enum {
+	EVENT_QP_FATAL = 1,
+	EVENT_QP_REQ_ERR,
+	EVENT_QP_ACCESS_ERR,
+	EVENT_SQ_DRAINED = 5,
+	EVENT_PATH_MIG_ERR = 7,
+	EVENT_PORT_ACTIVE = 9,
+	EVENT_PORT_ERR,
+	EVENT_LID_CHANGE,
+	EVENT_PKEY_CHANGE,
+	EVENT_SM_CHANGE,
+	EVENT_SRQ_ERR,
+	EVENT_QP_LAST_WQE_REACHED = 16,
+	EVENT_CLIENT_REREGISTER,
+	EVENT_GID_CHANGE,
+};
+
+struct mock_count {
+	int qp, cq, srq, pd, mr, ah, xrcd;
+};
+
+/* The module, and a network device of our own. -ENOENT: there is no module */
+int mock_load(void);
+void mock_unload(void);
+/* A device, and $RDMA_DEV set to it; returns when it can be used. */
+int mock_new(const char *options);
+int mock_del(void);
+
+/* What is in a file of the device, and writing it; @file: "fail/create_qp" */
+int mock_write(const char *file, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+int mock_read(const char *file);
+/* A number that stands behind a name: ("last", "qp") */
+int mock_read_key(const char *file, const char *key);
+int mock_count(struct mock_count *c);
+/* Opens a file to be written later, perhaps without rights. */
+int mock_open(const char *file);
+/* Waits until that many calls of the operation wait. */
+int mock_wait_stalled(const char *op, int calls);
+
+#endif /* ABI_MOCK_H */
