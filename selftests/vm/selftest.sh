@@ -47,6 +47,24 @@ fakes()
 	fake timeout 3 <<-'END'
 		echo 1..1; sleep 60; echo ok 1 late
 	END
+	fake announced 20 <<-'END'
+		printf '%s\n' "rig: splats expected" "WARNING: wanted" \
+			"Call Trace:" "rig: splats over" |
+			while read -r line; do echo "$line" > /dev/kmsg; done
+		echo 1..1; echo ok 1 one
+	END
+	fake announced_worse 20 <<-'END'
+		echo "rig: splats expected" > /dev/kmsg
+		echo "BUG: not wanted" > /dev/kmsg
+		echo 1..1; echo ok 1 one
+	END
+	fake announced_before 20 <<-'END'
+		echo "rig: splats expected" > /dev/kmsg
+		echo "rig: splats over" > /dev/kmsg
+		echo "WARNING: after it was over" > /dev/kmsg
+		echo 1..1; echo ok 1 one
+		echo "rig: splats expected" > /dev/kmsg
+	END
 	fake splat 20 <<-'END'
 		echo "WARNING: CPU: 0 PID: 1 at fake.c:1" > /dev/kmsg
 		echo 1..1; echo ok 1 one
@@ -84,12 +102,17 @@ fake_verdicts()
 		pass|no_plan|one
 		fail|no_plan|no TAP plan (1..N)
 		fail|timeout|ran into its time limit of 3 s
+		pass|announced|one
+		pass|announced_worse|one
+		pass|announced_before|one
 		pass|splat|one
 		pass|leftover|one
 		fail|leftover|left behind: processes left: SLEEP
 		pass|panic|one
 		fail|panic|did not end: the guest died or hung
 		fail|never|not run
+		fail|announced_worse|kernel: BUG: not wanted
+		fail|announced_before|kernel: WARNING: after it was over
 		fail|splat|kernel: WARNING: CPU: 0 PID: 1 at fake.c:1
 		fail|panic|kernel: Kernel panic
 	END
