@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# ktest_device.sh KIND COMMAND: the kernel tests' helper. It runs outside of the test
+# script, on behalf of the kernel: what it makes is all that there is to know.
+#
+#   add		a second device of that kind, ktdev, on a netdev with 10.77.0.1
+#   del		take the device away
+#   del-netdev	take the netdev away, and so the device
+#   plain	a netdev with 10.78.0.1, without a device
+#   netns	a network namespace, ktest
+#   netns-siw	the same with a siw device and 10.79.0.1
+#   clean	remove all that is left of these
+
+kind=$1
+
+# until_true SECONDS COMMAND...
+until_true()
+{
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		sleep 0.1
+	done
+}
+
+netdev()
+{
+	ip link add ktv0 type veth peer name ktv1 &&
+	ip link set ktv1 up &&
+	ip link set ktv0 up &&
+	ip addr add "$1/24" dev ktv0
+}
+
+has_gid()
+{
+	# ::ffff:10.77.0.1
+	cat /sys/class/infiniband/ktdev/ports/1/gids/* 2>/dev/null |
+		grep -q 'ffff:0a4d:0001'
+}
+
+gone()
+{
+	[[ ! -e /sys/class/infiniband/ktdev && ! -e /sys/class/net/ktv0 ]] &&
+		! rdma link | grep -q ktns
+}
+
+case $2 in
+add)
+	netdev 10.77.0.1 &&
+	rdma link add ktdev type "$kind" netdev ktv0 || exit 1
+	[[ $kind != rxe ]] || until_true 20 has_gid ;;
+del)
+	rdma link del ktdev ;;
+del-netdev)
+	ip link del ktv0 &&
+	until_true 30 gone ;;
+plain)
+	netdev 10.78.0.1 ;;
+netns)
+	ip netns add ktest ;;
+netns-siw)
+	modprobe -q siw &&
+	ip netns add ktest &&
+	ip link add ktv0 netns ktest type veth peer name ktv1 netns ktest &&
+	ip -n ktest link set lo up &&
+	ip -n ktest link set ktv1 up &&
+	ip -n ktest link set ktv0 up &&
+	ip -n ktest addr add 10.79.0.1/24 dev ktv0 &&
+	ip netns exec ktest rdma link add ktns type siw netdev ktv0 ;;
+clean)
+	[[ ! -e /sys/class/infiniband/ktdev ]] || rdma link del ktdev
+	[[ ! -e /sys/class/net/ktv0 ]] || ip link del ktv0
+	[[ ! -e /run/netns/ktest ]] || ip netns del ktest
+	until_true 20 gone ;;
+*)
+	echo "no such command: $2" >&2
+	exit 2 ;;
+esac

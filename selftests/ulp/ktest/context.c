@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls from where they would wait for themselves: -EDEADLK, a warning, and
+ * nothing has changed. The warning comes once as long as rdma_ep is loaded; the
+ * script loads it anew for each of these tests, and looks for it.
+ */
+#include <linux/interrupt.h>
+
+#include "tests.h"
+
+/**
+ * struct kt_inside - calls that are made in a bad context
+ * @ep: endpoint with a QP
+ * @queue: channel without endpoints
+ * @about: only calls about @ep are refused
+ * @made: the calls have been made
+ * @first: only once
+ * @wrong: of those, which were not refused, as bits
+ */
+struct kt_inside {
+	struct rdma_ep *ep;
+	struct rdma_ep_channel *queue;
+	bool about;
+	struct completion made;
+	atomic_t first;
+	unsigned long wrong;
+};
+
+static void kt_inside_init(struct kt_inside *in, struct rdma_ep *ep)
+{
+	*in = (struct kt_inside) { .ep = ep };
+	in->queue = rdma_ep_channel_create(NULL, NULL);
+	init_completion(&in->made);
+}
+
+static void kt_inside_fini(struct kt *t, struct kt_inside *in)
+{
+	kt_expect_eq(t, 0, rdma_ep_channel_destroy(in->queue));
+}
+
+/* Every function, with good arguments; bits of those that were not refused. */
+static unsigned long kt_call_about(struct rdma_ep *ep)
+{
+	struct ib_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct rdma_ep_qp_attr qp = kt_qp();
+	int ret[] = {
+		PTR_ERR_OR_ZERO(rdma_ep_get_request(ep, 0)),
+		rdma_ep_connect(ep, NULL, 0),
+		rdma_ep_accept(ep, NULL, 0),
+		rdma_ep_reject(ep, NULL, 0),
+		rdma_ep_disconnect(ep, 0),
+		rdma_ep_listen(ep, 1),
+		rdma_ep_migrate(ep, NULL),
+		rdma_ep_create_qp(ep, &qp),
+		rdma_ep_destroy_qp(ep),
+		rdma_ep_create_srq(ep, NULL, &srq),
+		rdma_ep_destroy_srq(ep),
+		rdma_ep_destroy(ep),
+	};
+	unsigned long wrong = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ret); i++)
+		if (ret[i] != -EDEADLK)
+			wrong |= BIT(i);
+	return wrong;
+}
+
+static unsigned long kt_call_others(struct rdma_ep_channel *queue)
+{
+	struct rdma_ep_attr attr = {
+		.net = &init_net, .src = kt_ptr(kt_addr()),
+	};
+	struct rdma_ep_channel *ch;
+	unsigned long wrong = 0;
+
+	if (PTR_ERR_OR_ZERO(rdma_ep_create(&attr)) != -EDEADLK)
+		wrong |= BIT(20);
+	if (PTR_ERR_OR_ZERO(rdma_ep_get_event(queue, 0)) != -EDEADLK)
+		wrong |= BIT(21);
+	if (rdma_ep_channel_destroy(queue) != -EDEADLK)
+		wrong |= BIT(23);
+	ch = rdma_ep_channel_create(NULL, NULL);
+	if (PTR_ERR_OR_ZERO(ch) != -EDEADLK)
+		wrong |= BIT(22);
+	return wrong;
+}
+
+static void kt_inside(void *arg)
+{
+	struct kt_inside *in = arg;
+
+	if (atomic_inc_return(&in->first) > 1)
+		return;
+	in->wrong = kt_call_about(in->ep);
+	if (!in->about)
+		in->wrong |= kt_call_others(in->queue);
+	/* These are fine everywhere. */
+	if (!rdma_ep_device(in->ep) || !rdma_ep_qp(in->ep) ||
+	    !rdma_ep_channel(in->ep) || !rdma_ep_pd(in->ep))
+		in->wrong |= BIT(30);
+	complete(&in->made);
+}
+
+static void kt_splats_begin(void)
+{
+	pr_info("rig: splats expected\n");
+}
+
+static void kt_splats_end(void)
+{
+	pr_info("rig: splats over\n");
+}
+
+static bool kt_expect_refused(struct kt *t, struct kt_inside *in)
+{
+	return kt_expect(t, wait_for_completion_timeout(&in->made,
+							msecs_to_jiffies(KT_CALL_MS))) &&
+	       kt_expect_eq(t, 0, in->wrong);
+}
+
+/* It still works afterwards. */
+static void kt_still_works(struct kt *t, struct kt_pair *p)
+{
+	kt_expect(t, rdma_ep_qp(p->client));
+	kt_pair_disconnect(t, p);
+}
+
+/* ---- from the caller's own atomic sections */
+
+static void kt_atomic(struct kt *t, bool irqs)
+{
+	struct kt_setup setup = {};
+	struct kt_inside in;
+	struct kt_pair p;
+
+	if (!kt_pair_open(t, &p, &setup))
+		return;
+	kt_inside_init(&in, p.client);
+	kt_splats_begin();
+	if (irqs) {
+		local_irq_disable();
+		kt_inside(&in);
+		local_irq_enable();
+	} else {
+		local_bh_disable();
+		kt_inside(&in);
+		local_bh_enable();
+	}
+	kt_splats_end();
+	kt_expect_refused(t, &in);
+	kt_still_works(t, &p);
+	kt_pair_close(t, &p);
+	kt_inside_fini(t, &in);
+}
+
+static void kt_context_irqs_off(struct kt *t)
+{
+	kt_atomic(t, true);
+}
+
+static void kt_context_bh_off(struct kt *t)
+{
+	kt_atomic(t, false);
+}
+
+/* ---- from completion handlers */
+
+static void kt_completion(struct kt *t, enum ib_poll_context ctx, bool about)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_setup setup = { .client_qp = &qp };
+	struct kt_inside in;
+	struct kt_pair p;
+	struct kt_io *io;
+
+	qp.poll_ctx = ctx;
+	if (!kt_pair_open(t, &p, &setup))
+		return;
+	kt_inside_init(&in, p.client);
+	in.about = about;
+	io = kt_io_create(t, rdma_ep_pd(p.client));
+	if (!io)
+		goto out;
+	io->fn = kt_inside;
+	io->fn_arg = &in;
+	kt_splats_begin();
+	/* Nobody receives: it is flushed. */
+	kt_expect_eq(t, 0, kt_io_recv(io, p.client));
+	kt_pair_disconnect(t, &p);
+	kt_expect_refused(t, &in);
+	kt_splats_end();
+	kt_expect(t, rdma_ep_qp(p.client));
+out:
+	kt_pair_close(t, &p);
+	kt_io_destroy(t, io);
+	kt_inside_fini(t, &in);
+}
+
+static void kt_context_softirq_cq(struct kt *t)
+{
+	kt_completion(t, IB_POLL_SOFTIRQ, false);
+}
+
+static void kt_context_workqueue_cq(struct kt *t)
+{
+	kt_completion(t, IB_POLL_WORKQUEUE, true);
+}
+
+static void kt_context_unbound_cq(struct kt *t)
+{
+	kt_completion(t, IB_POLL_UNBOUND_WORKQUEUE, true);
+}
+
+/**
+ * struct kt_other - calls about another endpoint
+ * @ep: endpoint
+ * @made: made
+ * @ret: what they returned
+ */
+struct kt_other {
+	struct rdma_ep *ep;
+	struct completion made;
+	int ret[3];
+};
+
+static void kt_call_other(void *arg)
+{
+	struct kt_other *o = arg;
+	struct sockaddr_storage addr;
+
+	o->ret[0] = rdma_ep_local_addr(o->ep, &addr);
+	o->ret[1] = rdma_ep_migrate(o->ep, NULL);
+	o->ret[2] = rdma_ep_destroy(o->ep);
+	complete(&o->made);
+}
+
+/* A handler in a work queue may well deal with other endpoints. */
+static void kt_context_other_ep(struct kt *t)
+{
+	struct kt_setup setup = {};
+	struct kt_other o;
+	struct kt_pair p, q;
+	struct kt_io *io;
+	int i;
+
+	if (!kt_pair_open(t, &p, &setup))
+		return;
+	q = p;
+	if (!kt_pair_request(t, &q) || !kt_pair_accept(t, &q))
+		goto out;
+	o.ep = q.client;
+	init_completion(&o.made);
+	io = kt_io_create(t, rdma_ep_pd(p.client));
+	if (!io)
+		goto out_second;
+	io->fn = kt_call_other;
+	io->fn_arg = &o;
+	kt_expect_eq(t, 0, kt_io_recv(io, p.client));
+	kt_pair_disconnect(t, &p);
+	if (kt_expect(t, wait_for_completion_timeout(&o.made,
+						     msecs_to_jiffies(KT_CALL_MS)))) {
+		for (i = 0; i < ARRAY_SIZE(o.ret); i++)
+			kt_expect_eq(t, 0, o.ret[i]);
+		q.client = NULL;
+	}
+	kt_destroy(t, p.client);
+	p.client = NULL;
+	kt_io_destroy(t, io);
+out_second:
+	kt_destroy(t, q.client);
+	kt_destroy(t, q.server);
+out:
+	kt_pair_close(t, &p);
+}
+
+/* ---- from event handlers */
+
+static void kt_inside_event(const struct rdma_ep_cm_event *event, void *context)
+{
+	struct kt_inside *in = context;
+
+	if (event->cm.event == RDMA_CM_EVENT_DISCONNECTED)
+		kt_inside(in);
+}
+
+static void kt_context_event(struct kt *t)
+{
+	struct kt_setup setup = {};
+	struct rdma_ep_channel *ch;
+	struct kt_inside in;
+	struct kt_pair p;
+
+	ch = rdma_ep_channel_create(kt_inside_event, &in);
+	if (!kt_expect_ok(t, ch))
+		return;
+	if (!kt_pair_open(t, &p, &setup))
+		goto out;
+	kt_inside_init(&in, p.client);
+	kt_expect_eq(t, 0, rdma_ep_migrate(p.client, ch));
+	kt_splats_begin();
+	kt_destroy(t, p.server);
+	p.server = NULL;
+	kt_expect_refused(t, &in);
+	kt_splats_end();
+	kt_expect_ptr(t, ch, rdma_ep_channel(p.client));
+	kt_pair_close(t, &p);
+	kt_inside_fini(t, &in);
+out:
+	kt_expect_eq(t, 0, rdma_ep_channel_destroy(ch));
+}
+
+static void kt_inside_verbs(struct ib_event *event, void *context)
+{
+	kt_inside(context);
+}
+
+/*
+ * Which events there are is the driver's business: siw tells when a send queue
+ * has drained, rxe when a QP with an SRQ gets no more receives.
+ */
+static void kt_context_qp_event(struct kt *t)
+{
+	struct ib_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_setup setup = { .server_qp = &qp };
+	struct kt_inside in;
+	struct kt_pair p = {};
+	bool told;
+
+	qp.init.event_handler = kt_inside_verbs;
+	qp.init.qp_context = &in;
+	p.setup = setup;
+	p.listener = kt_passive(&setup);
+	if (!kt_expect_ok(t, p.listener))
+		return;
+	kt_inside_init(&in, NULL);
+	kt_expect_eq(t, 0, rdma_ep_create_srq(p.listener, NULL, &srq));
+	kt_expect_eq(t, 0, rdma_ep_listen(p.listener, 1));
+	if (!kt_pair_request(t, &p))
+		goto out;
+	in.ep = p.server;
+	if (!kt_pair_accept(t, &p))
+		goto out;
+	kt_splats_begin();
+	kt_pair_disconnect(t, &p);
+	told = wait_for_completion_timeout(&in.made, 2 * HZ);
+	if (told)
+		kt_expect_eq(t, 0, in.wrong);
+	else
+		kt_skip(t, "this driver tells no QP event on the way to ERR");
+	kt_splats_end();
+	kt_destroy(t, p.client);
+	kt_destroy(t, p.server);
+out:
+	kt_destroy(t, p.listener);
+	kt_inside_fini(t, &in);
+}
+
+static void kt_context_srq_event(struct kt *t)
+{
+	struct ib_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ib_srq_attr limit = { .srq_limit = 1 };
+	struct kt_io *recv, *send = NULL;
+	struct kt_setup setup = {};
+	struct kt_inside in;
+	struct kt_pair p = {};
+
+	srq.event_handler = kt_inside_verbs;
+	srq.srq_context = &in;
+	p.listener = kt_passive(&setup);
+	if (!kt_expect_ok(t, p.listener))
+		return;
+	kt_inside_init(&in, NULL);
+	kt_expect_eq(t, 0, rdma_ep_create_srq(p.listener, NULL, &srq));
+	kt_expect_eq(t, 0, rdma_ep_listen(p.listener, 1));
+	recv = kt_io_create(t, rdma_ep_pd(p.listener));
+	if (!recv || !kt_pair_request(t, &p))
+		goto out;
+	in.ep = p.server;
+	if (!kt_pair_accept(t, &p))
+		goto out;
+	send = kt_io_create(t, rdma_ep_pd(p.client));
+	kt_expect_eq(t, 0, kt_io_srq_recv(recv, rdma_ep_srq(p.listener)));
+	kt_expect_eq(t, 0, ib_modify_srq(rdma_ep_srq(p.listener), &limit,
+					 IB_SRQ_LIMIT));
+	kt_splats_begin();
+	if (send)
+		kt_expect_eq(t, 0, kt_io_send(send, p.client));
+	kt_expect_refused(t, &in);
+	kt_splats_end();
+	kt_destroy(t, p.client);
+	kt_destroy(t, p.server);
+out:
+	kt_io_destroy(t, send);
+	kt_destroy(t, p.listener);
+	kt_io_destroy(t, recv);
+	kt_inside_fini(t, &in);
+}
+
+const struct kt_test kt_context_tests[] = {
+	{ "context_irqs_off", kt_context_irqs_off },
+	{ "context_bh_off", kt_context_bh_off },
+	{ "context_softirq_cq", kt_context_softirq_cq },
+	{ "context_workqueue_cq", kt_context_workqueue_cq },
+	{ "context_unbound_cq", kt_context_unbound_cq },
+	{ "context_event_callback", kt_context_event },
+	{ "context_qp_event", kt_context_qp_event },
+	{ "context_srq_event", kt_context_srq_event },
+	{ "other_endpoint_in_handler", kt_context_other_ep },
+	{}
+};

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The harness: runs tests in threads, keeps the results. See harness.h.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/debugfs.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched/debug.h>
+#include <linux/sched/task.h>
+#include <linux/seq_file.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "harness.h"
+
+#define KT_LIMIT_S	60
+#define KT_STOP_S	20	/* for a test that is told to stop */
+#define KT_LOG_SIZE	SZ_256K
+
+/**
+ * struct kt - a running test
+ * @test: the test
+ * @task: its thread
+ * @done: completed when the test has returned
+ * @failed: number of expectations that were not met
+ * @skip: reason for not running it, or NULL
+ * @stop: what stops it at its time limit
+ */
+struct kt {
+	const struct kt_test *test;
+	struct task_struct *task;
+	struct completion done;
+	atomic_t failed;
+	const char *skip;
+	struct kt_call stop;
+};
+
+static struct dentry *kt_dir;
+static DEFINE_MUTEX(kt_run_lock);
+/* A test that could not be stopped: nothing can be run after it. */
+static bool kt_hung;
+
+static DEFINE_SPINLOCK(kt_log_lock);
+static char *kt_log;
+static size_t kt_log_len;
+
+static void kt_log_reset(void)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&kt_log_lock, flags);
+	kt_log_len = 0;
+	spin_unlock_irqrestore(&kt_log_lock, flags);
+}
+
+/* Also from softirqs. A line that does not fit is lost, its failure is not. */
+static void kt_log_line(const char *prefix, struct va_format *vaf)
+{
+	unsigned long flags;
+	size_t room;
+	int n;
+
+	spin_lock_irqsave(&kt_log_lock, flags);
+	room = KT_LOG_SIZE - kt_log_len;
+	n = snprintf(kt_log + kt_log_len, room, "%s%pV\n", prefix, vaf);
+	if (n < room)
+		kt_log_len += n;
+	spin_unlock_irqrestore(&kt_log_lock, flags);
+}
+
+static __printf(1, 2) void kt_print(const char *fmt, ...)
+{
+	struct va_format vaf = { .fmt = fmt };
+	va_list args;
+
+	va_start(args, fmt);
+	vaf.va = &args;
+	kt_log_line("", &vaf);
+	va_end(args);
+}
+
+void kt_note(struct kt *t, const char *fmt, ...)
+{
+	struct va_format vaf = { .fmt = fmt };
+	va_list args;
+
+	va_start(args, fmt);
+	vaf.va = &args;
+	kt_log_line("# ", &vaf);
+	va_end(args);
+}
+
+void kt_skip(struct kt *t, const char *reason)
+{
+	t->skip = reason;
+}
+
+bool kt_skipped(struct kt *t)
+{
+	return t->skip;
+}
+
+bool kt_check(struct kt *t, const char *file, int line, bool ok,
+	      const char *what)
+{
+	if (ok)
+		return true;
+	atomic_inc(&t->failed);
+	kt_note(t, "%s:%d: not true: %s", file, line, what);
+	return false;
+}
+
+/* -22 as "-22 (-EINVAL)" */
+static const char *kt_value(char *buf, size_t size, s64 value)
+{
+	if (value < 0 && value >= -MAX_ERRNO)
+		snprintf(buf, size, "%lld (%pe)", value, ERR_PTR(value));
+	else
+		snprintf(buf, size, "%lld", value);
+	return buf;
+}
+
+bool kt_check_eq(struct kt *t, const char *file, int line, const char *what,
+		 s64 want, s64 got)
+{
+	char a[40], b[40];
+
+	if (want == got)
+		return true;
+	atomic_inc(&t->failed);
+	kt_note(t, "%s:%d: %s: %s, not %s", file, line, what,
+		kt_value(a, sizeof(a), got), kt_value(b, sizeof(b), want));
+	return false;
+}
+
+bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
+		  const void *want, const void *got)
+{
+	if (want == got)
+		return true;
+	atomic_inc(&t->failed);
+	kt_note(t, "%s:%d: %s: %pe, not %pe", file, line, what, got, want);
+	return false;
+}
+
+/* ---- threads */
+
+static int kt_call_thread(void *arg)
+{
+	struct kt_call *call = arg;
+
+	call->ret = call->fn(call->arg);
+	complete(&call->done);
+	return 0;
+}
+
+int kt_call_start(struct kt_call *call, int (*fn)(void *arg), void *arg)
+{
+	call->fn = fn;
+	call->arg = arg;
+	init_completion(&call->done);
+	call->task = kthread_create(kt_call_thread, call, "ktest_call");
+	if (IS_ERR(call->task))
+		return PTR_ERR(call->task);
+	/* So that it can be stopped when it has ended, too. */
+	get_task_struct(call->task);
+	wake_up_process(call->task);
+	return 0;
+}
+
+/* Has it returned by then? */
+bool kt_call_wait(struct kt_call *call, unsigned int ms)
+{
+	return kt_wait_for(completion_done(&call->done), ms);
+}
+
+int kt_call_stop(struct kt_call *call)
+{
+	kthread_stop(call->task);
+	put_task_struct(call->task);
+	return call->ret;
+}
+
+void kt_call_reap(struct kt_call *call)
+{
+	while (!completion_done(&call->done))
+		schedule_timeout_idle(1);
+	kt_call_stop(call);
+}
+
+bool kt_check_call(struct kt *t, const char *file, int line,
+		   struct kt_call *call, unsigned int ms, int want)
+{
+	ktime_t start = ktime_get();
+	bool ok = kt_call_wait(call, ms);
+
+	if (!ok) {
+		atomic_inc(&t->failed);
+		kt_note(t, "%s:%d: %ps() has not returned in %u ms", file, line,
+			call->fn, ms);
+		kt_call_stop(call);
+		kt_note(t, "%s:%d: stopped, it returned %d after %lld ms", file,
+			line, call->ret, ktime_ms_delta(ktime_get(), start));
+		return false;
+	}
+	kt_call_stop(call);
+	return kt_check_eq(t, file, line, "the call's result", want, call->ret);
+}
+
+static int kt_thread(void *arg)
+{
+	struct kt *t = arg;
+
+	t->test->fn(t);
+	complete(&t->done);
+	return 0;
+}
+
+static bool kt_ended(struct kt *t, unsigned int seconds)
+{
+	return wait_for_completion_killable_timeout(&t->done, seconds * HZ) > 0;
+}
+
+static int kt_stop_thread(void *arg)
+{
+	kthread_stop(arg);
+	return 0;
+}
+
+/*
+ * A test beyond its time limit. A thread of its own tells it to stop, because
+ * that waits for it.
+ */
+static void kt_stop(struct kt *t)
+{
+	if (!kt_call_start(&t->stop, kt_stop_thread, t->task) &&
+	    kt_ended(t, KT_STOP_S)) {
+		kt_call_reap(&t->stop);
+		return;
+	}
+	kt_note(t, "it can not be stopped; no test can be run any more");
+	kt_hung = true;
+	__module_get(THIS_MODULE);
+	sched_show_task(t->task);
+}
+
+static void kt_result(struct kt *t, unsigned int n)
+{
+	const char *name = t->test->name;
+
+	if (atomic_read(&t->failed))
+		kt_print("not ok %u %s", n, name);
+	else if (t->skip)
+		kt_print("ok %u %s # SKIP %s", n, name, t->skip);
+	else
+		kt_print("ok %u %s", n, name);
+}
+
+static void kt_run_test(const struct kt_test *test, unsigned int n)
+{
+	unsigned int limit = test->limit_s ?: KT_LIMIT_S;
+	struct kt *t;
+
+	if (kt_hung) {
+		kt_print("not ok %u %s", n, test->name);
+		return;
+	}
+	t = kzalloc(sizeof(*t), GFP_KERNEL);
+	if (!t)
+		goto err;
+	t->test = test;
+	init_completion(&t->done);
+	t->task = kthread_create(kt_thread, t, "ktest");
+	if (IS_ERR(t->task))
+		goto err;
+	get_task_struct(t->task);
+	wake_up_process(t->task);
+	if (!kt_ended(t, limit)) {
+		atomic_inc(&t->failed);
+		kt_note(t, "ran into its time limit of %u s", limit);
+		kt_stop(t);
+	} else {
+		kthread_stop(t->task);
+	}
+	kt_result(t, n);
+	if (kt_hung)
+		return;
+	put_task_struct(t->task);
+	kfree(t);
+	return;
+err:
+	kfree(t);
+	kt_print("not ok %u %s", n, test->name);
+}
+
+/* Runs it if @wanted is NULL or its name. */
+static unsigned int kt_run(const char *wanted, bool dry)
+{
+	const struct kt_test *const *suite;
+	const struct kt_test *test;
+	unsigned int n = 0;
+
+	for (suite = kt_suites; *suite; suite++) {
+		for (test = *suite; test->name; test++) {
+			if (wanted && strcmp(wanted, test->name))
+				continue;
+			n++;
+			if (!dry)
+				kt_run_test(test, n);
+		}
+	}
+	return n;
+}
+
+/* ---- debugfs */
+
+static ssize_t kt_run_write(struct file *file, const char __user *ubuf,
+			    size_t count, loff_t *pos)
+{
+	char name[64], *wanted;
+	unsigned int n;
+	ssize_t ret;
+
+	if (count >= sizeof(name))
+		return -EINVAL;
+	if (copy_from_user(name, ubuf, count))
+		return -EFAULT;
+	name[count] = 0;
+	wanted = strim(name);
+	if (!strcmp(wanted, "all"))
+		wanted = NULL;
+	n = kt_run(wanted, true);
+	if (!n)
+		return -ENOENT;
+
+	ret = mutex_lock_killable(&kt_run_lock);
+	if (ret)
+		return ret;
+	kt_log_reset();
+	kt_print("KTAP version 1");
+	kt_print("1..%u", n);
+	kt_run(wanted, false);
+	mutex_unlock(&kt_run_lock);
+	return count;
+}
+
+static const struct file_operations kt_run_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = kt_run_write,
+};
+
+static ssize_t kt_results_read(struct file *file, char __user *ubuf,
+			       size_t count, loff_t *pos)
+{
+	return simple_read_from_buffer(ubuf, count, pos, kt_log,
+				       READ_ONCE(kt_log_len));
+}
+
+static const struct file_operations kt_results_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.read = kt_results_read,
+};
+
+static int kt_list_show(struct seq_file *seq, void *v)
+{
+	const struct kt_test *const *suite;
+	const struct kt_test *test;
+
+	for (suite = kt_suites; *suite; suite++)
+		for (test = *suite; test->name; test++)
+			seq_printf(seq, "%s\n", test->name);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(kt_list);
+
+struct dentry *kt_debugfs(void)
+{
+	return kt_dir;
+}
+
+int kt_harness_init(void)
+{
+	kt_log = vzalloc(KT_LOG_SIZE);
+	if (!kt_log)
+		return -ENOMEM;
+	kt_dir = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	debugfs_create_file("list", 0400, kt_dir, NULL, &kt_list_fops);
+	debugfs_create_file("run", 0200, kt_dir, NULL, &kt_run_fops);
+	debugfs_create_file("results", 0400, kt_dir, NULL, &kt_results_fops);
+	return 0;
+}
+
+void kt_harness_exit(void)
+{
+	debugfs_remove_recursive(kt_dir);
+	vfree(kt_log);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls that wait, and what ends them: time, kthread_stop(), SIGKILL, the end of
+ * what they wait for.
+ */
+#include <linux/debugfs.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+
+#include "raw.h"
+#include "tests.h"
+
+#define KT_TIMEOUT_MS	700
+
+/* Not before its time, and not long after. */
+static void kt_times_out(struct kt *t, struct kt_waiter *w)
+{
+	ktime_t start = ktime_get();
+	int ret = w->fn(&w->args);
+	s64 ms = ktime_ms_delta(ktime_get(), start);
+
+	kt_expect_eq(t, -ETIMEDOUT, ret);
+	kt_note(t, "%lld ms of %u", ms, KT_TIMEOUT_MS);
+	kt_expect(t, ms >= KT_TIMEOUT_MS - 20);
+	kt_expect(t, ms < KT_TIMEOUT_MS + KT_PROMPT_MS);
+}
+
+static const char *kt_main_addr(void)
+{
+	static char buf[20];
+
+	snprintf(buf, sizeof(buf), "%pI4",
+		 &((const struct sockaddr_in *)kt_addr())->sin_addr);
+	return buf;
+}
+
+static void kt_timeouts(struct kt *t)
+{
+	struct kt_waiter w;
+	int kind;
+
+	for (kind = 0; kind < KT_WAIT_NR; kind++) {
+		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), KT_TIMEOUT_MS))
+			continue;
+		kt_times_out(t, &w);
+		kt_waiter_close(t, &w);
+	}
+}
+
+/* A timeout of 0 does not wait at all. */
+static void kt_no_wait(struct kt *t)
+{
+	struct kt_waiter w;
+	ktime_t start;
+	int kind;
+
+	for (kind = 0; kind < KT_WAIT_CREATE; kind++) {
+		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), 0))
+			continue;
+		start = ktime_get();
+		kt_expect_eq(t, -ETIMEDOUT, w.fn(&w.args));
+		kt_expect(t, ktime_ms_delta(ktime_get(), start) < 500);
+		kt_waiter_close(t, &w);
+	}
+}
+
+/* A kernel thread that waits without limit can be stopped; creation has one. */
+static void kt_stopped(struct kt *t)
+{
+	struct kt_waiter w;
+	struct kt_call call;
+	ktime_t start;
+	int kind;
+
+	for (kind = 0; kind < KT_WAIT_CREATE; kind++) {
+		if (!kt_waiter_open(t, &w, kind, kt_main_addr(),
+				    RDMA_EP_FOREVER))
+			continue;
+		if (kt_expect_eq(t, 0, kt_call_start(&call, w.fn, &w.args))) {
+			kt_expect_waits(t, &call);
+			start = ktime_get();
+			kt_expect_eq(t, -EINTR, kt_call_stop(&call));
+			kt_expect(t, ktime_ms_delta(ktime_get(), start) <
+				  KT_PROMPT_MS);
+		}
+		kt_waiter_close(t, &w);
+	}
+}
+
+/* ---- SIGKILL: a process makes the call, by writing to a file of ours */
+
+#define KT_KILL	"timeout -s KILL 1 sh -c 'echo > /sys/kernel/debug/%s/wait'"
+
+static struct kt_waiter *kt_killed_waiter;
+static int kt_killed_ret;
+
+static ssize_t kt_wait_write(struct file *file, const char __user *ubuf,
+			     size_t count, loff_t *pos)
+{
+	if (!kt_killed_waiter)
+		return -EINVAL;
+	kt_killed_ret = kt_killed_waiter->fn(&kt_killed_waiter->args);
+	return kt_killed_ret ?: count;
+}
+
+static const struct file_operations kt_wait_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = kt_wait_write,
+};
+
+static void kt_killed(struct kt *t)
+{
+	struct dentry *file;
+	struct kt_waiter w;
+	ktime_t start;
+	int kind;
+
+	file = debugfs_create_file("wait", 0200, kt_debugfs(), NULL,
+				   &kt_wait_fops);
+	for (kind = 0; kind < KT_WAIT_NR; kind++) {
+		if (!kt_waiter_open(t, &w, kind, kt_main_addr(),
+				    RDMA_EP_FOREVER))
+			continue;
+		kt_killed_waiter = &w;
+		kt_killed_ret = 1;
+		start = ktime_get();
+		/* 137: SIGKILL */
+		kt_expect_eq(t, 137, kt_shell(KT_KILL, KBUILD_MODNAME));
+		kt_expect_eq(t, -EINTR, kt_killed_ret);
+		kt_expect(t, ktime_ms_delta(ktime_get(), start) >= 1000);
+		kt_expect(t, ktime_ms_delta(ktime_get(), start) <
+			  1000 + KT_PROMPT_MS);
+		kt_killed_waiter = NULL;
+		kt_waiter_close(t, &w);
+	}
+	debugfs_remove(file);
+}
+
+/* ---- the end of the object */
+
+/* Several wait for requests, and all hear that there will be none. */
+static void kt_listener_destroyed(struct kt *t)
+{
+	struct kt_setup setup = {};
+	struct kt_args args[3];
+	struct kt_call call[3];
+	struct kt_pair p;
+	int i, n = 0;
+
+	if (!kt_pair_listen(t, &p, &setup))
+		return;
+	for (i = 0; i < ARRAY_SIZE(args); i++) {
+		args[i] = (struct kt_args) {
+			.ep = p.listener, .timeout_ms = RDMA_EP_FOREVER,
+		};
+		if (kt_call_start(&call[i], kt_call_get_request, &args[i]))
+			break;
+		n++;
+	}
+	for (i = 0; i < n; i++)
+		kt_expect_waits(t, &call[i]);
+	kt_destroy(t, p.listener);
+	for (i = 0; i < n; i++)
+		kt_expect_call(t, &call[i], KT_PROMPT_MS, -ESHUTDOWN);
+}
+
+/* What it is destroyed under is a call on the endpoint itself. */
+static void kt_destroyed(struct kt *t)
+{
+	static const enum kt_wait_kind kinds[] = {
+		KT_WAIT_CONNECT, KT_WAIT_ACCEPT, KT_WAIT_DISCONNECT,
+	};
+	struct kt_waiter w;
+	struct kt_call call;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!kt_waiter_open(t, &w, kinds[i], kt_main_addr(),
+				    RDMA_EP_FOREVER))
+			continue;
+		if (kt_expect_eq(t, 0, kt_call_start(&call, w.fn, &w.args))) {
+			kt_expect_waits(t, &call);
+			kt_destroy(t, w.args.ep);
+			kt_expect_call(t, &call, KT_PROMPT_MS, -ESHUTDOWN);
+			w.args.ep = NULL;
+		}
+		kt_waiter_close(t, &w);
+	}
+}
+
+static void kt_channel_destroyed(struct kt *t)
+{
+	struct rdma_ep_channel *ch = rdma_ep_channel_create(NULL, NULL);
+	struct kt_args args = {
+		.channel = ch, .timeout_ms = RDMA_EP_FOREVER,
+	};
+	struct kt_call call;
+
+	if (!kt_expect_ok(t, ch))
+		return;
+	if (kt_expect_eq(t, 0, kt_call_start(&call, kt_call_get_event, &args)))
+		kt_expect_waits(t, &call);
+	kt_expect_eq(t, 0, rdma_ep_channel_destroy(ch));
+	kt_expect_call(t, &call, KT_PROMPT_MS, -ESHUTDOWN);
+}
+
+/* Who waits for events hears that they go elsewhere now. */
+static void kt_migrated(struct kt *t)
+{
+	struct rdma_ep_channel *ch = rdma_ep_channel_create(NULL, NULL);
+	struct kt_setup setup = {};
+	struct kt_args args = { .timeout_ms = RDMA_EP_FOREVER };
+	struct kt_call call;
+	struct kt_pair p;
+
+	if (!kt_expect_ok(t, ch) || !kt_pair_listen(t, &p, &setup))
+		goto out;
+	args.ep = p.listener;
+	if (kt_expect_eq(t, 0, kt_call_start(&call, kt_call_get_request,
+					     &args))) {
+		kt_expect_waits(t, &call);
+		kt_expect_eq(t, 0, rdma_ep_migrate(p.listener, ch));
+		kt_expect_call(t, &call, KT_PROMPT_MS, -ESHUTDOWN);
+	}
+	kt_destroy(t, p.listener);
+out:
+	kt_expect_eq(t, 0, rdma_ep_channel_destroy(ch));
+}
+
+const struct kt_test kt_wait_tests[] = {
+	{ "timeouts", kt_timeouts, 120 },
+	{ "no_wait", kt_no_wait },
+	{ "kthread_stop", kt_stopped, 120 },
+	{ "sigkill", kt_killed, 120 },
+	{ "listener_destroyed_under_waiters", kt_listener_destroyed },
+	{ "endpoint_destroyed_under_call", kt_destroyed },
+	{ "channel_destroyed_under_waiter", kt_channel_destroyed },
+	{ "migrated_under_waiter", kt_migrated },
+	{}
+};

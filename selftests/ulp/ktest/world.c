@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Addresses, shell commands, the second device, other namespaces.
+ */
+#include <linux/fs.h>
+#include <linux/kmod.h>
+#include <linux/proc_ns.h>
+#include <linux/slab.h>
+
+#include "world.h"
+
+static char *addr = "10.42.0.1";
+module_param(addr, charp, 0444);
+MODULE_PARM_DESC(addr, "IPv4 address of the device");
+
+static char *addr6 = "fd42::1";
+module_param(addr6, charp, 0444);
+MODULE_PARM_DESC(addr6, "IPv6 address of the device");
+
+static char *helper = "/usr/lib/rdma_ep/selftests/clients/ktest_device.sh";
+module_param(helper, charp, 0444);
+MODULE_PARM_DESC(helper, "script that makes and removes devices");
+
+static char *kind = "rxe";
+module_param(kind, charp, 0444);
+MODULE_PARM_DESC(kind, "kind of the second device");
+
+static struct sockaddr_storage kt_addr4_sa, kt_addr6_sa;
+
+const struct sockaddr_storage *kt_addr(void)
+{
+	return &kt_addr4_sa;
+}
+
+const struct sockaddr_storage *kt_addr6(void)
+{
+	return &kt_addr6_sa;
+}
+
+/* AF_UNSPEC if it is no address. */
+struct sockaddr_storage kt_sa(const char *text, u16 port)
+{
+	struct sockaddr_storage sa = {};
+	char buf[8];
+
+	snprintf(buf, sizeof(buf), "%u", port);
+	if (inet_pton_with_scope(&init_net, AF_UNSPEC, text, buf, &sa))
+		sa.ss_family = AF_UNSPEC;
+	return sa;
+}
+
+struct sockaddr_storage kt_with_port(const struct sockaddr_storage *base,
+				     u16 port)
+{
+	struct sockaddr_storage sa = *base;
+
+	if (sa.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&sa)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)&sa)->sin_port = htons(port);
+	return sa;
+}
+
+u16 kt_port(const struct sockaddr_storage *sa)
+{
+	if (sa->ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)sa)->sin6_port);
+	return ntohs(((const struct sockaddr_in *)sa)->sin_port);
+}
+
+/* Port and all. */
+bool kt_same_addr(const struct sockaddr_storage *a,
+		  const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family || kt_port(a) != kt_port(b))
+		return false;
+	if (a->ss_family == AF_INET6)
+		return ipv6_addr_equal(&((struct sockaddr_in6 *)a)->sin6_addr,
+				       &((struct sockaddr_in6 *)b)->sin6_addr);
+	return ((struct sockaddr_in *)a)->sin_addr.s_addr ==
+	       ((struct sockaddr_in *)b)->sin_addr.s_addr;
+}
+
+int kt_world_init(void)
+{
+	kt_addr4_sa = kt_sa(addr, 0);
+	kt_addr6_sa = kt_sa(addr6, 0);
+	return kt_addr4_sa.ss_family == AF_INET &&
+	       kt_addr6_sa.ss_family == AF_INET6 ? 0 : -EINVAL;
+}
+
+/* ---- commands */
+
+static int kt_exec(char **argv)
+{
+	static char *envp[3] = {
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=/", NULL
+	};
+	int ret;
+
+	ret = call_usermodehelper(argv[0], argv, envp,
+				  UMH_WAIT_PROC | UMH_KILLABLE);
+	return ret > 0 ? ret >> 8 ?: 128 + (ret & 127) : ret;
+}
+
+static int kt_run_shell(bool with_helper, struct va_format *vaf)
+{
+	char *argv[4] = { "/bin/sh", "-c" };
+	int ret;
+
+	if (with_helper)
+		argv[2] = kasprintf(GFP_KERNEL, "exec /bin/bash %s %s %pV",
+				    helper, kind, vaf);
+	else
+		argv[2] = kasprintf(GFP_KERNEL, "%pV", vaf);
+	if (!argv[2])
+		return -ENOMEM;
+	ret = kt_exec(argv);
+	kfree(argv[2]);
+	return ret;
+}
+
+int kt_shell(const char *fmt, ...)
+{
+	struct va_format vaf = { .fmt = fmt };
+	va_list args;
+	int ret;
+
+	va_start(args, fmt);
+	vaf.va = &args;
+	ret = kt_run_shell(false, &vaf);
+	va_end(args);
+	return ret;
+}
+
+int kt_helper(const char *fmt, ...)
+{
+	struct va_format vaf = { .fmt = fmt };
+	va_list args;
+	int ret;
+
+	va_start(args, fmt);
+	vaf.va = &args;
+	ret = kt_run_shell(true, &vaf);
+	va_end(args);
+	return ret;
+}
+
+int kt_call_helper(void *command)
+{
+	return kt_helper("%s", (const char *)command);
+}
+
+bool kt_second_device(struct kt *t)
+{
+	if (kt_expect_eq(t, 0, kt_helper("add")))
+		return true;
+	kt_helper("clean");
+	return false;
+}
+
+void kt_no_second_device(struct kt *t)
+{
+	kt_expect_eq(t, 0, kt_helper("clean"));
+}
+
+/* Of "ip netns add NAME"; to be put. */
+struct net *kt_get_netns(const char *name)
+{
+	struct ns_common *ns;
+	struct file *file;
+	struct net *net;
+	char *path;
+
+	path = kasprintf(GFP_KERNEL, "/run/netns/%s", name);
+	if (!path)
+		return ERR_PTR(-ENOMEM);
+	file = filp_open(path, O_RDONLY, 0);
+	kfree(path);
+	if (IS_ERR(file))
+		return ERR_CAST(file);
+	ns = get_proc_ns(file_inode(file));
+	net = get_net(container_of(ns, struct net, ns));
+	fput(file);
+	return net;
+}
