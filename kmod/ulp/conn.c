@@ -120,6 +120,18 @@ int rdma_ep_listen(struct rdma_ep *ep, int backlog)
 }
 EXPORT_SYMBOL_GPL(rdma_ep_listen);
 
+/* Has anything happened to a request? Nothing but its end can have. */
+static bool ulp_given_up(struct rdma_ep *child)
+{
+	struct rdma_ep_channel *chan = child->channel;
+	bool given_up;
+
+	spin_lock(&chan->lock);
+	given_up = !list_empty(&chan->events);
+	spin_unlock(&chan->lock);
+	return given_up;
+}
+
 /* A request that has been taken. It has a channel of its own. */
 static int ulp_make_request(struct ulp_event *ev)
 {
@@ -129,6 +141,9 @@ static int ulp_make_request(struct ulp_event *ev)
 	if (child->request_qp)
 		ret = ulp_create_request_qp(child);
 	if (ret) {
+		/* Of a peer that has given up; there is nobody to tell. */
+		if (ulp_given_up(child))
+			ret = -EAGAIN;
 		ulp_ep_end(child);
 		ulp_event_free(ev);
 		return ret;
@@ -304,7 +319,8 @@ int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
 	if (ret)
 		return ret;
 	ret = ulp_connect(ep, param, true);
-	if (!ret)
+	/* Without a connection, the answer is all that there is. */
+	if (!ret && ep->qp_type != IB_QPT_UD)
 		ret = ulp_await_connected(ep, timeout_ms);
 	ulp_exit(ep);
 	return ret;

@@ -606,7 +606,8 @@ static int ulp_addr(struct rdma_ep *ep, struct sockaddr_storage *addr,
 		*addr = peer ? route->dst_addr : route->src_addr;
 		ep_id_end(&ep->id);
 	}
-	if (!ret && !addr->ss_family)
+	/* Whoever listens has the family of a peer, and nothing else. */
+	if (!ret && peer && !memchr_inv(addr->__data, 0, sizeof(addr->__data)))
 		ret = -ENOTCONN;
 	ret = ulp_errno(ep, ret);
 	ulp_exit(ep);
