@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The data path that the modes share: posting, completions, waiting.
+ *
+ * Completion handlers post the next requests. Destroying a QP waits for everything
+ * that has been posted before, so at some time there must be an end of posting: the
+ * lock is for that.
+ */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+
+#include "kping.h"
+
+#define KPING_SPINS	16
+
+static void kping_thread_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kping_conn *conn = container_of(wc->wr_cqe, struct kping_conn,
+					       cqe);
+
+	if (kping_succeeded(conn, wc))
+		kping_count(conn, &conn->sent, 1);
+}
+
+void kping_data_init(struct kping_conn *conn)
+{
+	INIT_LIST_HEAD(&conn->entry);
+	init_waitqueue_head(&conn->wait);
+	spin_lock_init(&conn->lock);
+	conn->cqe.done = kping_thread_done;
+	conn->rounds.target = INT_MAX;
+}
+
+/* Any context. The first error is the reason of all others. */
+void kping_fail(struct kping_conn *conn, int error)
+{
+	/* Only siw says so, of a connection that is being closed. */
+	if (error == -ENOTCONN)
+		error = -ECONNRESET;
+	cmpxchg(&conn->error, 0, error);
+	wake_up(&conn->wait);
+}
+
+bool kping_succeeded(struct kping_conn *conn, const struct ib_wc *wc)
+{
+	if (likely(wc->status == IB_WC_SUCCESS))
+		return true;
+	if (wc->status != IB_WC_WR_FLUSH_ERR)
+		pr_debug("kping: %s\n", ib_wc_status_msg(wc->status));
+	kping_fail(conn, wc->status == IB_WC_WR_FLUSH_ERR ? -ECONNRESET : -EIO);
+	return false;
+}
+
+int kping_post_send(struct kping_conn *conn, const struct ib_send_wr *wr)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	ret = conn->closing ? -ESHUTDOWN : ib_post_send(conn->qp, wr, NULL);
+	spin_unlock_irqrestore(&conn->lock, flags);
+	if (unlikely(ret))
+		kping_fail(conn, ret);
+	return ret;
+}
+
+int kping_post_recv(struct kping_conn *conn, struct ib_cqe *cqe,
+		    const struct kping_buf *buf)
+{
+	struct ib_sge sge = kping_sge(buf, buf->size);
+	struct ib_recv_wr wr = {
+		.wr_cqe = cqe,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	ret = conn->closing ? -ESHUTDOWN : ib_post_recv(conn->qp, &wr, NULL);
+	spin_unlock_irqrestore(&conn->lock, flags);
+	if (unlikely(ret))
+		kping_fail(conn, ret);
+	return ret;
+}
+
+/* Nobody posts any more when this returns. Any context. */
+void kping_data_stop(struct kping_conn *conn)
+{
+	unsigned long flags;
+
+	kping_fail(conn, -ECONNRESET);
+	spin_lock_irqsave(&conn->lock, flags);
+	conn->closing = true;
+	spin_unlock_irqrestore(&conn->lock, flags);
+}
+
+/*
+ * Run handlers here. If there is nothing for some time sleep a little: the device may
+ * be software that needs this CPU.
+ */
+static void kping_poll(struct kping_conn *conn, int *idle)
+{
+	if (ib_process_cq_direct(conn->send_cq, -1) +
+	    ib_process_cq_direct(conn->recv_cq, -1) > 0) {
+		*idle = 0;
+	} else if (++*idle > KPING_SPINS) {
+		*idle = 0;
+		usleep_range(1, 2);
+	}
+}
+
+void kping_count(struct kping_conn *conn, struct kping_counter *counter, int n)
+{
+	if (atomic_add_return(n, &counter->value) >= READ_ONCE(counter->target))
+		wake_up(&conn->wait);
+}
+
+static bool kping_reached(const struct kping_conn *conn,
+			  const struct kping_counter *counter)
+{
+	return atomic_read(&counter->value) >= counter->target ||
+		READ_ONCE(conn->error) || kthread_should_stop();
+}
+
+/* What has been reached counts, even if the connection has failed since. */
+int kping_wait(struct kping_conn *conn, struct kping_counter *counter,
+	       int target)
+{
+	int idle = 0;
+
+	/* The wait's barrier orders it with the counter, see kping_count(). */
+	WRITE_ONCE(counter->target, target);
+	if (conn->cmd.poll == IB_POLL_DIRECT) {
+		while (!kping_reached(conn, counter))
+			kping_poll(conn, &idle);
+	} else {
+		wait_event_idle(conn->wait, kping_reached(conn, counter));
+	}
+	if (atomic_read(&counter->value) >= target)
+		return 0;
+	return READ_ONCE(conn->error) ?: -EINTR;
+}
+
+/* For servers: until the client has gone. */
+int kping_wait_end(struct kping_conn *conn)
+{
+	struct kping_counter never = {};
+	int ret;
+
+	ret = kping_wait(conn, &never, 1);
+	return ret == -ECONNRESET ? 0 : ret;
+}
+
+/* For threads: post, do not wait. */
+int kping_submit(struct kping_conn *conn, struct ib_send_wr *wr)
+{
+	wr->wr_cqe = &conn->cqe;
+	wr->send_flags |= IB_SEND_SIGNALED;
+	conn->posted++;
+	return kping_post_send(conn, wr);
+}
+
+/* For threads: wait for what they have posted. */
+int kping_flush(struct kping_conn *conn)
+{
+	return kping_wait(conn, &conn->sent, conn->posted);
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Server of a ping-pong: what comes in goes out again, from the same buffer.
+ * Everything happens in completion handlers. A buffer is received into, sent from
+ * when something has come, and posted again when that has gone.
+ *
+ * With an SRQ all connections take their buffers from the same pool, and its
+ * completions tell by the QP whose they are.
+ */
+#include <linux/slab.h>
+
+#include "kping.h"
+
+/*
+ * A client sends when the last message is back, but the handler that posts its
+ * buffer again may be late, and iWARP breaks the connection if there is none.
+ */
+#define ECHO_SLOTS	16
+#define ECHO_SRQ_SLOTS	4	/* for each connection */
+
+/**
+ * struct echo_slot - a buffer
+ * @pool: that it belongs to
+ * @rx_cqe: something has come
+ * @tx_cqe: it has gone
+ * @buf: memory
+ */
+struct echo_slot {
+	struct echo_pool *pool;
+	struct ib_cqe rx_cqe;
+	struct ib_cqe tx_cqe;
+	struct kping_buf buf;
+};
+
+/**
+ * struct echo_pool - buffers of a connection or an SRQ
+ * @srq: SRQ, or NULL
+ * @nr_slots: number of buffers
+ * @slots: buffers
+ */
+struct echo_pool {
+	struct ib_srq *srq;
+	unsigned int nr_slots;
+	struct echo_slot slots[];
+};
+
+static void echo_post_srq(struct echo_slot *slot)
+{
+	struct ib_sge sge = kping_sge(&slot->buf, slot->buf.size);
+	struct ib_recv_wr wr = {
+		.wr_cqe = &slot->rx_cqe,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+
+	WARN_ON_ONCE(ib_post_srq_recv(slot->pool->srq, &wr, NULL));
+}
+
+static int echo_send(struct kping_conn *conn, struct echo_slot *slot,
+		     u32 length)
+{
+	struct ib_sge sge = kping_sge(&slot->buf, length);
+	struct ib_send_wr wr = {
+		.wr_cqe = &slot->tx_cqe,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+
+	return kping_post_send(conn, &wr);
+}
+
+static void echo_rx_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct echo_slot *slot = container_of(wc->wr_cqe, struct echo_slot,
+					      rx_cqe);
+	struct kping_conn *conn = wc->qp->qp_context;
+	bool sent = kping_succeeded(conn, wc) &&
+		!echo_send(conn, slot, wc->byte_len);
+
+	if (!sent && slot->pool->srq)
+		echo_post_srq(slot);
+}
+
+static void echo_tx_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct echo_slot *slot = container_of(wc->wr_cqe, struct echo_slot,
+					      tx_cqe);
+	struct kping_conn *conn = wc->qp->qp_context;
+	bool ok = kping_succeeded(conn, wc);
+
+	if (ok)
+		kping_count(conn, &conn->rounds, 1);
+	if (slot->pool->srq)
+		echo_post_srq(slot);
+	else if (ok)
+		kping_post_recv(conn, &slot->rx_cqe, &slot->buf);
+}
+
+static void echo_pool_free(struct echo_pool *pool)
+{
+	unsigned int i;
+
+	for (i = 0; pool && i < pool->nr_slots; i++)
+		kping_buf_free(&pool->slots[i].buf);
+	kfree(pool);
+}
+
+static struct echo_pool *echo_pool_alloc(struct ib_pd *pd, u32 nr_slots,
+					 u32 size)
+{
+	struct echo_pool *pool;
+	struct echo_slot *slot;
+
+	pool = kzalloc(struct_size(pool, slots, nr_slots), GFP_KERNEL);
+	if (!pool)
+		return NULL;
+	pool->nr_slots = nr_slots;
+	for (slot = pool->slots; slot < pool->slots + nr_slots; slot++) {
+		slot->pool = pool;
+		slot->rx_cqe.done = echo_rx_done;
+		slot->tx_cqe.done = echo_tx_done;
+		if (kping_buf_alloc(pd, &slot->buf, size)) {
+			echo_pool_free(pool);
+			return NULL;
+		}
+	}
+	return pool;
+}
+
+static int echo_prepare(struct kping_conn *conn)
+{
+	u32 n = min_t(u32, ECHO_SLOTS, conn->cmd.depth);
+	struct echo_pool *pool = echo_pool_alloc(conn->qp->pd, n,
+						 conn->cmd.size);
+	unsigned int i;
+	int ret;
+
+	if (!pool)
+		return -ENOMEM;
+	conn->mode = pool;
+	for (i = 0; i < n; i++) {
+		ret = kping_post_recv(conn, &pool->slots[i].rx_cqe,
+				      &pool->slots[i].buf);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static void echo_release(struct kping_conn *conn)
+{
+	echo_pool_free(conn->mode);
+}
+
+const struct kping_ops kping_echo_ops = {
+	.prepare = echo_prepare,
+	.serve = kping_wait_end,
+	.release = echo_release,
+};
+
+/* Everything that is on the device goes while the listener still holds that. */
+void kping_srq_destroy(struct kping_run *run, struct rdma_ep *listener)
+{
+	if (run->cmd.mode != KPING_SRQ)
+		return;
+	rdma_ep_destroy_srq(listener);
+	echo_pool_free(run->srq);
+	run->srq = NULL;
+}
+
+/* kping_srq_destroy() takes back what a failure leaves. */
+int kping_srq_create(struct kping_run *run, struct rdma_ep *listener)
+{
+	u32 n = run->cmd.conns * ECHO_SRQ_SLOTS;
+	struct ib_srq_init_attr attr = {
+		.attr = { .max_wr = n, .max_sge = 1 },
+		.srq_type = IB_SRQT_BASIC,
+	};
+	unsigned int i;
+	int ret;
+
+	if (run->cmd.mode != KPING_SRQ)
+		return 0;
+	ret = rdma_ep_create_srq(listener, NULL, &attr);
+	if (ret)
+		return ret;
+	run->srq = echo_pool_alloc(rdma_ep_pd(listener), n, run->cmd.size);
+	if (!run->srq)
+		return -ENOMEM;
+	run->srq->srq = rdma_ep_srq(listener);
+	for (i = 0; i < n; i++)
+		echo_post_srq(&run->srq->slots[i]);
+	return 0;
+}
+
+static int srq_prepare(struct kping_conn *conn)
+{
+	return 0;
+}
+
+static void srq_release(struct kping_conn *conn)
+{
+}
+
+const struct kping_ops kping_srq_ops = {
+	.prepare = srq_prepare,
+	.serve = kping_wait_end,
+	.release = srq_release,
+};

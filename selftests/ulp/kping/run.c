@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a client and a server do.
+ */
+#include <linux/kthread.h>
+
+#include "kping.h"
+
+static void kping_close_all(struct list_head *conns)
+{
+	struct kping_conn *conn, *next;
+
+	list_for_each_entry_safe(conn, next, conns, entry)
+		kping_close(conn);
+}
+
+static int kping_play_all(struct list_head *conns, struct kping_result *result)
+{
+	u64 began = U64_MAX, ended = 0;
+	struct kping_conn *conn;
+	int ret = 0;
+
+	list_for_each_entry(conn, conns, entry)
+		ret = ret ?: conn->ops->start(conn);
+	list_for_each_entry(conn, conns, entry)
+		ret = ret ?: conn->ops->play(conn);
+	list_for_each_entry(conn, conns, entry) {
+		began = min(began, conn->began);
+		ended = max(ended, conn->ended);
+	}
+	if (!ret)
+		result->ns = ended - began;
+	return ret;
+}
+
+int kping_client(struct kping_run *run)
+{
+	struct kping_conn *conn;
+	LIST_HEAD(conns);
+	int ret = 0;
+
+	while (run->result.conns < run->cmd.conns) {
+		conn = kping_connect(run);
+		if (IS_ERR(conn)) {
+			ret = PTR_ERR(conn);
+			break;
+		}
+		list_add_tail(&conn->entry, &conns);
+		run->result.conns++;
+	}
+	if (!ret)
+		ret = kping_play_all(&conns, &run->result);
+	kping_close_all(&conns);
+	return ret;
+}
+
+/* One that fails does not end the server, but is not forgotten. */
+static void kping_serve(struct kping_conn *conn, int *first_error)
+{
+	int ret = conn->ops->serve(conn);
+
+	if (ret && !*first_error)
+		*first_error = ret;
+	list_del(&conn->entry);
+	kping_close(conn);
+}
+
+/* SRQ: connections are served by completion handlers until they end. */
+static void kping_serve_all(struct list_head *conns, bool wait, int *first_error)
+{
+	struct kping_conn *conn, *next;
+
+	list_for_each_entry_safe(conn, next, conns, entry)
+		if (wait || READ_ONCE(conn->error))
+			kping_serve(conn, first_error);
+}
+
+int kping_server(struct kping_run *run)
+{
+	const struct kping_cmd *cmd = &run->cmd;
+	bool many = cmd->mode == KPING_SRQ;
+	struct rdma_ep *listener, *request;
+	struct kping_conn *conn;
+	LIST_HEAD(conns);
+	int ret = 0, first_error = 0;
+
+	listener = kping_listen(run);
+	if (IS_ERR(listener))
+		return PTR_ERR(listener);
+
+	while (!cmd->conns || run->result.conns < cmd->conns) {
+		request = rdma_ep_get_request(listener, RDMA_EP_FOREVER);
+		if (IS_ERR(request)) {
+			ret = PTR_ERR(request);
+			break;
+		}
+		run->result.conns++;
+		conn = kping_accept(run, request);
+		if (IS_ERR(conn)) {
+			first_error = first_error ?: PTR_ERR(conn);
+			continue;
+		}
+		list_add_tail(&conn->entry, &conns);
+		kping_serve_all(&conns, !many, &first_error);
+	}
+	kping_serve_all(&conns, true, &first_error);
+	kping_unlisten(run, listener);
+	return ret ?: first_error;
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Client of a stream: as many messages as the queue takes, some posted together.
+ * Only the last of a batch is signaled.
+ *
+ * SENDs need a receive at the server, which says every so often that it has
+ * posted some again (sink.c). READs and WRITEs need to know where.
+ */
+#include <linux/slab.h>
+
+#include "kping.h"
+
+#define STREAM_ACKS	4	/* receives for what the server says */
+
+/**
+ * struct stream - state of a connection
+ * @conn: the connection
+ * @local: what is sent or written, or read into
+ * @back: what has been written is read back here (verify)
+ * @acks: memory for what the server says
+ * @remote: server's memory
+ * @last_cqe: a batch has completed
+ * @other_cqe: a request of a batch before its last has failed
+ * @ack_cqe: server has said something
+ * @room: free entries of the send queue
+ * @credit: messages for which the server has receives (SEND)
+ * @refill: wake the thread when there is so much of both
+ * @completed: messages
+ * @sge: memory of all requests
+ * @wrs: a whole batch; a smaller one begins in the middle
+ */
+struct stream {
+	struct kping_conn *conn;
+	struct kping_buf local;
+	struct kping_buf back;
+	struct kping_buf acks;
+	struct kping_advert remote;
+	struct ib_cqe last_cqe;
+	struct ib_cqe other_cqe;
+	struct ib_cqe ack_cqe;
+	struct kping_counter room;
+	struct kping_counter credit;
+	u32 refill;
+	u32 completed;
+	struct ib_sge sge;
+	struct ib_rdma_wr wrs[];
+};
+
+static void stream_batch_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct stream *stream = container_of(wc->wr_cqe, struct stream,
+					     last_cqe);
+	struct kping_conn *conn = stream->conn;
+	u32 n = min(conn->cmd.batch, conn->cmd.count - stream->completed);
+
+	if (kping_succeeded(conn, wc)) {
+		stream->completed += n;
+		kping_count(conn, &conn->rounds, n);
+		kping_count(conn, &stream->room, n);
+	}
+}
+
+/* Requests that are not signaled complete only if they fail. */
+static void stream_other_failed(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct stream *stream = container_of(wc->wr_cqe, struct stream,
+					     other_cqe);
+
+	kping_succeeded(stream->conn, wc);
+}
+
+static void stream_ack_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct stream *stream = container_of(wc->wr_cqe, struct stream,
+					     ack_cqe);
+	struct kping_conn *conn = stream->conn;
+
+	if (kping_succeeded(conn, wc) &&
+	    !kping_post_recv(conn, &stream->ack_cqe, &stream->acks))
+		kping_count(conn, &stream->credit, stream->refill);
+}
+
+static int stream_prepare(struct kping_conn *conn)
+{
+	const struct kping_cmd *cmd = &conn->cmd;
+	struct ib_pd *pd = conn->qp->pd;
+	struct stream *stream;
+	int ret, i;
+
+	stream = kzalloc(struct_size(stream, wrs, cmd->batch), GFP_KERNEL);
+	if (!stream)
+		return -ENOMEM;
+	conn->mode = stream;
+	stream->conn = conn;
+	stream->last_cqe.done = stream_batch_done;
+	stream->other_cqe.done = stream_other_failed;
+	stream->ack_cqe.done = stream_ack_done;
+	stream->refill = cmd->depth / 2;
+	atomic_set(&stream->room.value, cmd->depth);
+	atomic_set(&stream->credit.value, cmd->depth);
+
+	ret = kping_buf_alloc(pd, &stream->local, cmd->size) ?:
+	      kping_buf_alloc(pd, &stream->back, cmd->size);
+	if (ret)
+		return ret;
+	if (cmd->op != KPING_SEND)
+		return kping_talk_prepare(conn);
+	ret = kping_buf_alloc(pd, &stream->acks, sizeof(struct kping_advert));
+	for (i = 0; i < STREAM_ACKS && !ret; i++)
+		ret = kping_post_recv(conn, &stream->ack_cqe, &stream->acks);
+	return ret;
+}
+
+static void stream_release(struct kping_conn *conn)
+{
+	struct stream *stream = conn->mode;
+
+	kping_talk_release(conn);
+	if (!stream)
+		return;
+	kping_buf_free(&stream->local);
+	kping_buf_free(&stream->back);
+	kping_buf_free(&stream->acks);
+	kfree(stream);
+}
+
+/* The same requests are posted again and again. */
+static void stream_make_wrs(struct stream *stream)
+{
+	static const enum ib_wr_opcode opcodes[KPING_NR_OPS] = {
+		[KPING_SEND] = IB_WR_SEND,
+		[KPING_WRITE] = IB_WR_RDMA_WRITE,
+		[KPING_READ] = IB_WR_RDMA_READ,
+	};
+	const struct kping_cmd *cmd = &stream->conn->cmd;
+	struct ib_rdma_wr *wr;
+	u32 i;
+
+	stream->sge = kping_sge(&stream->local, cmd->size);
+	for (i = 0; i < cmd->batch; i++) {
+		wr = &stream->wrs[i];
+		wr->wr.next = &stream->wrs[i + 1].wr;
+		wr->wr.wr_cqe = &stream->other_cqe;
+		wr->wr.opcode = opcodes[cmd->op];
+		wr->wr.sg_list = &stream->sge;
+		wr->wr.num_sge = 1;
+		wr->remote_addr = be64_to_cpu(stream->remote.addr);
+		wr->rkey = be32_to_cpu(stream->remote.rkey);
+	}
+	wr->wr.next = NULL;
+	wr->wr.wr_cqe = &stream->last_cqe;
+	wr->wr.send_flags = IB_SEND_SIGNALED;
+}
+
+static int stream_start(struct kping_conn *conn)
+{
+	struct stream *stream = conn->mode;
+	int ret = 0;
+
+	kping_fill(&stream->local, conn->cmd.size, 0);
+	if (conn->cmd.op != KPING_SEND)
+		ret = kping_buf_register(conn, &stream->local,
+					 kping_read_access(conn)) ?:
+		      kping_buf_register(conn, &stream->back,
+					 kping_read_access(conn)) ?:
+		      kping_say(conn, NULL) ?:
+		      kping_hear(conn, &stream->remote) ?:
+		      kping_flush(conn);
+	if (!ret && be32_to_cpu(stream->remote.size) < conn->cmd.size &&
+	    conn->cmd.op != KPING_SEND)
+		ret = -EMSGSIZE;
+	stream_make_wrs(stream);
+	return ret;
+}
+
+/* Wait for some room at once, not for every bit of it. */
+static int stream_take(struct stream *stream, struct kping_counter *counter,
+		       u32 n)
+{
+	int ret = 0;
+
+	if (atomic_read(&counter->value) < n)
+		ret = kping_wait(stream->conn, counter,
+				 max(n, stream->refill));
+	atomic_sub(n, &counter->value);
+	return ret;
+}
+
+static int stream_run(struct kping_conn *conn)
+{
+	const struct kping_cmd *cmd = &conn->cmd;
+	struct stream *stream = conn->mode;
+	u32 left, n;
+	int ret;
+
+	for (left = cmd->count; left; left -= n) {
+		n = min(left, cmd->batch);
+		ret = stream_take(stream, &stream->room, n);
+		if (!ret && cmd->op == KPING_SEND)
+			ret = stream_take(stream, &stream->credit, n);
+		if (!ret)
+			ret = kping_post_send(conn,
+					      &stream->wrs[cmd->batch - n].wr);
+		if (ret)
+			return ret;
+	}
+	ret = kping_wait(conn, &conn->rounds, cmd->count);
+	/* Have they all come? The last acknowledgment is for that. */
+	if (!ret && cmd->op == KPING_SEND)
+		ret = kping_wait(conn, &stream->credit, cmd->depth);
+	return ret;
+}
+
+/* One message, and look. What is written is read back. */
+static int stream_verify(struct stream *stream, u32 n)
+{
+	struct kping_conn *conn = stream->conn;
+	u32 size = conn->cmd.size;
+	int ret;
+
+	if (conn->cmd.op == KPING_WRITE) {
+		kping_fill(&stream->local, size, n);
+		ret = kping_rdma(conn, IB_WR_RDMA_WRITE, &stream->local,
+				 &stream->remote, size);
+		if (ret)
+			return ret;
+	}
+	kping_poison(&stream->back);
+	ret = kping_rdma(conn, IB_WR_RDMA_READ, &stream->back, &stream->remote,
+			 size);
+	if (ret)
+		return ret;
+	if (!kping_check(&stream->back, size,
+			 conn->cmd.op == KPING_WRITE ? n : 0))
+		return -EBADMSG;
+	conn->verified++;
+	kping_count(conn, &conn->rounds, 1);
+	return 0;
+}
+
+static int stream_play(struct kping_conn *conn)
+{
+	u32 n;
+	int ret = 0;
+
+	conn->began = ktime_get_ns();
+	/* SENDs are looked at by the server. */
+	if (conn->cmd.op == KPING_SEND || !conn->cmd.verify)
+		ret = stream_run(conn);
+	else
+		for (n = 0; n < conn->cmd.count && !ret; n++)
+			ret = stream_verify(conn->mode, n);
+	conn->ended = ktime_get_ns();
+	return ret;
+}
+
+const struct kping_ops kping_stream_ops = {
+	.prepare = stream_prepare,
+	.start = stream_start,
+	.play = stream_play,
+	.release = stream_release,
+};
