@@ -2,9 +2,14 @@
 /*
  * Commands and results as text:
  *
- *	client|server [addr=ADDRESS] [port=PORT] [mode=MODE] [verify] [KEY=VALUE]...
+ *	client|server [addr=ADDRESS] [port=PORT] [verify] [KEY=VALUE]...
  *
- * and one line of key=value.
+ *	mode	rping, pingpong, srq, stream
+ *	op	send, write, read (stream; the client decides)
+ *	poll	workqueue, softirq, unbound, direct: who runs completion handlers
+ *	and the numbers in struct kping_cmd
+ *
+ * A result is one line of key=value. Times are the client's, without connecting.
  */
 #include <linux/inet.h>
 #include <linux/kernel.h>

@@ -223,9 +223,11 @@ out:
 /* A stream, which can be written to while somebody waits in read(). */
 static int kping_open(struct inode *inode, struct file *file)
 {
-	file->private_data = kzalloc(sizeof(struct kping_file), GFP_KERNEL);
-	if (!file->private_data)
+	struct kping_file *kfile = kzalloc(sizeof(*kfile), GFP_KERNEL);
+
+	if (!kfile)
 		return -ENOMEM;
+	file->private_data = kfile;
 	return stream_open(inode, file);
 }
 
