@@ -221,6 +221,9 @@ TEST_F(limits, queues)
 	EXPECT_EQ(calls, mock_read("fail/create_srq"));
 }
 
+#define FEW "max_qp=1 max_cq=1 max_pd=2 max_mr=1 max_srq=1 max_ah=1 " \
+	"max_mr_size=8192"
+
 /* How many a device has: its own answer. */
 TEST_F(limits, objects)
 {
@@ -229,7 +232,7 @@ TEST_F(limits, objects)
 	struct mock_count c;
 	__u32 cq, h;
 
-	ASSERT_EQ(0, mock_new("max_qp=1 max_cq=1 max_pd=2 max_mr=1 max_srq=1 max_ah=1 max_mr_size=8192"));
+	ASSERT_EQ(0, mock_new(FEW));
 	ASSERT_EQ(0, abi_open(s));
 	EXPECT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
 	EXPECT_EQ(-ENOMEM, abi_create_cq(s, -1, 16, 0, &h));

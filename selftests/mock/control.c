@@ -11,8 +11,18 @@
 
 #include "mock.h"
 
-#define MOCK_OP_NAME(name) #name,
-static const char * const mock_op_names[] = { MOCK_OPS(MOCK_OP_NAME) };
+/* In the order of enum mock_op. */
+static const char * const mock_op_names[] = {
+	"alloc_pd", "dealloc_pd", "create_ah", "destroy_ah", "create_cq",
+	"resize_cq", "modify_cq", "destroy_cq", "poll_cq", "req_notify_cq",
+	"create_srq", "modify_srq", "query_srq", "destroy_srq",
+	"post_srq_recv", "create_qp", "modify_qp", "query_qp", "destroy_qp",
+	"post_send", "post_recv", "attach_mcast", "detach_mcast",
+	"reg_user_mr", "dereg_mr", "alloc_xrcd", "dealloc_xrcd", "query_port",
+	"query_pkey",
+};
+
+static_assert(ARRAY_SIZE(mock_op_names) == MOCK_NR_OPS);
 
 static const char * const mock_context_names[] = {
 	"irq", "post", "locked", "work",
@@ -29,6 +39,29 @@ static const char * const mock_kind_names[] = {
 
 static struct dentry *mock_root;
 
+/* Does the operation fail this time? m->lock is held. */
+static int mock_gate_result(struct mock_gate *gate)
+{
+	if (!gate->err)
+		return 0;
+	if (gate->after > 0) {
+		gate->after--;
+		return 0;
+	}
+	if (!gate->times)
+		return 0;
+	if (gate->times > 0)
+		gate->times--;
+	return -gate->err;
+}
+
+/* An operation begins that can not wait; m->lock is held. */
+int mock_gate_locked(struct mock_dev *m, enum mock_op op)
+{
+	m->gates[op].calls++;
+	return mock_gate_result(&m->gates[op]);
+}
+
 /* An operation begins: it may wait, and the result may be that it fails. */
 int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep)
 {
@@ -36,7 +69,7 @@ int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep)
 	struct mock_gate *gate = &m->gates[op];
 	unsigned long flags;
 	bool stall;
-	int ret = 0;
+	int ret;
 
 	spin_lock_irqsave(&m->lock, flags);
 	gate->calls++;
@@ -44,22 +77,12 @@ int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep)
 	if (stall) {
 		gate->stall--;
 		gate->waiting++;
-	}
-	spin_unlock_irqrestore(&m->lock, flags);
-
-	if (stall)
+		spin_unlock_irqrestore(&m->lock, flags);
 		wait_event(m->idle, !READ_ONCE(gate->held));
-
-	spin_lock_irqsave(&m->lock, flags);
-	if (stall)
+		spin_lock_irqsave(&m->lock, flags);
 		gate->waiting--;
-	if (gate->err && gate->after > 0) {
-		gate->after--;
-	} else if (gate->err && gate->times) {
-		ret = -gate->err;
-		if (gate->times > 0)
-			gate->times--;
 	}
+	ret = mock_gate_result(gate);
 	spin_unlock_irqrestore(&m->lock, flags);
 	return ret;
 }
@@ -270,14 +293,15 @@ static int mock_nothing_show(struct seq_file *seq, void *v)
 static ssize_t mock_new_write(struct file *file, const char __user *buf,
 			      size_t len, loff_t *pos)
 {
-	char line[256], *rest = line, *name, *netdev;
+	char line[256], *rest, *name, *netdev;
 	ssize_t ret;
 
 	ret = mock_line(line, sizeof(line), buf, len);
 	if (ret)
 		return ret;
-	name = strsep(&rest, " \n");
-	netdev = strsep(&rest, " \n");
+	rest = strim(line);
+	name = strsep(&rest, " ");
+	netdev = strsep(&rest, " ");
 	if (!netdev)
 		return -EINVAL;
 	return mock_create(name, netdev, rest) ?: len;

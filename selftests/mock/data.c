@@ -492,9 +492,7 @@ int mock_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	for (; wr && !ret; wr = wr->next) {
 		/* What has been posted before the failure stays. */
 		*bad = wr;
-		spin_unlock_irqrestore(&m->lock, flags);
-		ret = MOCK_GATE_ATOMIC(ibqp->device, post_send);
-		spin_lock_irqsave(&m->lock, flags);
+		ret = mock_gate_locked(m, MOCK_OP_post_send);
 		if (!ret && qp->state < IB_QPS_RTS)
 			ret = -EINVAL;
 		if (ret)

@@ -244,7 +244,7 @@ static int mock_parse(struct mock_dev *m, struct mock_options *o, char *options)
 	u32 number;
 	int ret;
 
-	while ((word = strsep(&options, " \n"))) {
+	while ((word = strsep(&options, " "))) {
 		if (!*word)
 			continue;
 		value = strchr(word, '=');

@@ -50,23 +50,37 @@
 /* Memory of the kernel, by its address: what hardware calls a reserved key. */
 #define MOCK_LOCAL_LKEY	0x1d00
 
-/* Operations that can fail and stall; those of the data path only fail. */
-#define MOCK_OPS(op) \
-	op(alloc_pd) op(dealloc_pd) op(create_ah) op(destroy_ah) \
-	op(create_cq) op(resize_cq) op(modify_cq) op(destroy_cq) \
-	op(poll_cq) op(req_notify_cq) \
-	op(create_srq) op(modify_srq) op(query_srq) op(destroy_srq) \
-	op(post_srq_recv) \
-	op(create_qp) op(modify_qp) op(query_qp) op(destroy_qp) \
-	op(post_send) op(post_recv) \
-	op(attach_mcast) op(detach_mcast) \
-	op(reg_user_mr) op(dereg_mr) \
-	op(alloc_xrcd) op(dealloc_xrcd) \
-	op(query_port) op(query_pkey)
-
-#define MOCK_OP_ENUM(name) MOCK_OP_##name,
+/* Operations that can fail and stall; control.c has their names. */
 enum mock_op {
-	MOCK_OPS(MOCK_OP_ENUM)
+	MOCK_OP_alloc_pd,
+	MOCK_OP_dealloc_pd,
+	MOCK_OP_create_ah,
+	MOCK_OP_destroy_ah,
+	MOCK_OP_create_cq,
+	MOCK_OP_resize_cq,
+	MOCK_OP_modify_cq,
+	MOCK_OP_destroy_cq,
+	MOCK_OP_poll_cq,
+	MOCK_OP_req_notify_cq,
+	MOCK_OP_create_srq,
+	MOCK_OP_modify_srq,
+	MOCK_OP_query_srq,
+	MOCK_OP_destroy_srq,
+	MOCK_OP_post_srq_recv,
+	MOCK_OP_create_qp,
+	MOCK_OP_modify_qp,
+	MOCK_OP_query_qp,
+	MOCK_OP_destroy_qp,
+	MOCK_OP_post_send,
+	MOCK_OP_post_recv,
+	MOCK_OP_attach_mcast,
+	MOCK_OP_detach_mcast,
+	MOCK_OP_reg_user_mr,
+	MOCK_OP_dereg_mr,
+	MOCK_OP_alloc_xrcd,
+	MOCK_OP_dealloc_xrcd,
+	MOCK_OP_query_port,
+	MOCK_OP_query_pkey,
 	MOCK_NR_OPS
 };
 
@@ -351,6 +365,7 @@ int mock_create(const char *name, const char *netdev, char *options);
 int mock_remove(const char *name);
 
 /* control.c */
+int mock_gate_locked(struct mock_dev *m, enum mock_op op);
 int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep);
 void mock_control_add(struct mock_dev *m, const char *name);
 void mock_control_init(void);
@@ -370,7 +385,7 @@ void mock_raise(struct mock_dev *m, struct mock_obj *obj,
 void mock_dispatch(struct mock_dev *m);
 void mock_irq_work(struct irq_work *work);
 void mock_work(struct work_struct *work);
-void mock_unlock(struct mock_dev *m, unsigned long flags);
+void mock_unlock(struct mock_dev *m, unsigned long flags) __releases(&m->lock);
 u32 mock_depth(struct mock_dev *m, u32 wanted);
 u32 mock_granted(struct mock_dev *m, u32 wanted);
 u32 mock_queried(struct mock_dev *m, u32 wanted);

@@ -188,6 +188,7 @@ void mock_work(struct work_struct *work)
 
 /* Leaves m->lock, and has the handlers called that are to be. */
 void mock_unlock(struct mock_dev *m, unsigned long flags)
+	__releases(&m->lock)
 {
 	u32 context = READ_ONCE(m->context);
 	bool any = !list_empty(&m->raised);
