@@ -36,7 +36,7 @@
  * Errors: functions return 0 or a negative errno, or an ERR_PTR. These can come
  * from any of them and are not repeated below:
  *
- * * -EINVAL: an object is NULL or an ERR_PTR
+ * * -EINVAL: an object is NULL or an ERR_PTR (destroying none is fine)
  * * -EDEADLK: called in a context that is not allowed, see above
  * * -ENODEV: the endpoint's device is going away, see below
  * * -ESHUTDOWN: the object is being destroyed by somebody else
@@ -170,8 +170,8 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
  * a channel this waits for address and route. See rdma_create_ep(3).
  *
  * Return: the endpoint, to be destroyed with rdma_ep_destroy(), or
- * * -EINVAL: no namespace, neither @src nor @dst, a bad address, or a QP that
- *   rdma_ep_create_qp() refuses
+ * * -EINVAL: no namespace, neither @src nor @dst, a bad address, or, of an active
+ *   endpoint, a QP that rdma_ep_create_qp() refuses
  * * -EADDRINUSE, -EADDRNOTAVAIL: from binding to @src
  * * -ENODEV: no RDMA device has the address
  * * -EHOSTUNREACH, -ENETUNREACH, -ETIMEDOUT and others: from resolving @dst

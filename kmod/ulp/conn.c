@@ -96,7 +96,8 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 /**
  * rdma_ep_listen() - listen for connection requests
  * @ep: passive endpoint
- * @backlog: requests that may wait to be taken, at least 1; more are refused
+ * @backlog: requests that may wait to be taken, at least 1; more are not heard, and
+ *	come again when the peer's CM repeats them
  *
  * Requests go to rdma_ep_get_request(), or, if the endpoint has a channel, there as
  * %RDMA_CM_EVENT_CONNECT_REQUEST. They get the SRQ that the endpoint has when they
@@ -215,21 +216,22 @@ EXPORT_SYMBOL_GPL(rdma_ep_get_request);
  * What no parameters mean: as much as the device can, and the peer of a request has
  * asked for. @param becomes a copy, as the engine fills in what is about the QP.
  */
-static void ulp_set_param(const struct rdma_ep *ep,
-			  const struct rdma_conn_param *given,
-			  struct rdma_conn_param *param, bool accept)
+static int ulp_set_param(const struct rdma_ep *ep,
+			 const struct rdma_conn_param *given,
+			 struct rdma_conn_param *param, bool accept)
 {
 	const struct ib_device_attr *attrs = &ep->ibdev->attrs;
 
 	if (given) {
 		*param = *given;
-		return;
+		return param->private_data_len && !param->private_data ?
+		       -EINVAL : 0;
 	}
 	memset(param, 0, sizeof(*param));
 	param->retry_count = 7;
 	param->rnr_retry_count = 7;
-	if (ep->id.cm_id->qp_type == IB_QPT_UD)
-		return;
+	if (ep->qp_type == IB_QPT_UD)
+		return 0;
 	param->responder_resources = min(attrs->max_qp_rd_atom, U8_MAX);
 	param->initiator_depth = min(attrs->max_qp_init_rd_atom, U8_MAX);
 	if (accept) {
@@ -238,6 +240,7 @@ static void ulp_set_param(const struct rdma_ep *ep,
 		param->initiator_depth = min(param->initiator_depth,
 					     ep->initiator_depth);
 	}
+	return 0;
 }
 
 static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
@@ -250,7 +253,9 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 	ret = ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
-	ulp_set_param(ep, given, &param, accept);
+	ret = ulp_set_param(ep, given, &param, accept);
+	if (ret)
+		return ulp_end(ep, ret);
 	if (accept) {
 		rdma_lock_handler(ep->id.cm_id);
 		ret = ep_id_accept(&ep->id, NULL, &param, &ece);
@@ -382,7 +387,9 @@ static int ulp_disconnect(struct rdma_ep *ep)
  *
  * What has been posted completes with %IB_WC_WR_FLUSH_ERR. With a channel,
  * %RDMA_CM_EVENT_DISCONNECTED follows, unless the peer has been first. Ending a
- * connection that has ended is fine. See rdma_disconnect(3).
+ * connection that has ended is fine. The peer's answer comes when its owner, too,
+ * disconnects or destroys his endpoint: who does not want to depend on that calls
+ * rdma_ep_destroy() at once. See rdma_disconnect(3).
  *
  * Return: 0, -EINVAL if it was never connected (an unconnected endpoint can not be),
  * or -ETIMEDOUT

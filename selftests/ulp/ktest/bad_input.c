@@ -267,6 +267,7 @@ static void kt_private_data_size(struct kt *t)
 	struct rdma_conn_param big = {
 		.private_data = data, .private_data_len = U8_MAX
 	};
+	struct rdma_conn_param nothing = { .private_data_len = 1 };
 	struct kt_setup setup = {};
 	struct rdma_ep *client;
 	struct kt_pair p;
@@ -278,8 +279,10 @@ static void kt_private_data_size(struct kt *t)
 	if (!kt_pair_listen(t, &p, &setup))
 		return;
 	client = kt_active(&setup, p.listener);
-	if (kt_expect_ok(t, client))
+	if (kt_expect_ok(t, client)) {
 		kt_expect_eq(t, -EINVAL, rdma_ep_connect(client, &big, 0));
+		kt_expect_eq(t, -EINVAL, rdma_ep_connect(client, &nothing, 0));
+	}
 	kt_destroy(t, client);
 
 	if (kt_pair_request(t, &p)) {
