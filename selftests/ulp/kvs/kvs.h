@@ -15,6 +15,7 @@
 
 #include <linux/completion.h>
 #include <linux/mutex.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <rdma_ep.h>
 
@@ -140,7 +141,9 @@ void kvs_client_exit(void);
  * @addr: of the server
  * @clients: number of clients, each a thread with a connection
  * @requests: of each client
- * @connected: how many could connect
+ * @tried: how many have tried to connect: requests begin when all have
+ * @all_tried: woken then
+ * @connected: how many could
  * @replies: that were right
  */
 struct kvs_load {
@@ -148,6 +151,8 @@ struct kvs_load {
 	struct sockaddr_storage addr;
 	unsigned int clients;
 	unsigned int requests;
+	atomic_t tried;
+	wait_queue_head_t all_tried;
 	atomic_t connected;
 	atomic_t replies;
 };

@@ -64,9 +64,14 @@ static int work(struct worker *w)
 	int ret = 0;
 
 	client = kvs_connect(load->net, (struct sockaddr *)&load->addr);
+	if (atomic_inc_return(&load->tried) == load->clients)
+		wake_up_all(&load->all_tried);
 	if (IS_ERR(client))
 		return PTR_ERR(client);
 	atomic_inc(&load->connected);
+	wait_event_idle(load->all_tried,
+			atomic_read(&load->tried) == load->clients ||
+			kthread_should_stop());
 	for (i = 0; i < load->requests && !ret; i++) {
 		ret = kthread_should_stop() ? -EINTR :
 		      one_request(w, client, i);
@@ -109,6 +114,7 @@ int kvs_load_run(struct kvs_load *load)
 	unsigned int i, started;
 	int ret = 0;
 
+	init_waitqueue_head(&load->all_tried);
 	workers = kvcalloc(load->clients, sizeof(*workers), GFP_KERNEL);
 	if (!workers)
 		return -ENOMEM;
