@@ -16,7 +16,7 @@ DEVDIR := $(DESTDIR)/lib/modules/$(KVER)/rdma_ep
 RIG := selftests/vm/rig
 
 # For the rig; anything that is not given is its own default.
-export SUITE DEVICE CACHE TESTS CELLS MATRIX
+export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX
 
 all: modules lib
 
@@ -54,6 +54,9 @@ uninstall:
 check demo shell lint:
 	@$(RIG) $@
 
+check-debug:
+	@KERNEL=debug $(RIG) check
+
 check-matrix:
 	@$(RIG) matrix
 
@@ -82,6 +85,8 @@ help:
 	@echo 'In a QEMU guest (Debian, root; installs the packages that it needs):'
 	@echo '  make demo         build, boot, run RDMA programs over rdma_ep, show what happened'
 	@echo '  make check        all tests; TESTS="PATTERN" for some of them'
+	@echo '  make check-debug  the same on a kernel with KASAN, lockdep, kmemleak, ... (built'
+	@echo '                    once, half an hour; about ten times slower)'
 	@echo '  make check-matrix all tests on every kernel and device; CELLS="SUITE/DEVICE" for some'
 	@echo '  make shell        a shell in the guest'
 	@echo '  make lint         checkpatch, sparse, W=1, shellcheck'
@@ -93,6 +98,7 @@ help:
 	@echo '  PREFIX=$(PREFIX)  LIBDIR=$(LIBDIR)  DESTDIR=$(DESTDIR)'
 	@echo '  SUITE=bookworm  Debian suite whose kernel the guest boots: bookworm, trixie, sid'
 	@echo '  DEVICE=rxe      its software RDMA device: rxe or siw'
+	@echo '  KERNEL=debug    for check, demo and shell: the kernel of check-debug (SUITE=sid)'
 
 .PHONY: all modules lib install install-modules install-lib uninstall \
-	check check-matrix demo shell lint docs clean help
+	check check-debug check-matrix demo shell lint docs clean help

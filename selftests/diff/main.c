@@ -9,8 +9,8 @@
 
 #include "diff.h"
 
-#define LIMIT_MS	30000	/* for one call: those that hang set another */
-#define TOPIC_S		240	/* for a topic: something is wrong with the test */
+#define LIMIT_MS	(30000 * TEST_SCALE)	/* for one call: those that hang set another */
+#define TOPIC_S		(240 * TEST_SCALE)	/* for a topic: something is wrong with the test */
 
 sigjmp_buf diff_jump;
 bool diff_crashed;

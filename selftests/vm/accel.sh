@@ -23,7 +23,7 @@ kvm_boots()
 	out=$(timeout -s KILL "$KVM_PROBE_LIMIT" \
 		qemu-system-x86_64 $(accel_options kvm) -smp 1 -m 512M \
 		-nodefaults -nographic -no-reboot -serial stdio \
-		-kernel "$KERNEL" -initrd "$INITRAMFS" \
+		-kernel "$VMLINUZ" -initrd "$INITRAMFS" \
 		-append "console=ttyS0 quiet panic=-1 rig.probe" \
 		2>&1 </dev/null)
 	[[ $out == *"rig: alive"* ]]
@@ -54,7 +54,7 @@ accel()
 			cat /etc/machine-id /proc/sys/kernel/osrelease
 			grep -m1 'model name' /proc/cpuinfo
 			qemu-system-x86_64 --version
-			basename "$KERNEL"
+			basename "$VMLINUZ"
 		} 2>/dev/null | sha256sum | cut -c1-12)
 		[[ -f $verdict ]] ||
 			step "does KVM boot the guest? (at most $KVM_PROBE_LIMIT s)" \

@@ -19,6 +19,8 @@ guest_command_line()
 		watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120
 		mitigations=off no5lvl no_timer_check random.trust_cpu=on
 	)
+	# The first report of every test, not the first of all.
+	[[ -z $KERNEL ]] || args+=(kasan_multi_shot)
 	echo "${args[*]} $GUEST_APPEND"
 }
 
@@ -30,13 +32,15 @@ guest_qemu()
 	QEMU=(
 		qemu-system-x86_64 $ACCEL_OPTIONS -smp "$GUEST_CPUS"
 		-m "$GUEST_MEM" -nodefaults -display none -no-reboot
-		-kernel "$KERNEL" -initrd "$INITRAMFS"
+		-kernel "$VMLINUZ" -initrd "$INITRAMFS"
 		-append "$(guest_command_line)"
 		-virtfs "local,path=$TREE,mount_tag=tree,security_model=none,readonly=on,multidevs=remap"
 		-virtfs "local,path=$STAGE,mount_tag=stage,security_model=none,readonly=on,multidevs=remap"
 		-virtfs "local,path=$results,mount_tag=results,security_model=none,multidevs=remap"
 		-serial "file:$results/console.log"
 	)
+	# ACPI's byte code, interpreted by a slow kernel, takes minutes.
+	[[ -z $KERNEL ]] || QEMU+=(-machine "pc,acpi=off")
 }
 
 # The job's output as it comes, until the guest is gone.

@@ -32,11 +32,17 @@ build_in_tree()
 	cp "$TREE/rig/kver" "$stage/rig/" || return 1
 
 	local siw=$SUITE_DIR/siw-${TREE##*-}
-	with_lock "$siw.lock" siw_build "$siw" &&
-	cp "$siw/siw.ko" "$stage/usr/lib/modules/$KVER/updates/" || return 1
+	if [[ -z $KERNEL ]]; then
+		with_lock "$siw.lock" siw_build "$siw" &&
+		cp "$siw/siw.ko" "$stage/usr/lib/modules/$KVER/updates/" ||
+			return 1
+	fi
 
 	local var=(KVER="$KVER" KDIR="/lib/modules/$KVER/build" DESTDIR=/stage)
-	local run=(in_tree "$TREE" "$src src" "$stage stage" --)
+	# For kernels that can, and ignored by others: tell what was executed.
+	var+=(KCOV_INSTRUMENT=y)
+	local run=(in_tree "$TREE" "${KERNEL_BINDS[@]}" "$src src"
+		   "$stage stage" --)
 	for part in $PARTS; do
 		case $part in
 		modules | lib)
@@ -45,6 +51,7 @@ build_in_tree()
 		selftests)
 			"${run[@]}" make -j2 -C /src/selftests "${var[@]}" \
 				KSELFTEST="$GUEST_KSELFTEST" \
+				TEST_SCALE="$TEST_SCALE" \
 				INSTALL_PATH="$GUEST_TESTS" all install &&
 			"${run[@]}" make -j2 -C /src/selftests/ulp "${var[@]}" \
 				install &&
@@ -53,20 +60,31 @@ build_in_tree()
 		scripts)	# those tests that need no compiler
 			"${run[@]}" make -C /src/selftests DESTDIR=/stage \
 				INSTALL_PATH="$GUEST_TESTS" install-scripts ;;
+		provoke)	# what a debug kernel must report
+			"${run[@]}" make -C "/lib/modules/$KVER/build" \
+				M=/src/selftests/vm/provoke modules &&
+			cp "$src/selftests/vm/provoke/provoke.ko" \
+				"$stage/usr/lib/modules/$KVER/updates/" ;;
 		*)	die "PARTS: no part '$part'" ;;
 		esac || return 1
 	done
 	# modprobe and the dynamic linker must find what was just installed.
 	# depmod sees the kernel's own modules through a link, which must not
 	# stay: it would hide them in the guest.
-	in_tree "$TREE" "$stage stage" "$stage/usr/local usr/local" -- sh -ec "
+	in_tree "$TREE" "${KERNEL_BINDS[@]}" "$stage stage" \
+		"$stage/usr/local usr/local" -- sh -ec "
 		cd /stage/usr/lib/modules/$KVER
 		tree=/usr/lib/modules/$KVER
 		ln -s \$tree/kernel kernel
 		cp \$tree/modules.order \$tree/modules.builtin* .
 		depmod -b /stage $KVER
 		rm kernel
-		ldconfig -X -C /stage/etc/ld.so.cache"
+		ldconfig -X -C /stage/etc/ld.so.cache" &&
+	# A kernel that is not in the tree comes with the stage.
+	if [[ -n $KERNEL ]]; then
+		cp -rl "$KERNEL_ROOT/lib/modules/$KVER/kernel" \
+			"$stage/usr/lib/modules/$KVER/"
+	fi
 }
 
 build_stage()
@@ -94,9 +112,9 @@ build_stage()
 build()
 {
 	local key dir
-	# One build directory for each checkout: objects are reused.
-	dir=$SUITE_DIR/build-$(echo "$TREE $TOP" | sha256sum | cut -c1-12)
-	key=$(source_hash)-$(echo "$TREE $PARTS $STOCK" | sha256sum | cut -c1-6)
+	# One build directory for each checkout and kernel: objects are reused.
+	dir=$SUITE_DIR/build-$(echo "$KERNEL_ROOT $TOP $TEST_SCALE" | sha256sum | cut -c1-12)
+	key=$(source_hash)-$(echo "$KERNEL_ROOT $PARTS $STOCK $TEST_SCALE" | sha256sum | cut -c1-6)
 	STAGE=$SUITE_DIR/stage-$key
 	if [[ -d $STAGE ]]; then
 		touch "$STAGE"

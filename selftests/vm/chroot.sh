@@ -5,7 +5,9 @@
 # happens in a private mount namespace that ends with the command.
 
 # in_tree TREE "SOURCE TARGET"... -- COMMAND...: each SOURCE is mounted
-# (writable) on TARGET, a directory that exists in the tree.
+# (writable) on TARGET, a directory that exists in the tree. With TREE_LAYER, a
+# directory, the command may change the tree as well: it sees an overlay, and
+# what it writes is in there.
 in_tree()
 {
 	local tree=$1 binds=()
@@ -16,12 +18,18 @@ in_tree()
 	done
 	shift
 	# shellcheck disable=SC2016
-	unshare --mount --propagation private bash -c '
+	TREE_LAYER=${TREE_LAYER:-} unshare --mount --propagation private bash -c '
 		set -e
 		tree=$1 n=$2
 		shift 2
-		mount --bind "$tree" "$tree"
-		mount -o remount,ro,bind "$tree"
+		if [[ -n ${TREE_LAYER:-} ]]; then
+			mount -t overlay -o "lowerdir=$tree,upperdir=$TREE_LAYER/upper,workdir=$TREE_LAYER/overlay" \
+				overlay "$tree"
+			cp /etc/resolv.conf /etc/hosts "$tree/etc/"
+		else
+			mount --bind "$tree" "$tree"
+			mount -o remount,ro,bind "$tree"
+		fi
 		for ((; n; n--)); do
 			mount --bind "${1%% *}" "$tree/${1#* }"
 			shift

@@ -11,6 +11,14 @@ set -u -o pipefail
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOP=$(cd "$VM_DIR/../.." && pwd)
 
+KERNEL=${KERNEL:-}			# debug: one built with debug.config
+if [[ -n $KERNEL ]]; then
+	# The newest source; it is slow, and takes a lot of memory.
+	SUITE=${SUITE:-sid}
+	GUEST_MEM=${GUEST_MEM:-4G}
+	GUEST_TIMEOUT=${GUEST_TIMEOUT:-14400}
+	TEST_SCALE=${TEST_SCALE:-4}
+fi
 SUITE=${SUITE:-bookworm}		# Debian suite whose kernel is booted
 DEVICE=${DEVICE:-rxe}			# software RDMA device: rxe or siw
 CACHE=${CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rdma_ep}
@@ -18,6 +26,7 @@ GUEST_MEM=${GUEST_MEM:-2G}
 GUEST_CPUS=${GUEST_CPUS:-2}
 GUEST_TIMEOUT=${GUEST_TIMEOUT:-2400}	# seconds until a guest counts as hung
 GUEST_APPEND=${GUEST_APPEND:-}		# more kernel command line
+TEST_SCALE=${TEST_SCALE:-1}		# all time limits of tests, times this
 ACCEL=${ACCEL:-}			# tcg or kvm; empty: probe
 PARTS=${PARTS:-modules lib selftests}	# what "build" builds
 STOCK=${STOCK:-}			# 1: no module, no library, stock only

@@ -31,8 +31,9 @@ initramfs_build()
 	# Dependencies first, in the order in which modprobe would load them;
 	# what is built in has no file.
 	for m in "${INITRAMFS_MODULES[@]}"; do
-		modprobe -d "$TREE" -S "$KVER" --show-depends "$m" || return 1
+		modprobe -d "$KERNEL_ROOT" -S "$KVER" --show-depends "$m" || return 1
 	done > "$work.depends" 2>/dev/null
+	: > "$work/modules/order"
 	while read -r what path _; do
 		[[ $what == insmod ]] || continue
 		name=$(basename "$path")
@@ -47,16 +48,16 @@ initramfs_build()
 	rm -rf "$work" "$work.depends"
 }
 
-# Sets INITRAMFS and KERNEL.
+# Sets INITRAMFS and VMLINUZ.
 initramfs()
 {
 	local key
 	key=$({
-		echo "$TREE ${INITRAMFS_MODULES[*]}"
+		echo "$KERNEL_ROOT ${INITRAMFS_MODULES[*]}"
 		declare -f initramfs_build
 		cat "$VM_DIR/guest/initramfs-init"
 	} | sha256sum | cut -c1-12)
-	KERNEL=$TREE/boot/vmlinuz-$KVER
+	VMLINUZ=$KERNEL_ROOT/boot/vmlinuz-$KVER
 	INITRAMFS=$SUITE_DIR/initramfs-$key.img
 	[[ -f $INITRAMFS ]] ||
 		with_lock "$SUITE_DIR/initramfs.lock" initramfs_build "$INITRAMFS" ||

@@ -7,7 +7,7 @@
 # lint_in_tree CHECKER FILE...
 lint_in_tree()
 {
-	in_tree "$TREE" "$LINT_SRC src" -- \
+	in_tree "$TREE" "${KERNEL_BINDS[@]}" "$LINT_SRC src" -- \
 		bash /src/selftests/vm/lint-in-tree "$KVER" "$@"
 }
 
@@ -17,17 +17,20 @@ cmd_lint()
 	need_root
 	host_packages
 	rootfs
+	kernel
 	LINT_SRC=$(mktemp -d) || exit 1
 	# shellcheck disable=SC2064
 	trap "rm -rf '$LINT_SRC' '$LINT_SRC.files'" EXIT
 	source_sync "$LINT_SRC" || exit 1
 
 	mapfile -t kernel < <(cd "$LINT_SRC" &&
-		find kmod uapi selftests/ulp selftests/mock -name '*.[ch]' 2>/dev/null | sort)
+		find kmod uapi selftests/ulp selftests/mock selftests/vm/provoke \
+			-name '*.[ch]' 2>/dev/null | sort)
 	mapfile -t programs < <(cd "$LINT_SRC" &&
 		find . -path ./kmod -prune -o -path ./uapi -prune \
 			-o -path ./selftests/ulp -prune \
 			-o -path ./selftests/mock -prune \
+			-o -path ./selftests/vm/provoke -prune \
 			-o -name '*.[ch]' -print | sort)
 	mapfile -t shell < <(cd "$LINT_SRC" &&
 		{ grep -rlE '^#!/bin/(ba)?sh' .; find . -name '*.sh'; } | sort -u)

@@ -5,17 +5,57 @@
 # every test, what tests left behind, the kernel's log. The last line printed
 # is "N passed, N failed, N skipped".
 
-# splats RESULTS: "test<TAB>line number<TAB>line" for each
+# splats RESULTS: "test<TAB>line number<TAB>line" for each; on stderr those that
+# are known, with the reason in place of the line
 splats()
 {
-	awk -v patterns="$VM_DIR/splat-patterns" -f "$VM_DIR/splats.awk" \
+	awk -v patterns="$VM_DIR/splat-patterns" \
+		-v known="$VM_DIR/known-reports" -f "$VM_DIR/splats.awk" \
 		"$1/console.log"
 }
 
-# show_splats RESULTS: the log around each splat, on stderr; fails if any.
+# leaks RESULTS: one line for each object that kmemleak found, with what allocated
+# it; known ones as splats() does
+leaks()
+{
+	[[ ! -f $1/kmemleak ]] || awk '
+		/^unreferenced object/ { if (n++) print ""; printf "%s", $0; next }
+		/^ *(\[<[0-9a-f]*>\] )?[a-zA-Z_][a-zA-Z0-9_.]*\+0x/ {
+			sub(/^ *(\[<[0-9a-f]*>\] )?/, ""); sub(/\+0x.*/, "")
+			printf " < %s", $0
+		}
+		END { if (n) print "" }' "$1/kmemleak" |
+	awk -F '\t+' -v known="$VM_DIR/known-reports" '
+		BEGIN {
+			while ((getline line < known) > 0)
+				if (split(line, f) == 3 &&
+				    f[1] == "unreferenced object")
+					reason[f[2]] = f[3]
+		}
+		{
+			for (r in reason)
+				if ($0 ~ r) {
+					printf "kmemleak\t%d\t%s\n", NR, \
+						reason[r] > "/dev/stderr"
+					next
+				}
+			print
+		}'
+}
+
+# show_splats RESULTS: the log around each splat, and what kmemleak said, on
+# stderr; fails if any.
 show_splats()
 {
 	local results=$1 test line text found=0
+	if [[ -n $(leaks "$results" 2>/dev/null) ]]; then
+		found=1
+		{
+			echo "--- kmemleak:"
+			head -n 300 "$results/kmemleak"
+			echo "---"
+		} >&2
+	fi
 	while IFS=$'\t' read -r test line text; do
 		found=1
 		{
@@ -24,7 +64,7 @@ show_splats()
 				"$results/console.log"
 			echo "---"
 		} >&2
-	done < <(splats "$results")
+	done < <(splats "$results" 2>/dev/null)
 	return "$found"
 }
 
@@ -45,8 +85,10 @@ verdicts()
 		[[ ! -s $file.after ]] ||
 			sed "s|^|fail\t$name\tleft behind: |" "$file.after"
 	done < "$results/tests"
-	splats "$results" | awk -F '\t' \
+	: > "$results/known"
+	splats "$results" 2>>"$results/known" | awk -F '\t' \
 		'{ printf "fail\t%s\tkernel: %s\n", $1 == "-" ? "kernel" : $1, $3 }'
+	leaks "$results" 2>>"$results/known" | sed 's/^/fail\tkmemleak\t/'
 }
 
 # report RESULTS GUEST_STATUS
@@ -65,6 +107,11 @@ report()
 		echo "---"
 	done < <(awk -F '\t' '$1 == "fail" && !n[$2]++ { print $2 }' "$verdicts")
 	show_splats "$results" 2>&1
+	[[ ! -f $results/left-out ]] ||
+		awk -F '\t' '{ print "left out: " $1 ": " $2 }' "$results/left-out"
+	awk -F '\t' '{ n[$3]++ }
+		END { for (r in n) print "known kernel report, " n[r] " times: " r }' \
+		"$results/known"
 	awk -F '\t' '$1 == "skip" { print "skipped: " $2 ": " $3 }' "$verdicts"
 	awk -F '\t' '$1 == "fail" { print "FAILED: " $2 ": " $3 }' "$verdicts"
 

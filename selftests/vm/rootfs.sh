@@ -153,7 +153,7 @@ rootfs_build()
 	mv "$tmp" "$tree"
 }
 
-# Sets TREE and KVER; builds the tree if there is none yet.
+# Sets TREE; builds it if there is none yet.
 rootfs()
 {
 	TREE=$SUITE_DIR/rootfs-$(rootfs_key)
@@ -162,5 +162,4 @@ rootfs()
 			with_lock "$SUITE_DIR/rootfs.lock" rootfs_build "$TREE" ||
 			die "no root file system, log: $SUITE_DIR/rootfs.log"
 	fi
-	KVER=$(<"$TREE/rig/kver")
 }

@@ -135,11 +135,69 @@ selftest_job()
 	fi
 }
 
+# A debug kernel must report every mistake. (lockdep ends with its first report,
+# and with KASAN's.)
+mistakes()
+{
+	cat <<-'END'
+		sleep_in_atomic|BUG: sleeping function called from invalid context
+		free_timer|ODEBUG: free active
+		shift|UBSAN: shift-out-of-bounds
+		lock_order|WARNING: possible circular locking dependency
+		use_after_free|BUG: KASAN: slab-use-after-free
+		out_of_bounds|BUG: KASAN: slab-out-of-bounds
+	END
+}
+
+# The last one is kmemleak's, and makes a verdict of a report.
+mistakes_job()
+{
+	echo 'echo clear > /sys/kernel/debug/kmemleak'
+	mistakes | cut -d'|' -f1 | while read -r name; do
+		echo "echo 'rig: begin test $name' > /dev/kmsg"
+		echo "insmod \"\$(modinfo -n provoke)\" what=$name"
+		echo "echo 'rig: end test $name' > /dev/kmsg"
+	done
+	cat <<-'END'
+		insmod "$(modinfo -n provoke)" what=leak
+		sleep 6
+		for i in 1 2; do echo scan > /sys/kernel/debug/kmemleak; done
+		cat /sys/kernel/debug/kmemleak > /results/kmemleak
+		true
+	END
+}
+
+selftest_mistakes()
+{
+	local name text failed=0
+	results_dir
+	guest_job "$(mistakes_job)"
+	guest_run "$RESULTS_TMP" >/dev/null || failed=1
+	while IFS='|' read -r name text; do
+		if splats "$RESULTS_TMP" 2>/dev/null |
+				grep -q "^$name	.*$text"; then
+			say "as it should be: $name is reported"
+		else
+			say "WRONG: no report of $name"
+			failed=1
+		fi
+	done < <(mistakes)
+	if leaks "$RESULTS_TMP" | grep -q provoke; then
+		say "as it should be: the leak is reported"
+	else
+		say "WRONG: no report of a leak"
+		failed=1
+	fi
+	keep_results
+	return "$failed"
+}
+
 cmd_selftest()
 {
 	local rc=0 failed=0
-	STOCK=1 PARTS=scripts
+	STOCK=1 PARTS="scripts${KERNEL:+ provoke}"
 	prepare
+	[[ -z $KERNEL ]] || selftest_mistakes || failed=1
 
 	results_dir
 	mkdir "$RESULTS_TMP/fakes"

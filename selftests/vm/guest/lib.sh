@@ -9,10 +9,11 @@ DEVICE=${DEVICE:-rxe}
 export RDMA_DEV=${DEVICE}0 RDMA_NETDEV=veth0
 export RDMA_ADDR=10.42.0.1 RDMA_ADDR6=fd42::1
 
-# wait_for SECONDS COMMAND...: until it succeeds, at most that long.
+# wait_for SECONDS COMMAND...: until it succeeds, at most that long (more on a
+# kernel that is slow).
 wait_for()
 {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * ${TEST_SCALE:-1}))
 	shift
 	until "$@"; do
 		((SECONDS < end)) || return 1

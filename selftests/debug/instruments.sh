@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The first test on a debug kernel: is all that should watch the others there, and
+# on? (That each can see something is shown by "KERNEL=debug rig selftest".) Then
+# what has been lost so far is forgotten, so that leaks.sh finds only what the
+# tests lose.
+
+D=/sys/kernel/debug
+tests=0
+failures=0
+
+# check WHAT COMMAND...
+check()
+{
+	local what=$1 not=
+	shift
+	"$@" >/dev/null 2>&1 || { not="not "; failures=$((failures + 1)); }
+	echo "${not}ok $((++tests)) $what"
+}
+
+symbol()
+{
+	grep -q " $1\$" /proc/kallsyms
+}
+
+# What the module calls for every access, or branch.
+module_calls()
+{
+	nm -u "$(modinfo -n "$1")" | grep -q " $2"
+}
+
+lockdep()
+{
+	grep -q 'debug_locks: *1' /proc/lockdep_stats
+}
+
+# The next allocation of this shell fails, and with it the command.
+fail_nth()
+{
+	! (echo 1 > /proc/self/fail-nth && : < /dev/infiniband/rdma_ep) &&
+		: < /dev/infiniband/rdma_ep
+}
+
+check "KASAN in the kernel" symbol __asan_report_load8_noabort
+check "KASAN in rdma_ep" module_calls rdma_ep __asan_report_load8_noabort
+check "KASAN in the device's driver" \
+	module_calls "${DEVICE/rxe/rdma_rxe}" __asan_report_load8_noabort
+check "lockdep, and no report turned it off" lockdep
+check "sleeping in atomic context is reported" symbol __might_resched
+check "UBSAN in rdma_ep" module_calls rdma_ep __ubsan_handle
+check "debug objects" test -r $D/debug_objects/stats
+check "KCOV" test -w $D/kcov
+check "KCOV in rdma_ep" module_calls rdma_ep __sanitizer_cov_trace_pc
+for fault in failslab fail_page_alloc fail_usercopy fail_function; do
+	check "fault injection: $fault" test -d "$D/$fault"
+done
+check "fault injection: fail-nth" fail_nth
+check "kmemleak, cleared" sh -c "echo clear > $D/kmemleak"
+echo "1..$tests"
+((failures == 0))

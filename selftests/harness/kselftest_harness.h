@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel's test harness, with time limits that grow with TEST_SCALE: on a
+ * kernel full of debugging everything takes that many times as long.
+ */
+#ifndef HARNESS_KSELFTEST_HARNESS_H
+#define HARNESS_KSELFTEST_HARNESS_H
+
+#include_next <kselftest_harness.h>
+
+/* Both are only used where a test is defined. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	(30 * TEST_SCALE)
+
+#undef TEST_F_TIMEOUT
+#define TEST_F_TIMEOUT(_fixture, _test, _seconds) \
+	__TEST_F_IMPL(_fixture, _test, -1, (_seconds) * TEST_SCALE)
+
+#endif

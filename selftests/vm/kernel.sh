@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Which kernel: Debian's, which is in the suite's tree, or, with KERNEL=NAME, one
+# that is built here from Debian's source with NAME.config. That is kept in the
+# cache, outside of any checkout, under a name that says what it was made from.
+
+# What the source needs to be built with, beyond what is in the tree.
+KERNEL_PACKAGES=(flex bison bc libelf-dev xz-utils)
+
+kernel_key()
+{
+	{
+		# The compiler's version, and that of Debian's kernel, which
+		# is the source's.
+		dpkg-query --admindir "$TREE/var/lib/dpkg" -W gcc linux-image-amd64
+		cat "$TREE/rig/kver" "$KERNEL_CONFIG" "$VM_DIR/kernel-in-tree"
+	} | sha256sum | cut -c1-12
+}
+
+# kernel_build ROOT: lib/modules, as in a tree, with what modules are built
+# against; boot; kver.
+kernel_build()
+{
+	local root=$1 work=$1.work.$$ log=$1.log rc=0
+	[[ ! -d $root ]] || return 0	# another rig was faster
+
+	find "$SUITE_DIR" -maxdepth 1 -name 'kernel-*.work.*' -type d \
+		-exec rm -rf --one-file-system {} +
+	mkdir -p "$work"/{src,upper,overlay} &&
+	cp "$KERNEL_CONFIG" "$work/src/config" &&
+	cp "$VM_DIR/kernel-in-tree" "$work/src/" || return 1
+	# The packages are installed into a layer that is thrown away.
+	TREE_LAYER=$work in_tree "$TREE" "$work/src src" -- \
+		nice -n 10 bash /src/kernel-in-tree "$(<"$TREE/rig/kver")" \
+		"${KERNEL_PACKAGES[@]}" > "$log" 2>&1 </dev/null || rc=$?
+	if ((rc)); then
+		tail -n 30 "$log" >&2
+	else
+		# The rename is the moment from which it counts as good.
+		mv "$work/src/root" "$root" || rc=1
+	fi
+	rm -rf --one-file-system "$work"
+	return "$rc"
+}
+
+# Sets KERNEL_ROOT (below it are lib/modules/$KVER and boot/vmlinuz-$KVER), KVER,
+# and KERNEL_BINDS, which shows the modules to what is built in the tree.
+kernel()
+{
+	KERNEL_ROOT=$TREE
+	KVER=$(<"$TREE/rig/kver")
+	KERNEL_BINDS=()
+	[[ -n $KERNEL ]] || return 0
+
+	KERNEL_CONFIG=$VM_DIR/$KERNEL.config
+	[[ -f $KERNEL_CONFIG ]] || die "no kernel '$KERNEL' ($KERNEL_CONFIG)"
+	KERNEL_ROOT=$SUITE_DIR/kernel-$KERNEL-$(kernel_key)
+	[[ -d $KERNEL_ROOT ]] ||
+		step "building the $KERNEL kernel (about 15 minutes, once)" \
+			with_lock "$SUITE_DIR/kernel.lock" \
+			kernel_build "$KERNEL_ROOT" ||
+		die "no $KERNEL kernel, log: $KERNEL_ROOT.log"
+	KVER=$(<"$KERNEL_ROOT/kver")
+	KERNEL_BINDS=("$KERNEL_ROOT/lib/modules usr/lib/modules")
+}
