@@ -16,7 +16,7 @@ DEVDIR := $(DESTDIR)/lib/modules/$(KVER)/rdma_ep
 RIG := selftests/vm/rig
 
 # For the rig; anything that is not given is its own default.
-export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX
+export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX MATRIX_SECONDS
 
 all: modules lib
 
@@ -51,14 +51,18 @@ uninstall:
 	$(MAKE) -C lib uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
 	$(if $(DESTDIR),,depmod $(KVER); ldconfig)
 
-check demo shell lint:
-	@$(RIG) $@
+# Of every kernel and device what says the most, or one of them in full.
+check:
+	@$(RIG) $(if $(SUITE)$(DEVICE)$(KERNEL)$(TESTS),check,matrix)
 
 check-debug:
 	@KERNEL=debug $(RIG) check
 
 check-matrix:
-	@$(RIG) matrix
+	@MATRIX=$${MATRIX:-$(dir $(RIG))cells.all} $(RIG) matrix
+
+demo shell lint:
+	@$(RIG) $@
 
 # Quotes and manual in docs/, from the sources. Needs the kernel's kernel-doc, perl's.
 KERNEL_DOC ?= $(KDIR)/scripts/kernel-doc
@@ -84,9 +88,9 @@ help:
 	@echo
 	@echo 'In a QEMU guest (Debian, root; installs the packages that it needs):'
 	@echo '  make demo         build, boot, run RDMA programs over rdma_ep, show what happened'
-	@echo '  make check        all tests; TESTS="PATTERN" for some of them'
-	@echo '  make check-debug  the same on a kernel with KASAN, lockdep, kmemleak, ... (built'
-	@echo '                    once, half an hour; about ten times slower)'
+	@echo '  make check        the tests, on all kernels and devices, and a table ($(RIG:rig=cells));'
+	@echo '                    with SUITE, DEVICE, KERNEL or TESTS: all tests on one of them'
+	@echo '  make check-debug  all on a kernel with KASAN, lockdep, kmemleak, ... (built once)'
 	@echo '  make check-matrix all tests on every kernel and device; CELLS="SUITE/DEVICE" for some'
 	@echo '  make shell        a shell in the guest'
 	@echo '  make lint         checkpatch, sparse, W=1, shellcheck'
@@ -98,6 +102,7 @@ help:
 	@echo '  PREFIX=$(PREFIX)  LIBDIR=$(LIBDIR)  DESTDIR=$(DESTDIR)'
 	@echo '  SUITE=bookworm  Debian suite whose kernel the guest boots: bookworm, trixie, sid'
 	@echo '  DEVICE=rxe      its software RDMA device: rxe or siw'
+	@echo '  TESTS=*         pattern of the names of tests'
 	@echo '  KERNEL=debug    for check, demo and shell: the kernel of check-debug (SUITE=sid)'
 
 .PHONY: all modules lib install install-modules install-lib uninstall \
