@@ -57,11 +57,11 @@ TEST_F(refuse, memory)
 	NOT_MADE(ibv_alloc_dm(self->c, &dm_attr));
 	NOT_MADE(ibv_reg_dm_mr(self->pd, &dm, 0, 64, 0));
 	NOT_MADE(ibv_reg_dmabuf_mr(self->pd, 0, 4096, 0, -1, 0));
+	NOT_DONE(ibv_free_dm(&dm));
+	if (is_stock())	/* rxe has memory windows, newer ones on-demand paging */
+		return;
 	NOT_DONE(ibv_advise_mr(self->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge,
 			       1));
-	NOT_DONE(ibv_free_dm(&dm));
-	if (is_stock())	/* rxe has memory windows */
-		return;
 	NOT_MADE(ibv_alloc_mw(self->pd, IBV_MW_TYPE_1));
 	NOT_MADE(ibv_alloc_mw(self->pd, IBV_MW_TYPE_2));
 	NOT_DONE(ibv_bind_mw(self->qp, &mw, &bind));
@@ -95,7 +95,8 @@ TEST_F(refuse, odds_and_ends)
 	for (type = IBV_QPT_RC; type <= IBV_QPT_UD; type++)
 		EXPECT_EQ(0, ibv_is_qpt_supported(dev.rss_caps.supported_qpts,
 						  type));
-	EXPECT_EQ(0, dev.odp_caps.general_caps | dev.xrc_odp_caps);
+	if (!is_stock())
+		EXPECT_EQ(0, dev.odp_caps.general_caps | dev.xrc_odp_caps);
 	EXPECT_EQ(0, dev.tso_caps.max_tso | dev.tm_caps.max_num_tags);
 	EXPECT_EQ(0, dev.max_dm_size | dev.raw_packet_caps |
 		     dev.completion_timestamp_mask);
