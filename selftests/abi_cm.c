@@ -468,6 +468,28 @@ TEST_F(cm, destroying_a_listener_rejects)
 }
 
 /*
+ * A session that has both sides: over iWARP an id can not be destroyed before its
+ * request is answered, so the answer, for one that is read and one that is not,
+ * must come first. (Or else siw waits for 10 s.)
+ */
+TEST_F(cm, closing_answers_requests)
+{
+	struct rdma_ep_qp_init qp;
+	__u32 id[2], child;
+	long start;
+
+	ASSERT_EQ(0, request(self, &id[0], &child));
+	ASSERT_EQ(0, new_client(self, &id[1]));
+	ASSERT_EQ(0, new_qp(self, id[1], IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, abi_connect(&self->s, id[1], 0));
+	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
+	start = abi_now_ms();
+	abi_close(&self->s);
+	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
+	ASSERT_EQ(0, abi_open(&self->s));
+}
+
+/*
  * Requests over the limit are not lost: the peer asks again after a while. Not
  * over iWARP: there it is refused.
  */

@@ -105,6 +105,7 @@ void uep_event_free(struct uep_event *ev);
 int uep_create_channel(struct uep_cmd *cmd);
 int uep_migrate_id(struct uep_cmd *cmd);
 
+void uep_id_refuse(struct uep_obj *obj);
 struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle);

@@ -30,6 +30,22 @@ static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	spin_unlock(&obj->session->ev_lock);
 }
 
+/*
+ * In the tear-down of the session: answers a connection request that it has, be it
+ * in the event queue of a listener or an id of its own.
+ */
+void uep_id_refuse(struct uep_obj *obj)
+{
+	struct uep_id *id = container_of(obj, struct uep_id, obj);
+
+	uep_channel_purge(id, NULL);
+	if (ep_id_begin_bound(&id->id))
+		return;
+	if (id->id.request)
+		ep_id_reject(&id->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
+	ep_id_end(&id->id);
+}
+
 static void uep_id_free(struct uep_obj *obj)
 {
 	struct uep_id *id = container_of(obj, struct uep_id, obj);

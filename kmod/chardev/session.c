@@ -5,6 +5,7 @@
 #include <linux/cred.h>
 #include <linux/slab.h>
 
+#include "cm.h"
 #include "verbs.h"
 
 /*
@@ -315,6 +316,22 @@ static void uep_session_end_type(struct uep_session *s,
 }
 
 /*
+ * On iWARP an id that waits for an answer can not be destroyed before it has one,
+ * or siw has given up after 10 s. The request may be in the same session.
+ */
+static void uep_session_refuse_requests(struct uep_session *s)
+{
+	struct uep_obj *obj;
+	unsigned long handle;
+
+	xa_for_each(&s->objs, handle, obj) {
+		if (obj->type->type == RDMA_EP_OBJ_ID)
+			uep_id_refuse(obj);
+		cond_resched();
+	}
+}
+
+/*
  * The file is gone, so no command runs and none will. Readers of channels may,
  * but find the session dead.
  */
@@ -325,6 +342,7 @@ static void uep_session_release_work(struct work_struct *work)
 	struct uep_ctx *ctx;
 	unsigned long i;
 
+	uep_session_refuse_requests(s);
 	/* An id leaves all its groups in one go, a membership looks for its own. */
 	uep_session_end_type(s, RDMA_EP_OBJ_ID);
 	uep_session_end_type(s, RDMA_EP_OBJ_MCAST);
