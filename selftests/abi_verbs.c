@@ -87,6 +87,7 @@ TEST_F(verbs, mr_range)
 {
 	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			0);
+	int i;
 
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, 0, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, -1UL, AC_LOCAL_WRITE));
@@ -94,6 +95,12 @@ TEST_F(verbs, mr_range)
 	EXPECT_EQ(-EINVAL, reg(self, (void *)-1UL, 2, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, -(uintptr_t)self->mem + 1,
 			       AC_LOCAL_WRITE));
+	/* More than there can be: refused before anybody makes a list of it */
+	for (i = 35; i < 47; i++) {
+		EXPECT_GT(0, reg(self, self->mem, 1UL << i, AC_LOCAL_WRITE));
+		EXPECT_GT(0, reg(self, self->mem, (1UL << i) + 4096,
+				 AC_LOCAL_WRITE));
+	}
 	/* Not mapped, in whole or in part; the kernel's */
 	EXPECT_EQ(-EFAULT, reg(self, NULL, 4096, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EFAULT, reg(self, (void *)0xffff888000000000UL, 4096,

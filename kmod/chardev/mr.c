@@ -2,6 +2,7 @@
 /*
  * Memory regions over user memory.
  */
+#include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
@@ -121,6 +122,10 @@ static int uep_mr_check_args(struct ib_device *ibdev,
 	     ibdev->ops.driver_id == RDMA_DRIVER_HFI1 ||
 	     ibdev->ops.driver_id == RDMA_DRIVER_QIB))
 		return -EINVAL;
+	/* siw counts in an int, and allocates for all pages before any is there. */
+	if (ibdev->ops.driver_id == RDMA_DRIVER_SIW &&
+	    arg->length >> PAGE_SHIFT > totalram_pages())
+		return -ENOMEM;
 
 	/* Optional ones are hints; relaxed ordering means nothing in software. */
 	arg->access &= ~IB_UVERBS_ACCESS_OPTIONAL_RANGE;
