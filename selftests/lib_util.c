@@ -209,12 +209,17 @@ enum ibv_qp_state lib_qp_state(struct ibv_qp *qp)
 enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected)
 {
 	enum ibv_qp_state state = lib_qp_state(qp);
+	long end = now_ms() + WAIT_MS;
 
-	if (lib_iwarp(qp->context) &&
-	    (expected == IBV_QPS_RTS ? state == IBV_QPS_RESET :
-				       state != IBV_QPS_RTS))
-		return expected;
-	return state;
+	if (!lib_iwarp(qp->context))
+		return state;
+	if (expected == IBV_QPS_RTS)
+		return state == IBV_QPS_RESET ? expected : state;
+	while (state == IBV_QPS_RTS && now_ms() < end) {
+		usleep(1000);
+		state = lib_qp_state(qp);
+	}
+	return state == IBV_QPS_RTS ? state : expected;
 }
 
 struct ibv_qp_init_attr lib_qp_attr(void)

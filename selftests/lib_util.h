@@ -90,7 +90,7 @@ enum ibv_qp_state lib_qp_state(struct ibv_qp *qp);
 /*
  * The same, or the expected one where the device can not tell: iWARP's states are
  * others, of which only "connected" has a counterpart, and siw of old kernels
- * never says more than RESET.
+ * never says more than RESET. An end comes from the peer there, so it is waited for.
  */
 enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected);
 #define EXPECT_QPS(_state, _qp) \
