@@ -85,20 +85,23 @@ struct echo {
 	int listener, rs;
 };
 
+/* Says which call fails. */
+#define STEP(_call) ({ step = #_call; (_call); })
+
 static int echo_up(struct echo *e)
 {
 	struct sockaddr_in addr = lib_addr(0);
 	socklen_t len = sizeof(addr);
+	const char *step;
 
-	e->listener = rsocket(AF_INET, SOCK_STREAM, 0);
-	e->rs = rsocket(AF_INET, SOCK_STREAM, 0);
-	if (e->listener < 0 || e->rs < 0 ||
-	    rbind(e->listener, SA(&addr), sizeof(addr)) ||
-	    rlisten(e->listener, 1) ||
-	    rgetsockname(e->listener, SA(&addr), &len) ||
+	if (STEP(e->listener = rsocket(AF_INET, SOCK_STREAM, 0)) < 0 ||
+	    STEP(e->rs = rsocket(AF_INET, SOCK_STREAM, 0)) < 0 ||
+	    STEP(rbind(e->listener, SA(&addr), sizeof(addr))) ||
+	    STEP(rlisten(e->listener, 1)) ||
+	    STEP(rgetsockname(e->listener, SA(&addr), &len)) ||
 	    lib_start(&e->thread, echo, &e->listener) ||
-	    rconnect(e->rs, SA(&addr), sizeof(addr))) {
-		lib_say(__FILE__, __LINE__, "rsockets: %s", strerror(errno));
+	    STEP(rconnect(e->rs, SA(&addr), sizeof(addr)))) {
+		lib_say(__FILE__, __LINE__, "%s: %s", step, strerror(errno));
 		return -1;
 	}
 	return 0;
