@@ -7,17 +7,20 @@
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
-STEPS=("create id" "bind addr" "resolve addr" "resolve route" "create qp"
-	connect disconnect destroy)
+CONNECTIONS=50
+STEPS=("create id" "bind addr" "resolve addr" "resolve route" "create qp")
 
-for pair in "${PAIRS[@]}"; do
-	begin "cmtime -c 50, server ${pair%:*}, client ${pair#*:}"
-	server "${pair%:*}" cmtime -b "$RDMA_ADDR" -p "$PORT" -c 50
-	client "${pair#*:}" cmtime -b "$RDMA_ADDR" -s "$RDMA_ADDR" -p "$PORT" -c 50
+# rdma-core 44
+cmtime_case()
+{
+	local pair=$1 step args=(cmtime -b "$RDMA_ADDR" -c $CONNECTIONS)
+	begin "cmtime -c $CONNECTIONS, server ${pair%:*}, client ${pair#*:}"
+	server "${pair%:*}" "${args[@]}" -p "$PORT"
+	client "${pair#*:}" "${args[@]}" -p "$PORT" -s "$RDMA_ADDR"
 	expect_status client 0
 	# Failures of single connections are only in the output.
 	expect_lines client 0 'event:|ERROR|fail'
-	for step in "${STEPS[@]}"; do
+	for step in "${STEPS[@]}" connect disconnect destroy; do
 		# total and longest in ms, shortest and average in us; it says
 		# 999999999 if no connection got there
 		expect_lines client 1 "^$step *:( +[0-9]{1,8}\.[0-9]{2}){4}$"
@@ -27,6 +30,53 @@ for pair in "${PAIRS[@]}"; do
 	expect_no_stderr client
 	expect_no_stderr server
 	end
+}
+
+# Newer ones: the two sides keep in step over TCP, and after it has made the
+# connections it makes them again, with numbers of QPs that do not exist. rdma_ep
+# refuses these: the numbers have to be of the program's own QPs.
+newer_case()
+{
+	local pair=$1 step tables=1 args=(cmtime -b "$RDMA_ADDR" -c $CONNECTIONS)
+	local listen=() connect=(-s "$RDMA_ADDR")
+	if grep -q -e '-C controller' <<< "$usage"; then
+		listen=(-L -C "$RDMA_ADDR")
+		connect=(-C "$RDMA_ADDR")
+	fi
+	begin "cmtime -c $CONNECTIONS, server ${pair%:*}, client ${pair#*:}"
+	tcp_server "${pair%:*}" "${args[@]}" -p "$PORT" "${listen[@]}"
+	client "${pair#*:}" "${args[@]}" -p "$PORT" "${connect[@]}"
+	if [[ $pair == *:stock ]]; then
+		tables=2
+		finish server
+		expect_status client 0
+		expect_status server 0
+		expect_no_stderr client
+	else
+		kill -TERM "${pids[server]}"
+		finish server 20
+		expect_status client 1
+		grep -q 'rdma_connect: Invalid argument' "$WORK/client.err" ||
+			problem "client: does not say what is refused"
+	fi
+	expect_lines client 0 'event:|Unhandled'
+	expect_lines client 1 "^qp_conn +$CONNECTIONS$"
+	for step in "${STEPS[@]}" disconnect; do
+		expect_lines client $tables "^$step( +[0-9]+){6}$"
+	done
+	end
+}
+
+usage=$(cmtime -h 2>&1)
+for pair in "${PAIRS[@]}"; do
+	if ! grep -q -e '-m mimic' <<< "$usage"; then
+		cmtime_case "$pair"
+	elif [[ $pair == ours:stock ]]; then
+		skip "cmtime, server ours, client stock" \
+			"it goes on with QPs that do not exist, which the server refuses"
+	else
+		newer_case "$pair"
+	fi
 done
 
 finish_tests
