@@ -10,6 +10,8 @@
 not_on_iwarp "multicast" "iWARP has none"
 
 MESSAGES=10
+PAUSE=$(cd "$(dirname "$0")/.." && pwd)/mckey_pause.so
+[[ -e $PAUSE ]] || PAUSE=	# (not built for stock runs)
 
 # Joined, attached, receives posted. (Line by line, for this to be seen.)
 receiving()
@@ -27,7 +29,7 @@ mckey_case()
 	start "${pair%:*}" server stdbuf -oL "${receiver[@]}"
 	wait_for 20 receiving || problem "the receiver does not receive"
 	expect_stack server "${pair%:*}"
-	client "${pair#*:}" "${sender[@]}"
+	LD_PRELOAD=$PAUSE client "${pair#*:}" "${sender[@]}"
 	finish server
 	expect_status client 0
 	expect_status server 0
