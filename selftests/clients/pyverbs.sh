@@ -9,7 +9,8 @@
 . "$(dirname "$0")/common.sh"
 
 SOURCE=/usr/share/doc/rdma-core/tests
-# Passing on stock 6.1's rxe: 96 cases. With much fewer the comparison would
+# Passing on the stock stack with rdma-core 44 and Linux 6.1: 96 cases, 10 of them of
+# test_rdmacm; newer ones have more. With much fewer the comparison would
 # not say much.
 LEAST_PASSING=90
 RDMACM_CASES=10
@@ -140,7 +141,7 @@ run_tests stock
 # The cases must really have run: rdma-core 44 skips all of test_rdmacm on a
 # software device.
 n=$(count ok test_rdmacm)
-((n == RDMACM_CASES)) || problem "$n cases of test_rdmacm pass, not $RDMACM_CASES"
+((n >= RDMACM_CASES)) || problem "$n cases of test_rdmacm pass, expected $RDMACM_CASES and more"
 n=$(count ok '')
 ((n >= LEAST_PASSING)) || problem "$n cases pass, expected $LEAST_PASSING and more"
 echo "# $n cases pass on the stock stack, $(count ok test_rdmacm) of test_rdmacm"
