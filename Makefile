@@ -16,7 +16,7 @@ DEVDIR := $(DESTDIR)/lib/modules/$(KVER)/rdma_ep
 RIG := selftests/vm/rig
 
 # For the rig; anything that is not given is its own default.
-export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX MATRIX_SECONDS
+export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX MATRIX_SECONDS PAIRS
 
 all: modules lib
 

@@ -20,7 +20,7 @@
 . "${GUEST_LIB:-/rig/guest/lib.sh}"
 
 # SERVER:CLIENT
-PAIRS=(ours:ours ours:stock stock:ours)
+read -ra PAIRS <<< "${PAIRS:-ours:ours ours:stock stock:ours}"
 [[ -z ${STOCK:-} ]] || PAIRS=(stock:stock)
 
 PROGRAM_LIMIT=60	# seconds for one program; it takes 1 to 3, emulated

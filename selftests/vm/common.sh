@@ -29,6 +29,7 @@ GUEST_APPEND=${GUEST_APPEND:-}		# more kernel command line
 TEST_SCALE=${TEST_SCALE:-1}		# all time limits of tests, times this
 ACCEL=${ACCEL:-}			# tcg or kvm; empty: probe
 PARTS=${PARTS:-modules lib selftests}	# what "build" builds
+PAIRS=${PAIRS:-}			# SERVER:CLIENT stacks of client runs
 STOCK=${STOCK:-}			# 1: no module, no library, stock only
 [[ -z $STOCK ]] || PARTS=scripts
 

@@ -15,15 +15,15 @@ cell_name()
 	echo "$1/$2${kernel:+/$kernel}"
 }
 
-# "SUITE DEVICE KERNEL PATTERN" a line
+# "SUITE DEVICE KERNEL PATTERN PAIRS" a line
 matrix_cells()
 {
-	local suite device kernel pattern
-	while read -r suite device kernel pattern; do
+	local suite device kernel pattern pairs
+	while read -r suite device kernel pattern pairs; do
 		[[ $suite && $suite != \#* ]] || continue
 		# shellcheck disable=SC2053
 		[[ $(cell_name "$suite" "$device" "$kernel") != $CELLS ]] ||
-			echo "$suite $device $kernel ${TESTS:-${pattern:-*}}"
+			echo "$suite $device $kernel ${TESTS:-${pattern:-*}} $pairs"
 	done < "$MATRIX"
 }
 
@@ -53,15 +53,16 @@ matrix_kernel()
 	echo "$KVER"
 }
 
-# matrix_cell SUITE DEVICE KERNEL PATTERN: the cell's report, and a line of the
-# table on file descriptor 3
+# matrix_cell SUITE DEVICE KERNEL PATTERN PAIRS: the cell's report, and a line of
+# the table on file descriptor 3
 matrix_cell()
 {
 	local name start=$SECONDS results report counts
 	name=$(cell_name "$@")
 	results=$CACHE/matrix/${name//\//-}
 	rm -rf --one-file-system "$results"
-	report=$(TESTS=$4 RESULTS=$results cell_rig "$1" "$2" "$3" "$VM_DIR/rig" check)
+	report=$(TESTS=$4 PAIRS=${5:-$PAIRS} RESULTS=$results \
+		cell_rig "$1" "$2" "$3" "$VM_DIR/rig" check)
 	counts=$(tail -n 1 <<< "$report")
 	if [[ $counts =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
 		report=$(sed '$d' <<< "$report")
@@ -108,7 +109,7 @@ matrix_table()
 
 cmd_matrix()
 {
-	local cells table=$CACHE/matrix/table suite device kernel pattern prepare
+	local cells table=$CACHE/matrix/table suite device kernel pattern pairs prepare
 	need_root
 	mkdir -p "$CACHE/matrix" || exit 1
 	cells=$(matrix_cells)
@@ -118,13 +119,14 @@ cmd_matrix()
 	prepare=$!
 	# shellcheck disable=SC2064
 	trap "kill $prepare 2>/dev/null" EXIT
-	while read -r suite device kernel pattern; do
+	while read -r suite device kernel pattern pairs; do
 		if [[ $MATRIX_SECONDS ]] && ((SECONDS > MATRIX_SECONDS)); then
 			matrix_late "$suite" "$device" "$kernel"
 			continue
 		fi
-		say "cell $(cell_name "$suite" "$device" "$kernel"): $pattern"
-		matrix_cell "$suite" "$device" "$kernel" "$pattern" </dev/null
+		say "cell $(cell_name "$suite" "$device" "$kernel"): $pattern $pairs"
+		matrix_cell "$suite" "$device" "$kernel" "$pattern" "$pairs" \
+			</dev/null
 	done <<< "$cells" 3> "$table"
 	matrix_table "$table"
 }
