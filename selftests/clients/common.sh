@@ -42,7 +42,30 @@ new_port()
 
 problem()
 {
+	[[ $unread ]] || unread=$(siw_unread)
 	problems+=("$*")
+}
+
+# What siw does not read although it is there. siw_accept() tells the peer first,
+# and listens to its socket then: what comes in between stays unread until more
+# comes, and if the peer waits for an answer, both wait for ever. On any stack.
+# (Of the sockets that no process has, siw is to read.)
+unread_bytes()
+{
+	local ns
+	for ns in "" $(ip netns list | cut -d ' ' -f 1); do
+		# shellcheck disable=SC2086
+		${ns:+ip netns exec $ns} ss -Htnp state established
+	done | awk '$1 > 0 && !/users:/ { print $1 " bytes at " $3 }'
+}
+
+siw_unread()
+{
+	local bytes
+	[[ -d /sys/module/siw ]] && bytes=$(unread_bytes) && [[ $bytes ]] ||
+		return 1
+	sleep 1
+	[[ $(unread_bytes) != "$bytes" ]] || echo "${bytes//$'\n'/, }"
 }
 
 # The index of RDMA_ADDR in the device's GID table: programs that do without
@@ -264,6 +287,7 @@ begin()
 {
 	case_name=$1
 	problems=()
+	unread=
 	pids=() statuses=() commands=()
 	listens_on=rdma_cm
 	new_port
@@ -279,7 +303,12 @@ end()
 		running "$name" && kill -KILL "${pids[$name]}"
 		wait "${pids[$name]}" 2>/dev/null
 	done
+	[[ -z $unread ]] || problems=()
 	expect_clean
+	if [[ $unread ]] && ((!${#problems[@]})); then
+		skip "$case_name" "siw does not read what came early: $unread"
+		return
+	fi
 	tests=$((tests + 1))
 	if ((!${#problems[@]})); then
 		echo "ok $tests $case_name"
