@@ -210,6 +210,7 @@ void uep_session_cleanup(void);
  * struct uep_cmd - a command being executed
  * @s: session
  * @arg: the command's structure, copied in; copied out afterwards
+ * @uarg: where that is
  * @objs: objects that the command made; published if all goes well
  * @files: files that the command made, with the numbers they will have
  * @event: event that the command took from a channel; put back if it fails
@@ -219,6 +220,7 @@ void uep_session_cleanup(void);
 struct uep_cmd {
 	struct uep_session *s;
 	void *arg;
+	void __user *uarg;
 	struct uep_obj *objs[UEP_CMD_MAX_OBJS];
 	int nr_objs;
 	struct {

@@ -327,7 +327,7 @@ void uep_cq_drain(struct uep_cq *cq)
 	mutex_unlock(&cq->poll_lock);
 }
 
-/* The user's array turned out to be bad: keep them for the next call. */
+/* They could not be delivered: keep them for the next call. */
 static void uep_cq_hold(struct uep_cq *cq, const struct rdma_ep_wc *wc, u32 nr)
 {
 	struct uep_wc_chunk *chunk;
@@ -383,18 +383,32 @@ static int uep_cq_poll(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
 }
 
 /*
- * The user's array is written with no lock held: a fault may take as long as the
- * user likes.
+ * The completions, and how many they are with those before. Written with no lock
+ * held: a fault may take as long as the user likes.
  */
+static int uep_cq_deliver(struct uep_cmd *cmd, const struct rdma_ep_wc *wc,
+			  u32 nr)
+{
+	struct rdma_ep_poll_cq __user *uarg = cmd->uarg;
+	struct rdma_ep_poll_cq *arg = cmd->arg;
+	struct rdma_ep_wc __user *uwc = u64_to_user_ptr(arg->wcs);
+
+	if (nr && copy_to_user(uwc + arg->num, wc, nr * sizeof(*wc)))
+		return -EFAULT;
+	if (put_user(arg->num + nr, &uarg->num))
+		return -EFAULT;
+	arg->num += nr;
+	return 0;
+}
+
 int uep_poll_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_poll_cq *arg = cmd->arg;
-	struct rdma_ep_wc __user *uwc = u64_to_user_ptr(arg->wcs);
 	struct rdma_ep_wc wc[UEP_POLL_BATCH];
 	struct uep_obj *obj;
 	struct uep_cq *cq;
-	int ret = 0;
-	u32 nr;
+	u32 nr = 0;
+	int ret;
 
 	if (arg->reserved)
 		return -EINVAL;
@@ -403,14 +417,13 @@ int uep_poll_cq(struct uep_cmd *cmd)
 		return -ENOENT;
 	cq = container_of(obj, struct uep_cq, obj);
 	arg->num = 0;
-	while (arg->num < arg->max) {
+	ret = uep_cq_deliver(cmd, wc, 0);
+	while (ret >= 0 && arg->num < arg->max) {
 		ret = uep_cq_poll(cq, arg->max - arg->num, wc, &nr);
-		if (nr && copy_to_user(uwc + arg->num, wc, nr * sizeof(*wc))) {
+		if (nr && uep_cq_deliver(cmd, wc, nr)) {
 			uep_cq_hold(cq, wc, nr);
 			ret = -EFAULT;
-			break;
 		}
-		arg->num += nr;
 		/* Fewer than asked for means to the user that it is empty. */
 		if (ret <= 0)
 			break;

@@ -28,8 +28,8 @@ struct uep_cmd_hdr {
  * @min_size: the part that the first version had
  * @flags: flag bits that it knows
  * @respond_always: copy the structure back on failure, too
- * @check_response: find out before executing it whether that can be done, as what
- *	the command takes from a queue could not be put back afterwards
+ * @responds: it writes its results itself, as what it takes from a queue could not
+ *	be put back afterwards
  */
 struct uep_cmd_op {
 	int (*fn)(struct uep_cmd *cmd);
@@ -37,7 +37,7 @@ struct uep_cmd_op {
 	u16 min_size;
 	u32 flags;
 	bool respond_always;
-	bool check_response;
+	bool responds;
 };
 
 #define UEP_CMD(_cmd, _fn, _struct, _last, _flags, ...)			\
@@ -103,7 +103,7 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(CREATE_CQ, uep_create_cq, rdma_ep_create_cq, reserved, 0),
 	UEP_CMD(RESIZE_CQ, uep_resize_cq, rdma_ep_resize_cq, cqe, 0),
 	UEP_CMD(POLL_CQ, uep_poll_cq, rdma_ep_poll_cq, reserved, 0,
-		.check_response = true),
+		.responds = true),
 	UEP_CMD(NOTIFY_CQ, uep_notify_cq, rdma_ep_notify_cq, reserved,
 		RDMA_EP_NOTIFY_SOLICITED),
 	UEP_CMD(MODIFY_CQ, uep_modify_cq, rdma_ep_modify_cq, reserved, 0),
@@ -230,18 +230,16 @@ static int uep_cmd_execute(struct uep_session *s, const struct uep_cmd_op *op,
 		return ret;
 	if (hdr->size != usize || (hdr->flags & ~op->flags))
 		return -EINVAL;
-	if (op->check_response &&
-	    copy_to_user(uarg, arg, min_t(u32, usize, op->size)))
-		return -EFAULT;
 
 	cmd.s = s;
 	cmd.arg = arg;
+	cmd.uarg = uarg;
 	cmd.nr_objs = 0;
 	cmd.nr_files = 0;
 	cmd.event = NULL;
 	cmd.moved = NULL;
 	ret = op->fn(&cmd);
-	if ((!ret || op->respond_always) &&
+	if ((!ret || op->respond_always) && !op->responds &&
 	    copy_to_user(uarg, arg, min_t(u32, usize, op->size)))
 		ret = -EFAULT;
 	if (ret)
