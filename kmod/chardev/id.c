@@ -473,6 +473,7 @@ static int uep_set_option_path(struct uep_id *id,
 			   IB_PATH_BIDIRECTIONAL;
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_ROUTE_RESOLVED };
 	struct rdma_cm_id *cm_id = id->id.cm_id;
+	struct uep_event *ev;
 	struct sa_path_rec rec = { .rec_type = SA_PATH_REC_TYPE_IB };
 	u32 i, n = optlen / sizeof(*path);
 	int ret;
@@ -485,11 +486,20 @@ static int uep_set_option_path(struct uep_id *id,
 		return -EINVAL;
 	if (rdma_cap_opa_ah(cm_id->device, cm_id->port_num))
 		return -EOPNOTSUPP;
+	/* First, as the path can not be taken back. */
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev)
+		return -ENOMEM;
 	ib_sa_unpack_path((void *)path[i].path_rec, &rec);
 	ret = rdma_set_ib_path(cm_id, &rec);
-	if (!ret)
-		uep_id_event(&id->id, &event);
-	return ret;
+	if (ret) {
+		kfree(ev);
+		return ret;
+	}
+	uep_event_fill(id, &ev->rec, &event);
+	if (!uep_channel_queue(id, ev, NULL))
+		uep_event_free(ev);
+	return 0;
 }
 
 int uep_set_option(struct uep_cmd *cmd)
