@@ -287,7 +287,8 @@ static void result(int nr, const char *name, const char *failure)
 int main(int argc, char **argv)
 {
 	const char *env = getenv("FUZZ_SECONDS");
-	long seconds = argc > 1 ? atol(argv[1]) : env ? atol(env) : 15;
+	long seconds = argc > 1 ? atol(argv[1]) : env ? atol(env) :
+		       15 * TEST_SCALE;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : time(NULL);
 	const char *failure = NULL, *left = NULL, *broken;
 	long end = abi_now_ms() + seconds * 1000;
