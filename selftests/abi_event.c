@@ -382,4 +382,27 @@ TEST_F(event, modify_cq)
 	EXPECT_EQ(-ENOENT, ABI(s->fd, MODIFY_CQ, &m));
 }
 
+/* To where it is already, with events that are not all its own */
+TEST_F(event, migrate_to_its_channel)
+{
+	struct rdma_ep_migrate_id m = {
+		.id = self->id, .channel_fd = self->channel,
+	};
+	struct abi *s = &self->s;
+	struct rdma_ep_event ev;
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, write_event(s, i % 3 == 2 ? self->other : self->id,
+					 RDMA_EP_CM_EVENT_USER, 0, i));
+	}
+	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, abi_event(self->channel, RDMA_EP_CM_EVENT_USER,
+				       &ev));
+		EXPECT_EQ(i, ev.param.arg);
+	}
+	EXPECT_TRUE(abi_quiet(self->channel));
+}
+
 TEST_HARNESS_MAIN

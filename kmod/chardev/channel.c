@@ -117,9 +117,11 @@ struct uep_channel *uep_channel_move(struct uep_id *id,
 	spin_lock(&s->ev_lock);
 	old = id->chan;
 	id->chan = chan;
-	list_for_each_entry_safe(ev, next, &old->events, entry)
-		if (ev->id == id)
-			list_move_tail(&ev->entry, &chan->events);
+	/* To the end of the same queue they would be moved for ever. */
+	if (old != chan)
+		list_for_each_entry_safe(ev, next, &old->events, entry)
+			if (ev->id == id)
+				list_move_tail(&ev->entry, &chan->events);
 	*reported = id->events_reported;
 	if (!list_empty(&chan->events))
 		wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
