@@ -250,6 +250,9 @@ struct abi_pair {
 };
 
 int abi_pair_open(const struct abi *s, struct abi_pair *p);
+/* The same with a session for each end. */
+int abi_pair_between(const struct abi *client, const struct abi *server,
+		     struct abi_pair *p);
 
 /* Work requests */
 struct abi_wrs {
@@ -295,6 +298,14 @@ int abi_objects_wait(const struct abi_objects *want);
  * counts, before they open anything.
  */
 int abi_idle(void);
+
+/* A parameter of the module: writes the value; returns the old one, or -1. */
+int abi_param(const char *name, int value);
+/* Runs the function in a child; returns its exit status, 128 if it was killed. */
+int abi_child(int (*fn)(void *arg), void *arg);
+/* Passes a file to another process. */
+int abi_send_fd(int socket, int fd);
+int abi_recv_fd(int socket);
 
 /* Open files of this process. */
 int abi_count_fds(void);

@@ -230,14 +230,15 @@ static int create_end_qp(const struct abi *s, const struct abi_pair *p, int i)
 	return ret;
 }
 
-int abi_pair_open(const struct abi *s, struct abi_pair *p)
+int abi_pair_between(const struct abi *c, const struct abi *s,
+		     struct abi_pair *p)
 {
 	struct abi_end *client = &p->end[0], *server = &p->end[1];
 	struct sockaddr_in sin;
 	struct rdma_ep_event ev;
 	int ret;
 
-	client->channel = abi_channel(s);
+	client->channel = abi_channel(c);
 	server->channel = abi_channel(s);
 	if (client->channel < 0)
 		return client->channel;
@@ -245,10 +246,10 @@ int abi_pair_open(const struct abi *s, struct abi_pair *p)
 		return server->channel;
 	ret = abi_listen(s, server->channel, RDMA_PS_TCP, 0, 1, &p->listener,
 			 &sin) ?:
-	      abi_client(s, client->channel, RDMA_PS_TCP, &sin, 2,
+	      abi_client(c, client->channel, RDMA_PS_TCP, &sin, 2,
 			 &client->id) ?:
-	      create_end_qp(s, p, 0) ?:
-	      abi_connect(s, client->id, 0) ?:
+	      create_end_qp(c, p, 0) ?:
+	      abi_connect(c, client->id, 0) ?:
 	      abi_event(server->channel, EV_CONNECT_REQUEST, &ev);
 	if (ret)
 		return ret;
@@ -257,4 +258,9 @@ int abi_pair_open(const struct abi *s, struct abi_pair *p)
 	       abi_accept(s, server->id, 3, 0) ?:
 	       abi_event(client->channel, EV_ESTABLISHED, &ev) ?:
 	       abi_event(server->channel, EV_ESTABLISHED, &ev);
+}
+
+int abi_pair_open(const struct abi *s, struct abi_pair *p)
+{
+	return abi_pair_between(s, s, p);
 }

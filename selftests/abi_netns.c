@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Network namespaces, in both modes of "rdma system set netns": what is in another
+ * one can not be used, also not by way of a session that came from there.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "abi.h"
+
+#define CHECK(_nr, _cond)						\
+	do {								\
+		if (!(_cond)) {						\
+			fprintf(stderr, "# not so: " #_cond "\n");	\
+			return _nr;					\
+		}							\
+	} while (0)
+
+static int new_id(struct abi *s, int channel, __u32 *id)
+{
+	return abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0, id);
+}
+
+/* No way to the address: an errno, or an event that says so. */
+static bool unreachable(struct abi *s, int channel)
+{
+	struct sockaddr_in sin = s->addr;
+	struct rdma_ep_event ev;
+	__u32 id;
+
+	sin.sin_port = htons(7000);
+	if (new_id(s, channel, &id))
+		return false;
+	if (abi_resolve_addr(s, id, &sin, 500))
+		return true;
+	return !abi_event(channel, EV_ADDR_ERROR, &ev);
+}
+
+/* ------------------------------------------------------------------ */
+
+/* What a session is worth in a new namespace */
+struct moved {
+	struct abi s;
+	int channel;
+	__u32 id;			/* made before */
+	struct sockaddr_in sin;		/* where somebody listens out there */
+	int fds[4];
+};
+
+static int in_a_new_one(void *arg)
+{
+	struct moved *m = arg;
+	struct sockaddr_in sin = m->s.addr, any = m->sin;
+	struct rdma_ep_event ev;
+	__u32 id, listener;
+	char c;
+
+	CHECK(1, unshare(CLONE_NEWNET) == 0);
+	CHECK(2, system("ip link set lo up") == 0);
+	/* The address is not there; for an id that was made out there, it is. */
+	CHECK(3, new_id(&m->s, m->channel, &id) == 0);
+	CHECK(4, abi_bind(&m->s, id, &sin) < 0);
+	CHECK(5, unreachable(&m->s, m->channel));
+	CHECK(6, abi_bind(&m->s, m->id, &sin) == 0);
+	/* The port is free, and whoever connects to it does not come here. */
+	any.sin_addr.s_addr = 0;
+	CHECK(7, new_id(&m->s, m->channel, &listener) == 0);
+	CHECK(8, abi_bind(&m->s, listener, &any) == 0);
+	CHECK(9, ABI_ID_CMD(&m->s, LISTEN, listener, 4) == 0);
+	CHECK(10, write(m->fds[1], "", 1) == 1);
+	CHECK(11, read(m->fds[2], &c, 1) == 1);
+	CHECK(12, abi_read(m->channel, &ev, sizeof(ev), ABI_QUIET_MS) ==
+	      -ETIMEDOUT);
+	return 0;
+}
+
+TEST(addresses)
+{
+	struct rdma_ep_event ev;
+	struct moved m = {};
+	__u32 listener, id;
+	int status, channel, client;
+	struct abi s;
+	pid_t pid;
+	char c;
+
+	ASSERT_EQ(0, abi_open(&s));
+	ASSERT_EQ(0, abi_open(&m.s));
+	channel = abi_channel(&s);
+	client = abi_channel(&s);
+	m.channel = abi_channel(&m.s);
+	ASSERT_EQ(0, new_id(&m.s, m.channel, &m.id));
+	ASSERT_EQ(0, abi_listen(&s, channel, RDMA_PS_TCP, 0, 0, &listener,
+				&m.sin));
+	ASSERT_EQ(0, pipe(m.fds));
+	ASSERT_EQ(0, pipe(m.fds + 2));
+	pid = fork();
+	if (!pid)
+		_exit(in_a_new_one(&m));
+	close(m.fds[1]);
+	EXPECT_EQ(1, read(m.fds[0], &c, 1));
+	/* Out here it is the listener's out here that is asked. */
+	EXPECT_EQ(0, abi_client(&s, client, RDMA_PS_TCP, &m.sin, 0, &id));
+	if (!s.iwarp) {
+		struct rdma_ep_create_qp qp;
+		__u32 cq;
+
+		ASSERT_EQ(0, abi_create_cq(&s, -1, 8, 0, &cq));
+		abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s.pd, cq, cq);
+		qp.id = id;
+		ASSERT_EQ(0, ABI(s.fd, CREATE_QP, &qp));
+		EXPECT_EQ(0, abi_connect(&s, id, 0));
+		EXPECT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, &ev));
+	}
+	EXPECT_EQ(1, write(m.fds[3], "", 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+/* ------------------------------------------------------------------ */
+
+/* As long as a namespace is around, the mode can not be changed. */
+static int set_mode(const char *mode)
+{
+	char cmd[80];
+	int i;
+
+	snprintf(cmd, sizeof(cmd),
+		 "rdma system set netns %s 2>/dev/null", mode);
+	for (i = 0; i < 100; i++) {
+		if (!system(cmd))
+			return 0;
+		usleep(100000);
+	}
+	return -EBUSY;
+}
+
+FIXTURE(exclusive) {
+	struct abi s;
+	int channel;
+	__u32 id;
+};
+
+FIXTURE_SETUP(exclusive)
+{
+	ASSERT_EQ(0, set_mode("exclusive"));
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->channel = abi_channel(&self->s);
+	ASSERT_EQ(0, new_id(&self->s, self->channel, &self->id));
+}
+
+FIXTURE_TEARDOWN(exclusive)
+{
+	abi_close(&self->s);
+	EXPECT_EQ(0, set_mode("shared"));
+}
+
+/* Nothing of a device that is not of this namespace */
+static int invisible(const struct abi *s)
+{
+	struct rdma_ep_device devs[4];
+	struct ib_uverbs_gid_entry gids[64];
+	struct rdma_ep_query_devices q = {
+		.devices = (uintptr_t)devs, .max = 4,
+	};
+	struct rdma_ep_query_device dev = { .dev_index = s->dev };
+	struct rdma_ep_query_port port = {
+		.dev_index = s->dev, .port_num = 1,
+	};
+	struct rdma_ep_query_gid gid = {
+		.dev_index = s->dev, .port_num = 1,
+		.gid_index = s->gid_index,
+	};
+	struct rdma_ep_query_gid_table table = {
+		.dev_index = s->dev, .max = 64, .entries = (uintptr_t)gids,
+	};
+	struct rdma_ep_query_pkey pkey = {
+		.dev_index = s->dev, .port_num = 1,
+	};
+	struct rdma_ep_open_device open = { .dev_index = s->dev };
+	__u32 i;
+
+	CHECK(30, ABI(s->fd, QUERY_DEVICES, &q) == 0);
+	CHECK(31, q.num == 0);
+	for (i = 0; i < s->dev + 4; i++) {
+		open.dev_index = i;
+		open.flags = i & 1 ? RDMA_EP_OPEN_DEFAULT : 0;
+		CHECK(32, ABI(s->fd, OPEN_DEVICE, &open) == -ENODEV);
+		open.flags ^= RDMA_EP_OPEN_DEFAULT;
+		CHECK(33, ABI(s->fd, OPEN_DEVICE, &open) == -ENODEV);
+	}
+	CHECK(34, ABI(s->fd, QUERY_DEVICE, &dev) == -ENODEV);
+	CHECK(35, ABI(s->fd, QUERY_PORT, &port) == -ENODEV);
+	CHECK(36, ABI(s->fd, QUERY_GID, &gid) == -ENODEV);
+	CHECK(37, ABI(s->fd, QUERY_GID_TABLE, &table) == -ENODEV);
+	CHECK(38, ABI(s->fd, QUERY_PKEY, &pkey) == -ENODEV);
+	return 0;
+}
+
+static int outside(void *arg)
+{
+	const struct abi *before = arg;
+	struct abi own = *before;
+	struct rdma_ep_create_ep ep = {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
+		.ps = RDMA_PS_TCP, .qp_type = IB_UVERBS_QPT_RC,
+		.addr_timeout_ms = 200, .route_timeout_ms = 200,
+	};
+	struct sockaddr_in sin = before->addr;
+	int ret, channel;
+	__u32 id;
+
+	CHECK(1, unshare(CLONE_NEWNET) == 0);
+	CHECK(2, system("ip link set lo up") == 0);
+	/* With the session of before, and with one of its own */
+	ret = invisible(before);
+	if (ret)
+		return ret;
+	own.fd = abi_open_node();
+	CHECK(3, own.fd >= 0);
+	ret = invisible(&own);
+	if (ret)
+		return ret + 20;
+	channel = abi_channel(&own);
+	CHECK(4, new_id(&own, channel, &id) == 0);
+	CHECK(5, abi_bind(&own, id, &sin) < 0);
+	CHECK(6, unreachable(&own, channel));
+	memcpy(&ep.dst, &sin, sizeof(sin));
+	ep.qp.qp_type = IB_UVERBS_QPT_RC;
+	ep.qp.max_send_wr = 1;
+	ep.qp.max_recv_wr = 1;
+	CHECK(7, ABI(own.fd, CREATE_EP, &ep) < 0);
+	return 0;
+}
+
+/* The same address in there does not bring the device back. */
+static int outside_with_address(void *arg)
+{
+	const struct abi *s = arg;
+	struct sockaddr_in sin = s->addr;
+	struct abi own = *s;
+	int channel, ret;
+	char cmd[120];
+	__u32 id;
+
+	CHECK(1, unshare(CLONE_NEWNET) == 0);
+	snprintf(cmd, sizeof(cmd),
+		 "ip link set lo up && ip link add d0 type dummy && ip link set d0 up && ip addr add %s/24 dev d0",
+		 inet_ntoa(sin.sin_addr));
+	CHECK(2, system(cmd) == 0);
+	own.fd = abi_open_node();
+	channel = abi_channel(&own);
+	CHECK(3, new_id(&own, channel, &id) == 0);
+	ret = abi_bind(&own, id, &sin);
+	CHECK(4, ret < 0);
+	CHECK(5, unreachable(&own, channel));
+	return 0;
+}
+
+TEST_F(exclusive, devices)
+{
+	struct abi_pair p = {};
+	__u32 pd;
+
+	EXPECT_EQ(0, abi_child(outside, &self->s));
+	EXPECT_EQ(0, abi_child(outside_with_address, &self->s));
+	/* At home nothing has changed. */
+	EXPECT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	EXPECT_EQ(0, abi_pair_open(&self->s, &p));
+}
+
+/*
+ * Who was given a session has what is in it, wherever he is: it is the opener who
+ * gave it. But he gets nothing new of the device.
+ */
+static int with_what_there_is(void *arg)
+{
+	struct abi *s = arg;
+	__u32 pd, ctx;
+	int fd;
+
+	CHECK(1, unshare(CLONE_NEWNET) == 0);
+	CHECK(2, abi_alloc_pd(s, s->ctx, &pd) == 0);
+	CHECK(3, abi_destroy(s, RDMA_EP_OBJ_PD, pd) == 0);
+	CHECK(4, abi_ctx(s, &ctx, &fd) == -ENODEV);
+	return 0;
+}
+
+TEST_F(exclusive, passed_session)
+{
+	struct sockaddr_in sin = self->s.addr;
+
+	EXPECT_EQ(0, abi_child(with_what_there_is, &self->s));
+	EXPECT_EQ(0, abi_bind(&self->s, self->id, &sin));
+}
+
+/* ------------------------------------------------------------------ */
+
+#define C1	"ip netns exec ep_c1 "
+#define C2	"ip netns exec ep_c2 "
+
+/* Two software iWARP devices, each with its network device elsewhere */
+FIXTURE(namespaces) {
+	bool ok;
+};
+
+static void remove_namespaces(void)
+{
+	system("{ rdma link del siw_c1; rdma link del siw_c2; ip netns del ep_c1; ip netns del ep_c2; } 2>/dev/null");
+}
+
+FIXTURE_SETUP(namespaces)
+{
+	static const char * const setup[] = {
+		"ip netns add ep_c1",
+		"ip netns add ep_c2",
+		"ip link add ep_v1 netns ep_c1 type veth peer name ep_v2 netns ep_c2",
+		C1 "ip addr add 10.77.0.1/24 dev ep_v1",
+		C2 "ip addr add 10.77.0.2/24 dev ep_v2",
+		C1 "ip link set lo up",
+		C2 "ip link set lo up",
+		C1 "ip link set ep_v1 up",
+		C2 "ip link set ep_v2 up",
+		C1 "rdma link add siw_c1 type siw netdev ep_v1",
+		C2 "rdma link add siw_c2 type siw netdev ep_v2",
+	};
+	size_t i;
+
+	if (system("modprobe -q siw"))
+		SKIP(return, "no siw");
+	remove_namespaces();
+	for (i = 0; i < ARRAY_SIZE(setup); i++) {
+		ASSERT_EQ(0, system(setup[i])) {
+			TH_LOG("%s", setup[i]);
+		}
+	}
+	self->ok = true;
+}
+
+FIXTURE_TEARDOWN(namespaces)
+{
+	remove_namespaces();
+}
+
+static int enter(const char *name)
+{
+	char path[64];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ret = fd < 0 ? -1 : setns(fd, CLONE_NEWNET);
+	close(fd);
+	return ret;
+}
+
+static int open_in(struct abi *s, const char *ns, const char *dev,
+		   const char *addr)
+{
+	setenv("RDMA_DEV", dev, 1);
+	setenv("RDMA_EP_TEST_ADDR", addr, 1);
+	return enter(ns) ?: abi_open(s);
+}
+
+/*
+ * A connection between two namespaces; then a session goes from one to the other,
+ * or its task does, which is the same.
+ */
+static int two_namespaces(void *arg)
+{
+	struct sockaddr_in there, here;
+	struct abi_pair p = {};
+	struct abi s[2];
+	__u32 id, early;
+	int channel;
+
+	/* Each with itself */
+	CHECK(1, open_in(&s[0], "ep_c1", "siw_c1", "10.77.0.1") == 0);
+	CHECK(2, abi_pair_open(&s[0], &p) == 0);
+	channel = abi_channel(&s[0]);
+	CHECK(3, new_id(&s[0], channel, &early) == 0);
+	CHECK(4, open_in(&s[1], "ep_c2", "siw_c2", "10.77.0.2") == 0);
+	memset(&p, 0, sizeof(p));
+	CHECK(5, abi_pair_open(&s[1], &p) == 0);
+	/* The first session is in the second namespace now. */
+	here = s[1].addr;
+	there = s[0].addr;
+	CHECK(6, new_id(&s[0], channel, &id) == 0);
+	CHECK(7, abi_bind(&s[0], id, &there) < 0);
+	CHECK(8, abi_bind(&s[0], id, &here) == 0);
+	/* An id is where it was made. */
+	here = s[1].addr;
+	CHECK(9, abi_bind(&s[0], early, &here) < 0);
+	CHECK(10, abi_bind(&s[0], early, &there) == 0);
+	return 0;
+}
+
+TEST_F(namespaces, siw)
+{
+	if (!self->ok)
+		SKIP(return, "no siw");
+	EXPECT_EQ(0, abi_child(two_namespaces, NULL));
+}
+
+TEST_HARNESS_MAIN

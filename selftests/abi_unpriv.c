@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What somebody without privileges gets: limits for all that is his together,
+ * nothing for being root in a namespace of his own, and nothing from the kernel's
+ * own threads that work for him.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "abi.h"
+
+#define QKEY	0x11111111
+
+FIXTURE(unpriv) {
+	int objects, queue_mb, session_objects, session_mb;
+};
+
+FIXTURE_SETUP(unpriv)
+{
+	/* What they are is put back, whatever happens in between. */
+	self->objects = abi_param("user_max_objects", 262144);
+	self->queue_mb = abi_param("user_max_queue_mb", 1024);
+	self->session_objects = abi_param("session_max_objects", 65536);
+	self->session_mb = abi_param("session_max_queue_mb", 512);
+	ASSERT_LT(0, self->objects);
+	ASSERT_LT(0, self->queue_mb);
+	ASSERT_LT(0, self->session_objects);
+	ASSERT_LT(0, self->session_mb);
+}
+
+FIXTURE_TEARDOWN(unpriv)
+{
+	abi_param("user_max_objects", self->objects);
+	abi_param("user_max_queue_mb", self->queue_mb);
+	abi_param("session_max_objects", self->session_objects);
+	abi_param("session_max_queue_mb", self->session_mb);
+}
+
+#define CHECK(_nr, _cond)						\
+	do {								\
+		if (!(_cond)) {						\
+			fprintf(stderr, "# not so: " #_cond "\n");	\
+			return _nr;					\
+		}							\
+	} while (0)
+
+static int become(uid_t uid)
+{
+	return setgroups(0, NULL) || setresgid(uid, uid, uid) ||
+	       setresuid(uid, uid, uid) ? -errno : 0;
+}
+
+/* Makes PDs until there are no more to be had. */
+static int exhaust(struct abi *s, int *n)
+{
+	__u32 pd;
+	int ret;
+
+	*n = 0;
+	do {
+		ret = abi_alloc_pd(s, s->ctx, &pd);
+	} while (!ret && ++*n < 1000);
+	return ret;
+}
+
+/* ------------------------------------------------------------------ */
+
+static int another_user(void *arg)
+{
+	struct abi s;
+	int n;
+
+	CHECK(20, become(1001) == 0);
+	CHECK(21, abi_open(&s) == 0);
+	CHECK(22, exhaust(&s, &n) == -EDQUOT);
+	CHECK(23, n == 28);
+	return 0;
+}
+
+/* The default context and PD of each session count, too. */
+static int user_objects(void *arg)
+{
+	struct abi s[3];
+	__u32 cq;
+	int n;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s[0]) == 0 && abi_open(&s[1]) == 0);
+	CHECK(3, exhaust(&s[0], &n) == -EDQUOT);
+	CHECK(4, n == 26);
+	CHECK(5, exhaust(&s[1], &n) == -EDQUOT);
+	CHECK(6, n == 0);
+	CHECK(7, abi_create_cq(&s[1], -1, 8, 0, &cq) == -EDQUOT);
+	/* A third one can not even be furnished. */
+	CHECK(8, abi_open(&s[2]) == -EDQUOT);
+	abi_close(&s[2]);
+	/* What one gives back the other may have. */
+	abi_close(&s[0]);
+	CHECK(9, exhaust(&s[1], &n) == -EDQUOT);
+	CHECK(10, n == 28);
+	return 0;
+}
+
+TEST_F(unpriv, objects_of_a_user)
+{
+	abi_param("user_max_objects", 30);
+	EXPECT_EQ(0, abi_child(user_objects, NULL));
+	/* Nothing is left of it, and others have their own. */
+	EXPECT_EQ(0, abi_child(user_objects, NULL));
+	EXPECT_EQ(0, abi_child(another_user, NULL));
+}
+
+/* CQs until there are no more; returns what they take together. */
+static int exhaust_queues(struct abi *s, int *n)
+{
+	__u32 cq;
+	int ret;
+
+	*n = 0;
+	do {
+		ret = abi_create_cq(s, -1, 1000, 0, &cq);
+	} while (!ret && ++*n < 100);
+	return ret;
+}
+
+static int queues(void *arg)
+{
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_query q = {};
+	struct abi s[2];
+	__u32 cq, srq;
+	int n, m;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s[0]) == 0 && abi_open(&s[1]) == 0);
+	CHECK(3, ABI(s[0].fd, QUERY, &q) == 0);
+	CHECK(4, q.max_queue_bytes == 2 << 20 &&
+	      q.max_user_queue_bytes == 3 << 20);
+	CHECK(10, abi_create_cq(&s[1], -1, 1, 0, &cq) == 0);
+	CHECK(5, exhaust_queues(&s[0], &n) == -EDQUOT);
+	CHECK(6, n > 0 && n < 50);
+	CHECK(7, exhaust_queues(&s[1], &m) == -EDQUOT);
+	/* The session's limit, then what it leaves of the user's */
+	CHECK(8, m > 0 && m < n);
+	/* Other queues come out of the same. */
+	CHECK(9, abi_create_srq(&s[1], s[1].pd, 8000, 0, &srq) == -EDQUOT);
+	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s[1].pd, cq, cq);
+	qp.init.max_send_wr = 8000;
+	CHECK(11, ABI(s[1].fd, CREATE_QP, &qp) == -EDQUOT);
+	qp.init.max_send_wr = 1;
+	qp.init.max_recv_wr = 8000;
+	CHECK(12, ABI(s[1].fd, CREATE_QP, &qp) == -EDQUOT);
+	return 0;
+}
+
+TEST_F(unpriv, queue_memory)
+{
+	abi_param("session_max_queue_mb", 2);
+	abi_param("user_max_queue_mb", 3);
+	EXPECT_EQ(0, abi_child(queues, NULL));
+	EXPECT_EQ(0, abi_child(queues, NULL));
+}
+
+/* ------------------------------------------------------------------ */
+
+static int put(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+	int ret = -1;
+
+	if (fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text))
+		ret = 0;
+	close(fd);
+	return ret;
+}
+
+/* Root in a user namespace, which may do everything to what belongs to that. */
+static int become_rootless(void)
+{
+	if (become(1000))
+		return -1;
+	/* Who changes his uid may not write his own files in /proc, unless: */
+	if (prctl(PR_SET_DUMPABLE, 1))
+		return -1;
+	if (unshare(CLONE_NEWUSER))
+		return -ENOSYS;
+	if (put("/proc/self/setgroups", "deny") ||
+	    put("/proc/self/gid_map", "0 1000 1") ||
+	    put("/proc/self/uid_map", "0 1000 1") || geteuid())
+		return -2;
+	return 0;
+}
+
+static int rootless(void *arg)
+{
+	const struct rlimit limit = { 65536, 65536 };
+	char *big = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rdma_ep_create_qp qp;
+	struct sockaddr_in sin;
+	struct rdma_ep_reg_mr mr;
+	struct abi s;
+	int n, ret;
+	__u32 id, cq;
+
+	ret = become_rootless();
+	if (ret == -ENOSYS)
+		return 77;
+	CHECK(1, ret == 0);
+	CHECK(2, setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+	CHECK(3, abi_open(&s) == 0);
+	sin = s.addr;
+	sin.sin_port = htons(81);
+	CHECK(4, abi_create_id(&s, abi_channel(&s), RDMA_PS_TCP,
+			       IB_UVERBS_QPT_RC, 0, &id) == 0);
+	CHECK(5, abi_bind(&s, id, &sin) == -EACCES);
+	CHECK(6, abi_reg_mr(&s, s.pd, big, 1 << 20, AC_ALL, &mr) == -ENOMEM);
+	if (!s.iwarp) {
+		CHECK(7, abi_create_cq(&s, -1, 8, 0, &cq) == 0);
+		abi_qp_attr(&qp, IB_UVERBS_QPT_UD, s.pd, cq, cq);
+		CHECK(8, ABI(s.fd, CREATE_QP, &qp) == 0);
+		CHECK(9, abi_qp_init(&s, qp.init.qp, IB_UVERBS_QPT_UD,
+				     0x80000000 | QKEY) == -EPERM);
+		CHECK(10, abi_qp_init(&s, qp.init.qp, IB_UVERBS_QPT_UD,
+				      QKEY) == 0);
+	}
+	CHECK(11, exhaust(&s, &n) == -EDQUOT);
+	CHECK(12, n < 30);
+	return 0;
+}
+
+TEST_F(unpriv, root_in_a_user_namespace)
+{
+	int ret;
+
+	abi_param("session_max_objects", 30);
+	ret = abi_child(rootless, NULL);
+	if (ret == 77)
+		SKIP(return, "no user namespaces for users");
+	EXPECT_EQ(0, ret);
+}
+
+/* ------------------------------------------------------------------ */
+
+/*
+ * A connection request makes an object of the listener's, in a kernel thread that
+ * has every capability: it counts all the same. One that finds no room is not
+ * answered (iWARP: rejected), so the peer asks again.
+ */
+static int full_listener(void *arg)
+{
+	const int *fds = arg;
+	struct rdma_ep_event ev;
+	struct sockaddr_in sin;
+	struct abi s;
+	__u32 id, pd;
+	int channel, n;
+	char c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	channel = abi_channel(&s);
+	CHECK(3, abi_listen(&s, channel, RDMA_PS_TCP, 0, 0, &id, &sin) == 0);
+	CHECK(4, abi_alloc_pd(&s, s.ctx, &pd) == 0);
+	CHECK(5, exhaust(&s, &n) == -EDQUOT);
+	CHECK(6, write(fds[1], &sin, sizeof(sin)) == sizeof(sin));
+	CHECK(7, read(fds[2], &c, 1) == 1);
+	CHECK(8, abi_read(channel, &ev, sizeof(ev), 1000) == -ETIMEDOUT);
+	CHECK(9, abi_destroy(&s, RDMA_EP_OBJ_PD, pd) == 0);
+	CHECK(10, s.iwarp || abi_event(channel, EV_CONNECT_REQUEST, &ev) == 0);
+	return 0;
+}
+
+TEST_F(unpriv, kernel_threads)
+{
+	struct rdma_ep_event ev;
+	struct rdma_ep_create_qp qp;
+	struct sockaddr_in sin;
+	int channel, status, fds[4];
+	struct abi s;
+	__u32 id, cq;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(fds));
+	ASSERT_EQ(0, pipe(fds + 2));
+	abi_param("session_max_objects", 20);
+	pid = fork();
+	if (!pid)
+		_exit(full_listener(fds));
+	ASSERT_EQ(sizeof(sin), read(fds[0], &sin, sizeof(sin)));
+	ASSERT_EQ(0, abi_open(&s));
+	channel = abi_channel(&s);
+	ASSERT_EQ(0, abi_client(&s, channel, RDMA_PS_TCP, &sin, 0, &id));
+	ASSERT_EQ(0, abi_create_cq(&s, -1, 16, 0, &cq));
+	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s.pd, cq, cq);
+	qp.id = id;
+	ASSERT_EQ(0, ABI(s.fd, CREATE_QP, &qp));
+	ASSERT_EQ(0, abi_connect(&s, id, 0));
+	if (s.iwarp) {
+		ASSERT_EQ(0, abi_read(channel, &ev, sizeof(ev), ABI_WAIT_MS));
+		EXPECT_NE(EV_ESTABLISHED, ev.event);
+	}
+	ASSERT_EQ(1, write(fds[3], "", 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	abi_close(&s);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Other processes, and the module's parameters, for the raw ioctl tests.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "abi.h"
+
+int abi_param(const char *name, int value)
+{
+	char path[128];
+	int old = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/module/rdma_ep/parameters/%s", name);
+	f = fopen(path, "r+e");
+	if (!f)
+		return -1;
+	if (fscanf(f, "%d", &old) != 1)
+		old = -1;
+	rewind(f);
+	fprintf(f, "%d\n", value);
+	return fclose(f) ? -1 : old;
+}
+
+int abi_child(int (*fn)(void *arg), void *arg)
+{
+	pid_t pid;
+	int status;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(fn(arg));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* One byte goes with the file. */
+struct fd_message {
+	struct msghdr msg;
+	struct iovec iov;
+	char byte;
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control;
+};
+
+static void fd_message(struct fd_message *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->iov.iov_base = &m->byte;
+	m->iov.iov_len = 1;
+	m->msg.msg_iov = &m->iov;
+	m->msg.msg_iovlen = 1;
+	m->msg.msg_control = m->control.buf;
+	m->msg.msg_controllen = sizeof(m->control.buf);
+}
+
+int abi_send_fd(int socket, int fd)
+{
+	struct fd_message m;
+	struct cmsghdr *c;
+
+	fd_message(&m);
+	c = CMSG_FIRSTHDR(&m.msg);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(socket, &m.msg, 0) == 1 ? 0 : -errno;
+}
+
+int abi_recv_fd(int socket)
+{
+	struct fd_message m;
+	struct cmsghdr *c;
+	int fd;
+
+	fd_message(&m);
+	if (recvmsg(socket, &m.msg, MSG_CMSG_CLOEXEC) != 1)
+		return -EPIPE;
+	c = CMSG_FIRSTHDR(&m.msg);
+	if (!c || c->cmsg_type != SCM_RIGHTS)
+		return -EPROTO;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
