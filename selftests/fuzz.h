@@ -14,11 +14,13 @@
 #include "abi.h"
 
 #define FUZZ_POOL	8
+#define FUZZ_ROLE_POOL	2
 #define FUZZ_MEM	(256 * 1024)	/* what work requests use */
 
 /* What a field means. */
 enum fuzz_kind {
 	FUZZ_END,
+	FUZZ_QP,	/* struct rdma_ep_qp_init */
 	FUZZ_NUMBER,	/* arg: up to */
 	FUZZ_DEVICE,	/* number of one */
 	FUZZ_PORT,	/* number of one */
@@ -28,10 +30,12 @@ enum fuzz_kind {
 	FUZZ_TYPE,	/* type of an object; the handle is a field before it */
 	FUZZ_FD,	/* arg: enum fuzz_fd */
 	FUZZ_OUT,	/* arg: object type, or 0 */
+	FUZZ_OUT_QP_NUM,
 	FUZZ_OUT_FD,	/* arg: enum fuzz_fd */
 	FUZZ_KEY,	/* in and out */
-	FUZZ_ADDR,	/* sockaddr; arg: may be missing */
-	FUZZ_GID,
+	FUZZ_ADDR,	/* sockaddr; arg: FUZZ_ADDR_* */
+	FUZZ_GID,	/* arg: of a group */
+	FUZZ_QP_NUM,	/* number of a QP */
 	FUZZ_SENDS,	/* work requests; length and number follow */
 	FUZZ_RECVS,
 	FUZZ_MEMORY,	/* address in the memory of work requests */
@@ -41,6 +45,22 @@ enum fuzz_kind {
 	FUZZ_COOKIE,
 	FUZZ_ZERO,	/* reserved */
 };
+
+/* Objects in a state that a command is for; see fuzz_roles.c. */
+enum fuzz_role {
+	FUZZ_ANY,
+	FUZZ_READY,	/* id that may connect */
+	FUZZ_REQUEST,	/* id that may accept or reject */
+	FUZZ_ACCEPTED,	/* id that has, and waits */
+	FUZZ_RESPONDED,	/* id that may establish */
+	FUZZ_UD_ID,	/* id that may join a group */
+	FUZZ_ATTACHED,	/* QP that is attached to one */
+	FUZZ_CONNECTED,	/* QP */
+	FUZZ_NR_ROLES
+};
+
+/* May be missing; a group */
+enum { FUZZ_ADDR_OPTIONAL = 1, FUZZ_ADDR_GROUP };
 
 enum fuzz_fd { FUZZ_CHANNEL, FUZZ_COMP, FUZZ_ASYNC, FUZZ_NR_FDS };
 
@@ -57,6 +77,7 @@ struct fuzz_field {
  * @cmd: ioctl number
  * @weight: how often
  * @flags: bits that it knows
+ * @role: what its first handle should name, for it to succeed
  * @fields: of its structure
  */
 struct fuzz_cmd {
@@ -64,9 +85,11 @@ struct fuzz_cmd {
 	unsigned long cmd;
 	unsigned int weight;
 	uint32_t flags;
+	enum fuzz_role role;
 	struct fuzz_field fields[32];
 };
 
+extern const struct fuzz_field fuzz_qp_fields[];
 extern const struct fuzz_cmd fuzz_cmds[];
 extern const int fuzz_nr_cmds;
 
@@ -74,6 +97,8 @@ extern const int fuzz_nr_cmds;
  * struct fuzz_session - a session and what came out of it, shared by its threads
  * @s: session
  * @handles: that were good once, by type; type 0 is any
+ * @roles: handles of objects in a certain state
+ * @qp_nums: numbers of QPs
  * @fds: the same for files
  * @keys: local and remote keys
  * @mem: memory for work requests
@@ -83,6 +108,8 @@ extern const int fuzz_nr_cmds;
 struct fuzz_session {
 	struct abi s;
 	volatile uint32_t handles[ABI_OBJ_LAST + 1][FUZZ_POOL];
+	volatile uint32_t roles[FUZZ_NR_ROLES][FUZZ_ROLE_POOL];
+	volatile uint32_t qp_nums[FUZZ_POOL];
 	volatile int fds[FUZZ_NR_FDS][FUZZ_POOL];
 	volatile uint32_t keys[FUZZ_POOL];
 	uint8_t *mem;
@@ -118,6 +145,16 @@ static inline bool fuzz_chance(struct fuzz_random *r, uint32_t percent)
 /* Fills in a structure of the command; returns the ioctl number to use. */
 unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 			const struct fuzz_cmd *c, uint8_t *arg);
+/* Coverage, where the kernel can tell. */
+void fuzz_cover_start(void);
+int fuzz_cover_open(void);
+unsigned long *fuzz_cover_thread(int fd);
+void fuzz_cover_begin(unsigned long *cover);
+void fuzz_cover_end(unsigned long *cover);
+void fuzz_cover_report(void);
+/* Brings something into that state. */
+void fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
+		  enum fuzz_role role);
 /* Remembers what a successful command has made. */
 void fuzz_learn(struct fuzz_session *fs, struct fuzz_random *r,
 		const struct fuzz_cmd *c, const uint8_t *arg);

@@ -11,47 +11,54 @@
 	.arg = 0 __VA_OPT__(+) __VA_ARGS__,				\
 }
 
-#define CMD(_name, _weight, _flags, ...) {				\
+#define CMD_FOR(_role, _name, _weight, _flags, ...) {			\
 	.name = #_name,							\
 	.cmd = RDMA_EP_IOC_##_name,					\
 	.weight = _weight,						\
 	.flags = _flags,						\
+	.role = FUZZ_##_role,						\
 	.fields = { __VA_ARGS__ },					\
 }
 
-/* The QP of CREATE_QP, CREATE_EP and GET_REQUEST. */
-#define QP_FIELDS(type, m)						\
-	F(type, m.uid, COOKIE),						\
-	F(type, m.flags, BITS, RDMA_EP_QP_SQ_SIG_ALL),			\
-	F(type, m.pd, HANDLE, RDMA_EP_OBJ_PD),				\
-	F(type, m.srq, HANDLE, RDMA_EP_OBJ_SRQ),			\
-	F(type, m.qp_type, NUMBER, 4),					\
-	F(type, m.max_send_wr, NUMBER, 64),				\
-	F(type, m.max_recv_wr, NUMBER, 64),				\
-	F(type, m.max_send_sge, NUMBER, 4),				\
-	F(type, m.max_recv_sge, NUMBER, 4),				\
-	F(type, m.max_inline_data, NUMBER, 128),			\
-	F(type, m.send_cq.uid, COOKIE),					\
-	F(type, m.send_cq.cq, HANDLE, RDMA_EP_OBJ_CQ),			\
-	F(type, m.send_cq.reserved, ZERO),				\
-	F(type, m.recv_cq.uid, COOKIE),					\
-	F(type, m.recv_cq.cq, HANDLE, RDMA_EP_OBJ_CQ),			\
-	F(type, m.recv_cq.reserved, ZERO),				\
-	F(type, m.qp, OUT, RDMA_EP_OBJ_QP),				\
-	F(type, m.send_cq.channel_fd, OUT_FD, FUZZ_COMP),		\
-	F(type, m.recv_cq.channel_fd, OUT_FD, FUZZ_COMP)
+#define CMD(_name, _weight, _flags, ...)				\
+	CMD_FOR(ANY, _name, _weight, _flags, __VA_ARGS__)
 
-#define ID_CMD(name, weight, max)					\
-	CMD(name, weight, 0,						\
+/* The QP of CREATE_QP, CREATE_EP and GET_REQUEST */
+const struct fuzz_field fuzz_qp_fields[] = {
+	F(rdma_ep_qp_init, uid, COOKIE),
+	F(rdma_ep_qp_init, flags, BITS, RDMA_EP_QP_SQ_SIG_ALL),
+	F(rdma_ep_qp_init, pd, HANDLE, RDMA_EP_OBJ_PD),
+	F(rdma_ep_qp_init, srq, HANDLE, RDMA_EP_OBJ_SRQ),
+	F(rdma_ep_qp_init, qp_type, NUMBER, 4),
+	F(rdma_ep_qp_init, max_send_wr, NUMBER, 64),
+	F(rdma_ep_qp_init, max_recv_wr, NUMBER, 64),
+	F(rdma_ep_qp_init, max_send_sge, NUMBER, 4),
+	F(rdma_ep_qp_init, max_recv_sge, NUMBER, 4),
+	F(rdma_ep_qp_init, max_inline_data, NUMBER, 128),
+	F(rdma_ep_qp_init, send_cq.uid, COOKIE),
+	F(rdma_ep_qp_init, send_cq.cq, HANDLE, RDMA_EP_OBJ_CQ),
+	F(rdma_ep_qp_init, send_cq.reserved, ZERO),
+	F(rdma_ep_qp_init, recv_cq.uid, COOKIE),
+	F(rdma_ep_qp_init, recv_cq.cq, HANDLE, RDMA_EP_OBJ_CQ),
+	F(rdma_ep_qp_init, recv_cq.reserved, ZERO),
+	F(rdma_ep_qp_init, qp, OUT, RDMA_EP_OBJ_QP),
+	F(rdma_ep_qp_init, qp_num, OUT_QP_NUM),
+	F(rdma_ep_qp_init, send_cq.channel_fd, OUT_FD, FUZZ_COMP),
+	F(rdma_ep_qp_init, recv_cq.channel_fd, OUT_FD, FUZZ_COMP),
+	{ .kind = FUZZ_END },
+};
+
+#define ID_CMD(role, name, weight, max)					\
+	CMD_FOR(role, name, weight, 0,					\
 	    F(rdma_ep_id_cmd, id, HANDLE, RDMA_EP_OBJ_ID),		\
 	    F(rdma_ep_id_cmd, arg, NUMBER, max))
 
-#define CONN(name, weight, handle_kind)					\
-	CMD(name, weight, 0,						\
+#define CONN(role, name, weight, handle_kind)				\
+	CMD_FOR(role, name, weight, 0,					\
 	    F(rdma_ep_connect, uid, NUMBER, handle_kind),		\
 	    F(rdma_ep_connect, id, HANDLE, RDMA_EP_OBJ_ID),		\
 	    F(rdma_ep_connect, ece_vendor_id, NUMBER, 0),		\
-	    F(rdma_ep_connect, conn.qp_num, NUMBER, 40),		\
+	    F(rdma_ep_connect, conn.qp_num, QP_NUM),			\
 	    F(rdma_ep_connect, conn.private_data, BYTES, 256),		\
 	    F(rdma_ep_connect, conn.private_data_len, NUMBER, 200),	\
 	    F(rdma_ep_connect, conn.srq, NUMBER, 1),			\
@@ -60,16 +67,16 @@
 	    F(rdma_ep_connect, conn.retry_count, NUMBER, 7),		\
 	    F(rdma_ep_connect, conn.rnr_retry_count, NUMBER, 7))
 
-#define POST(name, weight, list, type, known)				\
-	CMD(name, weight, known,					\
+#define POST(role, name, weight, list, type, known)			\
+	CMD_FOR(role, name, weight, known,				\
 	    F(rdma_ep_post, wrs, list),					\
 	    F(rdma_ep_post, handle, HANDLE, type))
 
 #define MCAST(name, weight)						\
-	CMD(name, weight, 0,						\
+	CMD_FOR(ATTACHED, name, weight, 0,				\
 	    F(rdma_ep_qp_mcast, qp, HANDLE, RDMA_EP_OBJ_QP),		\
 	    F(rdma_ep_qp_mcast, lid, NUMBER, 0),			\
-	    F(rdma_ep_qp_mcast, gid, GID))
+	    F(rdma_ep_qp_mcast, gid, GID, true))
 
 #define PORT(name, type, index)						\
 	CMD(name, 1, 0,							\
@@ -121,9 +128,9 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	    F(rdma_ep_create_ep, qp_type, NUMBER, 4),
 	    F(rdma_ep_create_ep, addr_timeout_ms, NUMBER, 200),
 	    F(rdma_ep_create_ep, route_timeout_ms, NUMBER, 200),
-	    F(rdma_ep_create_ep, src, ADDR, true),
-	    F(rdma_ep_create_ep, dst, ADDR, true),
-	    QP_FIELDS(rdma_ep_create_ep, qp),
+	    F(rdma_ep_create_ep, src, ADDR, FUZZ_ADDR_OPTIONAL),
+	    F(rdma_ep_create_ep, dst, ADDR, FUZZ_ADDR_OPTIONAL),
+	    F(rdma_ep_create_ep, qp, QP),
 	    F(rdma_ep_create_ep, id, OUT, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_create_ep, channel_fd, OUT_FD, FUZZ_CHANNEL)),
 	CMD(BIND_ADDR, 5, 0,
@@ -133,20 +140,20 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(RESOLVE_ADDR, 6, 0,
 	    F(rdma_ep_resolve_addr, id, HANDLE, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_resolve_addr, timeout_ms, NUMBER, 200),
-	    F(rdma_ep_resolve_addr, src, ADDR, true),
+	    F(rdma_ep_resolve_addr, src, ADDR, FUZZ_ADDR_OPTIONAL),
 	    F(rdma_ep_resolve_addr, dst, ADDR)),
-	ID_CMD(RESOLVE_ROUTE, 6, 200),
-	ID_CMD(LISTEN, 5, 8),
-	CONN(CONNECT, 8, 0),
-	CONN(ACCEPT, 8, 100),
-	CMD(REJECT, 3, 0,
+	ID_CMD(ANY, RESOLVE_ROUTE, 6, 200),
+	ID_CMD(ANY, LISTEN, 5, 8),
+	CONN(READY, CONNECT, 8, 0),
+	CONN(REQUEST, ACCEPT, 8, 100),
+	CMD_FOR(REQUEST, REJECT, 3, 0,
 	    F(rdma_ep_reject, id, HANDLE, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_reject, reason, NUMBER, 40),
 	    F(rdma_ep_reject, private_data_len, NUMBER, 200),
 	    F(rdma_ep_reject, reserved, ZERO),
 	    F(rdma_ep_reject, private_data, BYTES, 256)),
-	ID_CMD(DISCONNECT, 3, 0),
-	ID_CMD(ESTABLISH, 2, 0),
+	ID_CMD(ANY, DISCONNECT, 3, 0),
+	ID_CMD(RESPONDED, ESTABLISH, 4, 0),
 	CMD(QUERY_ID, 2, 0,
 	    F(rdma_ep_query_id, id, HANDLE, RDMA_EP_OBJ_ID)),
 	CMD(SET_OPTION, 3, 0,
@@ -167,15 +174,15 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	    F(rdma_ep_get_request, id, HANDLE, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_get_request, channel_fd, FD, FUZZ_CHANNEL),
 	    F(rdma_ep_get_request, reserved, ZERO),
-	    QP_FIELDS(rdma_ep_get_request, qp),
+	    F(rdma_ep_get_request, qp, QP),
 	    F(rdma_ep_get_request, event.child, OUT, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_get_request, channel_fd, OUT_FD, FUZZ_CHANNEL)),
-	CMD(JOIN_MULTICAST, 3, RDMA_EP_JOIN_SEND_ONLY,
+	CMD_FOR(UD_ID, JOIN_MULTICAST, 3, RDMA_EP_JOIN_SEND_ONLY,
 	    F(rdma_ep_join_multicast, uid, COOKIE),
 	    F(rdma_ep_join_multicast, id, HANDLE, RDMA_EP_OBJ_ID),
-	    F(rdma_ep_join_multicast, addr, ADDR),
+	    F(rdma_ep_join_multicast, addr, ADDR, FUZZ_ADDR_GROUP),
 	    F(rdma_ep_join_multicast, mcast, OUT, RDMA_EP_OBJ_MCAST)),
-	ID_CMD(NOTIFY, 1, 10),
+	ID_CMD(ACCEPTED, NOTIFY, 4, 10),
 	CMD(WRITE_EVENT, 1, 0,
 	    F(rdma_ep_write_event, id, HANDLE, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_write_event, event, NUMBER, 20),
@@ -246,7 +253,7 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(CREATE_QP, 6, 0,
 	    F(rdma_ep_create_qp, id, HANDLE, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_create_qp, reserved, ZERO),
-	    QP_FIELDS(rdma_ep_create_qp, init)),
+	    F(rdma_ep_create_qp, init, QP)),
 	CMD(MODIFY_QP, 8, 0,
 	    F(rdma_ep_modify_qp, qp, HANDLE, RDMA_EP_OBJ_QP),
 	    F(rdma_ep_modify_qp, reserved, ZERO),
@@ -269,11 +276,11 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(QUERY_QP, 2, 0,
 	    F(rdma_ep_query_qp, qp, HANDLE, RDMA_EP_OBJ_QP),
 	    F(rdma_ep_query_qp, attr_mask, NUMBER, 0x1fffff)),
-	POST(POST_SEND, 20, SENDS, RDMA_EP_OBJ_QP, RDMA_EP_POST_ALL),
-	POST(POST_RECV, 10, RECVS, RDMA_EP_OBJ_QP, 0),
-	POST(POST_SRQ_RECV, 5, RECVS, RDMA_EP_OBJ_SRQ, 0),
-	MCAST(ATTACH_MCAST, 2),
-	MCAST(DETACH_MCAST, 2),
+	POST(CONNECTED, POST_SEND, 20, SENDS, RDMA_EP_OBJ_QP, RDMA_EP_POST_ALL),
+	POST(CONNECTED, POST_RECV, 10, RECVS, RDMA_EP_OBJ_QP, 0),
+	POST(ANY, POST_SRQ_RECV, 5, RECVS, RDMA_EP_OBJ_SRQ, 0),
+	MCAST(ATTACH_MCAST, 3),
+	MCAST(DETACH_MCAST, 3),
 };
 
 const int fuzz_nr_cmds = sizeof(fuzz_cmds) / sizeof(fuzz_cmds[0]);

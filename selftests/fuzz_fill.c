@@ -105,9 +105,12 @@ static void addr(struct fuzz_session *fs, struct fuzz_random *r,
 	case 7:
 	case 8:
 	case 9:
-		if (f->arg)
+		if (f->arg == FUZZ_ADDR_OPTIONAL)
 			return;
 		break;
+	default:
+		if (f->arg == FUZZ_ADDR_GROUP)
+			abi_group(&sin, fuzz_below(r, 4));
 	}
 	memcpy(arg + f->offset, &sin, sizeof(sin));
 }
@@ -126,7 +129,10 @@ static struct rdma_ep_sge *add_sges(struct fuzz_session *fs,
 	struct rdma_ep_sge *sge = (struct rdma_ep_sge *)p;
 
 	for (; n; n--, sge++) {
-		sge->addr = (uintptr_t)fs->mem + fuzz_below(r, FUZZ_MEM / 2);
+		/* What was registered first is the first quarter. */
+		sge->addr = (uintptr_t)fs->mem +
+			    fuzz_below(r, fuzz_chance(r, 90) ?
+				       FUZZ_MEM / 4 - 4096 : FUZZ_MEM / 2);
 		sge->length = fuzz_below(r, 4096);
 		sge->lkey = key(fs, r);
 		if (fuzz_chance(r, 3))
@@ -192,7 +198,7 @@ static void wrs(struct fuzz_session *fs, struct fuzz_random *r,
 {
 	uint8_t *start = fs->out + fuzz_below(r, FUZZ_MEM / 2 / 64) * 64;
 	uint8_t *p = start;
-	uint32_t i, n = 1 + fuzz_below(r, 12);
+	uint32_t i, n = 1 + fuzz_below(r, fuzz_chance(r, 50) ? 2 : 12);
 
 	for (i = 0; i < n; i++)
 		p = send ? add_send(fs, r, p) : add_recv(fs, r, p);
@@ -211,9 +217,18 @@ static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
 		       uint8_t *arg, const struct fuzz_field *f,
 		       uint32_t *last)
 {
+	const struct fuzz_field *q;
 	uint32_t i;
 
 	switch (f->kind) {
+	case FUZZ_QP:
+		for (q = fuzz_qp_fields; q->kind; q++)
+			fill_field(fs, r, arg + f->offset, q, last);
+		return;
+	case FUZZ_QP_NUM:
+		put(arg, f, fuzz_chance(r, 10) ? fuzz_below(r, 60) :
+		    fs->qp_nums[fuzz_below(r, FUZZ_POOL)]);
+		break;
 	case FUZZ_NUMBER:
 		put(arg, f, fuzz_below(r, f->arg + 1));
 		break;
@@ -248,10 +263,10 @@ static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
 		addr(fs, r, arg, f);
 		break;
 	case FUZZ_GID:
-		if (fuzz_chance(r, 50))
+		if (fuzz_chance(r, f->arg ? 10 : 50))
 			memcpy(arg + f->offset, fs->s.gid, 16);
 		else
-			abi_group_gid(arg + f->offset, fuzz_below(r, 4));
+			abi_group_gid(arg + f->offset, fuzz_below(r, 3));
 		break;
 	case FUZZ_SENDS:
 	case FUZZ_RECVS:
@@ -297,7 +312,15 @@ static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
 	struct rdma_ep_modify_qp *qp = (void *)arg;
 	struct rdma_ep_srq_attr *srq = (void *)arg;
 	struct rdma_ep_set_option *opt = (void *)arg;
+	struct rdma_ep_reject *rej = (void *)arg;
+	struct rdma_ep_id_cmd *cmd = (void *)arg;
 
+	if (c->cmd == RDMA_EP_IOC_NOTIFY && fuzz_chance(r, 70))
+		cmd->arg = EVENT_COMM_EST;
+	if (c->cmd == RDMA_EP_IOC_REJECT && fuzz_chance(r, 80)) {
+		rej->reason = fuzz_chance(r, 50) ? 0 : 28;
+		rej->private_data_len %= 100;
+	}
 	/* A byte, or a number. */
 	if (c->cmd == RDMA_EP_IOC_SET_OPTION && fuzz_chance(r, 80)) {
 		opt->level = 0;
@@ -357,6 +380,11 @@ unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 	for (f = c->fields; f->kind; f++)
 		fill_field(fs, r, arg, f, &last);
 	fill_special(r, c, arg);
+	if (c->role && fuzz_chance(r, 75)) {
+		for (f = c->fields; f->kind != FUZZ_HANDLE; f++)
+			;
+		put(arg, f, fs->roles[c->role][fuzz_below(r, FUZZ_ROLE_POOL)]);
+	}
 	if (fuzz_chance(r, 1))
 		head[1] = odd_number(r);
 	if (fuzz_chance(r, 1))
@@ -366,22 +394,32 @@ unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 	return c->cmd;
 }
 
+static void learn_fields(struct fuzz_session *fs, struct fuzz_random *r,
+			 const struct fuzz_field *f, const uint8_t *arg)
+{
+	uint32_t value, slot;
+
+	for (; f->kind; f++) {
+		if (f->kind == FUZZ_QP)
+			learn_fields(fs, r, fuzz_qp_fields, arg + f->offset);
+		if (f->kind != FUZZ_OUT && f->kind != FUZZ_OUT_FD &&
+		    f->kind != FUZZ_OUT_QP_NUM && f->kind != FUZZ_KEY)
+			continue;
+		value = get32(arg, f);
+		slot = fuzz_below(r, FUZZ_POOL);
+		if (f->kind == FUZZ_OUT && value)
+			fs->handles[f->arg][slot] = value;
+		else if (f->kind == FUZZ_OUT_FD && (int)value > 2)
+			fs->fds[f->arg][slot] = value;
+		else if (f->kind == FUZZ_OUT_QP_NUM && value)
+			fs->qp_nums[slot] = value;
+		else if (f->kind == FUZZ_KEY)
+			fs->keys[slot] = value;
+	}
+}
+
 void fuzz_learn(struct fuzz_session *fs, struct fuzz_random *r,
 		const struct fuzz_cmd *c, const uint8_t *arg)
 {
-	const struct fuzz_field *f;
-	uint32_t value;
-
-	for (f = c->fields; f->kind; f++) {
-		if (f->kind != FUZZ_OUT && f->kind != FUZZ_OUT_FD &&
-		    f->kind != FUZZ_KEY)
-			continue;
-		value = get32(arg, f);
-		if (f->kind == FUZZ_OUT && value)
-			fs->handles[f->arg][fuzz_below(r, FUZZ_POOL)] = value;
-		else if (f->kind == FUZZ_OUT_FD && (int)value > 2)
-			fs->fds[f->arg][fuzz_below(r, FUZZ_POOL)] = value;
-		else if (f->kind == FUZZ_KEY)
-			fs->keys[fuzz_below(r, FUZZ_POOL)] = value;
-	}
+	learn_fields(fs, r, c->fields, arg);
 }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The fuzzer's preparations: some commands only succeed on an object that others
+ * have brought into a certain state, which chance alone never does. What is made
+ * here is then used like everything else: by the command that it is for, most of
+ * the time, and by all the others, from any thread.
+ */
+#include <unistd.h>
+
+#include "fuzz.h"
+
+/* What is awaited comes at once, or not at all: a thread may have destroyed it. */
+#define EVENT_MS	(300 * TEST_SCALE)
+
+static int event(int channel, enum abi_cm_event want, struct rdma_ep_event *ev)
+{
+	int ret = channel < 0 ? -EBADF :
+		  abi_read(channel, ev, sizeof(*ev), EVENT_MS);
+
+	return ret ?: ev->event == want ? 0 : -EPROTO;
+}
+
+static void learn(struct fuzz_session *fs, struct fuzz_random *r,
+		  uint32_t type, uint32_t handle)
+{
+	if (handle)
+		fs->handles[type][fuzz_below(r, FUZZ_POOL)] = handle;
+}
+
+static void learn_role(struct fuzz_session *fs, struct fuzz_random *r,
+		       enum fuzz_role role, uint32_t handle)
+{
+	if (handle)
+		fs->roles[role][fuzz_below(r, FUZZ_ROLE_POOL)] = handle;
+}
+
+/* Channels are closed at some time, like all files. */
+static void learn_fd(struct fuzz_session *fs, struct fuzz_random *r,
+		     uint32_t kind, int fd)
+{
+	uint32_t slot = fuzz_below(r, FUZZ_POOL);
+	int old = fs->fds[kind][slot];
+
+	fs->fds[kind][slot] = fd;
+	if (old > 2)
+		close(old);
+}
+
+static int make_qp(struct fuzz_session *fs, struct fuzz_random *r,
+		   uint32_t type, uint32_t id, struct rdma_ep_qp_init *init)
+{
+	struct rdma_ep_create_qp c;
+	uint32_t cq;
+	int ret;
+
+	ret = abi_create_cq(&fs->s, -1, 64, fuzz_next(r), &cq);
+	if (ret)
+		return ret;
+	abi_qp_attr(&c, type, fs->s.pd, cq, cq);
+	c.id = id;
+	ret = ABI(fs->s.fd, CREATE_QP, &c);
+	if (ret)
+		return ret;
+	*init = c.init;
+	learn(fs, r, RDMA_EP_OBJ_CQ, cq);
+	learn(fs, r, RDMA_EP_OBJ_QP, c.init.qp);
+	fs->qp_nums[fuzz_below(r, FUZZ_POOL)] = c.init.qp_num;
+	return 0;
+}
+
+/* An id that could connect next. */
+static int make_client(struct fuzz_session *fs, int channel,
+		       const struct sockaddr_in *to, uint32_t *id)
+{
+	struct rdma_ep_event ev;
+
+	return abi_create_id(&fs->s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
+			     1, id) ?:
+	       abi_resolve_addr(&fs->s, *id, to, 1000) ?:
+	       event(channel, EV_ADDR_RESOLVED, &ev) ?:
+	       ABI_ID_CMD(&fs->s, RESOLVE_ROUTE, *id, 1000) ?:
+	       event(channel, EV_ROUTE_RESOLVED, &ev);
+}
+
+/*
+ * A connection as far as it is wanted: a client that may connect, a request that
+ * may be answered, or one that has been and waits to be confirmed.
+ */
+static void prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
+			       enum fuzz_role role)
+{
+	int channel[2] = { abi_channel(&fs->s), abi_channel(&fs->s) };
+	struct rdma_ep_qp_init qp = { 0 };
+	struct sockaddr_in sin;
+	struct rdma_ep_event ev;
+	uint32_t listener = 0, id = 0;
+	int ret;
+
+	ret = abi_listen(&fs->s, channel[1], RDMA_PS_TCP, 0, 2, &listener,
+			 &sin) ?:
+	      make_client(fs, channel[0], &sin, &id);
+	if (ret)
+		goto out;
+	if (role == FUZZ_READY) {
+		learn_role(fs, r, role, id);
+		if (fuzz_chance(r, 70))
+			make_qp(fs, r, IB_UVERBS_QPT_RC, id, &qp);
+		goto out;
+	}
+	/* Who has no QP of his own confirms what the other side says himself. */
+	ret = make_qp(fs, r, IB_UVERBS_QPT_RC,
+		      role == FUZZ_RESPONDED ? 0 : id, &qp) ?:
+	      abi_connect(&fs->s, id, qp.qp_num) ?:
+	      event(channel[1], EV_CONNECT_REQUEST, &ev);
+	if (ret)
+		goto out;
+	if (role == FUZZ_REQUEST) {
+		if (fuzz_chance(r, 70))
+			make_qp(fs, r, IB_UVERBS_QPT_RC, ev.child, &qp);
+		learn_role(fs, r, role, ev.child);
+		learn(fs, r, RDMA_EP_OBJ_ID, ev.child);
+		goto out;
+	}
+	ret = make_qp(fs, r, IB_UVERBS_QPT_RC, ev.child, &qp) ?:
+	      abi_accept(&fs->s, ev.child, 3, 0);
+	if (ret)
+		goto out;
+	learn(fs, r, RDMA_EP_OBJ_ID, ev.child);
+	if (role == FUZZ_CONNECTED) {
+		learn_role(fs, r, role, qp.qp);
+		goto out;
+	}
+	learn_role(fs, r, FUZZ_ACCEPTED, ev.child);
+	if (!event(channel[0], EV_CONNECT_RESPONSE, &ev))
+		learn_role(fs, r, FUZZ_RESPONDED, id);
+out:
+	learn(fs, r, RDMA_EP_OBJ_ID, listener);
+	learn(fs, r, RDMA_EP_OBJ_ID, id);
+	learn_fd(fs, r, FUZZ_CHANNEL, channel[0]);
+	learn_fd(fs, r, FUZZ_CHANNEL, channel[1]);
+}
+
+/* A QP that is attached to a group, or an id that may join one */
+static void prepare_datagram(struct fuzz_session *fs, struct fuzz_random *r,
+			     enum fuzz_role role)
+{
+	int channel = abi_channel(&fs->s);
+	struct rdma_ep_qp_init qp;
+	uint32_t id = 0;
+
+	if (!abi_ud_id(&fs->s, channel, 4, &id) &&
+	    !make_qp(fs, r, IB_UVERBS_QPT_UD, id, &qp)) {
+		learn_role(fs, r, FUZZ_UD_ID, id);
+		if (!abi_attach(&fs->s, qp.qp, 1))
+			learn_role(fs, r, FUZZ_ATTACHED, qp.qp);
+	}
+	learn(fs, r, RDMA_EP_OBJ_ID, id);
+	learn_fd(fs, r, FUZZ_CHANNEL, channel);
+}
+
+void fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
+		  enum fuzz_role role)
+{
+	switch (role) {
+	case FUZZ_ANY:
+		break;
+	case FUZZ_UD_ID:
+	case FUZZ_ATTACHED:
+		prepare_datagram(fs, r, role);
+		break;
+	case FUZZ_ACCEPTED:
+		prepare_connection(fs, r, FUZZ_RESPONDED);
+		break;
+	default:
+		prepare_connection(fs, r, role);
+	}
+}
