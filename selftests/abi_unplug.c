@@ -213,6 +213,33 @@ TEST_F(unplug, events)
 	EXPECT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_QP, p.end[0].qp.qp));
 }
 
+/* Nothing completes any more, and who waits for that must not do so for ever. */
+TEST_F(unplug, completion_wait)
+{
+	struct rdma_ep_notify_cq n = {};
+	struct rdma_ep_comp_event ev;
+	struct rdma_ep_wc wc;
+	__u32 gone;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	ASSERT_EQ(0, abi_create_cq(&self->w.s, self->w.comp_channel, 16, 41,
+				   &gone));
+	ASSERT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_CQ, gone));
+	ASSERT_EQ(0, abi_create_cq(&self->w.s, self->w.comp_channel, 16, 42,
+				   &n.cq));
+	ASSERT_EQ(0, ABI(self->w.s.fd, NOTIFY_CQ, &n));
+	ASSERT_TRUE(abi_quiet(self->w.comp_channel));
+	ASSERT_EQ(0, unplug());
+	EXPECT_EQ(0, abi_read(self->w.comp_channel, &ev, sizeof(ev),
+			      ABI_WAIT_MS));
+	EXPECT_EQ(42, ev.uid);
+	EXPECT_TRUE(abi_quiet(self->w.comp_channel));
+	EXPECT_EQ(-EIO, abi_poll(&self->w.s, n.cq, &wc, 1));
+	EXPECT_EQ(-EIO, ABI(self->w.s.fd, NOTIFY_CQ, &n));
+	EXPECT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_CQ, n.cq));
+}
+
 /* Completions that were there before can still be taken, or not: no more. */
 struct traffic {
 	const struct abi *s;

@@ -40,6 +40,9 @@ static void uep_cq_killing(struct ep_res *res)
 	mutex_lock(&cq->poll_lock);
 	cq->dead = true;
 	mutex_unlock(&cq->poll_lock);
+	/* Nothing will complete any more: who waits for it is to find out. */
+	if (READ_ONCE(res->dev->dead))
+		uep_comp_post(cq);
 }
 
 static void uep_cq_put_res(struct ep_res *res)

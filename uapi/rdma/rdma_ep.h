@@ -635,7 +635,8 @@ struct rdma_ep_event {
  * struct rdma_ep_comp_event - record read from a completion channel
  * @uid: cookie of the CQ
  *
- * As &struct rdma_ep_event; one record for every notification that fired.
+ * As &struct rdma_ep_event; one record for every notification that fired, and one
+ * for each CQ whose device has been removed.
  */
 struct rdma_ep_comp_event {
 	__aligned_u64 uid;
