@@ -264,7 +264,8 @@ held()
 {
 	# Counters are per CPU and folded lazily: ask for it.
 	echo 1 > /proc/sys/vm/stat_refresh
-	rdma_objects
+	# (A device that was made anew comes last.)
+	rdma_objects | sort
 	echo "pinned-pages $(pinned_pages)"
 	echo "module-references $(module_refs)"
 }

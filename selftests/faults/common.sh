@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Faults, again and again, on processes that hold whatever can be held
+# (fault_load.c). Sourced by the tests, after clients/common.sh.
+#
+#	FAULT_SECONDS	how long a case goes on (at least one round; default 4)
+#	FAULT_SEED	of the random choices; a round's are made of this and its
+#			number
+#	FAULT_ROUND	number of the first round: to see one again
+#
+# For hours: rig exec 'setup_rdma; modprobe rdma_ep; FAULT_SECONDS=3600
+# /usr/lib/rdma_ep/selftests/faults/kill.sh', with GUEST_TIMEOUT to match.
+#
+# What is looked at after each round: that the fault took no longer than the bound
+# (ten seconds, twenty over iWARP, where iw_cm waits ten for an answer that does not
+# come; TEST_SCALE times as much on a slow kernel), that the process ended as it
+# should, and that the kernel holds what it held before: objects, pinned pages,
+# module references. A bystander, who has a connection of his own that the faults
+# do not concern, sends and checks data all the time.
+
+LOAD=$(dirname "${BASH_SOURCE[0]}")/../fault_load
+
+FAULT_SECONDS=${FAULT_SECONDS:-4}
+FAULT_SEED=${FAULT_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
+FAULT_ROUND=${FAULT_ROUND:-1}
+
+BOUND=10
+# shellcheck disable=SC2034	# by who sources this
+[[ $DEVICE != siw ]] || BOUND=20
+# The longest time in which a bystander may get nothing through, in ms. Two CPUs
+# that the faults keep busy, under emulation.
+QUIET_BOUND=$((10000 * ${TEST_SCALE:-1}))
+
+echo "# FAULT_SEED=$FAULT_SEED FAULT_SECONDS=$FAULT_SECONDS FAULT_ROUND=$FAULT_ROUND"
+
+# ---- time
+
+now_ms()
+{
+	local t=$EPOCHREALTIME
+	echo $((${t/[^0-9]/} / 1000))
+}
+
+declare -A worst
+
+# took WHAT MS SECONDS: it should have been no more
+took()
+{
+	((${worst[$1]:--1} >= $2)) || worst[$1]=$2
+	(($2 <= $3 * 1000 * ${TEST_SCALE:-1})) ||
+		problem "round $round: $1 took $2 ms, not $3 s"
+}
+
+# timed WHAT SECONDS COMMAND...
+timed()
+{
+	local what=$1 limit=$2 start rc=0
+	shift 2
+	start=$(now_ms)
+	"$@" || rc=$?
+	took "$what" $(($(now_ms) - start)) "$limit"
+	return "$rc"
+}
+
+# pause MS: a random time up to that
+pause()
+{
+	local ms=$((RANDOM % $1))
+	sleep "$((ms / 1000)).$(printf '%03d' $((ms % 1000)))"
+}
+
+# one_in N
+one_in()
+{
+	((RANDOM % $1 == 0))
+}
+
+# ---- rounds
+
+# while another_round; do ...
+rounds_begin()
+{
+	round=$((FAULT_ROUND - 1))
+	rounds_end=$((SECONDS + FAULT_SECONDS))
+	worst=()
+}
+
+another_round()
+{
+	((!${#problems[@]})) || return 1
+	((round < FAULT_ROUND || SECONDS < rounds_end)) || return 1
+	round=$((round + 1))
+	# (With what makes it look random)
+	RANDOM=$(((FAULT_SEED + round * 7919) % 32749 + 1))
+	SEED=$((RANDOM * 32768 + RANDOM + 1))
+}
+
+rounds_report()
+{
+	local what
+	echo "# $case_name: $((round - FAULT_ROUND + 1)) rounds"
+	for what in "${!worst[@]}"; do
+		echo "#   $what: at most ${worst[$what]} ms"
+	done
+}
+
+# ---- processes
+
+# load NAME MODE ARGS...
+load()
+{
+	local name=$1
+	shift
+	unset "statuses[$name]"
+	start stock "$name" "$LOAD" "$@"
+}
+
+says()
+{
+	grep -q "^$2" "$WORK/$1.out"
+}
+
+ready_or_gone()
+{
+	says "$1" ready || stopped "$1"
+}
+
+wait_ready()
+{
+	wait_for 60 ready_or_gone "$1"
+	says "$1" ready ||
+		problem "round ${round:-0}: $1 is not ready: $(tail -n 3 "$WORK/$1.out" "$WORK/$1.err" | tr '\n' ' ')"
+}
+
+# ended NAME WHAT STATUS...: is over in time, with one of these
+ended()
+{
+	local name=$1 what=$2 status
+	shift 2
+	timed "$what" "$BOUND" finish "$name" $((BOUND * 2))
+	for status; do
+		[[ ${statuses[$name]} != "$status" ]] || return 0
+	done
+	problem "round ${round:-0}: $name: status ${statuses[$name]}, not $*:" \
+		"$(tail -n 3 "$WORK/$name.out" "$WORK/$name.err" | tr '\n' ' ')"
+}
+
+# bystander_begin [DEVICE]: and what it holds is none of the fault's business
+bystander_begin()
+{
+	outer=$baseline
+	RDMA_DEV=${1:-$RDMA_DEV} load bystander stream "$FAULT_SEED" 2000
+	wait_ready bystander
+	baseline=$(held)
+}
+
+bystander_end()
+{
+	local n gap
+	stopped bystander || kill -TERM "${pids[bystander]}"
+	finish bystander 60
+	expect_status bystander 0
+	read -r _ n _ gap < <(grep '^messages' "$WORK/bystander.out") ||
+		problem "the bystander says nothing"
+	((${n:-0} > 0)) || problem "the bystander has got nothing through"
+	((${gap:-0} <= QUIET_BOUND)) ||
+		problem "the bystander was held up for $gap ms"
+	echo "# bystander: ${n:-0} messages checked, at most ${gap:-0} ms without one"
+	baseline=$outer
+}
+
+# ---- devices that the faults are about
+
+FAULT_DEV=epfault
+FAULT_NETDEV=epf0
+
+# What ip(8) and sysfs show of an address
+gid_of()
+{
+	local byte
+	IFS=. read -ra byte <<< "$1"
+	printf 'ffff:%02x%02x:%02x%02x' "${byte[@]}"
+}
+
+has_gid_of()
+{
+	grep -q "$(gid_of "$2")" "/sys/class/infiniband/$1/ports/1/gids/"* \
+		2>/dev/null
+}
+
+# add_link KIND DEV NETDEV ADDR [NETNS COMMAND...]: usable when it returns
+add_link()
+{
+	local kind=$1 dev=$2 netdev=$3 addr=$4
+	shift 4
+	"$@" rdma link add "$dev" type "$kind" netdev "$netdev" || return 1
+	[[ $kind != rxe ]] || wait_for 20 has_gid_of "$dev" "$addr"
+}
+
+# plug [KIND]
+plug()
+{
+	ip link add $FAULT_NETDEV type veth peer name epf1 &&
+	ip link set epf1 up && ip link set $FAULT_NETDEV up &&
+	ip addr add 10.92.0.1/24 dev $FAULT_NETDEV &&
+	add_link "${1:-$DEVICE}" $FAULT_DEV $FAULT_NETDEV 10.92.0.1
+}
+
+unplugged()
+{
+	[[ ! -e /sys/class/infiniband/${1:-$FAULT_DEV} ]]
+}
+
+driver_of()
+{
+	echo "${1/#rxe/rdma_rxe}"
+}

@@ -1,0 +1,219 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A network that loses, doubles and reorders packets, that stops for a while, or
+# for good.
+#
+# Two devices, one at each end of a veth pair, in one namespace (rxe knows no other
+# until Linux 6.19): policy routing makes the kernel send to its own addresses over
+# the wire.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/../clients/common.sh"
+# shellcheck source=selftests/faults/common.sh
+. "$(dirname "$0")/common.sh"
+
+ENDS=(epw0 epw1)
+ADDRS=(10.95.0.1 10.95.0.2)
+DEVS=(epwire0 epwire1)
+MESSAGES=${FAULT_MESSAGES:-400}
+
+trap 'cut_wire 2>/dev/null; rm -rf "$WORK"' EXIT
+
+# The routes of an end vanish when it goes down.
+routes_of()
+{
+	ip route replace "${ADDRS[1 - $1]}/32" dev "${ENDS[$1]}" \
+		src "${ADDRS[$1]}" table $((100 + $1))
+}
+
+wire()
+{
+	local i
+	ip link add "${ENDS[0]}" type veth peer name "${ENDS[1]}" || return 1
+	# The table of local addresses comes after ours.
+	ip rule add pref 200 lookup local && ip rule del pref 0 || return 1
+	for i in 0 1; do
+		sysctl -qw "net.ipv4.conf.${ENDS[i]}.accept_local=1" \
+			"net.ipv4.conf.${ENDS[i]}.rp_filter=0" \
+			"net.ipv4.conf.${ENDS[i]}.arp_ignore=1" &&
+		ip addr add "${ADDRS[i]}/32" dev "${ENDS[i]}" &&
+		ip link set "${ENDS[i]}" up || return 1
+		# What the kernel itself sends, and who asks for this way out
+		ip rule add pref $((100 + i)) iif lo from "${ADDRS[i]}" \
+			to "${ADDRS[1 - i]}" lookup $((100 + i)) &&
+		ip rule add pref $((110 + i)) oif "${ENDS[i]}" \
+			lookup $((100 + i)) || return 1
+	done
+	for i in 0 1; do
+		routes_of $i &&
+		add_link "$DEVICE" "${DEVS[i]}" "${ENDS[i]}" "${ADDRS[i]}" ||
+			return 1
+	done
+	ping -q -c 3 -i 0.2 -W 2 -I "${ADDRS[0]}" "${ADDRS[1]}" > "$WORK/ping" || {
+		sed 's/^/# /' "$WORK/ping"
+		return 1
+	}
+}
+
+cut_wire()
+{
+	local i
+	ip link del "${ENDS[0]}"
+	for i in 0 1; do
+		ip rule del pref $((100 + i))
+		ip rule del pref $((110 + i))
+	done
+	ip rule add pref 0 lookup local
+	ip rule del pref 200
+}
+
+wire_gone()
+{
+	unplugged "${DEVS[0]}" && unplugged "${DEVS[1]}"
+}
+
+# What a case is about: messages from end 0 to end 1 and back. sender COUNT
+sender()
+{
+	new_port
+	RDMA_DEV=${DEVS[1]} load serve serve "$PORT"
+	wait_ready serve
+	RDMA_DEV=${DEVS[0]} load send send "${ADDRS[1]}" "$PORT" "$SEED" "$1"
+}
+
+# In both directions. netem ARGS...
+netem()
+{
+	local i
+	for i in 0 1; do
+		tc qdisc replace dev "${ENDS[i]}" root netem limit 10000 "$@" ||
+			problem "no netem $*"
+	done
+}
+
+good_network()
+{
+	local i
+	for i in 0 1; do
+		tc qdisc del dev "${ENDS[i]}" root 2>/dev/null
+	done
+}
+
+# What has gone through both ends, and what netem has dropped there
+packets()
+{
+	cat "/sys/class/net/${ENDS[0]}/statistics/tx_packets" \
+		"/sys/class/net/${ENDS[1]}/statistics/tx_packets" |
+		awk '{ n += $1 } END { print n }'
+}
+
+dropped()
+{
+	tc -s qdisc show | awk '/^qdisc/ { netem = $2 == "netem" }
+		netem && /dropped/ { gsub(",", ""); n += $7 }
+		END { print n + 0 }'
+}
+
+modprobe -q sch_netem || { echo "no sch_netem"; exit 1; }
+wire || { echo "no wire"; exit 1; }
+baseline=$(held)
+
+bad_network()
+{
+	local loss lost=0 before
+	begin "packets lost, doubled, reordered and delayed"
+	bystander_begin
+	rounds_begin
+	while another_round; do
+		loss=$((RANDOM % 30 + 1))
+		netem delay 1ms 1ms reorder $((75 + RANDOM % 20))% 50% \
+			duplicate 1% loss "$((loss / 10)).$((loss % 10))%"
+		before=$(packets)
+		sender "$MESSAGES"
+		timed "$MESSAGES messages" 120 finish send 240
+		ended serve "the server after the client" 0
+		expect_status send 0
+		(($(packets) - before > 2 * MESSAGES)) ||
+			problem "round $round: it was not over the wire"
+		lost=$((lost + $(dropped)))
+		good_network
+		timed "until nothing is held" "$BOUND" expect_clean
+	done
+	good_network
+	rounds_report
+	echo "#   $lost packets lost"
+	((lost)) || problem "no packet was lost"
+	bystander_end
+	end
+}
+
+# How long nothing came through
+longest_gap()
+{
+	awk '/^messages/ { print $6 }' "$WORK/send.out"
+}
+
+link_goes_and_comes()
+{
+	local side down
+	begin "a link that is down for a while"
+	bystander_begin
+	rounds_begin
+	while another_round; do
+		side=$((RANDOM % 2))
+		down=$((RANDOM % 1000 + 500))
+		sender 0
+		wait_ready send
+		pause 300
+		ip link set "${ENDS[side]}" down
+		sleep "$((down / 1000)).$(printf '%03d' $((down % 1000)))"
+		ip link set "${ENDS[side]}" up
+		routes_of "$side"
+		pause 500
+		kill -TERM "${pids[send]}"
+		timed "the rest, when the link was back" 60 finish send 120
+		ended serve "the server after the client" 0
+		expect_status send 0
+		(($(longest_gap) >= down / 2)) ||
+			problem "round $round: it was not over the wire"
+		took "longest gap beyond that" $(($(longest_gap) - down)) 60
+		timed "until nothing is held" "$BOUND" expect_clean
+	done
+	rounds_report
+	bystander_end
+	end
+}
+
+link_stays_down()
+{
+	begin "a link that stays down"
+	bystander_begin
+	rounds_begin
+	while another_round; do
+		side=$((RANDOM % 2))
+		sender 0
+		wait_ready send
+		ip link set "${ENDS[side]}" down
+		pause 500
+		kill -KILL "${pids[send]}"
+		ended send "SIGKILL until the parent knows" 137
+		kill -TERM "${pids[serve]}"
+		ended serve "SIGTERM until the parent knows" 0
+		timed "until nothing is held" "$BOUND" expect_clean
+		ip link set "${ENDS[side]}" up
+		routes_of $side
+	done
+	rounds_report
+	bystander_end
+	end
+}
+
+bad_network
+link_goes_and_comes
+link_stays_down
+cut_wire
+wait_for 30 wire_gone || echo "# the wire's devices are left"
+sleep 1
+baseline=$(held)
+finish_tests

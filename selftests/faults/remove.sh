@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The device goes away under a process that holds, waits for and sends whatever it
+# can: by its name, with its network device, with its driver. Everybody who waits
+# is told; who is killed or ends at that very moment does no harm.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/../clients/common.sh"
+# shellcheck source=selftests/faults/common.sh
+. "$(dirname "$0")/common.sh"
+
+trap 'ip link del $FAULT_NETDEV 2>/dev/null; rm -rf "$WORK"' EXIT
+
+gone()
+{
+	wait_for $((2 * BOUND)) unplugged ||
+		problem "round $round: $FAULT_DEV does not go"
+}
+
+by_name()
+{
+	rdma link delete "$FAULT_DEV" || problem "round $round: link delete"
+	gone
+}
+
+with_netdev()
+{
+	ip link del "$FAULT_NETDEV" || problem "round $round: ip link del"
+	gone
+}
+
+with_driver()
+{
+	rmmod "$(driver_of "$DEVICE")" || problem "round $round: rmmod"
+	gone
+}
+
+# one_removal HOW
+one_removal()
+{
+	local statuses_allowed=(0) delay=0.0$((RANDOM % 50 + 10))
+	RDMA_DEV=$FAULT_DEV load zoo zoo "$SEED"
+	if one_in 4; then
+		pause 1000	# while things are made
+	else
+		wait_ready zoo
+		pause 300
+	fi
+	if one_in 3; then
+		# Whichever comes first
+		(sleep "$delay"; kill -KILL "${pids[zoo]}" 2>/dev/null) &
+		statuses_allowed+=(137)
+	elif one_in 3; then
+		(sleep "$delay"; kill -TERM "${pids[zoo]}" 2>/dev/null) &
+		statuses_allowed+=(143)
+	fi
+	timed "removal" "$BOUND" "$1"
+	ended zoo "the end of the process after it" "${statuses_allowed[@]}"
+}
+
+unplug_rest()
+{
+	ip link del $FAULT_NETDEV 2>/dev/null
+	unplugged || rdma link delete "$FAULT_DEV"
+}
+
+# removed HOW: the device alone
+removed()
+{
+	bystander_begin
+	rounds_begin
+	while another_round; do
+		plug || problem "round $round: no device"
+		one_removal "$1"
+		unplug_rest
+		timed "removal until nothing is held" "$BOUND" expect_clean
+	done
+	rounds_report
+	bystander_end
+}
+
+link_deleted()
+{
+	begin "rdma link delete, everything alive"
+	removed by_name
+	end
+}
+
+netdev_deleted()
+{
+	begin "ip link del, everything alive"
+	removed with_netdev
+	end
+}
+
+# All devices of the driver go, also the one under test: the bystander has one of
+# the other driver.
+other=siw
+[[ $DEVICE != siw ]] || other=rxe
+other_device()
+{
+	modprobe -q "$(driver_of "$other")" &&
+	ip link add epo0 type veth peer name epo1 &&
+	ip link set epo1 up && ip link set epo0 up &&
+	ip addr add 10.93.0.1/24 dev epo0 &&
+	add_link "$other" epother epo0 10.93.0.1
+}
+
+driver_unloaded()
+{
+	begin "rmmod $(driver_of "$DEVICE"), everything alive"
+	if other_device; then
+		driver_baseline=$baseline
+		baseline=$(held)
+		bystander_begin epother
+		rounds_begin
+		while another_round; do
+			plug || problem "round $round: no device"
+			one_removal with_driver
+			unplugged "$RDMA_DEV" || problem "round $round: $RDMA_DEV stays"
+			unplug_rest
+			add_device || problem "round $round: $RDMA_DEV does not come back"
+			timed "removal until nothing is held" "$BOUND" expect_clean
+		done
+		rounds_report
+		bystander_end
+		rdma link delete epother
+		ip link del epo0
+		modprobe -r "$(driver_of "$other")" 2>/dev/null
+		baseline=$driver_baseline
+	else
+		problem "no device of $other for a bystander"
+	fi
+	end
+}
+
+link_deleted
+netdev_deleted
+driver_unloaded
+finish_tests
