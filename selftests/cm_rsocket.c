@@ -94,8 +94,9 @@ static int echo_up(struct echo *e)
 	socklen_t len = sizeof(addr);
 	const char *step;
 
-	if (STEP(e->listener = rsocket(AF_INET, SOCK_STREAM, 0)) < 0 ||
-	    STEP(e->rs = rsocket(AF_INET, SOCK_STREAM, 0)) < 0 ||
+	e->listener = STEP(rsocket(AF_INET, SOCK_STREAM, 0));
+	e->rs = STEP(rsocket(AF_INET, SOCK_STREAM, 0));
+	if (e->listener < 0 || e->rs < 0 ||
 	    STEP(rbind(e->listener, SA(&addr), sizeof(addr))) ||
 	    STEP(rlisten(e->listener, 1)) ||
 	    STEP(rgetsockname(e->listener, SA(&addr), &len)) ||
