@@ -213,7 +213,7 @@ TEST_F(unplug, events)
 	EXPECT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_QP, p.end[0].qp.qp));
 }
 
-/* Nothing completes any more, and who waits for that must not do so for ever. */
+/* Nothing completes any more: who waits for that must not do so for ever. */
 TEST_F(unplug, completion_wait)
 {
 	struct rdma_ep_notify_cq n = {};

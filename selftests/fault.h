@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fault_load: what faults are injected into. Programs that hold every state that
- * may outlive them, and streams whose every byte is checked.
+ * fault_load: what faults are injected into. Programs that hold every state
+ * that may outlive them, and streams whose every byte is checked.
  */
 #ifndef FAULT_H
 #define FAULT_H
@@ -47,8 +47,8 @@ void fault_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * @status: of the completion, or errno, that broke it
  *
  * The client sends, the server sends back what it got. Both check that messages
- * arrive once, in order, and that each byte is what the seed and the number of the
- * message make it.
+ * arrive once, in order, and that each byte is what the seed and the number of
+ * the message make it.
  */
 struct fault_end {
 	const struct abi *s;

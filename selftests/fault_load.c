@@ -282,7 +282,7 @@ int fault_flood(__u64 seed)
 
 static int usage(void)
 {
-	fputs("usage: fault_load MODE ARGS (device: $RDMA_DEV)\n"
+	fputs("fault_load MODE ARGS (device: $RDMA_DEV)\n"
 	      "  zoo SEED [STATE...]         hold all states, or these\n"
 	      "  leave SEED [STATE...]       the same, from another namespace\n"
 	      "  stream SEED [PAUSE-US]      a checked stream to itself\n"

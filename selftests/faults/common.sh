@@ -5,8 +5,8 @@
 # (fault_load.c). Sourced by the tests, after clients/common.sh.
 #
 #	FAULT_SECONDS	how long a case goes on (at least one round; default 4)
-#	FAULT_SEED	of the random choices; a round's are made of this and its
-#			number
+#	FAULT_SEED	of the random choices; a round's are made of this, its
+#			number and that of the case
 #	FAULT_ROUND	number of the first round: to see one again
 #
 # For hours: rig exec 'setup_rdma; modprobe rdma_ep; FAULT_SECONDS=3600
@@ -91,8 +91,8 @@ another_round()
 	((!${#problems[@]})) || return 1
 	((round < FAULT_ROUND || SECONDS < rounds_end)) || return 1
 	round=$((round + 1))
-	# (With what makes it look random)
-	RANDOM=$(((FAULT_SEED + round * 7919) % 32749 + 1))
+	# (Primes; the case is one, too, so that cases do not all do the same.)
+	RANDOM=$(((FAULT_SEED + round * 7919 + tests * 104729) % 32749 + 1))
 	SEED=$((RANDOM * 32768 + RANDOM + 1))
 }
 
