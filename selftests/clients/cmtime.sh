@@ -13,7 +13,7 @@ STEPS=("create id" "bind addr" "resolve addr" "resolve route" "create qp")
 # rdma-core 44
 cmtime_case()
 {
-	local pair=$1 step args=(cmtime -b "$RDMA_ADDR" -c $CONNECTIONS)
+	local pair=$1 step args=(cmtime -b "$RDMA_ADDR" -c "$CONNECTIONS")
 	begin "cmtime -c $CONNECTIONS, server ${pair%:*}, client ${pair#*:}"
 	server "${pair%:*}" "${args[@]}" -p "$PORT"
 	client "${pair#*:}" "${args[@]}" -p "$PORT" -s "$RDMA_ADDR"
@@ -37,7 +37,7 @@ cmtime_case()
 # refuses these: the numbers have to be of the program's own QPs.
 newer_case()
 {
-	local pair=$1 step tables=1 args=(cmtime -b "$RDMA_ADDR" -c $CONNECTIONS)
+	local pair=$1 step tables=1 args=(cmtime -b "$RDMA_ADDR" -c "$CONNECTIONS")
 	local listen=() connect=(-s "$RDMA_ADDR")
 	if grep -q -e '-C controller' <<< "$usage"; then
 		listen=(-L -C "$RDMA_ADDR")
