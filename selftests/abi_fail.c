@@ -261,8 +261,9 @@ static int prepare(FIXTURE_DATA(fail) * self, const struct abi_command *c,
 /* Only these say that something could not be allocated or copied. */
 static bool says_so(int ret)
 {
-	/* (Neighbours and routes say it so.) */
-	return ret == -ENOMEM || ret == -EFAULT || ret == -ENOBUFS;
+	/* (The last ones: neighbours and routes; sockets, which rxe and siw make.) */
+	return ret == -ENOMEM || ret == -EFAULT || ret == -ENOBUFS ||
+	       ret == -ENFILE;
 }
 
 /* After a failure: the same without one. */
