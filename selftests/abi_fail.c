@@ -270,7 +270,8 @@ static bool says_so(int ret)
 static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 		  unsigned int nth, int failure)
 {
-	bool done = f && (f->once || (f->effect && failure == -EFAULT));
+	bool done = f && (f->once || (f->half && !variant->mock) ||
+			  (f->effect && failure == -EFAULT));
 	struct abi_world *w = &self->w;
 	int ret;
 

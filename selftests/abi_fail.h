@@ -16,6 +16,7 @@
  * @effect: what it has done stays although its structure could not be written back;
  *	called again it returns @again, or 0
  * @again: an errno, not negative
+ * @half: rxe has done half of it when it runs out of memory; then the same
  * @once: it can not be called again, whatever has failed, and returns @again or 0
  * @fresh: use a new session for each call, as something happens behind them; and the
  *	CM's own address handles come and go
@@ -29,6 +30,7 @@ struct fail_case {
 	int (*check)(struct abi_world *w, union abi_arg *arg);
 	bool effect;
 	int again;
+	bool half;
 	bool once;
 	bool fresh;
 	bool keeps;
