@@ -152,6 +152,17 @@ static struct mock_srq *mock_srq_of(struct mock_dev *m, struct mock_qp *qp)
 	return qp->srq;
 }
 
+/* Whose memory the peer gets at: an XRC target has no PD, its SRQ has. */
+static struct ib_pd *mock_pd_of(struct mock_dev *m, struct mock_qp *qp)
+{
+	struct mock_srq *srq;
+
+	if (qp->type != IB_QPT_XRC_TGT)
+		return qp->pd;
+	srq = mock_srq_of(m, qp);
+	return srq ? srq->pd : NULL;
+}
+
 static struct mock_wq *mock_rq_of(struct mock_qp *qp, struct mock_srq *srq)
 {
 	return srq ? &srq->rq : &qp->rq;
@@ -243,8 +254,9 @@ static int mock_deliver(struct mock_dev *m, struct mock_qp *qp,
 		if (skip && !mock_put_grh(m, dest, recv, wqe))
 			status = IB_WC_REM_OP_ERR;
 		else
-			status = mock_copy_across(m, qp->pd, wqe, dest->pd,
-						  recv, skip);
+			status = mock_copy_across(m, qp->pd, wqe,
+						  mock_pd_of(m, dest), recv,
+						  skip);
 		if (status == IB_WC_REM_OP_ERR)
 			wc.status = IB_WC_LOC_PROT_ERR;
 		else if (status)
@@ -259,8 +271,8 @@ static int mock_atomic(struct mock_dev *m, struct mock_qp *qp,
 {
 	u64 *p, old;
 
-	p = (u64 *)mock_remote(m, dest->pd, wqe->rkey, wqe->raddr, sizeof(*p),
-			       IB_ACCESS_REMOTE_ATOMIC);
+	p = (u64 *)mock_remote(m, mock_pd_of(m, dest), wqe->rkey, wqe->raddr,
+			       sizeof(*p), IB_ACCESS_REMOTE_ATOMIC);
 	if (!p)
 		return IB_WC_REM_ACCESS_ERR;
 	old = *p;
@@ -281,7 +293,8 @@ static int mock_rdma(struct mock_dev *m, struct mock_qp *qp,
 	u8 *p = NULL;
 
 	if (length) {
-		p = mock_remote(m, dest->pd, wqe->rkey, wqe->raddr, length,
+		p = mock_remote(m, mock_pd_of(m, dest), wqe->rkey, wqe->raddr,
+				length,
 				read ? IB_ACCESS_REMOTE_READ :
 				       IB_ACCESS_REMOTE_WRITE);
 		if (!p)
@@ -294,7 +307,7 @@ static int mock_rdma(struct mock_dev *m, struct mock_qp *qp,
 	sink.sge[0].addr = (uintptr_t)p;
 	sink.sge[0].length = length;
 	sink.sge[0].lkey = MOCK_LOCAL_LKEY;
-	return mock_copy_across(m, qp->pd, wqe, dest->pd, &sink, 0);
+	return mock_copy_across(m, qp->pd, wqe, mock_pd_of(m, dest), &sink, 0);
 }
 
 static struct mock_qp *mock_qp_find(struct mock_dev *m, u32 num)

@@ -309,7 +309,7 @@ struct mock_srq {
  * struct mock_qp - queue pair
  * @ibqp: the core's
  * @obj: number and events
- * @pd: protection domain, also of an XRC target's
+ * @pd: protection domain, NULL for an XRC target
  * @srq: shared receive queue
  * @xrcd: XRC target: domain
  * @sq: sends
