@@ -71,6 +71,15 @@ static inline bool ep_compat_qkey_allowed(struct ib_device *ibdev)
 	return rdma_nl_get_privileged_qkey();
 }
 
+/*
+ * The same. (The fourth argument is of a type that has changed, and NULL.) Nothing
+ * else tells a domain of a QP, so that others can open it.
+ */
+struct ib_uqp_object;
+struct ib_qp *ib_create_qp_user(struct ib_device *ibdev, struct ib_pd *pd,
+				struct ib_qp_init_attr *attr, void *udata,
+				struct ib_uqp_object *uobj, const char *caller);
+
 #ifndef CONFIG_CGROUP_RDMA
 struct rdma_cgroup;
 #endif

@@ -109,7 +109,7 @@ static int uep_qp_check_ports(struct uep_qp *qp,
 			      const struct ib_uverbs_qp_attr *src, int *mask,
 			      struct ib_qp_attr *dst)
 {
-	struct ib_device *ibdev = qp->pd->ctx->dev->ibdev;
+	struct ib_device *ibdev = qp->ctx->dev->ibdev;
 
 	if ((*mask & IB_QP_PORT) &&
 	    !rdma_is_port_valid(ibdev, src->port_num))
@@ -134,7 +134,7 @@ static int uep_qp_check_ports(struct uep_qp *qp,
 int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 			  const struct ib_uverbs_qp_attr *src, int *mask)
 {
-	struct ib_device *ibdev = qp->pd->ctx->dev->ibdev;
+	struct ib_device *ibdev = qp->ctx->dev->ibdev;
 	int ret;
 
 	*mask = src->qp_attr_mask;

@@ -186,7 +186,7 @@ struct uep_ctx *uep_obj_ctx(struct uep_obj *obj)
 {
 	switch (obj->type->type) {
 	case RDMA_EP_OBJ_QP:
-		return container_of(obj, struct uep_qp, obj)->pd->ctx;
+		return container_of(obj, struct uep_qp, obj)->ctx;
 	case RDMA_EP_OBJ_SRQ:
 		return container_of(obj, struct uep_srq, obj)->pd->ctx;
 	case RDMA_EP_OBJ_CQ:
@@ -195,6 +195,8 @@ struct uep_ctx *uep_obj_ctx(struct uep_obj *obj)
 		return container_of(obj, struct uep_mr, obj)->pd->ctx;
 	case RDMA_EP_OBJ_AH:
 		return container_of(obj, struct uep_ah, obj)->pd->ctx;
+	case RDMA_EP_OBJ_XRCD:
+		return container_of(obj, struct uep_xrcd, obj)->ctx;
 	case RDMA_EP_OBJ_PD:
 		return container_of(obj, struct uep_pd, obj)->ctx;
 	default:

@@ -97,6 +97,8 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(ALLOC_PD, uep_alloc_pd, rdma_ep_alloc_pd, pd, 0),
 	UEP_CMD(REG_MR, uep_reg_mr, rdma_ep_reg_mr, reserved, 0),
 	UEP_CMD(CREATE_AH, uep_create_ah, rdma_ep_create_ah, attr, 0),
+	UEP_CMD(OPEN_XRCD, uep_open_xrcd, rdma_ep_open_xrcd, reserved,
+		RDMA_EP_XRCD_CREATE | RDMA_EP_XRCD_EXCLUSIVE),
 
 	UEP_CMD(CREATE_COMP_CHANNEL, uep_create_comp_channel,
 		rdma_ep_create_fd, reserved, 0),
@@ -108,7 +110,7 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 		RDMA_EP_NOTIFY_SOLICITED),
 	UEP_CMD(MODIFY_CQ, uep_modify_cq, rdma_ep_modify_cq, reserved, 0),
 
-	UEP_CMD(CREATE_SRQ, uep_create_srq, rdma_ep_create_srq, srq, 0),
+	UEP_CMD(CREATE_SRQ, uep_create_srq, rdma_ep_create_srq, srq_num, 0),
 	UEP_CMD(MODIFY_SRQ, uep_modify_srq, rdma_ep_srq_attr, srq_limit,
 		RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT),
 	UEP_CMD(QUERY_SRQ, uep_query_srq, rdma_ep_srq_attr, srq_limit, 0),
@@ -124,6 +126,7 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 		.respond_always = true),
 	UEP_CMD(ATTACH_MCAST, uep_attach_mcast, rdma_ep_qp_mcast, gid, 0),
 	UEP_CMD(DETACH_MCAST, uep_detach_mcast, rdma_ep_qp_mcast, gid, 0),
+	UEP_CMD(OPEN_QP, uep_open_qp, rdma_ep_open_qp, state, 0),
 };
 
 /* Structures up to this size need no allocation: those of the data path. */

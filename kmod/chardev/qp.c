@@ -9,11 +9,11 @@
 #include "cm.h"
 #include "verbs.h"
 
-static void uep_qp_event(struct ib_event *event, void *context)
+void uep_qp_event(struct ib_event *event, void *context)
 {
 	struct uep_qp *qp = context;
 
-	uep_async_post(qp->pd->ctx->async, &qp->async, event->event);
+	uep_async_post(qp->ctx->async, &qp->async, event->event);
 }
 
 static struct uep_qp *uep_qp_of_res(struct ep_res *res)
@@ -33,6 +33,16 @@ static void uep_qp_killing(struct ep_res *res)
 	uep_wq_stop(&qp->rq);
 }
 
+/* An XRC target has no CQs. */
+void uep_qp_drain(struct uep_qp *qp)
+{
+	if (qp->xrcd)
+		return;
+	uep_cq_drain(qp->recv_cq);
+	if (qp->send_cq != qp->recv_cq)
+		uep_cq_drain(qp->send_cq);
+}
+
 /*
  * The QP is gone, but completions of it may still be in the CQs. Take them while
  * it is known whose they are.
@@ -41,9 +51,7 @@ static void uep_qp_put_res(struct ep_res *res)
 {
 	struct uep_qp *qp = uep_qp_of_res(res);
 
-	uep_cq_drain(qp->recv_cq);
-	if (qp->send_cq != qp->recv_cq)
-		uep_cq_drain(qp->send_cq);
+	uep_qp_drain(qp);
 	/* A new QP may have the address by now. */
 	if (qp->srq)
 		xa_cmpxchg(&qp->recv_cq->qps, qp->hw_key,
@@ -53,7 +61,7 @@ static void uep_qp_put_res(struct ep_res *res)
 	uep_obj_put(&qp->obj);
 }
 
-static const struct ep_res_ops uep_qp_res_ops = {
+const struct ep_res_ops uep_qp_res_ops = {
 	.killing = uep_qp_killing,
 	.put = uep_qp_put_res,
 };
@@ -64,7 +72,11 @@ static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 
 	xa_cmpxchg(&obj->session->qps, qp->key, qp, NULL, 0);
 	ep_res_destroy(&qp->qp.res);
-	out->events_reported = uep_async_purge(qp->pd->ctx->async, &qp->async);
+	out->events_reported = uep_async_purge(qp->ctx->async, &qp->async);
+	if (qp->xrcd) {
+		uep_obj_unuse(&qp->xrcd->obj);
+		return;
+	}
 	if (qp->srq)
 		uep_obj_unuse(&qp->srq->obj);
 	uep_obj_unuse(&qp->recv_cq->obj);
@@ -79,11 +91,15 @@ static void uep_qp_free(struct uep_obj *obj)
 	uep_wq_free(&qp->sq);
 	uep_wq_free(&qp->rq);
 	ep_res_fini(&qp->qp.res);
-	if (qp->srq)
-		uep_obj_put(&qp->srq->obj);
-	uep_obj_put(&qp->recv_cq->obj);
-	uep_obj_put(&qp->send_cq->obj);
-	uep_obj_put(&qp->pd->obj);
+	if (qp->xrcd) {
+		uep_obj_put(&qp->xrcd->obj);
+	} else {
+		if (qp->srq)
+			uep_obj_put(&qp->srq->obj);
+		uep_obj_put(&qp->recv_cq->obj);
+		uep_obj_put(&qp->send_cq->obj);
+		uep_obj_put(&qp->pd->obj);
+	}
 	kfree_rcu(qp, obj.rcu);
 }
 
@@ -101,6 +117,28 @@ static const struct uep_obj_type uep_qp_type = {
 	.destroy = uep_qp_destroy,
 	.free = uep_qp_free,
 };
+
+/* A QP that the caller gives its parts, held for it, and hardware. */
+struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
+			    u64 uid, u64 queue_bytes)
+{
+	struct uep_qp *qp;
+
+	qp = uep_obj_alloc(s, &uep_qp_type, sizeof(*qp), queue_bytes);
+	if (IS_ERR(qp))
+		return qp;
+	qp->ctx = ctx;
+	spin_lock_init(&qp->sq.lock);
+	spin_lock_init(&qp->rq.lock);
+	uep_async_node_init(&qp->async, uid);
+	return qp;
+}
+
+unsigned long uep_qp_key(const struct uep_qp *qp)
+{
+	return (unsigned long)qp->ctx->dev->index << 24 |
+	       (qp->qp.qp_num & 0xffffff);
+}
 
 /* What a QP is made of: all held for it. */
 struct uep_qp_parts {
@@ -162,6 +200,14 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_ctx *ctx,
 	return cq;
 }
 
+/* For a queue that QPs of this type do not have. */
+static void uep_qp_no_cq(struct rdma_ep_auto_cq *arg)
+{
+	arg->cq = 0;
+	arg->channel_fd = -1;
+	arg->cqe = 0;
+}
+
 static int uep_qp_srq(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		      struct uep_id *id, struct uep_qp_parts *parts)
 {
@@ -179,7 +225,9 @@ static int uep_qp_srq(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		return 0;
 	}
 	parts->srq = srq;
-	return srq->pd->ctx->dev == parts->pd->ctx->dev ? 0 : -EINVAL;
+	/* An XRC SRQ is for the targets in its domain. */
+	return srq->pd->ctx->dev == parts->pd->ctx->dev && !srq->xrcd ?
+	       0 : -EINVAL;
 }
 
 static int uep_qp_find_parts(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
@@ -189,13 +237,20 @@ static int uep_qp_find_parts(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 	struct uep_cq *cq;
 	int ret;
 
-	ret = uep_qp_srq(cmd, init, id, parts);
-	if (ret)
-		return ret;
-	cq = uep_qp_cq(cmd, ctx, &init->recv_cq, id, init->max_recv_wr);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	parts->recv_cq = cq;
+	if (init->qp_type == IB_QPT_XRC_INI) {
+		init->max_recv_wr = 0;
+		init->max_recv_sge = 0;
+		uep_qp_no_cq(&init->recv_cq);
+	} else {
+		ret = uep_qp_srq(cmd, init, id, parts);
+		if (ret)
+			return ret;
+		cq = uep_qp_cq(cmd, ctx, &init->recv_cq, id,
+			       init->max_recv_wr);
+		if (IS_ERR(cq))
+			return PTR_ERR(cq);
+		parts->recv_cq = cq;
+	}
 	cq = uep_qp_cq(cmd, ctx, &init->send_cq, id, init->max_send_wr);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
@@ -225,6 +280,16 @@ static bool uep_qp_inline_ok(const struct ib_device *ibdev)
 	default:
 		return false;
 	}
+}
+
+/*
+ * Drivers that make XRC requests of what a kernel consumer posts. The number of the
+ * SRQ in them is what happens to be there: see uep_send_ops.
+ */
+static bool uep_qp_xrc_ok(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == RDMA_DRIVER_MLX5 ||
+	       ibdev->ops.driver_id == RDMA_DRIVER_QEDR;
 }
 
 static u64 uep_qp_bytes(const struct rdma_ep_qp_init *init)
@@ -258,7 +323,8 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	struct ib_qp_init_attr attr = {
 		.event_handler = uep_qp_event,
 		.send_cq = parts->send_cq->cq.ibcq,
-		.recv_cq = parts->recv_cq->cq.ibcq,
+		.recv_cq = init->qp_type == IB_QPT_XRC_INI ? NULL :
+			   parts->recv_cq->cq.ibcq,
 		.srq = parts->srq ? parts->srq->srq.ibsrq : NULL,
 		.cap = {
 			.max_send_wr = init->max_send_wr,
@@ -274,7 +340,7 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	struct uep_qp *qp;
 	int ret;
 
-	qp = uep_obj_alloc(s, &uep_qp_type, sizeof(*qp), uep_qp_bytes(init));
+	qp = uep_qp_alloc(s, parts->pd->ctx, init->uid, uep_qp_bytes(init));
 	if (IS_ERR(qp)) {
 		uep_qp_parts_release(parts);
 		return qp;
@@ -284,15 +350,12 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	qp->recv_cq = parts->recv_cq;
 	qp->srq = parts->srq;
 	qp->max_sge_rd = ibdev->attrs.max_sge_rd;
-	spin_lock_init(&qp->sq.lock);
-	spin_lock_init(&qp->rq.lock);
-	uep_async_node_init(&qp->async, init->uid);
 	attr.qp_context = qp;
 	if (!uep_qp_inline_ok(ibdev))
 		attr.cap.max_inline_data = 0;
 
 	uep_obj_get(&qp->obj);
-	ret = ep_qp_create(&qp->qp, qp->pd->ctx->dev, qp->pd->pd.ibpd,
+	ret = ep_qp_create(&qp->qp, qp->ctx->dev, qp->pd->pd.ibpd,
 			   &uep_qp_res_ops, &attr, KBUILD_MODNAME);
 	if (ret) {
 		uep_obj_put(&qp->obj);
@@ -300,8 +363,7 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	}
 	if (!uep_qp_inline_ok(ibdev))
 		qp->qp.cap.max_inline_data = 0;
-	qp->key = (unsigned long)qp->pd->ctx->dev->index << 24 |
-		  (qp->qp.qp_num & 0xffffff);
+	qp->key = uep_qp_key(qp);
 	qp->sq.qp_num = qp->qp.qp_num;
 	qp->rq.qp_num = qp->qp.qp_num;
 	ret = uep_wq_init(&qp->sq, uep_qp_sq_slots(qp->qp.cap.max_send_wr),
@@ -326,9 +388,9 @@ err:
 }
 
 /* What a valid port says about the messages that may be sent. */
-static void uep_qp_learn_port(struct uep_qp *qp, u32 port)
+void uep_qp_learn_port(struct uep_qp *qp, u32 port)
 {
-	struct ep_dev *dev = qp->pd->ctx->dev;
+	struct ep_dev *dev = qp->ctx->dev;
 
 	qp->max_msg_size = dev->max_msg_sz[port];
 	qp->iwarp = rdma_protocol_iwarp(dev->ibdev, port);
@@ -343,10 +405,10 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 	case IB_QPT_RC:
 	case IB_QPT_UC:
 	case IB_QPT_UD:
-		break;
-	case IB_QPT_RAW_PACKET:
 	case IB_QPT_XRC_INI:
 	case IB_QPT_XRC_TGT:
+		break;
+	case IB_QPT_RAW_PACKET:
 	case IB_QPT_DRIVER:
 		return -EOPNOTSUPP;
 	default:
@@ -358,6 +420,39 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 	    init->max_inline_data > UEP_MAX_INLINE)
 		return -EINVAL;
 	return 0;
+}
+
+/* A new QP, inside ep_dev_enter(). */
+static struct uep_qp *uep_qp_build(struct uep_cmd *cmd,
+				   struct rdma_ep_qp_init *init,
+				   struct uep_id *id, int *srcu)
+{
+	struct uep_qp_parts parts = {};
+	struct uep_qp *qp;
+	struct ep_dev *dev;
+	int ret;
+
+	parts.pd = uep_pd_enter(cmd->s, init->pd, id, srcu);
+	if (IS_ERR(parts.pd))
+		return ERR_CAST(parts.pd);
+	dev = parts.pd->ctx->dev;
+	kref_get(&dev->ref);
+	if (init->qp_type == IB_QPT_XRC_INI && !uep_qp_xrc_ok(dev->ibdev))
+		ret = -EOPNOTSUPP;
+	else if (id && !ep_id_suits_qp(&id->id, init->qp_type))
+		ret = -EINVAL;
+	else
+		ret = uep_qp_find_parts(cmd, init, id, &parts);
+	if (ret) {
+		uep_qp_parts_release(&parts);
+		qp = ERR_PTR(ret);
+	} else {
+		qp = uep_qp_new(cmd->s, init, &parts);
+	}
+	if (IS_ERR(qp))
+		ep_dev_exit(dev, *srcu);
+	ep_dev_put(dev);
+	return qp;
 }
 
 /**
@@ -372,7 +467,6 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		struct uep_id *id)
 {
-	struct uep_qp_parts parts = {};
 	struct uep_qp *qp;
 	struct ep_dev *dev;
 	int srcu, ret;
@@ -380,24 +474,17 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 	ret = uep_qp_check_init(init);
 	if (ret)
 		return ret;
-	if (id && !ep_id_suits_qp(&id->id, init->qp_type))
-		return -EINVAL;
-	parts.pd = uep_pd_enter(cmd->s, init->pd, id, &srcu);
-	if (IS_ERR(parts.pd))
-		return PTR_ERR(parts.pd);
-	dev = parts.pd->ctx->dev;
+	if (init->qp_type == IB_QPT_XRC_TGT) {
+		uep_qp_no_cq(&init->send_cq);
+		uep_qp_no_cq(&init->recv_cq);
+		qp = uep_target_create(cmd->s, init, id, &srcu);
+	} else {
+		qp = uep_qp_build(cmd, init, id, &srcu);
+	}
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	dev = qp->ctx->dev;
 	kref_get(&dev->ref);
-
-	ret = uep_qp_find_parts(cmd, init, id, &parts);
-	if (ret) {
-		uep_qp_parts_release(&parts);
-		goto out;
-	}
-	qp = uep_qp_new(cmd->s, init, &parts);
-	if (IS_ERR(qp)) {
-		ret = PTR_ERR(qp);
-		goto out;
-	}
 	/* Ports of a device do not differ in this until one is chosen. */
 	uep_qp_learn_port(qp, id ? id->id.cm_id->port_num :
 			  rdma_start_port(dev->ibdev));
@@ -411,7 +498,7 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 	if (ret)
 		goto out;
 
-	init->pd = qp->pd->obj.handle;
+	init->pd = qp->xrcd ? qp->xrcd->obj.handle : qp->pd->obj.handle;
 	init->max_send_wr = qp->qp.cap.max_send_wr;
 	init->max_recv_wr = qp->qp.cap.max_recv_wr;
 	init->max_send_sge = qp->qp.cap.max_send_sge;
@@ -454,108 +541,4 @@ struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
 		qp = NULL;
 	rcu_read_unlock();
 	return qp;
-}
-
-static struct uep_qp *uep_qp_enter(struct uep_session *s, u32 handle, int *srcu)
-{
-	struct uep_obj *obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_QP);
-	struct uep_qp *qp;
-	int ret;
-
-	if (!obj)
-		return ERR_PTR(-ENOENT);
-	qp = container_of(obj, struct uep_qp, obj);
-	ret = ep_dev_enter(qp->pd->ctx->dev, srcu);
-	if (!ret)
-		return qp;
-	uep_obj_put(obj);
-	return ERR_PTR(ret);
-}
-
-static void uep_qp_exit(struct uep_qp *qp, int srcu)
-{
-	ep_dev_exit(qp->pd->ctx->dev, srcu);
-	uep_obj_put(&qp->obj);
-}
-
-/*
- * The core leaves it to kernel consumers to know the link address of a RoCE
- * destination. Making an address handle finds it out, in the attributes.
- */
-static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
-{
-	struct ib_ah *ah;
-	int ret = 0;
-
-	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE)
-		return 0;
-	/* The QP may be destroyed meanwhile, and its PD after it. */
-	if (!uep_obj_hold(&qp->pd->obj))
-		return -ENOENT;
-	ah = rdma_create_user_ah(qp->pd->pd.ibpd, attr, NULL);
-	if (IS_ERR(ah))
-		ret = PTR_ERR(ah);
-	else
-		rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
-	uep_obj_unhold(&qp->pd->obj);
-	return ret;
-}
-
-/* A reset has emptied the queues of the device: follow it. */
-static void uep_qp_forget(struct uep_qp *qp)
-{
-	/* What had completed before stays. */
-	uep_cq_drain(qp->recv_cq);
-	uep_cq_drain(qp->send_cq);
-	uep_wq_reset(&qp->sq);
-	uep_wq_reset(&qp->rq);
-}
-
-int uep_modify_qp(struct uep_cmd *cmd)
-{
-	struct rdma_ep_modify_qp *arg = cmd->arg;
-	struct ib_qp_attr attr = {};
-	struct uep_qp *qp;
-	int srcu, mask, ret;
-
-	if (arg->reserved)
-		return -EINVAL;
-	qp = uep_qp_enter(cmd->s, arg->qp, &srcu);
-	if (IS_ERR(qp))
-		return PTR_ERR(qp);
-	ret = uep_qp_attr_from_user(qp, &attr, &arg->attr, &mask);
-	if (!ret && (mask & IB_QP_AV))
-		ret = uep_qp_resolve_av(qp, &attr.ah_attr);
-	if (!ret && (mask & IB_QP_PORT))
-		uep_qp_learn_port(qp, attr.port_num);
-	if (!ret)
-		ret = ep_qp_modify(&qp->qp, &attr, mask);
-	if (!ret && (mask & IB_QP_STATE) && attr.qp_state == IB_QPS_RESET)
-		uep_qp_forget(qp);
-	ret = uep_obj_error(&qp->obj, ret);
-	uep_qp_exit(qp, srcu);
-	return ret;
-}
-
-int uep_query_qp(struct uep_cmd *cmd)
-{
-	struct rdma_ep_query_qp *arg = cmd->arg;
-	struct ib_qp_init_attr init = {};
-	struct ib_qp_attr attr = {};
-	struct uep_qp *qp;
-	int srcu, ret;
-
-	qp = uep_qp_enter(cmd->s, arg->qp, &srcu);
-	if (IS_ERR(qp))
-		return PTR_ERR(qp);
-	ret = ep_qp_query(&qp->qp, &attr, arg->attr_mask, &init);
-	if (!ret) {
-		attr.cap = qp->qp.cap;
-		uep_qp_attr_to_user(&arg->attr, &attr, arg->attr_mask);
-		arg->qp_type = qp->qp.type;
-		arg->sq_sig_all = qp->qp.sq_sig_all;
-	}
-	ret = uep_obj_error(&qp->obj, ret);
-	uep_qp_exit(qp, srcu);
-	return ret;
 }

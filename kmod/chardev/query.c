@@ -36,6 +36,8 @@ static void uep_device_to_user(struct rdma_ep_device *dst, struct ep_dev *dev)
 	dst->dev_index = dev->index;
 	if (uep_mr_driver_ok(ibdev))
 		dst->flags |= RDMA_EP_DEVICE_USER_MR;
+	if (ibdev->ops.alloc_xrcd)
+		dst->flags |= RDMA_EP_DEVICE_XRC;
 	dst->node_guid = ibdev->node_guid;
 	dst->node_type = ibdev->node_type;
 	dst->phys_port_cnt = ibdev->phys_port_cnt;

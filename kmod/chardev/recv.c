@@ -143,8 +143,10 @@ static int uep_recv_qp(struct uep_obj *obj, struct rdma_ep_post *arg,
 		.max_sge = qp->qp.cap.max_recv_sge,
 	};
 
-	/* With an SRQ, receives are posted there. */
-	return qp->srq ? -EINVAL : uep_recv_all(&q, arg, buf);
+	/* With an SRQ, receives are posted there. XRC knows nothing else. */
+	if (qp->srq || qp->xrcd || qp->qp.type == IB_QPT_XRC_INI)
+		return -EINVAL;
+	return uep_recv_all(&q, arg, buf);
 }
 
 static int uep_recv_srq(struct uep_obj *obj, struct rdma_ep_post *arg,

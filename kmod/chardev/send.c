@@ -24,6 +24,7 @@ struct uep_send_batch {
 #define UEP_RC		BIT(IB_QPT_RC)
 #define UEP_UC		BIT(IB_QPT_UC)
 #define UEP_UD		BIT(IB_QPT_UD)
+#define UEP_XRC		BIT(IB_QPT_XRC_INI)
 
 /**
  * struct uep_send_op - an opcode that may be posted
@@ -43,16 +44,22 @@ struct uep_send_op {
 	bool sink;
 };
 
+/*
+ * An XRC initiator has what RC has, except for what goes to an SRQ of the peer's
+ * choice: there is no place for its number in struct ib_send_wr.
+ */
 static const struct uep_send_op uep_send_ops[] = {
-	[IB_WR_RDMA_WRITE] = { UEP_RC | UEP_UC, .iwarp = true, .rdma = true },
+	[IB_WR_RDMA_WRITE] = { UEP_RC | UEP_UC | UEP_XRC, .iwarp = true,
+			       .rdma = true },
 	[IB_WR_RDMA_WRITE_WITH_IMM] = { UEP_RC | UEP_UC, .imm = true,
 					.rdma = true },
 	[IB_WR_SEND] = { UEP_RC | UEP_UC | UEP_UD, .iwarp = true },
 	[IB_WR_SEND_WITH_IMM] = { UEP_RC | UEP_UC | UEP_UD, .imm = true },
-	[IB_WR_RDMA_READ] = { UEP_RC, .iwarp = true, .rdma = true,
+	[IB_WR_RDMA_READ] = { UEP_RC | UEP_XRC, .iwarp = true, .rdma = true,
 			      .sink = true },
-	[IB_WR_ATOMIC_CMP_AND_SWP] = { UEP_RC, .atomic = true, .sink = true },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = { UEP_RC, .atomic = true,
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { UEP_RC | UEP_XRC, .atomic = true,
+				       .sink = true },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { UEP_RC | UEP_XRC, .atomic = true,
 					 .sink = true },
 	[IB_WR_SEND_WITH_INV] = { UEP_RC, .iwarp = true, .imm = true },
 };
@@ -65,11 +72,12 @@ static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
 	const struct uep_send_op *op;
 
 	if (opcode >= ARRAY_SIZE(uep_send_ops))
-		return NULL;
+		return ERR_PTR(-EINVAL);
 	op = &uep_send_ops[opcode];
-	if (!(op->qp_types & BIT(qp->qp.type)) || (qp->iwarp && !op->iwarp))
-		return NULL;
-	return op;
+	if ((op->qp_types & BIT(qp->qp.type)) && (!qp->iwarp || op->iwarp))
+		return op;
+	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ?
+		       -EOPNOTSUPP : -EINVAL);
 }
 
 /* The data of one send: entries, or bytes to be sent inline. */
@@ -129,7 +137,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
  */
 static int uep_send_check_qkey(struct uep_qp *qp, u32 qkey)
 {
-	struct ep_dev *dev = qp->pd->ctx->dev;
+	struct ep_dev *dev = qp->ctx->dev;
 	int srcu, ret;
 
 	if (likely(!(qkey & IB_QP_SET_QKEY)))
@@ -178,8 +186,8 @@ static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf,
 	if (!u || u->reserved || (u->send_flags & ~UEP_SEND_FLAGS))
 		return -EINVAL;
 	op = uep_send_op(qp, u->opcode);
-	if (!op)
-		return -EINVAL;
+	if (IS_ERR(op))
+		return PTR_ERR(op);
 
 	memset(k, 0, sizeof(*k));
 	k->wr.opcode = u->opcode;
@@ -340,6 +348,9 @@ static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,
 	int ret = 0, err;
 	u32 left;
 
+	/* An XRC target only receives, and that from SRQs. */
+	if (qp->xrcd)
+		return -EINVAL;
 	/* Without its device the memory regions are gone, too: say which. */
 	if (READ_ONCE(qp->sq.dead))
 		return -EIO;

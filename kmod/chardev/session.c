@@ -191,7 +191,7 @@ void uep_obj_discard(struct uep_obj *obj)
 /* Users before what they use. */
 static const enum rdma_ep_obj_type uep_verbs_types[] = {
 	RDMA_EP_OBJ_QP, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_MR,
-	RDMA_EP_OBJ_AH, RDMA_EP_OBJ_PD,
+	RDMA_EP_OBJ_AH, RDMA_EP_OBJ_XRCD, RDMA_EP_OBJ_PD,
 };
 
 /*
@@ -238,7 +238,7 @@ int uep_destroy(struct uep_cmd *cmd)
 	struct uep_ctx *ctx;
 	int ret = 0;
 
-	if (arg->type < RDMA_EP_OBJ_CTX || arg->type > RDMA_EP_OBJ_MCAST)
+	if (arg->type < RDMA_EP_OBJ_CTX || arg->type > RDMA_EP_OBJ_XRCD)
 		return -EINVAL;
 	if (arg->flags & ~uep_destroy_flags(arg->type))
 		return -EINVAL;
@@ -351,6 +351,7 @@ static void uep_session_release_work(struct work_struct *work)
 	uep_session_end_type(s, RDMA_EP_OBJ_CQ);
 	uep_session_end_type(s, RDMA_EP_OBJ_MR);
 	uep_session_end_type(s, RDMA_EP_OBJ_AH);
+	uep_session_end_type(s, RDMA_EP_OBJ_XRCD);
 	xa_for_each(&s->default_ctxs, i, ctx)
 		uep_obj_unhold(&ctx->default_pd->obj);
 	uep_session_end_type(s, RDMA_EP_OBJ_PD);

@@ -36,6 +36,9 @@ static void uep_srq_put_res(struct ep_res *res)
 {
 	struct uep_srq *srq = uep_srq_of_res(res);
 
+	/* What has been received through XRC belongs to no QP of this session. */
+	if (srq->cq)
+		uep_cq_drain(srq->cq);
 	uep_wq_free(&srq->wq);
 	uep_obj_put(&srq->obj);
 }
@@ -52,6 +55,10 @@ static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	ep_res_destroy(&srq->srq.res);
 	out->events_reported = uep_async_purge(srq->pd->ctx->async,
 					       &srq->async);
+	if (srq->cq)
+		uep_obj_unuse(&srq->cq->obj);
+	if (srq->xrcd)
+		uep_obj_unuse(&srq->xrcd->obj);
 	uep_obj_unuse(&srq->pd->obj);
 }
 
@@ -61,6 +68,10 @@ static void uep_srq_free(struct uep_obj *obj)
 
 	uep_wq_free(&srq->wq);
 	ep_res_fini(&srq->srq.res);
+	if (srq->cq)
+		uep_obj_put(&srq->cq->obj);
+	if (srq->xrcd)
+		uep_obj_put(&srq->xrcd->obj);
 	uep_obj_put(&srq->pd->obj);
 	kfree_rcu(srq, obj.rcu);
 }
@@ -75,6 +86,32 @@ static u64 uep_srq_bytes(u32 max_wr, u32 max_sge)
 {
 	return uep_queue_bytes(max_wr, 64 + 2 * sizeof(struct uep_slot) +
 			       max_sge * sizeof(struct ib_sge));
+}
+
+/* What an XRC SRQ has besides its PD. */
+static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
+			    const struct rdma_ep_create_srq *arg)
+{
+	struct uep_session *s = srq->obj.session;
+	struct ep_dev *dev = srq->pd->ctx->dev;
+	struct uep_obj *obj;
+
+	if (!dev->ibdev->ops.alloc_xrcd)
+		return -EOPNOTSUPP;
+	srq->xrcd = uep_xrcd_use(s, arg->xrcd);
+	if (!srq->xrcd)
+		return -ENOENT;
+	obj = uep_obj_use(s, arg->cq, RDMA_EP_OBJ_CQ);
+	if (!obj)
+		return -ENOENT;
+	srq->cq = container_of(obj, struct uep_cq, obj);
+	if (srq->xrcd->ctx->dev != dev || srq->cq->ctx->dev != dev)
+		return -EINVAL;
+	srq->wq.xrcd = &srq->xrcd->xrcd;
+	attr->srq_type = IB_SRQT_XRC;
+	attr->ext.xrc.xrcd = srq->xrcd->xrcd.ibxrcd;
+	attr->ext.cq = srq->cq->cq.ibcq;
+	return 0;
 }
 
 /* Called inside ep_dev_enter(), with @pd held for the SRQ. */
@@ -106,6 +143,11 @@ static struct uep_srq *uep_srq_create(struct uep_pd *pd,
 	mutex_init(&srq->modify_lock);
 	uep_async_node_init(&srq->async, arg->uid);
 	attr.srq_context = srq;
+	if (arg->srq_type == IB_SRQT_XRC) {
+		ret = uep_srq_find_xrc(srq, &attr, arg);
+		if (ret)
+			goto err;
+	}
 
 	uep_obj_get(&srq->obj);
 	ret = ep_srq_create(&srq->srq, pd->ctx->dev, pd->pd.ibpd,
@@ -134,6 +176,9 @@ static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
 	struct uep_pd *pd;
 	int srcu, ret;
 
+	if (arg->srq_type > IB_SRQT_XRC ||
+	    (arg->srq_type != IB_SRQT_XRC && (arg->xrcd || arg->cq)))
+		return -EINVAL;
 	if (id && id->srq && !uep_obj_ended(&id->srq->obj))
 		return -EINVAL;
 	pd = uep_pd_enter(cmd->s, arg->pd, id, &srcu);
@@ -159,6 +204,7 @@ static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
 	arg->pd = pd->obj.handle;
 	arg->max_wr = srq->srq.attr.max_wr;
 	arg->max_sge = srq->max_sge;
+	arg->srq_num = srq->srq.num;
 	return 0;
 }
 

@@ -6,6 +6,8 @@
 #ifndef RDMA_EP_VERBS_H
 #define RDMA_EP_VERBS_H
 
+#include <linux/path.h>
+
 #include "chardev.h"
 
 /* ------------------------------------------------------------------ */
@@ -155,6 +157,27 @@ void uep_ah_put(struct uep_ah *ah);
 int uep_create_ah(struct uep_cmd *cmd);
 
 /* ------------------------------------------------------------------ */
+/* XRC domains (xrcd.c)                                               */
+/* ------------------------------------------------------------------ */
+
+/**
+ * struct uep_xrcd - XRC domain, as far as this session has opened it
+ * @obj: object; SRQs and QPs use it
+ * @ctx: context (uses it)
+ * @xrcd: the engine's
+ * @path: keeps the inode that names it to others; empty if none does
+ */
+struct uep_xrcd {
+	struct uep_obj obj;
+	struct uep_ctx *ctx;
+	struct ep_xrcd xrcd;
+	struct path path;
+};
+
+struct uep_xrcd *uep_xrcd_use(struct uep_session *s, u32 handle);
+int uep_open_xrcd(struct uep_cmd *cmd);
+
+/* ------------------------------------------------------------------ */
 /* Work queues: slots of posted work requests (wq.c)                  */
 /* ------------------------------------------------------------------ */
 
@@ -181,6 +204,7 @@ struct uep_slot {
  * @tail: ordered: oldest slot in use
  * @used: slots in use
  * @qp_num: QP, 0 for a shared receive queue
+ * @xrcd: XRC SRQ: domain, whose QPs it receives for
  * @slots: what the user posted
  */
 struct uep_wq {
@@ -193,6 +217,7 @@ struct uep_wq {
 	u32 tail;
 	u32 used;
 	u32 qp_num;
+	struct ep_xrcd *xrcd;
 	struct uep_slot *slots;
 };
 
@@ -203,7 +228,8 @@ int uep_wq_grow(struct uep_wq *wq, u32 size);
 bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, u64 *cookie);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
-bool uep_wq_complete(u64 cookie, u64 *wr_id, u32 *qp_num);
+bool uep_wq_complete(u64 cookie, const struct ib_qp *ibqp, u64 *wr_id,
+		     u32 *qp_num);
 void uep_wq_cleanup(void);
 
 /* ------------------------------------------------------------------ */
@@ -292,6 +318,8 @@ int uep_create_comp_channel(struct uep_cmd *cmd);
  * struct uep_srq - shared receive queue
  * @obj: object; QPs use it
  * @pd: PD (uses it)
+ * @xrcd: XRC: domain (uses it), else NULL
+ * @cq: XRC: CQ (uses it), else NULL
  * @srq: the engine's
  * @wq: posted receives
  * @modify_lock: modify and query against destruction
@@ -302,6 +330,8 @@ int uep_create_comp_channel(struct uep_cmd *cmd);
 struct uep_srq {
 	struct uep_obj obj;
 	struct uep_pd *pd;
+	struct uep_xrcd *xrcd;
+	struct uep_cq *cq;
 	struct ep_srq srq;
 	struct uep_wq wq;
 	struct mutex modify_lock;	/* modify and query, dead */
@@ -317,9 +347,11 @@ int uep_query_srq(struct uep_cmd *cmd);
 /**
  * struct uep_qp - queue pair
  * @obj: object
- * @pd: PD (uses it)
- * @send_cq: CQ (uses it)
- * @recv_cq: CQ (uses it)
+ * @ctx: context, of @pd or @xrcd
+ * @pd: PD (uses it), NULL for an XRC target
+ * @xrcd: XRC target: domain (uses it), else NULL
+ * @send_cq: CQ (uses it), NULL for an XRC target
+ * @recv_cq: the same; @send_cq for an XRC initiator
  * @srq: SRQ or NULL (uses it)
  * @qp: the engine's
  * @sq: posted sends
@@ -333,7 +365,9 @@ int uep_query_srq(struct uep_cmd *cmd);
  */
 struct uep_qp {
 	struct uep_obj obj;
+	struct uep_ctx *ctx;
 	struct uep_pd *pd;
+	struct uep_xrcd *xrcd;
 	struct uep_cq *send_cq;
 	struct uep_cq *recv_cq;
 	struct uep_srq *srq;
@@ -348,11 +382,23 @@ struct uep_qp {
 	struct uep_async_node async;
 };
 
+extern const struct ep_res_ops uep_qp_res_ops;
+
+void uep_qp_event(struct ib_event *event, void *context);
+struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
+			    u64 uid, u64 queue_bytes);
+unsigned long uep_qp_key(const struct uep_qp *qp);
+void uep_qp_drain(struct uep_qp *qp);
+void uep_qp_learn_port(struct uep_qp *qp, u32 port);
 int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		struct uep_id *id);
+struct uep_qp *uep_target_create(struct uep_session *s,
+				 const struct rdma_ep_qp_init *init,
+				 struct uep_id *id, int *srcu);
 struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
 			     u32 qp_num);
 int uep_create_qp(struct uep_cmd *cmd);
+int uep_open_qp(struct uep_cmd *cmd);
 int uep_modify_qp(struct uep_cmd *cmd);
 int uep_query_qp(struct uep_cmd *cmd);
 int uep_attach_mcast(struct uep_cmd *cmd);

@@ -206,9 +206,10 @@ static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 
 /*
  * Resolves what a completion brought back, and frees the slot. @qp_num is left
- * alone for a shared receive queue. Called under rcu_read_lock().
+ * alone for a basic shared receive queue. Called under rcu_read_lock().
  */
-bool uep_wq_complete(u64 cookie, u64 *wr_id, u32 *qp_num)
+bool uep_wq_complete(u64 cookie, const struct ib_qp *ibqp, u64 *wr_id,
+		     u32 *qp_num)
 {
 	struct uep_wq *wq = xa_load(&uep_wqs, cookie >> 32);
 	u32 i = cookie & ((1U << UEP_SLOT_BITS) - 1);
@@ -222,6 +223,8 @@ bool uep_wq_complete(u64 cookie, u64 *wr_id, u32 *qp_num)
 		*wr_id = wq->slots[i].wr_id;
 		if (wq->qp_num)
 			*qp_num = wq->qp_num;
+		else if (wq->xrcd)
+			*qp_num = ep_xrcd_qp_num(wq->xrcd, ibqp);
 		if (wq->ordered) {
 			ok = uep_wq_complete_ordered(wq, i);
 		} else {

@@ -71,10 +71,18 @@ static int ep_id_init_ud_qp(struct ep_id *id, struct ep_qp *qp)
 	return ep_qp_modify(qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
 }
 
-/* Of connected types the CM knows one. */
+static bool ep_qp_type_special(enum ib_qp_type qp_type)
+{
+	return qp_type == IB_QPT_UD || qp_type == IB_QPT_XRC_INI ||
+	       qp_type == IB_QPT_XRC_TGT;
+}
+
+/* The CM treats other connected types as one. */
 bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type)
 {
-	return (qp_type == IB_QPT_UD) == (id->cm_id->qp_type == IB_QPT_UD);
+	return qp_type == id->cm_id->qp_type ||
+	       (!ep_qp_type_special(qp_type) &&
+		!ep_qp_type_special(id->cm_id->qp_type));
 }
 
 /**

@@ -358,6 +358,8 @@ static int ep_client_add(struct ib_device *ibdev)
 	mutex_init(&dev->hold_lock);
 	INIT_LIST_HEAD(&dev->holds);
 	init_waitqueue_head(&dev->unheld);
+	mutex_init(&dev->xrcd_lock);
+	hash_init(dev->xrcds);
 	dev->ibdev = ibdev;
 	rdma_for_each_port(ibdev, port)
 		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?

@@ -31,8 +31,10 @@
  *   handler mutex        rdma_cm's own, held around ep_id event handlers
  *    ep_id.link_lock     which QP and multicast groups belong to the id
  *     ep_qp.lock         state changes of a QP against its destruction
+ *      XRC domain        changes of the QPs that it shares (leaf)
  *      ep_dev.lock       the device's list of objects (leaf)
  *    ep_dev.hold_lock    kernel consumers' holds and PD (leaf)
+ *    ep_dev.xrcd_lock    which XRC domains there are (leaf)
  *
  * Event handlers run with the handler mutex held, so they must not take
  * ep_id.lock.
@@ -41,6 +43,7 @@
 #define RDMA_EP_ENGINE_H
 
 #include <linux/completion.h>
+#include <linux/hashtable.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -59,6 +62,7 @@ enum ep_res_class {
 	EP_RES_CQ,
 	EP_RES_MR,
 	EP_RES_AH,
+	EP_RES_XRCD,
 	EP_RES_PD,
 	EP_RES_NR,
 };
@@ -78,6 +82,8 @@ enum ep_res_class {
  * @unheld: woken when one has gone
  * @kernel_pd: PD of kernel consumers that have none of their own
  * @kernel_pd_users: how many use it
+ * @xrcd_lock: protects @xrcds, and how often each of them is open
+ * @xrcds: XRC domains that can be shared
  * @max_msg_sz: longest message, by port number
  */
 struct ep_dev {
@@ -94,6 +100,8 @@ struct ep_dev {
 	wait_queue_head_t unheld;
 	struct ib_pd *kernel_pd;
 	unsigned int kernel_pd_users;
+	struct mutex xrcd_lock;		/* xrcds */
+	DECLARE_HASHTABLE(xrcds, 6);
 	u32 max_msg_sz[];
 };
 
@@ -182,6 +190,24 @@ struct ep_srq {
 	struct ep_res res;
 	struct ib_srq *ibsrq;
 	struct ib_srq_attr attr;
+	u32 num;			/* XRC */
+};
+
+struct ep_xrc_domain;
+
+/**
+ * struct ep_xrcd - an XRC domain as one opener sees it
+ * @res: on its device
+ * @dom: the domain, which others may have open, too
+ * @ibxrcd: the hardware object
+ *
+ * SRQs and QPs are made in it, and gone before it is closed; so @dom and @ibxrcd
+ * are not NULL where one of them has its hardware object.
+ */
+struct ep_xrcd {
+	struct ep_res res;
+	struct ep_xrc_domain *dom;
+	struct ib_xrcd *ibxrcd;
 };
 
 /**
@@ -195,6 +221,8 @@ struct ep_srq {
  * @port: last port that it was given (@lock)
  * @qp_num: number
  * @has_srq: receives come from a shared receive queue
+ * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
+ *	this opener's, and the queue pair behind it may have others
  * @sq_sig_all: every send completes
  * @cap: granted capabilities
  * @mcasts: multicast groups that it is attached to (@lock)
@@ -209,6 +237,7 @@ struct ep_qp {
 	u32 port;
 	u32 qp_num;
 	bool has_srq;
+	struct ep_xrcd *xrcd;
 	bool sq_sig_all;
 	struct ib_qp_cap cap;
 	struct list_head mcasts;
@@ -227,12 +256,27 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
 		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr,
 		 const char *caller);
+int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
+	       const struct ep_res_ops *ops, struct ib_qp_open_attr *attr);
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 		struct ib_qp_init_attr *init);
 void ep_qp_error(struct ep_qp *qp);
 struct ib_qp *ep_qp_pin(struct ep_qp *qp);
 void ep_qp_unpin(struct ib_qp *ibqp);
+
+int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
+		 const struct ep_res_ops *ops, const void *file,
+		 const void *user, bool create, bool exclusive);
+struct ib_qp *ep_xrcd_create_qp(struct ep_xrcd *xrcd,
+				struct ib_qp_init_attr *attr,
+				const char *caller);
+struct ib_qp *ep_xrcd_open_qp(struct ep_xrcd *xrcd,
+			      struct ib_qp_open_attr *attr);
+int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp,
+		      struct ib_qp_attr *attr, int mask);
+int ep_xrcd_destroy_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp);
+u32 ep_xrcd_qp_num(struct ep_xrcd *xrcd, const struct ib_qp *ibqp);
 
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);

@@ -109,6 +109,8 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 	/* Not every driver writes back what it made of the request. */
 	if (ib_query_srq(srq->ibsrq, &srq->attr))
 		srq->attr = attr->attr;
+	if (attr->srq_type == IB_SRQT_XRC)
+		srq->num = srq->ibsrq->ext.xrc.srq_num;
 	ep_res_add(&srq->res);
 	return 0;
 }
@@ -128,7 +130,8 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	qp->state = IB_QPS_RESET;
 	mutex_unlock(&qp->lock);
 	ep_qp_detach_all(qp, ibqp);
-	WARN_ON_ONCE(ib_destroy_qp(ibqp));
+	WARN_ON_ONCE(qp->xrcd ? ep_xrcd_destroy_qp(qp->xrcd, ibqp) :
+				ib_destroy_qp(ibqp));
 }
 
 static int ep_qp_check_cap(const struct ib_device *ibdev,
@@ -162,11 +165,27 @@ static void ep_qp_learn_depth(struct ep_qp *qp)
 					  attr.cap.max_recv_wr);
 }
 
+/* The QP has been made, or not. */
+static int ep_qp_set_hw(struct ep_qp *qp, struct ib_qp *ibqp)
+{
+	mutex_init(&qp->lock);
+	INIT_LIST_HEAD(&qp->mcasts);
+	if (IS_ERR(ibqp)) {
+		ep_res_abort(&qp->res);
+		return PTR_ERR(ibqp);
+	}
+	qp->ibqp = ibqp;
+	qp->type = ibqp->qp_type;
+	qp->qp_num = ibqp->qp_num;
+	return 0;
+}
+
 /* What is granted is in qp->cap. @caller: module that is shown as the owner */
 int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
 		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr,
 		 const char *caller)
 {
+	struct ib_qp *ibqp;
 	int ret;
 
 	ret = ep_qp_check_cap(dev->ibdev, attr);
@@ -175,22 +194,43 @@ int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
 	ret = ep_res_init(&qp->res, dev, EP_RES_QP, ops, ep_qp_destroy_hw);
 	if (ret)
 		return ret;
-	mutex_init(&qp->lock);
-	INIT_LIST_HEAD(&qp->mcasts);
-	qp->ibqp = ib_create_qp_kernel(pd, attr, caller);
-	if (IS_ERR(qp->ibqp)) {
-		ret = PTR_ERR(qp->ibqp);
-		qp->ibqp = NULL;
-		ep_res_abort(&qp->res);
+	if (qp->xrcd)
+		ibqp = ep_xrcd_create_qp(qp->xrcd, attr, caller);
+	else
+		ibqp = ib_create_qp_kernel(pd, attr, caller);
+	ret = ep_qp_set_hw(qp, ibqp);
+	if (ret)
 		return ret;
-	}
-	qp->type = attr->qp_type;
 	qp->state = IB_QPS_RESET;
-	qp->qp_num = qp->ibqp->qp_num;
 	qp->has_srq = attr->srq;
 	qp->sq_sig_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qp->cap = attr->cap;
-	ep_qp_learn_depth(qp);
+	/* A target has no queues of its own. */
+	if (!qp->xrcd) {
+		qp->cap = attr->cap;
+		ep_qp_learn_depth(qp);
+	}
+	ep_res_add(&qp->res);
+	return 0;
+}
+
+/* As ep_qp_create(), of an XRC target that is there already. */
+int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
+	       const struct ep_res_ops *ops, struct ib_qp_open_attr *attr)
+{
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr now = {};
+	int ret;
+
+	ret = ep_res_init(&qp->res, dev, EP_RES_QP, ops, ep_qp_destroy_hw);
+	if (ret)
+		return ret;
+	ret = ep_qp_set_hw(qp, ep_xrcd_open_qp(qp->xrcd, attr));
+	if (ret)
+		return ret;
+	if (!ib_query_qp(qp->ibqp, &now, IB_QP_STATE | IB_QP_PORT, &init)) {
+		qp->state = now.qp_state;
+		qp->port = now.port_num;
+	}
 	ep_res_add(&qp->res);
 	return 0;
 }
@@ -208,7 +248,8 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	old = qp->state;
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
 		WRITE_ONCE(qp->state, IB_QPS_RESET);
-	ret = ib_modify_qp(qp->ibqp, attr, mask);
+	ret = qp->xrcd ? ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask) :
+			 ib_modify_qp(qp->ibqp, attr, mask);
 	if (mask & IB_QP_STATE)
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
 	if (!ret && (mask & IB_QP_PORT))

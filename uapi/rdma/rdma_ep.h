@@ -50,7 +50,7 @@
  * Until version 1.0 of the module the ABI may change together with the library.
  */
 
-#define RDMA_EP_ABI_VERSION	2
+#define RDMA_EP_ABI_VERSION	3
 #define RDMA_EP_DEVICE_NODE	"/dev/infiniband/rdma_ep"
 #define RDMA_EP_IOC_TYPE	0xEB
 #define RDMA_EP_MAX_PRIVATE_DATA 256
@@ -90,6 +90,7 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_ALLOC_PD = 0x30,
 	RDMA_EP_CMD_REG_MR,
 	RDMA_EP_CMD_CREATE_AH,
+	RDMA_EP_CMD_OPEN_XRCD,
 
 	RDMA_EP_CMD_CREATE_COMP_CHANNEL = 0x38,
 	RDMA_EP_CMD_CREATE_CQ,
@@ -110,6 +111,7 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_POST_SRQ_RECV,
 	RDMA_EP_CMD_ATTACH_MCAST,
 	RDMA_EP_CMD_DETACH_MCAST,
+	RDMA_EP_CMD_OPEN_QP,
 };
 
 #define RDMA_EP_IOC(cmd, type) \
@@ -159,6 +161,8 @@ struct rdma_ep_query {
 
 /** RDMA_EP_DEVICE_USER_MR - this device's driver can register user memory */
 #define RDMA_EP_DEVICE_USER_MR	(1U << 0)
+/** RDMA_EP_DEVICE_XRC - the device has XRC domains */
+#define RDMA_EP_DEVICE_XRC	(1U << 1)
 
 /**
  * struct rdma_ep_device - one entry of RDMA_EP_IOC_QUERY_DEVICES
@@ -384,6 +388,7 @@ struct rdma_ep_query_pkey {
  * @RDMA_EP_OBJ_SRQ: shared receive queue
  * @RDMA_EP_OBJ_QP: queue pair
  * @RDMA_EP_OBJ_MCAST: membership of an id in a multicast group
+ * @RDMA_EP_OBJ_XRCD: XRC domain
  */
 enum rdma_ep_obj_type {
 	RDMA_EP_OBJ_CTX = 1,
@@ -395,6 +400,7 @@ enum rdma_ep_obj_type {
 	RDMA_EP_OBJ_SRQ,
 	RDMA_EP_OBJ_QP,
 	RDMA_EP_OBJ_MCAST,
+	RDMA_EP_OBJ_XRCD,
 };
 
 /** RDMA_EP_DESTROY_DETACH - detach the QP from multicast groups first */
@@ -423,9 +429,13 @@ enum rdma_ep_obj_type {
  * (rdma_leave_multicast(3)); an id that is destroyed leaves all its groups, but
  * its QP stays attached to them as long as the memberships exist.
  *
- * EBUSY: another object uses this one (a context with PDs or CQs, a PD with MRs,
- * AHs, SRQs or QPs, a CQ or SRQ with QPs), or it is the default context or its
- * PD, or a QP that is attached to a multicast group. With
+ * What is destroyed of an XRC domain, or of a QP that is shared in one, is what
+ * this session has opened of it; the last opener takes the rest along.
+ *
+ * EBUSY: another object uses this one (a context with PDs, CQs or XRC domains, a PD
+ * with MRs, AHs, SRQs or QPs, an XRC domain with SRQs or QPs of this session, a CQ
+ * with QPs or XRC SRQs, an SRQ with QPs), or it is the default context or its PD,
+ * or a QP that is attached to a multicast group. With
  * RDMA_EP_DESTROY_CONTENTS: a QP in another context uses a CQ or SRQ of this one,
  * or another task is making something in it; the rest is gone.
  * EINVAL: @type is unknown, or @flags do not suit it.
@@ -741,6 +751,42 @@ struct rdma_ep_create_ah {
 
 #define RDMA_EP_IOC_CREATE_AH RDMA_EP_IOC(CREATE_AH, rdma_ep_create_ah)
 
+/** RDMA_EP_XRCD_CREATE - make the XRC domain if there is none (O_CREAT) */
+#define RDMA_EP_XRCD_CREATE	(1U << 0)
+/** RDMA_EP_XRCD_EXCLUSIVE - there must be none yet (O_EXCL) */
+#define RDMA_EP_XRCD_EXCLUSIVE	(1U << 1)
+
+/**
+ * struct rdma_ep_open_xrcd - ioctl(RDMA_EP_IOC_OPEN_XRCD)
+ * @size: sizeof(struct rdma_ep_open_xrcd)
+ * @flags: RDMA_EP_XRCD_* bits; they mean nothing without a file
+ * @ctx: in: context
+ * @fd: in: file that names the domain to others, or -1: a new domain that nobody
+ *	else can open
+ * @xrcd: out: handle
+ * @reserved: must be 0
+ *
+ * Sessions of one user that open domains of one device with the same file (the same
+ * inode; @fd may be closed afterwards) open the same domain: see
+ * ibv_open_xrcd(3). Other users who can open the file get a domain of their own:
+ * in a shared one they could take the connections of its QPs away. The file's
+ * mount stays in use until the domain is closed.
+ *
+ * EBADF: @fd is not an open file. EAGAIN: there is no domain, and
+ * RDMA_EP_XRCD_CREATE is not set. EINVAL: there is one, and RDMA_EP_XRCD_EXCLUSIVE
+ * is set. EOPNOTSUPP: the device has no XRC.
+ */
+struct rdma_ep_open_xrcd {
+	__u32 size;
+	__u32 flags;
+	__u32 ctx;
+	__s32 fd;
+	__u32 xrcd;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_OPEN_XRCD RDMA_EP_IOC(OPEN_XRCD, rdma_ep_open_xrcd)
+
 /**
  * struct rdma_ep_create_fd - ioctl(RDMA_EP_IOC_CREATE_CHANNEL),
  *	ioctl(RDMA_EP_IOC_CREATE_COMP_CHANNEL)
@@ -926,13 +972,20 @@ struct rdma_ep_modify_cq {
  * @max_sge: in: scatter entries for each; out: granted
  * @srq_limit: in: limit to arm, 0 for none
  * @srq: out: handle
+ * @srq_type: in: 0 (basic) or 1 (XRC)
+ * @xrcd: in: XRC: domain; else must be 0
+ * @cq: in: XRC: CQ that its receives complete to; else must be 0
+ * @srq_num: out: XRC: number that senders name it by, else 0
  *
  * With @id the rules are those of rdma_create_srq(3): the id must be bound to
  * the device of @pd and have no SRQ yet.
  *
+ * An XRC SRQ receives for all target QPs of its domain, of whatever session. In its
+ * completions qp_num is 0 if the QP has been destroyed by the time of the poll.
+ *
  * EINVAL: an attribute is out of range, neither @id nor @pd is given, the id is
- * not bound to a device or already has an SRQ, or @pd is another device's.
- * EOPNOTSUPP: the device has no SRQs for kernel consumers.
+ * not bound to a device or already has an SRQ, or @pd, @xrcd or @cq is another
+ * device's. EOPNOTSUPP: the device has no SRQs for kernel consumers, or no XRC.
  */
 struct rdma_ep_create_srq {
 	__u32 size;
@@ -944,6 +997,10 @@ struct rdma_ep_create_srq {
 	__u32 max_sge;
 	__u32 srq_limit;
 	__u32 srq;
+	__u32 srq_type;
+	__u32 xrcd;
+	__u32 cq;
+	__u32 srq_num;
 };
 
 #define RDMA_EP_IOC_CREATE_SRQ RDMA_EP_IOC(CREATE_SRQ, rdma_ep_create_srq)
@@ -1005,9 +1062,11 @@ struct rdma_ep_auto_cq {
  * @uid: in: cookie, reported by asynchronous events
  * @flags: in: RDMA_EP_QP_* bits
  * @pd: in: protection domain; 0 with an id: the default PD of the id's device.
- *	out: the PD in use
- * @srq: in: shared receive queue, or 0; with an id that has an SRQ, 0 takes it
- * @qp_type: in: IBV_QPT_RC (2), IBV_QPT_UC (3) or IBV_QPT_UD (4)
+ *	out: the PD in use. IBV_QPT_XRC_RECV: the XRC domain instead
+ * @srq: in: shared receive queue, or 0; with an id that has an SRQ, 0 takes it.
+ *	Ignored for XRC types
+ * @qp_type: in: IBV_QPT_RC (2), IBV_QPT_UC (3), IBV_QPT_UD (4), IBV_QPT_XRC_SEND (9)
+ *	or IBV_QPT_XRC_RECV (10)
  * @max_send_wr: in: wanted; out: granted
  * @max_recv_wr: in: wanted; out: granted
  * @max_send_sge: in: wanted; out: granted
@@ -1054,8 +1113,12 @@ struct rdma_ep_qp_init {
  * QP comes back ready to post receives (INIT), an unconnected one ready to post
  * sends (RTS). From then on the kernel moves it with the connection.
  *
+ * An IBV_QPT_XRC_SEND QP has no receive queue. An IBV_QPT_XRC_RECV QP (a *target*)
+ * has no queues at all, so its CQs and capabilities are ignored, and 0 on return.
+ *
  * EINVAL: an attribute is out of range or objects are of different devices, the
- * id is not bound or already has a QP. EPERM: the QP type needs a privilege.
+ * id is not bound or already has a QP, or one of them is for XRC and the other not.
+ * EPERM: the QP type needs a privilege.
  * EOPNOTSUPP: the device or the kernel does not offer this kind of QP.
  */
 struct rdma_ep_create_qp {
@@ -1067,6 +1130,34 @@ struct rdma_ep_create_qp {
 };
 
 #define RDMA_EP_IOC_CREATE_QP RDMA_EP_IOC(CREATE_QP, rdma_ep_create_qp)
+
+/**
+ * struct rdma_ep_open_qp - ioctl(RDMA_EP_IOC_OPEN_QP)
+ * @size: sizeof(struct rdma_ep_open_qp)
+ * @flags: must be 0
+ * @uid: in: cookie, reported by asynchronous events
+ * @xrcd: in: XRC domain
+ * @qp_num: in: number of a target QP in it
+ * @qp: out: handle
+ * @state: out: enum ibv_qp_state
+ *
+ * Opens a QP that somebody, perhaps in another session, has created in the domain,
+ * see ibv_open_qp(3). It stays until its last opener has destroyed it; every opener
+ * is told of its events, and can modify it.
+ *
+ * EINVAL: no target QP in the domain has this number.
+ */
+struct rdma_ep_open_qp {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 uid;
+	__u32 xrcd;
+	__u32 qp_num;
+	__u32 qp;
+	__u32 state;
+};
+
+#define RDMA_EP_IOC_OPEN_QP RDMA_EP_IOC(OPEN_QP, rdma_ep_open_qp)
 
 /**
  * struct rdma_ep_modify_qp - ioctl(RDMA_EP_IOC_MODIFY_QP)
@@ -1232,6 +1323,8 @@ struct rdma_ep_recv_wr {
  * the QP's PD, or the region lacks the access; the message is longer than the
  * port allows; inline data is longer than granted; the QP's state does not allow
  * it (sends before RTS, receives in RESET); an AH is not of the QP's PD.
+ * EOPNOTSUPP: a send of an IBV_QPT_XRC_SEND QP that names an SRQ of the peer
+ * (SEND*, RDMA_WRITE_WITH_IMM): the kernel's work requests have no place for it.
  * EPERM: a Q_Key with its high bit set needs CAP_NET_RAW.
  * ENOMEM: the queue is full. E2BIG: @wrs_len is over the limit.
  */

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Modifying and querying queue pairs.
+ */
+#include "verbs.h"
+
+static struct uep_qp *uep_qp_enter(struct uep_session *s, u32 handle, int *srcu)
+{
+	struct uep_obj *obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_QP);
+	struct uep_qp *qp;
+	int ret;
+
+	if (!obj)
+		return ERR_PTR(-ENOENT);
+	qp = container_of(obj, struct uep_qp, obj);
+	ret = ep_dev_enter(qp->ctx->dev, srcu);
+	if (!ret)
+		return qp;
+	uep_obj_put(obj);
+	return ERR_PTR(ret);
+}
+
+static void uep_qp_exit(struct uep_qp *qp, int srcu)
+{
+	ep_dev_exit(qp->ctx->dev, srcu);
+	uep_obj_put(&qp->obj);
+}
+
+static int uep_pd_resolve_av(struct ib_pd *ibpd, struct rdma_ah_attr *attr)
+{
+	struct ib_ah *ah = rdma_create_user_ah(ibpd, attr, NULL);
+
+	if (IS_ERR(ah))
+		return PTR_ERR(ah);
+	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+	return 0;
+}
+
+/*
+ * The core leaves it to kernel consumers to know the link address of a RoCE
+ * destination. Making an address handle finds it out, in the attributes.
+ */
+static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
+{
+	struct ib_pd *ibpd;
+	int ret;
+
+	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE)
+		return 0;
+	if (qp->xrcd) {
+		/* It has no PD; any will do. */
+		ibpd = ib_alloc_pd(qp->ctx->dev->ibdev, 0);
+		if (IS_ERR(ibpd))
+			return PTR_ERR(ibpd);
+		ret = uep_pd_resolve_av(ibpd, attr);
+		ib_dealloc_pd(ibpd);
+		return ret;
+	}
+	/* The QP may be destroyed meanwhile, and its PD after it. */
+	if (!uep_obj_hold(&qp->pd->obj))
+		return -ENOENT;
+	ret = uep_pd_resolve_av(qp->pd->pd.ibpd, attr);
+	uep_obj_unhold(&qp->pd->obj);
+	return ret;
+}
+
+/* A reset has emptied the queues of the device: follow it. */
+static void uep_qp_forget(struct uep_qp *qp)
+{
+	/* What had completed before stays. */
+	uep_qp_drain(qp);
+	uep_wq_reset(&qp->sq);
+	uep_wq_reset(&qp->rq);
+}
+
+int uep_modify_qp(struct uep_cmd *cmd)
+{
+	struct rdma_ep_modify_qp *arg = cmd->arg;
+	struct ib_qp_attr attr = {};
+	struct uep_qp *qp;
+	int srcu, mask, ret;
+
+	if (arg->reserved)
+		return -EINVAL;
+	qp = uep_qp_enter(cmd->s, arg->qp, &srcu);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	ret = uep_qp_attr_from_user(qp, &attr, &arg->attr, &mask);
+	if (!ret && (mask & IB_QP_AV))
+		ret = uep_qp_resolve_av(qp, &attr.ah_attr);
+	if (!ret && (mask & IB_QP_PORT))
+		uep_qp_learn_port(qp, attr.port_num);
+	if (!ret)
+		ret = ep_qp_modify(&qp->qp, &attr, mask);
+	if (!ret && (mask & IB_QP_STATE) && attr.qp_state == IB_QPS_RESET)
+		uep_qp_forget(qp);
+	ret = uep_obj_error(&qp->obj, ret);
+	uep_qp_exit(qp, srcu);
+	return ret;
+}
+
+int uep_query_qp(struct uep_cmd *cmd)
+{
+	struct rdma_ep_query_qp *arg = cmd->arg;
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+	struct uep_qp *qp;
+	int srcu, ret;
+
+	qp = uep_qp_enter(cmd->s, arg->qp, &srcu);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	ret = ep_qp_query(&qp->qp, &attr, arg->attr_mask, &init);
+	if (!ret) {
+		attr.cap = qp->qp.cap;
+		uep_qp_attr_to_user(&arg->attr, &attr, arg->attr_mask);
+		arg->qp_type = qp->qp.type;
+		arg->sq_sig_all = qp->qp.sq_sig_all;
+	}
+	ret = uep_obj_error(&qp->obj, ret);
+	uep_qp_exit(qp, srcu);
+	return ret;
+}
