@@ -23,12 +23,25 @@ void ep_destroy_cqs(struct rdma_cm_id *id)
 	id->send_cq_channel = NULL;
 }
 
+/* The XRC domain of a target QP: the one that is given, or the device's for ids. */
+static struct ibv_xrcd *target_xrcd(struct rdma_cm_id *id,
+				    const struct ibv_qp_init_attr_ex *ex)
+{
+	if (ex && ex->comp_mask & IBV_QP_INIT_ATTR_XRCD && ex->xrcd)
+		return ex->xrcd->context == id->verbs ? ex->xrcd :
+							ep_null(EINVAL);
+	if (id->qp_type != IBV_QPT_XRC_RECV)
+		return ep_null(EINVAL);
+	return ep_device_xrcd(id->verbs);
+}
+
 /* ex: the attributes once more if they are extended ones, else NULL. */
 static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 		     struct ibv_qp_init_attr *attr,
 		     const struct ibv_qp_init_attr_ex *ex)
 {
 	struct rdma_ep_create_qp cmd = {};
+	struct ibv_xrcd *xrcd = NULL;
 	struct ep_qp_build build;
 
 	if (!id->verbs || id->qp)
@@ -41,6 +54,12 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	    (id->send_cq && attr->send_cq && id->send_cq != attr->send_cq))
 		return ep_err(EINVAL);
 
+	if (attr->qp_type == IBV_QPT_XRC_RECV) {
+		xrcd = target_xrcd(id, ex);
+		if (!xrcd)
+			return -1;
+	}
+
 	if (!attr->send_cq)
 		attr->send_cq = id->send_cq;
 	if (!attr->recv_cq)
@@ -51,12 +70,14 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	if (ex ? ep_qp_prepare_ex(&build, &cmd.init, pd, ex, true) :
 		 ep_qp_prepare(&build, &cmd.init, pd, attr, true))
 		return -1;
+	if (xrcd)
+		cmd.init.pd = ep_xrcd_handle(xrcd);
 	cmd.id = ep_cm_id(id)->handle;
 	if (ep_call(ep_cm_id(id)->session, CREATE_QP, &cmd)) {
 		ep_qp_abort(&build);
 		return -1;
 	}
-	ep_qp_finish(&build, &cmd.init, pd, attr, ep_cm_id(id));
+	ep_qp_finish(&build, &cmd.init, id->verbs, pd, attr, ep_cm_id(id));
 	/* Now it is about this QP, which has none: see ibv_query_ece(). */
 	memset(&ep_cm_id(id)->local_ece, 0, sizeof(struct ibv_ece));
 	return 0;
@@ -109,10 +130,68 @@ EP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 	else
 		ibv_destroy_qp(id->qp);
 	id->qp = NULL;
-	ep_destroy_cqs(id);
+	/* XRC: they are the SRQ's. */
+	if (id->qp_type != IBV_QPT_XRC_RECV || !id->srq)
+		ep_destroy_cqs(id);
 }
 
-/* rdma_create_srq_ex(3): basic SRQs only. */
+/* What an XRC SRQ needs and the program does not give: -1 and errno. */
+static int complete_xrc(struct rdma_cm_id *id,
+			struct ibv_srq_init_attr_ex *attr)
+{
+	if (!ep_has_xrc(id->verbs))
+		return ep_err(EOPNOTSUPP);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd) {
+		attr->xrcd = ep_device_xrcd(id->verbs);
+		if (!attr->xrcd)
+			return -1;
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
+	}
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)
+		return 0;
+	if (!id->recv_cq_channel) {
+		id->recv_cq_channel = ibv_create_comp_channel(id->verbs);
+		if (!id->recv_cq_channel)
+			return -1;
+	}
+	if (!id->recv_cq) {
+		id->recv_cq = ibv_create_cq(id->verbs, attr->attr.max_wr, id,
+					    id->recv_cq_channel, 0);
+		if (!id->recv_cq)
+			return -1;
+	}
+	attr->cq = id->recv_cq;
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
+	return 0;
+}
+
+static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
+				  struct ibv_srq_init_attr_ex *attr)
+{
+	bool had_cq = id->recv_cq || id->recv_cq_channel;
+	struct ibv_srq *srq = NULL;
+	int error = 0;
+
+	if (complete_xrc(id, attr))
+		error = errno;
+	else if (attr->xrcd->context != id->verbs ||
+		 attr->cq->context != id->verbs)
+		error = EINVAL;
+	else
+		srq = ep_srq_create(ep_cm_id(id)->session, attr->pd->context,
+				    attr->pd, ep_cm_id(id)->handle,
+				    attr->srq_context, &attr->attr, attr->xrcd,
+				    attr->cq);
+	if (srq)
+		return srq;
+	if (!error)
+		error = errno;
+	if (!had_cq)
+		ep_destroy_cqs(id);
+	return ep_null(error);
+}
+
+/* rdma_create_srq_ex(3) */
 EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 				 struct ibv_srq_init_attr_ex *attr)
 {
@@ -135,9 +214,12 @@ EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 	if (!attr->pd || !ep_ours(attr->pd->context))
 		return ep_err(EINVAL);
 
-	srq = ep_srq_create(ep_cm_id(id)->session, attr->pd->context, attr->pd,
-			    ep_cm_id(id)->handle, attr->srq_context,
-			    &attr->attr);
+	if (attr->srq_type == IBV_SRQT_XRC)
+		srq = create_xrc(id, attr);
+	else
+		srq = ep_srq_create(ep_cm_id(id)->session, attr->pd->context,
+				    attr->pd, ep_cm_id(id)->handle,
+				    attr->srq_context, &attr->attr, NULL, NULL);
 	if (!srq)
 		return -1;
 	if (!id->pd)

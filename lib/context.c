@@ -60,6 +60,14 @@ static void set_ops(struct verbs_context *verbs)
 	verbs->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
 
+static void set_xrc_ops(struct verbs_context *verbs)
+{
+	verbs->open_xrcd = ep_open_xrcd;
+	verbs->close_xrcd = ep_close_xrcd;
+	verbs->open_qp = ep_open_qp;
+	verbs->get_srq_num = ep_get_srq_num;
+}
+
 /* A new context, or NULL and errno; flags are those of RDMA_EP_IOC_OPEN_DEVICE. */
 struct ibv_context *ep_context_open(struct ep_session *session,
 				    struct ep_device *dev, uint32_t flags,
@@ -86,6 +94,8 @@ struct ibv_context *ep_context_open(struct ep_session *session,
 	ctx->handle = cmd.ctx;
 	ctx->is_default = flags & RDMA_EP_OPEN_DEFAULT;
 	set_ops(&ctx->verbs);
+	if (dev->has_xrc)
+		set_xrc_ops(&ctx->verbs);
 
 	context = &ctx->verbs.context;
 	context->device = &dev->ibdev;

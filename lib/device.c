@@ -79,6 +79,7 @@ static struct ep_device *add_device(const struct rdma_ep_device *info)
 	dev->guid = info->node_guid;
 	dev->num_comp_vectors = info->num_comp_vectors;
 	dev->num_ports = info->phys_port_cnt;
+	dev->has_xrc = info->flags & RDMA_EP_DEVICE_XRC;
 	dev->next = devices;
 	__atomic_store_n(&devices, dev, __ATOMIC_RELEASE);
 	return dev;
@@ -190,6 +191,7 @@ int ep_device_default(struct ep_session *session, struct ep_device *dev,
 		new_pd->context = new_context;
 		new_pd->handle = handle;
 		dev->pd = new_pd;
+		dev->xrcd = NULL;
 		dev->ctx = ep_ctx(new_context);
 	}
 	*context = &dev->ctx->verbs.context;
@@ -198,6 +200,27 @@ int ep_device_default(struct ep_session *session, struct ep_device *dev,
 out:
 	pthread_mutex_unlock(&ep_devices_lock);
 	return ret;
+}
+
+/* The XRC domain that all ids on the context's device share, made when needed. */
+struct ibv_xrcd *ep_device_xrcd(struct ibv_context *context)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+	};
+	struct ep_device *dev = ep_dev(context->device);
+	struct ibv_xrcd *xrcd;
+
+	if (!dev->has_xrc)
+		return ep_null(EOPNOTSUPP);
+	pthread_mutex_lock(&ep_devices_lock);
+	/* Is it of the session that has the context? */
+	if (!dev->xrcd || dev->xrcd->context != context)
+		dev->xrcd = ep_open_xrcd(context, &attr);
+	xrcd = dev->xrcd;
+	pthread_mutex_unlock(&ep_devices_lock);
+	return xrcd;
 }
 
 static uint8_t max_u8(uint32_t value)
@@ -228,6 +251,7 @@ void ep_devices_forked(void)
 	for (dev = devices; dev; dev = dev->next) {
 		dev->ctx = NULL;
 		dev->pd = NULL;
+		dev->xrcd = NULL;
 	}
 }
 

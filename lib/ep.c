@@ -98,7 +98,8 @@ static int create_at_once(struct ep_id *id, const struct rdma_addrinfo *res,
 		.route_timeout_ms = TIMEOUT_MS,
 	};
 	struct ep_qp_build build = {};
-	bool make_qp = attr && !passive;
+	/* An XRC target's domain is found when the device is known. */
+	bool make_qp = attr && !passive && res->ai_qp_type != IBV_QPT_XRC_RECV;
 
 	if (ep_addr_to_uapi(&cmd.src, res->ai_src_addr, res->ai_src_len))
 		return -1;
@@ -134,10 +135,14 @@ static int create_at_once(struct ep_id *id, const struct rdma_addrinfo *res,
 		return -1;
 	}
 	if (make_qp)
-		ep_qp_finish(&build, &cmd.qp, pd ? pd : id->id.pd, attr, id);
+		ep_qp_finish(&build, &cmd.qp, id->id.verbs,
+			     pd ? pd : id->id.pd, attr, id);
 	else if (passive && pd)
 		id->id.pd = pd;
-	return 0;
+	if (!attr || passive || make_qp)
+		return 0;
+	attr->qp_type = res->ai_qp_type;
+	return rdma_create_qp(&id->id, pd, attr);
 }
 
 /* rdma_create_ep(3) */
@@ -157,9 +162,6 @@ EP_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res,
 		return ep_err(EINVAL);
 	if (pd && !ep_ours(pd->context))
 		return ep_err(EINVAL);
-	if (res->ai_qp_type == IBV_QPT_XRC_SEND ||
-	    res->ai_qp_type == IBV_QPT_XRC_RECV)
-		return ep_err(EOPNOTSUPP);
 	if (ep_session_cm(&session))
 		return -1;
 
@@ -233,10 +235,10 @@ static int request_from_event(struct rdma_cm_id *listen,
  * Take a request that is waiting already, and create the new id's channel, QP and
  * CQs with it, in one call. EAGAIN if there is none.
  */
-static int take_request(struct ep_id *listener, struct rdma_cm_event **out,
-			int *qp_errno)
+static int take_request(struct ep_id *listener,
+			const struct ibv_qp_init_attr *saved,
+			struct rdma_cm_event **out, int *qp_errno)
 {
-	const struct ibv_qp_init_attr *saved = listener->saved_attr;
 	struct rdma_ep_get_request cmd = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
 		.id = listener->handle,
@@ -291,8 +293,8 @@ static int take_request(struct ep_id *listener, struct rdma_cm_event **out,
 		*qp_errno = EINVAL;
 	}
 	if (made)
-		ep_qp_finish(&build, &cmd.qp, pd ? pd : child->id.pd, &attr,
-			     child);
+		ep_qp_finish(&build, &cmd.qp, child->id.verbs,
+			     pd ? pd : child->id.pd, &attr, child);
 	else
 		ep_qp_abort(&build);
 	*out = &event->event;
@@ -316,8 +318,10 @@ EP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 			       struct rdma_cm_id **id)
 {
 	struct ep_id *listener = ep_cm_id(listen);
+	const struct ibv_qp_init_attr *saved;
 	struct rdma_cm_event *event;
 	struct ibv_qp_init_attr attr;
+	bool made = true;
 	int qp_errno = 0;
 
 	if (ep_foreign_id(listen))
@@ -327,20 +331,24 @@ EP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 	pthread_testcancel();
 	ep_drop_event(listen);
 
-	if (!take_request(listener, &event, &qp_errno)) {
-		if (request_from_event(listen, event))
+	/* An XRC target's domain is found when the device is known. */
+	saved = listener->saved_attr;
+	if (saved && saved->qp_type == IBV_QPT_XRC_RECV) {
+		saved = NULL;
+		made = false;
+	}
+	if (take_request(listener, saved, &event, &qp_errno)) {
+		if (errno != EAGAIN ||
+		    rdma_get_cm_event(listen->channel, &event))
 			return -1;
-	} else if (errno != EAGAIN) {
+		made = false;
+	}
+	if (request_from_event(listen, event))
 		return -1;
-	} else {
-		if (rdma_get_cm_event(listen->channel, &event) ||
-		    request_from_event(listen, event))
-			return -1;
-		if (listener->saved_attr) {
-			attr = *listener->saved_attr;
-			if (rdma_create_qp(event->id, listen->pd, &attr))
-				qp_errno = errno;
-		}
+	if (!made && listener->saved_attr) {
+		attr = *listener->saved_attr;
+		if (rdma_create_qp(event->id, listen->pd, &attr))
+			qp_errno = errno;
 	}
 	if (qp_errno) {
 		listen->event = event;

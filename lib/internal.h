@@ -123,6 +123,9 @@ struct ep_device {
 	/* Those of the current session; ep_devices_lock. */
 	struct ep_context *ctx;
 	struct ibv_pd *pd;
+	struct ibv_xrcd *xrcd;
+
+	bool has_xrc;
 
 	/* What connections may ask for at most. */
 	bool have_limits;
@@ -154,6 +157,7 @@ struct ep_device *ep_device_get(struct ep_session *session, uint32_t index);
 bool ep_device_ours(struct ibv_device *device);
 int ep_device_default(struct ep_session *session, struct ep_device *dev,
 		      struct ibv_context **context, struct ibv_pd **pd);
+struct ibv_xrcd *ep_device_xrcd(struct ibv_context *context);
 int ep_device_limits(struct ep_session *session, struct ep_device *dev);
 void ep_devices_forked(void);
 
@@ -305,12 +309,43 @@ struct ep_qp_build {
 	struct ibv_comp_channel *recv_channel;
 };
 
+struct ep_xrcd {
+	struct ibv_xrcd xrcd;
+	uint32_t handle;
+};
+
+struct ep_srq {
+	struct ibv_srq srq;
+	bool xrc;
+	uint32_t num;
+};
+
+static inline uint32_t ep_xrcd_handle(struct ibv_xrcd *xrcd)
+{
+	return ((struct ep_xrcd *)xrcd)->handle;
+}
+
+static inline bool ep_has_xrc(const struct ibv_context *context)
+{
+	return ep_dev(context->device)->has_xrc;
+}
+
+struct ibv_xrcd *ep_open_xrcd(struct ibv_context *context,
+			      struct ibv_xrcd_init_attr *attr);
+int ep_close_xrcd(struct ibv_xrcd *xrcd);
+struct ibv_qp *ep_open_qp(struct ibv_context *context,
+			  struct ibv_qp_open_attr *attr);
+int ep_get_srq_num(struct ibv_srq *srq, uint32_t *num);
+
+struct ep_qp *ep_qp_alloc(void);
+void ep_qp_free(struct ep_qp *qp);
 int ep_qp_prepare(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
 		  struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
 		  bool make_cqs);
 struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
 			    const struct rdma_ep_qp_init *init,
-			    struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+			    struct ibv_context *context, struct ibv_pd *pd,
+			    struct ibv_qp_init_attr *attr,
 			    struct ep_id *id);
 void ep_qp_abort(struct ep_qp_build *build);
 void ep_qp_undo(struct ep_session *session, const struct rdma_ep_qp_init *init);
@@ -330,7 +365,8 @@ int ep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 struct ibv_srq *ep_srq_create(struct ep_session *session,
 			      struct ibv_context *context, struct ibv_pd *pd,
 			      uint32_t id, void *srq_context,
-			      struct ibv_srq_attr *attr);
+			      struct ibv_srq_attr *attr,
+			      struct ibv_xrcd *xrcd, struct ibv_cq *cq);
 int ep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr);
 struct ibv_srq *ep_create_srq_ex(struct ibv_context *context,
 				 struct ibv_srq_init_attr_ex *attr);

@@ -93,7 +93,18 @@ struct ibv_qp *ep_id_other_qp(struct ep_id *id)
 	return qp == id->made_qp ? NULL : qp;
 }
 
-static void free_qp(struct ep_qp *qp)
+struct ep_qp *ep_qp_alloc(void)
+{
+	struct ep_qp *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return NULL;
+	pthread_mutex_init(&qp->qp.mutex, NULL);
+	pthread_cond_init(&qp->qp.cond, NULL);
+	return qp;
+}
+
+void ep_qp_free(struct ep_qp *qp)
 {
 	if (!qp)
 		return;
@@ -148,11 +159,9 @@ int ep_qp_prepare(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
 	    (attr->srq && !ep_ours(attr->srq->context)))
 		return ep_err(EINVAL);
 
-	build->qp = calloc(1, sizeof(*build->qp));
+	build->qp = ep_qp_alloc();
 	if (!build->qp)
 		return -1;
-	pthread_mutex_init(&build->qp->qp.mutex, NULL);
-	pthread_cond_init(&build->qp->qp.cond, NULL);
 
 	if (prepare_cq(&init->send_cq, attr->send_cq,
 		       make_cqs && attr->cap.max_send_wr,
@@ -181,7 +190,7 @@ void ep_qp_abort(struct ep_qp_build *build)
 {
 	int error = errno;
 
-	free_qp(build->qp);
+	ep_qp_free(build->qp);
 	ep_cq_free(build->send_cq);
 	ep_cq_free(build->recv_cq);
 	free(build->send_channel);
@@ -235,17 +244,18 @@ static void finish_cq(const struct rdma_ep_auto_cq *init, struct ibv_cq *cq,
  */
 struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
 			    const struct rdma_ep_qp_init *init,
-			    struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
+			    struct ibv_context *context, struct ibv_pd *pd,
+			    struct ibv_qp_init_attr *attr,
 			    struct ep_id *id)
 {
 	struct ibv_qp *qp = &build->qp->qp;
 
 	if (id) {
 		finish_cq(&init->recv_cq, build->recv_cq, build->recv_channel,
-			  id, pd->context, &attr->recv_cq, &id->id.recv_cq,
+			  id, context, &attr->recv_cq, &id->id.recv_cq,
 			  &id->id.recv_cq_channel);
 		finish_cq(&init->send_cq, build->send_cq, build->send_channel,
-			  id, pd->context, &attr->send_cq, &id->id.send_cq,
+			  id, context, &attr->send_cq, &id->id.send_cq,
 			  &id->id.send_cq_channel);
 	}
 
@@ -255,7 +265,7 @@ struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
 	attr->cap.max_recv_sge = init->max_recv_sge;
 	attr->cap.max_inline_data = init->max_inline_data;
 
-	qp->context = pd->context;
+	qp->context = context;
 	qp->qp_context = attr->qp_context;
 	qp->pd = pd;
 	qp->send_cq = attr->send_cq;
@@ -287,7 +297,11 @@ EP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 		return ep_null(EINVAL);
 	if (!ep_ours(pd->context))
 		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_qp, pd, attr);
-	if (!attr->send_cq || !attr->recv_cq)
+	/* There is no place for its domain in these attributes. */
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return ep_null(EINVAL);
+	if (!attr->send_cq ||
+	    (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND))
 		return ep_null(EINVAL);
 
 	if (ep_qp_prepare(&build, &cmd.init, pd, attr, false))
@@ -296,7 +310,7 @@ EP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 		ep_qp_abort(&build);
 		return NULL;
 	}
-	return ep_qp_finish(&build, &cmd.init, pd, attr, NULL);
+	return ep_qp_finish(&build, &cmd.init, pd->context, pd, attr, NULL);
 }
 
 /*
@@ -378,7 +392,7 @@ int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 	ep_qp_disown((struct ep_qp *)qp);
 	ep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed,
 		      cmd.events_reported);
-	free_qp((struct ep_qp *)qp);
+	ep_qp_free((struct ep_qp *)qp);
 	return 0;
 }
 

@@ -18,6 +18,11 @@
 	 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UD_OPS \
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+/* Less what goes to an SRQ: see ibv_wr_set_xrc_srqn() in docs/symbols.md. */
+#define XRC_OPS \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 #define IWARP_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND | \
 	 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND_WITH_INV)
@@ -34,6 +39,8 @@ static uint64_t send_ops(const struct ibv_context *context,
 		return UC_OPS;
 	case IBV_QPT_UD:
 		return UD_OPS;
+	case IBV_QPT_XRC_SEND:
+		return ep_has_xrc(context) ? XRC_OPS : 0;
 	default:
 		return 0;
 	}
@@ -43,10 +50,11 @@ static uint64_t send_ops(const struct ibv_context *context,
 int ep_qp_check_ex(const struct ibv_context *context,
 		   const struct ibv_qp_init_attr_ex *attr)
 {
-	const uint32_t known = IBV_QP_INIT_ATTR_PD |
-			       IBV_QP_INIT_ATTR_CREATE_FLAGS |
-			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
+	if (ep_has_xrc(context))
+		known |= IBV_QP_INIT_ATTR_XRCD;
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
@@ -78,12 +86,25 @@ int ep_qp_prepare_ex(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
 	return 0;
 }
 
+/* Does it have what a QP of its type needs? */
+static bool complete(const struct ibv_context *context,
+		     const struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && attr->xrcd &&
+		       attr->xrcd->context == context;
+	return attr->comp_mask & IBV_QP_INIT_ATTR_PD && attr->pd &&
+	       attr->pd->context == context && attr->send_cq &&
+	       (attr->recv_cq || attr->qp_type == IBV_QPT_XRC_SEND);
+}
+
 /* What ibv_create_qp_ex(3) ends in for all but the plain case. */
 struct ibv_qp *ep_create_qp_ex(struct ibv_context *context,
 			       struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_ep_create_qp cmd = {};
 	struct ep_qp_build build;
+	struct ibv_pd *pd;
 	int error;
 
 	if (!attr)
@@ -91,17 +112,19 @@ struct ibv_qp *ep_create_qp_ex(struct ibv_context *context,
 	error = ep_qp_check_ex(context, attr);
 	if (error)
 		return ep_null(error);
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd ||
-	    attr->pd->context != context || !attr->send_cq || !attr->recv_cq)
+	if (!complete(context, attr))
 		return ep_null(EINVAL);
 
-	if (ep_qp_prepare_ex(&build, &cmd.init, attr->pd, attr, false))
+	pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
+	if (ep_qp_prepare_ex(&build, &cmd.init, pd, attr, false))
 		return NULL;
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		cmd.init.pd = ep_xrcd_handle(attr->xrcd);
 	if (ep_call(ep_ctx(context)->session, CREATE_QP, &cmd)) {
 		ep_qp_abort(&build);
 		return NULL;
 	}
-	return ep_qp_finish(&build, &cmd.init, attr->pd,
+	return ep_qp_finish(&build, &cmd.init, context, pd,
 			    (struct ibv_qp_init_attr *)attr, NULL);
 }
 

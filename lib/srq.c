@@ -2,11 +2,15 @@
 /* Shared receive queues. */
 #include "internal.h"
 
-/* On pd, and associated with the id of that handle unless it is 0. */
+/*
+ * On pd, and associated with the id of that handle unless it is 0. With an XRC
+ * domain an XRC SRQ, which completes to cq.
+ */
 struct ibv_srq *ep_srq_create(struct ep_session *session,
 			      struct ibv_context *context, struct ibv_pd *pd,
 			      uint32_t id, void *srq_context,
-			      struct ibv_srq_attr *attr)
+			      struct ibv_srq_attr *attr,
+			      struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
 	struct rdma_ep_create_srq cmd = {
 		.id = id,
@@ -15,15 +19,22 @@ struct ibv_srq *ep_srq_create(struct ep_session *session,
 		.max_sge = attr->max_sge,
 		.srq_limit = attr->srq_limit,
 	};
+	struct ep_srq *ours;
 	struct ibv_srq *srq;
 	int error;
 
+	if (xrcd) {
+		cmd.srq_type = IBV_SRQT_XRC;
+		cmd.xrcd = ep_xrcd_handle(xrcd);
+		cmd.cq = cq->handle;
+	}
 	/* "Irrelevant for ibv_create_srq": programs do not initialise it. */
 	if (cmd.srq_limit > cmd.max_wr)
 		cmd.srq_limit = cmd.max_wr;
-	srq = calloc(1, sizeof(*srq));
-	if (!srq)
+	ours = calloc(1, sizeof(*ours));
+	if (!ours)
 		return NULL;
+	srq = &ours->srq;
 	pthread_mutex_init(&srq->mutex, NULL);
 	pthread_cond_init(&srq->cond, NULL);
 	cmd.uid = (uintptr_t)srq;
@@ -31,9 +42,11 @@ struct ibv_srq *ep_srq_create(struct ep_session *session,
 		error = errno;
 		pthread_cond_destroy(&srq->cond);
 		pthread_mutex_destroy(&srq->mutex);
-		free(srq);
+		free(ours);
 		return ep_null(error);
 	}
+	ours->xrc = xrcd;
+	ours->num = cmd.srq_num;
 	srq->context = context;
 	srq->srq_context = srq_context;
 	srq->pd = pd;
@@ -52,10 +65,10 @@ EP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 	if (!ep_ours(pd->context))
 		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_srq, pd, attr);
 	return ep_srq_create(ep_ctx(pd->context)->session, pd->context, pd, 0,
-			     attr->srq_context, &attr->attr);
+			     attr->srq_context, &attr->attr, NULL, NULL);
 }
 
-/* 0 if the extended attributes ask for a basic SRQ, else an errno. */
+/* 0 if the extended attributes ask for a basic or XRC SRQ, else an errno. */
 int ep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 {
 	if (attr->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED)
@@ -64,21 +77,18 @@ int ep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 		return 0;
 	switch (attr->srq_type) {
 	case IBV_SRQT_BASIC:
-		return 0;
 	case IBV_SRQT_XRC:
-		return EOPNOTSUPP;
+		return 0;
 	default:
 		return EINVAL;
 	}
 }
 
-/*
- * What ibv_create_srq_ex(3) ends in for all but the plain case: XRC and tag
- * matching, or no PD.
- */
+/* What ibv_create_srq_ex(3) ends in for all but the plain case. */
 struct ibv_srq *ep_create_srq_ex(struct ibv_context *context,
 				 struct ibv_srq_init_attr_ex *attr)
 {
+	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 	int error = ep_srq_check_ex(attr);
 
 	if (error)
@@ -86,7 +96,20 @@ struct ibv_srq *ep_create_srq_ex(struct ibv_context *context,
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
 	    attr->pd->context != context)
 		return ep_null(EINVAL);
-	return ibv_create_srq(attr->pd, (struct ibv_srq_init_attr *)attr);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) ||
+	    attr->srq_type != IBV_SRQT_XRC)
+		return ibv_create_srq(attr->pd,
+				      (struct ibv_srq_init_attr *)attr);
+	if ((attr->comp_mask & xrc) != xrc)
+		return ep_null(EINVAL);
+	if (!ep_has_xrc(context))
+		return ep_null(EOPNOTSUPP);
+	if (!attr->xrcd || attr->xrcd->context != context || !attr->cq ||
+	    attr->cq->context != context)
+		return ep_null(EINVAL);
+	return ep_srq_create(ep_ctx(context)->session, context, attr->pd, 0,
+			     attr->srq_context, &attr->attr, attr->xrcd,
+			     attr->cq);
 }
 
 /* ibv_modify_srq(3) */
@@ -146,6 +169,6 @@ EP_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 	ep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);
 	pthread_cond_destroy(&srq->cond);
 	pthread_mutex_destroy(&srq->mutex);
-	free(srq);
+	free((struct ep_srq *)srq);
 	return 0;
 }

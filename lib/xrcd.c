@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* XRC domains, and what is shared in them. */
+#include <fcntl.h>
+
+#include "internal.h"
+
+/* ibv_open_xrcd(3) */
+struct ibv_xrcd *ep_open_xrcd(struct ibv_context *context,
+			      struct ibv_xrcd_init_attr *attr)
+{
+	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD |
+				IBV_XRCD_INIT_ATTR_OFLAGS;
+	struct rdma_ep_open_xrcd cmd = {};
+	struct ep_xrcd *xrcd;
+	int error;
+
+	if (!attr)
+		return ep_null(EINVAL);
+	if (attr->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED)
+		return ep_null(EOPNOTSUPP);
+	if (attr->comp_mask != needed)
+		return ep_null(EINVAL);
+	xrcd = calloc(1, sizeof(*xrcd));
+	if (!xrcd)
+		return NULL;
+	if (attr->oflags & O_CREAT)
+		cmd.flags |= RDMA_EP_XRCD_CREATE;
+	if (attr->oflags & O_EXCL)
+		cmd.flags |= RDMA_EP_XRCD_EXCLUSIVE;
+	cmd.ctx = ep_ctx(context)->handle;
+	cmd.fd = attr->fd;
+	if (ep_call(ep_ctx(context)->session, OPEN_XRCD, &cmd)) {
+		error = errno;
+		free(xrcd);
+		return ep_null(error);
+	}
+	xrcd->xrcd.context = context;
+	xrcd->handle = cmd.xrcd;
+	return &xrcd->xrcd;
+}
+
+/* ibv_close_xrcd(3) */
+int ep_close_xrcd(struct ibv_xrcd *xrcd)
+{
+	if (ep_destroy(ep_ctx(xrcd->context)->session, RDMA_EP_OBJ_XRCD,
+		       ep_xrcd_handle(xrcd), NULL, NULL))
+		return errno;
+	free(xrcd);
+	return 0;
+}
+
+/* ibv_open_qp(3) */
+struct ibv_qp *ep_open_qp(struct ibv_context *context,
+			  struct ibv_qp_open_attr *attr)
+{
+	const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+				IBV_QP_OPEN_ATTR_TYPE;
+	struct rdma_ep_open_qp cmd = {};
+	struct ep_qp *qp;
+	int error;
+
+	if (!attr)
+		return ep_null(EINVAL);
+	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
+		return ep_null(EOPNOTSUPP);
+	if ((attr->comp_mask & needed) != needed || !attr->xrcd ||
+	    attr->xrcd->context != context ||
+	    attr->qp_type != IBV_QPT_XRC_RECV)
+		return ep_null(EINVAL);
+	qp = ep_qp_alloc();
+	if (!qp)
+		return NULL;
+	cmd.uid = (uintptr_t)qp;
+	cmd.xrcd = ep_xrcd_handle(attr->xrcd);
+	cmd.qp_num = attr->qp_num;
+	if (ep_call(ep_ctx(context)->session, OPEN_QP, &cmd)) {
+		error = errno;
+		ep_qp_free(qp);
+		return ep_null(error);
+	}
+	qp->qp.context = context;
+	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
+		qp->qp.qp_context = attr->qp_context;
+	qp->qp.handle = cmd.qp;
+	qp->qp.qp_num = attr->qp_num;
+	qp->qp.state = cmd.state;
+	qp->qp.qp_type = attr->qp_type;
+	return &qp->qp;
+}
+
+/* ibv_get_srq_num(3): EINVAL if it is not an XRC SRQ. */
+int ep_get_srq_num(struct ibv_srq *srq, uint32_t *num)
+{
+	const struct ep_srq *ours = (const struct ep_srq *)srq;
+
+	if (!num || !ours->xrc)
+		return EINVAL;
+	*num = ours->num;
+	return 0;
+}
