@@ -48,7 +48,7 @@ enum abi_cm_event {
 };
 
 /* The last of enum rdma_ep_obj_type. */
-#define ABI_OBJ_LAST	RDMA_EP_OBJ_MCAST
+#define ABI_OBJ_LAST	RDMA_EP_OBJ_XRCD
 
 /* enum ibv_qp_state */
 enum { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR };
@@ -180,6 +180,8 @@ int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 		  __u32 *cq);
 int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid,
 		   __u32 *srq);
+/* @file: descriptor, or -1. -EOPNOTSUPP on all devices but the mock one */
+int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd);
 void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd,
 		 __u32 send_cq, __u32 recv_cq);
 void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr);

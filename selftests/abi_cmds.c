@@ -68,6 +68,13 @@ int abi_world_open(struct abi_world *w)
 	      fail("QP to INIT", abi_qp_init(s, obj[RDMA_EP_OBJ_QP],
 					     IB_UVERBS_QPT_RC, 0));
 	obj[RDMA_EP_OBJ_MR] = mr.mr;
+	if (!ret) {
+		ret = abi_open_xrcd(s, -1, 0, &obj[RDMA_EP_OBJ_XRCD]);
+		w->xrc = !ret;
+		if (ret == -EOPNOTSUPP)
+			ret = 0;
+		fail("XRC domain", ret);
+	}
 	if (!ret && !s->iwarp)
 		ret = fail("AH", abi_create_ah(s, obj[RDMA_EP_OBJ_PD],
 					       &obj[RDMA_EP_OBJ_AH])) ?:
@@ -463,6 +470,17 @@ static int prepare_create_ah(struct abi_world *w, void *arg)
 	return 0;
 }
 
+static int prepare_open_xrcd(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_open_xrcd *a = arg;
+
+	/* No software device has it. */
+	w->result = w->xrc ? 0 : -EOPNOTSUPP;
+	a->ctx = w->s.ctx;
+	a->fd = -1;
+	return 0;
+}
+
 static int prepare_create_cq(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_create_cq *a = arg;
@@ -577,6 +595,21 @@ static int prepare_query_qp(struct abi_world *w, void *arg)
 	a->qp = w->obj[RDMA_EP_OBJ_QP];
 	a->attr_mask = QP_STATE;
 	return 0;
+}
+
+static int prepare_open_qp(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_open_qp *a = arg;
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	if (!w->xrc)
+		return -EOPNOTSUPP;
+	abi_qp_attr(&c, IB_UVERBS_QPT_XRC_TGT, w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
+	ret = ABI(w->s.fd, CREATE_QP, &c);
+	a->xrcd = w->obj[RDMA_EP_OBJ_XRCD];
+	a->qp_num = c.init.qp_num;
+	return ret;
 }
 
 static void wrs(struct abi_world *w, struct rdma_ep_post *a, __u32 handle)
@@ -726,6 +759,10 @@ const struct abi_command abi_commands[] = {
 	    HANDLES(HANDLE(reg_mr, pd, PD))),
 	CMD(CREATE_AH, create_ah, .creates = true,
 	    HANDLES(HANDLE(create_ah, pd, PD))),
+	CMD(OPEN_XRCD, open_xrcd,
+	    .flags = RDMA_EP_XRCD_CREATE | RDMA_EP_XRCD_EXCLUSIVE,
+	    RESERVED(ZERO(open_xrcd, reserved, 4)),
+	    HANDLES(HANDLE(open_xrcd, ctx, CTX))),
 	CMD(CREATE_COMP_CHANNEL, nothing, .creates = true,
 	    RESERVED(ZERO(create_fd, reserved, 4))),
 	CMD(CREATE_CQ, create_cq, .creates = true,
@@ -766,6 +803,7 @@ const struct abi_command abi_commands[] = {
 	CMD(POST_SRQ_RECV, post_srq_recv, HANDLES(HANDLE(post, handle, SRQ))),
 	CMD(ATTACH_MCAST, attach_mcast, HANDLES(HANDLE(qp_mcast, qp, QP))),
 	CMD(DETACH_MCAST, detach_mcast, HANDLES(HANDLE(qp_mcast, qp, QP))),
+	CMD(OPEN_QP, open_qp, HANDLES(HANDLE(open_qp, xrcd, XRCD))),
 };
 
 const unsigned int abi_num_commands =

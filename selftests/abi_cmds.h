@@ -11,7 +11,7 @@
 
 /*
  * A session that holds one object of each type; on iWARP no address handle and no
- * membership.
+ * membership, and an XRC domain only where there are some.
  */
 struct abi_world {
 	struct abi s;
@@ -25,6 +25,7 @@ struct abi_world {
 	struct abi_wrs wrs;		/* of the prepared post command */
 	__u8 tos;
 	int result;			/* of the prepared command */
+	bool xrc;			/* the device has it */
 };
 
 int abi_world_open(struct abi_world *w);

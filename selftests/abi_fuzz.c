@@ -287,6 +287,9 @@ static const char *impossible(const struct fuzz_cmd *c, const struct abi *s)
 	switch (c->cmd) {
 	case RDMA_EP_IOC_MODIFY_CQ:
 		return "no software device moderates events";
+	case RDMA_EP_IOC_OPEN_XRCD:
+	case RDMA_EP_IOC_OPEN_QP:
+		return "no software device has XRC";
 	case RDMA_EP_IOC_RESIZE_CQ:
 		fd = abi_open_node();
 		if (fd >= 0 && !ABI(fd, QUERY, &q))

@@ -99,15 +99,19 @@ static __u32 foreign(struct __test_metadata *_metadata,
 	case RDMA_EP_OBJ_MCAST:
 		ASSERT_EQ(0, abi_join(s, self->other.ud_id, 4, 0, &h));
 		break;
+	case RDMA_EP_OBJ_XRCD:
+		ASSERT_EQ(0, abi_open_xrcd(s, -1, 0, &h));
+		break;
 	}
 	return h;
 }
 
-/* Some kinds of objects are not to be had on iWARP. */
+/* Some kinds of objects are not to be had on iWARP, or need XRC. */
 static bool missing(const struct abi_world *w, int type)
 {
-	return w->s.iwarp && (type == RDMA_EP_OBJ_AH ||
-			      type == RDMA_EP_OBJ_MCAST);
+	return (w->s.iwarp && (type == RDMA_EP_OBJ_AH ||
+			       type == RDMA_EP_OBJ_MCAST)) ||
+	       (!w->xrc && type == RDMA_EP_OBJ_XRCD);
 }
 
 #define EXPECT_BAD(_what, _handle)					\
@@ -128,6 +132,7 @@ TEST_F(handles, wrong_handles)
 		[RDMA_EP_OBJ_AH] = "AH", [RDMA_EP_OBJ_CQ] = "CQ",
 		[RDMA_EP_OBJ_SRQ] = "SRQ", [RDMA_EP_OBJ_QP] = "QP",
 		[RDMA_EP_OBJ_MCAST] = "membership",
+		[RDMA_EP_OBJ_XRCD] = "XRC domain",
 	};
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;

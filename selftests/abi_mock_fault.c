@@ -27,6 +27,7 @@ static const struct fault {
 	{ "ALLOC_PD", "alloc_pd", .many = true },
 	{ "REG_MR", "reg_user_mr", .many = true },
 	{ "CREATE_AH", "create_ah", .many = true },
+	{ "OPEN_XRCD", "alloc_xrcd", .many = true },
 	{ "CREATE_CQ", "create_cq", .many = true },
 	{ "RESIZE_CQ", "resize_cq", .many = true },
 	{ "MODIFY_CQ", "modify_cq", .many = true },
@@ -255,7 +256,7 @@ TEST_F_TIMEOUT(fault, each, 200)
 	usleep(100000);
 	ASSERT_EQ(0, mock_count(&after));
 	EXPECT_EQ(0, after.qp + after.cq + after.srq + after.pd + after.mr +
-		     after.ah);
+		     after.ah + after.xrcd);
 	EXPECT_GE(0, cgroup_objects());
 	cgroup_leave();
 }

@@ -230,6 +230,17 @@ int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid,
 	return ret;
 }
 
+int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd)
+{
+	struct rdma_ep_open_xrcd o = {
+		.flags = flags, .ctx = s->ctx, .fd = file,
+	};
+	int ret = ABI(s->fd, OPEN_XRCD, &o);
+
+	*xrcd = o.xrcd;
+	return ret;
+}
+
 void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd,
 		 __u32 send_cq, __u32 recv_cq)
 {
@@ -288,8 +299,8 @@ int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey)
 		m.attr.qkey = qkey;
 	} else {
 		m.attr.qp_attr_mask |= QP_ACCESS_FLAGS;
-		m.attr.qp_access_flags = type == IB_UVERBS_QPT_RC ?
-			AC_ALL : AC_LOCAL_WRITE | AC_REMOTE_WRITE;
+		m.attr.qp_access_flags = type == IB_UVERBS_QPT_UC ?
+			AC_LOCAL_WRITE | AC_REMOTE_WRITE : AC_ALL;
 	}
 	return ABI(s->fd, MODIFY_QP, &m);
 }
@@ -297,6 +308,10 @@ int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey)
 /* From INIT. */
 int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest)
 {
+	bool requester = type == IB_UVERBS_QPT_RC ||
+			 type == IB_UVERBS_QPT_XRC_INI;
+	bool responder = type == IB_UVERBS_QPT_RC ||
+			 type == IB_UVERBS_QPT_XRC_TGT;
 	struct rdma_ep_modify_qp m = { .qp = qp };
 	int ret;
 
@@ -309,7 +324,7 @@ int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest)
 		m.attr.path_mtu = 3;
 		abi_self_ah(s, &m.attr.ah_attr);
 	}
-	if (type == IB_UVERBS_QPT_RC) {
+	if (responder) {
 		m.attr.qp_attr_mask |= QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER;
 		m.attr.max_dest_rd_atomic = 1;
 		m.attr.min_rnr_timer = 1;
@@ -320,10 +335,13 @@ int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest)
 	memset(&m.attr, 0, sizeof(m.attr));
 	m.attr.qp_attr_mask = QP_STATE | QP_SQ_PSN;
 	m.attr.qp_state = QPS_RTS;
-	if (type == IB_UVERBS_QPT_RC) {
-		m.attr.qp_attr_mask |= QP_TIMEOUT | QP_RETRY_CNT |
-				       QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
+	if (requester || responder) {
+		m.attr.qp_attr_mask |= QP_TIMEOUT;
 		m.attr.timeout = 18;
+	}
+	if (requester) {
+		m.attr.qp_attr_mask |= QP_RETRY_CNT | QP_RNR_RETRY |
+				       QP_MAX_QP_RD_ATOMIC;
 		m.attr.retry_cnt = 7;
 		m.attr.rnr_retry = 7;
 		m.attr.max_rd_atomic = 1;

@@ -209,6 +209,11 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	    F(rdma_ep_create_ah, attr.is_global, NUMBER, 1),
 	    F(rdma_ep_create_ah, attr.port_num, PORT),
 	    F(rdma_ep_create_ah, ah, OUT, RDMA_EP_OBJ_AH)),
+	CMD(OPEN_XRCD, 1, RDMA_EP_XRCD_CREATE | RDMA_EP_XRCD_EXCLUSIVE,
+	    F(rdma_ep_open_xrcd, ctx, HANDLE, RDMA_EP_OBJ_CTX),
+	    F(rdma_ep_open_xrcd, fd, FD, FUZZ_CHANNEL),
+	    F(rdma_ep_open_xrcd, reserved, ZERO),
+	    F(rdma_ep_open_xrcd, xrcd, OUT, RDMA_EP_OBJ_XRCD)),
 	CMD(CREATE_COMP_CHANNEL, 2, 0,
 	    F(rdma_ep_create_fd, fd, OUT_FD, FUZZ_COMP),
 	    F(rdma_ep_create_fd, reserved, ZERO)),
@@ -281,6 +286,11 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	POST(ANY, POST_SRQ_RECV, 5, RECVS, RDMA_EP_OBJ_SRQ, 0),
 	MCAST(ATTACH_MCAST, 3),
 	MCAST(DETACH_MCAST, 3),
+	CMD(OPEN_QP, 1, 0,
+	    F(rdma_ep_open_qp, uid, COOKIE),
+	    F(rdma_ep_open_qp, xrcd, HANDLE, RDMA_EP_OBJ_XRCD),
+	    F(rdma_ep_open_qp, qp_num, NUMBER, 40),
+	    F(rdma_ep_open_qp, qp, OUT, RDMA_EP_OBJ_QP)),
 };
 
 const int fuzz_nr_cmds = sizeof(fuzz_cmds) / sizeof(fuzz_cmds[0]);
