@@ -156,11 +156,13 @@ TEST_F(gone, lists)
 		/* Odd ones: the structure itself, too */
 		post = i & 1 ? (void *)f.page : &good;
 		ret = abi_raw(self->s.fd, RDMA_EP_IOC_POST_SEND, post);
-		if (ret) {
-			ASSERT_EQ(-EFAULT, ret);
+		/* The queue may be full for a moment. */
+		if (ret == -EFAULT)
 			faults++;
-		} else {
+		else if (ret != -ENOMEM)
 			taken++;
+		ASSERT_TRUE(!ret || ret == -EFAULT || ret == -ENOMEM) {
+			TH_LOG("%d", ret);
 		}
 		while (abi_poll(&self->s, self->p.end[0].cq[0], wc, 4) > 0) {
 			EXPECT_EQ(WC_SUCCESS, wc[0].status);
