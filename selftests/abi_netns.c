@@ -246,12 +246,12 @@ static int outside_with_address(void *arg)
 	struct sockaddr_in sin = s->addr;
 	struct abi own = *s;
 	int channel, ret;
-	char cmd[120];
+	char cmd[200];
 	__u32 id;
 
 	CHECK(1, unshare(CLONE_NEWNET) == 0);
 	snprintf(cmd, sizeof(cmd),
-		 "ip link set lo up && ip link add d0 type dummy && ip link set d0 up && ip addr add %s/24 dev d0",
+		 "ip link set lo up && ip link add d0 type veth peer name d1 && ip link set d1 up && ip link set d0 up && ip addr add %s/24 dev d0",
 		 inet_ntoa(sin.sin_addr));
 	CHECK(2, system(cmd) == 0);
 	own.fd = abi_open_node();
