@@ -27,7 +27,7 @@
 #include "fuzz.h"
 
 #define ROUND_OPS	400	/* commands of a thread */
-#define ROUND_ROLES	10	/* preparations, which take their time */
+#define ROUND_ROLES	6	/* preparations, which take their time */
 /* A round that takes longer hangs. */
 #define ROUND_SECONDS	(60 * TEST_SCALE)
 #define THREADS		4
@@ -103,7 +103,10 @@ static void something_else(struct task *t)
 	default:
 		if (fd <= 2)
 			break;
+		/* (Another thread may put another file there any time.) */
 		fcntl(fd, F_SETFL, O_NONBLOCK);
+		if (!abi_ready(fd, 0))
+			break;
 		if (read(fd, &ev, fuzz_chance(r, 90) ? sizeof(ev) :
 			 fuzz_below(r, sizeof(ev))) != sizeof(ev))
 			break;
@@ -130,9 +133,11 @@ static void *fuzz_thread(void *p)
 		}
 		i = pick(&t->random);
 		c = &fuzz_cmds[i];
+		/* What goes wrong once, goes wrong again, and takes longest. */
 		if (c->role && fuzz_chance(&t->random, 20) &&
-		    roles++ < ROUND_ROLES)
-			fuzz_prepare(t->fs, &t->random, c->role);
+		    roles++ < ROUND_ROLES &&
+		    !fuzz_prepare(t->fs, &t->random, c->role))
+			roles += 2;
 		arg = page + MAX_ARG - _IOC_SIZE(c->cmd);
 		cmd = fuzz_fill(t->fs, &t->random, c, arg);
 		__atomic_add_fetch(&stats->calls[i], 1, __ATOMIC_RELAXED);
@@ -242,7 +247,7 @@ static void fuzz_round(uint64_t seed)
 static const char *run_round(uint64_t seed)
 {
 	static char why[80];
-	long end = abi_now_ms() + ROUND_SECONDS * 1000;
+	long begin = abi_now_ms(), end = begin + ROUND_SECONDS * 1000;
 	int status;
 	pid_t pid;
 
@@ -258,6 +263,8 @@ static const char *run_round(uint64_t seed)
 		}
 		usleep(2000);
 	}
+	if (abi_now_ms() - begin > 5000)
+		printf("# that took %ld ms\n", abi_now_ms() - begin);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		return NULL;
 	if (!WIFSIGNALED(status) && !WEXITSTATUS(status))

@@ -49,6 +49,7 @@ enum fuzz_kind {
 /* Objects in a state that a command is for; see fuzz_roles.c. */
 enum fuzz_role {
 	FUZZ_ANY,
+	FUZZ_RESOLVED,	/* id that has an address */
 	FUZZ_READY,	/* id that may connect */
 	FUZZ_REQUEST,	/* id that may accept or reject */
 	FUZZ_ACCEPTED,	/* id that has, and waits */
@@ -152,8 +153,8 @@ unsigned long *fuzz_cover_thread(int fd);
 void fuzz_cover_begin(unsigned long *cover);
 void fuzz_cover_end(unsigned long *cover);
 void fuzz_cover_report(void);
-/* Brings something into that state. */
-void fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
+/* Brings something into that state: false if that was in vain. */
+bool fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
 		  enum fuzz_role role);
 /* Remembers what a successful command has made. */
 void fuzz_learn(struct fuzz_session *fs, struct fuzz_random *r,

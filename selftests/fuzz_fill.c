@@ -313,8 +313,11 @@ static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
 	struct rdma_ep_srq_attr *srq = (void *)arg;
 	struct rdma_ep_set_option *opt = (void *)arg;
 	struct rdma_ep_reject *rej = (void *)arg;
+	struct rdma_ep_write_event *user = (void *)arg;
 	struct rdma_ep_id_cmd *cmd = (void *)arg;
 
+	if (c->cmd == RDMA_EP_IOC_WRITE_EVENT && fuzz_chance(r, 70))
+		user->event = RDMA_EP_CM_EVENT_USER;
 	if (c->cmd == RDMA_EP_IOC_NOTIFY && fuzz_chance(r, 70))
 		cmd->arg = EVENT_COMM_EST;
 	if (c->cmd == RDMA_EP_IOC_REJECT && fuzz_chance(r, 80)) {

@@ -10,7 +10,7 @@
 #include "fuzz.h"
 
 /* What is awaited comes at once, or not at all: a thread may have destroyed it. */
-#define EVENT_MS	(300 * TEST_SCALE)
+#define EVENT_MS	(200 * TEST_SCALE)
 
 static int event(int channel, enum abi_cm_event want, struct rdma_ep_event *ev)
 {
@@ -68,17 +68,23 @@ static int make_qp(struct fuzz_session *fs, struct fuzz_random *r,
 	return 0;
 }
 
-/* An id that could connect next. */
-static int make_client(struct fuzz_session *fs, int channel,
-		       const struct sockaddr_in *to, uint32_t *id)
+static int make_resolved(struct fuzz_session *fs, int channel,
+			 const struct sockaddr_in *to, uint32_t *id)
 {
 	struct rdma_ep_event ev;
 
 	return abi_create_id(&fs->s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
 			     1, id) ?:
 	       abi_resolve_addr(&fs->s, *id, to, 1000) ?:
-	       event(channel, EV_ADDR_RESOLVED, &ev) ?:
-	       ABI_ID_CMD(&fs->s, RESOLVE_ROUTE, *id, 1000) ?:
+	       event(channel, EV_ADDR_RESOLVED, &ev);
+}
+
+/* It could connect next. */
+static int make_client(struct fuzz_session *fs, int channel, uint32_t *id)
+{
+	struct rdma_ep_event ev;
+
+	return ABI_ID_CMD(&fs->s, RESOLVE_ROUTE, *id, 1000) ?:
 	       event(channel, EV_ROUTE_RESOLVED, &ev);
 }
 
@@ -86,8 +92,8 @@ static int make_client(struct fuzz_session *fs, int channel,
  * A connection as far as it is wanted: a client that may connect, a request that
  * may be answered, or one that has been and waits to be confirmed.
  */
-static void prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
-			       enum fuzz_role role)
+static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
+			      enum fuzz_role role)
 {
 	int channel[2] = { abi_channel(&fs->s), abi_channel(&fs->s) };
 	struct rdma_ep_qp_init qp = { 0 };
@@ -98,7 +104,14 @@ static void prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
 
 	ret = abi_listen(&fs->s, channel[1], RDMA_PS_TCP, 0, 2, &listener,
 			 &sin) ?:
-	      make_client(fs, channel[0], &sin, &id);
+	      make_resolved(fs, channel[0], &sin, &id);
+	if (ret)
+		goto out;
+	if (role == FUZZ_RESOLVED) {
+		learn_role(fs, r, role, id);
+		goto out;
+	}
+	ret = make_client(fs, channel[0], &id);
 	if (ret)
 		goto out;
 	if (role == FUZZ_READY) {
@@ -131,13 +144,15 @@ static void prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
 		goto out;
 	}
 	learn_role(fs, r, FUZZ_ACCEPTED, ev.child);
-	if (!event(channel[0], EV_CONNECT_RESPONSE, &ev))
+	ret = event(channel[0], EV_CONNECT_RESPONSE, &ev);
+	if (!ret)
 		learn_role(fs, r, FUZZ_RESPONDED, id);
 out:
 	learn(fs, r, RDMA_EP_OBJ_ID, listener);
 	learn(fs, r, RDMA_EP_OBJ_ID, id);
 	learn_fd(fs, r, FUZZ_CHANNEL, channel[0]);
 	learn_fd(fs, r, FUZZ_CHANNEL, channel[1]);
+	return ret;
 }
 
 /* A QP that is attached to a group, or an id that may join one */
@@ -158,20 +173,17 @@ static void prepare_datagram(struct fuzz_session *fs, struct fuzz_random *r,
 	learn_fd(fs, r, FUZZ_CHANNEL, channel);
 }
 
-void fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
+bool fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
 		  enum fuzz_role role)
 {
 	switch (role) {
-	case FUZZ_ANY:
-		break;
 	case FUZZ_UD_ID:
 	case FUZZ_ATTACHED:
 		prepare_datagram(fs, r, role);
-		break;
+		return true;
 	case FUZZ_ACCEPTED:
-		prepare_connection(fs, r, FUZZ_RESPONDED);
-		break;
+		return !prepare_connection(fs, r, FUZZ_RESPONDED);
 	default:
-		prepare_connection(fs, r, role);
+		return !prepare_connection(fs, r, role);
 	}
 }
