@@ -214,6 +214,8 @@ static void fuzz_round(uint64_t seed)
 	int i, nr = fuzz_chance(&r, 50) ? 1 : THREADS;
 
 	setrlimit(RLIMIT_NOFILE, &files);
+	/* Whoever waits then is told not to; who can not be told hangs. */
+	abi_alarm(ROUND_SECONDS * 1000 / 6);
 	for (i = 0; i < nr; i++)
 		tasks[i].cover = fuzz_cover_open();
 	/* Most rounds are nobody's. */

@@ -336,6 +336,9 @@ static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
 	if (c->cmd == RDMA_EP_IOC_CREATE_ID)
 		fill_port_space(r, &id->ps, &id->qp_type);
 	if (c->cmd == RDMA_EP_IOC_CREATE_EP) {
+		/* It waits that long for hosts that there are not. */
+		ep->addr_timeout_ms %= 1000;
+		ep->route_timeout_ms %= 1000;
 		fill_port_space(r, &ep->ps, &ep->qp_type);
 		if (ep->flags & RDMA_EP_EP_CREATE_QP)
 			ep->qp.qp_type = ep->qp_type;
