@@ -405,4 +405,32 @@ TEST_F(event, migrate_to_its_channel)
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
+/* Only requests can be rejected; iw_cm must not hear of anything else. */
+TEST_F(event, reject_while_connecting)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_reject rej = {};
+	struct sockaddr_in sin;
+	struct rdma_ep_event ev;
+	__u32 listener, cq;
+	int server = abi_channel(s);
+
+	ASSERT_EQ(0, abi_listen(s, server, RDMA_PS_TCP, 0, 0, &listener, &sin));
+	ASSERT_EQ(0, abi_client(s, self->channel, RDMA_PS_TCP, &sin, 0,
+				&rej.id));
+	ASSERT_EQ(0, abi_create_cq(s, -1, 8, 0, &cq));
+	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	qp.id = rej.id;
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
+	ASSERT_EQ(0, abi_connect(s, rej.id, 0));
+	if (s->iwarp) {
+		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &rej));
+	}
+	/* Answered, so that iWARP's does not wait for that */
+	ASSERT_EQ(0, abi_event(server, EV_CONNECT_REQUEST, &ev));
+	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, ev.child));
+	ABI_ID_CMD(s, DISCONNECT, rej.id, 0);
+}
+
 TEST_HARNESS_MAIN

@@ -306,6 +306,12 @@ int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 {
 	int ret;
 
+	/*
+	 * iw_cm would take an id that is connecting to have failed, and find out
+	 * with a BUG() when it is disconnected.
+	 */
+	if (ep_id_iwarp(id) && !id->request)
+		return -EINVAL;
 	ret = rdma_reject(id->cm_id, data, len, reason);
 	if (!ret)
 		id->request = false;
