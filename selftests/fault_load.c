@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -299,12 +300,15 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	struct sigaction sa = { .sa_handler = on_term };
 	const char *mode = argc > 1 ? argv[1] : "";
 	__u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
 	int n = argc > 3 ? atoi(argv[3]) : 0;
 
 	sigaction(SIGTERM, &sa, NULL);
+	/* (siw asks for no privilege that would make the limit void.) */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	seed = seed ?: 1;
 	if (!strcmp(mode, "zoo") && argc > 2)
 		return fault_zoo(seed, false, argv + 3);
