@@ -405,7 +405,10 @@ TEST_F(event, migrate_to_its_channel)
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
-/* Only requests can be rejected; iw_cm must not hear of anything else. */
+/*
+ * Only who asked can be rejected. Else the CM has an id that is neither connecting nor
+ * not, and closing the session takes minutes, or ends in a BUG() of iw_cm's.
+ */
 TEST_F(event, reject_while_connecting)
 {
 	struct abi *s = &self->s;
@@ -424,9 +427,7 @@ TEST_F(event, reject_while_connecting)
 	qp.id = rej.id;
 	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
 	ASSERT_EQ(0, abi_connect(s, rej.id, 0));
-	if (s->iwarp) {
-		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &rej));
-	}
+	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &rej));
 	/* Answered, so that iWARP's does not wait for that */
 	ASSERT_EQ(0, abi_event(server, EV_CONNECT_REQUEST, &ev));
 	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, ev.child));

@@ -304,18 +304,28 @@ out:
 /* Called between ep_id_begin_bound() and ep_id_end(). */
 int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 {
+	bool responded;
 	int ret;
 
+	rdma_lock_handler(id->cm_id);
+	responded = id->responded;
+	rdma_unlock_handler(id->cm_id);
 	/*
-	 * iw_cm would take an id that is connecting to have failed, and find out
-	 * with a BUG() when it is disconnected.
+	 * Of an id that is connecting, the IB CM would forget that it has a request
+	 * to take back, and destroying it would wait for minutes until nobody has
+	 * answered that. iw_cm would take it to have failed, and find out with a
+	 * BUG() when it is disconnected.
 	 */
-	if (ep_id_iwarp(id) && !id->request)
+	if (!id->request && !responded)
 		return -EINVAL;
 	ret = rdma_reject(id->cm_id, data, len, reason);
-	if (!ret)
-		id->request = false;
-	return ret;
+	if (ret)
+		return ret;
+	id->request = false;
+	rdma_lock_handler(id->cm_id);
+	id->responded = false;
+	rdma_unlock_handler(id->cm_id);
+	return 0;
 }
 
 /*

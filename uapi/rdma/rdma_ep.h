@@ -1554,7 +1554,8 @@ struct rdma_ep_connect {
  * struct rdma_ep_reject - ioctl(RDMA_EP_IOC_REJECT)
  * @size: sizeof(struct rdma_ep_reject)
  * @flags: must be 0
- * @id: in: id of a connection request
+ * @id: in: id of a connection request, or one whose peer has accepted and waits for
+ *	RDMA_EP_IOC_ESTABLISH
  * @reason: in: 0 or 28 (consumer defined), or 35 (vendor option not supported)
  * @private_data_len: in: bytes of @private_data
  * @reserved: must be 0
