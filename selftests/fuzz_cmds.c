@@ -289,7 +289,7 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(OPEN_QP, 1, 0,
 	    F(rdma_ep_open_qp, uid, COOKIE),
 	    F(rdma_ep_open_qp, xrcd, HANDLE, RDMA_EP_OBJ_XRCD),
-	    F(rdma_ep_open_qp, qp_num, NUMBER, 40),
+	    F(rdma_ep_open_qp, qp_num, QP_NUM),
 	    F(rdma_ep_open_qp, qp, OUT, RDMA_EP_OBJ_QP)),
 };
 
