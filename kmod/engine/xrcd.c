@@ -70,7 +70,7 @@ static struct ep_xrc_domain *ep_xrcd_new(struct ep_dev *dev, const void *file,
 	return dom;
 }
 
-/* Called with dev->xrcd_lock held. */
+/* With @file, called with dev->xrcd_lock held. */
 static struct ep_xrc_domain *ep_xrcd_get(struct ep_dev *dev, const void *file,
 					 const void *user, bool create,
 					 bool exclusive)
@@ -142,9 +142,12 @@ int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
 			  ep_xrcd_destroy_hw);
 	if (ret)
 		return ret;
-	mutex_lock(&dev->xrcd_lock);
+	/* One that is not shared waits for nobody's driver call but its own. */
+	if (file)
+		mutex_lock(&dev->xrcd_lock);
 	dom = ep_xrcd_get(dev, file, user, create, exclusive);
-	mutex_unlock(&dev->xrcd_lock);
+	if (file)
+		mutex_unlock(&dev->xrcd_lock);
 	if (IS_ERR(dom)) {
 		ep_res_abort(&xrcd->res);
 		return PTR_ERR(dom);
