@@ -52,6 +52,7 @@ static int log_lines(const char *text)
 	return found;
 }
 
+/* Does it say that it registers user memory? */
 static int driver_flags(const struct abi *s)
 {
 	struct rdma_ep_device devs[16] = {};
@@ -63,7 +64,7 @@ static int driver_flags(const struct abi *s)
 
 	for (i = 0; !ret && i < q.num && i < q.max; i++)
 		if (devs[i].dev_index == s->dev)
-			return devs[i].flags;
+			return devs[i].flags & RDMA_EP_DEVICE_USER_MR;
 	return ret ?: -ENODEV;
 }
 
