@@ -278,7 +278,7 @@ static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 	*self->arg = *self->valid;
 	ret = abi_raw(w->s.fd, c->cmd, self->arg);
 	EXPECT_TRUE(ret == w->result || (done && ret == -f->again)) {
-		TH_LOG("%s, failure %u (%d): again: %d",
+		TH_LOG("%s, failure %u (%d): once more: %d",
 		       f && f->name ? f->name : c->name, nth, failure, ret);
 	}
 	if (!ret && f && f->check) {
