@@ -238,7 +238,8 @@ static int check_request(struct abi_world *w, union abi_arg *arg)
 	struct rdma_ep_get_request *a = (void *)arg;
 	int ret = 0;
 
-	if (a->qp_errno && a->qp_errno != ENOMEM)
+	/* ENFILE is what sockets say, which rxe and siw have. */
+	if (a->qp_errno && a->qp_errno != ENOMEM && a->qp_errno != ENFILE)
 		return -EPROTO;
 	if (!a->qp_errno)
 		ret = abi_destroy(&w->s, RDMA_EP_OBJ_QP, a->qp.qp) ?:
