@@ -36,13 +36,21 @@ with_driver()
 	gone
 }
 
+# has_opened PID: the device, to make things
+has_opened()
+{
+	find "/proc/$1/fd" -lname '*/rdma_ep' 2>/dev/null | grep -q .
+}
+
 # one_removal HOW
 one_removal()
 {
 	local statuses_allowed=(0) delay=0.0$((RANDOM % 50 + 10))
 	RDMA_DEV=$FAULT_DEV load zoo zoo "$SEED"
 	if one_in 4; then
-		pause 1000	# while things are made
+		# While things are made
+		wait_for 20 has_opened "${pids[zoo]}"
+		pause 300
 	else
 		wait_ready zoo
 		pause 300
