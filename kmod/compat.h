@@ -9,6 +9,7 @@
 
 #include <linux/capability.h>
 #include <linux/cgroup_rdma.h>
+#include <linux/mm.h>
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
 
@@ -50,6 +51,29 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
 #else
 #define EP_COMPAT_ACCESS_FLUSH		0
 #endif
+
+/*
+ * Arrays that are written before they are read, on the way of every message: a kernel
+ * that clears all variables need not clear them.
+ */
+#ifndef __uninitialized
+#if __has_attribute(__uninitialized__)
+#define __uninitialized __attribute__((__uninitialized__))
+#else
+#define __uninitialized
+#endif
+#endif
+
+/* Of an area that is being mapped. */
+static inline void ep_compat_vm_flags(struct vm_area_struct *vma,
+				      unsigned long set, unsigned long clear)
+{
+#ifdef HAVE_VM_FLAGS_MOD
+	vm_flags_mod(vma, set, clear);
+#else
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+#endif
+}
 
 /* Exported, but declared in a private header of ib_core. */
 bool rdma_nl_get_privileged_qkey(void);

@@ -12,6 +12,16 @@
 
 #include "verbs.h"
 
+/**
+ * struct uep_async_taken - an event on its way to the user
+ * @entry: in uep_async_queue.taken
+ * @node: whose it is, NULL when that is gone
+ */
+struct uep_async_taken {
+	struct list_head entry;
+	struct uep_async_node *node;
+};
+
 struct uep_async_queue *uep_async_create(void)
 {
 	struct uep_async_queue *q;
@@ -22,6 +32,7 @@ struct uep_async_queue *uep_async_create(void)
 	kref_init(&q->ref);
 	spin_lock_init(&q->lock);
 	INIT_LIST_HEAD(&q->nodes);
+	INIT_LIST_HEAD(&q->taken);
 	init_waitqueue_head(&q->wait.head);
 	return q;
 }
@@ -51,6 +62,15 @@ void uep_async_node_init(struct uep_async_node *node, u64 uid)
 	node->uid = uid;
 }
 
+/* The node comes after @head if it has had nothing unread; q->lock is held. */
+static void uep_async_pend(struct uep_async_node *node, enum ib_event_type event,
+			   struct list_head *head)
+{
+	if (!node->pending)
+		list_add(&node->entry, head);
+	node->pending |= BIT(event);
+}
+
 /* Any context. */
 void uep_async_post(struct uep_async_queue *q, struct uep_async_node *node,
 		    enum ib_event_type event)
@@ -61,11 +81,8 @@ void uep_async_post(struct uep_async_queue *q, struct uep_async_node *node,
 	if (event >= BITS_PER_TYPE(node->pending))
 		return;
 	spin_lock_irqsave(&q->lock, flags);
-	if (!node->closed) {
-		if (!node->pending)
-			list_add_tail(&node->entry, &q->nodes);
-		node->pending |= BIT(event);
-	}
+	if (!node->closed)
+		uep_async_pend(node, event, q->nodes.prev);
 	spin_unlock_irqrestore(&q->lock, flags);
 	wake_up_poll(&q->wait.head, EPOLLIN | EPOLLRDNORM);
 }
@@ -73,9 +90,13 @@ void uep_async_post(struct uep_async_queue *q, struct uep_async_node *node,
 /* Drops unread events, and those that may still come. Returns the number of read ones. */
 u32 uep_async_purge(struct uep_async_queue *q, struct uep_async_node *node)
 {
+	struct uep_async_taken *taken;
 	u32 reported;
 
 	spin_lock_irq(&q->lock);
+	list_for_each_entry(taken, &q->taken, entry)
+		if (taken->node == node)
+			taken->node = NULL;
 	if (node->pending)
 		list_del(&node->entry);
 	node->pending = 0;
@@ -85,7 +106,9 @@ u32 uep_async_purge(struct uep_async_queue *q, struct uep_async_node *node)
 	return reported;
 }
 
+/* uep_async_settle() follows if there was one. */
 static bool uep_async_take(struct uep_async_queue *q,
+			   struct uep_async_taken *taken,
 			   struct rdma_ep_async_event *rec)
 {
 	struct uep_async_node *node;
@@ -102,21 +125,46 @@ static bool uep_async_take(struct uep_async_queue *q,
 			list_move_tail(&node->entry, &q->nodes);
 		else
 			list_del(&node->entry);
+		taken->node = node;
+		list_add(&taken->entry, &q->taken);
 	}
 	spin_unlock_irq(&q->lock);
 	return node;
 }
 
-/* Faults are found out before an event is taken: its object may go meanwhile. */
+/*
+ * The user has the event, or it is the next one again. Not if its object has gone
+ * meanwhile, with this one counted as read.
+ */
+static void uep_async_settle(struct uep_async_queue *q,
+			     struct uep_async_taken *taken,
+			     enum ib_event_type event, bool delivered)
+{
+	spin_lock_irq(&q->lock);
+	list_del(&taken->entry);
+	if (!delivered && taken->node) {
+		taken->node->reported--;
+		uep_async_pend(taken->node, event, &q->nodes);
+	}
+	spin_unlock_irq(&q->lock);
+	if (!delivered)
+		wake_up_poll(&q->wait.head, EPOLLIN | EPOLLRDNORM);
+}
+
+/* Most faults are found out before an event is taken: its object may go meanwhile. */
 static int uep_async_deliver(void *priv, char __user *buf)
 {
 	struct rdma_ep_async_event rec = {};
+	struct uep_async_taken taken;
+	bool delivered;
 
 	if (clear_user(buf, sizeof(rec)))
 		return -EFAULT;
-	if (!uep_async_take(priv, &rec))
+	if (!uep_async_take(priv, &taken, &rec))
 		return -EAGAIN;
-	return copy_to_user(buf, &rec, sizeof(rec)) ? -EFAULT : 0;
+	delivered = !copy_to_user(buf, &rec, sizeof(rec));
+	uep_async_settle(priv, &taken, rec.event, delivered);
+	return delivered ? 0 : -EFAULT;
 }
 
 static struct uep_wait *uep_async_wait(void *priv)

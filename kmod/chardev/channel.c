@@ -12,6 +12,7 @@
 #include <linux/uaccess.h>
 
 #include "cm.h"
+#include "trace.h"
 
 static void uep_channel_free(struct kref *ref)
 {
@@ -56,11 +57,16 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 		       struct rdma_cm_id *cm_id)
 {
 	struct uep_session *s = id->obj.session;
+	bool wanted;
 
 	ev->id = id;
 	spin_lock(&s->ev_lock);
-	if (uep_event_stale(ev) || !id->accepted ||
-	    s->nr_events >= UEP_MAX_EVENTS) {
+	wanted = !uep_event_stale(ev) && id->accepted;
+	if (!wanted || s->nr_events >= UEP_MAX_EVENTS) {
+		if (wanted)
+			trace_rdma_ep_over_limit(s, "unread_events",
+						 s->nr_events + 1,
+						 UEP_MAX_EVENTS);
 		spin_unlock(&s->ev_lock);
 		return false;
 	}
@@ -294,6 +300,35 @@ static const struct file_operations uep_channel_fops = {
 	.release = uep_channel_release,
 };
 
+/*
+ * The next event as read(2) of the file would get it, with the same wait; NULL if that
+ * would not wait or fail. Nothing of any id is held meanwhile, and the session can
+ * not end: the command has its file.
+ */
+struct uep_event *uep_channel_await(struct uep_session *s, int fd)
+{
+	struct file *file = fget(fd);
+	struct uep_event *ev = NULL;
+	struct uep_channel *chan;
+
+	if (!file)
+		return NULL;
+	chan = file->private_data;
+	if (file->f_op != &uep_channel_fops || chan->session != s)
+		goto out;
+	while (!(ev = uep_channel_take(chan)) &&
+	       !(file->f_flags & O_NONBLOCK)) {
+		if (wait_event_interruptible(chan->wait.head,
+					     !uep_channel_empty(chan))) {
+			ev = ERR_PTR(-ERESTARTSYS);
+			break;
+		}
+	}
+out:
+	fput(file);
+	return ev;
+}
+
 /* Makes a channel with a file. Returns it with a reference of the caller's. */
 static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
 {
@@ -335,6 +370,22 @@ static struct uep_channel *uep_channel_get(struct uep_session *s, int fd)
 	}
 	fput(file);
 	return chan;
+}
+
+/* Is it a file of the channel that the id reports to? */
+bool uep_channel_is(struct uep_id *id, int fd)
+{
+	struct uep_session *s = id->obj.session;
+	struct uep_channel *chan = uep_channel_get(s, fd);
+	bool is;
+
+	if (!chan)
+		return false;
+	spin_lock(&s->ev_lock);
+	is = chan == id->chan;
+	spin_unlock(&s->ev_lock);
+	uep_channel_put(chan);
+	return is;
 }
 
 /* The channel that a command names or wants made, with a reference. */

@@ -17,15 +17,21 @@
  *  ep_id.lock ...            engine
  *   uep_session.ctx_lock     default contexts
  *   uep_session.ev_lock      queues of CM events, what channel an id reports to
- *  uep_cq.poll_lock          one poller at a time, order of completions
+ *  uep_idle_ending           destruction of idle QPs and CQs: inside of what is above, of
+ *                           what else commands hold while they make objects, and of
+ *                           ep_dev_enter()
+ *   uep_idle_lock           the lists of them (leaf)
+ *  uep_cq_hw.poll_lock       one poller at a time, order of completions
  *   uep_wq.lock              slots; held across ib_post_*
- *    uep_comp_channel.lock,  taken by completion and event handlers in any
- *    uep_async_queue.lock    context: leaf, interrupts off
+ *    uep_cq_hw.lock          whose the CQ is; taken by handlers in any context
+ *     uep_comp_channel.lock, the same; leaf, interrupts off
+ *     uep_async_queue.lock
  */
 #ifndef RDMA_EP_CHARDEV_H
 #define RDMA_EP_CHARDEV_H
 
 #include <linux/file.h>
+#include <linux/idr.h>
 #include <linux/poll.h>
 #include <linux/rcupdate.h>
 #include <linux/xarray.h>
@@ -60,17 +66,73 @@ struct uep_user *uep_user_get(kuid_t uid);
 void uep_user_put(struct uep_user *user);
 u64 uep_queue_bytes(u32 nr, u32 size);
 int uep_charge(struct uep_session *s, u64 queue_bytes);
+int uep_charge_queues(struct uep_session *s, u64 queue_bytes);
 void uep_uncharge_queues(struct uep_session *s, u64 queue_bytes);
 void uep_uncharge(struct uep_session *s, u64 queue_bytes);
 void uep_quota_query(struct rdma_ep_query *q);
+void uep_quota_show(struct seq_file *m, struct uep_session *s);
+
+/* ------------------------------------------------------------------ */
+/* QPs and CQs that wait to be used again (idle.c)                    */
+/* ------------------------------------------------------------------ */
+
+struct uep_cq_hw;
+
+/**
+ * struct uep_idle - something of the device that nobody uses
+ * @end: destroys it; process context. Set by the owner, the rest is idle.c's
+ * @entry: in uep_session.idle
+ * @all: in the list of all sessions
+ * @session: whose it was
+ * @bytes: charged to it
+ * @until: jiffies
+ */
+struct uep_idle {
+	void (*end)(struct uep_idle *idle);
+	struct list_head entry;
+	struct list_head all;
+	struct uep_session *session;
+	u64 bytes;
+	unsigned long until;
+};
+
+bool uep_idle_flush(const struct uep_session *s);
+bool uep_idle_flush_user(const struct uep_user *user);
+void uep_idle_flush_cq(const struct uep_cq_hw *cq);
+bool uep_idle_room(const struct uep_session *s, u64 bytes);
+bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes);
+struct uep_idle *uep_idle_take(struct uep_session *s,
+			       bool (*match)(struct uep_idle *idle,
+					     const void *arg), const void *arg);
+void uep_idle_cleanup(void);
 
 /* ------------------------------------------------------------------ */
 /* Sessions and objects (session.c)                                   */
 /* ------------------------------------------------------------------ */
 
 /**
+ * struct uep_traffic - what has been posted to a queue
+ * @posted: work requests
+ * @bytes: the data that they name
+ */
+struct uep_traffic {
+	u64 posted;
+	u64 bytes;
+};
+
+/* The sum for those that are gone. */
+struct uep_past {
+	atomic64_t posted;
+	atomic64_t bytes;
+};
+
+void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
+void uep_show_fdinfo(struct seq_file *m, struct file *file);
+
+/**
  * struct uep_session - one open of the device
  * @ref: the file, its objects and its channels
+ * @number: never used again, for people
  * @objs: handle table
  * @next_handle: where to look for a free one
  * @qps: QPs by device index and QP number
@@ -78,15 +140,25 @@ void uep_quota_query(struct rdma_ep_query *q);
  * @ctx_lock: @default_ctxs
  * @default_ctxs: default contexts by device index
  * @user: whose quota it uses
+ * @past_sends: what went through queues that are gone (fdinfo.c, also the next two)
+ * @past_recvs: the same of receives
+ * @past_polled: completions of CQs that are gone
  * @nr_objs: objects charged
  * @queue_bytes: queue memory charged
  * @nr_events: unread CM events (@ev_lock)
+ * @ring_lock: @ring_pages
+ * @ring_pages: memory shared with the user, page by page
+ * @rings: which rings in there are taken
+ * @idle: QPs and CQs that wait to be used again (idle.c, also the next two)
+ * @nr_idle: how many
+ * @idle_bytes: memory of theirs that is charged
  * @waits: where readers of its channels wait (@ev_lock)
  * @dead: the file has been released (@ev_lock)
  * @release_work: destroys everything
  */
 struct uep_session {
 	struct kref ref;
+	u64 number;
 	struct xarray objs;
 	u32 next_handle;
 	struct xarray qps;
@@ -94,9 +166,18 @@ struct uep_session {
 	struct mutex ctx_lock;		/* default_ctxs */
 	struct xarray default_ctxs;
 	struct uep_user *user;
+	struct uep_past past_sends;
+	struct uep_past past_recvs;
+	atomic64_t past_polled;
 	atomic_t nr_objs;
 	atomic64_t queue_bytes;
 	u32 nr_events;
+	struct mutex ring_lock;		/* ring_pages */
+	struct xarray ring_pages;
+	struct ida rings;
+	struct list_head idle;
+	unsigned int nr_idle;
+	u64 idle_bytes;
 	struct list_head waits;
 	bool dead;
 	struct work_struct release_work;
@@ -156,6 +237,8 @@ struct uep_obj *uep_obj_use(struct uep_session *s, u32 handle,
 			    enum rdma_ep_obj_type type);
 int uep_obj_reserve(struct uep_obj *obj);
 void uep_obj_publish(struct uep_obj *obj);
+bool uep_obj_claim(struct uep_obj *obj);
+void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out);
 void uep_obj_discard(struct uep_obj *obj);
 int uep_destroy(struct uep_cmd *cmd);
 
@@ -216,6 +299,7 @@ void uep_session_cleanup(void);
  * @event: event that the command took from a channel; put back if it fails
  * @moved: id that the command moved to another channel (reference)
  * @moved_from: where it was, and is again if the command fails (reference)
+ * @owner: id that a QP or SRQ was made for (reference)
  */
 struct uep_cmd {
 	struct uep_session *s;
@@ -231,6 +315,7 @@ struct uep_cmd {
 	struct uep_event *event;
 	struct uep_id *moved;
 	struct uep_channel *moved_from;
+	struct uep_id *owner;
 };
 
 void uep_cmd_rollback(struct uep_cmd *cmd, int nr_objs, int nr_files);

@@ -55,6 +55,7 @@ struct uep_event {
  * @accepted: its events are of interest: it was not made by a connection
  *	request, or that has been accepted (session->ev_lock)
  * @gone: being destroyed: queue nothing (session->ev_lock)
+ * @last: latest event, for people to read; -1: none
  * @events_reported: events that have been read (session->ev_lock)
  * @srq: SRQ of the id (holds a reference; id.lock)
  * @ece: what the peer sent (session->ev_lock)
@@ -66,6 +67,7 @@ struct uep_id {
 	u64 uid;
 	bool accepted;
 	bool gone;
+	int last;
 	u32 events_reported;
 	struct uep_srq *srq;
 	struct rdma_ucm_ece ece;
@@ -91,6 +93,7 @@ struct uep_mcast {
 
 struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd);
 void uep_channel_put(struct uep_channel *chan);
+bool uep_channel_is(struct uep_id *id, int fd);
 bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 		       struct rdma_cm_id *cm_id);
 void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast);
@@ -99,12 +102,15 @@ void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id,
 struct uep_channel *uep_channel_move(struct uep_id *id,
 				     struct uep_channel *chan, u32 *reported);
 struct uep_event *uep_channel_take_of(struct uep_id *id);
+struct uep_event *uep_channel_await(struct uep_session *s, int fd);
 void uep_channel_untake(struct uep_event *ev);
 void uep_channel_delivered(struct uep_event *ev);
 void uep_event_free(struct uep_event *ev);
 int uep_create_channel(struct uep_cmd *cmd);
 int uep_migrate_id(struct uep_cmd *cmd);
 
+void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id);
+void uep_id_forget(struct uep_id *id);
 void uep_id_refuse(struct uep_obj *obj);
 struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin(struct uep_session *s, u32 handle);
@@ -132,6 +138,7 @@ int uep_join_multicast(struct uep_cmd *cmd);
 
 int uep_create_ep(struct uep_cmd *cmd);
 int uep_get_request(struct uep_cmd *cmd);
+int uep_destroy_ep(struct uep_cmd *cmd);
 
 void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info);
 void uep_event_fill(struct uep_id *id, struct rdma_ep_event *rec,

@@ -27,6 +27,14 @@ void uep_comp_put(struct uep_comp_channel *chan)
 	kref_put(&chan->ref, uep_comp_free);
 }
 
+/* One more unread event, which comes after @head; chan->lock is held. */
+static void uep_comp_count(struct uep_cq *cq, struct list_head *head)
+{
+	/* Nobody reads as many as can be counted. */
+	if (cq->comp_pending < U32_MAX && !cq->comp_pending++)
+		list_add(&cq->comp_entry, head);
+}
+
 /* Any context. */
 void uep_comp_post(struct uep_cq *cq)
 {
@@ -36,8 +44,8 @@ void uep_comp_post(struct uep_cq *cq)
 	if (!chan)
 		return;
 	spin_lock_irqsave(&chan->lock, flags);
-	if (!cq->comp_closed && !cq->comp_pending++)
-		list_add_tail(&cq->comp_entry, &chan->cqs);
+	if (!cq->comp_closed)
+		uep_comp_count(cq, chan->cqs.prev);
 	spin_unlock_irqrestore(&chan->lock, flags);
 	wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
 }
@@ -60,7 +68,8 @@ u32 uep_comp_purge(struct uep_cq *cq)
 	return reported;
 }
 
-static bool uep_comp_take(struct uep_comp_channel *chan, u64 *uid)
+/* Returns the CQ with a reference, or NULL. */
+static struct uep_cq *uep_comp_take(struct uep_comp_channel *chan, u64 *uid)
 {
 	struct uep_cq *cq;
 
@@ -73,21 +82,48 @@ static bool uep_comp_take(struct uep_comp_channel *chan, u64 *uid)
 			list_move_tail(&cq->comp_entry, &chan->cqs);
 		else
 			list_del(&cq->comp_entry);
+		/* Whoever lets go of the last one takes it off the list before. */
+		uep_obj_get(&cq->obj);
 	}
 	spin_unlock_irq(&chan->lock);
 	return cq;
 }
 
-/* Faults are found out before an event is taken: its CQ may go meanwhile. */
+/*
+ * The event could not be delivered after all: it is the next one again. Not of a CQ
+ * that has gone meanwhile, with this one counted as read.
+ */
+static void uep_comp_untake(struct uep_comp_channel *chan, struct uep_cq *cq)
+{
+	spin_lock_irq(&chan->lock);
+	if (!cq->comp_closed) {
+		cq->comp_reported--;
+		uep_comp_count(cq, &chan->cqs);
+	}
+	spin_unlock_irq(&chan->lock);
+	wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
+}
+
+/* Most faults are found out before an event is taken: its CQ may go meanwhile. */
 static int uep_comp_deliver(void *priv, char __user *buf)
 {
 	struct rdma_ep_comp_event rec = {};
+	struct uep_cq *cq;
+	int ret = 0;
 
 	if (clear_user(buf, sizeof(rec)))
 		return -EFAULT;
-	if (!uep_comp_take(priv, &rec.uid))
+	cq = uep_comp_take(priv, &rec.uid);
+	if (!cq)
 		return -EAGAIN;
-	return copy_to_user(buf, &rec, sizeof(rec)) ? -EFAULT : 0;
+	/* What the user is going to ask for next. */
+	uep_cq_harvest(cq);
+	if (copy_to_user(buf, &rec, sizeof(rec))) {
+		uep_comp_untake(priv, cq);
+		ret = -EFAULT;
+	}
+	uep_obj_put(&cq->obj);
+	return ret;
 }
 
 static struct uep_wait *uep_comp_wait(void *priv)
@@ -188,6 +224,17 @@ struct uep_comp_channel *uep_comp_get(struct uep_session *s, int fd)
 	}
 	fput(file);
 	return chan;
+}
+
+/* Is it a file of the CQ's channel? */
+bool uep_comp_is(struct uep_cq *cq, int fd)
+{
+	struct uep_comp_channel *chan = uep_comp_get(cq->obj.session, fd);
+
+	if (!chan)
+		return false;
+	uep_comp_put(chan);
+	return chan == cq->chan;
 }
 
 int uep_create_comp_channel(struct uep_cmd *cmd)

@@ -2,8 +2,10 @@
 /*
  * Connections: the commands that make and break them.
  */
+#include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
+#include "../engine/trace.h"
 #include "cm.h"
 #include "verbs.h"
 
@@ -189,12 +191,45 @@ int uep_init_qp_attr(struct uep_cmd *cmd)
 	return uep_id_end(id, ret);
 }
 
+/* Called with the handler locked. Takes over @ev if there is something to report. */
+static int uep_notify_with(struct uep_id *id, enum ib_event_type event,
+			   struct uep_event **ev)
+{
+	struct rdma_cm_event established = {
+		.event = RDMA_CM_EVENT_ESTABLISHED,
+	};
+	int ret;
+
+	ret = ep_id_notify(&id->id, event);
+	if (ret <= 0)
+		return ret;
+	trace_rdma_ep_cm_event(&id->id, id->id.cm_id, &established, 0);
+	uep_event_fill(id, &(*ev)->rec, &established);
+	if (uep_channel_queue(id, *ev, NULL))
+		*ev = NULL;
+	return 0;
+}
+
 int uep_notify(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct uep_event *ev;
 	struct uep_id *id;
+	int ret;
 
+	/* First, as it can not be announced twice. */
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev)
+		return -ENOMEM;
 	id = uep_id_begin_bound(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) :
-			    uep_id_end(id, ep_id_notify(&id->id, arg->arg));
+	if (IS_ERR(id)) {
+		ret = PTR_ERR(id);
+	} else {
+		rdma_lock_handler(id->id.cm_id);
+		ret = uep_notify_with(id, arg->arg, &ev);
+		rdma_unlock_handler(id->id.cm_id);
+		ret = uep_id_end(id, ret);
+	}
+	kfree(ev);
+	return ret;
 }

@@ -1,67 +1,192 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Completion queues.
+ * Completion queues: making, changing and destroying them. What is in them is the
+ * matter of poll.c.
  */
 #include <linux/slab.h>
-#include <linux/uaccess.h>
-#include <rdma/opa_addr.h>
 
 #include "../compat.h"
 #include "verbs.h"
 
-/* Bounds the stack and how long drivers keep interrupts off in one go. */
-#define UEP_POLL_BATCH	8
+/* ------------------------------------------------------------------ */
+/* The device's                                                       */
+/* ------------------------------------------------------------------ */
 
-/* Completions that were taken from the device before the user could have them. */
-struct uep_wc_chunk {
-	struct list_head entry;
-	u32 pos;
-	u32 nr;
-	struct rdma_ep_wc wc[UEP_POLL_BATCH];
-};
-
-static void uep_cq_comp(struct ib_cq *ibcq, void *context)
-{
-	uep_comp_post(context);
-}
-
-static void uep_cq_event(struct ib_event *event, void *context)
-{
-	struct uep_cq *cq = context;
-
-	uep_async_post(cq->ctx->async, &cq->async, event->event);
-}
-
-static void uep_cq_killing(struct ep_res *res)
-{
-	struct ep_cq *ecq = container_of(res, struct ep_cq, res);
-	struct uep_cq *cq = container_of(ecq, struct uep_cq, cq);
-
-	mutex_lock(&cq->poll_lock);
-	cq->dead = true;
-	mutex_unlock(&cq->poll_lock);
-	/* Nothing will complete any more: who waits for it is to find out. */
-	if (READ_ONCE(res->dev->dead))
-		uep_comp_post(cq);
-}
-
-static void uep_cq_put_res(struct ep_res *res)
+static struct uep_cq_hw *uep_cq_hw_of(struct ep_res *res)
 {
 	struct ep_cq *cq = container_of(res, struct ep_cq, res);
 
-	uep_obj_put(&container_of(cq, struct uep_cq, cq)->obj);
+	return container_of(cq, struct uep_cq_hw, cq);
+}
+
+/* Any context, as all handlers. */
+static void uep_cq_hw_comp(struct ib_cq *ibcq, void *context)
+{
+	struct uep_cq_hw *hw = context;
+	unsigned long flags;
+
+	spin_lock_irqsave(&hw->lock, flags);
+	if (hw->user)
+		uep_cq_completed(hw->user);
+	spin_unlock_irqrestore(&hw->lock, flags);
+}
+
+static void uep_cq_hw_event(struct ib_event *event, void *context)
+{
+	struct uep_cq_hw *hw = context;
+	struct uep_cq *cq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&hw->lock, flags);
+	hw->worn = true;
+	cq = hw->user;
+	if (cq)
+		uep_async_post(cq->ctx->async, &cq->async, event->event);
+	spin_unlock_irqrestore(&hw->lock, flags);
+}
+
+/* Afterwards nobody polls it. */
+static void uep_cq_hw_killing(struct ep_res *res)
+{
+	struct uep_cq_hw *hw = uep_cq_hw_of(res);
+
+	mutex_lock(&hw->poll_lock);
+	spin_lock_irq(&hw->lock);
+	if (hw->user)
+		uep_cq_lost(hw->user);
+	spin_unlock_irq(&hw->lock);
+	mutex_unlock(&hw->poll_lock);
+}
+
+static void uep_cq_hw_free(struct kref *ref)
+{
+	struct uep_cq_hw *hw = container_of(ref, struct uep_cq_hw, ref);
+
+	ep_res_fini(&hw->cq.res);
+	/* A driver may be late with a notification. */
+	kfree_rcu(hw, rcu);
+}
+
+void uep_cq_hw_put(struct uep_cq_hw *hw)
+{
+	kref_put(&hw->ref, uep_cq_hw_free);
+}
+
+/* Nobody uses it any more. */
+static void uep_cq_hw_end(struct uep_cq_hw *hw)
+{
+	uep_idle_flush_cq(hw);
+	ep_res_destroy(&hw->cq.res);
+	uep_cq_hw_put(hw);
+}
+
+/* Its QPs were before it. */
+static void uep_cq_hw_end_idle(struct uep_idle *idle)
+{
+	struct uep_cq_hw *hw = container_of(idle, struct uep_cq_hw, idle);
+
+	ep_res_destroy(&hw->cq.res);
+	uep_cq_hw_put(hw);
+}
+
+static void uep_cq_hw_put_res(struct ep_res *res)
+{
+	uep_cq_hw_put(uep_cq_hw_of(res));
 }
 
 static const struct ep_res_ops uep_cq_res_ops = {
-	.killing = uep_cq_killing,
-	.put = uep_cq_put_res,
+	.killing = uep_cq_hw_killing,
+	.put = uep_cq_hw_put_res,
 };
 
+/* Called inside ep_dev_enter(). */
+static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe,
+					  u32 comp_vector)
+{
+	struct ib_cq_init_attr attr = {
+		.cqe = cqe,
+		.comp_vector = comp_vector,
+	};
+	struct uep_cq_hw *hw;
+	int ret;
+
+	hw = kzalloc(sizeof(*hw), GFP_KERNEL_ACCOUNT);
+	if (!hw)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&hw->ref);
+	mutex_init(&hw->poll_lock);
+	spin_lock_init(&hw->lock);
+	hw->wanted = cqe;
+	hw->comp_vector = comp_vector;
+	hw->idle.end = uep_cq_hw_end_idle;
+
+	kref_get(&hw->ref);
+	ret = ep_cq_create(&hw->cq, dev, &uep_cq_res_ops, uep_cq_hw_comp,
+			   uep_cq_hw_event, hw, &attr);
+	if (!ret)
+		return hw;
+	uep_cq_hw_put(hw);
+	uep_cq_hw_put(hw);
+	return ERR_PTR(ret);
+}
+
+/*
+ * A CQ whose QPs are gone is like a new one once it is empty. Is it now? If so it is
+ * in no cgroup any more.
+ */
+static bool uep_cq_hw_renew(struct uep_cq_hw *hw)
+{
+	bool empty = false;
+	u32 left = hw->cq.cqe;
+	int n, idx;
+
+	if (ep_dev_enter(hw->cq.res.dev, &idx))
+		return false;
+	mutex_lock(&hw->poll_lock);
+	if (!ep_dev_is_soft(hw->cq.ibcq->device))
+		left = 0;
+	while (!empty && left && !hw->worn) {
+		n = ib_poll_cq(hw->cq.ibcq, UEP_POLL_BATCH, hw->wc);
+		empty = !n;
+		memset(hw->wc, 0, sizeof(hw->wc));
+		if (n < 0)
+			break;
+		left -= min_t(u32, left, n);
+	}
+	mutex_unlock(&hw->poll_lock);
+	/* Other objects may be had in its place. */
+	if (empty)
+		ep_res_uncharge(&hw->cq.res);
+	ep_dev_exit(hw->cq.res.dev, idx);
+	return empty;
+}
+
+/* ------------------------------------------------------------------ */
+/* The user's                                                         */
+/* ------------------------------------------------------------------ */
+
+/* Nobody can find it any more, but who has is still using it. */
 static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
 	struct uep_cq *cq = container_of(obj, struct uep_cq, obj);
+	struct uep_cq_hw *hw = cq->hw;
 
-	ep_res_destroy(&cq->cq.res);
+	if (hw) {
+		mutex_lock(&hw->poll_lock);
+		cq->dead = true;
+		mutex_unlock(&hw->poll_lock);
+		spin_lock_irq(&hw->lock);
+		hw->user = NULL;
+		spin_unlock_irq(&hw->lock);
+		kref_get(&hw->ref);
+		/* It takes the charge with it. */
+		if (uep_idle_room(obj->session, obj->queue_bytes) &&
+		    uep_cq_hw_renew(hw) &&
+		    uep_idle_add(&hw->idle, obj->session, obj->queue_bytes))
+			obj->queue_bytes = 0;
+		else
+			uep_cq_hw_end(hw);
+	}
 	out->comp_events_reported = uep_comp_purge(cq);
 	out->events_reported = uep_async_purge(cq->ctx->async, &cq->async);
 	uep_obj_unuse(&cq->ctx->obj);
@@ -70,14 +195,15 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 static void uep_cq_free(struct uep_obj *obj)
 {
 	struct uep_cq *cq = container_of(obj, struct uep_cq, obj);
-	struct uep_wc_chunk *chunk, *next;
 
-	list_for_each_entry_safe(chunk, next, &cq->held, entry)
-		kfree(chunk);
+	uep_cq_drop_held(cq);
+	atomic64_add(cq->nr_polled, &obj->session->past_polled);
 	xa_destroy(&cq->qps);
+	uep_ring_destroy(obj->session, &cq->ring);
 	if (cq->chan)
 		uep_comp_put(cq->chan);
-	ep_res_fini(&cq->cq.res);
+	if (cq->hw)
+		uep_cq_hw_put(cq->hw);
 	uep_obj_put(&cq->ctx->obj);
 	kfree_rcu(cq, obj.rcu);
 }
@@ -93,23 +219,74 @@ static u64 uep_cq_bytes(u32 cqe)
 	return uep_queue_bytes(cqe, 2 * sizeof(struct ib_wc));
 }
 
+struct uep_cq_wish {
+	const struct ep_dev *dev;
+	u32 cqe;
+	u32 comp_vector;
+};
+
+static bool uep_cq_hw_suits(struct uep_idle *idle, const void *arg)
+{
+	struct uep_cq_hw *hw = container_of(idle, struct uep_cq_hw, idle);
+	const struct uep_cq_wish *wish = arg;
+
+	return idle->end == uep_cq_hw_end_idle && !hw->worn &&
+	       hw->cq.res.dev == wish->dev && hw->wanted == wish->cqe &&
+	       hw->comp_vector == wish->comp_vector;
+}
+
+/*
+ * One that the session has had before, or NULL. Called inside ep_dev_enter(): so it
+ * is not destroyed with its device at the same time.
+ */
+static struct uep_cq_hw *uep_cq_hw_take(struct uep_session *s,
+					const struct uep_cq_wish *wish)
+{
+	struct uep_idle *idle = uep_idle_take(s, uep_cq_hw_suits, wish);
+	struct uep_cq_hw *hw;
+
+	if (!idle)
+		return NULL;
+	hw = container_of(idle, struct uep_cq_hw, idle);
+	if (!ep_res_charge(&hw->cq.res))
+		return hw;
+	uep_cq_hw_end(hw);
+	return NULL;
+}
+
+static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s,
+					struct ep_dev *dev, u32 cqe,
+					u32 comp_vector)
+{
+	struct uep_cq_wish wish = { dev, cqe, comp_vector };
+	struct uep_cq_hw *hw;
+
+	hw = uep_cq_hw_take(s, &wish);
+	if (hw)
+		return hw;
+	hw = uep_cq_hw_create(dev, cqe, comp_vector);
+	/* Those that nobody uses are not to be in the user's way. */
+	if (IS_ERR(hw) && PTR_ERR(hw) != -EINVAL &&
+	    uep_idle_flush_user(s->user))
+		hw = uep_cq_hw_create(dev, cqe, comp_vector);
+	return hw;
+}
+
 /*
  * Called inside ep_dev_enter(). @chan: the channel, whose reference passes to
  * the CQ in any case, or NULL.
  */
 struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 			     struct uep_comp_channel *chan, u32 cqe,
-			     u32 comp_vector)
+			     u32 comp_vector, bool ring)
 {
-	struct ib_cq_init_attr attr = {
-		.cqe = cqe,
-		.comp_vector = comp_vector,
-	};
+	struct uep_session *s = ctx->obj.session;
 	struct uep_cq *cq = ERR_PTR(-EINVAL);
+	struct uep_cq_hw *hw;
 	int ret;
 
 	if (cqe && cqe <= UEP_MAX_CQE)
-		cq = uep_obj_alloc(ctx->obj.session, &uep_cq_type, sizeof(*cq),
+		cq = uep_obj_alloc(s, &uep_cq_type, sizeof(*cq),
 				   uep_cq_bytes(cqe));
 	if (IS_ERR(cq)) {
 		if (chan)
@@ -118,62 +295,60 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 	}
 	cq->chan = chan;
 	cq->uid = uid;
-	mutex_init(&cq->poll_lock);
 	INIT_LIST_HEAD(&cq->held);
 	xa_init(&cq->qps);
 	uep_async_node_init(&cq->async, uid);
 	uep_obj_hold(&ctx->obj);
 	cq->ctx = ctx;
 
-	uep_obj_get(&cq->obj);
-	ret = ep_cq_create(&cq->cq, ctx->dev, &uep_cq_res_ops, uep_cq_comp,
-			   uep_cq_event, cq, &attr);
-	if (ret) {
-		uep_obj_put(&cq->obj);
-		uep_obj_discard(&cq->obj);
-		return ERR_PTR(ret);
+	cq->ring.index = RDMA_EP_NO_RING;
+	ret = ring ? uep_ring_create(s, &cq->ring) : 0;
+	if (ret)
+		goto err;
+	hw = uep_cq_hw_find(s, ctx->dev, cqe, comp_vector);
+	if (IS_ERR(hw)) {
+		ret = PTR_ERR(hw);
+		goto err;
 	}
+	cq->hw = hw;
+	spin_lock_irq(&hw->lock);
+	hw->user = cq;
+	spin_unlock_irq(&hw->lock);
 	return cq;
+
+err:
+	uep_obj_discard(&cq->obj);
+	return ERR_PTR(ret);
 }
 
 int uep_create_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_create_cq *arg = cmd->arg;
 	struct uep_comp_channel *chan = NULL;
-	struct uep_obj *obj;
 	struct uep_ctx *ctx;
 	struct uep_cq *cq;
 	int srcu, ret;
 
-	if (arg->reserved)
-		return -EINVAL;
-	obj = uep_obj_use(cmd->s, arg->ctx, RDMA_EP_OBJ_CTX);
-	if (!obj)
-		return -ENOENT;
-	ctx = container_of(obj, struct uep_ctx, obj);
-	ret = ep_dev_enter(ctx->dev, &srcu);
-	if (ret)
-		goto out;
+	ctx = uep_ctx_enter(cmd->s, arg->ctx, &srcu);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
 	if (arg->channel_fd != -1) {
 		chan = uep_comp_get(cmd->s, arg->channel_fd);
 		if (!chan) {
 			ret = -EBADF;
-			goto out_exit;
+			goto out;
 		}
 	}
-	cq = uep_cq_create(ctx, arg->uid, chan, arg->cqe, arg->comp_vector);
-	if (IS_ERR(cq))
-		ret = PTR_ERR(cq);
-	else
-		ret = uep_cmd_add_obj(cmd, &cq->obj);
+	cq = uep_cq_create(ctx, arg->uid, chan, arg->cqe, arg->comp_vector,
+			   arg->flags & RDMA_EP_CQ_RING);
+	ret = IS_ERR(cq) ? PTR_ERR(cq) : uep_cmd_add_obj(cmd, &cq->obj);
 	if (!ret) {
 		arg->cq = cq->obj.handle;
-		arg->cqe = cq->cq.cqe;
+		arg->cqe = cq->hw->cq.cqe;
+		arg->ring = cq->ring.index;
 	}
-out_exit:
-	ep_dev_exit(ctx->dev, srcu);
 out:
-	uep_obj_unhold(obj);
+	uep_ctx_exit(ctx, srcu);
 	return ret;
 }
 
@@ -181,6 +356,7 @@ int uep_resize_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_resize_cq *arg = cmd->arg;
 	struct uep_obj *obj;
+	struct ib_cq *ibcq;
 	struct uep_cq *cq;
 	u64 bytes;
 	int ret;
@@ -189,274 +365,34 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	if (!obj)
 		return -ENOENT;
 	cq = container_of(obj, struct uep_cq, obj);
-	mutex_lock(&cq->poll_lock);
-	ret = -EIO;
-	if (cq->dead)
-		goto out;
 	ret = -EINVAL;
-	if (!arg->cqe || arg->cqe > UEP_MAX_CQE || arg->cqe < cq->nr_held ||
-	    arg->cqe > cq->cq.ibcq->device->attrs.max_cqe)
+	if (!arg->cqe || arg->cqe > UEP_MAX_CQE)
 		goto out;
-
 	/* Charged as one more object until it has worked. */
 	bytes = uep_cq_bytes(arg->cqe);
 	ret = uep_charge(cmd->s, bytes);
 	if (ret)
 		goto out;
-	ret = ep_compat_resize_cq(cq->cq.ibcq, arg->cqe);
+
+	mutex_lock(&cq->hw->poll_lock);
+	ret = -EIO;
+	if (cq->dead)
+		goto out_unlock;
+	ret = -EINVAL;
+	ibcq = cq->hw->cq.ibcq;
+	if (arg->cqe < cq->nr_held || arg->cqe > ibcq->device->attrs.max_cqe)
+		goto out_unlock;
+	cq->hw->worn = true;
+	ret = ep_compat_resize_cq(ibcq, arg->cqe);
 	if (!ret) {
 		swap(bytes, obj->queue_bytes);
-		cq->cq.cqe = cq->cq.ibcq->cqe;
-		arg->cqe = cq->cq.cqe;
+		cq->hw->cq.cqe = ibcq->cqe;
+		arg->cqe = ibcq->cqe;
 	}
+out_unlock:
+	mutex_unlock(&cq->hw->poll_lock);
 	uep_uncharge(cmd->s, bytes);
 out:
-	mutex_unlock(&cq->poll_lock);
-	ret = uep_obj_error(obj, ret);
-	uep_obj_put(obj);
-	return ret;
-}
-
-/* The ABI's flags, which are those of libibverbs. */
-enum {
-	UEP_WC_GRH = 1 << 0,
-	UEP_WC_WITH_IMM = 1 << 1,
-	UEP_WC_IP_CSUM_OK = 1 << 2,
-	UEP_WC_WITH_INV = 1 << 3,
-};
-
-static u32 uep_wc_flags(int flags)
-{
-	/* The kernel has the last two the other way round. */
-	return (flags & IB_WC_GRH ? UEP_WC_GRH : 0) |
-	       (flags & IB_WC_WITH_IMM ? UEP_WC_WITH_IMM : 0) |
-	       (flags & IB_WC_IP_CSUM_OK ? UEP_WC_IP_CSUM_OK : 0) |
-	       (flags & IB_WC_WITH_INVALIDATE ? UEP_WC_WITH_INV : 0);
-}
-
-/* Returns false for a completion that belongs to nobody any more. */
-static bool uep_wc_to_user(struct uep_cq *cq, struct rdma_ep_wc *dst,
-			   const struct ib_wc *src)
-{
-	void *entry;
-
-	memset(dst, 0, sizeof(*dst));
-	if (!uep_wq_complete(src->wr_id, src->qp, &dst->wr_id, &dst->qp_num))
-		return false;
-	if (!dst->qp_num) {
-		entry = xa_load(&cq->qps, (unsigned long)src->qp);
-		dst->qp_num = entry ? xa_to_value(entry) : 0;
-	}
-	dst->status = src->status;
-	dst->opcode = src->opcode;
-	dst->vendor_err = src->vendor_err;
-	dst->byte_len = src->byte_len;
-	dst->imm_data = (__force u32)src->ex.imm_data;
-	dst->src_qp = src->src_qp;
-	dst->wc_flags = uep_wc_flags(src->wc_flags);
-	dst->pkey_index = src->pkey_index;
-	dst->slid = ib_lid_cpu16(src->slid);
-	dst->sl = src->sl;
-	dst->dlid_path_bits = src->dlid_path_bits;
-	return true;
-}
-
-/*
- * Takes up to @max completions, at most a batch, from the device; cq->poll_lock is held. Returns
- * how many the device had, or its error; *@nr of them are for the user.
- */
-static int uep_cq_poll_hw(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
-			  u32 *nr)
-{
-	struct ib_wc ibwc[UEP_POLL_BATCH];
-	int n, i;
-
-	*nr = 0;
-	/* Drivers fill in what a completion has, no more. */
-	memset(ibwc, 0, max * sizeof(*ibwc));
-	n = ib_poll_cq(cq->cq.ibcq, max, ibwc);
-	if (n <= 0)
-		return n;
-	rcu_read_lock();
-	for (i = 0; i < n; i++)
-		if (uep_wc_to_user(cq, &wc[*nr], &ibwc[i]))
-			(*nr)++;
-	rcu_read_unlock();
-	return n;
-}
-
-/* A chunk with room at the end of the held ones, or NULL. */
-static struct uep_wc_chunk *uep_cq_last_chunk(struct uep_cq *cq)
-{
-	struct uep_wc_chunk *chunk;
-
-	if (!list_empty(&cq->held)) {
-		chunk = list_last_entry(&cq->held, struct uep_wc_chunk, entry);
-		if (chunk->nr < UEP_POLL_BATCH)
-			return chunk;
-	}
-	chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
-	if (chunk)
-		list_add_tail(&chunk->entry, &cq->held);
-	return chunk;
-}
-
-/*
- * Takes what the device has, so that completions of a QP that is going away can
- * still be told apart. Bounded by the size of the CQ.
- */
-void uep_cq_drain(struct uep_cq *cq)
-{
-	struct uep_wc_chunk *chunk;
-	u32 want, nr;
-	int n;
-
-	mutex_lock(&cq->poll_lock);
-	while (!cq->dead && cq->nr_held < cq->cq.cqe) {
-		chunk = uep_cq_last_chunk(cq);
-		if (!chunk)
-			break;
-		want = UEP_POLL_BATCH - chunk->nr;
-		n = uep_cq_poll_hw(cq, want, &chunk->wc[chunk->nr], &nr);
-		chunk->nr += nr;
-		cq->nr_held += nr;
-		if (!chunk->nr) {
-			list_del(&chunk->entry);
-			kfree(chunk);
-		}
-		if (n < (int)want)
-			break;
-	}
-	mutex_unlock(&cq->poll_lock);
-}
-
-/* They could not be delivered: keep them for the next call. */
-static void uep_cq_hold(struct uep_cq *cq, const struct rdma_ep_wc *wc, u32 nr)
-{
-	struct uep_wc_chunk *chunk;
-
-	chunk = kmalloc(sizeof(*chunk), GFP_KERNEL | __GFP_NOFAIL);
-	chunk->pos = 0;
-	chunk->nr = nr;
-	memcpy(chunk->wc, wc, nr * sizeof(*wc));
-	mutex_lock(&cq->poll_lock);
-	list_add(&chunk->entry, &cq->held);
-	cq->nr_held += nr;
-	mutex_unlock(&cq->poll_lock);
-}
-
-static u32 uep_cq_poll_held(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc)
-{
-	struct uep_wc_chunk *chunk;
-	u32 nr;
-
-	chunk = list_first_entry(&cq->held, struct uep_wc_chunk, entry);
-	nr = min(max, chunk->nr - chunk->pos);
-	memcpy(wc, &chunk->wc[chunk->pos], nr * sizeof(*wc));
-	chunk->pos += nr;
-	cq->nr_held -= nr;
-	if (chunk->pos == chunk->nr) {
-		list_del(&chunk->entry);
-		kfree(chunk);
-	}
-	return nr;
-}
-
-/* Up to one batch. Returns 1 if there may be more, 0 if not, or an errno. */
-static int uep_cq_poll(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
-		       u32 *nr)
-{
-	int ret;
-
-	mutex_lock(&cq->poll_lock);
-	max = min_t(u32, max, UEP_POLL_BATCH);
-	*nr = 0;
-	if (!list_empty(&cq->held)) {
-		*nr = uep_cq_poll_held(cq, max, wc);
-		ret = 1;
-	} else if (cq->dead) {
-		ret = -EIO;
-	} else {
-		ret = uep_cq_poll_hw(cq, max, wc, nr);
-		if (ret >= 0)
-			ret = ret == max;
-	}
-	mutex_unlock(&cq->poll_lock);
-	return ret;
-}
-
-/*
- * The completions, and how many they are with those before. Written with no lock
- * held: a fault may take as long as the user likes.
- */
-static int uep_cq_deliver(struct uep_cmd *cmd, const struct rdma_ep_wc *wc,
-			  u32 nr)
-{
-	struct rdma_ep_poll_cq __user *uarg = cmd->uarg;
-	struct rdma_ep_poll_cq *arg = cmd->arg;
-	struct rdma_ep_wc __user *uwc = u64_to_user_ptr(arg->wcs);
-
-	if (nr && copy_to_user(uwc + arg->num, wc, nr * sizeof(*wc)))
-		return -EFAULT;
-	if (put_user(arg->num + nr, &uarg->num))
-		return -EFAULT;
-	arg->num += nr;
-	return 0;
-}
-
-int uep_poll_cq(struct uep_cmd *cmd)
-{
-	struct rdma_ep_poll_cq *arg = cmd->arg;
-	struct rdma_ep_wc wc[UEP_POLL_BATCH];
-	struct uep_obj *obj;
-	struct uep_cq *cq;
-	u32 nr = 0;
-	int ret;
-
-	if (arg->reserved)
-		return -EINVAL;
-	obj = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!obj)
-		return -ENOENT;
-	cq = container_of(obj, struct uep_cq, obj);
-	arg->num = 0;
-	ret = uep_cq_deliver(cmd, wc, 0);
-	while (ret >= 0 && arg->num < arg->max) {
-		ret = uep_cq_poll(cq, arg->max - arg->num, wc, &nr);
-		if (nr && uep_cq_deliver(cmd, wc, nr)) {
-			uep_cq_hold(cq, wc, nr);
-			ret = -EFAULT;
-		}
-		/* Fewer than asked for means to the user that it is empty. */
-		if (ret <= 0)
-			break;
-		cond_resched();
-	}
-	ret = uep_obj_error(obj, ret);
-	uep_obj_put(obj);
-	/* What has been delivered can not be taken back. */
-	return ret < 0 && !arg->num ? ret : 0;
-}
-
-int uep_notify_cq(struct uep_cmd *cmd)
-{
-	struct rdma_ep_notify_cq *arg = cmd->arg;
-	struct uep_obj *obj;
-	struct uep_cq *cq;
-	int ret = -EIO;
-
-	if (arg->reserved)
-		return -EINVAL;
-	obj = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!obj)
-		return -ENOENT;
-	cq = container_of(obj, struct uep_cq, obj);
-	mutex_lock(&cq->poll_lock);
-	if (!cq->dead)
-		ret = ib_req_notify_cq(cq->cq.ibcq,
-				       arg->flags & RDMA_EP_NOTIFY_SOLICITED ?
-				       IB_CQ_SOLICITED : IB_CQ_NEXT_COMP);
-	mutex_unlock(&cq->poll_lock);
 	ret = uep_obj_error(obj, ret);
 	uep_obj_put(obj);
 	return ret;
@@ -476,11 +412,13 @@ int uep_modify_cq(struct uep_cmd *cmd)
 	if (!obj)
 		return -ENOENT;
 	cq = container_of(obj, struct uep_cq, obj);
-	mutex_lock(&cq->poll_lock);
-	if (!cq->dead)
-		ret = rdma_set_cq_moderation(cq->cq.ibcq, arg->cq_count,
+	mutex_lock(&cq->hw->poll_lock);
+	if (!cq->dead) {
+		cq->hw->worn = true;
+		ret = rdma_set_cq_moderation(cq->hw->cq.ibcq, arg->cq_count,
 					     arg->cq_period);
-	mutex_unlock(&cq->poll_lock);
+	}
+	mutex_unlock(&cq->hw->poll_lock);
 	ret = uep_obj_error(obj, ret);
 	uep_obj_put(obj);
 	return ret;

@@ -146,6 +146,32 @@ err_put:
 	return ERR_PTR(-ENODEV);
 }
 
+/*
+ * The context that a command names, held for a new object in it and inside
+ * ep_dev_enter(), until uep_ctx_exit().
+ */
+struct uep_ctx *uep_ctx_enter(struct uep_session *s, u32 handle, int *srcu)
+{
+	struct uep_obj *obj = uep_obj_use(s, handle, RDMA_EP_OBJ_CTX);
+	struct uep_ctx *ctx;
+	int ret;
+
+	if (!obj)
+		return ERR_PTR(-ENOENT);
+	ctx = container_of(obj, struct uep_ctx, obj);
+	ret = ep_dev_enter(ctx->dev, srcu);
+	if (!ret)
+		return ctx;
+	uep_obj_unhold(obj);
+	return ERR_PTR(ret);
+}
+
+void uep_ctx_exit(struct uep_ctx *ctx, int srcu)
+{
+	ep_dev_exit(ctx->dev, srcu);
+	uep_obj_unhold(&ctx->obj);
+}
+
 int uep_open_device(struct uep_cmd *cmd)
 {
 	struct rdma_ep_open_device *arg = cmd->arg;

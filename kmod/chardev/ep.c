@@ -2,8 +2,10 @@
 /*
  * Whole endpoints in one command.
  */
+#include <linux/fdtable.h>
 #include <linux/string.h>
 
+#include "../engine/trace.h"
 #include "cm.h"
 #include "verbs.h"
 
@@ -15,6 +17,7 @@ static int uep_ep_passive(struct uep_id *id, struct sockaddr *src)
 	if (ret)
 		return ret;
 	ret = rdma_bind_addr(id->id.cm_id, src);
+	trace_rdma_ep_bind_addr(&id->id, NULL, ret);
 	ep_id_end(&id->id);
 	return ret;
 }
@@ -75,8 +78,10 @@ static int uep_request_qp(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		return ret;
 	ret = uep_qp_make(cmd, init, child);
 	ep_id_end(&child->id);
-	if (ret)
+	if (ret) {
 		uep_cmd_rollback(cmd, nr_objs, nr_files);
+		uep_id_forget(child);
+	}
 	return ret;
 }
 
@@ -84,12 +89,13 @@ int uep_get_request(struct uep_cmd *cmd)
 {
 	struct rdma_ep_get_request *arg = cmd->arg;
 	bool with_qp = arg->flags & RDMA_EP_EP_CREATE_QP;
+	bool await = arg->flags & RDMA_EP_AWAIT;
 	struct uep_channel *chan;
 	struct uep_id *id, *child;
 	struct uep_event *ev;
 	u32 reported;
 
-	if (arg->reserved ||
+	if ((!await && arg->await_fd) ||
 	    (!with_qp && memchr_inv(&arg->qp, 0, sizeof(arg->qp))))
 		return -EINVAL;
 	id = uep_id_lookup(cmd->s, arg->id);
@@ -97,6 +103,10 @@ int uep_get_request(struct uep_cmd *cmd)
 		return -ENOENT;
 	ev = uep_channel_take_of(id);
 	uep_obj_put(&id->obj);
+	if (!ev && await)
+		ev = uep_channel_await(cmd->s, arg->await_fd);
+	if (IS_ERR(ev))
+		return PTR_ERR(ev);
 	if (!ev)
 		return -EAGAIN;
 	cmd->event = ev;
@@ -123,4 +133,100 @@ int uep_get_request(struct uep_cmd *cmd)
 		arg->qp.recv_cq.channel_fd = -1;
 	}
 	return 0;
+}
+
+/**
+ * struct uep_part - an object that ends with its endpoint
+ * @type: type
+ * @handle: in the command's structure, like what follows
+ * @events: events that are to be acknowledged
+ * @comp_events: CQ: the same of completion events
+ * @fd: id or CQ: the file to close
+ * @obj: object (reference), NULL if there is none
+ */
+struct uep_part {
+	enum rdma_ep_obj_type type;
+	u32 *handle;
+	u32 *events;
+	u32 *comp_events;
+	s32 *fd;
+	struct uep_obj *obj;
+};
+
+static bool uep_part_fd_ok(const struct uep_part *part)
+{
+	if (part->type == RDMA_EP_OBJ_ID)
+		return uep_channel_is(container_of(part->obj, struct uep_id,
+						   obj), *part->fd);
+	return uep_comp_is(container_of(part->obj, struct uep_cq, obj),
+			   *part->fd);
+}
+
+static int uep_part_find(struct uep_session *s, struct uep_part *part)
+{
+	/* An id there must be. */
+	if (!*part->handle && part->type != RDMA_EP_OBJ_ID)
+		return part->fd && *part->fd != -1 ? -EBADF : 0;
+	part->obj = uep_obj_lookup(s, *part->handle, part->type);
+	if (!part->obj)
+		return -ENOENT;
+	return part->fd && *part->fd != -1 && !uep_part_fd_ok(part) ? -EBADF : 0;
+}
+
+/* Destroys the object, which has been claimed, and closes its file. */
+static void uep_part_end(struct uep_part *part)
+{
+	struct rdma_ep_destroy out = {};
+	bool acked;
+
+	uep_obj_end(part->obj, &out);
+	acked = *part->events == out.events_reported &&
+		(!part->comp_events ||
+		 *part->comp_events == out.comp_events_reported);
+	*part->handle = 0;
+	*part->events = out.events_reported;
+	if (part->comp_events)
+		*part->comp_events = out.comp_events_reported;
+	/* Whoever has yet to acknowledge may read from it again before that. */
+	if (part->fd && *part->fd != -1 && acked && uep_part_fd_ok(part)) {
+		close_fd(*part->fd);
+		*part->fd = -1;
+	}
+}
+
+/*
+ * The id is claimed first, and so decides who of several destroys the endpoint: from
+ * there on nothing fails. It ends last, as its connection belongs to the QP.
+ */
+int uep_destroy_ep(struct uep_cmd *cmd)
+{
+	struct rdma_ep_destroy_ep *arg = cmd->arg;
+	struct uep_part parts[] = {
+		{ RDMA_EP_OBJ_QP, &arg->qp, &arg->qp_events },
+		{ RDMA_EP_OBJ_SRQ, &arg->srq, &arg->srq_events },
+		/* So that a QP that is used again finds both in their places */
+		{ RDMA_EP_OBJ_CQ, &arg->send_cq.cq, &arg->send_cq.events,
+		  &arg->send_cq.comp_events, &arg->send_cq.channel_fd },
+		{ RDMA_EP_OBJ_CQ, &arg->recv_cq.cq, &arg->recv_cq.events,
+		  &arg->recv_cq.comp_events, &arg->recv_cq.channel_fd },
+		{ RDMA_EP_OBJ_ID, &arg->id, &arg->events, NULL,
+		  &arg->channel_fd },
+	};
+	struct uep_part *id = &parts[ARRAY_SIZE(parts) - 1];
+	int i, ret = 0;
+
+	if (arg->reserved)
+		return -EINVAL;
+	for (i = 0; !ret && i < ARRAY_SIZE(parts); i++)
+		ret = uep_part_find(cmd->s, &parts[i]);
+	if (!ret && !uep_obj_claim(id->obj))
+		ret = -ENOENT;
+	for (i = 0; !ret && i < ARRAY_SIZE(parts); i++)
+		if (&parts[i] == id ||
+		    (parts[i].obj && uep_obj_claim(parts[i].obj)))
+			uep_part_end(&parts[i]);
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i].obj)
+			uep_obj_put(parts[i].obj);
+	return ret;
 }

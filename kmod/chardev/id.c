@@ -13,6 +13,7 @@
 #include <rdma/rdma_user_cm.h>
 
 #include "../compat.h"
+#include "../engine/trace.h"
 #include "cm.h"
 #include "verbs.h"
 
@@ -31,19 +32,51 @@ static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 }
 
 /*
- * In the tear-down of the session: answers a connection request that it has, be it
- * in the event queue of a listener or an id of its own.
+ * In the tear-down of a session: answers a connection request over iWARP, be it in
+ * the event queue of a listener or an id of its own. InfiniBand's CM does that when
+ * the id is destroyed, one after the other: rxe of Linux 6.1 loses MADs if several
+ * are on their way when the route goes.
  */
 void uep_id_refuse(struct uep_obj *obj)
 {
 	struct uep_id *id = container_of(obj, struct uep_id, obj);
+	const struct rdma_cm_id *cm_id = id->id.cm_id;
 
 	uep_channel_purge(id, NULL);
 	if (ep_id_begin_bound(&id->id))
 		return;
-	if (id->id.request)
+	if (id->id.request &&
+	    rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
 		ep_id_reject(&id->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	ep_id_end(&id->id);
+}
+
+/* A QP or SRQ of the id is among what the command makes. */
+void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id)
+{
+	if (cmd->owner)
+		return;
+	uep_obj_get(&id->obj);
+	cmd->owner = id;
+}
+
+/*
+ * What was made for the id has been undone. It does not keep that, as it would what
+ * its user destroys. (If a signal comes first, it does, until it gets another one or
+ * ends.)
+ */
+void uep_id_forget(struct uep_id *id)
+{
+	struct uep_srq *srq = NULL;
+
+	if (ep_id_begin(&id->id))
+		return;
+	ep_id_forget_qp(&id->id);
+	if (id->srq && uep_obj_ended(&id->srq->obj))
+		swap(srq, id->srq);
+	ep_id_end(&id->id);
+	if (srq)
+		uep_obj_put(&srq->obj);
 }
 
 static void uep_id_free(struct uep_obj *obj)
@@ -102,8 +135,11 @@ static struct uep_id *uep_id_new(struct uep_session *s)
 	struct uep_id *id;
 
 	id = uep_obj_alloc(s, &uep_id_type, sizeof(*id), 0);
-	if (!IS_ERR(id))
-		ep_id_init(&id->id, &uep_id_ops);
+	if (IS_ERR(id))
+		return id;
+	ep_id_init(&id->id, &uep_id_ops);
+	id->id.owner = s->number;
+	id->last = -1;
 	return id;
 }
 
@@ -185,6 +221,7 @@ static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
 	ret = uep_obj_reserve(&child->obj);
 	if (ret)
 		goto err_child;
+	child->id.number = child->obj.handle;
 	ret = -ENOMEM;
 	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
 	if (!ev)
@@ -220,6 +257,9 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 	struct uep_event *ev;
 
 	uep_id_learn_ece(id, event);
+	if (event->event != RDMA_CM_EVENT_MULTICAST_JOIN &&
+	    event->event != RDMA_CM_EVENT_MULTICAST_ERROR)
+		WRITE_ONCE(id->last, event->event);
 	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
 	if (!ev) {
 		pr_warn_ratelimited(KBUILD_MODNAME ": out of memory, %s event lost\n",
@@ -327,10 +367,11 @@ struct uep_id *uep_id_make(struct uep_cmd *cmd, u32 flags, u64 uid,
 	id->chan = chan;
 	id->uid = uid;
 	id->accepted = true;
-	ret = ep_id_create(&id->id, ps, qp_type);
-	if (ret)
-		goto err;
 	ret = uep_cmd_add_obj(cmd, &id->obj);
+	if (ret)
+		return ERR_PTR(ret);
+	id->id.number = id->obj.handle;
+	ret = ep_id_create(&id->id, ps, qp_type);
 	return ret ? ERR_PTR(ret) : id;
 
 err:
@@ -384,6 +425,7 @@ int uep_bind_addr(struct uep_cmd *cmd)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	ret = rdma_bind_addr(id->id.cm_id, addr);
+	trace_rdma_ep_bind_addr(&id->id, NULL, ret);
 	if (!ret)
 		uep_id_info(id, &arg->info);
 	return uep_id_end(id, ret);
@@ -395,6 +437,7 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 	struct sockaddr *src = uep_sockaddr(&arg->src);
 	struct sockaddr *dst = uep_sockaddr(&arg->dst);
 	struct uep_id *id;
+	int ret;
 
 	if (!dst)
 		return -EINVAL;
@@ -403,19 +446,23 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 	id = uep_id_begin(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	return uep_id_end(id, rdma_resolve_addr(id->id.cm_id, src, dst,
-						arg->timeout_ms));
+	ret = rdma_resolve_addr(id->id.cm_id, src, dst, arg->timeout_ms);
+	trace_rdma_ep_resolve_addr(&id->id, NULL, ret);
+	return uep_id_end(id, ret);
 }
 
 int uep_resolve_route(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
 	struct uep_id *id;
+	int ret;
 
 	id = uep_id_begin_bound(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	return uep_id_end(id, rdma_resolve_route(id->id.cm_id, arg->arg));
+	ret = rdma_resolve_route(id->id.cm_id, arg->arg);
+	trace_rdma_ep_resolve_route(&id->id, NULL, ret);
+	return uep_id_end(id, ret);
 }
 
 int uep_query_id(struct uep_cmd *cmd)
@@ -496,6 +543,7 @@ static int uep_set_option_path(struct uep_id *id,
 		kfree(ev);
 		return ret;
 	}
+	trace_rdma_ep_cm_event(&id->id, cm_id, &event, 0);
 	uep_event_fill(id, &ev->rec, &event);
 	if (!uep_channel_queue(id, ev, NULL))
 		uep_event_free(ev);

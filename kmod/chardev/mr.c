@@ -107,7 +107,7 @@ static int uep_mr_check_args(struct ib_device *ibdev,
 
 	if (!uep_mr_driver_ok(ibdev)) {
 		pr_notice_ratelimited(KBUILD_MODNAME ": %s: its driver can not register user memory for the kernel\n",
-				      dev_name(&ibdev->dev));
+				      ibdev->name);
 		return -EOPNOTSUPP;
 	}
 	if (!arg->length || check_add_overflow(arg->addr, arg->length, &end) ||

@@ -67,28 +67,18 @@ struct uep_pd *uep_pd_create(struct uep_ctx *ctx)
 int uep_alloc_pd(struct uep_cmd *cmd)
 {
 	struct rdma_ep_alloc_pd *arg = cmd->arg;
-	struct uep_obj *obj;
 	struct uep_ctx *ctx;
 	struct uep_pd *pd;
 	int srcu, ret;
 
-	obj = uep_obj_use(cmd->s, arg->ctx, RDMA_EP_OBJ_CTX);
-	if (!obj)
-		return -ENOENT;
-	ctx = container_of(obj, struct uep_ctx, obj);
-	ret = ep_dev_enter(ctx->dev, &srcu);
-	if (ret)
-		goto out;
+	ctx = uep_ctx_enter(cmd->s, arg->ctx, &srcu);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
 	pd = uep_pd_create(ctx);
-	if (IS_ERR(pd))
-		ret = PTR_ERR(pd);
-	else
-		ret = uep_cmd_add_obj(cmd, &pd->obj);
+	ret = IS_ERR(pd) ? PTR_ERR(pd) : uep_cmd_add_obj(cmd, &pd->obj);
 	if (!ret)
 		arg->pd = pd->obj.handle;
-	ep_dev_exit(ctx->dev, srcu);
-out:
-	uep_obj_unhold(obj);
+	uep_ctx_exit(ctx, srcu);
 	return ret;
 }
 
@@ -123,7 +113,7 @@ static struct uep_pd *uep_pd_named(struct uep_session *s, u32 handle,
  * @handle: its handle, or 0 for the default PD of @id's device
  * @id: id that the object is for, between ep_id_begin_bound() and ep_id_end(),
  *	or NULL
- * @srcu: for uep_pd_exit()
+ * @srcu: for ep_dev_exit()
  *
  * Return: the PD, held for the new object and inside ep_dev_enter(); -ENOENT,
  * -EINVAL for another device than the id's or neither PD nor id, -EIO

@@ -85,6 +85,46 @@ int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
 	return left;
 }
 
+/* For traces: of the first send. */
+u32 uep_post_opcode(const struct uep_post_buf *buf)
+{
+	const struct rdma_ep_send_wr *u = (void *)buf->data;
+
+	return buf->len < sizeof(*u) ? 0 : u->opcode;
+}
+
+/*
+ * For traces, which have time: the data that the first @nr requests name. They are on
+ * the queue, so all has been checked.
+ */
+u64 uep_post_bytes(const struct uep_post_buf *buf, u32 nr, bool send)
+{
+	const u8 *pos = buf->data;
+	const struct ib_sge *sge;
+	u64 bytes = 0;
+	u32 num;
+
+	while (nr--) {
+		if (send) {
+			const struct rdma_ep_send_wr *u = (const void *)pos;
+
+			pos += sizeof(*u) + ALIGN(u->inline_len, 8);
+			bytes += u->inline_len;
+			num = u->num_sge;
+		} else {
+			const struct rdma_ep_recv_wr *u = (const void *)pos;
+
+			pos += sizeof(*u);
+			num = u->num_sge;
+		}
+		sge = (const void *)pos;
+		pos += num * sizeof(*sge);
+		while (num--)
+			bytes += sge++->length;
+	}
+	return bytes;
+}
+
 /*
  * What all post commands do. @fn posts what is in the buffer to the object, and
  * counts in arg->posted.
@@ -94,7 +134,7 @@ int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type,
 		       struct uep_post_buf *buf))
 {
 	struct rdma_ep_post *arg = cmd->arg;
-	struct uep_post_buf buf;
+	struct uep_post_buf buf __uninitialized;
 	struct uep_obj *obj;
 	int ret;
 

@@ -5,6 +5,7 @@
 #ifndef RDMA_EP_POST_H
 #define RDMA_EP_POST_H
 
+#include "../compat.h"
 #include "verbs.h"
 
 /* Buffers up to this size need no allocation. */
@@ -22,7 +23,18 @@ int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type,
 	     int (*fn)(struct uep_obj *obj, struct rdma_ep_post *arg,
 		       struct uep_post_buf *buf));
 void *uep_post_next(struct uep_post_buf *buf, u64 len);
+u32 uep_post_opcode(const struct uep_post_buf *buf);
+u64 uep_post_bytes(const struct uep_post_buf *buf, u32 nr, bool send);
 int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
 		  u64 *total);
+
+/* A request of these entries is on the queue; wq->lock is held. */
+static inline void uep_wq_count(struct uep_wq *wq, const struct ib_sge *sge,
+				int num)
+{
+	wq->traffic.posted++;
+	while (num-- > 0)
+		wq->traffic.bytes += sge++->length;
+}
 
 #endif /* RDMA_EP_POST_H */

@@ -13,6 +13,9 @@ void uep_qp_event(struct ib_event *event, void *context)
 {
 	struct uep_qp *qp = context;
 
+	/* Nobody's: see ep_qp_keep(). */
+	if (!qp)
+		return;
 	uep_async_post(qp->ctx->async, &qp->async, event->event);
 }
 
@@ -33,6 +36,15 @@ static void uep_qp_killing(struct ep_res *res)
 	uep_wq_stop(&qp->rq);
 }
 
+/* The same, for a while: who comes later sees the new state. */
+static void uep_qp_quiet(struct ep_res *res)
+{
+	struct uep_qp *qp = uep_qp_of_res(res);
+
+	uep_wq_pass(&qp->sq);
+	uep_wq_pass(&qp->rq);
+}
+
 /* An XRC target has no CQs. */
 void uep_qp_drain(struct uep_qp *qp)
 {
@@ -51,7 +63,8 @@ static void uep_qp_put_res(struct ep_res *res)
 {
 	struct uep_qp *qp = uep_qp_of_res(res);
 
-	uep_qp_drain(qp);
+	if (qp->sq.id || qp->rq.id || qp->srq)
+		uep_qp_drain(qp);
 	/* A new QP may have the address by now. */
 	if (qp->srq)
 		xa_cmpxchg(&qp->recv_cq->qps, qp->hw_key,
@@ -61,8 +74,15 @@ static void uep_qp_put_res(struct ep_res *res)
 	uep_obj_put(&qp->obj);
 }
 
+static bool uep_qp_keep_res(struct ep_res *res)
+{
+	return uep_qp_keep(uep_qp_of_res(res));
+}
+
 const struct ep_res_ops uep_qp_res_ops = {
 	.killing = uep_qp_killing,
+	.quiet = uep_qp_quiet,
+	.keep = uep_qp_keep_res,
 	.put = uep_qp_put_res,
 };
 
@@ -90,6 +110,8 @@ static void uep_qp_free(struct uep_obj *obj)
 
 	uep_wq_free(&qp->sq);
 	uep_wq_free(&qp->rq);
+	uep_past_add(&obj->session->past_sends, &qp->sq.traffic);
+	uep_past_add(&obj->session->past_recvs, &qp->rq.traffic);
 	ep_res_fini(&qp->qp.res);
 	if (qp->xrcd) {
 		uep_obj_put(&qp->xrcd->obj);
@@ -146,6 +168,7 @@ struct uep_qp_parts {
 	struct uep_cq *send_cq;
 	struct uep_cq *recv_cq;
 	struct uep_srq *srq;
+	bool of_id;
 };
 
 static void uep_qp_parts_release(struct uep_qp_parts *parts)
@@ -166,10 +189,13 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_ctx *ctx,
 	struct uep_comp_channel *chan;
 	struct uep_obj *obj;
 	struct uep_cq *cq;
+	bool ring;
 	int ret;
 
+	ring = arg->ring & RDMA_EP_CQ_RING;
 	arg->channel_fd = -1;
 	arg->cqe = 0;
+	arg->ring = RDMA_EP_NO_RING;
 	if (arg->cq) {
 		obj = uep_obj_use(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
 		if (!obj)
@@ -188,7 +214,7 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_ctx *ctx,
 	chan = uep_comp_create(cmd, &arg->channel_fd);
 	if (IS_ERR(chan))
 		return ERR_CAST(chan);
-	cq = uep_cq_create(ctx, arg->uid, chan, cqe, 0);
+	cq = uep_cq_create(ctx, arg->uid, chan, cqe, 0, ring);
 	if (IS_ERR(cq))
 		return cq;
 	ret = uep_cmd_add_obj(cmd, &cq->obj);
@@ -196,7 +222,8 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_ctx *ctx,
 		return ERR_PTR(ret);
 	uep_obj_hold(&cq->obj);
 	arg->cq = cq->obj.handle;
-	arg->cqe = cq->cq.cqe;
+	arg->cqe = cq->hw->cq.cqe;
+	arg->ring = cq->ring.index;
 	return cq;
 }
 
@@ -206,6 +233,7 @@ static void uep_qp_no_cq(struct rdma_ep_auto_cq *arg)
 	arg->cq = 0;
 	arg->channel_fd = -1;
 	arg->cqe = 0;
+	arg->ring = RDMA_EP_NO_RING;
 }
 
 static int uep_qp_srq(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
@@ -314,6 +342,15 @@ static u32 uep_qp_sq_slots(u32 max_send_wr)
 	       roundup_pow_of_two(max_send_wr + 1) + UEP_POST_BATCH : 0;
 }
 
+static int uep_qp_create_hw(struct uep_qp *qp, struct ib_qp_init_attr *attr)
+{
+	/* Of an attempt that has failed */
+	ep_res_fini(&qp->qp.res);
+	attr->cap = qp->wanted;
+	return ep_qp_create(&qp->qp, qp->ctx->dev, qp->pd->pd.ibpd,
+			    &uep_qp_res_ops, attr, KBUILD_MODNAME);
+}
+
 /* Called inside ep_dev_enter(); takes over the parts in any case. */
 static struct uep_qp *uep_qp_new(struct uep_session *s,
 				 const struct rdma_ep_qp_init *init,
@@ -322,9 +359,9 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	struct ib_device *ibdev = parts->pd->ctx->dev->ibdev;
 	struct ib_qp_init_attr attr = {
 		.event_handler = uep_qp_event,
-		.send_cq = parts->send_cq->cq.ibcq,
+		.send_cq = parts->send_cq->hw->cq.ibcq,
 		.recv_cq = init->qp_type == IB_QPT_XRC_INI ? NULL :
-			   parts->recv_cq->cq.ibcq,
+			   parts->recv_cq->hw->cq.ibcq,
 		.srq = parts->srq ? parts->srq->srq.ibsrq : NULL,
 		.cap = {
 			.max_send_wr = init->max_send_wr,
@@ -349,14 +386,21 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	qp->send_cq = parts->send_cq;
 	qp->recv_cq = parts->recv_cq;
 	qp->srq = parts->srq;
+	qp->of_id = parts->of_id;
 	qp->max_sge_rd = ibdev->attrs.max_sge_rd;
 	attr.qp_context = qp;
 	if (!uep_qp_inline_ok(ibdev))
 		attr.cap.max_inline_data = 0;
 
+	qp->wanted = attr.cap;
+
 	uep_obj_get(&qp->obj);
-	ret = ep_qp_create(&qp->qp, qp->ctx->dev, qp->pd->pd.ibpd,
-			   &uep_qp_res_ops, &attr, KBUILD_MODNAME);
+	ret = uep_qp_use_again(qp, &attr);
+	if (ret == -ENODEV)
+		ret = uep_qp_create_hw(qp, &attr);
+	/* Those that nobody uses are not to be in the user's way. */
+	if (ret && ret != -EINVAL && uep_idle_flush_user(s->user))
+		ret = uep_qp_create_hw(qp, &attr);
 	if (ret) {
 		uep_obj_put(&qp->obj);
 		goto err;
@@ -399,7 +443,7 @@ void uep_qp_learn_port(struct uep_qp *qp, u32 port)
 static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 {
 	if (init->flags & ~RDMA_EP_QP_SQ_SIG_ALL ||
-	    init->send_cq.reserved || init->recv_cq.reserved)
+	    (init->send_cq.ring | init->recv_cq.ring) & ~RDMA_EP_CQ_RING)
 		return -EINVAL;
 	switch (init->qp_type) {
 	case IB_QPT_RC:
@@ -427,7 +471,7 @@ static struct uep_qp *uep_qp_build(struct uep_cmd *cmd,
 				   struct rdma_ep_qp_init *init,
 				   struct uep_id *id, int *srcu)
 {
-	struct uep_qp_parts parts = {};
+	struct uep_qp_parts parts = { .of_id = id };
 	struct uep_qp *qp;
 	struct ep_dev *dev;
 	int ret;
@@ -494,6 +538,8 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		uep_obj_discard(&qp->obj);
 		goto out;
 	}
+	if (id)
+		uep_cmd_own(cmd, id);
 	ret = uep_cmd_add_obj(cmd, &qp->obj);
 	if (ret)
 		goto out;

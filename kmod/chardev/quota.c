@@ -11,10 +11,12 @@
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
 
 #include "chardev.h"
+#include "trace.h"
 
 static unsigned int session_max_objects = 65536;
 module_param(session_max_objects, uint, 0644);
@@ -102,6 +104,30 @@ static bool uep_over_limit(struct uep_session *s)
 			uep_mb(READ_ONCE(user_max_queue_mb));
 }
 
+static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted,
+			    u64 max)
+{
+	if (wanted > max)
+		trace_rdma_ep_over_limit(s, limit, wanted, max);
+}
+
+/* Which of them. What was too much is still added. */
+static void uep_trace_limits(struct uep_session *s)
+{
+	struct uep_user *user = s->user;
+
+	uep_trace_limit(s, "session_max_objects", atomic_read(&s->nr_objs),
+			READ_ONCE(session_max_objects));
+	uep_trace_limit(s, "user_max_objects", atomic_read(&user->nr_objs),
+			READ_ONCE(user_max_objects));
+	uep_trace_limit(s, "session_max_queue_mb",
+			atomic64_read(&s->queue_bytes),
+			uep_mb(READ_ONCE(session_max_queue_mb)));
+	uep_trace_limit(s, "user_max_queue_mb",
+			atomic64_read(&user->queue_bytes),
+			uep_mb(READ_ONCE(user_max_queue_mb)));
+}
+
 /* What drivers allocate for a queue: they round up, and need one entry more. */
 u64 uep_queue_bytes(u32 nr, u32 size)
 {
@@ -110,20 +136,33 @@ u64 uep_queue_bytes(u32 nr, u32 size)
 }
 
 /*
- * Charges one object with its queues. Returns -EDQUOT if that is too much. The
- * capabilities of a kernel thread, which delivers connection requests, do not
- * count.
+ * Returns -EDQUOT if that is too much. The capabilities of a kernel thread, which
+ * delivers connection requests, do not count.
  */
-int uep_charge(struct uep_session *s, u64 queue_bytes)
+static int uep_try_add(struct uep_session *s, int objs, u64 queue_bytes)
 {
-	uep_add(s, 1, queue_bytes);
+	uep_add(s, objs, queue_bytes);
 	if (likely(!uep_over_limit(s)) ||
+	    (uep_idle_flush_user(s->user) && !uep_over_limit(s)) ||
 	    (!(current->flags & PF_KTHREAD) && capable(CAP_SYS_RESOURCE)))
 		return 0;
-	uep_add(s, -1, -(s64)queue_bytes);
+	if (trace_rdma_ep_over_limit_enabled())
+		uep_trace_limits(s);
+	uep_add(s, -objs, -(s64)queue_bytes);
 	pr_notice_ratelimited(KBUILD_MODNAME ": %s[%d]: over its limit of objects or queue memory (see the module's parameters)\n",
 			      current->comm, task_pid_nr(current));
 	return -EDQUOT;
+}
+
+/* One object with its queues; or queues only. */
+int uep_charge(struct uep_session *s, u64 queue_bytes)
+{
+	return uep_try_add(s, 1, queue_bytes);
+}
+
+int uep_charge_queues(struct uep_session *s, u64 queue_bytes)
+{
+	return uep_try_add(s, 0, queue_bytes);
 }
 
 /* The queues are gone, the object is not yet. */
@@ -143,4 +182,22 @@ void uep_quota_query(struct rdma_ep_query *q)
 	q->max_user_objects = READ_ONCE(user_max_objects);
 	q->max_queue_bytes = uep_mb(READ_ONCE(session_max_queue_mb));
 	q->max_user_queue_bytes = uep_mb(READ_ONCE(user_max_queue_mb));
+}
+
+void uep_quota_show(struct seq_file *m, struct uep_session *s)
+{
+	struct uep_user *user = s->user;
+
+	seq_printf(m, "user:\t%u\n",
+		   from_kuid_munged(seq_user_ns(m), user->uid));
+	seq_printf(m, "objects:\t%d of %u\n", atomic_read(&s->nr_objs),
+		   READ_ONCE(session_max_objects));
+	seq_printf(m, "queue-memory:\t%lld of %llu KiB\n",
+		   atomic64_read(&s->queue_bytes) >> 10,
+		   uep_mb(READ_ONCE(session_max_queue_mb)) >> 10);
+	seq_printf(m, "user-objects:\t%d of %u\n", atomic_read(&user->nr_objs),
+		   READ_ONCE(user_max_objects));
+	seq_printf(m, "user-queue-memory:\t%lld of %llu KiB\n",
+		   atomic64_read(&user->queue_bytes) >> 10,
+		   uep_mb(READ_ONCE(user_max_queue_mb)) >> 10);
 }

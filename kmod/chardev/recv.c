@@ -3,6 +3,7 @@
  * Posting receives.
  */
 #include "post.h"
+#include "trace.h"
 
 struct uep_recv_batch {
 	u32 nr;
@@ -90,6 +91,8 @@ static u32 uep_recv_post(struct uep_recv_queue *q, struct uep_recv_batch *b,
 		}
 		for (i = n; i > good; i--)
 			uep_wq_pop(q->wq, b->wr[i - 1].wr_id);
+		for (i = first; i < good; i++)
+			uep_wq_count(q->wq, b->wr[i].sg_list, b->wr[i].num_sge);
 	}
 	spin_unlock(&q->wq->lock);
 	return good - first;
@@ -112,12 +115,13 @@ static u32 uep_recv_flush(struct uep_recv_queue *q, struct uep_recv_batch *b,
 static int uep_recv_all(struct uep_recv_queue *q, struct rdma_ep_post *arg,
 			struct uep_post_buf *buf)
 {
-	struct uep_recv_batch b;
-	int ret = 0, err;
+	struct uep_recv_batch b __uninitialized;
+	int ret, err;
 	u32 left;
 
 	if (READ_ONCE(q->wq->dead))
 		return -EIO;
+	ret = uep_wq_prepare(q->wq);
 	b.nr = 0;
 	for (left = arg->num; left && !ret; left--) {
 		ret = uep_recv_add(q, buf, &b);
@@ -142,11 +146,15 @@ static int uep_recv_qp(struct uep_obj *obj, struct rdma_ep_post *arg,
 		.qp = qp,
 		.max_sge = qp->qp.cap.max_recv_sge,
 	};
+	int ret;
 
 	/* With an SRQ, receives are posted there. XRC knows nothing else. */
 	if (qp->srq || qp->xrcd || qp->qp.type == IB_QPT_XRC_INI)
 		return -EINVAL;
-	return uep_recv_all(&q, arg, buf);
+	ret = uep_recv_all(&q, arg, buf);
+	trace_rdma_ep_post(obj, arg, buf, false, ret);
+	uep_qp_harvest(qp);
+	return ret;
 }
 
 static int uep_recv_srq(struct uep_obj *obj, struct rdma_ep_post *arg,
@@ -159,8 +167,10 @@ static int uep_recv_srq(struct uep_obj *obj, struct rdma_ep_post *arg,
 		.srq = srq,
 		.max_sge = srq->max_sge,
 	};
+	int ret = uep_recv_all(&q, arg, buf);
 
-	return uep_recv_all(&q, arg, buf);
+	trace_rdma_ep_post(obj, arg, buf, false, ret);
+	return ret;
 }
 
 int uep_post_recv(struct uep_cmd *cmd)

@@ -4,6 +4,7 @@
  */
 #include "../compat.h"
 #include "post.h"
+#include "trace.h"
 
 union uep_send_wr {
 	struct ib_send_wr wr;
@@ -266,6 +267,9 @@ static u32 uep_send_post(struct uep_qp *qp, struct uep_send_batch *b, u32 first,
 		}
 		for (i = n; i > good; i--)
 			uep_wq_pop(wq, b->wr[i - 1].wr.wr_id);
+		for (i = first; i < good; i++)
+			uep_wq_count(wq, b->wr[i].wr.sg_list,
+				     b->wr[i].wr.num_sge);
 	}
 	spin_unlock_bh(&wq->lock);
 	return good - first;
@@ -344,8 +348,8 @@ static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,
 			struct uep_post_buf *buf)
 {
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
-	struct uep_send_batch b;
-	int ret = 0, err;
+	struct uep_send_batch b __uninitialized;
+	int ret, err;
 	u32 left;
 
 	/* An XRC target only receives, and that from SRQs. */
@@ -354,8 +358,9 @@ static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,
 	/* Without its device the memory regions are gone, too: say which. */
 	if (READ_ONCE(qp->sq.dead))
 		return -EIO;
+	ret = uep_wq_prepare(&qp->sq);
 	b.nr = 0;
-	if (arg->flags & RDMA_EP_POST_ALL)
+	if (!ret && (arg->flags & RDMA_EP_POST_ALL))
 		ret = uep_send_check_all(qp, arg->num, buf, &b);
 	for (left = arg->num; left && !ret; left--) {
 		ret = uep_send_add(qp, buf, &b);
@@ -374,6 +379,8 @@ static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,
 		if (err)
 			ret = err;
 	}
+	trace_rdma_ep_post(obj, arg, buf, true, ret);
+	uep_qp_harvest(qp);
 	return ret;
 }
 

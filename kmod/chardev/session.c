@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "cm.h"
+#include "trace.h"
 #include "verbs.h"
 
 /*
@@ -160,12 +161,14 @@ int uep_obj_error(struct uep_obj *obj, int ret)
 	return ret == -EIO && uep_obj_ended(obj) ? -ENOENT : ret;
 }
 
-static bool uep_obj_claim(struct uep_obj *obj)
+/* Makes the caller the one who destroys it; false: it is in use, or somebody is. */
+bool uep_obj_claim(struct uep_obj *obj)
 {
 	return atomic_cmpxchg(&obj->users, 0, -1) == 0;
 }
 
-static void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out)
+/* Destroys an object that the caller has claimed. */
+void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
 	if (obj->handle)
 		xa_erase(&obj->session->objs, obj->handle);
@@ -273,6 +276,7 @@ static void uep_session_free(struct kref *ref)
 	xa_destroy(&s->objs);
 	xa_destroy(&s->qps);
 	xa_destroy(&s->default_ctxs);
+	uep_rings_cleanup(s);
 	uep_user_put(s->user);
 	kfree(s);
 }
@@ -343,6 +347,7 @@ static void uep_session_release_work(struct work_struct *work)
 	unsigned long i;
 
 	uep_session_refuse_requests(s);
+	uep_idle_flush(s);
 	/* An id leaves all its groups in one go, a membership looks for its own. */
 	uep_session_end_type(s, RDMA_EP_OBJ_ID);
 	uep_session_end_type(s, RDMA_EP_OBJ_MCAST);
@@ -359,6 +364,9 @@ static void uep_session_release_work(struct work_struct *work)
 	uep_session_put(s);
 }
 
+/* So many there have been. */
+static atomic64_t uep_sessions;
+
 struct uep_session *uep_session_create(void)
 {
 	struct uep_session *s;
@@ -372,13 +380,17 @@ struct uep_session *uep_session_create(void)
 		return ERR_PTR(-ENOMEM);
 	}
 	kref_init(&s->ref);
+	s->number = atomic64_inc_return(&uep_sessions);
 	xa_init_flags(&s->objs, XA_FLAGS_ALLOC1);
 	xa_init(&s->qps);
 	xa_init(&s->default_ctxs);
 	spin_lock_init(&s->ev_lock);
 	INIT_LIST_HEAD(&s->waits);
+	INIT_LIST_HEAD(&s->idle);
+	uep_rings_init(s);
 	mutex_init(&s->ctx_lock);
 	INIT_WORK(&s->release_work, uep_session_release_work);
+	trace_rdma_ep_session_open(s);
 	return s;
 }
 
@@ -387,14 +399,15 @@ void uep_session_release(struct uep_session *s)
 {
 	struct uep_wait *wait;
 
+	trace_rdma_ep_session_close(s);
 	spin_lock(&s->ev_lock);
 	s->dead = true;
 	list_for_each_entry(wait, &s->waits, entry)
 		wake_up_poll(&wait->head, EPOLLERR | EPOLLHUP);
 	spin_unlock(&s->ev_lock);
 	/*
-	 * Ports and memory are free again when close() returns, or when the
-	 * parent learns that the task is dead.
+	 * Ports and memory are free again when the last close() or munmap()
+	 * returns, or when the parent learns that the task is dead.
 	 */
 	uep_session_get(s);
 	queue_work(uep_session_wq, &s->release_work);
@@ -411,4 +424,5 @@ int uep_session_init(void)
 void uep_session_cleanup(void)
 {
 	destroy_workqueue(uep_session_wq);
+	uep_idle_cleanup();
 }

@@ -67,6 +67,7 @@ static void uep_srq_free(struct uep_obj *obj)
 	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
 
 	uep_wq_free(&srq->wq);
+	uep_past_add(&obj->session->past_recvs, &srq->wq.traffic);
 	ep_res_fini(&srq->srq.res);
 	if (srq->cq)
 		uep_obj_put(&srq->cq->obj);
@@ -110,7 +111,7 @@ static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
 	srq->wq.xrcd = &srq->xrcd->xrcd;
 	attr->srq_type = IB_SRQT_XRC;
 	attr->ext.xrc.xrcd = srq->xrcd->xrcd.ibxrcd;
-	attr->ext.cq = srq->cq->cq.ibcq;
+	attr->ext.cq = srq->cq->hw->cq.ibcq;
 	return 0;
 }
 
@@ -199,6 +200,7 @@ static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
 			uep_obj_put(&id->srq->obj);
 		uep_obj_get(&srq->obj);
 		id->srq = srq;
+		uep_cmd_own(cmd, id);
 	}
 	arg->srq = srq->obj.handle;
 	arg->pd = pd->obj.handle;

@@ -19,6 +19,7 @@
  * @ref: the context and its files
  * @lock: everything below; taken in any context
  * @nodes: nodes with unread events
+ * @taken: events that are being delivered
  * @wait: readers
  * @dead: the context is gone
  */
@@ -26,6 +27,7 @@ struct uep_async_queue {
 	struct kref ref;
 	spinlock_t lock;		/* nodes and their fields */
 	struct list_head nodes;
+	struct list_head taken;
 	struct uep_wait wait;
 	bool dead;
 };
@@ -85,6 +87,8 @@ struct uep_ctx {
 
 struct uep_ctx *uep_ctx_default(struct uep_session *s, struct ep_dev *dev);
 struct ep_dev *uep_dev_lookup(u32 index, int *srcu);
+struct uep_ctx *uep_ctx_enter(struct uep_session *s, u32 handle, int *srcu);
+void uep_ctx_exit(struct uep_ctx *ctx, int srcu);
 int uep_open_device(struct uep_cmd *cmd);
 struct uep_ctx *uep_obj_ctx(struct uep_obj *obj);
 void uep_ctx_event(struct ep_dev *dev, struct ib_event *event);
@@ -184,6 +188,15 @@ int uep_open_xrcd(struct uep_cmd *cmd);
 /* Requests that are checked, and then posted, in one go. */
 #define UEP_POST_BATCH		8
 
+/**
+ * struct uep_slot - a posted work request
+ * @wr_id: the user's
+ * @next: free slot of an unordered queue: the next one, counted from the one behind
+ *	it, so that the list of new slots is all zeros
+ * @seq: use count, part of the cookie
+ * @busy: in use
+ * @signalled: a completion will tell of it
+ */
 struct uep_slot {
 	u64 wr_id;
 	u32 next;
@@ -195,17 +208,19 @@ struct uep_slot {
 /**
  * struct uep_wq - a send, receive or shared receive queue
  * @lock: everything below; held across ib_post_*, never taken by handlers
- * @id: names the queue in what is given to the driver as wr_id, 0 if none
- * @size: number of @slots
+ * @id: names the queue in what is given to the driver as wr_id, 0 as long as there
+ *	are no @slots
+ * @size: number of @slots, or how many there will be
  * @ordered: send queue: completes in order, and only signalled requests
  *	announce it
  * @dead: the queue is being destroyed: no more posts
  * @head: ordered: next slot to use; else: first free slot
  * @tail: ordered: oldest slot in use
  * @used: slots in use
+ * @traffic: what has been posted
  * @qp_num: QP, 0 for a shared receive queue
  * @xrcd: XRC SRQ: domain, whose QPs it receives for
- * @slots: what the user posted
+ * @slots: what the user posted; NULL if that is nothing yet
  */
 struct uep_wq {
 	spinlock_t lock;		/* slots; held across posts */
@@ -216,12 +231,15 @@ struct uep_wq {
 	u32 head;
 	u32 tail;
 	u32 used;
+	struct uep_traffic traffic;
 	u32 qp_num;
 	struct ep_xrcd *xrcd;
 	struct uep_slot *slots;
 };
 
 int uep_wq_init(struct uep_wq *wq, u32 size, bool ordered);
+int uep_wq_prepare(struct uep_wq *wq);
+void uep_wq_pass(struct uep_wq *wq);
 void uep_wq_stop(struct uep_wq *wq);
 void uep_wq_free(struct uep_wq *wq);
 int uep_wq_grow(struct uep_wq *wq, u32 size);
@@ -254,13 +272,79 @@ struct uep_comp_channel {
 	struct uep_wait wait;
 };
 
+/* The place where completions of a CQ are for the user to take (ring.c). */
+
+/* Values of rdma_ep_cq_ring.pending beside 0. */
+enum {
+	UEP_RING_PENDING = 1,
+	UEP_RING_ARMING,	/* 0 soon, unless something completes */
+};
+
+/**
+ * struct uep_ring - a CQ's ring
+ * @shared: memory shared with the user, or NULL: no ring
+ * @index: where the user finds it
+ * @head: rdma_ep_cq_ring.head (uep_cq.poll_lock)
+ */
+struct uep_ring {
+	struct rdma_ep_cq_ring *shared;
+	u32 index;
+	u32 head;
+};
+
+void uep_rings_init(struct uep_session *s);
+void uep_rings_cleanup(struct uep_session *s);
+int uep_ring_create(struct uep_session *s, struct uep_ring *ring);
+void uep_ring_destroy(struct uep_session *s, struct uep_ring *ring);
+u32 uep_ring_room(const struct uep_ring *ring);
+void uep_ring_put(struct uep_ring *ring, const struct rdma_ep_wc *wc, u32 nr);
+int uep_mmap(struct file *file, struct vm_area_struct *vma);
+
+struct uep_qp;
 struct uep_wc_chunk;
+
+/* Bounds the stack and how long drivers keep interrupts off in one go. */
+#define UEP_POLL_BATCH	8
+
+/**
+ * struct uep_cq_hw - a device's CQ, which may serve one struct uep_cq after another
+ * @ref: the device's list; its user, or the list of those that have none
+ * @rcu: delays the free: a driver may be late with a notification
+ * @cq: the engine's
+ * @poll_lock: held over what is done with @cq; outside of @lock
+ * @lock: @user, taken in any context
+ * @user: whose it is, told by handlers; NULL: nobody's
+ * @wanted: entries that were asked for
+ * @comp_vector: completion vector
+ * @wc: completions that are being polled. Zero in between: drivers fill in what a
+ *	completion has, no more (@poll_lock)
+ * @worn: something has been done to it that a new one does not have: no other user
+ *	(@poll_lock or @lock to write, only ever set)
+ * @nr_idle_qps: QPs of this CQ that are nobody's
+ * @idle: while it is nobody's
+ */
+struct uep_cq_hw {
+	struct kref ref;
+	struct rcu_head rcu;
+	struct ep_cq cq;
+	struct mutex poll_lock;		/* what is done with cq */
+	spinlock_t lock;		/* user */
+	struct uep_cq *user;
+	u32 wanted;
+	u32 comp_vector;
+	struct ib_wc wc[UEP_POLL_BATCH];
+	bool worn;
+	atomic_t nr_idle_qps;
+	struct uep_idle idle;
+};
+
+void uep_cq_hw_put(struct uep_cq_hw *hw);
 
 /**
  * struct uep_cq - completion queue
  * @obj: object; QPs use it
  * @ctx: context (uses it)
- * @cq: the engine's
+ * @hw: the device's (holds a reference), NULL if there never was one
  * @uid: the user's cookie
  * @chan: completion channel or NULL
  * @comp_entry: in chan->cqs while @comp_pending
@@ -268,17 +352,24 @@ struct uep_wc_chunk;
  * @comp_closed: drop late ones (chan->lock)
  * @comp_reported: read completion events (chan->lock)
  * @async: asynchronous events
- * @poll_lock: serialises polling, protects @held and @nr_held
  * @held: completions that have been taken from the device but not by the user
+ *	(hw->poll_lock)
  * @nr_held: how many
- * @dead: the hardware object is gone (@poll_lock)
+ * @nr_polled: completions that there have been for the user (hw->poll_lock)
+ * @dead: @hw is gone, or no longer this CQ's (hw->poll_lock)
+ * @asked: the user has asked for an event with the next completion
+ * @ring: where the user looks for completions first
+ * @manual: ... which would be wrong, as the user wants to know of some only
+ *	(hw->poll_lock)
+ * @by_itself: the device is told to notify whenever it has been found empty, so
+ *	that the user need not ask (hw->poll_lock to write)
  * @qps: QP numbers by address of the QP, for completions of shared receive
  *	queues, which name their QP by a pointer that must not be followed
  */
 struct uep_cq {
 	struct uep_obj obj;
 	struct uep_ctx *ctx;
-	struct ep_cq cq;
+	struct uep_cq_hw *hw;
 	u64 uid;
 	struct uep_comp_channel *chan;
 	struct list_head comp_entry;
@@ -286,26 +377,38 @@ struct uep_cq {
 	bool comp_closed;
 	u32 comp_reported;
 	struct uep_async_node async;
-	struct mutex poll_lock;		/* polling, held, dead */
 	struct list_head held;
 	u32 nr_held;
+	u64 nr_polled;
 	bool dead;
+	bool asked;
+	struct uep_ring ring;
+	bool manual;
+	bool by_itself;
 	struct xarray qps;
 };
 
 struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 			     struct uep_comp_channel *chan, u32 cqe,
-			     u32 comp_vector);
-void uep_cq_drain(struct uep_cq *cq);
+			     u32 comp_vector, bool ring);
 int uep_create_cq(struct uep_cmd *cmd);
 int uep_resize_cq(struct uep_cmd *cmd);
+int uep_modify_cq(struct uep_cmd *cmd);
+
+/* poll.c */
+void uep_cq_completed(struct uep_cq *cq);
+void uep_cq_lost(struct uep_cq *cq);
+void uep_cq_harvest(struct uep_cq *cq);
+void uep_qp_harvest(struct uep_qp *qp);
+void uep_cq_drain(struct uep_cq *cq);
+void uep_cq_drop_held(struct uep_cq *cq);
 int uep_poll_cq(struct uep_cmd *cmd);
 int uep_notify_cq(struct uep_cmd *cmd);
-int uep_modify_cq(struct uep_cmd *cmd);
 
 struct uep_comp_channel *uep_comp_create(struct uep_cmd *cmd, int *fd);
 struct uep_comp_channel *uep_comp_get(struct uep_session *s, int fd);
 void uep_comp_put(struct uep_comp_channel *chan);
+bool uep_comp_is(struct uep_cq *cq, int fd);
 void uep_comp_post(struct uep_cq *cq);
 u32 uep_comp_purge(struct uep_cq *cq);
 int uep_create_comp_channel(struct uep_cmd *cmd);
@@ -354,6 +457,8 @@ int uep_query_srq(struct uep_cmd *cmd);
  * @recv_cq: the same; @send_cq for an XRC initiator
  * @srq: SRQ or NULL (uses it)
  * @qp: the engine's
+ * @wanted: capabilities that were asked for
+ * @of_id: made for an id, which alone tells a peer of it
  * @sq: posted sends
  * @rq: posted receives, unused with an SRQ
  * @key: index in uep_session.qps
@@ -372,6 +477,8 @@ struct uep_qp {
 	struct uep_cq *recv_cq;
 	struct uep_srq *srq;
 	struct ep_qp qp;
+	struct ib_qp_cap wanted;
+	bool of_id;
 	struct uep_wq sq;
 	struct uep_wq rq;
 	unsigned long key;
@@ -381,6 +488,30 @@ struct uep_qp {
 	u32 max_sge_rd;
 	struct uep_async_node async;
 };
+
+/**
+ * struct uep_qp_hw - a device's QP that is nobody's (qp_idle.c)
+ * @ref: the device's list; the list of idle ones
+ * @qp: the engine's
+ * @pd: its PD, a default one, which is there as long as the session
+ * @send_cq: its CQ (holds a reference)
+ * @recv_cq: the same
+ * @wanted: capabilities that were asked for
+ * @idle: in the list of idle ones
+ */
+struct uep_qp_hw {
+	struct kref ref;
+	struct ep_qp qp;
+	struct uep_pd *pd;
+	struct uep_cq_hw *send_cq;
+	struct uep_cq_hw *recv_cq;
+	struct ib_qp_cap wanted;
+	struct uep_idle idle;
+};
+
+struct uep_qp_hw *uep_idle_qp(struct uep_idle *idle);
+bool uep_qp_keep(struct uep_qp *qp);
+int uep_qp_use_again(struct uep_qp *qp, const struct ib_qp_init_attr *attr);
 
 extern const struct ep_res_ops uep_qp_res_ops;
 

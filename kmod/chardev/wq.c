@@ -15,7 +15,6 @@
 #define UEP_SLOT_BITS	20
 #define UEP_SEQ_BITS	12
 #define UEP_SEQ_MASK	((1U << UEP_SEQ_BITS) - 1)
-#define UEP_NO_SLOT	U32_MAX
 
 static_assert(4 * UEP_MAX_WR <= 1U << UEP_SLOT_BITS);
 
@@ -23,67 +22,106 @@ static_assert(4 * UEP_MAX_WR <= 1U << UEP_SLOT_BITS);
 static DEFINE_XARRAY_ALLOC1(uep_wqs);
 static u32 uep_wqs_next;
 
-static void uep_wq_chain(struct uep_wq *wq, u32 from)
+static u32 uep_slot_next(const struct uep_wq *wq, u32 i)
 {
-	u32 i;
-
-	for (i = from; i < wq->size; i++)
-		wq->slots[i].next = i + 1 < wq->size ? i + 1 : wq->head;
-	wq->head = from;
+	return i + 1 + wq->slots[i].next;
 }
 
-/* @ordered: a send queue; see &struct uep_wq. An empty queue needs no slots. */
+static void uep_slot_set_next(struct uep_wq *wq, u32 i, u32 next)
+{
+	wq->slots[i].next = next - i - 1;
+}
+
+/*
+ * @ordered: a send queue; see &struct uep_wq. Slots are made when something is
+ * posted: many endpoints wait for long until it is their turn.
+ */
 int uep_wq_init(struct uep_wq *wq, u32 size, bool ordered)
 {
-	int ret;
-
 	spin_lock_init(&wq->lock);
-	wq->ordered = ordered;
-	if (!size)
-		return 0;
 	if (size > 1U << UEP_SLOT_BITS)
 		return -EINVAL;
-	wq->slots = kvcalloc(size, sizeof(*wq->slots), GFP_KERNEL_ACCOUNT);
-	if (!wq->slots)
-		return -ENOMEM;
+	wq->ordered = ordered;
 	wq->size = size;
-	if (!ordered) {
-		wq->head = UEP_NO_SLOT;
-		uep_wq_chain(wq, 0);
-	}
-	ret = xa_alloc_cyclic(&uep_wqs, &wq->id, wq, XA_LIMIT(1, U32_MAX),
+	return 0;
+}
+
+static int uep_wq_make_slots(struct uep_wq *wq)
+{
+	u32 size = READ_ONCE(wq->size), id = 0;
+	struct uep_slot *slots;
+	bool mine;
+	int ret;
+
+	slots = kvcalloc(size, sizeof(*slots), GFP_KERNEL_ACCOUNT);
+	if (!slots)
+		return -ENOMEM;
+	ret = xa_alloc_cyclic(&uep_wqs, &id, wq, XA_LIMIT(1, U32_MAX),
 			      &uep_wqs_next, GFP_KERNEL_ACCOUNT);
 	if (ret < 0) {
-		kvfree(wq->slots);
-		wq->slots = NULL;
-		wq->size = 0;
+		kvfree(slots);
 		return ret;
 	}
+	spin_lock(&wq->lock);
+	mine = !wq->dead && !wq->slots && wq->size == size;
+	if (mine) {
+		wq->slots = slots;
+		/* From here on there are cookies. */
+		WRITE_ONCE(wq->id, id);
+	}
+	spin_unlock(&wq->lock);
+	if (!mine) {
+		xa_erase(&uep_wqs, id);
+		kvfree(slots);
+	}
 	return 0;
+}
+
+/*
+ * Before anything is pushed; process context. An empty queue needs no slots, and one
+ * that is dead gets none.
+ */
+int uep_wq_prepare(struct uep_wq *wq)
+{
+	int ret = 0;
+
+	while (!READ_ONCE(wq->id) && READ_ONCE(wq->size) &&
+	       !READ_ONCE(wq->dead) && !ret)
+		ret = uep_wq_make_slots(wq);
+	return ret;
 }
 
 /* Makes room for more requests of an unordered queue. */
 int uep_wq_grow(struct uep_wq *wq, u32 size)
 {
 	struct uep_slot *slots, *old;
-	u32 from;
 
 	slots = kvcalloc(size, sizeof(*slots), GFP_KERNEL_ACCOUNT);
 	if (!slots)
 		return -ENOMEM;
 	spin_lock(&wq->lock);
 	old = slots;
-	if (size > wq->size && !wq->dead) {
+	if (size > wq->size && !wq->slots) {
+		wq->size = size;
+	} else if (size > wq->size && !wq->dead) {
 		memcpy(slots, wq->slots, wq->size * sizeof(*slots));
-		from = wq->size;
 		old = wq->slots;
 		wq->slots = slots;
+		/* The new ones come first. */
+		uep_slot_set_next(wq, size - 1, wq->head);
+		wq->head = wq->size;
 		wq->size = size;
-		uep_wq_chain(wq, from);
 	}
 	spin_unlock(&wq->lock);
 	kvfree(old);
 	return 0;
+}
+
+/* Waits for those who post. */
+void uep_wq_pass(struct uep_wq *wq)
+{
+	spin_lock(&wq->lock);
+	spin_unlock(&wq->lock);
 }
 
 /* No more posts; those in flight have returned. */
@@ -101,15 +139,13 @@ void uep_wq_reset(struct uep_wq *wq)
 
 	spin_lock(&wq->lock);
 	/* Use counts go on, so that old cookies do not resolve. */
-	for (i = 0; i < wq->size; i++)
+	for (i = 0; wq->slots && i < wq->size; i++) {
 		wq->slots[i].busy = false;
+		wq->slots[i].next = 0;
+	}
 	wq->used = 0;
 	wq->tail = 0;
 	wq->head = 0;
-	if (!wq->ordered && wq->size) {
-		wq->head = UEP_NO_SLOT;
-		uep_wq_chain(wq, 0);
-	}
 	spin_unlock(&wq->lock);
 }
 
@@ -144,20 +180,21 @@ bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, u64 *cookie)
 	struct uep_slot *slot;
 	u32 i;
 
+	if (!wq->slots)
+		return false;
 	if (wq->used == wq->size) {
 		/*
 		 * There are more slots than the device holds requests and one
 		 * call posts: an unsignalled send this old is done.
 		 */
-		if (!wq->size || !wq->ordered ||
-		    wq->slots[wq->tail].signalled)
+		if (!wq->ordered || wq->slots[wq->tail].signalled)
 			return false;
 		wq->tail = uep_wq_next(wq, wq->tail);
 		wq->used--;
 	}
 	i = wq->head;
 	slot = &wq->slots[i];
-	wq->head = wq->ordered ? uep_wq_next(wq, i) : slot->next;
+	wq->head = wq->ordered ? uep_wq_next(wq, i) : uep_slot_next(wq, i);
 	wq->used++;
 	slot->wr_id = wr_id;
 	slot->seq = (slot->seq + 1) & UEP_SEQ_MASK;
@@ -172,7 +209,7 @@ static void uep_wq_free_slot(struct uep_wq *wq, u32 i)
 	struct uep_slot *slot = &wq->slots[i];
 
 	slot->busy = false;
-	slot->next = wq->head;
+	uep_slot_set_next(wq, i, wq->head);
 	wq->head = i;
 	wq->used--;
 }
@@ -219,7 +256,8 @@ bool uep_wq_complete(u64 cookie, const struct ib_qp *ibqp, u64 *wr_id,
 	if (!wq)
 		return false;
 	spin_lock(&wq->lock);
-	if (i < wq->size && wq->slots[i].busy && wq->slots[i].seq == seq) {
+	if (wq->slots && i < wq->size && wq->slots[i].busy &&
+	    wq->slots[i].seq == seq) {
 		*wr_id = wq->slots[i].wr_id;
 		if (wq->qp_num)
 			*qp_num = wq->qp_num;

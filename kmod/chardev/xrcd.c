@@ -106,29 +106,19 @@ int uep_open_xrcd(struct uep_cmd *cmd)
 {
 	struct rdma_ep_open_xrcd *arg = cmd->arg;
 	struct uep_xrcd *xrcd;
-	struct uep_obj *obj;
 	struct uep_ctx *ctx;
 	int srcu, ret;
 
 	if (arg->reserved)
 		return -EINVAL;
-	obj = uep_obj_use(cmd->s, arg->ctx, RDMA_EP_OBJ_CTX);
-	if (!obj)
-		return -ENOENT;
-	ctx = container_of(obj, struct uep_ctx, obj);
-	ret = ep_dev_enter(ctx->dev, &srcu);
-	if (ret)
-		goto out;
+	ctx = uep_ctx_enter(cmd->s, arg->ctx, &srcu);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
 	xrcd = uep_xrcd_create(ctx, arg->fd, arg->flags);
-	if (IS_ERR(xrcd))
-		ret = PTR_ERR(xrcd);
-	else
-		ret = uep_cmd_add_obj(cmd, &xrcd->obj);
+	ret = IS_ERR(xrcd) ? PTR_ERR(xrcd) : uep_cmd_add_obj(cmd, &xrcd->obj);
 	if (!ret)
 		arg->xrcd = xrcd->obj.handle;
-	ep_dev_exit(ctx->dev, srcu);
-out:
-	uep_obj_unhold(obj);
+	uep_ctx_exit(ctx, srcu);
 	return ret;
 }
 

@@ -9,6 +9,7 @@
 #include <rdma/ib_cm.h>
 
 #include "engine.h"
+#include "trace.h"
 
 static bool ep_qp_alive(struct ep_qp *qp)
 {
@@ -120,6 +121,19 @@ int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp)
 	return 0;
 }
 
+/* A QP that is gone is not kept. Called between ep_id_begin() and ep_id_end(). */
+void ep_id_forget_qp(struct ep_id *id)
+{
+	struct ep_qp *gone = NULL;
+
+	mutex_lock(&id->link_lock);
+	if (id->qp && !ep_qp_alive(id->qp))
+		swap(gone, id->qp);
+	mutex_unlock(&id->link_lock);
+	if (gone)
+		id->ops->put_qp(gone);
+}
+
 static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp,
 			  const struct rdma_conn_param *limit)
 {
@@ -184,7 +198,7 @@ static struct ib_qp *ep_id_tell_qp(struct ep_id *id, struct ep_qp *qp,
 {
 	struct ib_qp *pin = NULL;
 
-	if (!qp)
+	if (!qp || !ep_qp_wear(qp))
 		return ERR_PTR(-EINVAL);
 	param->qp_num = qp->qp_num;
 	param->srq = qp->has_srq;
@@ -208,23 +222,23 @@ static struct ib_qp *ep_id_tell_qp(struct ep_id *id, struct ep_qp *qp,
 int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 		  struct rdma_conn_param *param, struct rdma_ucm_ece *ece)
 {
+	struct ep_qp *own = ep_id_get_qp(id);
+	struct ep_qp *qp = own ?: other;
 	struct ib_qp *pin = NULL;
-	struct ep_qp *own;
 	int ret;
 
 	ret = ep_id_check_depth(id, param);
-	if (ret)
-		return ret;
-	own = ep_id_get_qp(id);
 	/* An unconnected endpoint only asks, and tells no QP of its own. */
-	if (id->cm_id->qp_type != IB_QPT_UD)
-		pin = ep_id_tell_qp(id, own ?: other, param);
-	ret = PTR_ERR_OR_ZERO(pin);
+	if (!ret && id->cm_id->qp_type != IB_QPT_UD) {
+		pin = ep_id_tell_qp(id, qp, param);
+		ret = PTR_ERR_OR_ZERO(pin);
+	}
 	if (!ret) {
 		ret = rdma_connect_ece(id->cm_id, param, ece);
 		if (pin)
-			ep_qp_unpin(pin);
+			ep_qp_unpin(qp, pin, ret);
 	}
+	trace_rdma_ep_connect(id, qp, ret);
 	if (own)
 		id->ops->put_qp(own);
 	if (!ret)
@@ -273,17 +287,17 @@ static int ep_id_accept_with(struct ep_id *id, struct ep_qp *own,
 int ep_id_accept(struct ep_id *id, struct ep_qp *other,
 		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece)
 {
-	struct ep_qp *own;
+	struct ep_qp *own = ep_id_get_qp(id);
+	struct ep_qp *qp = own ?: other;
 	struct ib_qp *pin;
 	int ret;
 
 	ret = ep_id_check_depth(id, param);
+	if (!ret && param->private_data_len > ep_id_accept_max_private(id))
+		ret = -EINVAL;
 	if (ret)
-		return ret;
-	if (param->private_data_len > ep_id_accept_max_private(id))
-		return -EINVAL;
-	own = ep_id_get_qp(id);
-	pin = ep_id_tell_qp(id, own ?: other, param);
+		goto out;
+	pin = ep_id_tell_qp(id, qp, param);
 	ret = PTR_ERR_OR_ZERO(pin);
 	if (ret)
 		goto out;
@@ -293,16 +307,18 @@ int ep_id_accept(struct ep_id *id, struct ep_qp *other,
 	if (!ret)
 		ret = ep_id_accept_with(id, own && own->type != IB_QPT_UD ?
 					    own : NULL, param, ece);
+	id->unconfirmed = !ret && id->cm_id->qp_type != IB_QPT_UD &&
+			  !ep_id_iwarp(id);
 	if (pin)
-		ep_qp_unpin(pin);
+		ep_qp_unpin(qp, pin, ret);
 out:
+	trace_rdma_ep_accept(id, qp, ret);
 	if (own)
 		id->ops->put_qp(own);
 	return ret;
 }
 
-/* Called between ep_id_begin_bound() and ep_id_end(). */
-int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
+static int ep_id_refuse(struct ep_id *id, const void *data, u8 len, u8 reason)
 {
 	bool responded;
 	int ret;
@@ -328,6 +344,15 @@ int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 	return 0;
 }
 
+/* Called between ep_id_begin_bound() and ep_id_end(). */
+int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
+{
+	int ret = ep_id_refuse(id, data, len, reason);
+
+	trace_rdma_ep_reject(id, NULL, ret);
+	return ret;
+}
+
 /*
  * Flushes the id's own QP, then tells the peer. Called between ep_id_begin_bound()
  * and ep_id_end().
@@ -335,19 +360,27 @@ int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 int ep_id_disconnect(struct ep_id *id)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	struct ep_qp *qp;
+	struct ep_qp *qp = ep_id_get_qp(id);
+	int ret = -EINVAL;
 
 	if (!id->begun)
-		return -EINVAL;
-	qp = ep_id_get_qp(id);
+		goto out;
 	if (qp) {
 		/* iWARP drains the send queue before it closes. */
 		if (ep_id_iwarp(id))
 			attr.qp_state = IB_QPS_SQD;
 		ep_qp_modify(qp, &attr, IB_QP_STATE);
-		id->ops->put_qp(qp);
 	}
-	return rdma_disconnect(id->cm_id);
+	/* The CM, which waits for the confirmation, has nothing to end yet. */
+	rdma_lock_handler(id->cm_id);
+	id->leaving = id->announced;
+	rdma_unlock_handler(id->cm_id);
+	ret = rdma_disconnect(id->cm_id);
+out:
+	trace_rdma_ep_disconnect(id, qp, ret);
+	if (qp)
+		id->ops->put_qp(qp);
+	return ret;
 }
 
 /*
@@ -364,18 +397,37 @@ int ep_id_establish(struct ep_id *id)
 	if (id->responded)
 		ret = rdma_accept(id->cm_id, NULL);
 	id->responded = false;
+	trace_rdma_ep_establish(id, NULL, ret);
 	rdma_unlock_handler(id->cm_id);
 	return ret;
 }
 
-/*
- * An asynchronous event of the id's QP that the CM should know of. It would take
- * a path migration for granted, too: go on with an alternate path that it has
- * never been told, and lose its references to the device and its GID. Called
- * between ep_id_begin_bound() and ep_id_end().
+/**
+ * ep_id_notify - an asynchronous event of the id's QP that the CM should know of
+ * @id: id, between ep_id_begin_bound() and ep_id_end(), with the handler locked
+ * @event: event
+ *
+ * Something has arrived through the QP before the peer's confirmation has. That is
+ * between us and the owner: the IB CM, if it were told, would take back the answer
+ * that it still repeats in a thread of its own, and not any more if the connection is
+ * over by then. Destroying the id would wait until that has been sent sixteen times,
+ * for more than a minute.
+ *
+ * A path migration the CM would take for granted: go on with an alternate path that it
+ * has never been told, and lose its references to the device and its GID.
+ *
+ * Return: 0, 1 if the owner is to be told that the connection is established, or an
+ * errno
  */
 int ep_id_notify(struct ep_id *id, enum ib_event_type event)
 {
-	return event == IB_EVENT_COMM_EST ? rdma_notify(id->cm_id, event) :
-					    -EINVAL;
+	if (event != IB_EVENT_COMM_EST)
+		return -EINVAL;
+	if (id->announced)
+		return -EISCONN;
+	if (!id->unconfirmed)
+		return rdma_notify(id->cm_id, event);
+	id->unconfirmed = false;
+	id->announced = true;
+	return 1;
 }

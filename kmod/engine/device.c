@@ -80,6 +80,17 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev)
 }
 
 /*
+ * Is the device a program of this machine? Then a notification of completions costs
+ * next to nothing, where it would be an interrupt, and queues are memory like
+ * any other, of which there is enough.
+ */
+bool ep_dev_is_soft(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == RDMA_DRIVER_RXE ||
+	       ibdev->ops.driver_id == RDMA_DRIVER_SIW;
+}
+
+/*
  * Begins a section in which dev->ibdev is there and its objects can be used.
  * Must not wait for users or peers inside. Returns -EIO if the device is gone.
  */
@@ -166,6 +177,19 @@ void ep_dev_put_pd(struct ep_dev *dev)
 	mutex_unlock(&dev->hold_lock);
 }
 
+/* The part of ep_res_init() that can not fail: without the charge. */
+void ep_res_prepare(struct ep_res *res, struct ep_dev *dev,
+		    enum ep_res_class class, const struct ep_res_ops *ops,
+		    void (*destroy)(struct ep_res *res))
+{
+	kref_get(&dev->ref);
+	res->dev = dev;
+	res->class = class;
+	res->ops = ops;
+	res->destroy = destroy;
+	INIT_LIST_HEAD(&res->entry);
+}
+
 /**
  * ep_res_init - prepare a hardware object and charge it to the current cgroup
  * @res: object
@@ -185,24 +209,32 @@ int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 {
 	int ret;
 
-	if (ops) {
-		ret = ep_compat_cg_charge(dev->ibdev, &res->cg);
-		if (ret)
-			return ret;
-	}
-	kref_get(&dev->ref);
-	res->dev = dev;
-	res->class = class;
-	res->ops = ops;
-	res->destroy = destroy;
-	INIT_LIST_HEAD(&res->entry);
-	return 0;
+	ep_res_prepare(res, dev, class, ops, destroy);
+	ret = ep_res_charge(res);
+	if (ret)
+		ep_res_fini(res);
+	return ret;
 }
 
-static void ep_res_uncharge(struct ep_res *res)
+/*
+ * To the current cgroup; and back again, once, by whoever has the object to himself or
+ * destroys it.
+ */
+int ep_res_charge(struct ep_res *res)
 {
+	int ret = 0;
+
 	if (res->ops)
+		ret = ep_compat_cg_charge(res->dev->ibdev, &res->cg);
+	res->charged = res->ops && !ret;
+	return ret;
+}
+
+void ep_res_uncharge(struct ep_res *res)
+{
+	if (res->charged)
 		ep_compat_cg_uncharge(res->dev->ibdev, res->cg);
+	res->charged = false;
 }
 
 /* Undoes the charge of ep_res_init() when there is no hardware object. */
@@ -226,13 +258,28 @@ void ep_res_add(struct ep_res *res)
 	spin_unlock(&dev->lock);
 }
 
-static void ep_res_kill(struct ep_res *res)
+/* @keep: the owner may */
+static void ep_res_kill(struct ep_res *res, bool keep)
 {
 	if (res->ops->killing)
 		res->ops->killing(res);
-	res->destroy(res);
+	if (!keep || !res->ops->keep || !res->ops->keep(res))
+		res->destroy(res);
 	ep_res_uncharge(res);
 	res->ops->put(res);
+}
+
+/* Whoever takes it off the list is the one who may do away with it. */
+bool ep_res_claim(struct ep_res *res)
+{
+	struct ep_dev *dev = res->dev;
+	bool claimed;
+
+	spin_lock(&dev->lock);
+	claimed = !list_empty(&res->entry);
+	list_del_init(&res->entry);
+	spin_unlock(&dev->lock);
+	return claimed;
 }
 
 /*
@@ -243,7 +290,6 @@ static void ep_res_kill(struct ep_res *res)
 void ep_res_destroy(struct ep_res *res)
 {
 	struct ep_dev *dev = res->dev;
-	bool claimed;
 	int idx;
 
 	if (!dev)
@@ -254,12 +300,8 @@ void ep_res_destroy(struct ep_res *res)
 	}
 	if (ep_dev_enter(dev, &idx))
 		return;
-	spin_lock(&dev->lock);
-	claimed = !list_empty(&res->entry);
-	list_del_init(&res->entry);
-	spin_unlock(&dev->lock);
-	if (claimed)
-		ep_res_kill(res);
+	if (ep_res_claim(res))
+		ep_res_kill(res, true);
 	ep_dev_exit(dev, idx);
 }
 
@@ -323,7 +365,7 @@ static void ep_dev_release(struct ep_dev *dev)
 						entry);
 		if (hold)
 			pr_warn("%s: can not go away before %s destroys its endpoints\n",
-				dev_name(&dev->ibdev->dev), hold->owner);
+				dev->ibdev->name, hold->owner);
 		mutex_unlock(&dev->hold_lock);
 	}
 }
@@ -359,6 +401,7 @@ static int ep_client_add(struct ib_device *ibdev)
 	INIT_LIST_HEAD(&dev->holds);
 	init_waitqueue_head(&dev->unheld);
 	mutex_init(&dev->xrcd_lock);
+	mutex_init(&dev->mcast_lock);
 	hash_init(dev->xrcds);
 	dev->ibdev = ibdev;
 	rdma_for_each_port(ibdev, port)
@@ -405,7 +448,7 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 
 	for (class = 0; class < EP_RES_NR; class++)
 		while ((res = ep_dev_claim_res(dev, class)))
-			ep_res_kill(res);
+			ep_res_kill(res, false);
 
 	ep_dev_event(dev, &event);
 	ep_dev_release(dev);

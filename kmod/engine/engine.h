@@ -84,6 +84,8 @@ enum ep_res_class {
  * @kernel_pd_users: how many use it
  * @xrcd_lock: protects @xrcds, and how often each of them is open
  * @xrcds: XRC domains that can be shared
+ * @mcast_lock: rxe attaches one QP at a time to groups, or detaches it; inside of
+ *	ep_qp.lock
  * @max_msg_sz: longest message, by port number
  */
 struct ep_dev {
@@ -102,6 +104,7 @@ struct ep_dev {
 	unsigned int kernel_pd_users;
 	struct mutex xrcd_lock;		/* xrcds */
 	DECLARE_HASHTABLE(xrcds, 6);
+	struct mutex mcast_lock;	/* rxe's groups */
 	u32 max_msg_sz[];
 };
 
@@ -111,6 +114,7 @@ struct ep_dev *ep_dev_get(u32 index);
 struct ep_dev *ep_dev_next(u32 *index);
 struct ep_dev *ep_dev_of(struct ib_device *ibdev);
 void ep_dev_put(struct ep_dev *dev);
+bool ep_dev_is_soft(const struct ib_device *ibdev);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
 void ep_dev_exit(struct ep_dev *dev, int idx);
 
@@ -142,10 +146,17 @@ void ep_dev_put_pd(struct ep_dev *dev);
  * struct ep_res_ops - what the owner of an object provides
  * @killing: optional; the hardware object is about to be destroyed: stop using
  *	it. Called once, may sleep
+ * @quiet: optional; of QPs: ep_qp.state has become RESET. Returns when nobody posts
+ *	any more who saw it before. Under ep_qp.lock
+ * @keep: optional; the owner has no more use for the hardware object. Returns true
+ *	if it has passed to somebody else instead of being destroyed. Inside
+ *	ep_dev_enter()
  * @put: drops the reference that the device's list holds
  */
 struct ep_res_ops {
 	void (*killing)(struct ep_res *res);
+	void (*quiet)(struct ep_res *res);
+	bool (*keep)(struct ep_res *res);
 	void (*put)(struct ep_res *res);
 };
 
@@ -156,7 +167,7 @@ struct ep_res_ops {
  * @class: kind of object
  * @ops: the owner's; NULL: a kernel consumer's, which holds the device
  * @destroy: destroys the hardware object
- * @cg: cgroup that was charged
+ * @cg: cgroup that was charged, if @charged
  */
 struct ep_res {
 	struct ep_dev *dev;
@@ -165,13 +176,20 @@ struct ep_res {
 	const struct ep_res_ops *ops;
 	void (*destroy)(struct ep_res *res);
 	struct rdma_cgroup *cg;
+	bool charged;
 };
 
+void ep_res_prepare(struct ep_res *res, struct ep_dev *dev,
+		    enum ep_res_class class, const struct ep_res_ops *ops,
+		    void (*destroy)(struct ep_res *res));
 int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 		const struct ep_res_ops *ops,
 		void (*destroy)(struct ep_res *res));
+int ep_res_charge(struct ep_res *res);
+void ep_res_uncharge(struct ep_res *res);
 void ep_res_add(struct ep_res *res);
 void ep_res_abort(struct ep_res *res);
+bool ep_res_claim(struct ep_res *res);
 void ep_res_destroy(struct ep_res *res);
 void ep_res_fini(struct ep_res *res);
 
@@ -221,6 +239,9 @@ struct ep_xrcd {
  * @port: last port that it was given (@lock)
  * @qp_num: number
  * @has_srq: receives come from a shared receive queue
+ * @cm_has: iWARP: a connection is or was made with it (@lock)
+ * @worn: a peer may know of it, or more was done to it than a move to INIT: it never
+ *	is like a new one again (@lock, only ever set)
  * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
  *	this opener's, and the queue pair behind it may have others
  * @sq_sig_all: every send completes
@@ -237,6 +258,8 @@ struct ep_qp {
 	u32 port;
 	u32 qp_num;
 	bool has_srq;
+	bool cm_has;
+	bool worn;
 	struct ep_xrcd *xrcd;
 	bool sq_sig_all;
 	struct ib_qp_cap cap;
@@ -256,14 +279,19 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
 		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr,
 		 const char *caller);
+bool ep_qp_keep(struct ep_qp *qp, struct ep_qp *keeper,
+		const struct ep_res_ops *ops);
+int ep_qp_take(struct ep_qp *qp, struct ep_qp *keeper,
+	       const struct ep_res_ops *ops, void *context);
 int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
 	       const struct ep_res_ops *ops, struct ib_qp_open_attr *attr);
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 		struct ib_qp_init_attr *init);
 void ep_qp_error(struct ep_qp *qp);
+bool ep_qp_wear(struct ep_qp *qp);
 struct ib_qp *ep_qp_pin(struct ep_qp *qp);
-void ep_qp_unpin(struct ib_qp *ibqp);
+void ep_qp_unpin(struct ep_qp *qp, struct ib_qp *ibqp, int ret);
 
 int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
 		 const struct ep_res_ops *ops, const void *file,
@@ -333,6 +361,9 @@ struct ep_id_ops {
 /**
  * struct ep_id - a communication id
  * @ops: the owner's
+ * @owner: whose it is, for people who trace: a session's number, or 0. Set by the
+ *	owner, as @number, before there is a @cm_id
+ * @number: how he names it
  * @lock: serialises all rdma_cm calls on the id, protects @closed
  * @cm_id: usable under @lock while not @closed, and in event handlers
  * @closed: destroyed, or being so, by the owner or with the device
@@ -350,6 +381,10 @@ struct ep_id_ops {
  * @request: a connection request that has not been accepted (@lock)
  * @responded: the peer has accepted, and the owner is to complete the connection
  *	(handler mutex)
+ * @unconfirmed: a connection that has been accepted, and the peer has not confirmed
+ *	(handler mutex)
+ * @announced: the same, but the owner knows better: ep_id_notify() (handler mutex)
+ * @leaving: the owner has disconnected meanwhile (handler mutex)
  * @backlog: connection requests that may still be queued
  * @sync: event that ep_id_resolve() waits for is to be swallowed
  * @done: completed by that event
@@ -357,6 +392,8 @@ struct ep_id_ops {
  */
 struct ep_id {
 	const struct ep_id_ops *ops;
+	u64 owner;
+	u32 number;
 	struct mutex lock;		/* calls of rdma_cm, closed */
 	struct rdma_cm_id *cm_id;
 	bool closed;
@@ -371,6 +408,9 @@ struct ep_id {
 	bool listening;
 	bool request;
 	bool responded;
+	bool unconfirmed;
+	bool announced;
+	bool leaving;
 	atomic_t backlog;
 	bool sync;
 	struct completion done;
@@ -399,6 +439,7 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 
 bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type);
 int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp);
+void ep_id_forget_qp(struct ep_id *id);
 struct ep_qp *ep_id_get_qp(struct ep_id *id);
 int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 		  struct rdma_conn_param *param, struct rdma_ucm_ece *ece);

@@ -5,6 +5,7 @@
 #include <linux/sched/signal.h>
 
 #include "engine.h"
+#include "trace.h"
 
 /*
  * Destroys ids whose device has been removed. Not WQ_MEM_RECLAIM: destroying an
@@ -21,8 +22,17 @@ static void ep_id_close(struct ep_id *id)
 	closed = id->closed;
 	id->closed = true;
 	mutex_unlock(&id->lock);
-	if (!closed)
-		rdma_destroy_id(id->cm_id);
+	if (closed)
+		return;
+	trace_rdma_ep_id_destroy(id, NULL, 0);
+	rdma_destroy_id(id->cm_id);
+}
+
+/* Traced first: the owner may act on it at once. */
+static void ep_id_report(struct ep_id *id, const struct rdma_cm_event *event)
+{
+	trace_rdma_ep_cm_event(id, id->cm_id, event, 0);
+	id->ops->event(id, event);
 }
 
 static void ep_id_close_work(struct work_struct *work)
@@ -54,6 +64,50 @@ static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event
 }
 
 /*
+ * The peer has confirmed a connection, or it never will. Returns true if that is not
+ * for the owner, or not as it is: he has had an ESTABLISHED already.
+ */
+static bool ep_id_confirmed(struct ep_id *id, const struct rdma_cm_event *event)
+{
+	static const struct rdma_cm_event over = {
+		.event = RDMA_CM_EVENT_DISCONNECTED,
+	};
+	bool announced = id->announced;
+
+	id->unconfirmed = false;
+	id->announced = false;
+	if (!announced)
+		return false;
+	switch (event->event) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (id->leaving)
+			rdma_disconnect(id->cm_id);
+		return true;
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		ep_id_report(id, &over);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
+			 const struct rdma_cm_event *event)
+{
+	int ret = -ENOMEM;
+
+	/* Below 0 when one that could not be delivered came back. */
+	if (atomic_dec_if_positive(&id->backlog) >= 0) {
+		ret = id->ops->request(id, cm_id, event);
+		if (ret)
+			atomic_inc(&id->backlog);
+	}
+	trace_rdma_ep_cm_event(id, cm_id, event, ret);
+	return ret;
+}
+
+/*
  * rdma_cm's event handler, with the handler mutex held. Always returns 0 except
  * for a connection request that nobody took: anything else would make rdma_cm
  * destroy the id behind our back.
@@ -67,13 +121,7 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		/* Below 0 when one that could not be delivered came back. */
-		if (atomic_dec_if_positive(&id->backlog) < 0)
-			return -ENOMEM;
-		ret = id->ops->request(id, cm_id, event);
-		if (ret)
-			atomic_inc(&id->backlog);
-		return ret;
+		return ep_id_request(id, cm_id, event);
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		ret = ep_id_conn_response(id);
 		if (ret > 0) {
@@ -86,8 +134,14 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 				      RDMA_CM_EVENT_ESTABLISHED;
 		changed.status = ret;
 		id->failed = ret;
-		id->ops->event(id, &changed);
+		ep_id_report(id, &changed);
 		return 0;
+	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		if (ep_id_confirmed(id, event))
+			return 0;
+		break;
 	case RDMA_CM_EVENT_REJECTED:
 		qp = ep_id_get_qp(id);
 		if (qp) {
@@ -96,6 +150,7 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 		}
 		fallthrough;
 	case RDMA_CM_EVENT_DISCONNECTED:
+		ep_id_confirmed(id, event);
 		/* The owner has had a CONNECT_ERROR instead. */
 		if (id->failed)
 			return 0;
@@ -110,6 +165,7 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 	default:
 		break;
 	}
+	trace_rdma_ep_cm_event(id, cm_id, event, 0);
 	if (!ep_id_sync_event(id, event))
 		id->ops->event(id, event);
 	return 0;
@@ -134,6 +190,7 @@ static int ep_id_open(struct ep_id *id, struct rdma_cm_id *cm_id)
 	id->cm_id = cm_id;
 	id->closed = false;
 	id->opened = true;
+	trace_rdma_ep_id_create(id, NULL, 0);
 	return 0;
 }
 
@@ -245,6 +302,7 @@ int ep_id_listen(struct ep_id *id, int backlog)
 	ret = rdma_listen(id->cm_id, backlog);
 	if (!ret)
 		id->listening = true;
+	trace_rdma_ep_listen(id, NULL, ret);
 	return ret;
 }
 
@@ -278,6 +336,7 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 	if (ret)
 		return ret;
 	ret = rdma_resolve_addr(id->cm_id, src, dst, addr_timeout_ms);
+	trace_rdma_ep_resolve_addr(id, NULL, ret);
 	ep_id_end(id);
 	if (ret)
 		return ret;
@@ -290,6 +349,7 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 	if (ret)
 		return ret;
 	ret = rdma_resolve_route(id->cm_id, route_timeout_ms);
+	trace_rdma_ep_resolve_route(id, NULL, ret);
 	ep_id_end(id);
 	if (ret)
 		return ret;

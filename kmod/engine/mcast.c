@@ -11,6 +11,7 @@
 #include <rdma/ib_sa.h>
 
 #include "engine.h"
+#include "trace.h"
 
 /* A device has a few thousand for all QPs together. */
 #define EP_QP_MAX_MCASTS	1024U
@@ -55,6 +56,29 @@ static struct ep_attachment *ep_qp_same_gid(struct ep_qp *qp,
 }
 
 /*
+ * ib_attach_mcast() or ib_detach_mcast(). rxe is told of one QP at a time: it takes a
+ * group away with its last QP even if another one is being attached just then, which
+ * is in no group that can be found any more, but counted; or it takes the group away
+ * twice. (Other drivers see to that themselves, and one that is stuck shall hold up
+ * nobody else.)
+ */
+static int ep_mcast_hw(struct ep_qp *qp, struct ib_qp *ibqp,
+		       struct ep_attachment *att,
+		       int (*op)(struct ib_qp *qp, union ib_gid *gid, u16 lid))
+{
+	bool alone = ibqp->device->ops.driver_id == RDMA_DRIVER_RXE;
+	struct ep_dev *dev = qp->res.dev;
+	int ret;
+
+	if (alone)
+		mutex_lock(&dev->mcast_lock);
+	ret = op(ibqp, &att->gid, att->hw_lid);
+	if (alone)
+		mutex_unlock(&dev->mcast_lock);
+	return ret;
+}
+
+/*
  * The driver is told of each GID once: rxe takes another LID to be the same group
  * and says that it attached, which ib_core counts, but it detaches only once. A QP
  * with such a count can not be destroyed any more.
@@ -64,7 +88,7 @@ static int ep_qp_attach_hw(struct ep_qp *qp, struct ep_attachment *att)
 	struct ep_attachment *same = ep_qp_same_gid(qp, &att->gid);
 
 	att->hw_lid = same ? same->hw_lid : att->lid;
-	return same ? 0 : ib_attach_mcast(qp->ibqp, &att->gid, att->hw_lid);
+	return same ? 0 : ep_mcast_hw(qp, qp->ibqp, att, ib_attach_mcast);
 }
 
 /* @att is not on the list. */
@@ -73,7 +97,7 @@ static int ep_qp_detach_hw(struct ep_qp *qp, struct ib_qp *ibqp,
 {
 	if (ep_qp_same_gid(qp, &att->gid))
 		return 0;
-	return ib_detach_mcast(ibqp, &att->gid, att->hw_lid);
+	return ep_mcast_hw(qp, ibqp, att, ib_detach_mcast);
 }
 
 static struct ep_attachment *ep_qp_attach_locked(struct ep_qp *qp,
@@ -322,6 +346,7 @@ void ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event)
 			changed.status = ret;
 		}
 	}
+	trace_rdma_ep_cm_event(id, id->cm_id, &changed, 0);
 	id->ops->event(id, &changed);
 	id->ops->put_mcast(mc);
 }

@@ -18,6 +18,22 @@ static void ep_pd_destroy_hw(struct ep_res *res)
 	ib_dealloc_pd(ibpd);
 }
 
+/*
+ * Where the device has no lkey of its own for it, as rxe and siw have none, the core
+ * gives a kernel consumer's PD a region over all memory. Who posts for users has no use
+ * for it, and what a driver does not check must not be able to name it: siw answers
+ * a peer's READ from any region of the PD.
+ */
+static void ep_pd_drop_dma_mr(struct ib_pd *ibpd)
+{
+	if (!ibpd->__internal_mr)
+		return;
+	WARN_ON_ONCE(ibpd->device->ops.dereg_mr(ibpd->__internal_mr, NULL));
+	ibpd->__internal_mr = NULL;
+	ibpd->local_dma_lkey = 0;
+}
+
+/* For what users post: the PD can not be used with ib_pd.local_dma_lkey. */
 int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
 		 const struct ep_res_ops *ops)
 {
@@ -33,6 +49,7 @@ int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
 		ep_res_abort(&pd->res);
 		return ret;
 	}
+	ep_pd_drop_dma_mr(pd->ibpd);
 	ep_res_add(&pd->res);
 	return 0;
 }
@@ -213,6 +230,84 @@ int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
 	return 0;
 }
 
+/* Neither has gone to the device's list, or is in it any more. */
+static void ep_qp_move_hw(struct ep_qp *to, const struct ep_qp *from,
+			  struct ib_qp *ibqp, void *context)
+{
+	/* It has never been where events come from. */
+	ibqp->qp_context = context;
+	ep_qp_set_hw(to, ibqp);
+	to->state = IB_QPS_RESET;
+	to->sq_sig_all = from->sq_sig_all;
+	to->cap = from->cap;
+}
+
+/*
+ * Makes it like new; qp->lock is held. The driver is asked what came of it: siw of
+ * Linux 6.1 fails QPs when a link goes down, and they stay so.
+ */
+static bool ep_qp_renew(struct ep_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	struct ib_qp_init_attr init;
+
+	if (qp->worn || qp->nr_mcasts ||
+	    ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE))
+		return false;
+	attr.qp_state = IB_QPS_ERR;
+	return !ib_query_qp(qp->ibqp, &attr, IB_QP_STATE, &init) &&
+	       attr.qp_state <= IB_QPS_INIT;
+}
+
+/*
+ * For ep_res_ops.keep: passes the hardware object to @keeper, which destroys it with
+ * its device, if it is as good as new. It tells @keeper no events, and is charged
+ * to nobody.
+ */
+bool ep_qp_keep(struct ep_qp *qp, struct ep_qp *keeper,
+		const struct ep_res_ops *ops)
+{
+	struct ib_qp *ibqp = NULL;
+
+	if (qp->xrcd || qp->has_srq || !ep_dev_is_soft(qp->res.dev->ibdev))
+		return false;
+	ep_res_prepare(&keeper->res, qp->res.dev, EP_RES_QP, ops,
+		       ep_qp_destroy_hw);
+	mutex_lock(&qp->lock);
+	if (ep_qp_renew(qp)) {
+		ibqp = qp->ibqp;
+		qp->ibqp = NULL;
+		qp->state = IB_QPS_RESET;
+	}
+	mutex_unlock(&qp->lock);
+	if (!ibqp)
+		return false;
+	ep_qp_move_hw(keeper, qp, ibqp, NULL);
+	ep_res_add(&keeper->res);
+	return true;
+}
+
+/*
+ * As ep_qp_create(), of what ep_qp_keep() has kept. Inside ep_dev_enter(), so that it
+ * does not go with its device at the same time.
+ */
+int ep_qp_take(struct ep_qp *qp, struct ep_qp *keeper,
+	       const struct ep_res_ops *ops, void *context)
+{
+	int ret;
+
+	ret = ep_res_init(&qp->res, keeper->res.dev, EP_RES_QP, ops,
+			  ep_qp_destroy_hw);
+	if (ret)
+		return ret;
+	WARN_ON_ONCE(!ep_res_claim(&keeper->res));
+	ep_qp_move_hw(qp, keeper, keeper->ibqp, context);
+	keeper->ibqp = NULL;
+	keeper->res.ops->put(&keeper->res);
+	ep_res_add(&qp->res);
+	return 0;
+}
+
 /* As ep_qp_create(), of an XRC target that is there already. */
 int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
 	       const struct ep_res_ops *ops, struct ib_qp_open_attr *attr)
@@ -235,6 +330,38 @@ int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
 	return 0;
 }
 
+/*
+ * What rxe does without a look at the state that the QP is in. It believes the one that
+ * it is told, also that a QP in ERR is in RTR, whose queues have been flushed; from
+ * 6.12 on it takes any attribute at any time if the state is not to change. Resources
+ * for READs it takes away from under a responder that is using them.
+ */
+static int ep_qp_check_rxe(struct ep_qp *qp, const struct ib_qp_attr *attr,
+			   int *mask)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr now;
+	enum ib_qp_state next;
+	int ret;
+
+	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
+	    !((*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR))
+		return -EOPNOTSUPP;
+	if ((*mask & IB_QP_STATE) && !(*mask & IB_QP_CUR_STATE))
+		return 0;
+	ret = ib_query_qp(qp->ibqp, &now, IB_QP_STATE, &init);
+	if (ret)
+		return ret;
+	if ((*mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now.qp_state)
+		return -EINVAL;
+	next = *mask & IB_QP_STATE ? attr->qp_state : now.qp_state;
+	if (!ib_modify_qp_is_ok(now.qp_state, next, qp->type, *mask))
+		return -EINVAL;
+	/* By the time that it looks it may be another one: it knows. */
+	*mask &= ~IB_QP_CUR_STATE;
+	return 0;
+}
+
 /* Process context, or an id's event handler. */
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
@@ -244,10 +371,21 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	mutex_lock(&qp->lock);
 	if (!qp->ibqp)
 		goto out;
+	if (!(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_INIT)
+		qp->worn = true;
+	if (qp->ibqp->device->ops.driver_id == RDMA_DRIVER_RXE) {
+		ret = ep_qp_check_rxe(qp, attr, &mask);
+		if (ret)
+			goto out;
+	}
 	/* On the way down posts are refused first, on the way up last. */
 	old = qp->state;
-	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
+	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET) {
 		WRITE_ONCE(qp->state, IB_QPS_RESET);
+		/* rxe empties its queues without a lock. */
+		if (qp->res.ops && qp->res.ops->quiet)
+			qp->res.ops->quiet(&qp->res);
+	}
 	ret = qp->xrcd ? ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask) :
 			 ib_modify_qp(qp->ibqp, attr, mask);
 	if (mask & IB_QP_STATE)
@@ -279,24 +417,46 @@ void ep_qp_error(struct ep_qp *qp)
 	ep_qp_modify(qp, &attr, IB_QP_STATE);
 }
 
+/* A peer is told of the QP. Returns false if it is gone. */
+bool ep_qp_wear(struct ep_qp *qp)
+{
+	bool alive;
+
+	mutex_lock(&qp->lock);
+	alive = qp->ibqp;
+	qp->worn = true;
+	mutex_unlock(&qp->lock);
+	return alive;
+}
+
 /*
- * Keeps an iWARP QP's number from being given to another QP: the CM of iWARP
- * looks the number up again after we have. Destroying the QP waits for
- * ep_qp_unpin(), as it does for the CM. Returns NULL for a QP that is gone.
+ * Gives an iWARP QP to a call of the CM, for the one connection of its life. Of a
+ * second one siw would take the events for those of the first, which iw_cm answers
+ * with a BUG(). Destroying the QP waits for ep_qp_unpin(), as it does for the CM:
+ * that looks the number up again after we have, and it must not be another QP's by
+ * then. Returns NULL for a QP that is gone, or that the CM has already.
  */
 struct ib_qp *ep_qp_pin(struct ep_qp *qp)
 {
 	struct ib_qp *ibqp;
 
 	mutex_lock(&qp->lock);
-	ibqp = qp->ibqp;
-	if (ibqp)
+	ibqp = qp->cm_has ? NULL : qp->ibqp;
+	if (ibqp) {
 		ibqp->device->ops.iw_add_ref(ibqp);
+		qp->cm_has = true;
+	}
 	mutex_unlock(&qp->lock);
 	return ibqp;
 }
 
-void ep_qp_unpin(struct ib_qp *ibqp)
+/* @ret: what the call has returned */
+void ep_qp_unpin(struct ep_qp *qp, struct ib_qp *ibqp, int ret)
 {
+	if (ret) {
+		mutex_lock(&qp->lock);
+		qp->cm_has = false;
+		mutex_unlock(&qp->lock);
+	}
 	ibqp->device->ops.iw_rem_ref(ibqp);
 }

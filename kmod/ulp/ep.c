@@ -7,6 +7,7 @@
 #include <linux/string.h>
 #include <rdma/ib_addr.h>
 
+#include "../engine/trace.h"
 #include "ulp.h"
 
 /* As long as librdmacm's rdma_create_ep() waits. */
@@ -31,6 +32,9 @@ static void ulp_hold_removed(struct ep_hold *hold)
 	ulp_ep_put(ep);
 }
 
+/* So many there have been. */
+static atomic_t ulp_eps;
+
 /* An endpoint without id and channel. It keeps the module. */
 struct rdma_ep *ulp_ep_new(const char *caller)
 {
@@ -43,6 +47,7 @@ struct rdma_ep *ulp_ep_new(const char *caller)
 	refcount_set(&ep->users, 1);
 	init_completion(&ep->unused);
 	ep_id_init(&ep->id, &ulp_id_ops);
+	ep->id.number = atomic_inc_return(&ulp_eps);
 	ep->hold.owner = caller;
 	ep->hold.get = ulp_hold_get;
 	ep->hold.removed = ulp_hold_removed;
@@ -342,6 +347,7 @@ static int ulp_resolve(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 	if (ret)
 		return ret;
 	ret = rdma_bind_addr(ep->id.cm_id, (struct sockaddr *)&src);
+	trace_rdma_ep_bind_addr(&ep->id, NULL, ret);
 	ep_id_end(&ep->id);
 	return ret;
 }

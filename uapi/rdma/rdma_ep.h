@@ -45,12 +45,12 @@
  *  - EAGAIN: the RDMA controller of the task's cgroup refused the object
  *
  * Wherever a command waits, the wait can be interrupted by a signal and then
- * has had no effect.
+ * has had no effect; for what it has with RDMA_EP_AWAIT see &struct rdma_ep_await.
  *
  * Until version 1.0 of the module the ABI may change together with the library.
  */
 
-#define RDMA_EP_ABI_VERSION	3
+#define RDMA_EP_ABI_VERSION	5
 #define RDMA_EP_DEVICE_NODE	"/dev/infiniband/rdma_ep"
 #define RDMA_EP_IOC_TYPE	0xEB
 #define RDMA_EP_MAX_PRIVATE_DATA 256
@@ -86,6 +86,7 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_JOIN_MULTICAST,
 	RDMA_EP_CMD_NOTIFY,
 	RDMA_EP_CMD_WRITE_EVENT,
+	RDMA_EP_CMD_DESTROY_EP,
 
 	RDMA_EP_CMD_ALLOC_PD = 0x30,
 	RDMA_EP_CMD_REG_MR,
@@ -809,17 +810,20 @@ struct rdma_ep_create_fd {
 #define RDMA_EP_IOC_CREATE_COMP_CHANNEL \
 	RDMA_EP_IOC(CREATE_COMP_CHANNEL, rdma_ep_create_fd)
 
+/** RDMA_EP_CQ_RING - completions are wanted in a &struct rdma_ep_cq_ring */
+#define RDMA_EP_CQ_RING		(1U << 0)
+
 /**
  * struct rdma_ep_create_cq - ioctl(RDMA_EP_IOC_CREATE_CQ)
  * @size: sizeof(struct rdma_ep_create_cq)
- * @flags: must be 0
+ * @flags: RDMA_EP_CQ_RING or 0
  * @uid: in: cookie, reported by completion and asynchronous events
  * @ctx: in: context
  * @channel_fd: in: completion channel, or -1
  * @cqe: in: entries wanted, at least 1; out: entries granted, not less
  * @comp_vector: in: completion vector, below the device's number of them
  * @cq: out: handle
- * @reserved: must be 0
+ * @ring: out: index of the ring, or RDMA_EP_NO_RING
  *
  * EINVAL: @cqe or @comp_vector is out of range. EBADF: @channel_fd is not a
  * completion channel of this session.
@@ -833,7 +837,7 @@ struct rdma_ep_create_cq {
 	__u32 cqe;
 	__u32 comp_vector;
 	__u32 cq;
-	__u32 reserved;
+	__u32 ring;
 };
 
 #define RDMA_EP_IOC_CREATE_CQ RDMA_EP_IOC(CREATE_CQ, rdma_ep_create_cq)
@@ -891,6 +895,48 @@ struct rdma_ep_wc {
 	__u8 reserved[2];
 };
 
+/** RDMA_EP_RING_ENTRIES - completions that a ring takes */
+#define RDMA_EP_RING_ENTRIES	32
+/** RDMA_EP_MAX_RINGS - rings of a session; later CQs have none */
+#define RDMA_EP_MAX_RINGS	32768
+/** RDMA_EP_NO_RING - index of a ring that there is not */
+#define RDMA_EP_NO_RING		0xffffffff
+
+/**
+ * struct rdma_ep_cq_ring - completions of a CQ, in memory shared with the user
+ * @head: completions that the kernel has put into @wc, modulo 2^32
+ * @pending: not 0: there may be more, or will be without notice, for
+ *	RDMA_EP_IOC_POLL_CQ to put into @wc. It is 0 only while the kernel would
+ *	learn of the next completion, and then becomes 1
+ * @reserved: 0
+ * @tail: completions that the user has taken, modulo 2^32; the user's to write
+ * @armed: not 0: an event is wanted with the next completion; the user's to set,
+ *	cleared by the kernel. Means something only if @pending is 0 after it has
+ *	been set (and a full barrier); else RDMA_EP_IOC_NOTIFY_CQ is needed, too
+ * @unused: the user's
+ * @wc: the ring; completion number n is in place n % RDMA_EP_RING_ENTRIES
+ * @padding: 0
+ *
+ * The rings of a session are an array, which is mapped by mmap(2) of the session's
+ * file descriptor at offset 0, shared. Ring number n is at n * sizeof(struct
+ * rdma_ep_cq_ring); only rings that a CQ has, or had, may be touched (else:
+ * SIGBUS). A child does not inherit the mapping, and as long as it exists so does
+ * the session.
+ *
+ * The user reads @head with acquire semantics, entries before that, and writes
+ * @tail with release semantics. Writing nonsense harms nobody else.
+ */
+struct rdma_ep_cq_ring {
+	__u32 head;
+	__u32 pending;
+	__u32 reserved[14];
+	__u32 tail;
+	__u32 armed;
+	__u32 unused[14];
+	struct rdma_ep_wc wc[RDMA_EP_RING_ENTRIES];
+	__u8 padding[384];
+};
+
 /**
  * struct rdma_ep_poll_cq - ioctl(RDMA_EP_IOC_POLL_CQ)
  * @size: sizeof(struct rdma_ep_poll_cq)
@@ -901,7 +947,8 @@ struct rdma_ep_wc {
  * @num: out: completions written
  * @reserved: must be 0
  *
- * Never waits. EFAULT: @wcs or the structure itself can not be written;
+ * Never waits. With a CQ that has a ring they are put there, and @wcs and @max must
+ * be 0. EFAULT: @wcs or the structure itself can not be written;
  * completions that were taken from the CQ are kept for the next call.
  */
 struct rdma_ep_poll_cq {
@@ -926,7 +973,9 @@ struct rdma_ep_poll_cq {
  * @cq: in: CQ
  * @reserved: must be 0
  *
- * The next completion that is added to the CQ puts one event on its channel.
+ * The next completion that is added to the CQ puts one event on its channel. If it
+ * is armed already for any completion, perhaps for the sake of its ring, it may be one
+ * that was not solicited.
  */
 struct rdma_ep_notify_cq {
 	__u32 size;
@@ -1041,7 +1090,8 @@ struct rdma_ep_srq_attr {
  *	own; out: handle
  * @channel_fd: out: completion channel of a CQ that was made, else -1
  * @cqe: out: entries of a CQ that was made, else 0
- * @reserved: must be 0
+ * @ring: in: RDMA_EP_CQ_RING or 0, for a CQ that is made; out: as in
+ *	&struct rdma_ep_create_cq
  *
  * A CQ is made only if the queue that it would serve has any entries; else
  * @cq is 0 and @channel_fd is -1 on return.
@@ -1051,7 +1101,7 @@ struct rdma_ep_auto_cq {
 	__u32 cq;
 	__s32 channel_fd;
 	__u32 cqe;
-	__u32 reserved;
+	__u32 ring;
 };
 
 /** RDMA_EP_QP_SQ_SIG_ALL - every send work request completes with a CQE */
@@ -1167,8 +1217,9 @@ struct rdma_ep_open_qp {
  * @reserved: must be 0
  * @attr: in: attributes; qp_attr_mask holds IBV_QP_* bits, see ibv_modify_qp(3)
  *
- * EINVAL: the transition or an attribute is not allowed. EPERM: a Q_Key with
- * its high bit set needs CAP_NET_RAW.
+ * EINVAL: the transition or an attribute is not allowed; on rxe also a
+ * cur_qp_state that is not the state. EPERM: a Q_Key with its high bit set needs
+ * CAP_NET_RAW. EOPNOTSUPP: on rxe, max_dest_rd_atomic on any way but to RTR.
  */
 struct rdma_ep_modify_qp {
 	__u32 size;
@@ -1346,6 +1397,48 @@ struct rdma_ep_post {
 /* Communication ids                                                  */
 /* ------------------------------------------------------------------ */
 
+/** RDMA_EP_AWAIT - wait for the next event, and return it with the command */
+#define RDMA_EP_AWAIT		(1U << 3)
+
+/*
+ * Values of rdma_ep_await.state: the command has been executed; and the event has
+ * been taken.
+ */
+#define RDMA_EP_AWAIT_DONE	1
+#define RDMA_EP_AWAIT_EVENT	2
+
+/**
+ * struct rdma_ep_await - the event that a command ends with
+ * @event: in: user pointer to a &struct rdma_ep_event
+ * @channel_fd: in: event channel
+ * @state: in: 0; RDMA_EP_AWAIT_DONE: do not execute the command, only wait.
+ *	out: RDMA_EP_AWAIT_*
+ *
+ * All of it must be 0 without RDMA_EP_AWAIT in the command's flags. With that bit
+ * a command that has succeeded goes on as read(2) of @channel_fd would: it
+ * takes the channel's next event, whatever that is about, and waits for it if it
+ * must. The event is counted as read. As long as the command waits the session
+ * exists, even if its file descriptor is closed; the id may be destroyed, which does
+ * not end the wait.
+ *
+ * If there is no event and @channel_fd is O_NONBLOCK, or if it is no event channel
+ * of this session, the command succeeds with @state RDMA_EP_AWAIT_DONE: read(2)
+ * tells the rest.
+ *
+ * If a signal ends the wait @state is RDMA_EP_AWAIT_DONE, too, and the command
+ * is begun anew (SA_RESTART), which finds that and only waits; or it fails with EINTR,
+ * though what it does has been done, and no event has been taken.
+ *
+ * EFAULT: the event, or the structure itself, can not be written. The event stays the
+ * next one of the channel; the command has been executed.
+ * EINVAL: @state is neither of the two.
+ */
+struct rdma_ep_await {
+	__aligned_u64 event;
+	__s32 channel_fd;
+	__u32 state;
+};
+
 /** RDMA_EP_ID_PRIVATE_CHANNEL - make a new event channel for the id */
 #define RDMA_EP_ID_PRIVATE_CHANNEL (1U << 0)
 
@@ -1453,11 +1546,12 @@ struct rdma_ep_bind_addr {
 /**
  * struct rdma_ep_resolve_addr - ioctl(RDMA_EP_IOC_RESOLVE_ADDR)
  * @size: sizeof(struct rdma_ep_resolve_addr)
- * @flags: must be 0
+ * @flags: RDMA_EP_AWAIT or 0
  * @id: in: id
  * @timeout_ms: in: time limit
  * @src: in: source address to bind to; family 0 if none
  * @dst: in: destination
+ * @await: in, out: the event to wait for
  *
  * Leads to an ADDR_RESOLVED or ADDR_ERROR event.
  *
@@ -1471,6 +1565,7 @@ struct rdma_ep_resolve_addr {
 	__u32 timeout_ms;
 	struct __kernel_sockaddr_storage src;
 	struct __kernel_sockaddr_storage dst;
+	struct rdma_ep_await await;
 };
 
 #define RDMA_EP_IOC_RESOLVE_ADDR RDMA_EP_IOC(RESOLVE_ADDR, rdma_ep_resolve_addr)
@@ -1478,11 +1573,12 @@ struct rdma_ep_resolve_addr {
 /**
  * struct rdma_ep_id_cmd - commands that take an id and one number
  * @size: sizeof(struct rdma_ep_id_cmd)
- * @flags: must be 0
+ * @flags: RESOLVE_ROUTE, DISCONNECT: RDMA_EP_AWAIT or 0; else must be 0
  * @id: in: id
  * @arg: in: RESOLVE_ROUTE: time limit in ms. LISTEN: backlog; 0 or more than
  *	allowed takes rdma_ep_query.max_backlog. NOTIFY: enum ibv_event_type.
  *	DISCONNECT, ESTABLISH: must be 0
+ * @await: in, out: the event to wait for
  *
  * RDMA_EP_IOC_RESOLVE_ROUTE leads to ROUTE_RESOLVED or ROUTE_ERROR.
  *
@@ -1497,7 +1593,7 @@ struct rdma_ep_resolve_addr {
  *
  * RDMA_EP_IOC_NOTIFY tells the CM of an asynchronous event of the id's QP
  * (rdma_notify(3)): communication established (4) before the peer's last message
- * has arrived.
+ * has arrived. Leads to the ESTABLISHED event.
  *
  * Connection requests beyond the backlog are dropped; the peer asks again.
  *
@@ -1509,6 +1605,7 @@ struct rdma_ep_id_cmd {
 	__u32 flags;
 	__u32 id;
 	__u32 arg;
+	struct rdma_ep_await await;
 };
 
 #define RDMA_EP_IOC_RESOLVE_ROUTE RDMA_EP_IOC(RESOLVE_ROUTE, rdma_ep_id_cmd)
@@ -1520,7 +1617,7 @@ struct rdma_ep_id_cmd {
 /**
  * struct rdma_ep_connect - ioctl(RDMA_EP_IOC_CONNECT), ioctl(RDMA_EP_IOC_ACCEPT)
  * @size: sizeof(struct rdma_ep_connect)
- * @flags: must be 0
+ * @flags: RDMA_EP_AWAIT or 0
  * @uid: in: ACCEPT: cookie that events of this id report from now on. CONNECT:
  *	must be 0
  * @id: in: id
@@ -1528,13 +1625,16 @@ struct rdma_ep_id_cmd {
  * @ece_options: in: the same
  * @qkey: in: Q_Key, taken for AF_IB addresses only; else 0 for the default
  * @conn: in: parameters
+ * @await: in, out: the event to wait for
  *
  * The QP number and SRQ flag that the peer is told are those of the id's own
  * QP. If it has none, conn.qp_num must be the number of a QP of this session on
- * the id's device. ACCEPT moves the id's own QP to RTS before it answers.
+ * the id's device. ACCEPT moves the id's own QP to RTS before it answers. Over iWARP
+ * a QP has one connection in its life.
  *
  * EINVAL: the id's state, responder_resources or initiator_depth over the
- * device's limits, private data too long, no such QP.
+ * device's limits, private data too long, no such QP, or, over iWARP, one that
+ * a connection was made with.
  */
 struct rdma_ep_connect {
 	__u32 size;
@@ -1545,6 +1645,7 @@ struct rdma_ep_connect {
 	__u32 ece_options;
 	__u32 qkey;
 	struct rdma_ep_conn_param conn;
+	struct rdma_ep_await await;
 };
 
 #define RDMA_EP_IOC_CONNECT RDMA_EP_IOC(CONNECT, rdma_ep_connect)
@@ -1675,13 +1776,13 @@ struct rdma_ep_init_qp_attr {
 /**
  * struct rdma_ep_get_request - ioctl(RDMA_EP_IOC_GET_REQUEST)
  * @size: sizeof(struct rdma_ep_get_request)
- * @flags: RDMA_EP_ID_PRIVATE_CHANNEL, RDMA_EP_EP_CREATE_QP
+ * @flags: RDMA_EP_ID_PRIVATE_CHANNEL, RDMA_EP_EP_CREATE_QP, RDMA_EP_AWAIT
  * @id: in: listening id
  * @channel_fd: out: with RDMA_EP_ID_PRIVATE_CHANNEL the new id's own channel,
  *	else -1
  * @qp_errno: out: 0, or the positive errno of RDMA_EP_IOC_CREATE_QP that kept the
  *	QP from being created; the new id exists nevertheless
- * @reserved: must be 0
+ * @await_fd: in: with RDMA_EP_AWAIT the channel of @id, else must be 0
  * @qp: in, out: with RDMA_EP_EP_CREATE_QP the QP to create on the new id, else
  *	must be 0
  * @event: out: the event that was taken, as read(2) would return it
@@ -1690,7 +1791,12 @@ struct rdma_ep_init_qp_attr {
  * the new id is moved to a channel of its own and gets a QP, as rdma_get_request(3)
  * does; other events are only returned.
  *
- * Never waits: EAGAIN if no event is there (poll(2) the channel to wait).
+ * With RDMA_EP_AWAIT it waits for an event as read(2) of @await_fd would, and no event
+ * is lost if it fails or is interrupted (EINTR).
+ *
+ * EAGAIN: no event is there, and it is not to wait: RDMA_EP_AWAIT is not set, or
+ * @await_fd is O_NONBLOCK or no event channel of this session. EMFILE, ENFILE: too many
+ * files.
  */
 struct rdma_ep_get_request {
 	__u32 size;
@@ -1698,7 +1804,7 @@ struct rdma_ep_get_request {
 	__u32 id;
 	__s32 channel_fd;
 	__u32 qp_errno;
-	__u32 reserved;
+	__s32 await_fd;
 	struct rdma_ep_qp_init qp;
 	struct rdma_ep_event event;
 };
@@ -1763,5 +1869,69 @@ struct rdma_ep_write_event {
 };
 
 #define RDMA_EP_IOC_WRITE_EVENT RDMA_EP_IOC(WRITE_EVENT, rdma_ep_write_event)
+
+/**
+ * struct rdma_ep_destroy_cq - a CQ that is destroyed with an endpoint
+ * @cq: in: CQ, or 0; out: 0 if it has been destroyed
+ * @channel_fd: in: its completion channel, to be closed, or -1; out: -1 if it has been
+ * @events: in: asynchronous events of the CQ that have been acknowledged; out: that
+ *	have been read
+ * @comp_events: the same for its completion events
+ */
+struct rdma_ep_destroy_cq {
+	__u32 cq;
+	__s32 channel_fd;
+	__u32 events;
+	__u32 comp_events;
+};
+
+/**
+ * struct rdma_ep_destroy_ep - ioctl(RDMA_EP_IOC_DESTROY_EP)
+ * @size: sizeof(struct rdma_ep_destroy_ep)
+ * @flags: must be 0
+ * @id: in: id; out: 0
+ * @channel_fd: in: its event channel, to be closed, or -1; out: -1 if it has been
+ * @events: in: events of the id that have been acknowledged; out: that have been read
+ * @qp: in: QP, or 0; out: 0 if it has been destroyed
+ * @qp_events: out: asynchronous events of the QP that have been read
+ * @srq: in: SRQ, or 0; out: 0 if it has been destroyed
+ * @srq_events: out: asynchronous events of the SRQ that have been read
+ * @reserved: must be 0
+ * @recv_cq: in, out: a CQ
+ * @send_cq: in, out: another
+ *
+ * Does in one call what rdma_destroy_ep(3) does, in this order: destroys the QP,
+ * detached from its multicast groups if need be, the SRQ, the CQs and the id, each as
+ * RDMA_EP_IOC_DESTROY would, and closes files of theirs in the caller's table.
+ *
+ * If it fails nothing has happened. Otherwise the id is gone, and whatever could not be
+ * destroyed still is in the structure: what something else uses (EBUSY of
+ * RDMA_EP_IOC_DESTROY), or what another task has destroyed meanwhile. A file is
+ * closed if its object has been destroyed and nothing is left to be acknowledged of
+ * that; else it stays open, for the user to close when he has waited.
+ *
+ * A descriptor must not be closed by another thread meanwhile: as with close(2), it might be
+ * another file by the time.
+ *
+ * EBADF: a descriptor is neither -1 nor of the channel that the id reports to or
+ * that the CQ has been made with.
+ * EFAULT: the structure can not be written; everything has been destroyed nevertheless.
+ */
+struct rdma_ep_destroy_ep {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__s32 channel_fd;
+	__u32 events;
+	__u32 qp;
+	__u32 qp_events;
+	__u32 srq;
+	__u32 srq_events;
+	__u32 reserved;
+	struct rdma_ep_destroy_cq recv_cq;
+	struct rdma_ep_destroy_cq send_cq;
+};
+
+#define RDMA_EP_IOC_DESTROY_EP RDMA_EP_IOC(DESTROY_EP, rdma_ep_destroy_ep)
 
 #endif /* _UAPI_RDMA_RDMA_EP_H */

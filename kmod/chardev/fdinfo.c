@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a session holds and has done: /proc/PID/fdinfo/FD of its file, for those who
+ * may look into the process. One "key:<tab>value" a line, as proc(5) has it; keys
+ * that are here stay, others may come.
+ */
+#include <linux/seq_file.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "cm.h"
+#include "verbs.h"
+
+/* By enum rdma_ep_obj_type. */
+static const char * const uep_obj_names[] = {
+	[RDMA_EP_OBJ_CTX] = "contexts",
+	[RDMA_EP_OBJ_ID] = "ids",
+	[RDMA_EP_OBJ_PD] = "pds",
+	[RDMA_EP_OBJ_MR] = "mrs",
+	[RDMA_EP_OBJ_AH] = "ahs",
+	[RDMA_EP_OBJ_CQ] = "cqs",
+	[RDMA_EP_OBJ_SRQ] = "srqs",
+	[RDMA_EP_OBJ_QP] = "qps",
+	[RDMA_EP_OBJ_MCAST] = "memberships",
+	[RDMA_EP_OBJ_XRCD] = "xrcds",
+};
+
+struct uep_sums {
+	u32 objs[ARRAY_SIZE(uep_obj_names)];
+	struct uep_traffic sends;
+	struct uep_traffic recvs;
+	u64 polled;
+	u64 pinned;
+};
+
+void uep_past_add(struct uep_past *past, const struct uep_traffic *t)
+{
+	atomic64_add(t->posted, &past->posted);
+	atomic64_add(t->bytes, &past->bytes);
+}
+
+static void uep_sum_add(struct uep_traffic *sum, struct uep_wq *wq)
+{
+	spin_lock(&wq->lock);
+	sum->posted += wq->traffic.posted;
+	sum->bytes += wq->traffic.bytes;
+	spin_unlock(&wq->lock);
+}
+
+/* Under RCU, which keeps the memory of the object. */
+static void uep_sum_obj(struct uep_sums *sums, struct uep_obj *obj)
+{
+	struct uep_mr *mr;
+	struct uep_qp *qp;
+
+	sums->objs[obj->type->type]++;
+	switch (obj->type->type) {
+	case RDMA_EP_OBJ_MR:
+		mr = container_of(obj, struct uep_mr, obj);
+		sums->pinned += PAGE_ALIGN(offset_in_page(mr->iova) +
+					   mr->length);
+		break;
+	case RDMA_EP_OBJ_CQ:
+		sums->polled +=
+			READ_ONCE(container_of(obj, struct uep_cq, obj)->nr_polled);
+		break;
+	case RDMA_EP_OBJ_SRQ:
+		uep_sum_add(&sums->recvs,
+			    &container_of(obj, struct uep_srq, obj)->wq);
+		break;
+	case RDMA_EP_OBJ_QP:
+		qp = container_of(obj, struct uep_qp, obj);
+		uep_sum_add(&sums->sends, &qp->sq);
+		uep_sum_add(&sums->recvs, &qp->rq);
+		break;
+	default:
+		break;
+	}
+}
+
+static void uep_sum_session(struct uep_sums *sums, struct uep_session *s)
+{
+	struct uep_obj *obj;
+	unsigned long handle;
+
+	rcu_read_lock();
+	xa_for_each(&s->objs, handle, obj)
+		uep_sum_obj(sums, obj);
+	rcu_read_unlock();
+	sums->sends.posted += atomic64_read(&s->past_sends.posted);
+	sums->sends.bytes += atomic64_read(&s->past_sends.bytes);
+	sums->recvs.posted += atomic64_read(&s->past_recvs.posted);
+	sums->recvs.bytes += atomic64_read(&s->past_recvs.bytes);
+	sums->polled += atomic64_read(&s->past_polled);
+}
+
+/* As far as events have told; between ep_id_begin() and ep_id_end(). */
+static const char *uep_id_state(const struct uep_id *id)
+{
+	const struct rdma_addr *addr = &id->id.cm_id->route.addr;
+
+	if (id->id.listening)
+		return "listening";
+	if (id->id.request)
+		return "request";
+	switch (READ_ONCE(id->last)) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return "connected";
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		return "disconnected";
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+		return "failed";
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return "removed";
+	}
+	if (id->id.begun)
+		return "connecting";
+	if (addr->dst_addr.ss_family)
+		return "resolved";
+	return addr->src_addr.ss_family ? "bound" : "idle";
+}
+
+static const char *uep_ps_name(enum rdma_ucm_port_space ps)
+{
+	switch (ps) {
+	case RDMA_PS_IPOIB:
+		return "ipoib";
+	case RDMA_PS_IB:
+		return "ib";
+	case RDMA_PS_TCP:
+		return "tcp";
+	case RDMA_PS_UDP:
+		return "udp";
+	}
+	return "-";
+}
+
+static void uep_show_addr(struct seq_file *m, const struct sockaddr_storage *ss)
+{
+	if (ss->ss_family == AF_INET || ss->ss_family == AF_INET6)
+		seq_printf(m, " %pISpc", ss);
+	else
+		seq_puts(m, ss->ss_family ? " gid" : " -");
+}
+
+/* handle, port space, state, source, destination, device, QP number */
+static void uep_show_id(struct seq_file *m, struct uep_id *id)
+{
+	struct rdma_cm_id *cm_id;
+	struct ep_qp *qp;
+
+	/* Whoever has it may take long. */
+	if (!mutex_trylock(&id->id.lock)) {
+		seq_printf(m, "id:\t%u - busy - - - -\n", id->obj.handle);
+		return;
+	}
+	if (id->id.closed) {
+		seq_printf(m, "id:\t%u - removed - - - -\n", id->obj.handle);
+		goto out;
+	}
+	cm_id = id->id.cm_id;
+	seq_printf(m, "id:\t%u %s %s", id->obj.handle, uep_ps_name(cm_id->ps),
+		   uep_id_state(id));
+	uep_show_addr(m, &cm_id->route.addr.src_addr);
+	uep_show_addr(m, &cm_id->route.addr.dst_addr);
+	seq_printf(m, " %s", cm_id->device ? cm_id->device->name : "-");
+	qp = ep_id_get_qp(&id->id);
+	if (qp) {
+		seq_printf(m, " %u\n", qp->qp_num);
+		id->id.ops->put_qp(qp);
+	} else {
+		seq_puts(m, " -\n");
+	}
+out:
+	ep_id_end(&id->id);
+}
+
+static void uep_show_ids(struct seq_file *m, struct uep_session *s)
+{
+	unsigned long handle;
+	struct uep_id *id;
+	void *entry;
+
+	xa_for_each(&s->objs, handle, entry) {
+		id = uep_id_lookup(s, handle);
+		if (!id)
+			continue;
+		uep_show_id(m, id);
+		uep_obj_put(&id->obj);
+		if (seq_has_overflowed(m))
+			break;
+		cond_resched();
+	}
+}
+
+void uep_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct uep_session *s = file->private_data;
+	struct uep_sums sums = {};
+	int i;
+
+	uep_sum_session(&sums, s);
+	seq_printf(m, "session:\t%llu\n", s->number);
+	uep_quota_show(m, s);
+	for (i = 0; i < ARRAY_SIZE(uep_obj_names); i++)
+		if (uep_obj_names[i])
+			seq_printf(m, "%s:\t%u\n", uep_obj_names[i],
+				   sums.objs[i]);
+	seq_printf(m, "pinned-memory:\t%llu KiB\n", sums.pinned >> 10);
+	seq_printf(m, "unread-events:\t%u\n", READ_ONCE(s->nr_events));
+	seq_printf(m, "sends:\t%llu\n", sums.sends.posted);
+	seq_printf(m, "send-bytes:\t%llu\n", sums.sends.bytes);
+	seq_printf(m, "receives:\t%llu\n", sums.recvs.posted);
+	seq_printf(m, "receive-bytes:\t%llu\n", sums.recvs.bytes);
+	seq_printf(m, "completions:\t%llu\n", sums.polled);
+	uep_show_ids(m, s);
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * QPs and CQs that their user has destroyed, kept for a moment.
+ *
+ * Most of what it takes to make an endpoint on a software device is to allocate and
+ * to clear the memory of its queues. Programs that connect, talk and disconnect again
+ * and again need the same queues soon after they have let go of them. So the
+ * device's CQ, empty and without QPs in use, and its QP, if no peer has ever heard of
+ * it and nothing was ever sent, wait a little for the session's next request for one
+ * that is the same. They have nothing of their user any more, and are never
+ * given to another session. They are destroyed with the session, when their time has
+ * passed, when they are in the way of a quota or of a limit of the device, and with
+ * the device.
+ *
+ * An idle QP keeps its CQs. These may be in use, or idle, too: then since later than
+ * the QP, so that whatever goes through the lists from the front meets the QP
+ * first.
+ */
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "verbs.h"
+
+/* For each session. */
+#define UEP_IDLE_MAX		24
+#define UEP_IDLE_MAX_BYTES	(2ULL << 20)
+#define UEP_IDLE_TIME		(HZ / 10)
+
+/* Held while some are being destroyed; outside uep_idle_lock. */
+static DEFINE_MUTEX(uep_idle_ending);
+
+/* The lists, and what they count in sessions. */
+static DEFINE_SPINLOCK(uep_idle_lock);
+
+/* Of all sessions, the oldest first. */
+static LIST_HEAD(uep_idle_all);
+
+static void uep_idle_expire(struct work_struct *work);
+static DECLARE_DELAYED_WORK(uep_idle_work, uep_idle_expire);
+
+/* Off both lists. */
+static void uep_idle_remove(struct uep_idle *idle)
+{
+	list_del(&idle->all);
+	list_del(&idle->entry);
+	idle->session->nr_idle--;
+	idle->session->idle_bytes -= idle->bytes;
+	uep_uncharge_queues(idle->session, idle->bytes);
+}
+
+static void uep_idle_end(struct list_head *list)
+{
+	struct uep_idle *idle, *next;
+
+	list_for_each_entry_safe(idle, next, list, all)
+		idle->end(idle);
+}
+
+/*
+ * Destroys those that @match says. Returns whether there were any. Afterwards none is
+ * left half-way, either.
+ */
+static bool uep_idle_flush_if(bool (*match)(struct uep_idle *idle,
+					    const void *arg), const void *arg)
+{
+	struct uep_idle *idle, *next;
+	LIST_HEAD(list);
+	bool any;
+
+	mutex_lock(&uep_idle_ending);
+	spin_lock(&uep_idle_lock);
+	list_for_each_entry_safe(idle, next, &uep_idle_all, all) {
+		if (!match(idle, arg))
+			continue;
+		uep_idle_remove(idle);
+		list_add_tail(&idle->all, &list);
+	}
+	spin_unlock(&uep_idle_lock);
+	any = !list_empty(&list);
+	uep_idle_end(&list);
+	mutex_unlock(&uep_idle_ending);
+	return any;
+}
+
+static bool uep_idle_of_session(struct uep_idle *idle, const void *s)
+{
+	return idle->session == s;
+}
+
+bool uep_idle_flush(const struct uep_session *s)
+{
+	return uep_idle_flush_if(uep_idle_of_session, s);
+}
+
+static bool uep_idle_of_user(struct uep_idle *idle, const void *user)
+{
+	return idle->session->user == user;
+}
+
+bool uep_idle_flush_user(const struct uep_user *user)
+{
+	return uep_idle_flush_if(uep_idle_of_user, user);
+}
+
+static bool uep_idle_uses_cq(struct uep_idle *idle, const void *cq)
+{
+	struct uep_qp_hw *hw = uep_idle_qp(idle);
+
+	return hw && (hw->send_cq == cq || hw->recv_cq == cq);
+}
+
+/* Before a CQ is destroyed, which no QP in use has any more. */
+void uep_idle_flush_cq(const struct uep_cq_hw *cq)
+{
+	if (atomic_read(&cq->nr_idle_qps))
+		uep_idle_flush_if(uep_idle_uses_cq, cq);
+}
+
+static void uep_idle_expire(struct work_struct *work)
+{
+	struct uep_idle *idle, *next;
+	LIST_HEAD(list);
+
+	mutex_lock(&uep_idle_ending);
+	spin_lock(&uep_idle_lock);
+	list_for_each_entry_safe(idle, next, &uep_idle_all, all) {
+		if (time_before(jiffies, idle->until)) {
+			schedule_delayed_work(&uep_idle_work,
+					      idle->until - jiffies);
+			break;
+		}
+		uep_idle_remove(idle);
+		list_add_tail(&idle->all, &list);
+	}
+	spin_unlock(&uep_idle_lock);
+	uep_idle_end(&list);
+	mutex_unlock(&uep_idle_ending);
+}
+
+/* Would uep_idle_add() take it? */
+bool uep_idle_room(const struct uep_session *s, u64 bytes)
+{
+	return !READ_ONCE(s->dead) && READ_ONCE(s->nr_idle) < UEP_IDLE_MAX &&
+	       READ_ONCE(s->idle_bytes) + bytes <= UEP_IDLE_MAX_BYTES;
+}
+
+/*
+ * @idle: its end() is set
+ * @bytes: what the session has been charged for it, which passes on success
+ */
+bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes)
+{
+	bool first, ok;
+
+	spin_lock(&uep_idle_lock);
+	ok = uep_idle_room(s, bytes);
+	if (ok) {
+		first = list_empty(&uep_idle_all);
+		idle->session = s;
+		idle->bytes = bytes;
+		idle->until = jiffies + UEP_IDLE_TIME;
+		list_add_tail(&idle->all, &uep_idle_all);
+		list_add(&idle->entry, &s->idle);
+		s->nr_idle++;
+		s->idle_bytes += bytes;
+		if (first)
+			schedule_delayed_work(&uep_idle_work, UEP_IDLE_TIME);
+	}
+	spin_unlock(&uep_idle_lock);
+	return ok;
+}
+
+/* One of the session's, the latest first, that is the caller's now; or NULL. */
+struct uep_idle *uep_idle_take(struct uep_session *s,
+			       bool (*match)(struct uep_idle *idle,
+					     const void *arg), const void *arg)
+{
+	struct uep_idle *idle, *found = NULL;
+
+	spin_lock(&uep_idle_lock);
+	list_for_each_entry(idle, &s->idle, entry) {
+		if (match(idle, arg)) {
+			uep_idle_remove(idle);
+			found = idle;
+			break;
+		}
+	}
+	spin_unlock(&uep_idle_lock);
+	return found;
+}
+
+/* There are no sessions any more. */
+void uep_idle_cleanup(void)
+{
+	cancel_delayed_work_sync(&uep_idle_work);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Trace events of sessions: what they post, what completes, what is refused. The rest
+ * is in engine/trace.h.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM rdma_ep
+
+#if !defined(RDMA_EP_CHARDEV_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define RDMA_EP_CHARDEV_TRACE_H
+
+#include <linux/sched.h>
+#include <linux/tracepoint.h>
+#include <rdma/ib_cm.h>
+#include <trace/misc/rdma.h>
+
+#include "post.h"
+
+/* Beside a send's opcode, which is an enum ib_wr_opcode. */
+#define UEP_TRACE_RECV	IB_WC_RECV
+
+#define UEP_TRACE_OPCODES						\
+	uep_trace_op(IB_WR_RDMA_WRITE, RDMA_WRITE)			\
+	uep_trace_op(IB_WR_RDMA_WRITE_WITH_IMM, RDMA_WRITE_WITH_IMM)	\
+	uep_trace_op(IB_WR_SEND, SEND)					\
+	uep_trace_op(IB_WR_SEND_WITH_IMM, SEND_WITH_IMM)		\
+	uep_trace_op(IB_WR_RDMA_READ, RDMA_READ)			\
+	uep_trace_op(IB_WR_ATOMIC_CMP_AND_SWP, ATOMIC_CMP_AND_SWP)	\
+	uep_trace_op(IB_WR_ATOMIC_FETCH_AND_ADD, ATOMIC_FETCH_AND_ADD)	\
+	uep_trace_op(IB_WR_SEND_WITH_INV, SEND_WITH_INV)		\
+	uep_trace_op_end(UEP_TRACE_RECV, RECV)
+
+#undef uep_trace_op
+#undef uep_trace_op_end
+#define uep_trace_op(value, name)	TRACE_DEFINE_ENUM(value);
+#define uep_trace_op_end(value, name)	TRACE_DEFINE_ENUM(value);
+UEP_TRACE_OPCODES
+
+#undef uep_trace_op
+#undef uep_trace_op_end
+#define uep_trace_op(value, name)	{ value, #name },
+#define uep_trace_op_end(value, name)	{ value, #name }
+
+/*
+ * The life of a session, in the task that opens the device and that closes it. All
+ * other events of the session name it.
+ *
+ * @session: number, as rdma-ep(1) shows it
+ * @pid: process
+ * @comm: its name, which who reads a trace may not be able to find out any more
+ */
+DECLARE_EVENT_CLASS(rdma_ep_session,
+	TP_PROTO(const struct uep_session *s),
+
+	TP_ARGS(s),
+
+	TP_STRUCT__entry(
+		__field(u64, session)
+		__field(pid_t, pid)
+		__array(char, comm, TASK_COMM_LEN)
+	),
+
+	TP_fast_assign(
+		__entry->session = s->number;
+		__entry->pid = task_tgid_nr(current);
+		strscpy(__entry->comm, current->comm, TASK_COMM_LEN);
+	),
+
+	TP_printk("session=%llu pid=%d comm=%s", __entry->session,
+		  __entry->pid, __entry->comm)
+);
+
+DEFINE_EVENT(rdma_ep_session, rdma_ep_session_open,
+	TP_PROTO(const struct uep_session *s),
+	TP_ARGS(s));
+DEFINE_EVENT(rdma_ep_session, rdma_ep_session_close,
+	TP_PROTO(const struct uep_session *s),
+	TP_ARGS(s));
+
+/*
+ * A list of work requests has been posted, or some of it. (What is refused as a whole,
+ * for its handle or its size, is only a rdma_ep_refuse.)
+ *
+ * @session: session
+ * @qp_num: QP, or 0
+ * @srq: handle of the SRQ, or 0
+ * @opcode: of the first request, enum ib_wr_opcode; of receives IB_WC_RECV
+ * @num: how many were to be posted
+ * @posted: how many are on the queue
+ * @bytes: the data that those name
+ * @ret: 0, or why the others are not
+ */
+TRACE_EVENT(rdma_ep_post,
+	TP_PROTO(const struct uep_obj *obj, const struct rdma_ep_post *arg,
+		 const struct uep_post_buf *buf, bool send, int ret),
+
+	TP_ARGS(obj, arg, buf, send, ret),
+
+	TP_STRUCT__entry(
+		__field(u64, session)
+		__field(u64, bytes)
+		__field(u32, qp_num)
+		__field(u32, srq)
+		__field(u32, opcode)
+		__field(u32, num)
+		__field(u32, posted)
+		__field(int, ret)
+	),
+
+	TP_fast_assign(
+		__entry->session = obj->session->number;
+		__entry->qp_num = uep_trace_qp_num(obj);
+		__entry->srq = __entry->qp_num ? 0 : obj->handle;
+		__entry->opcode = send ? uep_post_opcode(buf) : UEP_TRACE_RECV;
+		__entry->num = arg->num;
+		__entry->posted = arg->posted;
+		__entry->bytes = uep_post_bytes(buf, arg->posted, send);
+		__entry->ret = ret;
+	),
+
+	TP_printk("session=%llu qp=%u srq=%u opcode=%s num=%u posted=%u bytes=%llu ret=%d",
+		  __entry->session, __entry->qp_num, __entry->srq,
+		  __print_symbolic(__entry->opcode, UEP_TRACE_OPCODES),
+		  __entry->num, __entry->posted, __entry->bytes, __entry->ret)
+);
+
+/*
+ * Completions have been taken from the device, for the user to fetch or into the ring
+ * that is shared with him. Nothing is traced when there are none.
+ *
+ * @session: session
+ * @cq: handle of the CQ
+ * @num: completions for the user
+ * @ret: how many the device had, others belong to queues that are gone; or its errno
+ */
+TRACE_EVENT_CONDITION(rdma_ep_poll,
+	TP_PROTO(const struct uep_cq *cq, u32 num, int ret),
+
+	TP_ARGS(cq, num, ret),
+
+	TP_CONDITION(ret),
+
+	TP_STRUCT__entry(
+		__field(u64, session)
+		__field(u32, cq)
+		__field(u32, num)
+		__field(int, ret)
+	),
+
+	TP_fast_assign(
+		__entry->session = cq->obj.session->number;
+		__entry->cq = cq->obj.handle;
+		__entry->num = num;
+		__entry->ret = ret;
+	),
+
+	TP_printk("session=%llu cq=%u num=%u ret=%d", __entry->session,
+		  __entry->cq, __entry->num, __entry->ret)
+);
+
+/*
+ * One of those completions tells of a failure.
+ *
+ * @session: session
+ * @cq: handle of the CQ
+ * @qp_num: QP
+ * @status: enum ib_wc_status
+ * @vendor_err: what the device says, each its own
+ */
+TRACE_EVENT(rdma_ep_wc_error,
+	TP_PROTO(const struct uep_cq *cq, const struct rdma_ep_wc *wc),
+
+	TP_ARGS(cq, wc),
+
+	TP_STRUCT__entry(
+		__field(u64, session)
+		__field(u32, cq)
+		__field(u32, qp_num)
+		__field(u32, status)
+		__field(u32, vendor_err)
+	),
+
+	TP_fast_assign(
+		__entry->session = cq->obj.session->number;
+		__entry->cq = cq->obj.handle;
+		__entry->qp_num = wc->qp_num;
+		__entry->status = wc->status;
+		__entry->vendor_err = wc->vendor_err;
+	),
+
+	TP_printk("session=%llu cq=%u qp=%u status=%s vendor_err=%u",
+		  __entry->session, __entry->cq, __entry->qp_num,
+		  rdma_show_wc_status(__entry->status), __entry->vendor_err)
+);
+
+/*
+ * A command has failed, in the task that gave it. (Not one that a signal interrupts and
+ * that is begun anew. One that does not exist, ENOTTY, has no place here either.)
+ *
+ * @session: session
+ * @nr: RDMA_EP_CMD_*
+ * @cmd: its name
+ * @stage: where: "arguments" (the structure: address, size, flags), "command" (what it
+ *	asks for), "wait" (for the event that was to come with it), "results" (they
+ *	could not be written back, and all has been undone)
+ * @ret: errno below 0. rdma_ep.h has the reasons of each command
+ */
+TRACE_EVENT_CONDITION(rdma_ep_refuse,
+	TP_PROTO(const struct uep_session *s, u32 nr, const char *cmd,
+		 const char *stage, int ret),
+
+	TP_ARGS(s, nr, cmd, stage, ret),
+
+	TP_CONDITION(ret != -ERESTARTSYS),
+
+	TP_STRUCT__entry(
+		__field(u64, session)
+		__field(u32, nr)
+		__field(int, ret)
+		__array(char, cmd, 24)
+		__array(char, stage, 16)
+	),
+
+	TP_fast_assign(
+		__entry->session = s->number;
+		__entry->nr = nr;
+		__entry->ret = ret;
+		strscpy(__entry->cmd, cmd, sizeof(__entry->cmd));
+		strscpy(__entry->stage, stage, sizeof(__entry->stage));
+	),
+
+	TP_printk("session=%llu cmd=%s stage=%s ret=%d", __entry->session,
+		  __entry->cmd, __entry->stage, __entry->ret)
+);
+
+/*
+ * A limit of ours was in the way; comes before what is refused for that. One for each
+ * limit that is exceeded.
+ *
+ * @session: session
+ * @limit: the module's parameter, or "unread_events" (of a session; they are lost)
+ * @wanted: what there would have been: objects, bytes, events
+ * @max: as many there may be
+ */
+TRACE_EVENT(rdma_ep_over_limit,
+	TP_PROTO(const struct uep_session *s, const char *limit, u64 wanted,
+		 u64 max),
+
+	TP_ARGS(s, limit, wanted, max),
+
+	TP_STRUCT__entry(
+		__field(u64, session)
+		__field(u64, wanted)
+		__field(u64, max)
+		__array(char, limit, 24)
+	),
+
+	TP_fast_assign(
+		__entry->session = s->number;
+		__entry->wanted = wanted;
+		__entry->max = max;
+		strscpy(__entry->limit, limit, sizeof(__entry->limit));
+	),
+
+	TP_printk("session=%llu limit=%s wanted=%llu max=%llu",
+		  __entry->session, __entry->limit, __entry->wanted,
+		  __entry->max)
+);
+
+#endif /* RDMA_EP_CHARDEV_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH kmod/chardev
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Trace events of ids, those of programs and those of kernel consumers. With the
+ * ones of sessions (chardev/trace.h) they are the system "rdma_ep".
+ *
+ * docs/tracing.md says what to do with them. Fields stay as they are, others may
+ * come. Not in there: pointers, and the users' own values (cookies, private data).
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM rdma_ep
+
+#if !defined(RDMA_EP_ENGINE_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define RDMA_EP_ENGINE_TRACE_H
+
+#include <linux/in6.h>
+#include <linux/tracepoint.h>
+#include <rdma/ib_cm.h>
+#include <trace/misc/rdma.h>
+
+#include "engine.h"
+
+void ep_trace_addr(u8 *dst, const struct sockaddr_storage *ss);
+void ep_trace_dev(char *dst, const struct rdma_cm_id *cm_id);
+
+/*
+ * What all of them say of an id:
+ *
+ * @session: whose it is, the number that rdma-ep(1) shows; 0: a kernel consumer's
+ * @id: its handle in the session; kernel consumers': a number never used again
+ * @src: its address, a struct sockaddr_in or sockaddr_in6; 0.0.0.0:0 if it has none
+ *	yet. Of an AF_IB address the GID
+ * @dst: the peer's, the same
+ * @dev: the device that it is bound to, or "-"
+ */
+#define EP_TRACE_ID							\
+	__field(u64, session)						\
+	__field(u32, id)						\
+	__array(u8, src, sizeof(struct sockaddr_in6))			\
+	__array(u8, dst, sizeof(struct sockaddr_in6))			\
+	__array(char, dev, IB_DEVICE_NAME_MAX)
+
+#define EP_TRACE_ASSIGN_ID(_id, _cm_id)					\
+	do {								\
+		__entry->session = (_id)->owner;			\
+		__entry->id = (_id)->number;				\
+		ep_trace_addr(__entry->src,				\
+			      &(_cm_id)->route.addr.src_addr);		\
+		ep_trace_addr(__entry->dst,				\
+			      &(_cm_id)->route.addr.dst_addr);		\
+		ep_trace_dev(__entry->dev, _cm_id);			\
+	} while (0)
+
+/*
+ * A step in the life of an id, and what came of it: written when it has been made, so
+ * what the CM reports of it may have come before. Between ep_id_begin() and
+ * ep_id_end(), or where nobody else has the id.
+ *
+ * @qp_num: connect, accept: QP that the peer is told of; disconnect: QP of the id;
+ *	else, and if there is none, 0
+ * @ret: 0, or an errno below 0
+ */
+DECLARE_EVENT_CLASS(rdma_ep_id,
+	TP_PROTO(const struct ep_id *id, const struct ep_qp *qp, int ret),
+
+	TP_ARGS(id, qp, ret),
+
+	TP_STRUCT__entry(
+		EP_TRACE_ID
+		__field(u32, qp_num)
+		__field(int, ret)
+	),
+
+	TP_fast_assign(
+		EP_TRACE_ASSIGN_ID(id, id->cm_id);
+		__entry->qp_num = qp ? qp->qp_num : 0;
+		__entry->ret = ret;
+	),
+
+	TP_printk("session=%llu id=%u src=%pISpc dst=%pISpc dev=%s qp=%u ret=%d",
+		  __entry->session, __entry->id, __entry->src, __entry->dst,
+		  __entry->dev, __entry->qp_num, __entry->ret)
+);
+
+#define EP_TRACE_STEP(name)						\
+	DEFINE_EVENT(rdma_ep_id, rdma_ep_##name,			\
+		TP_PROTO(const struct ep_id *id, const struct ep_qp *qp, \
+			 int ret),					\
+		TP_ARGS(id, qp, ret))
+
+/* There is an id. That of a connection request has its addresses already. */
+EP_TRACE_STEP(id_create);
+/* It is about to go: its owner destroys it, or its device has been removed. */
+EP_TRACE_STEP(id_destroy);
+EP_TRACE_STEP(bind_addr);
+EP_TRACE_STEP(resolve_addr);
+EP_TRACE_STEP(resolve_route);
+EP_TRACE_STEP(listen);
+EP_TRACE_STEP(connect);
+EP_TRACE_STEP(accept);
+EP_TRACE_STEP(reject);
+EP_TRACE_STEP(disconnect);
+/* The owner, who has brought the QP up himself, completes the connection. */
+EP_TRACE_STEP(establish);
+
+/*
+ * What the CM has to say of an id, as its owner gets it, or the command that waits for
+ * it. Of a connection request: the listener's id, the addresses of the new one.
+ *
+ * @event: enum rdma_cm_event_type
+ * @status: 0, an errno below 0, or the transport's reason above 0
+ * @ret: 0; of a request an errno: it is refused, as the listener's owner can not have
+ *	it. -ENOMEM: no memory, a quota, or more than the backlog; from IB it comes again
+ */
+TRACE_EVENT(rdma_ep_cm_event,
+	TP_PROTO(const struct ep_id *id, const struct rdma_cm_id *cm_id,
+		 const struct rdma_cm_event *event, int ret),
+
+	TP_ARGS(id, cm_id, event, ret),
+
+	TP_STRUCT__entry(
+		EP_TRACE_ID
+		__field(u32, event)
+		__field(int, status)
+		__field(int, ret)
+	),
+
+	TP_fast_assign(
+		EP_TRACE_ASSIGN_ID(id, cm_id);
+		__entry->event = event->event;
+		__entry->status = event->status;
+		__entry->ret = ret;
+	),
+
+	TP_printk("session=%llu id=%u event=%s status=%d src=%pISpc dst=%pISpc dev=%s ret=%d",
+		  __entry->session, __entry->id,
+		  rdma_show_cm_event(__entry->event), __entry->status,
+		  __entry->src, __entry->dst, __entry->dev, __entry->ret)
+);
+
+#endif /* RDMA_EP_ENGINE_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH kmod/engine
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
