@@ -10,15 +10,16 @@ int ep_id_resolve_addr(struct ep_id *id, const struct sockaddr *src,
 		.id = id->handle,
 		.timeout_ms = timeout_ms,
 	};
+	struct ep_wait wait;
 
 	if (ep_addr_to_uapi(&cmd.src, src, src_len) ||
 	    ep_addr_to_uapi(&cmd.dst, dst, dst_len))
 		return -1;
-	if (ep_call(id->session, RESOLVE_ADDR, &cmd))
+	if (ep_call_await(id, RESOLVE_ADDR, &cmd, &wait))
 		return -1;
 	/* Visible at once; the rest comes with the event. */
 	memcpy(&id->id.route.addr.dst_storage, &cmd.dst, sizeof(cmd.dst));
-	return ep_complete(&id->id);
+	return ep_complete_await(&wait);
 }
 
 /* rdma_resolve_addr(3) */
@@ -42,15 +43,16 @@ EP_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id,
 EP_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 {
 	struct rdma_ep_id_cmd cmd = { .arg = timeout_ms };
+	struct ep_wait wait;
 
 	if (ep_foreign_id(id))
 		return ep_forward_cm(-1, rdma_resolve_route, id, timeout_ms);
 	if (!id || !id->verbs)
 		return ep_err(EINVAL);
 	cmd.id = ep_cm_id(id)->handle;
-	if (ep_call(ep_cm_id(id)->session, RESOLVE_ROUTE, &cmd))
+	if (ep_call_await(ep_cm_id(id), RESOLVE_ROUTE, &cmd, &wait))
 		return -1;
-	return ep_complete(id);
+	return ep_complete_await(&wait);
 }
 
 /* rdma_listen(3) */
@@ -148,6 +150,7 @@ EP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 	struct ep_id *id = ep_cm_id(cm_id);
 	struct rdma_ep_connect cmd = {};
 	struct ep_device *dev;
+	struct ep_wait wait;
 
 	if (ep_foreign_id(cm_id))
 		return ep_forward_cm(-1, rdma_connect, cm_id, conn_param);
@@ -164,14 +167,14 @@ EP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 	cmd.conn.initiator_depth = dev->max_initiator_depth;
 	if (set_conn(&cmd.conn, id, conn_param))
 		return -1;
-	if (ep_call(id->session, CONNECT, &cmd))
+	if (ep_call_await(id, CONNECT, &cmd, &wait))
 		return -1;
 
 	/* ai_connect is for the first request only. */
 	free(id->connect);
 	id->connect = NULL;
 	id->connect_len = 0;
-	return ep_complete(cm_id);
+	return ep_complete_await(&wait);
 }
 
 int ep_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state)
@@ -220,8 +223,10 @@ EP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 {
 	struct ep_id *id = ep_cm_id(cm_id);
 	struct rdma_ep_connect cmd = {};
+	bool datagram = cm_id && cm_id->qp_type == IBV_QPT_UD;
 	struct ibv_qp *other = NULL;
 	struct ep_device *dev;
+	struct ep_wait wait;
 	int error;
 
 	if (ep_foreign_id(cm_id))
@@ -242,11 +247,12 @@ EP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 					  dev->max_initiator_depth);
 	if (set_conn(&cmd.conn, id, conn_param))
 		return -1;
-	if (cm_id->qp_type != IBV_QPT_UD)
+	if (!datagram)
 		other = ep_id_other_qp(id);
 	if (other && ep_id_ready_qp(id, other, &cmd.conn))
 		return -1;
-	if (ep_call(id->session, ACCEPT, &cmd)) {
+	if (datagram ? ep_call(id->session, ACCEPT, &cmd) :
+		       ep_call_await(id, ACCEPT, &cmd, &wait)) {
 		error = errno;
 		if (other)
 			ep_qp_set_state(other, IBV_QPS_ERR);
@@ -254,14 +260,14 @@ EP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 		return ep_err(error);
 	}
 
-	if (cm_id->qp_type == IBV_QPT_UD) {
+	if (datagram) {
 		/* There is nothing to wait for. */
 		if (id->sync)
 			ep_drop_event(cm_id);
 		return 0;
 	}
 	ep_id_qp_connected(id);
-	return ep_complete(cm_id);
+	return ep_complete_await(&wait);
 }
 
 static int reject(struct rdma_cm_id *id, const void *private_data,
@@ -321,6 +327,7 @@ EP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 	enum ibv_qp_state state = IBV_QPS_ERR;
 	struct rdma_ep_id_cmd cmd = {};
 	struct ibv_qp *other;
+	struct ep_wait wait;
 
 	if (ep_foreign_id(id))
 		return ep_forward_cm(-1, rdma_disconnect, id);
@@ -333,13 +340,13 @@ EP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 		return -1;
 
 	cmd.id = ep_cm_id(id)->handle;
-	if (ep_call(ep_cm_id(id)->session, DISCONNECT, &cmd)) {
+	if (ep_call_await(ep_cm_id(id), DISCONNECT, &cmd, &wait)) {
 		/* The QP may have been moved nevertheless. */
 		ep_id_qp_ask_state(ep_cm_id(id));
 		return -1;
 	}
 	ep_id_qp_state(ep_cm_id(id), state);
-	return ep_complete(id);
+	return ep_complete_await(&wait);
 }
 
 /* rdma_init_qp_attr(3) */

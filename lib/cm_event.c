@@ -212,12 +212,20 @@ bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
 	return true;
 }
 
+/* A new id if it is a connection request, else NULL. */
+static struct ep_id *child_for(const struct rdma_ep_event *rec)
+{
+	if (rec->event != RDMA_CM_EVENT_CONNECT_REQUEST || !rec->uid)
+		return NULL;
+	return ep_id_alloc(((struct ep_id *)(uintptr_t)rec->uid)->session, NULL,
+			   0, 0);
+}
+
 /* rdma_get_cm_event(3): blocks in read(2), which is a cancellation point. */
 static bool get_event(struct rdma_event_channel *channel,
 		      struct ep_event *event, int *ret)
 {
 	struct rdma_ep_event rec;
-	struct ep_id *child = NULL;
 	ssize_t len;
 
 	len = read(channel->fd, &rec, sizeof(rec));
@@ -225,11 +233,8 @@ static bool get_event(struct rdma_event_channel *channel,
 		*ret = len < 0 ? -1 : ep_err(EIO);
 		return true;
 	}
-	if (rec.event == RDMA_CM_EVENT_CONNECT_REQUEST && rec.uid)
-		child = ep_id_alloc(((struct ep_id *)(uintptr_t)rec.uid)->session,
-				    NULL, 0, 0);
 	*ret = 0;
-	return ep_event_set(event, &rec, child, NULL);
+	return ep_event_set(event, &rec, child_for(&rec), NULL);
 }
 
 EP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
@@ -276,24 +281,117 @@ int ep_write_event(struct ep_id *id, uint32_t event, int status, uint64_t arg)
 }
 
 /*
- * How a call on a synchronous id ends: with the next event, whatever it is.
- * The event stays in id->event until the next such call.
+ * A command that waits, as a cancellation point, as read(2) is: the C library makes none
+ * of ioctl(2). cancelled() is called if it is cancelled, perhaps with the command
+ * executed: what the kernel has written says whether it was.
  */
-int ep_complete(struct rdma_cm_id *id)
+int ep_ioctl_cancel(int fd, unsigned long request, void *cmd,
+		    void (*cancelled)(void *arg), void *arg)
 {
-	int status;
+	int ret, type;
 
-	if (!ep_cm_id(id)->sync)
+	pthread_cleanup_push(cancelled, arg);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	ret = ioctl(fd, request, cmd);
+	pthread_setcanceltype(type, NULL);
+	pthread_cleanup_pop(0);
+	return ret;
+}
+
+/* Without memory for the event it stays where it is. */
+void ep_wait_init(struct ep_wait *wait, struct ep_id *id, uint32_t *flags,
+		  struct rdma_ep_await *await)
+{
+	wait->id = id;
+	wait->await = await;
+	wait->error = 0;
+	wait->event = id->sync ? ep_event_alloc() : NULL;
+	if (!wait->event)
+		return;
+	*flags |= RDMA_EP_AWAIT;
+	await->event = (uintptr_t)&wait->rec;
+	await->channel_fd = id->id.channel ? id->id.channel->fd : -1;
+}
+
+/* The event that the id has shown until now goes; that which came is shown. */
+static bool show_event(struct ep_wait *wait)
+{
+	ep_drop_event(&wait->id->id);
+	if (wait->await->state == RDMA_EP_AWAIT_EVENT) {
+		ep_written(&wait->rec, sizeof(wait->rec));
+		if (ep_event_set(wait->event, &wait->rec,
+				 child_for(&wait->rec), NULL)) {
+			wait->id->id.event = &wait->event->event;
+			return true;
+		}
+	}
+	free(wait->event);
+	return false;
+}
+
+/* Nobody else could acknowledge an event that the kernel has given us. */
+static void wait_cancelled(void *arg)
+{
+	struct ep_wait *wait = arg;
+
+	if (wait->await->state == RDMA_EP_AWAIT_EVENT)
+		show_event(wait);
+	else
+		free(wait->event);
+}
+
+/* Returns 0 if the command has been executed, whatever became of the wait. */
+int ep_await(struct ep_wait *wait, unsigned long request, void *cmd)
+{
+	int fd = wait->id->session->fd;
+
+	if (!wait->event)
+		return ioctl(fd, request, cmd);
+	if (!ep_ioctl_cancel(fd, request, cmd, wait_cancelled, wait))
 		return 0;
-	ep_drop_event(id);
-	if (rdma_get_cm_event(id->channel, &id->event))
-		return -1;
-	status = id->event->status;
+	wait->error = errno;
+	if (wait->await->state)
+		return 0;
+	free(wait->event);
+	return ep_err(wait->error);
+}
+
+/* What a call returns that has ended with the event that the id shows. */
+static int event_status(struct rdma_cm_id *id)
+{
+	int status = id->event->status;
+
 	if (!status)
 		return 0;
 	if (id->event->event == RDMA_CM_EVENT_REJECTED)
 		return ep_err(ECONNREFUSED);
 	return ep_err(status < 0 ? -status : status);
+}
+
+/*
+ * How a call on a synchronous id ends: with the next event, whatever it is.
+ * The event stays in id->event until the next such call.
+ */
+int ep_complete(struct rdma_cm_id *id)
+{
+	if (!ep_cm_id(id)->sync)
+		return 0;
+	ep_drop_event(id);
+	return rdma_get_cm_event(id->channel, &id->event) ? -1 :
+							    event_status(id);
+}
+
+/* The same after ep_call_await(). */
+int ep_complete_await(struct ep_wait *wait)
+{
+	struct rdma_cm_id *id = &wait->id->id;
+
+	if (!wait->event)
+		return ep_complete(id);
+	if (show_event(wait))
+		return event_status(id);
+	/* In the kernel the wait goes on after a signal if it is to. */
+	return wait->error ? ep_err(wait->error) : ep_complete(id);
 }
 
 /* rdma_write_cm_event(3) */

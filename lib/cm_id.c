@@ -222,6 +222,14 @@ void ep_drop_event(struct rdma_cm_id *id)
 	id->event = NULL;
 }
 
+/* The kernel has destroyed it: waits until all its events have been acknowledged. */
+void ep_id_gone(struct ep_id *id, uint32_t events)
+{
+	ep_drop_event(&id->id);
+	ep_wait_acked(&id->mutex, &id->cond, &id->acked, events);
+	ep_id_free(id);
+}
+
 /* rdma_destroy_id(3): waits until all its events have been acknowledged. */
 EP_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 {
@@ -235,9 +243,7 @@ EP_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 	ep_mcasts_leave(id);
 	if (ep_destroy(id->session, RDMA_EP_OBJ_ID, id->handle, &events, NULL))
 		return -1;
-	ep_drop_event(cm_id);
-	ep_wait_acked(&id->mutex, &id->cond, &id->acked, events);
-	ep_id_free(id);
+	ep_id_gone(id, events);
 	return 0;
 }
 
@@ -291,7 +297,7 @@ EP_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int optname,
 EP_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id,
 			      struct rdma_event_channel *channel)
 {
-	struct rdma_event_channel *private = NULL;
+	struct rdma_event_channel *own = NULL;
 	struct rdma_ep_migrate_id cmd = {};
 	struct ep_id *id = ep_cm_id(cm_id);
 	int error;
@@ -306,25 +312,25 @@ EP_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id,
 	if (channel) {
 		cmd.channel_fd = channel->fd;
 	} else {
-		private = ep_channel_alloc();
-		if (!private)
+		own = ep_channel_alloc();
+		if (!own)
 			return -1;
 		cmd.flags = RDMA_EP_ID_PRIVATE_CHANNEL;
 	}
 	if (ep_call(id->session, MIGRATE_ID, &cmd)) {
 		error = errno;
-		free(private);
+		free(own);
 		return ep_err(error);
 	}
-	if (private)
-		private->fd = cmd.channel_fd;
+	if (own)
+		own->fd = cmd.channel_fd;
 
 	if (id->sync) {
 		ep_drop_event(cm_id);
 		rdma_destroy_event_channel(cm_id->channel);
 	}
-	id->sync = private;
-	cm_id->channel = private ? private : channel;
+	id->sync = own;
+	cm_id->channel = own ? own : channel;
 	ep_wait_acked(&id->mutex, &id->cond, &id->acked, cmd.events_reported);
 	return 0;
 }

@@ -74,6 +74,7 @@ struct ibv_cq *ep_cq_alloc(void)
 		return NULL;
 	pthread_mutex_init(&cq->cq.mutex, NULL);
 	pthread_cond_init(&cq->cq.cond, NULL);
+	pthread_mutex_init(&cq->ring_lock, NULL);
 	return &cq->cq;
 }
 
@@ -83,19 +84,21 @@ void ep_cq_free(struct ibv_cq *cq)
 		return;
 	pthread_cond_destroy(&cq->cond);
 	pthread_mutex_destroy(&cq->mutex);
+	pthread_mutex_destroy(&ep_cq(cq)->ring_lock);
 	ep_cq_batch_free(ep_cq(cq)->batch);
 	free(cq);
 }
 
 void ep_cq_set(struct ibv_cq *cq, struct ibv_context *context,
 	       struct ibv_comp_channel *channel, void *cq_context,
-	       uint32_t handle, uint32_t cqe)
+	       uint32_t handle, uint32_t cqe, uint32_t ring)
 {
 	cq->context = context;
 	cq->channel = channel;
 	cq->cq_context = cq_context;
 	cq->handle = handle;
 	cq->cqe = cqe;
+	ep_cq(cq)->ring = ep_ring(ep_ctx(context)->session, ring);
 	hold_channel(channel, 1);
 }
 
@@ -121,12 +124,14 @@ struct ibv_cq *ep_cq_create(struct ibv_context *context, uint32_t cqe,
 	cmd.channel_fd = channel ? channel->fd : -1;
 	cmd.cqe = cqe;
 	cmd.comp_vector = comp_vector;
+	cmd.flags = ep_ctx(context)->session->rings ? RDMA_EP_CQ_RING : 0;
 	if (ep_call(ep_ctx(context)->session, CREATE_CQ, &cmd)) {
 		error = errno;
 		ep_cq_free(cq);
 		return ep_null(error);
 	}
-	ep_cq_set(cq, context, channel, cq_context, cmd.cq, cmd.cqe);
+	ep_cq_set(cq, context, channel, cq_context, cmd.cq, cmd.cqe,
+		  cmd.ring);
 	return cq;
 }
 
@@ -163,6 +168,17 @@ EP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return 0;
 }
 
+/* The kernel has destroyed it: waits until all its events have been acknowledged. */
+void ep_cq_gone(struct ibv_cq *cq, uint32_t events, uint32_t comp_events)
+{
+	hold_channel(cq->channel, -1);
+	ep_wait_acked(&cq->mutex, &cq->cond, &cq->comp_events_completed,
+		      comp_events);
+	ep_wait_acked(&cq->mutex, &cq->cond, &cq->async_events_completed,
+		      events);
+	ep_cq_free(cq);
+}
+
 /* ibv_destroy_cq(3): waits until all its events have been acknowledged. */
 EP_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 {
@@ -175,13 +191,7 @@ EP_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 	if (ep_destroy(ep_ctx(cq->context)->session, RDMA_EP_OBJ_CQ, cq->handle,
 		       &async_events, &comp_events))
 		return errno;
-
-	hold_channel(cq->channel, -1);
-	ep_wait_acked(&cq->mutex, &cq->cond, &cq->comp_events_completed,
-		      comp_events);
-	ep_wait_acked(&cq->mutex, &cq->cond, &cq->async_events_completed,
-		      async_events);
-	ep_cq_free(cq);
+	ep_cq_gone(cq, async_events, comp_events);
 	return 0;
 }
 
@@ -246,6 +256,8 @@ int ep_poll_kernel(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 		.max = num,
 	};
 
+	if (ep_cq(cq)->ring)
+		return ep_ring_poll(ep_cq(cq), num, wc);
 	if (ep_call(ep_ctx(cq->context)->session, POLL_CQ, &cmd))
 		return -errno;
 	ep_written(wc, cmd.num * sizeof(*wc));
@@ -269,6 +281,8 @@ int ep_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 		.cq = cq->handle,
 	};
 
+	if (!solicited_only && ep_cq(cq)->ring && ep_ring_arm(ep_cq(cq)))
+		return 0;
 	return ep_call(ep_ctx(cq->context)->session, NOTIFY_CQ, &cmd) ?
 		errno : 0;
 }

@@ -4,7 +4,10 @@
  * process lives, whether or not ib_uverbs knows the device; and one context and
  * PD that all ids on it share.
  */
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -315,6 +318,32 @@ EP_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 	if (!ep_device_ours(device))
 		return ep_forward(0, "IBVERBS_1.1", ibv_get_device_guid, device);
 	return ep_dev(device)->guid;
+}
+
+/* In no header that is installed, but ibv_devinfo uses it. Without the newline. */
+EP_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
+				  size_t size);
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
+{
+	char path[PATH_MAX];
+	ssize_t len;
+	int fd;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, file) >= sizeof(path))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	len = read(fd, buf, size);
+	close(fd);
+	if (len <= 0)
+		return len;
+	if (buf[len - 1] == '\n')
+		len--;
+	if ((size_t)len == size)
+		return -1;
+	buf[len] = '\0';
+	return len;
 }
 
 EP_EXPORT int ibv_get_device_index(struct ibv_device *device)

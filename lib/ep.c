@@ -199,6 +199,109 @@ err:
 	return ep_err(error);
 }
 
+static bool same_session(const struct ep_id *id, struct ibv_context *context)
+{
+	return ep_ours(context) && ep_ctx(context)->session == id->session;
+}
+
+/*
+ * Can the CQ go with its endpoint? It is ours, and if it has a channel, that is the
+ * id's, and nobody else's.
+ */
+static bool plain_cq(const struct ep_id *id, const struct ibv_cq *cq,
+		     const struct ibv_comp_channel *channel)
+{
+	if (!cq)
+		return !channel;
+	return same_session(id, cq->context) && cq->channel == channel &&
+	       (!channel || channel->refcnt == 1);
+}
+
+static void fill_cq(struct rdma_ep_destroy_cq *cmd, struct ibv_cq *cq)
+{
+	cmd->channel_fd = -1;
+	if (!cq)
+		return;
+	cmd->cq = cq->handle;
+	if (cq->channel)
+		cmd->channel_fd = cq->channel->fd;
+	cmd->events = __atomic_load_n(&cq->async_events_completed,
+				      __ATOMIC_RELAXED);
+	cmd->comp_events = __atomic_load_n(&cq->comp_events_completed,
+					   __ATOMIC_RELAXED);
+}
+
+/* Of a CQ that could not be destroyed, its channel is in use, too. */
+static void finish_destroyed_cq(const struct rdma_ep_destroy_cq *cmd,
+				struct ibv_cq *cq,
+				struct ibv_comp_channel *channel)
+{
+	if (!cq || cmd->cq)
+		return;
+	ep_cq_gone(cq, cmd->events, cmd->comp_events);
+	if (channel) {
+		channel->fd = cmd->channel_fd;
+		ibv_destroy_comp_channel(channel);
+	}
+}
+
+/* Events of the id that will have been acknowledged when it no longer shows one. */
+static uint32_t events_acked(struct ep_id *id)
+{
+	const struct ep_event *shown = (struct ep_event *)id->id.event;
+	uint32_t acked;
+
+	pthread_mutex_lock(&id->mutex);
+	acked = id->acked;
+	pthread_mutex_unlock(&id->mutex);
+	return shown && shown->charged == id ? acked + 1 : acked;
+}
+
+/*
+ * One ioctl destroys all of it and closes the files that nobody is to wait for. Returns
+ * false if that is not possible, and nothing has happened.
+ */
+static bool destroy_at_once(struct ep_id *id)
+{
+	struct ibv_qp *qp = id->id.qp;
+	struct ibv_srq *srq = id->id.srq;
+	struct ibv_cq *recv_cq = qp || srq ? id->id.recv_cq : NULL;
+	struct ibv_cq *send_cq = qp || srq ? id->id.send_cq : NULL;
+	struct ibv_comp_channel *recv_channel = id->id.recv_cq_channel;
+	struct ibv_comp_channel *send_channel = id->id.send_cq_channel;
+	struct rdma_ep_destroy_ep cmd = {
+		.id = id->handle,
+		.channel_fd = -1,
+		.qp = qp ? qp->handle : 0,
+		.srq = srq ? srq->handle : 0,
+	};
+
+	if (id->mcasts || (qp && !same_session(id, qp->context)) ||
+	    (srq && !same_session(id, srq->context)) ||
+	    !plain_cq(id, recv_cq, recv_channel) ||
+	    !plain_cq(id, send_cq, send_channel) ||
+	    (recv_cq && recv_cq == send_cq))
+		return false;
+	if (id->sync && id->id.channel)
+		cmd.channel_fd = id->id.channel->fd;
+	fill_cq(&cmd.recv_cq, recv_cq);
+	fill_cq(&cmd.send_cq, send_cq);
+	cmd.events = events_acked(id);
+	if (ep_call(id->session, DESTROY_EP, &cmd))
+		return false;
+
+	if (qp && !cmd.qp)
+		ep_qp_gone(qp, cmd.qp_events);
+	if (srq && !cmd.srq)
+		ep_srq_gone(srq, cmd.srq_events);
+	finish_destroyed_cq(&cmd.recv_cq, recv_cq, recv_channel);
+	finish_destroyed_cq(&cmd.send_cq, send_cq, send_channel);
+	if (id->sync && id->id.channel)
+		id->id.channel->fd = cmd.channel_fd;
+	ep_id_gone(id, cmd.events);
+	return true;
+}
+
 /* rdma_destroy_ep(3) */
 EP_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 {
@@ -208,6 +311,8 @@ EP_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 		ep_forward_cm_void(rdma_destroy_ep, id);
 		return;
 	}
+	if (destroy_at_once(ep_cm_id(id)))
+		return;
 	if (id->qp)
 		rdma_destroy_qp(id);
 	if (id->srq)
@@ -231,88 +336,133 @@ static int request_from_event(struct rdma_cm_id *listen,
 	return 0;
 }
 
+/* What becomes of the next event of a listener in one call. */
+struct request {
+	struct ep_id *listener;
+	struct rdma_ep_get_request cmd;
+	struct ibv_qp_init_attr attr;
+	struct ep_qp_build build;
+	struct rdma_event_channel *channel;
+	struct ep_event *event;
+	struct ep_id *child;
+};
+
+static void free_request(struct request *req)
+{
+	int error = errno;
+
+	ep_qp_abort(&req->build);
+	free(req->channel);
+	ep_id_free(req->child);
+	free(req->event);
+	errno = error;
+}
+
 /*
- * Take a request that is waiting already, and create the new id's channel, QP and
- * CQs with it, in one call. EAGAIN if there is none.
+ * The kernel has taken the event. Returns -1 and EAGAIN if the program is not to
+ * see it: the request was swallowed, and its id is gone.
+ */
+static int finish_request(struct request *req, struct rdma_cm_event **out,
+			  int *qp_errno)
+{
+	struct rdma_ep_get_request *cmd = &req->cmd;
+	struct ep_session *session = req->listener->session;
+	struct ibv_pd *pd = req->listener->id.pd;
+	struct rdma_event_channel *channel = NULL;
+	struct ep_id *child = NULL;
+	bool made;
+
+	if (cmd->event.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		child = req->child;
+		channel = req->channel;
+		channel->fd = cmd->channel_fd;
+		req->child = NULL;
+		req->channel = NULL;
+	}
+	made = child && cmd->flags & RDMA_EP_EP_CREATE_QP && !cmd->qp_errno;
+	if (!ep_event_set(req->event, &cmd->event, child, channel)) {
+		if (made)
+			ep_qp_undo(session, &cmd->qp);
+		free_request(req);
+		return ep_err(EAGAIN);
+	}
+
+	*qp_errno = child ? cmd->qp_errno : 0;
+	if (made && pd && pd->context != child->id.verbs) {
+		ep_qp_undo(session, &cmd->qp);
+		made = false;
+		*qp_errno = EINVAL;
+	}
+	if (made) {
+		ep_qp_finish(&req->build, &cmd->qp, child->id.verbs,
+			     pd ? pd : child->id.pd, &req->attr, child);
+		memset(&req->build, 0, sizeof(req->build));
+	}
+	*out = &req->event->event;
+	req->event = NULL;
+	free_request(req);
+	return 0;
+}
+
+/* If the kernel had given us a request by then nobody would ever answer it. */
+static void request_cancelled(void *arg)
+{
+	struct request *req = arg;
+	struct rdma_cm_event *event;
+	int qp_errno;
+
+	if (!req->cmd.event.id) {
+		free_request(req);
+	} else if (!finish_request(req, &event, &qp_errno)) {
+		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			rdma_destroy_ep(event->id);
+		rdma_ack_cm_event(event);
+	}
+}
+
+/*
+ * Wait for a request, and create the new id's channel, QP and CQs with it, in one
+ * call. EAGAIN if there is none and the channel is O_NONBLOCK.
  */
 static int take_request(struct ep_id *listener,
 			const struct ibv_qp_init_attr *saved,
 			struct rdma_cm_event **out, int *qp_errno)
 {
-	struct rdma_ep_get_request cmd = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
-		.id = listener->handle,
-		.channel_fd = -1,
+	struct request req = {
+		.listener = listener,
+		.cmd = {
+			.size = sizeof(req.cmd),
+			.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_AWAIT,
+			.id = listener->handle,
+			.channel_fd = -1,
+			.await_fd = listener->id.channel ?
+				    listener->id.channel->fd : -1,
+		},
 	};
-	struct rdma_event_channel *channel;
-	struct ibv_pd *pd = listener->id.pd;
-	struct ibv_qp_init_attr attr = {};
-	struct ep_qp_build build = {};
-	struct ep_event *event;
-	struct ep_id *child;
-	bool made;
-	int error;
 
-	event = ep_event_alloc();
-	child = ep_id_alloc(listener->session, NULL, 0, 0);
-	channel = ep_channel_alloc();
-	if (!event || !child || !channel)
+	req.event = ep_event_alloc();
+	req.child = ep_id_alloc(listener->session, NULL, 0, 0);
+	req.channel = ep_channel_alloc();
+	if (!req.event || !req.child || !req.channel)
 		goto err;
 	if (saved) {
-		attr = *saved;
-		cmd.flags |= RDMA_EP_EP_CREATE_QP;
-		if (ep_qp_prepare(&build, &cmd.qp, pd, &attr, true))
+		req.attr = *saved;
+		req.cmd.flags |= RDMA_EP_EP_CREATE_QP;
+		if (ep_qp_prepare(&req.build, &req.cmd.qp, listener->id.pd,
+				  &req.attr, true))
 			goto err;
 	}
-	if (ep_call(listener->session, GET_REQUEST, &cmd))
-		goto err;
-
-	if (cmd.event.event != RDMA_CM_EVENT_CONNECT_REQUEST) {
-		ep_qp_abort(&build);
-		ep_id_free(child);
-		free(channel);
-		child = NULL;
-		channel = NULL;
-	} else {
-		channel->fd = cmd.channel_fd;
-	}
-	made = child && saved && !cmd.qp_errno;
-	if (!ep_event_set(event, &cmd.event, child, channel)) {
-		/* The request was swallowed, and its id is gone. */
-		if (made)
-			ep_qp_undo(listener->session, &cmd.qp);
-		ep_qp_abort(&build);
-		free(event);
-		return ep_err(EAGAIN);
-	}
-
-	*qp_errno = child ? cmd.qp_errno : 0;
-	if (made && pd && pd->context != child->id.verbs) {
-		ep_qp_undo(listener->session, &cmd.qp);
-		made = false;
-		*qp_errno = EINVAL;
-	}
-	if (made)
-		ep_qp_finish(&build, &cmd.qp, child->id.verbs,
-			     pd ? pd : child->id.pd, &attr, child);
-	else
-		ep_qp_abort(&build);
-	*out = &event->event;
-	return 0;
-
+	if (!ep_ioctl_cancel(listener->session->fd, RDMA_EP_IOC_GET_REQUEST,
+			     &req.cmd, request_cancelled, &req))
+		return finish_request(&req, out, qp_errno);
 err:
-	error = errno;
-	ep_qp_abort(&build);
-	free(channel);
-	ep_id_free(child);
-	free(event);
-	return ep_err(error);
+	free_request(&req);
+	return -1;
 }
 
 /*
- * rdma_get_request(3). If no request is waiting the calling thread waits in
- * rdma_get_cm_event(), and so in read(2): that is a cancellation point, knows
- * O_NONBLOCK, and goes on after a signal if its handler has SA_RESTART.
+ * rdma_get_request(3). It waits as rdma_get_cm_event() would: that is a cancellation
+ * point, knows O_NONBLOCK, and goes on after a signal if its handler has SA_RESTART.
  */
 EP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 			       struct rdma_cm_id **id)

@@ -8,6 +8,24 @@
 
 #include "internal.h"
 
+/*
+ * Where ours is in the place of theirs ("rdma-ep-run --alone") it has their names, and
+ * is what they find.
+ */
+static bool is_ours(const void *address)
+{
+	static const char here;
+	Dl_info us, it;
+
+	return dladdr(&here, &us) && dladdr(address, &it) &&
+	       us.dli_fbase == it.dli_fbase;
+}
+
+static void *not_ours(void *function)
+{
+	return is_ours(function) ? NULL : function;
+}
+
 /* Loaded once, for good: the functions that were found are remembered. */
 static void *libibverbs;
 
@@ -22,7 +40,14 @@ void *ep_real(const char *name, const char *version)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, load_libibverbs);
-	return libibverbs ? dlvsym(libibverbs, name, version) : NULL;
+	return libibverbs ? not_ours(dlvsym(libibverbs, name, version)) : NULL;
+}
+
+static void *librdmacm_function(const char *name, int mode)
+{
+	void *librdmacm = dlopen("librdmacm.so.1", RTLD_NOW | mode);
+
+	return librdmacm ? not_ours(dlsym(librdmacm, name)) : NULL;
 }
 
 /*
@@ -31,10 +56,16 @@ void *ep_real(const char *name, const char *version)
  */
 void *ep_real_cm(const char *name)
 {
-	void *librdmacm;
+	return librdmacm_function(name, RTLD_NOLOAD);
+}
 
-	librdmacm = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_NOLOAD);
-	return librdmacm ? dlsym(librdmacm, name) : NULL;
+/*
+ * The same of a function that makes something of nothing. A program that is linked with
+ * both libraries may have been left with ours, which has the function's name.
+ */
+void *ep_real_rsocket(const char *name)
+{
+	return librdmacm_function(name, RTLD_LOCAL);
 }
 
 static bool is_library(const char *path, const char *name)
@@ -61,7 +92,8 @@ bool ep_called_by_real(const void *return_address)
 		return false;
 	if (dladdr(return_address, &info) && info.dli_fname &&
 	    (is_library(info.dli_fname, "librdmacm.so") ||
-	     is_library(info.dli_fname, "libibverbs.so")))
+	     is_library(info.dli_fname, "libibverbs.so")) &&
+	    !is_ours(return_address))
 		return true;
 	__atomic_store_n(other, return_address, __ATOMIC_RELAXED);
 	return false;

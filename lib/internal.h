@@ -61,6 +61,7 @@
 struct ep_session {
 	int fd;
 	uint32_t max_post_bytes;
+	struct rdma_ep_cq_ring *rings;	/* or NULL */
 };
 
 /* Is it the session of a process that this one was fork()ed from? */
@@ -190,10 +191,20 @@ static inline bool ep_ours(const struct ibv_context *context)
 	return context && context->ops.poll_cq == ep_poll_cq;
 }
 
+/* ------------------------------------------------------------------- ring.c */
+
+struct ep_cq;
+
+void ep_rings_map(struct ep_session *session);
+struct rdma_ep_cq_ring *ep_ring(struct ep_session *session, uint32_t index);
+int ep_ring_poll(struct ep_cq *cq, int num, struct ibv_wc *wc);
+bool ep_ring_arm(struct ep_cq *cq);
+
 /* ---------------------------------------------------------------- forward.c */
 
 void *ep_real(const char *name, const char *version);
 void *ep_real_cm(const char *name);
+void *ep_real_rsocket(const char *name);
 bool ep_called_by_real(const void *return_address);
 
 /* Has the function that this stands in been called by one of the real libraries? */
@@ -277,6 +288,8 @@ struct ep_cq {
 		struct ibv_cq_ex ex;
 	};
 	struct ep_cq_batch *batch;	/* of an extended CQ */
+	struct rdma_ep_cq_ring *ring;	/* or NULL */
+	pthread_mutex_t ring_lock;	/* taking completions from it */
 };
 
 static inline struct ep_cq *ep_cq(struct ibv_cq *cq)
@@ -288,7 +301,7 @@ struct ibv_cq *ep_cq_alloc(void);
 void ep_cq_free(struct ibv_cq *cq);
 void ep_cq_set(struct ibv_cq *cq, struct ibv_context *context,
 	       struct ibv_comp_channel *channel, void *cq_context,
-	       uint32_t handle, uint32_t cqe);
+	       uint32_t handle, uint32_t cqe, uint32_t ring);
 struct ibv_cq *ep_cq_create(struct ibv_context *context, uint32_t cqe,
 			    void *cq_context, struct ibv_comp_channel *channel,
 			    uint32_t comp_vector);
@@ -360,6 +373,9 @@ void ep_wr_free(struct ep_wr_list *list);
 struct ibv_qp *ep_create_qp_ex(struct ibv_context *context,
 			       struct ibv_qp_init_attr_ex *attr);
 int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags);
+void ep_qp_gone(struct ibv_qp *qp, uint32_t events);
+void ep_cq_gone(struct ibv_cq *cq, uint32_t events, uint32_t comp_events);
+void ep_srq_gone(struct ibv_srq *srq, uint32_t events);
 int ep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 
 struct ibv_srq *ep_srq_create(struct ep_session *session,
@@ -479,9 +495,36 @@ struct ep_event *ep_event_alloc(void);
 bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *record,
 		  struct ep_id *child, struct rdma_event_channel *channel);
 int ep_complete(struct rdma_cm_id *id);
+
+/* What a call on a synchronous id waits for in its ioctl. */
+struct ep_wait {
+	struct ep_id *id;
+	struct rdma_ep_await *await;	/* in the command */
+	struct ep_event *event;		/* what rec is to become */
+	struct rdma_ep_event rec;
+	int error;			/* of the wait */
+};
+
+int ep_await(struct ep_wait *wait, unsigned long request, void *cmd);
+int ep_complete_await(struct ep_wait *wait);
+void ep_wait_init(struct ep_wait *wait, struct ep_id *id, uint32_t *flags,
+		  struct rdma_ep_await *await);
+
+/*
+ * As ep_call(), but if the id is synchronous this also waits for the event that
+ * ep_complete_await() goes on with. Not if it fails.
+ */
+#define ep_call_await(ep_id, name, cmd, wait) \
+	((cmd)->size = sizeof(*(cmd)), \
+	 ep_wait_init(wait, ep_id, &(cmd)->flags, &(cmd)->await), \
+	 ep_await(wait, RDMA_EP_IOC_##name, (cmd)))
+
+int ep_ioctl_cancel(int fd, unsigned long request, void *cmd,
+		    void (*cancelled)(void *arg), void *arg);
 int ep_write_event(struct ep_id *id, uint32_t event, int status, uint64_t arg);
 void ep_addrinfo_drop(struct ep_id *id);
 void ep_drop_event(struct rdma_cm_id *id);
 void ep_destroy_cqs(struct rdma_cm_id *id);
+void ep_id_gone(struct ep_id *id, uint32_t events);
 
 #endif

@@ -119,6 +119,8 @@ static int prepare_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
 		      bool make, struct ibv_cq **cq,
 		      struct ibv_comp_channel **channel)
 {
+	struct ep_session *session = ep_session_get();
+
 	if (given) {
 		if (!ep_ours(given->context))
 			return ep_err(EINVAL);
@@ -132,6 +134,7 @@ static int prepare_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
 	if (!*cq)
 		return -1;
 	init->uid = (uintptr_t)*cq;
+	init->ring = session && session->rings ? RDMA_EP_CQ_RING : 0;
 	return 0;
 }
 
@@ -232,7 +235,8 @@ static void finish_cq(const struct rdma_ep_auto_cq *init, struct ibv_cq *cq,
 	}
 	channel->context = context;
 	channel->fd = init->channel_fd;
-	ep_cq_set(cq, context, channel, &id->id, init->cq, init->cqe);
+	ep_cq_set(cq, context, channel, &id->id, init->cq, init->cqe,
+		  init->ring);
 	*attr_cq = cq;
 	*id_cq = cq;
 	*id_channel = channel;
@@ -375,10 +379,15 @@ EP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 	return 0;
 }
 
-/*
- * Waits until all its events have been acknowledged. The flags are those of
- * RDMA_EP_IOC_DESTROY.
- */
+/* The kernel has destroyed it: waits until all its events have been acknowledged. */
+void ep_qp_gone(struct ibv_qp *qp, uint32_t events)
+{
+	ep_qp_disown((struct ep_qp *)qp);
+	ep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed, events);
+	ep_qp_free((struct ep_qp *)qp);
+}
+
+/* The flags are those of RDMA_EP_IOC_DESTROY. */
 int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 {
 	struct rdma_ep_destroy cmd = {
@@ -389,10 +398,7 @@ int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 
 	if (ep_call(ep_ctx(qp->context)->session, DESTROY, &cmd))
 		return errno;
-	ep_qp_disown((struct ep_qp *)qp);
-	ep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed,
-		      cmd.events_reported);
-	ep_qp_free((struct ep_qp *)qp);
+	ep_qp_gone(qp, cmd.events_reported);
 	return 0;
 }
 

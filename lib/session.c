@@ -52,7 +52,8 @@ static void after_fork_in_child(void)
 	after_fork();
 }
 
-static void register_fork_handlers(void)
+/* Here it needs no pthread_once(3), which costs every program a system call. */
+static void __attribute__((constructor)) register_fork_handlers(void)
 {
 	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
@@ -112,6 +113,7 @@ static struct ep_session *session_open(void)
 		goto err_close;
 	}
 	session->max_post_bytes = query.max_post_bytes;
+	ep_rings_map(session);
 	return session;
 
 err_close:
@@ -125,7 +127,6 @@ err_free:
 /* The session of this process, or NULL and errno. */
 struct ep_session *ep_session_get(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct ep_session *session;
 	int state;
 
@@ -135,7 +136,6 @@ struct ep_session *ep_session_get(void)
 
 	/* open(2) and the message are cancellation points. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_once(&once, register_fork_handlers);
 	pthread_mutex_lock(&session_lock);
 	session = current_session;
 	if (!session) {
@@ -153,16 +153,18 @@ struct ep_session *ep_session_get(void)
  */
 int ep_session_cm(struct ep_session **out)
 {
-	struct rdma_ep_query_devices cmd = {};
 	struct ep_session *session;
+	int num;
 
 	session = ep_session_get();
 	if (!session)
 		return -1;
 	if (!__atomic_load_n(&cm_ready, __ATOMIC_RELAXED)) {
-		if (ep_call(session, QUERY_DEVICES, &cmd))
+		/* What the first id is bound to is known then. */
+		num = ep_devices_refresh(session, NULL);
+		if (num < 0)
 			return -1;
-		if (!cmd.num)
+		if (!num)
 			return ep_err(ENODEV);
 		__atomic_store_n(&cm_ready, true, __ATOMIC_RELAXED);
 	}

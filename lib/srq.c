@@ -154,6 +154,15 @@ EP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	return 0;
 }
 
+/* The kernel has destroyed it: waits until all its events have been acknowledged. */
+void ep_srq_gone(struct ibv_srq *srq, uint32_t events)
+{
+	ep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);
+	pthread_cond_destroy(&srq->cond);
+	pthread_mutex_destroy(&srq->mutex);
+	free((struct ep_srq *)srq);
+}
+
 /* ibv_destroy_srq(3): waits until all its events have been acknowledged. */
 EP_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 {
@@ -166,9 +175,6 @@ EP_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 	if (ep_destroy(ep_ctx(srq->context)->session, RDMA_EP_OBJ_SRQ,
 		       srq->handle, &events, NULL))
 		return errno;
-	ep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);
-	pthread_cond_destroy(&srq->cond);
-	pthread_mutex_destroy(&srq->mutex);
-	free((struct ep_srq *)srq);
+	ep_srq_gone(srq, events);
 	return 0;
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * rsockets are librdmacm's (see docs/design.md) and go there. The functions are here
+ * for programs that are linked with librdmacm, name one of them, and run where it is
+ * not: Debian's rping names rpoll(). With no librdmacm there are no rsockets.
+ */
+#include <poll.h>
+#include <stdarg.h>
+#include <rdma/rsocket.h>
+
+#include "internal.h"
+
+#define RSOCKET(type, fn, params, ...) \
+EP_EXPORT type fn params; \
+type fn params \
+{ \
+	__typeof__(&fn) to = ep_real_fn(fn, ep_real_rsocket(#fn)); \
+\
+	return to ? to(__VA_ARGS__) : (errno = ENOSYS, (type)-1); \
+}
+
+RSOCKET(int, rsocket, (int domain, int type, int protocol), domain, type, protocol)
+RSOCKET(int, rbind, (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len)
+RSOCKET(int, rlisten, (int fd, int backlog), fd, backlog)
+RSOCKET(int, raccept, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)
+RSOCKET(int, rconnect, (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len)
+RSOCKET(int, rshutdown, (int fd, int how), fd, how)
+RSOCKET(int, rclose, (int fd), fd)
+
+RSOCKET(ssize_t, rrecv, (int fd, void *buf, size_t len, int flags), fd, buf, len, flags)
+RSOCKET(ssize_t, rrecvfrom, (int fd, void *buf, size_t len, int flags,
+			     struct sockaddr *from, socklen_t *fromlen),
+	fd, buf, len, flags, from, fromlen)
+RSOCKET(ssize_t, rrecvmsg, (int fd, struct msghdr *msg, int flags), fd, msg, flags)
+RSOCKET(ssize_t, rsend, (int fd, const void *buf, size_t len, int flags),
+	fd, buf, len, flags)
+RSOCKET(ssize_t, rsendto, (int fd, const void *buf, size_t len, int flags,
+			   const struct sockaddr *to_addr, socklen_t addrlen),
+	fd, buf, len, flags, to_addr, addrlen)
+RSOCKET(ssize_t, rsendmsg, (int fd, const struct msghdr *msg, int flags), fd, msg, flags)
+RSOCKET(ssize_t, rread, (int fd, void *buf, size_t len), fd, buf, len)
+RSOCKET(ssize_t, rreadv, (int fd, const struct iovec *iov, int n), fd, iov, n)
+RSOCKET(ssize_t, rwrite, (int fd, const void *buf, size_t len), fd, buf, len)
+RSOCKET(ssize_t, rwritev, (int fd, const struct iovec *iov, int n), fd, iov, n)
+
+RSOCKET(int, rpoll, (struct pollfd *fds, nfds_t n, int timeout), fds, n, timeout)
+RSOCKET(int, rselect, (int n, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
+		       struct timeval *timeout),
+	n, readfds, writefds, exceptfds, timeout)
+
+RSOCKET(int, rgetpeername, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)
+RSOCKET(int, rgetsockname, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)
+RSOCKET(int, rsetsockopt, (int fd, int level, int name, const void *value, socklen_t len),
+	fd, level, name, value, len)
+RSOCKET(int, rgetsockopt, (int fd, int level, int name, void *value, socklen_t *len),
+	fd, level, name, value, len)
+
+RSOCKET(off_t, riomap, (int fd, void *buf, size_t len, int prot, int flags, off_t offset),
+	fd, buf, len, prot, flags, offset)
+RSOCKET(int, riounmap, (int fd, void *buf, size_t len), fd, buf, len)
+RSOCKET(size_t, riowrite, (int fd, const void *buf, size_t count, off_t offset, int flags),
+	fd, buf, count, offset, flags)
+
+/* The third argument is a long, an int or nothing: a long can hold all of them. */
+EP_EXPORT int rfcntl(int fd, int cmd, ...)
+{
+	__typeof__(&rfcntl) to = ep_real_fn(rfcntl, ep_real_rsocket("rfcntl"));
+	va_list args;
+	long arg;
+
+	va_start(args, cmd);
+	arg = va_arg(args, long);
+	va_end(args);
+	return to ? to(fd, cmd, arg) : (errno = ENOSYS, -1);
+}
