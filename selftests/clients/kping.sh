@@ -195,6 +195,24 @@ finish server
 expect_run server status=0 conns=3 rounds=$((3 * ROUNDS))
 end
 
+begin "endpoints that are not connected"
+kclient mode=create count=$ROUNDS
+finish client
+expect_run client status=0 rounds=$ROUNDS
+grep -Eq ' ns_per_round=[1-9][0-9]* messages_per_s=0 ' "$WORK/client.out" ||
+	problem "no figures"
+end
+
+# One more than is counted.
+begin "connections without messages"
+kserver mode=cycle conns=$((ROUNDS + 1))
+kclient mode=cycle count=$ROUNDS
+finish client
+finish server
+expect_run client status=0 rounds=$ROUNDS
+expect_run server status=0 conns=$((ROUNDS + 1))
+end
+
 begin "four servers and four clients at the same time"
 port=$PORT
 for i in 0 1 2 3; do
@@ -302,6 +320,7 @@ bad_case client addr="$RDMA_ADDR" mode=none
 bad_case client addr="$RDMA_ADDR" sice=64
 bad_case client addr="$RDMA_ADDR" mode=stream depth=16 batch=9
 bad_case server mode=srq conns=4 poll=direct
+bad_case server mode=create
 
 begin "nobody listens"
 kclient mode=rping

@@ -12,7 +12,9 @@ accel_options()
 	case $1 in
 	kvm) echo "-accel kvm -cpu host" ;;
 	tcg) echo "-accel tcg,thread=multi -cpu max" ;;
-	*) die "ACCEL must be kvm or tcg, not '$1'" ;;
+	# The guest's clock counts instructions: one is a nanosecond.
+	icount) echo "-accel tcg,thread=single -icount shift=0,sleep=off -cpu max" ;;
+	*) die "ACCEL must be kvm, tcg or icount, not '$1'" ;;
 	esac
 }
 

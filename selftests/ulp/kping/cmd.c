@@ -4,7 +4,7 @@
  *
  *	client|server [addr=ADDRESS] [port=PORT] [verify] [KEY=VALUE]...
  *
- *	mode	rping, pingpong, srq, stream
+ *	mode	rping, pingpong, srq, stream, create, cycle
  *	op	send, write, read (stream; the client decides)
  *	poll	workqueue, softirq, unbound, direct: who runs completion handlers
  *	and the numbers in struct kping_cmd
@@ -24,6 +24,8 @@ static const char * const kping_modes[] = {
 	[KPING_PINGPONG] = "pingpong",
 	[KPING_SRQ] = "srq",
 	[KPING_STREAM] = "stream",
+	[KPING_CREATE] = "create",
+	[KPING_CYCLE] = "cycle",
 };
 
 static const char * const kping_ops[] = {
@@ -114,6 +116,8 @@ static int kping_check_cmd(const struct kping_cmd *cmd)
 		return -EINVAL;
 	if (!cmd->server && !cmd->conns)
 		return -EINVAL;
+	if (cmd->server && cmd->mode == KPING_CREATE)
+		return -EINVAL;
 	/* rping's text has a number in it. */
 	if (cmd->mode == KPING_RPING && cmd->size < 32)
 		return -EINVAL;
@@ -174,22 +178,26 @@ int kping_parse(struct kping_cmd *cmd, struct net *net, char *text)
 	       kping_check_cmd(cmd);
 }
 
-/* Bytes of payload, both ways. */
-static u64 kping_bytes(const struct kping_run *run)
+static u64 kping_messages(const struct kping_run *run)
 {
-	u64 ways = run->cmd.mode == KPING_STREAM ? 1 : 2;
-
-	return ways * run->result.rounds * run->cmd.size;
+	switch (run->cmd.mode) {
+	case KPING_CREATE:
+	case KPING_CYCLE:
+		return 0;
+	case KPING_STREAM:
+		return run->result.rounds;
+	default:
+		return 2 * run->result.rounds;
+	}
 }
 
 static int kping_print_figures(const struct kping_run *run, char *text,
 			       size_t size)
 {
 	const struct kping_result *result = &run->result;
-	u64 messages = run->cmd.mode == KPING_STREAM ? result->rounds :
-						      2 * result->rounds;
+	u64 messages = kping_messages(run);
 	u64 us = max_t(u64, div_u64(result->ns, NSEC_PER_USEC), 1);
-	u64 kb = div64_u64(kping_bytes(run) * 1000, us);
+	u64 kb = div64_u64(messages * run->cmd.size * 1000, us);
 	u32 rest;
 
 	kb = div_u64_rem(kb, 1000, &rest);

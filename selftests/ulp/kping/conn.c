@@ -64,6 +64,9 @@ static const struct kping_ops *kping_find_ops(const struct kping_cmd *cmd)
 		return cmd->server ? &kping_srq_ops : &kping_ping_ops;
 	case KPING_STREAM:
 		return cmd->server ? &kping_sink_ops : &kping_stream_ops;
+	case KPING_CREATE:
+	case KPING_CYCLE:
+		return &kping_cycle_ops;
 	default:
 		return &kping_rping_ops;
 	}
@@ -125,18 +128,10 @@ static int kping_prepare(struct kping_conn *conn)
 	return conn->ops->prepare(conn);
 }
 
-struct kping_conn *kping_connect(struct kping_run *run)
+/* An endpoint that is not connected yet. */
+struct kping_conn *kping_create(struct kping_run *run)
 {
 	struct kping_conn *conn = kping_conn_alloc(run);
-	struct kping_hello hello = {
-		.magic = cpu_to_be32(KPING_MAGIC),
-		.mode = run->cmd.mode,
-		.op = run->cmd.op,
-		.verify = run->cmd.verify,
-		.count = cpu_to_be32(run->cmd.count),
-		.size = cpu_to_be32(run->cmd.size),
-		.depth = cpu_to_be32(run->cmd.depth),
-	};
 	struct rdma_ep_qp_attr qp;
 	struct rdma_ep_attr attr = {
 		.net = run->net,
@@ -145,7 +140,6 @@ struct kping_conn *kping_connect(struct kping_run *run)
 		.qp = &qp,
 		.context = conn,
 	};
-	struct rdma_conn_param param;
 	int ret;
 
 	if (!conn)
@@ -158,9 +152,30 @@ struct kping_conn *kping_connect(struct kping_run *run)
 		return ERR_PTR(ret);
 	}
 	ret = kping_prepare(conn);
-	if (ret)
-		goto err_close;
+	if (!ret)
+		return conn;
 
+	kping_close(conn);
+	return ERR_PTR(ret);
+}
+
+struct kping_conn *kping_connect(struct kping_run *run)
+{
+	struct kping_conn *conn = kping_create(run);
+	struct kping_hello hello = {
+		.magic = cpu_to_be32(KPING_MAGIC),
+		.mode = run->cmd.mode,
+		.op = run->cmd.op,
+		.verify = run->cmd.verify,
+		.count = cpu_to_be32(run->cmd.count),
+		.size = cpu_to_be32(run->cmd.size),
+		.depth = cpu_to_be32(run->cmd.depth),
+	};
+	struct rdma_conn_param param;
+	int ret;
+
+	if (IS_ERR(conn))
+		return conn;
 	param = kping_param(conn);
 	if (run->cmd.mode != KPING_RPING) {
 		param.private_data = &hello;
@@ -172,7 +187,6 @@ struct kping_conn *kping_connect(struct kping_run *run)
 	if (!ret)
 		return conn;
 
-err_close:
 	kping_close(conn);
 	return ERR_PTR(ret);
 }

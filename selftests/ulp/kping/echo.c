@@ -79,7 +79,13 @@ static void echo_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 	bool sent = kping_succeeded(conn, wc) &&
 		!echo_send(conn, slot, wc->byte_len);
 
-	if (!sent && slot->pool->srq)
+	/*
+	 * Not when it has been acknowledged: the last one may be flushed, as the
+	 * peer has all that it waits for.
+	 */
+	if (sent)
+		kping_count(conn, &conn->rounds, 1);
+	else if (slot->pool->srq)
 		echo_post_srq(slot);
 }
 
@@ -90,8 +96,6 @@ static void echo_tx_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct kping_conn *conn = wc->qp->qp_context;
 	bool ok = kping_succeeded(conn, wc);
 
-	if (ok)
-		kping_count(conn, &conn->rounds, 1);
 	if (slot->pool->srq)
 		echo_post_srq(slot);
 	else if (ok)

@@ -14,6 +14,7 @@
  *  echo.c    its server, also with an SRQ
  *  stream.c  client of a stream
  *  sink.c    its server
+ *  cycle.c   endpoints and connections without messages
  */
 #ifndef KPING_H
 #define KPING_H
@@ -36,6 +37,8 @@ enum kping_mode {
 	KPING_PINGPONG,		/* SEND back and forth */
 	KPING_SRQ,		/* the same on many connections and one SRQ */
 	KPING_STREAM,		/* one direction, as many as possible */
+	KPING_CREATE,		/* endpoints, not connected, one after the other */
+	KPING_CYCLE,		/* connections, one after the other */
 	KPING_NR_MODES
 };
 
@@ -54,7 +57,7 @@ enum kping_op {
  * @mode: what is played
  * @op: in a stream
  * @poll: context of completion handlers
- * @count: messages or rounds, on every connection (of a client)
+ * @count: messages or rounds, on every connection; endpoints (of a client)
  * @size: bytes of each; of a server: at most
  * @batch: requests posted in one call (stream)
  * @depth: requests in flight (stream)
@@ -248,6 +251,7 @@ extern const struct kping_ops kping_echo_ops;
 extern const struct kping_ops kping_srq_ops;
 extern const struct kping_ops kping_stream_ops;
 extern const struct kping_ops kping_sink_ops;
+extern const struct kping_ops kping_cycle_ops;
 
 /* cmd.c */
 int kping_parse(struct kping_cmd *cmd, struct net *net, char *text);
@@ -263,6 +267,7 @@ void kping_conn_exit(void);
 struct rdma_ep *kping_listen(struct kping_run *run);
 void kping_unlisten(struct kping_run *run, struct rdma_ep *listener);
 struct kping_conn *kping_accept(struct kping_run *run, struct rdma_ep *ep);
+struct kping_conn *kping_create(struct kping_run *run);
 struct kping_conn *kping_connect(struct kping_run *run);
 void kping_close(struct kping_conn *conn);
 
@@ -302,6 +307,9 @@ int kping_read_access(const struct kping_conn *conn);
 int kping_rdma(struct kping_conn *conn, enum ib_wr_opcode opcode,
 	       const struct kping_buf *buf, const struct kping_advert *advert,
 	       u32 length);
+
+/* cycle.c */
+int kping_cycles(struct kping_run *run);
 
 /* echo.c */
 int kping_srq_create(struct kping_run *run, struct rdma_ep *listener);

@@ -33,12 +33,19 @@ static int kping_play_all(struct list_head *conns, struct kping_result *result)
 	return ret;
 }
 
+static bool kping_has_no_messages(const struct kping_cmd *cmd)
+{
+	return cmd->mode == KPING_CREATE || cmd->mode == KPING_CYCLE;
+}
+
 int kping_client(struct kping_run *run)
 {
 	struct kping_conn *conn;
 	LIST_HEAD(conns);
 	int ret = 0;
 
+	if (kping_has_no_messages(&run->cmd))
+		return kping_cycles(run);
 	while (run->result.conns < run->cmd.conns) {
 		conn = kping_connect(run);
 		if (IS_ERR(conn)) {

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# The floor: the same work done by a consumer in the kernel, kping
+# (selftests/ulp/kping), over the functions that rdma_ep exports. Of the contexts that
+# completion handlers can run in, the best for each operation. Part of run.
+
+KPING=/sys/kernel/debug/kping/run
+# Not "direct": its client sleeps while there is nothing, and a counted clock goes on.
+FLOOR_POLLS="softirq workqueue unbound"
+FLOOR_PORT=7180
+
+# kping COMMAND...: its result
+kping()
+{
+	local fd
+	exec {fd}<>"$KPING" && echo "$*" >&"$fd" && cat <&"$fd"
+	exec {fd}>&-
+}
+
+# measured NAME POLL SERVER-ARGS -- CLIENT-ARGS...: adds a line to $OUT/floor.all
+measured()
+{
+	local name=$1 poll=$2 server=$3 result server_pid
+	shift 4
+	FLOOR_PORT=$((FLOOR_PORT + 1))
+	if [[ $server != none ]]; then
+		# shellcheck disable=SC2086
+		kping server addr="$RDMA_ADDR" port=$FLOOR_PORT poll="$poll" $server \
+			> /dev/null &
+		server_pid=$!
+	fi
+	# It may not listen yet: that is ECONNREFUSED.
+	for _ in {1..50}; do
+		result=$(kping client addr="$RDMA_ADDR" port=$FLOOR_PORT \
+			poll="$poll" "$@")
+		[[ $result == *" status=-111 "* ]] || break
+		sleep 0.1
+	done
+	[[ $result == *" status=0 "* ]] || die "kping: $result"
+	[[ -z ${server_pid:-} ]] || wait "$server_pid"
+	sed -E "s/.* rounds=([0-9]+) .* ns_per_round=([0-9]+) .*/result $name ns=\2 n=\1 poll=$poll/" \
+		<<< "$result" >> "$OUT/floor.all"
+}
+
+# times N [LEAST]: as often as with the divisor
+times()
+{
+	local least=${2:-20}
+	echo $(($1 / DIVISOR > least ? $1 / DIVISOR : least))
+}
+
+floor_streams()
+{
+	local poll=$1 op size batch messages
+	for op in send write read; do
+		for size in 64 4096 65536; do
+			case $size in
+			# As many as bench sends: short streams are cheaper.
+			64) messages=2560 ;;
+			4096) messages=640 ;;
+			65536) messages=128 ;;
+			esac
+			for batch in 1 16 64; do
+				# kping wants room for two lists.
+				measured "${op}_${size}_$batch" "$poll" \
+					"mode=stream depth=128 size=$size" -- \
+					mode=stream op="$op" depth=$((2 * batch)) \
+					size=$size batch=$batch \
+					count="$(times "$messages" "$batch")"
+			done
+		done
+	done
+}
+
+part_floor()
+{
+	local poll n
+	[[ -w $KPING ]] || die "no $KPING: modprobe kping"
+	: > "$OUT/floor.all"
+	for poll in $FLOOR_POLLS; do
+		n=$(times 100)
+		# 248 and 8: queues like bench's
+		measured create_recycled "$poll" none -- mode=create depth=248 \
+			count="$n"
+		measured cycle "$poll" "mode=cycle depth=248 conns=$((n + 1))" -- \
+			mode=cycle depth=248 count="$n"
+		n=$(times 2000)
+		measured ping_events "$poll" "mode=pingpong" -- mode=pingpong count="$n"
+		floor_streams "$poll"
+	done
+	# The best of each.
+	sort -t= -k2,2n "$OUT/floor.all" | awk '!seen[$2]++' > "$OUT/floor"
+	# One floor, two ways to wait for it; and create_destroy recycles nothing, nor
+	# does the kernel.
+	sed -n 's/ ping_events / ping_polling /p; s/ create_recycled / create_destroy /p
+		s/ cycle / rate_1 /p' "$OUT/floor" > "$OUT/floor.same"
+	cat "$OUT/floor.same" >> "$OUT/floor"
+	rm "$OUT/floor.same"
+}
