@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Installation: DKMS builds the module for the kernel that runs, and what programs
+# and other modules are built with is at its place.
+
+# shellcheck source=selftests/packages/common.sh
+. "$(dirname "$0")/common.sh"
+kver=$(</rig/kver)
+version=$(/src/packaging/version)
+pretend_kernel "$kver"
+
+# What ours depend on is not what is looked at later.
+check "what the packages need is installed" \
+	apt_install dkms systemd udev kmod
+all_files > /rig/files.before
+
+check "the packages are installed" install_debs debs
+check "a module for $kver" module "$kver"
+check "of this version" [ "$(module_version "$kver")" = "$version" ]
+dkms_status()
+{
+	show dkms status -m rdma_ep
+	dkms status -m rdma_ep | grep -F "/$version, $kver, " | grep installed
+}
+check "DKMS knows it" dkms_status
+
+# As an author of another module would.
+other_module()
+{
+	cp -r /src /tmp/src &&
+	make -C /tmp/src/selftests/ulp KVER="$kver" kping &&
+	modinfo -F depends /tmp/src/selftests/ulp/kping/kping.ko | grep rdma_ep
+}
+check "Module.symvers" test -s "/lib/modules/$kver/rdma_ep/Module.symvers"
+check "other modules are built against it" other_module
+
+program()
+{
+	printf '%s\n' '#include <rdma/rdma_cma.h>' '#include <rdma/rdma_ep.h>' \
+		'int main(void) { return !rdma_create_event_channel(); }' \
+		> /tmp/program.c &&
+	cd /tmp &&
+	show cc -o program program.c -lrdma_ep &&
+	readelf -d /tmp/program | grep 'NEEDED.*librdma_ep.so.1' &&
+	! readelf -d /tmp/program | grep -E 'NEEDED.*(rdmacm|ibverbs)'
+}
+check "programs are linked with the library" program
+finish_checks

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# After a purge there is no file that was not there before the packages, but those
+# of other packages: the second kernel that was installed meanwhile.
+
+# shellcheck source=selftests/packages/common.sh
+. "$(dirname "$0")/common.sh"
+other=$(</rig/kver.other)
+pretend_kernel "$(</rig/kver)"
+
+check "the packages are purged" show apt_get purge "${PACKAGES[@]}"
+check "dpkg has nothing of them" [ -z "$(dpkg-query -W "${PACKAGES[@]}" 2>/dev/null)" ]
+
+nothing_left()
+{
+	local left
+	# depmod, update-initramfs, the other kernel's maintainers' scripts, and DKMS'
+	# own key.
+	left=$(comm -13 /rig/files.before <(all_files) |
+		grep -vE -e "^/usr/lib/modules/${other//+/[+]}/modules\\." \
+			-e '^/(boot/)?(initrd\.img|vmlinuz|config-)' \
+			-e '^/run/reboot-required' \
+			-e '^/var/lib/(initramfs-tools|dkms/mok|shim-signed)' |
+		grep -vxFf <(sed 's,^/\(lib\|bin\|sbin\)/,/usr/&,; s,//,/,' \
+			/var/lib/dpkg/info/*.list))
+	[[ -z $left ]] || { echo "$left"; return 1; }
+}
+check "and neither has the file system" nothing_left
+# DKMS removes the directory "updates" when it is empty, whoever made it.
+nothing_lost()
+{
+	local lost
+	lost=$(comm -23 /rig/files.before <(all_files) |
+		grep -v '^/usr/lib/modules/[^/]*/updates$')
+	[[ -z $lost ]] || { echo "$lost"; return 1; }
+}
+check "and has all that it had before" nothing_lost
+finish_checks

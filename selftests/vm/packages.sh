@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# "rig packages": what selftests/packages checks, one script after another. Those
+# that install do it in one layer over the suite's tree, with the compiler at full
+# speed; guests then boot what has been installed there.
+
+PACKAGES_DIR=/src/selftests/packages
+
+# packages_tap NAME COMMAND...: run one script, keep what it says
+packages_tap()
+{
+	local name=$1 out=$RESULTS_TMP/$1.tap rc=0
+	shift
+	say "$name ..."
+	"$@" >"$out" 2>&1 </dev/null || rc=$?
+	((rc == 0)) || grep -q '^not ok' "$out" ||
+		echo "not ok $name: status $rc without a failed result" >> "$out"
+	grep -q '^1\.\.' "$out" || echo "not ok $name: did not end" >> "$out"
+	grep -E '^(ok|not ok)' "$out" | sed 's/^/    /' >&2
+	! grep -q '^not ok' "$out" || sed 's/^/    | /' "$out" >&2
+}
+
+# installed SCRIPT: in the layer in which packages are installed
+installed()
+{
+	TREE_BELOW=$DEB_ARCHIVE TREE_LAYER=$PACKAGES_WORK in_tree "$TREE" \
+		"$PACKAGES_SRC src" "$PACKAGES_OUT results" -- \
+		bash "$PACKAGES_DIR/$1.sh"
+}
+
+# booted SCRIPT KERNEL: the same, as it is, in a guest
+booted()
+{
+	local script=$1 rc=0
+	KVER=$2
+	KERNEL_ROOT=$PACKAGES_WORK/root
+	[[ -d $PACKAGES_WORK/upper/usr/lib/modules/$KVER/kernel ]] ||
+		KERNEL_ROOT=$TREE
+	initramfs
+	accel
+	mkdir "$RESULTS_TMP/$script-$KVER"
+	echo "SUITE=$SUITE DEVICE=rxe KVER=$KVER" > "$RESULTS_TMP/$script-$KVER/env"
+	printf '%s\n' 'set -a; . /results/env; set +a' \
+		"exec bash /rig/packages/$script.sh" \
+		> "$RESULTS_TMP/$script-$KVER/job"
+	boot_banner
+	guest_run "$RESULTS_TMP/$script-$KVER" || rc=$?
+	show_splats "$RESULTS_TMP/$script-$KVER" || rc=1
+	return "$rc"
+}
+
+# packages_transcript NAME...: what a user types and sees, from these results, without
+# what apt tells of every package (docs/transcript.md)
+packages_transcript()
+{
+	local name
+	for name; do
+		echo "== $name"
+		sed -n 's/\r$//; s/^#> /$ /p; s/^#| \?//p' "$RESULTS_TMP/$name.tap"
+	done | grep -vE -e '^(Reading|Building dependency|Solving|Suggested|Recommended|The following)' \
+		-e '^(Need to get|After this|Get:|Selecting|Preparing|Unpacking|\(Reading)' \
+		-e '^(debconf:|E: Can not write log|It is likely that|readelf: Warning)' \
+		-e '^(Processing triggers|Fetched)' -e '^  [a-z0-9| ]' -e '^ *$' \
+		> "$RESULTS_TMP/transcript"
+}
+
+# What a guest needs in the layer that it boots.
+packages_stage()
+{
+	STAGE=$PACKAGES_WORK/upper
+	mkdir -p "$STAGE/rig" "$STAGE/results" "$PACKAGES_WORK/root" &&
+	cp -r "$PACKAGES_SRC/selftests/vm/guest" "$PACKAGES_SRC/selftests/packages" \
+		"$STAGE/rig/" &&
+	cp "$PACKAGES_SRC/packaging/modprobe.conf" "$STAGE/rig/packages/" &&
+	ln -sT ../upper/boot "$PACKAGES_WORK/root/boot" &&
+	ln -sT ../upper/usr/lib "$PACKAGES_WORK/root/lib"
+}
+
+packages_run()
+{
+	local kver other
+	kver=$(<"$TREE/rig/kver")
+	other=$(<"$DEB_ARCHIVE/rig/kver.other")
+
+	packages_tap source with_tools "$PACKAGES_SRC" "$PACKAGES_OUT" \
+		bash "$PACKAGES_DIR/source.sh"
+	packages_tap debs with_tools "$PACKAGES_SRC" "$PACKAGES_OUT" \
+		bash "$PACKAGES_DIR/debs.sh"
+	packages_tap install installed install
+	packages_stage || return 1
+	packages_tap "client-$kver" booted client "$kver"
+	GUEST_APPEND=lockdown=integrity \
+		packages_tap unsigned booted unsigned "$kver"
+	packages_tap kernel installed kernel
+	packages_tap "client-$other" booted client "$other"
+	packages_tap upgrade installed upgrade
+	packages_tap purge installed purge
+	packages_transcript install "client-$kver" kernel "client-$other" upgrade purge
+}
+
+cmd_packages()
+{
+	local failed passed
+	need_root
+	host_packages
+	rootfs
+	kernel
+	deb_layers
+	RESULTS_TMP=$(mktemp -d "$SUITE_DIR/results-XXXXXX") || exit 1
+	PACKAGES_WORK=$(mktemp -d "$SUITE_DIR/work-XXXXXX") || exit 1
+	PACKAGES_SRC=$PACKAGES_WORK/src PACKAGES_OUT=$PACKAGES_WORK/out
+	# shellcheck disable=SC2064
+	trap "rm -rf --one-file-system '$PACKAGES_WORK'" EXIT
+	mkdir "$PACKAGES_WORK"/{upper,overlay,out}
+	source_sync "$PACKAGES_SRC" || die "no source"
+	step "building packages" \
+		deb_build "$PACKAGES_SRC" "$PACKAGES_OUT/debs" || die "no packages"
+	cp -r "$PACKAGES_SRC" "$PACKAGES_WORK/next" || exit 1
+	"$PACKAGES_WORK/next/packaging/version" 999.1 >/dev/null || exit 1
+	step "building the next version" deb_build "$PACKAGES_WORK/next" \
+		"$PACKAGES_OUT/next" || die "no packages of a next version"
+
+	packages_run || echo "not ok could not go on" > "$RESULTS_TMP/end.tap"
+	failed=$(cat "$RESULTS_TMP"/*.tap | grep -c '^not ok')
+	passed=$(cat "$RESULTS_TMP"/*.tap | grep -c '^ok')
+	keep_results
+	echo "packages on $SUITE: $passed passed, $failed failed"
+	((failed == 0 && passed > 0))
+}

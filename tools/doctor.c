@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * rdma-ep doctor: does everything that a program needs work? Each line says what is,
+ * and what mends it if that is wrong.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+enum verdict { OK, WARN, FAIL };
+
+static const char * const verdicts[] = { "ok", "warn", "fail" };
+
+static bool json;
+static int failed;
+
+/* @mend: command or advice, or NULL */
+__attribute__((format(printf, 4, 5)))
+static void say(const char *check, enum verdict v, const char *mend,
+		const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	failed += v == FAIL;
+	if (json) {
+		json_open(NULL, '{');
+		json_string("check", check);
+		json_string("verdict", verdicts[v]);
+		json_string("text", text);
+		if (mend)
+			json_string("mend", mend);
+		json_close('}');
+		return;
+	}
+	printf("%-4s  %-8s %s\n", verdicts[v], check, text);
+	if (mend)
+		printf("      %8s -> %s\n", "", mend);
+}
+
+/* The first line of a file, or "". */
+static const char *line_of(const char *path)
+{
+	static char line[256];
+	FILE *f = fopen(path, "re");
+
+	line[0] = 0;
+	if (f) {
+		if (!fgets(line, sizeof(line), f))
+			line[0] = 0;
+		fclose(f);
+	}
+	line[strcspn(line, "\n")] = 0;
+	return line;
+}
+
+static bool runs(const char *command)
+{
+	return system(command) == 0;
+}
+
+static bool check_module(void)
+{
+	struct utsname u;
+
+	uname(&u);
+	if (!access("/sys/module/rdma_ep", F_OK)) {
+		say("module", OK, NULL, "rdma_ep is loaded (Linux %s)",
+		    u.release);
+		return true;
+	}
+	if (runs("modinfo rdma_ep >/dev/null 2>&1"))
+		say("module", FAIL, "modprobe rdma_ep",
+		    "rdma_ep is not loaded");
+	else
+		say("module", FAIL,
+		    "dkms autoinstall (with the package rdma-ep-dkms), or: make modules && make install-modules",
+		    "there is no module rdma_ep for Linux %s", u.release);
+	return false;
+}
+
+static int check_node(void)
+{
+	char mend[256], group[64];
+	struct stat st;
+	struct group *gr;
+	int fd;
+
+	if (stat(NODE, &st)) {
+		say("node", FAIL, "modprobe rdma_ep; in a container: pass the device " NODE " on",
+		    NODE ": %s", strerror(errno));
+		return -1;
+	}
+	fd = node_open();
+	if (fd >= 0) {
+		say("node", OK, NULL, NODE " can be opened");
+		return fd;
+	}
+	gr = getgrgid(st.st_gid);
+	snprintf(group, sizeof(group), "%s", gr ? gr->gr_name : "?");
+	if (errno == EACCES && st.st_gid && (st.st_mode & 0060) == 0060)
+		snprintf(mend, sizeof(mend),
+			 "adduser USER %s, and log in again", group);
+	else if (errno == EPERM)
+		snprintf(mend, sizeof(mend),
+			 "let the container's device cgroup have it (--device " NODE ")");
+	else
+		snprintf(mend, sizeof(mend), "chmod 666 " NODE
+			 ", or a udev rule (see rdma_ep(4))");
+	say("node", FAIL, mend, NODE ": %s (mode %04o, group %s)",
+	    strerror(errno), st.st_mode & 07777, group);
+	return -1;
+}
+
+static void check_abi(int fd)
+{
+	struct rdma_ep_query q = { .size = sizeof(q) };
+
+	if (ioctl(fd, RDMA_EP_IOC_QUERY, &q))
+		say("abi", FAIL, "install module and library of one version",
+		    "the module does not answer: %s", strerror(errno));
+	else if (q.abi_version != RDMA_EP_ABI_VERSION)
+		say("abi", FAIL, "install module and library of one version",
+		    "the module has ABI %u, this program %u", q.abi_version,
+		    RDMA_EP_ABI_VERSION);
+	else
+		say("abi", OK, NULL, "ABI %u", q.abi_version);
+}
+
+static void check_library(void)
+{
+	void *lib = dlopen("librdma_ep.so.1", RTLD_LAZY | RTLD_LOCAL);
+
+	if (lib)
+		say("library", OK, NULL, "librdma_ep.so.1 can be loaded");
+	else
+		say("library", WARN,
+		    "ldconfig, or install the package librdma-ep1; rdma-ep-run finds one that is next to it",
+		    "%s", dlerror());
+}
+
+static bool own_netns(void)
+{
+	char mine[64] = "", first[64] = "";
+	ssize_t n;
+
+	n = readlink("/proc/self/ns/net", mine, sizeof(mine) - 1);
+	if (n > 0)
+		n = readlink("/proc/1/ns/net", first, sizeof(first) - 1);
+	return n > 0 && strcmp(mine, first);
+}
+
+static void check_port(const char *name, const struct port *port)
+{
+	char mend[128];
+
+	if (!port->netdev && port->ethernet) {
+		say("device", WARN,
+		    "rdma system set netns exclusive; rdma dev set DEVICE netns PID, or move its network device here",
+		    "%s port %d: its network device is in another network namespace",
+		    name, port->number);
+	} else if (!port->active) {
+		snprintf(mend, sizeof(mend), "ip link set %s up",
+			 *port->name ? port->name : "NETDEV");
+		say("device", WARN, mend, "%s port %d is down", name,
+		    port->number);
+	} else if (*port->name && !port->address) {
+		snprintf(mend, sizeof(mend), "ip addr add ADDRESS/LEN dev %s",
+			 port->name);
+		say("device", WARN, mend, "%s port %d (%s) has no IP address",
+		    name, port->number, port->name);
+	} else {
+		say("device", OK, NULL, "%s port %d is active%s%s", name,
+		    port->number, *port->name ? " on " : "", port->name);
+	}
+}
+
+static void check_devices(int fd)
+{
+	struct rdma_ep_device devs[MAX_DEVICES];
+	int num = devices_get(fd, devs, MAX_DEVICES), i, usable = 0;
+	struct port port;
+	unsigned int j;
+
+	for (i = 0; i < num; i++) {
+		const char *name = (const char *)devs[i].name;
+
+		if (!(devs[i].flags & RDMA_EP_DEVICE_USER_MR)) {
+			say("device", WARN, NULL,
+			    "%s: its driver can not register user memory for the kernel",
+			    name);
+			continue;
+		}
+		usable++;
+		for (j = 1; j <= devs[i].phys_port_cnt; j++)
+			if (port_get(fd, &devs[i], j, &port))
+				check_port(name, &port);
+	}
+	if (usable)
+		return;
+	if (num <= 0 && own_netns())
+		say("device", FAIL,
+		    "in the first namespace: rdma system show (shared: the device's network device must be here; exclusive: rdma dev set DEVICE netns PID)",
+		    "no RDMA device in this network namespace");
+	else
+		say("device", FAIL,
+		    "rdma link add rxe0 type rxe netdev NETDEV (software), or load the driver of the card",
+		    "no RDMA device that can be used");
+}
+
+static void check_memlock(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &r))
+		return;
+	if (r.rlim_cur == RLIM_INFINITY || !geteuid())
+		say("memlock", OK, NULL, "registered memory is not limited");
+	else if (r.rlim_cur < 8 << 20)
+		say("memlock", WARN,
+		    "ulimit -l unlimited; for good: \"* - memlock unlimited\" in /etc/security/limits.d/rdma.conf, or LimitMEMLOCK= of the unit",
+		    "at most %llu KiB of memory can be registered (ulimit -l)",
+		    (unsigned long long)r.rlim_cur >> 10);
+	else
+		say("memlock", OK, NULL, "%llu KiB of memory can be registered",
+		    (unsigned long long)r.rlim_cur >> 10);
+}
+
+/* "rxe0 hca_handle=2 hca_object=max": is anything at its limit? */
+static void check_cgroup(void)
+{
+	char path[PATH_MAX], group[PATH_MAX] = "", line[256];
+	bool limited = false;
+	FILE *f;
+
+	f = fopen("/proc/self/cgroup", "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "0::", 3))
+			snprintf(group, sizeof(group), "%.*s",
+				 (int)strcspn(line + 3, "\n"), line + 3);
+	if (f)
+		fclose(f);
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/rdma.max", group);
+	f = fopen(path, "re");
+	if (!f) {
+		say("cgroup", OK, NULL, "no rdma controller for %s",
+		    *group ? group : "this cgroup");
+		return;
+	}
+	while (fgets(line, sizeof(line), f)) {
+		char *limit = strstr(line, "hca_object=");
+
+		if (limit && strncmp(limit + 11, "max", 3)) {
+			limited = true;
+			line[strcspn(line, "\n")] = 0;
+			say("cgroup", WARN,
+			    "echo \"DEVICE hca_object=max\" > rdma.max of the cgroup, if that is too little",
+			    "%s: %s", group, line);
+		}
+	}
+	fclose(f);
+	if (!limited)
+		say("cgroup", OK, NULL, "rdma.max of %s limits nothing", group);
+}
+
+/* A tenth of what is allowed should be left. */
+static void check_quota(void)
+{
+	static const char * const keys[] = { "user-objects", "user-queue-memory" };
+	struct session *list;
+	long long used, max;
+	const char *value, *of;
+	bool hidden, full = false;
+	int num, i;
+	size_t k;
+
+	num = sessions_get(0, &list, &hidden);
+	for (i = 0; i < num; i++) {
+		for (k = 0; k < 2; k++) {
+			value = session_value(&list[i], keys[k]);
+			of = strstr(value, " of ");
+			used = atoll(value);
+			max = of ? atoll(of + 4) : 0;
+			if (!max || used * 10 < max * 9)
+				continue;
+			full = true;
+			say("quota", WARN,
+			    "rdma-ep status; echo MORE > /sys/module/rdma_ep/parameters/user_max_* (see rdma_ep(4))",
+			    "user %s: %s: %s",
+			    session_value(&list[i], "user"), keys[k], value);
+		}
+	}
+	if (!full)
+		say("quota", OK, NULL, "nobody is near a limit (%d session%s%s)",
+		    num, num == 1 ? "" : "s", hidden ? " that can be seen" : "");
+	sessions_free(list, num);
+}
+
+static void check_all(void)
+{
+	int fd;
+
+	if (json)
+		json_open(NULL, '[');
+	if (!check_module() && access(NODE, F_OK))
+		goto out;
+	fd = check_node();
+	check_library();
+	if (fd >= 0) {
+		check_abi(fd);
+		check_devices(fd);
+		close(fd);
+	}
+	check_memlock();
+	check_cgroup();
+	check_quota();
+out:
+	if (json)
+		json_close(']');
+}
+
+/* What a report of a bug should have. */
+static void report(void)
+{
+	static const char * const parameters[] = {
+		"session_max_objects", "user_max_objects",
+		"session_max_queue_mb", "user_max_queue_mb",
+	};
+	struct utsname u;
+	char path[128];
+	size_t i;
+
+	uname(&u);
+	printf("== %s %s %s\n", u.sysname, u.release, u.machine);
+	printf("== module: version %s",
+	       line_of("/sys/module/rdma_ep/version"));
+	printf(", srcversion %s", line_of("/sys/module/rdma_ep/srcversion"));
+	printf(", taint %s\n", line_of("/sys/module/rdma_ep/taint"));
+	for (i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
+		snprintf(path, sizeof(path),
+			 "/sys/module/rdma_ep/parameters/%s", parameters[i]);
+		printf("== %s: %s\n", parameters[i], line_of(path));
+	}
+	printf("== checks\n");
+	check_all();
+	fflush(stdout);
+	printf("== devices\n");
+	fflush(stdout);
+	runs("rdma link 2>&1; rdma system 2>&1; ip -brief addr 2>&1");
+	printf("== sessions\n");
+	fflush(stdout);
+	cmd_status(1, (char *[]){ "status", NULL });
+	printf("== kernel log\n");
+	fflush(stdout);
+	runs("dmesg 2>&1 | grep -Ei 'rdma|rxe|siw|infiniband|mlx|BUG|WARNING' | tail -n 60");
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	bool reporting = false;
+
+	(void)argc;
+	for (argv++; *argv;) {
+		if (option(&argv, "--json", NULL))
+			json = true;
+		else if (option(&argv, "--report", NULL))
+			reporting = true;
+		else
+			usage("doctor: no such option");
+	}
+	if (json && reporting)
+		usage("doctor: --report is text");
+	if (reporting)
+		report();
+	else
+		check_all();
+	return failed ? 1 : 0;
+}

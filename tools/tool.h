@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rdma-ep: what runs on the module rdma_ep, on what, and what is in the way.
+ */
+#ifndef RDMA_EP_TOOL_H
+#define RDMA_EP_TOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <rdma/rdma_ep.h>
+
+#define NODE	"/dev/infiniband/rdma_ep"
+
+int cmd_run(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_devices(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+
+/* main.c */
+/* Exits with 2. */
+_Noreturn void usage(const char *why);
+/*
+ * Is the next argument the option? Then it is taken. "--name=VALUE" gives the value,
+ * "--name" NULL.
+ */
+bool option(char ***argv, const char *name, const char **value);
+
+/* json.c: a value after the other; commas and indentation come by themselves. */
+void json_open(const char *key, char bracket);
+void json_close(char bracket);
+void json_string(const char *key, const char *value);
+void json_number(const char *key, long long value);
+void json_bool(const char *key, bool value);
+
+/* devices.c */
+#define MAX_DEVICES	64
+
+struct port {
+	int number;
+	bool active;
+	bool ethernet;
+	unsigned int netdev;	/* ifindex, 0: none here */
+	char name[32];		/* of the network device */
+	bool netdev_up;
+	bool address;		/* it has one */
+	int gids;
+};
+
+/* Returns a file of the module, or -1 and errno. */
+int node_open(void);
+/* Returns their number, or -1 and errno. */
+int devices_get(int fd, struct rdma_ep_device *devs, int max);
+bool port_get(int fd, const struct rdma_ep_device *dev, int number,
+	      struct port *port);
+
+/* sessions.c */
+struct pair {
+	char *key;
+	char *value;
+};
+
+struct id_line {
+	char handle[16], ps[8], state[16], src[64], dst[64], dev[64], qp[16];
+};
+
+struct session {
+	unsigned long number;
+	int pid;
+	int fd;
+	char comm[32];
+	struct pair *pairs;
+	int nr_pairs;
+	struct id_line *ids;
+	int nr_ids;
+};
+
+/*
+ * Those of all processes that may be looked into, each once; also whether there are
+ * processes that may not. @pid: only its own, if not 0.
+ */
+int sessions_get(int pid, struct session **sessions, bool *hidden);
+void sessions_free(struct session *sessions, int num);
+const char *session_value(const struct session *s, const char *key);
+long long session_number(const struct session *s, const char *key);
+
+#endif /* RDMA_EP_TOOL_H */
