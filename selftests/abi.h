@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The ABI has no implicit padding: the compiler checks it. */
@@ -56,6 +57,7 @@ enum { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR };
 /* enum ibv_qp_attr_mask */
 enum {
 	QP_STATE = 1 << 0,
+	QP_CUR_STATE = 1 << 1,
 	QP_ACCESS_FLAGS = 1 << 3,
 	QP_PKEY_INDEX = 1 << 4,
 	QP_PORT = 1 << 5,
@@ -178,6 +180,9 @@ int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
 int abi_comp_channel(const struct abi *s);
 int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 		  __u32 *cq);
+/* As CREATE_CQ says, with a ring whose index is in *ring. */
+int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
+		       __u32 *cq, __u32 *ring);
 int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid,
 		   __u32 *srq);
 /* @file: descriptor, or -1. -EOPNOTSUPP on all devices but the mock one */
@@ -237,6 +242,7 @@ struct abi_end {
 	int channel;
 	__u32 id;
 	__u32 cq[2];			/* send, receive */
+	__u32 ring[2];			/* theirs */
 	struct rdma_ep_qp_init qp;
 };
 
@@ -249,6 +255,8 @@ struct abi_pair {
 	__u32 pd[2];
 	__u32 srq;			/* of the server */
 	bool sig_all;
+	bool rings;
+	int comp;			/* of all CQs, 0: none */
 };
 
 int abi_pair_open(const struct abi *s, struct abi_pair *p);
@@ -303,8 +311,19 @@ int abi_idle(void);
 
 /* A parameter of the module: writes the value; returns the old one, or -1. */
 int abi_param(const char *name, int value);
+/* Writes the text to a file that there is: 0, or -1. */
+int abi_put(const char *file, const char *text);
 /* Runs the function in a child; returns its exit status, 128 if it was killed. */
 int abi_child(int (*fn)(void *arg), void *arg);
+/* In a child: ends the function with that exit status, and says why. */
+#define CHECK(_nr, _cond)						\
+	do {								\
+		if (!(_cond)) {						\
+			fprintf(stderr, "# not so: " #_cond "\n");	\
+			return _nr;					\
+		}							\
+	} while (0)
+
 /* Passes a file to another process. */
 int abi_send_fd(int socket, int fd);
 int abi_recv_fd(int socket);

@@ -374,12 +374,14 @@ TEST_F(cm, reject)
 	static const char why[] = "no time for you";
 	struct abi *s = &self->s;
 	struct rdma_ep_reject r = {};
+	struct rdma_ep_qp_init qp;
 	struct rdma_ep_event ev;
 	__u32 id, child, reason;
 	size_t i;
 
 	for (reason = 0; reason <= 35; reason += reason ? 7 : 28) {
 		ASSERT_EQ(0, request(self, &id, &child));
+		ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &qp));
 		memset(&r, 0, sizeof(r));
 		r.id = child;
 		for (i = 0; i < ARRAY_SIZE(bad_reason); i++) {
@@ -410,8 +412,10 @@ TEST_F(cm, reject)
 			EXPECT_EQ(REJ_BYTES, ev.param.conn.private_data_len);
 			EXPECT_EQ(reason ?: 28, (__u32)ev.status);
 		}
-		/* Only once */
+		/* Only once; accepting it now does not disturb a QP. */
+		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
 		EXPECT_EQ(-EINVAL, abi_accept(s, child, 1, 0));
+		EXPECT_QPS(QPS_INIT, s, qp.qp);
 		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, child));
 	}
 }

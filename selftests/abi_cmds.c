@@ -401,6 +401,29 @@ static int prepare_write_event(struct abi_world *w, void *arg)
 	return 0;
 }
 
+/* All that an endpoint can have. */
+static int prepare_destroy_ep(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_destroy_ep *a = arg;
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	a->channel_fd = -1;
+	a->recv_cq.channel_fd = -1;
+	a->send_cq.channel_fd = -1;
+	ret = bound_id(w, &a->id) ?:
+	      abi_create_srq(&w->s, w->obj[RDMA_EP_OBJ_PD], 8, 0, &a->srq) ?:
+	      abi_create_cq(&w->s, -1, 8, 0, &a->recv_cq.cq) ?:
+	      abi_create_cq(&w->s, -1, 8, 0, &a->send_cq.cq);
+	abi_qp_attr(&c, IB_UVERBS_QPT_RC, w->obj[RDMA_EP_OBJ_PD],
+		    a->send_cq.cq, a->recv_cq.cq);
+	c.id = a->id;
+	c.init.srq = a->srq;
+	ret = ret ?: ABI(w->s.fd, CREATE_QP, &c);
+	a->qp = c.init.qp;
+	return ret;
+}
+
 static int prepare_query_id(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_query_id *a = arg;
@@ -712,28 +735,35 @@ const struct abi_command abi_commands[] = {
 	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_PASSIVE |
 		     RDMA_EP_EP_CREATE_QP,
 	    .flags2 = RDMA_EP_QP_SQ_SIG_ALL, .flags2_at = AT(create_ep, qp.flags),
-	    RESERVED(ZERO(create_ep, qp.send_cq.reserved, 4),
-		     ZERO(create_ep, qp.recv_cq.reserved, 4)),
+	    RESERVED(ZERO(create_ep, qp.send_cq.ring, 4),
+		     ZERO(create_ep, qp.recv_cq.ring, 4)),
 	    HANDLES(OPTIONAL(create_ep, qp.pd, PD),
 		    OPTIONAL(create_ep, qp.srq, SRQ),
 		    OPTIONAL(create_ep, qp.send_cq.cq, CQ),
 		    OPTIONAL(create_ep, qp.recv_cq.cq, CQ))),
 	CMD(BIND_ADDR, bind_addr, RESERVED(ZERO(bind_addr, reserved, 4)),
 	    HANDLES(HANDLE(bind_addr, id, ID))),
-	CMD(RESOLVE_ADDR, resolve_addr,
+	CMD(RESOLVE_ADDR, resolve_addr, .flags = RDMA_EP_AWAIT,
+	    RESERVED(ZERO(resolve_addr, await, 16)),
 	    HANDLES(HANDLE(resolve_addr, id, ID))),
-	CMD(RESOLVE_ROUTE, resolve_route, HANDLES(HANDLE(id_cmd, id, ID))),
-	CMD(LISTEN, listen, HANDLES(HANDLE(id_cmd, id, ID))),
-	CMD(CONNECT, connect,
-	    RESERVED(ZERO(connect, uid, 8), ZERO(connect, conn.reserved, 5)),
+	CMD(RESOLVE_ROUTE, resolve_route, .flags = RDMA_EP_AWAIT,
+	    RESERVED(ZERO(id_cmd, await, 16)), HANDLES(HANDLE(id_cmd, id, ID))),
+	CMD(LISTEN, listen, RESERVED(ZERO(id_cmd, await, 16)),
+	    HANDLES(HANDLE(id_cmd, id, ID))),
+	CMD(CONNECT, connect, .flags = RDMA_EP_AWAIT,
+	    RESERVED(ZERO(connect, uid, 8), ZERO(connect, conn.reserved, 5),
+		     ZERO(connect, await, 16)),
 	    HANDLES(HANDLE(connect, id, ID))),
-	CMD(ACCEPT, accept, RESERVED(ZERO(connect, conn.reserved, 5)),
+	CMD(ACCEPT, accept, .flags = RDMA_EP_AWAIT,
+	    RESERVED(ZERO(connect, conn.reserved, 5), ZERO(connect, await, 16)),
 	    HANDLES(HANDLE(connect, id, ID))),
 	CMD(REJECT, reject, RESERVED(ZERO(reject, reserved, 4)),
 	    HANDLES(HANDLE(reject, id, ID))),
-	CMD(DISCONNECT, disconnect, RESERVED(ZERO(id_cmd, arg, 4)),
+	CMD(DISCONNECT, disconnect, .flags = RDMA_EP_AWAIT,
+	    RESERVED(ZERO(id_cmd, arg, 4), ZERO(id_cmd, await, 16)),
 	    HANDLES(HANDLE(id_cmd, id, ID))),
-	CMD(ESTABLISH, establish, RESERVED(ZERO(id_cmd, arg, 4)),
+	CMD(ESTABLISH, establish,
+	    RESERVED(ZERO(id_cmd, arg, 4), ZERO(id_cmd, await, 16)),
 	    HANDLES(HANDLE(id_cmd, id, ID))),
 	CMD(QUERY_ID, query_id, HANDLES(HANDLE(query_id, id, ID))),
 	CMD(SET_OPTION, set_option, HANDLES(HANDLE(set_option, id, ID))),
@@ -743,16 +773,24 @@ const struct abi_command abi_commands[] = {
 	CMD(INIT_QP_ATTR, init_qp_attr,
 	    HANDLES(HANDLE(init_qp_attr, id, ID))),
 	CMD(GET_REQUEST, get_request,
-	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-	    RESERVED(ZERO(get_request, reserved, 4)),
+	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
+		     RDMA_EP_AWAIT,
+	    RESERVED(ZERO(get_request, await_fd, 4)),
 	    HANDLES(HANDLE(get_request, id, ID))),
 	CMD(JOIN_MULTICAST, join_multicast, .creates = true,
 	    .flags = RDMA_EP_JOIN_SEND_ONLY,
 	    HANDLES(HANDLE(join_multicast, id, ID))),
-	CMD(NOTIFY, notify, HANDLES(HANDLE(id_cmd, id, ID))),
+	CMD(NOTIFY, notify, RESERVED(ZERO(id_cmd, await, 16)),
+	    HANDLES(HANDLE(id_cmd, id, ID))),
 	CMD(WRITE_EVENT, write_event,
 	    RESERVED(ZERO(write_event, reserved, 4)),
 	    HANDLES(HANDLE(write_event, id, ID))),
+	CMD(DESTROY_EP, destroy_ep, RESERVED(ZERO(destroy_ep, reserved, 4)),
+	    HANDLES(HANDLE(destroy_ep, id, ID),
+		    OPTIONAL(destroy_ep, qp, QP),
+		    OPTIONAL(destroy_ep, srq, SRQ),
+		    OPTIONAL(destroy_ep, recv_cq.cq, CQ),
+		    OPTIONAL(destroy_ep, send_cq.cq, CQ))),
 	CMD(ALLOC_PD, alloc_pd, .creates = true,
 	    HANDLES(HANDLE(alloc_pd, ctx, CTX))),
 	CMD(REG_MR, reg_mr, .creates = true, RESERVED(ZERO(reg_mr, reserved, 4)),
@@ -765,8 +803,7 @@ const struct abi_command abi_commands[] = {
 	    HANDLES(HANDLE(open_xrcd, ctx, CTX))),
 	CMD(CREATE_COMP_CHANNEL, nothing, .creates = true,
 	    RESERVED(ZERO(create_fd, reserved, 4))),
-	CMD(CREATE_CQ, create_cq, .creates = true,
-	    RESERVED(ZERO(create_cq, reserved, 4)),
+	CMD(CREATE_CQ, create_cq, .creates = true, .flags = RDMA_EP_CQ_RING,
 	    HANDLES(HANDLE(create_cq, ctx, CTX))),
 	CMD(RESIZE_CQ, resize_cq, HANDLES(HANDLE(resize_cq, cq, CQ))),
 	CMD(POLL_CQ, poll_cq, RESERVED(ZERO(poll_cq, reserved, 4)),
@@ -787,8 +824,8 @@ const struct abi_command abi_commands[] = {
 	    .flags2 = RDMA_EP_QP_SQ_SIG_ALL,
 	    .flags2_at = AT(create_qp, init.flags),
 	    RESERVED(ZERO(create_qp, reserved, 4),
-		     ZERO(create_qp, init.send_cq.reserved, 4),
-		     ZERO(create_qp, init.recv_cq.reserved, 4)),
+		     ZERO(create_qp, init.send_cq.ring, 4),
+		     ZERO(create_qp, init.recv_cq.ring, 4)),
 	    HANDLES(OPTIONAL(create_qp, id, ID),
 		    OPTIONAL(create_qp, init.pd, PD),
 		    OPTIONAL(create_qp, init.srq, SRQ),

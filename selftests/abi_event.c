@@ -4,6 +4,7 @@
  * of (MODIFY_CQ).
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #define UID		0x5151515151515151ULL
 #define ARG		0xfedcba9876543210ULL
 #define MAX_EVENTS	65536	/* of a session, unread */
+#define LEAVE_MS	(10000 * TEST_SCALE)
 
 FIXTURE(event) {
 	struct abi s;
@@ -344,6 +346,127 @@ TEST(notify_in_time)
 	EXPECT_EQ(n->id, ev.id);
 	EXPECT_EQ(-EISCONN, abi_raw(w.s.fd, c->cmd, &arg2));
 	abi_close(&w.s);
+}
+
+/* A QP that is no id's */
+static int plain_qp(const struct abi *s, __u32 cq, __u32 *qp_num)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	ret = ABI(s->fd, CREATE_QP, &c);
+	*qp_num = c.init.qp_num;
+	return ret;
+}
+
+/*
+ * What has been announced is not reported once more when the peer says it, and who has
+ * disconnected before that is disconnected.
+ */
+TEST_F(event, notify_before_peer)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_event ev;
+	struct sockaddr_in sin;
+	__u32 cq, qp[2], listener, client, server;
+	int channel, first;
+
+	if (s->iwarp)
+		SKIP(return, "iWARP has no such message");
+	channel = abi_channel(s);
+	ASSERT_EQ(0, abi_create_cq(s, -1, 8, 0, &cq));
+	ASSERT_EQ(0, abi_listen(s, channel, RDMA_PS_TCP, 0, 0, &listener,
+				&sin));
+	for (first = 0; first < 2; first++) {
+		ASSERT_EQ(0, plain_qp(s, cq, &qp[0]));
+		ASSERT_EQ(0, plain_qp(s, cq, &qp[1]));
+		ASSERT_EQ(0, abi_client(s, self->channel, RDMA_PS_TCP, &sin, 0,
+					&client));
+		ASSERT_EQ(0, abi_connect(s, client, qp[0]));
+		ASSERT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, &ev));
+		server = ev.child;
+		EXPECT_EQ(-EINVAL, notify(s, server, EVENT_COMM_EST));
+		ASSERT_EQ(0, abi_accept(s, server, 77, qp[1]));
+		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_RESPONSE,
+				       &ev));
+		EXPECT_EQ(-EINVAL, notify(s, client, EVENT_COMM_EST));
+		EXPECT_EQ(0, notify(s, server, EVENT_COMM_EST));
+		EXPECT_EQ(-EISCONN, notify(s, server, EVENT_COMM_EST));
+		ASSERT_EQ(0, abi_event(channel, EV_ESTABLISHED, &ev));
+		EXPECT_EQ(77, ev.uid);
+		if (first)
+			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, server, 0));
+		EXPECT_TRUE(abi_quiet(channel));
+		EXPECT_EQ(0, ABI_ID_CMD(s, ESTABLISH, client, 0));
+		if (!first) {
+			EXPECT_TRUE(abi_quiet(channel));
+			EXPECT_EQ(-EISCONN, notify(s, server, EVENT_COMM_EST));
+			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, client, 0));
+			ASSERT_EQ(0, abi_event(channel, EV_DISCONNECTED, &ev));
+			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, server, 0));
+		} else {
+			ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED,
+					       &ev));
+			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, client, 0));
+			ASSERT_EQ(0, abi_event(channel, EV_DISCONNECTED, &ev));
+		}
+		EXPECT_EQ(-EINVAL, notify(s, server, EVENT_COMM_EST));
+		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, server));
+		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, client));
+		/* Nothing is left of it for the next one. */
+		while (abi_ready(self->channel, 0)) {
+			ASSERT_EQ(0, abi_read(self->channel, &ev, sizeof(ev),
+					      0));
+		}
+	}
+}
+
+/* Nothing else gets this CPU now, nor do threads of the kernel that serve it. */
+static int keep_cpu(bool keep)
+{
+	struct sched_param param = { .sched_priority = keep };
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	return sched_setaffinity(0, sizeof(cpus), &cpus) ?:
+	       sched_setscheduler(0, keep ? SCHED_FIFO : SCHED_OTHER, &param);
+}
+
+/*
+ * Who has announced it may leave at once. The IB CM takes back the answer that the
+ * peer has not confirmed in a thread of its own; if the connection is over by then, it
+ * forgets about it, and destroying the id waits until that has been sent sixteen
+ * times, for more than a minute.
+ */
+TEST(notify_and_leave)
+{
+	const struct abi_command *c = abi_commands;
+	union abi_arg arg;
+	__u32 id;
+	struct abi_world w;
+	long start;
+	int i;
+
+	while (c->cmd != RDMA_EP_IOC_NOTIFY)
+		c++;
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, abi_world_open(&w));
+		if (w.s.iwarp)
+			SKIP(return, "iWARP has no such message");
+		ASSERT_EQ(0, abi_prepare(&w, c, &arg));
+		id = ((struct rdma_ep_id_cmd *)&arg)->id;
+		ASSERT_EQ(0, keep_cpu(true));
+		start = abi_now_ms();
+		EXPECT_EQ(0, abi_raw(w.s.fd, c->cmd, &arg));
+		if (i & 1)
+			EXPECT_EQ(0, ABI_ID_CMD(&w.s, DISCONNECT, id, 0));
+		EXPECT_EQ(0, abi_destroy(&w.s, RDMA_EP_OBJ_ID, id));
+		ASSERT_EQ(0, keep_cpu(false));
+		EXPECT_GT(LEAVE_MS, abi_now_ms() - start);
+		abi_close(&w.s);
+	}
 }
 
 /* ------------------------------------------------------------------ */

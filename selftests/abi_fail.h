@@ -20,8 +20,6 @@
  * @once: it can not be called again, whatever has failed, and returns @again or 0
  * @fresh: use a new session for each call, as something happens behind them; and the
  *	CM's own address handles come and go
- * @keeps: its id keeps the memory of a QP, with its CQs, or SRQ that has been undone, and
- *	the charge for that, until it gets another one or is destroyed
  */
 struct fail_case {
 	const char *name;
@@ -33,7 +31,6 @@ struct fail_case {
 	bool half;
 	bool once;
 	bool fresh;
-	bool keeps;
 };
 
 /* More ways of calling commands than the table of commands has. */

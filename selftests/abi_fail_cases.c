@@ -35,11 +35,11 @@ static const struct fail_case special[] = {
 	  .fresh = true },
 	{ .cmd = RDMA_EP_IOC_NOTIFY, .effect = true, .again = EISCONN,
 	  .fresh = true },
-	{ .cmd = RDMA_EP_IOC_GET_REQUEST, .fresh = true, .keeps = true },
+	{ .cmd = RDMA_EP_IOC_GET_REQUEST, .fresh = true },
 	{ .cmd = RDMA_EP_IOC_WRITE_EVENT, .effect = true },
+	{ .cmd = RDMA_EP_IOC_DESTROY_EP, .effect = true, .again = ENOENT,
+	  .fresh = true },
 	{ .cmd = RDMA_EP_IOC_JOIN_MULTICAST, .fresh = true },
-	{ .cmd = RDMA_EP_IOC_CREATE_SRQ, .keeps = true },
-	{ .cmd = RDMA_EP_IOC_CREATE_QP, .keeps = true },
 	{ .cmd = RDMA_EP_IOC_MODIFY_QP, .effect = true },
 	{ .cmd = RDMA_EP_IOC_POST_SEND, .effect = true },
 	{ .cmd = RDMA_EP_IOC_POST_RECV, .effect = true, .fresh = true },
@@ -232,6 +232,78 @@ static int get_request_auto(struct abi_world *w, union abi_arg *arg)
 	return requested(w, &server, &a->id);
 }
 
+static int get_request_await(struct abi_world *w, union abi_arg *arg)
+{
+	struct rdma_ep_get_request *a = (void *)arg;
+	int server;
+	int ret = requested(w, &server, &a->id);
+
+	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
+		   RDMA_EP_AWAIT;
+	a->await_fd = server;
+	auto_qp(&a->qp);
+	return ret;
+}
+
+/* With an event that is there before: as it has been put back it is there again. */
+static int resolve_addr_await(struct abi_world *w, union abi_arg *arg)
+{
+	struct rdma_ep_resolve_addr *a = (void *)arg;
+	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
+	struct sockaddr_in dst = w->s.addr;
+	int channel = abi_channel(&w->s), ret;
+
+	dst.sin_port = htons(7471);
+	ret = abi_create_id(&w->s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 1,
+			    &a->id);
+	user.id = a->id;
+	a->flags = RDMA_EP_AWAIT;
+	a->timeout_ms = 5000;
+	memcpy(&a->dst, &dst, sizeof(dst));
+	a->await.event = (uintptr_t)w->page;
+	a->await.channel_fd = channel;
+	return ret ?: ABI(w->s.fd, WRITE_EVENT, &user);
+}
+
+static int check_awaited(struct abi_world *w, union abi_arg *arg)
+{
+	struct rdma_ep_resolve_addr *a = (void *)arg;
+	struct rdma_ep_event *ev = w->page;
+
+	return a->await.state == RDMA_EP_AWAIT_EVENT &&
+	       ev->event == RDMA_EP_CM_EVENT_USER && ev->id == a->id ?
+	       0 : -EPROTO;
+}
+
+/* An endpoint as the library makes it. */
+static int destroy_ep_files(struct abi_world *w, union abi_arg *arg)
+{
+	struct rdma_ep_destroy_ep *a = (void *)arg;
+	struct rdma_ep_create_ep e = {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
+		.channel_fd = -1,
+		.ps = RDMA_PS_TCP,
+		.qp_type = IB_UVERBS_QPT_RC,
+		.addr_timeout_ms = 5000,
+		.route_timeout_ms = 5000,
+	};
+	struct sockaddr_in dst = w->s.addr;
+	int ret;
+
+	dst.sin_port = htons(7471);
+	memcpy(&e.dst, &dst, sizeof(dst));
+	auto_qp(&e.qp);
+	ret = ABI(w->s.fd, CREATE_EP, &e);
+	a->id = e.id;
+	a->channel_fd = e.channel_fd;
+	a->qp = e.qp.qp;
+	a->recv_cq.cq = e.qp.recv_cq.cq;
+	a->recv_cq.channel_fd = e.qp.recv_cq.channel_fd;
+	a->send_cq.cq = e.qp.send_cq.cq;
+	a->send_cq.channel_fd = e.qp.send_cq.channel_fd;
+	return ret;
+}
+
 /* The new id is there in any case, and its QP unless it says why not. */
 static int check_request(struct abi_world *w, union abi_arg *arg)
 {
@@ -320,6 +392,52 @@ static int create_qp_auto(struct abi_world *w, union abi_arg *arg)
 	return abi_create_id(&w->s, w->channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
 			     7, &a->id) ?:
 	       abi_bind(&w->s, a->id, &sin);
+}
+
+/* The core takes part in these, which counts openers; only on the mock device. */
+static int create_qp_target(struct abi_world *w, union abi_arg *arg)
+{
+	if (!w->xrc)
+		return -EOPNOTSUPP;
+	abi_qp_attr((struct rdma_ep_create_qp *)arg, IB_UVERBS_QPT_XRC_TGT,
+		    w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
+	return 0;
+}
+
+static int create_qp_initiator(struct abi_world *w, union abi_arg *arg)
+{
+	if (!w->xrc)
+		return -EOPNOTSUPP;
+	given_qp(w, (struct rdma_ep_create_qp *)arg, IB_UVERBS_QPT_XRC_INI);
+	return 0;
+}
+
+static int create_srq_xrc(struct abi_world *w, union abi_arg *arg)
+{
+	struct rdma_ep_create_srq *a = (void *)arg;
+
+	if (!w->xrc)
+		return -EOPNOTSUPP;
+	a->pd = w->obj[RDMA_EP_OBJ_PD];
+	a->max_wr = 16;
+	a->max_sge = 1;
+	a->srq_type = IB_UVERBS_SRQT_XRC;
+	a->xrcd = w->obj[RDMA_EP_OBJ_XRCD];
+	a->cq = w->obj[RDMA_EP_OBJ_CQ];
+	return 0;
+}
+
+/* One that is shared by way of a file */
+static int open_xrcd_file(struct abi_world *w, union abi_arg *arg)
+{
+	struct rdma_ep_open_xrcd *a = (void *)arg;
+
+	if (!w->xrc)
+		return -EOPNOTSUPP;
+	a->flags = RDMA_EP_XRCD_CREATE;
+	a->ctx = w->s.ctx;
+	a->fd = w->channel;
+	return 0;
 }
 
 static int check_qp(struct abi_world *w, union abi_arg *arg)
@@ -575,7 +693,13 @@ const struct fail_case fail_cases[] = {
 	CASE(ACCEPT, accept_own_qp, .once = true, .again = EINVAL,
 	     .fresh = true),
 	CASE(GET_REQUEST, get_request_auto, .check = check_request,
-	     .fresh = true, .keeps = true),
+	     .fresh = true),
+	CASE(GET_REQUEST, get_request_await, .check = check_request,
+	     .fresh = true),
+	CASE(RESOLVE_ADDR, resolve_addr_await, .check = check_awaited,
+	     .effect = true, .again = EINVAL, .fresh = true),
+	CASE(DESTROY_EP, destroy_ep_files, .effect = true, .again = ENOENT,
+	     .fresh = true),
 	CASE(DISCONNECT, disconnect_own_qp, .effect = true, .again = EINVAL,
 	     .fresh = true),
 	CASE(JOIN_MULTICAST, join_send_only, .fresh = true),
@@ -583,8 +707,12 @@ const struct fail_case fail_cases[] = {
 	     .again = EINVAL, .fresh = true),
 	CASE(REG_MR, reg_mr_large, .check = check_mr),
 	CASE(CREATE_QP, create_qp_plain, .check = check_qp),
-	CASE(CREATE_QP, create_qp_ud, .check = check_qp, .keeps = true),
-	CASE(CREATE_QP, create_qp_auto, .check = check_qp, .keeps = true),
+	CASE(CREATE_QP, create_qp_ud, .check = check_qp),
+	CASE(CREATE_QP, create_qp_auto, .check = check_qp),
+	CASE(CREATE_QP, create_qp_target, .check = check_qp),
+	CASE(CREATE_QP, create_qp_initiator, .check = check_qp),
+	CASE(CREATE_SRQ, create_srq_xrc),
+	CASE(OPEN_XRCD, open_xrcd_file),
 	CASE(MODIFY_SRQ, modify_srq_grow, .effect = true),
 	CASE(MODIFY_QP, modify_qp_rtr, .effect = true, .half = true,
 	     .again = EINVAL),

@@ -5,7 +5,8 @@
  * values that mostly make sense, and it exits or is killed in the middle. Nothing
  * must be left of it, the kernel must be well, and the next round must work.
  *
- *	abi_fuzz			a test, of FUZZ_SECONDS (15)
+ *	abi_fuzz			a test, of FUZZ_SECONDS (15), or up to four
+ *					times that until each command has succeeded
  *	abi_fuzz SECONDS [SEED]		as long as wanted, by hand
  *	abi_fuzz 0 SEED			the round of this seed alone
  *
@@ -30,8 +31,11 @@
 #define ROUND_ROLES	6	/* preparations, which take their time */
 /* A round that takes longer hangs. */
 #define ROUND_SECONDS	(60 * TEST_SCALE)
+/* Closing its sessions may take until a driver or the CM has given up a peer. */
+#define CLOSE_SECONDS	(20 * TEST_SCALE)
 #define THREADS		4
 #define SESSIONS	2
+#define PATIENCE	4	/* for a command that has not succeeded yet */
 #define MAX_ARG		4096
 
 #define ARRAY_SIZE(_a)	(sizeof(_a) / sizeof((_a)[0]))
@@ -204,6 +208,23 @@ static int open_session(struct fuzz_session *fs)
 	return furnish(fs);
 }
 
+/* Whoever waits for an event by now is told that there will be none. */
+static void join(struct task *tasks, int nr)
+{
+	struct timespec t;
+	int i, j;
+
+	for (i = 0; i < nr; i++)
+		for (;;) {
+			clock_gettime(CLOCK_REALTIME, &t);
+			t.tv_sec++;
+			if (!pthread_timedjoin_np(tasks[i].thread, NULL, &t))
+				break;
+			for (j = i; j < nr; j++)
+				pthread_kill(tasks[j].thread, SIGALRM);
+		}
+}
+
 /* The process of a round. */
 static void fuzz_round(uint64_t seed)
 {
@@ -240,8 +261,8 @@ static void fuzz_round(uint64_t seed)
 		usleep(fuzz_below(&r, 400000));
 		kill(getpid(), SIGKILL);
 	}
-	for (i = 0; i < nr && nr > 1; i++)
-		pthread_join(tasks[i].thread, NULL);
+	if (nr > 1)
+		join(tasks, nr);
 	_exit(0);
 }
 
@@ -249,7 +270,8 @@ static void fuzz_round(uint64_t seed)
 static const char *run_round(uint64_t seed)
 {
 	static char why[80];
-	long begin = abi_now_ms(), end = begin + ROUND_SECONDS * 1000;
+	long begin = abi_now_ms();
+	long end = begin + (ROUND_SECONDS + CLOSE_SECONDS) * 1000;
 	int status;
 	pid_t pid;
 
@@ -318,20 +340,27 @@ static const char *impossible(const struct fuzz_cmd *c, const struct abi *s)
 	return NULL;
 }
 
-/* Returns how many never succeeded that could. */
-static int print_stats(const struct abi *s)
+/* How many commands never succeeded that could. */
+static int nr_never(const struct abi *s)
 {
 	int i, never = 0;
+
+	for (i = 0; i < fuzz_nr_cmds; i++)
+		never += !stats->good[i] && !impossible(&fuzz_cmds[i], s);
+	return never;
+}
+
+static void print_stats(const struct abi *s)
+{
 	const char *why;
+	int i;
 
 	for (i = 0; i < fuzz_nr_cmds; i++) {
 		why = impossible(&fuzz_cmds[i], s);
-		never += !stats->good[i] && !why;
 		printf("# %-20s %7u calls, %6u succeeded%s%s\n",
 		       fuzz_cmds[i].name, stats->calls[i], stats->good[i],
 		       why ? ": " : "", why ?: "");
 	}
-	return never;
 }
 
 static void result(int nr, const char *name, const char *failure)
@@ -363,18 +392,27 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) :
 			argc > 1 ? time(NULL) : 1000;
 	const char *failure = NULL, *left = NULL, *broken;
-	long end = abi_now_ms() + seconds * 1000;
+	/* Where everything is slow, a command's turn comes late. */
+	long patience = argc > 1 ? 1 : PATIENCE, end, late;
 	size_t known = argc > 2 ? ARRAY_SIZE(corpus) : 0;
 	struct abi_objects before;
 	bool counted;
 	int rounds = 0, never;
 	struct abi s;
 
+	/* What the device is like */
+	if (abi_open(&s)) {
+		printf("Bail out! no session\n");
+		return 1;
+	}
+	abi_close(&s);
 	stats = mmap(NULL, sizeof(*stats), PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	counted = !abi_objects(&before);
 	fuzz_cover_start();
 	printf("TAP version 13\n1..4\n");
+	end = abi_now_ms() + seconds * 1000;
+	late = end + (patience - 1) * seconds * 1000;
 	do {
 		if (known < ARRAY_SIZE(corpus)) {
 			printf("# again: %s\n", corpus[known].why);
@@ -385,11 +423,14 @@ int main(int argc, char **argv)
 		if (!failure && counted && abi_objects_wait(&before))
 			left = "objects are left";
 		rounds++;
-	} while (!failure && !left && abi_now_ms() < end);
-	printf("# %d rounds\n", rounds);
+	} while (!failure && !left &&
+		 (abi_now_ms() < end || (abi_now_ms() < late && nr_never(&s))));
+	printf("# %d rounds in %ld ms\n", rounds,
+	       abi_now_ms() - end + seconds * 1000);
 	fuzz_cover_report();
 	broken = sane(&s);
-	never = print_stats(&s);
+	print_stats(&s);
+	never = nr_never(&s);
 
 	result(1, "rounds end", failure);
 	result(2, "nothing is left", left);

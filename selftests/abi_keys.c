@@ -135,7 +135,7 @@ TEST_F(keys, known_to_the_kernel)
 	int n, i, j, a;
 
 	n = known_keys(keys, 64);
-	/* Two PDs of ours with such a key, two regions with two keys each */
+	/* Two regions with two keys each */
 	if (n < 4)
 		SKIP(return, "rdma(8) shows no keys");
 	for (i = 0; i < n * 5; i++) {
@@ -166,6 +166,26 @@ TEST_F(keys, known_to_the_kernel)
 	EXPECT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE,
 					self->side[1].mr.iova,
 					self->side[1].mr.rkey));
+}
+
+/* rxe and siw have no key for all memory but by a region in each kernel's PD. */
+TEST_F(keys, none_for_all_memory)
+{
+	FILE *f = popen("rdma -d resource show pd 2>/dev/null", "re");
+	char line[256];
+	int pds = 0;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (!strstr(line, "[rdma_ep]"))
+			continue;
+		pds++;
+		EXPECT_NE(NULL, strstr(line, "local_dma_lkey 0x0 ")) {
+			TH_LOG("%s", line);
+		}
+	}
+	if (f)
+		pclose(f);
+	EXPECT_LE(2, pds);
 }
 
 /* Of no bytes: they are left out, so it does not matter what they name. */
@@ -533,6 +553,53 @@ TEST_F(keys, others_qp_numbers)
 				      self->p.end[0].qp.qp_num));
 	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, num[2]));
 	EXPECT_TRUE(abi_quiet(channel[0]));
+}
+
+/*
+ * iWARP gives a QP to one connection: siw would mix up what happens to two, and iw_cm
+ * end the kernel over an event that it does not expect.
+ */
+TEST_F(keys, one_connection_for_a_qp)
+{
+	struct abi *c = &self->side[0].s, *s = &self->side[1].s;
+	struct rdma_ep_event ev;
+	struct sockaddr_in sin;
+	__u32 listener, id[2], qp[2], num[2];
+	int channel[2], i;
+
+	if (!c->iwarp)
+		SKIP(return, "elsewhere the CM only tells the peer its number");
+	channel[0] = abi_channel(c);
+	channel[1] = abi_channel(s);
+	ASSERT_EQ(0, abi_listen(s, channel[1], RDMA_PS_TCP, 0, 0, &listener,
+				&sin));
+	for (i = 0; i < 2; i++) {
+		num[i] = number_of(c, &qp[i]);
+		ASSERT_NE(0, num[i]);
+		ASSERT_EQ(0, abi_qp_init(c, qp[i], IB_UVERBS_QPT_RC, 0));
+		ASSERT_EQ(0, abi_client(c, channel[0], RDMA_PS_TCP, &sin, 0,
+					&id[i]));
+	}
+	/* One that is connected, and one that is connecting */
+	EXPECT_EQ(-EINVAL, abi_connect(c, id[0], self->p.end[0].qp.qp_num));
+	ASSERT_EQ(0, abi_connect(c, id[0], num[0]));
+	EXPECT_EQ(-EINVAL, abi_connect(c, id[1], num[0]));
+	ASSERT_EQ(0, abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
+	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0,
+				      self->p.end[1].qp.qp_num));
+	/* A call that fails is no connection. */
+	EXPECT_EQ(-EINVAL, abi_connect(c, id[0], num[1]));
+	EXPECT_EQ(0, abi_connect(c, id[1], num[1]));
+	/* The end of the first connection is not that of the others. */
+	EXPECT_NE(WC_SUCCESS,
+		  carry_out(self, WR_RDMA_READ, self->side[1].mr.iova,
+			    self->side[1].mr.rkey ^ 0x5500));
+	EXPECT_TRUE(abi_quiet(channel[0]));
+	num[1] = number_of(s, &qp[1]);
+	ASSERT_EQ(0, abi_qp_init(s, qp[1], IB_UVERBS_QPT_RC, 0));
+	EXPECT_EQ(0, abi_accept(s, ev.child, 0, num[1]));
+	EXPECT_EQ(0, abi_event(channel[0], EV_ESTABLISHED, &ev));
+	EXPECT_EQ(id[0], ev.id);
 }
 
 /* ------------------------------------------------------------------ */

@@ -325,4 +325,52 @@ TEST_F(race, leave_while_qp_destroyed)
 	}
 }
 
+/*
+ * Of one group there are QPs that come and QPs that go: rxe takes a group away with
+ * its last QP, also from one that is just being attached to it, and can neither
+ * detach nor destroy that one any more.
+ */
+struct member {
+	const struct race *r;
+	pthread_t thread;
+	__u32 qp;
+	long done;
+	int bad;
+};
+
+static void *come_and_go(void *arg)
+{
+	struct member *m = arg;
+
+	for (; !m->r->stop && !m->bad; m->done++)
+		m->bad = abi_attach(&m->r->s, m->qp, 0) ?:
+			 abi_detach(&m->r->s, m->qp, 0);
+	return NULL;
+}
+
+TEST_F(race, one_group)
+{
+	struct race *r = &self->r;
+	struct member m[4] = {};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(m); i++) {
+		ASSERT_EQ(0, new_qp(r, false));
+		m[i].r = r;
+		m[i].qp = r->qp;
+	}
+	for (i = 0; i < ARRAY_SIZE(m); i++) {
+		ASSERT_EQ(0, pthread_create(&m[i].thread, NULL, come_and_go,
+					    &m[i]));
+	}
+	usleep(3 * RACE_MS * 1000);
+	r->stop = true;
+	for (i = 0; i < ARRAY_SIZE(m); i++) {
+		pthread_join(m[i].thread, NULL);
+		EXPECT_EQ(0, m[i].bad);
+		EXPECT_LT(10, m[i].done);
+		EXPECT_EQ(0, abi_destroy(&r->s, RDMA_EP_OBJ_QP, m[i].qp));
+	}
+}
+
 TEST_HARNESS_MAIN

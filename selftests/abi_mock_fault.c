@@ -517,7 +517,7 @@ static void others(struct __test_metadata *_metadata,
 		EXPECT_EQ(0, run(&self->w, c, self->arg)) {
 			TH_LOG("%s while %s stalls", c->name, stalled->op);
 		}
-		EXPECT_GT(3000, abi_now_ms() - start) {
+		EXPECT_GT(3000 * TEST_SCALE, abi_now_ms() - start) {
 			TH_LOG("%s while %s stalls", c->name, stalled->op);
 		}
 	}
@@ -550,13 +550,15 @@ TEST_F_TIMEOUT(fault, stall_others, 200)
 }
 
 /*
- * Once in a few runs ib_core warns of a GID that is still referenced when the device
- * goes. Until it is known whose reference that is: by hand, with MOCK_REMOVAL=1.
+ * cma_release_dev() of rdma_cm lets go of the device first and of its GID then. If it
+ * is preempted in between, the device may go while the GID is referenced, which ib_core
+ * warns of (once in some hundred removals on 7.2, not seen in 40 runs on 6.1). Hence by
+ * hand, with MOCK_REMOVAL=1.
  */
 #define SKIP_REMOVAL()							\
 	do {								\
 		if (!getenv("MOCK_REMOVAL"))				\
-			SKIP(return, "a GID reference may be left, not understood yet"); \
+			SKIP(return, "rdma_cm lets a device go before its GID"); \
 	} while (0)
 
 struct removal {
@@ -612,7 +614,7 @@ TEST_F_TIMEOUT(fault, stall_removal, 300)
 			EXPECT_EQ(0, stalled_end(st, &faults[i]));
 			pthread_join(r.thread, NULL);
 			EXPECT_EQ(0, r.ret);
-			EXPECT_GT(10000, abi_now_ms() - start);
+			EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
 			EXPECT_TRUE(!st->ret || st->ret == -EIO) {
 				TH_LOG("%s: %d", faults[i].name, st->ret);
 			}
@@ -793,7 +795,7 @@ TEST_F_TIMEOUT(fault, removal, 300)
 		EXPECT_EQ(0, round & 1 ?
 			     system("rdma link delete " MOCK_NAME) :
 			     mock_del());
-		EXPECT_GT(10000, abi_now_ms() - start) {
+		EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start) {
 			TH_LOG("round %d: %ld ms", round,
 			       abi_now_ms() - start);
 		}
@@ -818,7 +820,7 @@ TEST_F(fault, netdev_removal)
 
 	ASSERT_EQ(0, abi_world_open(&self->w));
 	ASSERT_EQ(0, system("ip link del " MOCK_NETDEV));
-	EXPECT_GT(10000, abi_now_ms() - start);
+	EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
 	do {
 		ASSERT_EQ(0, abi_read(self->w.s.async_fd, &ev, sizeof(ev),
 				      ABI_WAIT_MS));

@@ -14,14 +14,6 @@
 #include "kselftest_harness.h"
 #include "abi.h"
 
-#define CHECK(_nr, _cond)						\
-	do {								\
-		if (!(_cond)) {						\
-			fprintf(stderr, "# not so: " #_cond "\n");	\
-			return _nr;					\
-		}							\
-	} while (0)
-
 static int new_id(struct abi *s, int channel, __u32 *id)
 {
 	return abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0, id);

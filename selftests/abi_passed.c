@@ -109,14 +109,6 @@ static int passed(struct _test_data_passed *self,
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-#define CHECK(_nr, _cond)						\
-	do {								\
-		if (!(_cond)) {						\
-			fprintf(stderr, "# not so: " #_cond "\n");	\
-			return _nr;					\
-		}							\
-	} while (0)
-
 /* ------------------------------------------------------------------ */
 
 static int no_privileged_ports(struct receiver *r)

@@ -407,7 +407,7 @@ TEST_F(query, no_more_files)
 		.ps = RDMA_PS_TCP,
 		.qp_type = IB_UVERBS_QPT_RC,
 	};
-	struct abi_objects before, after;
+	struct abi_objects before;
 	struct rlimit old, none = { 0, 0 };
 	bool counted;
 
@@ -425,8 +425,7 @@ TEST_F(query, no_more_files)
 	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_ID, &c));
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &old));
 	if (counted) {
-		ASSERT_EQ(0, abi_objects(&after));
-		EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+		EXPECT_EQ(0, abi_objects_wait(&before));
 	}
 	EXPECT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
 	EXPECT_EQ(0, ABI(self->s.fd, CREATE_CHANNEL, &f));
@@ -436,44 +435,23 @@ TEST_F(query, no_more_files)
 	EXPECT_EQ(FD_CLOEXEC, fcntl(c.channel_fd, F_GETFD));
 }
 
-#define LIMIT "/sys/module/rdma_ep/parameters/session_max_objects"
-
-/* Writes the limit; returns what it was, or -1. */
-static int set_limit(int value)
-{
-	FILE *f = fopen(LIMIT, "r+");
-	int old = -1;
-
-	if (!f)
-		return -1;
-	if (fscanf(f, "%d", &old) != 1)
-		old = -1;
-	rewind(f);
-	fprintf(f, "%d\n", value);
-	if (fclose(f))
-		old = -1;
-	return old;
-}
-
 FIXTURE(quota) {
 	int old;
 };
 
 FIXTURE_SETUP(quota)
 {
-	self->old = set_limit(12);
-	if (self->old < 0)
-		SKIP(return, "cannot set %s", LIMIT);
+	self->old = abi_param("session_max_objects", 12);
+	ASSERT_LT(0, self->old);
 }
 
 FIXTURE_TEARDOWN(quota)
 {
-	if (self->old > 0)
-		set_limit(self->old);
+	abi_param("session_max_objects", self->old);
 }
 
 /* As somebody without privilege; in a child, which only then opens. */
-static int fill_session(void)
+static int fill_session(void *arg)
 {
 	struct rdma_ep_query q = {};
 	struct abi s, other;
@@ -505,7 +483,7 @@ static int fill_session(void)
 }
 
 /* The same with memberships, as one that is refused must not stay. */
-static int fill_with_memberships(void)
+static int fill_with_memberships(void *arg)
 {
 	__u32 id, mc[16], extra;
 	struct rdma_ep_event ev;
@@ -546,7 +524,7 @@ static int fill_with_memberships(void)
 }
 
 /* Events of the user's making, until they have been read or their id is gone. */
-static int fill_with_events(void)
+static int fill_with_events(void *arg)
 {
 	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
 	struct rdma_ep_event ev;
@@ -580,54 +558,25 @@ static int fill_with_events(void)
 	return abi_alloc_pd(&s, s.ctx, &extra) == -EDQUOT ? 0 : 8;
 }
 
-static void as_child(struct __test_metadata *_metadata, int (*fn)(void))
-{
-	int status;
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(fn());
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(0, WEXITSTATUS(status));
-}
-
 TEST_F(quota, objects)
 {
-	if (self->old < 0)
-		SKIP(return, "cannot set %s", LIMIT);
-	as_child(_metadata, fill_session);
+	EXPECT_EQ(0, abi_child(fill_session, NULL));
 }
 
 TEST_F(quota, memberships)
 {
-	if (self->old < 0)
-		SKIP(return, "cannot set %s", LIMIT);
-	as_child(_metadata, fill_with_memberships);
+	EXPECT_EQ(0, abi_child(fill_with_memberships, NULL));
 }
 
 TEST_F(quota, events)
 {
-	if (self->old < 0)
-		SKIP(return, "cannot set %s", LIMIT);
-	as_child(_metadata, fill_with_events);
+	EXPECT_EQ(0, abi_child(fill_with_events, NULL));
 }
 
 /* ------------------------------------------------------------------ */
 
 #define CGROUPS	"/tmp/rdma_ep.cgroups"
 #define CGROUP	CGROUPS "/limited"
-
-static int put(const char *file, const char *text)
-{
-	int fd = open(file, O_WRONLY | O_CLOEXEC);
-	int ret = -1;
-
-	if (fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text))
-		ret = 0;
-	close(fd);
-	return ret;
-}
 
 /* Limits the objects of the only device. */
 static int limit_objects(const char *limit)
@@ -643,7 +592,7 @@ static int limit_objects(const char *limit)
 	if (fd >= 0 && !ABI(fd, QUERY_DEVICES, &q) && q.num == 1) {
 		snprintf(text, sizeof(text), "%.64s hca_object=%s", dev.name,
 			 limit);
-		ret = put(CGROUP "/rdma.max", text);
+		ret = abi_put(CGROUP "/rdma.max", text);
 	}
 	close(fd);
 	return ret;
@@ -658,7 +607,7 @@ FIXTURE_SETUP(cgroup)
 	mkdir(CGROUPS, 0700);
 	if (mount("none", CGROUPS, "cgroup2", 0, NULL))
 		SKIP(return, "cannot mount cgroup2");
-	put(CGROUPS "/cgroup.subtree_control", "+rdma");
+	abi_put(CGROUPS "/cgroup.subtree_control", "+rdma");
 	mkdir(CGROUP, 0700);
 	if (access(CGROUP "/rdma.max", W_OK))
 		SKIP(return, "no RDMA controller");
@@ -686,7 +635,7 @@ static int fill_cgroup(void)
 	__u32 h, pd;
 	int n = 0, ret;
 
-	if (limit_objects("4") || put(CGROUP "/cgroup.procs", "0"))
+	if (limit_objects("4") || abi_put(CGROUP "/cgroup.procs", "0"))
 		return 77;
 	/* The default PD is one of them. */
 	if (abi_open(&s))

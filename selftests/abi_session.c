@@ -73,6 +73,9 @@ MULTIPLE_OF_8(init_qp_attr);
 MULTIPLE_OF_8(get_request);
 MULTIPLE_OF_8(join_multicast);
 MULTIPLE_OF_8(write_event);
+MULTIPLE_OF_8(await);
+MULTIPLE_OF_8(destroy_cq);
+MULTIPLE_OF_8(destroy_ep);
 
 /* Records have these sizes in 32-bit programs, too. */
 static_assert(sizeof(struct rdma_ep_sge) == 16, "sge");
@@ -387,7 +390,7 @@ TEST_F(format, read_only_structure)
 	union abi_arg *args = calloc(abi_num_commands, sizeof(*args)), *arg;
 	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct abi_objects before, after;
+	struct abi_objects before;
 	const struct abi_command *c = NULL;
 	int fds;
 
@@ -399,7 +402,8 @@ TEST_F(format, read_only_structure)
 	while ((c = next(_metadata, self, c))) {
 		args[c - abi_commands] = self->valid;
 	}
-	/* What preparing has made is not counted. */
+	/* What preparing has made is not counted, nor a CQ that it let go of. */
+	usleep(500000);
 	if (abi_objects(&before))
 		SKIP(return, "no rdma(8)");
 	fds = abi_count_fds();
@@ -415,8 +419,7 @@ TEST_F(format, read_only_structure)
 			   "read-only");
 		EXPECT_CMD(fds, c, abi_count_fds(), "file left open");
 	}
-	ASSERT_EQ(0, abi_objects(&after));
-	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+	EXPECT_EQ(0, abi_objects_wait(&before));
 	/* It would have worked. */
 	for (c = abi_commands; c < abi_commands + abi_num_commands; c++) {
 		arg = &args[c - abi_commands];

@@ -254,6 +254,53 @@ TEST_F(type, states)
 	EXPECT_EQ(-EINVAL, post_recv(r, 0, 7));
 }
 
+/*
+ * rxe believes the state that it is told, and from Linux 6.12 on takes all attributes
+ * at any time where the state stays: a QP that is brought back to life without its
+ * queues, a responder that loses its resources while it uses them.
+ */
+TEST_F(type, states_that_are_not)
+{
+	struct rdma_ep_modify_qp m = { .qp = self->raw.qp[0].qp };
+	struct raw *r = &self->raw;
+	bool rc = r->type == IB_UVERBS_QPT_RC;
+
+	if (r->s.iwarp)
+		SKIP(return, "rxe's attributes");
+	/* Nothing but a state can be changed in RESET. */
+	m.attr.qp_attr_mask = QP_SQ_PSN;
+	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+	m.attr.qp_attr_mask = QP_TIMEOUT | QP_RETRY_CNT;
+	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+	ASSERT_EQ(0, ready(r));
+	m.attr.qp_attr_mask = QP_SQ_PSN;
+	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+	m.attr.qp_attr_mask = QP_MAX_DEST_RD_ATOMIC;
+	m.attr.max_dest_rd_atomic = 4;
+	EXPECT_EQ(-EOPNOTSUPP, ABI(r->s.fd, MODIFY_QP, &m));
+	m.attr.qp_attr_mask = QP_MAX_DEST_RD_ATOMIC | QP_CUR_STATE;
+	m.attr.cur_qp_state = QPS_SQD;
+	EXPECT_EQ(-EOPNOTSUPP, ABI(r->s.fd, MODIFY_QP, &m));
+	/* What may be changed in RTS */
+	if (rc) {
+		m.attr.qp_attr_mask = QP_MIN_RNR_TIMER;
+		m.attr.min_rnr_timer = 7;
+		EXPECT_EQ(0, ABI(r->s.fd, MODIFY_QP, &m));
+	}
+	/* The truth is no harm. */
+	m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE;
+	m.attr.cur_qp_state = QPS_RTS;
+	m.attr.qp_state = QPS_RTS;
+	EXPECT_EQ(0, ABI(r->s.fd, MODIFY_QP, &m));
+	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	m.attr.cur_qp_state = QPS_RTR;
+	m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE | QP_SQ_PSN;
+	if (rc)
+		m.attr.qp_attr_mask |= QP_TIMEOUT | QP_RETRY_CNT |
+				       QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
+	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+}
+
 /* What was in the queues is gone without a completion, and so is its place. */
 TEST_F(type, reset_empties_queues)
 {

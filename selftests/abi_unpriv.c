@@ -46,14 +46,6 @@ FIXTURE_TEARDOWN(unpriv)
 	abi_param("session_max_queue_mb", self->session_mb);
 }
 
-#define CHECK(_nr, _cond)						\
-	do {								\
-		if (!(_cond)) {						\
-			fprintf(stderr, "# not so: " #_cond "\n");	\
-			return _nr;					\
-		}							\
-	} while (0)
-
 static int become(uid_t uid)
 {
 	return setgroups(0, NULL) || setresgid(uid, uid, uid) ||
@@ -173,17 +165,6 @@ TEST_F(unpriv, queue_memory)
 
 /* ------------------------------------------------------------------ */
 
-static int put(const char *file, const char *text)
-{
-	int fd = open(file, O_WRONLY | O_CLOEXEC);
-	int ret = -1;
-
-	if (fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text))
-		ret = 0;
-	close(fd);
-	return ret;
-}
-
 /* Root in a user namespace, which may do everything to what belongs to that. */
 static int become_rootless(void)
 {
@@ -194,9 +175,9 @@ static int become_rootless(void)
 		return -1;
 	if (unshare(CLONE_NEWUSER))
 		return -ENOSYS;
-	if (put("/proc/self/setgroups", "deny") ||
-	    put("/proc/self/gid_map", "0 1000 1") ||
-	    put("/proc/self/uid_map", "0 1000 1") || geteuid())
+	if (abi_put("/proc/self/setgroups", "deny") ||
+	    abi_put("/proc/self/gid_map", "0 1000 1") ||
+	    abi_put("/proc/self/uid_map", "0 1000 1") || geteuid())
 		return -2;
 	return 0;
 }

@@ -218,6 +218,20 @@ int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 	return ret;
 }
 
+int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
+		       __u32 *cq, __u32 *ring)
+{
+	struct rdma_ep_create_cq c = {
+		.flags = RDMA_EP_CQ_RING, .uid = uid, .ctx = s->ctx,
+		.channel_fd = channel, .cqe = cqe,
+	};
+	int ret = ABI(s->fd, CREATE_CQ, &c);
+
+	*cq = c.cq;
+	*ring = c.ring;
+	return ret;
+}
+
 int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid,
 		   __u32 *srq)
 {

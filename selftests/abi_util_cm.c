@@ -208,12 +208,17 @@ static int create_end_qp(const struct abi *s, const struct abi_pair *p, int i)
 {
 	struct abi_end *e = (struct abi_end *)&p->end[i];
 	struct rdma_ep_create_qp c;
-	int ret;
+	int ret, j;
 
-	ret = abi_create_cq(s, -1, 128, 0, &e->cq[0]) ?:
-	      abi_create_cq(s, -1, 128, 0, &e->cq[1]);
-	if (ret)
-		return ret;
+	for (j = 0; j < 2; j++) {
+		ret = p->rings ? abi_create_ring_cq(s, p->comp ?: -1, 128,
+						    2 * i + j, &e->cq[j],
+						    &e->ring[j]) :
+		      abi_create_cq(s, p->comp ?: -1, 128, 2 * i + j,
+				    &e->cq[j]);
+		if (ret)
+			return ret;
+	}
 	abi_qp_attr(&c, IB_UVERBS_QPT_RC, p->pd[i] ?: s->pd, e->cq[0],
 		    e->cq[1]);
 	c.id = e->id;

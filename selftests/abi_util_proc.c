@@ -27,6 +27,17 @@ int abi_param(const char *name, int value)
 	return fclose(f) ? -1 : old;
 }
 
+int abi_put(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+	int ret = -1;
+
+	if (fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text))
+		ret = 0;
+	close(fd);
+	return ret;
+}
+
 int abi_child(int (*fn)(void *arg), void *arg)
 {
 	pid_t pid;

@@ -73,6 +73,48 @@ TEST_F(xrc, not_offered)
 	EXPECT_EQ(-ENOENT, new_target(&self->s, 1, &qp));
 }
 
+/*
+ * Drivers that have XRC, but make no XRC requests of what the kernel posts: they would
+ * send something else.
+ */
+TEST_F(xrc, other_drivers)
+{
+	/* (not those whose modules look for devices of theirs) */
+	static const __u32 others[] = {
+		RDMA_DRIVER_HNS, RDMA_DRIVER_OCRDMA, RDMA_DRIVER_CXGB4,
+		RDMA_DRIVER_UNKNOWN,
+	};
+	struct abi *s = &self->s;
+	struct rdma_ep_create_qp qp;
+	struct mock_count count;
+	char options[32];
+	__u32 xrcd, cq;
+	size_t d;
+	int calls;
+
+	abi_close(s);
+	abi_close(&self->s2);
+	for (d = 0; d < ARRAY_SIZE(others); d++) {
+		ASSERT_EQ(0, mock_del());
+		snprintf(options, sizeof(options), "driver=%u", others[d]);
+		ASSERT_EQ(0, mock_new(options));
+		ASSERT_EQ(0, abi_open(s));
+		ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
+		calls = mock_read("fail/create_qp");
+		abi_qp_attr(&qp, INI, s->pd, cq, 0);
+		EXPECT_EQ(-EOPNOTSUPP, ABI(s->fd, CREATE_QP, &qp)) {
+			TH_LOG("driver %u", others[d]);
+		}
+		EXPECT_EQ(calls, mock_read("fail/create_qp"));
+		ASSERT_EQ(0, mock_count(&count));
+		EXPECT_EQ(0, count.qp);
+		/* Nothing is wrong with receiving. */
+		ASSERT_EQ(0, abi_open_xrcd(s, -1, 0, &xrcd));
+		EXPECT_EQ(0, new_target(s, xrcd, &qp));
+		abi_close(s);
+	}
+}
+
 /* By inode, whatever the descriptor; flags as those of open(2). */
 TEST_F(xrc, share)
 {
@@ -255,8 +297,10 @@ TEST_F(xrc, two_devices)
 		.devices = (uintptr_t)list, .max = 16,
 	};
 	struct abi *s = &self->s, s1;
+	struct sockaddr_in sin = s->addr;
 	struct rdma_ep_create_srq srq;
-	__u32 xrcd, other, cq, pd1;
+	struct rdma_ep_create_qp c;
+	__u32 xrcd, other, cq, pd1, id;
 	char text[128];
 	unsigned int i;
 
@@ -283,6 +327,15 @@ TEST_F(xrc, two_devices)
 	EXPECT_EQ(-EINVAL, new_srq(&s1, other, cq, &srq));
 	EXPECT_EQ(-EINVAL, new_srq(&s1, xrcd, cq, &srq));
 	ASSERT_EQ(0, new_srq(s, xrcd, cq, &srq));
+	/* An id has targets on its own device only. */
+	ASSERT_EQ(0, abi_create_id(s, abi_channel(s), PS_IB, TGT, 1, &id));
+	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	abi_qp_attr(&c, TGT, other, 0, 0);
+	c.id = id;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c));
+	abi_qp_attr(&c, TGT, xrcd, 0, 0);
+	c.id = id;
+	EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c));
 	abi_close(s);
 	snprintf(text, sizeof(text), "echo mock1 > %s/del", dir);
 	ASSERT_EQ(0, system(text));

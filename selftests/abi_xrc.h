@@ -18,6 +18,8 @@
 #define TGT	IB_UVERBS_QPT_XRC_TGT
 #define CREATE	RDMA_EP_XRCD_CREATE
 #define EXCL	RDMA_EP_XRCD_EXCLUSIVE
+/* rdma_cma.h's RDMA_PS_IB */
+#define PS_IB	0x013f
 
 FIXTURE(xrc) {
 	struct abi s;

@@ -272,8 +272,20 @@ FIXTURE_TEARDOWN(foreign)
 	dlclose(self->handle);
 }
 
-/* The message is there. */
-static bool arrived;
+/* What the passive side has got to. */
+static bool accepted, arrived;
+
+static bool wait_until(const bool *reached)
+{
+	int i;
+
+	for (i = 0; i < WAIT_MS; i++) {
+		if (__atomic_load_n(reached, __ATOMIC_ACQUIRE))
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
 
 /* The passive side: returns what failed. */
 static void *serve_one(void *arg)
@@ -293,6 +305,7 @@ static void *serve_one(void *arg)
 		return "rdma_post_recv";
 	if (rdma_accept(id, NULL))
 		return "rdma_accept";
+	__atomic_store_n(&accepted, true, __ATOMIC_RELEASE);
 	if (rdma_get_recv_comp(id, &wc) != 1)
 		return "rdma_get_recv_comp";
 	if (wc.status)
@@ -317,7 +330,6 @@ TEST_F(foreign, ids_live)
 	void *failed = NULL;
 	struct ibv_wc wc;
 	uint8_t tos = 4;
-	int i;
 
 	ASSERT_EQ(0, rdma_bind_addr(self->listener, SA(&addr)));
 	ASSERT_EQ(0, rdma_listen(self->listener, 1));
@@ -332,14 +344,14 @@ TEST_F(foreign, ids_live)
 	EXPECT_EQ(addr.sin_port, rdma_get_dst_port(self->a));
 	ASSERT_EQ(0, rdma_create_qp(self->a, NULL, &attr));
 	ASSERT_EQ(0, rdma_connect(self->a, NULL));
+	/* siw's passive side does not read what is there before it listens to its socket. */
+	EXPECT_TRUE(wait_until(&accepted));
 	ASSERT_EQ(0, rdma_post_send(self->a, NULL, msg, sizeof(msg), NULL,
 				    IBV_SEND_INLINE));
 	EXPECT_EQ(1, rdma_get_send_comp(self->a, &wc));
 	EXPECT_EQ(0, wc.status);
 	/* siw may lose a message that the end of the connection follows at once. */
-	for (i = 0; i < WAIT_MS && !__atomic_load_n(&arrived, __ATOMIC_ACQUIRE);
-	     i++)
-		usleep(1000);
+	EXPECT_TRUE(wait_until(&arrived));
 	EXPECT_EQ(0, rdma_disconnect(self->a));
 	EXPECT_EQ(0, lib_join(&thread, &failed));
 	EXPECT_EQ(NULL, failed) {

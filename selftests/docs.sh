@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Do the pages about the kernel API say what the sources say? Their quotes, the
-# manual that is made of kernel-doc comments, the counted lines. What is wrong
-# with a page is mostly put right by "make docs".
+# Do the pages say what the sources say? Their quotes, the manual of the kernel API that
+# is made of kernel-doc comments, the counted lines. What is wrong with a page is
+# mostly put right by "make docs".
 #
 # docs.sh update KERNEL_DOC: put it right.
 
@@ -13,9 +13,11 @@ TOP=$here/docs.src
 [[ -d $TOP ]] || TOP=$here/..
 PAGE=$TOP/docs/ulp.md
 MANUAL=$TOP/docs/ulp-api.md
+# Others with quotes.
+PAGES=("$TOP/README.md" "$TOP/docs/accounting.md")
 
-WORK=$(mktemp -d) || exit 1
-trap 'rm -rf "$WORK"' EXIT
+# shellcheck source=selftests/checks.sh
+. "$(dirname "$0")/checks.sh"
 
 # The page with its quotes and the rows of our ULPs as they should be.
 page()
@@ -43,6 +45,12 @@ page()
 		{ print }'
 }
 
+# quoted PAGE: it with its quotes as they should be
+quoted()
+{
+	perl "$here/docs/quote.pl" "$TOP" < "$1"
+}
+
 manual()
 {
 	"$here/docs/render-manual" "$1" "$TOP"
@@ -52,6 +60,10 @@ if [[ ${1:-} == update ]]; then
 	set -e -o pipefail
 	page > "$WORK/page"
 	manual "$2" > "$WORK/manual"
+	for page in "${PAGES[@]}"; do
+		quoted "$page" > "$WORK/quoted"
+		cat "$WORK/quoted" > "$page"
+	done
 	cat "$WORK/page" > "$PAGE"
 	cat "$WORK/manual" > "$MANUAL"
 	exit
@@ -59,24 +71,15 @@ fi
 
 # ---- the test
 
-tests=0
-failures=0
-
-# result NAME FILE: a failure if there is something in FILE, which is shown.
-result()
-{
-	tests=$((tests + 1))
-	if [[ ! -s $2 ]]; then
-		echo "ok $tests $1"
-		return
-	fi
-	failures=$((failures + 1))
-	echo "not ok $tests $1"
-	head -n 40 "$2" | sed 's/^/# /'
-}
-
 { page | diff "$PAGE" - || [[ ${PIPESTATUS[0]} == 0 ]]; } > "$WORK/bad" 2>&1
 result "quotes and counts are those of the sources" "$WORK/bad"
+
+for page in "${PAGES[@]}"; do
+	{ quoted "$page" | diff "$page" - || [[ ${PIPESTATUS[0]} == 0 ]]; } \
+		> "$WORK/bad" 2>&1
+	grep -q '^<!-- .*/.* -->$' "$page" || echo "no quotes" >> "$WORK/bad"
+	result "quotes of ${page##*/}" "$WORK/bad"
+done
 
 # Each has what deals with connections in one place.
 for conn in "$TOP"/selftests/ulp/*/conn.c; do
@@ -105,5 +108,4 @@ else
 		"$WORK/bad"
 fi
 
-echo "1..$tests"
-((failures == 0))
+finish_checks

@@ -51,8 +51,8 @@ table()
 		}' "$WORK/chardev" "$WORK/ulp" <(engine) | sed 's/  */ /g'
 }
 
-WORK=$(mktemp -d)
-trap 'rm -rf "$WORK"' EXIT
+# shellcheck source=selftests/checks.sh
+. "$(dirname "$0")/checks.sh"
 callers "$kmod/chardev" > "$WORK/chardev"
 callers "$kmod/ulp" > "$WORK/ulp"
 table > "$WORK/table"
@@ -61,31 +61,17 @@ if [[ $1 == print ]]; then
 	exit
 fi
 
-result()
-{
-	if [[ -s $3 ]]; then
-		echo "not ok $1 $2"
-		sed 's/^/# /' "$3"
-		failed=1
-	else
-		echo "ok $1 $2"
-	fi
-}
-
-failed=0
-echo TAP version 13
-echo 1..3
 sed -n '/^| engine/,$p' "$doc" | diff - "$WORK/table" > "$WORK/diff"
-result 1 "docs/engine.md says who calls what" "$WORK/diff"
+result "docs/engine.md says who calls what" "$WORK/diff"
 # Nobody but the engine makes, connects and destroys ids.
 grep -nE '\brdma_(create_(user_|kernel_)?id|connect(_ece)?|accept(_ece)?|listen|disconnect|destroy_id|reject|init_qp_attr|resolve_(addr|route))\(' \
 	"$kmod"/ulp/*.c | grep -v ':[ \t]*/*\*' > "$WORK/direct"
-result 2 "kernel consumers get to rdma_cm only through the engine" \
+result "kernel consumers get to rdma_cm only through the engine" \
 	"$WORK/direct"
 {
 	grep -nE '\b(__user|copy_(to|from)_user|uep_)' "$kmod"/engine/*.[ch] \
 		"$kmod"/ulp/*.[ch]
 	grep -nE '#include.*(chardev|ulp)' "$kmod"/engine/*.[ch]
 } > "$WORK/above"
-result 3 "the engine knows neither face, and no user space" "$WORK/above"
-exit "$failed"
+result "the engine knows neither face, and no user space" "$WORK/above"
+finish_checks

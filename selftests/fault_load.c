@@ -182,7 +182,8 @@ int fault_exhaust(__u64 seed, int messages)
 	struct rdma_ep_event ev;
 	struct rdma_ep_wc wc[8];
 	int posted = 0, got = 0, sent = 0, done = 0, ret, i, n;
-	long end = abi_now_ms() + 2 * ABI_WAIT_MS;
+	/* The sender waits half a second each time that there is no room. */
+	long end = abi_now_ms() + 3 * ABI_WAIT_MS;
 	struct abi_wrs w;
 	struct abi s;
 

@@ -35,7 +35,8 @@ struct task {
 
 struct zoo {
 	struct abi s;
-	__u64 rand;
+	__u64 rand;			/* of the thread that starts the tasks */
+	struct sockaddr_in silent;	/* whom create_ep() asks */
 	int fatal_fd;			/* tells of the removal */
 	volatile bool gone;
 	struct task task[16];
@@ -168,10 +169,8 @@ static void create_ep(struct task *t)
 		.route_timeout_ms = RESOLVE_MS,
 	};
 	struct rdma_ep_create_qp c;
-	struct sockaddr_in sin;
 
-	nobody(t->zoo, &sin);
-	memcpy(&e.dst, &sin, sizeof(sin));
+	memcpy(&e.dst, &t->zoo->silent, sizeof(t->zoo->silent));
 	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, 0, 0);
 	e.qp = c.init;
 	ABI(t->zoo->s.fd, CREATE_EP, &e);
@@ -194,6 +193,7 @@ static int start_resolve(struct zoo *z)
 		if (!ret)
 			ret = abi_resolve_addr(&z->s, id, &sin, RESOLVE_MS);
 	}
+	nobody(z, &z->silent);
 	if (!ret)
 		ret = start_task(z, "create_ep", create_ep, -1, 0);
 	z->task[z->nr_tasks - 1].stays = true;

@@ -156,6 +156,8 @@ void fuzz_cover_report(void);
 /* Brings something into that state: false if that was in vain. */
 bool fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
 		  enum fuzz_role role);
+/* Most files that are read from are O_NONBLOCK. */
+void fuzz_no_wait(struct fuzz_random *r, int fd);
 /* Remembers what a successful command has made. */
 void fuzz_learn(struct fuzz_session *fs, struct fuzz_random *r,
 		const struct fuzz_cmd *c, const uint8_t *arg);

@@ -37,10 +37,10 @@ const struct fuzz_field fuzz_qp_fields[] = {
 	F(rdma_ep_qp_init, max_inline_data, NUMBER, 128),
 	F(rdma_ep_qp_init, send_cq.uid, COOKIE),
 	F(rdma_ep_qp_init, send_cq.cq, HANDLE, RDMA_EP_OBJ_CQ),
-	F(rdma_ep_qp_init, send_cq.reserved, ZERO),
+	F(rdma_ep_qp_init, send_cq.ring, NUMBER, 1),
 	F(rdma_ep_qp_init, recv_cq.uid, COOKIE),
 	F(rdma_ep_qp_init, recv_cq.cq, HANDLE, RDMA_EP_OBJ_CQ),
-	F(rdma_ep_qp_init, recv_cq.reserved, ZERO),
+	F(rdma_ep_qp_init, recv_cq.ring, NUMBER, 1),
 	F(rdma_ep_qp_init, qp, OUT, RDMA_EP_OBJ_QP),
 	F(rdma_ep_qp_init, qp_num, OUT_QP_NUM),
 	F(rdma_ep_qp_init, send_cq.channel_fd, OUT_FD, FUZZ_COMP),
@@ -53,8 +53,16 @@ const struct fuzz_field fuzz_qp_fields[] = {
 	    F(rdma_ep_id_cmd, id, HANDLE, RDMA_EP_OBJ_ID),		\
 	    F(rdma_ep_id_cmd, arg, NUMBER, max))
 
+#define ID_AWAIT(role, name, weight, max)				\
+	CMD_FOR(role, name, weight, RDMA_EP_AWAIT,			\
+	    F(rdma_ep_id_cmd, id, HANDLE, RDMA_EP_OBJ_ID),		\
+	    F(rdma_ep_id_cmd, arg, NUMBER, max),			\
+	    F(rdma_ep_id_cmd, await.event, BUFFER),			\
+	    F(rdma_ep_id_cmd, await.channel_fd, FD, FUZZ_CHANNEL),	\
+	    F(rdma_ep_id_cmd, await.state, BITS, RDMA_EP_AWAIT_DONE))
+
 #define CONN(role, name, weight, handle_kind)				\
-	CMD_FOR(role, name, weight, 0,					\
+	CMD_FOR(role, name, weight, RDMA_EP_AWAIT,			\
 	    F(rdma_ep_connect, uid, NUMBER, handle_kind),		\
 	    F(rdma_ep_connect, id, HANDLE, RDMA_EP_OBJ_ID),		\
 	    F(rdma_ep_connect, ece_vendor_id, NUMBER, 0),		\
@@ -65,7 +73,10 @@ const struct fuzz_field fuzz_qp_fields[] = {
 	    F(rdma_ep_connect, conn.responder_resources, NUMBER, 4),	\
 	    F(rdma_ep_connect, conn.initiator_depth, NUMBER, 4),	\
 	    F(rdma_ep_connect, conn.retry_count, NUMBER, 7),		\
-	    F(rdma_ep_connect, conn.rnr_retry_count, NUMBER, 7))
+	    F(rdma_ep_connect, conn.rnr_retry_count, NUMBER, 7),	\
+	    F(rdma_ep_connect, await.event, BUFFER),			\
+	    F(rdma_ep_connect, await.channel_fd, FD, FUZZ_CHANNEL),	\
+	    F(rdma_ep_connect, await.state, BITS, RDMA_EP_AWAIT_DONE))
 
 #define POST(role, name, weight, list, type, known)			\
 	CMD_FOR(role, name, weight, known,				\
@@ -137,12 +148,15 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	    F(rdma_ep_bind_addr, id, HANDLE, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_bind_addr, reserved, ZERO),
 	    F(rdma_ep_bind_addr, addr, ADDR)),
-	CMD(RESOLVE_ADDR, 6, 0,
+	CMD(RESOLVE_ADDR, 6, RDMA_EP_AWAIT,
 	    F(rdma_ep_resolve_addr, id, HANDLE, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_resolve_addr, timeout_ms, NUMBER, 200),
 	    F(rdma_ep_resolve_addr, src, ADDR, FUZZ_ADDR_OPTIONAL),
-	    F(rdma_ep_resolve_addr, dst, ADDR)),
-	ID_CMD(RESOLVED, RESOLVE_ROUTE, 6, 200),
+	    F(rdma_ep_resolve_addr, dst, ADDR),
+	    F(rdma_ep_resolve_addr, await.event, BUFFER),
+	    F(rdma_ep_resolve_addr, await.channel_fd, FD, FUZZ_CHANNEL),
+	    F(rdma_ep_resolve_addr, await.state, BITS, RDMA_EP_AWAIT_DONE)),
+	ID_AWAIT(RESOLVED, RESOLVE_ROUTE, 6, 200),
 	ID_CMD(ANY, LISTEN, 5, 8),
 	CONN(READY, CONNECT, 8, 0),
 	CONN(REQUEST, ACCEPT, 8, 100),
@@ -152,7 +166,7 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	    F(rdma_ep_reject, private_data_len, NUMBER, 200),
 	    F(rdma_ep_reject, reserved, ZERO),
 	    F(rdma_ep_reject, private_data, BYTES, 256)),
-	ID_CMD(ANY, DISCONNECT, 3, 0),
+	ID_AWAIT(ANY, DISCONNECT, 3, 0),
 	ID_CMD(RESPONDED, ESTABLISH, 4, 0),
 	CMD(QUERY_ID, 2, 0,
 	    F(rdma_ep_query_id, id, HANDLE, RDMA_EP_OBJ_ID)),
@@ -170,10 +184,11 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(INIT_QP_ATTR, 2, 0,
 	    F(rdma_ep_init_qp_attr, id, HANDLE, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_init_qp_attr, qp_state, NUMBER, 6)),
-	CMD(GET_REQUEST, 8, RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
+	CMD(GET_REQUEST, 8, RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
+	    RDMA_EP_AWAIT,
 	    F(rdma_ep_get_request, id, HANDLE, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_get_request, channel_fd, FD, FUZZ_CHANNEL),
-	    F(rdma_ep_get_request, reserved, ZERO),
+	    F(rdma_ep_get_request, await_fd, FD, FUZZ_CHANNEL),
 	    F(rdma_ep_get_request, qp, QP),
 	    F(rdma_ep_get_request, event.child, OUT, RDMA_EP_OBJ_ID),
 	    F(rdma_ep_get_request, channel_fd, OUT_FD, FUZZ_CHANNEL)),
@@ -188,6 +203,18 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	    F(rdma_ep_write_event, event, NUMBER, 20),
 	    F(rdma_ep_write_event, reserved, ZERO),
 	    F(rdma_ep_write_event, arg, COOKIE)),
+	CMD(DESTROY_EP, 6, 0,
+	    F(rdma_ep_destroy_ep, id, HANDLE, RDMA_EP_OBJ_ID),
+	    F(rdma_ep_destroy_ep, channel_fd, FD, FUZZ_CHANNEL),
+	    F(rdma_ep_destroy_ep, events, NUMBER, 4),
+	    F(rdma_ep_destroy_ep, qp, HANDLE, RDMA_EP_OBJ_QP),
+	    F(rdma_ep_destroy_ep, srq, HANDLE, RDMA_EP_OBJ_SRQ),
+	    F(rdma_ep_destroy_ep, reserved, ZERO),
+	    F(rdma_ep_destroy_ep, recv_cq.cq, HANDLE, RDMA_EP_OBJ_CQ),
+	    F(rdma_ep_destroy_ep, recv_cq.channel_fd, FD, FUZZ_COMP),
+	    F(rdma_ep_destroy_ep, recv_cq.comp_events, NUMBER, 1),
+	    F(rdma_ep_destroy_ep, send_cq.cq, HANDLE, RDMA_EP_OBJ_CQ),
+	    F(rdma_ep_destroy_ep, send_cq.channel_fd, FD, FUZZ_COMP)),
 
 	CMD(ALLOC_PD, 3, 0,
 	    F(rdma_ep_alloc_pd, ctx, HANDLE, RDMA_EP_OBJ_CTX),
@@ -217,13 +244,12 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(CREATE_COMP_CHANNEL, 2, 0,
 	    F(rdma_ep_create_fd, fd, OUT_FD, FUZZ_COMP),
 	    F(rdma_ep_create_fd, reserved, ZERO)),
-	CMD(CREATE_CQ, 5, 0,
+	CMD(CREATE_CQ, 5, RDMA_EP_CQ_RING,
 	    F(rdma_ep_create_cq, uid, COOKIE),
 	    F(rdma_ep_create_cq, ctx, HANDLE, RDMA_EP_OBJ_CTX),
 	    F(rdma_ep_create_cq, channel_fd, FD, FUZZ_COMP),
 	    F(rdma_ep_create_cq, cqe, NUMBER, 64),
 	    F(rdma_ep_create_cq, comp_vector, NUMBER, 1),
-	    F(rdma_ep_create_cq, reserved, ZERO),
 	    F(rdma_ep_create_cq, cq, OUT, RDMA_EP_OBJ_CQ)),
 	CMD(RESIZE_CQ, 2, 0,
 	    F(rdma_ep_resize_cq, cq, HANDLE, RDMA_EP_OBJ_CQ),

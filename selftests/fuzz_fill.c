@@ -2,6 +2,8 @@
 /*
  * The fuzzer's imagination: values that make sense most of the time.
  */
+#include <fcntl.h>
+
 #include "fuzz.h"
 
 static void put(uint8_t *arg, const struct fuzz_field *f, uint64_t value)
@@ -310,6 +312,7 @@ static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
 	struct rdma_ep_create_id *id = (void *)arg;
 	struct rdma_ep_create_ep *ep = (void *)arg;
 	struct rdma_ep_modify_qp *qp = (void *)arg;
+	struct rdma_ep_create_qp *create = (void *)arg;
 	struct rdma_ep_srq_attr *srq = (void *)arg;
 	struct rdma_ep_set_option *opt = (void *)arg;
 	struct rdma_ep_reject *rej = (void *)arg;
@@ -345,6 +348,17 @@ static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
 		else if (fuzz_chance(r, 95))
 			memset(&ep->qp, 0, sizeof(ep->qp));
 	}
+	/*
+	 * Of its own, as most ids have a QP or no device; of a type that there is
+	 * everywhere, as it only takes one part that is not right.
+	 */
+	if (c->cmd == RDMA_EP_IOC_CREATE_QP && fuzz_chance(r, 60)) {
+		create->id = 0;
+		create->init.qp_type = IB_UVERBS_QPT_RC;
+		create->init.max_inline_data %= 33;
+		if (fuzz_chance(r, 70))
+			create->init.srq = 0;
+	}
 	/* Only certain masks get a QP anywhere. */
 	if (c->cmd == RDMA_EP_IOC_MODIFY_QP && fuzz_chance(r, 70)) {
 		static const uint32_t masks[] = {
@@ -372,6 +386,53 @@ static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
 	}
 }
 
+/* What must be 0 without RDMA_EP_AWAIT mostly is. */
+static void fill_await(struct fuzz_random *r, const struct fuzz_cmd *c,
+		       uint8_t *arg)
+{
+	struct rdma_ep_resolve_addr *addr = (void *)arg;
+	struct rdma_ep_get_request *req = (void *)arg;
+	struct rdma_ep_connect *conn = (void *)arg;
+	struct rdma_ep_id_cmd *cmd = (void *)arg;
+
+	if (cmd->flags & RDMA_EP_AWAIT || fuzz_chance(r, 2))
+		return;
+	switch (c->cmd) {
+	case RDMA_EP_IOC_RESOLVE_ADDR:
+		memset(&addr->await, 0, sizeof(addr->await));
+		break;
+	case RDMA_EP_IOC_CONNECT:
+	case RDMA_EP_IOC_ACCEPT:
+		memset(&conn->await, 0, sizeof(conn->await));
+		break;
+	case RDMA_EP_IOC_RESOLVE_ROUTE:
+	case RDMA_EP_IOC_DISCONNECT:
+		memset(&cmd->await, 0, sizeof(cmd->await));
+		break;
+	case RDMA_EP_IOC_GET_REQUEST:
+		req->await_fd = 0;
+		break;
+	}
+}
+
+/* Everything that it names has to be right. */
+static void fill_destroy_ep(struct fuzz_random *r,
+			    struct rdma_ep_destroy_ep *ep)
+{
+	if (fuzz_chance(r, 60))
+		ep->srq = 0;
+	if (fuzz_chance(r, 60))
+		ep->recv_cq.cq = 0;
+	if (fuzz_chance(r, 80))
+		ep->send_cq.cq = 0;
+	if (fuzz_chance(r, 70))
+		ep->channel_fd = -1;
+	if (fuzz_chance(r, 80))
+		ep->recv_cq.channel_fd = -1;
+	if (fuzz_chance(r, 80))
+		ep->send_cq.channel_fd = -1;
+}
+
 unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 			const struct fuzz_cmd *c, uint8_t *arg)
 {
@@ -386,6 +447,9 @@ unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 	for (f = c->fields; f->kind; f++)
 		fill_field(fs, r, arg, f, &last);
 	fill_special(r, c, arg);
+	fill_await(r, c, arg);
+	if (c->cmd == RDMA_EP_IOC_DESTROY_EP)
+		fill_destroy_ep(r, (void *)arg);
 	if (c->role && fuzz_chance(r, 75)) {
 		for (f = c->fields; f->kind != FUZZ_HANDLE; f++)
 			;
@@ -398,6 +462,13 @@ unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 	if (fuzz_chance(r, 1))
 		return c->cmd + (fuzz_below(r, 16) << _IOC_SIZESHIFT);
 	return c->cmd;
+}
+
+/* Hardly any wait then; who does is told in the end that it is in vain. */
+void fuzz_no_wait(struct fuzz_random *r, int fd)
+{
+	if (fuzz_chance(r, 95))
+		fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
 static void learn_fields(struct fuzz_session *fs, struct fuzz_random *r,
@@ -416,7 +487,7 @@ static void learn_fields(struct fuzz_session *fs, struct fuzz_random *r,
 		if (f->kind == FUZZ_OUT && value)
 			fs->handles[f->arg][slot] = value;
 		else if (f->kind == FUZZ_OUT_FD && (int)value > 2)
-			fs->fds[f->arg][slot] = value;
+			fuzz_no_wait(r, fs->fds[f->arg][slot] = value);
 		else if (f->kind == FUZZ_OUT_QP_NUM && value)
 			fs->qp_nums[slot] = value;
 		else if (f->kind == FUZZ_KEY)

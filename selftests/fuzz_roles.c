@@ -41,6 +41,7 @@ static void learn_fd(struct fuzz_session *fs, struct fuzz_random *r,
 	uint32_t slot = fuzz_below(r, FUZZ_POOL);
 	int old = fs->fds[kind][slot];
 
+	fuzz_no_wait(r, fd);
 	fs->fds[kind][slot] = fd;
 	if (old > 2)
 		close(old);

@@ -25,6 +25,7 @@ read -ra PAIRS <<< "${PAIRS:-ours:ours ours:stock stock:ours}"
 
 PROGRAM_LIMIT=60	# seconds for one program; it takes 1 to 3, emulated
 CLEAN_LIMIT=30		# until the kernel holds nothing any more
+UNREAD_LIMIT=5		# until siw has read what is there
 
 WORK=$(mktemp -d)
 NEXT_PORT=$((20000 + RANDOM % 20000))
@@ -66,6 +67,23 @@ siw_unread()
 		return 1
 	sleep 1
 	[[ $(unread_bytes) != "$bytes" ]] || echo "${bytes//$'\n'/, }"
+}
+
+# The same for a while: who waits for that waits for ever, and is not worth his whole
+# limit, which on a slow kernel is minutes. (Looks once a second.)
+stuck_unread()
+{
+	local bytes
+	[[ -d /sys/module/siw ]] || return 1
+	((SECONDS > unread_looked)) || return 1
+	unread_looked=$SECONDS
+	bytes=$(unread_bytes)
+	if [[ -z $bytes || $bytes != "$unread_before" ]]; then
+		unread_before=$bytes
+		unread_since=$SECONDS
+		return 1
+	fi
+	((SECONDS - unread_since >= UNREAD_LIMIT * ${TEST_SCALE:-1}))
 }
 
 # The index of RDMA_ADDR in the device's GID table: programs that do without
@@ -123,13 +141,19 @@ stopped()
 	! running "$1"
 }
 
+stopped_or_stuck()
+{
+	stopped "$1" || stuck_unread
+}
+
 # finish NAME [SECONDS]: wait for it; status in statuses[NAME]. One that does
 # not end is a problem and is killed.
 declare -A statuses commands
 finish()
 {
 	local name=$1 limit=${2:-$PROGRAM_LIMIT}
-	if ! wait_for "$limit" stopped "$name"; then
+	wait_for "$limit" stopped_or_stuck "$name"
+	if ! stopped "$name"; then
 		problem "$name does not end:" \
 			"$(stack_of "${pids[$name]}")"
 		kill -KILL "${pids[$name]}"
@@ -288,7 +312,7 @@ begin()
 {
 	case_name=$1
 	problems=()
-	unread=
+	unread='' unread_before='' unread_since=0 unread_looked=0
 	pids=() statuses=() commands=()
 	listens_on=rdma_cm
 	new_port

@@ -19,7 +19,7 @@ rping_case()
 	# -V: the client compares what comes back.
 	client "${pair#*:}" rping -c -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -v -V "$@"
 	finish server
-	expect_status client 0
+	expect_client_ended client
 	expect_status server 0
 	expect_lines client $PINGS '^ping data: rdma-ping-[0-9]+: '
 	expect_lines server $PINGS '^server ping data: rdma-ping-[0-9]+: '
@@ -28,7 +28,17 @@ rping_case()
 
 pinging()
 {
-	grep -q '^ping data' "$WORK/$1.out" || stopped "$1"
+	grep -q '^ping data' "$WORK/$1.out" || stopped_or_stuck "$1"
+}
+
+# rping's thread for events may come back for another one when main() has destroyed
+# the channel, and then ends the program with its own status before main() returns.
+expect_client_ended()
+{
+	if [[ ${statuses[$1]:-} != 255 ]] ||
+	   ! grep -q '^rdma_get_cm_event: Bad file descriptor' "$WORK/$1.err"; then
+		expect_status "$1" 0
+	fi
 }
 
 # One server, many clients connected at once. rping -P remembers one connect
@@ -53,7 +63,7 @@ persistent_case()
 	done
 	for i in "${clients[@]}"; do
 		finish "$i"
-		expect_status "$i" 0
+		expect_client_ended "$i"
 		expect_lines "$i" $((3 * PINGS)) '^ping data: rdma-ping-[0-9]+: '
 	done
 	terminate server
@@ -79,7 +89,7 @@ for pair in "${PAIRS[@]}"; do
 	server "${pair%:*}" rping -s -a "$RDMA_ADDR6" -p "$PORT" -C 10 -v
 	client "${pair#*:}" rping -c -a "$RDMA_ADDR6" -p "$PORT" -C 10 -v -V
 	finish server
-	expect_status client 0
+	expect_client_ended client
 	expect_status server 0
 	expect_lines client 10 '^ping data: rdma-ping-[0-9]+: '
 	end

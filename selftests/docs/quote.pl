@@ -3,7 +3,8 @@
 # quote.pl TOP < PAGE: the page with its quotes as the sources in TOP have them
 # now. A quote is a code block behind a line
 #
-#	<!-- FILE: NAME -->	function or structure NAME
+#	<!-- FILE: NAME -->	function or structure NAME, or what stands between
+#				"# quote NAME" and "# end quote"
 #	<!-- FILE -->		all but the first comment
 use strict;
 use warnings;
@@ -18,6 +19,13 @@ sub source
 	open(my $in, "<", "$top/$file") or die "$file: $!\n";
 	while (my $line = <$in>) {
 		$text .= $line;
+		if ($name && !$quote && $line =~ /^(\s*)# quote \Q$name\E$/) {
+			my $indent = $1;
+			while (($line = <$in>) !~ /^\s*# end quote$/) {
+				$quote .= $line =~ s/^$indent//r;
+			}
+			return $quote;
+		}
 		if ($name && !$quote) {
 			$quote = $line if $line =~ /^struct \Q$name\E \{$/ ||
 				$line =~ /^\w.*\b\Q$name\E\(.*[^;]$/;
@@ -27,7 +35,7 @@ sub source
 		}
 	}
 	die "$file: no $name\n" if $name;
-	$text =~ s/^(#.*\n)+//;
+	$text =~ s/^(\/\/.*\n)+// or $text =~ s/^(#.*\n)+//;
 	return $text;
 }
 

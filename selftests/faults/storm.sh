@@ -75,7 +75,7 @@ exhausted_queues()
 	bystander_begin
 	rounds_begin
 	while another_round; do
-		over exhaust exhaust "$SEED" $((20 + RANDOM % 80))
+		over exhaust exhaust "$SEED" $((20 + RANDOM % 40))
 		timed "until nothing is held" "$BOUND" expect_clean
 	done
 	rounds_report

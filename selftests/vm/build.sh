@@ -57,6 +57,11 @@ build_in_tree()
 				install &&
 			"${run[@]}" make -j2 -C /src/selftests/mock "${var[@]}" \
 				install ;;
+		bench)		# what is measured with
+			"${run[@]}" make -j2 -C /src/selftests "${var[@]}" \
+				INSTALL_PATH="$GUEST_TESTS" install-bench &&
+			"${run[@]}" make -j2 -C /src/selftests/ulp "${var[@]}" \
+				ULPS=kping install ;;
 		scripts)	# those tests that need no compiler
 			"${run[@]}" make -C /src/selftests DESTDIR=/stage \
 				INSTALL_PATH="$GUEST_TESTS" install-scripts ;;

@@ -7,7 +7,8 @@
 # in_tree TREE "SOURCE TARGET"... -- COMMAND...: each SOURCE is mounted
 # (writable) on TARGET, a directory that exists in the tree. With TREE_LAYER, a
 # directory, the command may change the tree as well: it sees an overlay, and
-# what it writes is in there.
+# what it writes is in there. TREE_BELOW: such a layer's upper directory, that was
+# made before and is not written to, between the two.
 in_tree()
 {
 	local tree=$1 binds=()
@@ -18,12 +19,12 @@ in_tree()
 	done
 	shift
 	# shellcheck disable=SC2016
-	TREE_LAYER=${TREE_LAYER:-} unshare --mount --propagation private bash -c '
+	TREE_LAYER=${TREE_LAYER:-} TREE_BELOW=${TREE_BELOW:-} unshare --mount --propagation private bash -c '
 		set -e
 		tree=$1 n=$2
 		shift 2
 		if [[ -n ${TREE_LAYER:-} ]]; then
-			mount -t overlay -o "lowerdir=$tree,upperdir=$TREE_LAYER/upper,workdir=$TREE_LAYER/overlay" \
+			mount -t overlay -o "lowerdir=${TREE_BELOW:+$TREE_BELOW:}$tree,upperdir=$TREE_LAYER/upper,workdir=$TREE_LAYER/overlay" \
 				overlay "$tree"
 			cp /etc/resolv.conf /etc/hosts "$tree/etc/"
 		else

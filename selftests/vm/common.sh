@@ -25,6 +25,7 @@ CACHE=${CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rdma_ep}
 GUEST_MEM=${GUEST_MEM:-2G}
 GUEST_CPUS=${GUEST_CPUS:-2}
 GUEST_TIMEOUT=${GUEST_TIMEOUT:-4500}	# seconds until a guest counts as hung
+BOOT_SECONDS=${BOOT_SECONDS:-300}	# or until it is booted once more
 GUEST_APPEND=${GUEST_APPEND:-}		# more kernel command line
 TEST_SCALE=${TEST_SCALE:-1}		# all time limits of tests, times this
 ACCEL=${ACCEL:-}			# tcg or kvm; empty: probe

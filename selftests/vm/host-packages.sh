@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 #
 # The host's tools. A bare Debian machine has none of them; one that has them
-# all is not touched (no apt-get update on every run).
+# all is not touched (no apt-get update on every run). Arguments: packages that only
+# one of the rig's commands needs.
 
 HOST_PACKAGES=(qemu-system-x86 mmdebstrap busybox-static cpio kmod zstd
 	       xz-utils iproute2 util-linux procps make)
@@ -10,7 +11,7 @@ HOST_PACKAGES=(qemu-system-x86 mmdebstrap busybox-static cpio kmod zstd
 missing_packages()
 {
 	local p
-	for p in "${HOST_PACKAGES[@]}"; do
+	for p in "${HOST_PACKAGES[@]}" "$@"; do
 		# The format's ${...} belongs to dpkg-query.
 		# shellcheck disable=SC2016
 		[[ $(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null) == installed ]] ||
@@ -33,7 +34,7 @@ install_packages()
 host_packages()
 {
 	local missing
-	mapfile -t missing < <(missing_packages)
+	mapfile -t missing < <(missing_packages "$@")
 	((${#missing[@]})) || return 0
 	step "installing ${missing[*]}" install_packages "${missing[@]}" ||
 		die "cannot install ${missing[*]}"

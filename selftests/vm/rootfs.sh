@@ -13,7 +13,7 @@ ROOTFS_PACKAGES=(
 	rdma-core rdmacm-utils perftest ibverbs-utils ibverbs-providers
 	librdmacm-dev libibverbs-dev python3-pyverbs
 	# what the tests use
-	iproute2 iputils-ping mount procps strace python3 valgrind
+	iproute2 iputils-ping mount procps strace python3 valgrind crun bpftrace
 	# what "make lint" uses
 	perl sparse shellcheck
 )
@@ -27,6 +27,7 @@ KSELFTEST_FILES=(
 	scripts/checkpatch.pl
 	scripts/const_structs.checkpatch
 	scripts/spelling.txt
+	scripts/coccinelle
 	drivers/infiniband/sw/siw
 )
 

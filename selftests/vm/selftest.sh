@@ -48,7 +48,8 @@ fakes()
 		echo 1..1; sleep 60; echo ok 1 late
 	END
 	fake announced 20 <<-'END'
-		printf '%s\n' "rig: splats expected" "WARNING: wanted" \
+		printf '%s\n' "rig: splats expected" "WARNING: CPU: 0 at wanted.c:1" \
+			"WARNING: at wanted+0x1, CPU#0" \
 			"Call Trace:" "rig: splats over" |
 			while read -r line; do echo "$line" > /dev/kmsg; done
 		echo 1..1; echo ok 1 one
@@ -228,6 +229,8 @@ cmd_selftest()
 	GUEST_TIMEOUT=30 \
 	selftest_job 125 "a guest that never powers off" \
 		'sleep 1000' || failed=1
+	BOOT_SECONDS=1 \
+	selftest_job 125 "a guest that does not boot" 'true' || failed=1
 	((failed)) || say "the rig sees what it should see"
 	return "$failed"
 }

@@ -11,9 +11,10 @@ source_files()
 	if [[ -e $TOP/.git ]] && git -C "$TOP" rev-parse --git-dir &>/dev/null; then
 		git -C "$TOP" ls-files -z --cached --others --exclude-standard
 	else
-		cd "$TOP" && find . -name .git -prune -o -type f \
+		cd "$TOP" && find . \( -name .git -o -path ./build \) -prune -o -type f \
 			! -name '*.o' ! -name '*.ko' ! -name '*.so*' ! -name '*.a' \
 			! -name '*.cmd' ! -name '*.mod' ! -name '*.mod.c' \
+			! -name '.*.d' ! -path ./lib/librdma_ep.pc ! -path ./tools/rdma-ep \
 			! -name Module.symvers ! -name modules.order \
 			-printf '%P\0'
 	fi | sort -zu |

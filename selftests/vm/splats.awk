@@ -74,7 +74,7 @@ candidate {
 /rig: splats over/ { expected = 0 }
 
 # (lockdep's are not "at" a line.)
-expected && /WARNING: .* at |Call Trace:/ { next }
+expected && /WARNING: (.* )?at |Call Trace:/ { next }
 
 $0 ~ re && !candidate {
 	start = NR

@@ -14,7 +14,8 @@
  * struct kt_load - what the threads share
  * @listener: listener
  * @to: its address
- * @stop: come to an end
+ * @stop: clients come to an end
+ * @served_all: servers do
  * @tries: connections that clients have begun
  * @connected: of them established
  * @served: requests accepted
@@ -25,6 +26,7 @@ struct kt_load {
 	struct rdma_ep *listener;
 	struct sockaddr_storage to;
 	bool stop;
+	bool served_all;
 	atomic_t tries;
 	atomic_t connected;
 	atomic_t served;
@@ -70,8 +72,11 @@ static int kt_load_server(void *arg)
 	struct rdma_ep *ep;
 	int ret;
 
-	for (;;) {
-		ep = rdma_ep_get_request(load->listener, RDMA_EP_FOREVER);
+	/* The listener is there until they have ended: a call must not begin later. */
+	while (!READ_ONCE(load->served_all)) {
+		ep = rdma_ep_get_request(load->listener, 100);
+		if (ep == ERR_PTR(-ETIMEDOUT))
+			continue;
 		if (IS_ERR(ep))
 			return PTR_ERR(ep);
 		ret = rdma_ep_accept(ep, NULL, KT_CALL_MS);
@@ -84,6 +89,7 @@ static int kt_load_server(void *arg)
 			kt_load_failed(load, ret);
 		rdma_ep_destroy(ep);
 	}
+	return 0;
 }
 
 static int kt_start(struct kt_call *calls, int n, int (*fn)(void *), void *arg)
@@ -114,9 +120,10 @@ static void kt_stress(struct kt *t)
 	WRITE_ONCE(load.stop, true);
 	for (i = 0; i < nc; i++)
 		kt_expect_call(t, &clients[i], 4 * KT_CALL_MS, 0);
-	kt_destroy(t, load.listener);
+	WRITE_ONCE(load.served_all, true);
 	for (i = 0; i < ns; i++)
-		kt_expect_call(t, &servers[i], 2 * KT_CALL_MS, -ESHUTDOWN);
+		kt_expect_call(t, &servers[i], 2 * KT_CALL_MS, 0);
+	kt_destroy(t, load.listener);
 	kt_note(t, "%d connections by %d clients, %d served by %d servers",
 		atomic_read(&load.connected), nc, atomic_read(&load.served),
 		ns);
@@ -140,11 +147,8 @@ static void kt_stress_listener(struct kt *t)
 	int nc, i, taken = 0, rounds = 0;
 	ktime_t end;
 
-	load.listener = kt_passive(&setup);
-	if (!kt_expect_ok(t, load.listener))
-		return;
-	kt_expect_eq(t, 0, rdma_ep_local_addr(load.listener, &load.to));
-	kt_destroy(t, load.listener);
+	/* Not a port that a client might be given between two listeners. */
+	load.to = kt_with_port(kt_addr(), 4799);
 	setup.addr = &load.to;
 	nc = kt_start(clients, KT_CLIENTS, kt_load_client, &load);
 	end = ktime_add_ms(ktime_get(), KT_STRESS_MS);

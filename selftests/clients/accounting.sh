@@ -1,0 +1,197 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Who is charged for what a program holds: the worked example of docs/accounting.md,
+# whose commands are quoted from here, and whose output is held against what comes
+# out.
+#
+# It would catch: objects, pinned pages, queues or kernel memory that are charged to
+# nobody, twice, or after they are gone; limits that limit nothing; a page that says
+# something else.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+HERE=$(cd "$(dirname "$0")" && pwd)
+DOC=$HERE/../docs.src/docs/accounting.md
+[[ -e $DOC ]] || DOC=$HERE/../../docs/accounting.md
+CG=/sys/fs/cgroup/demo
+QUOTA=/sys/module/rdma_ep/parameters/session_max_queue_mb
+PROGRAM=$HERE/accounting.py
+
+if [[ -n ${STOCK:-} ]]; then
+	skip "accounting" "stock run, there is no module"
+	finish_tests
+fi
+
+make_cgroup()
+{
+	# quote cgroup
+	echo "+rdma +memory" > /sys/fs/cgroup/cgroup.subtree_control
+	mkdir /sys/fs/cgroup/demo
+	echo "$RDMA_DEV hca_object=4" > /sys/fs/cgroup/demo/rdma.max
+	echo 256M > /sys/fs/cgroup/demo/memory.max
+	# end quote
+}
+
+remove_cgroup()
+{
+	# quote remove
+	echo "$RDMA_DEV hca_object=max" > /sys/fs/cgroup/demo/rdma.max
+	rmdir /sys/fs/cgroup/demo
+	# end quote
+}
+
+look()
+{
+	# quote look
+	cat /sys/fs/cgroup/demo/rdma.current
+	grep -E '^(anon|kernel) ' /sys/fs/cgroup/demo/memory.stat
+	grep -E '^Vm(Lck|Pin)' "/proc/$PID/status"
+	grep -hE '^(objects|queue-memory|pds|mrs|cqs|pinned-memory)' "/proc/$PID/fdinfo/"*
+	# end quote
+}
+
+# ---- stacks (see common.sh)
+
+# The files of its terminal are no concern of its: it reads from a FIFO.
+on_demo()
+{
+	echo "$BASHPID" > "$CG/cgroup.procs" &&
+	exec rdma-ep-run "$@" < "$WORK/fifo"
+}
+
+# Who is privileged may go beyond RLIMIT_MEMLOCK and the quotas.
+on_user()
+{
+	ulimit -l "$MEMLOCK"
+	exec setpriv --reuid 1000 --regid 1000 --clear-groups \
+		rdma-ep-run "$@" < /dev/null
+}
+
+# ---- what is known
+
+ready_or_gone()
+{
+	grep -q ready "$WORK/$1.out" || stopped "$1"
+}
+
+# hold NAME CQS [ENTRIES]: sets PID; the program waits until fd 9 is closed
+hold()
+{
+	rm -f "$WORK/fifo"
+	mkfifo "$WORK/fifo"
+	start demo "$1" python3 "$PROGRAM" "$RDMA_DEV" "$2" "${3:-32767}" &&
+	exec 9>"$WORK/fifo"
+	wait_for 60 ready_or_gone "$1"
+	PID=${pids[$1]}
+}
+
+release()
+{
+	exec 9>&-
+	finish "$1"
+}
+
+# stat_of NAME: of memory.stat, bytes
+stat_of()
+{
+	awk -v name="$1" '$1 == name { print $2 }' "$CG/memory.stat"
+}
+
+uncharged()
+{
+	! grep -q 'hca_object=[1-9]' "$CG/rdma.current"
+}
+
+# shown LINE: it comes out, and is on the page. (The device's name is rxe0 there.)
+shown()
+{
+	grep -qxF -- "$1" "$WORK/look" || problem "no line '$1' comes out"
+	grep -qxF -- "${1/$RDMA_DEV/rxe0}" "$DOC" || problem "no line '$1' on the page"
+}
+
+# refused NAME STATUS TEXT: it has not begun, and says why; so does the page
+refused()
+{
+	finish "$1"
+	expect_status "$1" 1
+	grep -qF -- "$2" "$WORK/$1.err" || problem "$1: does not say '$2'"
+	grep -qF -- "$2" "$DOC" || problem "'$2' is not on the page"
+}
+
+begin "what is held is charged"
+make_cgroup || problem "cannot make the cgroup"
+PID=$$ look > /dev/null 2>&1
+hold program 1
+look | sed "s, *$,," > "$WORK/look"
+cat "$WORK/look"
+shown "$RDMA_DEV hca_handle=0 hca_object=3"
+shown "VmLck:	       0 kB"
+shown "VmPin:	    8192 kB"
+shown "objects:	4 of 65536"
+shown "pds:	1"
+shown "mrs:	1"
+shown "cqs:	1"
+shown "pinned-memory:	8192 KiB"
+shown "$(grep '^queue-memory:' "$WORK/look")"
+(($(grep -o '^queue-memory:	[0-9]*' "$WORK/look" | cut -f 2) >= 32768 * 64 / 1024)) ||
+	problem "the queue is smaller than its entries"
+(($(stat_of anon) > 8 << 20)) || problem "the buffer is not in anon"
+(($(stat_of anon) < 40 << 20)) || problem "too much is in anon"
+kernel=$(stat_of kernel)
+release program
+expect_status program 0
+wait_for 10 uncharged || problem "still charged: $(<"$CG/rdma.current")"
+end
+
+begin "a CQ more is an object more"
+hold program 2
+grep -q "^$RDMA_DEV .*hca_object=4 " "$CG/rdma.current" ||
+	problem "charged is $(<"$CG/rdma.current")"
+release program
+expect_status program 0
+end
+
+# Of structures of ours, a CQ has more than a KiB. (Some 2000 KiB are the pages of its
+# ring and what the kernel has for the process.)
+begin "many small CQs are kernel memory"
+echo "$RDMA_DEV hca_object=max" > "$CG/rdma.max"
+hold program 1000 1
+more=$((($(stat_of kernel) - kernel) / 1024))
+echo "# 999 CQs more: $more KiB"
+((more > 2600)) || problem "they are $more KiB"
+release program
+expect_status program 0
+echo "$RDMA_DEV hca_object=4" > "$CG/rdma.max"
+end
+
+begin "rdma.max"
+hold program 3
+release program
+refused program "Errno: 11, Resource temporarily unavailable"
+wait_for 10 uncharged || problem "still charged: $(<"$CG/rdma.current")"
+end
+
+begin "RLIMIT_MEMLOCK"
+MEMLOCK=1024
+start user program python3 "$PROGRAM" "$RDMA_DEV" 1 32767
+refused program "Errno: 12, Cannot allocate memory"
+end
+
+begin "quota of the module"
+before=$(<"$QUOTA")
+echo 1 > "$QUOTA"
+MEMLOCK=16384
+start user program python3 "$PROGRAM" "$RDMA_DEV" 1 32767
+refused program "Errno: 122, Disk quota exceeded"
+echo "$before" > "$QUOTA"
+end
+
+# A cgroup that is removed with a limit in rdma.max and nothing charged leaves an entry
+# in the device's list that the kernel follows when the device goes (6.1: list_del
+# corruption in free_cg_rpool_locked()).
+begin "nothing stays charged"
+remove_cgroup || problem "the cgroup is in use"
+end
+finish_tests

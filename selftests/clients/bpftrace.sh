@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The scripts for bpftrace: does this suite's bpftrace take them, and does what they
+# print agree with what programs are known to do?
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+PINGS=10
+SCRIPTS=$(dirname "$(command -v rdma-ep-trace)")/../share/rdma-ep
+
+if [[ -n ${STOCK:-} ]]; then
+	skip "scripts for bpftrace" "stock run, there is no module"
+	finish_tests
+fi
+
+# bpftrace runs this when all is attached, and ends with it.
+cat > "$WORK/traced" <<END
+touch "$WORK/attached"
+while [ ! -e "$WORK/enough" ]; do sleep 0.1; done
+END
+
+attached_or_gone()
+{
+	[[ -e $WORK/attached ]] || stopped bpftrace
+}
+
+# on SCRIPT: from here on
+on()
+{
+	rm -f "$WORK/attached" "$WORK/enough"
+	start stock bpftrace bpftrace -c "/bin/sh $WORK/traced" "$SCRIPTS/$1.bt"
+	# A compiler is loaded and run.
+	wait_for 60 attached_or_gone
+	[[ -e $WORK/attached ]] || problem "$1.bt is not attached"
+}
+
+# What it has printed is in $WORK/bpftrace.out.
+off()
+{
+	touch "$WORK/enough"
+	finish bpftrace
+	expect_status bpftrace 0
+}
+
+ping_pair()
+{
+	server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -S 64
+	client ours rping -c -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -S 64
+	finish server
+	expect_status client 0
+	expect_status server 0
+}
+
+# histograms MAP: a line for each key, with the least of each range and how often
+histograms()
+{
+	awk -v map="@$1" '
+		/^@/ { inside = index($0, map "[") == 1 || index($0, map ":") == 1 }
+		/^@/ && inside { keys++ }
+		/^[[(]/ && inside {
+			gsub(/[][(),]/, " ")
+			sub(/\|.*/, "")
+			h[keys] = h[keys] " " $1 ":" $NF
+		}
+		END { for (k = 1; k <= keys; k++) print substr(h[k], 2) }' \
+		"$WORK/bpftrace.out" | sort
+}
+
+# What a histogram counts, all in all
+count()
+{
+	histograms "$1" | grep -o ':[0-9]*' | awk -F : '{ n += $2 } END { print n + 0 }'
+}
+
+# expect WHAT GOT WANTED
+expect()
+{
+	[[ $2 == "$3" ]] || problem "$1: '$2', not '$3'"
+}
+
+begin "rdma-ep-cm.bt"
+on rdma-ep-cm
+ping_pair
+off
+line='^[0-9]+ +[0-9]+ +[0-9]+ rping +'
+me="$RDMA_ADDR:[0-9]+" it="$RDMA_ADDR:$PORT"
+expect_lines bpftrace 1 "${line}connect qp [1-9][0-9]* $me -> $it\$"
+expect_lines bpftrace 1 "${line}accept qp [1-9][0-9]* $it -> $me\$"
+expect_lines bpftrace 2 "${line}established after [1-9][0-9]* us\$"
+# Whoever is told of it before he has destroyed his id
+expect_lines bpftrace "$(grep -c 'event 10' "$WORK/bpftrace.out")" \
+	"${line}event 10, status 0\$"
+grep -q 'event 10' "$WORK/bpftrace.out" || problem "nobody is disconnected"
+expect_lines bpftrace 2 "${line}destroyed, was up for [0-9]+ ms\$"
+expect "times to connect" "$(count connect_us)" 2
+expect "times of connections" "$(count up_ms)" 2
+expect_lines bpftrace 2 '^@'
+end
+
+# Both of rping's sides send and receive two messages of 16 bytes a ping, and post one
+# receive more; the server reads and writes 64 bytes (-S), too. See trace.sh.
+begin "rdma-ep-posts.bt"
+on rdma-ep-posts
+ping_pair
+off
+small=$((4 * PINGS + 1)) large=$((2 * PINGS))
+expect "work requests of each post, of the client and of the server" \
+	"$(histograms requests)" "1:$small"$'\n'"1:$((small + large))"
+expect "bytes of each post" "$(histograms bytes)" \
+	"16:$small"$'\n'"16:$small 32:0 64:$large"
+# Some polls find several; all completes, but the last receives maybe.
+least=$(histograms completions | tr ' ' '\n' |
+	awk -F : '{ n += $1 * $2 } END { print n + 0 }')
+((least <= 10 * PINGS + 2 && 2 * least >= 10 * PINGS)) ||
+	problem "at least $least completions"
+expect_lines bpftrace 2 '^@requests\[rping, [0-9]+\]'
+expect_lines bpftrace 0 '^@failed'
+# Receives that are flushed: 5 is IB_WC_WR_FLUSH_ERR. (Not all are fetched any more.)
+expect_lines bpftrace 0 '^@wc_errors\[rping, [0-9]+, ([0-46-9]|..)\]'
+end
+
+# Without the capabilities to which limits do not apply.
+on_nobody()
+{
+	exec setpriv --reuid 65534 --regid 65534 --clear-groups rdma-ep-run "$@"
+}
+
+begin "rdma-ep-refusals.bt"
+server ours rping -s -a "$RDMA_ADDR" -p "$PORT"
+on rdma-ep-refusals
+quota=/sys/module/rdma_ep/parameters/session_max_objects
+old=$(< $quota)
+echo 1 > $quota
+client nobody rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
+echo "$old" > $quota
+off
+[[ ${statuses[client]} != 0 ]] || problem "rping is not refused"
+expect_lines bpftrace 1 \
+	'^session [0-9]+: limit session_max_objects: 2 wanted, of 1$'
+expect_lines bpftrace 1 \
+	'^rping\[[0-9]+\] session [0-9]+: OPEN_DEVICE: errno 122 in command$'
+expect_lines bpftrace 1 '^@refused\[rping, OPEN_DEVICE, 122\]: 1$'
+terminate server
+end
+
+finish_tests

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The first program of README.md, compiled and run as it says there.
+#
+# It would catch: a program that does not compile with the installed library, or does
+# not run; commands that are not those of the page (docs.sh compares).
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+HERE=$(cd "$(dirname "$0")/.." && pwd)
+SOURCE=$HERE/docs.src/docs/examples/hello.c
+[[ -e $SOURCE ]] || SOURCE=$HERE/../docs/examples/hello.c
+
+if [[ -n ${STOCK:-} ]]; then
+	skip "the first program" "stock run, there is no library"
+	finish_tests
+fi
+
+compile()
+{
+	# quote compile
+	cc hello.c -o hello -lrdma_ep                   # with rdma_ep and nothing else,
+	cc hello.c -o hello.rdma -lrdmacm -libverbs     # or as for any RDMA stack
+	# end quote
+}
+
+on_linked()
+{
+	exec "$@"
+}
+
+# run_case SERVER CLIENT PROGRAM
+run_case()
+{
+	begin "${3##*/}, $2, with rdma_server, $1"
+	PORT=7471	# what rdma_server takes
+	server "$1" rdma_server
+	client "$2" "$3" "$RDMA_ADDR"
+	finish server
+	expect_status client 0
+	expect_status server 0
+	expect_output client "answer: success, 16 bytes"
+	expect_no_stderr client
+	end
+}
+
+begin "hello.c compiles without a warning"
+cp "$SOURCE" "$WORK/hello.c"
+cd "$WORK" || exit 1
+compile 2> "$WORK/cc.err" || problem "it does not compile"
+[[ ! -s $WORK/cc.err ]] || problem "$(<"$WORK/cc.err")"
+! ldd "$WORK/hello" | grep -E 'librdmacm|libibverbs' ||
+	problem "it is linked with a stock library"
+end
+
+run_case ours linked "$WORK/hello"
+run_case stock linked "$WORK/hello"
+run_case ours ours "$WORK/hello.rdma"
+run_case ours stock "$WORK/hello.rdma"
+
+begin "without a server it says why"
+client linked "$WORK/hello" "$RDMA_ADDR"
+expect_status client 1
+grep -qxF "rdma_connect: Connection refused" "$WORK/client.err" ||
+	problem "no message about rdma_connect()"
+end
+finish_tests

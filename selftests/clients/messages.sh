@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The messages of README.md's "When it does not work": each is provoked by what is
+# said there to be its cause, comes out as it stands there, and goes away with what is
+# said to mend it.
+#
+# It would catch: a message that has been reworded, a cause that has another
+# consequence, a mend that does not.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+HERE=$(cd "$(dirname "$0")/.." && pwd)
+README=$HERE/docs.src/README.md
+[[ -e $README ]] || README=$HERE/../README.md
+NODE=/dev/infiniband/rdma_ep
+PARAMETERS=/sys/module/rdma_ep/parameters
+
+if [[ -n ${STOCK:-} ]]; then
+	skip "messages" "stock run, there is no module"
+	finish_tests
+fi
+
+# An ordinary user, with 16 KiB of RLIMIT_MEMLOCK (root may go beyond all limits)
+on_user()
+{
+	ulimit -l 16
+	exec setpriv --reuid 1000 --regid 1000 --clear-groups rdma-ep-run "$@"
+}
+
+on_plain()
+{
+	exec rdma-ep-run "$@"
+}
+
+# said MESSAGE FILE: it is in there, and in a row of the table
+said()
+{
+	grep -qF -- "$1" "$2" || problem "'$1' is not said, but: $(tail -n 3 "$2")"
+	sed -n '/^## When it does not work/,/^## /p' "$README" | grep '^| ' |
+		grep -qF -- "$1" || problem "'$1' is not in README.md"
+}
+
+# A client that gets nowhere
+refused()
+{
+	client "$1" rping -c -a "${2:-$RDMA_ADDR}" -p "$PORT" -C 1 -S "${3:-64}"
+	[[ ${statuses[client]} != 0 ]] || problem "it succeeds"
+	cat "$WORK/client.out" "$WORK/client.err" > "$WORK/said"
+}
+
+# The same client with a server, when it has been mended
+mended()
+{
+	server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -C 1
+	client "$1" rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
+	finish server
+	expect_status client 0
+}
+
+begin "no module"
+rmmod rdma_ep
+refused plain
+said "rdma_ep: $NODE not found: load the module with \"modprobe rdma_ep\"" "$WORK/said"
+modprobe rdma_ep
+mended plain
+end
+
+begin "a module without those that it needs"
+rmmod rdma_ep
+modprobe -r rdma_ucm
+modprobe -r rdma_cm 2> "$WORK/used" ||
+	problem "rdma_cm can not be unloaded: $(<"$WORK/used")"
+! insmod "$(modinfo -n rdma_ep)" 2> "$WORK/said" || problem "it is loaded"
+said "could not insert module" "$WORK/said"
+said "Unknown symbol in module" "$WORK/said"
+modprobe -a rdma_ep rdma_ucm || problem "modprobe does not load it either"
+mended ours
+end
+
+begin "a node that is not for everybody"
+chmod 600 "$NODE"
+refused user
+said "rdma_ep: $NODE: permission denied: it must be readable and writable for you" \
+	"$WORK/said"
+chmod 666 "$NODE"
+mended user
+end
+
+begin "no device"
+rdma link delete "$RDMA_DEV"
+refused plain
+said "No RDMA devices were detected" "$WORK/said"
+add_device || problem "cannot make $RDMA_DEV"
+baseline=$(held)
+mended plain
+end
+
+begin "nobody listens"
+refused plain
+said "RDMA_CM_EVENT_REJECTED, error 8" "$WORK/said"
+end
+
+begin "an address that no device leads to"
+ip link add nowhere type dummy
+ip addr add 10.44.0.1/24 dev nowhere
+ip link set nowhere up || problem "cannot make an interface"
+refused plain 10.44.0.2
+said "RDMA_CM_EVENT_ADDR_ERROR, error -19" "$WORK/said"
+ip link delete nowhere
+end
+
+begin "registered memory"
+refused user "$RDMA_ADDR" 60000
+said "reg_mr failed" "$WORK/said"
+expect_status client 12
+end
+
+begin "a quota of the module"
+before=$(<"$PARAMETERS/session_max_objects")
+echo 2 > "$PARAMETERS/session_max_objects"
+dmesg > "$WORK/before"
+refused user
+echo "$before" > "$PARAMETERS/session_max_objects"
+said "error -122" "$WORK/said"
+dmesg | diff "$WORK/before" - > "$WORK/log"
+said "over its limit of objects or queue memory (see the module's parameters)" \
+	"$WORK/log"
+mended user
+end
+
+begin "a module that is in use"
+server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -C 1
+! rmmod rdma_ep 2> "$WORK/said" || problem "it is unloaded"
+said "Module rdma_ep is in use" "$WORK/said"
+rdma-ep status | grep -Eq "^[0-9]+ +${pids[server]} +rping " ||
+	problem "rdma-ep status does not show who uses it"
+terminate server
+end
+
+begin "no library"
+mkdir "$WORK/bin" && cp "$(command -v rdma-ep-run)" "$WORK/bin/"
+sed -i 's|^installed_libdir=.*|installed_libdir=/nowhere|' "$WORK/bin/rdma-ep-run"
+! "$WORK/bin/rdma-ep-run" true > "$WORK/said" 2>&1 || problem "it runs something"
+said "rdma-ep-run: librdma_ep.so.1 not found in" "$WORK/said"
+end
+finish_tests

@@ -1,0 +1,224 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# rdma-ep(1): what it says of sessions, devices and of what is in the way, beside what
+# is known to be so.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+if [[ -n ${STOCK:-} ]]; then
+	skip "rdma-ep" "stock run, there is no module"
+	finish_tests
+fi
+
+# json EXPRESSION: of the JSON on stdin as "j", printed
+json()
+{
+	python3 -c 'import json, sys
+j = json.load(sys.stdin)
+print(eval(sys.argv[1]))' "$1"
+}
+
+# Does any id of the client say so?
+connected()
+{
+	rdma-ep status --pid "${pids[client]}" | grep -q '^  id .* connected '
+}
+
+children()
+{
+	pgrep -P "$1" > /dev/null
+}
+
+# expect WHAT GOT WANTED
+expect()
+{
+	[[ $2 == "$3" ]] || problem "$1: '$2', not '$3'"
+}
+
+begin "no sessions"
+expect "sessions" "$(rdma-ep status --json | json 'len(j["sessions"])')" 0
+expect "complete" "$(rdma-ep status --json | json 'j["complete"]')" True
+rdma-ep status 2>&1 | grep -q 'no sessions' || problem "text does not say so"
+end
+
+# A listener, and a client that stays connected until it is told to go on.
+begin "sessions, ids, counters"
+server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -S 4096
+rdma-ep status --json > "$WORK/s.json"
+expect "sessions" "$(json 'len(j["sessions"])' < "$WORK/s.json")" 1
+expect "pid" "$(json 'j["sessions"][0]["pid"]' < "$WORK/s.json")" "${pids[server]}"
+expect "state" "$(json 'j["sessions"][0]["id"][0]["state"]' < "$WORK/s.json")" \
+	listening
+expect "source" "$(json 'j["sessions"][0]["id"][0]["source"]' < "$WORK/s.json")" \
+	"$RDMA_ADDR:$PORT"
+start ours client rping -c -a "$RDMA_ADDR" -p "$PORT" -C 100000 -S 4096
+wait_for 20 connected ||
+	problem "no id of the client gets connected"
+rdma-ep status --json --pid "${pids[client]}" > "$WORK/c.json"
+s='j["sessions"][0]'
+expect "sessions of the client" "$(json 'len(j["sessions"])' < "$WORK/c.json")" 1
+expect "destination" "$(json "${s}['id'][0]['destination']" < "$WORK/c.json")" \
+	"$RDMA_ADDR:$PORT"
+expect "device" "$(json "${s}['id'][0]['device']" < "$WORK/c.json")" "$RDMA_DEV"
+expect "qps" "$(json "${s}['qps']" < "$WORK/c.json")" 1
+# rping registers its three buffers, two of them of the size of a message.
+expect "mrs" "$(json "${s}['mrs']" < "$WORK/c.json")" 4
+json "${s}['pinned_memory_kib'] >= 8 and ${s}['queue_memory_kib'] > 0" < "$WORK/c.json" |
+	grep -q True || problem "no pinned or queue memory"
+json "${s}['objects'] <= ${s}['user_objects'] <= ${s}['user_objects_max']" < "$WORK/c.json" |
+	grep -q True || problem "quota does not add up"
+sleep 1
+rdma-ep status --json --pid "${pids[client]}" > "$WORK/c2.json"
+for key in sends send_bytes receives receive_bytes completions; do
+	(($(json "${s}['$key']" < "$WORK/c2.json") >
+	  $(json "${s}['$key']" < "$WORK/c.json"))) ||
+		problem "$key does not grow"
+done
+rdma-ep status | grep -Eq "^[0-9]+ +${pids[client]} +rping +root" ||
+	problem "text has no line of the client"
+rdma-ep status | grep -Eq "connected +$RDMA_ADDR:[0-9]+ +$RDMA_ADDR:$PORT +$RDMA_DEV +qp" ||
+	problem "text has no line of its id"
+timeout 4 rdma-ep status --watch 0.5 > "$WORK/watch"
+(($(grep -c '^SESSION.*sends/s' "$WORK/watch") >= 2)) ||
+	problem "--watch does not repeat"
+awk -v pid="${pids[client]}" '$2 == pid && $8 > 0 { n++ } END { exit !n }' \
+	"$WORK/watch" || problem "--watch shows no sends for a second"
+# Who may not look into a process does not see its session.
+setpriv --reuid 65534 --regid 65534 --clear-groups \
+	rdma-ep status --json > "$WORK/nobody.json"
+expect "of nobody" "$(json 'len(j["sessions"]), j["complete"]' < "$WORK/nobody.json")" \
+	"(0, False)"
+terminate client
+# (rping's server serves one client and says that it went.)
+finish server
+end
+
+begin "a session that is inherited is one"
+python3 - <<'END' &
+import os, time
+os.open("/dev/infiniband/rdma_ep", os.O_RDWR)
+os.fork()
+time.sleep(30)
+END
+inherited=$!
+wait_for 10 children "$inherited"
+expect "sessions" "$(rdma-ep status --json | json 'len(j["sessions"])')" 1
+pkill -P "$inherited"
+kill "$inherited"
+wait "$inherited"
+end
+
+begin "devices"
+rdma-ep devices --json > "$WORK/d.json"
+expect "device" "$(json 'j[0]["device"]' < "$WORK/d.json")" "$RDMA_DEV"
+expect "usable" "$(json 'j[0]["usable"]' < "$WORK/d.json")" True
+expect "active" "$(json 'j[0]["ports"][0]["active"]' < "$WORK/d.json")" True
+transport=RoCE
+[[ $DEVICE != siw ]] || transport=iWARP
+expect "transport" "$(json 'j[0]["ports"][0]["transport"]' < "$WORK/d.json")" \
+	"$transport"
+rdma-ep devices | grep -Eq "^$RDMA_DEV +1 +$transport +active .* yes$" ||
+	problem "text has no such line"
+end
+
+# doctor CHECK VERDICT [MEND]: of the check, the worst that it says
+doctor()
+{
+	local want=$2 got
+	rdma-ep doctor --json > "$WORK/doctor.json"
+	got=$(json "max([c['verdict'] for c in j if c['check'] == '$1'],
+		key=['ok', 'warn', 'fail'].index)" < "$WORK/doctor.json")
+	expect "$1" "$got" "$want"
+	[[ -z ${3:-} ]] ||
+		json "[c.get('mend') for c in j if c['check'] == '$1']" \
+			< "$WORK/doctor.json" | grep -qF -- "$3" ||
+		problem "$1: does not name '$3'"
+}
+
+begin "doctor: nothing is wrong"
+rdma-ep doctor > "$WORK/doctor" || problem "exit status $?"
+! grep -v '^ok ' "$WORK/doctor" > "$WORK/wrong" ||
+	problem "complains: $(< "$WORK/wrong")"
+for check in module node abi library device memlock cgroup quota; do
+	grep -Eq "^ok +$check " "$WORK/doctor" || problem "no check of $check"
+done
+end
+
+begin "doctor: the module is not loaded"
+rmmod rdma_ep || problem "rmmod failed"
+doctor module fail 'modprobe rdma_ep'
+rdma-ep doctor > /dev/null && problem "exit status 0"
+modprobe rdma_ep || problem "modprobe failed"
+end
+
+begin "doctor: the node may not be opened"
+old=$(stat -c %a /dev/infiniband/rdma_ep)
+chmod 600 /dev/infiniband/rdma_ep
+setpriv --reuid 65534 --regid 65534 --clear-groups \
+	rdma-ep doctor --json > "$WORK/doctor.json" && problem "exit status 0"
+expect "node" "$(json '[c["verdict"] for c in j if c["check"] == "node"]' \
+	< "$WORK/doctor.json")" "['fail']"
+chmod "$old" /dev/infiniband/rdma_ep
+end
+
+# (A device of its own: on Linux 6.1 rxe does not recover.)
+begin "doctor: a link is down, then without an address"
+ip link add tool0 type veth peer name tool1
+rdma link add tool_rdma type "$DEVICE" netdev tool0
+doctor device warn "ip link set tool0 up"
+ip link set tool1 up
+sysctl -q net.ipv6.conf.tool0.disable_ipv6=1
+ip link set tool0 up
+wait_for 10 grep -q ACTIVE /sys/class/infiniband/tool_rdma/ports/1/state
+doctor device warn "ip addr add ADDRESS/LEN dev tool0"
+rdma link delete tool_rdma
+ip link delete tool0
+end
+
+begin "doctor: no memory may be registered"
+(ulimit -l 64; setpriv --reuid 65534 --regid 65534 --clear-groups \
+	rdma-ep doctor --json) > "$WORK/doctor.json"
+expect "memlock" "$(json '[c["verdict"] for c in j if c["check"] == "memlock"]' \
+	< "$WORK/doctor.json")" "['warn']"
+end
+
+begin "doctor: a user is near his limit"
+server ours rping -s -a "$RDMA_ADDR" -p "$PORT"
+old=$(< /sys/module/rdma_ep/parameters/user_max_objects)
+rdma-ep status --json | json 'j["sessions"][0]["user_objects"]' \
+	> /sys/module/rdma_ep/parameters/user_max_objects
+doctor quota warn user_max_
+terminate server
+echo "$old" > /sys/module/rdma_ep/parameters/user_max_objects
+end
+
+begin "doctor --report"
+rdma-ep doctor --report > "$WORK/report" || problem "exit status $?"
+for part in checks devices sessions 'kernel log'; do
+	grep -q "^== $part" "$WORK/report" || problem "no part '$part'"
+done
+grep -q "srcversion $(cat /sys/module/rdma_ep/srcversion)" "$WORK/report" ||
+	problem "no srcversion"
+end
+
+begin "run"
+server ours rping -s -a "$RDMA_ADDR" -p "$PORT"
+rdma-ep run rping -c -a "$RDMA_ADDR" -p "$PORT" -C 3 || problem "exit status $?"
+rdma-ep run /nonexistent 2> "$WORK/err"
+expect "of what is not there" "$?" 127
+finish server
+end
+
+begin "bad usage"
+for args in "" "nothing" "status --nothing" "status --pid" "status --watch=0" \
+		"status --watch --json" "devices x" "doctor --json --report" "run"; do
+	# shellcheck disable=SC2086
+	rdma-ep $args > "$WORK/out" 2> "$WORK/err"
+	expect "exit status of '$args'" "$?" 2
+	grep -q '^usage: ' "$WORK/err" || problem "'$args': no usage"
+done
+end
+
+finish_tests
