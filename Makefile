@@ -10,21 +10,24 @@ LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 
 INCDIR := $(DESTDIR)$(PREFIX)/include
+# udev and modules-load look here, whatever PREFIX is.
+CONFDIR := $(DESTDIR)/usr/lib
 MODDIR := $(DESTDIR)/lib/modules/$(KVER)/updates
 # What other modules are built against.
 DEVDIR := $(DESTDIR)/lib/modules/$(KVER)/rdma_ep
 RIG := selftests/vm/rig
 
 # For the rig; anything that is not given is its own default.
-export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX MATRIX_SECONDS PAIRS
+export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX MATRIX_SECONDS PAIRS \
+	MODE BENCH BENCH_SCALE BENCH_PARTS BENCH_TURNS PROFILE
 
-all: modules lib
+all: modules lib tools
 
 modules:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-lib:
-	$(MAKE) -C lib all
+lib tools:
+	$(MAKE) -C $@ all
 
 install: install-modules install-lib
 
@@ -39,16 +42,25 @@ install-modules:
 # The library and its programs, the uapi header and the kernel API.
 install-lib:
 	$(MAKE) -C lib install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
+	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 	install -d $(INCDIR)/rdma $(INCDIR)/rdma_ep/kernel
 	install -m 644 uapi/rdma/rdma_ep.h $(INCDIR)/rdma/rdma_ep.h
 	$(foreach h,$(wildcard kmod/include/*.h),\
 		install -m 644 $(h) $(INCDIR)/rdma_ep/kernel/;)
 	$(if $(DESTDIR),,ldconfig)
 
+# Who may open the device, and that the module is loaded at boot: docs/install.md.
+install-config:
+	install -d $(CONFDIR)/udev/rules.d $(CONFDIR)/modules-load.d
+	install -m 644 packaging/60-rdma_ep.rules $(CONFDIR)/udev/rules.d/
+	install -m 644 packaging/modules-load.conf $(CONFDIR)/modules-load.d/rdma_ep.conf
+
 uninstall:
+	rm -f $(CONFDIR)/udev/rules.d/60-rdma_ep.rules $(CONFDIR)/modules-load.d/rdma_ep.conf
 	rm -f $(MODDIR)/rdma_ep.ko $(INCDIR)/rdma/rdma_ep.h
 	rm -rf $(INCDIR)/rdma_ep $(DEVDIR)
 	$(MAKE) -C lib uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
+	$(MAKE) -C tools uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 	$(if $(DESTDIR),,depmod $(KVER); ldconfig)
 
 # Of every kernel and device what says the most, or one of them in full.
@@ -61,8 +73,22 @@ check-debug:
 check-matrix:
 	@MATRIX=$${MATRIX:-$(dir $(RIG))cells.all} $(RIG) matrix
 
-demo shell lint:
+# Packages that are installed, upgraded, removed; with SUITE, of one suite.
+check-packages:
+	@set -e; for suite in $(or $(SUITE),bookworm trixie sid); do \
+		SUITE=$$suite $(RIG) packages; done
+
+bench demo shell lint deb site:
 	@$(RIG) $@
+
+dist:
+	@packaging/dist build
+
+# Results of "make bench" into docs/performance.md: FROM=DIRECTORIES, or none to make
+# the tables and plots anew.
+FROM ?=
+bench-report:
+	PYTHONDONTWRITEBYTECODE=1 python3 selftests/bench/docs.py docs $(FROM)
 
 # Quotes and manual in docs/, from the sources. Needs the kernel's kernel-doc, perl's.
 KERNEL_DOC ?= $(KDIR)/scripts/kernel-doc
@@ -74,16 +100,20 @@ clean:
 	[ ! -d $(KDIR) ] || $(MAKE) -C selftests/ulp clean KVER=$(KVER) KDIR=$(KDIR)
 	[ ! -d $(KDIR) ] || $(MAKE) -C selftests/mock clean KVER=$(KVER) KDIR=$(KDIR)
 	$(MAKE) -C lib clean
+	$(MAKE) -C tools clean
 	$(MAKE) -C selftests clean
 
 help:
 	@echo 'On this machine (needs the headers of its kernel, gcc, libibverbs-dev, librdmacm-dev):'
-	@echo '  make [all]        the module rdma_ep.ko and lib/librdma_ep.so.1'
+	@echo '  make [all]        the module rdma_ep.ko, lib/librdma_ep.so.1 and tools/rdma-ep'
 	@echo '  make modules      only the module'
 	@echo '  make lib          only the library'
-	@echo '  make install      module, library, rdma-ep-run, headers'
+	@echo '  make install      module, library, rdma-ep, rdma-ep-run, headers'
 	@echo '  make uninstall    remove them'
+	@echo '  make install-config  udev rule, loading at boot'
+	@echo '  make dist         a source tarball, in build/'
 	@echo '  make docs         renew quotes and manual in docs/'
+	@echo '  make site         documents and manual pages to look at in a browser, in build/site'
 	@echo '  make clean        remove what was built here'
 	@echo
 	@echo 'In a QEMU guest (Debian, root; installs the packages that it needs):'
@@ -92,8 +122,12 @@ help:
 	@echo '                    with SUITE, DEVICE, KERNEL or TESTS: all tests on one of them'
 	@echo '  make check-debug  all on a kernel with KASAN, lockdep, kmemleak, ... (built once)'
 	@echo '  make check-matrix all tests on every kernel and device; CELLS="SUITE/DEVICE" for some'
+	@echo '  make deb          Debian packages for SUITE, in build/deb/SUITE'
+	@echo '  make check-packages  they are installed, used, upgraded, purged; SUITE'
+	@echo '  make bench        what operations cost, beside the stock libraries; SUITE, DEVICE'
+	@echo '  make bench-report FROM=DIRECTORIES    ... into docs/performance.md'
 	@echo '  make shell        a shell in the guest'
-	@echo '  make lint         checkpatch, sparse, W=1, shellcheck'
+	@echo '  make lint         checkpatch, sparse, W=1, coccinelle, clang-format, shellcheck, codespell, man pages'
 	@echo '  $(RIG) help   what else the rig can do'
 	@echo
 	@echo 'Variables:'
@@ -105,5 +139,6 @@ help:
 	@echo '  TESTS=*         pattern of the names of tests'
 	@echo '  KERNEL=debug    for check, demo and shell: the kernel of check-debug (SUITE=sid)'
 
-.PHONY: all modules lib install install-modules install-lib uninstall \
-	check check-debug check-matrix demo shell lint docs clean help
+.PHONY: all modules lib tools install install-modules install-lib install-config uninstall \
+	bench bench-report check check-debug check-matrix check-packages deb demo dist \
+	shell lint docs site clean help
