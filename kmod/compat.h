@@ -53,6 +53,16 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
 #endif
 
 /*
+ * Are rxe's tasks work items? They became so, and a QP's state got a lock, soon after
+ * rxe could do FLUSH. (No header tells more.)
+ */
+#ifdef HAVE_IB_ACCESS_FLUSH
+#define EP_COMPAT_RXE_WORKS		true
+#else
+#define EP_COMPAT_RXE_WORKS		false
+#endif
+
+/*
  * Arrays that are written before they are read, on the way of every message: a kernel
  * that clears all variables need not clear them.
  */

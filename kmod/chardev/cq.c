@@ -40,8 +40,11 @@ static void uep_cq_hw_event(struct ib_event *event, void *context)
 	spin_lock_irqsave(&hw->lock, flags);
 	hw->worn = true;
 	cq = hw->user;
-	if (cq)
+	if (cq) {
+		WRITE_ONCE(cq->overrun, true);
+		WRITE_ONCE(cq->ctx->overrun, true);
 		uep_async_post(cq->ctx->async, &cq->async, event->event);
+	}
 	spin_unlock_irqrestore(&hw->lock, flags);
 }
 

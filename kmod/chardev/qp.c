@@ -36,23 +36,30 @@ static void uep_qp_killing(struct ep_res *res)
 	uep_wq_stop(&qp->rq);
 }
 
-/* The same, for a while: who comes later sees the new state. */
-static void uep_qp_quiet(struct ep_res *res)
-{
-	struct uep_qp *qp = uep_qp_of_res(res);
-
-	uep_wq_pass(&qp->sq);
-	uep_wq_pass(&qp->rq);
-}
-
 /* An XRC target has no CQs. */
-void uep_qp_drain(struct uep_qp *qp)
+static void uep_qp_drain(struct uep_qp *qp)
 {
 	if (qp->xrcd)
 		return;
 	uep_cq_drain(qp->recv_cq);
 	if (qp->send_cq != qp->recv_cq)
 		uep_cq_drain(qp->send_cq);
+}
+
+/*
+ * A reset empties the queues of the device: follow it. What had completed before stays.
+ * Posts that are in the driver have returned when this does.
+ */
+void uep_qp_forget(struct uep_qp *qp)
+{
+	uep_qp_drain(qp);
+	uep_wq_reset(&qp->sq);
+	uep_wq_reset(&qp->rq);
+}
+
+static void uep_qp_quiet(struct ep_res *res)
+{
+	uep_qp_forget(uep_qp_of_res(res));
 }
 
 /*
@@ -571,6 +578,30 @@ int uep_create_qp(struct uep_cmd *cmd)
 	id = uep_id_begin_bound(cmd->s, arg->id);
 	return IS_ERR(id) ? PTR_ERR(id) :
 			    uep_id_end(id, uep_qp_make(cmd, &arg->init, id));
+}
+
+/*
+ * Before a region of the PD is deregistered: QPs whose CQ has overrun may have one that
+ * they never give back.
+ */
+void uep_qp_drop_regions(struct uep_pd *pd)
+{
+	struct uep_qp *qp;
+	unsigned long key;
+
+	if (!READ_ONCE(pd->ctx->overrun))
+		return;
+	rcu_read_lock();
+	xa_for_each(&pd->obj.session->qps, key, qp) {
+		if (qp->pd != pd || !kref_get_unless_zero(&qp->obj.ref))
+			continue;
+		rcu_read_unlock();
+		if (READ_ONCE(qp->recv_cq->overrun))
+			ep_qp_drop_region(&qp->qp);
+		uep_obj_put(&qp->obj);
+		rcu_read_lock();
+	}
+	rcu_read_unlock();
 }
 
 /* The session's QP of that number on the device, with a reference, or NULL. */

@@ -64,15 +64,6 @@ static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
 	return ret;
 }
 
-/* A reset has emptied the queues of the device: follow it. */
-static void uep_qp_forget(struct uep_qp *qp)
-{
-	/* What had completed before stays. */
-	uep_qp_drain(qp);
-	uep_wq_reset(&qp->sq);
-	uep_wq_reset(&qp->rq);
-}
-
 int uep_modify_qp(struct uep_cmd *cmd)
 {
 	struct rdma_ep_modify_qp *arg = cmd->arg;

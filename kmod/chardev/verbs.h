@@ -72,6 +72,7 @@ struct uep_id;
  * @default_pd: the session's default PD on the device, if this is the default
  *	context
  * @entry: in the list of all contexts
+ * @overrun: one of its CQs has overrun
  * @nr_ports: number of @ports
  * @ports: events of the device (0) and its ports
  */
@@ -81,6 +82,7 @@ struct uep_ctx {
 	struct uep_async_queue *async;
 	struct uep_pd *default_pd;
 	struct list_head entry;
+	bool overrun;
 	u32 nr_ports;
 	struct uep_async_node ports[];
 };
@@ -239,7 +241,6 @@ struct uep_wq {
 
 int uep_wq_init(struct uep_wq *wq, u32 size, bool ordered);
 int uep_wq_prepare(struct uep_wq *wq);
-void uep_wq_pass(struct uep_wq *wq);
 void uep_wq_stop(struct uep_wq *wq);
 void uep_wq_free(struct uep_wq *wq);
 int uep_wq_grow(struct uep_wq *wq, u32 size);
@@ -363,6 +364,7 @@ void uep_cq_hw_put(struct uep_cq_hw *hw);
  *	(hw->poll_lock)
  * @by_itself: the device is told to notify whenever it has been found empty, so
  *	that the user need not ask (hw->poll_lock to write)
+ * @overrun: a completion did not fit into it
  * @qps: QP numbers by address of the QP, for completions of shared receive
  *	queues, which name their QP by a pointer that must not be followed
  */
@@ -385,6 +387,7 @@ struct uep_cq {
 	struct uep_ring ring;
 	bool manual;
 	bool by_itself;
+	bool overrun;
 	struct xarray qps;
 };
 
@@ -519,7 +522,8 @@ void uep_qp_event(struct ib_event *event, void *context);
 struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 			    u64 uid, u64 queue_bytes);
 unsigned long uep_qp_key(const struct uep_qp *qp);
-void uep_qp_drain(struct uep_qp *qp);
+void uep_qp_forget(struct uep_qp *qp);
+void uep_qp_drop_regions(struct uep_pd *pd);
 void uep_qp_learn_port(struct uep_qp *qp, u32 port);
 int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		struct uep_id *id);

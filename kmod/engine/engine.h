@@ -147,7 +147,8 @@ void ep_dev_put_pd(struct ep_dev *dev);
  * @killing: optional; the hardware object is about to be destroyed: stop using
  *	it. Called once, may sleep
  * @quiet: optional; of QPs: ep_qp.state has become RESET. Returns when nobody posts
- *	any more who saw it before. Under ep_qp.lock
+ *	any more who saw it before, and has taken what has completed: what comes after
+ *	it is not to be known. Under ep_qp.lock
  * @keep: optional; the owner has no more use for the hardware object. Returns true
  *	if it has passed to somebody else instead of being destroyed. Inside
  *	ep_dev_enter()
@@ -289,6 +290,7 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 		struct ib_qp_init_attr *init);
 void ep_qp_error(struct ep_qp *qp);
+void ep_qp_drop_region(struct ep_qp *qp);
 bool ep_qp_wear(struct ep_qp *qp);
 struct ib_qp *ep_qp_pin(struct ep_qp *qp);
 void ep_qp_unpin(struct ep_qp *qp, struct ib_qp *ibqp, int ret);

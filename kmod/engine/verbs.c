@@ -6,6 +6,7 @@
  * zeroed, and with a reference for the device's list in hand that is theirs on
  * success. Kernel consumers (no ops) hold the device instead.
  */
+#include "../compat.h"
 #include "engine.h"
 
 static void ep_pd_destroy_hw(struct ep_res *res)
@@ -132,8 +133,14 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 	return 0;
 }
 
+static bool ep_qp_is_rxe(const struct ep_qp *qp)
+{
+	return qp->ibqp->device->ops.driver_id == RDMA_DRIVER_RXE;
+}
+
 static void ep_qp_destroy_hw(struct ep_res *res)
 {
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 	struct ep_qp *qp = container_of(res, struct ep_qp, res);
 	struct ib_qp *ibqp;
 
@@ -143,6 +150,12 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	 */
 	mutex_lock(&qp->lock);
 	ibqp = qp->ibqp;
+	/*
+	 * rxe waits 50 seconds for its work item, however much there is to send, and then
+	 * frees what that goes on to use. RESET ends it, and completes nothing.
+	 */
+	if (EP_COMPAT_RXE_WORKS && ep_qp_is_rxe(qp) && qp->state > IB_QPS_INIT)
+		ib_modify_qp(ibqp, &attr, IB_QP_STATE);
 	qp->ibqp = NULL;
 	qp->state = IB_QPS_RESET;
 	mutex_unlock(&qp->lock);
@@ -336,8 +349,7 @@ int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
  * 6.12 on it takes any attribute at any time if the state is not to change. Resources
  * for READs it takes away from under a responder that is using them.
  */
-static int ep_qp_check_rxe(struct ep_qp *qp, const struct ib_qp_attr *attr,
-			   int *mask)
+static int ep_qp_check_rxe(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 {
 	struct ib_qp_init_attr init;
 	struct ib_qp_attr now;
@@ -347,6 +359,13 @@ static int ep_qp_check_rxe(struct ep_qp *qp, const struct ib_qp_attr *attr,
 	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
 	    !((*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR))
 		return -EOPNOTSUPP;
+	/* A peer's FLUSH takes one, whether there is any or not. */
+	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) && !attr->max_dest_rd_atomic)
+		attr->max_dest_rd_atomic = 1;
+	/* For this it is got ready before it looks. */
+	if ((*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET &&
+	    (*mask & ~(IB_QP_STATE | IB_QP_CUR_STATE)))
+		return -EINVAL;
 	if ((*mask & IB_QP_STATE) && !(*mask & IB_QP_CUR_STATE))
 		return 0;
 	ret = ib_query_qp(qp->ibqp, &now, IB_QP_STATE, &init);
@@ -362,18 +381,38 @@ static int ep_qp_check_rxe(struct ep_qp *qp, const struct ib_qp_attr *attr,
 	return 0;
 }
 
+/*
+ * Before a RESET; qp->lock is held. rxe empties its queues without a lock; and where a
+ * packet is worked on as it arrives, also under who does that. In ERR it is dropped.
+ * Kernel consumers do not expect what that flushes, and reset only what is idle.
+ */
+static void ep_qp_quiet_rxe(struct ep_qp *qp, enum ib_qp_state old)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	if (!qp->res.ops || !qp->res.ops->quiet)
+		return;
+	qp->res.ops->quiet(&qp->res);
+	if (EP_COMPAT_RXE_WORKS || old <= IB_QPS_INIT)
+		return;
+	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
+	synchronize_rcu();
+}
+
 /* Process context, or an id's event handler. */
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state old;
 	int ret = -EIO;
+	bool rxe;
 
 	mutex_lock(&qp->lock);
 	if (!qp->ibqp)
 		goto out;
 	if (!(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_INIT)
 		qp->worn = true;
-	if (qp->ibqp->device->ops.driver_id == RDMA_DRIVER_RXE) {
+	rxe = ep_qp_is_rxe(qp);
+	if (rxe) {
 		ret = ep_qp_check_rxe(qp, attr, &mask);
 		if (ret)
 			goto out;
@@ -382,9 +421,8 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	old = qp->state;
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET) {
 		WRITE_ONCE(qp->state, IB_QPS_RESET);
-		/* rxe empties its queues without a lock. */
-		if (qp->res.ops && qp->res.ops->quiet)
-			qp->res.ops->quiet(&qp->res);
+		if (rxe)
+			ep_qp_quiet_rxe(qp, old);
 	}
 	ret = qp->xrcd ? ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask) :
 			 ib_modify_qp(qp->ibqp, attr, mask);
@@ -415,6 +453,34 @@ void ep_qp_error(struct ep_qp *qp)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	ep_qp_modify(qp, &attr, IB_QP_STATE);
+}
+
+/*
+ * On rxe a QP is left with a region when a completion did not fit into the CQ, which has
+ * put it into ERR, or is about to. RESET takes it away.
+ */
+void ep_qp_drop_region(struct ep_qp *qp)
+{
+	int mask = IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS;
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+
+	mutex_lock(&qp->lock);
+	if (!qp->ibqp || !ep_qp_is_rxe(qp) || qp->type == IB_QPT_UD ||
+	    qp->state <= IB_QPS_INIT ||
+	    ib_query_qp(qp->ibqp, &attr, mask, &init))
+		goto out;
+	WRITE_ONCE(qp->state, IB_QPS_RESET);
+	ep_qp_quiet_rxe(qp, IB_QPS_ERR);
+	attr.qp_state = IB_QPS_RESET;
+	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
+	attr.qp_state = IB_QPS_INIT;
+	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE | mask);
+	attr.qp_state = IB_QPS_ERR;
+	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
+	WRITE_ONCE(qp->state, IB_QPS_ERR);
+out:
+	mutex_unlock(&qp->lock);
 }
 
 /* A peer is told of the QP. Returns false if it is gone. */

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rxe waits fifty seconds for the tasks of a QP and for the users of a region, and then
+ * frees what they go on to use. None of what is destroyed here may take that long.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "skip.h"
+#include "abi.h"
+
+#define LEN		(8u << 20)
+/* Nobody has it. */
+#define NO_QPN		0xfffffe
+#define DESTROY_MS	(10000 * TEST_SCALE)
+
+FIXTURE(rxe) {
+	struct abi s;
+	__u32 cq;
+	char *buf;
+	struct rdma_ep_reg_mr mr;
+	struct abi_wrs w;
+};
+
+FIXTURE_SETUP(rxe)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	if (self->s.iwarp)
+		SKIP_FIXTURE("siw takes no QP without a connection");
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 128, 0, &self->cq));
+	self->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->buf);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
+				&self->mr));
+}
+
+FIXTURE_TEARDOWN(rxe)
+{
+	abi_close(&self->s);
+}
+
+static int create_qp(const FIXTURE_DATA(rxe) * self, __u32 type, __u32 cq,
+		     struct rdma_ep_qp_init *qp)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	abi_qp_attr(&c, type, self->s.pd, self->cq, cq);
+	c.init.max_send_wr = 100;
+	c.init.max_send_sge = 16;
+	ret = ABI(self->s.fd, CREATE_QP, &c);
+	*qp = c.init;
+	return ret;
+}
+
+/* A QP that has to send for minutes: as much as it takes, to nobody. */
+static int make_busy(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp)
+{
+	struct rdma_ep_query_port port = {
+		.dev_index = self->s.dev, .port_num = 1,
+	};
+	struct rdma_ep_send_wr *wr;
+	__u32 length, posted;
+	int ret, i, j;
+
+	ret = ABI(self->s.fd, QUERY_PORT, &port) ?:
+	      create_qp(self, IB_UVERBS_QPT_UC, self->cq, qp) ?:
+	      abi_qp_init(&self->s, qp->qp, IB_UVERBS_QPT_UC, 0) ?:
+	      abi_qp_rts(&self->s, qp->qp, IB_UVERBS_QPT_UC, NO_QPN);
+	for (i = 0; i < 100 && !ret; i++) {
+		abi_wrs_init(&self->w);
+		wr = abi_send_wr(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, i);
+		wr->remote_addr = self->mr.iova;
+		wr->rkey = self->mr.rkey;
+		length = port.attr.max_msg_sz;
+		for (j = 0; j < 16 && length >= LEN; j++, length -= LEN)
+			abi_sge(&self->w, self->mr.iova, LEN, self->mr.lkey);
+		ret = ABI_POST(&self->s, SEND, qp->qp, &self->w, &posted);
+	}
+	return ret;
+}
+
+TEST_F(rxe, destroy_busy)
+{
+	struct rdma_ep_wc wc[100];
+	struct rdma_ep_qp_init qp;
+	long start;
+	int n, i;
+
+	ASSERT_EQ(0, make_busy(self, &qp));
+	start = abi_now_ms();
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp.qp));
+	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
+	/* What was not sent just goes. */
+	n = abi_poll(&self->s, self->cq, wc, 100);
+	EXPECT_LE(0, n);
+	EXPECT_GT(100, n);
+	for (i = 0; i < n; i++) {
+		EXPECT_EQ(WC_SUCCESS, wc[i].status);
+	}
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, self->mr.mr));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CQ, self->cq));
+}
+
+TEST_F(rxe, close_busy)
+{
+	struct rdma_ep_qp_init qp;
+	struct abi_objects before;
+
+	abi_close(&self->s);
+	ASSERT_EQ(0, abi_idle());
+	ASSERT_EQ(0, abi_objects(&before));
+	ASSERT_EQ(0, abi_open(&self->s));
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 128, 0, &self->cq));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
+				&self->mr));
+	ASSERT_EQ(0, make_busy(self, &qp));
+	abi_close(&self->s);
+	EXPECT_EQ(0, abi_objects_wait(&before));
+	ASSERT_EQ(0, abi_open(&self->s));
+}
+
+static int state_of(const FIXTURE_DATA(rxe) * self, __u32 qp)
+{
+	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = QP_STATE };
+
+	return ABI(self->s.fd, QUERY_QP, &q) ?: (int)q.attr.qp_state;
+}
+
+/* The same for what the QP forgets, and it can be used again. */
+TEST_F(rxe, reset_busy)
+{
+	struct rdma_ep_modify_qp m = {};
+	struct rdma_ep_qp_init qp;
+	struct rdma_ep_wc wc[100];
+	__u32 posted;
+	long start;
+	int n;
+
+	ASSERT_EQ(0, make_busy(self, &qp));
+	/* What is refused does nothing to it. */
+	m.qp = qp.qp;
+	m.attr.qp_attr_mask = QP_STATE | QP_ACCESS_FLAGS;
+	m.attr.qp_state = QPS_RESET;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, MODIFY_QP, &m));
+	EXPECT_EQ(QPS_RTS, state_of(self, qp.qp));
+	start = abi_now_ms();
+	EXPECT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_RESET));
+	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
+	for (n = abi_poll(&self->s, self->cq, wc, 100); n > 0; n--) {
+		EXPECT_EQ(WC_SUCCESS, wc[n - 1].status);
+	}
+	EXPECT_EQ(0, n);
+	EXPECT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_UC, 0));
+	EXPECT_EQ(0, abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_UC, qp.qp_num));
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 77);
+	abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+	EXPECT_EQ(0, ABI_POST(&self->s, SEND, qp.qp, &self->w, &posted));
+	ASSERT_EQ(1, abi_wait(&self->s, self->cq, wc, 1));
+	EXPECT_EQ(77, wc[0].wr_id);
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+}
+
+static int post_recvs(FIXTURE_DATA(rxe) * self, __u32 qp, int num)
+{
+	__u32 posted;
+	int i;
+
+	abi_wrs_init(&self->w);
+	for (i = 0; i < num; i++) {
+		abi_recv_wr(&self->w, i);
+		abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+	}
+	return ABI_POST(&self->s, RECV, qp, &self->w, &posted);
+}
+
+/*
+ * Where the completion of a WRITE with immediate data does not fit into the CQ, the QP
+ * keeps the region. It is to go all the same, and the QP to stay what it is.
+ */
+TEST_F(rxe, region_of_an_overrun)
+{
+	struct rdma_ep_qp_init from, to;
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_wc wc[16];
+	__u32 small, posted;
+	int i, n, state;
+	long start;
+
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1, 0, &small));
+	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &from));
+	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, small, &to));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 4096, AC_ALL,
+				&mr));
+	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_init(&self->s, to.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, post_recvs(self, to.qp, 8));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, from.qp, IB_UVERBS_QPT_RC,
+				to.qp_num));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, to.qp, IB_UVERBS_QPT_RC,
+				from.qp_num));
+	abi_wrs_init(&self->w);
+	for (i = 0; i < 6; i++) {
+		wr = abi_send_wr(&self->w, WR_RDMA_WRITE_WITH_IMM,
+				 SEND_SIGNALED, i);
+		wr->remote_addr = mr.iova;
+		wr->rkey = mr.rkey;
+		abi_sge(&self->w, self->mr.iova, 64, self->mr.lkey);
+	}
+	ASSERT_EQ(0, ABI_POST(&self->s, SEND, from.qp, &self->w, &posted));
+	start = abi_now_ms();
+	do {
+		usleep(1000);
+		state = state_of(self, to.qp);
+	} while (state != QPS_ERR && abi_now_ms() - start < ABI_WAIT_MS);
+	ASSERT_EQ(QPS_ERR, state);
+
+	start = abi_now_ms();
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
+	EXPECT_EQ(QPS_ERR, state_of(self, to.qp));
+	/* What came through is there, */
+	n = abi_poll(&self->s, small, wc, 16);
+	EXPECT_LT(0, n);
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	/* and what is received in ERR is flushed. */
+	while (abi_poll(&self->s, small, wc, 16) > 0)
+		;
+	EXPECT_EQ(0, post_recvs(self, to.qp, 1));
+	ASSERT_EQ(1, abi_wait(&self->s, small, wc, 1));
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
+}
+
+/*
+ * Who says that it will be asked for no READs has no room to remember one, which a
+ * FLUSH needs, too, that asks for nothing: rxe looks for neither right nor room.
+ */
+TEST_F(rxe, room_for_a_flush)
+{
+	struct rdma_ep_query_qp q = { .attr_mask = QP_MAX_DEST_RD_ATOMIC };
+	struct rdma_ep_modify_qp m = {};
+	struct rdma_ep_qp_init qp;
+
+	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &qp));
+	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
+	m.qp = qp.qp;
+	m.attr.qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU | QP_DEST_QPN |
+			      QP_RQ_PSN | QP_MAX_DEST_RD_ATOMIC |
+			      QP_MIN_RNR_TIMER;
+	m.attr.qp_state = QPS_RTR;
+	m.attr.dest_qp_num = qp.qp_num;
+	m.attr.path_mtu = 3;
+	m.attr.min_rnr_timer = 1;
+	abi_self_ah(&self->s, &m.attr.ah_attr);
+	EXPECT_EQ(0, ABI(self->s.fd, MODIFY_QP, &m));
+	q.qp = qp.qp;
+	EXPECT_EQ(0, ABI(self->s.fd, QUERY_QP, &q));
+	EXPECT_EQ(1, q.attr.max_dest_rd_atomic);
+}
+
+TEST_HARNESS_MAIN
