@@ -44,15 +44,6 @@ off()
 	expect_status bpftrace 0
 }
 
-ping_pair()
-{
-	server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -S 64
-	client ours rping -c -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -S 64
-	finish server
-	expect_status client 0
-	expect_status server 0
-}
-
 # histograms MAP: a line for each key, with the least of each range and how often
 histograms()
 {
@@ -74,15 +65,9 @@ count()
 	histograms "$1" | grep -o ':[0-9]*' | awk -F : '{ n += $2 } END { print n + 0 }'
 }
 
-# expect WHAT GOT WANTED
-expect()
-{
-	[[ $2 == "$3" ]] || problem "$1: '$2', not '$3'"
-}
-
 begin "rdma-ep-cm.bt"
 on rdma-ep-cm
-ping_pair
+ping_pair $PINGS 64
 off
 line='^[0-9]+ +[0-9]+ +[0-9]+ rping +'
 me="$RDMA_ADDR:[0-9]+" it="$RDMA_ADDR:$PORT"
@@ -103,7 +88,7 @@ end
 # receive more; the server reads and writes 64 bytes (-S), too. See trace.sh.
 begin "rdma-ep-posts.bt"
 on rdma-ep-posts
-ping_pair
+ping_pair $PINGS 64
 off
 small=$((4 * PINGS + 1)) large=$((2 * PINGS))
 expect "work requests of each post, of the client and of the server" \

@@ -246,11 +246,28 @@ expect_stack()
 		"$(echo "$files" | grep infiniband | tr '\n' ' ')"
 }
 
+# expect WHAT GOT WANTED
+expect()
+{
+	[[ $2 == "$3" ]] || problem "$1: '$2', not '$3'"
+}
+
 expect_status()
 {
 	local name=$1 status=$2
 	[[ ${statuses[$name]:-none} == "$status" ]] ||
 		problem "$name: exit status ${statuses[$name]:-none}, not $status"
+}
+
+# ping_pair COUNT BYTES: a server and a client that have nothing to complain about
+ping_pair()
+{
+	local args=(-a "$RDMA_ADDR" -p "$PORT" -C "$1" -S "$2")
+	server ours rping -s "${args[@]}"
+	client ours rping -c "${args[@]}"
+	finish server
+	expect_status client 0
+	expect_status server 0
 }
 
 # expect_lines NAME COUNT REGEX

@@ -31,12 +31,6 @@ children()
 	pgrep -P "$1" > /dev/null
 }
 
-# expect WHAT GOT WANTED
-expect()
-{
-	[[ $2 == "$3" ]] || problem "$1: '$2', not '$3'"
-}
-
 begin "no sessions"
 expect "sessions" "$(rdma-ep status --json | json 'len(j["sessions"])')" 0
 expect "complete" "$(rdma-ep status --json | json 'j["complete"]')" True

@@ -71,12 +71,6 @@ sum()
 	awk '{ n += $1 } END { print n + 0 }'
 }
 
-# expect WHAT GOT WANTED
-expect()
-{
-	[[ $2 == "$3" ]] || problem "$1: '$2', not '$3'"
-}
-
 # expect_event REGEX: once at least
 expect_event()
 {
@@ -105,15 +99,6 @@ find_id()
 	session=$(field session "$line")
 	id=$(field id "$line")
 	[[ $id ]] || problem "no event '$1'"
-}
-
-ping_pair()
-{
-	server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -S 1000
-	client ours rping -c -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -S 1000
-	finish server
-	expect_status client 0
-	expect_status server 0
 }
 
 # Without the capabilities to which limits do not apply.
@@ -154,18 +139,18 @@ end
 begin "events that are off"
 off
 echo > "$TRACING/trace"
-ping_pair
+ping_pair $PINGS 1000
 off
 expect "lines" "$(wc -l < "$WORK/trace")" 0
 on listen
-ping_pair
+ping_pair $PINGS 1000
 off
 expect "events when one is on" "$(cut -d ' ' -f 1 "$WORK/trace")" listen
 end
 
 begin "the life of connections"
 on
-ping_pair
+ping_pair $PINGS 1000
 off
 # The client: it binds to what the kernel chooses.
 find_id "^connect .* dst=$RDMA_ADDR:$PORT "
@@ -451,7 +436,7 @@ begin "rdma-ep-trace raw, until it is told to end; and usage"
 rdma-ep-trace raw > "$WORK/raw" 2> /dev/null &
 tracer=$!
 wait_for 20 tracer_is_on || problem "it does not begin to trace"
-ping_pair
+ping_pair $PINGS 1000
 kill -TERM "$tracer"
 wait "$tracer" || problem "exit status $?"
 grep -q ' rdma_ep_session_close: session=' "$WORK/raw" || problem "no events"
