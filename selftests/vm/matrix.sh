@@ -66,8 +66,8 @@ matrix_doubtful()
 		END { if (n && n <= 2 && !bad) print "@(" names ")" }' "$1/verdicts"
 }
 
-# matrix_cell SUITE DEVICE KERNEL PATTERN PAIRS: the cell's report, and a line of
-# the table on file descriptor 3
+# matrix_cell SUITE DEVICE KERNEL PATTERN PAIRS: the cell's report, what failed once
+# more in the file "failures", and a line of the table on file descriptor 3
 matrix_cell()
 {
 	local name start=$SECONDS results report counts=() doubtful again flaky=0
@@ -96,7 +96,11 @@ matrix_cell()
 		report+=$'\n'"FAILED: $name: no counts"
 		counts=(0 1 0)
 	fi
-	[[ -z $report ]] || printf '%s\n' "$report" | sed "s|^|$name: |"
+	if [[ $report ]]; then
+		report=$(sed "s|^|$name: |" <<< "$report")
+		printf '%s\n' "$report"
+		grep -E '^[^ ]+: (FAILED|flaky)' <<< "$report" >> "$CACHE/matrix/failures"
+	fi
 	printf '%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n' "$1" "$(matrix_kernel "$results")" \
 		"$2" "${counts[@]}" "$flaky" $((SECONDS - start)) >&3
 }
@@ -108,7 +112,8 @@ matrix_late()
 	printf '%s\t-\t%s\t0\t0\t1\t0\t0\n' "$1" "$2" >&3
 }
 
-# The table, and the sums as "rig check" prints them. Fails if a cell failed.
+# The table, what failed, as a log's last lines are what is read of it first, and the
+# sums as "rig check" prints them. Fails if a cell failed.
 matrix_table()
 {
 	awk -F '\t' '
@@ -116,6 +121,10 @@ matrix_table()
 		format = "%-10s %-24s %-6s %7s %7s %7s %6s %7s\n"
 		printf "\n" format, "suite", "kernel", "device", "passed",
 			"failed", "skipped", "flaky", "seconds"
+	}
+	FILENAME == ARGV[2] {
+		printf "%s%s\n", FNR == 1 ? "\n" : "", $0
+		next
 	}
 	{
 		printf format, $1, $2, $3, $4, $5, $6, $7, $8
@@ -128,16 +137,18 @@ matrix_table()
 		printf "\n%d passed, %d failed, %d skipped\n", passed, failed,
 			skipped
 		exit !passed || bad > 0
-	}' "$1"
+	}' "$1" "$2"
 }
 
 cmd_matrix()
 {
-	local cells table=$CACHE/matrix/table suite device kernel pattern pairs prepare
+	local cells table=$CACHE/matrix/table failures=$CACHE/matrix/failures prepare
+	local suite device kernel pattern pairs
 	need_root
 	mkdir -p "$CACHE/matrix" || exit 1
 	cells=$(matrix_cells)
 	[[ $cells ]] || die "no cell in $MATRIX matches '$CELLS'"
+	: > "$failures"
 	host_packages
 	matrix_prepare "$(sed 1d <<< "$cells")" &
 	prepare=$!
@@ -152,5 +163,5 @@ cmd_matrix()
 		matrix_cell "$suite" "$device" "$kernel" "$pattern" "$pairs" \
 			</dev/null
 	done <<< "$cells" 3> "$table"
-	matrix_table "$table"
+	matrix_table "$table" "$failures"
 }
