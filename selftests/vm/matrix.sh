@@ -66,6 +66,20 @@ matrix_doubtful()
 		END { if (n && n <= 2 && !bad) print "@(" names ")" }' "$1/verdicts"
 }
 
+# matrix_again SUITE DEVICE KERNEL TESTS PAIRS RESULTS: in a fresh guest, or in two; what
+# passes in neither fails
+matrix_again()
+{
+	local turn
+	for turn in 1 2; do
+		echo "again, in a fresh guest ($turn):"
+		rm -rf --one-file-system "$6-again"
+		TESTS=$4 PAIRS=$5 RESULTS=$6-again \
+			cell_rig "$1" "$2" "$3" "$VM_DIR/rig" check && return
+	done
+	return 1
+}
+
 # matrix_cell SUITE DEVICE KERNEL PATTERN PAIRS: the cell's report, what failed once
 # more in the file "failures", and a line of the table on file descriptor 3
 matrix_cell()
@@ -82,14 +96,13 @@ matrix_cell()
 		doubtful=$(matrix_doubtful "$results")
 		# Whatever passes then is still told, and has a column of its own.
 		if [[ $doubtful ]] &&
-		   again=$(TESTS=$doubtful PAIRS=${5:-$PAIRS} RESULTS=$results-again \
-				cell_rig "$1" "$2" "$3" "$VM_DIR/rig" check); then
+		   again=$(matrix_again "${@:1:3}" "$doubtful" "${5:-$PAIRS}" "$results"); then
 			flaky=${counts[1]}
 			counts[0]=$((counts[0] + flaky)) counts[1]=0
 			report=$(printf '%s\n' "$report" |
-				sed 's/^FAILED: /flaky: failed once, then passed: /')
+				sed 's/^FAILED: /flaky: failed, then passed: /')
 		else
-			report+=${again:+$'\n'"again, in a fresh guest:"$'\n'$again}
+			report+=${again:+$'\n'$again}
 		fi
 	else
 		# A cell that has not come to its end
@@ -97,9 +110,10 @@ matrix_cell()
 		counts=(0 1 0)
 	fi
 	if [[ $report ]]; then
-		report=$(sed "s|^|$name: |" <<< "$report")
+		report=$(printf '%s\n' "$report" | sed "s|^|$name: |")
 		printf '%s\n' "$report"
-		grep -E '^[^ ]+: (FAILED|flaky)' <<< "$report" >> "$CACHE/matrix/failures"
+		grep -E '^[^ ]+: (FAILED: |flaky: |# .*\.c:[0-9]+:)' <<< "$report" |
+			head -n 20 >> "$CACHE/matrix/failures"
 	fi
 	printf '%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n' "$1" "$(matrix_kernel "$results")" \
 		"$2" "${counts[@]}" "$flaky" $((SECONDS - start)) >&3
