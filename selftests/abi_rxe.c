@@ -178,62 +178,188 @@ static int post_recvs(FIXTURE_DATA(rxe) * self, __u32 qp, int num)
 	return ABI_POST(&self->s, RECV, qp, &self->w, &posted);
 }
 
+static int connect_qps(const FIXTURE_DATA(rxe) * self, __u32 type,
+		       const struct rdma_ep_qp_init *a,
+		       const struct rdma_ep_qp_init *b)
+{
+	return abi_qp_rts(&self->s, a->qp, type, b->qp_num) ?:
+	       abi_qp_rts(&self->s, b->qp, type, a->qp_num);
+}
+
+static int post_sends(FIXTURE_DATA(rxe) * self, __u32 qp, int num, __u32 opcode,
+		      const struct rdma_ep_reg_mr *to)
+{
+	struct rdma_ep_send_wr *wr;
+	__u32 posted;
+	int i;
+
+	abi_wrs_init(&self->w);
+	for (i = 0; i < num; i++) {
+		wr = abi_send_wr(&self->w, opcode, SEND_SIGNALED, 100 + i);
+		wr->remote_addr = to ? to->iova : 0;
+		wr->rkey = to ? to->rkey : 0;
+		abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+	}
+	return ABI_POST(&self->s, SEND, qp, &self->w, &posted);
+}
+
+/* What was not acknowledged before the RESET is not sent again after it. */
+TEST_F(rxe, used_after_reset)
+{
+	struct rdma_ep_modify_qp m = {};
+	struct rdma_ep_qp_init qp[2];
+	struct rdma_ep_wc wc[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq,
+				       &qp[i]));
+	}
+	ASSERT_EQ(0, abi_qp_init(&self->s, qp[0].qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, qp[0].qp, IB_UVERBS_QPT_RC, NO_QPN));
+	ASSERT_EQ(0, post_sends(self, qp[0].qp, 4, WR_SEND, NULL));
+	usleep(ABI_QUIET_MS * 1000);
+	ASSERT_EQ(0, abi_qp_state(&self->s, qp[0].qp, QPS_RESET));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp[i].qp, IB_UVERBS_QPT_RC,
+					 0));
+	}
+	/* The other one minds if there is more. */
+	m.qp = qp[1].qp;
+	m.attr.qp_attr_mask = QP_STATE | QP_ACCESS_FLAGS;
+	m.attr.qp_state = QPS_INIT;
+	ASSERT_EQ(0, ABI(self->s.fd, MODIFY_QP, &m));
+	ASSERT_EQ(0, post_recvs(self, qp[1].qp, 1));
+	ASSERT_EQ(0, connect_qps(self, IB_UVERBS_QPT_RC, &qp[0], &qp[1]));
+	ASSERT_EQ(0, post_sends(self, qp[0].qp, 1, WR_SEND, NULL));
+	ASSERT_EQ(2, abi_wait(&self->s, self->cq, wc, 2));
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ(WC_SUCCESS, wc[1].status);
+	EXPECT_EQ(0, abi_poll(&self->s, self->cq, wc, 2));
+	/* Nor is anything left in the way. */
+	ASSERT_EQ(0, abi_qp_state(&self->s, qp[0].qp, QPS_RESET));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp[0].qp));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp[1].qp));
+}
+
+/* With sends that nobody acknowledges */
+static int make_draining(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp)
+{
+	int ret;
+
+	ret = create_qp(self, IB_UVERBS_QPT_RC, self->cq, qp) ?:
+	      abi_qp_init(&self->s, qp->qp, IB_UVERBS_QPT_RC, 0) ?:
+	      abi_qp_rts(&self->s, qp->qp, IB_UVERBS_QPT_RC, NO_QPN) ?:
+	      post_sends(self, qp->qp, 2, WR_SEND, NULL);
+	/* Until they have been sent */
+	usleep(ABI_QUIET_MS * 1000);
+	return ret ?: abi_qp_state(&self->s, qp->qp, QPS_SQD);
+}
+
+/* Out of a send queue that drains rxe lets nothing go but into ERR. */
+TEST_F(rxe, reset_draining)
+{
+	struct rdma_ep_qp_init qp;
+	struct rdma_ep_wc wc[2];
+
+	ASSERT_EQ(0, make_draining(self, &qp));
+	/* What is refused does nothing to it: the sends are flushed later. */
+	EXPECT_EQ(-EINVAL, abi_qp_state(&self->s, qp.qp, QPS_RESET));
+	EXPECT_EQ(QPS_SQD, state_of(self, qp.qp));
+	EXPECT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_ERR));
+	ASSERT_EQ(2, abi_wait(&self->s, self->cq, wc, 2));
+	EXPECT_EQ(100, wc[0].wr_id);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[1].status);
+}
+
+TEST_F(rxe, destroy_draining)
+{
+	struct rdma_ep_qp_init qp;
+	long start;
+
+	ASSERT_EQ(0, make_draining(self, &qp));
+	start = abi_now_ms();
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp.qp));
+	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
+}
+
 /*
  * Where the completion of a WRITE with immediate data does not fit into the CQ, the QP
  * keeps the region. It is to go all the same, and the QP to stay what it is.
  */
-TEST_F(rxe, region_of_an_overrun)
+static void overrun(struct __test_metadata *_metadata,
+		    FIXTURE_DATA(rxe) * self, __u32 small)
 {
-	struct rdma_ep_qp_init from, to;
-	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_qp_init from, to, healthy;
 	struct rdma_ep_reg_mr mr;
 	struct rdma_ep_wc wc[16];
-	__u32 small, posted;
 	int i, n, state;
 	long start;
 
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1, 0, &small));
 	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &from));
 	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, small, &to));
+	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, small, &healthy));
 	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 4096, AC_ALL,
 				&mr));
 	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC, 0));
 	ASSERT_EQ(0, abi_qp_init(&self->s, to.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_init(&self->s, healthy.qp, IB_UVERBS_QPT_RC, 0));
 	ASSERT_EQ(0, post_recvs(self, to.qp, 8));
-	ASSERT_EQ(0, abi_qp_rts(&self->s, from.qp, IB_UVERBS_QPT_RC,
-				to.qp_num));
-	ASSERT_EQ(0, abi_qp_rts(&self->s, to.qp, IB_UVERBS_QPT_RC,
-				from.qp_num));
-	abi_wrs_init(&self->w);
-	for (i = 0; i < 6; i++) {
-		wr = abi_send_wr(&self->w, WR_RDMA_WRITE_WITH_IMM,
-				 SEND_SIGNALED, i);
-		wr->remote_addr = mr.iova;
-		wr->rkey = mr.rkey;
-		abi_sge(&self->w, self->mr.iova, 64, self->mr.lkey);
-	}
-	ASSERT_EQ(0, ABI_POST(&self->s, SEND, from.qp, &self->w, &posted));
+	ASSERT_EQ(0, connect_qps(self, IB_UVERBS_QPT_RC, &from, &to));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, healthy.qp, IB_UVERBS_QPT_RC,
+				NO_QPN));
+	ASSERT_EQ(0, post_sends(self, from.qp, 6, WR_RDMA_WRITE_WITH_IMM, &mr));
 	start = abi_now_ms();
 	do {
 		usleep(1000);
 		state = state_of(self, to.qp);
 	} while (state != QPS_ERR && abi_now_ms() - start < ABI_WAIT_MS);
 	ASSERT_EQ(QPS_ERR, state);
+	/* What came through is there. */
+	n = abi_poll(&self->s, small, wc, 16);
+	ASSERT_LT(0, n);
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	/* Others of that CQ have what they posted flushed. */
+	while (abi_poll(&self->s, self->cq, wc, 16) > 0)
+		;
+	ASSERT_EQ(0, post_sends(self, healthy.qp, 1, WR_SEND, NULL));
 
 	start = abi_now_ms();
 	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
 	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
 	EXPECT_EQ(QPS_ERR, state_of(self, to.qp));
-	/* What came through is there, */
-	n = abi_poll(&self->s, small, wc, 16);
-	EXPECT_LT(0, n);
-	EXPECT_EQ(WC_SUCCESS, wc[0].status);
-	/* and what is received in ERR is flushed. */
+	EXPECT_EQ(QPS_ERR, state_of(self, healthy.qp));
+	ASSERT_EQ(1, abi_wait(&self->s, self->cq, wc, 1));
+	EXPECT_EQ(100, wc[0].wr_id);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
+	/* What is received in ERR is flushed. */
 	while (abi_poll(&self->s, small, wc, 16) > 0)
 		;
-	EXPECT_EQ(0, post_recvs(self, to.qp, 1));
-	ASSERT_EQ(1, abi_wait(&self->s, small, wc, 1));
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(0, post_recvs(self, to.qp, 1));
+		ASSERT_EQ(1, abi_wait(&self->s, small, wc, 1));
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
+	}
+}
+
+TEST_F(rxe, region_of_an_overrun)
+{
+	__u32 small;
+
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1, 0, &small));
+	overrun(_metadata, self, small);
+}
+
+/* The CQ may be in another context than the region. */
+TEST_F(rxe, overrun_elsewhere)
+{
+	struct rdma_ep_create_cq c = { .channel_fd = -1, .cqe = 1 };
+	int async;
+
+	ASSERT_EQ(0, abi_ctx(&self->s, &c.ctx, &async));
+	ASSERT_EQ(0, ABI(self->s.fd, CREATE_CQ, &c));
+	overrun(_metadata, self, c.cq);
+	close(async);
 }
 
 /*

@@ -42,7 +42,7 @@ static void uep_cq_hw_event(struct ib_event *event, void *context)
 	cq = hw->user;
 	if (cq) {
 		WRITE_ONCE(cq->overrun, true);
-		WRITE_ONCE(cq->ctx->overrun, true);
+		WRITE_ONCE(cq->obj.session->overrun, true);
 		uep_async_post(cq->ctx->async, &cq->async, event->event);
 	}
 	spin_unlock_irqrestore(&hw->lock, flags);

@@ -586,13 +586,14 @@ int uep_create_qp(struct uep_cmd *cmd)
  */
 void uep_qp_drop_regions(struct uep_pd *pd)
 {
+	struct uep_session *s = pd->obj.session;
 	struct uep_qp *qp;
 	unsigned long key;
 
-	if (!READ_ONCE(pd->ctx->overrun))
+	if (!READ_ONCE(s->overrun))
 		return;
 	rcu_read_lock();
-	xa_for_each(&pd->obj.session->qps, key, qp) {
+	xa_for_each(&s->qps, key, qp) {
 		if (qp->pd != pd || !kref_get_unless_zero(&qp->obj.ref))
 			continue;
 		rcu_read_unlock();

@@ -72,7 +72,6 @@ struct uep_id;
  * @default_pd: the session's default PD on the device, if this is the default
  *	context
  * @entry: in the list of all contexts
- * @overrun: one of its CQs has overrun
  * @nr_ports: number of @ports
  * @ports: events of the device (0) and its ports
  */
@@ -82,7 +81,6 @@ struct uep_ctx {
 	struct uep_async_queue *async;
 	struct uep_pd *default_pd;
 	struct list_head entry;
-	bool overrun;
 	u32 nr_ports;
 	struct uep_async_node ports[];
 };

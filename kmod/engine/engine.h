@@ -31,6 +31,7 @@
  *   handler mutex        rdma_cm's own, held around ep_id event handlers
  *    ep_id.link_lock     which QP and multicast groups belong to the id
  *     ep_qp.lock         state changes of a QP against its destruction
+ *      the owner's locks of what is posted, and of CQs (ep_res_ops.quiet)
  *      XRC domain        changes of the QPs that it shares (leaf)
  *      ep_dev.lock       the device's list of objects (leaf)
  *    ep_dev.hold_lock    kernel consumers' holds and PD (leaf)
@@ -243,6 +244,7 @@ struct ep_xrcd {
  * @cm_has: iWARP: a connection is or was made with it (@lock)
  * @worn: a peer may know of it, or more was done to it than a move to INIT: it never
  *	is like a new one again (@lock, only ever set)
+ * @emptied: by ep_qp_drop_region(), and in ERR since (@lock)
  * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
  *	this opener's, and the queue pair behind it may have others
  * @sq_sig_all: every send completes
@@ -261,6 +263,7 @@ struct ep_qp {
 	bool has_srq;
 	bool cm_has;
 	bool worn;
+	bool emptied;
 	struct ep_xrcd *xrcd;
 	bool sq_sig_all;
 	struct ib_qp_cap cap;

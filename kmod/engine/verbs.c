@@ -6,8 +6,13 @@
  * zeroed, and with a reference for the device's list in hand that is theirs on
  * success. Kernel consumers (no ops) hold the device instead.
  */
+#include <linux/delay.h>
+
 #include "../compat.h"
 #include "engine.h"
+
+/* How long rxe's tasks have for what is flushed. */
+#define EP_QP_FLUSH_MS		20
 
 static void ep_pd_destroy_hw(struct ep_res *res)
 {
@@ -138,9 +143,48 @@ static bool ep_qp_is_rxe(const struct ep_qp *qp)
 	return qp->ibqp->device->ops.driver_id == RDMA_DRIVER_RXE;
 }
 
+static enum ib_qp_state ep_qp_real_state(const struct ep_qp *qp)
+{
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+
+	return ib_query_qp(qp->ibqp, &attr, IB_QP_STATE, &init) ? IB_QPS_ERR :
+								   attr.qp_state;
+}
+
+/*
+ * Takes from a QP of rxe what is posted, which completes nothing, and the region that
+ * it may have kept; qp->lock is held. In RESET a packet that is just arriving would stay,
+ * in ERR it is dropped. One RESET is not enough: it forgets the place in the send queue
+ * before it empties that, and an error that is on its way may overtake it.
+ */
+static void ep_qp_empty_rxe(struct ep_qp *qp)
+{
+	static const enum ib_qp_state way[] = {
+		IB_QPS_RESET, IB_QPS_RESET, IB_QPS_INIT, IB_QPS_ERR,
+	};
+	int to_init = IB_QP_PKEY_INDEX | IB_QP_PORT |
+		      (qp->type == IB_QPT_UD ? IB_QP_QKEY : IB_QP_ACCESS_FLAGS);
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+	size_t i;
+
+	if (ib_query_qp(qp->ibqp, &attr, to_init, &init))
+		return;
+	/* While that drains there is no other way. */
+	if (attr.qp_state == IB_QPS_SQD) {
+		attr.qp_state = IB_QPS_ERR;
+		ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
+	}
+	for (i = 0; i < ARRAY_SIZE(way); i++) {
+		attr.qp_state = way[i];
+		ib_modify_qp(qp->ibqp, &attr, way[i] == IB_QPS_INIT ?
+			     IB_QP_STATE | to_init : IB_QP_STATE);
+	}
+}
+
 static void ep_qp_destroy_hw(struct ep_res *res)
 {
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
 	struct ep_qp *qp = container_of(res, struct ep_qp, res);
 	struct ib_qp *ibqp;
 
@@ -152,10 +196,11 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	ibqp = qp->ibqp;
 	/*
 	 * rxe waits 50 seconds for its work item, however much there is to send, and then
-	 * frees what that goes on to use. RESET ends it, and completes nothing.
+	 * frees what that goes on to use.
 	 */
-	if (EP_COMPAT_RXE_WORKS && ep_qp_is_rxe(qp) && qp->state > IB_QPS_INIT)
-		ib_modify_qp(ibqp, &attr, IB_QP_STATE);
+	if (EP_COMPAT_RXE_WORKS && ep_qp_is_rxe(qp) && qp->worn &&
+	    ep_qp_real_state(qp) != IB_QPS_ERR)
+		ep_qp_empty_rxe(qp);
 	qp->ibqp = NULL;
 	qp->state = IB_QPS_RESET;
 	mutex_unlock(&qp->lock);
@@ -354,6 +399,7 @@ static int ep_qp_check_rxe(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 	struct ib_qp_init_attr init;
 	struct ib_qp_attr now;
 	enum ib_qp_state next;
+	bool reset;
 	int ret;
 
 	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
@@ -362,16 +408,16 @@ static int ep_qp_check_rxe(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 	/* A peer's FLUSH takes one, whether there is any or not. */
 	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) && !attr->max_dest_rd_atomic)
 		attr->max_dest_rd_atomic = 1;
-	/* For this it is got ready before it looks. */
-	if ((*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET &&
-	    (*mask & ~(IB_QP_STATE | IB_QP_CUR_STATE)))
-		return -EINVAL;
-	if ((*mask & IB_QP_STATE) && !(*mask & IB_QP_CUR_STATE))
+	reset = (*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
+	if ((*mask & IB_QP_STATE) && !(*mask & IB_QP_CUR_STATE) && !reset)
 		return 0;
 	ret = ib_query_qp(qp->ibqp, &now, IB_QP_STATE, &init);
 	if (ret)
 		return ret;
 	if ((*mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now.qp_state)
+		return -EINVAL;
+	/* It would say so itself, but by then it has been got ready for it. */
+	if (reset && now.qp_state == IB_QPS_SQD && now.sq_draining)
 		return -EINVAL;
 	next = *mask & IB_QP_STATE ? attr->qp_state : now.qp_state;
 	if (!ib_modify_qp_is_ok(now.qp_state, next, qp->type, *mask))
@@ -426,8 +472,13 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	}
 	ret = qp->xrcd ? ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask) :
 			 ib_modify_qp(qp->ibqp, attr, mask);
-	if (mask & IB_QP_STATE)
+	/* See ep_qp_empty_rxe(). */
+	if (!ret && rxe && (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
+		ret = ib_modify_qp(qp->ibqp, attr, IB_QP_STATE);
+	if (mask & IB_QP_STATE) {
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
+		qp->emptied = false;
+	}
 	if (!ret && (mask & IB_QP_PORT))
 		qp->port = attr->port_num;
 out:
@@ -457,27 +508,22 @@ void ep_qp_error(struct ep_qp *qp)
 
 /*
  * On rxe a QP is left with a region when a completion did not fit into the CQ, which has
- * put it into ERR, or is about to. RESET takes it away.
+ * put it into ERR, or is about to. What is flushed until it is emptied is completed.
  */
 void ep_qp_drop_region(struct ep_qp *qp)
 {
-	int mask = IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS;
-	struct ib_qp_init_attr init = {};
-	struct ib_qp_attr attr = {};
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	mutex_lock(&qp->lock);
-	if (!qp->ibqp || !ep_qp_is_rxe(qp) || qp->type == IB_QPT_UD ||
-	    qp->state <= IB_QPS_INIT ||
-	    ib_query_qp(qp->ibqp, &attr, mask, &init))
+	if (!qp->ibqp || !ep_qp_is_rxe(qp) || qp->emptied ||
+	    qp->state <= IB_QPS_INIT)
 		goto out;
+	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
+	msleep(EP_QP_FLUSH_MS);
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	ep_qp_quiet_rxe(qp, IB_QPS_ERR);
-	attr.qp_state = IB_QPS_RESET;
-	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
-	attr.qp_state = IB_QPS_INIT;
-	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE | mask);
-	attr.qp_state = IB_QPS_ERR;
-	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
+	ep_qp_empty_rxe(qp);
+	qp->emptied = true;
 	WRITE_ONCE(qp->state, IB_QPS_ERR);
 out:
 	mutex_unlock(&qp->lock);
