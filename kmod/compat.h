@@ -44,21 +44,17 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
 #endif
 }
 
-/* The CM hands these out for a QP on devices that have them. No MR of ours does. */
+/*
+ * The CM hands these out for a QP on devices that have them. No MR of ours does. Soon
+ * after they came rxe's tasks became work items, and the state of its QPs got a lock,
+ * of which no header tells.
+ */
 #ifdef HAVE_IB_ACCESS_FLUSH
 #define EP_COMPAT_ACCESS_FLUSH						\
 	(IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT)
-#else
-#define EP_COMPAT_ACCESS_FLUSH		0
-#endif
-
-/*
- * Are rxe's tasks work items? They became so, and a QP's state got a lock, soon after
- * rxe could do FLUSH. (No header tells more.)
- */
-#ifdef HAVE_IB_ACCESS_FLUSH
 #define EP_COMPAT_RXE_WORKS		true
 #else
+#define EP_COMPAT_ACCESS_FLUSH		0
 #define EP_COMPAT_RXE_WORKS		false
 #endif
 

@@ -109,6 +109,7 @@ TEST_F(rxe, close_busy)
 {
 	struct rdma_ep_qp_init qp;
 	struct abi_objects before;
+	long start;
 
 	abi_close(&self->s);
 	ASSERT_EQ(0, abi_idle());
@@ -118,8 +119,10 @@ TEST_F(rxe, close_busy)
 	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
 				&self->mr));
 	ASSERT_EQ(0, make_busy(self, &qp));
+	start = abi_now_ms();
 	abi_close(&self->s);
 	EXPECT_EQ(0, abi_objects_wait(&before));
+	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
 	ASSERT_EQ(0, abi_open(&self->s));
 }
 
@@ -203,6 +206,20 @@ static int post_sends(FIXTURE_DATA(rxe) * self, __u32 qp, int num, __u32 opcode,
 	return ABI_POST(&self->s, SEND, qp, &self->w, &posted);
 }
 
+/* Until so many packets have been sent, which nobody acknowledges */
+static int wait_sent(const FIXTURE_DATA(rxe) * self, __u32 qp, __u32 num)
+{
+	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = QP_SQ_PSN };
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	int ret;
+
+	do {
+		usleep(1000);
+		ret = ABI(self->s.fd, QUERY_QP, &q);
+	} while (!ret && q.attr.sq_psn != num && abi_now_ms() < end);
+	return ret ?: (q.attr.sq_psn == num ? 0 : -ETIMEDOUT);
+}
+
 /* What was not acknowledged before the RESET is not sent again after it. */
 TEST_F(rxe, used_after_reset)
 {
@@ -218,7 +235,7 @@ TEST_F(rxe, used_after_reset)
 	ASSERT_EQ(0, abi_qp_init(&self->s, qp[0].qp, IB_UVERBS_QPT_RC, 0));
 	ASSERT_EQ(0, abi_qp_rts(&self->s, qp[0].qp, IB_UVERBS_QPT_RC, NO_QPN));
 	ASSERT_EQ(0, post_sends(self, qp[0].qp, 4, WR_SEND, NULL));
-	usleep(ABI_QUIET_MS * 1000);
+	ASSERT_EQ(0, wait_sent(self, qp[0].qp, 4));
 	ASSERT_EQ(0, abi_qp_state(&self->s, qp[0].qp, QPS_RESET));
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, abi_qp_init(&self->s, qp[i].qp, IB_UVERBS_QPT_RC,
@@ -245,15 +262,12 @@ TEST_F(rxe, used_after_reset)
 /* With sends that nobody acknowledges */
 static int make_draining(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp)
 {
-	int ret;
-
-	ret = create_qp(self, IB_UVERBS_QPT_RC, self->cq, qp) ?:
-	      abi_qp_init(&self->s, qp->qp, IB_UVERBS_QPT_RC, 0) ?:
-	      abi_qp_rts(&self->s, qp->qp, IB_UVERBS_QPT_RC, NO_QPN) ?:
-	      post_sends(self, qp->qp, 2, WR_SEND, NULL);
-	/* Until they have been sent */
-	usleep(ABI_QUIET_MS * 1000);
-	return ret ?: abi_qp_state(&self->s, qp->qp, QPS_SQD);
+	return create_qp(self, IB_UVERBS_QPT_RC, self->cq, qp) ?:
+	       abi_qp_init(&self->s, qp->qp, IB_UVERBS_QPT_RC, 0) ?:
+	       abi_qp_rts(&self->s, qp->qp, IB_UVERBS_QPT_RC, NO_QPN) ?:
+	       post_sends(self, qp->qp, 2, WR_SEND, NULL) ?:
+	       wait_sent(self, qp->qp, 2) ?:
+	       abi_qp_state(&self->s, qp->qp, QPS_SQD);
 }
 
 /* Out of a send queue that drains rxe lets nothing go but into ERR. */
@@ -285,7 +299,7 @@ TEST_F(rxe, destroy_draining)
 
 /*
  * Where the completion of a WRITE with immediate data does not fit into the CQ, the QP
- * keeps the region. It is to go all the same, and the QP to stay what it is.
+ * keeps the region. It is to go all the same, and all QPs of the CQ to stay what they are.
  */
 static void overrun(struct __test_metadata *_metadata,
 		    FIXTURE_DATA(rxe) * self, __u32 small)
@@ -319,19 +333,12 @@ static void overrun(struct __test_metadata *_metadata,
 	n = abi_poll(&self->s, small, wc, 16);
 	ASSERT_LT(0, n);
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
-	/* Others of that CQ have what they posted flushed. */
-	while (abi_poll(&self->s, self->cq, wc, 16) > 0)
-		;
-	ASSERT_EQ(0, post_sends(self, healthy.qp, 1, WR_SEND, NULL));
 
 	start = abi_now_ms();
 	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
 	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
 	EXPECT_EQ(QPS_ERR, state_of(self, to.qp));
-	EXPECT_EQ(QPS_ERR, state_of(self, healthy.qp));
-	ASSERT_EQ(1, abi_wait(&self->s, self->cq, wc, 1));
-	EXPECT_EQ(100, wc[0].wr_id);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
+	EXPECT_EQ(QPS_RTS, state_of(self, healthy.qp));
 	/* What is received in ERR is flushed. */
 	while (abi_poll(&self->s, small, wc, 16) > 0)
 		;

@@ -153,7 +153,6 @@ void uep_show_fdinfo(struct seq_file *m, struct file *file);
  * @nr_idle: how many
  * @idle_bytes: memory of theirs that is charged
  * @waits: where readers of its channels wait (@ev_lock)
- * @overrun: a CQ of its has overrun
  * @dead: the file has been released (@ev_lock)
  * @release_work: destroys everything
  */
@@ -180,7 +179,6 @@ struct uep_session {
 	unsigned int nr_idle;
 	u64 idle_bytes;
 	struct list_head waits;
-	bool overrun;
 	bool dead;
 	struct work_struct release_work;
 };

@@ -51,7 +51,6 @@ static void uep_mr_destroy_hw(struct ep_res *res)
 	struct uep_mr *mr = container_of(res, struct uep_mr, res);
 
 	xa_erase(&mr->pd->mrs, mr->ibmr->lkey);
-	uep_qp_drop_regions(mr->pd);
 	WARN_ON_ONCE(ib_dereg_mr(mr->ibmr));
 	mr->ibmr = NULL;
 }

@@ -36,6 +36,15 @@ static void uep_qp_killing(struct ep_res *res)
 	uep_wq_stop(&qp->rq);
 }
 
+/* The same, for a while: who comes later sees the new state. */
+static void uep_qp_quiet(struct ep_res *res)
+{
+	struct uep_qp *qp = uep_qp_of_res(res);
+
+	uep_wq_pass(&qp->sq);
+	uep_wq_pass(&qp->rq);
+}
+
 /* An XRC target has no CQs. */
 static void uep_qp_drain(struct uep_qp *qp)
 {
@@ -46,10 +55,7 @@ static void uep_qp_drain(struct uep_qp *qp)
 		uep_cq_drain(qp->send_cq);
 }
 
-/*
- * A reset empties the queues of the device: follow it. What had completed before stays.
- * Posts that are in the driver have returned when this does.
- */
+/* A reset empties the queues of the device: follow it. What had completed stays. */
 void uep_qp_forget(struct uep_qp *qp)
 {
 	uep_qp_drain(qp);
@@ -57,7 +63,7 @@ void uep_qp_forget(struct uep_qp *qp)
 	uep_wq_reset(&qp->rq);
 }
 
-static void uep_qp_quiet(struct ep_res *res)
+static void uep_qp_forget_res(struct ep_res *res)
 {
 	uep_qp_forget(uep_qp_of_res(res));
 }
@@ -89,6 +95,7 @@ static bool uep_qp_keep_res(struct ep_res *res)
 const struct ep_res_ops uep_qp_res_ops = {
 	.killing = uep_qp_killing,
 	.quiet = uep_qp_quiet,
+	.forget = uep_qp_forget_res,
 	.keep = uep_qp_keep_res,
 	.put = uep_qp_put_res,
 };
@@ -98,8 +105,9 @@ static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
 
 	xa_cmpxchg(&obj->session->qps, qp->key, qp, NULL, 0);
-	ep_res_destroy(&qp->qp.res);
+	/* Being destroyed is no event. */
 	out->events_reported = uep_async_purge(qp->ctx->async, &qp->async);
+	ep_res_destroy(&qp->qp.res);
 	if (qp->xrcd) {
 		uep_obj_unuse(&qp->xrcd->obj);
 		return;
@@ -580,25 +588,23 @@ int uep_create_qp(struct uep_cmd *cmd)
 			    uep_id_end(id, uep_qp_make(cmd, &arg->init, id));
 }
 
-/*
- * Before a region of the PD is deregistered: QPs whose CQ has overrun may have one that
- * they never give back.
- */
-void uep_qp_drop_regions(struct uep_pd *pd)
+/* The CQ has overrun: for QPs that keep a region because of that. */
+void uep_qp_drop_regions(struct uep_cq *cq)
 {
-	struct uep_session *s = pd->obj.session;
+	struct uep_session *s = cq->obj.session;
 	struct uep_qp *qp;
 	unsigned long key;
+	int srcu;
 
-	if (!READ_ONCE(s->overrun))
-		return;
 	rcu_read_lock();
 	xa_for_each(&s->qps, key, qp) {
-		if (qp->pd != pd || !kref_get_unless_zero(&qp->obj.ref))
+		if (qp->recv_cq != cq || !kref_get_unless_zero(&qp->obj.ref))
 			continue;
 		rcu_read_unlock();
-		if (READ_ONCE(qp->recv_cq->overrun))
+		if (!ep_dev_enter(cq->ctx->dev, &srcu)) {
 			ep_qp_drop_region(&qp->qp);
+			ep_dev_exit(cq->ctx->dev, srcu);
+		}
 		uep_obj_put(&qp->obj);
 		rcu_read_lock();
 	}

@@ -239,6 +239,7 @@ struct uep_wq {
 
 int uep_wq_init(struct uep_wq *wq, u32 size, bool ordered);
 int uep_wq_prepare(struct uep_wq *wq);
+void uep_wq_pass(struct uep_wq *wq);
 void uep_wq_stop(struct uep_wq *wq);
 void uep_wq_free(struct uep_wq *wq);
 int uep_wq_grow(struct uep_wq *wq, u32 size);
@@ -362,7 +363,8 @@ void uep_cq_hw_put(struct uep_cq_hw *hw);
  *	(hw->poll_lock)
  * @by_itself: the device is told to notify whenever it has been found empty, so
  *	that the user need not ask (hw->poll_lock to write)
- * @overrun: a completion did not fit into it
+ * @overrun: for a while after a completion did not fit: see uep_cq_overrun()
+ * @overrun_rounds: how often yet
  * @qps: QP numbers by address of the QP, for completions of shared receive
  *	queues, which name their QP by a pointer that must not be followed
  */
@@ -385,7 +387,8 @@ struct uep_cq {
 	struct uep_ring ring;
 	bool manual;
 	bool by_itself;
-	bool overrun;
+	struct delayed_work overrun;
+	unsigned int overrun_rounds;
 	struct xarray qps;
 };
 
@@ -521,7 +524,7 @@ struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 			    u64 uid, u64 queue_bytes);
 unsigned long uep_qp_key(const struct uep_qp *qp);
 void uep_qp_forget(struct uep_qp *qp);
-void uep_qp_drop_regions(struct uep_pd *pd);
+void uep_qp_drop_regions(struct uep_cq *cq);
 void uep_qp_learn_port(struct uep_qp *qp, u32 port);
 int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		struct uep_id *id);

@@ -117,6 +117,13 @@ int uep_wq_grow(struct uep_wq *wq, u32 size)
 	return 0;
 }
 
+/* Waits for those who post. */
+void uep_wq_pass(struct uep_wq *wq)
+{
+	spin_lock(&wq->lock);
+	spin_unlock(&wq->lock);
+}
+
 /* No more posts; those in flight have returned. */
 void uep_wq_stop(struct uep_wq *wq)
 {

@@ -31,7 +31,7 @@
  *   handler mutex        rdma_cm's own, held around ep_id event handlers
  *    ep_id.link_lock     which QP and multicast groups belong to the id
  *     ep_qp.lock         state changes of a QP against its destruction
- *      the owner's locks of what is posted, and of CQs (ep_res_ops.quiet)
+ *      the owner's, of what is posted and of CQs (ep_res_ops.forget)
  *      XRC domain        changes of the QPs that it shares (leaf)
  *      ep_dev.lock       the device's list of objects (leaf)
  *    ep_dev.hold_lock    kernel consumers' holds and PD (leaf)
@@ -148,8 +148,9 @@ void ep_dev_put_pd(struct ep_dev *dev);
  * @killing: optional; the hardware object is about to be destroyed: stop using
  *	it. Called once, may sleep
  * @quiet: optional; of QPs: ep_qp.state has become RESET. Returns when nobody posts
- *	any more who saw it before, and has taken what has completed: what comes after
- *	it is not to be known. Under ep_qp.lock
+ *	any more who saw it before. Under ep_qp.lock
+ * @forget: comes with @quiet: takes what has completed; what has not will not be
+ *	known to the user. After @quiet
  * @keep: optional; the owner has no more use for the hardware object. Returns true
  *	if it has passed to somebody else instead of being destroyed. Inside
  *	ep_dev_enter()
@@ -158,6 +159,7 @@ void ep_dev_put_pd(struct ep_dev *dev);
 struct ep_res_ops {
 	void (*killing)(struct ep_res *res);
 	void (*quiet)(struct ep_res *res);
+	void (*forget)(struct ep_res *res);
 	bool (*keep)(struct ep_res *res);
 	void (*put)(struct ep_res *res);
 };
@@ -244,7 +246,8 @@ struct ep_xrcd {
  * @cm_has: iWARP: a connection is or was made with it (@lock)
  * @worn: a peer may know of it, or more was done to it than a move to INIT: it never
  *	is like a new one again (@lock, only ever set)
- * @emptied: by ep_qp_drop_region(), and in ERR since (@lock)
+ * @seen_failed: how often ep_qp_drop_region() has found it in ERR, up to the twice that
+ *	it takes (@lock)
  * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
  *	this opener's, and the queue pair behind it may have others
  * @sq_sig_all: every send completes
@@ -263,7 +266,7 @@ struct ep_qp {
 	bool has_srq;
 	bool cm_has;
 	bool worn;
-	bool emptied;
+	u8 seen_failed;
 	struct ep_xrcd *xrcd;
 	bool sq_sig_all;
 	struct ib_qp_cap cap;

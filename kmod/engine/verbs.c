@@ -6,13 +6,8 @@
  * zeroed, and with a reference for the device's list in hand that is theirs on
  * success. Kernel consumers (no ops) hold the device instead.
  */
-#include <linux/delay.h>
-
 #include "../compat.h"
 #include "engine.h"
-
-/* How long rxe's tasks have for what is flushed. */
-#define EP_QP_FLUSH_MS		20
 
 static void ep_pd_destroy_hw(struct ep_res *res)
 {
@@ -153,8 +148,8 @@ static enum ib_qp_state ep_qp_real_state(const struct ep_qp *qp)
 }
 
 /*
- * Takes from a QP of rxe what is posted, which completes nothing, and the region that
- * it may have kept; qp->lock is held. In RESET a packet that is just arriving would stay,
+ * Takes from a QP of rxe what is posted, without completing it, and the region that it
+ * may have kept; qp->lock is held. In RESET a packet that is just arriving would stay,
  * in ERR it is dropped. One RESET is not enough: it forgets the place in the send queue
  * before it empties that, and an error that is on its way may overtake it.
  */
@@ -169,9 +164,10 @@ static void ep_qp_empty_rxe(struct ep_qp *qp)
 	struct ib_qp_attr attr = {};
 	size_t i;
 
-	if (ib_query_qp(qp->ibqp, &attr, to_init, &init))
+	/* One that never was in INIT has no port, and is empty. */
+	if (ib_query_qp(qp->ibqp, &attr, to_init, &init) || !attr.port_num)
 		return;
-	/* While that drains there is no other way. */
+	/* A send queue that drains can only go to ERR, which flushes. */
 	if (attr.qp_state == IB_QPS_SQD) {
 		attr.qp_state = IB_QPS_ERR;
 		ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
@@ -428,19 +424,22 @@ static int ep_qp_check_rxe(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 }
 
 /*
- * Before a RESET; qp->lock is held. rxe empties its queues without a lock; and where a
- * packet is worked on as it arrives, also under who does that. In ERR it is dropped.
- * Kernel consumers do not expect what that flushes, and reset only what is idle.
+ * Before a RESET; qp->lock is held, and posts are refused. Drivers empty their queues
+ * without a lock. Where rxe works on a packet as it arrives, it does so under who is at
+ * that; in ERR it drops packets. (Kernel consumers do not expect what that flushes,
+ * and reset only what is idle.)
  */
-static void ep_qp_quiet_rxe(struct ep_qp *qp, enum ib_qp_state old)
+static void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	const struct ep_res_ops *ops = qp->res.ops;
 
-	if (!qp->res.ops || !qp->res.ops->quiet)
+	if (!ops || !ops->quiet)
 		return;
-	qp->res.ops->quiet(&qp->res);
-	if (EP_COMPAT_RXE_WORKS || old <= IB_QPS_INIT)
+	ops->quiet(&qp->res);
+	if (EP_COMPAT_RXE_WORKS || !ep_qp_is_rxe(qp) || old <= IB_QPS_INIT)
 		return;
+	ops->forget(&qp->res);
 	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
 	synchronize_rcu();
 }
@@ -467,8 +466,7 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	old = qp->state;
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET) {
 		WRITE_ONCE(qp->state, IB_QPS_RESET);
-		if (rxe)
-			ep_qp_quiet_rxe(qp, old);
+		ep_qp_quiet(qp, old);
 	}
 	ret = qp->xrcd ? ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask) :
 			 ib_modify_qp(qp->ibqp, attr, mask);
@@ -477,7 +475,7 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		ret = ib_modify_qp(qp->ibqp, attr, IB_QP_STATE);
 	if (mask & IB_QP_STATE) {
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
-		qp->emptied = false;
+		qp->seen_failed = 0;
 	}
 	if (!ret && (mask & IB_QP_PORT))
 		qp->port = attr->port_num;
@@ -507,23 +505,20 @@ void ep_qp_error(struct ep_qp *qp)
 }
 
 /*
- * On rxe a QP is left with a region when a completion did not fit into the CQ, which has
- * put it into ERR, or is about to. What is flushed until it is emptied is completed.
+ * On rxe a QP is left with a region when a completion did not fit into the CQ, and goes
+ * to ERR then. Called a few times after that, for all that it may be about: one that is
+ * in ERR for the second time has flushed what it could, and is emptied.
  */
 void ep_qp_drop_region(struct ep_qp *qp)
 {
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-
 	mutex_lock(&qp->lock);
-	if (!qp->ibqp || !ep_qp_is_rxe(qp) || qp->emptied ||
-	    qp->state <= IB_QPS_INIT)
+	if (!qp->ibqp || !ep_qp_is_rxe(qp) || qp->seen_failed == 2 ||
+	    ep_qp_real_state(qp) != IB_QPS_ERR || ++qp->seen_failed < 2)
 		goto out;
-	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
-	msleep(EP_QP_FLUSH_MS);
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
-	ep_qp_quiet_rxe(qp, IB_QPS_ERR);
+	ep_qp_quiet(qp, IB_QPS_ERR);
+	qp->res.ops->forget(&qp->res);
 	ep_qp_empty_rxe(qp);
-	qp->emptied = true;
 	WRITE_ONCE(qp->state, IB_QPS_ERR);
 out:
 	mutex_unlock(&qp->lock);

@@ -433,10 +433,6 @@ enum rdma_ep_obj_type {
  * What is destroyed of an XRC domain, or of a QP that is shared in one, is what
  * this session has opened of it; the last opener takes the rest along.
  *
- * An MR on rxe takes along the QPs of its PD for whose receive CQ there has been an
- * IBV_EVENT_CQ_ERR: they go to the error state, as the one that lost the completion
- * has.
- *
  * EBUSY: another object uses this one (a context with PDs, CQs or XRC domains, a PD
  * with MRs, AHs, SRQs or QPs, an XRC domain with SRQs or QPs of this session, a CQ
  * with QPs or XRC SRQs, an SRQ with QPs), or it is the default context or its PD,
