@@ -221,7 +221,7 @@ client()
 # Then once more, with a new server: "for _ in 1 2 3; do ... too_slow || break".
 too_slow()
 {
-	grep -Eq 'CM_EVENT_REJECTED; error: 8|Connection refused' \
+	grep -Eq 'CM_EVENT_(REJECTED; error: 8|UNREACHABLE; error: 1)\>|Connection refused' \
 		"$WORK/client.err" || return 1
 	echo "# the server was too slow"
 	kill -KILL "${pids[server]}"
@@ -365,7 +365,7 @@ end()
 		echo "# $name: ${commands[$name]}"
 		for p in out err; do
 			[[ ! -f $WORK/$name.$p ]] ||
-				tail -n 6 "$WORK/$name.$p" | cut -c1-100 |
+				tail -n 12 "$WORK/$name.$p" | cut -c1-100 |
 				sed "s/^/#   $p: /"
 		done
 	done
