@@ -167,11 +167,7 @@ static void ep_qp_empty_rxe(struct ep_qp *qp)
 	/* One that never was in INIT has no port, and is empty. */
 	if (ib_query_qp(qp->ibqp, &attr, to_init, &init) || !attr.port_num)
 		return;
-	/* A send queue that drains can only go to ERR, which flushes. */
-	if (attr.qp_state == IB_QPS_SQD) {
-		attr.qp_state = IB_QPS_ERR;
-		ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
-	}
+	/* Of these, a send queue that drains takes the last one only, which flushes. */
 	for (i = 0; i < ARRAY_SIZE(way); i++) {
 		attr.qp_state = way[i];
 		ib_modify_qp(qp->ibqp, &attr, way[i] == IB_QPS_INIT ?
