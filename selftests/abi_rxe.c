@@ -3,6 +3,7 @@
  * rxe waits fifty seconds for the tasks of a QP and for the users of a region, and then
  * frees what they go on to use. None of what is destroyed here may take that long.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "abi.h"
 
 #define LEN		(8u << 20)
+#define MSG		512
 /* Nobody has it. */
 #define NO_QPN		0xfffffe
 #define DESTROY_MS	(10000 * TEST_SCALE)
@@ -50,20 +52,25 @@ static int create_qp(const FIXTURE_DATA(rxe) * self, __u32 type, __u32 cq,
 
 	abi_qp_attr(&c, type, self->s.pd, self->cq, cq);
 	c.init.max_send_wr = 100;
+	c.init.max_recv_wr = 64;
 	c.init.max_send_sge = 16;
 	ret = ABI(self->s.fd, CREATE_QP, &c);
 	*qp = c.init;
 	return ret;
 }
 
-/* A QP that has to send for minutes: as much as it takes, to nobody. */
-static int make_busy(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp)
+/*
+ * A QP that has to send for minutes: as much as it takes of a region, to nobody. (Of
+ * a message of 2 GiB rxe believes that its length is below zero.)
+ */
+static int make_busy(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp,
+		     const struct rdma_ep_reg_mr *mr)
 {
 	struct rdma_ep_query_port port = {
 		.dev_index = self->s.dev, .port_num = 1,
 	};
 	struct rdma_ep_send_wr *wr;
-	__u32 length, posted;
+	__u32 length, part, posted;
 	int ret, i, j;
 
 	ret = ABI(self->s.fd, QUERY_PORT, &port) ?:
@@ -73,11 +80,13 @@ static int make_busy(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp)
 	for (i = 0; i < 100 && !ret; i++) {
 		abi_wrs_init(&self->w);
 		wr = abi_send_wr(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, i);
-		wr->remote_addr = self->mr.iova;
-		wr->rkey = self->mr.rkey;
+		wr->remote_addr = mr->iova;
+		wr->rkey = mr->rkey;
 		length = port.attr.max_msg_sz;
-		for (j = 0; j < 16 && length >= LEN; j++, length -= LEN)
-			abi_sge(&self->w, self->mr.iova, LEN, self->mr.lkey);
+		for (j = 0; j < 15 && length; j++, length -= part) {
+			part = length < mr->length ? length : mr->length;
+			abi_sge(&self->w, mr->iova, part, mr->lkey);
+		}
 		ret = ABI_POST(&self->s, SEND, qp->qp, &self->w, &posted);
 	}
 	return ret;
@@ -90,7 +99,7 @@ TEST_F(rxe, destroy_busy)
 	long start;
 	int n, i;
 
-	ASSERT_EQ(0, make_busy(self, &qp));
+	ASSERT_EQ(0, make_busy(self, &qp, &self->mr));
 	start = abi_now_ms();
 	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp.qp));
 	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
@@ -118,7 +127,7 @@ TEST_F(rxe, close_busy)
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 128, 0, &self->cq));
 	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
 				&self->mr));
-	ASSERT_EQ(0, make_busy(self, &qp));
+	ASSERT_EQ(0, make_busy(self, &qp, &self->mr));
 	start = abi_now_ms();
 	abi_close(&self->s);
 	EXPECT_EQ(0, abi_objects_wait(&before));
@@ -143,7 +152,7 @@ TEST_F(rxe, reset_busy)
 	long start;
 	int n;
 
-	ASSERT_EQ(0, make_busy(self, &qp));
+	ASSERT_EQ(0, make_busy(self, &qp, &self->mr));
 	/* What is refused does nothing to it. */
 	m.qp = qp.qp;
 	m.attr.qp_attr_mask = QP_STATE | QP_ACCESS_FLAGS;
@@ -176,7 +185,7 @@ static int post_recvs(FIXTURE_DATA(rxe) * self, __u32 qp, int num)
 	abi_wrs_init(&self->w);
 	for (i = 0; i < num; i++) {
 		abi_recv_wr(&self->w, i);
-		abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+		abi_sge(&self->w, self->mr.iova, MSG, self->mr.lkey);
 	}
 	return ABI_POST(&self->s, RECV, qp, &self->w, &posted);
 }
@@ -201,7 +210,7 @@ static int post_sends(FIXTURE_DATA(rxe) * self, __u32 qp, int num, __u32 opcode,
 		wr = abi_send_wr(&self->w, opcode, SEND_SIGNALED, 100 + i);
 		wr->remote_addr = to ? to->iova : 0;
 		wr->rkey = to ? to->rkey : 0;
-		abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+		abi_sge(&self->w, self->mr.iova, MSG, self->mr.lkey);
 	}
 	return ABI_POST(&self->s, SEND, qp, &self->w, &posted);
 }
@@ -286,12 +295,24 @@ TEST_F(rxe, reset_draining)
 	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[1].status);
 }
 
+/* What it has begun to send, it goes on with: a single message that takes a minute. */
 TEST_F(rxe, destroy_draining)
 {
+	size_t len = 128u << 20;
 	struct rdma_ep_qp_init qp;
+	struct rdma_ep_reg_mr mr;
+	char *buf;
 	long start;
 
-	ASSERT_EQ(0, make_draining(self, &qp));
+	buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, buf);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, buf, len, AC_ALL, &mr));
+	ASSERT_EQ(0, make_busy(self, &qp, &mr));
+	usleep(100000);
+	ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_SQD));
+	usleep(100000);
+	ASSERT_EQ(QPS_SQD, state_of(self, qp.qp));
 	start = abi_now_ms();
 	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp.qp));
 	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
@@ -373,6 +394,71 @@ TEST_F(rxe, overrun_elsewhere)
  * Who says that it will be asked for no READs has no room to remember one, which a
  * FLUSH needs, too, that asks for nothing: rxe looks for neither right nor room.
  */
+struct sender {
+	FIXTURE_DATA(rxe) * self;
+	const struct rdma_ep_reg_mr *to;
+	__u32 qp;
+	int ret;
+};
+
+/* On rxe of 6.1, what is posted is carried out before posting returns. */
+static void *sender_thread(void *data)
+{
+	struct sender *s = data;
+
+	s->ret = post_sends(s->self, s->qp, 60, WR_RDMA_WRITE_WITH_IMM, s->to);
+	return NULL;
+}
+
+/*
+ * A WRITE with immediate data that is being worked on when its QP fails. rxe of 6.1 keeps
+ * the region then; what has been flushed, and the QP, are to stay what they are.
+ */
+TEST_F_TIMEOUT(rxe, region_of_an_error, 300)
+{
+	struct sender sender = { .self = self };
+	struct rdma_ep_qp_init from, to;
+	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_wc wc;
+	pthread_t thread;
+	int round, got;
+	long start;
+
+	for (round = 0; round < 100; round++) {
+		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &from));
+		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &to));
+		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 4096,
+					AC_ALL, &mr));
+		ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC,
+					 0));
+		ASSERT_EQ(0, abi_qp_init(&self->s, to.qp, IB_UVERBS_QPT_RC, 0));
+		ASSERT_EQ(0, post_recvs(self, to.qp, 60));
+		ASSERT_EQ(0, connect_qps(self, IB_UVERBS_QPT_RC, &from, &to));
+		sender.qp = from.qp;
+		sender.to = &mr;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, sender_thread,
+					    &sender));
+		usleep(abi_random() % 5000);
+		ASSERT_EQ(0, abi_qp_state(&self->s, to.qp, QPS_ERR));
+		start = abi_now_ms();
+		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+		ASSERT_GT(DESTROY_MS, abi_now_ms() - start) {
+			TH_LOG("round %d", round);
+		}
+		EXPECT_EQ(QPS_ERR, state_of(self, to.qp));
+		pthread_join(thread, NULL);
+		ASSERT_EQ(0, sender.ret);
+		EXPECT_EQ(0, abi_qp_state(&self->s, from.qp, QPS_ERR));
+		for (got = 0; got < 120; got++) {
+			ASSERT_EQ(1, abi_wait(&self->s, self->cq, &wc, 1)) {
+				TH_LOG("round %d: %d completions", round, got);
+			}
+		}
+		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, from.qp));
+		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, to.qp));
+	}
+}
+
 TEST_F(rxe, room_for_a_flush)
 {
 	struct rdma_ep_query_qp q = { .attr_mask = QP_MAX_DEST_RD_ATOMIC };

@@ -4,7 +4,6 @@
  * matter of poll.c.
  */
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 
 #include "../compat.h"
 #include "verbs.h"
@@ -18,24 +17,6 @@ static struct uep_cq_hw *uep_cq_hw_of(struct ep_res *res)
 	struct ep_cq *cq = container_of(res, struct ep_cq, res);
 
 	return container_of(cq, struct uep_cq_hw, cq);
-}
-
-/* A QP that has lost a completion is not yet in ERR when the CQ says so. */
-#define UEP_OVERRUN_TIME	(HZ / 20)
-#define UEP_OVERRUN_ROUNDS	200
-
-static void uep_cq_overrun(struct work_struct *work)
-{
-	struct uep_cq *cq = container_of(to_delayed_work(work), struct uep_cq,
-					 overrun);
-	unsigned int rounds = READ_ONCE(cq->overrun_rounds);
-
-	uep_qp_drop_regions(cq);
-	if (rounds >= UEP_OVERRUN_ROUNDS)
-		return;
-	/* The CQ may overrun again meanwhile. */
-	cmpxchg(&cq->overrun_rounds, rounds, rounds + 1);
-	schedule_delayed_work(&cq->overrun, UEP_OVERRUN_TIME);
 }
 
 /* Any context, as all handlers. */
@@ -59,11 +40,8 @@ static void uep_cq_hw_event(struct ib_event *event, void *context)
 	spin_lock_irqsave(&hw->lock, flags);
 	hw->worn = true;
 	cq = hw->user;
-	if (cq) {
-		WRITE_ONCE(cq->overrun_rounds, 0);
-		schedule_delayed_work(&cq->overrun, UEP_OVERRUN_TIME);
+	if (cq)
 		uep_async_post(cq->ctx->async, &cq->async, event->event);
-	}
 	spin_unlock_irqrestore(&hw->lock, flags);
 }
 
@@ -200,7 +178,6 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 		spin_lock_irq(&hw->lock);
 		hw->user = NULL;
 		spin_unlock_irq(&hw->lock);
-		cancel_delayed_work_sync(&cq->overrun);
 		kref_get(&hw->ref);
 		/* It takes the charge with it. */
 		if (uep_idle_room(obj->session, obj->queue_bytes) &&
@@ -319,7 +296,6 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 	cq->chan = chan;
 	cq->uid = uid;
 	INIT_LIST_HEAD(&cq->held);
-	INIT_DELAYED_WORK(&cq->overrun, uep_cq_overrun);
 	xa_init(&cq->qps);
 	uep_async_node_init(&cq->async, uid);
 	uep_obj_hold(&ctx->obj);

@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "verbs.h"
 
@@ -46,12 +47,39 @@ static const struct ep_res_ops uep_mr_res_ops = {
 	.put = uep_mr_put_res,
 };
 
+struct uep_mr_kept {
+	struct delayed_work work;
+	struct uep_mr *mr;
+};
+
+#define UEP_MR_KEPT_TIME	(HZ / 4)
+
+static void uep_mr_kept(struct work_struct *work)
+{
+	struct uep_mr_kept *kept = container_of(to_delayed_work(work),
+						struct uep_mr_kept, work);
+
+	uep_qp_drop_regions(kept->mr);
+	schedule_delayed_work(&kept->work, UEP_MR_KEPT_TIME);
+}
+
+/*
+ * rxe waits 50 seconds for a QP that has failed and keeps the region, and then frees it
+ * all the same. (ep_qp_drop_region() says which.) Where it takes longer than it should
+ * they are looked for, again and again, as one may fail meanwhile.
+ */
 static void uep_mr_destroy_hw(struct ep_res *res)
 {
 	struct uep_mr *mr = container_of(res, struct uep_mr, res);
+	struct uep_mr_kept kept = { .mr = mr };
 
 	xa_erase(&mr->pd->mrs, mr->ibmr->lkey);
+	INIT_DELAYED_WORK_ONSTACK(&kept.work, uep_mr_kept);
+	if (mr->ibmr->device->ops.driver_id == RDMA_DRIVER_RXE)
+		schedule_delayed_work(&kept.work, UEP_MR_KEPT_TIME);
 	WARN_ON_ONCE(ib_dereg_mr(mr->ibmr));
+	cancel_delayed_work_sync(&kept.work);
+	destroy_delayed_work_on_stack(&kept.work);
 	mr->ibmr = NULL;
 }
 

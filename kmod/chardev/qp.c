@@ -588,23 +588,19 @@ int uep_create_qp(struct uep_cmd *cmd)
 			    uep_id_end(id, uep_qp_make(cmd, &arg->init, id));
 }
 
-/* The CQ has overrun: for QPs that keep a region because of that. */
-void uep_qp_drop_regions(struct uep_cq *cq)
+/* All QPs that may keep the region, which is being deregistered: the device stays. */
+void uep_qp_drop_regions(const struct uep_mr *mr)
 {
-	struct uep_session *s = cq->obj.session;
+	struct uep_session *s = mr->obj.session;
 	struct uep_qp *qp;
 	unsigned long key;
-	int srcu;
 
 	rcu_read_lock();
 	xa_for_each(&s->qps, key, qp) {
-		if (qp->recv_cq != cq || !kref_get_unless_zero(&qp->obj.ref))
+		if (qp->pd != mr->pd || !kref_get_unless_zero(&qp->obj.ref))
 			continue;
 		rcu_read_unlock();
-		if (!ep_dev_enter(cq->ctx->dev, &srcu)) {
-			ep_qp_drop_region(&qp->qp);
-			ep_dev_exit(cq->ctx->dev, srcu);
-		}
+		ep_qp_drop_region(&qp->qp);
 		uep_obj_put(&qp->obj);
 		rcu_read_lock();
 	}

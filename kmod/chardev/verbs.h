@@ -363,8 +363,6 @@ void uep_cq_hw_put(struct uep_cq_hw *hw);
  *	(hw->poll_lock)
  * @by_itself: the device is told to notify whenever it has been found empty, so
  *	that the user need not ask (hw->poll_lock to write)
- * @overrun: for a while after a completion did not fit: see uep_cq_overrun()
- * @overrun_rounds: how often yet
  * @qps: QP numbers by address of the QP, for completions of shared receive
  *	queues, which name their QP by a pointer that must not be followed
  */
@@ -387,8 +385,6 @@ struct uep_cq {
 	struct uep_ring ring;
 	bool manual;
 	bool by_itself;
-	struct delayed_work overrun;
-	unsigned int overrun_rounds;
 	struct xarray qps;
 };
 
@@ -524,7 +520,7 @@ struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 			    u64 uid, u64 queue_bytes);
 unsigned long uep_qp_key(const struct uep_qp *qp);
 void uep_qp_forget(struct uep_qp *qp);
-void uep_qp_drop_regions(struct uep_cq *cq);
+void uep_qp_drop_regions(const struct uep_mr *mr);
 void uep_qp_learn_port(struct uep_qp *qp, u32 port);
 int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		struct uep_id *id);

@@ -246,8 +246,8 @@ struct ep_xrcd {
  * @cm_has: iWARP: a connection is or was made with it (@lock)
  * @worn: a peer may know of it, or more was done to it than a move to INIT: it never
  *	is like a new one again (@lock, only ever set)
- * @seen_failed: how often ep_qp_drop_region() has found it in ERR, up to the twice that
- *	it takes (@lock)
+ * @failed_at: when ep_qp_drop_region() found it in ERR first (jiffies, not 0), or 0 (@lock)
+ * @emptied: ... and has emptied it since (@lock)
  * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
  *	this opener's, and the queue pair behind it may have others
  * @sq_sig_all: every send completes
@@ -266,7 +266,8 @@ struct ep_qp {
 	bool has_srq;
 	bool cm_has;
 	bool worn;
-	u8 seen_failed;
+	unsigned long failed_at;
+	bool emptied;
 	struct ep_xrcd *xrcd;
 	bool sq_sig_all;
 	struct ib_qp_cap cap;

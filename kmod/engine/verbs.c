@@ -471,7 +471,8 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		ret = ib_modify_qp(qp->ibqp, attr, IB_QP_STATE);
 	if (mask & IB_QP_STATE) {
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
-		qp->seen_failed = 0;
+		qp->failed_at = 0;
+		qp->emptied = false;
 	}
 	if (!ret && (mask & IB_QP_PORT))
 		qp->port = attr->port_num;
@@ -500,17 +501,26 @@ void ep_qp_error(struct ep_qp *qp)
 	ep_qp_modify(qp, &attr, IB_QP_STATE);
 }
 
+#define EP_FLUSH_TIME	(HZ / 2)
+
 /*
  * On rxe a QP is left with a region when a completion did not fit into the CQ, and goes
- * to ERR then. Called a few times after that, for all that it may be about: one that is
- * in ERR for the second time has flushed what it could, and is emptied.
+ * to ERR then; and on 6.1 when it goes to ERR while a WRITE with immediate data is being
+ * worked on. Called again and again while a region is waited for: a QP that has been in ERR
+ * for a while has flushed what it could, and is emptied.
  */
+
 void ep_qp_drop_region(struct ep_qp *qp)
 {
 	mutex_lock(&qp->lock);
-	if (!qp->ibqp || !ep_qp_is_rxe(qp) || qp->seen_failed == 2 ||
-	    ep_qp_real_state(qp) != IB_QPS_ERR || ++qp->seen_failed < 2)
+	if (!qp->ibqp || !ep_qp_is_rxe(qp) || qp->emptied ||
+	    ep_qp_real_state(qp) != IB_QPS_ERR)
 		goto out;
+	if (!qp->failed_at)
+		qp->failed_at = jiffies ?: 1;
+	if (time_before(jiffies, qp->failed_at + EP_FLUSH_TIME))
+		goto out;
+	qp->emptied = true;
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	ep_qp_quiet(qp, IB_QPS_ERR);
 	qp->res.ops->forget(&qp->res);
