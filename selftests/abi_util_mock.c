@@ -38,8 +38,17 @@ int mock_load(void)
 	       -ENODEV : 0;
 }
 
+int mock_put_gid_ms(int ms)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", ms);
+	return put(ROOT "/put_gid_ms", text);
+}
+
 void mock_unload(void)
 {
+	mock_put_gid_ms(0);
 	mock_del();
 	system("ip link del " MOCK_NETDEV " 2>/dev/null");
 }

@@ -3,6 +3,7 @@
  * Communication ids: lifetime, events, address and route resolution.
  */
 #include <linux/sched/signal.h>
+#include <rdma/ib_cache.h>
 
 #include "engine.h"
 #include "trace.h"
@@ -12,6 +13,25 @@
  * id flushes queues of the CM that are not.
  */
 static struct workqueue_struct *ep_id_wq;
+
+/*
+ * rdma_cm lets go of the device first and of its GID then. In between, a removal that
+ * waited for the last id goes on and frees the table that the GID is in. So the device
+ * is held until both are done.
+ */
+static void ep_id_destroy_cm_id(struct rdma_cm_id *cm_id)
+{
+	struct ib_device *ibdev;
+
+	/* Nobody else binds it to a device now. */
+	rdma_addr_cancel(&cm_id->route.addr.dev_addr);
+	ibdev = cm_id->device;
+	if (ibdev && !ib_device_try_get(ibdev))
+		ibdev = NULL;
+	rdma_destroy_id(cm_id);
+	if (ibdev)
+		ib_device_put(ibdev);
+}
 
 /* Handlers may still use id->cm_id until rdma_destroy_id() returns. */
 static void ep_id_close(struct ep_id *id)
@@ -25,7 +45,7 @@ static void ep_id_close(struct ep_id *id)
 	if (closed)
 		return;
 	trace_rdma_ep_id_destroy(id, NULL, 0);
-	rdma_destroy_id(id->cm_id);
+	ep_id_destroy_cm_id(id->cm_id);
 }
 
 /* Traced first: the owner may act on it at once. */
@@ -92,6 +112,16 @@ static bool ep_id_confirmed(struct ep_id *id, const struct rdma_cm_event *event)
 	}
 }
 
+/* The same where rdma_cm destroys the id: right after this, nobody uses it any more. */
+static void ep_id_put_gid(struct rdma_cm_id *cm_id)
+{
+	struct rdma_dev_addr *addr = &cm_id->route.addr.dev_addr;
+
+	if (addr->sgid_attr)
+		rdma_put_gid_attr(addr->sgid_attr);
+	addr->sgid_attr = NULL;
+}
+
 static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 			 const struct rdma_cm_event *event)
 {
@@ -103,6 +133,8 @@ static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 		if (ret)
 			atomic_inc(&id->backlog);
 	}
+	if (ret)
+		ep_id_put_gid(cm_id);
 	trace_rdma_ep_cm_event(id, cm_id, event, ret);
 	return ret;
 }

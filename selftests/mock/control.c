@@ -317,6 +317,16 @@ static ssize_t mock_del_write(struct file *file, const char __user *buf,
 	return ret ?: mock_remove(strim(line)) ?: len;
 }
 
+static ssize_t mock_put_gid_ms_write(struct file *file, const char __user *buf,
+				     size_t len, loff_t *pos)
+{
+	unsigned int ms;
+	int ret;
+
+	ret = kstrtouint_from_user(buf, len, 0, &ms);
+	return ret ?: mock_put_gid_delay(ms) ?: len;
+}
+
 #define MOCK_FILE(name, show_name, write_fn)				\
 static int mock_##name##_open(struct inode *inode, struct file *file)	\
 {									\
@@ -341,6 +351,7 @@ MOCK_FILE(count, count, NULL);
 MOCK_FILE(event, nothing, mock_event_write);
 MOCK_FILE(new, nothing, mock_new_write);
 MOCK_FILE(del, nothing, mock_del_write);
+MOCK_FILE(put_gid_ms, nothing, mock_put_gid_ms_write);
 
 void mock_control_add(struct mock_dev *m, const char *name)
 {
@@ -369,9 +380,12 @@ void mock_control_init(void)
 	mock_root = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_file("new", 0200, mock_root, NULL, &mock_new_fops);
 	debugfs_create_file("del", 0200, mock_root, NULL, &mock_del_fops);
+	debugfs_create_file("put_gid_ms", 0200, mock_root, NULL,
+			    &mock_put_gid_ms_fops);
 }
 
 void mock_control_cleanup(void)
 {
 	debugfs_remove_recursive(mock_root);
+	mock_put_gid_delay(0);
 }

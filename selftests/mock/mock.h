@@ -12,6 +12,8 @@
  *		of struct ib_device_attr (max_qp_wr=8), driver (enum
  *		rdma_driver_id), caps (see below), srq, xrc (0: has none)
  *  del		write "NAME": remove it
+ *  put_gid_ms	write "MS": whoever gives up a reference to a GID, one at a time,
+ *		takes so long; 0 ends it. Of any device
  *  NAME/context	where completion and event handlers are called: "post": inside
  *		ib_post_*, no lock held; "locked": the same with a spinlock held
  *		and interrupts off; "irq": in hard interrupt context (default);
@@ -370,6 +372,9 @@ int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep);
 void mock_control_add(struct mock_dev *m, const char *name);
 void mock_control_init(void);
 void mock_control_cleanup(void);
+
+/* gid.c */
+int mock_put_gid_delay(unsigned int ms);
 
 #define MOCK_GATE(ibdev, op)		mock_gate(ibdev, MOCK_OP_##op, true)
 #define MOCK_GATE_ATOMIC(ibdev, op)	mock_gate(ibdev, MOCK_OP_##op, false)

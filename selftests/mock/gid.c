@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Whoever gives up a GID is slow. That is ib_core's, not the driver's, hence a probe:
+ * one call at a time of rdma_put_gid_attr() sleeps first, for whatever device it is.
+ */
+#include <linux/delay.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <rdma/ib_cache.h>
+
+#include "mock.h"
+
+static DEFINE_MUTEX(mock_put_gid_lock);		/* mock_put_gid_ms */
+static unsigned int mock_put_gid_ms;
+static struct task_struct *mock_put_gid_task;	/* it sleeps, or goes on just now */
+
+/* In place of rdma_put_gid_attr(), in its context. */
+static void mock_put_gid(const struct ib_gid_attr *attr)
+{
+	if (preemptible() && !rcu_preempt_depth())
+		msleep(READ_ONCE(mock_put_gid_ms));
+	rdma_put_gid_attr(attr);
+	WRITE_ONCE(mock_put_gid_task, NULL);
+}
+
+static int mock_put_gid_begins(struct kprobe *kp, struct pt_regs *regs)
+{
+	if (cmpxchg(&mock_put_gid_task, NULL, current))
+		return 0;
+	instruction_pointer_set(regs, (unsigned long)mock_put_gid);
+	return 1;
+}
+
+/* With one, the probe may send the caller elsewhere. */
+static void mock_put_gid_ends(struct kprobe *kp, struct pt_regs *regs,
+			      unsigned long flags)
+{
+}
+
+static struct kprobe mock_put_gid_probe;
+
+/* How many milliseconds; 0: as always. */
+int mock_put_gid_delay(unsigned int ms)
+{
+	int ret = 0;
+
+	mutex_lock(&mock_put_gid_lock);
+	if (ms && !mock_put_gid_ms) {
+		mock_put_gid_probe = (struct kprobe) {
+			.symbol_name = "rdma_put_gid_attr",
+			.pre_handler = mock_put_gid_begins,
+			.post_handler = mock_put_gid_ends,
+		};
+		ret = register_kprobe(&mock_put_gid_probe);
+	} else if (!ms && mock_put_gid_ms) {
+		unregister_kprobe(&mock_put_gid_probe);
+		while (READ_ONCE(mock_put_gid_task))
+			msleep(20);
+		/* It may still have to return from our code. */
+		synchronize_rcu();
+	}
+	if (!ret)
+		WRITE_ONCE(mock_put_gid_ms, ms);
+	mutex_unlock(&mock_put_gid_lock);
+	return ret;
+}
