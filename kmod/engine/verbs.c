@@ -6,6 +6,8 @@
  * zeroed, and with a reference for the device's list in hand that is theirs on
  * success. Kernel consumers (no ops) hold the device instead.
  */
+#include <linux/module.h>
+
 #include "../compat.h"
 #include "engine.h"
 
@@ -175,9 +177,35 @@ static void ep_qp_empty_rxe(struct ep_qp *qp)
 	}
 }
 
+/*
+ * siw can not be unloaded under QPs: its exit stops the threads that send, and then its
+ * devices go, which waits for QPs that are still to send, for ever. So each holds it.
+ */
+static struct module *ep_qp_driver(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == RDMA_DRIVER_SIW ? ibdev->ops.owner : NULL;
+}
+
+/* XRC targets are made, and destroyed, by xrcd.c. */
+static struct ib_qp *ep_qp_create_hw(struct ib_pd *pd,
+				     struct ib_qp_init_attr *attr,
+				     const char *caller)
+{
+	struct module *driver = ep_qp_driver(pd->device);
+	struct ib_qp *ibqp;
+
+	if (!try_module_get(driver))
+		return ERR_PTR(-EIO);
+	ibqp = ib_create_qp_kernel(pd, attr, caller);
+	if (IS_ERR(ibqp))
+		module_put(driver);
+	return ibqp;
+}
+
 static void ep_qp_destroy_hw(struct ep_res *res)
 {
 	struct ep_qp *qp = container_of(res, struct ep_qp, res);
+	struct module *driver;
 	struct ib_qp *ibqp;
 
 	/*
@@ -197,8 +225,13 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	qp->state = IB_QPS_RESET;
 	mutex_unlock(&qp->lock);
 	ep_qp_detach_all(qp, ibqp);
-	WARN_ON_ONCE(qp->xrcd ? ep_xrcd_destroy_qp(qp->xrcd, ibqp) :
-				ib_destroy_qp(ibqp));
+	if (qp->xrcd) {
+		WARN_ON_ONCE(ep_xrcd_destroy_qp(qp->xrcd, ibqp));
+		return;
+	}
+	driver = ep_qp_driver(ibqp->device);
+	WARN_ON_ONCE(ib_destroy_qp(ibqp));
+	module_put(driver);
 }
 
 static int ep_qp_check_cap(const struct ib_device *ibdev,
@@ -264,7 +297,7 @@ int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
 	if (qp->xrcd)
 		ibqp = ep_xrcd_create_qp(qp->xrcd, attr, caller);
 	else
-		ibqp = ib_create_qp_kernel(pd, attr, caller);
+		ibqp = ep_qp_create_hw(pd, attr, caller);
 	ret = ep_qp_set_hw(qp, ibqp);
 	if (ret)
 		return ret;

@@ -8,6 +8,7 @@
 #	FAULT_SEED	of the random choices; a round's are made of this, its
 #			number and that of the case
 #	FAULT_ROUND	number of the first round: to see one again
+#	FAULT_EARLY	siw: set: end connections early, too (see faults_of)
 #
 # For hours: rig exec 'setup_rdma; modprobe rdma_ep; FAULT_SECONDS=3600
 # /usr/lib/rdma_ep/selftests/faults/kill.sh', with GUEST_TIMEOUT to match.
@@ -25,12 +26,23 @@ FAULT_SECONDS=${FAULT_SECONDS:-4}
 FAULT_SEED=${FAULT_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
 FAULT_ROUND=${FAULT_ROUND:-1}
 
-BOUND=10
-# shellcheck disable=SC2034	# by who sources this
-[[ $DEVICE != siw ]] || BOUND=20
 # The longest time in which a bystander may get nothing through, in ms. Two CPUs
 # that the faults keep busy, under emulation.
 QUIET_BOUND=$((10000 * ${TEST_SCALE:-1}))
+
+# faults_of KIND: what "zoo" holds (nothing: all there is), whether it may end before it is
+# ready, and the bound. siw's listener does not survive connections that end before it
+# has accepted them, and may take the kernel with it (docs/security.md).
+faults_of()
+{
+	BOUND=10 ZOO=() EARLY=1
+	[[ $1 == siw ]] || return 0
+	BOUND=20
+	[[ ! ${FAULT_EARLY:-} ]] || return 0
+	ZOO=(event request comp async resolve pending posted stream srq pages
+		unread verbs objects) EARLY=
+}
+faults_of "$DEVICE"
 
 echo "# FAULT_SEED=$FAULT_SEED FAULT_SECONDS=$FAULT_SECONDS FAULT_ROUND=$FAULT_ROUND"
 
@@ -133,6 +145,19 @@ wait_ready()
 		problem "round ${round:-0}: $1 is not ready: $(tail -n 3 "$WORK/$1.out" "$WORK/$1.err" | tr '\n' ' ')"
 }
 
+# ready_or_early NAME ONE_IN PAUSE-MS: goes on with it before it is ready, once in so many
+# times, or at any moment after that
+ready_or_early()
+{
+	if [[ $EARLY ]] && one_in "$2"; then
+		pause "$3"
+		return
+	fi
+	wait_ready "$1"
+	[[ $EARLY ]] || sleep 0.5
+	pause 300
+}
+
 # ended NAME WHAT STATUS...: is over in time, with one of these
 ended()
 {
@@ -168,6 +193,33 @@ bystander_end()
 		problem "the bystander was held up for $gap ms"
 	echo "# bystander: ${n:-0} messages checked, at most ${gap:-0} ms without one"
 	baseline=$outer
+}
+
+# ---- modules that are in use
+
+# refused MODULE: it stays as long as anybody uses it, and says so at once
+refused()
+{
+	! timed "a refused rmmod" 2 rmmod "$1" 2>"$WORK/rmmod" ||
+		problem "round $round: $1 was unloaded while it was in use"
+	grep -q 'in use' "$WORK/rmmod" ||
+		problem "round $round: rmmod says: $(<"$WORK/rmmod")"
+}
+
+# unload MODULE UNTIL: the last reference may be being given up when it is tried
+unload()
+{
+	until rmmod "$1" 2>"$WORK/rmmod"; do
+		grep -q 'in use' "$WORK/rmmod" || return 1
+		((SECONDS < $2)) || return 1
+	done
+}
+
+# unload_after_kill MODULE
+unload_after_kill()
+{
+	timed "rmmod after SIGKILL" "$BOUND" unload "$1" $((SECONDS + 2 * BOUND)) ||
+		problem "round $round: rmmod: $(<"$WORK/rmmod")"
 }
 
 # ---- devices that the faults are about

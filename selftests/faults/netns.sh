@@ -55,7 +55,7 @@ modprobe -q "$(driver_of "$kind")" || {
 	skip "network namespaces" "rxe can not do without the first one here, and there is no siw"
 	finish_tests
 }
-[[ $kind == siw ]] && BOUND=20
+faults_of "$kind"
 echo "# devices of $kind"
 baseline=$(held)
 
@@ -68,13 +68,8 @@ processes_in_namespace()
 	rounds_begin
 	while another_round; do
 		inhabit "$kind" || problem "round $round: no device"
-		in_namespace zoo "$SEED"
-		if one_in 2; then
-			wait_ready zoo
-			pause 200
-		else
-			pause 1000
-		fi
+		in_namespace zoo "$SEED" "${ZOO[@]}"
+		ready_or_early zoo 2 1000
 		if one_in 2; then
 			timed "ip netns del" 5 ip netns del $NS
 			pause 300

@@ -46,15 +46,10 @@ has_opened()
 one_removal()
 {
 	local statuses_allowed=(0) delay=0.0$((RANDOM % 50 + 10))
-	RDMA_DEV=$FAULT_DEV load zoo zoo "$SEED"
-	if one_in 4; then
-		# While things are made
-		wait_for 20 has_opened "${pids[zoo]}"
-		pause 300
-	else
-		wait_ready zoo
-		pause 300
-	fi
+	RDMA_DEV=$FAULT_DEV load zoo zoo "$SEED" "${ZOO[@]}"
+	wait_for 20 has_opened "${pids[zoo]}"
+	# Or while things are made
+	ready_or_early zoo 4 300
 	if one_in 3; then
 		# Whichever comes first
 		(sleep "$delay"; kill -KILL "${pids[zoo]}" 2>/dev/null) &
@@ -65,6 +60,19 @@ one_removal()
 	fi
 	timed "removal" "$BOUND" "$1"
 	ended zoo "the end of the process after it" "${statuses_allowed[@]}"
+}
+
+# siw is not unloaded under QPs (ep_qp_hold_driver()), but as soon as they are gone.
+one_refusal()
+{
+	RDMA_DEV=$FAULT_DEV load zoo zoo "$SEED" "${ZOO[@]}"
+	wait_ready zoo
+	pause 300
+	refused "$(driver_of "$DEVICE")"
+	kill -KILL "${pids[zoo]}"
+	unload_after_kill "$(driver_of "$DEVICE")"
+	ended zoo "SIGKILL until the parent knows" 137
+	gone
 }
 
 unplug_rest()
@@ -133,7 +141,11 @@ driver_unloaded()
 		rounds_begin
 		while another_round; do
 			plug || problem "round $round: no device"
-			one_removal with_driver
+			if [[ $DEVICE == siw ]]; then
+				one_refusal
+			else
+				one_removal with_driver
+			fi
 			unplugged "$RDMA_DEV" || problem "round $round: $RDMA_DEV stays"
 			unplug_rest
 			add_device || problem "round $round: $RDMA_DEV does not come back"
