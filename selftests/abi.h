@@ -335,6 +335,11 @@ int abi_become_nobody(void);
 /* SIGALRM, without restart, after so many ms. */
 void abi_alarm(int ms);
 long abi_now_ms(void);
+/*
+ * Is it there? What is written has arrived when that completes; over iWARP it is under way
+ * then, and soon there.
+ */
+bool abi_arrived(const void *at, const void *data, size_t len);
 /* Reproducible random numbers. */
 __u64 abi_random(void);
 

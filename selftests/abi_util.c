@@ -467,6 +467,18 @@ void abi_alarm(int ms)
 	setitimer(ITIMER_REAL, &it, NULL);
 }
 
+bool abi_arrived(const void *at, const void *data, size_t len)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+
+	while (memcmp(at, data, len)) {
+		if (abi_now_ms() > end)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
 long abi_now_ms(void)
 {
 	struct timespec t;

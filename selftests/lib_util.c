@@ -188,6 +188,18 @@ int lib_wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, int n)
 	return 0;
 }
 
+bool lib_arrived(const void *at, const void *data, size_t len)
+{
+	long end = now_ms() + WAIT_MS;
+
+	while (memcmp(at, data, len)) {
+		if (now_ms() > end)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
 bool lib_no_wc(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;

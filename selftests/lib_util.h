@@ -83,6 +83,11 @@ int lib_event(struct rdma_event_channel *channel, enum rdma_cm_event_type type);
 
 /* Poll until there are n completions. */
 int lib_wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, int n);
+/*
+ * Is it there? What is written has arrived when that completes; over iWARP it is under way
+ * then, and soon there.
+ */
+bool lib_arrived(const void *at, const void *data, size_t len);
 bool lib_no_wc(struct ibv_cq *cq);
 
 enum ibv_qp_state lib_qp_state(struct ibv_qp *qp);
