@@ -3,6 +3,7 @@
  * rxe waits fifty seconds for the tasks of a QP and for the users of a region, and then
  * frees what they go on to use. None of what is destroyed here may take that long.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -316,6 +317,144 @@ TEST_F(rxe, destroy_draining)
 	start = abi_now_ms();
 	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp.qp));
 	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
+}
+
+/* A region of so many MiB in 16 MiB of memory */
+static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib,
+		    struct rdma_ep_reg_mr *mr)
+{
+	size_t part = 16u << 20, len = mib << 20, i;
+	int fd = memfd_create("rxe", MFD_CLOEXEC);
+	char *buf = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
+
+	if (fd < 0 || buf == MAP_FAILED || ftruncate(fd, part))
+		return -errno;
+	for (i = 0; i < len; i += part) {
+		if (mmap(buf + i, part, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+			return -errno;
+	}
+	close(fd);
+	return abi_reg_mr(&self->s, self->s.pd, buf, len, AC_ALL, mr);
+}
+
+/* Where rxe wants more memory in one piece than there may be, it is not asked to. */
+TEST_F(rxe, huge_regions)
+{
+	struct rdma_ep_reg_mr mr;
+	int ret;
+
+	ret = reg_huge(self, 2048, &mr);
+	EXPECT_TRUE(!ret || ret == -ENOMEM);
+	if (!ret)
+		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+	ret = reg_huge(self, 1040, &mr);
+	EXPECT_TRUE(!ret || ret == -ENOMEM);
+	if (!ret)
+		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+	EXPECT_EQ(0, reg_huge(self, 960, &mr));
+}
+
+/* READs something that takes long to answer, and leaves a packet behind that. */
+static int read_huge(FIXTURE_DATA(rxe) * self, __u32 qp,
+		     const struct rdma_ep_reg_mr *mr)
+{
+	struct rdma_ep_send_wr *wr;
+	__u32 posted;
+	int ret;
+
+	abi_wrs_init(&self->w);
+	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 0);
+	wr->remote_addr = mr->iova;
+	wr->rkey = mr->rkey;
+	abi_sge(&self->w, mr->iova, mr->length, mr->lkey);
+	ret = ABI_POST(&self->s, SEND, qp, &self->w, &posted) ?:
+	      post_sends(self, qp, 1, WR_RDMA_WRITE, mr);
+	usleep(300000);
+	return ret;
+}
+
+/* Before 6.12 there are no messages of that size, and packets do not know who sent them. */
+static bool can_read_huge(const FIXTURE_DATA(rxe) * self)
+{
+	struct rdma_ep_query_port port = {
+		.dev_index = self->s.dev, .port_num = 1,
+	};
+
+	return !ABI(self->s.fd, QUERY_PORT, &port) &&
+	       port.attr.max_msg_sz >= 1u << 31;
+}
+
+/*
+ * As nobody waits for the answer any more, who is about to give it fails; nobody else
+ * does, though it is the number of anybody's QP that a QP is told as its peer's.
+ */
+TEST_F_TIMEOUT(rxe, destroy_requester, 200)
+{
+	struct rdma_ep_qp_init from, to, stranger;
+	FIXTURE_DATA(rxe) other = {};
+	struct rdma_ep_reg_mr mr;
+	long start, took;
+
+	if (!can_read_huge(self))
+		SKIP(return, "no READ takes that long here");
+	ASSERT_EQ(0, seteuid(65534));
+	ASSERT_EQ(0, abi_open(&other.s));
+	ASSERT_EQ(0, seteuid(0));
+	ASSERT_EQ(0, abi_create_cq(&other.s, -1, 128, 0, &other.cq));
+	ASSERT_EQ(0, create_qp(&other, IB_UVERBS_QPT_RC, other.cq, &stranger));
+	ASSERT_EQ(0, abi_qp_init(&other.s, stranger.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(&other.s, stranger.qp, IB_UVERBS_QPT_RC,
+				NO_QPN));
+
+	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &from));
+	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &to));
+	ASSERT_EQ(0, reg_huge(self, 960, &mr));
+	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, from.qp, IB_UVERBS_QPT_RC,
+				stranger.qp_num));
+	ASSERT_EQ(0, abi_qp_state(&self->s, from.qp, QPS_RESET));
+	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_init(&self->s, to.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, connect_qps(self, IB_UVERBS_QPT_RC, &from, &to));
+	ASSERT_EQ(0, read_huge(self, from.qp, &mr));
+	start = abi_now_ms();
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, from.qp));
+	took = abi_now_ms() - start;
+	EXPECT_GT(DESTROY_MS, took);
+	/* (A fast machine has answered before anybody is impatient.) */
+	EXPECT_EQ(took < 2000 ? QPS_RTS : QPS_ERR, state_of(self, to.qp)) {
+		TH_LOG("%ld ms", took);
+	}
+	EXPECT_EQ(QPS_RTS, state_of(&other, stranger.qp));
+	abi_close(&other.s);
+}
+
+/* A packet may be with any of those that a QP was connected to: it is known which. */
+TEST_F(rxe, many_peers)
+{
+	struct rdma_ep_qp_init qp, peer[9];
+	int i;
+
+	if (!can_read_huge(self))
+		SKIP(return, "packets do not know who sent them here");
+	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &qp));
+	for (i = 0; i < 9; i++) {
+		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq,
+				       &peer[i]));
+	}
+	for (i = 0; i < 9; i++) {
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
+		ASSERT_EQ(i < 8 ? 0 : -EBUSY,
+			  abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_RC,
+				     peer[i].qp_num));
+		ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_RESET));
+	}
+	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, peer[3].qp));
+	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
+	EXPECT_EQ(0, abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_RC,
+				peer[8].qp_num));
 }
 
 /*

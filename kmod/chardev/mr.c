@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "../compat.h"
 #include "verbs.h"
 
 /*
@@ -153,6 +154,12 @@ static int uep_mr_check_args(struct ib_device *ibdev,
 	/* siw counts in an int, and allocates for all pages before any is there. */
 	if (ibdev->ops.driver_id == RDMA_DRIVER_SIW &&
 	    arg->length >> PAGE_SHIFT > totalram_pages())
+		return -ENOMEM;
+
+	/* rxe has 16 bytes for each page, in one piece: the core warns of too large ones. */
+	if (EP_COMPAT_RXE_WORKS && ibdev->ops.driver_id == RDMA_DRIVER_RXE &&
+	    (arg->length + (arg->addr & ~PAGE_MASK) + PAGE_SIZE - 1) >> PAGE_SHIFT >
+	    KMALLOC_MAX_SIZE / 16)
 		return -ENOMEM;
 
 	/* Optional ones are hints; relaxed ordering means nothing in software. */

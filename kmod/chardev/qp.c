@@ -92,12 +92,30 @@ static bool uep_qp_keep_res(struct ep_res *res)
 	return uep_qp_keep(uep_qp_of_res(res));
 }
 
+static void uep_qp_hold_res(struct ep_res *res)
+{
+	uep_obj_get(&uep_qp_of_res(res)->obj);
+}
+
+static void uep_qp_unhold_res(struct ep_res *res)
+{
+	uep_obj_put(&uep_qp_of_res(res)->obj);
+}
+
+static const void *uep_qp_user_of_res(struct ep_res *res)
+{
+	return uep_qp_of_res(res)->obj.session->user;
+}
+
 const struct ep_res_ops uep_qp_res_ops = {
 	.killing = uep_qp_killing,
 	.quiet = uep_qp_quiet,
 	.forget = uep_qp_forget_res,
 	.keep = uep_qp_keep_res,
 	.put = uep_qp_put_res,
+	.hold = uep_qp_hold_res,
+	.unhold = uep_qp_unhold_res,
+	.user = uep_qp_user_of_res,
 };
 
 static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)

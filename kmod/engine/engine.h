@@ -155,6 +155,10 @@ void ep_dev_put_pd(struct ep_dev *dev);
  *	if it has passed to somebody else instead of being destroyed. Inside
  *	ep_dev_enter()
  * @put: drops the reference that the device's list holds
+ * @hold: of QPs, comes with @quiet: keeps the owner's object, not the hardware object.
+ *	Under a spinlock, of what is in the device's list
+ * @unhold: ends that
+ * @user: comes with @hold: whose it is; only to be compared
  */
 struct ep_res_ops {
 	void (*killing)(struct ep_res *res);
@@ -162,6 +166,9 @@ struct ep_res_ops {
 	void (*forget)(struct ep_res *res);
 	bool (*keep)(struct ep_res *res);
 	void (*put)(struct ep_res *res);
+	void (*hold)(struct ep_res *res);
+	void (*unhold)(struct ep_res *res);
+	const void *(*user)(struct ep_res *res);
 };
 
 /**
@@ -232,6 +239,9 @@ struct ep_xrcd {
 	struct ib_xrcd *ibxrcd;
 };
 
+/* How many QPs that are there at the same time a QP of rxe can have been connected to. */
+#define EP_RXE_PEERS	8
+
 /**
  * struct ep_qp - a queue pair
  * @res: on its device
@@ -248,6 +258,8 @@ struct ep_xrcd {
  *	is like a new one again (@lock, only ever set)
  * @failed_at: when ep_qp_drop_region() found it in ERR first (jiffies, not 0), or 0 (@lock)
  * @emptied: ... and has emptied it since (@lock)
+ * @peers: rxe: numbers of the QPs that it was connected to (@lock)
+ * @nr_peers: how many
  * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
  *	this opener's, and the queue pair behind it may have others
  * @sq_sig_all: every send completes
@@ -268,6 +280,8 @@ struct ep_qp {
 	bool worn;
 	unsigned long failed_at;
 	bool emptied;
+	u32 peers[EP_RXE_PEERS];
+	u32 nr_peers;
 	struct ep_xrcd *xrcd;
 	bool sq_sig_all;
 	struct ib_qp_cap cap;
@@ -297,8 +311,20 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 		struct ib_qp_init_attr *init);
 void ep_qp_error(struct ep_qp *qp);
-void ep_qp_drop_region(struct ep_qp *qp);
+void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old);
 bool ep_qp_wear(struct ep_qp *qp);
+
+static inline bool ep_qp_is_rxe(const struct ep_qp *qp)
+{
+	return qp->ibqp->device->ops.driver_id == RDMA_DRIVER_RXE;
+}
+
+int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
+int ep_rxe_add_peer(struct ep_qp *qp, u32 qp_num);
+void ep_rxe_end(struct ep_qp *qp);
+int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp);
+void ep_qp_drop_region(struct ep_qp *qp);
+
 struct ib_qp *ep_qp_pin(struct ep_qp *qp);
 void ep_qp_unpin(struct ep_qp *qp, struct ib_qp *ibqp, int ret);
 

@@ -135,48 +135,6 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 	return 0;
 }
 
-static bool ep_qp_is_rxe(const struct ep_qp *qp)
-{
-	return qp->ibqp->device->ops.driver_id == RDMA_DRIVER_RXE;
-}
-
-static enum ib_qp_state ep_qp_real_state(const struct ep_qp *qp)
-{
-	struct ib_qp_init_attr init = {};
-	struct ib_qp_attr attr = {};
-
-	return ib_query_qp(qp->ibqp, &attr, IB_QP_STATE, &init) ? IB_QPS_ERR :
-								   attr.qp_state;
-}
-
-/*
- * Takes from a QP of rxe what is posted, without completing it, and the region that it
- * may have kept; qp->lock is held. In RESET a packet that is just arriving would stay,
- * in ERR it is dropped. One RESET is not enough: it forgets the place in the send queue
- * before it empties that, and an error that is on its way may overtake it.
- */
-static void ep_qp_empty_rxe(struct ep_qp *qp)
-{
-	static const enum ib_qp_state way[] = {
-		IB_QPS_RESET, IB_QPS_RESET, IB_QPS_INIT, IB_QPS_ERR,
-	};
-	int to_init = IB_QP_PKEY_INDEX | IB_QP_PORT |
-		      (qp->type == IB_QPT_UD ? IB_QP_QKEY : IB_QP_ACCESS_FLAGS);
-	struct ib_qp_init_attr init = {};
-	struct ib_qp_attr attr = {};
-	size_t i;
-
-	/* One that never was in INIT has no port, and is empty. */
-	if (ib_query_qp(qp->ibqp, &attr, to_init, &init) || !attr.port_num)
-		return;
-	/* Of these, a send queue that drains takes the last one only, which flushes. */
-	for (i = 0; i < ARRAY_SIZE(way); i++) {
-		attr.qp_state = way[i];
-		ib_modify_qp(qp->ibqp, &attr, way[i] == IB_QPS_INIT ?
-			     IB_QP_STATE | to_init : IB_QP_STATE);
-	}
-}
-
 /*
  * siw can not be unloaded under QPs: its exit stops the threads that send, and then its
  * devices go, which waits for QPs that are still to send, for ever. So each holds it.
@@ -207,6 +165,7 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	struct ep_qp *qp = container_of(res, struct ep_qp, res);
 	struct module *driver;
 	struct ib_qp *ibqp;
+	bool rxe;
 
 	/*
 	 * Destroying waits for the CM on some devices, whose handlers may wait
@@ -214,13 +173,9 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	 */
 	mutex_lock(&qp->lock);
 	ibqp = qp->ibqp;
-	/*
-	 * rxe waits 50 seconds for its work item, however much there is to send, and then
-	 * frees what that goes on to use.
-	 */
-	if (EP_COMPAT_RXE_WORKS && ep_qp_is_rxe(qp) && qp->worn &&
-	    ep_qp_real_state(qp) != IB_QPS_ERR)
-		ep_qp_empty_rxe(qp);
+	rxe = ep_qp_is_rxe(qp);
+	if (rxe)
+		ep_rxe_end(qp);
 	qp->ibqp = NULL;
 	qp->state = IB_QPS_RESET;
 	mutex_unlock(&qp->lock);
@@ -230,7 +185,7 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 		return;
 	}
 	driver = ep_qp_driver(ibqp->device);
-	WARN_ON_ONCE(ib_destroy_qp(ibqp));
+	WARN_ON_ONCE(rxe ? ep_rxe_destroy(qp, ibqp) : ib_destroy_qp(ibqp));
 	module_put(driver);
 }
 
@@ -414,51 +369,12 @@ int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
 }
 
 /*
- * What rxe does without a look at the state that the QP is in. It believes the one that
- * it is told, also that a QP in ERR is in RTR, whose queues have been flushed; from
- * 6.12 on it takes any attribute at any time if the state is not to change. Resources
- * for READs it takes away from under a responder that is using them.
- */
-static int ep_qp_check_rxe(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
-{
-	struct ib_qp_init_attr init;
-	struct ib_qp_attr now;
-	enum ib_qp_state next;
-	bool reset;
-	int ret;
-
-	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
-	    !((*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR))
-		return -EOPNOTSUPP;
-	/* A peer's FLUSH takes one, whether there is any or not. */
-	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) && !attr->max_dest_rd_atomic)
-		attr->max_dest_rd_atomic = 1;
-	reset = (*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
-	if ((*mask & IB_QP_STATE) && !(*mask & IB_QP_CUR_STATE) && !reset)
-		return 0;
-	ret = ib_query_qp(qp->ibqp, &now, IB_QP_STATE, &init);
-	if (ret)
-		return ret;
-	if ((*mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now.qp_state)
-		return -EINVAL;
-	/* It would say so itself, but by then it has been got ready for it. */
-	if (reset && now.qp_state == IB_QPS_SQD && now.sq_draining)
-		return -EINVAL;
-	next = *mask & IB_QP_STATE ? attr->qp_state : now.qp_state;
-	if (!ib_modify_qp_is_ok(now.qp_state, next, qp->type, *mask))
-		return -EINVAL;
-	/* By the time that it looks it may be another one: it knows. */
-	*mask &= ~IB_QP_CUR_STATE;
-	return 0;
-}
-
-/*
  * Before a RESET; qp->lock is held, and posts are refused. Drivers empty their queues
  * without a lock. Where rxe works on a packet as it arrives, it does so under who is at
  * that; in ERR it drops packets. (Kernel consumers do not expect what that flushes,
  * and reset only what is idle.)
  */
-static void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old)
+void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	const struct ep_res_ops *ops = qp->res.ops;
@@ -487,7 +403,9 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		qp->worn = true;
 	rxe = ep_qp_is_rxe(qp);
 	if (rxe) {
-		ret = ep_qp_check_rxe(qp, attr, &mask);
+		ret = ep_rxe_check_modify(qp, attr, &mask);
+		if (!ret && (mask & IB_QP_DEST_QPN))
+			ret = ep_rxe_add_peer(qp, attr->dest_qp_num);
 		if (ret)
 			goto out;
 	}
@@ -499,7 +417,7 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	}
 	ret = qp->xrcd ? ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask) :
 			 ib_modify_qp(qp->ibqp, attr, mask);
-	/* See ep_qp_empty_rxe(). */
+	/* See ep_rxe_empty(). */
 	if (!ret && rxe && (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
 		ret = ib_modify_qp(qp->ibqp, attr, IB_QP_STATE);
 	if (mask & IB_QP_STATE) {
@@ -532,35 +450,6 @@ void ep_qp_error(struct ep_qp *qp)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	ep_qp_modify(qp, &attr, IB_QP_STATE);
-}
-
-#define EP_FLUSH_TIME	(HZ / 2)
-
-/*
- * On rxe a QP is left with a region when a completion did not fit into the CQ, and goes
- * to ERR then; and on 6.1 when it goes to ERR while a WRITE with immediate data is being
- * worked on. Called again and again while a region is waited for: a QP that has been in ERR
- * for a while has flushed what it could, and is emptied.
- */
-
-void ep_qp_drop_region(struct ep_qp *qp)
-{
-	mutex_lock(&qp->lock);
-	if (!qp->ibqp || !ep_qp_is_rxe(qp) || qp->emptied ||
-	    ep_qp_real_state(qp) != IB_QPS_ERR)
-		goto out;
-	if (!qp->failed_at)
-		qp->failed_at = jiffies ?: 1;
-	if (time_before(jiffies, qp->failed_at + EP_FLUSH_TIME))
-		goto out;
-	qp->emptied = true;
-	WRITE_ONCE(qp->state, IB_QPS_RESET);
-	ep_qp_quiet(qp, IB_QPS_ERR);
-	qp->res.ops->forget(&qp->res);
-	ep_qp_empty_rxe(qp);
-	WRITE_ONCE(qp->state, IB_QPS_ERR);
-out:
-	mutex_unlock(&qp->lock);
 }
 
 /* A peer is told of the QP. Returns false if it is gone. */

@@ -709,7 +709,8 @@ struct rdma_ep_alloc_pd {
  * EINVAL: @length is 0, the range overflows, or @access is unknown or asks for
  * remote write or atomics without local write. EOPNOTSUPP: the device's driver
  * can not register user memory for the kernel; or an access mode is not offered.
- * ENOMEM: RLIMIT_MEMLOCK. EFAULT: the range is not mapped, or not writable.
+ * ENOMEM: RLIMIT_MEMLOCK; on rxe of Linux 6.12 and later, more than 1 GiB. EFAULT: the
+ * range is not mapped, or not writable.
  */
 struct rdma_ep_reg_mr {
 	__u32 size;
@@ -1220,7 +1221,9 @@ struct rdma_ep_open_qp {
  * EINVAL: the transition or an attribute is not allowed; on rxe also a
  * cur_qp_state that is not the state. EPERM: a Q_Key with its high bit set needs
  * CAP_NET_RAW. EOPNOTSUPP: on rxe, max_dest_rd_atomic on any way but to RTR. There 1
- * is made of 0: rxe lets a peer's FLUSH have one in any case.
+ * is made of 0: rxe lets a peer's FLUSH have one in any case. EBUSY: on rxe, of Linux
+ * 6.12 and later, the QP was reset, and was connected to eight other QPs that are all
+ * still there.
  */
 struct rdma_ep_modify_qp {
 	__u32 size;

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What has to be done for QPs of rxe, which waits fifty seconds for those who use what
+ * is being destroyed, and then frees it all the same.
+ */
+#include <linux/jiffies.h>
+#include <linux/workqueue.h>
+
+#include "../compat.h"
+#include "engine.h"
+
+static enum ib_qp_state ep_rxe_state(const struct ep_qp *qp)
+{
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+
+	return ib_query_qp(qp->ibqp, &attr, IB_QP_STATE, &init) ? IB_QPS_ERR :
+								   attr.qp_state;
+}
+
+/*
+ * Takes from a QP what is posted, without completing it, and the region that it may have
+ * kept; qp->lock is held. In RESET a packet that is just arriving would stay, in ERR it
+ * is dropped. One RESET is not enough: it forgets the place in the send queue before it
+ * empties that, and an error that is on its way may overtake it.
+ */
+static void ep_rxe_empty(struct ep_qp *qp)
+{
+	static const enum ib_qp_state way[] = {
+		IB_QPS_RESET, IB_QPS_RESET, IB_QPS_INIT, IB_QPS_ERR,
+	};
+	int to_init = IB_QP_PKEY_INDEX | IB_QP_PORT |
+		      (qp->type == IB_QPT_UD ? IB_QP_QKEY : IB_QP_ACCESS_FLAGS);
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+	size_t i;
+
+	/* One that never was in INIT has no port, and is empty. */
+	if (ib_query_qp(qp->ibqp, &attr, to_init, &init) || !attr.port_num)
+		return;
+	/* Of these, a send queue that drains takes the last one only, which flushes. */
+	for (i = 0; i < ARRAY_SIZE(way); i++) {
+		attr.qp_state = way[i];
+		ib_modify_qp(qp->ibqp, &attr, way[i] == IB_QPS_INIT ?
+			     IB_QP_STATE | to_init : IB_QP_STATE);
+	}
+}
+
+/*
+ * What rxe does without a look at the state that the QP is in. It believes the one that
+ * it is told, also that a QP in ERR is in RTR, whose queues have been flushed; from
+ * 6.12 on it takes any attribute at any time if the state is not to change. Resources
+ * for READs it takes away from under a responder that is using them. qp->lock is held.
+ */
+int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr now;
+	enum ib_qp_state next;
+	bool reset;
+	int ret;
+
+	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
+	    !((*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR))
+		return -EOPNOTSUPP;
+	/* A peer's FLUSH takes one, whether there is any or not. */
+	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) && !attr->max_dest_rd_atomic)
+		attr->max_dest_rd_atomic = 1;
+	reset = (*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
+	if ((*mask & IB_QP_STATE) && !(*mask & IB_QP_CUR_STATE) && !reset)
+		return 0;
+	ret = ib_query_qp(qp->ibqp, &now, IB_QP_STATE, &init);
+	if (ret)
+		return ret;
+	if ((*mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now.qp_state)
+		return -EINVAL;
+	/* It would say so itself, but by then it has been got ready for it. */
+	if (reset && now.qp_state == IB_QPS_SQD && now.sq_draining)
+		return -EINVAL;
+	next = *mask & IB_QP_STATE ? attr->qp_state : now.qp_state;
+	if (!ib_modify_qp_is_ok(now.qp_state, next, qp->type, *mask))
+		return -EINVAL;
+	/* By the time that it looks it may be another one: it knows. */
+	*mask &= ~IB_QP_CUR_STATE;
+	return 0;
+}
+
+/* A region that is kept is looked for when what failed has had time to flush. */
+#define EP_RXE_FLUSH_TIME	(HZ / 2)
+
+/*
+ * A QP is left with a region when a completion did not fit into the CQ, and goes to ERR
+ * then; and on 6.1 when it goes to ERR while a WRITE with immediate data is being worked
+ * on. Called again and again while a region is waited for: a QP that has been in ERR for a
+ * while has flushed what it could, and is emptied.
+ */
+void ep_qp_drop_region(struct ep_qp *qp)
+{
+	mutex_lock(&qp->lock);
+	if (!qp->ibqp || !ep_qp_is_rxe(qp) || qp->emptied ||
+	    ep_rxe_state(qp) != IB_QPS_ERR)
+		goto out;
+	if (!qp->failed_at)
+		qp->failed_at = jiffies ?: 1;
+	if (time_before(jiffies, qp->failed_at + EP_RXE_FLUSH_TIME))
+		goto out;
+	qp->emptied = true;
+	WRITE_ONCE(qp->state, IB_QPS_RESET);
+	ep_qp_quiet(qp, IB_QPS_ERR);
+	qp->res.ops->forget(&qp->res);
+	ep_rxe_empty(qp);
+	WRITE_ONCE(qp->state, IB_QPS_ERR);
+out:
+	mutex_unlock(&qp->lock);
+}
+
+/* The user's QP of that number on the device, held (ep_res_ops.hold), or NULL */
+static struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num)
+{
+	struct ep_qp *qp, *found = NULL;
+
+	spin_lock(&dev->lock);
+	list_for_each_entry(qp, &dev->res[EP_RES_QP], res.entry) {
+		if (qp->qp_num != qp_num || !qp->res.ops->hold)
+			continue;
+		qp->res.ops->hold(&qp->res);
+		found = qp;
+		break;
+	}
+	spin_unlock(&dev->lock);
+	return found;
+}
+
+/*
+ * The QP is going to be connected; qp->lock is held. What it sends before it is reset may
+ * be in its peer's queue when it is destroyed, so it has to be known which those are: one
+ * that is there no more is forgotten if there is no room. -EBUSY if all are there.
+ */
+int ep_rxe_add_peer(struct ep_qp *qp, u32 qp_num)
+{
+	struct ep_qp *peer;
+	u32 i;
+
+	if (!EP_COMPAT_RXE_WORKS)
+		return 0;
+	for (i = 0; i < qp->nr_peers; i++)
+		if (qp->peers[i] == qp_num)
+			return 0;
+	if (qp->nr_peers < EP_RXE_PEERS) {
+		qp->peers[qp->nr_peers++] = qp_num;
+		return 0;
+	}
+	for (i = 0; i < qp->nr_peers; i++) {
+		peer = ep_rxe_find(qp->res.dev, qp->peers[i]);
+		if (!peer) {
+			qp->peers[i] = qp_num;
+			return 0;
+		}
+		peer->res.ops->unhold(&peer->res);
+	}
+	return -EBUSY;
+}
+
+/* Is it connected to the other, or of the same user? (qp->ibqp is on its way out.) */
+static bool ep_rxe_is_peer(struct ep_qp *peer, const struct ep_qp *qp)
+{
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+
+	if (qp->res.ops && qp->res.ops->user &&
+	    qp->res.ops->user(&qp->res) == peer->res.ops->user(&peer->res))
+		return true;
+	return !ep_qp_query(peer, &attr, IB_QP_DEST_QPN, &init) &&
+	       attr.dest_qp_num == qp->qp_num;
+}
+
+/* How long a QP's packets may be in other queues before those are emptied */
+#define EP_RXE_PEER_TIME	(2 * HZ)
+
+struct ep_rxe_stuck {
+	struct delayed_work work;
+	struct ep_qp *qp;
+};
+
+static void ep_rxe_stuck(struct work_struct *work)
+{
+	struct ep_rxe_stuck *stuck = container_of(to_delayed_work(work),
+						  struct ep_rxe_stuck, work);
+	struct ep_qp *qp = stuck->qp, *peer;
+	u32 i;
+
+	for (i = 0; i < qp->nr_peers; i++) {
+		peer = ep_rxe_find(qp->res.dev, qp->peers[i]);
+		if (!peer)
+			continue;
+		if (ep_rxe_is_peer(peer, qp))
+			ep_qp_error(peer);
+		peer->res.ops->unhold(&peer->res);
+	}
+	schedule_delayed_work(&stuck->work, EP_RXE_PEER_TIME);
+}
+
+/* Before ep_rxe_destroy(); qp->lock is held. However much there is to send, it ends. */
+void ep_rxe_end(struct ep_qp *qp)
+{
+	if (EP_COMPAT_RXE_WORKS && qp->worn && ep_rxe_state(qp) != IB_QPS_ERR)
+		ep_rxe_empty(qp);
+}
+
+/*
+ * As ib_destroy_qp(). What the QP has sent to another one of this machine refers to it until
+ * it is looked at there, which may be after gigabytes of READs. So if it takes long its
+ * peers fail, who have lost their connection anyway. Not those of others, to whom a peer's
+ * number is all that it takes to be connected.
+ */
+int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp)
+{
+	struct ep_rxe_stuck stuck = { .qp = qp };
+	int ret;
+
+	INIT_DELAYED_WORK_ONSTACK(&stuck.work, ep_rxe_stuck);
+	if (EP_COMPAT_RXE_WORKS)
+		schedule_delayed_work(&stuck.work, EP_RXE_PEER_TIME);
+	ret = ib_destroy_qp(ibqp);
+	cancel_delayed_work_sync(&stuck.work);
+	destroy_delayed_work_on_stack(&stuck.work);
+	return ret;
+}
