@@ -392,8 +392,8 @@ static bool can_read_huge(const FIXTURE_DATA(rxe) * self)
  */
 TEST_F_TIMEOUT(rxe, destroy_requester, 200)
 {
-	struct rdma_ep_qp_init from, to, stranger;
 	FIXTURE_DATA(rxe) other = {};
+	struct rdma_ep_qp_init from, to, stranger;
 	struct rdma_ep_reg_mr mr;
 	long start, took;
 

@@ -162,7 +162,7 @@ int ep_rxe_add_peer(struct ep_qp *qp, u32 qp_num)
 }
 
 /* Is it connected to the other, or of the same user? (qp->ibqp is on its way out.) */
-static bool ep_rxe_is_peer(struct ep_qp *peer, const struct ep_qp *qp)
+static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 {
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
