@@ -434,19 +434,22 @@ TEST_F_TIMEOUT(rxe, destroy_requester, 200)
 /* A packet may be with any of those that a QP was connected to: it is known which. */
 TEST_F(rxe, many_peers)
 {
-	struct rdma_ep_qp_init qp, peer[9];
+	struct rdma_ep_qp_init qp, peer[17];
 	int i;
 
 	if (!can_read_huge(self))
 		SKIP(return, "packets do not know who sent them here");
 	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &qp));
-	for (i = 0; i < 9; i++) {
+	for (i = 0; i < 17; i++) {
 		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq,
 				       &peer[i]));
 	}
-	for (i = 0; i < 9; i++) {
+	for (i = 0; i < 17; i++) {
 		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
-		ASSERT_EQ(i < 8 ? 0 : -EBUSY,
+		/* No more than 24 bits are sent. */
+		EXPECT_EQ(-EINVAL, abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_RC,
+					      peer[i].qp_num | 1 << 24));
+		ASSERT_EQ(i < 16 ? 0 : -EBUSY,
 			  abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_RC,
 				     peer[i].qp_num));
 		ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_RESET));
@@ -454,7 +457,7 @@ TEST_F(rxe, many_peers)
 	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, peer[3].qp));
 	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
 	EXPECT_EQ(0, abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_RC,
-				peer[8].qp_num));
+				peer[16].qp_num));
 }
 
 /*

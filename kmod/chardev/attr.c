@@ -150,6 +150,9 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	if ((*mask & IB_QP_QKEY) && (src->qkey & IB_QP_SET_QKEY) &&
 	    !ep_compat_qkey_allowed(ibdev))
 		return -EPERM;
+	/* rxe keeps the upper bits, and sends to the number without them. */
+	if ((*mask & IB_QP_DEST_QPN) && src->dest_qp_num > 0xffffff)
+		return -EINVAL;
 
 	dst->qp_state = src->qp_state;
 	dst->cur_qp_state = src->cur_qp_state;

@@ -156,7 +156,10 @@ static int uep_mr_check_args(struct ib_device *ibdev,
 	    arg->length >> PAGE_SHIFT > totalram_pages())
 		return -ENOMEM;
 
-	/* rxe has 16 bytes for each page, in one piece: the core warns of too large ones. */
+	/*
+	 * rxe has 16 bytes for each page, in one piece, and the core warns of too large
+	 * ones. (Early 6.12 had not; nothing tells.)
+	 */
 	if (EP_COMPAT_RXE_WORKS && ibdev->ops.driver_id == RDMA_DRIVER_RXE &&
 	    (arg->length + (arg->addr & ~PAGE_MASK) + PAGE_SIZE - 1) >> PAGE_SHIFT >
 	    KMALLOC_MAX_SIZE / 16)

@@ -240,7 +240,7 @@ struct ep_xrcd {
 };
 
 /* How many QPs that are there at the same time a QP of rxe can have been connected to. */
-#define EP_RXE_PEERS	8
+#define EP_RXE_PEERS	16
 
 /**
  * struct ep_qp - a queue pair

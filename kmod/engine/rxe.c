@@ -5,6 +5,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/workqueue.h>
+#include <rdma/ib_cache.h>
 
 #include "../compat.h"
 #include "engine.h"
@@ -161,17 +162,31 @@ int ep_rxe_add_peer(struct ep_qp *qp, u32 qp_num)
 	return -EBUSY;
 }
 
-/* Is it connected to the other, or of the same user? (qp->ibqp is on its way out.) */
+/*
+ * Is it of the same user, or connected to the other, and not to one of that number on
+ * another machine? (qp->ibqp is on its way out.)
+ */
 static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 {
+	const struct ib_gid_attr *gid;
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
 
+	if (READ_ONCE(peer->state) < IB_QPS_RTR)
+		return false;
 	if (qp->res.ops && qp->res.ops->user &&
 	    qp->res.ops->user(&qp->res) == peer->res.ops->user(&peer->res))
 		return true;
-	return !ep_qp_query(peer, &attr, IB_QP_DEST_QPN, &init) &&
-	       attr.dest_qp_num == qp->qp_num;
+	if (ep_qp_query(peer, &attr, IB_QP_DEST_QPN | IB_QP_AV, &init) ||
+	    attr.dest_qp_num != qp->qp_num)
+		return false;
+	gid = rdma_find_gid(qp->res.dev->ibdev,
+			    &rdma_ah_read_grh(&attr.ah_attr)->dgid,
+			    IB_GID_TYPE_ROCE_UDP_ENCAP, NULL);
+	if (IS_ERR(gid))
+		return false;
+	rdma_put_gid_attr(gid);
+	return true;
 }
 
 /* How long a QP's packets may be in other queues before those are emptied */
@@ -193,8 +208,11 @@ static void ep_rxe_stuck(struct work_struct *work)
 		peer = ep_rxe_find(qp->res.dev, qp->peers[i]);
 		if (!peer)
 			continue;
-		if (ep_rxe_is_peer(peer, qp))
+		/* Once: it may be connected anew. */
+		if (ep_rxe_is_peer(peer, qp)) {
 			ep_qp_error(peer);
+			qp->peers[i] = 0;
+		}
 		peer->res.ops->unhold(&peer->res);
 	}
 	schedule_delayed_work(&stuck->work, EP_RXE_PEER_TIME);

@@ -1222,8 +1222,8 @@ struct rdma_ep_open_qp {
  * cur_qp_state that is not the state. EPERM: a Q_Key with its high bit set needs
  * CAP_NET_RAW. EOPNOTSUPP: on rxe, max_dest_rd_atomic on any way but to RTR. There 1
  * is made of 0: rxe lets a peer's FLUSH have one in any case. EBUSY: on rxe, of Linux
- * 6.12 and later, the QP was reset, and was connected to eight other QPs that are all
- * still there.
+ * 6.12 and later, the QP was reset, and was connected to sixteen other QPs before;
+ * there are still QPs of all their numbers on the device.
  */
 struct rdma_ep_modify_qp {
 	__u32 size;
