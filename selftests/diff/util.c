@@ -150,10 +150,14 @@ void diff_move(struct ibv_qp *qp, enum ibv_qp_state state, uint32_t dest_qpn)
 {
 	enum ibv_qp_state s;
 	struct ibv_qp_attr attr;
-	int mask;
+	int mask, i;
 
+	/* A send queue that drains can not, and there is no telling when it has. */
 	attr.qp_state = IBV_QPS_RESET;
-	NEED(!ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+	for (i = 0; ibv_modify_qp(qp, &attr, IBV_QP_STATE); i++) {
+		NEED(i < 5000);
+		usleep(1000);
+	}
 	for (s = IBV_QPS_INIT; s <= state; s++) {
 		mask = diff_qp_to(qp, s, dest_qpn, &attr);
 		NEED(!ibv_modify_qp(qp, &attr, mask));
