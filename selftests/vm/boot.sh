@@ -119,7 +119,38 @@ guest_run()
 	return 125
 }
 
-# The same with a terminal: the job talks to the user.
+# guest_slipped RESULTS: where the kernel's log says, if it does, that the guest died of
+# a breakpoint that was not there. (The byte before the marked one is not cc.) While the
+# kernel changes its own code there are breakpoints for a moment, and QEMU before 8.1,
+# emulating, seldom runs one from what it has translated, after they are gone.
+guest_slipped()
+{
+	awk '/int3: 0000/ { code = 1; gone = 0 }
+		code && / Code: / { code = 0; gone = $0 !~ / cc </ }
+		gone && /---\[ end trace/ { print NR; exit }' "$1/console.log"
+}
+
+# guest_tests RESULTS: guest_run() of the tests. Those that a guest which slipped has
+# not ended run in another one; of its log, what came before its panic is kept.
+guest_tests()
+{
+	local results=$1 log=$1/console.log rc=0 boot line
+	: > "$results/earlier.log"
+	for boot in 1 2 3; do
+		rc=0
+		guest_run "$results" || rc=$?
+		line=$(guest_slipped "$results")
+		[[ $line ]] && ((boot < 3)) || break
+		say "QEMU ran a breakpoint that was not there: once more from that test"
+		head -n "$line" "$log" | sed '/int3: 0000/s/\r*$/ (gone)/' \
+			>> "$results/earlier.log"
+	done
+	cat "$log" >> "$results/earlier.log"
+	mv "$results/earlier.log" "$log"
+	return "$rc"
+}
+
+# guest_run() with a terminal: the job talks to the user.
 guest_interactive()
 {
 	local results=$1

@@ -18,6 +18,7 @@ fake()
 fakes()
 {
 	fake good 20 <<-'END'
+		[[ ! -e /results/slipped ]] || exit 1
 		echo 1..2; echo ok 1 one; echo "ok 2 two # SKIP no such thing"
 	END
 	fake skipped 20 <<-'END'
@@ -73,6 +74,23 @@ fakes()
 	fake leftover 20 <<-'END'
 		sleep 1000 & echo 1..1; echo ok 1 one
 	END
+	fake slip 20 <<-'END'
+		breakpoint()
+		{
+			printf '%s\n' "Oops: int3: 0000 [#1] SMP NOPTI" \
+				"Code: 41 8b 4f 20 $1 <90> f7 c1" "Call Trace:" \
+				"Code: 05 <48>" " </TASK>" "---[ end trace 0000000000000000 ]---" |
+				while read -r line; do echo "$line" > /dev/kmsg; done
+		}
+		if [[ ! -e /results/slipped ]]; then
+			touch /results/slipped
+			breakpoint 66
+			echo c > /proc/sysrq-trigger
+			sleep 10
+		fi
+		breakpoint cc
+		echo 1..1; echo ok 1 one
+	END
 	fake panic 20 <<-'END'
 		echo 1..1; echo ok 1 one; echo c > /proc/sysrq-trigger; sleep 10
 	END
@@ -109,12 +127,14 @@ fake_verdicts()
 		pass|splat|one
 		pass|leftover|one
 		fail|leftover|left behind: processes left: SLEEP
+		pass|slip|one
 		pass|panic|one
 		fail|panic|did not end: the guest died or hung
 		fail|never|not run
 		fail|announced_worse|kernel: BUG: not wanted
 		fail|announced_before|kernel: WARNING: after it was over
 		fail|splat|kernel: WARNING: CPU: 0 PID: 1 at fake.c:1
+		fail|slip|kernel: Oops: int3: 0000 [#1] SMP NOPTI
 		fail|panic|kernel: Kernel panic
 	END
 }
@@ -206,7 +226,7 @@ cmd_selftest()
 	echo "TESTS_DIR=/results/fakes" >> "$RESULTS_TMP/env"
 	guest_job 'exec bash /rig/guest/run-tests'
 	boot_banner
-	guest_run "$RESULTS_TMP" >&2 || rc=$?
+	guest_tests "$RESULTS_TMP" >&2 || rc=$?
 	report "$RESULTS_TMP" "$rc" > "$RESULTS_TMP/report" &&
 		{ say "WRONG: the report is a success"; failed=1; }
 	# The guest's death is told as well; times and PIDs are not compared.
