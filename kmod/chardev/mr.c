@@ -5,7 +5,6 @@
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 
 #include "../compat.h"
 #include "verbs.h"
@@ -48,39 +47,31 @@ static const struct ep_res_ops uep_mr_res_ops = {
 	.put = uep_mr_put_res,
 };
 
-struct uep_mr_kept {
-	struct delayed_work work;
-	struct uep_mr *mr;
-};
-
+/* A deregistration that takes longer waits for somebody. */
 #define UEP_MR_KEPT_TIME	(HZ / 4)
 
-static void uep_mr_kept(struct work_struct *work)
+static void uep_mr_kept(void *mr)
 {
-	struct uep_mr_kept *kept = container_of(to_delayed_work(work),
-						struct uep_mr_kept, work);
-
-	uep_qp_drop_regions(kept->mr);
-	schedule_delayed_work(&kept->work, UEP_MR_KEPT_TIME);
+	uep_qp_drop_regions(mr);
 }
 
 /*
  * rxe waits 50 seconds for a QP that has failed and keeps the region, and then frees it
- * all the same. (ep_qp_drop_region() says which.) Where it takes longer than it should
- * they are looked for, again and again, as one may fail meanwhile.
+ * all the same. (ep_qp_drop_region() says which.) So they are looked for meanwhile, again
+ * and again, as one may fail just then.
  */
 static void uep_mr_destroy_hw(struct ep_res *res)
 {
 	struct uep_mr *mr = container_of(res, struct uep_mr, res);
-	struct uep_mr_kept kept = { .mr = mr };
+	bool rxe = ep_is_rxe(mr->ibmr->device);
+	struct ep_rxe_watch watch;
 
 	xa_erase(&mr->pd->mrs, mr->ibmr->lkey);
-	INIT_DELAYED_WORK_ONSTACK(&kept.work, uep_mr_kept);
-	if (mr->ibmr->device->ops.driver_id == RDMA_DRIVER_RXE)
-		schedule_delayed_work(&kept.work, UEP_MR_KEPT_TIME);
+	if (rxe)
+		ep_rxe_watch_begin(&watch, UEP_MR_KEPT_TIME, uep_mr_kept, mr);
 	WARN_ON_ONCE(ib_dereg_mr(mr->ibmr));
-	cancel_delayed_work_sync(&kept.work);
-	destroy_delayed_work_on_stack(&kept.work);
+	if (rxe)
+		ep_rxe_watch_end(&watch);
 	mr->ibmr = NULL;
 }
 
@@ -160,7 +151,7 @@ static int uep_mr_check_args(struct ib_device *ibdev,
 	 * rxe has 16 bytes for each page, in one piece, and the core warns of too large
 	 * ones. (Early 6.12 had not; nothing tells.)
 	 */
-	if (EP_COMPAT_RXE_WORKS && ibdev->ops.driver_id == RDMA_DRIVER_RXE &&
+	if (EP_COMPAT_RXE_WORKS && ep_is_rxe(ibdev) &&
 	    (arg->length + (arg->addr & ~PAGE_MASK) + PAGE_SIZE - 1) >> PAGE_SHIFT >
 	    KMALLOC_MAX_SIZE / 16)
 		return -ENOMEM;

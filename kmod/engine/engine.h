@@ -314,11 +314,28 @@ void ep_qp_error(struct ep_qp *qp);
 void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old);
 bool ep_qp_wear(struct ep_qp *qp);
 
-static inline bool ep_qp_is_rxe(const struct ep_qp *qp)
+static inline bool ep_is_rxe(const struct ib_device *ibdev)
 {
-	return qp->ibqp->device->ops.driver_id == RDMA_DRIVER_RXE;
+	return ibdev->ops.driver_id == RDMA_DRIVER_RXE;
 }
 
+/**
+ * struct ep_rxe_watch - looks after what rxe waits for, while it does; on the stack
+ * @work: the next look
+ * @period: how often (jiffies)
+ * @look: what to do, in process context
+ * @arg: its argument
+ */
+struct ep_rxe_watch {
+	struct delayed_work work;
+	unsigned long period;
+	void (*look)(void *arg);
+	void *arg;
+};
+
+void ep_rxe_watch_begin(struct ep_rxe_watch *watch, unsigned long period,
+			void (*look)(void *arg), void *arg);
+void ep_rxe_watch_end(struct ep_rxe_watch *watch);
 int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
 int ep_rxe_add_peer(struct ep_qp *qp, u32 qp_num);
 void ep_rxe_end(struct ep_qp *qp);

@@ -66,7 +66,7 @@ static int ep_mcast_hw(struct ep_qp *qp, struct ib_qp *ibqp,
 		       struct ep_attachment *att,
 		       int (*op)(struct ib_qp *qp, union ib_gid *gid, u16 lid))
 {
-	bool alone = ibqp->device->ops.driver_id == RDMA_DRIVER_RXE;
+	bool alone = ep_is_rxe(ibqp->device);
 	struct ep_dev *dev = qp->res.dev;
 	int ret;
 

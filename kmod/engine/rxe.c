@@ -10,6 +10,32 @@
 #include "../compat.h"
 #include "engine.h"
 
+static void ep_rxe_watch_work(struct work_struct *work)
+{
+	struct ep_rxe_watch *watch = container_of(to_delayed_work(work),
+						  struct ep_rxe_watch, work);
+
+	watch->look(watch->arg);
+	schedule_delayed_work(&watch->work, watch->period);
+}
+
+/* Looks after each @period until ep_rxe_watch_end(), which waits for a look. */
+void ep_rxe_watch_begin(struct ep_rxe_watch *watch, unsigned long period,
+			void (*look)(void *arg), void *arg)
+{
+	watch->period = period;
+	watch->look = look;
+	watch->arg = arg;
+	INIT_DELAYED_WORK_ONSTACK(&watch->work, ep_rxe_watch_work);
+	schedule_delayed_work(&watch->work, period);
+}
+
+void ep_rxe_watch_end(struct ep_rxe_watch *watch)
+{
+	cancel_delayed_work_sync(&watch->work);
+	destroy_delayed_work_on_stack(&watch->work);
+}
+
 static enum ib_qp_state ep_rxe_state(const struct ep_qp *qp)
 {
 	struct ib_qp_init_attr init = {};
@@ -98,7 +124,7 @@ int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 void ep_qp_drop_region(struct ep_qp *qp)
 {
 	mutex_lock(&qp->lock);
-	if (!qp->ibqp || !ep_qp_is_rxe(qp) || qp->emptied ||
+	if (!qp->ibqp || !ep_is_rxe(qp->ibqp->device) || qp->emptied ||
 	    ep_rxe_state(qp) != IB_QPS_ERR)
 		goto out;
 	if (!qp->failed_at)
@@ -192,16 +218,9 @@ static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 /* How long a QP's packets may be in other queues before those are emptied */
 #define EP_RXE_PEER_TIME	(2 * HZ)
 
-struct ep_rxe_stuck {
-	struct delayed_work work;
-	struct ep_qp *qp;
-};
-
-static void ep_rxe_stuck(struct work_struct *work)
+static void ep_rxe_fail_peers(void *arg)
 {
-	struct ep_rxe_stuck *stuck = container_of(to_delayed_work(work),
-						  struct ep_rxe_stuck, work);
-	struct ep_qp *qp = stuck->qp, *peer;
+	struct ep_qp *qp = arg, *peer;
 	u32 i;
 
 	for (i = 0; i < qp->nr_peers; i++) {
@@ -215,7 +234,6 @@ static void ep_rxe_stuck(struct work_struct *work)
 		}
 		peer->res.ops->unhold(&peer->res);
 	}
-	schedule_delayed_work(&stuck->work, EP_RXE_PEER_TIME);
 }
 
 /* Before ep_rxe_destroy(); qp->lock is held. However much there is to send, it ends. */
@@ -233,14 +251,13 @@ void ep_rxe_end(struct ep_qp *qp)
  */
 int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp)
 {
-	struct ep_rxe_stuck stuck = { .qp = qp };
+	struct ep_rxe_watch watch;
 	int ret;
 
-	INIT_DELAYED_WORK_ONSTACK(&stuck.work, ep_rxe_stuck);
-	if (EP_COMPAT_RXE_WORKS)
-		schedule_delayed_work(&stuck.work, EP_RXE_PEER_TIME);
+	if (!EP_COMPAT_RXE_WORKS)
+		return ib_destroy_qp(ibqp);
+	ep_rxe_watch_begin(&watch, EP_RXE_PEER_TIME, ep_rxe_fail_peers, qp);
 	ret = ib_destroy_qp(ibqp);
-	cancel_delayed_work_sync(&stuck.work);
-	destroy_delayed_work_on_stack(&stuck.work);
+	ep_rxe_watch_end(&watch);
 	return ret;
 }

@@ -173,7 +173,7 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	 */
 	mutex_lock(&qp->lock);
 	ibqp = qp->ibqp;
-	rxe = ep_qp_is_rxe(qp);
+	rxe = ep_is_rxe(qp->ibqp->device);
 	if (rxe)
 		ep_rxe_end(qp);
 	qp->ibqp = NULL;
@@ -382,7 +382,7 @@ void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old)
 	if (!ops || !ops->quiet)
 		return;
 	ops->quiet(&qp->res);
-	if (EP_COMPAT_RXE_WORKS || !ep_qp_is_rxe(qp) || old <= IB_QPS_INIT)
+	if (EP_COMPAT_RXE_WORKS || !ep_is_rxe(qp->ibqp->device) || old <= IB_QPS_INIT)
 		return;
 	ops->forget(&qp->res);
 	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
@@ -401,7 +401,7 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		goto out;
 	if (!(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_INIT)
 		qp->worn = true;
-	rxe = ep_qp_is_rxe(qp);
+	rxe = ep_is_rxe(qp->ibqp->device);
 	if (rxe) {
 		ret = ep_rxe_check_modify(qp, attr, &mask);
 		if (!ret && (mask & IB_QP_DEST_QPN))
