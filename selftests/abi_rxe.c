@@ -358,7 +358,8 @@ TEST_F(rxe, huge_regions)
 
 /* READs something that takes long to answer, and leaves a packet behind that. */
 static int read_huge(FIXTURE_DATA(rxe) * self, __u32 qp,
-		     const struct rdma_ep_reg_mr *mr)
+		     const struct rdma_ep_reg_mr *to,
+		     const struct rdma_ep_reg_mr *from)
 {
 	struct rdma_ep_send_wr *wr;
 	__u32 posted;
@@ -366,11 +367,11 @@ static int read_huge(FIXTURE_DATA(rxe) * self, __u32 qp,
 
 	abi_wrs_init(&self->w);
 	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 0);
-	wr->remote_addr = mr->iova;
-	wr->rkey = mr->rkey;
-	abi_sge(&self->w, mr->iova, mr->length, mr->lkey);
+	wr->remote_addr = from->iova;
+	wr->rkey = from->rkey;
+	abi_sge(&self->w, to->iova, to->length, to->lkey);
 	ret = ABI_POST(&self->s, SEND, qp, &self->w, &posted) ?:
-	      post_sends(self, qp, 1, WR_RDMA_WRITE, mr);
+	      post_sends(self, qp, 1, WR_RDMA_WRITE, from);
 	usleep(300000);
 	return ret;
 }
@@ -386,49 +387,81 @@ static bool can_read_huge(const FIXTURE_DATA(rxe) * self)
 	       port.attr.max_msg_sz >= 1u << 31;
 }
 
-/*
- * As nobody waits for the answer any more, who is about to give it fails; nobody else
- * does, though it is the number of anybody's QP that a QP is told as its peer's.
- */
-TEST_F_TIMEOUT(rxe, destroy_requester, 200)
+/* A session of somebody else */
+static int open_other(FIXTURE_DATA(rxe) * other)
 {
-	FIXTURE_DATA(rxe) other = {};
+	int ret = seteuid(65534) ? -errno : abi_open(&other->s);
+
+	if (seteuid(0))
+		return -errno;
+	return ret ?: abi_create_cq(&other->s, -1, 128, 0, &other->cq);
+}
+
+/*
+ * A QP is destroyed that has a packet in the queue of another one, which is in their
+ * session and connected to it, or to nobody. That one fails, as nobody waits for its
+ * answer any more; nobody else does, though it is the number of anybody's QP that a QP is
+ * told as its peer's.
+ */
+static void destroy_requester(struct __test_metadata *_metadata,
+			      FIXTURE_DATA(rxe) * self,
+			      FIXTURE_DATA(rxe) * other,
+			      FIXTURE_DATA(rxe) * their, bool connected)
+{
 	struct rdma_ep_qp_init from, to, stranger;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_reg_mr mr, their_mr;
 	long start, took;
 
-	if (!can_read_huge(self))
-		SKIP(return, "no READ takes that long here");
-	ASSERT_EQ(0, seteuid(65534));
-	ASSERT_EQ(0, abi_open(&other.s));
-	ASSERT_EQ(0, seteuid(0));
-	ASSERT_EQ(0, abi_create_cq(&other.s, -1, 128, 0, &other.cq));
-	ASSERT_EQ(0, create_qp(&other, IB_UVERBS_QPT_RC, other.cq, &stranger));
-	ASSERT_EQ(0, abi_qp_init(&other.s, stranger.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(&other.s, stranger.qp, IB_UVERBS_QPT_RC,
+	ASSERT_EQ(0, create_qp(other, IB_UVERBS_QPT_RC, other->cq, &stranger));
+	ASSERT_EQ(0, abi_qp_init(&other->s, stranger.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(&other->s, stranger.qp, IB_UVERBS_QPT_RC,
 				NO_QPN));
 
 	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &from));
-	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &to));
+	ASSERT_EQ(0, create_qp(their, IB_UVERBS_QPT_RC, their->cq, &to));
 	ASSERT_EQ(0, reg_huge(self, 960, &mr));
+	ASSERT_EQ(0, reg_huge(their, 960, &their_mr));
 	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC, 0));
 	ASSERT_EQ(0, abi_qp_rts(&self->s, from.qp, IB_UVERBS_QPT_RC,
 				stranger.qp_num));
 	ASSERT_EQ(0, abi_qp_state(&self->s, from.qp, QPS_RESET));
 	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_init(&self->s, to.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, connect_qps(self, IB_UVERBS_QPT_RC, &from, &to));
-	ASSERT_EQ(0, read_huge(self, from.qp, &mr));
+	ASSERT_EQ(0, abi_qp_init(&their->s, to.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(&their->s, to.qp, IB_UVERBS_QPT_RC,
+				connected ? from.qp_num : NO_QPN));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, from.qp, IB_UVERBS_QPT_RC,
+				to.qp_num));
+	ASSERT_EQ(0, read_huge(self, from.qp, &mr, &their_mr));
 	start = abi_now_ms();
 	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, from.qp));
 	took = abi_now_ms() - start;
 	EXPECT_GT(DESTROY_MS, took);
 	/* (A fast machine has answered before anybody is impatient.) */
-	EXPECT_EQ(took < 2000 ? QPS_RTS : QPS_ERR, state_of(self, to.qp)) {
+	EXPECT_EQ(took < 2000 ? QPS_RTS : QPS_ERR, state_of(their, to.qp)) {
 		TH_LOG("%ld ms", took);
 	}
-	EXPECT_EQ(QPS_RTS, state_of(&other, stranger.qp));
-	abi_close(&other.s);
+	EXPECT_EQ(QPS_RTS, state_of(other, stranger.qp));
+	abi_close(&other->s);
+}
+
+TEST_F_TIMEOUT(rxe, destroy_requester, 200)
+{
+	FIXTURE_DATA(rxe) other = {};
+
+	if (!can_read_huge(self))
+		SKIP(return, "no READ takes that long here");
+	ASSERT_EQ(0, open_other(&other));
+	destroy_requester(_metadata, self, &other, &other, true);
+}
+
+TEST_F_TIMEOUT(rxe, destroy_own_requester, 200)
+{
+	FIXTURE_DATA(rxe) other = {};
+
+	if (!can_read_huge(self))
+		SKIP(return, "no READ takes that long here");
+	ASSERT_EQ(0, open_other(&other));
+	destroy_requester(_metadata, self, &other, self, false);
 }
 
 /* A packet may be with any of those that a QP was connected to: it is known which. */
