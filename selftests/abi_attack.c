@@ -378,8 +378,9 @@ TEST_F(attack, buffers)
 
 	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
 	abi_wrs_init(&self->w);
+	/* (SENDs would want to be received, or end an iWARP connection.) */
 	for (i = 0; i < 3; i++)
-		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+		abi_send_wr(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, i);
 	good.wrs = (uintptr_t)self->w.buf;
 	good.wrs_len = self->w.len;
 
