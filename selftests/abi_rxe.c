@@ -230,6 +230,60 @@ static int wait_sent(const FIXTURE_DATA(rxe) * self, __u32 qp, __u32 num)
 	return ret ?: (q.attr.sq_psn == num ? 0 : -ETIMEDOUT);
 }
 
+/* Gets a message, asleep or not, and is done with the QP. */
+static int receive_and_destroy(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq,
+			       int channel, bool asleep)
+{
+	struct rdma_ep_comp_event ev;
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	struct rdma_ep_wc wc;
+	int ret;
+
+	if (asleep && abi_read(channel, &ev, sizeof(ev), ABI_WAIT_MS))
+		return -ETIMEDOUT;
+	do
+		ret = abi_poll(&self->s, cq, &wc, 1);
+	while (!ret && abi_now_ms() < end);
+	if (ret != 1 || wc.status)
+		return -EIO;
+	return abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp);
+}
+
+/* Who sent it learns that it has arrived, or tries for ever. */
+TEST_F_TIMEOUT(rxe, destroy_receiver, 120)
+{
+	struct rdma_ep_notify_cq notify = {};
+	struct rdma_ep_qp_init qp[2];
+	int channel, round, i;
+	struct rdma_ep_wc wc;
+
+	channel = abi_comp_channel(&self->s);
+	ASSERT_LE(0, channel);
+	ASSERT_EQ(0, abi_create_cq(&self->s, channel, 128, 0, &notify.cq));
+	for (round = 0; round < 100; round++) {
+		for (i = 0; i < 2; i++) {
+			ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC,
+					       notify.cq, &qp[i]));
+			ASSERT_EQ(0, abi_qp_init(&self->s, qp[i].qp,
+						 IB_UVERBS_QPT_RC, 0));
+		}
+		ASSERT_EQ(0, connect_qps(self, IB_UVERBS_QPT_RC, &qp[0],
+					 &qp[1]));
+		ASSERT_EQ(0, post_recvs(self, qp[1].qp, 1));
+		if (round % 2) {
+			ASSERT_EQ(0, ABI(self->s.fd, NOTIFY_CQ, &notify));
+		}
+		ASSERT_EQ(0, post_sends(self, qp[0].qp, 1, WR_SEND, NULL));
+		ASSERT_EQ(0, receive_and_destroy(self, qp[1].qp, notify.cq,
+						 channel, round % 2));
+		ASSERT_EQ(1, abi_wait(&self->s, self->cq, &wc, 1)) {
+			TH_LOG("round %d", round);
+		}
+		EXPECT_EQ(WC_SUCCESS, wc.status);
+		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp[0].qp));
+	}
+}
+
 /* What was not acknowledged before the RESET is not sent again after it. */
 TEST_F(rxe, used_after_reset)
 {
@@ -467,6 +521,16 @@ TEST_F_TIMEOUT(rxe, destroy_own_requester, 200)
 /* A packet may be with any of those that a QP was connected to: it is known which. */
 TEST_F(rxe, many_peers)
 {
+	struct rdma_ep_modify_qp m = {
+		.attr = {
+			.qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU |
+					QP_DEST_QPN | QP_RQ_PSN |
+					QP_MAX_DEST_RD_ATOMIC |
+					QP_MIN_RNR_TIMER,
+			.qp_state = QPS_RTR, .path_mtu = 3,
+			.max_dest_rd_atomic = 1, .min_rnr_timer = 1,
+		},
+	};
 	struct rdma_ep_qp_init qp, peer[17];
 	int i;
 
@@ -487,10 +551,23 @@ TEST_F(rxe, many_peers)
 				     peer[i].qp_num));
 		ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_RESET));
 	}
+	/* (fe80::200:ff:fe00:0 is found without asking for it.) */
+	m.qp = qp.qp;
+	abi_self_ah(&self->s, &m.attr.ah_attr);
+	memcpy(m.attr.ah_attr.grh.dgid, "\xfe\x80\0\0\0\0\0\0\x02\0\0\xff\xfe\0\0",
+	       16);
+	m.attr.dest_qp_num = peer[2].qp_num;
 	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, peer[3].qp));
 	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
 	EXPECT_EQ(0, abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_RC,
 				peer[16].qp_num));
+	/* Those of other machines have the same numbers. */
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_RESET));
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
+		m.attr.ah_attr.grh.dgid[15] = i;
+		EXPECT_EQ(0, ABI(self->s.fd, MODIFY_QP, &m));
+	}
 }
 
 /*

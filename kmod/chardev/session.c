@@ -5,6 +5,7 @@
 #include <linux/cred.h>
 #include <linux/slab.h>
 
+#include "../compat.h"
 #include "cm.h"
 #include "trace.h"
 #include "verbs.h"
@@ -335,6 +336,19 @@ static void uep_session_refuse_requests(struct uep_session *s)
 	}
 }
 
+/* The senders of what the user has got are answered before all QPs go. */
+static void uep_session_abandon_qps(struct uep_session *s)
+{
+	struct uep_qp *qp;
+	unsigned long i;
+
+	if (!EP_COMPAT_RXE_WORKS || xa_empty(&s->qps))
+		return;
+	ep_rxe_answer();
+	xa_for_each(&s->qps, i, qp)
+		qp->qp.abandoned = true;
+}
+
 /*
  * The file is gone, so no command runs and none will. Readers of channels may,
  * but find the session dead.
@@ -347,6 +361,7 @@ static void uep_session_release_work(struct work_struct *work)
 	unsigned long i;
 
 	uep_session_refuse_requests(s);
+	uep_session_abandon_qps(s);
 	uep_idle_flush(s);
 	/* An id leaves all its groups in one go, a membership looks for its own. */
 	uep_session_end_type(s, RDMA_EP_OBJ_ID);

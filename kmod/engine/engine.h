@@ -258,7 +258,8 @@ struct ep_xrcd {
  *	is like a new one again (@lock, only ever set)
  * @failed_at: when ep_qp_drop_region() found it in ERR first (jiffies, not 0), or 0 (@lock)
  * @emptied: ... and has emptied it since (@lock)
- * @peers: rxe: numbers of the QPs that it was connected to (@lock)
+ * @abandoned: nobody has used it for a while: what it got has been answered
+ * @peers: rxe: numbers of the QPs of this device that it was connected to (@lock)
  * @nr_peers: how many
  * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
  *	this opener's, and the queue pair behind it may have others
@@ -280,6 +281,7 @@ struct ep_qp {
 	bool worn;
 	unsigned long failed_at;
 	bool emptied;
+	bool abandoned;
 	u32 peers[EP_RXE_PEERS];
 	u32 nr_peers;
 	struct ep_xrcd *xrcd;
@@ -337,7 +339,8 @@ void ep_rxe_watch_begin(struct ep_rxe_watch *watch, unsigned long period,
 			void (*look)(void *arg), void *arg);
 void ep_rxe_watch_end(struct ep_rxe_watch *watch);
 int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
-int ep_rxe_add_peer(struct ep_qp *qp, u32 qp_num);
+int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask);
+void ep_rxe_answer(void);
 void ep_rxe_end(struct ep_qp *qp);
 int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp);
 void ep_qp_drop_region(struct ep_qp *qp);

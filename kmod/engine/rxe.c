@@ -158,18 +158,43 @@ static struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num)
 	return found;
 }
 
+/* Does what goes there stay on this device? */
+static bool ep_rxe_is_local(const struct ep_qp *qp,
+			    const struct rdma_ah_attr *ah_attr)
+{
+	const struct ib_gid_attr *gid;
+
+	gid = rdma_find_gid(qp->res.dev->ibdev,
+			    (union ib_gid *)&rdma_ah_read_grh(ah_attr)->dgid,
+			    IB_GID_TYPE_ROCE_UDP_ENCAP, NULL);
+	if (IS_ERR(gid))
+		return false;
+	rdma_put_gid_attr(gid);
+	return true;
+}
+
 /*
  * The QP is going to be connected; qp->lock is held. What it sends before it is reset may
  * be in its peer's queue when it is destroyed, so it has to be known which those are: one
- * that is there no more is forgotten if there is no room. -EBUSY if all are there.
+ * that is there no more is forgotten if there is no room. -EBUSY if all are there. (What
+ * goes to other machines is in no queue here, whatever QP has that number.)
  */
-int ep_rxe_add_peer(struct ep_qp *qp, u32 qp_num)
+int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
+	u32 qp_num = attr->dest_qp_num, i;
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr now = {};
 	struct ep_qp *peer;
-	u32 i;
+	int ret;
 
-	if (!EP_COMPAT_RXE_WORKS)
+	if (!EP_COMPAT_RXE_WORKS || !ep_rxe_is_local(qp, &attr->ah_attr))
 		return 0;
+	if (!(mask & IB_QP_DEST_QPN)) {
+		ret = ib_query_qp(qp->ibqp, &now, IB_QP_DEST_QPN, &init);
+		if (ret)
+			return ret;
+		qp_num = now.dest_qp_num;
+	}
 	for (i = 0; i < qp->nr_peers; i++)
 		if (qp->peers[i] == qp_num)
 			return 0;
@@ -194,7 +219,6 @@ int ep_rxe_add_peer(struct ep_qp *qp, u32 qp_num)
  */
 static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 {
-	const struct ib_gid_attr *gid;
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
 
@@ -203,16 +227,9 @@ static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 	if (qp->res.ops && qp->res.ops->user &&
 	    qp->res.ops->user(&qp->res) == peer->res.ops->user(&peer->res))
 		return true;
-	if (ep_qp_query(peer, &attr, IB_QP_DEST_QPN | IB_QP_AV, &init) ||
-	    attr.dest_qp_num != qp->qp_num)
-		return false;
-	gid = rdma_find_gid(qp->res.dev->ibdev,
-			    &rdma_ah_read_grh(&attr.ah_attr)->dgid,
-			    IB_GID_TYPE_ROCE_UDP_ENCAP, NULL);
-	if (IS_ERR(gid))
-		return false;
-	rdma_put_gid_attr(gid);
-	return true;
+	return !ep_qp_query(peer, &attr, IB_QP_DEST_QPN | IB_QP_AV, &init) &&
+	       attr.dest_qp_num == qp->qp_num &&
+	       ep_rxe_is_local(peer, &attr.ah_attr);
 }
 
 /* How long a QP's packets may be in other queues before those are emptied */
@@ -236,11 +253,29 @@ static void ep_rxe_fail_peers(void *arg)
 	}
 }
 
+/*
+ * Who has got a message may be done with the QP, but rxe answers after it completes, and
+ * no more when the QP is in another state. The sender may try for ever then, as rxe does
+ * not count to 7 retries. So give it the time, as destroying a QP alone would.
+ */
+void ep_rxe_answer(void)
+{
+	usleep_range(1000, 2000);
+}
+
 /* Before ep_rxe_destroy(); qp->lock is held. However much there is to send, it ends. */
 void ep_rxe_end(struct ep_qp *qp)
 {
-	if (EP_COMPAT_RXE_WORKS && qp->worn && ep_rxe_state(qp) != IB_QPS_ERR)
-		ep_rxe_empty(qp);
+	enum ib_qp_state state;
+
+	if (!EP_COMPAT_RXE_WORKS || !qp->worn)
+		return;
+	state = ep_rxe_state(qp);
+	if (state == IB_QPS_ERR)
+		return;
+	if (state >= IB_QPS_RTR && !qp->abandoned)
+		ep_rxe_answer();
+	ep_rxe_empty(qp);
 }
 
 /*

@@ -394,6 +394,7 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state old;
 	int ret = -EIO;
+	u32 nr_peers;
 	bool rxe;
 
 	mutex_lock(&qp->lock);
@@ -402,10 +403,11 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	if (!(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_INIT)
 		qp->worn = true;
 	rxe = ep_is_rxe(qp->ibqp->device);
+	nr_peers = qp->nr_peers;
 	if (rxe) {
 		ret = ep_rxe_check_modify(qp, attr, &mask);
-		if (!ret && (mask & IB_QP_DEST_QPN))
-			ret = ep_rxe_add_peer(qp, attr->dest_qp_num);
+		if (!ret && (mask & IB_QP_AV))
+			ret = ep_rxe_add_peer(qp, attr, mask);
 		if (ret)
 			goto out;
 	}
@@ -417,6 +419,8 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	}
 	ret = qp->xrcd ? ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask) :
 			 ib_modify_qp(qp->ibqp, attr, mask);
+	if (ret)
+		qp->nr_peers = nr_peers;
 	/* See ep_rxe_empty(). */
 	if (!ret && rxe && (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
 		ret = ib_modify_qp(qp->ibqp, attr, IB_QP_STATE);
