@@ -256,6 +256,7 @@ struct abi_pair {
 	__u32 srq;			/* of the server */
 	bool sig_all;
 	bool rings;
+	bool no_reads;			/* neither end READs */
 	int comp;			/* of all CQs, 0: none */
 };
 

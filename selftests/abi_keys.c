@@ -35,25 +35,32 @@ static __u8 *new_memory(void *at)
 		    MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
 }
 
-FIXTURE_SETUP(keys)
+static int set_up(struct _test_data_keys *self)
 {
 	struct side *side;
-	int i;
+	int ret, i;
 
 	for (i = 0; i < 2; i++) {
 		side = &self->side[i];
-		ASSERT_EQ(0, abi_open(&side->s));
 		side->mem = new_memory(NULL);
-		ASSERT_EQ(0, abi_reg_mr(&side->s, side->s.pd, side->mem, LEN,
-					AC_ALL, &side->mr));
+		ret = abi_open(&side->s) ?:
+		      abi_reg_mr(&side->s, side->s.pd, side->mem, LEN, AC_ALL,
+				 &side->mr);
+		if (ret)
+			return ret;
 	}
 	self->p.max_wr = 32;
-	ASSERT_EQ(0, abi_pair_between(&self->side[0].s, &self->side[1].s,
-				      &self->p));
+	ret = abi_pair_between(&self->side[0].s, &self->side[1].s, &self->p);
 	for (i = 0; i < 2; i++) {
 		self->side[i].qp = self->p.end[i].qp.qp;
 		self->side[i].cq = self->p.end[i].cq[0];
 	}
+	return ret;
+}
+
+FIXTURE_SETUP(keys)
+{
+	ASSERT_EQ(0, set_up(self));
 }
 
 FIXTURE_TEARDOWN(keys)
@@ -634,6 +641,19 @@ static int fill_queue(struct _test_data_keys *self)
 	return 0;
 }
 
+/* Posts what iWARP refuses, and others carry out. */
+static int not_on_iwarp(struct _test_data_keys *self)
+{
+	struct side *c = &self->side[0];
+	struct rdma_ep_wc wc;
+	int ret;
+
+	ret = ABI_POST(&c->s, SEND, c->qp, &self->w, NULL);
+	if (c->s.iwarp)
+		return ret == -EINVAL ? 0 : -EPROTO;
+	return ret ?: abi_wait(&c->s, c->cq, &wc, 1) == 1 ? wc.status : -EIO;
+}
+
 /*
  * What siw refuses half way: from then on the slot stays taken, and all later
  * posts find the queue full. None of it may get there. (iWARP's other opcodes are
@@ -648,7 +668,6 @@ TEST_F(keys, stuck_slots)
 	struct rdma_ep_wc wc;
 	__u32 op;
 	size_t i;
-	int ret;
 
 	for (i = 0; i < 256 + ARRAY_SIZE(far); i++) {
 		op = i < 256 ? i : far[i - 256];
@@ -669,17 +688,29 @@ TEST_F(keys, stuck_slots)
 	}
 	/* Reads into two places, which one iWARP sink can not be */
 	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED | SEND_FENCE, 7);
+	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 7);
 	wr->remote_addr = s->mr.iova;
 	wr->rkey = s->mr.rkey;
 	abi_sge(&self->w, c->mr.iova, 8, c->mr.lkey);
 	abi_sge(&self->w, c->mr.iova + 8, 8, c->mr.lkey);
-	ret = ABI_POST(&c->s, SEND, c->qp, &self->w, NULL);
-	EXPECT_EQ(c->s.iwarp ? -EINVAL : 0, ret);
-	if (!ret) {
-		EXPECT_EQ(1, abi_wait(&c->s, c->cq, &wc, 1));
-	}
+	EXPECT_EQ(0, not_on_iwarp(self));
 	ASSERT_EQ(0, fill_queue(self));
+	/* siw fences no READs, and has no keys next to inline data. */
+	abi_wrs_init(&self->w);
+	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED | SEND_FENCE, 7);
+	wr->remote_addr = s->mr.iova;
+	wr->rkey = s->mr.rkey;
+	abi_sge(&self->w, c->mr.iova, 8, c->mr.lkey);
+	EXPECT_EQ(0, not_on_iwarp(self));
+	ASSERT_EQ(0, fill_queue(self));
+	if (c->s.iwarp) {
+		abi_wrs_init(&self->w);
+		wr = abi_send_wr(&self->w, WR_SEND_WITH_INV,
+				 SEND_SIGNALED | SEND_INLINE, 7);
+		abi_inline(&self->w, wr, "12345678", 8);
+		EXPECT_EQ(0, not_on_iwarp(self));
+		ASSERT_EQ(0, fill_queue(self));
+	}
 	/* Inline, and nothing there */
 	ASSERT_EQ(0, post_recv(self, 1, s->mr.iova, 64, s->mr.lkey));
 	abi_wrs_init(&self->w);
@@ -691,6 +722,25 @@ TEST_F(keys, stuck_slots)
 	ASSERT_EQ(1, abi_wait(&s->s, self->p.end[1].cq[1], &wc, 1));
 	EXPECT_EQ(0, wc.byte_len);
 	EXPECT_EQ(0, fill_queue(self));
+}
+
+/* siw: nor are there any where none were agreed on. */
+TEST(no_reads)
+{
+	struct _test_data_keys *self = calloc(1, sizeof(*self));
+	struct side *c = &self->side[0], *s = &self->side[1];
+
+	self->p.no_reads = true;
+	ASSERT_EQ(0, set_up(self));
+	if (c->s.iwarp) {
+		EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, s->mr.iova,
+					s->mr.rkey, c->mr.iova, 8,
+					c->mr.lkey));
+	}
+	EXPECT_EQ(0, fill_queue(self));
+	abi_close(&c->s);
+	abi_close(&s->s);
+	free(self);
 }
 
 TEST_HARNESS_MAIN

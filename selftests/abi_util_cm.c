@@ -138,30 +138,42 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group)
 	return ABI(s->fd, DETACH_MCAST, &a);
 }
 
-static void conn_param(struct rdma_ep_connect *c, __u32 id, __u32 qp_num)
+static void conn_param(struct rdma_ep_connect *c, __u32 id, __u32 qp_num,
+		       __u8 reads)
 {
 	c->id = id;
 	c->conn.qp_num = qp_num;
-	c->conn.responder_resources = 1;
-	c->conn.initiator_depth = 1;
+	c->conn.responder_resources = reads;
+	c->conn.initiator_depth = reads;
 	c->conn.retry_count = 7;
 	c->conn.rnr_retry_count = 7;
 }
 
-int abi_connect(const struct abi *s, __u32 id, __u32 qp_num)
+static int connect_with(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads)
 {
 	struct rdma_ep_connect c = {};
 
-	conn_param(&c, id, qp_num);
+	conn_param(&c, id, qp_num, reads);
 	return ABI(s->fd, CONNECT, &c);
+}
+
+int abi_connect(const struct abi *s, __u32 id, __u32 qp_num)
+{
+	return connect_with(s, id, qp_num, 1);
+}
+
+static int accept_with(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num,
+		       __u8 reads)
+{
+	struct rdma_ep_connect c = { .uid = uid };
+
+	conn_param(&c, id, qp_num, reads);
+	return ABI(s->fd, ACCEPT, &c);
 }
 
 int abi_accept(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num)
 {
-	struct rdma_ep_connect c = { .uid = uid };
-
-	conn_param(&c, id, qp_num);
-	return ABI(s->fd, ACCEPT, &c);
+	return accept_with(s, id, uid, qp_num, 1);
 }
 
 int abi_read(int fd, void *record, size_t len, int timeout_ms)
@@ -254,13 +266,13 @@ int abi_pair_between(const struct abi *c, const struct abi *s,
 	      abi_client(c, client->channel, RDMA_PS_TCP, &sin, 2,
 			 &client->id) ?:
 	      create_end_qp(c, p, 0) ?:
-	      abi_connect(c, client->id, 0) ?:
+	      connect_with(c, client->id, 0, !p->no_reads) ?:
 	      abi_event(server->channel, EV_CONNECT_REQUEST, &ev);
 	if (ret)
 		return ret;
 	server->id = ev.child;
 	return create_end_qp(s, p, 1) ?:
-	       abi_accept(s, server->id, 3, 0) ?:
+	       accept_with(s, server->id, 3, 0, !p->no_reads) ?:
 	       abi_event(client->channel, EV_ESTABLISHED, &ev) ?:
 	       abi_event(server->channel, EV_ESTABLISHED, &ev);
 }

@@ -514,7 +514,8 @@ static struct uep_qp *uep_qp_build(struct uep_cmd *cmd,
 		return ERR_CAST(parts.pd);
 	dev = parts.pd->ctx->dev;
 	kref_get(&dev->ref);
-	if (init->qp_type == IB_QPT_XRC_INI && !uep_qp_xrc_ok(dev->ibdev))
+	if ((init->qp_type == IB_QPT_XRC_INI && !uep_qp_xrc_ok(dev->ibdev)) ||
+	    (init->qp_type != IB_QPT_RC && rdma_protocol_iwarp(dev->ibdev, 1)))
 		ret = -EOPNOTSUPP;
 	else if (id && !ep_id_suits_qp(&id->id, init->qp_type))
 		ret = -EINVAL;

@@ -2,6 +2,8 @@
 /*
  * Posting sends.
  */
+#include <linux/nospec.h>
+
 #include "../compat.h"
 #include "post.h"
 #include "trace.h"
@@ -74,7 +76,8 @@ static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
 
 	if (opcode >= ARRAY_SIZE(uep_send_ops))
 		return ERR_PTR(-EINVAL);
-	op = &uep_send_ops[opcode];
+	op = &uep_send_ops[array_index_nospec(opcode,
+					      ARRAY_SIZE(uep_send_ops))];
 	if ((op->qp_types & BIT(qp->qp.type)) && (!qp->iwarp || op->iwarp))
 		return op;
 	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ?
@@ -174,6 +177,34 @@ static int uep_send_ud(struct uep_qp *qp, const struct rdma_ep_send_wr *u,
 	return 0;
 }
 
+/*
+ * siw takes these into its queue and then neither sends them nor lets go of them, so
+ * that nothing after them is sent: a READ behind a fence, or where no READs were agreed
+ * on; data of the request's own next to a key.
+ */
+static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op,
+			      u32 flags)
+{
+	bool read = op->rdma && op->sink;
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+	int ret;
+
+	if (((flags & IB_SEND_FENCE) && read) ||
+	    ((flags & IB_SEND_INLINE) && op->imm))
+		return -EINVAL;
+	if (!read || READ_ONCE(qp->reads))
+		return 0;
+	ret = ep_qp_query(&qp->qp, &attr, IB_QP_MAX_DEST_RD_ATOMIC, &init);
+	if (ret)
+		return ret;
+	/* (It tells the one limit for the other.) */
+	if (!attr.max_dest_rd_atomic)
+		return -EINVAL;
+	WRITE_ONCE(qp->reads, true);
+	return 0;
+}
+
 /* Checks one send and adds it to the batch. */
 static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf,
 			struct uep_send_batch *b)
@@ -181,6 +212,7 @@ static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf,
 	union uep_send_wr *k = &b->wr[b->nr];
 	const struct rdma_ep_send_wr *u;
 	const struct uep_send_op *op;
+	int ret;
 
 	b->ah[b->nr] = NULL;
 	u = uep_post_next(buf, sizeof(*u));
@@ -189,6 +221,9 @@ static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf,
 	op = uep_send_op(qp, u->opcode);
 	if (IS_ERR(op))
 		return PTR_ERR(op);
+	ret = qp->iwarp ? uep_send_check_siw(qp, op, u->send_flags) : 0;
+	if (ret)
+		return ret;
 
 	memset(k, 0, sizeof(*k));
 	k->wr.opcode = u->opcode;
