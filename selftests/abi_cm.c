@@ -2,6 +2,8 @@
 /*
  * Connections: requests, answers, events and what is in them.
  */
+#include <arpa/inet.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -43,6 +45,58 @@ FIXTURE_SETUP(cm)
 FIXTURE_TEARDOWN(cm)
 {
 	abi_close(&self->s);
+}
+
+/* As often as it gets, the route of whatever id there is */
+struct router {
+	const struct abi *s;
+	pthread_t thread;
+	__u32 id;
+	bool stop;
+};
+
+static void *route(void *arg)
+{
+	struct router *r = arg;
+	__u32 id;
+
+	while (!__atomic_load_n(&r->stop, __ATOMIC_RELAXED)) {
+		id = __atomic_load_n(&r->id, __ATOMIC_RELAXED);
+		if (id)
+			ABI_ID_CMD(r->s, RESOLVE_ROUTE, id, 100);
+	}
+	return NULL;
+}
+
+/*
+ * The handler that says that an address has been resolved runs when its route may be
+ * resolved already, and does not look at that.
+ */
+TEST_F(cm, route_before_the_event)
+{
+	struct router r = { .s = &self->s };
+	struct sockaddr_in sin = self->sin;
+	struct rdma_ep_event ev;
+	int i, paths = 0;
+	__u32 id;
+
+	ASSERT_EQ(0, pthread_create(&r.thread, NULL, route, &r));
+	for (i = 0; i < 300; i++) {
+		/* The second one has no way there, which frees what it has got. */
+		sin.sin_addr.s_addr = i & 1 ? self->sin.sin_addr.s_addr :
+					      htonl(INADDR_LOOPBACK);
+		ASSERT_EQ(0, abi_create_id(&self->s, self->client, RDMA_PS_TCP,
+					   IB_UVERBS_QPT_RC, 0, &id));
+		__atomic_store_n(&r.id, id, __ATOMIC_RELAXED);
+		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &sin, 1000));
+		ASSERT_EQ(0, abi_event(self->client, EV_ADDR_RESOLVED, &ev));
+		paths += ev.info.num_paths;
+		__atomic_store_n(&r.id, 0, __ATOMIC_RELAXED);
+		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+	}
+	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
+	pthread_join(r.thread, NULL);
+	EXPECT_EQ(0, paths);
 }
 
 /* A QP of @id, or without id one that nobody moves but us */

@@ -212,13 +212,11 @@ static void uep_path_to_user(struct rdma_ep_path_rec *dst,
 	dst->preference = src->preference;
 }
 
-/* For use between ep_id_begin() and ep_id_end(), and in event handlers. */
-void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info)
+static void uep_id_addresses(struct uep_id *id, struct rdma_ep_id_info *info)
 {
 	struct rdma_cm_id *cm_id = id->id.cm_id;
 	struct rdma_route *route = &cm_id->route;
 	struct ep_dev *dev;
-	int i;
 
 	memset(info, 0, sizeof(*info));
 	memcpy(&info->src, &route->addr.src_addr,
@@ -238,8 +236,21 @@ void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info)
 	info->pkey = cpu_to_be16(ib_addr_get_pkey(&route->addr.dev_addr));
 	rdma_read_gids(cm_id, (union ib_gid *)info->sgid,
 		       (union ib_gid *)info->dgid);
-	if (rdma_protocol_iwarp(cm_id->device, cm_id->port_num) ||
-	    !route->path_rec)
+}
+
+/*
+ * For use between ep_id_begin() and ep_id_end(), and in handlers of events after which
+ * rdma_cm does not touch the paths.
+ */
+void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info)
+{
+	struct rdma_cm_id *cm_id = id->id.cm_id;
+	struct rdma_route *route = &cm_id->route;
+	int i;
+
+	uep_id_addresses(id, info);
+	if (!cm_id->device || !route->path_rec ||
+	    rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
 		return;
 	info->num_paths = min_t(int, route->num_pri_alt_paths,
 				ARRAY_SIZE(info->path));
@@ -293,6 +304,10 @@ void uep_event_fill(struct uep_id *id, struct rdma_ep_event *rec,
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		/* Another thread may be at its route already. */
+		rec->flags |= RDMA_EP_EVENT_INFO;
+		uep_id_addresses(id, &rec->info);
+		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		rec->flags |= RDMA_EP_EVENT_INFO;
