@@ -195,6 +195,38 @@ static int invisible(const struct abi *s)
 	return 0;
 }
 
+/* Loopback would do with any device. (If the address resolves, that is all.) */
+static int loopback(const struct abi *s, int channel, __u32 addr)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(addr),
+		.sin_port = htons(7000),
+	};
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_create_ep ep = {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
+		.ps = RDMA_PS_TCP, .qp_type = IB_UVERBS_QPT_RC,
+		.addr_timeout_ms = 200, .route_timeout_ms = 200,
+	};
+	struct rdma_ep_query_id q = {};
+	struct rdma_ep_event ev;
+	__u32 id;
+
+	CHECK(40, new_id(s, channel, &id) == 0);
+	if (!abi_resolve_addr(s, id, &sin, 500))
+		abi_read(channel, &ev, sizeof(ev), ABI_WAIT_MS);
+	q.id = id;
+	CHECK(41, ABI(s->fd, QUERY_ID, &q) || !q.info.dev_index);
+	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, 0, 0, 0);
+	qp.id = id;
+	CHECK(42, ABI(s->fd, CREATE_QP, &qp) < 0);
+	CHECK(43, abi_connect(s, id, 0x123456) < 0);
+	memcpy(&ep.dst, &sin, sizeof(sin));
+	ep.qp = qp.init;
+	CHECK(44, ABI(s->fd, CREATE_EP, &ep) < 0);
+	return 0;
+}
+
 static int outside(void *arg)
 {
 	const struct abi *before = arg;
@@ -228,7 +260,8 @@ static int outside(void *arg)
 	ep.qp.max_send_wr = 1;
 	ep.qp.max_recv_wr = 1;
 	CHECK(7, ABI(own.fd, CREATE_EP, &ep) < 0);
-	return 0;
+	ret = loopback(&own, channel, INADDR_LOOPBACK);
+	return ret ? ret : loopback(&own, channel, INADDR_ANY);
 }
 
 /* The same address in there does not bring the device back. */

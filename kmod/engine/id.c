@@ -278,17 +278,34 @@ static int ep_id_lock(struct ep_id *id)
 }
 
 /*
- * Begins a section in which id->cm_id can be used. -EIO if it is gone,
- * -ERESTARTSYS for a signal.
+ * For a loopback address rdma_cm takes the first device that there is, where devices are
+ * not shared also one of another network namespace.
+ */
+static bool ep_id_may_use(const struct ep_id *id, const struct ib_device *ibdev)
+{
+	return rdma_dev_access_netns(ibdev,
+				     id->cm_id->route.addr.dev_addr.net);
+}
+
+/*
+ * Begins a section in which id->cm_id can be used. -EIO if it is gone, -ENODEV if
+ * it has a device that is not for its namespace, -ERESTARTSYS for a signal.
  */
 int ep_id_begin(struct ep_id *id)
 {
+	const struct ib_device *ibdev;
+	int ret = -EIO;
+
 	if (ep_id_lock(id))
 		return -ERESTARTSYS;
-	if (likely(!id->closed))
-		return 0;
+	if (likely(!id->closed)) {
+		ibdev = READ_ONCE(id->cm_id->device);
+		if (!ibdev || ep_id_may_use(id, ibdev))
+			return 0;
+		ret = -ENODEV;
+	}
 	mutex_unlock(&id->lock);
-	return -EIO;
+	return ret;
 }
 
 /* The same for an id that is bound to a device: -EINVAL if it is not. */
@@ -298,10 +315,12 @@ int ep_id_begin_bound(struct ep_id *id)
 
 	if (ret)
 		return ret;
-	if (likely(id->cm_id->device))
-		return 0;
-	ep_id_end(id);
-	return -EINVAL;
+	/* (It may have got one just now.) */
+	ret = !id->cm_id->device ? -EINVAL :
+	      !ep_id_may_use(id, id->cm_id->device) ? -ENODEV : 0;
+	if (ret)
+		ep_id_end(id);
+	return ret;
 }
 
 void ep_id_end(struct ep_id *id)
@@ -317,7 +336,7 @@ struct ep_dev *ep_id_dev(struct ep_id *id)
 {
 	struct ib_device *ibdev = id->cm_id->device;
 
-	return ibdev ? ep_dev_of(ibdev) : NULL;
+	return ibdev && ep_id_may_use(id, ibdev) ? ep_dev_of(ibdev) : NULL;
 }
 
 /*

@@ -40,6 +40,8 @@
  *  - ENOMEM: out of kernel memory
  *  - EIO: the RDMA device that the object lives on has been removed. Destroying
  *    such an object succeeds
+ *  - ENODEV: the id has got a device that is not for its network namespace, by
+ *    a loopback address. All that can be done is to destroy it
  *  - EDQUOT: a per-session or per-user limit on objects or queue memory is
  *    reached (see &struct rdma_ep_query for the limits)
  *  - EAGAIN: the RDMA controller of the task's cgroup refused the object
@@ -1304,7 +1306,8 @@ struct rdma_ep_sge {
  * struct rdma_ep_send_wr - a send work request
  * @wr_id: returned in the completion
  * @opcode: enum ibv_wr_opcode
- * @send_flags: IBV_SEND_FENCE, SIGNALED, SOLICITED, INLINE
+ * @send_flags: IBV_SEND_FENCE, SIGNALED, SOLICITED, INLINE. iWARP: neither a
+ *	READ with FENCE nor SEND_WITH_INV with INLINE
  * @num_sge: number of struct rdma_ep_sge that follow; 0 with IBV_SEND_INLINE
  * @inline_len: IBV_SEND_INLINE: bytes of data that follow, padded to a multiple
  *	of 8; else 0
