@@ -569,4 +569,29 @@ TEST_F(id, destroy_with_events)
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
+/* However many of others there are: the end of each id looks at its own only. */
+TEST_F_TIMEOUT(id, close_with_events, 120)
+{
+	struct rdma_ep_write_event w = {
+		.event = RDMA_EP_CM_EVENT_USER,
+	};
+	long start;
+	__u32 id;
+	int i;
+
+	for (i = 0; i < 10000; i++) {
+		ASSERT_EQ(0, new_id(&self->s, self->channel, &id));
+	}
+	w.id = id;
+	for (i = 0; i < 40000; i++) {
+		ASSERT_EQ(0, ABI(self->s.fd, WRITE_EVENT, &w));
+	}
+	start = abi_now_ms();
+	abi_close(&self->s);
+	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start) {
+		TH_LOG("%ld ms", abi_now_ms() - start);
+	}
+	ASSERT_EQ(0, abi_open(&self->s));
+}
+
 TEST_HARNESS_MAIN

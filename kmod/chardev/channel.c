@@ -62,15 +62,10 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 	ev->id = id;
 	spin_lock(&s->ev_lock);
 	wanted = !uep_event_stale(ev) && id->accepted;
-	if (!wanted || s->nr_events >= UEP_MAX_EVENTS) {
-		if (wanted)
-			trace_rdma_ep_over_limit(s, "unread_events",
-						 s->nr_events + 1,
-						 UEP_MAX_EVENTS);
+	if (!wanted || !uep_count_event(s)) {
 		spin_unlock(&s->ev_lock);
 		return false;
 	}
-	s->nr_events++;
 	if (cm_id) {
 		ep_id_adopt(&ev->child->id, cm_id);
 		ev->child->chan = id->chan;
@@ -79,6 +74,7 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 	ev->rec.id = id->obj.handle;
 	ev->rec.uid = id->uid;
 	list_add_tail(&ev->entry, &id->chan->events);
+	list_add_tail(&ev->own, &id->events);
 	/* Under the lock: it keeps the channel. */
 	wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	spin_unlock(&s->ev_lock);
@@ -98,12 +94,12 @@ void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast)
 	spin_lock(&s->ev_lock);
 	if (!mcast)
 		id->gone = true;
-	if (id->chan)
-		list_for_each_entry_safe(ev, next, &id->chan->events, entry)
-			if (ev->id == id && (!mcast || ev->mcast == mcast)) {
-				list_move_tail(&ev->entry, &dropped);
-				s->nr_events--;
-			}
+	list_for_each_entry_safe(ev, next, &id->events, own)
+		if (!mcast || ev->mcast == mcast) {
+			list_del(&ev->own);
+			list_move_tail(&ev->entry, &dropped);
+			uep_uncount_event(s);
+		}
 	spin_unlock(&s->ev_lock);
 	list_for_each_entry_safe(ev, next, &dropped, entry)
 		uep_event_free(ev);
@@ -117,17 +113,15 @@ struct uep_channel *uep_channel_move(struct uep_id *id,
 				     struct uep_channel *chan, u32 *reported)
 {
 	struct uep_session *s = id->obj.session;
-	struct uep_event *ev, *next;
 	struct uep_channel *old;
+	struct uep_event *ev;
 
 	spin_lock(&s->ev_lock);
 	old = id->chan;
 	id->chan = chan;
-	/* To the end of the same queue they would be moved for ever. */
 	if (old != chan)
-		list_for_each_entry_safe(ev, next, &old->events, entry)
-			if (ev->id == id)
-				list_move_tail(&ev->entry, &chan->events);
+		list_for_each_entry(ev, &id->events, own)
+			list_move_tail(&ev->entry, &chan->events);
 	*reported = id->events_reported;
 	if (!list_empty(&chan->events))
 		wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
@@ -155,7 +149,8 @@ static struct uep_event *uep_channel_take_locked(struct uep_channel *chan)
 	ev = list_first_entry_or_null(&chan->events, struct uep_event, entry);
 	if (ev) {
 		list_del(&ev->entry);
-		ev->id->obj.session->nr_events--;
+		list_del(&ev->own);
+		uep_uncount_event(ev->id->obj.session);
 		ev->id->events_reported++;
 		if (ev->mcast)
 			ev->mcast->events_reported++;
@@ -202,10 +197,11 @@ void uep_channel_untake(struct uep_event *ev)
 	if (ev->mcast)
 		ev->mcast->events_reported--;
 	if (!stale) {
-		s->nr_events++;
+		uep_count_event_again(s);
 		if (ev->child)
 			atomic_dec(&id->id.backlog);
 		list_add(&ev->entry, &id->chan->events);
+		list_add(&ev->own, &id->events);
 		wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	}
 	spin_unlock(&s->ev_lock);

@@ -48,6 +48,7 @@
 #define UEP_MAX_INLINE		4096U
 /* Unread CM events of a session. */
 #define UEP_MAX_EVENTS		65536U
+#define UEP_MAX_USER_EVENTS	(4 * UEP_MAX_EVENTS)
 
 struct uep_session;
 struct uep_cmd;
@@ -69,6 +70,9 @@ int uep_charge(struct uep_session *s, u64 queue_bytes);
 int uep_charge_queues(struct uep_session *s, u64 queue_bytes);
 void uep_uncharge_queues(struct uep_session *s, u64 queue_bytes);
 void uep_uncharge(struct uep_session *s, u64 queue_bytes);
+bool uep_count_event(struct uep_session *s);
+void uep_count_event_again(struct uep_session *s);
+void uep_uncount_event(struct uep_session *s);
 void uep_quota_query(struct rdma_ep_query *q);
 void uep_quota_show(struct seq_file *m, struct uep_session *s);
 

@@ -31,6 +31,7 @@ struct uep_channel {
 /**
  * struct uep_event - an unread event
  * @entry: in uep_channel.events
+ * @own: in uep_id.events
  * @id: id that it is about; not a reference, the id purges its events
  * @child: new id of a connection request (owns the initial reference)
  * @mcast: membership that it is about (holds a reference), or NULL
@@ -39,6 +40,7 @@ struct uep_channel {
  */
 struct uep_event {
 	struct list_head entry;
+	struct list_head own;
 	struct uep_id *id;
 	struct uep_id *child;
 	struct uep_mcast *mcast;
@@ -51,6 +53,8 @@ struct uep_event {
  * @obj: object
  * @id: the engine's
  * @chan: where its events go (session->ev_lock; holds a reference)
+ * @events: its unread events: the channel may have any number of others'
+ *	(session->ev_lock)
  * @uid: the user's cookie (session->ev_lock)
  * @accepted: its events are of interest: it was not made by a connection
  *	request, or that has been accepted (session->ev_lock)
@@ -64,6 +68,7 @@ struct uep_id {
 	struct uep_obj obj;
 	struct ep_id id;
 	struct uep_channel *chan;
+	struct list_head events;
 	u64 uid;
 	bool accepted;
 	bool gone;

@@ -138,6 +138,7 @@ static struct uep_id *uep_id_new(struct uep_session *s)
 	if (IS_ERR(id))
 		return id;
 	ep_id_init(&id->id, &uep_id_ops);
+	INIT_LIST_HEAD(&id->events);
 	id->id.owner = s->number;
 	id->last = -1;
 	return id;

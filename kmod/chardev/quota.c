@@ -40,6 +40,7 @@ struct uep_user {
 	refcount_t ref;
 	kuid_t uid;
 	atomic_t nr_objs;
+	atomic_t nr_events;
 	atomic64_t queue_bytes;
 };
 
@@ -174,6 +175,37 @@ void uep_uncharge_queues(struct uep_session *s, u64 queue_bytes)
 void uep_uncharge(struct uep_session *s, u64 queue_bytes)
 {
 	uep_add(s, -1, -(s64)queue_bytes);
+}
+
+/*
+ * One more unread event; s->ev_lock is held. Nobody is asked whose memory it is, as it
+ * comes from the CM's work queues.
+ */
+bool uep_count_event(struct uep_session *s)
+{
+	u32 of_user = atomic_inc_return(&s->user->nr_events);
+
+	if (s->nr_events < UEP_MAX_EVENTS && of_user <= UEP_MAX_USER_EVENTS) {
+		s->nr_events++;
+		return true;
+	}
+	atomic_dec(&s->user->nr_events);
+	uep_trace_limit(s, "unread_events", s->nr_events + 1, UEP_MAX_EVENTS);
+	uep_trace_limit(s, "user_unread_events", of_user, UEP_MAX_USER_EVENTS);
+	return false;
+}
+
+/* One that has been counted before */
+void uep_count_event_again(struct uep_session *s)
+{
+	s->nr_events++;
+	atomic_inc(&s->user->nr_events);
+}
+
+void uep_uncount_event(struct uep_session *s)
+{
+	s->nr_events--;
+	atomic_dec(&s->user->nr_events);
 }
 
 void uep_quota_query(struct rdma_ep_query *q)
