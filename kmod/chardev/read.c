@@ -24,6 +24,9 @@ ssize_t uep_read(struct file *file, char __user *buf, size_t len,
 		ret = r->dead(priv) ? -EIO : r->deliver(priv, buf + done);
 		if (!ret) {
 			done += r->size;
+			if (signal_pending(current))
+				break;
+			cond_resched();
 			continue;
 		}
 		if (ret != -EAGAIN || done || (file->f_flags & O_NONBLOCK))

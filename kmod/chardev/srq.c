@@ -52,6 +52,10 @@ static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
 	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
 
+	/* Whoever is resizing it has done with what it is charged. */
+	mutex_lock(&srq->modify_lock);
+	srq->dead = true;
+	mutex_unlock(&srq->modify_lock);
 	ep_res_destroy(&srq->srq.res);
 	out->events_reported = uep_async_purge(srq->pd->ctx->async,
 					       &srq->async);

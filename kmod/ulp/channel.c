@@ -237,6 +237,8 @@ static void ulp_hand_over(struct ulp_event *ev, struct rdma_ep_channel *chan)
 
 	if (chan->private)
 		return;
+	/* A callback may hand it to somebody who destroys it. */
+	kref_get(&child->ref);
 	mutex_lock_nested(&child->deliver, SINGLE_DEPTH_NESTING);
 	old = ulp_leave(child, &events);
 	ulp_attach(child, chan);
@@ -247,6 +249,7 @@ static void ulp_hand_over(struct ulp_event *ev, struct rdma_ep_channel *chan)
 		ulp_event_pass(chan, own);
 	}
 	mutex_unlock(&child->deliver);
+	ulp_ep_put(child);
 	ulp_channel_put(old);
 }
 
@@ -363,8 +366,12 @@ static struct ulp_event *ulp_channel_pop(struct rdma_ep_channel *chan,
 	spin_lock(&chan->lock);
 	*closed = chan->closed ? -ESHUTDOWN : 0;
 	ev = list_first_entry_or_null(&chan->events, struct ulp_event, entry);
-	if (ev)
+	if (ev) {
 		list_del(&ev->entry);
+		/* The channel stays until its endpoint is there. */
+		if (ev->pub.child)
+			chan->nr_eps++;
+	}
 	spin_unlock(&chan->lock);
 	return ev;
 }
@@ -383,6 +390,9 @@ static bool ulp_event_taken(struct ulp_event *ev, struct rdma_ep_channel *chan)
 	if (!ret)
 		ulp_hand_over(ev, chan);
 	mutex_unlock(&ep->deliver);
+	spin_lock(&chan->lock);
+	chan->nr_eps--;
+	spin_unlock(&chan->lock);
 	return !ret;
 }
 
