@@ -221,17 +221,18 @@ enum ibv_qp_state lib_qp_state(struct ibv_qp *qp)
 enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected)
 {
 	enum ibv_qp_state state = lib_qp_state(qp);
+	bool iwarp = lib_iwarp(qp->context);
 	long end = now_ms() + WAIT_MS;
 
-	if (!lib_iwarp(qp->context))
-		return state;
-	if (expected == IBV_QPS_RTS)
+	if (iwarp && expected == IBV_QPS_RTS)
 		return state == IBV_QPS_RESET ? expected : state;
-	while (state == IBV_QPS_RTS && now_ms() < end) {
+	/* (rxe completes what has failed first.) */
+	while (expected != IBV_QPS_RTS && state == IBV_QPS_RTS &&
+	       now_ms() < end) {
 		usleep(1000);
 		state = lib_qp_state(qp);
 	}
-	return state == IBV_QPS_RTS ? state : expected;
+	return !iwarp || state == IBV_QPS_RTS ? state : expected;
 }
 
 struct ibv_qp_init_attr lib_qp_attr(void)

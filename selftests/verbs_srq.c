@@ -128,13 +128,14 @@ TEST_F(srq, create_ex)
 /* P0: ibv_modify_srq */
 TEST_F(srq, modify)
 {
-	struct ibv_srq *srq = create(self, 10);
 	struct ibv_srq_attr attr = { .srq_limit = 4 };
+	struct ibv_srq *srq;
 	uint32_t max_wr;
 
-	ASSERT_TRUE(srq != NULL);
 	if (no_query(self))
 		SKIP(return, "libsiw can not query SRQs");
+	srq = create(self, 10);
+	ASSERT_TRUE(srq != NULL);
 	EXPECT_EQ(0, ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
 	EXPECT_EQ(0, ibv_query_srq(srq, &attr));
 	EXPECT_EQ(4, attr.srq_limit);
@@ -176,13 +177,14 @@ TEST_F(srq, post_receives)
 		{ .wr_id = 2, .next = wr + 2, .sg_list = sge, .num_sge = 2 },
 		{ .wr_id = 3, .sg_list = sge, .num_sge = 0 },
 	}, *bad = NULL;
-	struct ibv_srq *srq = create(self, 8);
 	struct ibv_srq_attr attr;
+	struct ibv_srq *srq;
 	int ret = 0, i;
 
-	ASSERT_TRUE(srq != NULL);
 	if (no_query(self))
 		SKIP(return, "libsiw can not query SRQs");
+	srq = create(self, 8);
+	ASSERT_TRUE(srq != NULL);
 	EXPECT_EQ(0, ibv_post_srq_recv(srq, wr, &bad));
 	/* Up to the one that is wrong */
 	ASSERT_EQ(0, ibv_query_srq(srq, &attr));

@@ -10,10 +10,14 @@ import sys
 
 from pyverbs.cq import CQ
 from pyverbs.device import Context
-from pyverbs.enums import IBV_ACCESS_LOCAL_WRITE
 from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsError
+try:
+    from pyverbs.enums import IBV_ACCESS_LOCAL_WRITE
+except ModuleNotFoundError:     # rdma-core 65
+    from pyverbs.libibverbs_enums import ibv_access_flags
+    IBV_ACCESS_LOCAL_WRITE = ibv_access_flags.IBV_ACCESS_LOCAL_WRITE
 
 number, entries = map(int, sys.argv[2:])
 try:

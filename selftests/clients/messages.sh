@@ -97,10 +97,14 @@ baseline=$(held)
 mended plain
 end
 
-begin "nobody listens"
-refused plain
-said "RDMA_CM_EVENT_REJECTED, error 8" "$WORK/said"
-end
+if [[ $DEVICE == siw ]]; then
+	skip "nobody listens" "rping does not end where rdma_connect(3) says so itself"
+else
+	begin "nobody listens"
+	refused plain
+	said "RDMA_CM_EVENT_REJECTED, error 8" "$WORK/said"
+	end
+fi
 
 begin "an address that no device leads to"
 ip link add nowhere type dummy

@@ -53,7 +53,8 @@ perftest_case()
 {
 	local pair=$1 name sizes=1 listen=server program
 	begin "ib_${*:2}, server ${pair%:*}, client ${pair#*:}"
-	program=(ib_"$2" -F -d "$RDMA_DEV" -n "$ITERS" "${@:4}")
+	program=(ib_"$2" -F -d "$RDMA_DEV" "${@:4}")
+	[[ " $* " == *" -n "* ]] || program+=(-n "$ITERS")
 	case $3 in
 	-R)	program+=(-R) ;;
 	-z)	program+=(-z -x "$GID_INDEX") ;;
