@@ -14,7 +14,7 @@
 #include "kselftest_harness.h"
 #include "abi.h"
 
-static int new_id(struct abi *s, int channel, __u32 *id)
+static int new_id(const struct abi *s, int channel, __u32 *id)
 {
 	return abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0, id);
 }

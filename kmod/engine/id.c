@@ -281,10 +281,12 @@ static int ep_id_lock(struct ep_id *id)
  * For a loopback address rdma_cm takes the first device that there is, where devices are
  * not shared also one of another network namespace.
  */
-static bool ep_id_may_use(const struct ep_id *id, const struct ib_device *ibdev)
+static bool ep_id_may_use_dev(const struct ep_id *id)
 {
-	return rdma_dev_access_netns(ibdev,
-				     id->cm_id->route.addr.dev_addr.net);
+	const struct ib_device *ibdev = READ_ONCE(id->cm_id->device);
+
+	return !ibdev ||
+	       rdma_dev_access_netns(ibdev, id->cm_id->route.addr.dev_addr.net);
 }
 
 /*
@@ -293,18 +295,13 @@ static bool ep_id_may_use(const struct ep_id *id, const struct ib_device *ibdev)
  */
 int ep_id_begin(struct ep_id *id)
 {
-	const struct ib_device *ibdev;
-	int ret = -EIO;
+	int ret;
 
 	if (ep_id_lock(id))
 		return -ERESTARTSYS;
-	if (likely(!id->closed)) {
-		ibdev = READ_ONCE(id->cm_id->device);
-		if (!ibdev || ep_id_may_use(id, ibdev))
-			return 0;
-		ret = -ENODEV;
-	}
-	mutex_unlock(&id->lock);
+	ret = id->closed ? -EIO : ep_id_may_use_dev(id) ? 0 : -ENODEV;
+	if (ret)
+		mutex_unlock(&id->lock);
 	return ret;
 }
 
@@ -317,7 +314,7 @@ int ep_id_begin_bound(struct ep_id *id)
 		return ret;
 	/* (It may have got one just now.) */
 	ret = !id->cm_id->device ? -EINVAL :
-	      !ep_id_may_use(id, id->cm_id->device) ? -ENODEV : 0;
+	      ep_id_may_use_dev(id) ? 0 : -ENODEV;
 	if (ret)
 		ep_id_end(id);
 	return ret;
@@ -336,7 +333,7 @@ struct ep_dev *ep_id_dev(struct ep_id *id)
 {
 	struct ib_device *ibdev = id->cm_id->device;
 
-	return ibdev && ep_id_may_use(id, ibdev) ? ep_dev_of(ibdev) : NULL;
+	return ibdev && ep_id_may_use_dev(id) ? ep_dev_of(ibdev) : NULL;
 }
 
 /*
