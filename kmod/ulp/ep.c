@@ -199,11 +199,11 @@ void ulp_ep_end(struct rdma_ep *ep)
  * of other threads on the endpoint, which are woken, and for everything that has
  * been posted to its QP to complete: on return no callback and no completion handler
  * of the endpoint runs or will run, and its QP and CQs are gone. Receives in an
- * SRQ do not complete; one that just has may be lost with an own CQ, and still be in
- * one of the caller's, so its handler must not count on the endpoint. Connection requests that nobody has taken are refused. The
- * SRQ stays until the last of the endpoints that came from this one is destroyed,
- * too. CQs that the caller gave must be in a state to run handlers. See
- * rdma_destroy_ep(3).
+ * SRQ do not complete; one that has just now may be lost with an own CQ, or still be
+ * in one of the caller's, so its handler must not count on the endpoint. Connection
+ * requests that nobody has taken are refused. The SRQ stays until the last of the
+ * endpoints that came from this one is destroyed, too. CQs that the caller gave must
+ * be in a state to run handlers. See rdma_destroy_ep(3).
  *
  * Return: 0, or -EDEADLK; then nothing has been done
  */

@@ -84,11 +84,23 @@ perftest_case()
 	end
 }
 
+# Does it post receives that end behind its region? We refuse them; elsewhere that is
+# found out only if a message is as long.
+posts_too_far()
+{
+	[[ $1 == *ours* && $2 == *"-c UD"*"--use-srq"* ]] &&
+		ib_send_bw --version | grep -Eq '^Version: 6\.(1[0-9]|2[0-9])'
+}
+
 for pair in "${PAIRS[@]}"; do
 	for case in "${CASES[@]}"; do
 		# -z and -x: the peer sees the same addresses and packets
 		[[ $pair == "${pair%:*}:${pair%:*}" || $case == *" -R"* ]] ||
 			continue
+		if posts_too_far "$pair" "$case"; then
+			skip "ib_$case, $pair" "it posts receives that end behind its region"
+			continue
+		fi
 		# shellcheck disable=SC2086
 		perftest_case "$pair" $case
 	done
