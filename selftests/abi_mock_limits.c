@@ -258,6 +258,68 @@ TEST_F(limits, objects)
 	EXPECT_EQ(1, c.ah);
 }
 
+/* ---- sums of lengths */
+
+#define MESSAGE		(1 << 20)	/* the port's longest */
+#define ENTRY		(16 << 20)
+
+static int post_long(const struct abi *s, unsigned long cmd, __u32 qp,
+		     const struct rdma_ep_reg_mr *mr, int num, __u32 length,
+		     __u32 last)
+{
+	struct abi_wrs w;
+	int i;
+
+	abi_wrs_init(&w);
+	if (cmd == RDMA_EP_IOC_POST_SEND)
+		abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 1);
+	else
+		abi_recv_wr(&w, 1);
+	for (i = 0; i < num; i++)
+		abi_sge(&w, mr->iova, i < num - 1 ? length : last, mr->lkey);
+	return abi_post(s, cmd, qp, &w, NULL);
+}
+
+TEST_F(limits, messages)
+{
+	const unsigned long send = RDMA_EP_IOC_POST_SEND;
+	const unsigned long recv = RDMA_EP_IOC_POST_RECV;
+	struct abi *s = &self->s;
+	struct rdma_ep_create_qp c;
+	struct rdma_ep_reg_mr mr;
+	char *mem;
+	__u32 cq;
+	int calls;
+
+	ASSERT_EQ(0, mock_new("max_recv_sge=256"));
+	ASSERT_EQ(0, abi_open(s));
+	mem = mmap(NULL, ENTRY, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, mem);
+	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, ENTRY, AC_ALL, &mr));
+	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
+	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	c.init.max_recv_sge = 256;
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_RC, c.init.qp_num));
+
+	/* Drivers add up in 32 bits. (This one has not as many entries as it says.) */
+	calls = mock_read("fail/post_recv");
+	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY,
+				     ENTRY));
+	EXPECT_EQ(calls, mock_read("fail/post_recv"));
+	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY,
+				     ENTRY - 1));
+	EXPECT_EQ(calls + 1, mock_read("fail/post_recv"));
+	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 1, 0,
+				     MESSAGE + 1));
+	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 2, MESSAGE, 1));
+	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 2, ENTRY, ENTRY));
+	EXPECT_EQ(0, post_long(s, send, c.init.qp, &mr, 2, MESSAGE - 1, 1));
+	munmap(mem, ENTRY);
+}
+
 /* ---- drivers that make more of a request than was asked for */
 
 #define ASKED	10
