@@ -497,15 +497,14 @@ static bool can_stall(const struct fault *f)
 	return !f->atomic && !f->after;
 }
 
-/* All commands, by somebody else, in time. */
-static void others(struct __test_metadata *_metadata,
-		   FIXTURE_DATA(fault) * self, const struct fault *stalled)
+/* All commands in time, by somebody else who is there */
+static void run_all(struct __test_metadata *_metadata,
+		    FIXTURE_DATA(fault) * self, const char *stalled)
 {
 	long start;
 	size_t i;
 	int ret;
 
-	ASSERT_EQ(0, abi_world_open(&self->w));
 	for (i = 0; i < ARRAY_SIZE(faults); i++) {
 		const struct abi_command *c = find(faults[i].name);
 
@@ -515,13 +514,12 @@ static void others(struct __test_metadata *_metadata,
 			continue;
 		ASSERT_EQ(0, ret);
 		EXPECT_EQ(0, run(&self->w, c, self->arg)) {
-			TH_LOG("%s while %s stalls", c->name, stalled->op);
+			TH_LOG("%s while %s stalls", c->name, stalled);
 		}
 		EXPECT_GT(3000 * TEST_SCALE, abi_now_ms() - start) {
-			TH_LOG("%s while %s stalls", c->name, stalled->op);
+			TH_LOG("%s while %s stalls", c->name, stalled);
 		}
 	}
-	world_close(&self->w);
 }
 
 TEST_F_TIMEOUT(fault, stall_others, 200)
@@ -540,13 +538,55 @@ TEST_F_TIMEOUT(fault, stall_others, 200)
 		ASSERT_EQ(0, ret) {
 			TH_LOG("%s", faults[i].name);
 		}
-		others(_metadata, self, &faults[i]);
+		ASSERT_EQ(0, abi_world_open(&self->w));
+		run_all(_metadata, self, faults[i].op);
+		world_close(&self->w);
 		EXPECT_EQ(0, stalled_end(st, &faults[i]));
 		EXPECT_EQ(0, st->ret) {
 			TH_LOG("%s after it was stalled", faults[i].name);
 		}
 	}
 	world_close(&st->w);
+}
+
+static void *close_thread(void *data)
+{
+	world_close(data);
+	return NULL;
+}
+
+/* Who closes a session waits for the device; nobody else does. */
+TEST_F_TIMEOUT(fault, stall_close, 200)
+{
+	static const struct {
+		const char *name, *op;
+	} kinds[] = {
+		{ "CREATE_QP", "destroy_qp" }, { "CREATE_SRQ", "destroy_srq" },
+		{ "CREATE_CQ", "destroy_cq" }, { "REG_MR", "dereg_mr" },
+		{ "CREATE_AH", "destroy_ah" },
+		{ "OPEN_XRCD", "dealloc_xrcd" }, { "ALLOC_PD", "dealloc_pd" },
+	};
+	struct abi_world *w = calloc(1, sizeof(*w));
+	const struct abi_command *c;
+	pthread_t thread;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		c = find(kinds[i].name);
+		ASSERT_EQ(0, abi_world_open(&self->w));
+		ASSERT_EQ(0, abi_world_open(w));
+		ASSERT_EQ(0, prepare(w, c, self->arg));
+		ASSERT_EQ(0, run(w, c, self->arg));
+		ASSERT_EQ(0, stall_op(kinds[i].op, 1));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, close_thread, w));
+		EXPECT_EQ(0, mock_wait_stalled(kinds[i].op, 1)) {
+			TH_LOG("%s", kinds[i].op);
+		}
+		run_all(_metadata, self, kinds[i].op);
+		ASSERT_EQ(0, stall_op(kinds[i].op, 0));
+		pthread_join(thread, NULL);
+		world_close(&self->w);
+	}
 }
 
 struct removal {
