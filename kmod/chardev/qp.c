@@ -471,6 +471,7 @@ void uep_qp_learn_port(struct uep_qp *qp, u32 port)
 
 	qp->max_msg_size = dev->max_msg_sz[port];
 	qp->iwarp = rdma_protocol_iwarp(dev->ibdev, port);
+	qp->siw = dev->ibdev->ops.driver_id == RDMA_DRIVER_SIW;
 }
 
 static int uep_qp_check_init(const struct rdma_ep_qp_init *init)

@@ -221,7 +221,7 @@ static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf,
 	op = uep_send_op(qp, u->opcode);
 	if (IS_ERR(op))
 		return PTR_ERR(op);
-	ret = qp->iwarp ? uep_send_check_siw(qp, op, u->send_flags) : 0;
+	ret = qp->siw ? uep_send_check_siw(qp, op, u->send_flags) : 0;
 	if (ret)
 		return ret;
 

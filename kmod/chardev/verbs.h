@@ -464,7 +464,8 @@ int uep_query_srq(struct uep_cmd *cmd);
  * @key: index in uep_session.qps
  * @hw_key: index in uep_cq.qps, kept when the hardware object goes
  * @iwarp: iWARP rules apply to work requests
- * @reads: iWARP: it is certain that READs were agreed on
+ * @siw: the driver is siw, whose queue can get stuck
+ * @reads: siw: it is certain that READs were agreed on
  * @max_msg_size: longest message of the port
  * @max_sge_rd: entries of one RDMA READ
  * @async: asynchronous events
@@ -485,6 +486,7 @@ struct uep_qp {
 	unsigned long key;
 	unsigned long hw_key;
 	bool iwarp;
+	bool siw;
 	bool reads;
 	u32 max_msg_size;
 	u32 max_sge_rd;

@@ -1306,8 +1306,8 @@ struct rdma_ep_sge {
  * struct rdma_ep_send_wr - a send work request
  * @wr_id: returned in the completion
  * @opcode: enum ibv_wr_opcode
- * @send_flags: IBV_SEND_FENCE, SIGNALED, SOLICITED, INLINE. iWARP: neither a
- *	READ with FENCE nor SEND_WITH_INV with INLINE
+ * @send_flags: IBV_SEND_FENCE, SIGNALED, SOLICITED, INLINE. siw: neither a READ
+ *	with FENCE nor SEND_WITH_INV with INLINE
  * @num_sge: number of struct rdma_ep_sge that follow; 0 with IBV_SEND_INLINE
  * @inline_len: IBV_SEND_INLINE: bytes of data that follow, padded to a multiple
  *	of 8; else 0
