@@ -13,6 +13,7 @@
 
 #include "../compat.h"
 #include "../include/rdma_ep.h"
+#include "../ulp/ulp.h"
 #include "cm.h"
 #include "trace.h"
 #include "verbs.h"
@@ -407,9 +408,12 @@ static int __init uep_module_init(void)
 	ret = ep_id_init_engine();
 	if (ret)
 		return ret;
-	ret = uep_session_init();
+	ret = ulp_init();
 	if (ret)
 		goto err_engine;
+	ret = uep_session_init();
+	if (ret)
+		goto err_ulp;
 	ret = ep_dev_init(uep_ctx_event);
 	if (ret)
 		goto err_session;
@@ -422,6 +426,8 @@ err_dev:
 	ep_dev_cleanup();
 err_session:
 	uep_session_cleanup();
+err_ulp:
+	ulp_cleanup();
 err_engine:
 	ep_id_cleanup_engine();
 	return ret;
@@ -436,6 +442,7 @@ static void __exit uep_module_exit(void)
 	misc_deregister(&uep_misc);
 	uep_session_cleanup();
 	ep_dev_cleanup();
+	ulp_cleanup();
 	ep_id_cleanup_engine();
 	uep_wq_cleanup();
 }

@@ -3,6 +3,7 @@
  * An endpoint's QP and SRQ, and what they are made of.
  */
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "ulp.h"
@@ -235,14 +236,55 @@ void ulp_put_qp(struct ep_qp *qp)
 	kref_put(&container_of(qp, struct ulp_qp, qp)->ref, ulp_qp_free);
 }
 
-static void ulp_qp_free_parts(struct ulp_qp *qp)
+static void ulp_qp_free_cqs(const struct ulp_qp *qp)
 {
-	if (qp->drain_ah)
-		rdma_destroy_ah(qp->drain_ah, RDMA_DESTROY_AH_SLEEPABLE);
 	if (qp->own_send_cq)
 		ib_free_cq(qp->send_cq);
 	if (qp->own_recv_cq)
 		ib_free_cq(qp->recv_cq);
+}
+
+struct ulp_free_cqs {
+	struct work_struct work;
+	const struct ulp_qp *qp;
+	struct completion done;
+};
+
+static void ulp_free_cqs_work(struct work_struct *work)
+{
+	struct ulp_free_cqs *f = container_of(work, struct ulp_free_cqs, work);
+
+	ulp_qp_free_cqs(f->qp);
+	complete(&f->done);
+}
+
+/* A queue of our own: any number of other queues' work items may wait for it. */
+static struct workqueue_struct *ulp_wq;
+
+/*
+ * ib_free_cq() waits for the work item that runs the CQ's handlers. The caller may be
+ * in that of another endpoint's CQ, which is no less right than any other task that
+ * waits, but to lockdep all CQs' work items are one. Another task can free them.
+ */
+static void ulp_qp_free_cqs_in_work(const struct ulp_qp *qp)
+{
+	struct ulp_free_cqs f = { .qp = qp };
+
+	init_completion(&f.done);
+	INIT_WORK_ONSTACK(&f.work, ulp_free_cqs_work);
+	queue_work(ulp_wq, &f.work);
+	wait_for_completion(&f.done);
+	destroy_work_on_stack(&f.work);
+}
+
+static void ulp_qp_free_parts(struct ulp_qp *qp)
+{
+	if (qp->drain_ah)
+		rdma_destroy_ah(qp->drain_ah, RDMA_DESTROY_AH_SLEEPABLE);
+	if (current_work() && (qp->own_send_cq || qp->own_recv_cq))
+		ulp_qp_free_cqs_in_work(qp);
+	else
+		ulp_qp_free_cqs(qp);
 	ulp_pd_put(&qp->pd);
 }
 
@@ -599,3 +641,14 @@ int rdma_ep_destroy_qp(struct rdma_ep *ep)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy_qp);
+
+int ulp_init(void)
+{
+	ulp_wq = alloc_workqueue("rdma_ep_cq", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return ulp_wq ? 0 : -ENOMEM;
+}
+
+void ulp_cleanup(void)
+{
+	destroy_workqueue(ulp_wq);
+}

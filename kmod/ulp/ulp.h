@@ -35,6 +35,9 @@
 #include "../include/rdma_ep.h"
 #include "../engine/engine.h"
 
+int ulp_init(void);
+void ulp_cleanup(void);
+
 /**
  * struct rdma_ep_channel - where events go
  * @ref: owner, endpoints and who waits
@@ -42,6 +45,7 @@
  * @events: unread events
  * @wait: woken when there are, and when who waits must look at its endpoint again
  * @nr_eps: endpoints whose events go here
+ * @taking: who is taking a request: its endpoint may be one of them soon
  * @closed: will not get any more
  * @private: of a synchronous endpoint
  * @fn: called instead of queueing events
@@ -53,6 +57,7 @@ struct rdma_ep_channel {
 	struct list_head events;
 	wait_queue_head_t wait;
 	unsigned int nr_eps;
+	unsigned int taking;
 	bool closed;
 	bool private;
 	rdma_ep_event_fn fn;
