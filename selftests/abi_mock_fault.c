@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -587,6 +588,42 @@ TEST_F_TIMEOUT(fault, stall_close, 200)
 		pthread_join(thread, NULL);
 		world_close(&self->w);
 	}
+}
+
+#define MANY	300
+
+static void *close_one(void *data)
+{
+	abi_close(data);
+	return NULL;
+}
+
+/* Nor do others if many close sessions at once. */
+TEST_F_TIMEOUT(fault, stall_many, 200)
+{
+	struct abi *s = calloc(MANY, sizeof(*s)), other;
+	pthread_t *threads = calloc(MANY, sizeof(*threads)), thread;
+	struct timespec end;
+	int i;
+
+	ASSERT_EQ(0, abi_open(&other));
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(0, abi_open(&s[i]));
+	ASSERT_EQ(0, stall_op("dealloc_pd", MANY));
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, close_one,
+					    &s[i]));
+	/* Each has got to where the device keeps it. */
+	EXPECT_EQ(0, mock_wait_stalled("dealloc_pd", MANY));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, close_one, &other));
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 5 * TEST_SCALE;
+	EXPECT_EQ(0, pthread_timedjoin_np(thread, NULL, &end));
+	ASSERT_EQ(0, stall_op("dealloc_pd", 0));
+	for (i = 0; i < MANY; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
+	free(s);
 }
 
 struct removal {

@@ -210,13 +210,18 @@ static void uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 	void *entry;
 	int i;
 
+	if (EP_COMPAT_RXE_WORKS && !xa_empty(&s->qps))
+		ep_rxe_answer();
 	for (i = 0; i < ARRAY_SIZE(uep_verbs_types); i++) {
 		xa_for_each(&s->objs, handle, entry) {
 			obj = uep_obj_lookup(s, handle, uep_verbs_types[i]);
 			if (!obj)
 				continue;
-			if (uep_obj_ctx(obj) == ctx && uep_obj_claim(obj))
+			if (uep_obj_ctx(obj) == ctx && uep_obj_claim(obj)) {
+				if (uep_verbs_types[i] == RDMA_EP_OBJ_QP)
+					container_of(obj, struct uep_qp, obj)->qp.abandoned = true;
 				uep_obj_end(obj, &out);
+			}
 			uep_obj_put(obj);
 			cond_resched();
 		}
@@ -353,10 +358,8 @@ static void uep_session_abandon_qps(struct uep_session *s)
  * The file is gone, so no command runs and none will. Readers of channels may,
  * but find the session dead.
  */
-static void uep_session_release_work(struct work_struct *work)
+static void uep_session_end(struct uep_session *s)
 {
-	struct uep_session *s =
-		container_of(work, struct uep_session, release_work);
 	struct uep_ctx *ctx;
 	unsigned long i;
 
@@ -377,6 +380,11 @@ static void uep_session_release_work(struct work_struct *work)
 	uep_session_end_type(s, RDMA_EP_OBJ_PD);
 	uep_session_end_type(s, RDMA_EP_OBJ_CTX);
 	uep_session_put(s);
+}
+
+static void uep_session_release_work(struct work_struct *work)
+{
+	uep_session_end(container_of(work, struct uep_session, release_work));
 }
 
 /* So many there have been. */
@@ -422,12 +430,14 @@ void uep_session_release(struct uep_session *s)
 	spin_unlock(&s->ev_lock);
 	/*
 	 * Ports and memory are free again when the last close() or munmap()
-	 * returns, or when the parent learns that the task is dead.
+	 * returns, or when the parent learns that the task is dead: at its own
+	 * expense, as that may take long. A kernel thread, which may close for
+	 * others as well, does not wait.
 	 */
-	uep_session_get(s);
-	queue_work(uep_session_wq, &s->release_work);
-	flush_work(&s->release_work);
-	uep_session_put(s);
+	if (current->flags & PF_KTHREAD)
+		queue_work(uep_session_wq, &s->release_work);
+	else
+		uep_session_end(s);
 }
 
 int uep_session_init(void)
