@@ -155,6 +155,52 @@ static int queues(void *arg)
 	return 0;
 }
 
+/* An SRQ that has been made so large, or was to be, keeps the slots that it got for it. */
+static int slots(void *arg)
+{
+	struct rdma_ep_srq_attr grow = {
+		.flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 3000,
+	};
+	struct rdma_ep_srq_attr shrink = {
+		.flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 1,
+	};
+	/* Refused by every driver: the limit is more than there can be. */
+	struct rdma_ep_srq_attr refused = {
+		.flags = RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT,
+		.max_wr = 3000, .srq_limit = 3001,
+	};
+	__u32 srq[3];
+	struct abi s;
+	int i;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	for (i = 0; i < 3; i++)
+		CHECK(3, abi_create_srq(&s, s.pd, 1, 1, &srq[i]) == 0);
+	grow.srq = srq[0];
+	shrink.srq = srq[0];
+	refused.srq = srq[1];
+	/* siw can not. */
+	CHECK(4, ABI(s.fd, MODIFY_SRQ, &grow) == (s.iwarp ? -EOPNOTSUPP : 0));
+	CHECK(5, ABI(s.fd, MODIFY_SRQ, &shrink) == (s.iwarp ? -EOPNOTSUPP : 0));
+	grow.srq = srq[2];
+	CHECK(6, ABI(s.fd, MODIFY_SRQ, &grow) == -EDQUOT);
+	CHECK(7, abi_destroy(&s, RDMA_EP_OBJ_SRQ, srq[0]) == 0);
+	CHECK(8, ABI(s.fd, MODIFY_SRQ, &refused) < 0);
+	CHECK(9, ABI(s.fd, MODIFY_SRQ, &grow) == -EDQUOT);
+	/* The same once more is not charged once more. */
+	CHECK(10, ABI(s.fd, MODIFY_SRQ, &refused) == -EDQUOT);
+	CHECK(11, abi_destroy(&s, RDMA_EP_OBJ_SRQ, srq[1]) == 0);
+	CHECK(12, ABI(s.fd, MODIFY_SRQ, &grow) != -EDQUOT);
+	return 0;
+}
+
+TEST_F(unpriv, slots_of_an_srq)
+{
+	abi_param("session_max_queue_mb", 1);
+	EXPECT_EQ(0, abi_child(slots, NULL));
+}
+
 TEST_F(unpriv, queue_memory)
 {
 	abi_param("session_max_queue_mb", 2);

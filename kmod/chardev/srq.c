@@ -258,8 +258,8 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 	};
 	struct uep_session *s = srq->obj.session;
 	enum ib_srq_attr_mask mask = 0;
-	u64 bytes = 0;
-	int ret = 0;
+	u64 bytes;
+	int ret;
 
 	if (arg->flags & RDMA_EP_SRQ_LIMIT)
 		mask |= IB_SRQ_LIMIT;
@@ -268,7 +268,6 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 		if (!arg->max_wr || arg->max_wr > UEP_MAX_WR ||
 		    arg->max_wr > srq->pd->ctx->dev->ibdev->attrs.max_srq_wr)
 			return -EINVAL;
-		/* Charged as one more object until it has worked. */
 		bytes = uep_srq_bytes(arg->max_wr, srq->max_sge);
 		ret = uep_charge(s, bytes);
 		if (ret)
@@ -276,15 +275,14 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 		/* Slots first: they must never be fewer than the device's. */
 		ret = uep_wq_grow(&srq->wq,
 				  2 * roundup_pow_of_two(arg->max_wr + 1));
-	}
-	if (!ret && mask)
-		ret = ib_modify_srq(srq->srq.ibsrq, &attr, mask);
-	if (arg->flags & RDMA_EP_SRQ_MAX_WR) {
-		if (!ret)
+		/* They stay, whatever the driver says, or shrinks to later. */
+		if (!ret && bytes > srq->obj.queue_bytes)
 			swap(bytes, srq->obj.queue_bytes);
 		uep_uncharge(s, bytes);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return mask ? ib_modify_srq(srq->srq.ibsrq, &attr, mask) : 0;
 }
 
 int uep_modify_srq(struct uep_cmd *cmd)
