@@ -450,6 +450,68 @@ TEST_F(unplug, close_after)
 }
 
 /* QPs and CQs that wait to be used again are the device's, too. */
+#define MANY_QPS	1500
+
+/* Ready for messages, which nobody sends. */
+static int make_qps(const struct abi *s)
+{
+	struct rdma_ep_create_qp c;
+	int i, ret;
+	__u32 cq;
+
+	ret = abi_create_cq(s, -1, 16, 0, &cq);
+	for (i = 0; i < MANY_QPS && !ret; i++) {
+		abi_qp_attr(&c, IB_UVERBS_QPT_UC, s->pd, cq, cq);
+		ret = ABI(s->fd, CREATE_QP, &c) ?:
+		      abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_UC, 0) ?:
+		      abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_UC, 0x123456);
+	}
+	return ret;
+}
+
+/*
+ * rxe gets a moment to answer before a QP is destroyed: once if there are many. Compared
+ * with each other, as it depends on the machine how long it takes.
+ */
+TEST_F_TIMEOUT(unplug, many_qps, 200)
+{
+	struct rdma_ep_destroy d = {
+		.type = RDMA_EP_OBJ_CTX, .flags = RDMA_EP_DESTROY_CONTENTS,
+	};
+	int i, ret, async;
+	struct abi s;
+	long ms[3];
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	if (self->w.s.iwarp)
+		SKIP(return, "siw takes no QP without a connection");
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, abi_open(&s));
+		ASSERT_EQ(0, abi_ctx(&s, &d.handle, &async));
+		ASSERT_EQ(0, abi_alloc_pd(&s, d.handle, &s.pd));
+		s.ctx = d.handle;
+		ASSERT_EQ(0, make_qps(&s));
+		ms[i] = abi_now_ms();
+		ret = 0;
+		if (i == 0)
+			abi_close(&s);
+		else if (i == 1)
+			ret = ABI(s.fd, DESTROY, &d);
+		else
+			ret = unplug();
+		ms[i] = abi_now_ms() - ms[i];
+		EXPECT_EQ(0, ret);
+		if (i)
+			abi_close(&s);
+		close(async);
+	}
+	TH_LOG("close %ld ms, destroy %ld ms, unplug %ld ms", ms[0], ms[1],
+	       ms[2]);
+	EXPECT_GT(3 * ms[0] + 500, ms[1]);
+	EXPECT_GT(3 * ms[0] + 500, ms[2]);
+}
+
 TEST_F(unplug, used_again)
 {
 	struct rdma_ep_create_ep e = {

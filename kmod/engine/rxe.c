@@ -273,7 +273,8 @@ void ep_rxe_end(struct ep_qp *qp)
 	state = ep_rxe_state(qp);
 	if (state == IB_QPS_ERR)
 		return;
-	if (state >= IB_QPS_RTR && !qp->abandoned)
+	if (state >= IB_QPS_RTR && !qp->abandoned &&
+	    !READ_ONCE(qp->res.dev->dead))
 		ep_rxe_answer();
 	ep_rxe_empty(qp);
 }
