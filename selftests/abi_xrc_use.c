@@ -367,7 +367,8 @@ static void *opener(void *arg)
 {
 	struct opener *o = arg;
 
-	o->ret = abi_open_xrcd(o->s, o->file, CREATE, &o->xrcd);
+	o->ret = abi_open_xrcd(o->s, o->file, o->file < 0 ? 0 : CREATE,
+			       &o->xrcd);
 	return NULL;
 }
 
@@ -411,6 +412,82 @@ TEST_F(xrc, stall)
 	EXPECT_EQ(0, ret);
 	EXPECT_EQ(0, close_xrcd(&self->s, o[0].xrcd));
 	EXPECT_EQ(0, close_xrcd(&self->s2, o[1].xrcd));
+}
+
+static void *closer(void *arg)
+{
+	struct opener *o = arg;
+
+	o->ret = close_xrcd(o->s, o->xrcd);
+	return NULL;
+}
+
+struct other {
+	const struct abi *s;
+	int file;
+	__u32 mine, shared;
+	int ret;
+	volatile bool done;
+};
+
+static void *others(void *arg)
+{
+	struct other *o = arg;
+	__u32 xrcd;
+
+	o->ret = close_xrcd(o->s, o->mine) ?:
+		 close_xrcd(o->s, o->shared) ?:
+		 abi_open_xrcd(o->s, -1, 0, &xrcd) ?:
+		 close_xrcd(o->s, xrcd) ?:
+		 abi_open_xrcd(o->s, o->file, CREATE | EXCL, &xrcd) ?:
+		 close_xrcd(o->s, xrcd);
+	o->done = true;
+	return NULL;
+}
+
+/* While one waits for the driver, for a shared domain or his own, others do not. */
+TEST_F(xrc, stall_others)
+{
+	static const char * const ops[] = { "alloc_xrcd", "dealloc_xrcd" };
+	struct opener o = { .s = &self->s2 };
+	char file[64], name[] = "/tmp/abi_xrc.XXXXXX";
+	pthread_t thread[2];
+	int i, other;
+	long end;
+
+	other = mkstemp(name);
+	ASSERT_LE(0, other);
+	unlink(name);
+	for (i = 0; i < 4; i++) {
+		struct other t = { .s = &self->s, .file = self->file };
+
+		o.file = i & 2 ? -1 : other;
+		snprintf(file, sizeof(file), "stall/%s", ops[i & 1]);
+		ASSERT_EQ(0, abi_open_xrcd(t.s, -1, 0, &t.mine));
+		ASSERT_EQ(0, abi_open_xrcd(t.s, t.file, CREATE, &t.shared));
+		if (i & 1)
+			opener(&o);
+		ASSERT_EQ(0, mock_write(file, "1"));
+		ASSERT_EQ(0, pthread_create(&thread[0], NULL,
+					    i & 1 ? closer : opener, &o));
+		ASSERT_EQ(0, mock_wait_stalled(ops[i & 1], 1));
+		ASSERT_EQ(0, pthread_create(&thread[1], NULL, others, &t));
+		end = abi_now_ms() + 5000 * TEST_SCALE;
+		while (!t.done && abi_now_ms() < end)
+			usleep(10000);
+		EXPECT_TRUE(t.done) {
+			TH_LOG("others wait for %s", ops[i & 1]);
+		}
+		ASSERT_EQ(0, mock_write(file, "0"));
+		pthread_join(thread[0], NULL);
+		pthread_join(thread[1], NULL);
+		EXPECT_EQ(0, t.ret);
+		EXPECT_EQ(0, o.ret);
+		if (!(i & 1))
+			EXPECT_EQ(0, close_xrcd(o.s, o.xrcd));
+		EXPECT_EQ(0, count_of("xrcd"));
+	}
+	close(other);
 }
 
 /* With everything alive, in two sessions. */

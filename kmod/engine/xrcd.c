@@ -19,7 +19,7 @@
  * @file: names it to who wants to share it, together with @user; NULL: nobody can
  * @user: the same
  * @opens: openers (ep_dev.xrcd_lock)
- * @ibxrcd: the hardware object
+ * @ibxrcd: the hardware object; set once, NULL until then (@lock)
  * @lock: held over changes of target QPs. The core leaves it to us to make them one
  *	by one, and any opener of a QP may change it
  * @qps: numbers of target QPs by address: completions name them so
@@ -30,7 +30,7 @@ struct ep_xrc_domain {
 	const void *user;
 	unsigned int opens;
 	struct ib_xrcd *ibxrcd;
-	struct mutex lock;		/* target QPs, qps */
+	struct mutex lock;		/* ibxrcd, target QPs, qps */
 	struct xarray qps;
 };
 
@@ -48,19 +48,10 @@ static struct ep_xrc_domain *ep_xrcd_find(struct ep_dev *dev, const void *file,
 static struct ep_xrc_domain *ep_xrcd_new(struct ep_dev *dev, const void *file,
 					 const void *user)
 {
-	struct ep_xrc_domain *dom;
-	int ret;
+	struct ep_xrc_domain *dom = kzalloc(sizeof(*dom), GFP_KERNEL_ACCOUNT);
 
-	dom = kzalloc(sizeof(*dom), GFP_KERNEL_ACCOUNT);
 	if (!dom)
 		return ERR_PTR(-ENOMEM);
-	/* The inode would only be kept for us. */
-	dom->ibxrcd = ib_alloc_xrcd_user(dev->ibdev, NULL, NULL);
-	if (IS_ERR(dom->ibxrcd)) {
-		ret = PTR_ERR(dom->ibxrcd);
-		kfree(dom);
-		return ERR_PTR(ret);
-	}
 	mutex_init(&dom->lock);
 	xa_init(&dom->qps);
 	dom->file = file;
@@ -70,49 +61,85 @@ static struct ep_xrc_domain *ep_xrcd_new(struct ep_dev *dev, const void *file,
 	return dom;
 }
 
-/* With @file, called with dev->xrcd_lock held. */
+/* Finds or makes it; ep_xrcd_put() follows. */
 static struct ep_xrc_domain *ep_xrcd_get(struct ep_dev *dev, const void *file,
 					 const void *user, bool create,
 					 bool exclusive)
 {
 	struct ep_xrc_domain *dom = NULL;
 
-	/* These errors are those of uverbs. */
-	if (file) {
+	mutex_lock(&dev->xrcd_lock);
+	if (file)
 		dom = ep_xrcd_find(dev, file, user);
-		if (dom && exclusive)
-			return ERR_PTR(-EINVAL);
-		if (!dom && !create)
-			return ERR_PTR(-EAGAIN);
-	}
-	if (!dom)
+	/* These errors are those of uverbs. */
+	if (dom && exclusive)
+		dom = ERR_PTR(-EINVAL);
+	else if (!dom && file && !create)
+		dom = ERR_PTR(-EAGAIN);
+	else if (!dom)
 		dom = ep_xrcd_new(dev, file, user);
 	if (!IS_ERR(dom))
 		dom->opens++;
+	mutex_unlock(&dev->xrcd_lock);
 	return dom;
 }
 
-static void ep_xrcd_destroy_hw(struct ep_res *res)
+/*
+ * The last one takes the hardware object along. Whoever opens the same file meanwhile
+ * gets another one, as nobody knows this one any more.
+ */
+static void ep_xrcd_put(struct ep_dev *dev, struct ep_xrc_domain *dom)
 {
-	struct ep_xrcd *xrcd = container_of(res, struct ep_xrcd, res);
-	struct ep_xrc_domain *dom = xrcd->dom;
-	struct ep_dev *dev = res->dev;
+	bool last;
 
-	xrcd->dom = NULL;
-	xrcd->ibxrcd = NULL;
 	mutex_lock(&dev->xrcd_lock);
-	if (!--dom->opens) {
+	last = !--dom->opens;
+	if (last)
 		hash_del(&dom->node);
+	mutex_unlock(&dev->xrcd_lock);
+	if (!last)
+		return;
+	if (dom->ibxrcd) {
 		/*
 		 * Nothing is left in it. The core counts a QP whose making has
 		 * failed half way all the same.
 		 */
 		atomic_set(&dom->ibxrcd->usecnt, 0);
 		WARN_ON_ONCE(ib_dealloc_xrcd_user(dom->ibxrcd, NULL));
-		xa_destroy(&dom->qps);
-		kfree(dom);
 	}
-	mutex_unlock(&dev->xrcd_lock);
+	xa_destroy(&dom->qps);
+	kfree(dom);
+}
+
+/* @create: if not, an opener whose driver has failed has left it without */
+static int ep_xrcd_alloc_hw(struct ep_dev *dev, struct ep_xrc_domain *dom,
+			    bool create)
+{
+	struct ib_xrcd *ibxrcd;
+	int ret = 0;
+
+	mutex_lock(&dom->lock);
+	if (dom->ibxrcd)
+		goto out;
+	/* The inode would only be kept for us. */
+	ibxrcd = create ? ib_alloc_xrcd_user(dev->ibdev, NULL, NULL) :
+			  ERR_PTR(-EAGAIN);
+	if (IS_ERR(ibxrcd))
+		ret = PTR_ERR(ibxrcd);
+	else
+		dom->ibxrcd = ibxrcd;
+out:
+	mutex_unlock(&dom->lock);
+	return ret;
+}
+
+static void ep_xrcd_destroy_hw(struct ep_res *res)
+{
+	struct ep_xrcd *xrcd = container_of(res, struct ep_xrcd, res);
+
+	ep_xrcd_put(res->dev, xrcd->dom);
+	xrcd->dom = NULL;
+	xrcd->ibxrcd = NULL;
 }
 
 /**
@@ -142,20 +169,24 @@ int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
 			  ep_xrcd_destroy_hw);
 	if (ret)
 		return ret;
-	/* One that is not shared waits for nobody's driver call but its own. */
-	if (file)
-		mutex_lock(&dev->xrcd_lock);
+	/* Nobody waits for the driver but who wants the same domain. */
 	dom = ep_xrcd_get(dev, file, user, create, exclusive);
-	if (file)
-		mutex_unlock(&dev->xrcd_lock);
-	if (IS_ERR(dom)) {
-		ep_res_abort(&xrcd->res);
-		return PTR_ERR(dom);
-	}
+	ret = PTR_ERR_OR_ZERO(dom);
+	if (ret)
+		goto err_res;
+	ret = ep_xrcd_alloc_hw(dev, dom, create || !file);
+	if (ret)
+		goto err_dom;
 	xrcd->dom = dom;
 	xrcd->ibxrcd = dom->ibxrcd;
 	ep_res_add(&xrcd->res);
 	return 0;
+
+err_dom:
+	ep_xrcd_put(dev, dom);
+err_res:
+	ep_res_abort(&xrcd->res);
+	return ret;
 }
 
 /* A new target QP, which others can open by its number. */
