@@ -195,6 +195,24 @@ static int invisible(const struct abi *s)
 	return 0;
 }
 
+/* Does the session's fdinfo name the device of an id? */
+static bool shows_devices(int fd)
+{
+	char path[64], line[256], dev[64];
+	bool shows = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	if (!f)
+		return true;
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "id: %*u %*s %*s %*s %*s %63s", dev) == 1)
+			shows |= strcmp(dev, "-") != 0;
+	fclose(f);
+	return shows;
+}
+
 /* Loopback would do with any device. (If the address resolves, that is all.) */
 static int loopback(const struct abi *s, int channel, __u32 addr)
 {
@@ -209,7 +227,7 @@ static int loopback(const struct abi *s, int channel, __u32 addr)
 		.addr_timeout_ms = 200, .route_timeout_ms = 200,
 	};
 	struct rdma_ep_query_id q = {};
-	struct rdma_ep_event ev;
+	struct rdma_ep_event ev = {};
 	__u32 id;
 
 	CHECK(40, new_id(s, channel, &id) == 0);
@@ -217,6 +235,8 @@ static int loopback(const struct abi *s, int channel, __u32 addr)
 		abi_read(channel, &ev, sizeof(ev), ABI_WAIT_MS);
 	q.id = id;
 	CHECK(41, ABI(s->fd, QUERY_ID, &q) || !q.info.dev_index);
+	CHECK(45, !ev.info.dev_index && !ev.info.node_guid && !ev.info.port_num);
+	CHECK(46, !shows_devices(s->fd));
 	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, 0, 0, 0);
 	qp.id = id;
 	CHECK(42, ABI(s->fd, CREATE_QP, &qp) < 0);

@@ -223,14 +223,13 @@ static void uep_id_addresses(struct uep_id *id, struct rdma_ep_id_info *info)
 	       rdma_addr_size((struct sockaddr *)&route->addr.src_addr));
 	memcpy(&info->dst, &route->addr.dst_addr,
 	       rdma_addr_size((struct sockaddr *)&route->addr.dst_addr));
-	if (!cm_id->device)
-		return;
 
+	/* A device that it may not see is none. */
 	dev = ep_id_dev(&id->id);
-	if (dev) {
-		info->dev_index = dev->index;
-		ep_dev_put(dev);
-	}
+	if (!dev)
+		return;
+	info->dev_index = dev->index;
+	ep_dev_put(dev);
 	info->node_guid = cm_id->device->node_guid;
 	info->port_num = cm_id->port_num;
 	info->pkey = cpu_to_be16(ib_addr_get_pkey(&route->addr.dev_addr));

@@ -151,6 +151,7 @@ static void uep_show_addr(struct seq_file *m, const struct sockaddr_storage *ss)
 static void uep_show_id(struct seq_file *m, struct uep_id *id)
 {
 	struct rdma_cm_id *cm_id;
+	struct ep_dev *dev;
 	struct ep_qp *qp;
 
 	/* Whoever has it may take long. */
@@ -167,7 +168,10 @@ static void uep_show_id(struct seq_file *m, struct uep_id *id)
 		   uep_id_state(id));
 	uep_show_addr(m, &cm_id->route.addr.src_addr);
 	uep_show_addr(m, &cm_id->route.addr.dst_addr);
-	seq_printf(m, " %s", cm_id->device ? cm_id->device->name : "-");
+	dev = ep_id_dev(&id->id);
+	seq_printf(m, " %s", dev ? cm_id->device->name : "-");
+	if (dev)
+		ep_dev_put(dev);
 	qp = ep_id_get_qp(&id->id);
 	if (qp) {
 		seq_printf(m, " %u\n", qp->qp_num);
