@@ -79,6 +79,8 @@ int rdma_ep_channel_destroy(struct rdma_ep_channel *channel)
 	if (ret)
 		return ret;
 	spin_lock(&channel->lock);
+	wait_event_cmd(channel->wait, !channel->taking,
+		       spin_unlock(&channel->lock), spin_lock(&channel->lock));
 	busy = channel->private || channel->nr_eps;
 	if (!busy)
 		channel->closed = true;
@@ -368,9 +370,9 @@ static struct ulp_event *ulp_channel_pop(struct rdma_ep_channel *chan,
 	ev = list_first_entry_or_null(&chan->events, struct ulp_event, entry);
 	if (ev) {
 		list_del(&ev->entry);
-		/* The channel stays until its endpoint is there. */
+		/* The channel stays until its endpoint is there, or is not. */
 		if (ev->pub.child)
-			chan->nr_eps++;
+			chan->taking++;
 	}
 	spin_unlock(&chan->lock);
 	return ev;
@@ -391,8 +393,9 @@ static bool ulp_event_taken(struct ulp_event *ev, struct rdma_ep_channel *chan)
 		ulp_hand_over(ev, chan);
 	mutex_unlock(&ep->deliver);
 	spin_lock(&chan->lock);
-	chan->nr_eps--;
+	chan->taking--;
 	spin_unlock(&chan->lock);
+	wake_up_all(&chan->wait);
 	return !ret;
 }
 
