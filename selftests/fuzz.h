@@ -143,6 +143,35 @@ static inline bool fuzz_chance(struct fuzz_random *r, uint32_t percent)
 	return fuzz_below(r, 100) < percent;
 }
 
+/* A round that went wrong once, and what it was */
+struct fuzz_known {
+	uint64_t seed;
+	const char *why;	/* NULL: no more of them */
+};
+
+/**
+ * struct fuzz_device - what is fuzzed
+ * @corpus: rounds that each test begins with
+ * @impossible: why a command can not succeed on the device of the session, or NULL
+ * @begin: before each round, by root: 0 or -errno. This and all below may be NULL
+ * @furnish: in the round: what a session begins with, besides a connection
+ * @disturb: called all the time while the round goes on, by root
+ * @end: after each round, by root: what is wrong, or NULL
+ */
+struct fuzz_device {
+	const struct fuzz_known *corpus;
+	const char *(*impossible)(const struct fuzz_cmd *c,
+				  const struct abi *s);
+	int (*begin)(void);
+	int (*furnish)(struct fuzz_session *fs);
+	void (*disturb)(struct fuzz_random *r);
+	const char *(*end)(void);
+};
+
+/* The program, see fuzz_run.c. */
+int fuzz_main(int argc, char **argv, const struct fuzz_device *dev);
+/* Why no CQ can be resized, or NULL. */
+const char *fuzz_no_resize(void);
 /* Fills in a structure of the command; returns the ioctl number to use. */
 unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 			const struct fuzz_cmd *c, uint8_t *arg);

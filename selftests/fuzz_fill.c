@@ -386,6 +386,30 @@ static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
 	}
 }
 
+/* Where there are XRC domains. */
+static void fill_xrc(struct fuzz_session *fs, struct fuzz_random *r,
+		     const struct fuzz_cmd *c, uint8_t *arg)
+{
+	struct rdma_ep_create_srq *srq = (void *)arg;
+	struct rdma_ep_create_qp *qp = (void *)arg;
+
+	if (!fs->handles[RDMA_EP_OBJ_XRCD][0])
+		return;
+	if (c->cmd == RDMA_EP_IOC_CREATE_SRQ && fuzz_chance(r, 40)) {
+		srq->srq_type = IB_UVERBS_SRQT_XRC;
+		srq->xrcd = handle(fs, r, RDMA_EP_OBJ_XRCD);
+		srq->cq = handle(fs, r, RDMA_EP_OBJ_CQ);
+	}
+	if (c->cmd == RDMA_EP_IOC_CREATE_QP && fuzz_chance(r, 30)) {
+		qp->init.qp_type = IB_UVERBS_QPT_XRC_INI;
+		qp->init.srq = 0;
+		if (fuzz_chance(r, 50))
+			return;
+		qp->init.qp_type = IB_UVERBS_QPT_XRC_TGT;
+		qp->init.pd = handle(fs, r, RDMA_EP_OBJ_XRCD);
+	}
+}
+
 /* What must be 0 without RDMA_EP_AWAIT mostly is. */
 static void fill_await(struct fuzz_random *r, const struct fuzz_cmd *c,
 		       uint8_t *arg)
@@ -447,6 +471,7 @@ unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 	for (f = c->fields; f->kind; f++)
 		fill_field(fs, r, arg, f, &last);
 	fill_special(r, c, arg);
+	fill_xrc(fs, r, c, arg);
 	fill_await(r, c, arg);
 	if (c->cmd == RDMA_EP_IOC_DESTROY_EP)
 		fill_destroy_ep(r, (void *)arg);

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A fuzzer of the ioctl surface that knows its structures. In rounds, each of
+ * which is a process with a seed: it opens sessions, its threads call commands with
+ * values that mostly make sense, and it exits or is killed in the middle. Nothing
+ * must be left of it, the kernel must be well, and the next round must work.
+ *
+ *	NAME				a test, of FUZZ_SECONDS (15), or up to four
+ *					times that until each command has succeeded
+ *	NAME SECONDS [SEED]		as long as wanted, by hand
+ *	NAME 0 SEED			the round of this seed alone
+ *
+ * The seed of each round is printed before it begins, so the log of a guest that
+ * died says how to do it again (a round of one thread does the same again).
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define ROUND_OPS	400	/* commands of a thread */
+#define ROUND_ROLES	6	/* preparations, which take their time */
+/* A round that takes longer hangs. */
+#define ROUND_SECONDS	(60 * TEST_SCALE)
+/* Closing its sessions may take until a driver or the CM has given up a peer. */
+#define CLOSE_SECONDS	(20 * TEST_SCALE)
+#define THREADS		4
+#define SESSIONS	2
+#define PATIENCE	4	/* for a command that has not succeeded yet */
+#define MAX_ARG		4096
+
+/* Calls and successes by command; of all rounds. */
+struct stats {
+	uint32_t calls[64];
+	uint32_t good[64];
+	bool furnished;		/* the round has what it begins with */
+};
+
+static struct stats *stats;
+static const struct fuzz_device *device;
+
+struct task {
+	pthread_t thread;
+	struct fuzz_session *fs;
+	struct fuzz_random random;
+	int cover;
+};
+
+static uint8_t *map(size_t len, int prot)
+{
+	uint8_t *p = mmap(NULL, len + 4096, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	/* What is behind it can not be reached. */
+	if (p == MAP_FAILED || mprotect(p, len, prot))
+		abort();
+	return p;
+}
+
+static int pick(struct fuzz_random *r)
+{
+	uint32_t i, n, sum = 0;
+
+	for (i = 0; i < fuzz_nr_cmds; i++)
+		sum += fuzz_cmds[i].weight;
+	n = fuzz_below(r, sum);
+	for (i = 0; n >= fuzz_cmds[i].weight; i++)
+		n -= fuzz_cmds[i].weight;
+	return i;
+}
+
+/* Files are read, closed, and what is in memory changes. */
+static void something_else(struct task *t)
+{
+	struct fuzz_session *fs = t->fs;
+	struct fuzz_random *r = &t->random;
+	uint32_t kind = fuzz_below(r, FUZZ_NR_FDS);
+	uint32_t slot = fuzz_below(r, FUZZ_POOL);
+	struct rdma_ep_event ev;
+	int fd = fs->fds[kind][slot];
+	uint8_t *page = fs->mem + fuzz_below(r, FUZZ_MEM / 4096) * 4096;
+
+	switch (fuzz_below(r, 12)) {
+	case 0:
+		madvise(page, 4096, MADV_DONTNEED);
+		break;
+	case 1:
+		mprotect(page, 4096, PROT_READ);
+		break;
+	case 2:
+		mprotect(page, 4096, PROT_READ | PROT_WRITE);
+		break;
+	case 3:
+		fs->fds[kind][slot] = -1;
+		if (fd > 2)
+			close(fd);
+		break;
+	default:
+		if (fd <= 2)
+			break;
+		/* (Another thread may put another file there any time.) */
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+		if (!abi_ready(fd, 0))
+			break;
+		if (read(fd, &ev, fuzz_chance(r, 90) ? sizeof(ev) :
+			 fuzz_below(r, sizeof(ev))) != sizeof(ev))
+			break;
+		if (ev.event == EV_CONNECT_REQUEST)
+			fs->handles[RDMA_EP_OBJ_ID][fuzz_below(r, FUZZ_POOL)] =
+				ev.child;
+	}
+}
+
+static void *fuzz_thread(void *p)
+{
+	struct task *t = p;
+	/* A structure ends where the memory does. */
+	uint8_t *page = map(MAX_ARG, PROT_READ | PROT_WRITE), *arg;
+	const struct fuzz_cmd *c;
+	unsigned long *cover = fuzz_cover_thread(t->cover);
+	unsigned long cmd;
+	int i, nr, ret, roles = 0;
+
+	for (nr = 0; nr < ROUND_OPS; nr++) {
+		if (fuzz_chance(&t->random, 15)) {
+			something_else(t);
+			continue;
+		}
+		i = pick(&t->random);
+		c = &fuzz_cmds[i];
+		/* What goes wrong once, goes wrong again, and takes longest. */
+		if (c->role && fuzz_chance(&t->random, 20) &&
+		    roles++ < ROUND_ROLES &&
+		    !fuzz_prepare(t->fs, &t->random, c->role))
+			roles += 2;
+		arg = page + MAX_ARG - _IOC_SIZE(c->cmd);
+		cmd = fuzz_fill(t->fs, &t->random, c, arg);
+		__atomic_add_fetch(&stats->calls[i], 1, __ATOMIC_RELAXED);
+		fuzz_cover_begin(cover);
+		ret = ioctl(t->fs->s.fd, cmd, arg);
+		fuzz_cover_end(cover);
+		if (ret)
+			continue;
+		__atomic_add_fetch(&stats->good[i], 1, __ATOMIC_RELAXED);
+		fuzz_learn(t->fs, &t->random, c, arg);
+	}
+	munmap(page, MAX_ARG + 4096);
+	return NULL;
+}
+
+/* Something to begin with: a connection, and memory. */
+static int furnish(struct fuzz_session *fs)
+{
+	struct abi_pair pair = { .max_wr = 64 };
+	struct rdma_ep_reg_mr mr;
+	int i, ret;
+
+	ret = abi_pair_open(&fs->s, &pair) ?:
+	      abi_reg_mr(&fs->s, fs->s.pd, fs->mem, FUZZ_MEM / 4, AC_ALL, &mr);
+	if (ret)
+		return ret;
+	fs->handles[RDMA_EP_OBJ_ID][7] = pair.listener;
+	fs->handles[RDMA_EP_OBJ_MR][0] = mr.mr;
+	for (i = 0; i < FUZZ_POOL; i++)
+		fs->keys[i] = i & 1 ? mr.rkey : mr.lkey;
+	for (i = 0; i < 2; i++) {
+		fs->handles[RDMA_EP_OBJ_ID][i] = pair.end[i].id;
+		fs->handles[RDMA_EP_OBJ_QP][i] = pair.end[i].qp.qp;
+		fs->roles[FUZZ_CONNECTED][i] = pair.end[i].qp.qp;
+		fs->qp_nums[i] = pair.end[i].qp.qp_num;
+		fs->handles[RDMA_EP_OBJ_CQ][2 * i] = pair.end[i].cq[0];
+		fs->handles[RDMA_EP_OBJ_CQ][2 * i + 1] = pair.end[i].cq[1];
+		fs->fds[FUZZ_CHANNEL][i] = pair.end[i].channel;
+	}
+	return device->furnish ? device->furnish(fs) : 0;
+}
+
+static int open_session(struct fuzz_session *fs)
+{
+	uint32_t kind, i;
+	int ret;
+
+	for (kind = 0; kind < FUZZ_NR_FDS; kind++)
+		for (i = 0; i < FUZZ_POOL; i++)
+			fs->fds[kind][i] = -1;
+	ret = abi_open(&fs->s);
+	if (ret)
+		return ret;
+	fs->mem = map(FUZZ_MEM, PROT_READ | PROT_WRITE);
+	fs->out = map(FUZZ_MEM, PROT_READ | PROT_WRITE);
+	fs->readonly = map(4096, PROT_READ);
+	for (i = 0; i < 4; i++) {
+		fs->handles[RDMA_EP_OBJ_CTX][i] = fs->s.ctx;
+		fs->handles[RDMA_EP_OBJ_PD][i] = fs->s.pd;
+		for (kind = 0; kind < FUZZ_ASYNC; kind++)
+			fs->fds[kind][i] = kind == FUZZ_CHANNEL ?
+				abi_channel(&fs->s) : abi_comp_channel(&fs->s);
+	}
+	return furnish(fs);
+}
+
+/* Whoever waits for an event by now is told that there will be none. */
+static void join(struct task *tasks, int nr)
+{
+	struct timespec t;
+	int i, j;
+
+	for (i = 0; i < nr; i++)
+		for (;;) {
+			clock_gettime(CLOCK_REALTIME, &t);
+			t.tv_sec++;
+			if (!pthread_timedjoin_np(tasks[i].thread, NULL, &t))
+				break;
+			for (j = i; j < nr; j++)
+				pthread_kill(tasks[j].thread, SIGALRM);
+		}
+}
+
+/* The process of a round. */
+static void fuzz_round(uint64_t seed)
+{
+	static struct fuzz_session sessions[SESSIONS];
+	struct fuzz_random r = { .state = seed * 2 + 1 };
+	struct rlimit files = { 400, 400 };
+	struct task tasks[THREADS];
+	int i, nr = fuzz_chance(&r, 50) ? 1 : THREADS;
+
+	setrlimit(RLIMIT_NOFILE, &files);
+	/* Whoever waits then is told not to; who can not be told hangs. */
+	abi_alarm(ROUND_SECONDS * 1000 / 6);
+	for (i = 0; i < nr; i++)
+		tasks[i].cover = fuzz_cover_open();
+	/* Most rounds are nobody's. */
+	if (fuzz_chance(&r, 80) && abi_become_nobody())
+		_exit(2);
+	for (i = 0; i < SESSIONS; i++)
+		if (open_session(&sessions[i]))
+			_exit(3);
+	/* Somebody else's handles and keys, now and then. */
+	sessions[1].s.fd = fuzz_chance(&r, 10) ? sessions[0].s.fd :
+						 sessions[1].s.fd;
+	stats->furnished = true;
+	for (i = 0; i < nr; i++) {
+		tasks[i].fs = &sessions[i % SESSIONS];
+		tasks[i].random.state = fuzz_next(&r) | 1;
+		if (nr > 1)
+			pthread_create(&tasks[i].thread, NULL, fuzz_thread,
+				       &tasks[i]);
+		else
+			fuzz_thread(&tasks[i]);
+	}
+	if (nr > 1 && fuzz_chance(&r, 40)) {
+		usleep(fuzz_below(&r, 400000));
+		kill(getpid(), SIGKILL);
+	}
+	if (nr > 1)
+		join(tasks, nr);
+	_exit(0);
+}
+
+static int device_begin(void)
+{
+	return device->begin ? device->begin() : 0;
+}
+
+static const char *device_end(void)
+{
+	return device->end ? device->end() : NULL;
+}
+
+/* Returns 0, or what went wrong. */
+static const char *run_round(uint64_t seed)
+{
+	static char why[80];
+	struct fuzz_random r = { .state = seed * 2 + 1 };
+	long begin = abi_now_ms();
+	long end = begin + (ROUND_SECONDS + CLOSE_SECONDS) * 1000;
+	int status;
+	pid_t pid;
+
+	printf("# seed %llu\n", (unsigned long long)seed);
+	fflush(stdout);
+	stats->furnished = false;
+	pid = fork();
+	if (!pid)
+		fuzz_round(seed);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (abi_now_ms() > end) {
+			kill(pid, SIGKILL);
+			return "a round does not end";
+		}
+		if (device->disturb && stats->furnished)
+			device->disturb(&r);
+		usleep(2000);
+	}
+	if (abi_now_ms() - begin > 5000)
+		printf("# that took %ld ms\n", abi_now_ms() - begin);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		return NULL;
+	if (!WIFSIGNALED(status) && !WEXITSTATUS(status))
+		return NULL;
+	snprintf(why, sizeof(why), "a round ends with wait status %#x", status);
+	return why;
+}
+
+/* Does everything still work? */
+static const char *sane(struct abi *s)
+{
+	static struct abi_pair pair;
+	int ret;
+
+	memset(&pair, 0, sizeof(pair));
+	ret = device_begin() ?: abi_open(s) ?: abi_pair_open(s, &pair);
+	abi_close(s);
+	device_end();
+	return ret ? "no connection can be made any more" : NULL;
+}
+
+const char *fuzz_no_resize(void)
+{
+	struct rdma_ep_query q = { 0 };
+	int fd = abi_open_node();
+
+	if (fd >= 0) {
+		ABI(fd, QUERY, &q);
+		close(fd);
+	}
+	return q.caps & RDMA_EP_CAP_RESIZE_CQ ? NULL :
+	       "this kernel does not resize";
+}
+
+/* How many commands never succeeded that could. */
+static int nr_never(const struct abi *s)
+{
+	int i, never = 0;
+
+	for (i = 0; i < fuzz_nr_cmds; i++)
+		never += !stats->good[i] && !device->impossible(&fuzz_cmds[i], s);
+	return never;
+}
+
+static void print_stats(const struct abi *s)
+{
+	const char *why;
+	int i;
+
+	for (i = 0; i < fuzz_nr_cmds; i++) {
+		why = device->impossible(&fuzz_cmds[i], s);
+		printf("# %-20s %7u calls, %6u succeeded%s%s\n",
+		       fuzz_cmds[i].name, stats->calls[i], stats->good[i],
+		       why ? ": " : "", why ?: "");
+	}
+}
+
+static void result(int nr, const char *name, const char *failure)
+{
+	printf("%s %d %s\n", failure ? "not ok" : "ok", nr, name);
+	if (failure)
+		printf("# %s\n", failure);
+	fflush(stdout);
+}
+
+/* Returns NULL, or what went wrong; @left: what is left. */
+static const char *whole_round(uint64_t seed, const struct abi_objects *before,
+			       const char **left)
+{
+	const char *failure;
+
+	if (device_begin())
+		return "there is no device";
+	failure = run_round(seed);
+	*left = device_end();
+	if (!failure && !*left && before && abi_objects_wait(before))
+		*left = "objects are left";
+	return failure;
+}
+
+int fuzz_main(int argc, char **argv, const struct fuzz_device *dev)
+{
+	const char *env = getenv("FUZZ_SECONDS");
+	long seconds = argc > 1 ? atol(argv[1]) : env ? atol(env) :
+		       15 * TEST_SCALE;
+	/* As a test it does the same every time, as far as it gets. */
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) :
+			argc > 1 ? time(NULL) : 1000;
+	const char *failure = NULL, *left = NULL, *broken;
+	/* Where everything is slow, a command's turn comes late. */
+	long patience = argc > 1 ? 1 : PATIENCE, end, late;
+	const struct fuzz_known *known = argc > 2 ? NULL : dev->corpus;
+	struct abi_objects before;
+	bool counted;
+	int rounds = 0, never;
+	struct abi s;
+
+	device = dev;
+	stats = mmap(NULL, sizeof(*stats), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	counted = !abi_objects(&before);
+	/* What the device is like */
+	if (device_begin() || abi_open(&s)) {
+		printf("Bail out! no session\n");
+		return 1;
+	}
+	abi_close(&s);
+	device_end();
+	fuzz_cover_start();
+	printf("TAP version 13\n1..4\n");
+	end = abi_now_ms() + seconds * 1000;
+	late = end + (patience - 1) * seconds * 1000;
+	do {
+		if (known && known->why)
+			printf("# again: %s\n", known->why);
+		failure = whole_round(known && known->why ? known++->seed : seed++,
+				      counted ? &before : NULL, &left);
+		rounds++;
+	} while (!failure && !left &&
+		 (abi_now_ms() < end || (abi_now_ms() < late && nr_never(&s))));
+	printf("# %d rounds in %ld ms\n", rounds,
+	       abi_now_ms() - end + seconds * 1000);
+	fuzz_cover_report();
+	broken = sane(&s);
+	print_stats(&s);
+	never = nr_never(&s);
+
+	result(1, "rounds end", failure);
+	result(2, "nothing is left", left);
+	result(3, "every command succeeds at times", seconds && never ?
+	       "some never do" : NULL);
+	result(4, "connections can be made afterwards", broken);
+	return failure || left || broken || (seconds && never);
+}
