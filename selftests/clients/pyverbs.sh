@@ -21,6 +21,13 @@ refused_because()
 	case $1 in
 	test_mr.MWTest.* | *_bind_mw)
 		echo "the kernel has no memory windows for its consumers" ;;
+	test_odp.*)
+		echo "the kernel has no page faults for its consumers' regions" ;;
+	*_atomic_write | *_flush | *_flush_type_violate)
+		echo "there is no ATOMIC WRITE and no FLUSH" ;;
+	*.test_resize_cq)
+		[[ $(uname -r) == 6.* ]] ||
+			echo "Linux 7 resizes no CQs of its consumers" ;;
 	esac
 }
 
@@ -29,11 +36,11 @@ refused_because()
 fails_because()
 {
 	case $1:$2 in
-	*.test_mr_rereg_access:*"Remote access error")
+	*.test_mr*_rereg_@(access|atomic):*"Remote access error")
 		echo "ibv_rereg_mr(3) may change the keys, and does" ;;
 	*.test_mr_rereg_pd:*"Failed to post recv. Errno: 22,"*)
 		echo "a region of another PD is refused when it is posted" ;;
-	*.test_mr_rereg_addr:*"WR flush error")
+	*.test_mr*_rereg_addr:*"WR flush error")
 		echo "rxe leaves completions of a QP that is reset" ;;
 	esac
 }

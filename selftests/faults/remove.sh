@@ -133,7 +133,15 @@ other_device()
 
 driver_unloaded()
 {
-	begin "rmmod $(driver_of "$DEVICE"), everything alive"
+	local name
+	name="rmmod $(driver_of "$DEVICE"), everything alive"
+	# With lockdep, newer rxe's QPs hold the module, and each device has a QP (see
+	# rxe_reclassify_send_socket()).
+	if [[ $DEVICE == rxe && $(<"/sys/module/rdma_rxe/refcnt") != 0 ]]; then
+		skip "$name" "rxe is in use by its devices alone: this kernel has lockdep"
+		return
+	fi
+	begin "$name"
 	if other_device; then
 		driver_baseline=$baseline
 		baseline=$(held)
