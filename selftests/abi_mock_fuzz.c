@@ -40,7 +40,7 @@ static const char * const caps[] = { "exact", "more", "unwritten", "silent" };
 
 static bool removed;
 
-static void fail(struct fuzz_random *r)
+static void fail_op(struct fuzz_random *r)
 {
 	static const int errors[] = {
 		ENOMEM, EINVAL, EAGAIN, EBUSY, EIO, ENODEV, MOCK_ERRNO,
@@ -52,7 +52,7 @@ static void fail(struct fuzz_random *r)
 		   fuzz_below(r, 6));
 }
 
-static void stall(struct fuzz_random *r)
+static void stall_op(struct fuzz_random *r)
 {
 	char file[64];
 
@@ -62,7 +62,7 @@ static void stall(struct fuzz_random *r)
 	mock_write(file, "0");
 }
 
-static void event(struct fuzz_random *r)
+static void raise_event(struct fuzz_random *r)
 {
 	static const char * const kinds[] = { "qp", "cq", "srq" };
 	const char *kind = ONE_OF(r, kinds);
@@ -88,11 +88,11 @@ static void disturb(struct fuzz_random *r)
 	else if (what < 120)
 		mock_write("context", "%s", ONE_OF(r, contexts));
 	else if (what < 180)
-		stall(r);
+		stall_op(r);
 	else if (what < 250)
-		fail(r);
+		fail_op(r);
 	else
-		event(r);
+		raise_event(r);
 }
 
 static int begin(void)
