@@ -450,7 +450,7 @@ TEST_F(unplug, close_after)
 }
 
 /* QPs and CQs that wait to be used again are the device's, too. */
-#define MANY_QPS	1500
+#define MANY_QPS	600
 
 /* Ready for messages, which nobody sends. */
 static int make_qps(const struct abi *s)
