@@ -600,7 +600,8 @@ TEST_F(mcast, close_with_many)
 	join_ms = abi_now_ms() - start;
 	start = abi_now_ms();
 	abi_close(&self->s);
-	EXPECT_GT(join_ms, abi_now_ms() - start);
+	/* (About as long, on the debug kernel.) */
+	EXPECT_GT(2 * join_ms, abi_now_ms() - start);
 	EXPECT_EQ(0, ip_members(3999));
 }
 
