@@ -327,6 +327,45 @@ TEST_F(half, read_without_session)
 
 /* ------------------------------------------------------------------ */
 
+/* An SRQ whose command waits for the user's memory, and has been taken back then. */
+TEST_F(half, srq_of_an_id)
+{
+	struct abi *s = &self->w.s;
+	struct rdma_ep_create_srq srq = {
+		.size = sizeof(srq), .max_wr = 8, .max_sge = 1,
+	};
+	struct rdma_ep_create_qp qp;
+	struct sockaddr_in sin = s->addr;
+	struct abi_wrs w;
+	struct stall st;
+	struct call c;
+	__u32 id, cq;
+
+	sin.sin_port = 0;
+	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
+	ASSERT_EQ(0, abi_create_id(s, self->w.channel, RDMA_PS_TCP,
+				   IB_UVERBS_QPT_RC, 0, &id));
+	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	srq.id = id;
+	ASSERT_EQ(0, stall_begin(&st, &srq, sizeof(srq), false));
+	ASSERT_EQ(0, call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
+	ASSERT_EQ(0, stall_wait(&st));
+	/* Nobody has it yet: the QP gets a queue of its own. */
+	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	qp.id = id;
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
+	munmap(st.page, PAGE);
+	stall_end(&st, NULL);
+	pthread_join(c.thread, NULL);
+	EXPECT_EQ(-EFAULT, c.ret);
+	abi_wrs_init(&w);
+	abi_recv_wr(&w, 1);
+	EXPECT_EQ(0, ABI_POST(s, RECV, qp.init.qp, &w, NULL));
+	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, qp.init.qp));
+	/* Another one can be made for it. */
+	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &srq));
+}
+
 /* A list that does not come holds up nobody. */
 TEST_F(half, stuck_list)
 {

@@ -280,8 +280,14 @@ static int uep_qp_srq(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		if (!obj)
 			return -ENOENT;
 		srq = container_of(obj, struct uep_srq, obj);
-	} else if (id && id->srq && uep_obj_hold(&id->srq->obj)) {
+	} else if (id && id->srq) {
+		/* Not one whose command has not succeeded yet. */
 		srq = id->srq;
+		obj = uep_obj_use(cmd->s, srq->obj.handle, RDMA_EP_OBJ_SRQ);
+		if (obj && obj != &srq->obj)
+			uep_obj_unhold(obj);
+		if (obj != &srq->obj)
+			return 0;
 	} else {
 		return 0;
 	}
