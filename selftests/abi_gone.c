@@ -299,4 +299,69 @@ TEST_F(gone, no_other_memory)
 	EXPECT_EQ(-1, lseek(self->s.fd, 0, SEEK_SET));
 }
 
+/* ---- an address handle that goes while it is posted */
+
+struct poster {
+	const struct abi *s;
+	__u32 qp, ah;
+	volatile bool stop;
+};
+
+static void *post_to_ah(void *arg)
+{
+	struct poster *p = arg;
+	struct rdma_ep_send_wr *wr;
+	struct abi_wrs w;
+	int i;
+
+	abi_wrs_init(&w);
+	for (i = 0; i < 16; i++) {
+		wr = abi_send_wr(&w, WR_SEND, 0, i);
+		wr->ah = p->ah;
+	}
+	while (!p->stop && !ABI_POST(p->s, SEND, p->qp, &w, NULL))
+		;
+	while (!p->stop && ABI_POST(p->s, SEND, p->qp, &w, NULL) == -ENOMEM)
+		;
+	return NULL;
+}
+
+/* It needs its PD until the post is over. (That something else is used, KASAN sees.) */
+TEST_F(gone, address_handle)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_create_qp qp;
+	struct poster p = { .s = s };
+	pthread_t thread;
+	int i, ret, busy = 0;
+	__u32 pd, cq;
+
+	if (s->iwarp)
+		SKIP(return, "iWARP has no datagrams");
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
+		ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
+		ASSERT_EQ(0, abi_create_ah(s, pd, &p.ah));
+		abi_qp_attr(&qp, IB_UVERBS_QPT_UD, pd, cq, cq);
+		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
+		ASSERT_EQ(0, abi_qp_init(s, qp.init.qp, IB_UVERBS_QPT_UD, 1));
+		ASSERT_EQ(0, abi_qp_rts(s, qp.init.qp, IB_UVERBS_QPT_UD, 0));
+		p.qp = qp.init.qp;
+		p.stop = false;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, post_to_ah, &p));
+		usleep(i * 100 % 3000);
+		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, p.qp));
+		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_AH, p.ah));
+		ret = abi_destroy(s, RDMA_EP_OBJ_PD, pd);
+		EXPECT_TRUE(!ret || ret == -EBUSY);
+		p.stop = true;
+		pthread_join(thread, NULL);
+		if (ret)
+			EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_PD, pd));
+		busy += !!ret;
+		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, cq));
+	}
+	TH_LOG("%d times the PD was still in use", busy);
+}
+
 TEST_HARNESS_MAIN

@@ -185,8 +185,10 @@ struct uep_ah *uep_ah_get(struct uep_session *s, u32 handle)
 
 static void uep_ah_drop(struct uep_ah *ah)
 {
-	if (refcount_dec_and_test(&ah->live))
-		ep_res_destroy(&ah->res);
+	if (!refcount_dec_and_test(&ah->live))
+		return;
+	ep_res_destroy(&ah->res);
+	uep_obj_unuse(&ah->pd->obj);
 }
 
 void uep_ah_put(struct uep_ah *ah)
@@ -197,10 +199,7 @@ void uep_ah_put(struct uep_ah *ah)
 
 static void uep_ah_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
-	struct uep_ah *ah = container_of(obj, struct uep_ah, obj);
-
-	uep_ah_drop(ah);
-	uep_obj_unuse(&ah->pd->obj);
+	uep_ah_drop(container_of(obj, struct uep_ah, obj));
 }
 
 static void uep_ah_free(struct uep_obj *obj)
