@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -590,13 +591,42 @@ TEST_F_TIMEOUT(fault, stall_close, 200)
 	}
 }
 
-#define MANY	300
-
 static void *close_one(void *data)
 {
 	abi_close(data);
 	return NULL;
 }
+
+/* Who was only sent a session does not wait for the device when it lets go of it. */
+TEST_F(fault, stall_another_user)
+{
+	struct timespec end;
+	pthread_t thread;
+	struct abi s = {};
+	int sockets[2], status;
+	pid_t pid;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	pid = fork();
+	if (!pid)
+		_exit(abi_become_nobody() || abi_open(&s) ||
+		      abi_send_fd(sockets[1], s.fd));
+	s.fd = abi_recv_fd(sockets[0]);
+	ASSERT_LE(0, s.fd);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	ASSERT_EQ(0, stall_op("dealloc_pd", 1));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, close_one, &s));
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 5 * TEST_SCALE;
+	EXPECT_EQ(0, pthread_timedjoin_np(thread, NULL, &end));
+	EXPECT_EQ(0, mock_wait_stalled("dealloc_pd", 1));
+	ASSERT_EQ(0, stall_op("dealloc_pd", 0));
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
+#define MANY	300
 
 /* Nor do others if many close sessions at once. */
 TEST_F_TIMEOUT(fault, stall_many, 200)

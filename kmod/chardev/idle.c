@@ -26,6 +26,8 @@
 #define UEP_IDLE_MAX		24
 #define UEP_IDLE_MAX_BYTES	(2ULL << 20)
 #define UEP_IDLE_TIME		(HZ / 10)
+/* So many are destroyed in one go: others may be waiting to destroy theirs. */
+#define UEP_IDLE_BATCH		64
 
 /* Held while some are being destroyed; outside uep_idle_lock. */
 static DEFINE_MUTEX(uep_idle_ending);
@@ -120,14 +122,17 @@ void uep_idle_flush_cq(const struct uep_cq_hw *cq)
 static void uep_idle_expire(struct work_struct *work)
 {
 	struct uep_idle *idle, *next;
+	unsigned long now = jiffies;
 	LIST_HEAD(list);
+	int n = 0;
 
 	mutex_lock(&uep_idle_ending);
 	spin_lock(&uep_idle_lock);
 	list_for_each_entry_safe(idle, next, &uep_idle_all, all) {
-		if (time_before(jiffies, idle->until)) {
+		if (time_before(now, idle->until) || n++ == UEP_IDLE_BATCH) {
 			schedule_delayed_work(&uep_idle_work,
-					      idle->until - jiffies);
+					      time_before(now, idle->until) ?
+					      idle->until - now : 0);
 			break;
 		}
 		uep_idle_remove(idle);

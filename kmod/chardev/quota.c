@@ -80,6 +80,14 @@ void uep_user_put(struct uep_user *user)
 	kfree(user);
 }
 
+/* Root may have become somebody else since. */
+bool uep_user_is_current(const struct uep_user *user)
+{
+	return uid_eq(user->uid, current_euid()) ||
+	       uid_eq(user->uid, current_uid()) ||
+	       uid_eq(user->uid, GLOBAL_ROOT_UID);
+}
+
 static u64 uep_mb(unsigned int mb)
 {
 	return (u64)mb << 20;
@@ -129,11 +137,11 @@ static void uep_trace_limits(struct uep_session *s)
 			uep_mb(READ_ONCE(user_max_queue_mb)));
 }
 
-/* What drivers allocate for a queue: they round up, and need one entry more. */
+/* What drivers allocate for a queue: they round up, need one entry more, and take pages. */
 u64 uep_queue_bytes(u32 nr, u32 size)
 {
-	return nr ? (u64)roundup_pow_of_two(nr + 1) * roundup_pow_of_two(size) :
-		    0;
+	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) *
+				     roundup_pow_of_two(size));
 }
 
 /*
@@ -143,9 +151,12 @@ u64 uep_queue_bytes(u32 nr, u32 size)
 static int uep_try_add(struct uep_session *s, int objs, u64 queue_bytes)
 {
 	uep_add(s, objs, queue_bytes);
-	if (likely(!uep_over_limit(s)) ||
-	    (uep_idle_flush_user(s->user) && !uep_over_limit(s)) ||
-	    (!(current->flags & PF_KTHREAD) && capable(CAP_SYS_RESOURCE)))
+	if (likely(!uep_over_limit(s)))
+		return 0;
+	/* Other users' connections wait for that thread. */
+	if (!(current->flags & PF_KTHREAD) &&
+	    ((uep_idle_flush_user(s->user) && !uep_over_limit(s)) ||
+	     capable(CAP_SYS_RESOURCE)))
 		return 0;
 	if (trace_rdma_ep_over_limit_enabled())
 		uep_trace_limits(s);

@@ -350,16 +350,20 @@ static void uep_session_abandon_qps(struct uep_session *s)
 	if (!EP_COMPAT_RXE_WORKS || xa_empty(&s->qps))
 		return;
 	ep_rxe_answer();
-	xa_for_each(&s->qps, i, qp)
+	xa_for_each(&s->qps, i, qp) {
 		qp->qp.abandoned = true;
+		ep_rxe_stop(&qp->qp);
+	}
 }
 
 /*
  * The file is gone, so no command runs and none will. Readers of channels may,
  * but find the session dead.
  */
-static void uep_session_end(struct uep_session *s)
+static void uep_session_release_work(struct work_struct *work)
 {
+	struct uep_session *s =
+		container_of(work, struct uep_session, release_work);
 	struct uep_ctx *ctx;
 	unsigned long i;
 
@@ -380,11 +384,6 @@ static void uep_session_end(struct uep_session *s)
 	uep_session_end_type(s, RDMA_EP_OBJ_PD);
 	uep_session_end_type(s, RDMA_EP_OBJ_CTX);
 	uep_session_put(s);
-}
-
-static void uep_session_release_work(struct work_struct *work)
-{
-	uep_session_end(container_of(work, struct uep_session, release_work));
 }
 
 /* So many there have been. */
@@ -420,29 +419,34 @@ struct uep_session *uep_session_create(void)
 /* The last reference to the file is gone. */
 void uep_session_release(struct uep_session *s)
 {
-	struct uep_wait *wait;
+	struct uep_wait *w;
+	bool wait;
 
 	trace_rdma_ep_session_close(s);
 	spin_lock(&s->ev_lock);
 	s->dead = true;
-	list_for_each_entry(wait, &s->waits, entry)
-		wake_up_poll(&wait->head, EPOLLERR | EPOLLHUP);
+	list_for_each_entry(w, &s->waits, entry)
+		wake_up_poll(&w->head, EPOLLERR | EPOLLHUP);
 	spin_unlock(&s->ev_lock);
 	/*
 	 * Ports and memory are free again when the last close() or munmap()
-	 * returns, or when the parent learns that the task is dead: at its own
-	 * expense, as that may take long. A kernel thread, which may close for
-	 * others as well, does not wait.
+	 * returns, or when the parent learns that the task is dead. That may take
+	 * long, and another user's task may only have been sent the file, or have
+	 * looked at it. (Not in the task itself: siw takes its signals away.)
 	 */
-	if (current->flags & PF_KTHREAD)
-		queue_work(uep_session_wq, &s->release_work);
-	else
-		uep_session_end(s);
+	wait = !(current->flags & PF_KTHREAD) && uep_user_is_current(s->user);
+	uep_session_get(s);
+	queue_work(uep_session_wq, &s->release_work);
+	if (wait)
+		flush_work(&s->release_work);
+	uep_session_put(s);
 }
 
 int uep_session_init(void)
 {
-	uep_session_wq = alloc_workqueue("rdma_ep_session", WQ_UNBOUND, 0);
+	/* Whoever waits for a device or a peer is to hold up nobody else. */
+	uep_session_wq = alloc_workqueue("rdma_ep_session", WQ_UNBOUND,
+					 WQ_MAX_ACTIVE);
 	return uep_session_wq ? 0 : -ENOMEM;
 }
 
