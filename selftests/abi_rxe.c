@@ -713,11 +713,48 @@ TEST_F_TIMEOUT(rxe, region_of_an_error, 300)
 	}
 }
 
+#define PAIRS	4
+
+/* Many whose packets are behind READs: they do not take turns to be impatient. */
+TEST_F_TIMEOUT(rxe, close_requesters, 200)
+{
+	struct rdma_ep_qp_init from[PAIRS], to[PAIRS];
+	struct abi *s = &self->s;
+	struct rdma_ep_reg_mr mr;
+	long start;
+	int i;
+
+	if (!can_read_huge(self))
+		SKIP(return, "no READ takes that long here");
+	ASSERT_EQ(0, reg_huge(self, 960, &mr));
+	for (i = 0; i < PAIRS; i++)
+		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq,
+				       &from[i]));
+	for (i = 0; i < PAIRS; i++) {
+		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq,
+				       &to[i]));
+		ASSERT_EQ(0, abi_qp_init(s, from[i].qp, IB_UVERBS_QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_init(s, to[i].qp, IB_UVERBS_QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_rts(s, to[i].qp, IB_UVERBS_QPT_RC,
+					from[i].qp_num));
+		ASSERT_EQ(0, abi_qp_rts(s, from[i].qp, IB_UVERBS_QPT_RC,
+					to[i].qp_num));
+		ASSERT_EQ(0, read_huge(self, from[i].qp, &mr, &mr));
+	}
+	start = abi_now_ms();
+	abi_close(s);
+	EXPECT_GT(4000 * TEST_SCALE, abi_now_ms() - start);
+	ASSERT_EQ(0, abi_open(s));
+}
+
 TEST_F(rxe, room_for_a_flush)
 {
+	static const int wanted[] = { 0, 1, 128, 129, 255 };
+	static const int got[] = { 1, 1, 128, 128, 128 };
 	struct rdma_ep_query_qp q = { .attr_mask = QP_MAX_DEST_RD_ATOMIC };
 	struct rdma_ep_modify_qp m = {};
 	struct rdma_ep_qp_init qp;
+	int i;
 
 	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &qp));
 	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
@@ -730,10 +767,15 @@ TEST_F(rxe, room_for_a_flush)
 	m.attr.path_mtu = 3;
 	m.attr.min_rnr_timer = 1;
 	abi_self_ah(&self->s, &m.attr.ah_attr);
-	EXPECT_EQ(0, ABI(self->s.fd, MODIFY_QP, &m));
 	q.qp = qp.qp;
-	EXPECT_EQ(0, ABI(self->s.fd, QUERY_QP, &q));
-	EXPECT_EQ(1, q.attr.max_dest_rd_atomic);
+	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		m.attr.max_dest_rd_atomic = wanted[i];
+		EXPECT_EQ(0, ABI(self->s.fd, MODIFY_QP, &m));
+		EXPECT_EQ(0, ABI(self->s.fd, QUERY_QP, &q));
+		EXPECT_EQ(got[i], q.attr.max_dest_rd_atomic);
+		ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_RESET));
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
+	}
 }
 
 TEST_HARNESS_MAIN

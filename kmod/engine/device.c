@@ -445,9 +445,7 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 	WRITE_ONCE(dev->dead, true);
 	mutex_unlock(&dev->hold_lock);
 	synchronize_srcu(&dev->srcu);
-	/* For all of its QPs, see ep_rxe_end(). */
-	if (EP_COMPAT_RXE_WORKS && ep_is_rxe(ibdev))
-		ep_rxe_answer();
+	ep_rxe_stop_all(dev);
 
 	for (class = 0; class < EP_RES_NR; class++)
 		while ((res = ep_dev_claim_res(dev, class)))

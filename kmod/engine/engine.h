@@ -259,6 +259,7 @@ struct ep_xrcd {
  * @failed_at: when ep_qp_drop_region() found it in ERR first (jiffies, not 0), or 0 (@lock)
  * @emptied: ... and has emptied it since (@lock)
  * @abandoned: nobody has used it for a while: what it got has been answered
+ * @stopped: ep_rxe_stop_all() has come by (ep_dev.lock)
  * @peers: rxe: numbers of the QPs of this device that it was connected to (@lock)
  * @nr_peers: how many
  * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
@@ -282,6 +283,7 @@ struct ep_qp {
 	unsigned long failed_at;
 	bool emptied;
 	bool abandoned;
+	bool stopped;
 	u32 peers[EP_RXE_PEERS];
 	u32 nr_peers;
 	struct ep_xrcd *xrcd;
@@ -342,6 +344,8 @@ int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
 int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask);
 void ep_rxe_answer(void);
 void ep_rxe_end(struct ep_qp *qp);
+void ep_rxe_stop(struct ep_qp *qp);
+void ep_rxe_stop_all(struct ep_dev *dev);
 int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp);
 void ep_qp_drop_region(struct ep_qp *qp);
 

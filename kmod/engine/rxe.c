@@ -90,9 +90,14 @@ int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
 	    !((*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR))
 		return -EOPNOTSUPP;
-	/* A peer's FLUSH takes one, whether there is any or not. */
-	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) && !attr->max_dest_rd_atomic)
-		attr->max_dest_rd_atomic = 1;
+	/*
+	 * A peer's FLUSH takes one, whether there is any or not. rxe rounds their number
+	 * up, and has eight bits for it.
+	 */
+	if (*mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		attr->max_dest_rd_atomic =
+			clamp_t(int, attr->max_dest_rd_atomic, 1,
+				qp->ibqp->device->attrs.max_qp_rd_atom);
 	reset = (*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
 	if ((*mask & IB_QP_STATE) && !(*mask & IB_QP_CUR_STATE) && !reset)
 		return 0;
@@ -277,6 +282,49 @@ void ep_rxe_end(struct ep_qp *qp)
 	    !READ_ONCE(qp->res.dev->dead))
 		ep_rxe_answer();
 	ep_rxe_empty(qp);
+}
+
+/* Before the QP is destroyed, with others. */
+void ep_rxe_stop(struct ep_qp *qp)
+{
+	mutex_lock(&qp->lock);
+	if (qp->ibqp && ep_is_rxe(qp->ibqp->device))
+		ep_rxe_end(qp);
+	mutex_unlock(&qp->lock);
+}
+
+/*
+ * The device goes, so no QP is made any more. Packets of one may be in the queues of any
+ * other: these are emptied first, as each QP would wait for its peer.
+ */
+void ep_rxe_stop_all(struct ep_dev *dev)
+{
+	struct list_head *all = &dev->res[EP_RES_QP];
+	struct ep_qp *qp;
+	bool held;
+
+	if (!EP_COMPAT_RXE_WORKS || !ep_is_rxe(dev->ibdev))
+		return;
+	ep_rxe_answer();
+	do {
+		spin_lock(&dev->lock);
+		qp = list_first_entry_or_null(all, struct ep_qp, res.entry);
+		held = qp && !qp->stopped && qp->res.ops->hold;
+		if (qp && qp->stopped)
+			qp = NULL;
+		if (qp) {
+			qp->stopped = true;
+			list_move_tail(&qp->res.entry, all);
+		}
+		if (held)
+			qp->res.ops->hold(&qp->res);
+		spin_unlock(&dev->lock);
+		if (held) {
+			ep_rxe_stop(qp);
+			qp->res.ops->unhold(&qp->res);
+		}
+		cond_resched();
+	} while (qp);
 }
 
 /*
