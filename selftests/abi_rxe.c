@@ -715,17 +715,15 @@ TEST_F_TIMEOUT(rxe, region_of_an_error, 300)
 
 #define PAIRS	4
 
-/* Many whose packets are behind READs: they do not take turns to be impatient. */
-TEST_F_TIMEOUT(rxe, close_requesters, 200)
+/* QPs whose packets are behind READs, before those that answer */
+static void make_requesters(struct __test_metadata *_metadata,
+			    FIXTURE_DATA(rxe) * self)
 {
 	struct rdma_ep_qp_init from[PAIRS], to[PAIRS];
 	struct abi *s = &self->s;
 	struct rdma_ep_reg_mr mr;
-	long start;
 	int i;
 
-	if (!can_read_huge(self))
-		SKIP(return, "no READ takes that long here");
 	ASSERT_EQ(0, reg_huge(self, 960, &mr));
 	for (i = 0; i < PAIRS; i++)
 		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq,
@@ -741,10 +739,36 @@ TEST_F_TIMEOUT(rxe, close_requesters, 200)
 					to[i].qp_num));
 		ASSERT_EQ(0, read_huge(self, from[i].qp, &mr, &mr));
 	}
+}
+
+/* They do not take turns to be impatient. */
+TEST_F_TIMEOUT(rxe, close_requesters, 200)
+{
+	struct rdma_ep_destroy d = {
+		.type = RDMA_EP_OBJ_CTX, .flags = RDMA_EP_DESTROY_CONTENTS,
+	};
+	struct abi *s = &self->s;
+	int async;
+	long start;
+
+	if (!can_read_huge(self))
+		SKIP(return, "no READ takes that long here");
+	make_requesters(_metadata, self);
 	start = abi_now_ms();
 	abi_close(s);
 	EXPECT_GT(4000 * TEST_SCALE, abi_now_ms() - start);
+
 	ASSERT_EQ(0, abi_open(s));
+	ASSERT_EQ(0, abi_ctx(s, &s->ctx, &async));
+	ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &s->pd));
+	ASSERT_EQ(0, abi_create_cq(s, -1, 128, 0, &self->cq));
+	ASSERT_EQ(0, abi_reg_mr(s, s->pd, self->buf, LEN, AC_ALL, &self->mr));
+	make_requesters(_metadata, self);
+	start = abi_now_ms();
+	d.handle = s->ctx;
+	EXPECT_EQ(0, ABI(s->fd, DESTROY, &d));
+	EXPECT_GT(4000 * TEST_SCALE, abi_now_ms() - start);
+	close(async);
 }
 
 TEST_F(rxe, room_for_a_flush)

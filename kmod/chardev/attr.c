@@ -212,7 +212,8 @@ static void uep_path_to_user(struct rdma_ep_path_rec *dst,
 	dst->preference = src->preference;
 }
 
-static void uep_id_addresses(struct uep_id *id, struct rdma_ep_id_info *info)
+/* Returns whether there is a device: one that it may not see is none. */
+static bool uep_id_addresses(struct uep_id *id, struct rdma_ep_id_info *info)
 {
 	struct rdma_cm_id *cm_id = id->id.cm_id;
 	struct rdma_route *route = &cm_id->route;
@@ -224,10 +225,9 @@ static void uep_id_addresses(struct uep_id *id, struct rdma_ep_id_info *info)
 	memcpy(&info->dst, &route->addr.dst_addr,
 	       rdma_addr_size((struct sockaddr *)&route->addr.dst_addr));
 
-	/* A device that it may not see is none. */
 	dev = ep_id_dev(&id->id);
 	if (!dev)
-		return;
+		return false;
 	info->dev_index = dev->index;
 	ep_dev_put(dev);
 	info->node_guid = cm_id->device->node_guid;
@@ -235,6 +235,7 @@ static void uep_id_addresses(struct uep_id *id, struct rdma_ep_id_info *info)
 	info->pkey = cpu_to_be16(ib_addr_get_pkey(&route->addr.dev_addr));
 	rdma_read_gids(cm_id, (union ib_gid *)info->sgid,
 		       (union ib_gid *)info->dgid);
+	return true;
 }
 
 /*
@@ -247,8 +248,7 @@ void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info)
 	struct rdma_route *route = &cm_id->route;
 	int i;
 
-	uep_id_addresses(id, info);
-	if (!cm_id->device || !route->path_rec ||
+	if (!uep_id_addresses(id, info) || !route->path_rec ||
 	    rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
 		return;
 	info->num_paths = min_t(int, route->num_pri_alt_paths,

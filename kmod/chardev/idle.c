@@ -122,12 +122,13 @@ void uep_idle_flush_cq(const struct uep_cq_hw *cq)
 static void uep_idle_expire(struct work_struct *work)
 {
 	struct uep_idle *idle, *next;
-	unsigned long now = jiffies;
 	LIST_HEAD(list);
+	unsigned long now;
 	int n = 0;
 
 	mutex_lock(&uep_idle_ending);
 	spin_lock(&uep_idle_lock);
+	now = jiffies;
 	list_for_each_entry_safe(idle, next, &uep_idle_all, all) {
 		if (time_before(now, idle->until) || n++ == UEP_IDLE_BATCH) {
 			schedule_delayed_work(&uep_idle_work,

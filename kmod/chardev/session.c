@@ -199,6 +199,31 @@ static const enum rdma_ep_obj_type uep_verbs_types[] = {
 };
 
 /*
+ * Before QPs of the session are destroyed: of a context, or, NULL, all. The senders of
+ * what the user has got are answered first. See ep_rxe_stop_all(). (Nothing uses a QP,
+ * so what is stopped is destroyed.)
+ */
+static void uep_stop_qps(struct uep_session *s, const struct uep_ctx *ctx)
+{
+	struct uep_obj *obj;
+	unsigned long handle;
+	void *entry;
+
+	if (!EP_COMPAT_RXE_WORKS || xa_empty(&s->qps))
+		return;
+	ep_rxe_answer();
+	xa_for_each(&s->objs, handle, entry) {
+		obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_QP);
+		if (!obj)
+			continue;
+		if (!ctx || uep_obj_ctx(obj) == ctx)
+			ep_rxe_stop(&container_of(obj, struct uep_qp, obj)->qp);
+		uep_obj_put(obj);
+		cond_resched();
+	}
+}
+
+/*
  * Destroys what has been made in a context. Other tasks may use the session:
  * what they are just making or using elsewhere stays.
  */
@@ -210,18 +235,14 @@ static void uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 	void *entry;
 	int i;
 
-	if (EP_COMPAT_RXE_WORKS && !xa_empty(&s->qps))
-		ep_rxe_answer();
+	uep_stop_qps(s, ctx);
 	for (i = 0; i < ARRAY_SIZE(uep_verbs_types); i++) {
 		xa_for_each(&s->objs, handle, entry) {
 			obj = uep_obj_lookup(s, handle, uep_verbs_types[i]);
 			if (!obj)
 				continue;
-			if (uep_obj_ctx(obj) == ctx && uep_obj_claim(obj)) {
-				if (uep_verbs_types[i] == RDMA_EP_OBJ_QP)
-					container_of(obj, struct uep_qp, obj)->qp.abandoned = true;
+			if (uep_obj_ctx(obj) == ctx && uep_obj_claim(obj))
 				uep_obj_end(obj, &out);
-			}
 			uep_obj_put(obj);
 			cond_resched();
 		}
@@ -341,21 +362,6 @@ static void uep_session_refuse_requests(struct uep_session *s)
 	}
 }
 
-/* The senders of what the user has got are answered before all QPs go. */
-static void uep_session_abandon_qps(struct uep_session *s)
-{
-	struct uep_qp *qp;
-	unsigned long i;
-
-	if (!EP_COMPAT_RXE_WORKS || xa_empty(&s->qps))
-		return;
-	ep_rxe_answer();
-	xa_for_each(&s->qps, i, qp) {
-		qp->qp.abandoned = true;
-		ep_rxe_stop(&qp->qp);
-	}
-}
-
 /*
  * The file is gone, so no command runs and none will. Readers of channels may,
  * but find the session dead.
@@ -368,7 +374,7 @@ static void uep_session_release_work(struct work_struct *work)
 	unsigned long i;
 
 	uep_session_refuse_requests(s);
-	uep_session_abandon_qps(s);
+	uep_stop_qps(s, NULL);
 	uep_idle_flush(s);
 	/* An id leaves all its groups in one go, a membership looks for its own. */
 	uep_session_end_type(s, RDMA_EP_OBJ_ID);

@@ -278,18 +278,21 @@ void ep_rxe_end(struct ep_qp *qp)
 	state = ep_rxe_state(qp);
 	if (state == IB_QPS_ERR)
 		return;
-	if (state >= IB_QPS_RTR && !qp->abandoned &&
-	    !READ_ONCE(qp->res.dev->dead))
+	if (state >= IB_QPS_RTR && !qp->abandoned)
 		ep_rxe_answer();
 	ep_rxe_empty(qp);
 }
 
-/* Before the QP is destroyed, with others. */
+/* The QP is destroyed next, with others, after ep_rxe_answer(). */
 void ep_rxe_stop(struct ep_qp *qp)
 {
+	qp->abandoned = true;
 	mutex_lock(&qp->lock);
-	if (qp->ibqp && ep_is_rxe(qp->ibqp->device))
+	if (qp->ibqp && ep_is_rxe(qp->ibqp->device)) {
+		/* Nobody posts while it is emptied, or any more. */
+		qp->res.ops->killing(&qp->res);
 		ep_rxe_end(qp);
+	}
 	mutex_unlock(&qp->lock);
 }
 
