@@ -689,6 +689,102 @@ TEST_F_TIMEOUT(fault, removal_before_gid, 60)
 	}
 }
 
+#define ROUTES	24
+
+struct routes {
+	struct abi s;
+	int channel;
+	__u32 ids[ROUTES];
+};
+
+static int routes_begin(struct routes *r)
+{
+	struct rdma_ep_event ev;
+	int i, ret;
+
+	ret = abi_open(&r->s);
+	r->channel = ret ? -1 : abi_channel(&r->s);
+	if (r->channel < 0)
+		return ret ?: r->channel;
+	for (i = 0; i < ROUTES; i++) {
+		ret = abi_create_id(&r->s, r->channel, RDMA_PS_TCP,
+				    IB_UVERBS_QPT_RC, i, &r->ids[i]) ?:
+		      abi_resolve_addr(&r->s, r->ids[i], &r->s.addr, 5000) ?:
+		      abi_event(r->channel, EV_ADDR_RESOLVED, &ev);
+		if (ret)
+			return ret;
+	}
+	ret = mock_cm_ms(20 * TEST_SCALE);
+	for (i = 0; i < ROUTES && !ret; i++)
+		ret = ABI_ID_CMD(&r->s, RESOLVE_ROUTE, r->ids[i], 5000);
+	return ret;
+}
+
+/* The last ones are those that the removal comes to last. */
+static void *routes_destroy_thread(void *data)
+{
+	struct routes *r = data;
+	int i;
+
+	for (i = ROUTES; i-- > 0;)
+		abi_destroy(&r->s, RDMA_EP_OBJ_ID, r->ids[i]);
+	return NULL;
+}
+
+static void *routes_close_thread(void *data)
+{
+	struct routes *r = data;
+
+	abi_close(&r->s);
+	return NULL;
+}
+
+/*
+ * rdma_cm tells of the removal first and cancels the query for a route then, for which
+ * it needs the device of the id. The id is destroyed meanwhile: because of the removal,
+ * by its user, or with the session.
+ */
+TEST_F_TIMEOUT(fault, removal_while_routing, 120)
+{
+	static void *(* const users[])(void *data) = {
+		NULL, routes_destroy_thread, routes_close_thread,
+	};
+	struct rdma_ep_event ev;
+	int removed, resolved;
+	struct routes r;
+	pthread_t user;
+	size_t i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(users); i++) {
+		ret = routes_begin(&r);
+		if (ret == -ENOENT)
+			SKIP(return, "rdma_cm has no such functions here");
+		ASSERT_EQ(0, ret);
+		if (users[i]) {
+			ASSERT_EQ(0, pthread_create(&user, NULL, users[i], &r));
+		}
+		EXPECT_EQ(0, mock_del());
+		if (users[i])
+			pthread_join(user, NULL);
+		ASSERT_EQ(0, mock_cm_ms(0));
+
+		removed = 0;
+		resolved = 0;
+		while (!abi_read(r.channel, &ev, sizeof(ev), 0)) {
+			removed += ev.event == EV_DEVICE_REMOVAL;
+			resolved += ev.event == EV_ROUTE_RESOLVED;
+		}
+		if (!users[i]) {
+			EXPECT_EQ(ROUTES, removed);
+			EXPECT_GT(ROUTES, resolved);
+		}
+		abi_close(&r.s);
+		close(r.channel);
+		ASSERT_EQ(0, mock_new(""));
+	}
+}
+
 /* A removal waits for the operation, for nothing else, and everybody is told. */
 TEST_F_TIMEOUT(fault, stall_removal, 300)
 {

@@ -38,17 +38,28 @@ int mock_load(void)
 	       -ENODEV : 0;
 }
 
-int mock_put_gid_ms(int ms)
+static int put_ms(const char *path, int ms)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", ms);
-	return put(ROOT "/put_gid_ms", text);
+	return put(path, text);
+}
+
+int mock_put_gid_ms(int ms)
+{
+	return put_ms(ROOT "/put_gid_ms", ms);
+}
+
+int mock_cm_ms(int ms)
+{
+	return put_ms(ROOT "/cm_ms", ms);
 }
 
 void mock_unload(void)
 {
 	mock_put_gid_ms(0);
+	mock_cm_ms(0);
 	mock_del();
 	system("ip link del " MOCK_NETDEV " 2>/dev/null");
 }

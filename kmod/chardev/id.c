@@ -456,14 +456,11 @@ int uep_resolve_route(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
 	struct uep_id *id;
-	int ret;
 
 	id = uep_id_begin_bound(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	ret = rdma_resolve_route(id->id.cm_id, arg->arg);
-	trace_rdma_ep_resolve_route(&id->id, NULL, ret);
-	return uep_id_end(id, ret);
+	return uep_id_end(id, ep_id_resolve_route(&id->id, arg->arg));
 }
 
 int uep_query_id(struct uep_cmd *cmd)

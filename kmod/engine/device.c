@@ -105,6 +105,21 @@ int ep_dev_enter(struct ep_dev *dev, int *idx)
 	return -EIO;
 }
 
+/*
+ * Begins a section in which rdma_cm does not learn of the removal of the device, also
+ * while we carry ours out. Returns false if it may have.
+ */
+bool ep_dev_enter_cm(struct ep_dev *dev, int *idx)
+{
+	*idx = srcu_read_lock(&dev->srcu);
+	if (!READ_ONCE(dev->gone)) {
+		__release(&dev->srcu);	/* as above */
+		return true;
+	}
+	srcu_read_unlock(&dev->srcu, *idx);
+	return false;
+}
+
 void ep_dev_exit(struct ep_dev *dev, int idx)
 {
 	__acquire(&dev->srcu);
@@ -453,6 +468,10 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 
 	ep_dev_event(dev, &event);
 	ep_dev_release(dev);
+
+	/* Clients are told in the reverse order: after us rdma_cm, which we are above. */
+	WRITE_ONCE(dev->gone, true);
+	synchronize_srcu(&dev->srcu);
 	ep_dev_put(dev);
 }
 

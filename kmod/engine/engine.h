@@ -74,6 +74,7 @@ enum ep_res_class {
  * @ibdev: the device; only valid between ep_dev_enter() and ep_dev_exit()
  * @index: our own number for it, never used twice
  * @dead: removal has begun
+ * @gone: our part of the removal is over, and rdma_cm's begins
  * @srcu: protects @ibdev
  * @lock: protects @res
  * @res: objects on the device, by class
@@ -94,6 +95,7 @@ struct ep_dev {
 	struct ib_device *ibdev;
 	u32 index;
 	bool dead;
+	bool gone;
 	struct srcu_struct srcu;
 	spinlock_t lock;		/* res */
 	struct list_head res[EP_RES_NR];
@@ -117,6 +119,7 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev);
 void ep_dev_put(struct ep_dev *dev);
 bool ep_dev_is_soft(const struct ib_device *ibdev);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
+bool ep_dev_enter_cm(struct ep_dev *dev, int *idx);
 void ep_dev_exit(struct ep_dev *dev, int idx);
 
 /**
@@ -427,6 +430,10 @@ struct ep_id_ops {
  * @cm_id: usable under @lock while not @closed, and in event handlers
  * @closed: destroyed, or being so, by the owner or with the device
  * @close_work: destroys @cm_id after its device has been removed
+ * @route_dev: the device, once a route has been asked for (holds a reference)
+ * @routing: rdma_cm looks for a route (handler mutex)
+ * @removed: it has told us that the device is removed (handler mutex)
+ * @route_wait: woken when it does not look any more, or has told us
  * @link_lock: protects @qp and @mcasts
  * @qp: the id's own QP (holds a reference), possibly destroyed by now
  * @mcasts: multicast groups that the id is in; no references, memberships leave
@@ -457,6 +464,10 @@ struct ep_id {
 	struct rdma_cm_id *cm_id;
 	bool closed;
 	struct work_struct close_work;
+	struct ep_dev *route_dev;
+	bool routing;
+	bool removed;
+	wait_queue_head_t route_wait;
 	struct mutex link_lock;		/* qp, mcasts */
 	struct ep_qp *qp;
 	struct list_head mcasts;
@@ -492,6 +503,7 @@ int ep_id_begin_bound(struct ep_id *id);
 void ep_id_end(struct ep_id *id);
 struct ep_dev *ep_id_dev(struct ep_id *id);
 int ep_id_listen(struct ep_id *id, int backlog);
+int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms);
 int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 		  const struct sockaddr *dst, u32 addr_timeout_ms,
 		  u32 route_timeout_ms);

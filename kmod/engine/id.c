@@ -33,6 +33,28 @@ static void ep_id_destroy_cm_id(struct rdma_cm_id *cm_id)
 		ib_device_put(ibdev);
 }
 
+/*
+ * A removal calls our handler, and then, with nothing locked, cancels the query for a
+ * route that was on its way. For that it goes to the id's device, which rdma_destroy_id()
+ * takes away (6.1 to 7.2). So such an id is destroyed before rdma_cm removes the device,
+ * or when it has done with the id: it does not sleep between the handler and that.
+ */
+static void ep_id_destroy_routing(struct ep_id *id)
+{
+	struct ep_dev *dev = id->route_dev;
+	int idx;
+
+	if (ep_dev_enter_cm(dev, &idx)) {
+		ep_id_destroy_cm_id(id->cm_id);
+		ep_dev_exit(dev, idx);
+		return;
+	}
+	wait_event(id->route_wait,
+		   !READ_ONCE(id->routing) || READ_ONCE(id->removed));
+	synchronize_rcu_tasks();
+	ep_id_destroy_cm_id(id->cm_id);
+}
+
 /* Handlers may still use id->cm_id until rdma_destroy_id() returns. */
 static void ep_id_close(struct ep_id *id)
 {
@@ -45,7 +67,10 @@ static void ep_id_close(struct ep_id *id)
 	if (closed)
 		return;
 	trace_rdma_ep_id_destroy(id, NULL, 0);
-	ep_id_destroy_cm_id(id->cm_id);
+	if (READ_ONCE(id->routing))
+		ep_id_destroy_routing(id);
+	else
+		ep_id_destroy_cm_id(id->cm_id);
 }
 
 /* Traced first: the owner may act on it at once. */
@@ -191,7 +216,14 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
 		ep_id_mcast_event(id, event);
 		return 0;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		WRITE_ONCE(id->routing, false);
+		wake_up_all(&id->route_wait);
+		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		WRITE_ONCE(id->removed, true);
+		wake_up_all(&id->route_wait);
 		queue_work(ep_id_wq, &id->close_work);
 		break;
 	default:
@@ -210,6 +242,7 @@ void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops)
 	mutex_init(&id->link_lock);
 	INIT_LIST_HEAD(&id->mcasts);
 	INIT_WORK(&id->close_work, ep_id_close_work);
+	init_waitqueue_head(&id->route_wait);
 	init_completion(&id->done);
 	id->closed = true;
 	atomic_set(&id->backlog, 0);
@@ -264,6 +297,9 @@ void ep_id_destroy(struct ep_id *id)
 	ep_id_close(id);
 	/* If the device was removed, the work may be the one to destroy it. */
 	cancel_work_sync(&id->close_work);
+	if (id->route_dev)
+		ep_dev_put(id->route_dev);
+	id->route_dev = NULL;
 	if (id->qp)
 		id->ops->put_qp(id->qp);
 	id->qp = NULL;
@@ -354,6 +390,26 @@ int ep_id_listen(struct ep_id *id, int backlog)
 	return ret;
 }
 
+/*
+ * Called between ep_id_begin_bound() and ep_id_end(). Returns -EIO if the device is
+ * going away, or what rdma_cm reports.
+ */
+int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms)
+{
+	int ret = -EIO;
+
+	rdma_lock_handler(id->cm_id);
+	if (!id->route_dev)
+		id->route_dev = ep_id_dev(id);
+	if (id->route_dev)
+		ret = rdma_resolve_route(id->cm_id, timeout_ms);
+	if (!ret)
+		id->routing = true;
+	rdma_unlock_handler(id->cm_id);
+	trace_rdma_ep_resolve_route(id, NULL, ret);
+	return ret;
+}
+
 static int ep_id_sync_wait(struct ep_id *id)
 {
 	int ret = wait_for_completion_state(&id->done, id->ops->wait_state);
@@ -396,8 +452,7 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 	ret = ep_id_begin_bound(id);
 	if (ret)
 		return ret;
-	ret = rdma_resolve_route(id->cm_id, route_timeout_ms);
-	trace_rdma_ep_resolve_route(id, NULL, ret);
+	ret = ep_id_resolve_route(id, route_timeout_ms);
 	ep_id_end(id);
 	if (ret)
 		return ret;

@@ -327,6 +327,16 @@ static ssize_t mock_put_gid_ms_write(struct file *file, const char __user *buf,
 	return ret ?: mock_put_gid_delay(ms) ?: len;
 }
 
+static ssize_t mock_cm_ms_write(struct file *file, const char __user *buf,
+				size_t len, loff_t *pos)
+{
+	unsigned int ms;
+	int ret;
+
+	ret = kstrtouint_from_user(buf, len, 0, &ms);
+	return ret ?: mock_cm_delay(ms) ?: len;
+}
+
 #define MOCK_FILE(name, show_name, write_fn)				\
 static int mock_##name##_open(struct inode *inode, struct file *file)	\
 {									\
@@ -352,6 +362,7 @@ MOCK_FILE(event, nothing, mock_event_write);
 MOCK_FILE(new, nothing, mock_new_write);
 MOCK_FILE(del, nothing, mock_del_write);
 MOCK_FILE(put_gid_ms, nothing, mock_put_gid_ms_write);
+MOCK_FILE(cm_ms, nothing, mock_cm_ms_write);
 
 void mock_control_add(struct mock_dev *m, const char *name)
 {
@@ -382,10 +393,12 @@ void mock_control_init(void)
 	debugfs_create_file("del", 0200, mock_root, NULL, &mock_del_fops);
 	debugfs_create_file("put_gid_ms", 0200, mock_root, NULL,
 			    &mock_put_gid_ms_fops);
+	debugfs_create_file("cm_ms", 0200, mock_root, NULL, &mock_cm_ms_fops);
 }
 
 void mock_control_cleanup(void)
 {
 	debugfs_remove_recursive(mock_root);
 	mock_put_gid_delay(0);
+	mock_cm_delay(0);
 }

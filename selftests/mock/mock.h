@@ -14,6 +14,8 @@
  *  del		write "NAME": remove it
  *  put_gid_ms	write "MS": whoever gives up a reference to a GID, one at a time,
  *		takes so long; 0 ends it. Of any device
+ *  cm_ms	write "MS": rdma_cm takes so long to find a route, and to cancel what
+ *		it is at, of any id; 0 ends it
  *  NAME/context	where completion and event handlers are called: "post": inside
  *		ib_post_*, no lock held; "locked": the same with a spinlock held
  *		and interrupts off; "irq": in hard interrupt context (default);
@@ -375,6 +377,9 @@ void mock_control_cleanup(void);
 
 /* gid.c */
 int mock_put_gid_delay(unsigned int ms);
+
+/* cm.c */
+int mock_cm_delay(unsigned int ms);
 
 #define MOCK_GATE(ibdev, op)		mock_gate(ibdev, MOCK_OP_##op, true)
 #define MOCK_GATE_ATOMIC(ibdev, op)	mock_gate(ibdev, MOCK_OP_##op, false)
