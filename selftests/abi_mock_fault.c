@@ -689,7 +689,7 @@ TEST_F_TIMEOUT(fault, removal_before_gid, 60)
 	}
 }
 
-#define ROUTES	24
+#define ROUTES	12
 
 struct routes {
 	struct abi s;

@@ -9,7 +9,6 @@
 #include <linux/uaccess.h>
 #include <rdma/ib_cm.h>
 #include <rdma/ib_sa.h>
-#include <rdma/rdma_cm_ib.h>
 #include <rdma/rdma_user_cm.h>
 
 #include "../compat.h"
@@ -438,7 +437,6 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 	struct sockaddr *src = uep_sockaddr(&arg->src);
 	struct sockaddr *dst = uep_sockaddr(&arg->dst);
 	struct uep_id *id;
-	int ret;
 
 	if (!dst)
 		return -EINVAL;
@@ -447,9 +445,8 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 	id = uep_id_begin(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	ret = rdma_resolve_addr(id->id.cm_id, src, dst, arg->timeout_ms);
-	trace_rdma_ep_resolve_addr(&id->id, NULL, ret);
-	return uep_id_end(id, ret);
+	return uep_id_end(id, ep_id_resolve_addr(&id->id, src, dst,
+						 arg->timeout_ms));
 }
 
 int uep_resolve_route(struct uep_cmd *cmd)
@@ -536,7 +533,7 @@ static int uep_set_option_path(struct uep_id *id,
 	if (!ev)
 		return -ENOMEM;
 	ib_sa_unpack_path((void *)path[i].path_rec, &rec);
-	ret = rdma_set_ib_path(cm_id, &rec);
+	ret = ep_id_set_path(&id->id, &rec);
 	if (ret) {
 		kfree(ev);
 		return ret;

@@ -22,6 +22,7 @@ static void ep_dev_free(struct kref *ref)
 {
 	struct ep_dev *dev = container_of(ref, struct ep_dev, ref);
 
+	cleanup_srcu_struct(&dev->cm_srcu);
 	cleanup_srcu_struct(&dev->srcu);
 	kfree(dev);
 }
@@ -105,25 +106,31 @@ int ep_dev_enter(struct ep_dev *dev, int *idx)
 	return -EIO;
 }
 
+void ep_dev_exit(struct ep_dev *dev, int idx)
+{
+	__acquire(&dev->srcu);
+	srcu_read_unlock(&dev->srcu, idx);
+}
+
 /*
  * Begins a section in which rdma_cm does not learn of the removal of the device, also
  * while we carry ours out. Returns false if it may have.
  */
 bool ep_dev_enter_cm(struct ep_dev *dev, int *idx)
 {
-	*idx = srcu_read_lock(&dev->srcu);
+	*idx = srcu_read_lock(&dev->cm_srcu);
 	if (!READ_ONCE(dev->gone)) {
-		__release(&dev->srcu);	/* as above */
+		__release(&dev->cm_srcu);	/* as above */
 		return true;
 	}
-	srcu_read_unlock(&dev->srcu, *idx);
+	srcu_read_unlock(&dev->cm_srcu, *idx);
 	return false;
 }
 
-void ep_dev_exit(struct ep_dev *dev, int idx)
+void ep_dev_exit_cm(struct ep_dev *dev, int idx)
 {
-	__acquire(&dev->srcu);
-	srcu_read_unlock(&dev->srcu, idx);
+	__acquire(&dev->cm_srcu);
+	srcu_read_unlock(&dev->cm_srcu, idx);
 }
 
 /**
@@ -408,6 +415,9 @@ static int ep_client_add(struct ib_device *ibdev)
 	ret = init_srcu_struct(&dev->srcu);
 	if (ret)
 		goto err_free;
+	ret = init_srcu_struct(&dev->cm_srcu);
+	if (ret)
+		goto err_srcu;
 	kref_init(&dev->ref);
 	spin_lock_init(&dev->lock);
 	for (i = 0; i < EP_RES_NR; i++)
@@ -427,11 +437,13 @@ static int ep_client_add(struct ib_device *ibdev)
 	ret = xa_alloc_cyclic(&ep_devs, &dev->index, dev, xa_limit_31b,
 			      &ep_dev_next_index, GFP_KERNEL);
 	if (ret < 0)
-		goto err_srcu;
+		goto err_cm_srcu;
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, ep_dev_event_handler);
 	ib_register_event_handler(&dev->event_handler);
 	return 0;
 
+err_cm_srcu:
+	cleanup_srcu_struct(&dev->cm_srcu);
 err_srcu:
 	cleanup_srcu_struct(&dev->srcu);
 err_free:
@@ -469,9 +481,9 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 	ep_dev_event(dev, &event);
 	ep_dev_release(dev);
 
-	/* Clients are told in the reverse order: after us rdma_cm, which we are above. */
+	/* rdma_cm is told after us, who were there later. */
 	WRITE_ONCE(dev->gone, true);
-	synchronize_srcu(&dev->srcu);
+	synchronize_srcu(&dev->cm_srcu);
 	ep_dev_put(dev);
 }
 

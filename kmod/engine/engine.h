@@ -76,6 +76,7 @@ enum ep_res_class {
  * @dead: removal has begun
  * @gone: our part of the removal is over, and rdma_cm's begins
  * @srcu: protects @ibdev
+ * @cm_srcu: protects what is not to be done when @gone
  * @lock: protects @res
  * @res: objects on the device, by class
  * @event_handler: for device and port events
@@ -97,6 +98,7 @@ struct ep_dev {
 	bool dead;
 	bool gone;
 	struct srcu_struct srcu;
+	struct srcu_struct cm_srcu;
 	spinlock_t lock;		/* res */
 	struct list_head res[EP_RES_NR];
 	struct ib_event_handler event_handler;
@@ -120,6 +122,7 @@ void ep_dev_put(struct ep_dev *dev);
 bool ep_dev_is_soft(const struct ib_device *ibdev);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
 bool ep_dev_enter_cm(struct ep_dev *dev, int *idx);
+void ep_dev_exit_cm(struct ep_dev *dev, int idx);
 void ep_dev_exit(struct ep_dev *dev, int idx);
 
 /**
@@ -503,7 +506,10 @@ int ep_id_begin_bound(struct ep_id *id);
 void ep_id_end(struct ep_id *id);
 struct ep_dev *ep_id_dev(struct ep_id *id);
 int ep_id_listen(struct ep_id *id, int backlog);
+int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
+		       const struct sockaddr *dst, u32 timeout_ms);
 int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms);
+int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path);
 int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 		  const struct sockaddr *dst, u32 addr_timeout_ms,
 		  u32 route_timeout_ms);

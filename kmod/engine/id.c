@@ -4,6 +4,7 @@
  */
 #include <linux/sched/signal.h>
 #include <rdma/ib_cache.h>
+#include <rdma/rdma_cm_ib.h>
 
 #include "engine.h"
 #include "trace.h"
@@ -37,7 +38,7 @@ static void ep_id_destroy_cm_id(struct rdma_cm_id *cm_id)
  * A removal calls our handler, and then, with nothing locked, cancels the query for a
  * route that was on its way. For that it goes to the id's device, which rdma_destroy_id()
  * takes away (6.1 to 7.2). So such an id is destroyed before rdma_cm removes the device,
- * or when it has done with the id: it does not sleep between the handler and that.
+ * or when it has done with the id: it does not sleep between unlocking and that.
  */
 static void ep_id_destroy_routing(struct ep_id *id)
 {
@@ -46,11 +47,15 @@ static void ep_id_destroy_routing(struct ep_id *id)
 
 	if (ep_dev_enter_cm(dev, &idx)) {
 		ep_id_destroy_cm_id(id->cm_id);
-		ep_dev_exit(dev, idx);
+		ep_dev_exit_cm(dev, idx);
 		return;
 	}
 	wait_event(id->route_wait,
 		   !READ_ONCE(id->routing) || READ_ONCE(id->removed));
+	/* The handler, which may sleep, is over, */
+	rdma_lock_handler(id->cm_id);
+	rdma_unlock_handler(id->cm_id);
+	/* and so is what its caller did next. */
 	synchronize_rcu_tasks();
 	ep_id_destroy_cm_id(id->cm_id);
 }
@@ -391,23 +396,85 @@ int ep_id_listen(struct ep_id *id, int backlog)
 }
 
 /*
+ * Called between ep_id_begin() and ep_id_end(). Without @src rdma_cm notes the interface
+ * of @dst before it looks whether the id may have another. But by its interface it finds
+ * an id again that has a route, to take it out of a table before it is freed. And it
+ * warns of a removal that tells of itself while it binds the id.
+ */
+int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
+		       const struct sockaddr *dst, u32 timeout_ms)
+{
+	int ret;
+
+	if (!src && id->cm_id->device)
+		src = (struct sockaddr *)&id->cm_id->route.addr.src_addr;
+	rdma_lock_handler(id->cm_id);
+	ret = rdma_resolve_addr(id->cm_id, src, dst, timeout_ms);
+	rdma_unlock_handler(id->cm_id);
+	trace_rdma_ep_resolve_addr(id, NULL, ret);
+	return ret;
+}
+
+/*
+ * Without a GID an id on RoCE (of an AF_IB address, or a loopback one) has no interface
+ * and can have no route, unless a bind that failed has left it one. It would not be found
+ * in that table, and its messages would go by any device that has the path's GID.
+ */
+static bool ep_id_has_gid(const struct ep_id *id)
+{
+	return id->cm_id->route.addr.dev_addr.sgid_attr;
+}
+
+static bool ep_id_may_route(const struct ep_id *id)
+{
+	const struct rdma_cm_id *cm_id = id->cm_id;
+
+	return !rdma_protocol_roce(cm_id->device, cm_id->port_num) ||
+	       ep_id_has_gid(id);
+}
+
+/*
  * Called between ep_id_begin_bound() and ep_id_end(). Returns -EIO if the device is
  * going away, or what rdma_cm reports.
  */
 int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms)
 {
-	int ret = -EIO;
+	int ret;
 
 	rdma_lock_handler(id->cm_id);
 	if (!id->route_dev)
 		id->route_dev = ep_id_dev(id);
-	if (id->route_dev)
-		ret = rdma_resolve_route(id->cm_id, timeout_ms);
+	ret = !id->route_dev ? -EIO :
+	      !ep_id_may_route(id) ? -ENODEV :
+	      rdma_resolve_route(id->cm_id, timeout_ms);
 	if (!ret)
 		id->routing = true;
 	rdma_unlock_handler(id->cm_id);
 	trace_rdma_ep_resolve_route(id, NULL, ret);
 	return ret;
+}
+
+/*
+ * The route is @path, without asking anybody. Called between ep_id_begin_bound() and
+ * ep_id_end(). rdma_cm forgets one that it has from a query that failed, and looks for
+ * the device by the path if the id has no GID: then it has to be its own.
+ */
+int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path)
+{
+	struct rdma_cm_id *cm_id = id->cm_id;
+	union ib_gid gid;
+
+	if (cm_id->route.path_rec)
+		return -EINVAL;
+	if (!ep_id_may_route(id))
+		return -ENODEV;
+	if (rdma_cap_ib_cm(cm_id->device, cm_id->port_num) &&
+	    !ep_id_has_gid(id)) {
+		rdma_read_gids(cm_id, &gid, NULL);
+		if (memcmp(&path->sgid, &gid, sizeof(gid)))
+			return -EINVAL;
+	}
+	return rdma_set_ib_path(cm_id, path);
 }
 
 static int ep_id_sync_wait(struct ep_id *id)
@@ -439,8 +506,7 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 	ret = ep_id_begin(id);
 	if (ret)
 		return ret;
-	ret = rdma_resolve_addr(id->cm_id, src, dst, addr_timeout_ms);
-	trace_rdma_ep_resolve_addr(id, NULL, ret);
+	ret = ep_id_resolve_addr(id, src, dst, addr_timeout_ms);
 	ep_id_end(id);
 	if (ret)
 		return ret;

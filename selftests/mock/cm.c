@@ -1,33 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rdma_cm is slow where it looks for a route and where it cancels what an id is at,
- * which it does in functions that only a probe can get at.
+ * rdma_cm finds no route before it cancels a query for one, and is slow in both, which
+ * it does in functions that only a probe can get at.
  */
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/workqueue.h>
 
 #include "mock.h"
 
 /* enum rdma_cm_state, which is private */
 #define MOCK_CM_ROUTE_QUERY	3
+/* That there is nothing to cancel */
+#define MOCK_CM_PATIENCE	(20 * HZ)
 
 static DEFINE_MUTEX(mock_cm_lock);		/* mock_cm_ms, mock_cm_probes */
 static unsigned int mock_cm_ms;
+static bool mock_cm_cancelled;
+static struct task_struct *mock_cm_task;	/* it waits, or goes on just now */
+static work_func_t mock_cm_work_handler;
 
-/* In probes: they can not sleep. */
-static int mock_cm_finds(struct kprobe *kp, struct pt_regs *regs)
+/* In place of rdma_cm's; its work items run one at a time. */
+static void mock_cm_find(struct work_struct *work)
 {
-	mdelay(READ_ONCE(mock_cm_ms));
-	return 0;
+	unsigned long end = jiffies + MOCK_CM_PATIENCE;
+
+	while (!READ_ONCE(mock_cm_cancelled) && time_before(jiffies, end))
+		msleep(20);
+	msleep(3 * READ_ONCE(mock_cm_ms));
+	mock_cm_work_handler(work);
+	WRITE_ONCE(mock_cm_task, NULL);
 }
 
+static int mock_cm_finds(struct kprobe *kp, struct pt_regs *regs)
+{
+	if (cmpxchg(&mock_cm_task, NULL, current))
+		return 0;
+	mock_cm_work_handler = (work_func_t)kp->addr;
+	instruction_pointer_set(regs, (unsigned long)mock_cm_find);
+	return 1;
+}
+
+/* With one, the probe may send the caller elsewhere. */
+static void mock_cm_found(struct kprobe *kp, struct pt_regs *regs,
+			  unsigned long flags)
+{
+}
+
+/* It can not sleep here, nor wake up anybody. */
 static int mock_cm_cancels(struct kprobe *kp, struct pt_regs *regs)
 {
-	if (regs_get_kernel_argument(regs, 1) == MOCK_CM_ROUTE_QUERY)
-		mdelay(READ_ONCE(mock_cm_ms));
+	if (regs_get_kernel_argument(regs, 1) != MOCK_CM_ROUTE_QUERY)
+		return 0;
+	WRITE_ONCE(mock_cm_cancelled, true);
+	mdelay(READ_ONCE(mock_cm_ms));
 	return 0;
 }
 
@@ -40,6 +70,7 @@ static int mock_cm_register(void)
 		{
 			.symbol_name = "cma_work_handler",
 			.pre_handler = mock_cm_finds,
+			.post_handler = mock_cm_found,
 		}, {
 			.symbol_name = "cma_cancel_operation",
 			.pre_handler = mock_cm_cancels,
@@ -47,6 +78,7 @@ static int mock_cm_register(void)
 	};
 	int i, ret;
 
+	mock_cm_cancelled = false;
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
 		mock_cm_probes[i] = probes[i];
 		ret = register_kprobe(&mock_cm_probes[i]);
@@ -72,6 +104,10 @@ int mock_cm_delay(unsigned int ms)
 	} else if (!ms && mock_cm_ms) {
 		for (i = 0; i < ARRAY_SIZE(mock_cm_probes); i++)
 			unregister_kprobe(&mock_cm_probes[i]);
+		while (READ_ONCE(mock_cm_task))
+			msleep(20);
+		/* It may still have to return from our code. */
+		synchronize_rcu();
 	}
 	if (!ret)
 		WRITE_ONCE(mock_cm_ms, ms);

@@ -14,8 +14,8 @@
  *  del		write "NAME": remove it
  *  put_gid_ms	write "MS": whoever gives up a reference to a GID, one at a time,
  *		takes so long; 0 ends it. Of any device
- *  cm_ms	write "MS": rdma_cm takes so long to find a route, and to cancel what
- *		it is at, of any id; 0 ends it
+ *  cm_ms	write "MS": rdma_cm finds no route of any id before it cancels a query
+ *		for one, which takes so long; 0 ends it
  *  NAME/context	where completion and event handlers are called: "post": inside
  *		ib_post_*, no lock held; "locked": the same with a spinlock held
  *		and interrupts off; "irq": in hard interrupt context (default);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ids with a route, which rdma_cm on RoCE has in a table by interface and destination,
+ * and frees where it finds them there. Only KASAN tells whether it does, one id later.
+ */
+#include <endian.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "abi.h"
+
+/* As in <rdma/ib.h>, which the build of tests does without */
+struct ib_address {
+	__u16 family;
+	__be16 pkey;
+	__be32 flowinfo;
+	__u8 gid[16];
+	__be64 sid, sid_mask;
+	__u64 scope_id;
+};
+
+/* Needs no address that is ours, but an interface. */
+static const struct sockaddr_in6 link_local = {
+	.sin6_family = AF_INET6,
+	.sin6_addr.s6_addr = { 0xfe, 0x80, [15] = 0x77 },
+};
+
+FIXTURE(route) {
+	struct abi s;
+	int channel;
+};
+
+FIXTURE_SETUP(route)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->channel = abi_channel(&self->s);
+	ASSERT_LE(0, self->channel);
+}
+
+FIXTURE_TEARDOWN(route)
+{
+	close(self->channel);
+	abi_close(&self->s);
+}
+
+static int resolve6(const struct abi *s, __u32 id, __u32 scope)
+{
+	struct rdma_ep_resolve_addr r = { .id = id, .timeout_ms = 300 };
+	struct sockaddr_in6 dst = link_local;
+
+	dst.sin6_scope_id = scope;
+	memcpy(&r.dst, &dst, sizeof(dst));
+	return ABI(s->fd, RESOLVE_ADDR, &r);
+}
+
+/* A destination with another interface is refused, and leaves the one that there is. */
+TEST_F(route, other_interface)
+{
+	int round;
+	__u32 id;
+
+	for (round = 0; round < 4; round++) {
+		ASSERT_EQ(0, abi_client(&self->s, self->channel, RDMA_PS_TCP,
+					&self->s.addr, round, &id));
+		EXPECT_EQ(-EINVAL, resolve6(&self->s, id,
+					    self->s.netdev + 1000 + round));
+		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+	}
+}
+
+/* Before there is a route, too. */
+TEST_F(route, other_interface_resolved)
+{
+	struct rdma_ep_event ev;
+	int round;
+	__u32 id;
+
+	for (round = 0; round < 4; round++) {
+		ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
+					   IB_UVERBS_QPT_RC, 0, &id));
+		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &self->s.addr,
+					      5000));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+		EXPECT_EQ(-EINVAL, resolve6(&self->s, id,
+					    self->s.netdev + 1000));
+		ASSERT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, id, 5000));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+	}
+}
+
+/* AF_IB addresses have no interface, unless a bind that failed left one behind. */
+TEST_F(route, ib_address)
+{
+	struct sockaddr_in6 nobody = link_local;
+	struct ib_address dst = {
+		.family = 27,			/* AF_IB */
+		.pkey = htons(0xffff),
+		.sid = htobe64(0x01060000 | 4711),	/* TCP, port */
+		.sid_mask = htobe64(~0ULL),
+	};
+	struct rdma_ep_resolve_addr r = { .timeout_ms = 300 };
+	struct rdma_ep_bind_addr b = {};
+	struct rdma_ep_event ev;
+	int round, ret;
+
+	if (self->s.iwarp)
+		SKIP(return, "no AF_IB addresses");
+	memcpy(dst.gid, self->s.gid, sizeof(self->s.gid));
+	memcpy(&r.dst, &dst, sizeof(dst));
+	nobody.sin6_scope_id = self->s.netdev;
+	memcpy(&b.addr, &nobody, sizeof(nobody));
+	for (round = 0; round < 4; round++) {
+		ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
+					   IB_UVERBS_QPT_RC, 0, &r.id));
+		b.id = r.id;
+		ret = ABI(self->s.fd, BIND_ADDR, &b);
+		EXPECT_GT(0, ret);
+		ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+		EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id,
+					      5000));
+		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, r.id));
+	}
+}
+
+TEST_HARNESS_MAIN
