@@ -409,6 +409,22 @@ TEST_F(mcast, bad_addresses)
 	EXPECT_TRUE(abi_quiet(self->a.channel));
 }
 
+/* It would leave its groups where it is then, not where it is a member. */
+TEST_F(mcast, resolve_as_a_member)
+{
+	struct sockaddr_in dst = self->s.addr;
+	struct rdma_ep_event ev;
+	__u32 mcast;
+
+	dst.sin_port = htons(4711);
+	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, 0, &mcast));
+	ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
+	EXPECT_EQ(-EINVAL, abi_resolve_addr(&self->s, self->a.id, &dst, 5000));
+	EXPECT_EQ(1, leave(&self->s, mcast));
+	EXPECT_EQ(0, abi_resolve_addr(&self->s, self->a.id, &dst, 5000));
+	EXPECT_EQ(0, abi_event(self->a.channel, EV_ADDR_RESOLVED, &ev));
+}
+
 TEST_F(mcast, states_of_the_id)
 {
 	struct abi *s = &self->s;

@@ -5,6 +5,7 @@
  */
 #include <endian.h>
 #include <netinet/in.h>
+#include <rdma/rdma_user_cm.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -123,6 +124,108 @@ TEST_F(route, ib_address)
 					      5000));
 		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, r.id));
 	}
+}
+
+/* As on the wire */
+struct path_record {
+	__be64 service;
+	__u8 dgid[16], sgid[16];
+	__be16 dlid, slid;
+	__be32 flow_and_hops;
+	__u8 traffic_class, reversible;
+	__be16 pkey, sl;
+	__u8 mtu, rate, lifetime, preference;
+	__u8 reserved[6];
+};
+
+static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16],
+		    __u8 mtu)
+{
+	struct path_record rec = {
+		.reversible = 0x80, .pkey = htons(0xffff), .mtu = 0x80 | mtu,
+		.rate = 0x83, .lifetime = 0x88,
+	};
+	struct ib_path_rec_data path = {
+		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
+	};
+	struct rdma_ep_set_option o = {
+		.id = id, .level = RDMA_OPTION_IB,
+		.optname = RDMA_OPTION_IB_PATH, .optlen = sizeof(path),
+		.optval = (uintptr_t)&path,
+	};
+
+	memcpy(rec.sgid, sgid, sizeof(rec.sgid));
+	memcpy(rec.dgid, s->gid, sizeof(rec.dgid));
+	memcpy(path.path_rec, &rec, sizeof(rec));
+	return ABI(s->fd, SET_OPTION, &o);
+}
+
+/*
+ * A user's path, and with it the peer's request, can say that packets have a size that
+ * is none. rxe divides messages by it: a READ of no bytes was a panic (6.1).
+ */
+TEST_F(route, mtu)
+{
+	static const __u8 mtus[] = { 0, 6, 15, 3 };
+	struct rdma_ep_create_qp qp;
+	struct sockaddr_in sin;
+	struct rdma_ep_event ev;
+	__u32 id, listener;
+	size_t i;
+
+	if (self->s.iwarp)
+		SKIP(return, "no paths");
+	ASSERT_EQ(0, abi_listen(&self->s, self->channel, RDMA_PS_TCP, 0, 1,
+				&listener, &sin));
+	for (i = 0; i < ARRAY_SIZE(mtus); i++) {
+		ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
+					   IB_UVERBS_QPT_RC, 0, &id));
+		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &sin, 5000));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+		ASSERT_EQ(0, set_path(&self->s, id, self->s.gid, mtus[i]));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+		/* Once */
+		EXPECT_EQ(-EINVAL, set_path(&self->s, id, self->s.gid, 3));
+		ASSERT_EQ(0, abi_id_qp(&self->s, id, &qp));
+		ASSERT_EQ(0, abi_connect(&self->s, id, 0));
+		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
+		ASSERT_EQ(0, abi_id_qp(&self->s, ev.child, &qp));
+		EXPECT_EQ(mtus[i] == 3 ? 0 : -EINVAL,
+			  abi_accept(&self->s, ev.child, 2, 0)) {
+			TH_LOG("MTU %u", mtus[i]);
+		}
+		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, ev.child));
+		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+		while (!abi_read(self->channel, &ev, sizeof(ev), 0))
+			;
+	}
+}
+
+/* Where an id has no GID, a path would lead to any device that has the path's. */
+TEST_F(route, path_without_gid)
+{
+	/* Loopback, for rdma_cm */
+	struct sockaddr_in any = {
+		.sin_family = AF_INET, .sin_port = htons(4711),
+	};
+	struct rdma_ep_resolve_addr r = { .timeout_ms = 300 };
+	struct sockaddr_in6 nobody = link_local;
+	struct rdma_ep_bind_addr b = {};
+	struct rdma_ep_event ev;
+
+	if (self->s.iwarp)
+		SKIP(return, "no paths");
+	ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
+				   IB_UVERBS_QPT_RC, 0, &r.id));
+	b.id = r.id;
+	nobody.sin6_scope_id = self->s.netdev;
+	memcpy(&b.addr, &nobody, sizeof(nobody));
+	EXPECT_GT(0, ABI(self->s.fd, BIND_ADDR, &b));
+	memcpy(&r.dst, &any, sizeof(any));
+	ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(-ENODEV, set_path(&self->s, r.id, self->s.gid, 3));
+	EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id, 5000));
 }
 
 TEST_HARNESS_MAIN

@@ -138,6 +138,16 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group)
 	return ABI(s->fd, DETACH_MCAST, &a);
 }
 
+int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_create_qp *qp)
+{
+	__u32 cq;
+	int ret = abi_create_cq(s, -1, 16, 0, &cq);
+
+	abi_qp_attr(qp, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	qp->id = id;
+	return ret ?: ABI(s->fd, CREATE_QP, qp);
+}
+
 static void conn_param(struct rdma_ep_connect *c, __u32 id, __u32 qp_num,
 		       __u8 reads)
 {

@@ -143,9 +143,7 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	if (((*mask & IB_QP_STATE) && src->qp_state > IB_QPS_ERR) ||
 	    ((*mask & IB_QP_CUR_STATE) && src->cur_qp_state > IB_QPS_ERR) ||
 	    ((*mask & IB_QP_ACCESS_FLAGS) &&
-	     (src->qp_access_flags & ~UEP_QP_ACCESS)) ||
-	    ((*mask & IB_QP_PATH_MTU) && (src->path_mtu < IB_MTU_256 ||
-					  src->path_mtu > IB_MTU_4096)))
+	     (src->qp_access_flags & ~UEP_QP_ACCESS)))
 		return -EINVAL;
 	if ((*mask & IB_QP_QKEY) && (src->qkey & IB_QP_SET_QKEY) &&
 	    !ep_compat_qkey_allowed(ibdev))

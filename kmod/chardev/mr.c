@@ -138,12 +138,12 @@ static int uep_mr_check_args(struct ib_device *ibdev,
 		return -EINVAL;
 	/* These ignore iova when they check an lkey. */
 	if (arg->iova != arg->addr &&
-	    (ibdev->ops.driver_id == RDMA_DRIVER_SIW ||
+	    (ep_is_siw(ibdev) ||
 	     ibdev->ops.driver_id == RDMA_DRIVER_HFI1 ||
 	     ibdev->ops.driver_id == RDMA_DRIVER_QIB))
 		return -EINVAL;
 	/* siw counts in an int, and allocates for all pages before any is there. */
-	if (ibdev->ops.driver_id == RDMA_DRIVER_SIW &&
+	if (ep_is_siw(ibdev) &&
 	    arg->length >> PAGE_SHIFT > totalram_pages())
 		return -ENOMEM;
 

@@ -94,7 +94,8 @@ static bool uep_wc_to_user(struct uep_cq *cq, struct rdma_ep_wc *dst,
 	void *entry;
 
 	memset(dst, 0, sizeof(*dst));
-	if (!uep_wq_complete(src->wr_id, src->qp, &dst->wr_id, &dst->qp_num))
+	if (!uep_wq_complete(cq->obj.session, src->wr_id, src->qp, &dst->wr_id,
+			     &dst->qp_num))
 		return false;
 	if (!dst->qp_num) {
 		entry = xa_load(&cq->qps, (unsigned long)src->qp);

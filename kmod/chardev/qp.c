@@ -449,10 +449,11 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	qp->key = uep_qp_key(qp);
 	qp->sq.qp_num = qp->qp.qp_num;
 	qp->rq.qp_num = qp->qp.qp_num;
-	ret = uep_wq_init(&qp->sq, uep_qp_sq_slots(qp->qp.cap.max_send_wr),
-			  true);
+	ret = uep_wq_init(&qp->sq, qp->obj.session,
+			  uep_qp_sq_slots(qp->qp.cap.max_send_wr), true);
 	if (!ret && !qp->srq)
-		ret = uep_wq_init(&qp->rq, qp->qp.cap.max_recv_wr, false);
+		ret = uep_wq_init(&qp->rq, qp->obj.session,
+				  qp->qp.cap.max_recv_wr, false);
 	if (!ret && qp->srq)
 		ret = xa_err(xa_store(&qp->recv_cq->qps,
 				      (unsigned long)qp->qp.ibqp,
@@ -477,7 +478,7 @@ void uep_qp_learn_port(struct uep_qp *qp, u32 port)
 
 	qp->max_msg_size = dev->max_msg_sz[port];
 	qp->iwarp = rdma_protocol_iwarp(dev->ibdev, port);
-	qp->siw = dev->ibdev->ops.driver_id == RDMA_DRIVER_SIW;
+	qp->siw = ep_is_siw(dev->ibdev);
 }
 
 static int uep_qp_check_init(const struct rdma_ep_qp_init *init)

@@ -163,7 +163,8 @@ static struct uep_srq *uep_srq_create(struct uep_pd *pd,
 	}
 	srq->max_sge = srq->srq.attr.max_sge;
 	/* Twice: what has been received and not polled keeps its slot, too. */
-	ret = uep_wq_init(&srq->wq, 2 * srq->srq.attr.max_wr, false);
+	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr,
+			  false);
 	if (ret)
 		goto err;
 	return srq;

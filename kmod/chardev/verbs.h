@@ -207,6 +207,7 @@ struct uep_slot {
 
 /**
  * struct uep_wq - a send, receive or shared receive queue
+ * @session: whose it is; only to be compared
  * @lock: everything below; held across ib_post_*, never taken by handlers
  * @id: names the queue in what is given to the driver as wr_id, 0 as long as there
  *	are no @slots
@@ -223,6 +224,7 @@ struct uep_slot {
  * @slots: what the user posted; NULL if that is nothing yet
  */
 struct uep_wq {
+	const struct uep_session *session;
 	spinlock_t lock;		/* slots; held across posts */
 	u32 id;
 	u32 size;
@@ -237,7 +239,8 @@ struct uep_wq {
 	struct uep_slot *slots;
 };
 
-int uep_wq_init(struct uep_wq *wq, u32 size, bool ordered);
+int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size,
+		bool ordered);
 int uep_wq_prepare(struct uep_wq *wq);
 void uep_wq_pass(struct uep_wq *wq);
 void uep_wq_stop(struct uep_wq *wq);
@@ -246,8 +249,8 @@ int uep_wq_grow(struct uep_wq *wq, u32 size);
 bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, u64 *cookie);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
-bool uep_wq_complete(u64 cookie, const struct ib_qp *ibqp, u64 *wr_id,
-		     u32 *qp_num);
+bool uep_wq_complete(const struct uep_session *session, u64 cookie,
+		     const struct ib_qp *ibqp, u64 *wr_id, u32 *qp_num);
 void uep_wq_cleanup(void);
 
 /* ------------------------------------------------------------------ */

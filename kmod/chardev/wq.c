@@ -18,7 +18,7 @@
 
 static_assert(4 * UEP_MAX_WR <= 1U << UEP_SLOT_BITS);
 
-/* Queues of all sessions by id. Ids come round late, cookies even later. */
+/* Queues of all sessions by id. Ids come round late. */
 static DEFINE_XARRAY_ALLOC1(uep_wqs);
 static u32 uep_wqs_next;
 
@@ -33,12 +33,15 @@ static void uep_slot_set_next(struct uep_wq *wq, u32 i, u32 next)
 }
 
 /*
+ * @session: whose queue it is
  * @ordered: a send queue; see &struct uep_wq. Slots are made when something is
  * posted: many endpoints wait for long until it is their turn.
  */
-int uep_wq_init(struct uep_wq *wq, u32 size, bool ordered)
+int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size,
+		bool ordered)
 {
 	spin_lock_init(&wq->lock);
+	wq->session = session;
 	if (size > 1U << UEP_SLOT_BITS)
 		return -EINVAL;
 	wq->ordered = ordered;
@@ -242,18 +245,19 @@ static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 }
 
 /*
- * Resolves what a completion brought back, and frees the slot. @qp_num is left
- * alone for a basic shared receive queue. Called under rcu_read_lock().
+ * Resolves what a completion brought back to @session, and frees the slot. @qp_num is
+ * left alone for a basic shared receive queue. Called under rcu_read_lock().
  */
-bool uep_wq_complete(u64 cookie, const struct ib_qp *ibqp, u64 *wr_id,
-		     u32 *qp_num)
+bool uep_wq_complete(const struct uep_session *session, u64 cookie,
+		     const struct ib_qp *ibqp, u64 *wr_id, u32 *qp_num)
 {
 	struct uep_wq *wq = xa_load(&uep_wqs, cookie >> 32);
 	u32 i = cookie & ((1U << UEP_SLOT_BITS) - 1);
 	u16 seq = (cookie >> UEP_SLOT_BITS) & UEP_SEQ_MASK;
 	bool ok = false;
 
-	if (!wq)
+	/* A completion that nobody takes may outlast all ids. */
+	if (!wq || wq->session != session)
 		return false;
 	spin_lock(&wq->lock);
 	if (wq->slots && i < wq->size && wq->slots[i].busy &&

@@ -8,6 +8,7 @@
  */
 #include <rdma/ib_cm.h>
 
+#include "../compat.h"
 #include "engine.h"
 #include "trace.h"
 
@@ -52,6 +53,10 @@ static int ep_id_modify_qp(struct ep_id *id, struct ep_qp *qp,
 		attr.max_dest_rd_atomic = limit->responder_resources;
 	if (limit && (mask & IB_QP_MAX_QP_RD_ATOMIC))
 		attr.max_rd_atomic = limit->initiator_depth;
+	/* IPoIB's, of the broadcast group */
+	if ((mask & IB_QP_QKEY) && (attr.qkey & IB_QP_SET_QKEY) && qp->res.ops &&
+	    !ep_compat_qkey_allowed(id->cm_id->device))
+		return -EPERM;
 	return ep_qp_modify(qp, &attr, mask);
 }
 
@@ -264,8 +269,12 @@ static int ep_id_accept_with(struct ep_id *id, struct ep_qp *own,
 
 	if (own)
 		ret = ep_id_ready_qp(id, own, param);
-	if (!ret)
+	if (!ret) {
+		ep_iw_accept(id->cm_id);
 		ret = rdma_accept_ece(id->cm_id, param, ece);
+		if (ret)
+			ep_iw_accept_failed(id->cm_id);
+	}
 	if (ret && own)
 		ep_qp_error(own);
 	return ret;

@@ -87,8 +87,7 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev)
  */
 bool ep_dev_is_soft(const struct ib_device *ibdev)
 {
-	return ep_is_rxe(ibdev) ||
-	       ibdev->ops.driver_id == RDMA_DRIVER_SIW;
+	return ep_is_rxe(ibdev) || ep_is_siw(ibdev);
 }
 
 /*

@@ -329,6 +329,11 @@ static inline bool ep_is_rxe(const struct ib_device *ibdev)
 	return ibdev->ops.driver_id == RDMA_DRIVER_RXE;
 }
 
+static inline bool ep_is_siw(const struct ib_device *ibdev)
+{
+	return ibdev->ops.driver_id == RDMA_DRIVER_SIW;
+}
+
 /**
  * struct ep_rxe_watch - looks after what rxe waits for, while it does; on the stack
  * @work: the next look
@@ -492,6 +497,13 @@ struct ep_id {
 
 int ep_id_init_engine(void);
 void ep_id_cleanup_engine(void);
+
+/* iwarp.c */
+void ep_iw_accept(struct rdma_cm_id *cm_id);
+void ep_iw_accept_failed(struct rdma_cm_id *cm_id);
+struct iw_cm_id *ep_iw_destroy(struct rdma_cm_id *cm_id);
+void ep_iw_destroyed(struct iw_cm_id *iw);
+void ep_iw_cleanup(void);
 
 void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops);
 int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,

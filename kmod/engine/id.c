@@ -23,13 +23,16 @@ static struct workqueue_struct *ep_id_wq;
 static void ep_id_destroy_cm_id(struct rdma_cm_id *cm_id)
 {
 	struct ib_device *ibdev;
+	struct iw_cm_id *iw;
 
 	/* Nobody else binds it to a device now. */
 	rdma_addr_cancel(&cm_id->route.addr.dev_addr);
 	ibdev = cm_id->device;
 	if (ibdev && !ib_device_try_get(ibdev))
 		ibdev = NULL;
+	iw = ep_iw_destroy(cm_id);
 	rdma_destroy_id(cm_id);
+	ep_iw_destroyed(iw);
 	if (ibdev)
 		ib_device_put(ibdev);
 }
@@ -399,13 +402,16 @@ int ep_id_listen(struct ep_id *id, int backlog)
  * Called between ep_id_begin() and ep_id_end(). Without @src rdma_cm notes the interface
  * of @dst before it looks whether the id may have another. But by its interface it finds
  * an id again that has a route, to take it out of a table before it is freed. And it
- * warns of a removal that tells of itself while it binds the id.
+ * warns of a removal that tells of itself while it binds the id. Groups are left where
+ * the id is then, so it stays where it was when it joined them: -EINVAL.
  */
 int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 		       const struct sockaddr *dst, u32 timeout_ms)
 {
 	int ret;
 
+	if (!list_empty(&id->mcasts))
+		return -EINVAL;
 	if (!src && id->cm_id->device)
 		src = (struct sockaddr *)&id->cm_id->route.addr.src_addr;
 	rdma_lock_handler(id->cm_id);
@@ -547,4 +553,5 @@ int ep_id_init_engine(void)
 void ep_id_cleanup_engine(void)
 {
 	destroy_workqueue(ep_id_wq);
+	ep_iw_cleanup();
 }

@@ -141,7 +141,7 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
  */
 static struct module *ep_qp_driver(const struct ib_device *ibdev)
 {
-	return ibdev->ops.driver_id == RDMA_DRIVER_SIW ? ibdev->ops.owner : NULL;
+	return ep_is_siw(ibdev) ? ibdev->ops.owner : NULL;
 }
 
 /* XRC targets are made, and destroyed, by xrcd.c. */
@@ -397,6 +397,10 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	u32 nr_peers;
 	bool rxe;
 
+	/* A user's, or a peer's: ib_cm does not look at it. rxe divides messages by it. */
+	if ((mask & IB_QP_PATH_MTU) && (attr->path_mtu < IB_MTU_256 ||
+					attr->path_mtu > IB_MTU_4096))
+		return -EINVAL;
 	mutex_lock(&qp->lock);
 	if (!qp->ibqp)
 		goto out;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * siw's accepted connections, and what iw_cm takes for granted of them.
+ *
+ * A peer may ask that the first message is his (MPA v2, peer to peer). siw waits for it
+ * then: it has accepted the connection, and says nothing of it. If the connection ends
+ * before, iw_cm is told of an end without a beginning, which is a BUG() there. Until
+ * there is one or the other, whoever disconnects or destroys the id waits, killed or not.
+ *
+ * So what siw says goes through us, and a beginning is put in where there is none: at the
+ * end of the connection, or of the id.
+ */
+#include <linux/rcupdate.h>
+#include <rdma/iw_cm.h>
+
+#include "engine.h"
+
+/* iw_cm's own, which is the same for every id. */
+static iw_event_handler ep_iw_handler;
+/* Order of what is passed on; which of our handlers an id has. */
+static DEFINE_SPINLOCK(ep_iw_lock);
+
+/* After the beginning: another one would be a BUG() as well. */
+static int ep_iw_begun(struct iw_cm_id *iw, struct iw_cm_event *event)
+{
+	unsigned long flags;
+	int ret = 0;
+
+	spin_lock_irqsave(&ep_iw_lock, flags);
+	if (event->event != IW_CM_EVENT_ESTABLISHED)
+		ret = ep_iw_handler(iw, event);
+	spin_unlock_irqrestore(&ep_iw_lock, flags);
+	return ret;
+}
+
+static int ep_iw_accepted(struct iw_cm_id *iw, struct iw_cm_event *event);
+
+static void ep_iw_begin(struct iw_cm_id *iw, struct iw_cm_event *event)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep_iw_lock, flags);
+	if (iw->event_handler == ep_iw_accepted) {
+		WRITE_ONCE(iw->event_handler, ep_iw_begun);
+		ep_iw_handler(iw, event);
+	}
+	spin_unlock_irqrestore(&ep_iw_lock, flags);
+}
+
+/* Before the beginning. Any context, like iw_cm's. */
+static int ep_iw_accepted(struct iw_cm_id *iw, struct iw_cm_event *event)
+{
+	struct iw_cm_event first = { .event = IW_CM_EVENT_ESTABLISHED };
+
+	if (event->event == IW_CM_EVENT_ESTABLISHED)
+		first = *event;
+	ep_iw_begin(iw, &first);
+	return ep_iw_begun(iw, event);
+}
+
+/* siw's iw_cm id behind the id, if there is one. */
+static struct iw_cm_id *ep_iw_of(struct rdma_cm_id *cm_id)
+{
+	return cm_id->device && ep_is_siw(cm_id->device) ?
+	       rdma_iw_cm_id(cm_id) : NULL;
+}
+
+/* Called before rdma_accept(). */
+void ep_iw_accept(struct rdma_cm_id *cm_id)
+{
+	struct iw_cm_id *iw = ep_iw_of(cm_id);
+
+	if (!iw)
+		return;
+	WRITE_ONCE(ep_iw_handler, iw->event_handler);
+	WRITE_ONCE(iw->event_handler, ep_iw_accepted);
+}
+
+/* It has failed: siw has nothing to say. */
+void ep_iw_accept_failed(struct rdma_cm_id *cm_id)
+{
+	struct iw_cm_id *iw = ep_iw_of(cm_id);
+
+	if (iw)
+		WRITE_ONCE(iw->event_handler, ep_iw_handler);
+}
+
+/*
+ * Called before rdma_destroy_id(), followed by ep_iw_destroyed() with what it returns.
+ * siw may have the iw_cm id for longer than rdma_cm.
+ */
+struct iw_cm_id *ep_iw_destroy(struct rdma_cm_id *cm_id)
+{
+	struct iw_cm_event first = { .event = IW_CM_EVENT_ESTABLISHED };
+	struct iw_cm_id *iw = ep_iw_of(cm_id);
+
+	if (!iw || (READ_ONCE(iw->event_handler) != ep_iw_accepted &&
+		    READ_ONCE(iw->event_handler) != ep_iw_begun))
+		return NULL;
+	iw->add_ref(iw);
+	ep_iw_begin(iw, &first);
+	return iw;
+}
+
+/* Nothing that is said now is listened to. */
+void ep_iw_destroyed(struct iw_cm_id *iw)
+{
+	if (!iw)
+		return;
+	WRITE_ONCE(iw->event_handler, ep_iw_handler);
+	iw->rem_ref(iw);
+}
+
+/* There are no ids, but siw may still have to return from our code: of any context. */
+void ep_iw_cleanup(void)
+{
+	if (!ep_iw_handler)
+		return;
+	synchronize_rcu_tasks();
+	synchronize_rcu();
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peers of siw that are no RDMA devices, but a TCP socket: what they ask for, and go.
+ */
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "abi.h"
+#include "skip.h"
+
+/* MPA request, RFC 5044 and 6581 */
+#define MPA_ENHANCED	0x1000
+#define MPA_REVISION_2	2
+#define MPA_PEER_TO_PEER 0x8000		/* with ird: the first message is mine */
+#define MPA_RTR_WRITE	0x8000		/* with ord: it is a WRITE */
+
+struct mpa_request {
+	char key[16];
+	__be16 bits, len;
+	__be16 ird, ord;
+};
+
+FIXTURE(siw) {
+	struct abi s;
+	struct sockaddr_in sin;
+	struct rdma_ep_create_qp qp;
+	int channel, tcp;
+	__u32 id;
+};
+
+FIXTURE_SETUP(siw)
+{
+	struct mpa_request req = {
+		.bits = htons(MPA_ENHANCED | MPA_REVISION_2),
+		.len = htons(4),
+		.ird = htons(MPA_PEER_TO_PEER | 1),
+		.ord = htons(MPA_RTR_WRITE | 1),
+	};
+	struct rdma_ep_event ev;
+	__u32 listener;
+
+	ASSERT_EQ(0, abi_open(&self->s));
+	if (!self->s.iwarp)
+		SKIP_FIXTURE("it is no TCP");
+	self->channel = abi_channel(&self->s);
+	ASSERT_EQ(0, abi_listen(&self->s, self->channel, RDMA_PS_TCP, 0, 1,
+				&listener, &self->sin));
+	self->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ASSERT_EQ(0, connect(self->tcp, (struct sockaddr *)&self->sin,
+			     sizeof(self->sin)));
+	memcpy(req.key, "MPA ID Req Frame", sizeof(req.key));
+	ASSERT_EQ(sizeof(req), write(self->tcp, &req, sizeof(req)));
+	ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
+	self->id = ev.child;
+	ASSERT_EQ(0, abi_id_qp(&self->s, self->id, &self->qp));
+	ASSERT_EQ(0, abi_accept(&self->s, self->id, 2, 0));
+	/* So it is not connected before the peer has said something. */
+	EXPECT_TRUE(abi_quiet(self->channel));
+}
+
+FIXTURE_TEARDOWN(siw)
+{
+	long start = abi_now_ms();
+
+	close(self->tcp);
+	close(self->channel);
+	abi_close(&self->s);
+	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
+}
+
+/* He goes without a word: an end without a beginning is a BUG() in iw_cm. */
+TEST_F(siw, reset)
+{
+	struct linger now = { .l_onoff = 1 };
+	struct rdma_ep_event ev;
+
+	ASSERT_EQ(0, setsockopt(self->tcp, SOL_SOCKET, SO_LINGER, &now,
+				sizeof(now)));
+	close(self->tcp);
+	self->tcp = -1;
+	ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+	EXPECT_EQ(self->id, ev.id);
+	ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
+	EXPECT_EQ(self->id, ev.id);
+	EXPECT_TRUE(abi_quiet(self->channel));
+}
+
+/* He stays, and is silent: who waits for him waits for ever, in whatever he does. */
+TEST_F(siw, disconnect)
+{
+	long start = abi_now_ms();
+
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, DISCONNECT, self->id, 0));
+	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
+}
+
+TEST_F(siw, destroy_qp)
+{
+	long start = abi_now_ms();
+
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP,
+				 self->qp.init.qp));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, self->id));
+	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
+}
+
+TEST_F(siw, destroy_id)
+{
+	long start = abi_now_ms();
+
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, self->id));
+	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
+}
+
+TEST_F(siw, close)
+{
+	/* In the teardown */
+}
+
+/* He says something after all, which is no message: the connection begins and ends. */
+TEST_F(siw, nonsense)
+{
+	struct rdma_ep_event ev;
+	char words[64] = "\0\2what is this";
+
+	ASSERT_EQ(sizeof(words), write(self->tcp, words, sizeof(words)));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+	ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
+}
+
+TEST_HARNESS_MAIN
