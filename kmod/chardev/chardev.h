@@ -65,6 +65,7 @@ struct uep_user;
 
 struct uep_user *uep_user_get(kuid_t uid);
 void uep_user_put(struct uep_user *user);
+unsigned int *uep_user_nr_idle(struct uep_user *user);
 bool uep_user_is_current(const struct uep_user *user);
 u64 uep_queue_bytes(u32 nr, u32 size);
 int uep_charge(struct uep_session *s, u64 queue_bytes);

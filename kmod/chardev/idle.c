@@ -25,6 +25,8 @@
 /* For each session. */
 #define UEP_IDLE_MAX		24
 #define UEP_IDLE_MAX_BYTES	(2ULL << 20)
+/* For each user: others wait while all of them are destroyed. */
+#define UEP_IDLE_MAX_USER	256
 #define UEP_IDLE_TIME		(HZ / 10)
 /* So many are destroyed in one go: others may be waiting to destroy theirs. */
 #define UEP_IDLE_BATCH		64
@@ -32,7 +34,7 @@
 /* Held while some are being destroyed; outside uep_idle_lock. */
 static DEFINE_MUTEX(uep_idle_ending);
 
-/* The lists, and what they count in sessions. */
+/* The lists, and what they count in sessions and users. */
 static DEFINE_SPINLOCK(uep_idle_lock);
 
 /* Of all sessions, the oldest first. */
@@ -47,6 +49,7 @@ static void uep_idle_remove(struct uep_idle *idle)
 	list_del(&idle->all);
 	list_del(&idle->entry);
 	idle->session->nr_idle--;
+	--*uep_user_nr_idle(idle->session->user);
 	idle->session->idle_bytes -= idle->bytes;
 	uep_uncharge_queues(idle->session, idle->bytes);
 }
@@ -148,6 +151,7 @@ static void uep_idle_expire(struct work_struct *work)
 bool uep_idle_room(const struct uep_session *s, u64 bytes)
 {
 	return !READ_ONCE(s->dead) && READ_ONCE(s->nr_idle) < UEP_IDLE_MAX &&
+	       READ_ONCE(*uep_user_nr_idle(s->user)) < UEP_IDLE_MAX_USER &&
 	       READ_ONCE(s->idle_bytes) + bytes <= UEP_IDLE_MAX_BYTES;
 }
 
@@ -169,6 +173,7 @@ bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes)
 		list_add_tail(&idle->all, &uep_idle_all);
 		list_add(&idle->entry, &s->idle);
 		s->nr_idle++;
+		++*uep_user_nr_idle(s->user);
 		s->idle_bytes += bytes;
 		if (first)
 			schedule_delayed_work(&uep_idle_work, UEP_IDLE_TIME);

@@ -42,6 +42,7 @@ struct uep_user {
 	atomic_t nr_objs;
 	atomic_t nr_events;
 	atomic64_t queue_bytes;
+	unsigned int nr_idle;		/* idle.c's lock */
 };
 
 /* Users with open sessions, and their reference counts reaching zero. */
@@ -69,6 +70,12 @@ struct uep_user *uep_user_get(kuid_t uid)
 out:
 	mutex_unlock(&uep_users_lock);
 	return user;
+}
+
+/* How many QPs and CQs of his are idle: idle.c counts. */
+unsigned int *uep_user_nr_idle(struct uep_user *user)
+{
+	return &user->nr_idle;
 }
 
 void uep_user_put(struct uep_user *user)

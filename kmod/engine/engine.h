@@ -121,9 +121,9 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev);
 void ep_dev_put(struct ep_dev *dev);
 bool ep_dev_is_soft(const struct ib_device *ibdev);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
+void ep_dev_exit(struct ep_dev *dev, int idx);
 bool ep_dev_enter_cm(struct ep_dev *dev, int *idx);
 void ep_dev_exit_cm(struct ep_dev *dev, int idx);
-void ep_dev_exit(struct ep_dev *dev, int idx);
 
 /**
  * struct ep_hold - a kernel consumer's hold on a device

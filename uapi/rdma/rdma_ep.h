@@ -1562,8 +1562,8 @@ struct rdma_ep_bind_addr {
  *
  * Leads to an ADDR_RESOLVED or ADDR_ERROR event.
  *
- * EINVAL: the id's state, or an address is malformed; else as for
- * RDMA_EP_IOC_BIND_ADDR.
+ * EINVAL: the id's state, which includes that it is a member of a multicast group, or
+ * an address is malformed; else as for RDMA_EP_IOC_BIND_ADDR.
  */
 struct rdma_ep_resolve_addr {
 	__u32 size;
@@ -1605,7 +1605,9 @@ struct rdma_ep_resolve_addr {
  * Connection requests beyond the backlog are dropped; the peer asks again.
  *
  * EINVAL: the id's state does not allow it, or NOTIFY: the event is of another
- * kind. EISCONN: NOTIFY: the CM knows already. EADDRINUSE: LISTEN.
+ * kind. EISCONN: NOTIFY: the CM knows already. EADDRINUSE: LISTEN. ENODEV:
+ * RESOLVE_ROUTE: the id has no GID, as its address is a loopback one or an AF_IB one,
+ * and the device needs one (RoCE).
  */
 struct rdma_ep_id_cmd {
 	__u32 size;
@@ -1641,7 +1643,8 @@ struct rdma_ep_id_cmd {
  *
  * EINVAL: the id's state, responder_resources or initiator_depth over the
  * device's limits, private data too long, no such QP, or, over iWARP, one that
- * a connection was made with.
+ * a connection was made with; or ACCEPT: the peer has asked for packets of a size that
+ * there is not.
  */
 struct rdma_ep_connect {
 	__u32 size;
@@ -1715,7 +1718,8 @@ struct rdma_ep_query_id {
  * @optlen: in: bytes at @optval
  * @optval: in: user pointer to the value
  *
- * ENOSYS: unknown level or option. EINVAL: wrong length, value or state.
+ * ENOSYS: unknown level or option. EINVAL: wrong length, value or state; or a path
+ * from another GID than the id's. ENODEV: a path: as for RDMA_EP_IOC_RESOLVE_ROUTE.
  */
 struct rdma_ep_set_option {
 	__u32 size;
