@@ -209,7 +209,7 @@ int abi_resolve_addr(const struct abi *s, __u32 id,
 		     const struct sockaddr_in *dst, __u32 timeout_ms);
 int abi_client(const struct abi *s, int channel, __u32 ps,
 	       const struct sockaddr_in *dst, __u64 uid, __u32 *id);
-/* The id's own RC QP, with a CQ of its own */
+/* An RC QP with a CQ of its own, the id's own if there is one */
 int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_create_qp *qp);
 int abi_connect(const struct abi *s, __u32 id, __u32 qp_num);
 int abi_accept(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num);

@@ -30,6 +30,13 @@ FIXTURE(siw) {
 	__u32 id;
 };
 
+FIXTURE_VARIANT(siw) {
+	bool other;		/* the connection is made with a QP that is not the id's */
+};
+
+FIXTURE_VARIANT_ADD(siw, own) {};
+FIXTURE_VARIANT_ADD(siw, other) { .other = true };
+
 FIXTURE_SETUP(siw)
 {
 	struct mpa_request req = {
@@ -54,8 +61,10 @@ FIXTURE_SETUP(siw)
 	ASSERT_EQ(sizeof(req), write(self->tcp, &req, sizeof(req)));
 	ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
 	self->id = ev.child;
-	ASSERT_EQ(0, abi_id_qp(&self->s, self->id, &self->qp));
-	ASSERT_EQ(0, abi_accept(&self->s, self->id, 2, 0));
+	ASSERT_EQ(0, abi_id_qp(&self->s, variant->other ? 0 : self->id,
+			       &self->qp));
+	ASSERT_EQ(0, abi_accept(&self->s, self->id, 2, variant->other ?
+				self->qp.init.qp_num : 0));
 	/* So it is not connected before the peer has said something. */
 	EXPECT_TRUE(abi_quiet(self->channel));
 }

@@ -384,6 +384,7 @@ int ep_id_disconnect(struct ep_id *id)
 	rdma_lock_handler(id->cm_id);
 	id->leaving = id->announced;
 	rdma_unlock_handler(id->cm_id);
+	ep_iw_disconnect(id->cm_id);
 	ret = rdma_disconnect(id->cm_id);
 out:
 	trace_rdma_ep_disconnect(id, qp, ret);

@@ -438,6 +438,8 @@ struct ep_id_ops {
  * @cm_id: usable under @lock while not @closed, and in event handlers
  * @closed: destroyed, or being so, by the owner or with the device
  * @close_work: destroys @cm_id after its device has been removed
+ * @asked: an address has been asked for (@lock)
+ * @resolving: rdma_cm looks for it (handler mutex; set under @lock)
  * @route_dev: the device, once a route has been asked for (holds a reference)
  * @routing: rdma_cm looks for a route (handler mutex)
  * @removed: it has told us that the device is removed (handler mutex)
@@ -472,6 +474,8 @@ struct ep_id {
 	struct rdma_cm_id *cm_id;
 	bool closed;
 	struct work_struct close_work;
+	bool asked;
+	bool resolving;
 	struct ep_dev *route_dev;
 	bool routing;
 	bool removed;
@@ -501,6 +505,7 @@ void ep_id_cleanup_engine(void);
 /* iwarp.c */
 void ep_iw_accept(struct rdma_cm_id *cm_id);
 void ep_iw_accept_failed(struct rdma_cm_id *cm_id);
+void ep_iw_disconnect(struct rdma_cm_id *cm_id);
 struct iw_cm_id *ep_iw_destroy(struct rdma_cm_id *cm_id);
 void ep_iw_destroyed(struct iw_cm_id *iw);
 void ep_iw_cleanup(void);

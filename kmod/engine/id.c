@@ -185,6 +185,10 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 	int ret;
 
 	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		WRITE_ONCE(id->resolving, false);
+		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		return ep_id_request(id, cm_id, event);
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
@@ -408,15 +412,24 @@ int ep_id_listen(struct ep_id *id, int backlog)
 int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 		       const struct sockaddr *dst, u32 timeout_ms)
 {
-	int ret;
+	struct rdma_addr *addr = &id->cm_id->route.addr;
+	int ret = -EINVAL;
 
-	if (!list_empty(&id->mcasts))
-		return -EINVAL;
+	if (READ_ONCE(id->resolving) || !list_empty(&id->mcasts))
+		goto out;
+	/* rdma_cm would, but not with the handler locked, which that may have called. */
+	if (id->asked)
+		rdma_addr_cancel(&addr->dev_addr);
 	if (!src && id->cm_id->device)
-		src = (struct sockaddr *)&id->cm_id->route.addr.src_addr;
+		src = (struct sockaddr *)&addr->src_addr;
 	rdma_lock_handler(id->cm_id);
 	ret = rdma_resolve_addr(id->cm_id, src, dst, timeout_ms);
+	if (!ret) {
+		id->asked = true;
+		id->resolving = true;
+	}
 	rdma_unlock_handler(id->cm_id);
+out:
 	trace_rdma_ep_resolve_addr(id, NULL, ret);
 	return ret;
 }

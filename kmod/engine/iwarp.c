@@ -35,14 +35,18 @@ static int ep_iw_begun(struct iw_cm_id *iw, struct iw_cm_event *event)
 
 static int ep_iw_accepted(struct iw_cm_id *iw, struct iw_cm_event *event);
 
-static void ep_iw_begin(struct iw_cm_id *iw, struct iw_cm_event *event)
+/* @said: what siw says, if anything. Does nothing if there is a beginning. */
+static void ep_iw_begin(struct iw_cm_id *iw, const struct iw_cm_event *said)
 {
+	struct iw_cm_event first = { .event = IW_CM_EVENT_ESTABLISHED };
 	unsigned long flags;
 
+	if (said && said->event == IW_CM_EVENT_ESTABLISHED)
+		first = *said;
 	spin_lock_irqsave(&ep_iw_lock, flags);
 	if (iw->event_handler == ep_iw_accepted) {
 		WRITE_ONCE(iw->event_handler, ep_iw_begun);
-		ep_iw_handler(iw, event);
+		ep_iw_handler(iw, &first);
 	}
 	spin_unlock_irqrestore(&ep_iw_lock, flags);
 }
@@ -50,11 +54,7 @@ static void ep_iw_begin(struct iw_cm_id *iw, struct iw_cm_event *event)
 /* Before the beginning. Any context, like iw_cm's. */
 static int ep_iw_accepted(struct iw_cm_id *iw, struct iw_cm_event *event)
 {
-	struct iw_cm_event first = { .event = IW_CM_EVENT_ESTABLISHED };
-
-	if (event->event == IW_CM_EVENT_ESTABLISHED)
-		first = *event;
-	ep_iw_begin(iw, &first);
+	ep_iw_begin(iw, event);
 	return ep_iw_begun(iw, event);
 }
 
@@ -85,20 +85,28 @@ void ep_iw_accept_failed(struct rdma_cm_id *cm_id)
 		WRITE_ONCE(iw->event_handler, ep_iw_handler);
 }
 
+/* Called before rdma_disconnect(), without the handler's lock. */
+void ep_iw_disconnect(struct rdma_cm_id *cm_id)
+{
+	struct iw_cm_id *iw = ep_iw_of(cm_id);
+
+	if (iw)
+		ep_iw_begin(iw, NULL);
+}
+
 /*
  * Called before rdma_destroy_id(), followed by ep_iw_destroyed() with what it returns.
  * siw may have the iw_cm id for longer than rdma_cm.
  */
 struct iw_cm_id *ep_iw_destroy(struct rdma_cm_id *cm_id)
 {
-	struct iw_cm_event first = { .event = IW_CM_EVENT_ESTABLISHED };
 	struct iw_cm_id *iw = ep_iw_of(cm_id);
 
 	if (!iw || (READ_ONCE(iw->event_handler) != ep_iw_accepted &&
 		    READ_ONCE(iw->event_handler) != ep_iw_begun))
 		return NULL;
 	iw->add_ref(iw);
-	ep_iw_begin(iw, &first);
+	ep_iw_begin(iw, NULL);
 	return iw;
 }
 

@@ -389,6 +389,14 @@ void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old)
 	synchronize_rcu();
 }
 
+/* A user's, or a peer's: ib_cm does not look at it. rxe divides messages by it. */
+static bool ep_qp_mtu_ok(const struct ib_device *ibdev, unsigned int mtu)
+{
+	return mtu >= IB_MTU_256 &&
+	       mtu <= (ibdev->ops.driver_id == RDMA_DRIVER_HFI1 ?
+		       (unsigned int)OPA_MTU_10240 : IB_MTU_4096);
+}
+
 /* Process context, or an id's event handler. */
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
@@ -397,13 +405,14 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	u32 nr_peers;
 	bool rxe;
 
-	/* A user's, or a peer's: ib_cm does not look at it. rxe divides messages by it. */
-	if ((mask & IB_QP_PATH_MTU) && (attr->path_mtu < IB_MTU_256 ||
-					attr->path_mtu > IB_MTU_4096))
-		return -EINVAL;
 	mutex_lock(&qp->lock);
 	if (!qp->ibqp)
 		goto out;
+	if ((mask & IB_QP_PATH_MTU) &&
+	    !ep_qp_mtu_ok(qp->ibqp->device, attr->path_mtu)) {
+		ret = -EINVAL;
+		goto out;
+	}
 	if (!(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_INIT)
 		qp->worn = true;
 	rxe = ep_is_rxe(qp->ibqp->device);

@@ -9,6 +9,7 @@
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/rcupdate.h>
 #include <linux/workqueue.h>
 
 #include "mock.h"
@@ -68,12 +69,12 @@ static int mock_cm_register(void)
 {
 	static const struct kprobe probes[ARRAY_SIZE(mock_cm_probes)] = {
 		{
+			.symbol_name = "cma_cancel_operation",
+			.pre_handler = mock_cm_cancels,
+		}, {
 			.symbol_name = "cma_work_handler",
 			.pre_handler = mock_cm_finds,
 			.post_handler = mock_cm_found,
-		}, {
-			.symbol_name = "cma_cancel_operation",
-			.pre_handler = mock_cm_cancels,
 		},
 	};
 	int i, ret;
@@ -107,7 +108,7 @@ int mock_cm_delay(unsigned int ms)
 		while (READ_ONCE(mock_cm_task))
 			msleep(20);
 		/* It may still have to return from our code. */
-		synchronize_rcu();
+		synchronize_rcu_tasks();
 	}
 	if (!ret)
 		WRITE_ONCE(mock_cm_ms, ms);

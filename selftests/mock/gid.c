@@ -61,7 +61,7 @@ int mock_put_gid_delay(unsigned int ms)
 		while (READ_ONCE(mock_put_gid_task))
 			msleep(20);
 		/* It may still have to return from our code. */
-		synchronize_rcu();
+		synchronize_rcu_tasks();
 	}
 	if (!ret)
 		WRITE_ONCE(mock_put_gid_ms, ms);
