@@ -317,24 +317,17 @@ static ssize_t mock_del_write(struct file *file, const char __user *buf,
 	return ret ?: mock_remove(strim(line)) ?: len;
 }
 
-static ssize_t mock_put_gid_ms_write(struct file *file, const char __user *buf,
-				     size_t len, loff_t *pos)
+/* The file's data is what sets the delay. */
+static ssize_t mock_ms_write(struct file *file, const char __user *buf,
+			     size_t len, loff_t *pos)
 {
+	struct seq_file *seq = file->private_data;
+	int (*delay)(unsigned int ms) = seq->private;
 	unsigned int ms;
 	int ret;
 
 	ret = kstrtouint_from_user(buf, len, 0, &ms);
-	return ret ?: mock_put_gid_delay(ms) ?: len;
-}
-
-static ssize_t mock_cm_ms_write(struct file *file, const char __user *buf,
-				size_t len, loff_t *pos)
-{
-	unsigned int ms;
-	int ret;
-
-	ret = kstrtouint_from_user(buf, len, 0, &ms);
-	return ret ?: mock_cm_delay(ms) ?: len;
+	return ret ?: delay(ms) ?: len;
 }
 
 #define MOCK_FILE(name, show_name, write_fn)				\
@@ -361,8 +354,7 @@ MOCK_FILE(count, count, NULL);
 MOCK_FILE(event, nothing, mock_event_write);
 MOCK_FILE(new, nothing, mock_new_write);
 MOCK_FILE(del, nothing, mock_del_write);
-MOCK_FILE(put_gid_ms, nothing, mock_put_gid_ms_write);
-MOCK_FILE(cm_ms, nothing, mock_cm_ms_write);
+MOCK_FILE(ms, nothing, mock_ms_write);
 
 void mock_control_add(struct mock_dev *m, const char *name)
 {
@@ -391,9 +383,10 @@ void mock_control_init(void)
 	mock_root = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_file("new", 0200, mock_root, NULL, &mock_new_fops);
 	debugfs_create_file("del", 0200, mock_root, NULL, &mock_del_fops);
-	debugfs_create_file("put_gid_ms", 0200, mock_root, NULL,
-			    &mock_put_gid_ms_fops);
-	debugfs_create_file("cm_ms", 0200, mock_root, NULL, &mock_cm_ms_fops);
+	debugfs_create_file("put_gid_ms", 0200, mock_root, mock_put_gid_delay,
+			    &mock_ms_fops);
+	debugfs_create_file("cm_ms", 0200, mock_root, mock_cm_delay,
+			    &mock_ms_fops);
 }
 
 void mock_control_cleanup(void)
