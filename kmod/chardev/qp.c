@@ -56,16 +56,13 @@ static void uep_qp_drain(struct uep_qp *qp)
 }
 
 /* A reset empties the queues of the device: follow it. What had completed stays. */
-void uep_qp_forget(struct uep_qp *qp)
+static void uep_qp_forget_res(struct ep_res *res)
 {
+	struct uep_qp *qp = uep_qp_of_res(res);
+
 	uep_qp_drain(qp);
 	uep_wq_reset(&qp->sq);
 	uep_wq_reset(&qp->rq);
-}
-
-static void uep_qp_forget_res(struct ep_res *res)
-{
-	uep_qp_forget(uep_qp_of_res(res));
 }
 
 /*

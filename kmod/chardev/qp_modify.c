@@ -83,8 +83,6 @@ int uep_modify_qp(struct uep_cmd *cmd)
 		uep_qp_learn_port(qp, attr.port_num);
 	if (!ret)
 		ret = ep_qp_modify(&qp->qp, &attr, mask);
-	if (!ret && (mask & IB_QP_STATE) && attr.qp_state == IB_QPS_RESET)
-		uep_qp_forget(qp);
 	ret = uep_obj_error(&qp->obj, ret);
 	uep_qp_exit(qp, srcu);
 	return ret;

@@ -526,7 +526,6 @@ void uep_qp_event(struct ib_event *event, void *context);
 struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 			    u64 uid, u64 queue_bytes);
 unsigned long uep_qp_key(const struct uep_qp *qp);
-void uep_qp_forget(struct uep_qp *qp);
 void uep_qp_drop_regions(const struct uep_mr *mr);
 void uep_qp_learn_port(struct uep_qp *qp, u32 port);
 int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,

@@ -400,6 +400,8 @@ static bool ep_qp_mtu_ok(const struct ib_device *ibdev, unsigned int mtu)
 /* Process context, or an id's event handler. */
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
+	bool reset = (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
+	const struct ep_res_ops *ops = qp->res.ops;
 	enum ib_qp_state old;
 	int ret = -EIO;
 	u32 nr_peers;
@@ -426,7 +428,7 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	}
 	/* On the way down posts are refused first, on the way up last. */
 	old = qp->state;
-	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET) {
+	if (reset) {
 		WRITE_ONCE(qp->state, IB_QPS_RESET);
 		ep_qp_quiet(qp, old);
 	}
@@ -435,8 +437,10 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	if (ret)
 		qp->nr_peers = nr_peers;
 	/* See ep_rxe_empty(). */
-	if (!ret && rxe && (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
+	if (!ret && rxe && reset)
 		ret = ib_modify_qp(qp->ibqp, attr, IB_QP_STATE);
+	if (!ret && reset && ops && ops->forget)
+		ops->forget(&qp->res);
 	if (mask & IB_QP_STATE) {
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
 		qp->failed_at = 0;
