@@ -58,7 +58,12 @@ end
 run_case ours linked "$WORK/hello"
 run_case stock linked "$WORK/hello"
 run_case ours ours "$WORK/hello.rdma"
-run_case ours stock "$WORK/hello.rdma"
+if [[ $(uname -r) == *-debug ]]; then
+	skip "hello.rdma, stock, with rdma_server, ours" \
+		"rxe is so slow here that the stock stack destroys the QP before it has answered"
+else
+	run_case ours stock "$WORK/hello.rdma"
+fi
 
 begin "without a server it says why"
 client linked "$WORK/hello" "$RDMA_ADDR"
