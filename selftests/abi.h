@@ -198,6 +198,8 @@ int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey);
 int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest);
 
 /* Communication ids */
+/* An IPv6 address of the device's, not a link local one; -ENOENT if it has none */
+int abi_addr6(const struct abi *s, struct sockaddr_in6 *sin6);
 int abi_channel(const struct abi *s);
 int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type,
 		  __u64 uid, __u32 *id);

@@ -4,8 +4,6 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -159,22 +157,12 @@ TEST_F(id, bind)
 
 TEST_F(id, ipv6)
 {
-	struct sockaddr_in6 sin6 = {}, *src;
+	struct sockaddr_in6 sin6, *src;
 	struct rdma_ep_bind_addr b = { .id = self->id };
 	struct rdma_ep_resolve_addr r = { .timeout_ms = 5000 };
 	struct rdma_ep_event ev;
-	struct ifaddrs *list, *a;
 
-	ASSERT_EQ(0, getifaddrs(&list));
-	for (a = list; a; a = a->ifa_next) {
-		src = (struct sockaddr_in6 *)a->ifa_addr;
-		if (src && src->sin6_family == AF_INET6 &&
-		    if_nametoindex(a->ifa_name) == self->s.netdev &&
-		    !IN6_IS_ADDR_LINKLOCAL(&src->sin6_addr))
-			sin6 = *src;
-	}
-	freeifaddrs(list);
-	if (!sin6.sin6_family)
+	if (abi_addr6(&self->s, &sin6))
 		SKIP(return, "no IPv6 address");
 	memcpy(&b.addr, &sin6, sizeof(sin6));
 	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));

@@ -2,11 +2,34 @@
 /*
  * Communication ids, their events, and connected pairs for the raw ioctl tests.
  */
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "abi.h"
+
+int abi_addr6(const struct abi *s, struct sockaddr_in6 *sin6)
+{
+	struct ifaddrs *list, *a;
+	struct sockaddr_in6 *addr;
+	int ret = -ENOENT;
+
+	if (getifaddrs(&list))
+		return -errno;
+	for (a = list; a; a = a->ifa_next) {
+		addr = (struct sockaddr_in6 *)a->ifa_addr;
+		if (!addr || addr->sin6_family != AF_INET6 ||
+		    if_nametoindex(a->ifa_name) != s->netdev ||
+		    IN6_IS_ADDR_LINKLOCAL(&addr->sin6_addr))
+			continue;
+		*sin6 = *addr;
+		ret = 0;
+	}
+	freeifaddrs(list);
+	return ret;
+}
 
 int abi_channel(const struct abi *s)
 {

@@ -438,8 +438,7 @@ struct ep_id_ops {
  * @cm_id: usable under @lock while not @closed, and in event handlers
  * @closed: destroyed, or being so, by the owner or with the device
  * @close_work: destroys @cm_id after its device has been removed
- * @asked: an address has been asked for (@lock)
- * @resolving: rdma_cm looks for it (handler mutex; set under @lock)
+ * @resolving: rdma_cm looks for an address (handler mutex; set under @lock)
  * @route_dev: the device, once a route has been asked for (holds a reference)
  * @routing: rdma_cm looks for a route (handler mutex)
  * @removed: it has told us that the device is removed (handler mutex)
@@ -474,7 +473,6 @@ struct ep_id {
 	struct rdma_cm_id *cm_id;
 	bool closed;
 	struct work_struct close_work;
-	bool asked;
 	bool resolving;
 	struct ep_dev *route_dev;
 	bool routing;

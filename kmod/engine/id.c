@@ -403,11 +403,20 @@ int ep_id_listen(struct ep_id *id, int backlog)
 }
 
 /*
+ * A group is left where the id is then. Resolving may take one with an IPv6 address to
+ * another interface; for IPv4 it stays.
+ */
+static bool ep_id_must_stay(const struct ep_id *id)
+{
+	return !list_empty(&id->mcasts) &&
+	       id->cm_id->route.addr.src_addr.ss_family == AF_INET6;
+}
+
+/*
  * Called between ep_id_begin() and ep_id_end(). Without @src rdma_cm notes the interface
  * of @dst before it looks whether the id may have another. But by its interface it finds
  * an id again that has a route, to take it out of a table before it is freed. And it
- * warns of a removal that tells of itself while it binds the id. Groups are left where
- * the id is then, so it stays where it was when it joined them: -EINVAL.
+ * warns of a removal that tells of itself while it binds the id.
  */
 int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 		       const struct sockaddr *dst, u32 timeout_ms)
@@ -415,19 +424,19 @@ int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 	struct rdma_addr *addr = &id->cm_id->route.addr;
 	int ret = -EINVAL;
 
-	if (READ_ONCE(id->resolving) || !list_empty(&id->mcasts))
+	if (READ_ONCE(id->resolving) || ep_id_must_stay(id))
 		goto out;
-	/* rdma_cm would, but not with the handler locked, which that may have called. */
-	if (id->asked)
-		rdma_addr_cancel(&addr->dev_addr);
+	/*
+	 * The last request may still have to return from the handler. rdma_cm waits for
+	 * that, but not with the handler locked.
+	 */
+	rdma_addr_cancel(&addr->dev_addr);
 	if (!src && id->cm_id->device)
 		src = (struct sockaddr *)&addr->src_addr;
 	rdma_lock_handler(id->cm_id);
 	ret = rdma_resolve_addr(id->cm_id, src, dst, timeout_ms);
-	if (!ret) {
-		id->asked = true;
+	if (!ret)
 		id->resolving = true;
-	}
 	rdma_unlock_handler(id->cm_id);
 out:
 	trace_rdma_ep_resolve_addr(id, NULL, ret);

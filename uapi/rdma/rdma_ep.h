@@ -1562,8 +1562,8 @@ struct rdma_ep_bind_addr {
  *
  * Leads to an ADDR_RESOLVED or ADDR_ERROR event.
  *
- * EINVAL: the id's state, which includes that it is a member of a multicast group, or
- * an address is malformed; else as for RDMA_EP_IOC_BIND_ADDR.
+ * EINVAL: the id's state, which includes that it has an IPv6 address and is a member of
+ * a multicast group, or an address is malformed; else as for RDMA_EP_IOC_BIND_ADDR.
  */
 struct rdma_ep_resolve_addr {
 	__u32 size;
