@@ -34,6 +34,8 @@
 #include <linux/idr.h>
 #include <linux/poll.h>
 #include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/uidgid.h>
 #include <linux/xarray.h>
 #include <rdma/rdma_ep.h>
 
@@ -60,12 +62,28 @@ struct uep_channel;
 /* Quotas (quota.c)                                                   */
 /* ------------------------------------------------------------------ */
 
-/* What one user's sessions hold together. */
-struct uep_user;
+/**
+ * struct uep_user - what one user's sessions hold together
+ * @node: with the others who have open sessions (quota.c)
+ * @ref: sessions
+ * @uid: who
+ * @nr_objs: objects charged
+ * @nr_events: unread CM events
+ * @queue_bytes: queue memory charged
+ * @nr_idle: QPs and CQs that wait to be used again (idle.c, its lock)
+ */
+struct uep_user {
+	struct hlist_node node;
+	refcount_t ref;
+	kuid_t uid;
+	atomic_t nr_objs;
+	atomic_t nr_events;
+	atomic64_t queue_bytes;
+	unsigned int nr_idle;
+};
 
 struct uep_user *uep_user_get(kuid_t uid);
 void uep_user_put(struct uep_user *user);
-unsigned int *uep_user_nr_idle(struct uep_user *user);
 bool uep_user_is_current(const struct uep_user *user);
 u64 uep_queue_bytes(u32 nr, u32 size);
 int uep_charge(struct uep_session *s, u64 queue_bytes);

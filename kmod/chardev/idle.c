@@ -49,7 +49,7 @@ static void uep_idle_remove(struct uep_idle *idle)
 	list_del(&idle->all);
 	list_del(&idle->entry);
 	idle->session->nr_idle--;
-	--*uep_user_nr_idle(idle->session->user);
+	idle->session->user->nr_idle--;
 	idle->session->idle_bytes -= idle->bytes;
 	uep_uncharge_queues(idle->session, idle->bytes);
 }
@@ -151,7 +151,7 @@ static void uep_idle_expire(struct work_struct *work)
 bool uep_idle_room(const struct uep_session *s, u64 bytes)
 {
 	return !READ_ONCE(s->dead) && READ_ONCE(s->nr_idle) < UEP_IDLE_MAX &&
-	       READ_ONCE(*uep_user_nr_idle(s->user)) < UEP_IDLE_MAX_USER &&
+	       READ_ONCE(s->user->nr_idle) < UEP_IDLE_MAX_USER &&
 	       READ_ONCE(s->idle_bytes) + bytes <= UEP_IDLE_MAX_BYTES;
 }
 
@@ -173,7 +173,7 @@ bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes)
 		list_add_tail(&idle->all, &uep_idle_all);
 		list_add(&idle->entry, &s->idle);
 		s->nr_idle++;
-		++*uep_user_nr_idle(s->user);
+		s->user->nr_idle++;
 		s->idle_bytes += bytes;
 		if (first)
 			schedule_delayed_work(&uep_idle_work, UEP_IDLE_TIME);

@@ -13,7 +13,6 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
-#include <linux/uidgid.h>
 
 #include "chardev.h"
 #include "trace.h"
@@ -34,16 +33,6 @@ static unsigned int user_max_queue_mb = 1024;
 module_param(user_max_queue_mb, uint, 0644);
 MODULE_PARM_DESC(user_max_queue_mb,
 		 "most queue memory of all sessions of a user, MiB");
-
-struct uep_user {
-	struct hlist_node node;
-	refcount_t ref;
-	kuid_t uid;
-	atomic_t nr_objs;
-	atomic_t nr_events;
-	atomic64_t queue_bytes;
-	unsigned int nr_idle;		/* idle.c's lock */
-};
 
 /* Users with open sessions, and their reference counts reaching zero. */
 static DEFINE_MUTEX(uep_users_lock);
@@ -70,12 +59,6 @@ struct uep_user *uep_user_get(kuid_t uid)
 out:
 	mutex_unlock(&uep_users_lock);
 	return user;
-}
-
-/* How many QPs and CQs of his are idle: idle.c counts. */
-unsigned int *uep_user_nr_idle(struct uep_user *user)
-{
-	return &user->nr_idle;
 }
 
 void uep_user_put(struct uep_user *user)
