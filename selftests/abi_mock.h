@@ -43,6 +43,7 @@ int mock_new(const char *options);
 int mock_del(void);
 /* Whoever gives up a reference to a GID takes so long, until mock_unload(). */
 int mock_put_gid_ms(int ms);
+/* No route is found before a query for one is cancelled, until then as well. */
 int mock_cm_ms(int ms);
 
 /* What is in a file of the device, and writing it; @file: "fail/create_qp" */

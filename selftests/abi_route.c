@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ids with a route, which rdma_cm on RoCE has in a table by interface and destination,
- * and frees where it finds them there. Only KASAN tells whether it does, one id later.
+ * Addresses and paths that rdma_cm takes as they are. On RoCE it has ids with a route in
+ * a table by interface and destination, and finds them there to take them out: only KASAN
+ * tells whether it does, one id later.
  */
 #include <endian.h>
 #include <netinet/in.h>

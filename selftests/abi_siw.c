@@ -24,7 +24,6 @@ struct mpa_request {
 
 FIXTURE(siw) {
 	struct abi s;
-	struct sockaddr_in sin;
 	struct rdma_ep_create_qp qp;
 	int channel, tcp;
 	__u32 id;
@@ -46,6 +45,7 @@ FIXTURE_SETUP(siw)
 		.ord = htons(MPA_RTR_WRITE | 1),
 	};
 	struct rdma_ep_event ev;
+	struct sockaddr_in sin;
 	__u32 listener;
 
 	ASSERT_EQ(0, abi_open(&self->s));
@@ -53,10 +53,9 @@ FIXTURE_SETUP(siw)
 		SKIP_FIXTURE("it is no TCP");
 	self->channel = abi_channel(&self->s);
 	ASSERT_EQ(0, abi_listen(&self->s, self->channel, RDMA_PS_TCP, 0, 1,
-				&listener, &self->sin));
+				&listener, &sin));
 	self->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ASSERT_EQ(0, connect(self->tcp, (struct sockaddr *)&self->sin,
-			     sizeof(self->sin)));
+	ASSERT_EQ(0, connect(self->tcp, (struct sockaddr *)&sin, sizeof(sin)));
 	memcpy(req.key, "MPA ID Req Frame", sizeof(req.key));
 	ASSERT_EQ(sizeof(req), write(self->tcp, &req, sizeof(req)));
 	ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));

@@ -36,9 +36,14 @@
  *      ep_dev.lock       the device's list of objects (leaf)
  *    ep_dev.hold_lock    kernel consumers' holds and PD (leaf)
  *    ep_dev.xrcd_lock    which XRC domains there are (leaf)
+ *  ep_iw_lock            what siw says of a connection (iwarp.c; any context): inside
+ *			siw's locks, outside iw_cm's
  *
  * Event handlers run with the handler mutex held, so they must not take
  * ep_id.lock.
+ *
+ * ep_dev.cm_srcu is held around rdma_destroy_id(), outside of everything but ep_dev.srcu;
+ * who waits for it, at the end of our removal of a device, holds nothing of ours.
  */
 #ifndef RDMA_EP_ENGINE_H
 #define RDMA_EP_ENGINE_H
