@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "abi_cmds.h"
 
@@ -83,6 +84,14 @@ int abi_world_open(struct abi_world *w)
 		      fail("group", abi_join(s, w->ud_id, 1, 0,
 					     &obj[RDMA_EP_OBJ_MCAST]));
 	return ret;
+}
+
+void abi_world_close(struct abi_world *w)
+{
+	abi_close(&w->s);
+	close(w->channel);
+	close(w->ud_channel);
+	close(w->comp_channel);
 }
 
 int abi_prepare(struct abi_world *w, const struct abi_command *c,

@@ -29,6 +29,7 @@ struct abi_world {
 };
 
 int abi_world_open(struct abi_world *w);
+void abi_world_close(struct abi_world *w);
 
 struct abi_command {
 	const char *name;

@@ -109,14 +109,6 @@ static int run(struct abi_world *w, const struct abi_command *c,
 	return ret;
 }
 
-static void world_close(struct abi_world *w)
-{
-	abi_close(&w->s);
-	close(w->channel);
-	close(w->ud_channel);
-	close(w->comp_channel);
-}
-
 FIXTURE(fault) {
 	struct abi_world w;
 	union abi_arg *arg;
@@ -254,7 +246,7 @@ TEST_F_TIMEOUT(fault, each, 200)
 			TH_LOG("%s afterwards", c->name);
 		}
 	}
-	world_close(w);
+	abi_world_close(w);
 	usleep(100000);
 	ASSERT_EQ(0, mock_count(&after));
 	EXPECT_EQ(0, after.qp + after.cq + after.srq + after.pd + after.mr +
@@ -361,7 +353,7 @@ TEST_F_TIMEOUT(fault, connect, 120)
 	for (i = 0; i < 6; i++) {
 		ASSERT_EQ(0, abi_world_open(&self->w));
 		connect_fails(_metadata, self, i);
-		world_close(&self->w);
+		abi_world_close(&self->w);
 		ASSERT_EQ(0, mock_count(&c));
 		EXPECT_EQ(0, c.qp + c.cq + c.pd + c.mr);
 	}
@@ -426,7 +418,7 @@ static int quota_child(struct abi_world *w, union abi_arg *arg)
 		/* Of its own, so that what the others have made is gone. */
 		ret = abi_world_open(w) ?:
 		      quota_try(w, &faults[i], gate[i], arg);
-		world_close(w);
+		abi_world_close(w);
 		if (ret)
 			return 12;
 	}
@@ -542,18 +534,18 @@ TEST_F_TIMEOUT(fault, stall_others, 200)
 		}
 		ASSERT_EQ(0, abi_world_open(&self->w));
 		run_all(_metadata, self, faults[i].op);
-		world_close(&self->w);
+		abi_world_close(&self->w);
 		EXPECT_EQ(0, stalled_end(st, &faults[i]));
 		EXPECT_EQ(0, st->ret) {
 			TH_LOG("%s after it was stalled", faults[i].name);
 		}
 	}
-	world_close(&st->w);
+	abi_world_close(&st->w);
 }
 
 static void *close_thread(void *data)
 {
-	world_close(data);
+	abi_world_close(data);
 	return NULL;
 }
 
@@ -587,7 +579,7 @@ TEST_F_TIMEOUT(fault, stall_close, 200)
 		run_all(_metadata, self, kinds[i].op);
 		ASSERT_EQ(0, stall_op(kinds[i].op, 0));
 		pthread_join(thread, NULL);
-		world_close(&self->w);
+		abi_world_close(&self->w);
 	}
 }
 
@@ -671,120 +663,6 @@ static void *removal_thread(void *data)
 	return NULL;
 }
 
-/*
- * rdma_cm lets go of the device first and of its GID then, which is slow here. Only
- * ib_core's complaint tells (in the kernel's log).
- */
-TEST_F_TIMEOUT(fault, removal_before_gid, 60)
-{
-	int round;
-
-	for (round = 0; round < 3; round++) {
-		ASSERT_EQ(0, abi_world_open(&self->w));
-		ASSERT_EQ(0, mock_put_gid_ms(300 * TEST_SCALE));
-		EXPECT_EQ(0, mock_del());
-		ASSERT_EQ(0, mock_put_gid_ms(0));
-		world_close(&self->w);
-		ASSERT_EQ(0, mock_new(""));
-	}
-}
-
-#define ROUTES	12
-
-struct routes {
-	struct abi s;
-	int channel;
-	__u32 ids[ROUTES];
-};
-
-static int routes_begin(struct routes *r)
-{
-	struct rdma_ep_event ev;
-	int i, ret;
-
-	ret = abi_open(&r->s);
-	r->channel = ret ? -1 : abi_channel(&r->s);
-	if (r->channel < 0)
-		return ret ?: r->channel;
-	for (i = 0; i < ROUTES; i++) {
-		ret = abi_create_id(&r->s, r->channel, RDMA_PS_TCP,
-				    IB_UVERBS_QPT_RC, i, &r->ids[i]) ?:
-		      abi_resolve_addr(&r->s, r->ids[i], &r->s.addr, 5000) ?:
-		      abi_event(r->channel, EV_ADDR_RESOLVED, &ev);
-		if (ret)
-			return ret;
-	}
-	ret = mock_cm_ms(20 * TEST_SCALE);
-	for (i = 0; i < ROUTES && !ret; i++)
-		ret = ABI_ID_CMD(&r->s, RESOLVE_ROUTE, r->ids[i], 5000);
-	return ret;
-}
-
-/* The last ones are those that the removal comes to last. */
-static void *routes_destroy_thread(void *data)
-{
-	struct routes *r = data;
-	int i;
-
-	for (i = ROUTES; i-- > 0;)
-		abi_destroy(&r->s, RDMA_EP_OBJ_ID, r->ids[i]);
-	return NULL;
-}
-
-static void *routes_close_thread(void *data)
-{
-	struct routes *r = data;
-
-	abi_close(&r->s);
-	return NULL;
-}
-
-/*
- * rdma_cm tells of the removal first and cancels the query for a route then, for which
- * it needs the device of the id. The id is destroyed meanwhile: because of the removal,
- * by its user, or with the session.
- */
-TEST_F_TIMEOUT(fault, removal_while_routing, 120)
-{
-	static void *(* const users[])(void *data) = {
-		NULL, routes_destroy_thread, routes_close_thread,
-	};
-	struct rdma_ep_event ev;
-	int removed, resolved;
-	struct routes r;
-	pthread_t user;
-	size_t i;
-	int ret;
-
-	for (i = 0; i < ARRAY_SIZE(users); i++) {
-		ret = routes_begin(&r);
-		if (ret == -ENOENT)
-			SKIP(return, "rdma_cm has no such functions here");
-		ASSERT_EQ(0, ret);
-		if (users[i]) {
-			ASSERT_EQ(0, pthread_create(&user, NULL, users[i], &r));
-		}
-		EXPECT_EQ(0, mock_del());
-		if (users[i])
-			pthread_join(user, NULL);
-		ASSERT_EQ(0, mock_cm_ms(0));
-
-		removed = 0;
-		resolved = 0;
-		while (!abi_read(r.channel, &ev, sizeof(ev), 0)) {
-			removed += ev.event == EV_DEVICE_REMOVAL;
-			resolved += ev.event == EV_ROUTE_RESOLVED;
-		}
-		if (!users[i]) {
-			EXPECT_EQ(ROUTES, removed);
-			EXPECT_GT(ROUTES, resolved);
-		}
-		abi_close(&r.s);
-		close(r.channel);
-		ASSERT_EQ(0, mock_new(""));
-	}
-}
-
 /* A removal waits for the operation, for nothing else, and everybody is told. */
 TEST_F_TIMEOUT(fault, stall_removal, 300)
 {
@@ -831,8 +709,8 @@ TEST_F_TIMEOUT(fault, stall_removal, 300)
 		} else {
 			mock_del();
 		}
-		world_close(&st->w);
-		world_close(&self->w);
+		abi_world_close(&st->w);
+		abi_world_close(&self->w);
 		ASSERT_EQ(0, mock_new(""));
 	}
 }
@@ -1011,28 +889,11 @@ TEST_F_TIMEOUT(fault, removal, 300)
 			pthread_join(u[i].thread, NULL);
 			EXPECT_EQ(0, u[i].wrong);
 			calls += u[i].calls;
-			world_close(&u[i].w);
+			abi_world_close(&u[i].w);
 		}
 		EXPECT_LT(0, calls);
 		ASSERT_EQ(0, mock_new(""));
 	}
-}
-
-/* The network device below it goes, and the device with it. */
-TEST_F(fault, netdev_removal)
-{
-	struct rdma_ep_async_event ev;
-	long start = abi_now_ms();
-	__u32 pd;
-
-	ASSERT_EQ(0, abi_world_open(&self->w));
-	ASSERT_EQ(0, system("ip link del " MOCK_NETDEV));
-	EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
-	do {
-		ASSERT_EQ(0, abi_read(self->w.s.async_fd, &ev, sizeof(ev),
-				      ABI_WAIT_MS));
-	} while (ev.event != EVENT_DEVICE_FATAL);
-	EXPECT_EQ(-EIO, abi_alloc_pd(&self->w.s, self->w.s.ctx, &pd));
 }
 
 TEST_HARNESS_MAIN
