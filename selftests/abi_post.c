@@ -167,6 +167,67 @@ TEST_F(rc, write_and_read)
 	EXPECT_EQ(0, self->buf[0][8000]);
 }
 
+/* siw announces a READ when its data is there, and a WRITE when it has been sent. */
+TEST_F(rc, read_before_write)
+{
+	static const __u32 ops[] = { WR_RDMA_READ, WR_RDMA_WRITE, WR_RDMA_WRITE };
+	static const __u32 flags[] = { SEND_SIGNALED, 0, SEND_SIGNALED };
+	struct rdma_ep_wc wc[2];
+	struct rdma_ep_send_wr *wr;
+	bool first;
+	int round;
+	__u32 i;
+
+	/* There are slots for 16 requests. */
+	for (round = 0; round < 50; round++) {
+		fill(self->buf[1], LEN);
+		abi_wrs_init(&self->w);
+		for (i = 0; i < 3; i++) {
+			wr = abi_send_wr(&self->w, ops[i], flags[i],
+					 3 * round + i);
+			wr->remote_addr = self->mr[1].iova + i * 2048;
+			wr->rkey = self->mr[1].rkey;
+			abi_sge(&self->w, self->mr[0].iova + i * 2048, 2048,
+				self->mr[0].lkey);
+		}
+		ASSERT_EQ(0, post(self));
+		ASSERT_EQ(2, sent(self, wc, 2)) {
+			TH_LOG("round %d", round);
+		}
+		first = wc[0].wr_id != 3 * round;
+		EXPECT_TRUE(!first || self->s.iwarp);
+		EXPECT_EQ(3 * round, wc[first].wr_id);
+		EXPECT_EQ(WC_OP_RDMA_READ, wc[first].opcode);
+		EXPECT_EQ(3 * round + 2, wc[!first].wr_id);
+		EXPECT_EQ(WC_OP_RDMA_WRITE, wc[!first].opcode);
+		EXPECT_EQ(WC_SUCCESS, wc[0].status | wc[1].status);
+		EXPECT_EQ(0, memcmp(self->buf[0], self->buf[1], 2048));
+	}
+}
+
+/* The queue is full of requests behind a READ, and is then emptied by an error. */
+TEST_F(rc, read_before_many)
+{
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_wc wc[16];
+	__u32 i, seen = 0;
+
+	abi_wrs_init(&self->w);
+	for (i = 0; i < 16; i++) {
+		wr = abi_send_wr(&self->w, i ? WR_RDMA_WRITE : WR_RDMA_READ,
+				 SEND_SIGNALED, i);
+		wr->remote_addr = self->mr[1].iova;
+		wr->rkey = self->mr[1].rkey;
+		abi_sge(&self->w, self->mr[0].iova, LEN, self->mr[0].lkey);
+	}
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(0, abi_qp_state(&self->s, self->p.end[0].qp.qp, QPS_ERR));
+	ASSERT_EQ(16, sent(self, wc, 16));
+	for (i = 0; i < 16; i++)
+		seen |= 1U << wc[i].wr_id;
+	EXPECT_EQ(0xffff, seen);
+}
+
 TEST_F(rc, write_with_imm)
 {
 	struct rdma_ep_send_wr *wr;

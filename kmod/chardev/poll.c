@@ -91,15 +91,15 @@ static u32 uep_wc_flags(int flags)
 static bool uep_wc_to_user(struct uep_cq *cq, struct rdma_ep_wc *dst,
 			   const struct ib_wc *src)
 {
-	void *entry;
+	const struct uep_qp *qp;
 
 	memset(dst, 0, sizeof(*dst));
 	if (!uep_wq_complete(cq->obj.session, src->wr_id, src->qp, &dst->wr_id,
 			     &dst->qp_num))
 		return false;
 	if (!dst->qp_num) {
-		entry = xa_load(&cq->qps, (unsigned long)src->qp);
-		dst->qp_num = entry ? xa_to_value(entry) : 0;
+		qp = xa_load(&cq->qps, (unsigned long)src->qp);
+		dst->qp_num = qp ? qp->qp.qp_num : 0;
 	}
 	dst->status = src->status;
 	dst->opcode = src->opcode;

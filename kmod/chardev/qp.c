@@ -75,10 +75,9 @@ static void uep_qp_put_res(struct ep_res *res)
 
 	if (qp->sq.id || qp->rq.id || qp->srq)
 		uep_qp_drain(qp);
-	/* A new QP may have the address by now. */
+	/* A new QP may have the address by now, and the number. */
 	if (qp->srq)
-		xa_cmpxchg(&qp->recv_cq->qps, qp->hw_key,
-			   xa_mk_value(qp->qp.qp_num), NULL, 0);
+		xa_cmpxchg(&qp->recv_cq->qps, qp->hw_key, qp, NULL, 0);
 	uep_wq_free(&qp->sq);
 	uep_wq_free(&qp->rq);
 	uep_obj_put(&qp->obj);
@@ -446,6 +445,7 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	qp->key = uep_qp_key(qp);
 	qp->sq.qp_num = qp->qp.qp_num;
 	qp->rq.qp_num = qp->qp.qp_num;
+	qp->sq.late_reads = ep_is_siw(ibdev);
 	ret = uep_wq_init(&qp->sq, qp->obj.session,
 			  uep_qp_sq_slots(qp->qp.cap.max_send_wr), true);
 	if (!ret && !qp->srq)
@@ -453,8 +453,7 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 				  qp->qp.cap.max_recv_wr, false);
 	if (!ret && qp->srq)
 		ret = xa_err(xa_store(&qp->recv_cq->qps,
-				      (unsigned long)qp->qp.ibqp,
-				      xa_mk_value(qp->qp.qp_num),
+				      (unsigned long)qp->qp.ibqp, qp,
 				      GFP_KERNEL_ACCOUNT));
 	if (!ret)
 		ret = xa_err(xa_store(&s->qps, qp->key, qp,

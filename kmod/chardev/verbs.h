@@ -214,10 +214,13 @@ struct uep_slot {
  * @size: number of @slots, or how many there will be
  * @ordered: send queue: completes in order, and only signalled requests
  *	announce it
+ * @late_reads: a READ may complete after what was posted later (siw)
  * @dead: the queue is being destroyed: no more posts
  * @head: ordered: next slot to use; else: first free slot
  * @tail: ordered: oldest slot in use
  * @used: slots in use
+ * @passed: ordered: those from @tail to the latest that has completed, if an older one
+ *	has not
  * @traffic: what has been posted
  * @qp_num: QP, 0 for a shared receive queue
  * @xrcd: XRC SRQ: domain, whose QPs it receives for
@@ -229,10 +232,12 @@ struct uep_wq {
 	u32 id;
 	u32 size;
 	bool ordered;
+	bool late_reads;
 	bool dead;
 	u32 head;
 	u32 tail;
 	u32 used;
+	u32 passed;
 	struct uep_traffic traffic;
 	u32 qp_num;
 	struct ep_xrcd *xrcd;
@@ -366,7 +371,7 @@ void uep_cq_hw_put(struct uep_cq_hw *hw);
  *	(hw->poll_lock)
  * @by_itself: the device is told to notify whenever it has been found empty, so
  *	that the user need not ask (hw->poll_lock to write)
- * @qps: QP numbers by address of the QP, for completions of shared receive
+ * @qps: QPs by address of the hardware object, for completions of shared receive
  *	queues, which name their QP by a pointer that must not be followed
  */
 struct uep_cq {

@@ -147,6 +147,7 @@ void uep_wq_reset(struct uep_wq *wq)
 		wq->slots[i].next = 0;
 	}
 	wq->used = 0;
+	wq->passed = 0;
 	wq->tail = 0;
 	wq->head = 0;
 	spin_unlock(&wq->lock);
@@ -231,16 +232,28 @@ void uep_wq_pop(struct uep_wq *wq, u64 cookie)
 	wq->used--;
 }
 
-/* Everything up to a completed send has completed, too. */
+/*
+ * Everything up to a completed send has completed, too. With late reads that is not
+ * said of what is to announce it.
+ */
 static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 {
 	u32 distance = i >= wq->tail ? i - wq->tail : i + wq->size - wq->tail;
 
 	if (distance >= wq->used)
 		return false;
-	wq->used -= distance + 1;
-	wq->tail = uep_wq_next(wq, i);
 	wq->slots[i].busy = false;
+	wq->passed = max(wq->passed, distance + 1);
+	while (wq->passed) {
+		struct uep_slot *oldest = &wq->slots[wq->tail];
+
+		if (wq->late_reads && oldest->busy && oldest->signalled)
+			break;
+		oldest->busy = false;
+		wq->tail = uep_wq_next(wq, wq->tail);
+		wq->used--;
+		wq->passed--;
+	}
 	return true;
 }
 
