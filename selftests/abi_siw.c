@@ -8,19 +8,8 @@
 
 #include "kselftest_harness.h"
 #include "abi.h"
+#include "abi_mpa.h"
 #include "skip.h"
-
-/* MPA request, RFC 5044 and 6581 */
-#define MPA_ENHANCED	0x1000
-#define MPA_REVISION_2	2
-#define MPA_PEER_TO_PEER 0x8000		/* with ird: the first message is mine */
-#define MPA_RTR_WRITE	0x8000		/* with ord: it is a WRITE */
-
-struct mpa_request {
-	char key[16];
-	__be16 bits, len;
-	__be16 ird, ord;
-};
 
 FIXTURE(siw) {
 	struct abi s;
@@ -39,8 +28,8 @@ FIXTURE_VARIANT_ADD(siw, other) { .other = true };
 FIXTURE_SETUP(siw)
 {
 	struct mpa_request req = {
-		.bits = htons(MPA_ENHANCED | MPA_REVISION_2),
-		.len = htons(4),
+		.frame.bits = htons(MPA_ENHANCED | MPA_REVISION_2),
+		.frame.len = htons(4),
 		.ird = htons(MPA_PEER_TO_PEER | 1),
 		.ord = htons(MPA_RTR_WRITE | 1),
 	};
@@ -56,7 +45,7 @@ FIXTURE_SETUP(siw)
 				&listener, &sin));
 	self->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ASSERT_EQ(0, connect(self->tcp, (struct sockaddr *)&sin, sizeof(sin)));
-	memcpy(req.key, "MPA ID Req Frame", sizeof(req.key));
+	memcpy(req.frame.key, MPA_REQUEST, sizeof(req.frame.key));
 	ASSERT_EQ(sizeof(req), write(self->tcp, &req, sizeof(req)));
 	ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
 	self->id = ev.child;

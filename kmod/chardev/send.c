@@ -267,11 +267,17 @@ static u32 uep_send_post(struct uep_qp *qp, struct uep_send_batch *b, u32 first,
 	u32 i, n = first, good;
 
 	*err = 0;
+again:
+	wait_on_bit(&qp->qp.cm_use, EP_QP_ACCEPTING, TASK_UNINTERRUPTIBLE);
 	/*
 	 * _bh: rxe of Linux 6.1 hands a kernel consumer's sends to a tasklet,
 	 * which runs when the lock is dropped instead of some time later.
 	 */
 	spin_lock_bh(&wq->lock);
+	if (unlikely(test_bit(EP_QP_ACCEPTING, &qp->qp.cm_use))) {
+		spin_unlock_bh(&wq->lock);
+		goto again;
+	}
 	if (wq->dead)
 		*err = -EIO;
 	/* An iWARP QP is moved by its driver, which checks. */

@@ -194,25 +194,14 @@ static int ep_id_check_depth(const struct ep_id *id,
 	return 0;
 }
 
-/*
- * Fills in what the peer is told of the QP. Returns NULL, an errno, or, for iWARP,
- * what ep_qp_unpin() is to be called with once the CM has the QP.
- */
-static struct ib_qp *ep_id_tell_qp(struct ep_id *id, struct ep_qp *qp,
-				   struct rdma_conn_param *param)
+/* Fills in what the peer is told of the QP. */
+static int ep_id_tell_qp(struct ep_qp *qp, struct rdma_conn_param *param)
 {
-	struct ib_qp *pin = NULL;
-
 	if (!qp || !ep_qp_wear(qp))
-		return ERR_PTR(-EINVAL);
+		return -EINVAL;
 	param->qp_num = qp->qp_num;
 	param->srq = qp->has_srq;
-	if (ep_id_iwarp(id)) {
-		pin = ep_qp_pin(qp);
-		if (!pin)
-			return ERR_PTR(-EINVAL);
-	}
-	return pin;
+	return 0;
 }
 
 /**
@@ -229,19 +218,21 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 {
 	struct ep_qp *own = ep_id_get_qp(id);
 	struct ep_qp *qp = own ?: other;
-	struct ib_qp *pin = NULL;
+	bool pinned = false;
 	int ret;
 
 	ret = ep_id_check_depth(id, param);
 	/* An unconnected endpoint only asks, and tells no QP of its own. */
 	if (!ret && id->cm_id->qp_type != IB_QPT_UD) {
-		pin = ep_id_tell_qp(id, qp, param);
-		ret = PTR_ERR_OR_ZERO(pin);
+		ret = ep_id_tell_qp(qp, param);
+		pinned = !ret && ep_id_iwarp(id);
+		if (pinned && !ep_qp_pin(qp, false))
+			ret = -EINVAL;
 	}
 	if (!ret) {
 		ret = rdma_connect_ece(id->cm_id, param, ece);
-		if (pin)
-			ep_qp_unpin(qp, pin, ret);
+		if (pinned)
+			ep_qp_unpin(qp, ret);
 	}
 	trace_rdma_ep_connect(id, qp, ret);
 	if (own)
@@ -260,23 +251,19 @@ static u8 ep_id_accept_max_private(const struct ep_id *id)
 	       IB_CM_SIDR_REP_PRIVATE_DATA_SIZE : IB_CM_REP_PRIVATE_DATA_SIZE;
 }
 
-/* @own: the id's QP if it is to be connected, else NULL */
-static int ep_id_accept_with(struct ep_id *id, struct ep_qp *own,
-			     struct rdma_conn_param *param,
-			     struct rdma_ucm_ece *ece)
+/* @qp: what the peer has been told of */
+static int ep_id_accept_iwarp(struct ep_id *id, struct ep_qp *qp,
+			      struct rdma_conn_param *param)
 {
-	int ret = 0;
+	int ret;
 
-	if (own)
-		ret = ep_id_ready_qp(id, own, param);
-	if (!ret) {
-		ep_iw_accept(id->cm_id);
-		ret = rdma_accept_ece(id->cm_id, param, ece);
-		if (ret)
-			ep_iw_accept_failed(id->cm_id);
-	}
-	if (ret && own)
-		ep_qp_error(own);
+	if (!ep_qp_pin(qp, true))
+		return -EINVAL;
+	ep_iw_accept(id->cm_id);
+	ret = rdma_accept(id->cm_id, param);
+	if (ret)
+		ep_iw_accept_failed(id->cm_id);
+	ep_qp_unpin(qp, ret);
 	return ret;
 }
 
@@ -298,28 +285,29 @@ int ep_id_accept(struct ep_id *id, struct ep_qp *other,
 {
 	struct ep_qp *own = ep_id_get_qp(id);
 	struct ep_qp *qp = own ?: other;
-	struct ib_qp *pin;
+	bool iwarp = ep_id_iwarp(id);
 	int ret;
 
 	ret = ep_id_check_depth(id, param);
 	if (!ret && param->private_data_len > ep_id_accept_max_private(id))
 		ret = -EINVAL;
-	if (ret)
-		goto out;
-	pin = ep_id_tell_qp(id, qp, param);
-	ret = PTR_ERR_OR_ZERO(pin);
+	if (!ret)
+		ret = ep_id_tell_qp(qp, param);
 	if (ret)
 		goto out;
 	/* Anything else must not disturb what the QP is in the middle of. */
 	ret = id->request ? 0 : -EINVAL;
 	id->request = false;
+	if (ret)
+		goto out;
+	if (own && own->type != IB_QPT_UD)
+		ret = ep_id_ready_qp(id, own, param);
 	if (!ret)
-		ret = ep_id_accept_with(id, own && own->type != IB_QPT_UD ?
-					    own : NULL, param, ece);
-	id->unconfirmed = !ret && id->cm_id->qp_type != IB_QPT_UD &&
-			  !ep_id_iwarp(id);
-	if (pin)
-		ep_qp_unpin(qp, pin, ret);
+		ret = iwarp ? ep_id_accept_iwarp(id, qp, param) :
+			      rdma_accept_ece(id->cm_id, param, ece);
+	if (ret && own && own->type != IB_QPT_UD)
+		ep_qp_error(own);
+	id->unconfirmed = !ret && id->cm_id->qp_type != IB_QPT_UD && !iwarp;
 out:
 	trace_rdma_ep_accept(id, qp, ret);
 	if (own)

@@ -124,6 +124,7 @@ struct ep_dev *ep_dev_get(u32 index);
 struct ep_dev *ep_dev_next(u32 *index);
 struct ep_dev *ep_dev_of(struct ib_device *ibdev);
 void ep_dev_put(struct ep_dev *dev);
+u32 ep_dev_nr_iwarp(void);
 bool ep_dev_is_soft(const struct ib_device *ibdev);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
 void ep_dev_exit(struct ep_dev *dev, int idx);
@@ -158,10 +159,10 @@ void ep_dev_put_pd(struct ep_dev *dev);
  * struct ep_res_ops - what the owner of an object provides
  * @killing: optional; the hardware object is about to be destroyed: stop using
  *	it. Called once, may sleep
- * @quiet: optional; of QPs: ep_qp.state has become RESET. Returns when nobody posts
- *	any more who saw it before. Under ep_qp.lock
+ * @quiet: optional; of QPs: ep_qp.state has become RESET, or EP_QP_ACCEPTING is set.
+ *	Returns when nobody posts any more who saw it before. Under ep_qp.lock
  * @forget: comes with @quiet: takes what has completed; what has not will not be
- *	known to the user. After @quiet
+ *	known to the user. After @quiet, for a reset
  * @keep: optional; the owner has no more use for the hardware object. Returns true
  *	if it has passed to somebody else instead of being destroyed. Inside
  *	ep_dev_enter()
@@ -254,6 +255,16 @@ struct ep_xrcd {
 #define EP_RXE_PEERS	16
 
 /**
+ * enum ep_qp_cm_use - bits of &struct ep_qp.cm_use
+ * @EP_QP_PINNED: it is in a call of the CM: nobody moves or destroys it meanwhile
+ * @EP_QP_ACCEPTING: a connection is being accepted with it: sends wait
+ */
+enum ep_qp_cm_use {
+	EP_QP_PINNED,
+	EP_QP_ACCEPTING,
+};
+
+/**
  * struct ep_qp - a queue pair
  * @res: on its device
  * @lock: held over state changes; @ibqp is not NULL under it until the QP is
@@ -265,6 +276,7 @@ struct ep_xrcd {
  * @qp_num: number
  * @has_srq: receives come from a shared receive queue
  * @cm_has: iWARP: a connection is or was made with it (@lock)
+ * @cm_use: iWARP: what the CM does with it just now (set with @lock)
  * @worn: a peer may know of it, or more was done to it than a move to INIT: it never
  *	is like a new one again (@lock, only ever set)
  * @failed_at: when ep_qp_drop_region() found it in ERR first (jiffies, not 0), or 0 (@lock)
@@ -290,6 +302,7 @@ struct ep_qp {
 	u32 qp_num;
 	bool has_srq;
 	bool cm_has;
+	unsigned long cm_use;
 	bool worn;
 	unsigned long failed_at;
 	bool emptied;
@@ -365,8 +378,8 @@ void ep_rxe_stop_all(struct ep_dev *dev);
 int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp);
 void ep_qp_drop_region(struct ep_qp *qp);
 
-struct ib_qp *ep_qp_pin(struct ep_qp *qp);
-void ep_qp_unpin(struct ep_qp *qp, struct ib_qp *ibqp, int ret);
+bool ep_qp_pin(struct ep_qp *qp, bool accepting);
+void ep_qp_unpin(struct ep_qp *qp, int ret);
 
 int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
 		 const struct ep_res_ops *ops, const void *file,
@@ -506,6 +519,8 @@ int ep_id_init_engine(void);
 void ep_id_cleanup_engine(void);
 
 /* iwarp.c */
+bool ep_iw_misplaced(struct rdma_cm_id *cm_id);
+void ep_iw_check_data(struct rdma_cm_id *cm_id, struct rdma_cm_event *event);
 void ep_iw_accept(struct rdma_cm_id *cm_id);
 void ep_iw_accept_failed(struct rdma_cm_id *cm_id);
 void ep_iw_disconnect(struct rdma_cm_id *cm_id);

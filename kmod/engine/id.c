@@ -158,10 +158,10 @@ static void ep_id_put_gid(struct rdma_cm_id *cm_id)
 static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 			 const struct rdma_cm_event *event)
 {
-	int ret = -ENOMEM;
+	int ret = ep_iw_misplaced(cm_id) ? -ENODEV : -ENOMEM;
 
 	/* Below 0 when one that could not be delivered came back. */
-	if (atomic_dec_if_positive(&id->backlog) >= 0) {
+	if (ret == -ENOMEM && atomic_dec_if_positive(&id->backlog) >= 0) {
 		ret = id->ops->request(id, cm_id, event);
 		if (ret)
 			atomic_inc(&id->backlog);
@@ -184,6 +184,7 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 	struct ep_qp *qp;
 	int ret;
 
+	ep_iw_check_data(cm_id, event);
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ADDR_ERROR:

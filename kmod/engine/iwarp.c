@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * siw's accepted connections, and what iw_cm takes for granted of them.
+ * Connections of iWARP, and what rdma_cm and iw_cm take for granted of them.
  *
- * A peer may ask that the first message is his (MPA v2, peer to peer). siw waits for it
+ * A peer of siw may ask that the first message is his (MPA v2, peer to peer). siw waits for it
  * then: it has accepted the connection, and says nothing of it. If the connection ends
  * before, iw_cm is told of an end without a beginning, which is a BUG() there. Until
  * there is one or the other, whoever disconnects or destroys the id waits, killed or not.
@@ -13,7 +13,11 @@
 #include <linux/rcupdate.h>
 #include <rdma/iw_cm.h>
 
+#include "../compat.h"
 #include "engine.h"
+
+/* What fits into an MPA frame besides siw's own */
+#define EP_SIW_MAX_PRIVATE_DATA	252
 
 /* iw_cm's own, which is the same for every id. */
 static iw_event_handler ep_iw_handler;
@@ -63,6 +67,50 @@ static struct iw_cm_id *ep_iw_of(struct rdma_cm_id *cm_id)
 {
 	return cm_id->device && ep_is_siw(cm_id->device) ?
 	       rdma_iw_cm_id(cm_id) : NULL;
+}
+
+/*
+ * A request came in through a device, or an interface, that is not the one of the new
+ * id: siw listens by the number of an interface, and rdma_cm looks for the address. It
+ * would be accepted with whatever QP there has the number of the one that we mean.
+ */
+bool ep_iw_misplaced(struct rdma_cm_id *cm_id)
+{
+	struct net_device *ndev;
+	bool ret;
+
+	if (!rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
+		return false;
+	if (rdma_iw_cm_id(cm_id)->device != cm_id->device)
+		return true;
+	if (!ep_is_siw(cm_id->device))
+		return false;
+	ndev = ep_compat_port_netdev(cm_id->device, cm_id->port_num);
+	ret = !ndev || !net_eq(dev_net(ndev), cm_id->route.addr.dev_addr.net);
+	dev_put(ndev);
+	return ret;
+}
+
+/*
+ * siw's client believes the length that the answer says. A short one it makes up to be
+ * huge, and reads what is behind its buffer; a failed one may have come in parts.
+ */
+void ep_iw_check_data(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_REJECTED:
+		if (event->param.conn.private_data_len <= EP_SIW_MAX_PRIVATE_DATA)
+			return;
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+		break;
+	default:
+		return;
+	}
+	if (ep_iw_of(cm_id))
+		event->param.conn.private_data_len = 0;
 }
 
 /* Called before rdma_accept(). */

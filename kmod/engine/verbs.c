@@ -179,6 +179,7 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	qp->ibqp = NULL;
 	qp->state = IB_QPS_RESET;
 	mutex_unlock(&qp->lock);
+	wait_on_bit(&qp->cm_use, EP_QP_PINNED, TASK_UNINTERRUPTIBLE);
 	ep_qp_detach_all(qp, ibqp);
 	if (qp->xrcd) {
 		WARN_ON_ONCE(ep_xrcd_destroy_qp(qp->xrcd, ibqp));
@@ -410,6 +411,10 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	mutex_lock(&qp->lock);
 	if (!qp->ibqp)
 		goto out;
+	if (test_bit(EP_QP_PINNED, &qp->cm_use)) {
+		ret = -EBUSY;
+		goto out;
+	}
 	if ((mask & IB_QP_PATH_MTU) &&
 	    !ep_qp_mtu_ok(qp->ibqp->device, attr->path_mtu)) {
 		ret = -EINVAL;
@@ -465,54 +470,74 @@ int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 	return ret;
 }
 
-/* Flushes what is posted. A QP that has been destroyed meanwhile is fine. */
+/*
+ * Flushes what is posted, when the CM has returned. A QP that has been destroyed
+ * meanwhile is fine.
+ */
 void ep_qp_error(struct ep_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
+	wait_on_bit(&qp->cm_use, EP_QP_PINNED, TASK_UNINTERRUPTIBLE);
 	ep_qp_modify(qp, &attr, IB_QP_STATE);
 }
 
-/* A peer is told of the QP. Returns false if it is gone. */
+/* A peer is told of the QP. Returns false if it is gone, or the CM's already (iWARP). */
 bool ep_qp_wear(struct ep_qp *qp)
 {
-	bool alive;
+	bool free;
 
 	mutex_lock(&qp->lock);
-	alive = qp->ibqp;
+	free = qp->ibqp && !qp->cm_has;
 	qp->worn = true;
 	mutex_unlock(&qp->lock);
-	return alive;
+	return free;
 }
 
 /*
  * Gives an iWARP QP to a call of the CM, for the one connection of its life. Of a
  * second one siw would take the events for those of the first, which iw_cm answers
- * with a BUG(). Destroying the QP waits for ep_qp_unpin(), as it does for the CM:
- * that looks the number up again after we have, and it must not be another QP's by
- * then. Returns NULL for a QP that is gone, or that the CM has already.
+ * with a BUG(). Returns false for a QP that is gone, or that the CM has already.
+ *
+ * Until ep_qp_unpin() nobody else moves or destroys it. The CM looks the number up
+ * again after we have, and it must not be another QP's by then. And siw, where the
+ * call fails, drops what it shares with the QP without the QP's lock. If it fails to
+ * accept, it also leaves it in RTS, with a socket that is gone: so nobody sends until
+ * that is known.
  */
-struct ib_qp *ep_qp_pin(struct ep_qp *qp)
+bool ep_qp_pin(struct ep_qp *qp, bool accepting)
 {
-	struct ib_qp *ibqp;
+	const struct ep_res_ops *ops = qp->res.ops;
+	bool ret;
 
 	mutex_lock(&qp->lock);
-	ibqp = qp->cm_has ? NULL : qp->ibqp;
-	if (ibqp) {
-		ibqp->device->ops.iw_add_ref(ibqp);
+	ret = qp->ibqp && !qp->cm_has;
+	if (ret) {
 		qp->cm_has = true;
+		set_bit(EP_QP_PINNED, &qp->cm_use);
+	}
+	if (ret && accepting) {
+		set_bit(EP_QP_ACCEPTING, &qp->cm_use);
+		if (ops && ops->quiet)
+			ops->quiet(&qp->res);
 	}
 	mutex_unlock(&qp->lock);
-	return ibqp;
+	return ret;
 }
 
 /* @ret: what the call has returned */
-void ep_qp_unpin(struct ep_qp *qp, struct ib_qp *ibqp, int ret)
+void ep_qp_unpin(struct ep_qp *qp, int ret)
 {
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	mutex_lock(&qp->lock);
 	if (ret) {
-		mutex_lock(&qp->lock);
 		qp->cm_has = false;
-		mutex_unlock(&qp->lock);
+		if (qp->ibqp && test_bit(EP_QP_ACCEPTING, &qp->cm_use) &&
+		    !ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE))
+			WRITE_ONCE(qp->state, IB_QPS_ERR);
 	}
-	ibqp->device->ops.iw_rem_ref(ibqp);
+	mutex_unlock(&qp->lock);
+	clear_and_wake_up_bit(EP_QP_ACCEPTING, &qp->cm_use);
+	clear_and_wake_up_bit(EP_QP_PINNED, &qp->cm_use);
 }

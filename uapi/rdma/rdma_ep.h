@@ -1225,7 +1225,8 @@ struct rdma_ep_open_qp {
  * CAP_NET_RAW. EOPNOTSUPP: on rxe, max_dest_rd_atomic on any way but to RTR. There 1
  * is made of 0: rxe lets a peer's FLUSH have one in any case. EBUSY: on rxe, of Linux
  * 6.12 and later, the QP was reset, and was connected to sixteen other QPs before;
- * there are still QPs of all their numbers on the device.
+ * there are still QPs of all their numbers on the device; or, on iWARP, a connection is
+ * being made with it, or accepted, just now.
  */
 struct rdma_ep_modify_qp {
 	__u32 size;
@@ -1605,9 +1606,10 @@ struct rdma_ep_resolve_addr {
  * Connection requests beyond the backlog are dropped; the peer asks again.
  *
  * EINVAL: the id's state does not allow it, or NOTIFY: the event is of another
- * kind. EISCONN: NOTIFY: the CM knows already. EADDRINUSE: LISTEN. ENODEV:
- * RESOLVE_ROUTE: the id has no GID, as its address is a loopback one or an AF_IB one,
- * and the device needs one (RoCE).
+ * kind. EISCONN: NOTIFY: the CM knows already. EADDRINUSE: LISTEN. EDQUOT: LISTEN: with
+ * iWARP devices, where the backlog takes queue memory. ENODEV: RESOLVE_ROUTE: the id
+ * has no GID, as its address is a loopback one or an AF_IB one, and the device needs one
+ * (RoCE).
  */
 struct rdma_ep_id_cmd {
 	__u32 size;
@@ -1718,8 +1720,10 @@ struct rdma_ep_query_id {
  * @optlen: in: bytes at @optval
  * @optval: in: user pointer to the value
  *
- * ENOSYS: unknown level or option. EINVAL: wrong length, value or state; or a path
- * from another GID than the id's. ENODEV: a path: as for RDMA_EP_IOC_RESOLVE_ROUTE.
+ * ENOSYS: unknown level or option. EINVAL: wrong length, value (an acknowledge timeout
+ * has five bits) or state; or a path from another GID than the id's. A path's packet
+ * life time of more than 20 (4.3 s) becomes 20 when it is connected by. ENODEV: a path:
+ * as for RDMA_EP_IOC_RESOLVE_ROUTE.
  */
 struct rdma_ep_set_option {
 	__u32 size;
