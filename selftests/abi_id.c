@@ -384,7 +384,7 @@ TEST_F(id, options)
 {
 	const struct abi *s = &self->s;
 	struct sockaddr_in sin;
-	__u8 tos = 0x28, timeout = 14;
+	__u8 tos = 0x28, timeout = 14, too_long = 32;
 	int one = 1;
 	__u32 id[2];
 	int i;
@@ -397,6 +397,8 @@ TEST_F(id, options)
 				RDMA_OPTION_ID_AFONLY, &one, 4));
 	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID,
 				RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
+				      RDMA_OPTION_ID_ACK_TIMEOUT, &too_long, 1));
 
 	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_ID, 99, &one,
 				      4));

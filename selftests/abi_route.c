@@ -140,11 +140,11 @@ struct path_record {
 };
 
 static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16],
-		    __u8 mtu)
+		    __u8 mtu, __u8 lifetime)
 {
 	struct path_record rec = {
 		.reversible = 0x80, .pkey = htons(0xffff), .mtu = 0x80 | mtu,
-		.rate = 0x83, .lifetime = 0x88,
+		.rate = 0x83, .lifetime = 0x80 | lifetime,
 	};
 	struct ib_path_rec_data path = {
 		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
@@ -183,10 +183,10 @@ TEST_F(route, mtu)
 					   IB_UVERBS_QPT_RC, 0, &id));
 		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &sin, 5000));
 		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-		ASSERT_EQ(0, set_path(&self->s, id, self->s.gid, mtus[i]));
+		ASSERT_EQ(0, set_path(&self->s, id, self->s.gid, mtus[i], 8));
 		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
 		/* Once */
-		EXPECT_EQ(-EINVAL, set_path(&self->s, id, self->s.gid, 3));
+		EXPECT_EQ(-EINVAL, set_path(&self->s, id, self->s.gid, 3, 8));
 		ASSERT_EQ(0, abi_id_qp(&self->s, id, &qp));
 		ASSERT_EQ(0, abi_connect(&self->s, id, 0));
 		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
@@ -197,6 +197,60 @@ TEST_F(route, mtu)
 		}
 		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, ev.child));
 		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+		while (!abi_read(self->channel, &ev, sizeof(ev), 0))
+			;
+	}
+}
+
+static int life_time(const struct abi *s, __u32 id)
+{
+	struct rdma_ep_query_id q = { .id = id };
+
+	return ABI(s->fd, QUERY_ID, &q) ?: q.info.path[0].packet_life_time;
+}
+
+/*
+ * The IB CM keeps what is left of a connection for as long as its packets may live: hours,
+ * if the user says so, by its path or by an acknowledge timeout.
+ */
+TEST_F(route, life_time)
+{
+	struct rdma_ep_set_option timeout = {
+		.level = RDMA_OPTION_ID,
+		.optname = RDMA_OPTION_ID_ACK_TIMEOUT, .optlen = 1,
+		.optval = (uintptr_t)"\x1f",
+	};
+	const struct abi *s = &self->s;
+	struct rdma_ep_create_qp qp;
+	struct sockaddr_in sin;
+	struct rdma_ep_event ev;
+	__u32 id, listener;
+	int by_path;
+
+	if (s->iwarp)
+		SKIP(return, "no paths");
+	ASSERT_EQ(0, abi_listen(s, self->channel, RDMA_PS_TCP, 0, 1, &listener,
+				&sin));
+	for (by_path = 0; by_path < 2; by_path++) {
+		ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
+					   IB_UVERBS_QPT_RC, 0, &id));
+		ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, 5000));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+		timeout.id = id;
+		if (by_path) {
+			ASSERT_EQ(0, set_path(s, id, s->gid, 3, 63));
+		} else {
+			ASSERT_EQ(0, ABI(s->fd, SET_OPTION, &timeout));
+			ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000));
+		}
+		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+		EXPECT_EQ(by_path ? 63 : 30, life_time(s, id));
+		ASSERT_EQ(0, abi_id_qp(s, id, &qp));
+		ASSERT_EQ(0, abi_connect(s, id, 0));
+		EXPECT_EQ(20, life_time(s, id));
+		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
+		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, ev.child));
+		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
 		while (!abi_read(self->channel, &ev, sizeof(ev), 0))
 			;
 	}
@@ -225,7 +279,7 @@ TEST_F(route, path_without_gid)
 	memcpy(&r.dst, &any, sizeof(any));
 	ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
 	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-	EXPECT_EQ(-ENODEV, set_path(&self->s, r.id, self->s.gid, 3));
+	EXPECT_EQ(-ENODEV, set_path(&self->s, r.id, self->s.gid, 3, 8));
 	EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id, 5000));
 }
 

@@ -209,6 +209,33 @@ TEST_F(unpriv, queue_memory)
 	EXPECT_EQ(0, abi_child(queues, NULL));
 }
 
+/* iw_cm and siw have room for all requests that may wait. */
+static int listeners(void *arg)
+{
+	struct sockaddr_in sin;
+	__u32 id[2];
+	struct abi s;
+	int channel;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	channel = abi_channel(&s);
+	CHECK(3, abi_listen(&s, channel, RDMA_PS_TCP, 0, 1, &id[0], &sin) == 0);
+	CHECK(4, abi_listen(&s, channel, RDMA_PS_TCP, 0, 2, &id[1], &sin) ==
+		 (s.iwarp ? -EDQUOT : 0));
+	CHECK(5, ABI_ID_CMD(&s, LISTEN, id[1], 16) == (s.iwarp ? 0 : -EINVAL));
+	CHECK(6, ABI_ID_CMD(&s, LISTEN, id[1], 16) == -EINVAL);
+	CHECK(7, abi_destroy(&s, RDMA_EP_OBJ_ID, id[0]) == 0);
+	CHECK(8, abi_listen(&s, channel, RDMA_PS_TCP, 0, 1, &id[0], &sin) == 0);
+	return 0;
+}
+
+TEST_F(unpriv, listeners)
+{
+	abi_param("session_max_queue_mb", 1);
+	EXPECT_EQ(0, abi_child(listeners, NULL));
+}
+
 /* ------------------------------------------------------------------ */
 
 /* Root in a user namespace, which may do everything to what belongs to that. */

@@ -9,17 +9,41 @@
 #include "cm.h"
 #include "verbs.h"
 
+/* What iw_cm and siw set aside for a request that may wait */
+#define UEP_IW_REQUEST_BYTES	(512 + 128)
+
+static int uep_listen_at(struct uep_cmd *cmd, u32 backlog, u64 bytes)
+{
+	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct uep_id *id;
+	int ret;
+
+	id = uep_id_begin(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	ret = ep_id_listen(&id->id, backlog);
+	if (!ret)
+		id->obj.queue_bytes += bytes;
+	return uep_id_end(id, ret);
+}
+
 int uep_listen(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
 	u32 backlog = arg->arg;
-	struct uep_id *id;
+	u64 bytes;
+	int ret;
 
 	if (!backlog || backlog > UEP_MAX_BACKLOG)
 		backlog = UEP_MAX_BACKLOG;
-	id = uep_id_begin(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) :
-			    uep_id_end(id, ep_id_listen(&id->id, backlog));
+	bytes = (u64)ep_dev_nr_iwarp() * backlog * UEP_IW_REQUEST_BYTES;
+	ret = uep_charge_queues(cmd->s, bytes);
+	if (ret)
+		return ret;
+	ret = uep_listen_at(cmd, backlog, bytes);
+	if (ret)
+		uep_uncharge_queues(cmd->s, bytes);
+	return ret;
 }
 
 /*

@@ -499,7 +499,8 @@ static int uep_set_option_id(struct rdma_cm_id *cm_id, u32 optname,
 			return -EINVAL;
 		return rdma_set_afonly(cm_id, *(int *)optval ? 1 : 0);
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
-		if (optlen != sizeof(u8))
+		/* Five bits on the wire, and drivers shift by them. */
+		if (optlen != sizeof(u8) || *(u8 *)optval > 31)
 			return -EINVAL;
 		return rdma_set_ack_timeout(cm_id, *(u8 *)optval);
 	default:

@@ -12,6 +12,9 @@
 #include "engine.h"
 #include "trace.h"
 
+/* 4.3 s, in the IB's way to write it */
+#define EP_MAX_LIFE_TIME	20
+
 static bool ep_qp_alive(struct ep_qp *qp)
 {
 	bool alive;
@@ -204,6 +207,20 @@ static int ep_id_tell_qp(struct ep_qp *qp, struct rdma_conn_param *param)
 	return 0;
 }
 
+/*
+ * A path's packets live for seconds. For as long as it says, up to hours, the IB CM
+ * keeps what is left of a connection, charged to nobody; and it counts with it without
+ * looking how large it is.
+ */
+static void ep_id_limit_life(struct rdma_cm_id *cm_id)
+{
+	struct sa_path_rec *path = cm_id->route.path_rec;
+
+	if (path)
+		path->packet_life_time = min_t(u8, path->packet_life_time,
+					       EP_MAX_LIFE_TIME);
+}
+
 /**
  * ep_id_connect - begin to connect
  * @id: id, between ep_id_begin_bound() and ep_id_end()
@@ -230,6 +247,7 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 			ret = -EINVAL;
 	}
 	if (!ret) {
+		ep_id_limit_life(id->cm_id);
 		ret = rdma_connect_ece(id->cm_id, param, ece);
 		if (pinned)
 			ep_qp_unpin(qp, ret);

@@ -80,6 +80,20 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev)
 	return dev;
 }
 
+/* Devices on which listening takes memory for as many requests as may wait */
+u32 ep_dev_nr_iwarp(void)
+{
+	struct ep_dev *dev;
+	unsigned long i;
+	u32 nr = 0;
+
+	xa_lock(&ep_devs);
+	xa_for_each(&ep_devs, i, dev)
+		nr += dev->ibdev->node_type == RDMA_NODE_RNIC;
+	xa_unlock(&ep_devs);
+	return nr;
+}
+
 /*
  * Is the device a program of this machine? Then a notification of completions costs
  * next to nothing, where it would be an interrupt, and queues are memory like
