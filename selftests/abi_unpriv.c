@@ -22,7 +22,7 @@
 #define QKEY	0x11111111
 
 FIXTURE(unpriv) {
-	int objects, queue_mb, session_objects, session_mb;
+	int objects, queue_mb, session_objects, session_mb, pinned_mb;
 };
 
 FIXTURE_SETUP(unpriv)
@@ -36,6 +36,9 @@ FIXTURE_SETUP(unpriv)
 	ASSERT_LT(0, self->queue_mb);
 	ASSERT_LT(0, self->session_objects);
 	ASSERT_LT(0, self->session_mb);
+	self->pinned_mb = abi_param("user_max_pinned_mb", 2);
+	ASSERT_LT(2, self->pinned_mb);
+	abi_param("user_max_pinned_mb", self->pinned_mb);
 }
 
 FIXTURE_TEARDOWN(unpriv)
@@ -44,6 +47,7 @@ FIXTURE_TEARDOWN(unpriv)
 	abi_param("user_max_queue_mb", self->queue_mb);
 	abi_param("session_max_objects", self->session_objects);
 	abi_param("session_max_queue_mb", self->session_mb);
+	abi_param("user_max_pinned_mb", self->pinned_mb);
 }
 
 static int become(uid_t uid)
@@ -234,6 +238,170 @@ TEST_F(unpriv, listeners)
 {
 	abi_param("session_max_queue_mb", 1);
 	EXPECT_EQ(0, abi_child(listeners, NULL));
+}
+
+/* ------------------------------------------------------------------ */
+
+struct pinning {
+	const struct abi *s;
+	struct rdma_ep_reg_mr mr;
+};
+
+/* A process of its own, which has registered nothing yet. */
+static int pin_mb(void *arg)
+{
+	struct pinning *p = arg;
+	char *mem = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return -abi_reg_mr(p->s, p->s->pd, mem, 1 << 20, AC_ALL, &p->mr);
+}
+
+static int pin(void *arg)
+{
+	const struct rlimit limit = { 1 << 20, 1 << 20 };
+	struct pinning *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct abi s, other;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+	CHECK(3, abi_open(&s) == 0 && abi_open(&other) == 0);
+	p->s = &s;
+	CHECK(4, abi_child(pin_mb, p) == 0);
+	CHECK(5, abi_child(pin_mb, p) == 0);
+	CHECK(6, abi_child(pin_mb, p) == ENOMEM);
+	p->s = &other;
+	CHECK(7, pin_mb(p) == ENOMEM);
+	CHECK(8, abi_destroy(&s, RDMA_EP_OBJ_MR, p->mr.mr) == -ENOENT);
+	abi_close(&s);
+	CHECK(9, pin_mb(p) == 0);
+	return 0;
+}
+
+/* Regions outlast their processes, each of which has an RLIMIT_MEMLOCK of its own. */
+TEST_F(unpriv, memory_of_a_user)
+{
+	abi_param("user_max_pinned_mb", 2);
+	EXPECT_EQ(0, abi_child(pin, NULL));
+}
+
+/* ------------------------------------------------------------------ */
+
+/*
+ * IPoIB needs InfiniBand, but rdma_cm finds out later: when the device of an address is
+ * to be taken, so there is one of none.
+ */
+struct port_space {
+	const char *name;
+	__u32 ps, type;
+	bool ipoib;
+};
+
+static int bind_port(const struct abi *s, __u32 id, const void *addr, __u16 port)
+{
+	struct rdma_ep_bind_addr b = { .id = id };
+
+	memcpy(&b.addr, addr, sizeof(struct sockaddr_in6));
+	/* (It is in the same place for both families.) */
+	((struct sockaddr_in *)&b.addr)->sin_port = htons(port);
+	return ABI(s->fd, BIND_ADDR, &b);
+}
+
+static int resolve_from_port(const struct abi *s, __u32 id, const void *src,
+			     const void *dst, __u16 port)
+{
+	struct rdma_ep_resolve_addr r = { .id = id, .timeout_ms = 5000 };
+
+	memcpy(&r.src, src, sizeof(struct sockaddr_in6));
+	memcpy(&r.dst, dst, sizeof(struct sockaddr_in6));
+	((struct sockaddr_in *)&r.src)->sin_port = htons(port);
+	((struct sockaddr_in *)&r.dst)->sin_port = htons(4711);
+	return ABI(s->fd, RESOLVE_ADDR, &r);
+}
+
+/* An id of this port space gets privileged ports, or none, in whatever way. */
+static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
+			 const struct port_space *space, const void *dst,
+			 bool privileged)
+{
+	const struct sockaddr_in6 any = {
+		.sin6_family = ((const struct sockaddr *)dst)->sa_family,
+	};
+	const void *addr = space->ipoib ? &any : dst;
+	enum abi_cm_event resolved = space->ipoib ? EV_ADDR_ERROR :
+						    EV_ADDR_RESOLVED;
+	static const __u16 low[] = { 1, 81, 1023 };
+	int family = any.sin6_family;
+	int want = privileged ? 0 : -EACCES;
+	int channel = abi_channel(s);
+	struct rdma_ep_event ev;
+	__u32 id[2];
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(low); i++) {
+		for (j = 0; j < 2; j++) {
+			ASSERT_EQ(0, abi_create_id(s, channel, space->ps,
+						   space->type, 0, &id[j]));
+		}
+		EXPECT_EQ(want, bind_port(s, id[0], addr, low[i])) {
+			TH_LOG("%s, family %d, binding to %u", space->name,
+			       family, low[i]);
+		}
+		if (privileged) {
+			ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id[0]));
+		}
+		EXPECT_EQ(want, resolve_from_port(s, id[1], addr, dst,
+						  low[i])) {
+			TH_LOG("%s, family %d, resolving from %u", space->name,
+			       family, low[i]);
+		}
+		if (privileged) {
+			ASSERT_EQ(0, abi_event(channel, resolved, &ev));
+			ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id[1]));
+		}
+	}
+	if (privileged)
+		return;
+	/* It was the port, and nothing has come of it. */
+	EXPECT_TRUE(abi_quiet(channel));
+	EXPECT_EQ(0, bind_port(s, id[0], addr, 1024)) {
+		TH_LOG("%s, family %d", space->name, family);
+	}
+	EXPECT_EQ(0, resolve_from_port(s, id[1], addr, dst, 1025)) {
+		TH_LOG("%s, family %d", space->name, family);
+	}
+	ASSERT_EQ(0, abi_event(channel, resolved, &ev));
+	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id[0]));
+	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id[1]));
+}
+
+/* Of each port space, by each address, in a session that has got them before */
+TEST(privileged_ports)
+{
+	static const struct port_space spaces[] = {
+		{ "TCP", RDMA_PS_TCP, IB_UVERBS_QPT_RC },
+		{ "UDP", RDMA_PS_UDP, IB_UVERBS_QPT_UD },
+		{ "IB", RDMA_PS_IB, IB_UVERBS_QPT_RC },
+		{ "IPoIB", RDMA_PS_IPOIB, IB_UVERBS_QPT_UD, .ipoib = true },
+	};
+	struct sockaddr_in6 addr[2] = {};
+	struct abi s;
+	size_t i, j;
+
+	ASSERT_EQ(0, abi_open(&s));
+	memcpy(&addr[0], &s.addr, sizeof(s.addr));
+	ASSERT_EQ(0, abi_addr6(&s, &addr[1])) {
+		TH_LOG("the device has no IPv6 address");
+	}
+	for (i = 0; i < ARRAY_SIZE(spaces); i++)
+		for (j = 0; j < ARRAY_SIZE(addr); j++)
+			expect_ports(_metadata, &s, &spaces[i], &addr[j], true);
+	ASSERT_EQ(0, abi_become_nobody());
+	for (i = 0; i < ARRAY_SIZE(spaces); i++)
+		for (j = 0; j < ARRAY_SIZE(addr); j++)
+			expect_ports(_metadata, &s, &spaces[i], &addr[j], false);
+	abi_close(&s);
 }
 
 /* ------------------------------------------------------------------ */

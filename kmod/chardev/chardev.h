@@ -50,7 +50,6 @@
 #define UEP_MAX_INLINE		4096U
 /* Unread CM events of a session. */
 #define UEP_MAX_EVENTS		65536U
-#define UEP_MAX_USER_EVENTS	(4 * UEP_MAX_EVENTS)
 
 struct uep_session;
 struct uep_cmd;
@@ -70,6 +69,7 @@ struct uep_channel;
  * @nr_objs: objects charged
  * @nr_events: unread CM events
  * @queue_bytes: queue memory charged
+ * @pinned_pages: registered
  * @nr_idle: QPs and CQs that wait to be used again (idle.c, its lock)
  */
 struct uep_user {
@@ -79,8 +79,11 @@ struct uep_user {
 	atomic_t nr_objs;
 	atomic_t nr_events;
 	atomic64_t queue_bytes;
+	atomic64_t pinned_pages;
 	unsigned int nr_idle;
 };
+
+void uep_quota_init(void);
 
 struct uep_user *uep_user_get(kuid_t uid);
 void uep_user_put(struct uep_user *user);
@@ -90,6 +93,8 @@ int uep_charge(struct uep_session *s, u64 queue_bytes);
 int uep_charge_queues(struct uep_session *s, u64 queue_bytes);
 void uep_uncharge_queues(struct uep_session *s, u64 queue_bytes);
 void uep_uncharge(struct uep_session *s, u64 queue_bytes);
+int uep_charge_pages(struct uep_session *s, u64 nr);
+void uep_uncharge_pages(struct uep_session *s, u64 nr);
 bool uep_count_event(struct uep_session *s);
 void uep_count_event_again(struct uep_session *s);
 void uep_uncount_event(struct uep_session *s);

@@ -56,8 +56,7 @@ static void uep_sum_obj(struct uep_sums *sums, struct uep_obj *obj)
 	switch (obj->type->type) {
 	case RDMA_EP_OBJ_MR:
 		mr = container_of(obj, struct uep_mr, obj);
-		sums->pinned += PAGE_ALIGN(offset_in_page(mr->iova) +
-					   mr->length);
+		sums->pinned += mr->nr_pages << PAGE_SHIFT;
 		break;
 	case RDMA_EP_OBJ_CQ:
 		sums->polled +=

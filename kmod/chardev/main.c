@@ -405,6 +405,7 @@ static int __init uep_module_init(void)
 {
 	int ret;
 
+	uep_quota_init();
 	ret = ep_id_init_engine();
 	if (ret)
 		return ret;

@@ -73,6 +73,7 @@ static void uep_mr_destroy_hw(struct ep_res *res)
 	if (rxe)
 		ep_rxe_watch_end(&watch);
 	mr->ibmr = NULL;
+	uep_uncharge_pages(mr->obj.session, mr->nr_pages);
 }
 
 static void uep_mr_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
@@ -176,10 +177,15 @@ static int uep_mr_create_hw(struct uep_mr *mr, struct ep_dev *dev,
 	ret = uep_mr_check_args(dev->ibdev, arg);
 	if (ret)
 		return ret;
+	mr->nr_pages = ((arg->addr + arg->length - 1) >> PAGE_SHIFT) -
+		       (arg->addr >> PAGE_SHIFT) + 1;
+	ret = uep_charge_pages(mr->obj.session, mr->nr_pages);
+	if (ret)
+		return ret;
 	ret = ep_res_init(&mr->res, dev, EP_RES_MR, &uep_mr_res_ops,
 			  uep_mr_destroy_hw);
 	if (ret)
-		return ret;
+		goto err_pages;
 	mr->ibmr = ib_reg_user_mr(mr->pd->pd.ibpd, arg->addr, arg->length,
 				  arg->iova, arg->access);
 	if (IS_ERR(mr->ibmr)) {
@@ -202,6 +208,8 @@ err_mr:
 	ib_dereg_mr(mr->ibmr);
 err_res:
 	ep_res_abort(&mr->res);
+err_pages:
+	uep_uncharge_pages(mr->obj.session, mr->nr_pages);
 	return ret;
 }
 

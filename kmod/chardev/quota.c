@@ -9,8 +9,9 @@
 #include <linux/capability.h>
 #include <linux/hashtable.h>
 #include <linux/log2.h>
+#include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -33,6 +34,16 @@ static unsigned int user_max_queue_mb = 1024;
 module_param(user_max_queue_mb, uint, 0644);
 MODULE_PARM_DESC(user_max_queue_mb,
 		 "most queue memory of all sessions of a user, MiB");
+
+static unsigned int user_max_events = 262144;
+module_param(user_max_events, uint, 0644);
+MODULE_PARM_DESC(user_max_events, "most unread events of all sessions of a user");
+
+/* 0 until uep_quota_init() */
+static unsigned int user_max_pinned_mb;
+module_param(user_max_pinned_mb, uint, 0644);
+MODULE_PARM_DESC(user_max_pinned_mb,
+		 "most registered memory of all sessions of a user, MiB (half of all)");
 
 /* Users with open sessions, and their reference counts reaching zero. */
 static DEFINE_MUTEX(uep_users_lock);
@@ -81,6 +92,12 @@ bool uep_user_is_current(const struct uep_user *user)
 static u64 uep_mb(unsigned int mb)
 {
 	return (u64)mb << 20;
+}
+
+void __init uep_quota_init(void)
+{
+	if (!user_max_pinned_mb)
+		user_max_pinned_mb = totalram_pages() / 2 >> (20 - PAGE_SHIFT);
 }
 
 static void uep_add(struct uep_session *s, int objs, s64 queue_bytes)
@@ -179,20 +196,47 @@ void uep_uncharge(struct uep_session *s, u64 queue_bytes)
 }
 
 /*
+ * Pages that are going to be registered. A region stays when the process that made it
+ * within its RLIMIT_MEMLOCK is gone: to start others is no way around it. Who may pin
+ * without a limit is not asked.
+ */
+int uep_charge_pages(struct uep_session *s, u64 nr)
+{
+	u64 max = uep_mb(READ_ONCE(user_max_pinned_mb)) >> PAGE_SHIFT;
+	u64 pinned = atomic64_add_return(nr, &s->user->pinned_pages);
+
+	if (pinned <= max || rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY ||
+	    capable(CAP_IPC_LOCK))
+		return 0;
+	uep_trace_limit(s, "user_max_pinned_mb", pinned << PAGE_SHIFT,
+			max << PAGE_SHIFT);
+	uep_uncharge_pages(s, nr);
+	pr_notice_ratelimited(KBUILD_MODNAME ": %s[%d]: over its user's limit of registered memory (user_max_pinned_mb)\n",
+			      current->comm, task_pid_nr(current));
+	return -ENOMEM;
+}
+
+void uep_uncharge_pages(struct uep_session *s, u64 nr)
+{
+	atomic64_sub(nr, &s->user->pinned_pages);
+}
+
+/*
  * One more unread event; s->ev_lock is held. Nobody is asked whose memory it is, as it
  * comes from the CM's work queues.
  */
 bool uep_count_event(struct uep_session *s)
 {
 	u32 of_user = atomic_inc_return(&s->user->nr_events);
+	u32 max = READ_ONCE(user_max_events);
 
-	if (s->nr_events < UEP_MAX_EVENTS && of_user <= UEP_MAX_USER_EVENTS) {
+	if (s->nr_events < UEP_MAX_EVENTS && of_user <= max) {
 		s->nr_events++;
 		return true;
 	}
 	atomic_dec(&s->user->nr_events);
 	uep_trace_limit(s, "unread_events", s->nr_events + 1, UEP_MAX_EVENTS);
-	uep_trace_limit(s, "user_unread_events", of_user, UEP_MAX_USER_EVENTS);
+	uep_trace_limit(s, "user_max_events", of_user, max);
 	return false;
 }
 
@@ -233,4 +277,7 @@ void uep_quota_show(struct seq_file *m, struct uep_session *s)
 	seq_printf(m, "user-queue-memory:\t%lld of %llu KiB\n",
 		   atomic64_read(&user->queue_bytes) >> 10,
 		   uep_mb(READ_ONCE(user_max_queue_mb)) >> 10);
+	seq_printf(m, "user-pinned-memory:\t%llu of %llu KiB\n",
+		   (u64)atomic64_read(&user->pinned_pages) << (PAGE_SHIFT - 10),
+		   uep_mb(READ_ONCE(user_max_pinned_mb)) >> 10);
 }

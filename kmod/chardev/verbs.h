@@ -124,6 +124,7 @@ int uep_alloc_pd(struct uep_cmd *cmd);
  * @ibmr: hardware object
  * @iova: first address
  * @length: bytes
+ * @nr_pages: charged
  * @writable: has local write access
  */
 struct uep_mr {
@@ -133,6 +134,7 @@ struct uep_mr {
 	struct ib_mr *ibmr;
 	u64 iova;
 	u64 length;
+	u64 nr_pages;
 	bool writable;
 };
 

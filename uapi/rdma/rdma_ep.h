@@ -711,7 +711,8 @@ struct rdma_ep_alloc_pd {
  * EINVAL: @length is 0, the range overflows, or @access is unknown or asks for
  * remote write or atomics without local write. EOPNOTSUPP: the device's driver
  * can not register user memory for the kernel; or an access mode is not offered.
- * ENOMEM: RLIMIT_MEMLOCK; on rxe of Linux 6.12 and later, more than 1 GiB. EFAULT: the
+ * ENOMEM: RLIMIT_MEMLOCK, or the user has more than the parameter user_max_pinned_mb
+ * says; on rxe of Linux 6.12 and later, more than 1 GiB. EFAULT: the
  * range is not mapped, or not writable.
  */
 struct rdma_ep_reg_mr {
