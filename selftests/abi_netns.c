@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -343,6 +344,167 @@ TEST_F(exclusive, passed_session)
 
 	EXPECT_EQ(0, abi_child(with_what_there_is, &self->s));
 	EXPECT_EQ(0, abi_bind(&self->s, self->id, &sin));
+}
+
+/* ------------------------------------------------------------------ */
+
+/* A device of elsewhere is there where devices are shared, its addresses are not. */
+static int with_shared_device(const struct abi *before)
+{
+	struct ib_uverbs_gid_entry gids[64];
+	struct rdma_ep_query_gid_table table = {
+		.dev_index = before->dev, .max = 64,
+		.entries = (uintptr_t)gids,
+	};
+	struct rdma_ep_query_gid gid = {
+		.dev_index = before->dev, .port_num = 1,
+		.gid_index = before->gid_index,
+	};
+	struct rdma_ep_open_device open = {
+		.dev_index = before->dev, .flags = RDMA_EP_OPEN_DEFAULT,
+	};
+	struct rdma_ep_create_qp qp;
+	struct abi own = *before;
+	__u32 cq, ah, i;
+	int channel;
+
+	own.fd = abi_open_node();
+	CHECK(21, ABI(own.fd, OPEN_DEVICE, &open) == 0);
+	own.pd = open.pd;
+	own.ctx = open.ctx;
+	CHECK(22, ABI(own.fd, QUERY_GID, &gid) == 0);
+	CHECK(23, gid.ndev_ifindex == 0);
+	CHECK(24, ABI(own.fd, QUERY_GID_TABLE, &table) == 0 && table.num);
+	for (i = 0; i < table.num; i++)
+		CHECK(25, gids[i].netdev_ifindex == 0);
+	if (!own.iwarp) {
+		CHECK(26, abi_create_ah(&own, own.pd, &ah) == -ENODATA);
+		CHECK(27, abi_create_cq(&own, -1, 8, 0, &cq) == 0);
+		abi_qp_attr(&qp, IB_UVERBS_QPT_RC, own.pd, cq, cq);
+		CHECK(28, ABI(own.fd, CREATE_QP, &qp) == 0);
+		CHECK(29, abi_qp_init(&own, qp.init.qp, IB_UVERBS_QPT_RC, 0) == 0);
+		CHECK(30, abi_qp_rts(&own, qp.init.qp, IB_UVERBS_QPT_RC,
+				     qp.init.qp_num) == -ENODATA);
+		/* What was opened out there can use what is out there. */
+		CHECK(31, abi_create_ah(before, before->pd, &ah) == 0);
+	}
+	channel = abi_channel(&own);
+	return loopback(&own, channel, INADDR_LOOPBACK) ?:
+	       loopback(&own, channel, INADDR_ANY);
+}
+
+static int in_shared_mode(void *arg)
+{
+	CHECK(1, unshare(CLONE_NEWNET) == 0);
+	CHECK(2, system("ip link set lo up") == 0);
+	return with_shared_device(arg);
+}
+
+/* The device's port is at an interface of elsewhere, and there is one on top of it here. */
+static int in_macvlan(void *arg)
+{
+	struct abi *s = arg;
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	char cmd[200], dev[IF_NAMESIZE];
+	struct rdma_ep_query_id q = {};
+	struct rdma_ep_event ev;
+	int channel, i, ret = -1;
+	__u32 id;
+
+	CHECK(51, if_indextoname(s->netdev, dev));
+	CHECK(52, unshare(CLONE_NEWNET) == 0);
+	snprintf(cmd, sizeof(cmd), "nsenter -t %d -n "
+		 "ip link add ep_mv0 link %s netns %d type macvlan mode bridge",
+		 getppid(), dev, getpid());
+	CHECK(53, system(cmd) == 0);
+	CHECK(54, system("ip addr add 10.98.7.1/24 dev ep_mv0 && ip link set ep_mv0 up") == 0);
+	sin.sin_addr.s_addr = inet_addr("10.98.7.1");
+	s->fd = abi_open_node();
+	channel = abi_channel(s);
+	/* ib_core adds the address to the device's in its own time. */
+	for (i = 0; i < 50 && ret; i++) {
+		CHECK(55, new_id(s, channel, &id) == 0);
+		ret = abi_bind(s, id, &sin);
+		if (ret)
+			usleep(100000 * TEST_SCALE);
+	}
+	CHECK(56, ret == 0);
+	q.id = id;
+	CHECK(57, ABI(s->fd, QUERY_ID, &q) == 0 && q.info.dev_index == s->dev);
+	CHECK(58, ABI_ID_CMD(s, LISTEN, id, 4) == 0);
+	CHECK(59, new_id(s, channel, &id) == 0);
+	sin.sin_port = htons(7000);
+	CHECK(60, abi_resolve_addr(s, id, &sin, 2000) == 0);
+	CHECK(61, abi_event(channel, EV_ADDR_RESOLVED, &ev) == 0);
+	CHECK(62, ev.info.dev_index == s->dev);
+	return 0;
+}
+
+TEST(macvlan)
+{
+	struct abi s;
+
+	ASSERT_EQ(0, abi_open(&s));
+	if (s.iwarp)
+		SKIP(return, "siw: a device has the addresses of one interface");
+	EXPECT_EQ(0, abi_child(in_macvlan, &s));
+	abi_close(&s);
+}
+
+/* Linux 6.1 finds a device of iWARP by its link address, which anybody can have. */
+static int with_its_link_address(void *arg)
+{
+	struct abi *s = arg;
+	struct rdma_ep_query_gid gid = { .dev_index = s->dev, .port_num = 1 };
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	struct rdma_ep_query_id q = {};
+	struct rdma_ep_create_qp qp;
+	const __u8 *mac = gid.gid;
+	char cmd[200];
+	int channel;
+	__u32 id;
+
+	CHECK(71, ABI(s->fd, QUERY_GID, &gid) == 0);
+	CHECK(72, unshare(CLONE_NEWNET) == 0);
+	snprintf(cmd, sizeof(cmd), "ip link set lo up && "
+		 "ip link add ep_d0 address %02x:%02x:%02x:%02x:%02x:%02x type dummy && "
+		 "ip addr add 10.98.7.1/24 dev ep_d0 && ip link set ep_d0 up",
+		 mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	CHECK(73, system(cmd) == 0);
+	sin.sin_addr.s_addr = inet_addr("10.98.7.1");
+	s->fd = abi_open_node();
+	channel = abi_channel(s);
+	CHECK(74, new_id(s, channel, &id) == 0);
+	abi_bind(s, id, &sin);
+	q.id = id;
+	CHECK(75, ABI(s->fd, QUERY_ID, &q) || !q.info.dev_index);
+	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, 0, 0, 0);
+	qp.id = id;
+	CHECK(76, ABI(s->fd, CREATE_QP, &qp) < 0);
+	return 0;
+}
+
+TEST(link_address)
+{
+	struct abi s;
+
+	ASSERT_EQ(0, abi_open(&s));
+	if (!s.iwarp)
+		SKIP(return, "a GID of RoCE is an address of its interface");
+	EXPECT_EQ(0, abi_child(with_its_link_address, &s));
+	abi_close(&s);
+}
+
+TEST(shared)
+{
+	struct abi s;
+	__u32 ah;
+
+	ASSERT_EQ(0, abi_open(&s));
+	EXPECT_EQ(0, abi_child(in_shared_mode, &s));
+	if (!s.iwarp)
+		EXPECT_EQ(0, abi_create_ah(&s, s.pd, &ah));
+	abi_close(&s);
 }
 
 /* ------------------------------------------------------------------ */

@@ -2,7 +2,9 @@
 /*
  * Conversions between the kernel's attributes and the ABI's.
  */
+#include <linux/netdevice.h>
 #include <rdma/ib_addr.h>
+#include <rdma/ib_cache.h>
 #include <rdma/ib_sa.h>
 
 #include "../compat.h"
@@ -30,9 +32,35 @@ void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,
 	}
 }
 
-int uep_ah_attr_from_user(struct ib_device *ibdev, struct rdma_ah_attr *dst,
+/*
+ * Devices may be shared among network namespaces, but an address is of one of them:
+ * that the context was opened in, or the caller's. InfiniBand's are of none.
+ */
+static bool uep_gid_allowed(const struct uep_ctx *ctx,
+			    const struct ib_gid_attr *gid)
+{
+	const struct net_device *ndev;
+	bool ret;
+
+	if (!rdma_protocol_roce(gid->device, gid->port_num))
+		return true;
+	rcu_read_lock();
+	ndev = rcu_dereference(gid->ndev);
+	ret = ndev && (dev_net(ndev)->net_cookie == ctx->net_cookie ||
+		       net_eq(dev_net(ndev), current->nsproxy->net_ns));
+	rcu_read_unlock();
+	return ret;
+}
+
+/*
+ * Called inside ep_dev_enter(). Whatever this returns, rdma_destroy_ah_attr() follows.
+ */
+int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 			  const struct ib_uverbs_ah_attr *src)
 {
+	struct ib_device *ibdev = ctx->dev->ibdev;
+	const struct ib_gid_attr *gid;
+
 	if (!rdma_is_port_valid(ibdev, src->port_num) || src->reserved ||
 	    src->grh.reserved)
 		return -EINVAL;
@@ -43,14 +71,16 @@ int uep_ah_attr_from_user(struct ib_device *ibdev, struct rdma_ah_attr *dst,
 	rdma_ah_set_dlid(dst, src->dlid);
 	rdma_ah_set_path_bits(dst, src->src_path_bits);
 	rdma_ah_set_make_grd(dst, false);
-	if (src->is_global) {
-		rdma_ah_set_grh(dst, NULL, src->grh.flow_label,
-				src->grh.sgid_index, src->grh.hop_limit,
-				src->grh.traffic_class);
-		rdma_ah_set_dgid_raw(dst, (void *)src->grh.dgid);
-		return 0;
-	}
-	return rdma_is_grh_required(ibdev, src->port_num) ? -EINVAL : 0;
+	if (!src->is_global)
+		return rdma_is_grh_required(ibdev, src->port_num) ? -EINVAL : 0;
+	gid = rdma_get_gid_attr(ibdev, src->port_num, src->grh.sgid_index);
+	if (IS_ERR(gid))
+		return PTR_ERR(gid);
+	/* The core does not look the index up again. */
+	rdma_move_grh_sgid_attr(dst, NULL, src->grh.flow_label,
+				src->grh.hop_limit, src->grh.traffic_class, gid);
+	rdma_ah_set_dgid_raw(dst, (void *)src->grh.dgid);
+	return uep_gid_allowed(ctx, gid) ? 0 : -ENODATA;
 }
 
 void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
@@ -130,7 +160,7 @@ static int uep_qp_check_ports(struct uep_qp *qp,
 	return 0;
 }
 
-/* Called inside ep_dev_enter(). */
+/* As uep_ah_attr_from_user(), for both addresses. */
 int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 			  const struct ib_uverbs_qp_attr *src, int *mask)
 {
@@ -138,7 +168,8 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	int ret;
 
 	*mask = src->qp_attr_mask;
-	if (src->qp_attr_mask & ~UEP_QP_MASK)
+	if ((src->qp_attr_mask & ~UEP_QP_MASK) ||
+	    memchr_inv(src->reserved, 0, sizeof(src->reserved)))
 		return -EINVAL;
 	if (((*mask & IB_QP_STATE) && src->qp_state > IB_QPS_ERR) ||
 	    ((*mask & IB_QP_CUR_STATE) && src->cur_qp_state > IB_QPS_ERR) ||
@@ -178,10 +209,10 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	if (ret)
 		return ret;
 	if (*mask & IB_QP_AV)
-		ret = uep_ah_attr_from_user(ibdev, &dst->ah_attr,
+		ret = uep_ah_attr_from_user(qp->ctx, &dst->ah_attr,
 					    &src->ah_attr);
 	if (!ret && (*mask & IB_QP_ALT_PATH))
-		ret = uep_ah_attr_from_user(ibdev, &dst->alt_ah_attr,
+		ret = uep_ah_attr_from_user(qp->ctx, &dst->alt_ah_attr,
 					    &src->alt_ah_attr);
 	return ret;
 }

@@ -54,6 +54,7 @@ static struct uep_ctx *uep_ctx_create(struct uep_session *s,
 		return ctx;
 	kref_get(&dev->ref);
 	ctx->dev = dev;
+	ctx->net_cookie = current->nsproxy->net_ns->net_cookie;
 	ctx->async = uep_async_create();
 	if (!ctx->async) {
 		uep_obj_put(&ctx->obj);

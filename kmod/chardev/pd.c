@@ -224,23 +224,25 @@ static int uep_ah_create_hw(struct uep_ah *ah, struct ep_dev *dev,
 	struct rdma_ah_attr attr = {};
 	int ret;
 
-	ret = uep_ah_attr_from_user(dev->ibdev, &attr, uattr);
+	ret = uep_ah_attr_from_user(ah->pd->ctx, &attr, uattr);
 	if (ret)
-		return ret;
+		goto out;
 	ret = ep_res_init(&ah->res, dev, EP_RES_AH, &uep_ah_res_ops,
 			  uep_ah_destroy_hw);
 	if (ret)
-		return ret;
+		goto out;
 	/* The variant for users resolves the destination's link address. */
 	ah->ibah = rdma_create_user_ah(ah->pd->pd.ibpd, &attr, NULL);
 	if (IS_ERR(ah->ibah)) {
 		ret = PTR_ERR(ah->ibah);
 		ep_res_abort(&ah->res);
-		return ret;
+		goto out;
 	}
 	uep_obj_get(&ah->obj);
 	ep_res_add(&ah->res);
-	return 0;
+out:
+	rdma_destroy_ah_attr(&attr);
+	return ret;
 }
 
 int uep_create_ah(struct uep_cmd *cmd)

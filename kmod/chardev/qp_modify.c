@@ -83,6 +83,8 @@ int uep_modify_qp(struct uep_cmd *cmd)
 		uep_qp_learn_port(qp, attr.port_num);
 	if (!ret)
 		ret = ep_qp_modify(&qp->qp, &attr, mask);
+	rdma_destroy_ah_attr(&attr.ah_attr);
+	rdma_destroy_ah_attr(&attr.alt_ah_attr);
 	ret = uep_obj_error(&qp->obj, ret);
 	uep_qp_exit(qp, srcu);
 	return ret;

@@ -209,10 +209,23 @@ int uep_query_port(struct uep_cmd *cmd)
 	return ret;
 }
 
+/* The same of the address's network device. */
+static u32 uep_gid_ifindex(const struct ib_gid_attr *attr)
+{
+	const struct net_device *ndev;
+	u32 ifindex = 0;
+
+	rcu_read_lock();
+	ndev = rcu_dereference(attr->ndev);
+	if (ndev && net_eq(dev_net(ndev), current->nsproxy->net_ns))
+		ifindex = ndev->ifindex;
+	rcu_read_unlock();
+	return ifindex;
+}
+
 static int uep_gid(struct ib_device *ibdev, struct rdma_ep_query_gid *arg)
 {
 	const struct ib_gid_attr *attr;
-	struct net_device *ndev;
 
 	if (!rdma_is_port_valid(ibdev, arg->port_num) ||
 	    arg->gid_index >= ibdev->port_data[arg->port_num].immutable.gid_tbl_len)
@@ -222,12 +235,7 @@ static int uep_gid(struct ib_device *ibdev, struct rdma_ep_query_gid *arg)
 		return -ENODATA;
 	memcpy(arg->gid, attr->gid.raw, sizeof(arg->gid));
 	arg->gid_type = attr->gid_type;
-	arg->ndev_ifindex = 0;
-	rcu_read_lock();
-	ndev = rcu_dereference(attr->ndev);
-	if (ndev)
-		arg->ndev_ifindex = ndev->ifindex;
-	rcu_read_unlock();
+	arg->ndev_ifindex = uep_gid_ifindex(attr);
 	rdma_put_gid_attr(attr);
 	return 0;
 }
@@ -249,12 +257,26 @@ int uep_query_gid(struct uep_cmd *cmd)
 	return ret;
 }
 
+/* The core does not ask whose interface it is. */
+static void uep_gid_entry_ifindex(struct ib_device *ibdev,
+				  struct ib_uverbs_gid_entry *entry)
+{
+	const struct ib_gid_attr *attr;
+
+	attr = rdma_get_gid_attr(ibdev, entry->port_num, entry->gid_index);
+	entry->netdev_ifindex = 0;
+	if (IS_ERR(attr))
+		return;
+	entry->netdev_ifindex = uep_gid_ifindex(attr);
+	rdma_put_gid_attr(attr);
+}
+
 /* Returns the number of entries in the array, or an errno. */
 static ssize_t uep_gid_table(struct ib_device *ibdev,
 			     struct ib_uverbs_gid_entry **entries)
 {
 	size_t size = 0;
-	ssize_t ret;
+	ssize_t ret, i;
 	u32 port;
 
 	rdma_for_each_port(ibdev, port)
@@ -263,6 +285,8 @@ static ssize_t uep_gid_table(struct ib_device *ibdev,
 	if (!*entries)
 		return -ENOMEM;
 	ret = rdma_query_gid_table(ibdev, *entries, size);
+	for (i = 0; i < ret; i++)
+		uep_gid_entry_ifindex(ibdev, &(*entries)[i]);
 	if (ret < 0) {
 		kvfree(*entries);
 		*entries = NULL;

@@ -68,6 +68,7 @@ struct uep_id;
  * struct uep_ctx - a device opened in a session
  * @obj: object; PDs and CQs use it
  * @dev: device
+ * @net_cookie: network namespace of who opened it
  * @async: its asynchronous events
  * @default_pd: the session's default PD on the device, if this is the default
  *	context
@@ -78,6 +79,7 @@ struct uep_id;
 struct uep_ctx {
 	struct uep_obj obj;
 	struct ep_dev *dev;
+	u64 net_cookie;
 	struct uep_async_queue *async;
 	struct uep_pd *default_pd;
 	struct list_head entry;
@@ -567,7 +569,7 @@ int uep_query_pkey(struct uep_cmd *cmd);
 
 void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,
 			 struct rdma_ah_attr *src);
-int uep_ah_attr_from_user(struct ib_device *ibdev, struct rdma_ah_attr *dst,
+int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 			  const struct ib_uverbs_ah_attr *src);
 void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
 			 int mask);

@@ -3,9 +3,11 @@
  * Communication ids: lifetime, events, address and route resolution.
  */
 #include <linux/sched/signal.h>
+#include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 #include <rdma/rdma_cm_ib.h>
 
+#include "../compat.h"
 #include "engine.h"
 #include "trace.h"
 
@@ -326,16 +328,59 @@ static int ep_id_lock(struct ep_id *id)
 	return mutex_lock_interruptible(&id->lock);
 }
 
+/* Is it the address of an interface? */
+static bool ep_addr_of_netdev(const struct sockaddr_storage *addr)
+{
+	const struct in6_addr *in6;
+	__be32 in;
+
+	switch (addr->ss_family) {
+	case AF_INET:
+		in = ((const struct sockaddr_in *)addr)->sin_addr.s_addr;
+		return !ipv4_is_zeronet(in) && !ipv4_is_loopback(in);
+	case AF_INET6:
+		in6 = &((const struct sockaddr_in6 *)addr)->sin6_addr;
+		return !ipv6_addr_any(in6) && !ipv6_addr_loopback(in6);
+	default:
+		return false;
+	}
+}
+
 /*
- * For a loopback address rdma_cm takes the first device that there is, where devices are
- * not shared also one of another network namespace.
+ * InfiniBand's ports are in no network namespace; another that has no network device is
+ * losing it.
+ */
+static bool ep_port_in_net(struct ib_device *ibdev, u32 port,
+			   const struct net *net)
+{
+	struct net_device *ndev = ep_compat_port_netdev(ibdev, port);
+	bool ret = ndev ? net_eq(dev_net(ndev), net) :
+			  rdma_protocol_ib(ibdev, port);
+
+	dev_put(ndev);
+	return ret;
+}
+
+/*
+ * To a loopback address rdma_cm takes the first device that there is, and gives the id
+ * such an address as well; AF_IB's GIDs it looks for on all of them, and on 6.1 the link
+ * address of the interface on those of iWARP. All that finds devices of other network
+ * namespaces, too.
  */
 static bool ep_id_may_use_dev(const struct ep_id *id)
 {
-	const struct ib_device *ibdev = READ_ONCE(id->cm_id->device);
+	const struct rdma_addr *addr = &id->cm_id->route.addr;
+	struct ib_device *ibdev = READ_ONCE(id->cm_id->device);
+	u32 port = id->cm_id->port_num;
 
-	return !ibdev ||
-	       rdma_dev_access_netns(ibdev, id->cm_id->route.addr.dev_addr.net);
+	if (!ibdev)
+		return true;
+	if (!rdma_dev_access_netns(ibdev, addr->dev_addr.net))
+		return false;
+	if (ep_addr_of_netdev(&addr->src_addr) &&
+	    !rdma_protocol_iwarp(ibdev, port))
+		return true;
+	return ep_port_in_net(ibdev, port, addr->dev_addr.net);
 }
 
 /*

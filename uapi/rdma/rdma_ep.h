@@ -310,7 +310,8 @@ struct rdma_ep_query_port {
  * @port_num: in: port, from 1
  * @gid_index: in: index into the port's GID table
  * @gid_type: out: 0 IB, 1 RoCE v1, 2 RoCE v2 (enum ibv_gid_type)
- * @ndev_ifindex: out: network device of the GID, 0 if none
+ * @ndev_ifindex: out: network device of the GID, 0 if none in the caller's network
+ *	namespace
  * @reserved: must be 0
  * @gid: out: the GID
  *
@@ -743,7 +744,8 @@ struct rdma_ep_reg_mr {
  * the neighbour.
  *
  * EINVAL: no such port or GID index, or no GRH where one is needed. ENODATA: the
- * GID entry is empty. EHOSTUNREACH, ETIMEDOUT and others from address
+ * GID entry is empty, or of another network namespace than the caller's and that the
+ * context was opened in. EHOSTUNREACH, ETIMEDOUT and others from address
  * resolution.
  */
 struct rdma_ep_create_ah {
@@ -1221,13 +1223,14 @@ struct rdma_ep_open_qp {
  * @reserved: must be 0
  * @attr: in: attributes; qp_attr_mask holds IBV_QP_* bits, see ibv_modify_qp(3)
  *
- * EINVAL: the transition or an attribute is not allowed; on rxe also a
- * cur_qp_state that is not the state. EPERM: a Q_Key with its high bit set needs
- * CAP_NET_RAW. EOPNOTSUPP: on rxe, max_dest_rd_atomic on any way but to RTR. There 1
- * is made of 0: rxe lets a peer's FLUSH have one in any case. EBUSY: on rxe, of Linux
- * 6.12 and later, the QP was reset, and was connected to sixteen other QPs before;
- * there are still QPs of all their numbers on the device; or, on iWARP, a connection is
- * being made with it, or accepted, just now.
+ * EINVAL: the transition or an attribute is not allowed; on rxe also a cur_qp_state
+ * that is not the state. ENODATA: as for RDMA_EP_IOC_CREATE_AH. EPERM: a Q_Key with
+ * its high bit set needs CAP_NET_RAW. EOPNOTSUPP: on rxe, max_dest_rd_atomic on any
+ * way but to RTR. There 1 is made of 0: rxe lets a peer's FLUSH have one in any
+ * case. EBUSY: on rxe, of Linux 6.12 and later, the QP was reset, and was connected
+ * to sixteen other QPs before; there are still QPs of all their numbers on the
+ * device; or, on iWARP, a connection is being made with it, or accepted, just now.
+ * (The error state it gets when that ends.)
  */
 struct rdma_ep_modify_qp {
 	__u32 size;
