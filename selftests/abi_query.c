@@ -398,6 +398,58 @@ TEST_F(query, pkey)
 }
 
 /* No file can be opened: nothing is made, and everything works afterwards. */
+/* What fdinfo says of the state of an id; "" if nothing. */
+static const char *id_state(const struct abi *s, __u32 id)
+{
+	static char state[32];
+	char path[64], line[256];
+	unsigned int handle;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", s->fd);
+	f = fopen(path, "re");
+	if (!f)
+		return "";
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "id: %u %*s %31s", &handle, state) == 2 &&
+		    handle == id)
+			break;
+		else
+			state[0] = 0;
+	fclose(f);
+	return state;
+}
+
+TEST_F(query, state_of_an_id)
+{
+	struct abi *s = &self->s;
+	int channel = abi_channel(s);
+	struct sockaddr_in sin = s->addr;
+	struct abi_pair p = {};
+	struct rdma_ep_event ev;
+	__u32 id;
+
+	ASSERT_LE(0, channel);
+	ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
+				   &id));
+	EXPECT_STREQ("idle", id_state(s, id));
+	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	EXPECT_STREQ("bound", id_state(s, id));
+	ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, ABI_WAIT_MS));
+	ASSERT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_STREQ("resolved", id_state(s, id));
+	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
+	EXPECT_STREQ("", id_state(s, id));
+
+	ASSERT_EQ(0, abi_pair_open(s, &p));
+	EXPECT_STREQ("listening", id_state(s, p.listener));
+	EXPECT_STREQ("connected", id_state(s, p.end[0].id));
+	EXPECT_STREQ("connected", id_state(s, p.end[1].id));
+	ASSERT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
+	ASSERT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
+	EXPECT_STREQ("disconnected", id_state(s, p.end[1].id));
+}
+
 TEST_F(query, no_more_files)
 {
 	struct rdma_ep_open_device o = { .dev_index = self->s.dev };

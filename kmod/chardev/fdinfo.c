@@ -118,7 +118,9 @@ static const char *uep_id_state(const struct uep_id *id)
 	}
 	if (id->id.begun)
 		return "connecting";
-	if (addr->dst_addr.ss_family)
+	/* (Binding sets the family of both.) */
+	if (memchr_inv(addr->dst_addr.__data, 0,
+		       sizeof(addr->dst_addr.__data)))
 		return "resolved";
 	return addr->src_addr.ss_family ? "bound" : "idle";
 }
