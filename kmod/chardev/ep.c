@@ -94,6 +94,7 @@ int uep_get_request(struct uep_cmd *cmd)
 	struct uep_id *id, *child;
 	struct uep_event *ev;
 	u32 reported;
+	int ret;
 
 	if ((!await && arg->await_fd) ||
 	    (!with_qp && memchr_inv(&arg->qp, 0, sizeof(arg->qp))))
@@ -125,8 +126,11 @@ int uep_get_request(struct uep_cmd *cmd)
 	}
 	if (!with_qp)
 		return 0;
-	arg->qp_errno = -uep_request_qp(cmd, &arg->qp, child);
-	if (arg->qp_errno) {
+	ret = uep_request_qp(cmd, &arg->qp, child);
+	if (ret == -ERESTARTSYS)
+		return ret;
+	arg->qp_errno = -ret;
+	if (ret) {
 		/* What it mentions has been undone. */
 		memset(&arg->qp, 0, sizeof(arg->qp));
 		arg->qp.send_cq.channel_fd = -1;
