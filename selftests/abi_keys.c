@@ -695,6 +695,17 @@ TEST_F(keys, stuck_slots)
 	abi_sge(&self->w, c->mr.iova + 8, 8, c->mr.lkey);
 	EXPECT_EQ(0, not_on_iwarp(self));
 	ASSERT_EQ(0, fill_queue(self));
+	/* ... or into none */
+	for (i = 0; i < 2 && c->s.iwarp; i++) {
+		abi_wrs_init(&self->w);
+		wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 7);
+		wr->remote_addr = s->mr.iova;
+		wr->rkey = s->mr.rkey;
+		if (i)
+			abi_sge(&self->w, c->mr.iova, 0, c->mr.lkey);
+		EXPECT_EQ(0, not_on_iwarp(self));
+		ASSERT_EQ(0, fill_queue(self));
+	}
 	/* siw fences no READs, and has no keys next to inline data. */
 	abi_wrs_init(&self->w);
 	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED | SEND_FENCE, 7);

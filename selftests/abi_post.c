@@ -3,6 +3,7 @@
  * The data path as it is meant to be used: data arrives, completions are right,
  * queues fill up and empty.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -461,18 +462,7 @@ TEST_F(rc, send_queue_full)
 
 static int post_all(struct _test_data_rc *self, __u32 *posted)
 {
-	struct rdma_ep_post p = {
-		.flags = RDMA_EP_POST_ALL,
-		.wrs = (uintptr_t)self->w.buf,
-		.wrs_len = self->w.len,
-		.handle = self->p.end[0].qp.qp,
-		.num = self->w.num,
-		.posted = ~0U,
-	};
-	int ret = ABI(self->s.fd, POST_SEND, &p);
-
-	*posted = p.posted;
-	return ret;
+	return abi_send_all(&self->s, self->p.end[0].qp.qp, &self->w, posted);
 }
 
 /* All of a list or nothing, however many batches it makes. */
@@ -716,6 +706,59 @@ TEST_F(rc, shared_receive_queue_full)
 	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SRQ_RECV, a.srq, &self->w,
 				    &posted));
 	EXPECT_EQ(a.max_wr, posted);
+}
+
+struct poster {
+	struct _test_data_rc *rc;
+	__u32 qp;
+	int ret;
+};
+
+static void *post_on(void *arg)
+{
+	struct poster *p = arg;
+	__u32 posted;
+
+	do {
+		p->ret = abi_send_all(&p->rc->s, p->qp, &p->rc->w, &posted);
+	} while (p->ret == -ENOMEM);
+	return NULL;
+}
+
+/* What does not fit into a queue is looked at while the queue goes away. */
+TEST_F(rc, no_room_while_destroyed)
+{
+	struct poster p = { .rc = self };
+	__u32 depth, i;
+	pthread_t thread;
+	int round;
+
+	for (round = 0; round < 30; round++) {
+		struct abi_pair pair = { .max_wr = 16, .no_reads = round & 1 };
+
+		ASSERT_EQ(0, abi_pair_open(&self->s, &pair));
+		p.qp = pair.end[0].qp.qp;
+		depth = pair.end[0].qp.max_send_wr;
+		/* Nobody receives these; and siw's are announced where nobody looks. */
+		abi_wrs_init(&self->w);
+		for (i = 0; i < depth / 2; i++)
+			abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.qp, &self->w, NULL));
+		abi_wrs_init(&self->w);
+		for (i = 0; i < depth; i++) {
+			abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+			abi_sge(&self->w, self->mr[0].iova, 8, self->mr[0].lkey);
+		}
+		ASSERT_EQ(0, pthread_create(&thread, NULL, post_on, &p));
+		usleep(abi_random() % 3000);
+		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, p.qp));
+		pthread_join(thread, NULL);
+		/* (siw's has room again; and a connection that ends is none.) */
+		EXPECT_TRUE(p.ret == -ENOENT || p.ret == -EIO ||
+			    (self->s.iwarp && (!p.ret || p.ret == -ENOTCONN))) {
+			TH_LOG("round %d: %d", round, p.ret);
+		}
+	}
 }
 
 TEST_HARNESS_MAIN

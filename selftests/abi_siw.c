@@ -99,6 +99,8 @@ TEST_F(siw, destroy_qp)
 
 	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP,
 				 self->qp.init.qp));
+	/* That has ended the connection. */
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, DISCONNECT, self->id, 0));
 	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, self->id));
 	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
 }

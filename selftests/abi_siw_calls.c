@@ -50,21 +50,31 @@ FIXTURE_TEARDOWN(calls)
 	abi_close(&self->s);
 }
 
-/* Answers with so many bytes of data, of which siw takes the first four if enhanced. */
-static int answer(struct _test_data_calls *self, __u16 bits, const void *data,
-		  __u16 len)
+/*
+ * Answers with so many bytes of data, of which siw takes the first four if enhanced.
+ * Returns the socket.
+ */
+static int answer(int listener, __u16 bits, const void *data, __u16 len)
 {
 	struct mpa_frame frame = { .bits = htons(bits), .len = htons(len) };
 	char request[sizeof(frame) + 4];
-	int tcp = accept(self->tcp, NULL, NULL), ret = 0;
+	int tcp = accept(listener, NULL, NULL);
 
 	memcpy(frame.key, MPA_REPLY, sizeof(frame.key));
-	if (recv(tcp, request, sizeof(request), MSG_WAITALL) != sizeof(request) ||
-	    write(tcp, &frame, sizeof(frame)) != sizeof(frame) ||
-	    write(tcp, data, len) != len)
-		ret = -EIO;
+	if (recv(tcp, request, sizeof(request), MSG_WAITALL) == sizeof(request) &&
+	    write(tcp, &frame, sizeof(frame)) == sizeof(frame) &&
+	    write(tcp, data, len) == len)
+		return tcp;
 	close(tcp);
-	return ret;
+	return -EIO;
+}
+
+static int refuse(struct _test_data_calls *self, const void *data, __u16 len)
+{
+	int tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED | MPA_REJECT,
+			 data, len);
+
+	return tcp < 0 ? tcp : close(tcp);
 }
 
 /* It is refused, with data. */
@@ -74,8 +84,7 @@ TEST_F(calls, refused)
 	struct rdma_ep_event ev;
 
 	ASSERT_EQ(0, abi_connect(&self->s, self->id, self->qp.init.qp_num));
-	ASSERT_EQ(0, answer(self, MPA_REVISION_2 | MPA_ENHANCED | MPA_REJECT,
-			    data, sizeof(data)));
+	ASSERT_EQ(0, refuse(self, data, sizeof(data)));
 	ASSERT_EQ(0, abi_event(self->channel, EV_REJECTED, &ev));
 	EXPECT_EQ(sizeof(data) - 4, ev.param.conn.private_data_len);
 	EXPECT_EQ(0, memcmp(ev.param.conn.private_data, data + 4,
@@ -90,14 +99,53 @@ TEST_F(calls, refused_in_short)
 	if (TEST_SCALE > 1)
 		SKIP(return, "siw reads it, which KASAN reports");
 	ASSERT_EQ(0, abi_connect(&self->s, self->id, self->qp.init.qp_num));
-	ASSERT_EQ(0, answer(self, MPA_REVISION_2 | MPA_ENHANCED | MPA_REJECT,
-			    "no", 2));
+	ASSERT_EQ(0, refuse(self, "no", 2));
 	ASSERT_EQ(0, abi_event(self->channel, EV_REJECTED, &ev));
 	EXPECT_EQ(0, ev.param.conn.private_data_len);
 }
 
+/* A listener that answers nobody any more, as nobody accepts. */
+struct full {
+	struct sockaddr_in sin;
+	int tcp, clients[2];
+};
+
+static int fill(const struct abi *s, struct full *f)
+{
+	socklen_t len = sizeof(f->sin);
+	int i;
+
+	f->sin = s->addr;
+	f->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(f->tcp, (struct sockaddr *)&f->sin, len) ||
+	    getsockname(f->tcp, (struct sockaddr *)&f->sin, &len) ||
+	    listen(f->tcp, 0))
+		return -errno;
+	for (i = 0; i < 2; i++) {
+		f->clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC |
+				       SOCK_NONBLOCK, 0);
+		connect(f->clients[i], (struct sockaddr *)&f->sin, len);
+	}
+	usleep(100000);
+	return 0;
+}
+
+/* Who waits for it gets a reset. */
+static void unfill(struct full *f)
+{
+	int i;
+
+	close(f->tcp);
+	for (i = 0; i < 2; i++)
+		close(f->clients[i]);
+}
+
+/* A call that waits for such a listener */
 struct connecting {
-	struct _test_data_calls *self;
+	const struct abi *s;
+	struct full full;
+	pthread_t thread;
+	__u32 id, qp_num;
 	int ret;
 };
 
@@ -105,8 +153,28 @@ static void *connecting(void *arg)
 {
 	struct connecting *c = arg;
 
-	c->ret = abi_connect(&c->self->s, c->self->id, c->self->qp.init.qp_num);
+	c->ret = abi_connect(c->s, c->id, c->qp_num);
 	return NULL;
+}
+
+static int begin(struct _test_data_calls *self, struct connecting *c, __u32 qp_num)
+{
+	int ret;
+
+	c->s = &self->s;
+	c->qp_num = qp_num;
+	ret = fill(c->s, &c->full) ?:
+	      abi_client(c->s, self->channel, RDMA_PS_TCP, &c->full.sin, 1,
+			 &c->id) ?:
+	      -pthread_create(&c->thread, NULL, connecting, c);
+	usleep(300000 * TEST_SCALE);
+	return ret;
+}
+
+static void end(struct connecting *c)
+{
+	unfill(&c->full);
+	pthread_join(c->thread, NULL);
 }
 
 /*
@@ -115,30 +183,176 @@ static void *connecting(void *arg)
  */
 TEST_F(calls, busy)
 {
-	struct connecting c = { .self = self };
 	const struct abi *s = &self->s;
-	int i, full[2];
-	pthread_t thread;
+	struct connecting c = {};
 
-	/* Nobody accepts, so that one more is not answered. */
-	for (i = 0; i < 2; i++) {
-		full[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC |
-				 SOCK_NONBLOCK, 0);
-		connect(full[i], (struct sockaddr *)&self->sin,
-			sizeof(self->sin));
-	}
-	usleep(100000);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, connecting, &c));
-	usleep(300000 * TEST_SCALE);
-	EXPECT_EQ(-EBUSY, abi_qp_state(s, self->qp.init.qp, QPS_ERR));
-	/* A reset ends it. */
-	close(self->tcp);
-	self->tcp = -1;
-	for (i = 0; i < 2; i++)
-		close(full[i]);
-	pthread_join(thread, NULL);
+	ASSERT_EQ(0, begin(self, &c, self->qp.init.qp_num));
+	EXPECT_EQ(-EBUSY, abi_qp_state(s, self->qp.init.qp, QPS_SQD));
+	end(&c);
 	EXPECT_GT(0, c.ret);
 	EXPECT_EQ(0, abi_qp_state(s, self->qp.init.qp, QPS_ERR));
+}
+
+/* What is to be in error is not connected, though the listener answers after all. */
+TEST_F(calls, error_while_busy)
+{
+	const struct abi *s = &self->s;
+	struct connecting c = {};
+	struct rdma_ep_event ev;
+	int i, tcp;
+
+	ASSERT_EQ(0, begin(self, &c, self->qp.init.qp_num));
+	EXPECT_EQ(0, abi_qp_state(s, self->qp.init.qp, QPS_ERR));
+	for (i = 0; i < 2; i++)
+		close(accept(c.full.tcp, NULL, NULL));
+	tcp = answer(c.full.tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
+	EXPECT_LE(0, tcp);
+	ASSERT_EQ(0, abi_read(self->channel, &ev, sizeof(ev), 5000 * TEST_SCALE));
+	EXPECT_NE(EV_ESTABLISHED, ev.event);
+	close(tcp);
+	end(&c);
+	EXPECT_EQ(0, c.ret);
+}
+
+/*
+ * An answer for the id whose QP that is: what is delivered to everybody by one thread of
+ * the CM waits for no call.
+ */
+TEST_F(calls, refused_while_busy)
+{
+	struct rdma_ep_create_qp own;
+	const struct abi *s = &self->s;
+	struct connecting c = {};
+	struct rdma_ep_event ev;
+
+	ASSERT_EQ(0, abi_connect(s, self->id, self->qp.init.qp_num));
+	ASSERT_EQ(0, abi_id_qp(s, self->id, &own));
+	ASSERT_EQ(0, begin(self, &c, own.init.qp_num));
+	EXPECT_EQ(0, refuse(self, "\0\1\0\1", 4));
+	EXPECT_EQ(0, abi_event(self->channel, EV_REJECTED, &ev));
+	EXPECT_EQ(self->id, ev.id);
+	end(&c);
+	EXPECT_GT(0, c.ret);
+}
+
+/*
+ * Nobody answers a READ. What is posted after it is sent, and makes room; and it ends
+ * with the connection.
+ */
+TEST_F(calls, unanswered_read)
+{
+	const struct abi *s = &self->s;
+	struct rdma_ep_create_qp own;
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_event ev;
+	struct rdma_ep_wc wc[16];
+	struct abi_wrs w;
+	char buf[64];
+	int tcp, round;
+	__u32 i;
+
+	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
+	ASSERT_EQ(0, abi_id_qp(s, self->id, &own));
+	ASSERT_GE(ARRAY_SIZE(wc), own.init.max_send_wr);
+	ASSERT_LT(1, own.init.max_send_wr);
+	ASSERT_EQ(0, abi_connect(s, self->id, 0));
+	tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
+	ASSERT_LE(0, tcp);
+	ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+	abi_wrs_init(&w);
+	wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, 1000);
+	wr->rkey = 1;
+	abi_sge(&w, mr.iova, sizeof(buf), mr.lkey);
+	ASSERT_EQ(0, ABI_POST(s, SEND, own.init.qp, &w, NULL));
+	for (round = 0; round < 40; round++) {
+		abi_wrs_init(&w);
+		for (i = 0; i + 1 < own.init.max_send_wr; i++)
+			abi_send_wr(&w, WR_SEND, SEND_SIGNALED, i);
+		ASSERT_EQ(0, round & 1 ? abi_send_all(s, own.init.qp, &w, NULL) :
+			     ABI_POST(s, SEND, own.init.qp, &w, NULL)) {
+			TH_LOG("round %d", round);
+		}
+		ASSERT_EQ(i, abi_wait(s, own.init.send_cq.cq, wc, i));
+		while (i--)
+			EXPECT_EQ(i, wc[i].wr_id);
+	}
+	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, self->id, 0));
+	ASSERT_EQ(1, abi_wait(s, own.init.send_cq.cq, wc, 1));
+	EXPECT_EQ(1000, wc[0].wr_id);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
+	close(tcp);
+}
+
+struct cutter {
+	int tcp;
+	unsigned int delay_us;
+};
+
+static void *cut_off(void *arg)
+{
+	struct linger now = { .l_onoff = 1 };
+	struct cutter *c = arg;
+
+	setsockopt(c->tcp, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	usleep(c->delay_us);
+	close(c->tcp);
+	return NULL;
+}
+
+/*
+ * Many READs, and a reset in the middle of them: siw may say of one that it could not be
+ * sent before it flushes those before. Of each it is said once.
+ */
+TEST_F(calls, reads_cut_off)
+{
+	const struct abi *s = &self->s;
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_event ev;
+	struct rdma_ep_wc wc[16];
+	pthread_t thread;
+	struct cutter c;
+	struct abi_wrs w;
+	char buf[64];
+	__u32 i, id, posted, seen;
+	int round;
+
+	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
+	for (round = 0; round < 20; round++) {
+		ASSERT_EQ(0, abi_client(s, self->channel, RDMA_PS_TCP,
+					&self->sin, 1, &id));
+		ASSERT_EQ(0, abi_id_qp(s, id, &qp));
+		ASSERT_EQ(0, abi_connect_reads(s, id, 0, 16));
+		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED,
+			       "\0\20\0\20", 4);
+		ASSERT_LE(0, c.tcp);
+		ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+		abi_wrs_init(&w);
+		for (i = 0; i < 16; i++) {
+			wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, i);
+			wr->rkey = 1;
+			abi_sge(&w, mr.iova, sizeof(buf), mr.lkey);
+		}
+		c.delay_us = abi_random() % 2000;
+		ASSERT_EQ(0, pthread_create(&thread, NULL, cut_off, &c));
+		usleep(abi_random() % 2000);
+		ABI_POST(s, SEND, qp.init.qp, &w, &posted);
+		pthread_join(thread, NULL);
+		ABI_ID_CMD(s, DISCONNECT, id, 0);
+		ASSERT_EQ(posted, abi_wait(s, qp.init.send_cq.cq, wc, posted)) {
+			TH_LOG("round %d", round);
+		}
+		for (i = 0, seen = 0; i < posted; i++) {
+			EXPECT_NE(WC_SUCCESS, wc[i].status);
+			seen |= 1U << wc[i].wr_id;
+		}
+		EXPECT_EQ((1U << posted) - 1, seen);
+		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
+		while (abi_ready(self->channel, 0))
+			abi_read(self->channel, &ev, sizeof(ev), 0);
+	}
 }
 
 /* A request from a peer who is going to go: returns his socket. */
@@ -289,6 +503,43 @@ TEST_F(calls, other_device)
 	EXPECT_EQ(0, enter("/proc/1/ns/net"));
 	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, ev.child));
 	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
+	remove_device();
+}
+
+/* With the longest backlog, which takes 640 KB of each device that it is for. */
+static int listen_as_user(void *arg)
+{
+	const struct sockaddr_in any = { .sin_family = AF_INET };
+	struct sockaddr_in sin;
+	struct abi s;
+	__u32 id, i;
+	int channel;
+
+	CHECK(1, setresuid(1000, 1000, 1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	channel = abi_channel(&s);
+	for (i = 0; i < 2; i++) {
+		sin = i ? any : s.addr;
+		sin.sin_port = 0;
+		CHECK(3 + i, abi_create_id(&s, channel, RDMA_PS_TCP,
+					   IB_UVERBS_QPT_RC, i, &id) == 0);
+		CHECK(5 + i, abi_bind(&s, id, &sin) == 0);
+		CHECK(7 + i, ABI_ID_CMD(&s, LISTEN, id, 0) ==
+			     (i ? -EDQUOT : 0));
+		CHECK(9 + i, abi_destroy(&s, RDMA_EP_OBJ_ID, id) == 0);
+	}
+	return 0;
+}
+
+TEST_F(calls, charged_for_each_device)
+{
+	int old;
+
+	remove_device();
+	ASSERT_EQ(0, add_device(&self->s.addr));
+	old = abi_param("session_max_queue_mb", 1);
+	EXPECT_EQ(0, abi_child(listen_as_user, NULL));
+	abi_param("session_max_queue_mb", old);
 	remove_device();
 }
 

@@ -33,24 +33,31 @@ FIXTURE(type) {
 FIXTURE_VARIANT(type) {
 	__u32 type;
 	__u32 opcodes;		/* allowed ones */
-	__u32 maybe;		/* up to the kernel */
 };
 
 #define OP(_name) (1U << WR_##_name)
 
+/* What writes to local memory has no data of its own. */
+#define SINKS	(OP(RDMA_READ) | OP(CMP_AND_SWP) | OP(FETCH_AND_ADD))
+/* What takes a receive of the peer's */
+#define MESSAGES \
+	(OP(SEND) | OP(SEND_WITH_IMM) | OP(SEND_WITH_INV) | OP(RDMA_WRITE_WITH_IMM))
+#define RC_OPCODES \
+	(OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM) | \
+	 OP(RDMA_READ) | OP(CMP_AND_SWP) | OP(FETCH_AND_ADD) | OP(SEND_WITH_INV))
+#define IWARP_OPCODES \
+	(OP(SEND) | OP(RDMA_WRITE) | OP(RDMA_READ) | OP(SEND_WITH_INV))
+#define ALL_FLAGS	(SEND_FENCE | SEND_SIGNALED | SEND_SOLICITED | SEND_INLINE)
+
 FIXTURE_VARIANT_ADD(type, rc) {
 	.type = IB_UVERBS_QPT_RC,
-	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) |
-		   OP(RDMA_WRITE_WITH_IMM) | OP(RDMA_READ) | OP(CMP_AND_SWP) |
-		   OP(FETCH_AND_ADD),
-	.maybe = OP(SEND_WITH_INV),
+	.opcodes = RC_OPCODES,
 };
 
 FIXTURE_VARIANT_ADD(type, uc) {
 	.type = IB_UVERBS_QPT_UC,
 	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) |
 		   OP(RDMA_WRITE_WITH_IMM),
-	.maybe = OP(SEND_WITH_INV),
 };
 
 FIXTURE_VARIANT_ADD(type, ud) {
@@ -69,6 +76,13 @@ static int create(struct raw *r, struct rdma_ep_qp_init *init)
 	return ret;
 }
 
+static int map_buf(struct raw *r)
+{
+	r->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return abi_reg_mr(&r->s, r->s.pd, r->buf, LEN, AC_ALL, &r->mr);
+}
+
 /* Returns false if it can not be done on this device. */
 static bool setup(struct __test_metadata *_metadata, struct raw *r, __u32 type)
 {
@@ -83,9 +97,7 @@ static bool setup(struct __test_metadata *_metadata, struct raw *r, __u32 type)
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, create(r, &r->qp[i]));
 	}
-	r->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_EQ(0, abi_reg_mr(&r->s, r->s.pd, r->buf, LEN, AC_ALL, &r->mr));
+	ASSERT_EQ(0, map_buf(r));
 	return true;
 }
 
@@ -132,14 +144,14 @@ static int ready(struct raw *r)
 	       to_rts(r, 1);
 }
 
-/* A send that is right in every respect; its opcode may be anything. */
-static struct rdma_ep_send_wr *build(struct raw *r, __u32 opcode,
-				     __u64 wr_id)
+/* A send that is right in every respect, but perhaps for its opcode and flags. */
+static struct rdma_ep_send_wr *build_flags(struct raw *r, __u32 opcode,
+					   __u32 flags, __u64 wr_id)
 {
 	struct rdma_ep_send_wr *wr;
 
 	abi_wrs_init(&r->w);
-	wr = abi_send_wr(&r->w, opcode, SEND_SIGNALED, wr_id);
+	wr = abi_send_wr(&r->w, opcode, flags, wr_id);
 	if (r->type == IB_UVERBS_QPT_UD) {
 		wr->ah = r->ah;
 		wr->remote_qpn = r->qp[1].qp_num;
@@ -148,8 +160,17 @@ static struct rdma_ep_send_wr *build(struct raw *r, __u32 opcode,
 		wr->remote_addr = r->mr.iova + 1024;
 		wr->rkey = r->mr.rkey;
 	}
-	abi_sge(&r->w, r->mr.iova, 8, r->mr.lkey);
+	if (flags & SEND_INLINE)
+		abi_inline(&r->w, wr, "12345678", 8);
+	else
+		abi_sge(&r->w, r->mr.iova, 8, r->mr.lkey);
 	return wr;
+}
+
+static struct rdma_ep_send_wr *build(struct raw *r, __u32 opcode,
+				     __u64 wr_id)
+{
+	return build_flags(r, opcode, SEND_SIGNALED, wr_id);
 }
 
 static int post_send(struct raw *r)
@@ -167,51 +188,124 @@ static int post_recv(struct raw *r, int i, __u64 wr_id)
 	return ABI_POST(&r->s, RECV, r->qp[i].qp, &w, NULL);
 }
 
-TEST_F(type, opcodes)
+static bool has(__u32 set, __u32 op)
 {
-	struct raw *r = &self->raw;
+	return op < 32 && (set & (1U << op));
+}
+
+/* What rdma_ep.h says of flags, and ibv_post_send(3) of data that goes inline */
+static bool allowed(const struct abi *s, __u32 opcodes, __u32 op, __u32 flags)
+{
+	if (!has(opcodes, op) || (flags & ~ALL_FLAGS) ||
+	    ((flags & SEND_INLINE) && has(SINKS, op)))
+		return false;
+	return !s->iwarp || !(((flags & SEND_FENCE) && op == WR_RDMA_READ) ||
+			      ((flags & SEND_INLINE) &&
+			       op == WR_SEND_WITH_INV));
+}
+
+/* It is carried out, and says so only if it is to; the message after it does. */
+static void expect_done(struct __test_metadata *_metadata, struct raw *r,
+			__u32 op, __u32 flags)
+{
+	int i, want = 2 + has(MESSAGES, op) + !!(flags & SEND_SIGNALED);
+	struct rdma_ep_wc wc[4];
+
+	for (i = 0; i < 1 + has(MESSAGES, op); i++) {
+		ASSERT_EQ(0, post_recv(r, 1, 1000));
+	}
+	build_flags(r, op, flags, 1);
+	ASSERT_EQ(0, post_send(r)) {
+		TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
+	}
+	build(r, WR_SEND, 2);
+	ASSERT_EQ(0, post_send(r));
+	ASSERT_EQ(want, abi_wait(&r->s, r->cq, wc, want)) {
+		TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
+	}
+	for (i = 0; i < want; i++) {
+		EXPECT_EQ(WC_SUCCESS, wc[i].status) {
+			TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
+		}
+		EXPECT_TRUE(wc[i].wr_id != 1 || (flags & SEND_SIGNALED));
+	}
+}
+
+/* It is taken, to be told that the QP is in ERR, whatever it would do. */
+static void expect_flushed(struct __test_metadata *_metadata, struct raw *r,
+			   __u32 op, __u32 flags)
+{
+	struct rdma_ep_wc wc;
+
+	build_flags(r, op, flags, 3);
+	ASSERT_EQ(0, post_send(r)) {
+		TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
+	}
+	ASSERT_EQ(1, abi_wait(&r->s, r->cq, &wc, 1));
+	EXPECT_EQ(3, wc.wr_id);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc.status);
+}
+
+/* Each opcode with all that flags can be; unknown bits one at a time. */
+static void cross(struct __test_metadata *_metadata, struct raw *r,
+		  __u32 opcodes, bool in_error)
+{
 	static const __u32 far[] = {
 		0xf0, 0xf1, 0xff, 0x100, 0x102, 0x10002, 0x7fffffff,
 		0x80000002, 0xfffffffe, 0xffffffff,
 	};
-	struct rdma_ep_wc wc[2];
-	bool message;
-	__u32 op;
+	__u32 op, flags, n;
 	size_t i;
-	int ret, want;
 
-	ASSERT_EQ(0, ready(r));
 	for (i = 0; i < 256 + ARRAY_SIZE(far); i++) {
 		op = i < 256 ? i : far[i - 256];
-		if (op < 32 && (variant->maybe & (1U << op)))
-			continue;
-		build(r, op, op);
-		if (op >= 32 || !(variant->opcodes & (1U << op))) {
-			EXPECT_EQ(-EINVAL, post_send(r)) {
-				TH_LOG("opcode 0x%x", op);
-			}
-			continue;
-		}
-		/* Those that are taken work. */
-		message = op == WR_SEND || op == WR_SEND_WITH_IMM ||
-			  op == WR_RDMA_WRITE_WITH_IMM;
-		if (message) {
-			ASSERT_EQ(0, post_recv(r, 1, 1000));
-		}
-		ret = post_send(r);
-		ASSERT_EQ(0, ret) {
-			TH_LOG("opcode 0x%x", op);
-		}
-		want = message ? 2 : 1;
-		ASSERT_EQ(want, abi_wait(&r->s, r->cq, wc, want)) {
-			TH_LOG("opcode 0x%x", op);
-		}
-		while (want--) {
-			EXPECT_EQ(WC_SUCCESS, wc[want].status) {
-				TH_LOG("opcode 0x%x", op);
+		for (n = 0; n <= ALL_FLAGS + 28; n++) {
+			flags = n <= ALL_FLAGS ? n :
+				SEND_SIGNALED | 1U << (n - ALL_FLAGS + 3);
+			if (!allowed(&r->s, opcodes, op, flags)) {
+				build_flags(r, op, flags, op);
+				EXPECT_EQ(-EINVAL, post_send(r)) {
+					TH_LOG("opcode 0x%x, flags 0x%x", op,
+					       flags);
+				}
+			} else if (in_error) {
+				expect_flushed(_metadata, r, op, flags);
+			} else if (op != WR_SEND_WITH_INV) {
+				/* (No key of user memory can be invalidated.) */
+				expect_done(_metadata, r, op, flags);
 			}
 		}
 	}
+}
+
+TEST_F(type, opcodes)
+{
+	struct raw *r = &self->raw;
+
+	ASSERT_EQ(0, ready(r));
+	cross(_metadata, r, variant->opcodes, false);
+}
+
+/*
+ * The same on a connection, also over iWARP; there the CM moves a QP to RTS, but not to
+ * ERR, where keys do not matter.
+ */
+TEST(opcodes_of_a_connection)
+{
+	struct raw *r = calloc(1, sizeof(*r));
+	struct abi_pair p = {};
+
+	ASSERT_NE(NULL, r);
+	ASSERT_EQ(0, abi_open(&r->s));
+	ASSERT_EQ(0, abi_pair_open(&r->s, &p));
+	r->type = IB_UVERBS_QPT_RC;
+	r->qp[0] = p.end[0].qp;
+	r->cq = p.end[0].cq[0];
+	ASSERT_EQ(0, map_buf(r));
+	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	cross(_metadata, r, r->s.iwarp ? IWARP_OPCODES : RC_OPCODES, true);
+	abi_close(&r->s);
+	free(r);
 }
 
 TEST_F(type, states)

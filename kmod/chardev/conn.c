@@ -12,38 +12,40 @@
 /* What iw_cm and siw set aside for a request that may wait */
 #define UEP_IW_REQUEST_BYTES	(512 + 128)
 
-static int uep_listen_at(struct uep_cmd *cmd, u32 backlog, u64 bytes)
+/* What @id takes of them: unless it is bound to a device, it listens on all. */
+static u64 uep_listen_bytes(const struct uep_id *id, u32 backlog)
 {
-	struct rdma_ep_id_cmd *arg = cmd->arg;
-	struct uep_id *id;
-	int ret;
+	const struct ib_device *ibdev = id->id.cm_id->device;
+	u32 nr = ibdev ? ibdev->node_type == RDMA_NODE_RNIC :
+			 ep_dev_nr_iwarp();
 
-	id = uep_id_begin(cmd->s, arg->id);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	ret = ep_id_listen(&id->id, backlog);
-	if (!ret)
-		id->obj.queue_bytes += bytes;
-	return uep_id_end(id, ret);
+	return (u64)nr * backlog * UEP_IW_REQUEST_BYTES;
 }
 
 int uep_listen(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
 	u32 backlog = arg->arg;
+	struct uep_id *id;
 	u64 bytes;
 	int ret;
 
 	if (!backlog || backlog > UEP_MAX_BACKLOG)
 		backlog = UEP_MAX_BACKLOG;
-	bytes = (u64)ep_dev_nr_iwarp() * backlog * UEP_IW_REQUEST_BYTES;
+	id = uep_id_begin(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	bytes = uep_listen_bytes(id, backlog);
 	ret = uep_charge_queues(cmd->s, bytes);
 	if (ret)
-		return ret;
-	ret = uep_listen_at(cmd, backlog, bytes);
+		goto end;
+	ret = ep_id_listen(&id->id, backlog);
 	if (ret)
 		uep_uncharge_queues(cmd->s, bytes);
-	return ret;
+	else
+		id->obj.queue_bytes += bytes;
+end:
+	return uep_id_end(id, ret);
 }
 
 /*
@@ -176,7 +178,26 @@ int uep_reject(struct uep_cmd *cmd)
 					   arg->private_data_len, reason));
 }
 
-static int uep_id_cmd(struct uep_cmd *cmd, int (*fn)(struct ep_id *id))
+int uep_disconnect(struct uep_cmd *cmd)
+{
+	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct uep_qp *told;
+	struct uep_id *id;
+	int ret;
+
+	if (arg->arg)
+		return -EINVAL;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	told = uep_conn_other_qp(id, id->id.told);
+	ret = ep_id_disconnect(&id->id, told ? &told->qp : NULL);
+	if (told)
+		uep_obj_put(&told->obj);
+	return uep_id_end(id, ret);
+}
+
+int uep_establish(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
 	struct uep_id *id;
@@ -184,17 +205,8 @@ static int uep_id_cmd(struct uep_cmd *cmd, int (*fn)(struct ep_id *id))
 	if (arg->arg)
 		return -EINVAL;
 	id = uep_id_begin_bound(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, fn(&id->id));
-}
-
-int uep_disconnect(struct uep_cmd *cmd)
-{
-	return uep_id_cmd(cmd, ep_id_disconnect);
-}
-
-int uep_establish(struct uep_cmd *cmd)
-{
-	return uep_id_cmd(cmd, ep_id_establish);
+	return IS_ERR(id) ? PTR_ERR(id) :
+			    uep_id_end(id, ep_id_establish(&id->id));
 }
 
 int uep_init_qp_attr(struct uep_cmd *cmd)

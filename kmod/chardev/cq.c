@@ -110,6 +110,12 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe,
 	struct uep_cq_hw *hw;
 	int ret;
 
+	/*
+	 * A READ of siw's that is cut off when it is its turn completes twice: there
+	 * must be room for one of each QP that has room for any.
+	 */
+	if (ep_is_siw(dev->ibdev) && cqe <= dev->ibdev->attrs.max_cqe)
+		attr.cqe = min_t(u32, 2 * cqe, dev->ibdev->attrs.max_cqe);
 	hw = kzalloc(sizeof(*hw), GFP_KERNEL_ACCOUNT);
 	if (!hw)
 		return ERR_PTR(-ENOMEM);

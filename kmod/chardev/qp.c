@@ -445,7 +445,7 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	qp->key = uep_qp_key(qp);
 	qp->sq.qp_num = qp->qp.qp_num;
 	qp->rq.qp_num = qp->qp.qp_num;
-	qp->sq.late_reads = ep_is_siw(ibdev);
+	qp->sq.reads_apart = ep_is_siw(ibdev);
 	ret = uep_wq_init(&qp->sq, qp->obj.session,
 			  uep_qp_sq_slots(qp->qp.cap.max_send_wr), true);
 	if (!ret && !qp->srq)

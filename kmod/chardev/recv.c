@@ -70,7 +70,8 @@ static u32 uep_recv_post(struct uep_recv_queue *q, struct uep_recv_batch *b,
 	else if (q->qp && READ_ONCE(q->qp->qp.state) < IB_QPS_INIT)
 		*err = -EINVAL;
 	while (!*err && n < b->nr) {
-		if (!uep_wq_push(q->wq, b->wr_id[n], true, &b->wr[n].wr_id)) {
+		if (!uep_wq_push(q->wq, b->wr_id[n], true, false,
+				 &b->wr[n].wr_id)) {
 			*err = -ENOMEM;
 			break;
 		}

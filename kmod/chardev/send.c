@@ -287,7 +287,7 @@ again:
 		struct ib_send_wr *wr = &b->wr[n].wr;
 
 		if (!uep_wq_push(wq, b->wr_id[n], uep_send_signalled(qp, wr),
-				 &wr->wr_id)) {
+				 wr->opcode == IB_WR_RDMA_READ, &wr->wr_id)) {
 			*err = -ENOMEM;
 			break;
 		}
@@ -345,23 +345,6 @@ static u32 uep_send_flush(struct uep_qp *qp, struct uep_send_batch *b, int *err)
 }
 
 /*
- * Is there room for a list that is to be posted as a whole? Of requests that are
- * not signalled and older than all others nothing is known: try.
- */
-static bool uep_send_has_room(struct uep_qp *qp, u32 num)
-{
-	struct uep_wq *wq = &qp->sq;
-	bool ret;
-
-	spin_lock(&wq->lock);
-	ret = num <= qp->qp.cap.max_send_wr &&
-	      (wq->used + num <= qp->qp.cap.max_send_wr ||
-	       !wq->slots || !wq->slots[wq->tail].signalled);
-	spin_unlock(&wq->lock);
-	return ret;
-}
-
-/*
  * Before a list is posted as a whole. One that makes several batches is gone
  * through; the only batch of one that does not is posted when it is complete.
  */
@@ -379,10 +362,11 @@ static int uep_send_check_all(struct uep_qp *qp, u32 num,
 			return ret;
 	}
 	buf->pos = 0;
-	if (uep_send_has_room(qp, num))
+	if (uep_wq_has_room(&qp->sq, qp->qp.cap.max_send_wr, num))
 		return 0;
 	uep_cq_drain(qp->send_cq);
-	return uep_send_has_room(qp, num) ? 0 : -ENOMEM;
+	return uep_wq_has_room(&qp->sq, qp->qp.cap.max_send_wr, num) ?
+	       0 : -ENOMEM;
 }
 
 static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,

@@ -210,21 +210,33 @@ struct uep_slot {
 };
 
 /**
- * struct uep_wq - a send, receive or shared receive queue
- * @session: whose it is; only to be compared
- * @lock: everything below; held across ib_post_*, never taken by handlers
- * @id: names the queue in what is given to the driver as wr_id, 0 as long as there
- *	are no @slots
- * @size: number of @slots, or how many there will be
- * @ordered: send queue: completes in order, and only signalled requests
- *	announce it
- * @late_reads: a READ may complete after what was posted later (siw)
- * @dead: the queue is being destroyed: no more posts
+ * struct uep_wq_order - requests that complete in order, or in any
  * @head: ordered: next slot to use; else: first free slot
  * @tail: ordered: oldest slot in use
  * @used: slots in use
  * @passed: ordered: those from @tail to the latest that has completed, if an older one
  *	has not
+ */
+struct uep_wq_order {
+	u32 head;
+	u32 tail;
+	u32 used;
+	u32 passed;
+};
+
+/**
+ * struct uep_wq - a send, receive or shared receive queue
+ * @session: whose it is; only to be compared
+ * @lock: everything below; held across ib_post_*, never taken by handlers
+ * @id: names the queue in what is given to the driver as wr_id, 0 as long as there
+ *	are no @slots
+ * @size: number of @slots of an order, or how many there will be
+ * @ordered: send queue: completes in order, and only signalled requests
+ *	announce it
+ * @reads_apart: READs complete in an order of their own (siw): they have slots of
+ *	their own, behind the others
+ * @dead: the queue is being destroyed: no more posts
+ * @order: what completes in the order of posting: READs with @reads_apart, all the rest
  * @traffic: what has been posted
  * @qp_num: QP, 0 for a shared receive queue
  * @xrcd: XRC SRQ: domain, whose QPs it receives for
@@ -236,12 +248,9 @@ struct uep_wq {
 	u32 id;
 	u32 size;
 	bool ordered;
-	bool late_reads;
+	bool reads_apart;
 	bool dead;
-	u32 head;
-	u32 tail;
-	u32 used;
-	u32 passed;
+	struct uep_wq_order order[2];
 	struct uep_traffic traffic;
 	u32 qp_num;
 	struct ep_xrcd *xrcd;
@@ -255,7 +264,9 @@ void uep_wq_pass(struct uep_wq *wq);
 void uep_wq_stop(struct uep_wq *wq);
 void uep_wq_free(struct uep_wq *wq);
 int uep_wq_grow(struct uep_wq *wq, u32 size);
-bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, u64 *cookie);
+bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num);
+bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read,
+		 u64 *cookie);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
 bool uep_wq_complete(const struct uep_session *session, u64 cookie,

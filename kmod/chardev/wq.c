@@ -32,6 +32,12 @@ static void uep_slot_set_next(struct uep_wq *wq, u32 i, u32 next)
 	wq->slots[i].next = next - i - 1;
 }
 
+/* All slots, of both orders. */
+static u32 uep_wq_nr_slots(const struct uep_wq *wq, u32 size)
+{
+	return wq->reads_apart ? 2 * size : size;
+}
+
 /*
  * @session: whose queue it is
  * @ordered: a send queue; see &struct uep_wq. Slots are made when something is
@@ -42,7 +48,7 @@ int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size,
 {
 	spin_lock_init(&wq->lock);
 	wq->session = session;
-	if (size > 1U << UEP_SLOT_BITS)
+	if (size > 1U << (UEP_SLOT_BITS - 1))
 		return -EINVAL;
 	wq->ordered = ordered;
 	wq->size = size;
@@ -56,7 +62,8 @@ static int uep_wq_make_slots(struct uep_wq *wq)
 	bool mine;
 	int ret;
 
-	slots = kvcalloc(size, sizeof(*slots), GFP_KERNEL_ACCOUNT);
+	slots = kvcalloc(uep_wq_nr_slots(wq, size), sizeof(*slots),
+			 GFP_KERNEL_ACCOUNT);
 	if (!slots)
 		return -ENOMEM;
 	ret = xa_alloc_cyclic(&uep_wqs, &id, wq, XA_LIMIT(1, U32_MAX),
@@ -111,8 +118,8 @@ int uep_wq_grow(struct uep_wq *wq, u32 size)
 		old = wq->slots;
 		wq->slots = slots;
 		/* The new ones come first. */
-		uep_slot_set_next(wq, size - 1, wq->head);
-		wq->head = wq->size;
+		uep_slot_set_next(wq, size - 1, wq->order[0].head);
+		wq->order[0].head = wq->size;
 		wq->size = size;
 	}
 	spin_unlock(&wq->lock);
@@ -142,14 +149,11 @@ void uep_wq_reset(struct uep_wq *wq)
 
 	spin_lock(&wq->lock);
 	/* Use counts go on, so that old cookies do not resolve. */
-	for (i = 0; wq->slots && i < wq->size; i++) {
+	for (i = 0; wq->slots && i < uep_wq_nr_slots(wq, wq->size); i++) {
 		wq->slots[i].busy = false;
 		wq->slots[i].next = 0;
 	}
-	wq->used = 0;
-	wq->passed = 0;
-	wq->tail = 0;
-	wq->head = 0;
+	memset(wq->order, 0, sizeof(wq->order));
 	spin_unlock(&wq->lock);
 }
 
@@ -175,31 +179,60 @@ static u32 uep_wq_next(const struct uep_wq *wq, u32 i)
 	return i + 1 == wq->size ? 0 : i + 1;
 }
 
+/* Of what is older than all others of its order and not signalled nothing is known. */
+static bool uep_wq_may_be_done(const struct uep_wq *wq, u32 o)
+{
+	const struct uep_wq_order *order = &wq->order[o];
+
+	return order->used && !wq->slots[o * wq->size + order->tail].signalled;
+}
+
+/*
+ * Is there room for @num more in a send queue of @max? What may have completed without
+ * a word is no reason not to try.
+ */
+bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num)
+{
+	bool ret;
+
+	spin_lock(&wq->lock);
+	/* Without slots it is empty, or ends: the post will tell. */
+	ret = num <= max &&
+	      (!wq->slots ||
+	       wq->order[0].used + wq->order[1].used + num <= max ||
+	       uep_wq_may_be_done(wq, 0) || uep_wq_may_be_done(wq, 1));
+	spin_unlock(&wq->lock);
+	return ret;
+}
+
 /*
  * Takes a slot for a request that is about to be posted; wq->lock is held. False
  * if the queue is full of requests whose completion the user has not seen.
  */
-bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, u64 *cookie)
+bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read,
+		 u64 *cookie)
 {
+	u32 o = read && wq->reads_apart, i;
+	struct uep_wq_order *order = &wq->order[o];
 	struct uep_slot *slot;
-	u32 i;
 
 	if (!wq->slots)
 		return false;
-	if (wq->used == wq->size) {
+	if (order->used == wq->size) {
 		/*
 		 * There are more slots than the device holds requests and one
 		 * call posts: an unsignalled send this old is done.
 		 */
-		if (!wq->ordered || wq->slots[wq->tail].signalled)
+		if (!wq->ordered || !uep_wq_may_be_done(wq, o))
 			return false;
-		wq->tail = uep_wq_next(wq, wq->tail);
-		wq->used--;
+		order->tail = uep_wq_next(wq, order->tail);
+		order->used--;
 	}
-	i = wq->head;
+	i = o * wq->size + order->head;
 	slot = &wq->slots[i];
-	wq->head = wq->ordered ? uep_wq_next(wq, i) : uep_slot_next(wq, i);
-	wq->used++;
+	order->head = wq->ordered ? uep_wq_next(wq, order->head) :
+				    uep_slot_next(wq, i);
+	order->used++;
 	slot->wr_id = wr_id;
 	slot->seq = (slot->seq + 1) & UEP_SEQ_MASK;
 	slot->busy = true;
@@ -213,46 +246,51 @@ static void uep_wq_free_slot(struct uep_wq *wq, u32 i)
 	struct uep_slot *slot = &wq->slots[i];
 
 	slot->busy = false;
-	uep_slot_set_next(wq, i, wq->head);
-	wq->head = i;
-	wq->used--;
+	uep_slot_set_next(wq, i, wq->order[0].head);
+	wq->order[0].head = i;
+	wq->order[0].used--;
 }
 
-/* Undoes the last uep_wq_push(), which was not posted; wq->lock is held. */
+/* Undoes the last uep_wq_push() of its order, which was not posted; wq->lock is held. */
 void uep_wq_pop(struct uep_wq *wq, u64 cookie)
 {
-	u32 i = cookie & ((1U << UEP_SLOT_BITS) - 1);
+	u32 i = cookie & ((1U << UEP_SLOT_BITS) - 1), o = i >= wq->size;
 
 	if (!wq->ordered) {
 		uep_wq_free_slot(wq, i);
 		return;
 	}
 	wq->slots[i].busy = false;
-	wq->head = i;
-	wq->used--;
+	wq->order[o].head = i - o * wq->size;
+	wq->order[o].used--;
 }
 
 /*
- * Everything up to a completed send has completed, too. With late reads that is not
- * said of what is to announce it.
+ * Everything up to a completed send of an order has completed, too; but siw may say of a
+ * READ that it could not be sent before it says what has become of those before it.
  */
 static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 {
-	u32 distance = i >= wq->tail ? i - wq->tail : i + wq->size - wq->tail;
+	u32 o = i >= wq->size, base = o * wq->size;
+	struct uep_wq_order *order = &wq->order[o];
+	u32 distance;
 
-	if (distance >= wq->used)
+	i -= base;
+	distance = i >= order->tail ? i - order->tail :
+				      i + wq->size - order->tail;
+	if (distance >= order->used)
 		return false;
-	wq->slots[i].busy = false;
-	wq->passed = max(wq->passed, distance + 1);
-	while (wq->passed) {
-		struct uep_slot *oldest = &wq->slots[wq->tail];
+	wq->slots[base + i].busy = false;
+	order->passed = max(order->passed, distance + 1);
+	while (order->passed) {
+		struct uep_slot *oldest = &wq->slots[base + order->tail];
 
-		if (wq->late_reads && oldest->busy && oldest->signalled)
+		if (o && oldest->busy && oldest->signalled)
 			break;
 		oldest->busy = false;
-		wq->tail = uep_wq_next(wq, wq->tail);
-		wq->used--;
-		wq->passed--;
+		order->tail = uep_wq_next(wq, order->tail);
+		order->used--;
+		order->passed--;
 	}
 	return true;
 }
@@ -273,8 +311,8 @@ bool uep_wq_complete(const struct uep_session *session, u64 cookie,
 	if (!wq || wq->session != session)
 		return false;
 	spin_lock(&wq->lock);
-	if (wq->slots && i < wq->size && wq->slots[i].busy &&
-	    wq->slots[i].seq == seq) {
+	if (wq->slots && i < uep_wq_nr_slots(wq, wq->size) &&
+	    wq->slots[i].busy && wq->slots[i].seq == seq) {
 		*wr_id = wq->slots[i].wr_id;
 		if (wq->qp_num)
 			*qp_num = wq->qp_num;

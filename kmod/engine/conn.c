@@ -185,11 +185,13 @@ static bool ep_id_iwarp(const struct ep_id *id)
 	return rdma_protocol_iwarp(id->cm_id->device, id->cm_id->port_num);
 }
 
-static int ep_id_check_depth(const struct ep_id *id,
+static int ep_id_check_param(const struct ep_id *id,
 			     const struct rdma_conn_param *param)
 {
 	const struct ib_device_attr *attrs = &id->cm_id->device->attrs;
 
+	if (param->private_data_len > ep_iw_max_private(id->cm_id))
+		return -EINVAL;
 	if (id->cm_id->qp_type != IB_QPT_UD &&
 	    (param->responder_resources > attrs->max_qp_rd_atom ||
 	     param->initiator_depth > attrs->max_qp_init_rd_atom))
@@ -238,7 +240,7 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 	bool pinned = false;
 	int ret;
 
-	ret = ep_id_check_depth(id, param);
+	ret = ep_id_check_param(id, param);
 	/* An unconnected endpoint only asks, and tells no QP of its own. */
 	if (!ret && id->cm_id->qp_type != IB_QPT_UD) {
 		ret = ep_id_tell_qp(qp, param);
@@ -255,8 +257,10 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 	trace_rdma_ep_connect(id, qp, ret);
 	if (own)
 		id->ops->put_qp(own);
-	if (!ret)
+	if (!ret) {
 		id->begun = true;
+		id->told = param->qp_num;
+	}
 	return ret;
 }
 
@@ -306,7 +310,7 @@ int ep_id_accept(struct ep_id *id, struct ep_qp *other,
 	bool iwarp = ep_id_iwarp(id);
 	int ret;
 
-	ret = ep_id_check_depth(id, param);
+	ret = ep_id_check_param(id, param);
 	if (!ret && param->private_data_len > ep_id_accept_max_private(id))
 		ret = -EINVAL;
 	if (!ret)
@@ -325,6 +329,8 @@ int ep_id_accept(struct ep_id *id, struct ep_qp *other,
 			      rdma_accept_ece(id->cm_id, param, ece);
 	if (ret && own && own->type != IB_QPT_UD)
 		ep_qp_error(own);
+	if (!ret)
+		id->told = param->qp_num;
 	id->unconfirmed = !ret && id->cm_id->qp_type != IB_QPT_UD && !iwarp;
 out:
 	trace_rdma_ep_accept(id, qp, ret);
@@ -347,7 +353,7 @@ static int ep_id_refuse(struct ep_id *id, const void *data, u8 len, u8 reason)
 	 * answered that. iw_cm would take it to have failed, and find out with a
 	 * BUG() when it is disconnected.
 	 */
-	if (!id->request && !responded)
+	if ((!id->request && !responded) || len > ep_iw_max_private(id->cm_id))
 		return -EINVAL;
 	ret = rdma_reject(id->cm_id, data, len, reason);
 	if (ret)
@@ -370,28 +376,42 @@ int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 
 /*
  * Flushes the id's own QP, then tells the peer. Called between ep_id_begin_bound()
- * and ep_id_end().
+ * and ep_id_end(). @told: the QP of @id->told, or NULL if that is gone or the id's own
  */
-int ep_id_disconnect(struct ep_id *id)
+int ep_id_disconnect(struct ep_id *id, struct ep_qp *told)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ep_qp *qp = ep_id_get_qp(id);
+	struct ib_qp *held = NULL;
 	int ret = -EINVAL;
 
 	if (!id->begun)
 		goto out;
-	if (qp) {
-		/* iWARP drains the send queue before it closes. */
-		if (ep_id_iwarp(id))
+	if (ep_id_iwarp(id)) {
+		if (!told && qp && qp->qp_num == id->told)
+			told = qp;
+		if (told)
+			held = ep_qp_hold_iwarp(told);
+		/*
+		 * iWARP drains the send queue before it closes. siw does not, and
+		 * forgets what waits for the peer.
+		 */
+		if (!ep_is_siw(id->cm_id->device))
 			attr.qp_state = IB_QPS_SQD;
-		ep_qp_modify(qp, &attr, IB_QP_STATE);
 	}
+	if (qp)
+		ep_qp_modify(qp, &attr, IB_QP_STATE);
+	/* Destroying its QP has ended the connection, or is about to. */
+	ret = 0;
+	if (ep_id_iwarp(id) && !held)
+		goto out;
 	/* The CM, which waits for the confirmation, has nothing to end yet. */
 	rdma_lock_handler(id->cm_id);
 	id->leaving = id->announced;
 	rdma_unlock_handler(id->cm_id);
 	ep_iw_disconnect(id->cm_id);
 	ret = rdma_disconnect(id->cm_id);
+	ep_qp_unhold_iwarp(held);
 out:
 	trace_rdma_ep_disconnect(id, qp, ret);
 	if (qp)

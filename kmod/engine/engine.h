@@ -258,10 +258,12 @@ struct ep_xrcd {
  * enum ep_qp_cm_use - bits of &struct ep_qp.cm_use
  * @EP_QP_PINNED: it is in a call of the CM: nobody moves or destroys it meanwhile
  * @EP_QP_ACCEPTING: a connection is being accepted with it: sends wait
+ * @EP_QP_FAILED: it is to be in error when it is pinned no more
  */
 enum ep_qp_cm_use {
 	EP_QP_PINNED,
 	EP_QP_ACCEPTING,
+	EP_QP_FAILED,
 };
 
 /**
@@ -380,6 +382,8 @@ void ep_qp_drop_region(struct ep_qp *qp);
 
 bool ep_qp_pin(struct ep_qp *qp, bool accepting);
 void ep_qp_unpin(struct ep_qp *qp, int ret);
+struct ib_qp *ep_qp_hold_iwarp(struct ep_qp *qp);
+void ep_qp_unhold_iwarp(struct ib_qp *ibqp);
 
 int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
 		 const struct ep_res_ops *ops, const void *file,
@@ -470,6 +474,7 @@ struct ep_id_ops {
  *	reported (handler mutex)
  * @opened: @cm_id has been set
  * @begun: there is, or was, a connection to disconnect (@lock)
+ * @told: number of the QP that the peer has been told of (@lock)
  * @listening: (@lock)
  * @request: a connection request that has not been accepted (@lock)
  * @responded: the peer has accepted, and the owner is to complete the connection
@@ -503,6 +508,7 @@ struct ep_id {
 	bool failed;
 	bool opened;
 	bool begun;
+	u32 told;
 	bool listening;
 	bool request;
 	bool responded;
@@ -519,6 +525,7 @@ int ep_id_init_engine(void);
 void ep_id_cleanup_engine(void);
 
 /* iwarp.c */
+u8 ep_iw_max_private(const struct rdma_cm_id *cm_id);
 bool ep_iw_misplaced(struct rdma_cm_id *cm_id);
 void ep_iw_check_data(struct rdma_cm_id *cm_id, struct rdma_cm_event *event);
 void ep_iw_accept(struct rdma_cm_id *cm_id);
@@ -558,7 +565,7 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 int ep_id_accept(struct ep_id *id, struct ep_qp *other,
 		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece);
 int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason);
-int ep_id_disconnect(struct ep_id *id);
+int ep_id_disconnect(struct ep_id *id, struct ep_qp *told);
 int ep_id_establish(struct ep_id *id);
 int ep_id_conn_response(struct ep_id *id);
 int ep_id_notify(struct ep_id *id, enum ib_event_type event);

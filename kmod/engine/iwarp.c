@@ -16,7 +16,7 @@
 #include "../compat.h"
 #include "engine.h"
 
-/* What fits into an MPA frame besides siw's own */
+/* What fits into an MPA frame besides siw's own four bytes */
 #define EP_SIW_MAX_PRIVATE_DATA	252
 
 /* iw_cm's own, which is the same for every id. */
@@ -67,6 +67,12 @@ static struct iw_cm_id *ep_iw_of(struct rdma_cm_id *cm_id)
 {
 	return cm_id->device && ep_is_siw(cm_id->device) ?
 	       rdma_iw_cm_id(cm_id) : NULL;
+}
+
+/* siw counts the bytes of its messages in eight bits, its own four among them. */
+u8 ep_iw_max_private(const struct rdma_cm_id *cm_id)
+{
+	return ep_is_siw(cm_id->device) ? U8_MAX - 4 : U8_MAX;
 }
 
 /*

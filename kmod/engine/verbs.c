@@ -413,6 +413,11 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		goto out;
 	if (test_bit(EP_QP_PINNED, &qp->cm_use)) {
 		ret = -EBUSY;
+		/* Handlers do not wait for the CM, and this is not to be lost. */
+		if (mask == IB_QP_STATE && attr->qp_state == IB_QPS_ERR) {
+			set_bit(EP_QP_FAILED, &qp->cm_use);
+			ret = 0;
+		}
 		goto out;
 	}
 	if ((mask & IB_QP_PATH_MTU) &&
@@ -470,15 +475,11 @@ int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 	return ret;
 }
 
-/*
- * Flushes what is posted, when the CM has returned. A QP that has been destroyed
- * meanwhile is fine.
- */
+/* Flushes what is posted. A QP that has been destroyed meanwhile is fine. */
 void ep_qp_error(struct ep_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	wait_on_bit(&qp->cm_use, EP_QP_PINNED, TASK_UNINTERRUPTIBLE);
 	ep_qp_modify(qp, &attr, IB_QP_STATE);
 }
 
@@ -529,15 +530,40 @@ bool ep_qp_pin(struct ep_qp *qp, bool accepting)
 void ep_qp_unpin(struct ep_qp *qp, int ret)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	bool fail;
 
 	mutex_lock(&qp->lock);
+	fail = test_and_clear_bit(EP_QP_FAILED, &qp->cm_use);
 	if (ret) {
 		qp->cm_has = false;
-		if (qp->ibqp && test_bit(EP_QP_ACCEPTING, &qp->cm_use) &&
-		    !ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE))
-			WRITE_ONCE(qp->state, IB_QPS_ERR);
+		fail |= test_bit(EP_QP_ACCEPTING, &qp->cm_use);
 	}
-	mutex_unlock(&qp->lock);
+	if (fail && qp->ibqp && !ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE))
+		WRITE_ONCE(qp->state, IB_QPS_ERR);
 	clear_and_wake_up_bit(EP_QP_ACCEPTING, &qp->cm_use);
 	clear_and_wake_up_bit(EP_QP_PINNED, &qp->cm_use);
+	mutex_unlock(&qp->lock);
+}
+
+/*
+ * iw_cm disconnects with the connection's QP, but without its reference once the
+ * connection has ended. Destroying the QP waits for this one. NULL: it is gone, or about
+ * to go.
+ */
+struct ib_qp *ep_qp_hold_iwarp(struct ep_qp *qp)
+{
+	struct ib_qp *ibqp;
+
+	mutex_lock(&qp->lock);
+	ibqp = qp->ibqp;
+	if (ibqp)
+		ibqp->device->ops.iw_add_ref(ibqp);
+	mutex_unlock(&qp->lock);
+	return ibqp;
+}
+
+void ep_qp_unhold_iwarp(struct ib_qp *ibqp)
+{
+	if (ibqp)
+		ibqp->device->ops.iw_rem_ref(ibqp);
 }

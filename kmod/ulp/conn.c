@@ -373,7 +373,7 @@ static int ulp_disconnect(struct rdma_ep *ep)
 	ret = -EINVAL;
 	if (test_bit(ULP_EP_ESTABLISHED, &ep->flags) &&
 	    ep->qp_type != IB_QPT_UD)
-		ret = ep_id_disconnect(&ep->id);
+		ret = ep_id_disconnect(&ep->id, NULL);
 	/* Perhaps the peer was first. */
 	if (test_bit(ULP_EP_DISCONNECTED, &ep->flags))
 		ret = 0;
