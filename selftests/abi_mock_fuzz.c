@@ -159,15 +159,9 @@ static int furnish(struct fuzz_session *fs)
 	return 0;
 }
 
-static const char *impossible(const struct fuzz_cmd *c, const struct abi *s)
-{
-	return c->cmd == RDMA_EP_IOC_RESIZE_CQ ? fuzz_no_resize() : NULL;
-}
-
 int main(int argc, char **argv)
 {
 	static const struct fuzz_device device = {
-		.impossible = impossible,
 		.begin = begin,
 		.furnish = furnish,
 		.disturb = disturb,

@@ -4,7 +4,6 @@
  * comes: waits, requests, connections, groups, memory, queues.
  */
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,36 +12,11 @@
 #include <unistd.h>
 
 #include "abi_cmds.h"
-#include "fault.h"
+#include "fault_zoo.h"
 
 /* How soon a wait ends when its device has gone. */
 #define WOKEN_MS	(5000 * TEST_SCALE)
-/* A pending resolution of an address that does not answer. */
-#define RESOLVE_MS	60000
 #define PAGES_BYTES	(8 << 20)
-
-/* A thread that waits, or works. */
-struct task {
-	pthread_t thread;
-	const char *name;
-	void (*fn)(struct task *t);
-	struct zoo *zoo;
-	int fd;
-	__u32 id;
-	bool stays;		/* it is not the device that it waits for */
-	volatile bool done;
-};
-
-struct zoo {
-	struct abi s;
-	__u64 rand;			/* of the thread that starts the tasks */
-	struct sockaddr_in silent;	/* whom create_ep() asks */
-	int fatal_fd;			/* tells of the removal */
-	volatile bool gone;
-	struct task task[16];
-	int nr_tasks;
-	struct fault_end end[2];
-};
 
 static void *task_thread(void *arg)
 {
@@ -53,8 +27,7 @@ static void *task_thread(void *arg)
 	return NULL;
 }
 
-static int start_task(struct zoo *z, const char *name, void (*fn)(struct task *),
-		      int fd, __u32 id)
+int zoo_task(struct zoo *z, const char *name, void (*fn)(struct task *), int fd, __u32 id)
 {
 	struct task *t = &z->task[z->nr_tasks++];
 
@@ -66,15 +39,14 @@ static int start_task(struct zoo *z, const char *name, void (*fn)(struct task *)
 	return -pthread_create(&t->thread, NULL, task_thread, t);
 }
 
-static int listener(struct zoo *z, int *channel, __u32 *id,
-		    struct sockaddr_in *sin)
+int zoo_listener(struct zoo *z, int *channel, __u32 *id, struct sockaddr_in *sin)
 {
 	*channel = abi_channel(&z->s);
 	return abi_listen(&z->s, *channel, RDMA_PS_TCP, 0, 1, id, sin);
 }
 
 /* An address in our network that nobody has */
-static void nobody(struct zoo *z, struct sockaddr_in *sin)
+void zoo_nobody(struct zoo *z, struct sockaddr_in *sin)
 {
 	*sin = z->s.addr;
 	sin->sin_addr.s_addr = htonl((ntohl(sin->sin_addr.s_addr) & ~0xffU) |
@@ -82,122 +54,27 @@ static void nobody(struct zoo *z, struct sockaddr_in *sin)
 	sin->sin_port = htons(7471);
 }
 
-/* ---- waits */
-
-/* Until an event comes; any will do. */
-static void read_event(struct task *t)
-{
-	struct rdma_ep_event ev;
-
-	read(t->fd, &ev, sizeof(ev));
-}
-
-static int start_event(struct zoo *z)
-{
-	struct sockaddr_in sin;
-	int channel;
-	__u32 id;
-
-	return listener(z, &channel, &id, &sin) ?:
-	       start_task(z, "get_event", read_event, channel, id);
-}
-
-/* As rdma_get_request(3) waits. */
-static void get_request(struct task *t)
-{
-	struct rdma_ep_get_request g = { .id = t->id };
-	struct pollfd p = { .fd = t->fd, .events = POLLIN };
-	int ret;
-
-	do {
-		poll(&p, 1, -1);
-		ret = ABI(t->zoo->s.fd, GET_REQUEST, &g);
-	} while (ret == -EAGAIN);
-}
-
-static int start_request(struct zoo *z)
-{
-	struct sockaddr_in sin;
-	int channel;
-	__u32 id;
-
-	return listener(z, &channel, &id, &sin) ?:
-	       start_task(z, "get_request", get_request, channel, id);
-}
-
-static void read_comp(struct task *t)
-{
-	struct rdma_ep_comp_event ev;
-
-	read(t->fd, &ev, sizeof(ev));
-}
-
-static int start_comp(struct zoo *z)
-{
-	struct rdma_ep_notify_cq n = {};
-	int channel = abi_comp_channel(&z->s);
-
-	return abi_create_cq(&z->s, channel, 16, 7, &n.cq) ?:
-	       ABI(z->s.fd, NOTIFY_CQ, &n) ?:
-	       start_task(z, "get_cq_event", read_comp, channel, 0);
-}
-
-static void read_async(struct task *t)
+/* The device may go at any time, also while states are being made. */
+bool zoo_gone(struct zoo *z, int timeout_ms)
 {
 	struct rdma_ep_async_event ev;
 
-	read(t->fd, &ev, sizeof(ev));
+	while (!z->gone && abi_ready(z->fatal_fd, timeout_ms) &&
+	       !abi_read(z->fatal_fd, &ev, sizeof(ev), 0))
+		z->gone = ev.event == EVENT_DEVICE_FATAL;
+	return z->gone;
 }
 
-static int start_async(struct zoo *z)
+void zoo_only_removal(struct task *t, int why)
 {
-	__u32 ctx;
-	int fd;
+	long end = abi_now_ms() + ABI_WAIT_MS;
 
-	return abi_ctx(&z->s, &ctx, &fd) ?:
-	       start_task(z, "get_async_event", read_async, fd, 0);
-}
-
-/* Nobody answers, and no device is there yet that could go. */
-static void create_ep(struct task *t)
-{
-	struct rdma_ep_create_ep e = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.ps = RDMA_PS_TCP,
-		.qp_type = IB_UVERBS_QPT_RC,
-		.addr_timeout_ms = RESOLVE_MS,
-		.route_timeout_ms = RESOLVE_MS,
-	};
-	struct rdma_ep_create_qp c;
-
-	memcpy(&e.dst, &t->zoo->silent, sizeof(t->zoo->silent));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, 0, 0);
-	e.qp = c.init;
-	ABI(t->zoo->s.fd, CREATE_EP, &e);
-}
-
-static int start_resolve(struct zoo *z)
-{
-	int channel = abi_channel(&z->s), i, ret = 0;
-	struct sockaddr_in src, sin;
-	__u32 id;
-
-	for (i = 0; i < 4 && !ret; i++) {
-		src = z->s.addr;
-		nobody(z, &sin);
-		ret = abi_create_id(&z->s, channel, RDMA_PS_TCP,
-				    IB_UVERBS_QPT_RC, i, &id);
-		/* With and without a device that it is bound to */
-		if (!ret && i % 2)
-			ret = abi_bind(&z->s, id, &src);
-		if (!ret)
-			ret = abi_resolve_addr(&z->s, id, &sin, RESOLVE_MS);
-	}
-	nobody(z, &z->silent);
-	if (!ret)
-		ret = start_task(z, "create_ep", create_ep, -1, 0);
-	z->task[z->nr_tasks - 1].stays = true;
-	return ret;
+	while (!t->zoo->gone && abi_now_ms() < end)
+		usleep(10000);
+	if (t->zoo->gone)
+		return;
+	fault_say("%s ends by itself (%d)", t->name, why);
+	_exit(FAULT_FAILED);
 }
 
 /* ---- connections in all states */
@@ -225,7 +102,7 @@ static int start_pending(struct zoo *z)
 	struct sockaddr_in sin;
 	__u32 id;
 
-	ret = listener(z, &channel, &id, &sin);
+	ret = zoo_listener(z, &channel, &id, &sin);
 	for (i = 0; i < nr && !ret; i++) {
 		ret = client(z, &sin, &id) ?: abi_connect(&z->s, id, 0);
 		if (!ret && i % 2)
@@ -301,7 +178,7 @@ static int start_stream(struct zoo *z)
 	return abi_pair_open(&z->s, &p) ?:
 	       fault_end_of(&z->end[1], &z->s, &p.end[1], z->rand) ?:
 	       fault_end_of(&z->end[0], &z->s, &p.end[0], z->rand) ?:
-	       start_task(z, "stream", stream, -1, 0);
+	       zoo_task(z, "stream", stream, -1, 0);
 }
 
 /* Connections come and go until one can not. */
@@ -312,7 +189,7 @@ static void churn(struct task *t)
 	int channel, ret;
 	__u32 id;
 
-	ret = listener(t->zoo, &channel, &id, &sin);
+	ret = zoo_listener(t->zoo, &channel, &id, &sin);
 	while (!ret) {
 		struct abi_pair p = {};
 		int i;
@@ -332,7 +209,7 @@ static void churn(struct task *t)
 
 static int start_churn(struct zoo *z)
 {
-	return start_task(z, "churn", churn, -1, 0);
+	return zoo_task(z, "churn", churn, -1, 0);
 }
 
 /* ---- things */
@@ -433,11 +310,14 @@ static const struct state {
 	bool roce;		/* iWARP has nothing like it */
 	bool no_ids;		/* it holds no network namespace */
 } states[] = {
-	{ "event", start_event },
-	{ "request", start_request },
-	{ "comp", start_comp, .no_ids = true },
-	{ "async", start_async, .no_ids = true },
-	{ "resolve", start_resolve },
+	{ "event", zoo_event },
+	{ "request", zoo_request },
+	{ "comp", zoo_comp, .no_ids = true },
+	{ "async", zoo_async, .no_ids = true },
+	{ "resolve", zoo_resolve },
+	{ "await", zoo_await },
+	{ "ring", zoo_ring_traffic },
+	{ "idle_ring", zoo_ring_idle, .no_ids = true },
 	{ "pending", start_pending },
 	{ "posted", start_posted },
 	{ "stream", start_stream },
@@ -465,17 +345,6 @@ static bool wanted(const struct zoo *z, const struct state *st, bool leave,
 	return false;
 }
 
-/* The device may go at any time, also while states are being made. */
-static bool is_gone(struct zoo *z, int timeout_ms)
-{
-	struct rdma_ep_async_event ev;
-
-	while (!z->gone && abi_ready(z->fatal_fd, timeout_ms) &&
-	       !abi_read(z->fatal_fd, &ev, sizeof(ev), 0))
-		z->gone = ev.event == EVENT_DEVICE_FATAL;
-	return z->gone;
-}
-
 static int start_all(struct zoo *z, bool leave, char **names)
 {
 	int order[NR_STATES], i, k, ret;
@@ -492,7 +361,7 @@ static int start_all(struct zoo *z, bool leave, char **names)
 			continue;
 		ret = st->start(z);
 		/* (The news of the removal come after its results.) */
-		if (ret && is_gone(z, WOKEN_MS))
+		if (ret && zoo_gone(z, WOKEN_MS))
 			return 0;
 		if (ret) {
 			fault_say("%s can not be started: %s", st->name,
@@ -545,6 +414,7 @@ int fault_zoo(__u64 seed, bool leave, char **names)
 
 	z->rand = seed;
 	ret = abi_open(&z->s) ?: abi_ctx(&z->s, &ctx, &z->fatal_fd);
+	zoo_nobody(z, &z->silent);
 	if (!ret && leave)
 		ret = leave_namespace();
 	if (ret) {
@@ -554,7 +424,7 @@ int fault_zoo(__u64 seed, bool leave, char **names)
 	if (start_all(z, leave, names))
 		return FAULT_FAILED;
 	fault_say("ready");
-	while (!fault_stop && !is_gone(z, 100))
+	while (!fault_stop && !zoo_gone(z, 100))
 		;
 	if (!z->gone)
 		return FAULT_OK;

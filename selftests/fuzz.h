@@ -105,6 +105,7 @@ extern const int fuzz_nr_cmds;
  * @mem: memory for work requests
  * @out: memory for results
  * @readonly: page that can not be written
+ * @rings: where the rings are mapped, most of the time
  */
 struct fuzz_session {
 	struct abi s;
@@ -116,6 +117,7 @@ struct fuzz_session {
 	uint8_t *mem;
 	uint8_t *out;
 	uint8_t *readonly;
+	uint8_t *rings;
 };
 
 /* A stream of random numbers that begins with a seed. */
@@ -143,6 +145,13 @@ static inline bool fuzz_chance(struct fuzz_random *r, uint32_t percent)
 	return fuzz_below(r, 100) < percent;
 }
 
+/* Where in a round: one of a thread's calls */
+struct fuzz_step {
+	uint64_t seed;
+	int thread;
+	int nr;
+};
+
 /* A round that went wrong once, and what it was */
 struct fuzz_known {
 	uint64_t seed;
@@ -152,7 +161,6 @@ struct fuzz_known {
 /**
  * struct fuzz_device - what is fuzzed
  * @corpus: rounds that each test begins with
- * @impossible: why a command can not succeed on the device of the session, or NULL
  * @begin: before each round, by root: 0 or -errno. This and all below may be NULL
  * @furnish: in the round: what a session begins with, besides a connection
  * @disturb: called all the time while the round goes on, by root
@@ -160,8 +168,6 @@ struct fuzz_known {
  */
 struct fuzz_device {
 	const struct fuzz_known *corpus;
-	const char *(*impossible)(const struct fuzz_cmd *c,
-				  const struct abi *s);
 	int (*begin)(void);
 	int (*furnish)(struct fuzz_session *fs);
 	void (*disturb)(struct fuzz_random *r);
@@ -170,11 +176,18 @@ struct fuzz_device {
 
 /* The program, see fuzz_run.c. */
 int fuzz_main(int argc, char **argv, const struct fuzz_device *dev);
-/* Why no CQ can be resized, or NULL. */
-const char *fuzz_no_resize(void);
 /* Fills in a structure of the command; returns the ioctl number to use. */
 unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 			const struct fuzz_cmd *c, uint8_t *arg);
+/* Calls and their results, in the file FUZZ_LOG if there is one. */
+void fuzz_log_open(void);
+void __attribute__((format(printf, 2, 3)))
+fuzz_log(const struct fuzz_step *at, const char *format, ...);
+void fuzz_log_call(const struct fuzz_step *at, const char *name,
+		   unsigned long cmd, const uint8_t *arg, uint32_t size);
+/* Rings: where they will be; and something that a user does to that memory. */
+uint8_t *fuzz_map_rings(int fd);
+void fuzz_ring(struct fuzz_session *fs, struct fuzz_random *r);
 /* Coverage, where the kernel can tell. */
 void fuzz_cover_start(void);
 int fuzz_cover_open(void);

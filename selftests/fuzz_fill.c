@@ -318,7 +318,13 @@ static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
 	struct rdma_ep_reject *rej = (void *)arg;
 	struct rdma_ep_write_event *user = (void *)arg;
 	struct rdma_ep_id_cmd *cmd = (void *)arg;
+	struct rdma_ep_poll_cq *poll = (void *)arg;
 
+	/* That into the ring */
+	if (c->cmd == RDMA_EP_IOC_POLL_CQ && fuzz_chance(r, 50)) {
+		poll->wcs = 0;
+		poll->max = 0;
+	}
 	if (c->cmd == RDMA_EP_IOC_WRITE_EVENT && fuzz_chance(r, 70))
 		user->event = RDMA_EP_CM_EVENT_USER;
 	if (c->cmd == RDMA_EP_IOC_NOTIFY && fuzz_chance(r, 70))

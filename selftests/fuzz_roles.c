@@ -51,10 +51,12 @@ static int make_qp(struct fuzz_session *fs, struct fuzz_random *r,
 		   uint32_t type, uint32_t id, struct rdma_ep_qp_init *init)
 {
 	struct rdma_ep_create_qp c;
-	uint32_t cq;
+	uint32_t cq, ring;
 	int ret;
 
-	ret = abi_create_cq(&fs->s, -1, 64, fuzz_next(r), &cq);
+	ret = fuzz_chance(r, 50) ?
+	      abi_create_cq(&fs->s, -1, 64, fuzz_next(r), &cq) :
+	      abi_create_ring_cq(&fs->s, -1, 64, fuzz_next(r), &cq, &ring);
 	if (ret)
 		return ret;
 	abi_qp_attr(&c, type, fs->s.pd, cq, cq);
