@@ -101,6 +101,7 @@ enum {
 	WC_LOC_QP_OP_ERR = 2,
 	WC_WR_FLUSH_ERR = 5,
 	WC_RNR_RETRY_EXC_ERR = 13,
+	WC_GENERAL_ERR = 21,
 };
 
 enum {
@@ -147,6 +148,7 @@ struct abi {
 	__u32 netdev;
 	__u32 gid_index;	/* RoCE: of addr */
 	bool iwarp;
+	bool mock;
 	__u8 gid[16];
 	struct sockaddr_in addr;
 };
@@ -214,6 +216,8 @@ int abi_client(const struct abi *s, int channel, __u32 ps,
 /* An RC QP with a CQ of its own, the id's own if there is one */
 int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_create_qp *qp);
 int abi_connect(const struct abi *s, __u32 id, __u32 qp_num);
+/* The same with so many READs at a time, each way */
+int abi_connect_reads(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads);
 int abi_accept(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num);
 
 /* An unconnected id that is bound to our address and device. */
@@ -294,11 +298,24 @@ void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr,
 	abi_post(_s, RDMA_EP_IOC_POST_##_cmd, _handle, _w, _posted)
 int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
 	     const struct abi_wrs *w, __u32 *posted);
+/* All sends, or none */
+int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w,
+		 __u32 *posted);
 
 /* Number of completions taken. */
 int abi_poll(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 max);
 /* The same, until there are @num. */
 int abi_wait(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 num);
+
+/* What all rings of a session take; all of them, mapped, or NULL. */
+#define ABI_RINGS_BYTES	(RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring))
+struct rdma_ep_cq_ring *abi_rings(const struct abi *s);
+/*
+ * Number of completions taken, as the library takes them: there is no system call as long
+ * as the ring does not ask for one.
+ */
+int abi_ring_poll(const struct abi *s, __u32 cq, struct rdma_ep_cq_ring *ring,
+		  struct rdma_ep_wc *wcs, __u32 max);
 
 /* What the kernel holds for RDMA users, as "rdma resource show" counts it. */
 struct abi_objects {

@@ -20,6 +20,13 @@
 #define REJ_BYTES	148
 #define SIDR_REQ_BYTES	(216 - 36)
 #define SIDR_REP_BYTES	136
+/* ... and siw's */
+#define SIW_BYTES	251
+
+static __u8 max_data(const struct abi *s, __u8 ib)
+{
+	return s->iwarp ? SIW_BYTES : ib;
+}
 
 FIXTURE(cm) {
 	struct abi s;
@@ -341,14 +348,12 @@ TEST_F(cm, connect_errors)
 		c.conn.initiator_depth = 255;
 		EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
 	}
-	if (!s->iwarp) {
-		c = good;
-		c.conn.private_data_len = REQ_BYTES + 1;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
-		/* 36 more do not fit into the field for the length, either. */
-		c.conn.private_data_len = 255;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
-	}
+	c = good;
+	c.conn.private_data_len = max_data(s, REQ_BYTES) + 1;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
+	/* 36 more do not fit into the field for the length; nor do 4 for siw. */
+	c.conn.private_data_len = 255;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
 	c = good;
 	c.uid = 1;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
@@ -358,9 +363,10 @@ TEST_F(cm, connect_errors)
 	c = good;
 	c.conn.responder_resources = d.attr.max_qp_rd_atom < 255 ?
 				     d.attr.max_qp_rd_atom : 255;
-	c.conn.private_data_len = s->iwarp ? 32 : REQ_BYTES;
+	c.conn.private_data_len = max_data(s, REQ_BYTES);
 	EXPECT_EQ(0, ABI(s->fd, CONNECT, &c));
 	EXPECT_EQ(0, abi_event(self->server, EV_CONNECT_REQUEST, &ev));
+	EXPECT_EQ(c.conn.private_data_len, ev.param.conn.private_data_len);
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &good));
 }
 
@@ -386,16 +392,16 @@ TEST_F(cm, accept_errors)
 		EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
 		a.conn.responder_resources = 0;
 	}
-	if (!s->iwarp) {
-		a.conn.private_data_len = REP_BYTES + 1;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
-	}
+	a.conn.private_data_len = max_data(s, REP_BYTES) + 1;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
+	EXPECT_QPS(QPS_INIT, s, qp.qp);
 	/* An id that asked, not one that was asked */
 	EXPECT_EQ(-EINVAL, abi_accept(s, id, 1, 0));
 
-	a.conn.private_data_len = s->iwarp ? 0 : REP_BYTES;
+	a.conn.private_data_len = max_data(s, REP_BYTES);
 	EXPECT_EQ(0, ABI(s->fd, ACCEPT, &a));
 	EXPECT_EQ(0, abi_event(self->client, EV_ESTABLISHED, &ev));
+	EXPECT_EQ(a.conn.private_data_len, ev.param.conn.private_data_len);
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
 }
 
@@ -451,10 +457,8 @@ TEST_F(cm, reject)
 		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
 		r.private_data_len = ~0U;
 		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
-		if (!s->iwarp) {
-			r.private_data_len = REJ_BYTES + 1;
-			EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
-		}
+		r.private_data_len = max_data(s, REJ_BYTES) + 1;
+		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
 		r.private_data_len = strlen(why);
 		strcpy((char *)r.private_data, why);
 		EXPECT_EQ(0, ABI(s->fd, REJECT, &r));

@@ -15,6 +15,39 @@ static int fail(const char *what, int ret)
 	return ret;
 }
 
+static const char *no_resize(const struct abi *s)
+{
+	struct rdma_ep_query q = {};
+	int fd;
+
+	if (s->iwarp)
+		return "siw does not resize CQs";
+	fd = abi_open_node();
+	if (fd >= 0) {
+		ABI(fd, QUERY, &q);
+		close(fd);
+	}
+	return q.caps & RDMA_EP_CAP_RESIZE_CQ ? NULL :
+	       "this kernel has no ib_resize_cq()";
+}
+
+const char *abi_missing(const struct abi *s, enum abi_feature feature)
+{
+	switch (feature) {
+	case ABI_EVERYWHERE:
+		break;
+	case ABI_IB:
+		return s->iwarp ? "iWARP has none of this" : NULL;
+	case ABI_XRC:
+		return s->mock ? NULL : "neither rxe nor siw has XRC";
+	case ABI_RESIZE_CQ:
+		return no_resize(s);
+	case ABI_MODERATION:
+		return s->mock ? NULL : "neither rxe nor siw moderates events";
+	}
+	return NULL;
+}
+
 /* A QP without id, in RESET, on the world's PD and CQ. */
 static int plain_qp(struct abi_world *w, __u32 type, __u32 *qp, __u32 *num)
 {
@@ -69,14 +102,10 @@ int abi_world_open(struct abi_world *w)
 	      fail("QP to INIT", abi_qp_init(s, obj[RDMA_EP_OBJ_QP],
 					     IB_UVERBS_QPT_RC, 0));
 	obj[RDMA_EP_OBJ_MR] = mr.mr;
-	if (!ret) {
-		ret = abi_open_xrcd(s, -1, 0, &obj[RDMA_EP_OBJ_XRCD]);
-		w->xrc = !ret;
-		if (ret == -EOPNOTSUPP)
-			ret = 0;
-		fail("XRC domain", ret);
-	}
-	if (!ret && !s->iwarp)
+	if (!ret && !abi_missing(s, ABI_XRC))
+		ret = fail("XRC domain",
+			   abi_open_xrcd(s, -1, 0, &obj[RDMA_EP_OBJ_XRCD]));
+	if (!ret && !abi_missing(s, ABI_IB))
 		ret = fail("AH", abi_create_ah(s, obj[RDMA_EP_OBJ_PD],
 					       &obj[RDMA_EP_OBJ_AH])) ?:
 		      fail("UD id", abi_ud_id(s, w->ud_channel, 0,
@@ -94,16 +123,37 @@ void abi_world_close(struct abi_world *w)
 	close(w->comp_channel);
 }
 
+const struct abi_command *abi_find_command(unsigned long cmd)
+{
+	unsigned int i;
+
+	for (i = 0; i < abi_num_commands; i++)
+		if (abi_commands[i].cmd == cmd)
+			return &abi_commands[i];
+	return NULL;
+}
+
+const char *abi_left_out(const struct abi *s, const struct abi_command *c)
+{
+	return c->says_so ? NULL : abi_missing(s, c->needs);
+}
+
 int abi_prepare(struct abi_world *w, const struct abi_command *c,
 		union abi_arg *arg)
 {
+	const char *why = abi_left_out(&w->s, c);
 	int ret;
 
 	memset(arg, 0, sizeof(*arg));
-	w->result = 0;
+	if (why) {
+		fprintf(stderr, "# %s is left out: %s\n", c->name, why);
+		return -EOPNOTSUPP;
+	}
+	w->result = abi_missing(&w->s, c->needs) ? -EOPNOTSUPP : 0;
 	ret = c->prepare(w, arg);
 	arg->size = _IOC_SIZE(c->cmd);
-	return ret;
+	/* Of a step on the way, which should have worked. */
+	return ret == -EOPNOTSUPP ? fail(c->name, -EPROTO) : ret;
 }
 
 static int prepare_nothing(struct abi_world *w, void *arg)
@@ -160,8 +210,6 @@ static int prepare_query_pkey(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_query_pkey *a = arg;
 
-	if (w->s.iwarp)
-		return -EOPNOTSUPP;
 	a->dev_index = w->s.dev;
 	a->port_num = 1;
 	return 0;
@@ -292,13 +340,11 @@ static int conn_request(struct abi_world *w, struct conn *c)
 	return ret;
 }
 
-/* (iWARP's CM completes a connection itself.) */
+/* (Not over iWARP, whose CM completes a connection itself.) */
 static int conn_response(struct abi_world *w, struct conn *c)
 {
 	struct rdma_ep_event ev;
 
-	if (w->s.iwarp)
-		return -EOPNOTSUPP;
 	return conn_request(w, c) ?:
 	       abi_accept(&w->s, c->child, 9, c->server_qp) ?:
 	       abi_event(c->client_channel, EV_CONNECT_RESPONSE, &ev);
@@ -382,8 +428,6 @@ static int prepare_join_multicast(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_join_multicast *a = arg;
 
-	if (w->s.iwarp)
-		return -EOPNOTSUPP;
 	a->id = w->ud_id;
 	abi_group((struct sockaddr_in *)&a->addr, 2);
 	return 0;
@@ -495,8 +539,6 @@ static int prepare_create_ah(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_create_ah *a = arg;
 
-	if (w->s.iwarp)
-		return -EOPNOTSUPP;
 	a->pd = w->obj[RDMA_EP_OBJ_PD];
 	abi_self_ah(&w->s, &a->attr);
 	return 0;
@@ -506,8 +548,6 @@ static int prepare_open_xrcd(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_open_xrcd *a = arg;
 
-	/* No software device has it. */
-	w->result = w->xrc ? 0 : -EOPNOTSUPP;
 	a->ctx = w->s.ctx;
 	a->fd = -1;
 	return 0;
@@ -526,13 +566,7 @@ static int prepare_create_cq(struct abi_world *w, void *arg)
 static int prepare_resize_cq(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_resize_cq *a = arg;
-	struct rdma_ep_query q = {};
-	int ret = ABI(w->s.fd, QUERY, &q);
 
-	if (ret || !(q.caps & RDMA_EP_CAP_RESIZE_CQ))
-		return ret ?: -EOPNOTSUPP;
-	if (w->s.iwarp)			/* siw can not */
-		w->result = -EOPNOTSUPP;
 	a->cq = w->obj[RDMA_EP_OBJ_CQ];
 	a->cqe = 128;
 	return 0;
@@ -558,16 +592,9 @@ static int prepare_notify_cq(struct abi_world *w, void *arg)
 
 static int prepare_modify_cq(struct abi_world *w, void *arg)
 {
-	struct rdma_ep_modify_cq *a = arg, probe = {
-		.cq = w->obj[RDMA_EP_OBJ_CQ], .cq_count = 1,
-	};
-	int ret = ABI(w->s.fd, MODIFY_CQ, &probe);
+	struct rdma_ep_modify_cq *a = arg;
 
-	/* No software device can do it. */
-	if (ret && ret != -EOPNOTSUPP)
-		return ret;
-	w->result = ret;
-	a->cq = probe.cq;
+	a->cq = w->obj[RDMA_EP_OBJ_CQ];
 	a->cq_count = 1;
 	return 0;
 }
@@ -635,8 +662,6 @@ static int prepare_open_qp(struct abi_world *w, void *arg)
 	struct rdma_ep_create_qp c;
 	int ret;
 
-	if (!w->xrc)
-		return -EOPNOTSUPP;
 	abi_qp_attr(&c, IB_UVERBS_QPT_XRC_TGT, w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
 	ret = ABI(w->s.fd, CREATE_QP, &c);
 	a->xrcd = w->obj[RDMA_EP_OBJ_XRCD];
@@ -652,6 +677,18 @@ static void wrs(struct abi_world *w, struct rdma_ep_post *a, __u32 handle)
 	a->handle = handle;
 }
 
+/* iWARP's QPs send over connections. This asks for no receive, nor for memory. */
+static int prepare_post_write(struct abi_world *w, struct rdma_ep_post *a)
+{
+	struct abi_pair p = {};
+	int ret = abi_pair_open(&w->s, &p);
+
+	abi_wrs_init(&w->wrs);
+	abi_send_wr(&w->wrs, WR_RDMA_WRITE, 0, 1);
+	wrs(w, a, p.end[0].qp.qp);
+	return ret;
+}
+
 static int prepare_post_send(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_post *a = arg;
@@ -660,7 +697,7 @@ static int prepare_post_send(struct abi_world *w, void *arg)
 	int ret;
 
 	if (w->s.iwarp)
-		return -EOPNOTSUPP;
+		return prepare_post_write(w, a);
 	ret = plain_qp(w, IB_UVERBS_QPT_UD, &qp, &num) ?:
 	      abi_qp_init(&w->s, qp, IB_UVERBS_QPT_UD, 0x1234) ?:
 	      abi_qp_rts(&w->s, qp, IB_UVERBS_QPT_UD, 0);
@@ -698,8 +735,6 @@ static int prepare_attach_mcast(struct abi_world *w, void *arg)
 	struct rdma_ep_qp_mcast *a = arg;
 	__u32 num;
 
-	if (w->s.iwarp)
-		return -EOPNOTSUPP;
 	abi_group_gid(a->gid, 3);
 	return plain_qp(w, IB_UVERBS_QPT_UD, &a->qp, &num);
 }
@@ -732,7 +767,7 @@ const struct abi_command abi_commands[] = {
 	CMD(QUERY_DEVICE, query_device),
 	CMD(QUERY_PORT, query_port),
 	CMD(QUERY_GID, query_gid, RESERVED(ZERO(query_gid, reserved, 4))),
-	CMD(QUERY_PKEY, query_pkey),
+	CMD(QUERY_PKEY, query_pkey, .needs = ABI_IB),
 	CMD(DESTROY, destroy, HANDLES(HANDLE(destroy, handle, PD))),
 	CMD(QUERY_GID_TABLE, query_gid_table,
 	    RESERVED(ZERO(query_gid_table, reserved, 4))),
@@ -771,7 +806,7 @@ const struct abi_command abi_commands[] = {
 	CMD(DISCONNECT, disconnect, .flags = RDMA_EP_AWAIT,
 	    RESERVED(ZERO(id_cmd, arg, 4), ZERO(id_cmd, await, 16)),
 	    HANDLES(HANDLE(id_cmd, id, ID))),
-	CMD(ESTABLISH, establish,
+	CMD(ESTABLISH, establish, .needs = ABI_IB,
 	    RESERVED(ZERO(id_cmd, arg, 4), ZERO(id_cmd, await, 16)),
 	    HANDLES(HANDLE(id_cmd, id, ID))),
 	CMD(QUERY_ID, query_id, HANDLES(HANDLE(query_id, id, ID))),
@@ -786,10 +821,10 @@ const struct abi_command abi_commands[] = {
 		     RDMA_EP_AWAIT,
 	    RESERVED(ZERO(get_request, await_fd, 4)),
 	    HANDLES(HANDLE(get_request, id, ID))),
-	CMD(JOIN_MULTICAST, join_multicast, .creates = true,
+	CMD(JOIN_MULTICAST, join_multicast, .needs = ABI_IB, .creates = true,
 	    .flags = RDMA_EP_JOIN_SEND_ONLY,
 	    HANDLES(HANDLE(join_multicast, id, ID))),
-	CMD(NOTIFY, notify, RESERVED(ZERO(id_cmd, await, 16)),
+	CMD(NOTIFY, notify, .needs = ABI_IB, RESERVED(ZERO(id_cmd, await, 16)),
 	    HANDLES(HANDLE(id_cmd, id, ID))),
 	CMD(WRITE_EVENT, write_event,
 	    RESERVED(ZERO(write_event, reserved, 4)),
@@ -804,9 +839,11 @@ const struct abi_command abi_commands[] = {
 	    HANDLES(HANDLE(alloc_pd, ctx, CTX))),
 	CMD(REG_MR, reg_mr, .creates = true, RESERVED(ZERO(reg_mr, reserved, 4)),
 	    HANDLES(HANDLE(reg_mr, pd, PD))),
-	CMD(CREATE_AH, create_ah, .creates = true,
+	CMD(CREATE_AH, create_ah, .needs = ABI_IB, .creates = true,
+	    RESERVED(ZERO(create_ah, attr.reserved, 1),
+		     ZERO(create_ah, attr.grh.reserved, 1)),
 	    HANDLES(HANDLE(create_ah, pd, PD))),
-	CMD(OPEN_XRCD, open_xrcd,
+	CMD(OPEN_XRCD, open_xrcd, .needs = ABI_XRC, .says_so = true,
 	    .flags = RDMA_EP_XRCD_CREATE | RDMA_EP_XRCD_EXCLUSIVE,
 	    RESERVED(ZERO(open_xrcd, reserved, 4)),
 	    HANDLES(HANDLE(open_xrcd, ctx, CTX))),
@@ -814,13 +851,15 @@ const struct abi_command abi_commands[] = {
 	    RESERVED(ZERO(create_fd, reserved, 4))),
 	CMD(CREATE_CQ, create_cq, .creates = true, .flags = RDMA_EP_CQ_RING,
 	    HANDLES(HANDLE(create_cq, ctx, CTX))),
-	CMD(RESIZE_CQ, resize_cq, HANDLES(HANDLE(resize_cq, cq, CQ))),
+	CMD(RESIZE_CQ, resize_cq, .needs = ABI_RESIZE_CQ, .says_so = true,
+	    HANDLES(HANDLE(resize_cq, cq, CQ))),
 	CMD(POLL_CQ, poll_cq, RESERVED(ZERO(poll_cq, reserved, 4)),
 	    HANDLES(HANDLE(poll_cq, cq, CQ))),
 	CMD(NOTIFY_CQ, notify_cq, .flags = RDMA_EP_NOTIFY_SOLICITED,
 	    RESERVED(ZERO(notify_cq, reserved, 4)),
 	    HANDLES(HANDLE(notify_cq, cq, CQ))),
-	CMD(MODIFY_CQ, modify_cq, RESERVED(ZERO(modify_cq, reserved, 4)),
+	CMD(MODIFY_CQ, modify_cq, .needs = ABI_MODERATION, .says_so = true,
+	    RESERVED(ZERO(modify_cq, reserved, 4)),
 	    HANDLES(HANDLE(modify_cq, cq, CQ))),
 	CMD(CREATE_SRQ, create_srq, .creates = true,
 	    HANDLES(OPTIONAL(create_srq, id, ID),
@@ -840,16 +879,21 @@ const struct abi_command abi_commands[] = {
 		    OPTIONAL(create_qp, init.srq, SRQ),
 		    OPTIONAL(create_qp, init.send_cq.cq, CQ),
 		    OPTIONAL(create_qp, init.recv_cq.cq, CQ))),
-	CMD(MODIFY_QP, modify_qp, RESERVED(ZERO(modify_qp, reserved, 4)),
+	CMD(MODIFY_QP, modify_qp,
+	    RESERVED(ZERO(modify_qp, reserved, 4),
+		     ZERO(modify_qp, attr.reserved, 5)),
 	    HANDLES(HANDLE(modify_qp, qp, QP))),
 	CMD(QUERY_QP, query_qp, HANDLES(HANDLE(query_qp, qp, QP))),
 	CMD(POST_SEND, post_send, .flags = RDMA_EP_POST_ALL,
 	    HANDLES(HANDLE(post, handle, QP))),
 	CMD(POST_RECV, post_recv, HANDLES(HANDLE(post, handle, QP))),
 	CMD(POST_SRQ_RECV, post_srq_recv, HANDLES(HANDLE(post, handle, SRQ))),
-	CMD(ATTACH_MCAST, attach_mcast, HANDLES(HANDLE(qp_mcast, qp, QP))),
-	CMD(DETACH_MCAST, detach_mcast, HANDLES(HANDLE(qp_mcast, qp, QP))),
-	CMD(OPEN_QP, open_qp, HANDLES(HANDLE(open_qp, xrcd, XRCD))),
+	CMD(ATTACH_MCAST, attach_mcast, .needs = ABI_IB,
+	    HANDLES(HANDLE(qp_mcast, qp, QP))),
+	CMD(DETACH_MCAST, detach_mcast, .needs = ABI_IB,
+	    HANDLES(HANDLE(qp_mcast, qp, QP))),
+	CMD(OPEN_QP, open_qp, .needs = ABI_XRC,
+	    HANDLES(HANDLE(open_qp, xrcd, XRCD))),
 };
 
 const unsigned int abi_num_commands =

@@ -9,6 +9,21 @@
 
 #include "abi.h"
 
+/* What not every device can do */
+enum abi_feature {
+	ABI_EVERYWHERE,
+	ABI_IB,			/* what InfiniBand has and iWARP has not */
+	ABI_XRC,
+	ABI_RESIZE_CQ,
+	ABI_MODERATION,
+};
+
+/*
+ * Why the session's device can not do it, or NULL. By what is known of the devices, not
+ * by asking them: one that does not do what it did has to be noticed.
+ */
+const char *abi_missing(const struct abi *s, enum abi_feature feature);
+
 /*
  * A session that holds one object of each type; on iWARP no address handle and no
  * membership, and an XRC domain only where there are some.
@@ -25,7 +40,6 @@ struct abi_world {
 	struct abi_wrs wrs;		/* of the prepared post command */
 	__u8 tos;
 	int result;			/* of the prepared command */
-	bool xrc;			/* the device has it */
 };
 
 int abi_world_open(struct abi_world *w);
@@ -34,12 +48,12 @@ void abi_world_close(struct abi_world *w);
 struct abi_command {
 	const char *name;
 	unsigned long cmd;
-	/*
-	 * Fills in arguments with which the command succeeds. -EOPNOTSUPP if
-	 * it can not on this device; unless there is none among the usual ones
-	 * on which it can: then w->result is what it returns.
-	 */
+	/* Fills in arguments with which the command succeeds. */
 	int (*prepare)(struct abi_world *w, void *arg);
+	/* Without this it does not, */
+	enum abi_feature needs;
+	/* but there are arguments, with which it returns -EOPNOTSUPP. */
+	bool says_so;
 	/* Known bits of flags, and of a second word of flags. */
 	__u32 flags;
 	__u32 flags2;
@@ -70,7 +84,14 @@ union abi_arg {
 	__aligned_u64 align;
 };
 
-/* Valid arguments with their size; see abi_command.prepare. */
+/* The row of a command, or NULL. */
+const struct abi_command *abi_find_command(unsigned long cmd);
+/* Why there are no arguments for it on this device, or NULL. */
+const char *abi_left_out(const struct abi *s, const struct abi_command *c);
+/*
+ * Valid arguments with their size, with which the command returns w->result. -EOPNOTSUPP
+ * if abi_left_out() says why, and for no other reason.
+ */
 int abi_prepare(struct abi_world *w, const struct abi_command *c,
 		union abi_arg *arg);
 

@@ -262,6 +262,31 @@ TEST_F(event, write_too_many)
 	EXPECT_EQ(0, write_user(&self->s, self->other, 0));
 }
 
+/* ... and all sessions of a user for so many together. */
+TEST_F(event, write_too_many_in_all)
+{
+	int old = abi_param("user_max_events", 10), n = 0;
+	struct abi other;
+	int channel;
+	__u32 id;
+
+	ASSERT_LT(10, old);
+	ASSERT_EQ(0, abi_open(&other));
+	channel = abi_channel(&other);
+	ASSERT_EQ(0, abi_create_id(&other, channel, RDMA_PS_TCP,
+				   IB_UVERBS_QPT_RC, 0, &id));
+	EXPECT_EQ(0, write_user(&other, id, 0));
+	while (!write_user(&self->s, self->id, n) && n < 20)
+		n++;
+	EXPECT_EQ(9, n);
+	EXPECT_EQ(-ENOBUFS, write_user(&other, id, 1));
+	EXPECT_TRUE(reads(self->channel, 0));
+	EXPECT_EQ(0, write_user(&other, id, 1));
+	EXPECT_EQ(-ENOBUFS, write_user(&self->s, self->id, n));
+	abi_close(&other);
+	abi_param("user_max_events", old);
+}
+
 /* ------------------------------------------------------------------ */
 /* NOTIFY                                                             */
 /* ------------------------------------------------------------------ */

@@ -12,6 +12,7 @@
  * @name: for people
  * @cmd: ioctl number
  * @prepare: arguments with which it succeeds; NULL: those of the table of commands
+ * @needs: with @prepare: what the device must be able to do
  * @check: after it has succeeded: is it what it says? 0 or an errno
  * @effect: what it has done stays although its structure could not be written back;
  *	called again it returns @again, or 0
@@ -25,6 +26,7 @@ struct fail_case {
 	const char *name;
 	unsigned long cmd;
 	int (*prepare)(struct abi_world *w, union abi_arg *arg);
+	enum abi_feature needs;
 	int (*check)(struct abi_world *w, union abi_arg *arg);
 	bool effect;
 	int again;

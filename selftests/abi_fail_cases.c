@@ -335,8 +335,6 @@ static int join_send_only(struct abi_world *w, union abi_arg *arg)
 	struct rdma_ep_join_multicast *a = (void *)arg;
 	__u32 qp;
 
-	if (w->s.iwarp)
-		return -EOPNOTSUPP;
 	a->flags = RDMA_EP_JOIN_SEND_ONLY;
 	abi_group((struct sockaddr_in *)&a->addr, 9);
 	return abi_ud_id(&w->s, w->ud_channel, 0, &a->id) ?:
@@ -374,8 +372,6 @@ static int create_qp_ud(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_create_qp *a = (void *)arg;
 
-	if (w->s.iwarp)
-		return -EOPNOTSUPP;
 	given_qp(w, a, IB_UVERBS_QPT_UD);
 	return abi_ud_id(&w->s, w->ud_channel, 0, &a->id);
 }
@@ -397,8 +393,6 @@ static int create_qp_auto(struct abi_world *w, union abi_arg *arg)
 /* The core takes part in these, which counts openers; only on the mock device. */
 static int create_qp_target(struct abi_world *w, union abi_arg *arg)
 {
-	if (!w->xrc)
-		return -EOPNOTSUPP;
 	abi_qp_attr((struct rdma_ep_create_qp *)arg, IB_UVERBS_QPT_XRC_TGT,
 		    w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
 	return 0;
@@ -406,8 +400,6 @@ static int create_qp_target(struct abi_world *w, union abi_arg *arg)
 
 static int create_qp_initiator(struct abi_world *w, union abi_arg *arg)
 {
-	if (!w->xrc)
-		return -EOPNOTSUPP;
 	given_qp(w, (struct rdma_ep_create_qp *)arg, IB_UVERBS_QPT_XRC_INI);
 	return 0;
 }
@@ -416,8 +408,6 @@ static int create_srq_xrc(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_create_srq *a = (void *)arg;
 
-	if (!w->xrc)
-		return -EOPNOTSUPP;
 	a->pd = w->obj[RDMA_EP_OBJ_PD];
 	a->max_wr = 16;
 	a->max_sge = 1;
@@ -432,8 +422,6 @@ static int open_xrcd_file(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_open_xrcd *a = (void *)arg;
 
-	if (!w->xrc)
-		return -EOPNOTSUPP;
 	a->flags = RDMA_EP_XRCD_CREATE;
 	a->ctx = w->s.ctx;
 	a->fd = w->channel;
@@ -451,8 +439,6 @@ static int modify_srq_grow(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_srq_attr *a = (void *)arg;
 
-	if (w->s.iwarp)			/* siw can not */
-		return -EOPNOTSUPP;
 	a->flags = RDMA_EP_SRQ_MAX_WR;
 	a->max_wr = 200;
 	return abi_create_srq(&w->s, w->obj[RDMA_EP_OBJ_PD], 16, 0, &a->srq);
@@ -473,8 +459,6 @@ static int modify_qp_rtr(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_modify_qp *a = (void *)arg;
 
-	if (w->s.iwarp)
-		return -EOPNOTSUPP;
 	a->attr.qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU | QP_DEST_QPN |
 		QP_RQ_PSN | QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER;
 	a->attr.qp_state = QPS_RTR;
@@ -489,8 +473,6 @@ static int modify_qp_rtr(struct abi_world *w, union abi_arg *arg)
 
 static int modify_qp_reset(struct abi_world *w, union abi_arg *arg)
 {
-	if (w->s.iwarp)			/* siw can not go back */
-		return -EOPNOTSUPP;
 	return modify_qp_to(w, arg, QPS_RESET);
 }
 
@@ -507,8 +489,6 @@ static int poll_cq_flushed(struct abi_world *w, union abi_arg *arg)
 	struct abi_wrs r;
 	int ret;
 
-	if (w->s.iwarp)			/* siw posts from RTS on only */
-		return -EOPNOTSUPP;
 	a->wcs = (uintptr_t)w->page;
 	a->max = 4;
 	ret = abi_create_cq(&w->s, -1, 8, 0, &a->cq);
@@ -573,8 +553,6 @@ static int set_path(struct abi_world *w, union abi_arg *arg)
 	struct sockaddr_in dst = w->s.addr;
 	struct rdma_ep_event ev;
 
-	if (w->s.iwarp)
-		return -EOPNOTSUPP;
 	a->level = RDMA_OPTION_IB;
 	a->optname = RDMA_OPTION_IB_PATH;
 	a->optlen = sizeof(path);
@@ -600,7 +578,7 @@ static int destroy(struct abi_world *w, union abi_arg *arg, __u32 type)
 
 	a->type = type;
 	a->handle = w->obj[type];
-	return a->handle ? 0 : -EOPNOTSUPP;
+	return 0;
 }
 
 static int destroy_qp(struct abi_world *w, union abi_arg *arg)
@@ -702,29 +680,29 @@ const struct fail_case fail_cases[] = {
 	     .fresh = true),
 	CASE(DISCONNECT, disconnect_own_qp, .effect = true, .again = EINVAL,
 	     .fresh = true),
-	CASE(JOIN_MULTICAST, join_send_only, .fresh = true),
-	CASE(SET_OPTION, set_path, .check = check_path, .effect = true,
+	CASE(JOIN_MULTICAST, join_send_only, .needs = ABI_IB, .fresh = true),
+	CASE(SET_OPTION, set_path, .needs = ABI_IB, .check = check_path, .effect = true,
 	     .again = EINVAL, .fresh = true),
 	CASE(REG_MR, reg_mr_large, .check = check_mr),
 	CASE(CREATE_QP, create_qp_plain, .check = check_qp),
-	CASE(CREATE_QP, create_qp_ud, .check = check_qp),
+	CASE(CREATE_QP, create_qp_ud, .needs = ABI_IB, .check = check_qp),
 	CASE(CREATE_QP, create_qp_auto, .check = check_qp),
-	CASE(CREATE_QP, create_qp_target, .check = check_qp),
-	CASE(CREATE_QP, create_qp_initiator, .check = check_qp),
-	CASE(CREATE_SRQ, create_srq_xrc),
-	CASE(OPEN_XRCD, open_xrcd_file),
-	CASE(MODIFY_SRQ, modify_srq_grow, .effect = true),
-	CASE(MODIFY_QP, modify_qp_rtr, .effect = true, .half = true,
+	CASE(CREATE_QP, create_qp_target, .needs = ABI_XRC, .check = check_qp),
+	CASE(CREATE_QP, create_qp_initiator, .needs = ABI_XRC, .check = check_qp),
+	CASE(CREATE_SRQ, create_srq_xrc, .needs = ABI_XRC),
+	CASE(OPEN_XRCD, open_xrcd_file, .needs = ABI_XRC),
+	CASE(MODIFY_SRQ, modify_srq_grow, .needs = ABI_IB, .effect = true),
+	CASE(MODIFY_QP, modify_qp_rtr, .needs = ABI_IB, .effect = true, .half = true,
 	     .again = EINVAL),
-	CASE(MODIFY_QP, modify_qp_reset, .effect = true),
+	CASE(MODIFY_QP, modify_qp_reset, .needs = ABI_IB, .effect = true),
 	CASE(MODIFY_QP, modify_qp_err, .effect = true),
-	CASE(POLL_CQ, poll_cq_flushed, .check = check_polled),
+	CASE(POLL_CQ, poll_cq_flushed, .needs = ABI_IB, .check = check_polled),
 	CASE(POST_SEND, post_send_list, .effect = true, .again = ENOMEM,
 	     .fresh = true),
 	DESTROY(destroy_qp),
 	DESTROY(destroy_mr, .fresh = true),
-	DESTROY(destroy_ah, .fresh = true),
-	DESTROY(destroy_mcast, .fresh = true),
+	DESTROY(destroy_ah, .needs = ABI_IB, .fresh = true),
+	DESTROY(destroy_mcast, .needs = ABI_IB, .fresh = true),
 	DESTROY(destroy_cq),
 	DESTROY(destroy_srq),
 	DESTROY(destroy_id, .fresh = true),

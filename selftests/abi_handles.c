@@ -109,9 +109,15 @@ static __u32 foreign(struct __test_metadata *_metadata,
 /* Some kinds of objects are not to be had on iWARP, or need XRC. */
 static bool missing(const struct abi_world *w, int type)
 {
-	return (w->s.iwarp && (type == RDMA_EP_OBJ_AH ||
-			       type == RDMA_EP_OBJ_MCAST)) ||
-	       (!w->xrc && type == RDMA_EP_OBJ_XRCD);
+	switch (type) {
+	case RDMA_EP_OBJ_AH:
+	case RDMA_EP_OBJ_MCAST:
+		return abi_missing(&w->s, ABI_IB);
+	case RDMA_EP_OBJ_XRCD:
+		return abi_missing(&w->s, ABI_XRC);
+	default:
+		return false;
+	}
 }
 
 #define EXPECT_BAD(_what, _handle)					\

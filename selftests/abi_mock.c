@@ -529,4 +529,62 @@ TEST_F(mock, cq_overrun)
 	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, cq));
 }
 
+struct slow_post {
+	struct abi *s;
+	__u32 qp;
+	int ret;
+};
+
+static void *post_slowly(void *p)
+{
+	struct slow_post *t = p;
+	struct abi_wrs w;
+
+	abi_wrs_init(&w);
+	abi_recv_wr(&w, 1);
+	t->ret = ABI_POST(t->s, RECV, t->qp, &w, NULL);
+	return NULL;
+}
+
+/* Nothing gets into a QP that is RESET behind its back: who posts is waited for. */
+TEST_F(mock, reset_while_posting)
+{
+	struct slow_post t = { .s = &self->s };
+	struct abi *s = &self->s;
+	struct rdma_ep_create_qp c;
+	struct rdma_ep_wc wc[16];
+	struct abi_wrs wr;
+	pthread_t thread;
+	__u32 cq, i;
+
+	ASSERT_EQ(0, begin(_metadata, self, ""));
+	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
+	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_GE(16, c.init.max_recv_wr);
+	t.qp = c.init.qp;
+	ASSERT_EQ(0, mock_post_ms(1000));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, post_slowly, &t));
+	usleep(300000);
+	EXPECT_EQ(0, abi_qp_state(s, c.init.qp, QPS_RESET));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, t.ret);
+	ASSERT_EQ(0, mock_post_ms(0));
+
+	/* It is empty: there is room for as many as ever, and no other completes. */
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
+	for (i = 0; i < c.init.max_recv_wr; i++) {
+		abi_wrs_init(&wr);
+		abi_recv_wr(&wr, 100 + i);
+		EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &wr, NULL)) {
+			TH_LOG("receive %u of %u", i, c.init.max_recv_wr);
+		}
+	}
+	ASSERT_EQ(0, abi_qp_state(s, c.init.qp, QPS_ERR));
+	ASSERT_EQ(c.init.max_recv_wr, abi_poll(s, cq, wc, 16));
+	for (i = 0; i < c.init.max_recv_wr; i++)
+		EXPECT_EQ(100 + i, wc[i].wr_id);
+}
+
 TEST_HARNESS_MAIN

@@ -45,6 +45,10 @@ int mock_del(void);
 int mock_put_gid_ms(int ms);
 /* No route is found before a query for one is cancelled, until then as well. */
 int mock_cm_ms(int ms);
+/* Unconnected ids have their QPs use it, until then. */
+int mock_ud_qkey(__u32 qkey);
+/* A receive takes so long to be posted to a QP, until then. */
+int mock_post_ms(int ms);
 
 /* What is in a file of the device, and writing it; @file: "fail/create_qp" */
 int mock_write(const char *file, const char *fmt, ...)

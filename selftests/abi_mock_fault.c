@@ -85,11 +85,12 @@ static int prepare_ep(struct abi_world *w, struct rdma_ep_create_ep *a)
 	return ret;
 }
 
+/* What the kernel can not do can not fail, either: -EOPNOTSUPP. */
 static int prepare(struct abi_world *w, const struct abi_command *c,
 		   union abi_arg *arg)
 {
 	if (c->cmd != RDMA_EP_IOC_CREATE_EP)
-		return abi_prepare(w, c, arg);
+		return abi_prepare(w, c, arg) ?: w->result;
 	memset(arg, 0, sizeof(*arg));
 	return prepare_ep(w, (struct rdma_ep_create_ep *)arg);
 }

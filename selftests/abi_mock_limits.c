@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Devices with small limits, devices that make more of a request than was asked
- * for, and devices whose driver must not be used.
+ * for, devices whose driver must not be used, and Q_Keys that are not everybody's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -320,6 +320,41 @@ TEST_F(limits, messages)
 	munmap(mem, ENTRY);
 }
 
+/* READs may have fewer entries than other sends. */
+TEST_F(limits, read_entries)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_create_qp c;
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_reg_mr mr;
+	int num, calls, ret;
+	struct abi_wrs w;
+	char mem[64];
+	__u32 cq;
+
+	ASSERT_EQ(0, mock_new("max_sge_rd=1"));
+	ASSERT_EQ(0, abi_open(s));
+	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &mr));
+	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
+	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	ASSERT_LE(2, c.init.max_send_sge);
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_RC, c.init.qp_num));
+	for (num = 2; num; num--) {
+		abi_wrs_init(&w);
+		wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, 1);
+		wr->remote_addr = mr.iova;
+		wr->rkey = mr.rkey;
+		for (ret = 0; ret < num; ret++)
+			abi_sge(&w, mr.iova + ret, 1, mr.lkey);
+		calls = mock_read("fail/post_send");
+		ret = ABI_POST(s, SEND, c.init.qp, &w, NULL);
+		EXPECT_EQ(num == 2 ? -EINVAL : 0, ret);
+		EXPECT_EQ(calls + (num == 1), mock_read("fail/post_send"));
+	}
+}
+
 /* ---- drivers that make more of a request than was asked for */
 
 #define ASKED	10
@@ -433,6 +468,59 @@ TEST_F(limits, caps)
 		caps(_metadata, self, modes[i].mode, modes[i].granted);
 		abi_close(&self->s);
 		ASSERT_EQ(0, mock_del());
+	}
+}
+
+/* ---- Q_Keys that rdma_cm chooses */
+
+static int ud_qp(const struct abi *s, struct rdma_ep_create_qp *qp)
+{
+	__u32 id, cq;
+	int ret;
+
+	ret = abi_ud_id(s, abi_channel(s), 0, &id) ?:
+	      abi_create_cq(s, -1, 16, 0, &cq);
+	abi_qp_attr(qp, IB_UVERBS_QPT_UD, s->pd, cq, cq);
+	qp->id = id;
+	return ret ?: ABI(s->fd, CREATE_QP, qp);
+}
+
+static int ud_qp_of_nobody(void *arg)
+{
+	struct rdma_ep_create_qp qp;
+
+	CHECK(100, abi_become_nobody() == 0);
+	return -ud_qp(arg, &qp);
+}
+
+/*
+ * IPoIB's broadcast group may have a privileged one, which a QP would have by being made
+ * for an id. Whoever makes it has to be allowed to.
+ */
+TEST_F(limits, qkey_of_a_group)
+{
+	static const __u32 qkeys[] = { 0x00000b1b, 0x80000b1b };
+	struct rdma_ep_query_qp q = { .attr_mask = QP_QKEY };
+	struct mock_count before, after;
+	struct rdma_ep_create_qp qp;
+	struct abi *s = &self->s;
+	bool privileged;
+	size_t i;
+
+	ASSERT_EQ(0, mock_new(""));
+	ASSERT_EQ(0, abi_open(s));
+	for (i = 0; i < ARRAY_SIZE(qkeys); i++) {
+		privileged = qkeys[i] & 0x80000000;
+		ASSERT_EQ(0, mock_ud_qkey(qkeys[i]));
+		ASSERT_EQ(0, ud_qp(s, &qp));
+		q.qp = qp.init.qp;
+		ASSERT_EQ(0, ABI(s->fd, QUERY_QP, &q));
+		EXPECT_EQ(qkeys[i], q.attr.qkey);
+		ASSERT_EQ(0, mock_count(&before));
+		EXPECT_EQ(privileged ? EPERM : 0,
+			  abi_child(ud_qp_of_nobody, s));
+		ASSERT_EQ(0, mock_count(&after));
+		EXPECT_EQ(before.qp + !privileged, after.qp);
 	}
 }
 

@@ -680,9 +680,11 @@ FIXTURE_TEARDOWN(cgroup)
 }
 
 /* In a child, which may have 4 objects of the device. */
-static int fill_cgroup(void)
+static int fill_cgroup(void *arg)
 {
 	const int limit = 4;
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_reg_mr mr;
 	struct abi s;
 	__u32 h, pd;
 	int n = 0, ret;
@@ -699,30 +701,59 @@ static int fill_cgroup(void)
 		return 2;
 	if (n != limit - 1)
 		return 3;
-	if (abi_create_cq(&s, -1, 8, 0, &h) != -EAGAIN)
+	if (abi_create_cq(&s, -1, 8, 0, &h) != -EAGAIN ||
+	    abi_reg_mr(&s, s.pd, &h, sizeof(h), AC_ALL, &mr) != -EAGAIN ||
+	    (!s.iwarp && abi_create_ah(&s, s.pd, &h) != -EAGAIN) ||
+	    abi_create_srq(&s, s.pd, 8, 0, &h) != -EAGAIN)
 		return 4;
 	/* What has gone is not counted. */
 	if (abi_destroy(&s, RDMA_EP_OBJ_PD, pd) ||
 	    abi_create_cq(&s, -1, 8, 0, &h))
 		return 5;
-	return 0;
+	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s.pd, h, h);
+	return ABI(s.fd, CREATE_QP, &qp) == -EAGAIN ? 0 : 6;
 }
 
-TEST_F(cgroup, objects)
+TEST_F(cgroup, objects_of_a_cgroup)
 {
 	int status;
-	pid_t pid;
 
 	if (!self->ok)
 		SKIP(return, "no RDMA controller");
-	pid = fork();
-	if (!pid)
-		_exit(fill_cgroup());
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_TRUE(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77)
+	status = abi_child(fill_cgroup, NULL);
+	if (status == 77)
 		SKIP(return, "cannot limit the device");
-	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_EQ(0, status);
+}
+
+/* With the session of somebody who is in no such cgroup */
+static int fill_passed(void *arg)
+{
+	const struct abi *s = arg;
+	__u32 h;
+
+	if (limit_objects("1") || abi_put(CGROUP "/cgroup.procs", "0"))
+		return 77;
+	CHECK(1, abi_alloc_pd(s, s->ctx, &h) == 0);
+	CHECK(2, abi_alloc_pd(s, s->ctx, &h) == -EAGAIN);
+	return 0;
+}
+
+TEST_F(cgroup, passed)
+{
+	struct abi s;
+	int status;
+	__u32 pd;
+
+	if (!self->ok)
+		SKIP(return, "no RDMA controller");
+	ASSERT_EQ(0, abi_open(&s));
+	status = abi_child(fill_passed, &s);
+	if (status == 77)
+		SKIP(return, "cannot limit the device");
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, abi_alloc_pd(&s, s.ctx, &pd));
+	abi_close(&s);
 }
 
 TEST_HARNESS_MAIN

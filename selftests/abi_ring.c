@@ -3,6 +3,7 @@
  * Rings: completions in memory shared with the kernel, what may be done to that
  * memory, and CQs that serve one user object after another.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -457,6 +458,153 @@ TEST_F(ring, mapping)
 	EXPECT_EQ(0, munmap(p, PAGE));
 	/* Where no ring has been there is no memory. */
 	EXPECT_EQ(SIGBUS, killed_by(touch_new_page, NULL));
+}
+
+/* Is there a mapping? (A child has none, and can not be asked.) */
+static bool mapped(void *p)
+{
+	return !msync(p, PAGE, MS_ASYNC);
+}
+
+/* A session with a file of this mode, and a ring in it: the first one */
+static int open_mode(struct abi *s, int mode)
+{
+	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
+	__u32 cq, ring;
+	int ret;
+
+	o.dev_index = s->dev;
+	s->fd = open(RDMA_EP_DEVICE_NODE, mode | O_CLOEXEC);
+	if (s->fd < 0)
+		return -errno;
+	ret = ABI(s->fd, OPEN_DEVICE, &o);
+	s->ctx = o.ctx;
+	s->async_fd = o.async_fd;
+	return ret ?: abi_create_ring_cq(s, -1, 16, 0, &cq, &ring) ?:
+	       ring ? -EPROTO : 0;
+}
+
+/* Who opened the file for reading, or writing, alone gets no memory to do both. */
+TEST_F(ring, other_modes)
+{
+	static const int modes[] = { O_RDONLY, O_WRONLY };
+	static const int prots[] = {
+		PROT_NONE, PROT_READ, PROT_WRITE, PROT_READ | PROT_WRITE,
+	};
+	struct abi s = self->s;
+	size_t i, j;
+	void *p;
+
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		/* Another session on the same device, with a ring */
+		ASSERT_EQ(0, open_mode(&s, modes[i]));
+		for (j = 0; j < ARRAY_SIZE(prots); j++) {
+			p = mmap(NULL, PAGE, prots[j], MAP_SHARED, s.fd, 0);
+			EXPECT_EQ(MAP_FAILED, p) {
+				TH_LOG("mode %d, protection %d", modes[i],
+				       prots[j]);
+				munmap(p, PAGE);
+			}
+			EXPECT_TRUE(errno == EACCES || errno == EINVAL);
+		}
+		abi_close(&s);
+	}
+	/* It is the mode that makes the difference. */
+	ASSERT_EQ(0, open_mode(&s, O_RDWR));
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, s.fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	EXPECT_NE(0, ((volatile struct rdma_ep_cq_ring *)p)->pending);
+	munmap(p, PAGE);
+	abi_close(&s);
+}
+
+/* Mappings do not grow, nor become two; they may be elsewhere. */
+TEST_F(ring, moved)
+{
+	__u8 *old = (__u8 *)self->rings, *p, *to;
+	int i;
+
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, self->s.fd, 0);
+	ASSERT_NE(MAP_FAILED, p);
+	to = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, to);
+	/* Of an old size of 0: the same once more */
+	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE));
+	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+				     to));
+	EXPECT_EQ(MAP_FAILED, mremap(old, 0, ALL_BYTES, MREMAP_MAYMOVE));
+	EXPECT_EQ(MAP_FAILED, mremap(p, PAGE, PAGE, MREMAP_MAYMOVE |
+				     MREMAP_DONTUNMAP, NULL));
+	EXPECT_EQ(MAP_FAILED, mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE |
+				     MREMAP_FIXED, to));
+	ASSERT_TRUE(mapped(p));
+	munmap(to, 2 * PAGE);
+
+	/* All of it, while completions come */
+	to = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, to);
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, post(self, 1, i, 0));
+		ASSERT_EQ(to, mremap(self->rings, ALL_BYTES, ALL_BYTES,
+				     MREMAP_MAYMOVE | MREMAP_FIXED, to));
+		EXPECT_FALSE(mapped(self->rings));
+		p = (__u8 *)self->rings;
+		self->rings = (void *)to;
+		ASSERT_EQ(0, take(self, 1, i));
+		to = p;
+	}
+	/* The fixture takes away what there is now. */
+}
+
+/* Piece by piece: what stays shows what it has shown, and keeps the session. */
+TEST_F(ring, partly_unmapped)
+{
+	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
+	__u8 *all = (__u8 *)self->rings;
+	__u8 *page = all + ((__u8 *)r - all) / PAGE * PAGE;
+	/* In the page behind it */
+	volatile struct rdma_ep_cq_ring *other = ring_of(self, 1, 0);
+	struct abi_objects before, after;
+	__u32 others;
+	int i;
+
+	ASSERT_EQ(page + PAGE, (__u8 *)other);
+	ASSERT_EQ(0, abi_objects(&before));
+	for (i = 0; i < 20; i++) {
+		other->unused[0] = 1000 + i;
+		/* The page alone, in the middle of the rest or at its beginning */
+		ASSERT_EQ(0, munmap(page, PAGE));
+		EXPECT_FALSE(mapped(page));
+		/* The rest is what it was, also when it is asked for again. */
+		EXPECT_TRUE(mapped(page + PAGE));
+		ASSERT_EQ(0, madvise(page + PAGE, PAGE, MADV_DONTNEED));
+		EXPECT_EQ(1000 + i, other->unused[0]);
+		ASSERT_EQ(0, post(self, 1, i, 0));
+		ASSERT_EQ(0, fill(self, 0, 0));
+		ASSERT_EQ(0, notify(self, 0, 0, 0));
+		ASSERT_EQ(page, mmap(page, PAGE, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_FIXED, self->s.fd,
+				     page - all));
+		ASSERT_EQ(0, take(self, 1, i));
+	}
+	/* All but that page, whose place in the array is remembered. */
+	others = page - all;
+	if (others) {
+		ASSERT_EQ(0, munmap(all, others));
+	}
+	ASSERT_EQ(0, munmap(page + PAGE, ALL_BYTES - others - PAGE));
+	ASSERT_EQ(0, post(self, 1, 77, 0));
+	ASSERT_EQ(0, take(self, 1, 77));
+	/* It keeps the session. */
+	abi_close(&self->s);
+	ASSERT_EQ(0, abi_objects(&after));
+	EXPECT_EQ(before.qp, after.qp);
+	EXPECT_EQ(21, r->head);
+	ASSERT_EQ(0, munmap(page, PAGE));
+	EXPECT_EQ(0, abi_objects_wait(&self->none));
+	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_EQ(0, abi_open(&self->s));
 }
 
 /* Taken away while completions come, and mapped again. */

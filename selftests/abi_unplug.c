@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -241,6 +242,112 @@ TEST_F(unplug, completion_wait)
 	EXPECT_EQ(-EIO, abi_poll(&self->w.s, n.cq, &wc, 1));
 	EXPECT_EQ(-EIO, ABI(self->w.s.fd, NOTIFY_CQ, &n));
 	EXPECT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_CQ, n.cq));
+}
+
+/* Who looks at memory alone, without a system call, does not learn of it otherwise. */
+struct ring_poller {
+	const struct abi *s;
+	__u32 cq;
+	struct rdma_ep_cq_ring *ring;
+	pthread_t thread;
+	int last;
+	volatile bool stop, done;
+};
+
+static void *ring_thread(void *arg)
+{
+	struct ring_poller *p = arg;
+	struct rdma_ep_wc wc;
+
+	while (!p->stop && !p->last)
+		p->last = abi_ring_poll(p->s, p->cq, p->ring, &wc, 1);
+	p->done = true;
+	return NULL;
+}
+
+/* It is empty, and the device will say when that changes. */
+static bool ring_rests(const struct ring_poller *p)
+{
+	struct rdma_ep_wc wc;
+
+	return !abi_ring_poll(p->s, p->cq, p->ring, &wc, 1) && !p->ring->pending;
+}
+
+/* Empty messages, from the client to the server */
+static int ring_sends(const struct abi *s, const struct abi_pair *p, int n)
+{
+	struct abi_wrs sends, recvs;
+
+	abi_wrs_init(&sends);
+	abi_wrs_init(&recvs);
+	while (n--) {
+		abi_recv_wr(&recvs, n);
+		abi_send_wr(&sends, WR_SEND, SEND_SIGNALED, n);
+	}
+	return ABI_POST(s, RECV, p->end[1].qp.qp, &recvs, NULL) ?:
+	       ABI_POST(s, SEND, p->end[0].qp.qp, &sends, NULL);
+}
+
+TEST_F(unplug, ring_poll)
+{
+	/* A CQ of no QP, and that of one to which nobody sends */
+	struct ring_poller poller[2] = { { .s = &self->w.s }, { .s = &self->w.s } };
+	struct abi_pair p = { .rings = true };
+	struct rdma_ep_cq_ring *rings, *full;
+	struct rdma_ep_poll_cq fill = {};
+	struct rdma_ep_comp_event ev;
+	struct rdma_ep_wc wc[8];
+	long end;
+	__u32 index;
+	int i;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	rings = abi_rings(&self->w.s);
+	ASSERT_NE(NULL, rings);
+	ASSERT_EQ(0, abi_create_ring_cq(&self->w.s, self->w.comp_channel, 16, 43, &poller[0].cq,
+					&index));
+	ASSERT_EQ(0, abi_pair_open(&self->w.s, &p));
+	poller[0].ring = &rings[index];
+	poller[1].cq = p.end[0].cq[1];
+	poller[1].ring = &rings[p.end[0].ring[1]];
+	full = &rings[p.end[0].ring[0]];
+	fill.cq = p.end[0].cq[0];
+	ASSERT_EQ(0, ring_sends(&self->w.s, &p, 3));
+	for (end = abi_now_ms() + ABI_WAIT_MS; full->head != 3 && abi_now_ms() < end;)
+		ASSERT_EQ(0, ABI(self->w.s.fd, POLL_CQ, &fill));
+	ASSERT_EQ(3, full->head);
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(ring_rests(&poller[i]));
+		ASSERT_EQ(0, pthread_create(&poller[i].thread, NULL, ring_thread, &poller[i]));
+	}
+	poller[0].ring->armed = 1;
+	ASSERT_TRUE(abi_quiet(self->w.comp_channel));
+	EXPECT_FALSE(poller[0].done || poller[1].done);
+
+	ASSERT_EQ(0, unplug());
+	end = abi_now_ms() + ABI_WAIT_MS;
+	for (i = 0; i < 2; i++) {
+		while (!poller[i].done && abi_now_ms() < end)
+			usleep(10000);
+		EXPECT_TRUE(poller[i].done);
+		poller[i].stop = true;
+		pthread_join(poller[i].thread, NULL);
+		EXPECT_EQ(-EIO, poller[i].last);
+		/* And so it stays. */
+		EXPECT_EQ(-EIO, abi_ring_poll(&self->w.s, poller[i].cq, poller[i].ring, wc, 8));
+	}
+	EXPECT_EQ(0, abi_read(self->w.comp_channel, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(43, ev.uid);
+	/* What had completed before can still be taken. */
+	EXPECT_EQ(3, abi_ring_poll(&self->w.s, fill.cq, full, wc, 8));
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(2 - i, wc[i].wr_id);
+		EXPECT_EQ(WC_SUCCESS, wc[i].status);
+	}
+	EXPECT_EQ(-EIO, abi_ring_poll(&self->w.s, fill.cq, full, wc, 8));
+	EXPECT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_CQ, poller[0].cq));
+	munmap(rings, ABI_RINGS_BYTES);
 }
 
 /* Completions that were there before can still be taken, or not: no more. */

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "abi.h"
+#include "abi_mock.h"
 
 /* The size that the structure itself claims is up to the caller. */
 int abi_raw(int fd, unsigned long cmd, void *arg)
@@ -62,6 +62,7 @@ static int find_device(struct abi *s)
 		    !!(devs[i].flags & RDMA_EP_DEVICE_USER_MR)) {
 			s->dev = devs[i].dev_index;
 			s->iwarp = devs[i].node_type == 4;
+			s->mock = !strcmp((char *)devs[i].name, MOCK_NAME);
 			return 0;
 		}
 	}

@@ -182,7 +182,7 @@ static void conn_param(struct rdma_ep_connect *c, __u32 id, __u32 qp_num,
 	c->conn.rnr_retry_count = 7;
 }
 
-static int connect_with(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads)
+int abi_connect_reads(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads)
 {
 	struct rdma_ep_connect c = {};
 
@@ -192,7 +192,7 @@ static int connect_with(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads)
 
 int abi_connect(const struct abi *s, __u32 id, __u32 qp_num)
 {
-	return connect_with(s, id, qp_num, 1);
+	return abi_connect_reads(s, id, qp_num, 1);
 }
 
 static int accept_with(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num,
@@ -299,7 +299,7 @@ int abi_pair_between(const struct abi *c, const struct abi *s,
 	      abi_client(c, client->channel, RDMA_PS_TCP, &sin, 2,
 			 &client->id) ?:
 	      create_end_qp(c, p, 0) ?:
-	      connect_with(c, client->id, 0, !p->no_reads) ?:
+	      abi_connect_reads(c, client->id, 0, !p->no_reads) ?:
 	      abi_event(server->channel, EV_CONNECT_REQUEST, &ev);
 	if (ret)
 		return ret;

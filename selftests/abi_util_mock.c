@@ -38,28 +38,40 @@ int mock_load(void)
 	       -ENODEV : 0;
 }
 
-static int put_ms(const char *path, int ms)
+static int put_number(const char *path, __u32 number)
 {
 	char text[16];
 
-	snprintf(text, sizeof(text), "%d", ms);
+	snprintf(text, sizeof(text), "%u", number);
 	return put(path, text);
 }
 
 int mock_put_gid_ms(int ms)
 {
-	return put_ms(ROOT "/put_gid_ms", ms);
+	return put_number(ROOT "/put_gid_ms", ms);
 }
 
 int mock_cm_ms(int ms)
 {
-	return put_ms(ROOT "/cm_ms", ms);
+	return put_number(ROOT "/cm_ms", ms);
+}
+
+int mock_ud_qkey(__u32 qkey)
+{
+	return put_number(ROOT "/ud_qkey", qkey);
+}
+
+int mock_post_ms(int ms)
+{
+	return put_number(ROOT "/post_ms", ms);
 }
 
 void mock_unload(void)
 {
+	mock_post_ms(0);
 	mock_put_gid_ms(0);
 	mock_cm_ms(0);
+	mock_ud_qkey(0);
 	mock_del();
 	system("ip link del " MOCK_NETDEV " 2>/dev/null");
 }

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "abi.h"
@@ -60,10 +61,11 @@ void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr,
 	wr->inline_len = len;
 }
 
-int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
-	     const struct abi_wrs *w, __u32 *posted)
+static int post(const struct abi *s, unsigned long cmd, __u32 flags,
+		__u32 handle, const struct abi_wrs *w, __u32 *posted)
 {
 	struct rdma_ep_post p = {
+		.flags = flags,
 		.wrs = (uintptr_t)w->buf,
 		.wrs_len = w->len,
 		.handle = handle,
@@ -77,6 +79,18 @@ int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
 	else if (!ret && p.posted != w->num)
 		return -EPROTO;
 	return ret;
+}
+
+int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
+	     const struct abi_wrs *w, __u32 *posted)
+{
+	return post(s, cmd, 0, handle, w, posted);
+}
+
+int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w,
+		 __u32 *posted)
+{
+	return post(s, RDMA_EP_IOC_POST_SEND, RDMA_EP_POST_ALL, qp, w, posted);
 }
 
 int abi_poll(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 max)
@@ -107,5 +121,42 @@ int abi_wait(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 num)
 	}
 	if (n < num)
 		fprintf(stderr, "# %u of %u completions\n", n, num);
+	return n;
+}
+
+struct rdma_ep_cq_ring *abi_rings(const struct abi *s)
+{
+	void *p = mmap(NULL, ABI_RINGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static __u32 ring_take(struct rdma_ep_cq_ring *ring, struct rdma_ep_wc *wcs, __u32 max)
+{
+	__u32 head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	__u32 tail = ring->tail, n;
+
+	for (n = 0; n < max && tail != head; n++, tail++)
+		wcs[n] = ring->wc[tail % RDMA_EP_RING_ENTRIES];
+	__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
+	return n;
+}
+
+int abi_ring_poll(const struct abi *s, __u32 cq, struct rdma_ep_cq_ring *ring,
+		  struct rdma_ep_wc *wcs, __u32 max)
+{
+	struct rdma_ep_poll_cq p = { .cq = cq };
+	__u32 n = ring_take(ring, wcs, max), more;
+	int ret;
+
+	while (n < max && __atomic_load_n(&ring->pending, __ATOMIC_ACQUIRE)) {
+		ret = ABI(s->fd, POLL_CQ, &p);
+		if (ret)
+			return n ? (int)n : ret;
+		more = ring_take(ring, wcs + n, max - n);
+		if (!more)
+			break;
+		n += more;
+	}
 	return n;
 }

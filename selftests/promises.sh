@@ -1,18 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# docs/security.md names the tests that prove each promise. Do they exist?
+# docs/security.md names the tests that prove each promise, and those of what the fuzzer
+# has found. Do they exist?
 
 dir=$(dirname "$0")
 doc=$dir/security.md
 [[ -e $doc ]] || doc=$dir/../docs/security.md
 
-# "FILE TEST" of the table, one a line
+# named FROM TO: "FILE TEST" of the tables between these headings, one a line
 named()
 {
-	sed -n '/^## Promises/,/^## Classes/p' "$doc" | grep '^| ' |
+	sed -n "/^$1/,/^$2/p" "$doc" | grep '^| ' |
 		awk -F '|' '{ print $3 }' | tr ';' '\n' |
-		awk -F '[:,]' '/`/ {
+		awk -F '[:,]' '/^ *`[^`]+\.(c|sh)`/ {
 			gsub(/[` ]/, "", $1)
 			for (i = 2; i <= NF; i++) {
 				gsub(/ /, "", $i)
@@ -21,27 +22,36 @@ named()
 		}'
 }
 
+# look WHAT LEAST FROM TO: do those tests exist, and are there so many of them?
+look()
+{
+	local what=$1 least=$2 file test pattern begin=$n
+	while read -r file test; do
+		case $file in
+		*.sh)	pattern="^$test\\(\\)" ;;
+		*)	pattern="^TEST(_F|_F_TIMEOUT)?\\(([a-z_]+, )?$test\\b" ;;
+		esac
+		grep -Eq "$pattern" "$dir/$file"
+		result $? "$file: $test"
+	done < <(named "$3" "$4")
+	# A table that can not be read has nothing.
+	((n - begin >= least))
+	result $? "there are $what"
+}
+
+# result STATUS WHAT
+result()
+{
+	local not=
+	n=$((n + 1))
+	(($1 == 0)) || { not="not "; bad=1; }
+	echo "${not}ok $n $2"
+}
+
 echo TAP version 13
 n=0
 bad=0
-while read -r file test; do
-	n=$((n + 1))
-	case $file in
-	*.sh)	pattern="^$test\\(\\)" ;;
-	*)	pattern="^TEST(_F|_F_TIMEOUT)?\\(([a-z_]+, )?$test\\b" ;;
-	esac
-	if grep -Eq "$pattern" "$dir/$file"; then
-		echo "ok $n $file: $test"
-	else
-		echo "not ok $n $file: $test"
-		bad=1
-	fi
-done < <(named)
-# A table that can not be read has no promises.
-n=$((n + 1))
-if ((n > 50)); then echo "ok $n there are promises"; else
-	echo "not ok $n there are promises"
-	bad=1
-fi
+look promises 50 '## Promises' '## Fuzzing'
+look "findings of the fuzzer" 7 '### What the fuzzer has found' '## Classes'
 echo "1..$n"
 exit "$bad"

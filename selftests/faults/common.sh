@@ -39,8 +39,8 @@ faults_of()
 	[[ $1 == siw ]] || return 0
 	BOUND=20
 	[[ ! ${FAULT_EARLY:-} ]] || return 0
-	ZOO=(event request comp async resolve pending posted stream srq pages
-		unread verbs objects) EARLY=
+	ZOO=(event request comp async resolve await ring idle_ring pending posted
+		stream srq pages unread verbs objects) EARLY=
 }
 faults_of "$DEVICE"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rdma_cm finds no route before it cancels a query for one, and is slow in both, which
- * it does in functions that only a probe can get at.
+ * rdma_cm finds no route before it cancels a query for one, and is slow in both; it says
+ * which Q_Key a QP is to have. Only a probe can get at the functions that do so.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -112,6 +112,60 @@ int mock_cm_delay(unsigned int ms)
 	}
 	if (!ret)
 		WRITE_ONCE(mock_cm_ms, ms);
+	mutex_unlock(&mock_cm_lock);
+	return ret;
+}
+
+/* InfiniBand's subnet manager knows the group: here there is none, nor IPoIB. */
+struct mock_init_attr {
+	struct ib_qp_attr *attr;
+	int *mask;
+};
+
+static u32 mock_ud_qkey;		/* set with mock_cm_lock held */
+
+static int mock_init_attr_begins(struct kretprobe_instance *ri,
+				 struct pt_regs *regs)
+{
+	struct mock_init_attr *call = (void *)ri->data;
+
+	call->attr = (void *)regs_get_kernel_argument(regs, 1);
+	call->mask = (void *)regs_get_kernel_argument(regs, 2);
+	return 0;
+}
+
+static int mock_init_attr_ends(struct kretprobe_instance *ri,
+			       struct pt_regs *regs)
+{
+	struct mock_init_attr *call = (void *)ri->data;
+
+	if (!(int)regs_return_value(regs) && (*call->mask & IB_QP_QKEY))
+		call->attr->qkey = READ_ONCE(mock_ud_qkey);
+	return 0;
+}
+
+/* Cleared, as register_kretprobe() wants it. */
+static struct kretprobe mock_init_attr_probe;
+
+/* 0: as always */
+int mock_cm_ud_qkey(unsigned int qkey)
+{
+	int ret = 0;
+
+	mutex_lock(&mock_cm_lock);
+	if (qkey && !mock_ud_qkey) {
+		mock_init_attr_probe = (struct kretprobe) {
+			.kp.symbol_name = "rdma_init_qp_attr",
+			.entry_handler = mock_init_attr_begins,
+			.handler = mock_init_attr_ends,
+			.data_size = sizeof(struct mock_init_attr),
+		};
+		WRITE_ONCE(mock_ud_qkey, qkey);
+		ret = register_kretprobe(&mock_init_attr_probe);
+	} else if (!qkey && mock_ud_qkey) {
+		unregister_kretprobe(&mock_init_attr_probe);
+	}
+	WRITE_ONCE(mock_ud_qkey, ret ? 0 : qkey);
 	mutex_unlock(&mock_cm_lock);
 	return ret;
 }

@@ -317,17 +317,17 @@ static ssize_t mock_del_write(struct file *file, const char __user *buf,
 	return ret ?: mock_remove(strim(line)) ?: len;
 }
 
-/* The file's data is what sets the delay. */
-static ssize_t mock_ms_write(struct file *file, const char __user *buf,
-			     size_t len, loff_t *pos)
+/* The file's data is what takes the number. */
+static ssize_t mock_number_write(struct file *file, const char __user *buf,
+				 size_t len, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;
-	int (*delay)(unsigned int ms) = seq->private;
-	unsigned int ms;
+	int (*set)(unsigned int number) = seq->private;
+	unsigned int number;
 	int ret;
 
-	ret = kstrtouint_from_user(buf, len, 0, &ms);
-	return ret ?: delay(ms) ?: len;
+	ret = kstrtouint_from_user(buf, len, 0, &number);
+	return ret ?: set(number) ?: len;
 }
 
 #define MOCK_FILE(name, show_name, write_fn)				\
@@ -354,7 +354,7 @@ MOCK_FILE(count, count, NULL);
 MOCK_FILE(event, nothing, mock_event_write);
 MOCK_FILE(new, nothing, mock_new_write);
 MOCK_FILE(del, nothing, mock_del_write);
-MOCK_FILE(ms, nothing, mock_ms_write);
+MOCK_FILE(number, nothing, mock_number_write);
 
 void mock_control_add(struct mock_dev *m, const char *name)
 {
@@ -384,9 +384,13 @@ void mock_control_init(void)
 	debugfs_create_file("new", 0200, mock_root, NULL, &mock_new_fops);
 	debugfs_create_file("del", 0200, mock_root, NULL, &mock_del_fops);
 	debugfs_create_file("put_gid_ms", 0200, mock_root, mock_put_gid_delay,
-			    &mock_ms_fops);
+			    &mock_number_fops);
 	debugfs_create_file("cm_ms", 0200, mock_root, mock_cm_delay,
-			    &mock_ms_fops);
+			    &mock_number_fops);
+	debugfs_create_file("ud_qkey", 0200, mock_root, mock_cm_ud_qkey,
+			    &mock_number_fops);
+	debugfs_create_file("post_ms", 0200, mock_root, mock_post_delay,
+			    &mock_number_fops);
 }
 
 void mock_control_cleanup(void)
@@ -394,4 +398,5 @@ void mock_control_cleanup(void)
 	debugfs_remove_recursive(mock_root);
 	mock_put_gid_delay(0);
 	mock_cm_delay(0);
+	mock_cm_ud_qkey(0);
 }

@@ -2,6 +2,7 @@
 /*
  * Work requests: posted, carried out, completed. All with mock_dev.lock held.
  */
+#include <linux/delay.h>
 #include <linux/string.h>
 
 #include "mock.h"
@@ -536,6 +537,17 @@ static int mock_push_recv(struct mock_wq *rq, const struct ib_recv_wr *wr)
 	return mock_wqe_sge(wqe, wr->sg_list, wr->num_sge);
 }
 
+static unsigned int mock_post_ms;
+
+/* How long a receive takes to be posted; 0: as always. It spins. */
+int mock_post_delay(unsigned int ms)
+{
+	if (ms > 2000)
+		return -EINVAL;
+	WRITE_ONCE(mock_post_ms, ms);
+	return 0;
+}
+
 int mock_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad)
 {
@@ -547,9 +559,11 @@ int mock_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	*bad = wr;
 	if (ret)
 		return ret;
+	/* As drivers do it: a change of the state does not wait for who has looked. */
+	if (READ_ONCE(qp->state) == IB_QPS_RESET)
+		return -EINVAL;
+	mdelay(READ_ONCE(mock_post_ms));
 	spin_lock_irqsave(&m->lock, flags);
-	if (qp->state == IB_QPS_RESET)
-		ret = -EINVAL;
 	for (; wr && !ret; wr = wr->next) {
 		*bad = wr;
 		ret = mock_push_recv(&qp->rq, wr);

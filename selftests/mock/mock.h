@@ -16,6 +16,8 @@
  *		takes so long; 0 ends it. Of any device
  *  cm_ms	write "MS": rdma_cm finds no route of any id before it cancels a query
  *		for one, which takes so long; 0 ends it
+ *  ud_qkey	write "QKEY": rdma_cm has QPs of unconnected ids use it, as it does with
+ *		the one of IPoIB's broadcast group; 0 ends it. Of any device
  *  NAME/context	where completion and event handlers are called: "post": inside
  *		ib_post_*, no lock held; "locked": the same with a spinlock held
  *		and interrupts off; "irq": in hard interrupt context (default);
@@ -380,6 +382,10 @@ int mock_put_gid_delay(unsigned int ms);
 
 /* cm.c */
 int mock_cm_delay(unsigned int ms);
+int mock_cm_ud_qkey(unsigned int qkey);
+
+/* data.c */
+int mock_post_delay(unsigned int ms);
 
 #define MOCK_GATE(ibdev, op)		mock_gate(ibdev, MOCK_OP_##op, true)
 #define MOCK_GATE_ATOMIC(ibdev, op)	mock_gate(ibdev, MOCK_OP_##op, false)

@@ -924,7 +924,8 @@ struct rdma_ep_wc {
  * @padding: 0
  *
  * The rings of a session are an array, which is mapped by mmap(2) of the session's
- * file descriptor at offset 0, shared. Ring number n is at n * sizeof(struct
+ * file descriptor, which must be open for both reading and writing, at offset 0,
+ * shared. Ring number n is at n * sizeof(struct
  * rdma_ep_cq_ring); only rings that a CQ has, or had, may be touched (else:
  * SIGBUS). A child does not inherit the mapping, and as long as it exists so does
  * the session.
@@ -1311,8 +1312,8 @@ struct rdma_ep_sge {
  * struct rdma_ep_send_wr - a send work request
  * @wr_id: returned in the completion
  * @opcode: enum ibv_wr_opcode
- * @send_flags: IBV_SEND_FENCE, SIGNALED, SOLICITED, INLINE. siw: neither a READ
- *	with FENCE nor SEND_WITH_INV with INLINE
+ * @send_flags: IBV_SEND_FENCE, SIGNALED, SOLICITED, INLINE (not of READs and
+ *	atomics). siw: neither a READ with FENCE nor SEND_WITH_INV with INLINE
  * @num_sge: number of struct rdma_ep_sge that follow; 0 with IBV_SEND_INLINE
  * @inline_len: IBV_SEND_INLINE: bytes of data that follow, padded to a multiple
  *	of 8; else 0

@@ -11,18 +11,8 @@ static int kt_raw_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	struct kt_raw *raw = id->context;
 
 	raw->last = event->event;
-	switch (event->event) {
-	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		if (raw->answer)
-			rdma_accept(id, NULL);
-		break;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		/* rdma_cm destroys it. */
-		raw->gone = true;
-		return 1;
-	default:
-		break;
-	}
+	if (event->event == RDMA_CM_EVENT_CONNECT_RESPONSE && raw->answer)
+		rdma_accept(id, NULL);
 	complete(&raw->event);
 	return 0;
 }
@@ -67,10 +57,10 @@ int kt_raw_connect(struct kt_raw *raw, const struct sockaddr_storage *dst,
 	return ret;
 }
 
+/* The removal of its device waits for this. */
 void kt_raw_destroy(struct kt_raw *raw)
 {
-	if (!raw->gone)
-		rdma_destroy_id(raw->id);
+	rdma_destroy_id(raw->id);
 }
 
 /* ---- calls that wait */

@@ -14,14 +14,12 @@
  * @answer: it completes connections
  * @event: completed by each event
  * @last: that event
- * @gone: its id went with the device
  */
 struct kt_raw {
 	struct rdma_cm_id *id;
 	bool answer;
 	struct completion event;
 	enum rdma_cm_event_type last;
-	bool gone;
 };
 
 int kt_raw_connect(struct kt_raw *raw, const struct sockaddr_storage *dst,
