@@ -18,7 +18,7 @@ DEVDIR := $(DESTDIR)/lib/modules/$(KVER)/rdma_ep
 RIG := selftests/vm/rig
 
 # For the rig; anything that is not given is its own default.
-export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX MATRIX_SECONDS PAIRS \
+export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX MATRIX_SECONDS JOBS PAIRS \
 	MODE BENCH BENCH_SCALE BENCH_PARTS BENCH_TURNS PROFILE
 
 all: modules lib tools
@@ -119,7 +119,7 @@ help:
 	@echo 'In a QEMU guest (Debian, root; installs the packages that it needs):'
 	@echo '  make demo         build, boot, run RDMA programs over rdma_ep, show what happened'
 	@echo '  make check        the tests, on all kernels and devices, and a table ($(RIG:rig=cells));'
-	@echo '                    with SUITE, DEVICE, KERNEL or TESTS: all tests on one of them'
+	@echo '                    with SUITE, DEVICE, KERNEL or TESTS: all tests on one of them, its row'
 	@echo '  make check-debug  all on a kernel with KASAN, lockdep, kmemleak, ... (built once)'
 	@echo '  make check-matrix all tests on every kernel and device; CELLS="SUITE/DEVICE" for some'
 	@echo '  make deb          Debian packages for SUITE, in build/deb/SUITE'

@@ -23,7 +23,7 @@ kvm_boots()
 	local out
 	# shellcheck disable=SC2046
 	out=$(timeout -s KILL "$KVM_PROBE_LIMIT" \
-		qemu-system-x86_64 $(accel_options kvm) -smp 1 -m 512M \
+		"${QEMU_SYSTEM[@]}" $(accel_options kvm) -smp 1 -m 512M \
 		-nodefaults -nographic -no-reboot -serial stdio \
 		-kernel "$VMLINUZ" -initrd "$INITRAMFS" \
 		-append "console=ttyS0 quiet panic=-1 rig.probe" \
@@ -48,6 +48,7 @@ accel_probe()
 accel()
 {
 	local verdict
+	qemu
 	if [[ -z $ACCEL ]] && ! [[ -r /dev/kvm && -w /dev/kvm ]]; then
 		ACCEL=tcg
 	fi
@@ -55,7 +56,7 @@ accel()
 		verdict=$CACHE/accel-$({
 			cat /etc/machine-id /proc/sys/kernel/osrelease
 			grep -m1 'model name' /proc/cpuinfo
-			qemu-system-x86_64 --version
+			"${QEMU_SYSTEM[@]}" --version
 			basename "$VMLINUZ"
 		} 2>/dev/null | sha256sum | cut -c1-12)
 		[[ -f $verdict ]] ||

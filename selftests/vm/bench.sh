@@ -36,11 +36,12 @@ bench_plugin()
 	PLUGIN=$SUITE_DIR/profile.so
 	HOST_PACKAGES+=(gcc libc6-dev)
 	host_packages
+	qemu
 	for api in 1 2; do
 		gcc -O2 -Wall -shared -fPIC -DPLUGIN_API=$api -o "$PLUGIN" \
 			"$VM_DIR/profile.c" || die "no plugin for QEMU"
 		# Ends at once: there is nothing that it could run.
-		if echo quit | timeout 20 qemu-system-x86_64 -M none -nodefaults \
+		if echo quit | timeout 20 "${QEMU_SYSTEM[@]}" -M none -nodefaults \
 			-display none -monitor stdio -plugin "$PLUGIN,out=/dev/null" \
 			>/dev/null 2>&1; then
 			return

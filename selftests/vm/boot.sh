@@ -30,7 +30,7 @@ guest_qemu()
 	local results=$1
 	# shellcheck disable=SC2206
 	QEMU=(
-		qemu-system-x86_64 $ACCEL_OPTIONS -smp "$GUEST_CPUS"
+		"${QEMU_SYSTEM[@]}" $ACCEL_OPTIONS -smp "$GUEST_CPUS"
 		-m "$GUEST_MEM" -nodefaults -display none -no-reboot
 		-kernel "$VMLINUZ" -initrd "$INITRAMFS"
 		-append "$(guest_command_line)"
@@ -49,9 +49,39 @@ guest_follow()
 	tail -n +1 -s 0.3 -F --pid="$2" "$1/live.log" 2>/dev/null
 }
 
-# guest_watch_boot RESULTS PID: ends a guest that does not come to its job. (Seen
-# once in some thousand boots, under emulation: Linux 7.2 in its HPET driver.)
-guest_watch_boot()
+# guest_test_limit RESULTS: the seconds that the test may take that runs now. (Nothing is
+# printed if what runs has no limit of its own.)
+guest_test_limit()
+{
+	tac "$1/console.log" |
+		sed -n '/rig: begin test /{s/.*test \([^ \r]*\).*/\1/p;q}' |
+		awk 'NR == FNR { name = $1; next } $1 == name { print $2 }' - "$1/tests"
+}
+
+# guest_watch_tests RESULTS PID: lets no test begin after DEADLINE, and ends a guest whose
+# test has not ended long after its time: nothing in there ends it any more.
+guest_watch_tests()
+{
+	local limit
+	while sleep 2 && kill -0 "$2" 2>/dev/null; do
+		[[ -z $DEADLINE ]] || ((EPOCHSECONDS < DEADLINE)) ||
+			touch "$1/late"
+		limit=$(guest_test_limit "$1")
+		# It has a line for every test that has ended.
+		if [[ $limit ]] && ((EPOCHSECONDS - $(stat -c %Y "$1/live.log") >
+				     limit + HANG_SECONDS)); then
+			say "the guest HANGS: a test has not ended" \
+				"$HANG_SECONDS s after its limit of $limit s" >&2
+			kill "$2"
+			return
+		fi
+	done
+}
+
+# guest_watch RESULTS PID: ends a guest that does not come to its job, or not to the end of
+# a test. (The former was seen once in some thousand boots, under emulation: Linux 7.2 in
+# its HPET driver.)
+guest_watch()
 {
 	local end=$((SECONDS + BOOT_SECONDS))
 	until grep -q 'rig: begin job' "$1/console.log" 2>/dev/null; do
@@ -65,6 +95,7 @@ guest_watch_boot()
 			return
 		fi
 	done
+	[[ ! -f $1/tests ]] || guest_watch_tests "$@"
 }
 
 # guest_once RESULTS: QEMU's status
@@ -83,7 +114,7 @@ guest_once()
 	trap "kill $pid 2>/dev/null" EXIT
 	guest_follow "$results" "$pid" &
 	tailer=$!
-	guest_watch_boot "$results" "$pid" &
+	guest_watch "$results" "$pid" &
 	watcher=$!
 	wait "$pid" || rc=$?
 	wait "$tailer" "$watcher"
@@ -117,39 +148,6 @@ guest_run()
 		echo "---"
 	} >&2
 	return 125
-}
-
-# guest_slipped RESULTS: where the kernel's log says, if it does, that the guest died of
-# a breakpoint that was not there. (The byte before the marked one is not cc.) While the
-# kernel changes its own code there are breakpoints for a moment, and QEMU before 8.1,
-# emulating, seldom runs one from what it has translated, after they are gone.
-guest_slipped()
-{
-	awk '/int3: 0000/ { code = 1; gone = 0 }
-		code && / Code: / { code = 0; gone = $0 !~ / cc </ }
-		gone && /---\[ end trace/ { print NR; exit }' "$1/console.log"
-}
-
-# guest_tests RESULTS: guest_run() of the tests. Those that a guest which slipped has
-# not ended run in another one; of its log, what came before its panic is kept.
-guest_tests()
-{
-	local results=$1 log=$1/console.log rc=0 boot line
-	: > "$results/earlier.log"
-	for boot in 1 2 3; do
-		rc=0
-		guest_run "$results" || rc=$?
-		line=$(guest_slipped "$results")
-		if [[ -z $line ]] || ((boot == 3)); then
-			break
-		fi
-		say "QEMU ran a breakpoint that was not there: once more from that test"
-		head -n "$line" "$log" | sed '/int3: 0000/s/\r*$/ (gone)/' \
-			>> "$results/earlier.log"
-	done
-	cat "$log" >> "$results/earlier.log"
-	mv "$results/earlier.log" "$log"
-	return "$rc"
 }
 
 # guest_run() with a terminal: the job talks to the user.

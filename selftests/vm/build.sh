@@ -17,6 +17,16 @@ siw_build()
 	mv "$tmp" "$dir"
 }
 
+# cover_places: of "readelf -rW MODULE", how many calls there are in it by which KCOV is
+# told where the kernel is, but for what only runs when it is loaded and unloaded
+cover_places()
+{
+	awk '
+		/^Relocation section/ { code = $3 !~ /\.(init|exit)\./ }
+		code && $5 == "__sanitizer_cov_trace_pc" { n++ }
+		END { print n + 0 }'
+}
+
 # build_in_tree SRC STAGE
 build_in_tree()
 {
@@ -73,6 +83,11 @@ build_in_tree()
 		*)	die "PARTS: no part '$part'" ;;
 		esac || return 1
 	done
+	# For fuzz_cov.c, on kernels that can
+	if [[ $KERNEL && $PARTS == *modules*selftests* ]]; then
+		"${run[@]}" readelf -rW /src/rdma_ep.ko | cover_places \
+			> "$stage$GUEST_TESTS/kcov-places" || return 1
+	fi
 	# modprobe and the dynamic linker must find what was just installed.
 	# depmod sees the kernel's own modules through a link, which must not
 	# stay: it would hide them in the guest.

@@ -26,11 +26,14 @@ GUEST_MEM=${GUEST_MEM:-2G}
 GUEST_CPUS=${GUEST_CPUS:-2}
 GUEST_TIMEOUT=${GUEST_TIMEOUT:-4500}	# seconds until a guest counts as hung
 BOOT_SECONDS=${BOOT_SECONDS:-300}	# or until it is booted once more
+HANG_SECONDS=${HANG_SECONDS:-300}	# ... or after a test's time limit
+DEADLINE=${DEADLINE:-}			# seconds since 1970; no test begins later
 GUEST_APPEND=${GUEST_APPEND:-}		# more kernel command line
 TEST_SCALE=${TEST_SCALE:-1}		# all time limits of tests, times this
 ACCEL=${ACCEL:-}			# tcg or kvm; empty: probe
 PARTS=${PARTS:-modules lib selftests}	# what "build" builds
 PAIRS=${PAIRS:-}			# SERVER:CLIENT stacks of client runs
+IN_MATRIX=${IN_MATRIX:-}		# 1: a cell of "rig matrix"
 STOCK=${STOCK:-}			# 1: no module, no library, stock only
 [[ -z $STOCK ]] || PARTS=scripts
 

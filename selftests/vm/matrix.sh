@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# "rig check" for one cell, a kernel and a device, after the other, and a table of
-# what came of it. Which cells: see the file "cells".
+# "rig check" for one cell, a kernel and a device, after the other, a few at a time,
+# and a table of what came of it. Which cells: see the file "cells".
 
 MATRIX=${MATRIX:-$VM_DIR/cells}
 CELLS=${CELLS:-*}		# of these only those whose name matches
-MATRIX_SECONDS=${MATRIX_SECONDS:-}	# begin no cell after so many; empty: no limit
+MATRIX_SECONDS=${MATRIX_SECONDS:-}	# begin no test after so many; empty: no limit
+# Cells at a time. A guest has two CPUs, of which it needs one.
+JOBS=${JOBS:-$(nproc)}
 
 # cell_name SUITE DEVICE KERNEL
 cell_name()
@@ -27,10 +29,11 @@ matrix_cells()
 	done < "$MATRIX"
 }
 
-# cell_rig SUITE DEVICE KERNEL COMMAND...
+# cell_rig SUITE DEVICE KERNEL COMMAND...: does not outlive who waits for it
 cell_rig()
 {
-	SUITE=$1 DEVICE=$2 KERNEL=${3#-} "${@:4}"
+	IN_MATRIX=1 SUITE=$1 DEVICE=$2 KERNEL=${3#-} \
+		setpriv --pdeathsig TERM "${@:4}"
 }
 
 # matrix_prepare CELLS: build what the later ones need, of which a kernel takes
@@ -74,19 +77,26 @@ matrix_again()
 	for turn in 1 2; do
 		echo "again, in a fresh guest ($turn):"
 		rm -rf --one-file-system "$6-again"
-		TESTS=$4 PAIRS=$5 RESULTS=$6-again \
+		DEADLINE='' TESTS=$4 PAIRS=$5 RESULTS=$6-again \
 			cell_rig "$1" "$2" "$3" "$VM_DIR/rig" check && return
 	done
 	return 1
 }
 
-# matrix_cell SUITE DEVICE KERNEL PATTERN PAIRS: the cell's report, what failed once
-# more in the file "failures", and a line of the table on file descriptor 3
+# matrix_row SUITE KERNEL DEVICE PASSED FAILED SKIPPED FLAKY SECONDS: a line of the table
+matrix_row()
+{
+	local IFS=$'\t'
+	echo "$*"
+}
+
+# matrix_cell RESULTS SUITE DEVICE KERNEL PATTERN PAIRS: the cell's report, what failed
+# once more in the file "failures", and a line of the table in RESULTS.row
 matrix_cell()
 {
-	local name start=$SECONDS results report counts=() doubtful again flaky=0
+	local name results=$1 start=$SECONDS report counts=() doubtful again flaky=0
+	shift
 	name=$(cell_name "$@")
-	results=$CACHE/matrix/${name//\//-}
 	rm -rf --one-file-system "$results"
 	report=$(TESTS=$4 PAIRS=${5:-$PAIRS} RESULTS=$results \
 		cell_rig "$1" "$2" "$3" "$VM_DIR/rig" check)
@@ -115,67 +125,63 @@ matrix_cell()
 		grep -E '^[^ ]+: (FAILED: |flaky: |# .*\.c:[0-9]+:)' <<< "$report" |
 			head -n 20 >> "$CACHE/matrix/failures"
 	fi
-	printf '%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n' "$1" "$(matrix_kernel "$results")" \
-		"$2" "${counts[@]}" "$flaky" $((SECONDS - start)) >&3
+	matrix_row "$1" "$(matrix_kernel "$results")" "$2" "${counts[@]}" "$flaky" \
+		$((SECONDS - start)) > "$results.row"
 }
 
-# matrix_late SUITE DEVICE KERNEL: one for which no time is left; told as a skip
+# matrix_late RESULTS SUITE DEVICE KERNEL: as matrix_cell(), one for which no time is
+# left; told as a skip
 matrix_late()
 {
-	echo "skipped: $(cell_name "$@"): not begun after $SECONDS s (MATRIX_SECONDS=$MATRIX_SECONDS)"
-	printf '%s\t-\t%s\t0\t0\t1\t0\t0\n' "$1" "$2" >&3
+	echo "skipped: $(cell_name "${@:2}"): no time left to begin it"
+	matrix_row "$2" - "$3" 0 0 1 0 0 > "$1.row"
 }
 
-# The table, what failed, as a log's last lines are what is read of it first, and the
-# sums as "rig check" prints them. Fails if a cell failed.
-matrix_table()
+# matrix_reap RUNNING: wait until one of the cells has ended, tell what came of it.
+# RUNNING: an array of their results' directories by process
+matrix_reap()
 {
-	awk -F '\t' '
-	BEGIN {
-		format = "%-10s %-24s %-6s %7s %7s %7s %6s %7s\n"
-		printf "\n" format, "suite", "kernel", "device", "passed",
-			"failed", "skipped", "flaky", "seconds"
-	}
-	FILENAME == ARGV[2] {
-		printf "%s%s\n", FNR == 1 ? "\n" : "", $0
-		next
-	}
-	{
-		printf format, $1, $2, $3, $4, $5, $6, $7, $8
-		passed += $4
-		failed += $5
-		skipped += $6
-		bad += $5 > 0 || ($4 == 0 && $2 != "-")
-	}
-	END {
-		printf "\n%d passed, %d failed, %d skipped\n", passed, failed,
-			skipped
-		exit !passed || bad > 0
-	}' "$1" "$2"
+	local -n cells=$1
+	local pid
+	wait -n -p pid "${!cells[@]}"
+	cat "${cells[$pid]}.report"
+	unset "cells[$pid]"
 }
 
 cmd_matrix()
 {
-	local cells table=$CACHE/matrix/table failures=$CACHE/matrix/failures prepare
+	local cells failures=$CACHE/matrix/failures prepare results rows=()
 	local suite device kernel pattern pairs
+	local -A running=()
 	need_root
 	mkdir -p "$CACHE/matrix" || exit 1
 	cells=$(matrix_cells)
 	[[ $cells ]] || die "no cell in $MATRIX matches '$CELLS'"
 	: > "$failures"
+	[[ -z $MATRIX_SECONDS ]] ||
+		export DEADLINE=$((EPOCHSECONDS - SECONDS + MATRIX_SECONDS))
 	host_packages
-	matrix_prepare "$(sed 1d <<< "$cells")" &
+	matrix_prepare "$(sed "1,${JOBS}d" <<< "$cells")" &
 	prepare=$!
-	# shellcheck disable=SC2064
-	trap "kill $prepare 2>/dev/null" EXIT
+	# shellcheck disable=SC2064,SC2154
+	trap "kill $prepare \${!running[@]} 2>/dev/null" EXIT
 	while read -r suite device kernel pattern pairs; do
-		if [[ $MATRIX_SECONDS ]] && ((SECONDS > MATRIX_SECONDS)); then
-			matrix_late "$suite" "$device" "$kernel"
+		((${#running[@]} < JOBS)) || matrix_reap running
+		results=$CACHE/matrix/$(cell_name "$suite" "$device" "$kernel" | tr / -)
+		rows+=("$results.row")
+		if [[ $DEADLINE ]] && ((EPOCHSECONDS > DEADLINE)); then
+			matrix_late "$results" "$suite" "$device" "$kernel"
 			continue
 		fi
 		say "cell $(cell_name "$suite" "$device" "$kernel"): $pattern $pairs"
-		matrix_cell "$suite" "$device" "$kernel" "$pattern" "$pairs" \
-			</dev/null
-	done <<< "$cells" 3> "$table"
-	matrix_table "$table" "$failures"
+		# Unless it comes to its end
+		matrix_row "$suite" '?' "$device" 0 1 0 0 0 > "$results.row"
+		matrix_cell "$results" "$suite" "$device" "$kernel" "$pattern" \
+			"$pairs" > "$results.report" </dev/null &
+		running[$!]=$results
+	done <<< "$cells"
+	while ((${#running[@]})); do
+		matrix_reap running
+	done
+	matrix_table <(cat "${rows[@]}") "$failures"
 }

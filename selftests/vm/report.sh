@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # Judge a run from what it left in its results directory: every TAP line of
-# every test, what tests left behind, the kernel's log. The last line printed
-# is "N passed, N failed, N skipped".
+# every test, what tests left behind, the kernel's log. The last lines printed are
+# a table, of one row, and "N passed, N failed, N skipped".
 
 # splats RESULTS: "test<TAB>line number<TAB>line" for each; on stderr those that
 # are known, with the reason in place of the line
@@ -76,6 +76,10 @@ verdicts()
 		file=$results/${name//\//_}
 		rc=
 		[[ ! -f $file.rc ]] || read -r rc _ < "$file.rc"
+		if grep -qxFs "$name" "$results/not-begun"; then
+			printf 'skip\t%s\tno time left to begin it\n' "$name"
+			continue
+		fi
 		if [[ ! -f $file.out ]]; then
 			printf 'fail\t%s\tnot run\n' "$name"
 			continue
@@ -89,6 +93,34 @@ verdicts()
 	splats "$results" 2>>"$results/known" | awk -F '\t' \
 		'{ printf "fail\t%s\tkernel: %s\n", $1 == "-" ? "kernel" : $1, $3 }'
 	leaks "$results" 2>>"$results/known" | sed 's/^/fail\tkmemleak\t/'
+}
+
+# matrix_table ROWS FAILURES: the table, what failed, as a log's last lines are what is
+# read of it first, and the sums. Fails if a cell failed.
+matrix_table()
+{
+	awk -F '\t' '
+	BEGIN {
+		format = "%-10s %-24s %-6s %7s %7s %7s %6s %7s\n"
+		printf "\n" format, "suite", "kernel", "device", "passed",
+			"failed", "skipped", "flaky", "seconds"
+	}
+	FILENAME == ARGV[2] {
+		printf "%s%s\n", FNR == 1 ? "\n" : "", $0
+		next
+	}
+	{
+		printf format, $1, $2, $3, $4, $5, $6, $7, $8
+		passed += $4
+		failed += $5
+		skipped += $6
+		bad += $5 > 0 || ($4 == 0 && $2 != "-")
+	}
+	END {
+		printf "\n%d passed, %d failed, %d skipped\n", passed, failed,
+			skipped
+		exit !passed || bad > 0
+	}' "$1" "$2"
 }
 
 # report RESULTS GUEST_STATUS
@@ -118,7 +150,13 @@ report()
 	passed=$(grep -c '^pass' "$verdicts")
 	failed=$(grep -c '^fail' "$verdicts")
 	skipped=$(grep -c '^skip' "$verdicts")
-	echo "$passed passed, $failed failed, $skipped skipped"
+	printf '%s\t%s\t%s\t%d\t%d\t%d\t0\t%d\n' "$SUITE" "$KVER" "$DEVICE" \
+		"$passed" "$failed" "$skipped" "$SECONDS" > "$results/row"
+	if [[ $IN_MATRIX ]]; then	# which makes one table of all
+		echo "$passed passed, $failed failed, $skipped skipped"
+	else
+		matrix_table "$results/row" /dev/null
+	fi
 	# Nothing run is not a success.
 	((failed == 0 && passed > 0))
 }

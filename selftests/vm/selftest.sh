@@ -7,6 +7,7 @@
 # fake NAME SECONDS: a test whose script is stdin
 fake()
 {
+	mkdir -p "$(dirname "$RESULTS_TMP/fakes/$1")"
 	{
 		echo '#!/bin/bash'
 		cat
@@ -18,7 +19,6 @@ fake()
 fakes()
 {
 	fake good 20 <<-'END'
-		[[ ! -e /results/slipped ]] || exit 1
 		echo 1..2; echo ok 1 one; echo "ok 2 two # SKIP no such thing"
 	END
 	fake skipped 20 <<-'END'
@@ -74,21 +74,16 @@ fakes()
 	fake leftover 20 <<-'END'
 		sleep 1000 & echo 1..1; echo ok 1 one
 	END
-	fake slip 20 <<-'END'
-		breakpoint()
-		{
-			printf '%s\n' "Oops: int3: 0000 [#1] SMP NOPTI" \
-				"Code: 41 8b 4f 20 $1 <90> f7 c1" "Call Trace:" \
-				"Code: 05 <48>" " </TASK>" "---[ end trace 0000000000000000 ]---" |
-				while read -r line; do echo "$line" > /dev/kmsg; done
-		}
-		if [[ ! -e /results/slipped ]]; then
-			touch /results/slipped
-			breakpoint 66
-			echo c > /proc/sysrq-trigger
-			sleep 10
-		fi
-		breakpoint cc
+	fake time_over 20 <<-'END'
+		touch /results/late
+		echo 1..1; echo ok 1 one
+	END
+	fake too_late 20 <<-'END'
+		echo 1..1; echo ok 1 one
+	END
+	# Those in "debug" begin all the same.
+	fake debug/time_again 20 <<-'END'
+		rm /results/late
 		echo 1..1; echo ok 1 one
 	END
 	fake panic 20 <<-'END'
@@ -127,14 +122,15 @@ fake_verdicts()
 		pass|splat|one
 		pass|leftover|one
 		fail|leftover|left behind: processes left: SLEEP
-		pass|slip|one
+		pass|time_over|one
+		skip|too_late|no time left to begin it
+		pass|debug/time_again|one
 		pass|panic|one
 		fail|panic|did not end: the guest died or hung
 		fail|never|not run
 		fail|announced_worse|kernel: BUG: not wanted
 		fail|announced_before|kernel: WARNING: after it was over
 		fail|splat|kernel: WARNING: CPU: 0 PID: 1 at fake.c:1
-		fail|slip|kernel: Oops: int3: 0000 [#1] SMP NOPTI
 		fail|panic|kernel: Kernel panic
 	END
 }
@@ -213,6 +209,17 @@ selftest_mistakes()
 	return "$failed"
 }
 
+# selftest_row REPORT: its table has one row, for this cell, with the counts of its
+# last line
+selftest_row()
+{
+	diff <(tail -n 1 "$1" | awk '{ print $1, $3, $5 }') \
+		<(awk -v suite="$SUITE" -v kernel="$KVER" -v device="$DEVICE" '
+			table && NF == 8 && $1 == suite && $2 == kernel &&
+			$3 == device { print $4, $5, $6 }
+			$1 == "suite" { table = 1 }' "$1") >&2
+}
+
 cmd_selftest()
 {
 	local rc=0 failed=0
@@ -226,7 +233,7 @@ cmd_selftest()
 	echo "TESTS_DIR=/results/fakes" >> "$RESULTS_TMP/env"
 	guest_job 'exec bash /rig/guest/run-tests'
 	boot_banner
-	guest_tests "$RESULTS_TMP" >&2 || rc=$?
+	guest_run "$RESULTS_TMP" >&2 || rc=$?
 	report "$RESULTS_TMP" "$rc" > "$RESULTS_TMP/report" &&
 		{ say "WRONG: the report is a success"; failed=1; }
 	# The guest's death is told as well; times and PIDs are not compared.
@@ -240,6 +247,12 @@ cmd_selftest()
 	else
 		say "as it should be: $(tail -n 1 "$RESULTS_TMP/report")"
 	fi
+	if selftest_row "$RESULTS_TMP/report"; then
+		say "as it should be: the table has a row with these counts"
+	else
+		say "WRONG: the table and the last line (<)"
+		failed=1
+	fi
 	keep_results
 
 	selftest_job 0 "a job that succeeds" 'true' || failed=1
@@ -249,6 +262,11 @@ cmd_selftest()
 	GUEST_TIMEOUT=30 \
 	selftest_job 125 "a guest that never powers off" \
 		'sleep 1000' || failed=1
+	HANG_SECONDS=5 \
+	selftest_job 125 "a guest whose test does not end" \
+		'echo x 5 > /results/tests
+		echo "rig: begin test x" > /dev/kmsg
+		sleep 1000' || failed=1
 	BOOT_SECONDS=1 \
 	selftest_job 125 "a guest that does not boot" 'true' || failed=1
 	((failed)) || say "the rig sees what it should see"
