@@ -9,7 +9,9 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -208,10 +210,51 @@ TEST_F(calls, error_while_busy)
 	tcp = answer(c.full.tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 	EXPECT_LE(0, tcp);
 	ASSERT_EQ(0, abi_read(self->channel, &ev, sizeof(ev), 5000 * TEST_SCALE));
-	EXPECT_NE(EV_ESTABLISHED, ev.event);
+	/* siw may have taken the answer just before. */
+	if (ev.event == EV_ESTABLISHED) {
+		ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
+	}
 	close(tcp);
 	end(&c);
 	EXPECT_EQ(0, c.ret);
+}
+
+/* What waits for that call in order to destroy something can be killed. */
+TEST_F(calls, killed_while_busy)
+{
+	struct connecting c = {};
+	struct {
+		__u32 type, handle;
+	} what[] = {
+		{ RDMA_EP_OBJ_QP, self->qp.init.qp },
+		{ RDMA_EP_OBJ_ID },
+	};
+	size_t i, j;
+	pid_t pid;
+
+	ASSERT_EQ(0, begin(self, &c, self->qp.init.qp_num));
+	what[1].handle = c.id;
+	for (i = 0; i < 2; i++) {
+		pid = fork();
+		if (!pid) {
+			abi_destroy(&self->s, what[i].type, what[i].handle);
+			_exit(0);
+		}
+		usleep(300000 * TEST_SCALE);
+		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG)) {
+			TH_LOG("object of type %u is gone", what[i].type);
+		}
+		kill(pid, SIGKILL);
+		for (j = 0; j < 50 && !waitpid(pid, NULL, WNOHANG); j++)
+			usleep(100000 * TEST_SCALE);
+		EXPECT_GT(50, j) {
+			TH_LOG("who destroys an object of type %u can not be killed",
+			       what[i].type);
+		}
+	}
+	end(&c);
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, c.id));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, self->qp.init.qp));
 }
 
 /*

@@ -218,6 +218,8 @@ struct uep_obj;
  * struct uep_obj_type - how objects of a type end
  * @type: type
  * @busy: optional: is it in use in a way that @uep_obj.users does not count?
+ * @settle: optional: waits for calls under way that @destroy would wait for, which may
+ *	take as long as a peer likes. -EINTR if the task is killed
  * @destroy: the object has been claimed: end it, let go of the use of others
  *	(uep_obj_unuse()), write what the user is told. Also called for objects
  *	whose creation failed half-way
@@ -227,6 +229,7 @@ struct uep_obj;
 struct uep_obj_type {
 	enum rdma_ep_obj_type type;
 	bool (*busy)(struct uep_obj *obj);
+	int (*settle)(struct uep_obj *obj);
 	void (*destroy)(struct uep_obj *obj, struct rdma_ep_destroy *out);
 	void (*free)(struct uep_obj *obj);
 };
@@ -266,6 +269,7 @@ struct uep_obj *uep_obj_use(struct uep_session *s, u32 handle,
 			    enum rdma_ep_obj_type type);
 int uep_obj_reserve(struct uep_obj *obj);
 void uep_obj_publish(struct uep_obj *obj);
+int uep_obj_settle(struct uep_obj *obj);
 bool uep_obj_claim(struct uep_obj *obj);
 void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out);
 void uep_obj_discard(struct uep_obj *obj);

@@ -223,6 +223,9 @@ int uep_destroy_ep(struct uep_cmd *cmd)
 		return -EINVAL;
 	for (i = 0; !ret && i < ARRAY_SIZE(parts); i++)
 		ret = uep_part_find(cmd->s, &parts[i]);
+	for (i = 0; !ret && i < ARRAY_SIZE(parts); i++)
+		if (parts[i].obj)
+			ret = uep_obj_settle(parts[i].obj);
 	if (!ret && !uep_obj_claim(id->obj))
 		ret = -ENOENT;
 	for (i = 0; !ret && i < ARRAY_SIZE(parts); i++)

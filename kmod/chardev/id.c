@@ -89,8 +89,14 @@ static void uep_id_free(struct uep_obj *obj)
 	kfree_rcu(id, obj.rcu);
 }
 
+static int uep_id_settle(struct uep_obj *obj)
+{
+	return ep_id_settle(&container_of(obj, struct uep_id, obj)->id);
+}
+
 static const struct uep_obj_type uep_id_type = {
 	.type = RDMA_EP_OBJ_ID,
+	.settle = uep_id_settle,
 	.destroy = uep_id_destroy,
 	.free = uep_id_free,
 };

@@ -162,8 +162,14 @@ static bool uep_qp_busy(struct uep_obj *obj)
 	return READ_ONCE(qp->qp.nr_mcasts);
 }
 
+static int uep_qp_settle(struct uep_obj *obj)
+{
+	return ep_qp_settle(&container_of(obj, struct uep_qp, obj)->qp);
+}
+
 static const struct uep_obj_type uep_qp_type = {
 	.type = RDMA_EP_OBJ_QP,
+	.settle = uep_qp_settle,
 	.busy = uep_qp_busy,
 	.destroy = uep_qp_destroy,
 	.free = uep_qp_free,

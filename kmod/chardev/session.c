@@ -162,6 +162,15 @@ int uep_obj_error(struct uep_obj *obj, int ret)
 	return ret == -EIO && uep_obj_ended(obj) ? -ENOENT : ret;
 }
 
+/*
+ * Before uep_obj_claim(): from there on nothing can be interrupted. Who calls again in
+ * between is waited for all the same.
+ */
+int uep_obj_settle(struct uep_obj *obj)
+{
+	return obj->type->settle ? obj->type->settle(obj) : 0;
+}
+
 /* Makes the caller the one who destroys it; false: it is in use, or somebody is. */
 bool uep_obj_claim(struct uep_obj *obj)
 {
@@ -227,13 +236,13 @@ static void uep_stop_qps(struct uep_session *s, const struct uep_ctx *ctx)
  * Destroys what has been made in a context. Other tasks may use the session:
  * what they are just making or using elsewhere stays.
  */
-static void uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
+static int uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 {
 	struct rdma_ep_destroy out;
 	struct uep_obj *obj;
 	unsigned long handle;
 	void *entry;
-	int i;
+	int i, ret = 0;
 
 	uep_stop_qps(s, ctx);
 	for (i = 0; i < ARRAY_SIZE(uep_verbs_types); i++) {
@@ -241,12 +250,18 @@ static void uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 			obj = uep_obj_lookup(s, handle, uep_verbs_types[i]);
 			if (!obj)
 				continue;
-			if (uep_obj_ctx(obj) == ctx && uep_obj_claim(obj))
-				uep_obj_end(obj, &out);
+			if (uep_obj_ctx(obj) == ctx) {
+				ret = uep_obj_settle(obj);
+				if (!ret && uep_obj_claim(obj))
+					uep_obj_end(obj, &out);
+			}
 			uep_obj_put(obj);
+			if (ret)
+				return ret;
 			cond_resched();
 		}
 	}
+	return 0;
 }
 
 static u32 uep_destroy_flags(u32 type)
@@ -280,14 +295,19 @@ int uep_destroy(struct uep_cmd *cmd)
 	if (arg->flags & RDMA_EP_DESTROY_CONTENTS) {
 		ctx = container_of(obj, struct uep_ctx, obj);
 		if (!ctx->default_pd)
-			uep_destroy_contents(cmd->s, ctx);
+			ret = uep_destroy_contents(cmd->s, ctx);
 	}
+	if (!ret)
+		ret = uep_obj_settle(obj);
+	if (ret)
+		goto out;
 	if (!arg->flags && obj->type->busy && obj->type->busy(obj))
 		ret = -EBUSY;
 	else if (uep_obj_claim(obj))
 		uep_obj_end(obj, arg);
 	else
 		ret = uep_obj_ended(obj) ? -ENOENT : -EBUSY;
+out:
 	uep_obj_put(obj);
 	return ret;
 }

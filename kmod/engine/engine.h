@@ -380,6 +380,7 @@ void ep_rxe_stop_all(struct ep_dev *dev);
 int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp);
 void ep_qp_drop_region(struct ep_qp *qp);
 
+int ep_qp_settle(struct ep_qp *qp);
 bool ep_qp_pin(struct ep_qp *qp, bool accepting);
 void ep_qp_unpin(struct ep_qp *qp, int ret);
 struct ib_qp *ep_qp_hold_iwarp(struct ep_qp *qp);
@@ -543,6 +544,7 @@ int ep_id_create_kernel(struct ep_id *id, struct net *net,
 			const char *caller);
 void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id);
 void ep_id_destroy(struct ep_id *id);
+int ep_id_settle(struct ep_id *id);
 int ep_id_begin(struct ep_id *id);
 int ep_id_begin_bound(struct ep_id *id);
 void ep_id_end(struct ep_id *id);

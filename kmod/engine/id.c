@@ -328,6 +328,19 @@ static int ep_id_lock(struct ep_id *id)
 	return mutex_lock_interruptible(&id->lock);
 }
 
+/*
+ * Waits for the call that is under way. It may be a handshake, which takes as long as a
+ * peer likes. -EINTR if the task is killed.
+ */
+int ep_id_settle(struct ep_id *id)
+{
+	int ret = mutex_lock_killable(&id->lock);
+
+	if (!ret)
+		mutex_unlock(&id->lock);
+	return ret;
+}
+
 /* Is it the address of an interface? */
 static bool ep_addr_of_netdev(const struct sockaddr_storage *addr)
 {

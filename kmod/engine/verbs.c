@@ -495,6 +495,12 @@ bool ep_qp_wear(struct ep_qp *qp)
 	return free;
 }
 
+/* As ep_id_settle(), for the call that has the QP pinned. */
+int ep_qp_settle(struct ep_qp *qp)
+{
+	return wait_on_bit(&qp->cm_use, EP_QP_PINNED, TASK_KILLABLE);
+}
+
 /*
  * Gives an iWARP QP to a call of the CM, for the one connection of its life. Of a
  * second one siw would take the events for those of the first, which iw_cm answers
