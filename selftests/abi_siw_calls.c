@@ -195,7 +195,7 @@ TEST_F(calls, busy)
 	EXPECT_EQ(0, abi_qp_state(s, self->qp.init.qp, QPS_ERR));
 }
 
-/* What is to be in error is not connected, though the listener answers after all. */
+/* What is to be in error does not stay connected, though the listener answers after all. */
 TEST_F(calls, error_while_busy)
 {
 	const struct abi *s = &self->s;
@@ -341,6 +341,87 @@ static void *cut_off(void *arg)
 	usleep(c->delay_us);
 	close(c->tcp);
 	return NULL;
+}
+
+#define FLUSHED	4000
+
+struct poster {
+	const struct abi *s;
+	__u32 qp;
+	__u32 posted;
+	const struct abi_wrs *one;
+};
+
+/* What is refused since siw changes the state just then is not counted. */
+static void *post_on(void *arg)
+{
+	struct poster *p = arg;
+	int i;
+
+	for (i = 0; i < FLUSHED; i++)
+		p->posted += !ABI_POST(p->s, SEND, p->qp, p->one, NULL);
+	return NULL;
+}
+
+/*
+ * siw flushes what waits for a peer that has gone; what is posted meanwhile may complete
+ * before it.
+ */
+TEST_F(calls, posted_while_flushed)
+{
+	static char buf[32768];
+	const struct abi *s = &self->s;
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_event ev;
+	struct rdma_ep_wc wc[64];
+	struct poster p = { .s = s };
+	struct abi_wrs *w = calloc(1, sizeof(*w));
+	pthread_t thread;
+	struct cutter c = {};
+	__u32 id, cq, seen;
+	int round, i, n;
+
+	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
+	abi_send_wr(w, WR_SEND, SEND_SIGNALED, 1);
+	abi_sge(w, mr.iova, sizeof(buf), mr.lkey);
+	p.one = w;
+	for (round = 0; round < 5; round++) {
+		ASSERT_EQ(0, abi_create_cq(s, -1, 2 * FLUSHED + 64, 0, &cq));
+		ASSERT_EQ(0, abi_client(s, self->channel, RDMA_PS_TCP,
+					&self->sin, 1, &id));
+		abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+		qp.id = id;
+		qp.init.max_send_wr = 2 * FLUSHED;
+		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
+		ASSERT_EQ(0, abi_connect(s, id, 0));
+		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED,
+			       "\0\1\0\1", 4);
+		ASSERT_LE(0, c.tcp);
+		ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+		p.qp = qp.init.qp;
+		p.posted = 0;
+		for (i = 0; i < FLUSHED; i++)
+			ASSERT_EQ(0, ABI_POST(s, SEND, p.qp, w, NULL));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, post_on, &p));
+		cut_off(&c);
+		pthread_join(thread, NULL);
+		p.posted += FLUSHED;
+		for (seen = 0; seen < p.posted; seen += n) {
+			n = abi_wait(s, cq, wc, 1);
+			if (n <= 0)
+				break;
+		}
+		EXPECT_EQ(p.posted, seen) {
+			TH_LOG("round %d", round);
+		}
+		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, p.qp));
+		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, cq));
+		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
+		while (abi_ready(self->channel, 0))
+			abi_read(self->channel, &ev, sizeof(ev), 0);
+	}
+	free(w);
 }
 
 /*

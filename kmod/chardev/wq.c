@@ -266,8 +266,8 @@ void uep_wq_pop(struct uep_wq *wq, u64 cookie)
 }
 
 /*
- * Everything up to a completed send of an order has completed, too; but siw may say of a
- * READ that it could not be sent before it says what has become of those before it.
+ * Everything up to a completed send of an order has completed, too; but siw may say of
+ * what could not be sent any more before it says what has become of those before it.
  */
 static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 {
@@ -285,7 +285,7 @@ static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 	while (order->passed) {
 		struct uep_slot *oldest = &wq->slots[base + order->tail];
 
-		if (o && oldest->busy && oldest->signalled)
+		if (wq->reads_apart && oldest->busy && oldest->signalled)
 			break;
 		oldest->busy = false;
 		order->tail = uep_wq_next(wq, order->tail);
