@@ -260,6 +260,7 @@ struct abi_pair {
 	struct abi_end end[2];
 	/* in: of both QPs; 0 for the defaults */
 	__u32 max_wr;
+	__u32 max_sge;
 	__u32 pd[2];
 	__u32 srq;			/* of the server */
 	bool sig_all;

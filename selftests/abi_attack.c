@@ -3,9 +3,11 @@
  * Work requests as somebody would write them who wants more than is his. None
  * may get through to a driver: most would let it read and write the kernel.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -28,6 +30,7 @@ FIXTURE_SETUP(attack)
 {
 	ASSERT_EQ(0, abi_open(&self->s));
 	self->p.max_wr = 32;
+	self->p.max_sge = 6;		/* which siw and rxe have */
 	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
 	self->qp = self->p.end[0].qp.qp;
 	self->peer = self->p.end[1].qp.qp;
@@ -209,33 +212,60 @@ TEST_F(attack, ranges)
 	EXPECT_EQ(0, send_sge(self, WR_SEND, base, LEN, lkey));
 }
 
-/* Two lengths whose sum is small again in 32 bits, or just too much */
+/* So many bytes of addresses, with few pages behind them; NULL: no memory */
+static char *same_pages(size_t len)
+{
+	const size_t chunk = 4 << 20;
+	size_t size = (len + chunk - 1) & ~(chunk - 1), pos;
+	int fd = memfd_create("pages", MFD_CLOEXEC);
+	char *mem;
+
+	mem = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mem == MAP_FAILED || ftruncate(fd, chunk))
+		return NULL;
+	for (pos = 0; pos < size; pos += chunk)
+		if (mmap(mem + pos, chunk, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+			return NULL;
+	close(fd);
+	return mem;
+}
+
+/* Lengths whose sum is small, or negative, in 32 bits, or just too much */
 TEST_F(attack, long_messages)
 {
 	struct rdma_ep_query_port port = {
 		.dev_index = self->s.dev, .port_num = 1,
 	};
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	__u32 n = self->p.end[0].qp.max_send_sge, i;
 	struct rdma_ep_reg_mr mr;
-	size_t half;
+	__u64 max, part;
 	char *mem;
 	int ret;
 
 	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &port));
-	half = port.attr.max_msg_sz / 2 + 4096;
-	if (half > 64 << 20)
-		SKIP(return, "messages may be too long for this guest");
-	mem = mmap(NULL, half, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, mem);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, mem, half, AC_LOCAL_WRITE,
+	max = port.attr.max_msg_sz;
+	/* siw counts in an int. */
+	if (self->s.iwarp && max > INT_MAX)
+		max = INT_MAX;
+	/* (siw knows no CAP_IPC_LOCK.) */
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &unlimited));
+	part = (max / n + 4096) & ~4095ULL;
+	mem = same_pages(part);
+	ASSERT_NE(NULL, mem);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, mem, part, AC_LOCAL_WRITE,
 				&mr));
 	abi_wrs_init(&self->w);
 	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
-	abi_sge(&self->w, mr.iova, half, mr.lkey);
-	abi_sge(&self->w, mr.iova, half, mr.lkey);
+	for (i = 0; i < n; i++)
+		abi_sge(&self->w, mr.iova, part, mr.lkey);
 	ret = post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
-	EXPECT_EQ(-EINVAL, ret);
+	EXPECT_EQ(-EINVAL, ret) {
+		TH_LOG("%u times %llu bytes", n, part);
+	}
 	EXPECT_EQ(0, still_works(self));
+	munmap(mem, part);
 }
 
 TEST_F(attack, access)
@@ -280,7 +310,7 @@ TEST_F(attack, send_flags)
 TEST_F(attack, numbers_of_entries)
 {
 	static const __u32 bad[] = {
-		5, 33, 255, 256, 65535, 65536, 0x0fffffff, 0x10000000,
+		17, 33, 255, 256, 65535, 65536, 0x0fffffff, 0x10000000,
 		0x10000001, 0x40000000, 0x7fffffff, 0x80000000, 0xf0000000,
 		0xfffffffc, 0xffffffff,
 	};

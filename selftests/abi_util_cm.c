@@ -271,6 +271,8 @@ static int create_end_qp(const struct abi *s, const struct abi_pair *p, int i)
 		c.init.max_send_wr = p->max_wr;
 		c.init.max_recv_wr = p->max_wr;
 	}
+	if (p->max_sge)
+		c.init.max_send_sge = p->max_sge;
 	if (i == 1)
 		c.init.srq = p->srq;
 	if (p->sig_all)

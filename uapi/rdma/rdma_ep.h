@@ -1385,8 +1385,10 @@ struct rdma_ep_recv_wr {
  * EINVAL: a record does not fit @wrs_len; an opcode, flag or number of entries
  * is not allowed for this QP; an entry is not wholly within a memory region of
  * the QP's PD, or the region lacks the access; the message is longer than the
- * port allows; inline data is longer than granted; the QP's state does not allow
- * it (sends before RTS, receives in RESET); an AH is not of the QP's PD.
+ * port allows, or, on siw, than 2^31 - 1; inline data is longer than granted; the
+ * QP's state does not allow it (sends before RTS, receives in RESET); an AH is not
+ * of the QP's PD.
+ * ENOTCONN: siw: the QP is not connected, or its state is changing just now.
  * EOPNOTSUPP: a send of an IBV_QPT_XRC_SEND QP that names an SRQ of the peer
  * (SEND*, RDMA_WRITE_WITH_IMM): the kernel's work requests have no place for it.
  * EPERM: a Q_Key with its high bit set needs CAP_NET_RAW.
