@@ -203,14 +203,19 @@ void uep_uncharge(struct uep_session *s, u64 queue_bytes)
 int uep_charge_pages(struct uep_session *s, u64 nr)
 {
 	u64 max = uep_mb(READ_ONCE(user_max_pinned_mb)) >> PAGE_SHIFT;
-	u64 pinned = atomic64_add_return(nr, &s->user->pinned_pages);
+	s64 pinned = atomic64_read(&s->user->pinned_pages);
 
-	if (pinned <= max || rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY ||
-	    capable(CAP_IPC_LOCK))
+	/* What is refused is never added: others would be refused because of it. */
+	while (nr <= max && pinned <= (s64)(max - nr))
+		if (atomic64_try_cmpxchg(&s->user->pinned_pages, &pinned,
+					 pinned + nr))
+			return 0;
+	if (rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY || capable(CAP_IPC_LOCK)) {
+		atomic64_add(nr, &s->user->pinned_pages);
 		return 0;
-	uep_trace_limit(s, "user_max_pinned_mb", pinned << PAGE_SHIFT,
+	}
+	uep_trace_limit(s, "user_max_pinned_mb", (pinned + nr) << PAGE_SHIFT,
 			max << PAGE_SHIFT);
-	uep_uncharge_pages(s, nr);
 	pr_notice_ratelimited(KBUILD_MODNAME ": %s[%d]: over its user's limit of registered memory (user_max_pinned_mb)\n",
 			      current->comm, task_pid_nr(current));
 	return -ENOMEM;
