@@ -112,7 +112,7 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe,
 
 	/*
 	 * A READ of siw's that is cut off when it is its turn completes twice: there
-	 * must be room for one of each QP that has room for any.
+	 * must be room for one of each QP that has room for any. (uep_cq_granted())
 	 */
 	if (ep_is_siw(dev->ibdev) && cqe <= dev->ibdev->attrs.max_cqe)
 		attr.cqe = min_t(u32, 2 * cqe, dev->ibdev->attrs.max_cqe);
@@ -134,6 +134,15 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe,
 	uep_cq_hw_put(hw);
 	uep_cq_hw_put(hw);
 	return ERR_PTR(ret);
+}
+
+/* What the user may reckon with; called inside ep_dev_enter(). */
+u32 uep_cq_granted(const struct uep_cq *cq)
+{
+	const struct uep_cq_hw *hw = cq->hw;
+
+	return ep_is_siw(hw->cq.res.dev->ibdev) ?
+	       max(hw->wanted, hw->cq.cqe / 2) : hw->cq.cqe;
 }
 
 /*
@@ -350,7 +359,7 @@ int uep_create_cq(struct uep_cmd *cmd)
 	ret = IS_ERR(cq) ? PTR_ERR(cq) : uep_cmd_add_obj(cmd, &cq->obj);
 	if (!ret) {
 		arg->cq = cq->obj.handle;
-		arg->cqe = cq->hw->cq.cqe;
+		arg->cqe = uep_cq_granted(cq);
 		arg->ring = cq->ring.index;
 	}
 out:

@@ -257,7 +257,7 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_ctx *ctx,
 		return ERR_PTR(ret);
 	uep_obj_hold(&cq->obj);
 	arg->cq = cq->obj.handle;
-	arg->cqe = cq->hw->cq.cqe;
+	arg->cqe = uep_cq_granted(cq);
 	arg->ring = cq->ring.index;
 	return cq;
 }

@@ -414,6 +414,7 @@ struct uep_cq {
 struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 			     struct uep_comp_channel *chan, u32 cqe,
 			     u32 comp_vector, bool ring);
+u32 uep_cq_granted(const struct uep_cq *cq);
 int uep_create_cq(struct uep_cmd *cmd);
 int uep_resize_cq(struct uep_cmd *cmd);
 int uep_modify_cq(struct uep_cmd *cmd);
