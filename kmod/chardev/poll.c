@@ -3,6 +3,7 @@
  * Completions: from the device to the user, on request or into the ring that is
  * shared with him.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <rdma/opa_addr.h>
@@ -385,7 +386,7 @@ int uep_poll_cq(struct uep_cmd *cmd)
 			ret = -EFAULT;
 		}
 		/* Fewer than asked for means to the user that it is empty. */
-		if (ret <= 0)
+		if (ret <= 0 || fatal_signal_pending(current))
 			break;
 		ret = 0;
 		cond_resched();
