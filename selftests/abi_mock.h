@@ -9,6 +9,7 @@
 
 #define MOCK_NAME	"mock0"
 #define MOCK_NETDEV	"epmock0"
+#define MOCK_LOCAL_LKEY	0x1d00		/* of its PDs */
 
 /* Any errno that nobody returns by himself. */
 #define MOCK_ERRNO	EL2HLT

@@ -355,6 +355,68 @@ TEST_F(limits, read_entries)
 	}
 }
 
+/*
+ * Keys that the device knows and the user has not got: that for all of the kernel's
+ * memory, which a user's PD has, too, and what is around it; another PD's; a stale one.
+ */
+TEST_F(limits, keys)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_reg_mr mr, other, stale;
+	struct rdma_ep_create_qp c;
+	__u32 cq, pd, srq, keys[9];
+	struct abi_wrs w;
+	char mem[64];
+	size_t i;
+	int calls;
+
+	ASSERT_EQ(0, mock_new(""));
+	ASSERT_EQ(0, abi_open(s));
+	ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
+	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &mr));
+	ASSERT_EQ(0, abi_reg_mr(s, pd, mem, sizeof(mem), AC_ALL, &other));
+	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &stale));
+	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_MR, stale.mr));
+	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
+	ASSERT_EQ(0, abi_create_srq(s, s->pd, 16, 0, &srq));
+	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_RC, c.init.qp_num));
+	for (i = 0; i < 5; i++)
+		keys[i] = MOCK_LOCAL_LKEY - 2 + i;
+	keys[5] = other.lkey;
+	keys[6] = stale.lkey;
+	keys[7] = 0;
+	keys[8] = ~0U;
+	calls = mock_read("fail/post_send");
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+		abi_wrs_init(&w);
+		abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 1);
+		abi_sge(&w, mr.iova, 8, keys[i]);
+		EXPECT_EQ(-EINVAL, ABI_POST(s, SEND, c.init.qp, &w, NULL)) {
+			TH_LOG("send, key 0x%x", keys[i]);
+		}
+		abi_wrs_init(&w);
+		abi_recv_wr(&w, 1);
+		abi_sge(&w, mr.iova, 8, keys[i]);
+		EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, c.init.qp, &w, NULL)) {
+			TH_LOG("receive, key 0x%x", keys[i]);
+		}
+		EXPECT_EQ(-EINVAL, ABI_POST(s, SRQ_RECV, srq, &w, NULL)) {
+			TH_LOG("SRQ, key 0x%x", keys[i]);
+		}
+	}
+	EXPECT_EQ(calls, mock_read("fail/post_send"));
+	abi_wrs_init(&w);
+	abi_recv_wr(&w, 1);
+	abi_sge(&w, mr.iova, 8, mr.lkey);
+	EXPECT_EQ(0, ABI_POST(s, SRQ_RECV, srq, &w, NULL));
+	/* More entries than the queue was made for */
+	abi_sge(&w, mr.iova, 8, mr.lkey);
+	EXPECT_EQ(-EINVAL, ABI_POST(s, SRQ_RECV, srq, &w, NULL));
+}
+
 /* ---- drivers that make more of a request than was asked for */
 
 #define ASKED	10
