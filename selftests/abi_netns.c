@@ -413,8 +413,8 @@ static int in_macvlan(void *arg)
 
 	CHECK(51, if_indextoname(s->netdev, dev));
 	CHECK(52, unshare(CLONE_NEWNET) == 0);
-	snprintf(cmd, sizeof(cmd), "nsenter -t %d -n "
-		 "ip link add ep_mv0 link %s netns %d type macvlan mode bridge",
+	snprintf(cmd, sizeof(cmd),
+		 "nsenter -t %d -n ip link add ep_mv0 link %s netns %d type macvlan mode bridge",
 		 getppid(), dev, getpid());
 	CHECK(53, system(cmd) == 0);
 	CHECK(54, system("ip addr add 10.98.7.1/24 dev ep_mv0 && ip link set ep_mv0 up") == 0);
@@ -466,11 +466,11 @@ static int with_its_link_address(void *arg)
 
 	CHECK(71, ABI(s->fd, QUERY_GID, &gid) == 0);
 	CHECK(72, unshare(CLONE_NEWNET) == 0);
-	snprintf(cmd, sizeof(cmd), "ip link set lo up && "
-		 "ip link add ep_d0 address %02x:%02x:%02x:%02x:%02x:%02x type dummy && "
-		 "ip addr add 10.98.7.1/24 dev ep_d0 && ip link set ep_d0 up",
+	snprintf(cmd, sizeof(cmd),
+		 "ip link add ep_d0 address %02x:%02x:%02x:%02x:%02x:%02x type dummy",
 		 mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-	CHECK(73, system(cmd) == 0);
+	CHECK(73, system(cmd) == 0 && system("ip link set lo up") == 0);
+	CHECK(77, system("ip addr add 10.98.7.1/24 dev ep_d0 && ip link set ep_d0 up") == 0);
 	sin.sin_addr.s_addr = inet_addr("10.98.7.1");
 	s->fd = abi_open_node();
 	channel = abi_channel(s);

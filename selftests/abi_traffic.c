@@ -256,8 +256,10 @@ static int sent(struct _test_data_traffic *self, int end,
 		CHECK(4, !before->announced ||
 		      (self->s.iwarp && reads(before->opcode) &&
 		       !reads(r->opcode)) || wc->status);
-		if (!before->announced)
-			before->done = before->implied = true;
+		if (!before->announced) {
+			before->done = true;
+			before->implied = true;
+		}
 	}
 	while (a->oldest < a->posted && a->all[a->oldest].done)
 		a->oldest++;
