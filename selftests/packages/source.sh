@@ -12,6 +12,11 @@ cp -r /src /tmp/checkout
 cd /tmp/checkout || exit 1
 version=$(packaging/version)
 tarball=/tmp/checkout/build/rdma-ep-$version.tar.gz
+no_version()
+{
+	! packaging/version check && [[ $(packaging/version) == "$version" ]]
+}
+check "what is no version does not become one" no_version
 check "all files have the same version" packaging/version
 check "make dist" make dist
 
