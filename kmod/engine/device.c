@@ -445,7 +445,7 @@ static int ep_client_add(struct ib_device *ibdev)
 	rdma_for_each_port(ibdev, port)
 		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?
 					1U << 31 : attr.max_msg_sz;
-	/* It takes them for longer, but adds lengths in an int. */
+	/* It says that it takes longer ones, but adds lengths in an int. */
 	if (ep_is_siw(ibdev))
 		dev->max_msg_sz[1] = min_t(u32, dev->max_msg_sz[1], INT_MAX);
 	ib_set_client_data(ibdev, &ep_client, dev);
