@@ -7,9 +7,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -202,6 +202,7 @@ TEST_F(calls, error_while_busy)
 	struct connecting c = {};
 	struct rdma_ep_event ev;
 	int i, tcp;
+	char byte;
 
 	ASSERT_EQ(0, begin(self, &c, self->qp.init.qp_num));
 	EXPECT_EQ(0, abi_qp_state(s, self->qp.init.qp, QPS_ERR));
@@ -214,6 +215,9 @@ TEST_F(calls, error_while_busy)
 	if (ev.event == EV_ESTABLISHED) {
 		ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
 	}
+	/* The peer learns it, too. */
+	EXPECT_TRUE(abi_ready(tcp, ABI_WAIT_MS));
+	EXPECT_GE(0, recv(tcp, &byte, 1, MSG_DONTWAIT));
 	close(tcp);
 	end(&c);
 	EXPECT_EQ(0, c.ret);

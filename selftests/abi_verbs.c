@@ -215,6 +215,8 @@ TEST_F(verbs, cq)
 	c = good;
 	ASSERT_EQ(0, ABI(s->fd, CREATE_CQ, &c));
 	EXPECT_LE(10, c.cqe);
+	/* Drivers round up; what siw gets besides is not the user's. */
+	EXPECT_GT(2 * 10, c.cqe);
 	EXPECT_NE(0, c.cq);
 	c = good;
 	c.cqe = 1;
