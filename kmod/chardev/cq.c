@@ -310,6 +310,7 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 	}
 	cq->chan = chan;
 	cq->uid = uid;
+	cq->polled_at = jiffies;
 	INIT_LIST_HEAD(&cq->held);
 	xa_init(&cq->qps);
 	uep_async_node_init(&cq->async, uid);

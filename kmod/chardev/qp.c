@@ -103,6 +103,11 @@ static const void *uep_qp_user_of_res(struct ep_res *res)
 	return uep_qp_of_res(res)->obj.session->user;
 }
 
+static unsigned long uep_qp_got_at(struct ep_res *res)
+{
+	return READ_ONCE(uep_qp_of_res(res)->recv_cq->polled_at);
+}
+
 const struct ep_res_ops uep_qp_res_ops = {
 	.killing = uep_qp_killing,
 	.quiet = uep_qp_quiet,
@@ -112,6 +117,7 @@ const struct ep_res_ops uep_qp_res_ops = {
 	.hold = uep_qp_hold_res,
 	.unhold = uep_qp_unhold_res,
 	.user = uep_qp_user_of_res,
+	.got_at = uep_qp_got_at,
 };
 
 static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)

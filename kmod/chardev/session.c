@@ -220,7 +220,7 @@ static void uep_stop_qps(struct uep_session *s, const struct uep_ctx *ctx)
 
 	if (!EP_COMPAT_RXE_WORKS || xa_empty(&s->qps))
 		return;
-	ep_rxe_answer();
+	ep_rxe_answer(jiffies);
 	xa_for_each(&s->objs, handle, entry) {
 		obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_QP);
 		if (!obj)

@@ -379,6 +379,8 @@ void uep_cq_hw_put(struct uep_cq_hw *hw);
  *	(hw->poll_lock)
  * @nr_held: how many
  * @nr_polled: completions that there have been for the user (hw->poll_lock)
+ * @polled_at: when there were some last, or it was made (jiffies; hw->poll_lock to
+ *	write)
  * @dead: @hw is gone, or no longer this CQ's (hw->poll_lock)
  * @asked: the user has asked for an event with the next completion
  * @ring: where the user looks for completions first
@@ -403,6 +405,7 @@ struct uep_cq {
 	struct list_head held;
 	u32 nr_held;
 	u64 nr_polled;
+	unsigned long polled_at;
 	bool dead;
 	bool asked;
 	struct uep_ring ring;

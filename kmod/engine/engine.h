@@ -171,6 +171,8 @@ void ep_dev_put_pd(struct ep_dev *dev);
  *	Under a spinlock, of what is in the device's list
  * @unhold: ends that
  * @user: comes with @hold: whose it is; only to be compared
+ * @got_at: comes with @hold: when the owner last took completions of the queue that it
+ *	receives with (jiffies)
  */
 struct ep_res_ops {
 	void (*killing)(struct ep_res *res);
@@ -181,6 +183,7 @@ struct ep_res_ops {
 	void (*hold)(struct ep_res *res);
 	void (*unhold)(struct ep_res *res);
 	const void *(*user)(struct ep_res *res);
+	unsigned long (*got_at)(struct ep_res *res);
 };
 
 /**
@@ -373,7 +376,7 @@ void ep_rxe_watch_begin(struct ep_rxe_watch *watch, unsigned long period,
 void ep_rxe_watch_end(struct ep_rxe_watch *watch);
 int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
 int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask);
-void ep_rxe_answer(void);
+void ep_rxe_answer(unsigned long got_at);
 void ep_rxe_end(struct ep_qp *qp);
 void ep_rxe_stop(struct ep_qp *qp);
 void ep_rxe_stop_all(struct ep_dev *dev);

@@ -258,14 +258,25 @@ static void ep_rxe_fail_peers(void *arg)
 	}
 }
 
+/* In which a work item of rxe goes on that was interrupted, also on a busy machine */
+#define EP_RXE_ANSWER_TIME	(HZ / 20)
+
 /*
  * Who has got a message may be done with the QP, but rxe answers after it completes, and
  * no more when the QP is in another state. The sender may try for ever then, as rxe does
- * not count to 7 retries. So give it the time, as destroying a QP alone would.
+ * not count to 7 retries. So give it the time, as destroying a QP alone would. What has
+ * completed just now, or nobody knows when, gets more of it than data that came without a
+ * word. @got_at: jiffies
  */
-void ep_rxe_answer(void)
+void ep_rxe_answer(unsigned long got_at)
 {
+	unsigned long until = got_at + EP_RXE_ANSWER_TIME;
+	long left;
+
 	usleep_range(1000, 2000);
+	left = until - jiffies;
+	if (left > 0)
+		schedule_timeout_uninterruptible(left);
 }
 
 /* Before ep_rxe_destroy(); qp->lock is held. However much there is to send, it ends. */
@@ -279,7 +290,8 @@ void ep_rxe_end(struct ep_qp *qp)
 	if (state == IB_QPS_ERR)
 		return;
 	if (state >= IB_QPS_RTR && !qp->abandoned)
-		ep_rxe_answer();
+		ep_rxe_answer(qp->res.ops ? qp->res.ops->got_at(&qp->res) :
+					    jiffies);
 	ep_rxe_empty(qp);
 }
 
@@ -308,7 +320,7 @@ void ep_rxe_stop_all(struct ep_dev *dev)
 
 	if (!EP_COMPAT_RXE_WORKS || !ep_is_rxe(dev->ibdev))
 		return;
-	ep_rxe_answer();
+	ep_rxe_answer(jiffies);
 	do {
 		spin_lock(&dev->lock);
 		qp = list_first_entry_or_null(all, struct ep_qp, res.entry);
