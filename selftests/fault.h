@@ -22,7 +22,8 @@ enum {
 };
 
 /* SIGTERM was seen. */
-extern volatile sig_atomic_t fault_stop;
+/* SIGTERM and SIGUSR1 have come. */
+extern volatile sig_atomic_t fault_stop, fault_go;
 
 /* Reproducible: the same seed (not 0), the same numbers. */
 __u64 fault_random(__u64 *state);
@@ -75,6 +76,9 @@ void fault_end_unmap(struct fault_end *e);
 /* Number of messages that have made progress; then look at @bad. */
 int fault_client_step(struct fault_end *e, __u64 total);
 int fault_server_step(struct fault_end *e);
+
+/* A connection is made, used and ended. */
+int fault_connect(const struct abi *s, __u64 seed);
 
 /* Modes of the program, which return its exit status. */
 int fault_stream(__u64 seed, int pause_us);

@@ -11,11 +11,14 @@
 
 #include "fault.h"
 
-volatile sig_atomic_t fault_stop;
+volatile sig_atomic_t fault_stop, fault_go;
 
-static void on_term(int sig)
+static void on_signal(int sig)
 {
-	fault_stop = 1;
+	if (sig == SIGUSR1)
+		fault_go = 1;
+	else
+		fault_stop = 1;
 }
 
 void fault_say(const char *fmt, ...)
@@ -62,6 +65,20 @@ static int exchange(const struct abi *s, struct abi_pair *p, __u64 seed)
 	fault_end_unmap(&client);
 	fault_end_unmap(&server);
 	return ret;
+}
+
+int fault_connect(const struct abi *s, __u64 seed)
+{
+	struct abi_pair p = { .max_wr = FAULT_WINDOW };
+	int ret;
+
+	ret = abi_pair_open(s, &p) ?: exchange(s, &p, seed) ?:
+	      ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0);
+	if (ret)
+		return ret;
+	drop(s, &p.end[0], false);
+	drop(s, &p.end[1], false);
+	return abi_destroy(s, RDMA_EP_OBJ_ID, p.listener);
 }
 
 /* Connections one after another, in sessions that last for a few of them. */
@@ -287,7 +304,8 @@ static int usage(void)
 	fputs("fault_load MODE ARGS (device: $RDMA_DEV)\n"
 	      "  zoo SEED [STATE...]         hold all states, or these\n"
 	      "  leave SEED [STATE...]       the same, from another namespace\n"
-	      "  stream SEED [PAUSE-US]      a checked stream to itself\n"
+	      "  stream SEED [PAUSE-US]      a checked stream to itself; from SIGUSR1 on new\n"
+	      "                              connections, too, one after another\n"
 	      "  serve PORT                  one end of one\n"
 	      "  send ADDR PORT SEED [COUNT] the other\n"
 	      "  storm SEED COUNT            connections, opened and dropped\n"
@@ -302,12 +320,13 @@ static int usage(void)
 int main(int argc, char **argv)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-	struct sigaction sa = { .sa_handler = on_term };
+	struct sigaction sa = { .sa_handler = on_signal };
 	const char *mode = argc > 1 ? argv[1] : "";
 	__u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 0;
 	int n = argc > 3 ? atoi(argv[3]) : 0;
 
 	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGUSR1, &sa, NULL);
 	/* (siw asks for no privilege that would make the limit void.) */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	seed = seed ?: 1;

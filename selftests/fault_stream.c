@@ -14,6 +14,9 @@
 /* How long what has been sent may take to come back at the end. */
 #define DRAIN_MS	(60000 * TEST_SCALE)
 
+/* How often somebody connects anew; what it holds meanwhile is in the way of others. */
+#define CONNECT_MS	(1000 * TEST_SCALE)
+
 #define MEM_BYTES	(2 * FAULT_WINDOW * FAULT_MSG)
 
 struct message {
@@ -245,8 +248,8 @@ int fault_stream(__u64 seed, int pause_us)
 {
 	struct abi_pair p = { .max_wr = FAULT_WINDOW };
 	struct fault_end client, server;
-	long last, now, gap = 0, end = 0;
-	__u64 total = ~0ULL;
+	long last, now, gap = 0, end = 0, connected = 0;
+	__u64 total = ~0ULL, connections = 0;
 	bool ready = false;
 	struct abi s;
 	int ret, n;
@@ -277,17 +280,27 @@ int fault_stream(__u64 seed, int pause_us)
 		}
 		if (end && now > end)
 			break;
+		/* (How long it takes is a gap of the stream's.) */
+		if (fault_go && !end && now - connected > CONNECT_MS) {
+			ret = fault_connect(&s, seed + ++connections);
+			connected = abi_now_ms();
+			if (ret)
+				break;
+		}
 		if (!n || pause_us)
 			usleep(pause_us ?: 300);
 	}
-	fault_say("messages %llu longest-gap-ms %ld", client.next, gap);
-	if (client.bad || server.bad)
+	fault_say("messages %llu longest-gap-ms %ld connections %llu",
+		  client.next, gap, connections);
+	if (ret)
+		fault_say("no new connection: %s", strerror(-ret));
+	else if (client.bad || server.bad)
 		fault_say("broken: client %d (%d) server %d (%d)", client.bad,
 			  client.status, server.bad, server.status);
 	else if (client.next < total)
 		fault_say("%llu messages do not arrive", total - client.next);
 	return client.bad ?: server.bad ?:
-	       client.next < total ? FAULT_BROKEN : FAULT_OK;
+	       ret || client.next < total ? FAULT_BROKEN : FAULT_OK;
 }
 
 /* ---- two processes */

@@ -18,7 +18,7 @@
 # come; TEST_SCALE times as much on a slow kernel), that the process ended as it
 # should, and that the kernel holds what it held before: objects, pinned pages,
 # module references. A bystander, who has a connection of his own that the faults
-# do not concern, sends and checks data all the time.
+# do not concern, sends and checks data all the time, and makes new ones.
 
 LOAD=$(dirname "${BASH_SOURCE[0]}")/../fault_load
 
@@ -178,20 +178,22 @@ bystander_begin()
 	RDMA_DEV=${1:-$RDMA_DEV} load bystander stream "$FAULT_SEED" 2000
 	wait_ready bystander
 	baseline=$(held)
+	kill -USR1 "${pids[bystander]}"
 }
 
 bystander_end()
 {
-	local n gap
+	local n gap connections
 	stopped bystander || kill -TERM "${pids[bystander]}"
 	finish bystander 60
 	expect_status bystander 0
-	read -r _ n _ gap < <(grep '^messages' "$WORK/bystander.out") ||
+	read -r _ n _ gap _ connections < <(grep '^messages' "$WORK/bystander.out") ||
 		problem "the bystander says nothing"
 	((${n:-0} > 0)) || problem "the bystander has got nothing through"
+	((${connections:-0} > 0)) || problem "the bystander has made no new connection"
 	((${gap:-0} <= QUIET_BOUND)) ||
 		problem "the bystander was held up for $gap ms"
-	echo "# bystander: ${n:-0} messages checked, at most ${gap:-0} ms without one"
+	echo "# bystander: ${n:-0} messages checked, ${connections:-0} new connections, at most ${gap:-0} ms without either"
 	baseline=$outer
 }
 
