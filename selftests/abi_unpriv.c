@@ -213,6 +213,35 @@ TEST_F(unpriv, queue_memory)
 	EXPECT_EQ(0, abi_child(queues, NULL));
 }
 
+/* rdma_cm's memory for ids is charged to no cgroup. */
+static int ids(void *arg)
+{
+	struct abi s;
+	int n = 0, ret, channel;
+	__u32 id = 0, more;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	channel = abi_channel(&s);
+	do {
+		more = id;
+		ret = abi_create_id(&s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
+				    0, &id);
+	} while (!ret && ++n < 1000);
+	CHECK(3, ret == -EDQUOT);
+	CHECK(4, n > 200 && n <= 256);
+	CHECK(5, abi_destroy(&s, RDMA_EP_OBJ_ID, more) == 0);
+	CHECK(6, abi_create_id(&s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
+			       &id) == 0);
+	return 0;
+}
+
+TEST_F(unpriv, memory_of_ids)
+{
+	abi_param("session_max_queue_mb", 1);
+	EXPECT_EQ(0, abi_child(ids, NULL));
+}
+
 /* iw_cm and siw have room for all requests that may wait. */
 static int listeners(void *arg)
 {

@@ -16,6 +16,9 @@
 #include "cm.h"
 #include "verbs.h"
 
+/* What the CM allocates for an id, its route and its connection; for us it is a queue. */
+#define UEP_ID_BYTES	4096U
+
 /* Longest option value: a handful of path records. */
 #define UEP_MAX_OPTLEN	1024
 
@@ -139,7 +142,7 @@ static struct uep_id *uep_id_new(struct uep_session *s)
 {
 	struct uep_id *id;
 
-	id = uep_obj_alloc(s, &uep_id_type, sizeof(*id), 0);
+	id = uep_obj_alloc(s, &uep_id_type, sizeof(*id), UEP_ID_BYTES);
 	if (IS_ERR(id))
 		return id;
 	ep_id_init(&id->id, &uep_id_ops);

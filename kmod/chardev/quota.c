@@ -26,14 +26,17 @@ static unsigned int user_max_objects = 262144;
 module_param(user_max_objects, uint, 0644);
 MODULE_PARM_DESC(user_max_objects, "most objects of all sessions of a user");
 
-static unsigned int session_max_queue_mb = 512;
+/* This and the next: 0 until uep_quota_init() */
+static unsigned int session_max_queue_mb;
 module_param(session_max_queue_mb, uint, 0644);
-MODULE_PARM_DESC(session_max_queue_mb, "most queue memory of one session, MiB");
+MODULE_PARM_DESC(session_max_queue_mb,
+		 "most queue memory of one session, MiB (half of a user's)");
 
-static unsigned int user_max_queue_mb = 1024;
+#define UEP_USER_MAX_QUEUE_MB	1024UL
+static unsigned int user_max_queue_mb;
 module_param(user_max_queue_mb, uint, 0644);
 MODULE_PARM_DESC(user_max_queue_mb,
-		 "most queue memory of all sessions of a user, MiB");
+		 "most queue memory of all sessions of a user, MiB (1024, or a quarter of all)");
 
 static unsigned int user_max_events = 262144;
 module_param(user_max_events, uint, 0644);
@@ -96,8 +99,14 @@ static u64 uep_mb(unsigned int mb)
 
 void __init uep_quota_init(void)
 {
+	unsigned long mb = totalram_pages() >> (20 - PAGE_SHIFT);
+
 	if (!user_max_pinned_mb)
-		user_max_pinned_mb = totalram_pages() / 2 >> (20 - PAGE_SHIFT);
+		user_max_pinned_mb = mb / 2;
+	if (!user_max_queue_mb)
+		user_max_queue_mb = min(mb / 4, UEP_USER_MAX_QUEUE_MB);
+	if (!session_max_queue_mb)
+		session_max_queue_mb = user_max_queue_mb / 2;
 }
 
 static void uep_add(struct uep_session *s, int objs, s64 queue_bytes)

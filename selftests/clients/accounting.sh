@@ -120,6 +120,11 @@ refused()
 	grep -qF -- "$2" "$DOC" || problem "'$2' is not on the page"
 }
 
+# That of the page, which depends on how much memory there is
+quota=$(<"$QUOTA")
+echo 512 > "$QUOTA"
+trap 'echo "$quota" > "$QUOTA"; rm -rf "$WORK"' EXIT
+
 begin "what is held is charged"
 make_cgroup || problem "cannot make the cgroup"
 PID=$$ look > /dev/null 2>&1
@@ -180,12 +185,11 @@ refused program "Errno: 12, Cannot allocate memory"
 end
 
 begin "quota of the module"
-before=$(<"$QUOTA")
 echo 1 > "$QUOTA"
 MEMLOCK=16384
 start user program python3 "$PROGRAM" "$RDMA_DEV" 1 32767
 refused program "Errno: 122, Disk quota exceeded"
-echo "$before" > "$QUOTA"
+echo 512 > "$QUOTA"
 end
 
 # A cgroup that is removed with a limit in rdma.max and nothing charged leaves an entry

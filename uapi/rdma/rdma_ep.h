@@ -132,7 +132,7 @@ enum rdma_ep_cmd {
  * @caps: out: RDMA_EP_CAP_* bits
  * @max_objects: out: most objects that this session may hold
  * @max_user_objects: out: most objects that all sessions of this user may hold
- * @max_queue_bytes: out: most bytes of work and completion queues that this
+ * @max_queue_bytes: out: most bytes of work and completion queues, and of ids, that this
  *	session may hold
  * @max_user_queue_bytes: out: the same for all sessions of this user
  * @max_wr: out: most work requests of one send, receive or shared receive queue
