@@ -405,6 +405,73 @@ TEST_F(cm, accept_errors)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
 }
 
+/* An id whose QP can not be had ready has its request still. */
+TEST_F(cm, reject_after_accept)
+{
+	static const char why[] = "after all";
+	struct abi *s = &self->s;
+	struct rdma_ep_reject r = {};
+	struct rdma_ep_qp_init qp;
+	struct rdma_ep_event ev;
+	__u32 id, child;
+
+	if (s->iwarp)
+		SKIP(return, "iWARP's CM moves the QP");
+	ASSERT_EQ(0, request(self, &id, &child));
+	ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, abi_qp_state(s, qp.qp, QPS_ERR));
+	EXPECT_EQ(-EINVAL, abi_accept(s, child, CHILD_UID, 0));
+	/* ... but the QP is in error, and stays so. */
+	EXPECT_EQ(-EINVAL, abi_accept(s, child, CHILD_UID, 0));
+	r.id = child;
+	r.reason = 28;
+	r.private_data_len = sizeof(why);
+	memcpy(r.private_data, why, sizeof(why));
+	EXPECT_EQ(0, ABI(s->fd, REJECT, &r));
+	ASSERT_EQ(0, abi_event(self->client, EV_REJECTED, &ev));
+	EXPECT_STREQ(why, (char *)ev.param.conn.private_data);
+	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
+	abi_destroy(s, RDMA_EP_OBJ_QP, qp.qp);
+
+	/* With another QP it goes on. */
+	ASSERT_EQ(0, request(self, &id, &child));
+	ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, abi_qp_state(s, qp.qp, QPS_ERR));
+	EXPECT_EQ(-EINVAL, abi_accept(s, child, CHILD_UID, 0));
+	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, qp.qp));
+	ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &qp));
+	EXPECT_EQ(0, abi_accept(s, child, CHILD_UID, 0));
+	EXPECT_EQ(0, abi_event(self->client, EV_ESTABLISHED, &ev));
+}
+
+/* What becomes of a request is told where the request is. */
+TEST_F(cm, migrate_with_request)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_migrate_id m = {
+		.id = self->listener, .channel_fd = abi_channel(s),
+	};
+	struct rdma_ep_qp_init qp;
+	struct rdma_ep_event ev;
+	__u32 id;
+
+	ASSERT_LE(0, m.channel_fd);
+	ASSERT_EQ(0, new_client(self, &id));
+	ASSERT_EQ(0, new_qp(self, id, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, abi_connect(s, id, 0));
+	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
+	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
+	close(self->server);
+	ASSERT_EQ(0, abi_event(m.channel_fd, EV_CONNECT_REQUEST, &ev));
+	ASSERT_EQ(0, new_qp(self, ev.child, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, abi_accept(s, ev.child, CHILD_UID, 0));
+	ASSERT_EQ(0, abi_event(m.channel_fd, EV_ESTABLISHED, &ev));
+	EXPECT_EQ(CHILD_UID, ev.uid);
+	ASSERT_EQ(0, abi_event(self->client, EV_ESTABLISHED, &ev));
+	ASSERT_EQ(0, ABI_ID_CMD(s, DISCONNECT, id, 0));
+	EXPECT_EQ(0, abi_event(m.channel_fd, EV_DISCONNECTED, &ev));
+}
+
 /* A call in the wrong state does not break what works. */
 TEST_F(cm, accept_twice)
 {

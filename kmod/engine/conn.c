@@ -281,6 +281,7 @@ static int ep_id_accept_iwarp(struct ep_id *id, struct ep_qp *qp,
 
 	if (!ep_qp_pin(qp, true))
 		return -EINVAL;
+	id->request = false;
 	ep_iw_accept(id->cm_id);
 	ret = rdma_accept(id->cm_id, param);
 	if (ret)
@@ -297,7 +298,8 @@ static int ep_id_accept_iwarp(struct ep_id *id, struct ep_qp *qp,
  * @ece: as for ep_id_connect()
  *
  * The id's own QP comes first, so that it can receive by the time the peer hears
- * of it.
+ * of it. If it can not the request is as it was: it may be rejected, or accepted with
+ * another one.
  *
  * Return: 0, -EINVAL for bad parameters, no QP, or no request, or what rdma_cm
  * says
@@ -318,15 +320,19 @@ int ep_id_accept(struct ep_id *id, struct ep_qp *other,
 	if (ret)
 		goto out;
 	/* Anything else must not disturb what the QP is in the middle of. */
-	ret = id->request ? 0 : -EINVAL;
-	id->request = false;
-	if (ret)
+	ret = -EINVAL;
+	if (!id->request)
 		goto out;
+	ret = 0;
 	if (own && own->type != IB_QPT_UD)
 		ret = ep_id_ready_qp(id, own, param);
-	if (!ret)
-		ret = iwarp ? ep_id_accept_iwarp(id, qp, param) :
-			      rdma_accept_ece(id->cm_id, param, ece);
+	/* If the CM can not accept it rejects. */
+	if (!ret && iwarp) {
+		ret = ep_id_accept_iwarp(id, qp, param);
+	} else if (!ret) {
+		id->request = false;
+		ret = rdma_accept_ece(id->cm_id, param, ece);
+	}
 	if (ret && own && own->type != IB_QPT_UD)
 		ep_qp_error(own);
 	if (!ret)

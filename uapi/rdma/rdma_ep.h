@@ -1647,8 +1647,9 @@ struct rdma_ep_id_cmd {
  *
  * The QP number and SRQ flag that the peer is told are those of the id's own
  * QP. If it has none, conn.qp_num must be the number of a QP of this session on
- * the id's device. ACCEPT moves the id's own QP to RTS before it answers. Over iWARP
- * a QP has one connection in its life.
+ * the id's device. ACCEPT moves the id's own QP to RTS before it answers; if that fails
+ * the QP is in error, and the request may still be rejected, or accepted with another
+ * one. Over iWARP a QP has one connection in its life.
  *
  * EINVAL: the id's state, responder_resources or initiator_depth over the
  * device's limits, private data too long, no such QP, or, over iWARP, one that
