@@ -15,6 +15,7 @@
 #define UID		0x5151515151515151ULL
 #define ARG		0xfedcba9876543210ULL
 #define MAX_EVENTS	65536	/* of a session, unread */
+#define MAX_ID_EVENTS	4096	/* of an id */
 #define LEAVE_MS	(10000 * TEST_SCALE)
 
 FIXTURE(event) {
@@ -240,15 +241,23 @@ TEST_F(event, write_to_request)
 /* A session has room for so many. */
 TEST_F(event, write_too_many)
 {
+	__u32 id = self->id;
 	struct abi other;
-	int ret, n = 0;
-	__u32 id;
+	int ret, i, n;
 
-	do {
-		ret = write_user(&self->s, self->id, n);
-	} while (!ret && ++n <= MAX_EVENTS);
-	EXPECT_EQ(-ENOBUFS, ret);
-	EXPECT_EQ(MAX_EVENTS, n);
+	for (i = 0; i < MAX_EVENTS / MAX_ID_EVENTS; i++) {
+		if (i) {
+			ASSERT_EQ(0, abi_create_id(&self->s, self->channel,
+						   RDMA_PS_TCP,
+						   IB_UVERBS_QPT_RC, 0, &id));
+		}
+		n = 0;
+		do {
+			ret = write_user(&self->s, id, n);
+		} while (!ret && ++n <= MAX_ID_EVENTS);
+		ASSERT_EQ(-ENOBUFS, ret);
+		ASSERT_EQ(MAX_ID_EVENTS, n);
+	}
 	EXPECT_EQ(-ENOBUFS, write_user(&self->s, self->other, 0));
 	ASSERT_EQ(0, abi_open(&other));
 	ASSERT_EQ(0, abi_create_id(&other, abi_channel(&other), RDMA_PS_TCP,

@@ -559,10 +559,11 @@ TEST_F(id, destroy_with_events)
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
-/* Closes a session with so many ids, and so many unread events of the last one. */
+/* Closes a session with so many ids, and so many unread events of the last few. */
 static long close_ms(int ids, int events)
 {
 	struct rdma_ep_write_event w = { .event = RDMA_EP_CM_EVENT_USER };
+	__u32 last[16];
 	struct abi s;
 	int channel;
 	long start;
@@ -571,11 +572,13 @@ static long close_ms(int ids, int events)
 		return -1;
 	channel = abi_channel(&s);
 	while (ids--)
-		if (new_id(&s, channel, &w.id))
+		if (new_id(&s, channel, &last[ids % ARRAY_SIZE(last)]))
 			return -1;
-	while (events--)
+	while (events--) {
+		w.id = last[events % ARRAY_SIZE(last)];
 		if (ABI(s.fd, WRITE_EVENT, &w))
 			return -1;
+	}
 	start = abi_now_ms();
 	abi_close(&s);
 	return abi_now_ms() - start;

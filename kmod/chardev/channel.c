@@ -62,7 +62,8 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 	ev->id = id;
 	spin_lock(&s->ev_lock);
 	wanted = !uep_event_stale(ev) && id->accepted;
-	if (!wanted || !uep_count_event(s)) {
+	if (!wanted || id->nr_events == UEP_MAX_ID_EVENTS ||
+	    !uep_count_event(s)) {
 		spin_unlock(&s->ev_lock);
 		return false;
 	}
@@ -75,6 +76,7 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 	ev->rec.uid = id->uid;
 	list_add_tail(&ev->entry, &id->chan->events);
 	list_add_tail(&ev->own, &id->events);
+	id->nr_events++;
 	/* Under the lock: it keeps the channel. */
 	wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	spin_unlock(&s->ev_lock);
@@ -98,11 +100,27 @@ void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast)
 		if (!mcast || ev->mcast == mcast) {
 			list_del(&ev->own);
 			list_move_tail(&ev->entry, &dropped);
+			id->nr_events--;
 			uep_uncount_event(s);
 		}
 	spin_unlock(&s->ev_lock);
 	list_for_each_entry_safe(ev, next, &dropped, entry)
 		uep_event_free(ev);
+}
+
+/*
+ * A request that has not been read is for who reads its listener's events, and so is
+ * what becomes of it; ev_lock is held. Returns the channel that its id reported to, with
+ * a reference.
+ */
+static struct uep_channel *uep_event_follow(const struct uep_event *ev,
+					    struct uep_channel *chan)
+{
+	struct uep_channel *old = ev->child->chan;
+
+	kref_get(&chan->ref);
+	ev->child->chan = chan;
+	return old;
 }
 
 /*
@@ -120,8 +138,12 @@ struct uep_channel *uep_channel_move(struct uep_id *id,
 	old = id->chan;
 	id->chan = chan;
 	if (old != chan)
-		list_for_each_entry(ev, &id->events, own)
+		list_for_each_entry(ev, &id->events, own) {
 			list_move_tail(&ev->entry, &chan->events);
+			/* It reported to @old, too: not the last reference. */
+			if (ev->child)
+				uep_channel_put(uep_event_follow(ev, chan));
+		}
 	*reported = id->events_reported;
 	if (!list_empty(&chan->events))
 		wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
@@ -150,6 +172,7 @@ static struct uep_event *uep_channel_take_locked(struct uep_channel *chan)
 	if (ev) {
 		list_del(&ev->entry);
 		list_del(&ev->own);
+		ev->id->nr_events--;
 		uep_uncount_event(ev->id->obj.session);
 		ev->id->events_reported++;
 		if (ev->mcast)
@@ -189,6 +212,7 @@ void uep_channel_untake(struct uep_event *ev)
 {
 	struct uep_id *id = ev->id;
 	struct uep_session *s = id->obj.session;
+	struct uep_channel *old = NULL;
 	bool stale;
 
 	spin_lock(&s->ev_lock);
@@ -198,13 +222,18 @@ void uep_channel_untake(struct uep_event *ev)
 		ev->mcast->events_reported--;
 	if (!stale) {
 		uep_count_event_again(s);
-		if (ev->child)
+		if (ev->child) {
 			atomic_dec(&id->id.backlog);
+			old = uep_event_follow(ev, id->chan);
+		}
 		list_add(&ev->entry, &id->chan->events);
 		list_add(&ev->own, &id->events);
+		id->nr_events++;
 		wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	}
 	spin_unlock(&s->ev_lock);
+	if (old)
+		uep_channel_put(old);
 	if (stale)
 		uep_event_free(ev);
 	uep_obj_put(&id->obj);

@@ -50,6 +50,8 @@
 #define UEP_MAX_INLINE		4096U
 /* Unread CM events of a session. */
 #define UEP_MAX_EVENTS		65536U
+/* Of an id, which may move with them under a lock that the CM's handlers wait for. */
+#define UEP_MAX_ID_EVENTS	4096U
 
 struct uep_session;
 struct uep_cmd;

@@ -55,6 +55,7 @@ struct uep_event {
  * @chan: where its events go (session->ev_lock; holds a reference)
  * @events: its unread events: the channel may have any number of others'
  *	(session->ev_lock)
+ * @nr_events: how many
  * @uid: the user's cookie (session->ev_lock)
  * @accepted: its events are of interest: it was not made by a connection
  *	request, or that has been accepted (session->ev_lock)
@@ -69,6 +70,7 @@ struct uep_id {
 	struct ep_id id;
 	struct uep_channel *chan;
 	struct list_head events;
+	u32 nr_events;
 	u64 uid;
 	bool accepted;
 	bool gone;

@@ -1879,7 +1879,7 @@ struct rdma_ep_join_multicast {
  * Until it has been read, or its id destroyed, it counts as an object.
  *
  * EINVAL: @event, or the id is a connection request that has not been accepted.
- * ENOBUFS: too many unread events.
+ * ENOBUFS: too many unread events, of the session, the user, or the id (4096).
  */
 struct rdma_ep_write_event {
 	__u32 size;
