@@ -278,18 +278,40 @@ void ep_res_abort(struct ep_res *res)
 	ep_res_uncharge(res);
 }
 
+static struct ep_qp *ep_res_qp(struct ep_res *res)
+{
+	return res->class == EP_RES_QP ? container_of(res, struct ep_qp, res) :
+					 NULL;
+}
+
+/* Is it in the device's list? Not any more; dev->lock is held. */
+static bool ep_res_unlink(struct ep_res *res)
+{
+	struct ep_qp *qp = ep_res_qp(res);
+
+	if (list_empty(&res->entry))
+		return false;
+	list_del_init(&res->entry);
+	if (qp)
+		hash_del(&qp->by_num);
+	return true;
+}
+
 /*
  * From here on the object is destroyed with its device. The caller has given
  * the list a reference to the owner's object.
  */
 void ep_res_add(struct ep_res *res)
 {
+	struct ep_qp *qp = ep_res_qp(res);
 	struct ep_dev *dev = res->dev;
 
 	if (!res->ops)
 		return;
 	spin_lock(&dev->lock);
 	list_add_tail(&res->entry, &dev->res[res->class]);
+	if (qp)
+		hash_add(dev->qps, &qp->by_num, qp->qp_num);
 	spin_unlock(&dev->lock);
 }
 
@@ -311,8 +333,7 @@ bool ep_res_claim(struct ep_res *res)
 	bool claimed;
 
 	spin_lock(&dev->lock);
-	claimed = !list_empty(&res->entry);
-	list_del_init(&res->entry);
+	claimed = ep_res_unlink(res);
 	spin_unlock(&dev->lock);
 	return claimed;
 }
@@ -355,7 +376,7 @@ static struct ep_res *ep_dev_claim_res(struct ep_dev *dev,
 	spin_lock(&dev->lock);
 	res = list_first_entry_or_null(&dev->res[class], struct ep_res, entry);
 	if (res)
-		list_del_init(&res->entry);
+		ep_res_unlink(res);
 	spin_unlock(&dev->lock);
 	return res;
 }
@@ -440,6 +461,7 @@ static int ep_client_add(struct ib_device *ibdev)
 	init_waitqueue_head(&dev->unheld);
 	mutex_init(&dev->xrcd_lock);
 	mutex_init(&dev->mcast_lock);
+	hash_init(dev->qps);
 	hash_init(dev->xrcds);
 	dev->ibdev = ibdev;
 	rdma_for_each_port(ibdev, port)

@@ -82,8 +82,9 @@ enum ep_res_class {
  * @gone: our part of the removal is over, and rdma_cm's begins
  * @srcu: protects @ibdev
  * @cm_srcu: protects what is not to be done when @gone
- * @lock: protects @res
+ * @lock: protects @res and @qps
  * @res: objects on the device, by class
+ * @qps: the QPs among them, by number
  * @event_handler: for device and port events
  * @hold_lock: protects @holds, @kernel_pd and @kernel_pd_users
  * @holds: kernel consumers' holds
@@ -104,8 +105,9 @@ struct ep_dev {
 	bool gone;
 	struct srcu_struct srcu;
 	struct srcu_struct cm_srcu;
-	spinlock_t lock;		/* res */
+	spinlock_t lock;		/* res, qps */
 	struct list_head res[EP_RES_NR];
+	DECLARE_HASHTABLE(qps, 10);
 	struct ib_event_handler event_handler;
 	struct mutex hold_lock;		/* holds, kernel_pd */
 	struct list_head holds;
@@ -272,6 +274,7 @@ enum ep_qp_cm_use {
 /**
  * struct ep_qp - a queue pair
  * @res: on its device
+ * @by_num: in ep_dev.qps while @res is in the device's list
  * @lock: held over state changes; @ibqp is not NULL under it until the QP is
  *	being destroyed
  * @ibqp: the hardware object
@@ -299,6 +302,7 @@ enum ep_qp_cm_use {
  */
 struct ep_qp {
 	struct ep_res res;
+	struct hlist_node by_num;
 	struct mutex lock;		/* ibqp, state changes */
 	struct ib_qp *ibqp;
 	enum ib_qp_type type;

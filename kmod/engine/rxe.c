@@ -152,7 +152,7 @@ static struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num)
 	struct ep_qp *qp, *found = NULL;
 
 	spin_lock(&dev->lock);
-	list_for_each_entry(qp, &dev->res[EP_RES_QP], res.entry) {
+	hash_for_each_possible(dev->qps, qp, by_num, qp_num) {
 		if (qp->qp_num != qp_num || !qp->res.ops->hold)
 			continue;
 		qp->res.ops->hold(&qp->res);
@@ -275,7 +275,8 @@ void ep_rxe_answer(unsigned long got_at)
 
 	usleep_range(1000, 2000);
 	left = until - jiffies;
-	if (left > 0)
+	/* (What is long ago may look like the future.) */
+	if (left > 0 && left <= EP_RXE_ANSWER_TIME)
 		schedule_timeout_uninterruptible(left);
 }
 
@@ -290,8 +291,8 @@ void ep_rxe_end(struct ep_qp *qp)
 	if (state == IB_QPS_ERR)
 		return;
 	if (state >= IB_QPS_RTR && !qp->abandoned)
-		ep_rxe_answer(qp->res.ops ? qp->res.ops->got_at(&qp->res) :
-					    jiffies);
+		ep_rxe_answer(qp->res.ops && qp->res.ops->got_at ?
+			      qp->res.ops->got_at(&qp->res) : jiffies);
 	ep_rxe_empty(qp);
 }
 
