@@ -242,6 +242,35 @@ TEST_F(unpriv, memory_of_ids)
 	EXPECT_EQ(0, abi_child(ids, NULL));
 }
 
+/* Drivers have room for all READs that there may be of each QP. */
+static int reads(void *arg)
+{
+	struct rdma_ep_create_qp c;
+	int n = 0, ret;
+	struct abi s;
+	__u32 cq;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	CHECK(3, abi_create_cq(&s, -1, 1, 0, &cq) == 0);
+	do {
+		abi_qp_attr(&c, IB_UVERBS_QPT_RC, s.pd, cq, cq);
+		c.init.max_send_wr = 1;
+		c.init.max_recv_wr = 1;
+		ret = ABI(s.fd, CREATE_QP, &c);
+	} while (!ret && ++n < 1000);
+	CHECK(4, ret == -EDQUOT);
+	/* Two pages for queues, and two of rxe's, or eight of siw's */
+	CHECK(5, n > 10 && n <= (s.iwarp ? 1024 / 40 : 1024 / 16));
+	return 0;
+}
+
+TEST_F(unpriv, memory_for_reads)
+{
+	abi_param("session_max_queue_mb", 1);
+	EXPECT_EQ(0, abi_child(reads, NULL));
+}
+
 /* iw_cm and siw have room for all requests that may wait. */
 static int listeners(void *arg)
 {

@@ -147,6 +147,8 @@ static void uep_qp_free(struct uep_obj *obj)
 	uep_wq_free(&qp->rq);
 	uep_past_add(&obj->session->past_sends, &qp->sq.traffic);
 	uep_past_add(&obj->session->past_recvs, &qp->rq.traffic);
+	while (atomic_dec_if_positive(&qp->nr_attached) >= 0)
+		uep_uncharge(obj->session, 0);
 	ep_res_fini(&qp->qp.res);
 	if (qp->xrcd) {
 		uep_obj_put(&qp->xrcd->obj);
@@ -367,7 +369,17 @@ static bool uep_qp_xrc_ok(const struct ib_device *ibdev)
 	       ibdev->ops.driver_id == RDMA_DRIVER_QEDR;
 }
 
-static u64 uep_qp_bytes(const struct rdma_ep_qp_init *init)
+/* For READs that peers send, and on siw its own, as many as the device has. */
+static u64 uep_qp_read_bytes(const struct ib_device *ibdev, u32 qp_type)
+{
+	u32 size = ep_is_siw(ibdev) ? 2 * 128 : 64;
+	u32 nr = ibdev->attrs.max_qp_rd_atom;
+
+	return qp_type == IB_QPT_RC && nr ? uep_queue_bytes(nr - 1, size) : 0;
+}
+
+static u64 uep_qp_bytes(const struct ib_device *ibdev,
+			const struct rdma_ep_qp_init *init)
 {
 	u32 send = 192 + sizeof(struct uep_slot) +
 		   max_t(u32, init->max_inline_data,
@@ -376,7 +388,8 @@ static u64 uep_qp_bytes(const struct rdma_ep_qp_init *init)
 		   init->max_recv_sge * sizeof(struct ib_sge);
 
 	return uep_queue_bytes(init->max_send_wr, send) +
-	       uep_queue_bytes(init->max_recv_wr, recv);
+	       uep_queue_bytes(init->max_recv_wr, recv) +
+	       uep_qp_read_bytes(ibdev, init->qp_type);
 }
 
 /*
@@ -424,7 +437,8 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	struct uep_qp *qp;
 	int ret;
 
-	qp = uep_qp_alloc(s, parts->pd->ctx, init->uid, uep_qp_bytes(init));
+	qp = uep_qp_alloc(s, parts->pd->ctx, init->uid,
+			  uep_qp_bytes(ibdev, init));
 	if (IS_ERR(qp)) {
 		uep_qp_parts_release(parts);
 		return qp;
