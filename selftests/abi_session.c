@@ -2,6 +2,7 @@
 /*
  * The ioctl format of every command: sizes, flags, reserved fields, pointers.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -100,6 +101,20 @@ static void *page_before_hole(int prot)
 	munmap(p + 4096, 4096);
 	mprotect(p, 4096, prot);
 	return p;
+}
+
+/* What is written would be a command with the credentials of who can be made to write. */
+TEST(no_write)
+{
+	union abi_arg a = { .size = sizeof(struct rdma_ep_query) };
+	int fd = abi_open_node();
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-1, write(fd, &a, sizeof(a)));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, read(fd, &a, sizeof(a)));
+	EXPECT_EQ(EINVAL, errno);
+	close(fd);
 }
 
 TEST(unknown_command)
