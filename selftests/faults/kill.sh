@@ -17,7 +17,7 @@ killed()
 	while another_round; do
 		load zoo zoo "$SEED" "${ZOO[@]}"
 		ready_or_early zoo 2 1500
-		! one_in 2 || refused rdma_ep
+		((round % 2 == 0)) || refused rdma_ep
 		kill -KILL "${pids[zoo]}"
 		ended zoo "SIGKILL until the parent knows" 137
 		! one_in 2 || refused rdma_ep

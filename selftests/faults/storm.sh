@@ -10,7 +10,7 @@
 . "$(dirname "$0")/common.sh"
 
 LIMITS=/sys/module/rdma_ep/parameters
-CONNECTIONS=${FAULT_CONNECTIONS:-1000}
+CONNECTIONS=${FAULT_CONNECTIONS:-$((1000 / ${TEST_SCALE:-1}))}
 
 # over NAME MODE ARGS...: to its end, within a minute, with 0
 over()
