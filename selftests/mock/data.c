@@ -27,9 +27,22 @@ static void mock_wq_pop(struct mock_wq *wq)
 	wq->used--;
 }
 
+/* An entry of no bytes means 2^31 of them to some hardware. */
+static bool mock_sges_ok(const struct ib_sge *sge, int num)
+{
+	int i;
+
+	if (num > MOCK_MAX_SGE)
+		return false;
+	for (i = 0; i < num; i++)
+		if (!sge[i].length)
+			return false;
+	return true;
+}
+
 static int mock_wqe_sge(struct mock_wqe *wqe, const struct ib_sge *sge, int num)
 {
-	if (num > MOCK_MAX_SGE)
+	if (!mock_sges_ok(sge, num))
 		return -EINVAL;
 	wqe->num_sge = num;
 	memcpy(wqe->sge, sge, num * sizeof(*sge));
@@ -528,7 +541,7 @@ static int mock_push_recv(struct mock_wq *rq, const struct ib_recv_wr *wr)
 {
 	struct mock_wqe *wqe;
 
-	if (wr->num_sge > MOCK_MAX_SGE)
+	if (!mock_sges_ok(wr->sg_list, wr->num_sge))
 		return -EINVAL;
 	wqe = mock_wq_push(rq);
 	if (!wqe)

@@ -4,7 +4,8 @@
  *
  * What is sent arrives at once: a send is carried out inside ib_post_send(), by
  * copying to the QP of the same device that it names. So every connection is to
- * the device itself; the CM's messages get back to it, too.
+ * the device itself; the CM's messages get back to it, too. What is posted is taken
+ * as it is, whatever it names, but for entries of no bytes.
  *
  * Control is in debugfs, below rdma_ep_mock/:
  *
