@@ -4,7 +4,6 @@
  * may get through to a driver: most would let it read and write the kernel.
  */
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -515,76 +514,6 @@ TEST_F(attack, one_bad_in_a_list)
 		}
 	}
 	EXPECT_EQ(0, still_works(self));
-}
-
-/* One thread changes what another posts: only checked copies are used. */
-struct flip {
-	volatile __u32 *word;
-	__u32 good, bad;
-	volatile bool stop;
-};
-
-static void *flip_thread(void *arg)
-{
-	struct flip *f = arg;
-
-	while (!f->stop) {
-		*f->word = f->bad;
-		*f->word = f->good;
-	}
-	*f->word = f->good;
-	return NULL;
-}
-
-TEST_F(attack, changed_while_posted)
-{
-	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_sge *sge;
-	struct rdma_ep_wc wc[2];
-	struct flip f = {};
-	struct abi_wrs recv;
-	pthread_t thread;
-	int round, which, ret;
-
-	abi_wrs_init(&recv);
-	abi_recv_wr(&recv, 4);
-	abi_sge(&recv, self->mr.iova + 4096, 64, self->mr.lkey);
-	ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->peer, &recv, NULL));
-	for (which = 0; which < 3; which++) {
-		abi_wrs_init(&self->w);
-		wr = abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 5);
-		abi_sge(&self->w, self->mr.iova, 16, self->mr.lkey);
-		sge = (struct rdma_ep_sge *)(wr + 1);
-		f.stop = false;
-		f.word = which == 0 ? &sge->lkey : which == 1 ? &sge->length :
-			 &wr->num_sge;
-		/* One byte differs: a copy is one or the other. */
-		f.good = *f.word;
-		f.bad = f.good ^ 0x80000000;
-		ASSERT_EQ(0, pthread_create(&thread, NULL, flip_thread, &f));
-		for (round = 0; round < 100; round++) {
-			ret = ABI_POST(&self->s, SEND, self->qp, &self->w,
-				       NULL);
-			if (ret) {
-				EXPECT_EQ(-EINVAL, ret);
-				continue;
-			}
-			/* It was the good one, in whole. */
-			ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0],
-					      &wc[0], 1));
-			ASSERT_EQ(1, abi_wait(&self->s, self->p.end[1].cq[1],
-					      &wc[1], 1));
-			ASSERT_EQ(WC_SUCCESS, wc[0].status | wc[1].status) {
-				TH_LOG("word %d, round %d: %u, %u", which,
-				       round, wc[0].status, wc[1].status);
-			}
-			EXPECT_EQ(16, wc[1].byte_len);
-			EXPECT_EQ(0, ABI_POST(&self->s, RECV, self->peer, &recv,
-					      NULL));
-		}
-		f.stop = true;
-		pthread_join(thread, NULL);
-	}
 }
 
 TEST_HARNESS_MAIN
