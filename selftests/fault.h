@@ -21,7 +21,6 @@ enum {
 	FAULT_WRONG,	/* data was not what had been sent */
 };
 
-/* SIGTERM was seen. */
 /* SIGTERM and SIGUSR1 have come. */
 extern volatile sig_atomic_t fault_stop, fault_go;
 
@@ -83,7 +82,7 @@ int fault_connect(const struct abi *s, __u64 seed);
 /* Modes of the program, which return its exit status. */
 int fault_stream(__u64 seed, int pause_us);
 int fault_serve(int port);
-int fault_send(const char *addr, int port, __u64 seed, __u64 messages);
+int fault_send(const char *addr, int port, __u64 seed, __u64 messages, int retries);
 int fault_zoo(__u64 seed, bool leave_netns, char **states);
 int fault_storm(__u64 seed, int connections);
 int fault_overrun(__u64 seed);

@@ -307,7 +307,8 @@ static int usage(void)
 	      "  stream SEED [PAUSE-US]      a checked stream to itself; from SIGUSR1 on new\n"
 	      "                              connections, too, one after another\n"
 	      "  serve PORT                  one end of one\n"
-	      "  send ADDR PORT SEED [COUNT] the other\n"
+	      "  send ADDR PORT SEED [COUNT [RETRIES]]\n"
+	      "                              the other; both give up after so many\n"
 	      "  storm SEED COUNT            connections, opened and dropped\n"
 	      "  overrun SEED                a CQ that nobody empties\n"
 	      "  flood SEED                  a channel that nobody reads\n"
@@ -340,7 +341,8 @@ int main(int argc, char **argv)
 		return fault_serve(atoi(argv[2]));
 	if (!strcmp(mode, "send") && argc > 4)
 		return fault_send(argv[2], n, strtoull(argv[4], NULL, 0),
-				  argc > 5 ? strtoull(argv[5], NULL, 0) : 0);
+				  argc > 5 ? strtoull(argv[5], NULL, 0) : 0,
+				  argc > 6 ? atoi(argv[6]) : 0);
 	if (!strcmp(mode, "storm") && n)
 		return fault_storm(seed, n);
 	if (!strcmp(mode, "overrun"))

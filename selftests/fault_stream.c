@@ -17,6 +17,9 @@
 /* How often somebody connects anew; what it holds meanwhile is in the way of others. */
 #define CONNECT_MS	(1000 * TEST_SCALE)
 
+/* Who has heard nothing for so long asks whether the peer is there. */
+#define PROBE_MS	(200 * TEST_SCALE)
+
 #define MEM_BYTES	(2 * FAULT_WINDOW * FAULT_MSG)
 
 struct message {
@@ -108,9 +111,10 @@ static char *send_buf(struct fault_end *e, __u64 n)
 	return e->buf + (FAULT_WINDOW + n % FAULT_WINDOW) * FAULT_MSG;
 }
 
+/* (What is flushed only says that something else was wrong before.) */
 static void broken(struct fault_end *e, int status)
 {
-	if (e->bad)
+	if (e->bad && (e->bad != FAULT_BROKEN || e->status != WC_WR_FLUSH_ERR))
 		return;
 	e->bad = FAULT_BROKEN;
 	e->status = status;
@@ -158,6 +162,24 @@ int fault_end_init(struct fault_end *e, const struct abi *s, __u32 pd,
 	for (i = 0; i < FAULT_WINDOW && !ret; i++)
 		ret = post_recv(e, i);
 	return ret;
+}
+
+/*
+ * Something that has to be acknowledged: who has sent all and waits for an answer does
+ * not notice that the peer is gone.
+ */
+static void probe(struct fault_end *e)
+{
+	struct abi_wrs w;
+	int ret;
+
+	abi_wrs_init(&w);
+	abi_send_wr(&w, WR_RDMA_WRITE, SEND_SIGNALED, e->sent);
+	ret = ABI_POST(e->s, SEND, e->qp, &w, NULL);
+	if (ret)
+		broken(e, ret);
+	else
+		e->posted++;
 }
 
 /* Its region has been deregistered. */
@@ -381,13 +403,13 @@ int fault_serve(int port)
 
 /* To the other end of a wire, from the device's own address. */
 static int reach(struct fault_end *e, const struct abi *s, int channel,
-		 const char *addr, int port, __u64 seed)
+		 const char *addr, int port, __u64 seed, int retries)
 {
 	struct sockaddr_in src = s->addr, dst = src;
 	struct rdma_ep_connect c = {
 		.conn = {
 			.responder_resources = 1, .initiator_depth = 1,
-			.retry_count = 7, .rnr_retry_count = 7,
+			.retry_count = retries, .rnr_retry_count = 7,
 			.private_data_len = sizeof(seed),
 		},
 	};
@@ -414,12 +436,16 @@ static int reach(struct fault_end *e, const struct abi *s, int channel,
 	       abi_event(channel, EV_ESTABLISHED, &ev);
 }
 
-/* @messages: 0 for no end */
-int fault_send(const char *addr, int port, __u64 seed, __u64 messages)
+/*
+ * @messages: 0 for no end
+ * @retries: of both sides, before they give up; 0 for as many as there can be, and then
+ *	nobody asks whether the peer is there either
+ */
+int fault_send(const char *addr, int port, __u64 seed, __u64 messages, int retries)
 {
 	__u64 total = messages ?: ~0ULL;
 	struct fault_end e = {};
-	long start, last, now, gap = 0;
+	long start, last, now, gap = 0, probed = 0;
 	bool ready = false;
 	struct abi s;
 	int channel, ret;
@@ -428,7 +454,7 @@ int fault_send(const char *addr, int port, __u64 seed, __u64 messages)
 	if (ret)
 		return FAULT_FAILED;
 	channel = abi_channel(&s);
-	ret = reach(&e, &s, channel, addr, port, seed);
+	ret = reach(&e, &s, channel, addr, port, seed, retries ?: 7);
 	if (ret) {
 		fault_say("no connection: %s", strerror(-ret));
 		return FAULT_FAILED;
@@ -438,19 +464,27 @@ int fault_send(const char *addr, int port, __u64 seed, __u64 messages)
 	while (!e.bad && e.next < total && !ended(&e, channel)) {
 		if (fault_stop)
 			total = e.sent;
+		now = abi_now_ms();
 		if (!fault_client_step(&e, total)) {
+			if (retries && !e.posted && now - last > PROBE_MS &&
+			    now - probed > PROBE_MS) {
+				probe(&e);
+				probed = now;
+			}
 			usleep(300);
 			continue;
 		}
 		if (!ready)
 			fault_say("ready");
 		ready = true;
-		now = abi_now_ms();
 		gap = now - last > gap ? now - last : gap;
 		last = now;
 	}
 	if (!e.bad && e.next < total)
 		broken(&e, -ENOTCONN);
+	/* What was wrong may be there by now. */
+	if (e.bad == FAULT_BROKEN && e.status == WC_WR_FLUSH_ERR)
+		take_sends(&e);
 	now = abi_now_ms();
 	fault_say("messages %llu ms %ld longest-gap-ms %ld", e.next,
 		  now - start, gap);

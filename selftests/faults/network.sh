@@ -18,7 +18,17 @@ ADDRS=(10.95.0.1 10.95.0.2)
 DEVS=(epwire0 epwire1)
 MESSAGES=${FAULT_MESSAGES:-400}
 
-trap 'cut_wire 2>/dev/null; rm -rf "$WORK"' EXIT
+# Until a transport finds that nobody answers any more. rxe sends once more (RETRIES), and
+# waits each time for as long as the CM has told it: 2.1 s on 6.1, a quarter of that on
+# later kernels. siw leaves it to TCP, which would go on for a quarter of an hour: here
+# it has 3 retransmissions, and takes 3 s or a little more.
+GIVE_UP=15
+RETRIES=1
+TCP_RETRIES=3
+
+tcp_retries2=$(sysctl -n net.ipv4.tcp_retries2)
+trap 'cut_wire 2>/dev/null; sysctl -qw net.ipv4.tcp_retries2="$tcp_retries2"
+	rm -rf "$WORK"' EXIT
 
 # The routes of an end vanish when it goes down.
 routes_of()
@@ -73,13 +83,13 @@ wire_gone()
 	unplugged "${DEVS[0]}" && unplugged "${DEVS[1]}"
 }
 
-# What a case is about: messages from end 0 to end 1 and back. sender COUNT
+# What a case is about: messages from end 0 to end 1 and back. sender COUNT [RETRIES]
 sender()
 {
 	new_port
 	RDMA_DEV=${DEVS[1]} load serve serve "$PORT"
 	wait_ready serve
-	RDMA_DEV=${DEVS[0]} load send send "${ADDRS[1]}" "$PORT" "$SEED" "$1"
+	RDMA_DEV=${DEVS[0]} load send send "${ADDRS[1]}" "$PORT" "$SEED" "$@"
 }
 
 # In both directions. netem ARGS...
@@ -216,9 +226,87 @@ link_stays_down()
 	end
 }
 
+# Is each of its threads asleep so that a signal ends that?
+interruptible()
+{
+	local task state
+	for task in "/proc/${pids[$1]}/task/"*; do
+		read -r _ _ state _ 2>/dev/null < "$task/stat" &&
+			[[ $state == S ]] || return 1
+	done
+}
+
+# The server's link goes down: who sends still has a route. With any link that is down
+# siw ends the connection by itself, so to it the peer is gone when nothing gets through.
+vanish()
+{
+	if [[ $DEVICE == siw ]]; then
+		netem loss 100%
+	else
+		ip link set "${ENDS[1]}" down
+	fi
+}
+
+come_back()
+{
+	if [[ $DEVICE == siw ]]; then
+		good_network
+		return
+	fi
+	cut_wire
+	wait_for 30 wire_gone && wire && return
+	problem "round $round: no new wire"
+}
+
+# Nobody is killed, and nobody says good-bye: the transport has to find out, and tell who
+# sends. Who waits there for something else is not told, and can be interrupted.
+peer_vanishes()
+{
+	begin "a peer that vanishes"
+	bystander_begin
+	sysctl -qw net.ipv4.tcp_retries2=$TCP_RETRIES
+	rounds_begin
+	while another_round; do
+		RDMA_DEV=${DEVS[0]} load waits zoo "$SEED" event request comp async
+		wait_ready waits
+		sender 0 $RETRIES
+		wait_ready send
+		pause 500
+		! stopped send || problem "round $round: the sender ended before"
+		vanish
+		timed "until the sender is told" $GIVE_UP finish send $((2 * GIVE_UP))
+		expect_status send 2
+		# (IB_WC_RETRY_EXC_ERR)
+		[[ $DEVICE == siw ]] || says send "broken: 2 (12)" ||
+			problem "round $round: it is not for want of an answer: $(tail -n 1 "$WORK/send.out")"
+		wait_for 5 interruptible waits ||
+			problem "round $round: not all waits can be interrupted: $(stack_of "${pids[waits]}")"
+		says waits gone && problem "round $round: the device is gone"
+		kill -TERM "${pids[waits]}"
+		ended waits "SIGTERM to who waits" 0
+		# It was told as well if it had sent something.
+		kill -TERM "${pids[serve]}" 2>/dev/null
+		ended serve "SIGTERM until the parent knows" 0
+		timed "until nothing is held" "$BOUND" expect_clean
+		come_back
+		((${#problems[@]})) || {
+			sender 50 $RETRIES
+			timed "50 messages over the wire, again" 60 finish send 120
+			ended serve "the server after the client" 0
+			expect_status send 0
+			timed "until nothing is held" "$BOUND" expect_clean
+		}
+	done
+	sysctl -qw net.ipv4.tcp_retries2="$tcp_retries2"
+	rounds_report
+	bystander_end
+	end
+}
+
 bad_network
 silence
 link_stays_down
+peer_vanishes
 cut_wire
 wait_for 30 wire_gone || echo "# the wire's devices are left"
 sleep 1
