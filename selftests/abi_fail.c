@@ -16,6 +16,7 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -259,11 +260,14 @@ static int prepare(FIXTURE_DATA(fail) * self, const struct abi_command *c,
 }
 
 /* Only these say that something could not be allocated or copied. */
-static bool says_so(int ret)
+static bool says_so(const struct abi *s, int ret)
 {
-	/* (The last ones: neighbours and routes; sockets, which rxe and siw make.) */
+	/*
+	 * (The last ones: neighbours and routes; sockets, which rxe and siw make; ports,
+	 * for which TCP has no memory.)
+	 */
 	return ret == -ENOMEM || ret == -EFAULT || ret == -ENOBUFS ||
-	       ret == -ENFILE;
+	       ret == -ENFILE || (s->iwarp && ret == -EADDRINUSE);
 }
 
 /* After a failure: the same without one. */
@@ -276,6 +280,10 @@ static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 	int ret;
 
 	*self->arg = *self->valid;
+	if (f && f->resume && failure == -EFAULT) {
+		f->resume(self->arg);
+		done = false;
+	}
 	ret = abi_raw(w->s.fd, c->cmd, self->arg);
 	EXPECT_TRUE(ret == w->result || (done && ret == -f->again)) {
 		TH_LOG("%s, failure %u (%d): once more: %d",
@@ -321,7 +329,7 @@ static bool call(DATA, const struct abi_command *c, const struct fail_case *f,
 		return hit;
 	}
 	self->failures++;
-	EXPECT_TRUE(hit && says_so(ret)) {
+	EXPECT_TRUE(hit && says_so(&w->s, ret)) {
 		TH_LOG("%s, failure %u: %d", name, nth, ret);
 	}
 	if (!done || ret != -EFAULT)
@@ -345,6 +353,8 @@ static void every_failure(DATA, const struct abi_command *c,
 	open_world(_metadata, self, variant);
 	why = f && f->prepare ? abi_missing(&self->w.s, f->needs) :
 				abi_left_out(&self->w.s, c);
+	if (!why && f && self->w.s.iwarp)
+		why = f->not_siw;
 	if (why) {
 		TH_LOG("%s is left out: %s", name, why);
 		close_world(_metadata, self, variant);
@@ -420,16 +430,26 @@ TEST_F_TIMEOUT(fail, resize_cq, 120)
 		      fail_special(RDMA_EP_IOC_RESIZE_CQ));
 }
 
-TEST_F_TIMEOUT(fail, more, 600)
+static void every_case(DATA, const struct fail_case *cases, unsigned int nr)
 {
 	const struct abi_command *c;
 	unsigned int i;
 
-	for (i = 0; i < fail_nr_cases; i++) {
-		c = abi_find_command(fail_cases[i].cmd);
+	for (i = 0; i < nr; i++) {
+		c = abi_find_command(cases[i].cmd);
 		ASSERT_NE(NULL, c);
-		every_failure(_metadata, self, variant, c, &fail_cases[i]);
+		every_failure(_metadata, self, variant, c, &cases[i]);
 	}
+}
+
+TEST_F_TIMEOUT(fail, more, 600)
+{
+	every_case(_metadata, self, variant, fail_cases, fail_nr_cases);
+}
+
+TEST_F_TIMEOUT(fail, rings_and_waits, 600)
+{
+	every_case(_metadata, self, variant, fail_more_cases, fail_nr_more_cases);
 }
 
 /* Of a path, a file and a session */
@@ -448,7 +468,7 @@ TEST_F(fail, open)
 		self->calls++;
 		self->failures += !!ret;
 		self->passed += hit && !ret;
-		EXPECT_TRUE(!ret || (hit && says_so(ret))) {
+		EXPECT_TRUE(!ret || (hit && says_so(&self->w.s, ret))) {
 			TH_LOG("failure %u: %d", nth, ret);
 		}
 		if (fd >= 0)
@@ -483,7 +503,7 @@ TEST_F(fail, first_use)
 		hit = nth_disarm();
 		self->calls++;
 		self->failures += !!ret;
-		EXPECT_TRUE(!ret || (hit && says_so(ret))) {
+		EXPECT_TRUE(!ret || (hit && says_so(&self->w.s, ret))) {
 			TH_LOG("failure %u: %d", nth, ret);
 		}
 		if (ret) {
@@ -520,6 +540,42 @@ TEST_F(fail, close)
 		expect_nothing(_metadata, self, variant, "close");
 	}
 	EXPECT_FALSE(hit);
+}
+
+/* The rings of a session, and the first look at one */
+TEST_F(fail, mmap)
+{
+	struct rdma_ep_cq_ring *rings;
+	unsigned int nth;
+	bool hit = true;
+	__u32 cq, ring, pending;
+
+	open_world(_metadata, self, variant);
+	ASSERT_EQ(0, abi_create_ring_cq(&self->w.s, -1, 8, 0, &cq, &ring));
+	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+		ASSERT_EQ(0, nth_arm(nth));
+		rings = abi_rings(&self->w.s);
+		pending = rings ? *(volatile __u32 *)&rings[ring].pending : 1;
+		hit = nth_disarm();
+		self->calls++;
+		self->failures += !rings;
+		self->passed += hit && rings;
+		EXPECT_EQ(1, pending);
+		if (!rings) {
+			EXPECT_TRUE(hit && errno == ENOMEM) {
+				TH_LOG("failure %u: %d", nth, errno);
+			}
+			rings = abi_rings(&self->w.s);
+			ASSERT_NE(NULL, rings);
+			EXPECT_EQ(1, rings[ring].pending);
+		}
+		munmap(rings, ABI_RINGS_BYTES);
+	}
+	EXPECT_FALSE(hit);
+	EXPECT_LT(0, self->failures);
+	/* None of them holds the session. */
+	close_world(_metadata, self, variant);
+	expect_nothing(_metadata, self, variant, "mmap");
 }
 
 /* What could not be copied is there for the next read. */

@@ -17,8 +17,11 @@
  * @effect: what it has done stays although its structure could not be written back;
  *	called again it returns @again, or 0
  * @again: an errno, not negative
+ * @resume: after -EFAULT: what makes the arguments those of a call that goes on, and is
+ *	to succeed, instead of @again
  * @half: rxe has done half of it when it runs out of memory; then the same
  * @once: it can not be called again, whatever has failed, and returns @again or 0
+ * @not_siw: why not over siw, which has bugs that it would meet
  * @fresh: use a new session for each call, as something happens behind them; and the
  *	CM's own address handles come and go
  */
@@ -30,14 +33,38 @@ struct fail_case {
 	int (*check)(struct abi_world *w, union abi_arg *arg);
 	bool effect;
 	int again;
+	void (*resume)(union abi_arg *arg);
 	bool half;
 	bool once;
+	const char *not_siw;
 	bool fresh;
 };
+
+/* A connection that ends before its server has taken it (docs/security.md) */
+#define FAIL_SIW_EARLY	"siw's listener does not survive it, nor may the kernel"
+
+#define FAIL_CASE(_cmd, _prepare, ...) \
+	{ .name = #_prepare, .cmd = RDMA_EP_IOC_##_cmd, .prepare = _prepare, \
+	  __VA_ARGS__ }
 
 /* More ways of calling commands than the table of commands has. */
 extern const struct fail_case fail_cases[];
 extern const unsigned int fail_nr_cases;
+/* Those with rings, and those that wait */
+extern const struct fail_case fail_more_cases[];
+extern const unsigned int fail_nr_more_cases;
+
+/* What cases are prepared with: a QP with nothing given, to be made by a command, */
+void fail_auto_qp(struct rdma_ep_qp_init *init);
+/* one on the world's PD and CQ, */
+int fail_make_qp(struct abi_world *w, __u32 type, __u32 id, __u32 *qp);
+/* the arguments of CREATE_EP, */
+int fail_ep_active(struct abi_world *w, union abi_arg *arg);
+/* those of CONNECT and ACCEPT, */
+void fail_conn_param(struct rdma_ep_connect *a, __u32 id);
+void fail_accept_param(const struct abi_world *w, struct rdma_ep_connect *a, __u32 id);
+/* and a request that has arrived at a listener, whose channel is *server. */
+int fail_requested(struct abi_world *w, int *server, __u32 *listener);
 
 /* What is special about a command of the table, or NULL. */
 const struct fail_case *fail_special(unsigned long cmd);

@@ -9,6 +9,18 @@
 
 #include "abi_fail.h"
 
+/* Over iWARP each place of the backlog is two allocations. */
+static int listen_two(struct abi_world *w, union abi_arg *arg)
+{
+	struct rdma_ep_id_cmd *a = (void *)arg;
+	struct sockaddr_in sin = w->s.addr;
+
+	a->arg = 2;
+	return abi_create_id(&w->s, w->channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
+			     7, &a->id) ?:
+	       abi_bind(&w->s, a->id, &sin);
+}
+
 /*
  * A connection's steps are taken by the CM, which does not take them back when the
  * structure can not be written. When accepting, rejecting or establishing fails, the
@@ -22,9 +34,10 @@ static const struct fail_case special[] = {
 	  .fresh = true },
 	{ .cmd = RDMA_EP_IOC_RESOLVE_ROUTE, .effect = true, .again = EINVAL,
 	  .fresh = true },
-	{ .cmd = RDMA_EP_IOC_LISTEN, .effect = true, .again = EINVAL },
+	{ .cmd = RDMA_EP_IOC_LISTEN, .prepare = listen_two, .effect = true,
+	  .again = EINVAL },
 	{ .cmd = RDMA_EP_IOC_CONNECT, .effect = true, .again = EINVAL,
-	  .fresh = true },
+	  .not_siw = FAIL_SIW_EARLY, .fresh = true },
 	{ .cmd = RDMA_EP_IOC_ACCEPT, .once = true, .again = EINVAL,
 	  .fresh = true },
 	{ .cmd = RDMA_EP_IOC_REJECT, .once = true, .again = EINVAL,
@@ -58,7 +71,7 @@ const struct fail_case *fail_special(unsigned long cmd)
 }
 
 /* Everything that an endpoint can be made of, and nothing given. */
-static void auto_qp(struct rdma_ep_qp_init *init)
+void fail_auto_qp(struct rdma_ep_qp_init *init)
 {
 	struct rdma_ep_create_qp c;
 
@@ -73,7 +86,7 @@ static void given_qp(struct abi_world *w, struct rdma_ep_create_qp *a,
 		    w->obj[RDMA_EP_OBJ_CQ]);
 }
 
-static int make_qp(struct abi_world *w, __u32 type, __u32 id, __u32 *qp)
+int fail_make_qp(struct abi_world *w, __u32 type, __u32 id, __u32 *qp)
 {
 	struct rdma_ep_create_qp c;
 	int ret;
@@ -104,7 +117,7 @@ static int create_id_channel(struct abi_world *w, union abi_arg *arg)
 	return 0;
 }
 
-static int create_ep_active(struct abi_world *w, union abi_arg *arg)
+int fail_ep_active(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_create_ep *a = (void *)arg;
 	struct sockaddr_in dst = w->s.addr;
@@ -116,7 +129,7 @@ static int create_ep_active(struct abi_world *w, union abi_arg *arg)
 	a->route_timeout_ms = 5000;
 	dst.sin_port = htons(7471);
 	memcpy(&a->dst, &dst, sizeof(dst));
-	auto_qp(&a->qp);
+	fail_auto_qp(&a->qp);
 	return 0;
 }
 
@@ -174,10 +187,10 @@ static int connectable(struct abi_world *w, int *server, __u32 *listener,
 	*server = abi_channel(&w->s);
 	return abi_listen(&w->s, *server, RDMA_PS_TCP, 0, 0, listener, &sin) ?:
 	       abi_client(&w->s, channel, RDMA_PS_TCP, &sin, 0, client) ?:
-	       make_qp(w, IB_UVERBS_QPT_RC, *client, qp);
+	       fail_make_qp(w, IB_UVERBS_QPT_RC, *client, qp);
 }
 
-static void conn_param(struct rdma_ep_connect *a, __u32 id)
+void fail_conn_param(struct rdma_ep_connect *a, __u32 id)
 {
 	a->id = id;
 	a->conn.responder_resources = 1;
@@ -187,17 +200,29 @@ static void conn_param(struct rdma_ep_connect *a, __u32 id)
 	a->conn.private_data_len = 16;
 }
 
+/*
+ * With READs of both sides siw allocates two queues for them, frees the first one if it
+ * does not get the second, and then once more with the QP (docs/security.md): with none
+ * of ours there is one.
+ */
+void fail_accept_param(const struct abi_world *w, struct rdma_ep_connect *a, __u32 id)
+{
+	fail_conn_param(a, id);
+	if (w->s.iwarp)
+		a->conn.initiator_depth = 0;
+}
+
 static int connect_own_qp(struct abi_world *w, union abi_arg *arg)
 {
 	__u32 listener, client, qp;
 	int server, ret;
 
 	ret = connectable(w, &server, &listener, &client, &qp);
-	conn_param((struct rdma_ep_connect *)arg, client);
+	fail_conn_param((struct rdma_ep_connect *)arg, client);
 	return ret;
 }
 
-static int requested(struct abi_world *w, int *server, __u32 *listener)
+int fail_requested(struct abi_world *w, int *server, __u32 *listener)
 {
 	__u32 client, qp;
 	int ret;
@@ -215,10 +240,10 @@ static int accept_own_qp(struct abi_world *w, union abi_arg *arg)
 	__u32 listener, qp;
 	int server, ret;
 
-	ret = requested(w, &server, &listener) ?:
+	ret = fail_requested(w, &server, &listener) ?:
 	      abi_event(server, EV_CONNECT_REQUEST, &ev) ?:
-	      make_qp(w, IB_UVERBS_QPT_RC, ev.child, &qp);
-	conn_param((struct rdma_ep_connect *)arg, ev.child);
+	      fail_make_qp(w, IB_UVERBS_QPT_RC, ev.child, &qp);
+	fail_accept_param(w, (struct rdma_ep_connect *)arg, ev.child);
 	return ret;
 }
 
@@ -228,20 +253,20 @@ static int get_request_auto(struct abi_world *w, union abi_arg *arg)
 	int server;
 
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
-	auto_qp(&a->qp);
-	return requested(w, &server, &a->id);
+	fail_auto_qp(&a->qp);
+	return fail_requested(w, &server, &a->id);
 }
 
 static int get_request_await(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_get_request *a = (void *)arg;
 	int server;
-	int ret = requested(w, &server, &a->id);
+	int ret = fail_requested(w, &server, &a->id);
 
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
 		   RDMA_EP_AWAIT;
 	a->await_fd = server;
-	auto_qp(&a->qp);
+	fail_auto_qp(&a->qp);
 	return ret;
 }
 
@@ -263,6 +288,11 @@ static int resolve_addr_await(struct abi_world *w, union abi_arg *arg)
 	a->await.event = (uintptr_t)w->page;
 	a->await.channel_fd = channel;
 	return ret ?: ABI(w->s.fd, WRITE_EVENT, &user);
+}
+
+static void resume_awaited(union abi_arg *arg)
+{
+	((struct rdma_ep_resolve_addr *)arg)->await.state = RDMA_EP_AWAIT_DONE;
 }
 
 static int check_awaited(struct abi_world *w, union abi_arg *arg)
@@ -292,7 +322,7 @@ static int destroy_ep_files(struct abi_world *w, union abi_arg *arg)
 
 	dst.sin_port = htons(7471);
 	memcpy(&e.dst, &dst, sizeof(dst));
-	auto_qp(&e.qp);
+	fail_auto_qp(&e.qp);
 	ret = ABI(w->s.fd, CREATE_EP, &e);
 	a->id = e.id;
 	a->channel_fd = e.channel_fd;
@@ -338,7 +368,7 @@ static int join_send_only(struct abi_world *w, union abi_arg *arg)
 	a->flags = RDMA_EP_JOIN_SEND_ONLY;
 	abi_group((struct sockaddr_in *)&a->addr, 9);
 	return abi_ud_id(&w->s, w->ud_channel, 0, &a->id) ?:
-	       make_qp(w, IB_UVERBS_QPT_UD, a->id, &qp);
+	       fail_make_qp(w, IB_UVERBS_QPT_UD, a->id, &qp);
 }
 
 static int reg_mr_large(struct abi_world *w, union abi_arg *arg)
@@ -382,7 +412,7 @@ static int create_qp_auto(struct abi_world *w, union abi_arg *arg)
 	struct rdma_ep_create_qp *a = (void *)arg;
 	struct sockaddr_in sin = w->s.addr;
 
-	auto_qp(&a->init);
+	fail_auto_qp(&a->init);
 	a->init.max_send_wr = 500;
 	a->init.max_recv_wr = 500;
 	return abi_create_id(&w->s, w->channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
@@ -450,7 +480,7 @@ static int modify_qp_to(struct abi_world *w, union abi_arg *arg, __u32 state)
 
 	a->attr.qp_attr_mask = QP_STATE;
 	a->attr.qp_state = state;
-	return make_qp(w, IB_UVERBS_QPT_RC, 0, &a->qp) ?:
+	return fail_make_qp(w, IB_UVERBS_QPT_RC, 0, &a->qp) ?:
 	       abi_qp_init(&w->s, a->qp, IB_UVERBS_QPT_RC, 0);
 }
 
@@ -467,7 +497,7 @@ static int modify_qp_rtr(struct abi_world *w, union abi_arg *arg)
 	a->attr.max_dest_rd_atomic = 1;
 	a->attr.min_rnr_timer = 1;
 	abi_self_ah(&w->s, &a->attr.ah_attr);
-	return make_qp(w, IB_UVERBS_QPT_RC, 0, &a->qp) ?:
+	return fail_make_qp(w, IB_UVERBS_QPT_RC, 0, &a->qp) ?:
 	       abi_qp_init(&w->s, a->qp, IB_UVERBS_QPT_RC, 0);
 }
 
@@ -590,7 +620,7 @@ static int destroy_qp(struct abi_world *w, union abi_arg *arg)
 		return destroy(w, arg, RDMA_EP_OBJ_QP);
 	a->type = RDMA_EP_OBJ_QP;
 	a->flags = RDMA_EP_DESTROY_DETACH;
-	ret = make_qp(w, IB_UVERBS_QPT_UD, 0, &a->handle);
+	ret = fail_make_qp(w, IB_UVERBS_QPT_UD, 0, &a->handle);
 	return ret ?: abi_attach(&w->s, a->handle, 3);
 }
 
@@ -607,6 +637,11 @@ static int destroy_ah(struct abi_world *w, union abi_arg *arg)
 static int destroy_mcast(struct abi_world *w, union abi_arg *arg)
 {
 	return destroy(w, arg, RDMA_EP_OBJ_MCAST);
+}
+
+static int destroy_xrcd(struct abi_world *w, union abi_arg *arg)
+{
+	return destroy(w, arg, RDMA_EP_OBJ_XRCD);
 }
 
 static int destroy_cq(struct abi_world *w, union abi_arg *arg)
@@ -654,20 +689,18 @@ static int destroy_ctx(struct abi_world *w, union abi_arg *arg)
 	return ret;
 }
 
-#define CASE(_cmd, _prepare, ...) \
-	{ .name = #_prepare, .cmd = RDMA_EP_IOC_##_cmd, .prepare = _prepare, \
-	  __VA_ARGS__ }
+#define CASE FAIL_CASE
 #define DESTROY(_prepare, ...) \
 	CASE(DESTROY, _prepare, .effect = true, .again = ENOENT, __VA_ARGS__)
 
 const struct fail_case fail_cases[] = {
 	CASE(QUERY_DEVICES, query_devices),
 	CASE(CREATE_ID, create_id_channel),
-	CASE(CREATE_EP, create_ep_active, .check = check_ep, .fresh = true),
+	CASE(CREATE_EP, fail_ep_active, .check = check_ep, .fresh = true),
 	CASE(CREATE_EP, create_ep_passive),
 	CASE(MIGRATE_ID, migrate_with_event, .check = check_migrated),
 	CASE(CONNECT, connect_own_qp, .effect = true, .again = EINVAL,
-	     .fresh = true),
+	     .not_siw = FAIL_SIW_EARLY, .fresh = true),
 	CASE(ACCEPT, accept_own_qp, .once = true, .again = EINVAL,
 	     .fresh = true),
 	CASE(GET_REQUEST, get_request_auto, .check = check_request,
@@ -675,7 +708,7 @@ const struct fail_case fail_cases[] = {
 	CASE(GET_REQUEST, get_request_await, .check = check_request,
 	     .fresh = true),
 	CASE(RESOLVE_ADDR, resolve_addr_await, .check = check_awaited,
-	     .effect = true, .again = EINVAL, .fresh = true),
+	     .resume = resume_awaited, .effect = true, .again = EINVAL, .fresh = true),
 	CASE(DESTROY_EP, destroy_ep_files, .effect = true, .again = ENOENT,
 	     .fresh = true),
 	CASE(DISCONNECT, disconnect_own_qp, .effect = true, .again = EINVAL,
@@ -706,6 +739,7 @@ const struct fail_case fail_cases[] = {
 	DESTROY(destroy_cq),
 	DESTROY(destroy_srq),
 	DESTROY(destroy_id, .fresh = true),
+	DESTROY(destroy_xrcd, .needs = ABI_XRC, .fresh = true),
 	DESTROY(destroy_ctx),
 };
 
