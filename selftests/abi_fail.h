@@ -22,6 +22,7 @@
  * @half: rxe has done half of it when it runs out of memory; then the same
  * @once: it can not be called again, whatever has failed, and returns @again or 0
  * @not_siw: why not over siw, which has bugs that it would meet
+ * @siw_says: an errno by which siw, too, says that something has failed
  * @fresh: use a new session for each call, as something happens behind them; and the
  *	CM's own address handles come and go
  */
@@ -37,6 +38,7 @@ struct fail_case {
 	bool half;
 	bool once;
 	const char *not_siw;
+	int siw_says;
 	bool fresh;
 };
 

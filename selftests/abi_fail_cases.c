@@ -616,9 +616,9 @@ static int destroy_qp(struct abi_world *w, union abi_arg *arg)
 	struct rdma_ep_destroy *a = (void *)arg;
 	int ret;
 
-	if (w->s.iwarp)
-		return destroy(w, arg, RDMA_EP_OBJ_QP);
 	a->type = RDMA_EP_OBJ_QP;
+	if (w->s.iwarp)
+		return fail_make_qp(w, IB_UVERBS_QPT_RC, 0, &a->handle);
 	a->flags = RDMA_EP_DESTROY_DETACH;
 	ret = fail_make_qp(w, IB_UVERBS_QPT_UD, 0, &a->handle);
 	return ret ?: abi_attach(&w->s, a->handle, 3);
@@ -730,8 +730,9 @@ const struct fail_case fail_cases[] = {
 	CASE(MODIFY_QP, modify_qp_reset, .needs = ABI_IB, .effect = true),
 	CASE(MODIFY_QP, modify_qp_err, .effect = true),
 	CASE(POLL_CQ, poll_cq_flushed, .needs = ABI_IB, .check = check_polled),
+	/* (siw sends at once, and has no connection any more if it can not.) */
 	CASE(POST_SEND, post_send_list, .effect = true, .again = ENOMEM,
-	     .fresh = true),
+	     .siw_says = ENOTCONN, .fresh = true),
 	DESTROY(destroy_qp),
 	DESTROY(destroy_mr, .fresh = true),
 	DESTROY(destroy_ah, .needs = ABI_IB, .fresh = true),
