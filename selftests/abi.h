@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The ABI has no implicit padding: the compiler checks it. */
 #pragma GCC diagnostic push
@@ -273,6 +274,12 @@ int abi_pair_open(const struct abi *s, struct abi_pair *p);
 /* The same with a session for each end. */
 int abi_pair_between(const struct abi *client, const struct abi *server,
 		     struct abi_pair *p);
+
+/* Then two threads never run at the same time: the debug kernel's guest has one. */
+static inline bool abi_one_cpu(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN) == 1;
+}
 
 /* Work requests */
 struct abi_wrs {

@@ -154,8 +154,8 @@ TEST_F(gone, lists)
 	memcpy(f.page, &good, sizeof(good));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, flicker_thread, &f));
 	/* Until the page has been there, and has not been. */
-	for (i = 0; i < ROUNDS || ((!taken || !faults) && abi_now_ms() < end);
-	     i++) {
+	for (i = 0; i < ROUNDS || ((!taken || !faults) && !abi_one_cpu() &&
+				   abi_now_ms() < end); i++) {
 		/* Odd ones: the structure itself, too */
 		post = i & 1 ? (void *)f.page : &good;
 		ret = abi_raw(self->s.fd, RDMA_EP_IOC_POST_SEND, post);
@@ -174,8 +174,11 @@ TEST_F(gone, lists)
 	}
 	f.stop = true;
 	pthread_join(thread, NULL);
-	EXPECT_LT(0, taken);
-	EXPECT_LT(0, faults);
+	EXPECT_LT(0, taken + faults);
+	if (!abi_one_cpu()) {
+		EXPECT_LT(0, taken);
+		EXPECT_LT(0, faults);
+	}
 	TH_LOG("%u taken, %u faults", taken, faults);
 	/* (The last of the above may still be on its way, and fill the queue.) */
 	while ((ret = read_into(self, self->mr.iova, 64, self->mr.lkey)) ==
