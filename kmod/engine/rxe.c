@@ -259,7 +259,7 @@ static void ep_rxe_fail_peers(void *arg)
 }
 
 /* In which a work item of rxe goes on that was interrupted, also on a busy machine */
-#define EP_RXE_ANSWER_TIME	(HZ / 20)
+#define EP_RXE_ANSWER_TIME	(HZ / 100 + 1)
 
 /*
  * Who has got a message may be done with the QP, but rxe answers after it completes, and
