@@ -575,58 +575,6 @@ static int fill_with_memberships(void *arg)
 	return 0;
 }
 
-/* Groups of a QP, whatever LID they have been given. */
-static int fill_with_groups(void *arg)
-{
-	struct rdma_ep_qp_mcast m = { .gid = { 0xff, 0x0e, [15] = 1 } };
-	struct rdma_ep_create_qp c;
-	__u32 cq, extra;
-	int ret, n = 0;
-	struct abi s;
-
-	ret = abi_become_nobody() ?: abi_open(&s);
-	if (ret)
-		return 1;
-	if (s.iwarp)
-		return 0;
-	if (abi_create_cq(&s, -1, 16, 0, &cq))
-		return 2;
-	abi_qp_attr(&c, IB_UVERBS_QPT_UD, s.pd, cq, cq);
-	if (ABI(s.fd, CREATE_QP, &c) ||
-	    abi_qp_init(&s, c.init.qp, IB_UVERBS_QPT_UD, 0))
-		return 3;
-	m.qp = c.init.qp;
-	do {
-		m.lid = n;
-		ret = ABI(s.fd, ATTACH_MCAST, &m);
-	} while (!ret && ++n < 20);
-	if (ret != -EDQUOT)
-		return 4;
-	/* The same again is not one more. */
-	m.lid = 0;
-	if (n < 2 || ABI(s.fd, DETACH_MCAST, &m) ||
-	    ABI(s.fd, ATTACH_MCAST, &m))
-		return 5;
-	m.lid = 1;
-	if (ABI(s.fd, DETACH_MCAST, &m))
-		return 6;
-	m.lid = 0;
-	if (ABI(s.fd, ATTACH_MCAST, &m) ||
-	    abi_alloc_pd(&s, s.ctx, &extra) ||
-	    abi_alloc_pd(&s, s.ctx, &extra) != -EDQUOT)
-		return 7;
-	while (n--) {
-		m.lid = n;
-		ABI(s.fd, DETACH_MCAST, &m);
-	}
-	/* They are all to be had again. */
-	if (abi_destroy(&s, RDMA_EP_OBJ_QP, m.qp))
-		return 8;
-	for (n = 0; !abi_alloc_pd(&s, s.ctx, &extra);)
-		n++;
-	return n == 8 ? 0 : 10 + n;
-}
-
 /* Events of the user's making, until they have been read or their id is gone. */
 static int fill_with_events(void *arg)
 {
@@ -670,11 +618,6 @@ TEST_F(quota, objects)
 TEST_F(quota, memberships)
 {
 	EXPECT_EQ(0, abi_child(fill_with_memberships, NULL));
-}
-
-TEST_F(quota, groups)
-{
-	EXPECT_EQ(0, abi_child(fill_with_groups, NULL));
 }
 
 TEST_F(quota, events)

@@ -77,62 +77,33 @@ int uep_join_multicast(struct uep_cmd *cmd)
 	return ret;
 }
 
-static struct uep_qp *uep_mcast_qp(struct uep_cmd *cmd, union ib_gid *gid)
+static int uep_qp_mcast(struct uep_cmd *cmd,
+			int (*fn)(struct ep_qp *qp, const union ib_gid *gid,
+				  u16 lid))
 {
 	struct rdma_ep_qp_mcast *arg = cmd->arg;
 	struct uep_obj *obj;
+	union ib_gid gid;
+	int ret;
 
 	if (arg->lid > U16_MAX)
-		return ERR_PTR(-EINVAL);
-	memcpy(gid->raw, arg->gid, sizeof(gid->raw));
+		return -EINVAL;
+	memcpy(gid.raw, arg->gid, sizeof(gid.raw));
 	obj = uep_obj_lookup(cmd->s, arg->qp, RDMA_EP_OBJ_QP);
-	return obj ? container_of(obj, struct uep_qp, obj) : ERR_PTR(-ENOENT);
-}
-
-static int uep_mcast_end(struct uep_qp *qp, int ret)
-{
-	ret = uep_obj_error(&qp->obj, ret);
-	uep_obj_put(&qp->obj);
+	if (!obj)
+		return -ENOENT;
+	ret = fn(&container_of(obj, struct uep_qp, obj)->qp, &gid, arg->lid);
+	ret = uep_obj_error(obj, ret);
+	uep_obj_put(obj);
 	return ret;
 }
 
-/* One more counts as an object, until it is detached or the QP is gone. */
 int uep_attach_mcast(struct uep_cmd *cmd)
 {
-	struct rdma_ep_qp_mcast *arg = cmd->arg;
-	struct uep_qp *qp;
-	union ib_gid gid;
-	int ret;
-
-	qp = uep_mcast_qp(cmd, &gid);
-	if (IS_ERR(qp))
-		return PTR_ERR(qp);
-	ret = uep_charge(cmd->s, 0);
-	if (ret)
-		return uep_mcast_end(qp, ret);
-	ret = ep_qp_attach_mcast(&qp->qp, &gid, arg->lid);
-	if (ret > 0) {
-		atomic_inc(&qp->nr_attached);
-		ret = 0;
-	} else {
-		uep_uncharge(cmd->s, 0);
-	}
-	return uep_mcast_end(qp, ret);
+	return uep_qp_mcast(cmd, ep_qp_attach_mcast);
 }
 
-/* It may have been a membership that attached it: then another one counts less. */
 int uep_detach_mcast(struct uep_cmd *cmd)
 {
-	struct rdma_ep_qp_mcast *arg = cmd->arg;
-	struct uep_qp *qp;
-	union ib_gid gid;
-	int ret;
-
-	qp = uep_mcast_qp(cmd, &gid);
-	if (IS_ERR(qp))
-		return PTR_ERR(qp);
-	ret = ep_qp_detach_mcast(&qp->qp, &gid, arg->lid);
-	if (!ret && atomic_dec_if_positive(&qp->nr_attached) >= 0)
-		uep_uncharge(cmd->s, 0);
-	return uep_mcast_end(qp, ret);
+	return uep_qp_mcast(cmd, ep_qp_detach_mcast);
 }

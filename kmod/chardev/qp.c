@@ -147,8 +147,6 @@ static void uep_qp_free(struct uep_obj *obj)
 	uep_wq_free(&qp->rq);
 	uep_past_add(&obj->session->past_sends, &qp->sq.traffic);
 	uep_past_add(&obj->session->past_recvs, &qp->rq.traffic);
-	while (atomic_dec_if_positive(&qp->nr_attached) >= 0)
-		uep_uncharge(obj->session, 0);
 	ep_res_fini(&qp->qp.res);
 	if (qp->xrcd) {
 		uep_obj_put(&qp->xrcd->obj);

@@ -495,7 +495,6 @@ int uep_query_srq(struct uep_cmd *cmd);
  * @reads: siw: it is certain that READs were agreed on
  * @max_msg_size: longest message of the port
  * @max_sge_rd: entries of one RDMA READ
- * @nr_attached: groups that it was attached to by command, which are charged
  * @async: asynchronous events
  */
 struct uep_qp {
@@ -518,7 +517,6 @@ struct uep_qp {
 	bool reads;
 	u32 max_msg_size;
 	u32 max_sge_rd;
-	atomic_t nr_attached;
 	struct uep_async_node async;
 };
 

@@ -129,24 +129,17 @@ static struct ep_attachment *ep_qp_attach_locked(struct ep_qp *qp,
 	return att;
 }
 
-/* Returns 1 if it was not attached before, 0 if it was, or an errno. */
 static int ep_qp_attach(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
 			u32 members)
 {
 	struct ep_attachment *att;
-	int ret;
 
 	mutex_lock(&qp->lock);
-	ret = -(int)qp->nr_mcasts;
 	att = ep_qp_attach_locked(qp, gid, lid);
-	if (IS_ERR(att)) {
-		ret = PTR_ERR(att);
-	} else {
+	if (!IS_ERR(att))
 		att->members += members;
-		ret += qp->nr_mcasts;
-	}
 	mutex_unlock(&qp->lock);
-	return ret;
+	return PTR_ERR_OR_ZERO(att);
 }
 
 static int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid,
@@ -186,7 +179,7 @@ static int ep_qp_detach(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
 	return ret;
 }
 
-/* Attaching twice is attaching once, as it is with uverbs; returns as ep_qp_attach(). */
+/* Attaching twice is attaching once, as it is with uverbs. */
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 {
 	return ep_qp_attach(qp, gid, lid, 0);
@@ -320,9 +313,8 @@ static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc,
 	mc->gid = rdma_ah_read_grh(attr)->dgid;
 	mc->lid = rdma_ah_get_dlid(attr);
 	ret = ep_qp_attach(qp, &mc->gid, mc->lid, 1);
-	if (ret < 0)
+	if (ret)
 		goto out;
-	ret = 0;
 
 	mutex_lock(&id->link_lock);
 	left = list_empty(&mc->entry);

@@ -1275,8 +1275,7 @@ struct rdma_ep_query_qp {
  * @gid: in: GID of the group
  *
  * The QP receives what is sent to the group, see ibv_attach_mcast(3). Attaching
- * again to the same group changes nothing. Each group counts as an object of the
- * session.
+ * again to the same group changes nothing.
  *
  * EINVAL: not a UD QP, not a multicast GID, an invalid LID; DETACH: the QP is not
  * attached to this group. ENOMEM: too many groups. EOPNOTSUPP: the device has no
