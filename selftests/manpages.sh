@@ -160,7 +160,7 @@ result "every command is in rdma_ep(4), and nothing that there is not" "$WORK/ba
 			default=$(sed -n "s/^static unsigned int $name = \([0-9]*\);/\1/p" \
 				"$TOP"/kmod/chardev/*.c)
 			# (Of one that is computed the page says how.)
-			grep -qE "^\.It Va $name Pq ${default:-[a-z ]+}\$" "$WORK/rdma_ep.4" ||
+			grep -qE "^\.It Va $name Pq ${default:-([0-9]+, or )?[^0-9]+}\$" "$WORK/rdma_ep.4" ||
 				echo "parameter $name ($default) is not in rdma_ep(4)"
 		done
 	{
