@@ -76,7 +76,7 @@ static int charged(const struct abi *s, long kib)
 
 	if (is == kib)
 		return 0;
-	fprintf(stderr, "# charged for %ld KiB of queues, not %ld\n", is, kib);
+	fprintf(stderr, "# queues count for %ld KiB, not %ld\n", is, kib);
 	return -EUCLEAN;
 }
 
