@@ -30,6 +30,12 @@ module_calls()
 	nm -u "$(modinfo -n "$1")" | grep -q " $2"
 }
 
+# Without a second one nothing is concurrent but by preemption.
+cpus()
+{
+	(($(nproc) == GUEST_CPUS))
+}
+
 lockdep()
 {
 	grep -q 'debug_locks: *1' /proc/lockdep_stats
@@ -42,6 +48,7 @@ fail_nth()
 		: < /dev/infiniband/rdma_ep
 }
 
+check "as many CPUs as the guest was given" cpus
 check "KASAN in the kernel" symbol __asan_report_load8_noabort
 check "KASAN in rdma_ep" module_calls rdma_ep __asan_report_load8_noabort
 check "KASAN in the device's driver" \

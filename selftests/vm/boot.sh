@@ -28,9 +28,11 @@ guest_command_line()
 guest_qemu()
 {
 	local results=$1
+	# Sockets, not cores: without ACPI the guest counts its CPUs in the firmware's MP
+	# table, which has one of each socket.
 	# shellcheck disable=SC2206
 	QEMU=(
-		"${QEMU_SYSTEM[@]}" $ACCEL_OPTIONS -smp "$GUEST_CPUS"
+		"${QEMU_SYSTEM[@]}" $ACCEL_OPTIONS -smp "$GUEST_CPUS,sockets=$GUEST_CPUS"
 		-m "$GUEST_MEM" -nodefaults -display none -no-reboot
 		-kernel "$VMLINUZ" -initrd "$INITRAMFS"
 		-append "$(guest_command_line)"
