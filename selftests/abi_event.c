@@ -296,6 +296,74 @@ TEST_F(event, write_too_many_in_all)
 	abi_param("user_max_events", old);
 }
 
+/*
+ * Who does not read his events keeps no other session of the user from learning what
+ * becomes of its ids.
+ */
+TEST_F(event, others_are_told)
+{
+	int old = abi_param("user_max_events", 10), channel, n = 0;
+	struct rdma_ep_event ev;
+	struct abi_pair p = {};
+	struct abi other;
+	__u32 id;
+
+	ASSERT_LT(10, old);
+	ASSERT_EQ(0, abi_open(&other));
+	ASSERT_EQ(0, abi_pair_open(&other, &p));
+	while (!write_user(&self->s, self->id, n) && n < 20)
+		n++;
+	EXPECT_EQ(10, n);
+
+	channel = abi_channel(&other);
+	ASSERT_EQ(0, abi_create_id(&other, channel, RDMA_PS_TCP,
+				   IB_UVERBS_QPT_RC, 0, &id));
+	ASSERT_EQ(0, abi_resolve_addr(&other, id, &other.addr, 5000));
+	EXPECT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(-ENOBUFS, write_user(&other, id, 0));
+	ASSERT_EQ(0, ABI_ID_CMD(&other, DISCONNECT, p.end[0].id, 0));
+	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
+	ASSERT_EQ(0, ABI_ID_CMD(&other, DISCONNECT, p.end[1].id, 0));
+	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
+	/* The bystander's have all been kept. */
+	for (n = 0; n < 10; n++)
+		EXPECT_TRUE(reads(self->channel, n));
+	EXPECT_TRUE(abi_quiet(self->channel));
+	abi_close(&other);
+	abi_param("user_max_events", old);
+}
+
+/* ... but of one id there is not room for any number of them either. */
+TEST_F(event, unread_of_an_id)
+{
+	int old = abi_param("user_max_events", 10), channel, i, n = 0;
+	struct sockaddr_in nobody;
+	struct rdma_ep_event ev;
+	struct abi other;
+	__u32 id;
+
+	ASSERT_LT(10, old);
+	while (!write_user(&self->s, self->id, n) && n < 20)
+		n++;
+	ASSERT_EQ(0, abi_open(&other));
+	channel = abi_channel(&other);
+	ASSERT_EQ(0, abi_create_id(&other, channel, RDMA_PS_TCP,
+				   IB_UVERBS_QPT_RC, 0, &id));
+	nobody = other.addr;
+	nobody.sin_addr.s_addr ^= htonl(0x80);
+	for (i = n = 0; n < 20 && i < 1000; i++) {
+		n += !abi_resolve_addr(&other, id, &nobody, 1);
+		usleep(10000);
+	}
+	ASSERT_EQ(20, n);
+	for (n = 0; !abi_read(channel, &ev, sizeof(ev), ABI_QUIET_MS); n++)
+		EXPECT_EQ(EV_ADDR_ERROR, ev.event);
+	EXPECT_EQ(8, n);
+	EXPECT_EQ(-ENOBUFS, write_user(&other, id, 0));
+	abi_close(&other);
+	abi_param("user_max_events", old);
+}
+
 /* ------------------------------------------------------------------ */
 /* NOTIFY                                                             */
 /* ------------------------------------------------------------------ */

@@ -49,6 +49,43 @@ static bool uep_event_stale(const struct uep_event *ev)
 }
 
 /*
+ * Is it news of the id from the CM? Nobody has asked for these, and they come once. So
+ * there is room for some of each id, which has been paid for: other ids, and other
+ * sessions, whose events nobody reads, do not keep it from learning that its connection is
+ * up, or down, or that its device goes.
+ */
+static bool uep_event_is_news(const struct uep_event *ev)
+{
+	return !ev->charged && !ev->child;
+}
+
+/* As many as the life of a connection has */
+#define UEP_ID_NEWS	8U
+
+/* Counts an unread event if there is room; ev_lock is held. */
+static bool uep_event_count(struct uep_event *ev, bool force)
+{
+	bool news = uep_event_is_news(ev);
+	struct uep_id *id = ev->id;
+
+	force |= news && id->nr_news < UEP_ID_NEWS;
+	if (!force && id->nr_events >= UEP_MAX_ID_EVENTS)
+		return false;
+	if (!uep_count_event(id->obj.session, force))
+		return false;
+	id->nr_events++;
+	id->nr_news += news;
+	return true;
+}
+
+static void uep_event_uncount(struct uep_event *ev)
+{
+	ev->id->nr_events--;
+	ev->id->nr_news -= uep_event_is_news(ev);
+	uep_uncount_event(ev->id->obj.session);
+}
+
+/*
  * Queues an event of the id. @cm_id: the new id of a connection request, which
  * passes to ev->child; else NULL. Returns false if nobody would read it; then
  * the event is still the caller's, and the request rdma_cm's.
@@ -62,8 +99,7 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 	ev->id = id;
 	spin_lock(&s->ev_lock);
 	wanted = !uep_event_stale(ev) && id->accepted;
-	if (!wanted || id->nr_events == UEP_MAX_ID_EVENTS ||
-	    !uep_count_event(s)) {
+	if (!wanted || !uep_event_count(ev, false)) {
 		spin_unlock(&s->ev_lock);
 		return false;
 	}
@@ -76,7 +112,6 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 	ev->rec.uid = id->uid;
 	list_add_tail(&ev->entry, &id->chan->events);
 	list_add_tail(&ev->own, &id->events);
-	id->nr_events++;
 	/* Under the lock: it keeps the channel. */
 	wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	spin_unlock(&s->ev_lock);
@@ -100,8 +135,7 @@ void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast)
 		if (!mcast || ev->mcast == mcast) {
 			list_del(&ev->own);
 			list_move_tail(&ev->entry, &dropped);
-			id->nr_events--;
-			uep_uncount_event(s);
+			uep_event_uncount(ev);
 		}
 	spin_unlock(&s->ev_lock);
 	list_for_each_entry_safe(ev, next, &dropped, entry)
@@ -172,8 +206,7 @@ static struct uep_event *uep_channel_take_locked(struct uep_channel *chan)
 	if (ev) {
 		list_del(&ev->entry);
 		list_del(&ev->own);
-		ev->id->nr_events--;
-		uep_uncount_event(ev->id->obj.session);
+		uep_event_uncount(ev);
 		ev->id->events_reported++;
 		if (ev->mcast)
 			ev->mcast->events_reported++;
@@ -221,14 +254,13 @@ void uep_channel_untake(struct uep_event *ev)
 	if (ev->mcast)
 		ev->mcast->events_reported--;
 	if (!stale) {
-		uep_count_event_again(s);
+		uep_event_count(ev, true);
 		if (ev->child) {
 			atomic_dec(&id->id.backlog);
 			old = uep_event_follow(ev, id->chan);
 		}
 		list_add(&ev->entry, &id->chan->events);
 		list_add(&ev->own, &id->events);
-		id->nr_events++;
 		wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	}
 	spin_unlock(&s->ev_lock);

@@ -56,6 +56,7 @@ struct uep_event {
  * @events: its unread events: the channel may have any number of others'
  *	(session->ev_lock)
  * @nr_events: how many
+ * @nr_news: ... of which the CM has told, but for requests
  * @uid: the user's cookie (session->ev_lock)
  * @accepted: its events are of interest: it was not made by a connection
  *	request, or that has been accepted (session->ev_lock)
@@ -71,6 +72,7 @@ struct uep_id {
 	struct uep_channel *chan;
 	struct list_head events;
 	u32 nr_events;
+	u32 nr_news;
 	u64 uid;
 	bool accepted;
 	bool gone;

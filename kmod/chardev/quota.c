@@ -237,28 +237,23 @@ void uep_uncharge_pages(struct uep_session *s, u64 nr)
 
 /*
  * One more unread event; s->ev_lock is held. Nobody is asked whose memory it is, as it
- * comes from the CM's work queues.
+ * comes from the CM's work queues. @force: whether or not there is room.
  */
-bool uep_count_event(struct uep_session *s)
+bool uep_count_event(struct uep_session *s, bool force)
 {
 	u32 of_user = atomic_inc_return(&s->user->nr_events);
 	u32 max = READ_ONCE(user_max_events);
 
-	if (s->nr_events < UEP_MAX_EVENTS && of_user <= max) {
+	if (force || (s->nr_events < UEP_MAX_EVENTS && of_user <= max)) {
 		s->nr_events++;
 		return true;
 	}
 	atomic_dec(&s->user->nr_events);
 	uep_trace_limit(s, "unread_events", s->nr_events + 1, UEP_MAX_EVENTS);
 	uep_trace_limit(s, "user_max_events", of_user, max);
+	pr_notice_ratelimited(KBUILD_MODNAME ": user %u does not read its events, one is refused (user_max_events)\n",
+			      from_kuid(&init_user_ns, s->user->uid));
 	return false;
-}
-
-/* One that has been counted before */
-void uep_count_event_again(struct uep_session *s)
-{
-	s->nr_events++;
-	atomic_inc(&s->user->nr_events);
 }
 
 void uep_uncount_event(struct uep_session *s)
