@@ -190,7 +190,7 @@ struct ib_pd *ep_dev_get_pd(struct ep_dev *dev)
 {
 	struct ib_pd *pd;
 
-	mutex_lock(&dev->hold_lock);
+	mutex_lock(&dev->pd_lock);
 	pd = dev->kernel_pd;
 	if (!pd)
 		pd = ib_alloc_pd(dev->ibdev, 0);
@@ -198,18 +198,18 @@ struct ib_pd *ep_dev_get_pd(struct ep_dev *dev)
 		dev->kernel_pd = pd;
 		dev->kernel_pd_users++;
 	}
-	mutex_unlock(&dev->hold_lock);
+	mutex_unlock(&dev->pd_lock);
 	return pd;
 }
 
 void ep_dev_put_pd(struct ep_dev *dev)
 {
-	mutex_lock(&dev->hold_lock);
+	mutex_lock(&dev->pd_lock);
 	if (!--dev->kernel_pd_users) {
 		ib_dealloc_pd(dev->kernel_pd);
 		dev->kernel_pd = NULL;
 	}
-	mutex_unlock(&dev->hold_lock);
+	mutex_unlock(&dev->pd_lock);
 }
 
 /* The part of ep_res_init() that can not fail: without the charge. */
@@ -457,6 +457,7 @@ static int ep_client_add(struct ib_device *ibdev)
 	for (i = 0; i < EP_RES_NR; i++)
 		INIT_LIST_HEAD(&dev->res[i]);
 	mutex_init(&dev->hold_lock);
+	mutex_init(&dev->pd_lock);
 	INIT_LIST_HEAD(&dev->holds);
 	init_waitqueue_head(&dev->unheld);
 	mutex_init(&dev->xrcd_lock);

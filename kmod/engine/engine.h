@@ -34,7 +34,9 @@
  *      the owner's, of what is posted and of CQs (ep_res_ops.forget)
  *      XRC domain        changes of the QPs that it shares (leaf)
  *      ep_dev.lock       the device's list of objects (leaf)
- *    ep_dev.hold_lock    kernel consumers' holds and PD (leaf)
+ *    ep_dev.pd_lock      kernel consumers' PD: around calls of the driver, so in no
+ *			handler
+ *    ep_dev.hold_lock    kernel consumers' holds (leaf)
  *    ep_dev.xrcd_lock    which XRC domains there are (leaf)
  *  ep_iw_lock            what siw says of a connection (iwarp.c; any context): inside
  *			siw's locks, outside iw_cm's
@@ -86,9 +88,10 @@ enum ep_res_class {
  * @res: objects on the device, by class
  * @qps: the QPs among them, by number
  * @event_handler: for device and port events
- * @hold_lock: protects @holds, @kernel_pd and @kernel_pd_users
+ * @hold_lock: protects @holds
  * @holds: kernel consumers' holds
  * @unheld: woken when one has gone
+ * @pd_lock: protects @kernel_pd and @kernel_pd_users
  * @kernel_pd: PD of kernel consumers that have none of their own
  * @kernel_pd_users: how many use it
  * @xrcd_lock: protects @xrcds, and how often each of them is open
@@ -109,9 +112,10 @@ struct ep_dev {
 	struct list_head res[EP_RES_NR];
 	DECLARE_HASHTABLE(qps, 10);
 	struct ib_event_handler event_handler;
-	struct mutex hold_lock;		/* holds, kernel_pd */
+	struct mutex hold_lock;		/* holds */
 	struct list_head holds;
 	wait_queue_head_t unheld;
+	struct mutex pd_lock;		/* kernel_pd */
 	struct ib_pd *kernel_pd;
 	unsigned int kernel_pd_users;
 	struct mutex xrcd_lock;		/* xrcds */
@@ -384,6 +388,7 @@ void ep_rxe_answer(unsigned long got_at);
 void ep_rxe_end(struct ep_qp *qp);
 void ep_rxe_stop(struct ep_qp *qp);
 void ep_rxe_stop_all(struct ep_dev *dev);
+void ep_rxe_stop_receiving(struct ep_qp *qp);
 int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp);
 void ep_qp_drop_region(struct ep_qp *qp);
 

@@ -74,6 +74,18 @@ static void ep_rxe_empty(struct ep_qp *qp)
 }
 
 /*
+ * In ERR it may still be about to complete what it has begun to receive. After this it is
+ * not. For who has waited for all that was posted; may sleep.
+ */
+void ep_rxe_stop_receiving(struct ep_qp *qp)
+{
+	mutex_lock(&qp->lock);
+	if (qp->ibqp && ep_is_rxe(qp->ibqp->device))
+		ep_rxe_empty(qp);
+	mutex_unlock(&qp->lock);
+}
+
+/*
  * What rxe does without a look at the state that the QP is in. It believes the one that
  * it is told, also that a QP in ERR is in RTR, whose queues have been flushed; from
  * 6.12 on it takes any attribute at any time if the state is not to change. Resources

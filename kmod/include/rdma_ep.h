@@ -112,11 +112,12 @@ void rdma_ep_ack_event(struct rdma_ep_cm_event *event);
  * @poll_ctx: how the completion queues that are made for the QP run their
  *	handlers; see &enum ib_poll_context
  * @init: as for ib_create_qp(). Capabilities are those wanted and, on return,
- *	those granted. @init.send_cq and @init.recv_cq: from ib_alloc_cq() on the
+ *	those granted; of work requests never more than wanted, as the CQs have room
+ *	for no more. @init.send_cq and @init.recv_cq: from ib_alloc_cq() on the
  *	same device, with room for two completions more than the QP's queue; or
  *	NULL: made with the QP, as deep as its queues, with the endpoint as
  *	their cq_context; one for both if neither is given and the QP receives
- *	from an SRQ. @init.srq: NULL: the endpoint's own, or that of the listener
+ *	from an SRQ (@init.send_cq is not given alone then). @init.srq: NULL: the endpoint's own, or that of the listener
  *	that it came from, if there is one; with the caller's,
  *	@init.cap.max_recv_wr is the depth of the CQ. @init.qp_type: %IB_QPT_UD in
  *	the port space %RDMA_PS_UDP; %IB_QPT_RC, or %IB_QPT_UC if given to
@@ -125,7 +126,8 @@ void rdma_ep_ack_event(struct rdma_ep_cm_event *event);
  * One entry of each queue is kept for draining, so at most one less than the
  * device's limit is granted. Never post more than was granted: drivers may take it,
  * and draining fails then. The QP's qp_context is the caller's, for completion
- * handlers to find by wc->qp.
+ * handlers to find by wc->qp. (Not for those of receives from an SRQ in a CQ of the
+ * caller's that is not that of the sends too: the QP may be gone by then.)
  */
 struct rdma_ep_qp_attr {
 	struct ib_pd *pd;

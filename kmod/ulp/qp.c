@@ -336,8 +336,11 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 		return -EINVAL;
 	/*
 	 * What comes from an SRQ is not drained. In one CQ its completions are
-	 * in front of the last one of the send queue, which is.
+	 * in front of the last one of the send queue, which is: see
+	 * ulp_drain_shared(). In one of our own alone nothing would tell.
 	 */
+	if (init->srq && init->send_cq && !init->recv_cq)
+		return -EINVAL;
 	if (init->srq && !init->recv_cq && !init->send_cq) {
 		recv += send;
 		send = 0;
@@ -360,18 +363,6 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 	qp->recv_cq = qp->recv_cq ?: qp->send_cq;
 	qp->send_cq = qp->send_cq ?: qp->recv_cq;
 	return 0;
-}
-
-static void ulp_add_drain(u32 *wr)
-{
-	if (*wr)
-		*wr += ULP_DRAIN_WR;
-}
-
-static void ulp_sub_drain(u32 *wr)
-{
-	if (*wr)
-		*wr -= ULP_DRAIN_WR;
 }
 
 /* What is passed to the driver. */
@@ -426,6 +417,7 @@ static int ulp_qp_get_drain_ah(struct rdma_ep *ep, struct ulp_qp *qp)
 static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 			  struct rdma_ep_qp_attr *attr)
 {
+	const struct ib_qp_cap wanted = attr->init.cap;
 	struct ib_qp_init_attr init;
 	int ret;
 
@@ -437,11 +429,14 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 		return ret;
 	init.send_cq = qp->send_cq;
 	init.recv_cq = qp->recv_cq;
-	ulp_add_drain(&init.cap.max_send_wr);
-	ulp_add_drain(&init.cap.max_recv_wr);
+	/* With an SRQ the send queue is drained for both. */
+	if (wanted.max_send_wr || init.srq)
+		init.cap.max_send_wr += ULP_DRAIN_WR;
 	if (init.srq) {
 		init.cap.max_recv_wr = 0;
 		init.cap.max_recv_sge = 0;
+	} else if (wanted.max_recv_wr) {
+		init.cap.max_recv_wr += ULP_DRAIN_WR;
 	}
 	ret = ep_qp_create(&qp->qp, ep->hold.dev, qp->pd.pd, NULL, &init,
 			   ep->caller);
@@ -457,8 +452,10 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 	if (ret)
 		goto err_qp;
 	attr->init.cap = qp->qp.cap;
-	ulp_sub_drain(&attr->init.cap.max_send_wr);
-	ulp_sub_drain(&attr->init.cap.max_recv_wr);
+	/* Drivers round up, but the CQs are as deep as what was asked for. */
+	attr->init.cap.max_send_wr = wanted.max_send_wr;
+	if (!init.srq)
+		attr->init.cap.max_recv_wr = wanted.max_recv_wr;
 	return 0;
 
 err_qp:
@@ -525,8 +522,9 @@ int ulp_create_request_qp(struct rdma_ep *ep)
  *
  * Return: 0, or
  * * -EINVAL: the endpoint has a QP or no device; PD, CQ or SRQ are of another
- *   device; a CQ is not from ib_alloc_cq(); the type is not the port space's; more is
- *   wanted than the device can, or no queue at all
+ *   device; a CQ is not from ib_alloc_cq(), or given for the sends alone although there
+ *   is an SRQ; the type is not the port space's; more is wanted than the device can, or
+ *   no queue at all
  * * -ENOMEM, and what else the driver may say
  */
 int rdma_ep_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
@@ -591,6 +589,19 @@ static void ulp_drain_sq(struct ulp_qp *qp)
 		ib_drain_sq(qp->qp.ibqp);
 }
 
+/*
+ * What was received from an SRQ, into the CQ of the send queue: whoever handles it follows
+ * wc->qp, and may post an answer. All that was posted has been waited for; now first for
+ * what was received meanwhile, and then for the answers.
+ */
+static void ulp_drain_shared(struct ulp_qp *qp)
+{
+	ulp_drain_sq(qp);
+	ep_rxe_stop_receiving(&qp->qp);
+	ulp_drain_sq(qp);
+	ulp_drain_sq(qp);
+}
+
 /* Called with ep->lock held, or after everybody else has let go. */
 void ulp_destroy_qp(struct rdma_ep *ep)
 {
@@ -605,13 +616,16 @@ void ulp_destroy_qp(struct rdma_ep *ep)
 	if (qp->qp.cap.max_send_wr)
 		ulp_drain_sq(qp);
 	/* Not ib_drain_qp(): of an SRQ's receives not every driver tells the last. */
-	if (!qp->qp.has_srq && qp->qp.cap.max_recv_wr)
+	if (qp->qp.has_srq && qp->send_cq == qp->recv_cq)
+		ulp_drain_shared(qp);
+	else if (!qp->qp.has_srq && qp->qp.cap.max_recv_wr)
 		ib_drain_rq(ibqp);
 	ep->qp = NULL;
-	WRITE_ONCE(ep->cq_work[0], NULL);
-	WRITE_ONCE(ep->cq_work[1], NULL);
 	ulp_qp_destroy_hw(qp);
 	ulp_qp_free_parts(qp);
+	/* Handlers have run until now. */
+	WRITE_ONCE(ep->cq_work[0], NULL);
+	WRITE_ONCE(ep->cq_work[1], NULL);
 	ulp_put_qp(&qp->qp);
 }
 

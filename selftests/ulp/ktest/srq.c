@@ -236,10 +236,128 @@ static void kt_srq_limit(struct kt *t)
 	kt_io_destroy(t, recv);
 }
 
+#define KT_REPLIES	4
+
+/**
+ * struct kt_replies - what answers each message that is received
+ * @io: the answers
+ * @server: from where
+ * @ret: the first error of posting one
+ */
+struct kt_replies {
+	struct kt_io *io;
+	struct rdma_ep *server;
+	int ret;
+};
+
+static void kt_reply(void *arg)
+{
+	struct kt_replies *r = arg;
+
+	r->ret = r->ret ?: kt_io_send(r->io, r->server);
+}
+
+/*
+ * Messages that nobody has looked at when the endpoint is destroyed: the handlers are
+ * called with a QP that is there, and what they post completes as well.
+ */
+static void kt_srq_replies(struct kt *t)
+{
+	struct ib_srq_init_attr attr = { .attr = { .max_wr = 7, .max_sge = 1 } };
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_setup setup = { .server_qp = &qp };
+	struct kt_io *recv, *send = NULL;
+	struct kt_replies replies = {};
+	struct kt_pair p = {};
+	int i;
+
+	qp.poll_ctx = IB_POLL_DIRECT;
+	p.listener = kt_passive(&setup);
+	if (!kt_expect_ok(t, p.listener))
+		return;
+	kt_expect_eq(t, 0, rdma_ep_create_srq(p.listener, NULL, &attr));
+	kt_expect_eq(t, 0, rdma_ep_listen(p.listener, 1));
+	recv = kt_io_create(t, rdma_ep_pd(p.listener));
+	replies.io = kt_io_create(t, rdma_ep_pd(p.listener));
+	if (!recv || !replies.io || !kt_pair_request(t, &p) || !kt_pair_accept(t, &p))
+		goto out;
+	replies.server = p.server;
+	recv->fn_arg = &replies;
+	recv->fn = kt_reply;
+	for (i = 0; i < KT_REPLIES; i++)
+		kt_expect_eq(t, 0, kt_io_srq_recv(recv, rdma_ep_srq(p.listener)));
+	send = kt_io_create(t, rdma_ep_pd(p.client));
+	for (i = 0; send && i < KT_REPLIES; i++)
+		kt_expect_eq(t, 0, kt_io_send(send, p.client));
+	kt_expect(t, send && kt_wait_for(atomic_read(&send->done) == KT_REPLIES,
+					 KT_CALL_MS));
+	kt_expect_eq(t, 0, atomic_read(&recv->done));
+	kt_destroy(t, p.server);
+	kt_expect_eq(t, 0, replies.ret);
+	kt_expect_eq(t, KT_REPLIES, atomic_read(&recv->ok));
+	kt_expect_eq(t, KT_REPLIES, replies.io->posted);
+	kt_destroy(t, p.client);
+out:
+	kt_io_destroy(t, send);
+	kt_io_destroy(t, replies.io);
+	kt_destroy(t, p.listener);
+	kt_io_destroy(t, recv);
+}
+
+/* The CQ has room for what the SRQ and the send queue are said to hold. */
+static void kt_srq_room(struct kt *t)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_setup setup = {};
+	struct ib_cq *cq = NULL;
+	struct kt_pair p;
+	struct rdma_ep *a;
+	u32 wr;
+
+	if (!kt_pair_listen(t, &p, &setup))
+		return;
+	for (wr = 1; wr <= KT_WRS; wr++) {
+		struct ib_srq_init_attr attr = {
+			.attr = { .max_wr = wr, .max_sge = 1 },
+		};
+
+		a = kt_active(&setup, p.listener);
+		if (!kt_expect_ok(t, a))
+			break;
+		kt_expect_eq(t, 0, rdma_ep_destroy_qp(a));
+		kt_expect_eq(t, 0, rdma_ep_create_srq(a, NULL, &attr));
+		qp = kt_qp();
+		kt_expect_eq(t, 0, rdma_ep_create_qp(a, &qp));
+		kt_expect_ptr(t, rdma_ep_send_cq(a), rdma_ep_recv_cq(a));
+		/* ... and for what is posted to drain it. */
+		kt_expect(t, rdma_ep_send_cq(a)->cqe >
+			     wr + qp.init.cap.max_send_wr);
+		kt_destroy(t, a);
+	}
+	/* It would not be drained. */
+	a = kt_active(&setup, p.listener);
+	cq = ib_alloc_cq(rdma_ep_device(p.listener), NULL, 64, 0, IB_POLL_WORKQUEUE);
+	if (kt_expect_ok(t, a) && kt_expect_ok(t, cq)) {
+		struct ib_srq_init_attr attr = kt_srq_attr();
+
+		kt_expect_eq(t, 0, rdma_ep_destroy_qp(a));
+		kt_expect_eq(t, 0, rdma_ep_create_srq(a, NULL, &attr));
+		qp = kt_qp();
+		qp.init.send_cq = cq;
+		kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(a, &qp));
+	}
+	kt_destroy(t, a);
+	if (!IS_ERR_OR_NULL(cq))
+		ib_free_cq(cq);
+	kt_destroy(t, p.listener);
+}
+
 const struct kt_test kt_srq_tests[] = {
 	{ "srq_shared", kt_srq_shared },
 	{ "srq_destroyed_before_requests", kt_srq_destroyed },
 	{ "srq_own_pd", kt_srq_own },
 	{ "srq_limit_event", kt_srq_limit },
+	{ "srq_replies_of_handlers", kt_srq_replies },
+	{ "srq_room_in_cq", kt_srq_room },
 	{}
 };
