@@ -275,7 +275,7 @@ int abi_pair_open(const struct abi *s, struct abi_pair *p);
 int abi_pair_between(const struct abi *client, const struct abi *server,
 		     struct abi_pair *p);
 
-/* Then two threads never run at the same time: the debug kernel's guest has one. */
+/* Then two threads never run at the same time. */
 static inline bool abi_one_cpu(void)
 {
 	return sysconf(_SC_NPROCESSORS_ONLN) == 1;
