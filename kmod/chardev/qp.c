@@ -475,6 +475,10 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	if (!ret && !qp->srq)
 		ret = uep_wq_init(&qp->rq, qp->obj.session,
 				  qp->qp.cap.max_recv_wr, false);
+	/* One that is going, with completions to drain, may have had the address. */
+	if (!ret && qp->srq &&
+	    xa_load(&qp->recv_cq->qps, (unsigned long)qp->qp.ibqp))
+		uep_cq_drain(qp->recv_cq);
 	if (!ret && qp->srq)
 		ret = xa_err(xa_store(&qp->recv_cq->qps,
 				      (unsigned long)qp->qp.ibqp, qp,
