@@ -67,8 +67,9 @@ uninstall:
 check:
 	@$(RIG) $(if $(SUITE)$(DEVICE)$(KERNEL)$(TESTS),check,matrix)
 
+# Both devices, or one; or some tests.
 check-debug:
-	@KERNEL=debug $(RIG) check
+	@$(if $(DEVICE)$(TESTS),KERNEL=debug $(RIG) check,MATRIX=$(dir $(RIG))cells.all CELLS='*/debug' $(RIG) matrix)
 
 check-matrix:
 	@MATRIX=$${MATRIX:-$(dir $(RIG))cells.all} $(RIG) matrix

@@ -362,6 +362,9 @@ TEST_F(verbs, srq_resize)
 	if (ret == -EOPNOTSUPP)
 		SKIP(return, "the device can not resize SRQs");
 	EXPECT_EQ(0, ret);
+	/* More are in it. A driver that refuses still has its queue. */
+	a.max_wr = 4;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
 	/* As many as it says, and not more */
 	a.flags = 0;
 	ASSERT_EQ(0, ABI(s->fd, QUERY_SRQ, &a));
@@ -375,6 +378,8 @@ TEST_F(verbs, srq_resize)
 	a.flags = RDMA_EP_SRQ_MAX_WR;
 	a.max_wr = 16;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
+	EXPECT_EQ(-ENOMEM, ABI_POST(s, SRQ_RECV, a.srq, &w, &posted));
+	EXPECT_EQ(0, posted);
 	a.max_wr = ~0U;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
 	a.max_wr = 0;
