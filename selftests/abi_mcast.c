@@ -625,11 +625,15 @@ TEST(close_session)
 TEST_F(mcast, close_with_many)
 {
 	long start = abi_now_ms(), join_ms;
-	__u32 mc;
+	__u32 id = self->a.id, mc;
 	int i;
 
 	for (i = 0; i < 4000; i++) {
-		ASSERT_EQ(0, abi_join(&self->s, self->a.id, i, MC_UID, &mc));
+		if (i && i % 1000 == 0) {
+			ASSERT_EQ(0, abi_ud_id(&self->s, self->a.channel, 0,
+					       &id));
+		}
+		ASSERT_EQ(0, abi_join(&self->s, id, i, MC_UID, &mc));
 	}
 	join_ms = abi_now_ms() - start;
 	start = abi_now_ms();
@@ -728,6 +732,31 @@ TEST_F(mcast, attach_too_many)
 	/* Another one is not affected. */
 	EXPECT_EQ(0, abi_attach(s, self->b.qp, 17));
 	EXPECT_EQ(0, destroy_qp(s, self->a.qp, RDMA_EP_DESTROY_DETACH));
+}
+
+/* An id too, be it the same one. */
+TEST_F(mcast, join_too_many)
+{
+	enum { MAX = 1024 };
+	struct rdma_ep_join_multicast j = {
+		.flags = RDMA_EP_JOIN_SEND_ONLY, .id = self->a.id,
+	};
+	struct abi *s = &self->s;
+	int i;
+
+	abi_group((struct sockaddr_in *)&j.addr, 1);
+	for (i = 0; i < MAX; i++) {
+		ASSERT_EQ(0, ABI(s->fd, JOIN_MULTICAST, &j)) {
+			TH_LOG("time %d", i);
+		}
+	}
+	EXPECT_EQ(-ENOMEM, ABI(s->fd, JOIN_MULTICAST, &j));
+	leave(s, j.mcast);
+	EXPECT_EQ(0, ABI(s->fd, JOIN_MULTICAST, &j));
+	EXPECT_EQ(-ENOMEM, ABI(s->fd, JOIN_MULTICAST, &j));
+	/* Another one is not affected. */
+	j.id = self->b.id;
+	EXPECT_EQ(0, ABI(s->fd, JOIN_MULTICAST, &j));
 }
 
 TEST(iwarp)

@@ -229,7 +229,7 @@ static int ids(void *arg)
 				    0, &id);
 	} while (!ret && ++n < 1000);
 	CHECK(3, ret == -EDQUOT);
-	CHECK(4, n > 200 && n <= 256);
+	CHECK(4, n > 100 && n <= 128);
 	CHECK(5, abi_destroy(&s, RDMA_EP_OBJ_ID, more) == 0);
 	CHECK(6, abi_create_id(&s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
 			       &id) == 0);

@@ -59,9 +59,6 @@ static bool uep_event_is_news(const struct uep_event *ev)
 	return !ev->charged && !ev->child;
 }
 
-/* As many as the life of a connection has */
-#define UEP_ID_NEWS	8U
-
 /* Counts an unread event if there is room; ev_lock is held. */
 static bool uep_event_count(struct uep_event *ev, bool force)
 {

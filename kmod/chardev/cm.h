@@ -100,6 +100,12 @@ struct uep_mcast {
 	u32 events_reported;
 };
 
+/*
+ * So many unread events of an id there is always room for: up, down, free again, and its
+ * device gone.
+ */
+#define UEP_ID_NEWS	4U
+
 struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd);
 void uep_channel_put(struct uep_channel *chan);
 bool uep_channel_is(struct uep_id *id, int fd);

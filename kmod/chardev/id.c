@@ -16,8 +16,12 @@
 #include "cm.h"
 #include "verbs.h"
 
-/* What the CM allocates for an id, its route and its connection; for us it is a queue. */
-#define UEP_ID_BYTES	4096U
+/*
+ * What the CM allocates for an id, its route and its connection, and what of its events
+ * there is always room for; for us it is a queue.
+ */
+#define UEP_ID_BYTES	(4096U + UEP_ID_NEWS * 1024U)
+static_assert(sizeof(struct uep_event) <= 1024);
 
 /* Longest option value: a handful of path records. */
 #define UEP_MAX_OPTLEN	1024

@@ -478,10 +478,11 @@ struct ep_id_ops {
  * @routing: rdma_cm looks for a route (handler mutex)
  * @removed: it has told us that the device is removed (handler mutex)
  * @route_wait: woken when it does not look any more, or has told us
- * @link_lock: protects @qp and @mcasts
+ * @link_lock: protects @qp, @mcasts and @nr_mcasts
  * @qp: the id's own QP (holds a reference), possibly destroyed by now
  * @mcasts: multicast groups that the id is in; no references, memberships leave
  *	before they end
+ * @nr_mcasts: how many
  * @mcast_key: last ep_mcast.key used
  * @failed: connecting failed on our side: later events of the CM are not
  *	reported (handler mutex)
@@ -517,6 +518,7 @@ struct ep_id {
 	struct mutex link_lock;		/* qp, mcasts */
 	struct ep_qp *qp;
 	struct list_head mcasts;
+	u32 nr_mcasts;
 	u32 mcast_key;
 	bool failed;
 	bool opened;

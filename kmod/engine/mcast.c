@@ -16,6 +16,12 @@
 /* A device has a few thousand for all QPs together. */
 #define EP_QP_MAX_MCASTS	1024U
 
+/*
+ * ... and an id, that many times: each event looks through them, in a work queue that
+ * rdma_cm has for everybody.
+ */
+#define EP_ID_MAX_MCASTS	1024U
+
 /**
  * struct ep_attachment - a group that a QP is attached to
  * @entry: in ep_qp.mcasts
@@ -235,13 +241,18 @@ static void ep_mcast_mark_addr(struct ep_mcast *mc)
  *
  * Followed by an event if it succeeds, and then by ep_id_leave() at some time.
  *
- * Return: 0, or what rdma_cm says
+ * Return: 0, -ENOMEM if the id is in too many, or what rdma_cm says
  */
 int ep_id_join(struct ep_id *id, struct ep_mcast *mc)
 {
 	int ret;
 
 	mutex_lock(&id->link_lock);
+	if (id->nr_mcasts == EP_ID_MAX_MCASTS) {
+		mutex_unlock(&id->link_lock);
+		return -ENOMEM;
+	}
+	id->nr_mcasts++;
 	mc->key = ++id->mcast_key;
 	ep_mcast_mark_addr(mc);
 	list_add(&mc->entry, &id->mcasts);
@@ -254,6 +265,7 @@ int ep_id_join(struct ep_id *id, struct ep_mcast *mc)
 	if (ret) {
 		mutex_lock(&id->link_lock);
 		list_del_init(&mc->entry);
+		id->nr_mcasts--;
 		mutex_unlock(&id->link_lock);
 	}
 	return ret;
@@ -271,6 +283,7 @@ void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
 	mutex_lock(&id->lock);
 	mutex_lock(&id->link_lock);
 	list_del_init(&mc->entry);
+	id->nr_mcasts--;
 	qp = mc->qp;
 	mc->qp = NULL;
 	mutex_unlock(&id->link_lock);
