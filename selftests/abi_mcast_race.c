@@ -380,4 +380,49 @@ TEST_F(race, one_group)
 	}
 }
 
+#define CROWD		200
+
+static void *reset_thread(void *arg)
+{
+	struct race *r = arg;
+
+	while (!r->stop)
+		note(r, abi_qp_state(&r->s, r->qp, QPS_RESET));
+	return NULL;
+}
+
+/*
+ * However many tasks are modifying a QP, the CM's, which all share, does not wait for all
+ * of them before it goes on.
+ */
+TEST_F(race, modified_by_many)
+{
+	struct race *r = &self->r;
+	pthread_t thread[CROWD];
+	struct rdma_ep_event ev;
+	long before, most = 0;
+	__u32 mc;
+	int i;
+
+	for (i = 0; i < CROWD; i++) {
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, reset_thread, r));
+	}
+	usleep(100000 * TEST_SCALE);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, abi_join(&r->s, r->id, i, 0, &mc));
+		before = __atomic_load_n(&r->done, __ATOMIC_RELAXED);
+		ASSERT_TRUE(abi_ready(r->channel, ABI_WAIT_MS));
+		before = __atomic_load_n(&r->done, __ATOMIC_RELAXED) - before;
+		if (before > most)
+			most = before;
+		ASSERT_EQ(0, abi_event(r->channel, EV_MULTICAST_JOIN, &ev));
+	}
+	/* It was fifty times as many when all were in front. */
+	EXPECT_GT(10 * CROWD, most);
+	r->stop = true;
+	for (i = 0; i < CROWD; i++)
+		pthread_join(thread[i], NULL);
+	EXPECT_EQ(0, r->bad);
+}
+
 TEST_HARNESS_MAIN

@@ -14,6 +14,7 @@
  *
  * Locks, outermost first (those of the engine see engine/engine.h)
  * ----------------------
+ *  uep_qp.turn              one command at a time that is for the QP's state alone
  *  ep_id.lock ...            engine
  *   uep_session.ctx_lock     default contexts
  *   uep_session.ev_lock      queues of CM events, what channel an id reports to

@@ -83,6 +83,7 @@ static int uep_qp_mcast(struct uep_cmd *cmd,
 {
 	struct rdma_ep_qp_mcast *arg = cmd->arg;
 	struct uep_obj *obj;
+	struct uep_qp *qp;
 	union ib_gid gid;
 	int ret;
 
@@ -92,7 +93,12 @@ static int uep_qp_mcast(struct uep_cmd *cmd,
 	obj = uep_obj_lookup(cmd->s, arg->qp, RDMA_EP_OBJ_QP);
 	if (!obj)
 		return -ENOENT;
-	ret = fn(&container_of(obj, struct uep_qp, obj)->qp, &gid, arg->lid);
+	qp = container_of(obj, struct uep_qp, obj);
+	ret = uep_qp_take_turn(qp);
+	if (!ret) {
+		ret = fn(&qp->qp, &gid, arg->lid);
+		uep_qp_end_turn(qp);
+	}
 	ret = uep_obj_error(obj, ret);
 	uep_obj_put(obj);
 	return ret;

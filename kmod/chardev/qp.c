@@ -191,6 +191,7 @@ struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 	if (IS_ERR(qp))
 		return qp;
 	qp->ctx = ctx;
+	mutex_init(&qp->turn);
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
 	uep_async_node_init(&qp->async, uid);

@@ -477,6 +477,7 @@ int uep_query_srq(struct uep_cmd *cmd);
 /**
  * struct uep_qp - queue pair
  * @obj: object
+ * @turn: held by the one command that may want @qp's lock; outside of all
  * @ctx: context, of @pd or @xrcd
  * @pd: PD (uses it), NULL for an XRC target
  * @xrcd: XRC target: domain (uses it), else NULL
@@ -499,6 +500,7 @@ int uep_query_srq(struct uep_cmd *cmd);
  */
 struct uep_qp {
 	struct uep_obj obj;
+	struct mutex turn;
 	struct uep_ctx *ctx;
 	struct uep_pd *pd;
 	struct uep_xrcd *xrcd;
@@ -547,6 +549,8 @@ int uep_qp_use_again(struct uep_qp *qp, const struct ib_qp_init_attr *attr);
 extern const struct ep_res_ops uep_qp_res_ops;
 
 void uep_qp_event(struct ib_event *event, void *context);
+int uep_qp_take_turn(struct uep_qp *qp);
+void uep_qp_end_turn(struct uep_qp *qp);
 struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 			    u64 uid, u64 queue_bytes);
 unsigned long uep_qp_key(const struct uep_qp *qp);
