@@ -1849,8 +1849,9 @@ struct rdma_ep_get_request {
  * Leads to a MULTICAST_JOIN or MULTICAST_ERROR event, see rdma_join_multicast(3).
  *
  * EINVAL: the id's state or type, or the address is malformed. EAFNOSUPPORT:
- * address family. ENODEV: the id's network device is gone. ENOMEM: the id is in 1024
- * groups. ENOSYS: the device has no multicast. 524 (ENOTSUPP of the kernel): IPv6 groups on RoCE v2.
+ * address family. ENODEV: the id's network device is gone. ENOMEM: the id is in
+ * 1024 groups. ENOSYS: the device has no multicast. 524 (ENOTSUPP of the kernel):
+ * IPv6 groups on RoCE v2.
  */
 struct rdma_ep_join_multicast {
 	__u32 size;
