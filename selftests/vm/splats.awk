@@ -63,7 +63,7 @@ candidate {
 		}
 		next
 	}
-	if ($0 !~ /rig: (begin|end) test/ && NR < start + 200)
+	if ($0 !~ /rig: (begin|end) test/ && NR < start + 1000)
 		next
 	splat()
 }
