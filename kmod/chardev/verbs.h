@@ -500,7 +500,7 @@ int uep_query_srq(struct uep_cmd *cmd);
  */
 struct uep_qp {
 	struct uep_obj obj;
-	struct mutex turn;
+	struct mutex turn;		/* who wants qp.lock */
 	struct uep_ctx *ctx;
 	struct uep_pd *pd;
 	struct uep_xrcd *xrcd;
