@@ -119,9 +119,9 @@ void rdma_ep_ack_event(struct rdma_ep_cm_event *event);
  *	their cq_context; one for both if neither is given and the QP receives
  *	from an SRQ (@init.send_cq is not given alone then). @init.srq: NULL: the
  *	endpoint's own, or that of the listener that it came from, if there is one;
- *	with the caller's, @init.cap.max_recv_wr is the depth of the CQ.
- *	@init.qp_type: %IB_QPT_UD in the port space %RDMA_PS_UDP; %IB_QPT_RC, or
- *	%IB_QPT_UC if given to rdma_ep_create(), in %RDMA_PS_TCP
+ *	with the caller's, @init.cap.max_recv_wr is the depth of the CQ. @init.qp_type:
+ *	%IB_QPT_UD in the port space %RDMA_PS_UDP; %IB_QPT_RC, or %IB_QPT_UC if given to
+ *	rdma_ep_create(), in %RDMA_PS_TCP
  *
  * One entry of each queue is kept for draining, so at most one less than the
  * device's limit is granted. Never post more than was granted: drivers may take it,
