@@ -251,8 +251,9 @@ bool uep_count_event(struct uep_session *s, bool force)
 	atomic_dec(&s->user->nr_events);
 	uep_trace_limit(s, "unread_events", s->nr_events + 1, UEP_MAX_EVENTS);
 	uep_trace_limit(s, "user_max_events", of_user, max);
-	pr_notice_ratelimited(KBUILD_MODNAME ": user %u does not read its events, one is refused (user_max_events)\n",
-			      from_kuid(&init_user_ns, s->user->uid));
+	if (of_user > max)
+		pr_notice_ratelimited(KBUILD_MODNAME ": user %u does not read its events, one is refused (user_max_events)\n",
+				      from_kuid(&init_user_ns, s->user->uid));
 	return false;
 }
 
