@@ -13,6 +13,18 @@ static struct ib_srq_init_attr kt_srq_attr(void)
 	};
 }
 
+static struct rdma_ep *kt_srq_listener(struct kt *t, const struct kt_setup *setup,
+				       struct ib_srq_init_attr *attr)
+{
+	struct rdma_ep *listener = kt_passive(setup);
+
+	if (!kt_expect_ok(t, listener))
+		return NULL;
+	kt_expect_eq(t, 0, rdma_ep_create_srq(listener, NULL, attr));
+	kt_expect_eq(t, 0, rdma_ep_listen(listener, KT_CLIENTS));
+	return listener;
+}
+
 /**
  * struct kt_shared - a listener with an SRQ and some clients
  * @pair: of each client; the listener is that of the first
@@ -33,11 +45,9 @@ static bool kt_shared_open(struct kt *t, struct kt_shared *s)
 	int i;
 
 	*s = (struct kt_shared) {};
-	listener = kt_passive(&setup);
-	if (!kt_expect_ok(t, listener))
+	listener = kt_srq_listener(t, &setup, &attr);
+	if (!listener)
 		return false;
-	kt_expect_eq(t, 0, rdma_ep_create_srq(listener, NULL, &attr));
-	kt_expect_eq(t, 0, rdma_ep_listen(listener, KT_CLIENTS));
 	s->pair[0].listener = listener;
 	s->recv = kt_io_create(t, rdma_ep_pd(listener));
 	for (i = 0; i < KT_CLIENTS; i++) {
@@ -210,11 +220,9 @@ static void kt_srq_limit(struct kt *t)
 	init_completion(&reached);
 	attr.event_handler = kt_srq_limit_event;
 	attr.srq_context = &reached;
-	p.listener = kt_passive(&setup);
-	if (!kt_expect_ok(t, p.listener))
+	p.listener = kt_srq_listener(t, &setup, &attr);
+	if (!p.listener)
 		return;
-	kt_expect_eq(t, 0, rdma_ep_create_srq(p.listener, NULL, &attr));
-	kt_expect_eq(t, 0, rdma_ep_listen(p.listener, 1));
 	recv = kt_io_create(t, rdma_ep_pd(p.listener));
 	for (i = 0; recv && i < 2; i++)
 		kt_expect_eq(t, 0, kt_io_srq_recv(recv,
@@ -272,11 +280,9 @@ static void kt_srq_replies(struct kt *t)
 	int i;
 
 	qp.poll_ctx = IB_POLL_DIRECT;
-	p.listener = kt_passive(&setup);
-	if (!kt_expect_ok(t, p.listener))
+	p.listener = kt_srq_listener(t, &setup, &attr);
+	if (!p.listener)
 		return;
-	kt_expect_eq(t, 0, rdma_ep_create_srq(p.listener, NULL, &attr));
-	kt_expect_eq(t, 0, rdma_ep_listen(p.listener, 1));
 	recv = kt_io_create(t, rdma_ep_pd(p.listener));
 	replies.io = kt_io_create(t, rdma_ep_pd(p.listener));
 	if (!recv || !replies.io || !kt_pair_request(t, &p) || !kt_pair_accept(t, &p))
