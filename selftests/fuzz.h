@@ -87,7 +87,7 @@ struct fuzz_cmd {
 	unsigned int weight;
 	uint32_t flags;
 	enum fuzz_role role;
-	struct fuzz_field fields[32];
+	struct fuzz_field fields[64];
 };
 
 extern const struct fuzz_field fuzz_qp_fields[];

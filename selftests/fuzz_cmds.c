@@ -95,6 +95,23 @@ const struct fuzz_field fuzz_qp_fields[] = {
 	    F(type, port_num, PORT),					\
 	    F(type, index, NUMBER, 1))
 
+/* Attributes of MODIFY_QP, and where it leads */
+#define QP_ATTR(member, kind, ...)					\
+	F(rdma_ep_modify_qp, attr.member, kind __VA_OPT__(,) __VA_ARGS__)
+
+#define QP_PATH(path)							\
+	QP_ATTR(path.grh.dgid, GID),					\
+	QP_ATTR(path.grh.flow_label, NUMBER, 0xfffff),			\
+	QP_ATTR(path.grh.sgid_index, NUMBER, 3),			\
+	QP_ATTR(path.grh.hop_limit, NUMBER, 255),			\
+	QP_ATTR(path.grh.traffic_class, NUMBER, 255),			\
+	QP_ATTR(path.dlid, NUMBER, 0xffff),				\
+	QP_ATTR(path.sl, NUMBER, 15),					\
+	QP_ATTR(path.src_path_bits, NUMBER, 127),			\
+	QP_ATTR(path.static_rate, NUMBER, 20),				\
+	QP_ATTR(path.is_global, NUMBER, 1),				\
+	QP_ATTR(path.port_num, PORT)
+
 const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(QUERY, 1, 0),
 	CMD(QUERY_DEVICES, 1, 0,
@@ -288,22 +305,35 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(MODIFY_QP, 8, 0,
 	    F(rdma_ep_modify_qp, qp, HANDLE, RDMA_EP_OBJ_QP),
 	    F(rdma_ep_modify_qp, reserved, ZERO),
-	    F(rdma_ep_modify_qp, attr.qp_attr_mask, BITS, 0x3fffff),
-	    F(rdma_ep_modify_qp, attr.qp_state, NUMBER, 6),
-	    F(rdma_ep_modify_qp, attr.cur_qp_state, NUMBER, 6),
-	    F(rdma_ep_modify_qp, attr.path_mtu, NUMBER, 5),
-	    F(rdma_ep_modify_qp, attr.qkey, NUMBER, 100),
-	    F(rdma_ep_modify_qp, attr.dest_qp_num, NUMBER, 40),
-	    F(rdma_ep_modify_qp, attr.qp_access_flags, NUMBER, 15),
-	    F(rdma_ep_modify_qp, attr.ah_attr.grh.dgid, GID),
-	    F(rdma_ep_modify_qp, attr.ah_attr.is_global, NUMBER, 1),
-	    F(rdma_ep_modify_qp, attr.ah_attr.port_num, PORT),
-	    F(rdma_ep_modify_qp, attr.port_num, PORT),
-	    F(rdma_ep_modify_qp, attr.max_rd_atomic, NUMBER, 4),
-	    F(rdma_ep_modify_qp, attr.max_dest_rd_atomic, NUMBER, 4),
-	    F(rdma_ep_modify_qp, attr.timeout, NUMBER, 14),
-	    F(rdma_ep_modify_qp, attr.retry_cnt, NUMBER, 7),
-	    F(rdma_ep_modify_qp, attr.rnr_retry, NUMBER, 7)),
+	    QP_ATTR(qp_attr_mask, BITS, 0x3fffff),
+	    QP_ATTR(qp_state, NUMBER, 6),
+	    QP_ATTR(cur_qp_state, NUMBER, 6),
+	    QP_ATTR(path_mtu, NUMBER, 5),
+	    QP_ATTR(path_mig_state, NUMBER, 3),
+	    QP_ATTR(qkey, NUMBER, 100),
+	    QP_ATTR(rq_psn, NUMBER, 0xffffff),
+	    QP_ATTR(sq_psn, NUMBER, 0xffffff),
+	    QP_ATTR(dest_qp_num, NUMBER, 40),
+	    QP_ATTR(qp_access_flags, NUMBER, 127),
+	    QP_PATH(ah_attr),
+	    QP_PATH(alt_ah_attr),
+	    QP_ATTR(max_send_wr, NUMBER, 100),
+	    QP_ATTR(max_recv_wr, NUMBER, 100),
+	    QP_ATTR(max_send_sge, NUMBER, 8),
+	    QP_ATTR(max_recv_sge, NUMBER, 8),
+	    QP_ATTR(max_inline_data, NUMBER, 100),
+	    QP_ATTR(pkey_index, NUMBER, 2),
+	    QP_ATTR(alt_pkey_index, NUMBER, 2),
+	    QP_ATTR(en_sqd_async_notify, NUMBER, 1),
+	    QP_ATTR(max_rd_atomic, NUMBER, 4),
+	    QP_ATTR(max_dest_rd_atomic, NUMBER, 4),
+	    QP_ATTR(min_rnr_timer, NUMBER, 31),
+	    QP_ATTR(port_num, PORT),
+	    QP_ATTR(timeout, NUMBER, 14),
+	    QP_ATTR(retry_cnt, NUMBER, 7),
+	    QP_ATTR(rnr_retry, NUMBER, 7),
+	    QP_ATTR(alt_port_num, NUMBER, 2),
+	    QP_ATTR(alt_timeout, NUMBER, 31)),
 	CMD(QUERY_QP, 2, 0,
 	    F(rdma_ep_query_qp, qp, HANDLE, RDMA_EP_OBJ_QP),
 	    F(rdma_ep_query_qp, attr_mask, NUMBER, 0x1fffff)),
