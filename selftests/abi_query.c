@@ -5,9 +5,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -623,137 +621,6 @@ TEST_F(quota, memberships)
 TEST_F(quota, events)
 {
 	EXPECT_EQ(0, abi_child(fill_with_events, NULL));
-}
-
-/* ------------------------------------------------------------------ */
-
-#define CGROUPS	"/tmp/rdma_ep.cgroups"
-#define CGROUP	CGROUPS "/limited"
-
-/* Limits the objects of the only device. */
-static int limit_objects(const char *limit)
-{
-	struct rdma_ep_device dev;
-	struct rdma_ep_query_devices q = {
-		.devices = (uintptr_t)&dev, .max = 1,
-	};
-	int fd = abi_open_node(), ret = -1;
-	char text[128];
-
-	/* (With several devices it would have to be found out which one.) */
-	if (fd >= 0 && !ABI(fd, QUERY_DEVICES, &q) && q.num == 1) {
-		snprintf(text, sizeof(text), "%.64s hca_object=%s", dev.name,
-			 limit);
-		ret = abi_put(CGROUP "/rdma.max", text);
-	}
-	close(fd);
-	return ret;
-}
-
-FIXTURE(cgroup) {
-	bool ok;
-};
-
-FIXTURE_SETUP(cgroup)
-{
-	mkdir(CGROUPS, 0700);
-	if (mount("none", CGROUPS, "cgroup2", 0, NULL))
-		SKIP(return, "cannot mount cgroup2");
-	abi_put(CGROUPS "/cgroup.subtree_control", "+rdma");
-	mkdir(CGROUP, 0700);
-	if (access(CGROUP "/rdma.max", W_OK))
-		SKIP(return, "no RDMA controller");
-	self->ok = true;
-}
-
-/*
- * The kernel keeps what it knows of a limited device when the cgroup goes away, and
- * follows a pointer into the freed cgroup when the device does: lift the limit.
- */
-FIXTURE_TEARDOWN(cgroup)
-{
-	if (self->ok)
-		EXPECT_EQ(0, limit_objects("max"));
-	rmdir(CGROUP);
-	umount(CGROUPS);
-	rmdir(CGROUPS);
-}
-
-/* In a child, which may have 4 objects of the device. */
-static int fill_cgroup(void *arg)
-{
-	const int limit = 4;
-	struct rdma_ep_create_qp qp;
-	struct rdma_ep_reg_mr mr;
-	struct abi s;
-	__u32 h, pd;
-	int n = 0, ret;
-
-	if (limit_objects("4") || abi_put(CGROUP "/cgroup.procs", "0"))
-		return 77;
-	/* The default PD is one of them. */
-	if (abi_open(&s))
-		return 1;
-	do {
-		ret = abi_alloc_pd(&s, s.ctx, n ? &h : &pd);
-	} while (!ret && ++n < 16);
-	if (ret != -EAGAIN)
-		return 2;
-	if (n != limit - 1)
-		return 3;
-	if (abi_create_cq(&s, -1, 8, 0, &h) != -EAGAIN ||
-	    abi_reg_mr(&s, s.pd, &h, sizeof(h), AC_ALL, &mr) != -EAGAIN ||
-	    (!s.iwarp && abi_create_ah(&s, s.pd, &h) != -EAGAIN) ||
-	    abi_create_srq(&s, s.pd, 8, 0, &h) != -EAGAIN)
-		return 4;
-	/* What has gone is not counted. */
-	if (abi_destroy(&s, RDMA_EP_OBJ_PD, pd) ||
-	    abi_create_cq(&s, -1, 8, 0, &h))
-		return 5;
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s.pd, h, h);
-	return ABI(s.fd, CREATE_QP, &qp) == -EAGAIN ? 0 : 6;
-}
-
-TEST_F(cgroup, objects_of_a_cgroup)
-{
-	int status;
-
-	if (!self->ok)
-		SKIP(return, "no RDMA controller");
-	status = abi_child(fill_cgroup, NULL);
-	if (status == 77)
-		SKIP(return, "cannot limit the device");
-	EXPECT_EQ(0, status);
-}
-
-/* With the session of somebody who is in no such cgroup */
-static int fill_passed(void *arg)
-{
-	const struct abi *s = arg;
-	__u32 h;
-
-	if (limit_objects("1") || abi_put(CGROUP "/cgroup.procs", "0"))
-		return 77;
-	CHECK(1, abi_alloc_pd(s, s->ctx, &h) == 0);
-	CHECK(2, abi_alloc_pd(s, s->ctx, &h) == -EAGAIN);
-	return 0;
-}
-
-TEST_F(cgroup, passed)
-{
-	struct abi s;
-	int status;
-	__u32 pd;
-
-	if (!self->ok)
-		SKIP(return, "no RDMA controller");
-	ASSERT_EQ(0, abi_open(&s));
-	status = abi_child(fill_passed, &s);
-	if (status == 77)
-		SKIP(return, "cannot limit the device");
-	EXPECT_EQ(0, status);
-	EXPECT_EQ(0, abi_alloc_pd(&s, s.ctx, &pd));
-	abi_close(&s);
 }
 
 TEST_HARNESS_MAIN
