@@ -2,7 +2,7 @@
 /*
  * Work requests that must not reach a driver. rxe and siw refuse most of them on their
  * own; the mock device takes all of them, and counts. And entries of no bytes, which it
- * does not take.
+ * does not take, and what completions say.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,6 +246,80 @@ TEST_F(posts, empty_entries)
 	ASSERT_EQ(0, taken(self, SEND, 0));
 	ASSERT_EQ(0, completed(self, 0, 1, 0));
 	EXPECT_TRUE(arrived(self, 1000));
+}
+
+/* ---- completions */
+
+#define WCS	4
+#define UNTOUCHED	0x5a
+
+/* Exactly WCS with one call, in which the room behind them stays as it was. */
+static int take(struct _test_data_posts *self, struct rdma_ep_wc *wc)
+{
+	struct rdma_ep_poll_cq p = {
+		.cq = self->cq[0], .wcs = (uintptr_t)wc, .max = WCS + 1,
+	};
+	struct rdma_ep_wc none;
+	int ret;
+
+	memset(&none, UNTOUCHED, sizeof(none));
+	memset(wc, UNTOUCHED, (WCS + 1) * sizeof(*wc));
+	ret = ABI(self->s.fd, POLL_CQ, &p);
+	if (ret || p.num != WCS)
+		return ret ?: -ENODATA;
+	return memcmp(&wc[WCS], &none, sizeof(none)) ? -EPROTO : 0;
+}
+
+/*
+ * There is nothing else in them, also if the driver says little of what has failed:
+ * neither of those that were in the same place before, nor of the kernel.
+ */
+TEST_F(posts, completions)
+{
+	struct rdma_ep_wc wc[WCS + 1], want;
+	int i;
+
+	for (i = 0; i < WCS / 2; i++) {
+		begin(self, RECV);
+		entry(self, 1000, 8);
+		ASSERT_EQ(0, post(self, RECV));
+	}
+	for (i = 0; i < WCS / 2; i++) {
+		abi_wrs_init(&self->w);
+		abi_send_wr(&self->w, WR_SEND_WITH_IMM, SEND_SIGNALED, 1)->imm_data =
+			0x04030201;
+		entry(self, 0, 8);
+		ASSERT_EQ(0, post(self, SEND));
+	}
+	ASSERT_EQ(0, take(self, wc));
+	for (i = 0; i < WCS; i++) {
+		want = (struct rdma_ep_wc){
+			.wr_id = 1, .opcode = WC_OP_SEND, .byte_len = 8,
+			.qp_num = self->qp[0].qp_num,
+		};
+		if (wc[i].wr_id == 2) {
+			want.wr_id = 2;
+			want.opcode = WC_OP_RECV;
+			want.src_qp = self->qp[0].qp_num;
+			want.imm_data = 0x04030201;
+			want.wc_flags = WC_WITH_IMM;
+		}
+		EXPECT_EQ(0, memcmp(&want, &wc[i], sizeof(want))) {
+			TH_LOG("completion %d of %d", i, (int)wc[i].wr_id);
+		}
+	}
+	for (i = 0; i < WCS; i++) {
+		begin(self, RECV);
+		ASSERT_EQ(0, post(self, RECV));
+	}
+	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[0].qp, QPS_ERR));
+	ASSERT_EQ(0, take(self, wc));
+	want = (struct rdma_ep_wc){
+		.wr_id = 2, .status = WC_WR_FLUSH_ERR,
+		.qp_num = self->qp[0].qp_num,
+	};
+	for (i = 0; i < WCS; i++)
+		EXPECT_EQ(0, memcmp(&want, &wc[i], sizeof(want)));
 }
 
 /* ---- more than was granted */

@@ -334,6 +334,19 @@ int mock_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
+/* Of what has failed only what must be there is filled in, as hardware's drivers do. */
+static void mock_fill_wc(struct ib_wc *wc, const struct ib_wc *cqe)
+{
+	if (cqe->status == IB_WC_SUCCESS) {
+		*wc = *cqe;
+		return;
+	}
+	wc->wr_id = cqe->wr_id;
+	wc->status = cqe->status;
+	wc->vendor_err = cqe->vendor_err;
+	wc->qp = cqe->qp;
+}
+
 int mock_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 {
 	struct mock_dev *m = to_mock(ibcq->device);
@@ -346,7 +359,7 @@ int mock_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 		return ret;
 	spin_lock_irqsave(&m->lock, flags);
 	for (n = 0; n < num && cq->used; n++, cq->used--) {
-		wc[n] = cq->ring[cq->head];
+		mock_fill_wc(&wc[n], &cq->ring[cq->head]);
 		cq->head = (cq->head + 1) % cq->size;
 	}
 	spin_unlock_irqrestore(&m->lock, flags);
