@@ -251,7 +251,7 @@ TEST_F(again, told)
 
 static int want_sge(struct _test_data_again *t, struct endpoint *p)
 {
-	t->proto.qp.max_send_sge = 1;
+	t->proto.qp.max_send_sge = 3;
 	return 0;
 }
 

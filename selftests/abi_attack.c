@@ -230,6 +230,29 @@ static char *same_pages(size_t len)
 	return mem;
 }
 
+/*
+ * To what siw has received of a message it adds the next packet, in 32 bits. In a queue
+ * of its own, and in a shared one.
+ */
+static void expect_long_receives_refused(struct __test_metadata *_metadata,
+					 struct _test_data_attack *self,
+					 const struct rdma_ep_reg_mr *mr,
+					 __u64 part, __u32 n)
+{
+	__u32 srq, i;
+
+	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 8, 0, &srq));
+	abi_wrs_init(&self->w);
+	abi_recv_wr(&self->w, 1);
+	for (i = 0; i < n; i++)
+		abi_sge(&self->w, mr->iova, part, mr->lkey);
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer,
+				   &self->w));
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SRQ_RECV, srq,
+				   &self->w));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_SRQ, srq));
+}
+
 /* Lengths whose sum is small, or negative, in 32 bits, or just too much */
 TEST_F(attack, long_messages)
 {
@@ -263,8 +286,75 @@ TEST_F(attack, long_messages)
 	EXPECT_EQ(-EINVAL, ret) {
 		TH_LOG("%u times %llu bytes", n, part);
 	}
+	if (self->s.iwarp)
+		expect_long_receives_refused(_metadata, self, &mr, part, n);
 	EXPECT_EQ(0, still_works(self));
 	munmap(mem, part);
+}
+
+/* Of two pages, which are hardly ever side by side in the machine's memory */
+static int write_from(struct _test_data_attack *self, __u32 qp, __u32 off,
+		      __u32 len)
+{
+	char *to = self->buf + 4096 + 200;
+	struct rdma_ep_send_wr *wr;
+
+	memset(to, 0, 64);
+	abi_wrs_init(&self->w);
+	wr = abi_send_wr(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, 1);
+	wr->remote_addr = (uintptr_t)to;
+	wr->rkey = self->mr.rkey;
+	abi_sge(&self->w, self->mr.iova + off, len, self->mr.lkey);
+	return post_to(&self->s, RDMA_EP_IOC_POST_SEND, qp, &self->w) ?:
+	       !abi_arrived(to, self->buf + off, len) || to[len];
+}
+
+/*
+ * Short messages that go on in the next page: siw sends what is behind the first one.
+ * Its answers to a READ do so, too: it must not be asked.
+ */
+TEST_F(attack, short_messages)
+{
+	const int wrong = self->s.iwarp ? -EINVAL : 0;
+	const __u64 base = self->mr.iova;
+	struct abi_pair one = { .max_wr = 4, .max_sge = 1 };
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_wc wc[1];
+	__u32 off, len;
+
+	ASSERT_EQ(0, abi_pair_open(&self->s, &one));
+	for (off = 0; off < LEN; off++)
+		self->buf[off] = abi_random() | 1;
+	for (off = 4096 - 33; off < 4096; off++) {
+		for (len = 2; len <= 33; len += off & 1 ? 31 : 3) {
+			ASSERT_EQ(0, write_from(self, self->qp, off, len)) {
+				TH_LOG("%u bytes at %u", len, off);
+			}
+			ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0], wc, 1));
+			ASSERT_EQ(0, write_from(self, one.end[0].qp.qp, off, len));
+			ASSERT_EQ(1, abi_wait(&self->s, one.end[0].cq[0], wc, 1));
+		}
+	}
+	for (len = 31; len <= 33; len++) {
+		for (off = 4096 - len; off <= 4097 - len; off++) {
+			abi_wrs_init(&self->w);
+			wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 1);
+			wr->remote_addr = base + off;
+			wr->rkey = self->mr.rkey;
+			abi_sge(&self->w, base + 6000, len, self->mr.lkey);
+			EXPECT_EQ(off + len > 4096 && len <= 32 ? wrong : 0,
+				  post_to(&self->s, RDMA_EP_IOC_POST_SEND,
+					  self->qp, &self->w)) {
+				TH_LOG("%u bytes at %u", len, off);
+			}
+			if (off + len > 4096 && len <= 32 && wrong)
+				continue;
+			ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0], wc, 1));
+			EXPECT_EQ(WC_SUCCESS, wc[0].status);
+			EXPECT_TRUE(abi_arrived(self->buf + 6000, self->buf + off, len));
+		}
+	}
+	EXPECT_EQ(0, still_works(self));
 }
 
 TEST_F(attack, access)

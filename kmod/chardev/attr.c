@@ -93,8 +93,9 @@ void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
 	dst->path_mtu = src->path_mtu;
 	dst->path_mig_state = src->path_mig_state;
 	dst->qkey = src->qkey;
-	dst->rq_psn = src->rq_psn;
-	dst->sq_psn = src->sq_psn;
+	/* Of larger ones the core cuts the rest off, and tells everybody. */
+	dst->rq_psn = src->rq_psn & 0xffffff;
+	dst->sq_psn = src->sq_psn & 0xffffff;
 	dst->dest_qp_num = src->dest_qp_num;
 	dst->qp_access_flags = src->qp_access_flags;
 	uep_ah_attr_to_user(&dst->ah_attr, &src->ah_attr);

@@ -451,6 +451,9 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	attr.qp_context = qp;
 	if (!uep_qp_inline_ok(ibdev))
 		attr.cap.max_inline_data = 0;
+	/* See uep_siw_split(). */
+	if (ep_is_siw(ibdev) && attr.cap.max_send_sge == 1)
+		attr.cap.max_send_sge = 2;
 
 	qp->wanted = attr.cap;
 

@@ -19,7 +19,7 @@ union uep_send_wr {
 struct uep_send_batch {
 	u32 nr;
 	union uep_send_wr wr[UEP_POST_BATCH];
-	struct ib_sge inline_sge[UEP_POST_BATCH];
+	struct ib_sge sge[UEP_POST_BATCH][2];	/* that are not the user's */
 	struct uep_ah *ah[UEP_POST_BATCH];
 	u64 wr_id[UEP_POST_BATCH];
 };
@@ -84,11 +84,39 @@ static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
 		       -EOPNOTSUPP : -EINVAL);
 }
 
-/* The data of one send: entries, or bytes to be sent inline. */
+#define UEP_SIW_SHORT	32	/* siw's MAX_HDR_INLINE */
+
+/*
+ * Of so short a message of one entry siw copies the data next to its header, and where
+ * it goes on in the next page, it takes what is behind the first one: somebody else's.
+ */
+static bool uep_siw_miscopies(u64 addr, u64 len)
+{
+	return len <= UEP_SIW_SHORT && offset_in_page(addr) + len > PAGE_SIZE;
+}
+
+/* Each page's in an entry of its own: more than one siw takes another way. */
+static void uep_siw_split(struct ib_send_wr *wr, struct ib_sge *sge)
+{
+	u32 len = PAGE_SIZE - offset_in_page(wr->sg_list->addr);
+
+	sge[0] = *wr->sg_list;
+	sge[1] = *wr->sg_list;
+	sge[0].length = len;
+	sge[1].addr += len;
+	sge[1].length -= len;
+	wr->sg_list = sge;
+	wr->num_sge = 2;
+}
+
+/*
+ * The data of one send: entries, or bytes to be sent inline. @sge: for two entries that
+ * are not the user's.
+ */
 static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 			 const struct rdma_ep_send_wr *u,
 			 struct uep_post_buf *buf, struct ib_send_wr *wr,
-			 struct ib_sge *inline_sge)
+			 struct ib_sge *sge)
 {
 	u32 max_sge = qp->qp.cap.max_send_sge;
 	u64 total;
@@ -107,10 +135,10 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 			wr->send_flags &= ~IB_SEND_INLINE;
 			return 0;
 		}
-		inline_sge->addr = (uintptr_t)data;
-		inline_sge->length = u->inline_len;
-		inline_sge->lkey = 0;
-		wr->sg_list = inline_sge;
+		sge->addr = (uintptr_t)data;
+		sge->length = u->inline_len;
+		sge->lkey = 0;
+		wr->sg_list = sge;
 		wr->num_sge = 1;
 		return 0;
 	}
@@ -130,8 +158,14 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 	/* iWARP names one sink on the wire. */
 	if (qp->iwarp && op->sink && n != 1)
 		return -EINVAL;
+	/* The peer's, who is likely to be siw as well, would be as wrong. */
+	if (qp->siw && op->sink && uep_siw_miscopies(u->remote_addr, total))
+		return -EINVAL;
 	wr->sg_list = data;
 	wr->num_sge = n;
+	if (qp->siw && n == 1 && !op->sink &&
+	    uep_siw_miscopies(wr->sg_list->addr, total))
+		uep_siw_split(wr, sge);
 	return 0;
 }
 
@@ -195,7 +229,11 @@ static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op,
 		return -EINVAL;
 	if (!read || READ_ONCE(qp->reads))
 		return 0;
+	ret = uep_qp_take_turn(qp);
+	if (ret)
+		return ret;
 	ret = ep_qp_query(&qp->qp, &attr, IB_QP_MAX_DEST_RD_ATOMIC, &init);
+	uep_qp_end_turn(qp);
 	if (ret)
 		return ret;
 	/* (It tells the one limit for the other.) */
@@ -245,7 +283,7 @@ static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf,
 	b->wr_id[b->nr] = u->wr_id;
 	/* Last: the record's place in the buffer is behind us from here on. */
 	return uep_send_data(qp, op, u, buf, &k->wr,
-			     &b->inline_sge[b->nr]) ?:
+			     b->sge[b->nr]) ?:
 	       (qp->qp.type == IB_QPT_UD ?
 		uep_send_ud(qp, u, &k->ud, &b->ah[b->nr]) : 0);
 }

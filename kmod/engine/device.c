@@ -468,9 +468,17 @@ static int ep_client_add(struct ib_device *ibdev)
 	rdma_for_each_port(ibdev, port)
 		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?
 					1U << 31 : attr.max_msg_sz;
-	/* It says that it takes longer ones, but adds lengths in an int. */
-	if (ep_is_siw(ibdev))
+	/* Drivers add lengths up in 32 bits. */
+	dev->max_recv_sz = U32_MAX;
+	/*
+	 * It says that it takes longer messages, but adds lengths in an int. And of a
+	 * receive that is almost full the length with the next packet must not begin
+	 * at 0 again: siw would go on behind the last entry.
+	 */
+	if (ep_is_siw(ibdev)) {
 		dev->max_msg_sz[1] = min_t(u32, dev->max_msg_sz[1], INT_MAX);
+		dev->max_recv_sz = INT_MAX;
+	}
 	ib_set_client_data(ibdev, &ep_client, dev);
 
 	ret = xa_alloc_cyclic(&ep_devs, &dev->index, dev, xa_limit_31b,

@@ -98,6 +98,7 @@ enum ep_res_class {
  * @xrcds: XRC domains that can be shared
  * @mcast_lock: rxe attaches one QP at a time to groups, or detaches it; inside of
  *	ep_qp.lock
+ * @max_recv_sz: most bytes of a receive
  * @max_msg_sz: longest message, by port number
  */
 struct ep_dev {
@@ -121,6 +122,7 @@ struct ep_dev {
 	struct mutex xrcd_lock;		/* xrcds */
 	DECLARE_HASHTABLE(xrcds, 6);
 	struct mutex mcast_lock;	/* rxe's groups */
+	u32 max_recv_sz;
 	u32 max_msg_sz[];
 };
 

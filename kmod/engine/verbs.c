@@ -449,7 +449,8 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	/* See ep_rxe_empty(). */
 	if (!ret && rxe && reset)
 		ret = ib_modify_qp(qp->ibqp, attr, IB_QP_STATE);
-	if (!ret && reset && ops && ops->forget)
+	/* (siw says that it has done it, and has not.) */
+	if (!ret && reset && ops && ops->forget && !ep_is_siw(qp->ibqp->device))
 		ops->forget(&qp->res);
 	if (mask & IB_QP_STATE) {
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
