@@ -425,4 +425,64 @@ TEST_F(race, modified_by_many)
 	EXPECT_EQ(0, r->bad);
 }
 
+struct crowd {
+	const struct race *r;
+	pthread_t thread;
+	__u32 qp;
+	int group;
+	long *done;
+	int bad;
+};
+
+static void *crowd_thread(void *arg)
+{
+	struct crowd *c = arg;
+
+	while (!c->r->stop && !c->bad) {
+		c->bad = abi_attach(&c->r->s, c->qp, c->group) ?:
+			 abi_detach(&c->r->s, c->qp, c->group);
+		__atomic_add_fetch(c->done, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* The same where they attach QPs of their own, of which rxe is told one at a time. */
+TEST_F(race, attached_by_many)
+{
+	struct race *r = &self->r;
+	struct crowd *c = calloc(CROWD, sizeof(*c));
+	struct rdma_ep_event ev;
+	long done = 0, before, most = 0;
+	__u32 mc, own = r->qp;
+	int i;
+
+	for (i = 0; i < CROWD; i++) {
+		ASSERT_EQ(0, new_qp(r, false));
+		c[i] = (struct crowd){
+			.r = r, .qp = r->qp, .group = 10 + i, .done = &done,
+		};
+		ASSERT_EQ(0, pthread_create(&c[i].thread, NULL, crowd_thread,
+					    &c[i]));
+	}
+	r->qp = own;
+	usleep(100000 * TEST_SCALE);
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, abi_join(&r->s, r->id, i, 0, &mc));
+		before = __atomic_load_n(&done, __ATOMIC_RELAXED);
+		ASSERT_TRUE(abi_ready(r->channel, ABI_WAIT_MS));
+		before = __atomic_load_n(&done, __ATOMIC_RELAXED) - before;
+		if (before > most)
+			most = before;
+		ASSERT_EQ(0, abi_event(r->channel, EV_MULTICAST_JOIN, &ev));
+	}
+	/* It was 80000 when all were in front. */
+	EXPECT_GT(50 * CROWD, most);
+	r->stop = true;
+	for (i = 0; i < CROWD; i++) {
+		pthread_join(c[i].thread, NULL);
+		EXPECT_EQ(0, c[i].bad);
+	}
+	free(c);
+}
+
 TEST_HARNESS_MAIN

@@ -461,6 +461,8 @@ static int ep_client_add(struct ib_device *ibdev)
 	INIT_LIST_HEAD(&dev->holds);
 	init_waitqueue_head(&dev->unheld);
 	mutex_init(&dev->xrcd_lock);
+	dev->mcast_alone = ep_is_rxe(ibdev);
+	mutex_init(&dev->mcast_turn);
 	mutex_init(&dev->mcast_lock);
 	hash_init(dev->qps);
 	hash_init(dev->xrcds);

@@ -96,8 +96,9 @@ enum ep_res_class {
  * @kernel_pd_users: how many use it
  * @xrcd_lock: protects @xrcds, and how often each of them is open
  * @xrcds: XRC domains that can be shared
- * @mcast_lock: rxe attaches one QP at a time to groups, or detaches it; inside of
- *	ep_qp.lock
+ * @mcast_alone: it is rxe, which attaches one QP at a time to groups, or detaches it
+ * @mcast_turn: then held over that by all but rdma_cm's handlers; outside of ep_qp.lock
+ * @mcast_lock: then held by everybody; inside of ep_qp.lock
  * @max_recv_sz: most bytes of a receive
  * @max_msg_sz: longest message, by port number
  */
@@ -121,6 +122,8 @@ struct ep_dev {
 	unsigned int kernel_pd_users;
 	struct mutex xrcd_lock;		/* xrcds */
 	DECLARE_HASHTABLE(xrcds, 6);
+	bool mcast_alone;
+	struct mutex mcast_turn;	/* for mcast_lock */
 	struct mutex mcast_lock;	/* rxe's groups */
 	u32 max_recv_sz;
 	u32 max_msg_sz[];

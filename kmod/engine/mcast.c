@@ -72,16 +72,31 @@ static int ep_mcast_hw(struct ep_qp *qp, struct ib_qp *ibqp,
 		       struct ep_attachment *att,
 		       int (*op)(struct ib_qp *qp, union ib_gid *gid, u16 lid))
 {
-	bool alone = ep_is_rxe(ibqp->device);
 	struct ep_dev *dev = qp->res.dev;
 	int ret;
 
-	if (alone)
+	if (dev->mcast_alone)
 		mutex_lock(&dev->mcast_lock);
 	ret = op(ibqp, &att->gid, att->hw_lid);
-	if (alone)
+	if (dev->mcast_alone)
 		mutex_unlock(&dev->mcast_lock);
 	return ret;
+}
+
+/*
+ * rdma_cm's handlers, which attach the QPs of all ids one after the other, must not stand in
+ * a queue of all tasks that do so of their own accord: of these one is in front of them.
+ */
+static void ep_mcast_take_turn(struct ep_qp *qp)
+{
+	if (qp->res.dev->mcast_alone)
+		mutex_lock(&qp->res.dev->mcast_turn);
+}
+
+static void ep_mcast_end_turn(struct ep_qp *qp)
+{
+	if (qp->res.dev->mcast_alone)
+		mutex_unlock(&qp->res.dev->mcast_turn);
 }
 
 /*
@@ -188,13 +203,23 @@ static int ep_qp_detach(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
 /* Attaching twice is attaching once, as it is with uverbs. */
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 {
-	return ep_qp_attach(qp, gid, lid, 0);
+	int ret;
+
+	ep_mcast_take_turn(qp);
+	ret = ep_qp_attach(qp, gid, lid, 0);
+	ep_mcast_end_turn(qp);
+	return ret;
 }
 
 /* Whatever memberships there are. */
 int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 {
-	return ep_qp_detach(qp, gid, lid, 0);
+	int ret;
+
+	ep_mcast_take_turn(qp);
+	ret = ep_qp_detach(qp, gid, lid, 0);
+	ep_mcast_end_turn(qp);
+	return ret;
 }
 
 /* @ibqp is no longer in @qp, so nobody else looks at its attachments. */
@@ -202,12 +227,16 @@ void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp)
 {
 	struct ep_attachment *att, *next;
 
+	if (list_empty(&qp->mcasts))
+		return;
+	ep_mcast_take_turn(qp);
 	list_for_each_entry_safe(att, next, &qp->mcasts, entry) {
 		list_del(&att->entry);
 		ep_qp_detach_hw(qp, ibqp, att);
 		kfree(att);
 	}
 	qp->nr_mcasts = 0;
+	ep_mcast_end_turn(qp);
 }
 
 /*
@@ -288,7 +317,9 @@ void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
 	mc->qp = NULL;
 	mutex_unlock(&id->link_lock);
 	if (qp) {
+		ep_mcast_take_turn(qp);
 		ep_qp_detach(qp, &mc->gid, mc->lid, 1);
+		ep_mcast_end_turn(qp);
 		id->ops->put_qp(qp);
 	}
 	if (!id->closed)

@@ -243,9 +243,25 @@ static void ulp_ep_removed(struct rdma_ep *ep)
 		ulp_report(ep, &event);
 }
 
+/*
+ * rdma_cm calls the peer unreachable, too, when the hardware address of a neighbour with
+ * its IP address changes, be it in another namespace, and as often as it does: any user
+ * can have it do so. Once is enough, of who has been connected.
+ */
+static bool ulp_unwanted(struct rdma_ep *ep, const struct rdma_cm_event *event)
+{
+	return event->event == RDMA_CM_EVENT_UNREACHABLE &&
+	       current_work() == &ep->id.cm_id->net_work &&
+	       (!test_bit(ULP_EP_ESTABLISHED, &ep->flags) ||
+		test_and_set_bit(ULP_EP_NEIGH_CHANGED, &ep->flags));
+}
+
 static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	struct rdma_ep *ep = container_of(id, struct rdma_ep, id);
+
+	if (ulp_unwanted(ep, event))
+		return;
 
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
 		ulp_ep_removed(ep);
@@ -462,6 +478,12 @@ u32 rdma_ep_port(const struct rdma_ep *ep)
 }
 EXPORT_SYMBOL_GPL(rdma_ep_port);
 
+/* Its handlers may look while rdma_ep_destroy() takes it away. */
+static const struct ulp_qp *ulp_qp(const struct rdma_ep *ep)
+{
+	return IS_ERR_OR_NULL(ep) ? NULL : READ_ONCE(ep->qp);
+}
+
 /**
  * rdma_ep_pd() - PD of an endpoint
  * @ep: endpoint
@@ -472,11 +494,11 @@ EXPORT_SYMBOL_GPL(rdma_ep_port);
  */
 struct ib_pd *rdma_ep_pd(const struct rdma_ep *ep)
 {
-	if (IS_ERR_OR_NULL(ep))
-		return NULL;
-	if (ep->qp)
-		return ep->qp->pd.pd;
-	return ep->srq ? ep->srq->pd.pd : NULL;
+	const struct ulp_qp *qp = ulp_qp(ep);
+
+	if (qp)
+		return qp->pd.pd;
+	return IS_ERR_OR_NULL(ep) || !ep->srq ? NULL : ep->srq->pd.pd;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_pd);
 
@@ -490,7 +512,9 @@ EXPORT_SYMBOL_GPL(rdma_ep_pd);
  */
 struct ib_qp *rdma_ep_qp(const struct rdma_ep *ep)
 {
-	return IS_ERR_OR_NULL(ep) || !ep->qp ? NULL : ep->qp->qp.ibqp;
+	const struct ulp_qp *qp = ulp_qp(ep);
+
+	return qp ? qp->qp.ibqp : NULL;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_qp);
 
@@ -504,7 +528,9 @@ EXPORT_SYMBOL_GPL(rdma_ep_qp);
  */
 struct ib_cq *rdma_ep_send_cq(const struct rdma_ep *ep)
 {
-	return IS_ERR_OR_NULL(ep) || !ep->qp ? NULL : ep->qp->send_cq;
+	const struct ulp_qp *qp = ulp_qp(ep);
+
+	return qp ? qp->send_cq : NULL;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_send_cq);
 
@@ -518,7 +544,9 @@ EXPORT_SYMBOL_GPL(rdma_ep_send_cq);
  */
 struct ib_cq *rdma_ep_recv_cq(const struct rdma_ep *ep)
 {
-	return IS_ERR_OR_NULL(ep) || !ep->qp ? NULL : ep->qp->recv_cq;
+	const struct ulp_qp *qp = ulp_qp(ep);
+
+	return qp ? qp->recv_cq : NULL;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_recv_cq);
 

@@ -11,6 +11,9 @@
 /* What ib_drain_sq() and ib_drain_rq() need: a work request, and two completions. */
 #define ULP_DRAIN_WR	1
 #define ULP_DRAIN_CQE	2
+/* Work requests of an rdma_rw context at most: registration, access, invalidation */
+#define ULP_RW_CTX_WR	3
+#define ULP_LAST_WQE_TIME	HZ
 
 /*
  * The shared PD. The endpoint keeps it, too, from the first use on: consumers destroy
@@ -160,6 +163,16 @@ out:
 }
 EXPORT_SYMBOL_GPL(rdma_ep_create_srq);
 
+/* With the endpoint's deliver lock held: nobody comes to share it meanwhile. */
+static bool ulp_srq_busy(const struct rdma_ep *ep, const struct ulp_srq *srq)
+{
+	const struct ib_srq *ibsrq = srq->srq.ibsrq;
+
+	if (ep->qp && ep->qp->qp.ibqp->srq == ibsrq)
+		return true;
+	return kref_read(&srq->ref) == 1 && atomic_read(&ibsrq->usecnt);
+}
+
 /**
  * rdma_ep_destroy_srq() - let go of an endpoint's SRQ
  * @ep: endpoint
@@ -168,7 +181,8 @@ EXPORT_SYMBOL_GPL(rdma_ep_create_srq);
  * destroyed. Buffers of its receives are then the caller's again. See
  * rdma_destroy_srq(3).
  *
- * Return: 0, -EINVAL if it has none, or -EBUSY if the endpoint's QP uses it
+ * Return: 0, -EINVAL if it has none, or -EBUSY if the endpoint's QP uses it, or if it
+ * would be destroyed and QPs of endpoints that do not share it use it
  */
 int rdma_ep_destroy_srq(struct rdma_ep *ep)
 {
@@ -179,17 +193,17 @@ int rdma_ep_destroy_srq(struct rdma_ep *ep)
 	if (ret)
 		return ret;
 	mutex_lock(&ep->lock);
+	mutex_lock(&ep->deliver);
 	srq = ep->srq;
-	if (!srq) {
+	if (!srq)
 		ret = -EINVAL;
-	} else if (ep->qp && ep->qp->qp.ibqp->srq == srq->srq.ibsrq) {
+	else if (ulp_srq_busy(ep, srq))
 		ret = -EBUSY;
-	} else {
-		mutex_lock(&ep->deliver);
+	else
 		ep->srq = NULL;
-		mutex_unlock(&ep->deliver);
+	mutex_unlock(&ep->deliver);
+	if (!ret)
 		ulp_srq_put(srq);
-	}
 	mutex_unlock(&ep->lock);
 	ulp_exit(ep);
 	return ret;
@@ -211,7 +225,11 @@ static void ulp_qp_event(struct ib_event *event, void *context)
 	struct ulp_qp *qp = xa_load(&ulp_qps, (unsigned long)event->element.qp);
 	struct ulp_callback cb;
 
-	if (!qp || !qp->event_handler)
+	if (!qp)
+		return;
+	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
+		complete_all(&qp->last_wqe);
+	if (!qp->event_handler)
 		return;
 	ulp_callback_begin(&cb);
 	qp->event_handler(event, context);
@@ -321,11 +339,21 @@ static int ulp_qp_cq(struct rdma_ep *ep, const struct rdma_ep_qp_attr *attr,
 	return 0;
 }
 
+/* ib_create_qp() adds those of the rdma_rw contexts, as far as the device can. */
+static u32 ulp_qp_max_send_wr(const struct rdma_ep *ep,
+			      const struct ib_qp_cap *cap)
+{
+	return min_t(u64, cap->max_send_wr +
+			  (u64)ULP_RW_CTX_WR * cap->max_rdma_ctxs,
+		     ep->ibdev->attrs.max_qp_wr);
+}
+
 static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 			    const struct rdma_ep_qp_attr *attr,
 			    const struct ib_qp_init_attr *init)
 {
-	u32 recv = init->cap.max_recv_wr, send = init->cap.max_send_wr;
+	u32 send = ulp_qp_max_send_wr(ep, &init->cap);
+	u32 recv = init->cap.max_recv_wr;
 	int ret;
 
 	/* The QP may get all that is in the SRQ. */
@@ -380,6 +408,8 @@ static int ulp_qp_init_attr(struct rdma_ep *ep,
 	    (init->srq && init->srq->device != ep->ibdev))
 		return -EINVAL;
 	init->event_handler = ulp_qp_event;
+	/* Of a request that a listener on all devices will get nobody else knows it. */
+	init->port_num = given->port_num ?: ep->port;
 	return 0;
 }
 
@@ -491,6 +521,7 @@ int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 	if (!qp)
 		goto out;
 	kref_init(&qp->ref);
+	init_completion(&qp->last_wqe);
 	qp->event_handler = attr->init.event_handler;
 	ret = ulp_qp_make_hw(ep, qp, attr);
 	if (ret) {
@@ -499,7 +530,7 @@ int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 	}
 	WRITE_ONCE(ep->cq_work[0], &qp->send_cq->work);
 	WRITE_ONCE(ep->cq_work[1], &qp->recv_cq->work);
-	ep->qp = qp;
+	WRITE_ONCE(ep->qp, qp);
 out:
 	return ulp_end(ep, ret);
 }
@@ -572,7 +603,8 @@ static void ulp_drain_ud(struct ulp_qp *qp)
 	};
 
 	init_completion(&drain.done);
-	if (WARN_ON_ONCE(ib_post_send(qp->qp.ibqp, &wr.wr, NULL)))
+	/* A device that has failed takes nothing, and completes nothing in order. */
+	if (ib_post_send(qp->qp.ibqp, &wr.wr, NULL))
 		return;
 	if (qp->send_cq->poll_ctx != IB_POLL_DIRECT)
 		wait_for_completion(&drain.done);
@@ -598,6 +630,9 @@ static void ulp_drain_shared(struct ulp_qp *qp)
 {
 	ulp_drain_sq(qp);
 	ep_rxe_stop_receiving(&qp->qp);
+	/* Hardware says when it has taken its last one. (Not all drivers tell.) */
+	if (!ep_dev_is_soft(qp->qp.ibqp->device))
+		wait_for_completion_timeout(&qp->last_wqe, ULP_LAST_WQE_TIME);
 	ulp_drain_sq(qp);
 	ulp_drain_sq(qp);
 }
@@ -620,7 +655,7 @@ void ulp_destroy_qp(struct rdma_ep *ep)
 		ulp_drain_shared(qp);
 	else if (!qp->qp.has_srq && qp->qp.cap.max_recv_wr)
 		ib_drain_rq(ibqp);
-	ep->qp = NULL;
+	WRITE_ONCE(ep->qp, NULL);
 	ulp_qp_destroy_hw(qp);
 	ulp_qp_free_parts(qp);
 	/* Handlers have run until now. */

@@ -112,6 +112,7 @@ struct ulp_srq {
  * @recv_cq: CQ
  * @own_send_cq: @send_cq was made for it
  * @own_recv_cq: @recv_cq was made for it
+ * @last_wqe: it has taken its last receive from an SRQ
  * @event_handler: the consumer's
  */
 struct ulp_qp {
@@ -123,6 +124,7 @@ struct ulp_qp {
 	struct ib_cq *recv_cq;
 	bool own_send_cq;
 	bool own_recv_cq;
+	struct completion last_wqe;
 	void (*event_handler)(struct ib_event *event, void *context);
 };
 
@@ -132,6 +134,7 @@ enum {
 	ULP_EP_REMOVED,		/* the device goes away */
 	ULP_EP_ESTABLISHED,	/* was connected once */
 	ULP_EP_DISCONNECTED,	/* and is no more */
+	ULP_EP_NEIGH_CHANGED,	/* its peer's address, as far as rdma_cm knows */
 };
 
 /**

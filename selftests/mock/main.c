@@ -338,10 +338,16 @@ int mock_remove(const char *name)
 	struct mock_dev *m, *found = NULL;
 
 	mutex_lock(&mock_lock);
-	list_for_each_entry(m, &mock_devs, entry)
-		if (!strcmp(name, dev_name(&m->ibdev.dev)) &&
-		    ib_device_try_get(&m->ibdev))
+	list_for_each_entry(m, &mock_devs, entry) {
+		/* (It has no name before.) */
+		if (!ib_device_try_get(&m->ibdev))
+			continue;
+		if (!strcmp(name, dev_name(&m->ibdev.dev))) {
 			found = m;
+			break;
+		}
+		ib_device_put(&m->ibdev);
+	}
 	mutex_unlock(&mock_lock);
 	if (!found)
 		return -ENODEV;
@@ -418,6 +424,8 @@ static void __exit mock_module_exit(void)
 	mock_remove_all();
 	/* Somebody else may be removing one. */
 	wait_event(mock_gone, mock_none_left());
+	/* It may be in mock_dealloc_driver() yet. */
+	synchronize_rcu_tasks();
 	mock_control_cleanup();
 }
 

@@ -1385,10 +1385,10 @@ struct rdma_ep_recv_wr {
  * EINVAL: a record does not fit @wrs_len; an opcode, flag or number of entries
  * is not allowed for this QP; an entry is not wholly within a memory region of
  * the QP's PD, or the region lacks the access; the message is longer than the
- * port allows, or, on siw, than 2^31 - 1, as is a receive there; a READ on siw is of
- * 32 bytes at most that go on in the peer's next page, which siw answers wrongly; inline data is longer than granted; the
- * QP's state does not allow it (sends before RTS, receives in RESET); an AH is not
- * of the QP's PD.
+ * port allows, or, on siw, than 2^31 - 1, as is a receive there; a READ on siw is
+ * of at most 32 bytes that go on in the peer's next page, which siw answers
+ * wrongly; inline data is longer than granted; the QP's state does not allow it
+ * (sends before RTS, receives in RESET); an AH is not of the QP's PD.
  * ENOTCONN: siw: the QP is not connected, or its state is changing just now.
  * EOPNOTSUPP: a send of an IBV_QPT_XRC_SEND QP that names an SRQ of the peer
  * (SEND*, RDMA_WRITE_WITH_IMM): the kernel's work requests have no place for it.

@@ -3,6 +3,11 @@
  * Endpoints with channels: queued events and callbacks, what they bring, and in
  * which order.
  */
+#include <linux/etherdevice.h>
+#include <linux/inetdevice.h>
+#include <net/arp.h>
+#include <net/neighbour.h>
+
 #include "tests.h"
 
 /* The next event is this one; or NULL. */
@@ -487,12 +492,70 @@ out:
 	kt_expect_eq(t, 0, rdma_ep_channel_destroy(queue));
 }
 
+/* Hardware addresses that the neighbour has, one after the other */
+static void kt_change_neighbour(struct kt *t, const struct sockaddr_in *sin)
+{
+	u32 flags = NEIGH_UPDATE_F_OVERRIDE | NEIGH_UPDATE_F_ADMIN;
+	u8 mac[ETH_ALEN] = { 2, 0, 0, 0, 0, 1 };
+	struct net_device *dev;
+	struct neighbour *n;
+
+	dev = ip_dev_find(&init_net, sin->sin_addr.s_addr);
+	if (!kt_expect_ok(t, dev))
+		return;
+	n = __neigh_lookup_errno(&arp_tbl, &sin->sin_addr, dev);
+	if (kt_expect_ok(t, n)) {
+		for (; mac[5] < 30; mac[5]++) {
+			kt_expect_eq(t, 0, neigh_update(n, mac, NUD_PERMANENT,
+							flags, 0));
+			schedule_timeout_idle(HZ / 50);
+		}
+		neigh_update(n, dev->dev_addr, NUD_NOARP, flags, 0);
+		neigh_release(n);
+	}
+	dev_put(dev);
+}
+
+/* rdma_cm says so each time: any user can have it do that. */
+static void kt_neighbour(struct kt *t)
+{
+	struct rdma_ep_channel *queue = rdma_ep_channel_create(NULL, NULL);
+	struct rdma_ep_cm_event *event;
+	struct kt_setup setup = {};
+	struct sockaddr_storage peer;
+	struct kt_pair p;
+	int n = 0;
+
+	if (kt_iwarp()) {
+		kt_skip(t, "rdma_cm looks after neighbours for RoCE only");
+		goto out;
+	}
+	if (!kt_expect_ok(t, queue) || !kt_pair_open(t, &p, &setup))
+		goto out;
+	kt_expect_eq(t, 0, rdma_ep_migrate(p.client, queue));
+	kt_expect_eq(t, 0, rdma_ep_peer_addr(p.client, &peer));
+	kt_change_neighbour(t, (struct sockaddr_in *)&peer);
+	for (;;) {
+		event = rdma_ep_get_event(queue, 500);
+		if (IS_ERR(event))
+			break;
+		kt_expect_eq(t, RDMA_CM_EVENT_UNREACHABLE, event->cm.event);
+		rdma_ep_ack_event(event);
+		n++;
+	}
+	kt_expect_eq(t, 1, n);
+	kt_pair_close(t, &p);
+out:
+	kt_expect_eq(t, 0, rdma_ep_channel_destroy(queue));
+}
+
 const struct kt_test kt_event_tests[] = {
 	{ "event_queue", kt_event_queue },
 	{ "event_outlives_endpoint", kt_event_outlives },
 	{ "event_unread_requests", kt_event_unread },
 	{ "backlog", kt_backlog, 120 },
 	{ "event_callback", kt_event_callback },
+	{ "event_of_a_neighbour", kt_neighbour },
 	{}
 };
 

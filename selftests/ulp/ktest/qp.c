@@ -263,6 +263,34 @@ static void kt_flushed_disconnect(struct kt *t)
 	kt_io_destroy(t, io);
 }
 
+/* The CQ has room for what rdma_rw adds to the send queue. */
+static void kt_rw_contexts(struct kt *t)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+	struct kt_setup setup = {};
+	struct kt_pair p;
+
+	if (!kt_pair_listen(t, &p, &setup))
+		return;
+	p.client = kt_active(&setup, p.listener);
+	if (!kt_expect_ok(t, p.client))
+		goto out;
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
+	qp.init.cap.max_rdma_ctxs = 4 * KT_WRS;
+	if (kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp)) &&
+	    kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.client), &attr,
+					   IB_QP_CAP, &init))) {
+		kt_expect(t, attr.cap.max_send_wr >= 4 * KT_WRS);
+		kt_expect(t, rdma_ep_send_cq(p.client)->cqe >=
+			     attr.cap.max_send_wr);
+	}
+	kt_destroy(t, p.client);
+out:
+	kt_destroy(t, p.listener);
+}
+
 const struct kt_test kt_qp_tests[] = {
 	{ "default_pd", kt_default_pd },
 	{ "own_pd_and_cqs", kt_own_parts },
@@ -273,5 +301,6 @@ const struct kt_test kt_qp_tests[] = {
 	{ "flushed_softirq", kt_flushed_softirq },
 	{ "flushed_workqueue", kt_flushed_workqueue, 120 },
 	{ "flushed_by_disconnect", kt_flushed_disconnect },
+	{ "rw_contexts", kt_rw_contexts },
 	{}
 };

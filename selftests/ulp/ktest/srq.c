@@ -358,6 +358,34 @@ static void kt_srq_room(struct kt *t)
 	kt_destroy(t, p.listener);
 }
 
+/* An SRQ that another endpoint's QP receives from stays. */
+static void kt_srq_of_another(struct kt *t)
+{
+	struct ib_srq_init_attr attr = kt_srq_attr();
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_setup setup = {};
+	struct rdma_ep *a, *b;
+	struct kt_pair p;
+
+	if (!kt_pair_listen(t, &p, &setup))
+		return;
+	a = kt_active(&setup, p.listener);
+	b = kt_active(&setup, p.listener);
+	if (kt_expect_ok(t, a) && kt_expect_ok(t, b)) {
+		kt_expect_eq(t, 0, rdma_ep_destroy_qp(a));
+		kt_expect_eq(t, 0, rdma_ep_destroy_qp(b));
+		kt_expect_eq(t, 0, rdma_ep_create_srq(a, NULL, &attr));
+		qp.init.srq = rdma_ep_srq(a);
+		kt_expect_eq(t, 0, rdma_ep_create_qp(b, &qp));
+		kt_expect_eq(t, -EBUSY, rdma_ep_destroy_srq(a));
+		kt_expect_eq(t, 0, rdma_ep_destroy_qp(b));
+		kt_expect_eq(t, 0, rdma_ep_destroy_srq(a));
+	}
+	kt_destroy(t, b);
+	kt_destroy(t, a);
+	kt_destroy(t, p.listener);
+}
+
 const struct kt_test kt_srq_tests[] = {
 	{ "srq_shared", kt_srq_shared },
 	{ "srq_destroyed_before_requests", kt_srq_destroyed },
@@ -365,5 +393,6 @@ const struct kt_test kt_srq_tests[] = {
 	{ "srq_limit_event", kt_srq_limit },
 	{ "srq_replies_of_handlers", kt_srq_replies },
 	{ "srq_room_in_cq", kt_srq_room },
+	{ "srq_of_another", kt_srq_of_another },
 	{}
 };
