@@ -333,7 +333,10 @@ static void *post_to_ah(void *arg)
 	return NULL;
 }
 
-/* It needs its PD until the post is over. (That something else is used, KASAN sees.) */
+/*
+ * It needs its PD until the post is over. (That something else is used, KASAN sees. In slow
+ * motion: abi_mock_posts.c.)
+ */
 TEST_F(gone, address_handle)
 {
 	struct abi *s = &self->s;

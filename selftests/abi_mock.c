@@ -566,7 +566,7 @@ TEST_F(mock, reset_while_posting)
 	t.qp = c.init.qp;
 	ASSERT_EQ(0, mock_post_ms(1000));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, post_slowly, &t));
-	usleep(300000);
+	ASSERT_EQ(0, mock_wait_stalled("post_recv", 1));
 	EXPECT_EQ(0, abi_qp_state(s, c.init.qp, QPS_RESET));
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, t.ret);

@@ -48,8 +48,10 @@ int mock_put_gid_ms(int ms);
 int mock_cm_ms(int ms);
 /* Unconnected ids have their QPs use it, until then. */
 int mock_ud_qkey(__u32 qkey);
-/* A receive takes so long to be posted to a QP, until then. */
+/* A post to a QP takes so long in the driver, until then. */
 int mock_post_ms(int ms);
+/* So does what a send leaves behind, when the lock that it was posted under is free. */
+int mock_after_ms(int ms);
 
 /* What is in a file of the device, and writing it; @file: "fail/create_qp" */
 int mock_write(const char *file, const char *fmt, ...)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Work requests that must not reach a driver. rxe and siw refuse most of them on their
- * own; the mock device takes all of them, and counts. And entries of no bytes, which it
- * does not take, and what completions say.
+ * own; the mock device takes all of them, and counts. Entries of no bytes, which it does
+ * not take. What a post keeps while the driver takes its time, and what completions say.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -537,6 +538,109 @@ TEST_F(posts, atomics)
 		EXPECT_EQ(10, *target);
 		*target = 5;
 	}
+}
+
+/* ---- an address handle that is destroyed while it is posted */
+
+struct datagram {
+	const struct abi *s;
+	__u32 pd, cq, qp, ah;
+	pthread_t thread;
+	volatile int ret;		/* of the post, 1 until it is over */
+};
+
+static void *post_datagram(void *arg)
+{
+	struct datagram *d = arg;
+	struct abi_wrs w;
+
+	abi_wrs_init(&w);
+	abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 1)->ah = d->ah;
+	d->ret = ABI_POST(d->s, SEND, d->qp, &w, NULL);
+	return NULL;
+}
+
+/* Returns when another thread is in the post, as long as @slow says. */
+static int begin_datagram(struct datagram *d, int (*slow)(int ms))
+{
+	const struct abi *s = d->s;
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	ret = abi_alloc_pd(s, s->ctx, &d->pd) ?:
+	      abi_create_cq(s, -1, 16, 0, &d->cq) ?:
+	      abi_create_ah(s, d->pd, &d->ah);
+	if (ret)
+		return ret;
+	abi_qp_attr(&c, IB_UVERBS_QPT_UD, d->pd, d->cq, d->cq);
+	ret = ABI(s->fd, CREATE_QP, &c) ?:
+	      abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_UD, 1) ?:
+	      abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_UD, 0) ?:
+	      slow(2000);
+	d->qp = c.init.qp;
+	d->ret = 1;
+	return ret ?: -pthread_create(&d->thread, NULL, post_datagram, d) ?:
+	       mock_wait_stalled("post_send", 1);
+}
+
+/* If not, what has been seen before is worth nothing. */
+static bool still_posting(const struct datagram *d)
+{
+	return mock_read("stall/post_send") == 1 && d->ret == 1;
+}
+
+static int end_datagram(struct datagram *d, int (*slow)(int ms))
+{
+	return slow(0) ?: -pthread_join(d->thread, NULL) ?: d->ret;
+}
+
+/* The handle is gone at once; what the driver knows of it, and its PD, after the post. */
+static void destroy_meanwhile(struct __test_metadata *_metadata, const struct abi *s,
+			      int (*slow)(int ms), bool without_qp)
+{
+	struct datagram d = { .s = s };
+	bool posting = false;
+	int round, ah, pd;
+
+	/* (A host that stood still, or softirqs that got a thread, are another try.) */
+	for (round = 0; round < 10 && !posting; round++) {
+		ASSERT_EQ(0, begin_datagram(&d, slow));
+		if (without_qp)
+			EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, d.qp));
+		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_AH, d.ah));
+		EXPECT_EQ(-ENOENT, abi_destroy(s, RDMA_EP_OBJ_AH, d.ah));
+		pd = abi_destroy(s, RDMA_EP_OBJ_PD, d.pd);
+		ah = mock_read_key("count", "ah");
+		posting = still_posting(&d);
+		EXPECT_EQ(0, end_datagram(&d, slow));
+		if (posting) {
+			EXPECT_EQ(-EBUSY, pd);
+			EXPECT_EQ(1, ah);
+		}
+		EXPECT_EQ(0, mock_read_key("count", "ah"));
+		if (!without_qp)
+			EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, d.qp));
+		if (pd)
+			EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_PD, d.pd));
+		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, d.cq));
+	}
+	EXPECT_TRUE(posting);
+}
+
+/* While the driver reads it. The QP is waited for, so it has the PD as well. */
+TEST_F(posts, address_handle)
+{
+	if (abi_one_cpu())
+		SKIP(return, "one CPU: nothing happens meanwhile");
+	destroy_meanwhile(_metadata, &self->s, mock_post_ms, false);
+}
+
+/* When the driver has read it, and nothing else is left in the PD */
+TEST_F(posts, address_handle_keeps_its_pd)
+{
+	if (abi_one_cpu())
+		SKIP(return, "one CPU: nothing happens meanwhile");
+	destroy_meanwhile(_metadata, &self->s, mock_after_ms, true);
 }
 
 TEST_HARNESS_MAIN

@@ -66,9 +66,15 @@ int mock_post_ms(int ms)
 	return put_number(ROOT "/post_ms", ms);
 }
 
+int mock_after_ms(int ms)
+{
+	return put_number(ROOT "/after_ms", ms);
+}
+
 void mock_unload(void)
 {
 	mock_post_ms(0);
+	mock_after_ms(0);
 	mock_put_gid_ms(0);
 	mock_cm_ms(0);
 	mock_ud_qkey(0);

@@ -391,6 +391,8 @@ void mock_control_init(void)
 			    &mock_number_fops);
 	debugfs_create_file("post_ms", 0200, mock_root, mock_post_delay,
 			    &mock_number_fops);
+	debugfs_create_file("after_ms", 0200, mock_root, mock_after_delay,
+			    &mock_number_fops);
 }
 
 void mock_control_cleanup(void)

@@ -2,7 +2,6 @@
 /*
  * Work requests: posted, carried out, completed. All with mock_dev.lock held.
  */
-#include <linux/delay.h>
 #include <linux/string.h>
 
 #include "mock.h"
@@ -515,6 +514,7 @@ int mock_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	unsigned long flags;
 	int ret = 0;
 
+	mock_post_slowly(m, MOCK_OP_post_send);
 	spin_lock_irqsave(&m->lock, flags);
 	for (; wr && !ret; wr = wr->next) {
 		/* What has been posted before the failure stays. */
@@ -534,6 +534,7 @@ int mock_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	else
 		mock_run(m, qp);
 	mock_unlock(m, flags);
+	mock_after_post(m);
 	return ret;
 }
 
@@ -550,17 +551,6 @@ static int mock_push_recv(struct mock_wq *rq, const struct ib_recv_wr *wr)
 	return mock_wqe_sge(wqe, wr->sg_list, wr->num_sge);
 }
 
-static unsigned int mock_post_ms;
-
-/* How long a receive takes to be posted; 0: as always. It spins. */
-int mock_post_delay(unsigned int ms)
-{
-	if (ms > 2000)
-		return -EINVAL;
-	WRITE_ONCE(mock_post_ms, ms);
-	return 0;
-}
-
 int mock_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad)
 {
@@ -575,7 +565,7 @@ int mock_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	/* As drivers do it: a change of the state does not wait for who has looked. */
 	if (READ_ONCE(qp->state) == IB_QPS_RESET)
 		return -EINVAL;
-	mdelay(READ_ONCE(mock_post_ms));
+	mock_post_slowly(m, MOCK_OP_post_recv);
 	spin_lock_irqsave(&m->lock, flags);
 	for (; wr && !ret; wr = wr->next) {
 		*bad = wr;

@@ -99,6 +99,7 @@ static void mock_dealloc_driver(struct ib_device *ibdev)
 	debugfs_remove_recursive(m->dir);
 	irq_work_sync(&m->irq_work);
 	flush_work(&m->work);
+	tasklet_kill(&m->after);
 	for (i = 0; i < MOCK_NR_KINDS; i++)
 		WARN_ON(m->count[i]);
 	for (i = 0; i < MOCK_PD; i++)
@@ -273,6 +274,7 @@ static void mock_init(struct mock_dev *m, const struct mock_options *o)
 	INIT_LIST_HEAD(&m->raised);
 	init_irq_work(&m->irq_work, mock_irq_work);
 	INIT_WORK(&m->work, mock_work);
+	tasklet_setup(&m->after, mock_after);
 	init_waitqueue_head(&m->idle);
 
 	ibdev->node_type = RDMA_NODE_IB_CA;

@@ -19,6 +19,11 @@
  *		for one, which takes so long; 0 ends it
  *  ud_qkey	write "QKEY": rdma_cm has QPs of unconnected ids use it, as it does with
  *		the one of IPoIB's broadcast group; 0 ends it. Of any device
+ *  post_ms	write "MS": a post to a QP takes so long in the driver, or until 0 is
+ *		written; NAME/stall/post_send and post_recv tell how many do. Of any
+ *		device
+ *  after_ms	write "MS": the same of what a send leaves to a softirq: its caller gets
+ *		there when he has let go of the lock
  *  NAME/context	where completion and event handlers are called: "post": inside
  *		ib_post_*, no lock held; "locked": the same with a spinlock held
  *		and interrupts off; "irq": in hard interrupt context (default);
@@ -45,6 +50,7 @@
 #ifndef RDMA_EP_MOCK_H
 #define RDMA_EP_MOCK_H
 
+#include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -158,6 +164,7 @@ enum mock_kind {
  * @raised: objects whose handlers are to be called
  * @irq_work: calls them
  * @work: the same
+ * @after: what a send leaves to be done
  * @idle: woken when handlers have returned, and when a gate changes
  * @gates: operations
  */
@@ -180,6 +187,7 @@ struct mock_dev {
 	struct list_head raised;
 	struct irq_work irq_work;
 	struct work_struct work;
+	struct tasklet_struct after;
 	wait_queue_head_t idle;
 	struct mock_gate gates[MOCK_NR_OPS];
 };
@@ -385,8 +393,12 @@ int mock_put_gid_delay(unsigned int ms);
 int mock_cm_delay(unsigned int ms);
 int mock_cm_ud_qkey(unsigned int qkey);
 
-/* data.c */
+/* slow.c */
 int mock_post_delay(unsigned int ms);
+int mock_after_delay(unsigned int ms);
+void mock_post_slowly(struct mock_dev *m, enum mock_op op);
+void mock_after_post(struct mock_dev *m);
+void mock_after(struct tasklet_struct *after);
 
 #define MOCK_GATE(ibdev, op)		mock_gate(ibdev, MOCK_OP_##op, true)
 #define MOCK_GATE_ATOMIC(ibdev, op)	mock_gate(ibdev, MOCK_OP_##op, false)
