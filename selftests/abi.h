@@ -70,6 +70,7 @@ enum {
 	QP_RNR_RETRY = 1 << 11,
 	QP_RQ_PSN = 1 << 12,
 	QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	QP_ALT_PATH = 1 << 14,
 	QP_MIN_RNR_TIMER = 1 << 15,
 	QP_SQ_PSN = 1 << 16,
 	QP_MAX_DEST_RD_ATOMIC = 1 << 17,
