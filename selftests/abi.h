@@ -340,6 +340,22 @@ int abi_objects_wait(const struct abi_objects *want);
  */
 int abi_idle(void);
 
+/* The number behind a key of the session's fdinfo, or -1 */
+long abi_fdinfo(const struct abi *s, const char *key);
+
+/* What a session and its user are charged, of its fdinfo; memory in KiB */
+struct abi_charges {
+	long objects, queues, user_objects, user_queues, user_pinned;
+};
+
+/* 0, or -ENOENT: fdinfo does not tell all of it */
+int abi_charges(const struct abi *s, struct abi_charges *c);
+/*
+ * Waits until it is that, again: what is kept to be used again counts for a tenth of a
+ * second. 0 or -ETIMEDOUT
+ */
+int abi_charges_wait(const struct abi *s, const struct abi_charges *want);
+
 /* A parameter of the module: writes the value; returns the old one, or -1. */
 int abi_param(const char *name, int value);
 /* Writes the text to a file that there is: 0, or -1. */
