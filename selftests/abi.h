@@ -70,6 +70,7 @@ enum {
 	QP_RNR_RETRY = 1 << 11,
 	QP_RQ_PSN = 1 << 12,
 	QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	QP_ALT_PATH = 1 << 14,
 	QP_MIN_RNR_TIMER = 1 << 15,
 	QP_SQ_PSN = 1 << 16,
 	QP_MAX_DEST_RD_ATOMIC = 1 << 17,
@@ -338,6 +339,22 @@ int abi_objects_wait(const struct abi_objects *want);
  * counts, before they open anything.
  */
 int abi_idle(void);
+
+/* The number behind a key of the session's fdinfo, or -1 */
+long abi_fdinfo(const struct abi *s, const char *key);
+
+/* What a session and its user are charged, of its fdinfo; memory in KiB */
+struct abi_charges {
+	long objects, queues, user_objects, user_queues, user_pinned;
+};
+
+/* 0, or -ENOENT: fdinfo does not tell all of it */
+int abi_charges(const struct abi *s, struct abi_charges *c);
+/*
+ * Waits until it is that, again: what is kept to be used again counts for a tenth of a
+ * second. 0 or -ETIMEDOUT
+ */
+int abi_charges_wait(const struct abi *s, const struct abi_charges *want);
 
 /* A parameter of the module: writes the value; returns the old one, or -1. */
 int abi_param(const char *name, int value);

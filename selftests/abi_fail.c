@@ -173,6 +173,7 @@ static unsigned int count_objects(FIXTURE_DATA(fail) * self)
 /* What there is of everything. */
 struct state {
 	struct mock_count mock;
+	struct abi_charges charges;
 	unsigned int objects;
 	int fds;
 };
@@ -183,7 +184,9 @@ static void take_state(DATA, struct state *st)
 	if (variant->mock) {
 		ASSERT_EQ(0, mock_count(&st->mock));
 	}
+	/* (Who meets a limit has what is kept to be used again destroyed.) */
 	st->objects = count_objects(self);
+	ASSERT_EQ(0, abi_charges(&self->w.s, &st->charges));
 	st->fds = abi_count_fds();
 }
 
@@ -191,13 +194,21 @@ static void expect_state(DATA, const struct state *before,
 			 const struct fail_case *f, const char *name,
 			 unsigned int nth)
 {
+	struct abi_charges want = before->charges;
 	struct state st;
 
 	take_state(_metadata, self, variant, &st);
 	if (f && f->fresh)
 		st.mock.ah = before->mock.ah;
+	if (f && st.charges.queues == want.queues + f->keeps) {
+		want.queues += f->keeps;
+		want.user_queues += f->keeps;
+	}
 	EXPECT_EQ(before->objects, st.objects) {
 		TH_LOG("%s, failure %u: charged objects", name, nth);
+	}
+	EXPECT_EQ(0, abi_charges_wait(&self->w.s, &want)) {
+		TH_LOG("%s, failure %u: charges", name, nth);
 	}
 	EXPECT_EQ(before->fds, st.fds) {
 		TH_LOG("%s, failure %u: files", name, nth);

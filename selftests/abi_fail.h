@@ -22,6 +22,8 @@
  * @half: rxe has done half of it when it runs out of memory; then the same
  * @once: it can not be called again, whatever has failed, and returns @again or 0
  * @not_siw: why not over siw, which has bugs that it would meet
+ * @keeps: queue memory, in KiB, that the session may have got, and be charged for, all
+ *	the same: the next call does not need more
  * @siw_says: an errno by which siw, too, says that something has failed
  * @fresh: use a new session for each call, as something happens behind them; and the
  *	CM's own address handles come and go
@@ -37,6 +39,7 @@ struct fail_case {
 	void (*resume)(union abi_arg *arg);
 	bool half;
 	bool once;
+	long keeps;
 	const char *not_siw;
 	int siw_says;
 	bool fresh;

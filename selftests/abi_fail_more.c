@@ -16,20 +16,10 @@
 
 /* ---- rings */
 
-/* What the session is charged for queues, or -1. */
+/* What the session is charged for queues */
 static long queue_kib(const struct abi *s)
 {
-	char path[64], line[256];
-	long kib = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", s->fd);
-	f = fopen(path, "re");
-	while (f && kib < 0 && fgets(line, sizeof(line), f))
-		sscanf(line, "queue-memory: %ld", &kib);
-	if (f)
-		fclose(f);
-	return kib;
+	return abi_fdinfo(s, "queue-memory");
 }
 
 /* The same when what is kept to be used again, for a tenth of a second, is gone */
@@ -364,12 +354,15 @@ static int disconnect_await(struct abi_world *w, union abi_arg *arg)
 	FAIL_CASE(_cmd, _prepare, .check = _check, .resume = _resume, .effect = true, \
 		  .again = EINVAL, .fresh = true, __VA_ARGS__)
 
+/* Another page of rings stays, as long as the session does. */
+#define RING(_cmd, _prepare, _check) \
+	FAIL_CASE(_cmd, _prepare, .check = _check, .keeps = 4, .fresh = true)
+
 const struct fail_case fail_more_cases[] = {
-	FAIL_CASE(CREATE_CQ, create_cq_ring, .check = check_cq_ring, .fresh = true),
-	FAIL_CASE(CREATE_QP, create_qp_ring, .check = check_create_qp_ring, .fresh = true),
-	FAIL_CASE(CREATE_EP, create_ep_ring, .check = check_create_ep_ring, .fresh = true),
-	FAIL_CASE(GET_REQUEST, get_request_ring, .check = check_get_request_ring,
-		  .fresh = true),
+	RING(CREATE_CQ, create_cq_ring, check_cq_ring),
+	RING(CREATE_QP, create_qp_ring, check_create_qp_ring),
+	RING(CREATE_EP, create_ep_ring, check_create_ep_ring),
+	RING(GET_REQUEST, get_request_ring, check_get_request_ring),
 	FAIL_CASE(POLL_CQ, poll_cq_ring, .needs = ABI_IB, .check = check_ring_polled),
 	FAIL_CASE(DESTROY, destroy_qp_flushed, .needs = ABI_IB, .check = check_flushed,
 		  .effect = true, .again = ENOENT),

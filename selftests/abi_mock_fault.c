@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -85,14 +87,37 @@ static int prepare_ep(struct abi_world *w, struct rdma_ep_create_ep *a)
 	return ret;
 }
 
+/* So large that a few of them are more than the test of quotas lets a user have */
+#define REGION_BYTES	(256 << 10)
+
+static int prepare_mr(struct abi_world *w, struct rdma_ep_reg_mr *a)
+{
+	char *mem = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (mem == MAP_FAILED)
+		return -errno;
+	a->addr = (uintptr_t)mem;
+	a->iova = a->addr;
+	a->length = REGION_BYTES;
+	a->pd = w->obj[RDMA_EP_OBJ_PD];
+	a->access = AC_LOCAL_WRITE;
+	return 0;
+}
+
 /* What the kernel can not do can not fail, either: -EOPNOTSUPP. */
 static int prepare(struct abi_world *w, const struct abi_command *c,
 		   union abi_arg *arg)
 {
-	if (c->cmd != RDMA_EP_IOC_CREATE_EP)
-		return abi_prepare(w, c, arg) ?: w->result;
 	memset(arg, 0, sizeof(*arg));
-	return prepare_ep(w, (struct rdma_ep_create_ep *)arg);
+	switch (c->cmd) {
+	case RDMA_EP_IOC_CREATE_EP:
+		return prepare_ep(w, (struct rdma_ep_create_ep *)arg);
+	case RDMA_EP_IOC_REG_MR:
+		return prepare_mr(w, (struct rdma_ep_reg_mr *)arg);
+	default:
+		return abi_prepare(w, c, arg) ?: w->result;
+	}
 }
 
 /* The command, without what files it made. */
@@ -210,6 +235,7 @@ TEST_F_TIMEOUT(fault, each, 200)
 {
 	struct abi_world *w = &self->w;
 	struct mock_count before, after;
+	struct abi_charges charges;
 	int fds, objects, ret;
 	size_t i;
 
@@ -227,6 +253,7 @@ TEST_F_TIMEOUT(fault, each, 200)
 		objects = cgroup_objects();
 		ASSERT_LT(0, objects);
 		ASSERT_EQ(0, mock_count(&before));
+		ASSERT_EQ(0, abi_charges(&w->s, &charges));
 		ASSERT_EQ(0, fail_op(&faults[i], MOCK_ERRNO, 1));
 		ret = run(w, c, self->arg);
 		EXPECT_EQ(-MOCK_ERRNO, ret) {
@@ -238,7 +265,10 @@ TEST_F_TIMEOUT(fault, each, 200)
 			TH_LOG("%s left something", c->name);
 		}
 		EXPECT_EQ(objects, cgroup_objects()) {
-			TH_LOG("%s left a charge", c->name);
+			TH_LOG("%s left a charge of its cgroup's", c->name);
+		}
+		EXPECT_EQ(0, abi_charges_wait(&w->s, &charges)) {
+			TH_LOG("%s left a charge, %s", c->name, faults[i].op);
 		}
 		EXPECT_EQ(fds, abi_count_fds());
 		/* Nothing else is broken. */
@@ -361,13 +391,8 @@ TEST_F_TIMEOUT(fault, connect, 120)
 }
 
 /* Somebody without privileges who fails again and again still has his quota. */
-#define QUOTA_OBJECTS	"64"
+#define QUOTA_OBJECTS	64
 #define QUOTA_TRIES	100
-
-static const char objects_param[] =
-	"/sys/module/rdma_ep/parameters/session_max_objects";
-static const char queue_param[] =
-	"/sys/module/rdma_ep/parameters/session_max_queue_mb";
 
 static int quota_try(struct abi_world *w, const struct fault *f, int gate,
 		     union abi_arg *arg)
@@ -401,6 +426,8 @@ static int quota_try(struct abi_world *w, const struct fault *f, int gate,
 
 static int quota_child(struct abi_world *w, union abi_arg *arg)
 {
+	/* Enough for all that there is at a time; without limit nothing is asked. */
+	const struct rlimit limit = { 8 << 20, 8 << 20 };
 	int gate[ARRAY_SIZE(faults)], ret;
 	char file[64];
 	size_t i;
@@ -411,8 +438,11 @@ static int quota_child(struct abi_world *w, union abi_arg *arg)
 		if (gate[i] < 0)
 			return 10;
 	}
-	if (abi_become_nobody())
+	if (abi_become_nobody() || setrlimit(RLIMIT_MEMLOCK, &limit))
 		return 11;
+	/* As long as a session is open, what the user is charged stays. */
+	if (abi_open_node() < 0)
+		return 13;
 	for (i = 0; i < ARRAY_SIZE(faults); i++) {
 		if (!faults[i].many)
 			continue;
@@ -428,18 +458,29 @@ static int quota_child(struct abi_world *w, union abi_arg *arg)
 
 TEST_F_TIMEOUT(fault, quota, 200)
 {
+	struct {
+		const char *name;
+		int value;
+	} params[] = {
+		{ "session_max_objects", QUOTA_OBJECTS },
+		{ "session_max_queue_mb", 1 },
+		{ "user_max_queue_mb", 1 },
+		{ "user_max_pinned_mb", 1 },
+	};
 	int status;
 	pid_t pid;
+	size_t i;
 
-	ASSERT_EQ(0, write_file(objects_param, QUOTA_OBJECTS));
-	ASSERT_EQ(0, write_file(queue_param, "1"));
+	for (i = 0; i < ARRAY_SIZE(params); i++) {
+		params[i].value = abi_param(params[i].name, params[i].value);
+		EXPECT_LT(0, params[i].value);
+	}
 	pid = fork();
-	ASSERT_LE(0, pid);
 	if (!pid)
 		_exit(quota_child(&self->w, self->arg));
-	waitpid(pid, &status, 0);
-	write_file(objects_param, "65536");
-	write_file(queue_param, "512");
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	for (i = 0; i < ARRAY_SIZE(params); i++)
+		abi_param(params[i].name, params[i].value);
 	EXPECT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(0, WEXITSTATUS(status));
 }

@@ -133,10 +133,11 @@ static int queues(void *arg)
 {
 	struct rdma_ep_create_qp qp;
 	struct rdma_ep_query q = {};
-	struct abi s[2];
+	struct abi s[2], roots;
 	__u32 cq, srq;
 	int n, m;
 
+	CHECK(13, abi_open(&roots) == 0);
 	CHECK(1, become(1000) == 0);
 	CHECK(2, abi_open(&s[0]) == 0 && abi_open(&s[1]) == 0);
 	CHECK(3, ABI(s[0].fd, QUERY, &q) == 0);
@@ -144,10 +145,16 @@ static int queues(void *arg)
 	      q.max_user_queue_bytes == 3 << 20);
 	CHECK(10, abi_create_cq(&s[1], -1, 1, 0, &cq) == 0);
 	CHECK(5, exhaust_queues(&s[0], &n) == -EDQUOT);
-	CHECK(6, n > 0 && n < 50);
+	CHECK(6, n > 2 && n < 50);
 	CHECK(7, exhaust_queues(&s[1], &m) == -EDQUOT);
-	/* The session's limit, then what it leaves of the user's */
-	CHECK(8, m > 0 && m < n);
+	/*
+	 * The session's limit, then what it leaves of the user's: half as much, of which
+	 * the small CQ takes a little. The second session alone could have n - 1.
+	 */
+	CHECK(8, m == n / 2 - 1);
+	/* A session counts for who has opened it: another user has all of his. */
+	CHECK(14, exhaust_queues(&roots, &m) == -EDQUOT);
+	CHECK(15, m == n);
 	/* Other queues come out of the same. */
 	CHECK(9, abi_create_srq(&s[1], s[1].pd, 8000, 0, &srq) == -EDQUOT);
 	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s[1].pd, cq, cq);

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,52 @@ int abi_param(const char *name, int value)
 	rewind(f);
 	fprintf(f, "%d\n", value);
 	return fclose(f) ? -1 : old;
+}
+
+long abi_fdinfo(const struct abi *s, const char *key)
+{
+	char path[64], line[256];
+	size_t len = strlen(key);
+	long n = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", s->fd);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	while (n < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, len) && line[len] == ':')
+			n = atol(line + len + 1);
+	fclose(f);
+	return n;
+}
+
+int abi_charges(const struct abi *s, struct abi_charges *c)
+{
+	c->objects = abi_fdinfo(s, "objects");
+	c->queues = abi_fdinfo(s, "queue-memory");
+	c->user_objects = abi_fdinfo(s, "user-objects");
+	c->user_queues = abi_fdinfo(s, "user-queue-memory");
+	c->user_pinned = abi_fdinfo(s, "user-pinned-memory");
+	return c->objects < 0 || c->queues < 0 || c->user_objects < 0 ||
+	       c->user_queues < 0 || c->user_pinned < 0 ? -ENOENT : 0;
+}
+
+int abi_charges_wait(const struct abi *s, const struct abi_charges *want)
+{
+	long end = abi_now_ms() + 2000 * TEST_SCALE;
+	struct abi_charges c;
+
+	do {
+		if (!abi_charges(s, &c) && !memcmp(&c, want, sizeof(c)))
+			return 0;
+		usleep(10000);
+	} while (abi_now_ms() < end);
+	fprintf(stderr, "# are/should be: objects %ld/%ld queues %ld/%ld, the user's objects %ld/%ld queues %ld/%ld pinned %ld/%ld\n",
+		c.objects, want->objects, c.queues, want->queues, c.user_objects,
+		want->user_objects, c.user_queues, want->user_queues, c.user_pinned,
+		want->user_pinned);
+	return -ETIMEDOUT;
 }
 
 int abi_put(const char *file, const char *text)

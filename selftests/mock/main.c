@@ -67,8 +67,12 @@ static int mock_query_pkey(struct ib_device *ibdev, u32 port, u16 index,
 static int mock_port_immutable(struct ib_device *ibdev, u32 port,
 			       struct ib_port_immutable *immutable)
 {
-	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE;
-	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	if (port == 1) {
+		immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE;
+		immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	} else {
+		immutable->core_cap_flags = RDMA_CORE_CAP_PROT_IB;
+	}
 	immutable->gid_tbl_len = 32;
 	immutable->pkey_tbl_len = 1;
 	return 0;
@@ -76,7 +80,7 @@ static int mock_port_immutable(struct ib_device *ibdev, u32 port,
 
 static enum rdma_link_layer mock_link_layer(struct ib_device *ibdev, u32 port)
 {
-	return IB_LINK_LAYER_ETHERNET;
+	return port == 1 ? IB_LINK_LAYER_ETHERNET : IB_LINK_LAYER_INFINIBAND;
 }
 
 /* The core keeps the table. */
@@ -200,6 +204,7 @@ struct mock_options {
 	u32 driver;
 	u32 srq;
 	u32 xrc;
+	u32 ib_port;
 };
 
 #define MOCK_LIMIT(name) { #name, offsetof(struct ib_device_attr, name) }
@@ -234,6 +239,8 @@ static int mock_option(struct mock_dev *m, struct mock_options *o, char *key,
 		o->srq = value;
 	else if (!strcmp(key, "xrc"))
 		o->xrc = value;
+	else if (!strcmp(key, "ib_port"))
+		o->ib_port = value;
 	else
 		return -EINVAL;
 	return 0;
@@ -278,7 +285,7 @@ static void mock_init(struct mock_dev *m, const struct mock_options *o)
 	init_waitqueue_head(&m->idle);
 
 	ibdev->node_type = RDMA_NODE_IB_CA;
-	ibdev->phys_port_cnt = 1;
+	ibdev->phys_port_cnt = o->ib_port ? 2 : 1;
 	ibdev->num_comp_vectors = 2;
 	ibdev->local_dma_lkey = MOCK_LOCAL_LKEY;
 	eth_random_addr((u8 *)&ibdev->node_guid);

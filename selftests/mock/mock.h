@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * rdma_ep_mock: an RDMA device (RoCE v1, one port) whose behaviour tests choose.
+ * rdma_ep_mock: an RDMA device (RoCE v1, port 1) whose behaviour tests choose.
  *
  * What is sent arrives at once: a send is carried out inside ib_post_send(), by
  * copying to the QP of the same device that it names. So every connection is to
@@ -11,7 +11,8 @@
  *
  *  new		write "NAME NETDEV [KEY=VALUE]...": make a device. Keys: the limits
  *		of struct ib_device_attr (max_qp_wr=8), driver (enum
- *		rdma_driver_id), caps (see below), srq, xrc (0: has none)
+ *		rdma_driver_id), caps (see below), srq, xrc (0: has none), ib_port
+ *		(1: there is a port 2, of InfiniBand, whose QPs can be modified)
  *  del		write "NAME": remove it
  *  put_gid_ms	write "MS": whoever gives up a reference to a GID, one at a time,
  *		takes so long; 0 ends it. Of any device

@@ -49,6 +49,9 @@ int mock_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	int ret = mock_gate(ibah->device, MOCK_OP_create_ah,
 			    init->flags & RDMA_CREATE_AH_SLEEPABLE);
 
+	/* (InfiniBand's may be without.) */
+	if (!ret && !grh->sgid_attr)
+		ret = -EOPNOTSUPP;
 	if (!ret)
 		ret = mock_count_add(m, MOCK_AH, m->attr.max_ah);
 	if (ret)
