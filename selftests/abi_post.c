@@ -606,6 +606,22 @@ TEST_F(rc, poll)
 	EXPECT_EQ(0, abi_poll(&self->s, p.cq, wc, 16));
 }
 
+/* siw says that it has reset a QP, and has not: what it goes on with is told. */
+TEST_F(rc, reset_of_nothing)
+{
+	struct rdma_ep_wc wc[1];
+
+	if (!self->s.iwarp)
+		SKIP(return, "not iWARP");
+	ASSERT_EQ(0, recv_one(self, 77, 0, 8));
+	ASSERT_EQ(0, abi_qp_state(&self->s, self->p.end[1].qp.qp, QPS_RESET));
+	abi_wrs_init(&self->w);
+	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	ASSERT_EQ(0, post(self));
+	ASSERT_EQ(1, received(self, wc, 1));
+	EXPECT_EQ(77, wc[0].wr_id);
+}
+
 /* A CQ can not become smaller than what is in it. */
 TEST_F(rc, resize_filled_cq)
 {

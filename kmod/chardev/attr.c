@@ -93,9 +93,8 @@ void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
 	dst->path_mtu = src->path_mtu;
 	dst->path_mig_state = src->path_mig_state;
 	dst->qkey = src->qkey;
-	/* Of larger ones the core cuts the rest off, and tells everybody. */
-	dst->rq_psn = src->rq_psn & 0xffffff;
-	dst->sq_psn = src->sq_psn & 0xffffff;
+	dst->rq_psn = src->rq_psn;
+	dst->sq_psn = src->sq_psn;
 	dst->dest_qp_num = src->dest_qp_num;
 	dst->qp_access_flags = src->qp_access_flags;
 	uep_ah_attr_to_user(&dst->ah_attr, &src->ah_attr);
@@ -189,8 +188,9 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	dst->path_mtu = src->path_mtu;
 	dst->path_mig_state = src->path_mig_state;
 	dst->qkey = src->qkey;
-	dst->rq_psn = src->rq_psn;
-	dst->sq_psn = src->sq_psn;
+	/* Of larger ones the core cuts the rest off, and tells everybody. */
+	dst->rq_psn = src->rq_psn & 0xffffff;
+	dst->sq_psn = src->sq_psn & 0xffffff;
 	dst->dest_qp_num = src->dest_qp_num;
 	dst->qp_access_flags = src->qp_access_flags;
 	dst->pkey_index = src->pkey_index;

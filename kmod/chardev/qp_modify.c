@@ -93,12 +93,12 @@ int uep_modify_qp(struct uep_cmd *cmd)
 	ret = uep_qp_attr_from_user(qp, &attr, &arg->attr, &mask);
 	if (!ret && (mask & IB_QP_AV))
 		ret = uep_qp_resolve_av(qp, &attr.ah_attr);
-	if (!ret && (mask & IB_QP_PORT))
-		uep_qp_learn_port(qp, attr.port_num);
 	if (!ret)
 		ret = uep_qp_take_turn(qp);
 	if (!ret) {
 		ret = ep_qp_modify(&qp->qp, &attr, mask);
+		if (!ret && (mask & IB_QP_PORT))
+			uep_qp_learn_port(qp, attr.port_num);
 		uep_qp_end_turn(qp);
 	}
 	rdma_destroy_ah_attr(&attr.ah_attr);
