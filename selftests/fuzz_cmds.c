@@ -95,22 +95,9 @@ const struct fuzz_field fuzz_qp_fields[] = {
 	    F(type, port_num, PORT),					\
 	    F(type, index, NUMBER, 1))
 
-/* Attributes of MODIFY_QP, and where it leads */
+/* Attributes of MODIFY_QP */
 #define QP_ATTR(member, kind, ...)					\
 	F(rdma_ep_modify_qp, attr.member, kind __VA_OPT__(,) __VA_ARGS__)
-
-#define QP_PATH(path)							\
-	QP_ATTR(path.grh.dgid, GID),					\
-	QP_ATTR(path.grh.flow_label, NUMBER, 0xfffff),			\
-	QP_ATTR(path.grh.sgid_index, NUMBER, 3),			\
-	QP_ATTR(path.grh.hop_limit, NUMBER, 255),			\
-	QP_ATTR(path.grh.traffic_class, NUMBER, 255),			\
-	QP_ATTR(path.dlid, NUMBER, 0xffff),				\
-	QP_ATTR(path.sl, NUMBER, 15),					\
-	QP_ATTR(path.src_path_bits, NUMBER, 127),			\
-	QP_ATTR(path.static_rate, NUMBER, 20),				\
-	QP_ATTR(path.is_global, NUMBER, 1),				\
-	QP_ATTR(path.port_num, PORT)
 
 const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(QUERY, 1, 0),
@@ -315,8 +302,28 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	    QP_ATTR(sq_psn, NUMBER, 0xffffff),
 	    QP_ATTR(dest_qp_num, NUMBER, 40),
 	    QP_ATTR(qp_access_flags, NUMBER, 127),
-	    QP_PATH(ah_attr),
-	    QP_PATH(alt_ah_attr),
+	    QP_ATTR(ah_attr.grh.dgid, GID),
+	    QP_ATTR(ah_attr.grh.flow_label, NUMBER, 0xfffff),
+	    QP_ATTR(ah_attr.grh.sgid_index, NUMBER, 3),
+	    QP_ATTR(ah_attr.grh.hop_limit, NUMBER, 255),
+	    QP_ATTR(ah_attr.grh.traffic_class, NUMBER, 255),
+	    QP_ATTR(ah_attr.dlid, NUMBER, 0xffff),
+	    QP_ATTR(ah_attr.sl, NUMBER, 15),
+	    QP_ATTR(ah_attr.src_path_bits, NUMBER, 127),
+	    QP_ATTR(ah_attr.static_rate, NUMBER, 20),
+	    QP_ATTR(ah_attr.is_global, NUMBER, 1),
+	    QP_ATTR(ah_attr.port_num, PORT),
+	    QP_ATTR(alt_ah_attr.grh.dgid, GID),
+	    QP_ATTR(alt_ah_attr.grh.flow_label, NUMBER, 0xfffff),
+	    QP_ATTR(alt_ah_attr.grh.sgid_index, NUMBER, 3),
+	    QP_ATTR(alt_ah_attr.grh.hop_limit, NUMBER, 255),
+	    QP_ATTR(alt_ah_attr.grh.traffic_class, NUMBER, 255),
+	    QP_ATTR(alt_ah_attr.dlid, NUMBER, 0xffff),
+	    QP_ATTR(alt_ah_attr.sl, NUMBER, 15),
+	    QP_ATTR(alt_ah_attr.src_path_bits, NUMBER, 127),
+	    QP_ATTR(alt_ah_attr.static_rate, NUMBER, 20),
+	    QP_ATTR(alt_ah_attr.is_global, NUMBER, 1),
+	    QP_ATTR(alt_ah_attr.port_num, PORT),
 	    QP_ATTR(max_send_wr, NUMBER, 100),
 	    QP_ATTR(max_recv_wr, NUMBER, 100),
 	    QP_ATTR(max_send_sge, NUMBER, 8),
