@@ -231,26 +231,28 @@ static char *same_pages(size_t len)
 }
 
 /*
- * To what siw has received of a message it adds the next packet, in 32 bits. In a queue
- * of its own, and in a shared one.
+ * To what siw has received of a message it adds the next packet, in 32 bits. (Shared
+ * queues and others have one check.)
  */
 static void expect_long_receives_refused(struct __test_metadata *_metadata,
 					 struct _test_data_attack *self,
 					 const struct rdma_ep_reg_mr *mr,
 					 __u64 part, __u32 n)
 {
-	__u32 srq, i;
+	struct rdma_ep_create_srq c = {
+		.pd = self->s.pd, .max_wr = 8, .max_sge = n,
+	};
+	__u32 i;
 
-	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 8, 0, &srq));
+	ASSERT_EQ(0, ABI(self->s.fd, CREATE_SRQ, &c));
+	ASSERT_EQ(n, c.max_sge);
 	abi_wrs_init(&self->w);
 	abi_recv_wr(&self->w, 1);
 	for (i = 0; i < n; i++)
 		abi_sge(&self->w, mr->iova, part, mr->lkey);
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer,
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SRQ_RECV, c.srq,
 				   &self->w));
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SRQ_RECV, srq,
-				   &self->w));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_SRQ, srq));
+	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_SRQ, c.srq));
 }
 
 /* Lengths whose sum is small, or negative, in 32 bits, or just too much */
