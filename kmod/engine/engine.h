@@ -97,7 +97,8 @@ enum ep_res_class {
  * @xrcd_lock: protects @xrcds, and how often each of them is open
  * @xrcds: XRC domains that can be shared
  * @mcast_alone: it is rxe, which attaches one QP at a time to groups, or detaches it
- * @mcast_turn: then held over that by all but rdma_cm's handlers; outside of ep_qp.lock
+ * @mcast_turn: then held over that by all but rdma_cm's handlers; outside of ep_qp.lock,
+ *	for which nobody waits with it
  * @mcast_lock: then held by everybody; inside of ep_qp.lock
  * @max_recv_sz: most bytes of a receive
  * @max_msg_sz: longest message, by port number

@@ -87,16 +87,39 @@ static int ep_mcast_hw(struct ep_qp *qp, struct ib_qp *ibqp,
  * rdma_cm's handlers, which attach the QPs of all ids one after the other, must not stand in
  * a queue of all tasks that do so of their own accord: of these one is in front of them.
  */
-static void ep_mcast_take_turn(struct ep_qp *qp)
+static void ep_mcast_take_turn(struct ep_dev *dev)
 {
-	if (qp->res.dev->mcast_alone)
-		mutex_lock(&qp->res.dev->mcast_turn);
+	if (dev->mcast_alone)
+		mutex_lock(&dev->mcast_turn);
 }
 
-static void ep_mcast_end_turn(struct ep_qp *qp)
+static void ep_mcast_end_turn(struct ep_dev *dev)
 {
-	if (qp->res.dev->mcast_alone)
-		mutex_unlock(&qp->res.dev->mcast_turn);
+	if (dev->mcast_alone)
+		mutex_unlock(&dev->mcast_turn);
+}
+
+/*
+ * qp->lock with the turn. Who has that must not wait for a QP that somebody is at work on,
+ * as everybody's QPs would.
+ */
+static void ep_mcast_lock(struct ep_qp *qp)
+{
+	for (;;) {
+		ep_mcast_take_turn(qp->res.dev);
+		if (mutex_trylock(&qp->lock))
+			return;
+		ep_mcast_end_turn(qp->res.dev);
+		/* Until that has been done */
+		mutex_lock(&qp->lock);
+		mutex_unlock(&qp->lock);
+	}
+}
+
+static void ep_mcast_unlock(struct ep_qp *qp)
+{
+	mutex_unlock(&qp->lock);
+	ep_mcast_end_turn(qp->res.dev);
 }
 
 /*
@@ -150,19 +173,6 @@ static struct ep_attachment *ep_qp_attach_locked(struct ep_qp *qp,
 	return att;
 }
 
-static int ep_qp_attach(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
-			u32 members)
-{
-	struct ep_attachment *att;
-
-	mutex_lock(&qp->lock);
-	att = ep_qp_attach_locked(qp, gid, lid);
-	if (!IS_ERR(att))
-		att->members += members;
-	mutex_unlock(&qp->lock);
-	return PTR_ERR_OR_ZERO(att);
-}
-
 static int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid,
 			       u16 lid, u32 members)
 {
@@ -189,26 +199,15 @@ static int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid,
 	return 0;
 }
 
-static int ep_qp_detach(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
-			u32 members)
-{
-	int ret;
-
-	mutex_lock(&qp->lock);
-	ret = ep_qp_detach_locked(qp, gid, lid, members);
-	mutex_unlock(&qp->lock);
-	return ret;
-}
-
 /* Attaching twice is attaching once, as it is with uverbs. */
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 {
-	int ret;
+	struct ep_attachment *att;
 
-	ep_mcast_take_turn(qp);
-	ret = ep_qp_attach(qp, gid, lid, 0);
-	ep_mcast_end_turn(qp);
-	return ret;
+	ep_mcast_lock(qp);
+	att = ep_qp_attach_locked(qp, gid, lid);
+	ep_mcast_unlock(qp);
+	return PTR_ERR_OR_ZERO(att);
 }
 
 /* Whatever memberships there are. */
@@ -216,9 +215,9 @@ int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 {
 	int ret;
 
-	ep_mcast_take_turn(qp);
-	ret = ep_qp_detach(qp, gid, lid, 0);
-	ep_mcast_end_turn(qp);
+	ep_mcast_lock(qp);
+	ret = ep_qp_detach_locked(qp, gid, lid, 0);
+	ep_mcast_unlock(qp);
 	return ret;
 }
 
@@ -227,16 +226,14 @@ void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp)
 {
 	struct ep_attachment *att, *next;
 
-	if (list_empty(&qp->mcasts))
-		return;
-	ep_mcast_take_turn(qp);
 	list_for_each_entry_safe(att, next, &qp->mcasts, entry) {
 		list_del(&att->entry);
+		ep_mcast_take_turn(qp->res.dev);
 		ep_qp_detach_hw(qp, ibqp, att);
+		ep_mcast_end_turn(qp->res.dev);
 		kfree(att);
 	}
 	qp->nr_mcasts = 0;
-	ep_mcast_end_turn(qp);
 }
 
 /*
@@ -317,9 +314,9 @@ void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
 	mc->qp = NULL;
 	mutex_unlock(&id->link_lock);
 	if (qp) {
-		ep_mcast_take_turn(qp);
-		ep_qp_detach(qp, &mc->gid, mc->lid, 1);
-		ep_mcast_end_turn(qp);
+		ep_mcast_lock(qp);
+		ep_qp_detach_locked(qp, &mc->gid, mc->lid, 1);
+		ep_mcast_unlock(qp);
 		id->ops->put_qp(qp);
 	}
 	if (!id->closed)
@@ -349,15 +346,19 @@ static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc,
 			   const struct rdma_ah_attr *attr)
 {
 	struct ep_qp *qp = ep_id_get_qp(id);
+	struct ep_attachment *att;
 	bool left;
-	int ret;
 
 	if (!qp)
 		return 0;
 	mc->gid = rdma_ah_read_grh(attr)->dgid;
 	mc->lid = rdma_ah_get_dlid(attr);
-	ret = ep_qp_attach(qp, &mc->gid, mc->lid, 1);
-	if (ret)
+	mutex_lock(&qp->lock);
+	att = ep_qp_attach_locked(qp, &mc->gid, mc->lid);
+	if (!IS_ERR(att))
+		att->members++;
+	mutex_unlock(&qp->lock);
+	if (IS_ERR(att))
 		goto out;
 
 	mutex_lock(&id->link_lock);
@@ -365,12 +366,15 @@ static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc,
 	if (!left)
 		swap(mc->qp, qp);
 	mutex_unlock(&id->link_lock);
-	if (left)
-		ep_qp_detach(qp, &mc->gid, mc->lid, 1);
+	if (left) {
+		mutex_lock(&qp->lock);
+		ep_qp_detach_locked(qp, &mc->gid, mc->lid, 1);
+		mutex_unlock(&qp->lock);
+	}
 out:
 	if (qp)
 		id->ops->put_qp(qp);
-	return ret;
+	return PTR_ERR_OR_ZERO(att);
 }
 
 /* A group has been joined, or lost. Runs in the event handler. */
