@@ -76,7 +76,10 @@ struct rdma_ep;
  *	receiver of the event, who accepts, rejects or destroys it; NULL with other
  *	events
  * @cm: event, status and parameters in the terms of rdma_cm(7); its private data
- *	is valid as long as the event: until rdma_ep_ack_event(), or in the callback
+ *	is valid as long as the event: until rdma_ep_ack_event(), or in the callback.
+ *	%RDMA_CM_EVENT_UNREACHABLE because the hardware address of a neighbour has
+ *	changed, which anybody may bring about, comes once, and only to an endpoint
+ *	that has been connected: it may still be
  */
 struct rdma_ep_cm_event {
 	struct rdma_ep *ep;
@@ -119,9 +122,10 @@ void rdma_ep_ack_event(struct rdma_ep_cm_event *event);
  *	their cq_context; one for both if neither is given and the QP receives
  *	from an SRQ (@init.send_cq is not given alone then). @init.srq: NULL: the
  *	endpoint's own, or that of the listener that it came from, if there is one;
- *	with the caller's, @init.cap.max_recv_wr is the depth of the CQ. @init.qp_type:
- *	%IB_QPT_UD in the port space %RDMA_PS_UDP; %IB_QPT_RC, or %IB_QPT_UC if given to
- *	rdma_ep_create(), in %RDMA_PS_TCP
+ *	with the caller's, @init.cap.max_recv_wr is the depth of the CQ. For
+ *	@init.cap.max_rdma_ctxs a send CQ that is made has room, too. @init.port_num:
+ *	0: the endpoint's. @init.qp_type: %IB_QPT_UD in the port space %RDMA_PS_UDP;
+ *	%IB_QPT_RC, or %IB_QPT_UC if given to rdma_ep_create(), in %RDMA_PS_TCP
  *
  * One entry of each queue is kept for draining, so at most one less than the
  * device's limit is granted. Never post more than was granted: drivers may take it,

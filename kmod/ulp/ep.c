@@ -202,7 +202,8 @@ void ulp_ep_end(struct rdma_ep *ep)
  * SRQ do not complete; one that has just now may be lost with an own CQ, or still be
  * in one of the caller's, so its handler must not count on the endpoint. Connection
  * requests that nobody has taken are refused. The SRQ stays until the last of the
- * endpoints that came from this one is destroyed, too. CQs that the caller gave must
+ * endpoints that came from this one is destroyed, too; QPs of others that receive from it
+ * must have been destroyed by then. CQs that the caller gave must
  * be in a state to run handlers. See rdma_destroy_ep(3).
  *
  * Return: 0, or -EDEADLK; then nothing has been done
@@ -262,7 +263,6 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 
 	if (ulp_unwanted(ep, event))
 		return;
-
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
 		ulp_ep_removed(ep);
 		return;
