@@ -4,7 +4,9 @@
  * the core does not look, and drivers take a port for an index. What is refused does
  * not get to the driver, and leaves the QP as it was.
  */
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -170,6 +172,35 @@ TEST_F(modify, mtu)
 		EXPECT_EQ(a.path_mtu, now.path_mtu);
 		ASSERT_EQ(0, to_init(&self->s, self->qp, PORT_ROCE));
 	}
+}
+
+/* The core would mask these as well, and each time tell the log of it. */
+TEST_F(modify, psn)
+{
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct ib_uverbs_qp_attr a;
+	char line[1024];
+	ssize_t len;
+
+	ASSERT_LE(0, log);
+	ASSERT_LE(0, lseek(log, 0, SEEK_END));
+	ASSERT_EQ(0, to_init(&self->s, self->qp, PORT_ROCE));
+	rtr_attr(&self->s, &a, PORT_ROCE);
+	a.rq_psn = 0xff000001;
+	EXPECT_MODIFY(0, &a, "PSN", a.rq_psn);
+	memset(&a, 0, sizeof(a));
+	a.qp_attr_mask = QP_STATE | QP_SQ_PSN | QP_TIMEOUT | QP_RETRY_CNT |
+			 QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
+	a.qp_state = QPS_RTS;
+	a.sq_psn = ~0U;
+	EXPECT_MODIFY(0, &a, "PSN", a.sq_psn);
+	while ((len = read(log, line, sizeof(line) - 1)) > 0) {
+		line[len] = 0;
+		EXPECT_EQ(NULL, strstr(line, "_psn overflow")) {
+			TH_LOG("%s", line);
+		}
+	}
+	close(log);
 }
 
 /* Where a QP is, and where its address leads from */
