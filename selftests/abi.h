@@ -193,6 +193,8 @@ int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid,
 int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd);
 void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd,
 		 __u32 send_cq, __u32 recv_cq);
+/* For CREATE_EP: to a port of our own address, with a QP and two CQs made for it. */
+void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e);
 void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr);
 int abi_create_ah(const struct abi *s, __u32 pd, __u32 *ah);
 

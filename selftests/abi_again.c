@@ -32,24 +32,10 @@ FIXTURE(again) {
 
 FIXTURE_SETUP(again)
 {
-	struct rdma_ep_create_ep *e = &self->proto;
-	struct sockaddr_in sin;
-	struct rdma_ep_create_qp q;
-
 	ASSERT_EQ(0, abi_idle());
 	ASSERT_EQ(0, abi_objects(&self->none));
 	ASSERT_EQ(0, abi_open(&self->s));
-	e->flags = RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL;
-	e->channel_fd = -1;
-	e->ps = RDMA_PS_TCP;
-	e->qp_type = IB_UVERBS_QPT_RC;
-	e->addr_timeout_ms = 5000;
-	e->route_timeout_ms = 5000;
-	sin = self->s.addr;
-	sin.sin_port = htons(4730);
-	memcpy(&e->dst, &sin, sizeof(sin));
-	abi_qp_attr(&q, IB_UVERBS_QPT_RC, 0, 0, 0);
-	e->qp = q.init;
+	abi_own_ep(&self->s, 4730, &self->proto);
 }
 
 FIXTURE_TEARDOWN(again)

@@ -317,12 +317,12 @@ static int write_from(struct _test_data_attack *self, __u32 qp, __u32 off,
  */
 TEST_F(attack, short_messages)
 {
-	const int wrong = self->s.iwarp ? -EINVAL : 0;
 	const __u64 base = self->mr.iova;
 	struct abi_pair one = { .max_wr = 4, .max_sge = 1 };
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_wc wc[1];
 	__u32 off, len;
+	bool wrong;
 
 	ASSERT_EQ(0, abi_pair_open(&self->s, &one));
 	for (off = 0; off < LEN; off++)
@@ -344,12 +344,13 @@ TEST_F(attack, short_messages)
 			wr->remote_addr = base + off;
 			wr->rkey = self->mr.rkey;
 			abi_sge(&self->w, base + 6000, len, self->mr.lkey);
-			EXPECT_EQ(off + len > 4096 && len <= 32 ? wrong : 0,
+			wrong = self->s.iwarp && off + len > 4096 && len <= 32;
+			EXPECT_EQ(wrong ? -EINVAL : 0,
 				  post_to(&self->s, RDMA_EP_IOC_POST_SEND,
 					  self->qp, &self->w)) {
 				TH_LOG("%u bytes at %u", len, off);
 			}
-			if (off + len > 4096 && len <= 32 && wrong)
+			if (wrong)
 				continue;
 			ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0], wc, 1));
 			EXPECT_EQ(WC_SUCCESS, wc[0].status);

@@ -122,16 +122,23 @@ static int fill_cgroup(void *arg)
 	return ABI(s.fd, CREATE_QP, &qp) == -EAGAIN ? 0 : 6;
 }
 
-TEST_F(cgroup, objects_of_a_cgroup)
+static void run_limited(struct __test_metadata *_metadata,
+			const FIXTURE_DATA(cgroup) * self, int (*fn)(void *arg),
+			void *arg)
 {
 	int status;
 
 	if (!self->ok)
 		SKIP(return, "no RDMA controller");
-	status = abi_child(fill_cgroup, NULL);
+	status = abi_child(fn, arg);
 	if (status == 77)
 		SKIP(return, "cannot limit the device");
 	EXPECT_EQ(0, status);
+}
+
+TEST_F(cgroup, objects_of_a_cgroup)
+{
+	run_limited(_metadata, self, fill_cgroup, NULL);
 }
 
 /* With the session of somebody who is in no such cgroup */
@@ -150,16 +157,10 @@ static int fill_passed(void *arg)
 TEST_F(cgroup, passed)
 {
 	struct abi s;
-	int status;
 	__u32 pd;
 
-	if (!self->ok)
-		SKIP(return, "no RDMA controller");
 	ASSERT_EQ(0, abi_open(&s));
-	status = abi_child(fill_passed, &s);
-	if (status == 77)
-		SKIP(return, "cannot limit the device");
-	EXPECT_EQ(0, status);
+	run_limited(_metadata, self, fill_passed, &s);
 	EXPECT_EQ(0, abi_alloc_pd(&s, s.ctx, &pd));
 	abi_close(&s);
 }
@@ -167,20 +168,7 @@ TEST_F(cgroup, passed)
 /* An endpoint with a QP and two CQs, which are likely to be used again */
 static int make_ep(const struct abi *s, struct rdma_ep_create_ep *e)
 {
-	struct sockaddr_in sin = s->addr;
-	struct rdma_ep_create_qp q;
-
-	memset(e, 0, sizeof(*e));
-	e->flags = RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL;
-	e->channel_fd = -1;
-	e->ps = RDMA_PS_TCP;
-	e->qp_type = IB_UVERBS_QPT_RC;
-	e->addr_timeout_ms = 5000;
-	e->route_timeout_ms = 5000;
-	sin.sin_port = htons(4731);
-	memcpy(&e->dst, &sin, sizeof(sin));
-	abi_qp_attr(&q, IB_UVERBS_QPT_RC, 0, 0, 0);
-	e->qp = q.init;
+	abi_own_ep(s, 4731, e);
 	return ABI(s->fd, CREATE_EP, e);
 }
 
@@ -231,14 +219,7 @@ static int fill_again(void *arg)
 
 TEST_F(cgroup, used_again)
 {
-	int status;
-
-	if (!self->ok)
-		SKIP(return, "no RDMA controller");
-	status = abi_child(fill_again, NULL);
-	if (status == 77)
-		SKIP(return, "cannot limit the device");
-	EXPECT_EQ(0, status);
+	run_limited(_metadata, self, fill_again, NULL);
 }
 
 TEST_HARNESS_MAIN

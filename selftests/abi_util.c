@@ -271,6 +271,24 @@ void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd,
 	qp->init.recv_cq.cq = recv_cq;
 }
 
+void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e)
+{
+	struct sockaddr_in sin = s->addr;
+	struct rdma_ep_create_qp q;
+
+	memset(e, 0, sizeof(*e));
+	e->flags = RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL;
+	e->channel_fd = -1;
+	e->ps = RDMA_PS_TCP;
+	e->qp_type = IB_UVERBS_QPT_RC;
+	e->addr_timeout_ms = 5000;
+	e->route_timeout_ms = 5000;
+	sin.sin_port = htons(port);
+	memcpy(&e->dst, &sin, sizeof(sin));
+	abi_qp_attr(&q, IB_UVERBS_QPT_RC, 0, 0, 0);
+	e->qp = q.init;
+}
+
 /* The address vector of our own port. */
 void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr)
 {
