@@ -26,7 +26,7 @@
 #pragma GCC diagnostic pop
 
 /* How long anything that must happen may take in an emulated guest. */
-#define ABI_WAIT_MS	(15000 * TEST_SCALE)
+#define ABI_WAIT_MS	(30000 * TEST_SCALE)
 /* How long to look for what must not happen. */
 #define ABI_QUIET_MS	150
 

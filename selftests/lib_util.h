@@ -17,7 +17,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
-#define WAIT_MS		(8000 * TEST_SCALE)	/* for what must happen */
+#define WAIT_MS		(24000 * TEST_SCALE)	/* for what must happen */
 #define QUIET_MS	100	/* for what must not */
 
 /*

@@ -65,7 +65,7 @@ siw_unread()
 	local bytes
 	[[ -d /sys/module/siw ]] && bytes=$(unread_bytes) && [[ $bytes ]] ||
 		return 1
-	sleep 1
+	nap 1
 	[[ $(unread_bytes) != "$bytes" ]] || echo "${bytes//$'\n'/, }"
 }
 
@@ -172,11 +172,11 @@ stack_of()
 # socket, TCP's.
 listening()
 {
+	local listener="state LISTEN [^"$'\n'"]*src-addr [^ "$'\n'"]*:$PORT([[:space:]]|\$)"
 	if [[ $listens_on == tcp ]]; then
 		[[ -n $(ss -Htln "sport = :$PORT") ]]
 	else
-		rdma resource show cm_id |
-			grep -Eq "state LISTEN .*src-addr [^ ]*:$PORT( |$)"
+		[[ $(rdma resource show cm_id) =~ $listener ]]
 	fi
 }
 
@@ -305,7 +305,6 @@ held()
 {
 	# Counters are per CPU and folded lazily: ask for it.
 	echo 1 > /proc/sys/vm/stat_refresh
-	# (A device that was made anew comes last.)
 	rdma_objects | sort
 	echo "pinned-pages $(pinned_pages)"
 	echo "module-references $(module_refs)"

@@ -14,7 +14,7 @@ FOREVER=1000000
 finish_peer()
 {
 	local name=$1
-	if ! wait_for 15 stopped "$name"; then
+	if ! wait_for 5 stopped "$name"; then
 		echo "# $name does not end by itself, SIGTERM"
 		kill -TERM "${pids[$name]}"
 	fi

@@ -79,7 +79,7 @@ timed()
 pause()
 {
 	local ms=$((RANDOM % $1))
-	sleep "$((ms / 1000)).$(printf '%03d' $((ms % 1000)))"
+	nap "$((ms / 1000)).$(printf '%03d' $((ms % 1000)))"
 }
 
 # one_in N
@@ -154,7 +154,7 @@ ready_or_early()
 		return
 	fi
 	wait_ready "$1"
-	[[ $EARLY ]] || sleep 0.5
+	[[ $EARLY ]] || nap 0.5
 	pause 300
 }
 

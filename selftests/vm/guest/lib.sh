@@ -9,16 +9,24 @@ DEVICE=${DEVICE:-rxe}
 export RDMA_DEV=${DEVICE}0 RDMA_NETDEV=veth0
 export RDMA_ADDR=10.42.0.1 RDMA_ADDR6=fd42::1
 
-# wait_for SECONDS COMMAND...: until it succeeds, at most that long (more on a
-# kernel that is slow).
+# wait_for SECONDS COMMAND...: until it succeeds, at most that long on an idle machine:
+# three times that, as several guests share a CPU, and more on a kernel that is slow.
 wait_for()
 {
-	local end=$((SECONDS + $1 * ${TEST_SCALE:-1}))
+	local end=$((SECONDS + 3 * $1 * ${TEST_SCALE:-1})) pause=1
 	shift
 	until "$@"; do
 		((SECONDS < end)) || return 1
-		sleep 0.1
+		nap "0.$pause"
+		((pause >= 5)) || ((++pause))
 	done
+}
+
+# nap SECONDS: sleep(1) without a process, which costs an emulated guest 50 ms of a CPU
+nap()
+{
+	[[ ${NAP_FD:-} ]] || exec {NAP_FD}<> <(:)
+	read -rt "$1" -u "$NAP_FD" || :
 }
 
 # One end of a veth pair carries the addresses: both software devices work on
@@ -86,15 +94,23 @@ have_module()
 # test has made the device anew.
 rdma_objects()
 {
-	rdma resource show | sed 's/^[0-9]*: //'
+	local line
+	while read -r line; do
+		echo "${line#*: }"
+	done < <(rdma resource show)
 }
 
 # Pages that RDMA (or anybody else) has pinned and not released.
 pinned_pages()
 {
-	awk '$1 == "nr_foll_pin_acquired" { n += $2 }
-	     $1 == "nr_foll_pin_released" { n -= $2 }
-	     END { print n + 0 }' /proc/vmstat
+	local name value n=0
+	while read -r name value; do
+		case $name in
+		nr_foll_pin_acquired)	((n += value)) ;;
+		nr_foll_pin_released)	((n -= value)) ;;
+		esac
+	done < /proc/vmstat
+	echo "$n"
 }
 
 module_refs()
