@@ -8,7 +8,8 @@
 # (writable) on TARGET, a directory that exists in the tree. With TREE_LAYER, a
 # directory, the command may change the tree as well: it sees an overlay, and
 # what it writes is in there. TREE_BELOW: such a layer's upper directory, that was
-# made before and is not written to, between the two.
+# made before and is not written to, between the two. Compilers are ccache's: an object
+# that any checkout has built for the same kernel is not built again.
 in_tree()
 {
 	local tree=$1 binds=()
@@ -18,6 +19,8 @@ in_tree()
 		shift
 	done
 	shift
+	mkdir -p "$CACHE/ccache"
+	binds+=("$CACHE/ccache var/cache/ccache")
 	# shellcheck disable=SC2016
 	TREE_LAYER=${TREE_LAYER:-} TREE_BELOW=${TREE_BELOW:-} unshare --mount --propagation private bash -c '
 		set -e
@@ -37,7 +40,8 @@ in_tree()
 		done
 		mount -t proc proc "$tree/proc"
 		mount -t tmpfs tmpfs "$tree/tmp"
-		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C \
+		exec env -i PATH=/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C \
+			CCACHE_DIR=/var/cache/ccache CCACHE_MAXSIZE=2G \
 			${MAKEFLAGS_TREE:+MAKEFLAGS="$MAKEFLAGS_TREE"} \
 			chroot "$tree" "$@"
 	' in_tree "$tree" "${#binds[@]}" "${binds[@]}" "$@"

@@ -8,7 +8,7 @@
 
 ROOTFS_PACKAGES=(
 	# the kernel under test and what builds modules and programs for it
-	linux-image-amd64 linux-headers-amd64 gcc make libc6-dev kmod
+	linux-image-amd64 linux-headers-amd64 gcc ccache make libc6-dev kmod
 	# the stock RDMA user space
 	rdma-core rdmacm-utils perftest ibverbs-utils ibverbs-providers
 	librdmacm-dev libibverbs-dev python3-pyverbs
@@ -86,7 +86,7 @@ rootfs_customize()
 	rm -rf "$tree/tmp/src"
 
 	# Mount points: the tree is read-only when it is used.
-	mkdir -p "$tree"/{rig,src,stage,results} \
+	mkdir -p "$tree"/{rig,src,stage,results,var/cache/ccache} \
 		"$tree/lib/modules/$kver/updates" &&
 	echo "$kver" > "$tree/rig/kver" || return 1
 
