@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 #
 # Run a command inside the suite's tree without ever writing to it: everything
-# happens in a private mount namespace that ends with the command.
+# happens in a private mount namespace that ends with the command. A rig that is killed
+# takes the command with it, and all that it has started.
 
 # in_tree TREE "SOURCE TARGET"... -- COMMAND...: each SOURCE is mounted
 # (writable) on TARGET, a directory that exists in the tree. With TREE_LAYER, a
@@ -22,7 +23,9 @@ in_tree()
 	mkdir -p "$CACHE/ccache"
 	binds+=("$CACHE/ccache var/cache/ccache")
 	# shellcheck disable=SC2016
-	TREE_LAYER=${TREE_LAYER:-} TREE_BELOW=${TREE_BELOW:-} unshare --mount --propagation private bash -c '
+	TREE_LAYER=${TREE_LAYER:-} TREE_BELOW=${TREE_BELOW:-} \
+		setpriv --pdeathsig KILL unshare --mount --propagation private \
+		--pid --fork --kill-child bash -c '
 		set -e
 		tree=$1 n=$2
 		shift 2
