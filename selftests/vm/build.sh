@@ -125,6 +125,7 @@ build_stage()
 	fi
 	# A second rig with the same source may use this stage, but reports
 	# the warnings as well: they stay in the log.
+	image_of "$tmp" "$stage.img" &&
 	mv "$tmp" "$stage"
 }
 
@@ -137,7 +138,7 @@ build()
 	key=$(source_hash)-$(echo "$KERNEL_ROOT $PARTS $STOCK $TEST_SCALE" | sha256sum | cut -c1-6)
 	STAGE=$SUITE_DIR/stage-$key
 	if [[ -d $STAGE ]]; then
-		touch "$STAGE"
+		touch "$STAGE" "$STAGE.img"
 		say "build: unchanged sources, reusing $(basename "$STAGE")"
 	else
 		step "building ${PARTS:-nothing} for Linux $KVER" \

@@ -5,6 +5,17 @@
 # happens in a private mount namespace that ends with the command. A rig that is killed
 # takes the command with it, and all that it has started.
 
+# image_of TREE IMAGE: a file system that a guest mounts in place of TREE
+image_of()
+{
+	local tree=$1 image=$2 kib
+	kib=$(du -sk "$tree" | cut -f 1)
+	rm -f "$image.new"
+	mke2fs -q -t ext4 -O ^has_journal,^metadata_csum -m 0 -i 8192 -d "$tree" \
+		"$image.new" "$((kib + kib / 4 + 16384))k" >&2 &&
+	mv "$image.new" "$image"
+}
+
 # in_tree TREE "SOURCE TARGET"... -- COMMAND...: each SOURCE is mounted
 # (writable) on TARGET, a directory that exists in the tree. With TREE_LAYER, a
 # directory, the command may change the tree as well: it sees an overlay, and

@@ -6,7 +6,7 @@
 # one of the rig's commands needs.
 
 HOST_PACKAGES=(qemu-system-x86 mmdebstrap busybox-static cpio kmod zstd
-	       xz-utils iproute2 util-linux procps make)
+	       xz-utils iproute2 util-linux procps e2fsprogs make)
 
 missing_packages()
 {

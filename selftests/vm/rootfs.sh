@@ -154,7 +154,12 @@ rootfs_build()
 	mv "$tmp" "$tree"
 }
 
-# Sets TREE; builds it if there is none yet.
+rootfs_image()
+{
+	[[ -f $1.img ]] || image_of "$1" "$1.img"
+}
+
+# Sets TREE; builds it if there is none yet. $TREE.img is for guests.
 rootfs()
 {
 	TREE=$SUITE_DIR/rootfs-$(rootfs_key)
@@ -163,4 +168,7 @@ rootfs()
 			with_lock "$SUITE_DIR/rootfs.lock" rootfs_build "$TREE" ||
 			die "no root file system, log: $SUITE_DIR/rootfs.log"
 	fi
+	[[ -f $TREE.img ]] ||
+		with_lock "$SUITE_DIR/rootfs.lock" rootfs_image "$TREE" ||
+		die "no image of the root file system"
 }
