@@ -4,7 +4,9 @@
 # Boot one guest that runs one job. The results directory is the whole
 # interface: "job" (a bash script) goes in; "status", "console.log" (the
 # kernel's), "live.log" (the job's output) and whatever the job writes to
-# /results come out.
+# /results come out. Guests that share a list of tests have its directory as /queue, too.
+
+QUEUE=''
 
 guest_command_line()
 {
@@ -21,6 +23,7 @@ guest_command_line()
 	)
 	# The first report of every test, not the first of all.
 	[[ -z $KERNEL ]] || args+=(kasan_multi_shot)
+	[[ -z $QUEUE ]] || args+=(rig.queue)
 	echo "${args[*]} $GUEST_APPEND"
 }
 
@@ -51,6 +54,8 @@ guest_qemu()
 	fi
 	# ACPI's byte code, interpreted by a slow kernel, takes minutes.
 	[[ -z $KERNEL ]] || QEMU+=(-machine "pc,acpi=off")
+	[[ -z $QUEUE ]] || QEMU+=(
+		-virtfs "local,path=$QUEUE,mount_tag=queue,security_model=none,multidevs=remap")
 }
 
 # The job's output as it comes, until the guest is gone.
@@ -59,75 +64,103 @@ guest_follow()
 	tail -n +1 -s 0.3 -F --pid="$2" "$1/live.log" 2>/dev/null
 }
 
+# guest_cpu PID: the CPU time of the process so far, in hundredths of a second
+guest_cpu()
+{
+	local stat
+	{ stat=$(<"/proc/$1/stat"); } 2>/dev/null || return
+	# shellcheck disable=SC2086
+	set -- ${stat##*) }
+	echo $((${12} + ${13}))
+}
+
+# guest_times RESULTS PID: a line "NAME<TAB>SECONDS<TAB>CPU SECONDS" in the file "times"
+# for each test that has ended; the CPU time is that of the whole guest.
+guest_times()
+{
+	local what name begin=0 cpu=0 end used
+	tail -n +1 -s 0.3 -F --pid="$2" "$1/console.log" 2>/dev/null |
+	sed -un 's/.*rig: \(begin\|end\) test \([^ \r]*\).*/\1 \2/p' |
+	while read -r what name; do
+		end=${EPOCHREALTIME/./}
+		used=$(guest_cpu "$2")
+		if [[ $what == end && $used ]]; then
+			awk -v name="$name" -v us=$((end - begin)) -v cs=$((used - cpu)) \
+				'BEGIN { printf "%s\t%.1f\t%.1f\n", name, us / 1e6, cs / 1e2 }'
+		fi
+		begin=$end cpu=$used
+	done > "$1/times"
+}
+
 # guest_test_limit RESULTS: the seconds that the test may take that runs now. (Nothing is
 # printed if what runs has no limit of its own.)
 guest_test_limit()
 {
 	tac "$1/console.log" |
 		sed -n '/rig: begin test /{s/.*test \([^ \r]*\).*/\1/p;q}' |
-		awk 'NR == FNR { name = $1; next } $1 == name { print $2 }' - "$1/tests"
+		awk 'NR == FNR { name = $1; next } $1 == name { print $2 }' - "$QUEUE/tests"
 }
 
-# guest_watch_tests RESULTS PID: lets no test begin after DEADLINE, and ends a guest whose
-# test has not ended long after its time: nothing in there ends it any more.
-guest_watch_tests()
+# guest_test_hangs RESULTS: has a test not ended long after its time? Nothing in the guest
+# ends it any more.
+guest_test_hangs()
 {
 	local limit
-	while sleep 2 && kill -0 "$2" 2>/dev/null; do
-		[[ -z $DEADLINE ]] || ((EPOCHSECONDS < DEADLINE)) ||
-			touch "$1/late"
-		limit=$(guest_test_limit "$1")
-		# It has a line for every test that has ended.
-		if [[ $limit ]] && ((EPOCHSECONDS - $(stat -c %Y "$1/live.log") >
-				     limit + HANG_SECONDS)); then
-			say "the guest HANGS: a test has not ended" \
-				"$HANG_SECONDS s after its limit of $limit s" >&2
-			kill "$2"
-			return
-		fi
-	done
+	limit=$(guest_test_limit "$1")
+	# The job prints a line for every test that has ended.
+	[[ $limit ]] && ((EPOCHSECONDS - $(stat -c %Y "$1/live.log") > limit + HANG_SECONDS)) &&
+		say "the guest HANGS: a test has not ended $HANG_SECONDS s" \
+			"after its limit of $limit s" >&2
 }
 
-# guest_watch RESULTS PID: ends a guest that does not come to its job, or not to the end of
-# a test. (The former was seen once in some thousand boots, under emulation: Linux 7.2 in
-# its HPET driver.)
+# guest_watch RESULTS PID: fails as soon as the guest is to be ended: it does not come to
+# its job (seen once in some thousand boots, under emulation: Linux 7.2 in its HPET
+# driver), or not to the end of a test, or not to its own end. Lets no test begin after
+# DEADLINE. In the file "used" are the guest's seconds and CPU seconds so far.
 guest_watch()
 {
-	local end=$((SECONDS + BOOT_SECONDS))
-	until grep -q 'rig: begin job' "$1/console.log" 2>/dev/null; do
-		sleep 1
-		kill -0 "$2" 2>/dev/null || return
-		if ((SECONDS > end)); then
+	local start=$SECONDS cpu seconds booted=
+	while sleep 2 && cpu=$(guest_cpu "$2"); do
+		seconds=$((SECONDS - start))
+		echo "$seconds $((cpu / 100))" > "$1/used"
+		if ((seconds > GUEST_TIMEOUT)); then
+			say "the guest HUNG: killed after $GUEST_TIMEOUT s." >&2
+			return 1
+		fi
+		[[ $booted ]] || ! grep -qs 'rig: begin job' "$1/console.log" || booted=1
+		if [[ ! $booted ]]; then
+			((seconds > BOOT_SECONDS)) || continue
 			say "the guest has not booted in $BOOT_SECONDS s:" \
 				"$(tail -n 1 "$1/console.log")" >&2
 			touch "$1/not-booted"
-			kill "$2"
-			return
+			return 1
 		fi
+		[[ -f $QUEUE/tests ]] || continue
+		[[ -z $DEADLINE ]] || ((EPOCHSECONDS < DEADLINE)) || touch "$QUEUE/late"
+		! guest_test_hangs "$1" || return 1
 	done
-	[[ ! -f $1/tests ]] || guest_watch_tests "$@"
 }
 
 # guest_once RESULTS: QEMU's status
 guest_once()
 {
-	local results=$1 pid tailer watcher rc=0
-	rm -f "$results"/{status,console.log,live.log,not-booted}
+	local results=$1 pid helpers=() rc=0
+	rm -f "$results"/{status,console.log,live.log,not-booted,ended,times,used}
 	: > "$results/live.log"
 
 	# pdeathsig: a rig that is killed must not leave a guest behind.
-	setpriv --pdeathsig TERM \
-		timeout -k 5 "$GUEST_TIMEOUT" "${QEMU[@]}" \
-		-serial "file:$results/live.log" </dev/null >&2 &
+	setpriv --pdeathsig TERM "${QEMU[@]}" -serial "file:$results/live.log" </dev/null >&2 &
 	pid=$!
 	# shellcheck disable=SC2064
 	trap "kill $pid 2>/dev/null" EXIT
 	guest_follow "$results" "$pid" &
-	tailer=$!
-	guest_watch "$results" "$pid" &
-	watcher=$!
+	helpers+=($!)
+	guest_times "$results" "$pid" &
+	helpers+=($!)
+	(guest_watch "$results" "$pid" || { touch "$results/ended"; kill "$pid"; }) &
+	helpers+=($!)
 	wait "$pid" || rc=$?
-	wait "$tailer" "$watcher"
+	wait "${helpers[@]}"
 	trap - EXIT
 	return "$rc"
 }
@@ -147,12 +180,13 @@ guest_run()
 
 	[[ ! -s $results/status ]] || return "$(<"$results/status")"
 	{
-		case $rc in
-		124 | 137)
-			say "the guest HUNG: killed after $GUEST_TIMEOUT s." ;;
-		0)	say "the guest DIED: no exit status." ;;
-		*)	say "QEMU FAILED (status $rc)." ;;
-		esac
+		if [[ -e $results/ended ]]; then
+			:	# guest_watch() has printed why
+		elif ((rc)); then
+			say "QEMU FAILED (status $rc)."
+		else
+			say "the guest DIED: no exit status."
+		fi
 		echo "--- end of the guest's kernel log:"
 		tail -n 60 "$results/console.log"
 		echo "---"

@@ -129,12 +129,17 @@ build_stage()
 	mv "$tmp" "$stage"
 }
 
+# Sets BUILD_DIR: one for each checkout and kernel, as objects are reused.
+build_paths()
+{
+	BUILD_DIR=$SUITE_DIR/build-$(echo "$KERNEL_ROOT $TOP $TEST_SCALE" | sha256sum | cut -c1-12)
+}
+
 # Sets STAGE: the stage for the current source, built if it does not exist.
 build()
 {
-	local key dir
-	# One build directory for each checkout and kernel: objects are reused.
-	dir=$SUITE_DIR/build-$(echo "$KERNEL_ROOT $TOP $TEST_SCALE" | sha256sum | cut -c1-12)
+	local key
+	build_paths
 	key=$(source_hash)-$(echo "$KERNEL_ROOT $PARTS $STOCK $TEST_SCALE" | sha256sum | cut -c1-6)
 	STAGE=$SUITE_DIR/stage-$key
 	if [[ -d $STAGE ]]; then
@@ -142,7 +147,7 @@ build()
 		say "build: unchanged sources, reusing $(basename "$STAGE")"
 	else
 		step "building ${PARTS:-nothing} for Linux $KVER" \
-			with_lock "$dir.lock" build_stage "$STAGE" "$dir" ||
+			with_lock "$BUILD_DIR.lock" build_stage "$STAGE" "$BUILD_DIR" ||
 			die "the build failed"
 	fi
 	if grep -q 'warning:' "$STAGE.log"; then

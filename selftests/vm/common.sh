@@ -12,12 +12,13 @@ VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOP=$(cd "$VM_DIR/../.." && pwd)
 
 KERNEL=${KERNEL:-}			# debug: one built with debug.config
+DEBUG_SCALE=4				# a debug kernel's TEST_SCALE
 if [[ -n $KERNEL ]]; then
 	# The newest source; it is slow, and takes a lot of memory.
 	SUITE=${SUITE:-sid}
 	GUEST_MEM=${GUEST_MEM:-4G}
 	GUEST_TIMEOUT=${GUEST_TIMEOUT:-28800}
-	TEST_SCALE=${TEST_SCALE:-4}
+	TEST_SCALE=${TEST_SCALE:-$DEBUG_SCALE}
 	# What the stock libraries have to say is the same on every kernel.
 	PAIRS=${PAIRS:-ours:ours}
 fi
@@ -35,7 +36,6 @@ TEST_SCALE=${TEST_SCALE:-1}		# all time limits of tests, times this
 ACCEL=${ACCEL:-}			# tcg or kvm; empty: probe
 PARTS=${PARTS:-modules lib selftests}	# what "build" builds
 PAIRS=${PAIRS:-}			# SERVER:CLIENT stacks of client runs
-IN_MATRIX=${IN_MATRIX:-}		# 1: a cell of "rig matrix"
 STOCK=${STOCK:-}			# 1: no module, no library, stock only
 [[ -z $STOCK ]] || PARTS=scripts
 
@@ -73,6 +73,12 @@ step()
 		say "$what: done in $((SECONDS - start)) s"
 	fi
 	return "$rc"
+}
+
+# assignments NAMES...: shell text that gives these variables their values anywhere
+assignments()
+{
+	declare -p "$@" | sed 's/^declare -[^ ]*/declare -g/'
 }
 
 # with_lock FILE COMMAND...: one rig at a time (several may run on a machine).

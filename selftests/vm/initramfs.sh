@@ -52,8 +52,8 @@ initramfs_build()
 	rm -rf "$work" "$work.depends"
 }
 
-# Sets INITRAMFS and VMLINUZ.
-initramfs()
+# Sets INITRAMFS.
+initramfs_paths()
 {
 	local key
 	key=$({
@@ -61,8 +61,14 @@ initramfs()
 		declare -f initramfs_build
 		cat "$VM_DIR/guest/initramfs-init"
 	} | sha256sum | cut -c1-12)
-	VMLINUZ=$KERNEL_ROOT/boot/vmlinuz-$KVER
 	INITRAMFS=$SUITE_DIR/initramfs-$key.img
+}
+
+# Sets INITRAMFS and VMLINUZ.
+initramfs()
+{
+	initramfs_paths
+	VMLINUZ=$KERNEL_ROOT/boot/vmlinuz-$KVER
 	[[ -f $INITRAMFS ]] ||
 		with_lock "$SUITE_DIR/initramfs.lock" initramfs_build "$INITRAMFS" ||
 		die "cannot make the initramfs"

@@ -44,18 +44,25 @@ kernel_build()
 	return "$rc"
 }
 
+# Sets KERNEL_ROOT.
+kernel_paths()
+{
+	KERNEL_ROOT=$TREE
+	[[ -n $KERNEL ]] || return 0
+	KERNEL_CONFIG=$VM_DIR/$KERNEL.config
+	[[ -f $KERNEL_CONFIG ]] || die "no kernel '$KERNEL' ($KERNEL_CONFIG)"
+	KERNEL_ROOT=$SUITE_DIR/kernel-$KERNEL-$(kernel_key)
+}
+
 # Sets KERNEL_ROOT (below it are lib/modules/$KVER and boot/vmlinuz-$KVER), KVER,
 # and KERNEL_BINDS, which shows the modules to what is built in the tree.
 kernel()
 {
-	KERNEL_ROOT=$TREE
+	kernel_paths
 	KVER=$(<"$TREE/rig/kver")
 	KERNEL_BINDS=()
 	[[ -n $KERNEL ]] || return 0
 
-	KERNEL_CONFIG=$VM_DIR/$KERNEL.config
-	[[ -f $KERNEL_CONFIG ]] || die "no kernel '$KERNEL' ($KERNEL_CONFIG)"
-	KERNEL_ROOT=$SUITE_DIR/kernel-$KERNEL-$(kernel_key)
 	[[ -d $KERNEL_ROOT ]] ||
 		step "building the $KERNEL kernel (about 15 minutes, once)" \
 			with_lock "$SUITE_DIR/kernel.lock" \

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Judge a run from what it left in its results directory: every TAP line of
-# every test, what tests left behind, the kernel's log. The last lines printed are
-# a table, of one row, and "N passed, N failed, N skipped".
+# Judge a run from the files that it left in its cell's directory (cell.sh): every TAP line
+# of every test, what tests left behind, the kernel's log of each guest.
 
 # splats RESULTS: "test<TAB>line number<TAB>line" for each; on stderr those that
 # are known, with the reason in place of the line
@@ -68,95 +67,147 @@ show_splats()
 	return "$found"
 }
 
-# Verdict lines of the whole run.
-verdicts()
+# test_verdicts DIR NAME LIMIT: of one run of a test, from its directory in the queue
+test_verdicts()
 {
-	local results=$1 name limit file rc
-	while read -r name limit; do
-		file=$results/${name//\//_}
-		rc=
-		[[ ! -f $file.rc ]] || read -r rc _ < "$file.rc"
-		if grep -qxFs "$name" "$results/not-begun"; then
-			printf 'skip\t%s\tno time left to begin it\n' "$name"
-			continue
-		fi
-		if [[ ! -f $file.out ]]; then
-			printf 'fail\t%s\tnot run\n' "$name"
-			continue
-		fi
-		awk -v test="$name" -v rc="$rc" -v limit="$limit" \
-			-f "$VM_DIR/tap.awk" "$file.out"
-		[[ ! -s $file.after ]] ||
-			sed "s|^|fail\t$name\tleft behind: |" "$file.after"
-	done < "$results/tests"
-	: > "$results/known"
-	splats "$results" 2>>"$results/known" | awk -F '\t' \
-		'{ printf "fail\t%s\tkernel: %s\n", $1 == "-" ? "kernel" : $1, $3 }'
-	leaks "$results" 2>>"$results/known" | sed 's/^/fail\tkmemleak\t/'
+	local rc=
+	[[ ! -f $1/rc ]] || read -r rc _ < "$1/rc"
+	# (If the guest died at once there is no output.)
+	touch "$1/out"
+	awk -v test="$2" -v rc="$rc" -v limit="$3" -f "$VM_DIR/tap.awk" "$1/out"
+	[[ ! -s $1/after ]] || sed "s|^|fail\t$2\tleft behind: |" "$1/after"
 }
 
-# matrix_table ROWS FAILURES: the table, what failed, as a log's last lines are what is
-# read of it first, and the sums. Fails if a cell failed.
+# verdicts DIR: "verdict<TAB>test<TAB>text" for each result of the whole cell
+verdicts()
+{
+	local name limit dir guest run
+	while read -r name limit; do
+		dir=$1/queue/${name//\//_} run=
+		# Those that judge a guest have run once in each.
+		for dir in "$dir" "$dir".[0-9]*; do
+			[[ -f $dir/name ]] || continue
+			run=1
+			test_verdicts "$dir" "$name" "$limit"
+		done
+		[[ $run ]] || if [[ -e $1/queue/late ]]; then
+			printf 'skip\t%s\tno time left to begin it\n' "$name"
+		else
+			printf 'fail\t%s\tnot run\n' "$name"
+		fi
+	done < "$1/tests"
+	: > "$1/known"
+	for guest in "$1"/guests/*/; do
+		splats "$guest" 2>>"$1/known" | awk -F '\t' \
+			'{ printf "fail\t%s\tkernel: %s\n", $1 == "-" ? "kernel" : $1, $3 }'
+		leaks "$guest" 2>>"$1/known" | sed 's/^/fail\tkmemleak\t/'
+		[[ $(cat "$guest/status" 2>/dev/null) == 0 ]] ||
+			printf 'fail\tguest\tguest %s ended with status %s\n' \
+				"$(basename "$guest")" "$(cat "$guest/status" 2>/dev/null || echo none)"
+	done
+}
+
+# matrix_table ROWS FAILURES: the table, then what failed, since the end of a log is read
+# first, and the sums. Fails if a cell failed.
 matrix_table()
 {
 	awk -F '\t' '
 	BEGIN {
-		format = "%-10s %-24s %-6s %7s %7s %7s %6s %7s\n"
-		printf "\n" format, "suite", "kernel", "device", "passed",
-			"failed", "skipped", "flaky", "seconds"
+		format = "%-10s %-24s %-6s %6s %7s %7s %7s %6s %7s %8s %7s\n"
+		printf "\n" format, "suite", "kernel", "device", "tests", "passed",
+			"failed", "skipped", "flaky", "guests", "seconds", "cpu"
 	}
 	FILENAME == ARGV[2] {
 		printf "%s%s\n", FNR == 1 ? "\n" : "", $0
 		next
 	}
 	{
-		printf format, $1, $2, $3, $4, $5, $6, $7, $8
-		passed += $4
-		failed += $5
-		skipped += $6
-		bad += $5 > 0 || ($4 == 0 && $2 != "-")
+		printf format, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
+		passed += $5
+		failed += $6
+		skipped += $7
+		flaky += $8
+		bad += $6 > 0 || ($5 == 0 && $2 != "-")
 	}
 	END {
+		if (flaky)
+			printf "\n%d flaky: failed, then passed in a fresh guest\n", flaky
 		printf "\n%d passed, %d failed, %d skipped\n", passed, failed,
 			skipped
 		exit !passed || bad > 0
 	}' "$1" "$2"
 }
 
-# report RESULTS GUEST_STATUS
+# report_row DIR [flaky]: a line of the table: suite, kernel, device, tests, passed, failed,
+# skipped, flaky, guests, their seconds and CPU seconds. With "flaky" the failures of DIR
+# count as passed in the end.
+report_row()
+{
+	local n
+	n=$(find "$1/guests" -mindepth 1 -maxdepth 1 -type d | wc -l)
+	cat "$1"/guests/*/used 2>/dev/null | awk -v OFS='\t' -v flaky="${2:-}" \
+		-v suite="$SUITE" -v kernel="$KVER" -v device="$DEVICE" -v guests="$n" \
+		-v verdicts="$1/verdicts" '
+		{ seconds += $1; cpu += $2 }
+		END {
+			while ((getline line < verdicts) > 0) {
+				split(line, field, "\t")
+				count[field[1]]++
+				if (!(field[2] in seen))
+					tests++
+				seen[field[2]] = 1
+			}
+			if (flaky) {
+				flakes = count["fail"]
+				count["pass"] += flakes
+				count["fail"] = 0
+			}
+			print suite, kernel, device, tests, count["pass"] + 0,
+				count["fail"] + 0, count["skip"] + 0, flakes + 0,
+				guests, int(seconds), int(cpu)
+		}' > "$1/row"
+}
+
+# report_times DIRS...: where the time went: the tests that took longest, with the CPU time
+# of their guests meanwhile; all of them in the run's file "times"
+report_times()
+{
+	local dir
+	for dir; do
+		cat "$dir"/guests/*/times 2>/dev/null |
+			sed "s|^|$(basename "$dir")\t|"
+	done | sort -t $'\t' -k 3,3nr > "$RUN/times"
+	printf '\nThe slowest of %d: seconds, CPU seconds of the guest, cell, test\n' \
+		"$(wc -l < "$RUN/times")"
+	head -n 30 "$RUN/times" |
+		awk -F '\t' '{ printf "%8.1f %8.1f  %-20s %s\n", $3, $4, $1, $2 }'
+}
+
+# report DIR: what is to be seen of a cell, into DIR/verdicts, DIR/row and stdout. Fails if
+# anything failed, or nothing ran.
 report()
 {
-	local results=$1 status=$2 verdicts=$1/verdicts name passed failed skipped
-	verdicts "$results" > "$verdicts"
-	((status == 0)) ||
-		printf 'fail\tguest\tthe test run ended with status %d\n' \
-			"$status" >> "$verdicts"
-
+	local verdicts=$1/verdicts name dir guest
+	verdicts "$1" > "$verdicts"
 	while read -r name; do
-		[[ -f $results/${name//\//_}.out ]] || continue
-		echo "--- output of $name:"
-		cat "$results/${name//\//_}.out"
-		echo "---"
+		for dir in "$1/queue/${name//\//_}" "$1/queue/${name//\//_}".[0-9]*; do
+			[[ -f $dir/out ]] || continue
+			echo "--- output of $name:"
+			cat "$dir/out"
+			echo "---"
+		done
 	done < <(awk -F '\t' '$1 == "fail" && !n[$2]++ { print $2 }' "$verdicts")
-	show_splats "$results" 2>&1
-	[[ ! -f $results/left-out ]] ||
-		awk -F '\t' '{ print "left out: " $1 ": " $2 }' "$results/left-out"
+	for guest in "$1"/guests/*/; do
+		show_splats "$guest" 2>&1
+	done
+	[[ ! -f $1/left-out ]] ||
+		awk -F '\t' '{ print "left out: " $1 ": " $2 }' "$1/left-out"
 	awk -F '\t' '{ n[$3]++ }
 		END { for (r in n) print "known kernel report, " n[r] " times: " r }' \
-		"$results/known"
+		"$1/known"
 	awk -F '\t' '$1 == "skip" { print "skipped: " $2 ": " $3 }' "$verdicts"
 	awk -F '\t' '$1 == "fail" { print "FAILED: " $2 ": " $3 }' "$verdicts"
-
-	passed=$(grep -c '^pass' "$verdicts")
-	failed=$(grep -c '^fail' "$verdicts")
-	skipped=$(grep -c '^skip' "$verdicts")
-	printf '%s\t%s\t%s\t%d\t%d\t%d\t0\t%d\n' "$SUITE" "$KVER" "$DEVICE" \
-		"$passed" "$failed" "$skipped" "$SECONDS" > "$results/row"
-	if [[ $IN_MATRIX ]]; then	# which makes one table of all
-		echo "$passed passed, $failed failed, $skipped skipped"
-	else
-		matrix_table "$results/row" /dev/null
-	fi
+	report_row "$1"
 	# Nothing run is not a success.
-	((failed == 0 && passed > 0))
+	grep -q '^pass' "$verdicts" && ! grep -q '^fail' "$verdicts"
 }

@@ -7,13 +7,13 @@
 # fake NAME SECONDS: a test whose script is stdin
 fake()
 {
-	mkdir -p "$(dirname "$RESULTS_TMP/fakes/$1")"
+	mkdir -p "$(dirname "$CELL/queue/fakes/$1")"
 	{
 		echo '#!/bin/bash'
 		cat
-	} > "$RESULTS_TMP/fakes/$1"
-	chmod +x "$RESULTS_TMP/fakes/$1"
-	echo "$1 $2" >> "$RESULTS_TMP/tests"
+	} > "$CELL/queue/fakes/$1"
+	chmod +x "$CELL/queue/fakes/$1"
+	echo "$1 $2" >> "$CELL/tests"
 }
 
 fakes()
@@ -75,7 +75,7 @@ fakes()
 		sleep 1000 & echo 1..1; echo ok 1 one
 	END
 	fake time_over 20 <<-'END'
-		touch /results/late
+		touch /queue/late
 		echo 1..1; echo ok 1 one
 	END
 	fake too_late 20 <<-'END'
@@ -83,14 +83,10 @@ fakes()
 	END
 	# Those in "debug" begin all the same.
 	fake debug/time_again 20 <<-'END'
-		rm /results/late
 		echo 1..1; echo ok 1 one
 	END
-	fake panic 20 <<-'END'
+	fake debug/panic 20 <<-'END'
 		echo 1..1; echo ok 1 one; echo c > /proc/sysrq-trigger; sleep 10
-	END
-	fake never 20 <<-'END'
-		echo 1..1; echo ok 1 one
 	END
 }
 
@@ -125,13 +121,12 @@ fake_verdicts()
 		pass|time_over|one
 		skip|too_late|no time left to begin it
 		pass|debug/time_again|one
-		pass|panic|one
-		fail|panic|did not end: the guest died or hung
-		fail|never|not run
+		pass|debug/panic|one
+		fail|debug/panic|did not end: the guest died or hung
 		fail|announced_worse|kernel: BUG: not wanted
 		fail|announced_before|kernel: WARNING: after it was over
 		fail|splat|kernel: WARNING: CPU: 0 PID: 1 at fake.c:1
-		fail|panic|kernel: Kernel panic
+		fail|debug/panic|kernel: Kernel panic
 	END
 }
 
@@ -209,50 +204,67 @@ selftest_mistakes()
 	return "$failed"
 }
 
-# selftest_row REPORT: its table has one row, for this cell, with the counts of its
-# last line
+# selftest_row: the table has one row, for this cell, with the counts of its last line
 selftest_row()
 {
-	diff <(tail -n 1 "$1" | awk '{ print $1, $3, $5 }') \
+	local table=$CELL/table
+	matrix_table "$CELL/row" /dev/null > "$table"
+	diff <(tail -n 1 "$table" | awk '{ print $1, $3, $5 }') \
 		<(awk -v suite="$SUITE" -v kernel="$KVER" -v device="$DEVICE" '
-			table && NF == 8 && $1 == suite && $2 == kernel &&
-			$3 == device { print $4, $5, $6 }
-			$1 == "suite" { table = 1 }' "$1") >&2
+			table && NF == 11 && $1 == suite && $2 == kernel &&
+			$3 == device { print $5, $6, $7 }
+			$1 == "suite" { table = 1 }' "$table") >&2
+}
+
+# selftest_late VERDICT WHAT: does the cell's report have it?
+selftest_late()
+{
+	report "$CELL" >/dev/null
+	if grep -qxF "$1" "$CELL/verdicts"; then
+		say "as it should be: $2"
+	else
+		say "WRONG: not so: $2"
+		return 1
+	fi
 }
 
 cmd_selftest()
 {
-	local rc=0 failed=0
+	local failed=0
 	STOCK=1 PARTS="scripts${KERNEL:+ provoke}"
 	prepare
 	[[ -z $KERNEL ]] || selftest_mistakes || failed=1
 
-	results_dir
-	mkdir "$RESULTS_TMP/fakes"
+	CELL=$(mktemp -d "$SUITE_DIR/results-XXXXXX") && cell_settings "$CELL" || exit 1
 	fakes
-	echo "TESTS_DIR=/results/fakes" >> "$RESULTS_TMP/env"
-	guest_job 'exec bash /rig/guest/run-tests'
-	boot_banner
-	guest_run "$RESULTS_TMP" >&2 || rc=$?
-	report "$RESULTS_TMP" "$rc" > "$RESULTS_TMP/report" &&
+	cp "$CELL/tests" "$CELL/queue/tests"
+	echo "TESTS_DIR=/queue/fakes" >> "$CELL/env"
+	(cell_guest "$CELL" 1 >&2)
+	report "$CELL" > "$CELL/report" &&
 		{ say "WRONG: the report is a success"; failed=1; }
 	# The guest's death is told as well; times and PIDs are not compared.
 	if ! diff <(fake_verdicts) \
 		<(sed -E -e '/\tguest\t/d' -e 's/\[ *[0-9.]+\] //' \
 			-e 's/left: .*/left: SLEEP/' -e 's/(Kernel panic).*/\1/' \
 			-e '/panic\tkernel/s/kernel: .*/kernel: Kernel panic/' \
-			"$RESULTS_TMP/verdicts") >&2; then
+			"$CELL/verdicts") >&2; then
 		say "WRONG: verdicts (<: what they should be)"
 		failed=1
 	else
-		say "as it should be: $(tail -n 1 "$RESULTS_TMP/report")"
+		say "as it should be: verdicts"
 	fi
-	if selftest_row "$RESULTS_TMP/report"; then
+	if selftest_row; then
 		say "as it should be: the table has a row with these counts"
 	else
 		say "WRONG: the table and the last line (<)"
 		failed=1
 	fi
+	# A test that the guest, which died, has not begun is a failure; another guest runs it.
+	rm "$CELL/queue/late"
+	selftest_late "fail	too_late	not run" "what has not begun fails" || failed=1
+	(cell_guest "$CELL" 2 >&2)
+	selftest_late "pass	too_late	one" "another guest goes on" || failed=1
+	RESULTS_TMP=$CELL
 	keep_results
 
 	selftest_job 0 "a job that succeeds" 'true' || failed=1
@@ -262,11 +274,14 @@ cmd_selftest()
 	GUEST_TIMEOUT=30 \
 	selftest_job 125 "a guest that never powers off" \
 		'sleep 1000' || failed=1
+	QUEUE=$(mktemp -d "$SUITE_DIR/results-XXXXXX")
+	echo x 5 > "$QUEUE/tests"
 	HANG_SECONDS=5 \
 	selftest_job 125 "a guest whose test does not end" \
-		'echo x 5 > /results/tests
-		echo "rig: begin test x" > /dev/kmsg
+		'echo "rig: begin test x" > /dev/kmsg
 		sleep 1000' || failed=1
+	rm -r "$QUEUE"
+	QUEUE=''
 	BOOT_SECONDS=1 \
 	selftest_job 125 "a guest that does not boot" 'true' || failed=1
 	((failed)) || say "the rig sees what it should see"

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# "rig check" and "rig matrix": cells (cell.sh), one or all of a list, and a table of
+# their results. Two cells are built at a time. Guests wait more than they compute, so
+# more of them run at a time than there are CPUs. A free place goes to the cell that has
+# most left for each of its guests: at first each gets a guest, the largest first, and
+# cells that are large get more than one.
+
+MATRIX=${MATRIX:-$VM_DIR/cells}
+CELLS=${CELLS:-*}		# of these only those whose name matches
+MATRIX_SECONDS=${MATRIX_SECONDS:-}	# begin no test after so many; empty: no limit
+JOBS=${JOBS:-$((($(nproc) * 3 + 1) / 2))}		# guests at a time
+BUILDS=2
+# One more guest for a cell costs a boot: only for as many seconds of time limits. A debug
+# kernel's limits are longer, and its boots take longer still, with a scan for leaks.
+WORTH_A_GUEST=2000
+WORTH_A_DEBUG_GUEST=8000
+GUESTS_LOST=3			# guests without a status, after which a cell ends
+
+# "SUITE DEVICE KERNEL CPUS PATTERN PAIRS" a line
+matrix_cells()
+{
+	local suite device kernel cpus pattern pairs
+	while read -r suite device kernel cpus pattern pairs; do
+		[[ $suite && $suite != \#* ]] || continue
+		# shellcheck disable=SC2053
+		[[ $(cell_name "$suite" "$device" "$kernel") != $CELLS ]] ||
+			echo "$suite $device $kernel $cpus ${TESTS:-${pattern:-*}} $pairs"
+	done < "$MATRIX"
+}
+
+# ---- one cell of the run; DIR is its directory
+
+# cell_left DIR: the seconds, by their limits, of the tests that no guest has begun
+cell_left()
+{
+	local name limit left=0
+	while read -r name limit; do
+		[[ $name == debug/* || -d $1/queue/${name//\//_} ]] ||
+			((left += limit))
+	done < "$1/tests"
+	echo "$left"
+}
+
+# cell_lost DIR: how many guests have ended without a status
+cell_lost()
+{
+	find "$1/guests" -name rc -exec grep -Lx 0 {} + 2>/dev/null | wc -l
+}
+
+# cell_over DIR: is there nothing to begin?
+cell_over()
+{
+	[[ -e $1/queue/late ]] || (($(cell_lost "$1") >= GUESTS_LOST)) ||
+		(($(cell_left "$1") == 0))
+}
+
+# ---- the run. JOB_DIR, JOB_KIND: by process; GUESTS: those that run, by directory;
+# NEXT: the number of the last guest, by directory. STATE, by directory: new, building, built,
+# ending, ended.
+declare -A JOB_DIR=() JOB_KIND=() GUESTS=() NEXT=() STATE=()
+ORDER=()
+
+# job KIND DIR COMMAND...: in a process group of its own, which does not outlive this process
+job()
+{
+	local kind=$1 dir=$2
+	shift 2
+	# shellcheck disable=SC2094
+	setsid setpriv --pdeathsig TERM "$@" </dev/null &
+	JOB_DIR[$!]=$dir
+	JOB_KIND[$!]=$kind
+}
+
+jobs_of()
+{
+	local kind n=0
+	for kind in "${JOB_KIND[@]}"; do
+		[[ $kind != "$1" ]] || ((++n))
+	done
+	echo "$n"
+}
+
+# Begin cells, in the order of the list.
+schedule_begin()
+{
+	local dir suite device kernel cpus pattern pairs
+	for dir in "${ORDER[@]}"; do
+		(($(jobs_of begin) < BUILDS)) || return
+		[[ ${STATE[$dir]} == new ]] || continue
+		STATE[$dir]=building
+		read -r suite device kernel cpus pattern pairs < "$dir/cell"
+		SUITE=$suite DEVICE=$device KERNEL=${kernel#-} GUEST_CPUS=$cpus TESTS=$pattern \
+			PAIRS=${pairs:-$PAIRS} job begin "$dir" \
+			"$VM_DIR/rig" cell-begin "$dir"
+	done
+}
+
+# Boot guests where most is left to do.
+schedule_guests()
+{
+	local dir best most left n worth
+	while (($(jobs_of guest) + $(jobs_of end) < JOBS)); do
+		best='' most=0
+		for dir in "${ORDER[@]}"; do
+			[[ ${STATE[$dir]} == built ]] || continue
+			! cell_over "$dir" || continue
+			left=$(cell_left "$dir") n=${GUESTS[$dir]:-0}
+			((left /= n + 1))
+			worth=$WORTH_A_GUEST
+			[[ ${dir##*/} != *-debug* ]] || worth=$WORTH_A_DEBUG_GUEST
+			((n == 0 || left >= worth)) || continue
+			((left < most)) || best=$dir most=$left
+		done
+		[[ $best ]] || return
+		GUESTS[$best]=$((${GUESTS[$best]:-0} + 1))
+		NEXT[$best]=$((${NEXT[$best]:-0} + 1))
+		job guest "$best" "$VM_DIR/rig" cell-guest "$best" "${NEXT[$best]}"
+	done
+}
+
+schedule_ends()
+{
+	local dir
+	for dir in "${ORDER[@]}"; do
+		[[ ${STATE[$dir]} == built && ${GUESTS[$dir]:-0} == 0 ]] || continue
+		cell_over "$dir" || continue
+		STATE[$dir]=ending
+		job end "$dir" "$VM_DIR/rig" cell-end "$dir"
+	done
+}
+
+# schedule_failed DIR WHY: a cell without results
+schedule_failed()
+{
+	local cell
+	read -ra cell < "$1/cell"
+	echo "FAILED: $2" > "$1/report"
+	printf '%s\t?\t%s\t0\t0\t1\t0\t0\t0\t0\t0\n' "${cell[0]}" "${cell[1]}" > "$1/row"
+}
+
+# A cell whose turn does not come in time is a skip, and told.
+schedule_late()
+{
+	local dir cell
+	[[ $DEADLINE ]] && ((EPOCHSECONDS > DEADLINE)) || return 0
+	for dir in "${ORDER[@]}"; do
+		[[ ${STATE[$dir]} == @(new|built) && ! ${NEXT[$dir]:-} ]] || continue
+		STATE[$dir]=ended
+		read -ra cell < "$dir/cell"
+		echo "skipped: no time left to begin it" > "$dir/report"
+		printf '%s\t-\t%s\t0\t0\t0\t1\t0\t0\t0\t0\n' \
+			"${cell[0]}" "${cell[1]}" > "$dir/row"
+		schedule_tell "$dir"
+	done
+}
+
+# schedule_tell DIR: a cell's report, and once more in "failures" what is read first
+schedule_tell()
+{
+	local name cell
+	read -ra cell < "$1/cell"
+	name=$(cell_name "${cell[@]:0:4}")
+	[[ ! -s $1/report ]] || sed "s|^|$name: |" "$1/report"
+	sed -nE "s!^(FAILED: |flaky: |# .*\.c:[0-9]+:)!$name: &!p" "$1/report" |
+		head -n 20 >> "$RUN/failures"
+}
+
+# Wait until a process has ended, and see to what depends on it.
+schedule_wait()
+{
+	local pid rc=0 dir kind
+	wait -n -p pid "${!JOB_DIR[@]}" || rc=$?
+	dir=${JOB_DIR[$pid]} kind=${JOB_KIND[$pid]}
+	unset "JOB_DIR[$pid]" "JOB_KIND[$pid]"
+	case $kind in
+	begin)	STATE[$dir]=built
+		((!rc)) || {
+			STATE[$dir]=ended
+			schedule_failed "$dir" "the cell does not begin: the build failed"
+			schedule_tell "$dir"
+		} ;;
+	guest)	((--GUESTS[$dir])) || : ;;
+	end)	STATE[$dir]=ended
+		[[ -s $dir/row ]] || schedule_failed "$dir" "the cell has no result"
+		schedule_tell "$dir" ;;
+	esac
+}
+
+# All that runs, if this process is ended itself
+schedule_kill()
+{
+	local groups=("${!JOB_DIR[@]}")
+	((!${#groups[@]})) || kill -- "${groups[@]/#/-}" 2>/dev/null
+}
+
+schedule()
+{
+	[[ -z $MATRIX_SECONDS ]] ||
+		export DEADLINE=$((EPOCHSECONDS - SECONDS + MATRIX_SECONDS))
+	trap schedule_kill EXIT
+	while :; do
+		schedule_late
+		schedule_begin
+		schedule_guests
+		schedule_ends
+		((${#JOB_DIR[@]})) || break
+		schedule_wait
+	done
+	trap - EXIT
+}
+
+# cpu_ticks: of the machine's CPUs, idle and in all
+cpu_ticks()
+{
+	awk '/^cpu / {
+		for (i = 2; i <= 9; i++) all += $i
+		print $5 + $6, all
+	}' /proc/stat
+}
+
+# run_cells CELLS KEEP: CELLS are lines as of matrix_cells(); the results are kept as KEEP
+run_cells()
+{
+	local line dir before after rc=0
+	need_root
+	mkdir -p "$CACHE/runs" || exit 1
+	find "$CACHE/runs" -mindepth 1 -maxdepth 1 -mmin +1440 \
+		-exec rm -rf --one-file-system {} +
+	RUN=$(mktemp -d "$CACHE/runs/XXXXXX") && chmod 755 "$RUN" || exit 1
+	: > "$RUN/failures"
+	while read -r line; do
+		# shellcheck disable=SC2086
+		dir=$RUN/$(set -f; set -- $line; cell_name "$1" "$2" "$3" "$4" | tr / -)
+		mkdir -p "$dir" && echo "$line" > "$dir/cell" || exit 1
+		ORDER+=("$dir")
+		STATE[$dir]=new
+	done <<< "$1"
+	host_packages
+	before=$(cpu_ticks)
+	schedule
+	after=$(cpu_ticks)
+	report_times "${ORDER[@]}"
+	# shellcheck disable=SC2086
+	set -- $before $after "$2"
+	printf '%d seconds, %d guests at a time, CPU idle %d %%\n' "$SECONDS" "$JOBS" \
+		$((100 * ($3 - $1) / ($4 - $2 + 1)))
+	cache_kept
+	matrix_table <(cat "${ORDER[@]/%//row}") "$RUN/failures" > "$RUN/table" || rc=$?
+	with_lock "$CACHE/runs.lock" keep_run "$5"
+	cat "$5/table"
+	return "$rc"
+}
+
+keep_run()
+{
+	mkdir -p "$(dirname "$1")" &&
+	rm -rf --one-file-system "$1" &&
+	mv -T "$RUN" "$1" &&
+	say "results and logs: $1"
+}
+
+cmd_matrix()
+{
+	local cells
+	cells=$(matrix_cells)
+	[[ $cells ]] || die "no cell in $MATRIX matches '$CELLS'"
+	run_cells "$cells" "${RESULTS:-$CACHE/matrix}"
+}
+
+cmd_check()
+{
+	run_cells "$SUITE $DEVICE ${KERNEL:--} $GUEST_CPUS ${1:-${TESTS:-*}}" "${RESULTS:-$SUITE_DIR/last}"
+}
