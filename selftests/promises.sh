@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # docs/security.md names the tests that prove each promise, those of what the fuzzer
-# has found, and those of classes of bugs. Do they exist?
+# has found, and those of classes of bugs. Do they exist? Does "make check" run each test
+# of a promise in a cell, and something on each suite and device?
 
 dir=$(dirname "$0")
 doc=$dir/security.md
 [[ -e $doc ]] || doc=$dir/../docs/security.md
+cells=$dir/cells
+[[ -e $cells ]] || cells=$dir/vm/cells
 
 # named FROM TO COLUMN: "FILE TEST" of the tables between these headings, one a line
 named()
@@ -22,21 +25,51 @@ named()
 		}'
 }
 
+# defined: "FILE TEST" of the tests and functions that there are, one a line
+defined()
+{
+	(cd "$dir" && sed -nE 's/^TEST(_F|_F_TIMEOUT)?\(([a-z_]+, )?([a-z0-9_]+).*/\3/p; T; F' \
+		./*.c | paste -d ' ' - - | awk '{ print substr($2, 3), $1 }'
+	grep -HoE '^[a-z0-9_]+\(\)' faults/*.sh | tr -d '()' | tr ':' ' ')
+}
+
 # look WHAT LEAST FROM TO [COLUMN]: do those tests exist, and are there so many of them?
 look()
 {
-	local what=$1 least=$2 file test pattern begin=$n
+	local what=$1 least=$2 file test begin=$n
 	while read -r file test; do
-		case $file in
-		*.sh)	pattern="^$test\\(\\)" ;;
-		*)	pattern="^TEST(_F|_F_TIMEOUT)?\\(([a-z_]+, )?$test\\b" ;;
-		esac
-		grep -Eq "$pattern" "$dir/$file"
+		[[ ${exists["$file $test"]:-} ]]
 		result $? "$file: $test"
 	done < <(named "$3" "$4" "${5:-2}")
 	# A table that can not be read has nothing.
 	((n - begin >= least))
 	result $? "there are $what"
+}
+
+# in_a_cell TEST: does a cell of "make check" run it?
+in_a_cell()
+{
+	local suite device kernel cpus pattern pairs
+	while read -r suite device kernel cpus pattern pairs; do
+		# shellcheck disable=SC2053
+		[[ $suite == [a-z]* && $1 == $pattern ]] && return
+	done < "$cells"
+	return 1
+}
+
+look_at_cells()
+{
+	local file suite device
+	while read -r file; do
+		in_a_cell "${file%.c}"
+		result $? "a cell runs $file"
+	done < <(named '## Promises' '## Fuzzing' 2 | cut -d ' ' -f 1 | sort -u)
+	for suite in bookworm trixie sid; do
+		for device in rxe siw; do
+			grep -Pq "^${suite}\t${device}\t-\t" "$cells"
+			result $? "there is a cell of $suite and $device"
+		done
+	done
 }
 
 # result STATUS WHAT
@@ -51,8 +84,13 @@ result()
 echo TAP version 13
 n=0
 bad=0
+declare -A exists
+while read -r line; do
+	exists[$line]=1
+done < <(defined)
 look promises 50 '## Promises' '## Fuzzing'
 look "findings of the fuzzer" 7 '### What the fuzzer has found' '## Classes'
 look "tests for classes of bugs" 13 '## Classes' '## What is not' 4
+look_at_cells
 echo "1..$n"
 exit "$bad"
