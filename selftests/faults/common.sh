@@ -13,11 +13,11 @@
 # For hours: rig exec 'setup_rdma; modprobe rdma_ep; FAULT_SECONDS=3600
 # /usr/lib/rdma_ep/selftests/faults/kill.sh', with GUEST_TIMEOUT to match.
 #
-# What is looked at after each round: that the fault took no longer than the bound
+# What is looked at after each round: that the fault took no longer than twice the bound
 # (ten seconds, twenty over iWARP, where iw_cm waits ten for an answer that does not
-# come; TEST_SCALE times as much on a slow kernel), that the process ended as it
-# should, and that the kernel holds what it held before: objects, pinned pages,
-# module references. A bystander, who has a connection of his own that the faults
+# come; TEST_SCALE times as much on a slow kernel; twice, as guests share CPUs), that
+# the process ended as it should, and that the kernel holds what it held before: objects,
+# pinned pages, module references. A bystander, who has a connection of his own that the faults
 # do not concern, sends and checks data all the time, and makes new ones.
 
 LOAD=$(dirname "${BASH_SOURCE[0]}")/../fault_load
@@ -27,8 +27,8 @@ FAULT_SEED=${FAULT_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
 FAULT_ROUND=${FAULT_ROUND:-1}
 
 # The longest time in which a bystander may get nothing through, in ms. Two CPUs
-# that the faults keep busy, under emulation.
-QUIET_BOUND=$((10000 * ${TEST_SCALE:-1}))
+# that the faults and other guests keep busy, under emulation.
+QUIET_BOUND=$((20000 * ${TEST_SCALE:-1}))
 
 # faults_of KIND: what "zoo" holds (nothing: all there is), whether it may end before it is
 # ready, and the bound. siw's listener does not survive connections that end before it
@@ -56,11 +56,11 @@ now_ms()
 
 declare -A worst
 
-# took WHAT MS SECONDS: it should have been no more
+# took WHAT MS SECONDS: it should have been no more than twice that
 took()
 {
 	((${worst[$1]:--1} >= $2)) || worst[$1]=$2
-	(($2 <= $3 * 1000 * ${TEST_SCALE:-1})) ||
+	(($2 <= 2 * $3 * 1000 * ${TEST_SCALE:-1})) ||
 		problem "round $round: $1 took $2 ms, not $3 s"
 }
 
