@@ -132,7 +132,6 @@ guest_watch()
 			((seconds > BOOT_SECONDS)) || continue
 			say "the guest has not booted in $BOOT_SECONDS s:" \
 				"$(tail -n 1 "$1/console.log")" >&2
-			touch "$1/not-booted"
 			return 1
 		fi
 		[[ -f $QUEUE/tests ]] || continue
@@ -162,6 +161,10 @@ guest_once()
 	wait "$pid" || rc=$?
 	wait "${helpers[@]}"
 	trap - EXIT
+	grep -qs 'rig: begin job' "$results/console.log" || {
+		say "the guest has not come to its job: QEMU ended with status $rc" >&2
+		touch "$results/not-booted"
+	}
 	return "$rc"
 }
 
@@ -174,6 +177,7 @@ guest_run()
 	guest_once "$results" || rc=$?
 	# Nothing of ours has run.
 	if [[ -e $results/not-booted ]]; then
+		touch "$results/booted-twice"
 		rc=0
 		guest_once "$results" || rc=$?
 	fi

@@ -207,6 +207,10 @@ report()
 		"$1/known"
 	awk -F '\t' '$1 == "skip" { print "skipped: " $2 ": " $3 }' "$verdicts"
 	awk -F '\t' '$1 == "fail" { print "FAILED: " $2 ": " $3 }' "$verdicts"
+	for guest in "$1"/guests/*/; do
+		[[ ! -e $guest/booted-twice ]] ||
+			echo "flaky: guest $(basename "$guest") did not come to its job, and was booted again"
+	done
 	report_row "$1"
 	# Nothing run is not a success.
 	grep -q '^pass' "$verdicts" && ! grep -q '^fail' "$verdicts"
