@@ -45,7 +45,7 @@
 #define CLOSE_SECONDS	(20 * TEST_SCALE)
 #define THREADS		4
 #define SESSIONS	2
-#define PATIENCE	4	/* for a command that has not succeeded yet */
+#define PATIENCE	12	/* for a command that has not succeeded yet */
 #define NUDGE_AFTER	3	/* looks at a thread that does not get on */
 /* So often, one after the other, no connection waits to be accepted. */
 #define SETTLED		3
