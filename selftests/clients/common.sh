@@ -162,10 +162,10 @@ finish()
 	statuses[$name]=$?
 }
 
-# Where a process hangs in the kernel.
+# Where the threads of a process hang in the kernel.
 stack_of()
 {
-	tr '\n' ' ' < "/proc/$1/stack" 2>/dev/null
+	cat "/proc/$1/task/"*/stack 2>/dev/null | tr '\n' ' '
 }
 
 # On $PORT: the CM's, or, of programs that exchange their addresses over a
