@@ -89,7 +89,8 @@ static void kt_stopped(struct kt *t)
 
 /* ---- SIGKILL: a process makes the call, by writing to a file of ours */
 
-#define KT_KILL	"timeout -s KILL %d sh -c 'echo > /sys/kernel/debug/%s/wait'"
+/* In the foreground, timeout ends when the call has: it does not kill itself, but waits. */
+#define KT_KILL	"timeout --foreground -s KILL %d sh -c 'echo > /sys/kernel/debug/%s/wait'"
 
 static struct kt_waiter *kt_killed_waiter;
 static int kt_killed_ret;
