@@ -247,11 +247,6 @@ void diff_topic_cm_conn(void)
 	E(rdma_accept(p.p, NULL), "disconnected");
 	diff_value("active", "%s", diff_event(p.ac));
 	pair_down(&p);
-
-	/* To a path that it does not have: the connection is lost. */
-	NEED(!pair_up(&p));
-	E(rdma_notify(p.a, IBV_EVENT_PATH_MIG), "connected, PATH_MIG");
-	pair_down(&p);
 }
 
 static void request(struct pair *p, struct rdma_conn_param *param)
