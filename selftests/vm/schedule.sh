@@ -159,12 +159,13 @@ schedule_late()
 # schedule_tell DIR: a cell's report, and once more in "failures" what is read first
 schedule_tell()
 {
-	local name cell
+	local name cell lines
 	read -ra cell < "$1/cell"
 	name=$(cell_name "${cell[@]:0:4}")
 	[[ ! -s $1/report ]] || sed "s|^|$name: |" "$1/report"
-	sed -nE "s!^(FAILED: |flaky: |# .*\.c:[0-9]+:)!$name: &!p" "$1/report" |
-		head -n 20 >> "$RUN/failures"
+	for lines in 'FAILED: |flaky: ' '# .*\.c:[0-9]+:'; do
+		sed -nE "s!^($lines)!$name: &!p" "$1/report"
+	done | head -n 20 >> "$RUN/failures"
 }
 
 # Wait until a process has ended, and see to what depends on it.
