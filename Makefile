@@ -65,7 +65,7 @@ uninstall:
 
 # Of every kernel and device what says the most, or one of them in full.
 check:
-	@$(RIG) $(if $(SUITE)$(DEVICE)$(KERNEL)$(TESTS),check,matrix)
+	@$(if $(SUITE)$(DEVICE)$(KERNEL)$(TESTS),$(RIG) check,KERNEL_BUILD=$(or $(KERNEL_BUILD),no) $(RIG) matrix)
 
 # Both devices, or one; or some tests.
 check-debug:

@@ -17,8 +17,7 @@ result()
 	echo "${not}ok $((++tests)) $2"
 }
 
-# kmemleak only speaks of what is at least 5 seconds old, and takes what it sees
-# for the first time for a coincidence.
+# kmemleak reports objects that are at least 5 seconds old, and unreferenced in two scans.
 scan()
 {
 	sleep 6
@@ -34,17 +33,18 @@ elif dmesg | grep -qE 'WARNING:|BUG:'; then
 else
 	result 1 "lockdep is still on"
 fi
-scan
-result $? "scanned with everything loaded"
-# What is only known to the module is lost without it.
+# An object that only the module's memory points to is lost without it. So one scan, which
+# reads all memory in use, finds those and the others.
 rmmod rdma_ep
 result $? "rmmod rdma_ep"
 rdma link delete "$RDMA_DEV" && modprobe -r "${DEVICE/rxe/rdma_rxe}"
 result $? "rmmod of the device's driver"
-scan
-result $? "scanned without them"
-cat $LEAKS > /results/kmemleak
-result $? "$(grep -c '^unreferenced object' /results/kmemleak) unreferenced objects, for the host to judge"
+if grep -qw kmemleak=off /proc/cmdline; then
+	result 0 "scanned # SKIP kmemleak is off in this cell"
+else
+	scan && cat $LEAKS > /results/kmemleak
+	result $? "scanned, $(grep -c '^unreferenced object' /results/kmemleak) unreferenced objects, for the host to judge"
+fi
 
 modprobe "${DEVICE/rxe/rdma_rxe}" &&
 	rdma link add "$RDMA_DEV" type "$DEVICE" netdev "$RDMA_NETDEV" &&

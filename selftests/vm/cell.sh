@@ -17,16 +17,16 @@
 # their own, which schedule.sh starts.
 
 # settings of a cell that its later parts take from its directory
-CELL_ENV=(DEVICE GUEST_CPUS KERNEL KVER PAIRS STOCK SUITE TEST_SCALE)
+CELL_ENV=(DEVICE GUEST_APPEND GUEST_CPUS KERNEL KVER PAIRS STOCK SUITE TEST_SCALE)
 CELL_HOST=(GUEST_MEM INITRAMFS KERNEL_ROOT STAGE TREE VMLINUZ)
 
-# cell_name SUITE DEVICE KERNEL [CPUS]: guests with another number of CPUs than two make
-# another cell
+# cell_name SUITE DEVICE KERNEL[:OPTION] [CPUS]: guests with another number of CPUs than two
+# make another cell
 cell_name()
 {
 	local kernel=${3#-} cpus=${4:-2}
 	((cpus != 2)) || cpus=
-	echo "$1/$2${kernel:+/$kernel}${cpus:+/$cpus}"
+	echo "$1/$2${kernel:+/${kernel/:/\/}}${cpus:+/$cpus}"
 }
 
 # cell_tests PATTERN: the tests whose names match, with their folders if the pattern has
@@ -73,9 +73,24 @@ cell_settings()
 	assignments "${CELL_HOST[@]}" > "$1/host"
 }
 
-# Build, and choose the tests.
+# cell_skip DIR WHY: a cell that does not run is a skip in the table
+cell_skip()
+{
+	local cell
+	read -ra cell < "$1/cell"
+	echo "skipped: $2" > "$1/report"
+	printf '%s\t-\t%s\t0\t0\t0\t1\t0\t0\t0\t0\n' "${cell[0]}" "${cell[1]}" > "$1/row"
+}
+
+# Build, and choose the tests. A cell that has a row already has nothing to run.
 cmd_cell_begin()
 {
+	rootfs
+	kernel_paths
+	if [[ $KERNEL_BUILD == no && ! -d $KERNEL_ROOT ]]; then
+		cell_skip "$1" "there is no $KERNEL kernel on this machine: make check-debug builds it"
+		return
+	fi
 	prepare
 	cell_settings "$1" || exit 1
 	cell_tests "$TESTS" > "$1/tests"
@@ -107,7 +122,7 @@ cmd_cell_guest()
 {
 	local rc=0 name
 	cell_load "$1" || exit 1
-	name=$(cell_name "$SUITE" "$DEVICE" "$KERNEL" "$GUEST_CPUS")
+	name=$(cell_name "$SUITE" "$DEVICE" "$KERNEL${GUEST_APPEND:+:$GUEST_APPEND}" "$GUEST_CPUS")
 	accel
 	# (Not a pipe: this process is QEMU's parent, which does not outlive it.)
 	cell_guest "$1" "$2" > >(exec sed -u "s|^|$name.$2 |" >&2) 2>&1 || rc=$?

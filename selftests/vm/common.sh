@@ -12,6 +12,7 @@ VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOP=$(cd "$VM_DIR/../.." && pwd)
 
 KERNEL=${KERNEL:-}			# debug: one built with debug.config
+KERNEL_BUILD=${KERNEL_BUILD:-}		# no: do without a kernel that is not built yet
 DEBUG_SCALE=4				# a debug kernel's TEST_SCALE
 if [[ -n $KERNEL ]]; then
 	# The newest source; it is slow, and takes a lot of memory.

@@ -18,7 +18,7 @@ WORTH_A_GUEST=2000
 WORTH_A_DEBUG_GUEST=8000
 GUESTS_LOST=3			# guests without a status, after which a cell ends
 
-# "SUITE DEVICE KERNEL CPUS PATTERN PAIRS" a line
+# "SUITE DEVICE KERNEL[:OPTION] CPUS PATTERN PAIRS" a line
 matrix_cells()
 {
 	local suite device kernel cpus pattern pairs
@@ -85,14 +85,16 @@ jobs_of()
 # Begin cells, in the order of the list.
 schedule_begin()
 {
-	local dir suite device kernel cpus pattern pairs
+	local dir suite device kernel cpus pattern pairs option
 	for dir in "${ORDER[@]}"; do
 		(($(jobs_of begin) < BUILDS)) || return
 		[[ ${STATE[$dir]} == new ]] || continue
 		STATE[$dir]=building
 		read -r suite device kernel cpus pattern pairs < "$dir/cell"
+		option=$GUEST_APPEND
+		[[ $kernel != *:* ]] || option+=${option:+ }${kernel#*:} kernel=${kernel%%:*}
 		SUITE=$suite DEVICE=$device KERNEL=${kernel#-} GUEST_CPUS=$cpus TESTS=$pattern \
-			PAIRS=${pairs:-$PAIRS} job begin "$dir" \
+			PAIRS=${pairs:-$PAIRS} GUEST_APPEND=$option job begin "$dir" \
 			"$VM_DIR/rig" cell-begin "$dir"
 	done
 }
@@ -143,15 +145,12 @@ schedule_failed()
 # A cell whose turn does not come in time is a skip, and told.
 schedule_late()
 {
-	local dir cell
+	local dir
 	[[ $DEADLINE ]] && ((EPOCHSECONDS > DEADLINE)) || return 0
 	for dir in "${ORDER[@]}"; do
 		[[ ${STATE[$dir]} == @(new|built) && ! ${NEXT[$dir]:-} ]] || continue
 		STATE[$dir]=ended
-		read -ra cell < "$dir/cell"
-		echo "skipped: no time left to begin it" > "$dir/report"
-		printf '%s\t-\t%s\t0\t0\t0\t1\t0\t0\t0\t0\n' \
-			"${cell[0]}" "${cell[1]}" > "$dir/row"
+		cell_skip "$dir" "no time left to begin it"
 		schedule_tell "$dir"
 	done
 }
@@ -177,9 +176,9 @@ schedule_wait()
 	unset "JOB_DIR[$pid]" "JOB_KIND[$pid]"
 	case $kind in
 	begin)	STATE[$dir]=built
-		((!rc)) || {
+		((!rc)) || schedule_failed "$dir" "the cell does not begin: the build failed"
+		[[ ! -s $dir/row ]] || {
 			STATE[$dir]=ended
-			schedule_failed "$dir" "the cell does not begin: the build failed"
 			schedule_tell "$dir"
 		} ;;
 	guest)	((--GUESTS[$dir])) || : ;;
