@@ -5,10 +5,15 @@
 
 KVER ?= $(or $(KERNELRELEASE),$(shell uname -r))
 KDIR ?= /lib/modules/$(KVER)/build
+# The headers of MLNX_OFED or DOCA-OFED for this kernel, if they are installed; OFED=
+# for the kernel's own RDMA stack all the same.
+OFED ?= $(firstword $(wildcard /usr/src/ofa_kernel/$(shell uname -m)/$(KVER) \
+	$(if $(wildcard /usr/src/ofa_kernel/$(shell uname -m)),,/usr/src/ofa_kernel/default)))
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 
+SYMBOLS := $(OFED:%=%/Module.symvers) $(KBUILD_EXTRA_SYMBOLS)
 INCDIR := $(DESTDIR)$(PREFIX)/include
 # udev and modules-load look here, whatever PREFIX is.
 CONFDIR := $(DESTDIR)/usr/lib
@@ -23,8 +28,11 @@ export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX MATRIX_SECONDS JOBS PAIRS \
 
 all: modules lib tools
 
+# If it fails: because of what the kernel is?
 modules:
-	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+	@kmod/kernel-lacks $(KDIR) none
+	$(MAKE) -C $(KDIR) M=$(CURDIR) OFED=$(OFED) KBUILD_EXTRA_SYMBOLS="$(SYMBOLS)" modules || { \
+		kmod/kernel-lacks $(KDIR) rdma_ep.o $(SYMBOLS); exit 1; }
 
 lib tools:
 	$(MAKE) -C $@ all
@@ -134,6 +142,7 @@ help:
 	@echo 'Variables:'
 	@echo '  KVER=$(KVER)'
 	@echo '  KDIR=$(KDIR)'
+	@echo '  OFED=$(OFED)  headers of MLNX_OFED or DOCA-OFED; empty: the kernel has them'
 	@echo '  PREFIX=$(PREFIX)  LIBDIR=$(LIBDIR)  DESTDIR=$(DESTDIR)'
 	@echo '  SUITE=bookworm  Debian suite whose kernel the guest boots: bookworm, trixie, sid'
 	@echo '  DEVICE=rxe      its software RDMA device: rxe or siw'

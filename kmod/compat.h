@@ -81,13 +81,21 @@ static inline void ep_compat_vm_flags(struct vm_area_struct *vma,
 #endif
 }
 
-/* Exported, but declared in a private header of ib_core. */
+/*
+ * May everybody set Q_Keys with the privileged bit? The administrator's switch (rdma
+ * system set privileged-qkey). Declared in a private header of ib_core; where it is not
+ * exported, nobody learns of the switch, which is off unless somebody turns it on.
+ */
+#ifdef HAVE_RDMA_NL_GET_PRIVILEGED_QKEY
 bool rdma_nl_get_privileged_qkey(void);
+#define ep_compat_privileged_qkey()	rdma_nl_get_privileged_qkey()
+#else
+#define ep_compat_privileged_qkey()	false
+#endif
 
 /*
- * May the calling task set Q_Keys with the privileged bit? The administrator's
- * switch (rdma system set privileged-qkey) included the capability check until
- * that became a matter of the device's user namespace.
+ * May the calling task set such Q_Keys? (The switch included the capability check until
+ * that became a matter of the device's user namespace.)
  */
 static inline bool ep_compat_qkey_allowed(struct ib_device *ibdev)
 {
@@ -98,17 +106,31 @@ static inline bool ep_compat_qkey_allowed(struct ib_device *ibdev)
 	if (capable(CAP_NET_RAW))
 		return true;
 #endif
-	return rdma_nl_get_privileged_qkey();
+	return ep_compat_privileged_qkey();
 }
 
 /*
- * The same. (The fourth argument is of a type that has changed, and NULL.) Nothing
- * else tells a domain of a QP, so that others can open it.
+ * An XRC target that others can open: nothing but ib_create_qp_user() tells its domain
+ * of it. That is declared in the same private header. Its fourth argument, always NULL
+ * here, is a pointer to what has changed (struct ib_udata, struct uverbs_attr_bundle).
  */
+#ifndef DECLARES_IB_CREATE_QP_USER
 struct ib_uqp_object;
 struct ib_qp *ib_create_qp_user(struct ib_device *ibdev, struct ib_pd *pd,
-				struct ib_qp_init_attr *attr, void *udata,
+				struct ib_qp_init_attr *attr, void *uattrs,
 				struct ib_uqp_object *uobj, const char *caller);
+#endif
+
+static inline struct ib_qp *
+ep_compat_create_xrc_target(struct ib_device *ibdev,
+			    struct ib_qp_init_attr *attr, const char *caller)
+{
+#ifdef HAVE_IB_CREATE_QP_USER
+	return ib_create_qp_user(ibdev, NULL, attr, NULL, NULL, caller);
+#else
+	return ERR_PTR(-EOPNOTSUPP);
+#endif
+}
 
 #ifndef CONFIG_CGROUP_RDMA
 struct rdma_cgroup;

@@ -200,8 +200,7 @@ struct ib_qp *ep_xrcd_create_qp(struct ep_xrcd *xrcd,
 
 	attr->xrcd = dom->ibxrcd;
 	mutex_lock(&dom->lock);
-	ibqp = ib_create_qp_user(dom->ibxrcd->device, NULL, attr, NULL, NULL,
-				 caller);
+	ibqp = ep_compat_create_xrc_target(dom->ibxrcd->device, attr, caller);
 	if (!IS_ERR(ibqp)) {
 		ret = xa_err(xa_store(&dom->qps, (unsigned long)ibqp->real_qp,
 				      xa_mk_value(ibqp->qp_num),
