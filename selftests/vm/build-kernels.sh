@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# build-kernels.sh [PATTERN]: compiles and links the module for the kernels of the list
+# "kernels" whose names match, and tells for each one what came of it. Nothing is booted.
+# What the module imports from each kernel is left in $CACHE/kernels/NAME.imports, the
+# log in NAME.log.
+#
+# Each kernel has a layer over a suite's tree that is kept; FRESH=1 makes it anew, with
+# the headers that the archive has now.
+
+# shellcheck source=selftests/vm/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+for part in host-packages chroot rootfs sources; do
+	# shellcheck disable=SC1090
+	. "$VM_DIR/$part.sh"
+done
+
+KERNELS=${KERNELS:-$VM_DIR/kernels}
+FRESH=${FRESH:-}
+
+# headers_in_tree SUITE PACKAGE ARCH COMPILER: runs in the tree, as root of a layer that
+# may be changed.
+headers_in_tree()
+{
+	set -e -o pipefail
+	local suite=$1 package=$2 arch=$3 compiler=$4
+	local state=/var/lib/build-kernels uri apt release common kbuild
+	export DEBIAN_FRONTEND=noninteractive
+
+	if [[ $compiler != - ]]; then
+		apt-get -q update
+		apt-get -qq -y --no-install-recommends install "$compiler"
+	fi
+
+	# The one suite by itself: apt would choose the newest of all.
+	uri=$(find /etc/apt -name '*.list' -exec cat {} + | awk -v want="$([[ $suite != *-security ]] || echo -security)" '
+		/^deb / {
+			sub(/\[[^]]*\] */, "")
+			if (($3 ~ /-security$/ ? "-security" : "") == want)
+				uri = $2
+		}
+		END { print uri }')
+	mkdir -p $state/lists/partial $state/archives/partial
+	: > $state/status
+	echo "deb $uri $suite main" > $state/sources.list
+	apt=(-q -o APT::Sandbox::User=root -o "Dir::State=$state"
+		-o "Dir::State::status=$state/status" -o "Dir::Cache=$state"
+		-o "Dir::Etc::sourcelist=$state/sources.list"
+		-o Dir::Etc::sourceparts=/dev/null)
+	local foreign=("${apt[@]}" -o "APT::Architecture=$arch" -o "APT::Architectures=$arch")
+	depends()
+	{
+		apt-cache "${foreign[@]}" depends "$1" |
+			sed -n 's/^ *|\?Depends: //p' | grep -m1 -E "$2"
+	}
+	apt-get "${foreign[@]}" update
+	release=$(depends "$package" '^linux-headers-[0-9]')
+	common=$(depends "$release" '^linux-headers-.*-common')
+	kbuild=$(depends "$release" '^linux-kbuild-')
+	cd $state
+	apt-get "${foreign[@]}" download "$release" "$common"
+	# Programs of this machine.
+	apt-get "${apt[@]}" update
+	apt-get "${apt[@]}" download "$kbuild"
+	for deb in *.deb; do
+		dpkg-deb -x "$deb" $state/root
+	done
+	# (Into the merged /usr, file by file: "cp" does not go through links.)
+	[[ ! -d $state/root/lib ]] || {
+		cp -a $state/root/lib/. /usr/lib/
+		rm -rf $state/root/lib
+	}
+	cp -a $state/root/. /
+	rm -rf $state/root ./*.deb
+	echo "${release#linux-headers-}" > $state/release
+}
+
+# An RDMA stack next to the kernel's, laid out as MLNX_OFED and DOCA-OFED do, with the
+# kernel's own headers and symbols.
+ofed_in_layer()
+{
+	local dir=$1 common=$2 headers=$3
+	mkdir -p "$dir/include/linux" &&
+	cp -rL "$common-common/include/rdma" "$dir/include/" &&
+	echo '#define RDMA_EP_OFED_HEADERS' > "$dir/include/linux/compat-2.6.h" &&
+	grep drivers/infiniband/ "$headers/Module.symvers" > "$dir/Module.symvers"
+}
+
+# build_in_layer NAME KARCH CROSS: the same, of /src
+build_in_layer()
+{
+	local name=$1 release headers ofed
+	shift
+	release=$(</var/lib/build-kernels/release)
+	headers=/usr/src/linux-headers-$release
+	ofed=/usr/src/ofa_kernel/$(uname -m)/$release
+	rm -rf /usr/src/ofa_kernel
+	[[ $name != *-ofed ]] || ofed_in_layer "$ofed" \
+		"${headers%-*}" "$headers" || return 1
+	# (What is for debuggers takes as long as all the rest.)
+	local make=(make -j2 -C /src modules "KVER=$release" "KDIR=$headers"
+		KCFLAGS=-g0 CONFIG_DEBUG_INFO_BTF_MODULES=)
+	[[ $1 == - ]] || make+=("ARCH=$1")
+	[[ $2 == - ]] || make+=("CROSS_COMPILE=$2")
+	"${make[@]}" || return 1
+	if [[ $name == *-ofed ]] &&
+	   ! grep -q "$ofed/include/rdma/ib_verbs.h" /src/kmod/engine/.caps.o.cmd; then
+		echo "error: not built with the headers in $ofed"
+		return 1
+	fi
+	"${2#-}nm" -u /src/rdma_ep.ko | awk '{ print $2 }' | sort -u > /src/imports
+}
+
+# kernel_layer LAYER NAME SUITE PACKAGE ARCH COMPILER
+kernel_layer()
+{
+	local layer=$1
+	shift
+	[[ ! -d $layer ]] || return 0
+	rm -rf --one-file-system "$layer.new"
+	mkdir -p "$layer.new"/{upper,overlay} &&
+	TREE_LAYER=$layer.new in_tree "$TREE" -- bash -c "
+		$(declare -f headers_in_tree); headers_in_tree \"\$@\"" - "${@:2}" &&
+	mv "$layer.new" "$layer"
+}
+
+# build_kernel NAME SUITE PACKAGE ARCH KARCH COMPILER CROSS
+build_kernel()
+{
+	local name=$1 dir=$CACHE/kernels layer src
+	layer=$dir/$name-${TREE##*-}
+	src=$dir/$name.src
+	[[ -z $FRESH ]] || rm -rf --one-file-system "$layer"
+	kernel_layer "$layer" "$name" "$2" "$3" "$4" "$6" &&
+	source_sync "$src" || return 1
+	rm -f "$src/imports" "$src/rdma_ep.ko"
+	TREE_LAYER=$layer in_tree "$TREE" "$src src" -- bash -c "
+		$(declare -f ofed_in_layer build_in_layer)
+		build_in_layer \"\$@\"" - "$name" "$5" "$7" &&
+	cp "$src/imports" "$dir/$name.imports"
+}
+
+need_root
+host_packages
+mkdir -p "$CACHE/kernels"
+failed=0 built=0
+while read -r name tree suite package arch karch compiler cross; do
+	# shellcheck disable=SC2053
+	[[ $name && $name != \#* && $name == ${1:-*} ]] || continue
+	# shellcheck disable=SC2034 # what rootfs() works on
+	SUITE=$tree SUITE_DIR=$CACHE/$tree
+	rootfs
+	log=$CACHE/kernels/$name.log
+	if with_lock "$CACHE/kernels/$name.lock" build_kernel "$name" "$suite" \
+			"$package" "${arch:-amd64}" "${karch:--}" \
+			"${compiler:--}" "${cross:--}" > "$log" 2>&1 </dev/null; then
+		built=$((built + 1))
+		release=$(cat "$CACHE/kernels/$name-${TREE##*-}"/upper/var/lib/build-kernels/release)
+		printf '%-20s %-28s ok, %s warnings\n' "$name" "$release" \
+			"$(grep -c 'warning:' "$log")"
+	else
+		failed=$((failed + 1))
+		printf '%-20s FAILED: %s\n' "$name" "$log"
+		grep -E 'error:|ERROR:|undefined' "$log" | head -n 5
+	fi
+done < "$KERNELS"
+echo "$built kernels built, $failed failed"
+((built && !failed))
