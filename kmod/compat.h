@@ -13,14 +13,26 @@
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
 
-/* Gone when user CQs got an operation of their own. */
-#ifdef HAVE_IB_RESIZE_CQ
-#define EP_COMPAT_RESIZE_CQ		true
-#define ep_compat_resize_cq(cq, cqe)	ib_resize_cq(cq, cqe)
+/*
+ * Without udata: for drivers that then take the CQ for the kernel's. (ib_resize_cq()
+ * went when the operation was renamed.)
+ */
+static inline int ep_compat_resize_cq(struct ib_cq *cq, unsigned int cqe)
+{
+#ifdef HAVE_RESIZE_USER_CQ
+	const typeof(cq->device->ops.resize_user_cq) resize =
+		cq->device->ops.resize_user_cq;
 #else
-#define EP_COMPAT_RESIZE_CQ		false
-#define ep_compat_resize_cq(cq, cqe)	(-EOPNOTSUPP)
+	const typeof(cq->device->ops.resize_cq) resize =
+		cq->device->ops.resize_cq;
 #endif
+
+	return resize ? resize(cq, cqe, NULL) : -EOPNOTSUPP;
+}
+
+/* Of enum rdma_driver_id, by numbers that are uverbs' ABI: not in all headers. */
+#define EP_COMPAT_DRIVER_MANA		20
+#define EP_COMPAT_DRIVER_IONIC		21
 
 /*
  * The port's network device with a reference, or NULL. (What ib_core does itself

@@ -341,33 +341,6 @@ static int uep_qp_find_parts(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 	return 0;
 }
 
-/* Drivers whose inline sends take the data from a kernel address, as we do. */
-static bool uep_qp_inline_ok(const struct ib_device *ibdev)
-{
-	switch (ibdev->ops.driver_id) {
-	case RDMA_DRIVER_RXE:
-	case RDMA_DRIVER_SIW:
-	case RDMA_DRIVER_MLX5:
-	case RDMA_DRIVER_BNXT_RE:
-	case RDMA_DRIVER_CXGB4:
-	case RDMA_DRIVER_QEDR:
-	case RDMA_DRIVER_ERDMA:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/*
- * Drivers that make XRC requests of what a kernel consumer posts. The number of the
- * SRQ in them is what happens to be there: see uep_send_ops.
- */
-static bool uep_qp_xrc_ok(const struct ib_device *ibdev)
-{
-	return ibdev->ops.driver_id == RDMA_DRIVER_MLX5 ||
-	       ibdev->ops.driver_id == RDMA_DRIVER_QEDR;
-}
-
 /* For READs that peers send, and on siw its own, as many as the device has. */
 static u64 uep_qp_read_bytes(const struct ib_device *ibdev, u32 qp_type)
 {
@@ -449,7 +422,7 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	qp->of_id = parts->of_id;
 	qp->max_sge_rd = ibdev->attrs.max_sge_rd;
 	attr.qp_context = qp;
-	if (!uep_qp_inline_ok(ibdev))
+	if (!ep_dev_can(ibdev, EP_CAN_INLINE))
 		attr.cap.max_inline_data = 0;
 	/* See uep_siw_split(). */
 	if (ep_is_siw(ibdev) && attr.cap.max_send_sge == 1)
@@ -468,7 +441,7 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 		uep_obj_put(&qp->obj);
 		goto err;
 	}
-	if (!uep_qp_inline_ok(ibdev))
+	if (!ep_dev_can(ibdev, EP_CAN_INLINE))
 		qp->qp.cap.max_inline_data = 0;
 	qp->key = uep_qp_key(qp);
 	qp->sq.qp_num = qp->qp.qp_num;
@@ -550,7 +523,7 @@ static struct uep_qp *uep_qp_build(struct uep_cmd *cmd,
 		return ERR_CAST(parts.pd);
 	dev = parts.pd->ctx->dev;
 	kref_get(&dev->ref);
-	if ((init->qp_type == IB_QPT_XRC_INI && !uep_qp_xrc_ok(dev->ibdev)) ||
+	if ((init->qp_type == IB_QPT_XRC_INI && !ep_dev_can(dev->ibdev, EP_CAN_XRC)) ||
 	    (init->qp_type != IB_QPT_RC && rdma_protocol_iwarp(dev->ibdev, 1)))
 		ret = -EOPNOTSUPP;
 	else if (id && !ep_id_suits_qp(&id->id, init->qp_type))

@@ -18,8 +18,6 @@ int uep_query(struct uep_cmd *cmd)
 
 	arg->caps = 0;
 	arg->abi_version = RDMA_EP_ABI_VERSION;
-	if (EP_COMPAT_RESIZE_CQ)
-		arg->caps |= RDMA_EP_CAP_RESIZE_CQ;
 	uep_quota_query(arg);
 	arg->max_wr = UEP_MAX_WR;
 	arg->max_cqe = UEP_MAX_CQE;
@@ -34,7 +32,7 @@ static void uep_device_to_user(struct rdma_ep_device *dst, struct ep_dev *dev)
 
 	memset(dst, 0, sizeof(*dst));
 	dst->dev_index = dev->index;
-	if (uep_mr_driver_ok(ibdev))
+	if (ep_dev_can(ibdev, EP_CAN_REG_MR))
 		dst->flags |= RDMA_EP_DEVICE_USER_MR;
 	if (ibdev->ops.alloc_xrcd)
 		dst->flags |= RDMA_EP_DEVICE_XRC;

@@ -361,6 +361,16 @@ void ep_qp_error(struct ep_qp *qp);
 void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old);
 bool ep_qp_wear(struct ep_qp *qp);
 
+/* What a driver does for kernel consumers (caps.c) */
+#define EP_CAN_REG_MR		BIT(0)	/* registers user memory without udata */
+#define EP_CAN_MAP_IOVA		BIT(1)	/* ... under another address as well */
+#define EP_CAN_REREG_MR		BIT(2)	/* changes such a region */
+#define EP_CAN_INLINE		BIT(3)	/* takes inline data from a kernel address */
+#define EP_CAN_RESIZE_CQ	BIT(4)	/* resizes a CQ without udata */
+#define EP_CAN_XRC		BIT(5)	/* makes XRC requests of what is posted */
+
+bool ep_dev_can(const struct ib_device *ibdev, u32 what);
+
 static inline bool ep_is_rxe(const struct ib_device *ibdev)
 {
 	return ibdev->ops.driver_id == RDMA_DRIVER_RXE;
