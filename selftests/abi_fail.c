@@ -424,24 +424,8 @@ TEST_F_TIMEOUT(fail, commands, 600)
 	unsigned int i;
 
 	for (i = 0; i < abi_num_commands; i++)
-		if (abi_commands[i].cmd != RDMA_EP_IOC_RESIZE_CQ)
-			every_failure(_metadata, self, variant, &abi_commands[i],
-				      fail_special(abi_commands[i].cmd));
-}
-
-/* Not with the others: whether there is this command depends on the kernel. */
-TEST_F_TIMEOUT(fail, resize_cq, 120)
-{
-	struct rdma_ep_query q = {};
-
-	open_world(_metadata, self, variant);
-	ASSERT_EQ(0, ABI(self->w.s.fd, QUERY, &q));
-	close_world(_metadata, self, variant);
-	if (!(q.caps & RDMA_EP_CAP_RESIZE_CQ))
-		SKIP(return, "this kernel has no ib_resize_cq()");
-	every_failure(_metadata, self, variant,
-		      abi_find_command(RDMA_EP_IOC_RESIZE_CQ),
-		      fail_special(RDMA_EP_IOC_RESIZE_CQ));
+		every_failure(_metadata, self, variant, &abi_commands[i],
+			      fail_special(abi_commands[i].cmd));
 }
 
 static void every_case(DATA, const struct fail_case *cases, unsigned int nr)

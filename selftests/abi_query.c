@@ -36,7 +36,7 @@ TEST_F(query, session)
 	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
 	EXPECT_EQ(sizeof(q), q.size);
 	EXPECT_EQ(RDMA_EP_ABI_VERSION, q.abi_version);
-	EXPECT_EQ(0, q.caps & ~RDMA_EP_CAP_RESIZE_CQ);
+	EXPECT_EQ(0, q.caps);
 	EXPECT_LT(0, q.max_objects);
 	EXPECT_LE(q.max_objects, q.max_user_objects);
 	EXPECT_LT(0, q.max_queue_bytes);

@@ -398,6 +398,9 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	ibcq = cq->hw->cq.ibcq;
 	if (arg->cqe < cq->nr_held || arg->cqe > ibcq->device->attrs.max_cqe)
 		goto out_unlock;
+	ret = -EOPNOTSUPP;
+	if (!ep_dev_can(ibcq->device, EP_CAN_RESIZE_CQ))
+		goto out_unlock;
 	cq->hw->worn = true;
 	ret = ep_compat_resize_cq(ibcq, arg->cqe);
 	if (!ret) {

@@ -132,7 +132,9 @@ const struct ib_device_ops mock_ops = {
 	.create_ah = mock_create_ah,
 	.destroy_ah = mock_destroy_ah,
 	.create_cq = mock_create_cq,
-#ifdef HAVE_RESIZE_CQ
+#ifdef HAVE_RESIZE_USER_CQ
+	.resize_user_cq = mock_resize_cq,
+#else
 	.resize_cq = mock_resize_cq,
 #endif
 	.modify_cq = mock_modify_cq,
@@ -304,7 +306,7 @@ int mock_create(const char *name, const char *netdev, char *options)
 {
 	/* One that rdma_ep knows, and of which no kernel module finds devices. */
 	struct mock_options o = {
-		.driver = RDMA_DRIVER_QEDR, .srq = 1, .xrc = 1,
+		.driver = RDMA_DRIVER_MLX5, .srq = 1, .xrc = 1,
 	};
 	struct mock_dev *m;
 	int ret;

@@ -52,7 +52,7 @@
  * Until version 1.0 of the module the ABI may change together with the library.
  */
 
-#define RDMA_EP_ABI_VERSION	5
+#define RDMA_EP_ABI_VERSION	6
 #define RDMA_EP_DEVICE_NODE	"/dev/infiniband/rdma_ep"
 #define RDMA_EP_IOC_TYPE	0xEB
 #define RDMA_EP_MAX_PRIVATE_DATA 256
@@ -129,7 +129,7 @@ enum rdma_ep_cmd {
  * @size: sizeof(struct rdma_ep_query)
  * @flags: must be 0
  * @abi_version: out: RDMA_EP_ABI_VERSION of the module
- * @caps: out: RDMA_EP_CAP_* bits
+ * @caps: out: 0
  * @max_objects: out: most objects that this session may hold
  * @max_user_objects: out: most objects that all sessions of this user may hold
  * @max_queue_bytes: out: most bytes of work and completion queues, and of ids, that this
@@ -156,9 +156,6 @@ struct rdma_ep_query {
 	__u32 max_post_bytes;
 	__u32 max_backlog;
 };
-
-/** RDMA_EP_CAP_RESIZE_CQ - this kernel can resize completion queues */
-#define RDMA_EP_CAP_RESIZE_CQ	(1U << 0)
 
 #define RDMA_EP_IOC_QUERY RDMA_EP_IOC(QUERY, rdma_ep_query)
 
@@ -856,7 +853,7 @@ struct rdma_ep_create_cq {
  * @cqe: in: entries wanted; out: entries granted
  *
  * EINVAL: fewer entries than completions outstanding, or more than allowed.
- * EOPNOTSUPP: the kernel or the device can not.
+ * EOPNOTSUPP: the device can not, or its driver not for the kernel.
  */
 struct rdma_ep_resize_cq {
 	__u32 size;
