@@ -257,13 +257,6 @@ int ep_addr_to_uapi(struct __kernel_sockaddr_storage *dst,
 
 struct ep_id;
 
-/* What the public structure does not say, but ibv_rereg_mr() has to keep. */
-struct ep_mr {
-	struct ibv_mr mr;
-	uint64_t iova;
-	unsigned int access;
-};
-
 struct ep_wr_list;
 
 /* The extended structure begins with the plain one, and grows at its end. */

@@ -52,12 +52,8 @@ static int offered_access(unsigned int *access)
 	return *access & IBV_ACCESS_ON_DEMAND ? EINVAL : 0;
 }
 
-/*
- * Register a region, and then let it take the place of the one that mr has been
- * so far if any.
- */
-static int set_mr(struct ep_mr *mr, struct ibv_pd *pd, void *addr,
-		  size_t length, uint64_t iova, unsigned int access)
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+			     uint64_t iova, unsigned int access)
 {
 	struct rdma_ep_reg_mr cmd = {
 		.addr = (uintptr_t)addr,
@@ -65,51 +61,31 @@ static int set_mr(struct ep_mr *mr, struct ibv_pd *pd, void *addr,
 		.iova = iova,
 		.pd = pd->handle,
 	};
+	struct ibv_mr *mr;
 	int error;
 
 	error = offered_access(&access);
 	if (error)
-		return ep_err(error);
-	cmd.access = access;
-	if (ep_call(ep_ctx(pd->context)->session, REG_MR, &cmd))
-		return -1;
-	if (mr->mr.context &&
-	    ep_destroy(ep_ctx(mr->mr.context)->session, RDMA_EP_OBJ_MR,
-		       mr->mr.handle, NULL, NULL)) {
-		error = errno;
-		ep_destroy(ep_ctx(pd->context)->session, RDMA_EP_OBJ_MR,
-			   cmd.mr, NULL, NULL);
-		return ep_err(error);
-	}
-	/* Undefined memory may be sent, and received into without our seeing it. */
-	ep_written(addr, length);
-	mr->mr.context = pd->context;
-	mr->mr.pd = pd;
-	mr->mr.addr = addr;
-	mr->mr.length = length;
-	mr->mr.handle = cmd.mr;
-	mr->mr.lkey = cmd.lkey;
-	mr->mr.rkey = cmd.rkey;
-	mr->iova = iova;
-	mr->access = access;
-	return 0;
-}
-
-static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
-			     uint64_t iova, unsigned int access)
-{
-	struct ep_mr *mr;
-	int error;
-
+		return ep_null(error);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return NULL;
-	if (set_mr(mr, pd, addr, length, iova, access)) {
+	cmd.access = access;
+	if (ep_call(ep_ctx(pd->context)->session, REG_MR, &cmd)) {
 		error = errno;
 		free(mr);
 		return ep_null(error);
 	}
-	return &mr->mr;
+	/* Undefined memory may be sent, and received into without our seeing it. */
+	ep_written(addr, length);
+	mr->context = pd->context;
+	mr->pd = pd;
+	mr->addr = addr;
+	mr->length = length;
+	mr->handle = cmd.mr;
+	mr->lkey = cmd.lkey;
+	mr->rkey = cmd.rkey;
+	return mr;
 }
 
 /* ibv_reg_mr(3), and its forms that verbs.h chooses from. */
@@ -154,16 +130,18 @@ static int rereg_fail(int error)
 	return IBV_REREG_MR_ERR_INPUT;
 }
 
-/*
- * ibv_rereg_mr(3): no driver does this for a kernel consumer, so it is another
- * registration. The old region stays valid until there is a new one, also if the
- * caller is told not to use it any more (IBV_REREG_MR_ERR_CMD).
- */
+/* ibv_rereg_mr(3) */
 EP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 			   void *addr, size_t length, int access)
 {
-	struct ep_mr *own = (struct ep_mr *)mr;
-	uint64_t iova = (uintptr_t)addr;
+	struct rdma_ep_rereg_mr cmd = {
+		.flags = flags,
+		.addr = (uintptr_t)addr,
+		.length = length,
+		.iova = (uintptr_t)addr,
+	};
+	unsigned int offered = access;
+	int error;
 
 	if (!mr)
 		return rereg_fail(EINVAL);
@@ -180,18 +158,27 @@ EP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 		return rereg_fail(EINVAL);
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return rereg_fail(EINVAL);
-
-	if (!(flags & IBV_REREG_MR_CHANGE_PD))
-		pd = mr->pd;
-	if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION)) {
-		addr = mr->addr;
-		length = mr->length;
-		iova = own->iova;
+	error = offered_access(&offered);
+	/* Keys of another PD are refused when they are posted: that is no use here. */
+	if (!error && flags & IBV_REREG_MR_CHANGE_PD)
+		error = EOPNOTSUPP;
+	if (error) {
+		errno = error;
+		return IBV_REREG_MR_ERR_CMD;
 	}
-	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
-		access = own->access;
-	return set_mr(own, pd, addr, length, iova, access) ?
-		IBV_REREG_MR_ERR_CMD : 0;
+
+	cmd.mr = mr->handle;
+	cmd.access = offered;
+	if (ep_call(ep_ctx(mr->context)->session, REREG_MR, &cmd))
+		return IBV_REREG_MR_ERR_CMD;
+	mr->lkey = cmd.lkey;
+	mr->rkey = cmd.rkey;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		ep_written(addr, length);
+		mr->addr = addr;
+		mr->length = length;
+	}
+	return 0;
 }
 
 /* ibv_dereg_mr(3) */

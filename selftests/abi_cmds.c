@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "abi_cmds.h"
@@ -15,20 +16,12 @@ static int fail(const char *what, int ret)
 	return ret;
 }
 
-static const char *no_resize(const struct abi *s)
+/* rxe has it since Linux 6.5. */
+static bool abi_rereg(const struct abi *s)
 {
-	struct rdma_ep_query q = {};
-	int fd;
+	struct utsname u;
 
-	if (s->iwarp)
-		return "siw does not resize CQs";
-	fd = abi_open_node();
-	if (fd >= 0) {
-		ABI(fd, QUERY, &q);
-		close(fd);
-	}
-	return q.caps & RDMA_EP_CAP_RESIZE_CQ ? NULL :
-	       "this kernel has no ib_resize_cq()";
+	return !s->iwarp && !uname(&u) && strncmp(u.release, "6.1.", 4);
 }
 
 const char *abi_missing(const struct abi *s, enum abi_feature feature)
@@ -41,7 +34,10 @@ const char *abi_missing(const struct abi *s, enum abi_feature feature)
 	case ABI_XRC:
 		return s->mock ? NULL : "neither rxe nor siw has XRC";
 	case ABI_RESIZE_CQ:
-		return no_resize(s);
+		return s->iwarp ? "siw does not resize CQs" : NULL;
+	case ABI_REREG_MR:
+		return s->mock || abi_rereg(s) ? NULL :
+		       "neither siw nor rxe of Linux 6.1 changes regions";
 	case ABI_MODERATION:
 		return s->mock ? NULL : "neither rxe nor siw moderates events";
 	}
@@ -535,6 +531,16 @@ static int prepare_reg_mr(struct abi_world *w, void *arg)
 	return 0;
 }
 
+static int prepare_rereg_mr(struct abi_world *w, void *arg)
+{
+	struct rdma_ep_rereg_mr *a = arg;
+
+	a->flags = RDMA_EP_REREG_ACCESS;
+	a->mr = w->obj[RDMA_EP_OBJ_MR];
+	a->access = AC_LOCAL_WRITE | AC_REMOTE_READ;
+	return 0;
+}
+
 static int prepare_create_ah(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_create_ah *a = arg;
@@ -839,6 +845,9 @@ const struct abi_command abi_commands[] = {
 	    HANDLES(HANDLE(alloc_pd, ctx, CTX))),
 	CMD(REG_MR, reg_mr, .creates = true, RESERVED(ZERO(reg_mr, reserved, 4)),
 	    HANDLES(HANDLE(reg_mr, pd, PD))),
+	CMD(REREG_MR, rereg_mr, .needs = ABI_REREG_MR, .says_so = true,
+	    .flags = RDMA_EP_REREG_TRANSLATION | RDMA_EP_REREG_ACCESS,
+	    HANDLES(HANDLE(rereg_mr, mr, MR))),
 	CMD(CREATE_AH, create_ah, .needs = ABI_IB, .creates = true,
 	    RESERVED(ZERO(create_ah, attr.reserved, 1),
 		     ZERO(create_ah, attr.grh.reserved, 1)),

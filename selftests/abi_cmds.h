@@ -15,6 +15,7 @@ enum abi_feature {
 	ABI_IB,			/* what InfiniBand has and iWARP has not */
 	ABI_XRC,
 	ABI_RESIZE_CQ,
+	ABI_REREG_MR,
 	ABI_MODERATION,
 };
 

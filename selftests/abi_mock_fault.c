@@ -30,6 +30,7 @@ static const struct fault {
 } faults[] = {
 	{ "ALLOC_PD", "alloc_pd", .many = true },
 	{ "REG_MR", "reg_user_mr", .many = true },
+	{ "REREG_MR", "rereg_user_mr", .many = true },
 	{ "CREATE_AH", "create_ah", .many = true },
 	{ "OPEN_XRCD", "alloc_xrcd", .many = true },
 	{ "CREATE_CQ", "create_cq", .many = true },

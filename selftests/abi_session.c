@@ -41,6 +41,7 @@ MULTIPLE_OF_8(comp_event);
 MULTIPLE_OF_8(async_event);
 MULTIPLE_OF_8(alloc_pd);
 MULTIPLE_OF_8(reg_mr);
+MULTIPLE_OF_8(rereg_mr);
 MULTIPLE_OF_8(create_ah);
 MULTIPLE_OF_8(create_fd);
 MULTIPLE_OF_8(create_cq);

@@ -6,6 +6,7 @@
 #define RDMA_STATIC_PROVIDERS none
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "kselftest_harness.h"
 #include "lib_util.h"
@@ -225,6 +226,34 @@ TEST_F(mr, errors)
 		return;
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_mr(NULL, self->buf, 1, 0)));
 	EXPECT_EQ(EINVAL, ibv_dereg_mr(NULL));
+}
+
+/*
+ * Where there is no memory, its size does not matter. (Whoever may not pin as much is told
+ * that first.)
+ */
+TEST_F(mr, large_region_without_memory)
+{
+	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+	size_t size = (size_t)1 << 36;
+	char *hole;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &all));
+	hole = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+		    MAP_NORESERVE, -1, 0);
+	ASSERT_TRUE(hole != MAP_FAILED);
+	ASSERT_EQ(0, munmap(hole, size));
+	/* As far as siw counts */
+	if (!is_libsiw(self->context))
+		for (; size <= (size_t)1 << 42; size <<= 2)
+			EXPECT_TRUE(FAILS_NULL(EFAULT,
+				ibv_reg_mr(self->pd, hole, size,
+					   IBV_ACCESS_LOCAL_WRITE)));
+	/* The last page ends at 0: siw itself does not look. */
+	errno = 0;
+	EXPECT_TRUE(!ibv_reg_mr(self->pd, (void *)-4096UL, 100, 0));
+	if (!is_libsiw(self->context))
+		EXPECT_EQ(EINVAL, errno);
 }
 
 /* P0: rdma_reg_msgs, rdma_reg_read, rdma_reg_write, rdma_dereg_mr */

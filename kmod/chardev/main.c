@@ -119,6 +119,8 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(CREATE_AH, uep_create_ah, rdma_ep_create_ah, attr, 0),
 	UEP_CMD(OPEN_XRCD, uep_open_xrcd, rdma_ep_open_xrcd, reserved,
 		RDMA_EP_XRCD_CREATE | RDMA_EP_XRCD_EXCLUSIVE),
+	UEP_CMD(REREG_MR, uep_rereg_mr, rdma_ep_rereg_mr, rkey,
+		RDMA_EP_REREG_TRANSLATION | RDMA_EP_REREG_ACCESS),
 
 	UEP_CMD(CREATE_COMP_CHANNEL, uep_create_comp_channel,
 		rdma_ep_create_fd, reserved, 0),

@@ -9,35 +9,6 @@
 #include "../compat.h"
 #include "verbs.h"
 
-/*
- * Drivers that register user memory for the kernel, that is without udata.
- * Others look into the missing udata (irdma, mthca), or take a missing udata to
- * mean kernel memory and register the wrong pages (hns).
- */
-bool uep_mr_driver_ok(const struct ib_device *ibdev)
-{
-	if (!ibdev->ops.reg_user_mr)
-		return false;
-
-	switch (ibdev->ops.driver_id) {
-	case RDMA_DRIVER_MLX5:
-	case RDMA_DRIVER_MLX4:
-	case RDMA_DRIVER_CXGB4:
-	case RDMA_DRIVER_BNXT_RE:
-	case RDMA_DRIVER_OCRDMA:
-	case RDMA_DRIVER_QEDR:
-	case RDMA_DRIVER_VMW_PVRDMA:
-	case RDMA_DRIVER_HFI1:
-	case RDMA_DRIVER_QIB:
-	case RDMA_DRIVER_RXE:
-	case RDMA_DRIVER_SIW:
-	case RDMA_DRIVER_ERDMA:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void uep_mr_put_res(struct ep_res *res)
 {
 	uep_obj_put(&container_of(res, struct uep_mr, res)->obj);
@@ -111,7 +82,8 @@ bool uep_mr_check(struct uep_pd *pd, const struct ib_sge *sge, bool write)
 
 	rcu_read_lock();
 	mr = xa_load(&pd->mrs, sge->lkey);
-	if (mr && (mr->writable || !write) && sge->addr >= mr->iova) {
+	if (mr && (!write || (mr->access & IB_ACCESS_LOCAL_WRITE)) &&
+	    sge->addr >= mr->iova) {
 		u64 offset = sge->addr - mr->iova;
 
 		ok = offset <= mr->length && sge->length <= mr->length - offset;
@@ -120,66 +92,118 @@ bool uep_mr_check(struct uep_pd *pd, const struct ib_sge *sge, bool write)
 	return ok;
 }
 
-/* What ib_reg_user_mr() leaves to its caller. */
-static int uep_mr_check_args(struct ib_device *ibdev,
-			     struct rdma_ep_reg_mr *arg)
+/* Is there memory everywhere in the range? */
+static bool uep_mr_is_mapped(u64 addr, u64 length)
+{
+	struct mm_struct *mm = current->mm;
+	u64 end = addr + length;
+	struct vm_area_struct *vma;
+
+	if (mmap_read_lock_killable(mm))
+		return false;
+	do {
+		vma = find_vma(mm, addr);
+		if (!vma || vma->vm_start > addr)
+			break;
+		addr = vma->vm_end;
+	} while (addr < end);
+	mmap_read_unlock(mm);
+	return addr >= end;
+}
+
+/* What a driver that tries it says of a region that is too large to try it. */
+static int uep_mr_too_large(u64 addr, u64 length)
+{
+	if (length > rlimit(RLIMIT_MEMLOCK) && !capable(CAP_IPC_LOCK))
+		return -ENOMEM;
+	return uep_mr_is_mapped(addr, length) ? -ENOMEM : -EFAULT;
+}
+
+static u64 uep_mr_nr_pages(u64 addr, u64 length)
+{
+	return ((addr + length - 1) >> PAGE_SHIFT) - (addr >> PAGE_SHIFT) + 1;
+}
+
+/* This and the next: what ib_reg_user_mr() leaves to its caller. */
+static int uep_mr_check_range(struct ib_device *ibdev, u64 addr, u64 length,
+			      u64 iova)
 {
 	u64 end;
 
-	if (!uep_mr_driver_ok(ibdev)) {
-		pr_notice_ratelimited(KBUILD_MODNAME ": %s: its driver can not register user memory for the kernel\n",
-				      ibdev->name);
-		return -EOPNOTSUPP;
-	}
-	if (!arg->length || check_add_overflow(arg->addr, arg->length, &end) ||
-	    check_add_overflow(arg->iova, arg->length, &end) ||
-	    arg->length > ibdev->attrs.max_mr_size)
+	/* (Drivers put addresses and lengths into a long.) */
+	if (!length || check_add_overflow(addr, length, &end) ||
+	    PAGE_ALIGN(end) < end || (unsigned long)end != end || check_add_overflow(iova, length, &end) ||
+	    length > ibdev->attrs.max_mr_size ||
+	    uep_mr_nr_pages(addr, length) > U32_MAX)
 		return -EINVAL;
-	if ((arg->addr & ~PAGE_MASK) != (arg->iova & ~PAGE_MASK))
+	if ((addr & ~PAGE_MASK) != (iova & ~PAGE_MASK))
 		return -EINVAL;
-	/* These ignore iova when they check an lkey. */
-	if (arg->iova != arg->addr &&
-	    (ep_is_siw(ibdev) ||
-	     ibdev->ops.driver_id == RDMA_DRIVER_HFI1 ||
-	     ibdev->ops.driver_id == RDMA_DRIVER_QIB))
+	/* Others ignore iova when they check an lkey. */
+	if (iova != addr && !ep_dev_can(ibdev, EP_CAN_MAP_IOVA))
 		return -EINVAL;
 	/* siw counts in an int, and allocates for all pages before any is there. */
-	if (ep_is_siw(ibdev) &&
-	    arg->length >> PAGE_SHIFT > totalram_pages())
-		return -ENOMEM;
-
+	if (ep_is_siw(ibdev) && length >> PAGE_SHIFT > totalram_pages())
+		return uep_mr_too_large(addr, length);
 	/*
 	 * rxe has 16 bytes for each page, in one piece, and the core warns of too large
 	 * ones. (Early 6.12 had not; nothing tells.)
 	 */
 	if (EP_COMPAT_RXE_WORKS && ep_is_rxe(ibdev) &&
-	    (arg->length + (arg->addr & ~PAGE_MASK) + PAGE_SIZE - 1) >> PAGE_SHIFT >
-	    KMALLOC_MAX_SIZE / 16)
-		return -ENOMEM;
+	    uep_mr_nr_pages(addr, length) > KMALLOC_MAX_SIZE / 16)
+		return uep_mr_too_large(addr, length);
+	return 0;
+}
 
-	/* Optional ones are hints; relaxed ordering means nothing in software. */
-	arg->access &= ~IB_UVERBS_ACCESS_OPTIONAL_RANGE;
-	if (arg->access & (IB_ACCESS_MW_BIND | IB_ACCESS_ON_DEMAND |
-			   IB_ACCESS_HUGETLB | IB_ZERO_BASED))
+static int uep_mr_check_access(struct ib_device *ibdev, u32 *access)
+{
+	u32 hints = *access & IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+
+	/* In software there is no order to relax. */
+	*access &= ~IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+	if (*access & (IB_ACCESS_MW_BIND | IB_ACCESS_ON_DEMAND |
+		       IB_ACCESS_HUGETLB | IB_ZERO_BASED))
 		return -EOPNOTSUPP;
-	if (arg->access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |
-			    IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC))
+	if (*access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |
+			IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC |
+			EP_COMPAT_ACCESS_FLUSH))
 		return -EINVAL;
-	return ib_check_mr_access(ibdev, arg->access);
+	if (!ep_dev_is_soft(ibdev))
+		*access |= hints & IB_ACCESS_RELAXED_ORDERING;
+	return ib_check_mr_access(ibdev, *access);
+}
+
+/* Drivers whose registration must not be used are named in the log. */
+static int uep_mr_check_driver(struct ib_device *ibdev)
+{
+	if (ibdev->ops.reg_user_mr && ep_dev_can(ibdev, EP_CAN_REG_MR))
+		return 0;
+	pr_notice_ratelimited(KBUILD_MODNAME ": %s: its driver can not register user memory for the kernel\n",
+			      ibdev->name);
+	return -EOPNOTSUPP;
+}
+
+static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, u64 *nr)
+{
+	*nr = uep_mr_nr_pages(addr, length);
+	return uep_charge_pages(mr->obj.session, *nr) ?
+	       uep_mr_too_large(addr, length) : 0;
 }
 
 /* Called inside ep_dev_enter(). */
 static int uep_mr_create_hw(struct uep_mr *mr, struct ep_dev *dev,
 			    struct rdma_ep_reg_mr *arg)
 {
+	struct ib_device *ibdev = dev->ibdev;
 	int ret;
 
-	ret = uep_mr_check_args(dev->ibdev, arg);
-	if (ret)
-		return ret;
-	mr->nr_pages = ((arg->addr + arg->length - 1) >> PAGE_SHIFT) -
-		       (arg->addr >> PAGE_SHIFT) + 1;
-	ret = uep_charge_pages(mr->obj.session, mr->nr_pages);
+	ret = uep_mr_check_driver(ibdev);
+	if (!ret)
+		ret = uep_mr_check_range(ibdev, arg->addr, arg->length,
+					 arg->iova);
+	if (!ret)
+		ret = uep_mr_check_access(ibdev, &arg->access);
+	if (!ret)
+		ret = uep_mr_charge(mr, arg->addr, arg->length, &mr->nr_pages);
 	if (ret)
 		return ret;
 	ret = ep_res_init(&mr->res, dev, EP_RES_MR, &uep_mr_res_ops,
@@ -194,7 +218,8 @@ static int uep_mr_create_hw(struct uep_mr *mr, struct ep_dev *dev,
 	}
 	mr->iova = arg->iova;
 	mr->length = arg->length;
-	mr->writable = arg->access & IB_ACCESS_LOCAL_WRITE;
+	mr->access = arg->access;
+	mr->pinned_writable = ib_access_writable(arg->access);
 	ret = xa_insert(&mr->pd->mrs, mr->ibmr->lkey, mr, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto err_mr;
@@ -231,6 +256,7 @@ int uep_reg_mr(struct uep_cmd *cmd)
 		uep_obj_unhold(obj);
 		return PTR_ERR(mr);
 	}
+	mutex_init(&mr->lock);
 	mr->pd = container_of(obj, struct uep_pd, obj);
 	dev = mr->pd->ctx->dev;
 	ret = ep_dev_enter(dev, &srcu);
@@ -245,5 +271,131 @@ int uep_reg_mr(struct uep_cmd *cmd)
 	ret = uep_cmd_add_obj(cmd, &mr->obj);
 	if (!ret)
 		arg->mr = mr->obj.handle;
+	return ret;
+}
+
+static_assert(RDMA_EP_REREG_TRANSLATION == IB_MR_REREG_TRANS);
+static_assert(RDMA_EP_REREG_ACCESS == IB_MR_REREG_ACCESS);
+
+/*
+ * Some drivers make another region instead, which the core takes over; here it is for
+ * us to do so. The old one, whose keys are of no use any more, can go.
+ */
+static void uep_mr_replace(struct uep_mr *mr, struct ib_mr *new)
+{
+	struct ib_mr *old = mr->ibmr;
+
+	new->device = old->device;
+	new->pd = old->pd;
+	new->type = IB_MR_TYPE_USER;
+	atomic_inc(&new->pd->usecnt);
+	mr->ibmr = new;
+	WARN_ON_ONCE(ib_dereg_mr(old));
+}
+
+/* What the driver has changed, or has made instead. */
+static void uep_mr_changed(struct uep_mr *mr, struct ib_mr *new,
+			   const struct rdma_ep_rereg_mr *arg)
+{
+	if (arg->flags & RDMA_EP_REREG_ACCESS)
+		mr->access = arg->access;
+	if (arg->flags & RDMA_EP_REREG_TRANSLATION) {
+		mr->iova = arg->iova;
+		mr->length = arg->length;
+		mr->pinned_writable = ib_access_writable(mr->access);
+	}
+	if (new)
+		uep_mr_replace(mr, new);
+	mr->ibmr->iova = mr->iova;
+	mr->ibmr->length = mr->length;
+}
+
+/*
+ * Called inside ep_dev_enter() and with mr->lock. Meanwhile work requests do not find
+ * the region; what becomes of those that have is up to the device.
+ */
+static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_rereg_mr *arg)
+{
+	struct xarray *mrs = &mr->pd->mrs;
+	u32 lkey = mr->ibmr->lkey;
+	u64 nr_pages = 0;
+	struct ib_mr *new;
+	int ret = 0;
+
+	if (arg->flags & RDMA_EP_REREG_TRANSLATION)
+		ret = uep_mr_charge(mr, arg->addr, arg->length, &nr_pages);
+	if (ret)
+		return ret;
+	xa_store(mrs, lkey, XA_ZERO_ENTRY, 0); /* keeps its place */
+	new = mr->ibmr->device->ops.rereg_user_mr(mr->ibmr, arg->flags,
+						  arg->addr, arg->length,
+						  arg->iova, arg->access,
+						  mr->ibmr->pd, NULL);
+	if (IS_ERR(new)) {
+		ret = PTR_ERR(new);
+	} else {
+		/* The old key may be another region's as soon as the old region is gone. */
+		if (new && new->lkey != lkey)
+			xa_erase(mrs, lkey);
+		uep_mr_changed(mr, new, arg);
+		if (arg->flags & RDMA_EP_REREG_TRANSLATION)
+			swap(mr->nr_pages, nr_pages);
+	}
+	uep_uncharge_pages(mr->obj.session, nr_pages);
+	arg->lkey = mr->ibmr->lkey;
+	arg->rkey = mr->ibmr->rkey;
+	return xa_err(xa_store(mrs, arg->lkey, mr, GFP_KERNEL_ACCOUNT)) ?: ret;
+}
+
+static int uep_mr_check_rereg(struct uep_mr *mr, struct ib_device *ibdev,
+			      struct rdma_ep_rereg_mr *arg)
+{
+	int ret = 0;
+
+	if (!ibdev->ops.rereg_user_mr || !ep_dev_can(ibdev, EP_CAN_REREG_MR))
+		return -EOPNOTSUPP;
+	if (arg->flags & RDMA_EP_REREG_ACCESS)
+		ret = uep_mr_check_access(ibdev, &arg->access);
+	else
+		arg->access = mr->access;
+	if (ret)
+		return ret;
+	if (arg->flags & RDMA_EP_REREG_TRANSLATION)
+		return uep_mr_check_range(ibdev, arg->addr, arg->length,
+					  arg->iova);
+	/* Memory that has been pinned to be read. Not all drivers look. */
+	return ib_access_writable(arg->access) && !mr->pinned_writable ?
+	       -EACCES : 0;
+}
+
+int uep_rereg_mr(struct uep_cmd *cmd)
+{
+	struct rdma_ep_rereg_mr *arg = cmd->arg;
+	struct uep_obj *obj;
+	struct ep_dev *dev;
+	struct uep_mr *mr;
+	int srcu, ret;
+
+	if (!arg->flags)
+		return -EINVAL;
+	/* Whoever wants to destroy it meanwhile finds it in use. */
+	obj = uep_obj_use(cmd->s, arg->mr, RDMA_EP_OBJ_MR);
+	if (!obj)
+		return -ENOENT;
+	mr = container_of(obj, struct uep_mr, obj);
+	ret = mutex_lock_killable(&mr->lock);
+	if (ret)
+		goto out;
+	dev = mr->pd->ctx->dev;
+	ret = ep_dev_enter(dev, &srcu);
+	if (!ret) {
+		ret = uep_mr_check_rereg(mr, dev->ibdev, arg);
+		if (!ret)
+			ret = uep_mr_change(mr, arg);
+		ep_dev_exit(dev, srcu);
+	}
+	mutex_unlock(&mr->lock);
+out:
+	uep_obj_unhold(obj);
 	return ret;
 }

@@ -121,28 +121,33 @@ int uep_alloc_pd(struct uep_cmd *cmd);
 /**
  * struct uep_mr - memory region
  * @obj: object
+ * @lock: held over changes (RDMA_EP_IOC_REREG_MR), while the object is in use. Not
+ *	where it is destroyed
  * @pd: its PD (uses it)
  * @res: on the device
  * @ibmr: hardware object
  * @iova: first address
  * @length: bytes
  * @nr_pages: charged
- * @writable: has local write access
+ * @access: enum ib_access_flags
+ * @pinned_writable: the memory may be given any access that writes
  */
 struct uep_mr {
 	struct uep_obj obj;
+	struct mutex lock;		/* changes */
 	struct uep_pd *pd;
 	struct ep_res res;
 	struct ib_mr *ibmr;
 	u64 iova;
 	u64 length;
 	u64 nr_pages;
-	bool writable;
+	u32 access;
+	bool pinned_writable;
 };
 
-bool uep_mr_driver_ok(const struct ib_device *ibdev);
 bool uep_mr_check(struct uep_pd *pd, const struct ib_sge *sge, bool write);
 int uep_reg_mr(struct uep_cmd *cmd);
+int uep_rereg_mr(struct uep_cmd *cmd);
 
 /**
  * struct uep_ah - address handle

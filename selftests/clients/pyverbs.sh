@@ -25,24 +25,6 @@ refused_because()
 		echo "the kernel has no page faults for its consumers' regions" ;;
 	*_atomic_write | *_flush | *_flush_type_violate)
 		echo "there is no ATOMIC WRITE and no FLUSH" ;;
-	*.test_resize_cq)
-		[[ $(uname -r) == 6.* ]] ||
-			echo "Linux 7 resizes no CQs of its consumers" ;;
-	esac
-}
-
-# Cases that the stock stack skips on rxe, that run on rdma_ep, and that expect
-# what it does not promise: NAME REASON, and why they fail with that reason.
-fails_because()
-{
-	case $1:$2 in
-	*.test_mr*_rereg_access:*"Remote access error" | \
-	*.test_mr*_rereg_atomic:*"Remote access error")
-		echo "ibv_rereg_mr(3) may change the keys, and does" ;;
-	*.test_mr_rereg_pd:*"Failed to post recv. Errno: 22,"*)
-		echo "a region of another PD is refused when it is posted" ;;
-	*.test_mr*_rereg_addr:*"WR flush error")
-		echo "rxe leaves completions of a QP that is reset" ;;
 	esac
 }
 
@@ -120,9 +102,6 @@ compare()
 	ok:skip)
 		why=$(refused_because "$name")
 		[[ -z $why ]] || why="is refused: $why ($reason)" ;;
-	skip:fail)
-		why=$(fails_because "$name" "$reason")
-		[[ -z $why ]] || why="# SKIP as on stock; here $why" ;;
 	fail:ok | fail:skip | fail:fail)
 		# It need not pass, but must end.
 		[[ $reason == SIG* || $reason == "did not end"* ]] ||

@@ -18,7 +18,7 @@ static const char * const mock_op_names[] = {
 	"create_srq", "modify_srq", "query_srq", "destroy_srq",
 	"post_srq_recv", "create_qp", "modify_qp", "query_qp", "destroy_qp",
 	"post_send", "post_recv", "attach_mcast", "detach_mcast",
-	"reg_user_mr", "dereg_mr", "alloc_xrcd", "dealloc_xrcd", "query_port",
+	"reg_user_mr", "rereg_user_mr", "dereg_mr", "alloc_xrcd", "dealloc_xrcd", "query_port",
 	"query_pkey",
 };
 

@@ -151,6 +151,7 @@ const struct ib_device_ops mock_ops = {
 	.detach_mcast = mock_detach_mcast,
 	.get_dma_mr = mock_get_dma_mr,
 	.reg_user_mr = mock_reg_user_mr,
+	.rereg_user_mr = mock_rereg_user_mr,
 	.dereg_mr = mock_dereg_mr,
 	INIT_RDMA_OBJ_SIZE(ib_pd, mock_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_ah, mock_ah, ibah),

@@ -90,6 +90,7 @@ enum mock_op {
 	MOCK_OP_attach_mcast,
 	MOCK_OP_detach_mcast,
 	MOCK_OP_reg_user_mr,
+	MOCK_OP_rereg_user_mr,
 	MOCK_OP_dereg_mr,
 	MOCK_OP_alloc_xrcd,
 	MOCK_OP_dealloc_xrcd,
@@ -473,6 +474,9 @@ struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_udata *udata);
 #endif
+struct ib_mr *mock_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				 u64 length, u64 iova, int access,
+				 struct ib_pd *ibpd, struct ib_udata *udata);
 int mock_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 u8 *mock_local(struct mock_dev *m, struct ib_pd *pd, const struct ib_sge *sge,
 	       bool write);

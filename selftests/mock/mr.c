@@ -116,6 +116,27 @@ err:
 	return ret;
 }
 
+static struct ib_mr *mock_mr_new(struct ib_pd *ibpd, u64 start, u64 length,
+				 u64 iova, int access)
+{
+	struct mock_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	int ret;
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->writable = ib_access_writable(access);
+	mr->access = access;
+	mr->ibmr.pd = ibpd;
+	mr->ibmr.iova = iova;
+	mr->ibmr.length = length;
+	ret = mock_mr_init(to_mock(ibpd->device), mr, start, length);
+	if (ret) {
+		kfree(mr);
+		return ERR_PTR(ret);
+	}
+	return &mr->ibmr;
+}
+
 #ifdef HAVE_REG_MR_DMAH
 struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_dmah *dmah,
@@ -125,26 +146,29 @@ struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_udata *udata)
 #endif
 {
-	struct mock_dev *m = to_mock(ibpd->device);
 	int ret = MOCK_GATE(ibpd->device, reg_user_mr);
-	struct mock_mr *mr;
+
+	return ret ? ERR_PTR(ret) :
+		     mock_mr_new(ibpd, start, length, iova, access);
+}
+
+/* Does not look at what the memory is pinned for, as some drivers do not. */
+struct ib_mr *mock_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				 u64 length, u64 iova, int access,
+				 struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct mock_mr *mr = container_of(ibmr, struct mock_mr, ibmr);
+	struct mock_dev *m = to_mock(ibmr->device);
+	int ret = MOCK_GATE(ibmr->device, rereg_user_mr);
 
 	if (ret)
 		return ERR_PTR(ret);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
-	mr->writable = ib_access_writable(access);
+	if (flags & IB_MR_REREG_TRANS)
+		return mock_mr_new(ibpd, start, length, iova, access);
+	spin_lock_irq(&m->lock);
 	mr->access = access;
-	mr->ibmr.pd = ibpd;
-	mr->ibmr.iova = iova;
-	mr->ibmr.length = length;
-	ret = mock_mr_init(m, mr, start, length);
-	if (ret) {
-		kfree(mr);
-		return ERR_PTR(ret);
-	}
-	return &mr->ibmr;
+	spin_unlock_irq(&m->lock);
+	return NULL;
 }
 
 int mock_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)

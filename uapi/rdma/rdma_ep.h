@@ -94,6 +94,7 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_REG_MR,
 	RDMA_EP_CMD_CREATE_AH,
 	RDMA_EP_CMD_OPEN_XRCD,
+	RDMA_EP_CMD_REREG_MR,
 
 	RDMA_EP_CMD_CREATE_COMP_CHANNEL = 0x38,
 	RDMA_EP_CMD_CREATE_CQ,
@@ -728,6 +729,47 @@ struct rdma_ep_reg_mr {
 };
 
 #define RDMA_EP_IOC_REG_MR RDMA_EP_IOC(REG_MR, rdma_ep_reg_mr)
+
+/** RDMA_EP_REREG_TRANSLATION - other memory: addr, length, iova */
+#define RDMA_EP_REREG_TRANSLATION	(1U << 0)
+/** RDMA_EP_REREG_ACCESS - other access: access */
+#define RDMA_EP_REREG_ACCESS		(1U << 2)
+
+/**
+ * struct rdma_ep_rereg_mr - ioctl(RDMA_EP_IOC_REREG_MR)
+ * @size: sizeof(struct rdma_ep_rereg_mr)
+ * @flags: RDMA_EP_REREG_* bits, at least one: what changes; the fields of what does not
+ *	are not looked at
+ * @addr: in: start of the memory, as in &struct rdma_ep_reg_mr, also the next two
+ * @length: in: bytes
+ * @iova: in: address that work requests use
+ * @mr: in: region
+ * @access: in: as in &struct rdma_ep_reg_mr
+ * @lkey: out: local key
+ * @rkey: out: remote key
+ *
+ * The driver changes the region. Most keep its keys; one that can not makes another
+ * region of the same handle.
+ *
+ * EINVAL: no flag, or as with RDMA_EP_IOC_REG_MR, which also goes for ENOMEM and EFAULT.
+ * EACCES: the memory was registered to be read only. EOPNOTSUPP: the device's
+ * driver does not change regions, or not this (rxe of Linux 6.1 and siw: nothing; rxe
+ * of later ones: not the memory); or an access mode is not offered. Of other errors of
+ * the driver nothing is certain but that the region can be destroyed.
+ */
+struct rdma_ep_rereg_mr {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 addr;
+	__aligned_u64 length;
+	__aligned_u64 iova;
+	__u32 mr;
+	__u32 access;
+	__u32 lkey;
+	__u32 rkey;
+};
+
+#define RDMA_EP_IOC_REREG_MR RDMA_EP_IOC(REREG_MR, rdma_ep_rereg_mr)
 
 /**
  * struct rdma_ep_create_ah - ioctl(RDMA_EP_IOC_CREATE_AH)
