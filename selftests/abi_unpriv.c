@@ -163,6 +163,12 @@ static int queues(void *arg)
 	qp.init.max_send_wr = 1;
 	qp.init.max_recv_wr = 8000;
 	CHECK(12, ABI(s[1].fd, CREATE_QP, &qp) == -EDQUOT);
+	/* A receive queue that is not made takes nothing. */
+	abi_close(&s[0]);
+	CHECK(16, abi_create_srq(&s[1], s[1].pd, 8, 0, &qp.init.srq) == 0);
+	qp.init.max_recv_wr = 65536;
+	qp.init.max_recv_sge = 16;
+	CHECK(17, ABI(s[1].fd, CREATE_QP, &qp) == 0);
 	return 0;
 }
 

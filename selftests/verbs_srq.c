@@ -223,6 +223,29 @@ TEST_F(srq, qp_keeps_it)
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 }
 
+/* ibv_create_qp(3): they are ignored if the QP is to be associated with an SRQ. */
+TEST_F(srq, qp_ignores_receive_capabilities)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_srq *srq = create(self, 8);
+	struct ibv_qp *qp;
+
+	ASSERT_TRUE(srq != NULL);
+	attr.send_cq = self->cq;
+	attr.recv_cq = self->cq;
+	attr.srq = srq;
+	attr.cap.max_recv_wr = 1 << 30;
+	attr.cap.max_recv_sge = 1 << 20;
+	qp = ibv_create_qp(self->pd, &attr);
+	if (is_libsiw(self->context) && !qp) {
+		EXPECT_EQ(0, ibv_destroy_srq(srq));
+		SKIP(return, "the stock stack on siw looks at them");
+	}
+	ASSERT_TRUE(qp != NULL);
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+}
+
 static void *destroy_srq(void *srq)
 {
 	return (void *)(long)ibv_destroy_srq(srq);

@@ -321,6 +321,10 @@ static int uep_qp_find_parts(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		ret = uep_qp_srq(cmd, init, id, parts);
 		if (ret)
 			return ret;
+		/* With an SRQ there is no receive queue that could be too large. */
+		if (!parts->srq && (init->max_recv_wr > UEP_MAX_WR ||
+				    init->max_recv_sge > UEP_MAX_SGE))
+			return -EINVAL;
 		cq = uep_qp_cq(cmd, ctx, &init->recv_cq, id,
 			       init->max_recv_wr);
 		if (IS_ERR(cq))
@@ -351,7 +355,7 @@ static u64 uep_qp_read_bytes(const struct ib_device *ibdev, u32 qp_type)
 }
 
 static u64 uep_qp_bytes(const struct ib_device *ibdev,
-			const struct rdma_ep_qp_init *init)
+			const struct rdma_ep_qp_init *init, bool has_rq)
 {
 	u32 send = 192 + sizeof(struct uep_slot) +
 		   max_t(u32, init->max_inline_data,
@@ -360,7 +364,7 @@ static u64 uep_qp_bytes(const struct ib_device *ibdev,
 		   init->max_recv_sge * sizeof(struct ib_sge);
 
 	return uep_queue_bytes(init->max_send_wr, send) +
-	       uep_queue_bytes(init->max_recv_wr, recv) +
+	       (has_rq ? uep_queue_bytes(init->max_recv_wr, recv) : 0) +
 	       uep_qp_read_bytes(ibdev, init->qp_type);
 }
 
@@ -410,7 +414,7 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	int ret;
 
 	qp = uep_qp_alloc(s, parts->pd->ctx, init->uid,
-			  uep_qp_bytes(ibdev, init));
+			  uep_qp_bytes(ibdev, init, !parts->srq));
 	if (IS_ERR(qp)) {
 		uep_qp_parts_release(parts);
 		return qp;
@@ -500,9 +504,8 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 	default:
 		return -EINVAL;
 	}
-	if (init->max_send_wr > UEP_MAX_WR || init->max_recv_wr > UEP_MAX_WR ||
+	if (init->max_send_wr > UEP_MAX_WR ||
 	    init->max_send_sge > UEP_MAX_SGE ||
-	    init->max_recv_sge > UEP_MAX_SGE ||
 	    init->max_inline_data > UEP_MAX_INLINE)
 		return -EINVAL;
 	return 0;
