@@ -163,6 +163,27 @@ TEST_F(rdma, read)
 	EXPECT_EQ(0, memcmp(self->out, self->in + 130, 50));
 }
 
+/* It names no memory, and only says that the peer's QP is there. */
+TEST_F(rdma, read_of_no_bytes_completes)
+{
+	struct ibv_sge empty = {
+		(uintptr_t)self->out, 0, self->out_mr->lkey
+	};
+
+	ASSERT_EQ(0, rdma_post_readv(self->a, (void *)1, NULL, 0, 0,
+				     (uintptr_t)self->in, self->read_mr->rkey));
+	EXPECT_EQ(0, sent(self, 1, IBV_WC_RDMA_READ));
+	ASSERT_EQ(0, rdma_post_readv(self->a, (void *)2, &empty, 1, 0,
+				     (uintptr_t)self->in, self->read_mr->rkey));
+	EXPECT_EQ(0, sent(self, 2, IBV_WC_RDMA_READ));
+	/* The connection goes on. */
+	ASSERT_EQ(0, rdma_post_write(self->a, (void *)3, self->out, 33,
+				     self->out_mr, 0, (uintptr_t)self->in,
+				     self->write_mr->rkey));
+	EXPECT_EQ(0, sent(self, 3, IBV_WC_RDMA_WRITE));
+	EXPECT_TRUE(lib_arrived(self->in, self->out, 33));
+}
+
 /* And from the passive side, whose QP is open for it as well */
 TEST_F(rdma, write_from_the_passive_side)
 {

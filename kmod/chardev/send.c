@@ -155,7 +155,12 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 		return n;
 	if (total > qp->max_msg_size || (op->atomic && total < 8))
 		return -EINVAL;
-	/* iWARP names one sink on the wire. */
+	/* iWARP names one sink on the wire, also of a READ of no bytes. */
+	if (qp->iwarp && op->sink && !n) {
+		*sge = (struct ib_sge) {};
+		data = sge;
+		n = 1;
+	}
 	if (qp->iwarp && op->sink && n != 1)
 		return -EINVAL;
 	/* The peer's, who is likely to be siw as well, would be as wrong. */
