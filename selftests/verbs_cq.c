@@ -225,6 +225,38 @@ TEST_F(comp, notify_solicited_only)
 	ibv_ack_cq_events(cq, 1);
 }
 
+/* Asking for other events before does not change what this means. */
+TEST_F(comp, notify_solicited_only_after_ordinary_use)
+{
+	struct ibv_wc wc[8];
+	struct ibv_cq *cq;
+	void *context;
+	int i;
+
+	if (lib_iwarp(self->id->verbs))
+		SKIP(return, "siw ignores this");
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
+		ASSERT_EQ(0, complete(self, 0));
+		ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+		ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+		ibv_ack_cq_events(cq, 1);
+		ASSERT_EQ(1, ibv_poll_cq(self->cq, 8, wc));
+		ASSERT_EQ(0, ibv_poll_cq(self->cq, 8, wc));
+	}
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 1));
+	ASSERT_EQ(0, complete(self, 0));
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	ASSERT_EQ(0, complete(self, IBV_SEND_SOLICITED));
+	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	/* All are there, and nothing else. */
+	EXPECT_EQ(2, ibv_poll_cq(self->cq, 8, wc));
+	EXPECT_EQ(0, ibv_poll_cq(self->cq, 8, wc));
+}
+
 #define RECVS	8
 
 /* How many have been received, and replaced. */

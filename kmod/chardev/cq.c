@@ -4,6 +4,7 @@
  * matter of poll.c.
  */
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 
 #include "../compat.h"
 #include "verbs.h"
@@ -25,6 +26,9 @@ static void uep_cq_hw_comp(struct ib_cq *ibcq, void *context)
 	struct uep_cq_hw *hw = context;
 	unsigned long flags;
 
+	WRITE_ONCE(hw->armed, false);
+	if (unlikely(READ_ONCE(hw->disarming)))
+		wake_up_var(&hw->armed);
 	spin_lock_irqsave(&hw->lock, flags);
 	if (hw->user)
 		uep_cq_completed(hw->user);

@@ -6,6 +6,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/wait_bit.h>
 #include <rdma/opa_addr.h>
 
 #include "../compat.h"
@@ -233,6 +234,7 @@ static bool uep_cq_arm_itself(struct uep_cq *cq)
 	if (cq->manual || !ep_dev_is_soft(cq->hw->cq.ibcq->device))
 		return false;
 	WRITE_ONCE(cq->by_itself, true);
+	WRITE_ONCE(cq->hw->armed, true);
 	/* Before the handler is called. */
 	smp_store_mb(cq->ring.shared->pending, UEP_RING_ARMING);
 	return !ib_req_notify_cq(cq->hw->cq.ibcq, IB_CQ_NEXT_COMP);
@@ -398,6 +400,72 @@ int uep_poll_cq(struct uep_cmd *cmd)
 	return ret < 0 && !arg->num ? ret : 0;
 }
 
+/* How long rxe may take for a completion */
+#define UEP_DISARM_TIME		(HZ / 2)
+
+/* Of a QP of its own, which has failed: one completion that belongs to nobody. */
+static void uep_cq_complete_once(struct uep_cq_hw *hw, struct ib_pd *pd)
+{
+	struct ib_cq *ibcq = hw->cq.ibcq;
+	struct ib_qp_init_attr init = {
+		.send_cq = ibcq,
+		.recv_cq = ibcq,
+		.event_handler = uep_qp_event,
+		.cap = {
+			.max_send_wr = 1,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+		.qp_type = IB_QPT_RC,
+	};
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT, .port_num = 1 };
+	const struct ib_recv_wr wr = {}, *bad;
+	struct ib_qp *qp;
+
+	qp = ib_create_qp(pd, &init);
+	if (IS_ERR(qp))
+		return;
+	/* There is no way from RESET. */
+	if (ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			 IB_QP_PORT | IB_QP_ACCESS_FLAGS))
+		goto out;
+	attr.qp_state = IB_QPS_ERR;
+	if (ib_modify_qp(qp, &attr, IB_QP_STATE))
+		goto out;
+	WRITE_ONCE(hw->disarming, true);
+	if (!ib_post_recv(qp, &wr, &bad))
+		wait_var_event_timeout(&hw->armed, !READ_ONCE(hw->armed),
+				       UEP_DISARM_TIME);
+	WRITE_ONCE(hw->disarming, false);
+out:
+	ib_destroy_qp(qp);
+}
+
+/*
+ * rxe that has been told to notify of whatever comes next does so, though it is told
+ * later that solicited completions are enough. So something comes, unless the user has
+ * asked for it: the CQ may have been somebody else's. (It is empty, or it would have
+ * notified.) hw->poll_lock is held.
+ */
+static void uep_cq_disarm(struct uep_cq *cq)
+{
+	struct ep_dev *dev = cq->ctx->dev;
+	struct ib_pd *pd;
+	int srcu;
+
+	if (!READ_ONCE(cq->hw->armed) || READ_ONCE(cq->asked) ||
+	    (cq->ring.shared && READ_ONCE(cq->ring.shared->armed)) ||
+	    ep_dev_enter(dev, &srcu))
+		return;
+	pd = ep_is_rxe(dev->ibdev) ? ib_alloc_pd(dev->ibdev, 0) : NULL;
+	if (!IS_ERR_OR_NULL(pd)) {
+		uep_cq_complete_once(cq->hw, pd);
+		ib_dealloc_pd(pd);
+	}
+	ep_dev_exit(dev, srcu);
+}
+
 /*
  * Only the device knows which completions are solicited, so who wants to hear of
  * those alone has to ask it each time.
@@ -406,10 +474,13 @@ static int uep_cq_ask(struct uep_cq *cq, bool solicited)
 {
 	cq->manual = solicited;
 	if (solicited) {
+		uep_cq_disarm(cq);
 		WRITE_ONCE(cq->by_itself, false);
 		uep_cq_set_pending(cq);
+	} else {
+		WRITE_ONCE(cq->hw->armed, true);
 	}
-	smp_store_mb(cq->asked, true); /* before the handler is called */
+	smp_store_mb(cq->asked, 1); /* before the handler is called */
 	return ib_req_notify_cq(cq->hw->cq.ibcq, solicited ?
 				IB_CQ_SOLICITED : IB_CQ_NEXT_COMP);
 }

@@ -348,6 +348,8 @@ struct uep_wc_chunk;
  *	completion has, no more (@poll_lock)
  * @worn: something has been done to it that a new one does not have: no other user
  *	(@poll_lock or @lock to write, only ever set)
+ * @armed: the device has been told to notify of any completion, and has not since
+ * @disarming: somebody waits for that
  * @nr_idle_qps: QPs of this CQ that are nobody's
  * @idle: while it is nobody's
  */
@@ -362,6 +364,8 @@ struct uep_cq_hw {
 	u32 comp_vector;
 	struct ib_wc wc[UEP_POLL_BATCH];
 	bool worn;
+	bool armed;
+	bool disarming;
 	atomic_t nr_idle_qps;
 	struct uep_idle idle;
 };
