@@ -703,6 +703,37 @@ TEST_F(rc, shared_receive_queue)
 	EXPECT_EQ(EVENT_SRQ_LIMIT_REACHED, ev.event);
 }
 
+/* What has been received waits in the CQ, however much that is, and the SRQ has room. */
+TEST_F(rc, shared_receive_queue_not_filled_by_completions)
+{
+	struct abi_pair p = {};
+	struct rdma_ep_wc wc[8];
+	int i, n;
+
+	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 4, 0, &p.srq));
+	ASSERT_EQ(0, abi_pair_open(&self->s, &p));
+	for (i = 0; i < 40; i++) {
+		abi_wrs_init(&self->w);
+		abi_recv_wr(&self->w, i);
+		ASSERT_EQ(0, ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w,
+				      NULL)) {
+			TH_LOG("receive %d", i);
+		}
+		abi_wrs_init(&self->w);
+		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w,
+				      NULL));
+		ASSERT_EQ(1, abi_wait(&self->s, p.end[0].cq[0], wc, 1));
+	}
+	for (i = 0; i < 40; i += n) {
+		n = abi_wait(&self->s, p.end[1].cq[1], wc, 1);
+		ASSERT_EQ(1, n);
+		EXPECT_EQ(i, wc[0].wr_id);
+		EXPECT_EQ(WC_SUCCESS, wc[0].status);
+		EXPECT_EQ(p.end[1].qp.qp_num, wc[0].qp_num);
+	}
+}
+
 TEST_F(rc, shared_receive_queue_full)
 {
 	struct rdma_ep_srq_attr a = {};

@@ -2,6 +2,8 @@
 /*
  * Posting receives.
  */
+#include <linux/sched/signal.h>
+
 #include "post.h"
 #include "trace.h"
 
@@ -98,14 +100,50 @@ static u32 uep_recv_post(struct uep_recv_queue *q, struct uep_recv_batch *b,
 	return good - first;
 }
 
+/*
+ * Of what has been received from an SRQ the completions are in the CQs of its QPs, and
+ * have slots until they are taken. Each CQ, as long as there is no free one.
+ */
+static void uep_srq_drain(struct uep_srq *srq)
+{
+	struct uep_session *s = srq->obj.session;
+	const struct uep_cq *last = NULL;
+	struct uep_qp *qp;
+	unsigned long key;
+
+	if (srq->cq) {
+		uep_cq_drain(srq->cq);
+		return;
+	}
+	rcu_read_lock();
+	xa_for_each(&s->qps, key, qp) {
+		if (qp->srq != srq || qp->recv_cq == last ||
+		    !kref_get_unless_zero(&qp->obj.ref))
+			continue;
+		rcu_read_unlock();
+		last = qp->recv_cq;
+		uep_cq_drain(qp->recv_cq);
+		uep_obj_put(&qp->obj);
+		cond_resched();
+		rcu_read_lock();
+		if (READ_ONCE(srq->wq.order[0].used) < srq->wq.size ||
+		    fatal_signal_pending(current))
+			break;
+	}
+	rcu_read_unlock();
+}
+
 static u32 uep_recv_flush(struct uep_recv_queue *q, struct uep_recv_batch *b,
 			  int *err)
 {
 	u32 done;
 
 	done = uep_recv_post(q, b, 0, err);
-	if (*err == -ENOMEM && q->qp) {
-		uep_cq_drain(q->qp->recv_cq);
+	if (*err == -ENOMEM) {
+		if (q->qp)
+			uep_cq_drain(q->qp->recv_cq);
+		else
+			uep_srq_drain(q->srq);
 		done += uep_recv_post(q, b, done, err);
 	}
 	b->nr = 0;
