@@ -57,7 +57,7 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
 }
 
 /*
- * The CM hands these out for a QP on devices that have them. No MR of ours does. Soon
+ * For what peers do: the CM hands these out for a QP on devices that have them. Soon
  * after they came rxe's tasks became work items, and the state of its QPs got a lock,
  * of which no header tells.
  */

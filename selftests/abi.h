@@ -74,6 +74,7 @@ enum {
 	QP_MIN_RNR_TIMER = 1 << 15,
 	QP_SQ_PSN = 1 << 16,
 	QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	QP_PATH_MIG_STATE = 1 << 18,
 	QP_DEST_QPN = 1 << 20,
 };
 

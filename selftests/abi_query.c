@@ -209,6 +209,72 @@ TEST_F(query, device)
 	EXPECT_EQ(!d.attr.max_srq, !d.attr.max_srq_sge);
 }
 
+/* Asks for one capability, of a QP in RTS and an SRQ. -ENOSYS: nothing asks for it here. */
+static int ask_for(struct abi *s, const struct rdma_ep_query_device *d,
+		   __u32 bit, __u32 qp, __u32 srq)
+{
+	struct rdma_ep_srq_attr a = {
+		.srq = srq, .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 16,
+	};
+	struct rdma_ep_query_port p = { .dev_index = s->dev, .port_num = 1 };
+	struct rdma_ep_modify_qp m = { .qp = qp };
+
+	switch (bit) {
+	case 1:		/* BAD_PKEY_CNTR, BAD_QKEY_CNTR: counters of a port */
+	case 2:
+		return ABI(s->fd, QUERY_PORT, &p);
+	case 4:		/* AUTO_PATH_MIG */
+		m.attr.qp_attr_mask = QP_PATH_MIG_STATE;
+		break;
+	case 7:		/* CURR_QP_STATE_MOD */
+		m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE;
+		m.attr.qp_state = QPS_RTS;
+		m.attr.cur_qp_state = QPS_RTS;
+		break;
+	case 11:	/* SYS_IMAGE_GUID */
+		return d->attr.sys_image_guid ? 0 : -ENODATA;
+	case 13:	/* SRQ_RESIZE */
+		return ABI(s->fd, MODIFY_SRQ, &a);
+	case 5:		/* CHANGE_PHY_PORT: of devices with two */
+	case 6:		/* UD_AV_PORT_ENFORCE: abi_verbs */
+	case 10:	/* PORT_ACTIVE_EVENT: abi_event */
+	case 12:	/* RC_RNR_NAK_GEN: abi_states */
+		return 0;
+	default:
+		return -ENOSYS;
+	}
+	return ABI(s->fd, MODIFY_QP, &m);
+}
+
+TEST_F(query, told_capabilities_are_granted)
+{
+	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_create_qp qp;
+	__u32 cq, srq, bit;
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 8, 0, &cq));
+	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, self->s.pd, cq, cq);
+	ASSERT_EQ(0, ABI(self->s.fd, CREATE_QP, &qp));
+	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 8, 0, &srq));
+	if (!self->s.iwarp) {
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp.init.qp,
+					 IB_UVERBS_QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_rts(&self->s, qp.init.qp, IB_UVERBS_QPT_RC,
+					qp.init.qp_num));
+	}
+	for (bit = 0; bit < 64; bit++) {
+		if (!(d.device_cap_flags_ex & 1ULL << bit))
+			continue;
+		EXPECT_EQ(0, ask_for(&self->s, &d, bit, qp.init.qp, srq)) {
+			TH_LOG("capability %u", bit);
+		}
+	}
+	/* Nothing reads the clock. */
+	EXPECT_EQ(0, d.hca_core_clock);
+	EXPECT_EQ(0, d.timestamp_mask);
+}
+
 TEST_F(query, port)
 {
 	struct rdma_ep_query_device d = { .dev_index = self->s.dev };

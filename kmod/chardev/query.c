@@ -74,6 +74,30 @@ int uep_query_devices(struct uep_cmd *cmd)
 	return 0;
 }
 
+/*
+ * Capabilities that can be had here, or that say something of what happens by itself.
+ * Of others the device may have some that are not for kernel consumers, or that no command
+ * asks for: they are not told. So of rxe's FLUSH and ATOMIC WRITE, as it takes no
+ * address and no key from a kernel consumer's request (init_send_wr()).
+ */
+#define UEP_DEVICE_CAPS						\
+	(IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |	\
+	 IB_DEVICE_AUTO_PATH_MIG | IB_DEVICE_CHANGE_PHY_PORT |	\
+	 IB_DEVICE_UD_AV_PORT_ENFORCE |				\
+	 IB_DEVICE_CURR_QP_STATE_MOD |				\
+	 IB_DEVICE_PORT_ACTIVE_EVENT |				\
+	 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN |	\
+	 IB_DEVICE_SRQ_RESIZE)
+
+static u64 uep_device_caps(const struct ib_device *ibdev)
+{
+	u64 offered = UEP_DEVICE_CAPS;
+
+	if (ibdev->ops.alloc_xrcd && ep_dev_can(ibdev, EP_CAN_XRC))
+		offered |= IB_DEVICE_XRC;
+	return ibdev->attrs.device_cap_flags & offered;
+}
+
 static void uep_device_attr(struct ib_uverbs_query_device_resp *dst,
 			    struct ib_device *ibdev)
 {
@@ -90,7 +114,7 @@ static void uep_device_attr(struct ib_uverbs_query_device_resp *dst,
 	dst->hw_ver = attr->hw_ver;
 	dst->max_qp = attr->max_qp;
 	dst->max_qp_wr = min_t(u32, attr->max_qp_wr, UEP_MAX_WR);
-	dst->device_cap_flags = lower_32_bits(attr->device_cap_flags);
+	dst->device_cap_flags = lower_32_bits(uep_device_caps(ibdev));
 	dst->max_sge = min(attr->max_send_sge, attr->max_recv_sge);
 	dst->max_sge_rd = attr->max_sge_rd;
 	dst->max_cq = attr->max_cq;
@@ -98,13 +122,9 @@ static void uep_device_attr(struct ib_uverbs_query_device_resp *dst,
 	dst->max_mr = attr->max_mr;
 	dst->max_pd = attr->max_pd;
 	dst->max_qp_rd_atom = attr->max_qp_rd_atom;
-	dst->max_ee_rd_atom = attr->max_ee_rd_atom;
 	dst->max_res_rd_atom = attr->max_res_rd_atom;
 	dst->max_qp_init_rd_atom = attr->max_qp_init_rd_atom;
-	dst->max_ee_init_rd_atom = attr->max_ee_init_rd_atom;
 	dst->atomic_cap = attr->atomic_cap;
-	dst->max_ee = attr->max_ee;
-	dst->max_rdd = attr->max_rdd;
 	dst->max_mcast_grp = attr->max_mcast_grp;
 	dst->max_mcast_qp_attach = attr->max_mcast_qp_attach;
 	dst->max_total_mcast_qp_attach = attr->max_total_mcast_qp_attach;
@@ -128,8 +148,9 @@ int uep_query_device(struct uep_cmd *cmd)
 		return PTR_ERR(dev);
 	uep_device_attr(&arg->attr, dev->ibdev);
 	arg->num_comp_vectors = dev->ibdev->num_comp_vectors;
-	arg->device_cap_flags_ex = dev->ibdev->attrs.device_cap_flags;
-	arg->hca_core_clock = dev->ibdev->attrs.hca_core_clock;
+	arg->device_cap_flags_ex = uep_device_caps(dev->ibdev);
+	/* Nobody can read it. */
+	arg->hca_core_clock = 0;
 	arg->timestamp_mask = 0;
 	ep_dev_exit(dev, srcu);
 	ep_dev_put(dev);

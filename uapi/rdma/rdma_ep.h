@@ -253,10 +253,10 @@ struct rdma_ep_open_device {
  * @dev_index: in: device
  * @num_comp_vectors: out: completion vectors
  * @attr: out: device attributes as ibv_query_device(3) documents them; limits
- *	are what this module grants, not more than the device's. GUIDs are in
- *	network byte order
- * @device_cap_flags_ex: out: all 64 capability bits
- * @hca_core_clock: out: kHz, 0 if unknown
+ *	are what this module grants, not more than the device's, and 0 for what it does
+ *	not offer, as are bits of capabilities. GUIDs are in network byte order
+ * @device_cap_flags_ex: out: all 64 capability bits, of those that can be had
+ * @hca_core_clock: out: 0, as it can not be read
  * @timestamp_mask: out: 0 if unsupported
  *
  * ENODEV: no such device, or not in the caller's network namespace.
