@@ -79,11 +79,11 @@ static int another_user(void *arg)
 	CHECK(20, become(1001) == 0);
 	CHECK(21, abi_open(&s) == 0);
 	CHECK(22, exhaust(&s, &n) == -EDQUOT);
-	CHECK(23, n == 28);
+	CHECK(23, n == 27);
 	return 0;
 }
 
-/* The default context and PD of each session count, too. */
+/* The session itself, its default context and PD count, too. */
 static int user_objects(void *arg)
 {
 	struct abi s[3];
@@ -93,7 +93,7 @@ static int user_objects(void *arg)
 	CHECK(1, become(1000) == 0);
 	CHECK(2, abi_open(&s[0]) == 0 && abi_open(&s[1]) == 0);
 	CHECK(3, exhaust(&s[0], &n) == -EDQUOT);
-	CHECK(4, n == 26);
+	CHECK(4, n == 24);
 	CHECK(5, exhaust(&s[1], &n) == -EDQUOT);
 	CHECK(6, n == 0);
 	CHECK(7, abi_create_cq(&s[1], -1, 8, 0, &cq) == -EDQUOT);
@@ -103,7 +103,31 @@ static int user_objects(void *arg)
 	/* What one gives back the other may have. */
 	abi_close(&s[0]);
 	CHECK(9, exhaust(&s[1], &n) == -EDQUOT);
-	CHECK(10, n == 28);
+	CHECK(10, n == 27);
+	return 0;
+}
+
+/* Sessions and channels are files that one has by opening and asking, without an object. */
+static int files_of_a_user(void *arg)
+{
+	int fd, n, chan;
+	struct abi s;
+
+	CHECK(1, become(1000) == 0);
+	for (n = 0; (fd = open(RDMA_EP_DEVICE_NODE, O_RDWR)) >= 0 && n < 40;)
+		n++;
+	CHECK(2, fd < 0 && errno == EDQUOT);
+	CHECK(3, n == 30);
+	for (fd = 3; fd < 100; fd++)
+		close(fd);
+	CHECK(4, abi_open(&s) == 0);
+	for (n = 0; n < 40; n++) {
+		chan = n % 2 ? abi_channel(&s) : abi_comp_channel(&s);
+		if (chan < 0)
+			break;
+	}
+	CHECK(5, chan == -EDQUOT);
+	CHECK(6, n == 27);
 	return 0;
 }
 
@@ -114,6 +138,8 @@ TEST_F(unpriv, objects_of_a_user)
 	/* Nothing is left of it, and others have their own. */
 	EXPECT_EQ(0, abi_child(user_objects, NULL));
 	EXPECT_EQ(0, abi_child(another_user, NULL));
+	EXPECT_EQ(0, abi_child(files_of_a_user, NULL));
+	EXPECT_EQ(0, abi_child(user_objects, NULL));
 }
 
 /* CQs until there are no more; returns what they take together. */

@@ -21,6 +21,7 @@ static void uep_channel_free(struct kref *ref)
 	/* Ids hold references and take their events with them. */
 	WARN_ON_ONCE(!list_empty(&chan->events));
 	uep_wait_del(chan->session, &chan->wait);
+	uep_uncharge_file(chan->session->user);
 	uep_session_put(chan->session);
 	kfree(chan);
 }
@@ -389,9 +390,14 @@ static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
 	struct uep_channel *chan;
 	int ret;
 
+	ret = uep_charge_file(cmd->s->user);
+	if (ret)
+		return ERR_PTR(ret);
 	chan = kzalloc(sizeof(*chan), GFP_KERNEL_ACCOUNT);
-	if (!chan)
+	if (!chan) {
+		uep_uncharge_file(cmd->s->user);
 		return ERR_PTR(-ENOMEM);
+	}
 	kref_init(&chan->ref);
 	INIT_LIST_HEAD(&chan->events);
 	chan->session = cmd->s;

@@ -69,7 +69,7 @@ struct uep_channel;
  * @node: with the others who have open sessions (quota.c)
  * @ref: sessions
  * @uid: who
- * @nr_objs: objects charged
+ * @nr_objs: objects charged, sessions and channels
  * @nr_events: unread CM events
  * @queue_bytes: queue memory charged
  * @pinned_pages: registered
@@ -93,6 +93,8 @@ void uep_user_put(struct uep_user *user);
 bool uep_user_is_current(const struct uep_user *user);
 u64 uep_queue_bytes(u32 nr, u32 size);
 int uep_charge(struct uep_session *s, u64 queue_bytes);
+int uep_charge_file(struct uep_user *user);
+void uep_uncharge_file(struct uep_user *user);
 int uep_charge_queues(struct uep_session *s, u64 queue_bytes);
 void uep_uncharge_queues(struct uep_session *s, u64 queue_bytes);
 void uep_uncharge(struct uep_session *s, u64 queue_bytes);

@@ -18,6 +18,7 @@ static void uep_comp_free(struct kref *ref)
 		container_of(ref, struct uep_comp_channel, ref);
 
 	uep_wait_del(chan->session, &chan->wait);
+	uep_uncharge_file(chan->session->user);
 	uep_session_put(chan->session);
 	kfree_rcu(chan, rcu);
 }
@@ -187,9 +188,14 @@ struct uep_comp_channel *uep_comp_create(struct uep_cmd *cmd, int *fd)
 	struct uep_comp_channel *chan;
 	int ret;
 
+	ret = uep_charge_file(cmd->s->user);
+	if (ret)
+		return ERR_PTR(ret);
 	chan = kzalloc(sizeof(*chan), GFP_KERNEL_ACCOUNT);
-	if (!chan)
+	if (!chan) {
+		uep_uncharge_file(cmd->s->user);
 		return ERR_PTR(-ENOMEM);
+	}
 	kref_init(&chan->ref);
 	spin_lock_init(&chan->lock);
 	INIT_LIST_HEAD(&chan->cqs);

@@ -572,9 +572,12 @@ int uep_set_option(struct uep_cmd *cmd)
 		return -ENOSYS;
 	if (arg->optlen > UEP_MAX_OPTLEN)
 		return -EINVAL;
-	optval = memdup_user(u64_to_user_ptr(arg->optval), arg->optlen);
-	if (IS_ERR(optval))
-		return PTR_ERR(optval);
+	optval = kmalloc(arg->optlen, GFP_KERNEL_ACCOUNT);
+	if (!optval)
+		return -ENOMEM;
+	ret = -EFAULT;
+	if (copy_from_user(optval, u64_to_user_ptr(arg->optval), arg->optlen))
+		goto out;
 	id = uep_id_begin(cmd->s, arg->id);
 	if (IS_ERR(id)) {
 		ret = PTR_ERR(id);

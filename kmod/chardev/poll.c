@@ -165,18 +165,21 @@ static struct uep_wc_chunk *uep_cq_last_chunk(struct uep_cq *cq)
 		if (chunk->nr < UEP_POLL_BATCH)
 			return chunk;
 	}
-	chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
+	chunk = kzalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT);
 	if (chunk)
 		list_add_tail(&chunk->entry, &cq->held);
 	return chunk;
 }
 
-/* They could not be delivered: keep them for the next call. */
+/*
+ * They could not be delivered: keep them for the next call, which takes these first. So
+ * there is never more than what each of those who poll has.
+ */
 static void uep_cq_hold(struct uep_cq *cq, const struct rdma_ep_wc *wc, u32 nr)
 {
 	struct uep_wc_chunk *chunk;
 
-	chunk = kmalloc(sizeof(*chunk), GFP_KERNEL | __GFP_NOFAIL);
+	chunk = kmalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
 	chunk->pos = 0;
 	chunk->nr = nr;
 	memcpy(chunk->wc, wc, nr * sizeof(*wc));

@@ -193,6 +193,29 @@ int uep_charge_queues(struct uep_session *s, u64 queue_bytes)
 	return uep_try_add(s, 0, queue_bytes);
 }
 
+/*
+ * A session or a channel: a file, with what belongs to it. Of the user's objects one, of
+ * the session's none.
+ */
+int uep_charge_file(struct uep_user *user)
+{
+	u32 max = READ_ONCE(user_max_objects);
+
+	if (likely(atomic_inc_return(&user->nr_objs) <= max) ||
+	    (uep_idle_flush_user(user) && atomic_read(&user->nr_objs) <= max) ||
+	    capable(CAP_SYS_RESOURCE))
+		return 0;
+	atomic_dec(&user->nr_objs);
+	pr_notice_ratelimited(KBUILD_MODNAME ": %s[%d]: over its user's limit of objects (user_max_objects)\n",
+			      current->comm, task_pid_nr(current));
+	return -EDQUOT;
+}
+
+void uep_uncharge_file(struct uep_user *user)
+{
+	atomic_dec(&user->nr_objs);
+}
+
 /* The queues are gone, the object is not yet. */
 void uep_uncharge_queues(struct uep_session *s, u64 queue_bytes)
 {

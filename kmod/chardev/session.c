@@ -324,6 +324,7 @@ static void uep_session_free(struct kref *ref)
 	xa_destroy(&s->qps);
 	xa_destroy(&s->default_ctxs);
 	uep_rings_cleanup(s);
+	uep_uncharge_file(s->user);
 	uep_user_put(s->user);
 	kfree(s);
 }
@@ -418,15 +419,17 @@ static atomic64_t uep_sessions;
 struct uep_session *uep_session_create(void)
 {
 	struct uep_session *s;
+	int ret = -ENOMEM;
 
 	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
 	if (!s)
 		return ERR_PTR(-ENOMEM);
 	s->user = uep_user_get(current_euid());
-	if (!s->user) {
-		kfree(s);
-		return ERR_PTR(-ENOMEM);
-	}
+	if (!s->user)
+		goto err_free;
+	ret = uep_charge_file(s->user);
+	if (ret)
+		goto err_user;
 	kref_init(&s->ref);
 	s->number = atomic64_inc_return(&uep_sessions);
 	xa_init_flags(&s->objs, XA_FLAGS_ALLOC1);
@@ -440,6 +443,12 @@ struct uep_session *uep_session_create(void)
 	INIT_WORK(&s->release_work, uep_session_release_work);
 	trace_rdma_ep_session_open(s);
 	return s;
+
+err_user:
+	uep_user_put(s->user);
+err_free:
+	kfree(s);
+	return ERR_PTR(ret);
 }
 
 /* The last reference to the file is gone. */
