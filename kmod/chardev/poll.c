@@ -44,7 +44,7 @@ static bool uep_cq_asked(struct uep_cq *cq)
 {
 	struct rdma_ep_cq_ring *ring = cq->ring.shared;
 
-	bool asked = xchg(&cq->asked, false);
+	bool asked = xchg(&cq->asked, 0);
 
 	/* Either way is answered by the same event. */
 	smp_mb(); /* pending before armed, as the user armed before pending */

@@ -198,10 +198,18 @@ struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 	return qp;
 }
 
+/*
+ * QPs by device and number, of 24 bits. Where a long has 32, two devices have the same key
+ * if 255 others have come between them: who looks a QP up looks at its device.
+ */
+static unsigned long uep_qp_key_of(const struct ep_dev *dev, u32 qp_num)
+{
+	return (unsigned long)dev->index << 24 | (qp_num & 0xffffff);
+}
+
 unsigned long uep_qp_key(const struct uep_qp *qp)
 {
-	return (unsigned long)qp->ctx->dev->index << 24 |
-	       (qp->qp.qp_num & 0xffffff);
+	return uep_qp_key_of(qp->ctx->dev, qp->qp.qp_num);
 }
 
 /* What a QP is made of: all held for it. */
@@ -647,8 +655,9 @@ struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
 	if (qp_num > 0xffffff)
 		return NULL;
 	rcu_read_lock();
-	qp = xa_load(&s->qps, (unsigned long)dev->index << 24 | qp_num);
-	if (qp && !kref_get_unless_zero(&qp->obj.ref))
+	qp = xa_load(&s->qps, uep_qp_key_of(dev, qp_num));
+	if (qp && (qp->ctx->dev != dev ||
+		   !kref_get_unless_zero(&qp->obj.ref)))
 		qp = NULL;
 	rcu_read_unlock();
 	return qp;

@@ -416,7 +416,7 @@ struct uep_cq {
 	u64 nr_polled;
 	unsigned long polled_at;
 	bool dead;
-	bool asked;
+	u32 asked;			/* not all machines exchange bytes */
 	struct uep_ring ring;
 	bool manual;
 	bool by_itself;
