@@ -89,6 +89,25 @@ static const char *transport(const struct rdma_ep_device *dev,
 	       port->ethernet ? "RoCE" : "InfiniBand";
 }
 
+/* kmod/engine/caps.c has the same. */
+const char *device_refused(const struct rdma_ep_device *dev)
+{
+	switch (dev->driver_id) {
+	case RDMA_DRIVER_IRDMA:
+		return "no: irdma crashes where it registers user memory for the kernel";
+	case RDMA_DRIVER_MTHCA:
+		return "no: mthca crashes where it registers user memory for the kernel";
+	case RDMA_DRIVER_HNS:
+		return "no: hns registers the wrong memory for the kernel";
+	case RDMA_DRIVER_EFA:
+		return "no: efa has no queues for the kernel";
+	case RDMA_DRIVER_USNIC:
+		return "no: usnic has no queues for the kernel";
+	default:
+		return "no: nobody has looked at how its driver registers user memory for the kernel";
+	}
+}
+
 static void show(int fd, const struct rdma_ep_device *dev, bool json)
 {
 	bool mr = dev->flags & RDMA_EP_DEVICE_USER_MR;
@@ -121,8 +140,7 @@ static void show(int fd, const struct rdma_ep_device *dev, bool json)
 			       transport(dev, &port),
 			       port.active ? "active" : "down", port.gids,
 			       *port.name ? port.name : "-",
-			       mr ? "yes" :
-			       "no: its driver can not register user memory for the kernel");
+			       mr ? "yes" : device_refused(dev));
 		}
 	}
 	if (json) {

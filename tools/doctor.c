@@ -19,6 +19,8 @@
 
 #include "tool.h"
 
+#define OFED "/usr/src/ofa_kernel"
+
 enum verdict { OK, WARN, FAIL };
 
 static const char * const verdicts[] = { "ok", "warn", "fail" };
@@ -92,6 +94,31 @@ static bool check_module(void)
 		    "dkms autoinstall (with the package rdma-ep-dkms), or: make modules && make install-modules",
 		    "there is no module rdma_ep for Linux %s", u.release);
 	return false;
+}
+
+/*
+ * The RDMA stack of the card's vendor (MLNX_OFED, DOCA-OFED) comes in place of the
+ * kernel's own, and a module fits to one of them.
+ */
+static void check_stack(void)
+{
+	bool loaded = !access("/sys/module/mlx_compat", F_OK);
+	bool fits = !access("/sys/module/rdma_ep", F_OK);
+	bool installed = !access(OFED, F_OK);
+
+	if (loaded && !fits)
+		say("stack", WARN,
+		    installed ? "build rdma_ep anew, it finds " OFED ": make modules && make install-modules" :
+				"install the headers of that stack (" OFED "), and build rdma_ep anew",
+		    "MLNX_OFED or DOCA's RDMA stack is loaded: the module must be built for it");
+	else if (!loaded && installed && !fits)
+		say("stack", WARN,
+		    "/etc/init.d/openibd restart; or build for the kernel's own: make modules OFED= && make install-modules",
+		    OFED " is installed, but the kernel's own RDMA stack is loaded: the module is built for the other");
+	else
+		say("stack", OK, NULL, "the RDMA stack is %s",
+		    loaded ? "that of MLNX_OFED or DOCA, and rdma_ep fits" :
+			     "the kernel's own");
 }
 
 static int check_node(void)
@@ -201,9 +228,8 @@ static void check_devices(int fd)
 		const char *name = (const char *)devs[i].name;
 
 		if (!(devs[i].flags & RDMA_EP_DEVICE_USER_MR)) {
-			say("device", WARN, NULL,
-			    "%s: its driver can not register user memory for the kernel",
-			    name);
+			say("device", WARN, NULL, "%s can not be used, %s", name,
+			    device_refused(&devs[i]));
 			continue;
 		}
 		usable++;
@@ -317,6 +343,7 @@ static void check_all(void)
 
 	if (json)
 		json_open(NULL, '[');
+	check_stack();
 	if (!check_module() && access(NODE, F_OK))
 		goto out;
 	fd = check_node();

@@ -51,6 +51,8 @@ struct port {
 int node_open(void);
 /* Returns their number, or -1 and errno. */
 int devices_get(int fd, struct rdma_ep_device *devs, int max);
+/* Why no program can use the device. */
+const char *device_refused(const struct rdma_ep_device *dev);
 bool port_get(int fd, const struct rdma_ep_device *dev, int number,
 	      struct port *port);
 

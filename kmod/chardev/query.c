@@ -41,6 +41,7 @@ static void uep_device_to_user(struct rdma_ep_device *dst, struct ep_dev *dev)
 	dst->phys_port_cnt = ibdev->phys_port_cnt;
 	dst->num_comp_vectors = ibdev->num_comp_vectors;
 	dst->ib_index = ibdev->index;
+	dst->driver_id = ibdev->ops.driver_id;
 	strscpy(dst->name, ibdev->name, sizeof(dst->name));
 }
 

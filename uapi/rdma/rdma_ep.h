@@ -176,6 +176,7 @@ struct rdma_ep_query {
  * @phys_port_cnt: number of ports, numbered from 1
  * @num_comp_vectors: completion vectors, at least 1
  * @ib_index: index of the device in rdma netlink
+ * @driver_id: enum rdma_driver_id
  * @reserved: 0
  * @name: zero-terminated name, as in /sys/class/infiniband
  */
@@ -187,7 +188,8 @@ struct rdma_ep_device {
 	__u32 phys_port_cnt;
 	__u32 num_comp_vectors;
 	__u32 ib_index;
-	__aligned_u64 reserved;
+	__u32 driver_id;
+	__u32 reserved;
 	__u8 name[64];
 };
 
