@@ -67,10 +67,11 @@ static int unmake_qp(struct _test_data_again *t, const struct endpoint *p)
 
 static int unmake_rest(struct _test_data_again *t, const struct endpoint *p)
 {
+	int ret = abi_destroy(&t->s, RDMA_EP_OBJ_ID, p->id);
+
 	close(p->e.channel_fd);
-	return abi_destroy(&t->s, RDMA_EP_OBJ_ID, p->id) ?:
-	       unmake_cq(t, &p->e.qp.send_cq) ?:
-	       unmake_cq(t, &p->e.qp.recv_cq);
+	return ret ?: unmake_cq(t, &p->e.qp.send_cq) ?:
+		      unmake_cq(t, &p->e.qp.recv_cq);
 }
 
 static int unmake(struct _test_data_again *t, const struct endpoint *p)

@@ -180,10 +180,12 @@ static int destroy_cq(const struct abi *s, const struct rdma_ep_auto_cq *cq)
 
 static int destroy_ep(const struct abi *s, const struct rdma_ep_create_ep *e)
 {
+	int ret = abi_destroy(s, RDMA_EP_OBJ_QP, e->qp.qp) ?:
+		  abi_destroy(s, RDMA_EP_OBJ_ID, e->id);
+
 	close(e->channel_fd);
-	return abi_destroy(s, RDMA_EP_OBJ_QP, e->qp.qp) ?:
-	       abi_destroy(s, RDMA_EP_OBJ_ID, e->id) ?:
-	       destroy_cq(s, &e->qp.send_cq) ?: destroy_cq(s, &e->qp.recv_cq);
+	return ret ?: destroy_cq(s, &e->qp.send_cq) ?:
+		      destroy_cq(s, &e->qp.recv_cq);
 }
 
 /*

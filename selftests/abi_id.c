@@ -75,9 +75,12 @@ TEST_F(id, create)
 	EXPECT_LE(0, c.channel_fd);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(c.channel_fd, F_GETFD));
 	EXPECT_TRUE(abi_quiet(c.channel_fd));
-	/* The id keeps the channel alive as long as it needs it. */
-	close(c.channel_fd);
 	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, c.id));
+	close(c.channel_fd);
+	/* The id ends with its channel. */
+	ASSERT_EQ(0, ABI(self->s.fd, CREATE_ID, &c));
+	close(c.channel_fd);
+	EXPECT_EQ(-ENOENT, abi_destroy(&self->s, RDMA_EP_OBJ_ID, c.id));
 }
 
 TEST_F(id, create_errors)

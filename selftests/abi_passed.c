@@ -452,7 +452,10 @@ static int outlive(struct receiver *r)
 	return 0;
 }
 
-/* The opener dies. Its memory is pinned on, as long as the session lives. */
+/*
+ * The opener dies. Its memory is pinned on, as long as the session lives, and its ids live
+ * on, as their channels do.
+ */
 static int opener(void *arg)
 {
 	struct _test_data_passed *self = arg;
@@ -466,7 +469,9 @@ static int opener(void *arg)
 		return 2;
 	r->p = self->p;
 	r->s = self->s;
-	if (abi_send_fd(self->socket[0], self->s.fd))
+	if (abi_send_fd(self->socket[0], self->s.fd) ||
+	    abi_send_fd(self->socket[0], self->p.end[0].channel) ||
+	    abi_send_fd(self->socket[0], self->p.end[1].channel))
 		return 3;
 	kill(getpid(), SIGKILL);
 	return 0;
@@ -489,6 +494,9 @@ TEST_F(passed, outlives_its_opener)
 	ASSERT_TRUE(WIFSIGNALED(status));
 	fd = abi_recv_fd(self->socket[1]);
 	ASSERT_LT(0, fd);
+	/* Its channels, with which the ids would end */
+	ASSERT_LT(0, abi_recv_fd(self->socket[1]));
+	ASSERT_LT(0, abi_recv_fd(self->socket[1]));
 	self->shared->nr_fds = pid;
 	self->shared->s.fd = fd;
 	EXPECT_EQ(0, outlive(self->shared));

@@ -157,9 +157,11 @@ static int reopen(struct _test_data_ring *t)
 		      abi_destroy(&t->s, RDMA_EP_OBJ_ID, e->id) ?:
 		      abi_destroy(&t->s, RDMA_EP_OBJ_CQ, e->cq[0]) ?:
 		      abi_destroy(&t->s, RDMA_EP_OBJ_CQ, e->cq[1]);
-		close(e->channel);
 	}
-	return ret ?: abi_destroy(&t->s, RDMA_EP_OBJ_ID, t->p.listener) ?:
+	ret = ret ?: abi_destroy(&t->s, RDMA_EP_OBJ_ID, t->p.listener);
+	for (e = t->p.end; e < t->p.end + 2; e++)
+		close(e->channel);
+	return ret ?:
 	       /* What has been asked for goes with the CQ. */
 	       abi_ready(t->p.comp, 0) ? -EEXIST : abi_pair_open(&t->s, &t->p);
 }

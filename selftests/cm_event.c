@@ -4,6 +4,8 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "kselftest_harness.h"
 #include "lib_util.h"
@@ -255,6 +257,53 @@ TEST(unread_request_goes_with_the_listener)
 	EXPECT_FALSE(lib_readable(p.pc->fd, 0));
 	EXPECT_EQ(0, lib_event(p.ac, RDMA_CM_EVENT_REJECTED));
 	EXPECT_EQ(0, pair_down(&p));
+}
+
+/*
+ * The passive side's ids end with their channel, which is closed before them: the peer
+ * hears of it, and the port is free.
+ */
+static void end_channel(struct __test_metadata *_metadata, bool by_library)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+	struct pair p = {};
+
+	ASSERT_TRUE(ch != NULL);
+	ASSERT_EQ(0, pair_up(&p));
+	rdma_destroy_qp(p.p);
+	if (by_library)
+		rdma_destroy_event_channel(p.pc);
+	else
+		EXPECT_EQ(0, close(p.pc->fd));
+	EXPECT_EQ(0, lib_event(p.ac, RDMA_CM_EVENT_DISCONNECTED));
+	ASSERT_EQ(0, rdma_create_id(ch, &id, NULL, RDMA_PS_TCP));
+	EXPECT_EQ(0, rdma_bind_addr(id, SA(&p.addr)));
+	EXPECT_EQ(0, rdma_listen(id, 1));
+	EXPECT_EQ(0, rdma_destroy_id(id));
+
+	/* The stock library looks for the descriptor in the channel. */
+	if (!by_library || !is_stock()) {
+		EXPECT_EQ(-1, rdma_destroy_id(p.p));
+		EXPECT_EQ(-1, rdma_destroy_id(p.listener));
+	}
+	if (!by_library)
+		free(p.pc);
+	p.pc = NULL;
+	p.p = NULL;
+	p.listener = NULL;
+	EXPECT_EQ(0, pair_down(&p));
+	rdma_destroy_event_channel(ch);
+}
+
+TEST(ids_end_with_a_destroyed_channel)
+{
+	end_channel(_metadata, true);
+}
+
+TEST(ids_end_with_a_closed_channel)
+{
+	end_channel(_metadata, false);
 }
 
 /* ------------------------------------------------------------------ */

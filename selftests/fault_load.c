@@ -74,11 +74,13 @@ int fault_connect(const struct abi *s, __u64 seed)
 
 	ret = abi_pair_open(s, &p) ?: exchange(s, &p, seed) ?:
 	      ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0);
+	/* (It would end with its channel.) */
+	ret = ret ?: abi_destroy(s, RDMA_EP_OBJ_ID, p.listener);
 	if (ret)
 		return ret;
 	drop(s, &p.end[0], false);
 	drop(s, &p.end[1], false);
-	return abi_destroy(s, RDMA_EP_OBJ_ID, p.listener);
+	return 0;
 }
 
 /* Connections one after another, in sessions that last for a few of them. */
@@ -99,13 +101,13 @@ int fault_storm(__u64 seed, int connections)
 			ret = exchange(&s, &p, seed + i);
 		if (ret)
 			break;
-		/* 4: the end of the session has to do it. */
+		/* 4: their channels have to do it. */
 		if (how == 0)
 			ret = ABI_ID_CMD(&s, DISCONNECT, p.end[first].id, 0);
 		if (how < 4) {
+			abi_destroy(&s, RDMA_EP_OBJ_ID, p.listener);
 			drop(&s, &p.end[first], how == 1);
 			drop(&s, &p.end[!first], how == 2);
-			abi_destroy(&s, RDMA_EP_OBJ_ID, p.listener);
 		} else {
 			close(p.end[0].channel);
 			close(p.end[1].channel);

@@ -20,6 +20,7 @@ static void uep_channel_free(struct kref *ref)
 
 	/* Ids hold references and take their events with them. */
 	WARN_ON_ONCE(!list_empty(&chan->events));
+	WARN_ON_ONCE(!list_empty(&chan->ids));
 	uep_wait_del(chan->session, &chan->wait);
 	uep_uncharge_file(chan->session->user);
 	uep_session_put(chan->session);
@@ -156,6 +157,79 @@ static struct uep_channel *uep_event_follow(const struct uep_event *ev,
 }
 
 /*
+ * The file is gone, and with it the ids that report to it, as on the stock stack. Requests
+ * are answered first: an id of the same channel may wait for that.
+ */
+static void uep_channel_end_work(struct work_struct *work)
+{
+	struct uep_channel *chan =
+		container_of(work, struct uep_channel, end_work);
+	struct uep_session *s = chan->session;
+	struct rdma_ep_destroy out;
+	struct uep_id *id, *next;
+	LIST_HEAD(ids);
+
+	down_read(&s->ending);
+	do {
+		spin_lock(&s->ev_lock);
+		/* Then the session ends them. */
+		id = s->dead ? NULL :
+		     list_first_entry_or_null(&chan->ids, struct uep_id, of_chan);
+		if (id && uep_obj_claim(&id->obj))
+			list_move_tail(&id->of_chan, &ids);
+		else if (id)
+			list_del_init(&id->of_chan);
+		spin_unlock(&s->ev_lock);
+		cond_resched();
+	} while (id);
+	list_for_each_entry(id, &ids, of_chan)
+		uep_id_refuse(&id->obj);
+	list_for_each_entry_safe(id, next, &ids, of_chan)
+		uep_obj_end(&id->obj, &out);
+	up_read(&s->ending);
+	uep_channel_put(chan);
+}
+
+static void uep_channel_end(struct uep_channel *chan)
+{
+	kref_get(&chan->ref);
+	if (!uep_session_run(chan->session, &chan->end_work))
+		uep_channel_put(chan);
+}
+
+/* An id has come to a channel that is closed. @chan: reference, which is taken. */
+static void uep_channel_end_late(struct uep_channel *chan)
+{
+	uep_channel_end(chan);
+	uep_channel_put(chan);
+}
+
+/* Makes the id the user's; ev_lock is held. Returns the channel if that is closed. */
+static struct uep_channel *uep_id_publish_locked(struct uep_id *id)
+{
+	struct uep_channel *chan = id->chan;
+
+	uep_obj_publish(&id->obj);
+	list_add_tail(&id->of_chan, &chan->ids);
+	if (!chan->closed)
+		return NULL;
+	kref_get(&chan->ref);
+	return chan;
+}
+
+void uep_id_publish(struct uep_id *id)
+{
+	struct uep_session *s = id->obj.session;
+	struct uep_channel *closed;
+
+	spin_lock(&s->ev_lock);
+	closed = uep_id_publish_locked(id);
+	spin_unlock(&s->ev_lock);
+	if (closed)
+		uep_channel_end_late(closed);
+}
+
+/*
  * Moves the id with its unread events. @chan: reference, which the id takes.
  * Returns the old channel with the reference that the id had.
  */
@@ -165,10 +239,17 @@ struct uep_channel *uep_channel_move(struct uep_id *id,
 	struct uep_session *s = id->obj.session;
 	struct uep_channel *old;
 	struct uep_event *ev;
+	bool closed;
 
 	spin_lock(&s->ev_lock);
 	old = id->chan;
 	id->chan = chan;
+	/* One that has been claimed is in its destroyer's hands. */
+	if (!list_empty(&id->of_chan) && !uep_obj_ended(&id->obj))
+		list_move_tail(&id->of_chan, &chan->ids);
+	closed = chan->closed;
+	if (closed)
+		kref_get(&chan->ref);
 	if (old != chan)
 		list_for_each_entry(ev, &id->events, own) {
 			list_move_tail(&ev->entry, &chan->events);
@@ -180,6 +261,8 @@ struct uep_channel *uep_channel_move(struct uep_id *id,
 	if (!list_empty(&chan->events))
 		wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
 	spin_unlock(&s->ev_lock);
+	if (closed)
+		uep_channel_end_late(chan);
 	return old;
 }
 
@@ -277,13 +360,16 @@ void uep_channel_delivered(struct uep_event *ev)
 {
 	struct uep_id *id = ev->id;
 	struct uep_session *s = id->obj.session;
+	struct uep_channel *closed = NULL;
 
 	spin_lock(&s->ev_lock);
 	if (ev->child && !s->dead) {
-		uep_obj_publish(&ev->child->obj);
+		closed = uep_id_publish_locked(ev->child);
 		ev->child = NULL;
 	}
 	spin_unlock(&s->ev_lock);
+	if (closed)
+		uep_channel_end_late(closed);
 	uep_event_free(ev);
 	uep_obj_put(&id->obj);
 }
@@ -344,7 +430,17 @@ static __poll_t uep_channel_poll(struct file *file, poll_table *wait)
 
 static int uep_channel_release(struct inode *inode, struct file *file)
 {
-	uep_channel_put(file->private_data);
+	struct uep_channel *chan = file->private_data;
+	struct uep_session *s = chan->session;
+	bool ids;
+
+	spin_lock(&s->ev_lock);
+	chan->closed = true;
+	ids = !list_empty(&chan->ids) && !s->dead;
+	spin_unlock(&s->ev_lock);
+	if (ids)
+		uep_channel_end(chan);
+	uep_channel_put(chan);
 	return 0;
 }
 
@@ -400,6 +496,8 @@ static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
 	}
 	kref_init(&chan->ref);
 	INIT_LIST_HEAD(&chan->events);
+	INIT_LIST_HEAD(&chan->ids);
+	INIT_WORK(&chan->end_work, uep_channel_end_work);
 	chan->session = cmd->s;
 	uep_session_get(cmd->s);
 	uep_wait_add(cmd->s, &chan->wait);

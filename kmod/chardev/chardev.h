@@ -14,6 +14,7 @@
  *
  * Locks, outermost first (those of the engine see engine/engine.h)
  * ----------------------
+ *  uep_session.ending       held while ids of a closed channel end
  *  uep_qp.turn              one command at a time that is for the QP's state alone
  *  ep_id.lock ...            engine
  *   uep_session.ctx_lock     default contexts
@@ -187,6 +188,7 @@ void uep_show_fdinfo(struct seq_file *m, struct file *file);
  * @idle_bytes: memory of theirs that is charged
  * @waits: where readers of its channels wait (@ev_lock)
  * @dead: the file has been released (@ev_lock)
+ * @ending: read: ids of a closed channel are being ended; write: waits for that
  * @release_work: destroys everything
  */
 struct uep_session {
@@ -213,6 +215,7 @@ struct uep_session {
 	u64 idle_bytes;
 	struct list_head waits;
 	bool dead;
+	struct rw_semaphore ending;	/* before everything is destroyed */
 	struct work_struct release_work;
 };
 
@@ -316,6 +319,7 @@ struct uep_session *uep_session_create(void);
 void uep_session_get(struct uep_session *s);
 void uep_session_put(struct uep_session *s);
 void uep_session_release(struct uep_session *s);
+bool uep_session_run(struct uep_session *s, struct work_struct *work);
 int uep_session_init(void);
 void uep_session_cleanup(void);
 

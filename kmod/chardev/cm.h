@@ -19,13 +19,19 @@ struct uep_srq;
  * @ref: the file and its ids
  * @session: session (holds a reference)
  * @events: unread events (session->ev_lock)
+ * @ids: the published ids that report to it (session->ev_lock)
+ * @closed: its file is gone: ids that still come here end (session->ev_lock)
  * @wait: readers
+ * @end_work: ends @ids (holds a reference while it is queued)
  */
 struct uep_channel {
 	struct kref ref;
 	struct uep_session *session;
 	struct list_head events;
+	struct list_head ids;
+	bool closed;
 	struct uep_wait wait;
+	struct work_struct end_work;
 };
 
 /**
@@ -53,6 +59,8 @@ struct uep_event {
  * @obj: object
  * @id: the engine's
  * @chan: where its events go (session->ev_lock; holds a reference)
+ * @of_chan: in uep_channel.ids from its publication to its end; the task that ends the ids of
+ *	a closed channel has those that it has claimed in a list of its own (session->ev_lock)
  * @events: its unread events: the channel may have any number of others'
  *	(session->ev_lock)
  * @nr_events: how many
@@ -70,6 +78,7 @@ struct uep_id {
 	struct uep_obj obj;
 	struct ep_id id;
 	struct uep_channel *chan;
+	struct list_head of_chan;
 	struct list_head events;
 	u32 nr_events;
 	u32 nr_news;
@@ -120,6 +129,7 @@ struct uep_event *uep_channel_take_of(struct uep_id *id);
 struct uep_event *uep_channel_await(struct uep_session *s, int fd);
 void uep_channel_untake(struct uep_event *ev);
 void uep_channel_delivered(struct uep_event *ev);
+void uep_id_publish(struct uep_id *id);
 void uep_event_free(struct uep_event *ev);
 int uep_create_channel(struct uep_cmd *cmd);
 int uep_migrate_id(struct uep_cmd *cmd);

@@ -33,12 +33,13 @@ static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	uep_channel_purge(id, NULL);
 	ep_id_destroy(&id->id);
 	spin_lock(&obj->session->ev_lock);
+	list_del_init(&id->of_chan);
 	out->events_reported = id->events_reported;
 	spin_unlock(&obj->session->ev_lock);
 }
 
 /*
- * In the tear-down of a session: answers a connection request over iWARP, be it in
+ * Before many ids are destroyed, in the tear-down of a session or a channel: answers a connection request over iWARP, be it in
  * the event queue of a listener or an id of its own. InfiniBand's CM does that when
  * the id is destroyed, one after the other: rxe of Linux 6.1 loses MADs if several
  * are on their way when the route goes.
@@ -151,6 +152,7 @@ static struct uep_id *uep_id_new(struct uep_session *s)
 		return id;
 	ep_id_init(&id->id, &uep_id_ops);
 	INIT_LIST_HEAD(&id->events);
+	INIT_LIST_HEAD(&id->of_chan);
 	id->id.owner = s->number;
 	id->last = -1;
 	return id;

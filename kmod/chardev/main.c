@@ -208,10 +208,16 @@ static void uep_cmd_end_move(struct uep_cmd *cmd)
 
 static void uep_cmd_publish(struct uep_cmd *cmd)
 {
+	struct uep_obj *obj;
 	int i;
 
-	for (i = 0; i < cmd->nr_objs; i++)
-		uep_obj_publish(cmd->objs[i]);
+	for (i = 0; i < cmd->nr_objs; i++) {
+		obj = cmd->objs[i];
+		if (obj->type->type == RDMA_EP_OBJ_ID)
+			uep_id_publish(container_of(obj, struct uep_id, obj));
+		else
+			uep_obj_publish(obj);
+	}
 	for (i = 0; i < cmd->nr_files; i++)
 		fd_install(cmd->files[i].fd, cmd->files[i].file);
 	uep_cmd_end_move(cmd);

@@ -394,6 +394,9 @@ static void uep_session_release_work(struct work_struct *work)
 	struct uep_ctx *ctx;
 	unsigned long i;
 
+	/* From here on no channel ends ids. */
+	down_write(&s->ending);
+	up_write(&s->ending);
 	uep_session_refuse_requests(s);
 	uep_stop_qps(s, NULL);
 	uep_idle_flush(s);
@@ -440,6 +443,7 @@ struct uep_session *uep_session_create(void)
 	INIT_LIST_HEAD(&s->idle);
 	uep_rings_init(s);
 	mutex_init(&s->ctx_lock);
+	init_rwsem(&s->ending);
 	INIT_WORK(&s->release_work, uep_session_release_work);
 	trace_rdma_ep_session_open(s);
 	return s;
@@ -451,11 +455,28 @@ err_free:
 	return ERR_PTR(ret);
 }
 
+/*
+ * Executes the work of a file that has been closed. Ports and memory are free again when
+ * the last close() or munmap() returns, or when the parent learns that the task is dead.
+ * That may take long, and another user's task may only have been sent the file, or have
+ * looked at it. (Not in the task itself: siw takes its signals away.)
+ * The caller keeps the work's memory. Returns false if it was queued already.
+ */
+bool uep_session_run(struct uep_session *s, struct work_struct *work)
+{
+	bool wait = !(current->flags & PF_KTHREAD) &&
+		    uep_user_is_current(s->user);
+	bool queued = queue_work(uep_session_wq, work);
+
+	if (wait)
+		flush_work(work);
+	return queued;
+}
+
 /* The last reference to the file is gone. */
 void uep_session_release(struct uep_session *s)
 {
 	struct uep_wait *w;
-	bool wait;
 
 	trace_rdma_ep_session_close(s);
 	spin_lock(&s->ev_lock);
@@ -463,17 +484,8 @@ void uep_session_release(struct uep_session *s)
 	list_for_each_entry(w, &s->waits, entry)
 		wake_up_poll(&w->head, EPOLLERR | EPOLLHUP);
 	spin_unlock(&s->ev_lock);
-	/*
-	 * Ports and memory are free again when the last close() or munmap()
-	 * returns, or when the parent learns that the task is dead. That may take
-	 * long, and another user's task may only have been sent the file, or have
-	 * looked at it. (Not in the task itself: siw takes its signals away.)
-	 */
-	wait = !(current->flags & PF_KTHREAD) && uep_user_is_current(s->user);
 	uep_session_get(s);
-	queue_work(uep_session_wq, &s->release_work);
-	if (wait)
-		flush_work(&s->release_work);
+	uep_session_run(s, &s->release_work);
 	uep_session_put(s);
 }
 

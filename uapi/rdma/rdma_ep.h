@@ -843,6 +843,10 @@ struct rdma_ep_open_xrcd {
  * @fd: out: the channel, O_CLOEXEC
  * @reserved: must be 0
  *
+ * When the last descriptor of an event channel is closed, the ids that report to it end,
+ * as DESTROY ends them: their handles are free, connections are disconnected, requests
+ * rejected. QPs and SRQs stay. The close returns when that is done.
+ *
  * EMFILE, ENFILE: too many files.
  */
 struct rdma_ep_create_fd {
