@@ -35,6 +35,24 @@ static struct ibv_xrcd *target_xrcd(struct rdma_cm_id *id,
 	return ep_device_xrcd(id->verbs);
 }
 
+/*
+ * The PD of a QP or SRQ for which the program names none: the id's. A PD that was given for
+ * a QP that is gone may be gone, too; then the default PD takes its place again.
+ */
+static struct ibv_pd *id_pd(struct rdma_cm_id *id)
+{
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+
+	if (id->qp || !id->pd || id->pd != ep_cm_id(id)->made_pd)
+		return id->pd;
+	/* (A forked child has one of its own, or none: its parent's ids are refused.) */
+	if (ep_device_default(ep_cm_id(id)->session, ep_dev(id->verbs->device),
+			      &context, &pd) || context != id->verbs)
+		return id->pd;
+	return pd;
+}
+
 /* ex: the attributes once more if they are extended ones, else NULL. */
 static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 		     struct ibv_qp_init_attr *attr,
@@ -47,7 +65,7 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	if (!id->verbs || id->qp)
 		return ep_err(EINVAL);
 	if (!pd)
-		pd = id->pd;
+		pd = id_pd(id);
 	if (!pd || pd->context != id->verbs)
 		return ep_err(EINVAL);
 	if ((id->recv_cq && attr->recv_cq && id->recv_cq != attr->recv_cq) ||
@@ -109,7 +127,7 @@ EP_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
 		return ep_err(error);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
-		attr->pd = id->pd;
+		attr->pd = id_pd(id);
 	}
 	return create_qp(id, attr->pd, (struct ibv_qp_init_attr *)attr, attr);
 }
@@ -209,7 +227,7 @@ EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 		return ep_err(EINVAL);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
-		attr->pd = id->pd;
+		attr->pd = id_pd(id);
 	}
 	if (!attr->pd || !ep_ours(attr->pd->context))
 		return ep_err(EINVAL);

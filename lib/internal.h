@@ -415,6 +415,8 @@ struct ep_id {
 	struct ep_qp *own_qp;
 	/* Its address, even if it is gone: id->qp may still point there. */
 	const struct ibv_qp *made_qp;
+	/* Its PD, likewise: the default one, or the program's, in id->pd. */
+	const struct ibv_pd *made_pd;
 	/* It was told of a CONNECT_ERROR that the library made. */
 	bool failed;
 

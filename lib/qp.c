@@ -284,6 +284,7 @@ struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
 		ep_wr_limits(build->qp, &attr->cap);
 	if (id) {
 		ep_id_own_qp(id, build->qp);
+		id->made_pd = pd;
 		id->id.pd = pd;
 		id->id.qp = qp;
 	}

@@ -117,6 +117,64 @@ TEST_F(qp, given_pd)
 	rdma_destroy_qp(self->id);
 }
 
+/* The next QP, of which none is named, has the default PD: the given one may be gone. */
+TEST_F(qp, given_pd_goes_with_its_qp)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_cm_id *id = self->id;
+	struct ibv_pd *default_pd = id->pd, *pd;
+
+	if (is_stock())
+		SKIP(return, "librdmacm takes the PD that is gone");
+	pd = ibv_alloc_pd(self->verbs);
+	ASSERT_TRUE(pd != NULL);
+	ASSERT_EQ(0, rdma_create_qp(id, pd, &self->attr));
+	EXPECT_EQ(pd, id->pd);
+	rdma_destroy_qp(id);
+	self->attr = lib_qp_attr();
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	EXPECT_EQ(default_pd, id->qp->pd);
+	EXPECT_EQ(default_pd, id->pd);
+	rdma_destroy_qp(id);
+
+	ASSERT_EQ(0, rdma_create_qp(id, pd, &attr));
+	rdma_destroy_qp(id);
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));
+	ASSERT_EQ(0, rdma_create_qp_ex(id, &ex));
+	EXPECT_EQ(default_pd, id->qp->pd);
+	rdma_destroy_qp(id);
+
+	/* So has an SRQ. */
+	pd = ibv_alloc_pd(self->verbs);
+	ASSERT_TRUE(pd != NULL);
+	attr = lib_qp_attr();
+	ASSERT_EQ(0, rdma_create_qp(id, pd, &attr));
+	rdma_destroy_qp(id);
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));
+	ASSERT_EQ(0, rdma_create_srq(id, NULL, &(struct ibv_srq_init_attr){
+					.attr = { .max_wr = 1, .max_sge = 1 } }));
+	EXPECT_EQ(default_pd, id->srq->pd);
+	rdma_destroy_srq(id);
+}
+
+/* One that the program has put there itself stays. */
+TEST_F(qp, pd_in_the_id_is_used)
+{
+	struct rdma_cm_id *id = self->id;
+	struct ibv_pd *default_pd = id->pd;
+
+	id->pd = self->pd;
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	EXPECT_EQ(self->pd, id->qp->pd);
+	rdma_destroy_qp(id);
+	id->pd = default_pd;
+}
+
 TEST_F(qp, given_cqs)
 {
 	struct rdma_cm_id *id = self->id;
