@@ -153,9 +153,13 @@ EP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 		ep_destroy_cqs(id);
 }
 
-/* What an XRC SRQ needs and the program does not give: -1 and errno. */
+/*
+ * Complete the attributes of an XRC SRQ; a CQ and its channel are made if neither the
+ * attributes nor the id have them. -1 and errno.
+ */
 static int complete_xrc(struct rdma_cm_id *id,
-			struct ibv_srq_init_attr_ex *attr)
+			struct ibv_srq_init_attr_ex *attr,
+			struct ibv_comp_channel **channel, struct ibv_cq **cq)
 {
 	if (!ep_has_xrc(id->verbs))
 		return ep_err(EOPNOTSUPP);
@@ -167,52 +171,79 @@ static int complete_xrc(struct rdma_cm_id *id,
 	}
 	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ && attr->cq)
 		return 0;
-	if (!id->recv_cq_channel) {
-		id->recv_cq_channel = ibv_create_comp_channel(id->verbs);
-		if (!id->recv_cq_channel)
-			return -1;
-	}
-	if (!id->recv_cq) {
-		id->recv_cq = ibv_create_cq(id->verbs, attr->attr.max_wr, id,
-					    id->recv_cq_channel, 0);
-		if (!id->recv_cq)
-			return -1;
-	}
-	attr->cq = id->recv_cq;
 	attr->comp_mask |= IBV_SRQ_INIT_ATTR_CQ;
-	return 0;
+	attr->cq = id->recv_cq;
+	if (attr->cq)
+		return 0;
+	if (!id->recv_cq_channel) {
+		*channel = ibv_create_comp_channel(id->verbs);
+		if (!*channel)
+			return -1;
+	}
+	*cq = ibv_create_cq(id->verbs, attr->attr.max_wr, id,
+			    *channel ? *channel : id->recv_cq_channel, 0);
+	attr->cq = *cq;
+	return *cq ? 0 : -1;
 }
 
+/*
+ * A CQ that is made for the SRQ becomes the id's with it: of threads that make one at the
+ * same time the kernel lets one succeed.
+ */
 static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 				  struct ibv_srq_init_attr_ex *attr)
 {
-	bool had_cq = id->recv_cq || id->recv_cq_channel;
+	struct ibv_comp_channel *channel = NULL;
 	struct ibv_srq *srq = NULL;
+	struct ibv_cq *cq = NULL;
 	int error = 0;
 
-	if (complete_xrc(id, attr))
+	if (complete_xrc(id, attr, &channel, &cq))
 		error = errno;
 	else if (attr->xrcd->context != id->verbs ||
 		 attr->cq->context != id->verbs)
 		error = EINVAL;
 	else
-		srq = ep_srq_create(ep_cm_id(id)->session, attr->pd->context,
-				    attr->pd, ep_cm_id(id)->handle,
-				    attr->srq_context, &attr->attr, attr->xrcd,
-				    attr->cq);
-	if (srq)
+		srq = ep_srq_create(ep_cm_id(id)->session, id->verbs, attr->pd,
+				    ep_cm_id(id)->handle, attr->srq_context,
+				    &attr->attr, attr->xrcd, attr->cq);
+	if (srq) {
+		if (channel)
+			id->recv_cq_channel = channel;
+		if (cq)
+			id->recv_cq = cq;
 		return srq;
+	}
 	if (!error)
 		error = errno;
-	if (!had_cq)
-		ep_destroy_cqs(id);
+	if (cq)
+		ibv_destroy_cq(cq);
+	if (channel)
+		ibv_destroy_comp_channel(channel);
 	return ep_null(error);
 }
 
-/* rdma_create_srq_ex(3) */
+static struct ibv_srq *create_srq(struct rdma_cm_id *id,
+				  struct ibv_srq_init_attr_ex *attr)
+{
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+		attr->pd = id_pd(id);
+	}
+	if (!attr->pd || attr->pd->context != id->verbs)
+		return ep_null(EINVAL);
+	if (attr->srq_type == IBV_SRQT_XRC)
+		return create_xrc(id, attr);
+	return ep_srq_create(ep_cm_id(id)->session, id->verbs, attr->pd,
+			     ep_cm_id(id)->handle, attr->srq_context,
+			     &attr->attr, NULL, NULL);
+}
+
+/* rdma_create_srq_ex(3). A failure leaves the attributes as they were. */
 EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 				 struct ibv_srq_init_attr_ex *attr)
 {
+	struct ibv_srq_init_attr_ex given;
 	struct ibv_srq *srq;
 	int error;
 
@@ -225,21 +256,13 @@ EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 		return ep_err(error);
 	if (!id->verbs || id->srq)
 		return ep_err(EINVAL);
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
-		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
-		attr->pd = id_pd(id);
-	}
-	if (!attr->pd || !ep_ours(attr->pd->context))
-		return ep_err(EINVAL);
 
-	if (attr->srq_type == IBV_SRQT_XRC)
-		srq = create_xrc(id, attr);
-	else
-		srq = ep_srq_create(ep_cm_id(id)->session, attr->pd->context,
-				    attr->pd, ep_cm_id(id)->handle,
-				    attr->srq_context, &attr->attr, NULL, NULL);
-	if (!srq)
+	given = *attr;
+	srq = create_srq(id, attr);
+	if (!srq) {
+		*attr = given;
 		return -1;
+	}
 	if (!id->pd)
 		id->pd = attr->pd;
 	id->srq = srq;

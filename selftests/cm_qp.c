@@ -398,6 +398,41 @@ TEST_F(qp, create_srq_ex)
 	EXPECT_TRUE(!id->srq);
 }
 
+/* A failure leaves the attributes as they were. */
+TEST_F(qp, srq_ex_failure_leaves_the_attributes)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 4, .max_sge = 100000 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_BASIC,
+	};
+
+	if (is_stock())
+		SKIP(return, "librdmacm leaves its PD there");
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(self->id, &attr)));
+	EXPECT_EQ(IBV_SRQ_INIT_ATTR_TYPE, attr.comp_mask);
+	EXPECT_EQ(NULL, attr.pd);
+}
+
+/* A PD of another context is no PD of the id's. */
+TEST_F(qp, srq_with_pd_of_another_context)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_context *other;
+	struct ibv_pd *pd;
+
+	if (is_stock())
+		SKIP(return, "the stock library makes one that no QP of the id can use");
+	other = ibv_open_device(self->verbs->device);
+	ASSERT_TRUE(other != NULL);
+	pd = ibv_alloc_pd(other);
+	ASSERT_TRUE(pd != NULL);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, pd, &attr)));
+	EXPECT_EQ(NULL, self->id->srq);
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));
+	EXPECT_EQ(0, ibv_close_device(other));
+}
+
 TEST_F(qp, srq_errors)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1 << 30,

@@ -411,6 +411,63 @@ TEST_F(xrc, endpoints)
 	rdma_destroy_ep(s.listener);
 }
 
+struct racer {
+	struct rdma_cm_id *id;
+	struct ibv_srq_init_attr_ex attr;
+	pthread_barrier_t *start;
+	bool made;
+};
+
+static void *race_srq(void *arg)
+{
+	struct racer *r = arg;
+
+	pthread_barrier_wait(r->start);
+	r->made = !rdma_create_srq_ex(r->id, &r->attr);
+	return NULL;
+}
+
+/* One thread makes the SRQ, and the other, which fails, leaves its CQ alone. */
+TEST_F(xrc, two_threads_make_an_srq)
+{
+	struct racer r[2];
+	struct lib_thread t[2];
+	pthread_barrier_t start;
+	struct rdma_addrinfo *res;
+	struct rdma_cm_id *id;
+	int i, round;
+
+	ASSERT_EQ(0, pthread_barrier_init(&start, NULL, 2));
+	for (round = 0; round < 40; round++) {
+		res = rai(0, IBV_QPT_XRC_RECV);
+		ASSERT_NE(NULL, res);
+		ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
+		rdma_freeaddrinfo(res);
+		for (i = 0; i < 2; i++) {
+			r[i] = (struct racer){
+				.id = id,
+				.attr = {
+					.attr = { .max_wr = 4, .max_sge = 1 },
+					.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+					.srq_type = IBV_SRQT_XRC,
+				},
+				.start = &start,
+			};
+			ASSERT_EQ(0, lib_start(&t[i], race_srq, &r[i]));
+		}
+		for (i = 0; i < 2; i++) {
+			ASSERT_EQ(0, lib_join(&t[i], NULL));
+		}
+		ASSERT_NE(r[0].made, r[1].made);
+		i = r[1].made;
+		ASSERT_TRUE(id->srq && id->recv_cq && id->recv_cq_channel);
+		ASSERT_EQ(r[i].attr.cq, id->recv_cq);
+		ASSERT_EQ(0, ibv_req_notify_cq(id->recv_cq, 0));
+		rdma_destroy_srq(id);
+		rdma_destroy_ep(id);
+	}
+}
+
 /* On an id, with what the program brings itself */
 TEST_F(xrc, on_id)
 {
@@ -450,6 +507,17 @@ TEST_F(xrc, on_id)
 	attr.attr.max_wr = 1 << 20;
 	EXPECT_EQ(-1, rdma_create_srq_ex(id, &attr));
 	EXPECT_TRUE(!id->srq && !id->recv_cq && !id->recv_cq_channel);
+	/* Also if it is the SRQ that fails: the attributes are as they were. */
+	attr.attr.max_wr = 4;
+	attr.attr.max_sge = 100000;
+	attr.cq = NULL;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(id, &attr)));
+	EXPECT_TRUE(!id->srq && !id->recv_cq && !id->recv_cq_channel);
+	EXPECT_EQ(IBV_SRQ_INIT_ATTR_TYPE, attr.comp_mask);
+	EXPECT_EQ(NULL, attr.cq);
+	attr.attr.max_sge = 1;
+	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
+	rdma_destroy_srq(id);
 	/* Given */
 	attr.attr.max_wr = 4;
 	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD |
