@@ -3,12 +3,14 @@
 #include "internal.h"
 
 /*
- * An id's membership in a group; its address is the cookie. One that has been
- * left is taken off the list first, so that it is left once.
+ * An id's membership in a group; its address is the cookie. It is on the list before its
+ * first event can be read, and has a handle when the kernel has returned from the join:
+ * from then on it can be left. One that has been left is taken off the list first, so that
+ * it is left once.
  */
 struct ep_mcast {
 	struct ep_mcast *next;		/* id->mutex */
-	uint32_t handle;
+	uint32_t handle;		/* id->mutex */
 	uint32_t acked;			/* id->mutex */
 	void *context;
 	bool send_only;
@@ -38,20 +40,37 @@ static void unlink_mcast(struct ep_id *id, struct ep_mcast *mcast)
 			break;
 		}
 	}
+	pthread_cond_broadcast(&id->cond);
 	pthread_mutex_unlock(&id->mutex);
 }
 
-/* Takes the latest membership in the group off the list. */
+static void set_handle(struct ep_id *id, struct ep_mcast *mcast, uint32_t handle)
+{
+	pthread_mutex_lock(&id->mutex);
+	mcast->handle = handle;
+	pthread_cond_broadcast(&id->cond);
+	pthread_mutex_unlock(&id->mutex);
+}
+
+/*
+ * Takes the latest membership in the group off the list, once the thread that joins has
+ * its handle.
+ */
 static struct ep_mcast *take_mcast(struct ep_id *id,
 				   const struct sockaddr *addr, socklen_t len)
 {
 	struct ep_mcast **pos, *mcast;
 
 	pthread_mutex_lock(&id->mutex);
-	for (pos = &id->mcasts; *pos; pos = &(*pos)->next)
-		if (!memcmp(&(*pos)->addr, addr, len))
+	for (;;) {
+		for (pos = &id->mcasts; *pos; pos = &(*pos)->next)
+			if (!memcmp(&(*pos)->addr, addr, len))
+				break;
+		mcast = *pos;
+		if (!mcast || mcast->handle)
 			break;
-	mcast = *pos;
+		pthread_cond_wait(&id->cond, &id->mutex);
+	}
 	if (mcast)
 		*pos = mcast->next;
 	pthread_mutex_unlock(&id->mutex);
@@ -76,7 +95,6 @@ static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr,
 	mcast->context = context;
 	mcast->send_only = send_only;
 	memcpy(&mcast->addr, addr, ep_addr_len(addr));
-	/* Before the first event of it can be read. */
 	link_mcast(id, mcast);
 
 	cmd.id = id->handle;
@@ -87,7 +105,7 @@ static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr,
 		free(mcast);
 		return ep_err(error);
 	}
-	mcast->handle = cmd.mcast;
+	set_handle(id, mcast, cmd.mcast);
 	return ep_complete(cm_id);
 }
 

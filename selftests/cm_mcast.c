@@ -304,6 +304,40 @@ static void *do_leave(void *arg)
 	return rdma_leave_multicast(m->id, SA(&sin)) ? m : NULL;
 }
 
+struct leaver {
+	struct rdma_cm_id *id;
+	struct sockaddr_in sin;
+};
+
+/* Leaves the group as soon as there is something to leave; 0 or an errno. */
+static void *leave_at_once(void *arg)
+{
+	struct leaver *l = arg;
+
+	while (rdma_leave_multicast(l->id, SA(&l->sin)))
+		if (errno != EADDRNOTAVAIL)
+			return (void *)(long)errno;
+	return NULL;
+}
+
+/* A thread that leaves waits for the one that is still joining. */
+TEST_F(mcast, leave_while_joining)
+{
+	struct leaver l = { .id = self->a.id, .sin = group("230.1.2.9") };
+	struct lib_thread t;
+	void *ret;
+	int i;
+
+	if (is_stock())
+		SKIP(return, "librdmacm leaves a group with the handle 0");
+	for (i = 0; i < 50; i++) {
+		ASSERT_EQ(0, lib_start(&t, leave_at_once, &l));
+		ASSERT_EQ(0, rdma_join_multicast(l.id, SA(&l.sin), NULL));
+		ASSERT_EQ(0, lib_join(&t, &ret));
+		ASSERT_EQ(0, (long)ret);
+	}
+}
+
 TEST_F(mcast, leave_waits_for_acks)
 {
 	struct lib_thread t = {};
