@@ -17,7 +17,12 @@ struct ibv_srq *ep_srq_create(struct ep_session *session,
 		.pd = pd->handle,
 		.max_wr = attr->max_wr,
 		.max_sge = attr->max_sge,
-		.srq_limit = attr->srq_limit,
+		/*
+		 * "Irrelevant for ibv_create_srq", so that programs do not initialise it,
+		 * and "the limit value of the SRQ" for ibv_create_srq_ex(), which ends in
+		 * the same function: a value that is no limit is ignored.
+		 */
+		.srq_limit = attr->srq_limit <= attr->max_wr ? attr->srq_limit : 0,
 	};
 	struct ep_srq *ours;
 	struct ibv_srq *srq;
@@ -28,9 +33,6 @@ struct ibv_srq *ep_srq_create(struct ep_session *session,
 		cmd.xrcd = ep_xrcd_handle(xrcd);
 		cmd.cq = cq->handle;
 	}
-	/* "Irrelevant for ibv_create_srq": programs do not initialise it. */
-	if (cmd.srq_limit > cmd.max_wr)
-		cmd.srq_limit = cmd.max_wr;
 	ours = calloc(1, sizeof(*ours));
 	if (!ours)
 		return NULL;
@@ -71,12 +73,15 @@ EP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 /* 0 if the extended attributes ask for a basic or XRC SRQ, else an errno. */
 int ep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 {
+	const uint32_t basic = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+
 	if (attr->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED)
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
 		return 0;
 	switch (attr->srq_type) {
 	case IBV_SRQT_BASIC:
+		return attr->comp_mask & ~basic ? EOPNOTSUPP : 0;
 	case IBV_SRQT_XRC:
 		return 0;
 	default:

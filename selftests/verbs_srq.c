@@ -79,6 +79,10 @@ TEST_F(srq, create_and_query)
 		EXPECT_EQ(attr.attr.max_wr, got.max_wr);
 	}
 	EXPECT_EQ(attr.attr.max_sge, got.max_sge);
+	/* "Irrelevant for ibv_create_srq": many programs do not set it. */
+	if (!is_stock()) {
+		EXPECT_EQ(0, got.srq_limit);
+	}
 	EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 
@@ -126,6 +130,21 @@ TEST_F(srq, create_ex)
 }
 
 /* P0: ibv_modify_srq */
+/* A basic SRQ has no CQ: that is an attribute of XRC SRQs. */
+TEST_F(srq, basic_srq_has_no_cq)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 8, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = self->pd, .cq = self->cq,
+	};
+
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP,
+			       ibv_create_srq_ex(self->context, &attr)));
+}
+
 TEST_F(srq, modify)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 4 };
