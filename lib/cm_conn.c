@@ -60,6 +60,7 @@ EP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct rdma_ep_id_cmd cmd = { .arg = backlog > 0 ? backlog : 0 };
 	struct rdma_ep_query_id query;
+	int ret;
 
 	if (ep_foreign_id(id))
 		return ep_forward_cm(-1, rdma_listen, id, backlog);
@@ -71,9 +72,10 @@ EP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 	/* An id that was not bound has been bound now. */
 	if (id->route.addr.src_storage.ss_family && rdma_get_src_port(id))
 		return 0;
-	if (ep_id_query(ep_cm_id(id), &query))
-		return -1;
-	return ep_id_set_info(ep_cm_id(id), &query.info);
+	do
+		ret = ep_id_query(ep_cm_id(id), &query);
+	while (ret && errno == EINTR);
+	return ret ? ret : ep_id_set_info(ep_cm_id(id), &query.info);
 }
 
 /* The device that the id is bound to, with its limits known; or NULL and errno. */
