@@ -50,11 +50,13 @@ static void set_strings(struct ibv_device *ibdev,
 	memcpy(ibdev->name, info->name, sizeof(ibdev->name));
 	ibdev->name[sizeof(ibdev->name) - 1] = 0;
 
-	/* There is no uverbs device; programs compare the name, though. */
-	snprintf(ibdev->dev_name, sizeof(ibdev->dev_name), "rdma_ep%u",
-		 info->dev_index);
+	/*
+	 * Programs look for the node in /dev/infiniband and for the device
+	 * below the paths (docs/design.md). One node stands for all devices.
+	 */
+	snprintf(ibdev->dev_name, sizeof(ibdev->dev_name), "rdma_ep");
 	snprintf(ibdev->dev_path, sizeof(ibdev->dev_path),
-		 "/sys/class/misc/rdma_ep");
+		 "/sys/class/infiniband/%s", ibdev->name);
 	snprintf(ibdev->ibdev_path, sizeof(ibdev->ibdev_path),
 		 "/sys/class/infiniband/%s", ibdev->name);
 }

@@ -4,7 +4,9 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "kselftest_harness.h"
 #include "lib_util.h"
@@ -265,6 +267,38 @@ TEST_F(id, devices)
 	pd = ibv_alloc_pd(self->id->verbs);
 	EXPECT_TRUE(pd != NULL);
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));
+}
+
+/* UCX uses no device whose node in /dev/infiniband it may not read and write. */
+TEST(devices_have_nodes_and_paths)
+{
+	struct ibv_device **list;
+	char path[sizeof("/dev/infiniband/") + IBV_SYSFS_NAME_MAX];
+	struct stat st, dev;
+	int num = 0, i;
+
+	list = ibv_get_device_list(&num);
+	ASSERT_TRUE(list != NULL);
+	ASSERT_LE(1, num);
+	for (i = 0; i < num; i++) {
+		snprintf(path, sizeof(path), "/dev/infiniband/%s",
+			 list[i]->dev_name);
+		ASSERT_EQ(0, stat(path, &st));
+		EXPECT_TRUE(S_ISCHR(st.st_mode));
+		EXPECT_EQ(0, access(path, R_OK | W_OK));
+		/* (A container may have no sysfs.) */
+		if (access("/sys/class", F_OK))
+			continue;
+		ASSERT_EQ(0, stat(list[i]->dev_path, &st));
+		EXPECT_TRUE(S_ISDIR(st.st_mode));
+		/* The device's own: DPDK and others go on from there. */
+		ASSERT_EQ(0, stat(list[i]->ibdev_path, &st));
+		snprintf(path, sizeof(path), "/sys/class/infiniband/%s",
+			 ibv_get_device_name(list[i]));
+		ASSERT_EQ(0, stat(path, &dev));
+		EXPECT_EQ(dev.st_ino, st.st_ino);
+	}
+	ibv_free_device_list(list);
 }
 
 /* P0: rdma_resolve_addr, rdma_resolve_route */
