@@ -30,7 +30,7 @@ defined()
 {
 	(cd "$dir" && sed -nE 's/^TEST(_F|_F_TIMEOUT)?\(([a-z_]+, )?([a-z0-9_]+).*/\3/p; T; F' \
 		./*.c | paste -d ' ' - - | awk '{ print substr($2, 3), $1 }'
-	grep -HoE '^[a-z0-9_]+\(\)' faults/*.sh | tr -d '()' | tr ':' ' ')
+	grep -HoE '^[a-z0-9_]+\(\)' faults/*.sh clients/*.sh | tr -d '()' | tr ':' ' ')
 }
 
 # look WHAT LEAST FROM TO [COLUMN]: do those tests exist, and are there so many of them?

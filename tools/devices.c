@@ -112,9 +112,12 @@ static void show(int fd, const struct rdma_ep_device *dev, bool json)
 {
 	bool mr = dev->flags & RDMA_EP_DEVICE_USER_MR;
 	bool xrc = dev->flags & RDMA_EP_DEVICE_XRC;
-	const char *name = (const char *)dev->name;
+	char name[ESCAPED(sizeof(dev->name))];
 	struct port port;
+	char netdev[ESCAPED(sizeof(port.name))];
 	unsigned int i;
+
+	escape(name, (const char *)dev->name, strlen((const char *)dev->name));
 
 	if (json) {
 		json_open(NULL, '{');
@@ -126,20 +129,21 @@ static void show(int fd, const struct rdma_ep_device *dev, bool json)
 	for (i = 1; i <= dev->phys_port_cnt; i++) {
 		if (!port_get(fd, dev, i, &port))
 			continue;
+		escape(netdev, port.name, strlen(port.name));
 		if (json) {
 			json_open(NULL, '{');
 			json_number("port", i);
 			json_string("transport", transport(dev, &port));
 			json_bool("active", port.active);
 			json_number("gids", port.gids);
-			if (*port.name)
-				json_string("netdev", port.name);
+			if (*netdev)
+				json_string("netdev", netdev);
 			json_close('}');
 		} else {
 			printf("%-10s %4u %-10s %-6s %4d %-15s %s\n", name, i,
 			       transport(dev, &port),
 			       port.active ? "active" : "down", port.gids,
-			       *port.name ? port.name : "-",
+			       *netdev ? netdev : "-",
 			       mr ? "yes" : device_refused(dev));
 		}
 	}

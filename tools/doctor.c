@@ -33,12 +33,14 @@ __attribute__((format(printf, 4, 5)))
 static void say(const char *check, enum verdict v, const char *mend,
 		const char *fmt, ...)
 {
-	char text[512];
+	char raw[512], text[ESCAPED(sizeof(raw))], how[ESCAPED(256)];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(raw, sizeof(raw), fmt, ap);
 	va_end(ap);
+	escape(text, raw, strlen(raw));
+	escape(how, mend ? mend : "", mend ? strnlen(mend, 256) : 0);
 	failed += v == FAIL;
 	if (json) {
 		json_open(NULL, '{');
@@ -46,13 +48,13 @@ static void say(const char *check, enum verdict v, const char *mend,
 		json_string("verdict", verdicts[v]);
 		json_string("text", text);
 		if (mend)
-			json_string("mend", mend);
+			json_string("mend", how);
 		json_close('}');
 		return;
 	}
 	printf("%-4s  %-8s %s\n", verdicts[v], check, text);
 	if (mend)
-		printf("      %8s -> %s\n", "", mend);
+		printf("      %8s -> %s\n", "", how);
 }
 
 /* The first line of a file, or "". */
@@ -388,13 +390,13 @@ static void report(void)
 	fflush(stdout);
 	printf("== devices\n");
 	fflush(stdout);
-	runs("rdma link 2>&1; rdma system 2>&1; ip -brief addr 2>&1");
+	show_output("rdma link 2>&1; rdma system 2>&1; ip -brief addr 2>&1");
 	printf("== sessions\n");
 	fflush(stdout);
 	cmd_status(1, (char *[]){ "status", NULL });
 	printf("== kernel log\n");
 	fflush(stdout);
-	runs("dmesg 2>&1 | grep -Ei 'rdma|rxe|siw|infiniband|mlx|BUG|WARNING' | tail -n 60");
+	show_output("dmesg 2>&1 | grep -aEi 'rdma|rxe|siw|infiniband|mlx|BUG|WARNING' | tail -n 60");
 }
 
 int cmd_doctor(int argc, char **argv)

@@ -7,18 +7,14 @@
 static int depth;
 static bool more;
 
+/* Text that others choose has been escaped: see escape.c. */
 static void string(const char *s)
 {
 	putchar('"');
 	for (; *s; s++) {
-		unsigned char c = *s;
-
-		if (c == '"' || c == '\\')
-			printf("\\%c", c);
-		else if (c < 0x20)
-			printf("\\u%04x", c);
-		else
-			putchar(c);
+		if (*s == '"' || *s == '\\')
+			putchar('\\');
+		putchar(*s);
 	}
 	putchar('"');
 }

@@ -82,7 +82,7 @@ long long session_number(const struct session *s, const char *key)
 
 static bool read_session(struct session *s, int pid, int fd)
 {
-	char path[64], *line = NULL, *value;
+	char path[64], comm[32], *line = NULL, *value;
 	size_t size = 0;
 	FILE *f;
 
@@ -92,8 +92,11 @@ static bool read_session(struct session *s, int pid, int fd)
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	f = fopen(path, "re");
 	if (f) {
-		if (fgets(s->comm, sizeof(s->comm), f))
-			s->comm[strcspn(s->comm, "\n")] = 0;
+		size_t len = fread(comm, 1, sizeof(comm), f);
+
+		/* It may have others: they are of the name. */
+		len -= len && comm[len - 1] == '\n';
+		escape(s->comm, comm, len);
 		fclose(f);
 	}
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);

@@ -26,6 +26,13 @@ _Noreturn void usage(const char *why);
  */
 bool option(char ***argv, const char *name, const char **value);
 
+/* escape.c */
+/* Room for a text of that length, escaped. */
+#define ESCAPED(_len)	(4 * (size_t)(_len) + 1)
+
+void escape(char *out, const char *text, size_t len);
+void show_output(const char *command);
+
 /* json.c: a value after the other; commas and indentation come by themselves. */
 void json_open(const char *key, char bracket);
 void json_close(char bracket);
@@ -70,7 +77,7 @@ struct session {
 	unsigned long number;
 	int pid;
 	int fd;
-	char comm[32];
+	char comm[ESCAPED(32)];	/* escaped */
 	struct pair *pairs;
 	int nr_pairs;
 	struct id_line *ids;

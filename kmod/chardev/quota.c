@@ -14,6 +14,7 @@
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/string_helpers.h>
 
 #include "chardev.h"
 #include "trace.h"
@@ -160,6 +161,19 @@ u64 uep_queue_bytes(u32 nr, u32 size)
 				     roundup_pow_of_two(size));
 }
 
+/* A task has any name that its user likes: all but printable ASCII is escaped. */
+static void uep_say_over(const char *limit)
+{
+	char comm[TASK_COMM_LEN], name[4 * TASK_COMM_LEN];
+	int len;
+
+	get_task_comm(comm, current);
+	len = string_escape_mem(comm, strlen(comm), name, sizeof(name),
+				ESCAPE_HEX | ESCAPE_NAP | ESCAPE_APPEND, "\\");
+	pr_notice_ratelimited(KBUILD_MODNAME ": %.*s[%d]: over %s\n", len, name,
+			      task_pid_nr(current), limit);
+}
+
 /*
  * Returns -EDQUOT if that is too much. The capabilities of a kernel thread, which
  * delivers connection requests, do not count.
@@ -177,8 +191,7 @@ static int uep_try_add(struct uep_session *s, int objs, u64 queue_bytes)
 	if (trace_rdma_ep_over_limit_enabled())
 		uep_trace_limits(s);
 	uep_add(s, -objs, -(s64)queue_bytes);
-	pr_notice_ratelimited(KBUILD_MODNAME ": %s[%d]: over its limit of objects or queue memory (see the module's parameters)\n",
-			      current->comm, task_pid_nr(current));
+	uep_say_over("its limit of objects or queue memory (see the module's parameters)");
 	return -EDQUOT;
 }
 
@@ -206,8 +219,7 @@ int uep_charge_file(struct uep_user *user)
 	    capable(CAP_SYS_RESOURCE))
 		return 0;
 	atomic_dec(&user->nr_objs);
-	pr_notice_ratelimited(KBUILD_MODNAME ": %s[%d]: over its user's limit of objects (user_max_objects)\n",
-			      current->comm, task_pid_nr(current));
+	uep_say_over("its user's limit of objects (user_max_objects)");
 	return -EDQUOT;
 }
 
@@ -248,8 +260,7 @@ int uep_charge_pages(struct uep_session *s, u64 nr)
 	}
 	uep_trace_limit(s, "user_max_pinned_mb", (pinned + nr) << PAGE_SHIFT,
 			max << PAGE_SHIFT);
-	pr_notice_ratelimited(KBUILD_MODNAME ": %s[%d]: over its user's limit of registered memory (user_max_pinned_mb)\n",
-			      current->comm, task_pid_nr(current));
+	uep_say_over("its user's limit of registered memory (user_max_pinned_mb)");
 	return -ENOMEM;
 }
 

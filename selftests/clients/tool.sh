@@ -104,6 +104,71 @@ kill "$inherited"
 wait "$inherited"
 end
 
+# Any user can choose such a name: it must not reach the administrator's terminal, nor
+# make JSON invalid. It is: escape [2J, 0xff, a newline, U+009B, a backslash, and o with
+# two dots.
+cat > "$WORK/name.py" <<'END'
+import os, resource, sys, time
+open("/proc/self/comm", "wb").write(b"\x1b[2J\xff\nx\xc2\x9b\\\xc3\xb6")
+from pyverbs.device import Context
+from pyverbs.pd import PD
+context = Context(name=sys.argv[1])
+try:
+    pds = [PD(context) for _ in range(int(sys.argv[2]))]
+except Exception:
+    sys.exit(3)
+print("ready", flush=True)
+time.sleep(60)
+END
+NAME='\x1b[2J\xff\x0ax\xc2\x9b\\ö'
+
+named_ready()
+{
+	grep -q ready "$WORK/named.out" || stopped named
+}
+
+# plain FILE: no controls but newlines and tabs in it, and nothing but UTF-8
+plain()
+{
+	python3 -c 'import sys
+text = open(sys.argv[1], "rb").read().decode()
+sys.exit(any(ord(c) < 32 and c not in "\n\t" or 127 <= ord(c) < 160 for c in text))' \
+		"$1" || problem "$1 has something else than printable text"
+}
+
+begin "names that are no text are escaped"
+start ours named python3 "$WORK/name.py" "$RDMA_DEV" 1
+wait_for 20 named_ready
+running named || problem "the program does not run"
+rdma-ep status > "$WORK/text"
+plain "$WORK/text"
+grep -qF -- "$NAME" "$WORK/text" || problem "text has no '$NAME'"
+rdma-ep status --json > "$WORK/n.json"
+plain "$WORK/n.json"
+expect "command" "$(json 'j["sessions"][0]["command"]' < "$WORK/n.json")" "$NAME"
+terminate named
+old=$(< /sys/module/rdma_ep/parameters/session_max_objects)
+echo 5 > /sys/module/rdma_ep/parameters/session_max_objects
+chmod 755 "$WORK"
+setpriv --reuid 65534 --regid 65534 --clear-groups \
+	rdma-ep-run python3 "$WORK/name.py" "$RDMA_DEV" 100 > "$WORK/named.out" 2>&1
+expect "exit status beyond the limit" "$?" 3
+echo "$old" > /sys/module/rdma_ep/parameters/session_max_objects
+# As it is in the log, which /dev/kmsg would escape
+python3 - > "$WORK/log" <<'END'
+import ctypes, os
+buf = ctypes.create_string_buffer(1 << 20)
+n = ctypes.CDLL(None).klogctl(3, buf, len(buf))
+lines = [line for line in buf.raw[:n].split(b"\n") if b"over its limit" in line]
+os.write(1, b"\n".join(lines[-1:]) + b"\n")
+END
+plain "$WORK/log"
+grep -qF -- '\x1b[2J\xff\x0ax\xc2\x9b\x5c\xc3\xb6[' "$WORK/log" ||
+	problem "the log has no such name: $(cat -v "$WORK/log")"
+rdma-ep doctor --report > "$WORK/report"
+plain "$WORK/report"
+end
+
 begin "devices"
 rdma-ep devices --json > "$WORK/d.json"
 expect "device" "$(json 'j[0]["device"]' < "$WORK/d.json")" "$RDMA_DEV"

@@ -404,6 +404,15 @@ traced refusals \
 	> "$WORK/refusals"
 expect "the refusal of such a program" "$(head -n 1 "$WORK/refusals")" \
 	"1.000002 x session=4-77: REG_MR: EFAULT in command"
+# Names that do something to a terminal
+named="evil$(printf '\033[2J\\\303\266\233')-77 [000] ..... 1.000002: rdma_ep_refuse:"
+traced refusals "$named session=5 cmd=REG_MR stage=command ret=-14" \
+	> "$WORK/refusals"
+expect "the refusal of a program with such a name" "$(head -n 1 "$WORK/refusals")" \
+	'1.000002 evil\x1b[2J\x5c\xc3\xb6\x9b-77: REG_MR: EFAULT in command'
+traced raw "$named session=5" > "$WORK/raw"
+expect "its event" "$(< "$WORK/raw")" \
+	'evil\x1b[2J\x5c\xc3\xb6\x9b-77 [000] ..... 1.000002: rdma_ep_refuse: session=5'
 # A command that fails ends nothing.
 id="session=3 id=1"
 at="dev=rxe0 src=10.0.0.1:1 dst=10.0.0.1:2"

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Text that others choose (names of processes, of network devices, of cgroups) on a
+ * terminal and in JSON: what is no printable UTF-8 is shown as \xNN, byte by byte, and a
+ * backslash as two.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+/*
+ * Not for a terminal: controls (also those from U+0080 on), and what moves the text
+ * around it (line and paragraph separators, directions of writing).
+ */
+static bool moves(unsigned int c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c ||
+	       (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x2069);
+}
+
+/* The length of the character that the text begins with, 0: it has to be escaped. */
+static size_t character(const char *text, size_t len)
+{
+	static const unsigned int first[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *s = (const unsigned char *)text;
+	unsigned int c;
+	size_t n, i;
+
+	n = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 :
+	    s[0] < 0xf0 ? 3 : s[0] < 0xf8 ? 4 : 0;
+	if (!n || n > len)
+		return 0;
+	c = n == 1 ? s[0] : s[0] & (0x7f >> n);
+	for (i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	if (c < first[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	return moves(c) ? 0 : n;
+}
+
+/* out: ESCAPED(len) bytes */
+void escape(char *out, const char *text, size_t len)
+{
+	size_t n;
+
+	while (len) {
+		n = character(text, len);
+		if (!n || *text == '\\')
+			out += sprintf(out, n ? "\\\\" : "\\x%02x",
+				       (unsigned char)*text);
+		else
+			out = (char *)memcpy(out, text, n) + n;
+		n = n ? n : 1;
+		text += n;
+		len -= n;
+	}
+	*out = 0;
+}
+
+/* What the command prints, each line escaped. */
+void show_output(const char *command)
+{
+	char *line = NULL, *text;
+	FILE *f = popen(command, "re");
+	size_t size = 0;
+	ssize_t len;
+
+	while (f && (len = getline(&line, &size, f)) > 0) {
+		len -= line[len - 1] == '\n';
+		text = malloc(ESCAPED(len));
+		if (!text)
+			break;
+		escape(text, line, len);
+		puts(text);
+		free(text);
+	}
+	free(line);
+	if (f)
+		pclose(f);
+}
