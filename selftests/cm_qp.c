@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The QP and the SRQ of an id, and its QP attributes.
+ * The QP and the SRQ of an id, and its QP attributes. What rdma_create_qp(3) and
+ * rdma_create_srq(3) say is in page_*.c.
  */
-#include <fcntl.h>
-
 #include "kselftest_harness.h"
 #include "lib_util.h"
 
@@ -34,87 +33,28 @@ FIXTURE_TEARDOWN(qp)
 	EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
 }
 
-/* P0: rdma_create_qp, rdma_destroy_qp */
-TEST_F(qp, with_everything_made)
+/* No requests, no CQ */
+TEST_F(qp, no_receive_queue)
 {
-	struct rdma_cm_id *id = self->id;
-	struct ibv_pd *default_pd = id->pd;
-	struct ibv_qp_attr attr;
-	struct ibv_qp_init_attr init;
-	int send_fd, recv_fd;
-	struct ibv_qp *qp;
+	struct ibv_cq *cq = ibv_create_cq(self->verbs, 4, NULL, NULL, 0);
 
-	self->attr.cap.max_send_wr = 5;
-	self->attr.cap.max_recv_wr = 9;
-	self->attr.qp_context = self;
-	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
-	qp = id->qp;
-	ASSERT_TRUE(qp != NULL);
-	EXPECT_EQ(id->verbs, qp->context);
-	EXPECT_EQ((void *)self, qp->qp_context);
-	EXPECT_EQ(default_pd, qp->pd);
-	EXPECT_EQ(default_pd, id->pd);
-	EXPECT_EQ(IBV_QPT_RC, qp->qp_type);
-	EXPECT_NE(0, qp->qp_num);
-	EXPECT_TRUE(!qp->srq && !id->srq);
-	/* Ready for receives */
-	EXPECT_EQ(IBV_QPS_INIT, qp->state);
-	ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS,
-				  &init));
-	/* (iWARP's states are others, and the access is always all.) */
-	if (!lib_iwarp(id->verbs)) {
-		EXPECT_EQ(IBV_QPS_INIT, attr.qp_state);
-		EXPECT_EQ(0, attr.qp_access_flags);
+	ASSERT_TRUE(cq != NULL);
+	if (is_libsiw(self->verbs))
+		SKIP(return, "libsiw wants a receive queue");
+	self->attr.recv_cq = cq;
+	self->attr.cap.max_recv_wr = 0;
+	self->attr.cap.max_recv_sge = 0;
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	EXPECT_TRUE(!self->id->recv_cq && self->id->send_cq);
+	if (is_stock()) {	/* leaks the send CQ here */
+		ibv_destroy_qp(self->id->qp);
+		ibv_destroy_cq(self->id->send_cq);
+		ibv_destroy_comp_channel(self->id->send_cq_channel);
+	} else {
+		rdma_destroy_qp(self->id);
+		EXPECT_TRUE(!self->id->send_cq && !self->id->send_cq_channel);
 	}
-
-	/* The CQs that were made, each with a channel */
-	ASSERT_TRUE(id->send_cq && id->recv_cq);
-	ASSERT_TRUE(id->send_cq_channel && id->recv_cq_channel);
-	EXPECT_NE(id->send_cq, id->recv_cq);
-	EXPECT_NE(id->send_cq_channel, id->recv_cq_channel);
-	EXPECT_EQ(id->send_cq_channel, id->send_cq->channel);
-	EXPECT_EQ(id->recv_cq_channel, id->recv_cq->channel);
-	EXPECT_EQ(1, id->send_cq_channel->refcnt);
-	EXPECT_EQ((void *)id, id->send_cq->cq_context);
-	EXPECT_EQ((void *)id, id->recv_cq->cq_context);
-	EXPECT_EQ(id->verbs, id->send_cq->context);
-	EXPECT_LE(5, id->send_cq->cqe);
-	EXPECT_LE(9, id->recv_cq->cqe);
-	EXPECT_EQ(id->send_cq, qp->send_cq);
-	EXPECT_EQ(id->recv_cq, qp->recv_cq);
-	send_fd = id->send_cq_channel->fd;
-	recv_fd = id->recv_cq_channel->fd;
-	EXPECT_NE(send_fd, recv_fd);
-
-	/* What has been made is told */
-	EXPECT_EQ(id->send_cq, self->attr.send_cq);
-	EXPECT_EQ(id->recv_cq, self->attr.recv_cq);
-	EXPECT_LE(5, self->attr.cap.max_send_wr);
-	EXPECT_LE(9, self->attr.cap.max_recv_wr);
-	EXPECT_LE(2, self->attr.cap.max_send_sge);
-	EXPECT_LE(2, self->attr.cap.max_recv_sge);
-	EXPECT_LE(16, self->attr.cap.max_inline_data);
-
-	rdma_destroy_qp(id);
-	EXPECT_TRUE(!id->qp && !id->send_cq && !id->recv_cq &&
-		    !id->send_cq_channel && !id->recv_cq_channel);
-	EXPECT_EQ(-1, fcntl(send_fd, F_GETFD));
-	EXPECT_EQ(-1, fcntl(recv_fd, F_GETFD));
-	EXPECT_EQ(default_pd, id->pd);
-
-	/* And another */
-	self->attr = lib_qp_attr();
-	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
-	rdma_destroy_qp(id);
-}
-
-TEST_F(qp, given_pd)
-{
-	ASSERT_EQ(0, rdma_create_qp(self->id, self->pd, &self->attr));
-	EXPECT_EQ(self->pd, self->id->qp->pd);
-	EXPECT_EQ(self->pd, self->id->pd);
-	EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
-	rdma_destroy_qp(self->id);
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
 }
 
 /* The next QP, of which none is named, has the default PD: the given one may be gone. */
@@ -175,107 +115,6 @@ TEST_F(qp, pd_in_the_id_is_used)
 	id->pd = default_pd;
 }
 
-TEST_F(qp, given_cqs)
-{
-	struct rdma_cm_id *id = self->id;
-	struct ibv_cq *cq;
-
-	cq = ibv_create_cq(self->verbs, 32, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
-	self->attr.send_cq = cq;
-	self->attr.recv_cq = cq;
-	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
-	EXPECT_EQ(cq, id->qp->send_cq);
-	EXPECT_EQ(cq, id->qp->recv_cq);
-	/* Only those that were made are shown */
-	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel &&
-		    !id->recv_cq_channel);
-	rdma_destroy_qp(id);
-
-	/* One of the two */
-	self->attr = lib_qp_attr();
-	self->attr.send_cq = cq;
-	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
-	EXPECT_EQ(cq, id->qp->send_cq);
-	EXPECT_TRUE(!id->send_cq && !id->send_cq_channel);
-	ASSERT_TRUE(id->recv_cq && id->recv_cq_channel);
-	EXPECT_EQ(id->recv_cq, id->qp->recv_cq);
-	rdma_destroy_qp(id);
-	EXPECT_TRUE(!id->recv_cq && !id->recv_cq_channel);
-	EXPECT_EQ(0, ibv_destroy_cq(cq));
-}
-
-/* No requests, no CQ */
-TEST_F(qp, no_receive_queue)
-{
-	struct ibv_cq *cq = ibv_create_cq(self->verbs, 4, NULL, NULL, 0);
-
-	ASSERT_TRUE(cq != NULL);
-	if (is_libsiw(self->verbs))
-		SKIP(return, "libsiw wants a receive queue");
-	self->attr.recv_cq = cq;
-	self->attr.cap.max_recv_wr = 0;
-	self->attr.cap.max_recv_sge = 0;
-	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
-	EXPECT_TRUE(!self->id->recv_cq && self->id->send_cq);
-	if (is_stock()) {	/* leaks the send CQ here */
-		ibv_destroy_qp(self->id->qp);
-		ibv_destroy_cq(self->id->send_cq);
-		ibv_destroy_comp_channel(self->id->send_cq_channel);
-	} else {
-		rdma_destroy_qp(self->id);
-		EXPECT_TRUE(!self->id->send_cq && !self->id->send_cq_channel);
-	}
-	EXPECT_EQ(0, ibv_destroy_cq(cq));
-}
-
-TEST_F(qp, errors)
-{
-	struct rdma_cm_id *id = self->id, *unbound;
-	struct ibv_context *other;
-	struct ibv_qp *qp;
-	struct ibv_pd *pd;
-
-	/* Of the same device, but of another context */
-	other = ibv_open_device(self->verbs->device);
-	ASSERT_TRUE(other != NULL);
-	EXPECT_NE(other, self->verbs);
-	pd = ibv_alloc_pd(other);
-	ASSERT_TRUE(pd != NULL);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(id, pd, &self->attr)));
-	EXPECT_TRUE(!id->qp && !id->send_cq && !id->recv_cq);
-	EXPECT_EQ(0, ibv_dealloc_pd(pd));
-	EXPECT_EQ(0, ibv_close_device(other));
-
-	/* More than any device can do; nothing is left behind */
-	self->attr.cap.max_send_sge = 10000;
-	EXPECT_EQ(-1, rdma_create_qp(id, NULL, &self->attr));
-	EXPECT_TRUE(!id->qp);
-	if (!is_stock())	/* attr still has the CQs that are gone */
-		EXPECT_TRUE(!id->send_cq && !id->recv_cq &&
-			    !id->send_cq_channel && !id->recv_cq_channel);
-
-	/* Only one */
-	self->attr = lib_qp_attr();
-	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
-	qp = id->qp;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(id, NULL, &self->attr)));
-	EXPECT_EQ(qp, id->qp);
-	rdma_destroy_qp(id);
-	if (is_stock())	/* crashes */
-		return;
-
-	self->attr = lib_qp_attr();
-	rdma_destroy_qp(id);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(NULL, NULL, &self->attr)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(id, NULL, NULL)));
-	ASSERT_EQ(0, rdma_create_id(NULL, &unbound, NULL, RDMA_PS_TCP));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(unbound, NULL, &self->attr)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(unbound, self->pd,
-						 &self->attr)));
-	EXPECT_EQ(0, rdma_destroy_id(unbound));
-}
-
 /* The QP and its CQs outlive the id. */
 TEST_F(qp, destroy_id_first)
 {
@@ -305,70 +144,7 @@ TEST_F(qp, destroy_id_first)
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
 
-TEST(datagram_qp)
-{
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct sockaddr_in sin = lib_addr(0);
-	struct rdma_cm_id *id;
-
-	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_UDP));
-	ASSERT_EQ(0, rdma_bind_addr(id, SA(&sin)));
-	if (lib_iwarp(id->verbs))
-		SKIP(return, "iWARP has no datagrams");
-	attr.qp_type = IBV_QPT_UD;
-	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
-	/* Ready to send as well */
-	EXPECT_QPS(IBV_QPS_RTS, id->qp);
-	EXPECT_EQ(IBV_QPS_RTS, id->qp->state);
-	rdma_destroy_qp(id);
-	EXPECT_EQ(0, rdma_destroy_id(id));
-}
-
 /* ------------------------------------------------------------------ */
-
-/* P0: rdma_create_srq, rdma_destroy_srq */
-TEST_F(qp, create_srq)
-{
-	struct ibv_srq_init_attr attr = {
-		.srq_context = &attr,
-		.attr = { .max_wr = 10, .max_sge = 2 },
-	};
-	struct rdma_cm_id *id = self->id;
-	struct ibv_pd *default_pd = id->pd;
-	struct ibv_srq *srq;
-
-	ASSERT_EQ(0, rdma_create_srq(id, NULL, &attr));
-	srq = id->srq;
-	ASSERT_TRUE(srq != NULL);
-	EXPECT_EQ(id->verbs, srq->context);
-	EXPECT_EQ((void *)&attr, srq->srq_context);
-	EXPECT_EQ(default_pd, srq->pd);
-	EXPECT_EQ(default_pd, id->pd);
-	EXPECT_LE(10, attr.attr.max_wr);
-	EXPECT_LE(2, attr.attr.max_sge);
-	if (!is_stock()) {	/* "may only be associated with a single SRQ" */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(id, NULL, &attr)));
-		EXPECT_EQ(srq, id->srq);
-	}
-
-	/* It is the one of the id's QP */
-	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
-	EXPECT_EQ(srq, id->qp->srq);
-	EXPECT_EQ(srq, self->attr.srq);
-	rdma_destroy_qp(id);
-	EXPECT_EQ(srq, id->srq);
-	rdma_destroy_srq(id);
-	EXPECT_TRUE(!id->srq);
-
-	/* With a PD, and once more */
-	attr.attr.max_wr = 10;
-	attr.attr.max_sge = 2;
-	ASSERT_EQ(0, rdma_create_srq(id, self->pd, &attr));
-	EXPECT_EQ(self->pd, id->srq->pd);
-	EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
-	rdma_destroy_srq(id);
-	EXPECT_TRUE(!id->srq);
-}
 
 /* P0: rdma_create_srq_ex */
 TEST_F(qp, create_srq_ex)
@@ -397,6 +173,27 @@ TEST_F(qp, create_srq_ex)
 	rdma_destroy_srq(id);
 	EXPECT_TRUE(!id->srq);
 }
+
+TEST_F(qp, no_xrc)
+{
+	struct rdma_cm_id *id = self->id;
+	struct ibv_srq_init_attr_ex xrc = {
+		.attr = { .max_wr = 10, .max_sge = 2 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_XRC,
+	};
+
+	EXPECT_EQ(-1, rdma_create_srq_ex(id, &xrc));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_TRUE(!id->srq && !id->recv_cq);
+	if (!is_stock())	/* crashes */
+		rdma_destroy_srq(id);
+}
+
+/* ------------------------------------------------------------------ */
+
+#define INIT_MASK (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | \
+		   IBV_QP_ACCESS_FLAGS)
 
 /* A failure leaves the attributes as they were. */
 TEST_F(qp, srq_ex_failure_leaves_the_attributes)
@@ -432,34 +229,6 @@ TEST_F(qp, srq_with_pd_of_another_context)
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));
 	EXPECT_EQ(0, ibv_close_device(other));
 }
-
-TEST_F(qp, srq_errors)
-{
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1 << 30,
-						    .max_sge = 1 } };
-	struct rdma_cm_id *id = self->id;
-	struct ibv_srq_init_attr_ex xrc = {
-		.attr = { .max_wr = 10, .max_sge = 2 },
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
-		.srq_type = IBV_SRQT_XRC,
-	};
-
-	EXPECT_EQ(-1, rdma_create_srq(id, NULL, &attr));
-	EXPECT_TRUE(!id->srq);
-	EXPECT_EQ(-1, rdma_create_srq_ex(id, &xrc));
-	EXPECT_EQ(EOPNOTSUPP, errno);
-	EXPECT_TRUE(!id->srq && !id->recv_cq);
-	if (is_stock())	/* crashes */
-		return;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(NULL, NULL, &attr)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(id, NULL, NULL)));
-	rdma_destroy_srq(id);
-}
-
-/* ------------------------------------------------------------------ */
-
-#define INIT_MASK (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | \
-		   IBV_QP_ACCESS_FLAGS)
 
 /* P0: rdma_init_qp_attr */
 TEST_F(qp, init_qp_attr)

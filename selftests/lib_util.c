@@ -3,6 +3,7 @@
  * Addresses, waiting and connections for the tests of the library.
  */
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -119,6 +120,65 @@ bool lib_iwarp(struct ibv_context *context)
 	return context->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
+struct rdma_cm_id *lib_bound_id(struct rdma_event_channel *channel,
+				enum rdma_port_space ps)
+{
+	struct sockaddr_in sin = lib_addr(0);
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(channel, &id, NULL, ps)) {
+		lib_say(__FILE__, __LINE__, "rdma_create_id: %s",
+			strerror(errno));
+		return NULL;
+	}
+	if (!rdma_bind_addr(id, SA(&sin)))
+		return id;
+	lib_say(__FILE__, __LINE__, "rdma_bind_addr: %s", strerror(errno));
+	rdma_destroy_id(id);
+	return NULL;
+}
+
+struct ibv_ah *lib_own_ah(struct rdma_cm_id *id)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1,
+		.port_num = id->port_num,
+		.grh = {
+			.dgid = id->route.addr.addr.ibaddr.sgid,
+			.hop_limit = 1,
+		},
+	};
+	union ibv_gid gid;
+	int i;
+
+	for (i = 0; !ibv_query_gid(id->verbs, id->port_num, i, &gid); i++) {
+		if (memcmp(&gid, &attr.grh.dgid, sizeof(gid)))
+			continue;
+		attr.grh.sgid_index = i;
+		return ibv_create_ah(id->pd, &attr);
+	}
+	lib_say(__FILE__, __LINE__, "no such GID");
+	return NULL;
+}
+
+void *lib_symbol(const char *name)
+{
+	void *symbol = dlsym(RTLD_DEFAULT, name);
+
+	if (!symbol)
+		lib_say(__FILE__, __LINE__, "there is no %s", name);
+	return symbol;
+}
+
+int lib_missing(const char *const *names)
+{
+	int missing = 0;
+
+	for (; *names; names++)
+		missing += !lib_symbol(*names);
+	return missing;
+}
+
 bool lib_readable(int fd, int ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -206,6 +266,18 @@ bool lib_no_wc(struct ibv_cq *cq)
 
 	usleep(QUIET_MS * 1000);
 	return ibv_poll_cq(cq, 1, &wc) == 0;
+}
+
+int lib_send(struct rdma_cm_id *id, const void *msg, size_t len)
+{
+	struct ibv_wc wc;
+
+	DO(rdma_post_send(id, NULL, (void *)msg, len, NULL, IBV_SEND_INLINE));
+	DO(lib_wait_wc(id->qp->send_cq, &wc, 1));
+	if (!wc.status)
+		return 0;
+	lib_say(__FILE__, __LINE__, "%s", ibv_wc_status_str(wc.status));
+	return -1;
 }
 
 enum ibv_qp_state lib_qp_state(struct ibv_qp *qp)

@@ -67,6 +67,21 @@ bool lib_addr6(struct sockaddr_in6 *sin6);
 struct ibv_context *lib_context(void);
 bool lib_iwarp(struct ibv_context *context);
 
+/* An id that is bound to that device; without a channel a synchronous one. */
+struct rdma_cm_id *lib_bound_id(struct rdma_event_channel *channel,
+				enum rdma_port_space ps);
+/* An unconnected id's own address, to send to. */
+struct ibv_ah *lib_own_ah(struct rdma_cm_id *id);
+
+/* The function of this name; how many of a list (NULL at its end) do not exist. */
+void *lib_symbol(const char *name);
+int lib_missing(const char *const *names);
+
+/* Has this member of a structure that type? */
+#define MEMBER_IS(_struct, _member, _type) \
+	__builtin_types_compatible_p(typeof(((struct _struct *)0)->_member), \
+				     _type)
+
 /* The stock library of siw: checks less, and has errnos of its own. */
 static inline bool is_libsiw(struct ibv_context *context)
 {
@@ -89,6 +104,8 @@ int lib_wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, int n);
  */
 bool lib_arrived(const void *at, const void *data, size_t len);
 bool lib_no_wc(struct ibv_cq *cq);
+/* Up to 16 bytes, which have been sent when this returns. */
+int lib_send(struct rdma_cm_id *id, const void *msg, size_t len);
 
 enum ibv_qp_state lib_qp_state(struct ibv_qp *qp);
 

@@ -60,4 +60,4 @@ exec awk '
 			" have no test of their own"
 		exit total == 0 || missing > 0
 	}' helpers="$dir/lib_util.c" "$dir/p0_functions.txt" "$dir/lib_util.c" \
-	"$dir"/cm_*.c "$dir"/verbs_*.c
+	"$dir"/cm_*.c "$dir"/verbs_*.c "$dir"/page_*.c

@@ -10,11 +10,7 @@
 #include <unistd.h>
 
 #include "kselftest_harness.h"
-#include "lib_util.h"
-
-#define MOCK	"/sys/kernel/debug/rdma_ep_mock"
-#define ADDR	"10.92.18.1"
-#define PORT	"7913"
+#include "lib_mock.h"
 
 #define FD_AND_OFLAGS	(IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS)
 
@@ -27,43 +23,12 @@ FIXTURE(xrc) {
 	struct ibv_mr *mr;
 };
 
-static struct ibv_context *open_mock(void)
-{
-	struct ibv_context *context = NULL;
-	struct ibv_device **list;
-	int i, n = 0;
-
-	list = ibv_get_device_list(&n);
-	for (i = 0; list && i < n; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), "mockl"))
-			context = ibv_open_device(list[i]);
-	if (list)
-		ibv_free_device_list(list);
-	return context;
-}
-
 FIXTURE_SETUP(xrc)
 {
 	char name[] = "/tmp/verbs_xrc.XXXXXX";
-	int tries;
 
-	ASSERT_EQ(0, system("modprobe -a veth rdma_ep_mock"));
-	system("ip link del epmockl 2>/dev/null");
-	ASSERT_EQ(0, system("ip link add epmockl type veth peer name epmockm"));
-	ASSERT_EQ(0, system("ip link set epmockm up"));
-	ASSERT_EQ(0, system("ip link set epmockl up"));
-	ASSERT_EQ(0, system("ip addr add " ADDR "/24 dev epmockl"));
-	ASSERT_EQ(0, system("echo mockl epmockl > " MOCK "/new"));
-	self->context = open_mock();
+	self->context = lib_mock_up();
 	ASSERT_NE(NULL, self->context);
-	/* Its GIDs come a little later. */
-	for (tries = 0; tries < 100; tries++) {
-		union ibv_gid gid;
-
-		if (!ibv_query_gid(self->context, 1, 1, &gid))
-			break;
-		usleep(50000);
-	}
 	self->pd = ibv_alloc_pd(self->context);
 	ASSERT_NE(NULL, self->pd);
 	self->cq = ibv_create_cq(self->context, 32, NULL, NULL, 0);
@@ -88,18 +53,6 @@ FIXTURE_TEARDOWN(xrc)
 	if (self->context)
 		EXPECT_EQ(0, ibv_close_device(self->context));
 	close(self->file);
-	system("echo mockl > " MOCK "/del");
-	system("ip link del epmockl 2>/dev/null");
-}
-
-static struct ibv_xrcd *open_xrcd(struct ibv_context *context, int fd,
-				  int oflags)
-{
-	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = FD_AND_OFLAGS, .fd = fd, .oflags = oflags,
-	};
-
-	return ibv_open_xrcd(context, &attr);
 }
 
 static struct ibv_srq *create_srq(struct ibv_context *context,
@@ -143,24 +96,27 @@ TEST_F(xrc, domains)
 	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP,
 			       ibv_open_xrcd(self->context, &attr)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, NULL)));
-	a = open_xrcd(self->context, -1, O_CREAT);
+	a = lib_open_xrcd(self->context, -1, O_CREAT);
 	ASSERT_NE(NULL, a);
 	EXPECT_EQ(self->context, a->context);
 	EXPECT_EQ(0, ibv_close_xrcd(a));
 
-	EXPECT_TRUE(FAILS_NULL(EBADF, open_xrcd(self->context, 999, O_CREAT)));
-	EXPECT_TRUE(FAILS_NULL(EAGAIN, open_xrcd(self->context, self->file, 0)));
-	a = open_xrcd(self->context, self->file, O_CREAT | O_EXCL | O_RDWR);
+	EXPECT_TRUE(FAILS_NULL(EBADF,
+			       lib_open_xrcd(self->context, 999, O_CREAT)));
+	EXPECT_TRUE(FAILS_NULL(EAGAIN,
+			       lib_open_xrcd(self->context, self->file, 0)));
+	a = lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL | O_RDWR);
 	ASSERT_NE(NULL, a);
-	EXPECT_TRUE(FAILS_NULL(EINVAL, open_xrcd(self->context, self->file,
-						 O_CREAT | O_EXCL)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL,
+			       lib_open_xrcd(self->context, self->file,
+					     O_CREAT | O_EXCL)));
 	/* By another context of the device, too */
-	other = open_mock();
+	other = lib_mock_open();
 	ASSERT_NE(NULL, other);
-	b = open_xrcd(other, self->file, O_RDONLY);
+	b = lib_open_xrcd(other, self->file, O_RDONLY);
 	ASSERT_NE(NULL, b);
 	EXPECT_EQ(0, ibv_close_xrcd(a));
-	a = open_xrcd(self->context, self->file, 0);
+	a = lib_open_xrcd(self->context, self->file, 0);
 	ASSERT_NE(NULL, a);
 	EXPECT_EQ(0, ibv_close_xrcd(b));
 	EXPECT_EQ(0, ibv_close_xrcd(a));
@@ -187,7 +143,7 @@ TEST_F(xrc, objects)
 	struct ibv_srq *srq;
 	uint32_t num = 0;
 
-	xrcd = open_xrcd(self->context, -1, O_CREAT);
+	xrcd = lib_open_xrcd(self->context, -1, O_CREAT);
 	ASSERT_NE(NULL, xrcd);
 	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, NULL,
 						  self->cq)));
@@ -285,16 +241,6 @@ struct server {
 	int bad;
 };
 
-static struct rdma_addrinfo *rai(int flags, int qp_type)
-{
-	struct rdma_addrinfo hints = {
-		.ai_flags = flags, .ai_port_space = RDMA_PS_IB,
-		.ai_qp_type = qp_type,
-	}, *res = NULL;
-
-	return rdma_getaddrinfo(ADDR, PORT, &hints, &res) ? NULL : res;
-}
-
 /* As rdma_xserver */
 static void *serve(void *arg)
 {
@@ -345,7 +291,7 @@ TEST_F(xrc, endpoints)
 	struct ibv_mr *mr, *to_mr;
 	struct ibv_wc wc;
 
-	res = rai(RAI_PASSIVE, IBV_QPT_XRC_RECV);
+	res = lib_mock_rai(RAI_PASSIVE, IBV_QPT_XRC_RECV);
 	ASSERT_NE(NULL, res);
 	ASSERT_EQ(0, rdma_create_ep(&s.listener, res, NULL, &attr));
 	rdma_freeaddrinfo(res);
@@ -357,7 +303,7 @@ TEST_F(xrc, endpoints)
 	attr.cap.max_send_wr = 2;
 	attr.cap.max_send_sge = 1;
 	attr.sq_sig_all = 1;
-	res = rai(0, IBV_QPT_XRC_SEND);
+	res = lib_mock_rai(0, IBV_QPT_XRC_SEND);
 	ASSERT_NE(NULL, res);
 	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, &attr));
 	rdma_freeaddrinfo(res);
@@ -439,7 +385,7 @@ TEST_F(xrc, two_threads_make_an_srq)
 
 	ASSERT_EQ(0, pthread_barrier_init(&start, NULL, 2));
 	for (round = 0; round < 40; round++) {
-		res = rai(0, IBV_QPT_XRC_RECV);
+		res = lib_mock_rai(0, IBV_QPT_XRC_RECV);
 		ASSERT_NE(NULL, res);
 		ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
 		rdma_freeaddrinfo(res);
@@ -486,11 +432,11 @@ TEST_F(xrc, on_id)
 	struct ibv_cq *cq;
 
 	/* A client whose QP only receives: strange, but documented */
-	res = rai(0, IBV_QPT_XRC_RECV);
+	res = lib_mock_rai(0, IBV_QPT_XRC_RECV);
 	ASSERT_NE(NULL, res);
 	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
 	rdma_freeaddrinfo(res);
-	xrcd = open_xrcd(id->verbs, -1, O_CREAT);
+	xrcd = lib_open_xrcd(id->verbs, -1, O_CREAT);
 	ASSERT_NE(NULL, xrcd);
 	cq = ibv_create_cq(id->verbs, 8, NULL, NULL, 0);
 	ASSERT_NE(NULL, cq);
