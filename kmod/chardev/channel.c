@@ -175,10 +175,12 @@ static void uep_channel_end_work(struct work_struct *work)
 		/* Then the session ends them. */
 		id = s->dead ? NULL :
 		     list_first_entry_or_null(&chan->ids, struct uep_id, of_chan);
-		if (id && uep_obj_claim(&id->obj))
+		if (id && uep_obj_claim(&id->obj)) {
+			id->chan_ends = true;
 			list_move_tail(&id->of_chan, &ids);
-		else if (id)
+		} else if (id) {
 			list_del_init(&id->of_chan);
+		}
 		spin_unlock(&s->ev_lock);
 		cond_resched();
 	} while (id);
@@ -229,6 +231,26 @@ void uep_id_publish(struct uep_id *id)
 		uep_channel_end_late(closed);
 }
 
+/* The task that was to destroy the id is killed: it ends with its channel after all. */
+void uep_channel_unclaim(struct uep_id *id)
+{
+	struct uep_session *s = id->obj.session;
+	struct uep_channel *closed = NULL;
+
+	spin_lock(&s->ev_lock);
+	uep_obj_unclaimed(&id->obj);
+	if (list_empty(&id->of_chan)) {
+		list_add_tail(&id->of_chan, &id->chan->ids);
+		if (id->chan->closed)
+			closed = id->chan;
+	}
+	if (closed)
+		kref_get(&closed->ref);
+	spin_unlock(&s->ev_lock);
+	if (closed)
+		uep_channel_end_late(closed);
+}
+
 /*
  * Moves the id with its unread events. @chan: reference, which the id takes.
  * Returns the old channel with the reference that the id had.
@@ -244,8 +266,8 @@ struct uep_channel *uep_channel_move(struct uep_id *id,
 	spin_lock(&s->ev_lock);
 	old = id->chan;
 	id->chan = chan;
-	/* One that has been claimed is in its destroyer's hands. */
-	if (!list_empty(&id->of_chan) && !uep_obj_ended(&id->obj))
+	/* One that ends with its channel is in a list of uep_channel_end_work(). */
+	if (!list_empty(&id->of_chan) && !id->chan_ends)
 		list_move_tail(&id->of_chan, &chan->ids);
 	closed = chan->closed;
 	if (closed)

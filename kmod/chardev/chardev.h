@@ -15,14 +15,13 @@
  * Locks, outermost first (those of the engine see engine/engine.h)
  * ----------------------
  *  uep_session.ending       held while ids of a closed channel end
- *  uep_qp.turn              one command at a time that is for the QP's state alone
  *  ep_id.lock ...            engine
  *   uep_session.ctx_lock     default contexts
  *   uep_session.ev_lock      queues of CM events, what channel an id reports to
- *  uep_idle_ending           destruction of idle QPs and CQs: inside of what is above, of
- *                           what else commands hold while they make objects, and of
- *                           ep_dev_enter()
- *   uep_idle_lock           the lists of them (leaf)
+ *  uep_idle_user.ending      destruction of a user's idle QPs and CQs: inside of what is
+ *                           above, of what else commands hold while they make objects, and
+ *                           of ep_dev_enter()
+ *   uep_idle_user.lock      the lists of them (leaf)
  *  uep_cq_hw.poll_lock       one poller at a time, order of completions
  *   uep_wq.lock              slots; held across ib_post_*
  *    uep_cq_hw.lock          whose the CQ is; taken by handlers in any context
@@ -66,6 +65,22 @@ struct uep_channel;
 /* ------------------------------------------------------------------ */
 
 /**
+ * struct uep_idle_user - a user's QPs and CQs that wait to be used again (idle.c)
+ * @ending: held while some are being destroyed
+ * @lock: the lists, of the sessions too, and what they count
+ * @all: of all sessions of the user, the oldest first
+ * @nr: how many
+ * @work: destroys what has waited long enough (ep_wq)
+ */
+struct uep_idle_user {
+	struct mutex ending;		/* destruction */
+	spinlock_t lock;		/* the lists */
+	struct list_head all;
+	unsigned int nr;
+	struct delayed_work work;
+};
+
+/**
  * struct uep_user - what one user's sessions hold together
  * @node: with the others who have open sessions (quota.c)
  * @ref: sessions
@@ -74,7 +89,7 @@ struct uep_channel;
  * @nr_events: unread CM events
  * @queue_bytes: queue memory charged
  * @pinned_pages: registered
- * @nr_idle: QPs and CQs that wait to be used again (idle.c, its lock)
+ * @idle: QPs and CQs that wait to be used again
  */
 struct uep_user {
 	struct hlist_node node;
@@ -84,7 +99,7 @@ struct uep_user {
 	atomic_t nr_events;
 	atomic64_t queue_bytes;
 	atomic64_t pinned_pages;
-	unsigned int nr_idle;
+	struct uep_idle_user idle;
 };
 
 void uep_quota_init(void);
@@ -116,7 +131,7 @@ struct uep_cq_hw;
  * struct uep_idle - something of the device that nobody uses
  * @end: destroys it; process context. Set by the owner, the rest is idle.c's
  * @entry: in uep_session.idle
- * @all: in the list of all sessions
+ * @all: in the list of all sessions of the user
  * @session: whose it was
  * @bytes: charged to it
  * @until: jiffies
@@ -131,14 +146,15 @@ struct uep_idle {
 };
 
 bool uep_idle_flush(const struct uep_session *s);
-bool uep_idle_flush_user(const struct uep_user *user);
-void uep_idle_flush_cq(const struct uep_cq_hw *cq);
+bool uep_idle_flush_user(struct uep_user *user);
+void uep_idle_flush_cq(const struct uep_cq_hw *cq, struct uep_user *user);
 bool uep_idle_room(const struct uep_session *s, u64 bytes);
 bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes);
 struct uep_idle *uep_idle_take(struct uep_session *s,
 			       bool (*match)(struct uep_idle *idle,
 					     const void *arg), const void *arg);
-void uep_idle_cleanup(void);
+void uep_idle_init(struct uep_idle_user *user);
+void uep_idle_cleanup(struct uep_idle_user *user);
 
 /* ------------------------------------------------------------------ */
 /* Sessions and objects (session.c)                                   */
@@ -225,8 +241,12 @@ struct uep_obj;
  * struct uep_obj_type - how objects of a type end
  * @type: type
  * @busy: optional: is it in use in a way that @uep_obj.users does not count?
- * @settle: optional: waits for calls under way that @destroy would wait for, which may
- *	take as long as a peer likes. -EINTR if the task is killed
+ * @settle: optional: the object has been claimed: waits for calls under way that @destroy
+ *	would wait for, which may take as long as a peer likes, and lets none begin. -EINTR if
+ *	the task is killed, and it is claimed no more
+ * @unclaim: optional, comes with @settle: the object is not destroyed after all; undoes
+ *	what @settle and those who saw it claimed have done, and ends that with
+ *	uep_obj_unclaimed()
  * @destroy: the object has been claimed: end it, let go of the use of others
  *	(uep_obj_unuse()), write what the user is told. Also called for objects
  *	whose creation failed half-way
@@ -237,6 +257,7 @@ struct uep_obj_type {
 	enum rdma_ep_obj_type type;
 	bool (*busy)(struct uep_obj *obj);
 	int (*settle)(struct uep_obj *obj);
+	void (*unclaim)(struct uep_obj *obj);
 	void (*destroy)(struct uep_obj *obj, struct rdma_ep_destroy *out);
 	void (*free)(struct uep_obj *obj);
 };
@@ -276,8 +297,10 @@ struct uep_obj *uep_obj_use(struct uep_session *s, u32 handle,
 			    enum rdma_ep_obj_type type);
 int uep_obj_reserve(struct uep_obj *obj);
 void uep_obj_publish(struct uep_obj *obj);
-int uep_obj_settle(struct uep_obj *obj);
 bool uep_obj_claim(struct uep_obj *obj);
+void uep_obj_unclaimed(struct uep_obj *obj);
+void uep_obj_unclaim(struct uep_obj *obj);
+int uep_obj_settle(struct uep_obj *obj);
 void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out);
 void uep_obj_discard(struct uep_obj *obj);
 int uep_destroy(struct uep_cmd *cmd);

@@ -69,6 +69,7 @@ struct uep_event {
  * @accepted: its events are of interest: it was not made by a connection
  *	request, or that has been accepted (session->ev_lock)
  * @gone: being destroyed: queue nothing (session->ev_lock)
+ * @chan_ends: with its channel (session->ev_lock)
  * @last: latest event, for people to read; -1: none
  * @events_reported: events that have been read (session->ev_lock)
  * @srq: SRQ of the id (holds a reference; id.lock)
@@ -85,6 +86,7 @@ struct uep_id {
 	u64 uid;
 	bool accepted;
 	bool gone;
+	bool chan_ends;
 	int last;
 	u32 events_reported;
 	struct uep_srq *srq;
@@ -130,6 +132,7 @@ struct uep_event *uep_channel_await(struct uep_session *s, int fd);
 void uep_channel_untake(struct uep_event *ev);
 void uep_channel_delivered(struct uep_event *ev);
 void uep_id_publish(struct uep_id *id);
+void uep_channel_unclaim(struct uep_id *id);
 void uep_event_free(struct uep_event *ev);
 int uep_create_channel(struct uep_cmd *cmd);
 int uep_migrate_id(struct uep_cmd *cmd);

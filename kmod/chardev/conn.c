@@ -133,25 +133,25 @@ int uep_connect(struct uep_cmd *cmd)
 
 /*
  * From here on the user's cookie is known and events are reported. That has to
- * be so before the first of them, hence the handler's lock.
+ * be so before the first of them.
  */
+static void uep_accepted(struct ep_id *eid, void *arg)
+{
+	struct uep_id *id = container_of(eid, struct uep_id, id);
+	const struct rdma_ep_connect *accept = arg;
+	struct uep_session *s = id->obj.session;
+
+	spin_lock(&s->ev_lock);
+	id->uid = accept->uid;
+	id->accepted = true;
+	spin_unlock(&s->ev_lock);
+}
+
 static int uep_accept_with(struct uep_id *id, struct rdma_ep_connect *arg,
 			   struct rdma_conn_param *param,
 			   struct rdma_ucm_ece *ece, struct ep_qp *other)
 {
-	struct uep_session *s = id->obj.session;
-	int ret;
-
-	rdma_lock_handler(id->id.cm_id);
-	ret = ep_id_accept(&id->id, other, param, ece);
-	if (!ret) {
-		spin_lock(&s->ev_lock);
-		id->uid = arg->uid;
-		id->accepted = true;
-		spin_unlock(&s->ev_lock);
-	}
-	rdma_unlock_handler(id->id.cm_id);
-	return ret;
+	return ep_id_accept(&id->id, other, param, ece, uep_accepted, arg);
 }
 
 int uep_accept(struct uep_cmd *cmd)

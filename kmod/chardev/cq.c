@@ -77,9 +77,9 @@ void uep_cq_hw_put(struct uep_cq_hw *hw)
 }
 
 /* Nobody uses it any more. */
-static void uep_cq_hw_end(struct uep_cq_hw *hw)
+static void uep_cq_hw_end(struct uep_cq_hw *hw, const struct uep_session *s)
 {
-	uep_idle_flush_cq(hw);
+	uep_idle_flush_cq(hw, s->user);
 	ep_res_destroy(&hw->cq.res);
 	uep_cq_hw_put(hw);
 }
@@ -204,7 +204,7 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 		    uep_idle_add(&hw->idle, obj->session, obj->queue_bytes))
 			obj->queue_bytes = 0;
 		else
-			uep_cq_hw_end(hw);
+			uep_cq_hw_end(hw, obj->session);
 	}
 	out->comp_events_reported = uep_comp_purge(cq);
 	out->events_reported = uep_async_purge(cq->ctx->async, &cq->async);
@@ -269,7 +269,7 @@ static struct uep_cq_hw *uep_cq_hw_take(struct uep_session *s,
 	hw = container_of(idle, struct uep_cq_hw, idle);
 	if (!ep_res_charge(&hw->cq.res))
 		return hw;
-	uep_cq_hw_end(hw);
+	uep_cq_hw_end(hw, s);
 	return NULL;
 }
 

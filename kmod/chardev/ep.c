@@ -147,6 +147,7 @@ int uep_get_request(struct uep_cmd *cmd)
  * @comp_events: CQ: the same of completion events
  * @fd: id or CQ: the file to close
  * @obj: object (reference), NULL if there is none
+ * @claimed: it is about to be destroyed
  */
 struct uep_part {
 	enum rdma_ep_obj_type type;
@@ -155,6 +156,7 @@ struct uep_part {
 	u32 *comp_events;
 	s32 *fd;
 	struct uep_obj *obj;
+	bool claimed;
 };
 
 static bool uep_part_fd_ok(const struct uep_part *part)
@@ -198,9 +200,32 @@ static void uep_part_end(struct uep_part *part)
 	}
 }
 
+/* Of the two that calls are waited for. -EINTR: neither is destroyed. */
+static int uep_parts_claim(struct uep_part *id, struct uep_part *qp)
+{
+	int ret;
+
+	if (!uep_obj_claim(id->obj))
+		return -ENOENT;
+	qp->claimed = qp->obj && uep_obj_claim(qp->obj);
+	if (qp->claimed) {
+		ret = uep_obj_settle(qp->obj);
+		if (ret) {
+			uep_obj_unclaim(id->obj);
+			return ret;
+		}
+	}
+	ret = uep_obj_settle(id->obj);
+	if (ret && qp->claimed)
+		uep_obj_unclaim(qp->obj);
+	id->claimed = true;
+	return ret;
+}
+
 /*
  * The id is claimed first, and so decides who of several destroys the endpoint: from
- * there on nothing fails. It ends last, as its connection belongs to the QP.
+ * there on nothing fails, unless the task is killed. It ends last, as its connection belongs
+ * to the QP.
  */
 int uep_destroy_ep(struct uep_cmd *cmd)
 {
@@ -217,20 +242,19 @@ int uep_destroy_ep(struct uep_cmd *cmd)
 		  &arg->channel_fd },
 	};
 	struct uep_part *id = &parts[ARRAY_SIZE(parts) - 1];
+	struct uep_part *qp = &parts[0];
 	int i, ret = 0;
 
 	if (arg->reserved)
 		return -EINVAL;
 	for (i = 0; !ret && i < ARRAY_SIZE(parts); i++)
 		ret = uep_part_find(cmd->s, &parts[i]);
+	if (!ret)
+		ret = uep_parts_claim(id, qp);
 	for (i = 0; !ret && i < ARRAY_SIZE(parts); i++)
-		if (parts[i].obj)
-			ret = uep_obj_settle(parts[i].obj);
-	if (!ret && !uep_obj_claim(id->obj))
-		ret = -ENOENT;
-	for (i = 0; !ret && i < ARRAY_SIZE(parts); i++)
-		if (&parts[i] == id ||
-		    (parts[i].obj && uep_obj_claim(parts[i].obj)))
+		if (parts[i].claimed ||
+		    (&parts[i] != qp && parts[i].obj &&
+		     uep_obj_claim(parts[i].obj)))
 			uep_part_end(&parts[i]);
 	for (i = 0; i < ARRAY_SIZE(parts); i++)
 		if (parts[i].obj)

@@ -99,12 +99,18 @@ static void uep_id_free(struct uep_obj *obj)
 
 static int uep_id_settle(struct uep_obj *obj)
 {
-	return ep_id_settle(&container_of(obj, struct uep_id, obj)->id);
+	return ep_id_settle(&container_of(obj, struct uep_id, obj)->id, true);
+}
+
+static void uep_id_unclaim(struct uep_obj *obj)
+{
+	uep_channel_unclaim(container_of(obj, struct uep_id, obj));
 }
 
 static const struct uep_obj_type uep_id_type = {
 	.type = RDMA_EP_OBJ_ID,
 	.settle = uep_id_settle,
+	.unclaim = uep_id_unclaim,
 	.destroy = uep_id_destroy,
 	.free = uep_id_free,
 };

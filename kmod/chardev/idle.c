@@ -25,23 +25,11 @@
 /* For each session. */
 #define UEP_IDLE_MAX		24
 #define UEP_IDLE_MAX_BYTES	(2ULL << 20)
-/* For each user: others wait while all of them are destroyed. */
+/* For each user */
 #define UEP_IDLE_MAX_USER	256
 #define UEP_IDLE_TIME		(HZ / 10)
-/* So many are destroyed in one go: others may be waiting to destroy theirs. */
+/* So many are destroyed in one go: the user may be waiting to destroy more. */
 #define UEP_IDLE_BATCH		64
-
-/* Held while some are being destroyed; outside uep_idle_lock. */
-static DEFINE_MUTEX(uep_idle_ending);
-
-/* The lists, and what they count in sessions and users. */
-static DEFINE_SPINLOCK(uep_idle_lock);
-
-/* Of all sessions, the oldest first. */
-static LIST_HEAD(uep_idle_all);
-
-static void uep_idle_expire(struct work_struct *work);
-static DECLARE_DELAYED_WORK(uep_idle_work, uep_idle_expire);
 
 /* Off both lists. */
 static void uep_idle_remove(struct uep_idle *idle)
@@ -49,7 +37,7 @@ static void uep_idle_remove(struct uep_idle *idle)
 	list_del(&idle->all);
 	list_del(&idle->entry);
 	idle->session->nr_idle--;
-	idle->session->user->nr_idle--;
+	idle->session->user->idle.nr--;
 	idle->session->idle_bytes -= idle->bytes;
 	uep_uncharge_queues(idle->session, idle->bytes);
 }
@@ -66,25 +54,26 @@ static void uep_idle_end(struct list_head *list)
  * Destroys those that @match says. Returns whether there were any. Afterwards none is
  * left half-way, either.
  */
-static bool uep_idle_flush_if(bool (*match)(struct uep_idle *idle,
+static bool uep_idle_flush_if(struct uep_idle_user *user,
+			      bool (*match)(struct uep_idle *idle,
 					    const void *arg), const void *arg)
 {
 	struct uep_idle *idle, *next;
 	LIST_HEAD(list);
 	bool any;
 
-	mutex_lock(&uep_idle_ending);
-	spin_lock(&uep_idle_lock);
-	list_for_each_entry_safe(idle, next, &uep_idle_all, all) {
+	mutex_lock(&user->ending);
+	spin_lock(&user->lock);
+	list_for_each_entry_safe(idle, next, &user->all, all) {
 		if (!match(idle, arg))
 			continue;
 		uep_idle_remove(idle);
 		list_add_tail(&idle->all, &list);
 	}
-	spin_unlock(&uep_idle_lock);
+	spin_unlock(&user->lock);
 	any = !list_empty(&list);
 	uep_idle_end(&list);
-	mutex_unlock(&uep_idle_ending);
+	mutex_unlock(&user->ending);
 	return any;
 }
 
@@ -95,17 +84,17 @@ static bool uep_idle_of_session(struct uep_idle *idle, const void *s)
 
 bool uep_idle_flush(const struct uep_session *s)
 {
-	return uep_idle_flush_if(uep_idle_of_session, s);
+	return uep_idle_flush_if(&s->user->idle, uep_idle_of_session, s);
 }
 
-static bool uep_idle_of_user(struct uep_idle *idle, const void *user)
+static bool uep_idle_any(struct uep_idle *idle, const void *arg)
 {
-	return idle->session->user == user;
+	return true;
 }
 
-bool uep_idle_flush_user(const struct uep_user *user)
+bool uep_idle_flush_user(struct uep_user *user)
 {
-	return uep_idle_flush_if(uep_idle_of_user, user);
+	return uep_idle_flush_if(&user->idle, uep_idle_any, NULL);
 }
 
 static bool uep_idle_uses_cq(struct uep_idle *idle, const void *cq)
@@ -115,43 +104,45 @@ static bool uep_idle_uses_cq(struct uep_idle *idle, const void *cq)
 	return hw && (hw->send_cq == cq || hw->recv_cq == cq);
 }
 
-/* Before a CQ is destroyed, which no QP in use has any more. */
-void uep_idle_flush_cq(const struct uep_cq_hw *cq)
+/* Before a CQ of the user's is destroyed, which no QP in use has any more. */
+void uep_idle_flush_cq(const struct uep_cq_hw *cq, struct uep_user *user)
 {
 	if (atomic_read(&cq->nr_idle_qps))
-		uep_idle_flush_if(uep_idle_uses_cq, cq);
+		uep_idle_flush_if(&user->idle, uep_idle_uses_cq, cq);
 }
 
 static void uep_idle_expire(struct work_struct *work)
 {
+	struct uep_idle_user *user = container_of(to_delayed_work(work),
+						  struct uep_idle_user, work);
 	struct uep_idle *idle, *next;
 	LIST_HEAD(list);
 	unsigned long now;
 	int n = 0;
 
-	mutex_lock(&uep_idle_ending);
-	spin_lock(&uep_idle_lock);
+	mutex_lock(&user->ending);
+	spin_lock(&user->lock);
 	now = jiffies;
-	list_for_each_entry_safe(idle, next, &uep_idle_all, all) {
+	list_for_each_entry_safe(idle, next, &user->all, all) {
 		if (time_before(now, idle->until) || n++ == UEP_IDLE_BATCH) {
-			schedule_delayed_work(&uep_idle_work,
-					      time_before(now, idle->until) ?
-					      idle->until - now : 0);
+			queue_delayed_work(ep_wq, &user->work,
+					   time_before(now, idle->until) ?
+					   idle->until - now : 0);
 			break;
 		}
 		uep_idle_remove(idle);
 		list_add_tail(&idle->all, &list);
 	}
-	spin_unlock(&uep_idle_lock);
+	spin_unlock(&user->lock);
 	uep_idle_end(&list);
-	mutex_unlock(&uep_idle_ending);
+	mutex_unlock(&user->ending);
 }
 
 /* Would uep_idle_add() take it? */
 bool uep_idle_room(const struct uep_session *s, u64 bytes)
 {
 	return !READ_ONCE(s->dead) && READ_ONCE(s->nr_idle) < UEP_IDLE_MAX &&
-	       READ_ONCE(s->user->nr_idle) < UEP_IDLE_MAX_USER &&
+	       READ_ONCE(s->user->idle.nr) < UEP_IDLE_MAX_USER &&
 	       READ_ONCE(s->idle_bytes) + bytes <= UEP_IDLE_MAX_BYTES;
 }
 
@@ -161,24 +152,25 @@ bool uep_idle_room(const struct uep_session *s, u64 bytes)
  */
 bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes)
 {
+	struct uep_idle_user *user = &s->user->idle;
 	bool first, ok;
 
-	spin_lock(&uep_idle_lock);
+	spin_lock(&user->lock);
 	ok = uep_idle_room(s, bytes);
 	if (ok) {
-		first = list_empty(&uep_idle_all);
+		first = list_empty(&user->all);
 		idle->session = s;
 		idle->bytes = bytes;
 		idle->until = jiffies + UEP_IDLE_TIME;
-		list_add_tail(&idle->all, &uep_idle_all);
+		list_add_tail(&idle->all, &user->all);
 		list_add(&idle->entry, &s->idle);
 		s->nr_idle++;
-		s->user->nr_idle++;
+		user->nr++;
 		s->idle_bytes += bytes;
 		if (first)
-			schedule_delayed_work(&uep_idle_work, UEP_IDLE_TIME);
+			queue_delayed_work(ep_wq, &user->work, UEP_IDLE_TIME);
 	}
-	spin_unlock(&uep_idle_lock);
+	spin_unlock(&user->lock);
 	return ok;
 }
 
@@ -189,7 +181,7 @@ struct uep_idle *uep_idle_take(struct uep_session *s,
 {
 	struct uep_idle *idle, *found = NULL;
 
-	spin_lock(&uep_idle_lock);
+	spin_lock(&s->user->idle.lock);
 	list_for_each_entry(idle, &s->idle, entry) {
 		if (match(idle, arg)) {
 			uep_idle_remove(idle);
@@ -197,12 +189,20 @@ struct uep_idle *uep_idle_take(struct uep_session *s,
 			break;
 		}
 	}
-	spin_unlock(&uep_idle_lock);
+	spin_unlock(&s->user->idle.lock);
 	return found;
 }
 
-/* There are no sessions any more. */
-void uep_idle_cleanup(void)
+void uep_idle_init(struct uep_idle_user *user)
 {
-	cancel_delayed_work_sync(&uep_idle_work);
+	mutex_init(&user->ending);
+	spin_lock_init(&user->lock);
+	INIT_LIST_HEAD(&user->all);
+	INIT_DELAYED_WORK(&user->work, uep_idle_expire);
+}
+
+/* The user has no sessions any more. */
+void uep_idle_cleanup(struct uep_idle_user *user)
+{
+	cancel_delayed_work_sync(&user->work);
 }

@@ -30,8 +30,16 @@ static void uep_mcast_free(struct uep_obj *obj)
 	kfree_rcu(mcast, obj.rcu);
 }
 
+static int uep_mcast_settle(struct uep_obj *obj)
+{
+	struct uep_mcast *mcast = container_of(obj, struct uep_mcast, obj);
+
+	return ep_id_settle(&mcast->id->id, false);
+}
+
 static const struct uep_obj_type uep_mcast_type = {
 	.type = RDMA_EP_OBJ_MCAST,
+	.settle = uep_mcast_settle,
 	.destroy = uep_mcast_destroy,
 	.free = uep_mcast_free,
 };
@@ -94,11 +102,7 @@ static int uep_qp_mcast(struct uep_cmd *cmd,
 	if (!obj)
 		return -ENOENT;
 	qp = container_of(obj, struct uep_qp, obj);
-	ret = uep_qp_take_turn(qp);
-	if (!ret) {
-		ret = fn(&qp->qp, &gid, arg->lid);
-		uep_qp_end_turn(qp);
-	}
+	ret = fn(&qp->qp, &gid, arg->lid);
 	ret = uep_obj_error(obj, ret);
 	uep_obj_put(obj);
 	return ret;

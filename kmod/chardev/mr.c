@@ -18,31 +18,17 @@ static const struct ep_res_ops uep_mr_res_ops = {
 	.put = uep_mr_put_res,
 };
 
-/* A deregistration that takes longer waits for somebody. */
-#define UEP_MR_KEPT_TIME	(HZ / 4)
-
-static void uep_mr_kept(void *mr)
-{
-	uep_qp_drop_regions(mr);
-}
-
-/*
- * rxe waits 50 seconds for a QP that has failed and keeps the region, and then frees it
- * all the same. (ep_qp_drop_region() says which.) So they are looked for meanwhile, again
- * and again, as one may fail just then.
- */
 static void uep_mr_destroy_hw(struct ep_res *res)
 {
 	struct uep_mr *mr = container_of(res, struct uep_mr, res);
-	bool rxe = ep_is_rxe(mr->ibmr->device);
-	struct ep_rxe_watch watch;
 
 	xa_erase(&mr->pd->mrs, mr->ibmr->lkey);
-	if (rxe)
-		ep_rxe_watch_begin(&watch, UEP_MR_KEPT_TIME, uep_mr_kept, mr);
+	/* A QP that has failed may keep it. */
+	atomic_inc(&mr->pd->nr_deregs);
+	ep_rxe_dereg_begin(res->dev);
 	WARN_ON_ONCE(ib_dereg_mr(mr->ibmr));
-	if (rxe)
-		ep_rxe_watch_end(&watch);
+	ep_rxe_dereg_end(res->dev);
+	atomic_dec(&mr->pd->nr_deregs);
 	mr->ibmr = NULL;
 	uep_uncharge_pages(mr->obj.session, mr->nr_pages);
 }

@@ -103,6 +103,13 @@ static const void *uep_qp_user_of_res(struct ep_res *res)
 	return uep_qp_of_res(res)->obj.session->user;
 }
 
+static bool uep_qp_kept(struct ep_res *res)
+{
+	const struct uep_qp *qp = uep_qp_of_res(res);
+
+	return qp->pd && atomic_read(&qp->pd->nr_deregs);
+}
+
 static unsigned long uep_qp_got_at(struct ep_res *res)
 {
 	return READ_ONCE(uep_qp_of_res(res)->recv_cq->polled_at);
@@ -117,6 +124,7 @@ const struct ep_res_ops uep_qp_res_ops = {
 	.hold = uep_qp_hold_res,
 	.unhold = uep_qp_unhold_res,
 	.user = uep_qp_user_of_res,
+	.kept = uep_qp_kept,
 	.got_at = uep_qp_got_at,
 };
 
@@ -173,9 +181,16 @@ static int uep_qp_settle(struct uep_obj *obj)
 	return ep_qp_settle(&container_of(obj, struct uep_qp, obj)->qp);
 }
 
+static void uep_qp_unclaim(struct uep_obj *obj)
+{
+	ep_qp_unsettle(&container_of(obj, struct uep_qp, obj)->qp);
+	uep_obj_unclaimed(obj);
+}
+
 static const struct uep_obj_type uep_qp_type = {
 	.type = RDMA_EP_OBJ_QP,
 	.settle = uep_qp_settle,
+	.unclaim = uep_qp_unclaim,
 	.busy = uep_qp_busy,
 	.destroy = uep_qp_destroy,
 	.free = uep_qp_free,
@@ -191,7 +206,6 @@ struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 	if (IS_ERR(qp))
 		return qp;
 	qp->ctx = ctx;
-	mutex_init(&qp->turn);
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
 	uep_async_node_init(&qp->async, uid);
@@ -625,25 +639,6 @@ int uep_create_qp(struct uep_cmd *cmd)
 	id = uep_id_begin_bound(cmd->s, arg->id);
 	return IS_ERR(id) ? PTR_ERR(id) :
 			    uep_id_end(id, uep_qp_make(cmd, &arg->init, id));
-}
-
-/* All QPs that may keep the region, which is being deregistered: the device stays. */
-void uep_qp_drop_regions(const struct uep_mr *mr)
-{
-	struct uep_session *s = mr->obj.session;
-	struct uep_qp *qp;
-	unsigned long key;
-
-	rcu_read_lock();
-	xa_for_each(&s->qps, key, qp) {
-		if (qp->pd != mr->pd || !kref_get_unless_zero(&qp->obj.ref))
-			continue;
-		rcu_read_unlock();
-		ep_qp_drop_region(&qp->qp);
-		uep_obj_put(&qp->obj);
-		rcu_read_lock();
-	}
-	rcu_read_unlock();
 }
 
 /* The session's QP of that number on the device, with a reference, or NULL. */

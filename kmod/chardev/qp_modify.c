@@ -26,20 +26,6 @@ static void uep_qp_exit(struct uep_qp *qp, int srcu)
 	uep_obj_put(&qp->obj);
 }
 
-/*
- * The CM's work items, which all share, take ep_qp.lock as well. However many tasks of the
- * user want it, there is never more than one of them in front.
- */
-int uep_qp_take_turn(struct uep_qp *qp)
-{
-	return mutex_lock_killable(&qp->turn);
-}
-
-void uep_qp_end_turn(struct uep_qp *qp)
-{
-	mutex_unlock(&qp->turn);
-}
-
 static int uep_pd_resolve_av(struct ib_pd *ibpd, struct rdma_ah_attr *attr)
 {
 	struct ib_ah *ah = rdma_create_user_ah(ibpd, attr, NULL);
@@ -94,13 +80,9 @@ int uep_modify_qp(struct uep_cmd *cmd)
 	if (!ret && (mask & IB_QP_AV))
 		ret = uep_qp_resolve_av(qp, &attr.ah_attr);
 	if (!ret)
-		ret = uep_qp_take_turn(qp);
-	if (!ret) {
 		ret = ep_qp_modify(&qp->qp, &attr, mask);
-		if (!ret && (mask & IB_QP_PORT))
-			uep_qp_learn_port(qp, attr.port_num);
-		uep_qp_end_turn(qp);
-	}
+	if (!ret && (mask & IB_QP_PORT))
+		uep_qp_learn_port(qp, attr.port_num);
 	rdma_destroy_ah_attr(&attr.ah_attr);
 	rdma_destroy_ah_attr(&attr.alt_ah_attr);
 	ret = uep_obj_error(&qp->obj, ret);
@@ -119,11 +101,7 @@ int uep_query_qp(struct uep_cmd *cmd)
 	qp = uep_qp_enter(cmd->s, arg->qp, &srcu);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	ret = uep_qp_take_turn(qp);
-	if (!ret) {
-		ret = ep_qp_query(&qp->qp, &attr, arg->attr_mask, &init);
-		uep_qp_end_turn(qp);
-	}
+	ret = ep_qp_query(&qp->qp, &attr, arg->attr_mask, &init);
 	if (!ret) {
 		attr.cap = qp->qp.cap;
 		uep_qp_attr_to_user(&arg->attr, &attr, arg->attr_mask);

@@ -70,6 +70,7 @@ struct uep_user *uep_user_get(kuid_t uid)
 		goto out;
 	refcount_set(&user->ref, 1);
 	user->uid = uid;
+	uep_idle_init(&user->idle);
 	hash_add(uep_users, &user->node, key);
 out:
 	mutex_unlock(&uep_users_lock);
@@ -82,6 +83,7 @@ void uep_user_put(struct uep_user *user)
 		return;
 	hash_del(&user->node);
 	mutex_unlock(&uep_users_lock);
+	uep_idle_cleanup(&user->idle);
 	kfree(user);
 }
 

@@ -234,11 +234,7 @@ static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op,
 		return -EINVAL;
 	if (!read || READ_ONCE(qp->reads))
 		return 0;
-	ret = uep_qp_take_turn(qp);
-	if (ret)
-		return ret;
 	ret = ep_qp_query(&qp->qp, &attr, IB_QP_MAX_DEST_RD_ATOMIC, &init);
-	uep_qp_end_turn(qp);
 	if (ret)
 		return ret;
 	/* (It tells the one limit for the other.) */
@@ -309,9 +305,10 @@ static u32 uep_send_post(struct uep_qp *qp, struct uep_send_batch *b, u32 first,
 	struct uep_wq *wq = &qp->sq;
 	u32 i, n = first, good;
 
-	*err = 0;
 again:
-	wait_on_bit(&qp->qp.cm_use, EP_QP_ACCEPTING, TASK_UNINTERRUPTIBLE);
+	*err = wait_on_bit(&qp->qp.cm_use, EP_QP_ACCEPTING, TASK_KILLABLE);
+	if (*err)
+		return 0;
 	/*
 	 * _bh: rxe of Linux 6.1 hands a kernel consumer's sends to a tasklet,
 	 * which runs when the lock is dropped instead of some time later.

@@ -162,19 +162,37 @@ int uep_obj_error(struct uep_obj *obj, int ret)
 	return ret == -EIO && uep_obj_ended(obj) ? -ENOENT : ret;
 }
 
-/*
- * Before uep_obj_claim(): from there on nothing can be interrupted. Who calls again in
- * between is waited for all the same.
- */
-int uep_obj_settle(struct uep_obj *obj)
-{
-	return obj->type->settle ? obj->type->settle(obj) : 0;
-}
-
 /* Makes the caller the one who destroys it; false: it is in use, or somebody is. */
 bool uep_obj_claim(struct uep_obj *obj)
 {
 	return atomic_cmpxchg(&obj->users, 0, -1) == 0;
+}
+
+void uep_obj_unclaimed(struct uep_obj *obj)
+{
+	atomic_set(&obj->users, 0);
+}
+
+/* It is not destroyed after all: the task is killed. */
+void uep_obj_unclaim(struct uep_obj *obj)
+{
+	if (obj->type->unclaim)
+		obj->type->unclaim(obj);
+	else
+		uep_obj_unclaimed(obj);
+}
+
+/*
+ * After uep_obj_claim(), before uep_obj_end(), in which nothing can be interrupted. -EINTR:
+ * the object has been let go of again.
+ */
+int uep_obj_settle(struct uep_obj *obj)
+{
+	int ret = obj->type->settle ? obj->type->settle(obj) : 0;
+
+	if (ret)
+		uep_obj_unclaim(obj);
+	return ret;
 }
 
 /* Destroys an object that the caller has claimed. */
@@ -250,9 +268,9 @@ static int uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 			obj = uep_obj_lookup(s, handle, uep_verbs_types[i]);
 			if (!obj)
 				continue;
-			if (uep_obj_ctx(obj) == ctx) {
+			if (uep_obj_ctx(obj) == ctx && uep_obj_claim(obj)) {
 				ret = uep_obj_settle(obj);
-				if (!ret && uep_obj_claim(obj))
+				if (!ret)
 					uep_obj_end(obj, &out);
 			}
 			uep_obj_put(obj);
@@ -297,16 +315,18 @@ int uep_destroy(struct uep_cmd *cmd)
 		if (!ctx->default_pd)
 			ret = uep_destroy_contents(cmd->s, ctx);
 	}
-	if (!ret)
-		ret = uep_obj_settle(obj);
 	if (ret)
 		goto out;
+	ret = -EBUSY;
 	if (!arg->flags && obj->type->busy && obj->type->busy(obj))
-		ret = -EBUSY;
-	else if (uep_obj_claim(obj))
-		uep_obj_end(obj, arg);
-	else
+		goto out;
+	if (!uep_obj_claim(obj)) {
 		ret = uep_obj_ended(obj) ? -ENOENT : -EBUSY;
+		goto out;
+	}
+	ret = uep_obj_settle(obj);
+	if (!ret)
+		uep_obj_end(obj, arg);
 out:
 	uep_obj_put(obj);
 	return ret;
@@ -500,5 +520,4 @@ int uep_session_init(void)
 void uep_session_cleanup(void)
 {
 	destroy_workqueue(uep_session_wq);
-	uep_idle_cleanup();
 }

@@ -105,12 +105,14 @@ void uep_ctx_event(struct ep_dev *dev, struct ib_event *event);
  * @ctx: context (uses it, unless this is its default PD)
  * @pd: the engine's
  * @mrs: its MRs by lkey, looked up under RCU for every posted entry
+ * @nr_deregs: those that are being deregistered
  */
 struct uep_pd {
 	struct uep_obj obj;
 	struct uep_ctx *ctx;
 	struct ep_pd pd;
 	struct xarray mrs;
+	atomic_t nr_deregs;
 };
 
 struct uep_pd *uep_pd_create(struct uep_ctx *ctx);
@@ -486,7 +488,6 @@ int uep_query_srq(struct uep_cmd *cmd);
 /**
  * struct uep_qp - queue pair
  * @obj: object
- * @turn: held by the one command that may want @qp's lock; outside of all
  * @ctx: context, of @pd or @xrcd
  * @pd: PD (uses it), NULL for an XRC target
  * @xrcd: XRC target: domain (uses it), else NULL
@@ -509,7 +510,6 @@ int uep_query_srq(struct uep_cmd *cmd);
  */
 struct uep_qp {
 	struct uep_obj obj;
-	struct mutex turn;		/* who wants qp.lock */
 	struct uep_ctx *ctx;
 	struct uep_pd *pd;
 	struct uep_xrcd *xrcd;
@@ -558,12 +558,9 @@ int uep_qp_use_again(struct uep_qp *qp, const struct ib_qp_init_attr *attr);
 extern const struct ep_res_ops uep_qp_res_ops;
 
 void uep_qp_event(struct ib_event *event, void *context);
-int uep_qp_take_turn(struct uep_qp *qp);
-void uep_qp_end_turn(struct uep_qp *qp);
 struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 			    u64 uid, u64 queue_bytes);
 unsigned long uep_qp_key(const struct uep_qp *qp);
-void uep_qp_drop_regions(const struct uep_mr *mr);
 void uep_qp_learn_port(struct uep_qp *qp, u32 port);
 int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		struct uep_id *id);

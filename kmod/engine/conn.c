@@ -15,14 +15,10 @@
 /* 4.3 s, in the IB's way to write it */
 #define EP_MAX_LIFE_TIME	20
 
-static bool ep_qp_alive(struct ep_qp *qp)
+/* It may be destroyed at once. */
+static bool ep_qp_alive(const struct ep_qp *qp)
 {
-	bool alive;
-
-	mutex_lock(&qp->lock);
-	alive = qp->ibqp;
-	mutex_unlock(&qp->lock);
-	return alive;
+	return READ_ONCE(qp->ibqp);
 }
 
 /* The id's own QP with a reference, or NULL if it has none (any more). */
@@ -30,20 +26,20 @@ struct ep_qp *ep_id_get_qp(struct ep_id *id)
 {
 	struct ep_qp *qp;
 
-	mutex_lock(&id->link_lock);
+	spin_lock(&id->link_lock);
 	qp = id->qp;
 	if (qp && !ep_qp_alive(qp))
 		qp = NULL;
 	if (qp)
 		id->ops->get_qp(qp);
-	mutex_unlock(&id->link_lock);
+	spin_unlock(&id->link_lock);
 	return qp;
 }
 
-/* Moves the QP with what the CM says, within @limit if given. */
-static int ep_id_modify_qp(struct ep_id *id, struct ep_qp *qp,
-			   enum ib_qp_state state,
-			   const struct rdma_conn_param *limit)
+/* Moves the QP with what the CM says, within @limit if given; qp->lock is held. */
+static int ep_id_move_qp(struct ep_id *id, struct ep_qp *qp,
+			 enum ib_qp_state state,
+			 const struct rdma_conn_param *limit)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
 	int mask = 0;
@@ -60,7 +56,18 @@ static int ep_id_modify_qp(struct ep_id *id, struct ep_qp *qp,
 	if ((mask & IB_QP_QKEY) && (attr.qkey & IB_QP_SET_QKEY) && qp->res.ops &&
 	    !ep_compat_qkey_allowed(id->cm_id->device))
 		return -EPERM;
-	return ep_qp_modify(qp, &attr, mask);
+	return ep_qp_modify_locked(qp, &attr, mask);
+}
+
+static int ep_id_init_qp(struct ep_id *id, struct ep_qp *qp)
+{
+	int ret = mutex_lock_killable(&qp->lock);
+
+	if (ret)
+		return ret;
+	ret = ep_id_move_qp(id, qp, IB_QPS_INIT, NULL);
+	ep_qp_unlock(qp);
+	return ret;
 }
 
 /* An unconnected QP is ready to send at once. */
@@ -69,7 +76,7 @@ static int ep_id_init_ud_qp(struct ep_id *id, struct ep_qp *qp)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
 	int ret;
 
-	ret = ep_id_modify_qp(id, qp, IB_QPS_INIT, NULL);
+	ret = ep_id_init_qp(id, qp);
 	if (ret)
 		return ret;
 	ret = ep_qp_modify(qp, &attr, IB_QP_STATE);
@@ -115,15 +122,15 @@ int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp)
 	if (qp->type == IB_QPT_UD)
 		ret = ep_id_init_ud_qp(id, qp);
 	else
-		ret = ep_id_modify_qp(id, qp, IB_QPS_INIT, NULL);
+		ret = ep_id_init_qp(id, qp);
 	if (ret)
 		return ret;
 
 	id->ops->get_qp(qp);
-	mutex_lock(&id->link_lock);
+	spin_lock(&id->link_lock);
 	old = id->qp;
 	id->qp = qp;
-	mutex_unlock(&id->link_lock);
+	spin_unlock(&id->link_lock);
 	if (old)
 		id->ops->put_qp(old);
 	return 0;
@@ -134,33 +141,34 @@ void ep_id_forget_qp(struct ep_id *id)
 {
 	struct ep_qp *gone = NULL;
 
-	mutex_lock(&id->link_lock);
+	spin_lock(&id->link_lock);
 	if (id->qp && !ep_qp_alive(id->qp))
 		swap(gone, id->qp);
-	mutex_unlock(&id->link_lock);
+	spin_unlock(&id->link_lock);
 	if (gone)
 		id->ops->put_qp(gone);
 }
 
+/* qp->lock is held. */
 static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp,
 			  const struct rdma_conn_param *limit)
 {
 	int ret;
 
 	/* INIT again: now the CM knows the access that the peer gets. */
-	ret = ep_id_modify_qp(id, qp, IB_QPS_INIT, NULL);
+	ret = ep_id_move_qp(id, qp, IB_QPS_INIT, NULL);
 	if (ret)
 		return ret;
-	ret = ep_id_modify_qp(id, qp, IB_QPS_RTR, limit);
+	ret = ep_id_move_qp(id, qp, IB_QPS_RTR, limit);
 	if (ret)
 		return ret;
-	return ep_id_modify_qp(id, qp, IB_QPS_RTS, limit);
+	return ep_id_move_qp(id, qp, IB_QPS_RTS, limit);
 }
 
 /*
- * The peer accepted: bring the id's own QP up and say so. Runs in the event
- * handler. Returns 1 if the id has no QP; then completing the connection is up
- * to the owner.
+ * The peer accepted: bring the id's own QP up and say so. With the handler locked.
+ * Returns 1 if the id has no QP, then completing the connection is up to the owner; and
+ * -EBUSY if somebody has the QP in use: nothing has been done.
  */
 int ep_id_conn_response(struct ep_id *id)
 {
@@ -169,7 +177,12 @@ int ep_id_conn_response(struct ep_id *id)
 
 	if (!qp)
 		return 1;
+	if (!mutex_trylock(&qp->lock)) {
+		id->ops->put_qp(qp);
+		return -EBUSY;
+	}
 	ret = ep_id_ready_qp(id, qp, NULL);
+	ep_qp_unlock(qp);
 	if (ret)
 		rdma_reject(id->cm_id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	else
@@ -177,7 +190,8 @@ int ep_id_conn_response(struct ep_id *id)
 	if (ret)
 		ep_qp_error(qp);
 	id->ops->put_qp(qp);
-	return ret;
+	/* (Nothing more can be done.) */
+	return ret == -EBUSY ? -EIO : ret;
 }
 
 static bool ep_id_iwarp(const struct ep_id *id)
@@ -199,10 +213,10 @@ static int ep_id_check_param(const struct ep_id *id,
 	return 0;
 }
 
-/* Fills in what the peer is told of the QP. */
+/* Fills in what the peer is told of the QP; qp->lock is held. */
 static int ep_id_tell_qp(struct ep_qp *qp, struct rdma_conn_param *param)
 {
-	if (!qp || !ep_qp_wear(qp))
+	if (!ep_qp_wear(qp))
 		return -EINVAL;
 	param->qp_num = qp->qp_num;
 	param->srq = qp->has_srq;
@@ -223,6 +237,27 @@ static void ep_id_limit_life(struct rdma_cm_id *cm_id)
 					       EP_MAX_LIFE_TIME);
 }
 
+/* The same for one that connects. On iWARP the CM has the QP then. */
+static int ep_id_offer_qp(struct ep_id *id, struct ep_qp *qp,
+			  struct rdma_conn_param *param, bool *pinned)
+{
+	int ret;
+
+	if (!qp)
+		return -EINVAL;
+	ret = mutex_lock_killable(&qp->lock);
+	if (ret)
+		return ret;
+	ret = ep_id_tell_qp(qp, param);
+	if (!ret && ep_id_iwarp(id)) {
+		*pinned = ep_qp_pin(qp, false);
+		if (!*pinned)
+			ret = -EINVAL;
+	}
+	ep_qp_unlock(qp);
+	return ret;
+}
+
 /**
  * ep_id_connect - begin to connect
  * @id: id, between ep_id_begin_bound() and ep_id_end()
@@ -230,7 +265,8 @@ static void ep_id_limit_life(struct rdma_cm_id *cm_id)
  * @param: parameters; what is about the QP is filled in here
  * @ece: enhanced connection establishment options
  *
- * Return: 0, -EINVAL for bad parameters or no QP, or what rdma_cm says
+ * Return: 0, -EINVAL for bad parameters or no QP, -EINTR if the task is killed, or what
+ * rdma_cm says
  */
 int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 		  struct rdma_conn_param *param, struct rdma_ucm_ece *ece)
@@ -242,12 +278,8 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 
 	ret = ep_id_check_param(id, param);
 	/* An unconnected endpoint only asks, and tells no QP of its own. */
-	if (!ret && id->cm_id->qp_type != IB_QPT_UD) {
-		ret = ep_id_tell_qp(qp, param);
-		pinned = !ret && ep_id_iwarp(id);
-		if (pinned && !ep_qp_pin(qp, false))
-			ret = -EINVAL;
-	}
+	if (!ret && id->cm_id->qp_type != IB_QPT_UD)
+		ret = ep_id_offer_qp(id, qp, param, &pinned);
 	if (!ret) {
 		ep_id_limit_life(id->cm_id);
 		ret = rdma_connect_ece(id->cm_id, param, ece);
@@ -273,71 +305,110 @@ static u8 ep_id_accept_max_private(const struct ep_id *id)
 	       IB_CM_SIDR_REP_PRIVATE_DATA_SIZE : IB_CM_REP_PRIVATE_DATA_SIZE;
 }
 
-/* @qp: what the peer has been told of */
-static int ep_id_accept_iwarp(struct ep_id *id, struct ep_qp *qp,
-			      struct rdma_conn_param *param)
+/*
+ * Locks the handler and the QP. Nobody waits for a QP with the handler locked, as the CM's
+ * work items would wait for that. -EINTR if the task is killed
+ */
+static int ep_id_lock_with_qp(struct ep_id *id, struct ep_qp *qp)
 {
 	int ret;
 
-	if (!ep_qp_pin(qp, true))
-		return -EINVAL;
-	id->request = false;
-	ep_iw_accept(id->cm_id);
-	ret = rdma_accept(id->cm_id, param);
+	for (;;) {
+		rdma_lock_handler(id->cm_id);
+		if (mutex_trylock(&qp->lock))
+			return 0;
+		rdma_unlock_handler(id->cm_id);
+		/* Until that has been done */
+		ret = mutex_lock_killable(&qp->lock);
+		if (ret)
+			return ret;
+		ep_qp_unlock(qp);
+	}
+}
+
+/* With the handler and the QP locked, unlocks the QP. */
+static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp,
+			       struct rdma_conn_param *param,
+			       struct rdma_ucm_ece *ece, bool own, bool *pinned)
+{
+	int ret;
+
+	ret = ep_id_tell_qp(qp, param);
+	/* Anything else must not disturb what the QP is in the middle of. */
+	if (!ret && !id->request)
+		ret = -EINVAL;
 	if (ret)
-		ep_iw_accept_failed(id->cm_id);
-	ep_qp_unpin(qp, ret);
+		goto unlock;
+	if (own)
+		ret = ep_id_ready_qp(id, qp, param);
+	if (!ret && ep_id_iwarp(id)) {
+		*pinned = ep_qp_pin(qp, true);
+		if (!*pinned)
+			ret = -EINVAL;
+	}
+	ep_qp_unlock(qp);
+	/* If the CM can not accept it rejects. */
+	if (!ret) {
+		id->request = false;
+		if (*pinned)
+			ep_iw_accept(id->cm_id);
+		ret = rdma_accept_ece(id->cm_id, param, ece);
+		if (ret && *pinned)
+			ep_iw_accept_failed(id->cm_id);
+	}
+	if (ret && own)
+		ep_qp_error(qp);
+	if (!ret)
+		id->told = param->qp_num;
+	id->unconfirmed = !ret && id->cm_id->qp_type != IB_QPT_UD && !*pinned;
+	return ret;
+
+unlock:
+	ep_qp_unlock(qp);
 	return ret;
 }
 
 /**
  * ep_id_accept - accept a connection request
- * @id: id, between ep_id_begin_bound() and ep_id_end(), with the handler locked
+ * @id: id, between ep_id_begin_bound() and ep_id_end()
  * @other: as for ep_id_connect()
  * @param: as for ep_id_connect()
  * @ece: as for ep_id_connect()
+ * @accepted: called with @arg when it has been accepted, before any event of the
+ *	connection; or NULL
+ * @arg: the same
  *
  * The id's own QP comes first, so that it can receive by the time the peer hears
  * of it. If it can not the request is as it was: it may be rejected, or accepted with
  * another one.
  *
- * Return: 0, -EINVAL for bad parameters, no QP, or no request, or what rdma_cm
- * says
+ * Return: 0, -EINVAL for bad parameters, no QP, or no request, -EINTR if the task is
+ * killed, or what rdma_cm says
  */
 int ep_id_accept(struct ep_id *id, struct ep_qp *other,
-		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece)
+		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece,
+		 void (*accepted)(struct ep_id *id, void *arg), void *arg)
 {
 	struct ep_qp *own = ep_id_get_qp(id);
 	struct ep_qp *qp = own ?: other;
-	bool iwarp = ep_id_iwarp(id);
+	bool pinned = false;
 	int ret;
 
 	ret = ep_id_check_param(id, param);
-	if (!ret && param->private_data_len > ep_id_accept_max_private(id))
+	if (!ret && (!qp || param->private_data_len >
+			    ep_id_accept_max_private(id)))
 		ret = -EINVAL;
 	if (!ret)
-		ret = ep_id_tell_qp(qp, param);
+		ret = ep_id_lock_with_qp(id, qp);
 	if (ret)
 		goto out;
-	/* Anything else must not disturb what the QP is in the middle of. */
-	ret = -EINVAL;
-	if (!id->request)
-		goto out;
-	ret = 0;
-	if (own && own->type != IB_QPT_UD)
-		ret = ep_id_ready_qp(id, own, param);
-	/* If the CM can not accept it rejects. */
-	if (!ret && iwarp) {
-		ret = ep_id_accept_iwarp(id, qp, param);
-	} else if (!ret) {
-		id->request = false;
-		ret = rdma_accept_ece(id->cm_id, param, ece);
-	}
-	if (ret && own && own->type != IB_QPT_UD)
-		ep_qp_error(own);
-	if (!ret)
-		id->told = param->qp_num;
-	id->unconfirmed = !ret && id->cm_id->qp_type != IB_QPT_UD && !iwarp;
+	ret = ep_id_accept_locked(id, qp, param, ece,
+				  own && own->type != IB_QPT_UD, &pinned);
+	if (!ret && accepted)
+		accepted(id, arg);
+	rdma_unlock_handler(id->cm_id);
+	if (pinned)
+		ep_qp_unpin(qp, ret);
 out:
 	trace_rdma_ep_accept(id, qp, ret);
 	if (own)
@@ -405,8 +476,9 @@ int ep_id_disconnect(struct ep_id *id, struct ep_qp *told)
 		if (!ep_is_siw(id->cm_id->device))
 			attr.qp_state = IB_QPS_SQD;
 	}
-	if (qp)
-		ep_qp_modify(qp, &attr, IB_QP_STATE);
+	/* A task that is killed has it flushed all the same. */
+	if (qp && ep_qp_modify(qp, &attr, IB_QP_STATE) == -EINTR)
+		ep_qp_error(qp);
 	/* Destroying its QP has ended the connection, or is about to. */
 	ret = 0;
 	if (ep_id_iwarp(id) && !held)

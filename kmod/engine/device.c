@@ -462,8 +462,8 @@ static int ep_client_add(struct ib_device *ibdev)
 	init_waitqueue_head(&dev->unheld);
 	mutex_init(&dev->xrcd_lock);
 	dev->mcast_alone = ep_is_rxe(ibdev);
-	mutex_init(&dev->mcast_turn);
 	mutex_init(&dev->mcast_lock);
+	ep_rxe_init(dev);
 	hash_init(dev->qps);
 	hash_init(dev->xrcds);
 	dev->ibdev = ibdev;
@@ -529,6 +529,7 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 
 	ep_dev_event(dev, &event);
 	ep_dev_release(dev);
+	ep_rxe_cleanup(dev);
 
 	/* rdma_cm is told after us, who were there later. */
 	WRITE_ONCE(dev->gone, true);

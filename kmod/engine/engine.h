@@ -29,11 +29,14 @@
  * ----------------------
  *  ep_id.lock            serialises rdma_cm calls on one id
  *   handler mutex        rdma_cm's own, held around ep_id event handlers
- *    ep_id.link_lock     which QP and multicast groups belong to the id
- *     ep_qp.lock         state changes of a QP against its destruction
+ *    ep_rxe_dev.lock     QPs of rxe that are being destroyed
+ *     ep_qp.lock         state changes of a QP against its destruction; with either of those
+ *			held it is only tried
+ *      ep_dev.mcast_lock rxe's groups; in handlers it is only tried
  *      the owner's, of what is posted and of CQs (ep_res_ops.forget)
  *      XRC domain        changes of the QPs that it shares (leaf)
  *      ep_dev.lock       the device's list of objects (leaf)
+ *      ep_id.link_lock   which QP and multicast groups belong to the id (leaf)
  *    ep_dev.pd_lock      kernel consumers' PD: around calls of the driver, so in no
  *			handler
  *    ep_dev.hold_lock    kernel consumers' holds (leaf)
@@ -42,7 +45,15 @@
  *			siw's locks, outside iw_cm's
  *
  * Event handlers run with the handler mutex held, so they must not take
- * ep_id.lock.
+ * ep_id.lock. They run in few work items, for all ids of the machine: so they wait for
+ * no lock that is held over what a user can make last. They try it, and if it is held leave
+ * what is to be done to whoever unlocks it (ep_qp_error()), or to the id's own work
+ * item, which takes the lock first and the handler mutex then, each for itself
+ * (ep_id.later_work). Who has the handler mutex does not wait for ep_qp.lock, either.
+ *
+ * Drivers' calls under ep_qp.lock and inside of ep_dev_enter() end soon, whatever users
+ * do: where a driver's do not, its file sees to that (rxe.c), and docs/security.md has
+ * what it can not see to.
  *
  * ep_dev.cm_srcu is held around rdma_destroy_id(), outside of everything but ep_dev.srcu;
  * who waits for it, at the end of our removal of a device, holds nothing of ours.
@@ -76,6 +87,25 @@ enum ep_res_class {
 };
 
 /**
+ * struct ep_rxe_dev - what is done on a device of rxe about what it cannot destroy as yet
+ * @work: looks for that, on a queue of its own
+ * @nr_regions: regions that are being deregistered
+ * @round: going through the device's QPs (ep_dev.lock)
+ * @stopped: this does not go through them any more (ep_dev.lock)
+ * @lock: protects @going; held while the peers of one of these fail, which waits for
+ *	nobody
+ * @going: QPs that are being destroyed
+ */
+struct ep_rxe_dev {
+	struct delayed_work work;
+	atomic_t nr_regions;
+	u32 round;
+	bool stopped;
+	struct mutex lock;		/* going */
+	struct list_head going;
+};
+
+/**
  * struct ep_dev - an RDMA device while it is there, and its remains after
  * @ref: references
  * @ibdev: the device; only valid between ep_dev_enter() and ep_dev_exit()
@@ -97,9 +127,8 @@ enum ep_res_class {
  * @xrcd_lock: protects @xrcds, and how often each of them is open
  * @xrcds: XRC domains that can be shared
  * @mcast_alone: it is rxe, which attaches one QP at a time to groups, or detaches it
- * @mcast_turn: then held over that by all but rdma_cm's handlers; outside of ep_qp.lock,
- *	for which nobody waits with it
- * @mcast_lock: then held by everybody; inside of ep_qp.lock
+ * @mcast_lock: then held over that, inside of ep_qp.lock
+ * @rxe: of rxe
  * @max_recv_sz: most bytes of a receive
  * @max_msg_sz: longest message, by port number
  */
@@ -124,11 +153,17 @@ struct ep_dev {
 	struct mutex xrcd_lock;		/* xrcds */
 	DECLARE_HASHTABLE(xrcds, 6);
 	bool mcast_alone;
-	struct mutex mcast_turn;	/* for mcast_lock */
 	struct mutex mcast_lock;	/* rxe's groups */
+	struct ep_rxe_dev rxe;
 	u32 max_recv_sz;
 	u32 max_msg_sz[];
 };
+
+/*
+ * Work that users cause goes here and not to the system's queues, where others would wait
+ * for it. Each item is short.
+ */
+extern struct workqueue_struct *ep_wq;
 
 int ep_dev_init(void (*event)(struct ep_dev *dev, struct ib_event *event));
 void ep_dev_cleanup(void);
@@ -183,6 +218,7 @@ void ep_dev_put_pd(struct ep_dev *dev);
  *	Under a spinlock, of what is in the device's list
  * @unhold: ends that
  * @user: comes with @hold: whose it is; only to be compared
+ * @kept: comes with @hold: a region of the QP's PD is being deregistered. Under a spinlock
  * @got_at: comes with @hold: when the owner last took completions of the queue that it
  *	receives with (jiffies)
  */
@@ -195,6 +231,7 @@ struct ep_res_ops {
 	void (*hold)(struct ep_res *res);
 	void (*unhold)(struct ep_res *res);
 	const void *(*user)(struct ep_res *res);
+	bool (*kept)(struct ep_res *res);
 	unsigned long (*got_at)(struct ep_res *res);
 };
 
@@ -273,7 +310,8 @@ struct ep_xrcd {
  * enum ep_qp_cm_use - bits of &struct ep_qp.cm_use
  * @EP_QP_PINNED: it is in a call of the CM: nobody moves or destroys it meanwhile
  * @EP_QP_ACCEPTING: a connection is being accepted with it: sends wait
- * @EP_QP_FAILED: it is to be in error when it is pinned no more
+ * @EP_QP_FAILED: it is to be in error when it is pinned no more, and @lock is free (set
+ *	without)
  */
 enum ep_qp_cm_use {
 	EP_QP_PINNED,
@@ -286,7 +324,8 @@ enum ep_qp_cm_use {
  * @res: on its device
  * @by_num: in ep_dev.qps while @res is in the device's list
  * @lock: held over state changes; @ibqp is not NULL under it until the QP is
- *	being destroyed
+ *	being destroyed. Unlocked by ep_qp_unlock(). Handlers of rdma_cm, and whoever has the
+ *	handler locked, only try it
  * @ibqp: the hardware object
  * @type: QP type
  * @state: last state that we moved it to (read without lock by the data path)
@@ -294,13 +333,21 @@ enum ep_qp_cm_use {
  * @qp_num: number
  * @has_srq: receives come from a shared receive queue
  * @cm_has: iWARP: a connection is or was made with it (@lock)
- * @cm_use: iWARP: what the CM does with it just now (set with @lock)
+ * @cm_use: what the CM does with it just now
+ * @ending: it is about to be destroyed: the CM does not get it any more (set with @lock)
  * @worn: a peer may know of it, or more was done to it than a move to INIT: it never
  *	is like a new one again (@lock, only ever set)
- * @failed_at: when ep_qp_drop_region() found it in ERR first (jiffies, not 0), or 0 (@lock)
+ * @failed_at: when the rescue of rxe.c found it in ERR first (jiffies, not 0), or 0 (@lock)
+ * @failed_rcu: the grace period that began then (@lock)
  * @emptied: ... and has emptied it since (@lock)
  * @abandoned: nobody has used it for a while: what it got has been answered
  * @stopped: ep_rxe_stop_all() has come by (ep_dev.lock)
+ * @looked: the round of the rescue that has come by last (ep_dev.lock)
+ * @missed: how often in a row the rescue has found it in use (its own)
+ * @used: rxe: it has been in RTR, or almost (@lock)
+ * @access: ... and has these rights when it is there again (@lock)
+ * @going: in ep_rxe_dev.going, while it is destroyed (its lock)
+ * @look_at: when its peers are to fail (jiffies; the same)
  * @peers: rxe: numbers of the QPs of this device that it was connected to (@lock)
  * @nr_peers: how many
  * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
@@ -322,11 +369,19 @@ struct ep_qp {
 	bool has_srq;
 	bool cm_has;
 	unsigned long cm_use;
+	bool ending;
 	bool worn;
 	unsigned long failed_at;
+	unsigned long failed_rcu;
 	bool emptied;
 	bool abandoned;
 	bool stopped;
+	u32 looked;
+	unsigned int missed;
+	bool used;
+	int access;
+	struct list_head going;
+	unsigned long look_at;
 	u32 peers[EP_RXE_PEERS];
 	u32 nr_peers;
 	struct ep_xrcd *xrcd;
@@ -357,7 +412,10 @@ int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 		struct ib_qp_init_attr *init);
+int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
+void ep_qp_unlock(struct ep_qp *qp);
 void ep_qp_error(struct ep_qp *qp);
+void ep_qp_error_wait(struct ep_qp *qp);
 void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old);
 bool ep_qp_wear(struct ep_qp *qp);
 
@@ -381,24 +439,15 @@ static inline bool ep_is_siw(const struct ib_device *ibdev)
 	return ibdev->ops.driver_id == RDMA_DRIVER_SIW;
 }
 
-/**
- * struct ep_rxe_watch - looks after what rxe waits for, while it does; on the stack
- * @work: the next look
- * @period: how often (jiffies)
- * @look: what to do, in process context
- * @arg: its argument
- */
-struct ep_rxe_watch {
-	struct delayed_work work;
-	unsigned long period;
-	void (*look)(void *arg);
-	void *arg;
-};
-
-void ep_rxe_watch_begin(struct ep_rxe_watch *watch, unsigned long period,
-			void (*look)(void *arg), void *arg);
-void ep_rxe_watch_end(struct ep_rxe_watch *watch);
+int ep_rxe_init_engine(void);
+void ep_rxe_cleanup_engine(void);
+void ep_rxe_init(struct ep_dev *dev);
+void ep_rxe_cleanup(struct ep_dev *dev);
+void ep_rxe_dereg_begin(struct ep_dev *dev);
+void ep_rxe_dereg_end(struct ep_dev *dev);
 int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
+int ep_rxe_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
+void ep_rxe_query(const struct ep_qp *qp, struct ib_qp_attr *attr);
 int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask);
 void ep_rxe_answer(unsigned long got_at);
 void ep_rxe_end(struct ep_qp *qp);
@@ -406,9 +455,9 @@ void ep_rxe_stop(struct ep_qp *qp);
 void ep_rxe_stop_all(struct ep_dev *dev);
 void ep_rxe_stop_receiving(struct ep_qp *qp);
 int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp);
-void ep_qp_drop_region(struct ep_qp *qp);
 
 int ep_qp_settle(struct ep_qp *qp);
+void ep_qp_unsettle(struct ep_qp *qp);
 bool ep_qp_pin(struct ep_qp *qp, bool accepting);
 void ep_qp_unpin(struct ep_qp *qp, int ret);
 struct ib_qp *ep_qp_hold_iwarp(struct ep_qp *qp);
@@ -442,6 +491,10 @@ struct ep_id;
  * @qp: QP that has been attached (holds a reference), or NULL (ep_id.link_lock)
  * @gid: group that it has been attached to
  * @lid: the same
+ * @joined: in ep_id.joined: it is to be attached (ep_id.link_lock)
+ * @later: that is so, or just being done (handler mutex)
+ * @event: what the owner hears then (as long as @later)
+ * @lost: the group is lost (handler mutex)
  */
 struct ep_mcast {
 	struct list_head entry;
@@ -451,6 +504,20 @@ struct ep_mcast {
 	struct ep_qp *qp;
 	union ib_gid gid;
 	u16 lid;
+	struct list_head joined;
+	bool later;
+	struct rdma_cm_event event;
+	bool lost;
+};
+
+/**
+ * struct ep_response - a peer's answer that is to be confirmed
+ * @event: of it
+ * @private_data: event.param.conn.private_data
+ */
+struct ep_response {
+	struct rdma_cm_event event;
+	u8 private_data[];
 };
 
 /**
@@ -458,13 +525,13 @@ struct ep_mcast {
  * @request: a connection request arrived on listening id @id. The owner makes an
  *	id of its own, calls ep_id_adopt() on it, and reports it. On an error
  *	nothing may have been adopted, and the request is refused
- * @event: any other event. Called in rdma_cm's handlers: may sleep, must not
- *	call anything of ep_id_* but ep_id_dev(). With multicast events
- *	param.ud.private_data is the struct ep_mcast
- * @get_qp: takes a reference on the object around @qp
+ * @event: any other event. Called in rdma_cm's handlers, or with the handler locked: may
+ *	sleep, must not call anything of ep_id_* but ep_id_dev(), nor wait for a user. With
+ *	multicast events param.ud.private_data is the struct ep_mcast
+ * @get_qp: takes a reference on the object around @qp. Under a spinlock
  * @put_qp: drops it
  * @get_mcast: takes a reference on the object around @mc; not needed by who
- *	never joins
+ *	never joins. Under a spinlock
  * @put_mcast: drops it
  * @wait_state: what may end a wait: %TASK_INTERRUPTIBLE or %TASK_KILLABLE
  */
@@ -488,17 +555,23 @@ struct ep_id_ops {
  * @lock: serialises all rdma_cm calls on the id, protects @closed
  * @cm_id: usable under @lock while not @closed, and in event handlers
  * @closed: destroyed, or being so, by the owner or with the device
+ * @ending: the owner is about to destroy it: no call begins (@lock)
  * @close_work: destroys @cm_id after its device has been removed
+ * @later_work: does what a handler has left, as it would have had to wait (ep_wq)
+ * @no_later: nothing is left any more (handler mutex)
+ * @fail_qp: the QP, an XRC target, is to be in error (xchg)
+ * @response: the peer has accepted, which is to be answered (handler mutex)
  * @resolving: rdma_cm looks for an address (handler mutex; set under @lock)
  * @route_dev: the device, once a route has been asked for (holds a reference)
  * @routing: rdma_cm looks for a route (handler mutex)
  * @removed: it has told us that the device is removed (handler mutex)
  * @route_wait: woken when it does not look any more, or has told us
- * @link_lock: protects @qp, @mcasts and @nr_mcasts
+ * @link_lock: protects @qp, @mcasts, @nr_mcasts and @joined
  * @qp: the id's own QP (holds a reference), possibly destroyed by now
  * @mcasts: multicast groups that the id is in; no references, memberships leave
  *	before they end
  * @nr_mcasts: how many
+ * @joined: memberships whose QP is to be attached (references)
  * @mcast_key: last ep_mcast.key used
  * @failed: connecting failed on our side: later events of the CM are not
  *	reported (handler mutex)
@@ -525,16 +598,22 @@ struct ep_id {
 	struct mutex lock;		/* calls of rdma_cm, closed */
 	struct rdma_cm_id *cm_id;
 	bool closed;
+	bool ending;
 	struct work_struct close_work;
+	struct work_struct later_work;
+	bool no_later;
+	int fail_qp;
+	struct ep_response *response;
 	bool resolving;
 	struct ep_dev *route_dev;
 	bool routing;
 	bool removed;
 	wait_queue_head_t route_wait;
-	struct mutex link_lock;		/* qp, mcasts */
+	spinlock_t link_lock;		/* qp, mcasts, joined */
 	struct ep_qp *qp;
 	struct list_head mcasts;
 	u32 nr_mcasts;
+	struct list_head joined;
 	u32 mcast_key;
 	bool failed;
 	bool opened;
@@ -574,7 +653,8 @@ int ep_id_create_kernel(struct ep_id *id, struct net *net,
 			const char *caller);
 void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id);
 void ep_id_destroy(struct ep_id *id);
-int ep_id_settle(struct ep_id *id);
+int ep_id_settle(struct ep_id *id, bool ending);
+void ep_id_later(struct ep_id *id);
 int ep_id_begin(struct ep_id *id);
 int ep_id_begin_bound(struct ep_id *id);
 void ep_id_end(struct ep_id *id);
@@ -595,7 +675,8 @@ struct ep_qp *ep_id_get_qp(struct ep_id *id);
 int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 		  struct rdma_conn_param *param, struct rdma_ucm_ece *ece);
 int ep_id_accept(struct ep_id *id, struct ep_qp *other,
-		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece);
+		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece,
+		 void (*accepted)(struct ep_id *id, void *arg), void *arg);
 int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason);
 int ep_id_disconnect(struct ep_id *id, struct ep_qp *told);
 int ep_id_establish(struct ep_id *id);
@@ -605,5 +686,7 @@ int ep_id_notify(struct ep_id *id, enum ib_event_type event);
 int ep_id_join(struct ep_id *id, struct ep_mcast *mc);
 void ep_id_leave(struct ep_id *id, struct ep_mcast *mc);
 void ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event);
+bool ep_id_attach_later(struct ep_id *id);
+void ep_id_drop_mcasts(struct ep_id *id);
 
 #endif /* RDMA_EP_ENGINE_H */

@@ -3,6 +3,7 @@
  * Communication ids: lifetime, events, address and route resolution.
  */
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 #include <rdma/rdma_cm_ib.h>
@@ -16,6 +17,7 @@
  * id flushes queues of the CM that are not.
  */
 static struct workqueue_struct *ep_id_wq;
+struct workqueue_struct *ep_wq;
 
 /*
  * rdma_cm lets go of the device first and of its GID then. In between, a removal that
@@ -65,6 +67,24 @@ static void ep_id_destroy_routing(struct ep_id *id)
 	ep_id_destroy_cm_id(id->cm_id);
 }
 
+/* There is nothing to answer any more. With the handler locked. */
+static void ep_id_drop_response(struct ep_id *id)
+{
+	kfree(id->response);
+	id->response = NULL;
+}
+
+/* From here on handlers leave nothing to do later, and what they have left is not done. */
+static void ep_id_end_later(struct ep_id *id)
+{
+	rdma_lock_handler(id->cm_id);
+	id->no_later = true;
+	ep_id_drop_response(id);
+	rdma_unlock_handler(id->cm_id);
+	cancel_work_sync(&id->later_work);
+	ep_id_drop_mcasts(id);
+}
+
 /* Handlers may still use id->cm_id until rdma_destroy_id() returns. */
 static void ep_id_close(struct ep_id *id)
 {
@@ -77,13 +97,14 @@ static void ep_id_close(struct ep_id *id)
 	if (closed)
 		return;
 	trace_rdma_ep_id_destroy(id, NULL, 0);
+	ep_id_end_later(id);
 	if (READ_ONCE(id->routing))
 		ep_id_destroy_routing(id);
 	else
 		ep_id_destroy_cm_id(id->cm_id);
 }
 
-/* Traced first: the owner may act on it at once. */
+/* Traced first: the owner may act on it at once. With the handler locked. */
 static void ep_id_report(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	trace_rdma_ep_cm_event(id, id->cm_id, event, 0);
@@ -147,6 +168,132 @@ static bool ep_id_confirmed(struct ep_id *id, const struct rdma_cm_event *event)
 	}
 }
 
+/* @ret: what ep_id_conn_response() has returned. With the handler locked. */
+static void ep_id_responded(struct ep_id *id, const struct rdma_cm_event *event,
+			    int ret)
+{
+	/* The rest of the event is the same. */
+	struct rdma_cm_event changed = *event;
+
+	if (ret > 0) {
+		id->responded = true;
+	} else {
+		changed.event = ret ? RDMA_CM_EVENT_CONNECT_ERROR :
+				      RDMA_CM_EVENT_ESTABLISHED;
+		changed.status = ret;
+		id->failed = ret;
+	}
+	ep_id_report(id, &changed);
+}
+
+/*
+ * rdma_cm's handlers share few work items. So they wait for no lock that a user may
+ * hold: what they cannot do at once is left to a work item of the id, which may wait.
+ */
+
+/* With the handler locked */
+void ep_id_later(struct ep_id *id)
+{
+	if (!id->no_later)
+		queue_work(ep_wq, &id->later_work);
+}
+
+/* The peer accepted, and the QP is in use. With the handler locked. */
+static int ep_id_respond_later(struct ep_id *id,
+			       const struct rdma_cm_event *event)
+{
+	u8 len = event->param.conn.private_data_len;
+	struct ep_response *r;
+
+	if (id->no_later)
+		return 0;
+	r = kzalloc(struct_size(r, private_data, len), GFP_KERNEL_ACCOUNT);
+	if (!r)
+		return -ENOMEM;
+	r->event = *event;
+	if (len) {
+		memcpy(r->private_data, event->param.conn.private_data, len);
+		r->event.param.conn.private_data = r->private_data;
+	}
+	kfree(id->response);
+	id->response = r;
+	ep_id_later(id);
+	return 0;
+}
+
+/* The connection will not be. With the handler locked. */
+static void ep_id_fail_qp(struct ep_id *id)
+{
+	struct ep_qp *qp = ep_id_get_qp(id);
+
+	if (!qp)
+		return;
+	/* (Changes of an XRC target wait for those of others in its domain.) */
+	if (qp->xrcd) {
+		WRITE_ONCE(id->fail_qp, 1);
+		ep_id_later(id);
+	} else {
+		ep_qp_error(qp);
+	}
+	id->ops->put_qp(qp);
+}
+
+static void ep_id_response(struct ep_id *id, const struct rdma_cm_event *event)
+{
+	int ret = ep_id_conn_response(id);
+
+	if (ret == -EBUSY) {
+		ret = ep_id_respond_later(id, event);
+		if (!ret)
+			return;
+		rdma_reject(id->cm_id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
+		ep_id_fail_qp(id);
+	}
+	ep_id_responded(id, event, ret);
+}
+
+/* Returns whether it has to be tried again. */
+static bool ep_id_respond(struct ep_id *id)
+{
+	struct ep_qp *qp = ep_id_get_qp(id);
+	struct ep_response *r;
+	int ret = 0;
+
+	/* Until that has been done which the QP is in use for */
+	if (qp) {
+		mutex_lock(&qp->lock);
+		ep_qp_unlock(qp);
+		id->ops->put_qp(qp);
+	}
+	rdma_lock_handler(id->cm_id);
+	r = id->response;
+	if (r)
+		ret = ep_id_conn_response(id);
+	if (r && ret != -EBUSY) {
+		id->response = NULL;
+		ep_id_responded(id, &r->event, ret);
+		kfree(r);
+	}
+	rdma_unlock_handler(id->cm_id);
+	return ret == -EBUSY;
+}
+
+static void ep_id_later_work(struct work_struct *work)
+{
+	struct ep_id *id = container_of(work, struct ep_id, later_work);
+	struct ep_qp *qp;
+	bool again;
+
+	qp = xchg(&id->fail_qp, 0) ? ep_id_get_qp(id) : NULL;
+	if (qp) {
+		ep_qp_error(qp);
+		id->ops->put_qp(qp);
+	}
+	again = READ_ONCE(id->response) && ep_id_respond(id);
+	if (ep_id_attach_later(id) || again)
+		queue_work(ep_wq, &id->later_work);
+}
+
 /* The same where rdma_cm destroys the id: right after this, nobody uses it any more. */
 static void ep_id_put_gid(struct rdma_cm_id *cm_id)
 {
@@ -182,9 +329,6 @@ static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 {
 	struct ep_id *id = cm_id->context;
-	struct rdma_cm_event changed;
-	struct ep_qp *qp;
-	int ret;
 
 	ep_iw_check_data(cm_id, event);
 	switch (event->event) {
@@ -195,18 +339,7 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		return ep_id_request(id, cm_id, event);
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		ret = ep_id_conn_response(id);
-		if (ret > 0) {
-			id->responded = true;
-			break;
-		}
-		/* The rest of the event is the same, and only valid here. */
-		changed = *event;
-		changed.event = ret ? RDMA_CM_EVENT_CONNECT_ERROR :
-				      RDMA_CM_EVENT_ESTABLISHED;
-		changed.status = ret;
-		id->failed = ret;
-		ep_id_report(id, &changed);
+		ep_id_response(id, event);
 		return 0;
 	case RDMA_CM_EVENT_ESTABLISHED:
 	case RDMA_CM_EVENT_UNREACHABLE:
@@ -215,13 +348,10 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 			return 0;
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		qp = ep_id_get_qp(id);
-		if (qp) {
-			ep_qp_error(qp);
-			id->ops->put_qp(qp);
-		}
+		ep_id_fail_qp(id);
 		fallthrough;
 	case RDMA_CM_EVENT_DISCONNECTED:
+		ep_id_drop_response(id);
 		ep_id_confirmed(id, event);
 		/* The owner has had a CONNECT_ERROR instead. */
 		if (id->failed)
@@ -237,6 +367,7 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 		wake_up_all(&id->route_wait);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		ep_id_drop_response(id);
 		WRITE_ONCE(id->removed, true);
 		wake_up_all(&id->route_wait);
 		queue_work(ep_id_wq, &id->close_work);
@@ -254,8 +385,10 @@ void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops)
 {
 	id->ops = ops;
 	mutex_init(&id->lock);
-	mutex_init(&id->link_lock);
+	spin_lock_init(&id->link_lock);
 	INIT_LIST_HEAD(&id->mcasts);
+	INIT_LIST_HEAD(&id->joined);
+	INIT_WORK(&id->later_work, ep_id_later_work);
 	INIT_WORK(&id->close_work, ep_id_close_work);
 	init_waitqueue_head(&id->route_wait);
 	init_completion(&id->done);
@@ -330,15 +463,18 @@ static int ep_id_lock(struct ep_id *id)
 
 /*
  * Waits for the call that is under way. It may be a handshake, which takes as long as a
- * peer likes. -EINTR if the task is killed.
+ * peer likes. @ending: for who has claimed the id and is about to destroy it: from here
+ * on none begins. -EINTR if the task is killed.
  */
-int ep_id_settle(struct ep_id *id)
+int ep_id_settle(struct ep_id *id, bool ending)
 {
 	int ret = mutex_lock_killable(&id->lock);
 
-	if (!ret)
-		mutex_unlock(&id->lock);
-	return ret;
+	if (ret)
+		return ret;
+	id->ending |= ending;
+	mutex_unlock(&id->lock);
+	return 0;
 }
 
 /* Is it the address of an interface? */
@@ -406,7 +542,8 @@ int ep_id_begin(struct ep_id *id)
 
 	if (ep_id_lock(id))
 		return -ERESTARTSYS;
-	ret = id->closed ? -EIO : ep_id_may_use_dev(id) ? 0 : -ENODEV;
+	ret = id->closed || id->ending ? -EIO :
+	      ep_id_may_use_dev(id) ? 0 : -ENODEV;
 	if (ret)
 		mutex_unlock(&id->lock);
 	return ret;
@@ -628,11 +765,26 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 int ep_id_init_engine(void)
 {
 	ep_id_wq = alloc_workqueue("rdma_ep_id", WQ_UNBOUND, 0);
-	return ep_id_wq ? 0 : -ENOMEM;
+	if (!ep_id_wq)
+		return -ENOMEM;
+	ep_wq = alloc_workqueue("rdma_ep", WQ_UNBOUND, 0);
+	if (!ep_wq)
+		goto id;
+	if (ep_rxe_init_engine())
+		goto wq;
+	return 0;
+
+wq:
+	destroy_workqueue(ep_wq);
+id:
+	destroy_workqueue(ep_id_wq);
+	return -ENOMEM;
 }
 
 void ep_id_cleanup_engine(void)
 {
 	destroy_workqueue(ep_id_wq);
+	destroy_workqueue(ep_wq);
+	ep_rxe_cleanup_engine();
 	ep_iw_cleanup();
 }

@@ -62,64 +62,51 @@ static struct ep_attachment *ep_qp_same_gid(struct ep_qp *qp,
 }
 
 /*
- * ib_attach_mcast() or ib_detach_mcast(). rxe is told of one QP at a time: it takes a
- * group away with its last QP even if another one is being attached just then, which
+ * Held over ib_attach_mcast() and ib_detach_mcast(). rxe is told of one QP at a time: it
+ * takes a group away with its last QP even if another one is being attached just then, which
  * is in no group that can be found any more, but counted; or it takes the group away
  * twice. (Other drivers see to that themselves, and one that is stuck shall hold up
  * nobody else.)
  */
-static int ep_mcast_hw(struct ep_qp *qp, struct ib_qp *ibqp,
-		       struct ep_attachment *att,
-		       int (*op)(struct ib_qp *qp, union ib_gid *gid, u16 lid))
+static void ep_mcast_lock_dev(struct ep_dev *dev)
 {
-	struct ep_dev *dev = qp->res.dev;
-	int ret;
-
 	if (dev->mcast_alone)
 		mutex_lock(&dev->mcast_lock);
-	ret = op(ibqp, &att->gid, att->hw_lid);
+}
+
+static void ep_mcast_unlock_dev(struct ep_dev *dev)
+{
 	if (dev->mcast_alone)
 		mutex_unlock(&dev->mcast_lock);
+}
+
+/* And qp->lock. -EINTR if the task is killed */
+static int ep_mcast_lock(struct ep_qp *qp)
+{
+	int ret = mutex_lock_killable(&qp->lock);
+
+	if (!ret)
+		ep_mcast_lock_dev(qp->res.dev);
 	return ret;
 }
 
-/*
- * rdma_cm's handlers, which attach the QPs of all ids one after the other, must not stand in
- * a queue of all tasks that do so of their own accord: of these one is in front of them.
- */
-static void ep_mcast_take_turn(struct ep_dev *dev)
+/* For handlers, which do not wait */
+static bool ep_mcast_trylock(struct ep_qp *qp)
 {
-	if (dev->mcast_alone)
-		mutex_lock(&dev->mcast_turn);
-}
+	struct ep_dev *dev = qp->res.dev;
 
-static void ep_mcast_end_turn(struct ep_dev *dev)
-{
-	if (dev->mcast_alone)
-		mutex_unlock(&dev->mcast_turn);
-}
-
-/*
- * qp->lock with the turn. Who has that must not wait for a QP that somebody is at work on,
- * as everybody's QPs would.
- */
-static void ep_mcast_lock(struct ep_qp *qp)
-{
-	for (;;) {
-		ep_mcast_take_turn(qp->res.dev);
-		if (mutex_trylock(&qp->lock))
-			return;
-		ep_mcast_end_turn(qp->res.dev);
-		/* Until that has been done */
-		mutex_lock(&qp->lock);
-		mutex_unlock(&qp->lock);
-	}
+	if (!mutex_trylock(&qp->lock))
+		return false;
+	if (!dev->mcast_alone || mutex_trylock(&dev->mcast_lock))
+		return true;
+	ep_qp_unlock(qp);
+	return false;
 }
 
 static void ep_mcast_unlock(struct ep_qp *qp)
 {
-	mutex_unlock(&qp->lock);
-	ep_mcast_end_turn(qp->res.dev);
+	ep_mcast_unlock_dev(qp->res.dev);
+	ep_qp_unlock(qp);
 }
 
 /*
@@ -132,7 +119,7 @@ static int ep_qp_attach_hw(struct ep_qp *qp, struct ep_attachment *att)
 	struct ep_attachment *same = ep_qp_same_gid(qp, &att->gid);
 
 	att->hw_lid = same ? same->hw_lid : att->lid;
-	return same ? 0 : ep_mcast_hw(qp, qp->ibqp, att, ib_attach_mcast);
+	return same ? 0 : ib_attach_mcast(qp->ibqp, &att->gid, att->hw_lid);
 }
 
 /* @att is not on the list. */
@@ -141,7 +128,7 @@ static int ep_qp_detach_hw(struct ep_qp *qp, struct ib_qp *ibqp,
 {
 	if (ep_qp_same_gid(qp, &att->gid))
 		return 0;
-	return ep_mcast_hw(qp, ibqp, att, ib_detach_mcast);
+	return ib_detach_mcast(ibqp, &att->gid, att->hw_lid);
 }
 
 static struct ep_attachment *ep_qp_attach_locked(struct ep_qp *qp,
@@ -203,8 +190,10 @@ static int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid,
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 {
 	struct ep_attachment *att;
+	int ret = ep_mcast_lock(qp);
 
-	ep_mcast_lock(qp);
+	if (ret)
+		return ret;
 	att = ep_qp_attach_locked(qp, gid, lid);
 	ep_mcast_unlock(qp);
 	return PTR_ERR_OR_ZERO(att);
@@ -213,9 +202,10 @@ int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 /* Whatever memberships there are. */
 int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 {
-	int ret;
+	int ret = ep_mcast_lock(qp);
 
-	ep_mcast_lock(qp);
+	if (ret)
+		return ret;
 	ret = ep_qp_detach_locked(qp, gid, lid, 0);
 	ep_mcast_unlock(qp);
 	return ret;
@@ -228,9 +218,9 @@ void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp)
 
 	list_for_each_entry_safe(att, next, &qp->mcasts, entry) {
 		list_del(&att->entry);
-		ep_mcast_take_turn(qp->res.dev);
+		ep_mcast_lock_dev(qp->res.dev);
 		ep_qp_detach_hw(qp, ibqp, att);
-		ep_mcast_end_turn(qp->res.dev);
+		ep_mcast_unlock_dev(qp->res.dev);
 		kfree(att);
 	}
 	qp->nr_mcasts = 0;
@@ -273,26 +263,27 @@ int ep_id_join(struct ep_id *id, struct ep_mcast *mc)
 {
 	int ret;
 
-	mutex_lock(&id->link_lock);
+	INIT_LIST_HEAD(&mc->joined);
+	spin_lock(&id->link_lock);
 	if (id->nr_mcasts == EP_ID_MAX_MCASTS) {
-		mutex_unlock(&id->link_lock);
+		spin_unlock(&id->link_lock);
 		return -ENOMEM;
 	}
 	id->nr_mcasts++;
 	mc->key = ++id->mcast_key;
 	ep_mcast_mark_addr(mc);
 	list_add(&mc->entry, &id->mcasts);
-	mutex_unlock(&id->link_lock);
+	spin_unlock(&id->link_lock);
 
 	ret = rdma_join_multicast(id->cm_id, (struct sockaddr *)&mc->addr,
 				  BIT(mc->send_only ? SENDONLY_FULLMEMBER_JOIN :
 						      FULLMEMBER_JOIN),
 				  (void *)(uintptr_t)mc->key);
 	if (ret) {
-		mutex_lock(&id->link_lock);
+		spin_lock(&id->link_lock);
 		list_del_init(&mc->entry);
 		id->nr_mcasts--;
-		mutex_unlock(&id->link_lock);
+		spin_unlock(&id->link_lock);
 	}
 	return ret;
 }
@@ -307,14 +298,15 @@ void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
 	struct ep_qp *qp;
 
 	mutex_lock(&id->lock);
-	mutex_lock(&id->link_lock);
+	spin_lock(&id->link_lock);
 	list_del_init(&mc->entry);
 	id->nr_mcasts--;
 	qp = mc->qp;
 	mc->qp = NULL;
-	mutex_unlock(&id->link_lock);
+	spin_unlock(&id->link_lock);
 	if (qp) {
-		ep_mcast_lock(qp);
+		mutex_lock(&qp->lock);
+		ep_mcast_lock_dev(qp->res.dev);
 		ep_qp_detach_locked(qp, &mc->gid, mc->lid, 1);
 		ep_mcast_unlock(qp);
 		id->ops->put_qp(qp);
@@ -331,70 +323,159 @@ static struct ep_mcast *ep_id_mcast_of(struct ep_id *id,
 	u32 key = (uintptr_t)event->param.ud.private_data;
 	struct ep_mcast *mc, *found = NULL;
 
-	mutex_lock(&id->link_lock);
+	spin_lock(&id->link_lock);
 	list_for_each_entry(mc, &id->mcasts, entry)
 		if (mc->key == key)
 			found = mc;
 	if (found)
 		id->ops->get_mcast(found);
-	mutex_unlock(&id->link_lock);
+	spin_unlock(&id->link_lock);
 	return found;
 }
 
-/* Attaches the id's own QP, if there is one, to the group that was joined. */
+/*
+ * Attaches the QP to the group that was joined, with ep_mcast_lock(), which ends. Takes
+ * over the reference to it.
+ */
 static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc,
-			   const struct rdma_ah_attr *attr)
+			   struct ep_qp *qp)
 {
-	struct ep_qp *qp = ep_id_get_qp(id);
 	struct ep_attachment *att;
+	struct ep_qp *old = NULL;
 	bool left;
 
-	if (!qp)
-		return 0;
-	mc->gid = rdma_ah_read_grh(attr)->dgid;
-	mc->lid = rdma_ah_get_dlid(attr);
-	mutex_lock(&qp->lock);
 	att = ep_qp_attach_locked(qp, &mc->gid, mc->lid);
-	if (!IS_ERR(att))
-		att->members++;
-	mutex_unlock(&qp->lock);
 	if (IS_ERR(att))
-		goto out;
-
-	mutex_lock(&id->link_lock);
+		goto unlock;
+	att->members++;
+	spin_lock(&id->link_lock);
 	left = list_empty(&mc->entry);
-	if (!left)
-		swap(mc->qp, qp);
-	mutex_unlock(&id->link_lock);
-	if (left) {
-		mutex_lock(&qp->lock);
-		ep_qp_detach_locked(qp, &mc->gid, mc->lid, 1);
-		mutex_unlock(&qp->lock);
+	if (!left) {
+		id->ops->get_qp(qp);
+		old = mc->qp;
+		mc->qp = qp;
 	}
-out:
-	if (qp)
-		id->ops->put_qp(qp);
+	spin_unlock(&id->link_lock);
+	if (left)
+		ep_qp_detach_locked(qp, &mc->gid, mc->lid, 1);
+unlock:
+	ep_mcast_unlock(qp);
+	if (old)
+		id->ops->put_qp(old);
+	id->ops->put_qp(qp);
 	return PTR_ERR_OR_ZERO(att);
+}
+
+/* @ret: of attaching the QP. With the handler locked. */
+static void ep_mcast_report(struct ep_id *id, struct ep_mcast *mc,
+			    const struct rdma_cm_event *event, int ret)
+{
+	struct rdma_cm_event changed = *event;
+
+	changed.param.ud.private_data = mc;
+	if (ret) {
+		changed.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+		changed.status = ret;
+	}
+	trace_rdma_ep_cm_event(id, id->cm_id, &changed, 0);
+	id->ops->event(id, &changed);
+}
+
+/* Somebody has the QP in use; takes over the reference to @mc. With the handler locked. */
+static void ep_mcast_later(struct ep_id *id, struct ep_mcast *mc,
+			   const struct rdma_cm_event *event)
+{
+	if (id->no_later || mc->later) {
+		id->ops->put_mcast(mc);
+		return;
+	}
+	mc->later = true;
+	mc->event = *event;
+	rdma_copy_ah_attr(&mc->event.param.ud.ah_attr,
+			  &event->param.ud.ah_attr);
+	spin_lock(&id->link_lock);
+	list_add_tail(&mc->joined, &id->joined);
+	spin_unlock(&id->link_lock);
+	ep_id_later(id);
+}
+
+/* What has been joined, and not attached yet. With what ep_mcast_later() took over. */
+static struct ep_mcast *ep_id_joined(struct ep_id *id)
+{
+	struct ep_mcast *mc;
+
+	spin_lock(&id->link_lock);
+	mc = list_first_entry_or_null(&id->joined, struct ep_mcast, joined);
+	if (mc)
+		list_del_init(&mc->joined);
+	spin_unlock(&id->link_lock);
+	return mc;
+}
+
+/*
+ * In the id's work item, which may wait. Returns whether there is another group: that is
+ * for the item's next run, as others wait for theirs.
+ */
+bool ep_id_attach_later(struct ep_id *id)
+{
+	struct ep_mcast *mc = ep_id_joined(id);
+	struct ep_qp *qp;
+	int ret = 0;
+
+	if (!mc)
+		return false;
+	qp = ep_id_get_qp(id);
+	if (qp) {
+		mutex_lock(&qp->lock);
+		ep_mcast_lock_dev(qp->res.dev);
+		ret = ep_mcast_attach(id, mc, qp);
+	}
+	rdma_lock_handler(id->cm_id);
+	/* The group may be lost again. */
+	if (!mc->lost)
+		ep_mcast_report(id, mc, &mc->event, ret);
+	rdma_destroy_ah_attr(&mc->event.param.ud.ah_attr);
+	mc->later = false;
+	rdma_unlock_handler(id->cm_id);
+	id->ops->put_mcast(mc);
+	return !list_empty_careful(&id->joined);
+}
+
+/* The id ends. */
+void ep_id_drop_mcasts(struct ep_id *id)
+{
+	struct ep_mcast *mc;
+
+	while ((mc = ep_id_joined(id))) {
+		rdma_destroy_ah_attr(&mc->event.param.ud.ah_attr);
+		id->ops->put_mcast(mc);
+	}
 }
 
 /* A group has been joined, or lost. Runs in the event handler. */
 void ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event)
 {
-	struct rdma_cm_event changed = *event;
 	struct ep_mcast *mc = ep_id_mcast_of(id, event);
-	int ret;
+	const struct rdma_ah_attr *attr = &event->param.ud.ah_attr;
+	struct ep_qp *qp = NULL;
+	int ret = 0;
 
 	if (!mc)
 		return;
-	changed.param.ud.private_data = mc;
-	if (event->event == RDMA_CM_EVENT_MULTICAST_JOIN && !mc->send_only) {
-		ret = ep_mcast_attach(id, mc, &event->param.ud.ah_attr);
-		if (ret) {
-			changed.event = RDMA_CM_EVENT_MULTICAST_ERROR;
-			changed.status = ret;
+	if (event->event == RDMA_CM_EVENT_MULTICAST_ERROR)
+		mc->lost = true;
+	else if (!mc->send_only)
+		qp = ep_id_get_qp(id);
+	if (qp) {
+		mc->gid = rdma_ah_read_grh(attr)->dgid;
+		mc->lid = rdma_ah_get_dlid(attr);
+		if (!ep_mcast_trylock(qp)) {
+			id->ops->put_qp(qp);
+			ep_mcast_later(id, mc, event);
+			return;
 		}
+		ret = ep_mcast_attach(id, mc, qp);
 	}
-	trace_rdma_ep_cm_event(id, id->cm_id, &changed, 0);
-	id->ops->event(id, &changed);
+	ep_mcast_report(id, mc, event, ret);
 	id->ops->put_mcast(mc);
 }

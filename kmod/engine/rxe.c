@@ -10,31 +10,7 @@
 #include "../compat.h"
 #include "engine.h"
 
-static void ep_rxe_watch_work(struct work_struct *work)
-{
-	struct ep_rxe_watch *watch = container_of(to_delayed_work(work),
-						  struct ep_rxe_watch, work);
-
-	watch->look(watch->arg);
-	schedule_delayed_work(&watch->work, watch->period);
-}
-
-/* Looks after each @period until ep_rxe_watch_end(), which waits for a look. */
-void ep_rxe_watch_begin(struct ep_rxe_watch *watch, unsigned long period,
-			void (*look)(void *arg), void *arg)
-{
-	watch->period = period;
-	watch->look = look;
-	watch->arg = arg;
-	INIT_DELAYED_WORK_ONSTACK(&watch->work, ep_rxe_watch_work);
-	schedule_delayed_work(&watch->work, period);
-}
-
-void ep_rxe_watch_end(struct ep_rxe_watch *watch)
-{
-	cancel_delayed_work_sync(&watch->work);
-	destroy_delayed_work_on_stack(&watch->work);
-}
+static struct workqueue_struct *ep_rxe_wq;
 
 static enum ib_qp_state ep_rxe_state(const struct ep_qp *qp)
 {
@@ -82,7 +58,7 @@ void ep_rxe_stop_receiving(struct ep_qp *qp)
 	mutex_lock(&qp->lock);
 	if (qp->ibqp && ep_is_rxe(qp->ibqp->device))
 		ep_rxe_empty(qp);
-	mutex_unlock(&qp->lock);
+	ep_qp_unlock(qp);
 }
 
 /*
@@ -129,33 +105,85 @@ int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 	return 0;
 }
 
-/* A region that is kept is looked for when what failed has had time to flush. */
-#define EP_RXE_FLUSH_TIME	(HZ / 2)
+/* Of a peer that there is not: what comes from there is dropped before rxe gets it. */
+static const union ib_gid ep_rxe_nobody = { .raw = { 0xff } };
 
 /*
- * A QP is left with a region when a completion did not fit into the CQ, and goes to ERR
- * then; and on 6.1 when it goes to ERR while a WRITE with immediate data is being worked
- * on. Called again and again while a region is waited for: a QP that has been in ERR for a
- * while has flushed what it could, and is emptied.
+ * RTR of a QP that was connected before. rxe makes room for READs when the QP is in RTR
+ * already, and for that waits until its responder has nothing more to do (6.12, 7.2): for
+ * ever, if others go on sending to the QP that they were, or are, connected to. So it gets
+ * an address first from which nothing comes, and the real one last, which is what rxe does
+ * in that order. What was on its way since before the RESET is answered in INIT, too: so
+ * the QP has no access rights until then, as a READ would take long.
  */
-void ep_qp_drop_region(struct ep_qp *qp)
+static int ep_rxe_to_rtr(struct ep_qp *qp, const struct ib_qp_attr *given,
+			 int mask)
 {
-	mutex_lock(&qp->lock);
-	if (!qp->ibqp || !ep_is_rxe(qp->ibqp->device) || qp->emptied ||
-	    ep_rxe_state(qp) != IB_QPS_ERR)
-		goto out;
-	if (!qp->failed_at)
-		qp->failed_at = jiffies ?: 1;
-	if (time_before(jiffies, qp->failed_at + EP_RXE_FLUSH_TIME))
-		goto out;
-	qp->emptied = true;
-	WRITE_ONCE(qp->state, IB_QPS_RESET);
-	ep_qp_quiet(qp, IB_QPS_ERR);
-	qp->res.ops->forget(&qp->res);
-	ep_rxe_empty(qp);
-	WRITE_ONCE(qp->state, IB_QPS_ERR);
-out:
-	mutex_unlock(&qp->lock);
+	struct ib_qp_attr attr = *given;
+	int ret;
+
+	rdma_ah_retrieve_grh(&attr.ah_attr)->dgid = ep_rxe_nobody;
+	ret = ib_modify_qp(qp->ibqp, &attr, IB_QP_AV);
+	if (ret)
+		return ret;
+	attr = *given;
+	if (!(mask & IB_QP_ACCESS_FLAGS))
+		attr.qp_access_flags = qp->access;
+	return ib_modify_qp(qp->ibqp, &attr, mask | IB_QP_ACCESS_FLAGS);
+}
+
+/*
+ * Twice, see ep_rxe_empty(). A READ that was being answered is only forgotten with the room
+ * for READs, and would be gone on with later.
+ */
+static int ep_rxe_reset(struct ep_qp *qp, struct ib_qp_attr *attr)
+{
+	struct ib_qp_attr room = { .max_dest_rd_atomic = 1 };
+
+	return ib_modify_qp(qp->ibqp, attr, IB_QP_STATE) ?:
+	       ib_modify_qp(qp->ibqp, attr, IB_QP_STATE) ?:
+	       qp->used ? ib_modify_qp(qp->ibqp, &room,
+				       IB_QP_MAX_DEST_RD_ATOMIC) : 0;
+}
+
+/* As ib_modify_qp(), after ep_rxe_check_modify(); qp->lock is held. */
+int ep_rxe_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	enum ib_qp_state state = mask & IB_QP_STATE ? attr->qp_state :
+						      qp->state;
+	struct ib_qp_attr init;
+	bool used;
+	int ret;
+
+	if ((mask & IB_QP_STATE) && state == IB_QPS_RESET)
+		return ep_rxe_reset(qp, attr);
+	if (!EP_COMPAT_RXE_WORKS || qp->type != IB_QPT_RC)
+		return ib_modify_qp(qp->ibqp, attr, mask);
+	if (state == IB_QPS_INIT && (mask & IB_QP_ACCESS_FLAGS)) {
+		init = *attr;
+		if (qp->used)
+			init.qp_access_flags = 0;
+		ret = ib_modify_qp(qp->ibqp, &init, mask);
+		if (!ret)
+			qp->access = attr->qp_access_flags;
+		return ret;
+	}
+	if ((mask & IB_QP_STATE) && state == IB_QPS_RTR) {
+		/* (Of what fails half may have been done.) */
+		used = qp->used;
+		qp->used = true;
+		if (used && ib_modify_qp_is_ok(ep_rxe_state(qp), IB_QPS_RTR,
+					       qp->type, mask))
+			return ep_rxe_to_rtr(qp, attr, mask);
+	}
+	return ib_modify_qp(qp->ibqp, attr, mask);
+}
+
+/* What ib_query_qp() has said, and the QP is to have. */
+void ep_rxe_query(const struct ep_qp *qp, struct ib_qp_attr *attr)
+{
+	if (qp->used && attr->qp_state == IB_QPS_INIT)
+		attr->qp_access_flags = qp->access;
 }
 
 /* The user's QP of that number on the device, held (ep_res_ops.hold), or NULL */
@@ -230,44 +258,48 @@ int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask)
 	return -EBUSY;
 }
 
+/* After so many looks at a QP that was in use it is waited for. */
+#define EP_RXE_MISSES		8
+
+/*
+ * For the rescue, which has others to look at: qp->lock, unless it is held. A user who
+ * keeps it busy does not keep the rescue away for long.
+ */
+static bool ep_rxe_trylock(struct ep_qp *qp)
+{
+	if (!mutex_trylock(&qp->lock)) {
+		if (++qp->missed < EP_RXE_MISSES)
+			return false;
+		mutex_lock(&qp->lock);
+	}
+	qp->missed = 0;
+	return true;
+}
+
 /*
  * Is it of the same user, or connected to the other, and not to one of that number on
- * another machine? (qp->ibqp is on its way out.)
+ * another machine? Not as far as is known, if it is in use. (qp->ibqp is on its way out.)
  */
 static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 {
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
+	bool found;
 
 	if (READ_ONCE(peer->state) < IB_QPS_RTR)
 		return false;
 	if (qp->res.ops && qp->res.ops->user &&
 	    qp->res.ops->user(&qp->res) == peer->res.ops->user(&peer->res))
 		return true;
-	return !ep_qp_query(peer, &attr, IB_QP_DEST_QPN | IB_QP_AV, &init) &&
-	       attr.dest_qp_num == qp->qp_num &&
-	       ep_rxe_is_local(peer, &attr.ah_attr);
-}
-
-/* How long a QP's packets may be in other queues before those are emptied */
-#define EP_RXE_PEER_TIME	(2 * HZ)
-
-static void ep_rxe_fail_peers(void *arg)
-{
-	struct ep_qp *qp = arg, *peer;
-	u32 i;
-
-	for (i = 0; i < qp->nr_peers; i++) {
-		peer = ep_rxe_find(qp->res.dev, qp->peers[i]);
-		if (!peer)
-			continue;
-		/* Once: it may be connected anew. */
-		if (ep_rxe_is_peer(peer, qp)) {
-			ep_qp_error(peer);
-			qp->peers[i] = 0;
-		}
-		peer->res.ops->unhold(&peer->res);
-	}
+	if (!ep_rxe_trylock(peer))
+		return false;
+	found = peer->ibqp &&
+		!ib_query_qp(peer->ibqp, &attr, IB_QP_DEST_QPN | IB_QP_AV,
+			     &init) &&
+		attr.dest_qp_num == qp->qp_num &&
+		ep_rxe_is_local(peer, &attr.ah_attr);
+	ep_qp_unlock(peer);
+	return found;
 }
 
 /* In which a work item of rxe goes on that was interrupted, also on a busy machine */
@@ -318,7 +350,7 @@ void ep_rxe_stop(struct ep_qp *qp)
 		qp->res.ops->killing(&qp->res);
 		ep_rxe_end(qp);
 	}
-	mutex_unlock(&qp->lock);
+	ep_qp_unlock(qp);
 }
 
 /*
@@ -336,6 +368,8 @@ void ep_rxe_stop_all(struct ep_dev *dev)
 	ep_rxe_answer(jiffies);
 	do {
 		spin_lock(&dev->lock);
+		/* The rescue goes through the same list. */
+		dev->rxe.stopped = true;
 		qp = list_first_entry_or_null(all, struct ep_qp, res.entry);
 		held = qp && !qp->stopped && qp->res.ops->hold;
 		if (qp && qp->stopped)
@@ -356,6 +390,191 @@ void ep_rxe_stop_all(struct ep_dev *dev)
 }
 
 /*
+ * The rescue: what is done about a QP or a region that rxe cannot destroy as yet, for which
+ * it waits fifty seconds, and then frees it. One work item for each device does so for
+ * all who wait, and nothing as long as there is none of these. It waits for no lock that a
+ * user may hold: what is in use has its turn with the next look.
+ */
+
+/* What waits for longer than that is looked after, as often as that. */
+#define EP_RXE_LOOK_TIME	(HZ / 4)
+/* How long a QP's packets may be in other queues before those are emptied */
+#define EP_RXE_PEER_TIME	(2 * HZ)
+/* What failed has had time to flush. */
+#define EP_RXE_FLUSH_TIME	(HZ / 2)
+/* So many QPs are looked at in one go. */
+#define EP_RXE_BATCH		1024
+
+/*
+ * A QP is left with a region when a completion did not fit into the CQ, and goes to ERR
+ * then; and on 6.1 when it goes to ERR while a WRITE with immediate data is being worked
+ * on. One that has been in ERR for a while has flushed what it could, and is emptied, once:
+ * that ends what it keeps. By then a grace period has passed, for all at once, since when
+ * rxe drops packets for it (see ep_qp_quiet()).
+ */
+static void ep_rxe_drop_region(struct ep_qp *qp)
+{
+	if (!ep_rxe_trylock(qp))
+		return;
+	if (!qp->ibqp || !ep_is_rxe(qp->ibqp->device) || qp->emptied ||
+	    ep_rxe_state(qp) != IB_QPS_ERR)
+		goto out;
+	if (!qp->failed_at) {
+		qp->failed_at = jiffies ?: 1;
+		qp->failed_rcu = start_poll_synchronize_rcu();
+	}
+	if (time_before(jiffies, qp->failed_at + EP_RXE_FLUSH_TIME) ||
+	    !poll_state_synchronize_rcu(qp->failed_rcu))
+		goto out;
+	qp->emptied = true;
+	WRITE_ONCE(qp->state, IB_QPS_RESET);
+	qp->res.ops->quiet(&qp->res);
+	qp->res.ops->forget(&qp->res);
+	ep_rxe_empty(qp);
+	WRITE_ONCE(qp->state, IB_QPS_ERR);
+out:
+	ep_qp_unlock(qp);
+}
+
+/* The next QP of this round, held, or NULL: there is none left. Skips none. */
+static struct ep_qp *ep_rxe_next(struct ep_dev *dev, unsigned int *left)
+{
+	struct list_head *all = &dev->res[EP_RES_QP];
+	struct ep_qp *qp, *found = NULL;
+
+	spin_lock(&dev->lock);
+	while (!found && *left) {
+		qp = list_first_entry_or_null(all, struct ep_qp, res.entry);
+		if (!qp || dev->rxe.stopped || qp->looked == dev->rxe.round) {
+			dev->rxe.round++;
+			*left = 0;
+			break;
+		}
+		--*left;
+		qp->looked = dev->rxe.round;
+		list_move_tail(&qp->res.entry, all);
+		if (!qp->res.ops->hold || !qp->res.ops->kept(&qp->res))
+			continue;
+		qp->res.ops->hold(&qp->res);
+		found = qp;
+	}
+	spin_unlock(&dev->lock);
+	return found;
+}
+
+/* Returns whether all QPs have been looked at. */
+static bool ep_rxe_drop_regions(struct ep_dev *dev)
+{
+	unsigned int left = EP_RXE_BATCH, round = dev->rxe.round;
+	struct ep_qp *qp;
+
+	while ((qp = ep_rxe_next(dev, &left))) {
+		ep_rxe_drop_region(qp);
+		qp->res.ops->unhold(&qp->res);
+		cond_resched();
+	}
+	return dev->rxe.round != round;
+}
+
+static void ep_rxe_fail_peers(struct ep_qp *qp)
+{
+	struct ep_qp *peer;
+	u32 i;
+
+	for (i = 0; i < qp->nr_peers; i++) {
+		peer = ep_rxe_find(qp->res.dev, qp->peers[i]);
+		if (!peer)
+			continue;
+		/* Once: it may be connected anew. */
+		if (ep_rxe_is_peer(peer, qp)) {
+			ep_qp_error(peer);
+			qp->peers[i] = 0;
+		}
+		peer->res.ops->unhold(&peer->res);
+	}
+}
+
+/* One at a time, so that nobody waits for all. Returns whether there was one. */
+static bool ep_rxe_fail_next(struct ep_dev *dev, unsigned long look)
+{
+	struct ep_qp *qp;
+	bool due = false;
+
+	mutex_lock(&dev->rxe.lock);
+	list_for_each_entry(qp, &dev->rxe.going, going) {
+		due = time_after_eq(look, qp->look_at);
+		if (!due)
+			continue;
+		qp->look_at = look + EP_RXE_LOOK_TIME;
+		ep_rxe_fail_peers(qp);
+		break;
+	}
+	mutex_unlock(&dev->rxe.lock);
+	return due;
+}
+
+static void ep_rxe_look(struct work_struct *work)
+{
+	struct ep_rxe_dev *rxe = container_of(to_delayed_work(work),
+					      struct ep_rxe_dev, work);
+	struct ep_dev *dev = container_of(rxe, struct ep_dev, rxe);
+	unsigned long look = jiffies;
+	bool all = true;
+
+	while (ep_rxe_fail_next(dev, look))
+		cond_resched();
+	if (atomic_read(&rxe->nr_regions))
+		all = ep_rxe_drop_regions(dev);
+	if (atomic_read(&rxe->nr_regions) || !list_empty_careful(&rxe->going))
+		queue_delayed_work(ep_rxe_wq, &rxe->work,
+				   all ? EP_RXE_LOOK_TIME : 0);
+}
+
+/* Nothing that others wait for stands in front of the rescue. */
+int ep_rxe_init_engine(void)
+{
+	ep_rxe_wq = alloc_workqueue("rdma_ep_rxe", WQ_UNBOUND, 0);
+	return ep_rxe_wq ? 0 : -ENOMEM;
+}
+
+void ep_rxe_cleanup_engine(void)
+{
+	destroy_workqueue(ep_rxe_wq);
+}
+
+void ep_rxe_init(struct ep_dev *dev)
+{
+	mutex_init(&dev->rxe.lock);
+	INIT_LIST_HEAD(&dev->rxe.going);
+	dev->rxe.round = 1;
+	INIT_DELAYED_WORK(&dev->rxe.work, ep_rxe_look);
+}
+
+/* Nothing is destroyed any more. */
+void ep_rxe_cleanup(struct ep_dev *dev)
+{
+	cancel_delayed_work_sync(&dev->rxe.work);
+}
+
+/*
+ * Around ib_dereg_mr() of a user's region. (ep_res_ops.kept says so of the QPs that may
+ * keep it.)
+ */
+void ep_rxe_dereg_begin(struct ep_dev *dev)
+{
+	if (!ep_is_rxe(dev->ibdev))
+		return;
+	atomic_inc(&dev->rxe.nr_regions);
+	queue_delayed_work(ep_rxe_wq, &dev->rxe.work, EP_RXE_LOOK_TIME);
+}
+
+void ep_rxe_dereg_end(struct ep_dev *dev)
+{
+	if (ep_is_rxe(dev->ibdev))
+		atomic_dec(&dev->rxe.nr_regions);
+}
+
+/*
  * As ib_destroy_qp(). What the QP has sent to another one of this machine refers to it until
  * it is looked at there, which may be after gigabytes of READs. So if it takes long its
  * peers fail, who have lost their connection anyway. Not those of others, to whom a peer's
@@ -363,13 +582,19 @@ void ep_rxe_stop_all(struct ep_dev *dev)
  */
 int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp)
 {
-	struct ep_rxe_watch watch;
+	struct ep_rxe_dev *rxe = &qp->res.dev->rxe;
 	int ret;
 
-	if (!EP_COMPAT_RXE_WORKS)
+	if (!EP_COMPAT_RXE_WORKS || !qp->nr_peers)
 		return ib_destroy_qp(ibqp);
-	ep_rxe_watch_begin(&watch, EP_RXE_PEER_TIME, ep_rxe_fail_peers, qp);
+	mutex_lock(&rxe->lock);
+	qp->look_at = jiffies + EP_RXE_PEER_TIME;
+	list_add(&qp->going, &rxe->going);
+	mutex_unlock(&rxe->lock);
+	queue_delayed_work(ep_rxe_wq, &rxe->work, EP_RXE_LOOK_TIME);
 	ret = ib_destroy_qp(ibqp);
-	ep_rxe_watch_end(&watch);
+	mutex_lock(&rxe->lock);
+	list_del(&qp->going);
+	mutex_unlock(&rxe->lock);
 	return ret;
 }

@@ -176,9 +176,10 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	rxe = ep_is_rxe(qp->ibqp->device);
 	if (rxe)
 		ep_rxe_end(qp);
-	qp->ibqp = NULL;
+	WRITE_ONCE(qp->ibqp, NULL);
 	qp->state = IB_QPS_RESET;
-	mutex_unlock(&qp->lock);
+	ep_qp_unlock(qp);
+	/* A user's destroyer has waited before, see ep_qp_settle(). */
 	wait_on_bit(&qp->cm_use, EP_QP_PINNED, TASK_UNINTERRUPTIBLE);
 	ep_qp_detach_all(qp, ibqp);
 	if (qp->xrcd) {
@@ -315,10 +316,10 @@ bool ep_qp_keep(struct ep_qp *qp, struct ep_qp *keeper,
 	mutex_lock(&qp->lock);
 	if (ep_qp_renew(qp)) {
 		ibqp = qp->ibqp;
-		qp->ibqp = NULL;
+		WRITE_ONCE(qp->ibqp, NULL);
 		qp->state = IB_QPS_RESET;
 	}
-	mutex_unlock(&qp->lock);
+	ep_qp_unlock(qp);
 	if (!ibqp)
 		return false;
 	ep_qp_move_hw(keeper, qp, ibqp, NULL);
@@ -398,43 +399,28 @@ static bool ep_qp_mtu_ok(const struct ib_device *ibdev, unsigned int mtu)
 		       (unsigned int)OPA_MTU_10240 : IB_MTU_4096);
 }
 
-/* Process context, or an id's event handler. */
-int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
+/* What ep_qp_modify() does; qp->lock is held, and @qp->ibqp there. */
+static int ep_qp_move(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	bool reset = (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
 	const struct ep_res_ops *ops = qp->res.ops;
+	u32 nr_peers = qp->nr_peers;
 	enum ib_qp_state old;
-	int ret = -EIO;
-	u32 nr_peers;
 	bool rxe;
+	int ret;
 
-	mutex_lock(&qp->lock);
-	if (!qp->ibqp)
-		goto out;
-	if (test_bit(EP_QP_PINNED, &qp->cm_use)) {
-		ret = -EBUSY;
-		/* Handlers do not wait for the CM, and this is not to be lost. */
-		if (mask == IB_QP_STATE && attr->qp_state == IB_QPS_ERR) {
-			set_bit(EP_QP_FAILED, &qp->cm_use);
-			ret = 0;
-		}
-		goto out;
-	}
 	if ((mask & IB_QP_PATH_MTU) &&
-	    !ep_qp_mtu_ok(qp->ibqp->device, attr->path_mtu)) {
-		ret = -EINVAL;
-		goto out;
-	}
+	    !ep_qp_mtu_ok(qp->ibqp->device, attr->path_mtu))
+		return -EINVAL;
 	if (!(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_INIT)
 		qp->worn = true;
 	rxe = ep_is_rxe(qp->ibqp->device);
-	nr_peers = qp->nr_peers;
 	if (rxe) {
 		ret = ep_rxe_check_modify(qp, attr, &mask);
 		if (!ret && (mask & IB_QP_AV))
 			ret = ep_rxe_add_peer(qp, attr, mask);
 		if (ret)
-			goto out;
+			return ret;
 	}
 	/* On the way down posts are refused first, on the way up last. */
 	old = qp->state;
@@ -442,70 +428,164 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		WRITE_ONCE(qp->state, IB_QPS_RESET);
 		ep_qp_quiet(qp, old);
 	}
-	ret = qp->xrcd ? ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask) :
-			 ib_modify_qp(qp->ibqp, attr, mask);
+	if (qp->xrcd)
+		ret = ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask);
+	else if (rxe)
+		ret = ep_rxe_modify(qp, attr, mask);
+	else
+		ret = ib_modify_qp(qp->ibqp, attr, mask);
 	if (ret)
 		qp->nr_peers = nr_peers;
-	/* See ep_rxe_empty(). */
-	if (!ret && rxe && reset)
-		ret = ib_modify_qp(qp->ibqp, attr, IB_QP_STATE);
 	/* (siw says that it has done it, and has not.) */
 	if (!ret && reset && ops && ops->forget && !ep_is_siw(qp->ibqp->device))
 		ops->forget(&qp->res);
-	if (mask & IB_QP_STATE) {
+	if (mask & IB_QP_STATE)
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
+	/* In ERR again it keeps what it kept. */
+	if (!ret && (mask & IB_QP_STATE) && attr->qp_state != IB_QPS_ERR) {
 		qp->failed_at = 0;
 		qp->emptied = false;
 	}
 	if (!ret && (mask & IB_QP_PORT))
 		qp->port = attr->port_num;
-out:
-	mutex_unlock(&qp->lock);
 	return ret;
 }
 
-int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
-		struct ib_qp_init_attr *init)
-{
-	int ret = -EIO;
-
-	mutex_lock(&qp->lock);
-	if (qp->ibqp)
-		ret = ib_query_qp(qp->ibqp, attr, mask, init);
-	mutex_unlock(&qp->lock);
-	return ret;
-}
-
-/* Flushes what is posted. A QP that has been destroyed meanwhile is fine. */
-void ep_qp_error(struct ep_qp *qp)
+/* Flushes what is posted; qp->lock is held. A QP that is gone is fine. */
+static void ep_qp_fail(struct ep_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	ep_qp_modify(qp, &attr, IB_QP_STATE);
+	if (qp->ibqp)
+		ep_qp_move(qp, &attr, IB_QP_STATE);
 }
 
-/* A peer is told of the QP. Returns false if it is gone, or the CM's already (iWARP). */
-bool ep_qp_wear(struct ep_qp *qp)
+static bool ep_qp_must_fail(const struct ep_qp *qp)
 {
-	bool free;
-
-	mutex_lock(&qp->lock);
-	free = qp->ibqp && !qp->cm_has;
-	qp->worn = true;
-	mutex_unlock(&qp->lock);
-	return free;
+	return test_bit(EP_QP_FAILED, &qp->cm_use) &&
+	       !test_bit(EP_QP_PINNED, &qp->cm_use);
 }
 
-/* As ep_id_settle(), for the call that has the QP pinned. */
-int ep_qp_settle(struct ep_qp *qp)
+/* Does what ep_qp_error() has left to whoever has the lock. */
+void ep_qp_unlock(struct ep_qp *qp)
 {
-	return wait_on_bit(&qp->cm_use, EP_QP_PINNED, TASK_KILLABLE);
+	do {
+		if (ep_qp_must_fail(qp)) {
+			clear_bit(EP_QP_FAILED, &qp->cm_use);
+			ep_qp_fail(qp);
+		}
+		mutex_unlock(&qp->lock);
+		/* Unlocked before the bit is looked at: see ep_qp_error(). */
+		smp_mb();
+	} while (ep_qp_must_fail(qp) && mutex_trylock(&qp->lock));
 }
 
 /*
- * Gives an iWARP QP to a call of the CM, for the one connection of its life. Of a
- * second one siw would take the events for those of the first, which iw_cm answers
- * with a BUG(). Returns false for a QP that is gone, or that the CM has already.
+ * Flushes what is posted: now, or whoever has the QP in use does, when that ends. Waits for
+ * nobody, so that handlers of rdma_cm and what looks after the QPs of others may call it.
+ */
+void ep_qp_error(struct ep_qp *qp)
+{
+	set_bit(EP_QP_FAILED, &qp->cm_use);
+	/* The bit is set before the lock is tried: see ep_qp_unlock(). */
+	smp_mb__after_atomic();
+	if (mutex_trylock(&qp->lock))
+		ep_qp_unlock(qp);
+}
+
+/* The same, and has been done by the end. In no handler. */
+void ep_qp_error_wait(struct ep_qp *qp)
+{
+	mutex_lock(&qp->lock);
+	set_bit(EP_QP_FAILED, &qp->cm_use);
+	ep_qp_unlock(qp);
+}
+
+/* qp->lock is held. */
+int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	if (!qp->ibqp)
+		return -EIO;
+	if (!test_bit(EP_QP_PINNED, &qp->cm_use))
+		return ep_qp_move(qp, attr, mask);
+	if (mask != IB_QP_STATE || attr->qp_state != IB_QPS_ERR)
+		return -EBUSY;
+	/* This is not to be lost. */
+	set_bit(EP_QP_FAILED, &qp->cm_use);
+	return 0;
+}
+
+/* -EINTR: the task is killed */
+int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	/* The peer, and the owner, may have heard of it before the CM lets go of the QP. */
+	int ret = wait_on_bit(&qp->cm_use, EP_QP_ACCEPTING, TASK_KILLABLE) ?:
+		  mutex_lock_killable(&qp->lock);
+
+	if (ret)
+		return ret;
+	ret = ep_qp_modify_locked(qp, attr, mask);
+	ep_qp_unlock(qp);
+	return ret;
+}
+
+/* The same */
+int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
+		struct ib_qp_init_attr *init)
+{
+	int ret = mutex_lock_killable(&qp->lock);
+
+	if (ret)
+		return ret;
+	ret = -EIO;
+	if (qp->ibqp)
+		ret = ib_query_qp(qp->ibqp, attr, mask, init);
+	if (!ret && ep_is_rxe(qp->ibqp->device))
+		ep_rxe_query(qp, attr);
+	ep_qp_unlock(qp);
+	return ret;
+}
+
+/*
+ * A peer is told of the QP; qp->lock is held. Returns false if it is gone, or the CM's
+ * already (iWARP).
+ */
+bool ep_qp_wear(struct ep_qp *qp)
+{
+	qp->worn = true;
+	return qp->ibqp && !qp->cm_has;
+}
+
+/*
+ * For who has claimed the QP and is about to destroy it: from here on no call of the CM
+ * begins with it, and the one that has it ends. -EINTR if the task is killed, and all is as it
+ * was.
+ */
+int ep_qp_settle(struct ep_qp *qp)
+{
+	int ret = mutex_lock_killable(&qp->lock);
+
+	if (ret)
+		return ret;
+	qp->ending = true;
+	ep_qp_unlock(qp);
+	ret = wait_on_bit(&qp->cm_use, EP_QP_PINNED, TASK_KILLABLE);
+	if (ret)
+		ep_qp_unsettle(qp);
+	return ret;
+}
+
+/* It is not destroyed after all. */
+void ep_qp_unsettle(struct ep_qp *qp)
+{
+	WRITE_ONCE(qp->ending, false);
+}
+
+/*
+ * Gives an iWARP QP to a call of the CM, for the one connection of its life; qp->lock is
+ * held. Of a second one siw would take the events for those of the first, which iw_cm
+ * answers with a BUG(). Returns false for a QP that is gone, or going, or that the CM has
+ * already.
  *
  * Until ep_qp_unpin() nobody else moves or destroys it. The CM looks the number up
  * again after we have, and it must not be another QP's by then. And siw, where the
@@ -516,40 +596,33 @@ int ep_qp_settle(struct ep_qp *qp)
 bool ep_qp_pin(struct ep_qp *qp, bool accepting)
 {
 	const struct ep_res_ops *ops = qp->res.ops;
-	bool ret;
 
-	mutex_lock(&qp->lock);
-	ret = qp->ibqp && !qp->cm_has;
-	if (ret) {
-		qp->cm_has = true;
-		set_bit(EP_QP_PINNED, &qp->cm_use);
-	}
-	if (ret && accepting) {
+	if (!qp->ibqp || qp->cm_has || READ_ONCE(qp->ending))
+		return false;
+	qp->cm_has = true;
+	set_bit(EP_QP_PINNED, &qp->cm_use);
+	if (accepting) {
 		set_bit(EP_QP_ACCEPTING, &qp->cm_use);
 		if (ops && ops->quiet)
 			ops->quiet(&qp->res);
 	}
-	mutex_unlock(&qp->lock);
-	return ret;
+	return true;
 }
 
-/* @ret: what the call has returned */
+/* @ret: what the call has returned. Not with the handler locked. */
 void ep_qp_unpin(struct ep_qp *qp, int ret)
 {
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	bool fail;
-
 	mutex_lock(&qp->lock);
-	fail = test_and_clear_bit(EP_QP_FAILED, &qp->cm_use);
 	if (ret) {
 		qp->cm_has = false;
-		fail |= test_bit(EP_QP_ACCEPTING, &qp->cm_use);
+		if (test_bit(EP_QP_ACCEPTING, &qp->cm_use))
+			set_bit(EP_QP_FAILED, &qp->cm_use);
 	}
-	if (fail && qp->ibqp && !ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE))
-		WRITE_ONCE(qp->state, IB_QPS_ERR);
+	if (test_and_clear_bit(EP_QP_FAILED, &qp->cm_use))
+		ep_qp_fail(qp);
 	clear_and_wake_up_bit(EP_QP_ACCEPTING, &qp->cm_use);
 	clear_and_wake_up_bit(EP_QP_PINNED, &qp->cm_use);
-	mutex_unlock(&qp->lock);
+	ep_qp_unlock(qp);
 }
 
 /*
@@ -565,7 +638,7 @@ struct ib_qp *ep_qp_hold_iwarp(struct ep_qp *qp)
 	ibqp = qp->ibqp;
 	if (ibqp)
 		ibqp->device->ops.iw_add_ref(ibqp);
-	mutex_unlock(&qp->lock);
+	ep_qp_unlock(qp);
 	return ibqp;
 }
 

@@ -256,13 +256,10 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 	ret = ulp_set_param(ep, given, &param, accept);
 	if (ret)
 		return ulp_end(ep, ret);
-	if (accept) {
-		rdma_lock_handler(ep->id.cm_id);
-		ret = ep_id_accept(&ep->id, NULL, &param, &ece);
-		rdma_unlock_handler(ep->id.cm_id);
-	} else {
+	if (accept)
+		ret = ep_id_accept(&ep->id, NULL, &param, &ece, NULL, NULL);
+	else
 		ret = ep_id_connect(&ep->id, NULL, &param, &ece);
-	}
 	return ulp_end(ep, ret);
 }
 

@@ -646,7 +646,7 @@ void ulp_destroy_qp(struct rdma_ep *ep)
 	if (!qp)
 		return;
 	/* Handlers still look at ep->qp, and must be told if they call. */
-	ep_qp_error(&qp->qp);
+	ep_qp_error_wait(&qp->qp);
 	ibqp = qp->qp.ibqp;
 	if (qp->qp.cap.max_send_wr)
 		ulp_drain_sq(qp);
