@@ -436,7 +436,10 @@ out:
 	ep_qp_unlock(qp);
 }
 
-/* The next QP of this round, held, or NULL: there is none left. Skips none. */
+/*
+ * The next QP of this round that may keep a region, held, or NULL: that was all, or *@left
+ * have been gone through.
+ */
 static struct ep_qp *ep_rxe_next(struct ep_dev *dev, unsigned int *left)
 {
 	struct list_head *all = &dev->res[EP_RES_QP];

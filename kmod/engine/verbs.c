@@ -168,8 +168,8 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	bool rxe;
 
 	/*
-	 * Destroying waits for the CM on some devices, whose handlers may wait
-	 * for qp->lock: only take the pointer away under it.
+	 * Destroying may take long, and waits for the CM on some devices: only take
+	 * the pointer away under qp->lock.
 	 */
 	mutex_lock(&qp->lock);
 	ibqp = qp->ibqp;
