@@ -306,6 +306,9 @@ int fault_stream(__u64 seed, int pause_us)
 		if (fault_go && !end && now - connected > CONNECT_MS) {
 			ret = fault_connect(&s, seed + ++connections);
 			connected = abi_now_ms();
+			/* (The signal to stop may come just then.) */
+			if (ret == -EINTR && fault_stop)
+				ret = 0;
 			if (ret)
 				break;
 		}
