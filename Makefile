@@ -79,8 +79,12 @@ check:
 check-debug:
 	@$(if $(DEVICE)$(TESTS),KERNEL=debug $(RIG) check,MATRIX=$(dir $(RIG))cells.all CELLS='*/debug' $(RIG) matrix)
 
-check-matrix:
+check-matrix: $(if $(CELLS)$(MATRIX),,check-kernels)
 	@MATRIX=$${MATRIX:-$(dir $(RIG))cells.all} $(RIG) matrix
+
+# Every kernel within reach: built for, and booted if this machine can.
+check-kernels:
+	@$(dir $(RIG))build-kernels.sh
 
 # Packages that are installed, upgraded, removed; with SUITE, of one suite.
 check-packages:
@@ -149,6 +153,6 @@ help:
 	@echo '  TESTS=*         pattern of the names of tests'
 	@echo '  KERNEL=debug    for check, demo and shell: the kernel of check-debug (SUITE=sid)'
 
-.PHONY: all modules lib tools install install-modules install-lib install-config uninstall \
+.PHONY: check-kernels all modules lib tools install install-modules install-lib install-config uninstall \
 	bench bench-report check check-debug check-matrix check-packages deb demo dist \
 	shell lint docs site clean help

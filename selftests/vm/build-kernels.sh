@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # build-kernels.sh [PATTERN]: compiles and links the module for the kernels of the list
-# "kernels" whose names match, and tells for each one what came of it. Nothing is booted.
-# What the module imports from each kernel is left in $CACHE/kernels/NAME.imports, the
-# log in NAME.log.
+# "kernels" whose names match, and prints for each one the result. A kernel of this
+# machine's architecture is booted, too, and rping.sh runs there. What the module imports
+# from each kernel is left in $CACHE/kernels/NAME.imports, the log in NAME.log, what the
+# guest left in NAME.results.
 #
 # Each kernel has a layer over a suite's tree that is kept; FRESH=1 makes it anew, with
-# the headers that the archive has now.
+# the packages that the archive has now.
 
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-for part in host-packages chroot rootfs sources; do
+for part in host-packages chroot rootfs qemu initramfs accel sources boot report; do
 	# shellcheck disable=SC1090
 	. "$VM_DIR/$part.sh"
 done
@@ -60,6 +61,8 @@ headers_in_tree()
 	kbuild=$(depends "$release" '^linux-kbuild-')
 	cd $state
 	apt-get "${foreign[@]}" download "$release" "$common"
+	[[ $package != linux-headers-amd64 ]] ||
+		apt-get "${foreign[@]}" download "linux-image-${release#linux-headers-}"
 	# Programs of this machine.
 	apt-get "${apt[@]}" update
 	apt-get "${apt[@]}" download "$kbuild"
@@ -87,7 +90,7 @@ ofed_in_layer()
 	grep drivers/infiniband/ "$headers/Module.symvers" > "$dir/Module.symvers"
 }
 
-# build_in_layer NAME KARCH CROSS: the same, of /src
+# build_in_layer NAME KARCH CROSS TESTS: the same, of /src, and installs what is tested
 build_in_layer()
 {
 	local name=$1 release headers ofed
@@ -104,6 +107,10 @@ build_in_layer()
 	[[ $1 == - ]] || make+=("ARCH=$1")
 	[[ $2 == - ]] || make+=("CROSS_COMPILE=$2")
 	"${make[@]}" || return 1
+	[[ ! -e /boot/vmlinuz-$release ]] ||
+		make -j2 -C /src "KVER=$release" "KDIR=$headers" lib tools install || return 1
+	[[ ! -e /boot/vmlinuz-$release ]] ||
+		make -C /src/selftests "INSTALL_PATH=$3" install-scripts || return 1
 	if [[ $name == *-ofed ]] &&
 	   ! grep -q "$ofed/include/rdma/ib_verbs.h" /src/kmod/engine/.caps.o.cmd; then
 		echo "error: not built with the headers in $ofed"
@@ -129,7 +136,7 @@ kernel_layer()
 build_kernel()
 {
 	local name=$1 dir=$CACHE/kernels layer src
-	layer=$dir/$name-${TREE##*-}
+	layer=$(layer_of "$name")
 	src=$dir/$name.src
 	[[ -z $FRESH ]] || rm -rf --one-file-system "$layer"
 	kernel_layer "$layer" "$name" "$2" "$3" "$4" "$6" &&
@@ -137,8 +144,34 @@ build_kernel()
 	rm -f "$src/imports" "$src/rdma_ep.ko"
 	TREE_LAYER=$layer in_tree "$TREE" "$src src" -- bash -c "
 		$(declare -f ofed_in_layer build_in_layer)
-		build_in_layer \"\$@\"" - "$name" "$5" "$7" &&
-	cp "$src/imports" "$dir/$name.imports"
+		build_in_layer \"\$@\"" - "$name" "$5" "$7" "$GUEST_TESTS" &&
+	cp "$src/imports" "$dir/$name.imports" || return 1
+	[[ $name == *-ofed || ! -d $layer/upper/boot ]] || boot_kernel "$name" "$layer" "$src"
+}
+
+# layer_of NAME: over the tree, by what it was made with
+layer_of()
+{
+	echo "$CACHE/kernels/$1-${TREE##*-}-$(declare -f headers_in_tree | sha256sum | cut -c1-6)"
+}
+
+# boot_kernel NAME LAYER SRC: does rping.sh pass there?
+boot_kernel()
+{
+	STAGE=$2/upper KERNEL_ROOT=$2/root RESULTS_TMP=$CACHE/kernels/$1.results
+	KVER=$(<"$STAGE/var/lib/build-kernels/release")
+	rm -rf --one-file-system "$STAGE/rig/guest" "$RESULTS_TMP"
+	mkdir -p "$STAGE/rig" "$STAGE/results" "$KERNEL_ROOT" "$RESULTS_TMP" &&
+	cp -r "$3/selftests/vm/guest" "$STAGE/rig/" &&
+	ln -sfT ../upper/boot "$KERNEL_ROOT/boot" &&
+	ln -sfT ../upper/usr/lib "$KERNEL_ROOT/lib" || return 1
+	initramfs
+	accel
+	echo "DEVICE=rxe PAIRS=ours:ours KVER=$KVER SUITE=$SUITE" > "$RESULTS_TMP/env"
+	printf '%s\n' 'set -a; . /results/env; set +a; . /rig/guest/lib.sh' \
+		'setup_rdma && modprobe rdma_ep || exit 1' \
+		"cd $GUEST_TESTS && exec ./clients/rping.sh" > "$RESULTS_TMP/job"
+	guest_run "$RESULTS_TMP" && show_splats "$RESULTS_TMP"
 }
 
 need_root
@@ -156,9 +189,10 @@ while read -r name tree suite package arch karch compiler cross; do
 			"$package" "${arch:-amd64}" "${karch:--}" \
 			"${compiler:--}" "${cross:--}" > "$log" 2>&1 </dev/null; then
 		built=$((built + 1))
-		release=$(cat "$CACHE/kernels/$name-${TREE##*-}"/upper/var/lib/build-kernels/release)
-		printf '%-20s %-28s ok, %s warnings\n' "$name" "$release" \
-			"$(grep -c 'warning:' "$log")"
+		release=$(<"$(layer_of "$name")/upper/var/lib/build-kernels/release")
+		printf '%-20s %-28s ok, %s warnings, %s\n' "$name" "$release" \
+			"$(grep -c 'warning:' "$log")" \
+			"$([[ -e $CACHE/kernels/$name.results ]] && echo booted || echo "not booted")"
 	else
 		failed=$((failed + 1))
 		printf '%-20s FAILED: %s\n' "$name" "$log"
