@@ -14,6 +14,8 @@ ROOTFS_PACKAGES=(
 	librdmacm-dev libibverbs-dev python3-pyverbs
 	# what the tests use
 	iproute2 iputils-ping mount procps strace python3 valgrind crun bpftrace
+	# programs of others that run over it
+	fio ucx-utils libfabric-bin openmpi-bin python3-mpi4py libiscsi-bin qemu-system-x86
 	# what "make lint" uses
 	perl sparse shellcheck
 )
