@@ -94,9 +94,9 @@ static inline void ep_compat_vm_flags(struct vm_area_struct *vma,
 }
 
 /*
- * May everybody set Q_Keys with the privileged bit? The administrator's switch (rdma
+ * May any task set Q_Keys with the privileged bit? The administrator's switch (rdma
  * system set privileged-qkey). Declared in a private header of ib_core; where it is not
- * exported, nobody learns of the switch, which is off unless somebody turns it on.
+ * exported, the module cannot read the switch, and takes its default: off.
  */
 #ifdef HAVE_RDMA_NL_GET_PRIVILEGED_QKEY
 bool rdma_nl_get_privileged_qkey(void);

@@ -86,7 +86,7 @@ TEST_F(limits, refused_drivers)
 		ASSERT_EQ(0, abi_open(&self->s));
 		EXPECT_EQ(0, driver_flags(&self->s));
 		/* The log's own limit is one for 5 seconds, at most 10. */
-		before = log_lines(MOCK_NAME ": its driver can not register");
+		before = log_lines(MOCK_NAME ": its driver cannot register");
 		ASSERT_LE(0, before);
 		for (i = 0; i < 200; i++) {
 			EXPECT_EQ(-EOPNOTSUPP,
@@ -95,7 +95,7 @@ TEST_F(limits, refused_drivers)
 				TH_LOG("driver %u", refused[d]);
 			}
 		}
-		after = log_lines(MOCK_NAME ": its driver can not register");
+		after = log_lines(MOCK_NAME ": its driver cannot register");
 		EXPECT_GE(before + 20, after);
 		if (!d)
 			EXPECT_LT(before, after);

@@ -268,7 +268,7 @@ static pid_t start(int (*role)(struct shared *sh), struct shared *sh)
 	pid_t pid = fork();
 
 	if (!pid) {
-		/* (The device is told by name, the node is for everybody.) */
+		/* (The device is chosen by its name, the node has mode 0666.) */
 		_exit(setgid(65534) || setuid(65534) ? 99 : role(sh));
 	}
 	return pid;

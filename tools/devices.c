@@ -104,7 +104,7 @@ const char *device_refused(const struct rdma_ep_device *dev)
 	case RDMA_DRIVER_USNIC:
 		return "no: usnic has no queues for the kernel";
 	default:
-		return "no: nobody has looked at how its driver registers user memory for the kernel";
+		return "no: how its driver registers user memory for the kernel has not been read";
 	}
 }
 

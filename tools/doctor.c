@@ -230,7 +230,7 @@ static void check_devices(int fd)
 		const char *name = (const char *)devs[i].name;
 
 		if (!(devs[i].flags & RDMA_EP_DEVICE_USER_MR)) {
-			say("device", WARN, NULL, "%s can not be used, %s", name,
+			say("device", WARN, NULL, "%s cannot be used, %s", name,
 			    device_refused(&devs[i]));
 			continue;
 		}

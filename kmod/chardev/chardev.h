@@ -245,7 +245,7 @@ struct uep_obj;
  *	would wait for, which may take as long as a peer likes, and lets none begin. -EINTR if
  *	the task is killed, and it is claimed no more
  * @unclaim: optional, comes with @settle: the object is not destroyed after all; undoes
- *	what @settle and those who saw it claimed have done, and ends that with
+ *	what @settle, and callers that saw the claim, have done, and ends that with
  *	uep_obj_unclaimed()
  * @destroy: the object has been claimed: end it, let go of the use of others
  *	(uep_obj_unuse()), write what the user is told. Also called for objects

@@ -118,7 +118,8 @@ static int uep_mr_check_range(struct ib_device *ibdev, u64 addr, u64 length,
 
 	/* (Drivers put addresses and lengths into a long.) */
 	if (!length || check_add_overflow(addr, length, &end) ||
-	    PAGE_ALIGN(end) < end || (unsigned long)end != end || check_add_overflow(iova, length, &end) ||
+	    PAGE_ALIGN(end) < end || (unsigned long)end != end ||
+	    check_add_overflow(iova, length, &end) ||
 	    length > ibdev->attrs.max_mr_size ||
 	    uep_mr_nr_pages(addr, length) > U32_MAX)
 		return -EINVAL;
@@ -163,7 +164,7 @@ static int uep_mr_check_driver(struct ib_device *ibdev)
 {
 	if (ibdev->ops.reg_user_mr && ep_dev_can(ibdev, EP_CAN_REG_MR))
 		return 0;
-	pr_notice_ratelimited(KBUILD_MODNAME ": %s: its driver can not register user memory for the kernel\n",
+	pr_notice_ratelimited(KBUILD_MODNAME ": %s: its driver cannot register user memory for the kernel\n",
 			      ibdev->name);
 	return -EOPNOTSUPP;
 }
@@ -364,7 +365,7 @@ int uep_rereg_mr(struct uep_cmd *cmd)
 
 	if (!arg->flags)
 		return -EINVAL;
-	/* Whoever wants to destroy it meanwhile finds it in use. */
+	/* A DESTROY meanwhile finds it in use. */
 	obj = uep_obj_use(cmd->s, arg->mr, RDMA_EP_OBJ_MR);
 	if (!obj)
 		return -ENOENT;

@@ -173,7 +173,7 @@ static struct uep_wc_chunk *uep_cq_last_chunk(struct uep_cq *cq)
 
 /*
  * They could not be delivered: keep them for the next call, which takes these first. So
- * there is never more than what each of those who poll has.
+ * there is never more than one batch of each polling task.
  */
 static void uep_cq_hold(struct uep_cq *cq, const struct rdma_ep_wc *wc, u32 nr)
 {
@@ -406,7 +406,7 @@ int uep_poll_cq(struct uep_cmd *cmd)
 /* How long rxe may take for a completion */
 #define UEP_DISARM_TIME		(HZ / 2)
 
-/* Of a QP of its own, which has failed: one completion that belongs to nobody. */
+/* One completion, of a QP that is made for it and has failed. No work request stands behind it. */
 static void uep_cq_complete_once(struct uep_cq_hw *hw, struct ib_pd *pd)
 {
 	struct ib_cq *ibcq = hw->cq.ibcq;
@@ -448,7 +448,7 @@ out:
 /*
  * rxe that has been told to notify of whatever comes next does so, though it is told
  * later that solicited completions are enough. So something comes, unless the user has
- * asked for it: the CQ may have been somebody else's. (It is empty, or it would have
+ * asked for it: another CQ object may have used the hardware CQ before. (It is empty, or it would have
  * notified.) hw->poll_lock is held.
  */
 static void uep_cq_disarm(struct uep_cq *cq)

@@ -214,7 +214,7 @@ struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 
 /*
  * QPs by device and number, of 24 bits. Where a long has 32, two devices have the same key
- * if 255 others have come between them: who looks a QP up looks at its device.
+ * if 255 others have come between them: a caller that looks a QP up compares the device.
  */
 static unsigned long uep_qp_key_of(const struct ep_dev *dev, u32 qp_num)
 {

@@ -150,7 +150,7 @@ int uep_query_device(struct uep_cmd *cmd)
 	uep_device_attr(&arg->attr, dev->ibdev);
 	arg->num_comp_vectors = dev->ibdev->num_comp_vectors;
 	arg->device_cap_flags_ex = uep_device_caps(dev->ibdev);
-	/* Nobody can read it. */
+	/* No command reads it. */
 	arg->hca_core_clock = 0;
 	arg->timestamp_mask = 0;
 	ep_dev_exit(dev, srcu);

@@ -162,7 +162,7 @@ int uep_obj_error(struct uep_obj *obj, int ret)
 	return ret == -EIO && uep_obj_ended(obj) ? -ENOENT : ret;
 }
 
-/* Makes the caller the one who destroys it; false: it is in use, or somebody is. */
+/* The caller is the destroyer from here on; false: it is in use, or has a destroyer. */
 bool uep_obj_claim(struct uep_obj *obj)
 {
 	return atomic_cmpxchg(&obj->users, 0, -1) == 0;

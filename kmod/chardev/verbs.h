@@ -351,7 +351,7 @@ struct uep_wc_chunk;
  * @worn: something has been done to it that a new one does not have: no other user
  *	(@poll_lock or @lock to write, only ever set)
  * @armed: the device has been told to notify of any completion, and has not since
- * @disarming: somebody waits for that
+ * @disarming: uep_cq_disarm() waits for that
  * @nr_idle_qps: QPs of this CQ that are nobody's
  * @idle: while it is nobody's
  */

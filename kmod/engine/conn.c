@@ -168,7 +168,7 @@ static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp,
 /*
  * The peer accepted: bring the id's own QP up and say so. With the handler locked.
  * Returns 1 if the id has no QP, then completing the connection is up to the owner; and
- * -EBUSY if somebody has the QP in use: nothing has been done.
+ * -EBUSY if another task has qp->lock: nothing has been done.
  */
 int ep_id_conn_response(struct ep_id *id)
 {
@@ -306,7 +306,7 @@ static u8 ep_id_accept_max_private(const struct ep_id *id)
 }
 
 /*
- * Locks the handler and the QP. Nobody waits for a QP with the handler locked, as the CM's
+ * Locks the handler and the QP. No task waits for a QP with the handler locked, as the CM's
  * work items would wait for that. -EINTR if the task is killed
  */
 static int ep_id_lock_with_qp(struct ep_id *id, struct ep_qp *qp)
@@ -347,7 +347,7 @@ static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp,
 			ret = -EINVAL;
 	}
 	ep_qp_unlock(qp);
-	/* If the CM can not accept it rejects. */
+	/* If the CM cannot accept it rejects. */
 	if (!ret) {
 		id->request = false;
 		if (*pinned)

@@ -30,8 +30,8 @@
  *  ep_id.lock            serialises rdma_cm calls on one id
  *   handler mutex        rdma_cm's own, held around ep_id event handlers
  *    ep_rxe_dev.lock     QPs of rxe that are being destroyed
- *     ep_qp.lock         state changes of a QP against its destruction; with either of those
- *			held it is only tried
+ *     ep_qp.lock         state changes of a QP against its destruction; with the handler
+ *			mutex held it is only tried
  *      ep_dev.mcast_lock rxe's groups; in handlers it is only tried
  *      the owner's, of what is posted and of CQs (ep_res_ops.forget)
  *      XRC domain        changes of the QPs that it shares (leaf)
@@ -47,13 +47,13 @@
  * Event handlers run with the handler mutex held, so they must not take
  * ep_id.lock. They run in few work items, for all ids of the machine: so they wait for
  * no lock that is held over what a user can make last. They try it, and if it is held leave
- * what is to be done to whoever unlocks it (ep_qp_error()), or to the id's own work
+ * what is to be done to the task that unlocks it (ep_qp_error()), or to the id's own work
  * item, which takes the lock first and the handler mutex then, each for itself
- * (ep_id.later_work). Who has the handler mutex does not wait for ep_qp.lock, either.
+ * (ep_id.later_work). A task with the handler mutex does not wait for ep_qp.lock, either.
  *
  * Drivers' calls under ep_qp.lock and inside of ep_dev_enter() end soon, whatever users
  * do: where a driver's do not, its file sees to that (rxe.c), and docs/security.md has
- * what it can not see to.
+ * what it cannot bound.
  *
  * ep_dev.cm_srcu is held around rdma_destroy_id(), outside of everything but ep_dev.srcu;
  * who waits for it, at the end of our removal of a device, holds nothing of ours.
@@ -92,8 +92,7 @@ enum ep_res_class {
  * @nr_regions: regions that are being deregistered
  * @round: going through the device's QPs (ep_dev.lock)
  * @stopped: this does not go through them any more (ep_dev.lock)
- * @lock: protects @going; held while the peers of one of these fail, which waits for
- *	nobody
+ * @lock: protects @going; held while the peers of one of these fail
  * @going: QPs that are being destroyed
  */
 struct ep_rxe_dev {
@@ -324,7 +323,7 @@ enum ep_qp_cm_use {
  * @res: on its device
  * @by_num: in ep_dev.qps while @res is in the device's list
  * @lock: held over state changes; @ibqp is not NULL under it until the QP is
- *	being destroyed. Unlocked by ep_qp_unlock(). Handlers of rdma_cm, and whoever has the
+ *	being destroyed. Unlocked by ep_qp_unlock(). Handlers of rdma_cm, and tasks with the
  *	handler locked, only try it
  * @ibqp: the hardware object
  * @type: QP type

@@ -463,7 +463,7 @@ static int ep_id_lock(struct ep_id *id)
 
 /*
  * Waits for the call that is under way. It may be a handshake, which takes as long as a
- * peer likes. @ending: for who has claimed the id and is about to destroy it: from here
+ * peer likes. @ending: the caller has claimed the id and is about to destroy it: from here
  * on none begins. -EINTR if the task is killed.
  */
 int ep_id_settle(struct ep_id *id, bool ending)

@@ -381,7 +381,7 @@ static void ep_mcast_report(struct ep_id *id, struct ep_mcast *mc,
 	id->ops->event(id, &changed);
 }
 
-/* Somebody has the QP in use; takes over the reference to @mc. With the handler locked. */
+/* Another task has qp->lock; takes over the reference to @mc. With the handler locked. */
 static void ep_mcast_later(struct ep_id *id, struct ep_mcast *mc,
 			   const struct rdma_cm_event *event)
 {

@@ -106,7 +106,7 @@ int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 }
 
 /* Of a peer that there is not: what comes from there is dropped before rxe gets it. */
-static const union ib_gid ep_rxe_nobody = { .raw = { 0xff } };
+static const union ib_gid ep_rxe_no_peer = { .raw = { 0xff } };
 
 /*
  * RTR of a QP that was connected before. rxe makes room for READs when the QP is in RTR
@@ -122,7 +122,7 @@ static int ep_rxe_to_rtr(struct ep_qp *qp, const struct ib_qp_attr *given,
 	struct ib_qp_attr attr = *given;
 	int ret;
 
-	rdma_ah_retrieve_grh(&attr.ah_attr)->dgid = ep_rxe_nobody;
+	rdma_ah_retrieve_grh(&attr.ah_attr)->dgid = ep_rxe_no_peer;
 	ret = ib_modify_qp(qp->ibqp, &attr, IB_QP_AV);
 	if (ret)
 		return ret;
@@ -262,8 +262,8 @@ int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask)
 #define EP_RXE_MISSES		8
 
 /*
- * For the rescue, which has others to look at: qp->lock, unless it is held. A user who
- * keeps it busy does not keep the rescue away for long.
+ * For the rescue, which has other QPs to look at: qp->lock, unless it is held. A user
+ * whose tasks keep it busy keeps the rescue away for EP_RXE_MISSES looks at most.
  */
 static bool ep_rxe_trylock(struct ep_qp *qp)
 {
@@ -392,8 +392,8 @@ void ep_rxe_stop_all(struct ep_dev *dev)
 /*
  * The rescue: what is done about a QP or a region that rxe cannot destroy as yet, for which
  * it waits fifty seconds, and then frees it. One work item for each device does so for
- * all who wait, and nothing as long as there is none of these. It waits for no lock that a
- * user may hold: what is in use has its turn with the next look.
+ * all destroyers that wait, and is not queued while there is none. A QP that is in use has
+ * its turn with the next look, and is waited for if it is in use again and again.
  */
 
 /* What waits for longer than that is looked after, as often as that. */
@@ -497,7 +497,7 @@ static void ep_rxe_fail_peers(struct ep_qp *qp)
 	}
 }
 
-/* One at a time, so that nobody waits for all. Returns whether there was one. */
+/* One at a time, so that a destroyer waits for one only. Returns whether there was one. */
 static bool ep_rxe_fail_next(struct ep_dev *dev, unsigned long look)
 {
 	struct ep_qp *qp;

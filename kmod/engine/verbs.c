@@ -466,7 +466,7 @@ static bool ep_qp_must_fail(const struct ep_qp *qp)
 	       !test_bit(EP_QP_PINNED, &qp->cm_use);
 }
 
-/* Does what ep_qp_error() has left to whoever has the lock. */
+/* Does what ep_qp_error() has left to the task with the lock. */
 void ep_qp_unlock(struct ep_qp *qp)
 {
 	do {
@@ -481,8 +481,8 @@ void ep_qp_unlock(struct ep_qp *qp)
 }
 
 /*
- * Flushes what is posted: now, or whoever has the QP in use does, when that ends. Waits for
- * nobody, so that handlers of rdma_cm and what looks after the QPs of others may call it.
+ * Flushes what is posted: now, or when the task with qp->lock unlocks it. Does not wait, so
+ * that handlers of rdma_cm and the rescue of rxe.c may call it.
  */
 void ep_qp_error(struct ep_qp *qp)
 {
@@ -557,7 +557,7 @@ bool ep_qp_wear(struct ep_qp *qp)
 }
 
 /*
- * For who has claimed the QP and is about to destroy it: from here on no call of the CM
+ * The caller has claimed the QP and is about to destroy it: from here on no call of the CM
  * begins with it, and the one that has it ends. -EINTR if the task is killed, and all is as it
  * was.
  */

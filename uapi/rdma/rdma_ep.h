@@ -258,7 +258,7 @@ struct rdma_ep_open_device {
  *	are what this module grants, not more than the device's, and 0 for what it does
  *	not offer, as are bits of capabilities. GUIDs are in network byte order
  * @device_cap_flags_ex: out: all 64 capability bits, of those that can be had
- * @hca_core_clock: out: 0, as it can not be read
+ * @hca_core_clock: out: 0, as no command reads it
  * @timestamp_mask: out: 0 if unsupported
  *
  * ENODEV: no such device, or not in the caller's network namespace.
@@ -711,7 +711,7 @@ struct rdma_ep_alloc_pd {
  *
  * EINVAL: @length is 0, the range overflows, or @access is unknown or asks for
  * remote write or atomics without local write. EOPNOTSUPP: the device's driver
- * can not register user memory for the kernel; or an access mode is not offered.
+ * cannot register user memory for the kernel; or an access mode is not offered.
  * ENOMEM: RLIMIT_MEMLOCK, or the user has more than the parameter user_max_pinned_mb
  * says; on rxe of Linux 6.12 and later, more than 1 GiB. EFAULT: the
  * range is not mapped, or not writable.
@@ -750,7 +750,7 @@ struct rdma_ep_reg_mr {
  * @lkey: out: local key
  * @rkey: out: remote key
  *
- * The driver changes the region. Most keep its keys; one that can not makes another
+ * The driver changes the region. Most keep its keys; one that cannot makes another
  * region of the same handle.
  *
  * EINVAL: no flag, or as with RDMA_EP_IOC_REG_MR, which also goes for ENOMEM and EFAULT.
@@ -901,7 +901,7 @@ struct rdma_ep_create_cq {
  * @cqe: in: entries wanted; out: entries granted
  *
  * EINVAL: fewer entries than completions outstanding, or more than allowed.
- * EOPNOTSUPP: the device can not, or its driver not for the kernel.
+ * EOPNOTSUPP: the device cannot, or its driver not for the kernel.
  */
 struct rdma_ep_resize_cq {
 	__u32 size;
