@@ -3,9 +3,9 @@
 #
 # "rig check" and "rig matrix": cells (cell.sh), one or all of a list, and a table of
 # their results. Two cells are built at a time. Guests wait more than they compute, so
-# more of them run at a time than there are CPUs. A free place goes to the cell that has
-# most left for each of its guests: at first each gets a guest, the largest first, and
-# cells that are large get more than one.
+# more of them run at a time than there are CPUs. A free place goes to the first cell of
+# the list that has had no guest yet, then to the cell that has most left for each of its
+# guests: cells that are large get more than one.
 
 MATRIX=${MATRIX:-$VM_DIR/cells}
 CELLS=${CELLS:-*}		# of these only those whose name matches
@@ -112,6 +112,7 @@ schedule_guests()
 			((left /= n + 1))
 			worth=$WORTH_A_GUEST
 			[[ ${dir##*/} != *-debug* ]] || worth=$WORTH_A_DEBUG_GUEST
+			[[ ${NEXT[$dir]:-} ]] || { best=$dir; break; }
 			((n == 0 || left >= worth)) || continue
 			((left < most)) || best=$dir most=$left
 		done
