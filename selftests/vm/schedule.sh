@@ -4,8 +4,8 @@
 # "rig check" and "rig matrix": cells (cell.sh), one or all of a list, and a table of
 # their results. Two cells are built at a time. Guests wait more than they compute, so
 # more of them run at a time than there are CPUs. A free place goes to the first cell of
-# the list that has had no guest yet, then to the cell that has most left for each of its
-# guests: cells that are large get more than one.
+# the list that has had no guest yet. Once all have had one, it goes to the cell that has
+# most left for each of its guests: cells that are large get more than one.
 
 MATRIX=${MATRIX:-$VM_DIR/cells}
 CELLS=${CELLS:-*}		# of these only those whose name matches
@@ -99,27 +99,37 @@ schedule_begin()
 	done
 }
 
-# Boot guests where most is left to do.
+# schedule_place: the directory of the cell that gets the next guest, if any
+schedule_place()
+{
+	local dir best most=0 left n worth
+	for dir in "${ORDER[@]}"; do
+		[[ ${STATE[$dir]} == built && ! ${NEXT[$dir]:-} ]] || continue
+		cell_over "$dir" || { echo "$dir"; return; }
+	done
+	[[ " ${STATE[*]} " != *" "@(new|building)" "* ]] || return
+	for dir in "${ORDER[@]}"; do
+		[[ ${STATE[$dir]} == built ]] || continue
+		! cell_over "$dir" || continue
+		left=$(cell_left "$dir") n=${GUESTS[$dir]:-0}
+		((left /= n + 1))
+		worth=$WORTH_A_GUEST
+		[[ ${dir##*/} != *-debug* ]] || worth=$WORTH_A_DEBUG_GUEST
+		((n == 0 || left >= worth)) || continue
+		((left < most)) || best=$dir most=$left
+	done
+	[[ ! $best ]] || echo "$best"
+}
+
 schedule_guests()
 {
-	local dir best most left n worth
+	local dir
 	while (($(jobs_of guest) + $(jobs_of end) < JOBS)); do
-		best='' most=0
-		for dir in "${ORDER[@]}"; do
-			[[ ${STATE[$dir]} == built ]] || continue
-			! cell_over "$dir" || continue
-			left=$(cell_left "$dir") n=${GUESTS[$dir]:-0}
-			((left /= n + 1))
-			worth=$WORTH_A_GUEST
-			[[ ${dir##*/} != *-debug* ]] || worth=$WORTH_A_DEBUG_GUEST
-			[[ ${NEXT[$dir]:-} ]] || { best=$dir; break; }
-			((n == 0 || left >= worth)) || continue
-			((left < most)) || best=$dir most=$left
-		done
-		[[ $best ]] || return
-		GUESTS[$best]=$((${GUESTS[$best]:-0} + 1))
-		NEXT[$best]=$((${NEXT[$best]:-0} + 1))
-		job guest "$best" "$VM_DIR/rig" cell-guest "$best" "${NEXT[$best]}"
+		dir=$(schedule_place)
+		[[ $dir ]] || return
+		GUESTS[$dir]=$((${GUESTS[$dir]:-0} + 1))
+		NEXT[$dir]=$((${NEXT[$dir]:-0} + 1))
+		job guest "$dir" "$VM_DIR/rig" cell-guest "$dir" "${NEXT[$dir]}"
 	done
 }
 
