@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib_util.h"
+#include "lib_util.h"
 
 enum diff_kind {
 	DIFF_E,		/* 0, or -1 and errno */

@@ -5,13 +5,11 @@
 # is tested by. Are they all there, and has every test of page_*.c its sentence?
 
 here=$(dirname "$0")
-doc=$here/pages.md
-[[ -e $doc ]] || doc=$here/../docs/pages.md
+# shellcheck source=selftests/tree/checks.sh
+. "$here/checks.sh"
+doc=$TOP/docs/pages.md
 PAGES="ibv_create_cq ibv_create_srq_ex ibv_post_srq_recv rdma_create_ep rdma_create_id
 rdma_create_qp rdma_create_srq"
-
-# shellcheck source=selftests/checks.sh
-. "$here/checks.sh"
 
 # "PAGE NUMBER SENTENCES TESTS": a line a row; "-" for no tests. And what is wrong with it.
 awk -F '|' -v bad="$WORK/rows" '
@@ -59,7 +57,7 @@ cut -d ' ' -f 1 "$WORK/table" | sort -u |
 	diff <(tr ' ' '\n' <<< "$PAGES" | sort) - > "$WORK/bad"
 result "all pages are there" "$WORK/bad"
 
-sed -En 's/^TEST(_F)?\(([a-z]+, )?([a-zA-Z0-9_]+)\)$/\3/p' "$here"/page_*.c |
+sed -En 's/^TEST(_F)?\(([a-z]+, )?([a-zA-Z0-9_]+)\)$/\3/p' "$TOP"/selftests/lib/page_*.c |
 	sort > "$WORK/tests"
 sed -n 's/.* //; /^-$/!p' "$WORK/table" | sort | diff - "$WORK/tests" > "$WORK/bad"
 result "its tests are those of page_*.c, each named once" "$WORK/bad"
@@ -72,7 +70,7 @@ list=$here/kselftest-list.txt
 if [[ -e $list ]]; then
 	cat "$list"
 else
-	make -s --no-print-directory -C "$here" list
+	make -s --no-print-directory -C "$TOP/selftests" list
 fi | awk '{ print $1 }' > "$WORK/list"
 for program in $PAGES xrc; do
 	for kind in "" .stock; do

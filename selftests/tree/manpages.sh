@@ -6,15 +6,10 @@
 # from the stock library with those that diff.sh has measured, rdma_ep(4) with the
 # ABI's header and the module. ("make lint" looks at their form.)
 
-here=$(cd "$(dirname "$0")" && pwd)
-# In the guest, what it looks at is in a directory of its own.
-TOP=$here/man.src
-[[ -d $TOP ]] || TOP=$here/..
+# shellcheck source=selftests/tree/checks.sh
+. "$(dirname "$0")/checks.sh"
 MAN=$TOP/lib/man
 EXPECTED=$TOP/selftests/diff/expected
-
-# shellcheck source=selftests/checks.sh
-. "$(dirname "$0")/checks.sh"
 
 # ---- they are made
 

@@ -5,10 +5,10 @@
 # stand on one engine. Is docs/engine.md, which shows who calls what of it, true?
 # "faces.sh print" prints the table.
 
-dir=$(dirname "$0")
-kmod=$dir/kmod
-doc=$dir/engine.md
-[[ -e $doc ]] || { kmod=$dir/../kmod; doc=$dir/../docs/engine.md; }
+# shellcheck source=selftests/tree/checks.sh
+. "$(dirname "$0")/checks.sh"
+kmod=$TOP/kmod
+doc=$TOP/docs/engine.md
 
 # The functions that the engine offers, in the order of its header.
 engine()
@@ -51,8 +51,6 @@ table()
 		}' "$WORK/chardev" "$WORK/ulp" <(engine) | sed 's/  */ /g'
 }
 
-# shellcheck source=selftests/checks.sh
-. "$(dirname "$0")/checks.sh"
 callers "$kmod/chardev" > "$WORK/chardev"
 callers "$kmod/ulp" > "$WORK/ulp"
 table > "$WORK/table"

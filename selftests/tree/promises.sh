@@ -5,11 +5,18 @@
 # has found, and those of classes of bugs. Do they exist? Does "make check" run each test
 # of a promise in a cell, and something on each suite and device?
 
-dir=$(dirname "$0")
-doc=$dir/security.md
-[[ -e $doc ]] || doc=$dir/../docs/security.md
-cells=$dir/cells
-[[ -e $cells ]] || cells=$dir/vm/cells
+# shellcheck source=selftests/tree/checks.sh
+. "$(dirname "$0")/checks.sh"
+doc=$TOP/docs/security.md
+dir=$TOP/selftests
+cells=$dir/vm/cells
+
+# holds STATUS WHAT
+holds()
+{
+	(($1 == 0)) && : > "$WORK/bad" || echo "no" > "$WORK/bad"
+	result "$2" "$WORK/bad"
+}
 
 # named FROM TO COLUMN: "FILE TEST" of the tables between these headings, one a line
 named()
@@ -28,22 +35,23 @@ named()
 # defined: "FILE TEST" of the tests and functions that there are, one a line
 defined()
 {
-	(cd "$dir" && sed -nE 's/^TEST(_F|_F_TIMEOUT)?\(([a-z_]+, )?([a-z0-9_]+).*/\3/p; T; F' \
-		./*.c | paste -d ' ' - - | awk '{ print substr($2, 3), $1 }'
+	(cd "$dir" && find abi faults fuzz lib -name '*.c' -exec sed -nE \
+		's/^TEST(_F|_F_TIMEOUT)?\(([a-z_]+, )?([a-z0-9_]+).*/\3/p; T; F' {} + |
+		paste -d ' ' - - | awk '{ sub(/.*\//, "", $2); print $2, $1 }'
 	grep -HoE '^[a-z0-9_]+\(\)' faults/*.sh clients/*.sh | tr -d '()' | tr ':' ' ')
 }
 
 # look WHAT LEAST FROM TO [COLUMN]: do those tests exist, and are there so many of them?
 look()
 {
-	local what=$1 least=$2 file test begin=$n
+	local what=$1 least=$2 file test begin=$tests
 	while read -r file test; do
 		[[ ${exists["$file $test"]:-} ]]
-		result $? "$file: $test"
+		holds $? "$file: $test"
 	done < <(named "$3" "$4" "${5:-2}")
 	# A table that can not be read has nothing.
-	((n - begin >= least))
-	result $? "there are $what"
+	((tests - begin >= least))
+	holds $? "there are $what"
 }
 
 # in_a_cell TEST: does a cell of "make check" run it?
@@ -62,28 +70,16 @@ look_at_cells()
 	local file suite device
 	while read -r file; do
 		in_a_cell "${file%.c}"
-		result $? "a cell runs $file"
+		holds $? "a cell runs $file"
 	done < <(named '## Promises' '## Fuzzing' 2 | cut -d ' ' -f 1 | sort -u)
 	for suite in bookworm trixie sid; do
 		for device in rxe siw; do
 			grep -Pq "^${suite}\t${device}\t-\t" "$cells"
-			result $? "there is a cell of $suite and $device"
+			holds $? "there is a cell of $suite and $device"
 		done
 	done
 }
 
-# result STATUS WHAT
-result()
-{
-	local not=
-	n=$((n + 1))
-	(($1 == 0)) || { not="not "; bad=1; }
-	echo "${not}ok $n $2"
-}
-
-echo TAP version 13
-n=0
-bad=0
 declare -A exists
 while read -r line; do
 	exists[$line]=1
@@ -92,5 +88,4 @@ look promises 50 '## Promises' '## Fuzzing'
 look "findings of the fuzzer" 7 '### What the fuzzer has found' '## Classes'
 look "tests for classes of bugs" 13 '## Classes' '## What is not' 4
 look_at_cells
-echo "1..$n"
-exit "$bad"
+finish_checks

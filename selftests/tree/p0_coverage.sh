@@ -6,13 +6,15 @@
 #
 #	/* P0: rdma_connect, rdma_accept */
 #
-# p0_coverage.sh [DIRECTORY OF THE SOURCES]
+# p0_coverage.sh [DIRECTORY OF THE TESTS]
 
-dir=${1:-$(dirname "$0")}
+# shellcheck source=selftests/tree/checks.sh
+. "$(dirname "$0")/checks.sh"
+dir=${1:-$TOP/selftests}
 
 # One awk, as the guest is slow. A tag counts if a test follows it, and if the
 # function is called there: in that file, or in the helpers.
-exec awk '
+awk '
 	FILENAME ~ /p0_functions.txt$/ {
 		if ($1 != "")
 			want[++total] = $1
@@ -59,5 +61,5 @@ exec awk '
 		print "# of " total " functions " missing + 0 \
 			" have no test of their own"
 		exit total == 0 || missing > 0
-	}' helpers="$dir/lib_util.c" "$dir/p0_functions.txt" "$dir/lib_util.c" \
-	"$dir"/cm_*.c "$dir"/verbs_*.c "$dir"/page_*.c
+	}' helpers="$dir/harness/lib_util.c" "$dir/tree/p0_functions.txt" \
+	"$dir/harness/lib_util.c" "$dir"/lib/{cm,verbs,page}_*.c

@@ -7,27 +7,23 @@
 #
 # docs.sh update KERNEL_DOC: put it right.
 
-here=$(cd "$(dirname "$0")" && pwd)
-# In the guest, what it looks at is in a directory of its own.
-TOP=$here/docs.src
-[[ -d $TOP ]] || TOP=$here/..
+# shellcheck source=selftests/tree/checks.sh
+. "$(dirname "$0")/checks.sh"
+SCRIPTS=$TOP/selftests/tree/docs
 PAGE=$TOP/docs/ulp.md
 MANUAL=$TOP/docs/ulp-api.md
 # Others with quotes.
 PAGES=("$TOP/README.md" "$TOP/docs/accounting.md")
-
-# shellcheck source=selftests/checks.sh
-. "$(dirname "$0")/checks.sh"
 
 # The page with its quotes and the rows of our ULPs as they should be.
 page()
 {
 	local dir rows=()
 	for dir in "$TOP"/selftests/ulp/*/; do
-		rows+=("$(basename "$dir") $(perl "$here/docs/conn-lines.pl" \
+		rows+=("$(basename "$dir") $(perl "$SCRIPTS/conn-lines.pl" \
 			"$dir"*.c 2>/dev/null)") || return 1
 	done
-	perl "$here/docs/quote.pl" "$TOP" < "$PAGE" |
+	perl "$SCRIPTS/quote.pl" "$TOP" < "$PAGE" |
 		awk -v rows="$(printf '%s\n' "${rows[@]}")" '
 		BEGIN {
 			n = split(rows, line, "\n")
@@ -48,12 +44,12 @@ page()
 # quoted PAGE: it with its quotes as they should be
 quoted()
 {
-	perl "$here/docs/quote.pl" "$TOP" < "$1"
+	perl "$SCRIPTS/quote.pl" "$TOP" < "$1"
 }
 
 manual()
 {
-	"$here/docs/render-manual" "$1" "$TOP"
+	bash "$SCRIPTS/render-manual" "$1" "$TOP"
 }
 
 if [[ ${1:-} == update ]]; then

@@ -6,14 +6,11 @@
 # this machine: a build serves programs only if each symbol has the version here
 # that it has there.
 
-dir=$(dirname "$0")
-docs=$dir
-lib=$dir/lib
-[[ -e $dir/symbols.md ]] || { docs=$dir/../docs; lib=$dir/../lib; }
-include=${INCLUDE:-/usr/include}
-
-# shellcheck source=selftests/checks.sh
+# shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
+docs=$TOP/docs
+lib=$TOP/lib
+include=${INCLUDE:-/usr/include}
 
 # symbols LIBRARY: "NAME VERSION" of the functions that it exports, only the
 # default versions (@@); with "all" the others as well.

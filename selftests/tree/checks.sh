@@ -4,6 +4,10 @@
 # For tests that hold files of the tree against each other: what does not agree goes to
 # a file in $WORK. Sourced.
 
+# The sources; in the guest they are in a directory of their own.
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+if [[ -d $TOP/src ]]; then TOP=$TOP/src; else TOP=$TOP/../..; fi
+
 WORK=$(mktemp -d) || exit 1
 trap 'rm -rf "$WORK"' EXIT
 tests=0

@@ -4,15 +4,11 @@
 # Does kmod/kernel-lacks tell of a symbol, an option, headers that a kernel does not have,
 # and of nothing else? The kernel is the running one, less what a test takes away.
 
-here=$(cd "$(dirname "$0")" && pwd)
-# In the guest it is in a directory of its own.
-LACKS=$here/docs.src/kmod/kernel-lacks
-[[ -f $LACKS ]] || LACKS=$here/../kmod/kernel-lacks
+# shellcheck source=selftests/tree/checks.sh
+. "$(dirname "$0")/checks.sh"
+LACKS=$TOP/kmod/kernel-lacks
 VERSION=${KVER:-$(uname -r)}
 KDIR=/lib/modules/$VERSION/build
-
-# shellcheck source=selftests/checks.sh
-. "$here/checks.sh"
 
 MODULE=$(find "/lib/modules/$VERSION/updates" -name rdma_ep.ko | head -n 1)
 if ! [[ -e $KDIR/Module.symvers && $MODULE ]]; then
