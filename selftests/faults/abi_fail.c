@@ -200,9 +200,9 @@ static void expect_state(DATA, const struct state *before,
 	struct state st;
 
 	take_state(_metadata, self, variant, &st);
-	if (f && f->fresh)
+	if (f->fresh)
 		st.mock.ah = before->mock.ah;
-	if (f && st.charges.queues == want.queues + f->keeps) {
+	if (st.charges.queues == want.queues + f->keeps) {
 		want.queues += f->keeps;
 		want.user_queues += f->keeps;
 	}
@@ -263,7 +263,7 @@ static int prepare(FIXTURE_DATA(fail) * self, const struct abi_command *c,
 {
 	int ret;
 
-	if (!f || !f->prepare)
+	if (!f->prepare)
 		return abi_prepare(&self->w, c, self->valid);
 	memset(self->valid, 0, sizeof(*self->valid));
 	self->w.result = 0;
@@ -287,22 +287,22 @@ static bool says_so(const struct abi *s, int ret)
 static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 		  unsigned int nth, int failure)
 {
-	bool done = f && (f->once || (f->half && !variant->mock) ||
+	bool done = (f->once || (f->half && !variant->mock) ||
 			  (f->effect && failure == -EFAULT));
 	struct abi_world *w = &self->w;
 	int ret;
 
 	*self->arg = *self->valid;
-	if (f && f->resume && failure == -EFAULT) {
+	if (f->resume && failure == -EFAULT) {
 		f->resume(self->arg);
 		done = false;
 	}
 	ret = abi_raw(w->s.fd, c->cmd, self->arg);
 	EXPECT_TRUE(ret == w->result || (done && ret == -f->again)) {
 		TH_LOG("%s, failure %u (%d): once more: %d",
-		       f && f->name ? f->name : c->name, nth, failure, ret);
+		       f->name, nth, failure, ret);
 	}
-	if (!ret && f && f->check) {
+	if (!ret && f->check) {
 		EXPECT_EQ(0, f->check(w, self->arg)) {
 			TH_LOG("%s, failure %u: check", f->name, nth);
 		}
@@ -313,9 +313,9 @@ static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 static bool call(DATA, const struct abi_command *c, const struct fail_case *f,
 		 unsigned int nth)
 {
-	const char *name = f && f->name ? f->name : c->name;
+	const char *name = f->name;
 	struct abi_world *w = &self->w;
-	bool done = f && (f->once || f->effect);
+	bool done = (f->once || f->effect);
 	struct state st;
 	bool hit;
 	int ret;
@@ -334,7 +334,7 @@ static bool call(DATA, const struct abi_command *c, const struct fail_case *f,
 	if (ret == w->result) {
 		/* Some allocations are dispensable. */
 		self->passed += hit;
-		if (!ret && f && f->check) {
+		if (!ret && f->check) {
 			EXPECT_EQ(0, f->check(w, self->arg)) {
 				TH_LOG("%s, failure %u: check", name, nth);
 			}
@@ -343,7 +343,7 @@ static bool call(DATA, const struct abi_command *c, const struct fail_case *f,
 	}
 	self->failures++;
 	EXPECT_TRUE(hit && (says_so(&w->s, ret) ||
-			    (f && w->s.iwarp && ret == -f->siw_says))) {
+			    (w->s.iwarp && ret == -f->siw_says))) {
 		TH_LOG("%s, failure %u: %d", name, nth, ret);
 	}
 	if (!done || ret != -EFAULT)
@@ -355,7 +355,7 @@ static bool call(DATA, const struct abi_command *c, const struct fail_case *f,
 static void every_failure(DATA, const struct abi_command *c,
 			  const struct fail_case *f)
 {
-	const char *name = f && f->name ? f->name : c->name;
+	const char *name = f->name;
 	long start = abi_now_ms();
 	const char *only = getenv("FAIL_ONLY"), *why;
 	unsigned int nth, back;
@@ -365,9 +365,9 @@ static void every_failure(DATA, const struct abi_command *c,
 	if (only && strcmp(only, name))
 		return;
 	open_world(_metadata, self, variant);
-	why = f && f->prepare ? abi_missing(&self->w.s, f->needs) :
+	why = f->prepare ? abi_missing(&self->w.s, f->needs) :
 				abi_left_out(&self->w.s, c);
-	if (!why && f && self->w.s.iwarp)
+	if (!why && self->w.s.iwarp)
 		why = f->not_siw;
 	if (why) {
 		TH_LOG("%s is left out: %s", name, why);
@@ -384,7 +384,7 @@ static void every_failure(DATA, const struct abi_command *c,
 			TH_LOG("cannot prepare %s", name);
 		}
 		hit = call(_metadata, self, variant, c, f, nth);
-		if (f && f->fresh) {
+		if (f->fresh) {
 			close_world(_metadata, self, variant);
 			open_world(_metadata, self, variant);
 		} else {
@@ -421,11 +421,16 @@ static void every_failure(DATA, const struct abi_command *c,
 /* The table is complete: abi_session's unknown_command sees to that. */
 TEST_F_TIMEOUT(fail, commands, 600)
 {
-	unsigned int i;
+	const struct abi_command *c;
 
-	for (i = 0; i < abi_num_commands; i++)
-		every_failure(_metadata, self, variant, &abi_commands[i],
-			      fail_special(abi_commands[i].cmd));
+	for_each_command(c) {
+		const struct fail_case f = {
+			.name = c->name, .cmd = c->cmd, .effect = c->effect, .again = c->again,
+			.once = c->once, .fresh = c->fresh, .not_siw = c->not_siw,
+		};
+
+		every_failure(_metadata, self, variant, c, &f);
+	}
 }
 
 static void every_case(DATA, const struct fail_case *cases, unsigned int nr)

@@ -8,25 +8,19 @@
 #include "abi_cmds.h"
 
 /**
- * struct fail_case - a command as it is called
+ * struct fail_case - a command as it is called; @effect, @again, @once, @fresh and
+ *	@not_siw as in struct abi_command
  * @name: for people
  * @cmd: ioctl number
  * @prepare: arguments with which it succeeds; NULL: those of the table of commands
  * @needs: with @prepare: what the device must be able to do
  * @check: after it has succeeded: is it what it says? 0 or an errno
- * @effect: what it has done stays although its structure could not be written back;
- *	called again it returns @again, or 0
- * @again: an errno, not negative
  * @resume: after -EFAULT: what makes the arguments those of a call that goes on, and is
  *	to succeed, instead of @again
  * @half: rxe has done half of it when it runs out of memory; then the same
- * @once: it can not be called again, whatever has failed, and returns @again or 0
- * @not_siw: why not over siw, which has bugs that it would meet
  * @keeps: queue memory, in KiB, that the session may have got, and be charged for, all
  *	the same: the next call does not need more
  * @siw_says: an errno by which siw, too, says that something has failed
- * @fresh: use a new session for each call, as something happens behind them; and the
- *	CM's own address handles come and go
  */
 struct fail_case {
 	const char *name;
@@ -44,9 +38,6 @@ struct fail_case {
 	int siw_says;
 	bool fresh;
 };
-
-/* A connection that ends before its server has taken it (docs/security.md) */
-#define FAIL_SIW_EARLY	"siw's listener does not survive it, nor may the kernel"
 
 #define FAIL_CASE(_cmd, _prepare, ...) \
 	{ .name = #_prepare, .cmd = RDMA_EP_IOC_##_cmd, .prepare = _prepare, \
@@ -70,9 +61,6 @@ void fail_conn_param(struct rdma_ep_connect *a, __u32 id);
 void fail_accept_param(const struct abi_world *w, struct rdma_ep_connect *a, __u32 id);
 /* and a request that has arrived at a listener, whose channel is *server. */
 int fail_requested(struct abi_world *w, int *server, __u32 *listener);
-
-/* What is special about a command of the table, or NULL. */
-const struct fail_case *fail_special(unsigned long cmd);
 
 /* 0, or -ENOENT: the kernel can not do it */
 int nth_setup(void);

@@ -1,74 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is special about commands whose allocations fail, and more ways to call them
- * than the table of all commands has.
+ * More ways to call commands whose allocations fail than the table of all commands has.
  */
 #include <rdma/ib_user_sa.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
 #include "abi_fail.h"
-
-/* Over iWARP each place of the backlog is two allocations. */
-static int listen_two(struct abi_world *w, union abi_arg *arg)
-{
-	struct rdma_ep_id_cmd *a = (void *)arg;
-	struct sockaddr_in sin = w->s.addr;
-
-	a->arg = 2;
-	return abi_create_id(&w->s, w->channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
-			     7, &a->id) ?:
-	       abi_bind(&w->s, a->id, &sin);
-}
-
-/*
- * A connection's steps are taken by the CM, which does not take them back when the
- * structure can not be written. When accepting, rejecting or establishing fails, the
- * connection is over: the CM forgets it before it writes its message.
- */
-static const struct fail_case special[] = {
-	{ .cmd = RDMA_EP_IOC_DESTROY, .effect = true, .again = ENOENT },
-	{ .cmd = RDMA_EP_IOC_CREATE_EP, .fresh = true },
-	{ .cmd = RDMA_EP_IOC_BIND_ADDR, .effect = true, .again = EINVAL },
-	{ .cmd = RDMA_EP_IOC_RESOLVE_ADDR, .effect = true, .again = EINVAL,
-	  .fresh = true },
-	{ .cmd = RDMA_EP_IOC_RESOLVE_ROUTE, .effect = true, .again = EINVAL,
-	  .fresh = true },
-	{ .cmd = RDMA_EP_IOC_LISTEN, .prepare = listen_two, .effect = true,
-	  .again = EINVAL },
-	{ .cmd = RDMA_EP_IOC_CONNECT, .effect = true, .again = EINVAL,
-	  .not_siw = FAIL_SIW_EARLY, .fresh = true },
-	{ .cmd = RDMA_EP_IOC_ACCEPT, .once = true, .again = EINVAL,
-	  .fresh = true },
-	{ .cmd = RDMA_EP_IOC_REJECT, .once = true, .again = EINVAL,
-	  .fresh = true },
-	{ .cmd = RDMA_EP_IOC_DISCONNECT, .effect = true, .again = EINVAL,
-	  .fresh = true },
-	{ .cmd = RDMA_EP_IOC_ESTABLISH, .once = true, .again = EINVAL,
-	  .fresh = true },
-	{ .cmd = RDMA_EP_IOC_NOTIFY, .effect = true, .again = EISCONN,
-	  .fresh = true },
-	{ .cmd = RDMA_EP_IOC_GET_REQUEST, .fresh = true },
-	{ .cmd = RDMA_EP_IOC_WRITE_EVENT, .effect = true },
-	{ .cmd = RDMA_EP_IOC_DESTROY_EP, .effect = true, .again = ENOENT,
-	  .fresh = true },
-	{ .cmd = RDMA_EP_IOC_JOIN_MULTICAST, .fresh = true },
-	{ .cmd = RDMA_EP_IOC_MODIFY_QP, .effect = true },
-	{ .cmd = RDMA_EP_IOC_POST_SEND, .effect = true },
-	{ .cmd = RDMA_EP_IOC_POST_RECV, .effect = true, .fresh = true },
-	{ .cmd = RDMA_EP_IOC_POST_SRQ_RECV, .effect = true, .fresh = true },
-	{ .cmd = RDMA_EP_IOC_DETACH_MCAST, .effect = true, .again = EINVAL },
-};
-
-const struct fail_case *fail_special(unsigned long cmd)
-{
-	unsigned int i;
-
-	for (i = 0; i < sizeof(special) / sizeof(special[0]); i++)
-		if (special[i].cmd == cmd)
-			return &special[i];
-	return NULL;
-}
 
 /* Everything that an endpoint can be made of, and nothing given. */
 void fail_auto_qp(struct rdma_ep_qp_init *init)

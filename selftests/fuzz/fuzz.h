@@ -11,88 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "abi.h"
+#include "abi_cmds.h"
 
 #define FUZZ_POOL	8
 #define FUZZ_ROLE_POOL	2
 #define FUZZ_MEM	(256 * 1024)	/* what work requests use */
-
-/* What a field means. */
-enum fuzz_kind {
-	FUZZ_END,
-	FUZZ_QP,	/* struct rdma_ep_qp_init */
-	FUZZ_NUMBER,	/* arg: up to */
-	FUZZ_DEVICE,	/* number of one */
-	FUZZ_PORT,	/* number of one */
-	FUZZ_ACCESS,	/* of a memory region */
-	FUZZ_BITS,	/* arg: that are known */
-	FUZZ_HANDLE,	/* arg: object type */
-	FUZZ_TYPE,	/* type of an object; the handle is a field before it */
-	FUZZ_FD,	/* arg: enum fuzz_fd */
-	FUZZ_OUT,	/* arg: object type, or 0 */
-	FUZZ_OUT_QP_NUM,
-	FUZZ_OUT_FD,	/* arg: enum fuzz_fd */
-	FUZZ_KEY,	/* in and out */
-	FUZZ_ADDR,	/* sockaddr; arg: FUZZ_ADDR_* */
-	FUZZ_GID,	/* arg: of a group */
-	FUZZ_QP_NUM,	/* number of a QP */
-	FUZZ_SENDS,	/* work requests; length and number follow */
-	FUZZ_RECVS,
-	FUZZ_MEMORY,	/* address in the memory of work requests */
-	FUZZ_SAME,	/* the address before */
-	FUZZ_BUFFER,	/* address of a place for results */
-	FUZZ_BYTES,	/* arg: how many */
-	FUZZ_COOKIE,
-	FUZZ_ZERO,	/* reserved */
-};
-
-/* Objects in a state that a command is for; see fuzz_roles.c. */
-enum fuzz_role {
-	FUZZ_ANY,
-	FUZZ_RESOLVED,	/* id that has an address */
-	FUZZ_READY,	/* id that may connect */
-	FUZZ_REQUEST,	/* id that may accept or reject */
-	FUZZ_ACCEPTED,	/* id that has, and waits */
-	FUZZ_RESPONDED,	/* id that may establish */
-	FUZZ_UD_ID,	/* id that may join a group */
-	FUZZ_ATTACHED,	/* QP that is attached to one */
-	FUZZ_CONNECTED,	/* QP */
-	FUZZ_NR_ROLES
-};
-
-/* May be missing; a group */
-enum { FUZZ_ADDR_OPTIONAL = 1, FUZZ_ADDR_GROUP };
-
-enum fuzz_fd { FUZZ_CHANNEL, FUZZ_COMP, FUZZ_ASYNC, FUZZ_NR_FDS };
-
-struct fuzz_field {
-	uint16_t offset;
-	uint16_t size;
-	uint32_t kind;
-	uint32_t arg;
-};
-
-/**
- * struct fuzz_cmd - a command
- * @name: for people
- * @cmd: ioctl number
- * @weight: how often
- * @flags: bits that it knows
- * @role: what its first handle should name, for it to succeed
- * @fields: of its structure
- */
-struct fuzz_cmd {
-	const char *name;
-	unsigned long cmd;
-	unsigned int weight;
-	uint32_t flags;
-	enum fuzz_role role;
-	struct fuzz_field fields[64];
-};
-
-extern const struct fuzz_field fuzz_qp_fields[];
-extern const struct fuzz_cmd fuzz_cmds[];
-extern const int fuzz_nr_cmds;
 
 /**
  * struct fuzz_session - a session and what came out of it, shared by its threads
@@ -110,9 +33,9 @@ extern const int fuzz_nr_cmds;
 struct fuzz_session {
 	struct abi s;
 	volatile uint32_t handles[ABI_OBJ_LAST + 1][FUZZ_POOL];
-	volatile uint32_t roles[FUZZ_NR_ROLES][FUZZ_ROLE_POOL];
+	volatile uint32_t roles[NR_ROLES][FUZZ_ROLE_POOL];
 	volatile uint32_t qp_nums[FUZZ_POOL];
-	volatile int fds[FUZZ_NR_FDS][FUZZ_POOL];
+	volatile int fds[NR_FDS][FUZZ_POOL];
 	volatile uint32_t keys[FUZZ_POOL];
 	uint8_t *mem;
 	uint8_t *out;
@@ -178,7 +101,7 @@ struct fuzz_device {
 int fuzz_main(int argc, char **argv, const struct fuzz_device *dev);
 /* Fills in a structure of the command; returns the ioctl number to use. */
 unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
-			const struct fuzz_cmd *c, uint8_t *arg);
+			const struct abi_command *c, uint8_t *arg);
 /* Calls and their results, in the file FUZZ_LOG if there is one. */
 void fuzz_log_open(void);
 void __attribute__((format(printf, 2, 3)))
@@ -197,11 +120,11 @@ void fuzz_cover_end(unsigned long *cover);
 void fuzz_cover_report(void);
 /* Brings something into that state: false if that was in vain. */
 bool fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
-		  enum fuzz_role role);
+		  enum abi_role role);
 /* Most files that are read from are O_NONBLOCK. */
 void fuzz_no_wait(struct fuzz_random *r, int fd);
 /* Remembers what a successful command has made. */
 void fuzz_learn(struct fuzz_session *fs, struct fuzz_random *r,
-		const struct fuzz_cmd *c, const uint8_t *arg);
+		const struct abi_command *c, const uint8_t *arg);
 
 #endif /* FUZZ_H */

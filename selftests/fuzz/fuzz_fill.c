@@ -6,16 +6,16 @@
 
 #include "fuzz.h"
 
-static void put(uint8_t *arg, const struct fuzz_field *f, uint64_t value)
+static void put(uint8_t *arg, const struct abi_field *f, uint64_t value)
 {
-	memcpy(arg + f->offset, &value, f->size < 8 ? f->size : 8);
+	memcpy(arg + f->at, &value, f->size < 8 ? f->size : 8);
 }
 
-static uint32_t get32(const uint8_t *arg, const struct fuzz_field *f)
+static uint32_t get32(const uint8_t *arg, const struct abi_field *f)
 {
 	uint32_t value;
 
-	memcpy(&value, arg + f->offset, sizeof(value));
+	memcpy(&value, arg + f->at, sizeof(value));
 	return value;
 }
 
@@ -74,7 +74,7 @@ static uint32_t type_of(struct fuzz_session *fs, struct fuzz_random *r,
 }
 
 static void addr(struct fuzz_session *fs, struct fuzz_random *r,
-		 uint8_t *arg, const struct fuzz_field *f)
+		 uint8_t *arg, const struct abi_field *f)
 {
 	struct sockaddr_in sin = fs->s.addr;
 	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
@@ -102,19 +102,19 @@ static void addr(struct fuzz_session *fs, struct fuzz_random *r,
 		sin6.sin6_addr.s6_addr[0] = fuzz_next(r);
 		sin6.sin6_addr.s6_addr[15] = fuzz_next(r);
 		sin6.sin6_port = sin.sin_port;
-		memcpy(arg + f->offset, &sin6, sizeof(sin6));
+		memcpy(arg + f->at, &sin6, sizeof(sin6));
 		return;
 	case 7:
 	case 8:
 	case 9:
-		if (f->arg == FUZZ_ADDR_OPTIONAL)
+		if (f->arg == ADDR_OPTIONAL)
 			return;
 		break;
 	default:
-		if (f->arg == FUZZ_ADDR_GROUP)
+		if (f->arg == ADDR_GROUP)
 			abi_group(&sin, fuzz_below(r, 4));
 	}
-	memcpy(arg + f->offset, &sin, sizeof(sin));
+	memcpy(arg + f->at, &sin, sizeof(sin));
 }
 
 static uint32_t key(struct fuzz_session *fs, struct fuzz_random *r)
@@ -216,82 +216,83 @@ static void wrs(struct fuzz_session *fs, struct fuzz_random *r,
 }
 
 static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
-		       uint8_t *arg, const struct fuzz_field *f,
+		       uint8_t *arg, const struct abi_field *f,
 		       uint32_t *last)
 {
-	const struct fuzz_field *q;
+	const struct abi_field *q;
 	uint32_t i;
 
 	switch (f->kind) {
-	case FUZZ_QP:
-		for (q = fuzz_qp_fields; q->kind; q++)
-			fill_field(fs, r, arg + f->offset, q, last);
+	case FIELD_QP:
+		for (q = abi_qp_fields; q->kind; q++)
+			fill_field(fs, r, arg + f->at, q, last);
 		return;
-	case FUZZ_QP_NUM:
+	case FIELD_QP_NUM:
 		put(arg, f, fuzz_chance(r, 10) ? fuzz_below(r, 60) :
 		    fs->qp_nums[fuzz_below(r, FUZZ_POOL)]);
 		break;
-	case FUZZ_NUMBER:
+	case FIELD_NUMBER:
 		put(arg, f, fuzz_below(r, f->arg + 1));
 		break;
-	case FUZZ_DEVICE:
+	case FIELD_DEVICE:
 		put(arg, f, fs->s.dev);
 		break;
-	case FUZZ_PORT:
+	case FIELD_PORT:
 		put(arg, f, 1);
 		break;
-	case FUZZ_ACCESS:
+	case FIELD_ACCESS:
 		put(arg, f, fuzz_chance(r, 80) ? AC_ALL : fuzz_below(r, 256));
 		break;
-	case FUZZ_SAME:
-		memcpy(arg + f->offset, arg + f[-2].offset, f->size);
+	case FIELD_SAME:
+		memcpy(arg + f->at, arg + f[-2].at, f->size);
 		break;
-	case FUZZ_BITS:
+	case FIELD_BITS:
 		put(arg, f, fuzz_next(r) & fuzz_next(r) & f->arg);
 		break;
-	case FUZZ_HANDLE:
+	case FIELD_HANDLE:
+	case FIELD_OPTIONAL:
 		/* Not naming one is often allowed. */
 		*last = fuzz_chance(r, 8) ? 0 : handle(fs, r, f->arg);
 		put(arg, f, *last);
 		break;
-	case FUZZ_TYPE:
+	case FIELD_TYPE:
 		put(arg, f, type_of(fs, r, *last));
 		break;
-	case FUZZ_FD:
+	case FIELD_FD:
 		put(arg, f, fuzz_chance(r, 20) ? -1 :
 		    fs->fds[f->arg][fuzz_below(r, FUZZ_POOL)]);
 		break;
-	case FUZZ_ADDR:
+	case FIELD_ADDR:
 		addr(fs, r, arg, f);
 		break;
-	case FUZZ_GID:
+	case FIELD_GID:
 		if (fuzz_chance(r, f->arg ? 10 : 50))
-			memcpy(arg + f->offset, fs->s.gid, 16);
+			memcpy(arg + f->at, fs->s.gid, 16);
 		else
-			abi_group_gid(arg + f->offset, fuzz_below(r, 3));
+			abi_group_gid(arg + f->at, fuzz_below(r, 3));
 		break;
-	case FUZZ_SENDS:
-	case FUZZ_RECVS:
-		wrs(fs, r, (struct rdma_ep_post *)arg, f->kind == FUZZ_SENDS);
+	case FIELD_SENDS:
+	case FIELD_RECVS:
+		wrs(fs, r, (struct rdma_ep_post *)arg, f->kind == FIELD_SENDS);
 		break;
-	case FUZZ_MEMORY:
+	case FIELD_MEMORY:
 		put(arg, f, (uintptr_t)fs->mem + fuzz_below(r, FUZZ_MEM / 2));
 		break;
-	case FUZZ_BUFFER:
+	case FIELD_BUFFER:
 		put(arg, f, fuzz_chance(r, 10) ? bad_address(fs, r) :
 		    (uintptr_t)fs->out + FUZZ_MEM / 2);
 		break;
-	case FUZZ_BYTES:
+	case FIELD_BYTES:
 		for (i = 0; i < f->arg; i++)
-			arg[f->offset + i] = fuzz_next(r);
+			arg[f->at + i] = fuzz_next(r);
 		break;
-	case FUZZ_COOKIE:
+	case FIELD_COOKIE:
 		put(arg, f, fuzz_next(r));
 		break;
 	}
-	if (f->kind < FUZZ_OUT && fuzz_chance(r, 2))
+	if (f->kind < FIELD_OUT && fuzz_chance(r, 2))
 		put(arg, f, odd_number(r));
-	if (f->kind == FUZZ_ZERO && fuzz_chance(r, 1))
+	if (f->kind == FIELD_ZERO && fuzz_chance(r, 1))
 		put(arg, f, odd_number(r));
 }
 
@@ -306,7 +307,7 @@ static void fill_port_space(struct fuzz_random *r, uint32_t *ps,
 	}
 }
 
-static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
+static void fill_special(struct fuzz_random *r, const struct abi_command *c,
 			 uint8_t *arg)
 {
 	struct rdma_ep_create_id *id = (void *)arg;
@@ -394,7 +395,7 @@ static void fill_special(struct fuzz_random *r, const struct fuzz_cmd *c,
 
 /* Where there are XRC domains. */
 static void fill_xrc(struct fuzz_session *fs, struct fuzz_random *r,
-		     const struct fuzz_cmd *c, uint8_t *arg)
+		     const struct abi_command *c, uint8_t *arg)
 {
 	struct rdma_ep_create_srq *srq = (void *)arg;
 	struct rdma_ep_create_qp *qp = (void *)arg;
@@ -417,7 +418,7 @@ static void fill_xrc(struct fuzz_session *fs, struct fuzz_random *r,
 }
 
 /* What must be 0 without RDMA_EP_AWAIT mostly is. */
-static void fill_await(struct fuzz_random *r, const struct fuzz_cmd *c,
+static void fill_await(struct fuzz_random *r, const struct abi_command *c,
 		       uint8_t *arg)
 {
 	struct rdma_ep_resolve_addr *addr = (void *)arg;
@@ -464,10 +465,10 @@ static void fill_destroy_ep(struct fuzz_random *r,
 }
 
 unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
-			const struct fuzz_cmd *c, uint8_t *arg)
+			const struct abi_command *c, uint8_t *arg)
 {
 	uint32_t size = _IOC_SIZE(c->cmd);
-	const struct fuzz_field *f;
+	const struct abi_field *f;
 	uint32_t *head = (uint32_t *)arg;
 	uint32_t last = 0;
 
@@ -482,7 +483,7 @@ unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 	if (c->cmd == RDMA_EP_IOC_DESTROY_EP)
 		fill_destroy_ep(r, (void *)arg);
 	if (c->role && fuzz_chance(r, 75)) {
-		for (f = c->fields; f->kind != FUZZ_HANDLE; f++)
+		for (f = c->fields; f->kind != FIELD_HANDLE; f++)
 			;
 		put(arg, f, fs->roles[c->role][fuzz_below(r, FUZZ_ROLE_POOL)]);
 	}
@@ -503,31 +504,31 @@ void fuzz_no_wait(struct fuzz_random *r, int fd)
 }
 
 static void learn_fields(struct fuzz_session *fs, struct fuzz_random *r,
-			 const struct fuzz_field *f, const uint8_t *arg)
+			 const struct abi_field *f, const uint8_t *arg)
 {
 	uint32_t value, slot;
 
 	for (; f->kind; f++) {
-		if (f->kind == FUZZ_QP)
-			learn_fields(fs, r, fuzz_qp_fields, arg + f->offset);
-		if (f->kind != FUZZ_OUT && f->kind != FUZZ_OUT_FD &&
-		    f->kind != FUZZ_OUT_QP_NUM && f->kind != FUZZ_KEY)
+		if (f->kind == FIELD_QP)
+			learn_fields(fs, r, abi_qp_fields, arg + f->at);
+		if (f->kind != FIELD_OUT && f->kind != FIELD_OUT_FD &&
+		    f->kind != FIELD_OUT_QP_NUM && f->kind != FIELD_KEY)
 			continue;
 		value = get32(arg, f);
 		slot = fuzz_below(r, FUZZ_POOL);
-		if (f->kind == FUZZ_OUT && value)
+		if (f->kind == FIELD_OUT && value)
 			fs->handles[f->arg][slot] = value;
-		else if (f->kind == FUZZ_OUT_FD && (int)value > 2)
+		else if (f->kind == FIELD_OUT_FD && (int)value > 2)
 			fuzz_no_wait(r, fs->fds[f->arg][slot] = value);
-		else if (f->kind == FUZZ_OUT_QP_NUM && value)
+		else if (f->kind == FIELD_OUT_QP_NUM && value)
 			fs->qp_nums[slot] = value;
-		else if (f->kind == FUZZ_KEY)
+		else if (f->kind == FIELD_KEY)
 			fs->keys[slot] = value;
 	}
 }
 
 void fuzz_learn(struct fuzz_session *fs, struct fuzz_random *r,
-		const struct fuzz_cmd *c, const uint8_t *arg)
+		const struct abi_command *c, const uint8_t *arg)
 {
 	learn_fields(fs, r, c->fields, arg);
 }

@@ -28,7 +28,7 @@ static void learn(struct fuzz_session *fs, struct fuzz_random *r,
 }
 
 static void learn_role(struct fuzz_session *fs, struct fuzz_random *r,
-		       enum fuzz_role role, uint32_t handle)
+		       enum abi_role role, uint32_t handle)
 {
 	if (handle)
 		fs->roles[role][fuzz_below(r, FUZZ_ROLE_POOL)] = handle;
@@ -96,7 +96,7 @@ static int make_client(struct fuzz_session *fs, int channel, uint32_t *id)
  * may be answered, or one that has been and waits to be confirmed.
  */
 static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
-			      enum fuzz_role role)
+			      enum abi_role role)
 {
 	int channel[2] = { abi_channel(&fs->s), abi_channel(&fs->s) };
 	struct rdma_ep_qp_init qp = { 0 };
@@ -110,14 +110,14 @@ static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
 	      make_resolved(fs, channel[0], &sin, &id);
 	if (ret)
 		goto out;
-	if (role == FUZZ_RESOLVED) {
+	if (role == ROLE_RESOLVED) {
 		learn_role(fs, r, role, id);
 		goto out;
 	}
 	ret = make_client(fs, channel[0], &id);
 	if (ret)
 		goto out;
-	if (role == FUZZ_READY) {
+	if (role == ROLE_READY) {
 		learn_role(fs, r, role, id);
 		if (fuzz_chance(r, 70))
 			make_qp(fs, r, IB_UVERBS_QPT_RC, id, &qp);
@@ -125,12 +125,12 @@ static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
 	}
 	/* Who has no QP of his own confirms what the other side says himself. */
 	ret = make_qp(fs, r, IB_UVERBS_QPT_RC,
-		      role == FUZZ_RESPONDED ? 0 : id, &qp) ?:
+		      role == ROLE_RESPONDED ? 0 : id, &qp) ?:
 	      abi_connect(&fs->s, id, qp.qp_num) ?:
 	      event(channel[1], EV_CONNECT_REQUEST, &ev);
 	if (ret)
 		goto out;
-	if (role == FUZZ_REQUEST) {
+	if (role == ROLE_REQUEST) {
 		if (fuzz_chance(r, 70))
 			make_qp(fs, r, IB_UVERBS_QPT_RC, ev.child, &qp);
 		learn_role(fs, r, role, ev.child);
@@ -142,25 +142,25 @@ static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
 	if (ret)
 		goto out;
 	learn(fs, r, RDMA_EP_OBJ_ID, ev.child);
-	if (role == FUZZ_CONNECTED) {
+	if (role == ROLE_CONNECTED) {
 		learn_role(fs, r, role, qp.qp);
 		goto out;
 	}
-	learn_role(fs, r, FUZZ_ACCEPTED, ev.child);
+	learn_role(fs, r, ROLE_ACCEPTED, ev.child);
 	ret = event(channel[0], EV_CONNECT_RESPONSE, &ev);
 	if (!ret)
-		learn_role(fs, r, FUZZ_RESPONDED, id);
+		learn_role(fs, r, ROLE_RESPONDED, id);
 out:
 	learn(fs, r, RDMA_EP_OBJ_ID, listener);
 	learn(fs, r, RDMA_EP_OBJ_ID, id);
-	learn_fd(fs, r, FUZZ_CHANNEL, channel[0]);
-	learn_fd(fs, r, FUZZ_CHANNEL, channel[1]);
+	learn_fd(fs, r, FD_CHANNEL, channel[0]);
+	learn_fd(fs, r, FD_CHANNEL, channel[1]);
 	return ret;
 }
 
 /* A QP that is attached to a group, or an id that may join one */
 static void prepare_datagram(struct fuzz_session *fs, struct fuzz_random *r,
-			     enum fuzz_role role)
+			     enum abi_role role)
 {
 	int channel = abi_channel(&fs->s);
 	struct rdma_ep_qp_init qp;
@@ -168,24 +168,24 @@ static void prepare_datagram(struct fuzz_session *fs, struct fuzz_random *r,
 
 	if (!abi_ud_id(&fs->s, channel, 4, &id) &&
 	    !make_qp(fs, r, IB_UVERBS_QPT_UD, id, &qp)) {
-		learn_role(fs, r, FUZZ_UD_ID, id);
+		learn_role(fs, r, ROLE_UD_ID, id);
 		if (!abi_attach(&fs->s, qp.qp, 1))
-			learn_role(fs, r, FUZZ_ATTACHED, qp.qp);
+			learn_role(fs, r, ROLE_ATTACHED, qp.qp);
 	}
 	learn(fs, r, RDMA_EP_OBJ_ID, id);
-	learn_fd(fs, r, FUZZ_CHANNEL, channel);
+	learn_fd(fs, r, FD_CHANNEL, channel);
 }
 
 bool fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
-		  enum fuzz_role role)
+		  enum abi_role role)
 {
 	switch (role) {
-	case FUZZ_UD_ID:
-	case FUZZ_ATTACHED:
+	case ROLE_UD_ID:
+	case ROLE_ATTACHED:
 		prepare_datagram(fs, r, role);
 		return true;
-	case FUZZ_ACCEPTED:
-		return !prepare_connection(fs, r, FUZZ_RESPONDED);
+	case ROLE_ACCEPTED:
+		return !prepare_connection(fs, r, ROLE_RESPONDED);
 	default:
 		return !prepare_connection(fs, r, role);
 	}

@@ -87,11 +87,11 @@ static int pick(struct fuzz_random *r)
 {
 	uint32_t i, n, sum = 0;
 
-	for (i = 0; i < fuzz_nr_cmds; i++)
-		sum += fuzz_cmds[i].weight;
+	for (i = 0; i < abi_num_commands; i++)
+		sum += abi_commands[i].weight;
 	n = fuzz_below(r, sum);
-	for (i = 0; n >= fuzz_cmds[i].weight; i++)
-		n -= fuzz_cmds[i].weight;
+	for (i = 0; n >= abi_commands[i].weight; i++)
+		n -= abi_commands[i].weight;
 	return i;
 }
 
@@ -151,7 +151,7 @@ static void something_else(struct task *t)
 {
 	struct fuzz_session *fs = t->fs;
 	struct fuzz_random *r = &t->random;
-	uint32_t kind = fuzz_below(r, FUZZ_NR_FDS);
+	uint32_t kind = fuzz_below(r, NR_FDS);
 	uint32_t slot = fuzz_below(r, FUZZ_POOL);
 	struct rdma_ep_event ev;
 	int fd = fs->fds[kind][slot];
@@ -202,7 +202,7 @@ static void *fuzz_thread(void *p)
 	struct task *t = p;
 	/* A structure ends where the memory does. */
 	uint8_t *page = map(MAX_ARG, PROT_READ | PROT_WRITE), *arg;
-	const struct fuzz_cmd *c;
+	const struct abi_command *c;
 	unsigned long *cover = fuzz_cover_thread(t->cover);
 	unsigned long cmd;
 	int i, nr, ret, roles = 0;
@@ -218,7 +218,7 @@ static void *fuzz_thread(void *p)
 		if (fuzz_chance(&t->random, 10))
 			fuzz_ring(t->fs, &t->random);
 		i = pick(&t->random);
-		c = &fuzz_cmds[i];
+		c = &abi_commands[i];
 		/* What goes wrong once, goes wrong again, and takes longest. */
 		if (c->role && fuzz_chance(&t->random, 20) &&
 		    roles++ < ROUND_ROLES) {
@@ -268,11 +268,11 @@ static int furnish(struct fuzz_session *fs, bool rings)
 	for (i = 0; i < 2; i++) {
 		fs->handles[RDMA_EP_OBJ_ID][i] = pair.end[i].id;
 		fs->handles[RDMA_EP_OBJ_QP][i] = pair.end[i].qp.qp;
-		fs->roles[FUZZ_CONNECTED][i] = pair.end[i].qp.qp;
+		fs->roles[ROLE_CONNECTED][i] = pair.end[i].qp.qp;
 		fs->qp_nums[i] = pair.end[i].qp.qp_num;
 		fs->handles[RDMA_EP_OBJ_CQ][2 * i] = pair.end[i].cq[0];
 		fs->handles[RDMA_EP_OBJ_CQ][2 * i + 1] = pair.end[i].cq[1];
-		fs->fds[FUZZ_CHANNEL][i] = pair.end[i].channel;
+		fs->fds[FD_CHANNEL][i] = pair.end[i].channel;
 	}
 	return device->furnish ? device->furnish(fs) : 0;
 }
@@ -282,7 +282,7 @@ static int open_session(struct fuzz_session *fs, bool rings)
 	uint32_t kind, i;
 	int ret;
 
-	for (kind = 0; kind < FUZZ_NR_FDS; kind++)
+	for (kind = 0; kind < NR_FDS; kind++)
 		for (i = 0; i < FUZZ_POOL; i++)
 			fs->fds[kind][i] = -1;
 	ret = abi_open(&fs->s);
@@ -294,8 +294,8 @@ static int open_session(struct fuzz_session *fs, bool rings)
 	for (i = 0; i < 4; i++) {
 		fs->handles[RDMA_EP_OBJ_CTX][i] = fs->s.ctx;
 		fs->handles[RDMA_EP_OBJ_PD][i] = fs->s.pd;
-		for (kind = 0; kind < FUZZ_ASYNC; kind++)
-			fs->fds[kind][i] = kind == FUZZ_CHANNEL ?
+		for (kind = 0; kind < FD_ASYNC; kind++)
+			fs->fds[kind][i] = kind == FD_CHANNEL ?
 				abi_channel(&fs->s) : abi_comp_channel(&fs->s);
 	}
 	fs->rings = fuzz_map_rings(fs->s.fd);
@@ -446,9 +446,9 @@ static const char *sane(struct abi *s)
 }
 
 /* Why it can not succeed on this device, or NULL. */
-static const char *impossible(const struct fuzz_cmd *c, const struct abi *s)
+static const char *impossible(const struct abi_command *c, const struct abi *s)
 {
-	return abi_missing(s, abi_find_command(c->cmd)->needs);
+	return abi_missing(s, c->needs);
 }
 
 /* How many commands never succeeded that could. */
@@ -456,8 +456,8 @@ static int nr_never(const struct abi *s)
 {
 	int i, never = 0;
 
-	for (i = 0; i < fuzz_nr_cmds; i++)
-		never += !stats->good[i] && !impossible(&fuzz_cmds[i], s);
+	for (i = 0; i < abi_num_commands; i++)
+		never += !stats->good[i] && !impossible(&abi_commands[i], s);
 	return never;
 }
 
@@ -466,10 +466,10 @@ static void print_stats(const struct abi *s)
 	const char *why;
 	int i;
 
-	for (i = 0; i < fuzz_nr_cmds; i++) {
-		why = impossible(&fuzz_cmds[i], s);
+	for (i = 0; i < abi_num_commands; i++) {
+		why = impossible(&abi_commands[i], s);
 		printf("# %-20s %7u calls, %6u succeeded%s%s\n",
-		       fuzz_cmds[i].name, stats->calls[i], stats->good[i],
+		       abi_commands[i].name, stats->calls[i], stats->good[i],
 		       why ? ": " : "", why ?: "");
 	}
 }

@@ -300,6 +300,8 @@ static int prepare_listen(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_id_cmd *a = arg;
 
+	/* Over iWARP each place of the backlog is two allocations. */
+	a->arg = 2;
 	return bound_id(w, &a->id);
 }
 
@@ -752,158 +754,84 @@ static int prepare_detach_mcast(struct abi_world *w, void *arg)
 	return prepare_attach_mcast(w, arg) ?: abi_attach(&w->s, a->qp, 3);
 }
 
-#define CMD(_cmd, _prepare, ...) \
-	{ .name = #_cmd, .cmd = RDMA_EP_IOC_##_cmd, .prepare = prepare_##_prepare, \
-	  __VA_ARGS__ }
-#define AT(_type, _field)	offsetof(struct rdma_ep_##_type, _field)
-#define ZERO(_type, _field, _len) \
-	{ AT(_type, _field), _len }
-#define RESERVED(...)		.reserved = { __VA_ARGS__ }
-#define HANDLES(...)		.handles = { __VA_ARGS__ }
-#define HANDLE(_type, _field, _obj) \
-	{ AT(_type, _field), RDMA_EP_OBJ_##_obj, false }
-#define OPTIONAL(_type, _field, _obj) \
-	{ AT(_type, _field), RDMA_EP_OBJ_##_obj, true }
+#define F(_type, _member, _kind, ...) {					\
+	.at = offsetof(struct rdma_ep_##_type, _member),		\
+	.size = sizeof(((struct rdma_ep_##_type *)0)->_member),		\
+	.kind = FIELD_##_kind,						\
+	.arg = 0 __VA_OPT__(+) __VA_ARGS__,				\
+}
+#define UNUSED(_type, _member)	F(_type, _member, UNUSED)
+#define FIELDS(...)		.fields = { __VA_ARGS__ }
 
-const struct abi_command abi_commands[] = {
-	CMD(QUERY, nothing),
-	CMD(QUERY_DEVICES, nothing),
-	CMD(OPEN_DEVICE, open_device, .creates = true,
-	    .flags = RDMA_EP_OPEN_DEFAULT),
-	CMD(QUERY_DEVICE, query_device),
-	CMD(QUERY_PORT, query_port),
-	CMD(QUERY_GID, query_gid, RESERVED(ZERO(query_gid, reserved, 4))),
-	CMD(QUERY_PKEY, query_pkey, .needs = ABI_IB),
-	CMD(DESTROY, destroy, HANDLES(HANDLE(destroy, handle, PD))),
-	CMD(QUERY_GID_TABLE, query_gid_table,
-	    RESERVED(ZERO(query_gid_table, reserved, 4))),
-	CMD(CREATE_CHANNEL, nothing, .creates = true,
-	    RESERVED(ZERO(create_fd, reserved, 4))),
-	CMD(CREATE_ID, create_id, .creates = true,
-	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL),
-	CMD(CREATE_EP, create_ep, .creates = true,
-	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_PASSIVE |
-		     RDMA_EP_EP_CREATE_QP,
-	    .flags2 = RDMA_EP_QP_SQ_SIG_ALL, .flags2_at = AT(create_ep, qp.flags),
-	    RESERVED(ZERO(create_ep, qp.send_cq.ring, 4),
-		     ZERO(create_ep, qp.recv_cq.ring, 4)),
-	    HANDLES(OPTIONAL(create_ep, qp.pd, PD),
-		    OPTIONAL(create_ep, qp.srq, SRQ),
-		    OPTIONAL(create_ep, qp.send_cq.cq, CQ),
-		    OPTIONAL(create_ep, qp.recv_cq.cq, CQ))),
-	CMD(BIND_ADDR, bind_addr, RESERVED(ZERO(bind_addr, reserved, 4)),
-	    HANDLES(HANDLE(bind_addr, id, ID))),
-	CMD(RESOLVE_ADDR, resolve_addr, .flags = RDMA_EP_AWAIT,
-	    RESERVED(ZERO(resolve_addr, await, 16)),
-	    HANDLES(HANDLE(resolve_addr, id, ID))),
-	CMD(RESOLVE_ROUTE, resolve_route, .flags = RDMA_EP_AWAIT,
-	    RESERVED(ZERO(id_cmd, await, 16)), HANDLES(HANDLE(id_cmd, id, ID))),
-	CMD(LISTEN, listen, RESERVED(ZERO(id_cmd, await, 16)),
-	    HANDLES(HANDLE(id_cmd, id, ID))),
-	CMD(CONNECT, connect, .flags = RDMA_EP_AWAIT,
-	    RESERVED(ZERO(connect, uid, 8), ZERO(connect, conn.reserved, 5),
-		     ZERO(connect, await, 16)),
-	    HANDLES(HANDLE(connect, id, ID))),
-	CMD(ACCEPT, accept, .flags = RDMA_EP_AWAIT,
-	    RESERVED(ZERO(connect, conn.reserved, 5), ZERO(connect, await, 16)),
-	    HANDLES(HANDLE(connect, id, ID))),
-	CMD(REJECT, reject, RESERVED(ZERO(reject, reserved, 4)),
-	    HANDLES(HANDLE(reject, id, ID))),
-	CMD(DISCONNECT, disconnect, .flags = RDMA_EP_AWAIT,
-	    RESERVED(ZERO(id_cmd, arg, 4), ZERO(id_cmd, await, 16)),
-	    HANDLES(HANDLE(id_cmd, id, ID))),
-	CMD(ESTABLISH, establish, .needs = ABI_IB,
-	    RESERVED(ZERO(id_cmd, arg, 4), ZERO(id_cmd, await, 16)),
-	    HANDLES(HANDLE(id_cmd, id, ID))),
-	CMD(QUERY_ID, query_id, HANDLES(HANDLE(query_id, id, ID))),
-	CMD(SET_OPTION, set_option, HANDLES(HANDLE(set_option, id, ID))),
-	CMD(MIGRATE_ID, migrate_id, .flags = RDMA_EP_ID_PRIVATE_CHANNEL,
-	    RESERVED(ZERO(migrate_id, reserved, 4)),
-	    HANDLES(HANDLE(migrate_id, id, ID))),
-	CMD(INIT_QP_ATTR, init_qp_attr,
-	    HANDLES(HANDLE(init_qp_attr, id, ID))),
-	CMD(GET_REQUEST, get_request,
-	    .flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
-		     RDMA_EP_AWAIT,
-	    RESERVED(ZERO(get_request, await_fd, 4)),
-	    HANDLES(HANDLE(get_request, id, ID))),
-	CMD(JOIN_MULTICAST, join_multicast, .needs = ABI_IB, .creates = true,
-	    .flags = RDMA_EP_JOIN_SEND_ONLY,
-	    HANDLES(HANDLE(join_multicast, id, ID))),
-	CMD(NOTIFY, notify, .needs = ABI_IB, RESERVED(ZERO(id_cmd, await, 16)),
-	    HANDLES(HANDLE(id_cmd, id, ID))),
-	CMD(WRITE_EVENT, write_event,
-	    RESERVED(ZERO(write_event, reserved, 4)),
-	    HANDLES(HANDLE(write_event, id, ID))),
-	CMD(DESTROY_EP, destroy_ep, RESERVED(ZERO(destroy_ep, reserved, 4)),
-	    HANDLES(HANDLE(destroy_ep, id, ID),
-		    OPTIONAL(destroy_ep, qp, QP),
-		    OPTIONAL(destroy_ep, srq, SRQ),
-		    OPTIONAL(destroy_ep, recv_cq.cq, CQ),
-		    OPTIONAL(destroy_ep, send_cq.cq, CQ))),
-	CMD(ALLOC_PD, alloc_pd, .creates = true,
-	    HANDLES(HANDLE(alloc_pd, ctx, CTX))),
-	CMD(REG_MR, reg_mr, .creates = true, RESERVED(ZERO(reg_mr, reserved, 4)),
-	    HANDLES(HANDLE(reg_mr, pd, PD))),
-	CMD(REREG_MR, rereg_mr, .needs = ABI_REREG_MR, .says_so = true,
-	    .flags = RDMA_EP_REREG_TRANSLATION | RDMA_EP_REREG_ACCESS,
-	    HANDLES(HANDLE(rereg_mr, mr, MR))),
-	CMD(CREATE_AH, create_ah, .needs = ABI_IB, .creates = true,
-	    RESERVED(ZERO(create_ah, attr.reserved, 1),
-		     ZERO(create_ah, attr.grh.reserved, 1)),
-	    HANDLES(HANDLE(create_ah, pd, PD))),
-	CMD(OPEN_XRCD, open_xrcd, .needs = ABI_XRC, .says_so = true,
-	    .flags = RDMA_EP_XRCD_CREATE | RDMA_EP_XRCD_EXCLUSIVE,
-	    RESERVED(ZERO(open_xrcd, reserved, 4)),
-	    HANDLES(HANDLE(open_xrcd, ctx, CTX))),
-	CMD(CREATE_COMP_CHANNEL, nothing, .creates = true,
-	    RESERVED(ZERO(create_fd, reserved, 4))),
-	CMD(CREATE_CQ, create_cq, .creates = true, .flags = RDMA_EP_CQ_RING,
-	    HANDLES(HANDLE(create_cq, ctx, CTX))),
-	CMD(RESIZE_CQ, resize_cq, .needs = ABI_RESIZE_CQ, .says_so = true,
-	    HANDLES(HANDLE(resize_cq, cq, CQ))),
-	CMD(POLL_CQ, poll_cq, RESERVED(ZERO(poll_cq, reserved, 4)),
-	    HANDLES(HANDLE(poll_cq, cq, CQ))),
-	CMD(NOTIFY_CQ, notify_cq, .flags = RDMA_EP_NOTIFY_SOLICITED,
-	    RESERVED(ZERO(notify_cq, reserved, 4)),
-	    HANDLES(HANDLE(notify_cq, cq, CQ))),
-	CMD(MODIFY_CQ, modify_cq, .needs = ABI_MODERATION, .says_so = true,
-	    RESERVED(ZERO(modify_cq, reserved, 4)),
-	    HANDLES(HANDLE(modify_cq, cq, CQ))),
-	CMD(CREATE_SRQ, create_srq, .creates = true,
-	    HANDLES(OPTIONAL(create_srq, id, ID),
-		    OPTIONAL(create_srq, pd, PD))),
-	CMD(MODIFY_SRQ, modify_srq,
-	    .flags = RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT,
-	    HANDLES(HANDLE(srq_attr, srq, SRQ))),
-	CMD(QUERY_SRQ, query_srq, HANDLES(HANDLE(srq_attr, srq, SRQ))),
-	CMD(CREATE_QP, create_qp, .creates = true,
-	    .flags2 = RDMA_EP_QP_SQ_SIG_ALL,
-	    .flags2_at = AT(create_qp, init.flags),
-	    RESERVED(ZERO(create_qp, reserved, 4),
-		     ZERO(create_qp, init.send_cq.ring, 4),
-		     ZERO(create_qp, init.recv_cq.ring, 4)),
-	    HANDLES(OPTIONAL(create_qp, id, ID),
-		    OPTIONAL(create_qp, init.pd, PD),
-		    OPTIONAL(create_qp, init.srq, SRQ),
-		    OPTIONAL(create_qp, init.send_cq.cq, CQ),
-		    OPTIONAL(create_qp, init.recv_cq.cq, CQ))),
-	CMD(MODIFY_QP, modify_qp,
-	    RESERVED(ZERO(modify_qp, reserved, 4),
-		     ZERO(modify_qp, attr.reserved, 5)),
-	    HANDLES(HANDLE(modify_qp, qp, QP))),
-	CMD(QUERY_QP, query_qp, HANDLES(HANDLE(query_qp, qp, QP))),
-	CMD(POST_SEND, post_send, .flags = RDMA_EP_POST_ALL,
-	    HANDLES(HANDLE(post, handle, QP))),
-	CMD(POST_RECV, post_recv, HANDLES(HANDLE(post, handle, QP))),
-	CMD(POST_SRQ_RECV, post_srq_recv, HANDLES(HANDLE(post, handle, SRQ))),
-	CMD(ATTACH_MCAST, attach_mcast, .needs = ABI_IB,
-	    HANDLES(HANDLE(qp_mcast, qp, QP))),
-	CMD(DETACH_MCAST, detach_mcast, .needs = ABI_IB,
-	    HANDLES(HANDLE(qp_mcast, qp, QP))),
-	CMD(OPEN_QP, open_qp, .needs = ABI_XRC,
-	    HANDLES(HANDLE(open_qp, xrcd, XRCD))),
+#define QP_FIELDS(...)							\
+	const struct abi_field abi_qp_fields[] = {			\
+		__VA_ARGS__, { .kind = FIELD_END },			\
+	};								\
+	struct abi_command abi_commands[] = {
+
+/* 32-bit callers have the same structures: sizes are multiples of 8. */
+#define COMMAND(_name, _prepare, _weight, ...) {			\
+	.name = #_name,							\
+	.cmd = RDMA_EP_IOC_##_name +					\
+	       0 * sizeof(char[_IOC_SIZE(RDMA_EP_IOC_##_name) % 8 ? -1 : 1]), \
+	.prepare = prepare_##_prepare,					\
+	.weight = _weight,						\
+	__VA_ARGS__							\
+},
+
+#include "commands.def"
 };
 
 const unsigned int abi_num_commands =
 	sizeof(abi_commands) / sizeof(abi_commands[0]);
+
+static void add_reserved(struct abi_command *c, const struct abi_field *f, __u16 base)
+{
+	unsigned int i = 0;
+
+	while (c->reserved[i].len)
+		i++;
+	assert(i < sizeof(c->reserved) / sizeof(c->reserved[0]));
+	c->reserved[i].at = base + f->at;
+	c->reserved[i].len = f->size;
+}
+
+static void add_handle(struct abi_command *c, const struct abi_field *f, __u16 base)
+{
+	unsigned int i = 0;
+
+	while (c->handles[i].type)
+		i++;
+	assert(i < sizeof(c->handles) / sizeof(c->handles[0]));
+	c->handles[i].at = base + f->at;
+	/* That of any type is prepared as a PD's. */
+	c->handles[i].type = f->arg ?: RDMA_EP_OBJ_PD;
+	c->handles[i].optional = f->kind == FIELD_OPTIONAL;
+}
+
+static void add_fields(struct abi_command *c, const struct abi_field *f, __u16 base)
+{
+	for (; f->kind; f++) {
+		if (f->kind == FIELD_ZERO || f->kind == FIELD_UNUSED)
+			add_reserved(c, f, base);
+		else if (f->kind == FIELD_HANDLE || f->kind == FIELD_OPTIONAL)
+			add_handle(c, f, base);
+		else if (f->kind == FIELD_QP && f->arg != QP_LATER)
+			add_fields(c, abi_qp_fields, base + f->at);
+		else if (base && f->at == offsetof(struct rdma_ep_qp_init, flags)) {
+			c->flags2 = f->arg;
+			c->flags2_at = base + f->at;
+		}
+	}
+}
+
+static void __attribute__((constructor)) make_commands(void)
+{
+	struct abi_command *c;
+
+	for_each_command(c) {
+		if (c->zero.size)
+			add_reserved(c, &c->zero, 0);
+		add_fields(c, c->fields, 0);
+	}
+}

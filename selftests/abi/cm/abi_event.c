@@ -428,7 +428,7 @@ TEST_F(event, notify_established)
 /* The first message is here before the CM's: that is what it is for. */
 TEST(notify_in_time)
 {
-	const struct abi_command *c = abi_commands;
+	const struct abi_command *c = abi_find_command(RDMA_EP_IOC_NOTIFY);
 	union abi_arg arg, arg2;
 	struct rdma_ep_id_cmd *n = (struct rdma_ep_id_cmd *)&arg;
 	struct rdma_ep_migrate_id m = {};
@@ -438,8 +438,6 @@ TEST(notify_in_time)
 	ASSERT_EQ(0, abi_world_open(&w));
 	if (w.s.iwarp)
 		SKIP(return, "iWARP has no such message");
-	while (c->cmd != RDMA_EP_IOC_NOTIFY)
-		c++;
 	ASSERT_EQ(0, abi_prepare(&w, c, &arg));
 	m.id = n->id;
 	m.channel_fd = abi_channel(&w.s);
@@ -547,15 +545,13 @@ static int keep_cpu(bool keep)
  */
 TEST(notify_and_leave)
 {
-	const struct abi_command *c = abi_commands;
+	const struct abi_command *c = abi_find_command(RDMA_EP_IOC_NOTIFY);
 	union abi_arg arg;
 	__u32 id;
 	struct abi_world w;
 	long start;
 	int i;
 
-	while (c->cmd != RDMA_EP_IOC_NOTIFY)
-		c++;
 	for (i = 0; i < 4; i++) {
 		ASSERT_EQ(0, abi_world_open(&w));
 		if (w.s.iwarp)

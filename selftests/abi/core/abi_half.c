@@ -164,7 +164,7 @@ TEST_F_TIMEOUT(half, made, 120)
 	struct call call_;
 	__u32 pd;
 
-	for (c = abi_commands; c < abi_commands + abi_num_commands; c++) {
+	for_each_command(c) {
 		if (!c->creates || abi_left_out(&w->s, c))
 			continue;
 		ASSERT_EQ(0, abi_prepare(w, c, &self->arg)) {
@@ -214,7 +214,7 @@ TEST_F_TIMEOUT(half, made_and_closed, 120)
 	abi_close(&w->s);
 	ASSERT_EQ(0, abi_idle());
 	counted = !abi_objects(&before);
-	for (c = abi_commands; c < abi_commands + abi_num_commands; c++) {
+	for_each_command(c) {
 		if (!c->creates || abi_left_out(&w->s, c))
 			continue;
 		first = dup(0);

@@ -146,7 +146,7 @@ TEST_F(handles, wrong_handles)
 	int type, ret;
 	__u32 h, at;
 
-	for (c = abi_commands; c < abi_commands + abi_num_commands; c++) {
+	for_each_command(c) {
 		if (!c->handles[0].type)
 			continue;
 		ret = abi_prepare(w, c, &self->valid);
