@@ -12,24 +12,16 @@
  * By hand: FAIL_ONLY=NAME is for one command alone; FAIL_VERBOSE=1 tells every result,
  * and 2 in the files "verbose" of the kernel's debugfs where it fails.
  */
-#include <fcntl.h>
 #include <linux/capability.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_fail.h"
 #include "abi_mock.h"
-#include "skip.h"
 
 /* More than any command has. */
 #define MAX_NTH	600
 
-static const char objects_param[] =
-	"/sys/module/rdma_ep/parameters/session_max_objects";
+static const char objects_param[] = "/sys/module/rdma_ep/parameters/session_max_objects";
 
 FIXTURE(fail) {
 	struct abi_world w;
@@ -89,9 +81,7 @@ FIXTURE_SETUP(fail)
 	self->param = open(objects_param, O_WRONLY | O_CLOEXEC);
 	ASSERT_LE(0, self->param);
 	if (variant->mock) {
-		ASSERT_EQ(0, mock_load()) {
-			TH_LOG("no mock device: modprobe rdma_ep_mock");
-		}
+		ASSERT_EQ(0, mock_load());
 		ASSERT_EQ(0, mock_new(""));
 	} else {
 		ASSERT_EQ(0, abi_idle());
@@ -135,7 +125,7 @@ static bool has_room(FIXTURE_DATA(fail) * self, unsigned int limit)
 	set_limit(self, limit);
 	ret = abi_alloc_pd(s, s->ctx, &pd);
 	if (!ret)
-		ret = abi_destroy(s, RDMA_EP_OBJ_PD, pd);
+		ret = ABI_DESTROY(s, PD, pd);
 	else if (ret == -EDQUOT)
 		return false;
 	if (ret) {
@@ -193,8 +183,7 @@ static void take_state(DATA, struct state *st)
 }
 
 static void expect_state(DATA, const struct state *before,
-			 const struct fail_case *f, const char *name,
-			 unsigned int nth)
+			 const struct fail_case *f, const char *name, unsigned int nth)
 {
 	struct abi_charges want = before->charges;
 	struct state st;
@@ -217,12 +206,9 @@ static void expect_state(DATA, const struct state *before,
 	}
 	EXPECT_EQ(0, memcmp(&before->mock, &st.mock, sizeof(st.mock))) {
 		TH_LOG("%s, failure %u: qp %d cq %d srq %d pd %d mr %d ah %d xrcd %d more",
-		       name, nth, st.mock.qp - before->mock.qp,
-		       st.mock.cq - before->mock.cq,
-		       st.mock.srq - before->mock.srq,
-		       st.mock.pd - before->mock.pd,
-		       st.mock.mr - before->mock.mr,
-		       st.mock.ah - before->mock.ah,
+		       name, nth, st.mock.qp - before->mock.qp, st.mock.cq - before->mock.cq,
+		       st.mock.srq - before->mock.srq, st.mock.pd - before->mock.pd,
+		       st.mock.mr - before->mock.mr, st.mock.ah - before->mock.ah,
 		       st.mock.xrcd - before->mock.xrcd);
 	}
 }
@@ -245,11 +231,9 @@ static void expect_nothing(DATA, const char *name)
 
 	if (variant->mock) {
 		ASSERT_EQ(0, mock_count(&c));
-		EXPECT_EQ(0, c.qp + c.cq + c.srq + c.pd + c.mr + c.ah +
-			     c.xrcd) {
+		EXPECT_EQ(0, c.qp + c.cq + c.srq + c.pd + c.mr + c.ah + c.xrcd) {
 			TH_LOG("after %s: qp %d cq %d srq %d pd %d mr %d ah %d xrcd %d",
-			       name, c.qp, c.cq, c.srq, c.pd, c.mr, c.ah,
-			       c.xrcd);
+			       name, c.qp, c.cq, c.srq, c.pd, c.mr, c.ah, c.xrcd);
 		}
 	} else {
 		EXPECT_EQ(0, abi_idle()) {
@@ -287,8 +271,7 @@ static bool says_so(const struct abi *s, int ret)
 static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 		  unsigned int nth, int failure)
 {
-	bool done = (f->once || (f->half && !variant->mock) ||
-			  (f->effect && failure == -EFAULT));
+	bool done = (f->once || (f->half && !variant->mock) || (f->effect && failure == -EFAULT));
 	struct abi_world *w = &self->w;
 	int ret;
 
@@ -299,8 +282,7 @@ static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 	}
 	ret = abi_raw(w->s.fd, c->cmd, self->arg);
 	EXPECT_TRUE(ret == w->result || (done && ret == -f->again)) {
-		TH_LOG("%s, failure %u (%d): once more: %d",
-		       f->name, nth, failure, ret);
+		TH_LOG("%s, failure %u (%d): once more: %d", f->name, nth, failure, ret);
 	}
 	if (!ret && f->check) {
 		EXPECT_EQ(0, f->check(w, self->arg)) {
@@ -310,8 +292,7 @@ static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 }
 
 /* One call; false when it met no failure. */
-static bool call(DATA, const struct abi_command *c, const struct fail_case *f,
-		 unsigned int nth)
+static bool call(DATA, const struct abi_command *c, const struct fail_case *f, unsigned int nth)
 {
 	const char *name = f->name;
 	struct abi_world *w = &self->w;
@@ -327,8 +308,7 @@ static bool call(DATA, const struct abi_command *c, const struct fail_case *f,
 	hit = nth_disarm();
 	self->calls++;
 	if (getenv("FAIL_VERBOSE"))
-		TH_LOG("%s, failure %u: %d%s", name, nth, ret,
-		       hit ? "" : " (none)");
+		TH_LOG("%s, failure %u: %d%s", name, nth, ret, hit ? "" : " (none)");
 	if (hit)
 		self->last = ret;
 	if (ret == w->result) {
@@ -342,8 +322,7 @@ static bool call(DATA, const struct abi_command *c, const struct fail_case *f,
 		return hit;
 	}
 	self->failures++;
-	EXPECT_TRUE(hit && (says_so(&w->s, ret) ||
-			    (w->s.iwarp && ret == -f->siw_says))) {
+	EXPECT_TRUE(hit && (says_so(&w->s, ret) || (w->s.iwarp && ret == -f->siw_says))) {
 		TH_LOG("%s, failure %u: %d", name, nth, ret);
 	}
 	if (!done || ret != -EFAULT)
@@ -352,8 +331,7 @@ static bool call(DATA, const struct abi_command *c, const struct fail_case *f,
 	return hit;
 }
 
-static void every_failure(DATA, const struct abi_command *c,
-			  const struct fail_case *f)
+static void every_failure(DATA, const struct abi_command *c, const struct fail_case *f)
 {
 	const char *name = f->name;
 	long start = abi_now_ms();
@@ -409,8 +387,7 @@ static void every_failure(DATA, const struct abi_command *c,
 	/* What the device can not do may be refused without one. */
 	if (self->last != -EFAULT) {
 		EXPECT_NE(0, self->w.result) {
-			TH_LOG("%s, failure %u: the last copy has not failed",
-			       name, nth);
+			TH_LOG("%s, failure %u: the last copy has not failed", name, nth);
 		}
 	}
 	close_world(_metadata, self, variant);
@@ -582,8 +559,7 @@ TEST_F(fail, mmap)
 }
 
 /* What could not be copied is there for the next read. */
-static void read_record(DATA, int fd, void *record, size_t len,
-			const char *what)
+static void read_record(DATA, int fd, void *record, size_t len, const char *what)
 {
 	unsigned int nth;
 	bool hit = true;
@@ -619,22 +595,16 @@ TEST_F(fail, read)
 	open_world(_metadata, self, variant);
 	user.id = w->obj[RDMA_EP_OBJ_ID];
 	ASSERT_EQ(0, ABI(w->s.fd, WRITE_EVENT, &user));
-	read_record(_metadata, self, variant, w->channel, &ev, sizeof(ev),
-		    "event");
+	read_record(_metadata, self, variant, w->channel, &ev, sizeof(ev), "event");
 	EXPECT_EQ(user.id, ev.id);
 
 	/* (siw takes no receive before a connection.) */
 	if (!w->s.iwarp) {
-		ASSERT_EQ(0, abi_create_cq(&w->s, w->comp_channel, 8, 5,
-					   &notify.cq));
+		ASSERT_EQ(0, abi_create_cq(&w->s, w->comp_channel, 8, 5, &notify.cq));
 		ASSERT_EQ(0, ABI(w->s.fd, NOTIFY_CQ, &notify));
-		abi_qp_attr(&c, IB_UVERBS_QPT_RC, w->s.pd, notify.cq,
-			    notify.cq);
-		ASSERT_EQ(0, ABI(w->s.fd, CREATE_QP, &c));
-		ASSERT_EQ(0, abi_qp_init(&w->s, c.init.qp, IB_UVERBS_QPT_RC,
-					 0));
-		abi_wrs_init(&r);
-		abi_recv_wr(&r, 1);
+		ASSERT_EQ(0, abi_create_qp(&w->s, QPT_RC, notify.cq, 0, &c));
+		ASSERT_EQ(0, abi_qp_init(&w->s, c.init.qp, QPT_RC, 0));
+		abi_wrs_recv(&r, 1);
 		ASSERT_EQ(0, ABI_POST(&w->s, RECV, c.init.qp, &r, NULL));
 		ASSERT_EQ(0, abi_qp_state(&w->s, c.init.qp, QPS_ERR));
 		read_record(_metadata, self, variant, w->comp_channel, &comp,
@@ -642,8 +612,7 @@ TEST_F(fail, read)
 		EXPECT_EQ(5, comp.uid);
 	}
 	if (variant->mock) {
-		ASSERT_EQ(0, mock_write("event", "%d port 1",
-					EVENT_LID_CHANGE));
+		ASSERT_EQ(0, mock_write("event", "%d port 1", EVENT_LID_CHANGE));
 		read_record(_metadata, self, variant, w->s.async_fd, &async,
 			    sizeof(async), "asynchronous event");
 		EXPECT_EQ(EVENT_LID_CHANGE, async.event);

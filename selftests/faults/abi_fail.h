@@ -50,9 +50,7 @@ extern const unsigned int fail_nr_cases;
 extern const struct fail_case fail_more_cases[];
 extern const unsigned int fail_nr_more_cases;
 
-/* What cases are prepared with: a QP with nothing given, to be made by a command, */
-void fail_auto_qp(struct rdma_ep_qp_init *init);
-/* one on the world's PD and CQ, */
+/* What cases are prepared with: a QP on the world's PD and CQ, */
 int fail_make_qp(struct abi_world *w, __u32 type, __u32 id, __u32 *qp);
 /* the arguments of CREATE_EP, */
 int fail_ep_active(struct abi_world *w, union abi_arg *arg);

@@ -8,17 +8,7 @@
 
 #include "abi_fail.h"
 
-/* Everything that an endpoint can be made of, and nothing given. */
-void fail_auto_qp(struct rdma_ep_qp_init *init)
-{
-	struct rdma_ep_create_qp c;
-
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, 0, 0);
-	*init = c.init;
-}
-
-static void given_qp(struct abi_world *w, struct rdma_ep_create_qp *a,
-		     __u32 type)
+static void given_qp(struct abi_world *w, struct rdma_ep_create_qp *a, __u32 type)
 {
 	abi_qp_attr(a, type, w->obj[RDMA_EP_OBJ_PD], w->obj[RDMA_EP_OBJ_CQ],
 		    w->obj[RDMA_EP_OBJ_CQ]);
@@ -51,7 +41,7 @@ static int create_id_channel(struct abi_world *w, union abi_arg *arg)
 
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL;
 	a->ps = RDMA_PS_TCP;
-	a->qp_type = IB_UVERBS_QPT_RC;
+	a->qp_type = QPT_RC;
 	return 0;
 }
 
@@ -62,12 +52,12 @@ int fail_ep_active(struct abi_world *w, union abi_arg *arg)
 
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
 	a->ps = RDMA_PS_TCP;
-	a->qp_type = IB_UVERBS_QPT_RC;
+	a->qp_type = QPT_RC;
 	a->addr_timeout_ms = 5000;
 	a->route_timeout_ms = 5000;
 	dst.sin_port = htons(7471);
 	memcpy(&a->dst, &dst, sizeof(dst));
-	fail_auto_qp(&a->qp);
+	abi_auto_qp(&a->qp);
 	return 0;
 }
 
@@ -77,7 +67,7 @@ static int create_ep_passive(struct abi_world *w, union abi_arg *arg)
 
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_PASSIVE;
 	a->ps = RDMA_PS_TCP;
-	a->qp_type = IB_UVERBS_QPT_RC;
+	a->qp_type = QPT_RC;
 	memcpy(&a->src, &w->s.addr, sizeof(w->s.addr));
 	return 0;
 }
@@ -88,18 +78,17 @@ static int check_ep(struct abi_world *w, union abi_arg *arg)
 	struct rdma_ep_create_ep *a = (void *)arg;
 	int ret;
 
-	ret = abi_destroy(&w->s, RDMA_EP_OBJ_QP, a->qp.qp) ?:
-	      abi_destroy(&w->s, RDMA_EP_OBJ_CQ, a->qp.send_cq.cq) ?:
-	      abi_destroy(&w->s, RDMA_EP_OBJ_CQ, a->qp.recv_cq.cq);
-	return ret ?: abi_destroy(&w->s, RDMA_EP_OBJ_ID, a->id);
+	ret = ABI_DESTROY(&w->s, QP, a->qp.qp) ?:
+	      ABI_DESTROY(&w->s, CQ, a->qp.send_cq.cq) ?:
+	      ABI_DESTROY(&w->s, CQ, a->qp.recv_cq.cq);
+	return ret ?: ABI_DESTROY(&w->s, ID, a->id);
 }
 
 static int migrate_with_event(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_migrate_id *a = (void *)arg;
 	struct rdma_ep_write_event ev = { .event = RDMA_EP_CM_EVENT_USER };
-	int ret = abi_create_id(&w->s, w->channel, RDMA_PS_TCP,
-				IB_UVERBS_QPT_RC, 0, &a->id);
+	int ret = abi_tcp_id(&w->s, w->channel, 0, &a->id);
 
 	ev.id = a->id;
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL;
@@ -116,16 +105,15 @@ static int check_migrated(struct abi_world *w, union abi_arg *arg)
 	return ret ?: ev.id == a->id ? 0 : -EPROTO;
 }
 
-static int connectable(struct abi_world *w, int *server, __u32 *listener,
-		       __u32 *client, __u32 *qp)
+static int connectable(struct abi_world *w, int *server, __u32 *listener, __u32 *client, __u32 *qp)
 {
 	struct sockaddr_in sin;
 	int channel = abi_channel(&w->s);
 
 	*server = abi_channel(&w->s);
-	return abi_listen(&w->s, *server, RDMA_PS_TCP, 0, 0, listener, &sin) ?:
-	       abi_client(&w->s, channel, RDMA_PS_TCP, &sin, 0, client) ?:
-	       fail_make_qp(w, IB_UVERBS_QPT_RC, *client, qp);
+	return abi_tcp_listen(&w->s, *server, 0, 0, listener, &sin) ?:
+	       abi_tcp_client(&w->s, channel, &sin, 0, client) ?:
+	       fail_make_qp(w, QPT_RC, *client, qp);
 }
 
 void fail_conn_param(struct rdma_ep_connect *a, __u32 id)
@@ -180,7 +168,7 @@ static int accept_own_qp(struct abi_world *w, union abi_arg *arg)
 
 	ret = fail_requested(w, &server, &listener) ?:
 	      abi_event(server, EV_CONNECT_REQUEST, &ev) ?:
-	      fail_make_qp(w, IB_UVERBS_QPT_RC, ev.child, &qp);
+	      fail_make_qp(w, QPT_RC, ev.child, &qp);
 	fail_accept_param(w, (struct rdma_ep_connect *)arg, ev.child);
 	return ret;
 }
@@ -191,7 +179,7 @@ static int get_request_auto(struct abi_world *w, union abi_arg *arg)
 	int server;
 
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
-	fail_auto_qp(&a->qp);
+	abi_auto_qp(&a->qp);
 	return fail_requested(w, &server, &a->id);
 }
 
@@ -204,7 +192,7 @@ static int get_request_await(struct abi_world *w, union abi_arg *arg)
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
 		   RDMA_EP_AWAIT;
 	a->await_fd = server;
-	fail_auto_qp(&a->qp);
+	abi_auto_qp(&a->qp);
 	return ret;
 }
 
@@ -217,8 +205,7 @@ static int resolve_addr_await(struct abi_world *w, union abi_arg *arg)
 	int channel = abi_channel(&w->s), ret;
 
 	dst.sin_port = htons(7471);
-	ret = abi_create_id(&w->s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 1,
-			    &a->id);
+	ret = abi_tcp_id(&w->s, channel, 1, &a->id);
 	user.id = a->id;
 	a->flags = RDMA_EP_AWAIT;
 	a->timeout_ms = 5000;
@@ -251,7 +238,7 @@ static int destroy_ep_files(struct abi_world *w, union abi_arg *arg)
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
 		.channel_fd = -1,
 		.ps = RDMA_PS_TCP,
-		.qp_type = IB_UVERBS_QPT_RC,
+		.qp_type = QPT_RC,
 		.addr_timeout_ms = 5000,
 		.route_timeout_ms = 5000,
 	};
@@ -260,7 +247,7 @@ static int destroy_ep_files(struct abi_world *w, union abi_arg *arg)
 
 	dst.sin_port = htons(7471);
 	memcpy(&e.dst, &dst, sizeof(dst));
-	fail_auto_qp(&e.qp);
+	abi_auto_qp(&e.qp);
 	ret = ABI(w->s.fd, CREATE_EP, &e);
 	a->id = e.id;
 	a->channel_fd = e.channel_fd;
@@ -282,10 +269,10 @@ static int check_request(struct abi_world *w, union abi_arg *arg)
 	if (a->qp_errno && a->qp_errno != ENOMEM && a->qp_errno != ENFILE)
 		return -EPROTO;
 	if (!a->qp_errno)
-		ret = abi_destroy(&w->s, RDMA_EP_OBJ_QP, a->qp.qp) ?:
-		      abi_destroy(&w->s, RDMA_EP_OBJ_CQ, a->qp.send_cq.cq) ?:
-		      abi_destroy(&w->s, RDMA_EP_OBJ_CQ, a->qp.recv_cq.cq);
-	return ret ?: abi_destroy(&w->s, RDMA_EP_OBJ_ID, a->event.child);
+		ret = ABI_DESTROY(&w->s, QP, a->qp.qp) ?:
+		      ABI_DESTROY(&w->s, CQ, a->qp.send_cq.cq) ?:
+		      ABI_DESTROY(&w->s, CQ, a->qp.recv_cq.cq);
+	return ret ?: ABI_DESTROY(&w->s, ID, a->event.child);
 }
 
 static int disconnect_own_qp(struct abi_world *w, union abi_arg *arg)
@@ -306,7 +293,7 @@ static int join_send_only(struct abi_world *w, union abi_arg *arg)
 	a->flags = RDMA_EP_JOIN_SEND_ONLY;
 	abi_group((struct sockaddr_in *)&a->addr, 9);
 	return abi_ud_id(&w->s, w->ud_channel, 0, &a->id) ?:
-	       fail_make_qp(w, IB_UVERBS_QPT_UD, a->id, &qp);
+	       fail_make_qp(w, QPT_UD, a->id, &qp);
 }
 
 static int reg_mr_large(struct abi_world *w, union abi_arg *arg)
@@ -327,12 +314,12 @@ static int check_mr(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_reg_mr *a = (void *)arg;
 
-	return abi_destroy(&w->s, RDMA_EP_OBJ_MR, a->mr);
+	return ABI_DESTROY(&w->s, MR, a->mr);
 }
 
 static int create_qp_plain(struct abi_world *w, union abi_arg *arg)
 {
-	given_qp(w, (struct rdma_ep_create_qp *)arg, IB_UVERBS_QPT_RC);
+	given_qp(w, (struct rdma_ep_create_qp *)arg, QPT_RC);
 	return 0;
 }
 
@@ -340,7 +327,7 @@ static int create_qp_ud(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_create_qp *a = (void *)arg;
 
-	given_qp(w, a, IB_UVERBS_QPT_UD);
+	given_qp(w, a, QPT_UD);
 	return abi_ud_id(&w->s, w->ud_channel, 0, &a->id);
 }
 
@@ -350,25 +337,23 @@ static int create_qp_auto(struct abi_world *w, union abi_arg *arg)
 	struct rdma_ep_create_qp *a = (void *)arg;
 	struct sockaddr_in sin = w->s.addr;
 
-	fail_auto_qp(&a->init);
+	abi_auto_qp(&a->init);
 	a->init.max_send_wr = 500;
 	a->init.max_recv_wr = 500;
-	return abi_create_id(&w->s, w->channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
-			     7, &a->id) ?:
+	return abi_tcp_id(&w->s, w->channel, 7, &a->id) ?:
 	       abi_bind(&w->s, a->id, &sin);
 }
 
 /* The core takes part in these, which counts openers; only on the mock device. */
 static int create_qp_target(struct abi_world *w, union abi_arg *arg)
 {
-	abi_qp_attr((struct rdma_ep_create_qp *)arg, IB_UVERBS_QPT_XRC_TGT,
-		    w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
+	abi_qp_attr((struct rdma_ep_create_qp *)arg, QPT_XRC_TGT, w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
 	return 0;
 }
 
 static int create_qp_initiator(struct abi_world *w, union abi_arg *arg)
 {
-	given_qp(w, (struct rdma_ep_create_qp *)arg, IB_UVERBS_QPT_XRC_INI);
+	given_qp(w, (struct rdma_ep_create_qp *)arg, QPT_XRC_INI);
 	return 0;
 }
 
@@ -400,7 +385,7 @@ static int check_qp(struct abi_world *w, union abi_arg *arg)
 {
 	struct rdma_ep_create_qp *a = (void *)arg;
 
-	return abi_destroy(&w->s, RDMA_EP_OBJ_QP, a->init.qp);
+	return ABI_DESTROY(&w->s, QP, a->init.qp);
 }
 
 static int modify_srq_grow(struct abi_world *w, union abi_arg *arg)
@@ -418,8 +403,8 @@ static int modify_qp_to(struct abi_world *w, union abi_arg *arg, __u32 state)
 
 	a->attr.qp_attr_mask = QP_STATE;
 	a->attr.qp_state = state;
-	return fail_make_qp(w, IB_UVERBS_QPT_RC, 0, &a->qp) ?:
-	       abi_qp_init(&w->s, a->qp, IB_UVERBS_QPT_RC, 0);
+	return fail_make_qp(w, QPT_RC, 0, &a->qp) ?:
+	       abi_qp_init(&w->s, a->qp, QPT_RC, 0);
 }
 
 /* Makes an address handle on the way. */
@@ -435,8 +420,8 @@ static int modify_qp_rtr(struct abi_world *w, union abi_arg *arg)
 	a->attr.max_dest_rd_atomic = 1;
 	a->attr.min_rnr_timer = 1;
 	abi_self_ah(&w->s, &a->attr.ah_attr);
-	return fail_make_qp(w, IB_UVERBS_QPT_RC, 0, &a->qp) ?:
-	       abi_qp_init(&w->s, a->qp, IB_UVERBS_QPT_RC, 0);
+	return fail_make_qp(w, QPT_RC, 0, &a->qp) ?:
+	       abi_qp_init(&w->s, a->qp, QPT_RC, 0);
 }
 
 static int modify_qp_reset(struct abi_world *w, union abi_arg *arg)
@@ -462,15 +447,14 @@ static int poll_cq_flushed(struct abi_world *w, union abi_arg *arg)
 	ret = abi_create_cq(&w->s, -1, 8, 0, &a->cq);
 	if (ret)
 		return ret;
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, w->s.pd, a->cq, a->cq);
-	abi_wrs_init(&r);
-	abi_recv_wr(&r, 77);
+	abi_qp_attr(&c, QPT_RC, w->s.pd, a->cq, a->cq);
+	abi_wrs_recv(&r, 77);
 	ret = ABI(w->s.fd, CREATE_QP, &c) ?:
-	      abi_qp_init(&w->s, c.init.qp, IB_UVERBS_QPT_RC, 0) ?:
+	      abi_qp_init(&w->s, c.init.qp, QPT_RC, 0) ?:
 	      ABI_POST(&w->s, RECV, c.init.qp, &r, NULL) ?:
 	      abi_qp_state(&w->s, c.init.qp, QPS_ERR);
 	/* Some flush in a thread of their own; destroying waits for it. */
-	return ret ?: abi_destroy(&w->s, RDMA_EP_OBJ_QP, c.init.qp);
+	return ret ?: ABI_DESTROY(&w->s, QP, c.init.qp);
 }
 
 /* It has not been lost. */
@@ -500,8 +484,8 @@ static int post_send_list(struct abi_world *w, union abi_arg *arg)
 		if (i & 1) {
 			abi_inline(&w->wrs, wr, "0123456789abcdef", 16);
 		} else {
-			abi_sge(&w->wrs, mr.iova, 64, mr.lkey);
-			abi_sge(&w->wrs, mr.iova + 64, 64, mr.lkey);
+			abi_mr_sge(&w->wrs, &mr, 0, 64);
+			abi_mr_sge(&w->wrs, &mr, 64, 64);
 		}
 	}
 	a->flags = RDMA_EP_POST_ALL;
@@ -526,8 +510,7 @@ static int set_path(struct abi_world *w, union abi_arg *arg)
 	a->optlen = sizeof(path);
 	a->optval = (uintptr_t)&path;
 	dst.sin_port = htons(7471);
-	return abi_create_id(&w->s, w->channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
-			     0, &a->id) ?:
+	return abi_tcp_id(&w->s, w->channel, 0, &a->id) ?:
 	       abi_resolve_addr(&w->s, a->id, &dst, 5000) ?:
 	       abi_event(w->channel, EV_ADDR_RESOLVED, &ev);
 }
@@ -556,9 +539,9 @@ static int destroy_qp(struct abi_world *w, union abi_arg *arg)
 
 	a->type = RDMA_EP_OBJ_QP;
 	if (w->s.iwarp)
-		return fail_make_qp(w, IB_UVERBS_QPT_RC, 0, &a->handle);
+		return fail_make_qp(w, QPT_RC, 0, &a->handle);
 	a->flags = RDMA_EP_DESTROY_DETACH;
-	ret = fail_make_qp(w, IB_UVERBS_QPT_UD, 0, &a->handle);
+	ret = fail_make_qp(w, QPT_UD, 0, &a->handle);
 	return ret ?: abi_attach(&w->s, a->handle, 3);
 }
 
@@ -639,18 +622,13 @@ const struct fail_case fail_cases[] = {
 	CASE(MIGRATE_ID, migrate_with_event, .check = check_migrated),
 	CASE(CONNECT, connect_own_qp, .effect = true, .again = EINVAL,
 	     .not_siw = FAIL_SIW_EARLY, .fresh = true),
-	CASE(ACCEPT, accept_own_qp, .once = true, .again = EINVAL,
-	     .fresh = true),
-	CASE(GET_REQUEST, get_request_auto, .check = check_request,
-	     .fresh = true),
-	CASE(GET_REQUEST, get_request_await, .check = check_request,
-	     .fresh = true),
+	CASE(ACCEPT, accept_own_qp, .once = true, .again = EINVAL, .fresh = true),
+	CASE(GET_REQUEST, get_request_auto, .check = check_request, .fresh = true),
+	CASE(GET_REQUEST, get_request_await, .check = check_request, .fresh = true),
 	CASE(RESOLVE_ADDR, resolve_addr_await, .check = check_awaited,
 	     .resume = resume_awaited, .effect = true, .again = EINVAL, .fresh = true),
-	CASE(DESTROY_EP, destroy_ep_files, .effect = true, .again = ENOENT,
-	     .fresh = true),
-	CASE(DISCONNECT, disconnect_own_qp, .effect = true, .again = EINVAL,
-	     .fresh = true),
+	CASE(DESTROY_EP, destroy_ep_files, .effect = true, .again = ENOENT, .fresh = true),
+	CASE(DISCONNECT, disconnect_own_qp, .effect = true, .again = EINVAL, .fresh = true),
 	CASE(JOIN_MULTICAST, join_send_only, .needs = ABI_IB, .fresh = true),
 	CASE(SET_OPTION, set_path, .needs = ABI_IB, .check = check_path, .effect = true,
 	     .again = EINVAL, .fresh = true),

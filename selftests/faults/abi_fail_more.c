@@ -96,7 +96,7 @@ static int ring_qp(struct abi_world *w, struct rdma_ep_qp_init *init)
 	unsigned int i;
 	int ret = 0;
 
-	fail_auto_qp(init);
+	abi_auto_qp(init);
 	init->send_cq.ring = RDMA_EP_CQ_RING;
 	init->recv_cq.ring = RDMA_EP_CQ_RING;
 	for (i = 0; i < RINGS_PAGE - 1 && !ret; i++)
@@ -112,9 +112,9 @@ static int check_ring_qp(const struct abi *s, const struct rdma_ep_qp_init *init
 		fprintf(stderr, "# rings %u, %u\n", send, recv);
 		return -EEXIST;
 	}
-	return abi_destroy(s, RDMA_EP_OBJ_QP, init->qp) ?:
-	       abi_destroy(s, RDMA_EP_OBJ_CQ, init->send_cq.cq) ?:
-	       abi_destroy(s, RDMA_EP_OBJ_CQ, init->recv_cq.cq);
+	return ABI_DESTROY(s, QP, init->qp) ?:
+	       ABI_DESTROY(s, CQ, init->send_cq.cq) ?:
+	       ABI_DESTROY(s, CQ, init->recv_cq.cq);
 }
 
 static int create_qp_ring(struct abi_world *w, union abi_arg *arg)
@@ -123,7 +123,7 @@ static int create_qp_ring(struct abi_world *w, union abi_arg *arg)
 	struct sockaddr_in sin = w->s.addr;
 
 	return ring_qp(w, &a->init) ?:
-	       abi_create_id(&w->s, w->channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 7, &a->id) ?:
+	       abi_tcp_id(&w->s, w->channel, 7, &a->id) ?:
 	       abi_bind(&w->s, a->id, &sin);
 }
 
@@ -172,12 +172,11 @@ static int flushed(struct abi_world *w, __u32 cq, __u32 *qp)
 	struct abi_wrs r;
 	int ret;
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, w->s.pd, cq, cq);
-	abi_wrs_init(&r);
-	abi_recv_wr(&r, 77);
+	abi_qp_attr(&c, QPT_RC, w->s.pd, cq, cq);
+	abi_wrs_recv(&r, 77);
 	ret = ABI(w->s.fd, NOTIFY_CQ, &n) ?:
 	      ABI(w->s.fd, CREATE_QP, &c) ?:
-	      abi_qp_init(&w->s, c.init.qp, IB_UVERBS_QPT_RC, 0) ?:
+	      abi_qp_init(&w->s, c.init.qp, QPT_RC, 0) ?:
 	      ABI_POST(&w->s, RECV, c.init.qp, &r, NULL) ?:
 	      abi_qp_state(&w->s, c.init.qp, QPS_ERR) ?:
 	      abi_read(w->comp_channel, &ev, sizeof(ev), ABI_WAIT_MS);
@@ -239,8 +238,7 @@ static int check_flushed(struct abi_world *w, union abi_arg *arg)
 /* ---- the event that a command ends with */
 
 /* It is there before, and as it is put back it is there again. */
-static int user_event(struct abi_world *w, __u32 id, int channel,
-		      struct rdma_ep_await *aw)
+static int user_event(struct abi_world *w, __u32 id, int channel, struct rdma_ep_await *aw)
 {
 	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER, .id = id };
 
@@ -295,7 +293,7 @@ static int resolve_route_await(struct abi_world *w, union abi_arg *arg)
 	dst.sin_port = htons(7471);
 	a->flags = RDMA_EP_AWAIT;
 	a->arg = 5000;
-	return abi_create_id(&w->s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0, &a->id) ?:
+	return abi_tcp_id(&w->s, channel, 0, &a->id) ?:
 	       abi_resolve_addr(&w->s, a->id, &dst, 5000) ?:
 	       abi_event(channel, EV_ADDR_RESOLVED, &ev) ?:
 	       user_event(w, a->id, channel, &a->await);
@@ -308,9 +306,9 @@ static int connect_await(struct abi_world *w, union abi_arg *arg)
 	struct sockaddr_in sin;
 	__u32 listener, id, qp;
 
-	ret = abi_listen(&w->s, server, RDMA_PS_TCP, 0, 0, &listener, &sin) ?:
-	      abi_client(&w->s, channel, RDMA_PS_TCP, &sin, 0, &id) ?:
-	      fail_make_qp(w, IB_UVERBS_QPT_RC, id, &qp);
+	ret = abi_tcp_listen(&w->s, server, 0, 0, &listener, &sin) ?:
+	      abi_tcp_client(&w->s, channel, &sin, 0, &id) ?:
+	      fail_make_qp(w, QPT_RC, id, &qp);
 	a->flags = RDMA_EP_AWAIT;
 	fail_conn_param(a, id);
 	return ret ?: user_event(w, id, channel, &a->await);
@@ -333,7 +331,7 @@ static int accept_await(struct abi_world *w, union abi_arg *arg)
 
 	ret = fail_requested(w, &server, &listener) ?:
 	      abi_event(server, EV_CONNECT_REQUEST, &ev) ?:
-	      fail_make_qp(w, IB_UVERBS_QPT_RC, ev.child, &qp);
+	      fail_make_qp(w, QPT_RC, ev.child, &qp);
 	a->flags = RDMA_EP_AWAIT;
 	fail_accept_param(w, a, ev.child);
 	return ret ?: user_event(w, listener, server, &a->await);
@@ -374,5 +372,4 @@ const struct fail_case fail_more_cases[] = {
 	AWAIT(DISCONNECT, disconnect_await, check_id_cmd_await, resume_id_cmd),
 };
 
-const unsigned int fail_nr_more_cases =
-	sizeof(fail_more_cases) / sizeof(fail_more_cases[0]);
+const unsigned int fail_nr_more_cases = sizeof(fail_more_cases) / sizeof(fail_more_cases[0]);

@@ -82,8 +82,7 @@ int nth_setup(void)
 	for (i = 0; i < NR_SETTINGS; i++) {
 		ret = put(settings[i].file, settings[i].value);
 		if (ret) {
-			fprintf(stderr, "# %s: %s\n", settings[i].file,
-				strerror(-ret));
+			fprintf(stderr, "# %s: %s\n", settings[i].file, strerror(-ret));
 			return ret;
 		}
 	}
@@ -118,8 +117,7 @@ int nth_arm(unsigned int nth)
 bool nth_disarm(void)
 {
 	char text[16] = {};
-	bool hit = pread(nth_fd, text, sizeof(text) - 1, 0) > 0 &&
-		   !strcmp(text, "0\n");
+	bool hit = pread(nth_fd, text, sizeof(text) - 1, 0) > 0 && !strcmp(text, "0\n");
 
 	while (pwrite(nth_fd, "0", 1, 0) != 1)
 		;

@@ -67,10 +67,8 @@ struct fault_end {
 };
 
 /* Registers memory and posts receives; before data can arrive. */
-int fault_end_init(struct fault_end *e, const struct abi *s, __u32 pd,
-		   __u64 seed);
-int fault_end_of(struct fault_end *e, const struct abi *s,
-		 const struct abi_end *from, __u64 seed);
+int fault_end_init(struct fault_end *e, const struct abi *s, __u32 pd, __u64 seed);
+int fault_end_of(struct fault_end *e, const struct abi *s, const struct abi_end *from, __u64 seed);
 void fault_end_unmap(struct fault_end *e);
 /* Number of messages that have made progress; then look at @bad. */
 int fault_client_step(struct fault_end *e, __u64 total);

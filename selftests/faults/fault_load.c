@@ -36,12 +36,12 @@ void fault_say(const char *fmt, ...)
 static void drop(const struct abi *s, struct abi_end *e, bool qp_first)
 {
 	if (qp_first)
-		abi_destroy(s, RDMA_EP_OBJ_QP, e->qp.qp);
-	abi_destroy(s, RDMA_EP_OBJ_ID, e->id);
+		ABI_DESTROY(s, QP, e->qp.qp);
+	ABI_DESTROY(s, ID, e->id);
 	if (!qp_first)
-		abi_destroy(s, RDMA_EP_OBJ_QP, e->qp.qp);
-	abi_destroy(s, RDMA_EP_OBJ_CQ, e->cq[0]);
-	abi_destroy(s, RDMA_EP_OBJ_CQ, e->cq[1]);
+		ABI_DESTROY(s, QP, e->qp.qp);
+	ABI_DESTROY(s, CQ, e->cq[0]);
+	ABI_DESTROY(s, CQ, e->cq[1]);
 	close(e->channel);
 }
 
@@ -60,8 +60,8 @@ static int exchange(const struct abi *s, struct abi_pair *p, __u64 seed)
 	}
 	if (!ret && client.next < 3)
 		ret = -ETIMEDOUT;
-	abi_destroy(s, RDMA_EP_OBJ_MR, client.mr.mr);
-	abi_destroy(s, RDMA_EP_OBJ_MR, server.mr.mr);
+	ABI_DESTROY(s, MR, client.mr.mr);
+	ABI_DESTROY(s, MR, server.mr.mr);
 	fault_end_unmap(&client);
 	fault_end_unmap(&server);
 	return ret;
@@ -75,7 +75,7 @@ int fault_connect(const struct abi *s, __u64 seed)
 	ret = abi_pair_open(s, &p) ?: exchange(s, &p, seed) ?:
 	      ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0);
 	/* (It would end with its channel.) */
-	ret = ret ?: abi_destroy(s, RDMA_EP_OBJ_ID, p.listener);
+	ret = ret ?: ABI_DESTROY(s, ID, p.listener);
 	if (ret)
 		return ret;
 	drop(s, &p.end[0], false);
@@ -105,7 +105,7 @@ int fault_storm(__u64 seed, int connections)
 		if (how == 0)
 			ret = ABI_ID_CMD(&s, DISCONNECT, p.end[first].id, 0);
 		if (how < 4) {
-			abi_destroy(&s, RDMA_EP_OBJ_ID, p.listener);
+			ABI_DESTROY(&s, ID, p.listener);
 			drop(&s, &p.end[first], how == 1);
 			drop(&s, &p.end[!first], how == 2);
 		} else {
@@ -121,26 +121,6 @@ int fault_storm(__u64 seed, int connections)
 	return ret || i < connections ? FAULT_FAILED : FAULT_OK;
 }
 
-static int send_one(const struct abi *s, __u32 qp, const void *mem,
-		    const struct rdma_ep_reg_mr *mr, __u64 n)
-{
-	struct abi_wrs w;
-
-	abi_wrs_init(&w);
-	abi_send_wr(&w, WR_SEND, SEND_SIGNALED, n);
-	abi_sge(&w, (uintptr_t)mem, 64, mr->lkey);
-	return ABI_POST(s, SEND, qp, &w, NULL);
-}
-
-static int recv_one(const struct abi *s, __u32 qp, __u64 n)
-{
-	struct abi_wrs w;
-
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, n);
-	return ABI_POST(s, RECV, qp, &w, NULL);
-}
-
 /* Asks for a connection, and does not wait for the answer. */
 static int ask(const struct abi *s, const struct sockaddr_in *dst, __u32 *id)
 {
@@ -148,13 +128,11 @@ static int ask(const struct abi *s, const struct sockaddr_in *dst, __u32 *id)
 	__u32 cq;
 	int ret;
 
-	ret = abi_client(s, abi_channel(s), RDMA_PS_TCP, dst, 1, id) ?:
+	ret = abi_tcp_client(s, abi_channel(s), dst, 1, id) ?:
 	      abi_create_cq(s, -1, 32, 0, &cq);
 	if (ret)
 		return ret;
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	c.id = *id;
-	return ABI(s->fd, CREATE_QP, &c) ?: abi_connect(s, *id, 0);
+	return abi_create_qp(s, QPT_RC, cq, *id, &c) ?: abi_connect(s, *id, 0);
 }
 
 /* Completions that nobody takes, until the CQ says that it has lost some. */
@@ -169,20 +147,20 @@ int fault_overrun(__u64 seed)
 	ret = abi_open(&s) ?: abi_create_cq(&s, -1, 1, 909, &cq);
 	if (ret)
 		return FAULT_FAILED;
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s.pd, cq, cq);
+	abi_qp_attr(&c, QPT_RC, s.pd, cq, cq);
 	c.init.max_recv_wr = 64;
 	ret = ABI(s.fd, CREATE_QP, &c) ?:
-	      abi_qp_init(&s, c.init.qp, IB_UVERBS_QPT_RC, 0);
+	      abi_qp_init(&s, c.init.qp, QPT_RC, 0);
 	for (i = 0; i < 64 && !ret; i++)
-		ret = recv_one(&s, c.init.qp, i);
+		ret = abi_post_recv(&s, c.init.qp, i, 0, 0, 0);
 	ret = ret ?: abi_qp_state(&s, c.init.qp, QPS_ERR) ?:
 	      abi_read(s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS);
 	if (ret || ev.event != EVENT_CQ_ERR || ev.uid != 909) {
 		fault_say("not told of the overrun: %d", ret);
 		return FAULT_FAILED;
 	}
-	ret = abi_destroy(&s, RDMA_EP_OBJ_QP, c.init.qp) ?:
-	      abi_destroy(&s, RDMA_EP_OBJ_CQ, cq);
+	ret = ABI_DESTROY(&s, QP, c.init.qp) ?:
+	      ABI_DESTROY(&s, CQ, cq);
 	fault_say("overrun, destroyed: %d", ret);
 	abi_close(&s);
 	return ret ? FAULT_FAILED : FAULT_OK;
@@ -214,14 +192,13 @@ int fault_exhaust(__u64 seed, int messages)
 	while (!ret && got < messages && abi_now_ms() < end) {
 		if (sent < messages && sent - done < 32) {
 			mem[sent % 64][0] = seed + sent;
-			ret = send_one(&s, p.end[0].qp.qp, mem[sent % 64], &mr,
-				       sent);
+			ret = abi_post_send(&s, p.end[0].qp.qp, SEND_SIGNALED, sent, mem[sent % 64],
+					    64, mr.lkey);
 			sent++;
 		}
 		/* One at a time, and not always */
 		if (posted == got && fault_random(&r) % 8 == 0) {
-			abi_wrs_init(&w);
-			abi_recv_wr(&w, posted++);
+			abi_wrs_recv(&w, posted++);
 			abi_sge(&w, (uintptr_t)mem[64], 64, mr.lkey);
 			memset(mem[64], 0, 64);
 			ret = ret ?: ABI_POST(&s, SRQ_RECV, p.srq, &w, NULL);
@@ -229,8 +206,7 @@ int fault_exhaust(__u64 seed, int messages)
 		n = abi_poll(&s, p.end[1].cq[1], wc, 8);
 		for (i = 0; i < n && !ret; i++) {
 			ret = wc[i].status;
-			if (!ret && (wc[i].wr_id != got ||
-				     mem[64][0] != seed + got))
+			if (!ret && (wc[i].wr_id != got || mem[64][0] != seed + got))
 				return FAULT_WRONG;
 			got++;
 		}
@@ -268,9 +244,8 @@ int fault_flood(__u64 seed)
 	if (ret)
 		return FAULT_FAILED;
 	channel = abi_channel(&full);
-	ret = abi_listen(&full, channel, RDMA_PS_TCP, 0, 1, &listener, &sin) ?:
-	      abi_create_id(&full, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
-			    &user.id);
+	ret = abi_tcp_listen(&full, channel, 0, 1, &listener, &sin) ?:
+	      abi_tcp_id(&full, channel, 0, &user.id);
 	while (!ret) {
 		user.arg = seed + n;
 		ret = ABI(full.fd, WRITE_EVENT, &user);
@@ -290,8 +265,7 @@ int fault_flood(__u64 seed)
 	usleep(200000);
 	for (i = 0; i < n; i++) {
 		if (abi_read(channel, &ev, sizeof(ev), ABI_WAIT_MS) ||
-		    ev.event != RDMA_EP_CM_EVENT_USER ||
-		    ev.param.arg != seed + i) {
+		    ev.event != RDMA_EP_CM_EVENT_USER || ev.param.arg != seed + i) {
 			fault_say("event %d is %u", i, ev.event);
 			return FAULT_WRONG;
 		}
@@ -315,8 +289,7 @@ static int usage(void)
 	      "  overrun SEED                a CQ that nobody empties\n"
 	      "  flood SEED                  a channel that nobody reads\n"
 	      "  exhaust SEED COUNT          an SRQ with too little in it\n"
-	      "A line \"ready\" says that all is there. SIGTERM ends it.\n",
-	      stderr);
+	      "A line \"ready\" says that all is there. SIGTERM ends it.\n", stderr);
 	return FAULT_FAILED;
 }
 

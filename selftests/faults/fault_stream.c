@@ -82,8 +82,7 @@ static bool right(const char *buf, __u32 len, __u64 seed, __u64 seq)
 	const __u64 *word = (const __u64 *)(m + 1);
 	__u32 i;
 
-	if (len < sizeof(*m) || m->seq != seq || m->len != len ||
-	    len != length(&gen)) {
+	if (len < sizeof(*m) || m->seq != seq || m->len != len || len != length(&gen)) {
 		fprintf(stderr, "# %u bytes, message %llu of %u bytes, instead of message %llu\n",
 			len, m->seq, m->len, seq);
 		return false;
@@ -122,23 +121,14 @@ static void broken(struct fault_end *e, int status)
 
 static int post_recv(struct fault_end *e, __u64 n)
 {
-	struct abi_wrs w;
-
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, n);
-	abi_sge(&w, (uintptr_t)recv_buf(e, n), FAULT_MSG, e->mr.lkey);
-	return ABI_POST(e->s, RECV, e->qp, &w, NULL);
+	return abi_post_recv(e->s, e->qp, n, recv_buf(e, n), FAULT_MSG, e->mr.lkey);
 }
 
 static void post_send(struct fault_end *e, __u32 len)
 {
-	struct abi_wrs w;
-	int ret;
+	int ret = abi_post_send(e->s, e->qp, SEND_SIGNALED, e->sent, send_buf(e, e->sent), len,
+				e->mr.lkey);
 
-	abi_wrs_init(&w);
-	abi_send_wr(&w, WR_SEND, SEND_SIGNALED, e->sent);
-	abi_sge(&w, (uintptr_t)send_buf(e, e->sent), len, e->mr.lkey);
-	ret = ABI_POST(e->s, SEND, e->qp, &w, NULL);
 	if (ret) {
 		broken(e, ret);
 		return;
@@ -147,15 +137,13 @@ static void post_send(struct fault_end *e, __u32 len)
 	e->posted++;
 }
 
-int fault_end_init(struct fault_end *e, const struct abi *s, __u32 pd,
-		   __u64 seed)
+int fault_end_init(struct fault_end *e, const struct abi *s, __u32 pd, __u64 seed)
 {
 	int i, ret;
 
 	e->s = s;
 	e->seed = seed;
-	e->buf = mmap(NULL, MEM_BYTES, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	e->buf = abi_map(MEM_BYTES);
 	if (e->buf == MAP_FAILED)
 		return -ENOMEM;
 	ret = abi_reg_mr(s, pd, e->buf, MEM_BYTES, AC_LOCAL_WRITE, &e->mr);
@@ -173,8 +161,7 @@ static void probe(struct fault_end *e)
 	struct abi_wrs w;
 	int ret;
 
-	abi_wrs_init(&w);
-	abi_send_wr(&w, WR_RDMA_WRITE, SEND_SIGNALED, e->sent);
+	abi_wrs_send(&w, WR_RDMA_WRITE, SEND_SIGNALED, e->sent);
 	ret = ABI_POST(e->s, SEND, e->qp, &w, NULL);
 	if (ret)
 		broken(e, ret);
@@ -188,8 +175,7 @@ void fault_end_unmap(struct fault_end *e)
 	munmap(e->buf, MEM_BYTES);
 }
 
-int fault_end_of(struct fault_end *e, const struct abi *s,
-		 const struct abi_end *from, __u64 seed)
+int fault_end_of(struct fault_end *e, const struct abi *s, const struct abi_end *from, __u64 seed)
 {
 	memset(e, 0, sizeof(*e));
 	e->id = from->id;
@@ -228,8 +214,7 @@ static int take_recvs(struct fault_end *e, int max, bool echo)
 			broken(e, wc[i].status);
 			break;
 		}
-		if (wc[i].wr_id != e->next ||
-		    !right(buf, wc[i].byte_len, e->seed, e->next)) {
+		if (wc[i].wr_id != e->next || !right(buf, wc[i].byte_len, e->seed, e->next)) {
 			e->bad = FAULT_WRONG;
 			break;
 		}
@@ -339,7 +324,7 @@ static int make_qp(struct fault_end *e, const struct abi *s)
 	      abi_create_cq(s, -1, 2 * FAULT_WINDOW, 0, &e->recv_cq);
 	if (ret)
 		return ret;
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, e->send_cq, e->recv_cq);
+	abi_qp_attr(&c, QPT_RC, s->pd, e->send_cq, e->recv_cq);
 	c.id = e->id;
 	ret = ABI(s->fd, CREATE_QP, &c);
 	e->qp = c.init.qp;
@@ -351,8 +336,7 @@ static bool ended(struct fault_end *e, int channel)
 {
 	struct rdma_ep_event ev;
 
-	if (!abi_ready(channel, 0) ||
-	    abi_read(channel, &ev, sizeof(ev), 0))
+	if (!abi_ready(channel, 0) || abi_read(channel, &ev, sizeof(ev), 0))
 		return false;
 	fault_say("event %u", ev.event);
 	return ev.event == EV_DISCONNECTED || ev.event == EV_DEVICE_REMOVAL;
@@ -375,8 +359,7 @@ int fault_serve(int port)
 	channel = abi_channel(&s);
 	sin = s.addr;
 	sin.sin_port = htons(port);
-	ret = abi_create_id(&s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 1,
-			    &listener) ?:
+	ret = abi_tcp_id(&s, channel, 1, &listener) ?:
 	      abi_bind(&s, listener, &sin) ?:
 	      ABI_ID_CMD(&s, LISTEN, listener, 0);
 	if (ret) {
@@ -423,8 +406,7 @@ static int reach(struct fault_end *e, const struct abi *s, int channel,
 		return -EINVAL;
 	dst.sin_port = htons(port);
 	memcpy(c.conn.private_data, &seed, sizeof(seed));
-	ret = abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 1,
-			    &e->id) ?:
+	ret = abi_tcp_id(s, channel, 1, &e->id) ?:
 	      abi_bind(s, e->id, &src) ?:
 	      abi_resolve_addr(s, e->id, &dst, 5000) ?:
 	      abi_event(channel, EV_ADDR_RESOLVED, &ev) ?:
@@ -489,8 +471,7 @@ int fault_send(const char *addr, int port, __u64 seed, __u64 messages, int retri
 	if (e.bad == FAULT_BROKEN && e.status == WC_WR_FLUSH_ERR)
 		take_sends(&e);
 	now = abi_now_ms();
-	fault_say("messages %llu ms %ld longest-gap-ms %ld", e.next,
-		  now - start, gap);
+	fault_say("messages %llu ms %ld longest-gap-ms %ld", e.next, now - start, gap);
 	if (e.bad)
 		fault_say("broken: %d (%d) %ld ms after the last message",
 			  e.bad, e.status, now - last);

@@ -42,7 +42,7 @@ int zoo_task(struct zoo *z, const char *name, void (*fn)(struct task *), int fd,
 int zoo_listener(struct zoo *z, int *channel, __u32 *id, struct sockaddr_in *sin)
 {
 	*channel = abi_channel(&z->s);
-	return abi_listen(&z->s, *channel, RDMA_PS_TCP, 0, 1, id, sin);
+	return abi_tcp_listen(&z->s, *channel, 0, 1, id, sin);
 }
 
 /* An address in our network that nobody has */
@@ -85,13 +85,11 @@ static int client(struct zoo *z, const struct sockaddr_in *dst, __u32 *id)
 	__u32 cq;
 	int ret;
 
-	ret = abi_client(&z->s, abi_channel(&z->s), RDMA_PS_TCP, dst, 2, id) ?:
+	ret = abi_tcp_client(&z->s, abi_channel(&z->s), dst, 2, id) ?:
 	      abi_create_cq(&z->s, -1, 32, 0, &cq);
 	if (ret)
 		return ret;
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, z->s.pd, cq, cq);
-	c.id = *id;
-	return ABI(z->s.fd, CREATE_QP, &c);
+	return abi_create_qp(&z->s, QPT_RC, cq, *id, &c);
 }
 
 /* Some of their events have been read, none is answered. */
@@ -114,8 +112,7 @@ static int start_pending(struct zoo *z)
 static int post_some(struct zoo *z, struct abi_pair *p)
 {
 	size_t size = 1 << 20;
-	char *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *mem = abi_map(size);
 	struct rdma_ep_reg_mr mr;
 	struct rdma_ep_send_wr *wr;
 	struct abi_wrs w;
@@ -123,15 +120,12 @@ static int post_some(struct zoo *z, struct abi_pair *p)
 
 	ret = abi_reg_mr(&z->s, z->s.pd, mem, size, AC_ALL, &mr);
 	for (i = 0; i < 8 && !ret; i++) {
-		abi_wrs_init(&w);
-		abi_recv_wr(&w, i);
+		abi_wrs_recv(&w, i);
 		abi_sge(&w, (uintptr_t)mem, 4096, mr.lkey);
 		ret = ABI_POST(&z->s, RECV, p->end[0].qp.qp, &w, NULL);
 	}
 	for (i = 0; i < 6 && !ret; i++) {
-		abi_wrs_init(&w);
-		wr = abi_send_wr(&w, i % 2 ? WR_RDMA_READ : WR_RDMA_WRITE,
-				 SEND_SIGNALED, i);
+		wr = abi_wrs_send(&w, i % 2 ? WR_RDMA_READ : WR_RDMA_WRITE, SEND_SIGNALED, i);
 		wr->rkey = mr.rkey;
 		wr->remote_addr = (uintptr_t)mem;
 		abi_sge(&w, (uintptr_t)mem + size / 2, size / 2, mr.lkey);
@@ -139,8 +133,7 @@ static int post_some(struct zoo *z, struct abi_pair *p)
 	}
 	/* Nothing is posted to receive this: it is sent over and over. */
 	for (i = 0; i < 4 && !ret && !z->s.iwarp; i++) {
-		abi_wrs_init(&w);
-		abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 100 + i);
+		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 100 + i);
 		abi_sge(&w, (uintptr_t)mem, 2048, mr.lkey);
 		ret = ABI_POST(&z->s, SEND, p->end[0].qp.qp, &w, NULL);
 	}
@@ -196,12 +189,12 @@ static void churn(struct task *t)
 
 		ret = abi_pair_open(s, &p);
 		for (i = 0; i < 2 && !ret; i++)
-			ret = abi_destroy(s, RDMA_EP_OBJ_ID, p.end[i].id) ?:
-			      abi_destroy(s, RDMA_EP_OBJ_QP, p.end[i].qp.qp) ?:
-			      abi_destroy(s, RDMA_EP_OBJ_CQ, p.end[i].cq[0]) ?:
-			      abi_destroy(s, RDMA_EP_OBJ_CQ, p.end[i].cq[1]);
+			ret = ABI_DESTROY(s, ID, p.end[i].id) ?:
+			      ABI_DESTROY(s, QP, p.end[i].qp.qp) ?:
+			      ABI_DESTROY(s, CQ, p.end[i].cq[0]) ?:
+			      ABI_DESTROY(s, CQ, p.end[i].cq[1]);
 		if (!ret)
-			ret = abi_destroy(s, RDMA_EP_OBJ_ID, p.listener);
+			ret = ABI_DESTROY(s, ID, p.listener);
 		close(p.end[0].channel);
 		close(p.end[1].channel);
 	}
@@ -225,9 +218,7 @@ static int start_groups(struct zoo *z)
 	      abi_ud_id(&z->s, channel, 0, &id);
 	if (ret)
 		return ret;
-	abi_qp_attr(&c, IB_UVERBS_QPT_UD, z->s.pd, cq, cq);
-	c.id = id;
-	ret = ABI(z->s.fd, CREATE_QP, &c);
+	ret = abi_create_qp(&z->s, QPT_UD, cq, id, &c);
 	for (i = 0; i < 6 && !ret; i++) {
 		ret = abi_join(&z->s, id, i, i, &mc);
 		if (!ret && i % 2)
@@ -254,8 +245,7 @@ static int start_srq(struct zoo *z)
 
 static int start_pages(struct zoo *z)
 {
-	char *mem = mmap(NULL, PAGES_BYTES, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *mem = abi_map(PAGES_BYTES);
 	struct rdma_ep_reg_mr mr;
 	__u32 pd;
 
@@ -269,8 +259,7 @@ static int start_unread(struct zoo *z)
 	struct rdma_ep_write_event ev = { .event = RDMA_EP_CM_EVENT_USER };
 	int channel = abi_channel(&z->s), i, ret;
 
-	ret = abi_create_id(&z->s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
-			    &ev.id);
+	ret = abi_tcp_id(&z->s, channel, 0, &ev.id);
 	for (i = 0; i < 500 && !ret; i++)
 		ret = ABI(z->s.fd, WRITE_EVENT, &ev);
 	return ret;
@@ -286,12 +275,11 @@ static int start_verbs(struct zoo *z)
 	ret = abi_create_cq(&z->s, -1, 64, 0, &cq) ?:
 	      abi_create_srq(&z->s, z->s.pd, 8, 0, &srq);
 	for (i = 0; i < 8 && !ret; i++) {
-		abi_qp_attr(&c, IB_UVERBS_QPT_RC, z->s.pd, cq, cq);
+		abi_qp_attr(&c, QPT_RC, z->s.pd, cq, cq);
 		c.init.srq = i % 2 ? srq : 0;
 		ret = ABI(z->s.fd, CREATE_QP, &c);
 		if (!ret)
-			ret = abi_qp_init(&z->s, c.init.qp, IB_UVERBS_QPT_RC,
-					  0);
+			ret = abi_qp_init(&z->s, c.init.qp, QPT_RC, 0);
 	}
 	return ret;
 }
@@ -332,8 +320,7 @@ static const struct state {
 
 #define NR_STATES	(sizeof(states) / sizeof(states[0]))
 
-static bool wanted(const struct zoo *z, const struct state *st, bool leave,
-		   char **names)
+static bool wanted(const struct zoo *z, const struct state *st, bool leave, char **names)
 {
 	if ((st->roce && z->s.iwarp) || (leave && !st->no_ids))
 		return false;
@@ -364,8 +351,7 @@ static int start_all(struct zoo *z, bool leave, char **names)
 		if (ret && zoo_gone(z, WOKEN_MS))
 			return 0;
 		if (ret) {
-			fault_say("%s can not be started: %s", st->name,
-				  strerror(-ret));
+			fault_say("%s can not be started: %s", st->name, strerror(-ret));
 			return ret;
 		}
 	}
@@ -379,8 +365,7 @@ static int all_woken(struct zoo *z)
 	int i, asleep = 0;
 
 	for (i = 0; i < z->nr_tasks; i++) {
-		while (!z->task[i].done && !z->task[i].stays &&
-		       abi_now_ms() < end)
+		while (!z->task[i].done && !z->task[i].stays && abi_now_ms() < end)
 			usleep(10000);
 		if (z->task[i].done || z->task[i].stays)
 			continue;

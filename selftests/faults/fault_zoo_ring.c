@@ -54,8 +54,7 @@ static int start_poll(struct zoo *z, const char *name, int nr, __u32 cq, __u32 r
 static void post_writes(struct task *t)
 {
 	const struct abi *s = &t->zoo->s;
-	char *mem = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
+	char *mem = abi_map(2 * BYTES);
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_reg_mr mr;
 	struct abi_wrs w;
@@ -64,11 +63,9 @@ static void post_writes(struct task *t)
 
 	ret = abi_reg_mr(s, s->pd, mem, 2 * BYTES, AC_ALL, &mr);
 	while (!ret) {
-		abi_wrs_init(&w);
-		wr = abi_send_wr(&w, WR_RDMA_WRITE, SEND_SIGNALED, n);
-		wr->remote_addr = mr.iova + BYTES;
-		wr->rkey = mr.rkey;
-		abi_sge(&w, mr.iova, BYTES, mr.lkey);
+		wr = abi_wrs_send(&w, WR_RDMA_WRITE, SEND_SIGNALED, n);
+		abi_remote(wr, &mr, BYTES);
+		abi_mr_sge(&w, &mr, 0, BYTES);
 		ret = ABI_POST(s, SEND, t->id, &w, NULL);
 		if (!ret)
 			n++;

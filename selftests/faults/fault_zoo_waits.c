@@ -90,15 +90,13 @@ static void create_ep(struct task *t)
 	struct rdma_ep_create_ep e = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
 		.ps = RDMA_PS_TCP,
-		.qp_type = IB_UVERBS_QPT_RC,
+		.qp_type = QPT_RC,
 		.addr_timeout_ms = RESOLVE_MS,
 		.route_timeout_ms = RESOLVE_MS,
 	};
-	struct rdma_ep_create_qp c;
 
 	memcpy(&e.dst, &t->zoo->silent, sizeof(t->zoo->silent));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, 0, 0);
-	e.qp = c.init;
+	abi_auto_qp(&e.qp);
 	ABI(t->zoo->s.fd, CREATE_EP, &e);
 }
 
@@ -111,8 +109,7 @@ int zoo_resolve(struct zoo *z)
 	for (i = 0; i < 4 && !ret; i++) {
 		src = z->s.addr;
 		zoo_nobody(z, &sin);
-		ret = abi_create_id(&z->s, channel, RDMA_PS_TCP,
-				    IB_UVERBS_QPT_RC, i, &id);
+		ret = abi_tcp_id(&z->s, channel, i, &id);
 		/* With and without a device that it is bound to */
 		if (!ret && i % 2)
 			ret = abi_bind(&z->s, id, &src);
@@ -135,10 +132,8 @@ static void await_request(struct task *t)
 		.id = t->id,
 		.await_fd = t->fd,
 	};
-	struct rdma_ep_create_qp c;
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, 0, 0);
-	g.qp = c.init;
+	abi_auto_qp(&g.qp);
 	zoo_only_removal(t, ABI(t->zoo->s.fd, GET_REQUEST, &g));
 }
 
@@ -163,9 +158,9 @@ int zoo_await(struct zoo *z)
 	__u32 id[2], request;
 
 	ret = zoo_listener(z, &listener, &request, &sin) ?:
-	      abi_create_id(&z->s, channel[0], RDMA_PS_TCP, IB_UVERBS_QPT_RC, 1, &id[0]) ?:
+	      abi_tcp_id(&z->s, channel[0], 1, &id[0]) ?:
 	      abi_bind(&z->s, id[0], &src) ?:
-	      abi_create_id(&z->s, channel[1], RDMA_PS_TCP, IB_UVERBS_QPT_RC, 2, &id[1]) ?:
+	      abi_tcp_id(&z->s, channel[1], 2, &id[1]) ?:
 	      zoo_task(z, "get_request in the kernel", await_request, listener, request) ?:
 	      zoo_task(z, "resolve_addr in the kernel", await_resolve, channel[0], id[0]);
 	if (ret)

@@ -48,8 +48,7 @@ static void fail_op(struct fuzz_random *r)
 	char file[64];
 
 	snprintf(file, sizeof(file), "fail/%s", ONE_OF(r, may_fail));
-	mock_write(file, "%d %d %d", ONE_OF(r, errors), 1 + fuzz_below(r, 3),
-		   fuzz_below(r, 6));
+	mock_write(file, "%d %d %d", ONE_OF(r, errors), 1 + fuzz_below(r, 3), fuzz_below(r, 6));
 }
 
 static void stall_op(struct fuzz_random *r)
@@ -71,8 +70,7 @@ static void raise_event(struct fuzz_random *r)
 	if (fuzz_chance(r, 10))
 		mock_write("event", "%u port 1", fuzz_below(r, 20));
 	else if (last > 0)
-		mock_write("event", "%u %s %u", fuzz_below(r, 20), kind,
-			   1 + fuzz_below(r, last));
+		mock_write("event", "%u %s %u", fuzz_below(r, 20), kind, 1 + fuzz_below(r, last));
 }
 
 static void disturb(struct fuzz_random *r)
@@ -145,7 +143,7 @@ static int furnish(struct fuzz_session *fs)
 		return ret;
 	srq.xrcd = xrcd;
 	srq.cq = fs->handles[RDMA_EP_OBJ_CQ][0];
-	abi_qp_attr(&qp, IB_UVERBS_QPT_XRC_TGT, xrcd, 0, 0);
+	abi_qp_attr(&qp, QPT_XRC_TGT, xrcd, 0, 0);
 	ret = ABI(fs->s.fd, CREATE_SRQ, &srq) ?:
 	      ABI(fs->s.fd, CREATE_QP, &qp);
 	if (ret)

@@ -119,8 +119,7 @@ void fuzz_cover_begin(unsigned long *cover);
 void fuzz_cover_end(unsigned long *cover);
 void fuzz_cover_report(void);
 /* Brings something into that state: false if that was in vain. */
-bool fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
-		  enum abi_role role);
+bool fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r, enum abi_role role);
 /* Most files that are read from are O_NONBLOCK. */
 void fuzz_no_wait(struct fuzz_random *r, int fd);
 /* Remembers what a successful command has made. */

@@ -34,8 +34,7 @@ static void find_text(void)
 	text = ~0UL;
 	while (f && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%lx %c %*s [%63[^]]", &at, &type,
-			   module) != 3 || strcmp(module, "rdma_ep") ||
-		    (type | 0x20) != 't')
+			   module) != 3 || strcmp(module, "rdma_ep") || (type | 0x20) != 't')
 			continue;
 		if (at < text)
 			text = at;
@@ -54,8 +53,7 @@ void fuzz_cover_start(void)
 	find_text();
 	if (!text || text >= text_end || text_end - text > COVER_BYTES)
 		return;
-	seen = mmap(NULL, COVER_BYTES, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	seen = mmap(NULL, COVER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (seen == MAP_FAILED)
 		seen = NULL;
 }
@@ -82,8 +80,7 @@ unsigned long *fuzz_cover_thread(int fd)
 
 	if (fd < 0)
 		return NULL;
-	cover = mmap(NULL, COVER_WORDS * sizeof(*cover), PROT_READ | PROT_WRITE,
-		     MAP_SHARED, fd, 0);
+	cover = mmap(NULL, COVER_WORDS * sizeof(*cover), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (cover == MAP_FAILED || ioctl(fd, KCOV_ENABLE, KCOV_TRACE_PC))
 		return NULL;
 	return cover;
@@ -144,6 +141,5 @@ void fuzz_cover_report(void)
 		printf("# %lu of %lu places in the module's code were come by: %lu %%\n",
 		       n, all, 100 * n / all);
 	else
-		printf("# %lu places in the module's code were come by (of ? in all)\n",
-		       n);
+		printf("# %lu places in the module's code were come by (of ? in all)\n", n);
 }

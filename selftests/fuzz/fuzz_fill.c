@@ -53,16 +53,14 @@ static uint64_t bad_address(struct fuzz_session *fs, struct fuzz_random *r)
 }
 
 /* Any of those that there were. */
-static uint32_t handle(struct fuzz_session *fs, struct fuzz_random *r,
-		       uint32_t type)
+static uint32_t handle(struct fuzz_session *fs, struct fuzz_random *r, uint32_t type)
 {
 	if (!type)
 		type = 1 + fuzz_below(r, ABI_OBJ_LAST);
 	return fs->handles[type][fuzz_below(r, FUZZ_POOL)];
 }
 
-static uint32_t type_of(struct fuzz_session *fs, struct fuzz_random *r,
-			uint32_t h)
+static uint32_t type_of(struct fuzz_session *fs, struct fuzz_random *r, uint32_t h)
 {
 	uint32_t type, i;
 
@@ -124,8 +122,7 @@ static uint32_t key(struct fuzz_session *fs, struct fuzz_random *r)
 	return fuzz_chance(r, 95) ? k : k + fuzz_below(r, 3) - 1;
 }
 
-static struct rdma_ep_sge *add_sges(struct fuzz_session *fs,
-				    struct fuzz_random *r, uint8_t *p,
+static struct rdma_ep_sge *add_sges(struct fuzz_session *fs, struct fuzz_random *r, uint8_t *p,
 				    uint32_t n)
 {
 	struct rdma_ep_sge *sge = (struct rdma_ep_sge *)p;
@@ -133,8 +130,7 @@ static struct rdma_ep_sge *add_sges(struct fuzz_session *fs,
 	for (; n; n--, sge++) {
 		/* What was registered first is the first quarter. */
 		sge->addr = (uintptr_t)fs->mem +
-			    fuzz_below(r, fuzz_chance(r, 90) ?
-				       FUZZ_MEM / 4 - 4096 : FUZZ_MEM / 2);
+			    fuzz_below(r, fuzz_chance(r, 90) ? FUZZ_MEM / 4 - 4096 : FUZZ_MEM / 2);
 		sge->length = fuzz_below(r, 4096);
 		sge->lkey = key(fs, r);
 		if (fuzz_chance(r, 3))
@@ -145,8 +141,7 @@ static struct rdma_ep_sge *add_sges(struct fuzz_session *fs,
 	return sge;
 }
 
-static uint8_t *add_send(struct fuzz_session *fs, struct fuzz_random *r,
-			 uint8_t *p)
+static uint8_t *add_send(struct fuzz_session *fs, struct fuzz_random *r, uint8_t *p)
 {
 	static const uint32_t opcodes[] = { 0, 1, 2, 3, 4, 5, 6, 9 };
 	struct rdma_ep_send_wr *wr = (struct rdma_ep_send_wr *)p;
@@ -179,8 +174,7 @@ static uint8_t *add_send(struct fuzz_session *fs, struct fuzz_random *r,
 	return p;
 }
 
-static uint8_t *add_recv(struct fuzz_session *fs, struct fuzz_random *r,
-			 uint8_t *p)
+static uint8_t *add_recv(struct fuzz_session *fs, struct fuzz_random *r, uint8_t *p)
 {
 	struct rdma_ep_recv_wr *wr = (struct rdma_ep_recv_wr *)p;
 
@@ -216,8 +210,7 @@ static void wrs(struct fuzz_session *fs, struct fuzz_random *r,
 }
 
 static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
-		       uint8_t *arg, const struct abi_field *f,
-		       uint32_t *last)
+		       uint8_t *arg, const struct abi_field *f, uint32_t *last)
 {
 	const struct abi_field *q;
 	uint32_t i;
@@ -259,8 +252,7 @@ static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
 		put(arg, f, type_of(fs, r, *last));
 		break;
 	case FIELD_FD:
-		put(arg, f, fuzz_chance(r, 20) ? -1 :
-		    fs->fds[f->arg][fuzz_below(r, FUZZ_POOL)]);
+		put(arg, f, fuzz_chance(r, 20) ? -1 : fs->fds[f->arg][fuzz_below(r, FUZZ_POOL)]);
 		break;
 	case FIELD_ADDR:
 		addr(fs, r, arg, f);
@@ -297,18 +289,16 @@ static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
 }
 
 /* Port spaces are few, and what goes with them fewer. */
-static void fill_port_space(struct fuzz_random *r, uint32_t *ps,
-			    uint32_t *qp_type)
+static void fill_port_space(struct fuzz_random *r, uint32_t *ps, uint32_t *qp_type)
 {
 	if (fuzz_chance(r, 95)) {
 		*ps = fuzz_chance(r, 75) ? RDMA_PS_TCP : RDMA_PS_UDP;
-		*qp_type = *ps == RDMA_PS_TCP ? IB_UVERBS_QPT_RC :
-						IB_UVERBS_QPT_UD;
+		*qp_type = *ps == RDMA_PS_TCP ? QPT_RC :
+						QPT_UD;
 	}
 }
 
-static void fill_special(struct fuzz_random *r, const struct abi_command *c,
-			 uint8_t *arg)
+static void fill_special(struct fuzz_random *r, const struct abi_command *c, uint8_t *arg)
 {
 	struct rdma_ep_create_id *id = (void *)arg;
 	struct rdma_ep_create_ep *ep = (void *)arg;
@@ -361,7 +351,7 @@ static void fill_special(struct fuzz_random *r, const struct abi_command *c,
 	 */
 	if (c->cmd == RDMA_EP_IOC_CREATE_QP && fuzz_chance(r, 60)) {
 		create->id = 0;
-		create->init.qp_type = IB_UVERBS_QPT_RC;
+		create->init.qp_type = QPT_RC;
 		create->init.max_inline_data %= 33;
 		if (fuzz_chance(r, 70))
 			create->init.srq = 0;
@@ -408,18 +398,17 @@ static void fill_xrc(struct fuzz_session *fs, struct fuzz_random *r,
 		srq->cq = handle(fs, r, RDMA_EP_OBJ_CQ);
 	}
 	if (c->cmd == RDMA_EP_IOC_CREATE_QP && fuzz_chance(r, 30)) {
-		qp->init.qp_type = IB_UVERBS_QPT_XRC_INI;
+		qp->init.qp_type = QPT_XRC_INI;
 		qp->init.srq = 0;
 		if (fuzz_chance(r, 50))
 			return;
-		qp->init.qp_type = IB_UVERBS_QPT_XRC_TGT;
+		qp->init.qp_type = QPT_XRC_TGT;
 		qp->init.pd = handle(fs, r, RDMA_EP_OBJ_XRCD);
 	}
 }
 
 /* What must be 0 without RDMA_EP_AWAIT mostly is. */
-static void fill_await(struct fuzz_random *r, const struct abi_command *c,
-		       uint8_t *arg)
+static void fill_await(struct fuzz_random *r, const struct abi_command *c, uint8_t *arg)
 {
 	struct rdma_ep_resolve_addr *addr = (void *)arg;
 	struct rdma_ep_get_request *req = (void *)arg;
@@ -447,8 +436,7 @@ static void fill_await(struct fuzz_random *r, const struct abi_command *c,
 }
 
 /* Everything that it names has to be right. */
-static void fill_destroy_ep(struct fuzz_random *r,
-			    struct rdma_ep_destroy_ep *ep)
+static void fill_destroy_ep(struct fuzz_random *r, struct rdma_ep_destroy_ep *ep)
 {
 	if (fuzz_chance(r, 60))
 		ep->srq = 0;

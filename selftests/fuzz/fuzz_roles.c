@@ -20,8 +20,7 @@ static int event(int channel, enum abi_cm_event want, struct rdma_ep_event *ev)
 	return ret ?: ev->event == want ? 0 : -EPROTO;
 }
 
-static void learn(struct fuzz_session *fs, struct fuzz_random *r,
-		  uint32_t type, uint32_t handle)
+static void learn(struct fuzz_session *fs, struct fuzz_random *r, uint32_t type, uint32_t handle)
 {
 	if (handle)
 		fs->handles[type][fuzz_below(r, FUZZ_POOL)] = handle;
@@ -35,8 +34,7 @@ static void learn_role(struct fuzz_session *fs, struct fuzz_random *r,
 }
 
 /* Channels are closed at some time, like all files. */
-static void learn_fd(struct fuzz_session *fs, struct fuzz_random *r,
-		     uint32_t kind, int fd)
+static void learn_fd(struct fuzz_session *fs, struct fuzz_random *r, uint32_t kind, int fd)
 {
 	uint32_t slot = fuzz_below(r, FUZZ_POOL);
 	int old = fs->fds[kind][slot];
@@ -59,9 +57,7 @@ static int make_qp(struct fuzz_session *fs, struct fuzz_random *r,
 	      abi_create_ring_cq(&fs->s, -1, 64, fuzz_next(r), &cq, &ring);
 	if (ret)
 		return ret;
-	abi_qp_attr(&c, type, fs->s.pd, cq, cq);
-	c.id = id;
-	ret = ABI(fs->s.fd, CREATE_QP, &c);
+	ret = abi_create_qp(&fs->s, type, cq, id, &c);
 	if (ret)
 		return ret;
 	*init = c.init;
@@ -76,8 +72,7 @@ static int make_resolved(struct fuzz_session *fs, int channel,
 {
 	struct rdma_ep_event ev;
 
-	return abi_create_id(&fs->s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
-			     1, id) ?:
+	return abi_tcp_id(&fs->s, channel, 1, id) ?:
 	       abi_resolve_addr(&fs->s, *id, to, 1000) ?:
 	       event(channel, EV_ADDR_RESOLVED, &ev);
 }
@@ -95,8 +90,7 @@ static int make_client(struct fuzz_session *fs, int channel, uint32_t *id)
  * A connection as far as it is wanted: a client that may connect, a request that
  * may be answered, or one that has been and waits to be confirmed.
  */
-static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
-			      enum abi_role role)
+static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r, enum abi_role role)
 {
 	int channel[2] = { abi_channel(&fs->s), abi_channel(&fs->s) };
 	struct rdma_ep_qp_init qp = { 0 };
@@ -105,8 +99,7 @@ static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
 	uint32_t listener = 0, id = 0;
 	int ret;
 
-	ret = abi_listen(&fs->s, channel[1], RDMA_PS_TCP, 0, 2, &listener,
-			 &sin) ?:
+	ret = abi_tcp_listen(&fs->s, channel[1], 0, 2, &listener, &sin) ?:
 	      make_resolved(fs, channel[0], &sin, &id);
 	if (ret)
 		goto out;
@@ -120,24 +113,23 @@ static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r,
 	if (role == ROLE_READY) {
 		learn_role(fs, r, role, id);
 		if (fuzz_chance(r, 70))
-			make_qp(fs, r, IB_UVERBS_QPT_RC, id, &qp);
+			make_qp(fs, r, QPT_RC, id, &qp);
 		goto out;
 	}
 	/* Who has no QP of his own confirms what the other side says himself. */
-	ret = make_qp(fs, r, IB_UVERBS_QPT_RC,
-		      role == ROLE_RESPONDED ? 0 : id, &qp) ?:
+	ret = make_qp(fs, r, QPT_RC, role == ROLE_RESPONDED ? 0 : id, &qp) ?:
 	      abi_connect(&fs->s, id, qp.qp_num) ?:
 	      event(channel[1], EV_CONNECT_REQUEST, &ev);
 	if (ret)
 		goto out;
 	if (role == ROLE_REQUEST) {
 		if (fuzz_chance(r, 70))
-			make_qp(fs, r, IB_UVERBS_QPT_RC, ev.child, &qp);
+			make_qp(fs, r, QPT_RC, ev.child, &qp);
 		learn_role(fs, r, role, ev.child);
 		learn(fs, r, RDMA_EP_OBJ_ID, ev.child);
 		goto out;
 	}
-	ret = make_qp(fs, r, IB_UVERBS_QPT_RC, ev.child, &qp) ?:
+	ret = make_qp(fs, r, QPT_RC, ev.child, &qp) ?:
 	      abi_accept(&fs->s, ev.child, 3, 0);
 	if (ret)
 		goto out;
@@ -159,15 +151,13 @@ out:
 }
 
 /* A QP that is attached to a group, or an id that may join one */
-static void prepare_datagram(struct fuzz_session *fs, struct fuzz_random *r,
-			     enum abi_role role)
+static void prepare_datagram(struct fuzz_session *fs, struct fuzz_random *r, enum abi_role role)
 {
 	int channel = abi_channel(&fs->s);
 	struct rdma_ep_qp_init qp;
 	uint32_t id = 0;
 
-	if (!abi_ud_id(&fs->s, channel, 4, &id) &&
-	    !make_qp(fs, r, IB_UVERBS_QPT_UD, id, &qp)) {
+	if (!abi_ud_id(&fs->s, channel, 4, &id) && !make_qp(fs, r, QPT_UD, id, &qp)) {
 		learn_role(fs, r, ROLE_UD_ID, id);
 		if (!abi_attach(&fs->s, qp.qp, 1))
 			learn_role(fs, r, ROLE_ATTACHED, qp.qp);
@@ -176,8 +166,7 @@ static void prepare_datagram(struct fuzz_session *fs, struct fuzz_random *r,
 	learn_fd(fs, r, FD_CHANNEL, channel);
 }
 
-bool fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r,
-		  enum abi_role role)
+bool fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r, enum abi_role role)
 {
 	switch (role) {
 	case ROLE_UD_ID:

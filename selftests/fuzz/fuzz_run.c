@@ -74,8 +74,7 @@ struct task {
 
 static uint8_t *map(size_t len, int prot)
 {
-	uint8_t *p = mmap(NULL, len + 4096, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = mmap(NULL, len + 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	/* What is behind it can not be reached. */
 	if (p == MAP_FAILED || mprotect(p, len, prot))
@@ -122,8 +121,7 @@ static bool unaccepted(const char *sockets)
 		return true;
 	while (!found && fgets(line, sizeof(line), f))
 		if (sscanf(line, "%*d: %*s %*s %x %*x:%x", &state, &queued) == 2)
-			found = state == TCP_SYN_RECV ||
-				(state == TCP_LISTEN && queued);
+			found = state == TCP_SYN_RECV || (state == TCP_LISTEN && queued);
 	fclose(f);
 	return found;
 }
@@ -140,8 +138,7 @@ static void settle(void)
 	int quiet = 0;
 
 	while (quiet < SETTLED && abi_now_ms() < end) {
-		quiet = unaccepted("/proc/net/tcp") ||
-			unaccepted("/proc/net/tcp6") ? 0 : quiet + 1;
+		quiet = unaccepted("/proc/net/tcp") || unaccepted("/proc/net/tcp6") ? 0 : quiet + 1;
 		usleep(3000);
 	}
 }
@@ -160,10 +157,8 @@ static void something_else(struct task *t)
 	uint32_t what = fuzz_below(r, 12);
 	ssize_t len;
 
-	fuzz_log(&t->at, "%s, page %u, file %d",
-		 what == 0 ? "drop" : what == 1 ? "read-only" :
-		 what == 2 ? "writable" : what == 3 ? "close" : "read",
-		 page_nr, fd);
+	fuzz_log(&t->at, "%s, page %u, file %d", what == 0 ? "drop" : what == 1 ? "read-only" :
+		 what == 2 ? "writable" : what == 3 ? "close" : "read", page_nr, fd);
 	switch (what) {
 	case 0:
 		madvise(page, 4096, MADV_DONTNEED);
@@ -186,14 +181,12 @@ static void something_else(struct task *t)
 		fcntl(fd, F_SETFL, O_NONBLOCK);
 		if (!abi_ready(fd, 0))
 			break;
-		len = read(fd, &ev, fuzz_chance(r, 90) ? sizeof(ev) :
-			   fuzz_below(r, sizeof(ev)));
+		len = read(fd, &ev, fuzz_chance(r, 90) ? sizeof(ev) : fuzz_below(r, sizeof(ev)));
 		fuzz_log(&t->at, "= %zd", len);
 		if (len != sizeof(ev))
 			break;
 		if (ev.event == EV_CONNECT_REQUEST)
-			fs->handles[RDMA_EP_OBJ_ID][fuzz_below(r, FUZZ_POOL)] =
-				ev.child;
+			fs->handles[RDMA_EP_OBJ_ID][fuzz_below(r, FUZZ_POOL)] = ev.child;
 	}
 }
 
@@ -220,8 +213,7 @@ static void *fuzz_thread(void *p)
 		i = pick(&t->random);
 		c = &abi_commands[i];
 		/* What goes wrong once, goes wrong again, and takes longest. */
-		if (c->role && fuzz_chance(&t->random, 20) &&
-		    roles++ < ROUND_ROLES) {
+		if (c->role && fuzz_chance(&t->random, 20) && roles++ < ROUND_ROLES) {
 			fuzz_log(&t->at, "prepare for %s", c->name);
 			good = fuzz_prepare(t->fs, &t->random, c->role);
 			if (t->fs->s.iwarp)
@@ -375,8 +367,7 @@ static void fuzz_round(uint64_t seed)
 		tasks[i].fs = &sessions[i % SESSIONS];
 		tasks[i].at = (struct fuzz_step){ .seed = seed, .thread = i };
 		tasks[i].seed = fuzz_next(&r);
-		if (pthread_create(&tasks[i].thread, NULL, fuzz_thread,
-				   &tasks[i]))
+		if (pthread_create(&tasks[i].thread, NULL, fuzz_thread, &tasks[i]))
 			_exit(5);
 	}
 	if (nr > 1 && fuzz_chance(&r, 40)) {
@@ -483,8 +474,7 @@ static void result(int nr, const char *name, const char *failure)
 }
 
 /* Returns NULL, or what went wrong; @left: what is left. */
-static const char *whole_round(uint64_t seed, const struct abi_objects *before,
-			       const char **left)
+static const char *whole_round(uint64_t seed, const struct abi_objects *before, const char **left)
 {
 	const char *failure;
 
@@ -537,11 +527,9 @@ int fuzz_main(int argc, char **argv, const struct fuzz_device *dev)
 				      counted ? &before : NULL, &left);
 		rounds++;
 		now = abi_now_ms();
-	} while (!failure && !left &&
-		 (wanted ? rounds < wanted :
-		  now < end || (now < late && nr_never(&s))));
-	printf("# %d rounds in %ld ms\n", rounds,
-	       abi_now_ms() - end + seconds * 1000);
+	} while (!failure && !left && (wanted ? rounds < wanted :
+				       now < end || (now < late && nr_never(&s))));
+	printf("# %d rounds in %ld ms\n", rounds, abi_now_ms() - end + seconds * 1000);
 	fuzz_cover_report();
 	broken = sane(&s);
 	print_stats(&s);
@@ -550,8 +538,7 @@ int fuzz_main(int argc, char **argv, const struct fuzz_device *dev)
 
 	result(1, "rounds end", failure);
 	result(2, "nothing is left", left);
-	result(3, "every command succeeds at times",
-	       never ? "some never do" : NULL);
+	result(3, "every command succeeds at times", never ? "some never do" : NULL);
 	result(4, "connections can be made afterwards", broken);
 	return failure || left || broken || never;
 }

@@ -52,6 +52,15 @@ enum abi_cm_event {
 /* The last of enum rdma_ep_obj_type. */
 #define ABI_OBJ_LAST	RDMA_EP_OBJ_XRCD
 
+/* enum ibv_qp_type */
+enum {
+	QPT_RC = IB_UVERBS_QPT_RC,
+	QPT_UC = IB_UVERBS_QPT_UC,
+	QPT_UD = IB_UVERBS_QPT_UD,
+	QPT_XRC_INI = IB_UVERBS_QPT_XRC_INI,
+	QPT_XRC_TGT = IB_UVERBS_QPT_XRC_TGT,
+};
+
 /* enum ibv_qp_state */
 enum { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR };
 
@@ -175,7 +184,10 @@ int abi_open_node(void);
 int abi_open(struct abi *s);
 void abi_close(struct abi *s);
 
+#define ABI_DESTROY(_s, _type, _handle) \
+	abi_destroy(_s, RDMA_EP_OBJ_##_type, _handle)
 int abi_destroy(const struct abi *s, __u32 type, __u32 handle);
+int abi_destroy_flags(const struct abi *s, __u32 type, __u32 handle, __u32 flags);
 
 /* Verbs objects */
 int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd);
@@ -183,17 +195,19 @@ int abi_alloc_pd(const struct abi *s, __u32 ctx, __u32 *pd);
 int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
 	       __u32 access, struct rdma_ep_reg_mr *mr);
 int abi_comp_channel(const struct abi *s);
-int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
-		  __u32 *cq);
+int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid, __u32 *cq);
 /* As CREATE_CQ says, with a ring whose index is in *ring. */
 int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 		       __u32 *cq, __u32 *ring);
-int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid,
-		   __u32 *srq);
+int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32 *srq);
 /* @file: descriptor, or -1. -EOPNOTSUPP on all devices but the mock one */
 int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd);
-void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd,
-		 __u32 send_cq, __u32 recv_cq);
+void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd, __u32 send_cq, __u32 recv_cq);
+/* A QP to be made by a command, with nothing given. */
+void abi_auto_qp(struct rdma_ep_qp_init *init);
+/* On the default PD, with one CQ for both; @id: 0, or an id that it is for */
+int abi_create_qp(const struct abi *s, __u32 type, __u32 cq, __u32 id,
+		  struct rdma_ep_create_qp *qp);
 /* For CREATE_EP: to a port of our own address, with a QP and two CQs made for it. */
 void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e);
 void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr);
@@ -208,8 +222,13 @@ int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest);
 /* An IPv6 address of the device's, not a link local one; -ENOENT if it has none */
 int abi_addr6(const struct abi *s, struct sockaddr_in6 *sin6);
 int abi_channel(const struct abi *s);
-int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type,
-		  __u64 uid, __u32 *id);
+int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type, __u64 uid, __u32 *id);
+#define abi_tcp_id(_s, _channel, _uid, _id) \
+	abi_create_id(_s, _channel, RDMA_PS_TCP, QPT_RC, _uid, _id)
+#define abi_tcp_listen(_s, _channel, ...) \
+	abi_listen(_s, _channel, RDMA_PS_TCP, __VA_ARGS__)
+#define abi_tcp_client(_s, _channel, ...) \
+	abi_client(_s, _channel, RDMA_PS_TCP, __VA_ARGS__)
 int abi_bind(const struct abi *s, __u32 id, struct sockaddr_in *sin);
 int abi_id_cmd(const struct abi *s, unsigned long cmd, __u32 id, __u32 arg);
 int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
@@ -225,13 +244,17 @@ int abi_connect(const struct abi *s, __u32 id, __u32 qp_num);
 int abi_connect_reads(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads);
 int abi_accept(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num);
 
+/* An event of the user's */
+int abi_user_event(const struct abi *s, __u32 id, __u64 arg);
+/* How many of its events have been read, or a negative errno. */
+int abi_events_reported(const struct abi *s, __u32 id);
+
 /* An unconnected id that is bound to our address and device. */
 int abi_ud_id(const struct abi *s, int channel, __u64 uid, __u32 *id);
 /* The group 230.1.x.x, and its GID on RoCE. */
 void abi_group(struct sockaddr_in *sin, __u16 number);
 void abi_group_gid(__u8 gid[16], __u16 number);
-int abi_join(const struct abi *s, __u32 id, __u16 group, __u64 uid,
-	     __u32 *mcast);
+int abi_join(const struct abi *s, __u32 id, __u16 group, __u64 uid, __u32 *mcast);
 int abi_attach(const struct abi *s, __u32 qp, __u16 group);
 int abi_detach(const struct abi *s, __u32 qp, __u16 group);
 
@@ -276,8 +299,7 @@ struct abi_pair {
 
 int abi_pair_open(const struct abi *s, struct abi_pair *p);
 /* The same with a session for each end. */
-int abi_pair_between(const struct abi *client, const struct abi *server,
-		     struct abi_pair *p);
+int abi_pair_between(const struct abi *client, const struct abi *server, struct abi_pair *p);
 
 /* Then two threads never run at the same time. */
 static inline bool abi_one_cpu(void)
@@ -299,20 +321,32 @@ static inline void abi_wrs_init(struct abi_wrs *w)
 	w->num = 0;
 }
 
-struct rdma_ep_send_wr *abi_send_wr(struct abi_wrs *w, __u32 opcode,
-				    __u32 flags, __u64 wr_id);
+struct rdma_ep_send_wr *abi_send_wr(struct abi_wrs *w, __u32 opcode, __u32 flags, __u64 wr_id);
 struct rdma_ep_recv_wr *abi_recv_wr(struct abi_wrs *w, __u64 wr_id);
+/* The same, of an empty list. */
+#define abi_wrs_send(_w, ...) (abi_wrs_init(_w), abi_send_wr(_w, __VA_ARGS__))
+#define abi_wrs_recv(_w, ...) (abi_wrs_init(_w), abi_recv_wr(_w, __VA_ARGS__))
 void abi_sge(struct abi_wrs *w, __u64 addr, __u32 length, __u32 lkey);
-void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr,
-		const void *data, __u32 len);
+/* A part of a region; that of the peer */
+void abi_mr_sge(struct abi_wrs *w, const struct rdma_ep_reg_mr *mr, __u64 offset, __u32 length);
+void abi_remote(struct rdma_ep_send_wr *wr, const struct rdma_ep_reg_mr *mr, __u64 offset);
+void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr, const void *data, __u32 len);
+
+/* One request of one place; @_addr: address or pointer, @_len: 0 for no place */
+#define abi_post_recv(_s, _qp, _wr_id, _addr, _len, _lkey) \
+	abi_recv_one(_s, _qp, _wr_id, (uintptr_t)(_addr), _len, _lkey)
+#define abi_post_send(_s, _qp, _flags, _wr_id, _addr, _len, _lkey) \
+	abi_send_one(_s, _qp, _flags, _wr_id, (uintptr_t)(_addr), _len, _lkey)
+int abi_recv_one(const struct abi *s, __u32 qp, __u64 wr_id, __u64 addr, __u32 len, __u32 lkey);
+int abi_send_one(const struct abi *s, __u32 qp, __u32 flags, __u64 wr_id, __u64 addr,
+		 __u32 len, __u32 lkey);
 
 #define ABI_POST(_s, _cmd, _handle, _w, _posted) \
 	abi_post(_s, RDMA_EP_IOC_POST_##_cmd, _handle, _w, _posted)
 int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
 	     const struct abi_wrs *w, __u32 *posted);
 /* All sends, or none */
-int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w,
-		 __u32 *posted);
+int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w, __u32 *posted);
 
 /* Number of completions taken. */
 int abi_poll(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 max);
@@ -392,5 +426,8 @@ long abi_now_ms(void);
 bool abi_arrived(const void *at, const void *data, size_t len);
 /* Reproducible random numbers. */
 __u64 abi_random(void);
+void abi_fill(void *buf, size_t len);
+/* Memory of this process alone; without, it ends. */
+void *abi_map(size_t len);
 
 #endif /* ABI_H */

@@ -62,8 +62,7 @@ static int bound_id(struct abi_world *w, __u32 *id)
 {
 	struct sockaddr_in sin = w->s.addr;
 
-	return abi_create_id(&w->s, w->channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
-			     7, id) ?:
+	return abi_tcp_id(&w->s, w->channel, 7, id) ?:
 	       abi_bind(&w->s, *id, &sin);
 }
 
@@ -83,31 +82,22 @@ int abi_world_open(struct abi_world *w)
 	w->comp_channel = abi_comp_channel(s);
 	if (w->channel < 0 || w->ud_channel < 0 || w->comp_channel < 0)
 		return fail("channels", -EIO);
-	w->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	w->page = abi_map(4096);
 	ret = fail("context", abi_ctx(s, &obj[RDMA_EP_OBJ_CTX], &fd)) ?:
 	      fail("PD", abi_alloc_pd(s, s->ctx, &obj[RDMA_EP_OBJ_PD])) ?:
-	      fail("MR", abi_reg_mr(s, obj[RDMA_EP_OBJ_PD], w->page, 4096,
-				    AC_ALL, &mr)) ?:
+	      fail("MR", abi_reg_mr(s, obj[RDMA_EP_OBJ_PD], w->page, 4096, AC_ALL, &mr)) ?:
 	      fail("CQ", abi_create_cq(s, -1, 64, 0, &obj[RDMA_EP_OBJ_CQ])) ?:
-	      fail("SRQ", abi_create_srq(s, obj[RDMA_EP_OBJ_PD], 16, 0,
-					 &obj[RDMA_EP_OBJ_SRQ])) ?:
+	      fail("SRQ", abi_create_srq(s, obj[RDMA_EP_OBJ_PD], 16, 0, &obj[RDMA_EP_OBJ_SRQ])) ?:
 	      fail("id", bound_id(w, &obj[RDMA_EP_OBJ_ID])) ?:
-	      fail("QP", plain_qp(w, IB_UVERBS_QPT_RC, &obj[RDMA_EP_OBJ_QP],
-				  &w->qp_num)) ?:
-	      fail("QP to INIT", abi_qp_init(s, obj[RDMA_EP_OBJ_QP],
-					     IB_UVERBS_QPT_RC, 0));
+	      fail("QP", plain_qp(w, QPT_RC, &obj[RDMA_EP_OBJ_QP], &w->qp_num)) ?:
+	      fail("QP to INIT", abi_qp_init(s, obj[RDMA_EP_OBJ_QP], QPT_RC, 0));
 	obj[RDMA_EP_OBJ_MR] = mr.mr;
 	if (!ret && !abi_missing(s, ABI_XRC))
-		ret = fail("XRC domain",
-			   abi_open_xrcd(s, -1, 0, &obj[RDMA_EP_OBJ_XRCD]));
+		ret = fail("XRC domain", abi_open_xrcd(s, -1, 0, &obj[RDMA_EP_OBJ_XRCD]));
 	if (!ret && !abi_missing(s, ABI_IB))
-		ret = fail("AH", abi_create_ah(s, obj[RDMA_EP_OBJ_PD],
-					       &obj[RDMA_EP_OBJ_AH])) ?:
-		      fail("UD id", abi_ud_id(s, w->ud_channel, 0,
-					      &w->ud_id)) ?:
-		      fail("group", abi_join(s, w->ud_id, 1, 0,
-					     &obj[RDMA_EP_OBJ_MCAST]));
+		ret = fail("AH", abi_create_ah(s, obj[RDMA_EP_OBJ_PD], &obj[RDMA_EP_OBJ_AH])) ?:
+		      fail("UD id", abi_ud_id(s, w->ud_channel, 0, &w->ud_id)) ?:
+		      fail("group", abi_join(s, w->ud_id, 1, 0, &obj[RDMA_EP_OBJ_MCAST]));
 	return ret;
 }
 
@@ -134,8 +124,7 @@ const char *abi_left_out(const struct abi *s, const struct abi_command *c)
 	return c->says_so ? NULL : abi_missing(s, c->needs);
 }
 
-int abi_prepare(struct abi_world *w, const struct abi_command *c,
-		union abi_arg *arg)
+int abi_prepare(struct abi_world *w, const struct abi_command *c, union abi_arg *arg)
 {
 	const char *why = abi_left_out(&w->s, c);
 	int ret;
@@ -225,7 +214,7 @@ static int prepare_create_id(struct abi_world *w, void *arg)
 
 	a->channel_fd = w->channel;
 	a->ps = RDMA_PS_TCP;
-	a->qp_type = IB_UVERBS_QPT_RC;
+	a->qp_type = QPT_RC;
 	return 0;
 }
 
@@ -233,7 +222,7 @@ static void qp_init(struct abi_world *w, struct rdma_ep_qp_init *init)
 {
 	struct rdma_ep_create_qp c;
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, w->obj[RDMA_EP_OBJ_PD],
+	abi_qp_attr(&c, QPT_RC, w->obj[RDMA_EP_OBJ_PD],
 		    w->obj[RDMA_EP_OBJ_CQ], w->obj[RDMA_EP_OBJ_CQ]);
 	*init = c.init;
 	init->srq = w->obj[RDMA_EP_OBJ_SRQ];
@@ -247,7 +236,7 @@ static int prepare_create_ep(struct abi_world *w, void *arg)
 	a->flags = RDMA_EP_EP_CREATE_QP;
 	a->channel_fd = w->channel;
 	a->ps = RDMA_PS_TCP;
-	a->qp_type = IB_UVERBS_QPT_RC;
+	a->qp_type = QPT_RC;
 	a->addr_timeout_ms = 5000;
 	a->route_timeout_ms = 5000;
 	dst.sin_port = htons(7471);
@@ -258,8 +247,7 @@ static int prepare_create_ep(struct abi_world *w, void *arg)
 
 static int new_id(struct abi_world *w, __u32 *id)
 {
-	return abi_create_id(&w->s, w->channel, RDMA_PS_TCP,
-			     IB_UVERBS_QPT_RC, 0, id);
+	return abi_tcp_id(&w->s, w->channel, 0, id);
 }
 
 static int prepare_bind_addr(struct abi_world *w, void *arg)
@@ -290,8 +278,7 @@ static int prepare_resolve_route(struct abi_world *w, void *arg)
 
 	dst.sin_port = htons(7471);
 	a->arg = 5000;
-	return abi_create_id(&w->s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
-			     &a->id) ?:
+	return abi_tcp_id(&w->s, channel, 0, &a->id) ?:
 	       abi_resolve_addr(&w->s, a->id, &dst, 5000) ?:
 	       abi_event(channel, EV_ADDR_RESOLVED, &ev);
 }
@@ -319,12 +306,10 @@ static int conn_client(struct abi_world *w, struct conn *c)
 
 	c->server_channel = abi_channel(&w->s);
 	c->client_channel = abi_channel(&w->s);
-	return plain_qp(w, IB_UVERBS_QPT_RC, &qp, &c->client_qp) ?:
-	       plain_qp(w, IB_UVERBS_QPT_RC, &qp, &c->server_qp) ?:
-	       abi_listen(&w->s, c->server_channel, RDMA_PS_TCP, 0, 0,
-			  &c->listener, &sin) ?:
-	       abi_client(&w->s, c->client_channel, RDMA_PS_TCP, &sin, 0,
-			  &c->client);
+	return plain_qp(w, QPT_RC, &qp, &c->client_qp) ?:
+	       plain_qp(w, QPT_RC, &qp, &c->server_qp) ?:
+	       abi_tcp_listen(&w->s, c->server_channel, 0, 0, &c->listener, &sin) ?:
+	       abi_tcp_client(&w->s, c->client_channel, &sin, 0, &c->client);
 }
 
 static int conn_request(struct abi_world *w, struct conn *c)
@@ -466,8 +451,7 @@ static int prepare_destroy_ep(struct abi_world *w, void *arg)
 	      abi_create_srq(&w->s, w->obj[RDMA_EP_OBJ_PD], 8, 0, &a->srq) ?:
 	      abi_create_cq(&w->s, -1, 8, 0, &a->recv_cq.cq) ?:
 	      abi_create_cq(&w->s, -1, 8, 0, &a->send_cq.cq);
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, w->obj[RDMA_EP_OBJ_PD],
-		    a->send_cq.cq, a->recv_cq.cq);
+	abi_qp_attr(&c, QPT_RC, w->obj[RDMA_EP_OBJ_PD], a->send_cq.cq, a->recv_cq.cq);
 	c.id = a->id;
 	c.init.srq = a->srq;
 	ret = ret ?: ABI(w->s.fd, CREATE_QP, &c);
@@ -652,7 +636,7 @@ static int prepare_modify_qp(struct abi_world *w, void *arg)
 			       QP_ACCESS_FLAGS;
 	a->attr.qp_state = QPS_INIT;
 	a->attr.port_num = 1;
-	return plain_qp(w, IB_UVERBS_QPT_RC, &a->qp, &num);
+	return plain_qp(w, QPT_RC, &a->qp, &num);
 }
 
 static int prepare_query_qp(struct abi_world *w, void *arg)
@@ -670,7 +654,7 @@ static int prepare_open_qp(struct abi_world *w, void *arg)
 	struct rdma_ep_create_qp c;
 	int ret;
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_XRC_TGT, w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
+	abi_qp_attr(&c, QPT_XRC_TGT, w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
 	ret = ABI(w->s.fd, CREATE_QP, &c);
 	a->xrcd = w->obj[RDMA_EP_OBJ_XRCD];
 	a->qp_num = c.init.qp_num;
@@ -691,8 +675,7 @@ static int prepare_post_write(struct abi_world *w, struct rdma_ep_post *a)
 	struct abi_pair p = {};
 	int ret = abi_pair_open(&w->s, &p);
 
-	abi_wrs_init(&w->wrs);
-	abi_send_wr(&w->wrs, WR_RDMA_WRITE, 0, 1);
+	abi_wrs_send(&w->wrs, WR_RDMA_WRITE, 0, 1);
 	wrs(w, a, p.end[0].qp.qp);
 	return ret;
 }
@@ -706,11 +689,10 @@ static int prepare_post_send(struct abi_world *w, void *arg)
 
 	if (w->s.iwarp)
 		return prepare_post_write(w, a);
-	ret = plain_qp(w, IB_UVERBS_QPT_UD, &qp, &num) ?:
-	      abi_qp_init(&w->s, qp, IB_UVERBS_QPT_UD, 0x1234) ?:
-	      abi_qp_rts(&w->s, qp, IB_UVERBS_QPT_UD, 0);
-	abi_wrs_init(&w->wrs);
-	wr = abi_send_wr(&w->wrs, WR_SEND, 0, 1);
+	ret = plain_qp(w, QPT_UD, &qp, &num) ?:
+	      abi_qp_init(&w->s, qp, QPT_UD, 0x1234) ?:
+	      abi_qp_rts(&w->s, qp, QPT_UD, 0);
+	wr = abi_wrs_send(&w->wrs, WR_SEND, 0, 1);
 	wr->ah = w->obj[RDMA_EP_OBJ_AH];
 	wr->remote_qpn = num;
 	wr->remote_qkey = 0x1234;
@@ -722,8 +704,7 @@ static int prepare_post_recv(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_post *a = arg;
 
-	abi_wrs_init(&w->wrs);
-	abi_recv_wr(&w->wrs, 2);
+	abi_wrs_recv(&w->wrs, 2);
 	wrs(w, a, w->obj[RDMA_EP_OBJ_QP]);
 	return 0;
 }
@@ -732,8 +713,7 @@ static int prepare_post_srq_recv(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_post *a = arg;
 
-	abi_wrs_init(&w->wrs);
-	abi_recv_wr(&w->wrs, 3);
+	abi_wrs_recv(&w->wrs, 3);
 	wrs(w, a, w->obj[RDMA_EP_OBJ_SRQ]);
 	return 0;
 }
@@ -744,7 +724,7 @@ static int prepare_attach_mcast(struct abi_world *w, void *arg)
 	__u32 num;
 
 	abi_group_gid(a->gid, 3);
-	return plain_qp(w, IB_UVERBS_QPT_UD, &a->qp, &num);
+	return plain_qp(w, QPT_UD, &a->qp, &num);
 }
 
 static int prepare_detach_mcast(struct abi_world *w, void *arg)
@@ -782,8 +762,7 @@ static int prepare_detach_mcast(struct abi_world *w, void *arg)
 #include "commands.def"
 };
 
-const unsigned int abi_num_commands =
-	sizeof(abi_commands) / sizeof(abi_commands[0]);
+const unsigned int abi_num_commands = sizeof(abi_commands) / sizeof(abi_commands[0]);
 
 static void add_reserved(struct abi_command *c, const struct abi_field *f, __u16 base)
 {

@@ -198,8 +198,7 @@ const char *abi_left_out(const struct abi *s, const struct abi_command *c);
  * Valid arguments with their size, with which the command returns w->result. -EOPNOTSUPP
  * if abi_left_out() says why, and for no other reason.
  */
-int abi_prepare(struct abi_world *w, const struct abi_command *c,
-		union abi_arg *arg);
+int abi_prepare(struct abi_world *w, const struct abi_command *c, union abi_arg *arg);
 
 static inline void abi_arg_flip(union abi_arg *arg, __u32 at, unsigned int bit)
 {

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,8 +37,7 @@ int abi_open_node(void)
 	int fd = open(RDMA_EP_DEVICE_NODE, O_RDWR | O_CLOEXEC);
 
 	if (fd < 0) {
-		fprintf(stderr, "# %s: %s\n", RDMA_EP_DEVICE_NODE,
-			strerror(errno));
+		fprintf(stderr, "# %s: %s\n", RDMA_EP_DEVICE_NODE, strerror(errno));
 		return -errno;
 	}
 	return fd;
@@ -94,14 +94,12 @@ static int find_address(struct abi *s)
 		if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET ||
 		    if_nametoindex(a->ifa_name) != s->netdev)
 			continue;
-		s->addr.sin_addr =
-			((struct sockaddr_in *)a->ifa_addr)->sin_addr;
+		s->addr.sin_addr = ((struct sockaddr_in *)a->ifa_addr)->sin_addr;
 		ret = 0;
 	}
 	freeifaddrs(list);
 	if (ret)
-		fprintf(stderr, "# no IPv4 address on interface %u\n",
-			s->netdev);
+		fprintf(stderr, "# no IPv4 address on interface %u\n", s->netdev);
 	return ret;
 }
 
@@ -119,16 +117,14 @@ static int find_gid(struct abi *s)
 			.dev_index = s->dev, .port_num = 1, .gid_index = i,
 		};
 
-		if (ABI(s->fd, QUERY_GID, &g) || memcmp(g.gid, want, 16) ||
-		    g.gid_type <= best)
+		if (ABI(s->fd, QUERY_GID, &g) || memcmp(g.gid, want, 16) || g.gid_type <= best)
 			continue;
 		best = g.gid_type;
 		s->gid_index = i;
 		memcpy(s->gid, g.gid, 16);
 	}
 	if (!best)
-		fprintf(stderr, "# no RoCE v1 or v2 GID of %s\n",
-			inet_ntoa(s->addr.sin_addr));
+		fprintf(stderr, "# no RoCE v1 or v2 GID of %s\n", inet_ntoa(s->addr.sin_addr));
 	return best ? 0 : -ENODATA;
 }
 
@@ -162,11 +158,16 @@ void abi_close(struct abi *s)
 	s->async_fd = -1;
 }
 
-int abi_destroy(const struct abi *s, __u32 type, __u32 handle)
+int abi_destroy_flags(const struct abi *s, __u32 type, __u32 handle, __u32 flags)
 {
-	struct rdma_ep_destroy d = { .handle = handle, .type = type };
+	struct rdma_ep_destroy d = { .flags = flags, .handle = handle, .type = type };
 
 	return ABI(s->fd, DESTROY, &d);
+}
+
+int abi_destroy(const struct abi *s, __u32 type, __u32 handle)
+{
+	return abi_destroy_flags(s, type, handle, 0);
 }
 
 int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd)
@@ -207,8 +208,7 @@ int abi_comp_channel(const struct abi *s)
 	return ABI(s->fd, CREATE_COMP_CHANNEL, &f) ?: f.fd;
 }
 
-int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
-		  __u32 *cq)
+int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid, __u32 *cq)
 {
 	struct rdma_ep_create_cq c = {
 		.uid = uid, .ctx = s->ctx, .channel_fd = channel, .cqe = cqe,
@@ -233,8 +233,7 @@ int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 	return ret;
 }
 
-int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid,
-		   __u32 *srq)
+int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32 *srq)
 {
 	struct rdma_ep_create_srq c = {
 		.uid = uid, .pd = pd, .max_wr = max_wr, .max_sge = 1,
@@ -256,8 +255,7 @@ int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd)
 	return ret;
 }
 
-void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd,
-		 __u32 send_cq, __u32 recv_cq)
+void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd, __u32 send_cq, __u32 recv_cq)
 {
 	memset(qp, 0, sizeof(*qp));
 	qp->init.qp_type = type;
@@ -271,22 +269,35 @@ void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd,
 	qp->init.recv_cq.cq = recv_cq;
 }
 
+void abi_auto_qp(struct rdma_ep_qp_init *init)
+{
+	struct rdma_ep_create_qp qp;
+
+	abi_qp_attr(&qp, QPT_RC, 0, 0, 0);
+	*init = qp.init;
+}
+
+int abi_create_qp(const struct abi *s, __u32 type, __u32 cq, __u32 id, struct rdma_ep_create_qp *qp)
+{
+	abi_qp_attr(qp, type, s->pd, cq, cq);
+	qp->id = id;
+	return ABI(s->fd, CREATE_QP, qp);
+}
+
 void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e)
 {
 	struct sockaddr_in sin = s->addr;
-	struct rdma_ep_create_qp q;
 
 	memset(e, 0, sizeof(*e));
 	e->flags = RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL;
 	e->channel_fd = -1;
 	e->ps = RDMA_PS_TCP;
-	e->qp_type = IB_UVERBS_QPT_RC;
+	e->qp_type = QPT_RC;
 	e->addr_timeout_ms = 5000;
 	e->route_timeout_ms = 5000;
 	sin.sin_port = htons(port);
 	memcpy(&e->dst, &sin, sizeof(sin));
-	abi_qp_attr(&q, IB_UVERBS_QPT_RC, 0, 0, 0);
-	e->qp = q.init;
+	abi_auto_qp(&e->qp);
 }
 
 /* The address vector of our own port. */
@@ -327,12 +338,12 @@ int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey)
 	m.attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT;
 	m.attr.qp_state = QPS_INIT;
 	m.attr.port_num = 1;
-	if (type == IB_UVERBS_QPT_UD) {
+	if (type == QPT_UD) {
 		m.attr.qp_attr_mask |= QP_QKEY;
 		m.attr.qkey = qkey;
 	} else {
 		m.attr.qp_attr_mask |= QP_ACCESS_FLAGS;
-		m.attr.qp_access_flags = type == IB_UVERBS_QPT_UC ?
+		m.attr.qp_access_flags = type == QPT_UC ?
 			AC_LOCAL_WRITE | AC_REMOTE_WRITE : AC_ALL;
 	}
 	return ABI(s->fd, MODIFY_QP, &m);
@@ -341,16 +352,14 @@ int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey)
 /* From INIT. */
 int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest)
 {
-	bool requester = type == IB_UVERBS_QPT_RC ||
-			 type == IB_UVERBS_QPT_XRC_INI;
-	bool responder = type == IB_UVERBS_QPT_RC ||
-			 type == IB_UVERBS_QPT_XRC_TGT;
+	bool requester = type == QPT_RC || type == QPT_XRC_INI;
+	bool responder = type == QPT_RC || type == QPT_XRC_TGT;
 	struct rdma_ep_modify_qp m = { .qp = qp };
 	int ret;
 
 	m.attr.qp_attr_mask = QP_STATE;
 	m.attr.qp_state = QPS_RTR;
-	if (type != IB_UVERBS_QPT_UD) {
+	if (type != QPT_UD) {
 		m.attr.qp_attr_mask |= QP_AV | QP_PATH_MTU | QP_DEST_QPN |
 				       QP_RQ_PSN;
 		m.attr.dest_qp_num = dest;
@@ -403,8 +412,7 @@ int abi_objects(struct abi_objects *o)
 		return -errno;
 	while (fscanf(f, "%63s", word) == 1) {
 		for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-			if (strcmp(word, kinds[i].name) ||
-			    fscanf(f, "%d", &n) != 1)
+			if (strcmp(word, kinds[i].name) || fscanf(f, "%d", &n) != 1)
 				continue;
 			*kinds[i].count += n;
 			found++;
@@ -514,4 +522,19 @@ __u64 abi_random(void)
 	x ^= x >> 7;
 	x ^= x << 17;
 	return x;
+}
+
+void abi_fill(void *buf, size_t len)
+{
+	while (len--)
+		((char *)buf)[len] = abi_random();
+}
+
+void *abi_map(size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return p;
 }

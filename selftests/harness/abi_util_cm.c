@@ -38,8 +38,7 @@ int abi_channel(const struct abi *s)
 	return ABI(s->fd, CREATE_CHANNEL, &f) ?: f.fd;
 }
 
-int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type,
-		  __u64 uid, __u32 *id)
+int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type, __u64 uid, __u32 *id)
 {
 	struct rdma_ep_create_id c = {
 		.uid = uid, .channel_fd = channel, .ps = ps, .qp_type = type,
@@ -72,7 +71,7 @@ int abi_id_cmd(const struct abi *s, unsigned long cmd, __u32 id, __u32 arg)
 
 static __u32 type_of(__u32 ps)
 {
-	return ps == RDMA_PS_UDP ? IB_UVERBS_QPT_UD : IB_UVERBS_QPT_RC;
+	return ps == RDMA_PS_UDP ? QPT_UD : QPT_RC;
 }
 
 /* @sin is where it listens, a port that was free. */
@@ -85,8 +84,7 @@ int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
 	       ABI_ID_CMD(s, LISTEN, *id, backlog);
 }
 
-int abi_resolve_addr(const struct abi *s, __u32 id,
-		     const struct sockaddr_in *dst, __u32 timeout_ms)
+int abi_resolve_addr(const struct abi *s, __u32 id, const struct sockaddr_in *dst, __u32 timeout_ms)
 {
 	struct rdma_ep_resolve_addr r = { .id = id, .timeout_ms = timeout_ms };
 
@@ -111,8 +109,7 @@ int abi_ud_id(const struct abi *s, int channel, __u64 uid, __u32 *id)
 {
 	struct sockaddr_in sin = s->addr;
 
-	return abi_create_id(s, channel, RDMA_PS_UDP, IB_UVERBS_QPT_UD, uid,
-			     id) ?:
+	return abi_create_id(s, channel, RDMA_PS_UDP, QPT_UD, uid, id) ?:
 	       abi_bind(s, *id, &sin);
 }
 
@@ -133,8 +130,7 @@ void abi_group_gid(__u8 gid[16], __u16 number)
 	memcpy(gid + 12, &sin.sin_addr, 4);
 }
 
-int abi_join(const struct abi *s, __u32 id, __u16 group, __u64 uid,
-	     __u32 *mcast)
+int abi_join(const struct abi *s, __u32 id, __u16 group, __u64 uid, __u32 *mcast)
 {
 	struct rdma_ep_join_multicast j = { .uid = uid, .id = id };
 	int ret;
@@ -161,18 +157,31 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group)
 	return ABI(s->fd, DETACH_MCAST, &a);
 }
 
+int abi_user_event(const struct abi *s, __u32 id, __u64 arg)
+{
+	struct rdma_ep_write_event w = {
+		.id = id, .event = RDMA_EP_CM_EVENT_USER, .arg = arg,
+	};
+
+	return ABI(s->fd, WRITE_EVENT, &w);
+}
+
+int abi_events_reported(const struct abi *s, __u32 id)
+{
+	struct rdma_ep_query_id q = { .id = id };
+
+	return ABI(s->fd, QUERY_ID, &q) ?: (int)q.events_reported;
+}
+
 int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_create_qp *qp)
 {
 	__u32 cq;
 	int ret = abi_create_cq(s, -1, 16, 0, &cq);
 
-	abi_qp_attr(qp, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	qp->id = id;
-	return ret ?: ABI(s->fd, CREATE_QP, qp);
+	return ret ?: abi_create_qp(s, QPT_RC, cq, id, qp);
 }
 
-static void conn_param(struct rdma_ep_connect *c, __u32 id, __u32 qp_num,
-		       __u8 reads)
+static void conn_param(struct rdma_ep_connect *c, __u32 id, __u32 qp_num, __u8 reads)
 {
 	c->id = id;
 	c->conn.qp_num = qp_num;
@@ -195,8 +204,7 @@ int abi_connect(const struct abi *s, __u32 id, __u32 qp_num)
 	return abi_connect_reads(s, id, qp_num, 1);
 }
 
-static int accept_with(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num,
-		       __u8 reads)
+static int accept_with(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num, __u8 reads)
 {
 	struct rdma_ep_connect c = { .uid = uid };
 
@@ -237,8 +245,7 @@ int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_event *ev)
 	}
 	if (ev->event == event)
 		return 0;
-	fprintf(stderr, "# event %u (status %d) instead of %d\n", ev->event,
-		ev->status, event);
+	fprintf(stderr, "# event %u (status %d) instead of %d\n", ev->event, ev->status, event);
 	return -EPROTO;
 }
 
@@ -256,16 +263,13 @@ static int create_end_qp(const struct abi *s, const struct abi_pair *p, int i)
 	int ret, j;
 
 	for (j = 0; j < 2; j++) {
-		ret = p->rings ? abi_create_ring_cq(s, p->comp ?: -1, 128,
-						    2 * i + j, &e->cq[j],
+		ret = p->rings ? abi_create_ring_cq(s, p->comp ?: -1, 128, 2 * i + j, &e->cq[j],
 						    &e->ring[j]) :
-		      abi_create_cq(s, p->comp ?: -1, 128, 2 * i + j,
-				    &e->cq[j]);
+		      abi_create_cq(s, p->comp ?: -1, 128, 2 * i + j, &e->cq[j]);
 		if (ret)
 			return ret;
 	}
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, p->pd[i] ?: s->pd, e->cq[0],
-		    e->cq[1]);
+	abi_qp_attr(&c, QPT_RC, p->pd[i] ?: s->pd, e->cq[0], e->cq[1]);
 	c.id = e->id;
 	if (p->max_wr) {
 		c.init.max_send_wr = p->max_wr;
@@ -282,8 +286,7 @@ static int create_end_qp(const struct abi *s, const struct abi_pair *p, int i)
 	return ret;
 }
 
-int abi_pair_between(const struct abi *c, const struct abi *s,
-		     struct abi_pair *p)
+int abi_pair_between(const struct abi *c, const struct abi *s, struct abi_pair *p)
 {
 	struct abi_end *client = &p->end[0], *server = &p->end[1];
 	struct sockaddr_in sin;
@@ -296,10 +299,8 @@ int abi_pair_between(const struct abi *c, const struct abi *s,
 		return client->channel;
 	if (server->channel < 0)
 		return server->channel;
-	ret = abi_listen(s, server->channel, RDMA_PS_TCP, 0, 1, &p->listener,
-			 &sin) ?:
-	      abi_client(c, client->channel, RDMA_PS_TCP, &sin, 2,
-			 &client->id) ?:
+	ret = abi_listen(s, server->channel, RDMA_PS_TCP, 0, 1, &p->listener, &sin) ?:
+	      abi_client(c, client->channel, RDMA_PS_TCP, &sin, 2, &client->id) ?:
 	      create_end_qp(c, p, 0) ?:
 	      abi_connect_reads(c, client->id, 0, !p->no_reads) ?:
 	      abi_event(server->channel, EV_CONNECT_REQUEST, &ev);

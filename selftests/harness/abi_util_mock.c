@@ -28,12 +28,13 @@ static int put(const char *path, const char *text)
 
 int mock_load(void)
 {
-	if (system("modprobe -a veth rdma_ep_mock 2>/dev/null"))
+	if (system("modprobe -a veth rdma_ep_mock 2>/dev/null")) {
+		fprintf(stderr, "# no mock device: modprobe rdma_ep_mock\n");
 		return -ENOENT;
+	}
 	system("ip link del " MOCK_NETDEV " 2>/dev/null");
 	return system("ip link add " MOCK_NETDEV " type veth peer name " PEER) ||
-	       system("ip link set " PEER " up") ||
-	       system("ip link set " MOCK_NETDEV " up") ||
+	       system("ip link set " PEER " up") || system("ip link set " MOCK_NETDEV " up") ||
 	       system("ip addr add 10.92.17.1/24 dev " MOCK_NETDEV) ?
 	       -ENODEV : 0;
 }
@@ -91,8 +92,7 @@ int mock_new(const char *options)
 
 	unsetenv("RDMA_EP_TEST_ADDR");
 	setenv("RDMA_DEV", MOCK_NAME, 1);
-	snprintf(line, sizeof(line), "%s %s %s", MOCK_NAME, MOCK_NETDEV,
-		 options);
+	snprintf(line, sizeof(line), "%s %s %s", MOCK_NAME, MOCK_NETDEV, options);
 	ret = put(ROOT "/new", line);
 	if (ret)
 		return ret;

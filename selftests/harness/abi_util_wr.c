@@ -20,8 +20,7 @@ static void *append(struct abi_wrs *w, __u32 len)
 	return p;
 }
 
-struct rdma_ep_send_wr *abi_send_wr(struct abi_wrs *w, __u32 opcode,
-				    __u32 flags, __u64 wr_id)
+struct rdma_ep_send_wr *abi_send_wr(struct abi_wrs *w, __u32 opcode, __u32 flags, __u64 wr_id)
 {
 	struct rdma_ep_send_wr *wr = append(w, sizeof(*wr));
 
@@ -53,8 +52,18 @@ void abi_sge(struct abi_wrs *w, __u64 addr, __u32 length, __u32 lkey)
 	++*w->num_sge;
 }
 
-void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr,
-		const void *data, __u32 len)
+void abi_mr_sge(struct abi_wrs *w, const struct rdma_ep_reg_mr *mr, __u64 offset, __u32 length)
+{
+	abi_sge(w, mr->iova + offset, length, mr->lkey);
+}
+
+void abi_remote(struct rdma_ep_send_wr *wr, const struct rdma_ep_reg_mr *mr, __u64 offset)
+{
+	wr->remote_addr = mr->iova + offset;
+	wr->rkey = mr->rkey;
+}
+
+void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr, const void *data, __u32 len)
 {
 	memcpy(append(w, (len + 7) & ~7U), data, len);
 	wr->send_flags |= SEND_INLINE;
@@ -87,8 +96,28 @@ int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
 	return post(s, cmd, 0, handle, w, posted);
 }
 
-int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w,
-		 __u32 *posted)
+int abi_recv_one(const struct abi *s, __u32 qp, __u64 wr_id, __u64 addr, __u32 len, __u32 lkey)
+{
+	struct abi_wrs w;
+
+	abi_wrs_recv(&w, wr_id);
+	if (len)
+		abi_sge(&w, addr, len, lkey);
+	return ABI_POST(s, RECV, qp, &w, NULL);
+}
+
+int abi_send_one(const struct abi *s, __u32 qp, __u32 flags, __u64 wr_id, __u64 addr,
+		 __u32 len, __u32 lkey)
+{
+	struct abi_wrs w;
+
+	abi_wrs_send(&w, WR_SEND, flags, wr_id);
+	if (len)
+		abi_sge(&w, addr, len, lkey);
+	return ABI_POST(s, SEND, qp, &w, NULL);
+}
+
+int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w, __u32 *posted)
 {
 	return post(s, RDMA_EP_IOC_POST_SEND, RDMA_EP_POST_ALL, qp, w, posted);
 }

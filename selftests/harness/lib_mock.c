@@ -54,8 +54,7 @@ static int make_device(void)
 		return -1;
 	system("ip link del " NETDEV " 2>/dev/null");
 	return system("ip link add " NETDEV " type veth peer name " PEER) ||
-	       system("ip link set " PEER " up") ||
-	       system("ip link set " NETDEV " up") ||
+	       system("ip link set " PEER " up") || system("ip link set " NETDEV " up") ||
 	       system("ip addr add " ADDR "/24 dev " NETDEV) ||
 	       system("echo " NAME " " NETDEV " > " ROOT "/new") ? -1 : 0;
 }

@@ -98,8 +98,7 @@ struct ibv_context *lib_context(void)
 	int i;
 
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP)) {
-		lib_say(__FILE__, __LINE__, "rdma_create_id: %s",
-			strerror(errno));
+		lib_say(__FILE__, __LINE__, "rdma_create_id: %s", strerror(errno));
 		return NULL;
 	}
 	list = rdma_get_devices(NULL);
@@ -120,15 +119,13 @@ bool lib_iwarp(struct ibv_context *context)
 	return context->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
-struct rdma_cm_id *lib_bound_id(struct rdma_event_channel *channel,
-				enum rdma_port_space ps)
+struct rdma_cm_id *lib_bound_id(struct rdma_event_channel *channel, enum rdma_port_space ps)
 {
 	struct sockaddr_in sin = lib_addr(0);
 	struct rdma_cm_id *id;
 
 	if (rdma_create_id(channel, &id, NULL, ps)) {
-		lib_say(__FILE__, __LINE__, "rdma_create_id: %s",
-			strerror(errno));
+		lib_say(__FILE__, __LINE__, "rdma_create_id: %s", strerror(errno));
 		return NULL;
 	}
 	if (!rdma_bind_addr(id, SA(&sin)))
@@ -196,15 +193,13 @@ struct rdma_cm_event *lib_get_event(struct rdma_event_channel *channel,
 		return NULL;
 	}
 	if (rdma_get_cm_event(channel, &event)) {
-		lib_say(__FILE__, __LINE__, "rdma_get_cm_event: %s",
-			strerror(errno));
+		lib_say(__FILE__, __LINE__, "rdma_get_cm_event: %s", strerror(errno));
 		return NULL;
 	}
 	if (event->event == type)
 		return event;
 	lib_say(__FILE__, __LINE__, "%s (status %d) instead of %s",
-		rdma_event_str(event->event), event->status,
-		rdma_event_str(type));
+		rdma_event_str(event->event), event->status, rdma_event_str(type));
 	rdma_ack_cm_event(event);
 	return NULL;
 }
@@ -239,8 +234,7 @@ int lib_wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, int n)
 		if (ret)
 			continue;
 		if (now_ms() > end) {
-			lib_say(__FILE__, __LINE__, "%d of %d completions", got,
-				n);
+			lib_say(__FILE__, __LINE__, "%d of %d completions", got, n);
 			return -1;
 		}
 		usleep(1000);
@@ -299,8 +293,7 @@ enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected)
 	if (iwarp && expected == IBV_QPS_RTS)
 		return state == IBV_QPS_RESET ? expected : state;
 	/* (rxe completes what has failed first.) */
-	while (expected != IBV_QPS_RTS && state == IBV_QPS_RTS &&
-	       now_ms() < end) {
+	while (expected != IBV_QPS_RTS && state == IBV_QPS_RTS && now_ms() < end) {
 		usleep(1000);
 		state = lib_qp_state(qp);
 	}
@@ -355,8 +348,7 @@ int lib_join(struct lib_thread *t, void **ret)
 	error = pthread_timedjoin_np(t->thread, ret, &ts);
 	if (!error)
 		return 0;
-	lib_say(__FILE__, __LINE__, "a thread does not end: %s",
-		strerror(error));
+	lib_say(__FILE__, __LINE__, "a thread does not end: %s", strerror(error));
 	return -1;
 }
 
@@ -463,8 +455,7 @@ struct rdma_addrinfo *lib_rai(int flags, uint16_t port, int ps)
 	inet_ntop(AF_INET, &sin.sin_addr, addr, sizeof(addr));
 	snprintf(service, sizeof(service), "%u", port);
 	if (rdma_getaddrinfo(addr, service, &hints, &res)) {
-		lib_say(__FILE__, __LINE__, "rdma_getaddrinfo: %s",
-			strerror(errno));
+		lib_say(__FILE__, __LINE__, "rdma_getaddrinfo: %s", strerror(errno));
 		return NULL;
 	}
 	return res;
@@ -516,8 +507,7 @@ int eps_up(struct eps *e)
 	DO(rdma_connect(e->a, e->connect));
 	DO(lib_join(&t, &failed));
 	if (failed) {
-		lib_say(__FILE__, __LINE__, "%s: %s", (char *)failed,
-			strerror(e->server_errno));
+		lib_say(__FILE__, __LINE__, "%s: %s", (char *)failed, strerror(e->server_errno));
 		return -1;
 	}
 	return 0;

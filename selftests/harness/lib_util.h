@@ -68,8 +68,7 @@ struct ibv_context *lib_context(void);
 bool lib_iwarp(struct ibv_context *context);
 
 /* An id that is bound to that device; without a channel a synchronous one. */
-struct rdma_cm_id *lib_bound_id(struct rdma_event_channel *channel,
-				enum rdma_port_space ps);
+struct rdma_cm_id *lib_bound_id(struct rdma_event_channel *channel, enum rdma_port_space ps);
 /* An unconnected id's own address, to send to. */
 struct ibv_ah *lib_own_ah(struct rdma_cm_id *id);
 

@@ -2,12 +2,10 @@
 /*
  * rdma_getaddrinfo() and rdma_freeaddrinfo(), on which endpoints build.
  */
-#include <arpa/inet.h>
 #include <infiniband/ib.h>
 #include <netdb.h>
 
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define ADDR "10.1.2.3"
 
@@ -18,15 +16,13 @@ static struct rdma_addrinfo *get(const char *node, const char *service,
 	int ret = rdma_getaddrinfo(node, service, hints, &res);
 
 	if (ret) {
-		lib_say(__FILE__, __LINE__, "rdma_getaddrinfo: %d, errno %d",
-			ret, errno);
+		lib_say(__FILE__, __LINE__, "rdma_getaddrinfo: %d, errno %d", ret, errno);
 		return NULL;
 	}
 	return res;
 }
 
-static bool is_ipv4(const struct sockaddr *sa, socklen_t len, const char *addr,
-		    uint16_t port)
+static bool is_ipv4(const struct sockaddr *sa, socklen_t len, const char *addr, uint16_t port)
 {
 	const struct sockaddr_in *sin = (const void *)sa;
 	struct in_addr in;
@@ -74,8 +70,7 @@ TEST(passive)
 	hints.ai_family = AF_INET;
 	res = get(NULL, "7472", &hints);
 	ASSERT_TRUE(res != NULL);
-	EXPECT_TRUE(is_ipv4(res->ai_src_addr, res->ai_src_len, "0.0.0.0",
-			    7472));
+	EXPECT_TRUE(is_ipv4(res->ai_src_addr, res->ai_src_len, "0.0.0.0", 7472));
 	rdma_freeaddrinfo(res);
 	hints.ai_family = AF_INET6;
 	res = get(NULL, "7472", &hints);
@@ -224,8 +219,7 @@ TEST(af_ib)
 	EXPECT_EQ(AF_IB, sib->sib_family);
 	EXPECT_EQ(htons(0xffff), sib->sib_pkey);
 	EXPECT_EQ(htobe64((uint64_t)RDMA_PS_TCP << 16 | 7471), sib->sib_sid);
-	EXPECT_EQ(htobe64(RDMA_IB_IP_PS_MASK | RDMA_IB_IP_PORT_MASK),
-		  sib->sib_sid_mask);
+	EXPECT_EQ(htobe64(RDMA_IB_IP_PS_MASK | RDMA_IB_IP_PORT_MASK), sib->sib_sid_mask);
 	EXPECT_EQ(5, ((uint8_t *)&sib->sib_addr)[15]);
 	rdma_freeaddrinfo(res);
 }
@@ -239,10 +233,8 @@ TEST(errors)
 	}, *res = NULL;
 
 	EXPECT_TRUE(FAILS(EINVAL, rdma_getaddrinfo(NULL, NULL, NULL, &res)));
-	EXPECT_EQ(EAI_NONAME, rdma_getaddrinfo("not-a-number", "1", &hints,
-					       &res));
-	EXPECT_EQ(EAI_SERVICE, rdma_getaddrinfo(ADDR, "no-such-service", &hints,
-						&res));
+	EXPECT_EQ(EAI_NONAME, rdma_getaddrinfo("not-a-number", "1", &hints, &res));
+	EXPECT_EQ(EAI_SERVICE, rdma_getaddrinfo(ADDR, "no-such-service", &hints, &res));
 	hints.ai_family = AF_INET6;
 	EXPECT_EQ(EAI_ADDRFAMILY, rdma_getaddrinfo(ADDR, "1", &hints, &res));
 	hints.ai_family = AF_UNIX;
@@ -250,8 +242,7 @@ TEST(errors)
 	EXPECT_TRUE(!res);
 	rdma_freeaddrinfo(NULL);
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_getaddrinfo(ADDR, "1", &hints,
-							   NULL)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_getaddrinfo(ADDR, "1", &hints, NULL)));
 }
 
 TEST_HARNESS_MAIN

@@ -3,10 +3,7 @@
  * pthread_cancel(3) of threads that wait: nothing stays locked, nothing is lost
  * to the next one that waits.
  */
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define ROUNDS 5
 

@@ -2,8 +2,7 @@
 /*
  * Connections of asynchronous ids.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 /* What the CM's messages have room for; the receiver sees all of it. */
 #define REQ_LEN 56
@@ -44,12 +43,10 @@ static bool padded(const struct rdma_conn_param *c, const char *text, int len)
 {
 	int n = strlen(text);
 
-	if (c->private_data && c->private_data_len == len &&
-	    !memcmp(c->private_data, text, n) &&
+	if (c->private_data && c->private_data_len == len && !memcmp(c->private_data, text, n) &&
 	    is_zero((char *)c->private_data + n, len - n))
 		return true;
-	lib_say(__FILE__, __LINE__, "%u bytes of private data, not %d",
-		c->private_data_len, len);
+	lib_say(__FILE__, __LINE__, "%u bytes of private data, not %d", c->private_data_len, len);
 	return false;
 }
 
@@ -86,10 +83,8 @@ TEST_F(conn, request_and_its_id)
 	EXPECT_TRUE(!p->p->qp && !p->p->event);
 	EXPECT_EQ(rdma_get_src_port(p->listener), rdma_get_src_port(p->p));
 	EXPECT_EQ(rdma_get_src_port(p->a), rdma_get_dst_port(p->p));
-	EXPECT_EQ(p->addr.sin_addr.s_addr,
-		  p->p->route.addr.dst_sin.sin_addr.s_addr);
-	EXPECT_EQ(p->addr.sin_addr.s_addr,
-		  p->p->route.addr.src_sin.sin_addr.s_addr);
+	EXPECT_EQ(p->addr.sin_addr.s_addr, p->p->route.addr.dst_sin.sin_addr.s_addr);
+	EXPECT_EQ(p->addr.sin_addr.s_addr, p->p->route.addr.src_sin.sin_addr.s_addr);
 
 	c = &event->param.conn;
 	if (self->iwarp)
@@ -147,10 +142,8 @@ TEST_F(conn, null_parameters)
 	ASSERT_EQ(0, pair_request(p, NULL));
 	c = &p->request->param.conn;
 	if (!self->iwarp) {
-		EXPECT_EQ((uint8_t)self->dev.max_qp_init_rd_atom,
-			  c->responder_resources);
-		EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom,
-			  c->initiator_depth);
+		EXPECT_EQ((uint8_t)self->dev.max_qp_init_rd_atom, c->responder_resources);
+		EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom, c->initiator_depth);
 		EXPECT_EQ(7, c->retry_count);
 		EXPECT_EQ(7, c->rnr_retry_count);
 		EXPECT_EQ(0, c->flow_control);
@@ -163,10 +156,8 @@ TEST_F(conn, null_parameters)
 	ASSERT_TRUE(event != NULL);
 	c = &event->param.conn;
 	if (!self->iwarp) {
-		EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom,
-			  c->responder_resources);
-		EXPECT_EQ((uint8_t)self->dev.max_qp_init_rd_atom,
-			  c->initiator_depth);
+		EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom, c->responder_resources);
+		EXPECT_EQ((uint8_t)self->dev.max_qp_init_rd_atom, c->initiator_depth);
 		EXPECT_EQ(7, c->rnr_retry_count);
 	}
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -294,16 +285,14 @@ TEST_F(conn, reject)
 	ASSERT_EQ(0, pair_request(p, NULL));
 	ASSERT_EQ(0, pair_ack(p));
 	if (!self->iwarp)
-		EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, data,
-						      REJ_LEN + 1)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, data, REJ_LEN + 1)));
 	ASSERT_EQ(0, rdma_reject(p->p, data, 9));
 	event = lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED);
 	ASSERT_TRUE(event != NULL);
 	EXPECT_EQ(p->a, event->id);
 	if (self->iwarp) {
 		/* What came first, the answer or the end of the TCP stream */
-		EXPECT_TRUE(event->status == -ECONNREFUSED ||
-			    event->status == -ECONNRESET);
+		EXPECT_TRUE(event->status == -ECONNREFUSED || event->status == -ECONNRESET);
 	} else {
 		EXPECT_EQ(28, event->status);
 		EXPECT_TRUE(padded(&event->param.conn, "not today", REJ_LEN));
@@ -531,19 +520,15 @@ TEST_F(conn, notify)
 	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
 	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
 	if (!self->iwarp) {
-		EXPECT_TRUE(FAILS(EISCONN, rdma_notify(p->p,
-						       IBV_EVENT_COMM_EST)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p,
-						      IBV_EVENT_SQ_DRAINED)));
+		EXPECT_TRUE(FAILS(EISCONN, rdma_notify(p->p, IBV_EVENT_COMM_EST)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_SQ_DRAINED)));
 	}
 	EXPECT_TRUE(lib_quiet(p->ac->fd));
 	EXPECT_TRUE(lib_quiet(p->pc->fd));
 	/* (With the stock libraries, the IB CM forgets the connection's GID then.) */
 	if (!is_stock()) {
-		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p,
-						      IBV_EVENT_PATH_MIG)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(NULL,
-						      IBV_EVENT_COMM_EST)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_PATH_MIG)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(NULL, IBV_EVENT_COMM_EST)));
 	}
 }
 

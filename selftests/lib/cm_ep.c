@@ -3,8 +3,7 @@
  * Endpoints: rdma_get_request(), what rdma_connect() sends, rdma_destroy_ep(). What
  * rdma_create_ep(3) says is in page_rdma_create_ep.c.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(ep) {
 	struct eps e;

@@ -2,13 +2,7 @@
 /*
  * Events: getting and acknowledging them, and what waits for that; migration.
  */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 /* An id, and a way to make events on it: addresses that get resolved. */
 FIXTURE(event) {

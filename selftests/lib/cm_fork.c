@@ -2,15 +2,7 @@
 /*
  * fork(2): parent and child each have their own objects.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define CHILD_SECONDS	20
 
@@ -50,8 +42,7 @@ static int message(struct pair *p)
 	ret = rdma_post_recv(p->p, NULL, buf, sizeof(buf), mr) ||
 	      rdma_post_send(p->a, NULL, "hello", 5, NULL, IBV_SEND_INLINE) ||
 	      lib_wait_wc(p->a->send_cq, &wc, 1) || wc.status ||
-	      lib_wait_wc(p->p->recv_cq, &wc, 1) || wc.status ||
-	      memcmp(buf, "hello", 5);
+	      lib_wait_wc(p->p->recv_cq, &wc, 1) || wc.status || memcmp(buf, "hello", 5);
 	rdma_dereg_mr(mr);
 	return ret ? -1 : 0;
 }
@@ -145,8 +136,7 @@ static int parents_ids(void *arg)
 	CHILD(7, FAILS(EBADF, rdma_reject(p->p, NULL, 0)));
 	CHILD(8, FAILS(EBADF, rdma_disconnect(p->a)));
 	CHILD(9, FAILS(EBADF, rdma_init_qp_attr(p->a, &attr, &mask)));
-	CHILD(10, FAILS(EBADF, rdma_set_option(p->a, RDMA_OPTION_ID,
-					       RDMA_OPTION_ID_TOS, &tos, 1)));
+	CHILD(10, FAILS(EBADF, rdma_set_option(p->a, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1)));
 	CHILD(11, FAILS(EBADF, rdma_get_cm_event(p->ac, &event)));
 	CHILD(12, FAILS(EBADF, rdma_get_cm_event(p->pc, &event)));
 	CHILD(13, FAILS(EBADF, rdma_migrate_id(p->a, NULL)));
@@ -214,8 +204,7 @@ TEST(parents_objects)
 	ASSERT_NE(NULL, in.channel);
 	in.cq = ibv_create_cq(in.context, 10, NULL, in.channel, 0);
 	ASSERT_NE(NULL, in.cq);
-	in.mr = ibv_reg_mr(in.pair.a->pd, in.buf, sizeof(in.buf),
-			   IBV_ACCESS_LOCAL_WRITE);
+	in.mr = ibv_reg_mr(in.pair.a->pd, in.buf, sizeof(in.buf), IBV_ACCESS_LOCAL_WRITE);
 	ASSERT_NE(NULL, in.mr);
 
 	EXPECT_EQ(0, in_child(parents_ids, &in));

@@ -3,14 +3,7 @@
  * Channels and ids: binding, resolving, listening, devices. What rdma_create_id(3)
  * says is in page_rdma_create_id.c.
  */
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 static bool is_open(int fd)
 {
@@ -79,8 +72,7 @@ TEST_F(id, bind_to_an_address)
 	EXPECT_EQ(1, self->id->port_num);
 	if (!lib_iwarp(self->id->verbs)) {
 		/* ::ffff:a.b.c.d */
-		EXPECT_EQ(0, memcmp(addr->addr.ibaddr.sgid.raw + 12,
-				    &self->sin.sin_addr, 4));
+		EXPECT_EQ(0, memcmp(addr->addr.ibaddr.sgid.raw + 12, &self->sin.sin_addr, 4));
 	}
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 }
@@ -112,8 +104,7 @@ TEST_F(id, bind_ipv6)
 		SKIP(return, "RDMA_ADDR6 is not set");
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin6)));
 	EXPECT_EQ(AF_INET6, self->id->route.addr.src_sin6.sin6_family);
-	EXPECT_EQ(0, memcmp(&sin6.sin6_addr,
-			    &self->id->route.addr.src_sin6.sin6_addr, 16));
+	EXPECT_EQ(0, memcmp(&sin6.sin6_addr, &self->id->route.addr.src_sin6.sin6_addr, 16));
 	EXPECT_NE(0, rdma_get_src_port(self->id));
 	EXPECT_TRUE(self->id->verbs != NULL);
 }
@@ -200,8 +191,7 @@ TEST(devices_have_nodes_and_paths)
 	ASSERT_TRUE(list != NULL);
 	ASSERT_LE(1, num);
 	for (i = 0; i < num; i++) {
-		snprintf(path, sizeof(path), "/dev/infiniband/%s",
-			 list[i]->dev_name);
+		snprintf(path, sizeof(path), "/dev/infiniband/%s", list[i]->dev_name);
 		ASSERT_EQ(0, stat(path, &st));
 		EXPECT_TRUE(S_ISCHR(st.st_mode));
 		EXPECT_EQ(0, access(path, R_OK | W_OK));
@@ -232,8 +222,7 @@ TEST_F(id, resolve)
 	/* At once */
 	EXPECT_EQ(sin.sin_addr.s_addr, id->route.addr.dst_sin.sin_addr.s_addr);
 	EXPECT_EQ(htons(7471), rdma_get_dst_port(id));
-	EXPECT_EQ((void *)&id->route.addr.dst_addr,
-		  (void *)rdma_get_peer_addr(id));
+	EXPECT_EQ((void *)&id->route.addr.dst_addr, (void *)rdma_get_peer_addr(id));
 
 	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
 	ASSERT_TRUE(event != NULL);
@@ -244,8 +233,7 @@ TEST_F(id, resolve)
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	ASSERT_TRUE(id->verbs && id->pd);
 	EXPECT_EQ(1, id->port_num);
-	EXPECT_EQ(self->sin.sin_addr.s_addr,
-		  id->route.addr.src_sin.sin_addr.s_addr);
+	EXPECT_EQ(self->sin.sin_addr.s_addr, id->route.addr.src_sin.sin_addr.s_addr);
 	EXPECT_NE(0, rdma_get_src_port(id));
 	EXPECT_EQ(0, id->route.num_paths);
 
@@ -259,10 +247,8 @@ TEST_F(id, resolve)
 		return;
 	ASSERT_EQ(1, id->route.num_paths);
 	ASSERT_TRUE(id->route.path_rec != NULL);
-	EXPECT_EQ(0, memcmp(&id->route.path_rec->sgid,
-			    &id->route.addr.addr.ibaddr.sgid, 16));
-	EXPECT_EQ(0, memcmp(&id->route.path_rec->dgid,
-			    &id->route.addr.addr.ibaddr.dgid, 16));
+	EXPECT_EQ(0, memcmp(&id->route.path_rec->sgid, &id->route.addr.addr.ibaddr.sgid, 16));
+	EXPECT_EQ(0, memcmp(&id->route.path_rec->dgid, &id->route.addr.addr.ibaddr.dgid, 16));
 }
 
 TEST_F(id, resolve_with_source)
@@ -274,8 +260,7 @@ TEST_F(id, resolve_with_source)
 	ASSERT_EQ(0, rdma_resolve_addr(self->id, SA(&src), SA(&dst), 2000));
 	ASSERT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
 	EXPECT_EQ(htons(27471), rdma_get_src_port(self->id));
-	EXPECT_EQ(src.sin_addr.s_addr,
-		  self->id->route.addr.src_sin.sin_addr.s_addr);
+	EXPECT_EQ(src.sin_addr.s_addr, self->id->route.addr.src_sin.sin_addr.s_addr);
 }
 
 TEST_F(id, resolve_misuse)
@@ -283,21 +268,18 @@ TEST_F(id, resolve_misuse)
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct sockaddr_in sin = self->sin;
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sun),
-						    100)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sun), 100)));
 	if (!is_stock()) {	/* crash without a device */
 		EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 100)));
 		EXPECT_TRUE(FAILS(EINVAL, rdma_disconnect(self->id)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL,
-							    NULL, 100)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, NULL, 100)));
 	}
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&self->sin)));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 100)));
 	sin.sin_port = htons(7471);
 	ASSERT_EQ(0, rdma_resolve_addr(self->id, NULL, SA(&sin), 2000));
 	ASSERT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sin),
-						    2000)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sin), 2000)));
 	ASSERT_EQ(0, rdma_resolve_route(self->id, 2000));
 	ASSERT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ROUTE_RESOLVED));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 2000)));
@@ -316,8 +298,7 @@ TEST_F(id, resolve_fails)
 	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_ERROR);
 	ASSERT_TRUE(event != NULL);
 	EXPECT_EQ(self->id, event->id);
-	EXPECT_TRUE(event->status == -ETIMEDOUT ||
-		    event->status == -EHOSTUNREACH);
+	EXPECT_TRUE(event->status == -ETIMEDOUT || event->status == -EHOSTUNREACH);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_TRUE(!self->id->verbs);
 

@@ -2,11 +2,7 @@
 /*
  * Multicast groups: ids that join them, QPs that are attached to them.
  */
-#include <arpa/inet.h>
-
-#include "kselftest_harness.h"
-#include "skip.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define GRH		40
 #define MSG		64
@@ -70,8 +66,7 @@ static int member_up(struct member *m, enum rdma_port_space ps)
 	attr.recv_cq = m->cq;
 	if (rdma_create_qp(m->id, NULL, &attr))
 		return -1;
-	m->mr = ibv_reg_mr(m->id->pd, m->buf, sizeof(m->buf),
-			   IBV_ACCESS_LOCAL_WRITE);
+	m->mr = ibv_reg_mr(m->id->pd, m->buf, sizeof(m->buf), IBV_ACCESS_LOCAL_WRITE);
 	if (!m->mr)
 		return -1;
 	for (i = 0; i < RECVS; i++)
@@ -103,8 +98,7 @@ static int member_down(struct member *m)
 /* What is needed to send to the group is in the event. */
 static int member_joined(struct member *m)
 {
-	struct rdma_cm_event *event =
-		lib_get_event(m->channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	struct rdma_cm_event *event = lib_get_event(m->channel, RDMA_CM_EVENT_MULTICAST_JOIN);
 
 	if (!event)
 		return -1;
@@ -114,8 +108,7 @@ static int member_joined(struct member *m)
 	return rdma_ack_cm_event(event) || !m->ah ? -1 : 0;
 }
 
-static int join_as(struct member *m, struct sockaddr_in *sin, uint32_t flags,
-		   void *context)
+static int join_as(struct member *m, struct sockaddr_in *sin, uint32_t flags, void *context)
 {
 	struct rdma_cm_join_mc_attr_ex attr = {
 		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
@@ -162,8 +155,7 @@ static bool completes(struct member *m, int sends, char c)
 		if (wc[i].wr_id == 100)
 			continue;
 		recvs++;
-		if (wc[i].byte_len != GRH + MSG ||
-		    !(wc[i].wc_flags & IBV_WC_GRH) ||
+		if (wc[i].byte_len != GRH + MSG || !(wc[i].wc_flags & IBV_WC_GRH) ||
 		    m->buf[wc[i].wr_id * (GRH + MSG) + GRH] != c) {
 			lib_say(__FILE__, __LINE__, "another message");
 			return false;
@@ -215,8 +207,7 @@ TEST_F(mcast, join_event)
 	EXPECT_EQ(self->a.id->port_num, event->param.ud.ah_attr.port_num);
 	/* RoCE v2: the IPv4 address in IPv6's form */
 	EXPECT_EQ(0xff, event->param.ud.ah_attr.grh.dgid.raw[10]);
-	EXPECT_EQ(0, memcmp(&event->param.ud.ah_attr.grh.dgid.raw[12],
-			    &self->sin.sin_addr, 4));
+	EXPECT_EQ(0, memcmp(&event->param.ud.ah_attr.grh.dgid.raw[12], &self->sin.sin_addr, 4));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 	EXPECT_TRUE(lib_quiet(self->a.channel->fd));
@@ -242,10 +233,8 @@ TEST_F(mcast, send_only)
 {
 	int i;
 
-	ASSERT_EQ(0, join_as(&self->a, &self->sin,
-			     RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, NULL));
-	ASSERT_EQ(0, join_as(&self->b, &self->sin,
-			     RDMA_MC_JOIN_FLAG_FULLMEMBER, NULL));
+	ASSERT_EQ(0, join_as(&self->a, &self->sin, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, NULL));
+	ASSERT_EQ(0, join_as(&self->b, &self->sin, RDMA_MC_JOIN_FLAG_FULLMEMBER, NULL));
 	ASSERT_EQ(0, member_joined(&self->a));
 	ASSERT_EQ(0, member_joined(&self->b));
 	for (i = 0; i < 5; i++) {
@@ -266,8 +255,7 @@ TEST_F(mcast, send_at_once)
 	ASSERT_EQ(0, rdma_join_multicast(self->b.id, SA(&self->sin), NULL));
 	ASSERT_EQ(0, member_joined(&self->b));
 	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, join_as(&self->a, &self->sin,
-				     RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+		ASSERT_EQ(0, join_as(&self->a, &self->sin, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
 				     NULL));
 		ASSERT_EQ(0, member_joined(&self->a));
 		ASSERT_EQ(0, post_to_group(&self->a, '0' + i));
@@ -284,16 +272,13 @@ TEST_F(mcast, leave)
 {
 	struct sockaddr_in other = group("230.5.6.8");
 
-	EXPECT_TRUE(FAILS(EADDRNOTAVAIL,
-			  rdma_leave_multicast(self->a.id, SA(&self->sin))));
+	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&self->sin))));
 	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
-	EXPECT_TRUE(FAILS(EADDRNOTAVAIL,
-			  rdma_leave_multicast(self->a.id, SA(&other))));
+	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&other))));
 	/* Before the event has been read: it vanishes. */
 	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 	EXPECT_TRUE(lib_quiet(self->a.channel->fd));
-	EXPECT_TRUE(FAILS(EADDRNOTAVAIL,
-			  rdma_leave_multicast(self->a.id, SA(&self->sin))));
+	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&self->sin))));
 }
 
 static void *do_leave(void *arg)
@@ -410,8 +395,7 @@ TEST_F(mcast, destroyed_while_joined)
 	EXPECT_EQ(0, lib_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
 	EXPECT_EQ(EBUSY, ibv_destroy_qp(qp));
 	if (is_stock())		/* keeps the QP, and with it the CQ */
-		EXPECT_EQ(0, rdma_leave_multicast(self->a.id,
-						  SA(&self->sin)));
+		EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 	/* The rest is the teardown's: the QP first, then the id. */
 }
 
@@ -474,25 +458,19 @@ TEST_F(mcast, bad_input)
 	attr.join_flags = RDMA_MC_JOIN_FLAG_RESERVED;
 	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, NULL)));
 
-	ASSERT_EQ(0, rdma_create_id(self->a.channel, &unbound, NULL,
-				    RDMA_PS_UDP));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(unbound, SA(&self->sin),
-						      NULL)));
+	ASSERT_EQ(0, rdma_create_id(self->a.channel, &unbound, NULL, RDMA_PS_UDP));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(unbound, SA(&self->sin), NULL)));
 	EXPECT_EQ(0, rdma_destroy_id(unbound));
 
 	ASSERT_EQ(0, member_up(&rc, RDMA_PS_TCP));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(rc.id, SA(&self->sin),
-						      NULL)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(rc.id, SA(&self->sin), NULL)));
 	EXPECT_EQ(0, member_down(&rc));
 	if (!is_stock()) {
-		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(NULL,
-				SA(&self->sin), NULL)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(NULL, SA(&self->sin), NULL)));
 		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(id, NULL, NULL)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, NULL,
-								 NULL)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, NULL, NULL)));
 		EXPECT_TRUE(FAILS(EINVAL, rdma_leave_multicast(id, NULL)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_leave_multicast(NULL,
-				SA(&self->sin))));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_leave_multicast(NULL, SA(&self->sin))));
 	}
 	EXPECT_TRUE(lib_quiet(self->a.channel->fd));
 }

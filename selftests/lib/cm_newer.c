@@ -4,17 +4,13 @@
  * steps, and events of the program's own. Not built for the stock libraries of
  * older suites, which lack the functions.
  */
-#include <arpa/inet.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #ifndef RAI_SA
 #define RAI_SA 0x10
 #define RAI_DNS 0x20
 /* Their names are newer than the headers, too. */
-int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
-			  const char *service,
+int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
 			  const struct rdma_addrinfo *hints);
 int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);
 int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
@@ -34,8 +30,7 @@ FIXTURE_SETUP(newer)
 {
 	self->channel = rdma_create_event_channel();
 	ASSERT_NE(NULL, self->channel);
-	ASSERT_EQ(0, rdma_create_id(self->channel, &self->id, self,
-				    RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_create_id(self->channel, &self->id, self, RDMA_PS_TCP));
 }
 
 FIXTURE_TEARDOWN(newer)
@@ -49,14 +44,11 @@ TEST_F(newer, resolve_addrinfo)
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *info;
 	struct sockaddr_in *sin;
 
-	ASSERT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.7", "7471",
-					   &hints));
-	EXPECT_TRUE(FAILS(EBUSY, rdma_resolve_addrinfo(self->id, "192.0.2.8",
-						       "7471", &hints)));
+	ASSERT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.7", "7471", &hints));
+	EXPECT_TRUE(FAILS(EBUSY, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", &hints)));
 	EXPECT_EQ(0, lib_event(self->channel, ADDRINFO_RESOLVED));
 	/* Not asked for yet */
-	EXPECT_TRUE(FAILS(EBUSY, rdma_resolve_addrinfo(self->id, "192.0.2.8",
-						       "7471", &hints)));
+	EXPECT_TRUE(FAILS(EBUSY, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", &hints)));
 	ASSERT_EQ(0, rdma_query_addrinfo(self->id, &info));
 	EXPECT_EQ(RDMA_PS_TCP, info->ai_port_space);
 	EXPECT_EQ(IBV_QPT_RC, info->ai_qp_type);
@@ -70,8 +62,7 @@ TEST_F(newer, resolve_addrinfo)
 	/* Once */
 	EXPECT_TRUE(FAILS(ENOENT, rdma_query_addrinfo(self->id, &info)));
 	/* And again; nobody asks for the result, and it is not lost memory. */
-	EXPECT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471",
-					   NULL));
+	EXPECT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", NULL));
 	EXPECT_EQ(0, lib_event(self->channel, ADDRINFO_RESOLVED));
 }
 
@@ -83,19 +74,14 @@ TEST_F(newer, resolve_addrinfo_failures)
 	EXPECT_TRUE(FAILS(EINVAL, rdma_query_addrinfo(NULL, &info)));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_query_addrinfo(self->id, NULL)));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addrinfo(NULL, "x", "1", NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addrinfo(self->id, NULL, NULL,
-							NULL)));
-	EXPECT_TRUE(FAILS(ENOENT, rdma_resolve_addrinfo(self->id, "no number",
-							"1", &hints)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addrinfo(self->id, NULL, NULL, NULL)));
+	EXPECT_TRUE(FAILS(ENOENT, rdma_resolve_addrinfo(self->id, "no number", "1", &hints)));
 	hints.ai_flags = RAI_SA | RAI_DNS;
-	EXPECT_TRUE(FAILS(ENOTSUP, rdma_resolve_addrinfo(self->id, NULL, "1",
-							 &hints)));
+	EXPECT_TRUE(FAILS(ENOTSUP, rdma_resolve_addrinfo(self->id, NULL, "1", &hints)));
 	hints.ai_flags = RAI_SA;
-	EXPECT_TRUE(FAILS(ENOTSUP, rdma_resolve_addrinfo(self->id, "192.0.2.7",
-							 "1", &hints)));
+	EXPECT_TRUE(FAILS(ENOTSUP, rdma_resolve_addrinfo(self->id, "192.0.2.7", "1", &hints)));
 	/* No subnet administrator on Ethernet */
-	EXPECT_TRUE(FAILS(EOPNOTSUPP, rdma_resolve_addrinfo(self->id, NULL, "1",
-							    &hints)));
+	EXPECT_TRUE(FAILS(EOPNOTSUPP, rdma_resolve_addrinfo(self->id, NULL, "1", &hints)));
 	/* After a failure it can be tried again, and none reported anything. */
 	EXPECT_TRUE(lib_quiet(self->channel->fd));
 	EXPECT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.7", "1", NULL));
@@ -121,8 +107,7 @@ TEST_F(newer, write_cm_event)
 	struct rdma_cm_event *event;
 	uint64_t arg;
 
-	ASSERT_EQ(0, rdma_write_cm_event(self->id, USER, -7,
-					 0x123456789abcdef0));
+	ASSERT_EQ(0, rdma_write_cm_event(self->id, USER, -7, 0x123456789abcdef0));
 	ASSERT_EQ(0, rdma_write_cm_event(self->id, USER, 0, 1));
 	ASSERT_EQ(0, rdma_get_cm_event(self->channel, &event));
 	EXPECT_EQ(USER, (int)event->event);
@@ -139,13 +124,9 @@ TEST_F(newer, write_cm_event)
 TEST_F(newer, write_cm_event_failures)
 {
 	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(NULL, USER, 0, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id, INTERNAL, 0,
-						      0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id,
-						      ADDRINFO_RESOLVED, 0,
-						      0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id,
-			RDMA_CM_EVENT_ESTABLISHED, 0, 0)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id, INTERNAL, 0, 0)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id, ADDRINFO_RESOLVED, 0, 0)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id, RDMA_CM_EVENT_ESTABLISHED, 0, 0)));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id, -1, 0, 0)));
 	EXPECT_TRUE(lib_quiet(self->channel->fd));
 }

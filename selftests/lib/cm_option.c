@@ -4,8 +4,7 @@
  */
 #include <infiniband/sa.h>
 
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(option) {
 	struct rdma_event_channel *ch;
@@ -41,15 +40,13 @@ TEST_F(option, tos_and_ack_timeout)
 {
 	uint8_t val = 16;
 
-	EXPECT_EQ(0, rdma_set_option(self->id, RDMA_OPTION_ID,
-				     RDMA_OPTION_ID_TOS, &val, 1));
-	EXPECT_EQ(0, rdma_set_option(self->ud, RDMA_OPTION_ID,
-				     RDMA_OPTION_ID_TOS, &val, 1));
+	EXPECT_EQ(0, rdma_set_option(self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &val, 1));
+	EXPECT_EQ(0, rdma_set_option(self->ud, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &val, 1));
 	EXPECT_EQ(0, rdma_set_option(self->id, RDMA_OPTION_ID,
 				     RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1));
 	/* Datagrams are not acknowledged */
 	EXPECT_TRUE(FAILS(EINVAL, rdma_set_option(self->ud, RDMA_OPTION_ID,
-				RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1)));
+						  RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1)));
 }
 
 TEST_F(option, wrong_lengths)
@@ -82,7 +79,7 @@ TEST_F(option, wrong_lengths)
 	}
 	/* More than any option can be */
 	EXPECT_TRUE(FAILS(EINVAL, rdma_set_option(self->id, RDMA_OPTION_ID,
-				RDMA_OPTION_ID_TOS, val, 1 << 30)));
+						  RDMA_OPTION_ID_TOS, val, 1 << 30)));
 }
 
 TEST_F(option, unknown)
@@ -91,16 +88,12 @@ TEST_F(option, unknown)
 
 	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, 2, 0, val, 4)));
 	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, 77, 1, val, 1)));
-	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_ID, 4,
-						  val, 1)));
-	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_ID, 99,
-						  val, 4)));
-	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_IB, 0,
-						  val, 4)));
-	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_IB, 2,
-						  val, 4)));
+	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_ID, 4, val, 1)));
+	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_ID, 99, val, 4)));
+	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_IB, 0, val, 4)));
+	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_IB, 2, val, 4)));
 	EXPECT_TRUE(FAILS(EFAULT, rdma_set_option(self->id, RDMA_OPTION_ID,
-				RDMA_OPTION_ID_TOS, (void *)8, 1)));
+						  RDMA_OPTION_ID_TOS, (void *)8, 1)));
 	if (!is_stock())	/* crashes */
 		EXPECT_TRUE(FAILS(EINVAL, rdma_set_option(NULL, 0, 0, val, 1)));
 }
@@ -129,8 +122,7 @@ TEST_F(option, reuseaddr)
 TEST_F(option, reuseaddr_too_late)
 {
 	ASSERT_EQ(0, rdma_listen(self->id, 1));
-	EXPECT_TRUE(FAILS(EINVAL, set_int(self->id, RDMA_OPTION_ID_REUSEADDR,
-					  1)));
+	EXPECT_TRUE(FAILS(EINVAL, set_int(self->id, RDMA_OPTION_ID_REUSEADDR, 1)));
 }
 
 TEST_F(option, afonly)
@@ -152,8 +144,7 @@ TEST_F(option, afonly)
 	sin6.sin6_port = 0;
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin6)));
 	sin.sin_port = rdma_get_src_port(self->id);
-	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_bind_addr(self->other,
-							SA(&sin))));
+	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_bind_addr(self->other, SA(&sin))));
 	ASSERT_EQ(0, rdma_listen(self->id, 1));
 	EXPECT_TRUE(FAILS(EINVAL, set_int(self->id, RDMA_OPTION_ID_AFONLY, 1)));
 }
@@ -172,7 +163,7 @@ TEST_F(option, ib_path)
 	ASSERT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
 
 	EXPECT_TRUE(FAILS(EINVAL, rdma_set_option(self->id, RDMA_OPTION_IB,
-				RDMA_OPTION_IB_PATH, &path, sizeof(path))));
+						  RDMA_OPTION_IB_PATH, &path, sizeof(path))));
 	path.flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY |
 		     IBV_PATH_FLAG_BIDIRECTIONAL;
 	path.path.sgid = self->id->route.addr.addr.ibaddr.sgid;
@@ -195,21 +186,18 @@ TEST(ack_timeout_in_the_qp)
 	ASSERT_EQ(0, pair_listen(&p));
 	ASSERT_EQ(0, pair_resolve(&p));
 	ASSERT_EQ(0, pair_qp(p.a));
-	ASSERT_EQ(0, rdma_set_option(p.a, RDMA_OPTION_ID,
-				     RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1));
+	ASSERT_EQ(0, rdma_set_option(p.a, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1));
 	ASSERT_EQ(0, pair_request(&p, NULL));
 	ASSERT_EQ(0, pair_ack(&p));
 	ASSERT_EQ(0, pair_qp(p.p));
 	val = 17;
-	ASSERT_EQ(0, rdma_set_option(p.p, RDMA_OPTION_ID,
-				     RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1));
+	ASSERT_EQ(0, rdma_set_option(p.p, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1));
 	ASSERT_EQ(0, rdma_accept(p.p, NULL));
 	ASSERT_EQ(0, lib_event(p.ac, RDMA_CM_EVENT_ESTABLISHED));
 	ASSERT_EQ(0, ibv_query_qp(p.a->qp, &attr, IBV_QP_TIMEOUT, &init));
 	if (!lib_iwarp(p.a->verbs)) {
 		EXPECT_EQ(18, attr.timeout);
-		ASSERT_EQ(0, ibv_query_qp(p.p->qp, &attr, IBV_QP_TIMEOUT,
-					  &init));
+		ASSERT_EQ(0, ibv_query_qp(p.p->qp, &attr, IBV_QP_TIMEOUT, &init));
 		EXPECT_EQ(17, attr.timeout);
 	}
 	ASSERT_EQ(0, lib_event(p.pc, RDMA_CM_EVENT_ESTABLISHED));

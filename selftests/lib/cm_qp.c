@@ -3,8 +3,7 @@
  * The QP and the SRQ of an id, and its QP attributes. What rdma_create_qp(3) and
  * rdma_create_srq(3) say is in page_*.c.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(qp) {
 	struct rdma_cm_id *id;
@@ -271,8 +270,7 @@ TEST(init_qp_attr_of_datagrams)
 	if (lib_iwarp(id->verbs))
 		SKIP(return, "iWARP has no datagrams");
 	ASSERT_EQ(0, rdma_init_qp_attr(id, &attr, &mask));
-	EXPECT_EQ(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
-		  mask);
+	EXPECT_EQ(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, mask);
 	EXPECT_EQ(RDMA_UDP_QKEY, attr.qkey);
 	EXPECT_EQ(0, rdma_destroy_id(id));
 }
@@ -296,20 +294,17 @@ TEST(init_qp_attr_of_a_connection)
 
 	attr.qp_state = IBV_QPS_RTR;
 	ASSERT_EQ(0, rdma_init_qp_attr(p.p, &attr, &mask));
-	EXPECT_EQ(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-		  IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+	EXPECT_EQ(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER, mask);
 	EXPECT_EQ(p.a->qp->qp_num, attr.dest_qp_num);
 	EXPECT_EQ(1, attr.ah_attr.is_global);
-	EXPECT_EQ(0, memcmp(&attr.ah_attr.grh.dgid,
-			    &p.p->route.addr.addr.ibaddr.dgid, 16));
+	EXPECT_EQ(0, memcmp(&attr.ah_attr.grh.dgid, &p.p->route.addr.addr.ibaddr.dgid, 16));
 
 	attr.qp_state = IBV_QPS_RTS;
 	ASSERT_EQ(0, rdma_init_qp_attr(p.a, &attr, &mask));
 	EXPECT_EQ(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
 		  IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-		  IBV_QP_MAX_QP_RD_ATOMIC, mask & ~(IBV_QP_ALT_PATH |
-						    IBV_QP_PATH_MIG_STATE));
+		  IBV_QP_MAX_QP_RD_ATOMIC, mask & ~(IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE));
 	EXPECT_EQ(7, attr.retry_cnt);
 	EXPECT_EQ(7, attr.rnr_retry);
 	EXPECT_EQ(0, pair_down(&p));

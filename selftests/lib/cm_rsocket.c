@@ -6,20 +6,9 @@
  * Linked with -lrdma_ep -lrdmacm: r*() come from librdmacm, the rest does not. In
  * cm_rsocket.stock all is librdmacm's.
  */
-#include <dirent.h>
-#include <dlfcn.h>
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <rdma/rsocket.h>
 
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define ROUNDS	20
 #define SIZE	3000
@@ -37,8 +26,7 @@ static int open_files(const char *name)
 	if (!dir)
 		return -1;
 	while ((entry = readdir(dir))) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%.16s",
-			 entry->d_name);
+		snprintf(path, sizeof(path), "/proc/self/fd/%.16s", entry->d_name);
 		len = readlink(path, target, sizeof(target) - 1);
 		if (len < 0)
 			continue;
@@ -96,10 +84,8 @@ static int echo_up(struct echo *e)
 
 	e->listener = STEP(rsocket(AF_INET, SOCK_STREAM, 0));
 	e->rs = STEP(rsocket(AF_INET, SOCK_STREAM, 0));
-	if (e->listener < 0 || e->rs < 0 ||
-	    STEP(rbind(e->listener, SA(&addr), sizeof(addr))) ||
-	    STEP(rlisten(e->listener, 1)) ||
-	    STEP(rgetsockname(e->listener, SA(&addr), &len)) ||
+	if (e->listener < 0 || e->rs < 0 || STEP(rbind(e->listener, SA(&addr), sizeof(addr))) ||
+	    STEP(rlisten(e->listener, 1)) || STEP(rgetsockname(e->listener, SA(&addr), &len)) ||
 	    lib_start(&e->thread, echo, &e->listener) ||
 	    STEP(rconnect(e->rs, SA(&addr), sizeof(addr)))) {
 		lib_say(__FILE__, __LINE__, "%s: %s", step, strerror(errno));
@@ -113,8 +99,7 @@ static int echo_round(struct echo *e, char fill)
 	char out[SIZE], in[SIZE];
 
 	memset(out, fill, sizeof(out));
-	if (rsend(e->rs, out, sizeof(out), 0) != sizeof(out) ||
-	    recv_all(e->rs, in, sizeof(in)))
+	if (rsend(e->rs, out, sizeof(out), 0) != sizeof(out) || recv_all(e->rs, in, sizeof(in)))
 		return -1;
 	return memcmp(in, out, sizeof(in)) ? -1 : 0;
 }
@@ -124,8 +109,7 @@ static int echo_down(struct echo *e)
 	void *failed = NULL;
 
 	rshutdown(e->rs, SHUT_RDWR);
-	if (rclose(e->rs) || lib_join(&e->thread, &failed) ||
-	    rclose(e->listener))
+	if (rclose(e->rs) || lib_join(&e->thread, &failed) || rclose(e->listener))
 		return -1;
 	if (failed)
 		lib_say(__FILE__, __LINE__, "%s", (char *)failed);
@@ -144,12 +128,10 @@ static int pair_message(struct pair *p, char fill)
 	in_mr = rdma_reg_msgs(p->p, in, sizeof(in));
 	memset(out, fill, sizeof(out));
 	memset(in, 0, sizeof(in));
-	if (out_mr && in_mr &&
-	    !rdma_post_recv(p->p, NULL, in, sizeof(in), in_mr) &&
+	if (out_mr && in_mr && !rdma_post_recv(p->p, NULL, in, sizeof(in), in_mr) &&
 	    !rdma_post_send(p->a, NULL, out, sizeof(out), out_mr, 0) &&
 	    !lib_wait_wc(p->a->send_cq, &wc, 1) && !wc.status &&
-	    !lib_wait_wc(p->p->recv_cq, &wc, 1) && !wc.status &&
-	    !memcmp(in, out, sizeof(in)))
+	    !lib_wait_wc(p->p->recv_cq, &wc, 1) && !wc.status && !memcmp(in, out, sizeof(in)))
 		ret = 0;
 	if (out_mr)
 		rdma_dereg_mr(out_mr);
@@ -166,8 +148,7 @@ TEST(rsockets_alone)
 	ASSERT_EQ(0, echo_up(&e));
 	for (i = 0; i < ROUNDS; i++)
 		ASSERT_EQ(0, echo_round(&e, i));
-	EXPECT_EQ(is_stock() || getenv("RDMA_ADDR") ? 0 : 1,
-		  open_files("/dev/infiniband/rdma_ep"));
+	EXPECT_EQ(is_stock() || getenv("RDMA_ADDR") ? 0 : 1, open_files("/dev/infiniband/rdma_ep"));
 	EXPECT_LT(0, open_files("/dev/infiniband/rdma_cm"));
 	EXPECT_EQ(0, echo_down(&e));
 }
@@ -346,8 +327,7 @@ TEST_F(foreign, ids_live)
 	ASSERT_EQ(0, rdma_connect(self->a, NULL));
 	/* siw's passive side does not read what is there before it listens to its socket. */
 	EXPECT_TRUE(wait_until(&accepted));
-	ASSERT_EQ(0, rdma_post_send(self->a, NULL, msg, sizeof(msg), NULL,
-				    IBV_SEND_INLINE));
+	ASSERT_EQ(0, rdma_post_send(self->a, NULL, msg, sizeof(msg), NULL, IBV_SEND_INLINE));
 	EXPECT_EQ(1, rdma_get_send_comp(self->a, &wc));
 	EXPECT_EQ(0, wc.status);
 	/* siw may lose a message that the end of the connection follows at once. */

@@ -2,8 +2,7 @@
 /*
  * Connections of synchronous ids, of QPs that the program moves, of datagrams.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 static void *disconnect(void *id)
 {
@@ -23,8 +22,7 @@ TEST(connect_and_disconnect)
 	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, e.a->event->event);
 	EXPECT_EQ(e.a, e.a->event->id);
 	EXPECT_EQ(0, e.a->event->status);
-	EXPECT_EQ(lib_iwarp(e.a->verbs) ? 0 : e.p->qp->qp_num,
-		  e.a->event->param.conn.qp_num);
+	EXPECT_EQ(lib_iwarp(e.a->verbs) ? 0 : e.p->qp->qp_num, e.a->event->param.conn.qp_num);
 	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, e.p->event->event);
 
 	/*
@@ -75,8 +73,7 @@ TEST(refused)
 	if (!lib_iwarp(e.a->verbs)) {
 		EXPECT_EQ(28, e.a->event->status);
 		ASSERT_TRUE(e.a->event->param.conn.private_data != NULL);
-		EXPECT_EQ(0, memcmp(e.a->event->param.conn.private_data, "no",
-				    3));
+		EXPECT_EQ(0, memcmp(e.a->event->param.conn.private_data, "no", 3));
 	}
 	ASSERT_EQ(0, lib_join(&t, &failed));
 	EXPECT_EQ(NULL, failed);
@@ -141,8 +138,7 @@ static struct ibv_qp *own_qp(struct rdma_cm_id *id, struct ibv_cq *cq)
 	return ibv_create_qp(id->pd, &attr);
 }
 
-static int move_qp(struct rdma_cm_id *id, struct ibv_qp *qp,
-		   enum ibv_qp_state state)
+static int move_qp(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int mask;
@@ -302,8 +298,7 @@ TEST(datagrams)
 	out_mr = rdma_reg_msgs(p.a, out, sizeof(out));
 	ASSERT_TRUE(in_mr && out_mr);
 	ASSERT_EQ(0, rdma_post_recv(p.p, (void *)1, in, sizeof(in), in_mr));
-	ASSERT_EQ(0, rdma_post_ud_send(p.a, (void *)2, out, 9, out_mr,
-				       IBV_SEND_SIGNALED, ah,
+	ASSERT_EQ(0, rdma_post_ud_send(p.a, (void *)2, out, 9, out_mr, IBV_SEND_SIGNALED, ah,
 				       p.p->qp->qp_num));
 	ASSERT_EQ(1, rdma_get_send_comp(p.a, &wc));
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);

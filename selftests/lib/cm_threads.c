@@ -3,15 +3,7 @@
  * Threads: all objects may be made, used and destroyed by many at once
  * (ibv_alloc_td(3): verbs are thread safe; rdma_cm: different ids).
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <semaphore.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define THREADS	4
 
@@ -173,8 +165,7 @@ static int line_up(struct line *line, struct ibv_cq *cq)
 
 	return pair_listen(p) || pair_resolve(p) || shared_qp(p->a, cq) ||
 	       pair_request(p, NULL) || pair_ack(p) || shared_qp(p->p, cq) ||
-	       rdma_accept(p->p, NULL) ||
-	       lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED) ||
+	       rdma_accept(p->p, NULL) || lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED) ||
 	       lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED);
 }
 
@@ -192,8 +183,7 @@ FIXTURE_SETUP(shared)
 		ASSERT_EQ(0, sem_init(&line->window, 0, 2 * WINDOW));
 		line->buf = self->buf;
 	}
-	self->mr = rdma_reg_msgs(self->lines[0].pair.a, self->buf,
-				 sizeof(self->buf));
+	self->mr = rdma_reg_msgs(self->lines[0].pair.a, self->buf, sizeof(self->buf));
 	ASSERT_NE(NULL, self->mr);
 	for (line = self->lines; line < self->lines + THREADS; line++)
 		line->mr = self->mr;
@@ -217,8 +207,7 @@ static void *post_line(void *arg)
 	for (i = 0; i < MESSAGES; i++) {
 		STEP(sem_wait(&line->window) || sem_wait(&line->window));
 		STEP(rdma_post_recv(line->pair.p, line, line->buf, 64, line->mr));
-		STEP(rdma_post_send(line->pair.a, line, line->buf, 64, line->mr,
-				    0));
+		STEP(rdma_post_send(line->pair.a, line, line->buf, 64, line->mr, 0));
 	}
 	return NULL;
 }
@@ -237,11 +226,9 @@ static void *poll_shared(void *arg)
 		for (i = 0; i < n; i++) {
 			line = (void *)(uintptr_t)wc[i].wr_id;
 			if (wc[i].status)
-				__atomic_add_fetch(&self->failures, 1,
-						   __ATOMIC_RELAXED);
+				__atomic_add_fetch(&self->failures, 1, __ATOMIC_RELAXED);
 			sem_post(&line->window);
-			__atomic_add_fetch(&self->completions, 1,
-					   __ATOMIC_RELAXED);
+			__atomic_add_fetch(&self->completions, 1, __ATOMIC_RELAXED);
 		}
 		if (!n)
 			usleep(500);
@@ -257,8 +244,7 @@ TEST_F(shared, posters_and_pollers)
 
 	for (i = 0; i < POLLERS; i++)
 		ASSERT_EQ(0, lib_start(&pollers[i], poll_shared, self));
-	EXPECT_EQ(NULL, in_threads(post_line, self->lines,
-				   sizeof(self->lines[0])));
+	EXPECT_EQ(NULL, in_threads(post_line, self->lines, sizeof(self->lines[0])));
 	for (i = 0; i < POLLERS; i++) {
 		ASSERT_EQ(0, lib_join(&pollers[i], &failed));
 		EXPECT_EQ(NULL, failed);
@@ -300,8 +286,7 @@ static void *serve(void *arg)
 			STEP(rdma_accept(id, NULL));
 			break;
 		case RDMA_CM_EVENT_ESTABLISHED:
-			__atomic_add_fetch(&server->established, 1,
-					   __ATOMIC_RELAXED);
+			__atomic_add_fetch(&server->established, 1, __ATOMIC_RELAXED);
 			break;
 		case RDMA_CM_EVENT_DISCONNECTED:
 			rdma_disconnect(id);

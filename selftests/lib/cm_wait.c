@@ -7,13 +7,7 @@
  * though it was to go on, an event that is lost then, an endpoint that can not be
  * destroyed after that, files that are left open or closed too early.
  */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 static volatile int signals;
 
@@ -292,8 +286,7 @@ TEST(cancel_as_the_request_comes)
 		} else if (!c.new) {
 			/* It may be waiting: let it go. */
 			fcntl(e.listener->channel->fd, F_SETFL, O_NONBLOCK);
-			while (!__atomic_load_n(&active.done,
-						__ATOMIC_ACQUIRE) && !c.new) {
+			while (!__atomic_load_n(&active.done, __ATOMIC_ACQUIRE) && !c.new) {
 				rdma_get_request(e.listener, &c.new);
 				usleep(1000);
 			}

@@ -2,8 +2,7 @@
 /*
  * ibv_create_cq(3), sentence by sentence. The numbers are those of docs/pages.md.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(cq) {
 	struct ibv_context *context;
@@ -44,8 +43,7 @@ TEST_F(cq, ibv_create_cq_S01_cq_is_made_and_destroyed)
 
 TEST_F(cq, ibv_create_cq_S02_symbol_takes_the_documented_arguments)
 {
-	struct ibv_cq *(*create)(struct ibv_context *context, int cqe,
-				 void *cq_context,
+	struct ibv_cq *(*create)(struct ibv_context *context, int cqe, void *cq_context,
 				 struct ibv_comp_channel *channel,
 				 int comp_vector) = lib_symbol("ibv_create_cq");
 
@@ -188,8 +186,7 @@ TEST_F(cq, ibv_create_cq_S07_vectors_are_those_of_the_context)
 		ASSERT_TRUE(cq != NULL);
 		EXPECT_EQ(0, ibv_destroy_cq(cq));
 	}
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL,
-						     c->num_comp_vectors)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, c->num_comp_vectors)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, -1)));
 }
 
@@ -213,13 +210,11 @@ TEST_F(cq, ibv_create_cq_S09_success_is_a_pointer_and_failure_null)
 
 	self->cq = ibv_create_cq(c, 4, NULL, NULL, 0);
 	EXPECT_TRUE(self->cq != NULL);
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, self->dev.max_cqe + 1,
-						     NULL, NULL, 0)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, self->dev.max_cqe + 1, NULL, NULL, 0)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 0, NULL, NULL, 0)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, -1, NULL, NULL, 0)));
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(NULL, 1, NULL,
-							     NULL, 0)));
+		EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(NULL, 1, NULL, NULL, 0)));
 }
 
 TEST_F(cq, ibv_create_cq_S10_destroying_returns_0_or_the_errno)

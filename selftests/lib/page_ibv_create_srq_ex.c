@@ -3,8 +3,7 @@
  * ibv_create_srq_ex(3), sentence by sentence. The numbers are those of docs/pages.md;
  * what needs XRC is in page_xrc.c.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(srq) {
 	struct ibv_context *context;
@@ -56,8 +55,7 @@ TEST_F(srq, ibv_create_srq_ex_S01_srq_is_made_and_destroyed)
 /* An inline function of the header, for which the library has the hooks. */
 TEST_F(srq, ibv_create_srq_ex_S02_function_takes_the_documented_arguments)
 {
-	struct ibv_srq *(*make)(struct ibv_context *context,
-				struct ibv_srq_init_attr_ex *attr) =
+	struct ibv_srq *(*make)(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr) =
 		ibv_create_srq_ex;
 
 	self->srq = make(self->context, &self->attr);
@@ -88,8 +86,7 @@ TEST(ibv_create_srq_ex_S05_structures_have_the_documented_members)
 	EXPECT_TRUE(MEMBER_IS(ibv_srq_init_attr_ex, srq_context, void *));
 	EXPECT_TRUE(MEMBER_IS(ibv_srq_init_attr_ex, attr, struct ibv_srq_attr));
 	EXPECT_TRUE(MEMBER_IS(ibv_srq_init_attr_ex, comp_mask, uint32_t));
-	EXPECT_TRUE(MEMBER_IS(ibv_srq_init_attr_ex, srq_type,
-			      enum ibv_srq_type));
+	EXPECT_TRUE(MEMBER_IS(ibv_srq_init_attr_ex, srq_type, enum ibv_srq_type));
 	EXPECT_TRUE(MEMBER_IS(ibv_srq_init_attr_ex, pd, struct ibv_pd *));
 	EXPECT_TRUE(MEMBER_IS(ibv_srq_init_attr_ex, xrcd, struct ibv_xrcd *));
 	EXPECT_TRUE(MEMBER_IS(ibv_srq_init_attr_ex, cq, struct ibv_cq *));
@@ -107,12 +104,10 @@ TEST_F(srq, ibv_create_srq_ex_S06_context_is_in_the_srq)
 TEST_F(srq, ibv_create_srq_ex_S07_attributes_over_the_device_limits_are_refused)
 {
 	self->attr.attr.max_wr = self->dev.max_srq_wr + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq_ex(self->context,
-							 &self->attr)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq_ex(self->context, &self->attr)));
 	self->attr.attr.max_wr = 1;
 	self->attr.attr.max_sge = self->dev.max_srq_sge + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq_ex(self->context,
-							 &self->attr)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq_ex(self->context, &self->attr)));
 	self->attr.attr.max_sge = 1;
 	EXPECT_TRUE(create(self));
 }
@@ -154,8 +149,7 @@ TEST_F(srq, ibv_create_srq_ex_S10_pd_is_that_of_the_srq)
 static int post_until_refused(FIXTURE_DATA(srq) *self, int num_sge, int max)
 {
 	static char buf[64];
-	struct ibv_mr *mr = ibv_reg_mr(self->pd, buf, sizeof(buf),
-				       IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *mr = ibv_reg_mr(self->pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_recv_wr wr = { .num_sge = num_sge }, *bad;
 	struct ibv_sge sge[64];
 	int i;

@@ -2,11 +2,7 @@
 /*
  * ibv_post_srq_recv(3), sentence by sentence. The numbers are those of docs/pages.md.
  */
-#include <arpa/inet.h>
-
-#include "kselftest_harness.h"
-#include "skip.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define MAX_WR	8
 #define MAX_SGE	2
@@ -145,8 +141,7 @@ TEST_F(recv, ibv_post_srq_recv_S04_list_is_posted_up_to_the_one_that_is_wrong)
 		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
 	}
 	wr[1].num_sge = too_many(self);
-	EXPECT_EQ(failure(self, EINVAL),
-		  ibv_post_srq_recv(self->srq, wr, &bad));
+	EXPECT_EQ(failure(self, EINVAL), ibv_post_srq_recv(self->srq, wr, &bad));
 	EXPECT_EQ(&wr[1], bad);
 	wr[1] = request(self, 20);
 	ASSERT_EQ(0, ibv_post_srq_recv(self->srq, &wr[1], &bad));
@@ -214,8 +209,7 @@ TEST_F(recv, ibv_post_srq_recv_S09_entries_after_num_sge_are_not_used)
 	EXPECT_EQ(IBV_WC_SUCCESS, receive(self, "one").status);
 	EXPECT_STREQ("one", self->buf);
 	wr.num_sge = too_many(self);
-	EXPECT_EQ(failure(self, EINVAL),
-		  ibv_post_srq_recv(self->srq, &wr, &bad));
+	EXPECT_EQ(failure(self, EINVAL), ibv_post_srq_recv(self->srq, &wr, &bad));
 	/* None at all, for a message of no bytes. (libsiw wants one.) */
 	wr.num_sge = 0;
 	if (is_libsiw(self->p.p->verbs)) {
@@ -250,8 +244,7 @@ TEST_F(recv, ibv_post_srq_recv_S11_message_stays_within_the_length)
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 	EXPECT_EQ(4, wc.byte_len);
 	ASSERT_EQ(0, ibv_post_srq_recv(self->srq, &wr, &bad));
-	ASSERT_EQ(0, rdma_post_send(self->p.a, NULL, "too long", 8, NULL,
-				    IBV_SEND_INLINE));
+	ASSERT_EQ(0, rdma_post_send(self->p.a, NULL, "too long", 8, NULL, IBV_SEND_INLINE));
 	if (!lib_iwarp(self->p.p->verbs)) {
 		ASSERT_EQ(0, lib_wait_wc(self->cq, &wc, 1));
 		EXPECT_NE(IBV_WC_SUCCESS, wc.status);
@@ -266,14 +259,12 @@ TEST_F(recv, ibv_post_srq_recv_S12_memory_is_that_of_the_key)
 	struct ibv_recv_wr wr = request(self, 1), *bad = NULL;
 
 	self->sge[0].lkey ^= 0x55500;
-	EXPECT_EQ(is_stock() ? 0 : EINVAL,
-		  ibv_post_srq_recv(self->srq, &wr, &bad));
+	EXPECT_EQ(is_stock() ? 0 : EINVAL, ibv_post_srq_recv(self->srq, &wr, &bad));
 	if (!is_stock()) {
 		EXPECT_EQ(&wr, bad);
 		return;
 	}
-	ASSERT_EQ(0, rdma_post_send(self->p.a, NULL, "x", 1, NULL,
-				    IBV_SEND_INLINE));
+	ASSERT_EQ(0, rdma_post_send(self->p.a, NULL, "x", 1, NULL, IBV_SEND_INLINE));
 	EXPECT_QPS(IBV_QPS_ERR, self->p.p->qp);
 	EXPECT_EQ(0, self->buf[0]);
 }
@@ -285,8 +276,7 @@ TEST_F(recv, ibv_post_srq_recv_S13_success_is_0_and_failure_the_errno)
 	int i, ret = 0;
 
 	wr.num_sge = too_many(self);
-	EXPECT_EQ(failure(self, EINVAL),
-		  ibv_post_srq_recv(self->srq, &wr, &bad));
+	EXPECT_EQ(failure(self, EINVAL), ibv_post_srq_recv(self->srq, &wr, &bad));
 	wr.num_sge = 1;
 	/* Until it is full */
 	if (!is_libsiw(self->p.p->verbs))	/* can not query SRQs */
@@ -351,8 +341,7 @@ FIXTURE_SETUP(ud)
 	sge = (struct ibv_sge) { (uintptr_t)self->buf, 64, self->mr->lkey };
 	wr.sg_list = &sge;
 	ASSERT_EQ(0, ibv_post_srq_recv(self->id->srq, &wr, &bad));
-	ASSERT_EQ(0, rdma_post_ud_send(self->id, NULL, self->buf + 64, 9,
-				       self->mr, 0, self->ah,
+	ASSERT_EQ(0, rdma_post_ud_send(self->id, NULL, self->buf + 64, 9, self->mr, 0, self->ah,
 				       self->id->qp->qp_num));
 	ASSERT_EQ(0, lib_wait_wc(self->id->send_cq, &wc, 1));
 	ASSERT_EQ(IBV_WC_SUCCESS, wc.status);

@@ -2,10 +2,7 @@
 /*
  * rdma_create_ep(3), sentence by sentence. The numbers are those of docs/pages.md.
  */
-#include <fcntl.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define PORT	7471
 
@@ -40,8 +37,7 @@ TEST_F(ep, rdma_create_ep_S01_id_is_made_and_a_qp_if_wanted)
 	EXPECT_TRUE(!self->id->qp);
 	rdma_destroy_ep(self->id);
 	self->id = NULL;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL,
-				    &self->attr));
+	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
 	ASSERT_TRUE(self->id != NULL);
 	EXPECT_TRUE(self->id->qp != NULL);
 }
@@ -77,20 +73,17 @@ TEST_F(ep, rdma_create_ep_S04_id_has_the_addresses_of_the_information)
 	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
 	EXPECT_EQ(htons(PORT), rdma_get_dst_port(self->id));
 	EXPECT_NE(0, rdma_get_src_port(self->id));
-	EXPECT_EQ(dst->sin_addr.s_addr,
-		  self->id->route.addr.dst_sin.sin_addr.s_addr);
+	EXPECT_EQ(dst->sin_addr.s_addr, self->id->route.addr.dst_sin.sin_addr.s_addr);
 	rdma_destroy_ep(self->id);
 	self->id = NULL;
 	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, NULL));
-	EXPECT_EQ(src->sin_addr.s_addr,
-		  self->id->route.addr.src_sin.sin_addr.s_addr);
+	EXPECT_EQ(src->sin_addr.s_addr, self->id->route.addr.src_sin.sin_addr.s_addr);
 	EXPECT_EQ(0, rdma_get_dst_port(self->id));
 }
 
 TEST_F(ep, rdma_create_ep_S05_pd_may_be_left_out)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL,
-				    &self->attr));
+	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
 	ASSERT_TRUE(self->id->qp && self->id->qp->pd);
 	EXPECT_EQ(self->id->verbs, self->id->qp->pd->context);
 }
@@ -150,8 +143,7 @@ TEST_F(ep, rdma_create_ep_S10_id_follows_the_resolved_information)
 
 	ASSERT_TRUE(udp != NULL);
 	self->attr.qp_type = IBV_QPT_UD;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL,
-				    &self->attr));
+	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
 	EXPECT_EQ(IBV_QPT_RC, self->attr.qp_type);
 	EXPECT_EQ(IBV_QPT_RC, self->id->qp->qp_type);
 	EXPECT_EQ(RDMA_PS_TCP, self->id->ps);
@@ -165,8 +157,7 @@ TEST_F(ep, rdma_create_ep_S10_id_follows_the_resolved_information)
 
 TEST_F(ep, rdma_create_ep_S11_active_id_gets_a_qp_if_there_are_attributes)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL,
-				    &self->attr));
+	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
 	ASSERT_TRUE(self->id->qp != NULL);
 	EXPECT_QPS(IBV_QPS_INIT, self->id->qp);
 	rdma_destroy_ep(self->id);
@@ -195,8 +186,7 @@ TEST_F(ep, rdma_create_ep_S12_qp_is_on_the_given_or_the_default_pd)
 	bound = lib_bound_id(NULL, RDMA_PS_TCP);
 	ASSERT_TRUE(bound != NULL);
 	self->attr = lib_qp_attr();
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL,
-				    &self->attr));
+	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
 	EXPECT_EQ(bound->pd, self->id->qp->pd);
 	EXPECT_EQ(bound->pd, self->id->pd);
 	EXPECT_EQ(0, rdma_destroy_id(bound));
@@ -207,11 +197,9 @@ TEST_F(ep, rdma_create_ep_S13_attributes_are_used_as_by_rdma_create_qp)
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
 
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL,
-				    &self->attr));
+	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
 	id = self->id;
-	EXPECT_TRUE(id->send_cq && id->recv_cq && id->send_cq_channel &&
-		    id->recv_cq_channel);
+	EXPECT_TRUE(id->send_cq && id->recv_cq && id->send_cq_channel && id->recv_cq_channel);
 	EXPECT_EQ(id->send_cq, self->attr.send_cq);
 	EXPECT_EQ(id->recv_cq, self->attr.recv_cq);
 	EXPECT_EQ((void *)id, id->recv_cq->cq_context);
@@ -225,8 +213,7 @@ TEST_F(ep, rdma_create_ep_S13_attributes_are_used_as_by_rdma_create_qp)
 	self->attr = lib_qp_attr();
 	self->attr.send_cq = cq;
 	self->attr.recv_cq = cq;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL,
-				    &self->attr));
+	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
 	EXPECT_EQ(cq, self->id->qp->send_cq);
 	EXPECT_EQ(cq, self->id->qp->recv_cq);
 	EXPECT_TRUE(!self->id->send_cq && !self->id->recv_cq);
@@ -275,8 +262,7 @@ TEST_F(ep, rdma_create_ep_S15_active_id_is_resolved)
 	ASSERT_TRUE(self->id->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_ROUTE_RESOLVED, self->id->event->event);
 	EXPECT_EQ(self->id, self->id->event->id);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL,
-						    self->active->ai_dst_addr,
+	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, self->active->ai_dst_addr,
 						    2000)));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 2000)));
 }
@@ -292,8 +278,7 @@ TEST_F(conn, rdma_create_ep_S16_passive_id_saves_pd_and_attributes)
 	ASSERT_TRUE(e->pd != NULL);
 	self->attr.cap.max_recv_wr = 33;
 	ASSERT_EQ(0, eps_listen(e));
-	EXPECT_TRUE(!e->listener->qp && !e->listener->send_cq &&
-		    !e->listener->recv_cq);
+	EXPECT_TRUE(!e->listener->qp && !e->listener->send_cq && !e->listener->recv_cq);
 	EXPECT_TRUE(!self->attr.send_cq && !self->attr.recv_cq);
 	EXPECT_EQ(e->pd, e->listener->pd);
 	memset(&self->attr, 0x55, sizeof(self->attr));
@@ -307,8 +292,7 @@ TEST_F(conn, rdma_create_ep_S16_passive_id_saves_pd_and_attributes)
 
 static void look_at_qp(struct eps *e)
 {
-	if (!e->p->qp ||
-	    lib_qp_state_as(e->p->qp, IBV_QPS_INIT) != IBV_QPS_INIT)
+	if (!e->p->qp || lib_qp_state_as(e->p->qp, IBV_QPS_INIT) != IBV_QPS_INIT)
 		e->server_errno = EBADFD;
 }
 
@@ -388,8 +372,7 @@ TEST_F(conn, rdma_create_ep_S17_request_without_saved_attributes_has_no_qp)
 
 TEST_F(ep, rdma_create_ep_S18_passive_id_listens)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL,
-				    &self->attr));
+	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, &self->attr));
 	EXPECT_EQ(0, rdma_listen(self->id, 0));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_listen(self->id, 0)));
 }
@@ -398,12 +381,10 @@ TEST_F(ep, rdma_create_ep_S19_passive_id_is_bound)
 {
 	struct sockaddr_in sin = lib_addr(0);
 
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL,
-				    &self->attr));
+	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, &self->attr));
 	EXPECT_TRUE(self->id->verbs != NULL);
 	EXPECT_NE(0, rdma_get_src_port(self->id));
-	EXPECT_EQ(sin.sin_addr.s_addr,
-		  self->id->route.addr.src_sin.sin_addr.s_addr);
+	EXPECT_EQ(sin.sin_addr.s_addr, self->id->route.addr.src_sin.sin_addr.s_addr);
 	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sin))));
 }
 

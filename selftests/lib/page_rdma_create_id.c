@@ -2,11 +2,7 @@
 /*
  * rdma_create_id(3), sentence by sentence. The numbers are those of docs/pages.md.
  */
-#include <arpa/inet.h>
-#include <fcntl.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(id) {
 	struct rdma_event_channel *ch;
@@ -38,15 +34,13 @@ TEST_F(id, rdma_create_id_S01_id_is_made_with_nothing_on_it)
 	ASSERT_TRUE(id != NULL);
 	EXPECT_TRUE(!id->verbs && !id->pd && !id->qp && !id->srq);
 	EXPECT_TRUE(!id->event);
-	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel &&
-		    !id->recv_cq_channel);
+	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel && !id->recv_cq_channel);
 	EXPECT_EQ(0, id->port_num);
 }
 
 TEST_F(id, rdma_create_id_S02_symbol_takes_the_documented_arguments)
 {
-	int (*create)(struct rdma_event_channel *channel,
-		      struct rdma_cm_id **id, void *context,
+	int (*create)(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 		      enum rdma_port_space ps) = lib_symbol("rdma_create_id");
 
 	ASSERT_TRUE(create != NULL);
@@ -154,8 +148,7 @@ TEST_F(id, rdma_create_id_S08_id_keeps_the_addresses_of_its_communication)
 	EXPECT_EQ(AF_INET, id->route.addr.src_addr.sa_family);
 	EXPECT_NE(0, rdma_get_src_port(id));
 	EXPECT_EQ(htons(7471), rdma_get_dst_port(id));
-	EXPECT_EQ(self->sin.sin_addr.s_addr,
-		  id->route.addr.dst_sin.sin_addr.s_addr);
+	EXPECT_EQ(self->sin.sin_addr.s_addr, id->route.addr.dst_sin.sin_addr.s_addr);
 }
 
 TEST_F(id, rdma_create_id_S09_success_is_0_and_failure_minus_1)
@@ -172,8 +165,7 @@ TEST_F(id, rdma_create_id_S10_failure_sets_errno)
 
 	EXPECT_TRUE(FAILS(EINVAL, rdma_create_id(self->ch, &id, NULL, 0x1234)));
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_create_id(NULL, NULL, NULL,
-							 RDMA_PS_TCP)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_create_id(NULL, NULL, NULL, RDMA_PS_TCP)));
 }
 
 /* It has no device before it is bound, and nothing to set up a QP with. */
@@ -302,10 +294,8 @@ FIXTURE_SETUP(tcp)
 	ASSERT_EQ(0, pair_up(&self->p));
 	self->mr = rdma_reg_msgs(self->p.p, self->buf, sizeof(self->buf));
 	ASSERT_TRUE(self->mr != NULL);
-	ASSERT_EQ(0, rdma_post_recv(self->p.p, (void *)1, self->buf, 32,
-				    self->mr));
-	ASSERT_EQ(0, rdma_post_recv(self->p.p, (void *)2, self->buf + 32, 32,
-				    self->mr));
+	ASSERT_EQ(0, rdma_post_recv(self->p.p, (void *)1, self->buf, 32, self->mr));
+	ASSERT_EQ(0, rdma_post_recv(self->p.p, (void *)2, self->buf + 32, 32, self->mr));
 }
 
 FIXTURE_TEARDOWN(tcp)
@@ -397,8 +387,7 @@ static int send_datagram(FIXTURE_DATA(udp) *self, uint32_t qpn)
 {
 	struct ibv_wc wc;
 
-	if (rdma_post_ud_send(self->id, NULL, self->buf + 64, 9, self->mr, 0,
-			      self->ah, qpn) ||
+	if (rdma_post_ud_send(self->id, NULL, self->buf + 64, 9, self->mr, 0, self->ah, qpn) ||
 	    lib_wait_wc(self->id->send_cq, &wc, 1))
 		return -1;
 	return wc.status;

@@ -2,10 +2,7 @@
 /*
  * rdma_create_qp(3), sentence by sentence. The numbers are those of docs/pages.md.
  */
-#include <fcntl.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 /* Two bound ids, and a PD of their device. */
 FIXTURE(qp) {
@@ -72,8 +69,7 @@ TEST_F(qp, rdma_create_qp_S02_symbol_takes_the_documented_arguments)
 TEST_F(qp, rdma_create_qp_S03_other_id_gets_no_qp)
 {
 	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
-	EXPECT_TRUE(!self->other->qp && !self->other->send_cq &&
-		    !self->other->recv_cq);
+	EXPECT_TRUE(!self->other->qp && !self->other->send_cq && !self->other->recv_cq);
 	self->attr = lib_qp_attr();
 	ASSERT_EQ(0, rdma_create_qp(self->other, NULL, &self->attr));
 	EXPECT_NE(self->id->qp, self->other->qp);
@@ -110,8 +106,7 @@ TEST_F(qp, rdma_create_qp_S06_qp_leaves_reset)
 
 	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
 	EXPECT_EQ(IBV_QPS_INIT, self->id->qp->state);
-	ASSERT_EQ(0, ibv_query_qp(self->id->qp, &attr,
-				  IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init));
+	ASSERT_EQ(0, ibv_query_qp(self->id->qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init));
 	/* (iWARP's states are others, and the access is always all.) */
 	if (!lib_iwarp(self->verbs)) {
 		EXPECT_EQ(IBV_QPS_INIT, attr.qp_state);
@@ -128,8 +123,7 @@ TEST_F(qp, rdma_create_qp_S07_success_is_0_and_failure_minus_1)
 	EXPECT_TRUE(!self->other->qp);
 	if (!is_stock())	/* attr still has the CQs that are gone */
 		EXPECT_TRUE(!self->other->send_cq && !self->other->recv_cq &&
-			    !self->other->send_cq_channel &&
-			    !self->other->recv_cq_channel);
+			    !self->other->send_cq_channel && !self->other->recv_cq_channel);
 }
 
 TEST_F(qp, rdma_create_qp_S08_failure_sets_errno)
@@ -140,8 +134,7 @@ TEST_F(qp, rdma_create_qp_S08_failure_sets_errno)
 	EXPECT_NE(0, errno);
 	self->attr = lib_qp_attr();
 	ASSERT_EQ(0, rdma_create_qp(self->other, NULL, &self->attr));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->other, NULL,
-						 &self->attr)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->other, NULL, &self->attr)));
 	if (is_stock())	/* crashes */
 		return;
 	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(NULL, NULL, &self->attr)));
@@ -156,8 +149,7 @@ TEST_F(qp, rdma_create_qp_S09_unbound_id_is_refused)
 		SKIP(return, "librdmacm crashes on an unbound id");
 	ASSERT_EQ(0, rdma_create_id(NULL, &unbound, NULL, RDMA_PS_TCP));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(unbound, NULL, &self->attr)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(unbound, self->pd,
-						 &self->attr)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(unbound, self->pd, &self->attr)));
 	EXPECT_EQ(0, rdma_destroy_id(unbound));
 }
 
@@ -261,8 +253,7 @@ TEST(rdma_create_qp_S12_new_datagram_qp_sends)
 	out_mr = rdma_reg_msgs(id, out, sizeof(out));
 	ASSERT_TRUE(ah && in_mr && out_mr);
 	ASSERT_EQ(0, rdma_post_recv(id, NULL, in, sizeof(in), in_mr));
-	ASSERT_EQ(0, rdma_post_ud_send(id, NULL, out, 9, out_mr, 0, ah,
-				       id->qp->qp_num));
+	ASSERT_EQ(0, rdma_post_ud_send(id, NULL, out, 9, out_mr, 0, ah, id->qp->qp_num));
 	ASSERT_EQ(0, lib_wait_wc(id->send_cq, &wc, 1));
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 	ASSERT_EQ(0, lib_wait_wc(id->recv_cq, &wc, 1));
@@ -413,8 +404,7 @@ TEST_F(qp, rdma_create_qp_S18_cqs_that_were_made_are_shown_in_the_id)
 	send_fd = id->send_cq_channel->fd;
 	recv_fd = id->recv_cq_channel->fd;
 	rdma_destroy_qp(id);
-	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel &&
-		    !id->recv_cq_channel);
+	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel && !id->recv_cq_channel);
 	EXPECT_EQ(-1, fcntl(send_fd, F_GETFD));
 	EXPECT_EQ(-1, fcntl(recv_fd, F_GETFD));
 
@@ -425,8 +415,7 @@ TEST_F(qp, rdma_create_qp_S18_cqs_that_were_made_are_shown_in_the_id)
 	self->attr.send_cq = cq;
 	self->attr.recv_cq = cq;
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
-	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel &&
-		    !id->recv_cq_channel);
+	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel && !id->recv_cq_channel);
 	rdma_destroy_qp(id);
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
 }

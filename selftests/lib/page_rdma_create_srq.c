@@ -3,10 +3,7 @@
  * rdma_create_srq(3), sentence by sentence. The numbers are those of docs/pages.md;
  * what needs XRC is in page_xrc.c.
  */
-#include <dlfcn.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 /* Two bound ids, and a PD of their device. */
 FIXTURE(srq) {
@@ -52,8 +49,7 @@ TEST_F(srq, rdma_create_srq_S01_srq_is_made)
 
 TEST_F(srq, rdma_create_srq_S02_symbol_takes_the_documented_arguments)
 {
-	int (*create)(struct rdma_cm_id *id, struct ibv_pd *pd,
-		      struct ibv_srq_init_attr *attr) =
+	int (*create)(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr) =
 		lib_symbol("rdma_create_srq");
 
 	ASSERT_TRUE(create != NULL);
@@ -168,8 +164,7 @@ TEST_F(srq, rdma_create_srq_S09_pd_of_another_context_is_refused)
 		EXPECT_EQ(other, self->id->srq->context);
 		rdma_destroy_srq(self->id);
 	} else {
-		EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, pd,
-							  &self->attr)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, pd, &self->attr)));
 		EXPECT_TRUE(!self->id->srq);
 	}
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));
@@ -255,8 +250,7 @@ TEST_F(srq, rdma_create_srq_S18_second_srq_of_an_id_is_refused)
 		EXPECT_EQ(0, ibv_destroy_srq(srq));
 		return;
 	}
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, NULL,
-						  &self->attr)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, NULL, &self->attr)));
 	EXPECT_EQ(srq, self->id->srq);
 
 	/* Another in its place */

@@ -3,9 +3,7 @@
  * What the pages say of XRC, sentence by sentence. The numbers are those of
  * docs/pages.md. On the mock device, for which the stock libraries have no driver.
  */
-#include <fcntl.h>
-
-#include "kselftest_harness.h"
+#include "lib_test.h"
 #include "lib_mock.h"
 
 FIXTURE(xrc) {
@@ -187,8 +185,7 @@ TEST_F(id, rdma_create_srq_S18_second_xrc_srq_of_an_id_is_refused)
 	ASSERT_EQ(0, rdma_create_srq(self->id, NULL, &self->attr));
 	srq = self->id->srq;
 	cq = self->id->recv_cq;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, NULL,
-						  &self->attr)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, NULL, &self->attr)));
 	EXPECT_EQ(srq, self->id->srq);
 	EXPECT_EQ(cq, self->id->recv_cq);
 }

@@ -57,8 +57,7 @@ static const char *start(void)
 	if (!res || rdma_create_ep(&id, res, NULL, NULL))
 		return "rdma_create_ep";
 	server.listener = id;
-	if (rdma_create_srq(id, NULL, &srq) || !id->srq ||
-	    srq.attr.max_wr < BUFS)
+	if (rdma_create_srq(id, NULL, &srq) || !id->srq || srq.attr.max_wr < BUFS)
 		return "rdma_create_srq";
 	server.cq = ibv_create_cq(id->verbs, 2 * BUFS, NULL, NULL, 0);
 	server.mr = rdma_reg_msgs(id, server.buf, sizeof(server.buf));
@@ -130,8 +129,7 @@ static void *serve(void *listener)
 	return NULL;
 }
 
-static const char *talk(struct rdma_cm_id **id, struct ibv_mr **mr, char *out,
-			char *in)
+static const char *talk(struct rdma_cm_id **id, struct ibv_mr **mr, char *out, char *in)
 {
 	struct ibv_wc wc;
 	int round, i, j, len;
@@ -142,16 +140,13 @@ static const char *talk(struct rdma_cm_id **id, struct ibv_mr **mr, char *out,
 		for (i = 0; i < CONNS; i++) {
 			for (j = 0; j < len; j++)
 				out[i * MSG + j] = round + i * 50 + j;
-			if (rdma_post_recv(id[i], NULL, in + i * MSG, MSG,
-					   mr[i]) ||
-			    rdma_post_send(id[i], NULL, out + i * MSG, len,
-					   mr[i], 0))
+			if (rdma_post_recv(id[i], NULL, in + i * MSG, MSG, mr[i]) ||
+			    rdma_post_send(id[i], NULL, out + i * MSG, len, mr[i], 0))
 				return "posting";
 		}
 		for (i = 0; i < CONNS; i++) {
 			if (rdma_get_send_comp(id[i], &wc) != 1 || wc.status ||
-			    rdma_get_recv_comp(id[i], &wc) != 1 || wc.status ||
-			    wc.byte_len != len)
+			    rdma_get_recv_comp(id[i], &wc) != 1 || wc.status || wc.byte_len != len)
 				return "completions";
 			out[i * MSG + len - 1]++;
 			if (memcmp(in + i * MSG, out + i * MSG, len))

@@ -3,10 +3,7 @@
  * Completion channels, events of CQs, polling. What ibv_create_cq(3) says is in
  * page_ibv_create_cq.c.
  */
-#include <fcntl.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(cq) {
 	struct ibv_context *context;
@@ -91,10 +88,8 @@ static int complete(FIXTURE_DATA(comp) *self, int flags)
 {
 	struct ibv_wc wc;
 
-	if (rdma_post_recv(self->id, (void *)++self->next, self->buf, 64,
-			   self->mr) ||
-	    rdma_post_send(self->p.a, NULL, "x", 1, NULL,
-			   IBV_SEND_INLINE | flags) ||
+	if (rdma_post_recv(self->id, (void *)++self->next, self->buf, 64, self->mr) ||
+	    rdma_post_send(self->p.a, NULL, "x", 1, NULL, IBV_SEND_INLINE | flags) ||
 	    lib_wait_wc(self->p.a->send_cq, &wc, 1))
 		return -1;
 	/* The sender's may come a little earlier. */
@@ -248,8 +243,7 @@ TEST_F(comp, no_wakeup_is_lost)
 	void *context, *ret;
 
 	for (posted = 0; posted < RECVS; posted++)
-		ASSERT_EQ(0, rdma_post_recv(self->id, NULL, self->buf, 64,
-					    self->mr));
+		ASSERT_EQ(0, rdma_post_recv(self->id, NULL, self->buf, 64, self->mr));
 	ASSERT_EQ(0, lib_start(&t, send_many, self->p.a));
 	for (got = 0; got < 200;) {
 		while (ibv_poll_cq(self->cq, 1, &wc) == 1) {
@@ -257,7 +251,7 @@ TEST_F(comp, no_wakeup_is_lost)
 			got++;
 			if (posted++ < 200)
 				ASSERT_EQ(0, rdma_post_recv(self->id, NULL,
-						self->buf, 64, self->mr));
+							    self->buf, 64, self->mr));
 			__atomic_add_fetch(&replaced, 1, __ATOMIC_RELEASE);
 		}
 		if (got == 200)
@@ -268,7 +262,7 @@ TEST_F(comp, no_wakeup_is_lost)
 			got++;
 			if (posted++ < 200)
 				ASSERT_EQ(0, rdma_post_recv(self->id, NULL,
-						self->buf, 64, self->mr));
+							    self->buf, 64, self->mr));
 			__atomic_add_fetch(&replaced, 1, __ATOMIC_RELEASE);
 			continue;
 		}

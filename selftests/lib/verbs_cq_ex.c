@@ -5,9 +5,7 @@
  * On the stock library no test goes on to where ibv_next_poll() says that there
  * are no more: librxe of rdma-core 44 loses its place there.
  */
-#include "kselftest_harness.h"
-#include "skip.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(cqx) {
 	struct pair p;
@@ -90,10 +88,8 @@ static int complete(FIXTURE_DATA(cqx) *self, int n)
 	struct ibv_wc wc;
 
 	while (n--) {
-		if (rdma_post_recv(self->p.p, (void *)++self->next, self->buf,
-				   64, self->mr) ||
-		    rdma_post_send(self->p.a, NULL, "x", 1, NULL,
-				   IBV_SEND_INLINE) ||
+		if (rdma_post_recv(self->p.p, (void *)++self->next, self->buf, 64, self->mr) ||
+		    rdma_post_send(self->p.a, NULL, "x", 1, NULL, IBV_SEND_INLINE) ||
 		    lib_wait_wc(self->other, &wc, 1) || wc.status)
 			return -1;
 	}
@@ -158,8 +154,7 @@ TEST_F(cqx, create_errors)
 	for (i = 0; i < sizeof(hardware) / sizeof(hardware[0]); i++) {
 		attr = cq_attr(self);
 		attr.wc_flags |= hardware[i];
-		EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP,
-				ibv_create_cq_ex(self->context, &attr)));
+		EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
 	}
 	attr = cq_attr(self);
 	attr.cqe = dev.max_cqe + 1;
@@ -174,20 +169,17 @@ TEST_F(cqx, create_errors)
 	attr = cq_attr(self);
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP,
-			       ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
 	attr = cq_attr(self);
 	attr.comp_mask = 1U << 7;
 	EXPECT_TRUE(!ibv_create_cq_ex(self->context, &attr));
 	EXPECT_EQ(1, self->ch->refcnt);
 	if (is_stock())	/* leaves errno alone, ignores flags, crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP,
-			       ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	attr.flags = 1U << 9;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP,
-			       ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, NULL)));
 }
 
@@ -226,8 +218,7 @@ TEST_F(cqx, fields)
 	if (imm) {
 		EXPECT_NE(0, ibv_wc_read_wc_flags(ex) & IBV_WC_WITH_IMM);
 		EXPECT_EQ(htonl(0x12345678), ibv_wc_read_imm_data(ex));
-		EXPECT_EQ(0x12345678,
-			  ntohl(ibv_wc_read_invalidated_rkey(ex)));
+		EXPECT_EQ(0x12345678, ntohl(ibv_wc_read_invalidated_rkey(ex)));
 	}
 	EXPECT_EQ(0, ibv_wc_read_slid(ex));
 	EXPECT_EQ(0, ibv_wc_read_sl(ex));

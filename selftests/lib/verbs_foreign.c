@@ -4,12 +4,7 @@
  * linked with serve the objects of either. libibverbs' device is got through a
  * handle of dlopen(3), as programs do that load it themselves.
  */
-#include <dlfcn.h>
-#include <errno.h>
-#include <string.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define STEP(_ok) do { \
 	if (!(_ok)) { \
@@ -19,8 +14,7 @@
 } while (0)
 
 /* The GID that goes with the address, for connections to itself. */
-static int find_gid(struct ibv_context *context, struct ibv_port_attr *port,
-		    union ibv_gid *gid)
+static int find_gid(struct ibv_context *context, struct ibv_port_attr *port, union ibv_gid *gid)
 {
 	struct ibv_gid_entry entry;
 	int i;
@@ -28,8 +22,7 @@ static int find_gid(struct ibv_context *context, struct ibv_port_attr *port,
 	for (i = port->gid_tbl_len - 1; i >= 0; i--) {
 		if (ibv_query_gid_ex(context, 1, i, &entry, 0))
 			continue;
-		if (!ibv_query_gid(context, 1, i, gid) &&
-		    !memcmp(gid, &entry.gid, sizeof(*gid)))
+		if (!ibv_query_gid(context, 1, i, gid) && !memcmp(gid, &entry.gid, sizeof(*gid)))
 			return i;
 	}
 	return -1;
@@ -96,11 +89,9 @@ static const char *make(struct objects *o)
 
 	STEP(!ibv_query_device(o->context, &device) && device.max_qp > 0);
 	STEP(!ibv_query_port(o->context, 1, &port));
-	STEP(lib_iwarp(o->context) ||
-	     !ibv_query_pkey(o->context, 1, 0, &pkey));
+	STEP(lib_iwarp(o->context) || !ibv_query_pkey(o->context, 1, 0, &pkey));
 	STEP((o->pd = ibv_alloc_pd(o->context)));
-	STEP((o->mr = ibv_reg_mr(o->pd, o->buf, sizeof(o->buf),
-				 IBV_ACCESS_LOCAL_WRITE)));
+	STEP((o->mr = ibv_reg_mr(o->pd, o->buf, sizeof(o->buf), IBV_ACCESS_LOCAL_WRITE)));
 	STEP((o->channel = ibv_create_comp_channel(o->context)));
 	STEP((o->cq = ibv_create_cq(o->context, 16, o, o->channel, 0)));
 	STEP((o->srq = ibv_create_srq(o->pd, &srq)));
@@ -167,12 +158,10 @@ FIXTURE(two)
 };
 
 /* The device called like ours, among libibverbs'. */
-static struct ibv_device *same_device(struct ibv_device **list,
-				      struct ibv_device *device)
+static struct ibv_device *same_device(struct ibv_device **list, struct ibv_device *device)
 {
 	for (; *list; list++)
-		if (!strcmp(ibv_get_device_name(*list),
-			    ibv_get_device_name(device)))
+		if (!strcmp(ibv_get_device_name(*list), ibv_get_device_name(device)))
 			return *list;
 	return NULL;
 }
@@ -187,10 +176,8 @@ FIXTURE_SETUP(two)
 	ASSERT_NE(NULL, context);
 	self->handle = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
 	ASSERT_NE(NULL, self->handle);
-	get_list = (__typeof__(get_list))dlsym(self->handle,
-					       "ibv_get_device_list");
-	open_device = (__typeof__(open_device))dlsym(self->handle,
-						     "ibv_open_device");
+	get_list = (__typeof__(get_list))dlsym(self->handle, "ibv_get_device_list");
+	open_device = (__typeof__(open_device))dlsym(self->handle, "ibv_open_device");
 	ASSERT_NE(NULL, get_list);
 	ASSERT_NE(NULL, open_device);
 
@@ -205,15 +192,12 @@ FIXTURE_SETUP(two)
 	ASSERT_NE(NULL, self->stock_list);
 	device = same_device(self->stock_list, context->device);
 	ASSERT_NE(NULL, device);
-	EXPECT_EQ(ibv_get_device_guid(self->own.context->device),
-		  ibv_get_device_guid(device));
-	EXPECT_EQ(ibv_get_device_index(self->own.context->device),
-		  ibv_get_device_index(device));
+	EXPECT_EQ(ibv_get_device_guid(self->own.context->device), ibv_get_device_guid(device));
+	EXPECT_EQ(ibv_get_device_index(self->own.context->device), ibv_get_device_index(device));
 	self->stock.context = open_device(device);
 	ASSERT_NE(NULL, self->stock.context);
 	if (!is_stock())
-		EXPECT_NE(self->stock.context->ops.poll_cq,
-			  self->own.context->ops.poll_cq);
+		EXPECT_NE(self->stock.context->ops.poll_cq, self->own.context->ops.poll_cq);
 }
 
 FIXTURE_TEARDOWN(two)

@@ -5,11 +5,7 @@
 /* The headers then define __ibv_get_device_list() as well (see below). */
 #define RDMA_STATIC_PROVIDERS none
 
-#include <sys/mman.h>
-#include <sys/resource.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 /* For programs that link statically; here nothing needs to be drawn in. */
 struct verbs_device_ops {
@@ -60,8 +56,7 @@ TEST(extended_context)
 	vctx = verbs_get_ctx(context);
 	ASSERT_TRUE(vctx != NULL);
 	EXPECT_EQ(context, &vctx->context);
-	EXPECT_LE(sizeof(struct verbs_context) - sizeof(struct ibv_context),
-		  vctx->sz);
+	EXPECT_LE(sizeof(struct verbs_context) - sizeof(struct ibv_context), vctx->sz);
 	EXPECT_TRUE(context->ops.post_send && context->ops.post_recv &&
 		    context->ops.post_srq_recv && context->ops.poll_cq &&
 		    context->ops.req_notify_cq);
@@ -123,14 +118,12 @@ TEST_F(mr, pd)
 	EXPECT_EQ(EINVAL, ibv_dealloc_pd(NULL));
 }
 
-static bool is_mr(struct ibv_mr *mr, FIXTURE_DATA(mr) *self, void *addr,
-		  size_t len)
+static bool is_mr(struct ibv_mr *mr, FIXTURE_DATA(mr) *self, void *addr, size_t len)
 {
 	if (mr && mr->context == self->context && mr->pd == self->pd &&
 	    mr->addr == addr && mr->length == len && mr->lkey)
 		return true;
-	lib_say(__FILE__, __LINE__, "%s",
-		mr ? "wrong members" : strerror(errno));
+	lib_say(__FILE__, __LINE__, "%s", mr ? "wrong members" : strerror(errno));
 	return false;
 }
 
@@ -142,8 +135,7 @@ TEST_F(mr, constant_access)
 	/* Not aligned, of any length */
 	mr = ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_LOCAL_WRITE);
 	ASSERT_TRUE(is_mr(mr, self, self->buf + 3, 4099));
-	other = __ibv_reg_mr(self->pd, self->buf + 3, 4099,
-			     IBV_ACCESS_REMOTE_READ, 1);
+	other = __ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_REMOTE_READ, 1);
 	ASSERT_TRUE(is_mr(other, self, self->buf + 3, 4099));
 	EXPECT_NE(mr->lkey, other->lkey);
 	EXPECT_NE(0, other->rkey);
@@ -171,8 +163,7 @@ TEST_F(mr, variable_access)
 	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 	access |= IBV_ACCESS_OPTIONAL_RANGE;
-	mr = ibv_reg_mr_iova2(self->pd, self->buf, self->len,
-			      (uintptr_t)self->buf, access);
+	mr = ibv_reg_mr_iova2(self->pd, self->buf, self->len, (uintptr_t)self->buf, access);
 	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 
@@ -180,16 +171,14 @@ TEST_F(mr, variable_access)
 	if (lib_iwarp(self->context)) {
 		if (!is_stock())
 			EXPECT_TRUE(FAILS_NULL(EINVAL,
-				ibv_reg_mr_iova(self->pd, self->buf, self->len,
-						0x10000, access)));
+					       ibv_reg_mr_iova(self->pd, self->buf, self->len,
+							       0x10000, access)));
 		return;
 	}
-	mr = __ibv_reg_mr_iova(self->pd, self->buf, self->len, 0x10000, access,
-			       0);
+	mr = __ibv_reg_mr_iova(self->pd, self->buf, self->len, 0x10000, access, 0);
 	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
-	mr = ibv_reg_mr_iova(self->pd, self->buf, self->len, 0,
-			     IBV_ACCESS_LOCAL_WRITE);
+	mr = ibv_reg_mr_iova(self->pd, self->buf, self->len, 0, IBV_ACCESS_LOCAL_WRITE);
 	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
@@ -239,16 +228,14 @@ TEST_F(mr, large_region_without_memory)
 	char *hole;
 
 	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &all));
-	hole = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
-		    MAP_NORESERVE, -1, 0);
+	hole = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ASSERT_TRUE(hole != MAP_FAILED);
 	ASSERT_EQ(0, munmap(hole, size));
 	/* As far as siw counts */
 	if (!is_libsiw(self->context))
 		for (; size <= (size_t)1 << 42; size <<= 2)
-			EXPECT_TRUE(FAILS_NULL(EFAULT,
-				ibv_reg_mr(self->pd, hole, size,
-					   IBV_ACCESS_LOCAL_WRITE)));
+			EXPECT_TRUE(FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, hole, size,
+								  IBV_ACCESS_LOCAL_WRITE)));
 	/* The last page ends at 0: siw itself does not look. */
 	errno = 0;
 	EXPECT_TRUE(!ibv_reg_mr(self->pd, (void *)-4096UL, 100, 0));

@@ -5,8 +5,7 @@
  * regions described by a structure. Not built for the stock libraries of older
  * suites, which lack the functions.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 /* Again, as verbs.h may or may not have them. */
 struct ibv_buf;
@@ -96,20 +95,15 @@ TEST_F(newer, buffer_bad_input)
 	ASSERT_NE(NULL, other);
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_alloc_buf(NULL, 10, &buf)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_alloc_buf(self->pd, 10, NULL)));
-	EXPECT_TRUE(FAILS_NULL(ENOMEM, ibv_alloc_buf(self->pd, SIZE_MAX / 2,
-						     &buf)));
+	EXPECT_TRUE(FAILS_NULL(ENOMEM, ibv_alloc_buf(self->pd, SIZE_MAX / 2, &buf)));
 	p = ibv_alloc_buf(self->pd, 100, &buf);
 	ASSERT_NE(NULL, p);
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(NULL, buf, p, 1, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, NULL, p, 1,
-						      0)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, NULL, p, 1, 0)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(other, buf, p, 1, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p - 1, 1,
-						      0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p, 101,
-						      0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p + 1,
-						      SIZE_MAX, 0)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p - 1, 1, 0)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p, 101, 0)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p + 1, SIZE_MAX, 0)));
 	EXPECT_TRUE(FAILS(EINVAL, ibv_export_buf_dmabuf_fd(NULL)));
 	ibv_free_buf(NULL);
 	ibv_free_buf(buf);

@@ -2,8 +2,7 @@
 /*
  * Posting work requests: lists, what is wrong with them, inline data.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(post) {
 	struct pair p;
@@ -91,8 +90,7 @@ TEST_F(post, lists)
 		EXPECT_EQ(1000 + i, wc[i].wr_id);
 		EXPECT_EQ(IBV_WC_SUCCESS, wc[i].status);
 		EXPECT_EQ(100, wc[i].byte_len);
-		EXPECT_EQ(imm && i == 1,
-			  !!(wc[i].wc_flags & IBV_WC_WITH_IMM));
+		EXPECT_EQ(imm && i == 1, !!(wc[i].wc_flags & IBV_WC_WITH_IMM));
 	}
 	if (imm)
 		EXPECT_EQ(htonl(0x12345678), wc[1].imm_data);
@@ -313,8 +311,7 @@ TEST_F(post, memory_at_another_address)
 		SKIP(return, "siw's regions have the memory's addresses");
 	/* (the same offset in the page, which some devices want) */
 	mr = ibv_reg_mr_iova(self->p.p->pd, self->in, sizeof(self->in),
-			     0x7000000 + (uintptr_t)self->in % 4096,
-			     IBV_ACCESS_LOCAL_WRITE);
+			     0x7000000 + (uintptr_t)self->in % 4096, IBV_ACCESS_LOCAL_WRITE);
 	ASSERT_TRUE(mr != NULL);
 	EXPECT_EQ((void *)self->in, mr->addr);
 	self->is.addr = 0x7000000 + (uintptr_t)self->in % 4096 + 50;

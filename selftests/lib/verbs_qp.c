@@ -2,8 +2,7 @@
 /*
  * Making, moving and querying QPs.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(qp) {
 	struct ibv_context *context;
@@ -70,8 +69,7 @@ TEST_F(qp, create)
 		EXPECT_LE(16, self->attr.cap.max_inline_data);
 
 		memset(&init, 0, sizeof(init));
-		ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CAP,
-					  &init));
+		ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CAP, &init));
 		/* (siw has no such state.) */
 		if (!lib_iwarp(self->context))
 			EXPECT_EQ(IBV_QPS_RESET, attr.qp_state);
@@ -81,20 +79,15 @@ TEST_F(qp, create)
 		EXPECT_EQ((void *)self, init.qp_context);
 		EXPECT_EQ(1, init.sq_sig_all);
 		if (is_stock()) {	/* has more than it says */
-			EXPECT_LE(self->attr.cap.max_send_wr,
-				  init.cap.max_send_wr);
-			EXPECT_LE(self->attr.cap.max_recv_wr,
-				  init.cap.max_recv_wr);
+			EXPECT_LE(self->attr.cap.max_send_wr, init.cap.max_send_wr);
+			EXPECT_LE(self->attr.cap.max_recv_wr, init.cap.max_recv_wr);
 		} else {
-			EXPECT_EQ(self->attr.cap.max_send_wr,
-				  init.cap.max_send_wr);
-			EXPECT_EQ(self->attr.cap.max_recv_wr,
-				  init.cap.max_recv_wr);
+			EXPECT_EQ(self->attr.cap.max_send_wr, init.cap.max_send_wr);
+			EXPECT_EQ(self->attr.cap.max_recv_wr, init.cap.max_recv_wr);
 		}
 		/* (libsiw does not tell that it gives more.) */
 		if (!is_stock() || !self->iwarp)
-			EXPECT_EQ(self->attr.cap.max_inline_data,
-				  init.cap.max_inline_data);
+			EXPECT_EQ(self->attr.cap.max_inline_data, init.cap.max_inline_data);
 		EXPECT_EQ(init.cap.max_send_sge, attr.cap.max_send_sge);
 		EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
 		EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));

@@ -2,8 +2,7 @@
 /*
  * The calls of rdma_verbs.h that post to an id and wait for its completions.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(rdma) {
 	struct pair p;
@@ -27,8 +26,7 @@ FIXTURE_SETUP(rdma)
 	self->in_mr = rdma_reg_msgs(self->b, self->in, sizeof(self->in));
 	self->read_mr = rdma_reg_read(self->b, self->in, sizeof(self->in));
 	self->write_mr = rdma_reg_write(self->b, self->in, sizeof(self->in));
-	ASSERT_TRUE(self->out_mr && self->in_mr && self->read_mr &&
-		    self->write_mr);
+	ASSERT_TRUE(self->out_mr && self->in_mr && self->read_mr && self->write_mr);
 }
 
 FIXTURE_TEARDOWN(rdma)
@@ -40,8 +38,7 @@ FIXTURE_TEARDOWN(rdma)
 	EXPECT_EQ(0, pair_down(&self->p));
 }
 
-static enum ibv_wc_status sent(FIXTURE_DATA(rdma) *self, long wr_id,
-			       enum ibv_wc_opcode opcode)
+static enum ibv_wc_status sent(FIXTURE_DATA(rdma) *self, long wr_id, enum ibv_wc_opcode opcode)
 {
 	struct ibv_wc wc;
 
@@ -61,16 +58,12 @@ TEST_F(rdma, send_and_recv)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, rdma_post_recv(self->b, (void *)(10L + i),
-					    self->in + 64 * i, 64,
+		ASSERT_EQ(0, rdma_post_recv(self->b, (void *)(10L + i), self->in + 64 * i, 64,
 					    self->in_mr));
-	ASSERT_EQ(0, rdma_post_send(self->a, (void *)7, self->out, 64,
-				    self->out_mr, 0));
+	ASSERT_EQ(0, rdma_post_send(self->a, (void *)7, self->out, 64, self->out_mr, 0));
 	EXPECT_EQ(0, sent(self, 7, IBV_WC_SEND));
-	ASSERT_EQ(0, rdma_post_send(self->a, (void *)8, self->out + 64, 10,
-				    NULL, IBV_SEND_INLINE));
-	ASSERT_EQ(0, rdma_post_send(self->a, (void *)9, NULL, 0, NULL,
-				    IBV_SEND_INLINE));
+	ASSERT_EQ(0, rdma_post_send(self->a, (void *)8, self->out + 64, 10, NULL, IBV_SEND_INLINE));
+	ASSERT_EQ(0, rdma_post_send(self->a, (void *)9, NULL, 0, NULL, IBV_SEND_INLINE));
 	EXPECT_EQ(0, sent(self, 8, IBV_WC_SEND));
 	EXPECT_EQ(0, sent(self, 9, IBV_WC_SEND));
 	for (i = 0; i < 3; i++) {
@@ -124,15 +117,13 @@ TEST_F(rdma, write)
 	EXPECT_TRUE(lib_arrived(self->in + 5, self->out, 33));
 	EXPECT_EQ(0, self->in[4] | self->in[5 + 33]);
 
-	ASSERT_EQ(0, rdma_post_writev(self->a, (void *)2, out, 2, 0,
-				      (uintptr_t)self->in + 100,
+	ASSERT_EQ(0, rdma_post_writev(self->a, (void *)2, out, 2, 0, (uintptr_t)self->in + 100,
 				      self->write_mr->rkey));
 	EXPECT_EQ(0, sent(self, 2, IBV_WC_RDMA_WRITE));
 	EXPECT_TRUE(lib_arrived(self->in + 100, self->out + 100, 30));
 	EXPECT_TRUE(lib_arrived(self->in + 130, self->out, 50));
 	ASSERT_EQ(0, rdma_post_write(self->a, (void *)3, "inline", 7, NULL,
-				     IBV_SEND_INLINE, (uintptr_t)self->in,
-				     self->write_mr->rkey));
+				     IBV_SEND_INLINE, (uintptr_t)self->in, self->write_mr->rkey));
 	EXPECT_EQ(0, sent(self, 3, IBV_WC_RDMA_WRITE));
 	EXPECT_TRUE(lib_arrived(self->in, "inline", 7));
 }
@@ -151,12 +142,10 @@ TEST_F(rdma, read)
 	for (i = 0; i < sizeof(self->in); i++)
 		self->in[i] = i ^ 0x33;
 	ASSERT_EQ(0, rdma_post_read(self->a, (void *)1, self->out, 33,
-				    self->out_mr, 0, (uintptr_t)self->in + 5,
-				    self->read_mr->rkey));
+				    self->out_mr, 0, (uintptr_t)self->in + 5, self->read_mr->rkey));
 	EXPECT_EQ(0, sent(self, 1, IBV_WC_RDMA_READ));
 	EXPECT_EQ(0, memcmp(self->in + 5, self->out, 33));
-	ASSERT_EQ(0, rdma_post_readv(self->a, (void *)2, out, 2, 0,
-				     (uintptr_t)self->in + 100,
+	ASSERT_EQ(0, rdma_post_readv(self->a, (void *)2, out, 2, 0, (uintptr_t)self->in + 100,
 				     self->read_mr->rkey));
 	EXPECT_EQ(0, sent(self, 2, IBV_WC_RDMA_READ));
 	EXPECT_EQ(0, memcmp(self->out + 100, self->in + 100, 30));
@@ -178,8 +167,7 @@ TEST_F(rdma, read_of_no_bytes_completes)
 	EXPECT_EQ(0, sent(self, 2, IBV_WC_RDMA_READ));
 	/* The connection goes on. */
 	ASSERT_EQ(0, rdma_post_write(self->a, (void *)3, self->out, 33,
-				     self->out_mr, 0, (uintptr_t)self->in,
-				     self->write_mr->rkey));
+				     self->out_mr, 0, (uintptr_t)self->in, self->write_mr->rkey));
 	EXPECT_EQ(0, sent(self, 3, IBV_WC_RDMA_WRITE));
 	EXPECT_TRUE(lib_arrived(self->in, self->out, 33));
 }
@@ -187,15 +175,13 @@ TEST_F(rdma, read_of_no_bytes_completes)
 /* And from the passive side, whose QP is open for it as well */
 TEST_F(rdma, write_from_the_passive_side)
 {
-	struct ibv_mr *mr = rdma_reg_write(self->a, self->out,
-					   sizeof(self->out));
+	struct ibv_mr *mr = rdma_reg_write(self->a, self->out, sizeof(self->out));
 	struct ibv_wc wc;
 
 	ASSERT_TRUE(mr != NULL);
 	memset(self->in, 0x77, 64);
 	ASSERT_EQ(0, rdma_post_write(self->b, (void *)1, self->in, 64,
-				     self->in_mr, 0, (uintptr_t)self->out,
-				     mr->rkey));
+				     self->in_mr, 0, (uintptr_t)self->out, mr->rkey));
 	ASSERT_EQ(1, rdma_get_send_comp(self->b, &wc));
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 	EXPECT_EQ(0, memcmp(self->in, self->out, 64));
@@ -219,13 +205,11 @@ static bool refused(FIXTURE_DATA(rdma) *self, uint32_t rkey)
 		return false;
 	status = sent(self, 1, IBV_WC_RDMA_WRITE);
 	if (iwarp ? status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR &&
-		    status != IBV_WC_LOC_QP_OP_ERR :
-		    status != IBV_WC_REM_ACCESS_ERR) {
+	    status != IBV_WC_LOC_QP_OP_ERR : status != IBV_WC_REM_ACCESS_ERR) {
 		lib_say(__FILE__, __LINE__, "the writer is told %d", status);
 		return false;
 	}
-	if (iwarp && (lib_wait_wc(self->b->recv_cq, &wc, 1) ||
-		      wc.status != IBV_WC_WR_FLUSH_ERR)) {
+	if (iwarp && (lib_wait_wc(self->b->recv_cq, &wc, 1) || wc.status != IBV_WC_WR_FLUSH_ERR)) {
 		lib_say(__FILE__, __LINE__, "the connection does not end");
 		return false;
 	}
@@ -253,10 +237,8 @@ TEST_F(rdma, errors)
 		SKIP(return, "libsiw checks less, and has errnos of its own");
 	EXPECT_TRUE(FAILS(EINVAL, rdma_post_sendv(self->a, NULL, sge, 64, 0)));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_post_recvv(self->b, NULL, sge, 64)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_post_readv(self->a, NULL, sge, 64, 0,
-						  0, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_post_writev(self->a, NULL, sge, 64, 0,
-						   0, 0)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_post_readv(self->a, NULL, sge, 64, 0, 0, 0)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_post_writev(self->a, NULL, sge, 64, 0, 0, 0)));
 }
 
 static void *get_recv_comp(void *arg)
@@ -275,12 +257,10 @@ TEST_F(rdma, get_comp_blocks)
 	int i;
 
 	for (i = 1; i < 4; i++) {
-		ASSERT_EQ(0, rdma_post_recv(self->b, (void *)(long)i, self->in,
-					    64, self->in_mr));
+		ASSERT_EQ(0, rdma_post_recv(self->b, (void *)(long)i, self->in, 64, self->in_mr));
 		ASSERT_EQ(0, lib_start(&t, get_recv_comp, self->b));
 		EXPECT_TRUE(lib_still_blocked(&t));
-		ASSERT_EQ(0, rdma_post_send(self->a, (void *)7, self->out, 64,
-					    self->out_mr, 0));
+		ASSERT_EQ(0, rdma_post_send(self->a, (void *)7, self->out, 64, self->out_mr, 0));
 		ASSERT_EQ(0, lib_join(&t, &ret));
 		EXPECT_EQ(i, (long)ret);
 		EXPECT_EQ(0, sent(self, 7, IBV_WC_SEND));

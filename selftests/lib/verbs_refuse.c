@@ -3,8 +3,7 @@
  * What a software device does not have, and no kernel consumer can offer: each
  * call says so, also about objects that can not exist.
  */
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(refuse) {
 	struct ibv_context *c;
@@ -60,8 +59,7 @@ TEST_F(refuse, memory)
 	NOT_DONE(ibv_free_dm(&dm));
 	if (is_stock())	/* rxe has memory windows, newer ones on-demand paging */
 		return;
-	NOT_DONE(ibv_advise_mr(self->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge,
-			       1));
+	NOT_DONE(ibv_advise_mr(self->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
 	NOT_MADE(ibv_alloc_mw(self->pd, IBV_MW_TYPE_1));
 	NOT_MADE(ibv_alloc_mw(self->pd, IBV_MW_TYPE_2));
 	NOT_DONE(ibv_bind_mw(self->qp, &mw, &bind));
@@ -93,13 +91,11 @@ TEST_F(refuse, odds_and_ends)
 	/* No receive side scaling for any type */
 	ASSERT_EQ(0, ibv_query_device_ex(self->c, NULL, &dev));
 	for (type = IBV_QPT_RC; type <= IBV_QPT_UD; type++)
-		EXPECT_EQ(0, ibv_is_qpt_supported(dev.rss_caps.supported_qpts,
-						  type));
+		EXPECT_EQ(0, ibv_is_qpt_supported(dev.rss_caps.supported_qpts, type));
 	if (!is_stock())
 		EXPECT_EQ(0, dev.odp_caps.general_caps | dev.xrc_odp_caps);
 	EXPECT_EQ(0, dev.tso_caps.max_tso | dev.tm_caps.max_num_tags);
-	EXPECT_EQ(0, dev.max_dm_size | dev.raw_packet_caps |
-		     dev.completion_timestamp_mask);
+	EXPECT_EQ(0, dev.max_dm_size | dev.raw_packet_caps | dev.completion_timestamp_mask);
 }
 
 /* Raw packets, and what steers them */

@@ -2,11 +2,7 @@
 /*
  * Changing memory regions: ibv_rereg_mr(3).
  */
-#include <sys/mman.h>
-#include <sys/utsname.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define LOCAL	IBV_ACCESS_LOCAL_WRITE
 #define WRITE	(LOCAL | IBV_ACCESS_REMOTE_WRITE)
@@ -52,8 +48,7 @@ static int write_at(FIXTURE_DATA(rereg) *self, const void *at, uint32_t rkey)
 {
 	struct ibv_wc wc;
 
-	if (rdma_post_write(self->p.a, NULL, "hi", 3, NULL, IBV_SEND_INLINE,
-			    (uintptr_t)at, rkey) ||
+	if (rdma_post_write(self->p.a, NULL, "hi", 3, NULL, IBV_SEND_INLINE, (uintptr_t)at, rkey) ||
 	    lib_wait_wc(self->p.a->send_cq, &wc, 1))
 		return -1;
 	return wc.status;
@@ -68,8 +63,7 @@ static bool refused(FIXTURE_DATA(rereg) *self, char *at, uint32_t rkey)
 	bool iwarp = lib_iwarp(self->p.a->verbs);
 
 	at[0] = 0;
-	if (write_at(self, at, rkey) !=
-	    (iwarp ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR))
+	if (write_at(self, at, rkey) != (iwarp ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR))
 		return false;
 	if (iwarp && lib_event(self->p.pc, RDMA_CM_EVENT_DISCONNECTED))
 		return false;
@@ -80,12 +74,10 @@ TEST_F(rereg, bad_input)
 {
 	struct ibv_mr was = *self->mr;
 
-	EXPECT_EQ(IBV_REREG_MR_ERR_INPUT,
-		  ibv_rereg_mr(self->mr, 1 << 5, NULL, NULL, 0, 0));
+	EXPECT_EQ(IBV_REREG_MR_ERR_INPUT, ibv_rereg_mr(self->mr, 1 << 5, NULL, NULL, 0, 0));
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(IBV_REREG_MR_ERR_INPUT,
-		  ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
-			       NULL, 100, 0));
+		  ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, NULL, 100, 0));
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(IBV_REREG_MR_ERR_INPUT,
 		  ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
@@ -93,20 +85,16 @@ TEST_F(rereg, bad_input)
 	EXPECT_EQ(EINVAL, errno);
 	/* Not to be changed, and yet given */
 	EXPECT_EQ(IBV_REREG_MR_ERR_INPUT,
-		  ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_PD, self->pd, NULL,
-			       0, LOCAL));
+		  ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_PD, self->pd, NULL, 0, LOCAL));
 	EXPECT_EQ(EINVAL, errno);
 	if (!is_stock()) {
-		EXPECT_EQ(IBV_REREG_MR_ERR_INPUT,
-			  ibv_rereg_mr(self->mr, 0, NULL, NULL, 0, 0));
+		EXPECT_EQ(IBV_REREG_MR_ERR_INPUT, ibv_rereg_mr(self->mr, 0, NULL, NULL, 0, 0));
 		EXPECT_EQ(EINVAL, errno);
 		EXPECT_EQ(IBV_REREG_MR_ERR_INPUT,
-			  ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_PD, NULL,
-				       NULL, 0, 0));
+			  ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0));
 		EXPECT_EQ(EINVAL, errno);
 		EXPECT_EQ(IBV_REREG_MR_ERR_INPUT,
-			  ibv_rereg_mr(NULL, IBV_REREG_MR_CHANGE_PD, self->pd,
-				       NULL, 0, 0));
+			  ibv_rereg_mr(NULL, IBV_REREG_MR_CHANGE_PD, self->pd, NULL, 0, 0));
 		EXPECT_EQ(EINVAL, errno);
 	}
 	EXPECT_EQ(0, memcmp(&was, self->mr, sizeof(was)));
@@ -125,8 +113,7 @@ TEST_F(rereg, access_changed_keeps_keys)
 	EXPECT_EQ(0, memcmp(&was, self->mr, sizeof(was)));
 	EXPECT_EQ(IBV_WC_SUCCESS, write_at(self, self->mem[0], was.rkey));
 	EXPECT_TRUE(lib_arrived(self->mem[0], "hi", 3));
-	ASSERT_EQ(0, ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
-				  NULL, 0, LOCAL));
+	ASSERT_EQ(0, ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, LOCAL));
 	EXPECT_EQ(0, memcmp(&was, self->mr, sizeof(was)));
 	EXPECT_TRUE(refused(self, self->mem[0], was.rkey));
 }
@@ -158,9 +145,8 @@ TEST_F(rereg, read_only_memory_is_not_made_writable)
 	ASSERT_TRUE(mem != MAP_FAILED);
 	mr = ibv_reg_mr(self->p.p->pd, mem, 4096, IBV_ACCESS_REMOTE_READ);
 	ASSERT_TRUE(mr != NULL);
-	EXPECT_EQ(IBV_REREG_MR_ERR_CMD,
-		  ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-			       WRITE));
+	EXPECT_EQ(IBV_REREG_MR_ERR_CMD, ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+						     WRITE));
 	EXPECT_EQ(EACCES, errno);
 	EXPECT_EQ(IBV_WC_REM_ACCESS_ERR, write_at(self, mem, mr->rkey));
 	EXPECT_EQ(0, mem[0]);
@@ -178,12 +164,11 @@ TEST_F(rereg, memory_and_pd_are_not_supported)
 
 	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		errno = 0;
-		EXPECT_EQ(IBV_REREG_MR_ERR_CMD,
-			  ibv_rereg_mr(self->mr, flags[i],
-				       flags[i] & p ? self->pd : NULL,
-				       flags[i] & t ? self->mem[1] : NULL,
-				       flags[i] & t ? 4096 : 0,
-				       flags[i] & a ? WRITE : 0));
+		EXPECT_EQ(IBV_REREG_MR_ERR_CMD, ibv_rereg_mr(self->mr, flags[i],
+							     flags[i] & p ? self->pd : NULL,
+							     flags[i] & t ? self->mem[1] : NULL,
+							     flags[i] & t ? 4096 : 0,
+							     flags[i] & a ? WRITE : 0));
 		EXPECT_EQ(EOPNOTSUPP, errno);
 	}
 	EXPECT_EQ(0, memcmp(&was, self->mr, sizeof(was)));

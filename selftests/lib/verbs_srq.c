@@ -3,10 +3,7 @@
  * Shared receive queues. What ibv_create_srq_ex(3) and ibv_post_srq_recv(3) say is in
  * page_*.c.
  */
-#include <fcntl.h>
-
-#include "kselftest_harness.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 FIXTURE(srq) {
 	struct ibv_context *context;
@@ -26,8 +23,7 @@ FIXTURE_SETUP(srq)
 	ASSERT_TRUE(self->pd != NULL);
 	self->cq = ibv_create_cq(self->context, 64, NULL, NULL, 0);
 	ASSERT_TRUE(self->cq != NULL);
-	self->mr = ibv_reg_mr(self->pd, self->buf, sizeof(self->buf),
-			      IBV_ACCESS_LOCAL_WRITE);
+	self->mr = ibv_reg_mr(self->pd, self->buf, sizeof(self->buf), IBV_ACCESS_LOCAL_WRITE);
 	ASSERT_TRUE(self->mr != NULL);
 }
 
@@ -126,8 +122,7 @@ TEST_F(srq, basic_srq_has_no_cq)
 			SKIP(return, "this version's provider does not look at that");
 		}
 	}
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP,
-			       ibv_create_srq_ex(self->context, &attr)));
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_srq_ex(self->context, &attr)));
 }
 
 /* P0: ibv_modify_srq */
@@ -151,8 +146,7 @@ TEST_F(srq, modify)
 	attr.max_wr = max_wr + 20;
 	attr.srq_limit = 1;	/* not in the mask */
 	if (lib_iwarp(self->context)) {
-		EXPECT_EQ(EOPNOTSUPP,
-			  ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+		EXPECT_EQ(EOPNOTSUPP, ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
 		EXPECT_EQ(0, ibv_destroy_srq(srq));
 		return;
 	}
@@ -235,8 +229,7 @@ TEST_F(srq, limit_event)
 	ASSERT_EQ(0, ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
 	EXPECT_TRUE(lib_quiet(self->context->async_fd));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, rdma_post_send(p.a, NULL, "x", 1, NULL,
-					    IBV_SEND_INLINE));
+		ASSERT_EQ(0, rdma_post_send(p.a, NULL, "x", 1, NULL, IBV_SEND_INLINE));
 		ASSERT_EQ(1, rdma_get_send_comp(p.a, &wc));
 		EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 	}

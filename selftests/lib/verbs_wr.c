@@ -2,11 +2,7 @@
 /*
  * Extended QPs, and posting with functions: ibv_wr_start() to ibv_wr_complete().
  */
-#include <semaphore.h>
-
-#include "kselftest_harness.h"
-#include "skip.h"
-#include "lib_util.h"
+#include "lib_test.h"
 
 #define RC_OPS \
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
@@ -22,8 +18,7 @@
 
 #define SEND_OPS	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 
-static struct ibv_qp_init_attr_ex attr_ex(struct ibv_pd *pd, struct ibv_cq *cq,
-					  uint64_t ops)
+static struct ibv_qp_init_attr_ex attr_ex(struct ibv_pd *pd, struct ibv_cq *cq, uint64_t ops)
 {
 	struct ibv_qp_init_attr plain = lib_qp_attr();
 
@@ -222,8 +217,7 @@ TEST_F(qpx, wrong_state)
 	ex = ibv_qp_to_qp_ex(qp);
 	ibv_wr_start(ex);
 	ibv_wr_send(ex);
-	EXPECT_EQ(lib_iwarp(self->context) ? ENOTCONN : EINVAL,
-		  ibv_wr_complete(ex));
+	EXPECT_EQ(lib_iwarp(self->context) ? ENOTCONN : EINVAL, ibv_wr_complete(ex));
 	EXPECT_EQ(0, ibv_poll_cq(self->cq, 1, &wc));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 }
@@ -321,8 +315,7 @@ FIXTURE_SETUP(wr)
 	for (i = 0; i < 64; i++)
 		self->out[i] = 0x0101010101010101 * i;
 	memset(self->in, 0, sizeof(self->in));
-	self->out_mr = ibv_reg_mr(p->a->pd, self->out, sizeof(self->out),
-				  IBV_ACCESS_LOCAL_WRITE);
+	self->out_mr = ibv_reg_mr(p->a->pd, self->out, sizeof(self->out), IBV_ACCESS_LOCAL_WRITE);
 	self->in_mr = ibv_reg_mr(p->p->pd, self->in, sizeof(self->in), REMOTE);
 	ASSERT_TRUE(self->out_mr && self->in_mr);
 }
@@ -375,13 +368,11 @@ static int send_one(FIXTURE_DATA(wr) *self, uint64_t wr_id, uint32_t len)
 }
 
 /* The next completion of a sender or receiver is this. */
-static bool completed(struct ibv_cq *cq, uint64_t wr_id,
-		      enum ibv_wc_opcode opcode)
+static bool completed(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_opcode opcode)
 {
 	struct ibv_wc wc = {};
 
-	if (!lib_wait_wc(cq, &wc, 1) && !wc.status && wc.wr_id == wr_id &&
-	    wc.opcode == opcode)
+	if (!lib_wait_wc(cq, &wc, 1) && !wc.status && wc.wr_id == wr_id && wc.opcode == opcode)
 		return true;
 	lib_say(__FILE__, __LINE__, "wr_id %llu, status %d, opcode %d",
 		(unsigned long long)wc.wr_id, wc.status, wc.opcode);
@@ -441,8 +432,7 @@ TEST_F(wr, immediate)
 	ibv_wr_send_imm(self->a, htonl(0x1234));
 	set_out(self, 16);
 	set_id(self, 2, IBV_SEND_SIGNALED);
-	ibv_wr_rdma_write_imm(self->a, self->in_mr->rkey,
-			      (uintptr_t)&self->in[32], htonl(0x5678));
+	ibv_wr_rdma_write_imm(self->a, self->in_mr->rkey, (uintptr_t)&self->in[32], htonl(0x5678));
 	set_out(self, 40);
 	EXPECT_EQ(0, ibv_wr_complete(self->a));
 	EXPECT_TRUE(completed(self->acq, 1, IBV_WC_SEND));
@@ -492,8 +482,7 @@ TEST_F(wr, atomics)
 	self->in[3] = 1000;
 	ibv_wr_start(self->a);
 	set_id(self, 1, IBV_SEND_SIGNALED);
-	ibv_wr_atomic_fetch_add(self->a, self->in_mr->rkey,
-				(uintptr_t)&self->in[3], 234);
+	ibv_wr_atomic_fetch_add(self->a, self->in_mr->rkey, (uintptr_t)&self->in[3], 234);
 	set_out(self, 8);
 	EXPECT_EQ(0, ibv_wr_complete(self->a));
 	EXPECT_TRUE(completed(self->acq, 1, IBV_WC_FETCH_ADD));
@@ -502,8 +491,7 @@ TEST_F(wr, atomics)
 
 	ibv_wr_start(self->a);
 	set_id(self, 2, IBV_SEND_SIGNALED);
-	ibv_wr_atomic_cmp_swp(self->a, self->in_mr->rkey,
-			      (uintptr_t)&self->in[3], 1234, 99);
+	ibv_wr_atomic_cmp_swp(self->a, self->in_mr->rkey, (uintptr_t)&self->in[3], 1234, 99);
 	set_out(self, 8);
 	EXPECT_EQ(0, ibv_wr_complete(self->a));
 	EXPECT_TRUE(completed(self->acq, 2, IBV_WC_COMP_SWAP));
@@ -621,8 +609,7 @@ TEST_F(wr, data_set_again)
 /* What is wrong with one request drops them all. */
 TEST_F(wr, errors)
 {
-	struct ibv_sge *list = calloc(self->cap.max_send_sge + 1,
-				      sizeof(*list));
+	struct ibv_sge *list = calloc(self->cap.max_send_sge + 1, sizeof(*list));
 	int i;
 
 	for (i = 0; i <= self->cap.max_send_sge; i++)
@@ -636,11 +623,9 @@ TEST_F(wr, errors)
 		set_id(self, 2, IBV_SEND_SIGNALED);
 		ibv_wr_send(self->a);
 		if (i)
-			ibv_wr_set_sge_list(self->a,
-					    self->cap.max_send_sge + 1, list);
+			ibv_wr_set_sge_list(self->a, self->cap.max_send_sge + 1, list);
 		else
-			ibv_wr_set_inline_data(self->a, self->out,
-					self->cap.max_inline_data + 1);
+			ibv_wr_set_inline_data(self->a, self->out, self->cap.max_inline_data + 1);
 		set_out(self, 8);
 		set_id(self, 3, IBV_SEND_SIGNALED);
 		ibv_wr_send(self->a);
@@ -693,10 +678,8 @@ TEST_F(wr, full_queue)
 	EXPECT_EQ(ENOSPC, fill(self, 1));
 	for (i = 0; i < n; i++) {
 		ASSERT_EQ(0, receive(self, 1));
-		EXPECT_TRUE(completed(self->bcq, 100 + self->recvs - 1,
-				      IBV_WC_RECV));
-		EXPECT_TRUE(completed(self->acq, i < n - 2 ? n - 3 - i :
-				      n - 1 - i, IBV_WC_SEND));
+		EXPECT_TRUE(completed(self->bcq, 100 + self->recvs - 1, IBV_WC_RECV));
+		EXPECT_TRUE(completed(self->acq, i < n - 2 ? n - 3 - i : n - 1 - i, IBV_WC_SEND));
 	}
 	EXPECT_TRUE(nothing_happened(self));
 }
@@ -835,8 +818,7 @@ TEST_F(wr, start_keeps_others_out)
 	ASSERT_EQ(0, lib_join(&t, &ret));
 	EXPECT_EQ(0, (long)ret);
 	for (i = 0; i < 4; i++)
-		EXPECT_TRUE(completed(self->acq, i < 2 ? 11 + i : 19 + i,
-				      IBV_WC_SEND));
+		EXPECT_TRUE(completed(self->acq, i < 2 ? 11 + i : 19 + i, IBV_WC_SEND));
 }
 
 static void *send_many(void *arg)
@@ -945,8 +927,7 @@ TEST_F(qpx, datagrams)
 		ASSERT_EQ(0, lib_wait_wc(self->cq, wc, 2));
 		EXPECT_EQ(15, wc[0].wr_id + wc[1].wr_id);
 		EXPECT_EQ(0, wc[0].status | wc[1].status);
-		EXPECT_EQ(40 + 30 + i,
-			  wc[wc[0].wr_id == 7 ? 0 : 1].byte_len);
+		EXPECT_EQ(40 + 30 + i, wc[wc[0].wr_id == 7 ? 0 : 1].byte_len);
 	}
 	/* One without an address; stock may send it anywhere. */
 	for (n = 1; n < 11 && !is_stock(); n += 3) {

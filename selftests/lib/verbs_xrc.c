@@ -4,12 +4,7 @@
  * ibv_get_srq_num(3), ibv_create_qp_ex(3), rdma_create_srq_ex(3) and synchronous
  * endpoints, as rdma_xserver and rdma_xclient use them. On the mock device.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "lib_test.h"
 #include "lib_mock.h"
 
 #define FD_AND_OFLAGS	(IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS)
@@ -56,8 +51,7 @@ FIXTURE_TEARDOWN(xrc)
 }
 
 static struct ibv_srq *create_srq(struct ibv_context *context,
-				  struct ibv_pd *pd, struct ibv_xrcd *xrcd,
-				  struct ibv_cq *cq)
+				  struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
 	struct ibv_srq_init_attr_ex attr = {
 		.srq_context = pd,
@@ -71,8 +65,7 @@ static struct ibv_srq *create_srq(struct ibv_context *context,
 	return ibv_create_srq_ex(context, &attr);
 }
 
-static struct ibv_qp *create_target(struct ibv_context *context,
-				    struct ibv_xrcd *xrcd)
+static struct ibv_qp *create_target(struct ibv_context *context, struct ibv_xrcd *xrcd)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_XRC_RECV,
@@ -93,23 +86,18 @@ TEST_F(xrc, domains)
 	attr.comp_mask = IBV_XRCD_INIT_ATTR_FD;
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr)));
 	attr.comp_mask = FD_AND_OFLAGS | IBV_XRCD_INIT_ATTR_RESERVED;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP,
-			       ibv_open_xrcd(self->context, &attr)));
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_open_xrcd(self->context, &attr)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, NULL)));
 	a = lib_open_xrcd(self->context, -1, O_CREAT);
 	ASSERT_NE(NULL, a);
 	EXPECT_EQ(self->context, a->context);
 	EXPECT_EQ(0, ibv_close_xrcd(a));
 
-	EXPECT_TRUE(FAILS_NULL(EBADF,
-			       lib_open_xrcd(self->context, 999, O_CREAT)));
-	EXPECT_TRUE(FAILS_NULL(EAGAIN,
-			       lib_open_xrcd(self->context, self->file, 0)));
+	EXPECT_TRUE(FAILS_NULL(EBADF, lib_open_xrcd(self->context, 999, O_CREAT)));
+	EXPECT_TRUE(FAILS_NULL(EAGAIN, lib_open_xrcd(self->context, self->file, 0)));
 	a = lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL | O_RDWR);
 	ASSERT_NE(NULL, a);
-	EXPECT_TRUE(FAILS_NULL(EINVAL,
-			       lib_open_xrcd(self->context, self->file,
-					     O_CREAT | O_EXCL)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL)));
 	/* By another context of the device, too */
 	other = lib_mock_open();
 	ASSERT_NE(NULL, other);
@@ -145,10 +133,8 @@ TEST_F(xrc, objects)
 
 	xrcd = lib_open_xrcd(self->context, -1, O_CREAT);
 	ASSERT_NE(NULL, xrcd);
-	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, NULL,
-						  self->cq)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, xrcd,
-						  NULL)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, NULL, self->cq)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, xrcd, NULL)));
 	srq = create_srq(self->context, self->pd, xrcd, self->cq);
 	ASSERT_NE(NULL, srq);
 	EXPECT_EQ((void *)self->pd, srq->srq_context);
@@ -213,8 +199,7 @@ TEST_F(xrc, wr)
 	struct ibv_qp_ex *ex;
 	struct ibv_qp *qp;
 
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP,
-			       ibv_create_qp_ex(self->context, &attr)));
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_qp_ex(self->context, &attr)));
 	attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE |
 			      IBV_QP_EX_WITH_RDMA_READ;
 	qp = ibv_create_qp_ex(self->context, &attr);
@@ -259,8 +244,7 @@ static void *serve(void *arg)
 	}
 	attr.srq_context = s->id;
 	s->bad = __LINE__;
-	if (rdma_create_srq(s->id, NULL, &attr) ||
-	    ibv_get_srq_num(s->id->srq, &s->srqn))
+	if (rdma_create_srq(s->id, NULL, &attr) || ibv_get_srq_num(s->id->srq, &s->srqn))
 		return NULL;
 	param.private_data = &s->srqn;
 	param.private_data_len = sizeof(s->srqn);
@@ -312,8 +296,7 @@ TEST_F(xrc, endpoints)
 	ASSERT_EQ(0, rdma_connect(id, NULL));
 	ASSERT_EQ(0, lib_join(&s.thread, NULL));
 	ASSERT_EQ(0, s.bad);
-	EXPECT_EQ(0, memcmp(id->event->param.conn.private_data, &s.srqn,
-			    sizeof(s.srqn)));
+	EXPECT_EQ(0, memcmp(id->event->param.conn.private_data, &s.srqn, sizeof(s.srqn)));
 	EXPECT_TRUE(s.id->srq && s.id->recv_cq && s.id->recv_cq_channel);
 	EXPECT_EQ(IBV_QPS_RTS, s.id->qp->state);
 	EXPECT_EQ(IBV_QPS_RTS, id->qp->state);

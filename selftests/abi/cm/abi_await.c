@@ -7,17 +7,7 @@
  * signal, a wait that nothing ends or that holds others up, files that are none of the
  * session's being taken for its channels.
  */
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 FIXTURE(await) {
 	struct abi s;
@@ -31,8 +21,7 @@ FIXTURE_SETUP(await)
 	ASSERT_EQ(0, abi_open(&self->s));
 	self->channel = abi_channel(&self->s);
 	ASSERT_LE(0, self->channel);
-	ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 11, &self->id));
+	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 11, &self->id));
 }
 
 FIXTURE_TEARDOWN(await)
@@ -40,8 +29,7 @@ FIXTURE_TEARDOWN(await)
 	abi_close(&self->s);
 }
 
-static void set_await(__u32 *flags, struct rdma_ep_await *await,
-		      struct rdma_ep_event *ev, int fd)
+static void set_await(__u32 *flags, struct rdma_ep_await *await, struct rdma_ep_event *ev, int fd)
 {
 	*flags = RDMA_EP_AWAIT;
 	*await = (struct rdma_ep_await) {
@@ -51,8 +39,7 @@ static void set_await(__u32 *flags, struct rdma_ep_await *await,
 }
 
 /* To our own address, or to one where nobody is. */
-static void set_resolve(struct _test_data_await *self,
-			struct rdma_ep_resolve_addr *r, bool nobody)
+static void set_resolve(struct _test_data_await *self, struct rdma_ep_resolve_addr *r, bool nobody)
 {
 	struct sockaddr_in dst = self->s.addr;
 
@@ -65,22 +52,6 @@ static void set_resolve(struct _test_data_await *self,
 	memcpy(&r->dst, &dst, sizeof(dst));
 	memset(&self->ev, 0, sizeof(self->ev));
 	set_await(&r->flags, &r->await, &self->ev, self->channel);
-}
-
-static int write_user(const struct abi *s, __u32 id, __u64 arg)
-{
-	struct rdma_ep_write_event w = {
-		.id = id, .event = RDMA_EP_CM_EVENT_USER, .arg = arg,
-	};
-
-	return ABI(s->fd, WRITE_EVENT, &w);
-}
-
-static int reported(const struct abi *s, __u32 id)
-{
-	struct rdma_ep_query_id q = { .id = id };
-
-	return ABI(s->fd, QUERY_ID, &q) ?: q.events_reported;
 }
 
 struct waiter {
@@ -104,8 +75,7 @@ static void *waiter_thread(void *arg)
 #define START(_w, _s, _cmd, _arg)					\
 	start_waiter(_w, _s, RDMA_EP_IOC_##_cmd, _arg)
 
-static int start_waiter(struct waiter *w, const struct abi *s,
-			unsigned long cmd, void *arg)
+static int start_waiter(struct waiter *w, const struct abi *s, unsigned long cmd, void *arg)
 {
 	*w = (struct waiter) { .s = s, .cmd = cmd, .arg = arg };
 	return pthread_create(&w->thread, NULL, waiter_thread, w);
@@ -136,20 +106,19 @@ TEST_F(await, event_that_is_there)
 	struct rdma_ep_event ev;
 	__u32 other;
 
-	ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 12, &other));
-	ASSERT_EQ(0, write_user(s, other, 5));
+	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 12, &other));
+	ASSERT_EQ(0, abi_user_event(s, other, 5));
 	set_resolve(self, &r, false);
 	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
 	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
 	EXPECT_EQ(RDMA_EP_CM_EVENT_USER, self->ev.event);
 	EXPECT_EQ(12, self->ev.uid);
 	EXPECT_EQ(5, self->ev.param.arg);
-	EXPECT_EQ(1, reported(s, other));
-	EXPECT_EQ(0, reported(s, self->id));
+	EXPECT_EQ(1, abi_events_reported(s, other));
+	EXPECT_EQ(0, abi_events_reported(s, self->id));
 	/* What has been executed is the command. */
 	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-	EXPECT_EQ(1, reported(s, self->id));
+	EXPECT_EQ(1, abi_events_reported(s, self->id));
 }
 
 /* A connection's whole life, on either side. */
@@ -171,7 +140,7 @@ TEST_F(await, connection)
 	int server = abi_channel(s);
 	struct waiter w, w2;
 
-	ASSERT_EQ(0, abi_listen(s, server, RDMA_PS_TCP, 0, 14, &g.id, &sin));
+	ASSERT_EQ(0, abi_tcp_listen(s, server, 0, 14, &g.id, &sin));
 	set_resolve(self, &r, false);
 	memcpy(&r.dst, &sin, sizeof(sin));
 	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
@@ -180,12 +149,11 @@ TEST_F(await, connection)
 	set_await(&route.flags, &route.await, &self->ev, self->channel);
 	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ROUTE, &route));
 	ASSERT_EQ(EV_ROUTE_RESOLVED, self->ev.event);
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, 0, 0);
+	abi_qp_attr(&c, QPT_RC, 0, 0, 0);
 	c.id = self->id;
 	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, 0, 0);
-	g.qp = c.init;
+	abi_auto_qp(&g.qp);
 	g.await_fd = server;
 	ASSERT_EQ(0, START(&w, s, GET_REQUEST, &g));
 	EXPECT_TRUE(blocked(&w));
@@ -199,7 +167,7 @@ TEST_F(await, connection)
 	EXPECT_NE(0, g.qp.qp);
 	EXPECT_NE(server, g.channel_fd);
 	EXPECT_FALSE(w2.done);
-	EXPECT_EQ(1, reported(s, g.id));
+	EXPECT_EQ(1, abi_events_reported(s, g.id));
 
 	accept.id = g.event.child;
 	set_await(&accept.flags, &accept.await, &ev, g.channel_fd);
@@ -239,7 +207,7 @@ TEST_F(await, nonblock)
 	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
 	EXPECT_EQ(RDMA_EP_AWAIT_DONE, r.await.state);
 	EXPECT_EQ(0, self->ev.event);
-	ASSERT_EQ(0, write_user(s, self->id, 6));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 6));
 	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
 	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
 	EXPECT_EQ(6, self->ev.param.arg);
@@ -262,9 +230,8 @@ TEST_F(await, no_channel_of_the_session)
 	fds[3] = abi_comp_channel(s);
 	fds[4] = abi_channel(&other);
 	fds[5] = s->fd;
-	ASSERT_EQ(0, abi_create_id(&other, fds[4], RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 15, &id));
-	ASSERT_EQ(0, write_user(&other, id, 7));
+	ASSERT_EQ(0, abi_tcp_id(&other, fds[4], 15, &id));
+	ASSERT_EQ(0, abi_user_event(&other, id, 7));
 	for (i = 0; i < 6; i++) {
 		set_resolve(self, &r, true);
 		r.await.channel_fd = fds[i];
@@ -288,10 +255,8 @@ TEST_F(await, bad_state)
 	/* Too short for an answer. */
 	r.await.state = 0;
 	r.size = offsetof(struct rdma_ep_resolve_addr, await.state);
-	EXPECT_EQ(-EINVAL,
-		  abi_raw(self->s.fd,
-			  _IOC(_IOC_READ | _IOC_WRITE, RDMA_EP_IOC_TYPE,
-			       RDMA_EP_CMD_RESOLVE_ADDR, r.size), &r));
+	EXPECT_EQ(-EINVAL, abi_raw(self->s.fd, _IOC(_IOC_READ | _IOC_WRITE, RDMA_EP_IOC_TYPE,
+						    RDMA_EP_CMD_RESOLVE_ADDR, r.size), &r));
 	/* It has not been executed. */
 	r.size = sizeof(r);
 	fcntl(self->channel, F_SETFL, O_NONBLOCK);
@@ -313,8 +278,8 @@ TEST_F(await, interrupted)
 	EXPECT_EQ(-EINTR, ABI(s->fd, RESOLVE_ADDR, &r));
 	abi_alarm(0);
 	EXPECT_EQ(0, self->ev.event);
-	EXPECT_EQ(0, reported(s, self->id));
-	ASSERT_EQ(0, write_user(s, self->id, 8));
+	EXPECT_EQ(0, abi_events_reported(s, self->id));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 8));
 	EXPECT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
 	EXPECT_EQ(8, self->ev.param.arg);
 	r.await.state = 0;
@@ -347,7 +312,7 @@ TEST_F(await, restarted)
 	}
 	EXPECT_TRUE(blocked(&w));
 	EXPECT_EQ(3, signals);
-	ASSERT_EQ(0, write_user(s, self->id, 9));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 9));
 	ASSERT_TRUE(came_back(&w));
 	EXPECT_EQ(0, w.ret);
 	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
@@ -358,29 +323,27 @@ TEST_F(await, restarted)
 TEST_F(await, bad_pointers)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_resolve_addr *r =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rdma_ep_resolve_addr *r = abi_map(4096);
 	struct rdma_ep_event ev;
 
-	ASSERT_EQ(0, write_user(s, self->id, 1));
-	ASSERT_EQ(0, write_user(s, self->id, 2));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 1));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 2));
 	set_resolve(self, r, true);
 	r->await.event = 8;
 	EXPECT_EQ(-EFAULT, ABI(s->fd, RESOLVE_ADDR, r));
-	EXPECT_EQ(0, reported(s, self->id));
+	EXPECT_EQ(0, abi_events_reported(s, self->id));
 	/* Nor if the structure can not. */
 	r->await.event = (uintptr_t)&self->ev;
 	r->await.state = RDMA_EP_AWAIT_DONE;
 	mprotect(r, 4096, PROT_READ);
 	EXPECT_EQ(-EFAULT, abi_raw(s->fd, RDMA_EP_IOC_RESOLVE_ADDR, r));
-	EXPECT_EQ(0, reported(s, self->id));
+	EXPECT_EQ(0, abi_events_reported(s, self->id));
 	ASSERT_EQ(sizeof(ev), read(self->channel, &ev, sizeof(ev)));
 	EXPECT_EQ(1, ev.param.arg);
 	mprotect(r, 4096, PROT_READ | PROT_WRITE);
 	EXPECT_EQ(0, ABI(s->fd, RESOLVE_ADDR, r));
 	EXPECT_EQ(2, self->ev.param.arg);
-	EXPECT_EQ(2, reported(s, self->id));
+	EXPECT_EQ(2, abi_events_reported(s, self->id));
 }
 
 /* As a blocked read: the id goes at once, and who waits still does. */
@@ -392,19 +355,18 @@ TEST_F(await, id_destroyed)
 	struct waiter w;
 	__u32 other;
 
-	ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 12, &other));
+	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 12, &other));
 	set_resolve(self, &r, true);
 	ASSERT_EQ(0, START(&w, s, RESOLVE_ADDR, &r));
 	EXPECT_TRUE(blocked(&w));
 	start = abi_now_ms();
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, self->id));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, self->id));
 	EXPECT_GT(2000, abi_now_ms() - start);
 	EXPECT_TRUE(blocked(&w));
 	/* The file is still open for it, too. */
 	close(self->channel);
 	EXPECT_TRUE(blocked(&w));
-	ASSERT_EQ(0, write_user(s, other, 3));
+	ASSERT_EQ(0, abi_user_event(s, other, 3));
 	ASSERT_TRUE(came_back(&w));
 	EXPECT_EQ(0, w.ret);
 	EXPECT_EQ(other, self->ev.id);
@@ -458,14 +420,14 @@ TEST_F(await, several_waiters)
 	}
 	EXPECT_TRUE(blocked(&w[3]));
 	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, write_user(s, self->id, 1 << i));
+		ASSERT_EQ(0, abi_user_event(s, self->id, 1 << i));
 	for (i = 0; i < 4; i++) {
 		ASSERT_TRUE(came_back(&w[i]));
 		EXPECT_EQ(0, w[i].ret);
 		sum += ev[i].param.arg;
 	}
 	EXPECT_EQ(15, sum);
-	EXPECT_EQ(4, reported(s, self->id));
+	EXPECT_EQ(4, abi_events_reported(s, self->id));
 }
 
 /* ------------------------------------------------------------------ */
@@ -486,17 +448,15 @@ FIXTURE_SETUP(request)
 	ASSERT_EQ(0, abi_open(s));
 	self->server = abi_channel(s);
 	self->client = abi_channel(s);
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, 0, 0);
+	abi_qp_attr(&c, QPT_RC, 0, 0, 0);
 	self->g = (struct rdma_ep_get_request) {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
 			 RDMA_EP_AWAIT,
 		.await_fd = self->server,
 		.qp = c.init,
 	};
-	ASSERT_EQ(0, abi_listen(s, self->server, RDMA_PS_TCP, 0, 71,
-				&self->g.id, &sin));
-	ASSERT_EQ(0, abi_client(s, self->client, RDMA_PS_TCP, &sin, 72,
-				&self->id));
+	ASSERT_EQ(0, abi_tcp_listen(s, self->server, 0, 71, &self->g.id, &sin));
+	ASSERT_EQ(0, abi_tcp_client(s, self->client, &sin, 72, &self->id));
 	c.id = self->id;
 	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
 }
@@ -566,7 +526,7 @@ TEST_F(request, too_many_files)
 	EXPECT_EQ(EMFILE, g.qp_errno);
 	EXPECT_EQ(0, g.qp.qp);
 	setrlimit(RLIMIT_NOFILE, &old);
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, g.event.child));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, g.event.child));
 }
 
 TEST_F(request, no_file_at_all)
@@ -589,7 +549,7 @@ TEST_F(request, no_file_at_all)
 	ASSERT_TRUE(came_back(&w));
 	EXPECT_EQ(-EMFILE, w.ret);
 	setrlimit(RLIMIT_NOFILE, &old);
-	EXPECT_EQ(0, reported(s, g.id));
+	EXPECT_EQ(0, abi_events_reported(s, g.id));
 	EXPECT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
 	EXPECT_EQ(EV_CONNECT_REQUEST, g.event.event);
 	EXPECT_EQ(0, g.qp_errno);
@@ -604,15 +564,14 @@ TEST_F(request, listener_destroyed)
 	long start;
 	__u32 other;
 
-	ASSERT_EQ(0, abi_create_id(s, self->server, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 12, &other));
+	ASSERT_EQ(0, abi_tcp_id(s, self->server, 12, &other));
 	ASSERT_EQ(0, START(&w, s, GET_REQUEST, &g));
 	EXPECT_TRUE(blocked(&w));
 	start = abi_now_ms();
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, self->g.id));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, self->g.id));
 	EXPECT_GT(2000, abi_now_ms() - start);
 	EXPECT_TRUE(blocked(&w));
-	ASSERT_EQ(0, write_user(s, other, 4));
+	ASSERT_EQ(0, abi_user_event(s, other, 4));
 	ASSERT_TRUE(came_back(&w));
 	EXPECT_EQ(0, w.ret);
 	EXPECT_EQ(4, g.event.param.arg);

@@ -3,14 +3,7 @@
  * The end of an event channel: the last descriptor of it is closed, and the ids that report
  * to it end.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define UID	0x6161616161616161ULL
 #define PORT	7477
@@ -49,7 +42,7 @@ static int migrate(const struct abi *s, __u32 id, int channel)
 
 static int make(const struct abi *s, int channel, __u32 *id)
 {
-	return abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, UID, id);
+	return abi_tcp_id(s, channel, UID, id);
 }
 
 TEST_F(end, ids_end_and_others_stay)
@@ -72,7 +65,7 @@ TEST_F(end, ids_end_and_others_stay)
 	EXPECT_EQ(0, close(self->channel));
 	for (i = 0; i < 4; i++) {
 		EXPECT_EQ(-ENOENT, query(s, id[i]));
-		EXPECT_EQ(-ENOENT, abi_destroy(s, RDMA_EP_OBJ_ID, id[i]));
+		EXPECT_EQ(-ENOENT, ABI_DESTROY(s, ID, id[i]));
 	}
 	EXPECT_EQ(0, query(s, stays));
 	EXPECT_EQ(0, query(s, moved));
@@ -137,7 +130,7 @@ TEST_F(end, peer_hears_and_port_is_free)
 	EXPECT_EQ(-ENOENT, query(&other, p.listener));
 	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
 	/* The QP is an object of its own. */
-	EXPECT_EQ(0, abi_destroy(&other, RDMA_EP_OBJ_QP, p.end[1].qp.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&other, QP, p.end[1].qp.qp));
 
 	sin = s->addr;
 	sin.sin_port = htons(PORT);
@@ -163,17 +156,14 @@ TEST_F(end, requests_are_refused)
 
 	ASSERT_LE(0, client);
 	sin.sin_port = 0;
-	ASSERT_EQ(0, abi_listen(s, self->channel, RDMA_PS_TCP, 4, UID, &listener,
-				&sin));
+	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 4, UID, &listener, &sin));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, abi_client(s, client, RDMA_PS_TCP, &sin, UID + i,
-					&id[i]));
+		ASSERT_EQ(0, abi_tcp_client(s, client, &sin, UID + i, &id[i]));
 		ASSERT_EQ(0, abi_id_qp(s, id[i], &qp[i]));
 		ASSERT_EQ(0, abi_connect(s, id[i], qp[i].init.qp_num));
 		ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
 		if (!i) {
-			ASSERT_EQ(0, abi_event(self->channel,
-					       EV_CONNECT_REQUEST, &ev));
+			ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
 		}
 	}
 	EXPECT_EQ(0, close(self->channel));
@@ -210,7 +200,7 @@ static void *bring_ids(void *arg)
 			break;
 		m->id[m->n] = id;
 		if (m->moves && migrate(m->s, id, m->channel)) {
-			abi_destroy(m->s, RDMA_EP_OBJ_ID, id);
+			ABI_DESTROY(m->s, ID, id);
 			break;
 		}
 	}

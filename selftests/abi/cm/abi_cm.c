@@ -2,13 +2,7 @@
 /*
  * Connections: requests, answers, events and what is in them.
  */
-#include <arpa/inet.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define LISTENER_UID	0x1111222233334444ULL
 #define CLIENT_UID	0x5555666677778888ULL
@@ -44,8 +38,7 @@ FIXTURE_SETUP(cm)
 	ASSERT_EQ(0, abi_open(s));
 	self->server = abi_channel(s);
 	self->client = abi_channel(s);
-	ASSERT_EQ(0, abi_listen(s, self->server, RDMA_PS_TCP, 0, LISTENER_UID,
-				&self->listener, &self->sin));
+	ASSERT_EQ(0, abi_tcp_listen(s, self->server, 0, LISTENER_UID, &self->listener, &self->sin));
 	ASSERT_EQ(0, abi_create_cq(s, -1, 256, 0, &self->cq));
 }
 
@@ -94,14 +87,13 @@ TEST_F(cm, route_before_the_event)
 			sin.sin_addr.s_addr = i & 1 ?
 				self->sin.sin_addr.s_addr :
 				htonl(INADDR_LOOPBACK);
-		ASSERT_EQ(0, abi_create_id(&self->s, self->client, RDMA_PS_TCP,
-					   IB_UVERBS_QPT_RC, 0, &id));
+		ASSERT_EQ(0, abi_tcp_id(&self->s, self->client, 0, &id));
 		__atomic_store_n(&r.id, id, __ATOMIC_RELAXED);
 		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &sin, 1000));
 		ASSERT_EQ(0, abi_event(self->client, EV_ADDR_RESOLVED, &ev));
 		paths += ev.info.num_paths;
 		__atomic_store_n(&r.id, 0, __ATOMIC_RELAXED);
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 	}
 	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
 	pthread_join(r.thread, NULL);
@@ -109,23 +101,19 @@ TEST_F(cm, route_before_the_event)
 }
 
 /* A QP of @id, or without id one that nobody moves but us */
-static int new_qp(struct _test_data_cm *self, __u32 id, __u32 type,
-		  struct rdma_ep_qp_init *init)
+static int new_qp(struct _test_data_cm *self, __u32 id, __u32 type, struct rdma_ep_qp_init *init)
 {
 	struct rdma_ep_create_qp c;
 	int ret;
 
-	abi_qp_attr(&c, type, self->s.pd, self->cq, self->cq);
-	c.id = id;
-	ret = ABI(self->s.fd, CREATE_QP, &c);
+	ret = abi_create_qp(&self->s, type, self->cq, id, &c);
 	*init = c.init;
 	return ret;
 }
 
 static int new_client(struct _test_data_cm *self, __u32 *id)
 {
-	return abi_client(&self->s, self->client, RDMA_PS_TCP, &self->sin,
-			  CLIENT_UID, id);
+	return abi_tcp_client(&self->s, self->client, &self->sin, CLIENT_UID, id);
 }
 
 /* A client whose request has arrived; QPs of their own on both sides. */
@@ -136,7 +124,7 @@ static int request(struct _test_data_cm *self, __u32 *id, __u32 *child)
 	int ret;
 
 	ret = new_client(self, id) ?:
-	      new_qp(self, *id, IB_UVERBS_QPT_RC, &qp) ?:
+	      new_qp(self, *id, QPT_RC, &qp) ?:
 	      abi_connect(&self->s, *id, 0) ?:
 	      abi_event(self->server, EV_CONNECT_REQUEST, &ev);
 	*child = ev.child;
@@ -149,7 +137,7 @@ static int connection(struct _test_data_cm *self, __u32 *id, __u32 *child)
 	struct rdma_ep_event ev;
 
 	return request(self, id, child) ?:
-	       new_qp(self, *child, IB_UVERBS_QPT_RC, &qp) ?:
+	       new_qp(self, *child, QPT_RC, &qp) ?:
 	       abi_accept(&self->s, *child, CHILD_UID, 0) ?:
 	       abi_event(self->client, EV_ESTABLISHED, &ev) ?:
 	       abi_event(self->server, EV_ESTABLISHED, &ev);
@@ -167,20 +155,13 @@ static __u32 qp_state(const struct abi *s, __u32 qp, __u32 expected)
 	if (ABI(s->fd, QUERY_QP, &q))
 		return ~0U;
 	if (s->iwarp && (expected == QPS_RTS ? q.attr.qp_state == QPS_RESET :
-					       q.attr.qp_state != QPS_RTS))
+			 q.attr.qp_state != QPS_RTS))
 		return expected;
 	return q.attr.qp_state;
 }
 
 #define EXPECT_QPS(_state, _s, _qp) \
 	EXPECT_EQ(_state, qp_state(_s, _qp, _state))
-
-static __u32 reported(const struct abi *s, __u32 id)
-{
-	struct rdma_ep_query_id q = { .id = id };
-
-	return ABI(s->fd, QUERY_ID, &q) ? ~0U : q.events_reported;
-}
 
 /* The bytes that were sent, and zeros behind them */
 static bool same_data(const __u8 *data, const char *sent, __u8 len)
@@ -217,7 +198,7 @@ TEST_F(cm, what_the_peer_is_told)
 	__u32 id, child;
 
 	ASSERT_EQ(0, new_client(self, &id));
-	ASSERT_EQ(0, new_qp(self, id, IB_UVERBS_QPT_RC, &client_qp));
+	ASSERT_EQ(0, new_qp(self, id, QPT_RC, &client_qp));
 	EXPECT_EQ(QPS_INIT, client_qp.state);
 	c.id = id;
 	strcpy((char *)c.conn.private_data, asked);
@@ -233,8 +214,7 @@ TEST_F(cm, what_the_peer_is_told)
 	EXPECT_EQ(0, ev.status);
 	EXPECT_EQ(RDMA_EP_EVENT_INFO, ev.flags);
 	EXPECT_EQ(0, ev.reserved);
-	EXPECT_TRUE(same_data(ev.param.conn.private_data, asked,
-			      ev.param.conn.private_data_len));
+	EXPECT_TRUE(same_data(ev.param.conn.private_data, asked, ev.param.conn.private_data_len));
 	/* Who receives this may do what the peer responds to. */
 	EXPECT_EQ(2, ev.param.conn.responder_resources);
 	EXPECT_EQ(3, ev.param.conn.initiator_depth);
@@ -258,7 +238,7 @@ TEST_F(cm, what_the_peer_is_told)
 	EXPECT_EQ(s->addr.sin_addr.s_addr, dst->sin_addr.s_addr);
 	EXPECT_NE(0, dst->sin_port);
 
-	ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &server_qp));
+	ASSERT_EQ(0, new_qp(self, child, QPT_RC, &server_qp));
 	a.id = child;
 	strcpy((char *)a.conn.private_data, answer);
 	a.conn.private_data_len = strlen(answer);
@@ -273,8 +253,7 @@ TEST_F(cm, what_the_peer_is_told)
 	EXPECT_EQ(0, ev.child);
 	EXPECT_EQ(0, ev.flags);
 	EXPECT_EQ(0, ev.info.dev_index);
-	EXPECT_TRUE(same_data(ev.param.conn.private_data, answer,
-			      ev.param.conn.private_data_len));
+	EXPECT_TRUE(same_data(ev.param.conn.private_data, answer, ev.param.conn.private_data_len));
 	/* (Of an iWARP connection rdma_cm tells it the other way round.) */
 	EXPECT_EQ(s->iwarp ? 2 : 1, ev.param.conn.responder_resources);
 	EXPECT_EQ(s->iwarp ? 1 : 2, ev.param.conn.initiator_depth);
@@ -290,9 +269,9 @@ TEST_F(cm, what_the_peer_is_told)
 	EXPECT_EQ(child, ev.id);
 	EXPECT_EQ(0, ev.child);
 
-	EXPECT_EQ(1, reported(s, self->listener));
-	EXPECT_EQ(1, reported(s, child));
-	EXPECT_EQ(3, reported(s, id));
+	EXPECT_EQ(1, abi_events_reported(s, self->listener));
+	EXPECT_EQ(1, abi_events_reported(s, child));
+	EXPECT_EQ(3, abi_events_reported(s, id));
 }
 
 TEST_F(cm, connect_errors)
@@ -310,12 +289,11 @@ TEST_F(cm, connect_errors)
 	ASSERT_EQ(0, ABI(s->fd, QUERY_DEVICE, &d));
 	ASSERT_EQ(0, abi_open(&other));
 	ASSERT_EQ(0, abi_create_cq(&other, -1, 16, 0, &cq));
-	abi_qp_attr(&theirs, IB_UVERBS_QPT_RC, other.pd, cq, cq);
-	ASSERT_EQ(0, ABI(other.fd, CREATE_QP, &theirs));
+	ASSERT_EQ(0, abi_create_qp(&other, QPT_RC, cq, 0, &theirs));
 	ASSERT_EQ(0, new_client(self, &id));
-	ASSERT_EQ(0, new_qp(self, 0, IB_UVERBS_QPT_RC, &qp));
-	ASSERT_EQ(0, new_qp(self, 0, IB_UVERBS_QPT_RC, &gone));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, gone.qp));
+	ASSERT_EQ(0, new_qp(self, 0, QPT_RC, &qp));
+	ASSERT_EQ(0, new_qp(self, 0, QPT_RC, &gone));
+	ASSERT_EQ(0, ABI_DESTROY(s, QP, gone.qp));
 	good.id = id;
 	good.conn.qp_num = qp.qp_num;
 	good.conn.retry_count = 7;
@@ -385,7 +363,7 @@ TEST_F(cm, accept_errors)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
 	a.conn.qp_num = s->iwarp ? 0xfffffe : 1;	/* nobody's, the GSI QP */
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
-	ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, new_qp(self, child, QPT_RC, &qp));
 	a.conn.qp_num = 0;
 	if (d.attr.max_qp_rd_atom < 255) {
 		a.conn.responder_resources = 255;
@@ -418,7 +396,7 @@ TEST_F(cm, reject_after_accept)
 	if (s->iwarp)
 		SKIP(return, "iWARP's CM moves the QP");
 	ASSERT_EQ(0, request(self, &id, &child));
-	ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, new_qp(self, child, QPT_RC, &qp));
 	ASSERT_EQ(0, abi_qp_state(s, qp.qp, QPS_ERR));
 	EXPECT_EQ(-EINVAL, abi_accept(s, child, CHILD_UID, 0));
 	/* ... but the QP is in error, and stays so. */
@@ -431,15 +409,15 @@ TEST_F(cm, reject_after_accept)
 	ASSERT_EQ(0, abi_event(self->client, EV_REJECTED, &ev));
 	EXPECT_STREQ(why, (char *)ev.param.conn.private_data);
 	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
-	abi_destroy(s, RDMA_EP_OBJ_QP, qp.qp);
+	ABI_DESTROY(s, QP, qp.qp);
 
 	/* With another QP it goes on. */
 	ASSERT_EQ(0, request(self, &id, &child));
-	ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, new_qp(self, child, QPT_RC, &qp));
 	ASSERT_EQ(0, abi_qp_state(s, qp.qp, QPS_ERR));
 	EXPECT_EQ(-EINVAL, abi_accept(s, child, CHILD_UID, 0));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, qp.qp));
-	ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, ABI_DESTROY(s, QP, qp.qp));
+	ASSERT_EQ(0, new_qp(self, child, QPT_RC, &qp));
 	EXPECT_EQ(0, abi_accept(s, child, CHILD_UID, 0));
 	EXPECT_EQ(0, abi_event(self->client, EV_ESTABLISHED, &ev));
 }
@@ -457,13 +435,13 @@ TEST_F(cm, migrate_with_request)
 
 	ASSERT_LE(0, m.channel_fd);
 	ASSERT_EQ(0, new_client(self, &id));
-	ASSERT_EQ(0, new_qp(self, id, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, new_qp(self, id, QPT_RC, &qp));
 	ASSERT_EQ(0, abi_connect(s, id, 0));
 	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
 	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
 	close(self->server);
 	ASSERT_EQ(0, abi_event(m.channel_fd, EV_CONNECT_REQUEST, &ev));
-	ASSERT_EQ(0, new_qp(self, ev.child, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, new_qp(self, ev.child, QPT_RC, &qp));
 	ASSERT_EQ(0, abi_accept(s, ev.child, CHILD_UID, 0));
 	ASSERT_EQ(0, abi_event(m.channel_fd, EV_ESTABLISHED, &ev));
 	EXPECT_EQ(CHILD_UID, ev.uid);
@@ -487,11 +465,9 @@ TEST_F(cm, accept_twice)
 		EXPECT_EQ(-EINVAL, abi_connect(s, p.end[i].id, 0));
 		EXPECT_QPS(QPS_RTS, s, p.end[i].qp.qp);
 	}
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 1);
+	abi_wrs_recv(&w, 1);
 	ASSERT_EQ(0, ABI_POST(s, RECV, p.end[1].qp.qp, &w, NULL));
-	abi_wrs_init(&w);
-	abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 2);
+	abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 2);
 	ASSERT_EQ(0, ABI_POST(s, SEND, p.end[0].qp.qp, &w, NULL));
 	ASSERT_EQ(1, abi_wait(s, p.end[0].cq[0], wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
@@ -510,7 +486,7 @@ TEST_F(cm, reject)
 
 	for (reason = 0; reason <= 35; reason += reason ? 7 : 28) {
 		ASSERT_EQ(0, request(self, &id, &child));
-		ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &qp));
+		ASSERT_EQ(0, new_qp(self, child, QPT_RC, &qp));
 		memset(&r, 0, sizeof(r));
 		r.id = child;
 		for (i = 0; i < ARRAY_SIZE(bad_reason); i++) {
@@ -543,7 +519,7 @@ TEST_F(cm, reject)
 		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
 		EXPECT_EQ(-EINVAL, abi_accept(s, child, 1, 0));
 		EXPECT_QPS(QPS_INIT, s, qp.qp);
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, child));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, child));
 	}
 }
 
@@ -553,10 +529,10 @@ TEST_F(cm, events_before_accept_are_dropped)
 	__u32 id, child;
 
 	ASSERT_EQ(0, request(self, &id, &child));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 	EXPECT_TRUE(abi_quiet(self->server));
-	EXPECT_EQ(0, reported(&self->s, child));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, child));
+	EXPECT_EQ(0, abi_events_reported(&self->s, child));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, child));
 }
 
 TEST_F(cm, destroying_a_child_rejects)
@@ -565,7 +541,7 @@ TEST_F(cm, destroying_a_child_rejects)
 	__u32 id, child;
 
 	ASSERT_EQ(0, request(self, &id, &child));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, child));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, child));
 	EXPECT_EQ(0, abi_event(self->client, EV_REJECTED, &ev));
 }
 
@@ -582,7 +558,7 @@ TEST_F(cm, destroying_a_listener_rejects)
 	/* One request is read, one is not. */
 	ASSERT_EQ(0, request(self, &id[0], &child));
 	ASSERT_EQ(0, new_client(self, &id[1]));
-	ASSERT_EQ(0, new_qp(self, id[1], IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, new_qp(self, id[1], QPT_RC, &qp));
 	ASSERT_EQ(0, abi_connect(&self->s, id[1], 0));
 	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
 
@@ -592,7 +568,7 @@ TEST_F(cm, destroying_a_listener_rejects)
 	EXPECT_EQ(0, abi_event(self->client, EV_REJECTED, &ev));
 	EXPECT_EQ(id[1], ev.id);
 	/* The one that was read lives on. */
-	ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, new_qp(self, child, QPT_RC, &qp));
 	EXPECT_EQ(0, abi_accept(&self->s, child, CHILD_UID, 0));
 	EXPECT_EQ(0, abi_event(self->client, EV_ESTABLISHED, &ev));
 	EXPECT_EQ(id[0], ev.id);
@@ -611,7 +587,7 @@ TEST_F(cm, closing_answers_requests)
 
 	ASSERT_EQ(0, request(self, &id[0], &child));
 	ASSERT_EQ(0, new_client(self, &id[1]));
-	ASSERT_EQ(0, new_qp(self, id[1], IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, new_qp(self, id[1], QPT_RC, &qp));
 	ASSERT_EQ(0, abi_connect(&self->s, id[1], 0));
 	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
 	start = abi_now_ms();
@@ -633,12 +609,10 @@ TEST_F_TIMEOUT(cm, backlog, 60)
 	__u32 listener, id;
 	struct rdma_ep_qp_init qp;
 
-	ASSERT_EQ(0, abi_listen(s, channel, RDMA_PS_TCP, 2, 0, &listener,
-				&sin));
+	ASSERT_EQ(0, abi_tcp_listen(s, channel, 2, 0, &listener, &sin));
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, abi_client(s, self->client, RDMA_PS_TCP, &sin, i,
-					&id));
-		ASSERT_EQ(0, new_qp(self, id, IB_UVERBS_QPT_RC, &qp));
+		ASSERT_EQ(0, abi_tcp_client(s, self->client, &sin, i, &id));
+		ASSERT_EQ(0, new_qp(self, id, QPT_RC, &qp));
 		ASSERT_EQ(0, abi_connect(s, id, 0));
 	}
 	usleep(4 * ABI_QUIET_MS * 1000);
@@ -649,14 +623,13 @@ TEST_F_TIMEOUT(cm, backlog, 60)
 		EXPECT_TRUE(abi_quiet(channel));
 		return;
 	}
-	ASSERT_EQ(0, abi_read(channel, &ev[2], sizeof(ev[2]),
-			      2 * ABI_WAIT_MS));
+	ASSERT_EQ(0, abi_read(channel, &ev[2], sizeof(ev[2]), 2 * ABI_WAIT_MS));
 	for (i = 0; i < 3; i++) {
 		EXPECT_EQ(EV_CONNECT_REQUEST, ev[i].event);
 	}
 	EXPECT_NE(ev[0].child, ev[1].child);
 	EXPECT_NE(ev[1].child, ev[2].child);
-	EXPECT_EQ(3, reported(s, listener));
+	EXPECT_EQ(3, abi_events_reported(s, listener));
 }
 
 TEST_F(cm, disconnect)
@@ -679,10 +652,10 @@ TEST_F(cm, disconnect)
 	ASSERT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
 	EXPECT_EQ(2, ev.uid);
 	/* Id and QP go in either order. */
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, p.end[0].id));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, p.end[0].qp.qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, p.end[1].qp.qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, p.end[1].id));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[0].id));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[1].qp.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[1].id));
 }
 
 TEST_F(cm, disconnect_unconnected)
@@ -691,7 +664,7 @@ TEST_F(cm, disconnect_unconnected)
 	__u32 id;
 
 	ASSERT_EQ(0, new_client(self, &id));
-	ASSERT_EQ(0, new_qp(self, id, IB_UVERBS_QPT_RC, &qp));
+	ASSERT_EQ(0, new_qp(self, id, QPT_RC, &qp));
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, DISCONNECT, id, 0));
 	EXPECT_QPS(QPS_INIT, &self->s, qp.qp);
 	EXPECT_EQ(0, abi_connect(&self->s, id, 0));
@@ -704,7 +677,7 @@ TEST_F(cm, destroy_connected)
 	__u32 id, child;
 
 	ASSERT_EQ(0, connection(self, &id, &child));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, child));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, child));
 	EXPECT_EQ(0, abi_event(self->client, EV_DISCONNECTED, &ev));
 	EXPECT_EQ(id, ev.id);
 }
@@ -732,8 +705,8 @@ TEST_F(cm, qp_without_id)
 	__u32 id, child;
 
 	ASSERT_EQ(0, new_client(self, &id));
-	ASSERT_EQ(0, new_qp(self, 0, IB_UVERBS_QPT_RC, &cqp));
-	ASSERT_EQ(0, new_qp(self, 0, IB_UVERBS_QPT_RC, &sqp));
+	ASSERT_EQ(0, new_qp(self, 0, QPT_RC, &cqp));
+	ASSERT_EQ(0, new_qp(self, 0, QPT_RC, &sqp));
 	EXPECT_EQ(QPS_RESET, cqp.state);
 	ASSERT_EQ(0, modify_as_told(s, id, cqp.qp, QPS_INIT));
 	ASSERT_EQ(0, abi_connect(s, id, cqp.qp_num));
@@ -741,8 +714,7 @@ TEST_F(cm, qp_without_id)
 	child = ev.child;
 	EXPECT_EQ(s->iwarp ? 0 : cqp.qp_num, ev.param.conn.qp_num);
 	ASSERT_EQ(0, modify_as_told(s, child, sqp.qp, QPS_INIT));
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 77);
+	abi_wrs_recv(&w, 77);
 	ASSERT_EQ(0, ABI_POST(s, RECV, sqp.qp, &w, NULL));
 	if (s->iwarp) {			/* the CM moves both */
 		ASSERT_EQ(0, abi_accept(s, child, CHILD_UID, sqp.qp_num));
@@ -763,8 +735,7 @@ TEST_F(cm, qp_without_id)
 	ASSERT_EQ(0, abi_event(self->server, EV_ESTABLISHED, &ev));
 	EXPECT_EQ(child, ev.id);
 
-	abi_wrs_init(&w);
-	abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 78);
+	abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 78);
 	ASSERT_EQ(0, ABI_POST(s, SEND, cqp.qp, &w, NULL));
 	ASSERT_EQ(2, abi_wait(s, self->cq, wc, 2));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
@@ -791,11 +762,9 @@ TEST_F(cm, datagrams)
 
 	if (s->iwarp)
 		SKIP(return, "iWARP has no datagrams");
-	ASSERT_EQ(0, abi_listen(s, self->server, RDMA_PS_UDP, 0, 0, &listener,
-				&sin));
-	ASSERT_EQ(0, abi_client(s, self->client, RDMA_PS_UDP, &sin, CLIENT_UID,
-				&id));
-	ASSERT_EQ(0, new_qp(self, id, IB_UVERBS_QPT_UD, &cqp));
+	ASSERT_EQ(0, abi_listen(s, self->server, RDMA_PS_UDP, 0, 0, &listener, &sin));
+	ASSERT_EQ(0, abi_client(s, self->client, RDMA_PS_UDP, &sin, CLIENT_UID, &id));
+	ASSERT_EQ(0, new_qp(self, id, QPT_UD, &cqp));
 	EXPECT_EQ(QPS_RTS, cqp.state);
 	c.id = id;
 	c.conn.private_data_len = strlen(asked);
@@ -805,9 +774,8 @@ TEST_F(cm, datagrams)
 	child = ev.child;
 	EXPECT_EQ(RDMA_EP_EVENT_UD | RDMA_EP_EVENT_INFO, ev.flags);
 	EXPECT_EQ(SIDR_REQ_BYTES, ev.param.ud.private_data_len);
-	EXPECT_TRUE(same_data(ev.param.ud.private_data, asked,
-			      ev.param.ud.private_data_len));
-	ASSERT_EQ(0, new_qp(self, child, IB_UVERBS_QPT_UD, &sqp));
+	EXPECT_TRUE(same_data(ev.param.ud.private_data, asked, ev.param.ud.private_data_len));
+	ASSERT_EQ(0, new_qp(self, child, QPT_UD, &sqp));
 
 	memset(&c, 0, sizeof(c));
 	c.id = child;
@@ -818,23 +786,19 @@ TEST_F(cm, datagrams)
 	ASSERT_EQ(0, abi_event(self->client, EV_ESTABLISHED, &ev));
 	EXPECT_EQ(RDMA_EP_EVENT_UD, ev.flags);
 	EXPECT_EQ(SIDR_REP_BYTES, ev.param.ud.private_data_len);
-	EXPECT_TRUE(same_data(ev.param.ud.private_data, answer,
-			      ev.param.ud.private_data_len));
+	EXPECT_TRUE(same_data(ev.param.ud.private_data, answer, ev.param.ud.private_data_len));
 	EXPECT_EQ(sqp.qp_num, ev.param.ud.qp_num);
 	EXPECT_EQ(0x01234567, ev.param.ud.qkey);	/* RDMA_UDP_QKEY */
 	EXPECT_EQ(0, memcmp(ev.param.ud.ah_attr.grh.dgid, s->gid, 16));
 
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_LOCAL_WRITE,
-				&mr));
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 1);
+	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_LOCAL_WRITE, &mr));
+	abi_wrs_recv(&w, 1);
 	abi_sge(&w, (uintptr_t)buf, sizeof(buf), mr.lkey);
 	ASSERT_EQ(0, ABI_POST(s, RECV, sqp.qp, &w, NULL));
 	ah.pd = s->pd;
 	ah.attr = ev.param.ud.ah_attr;
 	ASSERT_EQ(0, ABI(s->fd, CREATE_AH, &ah));
-	abi_wrs_init(&w);
-	wr = abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 2);
+	wr = abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 2);
 	wr->ah = ah.ah;
 	wr->remote_qpn = ev.param.ud.qp_num;
 	wr->remote_qkey = ev.param.ud.qkey;

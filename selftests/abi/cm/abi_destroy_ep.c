@@ -6,13 +6,7 @@
  * events of it to acknowledge, half an endpoint destroyed by a call that fails, the same
  * endpoint destroyed twice, what is in use destroyed, files and objects left.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 FIXTURE(destroy_ep) {
 	struct abi s;
@@ -25,18 +19,16 @@ static int make_ep(const struct abi *s, struct rdma_ep_destroy_ep *d)
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
 		.channel_fd = -1,
 		.ps = RDMA_PS_TCP,
-		.qp_type = IB_UVERBS_QPT_RC,
+		.qp_type = QPT_RC,
 		.addr_timeout_ms = 5000,
 		.route_timeout_ms = 5000,
 	};
 	struct sockaddr_in dst = s->addr;
-	struct rdma_ep_create_qp c;
 	int ret;
 
 	dst.sin_port = htons(4721);
 	memcpy(&e.dst, &dst, sizeof(dst));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, 0, 0);
-	e.qp = c.init;
+	abi_auto_qp(&e.qp);
 	ret = ABI(s->fd, CREATE_EP, &e);
 	*d = (struct rdma_ep_destroy_ep) {
 		.id = e.id,
@@ -100,10 +92,10 @@ TEST_F(destroy_ep, all)
 	EXPECT_EQ(0, self->d.events);
 	EXPECT_EQ(0, self->d.qp_events);
 	EXPECT_EQ(fds - 3, abi_count_fds());
-	EXPECT_EQ(-ENOENT, abi_destroy(s, RDMA_EP_OBJ_ID, was.id));
-	EXPECT_EQ(-ENOENT, abi_destroy(s, RDMA_EP_OBJ_QP, was.qp));
-	EXPECT_EQ(-ENOENT, abi_destroy(s, RDMA_EP_OBJ_CQ, was.recv_cq.cq));
-	EXPECT_EQ(-ENOENT, abi_destroy(s, RDMA_EP_OBJ_CQ, was.send_cq.cq));
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(s, ID, was.id));
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(s, QP, was.qp));
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(s, CQ, was.recv_cq.cq));
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(s, CQ, was.send_cq.cq));
 	EXPECT_EQ(-ENOENT, ABI(s->fd, DESTROY_EP, &was));
 	if (counted) {
 		before.cm_id--;
@@ -129,7 +121,7 @@ TEST_F(destroy_ep, id_alone)
 	EXPECT_EQ(0, ABI(s->fd, DESTROY_EP, &d));
 	EXPECT_TRUE(all_gone(&d));
 	EXPECT_TRUE(is_open(self->d.channel_fd));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, self->d.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, self->d.qp));
 	EXPECT_EQ(-ENOENT, ABI(s->fd, DESTROY_EP, &self->d));
 	EXPECT_TRUE(is_open(self->d.recv_cq.channel_fd));
 }
@@ -224,9 +216,7 @@ TEST_F(destroy_ep, cq_in_use)
 	struct rdma_ep_destroy_ep was = self->d;
 	struct rdma_ep_create_qp c;
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, was.recv_cq.cq,
-		    was.recv_cq.cq);
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, was.recv_cq.cq, 0, &c));
 	ASSERT_EQ(0, ABI(s->fd, DESTROY_EP, &self->d));
 	EXPECT_EQ(was.recv_cq.cq, self->d.recv_cq.cq);
 	EXPECT_EQ(was.recv_cq.channel_fd, self->d.recv_cq.channel_fd);
@@ -234,8 +224,8 @@ TEST_F(destroy_ep, cq_in_use)
 	self->d.recv_cq = (struct rdma_ep_destroy_cq) { .channel_fd = -1 };
 	EXPECT_TRUE(all_gone(&self->d));
 	EXPECT_FALSE(is_open(was.send_cq.channel_fd));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, c.init.qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, was.recv_cq.cq));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, CQ, was.recv_cq.cq));
 }
 
 /* Files of whom somebody has events stay open. */
@@ -254,12 +244,10 @@ TEST_F(destroy_ep, unacknowledged)
 
 	/* A flushed receive for one, ours for the other. */
 	ASSERT_EQ(0, ABI(s->fd, NOTIFY_CQ, &n));
-	abi_wrs_init(w);
-	abi_recv_wr(w, 1);
+	abi_wrs_recv(w, 1);
 	ASSERT_EQ(0, ABI_POST(s, RECV, was.qp, w, &posted));
 	ASSERT_EQ(0, abi_qp_state(s, was.qp, QPS_ERR));
-	ASSERT_EQ(0, abi_read(was.recv_cq.channel_fd, &comp, sizeof(comp),
-			      ABI_WAIT_MS));
+	ASSERT_EQ(0, abi_read(was.recv_cq.channel_fd, &comp, sizeof(comp), ABI_WAIT_MS));
 	ASSERT_EQ(0, ABI(s->fd, WRITE_EVENT, &user));
 	ASSERT_EQ(0, ABI(s->fd, WRITE_EVENT, &user));
 	ASSERT_EQ(sizeof(ev), read(was.channel_fd, &ev, sizeof(ev)));
@@ -335,8 +323,7 @@ TEST_F(destroy_ep, twice_at_once)
 				won++;
 			} else {
 				/* Its file may be closed already. */
-				EXPECT_TRUE(r[i].ret == -ENOENT ||
-					    r[i].ret == -EBADF);
+				EXPECT_TRUE(r[i].ret == -ENOENT || r[i].ret == -EBADF);
 			}
 		}
 		ASSERT_EQ(1, won);

@@ -2,13 +2,7 @@
 /*
  * QPs and SRQs of ids, endpoints in one call, and requests in one call.
  */
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 FIXTURE(ep) {
 	struct abi s;
@@ -17,16 +11,14 @@ FIXTURE(ep) {
 	__u32 bound;		/* an id bound to the device */
 };
 
-static void open_ep(struct __test_metadata *_metadata,
-		    struct _test_data_ep *self)
+static void open_ep(struct __test_metadata *_metadata, struct _test_data_ep *self)
 {
 	struct sockaddr_in sin;
 
 	ASSERT_EQ(0, abi_open(&self->s));
 	self->channel = abi_channel(&self->s);
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 64, 0, &self->cq));
-	ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 1, &self->bound));
+	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 1, &self->bound));
 	sin = self->s.addr;
 	ASSERT_EQ(0, abi_bind(&self->s, self->bound, &sin));
 }
@@ -52,8 +44,7 @@ static bool count(struct __test_metadata *_metadata, struct _test_data_ep *self,
 	return !abi_objects(o);
 }
 
-static void set_ep(struct _test_data_ep *self, struct rdma_ep_create_ep *e,
-		   __u32 flags, __u16 port)
+static void set_ep(struct _test_data_ep *self, struct rdma_ep_create_ep *e, __u32 flags, __u16 port)
 {
 	struct sockaddr_in sin = self->s.addr;
 
@@ -62,7 +53,7 @@ static void set_ep(struct _test_data_ep *self, struct rdma_ep_create_ep *e,
 	e->uid = 0xeeeeffff00001111ULL;
 	e->channel_fd = self->channel;
 	e->ps = RDMA_PS_TCP;
-	e->qp_type = IB_UVERBS_QPT_RC;
+	e->qp_type = QPT_RC;
 	e->addr_timeout_ms = 5000;
 	e->route_timeout_ms = 5000;
 	sin.sin_port = port;
@@ -75,10 +66,7 @@ static void set_ep(struct _test_data_ep *self, struct rdma_ep_create_ep *e,
 /* CQs, and with them completion channels, are made for the QP. */
 static void set_qp(struct rdma_ep_qp_init *q)
 {
-	struct rdma_ep_create_qp c;
-
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, 0, 0);
-	*q = c.init;
+	abi_auto_qp(q);
 	q->uid = 11;
 	q->send_cq.uid = 22;
 	q->recv_cq.uid = 33;
@@ -114,14 +102,12 @@ TEST_F(ep, qp_with_everything_made)
 	EXPECT_EQ(FD_CLOEXEC, fcntl(c.init.recv_cq.channel_fd, F_GETFD));
 
 	/* Ready for receives; the channel is the CQ's. */
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 5);
+	abi_wrs_recv(&w, 5);
 	EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &w, NULL));
 	n.cq = c.init.recv_cq.cq;
 	EXPECT_EQ(0, ABI(s->fd, NOTIFY_CQ, &n));
 	EXPECT_EQ(0, abi_qp_state(s, c.init.qp, QPS_ERR));
-	EXPECT_EQ(0, abi_read(c.init.recv_cq.channel_fd, &ev, sizeof(ev),
-			      ABI_WAIT_MS));
+	EXPECT_EQ(0, abi_read(c.init.recv_cq.channel_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 	EXPECT_EQ(33, ev.uid);
 	EXPECT_EQ(1, abi_wait(s, c.init.recv_cq.cq, &wc, 1));
 	EXPECT_EQ(c.init.qp_num, wc.qp_num);
@@ -138,9 +124,9 @@ TEST_F(ep, qp_again_after_destroy)
 
 	set_qp(&c.init);
 	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, c.init.qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, c.init.send_cq.cq));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, c.init.recv_cq.cq));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, CQ, c.init.send_cq.cq));
+	EXPECT_EQ(0, ABI_DESTROY(s, CQ, c.init.recv_cq.cq));
 	set_qp(&c.init);
 	EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c));
 }
@@ -150,8 +136,7 @@ TEST_F(ep, qp_of_an_unbound_id)
 	struct rdma_ep_create_qp c = {};
 	int fds;
 
-	ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &c.id));
+	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &c.id));
 	set_qp(&c.init);
 	fds = abi_count_fds();
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, CREATE_QP, &c));
@@ -228,8 +213,7 @@ TEST_F(ep, srq_of_an_id)
 	EXPECT_LE(1, c.max_sge);
 	unbound = c;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &unbound));
-	ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &unbound.id));
+	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 0, &unbound.id));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &unbound));
 
 	/* A QP of the id takes it without being told. */
@@ -237,9 +221,9 @@ TEST_F(ep, srq_of_an_id)
 	qp.init.max_recv_wr = 0;
 	qp.init.recv_cq.cq = self->cq;
 	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
-	EXPECT_EQ(-EBUSY, abi_destroy(s, RDMA_EP_OBJ_SRQ, c.srq));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, qp.init.qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_SRQ, c.srq));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, SRQ, c.srq));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, SRQ, c.srq));
 	/* The id has none now. */
 	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &c));
 }
@@ -272,8 +256,7 @@ TEST_F(ep, active)
 	struct rdma_ep_query_id q = {};
 	struct sockaddr_in *dst = (struct sockaddr_in *)&e.info.dst;
 
-	set_ep(self, &e, RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL,
-	       htons(4715));
+	set_ep(self, &e, RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL, htons(4715));
 	set_qp(&e.qp);
 	ASSERT_EQ(0, ABI(s->fd, CREATE_EP, &e));
 	EXPECT_NE(0, e.id);
@@ -310,8 +293,7 @@ TEST_F(ep, errors)
 	bool counted = count(_metadata, self, &before);
 	int ret, fds = abi_count_fds();
 
-	set_ep(self, &good, RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL,
-	       htons(4716));
+	set_ep(self, &good, RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL, htons(4716));
 	set_qp(&good.qp);
 
 	e = good;
@@ -354,8 +336,7 @@ TEST_F(ep, errors)
 	/* A source that is not ours */
 	e = good;
 	memcpy(&e.src, &e.dst, sizeof(e.src));
-	inet_pton(AF_INET, "192.0.2.1",
-		  &((struct sockaddr_in *)&e.src)->sin_addr);
+	inet_pton(AF_INET, "192.0.2.1", &((struct sockaddr_in *)&e.src)->sin_addr);
 	ret = ABI(s->fd, CREATE_EP, &e);
 	EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV) {
 		TH_LOG("returned %d", ret);
@@ -377,8 +358,7 @@ TEST_F(ep, interrupted)
 	int fds = abi_count_fds();
 	long start;
 
-	set_ep(self, &e, RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL,
-	       htons(4717));
+	set_ep(self, &e, RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL, htons(4717));
 	set_qp(&e.qp);
 	((struct sockaddr_in *)&e.dst)->sin_addr.s_addr ^= htonl(0x4f);
 	e.addr_timeout_ms = 20000;
@@ -425,13 +405,9 @@ FIXTURE_SETUP(request)
 	self->server = abi_channel(s);
 	self->client = abi_channel(s);
 	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &self->cq));
-	ASSERT_EQ(0, abi_listen(s, self->server, RDMA_PS_TCP, 0, 71,
-				&self->listener, &sin));
-	ASSERT_EQ(0, abi_client(s, self->client, RDMA_PS_TCP, &sin, 72,
-				&self->id));
-	abi_qp_attr(&self->qp, IB_UVERBS_QPT_RC, s->pd, self->cq, self->cq);
-	self->qp.id = self->id;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &self->qp));
+	ASSERT_EQ(0, abi_tcp_listen(s, self->server, 0, 71, &self->listener, &sin));
+	ASSERT_EQ(0, abi_tcp_client(s, self->client, &sin, 72, &self->id));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, self->cq, self->id, &self->qp));
 }
 
 FIXTURE_TEARDOWN(request)
@@ -501,9 +477,7 @@ TEST_F(request, plain)
 	EXPECT_EQ(0, g.qp.qp);
 	EXPECT_EQ(EV_CONNECT_REQUEST, g.event.event);
 	c = self->qp;
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, self->cq, self->cq);
-	c.id = g.event.child;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, self->cq, g.event.child, &c));
 	ASSERT_EQ(0, abi_accept(s, g.event.child, 74, 0));
 	/* On the listener's channel, as it has no other */
 	ASSERT_EQ(0, abi_event(self->server, EV_ESTABLISHED, &ev));
@@ -540,9 +514,7 @@ TEST_F(request, qp_fails)
 /* If nothing can be reported the request stays where it was. */
 TEST_F(request, read_only_structure)
 {
-	struct rdma_ep_get_request *g =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rdma_ep_get_request *g = abi_map(4096);
 	struct rdma_ep_event ev;
 	int fds;
 
@@ -576,8 +548,7 @@ TEST_F(request, other_events)
 	__u32 id;
 
 	dst.sin_port = htons(4718);
-	ASSERT_EQ(0, abi_create_id(s, self->server, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 75, &id));
+	ASSERT_EQ(0, abi_tcp_id(s, self->server, 75, &id));
 	ASSERT_EQ(0, abi_resolve_addr(s, id, &dst, 5000));
 	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
 	fds = abi_count_fds();

@@ -3,13 +3,7 @@
  * Events that the user makes (WRITE_EVENT), announces (NOTIFY) and wants fewer
  * of (MODIFY_CQ).
  */
-#include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_cmds.h"
 
 #define UID		0x5151515151515151ULL
@@ -31,10 +25,8 @@ FIXTURE_SETUP(event)
 	ASSERT_EQ(0, abi_open(s));
 	self->channel = abi_channel(s);
 	ASSERT_LE(0, self->channel);
-	ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, UID, &self->id));
-	ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, UID + 1, &self->other));
+	ASSERT_EQ(0, abi_tcp_id(s, self->channel, UID, &self->id));
+	ASSERT_EQ(0, abi_tcp_id(s, self->channel, UID + 1, &self->other));
 }
 
 FIXTURE_TEARDOWN(event)
@@ -42,8 +34,7 @@ FIXTURE_TEARDOWN(event)
 	abi_close(&self->s);
 }
 
-static int write_event(const struct abi *s, __u32 id, __u32 event, int status,
-		       __u64 arg)
+static int write_event(const struct abi *s, __u32 id, __u32 event, int status, __u64 arg)
 {
 	struct rdma_ep_write_event w = {
 		.id = id, .event = event, .status = status, .arg = arg,
@@ -52,25 +43,12 @@ static int write_event(const struct abi *s, __u32 id, __u32 event, int status,
 	return ABI(s->fd, WRITE_EVENT, &w);
 }
 
-static int write_user(const struct abi *s, __u32 id, __u64 arg)
-{
-	return write_event(s, id, RDMA_EP_CM_EVENT_USER, 0, arg);
-}
-
 /* The next event is this one of ours. */
 static bool reads(int channel, __u64 arg)
 {
 	struct rdma_ep_event ev;
 
-	return !abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) &&
-	       ev.param.arg == arg;
-}
-
-static int id_events(const struct abi *s, __u32 id)
-{
-	struct rdma_ep_query_id q = { .id = id };
-
-	return ABI(s->fd, QUERY_ID, &q) ?: (int)q.events_reported;
+	return !abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) && ev.param.arg == arg;
 }
 
 TEST_F(event, write)
@@ -81,11 +59,9 @@ TEST_F(event, write)
 	size_t i;
 	int n = 0;
 
-	for (event = RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED;
-	     event <= RDMA_EP_CM_EVENT_USER; event++) {
+	for (event = RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED; event <= RDMA_EP_CM_EVENT_USER; event++) {
 		for (i = 0; i < ARRAY_SIZE(status); i++) {
-			ASSERT_EQ(0, write_event(&self->s, self->id, event,
-						 status[i], ARG + i));
+			ASSERT_EQ(0, write_event(&self->s, self->id, event, status[i], ARG + i));
 			ASSERT_EQ(0, abi_event(self->channel, event, &ev));
 			memset(&want, 0, sizeof(want));
 			want.uid = UID;
@@ -95,10 +71,10 @@ TEST_F(event, write)
 			want.flags = RDMA_EP_EVENT_ARG;
 			want.param.arg = ARG + i;
 			EXPECT_EQ(0, memcmp(&want, &ev, sizeof(ev)));
-			EXPECT_EQ(++n, id_events(&self->s, self->id));
+			EXPECT_EQ(++n, abi_events_reported(&self->s, self->id));
 		}
 	}
-	EXPECT_EQ(0, id_events(&self->s, self->other));
+	EXPECT_EQ(0, abi_events_reported(&self->s, self->other));
 }
 
 TEST_F(event, write_others)
@@ -110,14 +86,12 @@ TEST_F(event, write_others)
 	size_t i;
 
 	for (event = 0; event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED; event++) {
-		EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, event, 0,
-					       0)) {
+		EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, event, 0, 0)) {
 			TH_LOG("event %u", event);
 		}
 	}
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, bad[i], 0,
-					       0)) {
+		EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, bad[i], 0, 0)) {
 			TH_LOG("event %u", bad[i]);
 		}
 	}
@@ -134,19 +108,19 @@ TEST_F(event, order)
 	dst.sin_port = htons(7471);
 	ASSERT_EQ(0, abi_resolve_addr(s, self->other, &dst, 5000));
 	ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
-	ASSERT_EQ(0, write_user(s, self->id, 1));
-	ASSERT_EQ(0, write_user(s, self->other, 2));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 1));
+	ASSERT_EQ(0, abi_user_event(s, self->other, 2));
 	EXPECT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
 	ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, self->other, 5000));
 	usleep(2 * ABI_QUIET_MS * 1000);
-	ASSERT_EQ(0, write_user(s, self->id, 3));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 3));
 	EXPECT_TRUE(reads(self->channel, 1));
 	EXPECT_TRUE(reads(self->channel, 2));
 	EXPECT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
 	EXPECT_TRUE(reads(self->channel, 3));
 	EXPECT_TRUE(abi_quiet(self->channel));
-	EXPECT_EQ(2, id_events(s, self->id));
-	EXPECT_EQ(3, id_events(s, self->other));
+	EXPECT_EQ(2, abi_events_reported(s, self->id));
+	EXPECT_EQ(3, abi_events_reported(s, self->other));
 }
 
 /* They go where the id goes, and with it. */
@@ -160,9 +134,9 @@ TEST_F(event, belong_to_the_id)
 
 	m.channel_fd = abi_channel(s);
 	ASSERT_LE(0, m.channel_fd);
-	ASSERT_EQ(0, write_user(s, self->id, 1));
-	ASSERT_EQ(0, write_user(s, self->other, 2));
-	ASSERT_EQ(0, write_user(s, self->id, 3));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 1));
+	ASSERT_EQ(0, abi_user_event(s, self->other, 2));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 3));
 	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
 	EXPECT_TRUE(reads(self->channel, 2));
 	EXPECT_TRUE(abi_quiet(self->channel));
@@ -170,7 +144,7 @@ TEST_F(event, belong_to_the_id)
 	EXPECT_EQ(0, ABI(s->fd, DESTROY, &d));
 	EXPECT_EQ(1, d.events_reported);
 	EXPECT_TRUE(abi_quiet(m.channel_fd));
-	EXPECT_EQ(-ENOENT, write_user(s, self->id, 4));
+	EXPECT_EQ(-ENOENT, abi_user_event(s, self->id, 4));
 }
 
 static void *read_thread(void *arg)
@@ -191,7 +165,7 @@ TEST_F(event, wakes_reader)
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, read_thread, self));
 	usleep(ABI_QUIET_MS * 1000);
-	ASSERT_EQ(0, write_user(&self->s, self->id, ARG));
+	ASSERT_EQ(0, abi_user_event(&self->s, self->id, ARG));
 	ASSERT_EQ(0, pthread_join(thread, &seen));
 	EXPECT_EQ(ARG, *(__u64 *)seen);
 }
@@ -206,9 +180,8 @@ TEST_F(event, write_to_request)
 	__u32 listener, client, cq;
 	int channel = abi_channel(s);
 
-	ASSERT_EQ(0, abi_listen(s, channel, RDMA_PS_TCP, 0, 0, &listener,
-				&sin));
-	ASSERT_EQ(0, write_user(s, listener, 1));
+	ASSERT_EQ(0, abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
+	ASSERT_EQ(0, abi_user_event(s, listener, 1));
 	/* Requests are not the only thing that this takes. */
 	g.id = listener;
 	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
@@ -217,24 +190,19 @@ TEST_F(event, write_to_request)
 	EXPECT_EQ(0, g.event.child);
 	EXPECT_EQ(-1, g.channel_fd);
 
-	ASSERT_EQ(0, abi_client(s, self->channel, RDMA_PS_TCP, &sin, 0,
-				&client));
+	ASSERT_EQ(0, abi_tcp_client(s, self->channel, &sin, 0, &client));
 	ASSERT_EQ(0, abi_create_cq(s, -1, 32, 0, &cq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	c.id = client;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, client, &c));
 	ASSERT_EQ(0, abi_connect(s, client, 0));
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
 	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
 	ASSERT_EQ(EV_CONNECT_REQUEST, g.event.event);
-	EXPECT_EQ(-EINVAL, write_user(s, g.event.child, 2));
+	EXPECT_EQ(-EINVAL, abi_user_event(s, g.event.child, 2));
 	EXPECT_TRUE(abi_quiet(channel));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	c.id = g.event.child;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, g.event.child, &c));
 	ASSERT_EQ(0, abi_accept(s, g.event.child, 0, 0));
 	ASSERT_EQ(0, abi_event(channel, EV_ESTABLISHED, &g.event));
-	ASSERT_EQ(0, write_user(s, g.event.id, 3));
+	ASSERT_EQ(0, abi_user_event(s, g.event.id, 3));
 	EXPECT_TRUE(reads(channel, 3));
 }
 
@@ -247,28 +215,25 @@ TEST_F(event, write_too_many)
 
 	for (i = 0; i < MAX_EVENTS / MAX_ID_EVENTS; i++) {
 		if (i) {
-			ASSERT_EQ(0, abi_create_id(&self->s, self->channel,
-						   RDMA_PS_TCP,
-						   IB_UVERBS_QPT_RC, 0, &id));
+			ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
 		}
 		n = 0;
 		do {
-			ret = write_user(&self->s, id, n);
+			ret = abi_user_event(&self->s, id, n);
 		} while (!ret && ++n <= MAX_ID_EVENTS);
 		ASSERT_EQ(-ENOBUFS, ret);
 		ASSERT_EQ(MAX_ID_EVENTS, n);
 	}
-	EXPECT_EQ(-ENOBUFS, write_user(&self->s, self->other, 0));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->other, 0));
 	ASSERT_EQ(0, abi_open(&other));
-	ASSERT_EQ(0, abi_create_id(&other, abi_channel(&other), RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &id));
-	EXPECT_EQ(0, write_user(&other, id, 0));
+	ASSERT_EQ(0, abi_tcp_id(&other, abi_channel(&other), 0, &id));
+	EXPECT_EQ(0, abi_user_event(&other, id, 0));
 	abi_close(&other);
 	EXPECT_TRUE(reads(self->channel, 0));
-	EXPECT_EQ(0, write_user(&self->s, self->other, 0));
-	EXPECT_EQ(-ENOBUFS, write_user(&self->s, self->other, 0));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, self->id));
-	EXPECT_EQ(0, write_user(&self->s, self->other, 0));
+	EXPECT_EQ(0, abi_user_event(&self->s, self->other, 0));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->other, 0));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, self->id));
+	EXPECT_EQ(0, abi_user_event(&self->s, self->other, 0));
 }
 
 /* ... and all sessions of a user for so many together. */
@@ -282,16 +247,15 @@ TEST_F(event, write_too_many_in_all)
 	ASSERT_LT(10, old);
 	ASSERT_EQ(0, abi_open(&other));
 	channel = abi_channel(&other);
-	ASSERT_EQ(0, abi_create_id(&other, channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &id));
-	EXPECT_EQ(0, write_user(&other, id, 0));
-	while (!write_user(&self->s, self->id, n) && n < 20)
+	ASSERT_EQ(0, abi_tcp_id(&other, channel, 0, &id));
+	EXPECT_EQ(0, abi_user_event(&other, id, 0));
+	while (!abi_user_event(&self->s, self->id, n) && n < 20)
 		n++;
 	EXPECT_EQ(9, n);
-	EXPECT_EQ(-ENOBUFS, write_user(&other, id, 1));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&other, id, 1));
 	EXPECT_TRUE(reads(self->channel, 0));
-	EXPECT_EQ(0, write_user(&other, id, 1));
-	EXPECT_EQ(-ENOBUFS, write_user(&self->s, self->id, n));
+	EXPECT_EQ(0, abi_user_event(&other, id, 1));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->id, n));
 	abi_close(&other);
 	abi_param("user_max_events", old);
 }
@@ -311,16 +275,15 @@ TEST_F(event, others_are_told)
 	ASSERT_LT(10, old);
 	ASSERT_EQ(0, abi_open(&other));
 	ASSERT_EQ(0, abi_pair_open(&other, &p));
-	while (!write_user(&self->s, self->id, n) && n < 20)
+	while (!abi_user_event(&self->s, self->id, n) && n < 20)
 		n++;
 	EXPECT_EQ(10, n);
 
 	channel = abi_channel(&other);
-	ASSERT_EQ(0, abi_create_id(&other, channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &id));
+	ASSERT_EQ(0, abi_tcp_id(&other, channel, 0, &id));
 	ASSERT_EQ(0, abi_resolve_addr(&other, id, &other.addr, 5000));
 	EXPECT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
-	EXPECT_EQ(-ENOBUFS, write_user(&other, id, 0));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&other, id, 0));
 	ASSERT_EQ(0, ABI_ID_CMD(&other, DISCONNECT, p.end[0].id, 0));
 	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
 	ASSERT_EQ(0, ABI_ID_CMD(&other, DISCONNECT, p.end[1].id, 0));
@@ -343,13 +306,12 @@ TEST_F(event, unread_of_an_id)
 	__u32 id;
 
 	ASSERT_LT(10, old);
-	while (!write_user(&self->s, self->id, n) && n < 20)
+	while (!abi_user_event(&self->s, self->id, n) && n < 20)
 		n++;
 	EXPECT_EQ(10, n);
 	ASSERT_EQ(0, abi_open(&other));
 	channel = abi_channel(&other);
-	ASSERT_EQ(0, abi_create_id(&other, channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &id));
+	ASSERT_EQ(0, abi_tcp_id(&other, channel, 0, &id));
 	nobody = other.addr;
 	nobody.sin_addr.s_addr ^= htonl(0x80);
 	for (i = n = 0; n < 20 && i < 1000; i++) {
@@ -362,7 +324,7 @@ TEST_F(event, unread_of_an_id)
 	for (n = 0; !abi_read(channel, &ev, sizeof(ev), ABI_QUIET_MS); n++)
 		EXPECT_EQ(EV_ADDR_ERROR, ev.event);
 	EXPECT_EQ(4, n);
-	EXPECT_EQ(-ENOBUFS, write_user(&other, id, 0));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&other, id, 0));
 	abi_close(&other);
 	abi_param("user_max_events", old);
 }
@@ -387,8 +349,7 @@ TEST_F(event, notify_without_connection)
 	EXPECT_EQ(-EINVAL, notify(s, self->id, EVENT_COMM_EST));
 	if (s->iwarp)
 		return;		/* its CM listens to nothing of the kind */
-	ASSERT_EQ(0, abi_listen(s, self->channel, RDMA_PS_TCP, 0, 0, &listener,
-				&sin));
+	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 0, 0, &listener, &sin));
 	EXPECT_EQ(-EINVAL, notify(s, listener, EVENT_COMM_EST));
 }
 
@@ -451,18 +412,6 @@ TEST(notify_in_time)
 	abi_close(&w.s);
 }
 
-/* A QP that is no id's */
-static int plain_qp(const struct abi *s, __u32 cq, __u32 *qp_num)
-{
-	struct rdma_ep_create_qp c;
-	int ret;
-
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	ret = ABI(s->fd, CREATE_QP, &c);
-	*qp_num = c.init.qp_num;
-	return ret;
-}
-
 /*
  * What has been announced is not reported once more when the peer says it, and who has
  * disconnected before that is disconnected.
@@ -472,27 +421,26 @@ TEST_F(event, notify_before_peer)
 	struct abi *s = &self->s;
 	struct rdma_ep_event ev;
 	struct sockaddr_in sin;
-	__u32 cq, qp[2], listener, client, server;
+	struct rdma_ep_create_qp qp[2];
+	__u32 cq, listener, client, server;
 	int channel, first;
 
 	if (s->iwarp)
 		SKIP(return, "iWARP has no such message");
 	channel = abi_channel(s);
 	ASSERT_EQ(0, abi_create_cq(s, -1, 8, 0, &cq));
-	ASSERT_EQ(0, abi_listen(s, channel, RDMA_PS_TCP, 0, 0, &listener,
-				&sin));
+	ASSERT_EQ(0, abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
 	for (first = 0; first < 2; first++) {
-		ASSERT_EQ(0, plain_qp(s, cq, &qp[0]));
-		ASSERT_EQ(0, plain_qp(s, cq, &qp[1]));
-		ASSERT_EQ(0, abi_client(s, self->channel, RDMA_PS_TCP, &sin, 0,
-					&client));
-		ASSERT_EQ(0, abi_connect(s, client, qp[0]));
+		/* QPs that are no id's */
+		ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &qp[0]));
+		ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &qp[1]));
+		ASSERT_EQ(0, abi_tcp_client(s, self->channel, &sin, 0, &client));
+		ASSERT_EQ(0, abi_connect(s, client, qp[0].init.qp_num));
 		ASSERT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, &ev));
 		server = ev.child;
 		EXPECT_EQ(-EINVAL, notify(s, server, EVENT_COMM_EST));
-		ASSERT_EQ(0, abi_accept(s, server, 77, qp[1]));
-		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_RESPONSE,
-				       &ev));
+		ASSERT_EQ(0, abi_accept(s, server, 77, qp[1].init.qp_num));
+		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_RESPONSE, &ev));
 		EXPECT_EQ(-EINVAL, notify(s, client, EVENT_COMM_EST));
 		EXPECT_EQ(0, notify(s, server, EVENT_COMM_EST));
 		EXPECT_EQ(-EISCONN, notify(s, server, EVENT_COMM_EST));
@@ -509,18 +457,16 @@ TEST_F(event, notify_before_peer)
 			ASSERT_EQ(0, abi_event(channel, EV_DISCONNECTED, &ev));
 			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, server, 0));
 		} else {
-			ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED,
-					       &ev));
+			ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
 			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, client, 0));
 			ASSERT_EQ(0, abi_event(channel, EV_DISCONNECTED, &ev));
 		}
 		EXPECT_EQ(-EINVAL, notify(s, server, EVENT_COMM_EST));
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, server));
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, client));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, server));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, client));
 		/* Nothing is left of it for the next one. */
 		while (abi_ready(self->channel, 0)) {
-			ASSERT_EQ(0, abi_read(self->channel, &ev, sizeof(ev),
-					      0));
+			ASSERT_EQ(0, abi_read(self->channel, &ev, sizeof(ev), 0));
 		}
 	}
 }
@@ -563,7 +509,7 @@ TEST(notify_and_leave)
 		EXPECT_EQ(0, abi_raw(w.s.fd, c->cmd, &arg));
 		if (i & 1)
 			EXPECT_EQ(0, ABI_ID_CMD(&w.s, DISCONNECT, id, 0));
-		EXPECT_EQ(0, abi_destroy(&w.s, RDMA_EP_OBJ_ID, id));
+		EXPECT_EQ(0, ABI_DESTROY(&w.s, ID, id));
 		ASSERT_EQ(0, keep_cpu(false));
 		EXPECT_GT(LEAVE_MS, abi_now_ms() - start);
 		abi_close(&w.s);
@@ -602,7 +548,7 @@ TEST_F(event, modify_cq)
 		EXPECT_EQ(first, ret);
 	}
 	EXPECT_TRUE(!first || first == -EOPNOTSUPP);
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, m.cq));
+	ASSERT_EQ(0, ABI_DESTROY(s, CQ, m.cq));
 	EXPECT_EQ(-ENOENT, ABI(s->fd, MODIFY_CQ, &m));
 }
 
@@ -622,8 +568,7 @@ TEST_F(event, migrate_to_its_channel)
 	}
 	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
 	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, abi_event(self->channel, RDMA_EP_CM_EVENT_USER,
-				       &ev));
+		ASSERT_EQ(0, abi_event(self->channel, RDMA_EP_CM_EVENT_USER, &ev));
 		EXPECT_EQ(i, ev.param.arg);
 	}
 	EXPECT_TRUE(abi_quiet(self->channel));
@@ -643,18 +588,15 @@ TEST_F(event, reject_while_connecting)
 	__u32 listener, cq;
 	int server = abi_channel(s);
 
-	ASSERT_EQ(0, abi_listen(s, server, RDMA_PS_TCP, 0, 0, &listener, &sin));
-	ASSERT_EQ(0, abi_client(s, self->channel, RDMA_PS_TCP, &sin, 0,
-				&rej.id));
+	ASSERT_EQ(0, abi_tcp_listen(s, server, 0, 0, &listener, &sin));
+	ASSERT_EQ(0, abi_tcp_client(s, self->channel, &sin, 0, &rej.id));
 	ASSERT_EQ(0, abi_create_cq(s, -1, 8, 0, &cq));
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	qp.id = rej.id;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, rej.id, &qp));
 	ASSERT_EQ(0, abi_connect(s, rej.id, 0));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &rej));
 	/* Answered, so that iWARP's does not wait for that */
 	ASSERT_EQ(0, abi_event(server, EV_CONNECT_REQUEST, &ev));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, ev.child));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
 	ABI_ID_CMD(s, DISCONNECT, rej.id, 0);
 }
 

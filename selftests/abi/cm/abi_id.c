@@ -2,14 +2,7 @@
 /*
  * Communication ids that are not connected: every command's results and errors.
  */
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 FIXTURE(id) {
 	struct abi s;
@@ -22,9 +15,7 @@ FIXTURE_SETUP(id)
 	ASSERT_EQ(0, abi_open(&self->s));
 	self->channel = abi_channel(&self->s);
 	ASSERT_LE(0, self->channel);
-	ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0xabcdef0123456789ULL,
-				   &self->id));
+	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0xabcdef0123456789ULL, &self->id));
 }
 
 FIXTURE_TEARDOWN(id)
@@ -42,7 +33,7 @@ static int bind_ss(const struct abi *s, __u32 id, const void *addr, size_t len)
 
 static int new_id(const struct abi *s, int channel, __u32 *id)
 {
-	return abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0, id);
+	return abi_tcp_id(s, channel, 0, id);
 }
 
 TEST_F(id, create)
@@ -50,18 +41,18 @@ TEST_F(id, create)
 	static const struct {
 		__u32 ps, type;
 	} good[] = {
-		{ RDMA_PS_TCP, IB_UVERBS_QPT_RC },
-		{ RDMA_PS_UDP, IB_UVERBS_QPT_UD },
-		{ RDMA_PS_IPOIB, IB_UVERBS_QPT_UD },
-		{ RDMA_PS_IB, IB_UVERBS_QPT_RC },
-		{ RDMA_PS_IB, IB_UVERBS_QPT_UC },
-		{ RDMA_PS_IB, IB_UVERBS_QPT_UD },
+		{ RDMA_PS_TCP, QPT_RC },
+		{ RDMA_PS_UDP, QPT_UD },
+		{ RDMA_PS_IPOIB, QPT_UD },
+		{ RDMA_PS_IB, QPT_RC },
+		{ RDMA_PS_IB, QPT_UC },
+		{ RDMA_PS_IB, QPT_UD },
 	};
 	struct rdma_ep_create_id c = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
 		.channel_fd = -1,
 		.ps = RDMA_PS_TCP,
-		.qp_type = IB_UVERBS_QPT_RC,
+		.qp_type = QPT_RC,
 	};
 	__u32 id;
 	size_t i;
@@ -75,12 +66,12 @@ TEST_F(id, create)
 	EXPECT_LE(0, c.channel_fd);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(c.channel_fd, F_GETFD));
 	EXPECT_TRUE(abi_quiet(c.channel_fd));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, c.id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.id));
 	close(c.channel_fd);
 	/* The id ends with its channel. */
 	ASSERT_EQ(0, ABI(self->s.fd, CREATE_ID, &c));
 	close(c.channel_fd);
-	EXPECT_EQ(-ENOENT, abi_destroy(&self->s, RDMA_EP_OBJ_ID, c.id));
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(&self->s, ID, c.id));
 }
 
 TEST_F(id, create_errors)
@@ -93,16 +84,14 @@ TEST_F(id, create_errors)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(bad_ps); i++) {
-		EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel,
-						 bad_ps[i], IB_UVERBS_QPT_RC,
+		EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel, bad_ps[i], QPT_RC,
 						 0, &id)) {
 			TH_LOG("port space 0x%x", bad_ps[i]);
 		}
 	}
 	for (i = 0; i < ARRAY_SIZE(bad_type); i++) {
 		EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel,
-						 RDMA_PS_IB, bad_type[i], 0,
-						 &id)) {
+						 RDMA_PS_IB, bad_type[i], 0, &id)) {
 			TH_LOG("QP type %u", bad_type[i]);
 		}
 	}
@@ -149,8 +138,7 @@ TEST_F(id, bind)
 	EXPECT_EQ(0, memcmp(&q.info, &b.info, sizeof(q.info)));
 
 	/* Already bound; the port in use by another id */
-	EXPECT_EQ(-EINVAL, bind_ss(&self->s, self->id, &self->s.addr,
-				   sizeof(self->s.addr)));
+	EXPECT_EQ(-EINVAL, bind_ss(&self->s, self->id, &self->s.addr, sizeof(self->s.addr)));
 	ASSERT_EQ(0, new_id(&self->s, self->channel, &id));
 	EXPECT_EQ(-EADDRINUSE, bind_ss(&self->s, id, src, sizeof(*src)));
 	/* The failure left it unbound. */
@@ -208,8 +196,7 @@ TEST_F(id, bind_errors)
 	sa_family_t family;
 	int ret;
 
-	EXPECT_EQ(-EAFNOSUPPORT, bind_ss(&self->s, self->id, &sun,
-					 sizeof(sun)));
+	EXPECT_EQ(-EAFNOSUPPORT, bind_ss(&self->s, self->id, &sun, sizeof(sun)));
 	family = 0xffff;
 	EXPECT_EQ(-EAFNOSUPPORT, bind_ss(&self->s, self->id, &family, 2));
 	/* TEST-NET-1: nobody's */
@@ -235,7 +222,7 @@ TEST_F(id, privileged_port)
 	ASSERT_EQ(0, new_id(&self->s, self->channel, &id));
 	EXPECT_EQ(0, abi_bind(&self->s, id, &sin));
 	EXPECT_EQ(htons(81), sin.sin_port);
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 
 	/* Who asks now counts, not who opened the session. */
 	ASSERT_EQ(0, abi_become_nobody());
@@ -306,8 +293,7 @@ TEST_F(id, resolve_errors)
 	/* A source address that is not ours */
 	memset(&r.src, 0, sizeof(r.src));
 	memcpy(&r.src, &dst, sizeof(dst));
-	inet_pton(AF_INET, "192.0.2.1",
-		  &((struct sockaddr_in *)&r.src)->sin_addr);
+	inet_pton(AF_INET, "192.0.2.1", &((struct sockaddr_in *)&r.src)->sin_addr);
 	ret = ABI(self->s.fd, RESOLVE_ADDR, &r);
 	EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV) {
 		TH_LOG("returned %d", ret);
@@ -330,11 +316,10 @@ TEST_F(id, listen)
 	struct sockaddr_in sin;
 	__u32 id;
 
-	ASSERT_EQ(0, abi_listen(&self->s, self->channel, RDMA_PS_TCP, 0, 0, &id,
-				&sin));
+	ASSERT_EQ(0, abi_tcp_listen(&self->s, self->channel, 0, 0, &id, &sin));
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, LISTEN, id, 0));
 	EXPECT_EQ(-EINVAL, abi_resolve_addr(&self->s, id, &sin, 100));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 	/* Not bound: to any address; a backlog over the limit is cut. */
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, ~0U));
 }
@@ -349,18 +334,13 @@ TEST_F(id, states)
 	__u32 cq;
 
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 64, 0, &cq));
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, self->s.pd, cq, cq);
-	ASSERT_EQ(0, ABI(self->s.fd, CREATE_QP, &qp));
+	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_RC, cq, 0, &qp));
 	for (bound = 0; bound < 2; bound++) {
-		EXPECT_EQ(-EINVAL, abi_connect(&self->s, self->id,
-					       qp.init.qp_num));
-		EXPECT_EQ(-EINVAL, abi_accept(&self->s, self->id, 1,
-					      qp.init.qp_num));
+		EXPECT_EQ(-EINVAL, abi_connect(&self->s, self->id, qp.init.qp_num));
+		EXPECT_EQ(-EINVAL, abi_accept(&self->s, self->id, 1, qp.init.qp_num));
 		EXPECT_EQ(-EINVAL, ABI(self->s.fd, REJECT, &r));
-		EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, DISCONNECT, self->id,
-					      0));
-		EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, ESTABLISH, self->id,
-					      0));
+		EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, DISCONNECT, self->id, 0));
+		EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, ESTABLISH, self->id, 0));
 		if (!bound) {
 			ASSERT_EQ(0, abi_bind(&self->s, self->id, &sin));
 		}
@@ -392,33 +372,24 @@ TEST_F(id, options)
 	__u32 id[2];
 	int i;
 
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
-				&tos, 1));
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID,
-				RDMA_OPTION_ID_REUSEADDR, &one, 4));
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID,
-				RDMA_OPTION_ID_AFONLY, &one, 4));
+	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1));
+	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &one, 4));
+	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, 4));
 	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID,
 				RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1));
 	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
 				      RDMA_OPTION_ID_ACK_TIMEOUT, &too_long, 1));
 
-	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_ID, 99, &one,
-				      4));
-	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_IB, 99, &one,
-				      4));
+	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_ID, 99, &one, 4));
+	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_IB, 99, &one, 4));
 	EXPECT_EQ(-ENOSYS, set_option(s, self->id, 2, 0, &one, 4));
 	EXPECT_EQ(-ENOSYS, set_option(s, self->id, ~0U, 0, &one, 4));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
-				      RDMA_OPTION_ID_TOS, &one, 4));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
-				      RDMA_OPTION_ID_TOS, &tos, 0));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &one, 4));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 0));
 	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
 				      RDMA_OPTION_ID_REUSEADDR, &tos, 1));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_IB,
-				      RDMA_OPTION_IB_PATH, &one, 4));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
-				      RDMA_OPTION_ID_TOS, &tos, ~0U));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &one, 4));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, ~0U));
 	EXPECT_EQ(-EFAULT, set_option(s, self->id, RDMA_OPTION_ID,
 				      RDMA_OPTION_ID_TOS, (void *)16, 1));
 
@@ -429,17 +400,15 @@ TEST_F(id, options)
 		ASSERT_EQ(0, new_id(s, self->channel, &id[i]));
 		if (i) {
 			EXPECT_EQ(0, set_option(s, id[i], RDMA_OPTION_ID,
-						RDMA_OPTION_ID_REUSEADDR, &one,
-						4));
+						RDMA_OPTION_ID_REUSEADDR, &one, 4));
 		}
 		EXPECT_EQ(i ? 0 : -EADDRINUSE, abi_bind(s, id[i], &sin));
 	}
 	/* Only one of them can listen, and then some options come too late. */
 	EXPECT_EQ(-EADDRINUSE, ABI_ID_CMD(s, LISTEN, self->id, 0));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id[1]));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, id[1]));
 	EXPECT_EQ(0, ABI_ID_CMD(s, LISTEN, self->id, 0));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
-				      RDMA_OPTION_ID_AFONLY, &one, 4));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, 4));
 }
 
 /* As long as there is no connection: what INIT needs, whatever is asked for */
@@ -543,8 +512,7 @@ TEST_F(id, destroy_with_events)
 	__u32 id;
 
 	dst.sin_port = htons(4713);
-	ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 55, &id));
+	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 55, &id));
 	ASSERT_EQ(0, abi_resolve_addr(s, id, &dst, 5000));
 	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
 	EXPECT_EQ(55, ev.uid);

@@ -2,14 +2,7 @@
 /*
  * Multicast: memberships of ids, attachments of QPs, and how they end.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "skip.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define ID_UID		0x1d1d1d1d1d1d1d1dULL
 #define MC_UID		0x4d4d4d4d4d4d4d4dULL
@@ -43,13 +36,10 @@ static int member_up(const struct abi *s, struct member *m)
 	m->buf = calloc(1, GRH_BYTES + MSG);
 	ret = abi_ud_id(s, m->channel, ID_UID, &m->id) ?:
 	      abi_create_cq(s, -1, 64, 0, &m->cq) ?:
-	      abi_reg_mr(s, s->pd, m->buf, GRH_BYTES + MSG, AC_LOCAL_WRITE,
-			 &m->mr);
+	      abi_reg_mr(s, s->pd, m->buf, GRH_BYTES + MSG, AC_LOCAL_WRITE, &m->mr);
 	if (ret)
 		return ret;
-	abi_qp_attr(&c, IB_UVERBS_QPT_UD, s->pd, m->cq, m->cq);
-	c.id = m->id;
-	ret = ABI(s->fd, CREATE_QP, &c);
+	ret = abi_create_qp(s, QPT_UD, m->cq, m->id, &c);
 	m->qp = c.init.qp;
 	return ret;
 }
@@ -84,25 +74,8 @@ static int leave(const struct abi *s, __u32 mcast)
 	return ret ?: (int)d.events_reported;
 }
 
-static int id_events(const struct abi *s, __u32 id)
-{
-	struct rdma_ep_query_id q = { .id = id };
-
-	return ABI(s->fd, QUERY_ID, &q) ?: (int)q.events_reported;
-}
-
-static int destroy_qp(const struct abi *s, __u32 qp, __u32 flags)
-{
-	struct rdma_ep_destroy d = {
-		.flags = flags, .handle = qp, .type = RDMA_EP_OBJ_QP,
-	};
-
-	return ABI(s->fd, DESTROY, &d);
-}
-
 /* Joins, and takes the event. */
-static int joined(const struct abi *s, struct member *m, __u16 group,
-		  __u32 *mcast)
+static int joined(const struct abi *s, struct member *m, __u16 group, __u32 *mcast)
 {
 	struct rdma_ep_event ev;
 
@@ -123,8 +96,7 @@ static int ip_members(__u16 group)
 		return -errno;
 	abi_group(&sin, group);
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, " %8X %d", &addr, &n) == 2 &&
-		    addr == sin.sin_addr.s_addr)
+		if (sscanf(line, " %8X %d", &addr, &n) == 2 && addr == sin.sin_addr.s_addr)
 			users += n;
 	}
 	fclose(f);
@@ -141,9 +113,8 @@ static int b_gets(struct _test_data_mcast *self, __u16 group)
 	long end;
 	int ret;
 
-	abi_wrs_init(&self->w);
-	abi_recv_wr(&self->w, 1);
-	abi_sge(&self->w, self->b.mr.iova, GRH_BYTES + MSG, self->b.mr.lkey);
+	abi_wrs_recv(&self->w, 1);
+	abi_mr_sge(&self->w, &self->b.mr, 0, GRH_BYTES + MSG);
 	ret = ABI_POST(s, RECV, self->b.qp, &self->w, NULL);
 	if (ret && ret != -ENOMEM)
 		return ret;
@@ -152,16 +123,15 @@ static int b_gets(struct _test_data_mcast *self, __u16 group)
 	ret = ABI(s->fd, CREATE_AH, &ah);
 	if (ret)
 		return ret;
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 2);
+	wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 2);
 	wr->ah = ah.ah;
 	wr->remote_qpn = MC_QPN;
 	wr->remote_qkey = UDP_QKEY;
-	abi_sge(&self->w, self->a.mr.iova, MSG, self->a.mr.lkey);
+	abi_mr_sge(&self->w, &self->a.mr, 0, MSG);
 	ret = ABI_POST(s, SEND, self->a.qp, &self->w, NULL);
 	if (!ret && (abi_wait(s, self->a.cq, wc, 1) != 1 || wc[0].status))
 		ret = -EIO;
-	ret = ret ?: abi_destroy(s, RDMA_EP_OBJ_AH, ah.ah);
+	ret = ret ?: ABI_DESTROY(s, AH, ah.ah);
 	end = abi_now_ms() + 4 * ABI_QUIET_MS;
 	while (!ret && abi_now_ms() < end) {
 		ret = abi_poll(s, self->b.cq, wc, 4);
@@ -227,11 +197,11 @@ TEST_F(mcast, events_are_counted)
 	ASSERT_EQ(0, joined(&self->s, &self->a, 2, &mc[1]));
 	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 3, 0, &mc[2]));
 	EXPECT_TRUE(abi_ready(self->a.channel, ABI_WAIT_MS));
-	EXPECT_EQ(2, id_events(&self->s, self->a.id));
+	EXPECT_EQ(2, abi_events_reported(&self->s, self->a.id));
 	EXPECT_EQ(1, leave(&self->s, mc[0]));
 	EXPECT_EQ(-ENOENT, leave(&self->s, mc[0]));
 	EXPECT_EQ(0, leave(&self->s, mc[2]));
-	EXPECT_EQ(2, id_events(&self->s, self->a.id));
+	EXPECT_EQ(2, abi_events_reported(&self->s, self->a.id));
 	EXPECT_EQ(0, ABI(self->s.fd, DESTROY, &d));
 	EXPECT_EQ(2, d.events_reported);
 	EXPECT_EQ(1, leave(&self->s, mc[1]));
@@ -271,9 +241,9 @@ TEST_F(mcast, late_events)
 		ASSERT_EQ(0, leave(&self->s, mc));
 	}
 	EXPECT_TRUE(abi_quiet(self->a.channel));
-	EXPECT_EQ(0, id_events(&self->s, self->a.id));
+	EXPECT_EQ(0, abi_events_reported(&self->s, self->a.id));
 	/* None of them has left the QP attached. */
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, self->a.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->a.qp));
 }
 
 /* The events of a membership go where its id goes. */
@@ -306,10 +276,8 @@ TEST_F(mcast, same_group_twice)
 
 	for (first = 0; first < 2; first++) {
 		for (i = 0; i < 2; i++) {
-			ASSERT_EQ(0, abi_join(&self->s, self->b.id, 1, i,
-					      &mc[i]));
-			ASSERT_EQ(0, abi_event(self->b.channel,
-					       EV_MULTICAST_JOIN, &ev));
+			ASSERT_EQ(0, abi_join(&self->s, self->b.id, 1, i, &mc[i]));
+			ASSERT_EQ(0, abi_event(self->b.channel, EV_MULTICAST_JOIN, &ev));
 			EXPECT_EQ(i, ev.param.ud.mcast_uid);
 		}
 		EXPECT_EQ(1, b_gets(self, 1));
@@ -318,12 +286,12 @@ TEST_F(mcast, same_group_twice)
 		EXPECT_EQ(1, b_gets(self, 1)) {
 			TH_LOG("number %d has left", first);
 		}
-		EXPECT_EQ(-EBUSY, destroy_qp(&self->s, self->b.qp, 0));
+		EXPECT_EQ(-EBUSY, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->b.qp, 0));
 		EXPECT_EQ(1, leave(&self->s, mc[!first]));
 		EXPECT_EQ(0, ip_members(1));
 		EXPECT_EQ(0, b_gets(self, 1));
 	}
-	EXPECT_EQ(0, destroy_qp(&self->s, self->b.qp, 0));
+	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->b.qp, 0));
 }
 
 /* The same before the events have come */
@@ -338,8 +306,7 @@ TEST_F(mcast, same_group_twice_at_once)
 		ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, 0, &mc[0]));
 		ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, 1, &mc[1]));
 		ASSERT_EQ(0, leave(&self->s, mc[first]));
-		ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN,
-				       &ev)) {
+		ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev)) {
 			TH_LOG("round %d", i);
 		}
 		EXPECT_EQ(!first, ev.param.ud.mcast_uid);
@@ -363,7 +330,7 @@ TEST_F(mcast, send_only)
 	EXPECT_EQ(0, ip_members(1));
 	/* The QP is not attached. */
 	EXPECT_EQ(-EINVAL, abi_detach(&self->s, self->a.qp, 1));
-	EXPECT_EQ(0, destroy_qp(&self->s, self->a.qp, 0));
+	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 	EXPECT_EQ(1, leave(&self->s, j.mcast));
 }
 
@@ -379,7 +346,7 @@ TEST_F(mcast, unicast_address)
 	EXPECT_EQ(-EINVAL, ev.status);
 	EXPECT_EQ(MC_UID, ev.param.ud.mcast_uid);
 	EXPECT_EQ(1, leave(&self->s, j.mcast));
-	EXPECT_EQ(0, destroy_qp(&self->s, self->a.qp, 0));
+	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 }
 
 TEST_F(mcast, bad_addresses)
@@ -428,8 +395,7 @@ TEST_F(mcast, resolve_as_a_member)
 
 	if (abi_addr6(&self->s, &sin6))
 		SKIP(return, "no IPv6 address");
-	ASSERT_EQ(0, abi_create_id(&self->s, self->a.channel, RDMA_PS_UDP,
-				   IB_UVERBS_QPT_UD, 0, &r.id));
+	ASSERT_EQ(0, abi_create_id(&self->s, self->a.channel, RDMA_PS_UDP, QPT_UD, 0, &r.id));
 	b.id = r.id;
 	memcpy(&b.addr, &sin6, sizeof(sin6));
 	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));
@@ -452,12 +418,10 @@ TEST_F(mcast, states_of_the_id)
 	struct abi_pair p = {};
 	__u32 id, listener, mc;
 
-	ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_UDP, IB_UVERBS_QPT_UD,
-				   0, &id));
+	ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_UDP, QPT_UD, 0, &id));
 	EXPECT_EQ(-EINVAL, abi_join(s, id, 1, 0, &mc));
 	sin = s->addr;
-	ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
-				   0, &id));
+	ASSERT_EQ(0, abi_tcp_id(s, channel, 0, &id));
 	EXPECT_EQ(-EINVAL, abi_join(s, id, 1, 0, &mc));
 	ASSERT_EQ(0, abi_bind(s, id, &sin));
 	EXPECT_EQ(-EINVAL, abi_join(s, id, 1, 0, &mc));
@@ -465,8 +429,7 @@ TEST_F(mcast, states_of_the_id)
 	ASSERT_EQ(0, abi_listen(s, server, RDMA_PS_UDP, 0, 0, &listener, &sin));
 	EXPECT_EQ(-EINVAL, abi_join(s, listener, 1, 0, &mc));
 	/* It may know the peer, but not the way there. */
-	ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_UDP, IB_UVERBS_QPT_UD,
-				   0, &id));
+	ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_UDP, QPT_UD, 0, &id));
 	ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, 5000));
 	ASSERT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
 	ASSERT_EQ(0, abi_join(s, id, 1, 0, &mc));
@@ -495,27 +458,24 @@ TEST_F(mcast, bad_response_pointer)
 	__u32 mc;
 	int i;
 
-	j = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, j);
+	j = abi_map(4096);
 	j->size = sizeof(*j);
 	j->uid = 7;
 	j->id = self->a.id;
 	abi_group((struct sockaddr_in *)&j->addr, 1);
 	mprotect(j, 4096, PROT_READ);
 	for (i = 0; i < 5; i++) {
-		EXPECT_EQ(-EFAULT, abi_raw(self->s.fd,
-					   RDMA_EP_IOC_JOIN_MULTICAST, j));
+		EXPECT_EQ(-EFAULT, abi_raw(self->s.fd, RDMA_EP_IOC_JOIN_MULTICAST, j));
 	}
 	EXPECT_TRUE(abi_quiet(self->a.channel));
 	EXPECT_EQ(0, ip_members(1));
-	EXPECT_EQ(0, id_events(&self->s, self->a.id));
+	EXPECT_EQ(0, abi_events_reported(&self->s, self->a.id));
 	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, MC_UID, &mc));
 	ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
 	EXPECT_EQ(MC_UID, ev.param.ud.mcast_uid);
-	EXPECT_EQ(1, id_events(&self->s, self->a.id));
+	EXPECT_EQ(1, abi_events_reported(&self->s, self->a.id));
 	EXPECT_EQ(1, leave(&self->s, mc));
-	EXPECT_EQ(0, destroy_qp(&self->s, self->a.qp, 0));
+	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 }
 
 /* ------------------------------------------------------------------ */
@@ -529,16 +489,16 @@ TEST_F(mcast, id_first)
 	ASSERT_EQ(0, joined(&self->s, &self->a, 1, &mc[0]));
 	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 2, 0, &mc[1]));
 	EXPECT_TRUE(abi_ready(self->a.channel, ABI_WAIT_MS));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, self->a.id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, self->a.id));
 	EXPECT_TRUE(abi_quiet(self->a.channel));
 	/* It has left, but the QP is attached. */
 	EXPECT_EQ(0, ip_members(1));
 	EXPECT_EQ(0, ip_members(2));
-	EXPECT_EQ(-EBUSY, destroy_qp(&self->s, self->a.qp, 0));
+	EXPECT_EQ(-EBUSY, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 	EXPECT_EQ(1, leave(&self->s, mc[0]));
-	EXPECT_EQ(-EBUSY, destroy_qp(&self->s, self->a.qp, 0));
+	EXPECT_EQ(-EBUSY, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 	EXPECT_EQ(0, leave(&self->s, mc[1]));
-	EXPECT_EQ(0, destroy_qp(&self->s, self->a.qp, 0));
+	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 }
 
 TEST_F(mcast, qp_first)
@@ -546,8 +506,8 @@ TEST_F(mcast, qp_first)
 	__u32 mc[2];
 
 	ASSERT_EQ(0, joined(&self->s, &self->a, 1, &mc[0]));
-	EXPECT_EQ(-EBUSY, destroy_qp(&self->s, self->a.qp, 0));
-	EXPECT_EQ(0, destroy_qp(&self->s, self->a.qp, RDMA_EP_DESTROY_DETACH));
+	EXPECT_EQ(-EBUSY, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
+	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, RDMA_EP_DESTROY_DETACH));
 	/* The membership is the id's, and goes on; so do new ones. */
 	EXPECT_EQ(1, ip_members(1));
 	EXPECT_EQ(0, joined(&self->s, &self->a, 2, &mc[1]));
@@ -569,7 +529,7 @@ TEST_F(mcast, detach_the_ids_qp)
 	ASSERT_EQ(0, joined(&self->s, &self->a, 1, &mc[0]));
 	ASSERT_EQ(0, joined(&self->s, &self->a, 1, &mc[1]));
 	EXPECT_EQ(0, abi_detach(&self->s, self->a.qp, 1));
-	EXPECT_EQ(0, destroy_qp(&self->s, self->a.qp, 0));
+	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 	EXPECT_EQ(1, leave(&self->s, mc[0]));
 	EXPECT_EQ(1, leave(&self->s, mc[1]));
 }
@@ -598,12 +558,12 @@ TEST(close_session)
 	ASSERT_EQ(0, abi_join(&s, m[1].id, 1, MC_UID, &mc));
 	ASSERT_EQ(0, joined(&s, &m[2], 2, &mc));
 	ASSERT_EQ(0, abi_join(&s, m[2].id, 3, MC_UID, &mc));
-	ASSERT_EQ(0, abi_destroy(&s, RDMA_EP_OBJ_ID, m[2].id));
+	ASSERT_EQ(0, ABI_DESTROY(&s, ID, m[2].id));
 	for (i = 3; i < 5; i++) {
 		ASSERT_EQ(0, joined(&s, &m[i], i, &mc));
-		ASSERT_EQ(0, destroy_qp(&s, m[i].qp, RDMA_EP_DESTROY_DETACH));
+		ASSERT_EQ(0, abi_destroy_flags(&s, RDMA_EP_OBJ_QP, m[i].qp, RDMA_EP_DESTROY_DETACH));
 	}
-	ASSERT_EQ(0, abi_destroy(&s, RDMA_EP_OBJ_ID, m[4].id));
+	ASSERT_EQ(0, ABI_DESTROY(&s, ID, m[4].id));
 	ASSERT_EQ(0, abi_attach(&s, m[0].qp, 0));
 	ASSERT_EQ(0, abi_attach(&s, m[0].qp, 100));
 	ASSERT_EQ(0, abi_attach(&s, m[5].qp, 100));
@@ -613,8 +573,7 @@ TEST(close_session)
 		EXPECT_EQ(0, ip_members(i)) {
 			TH_LOG("group %d", i);
 		}
-		EXPECT_EQ(-EIO, abi_read(m[i].channel, &ev, sizeof(ev),
-					 ABI_WAIT_MS));
+		EXPECT_EQ(-EIO, abi_read(m[i].channel, &ev, sizeof(ev), ABI_WAIT_MS));
 	}
 	close(s.async_fd);
 	if (counted)
@@ -630,8 +589,7 @@ TEST_F(mcast, close_with_many)
 
 	for (i = 0; i < 4000; i++) {
 		if (i && i % 1000 == 0) {
-			ASSERT_EQ(0, abi_ud_id(&self->s, self->a.channel, 0,
-					       &id));
+			ASSERT_EQ(0, abi_ud_id(&self->s, self->a.channel, 0, &id));
 		}
 		ASSERT_EQ(0, abi_join(&self->s, id, i, MC_UID, &mc));
 	}
@@ -658,7 +616,7 @@ TEST_F(mcast, attach)
 	EXPECT_EQ(0, abi_attach(s, qp, 1));
 	EXPECT_EQ(-EINVAL, abi_detach(s, qp, 2));
 	EXPECT_EQ(-EINVAL, abi_detach(s, self->b.qp, 1));
-	EXPECT_EQ(-EBUSY, destroy_qp(s, qp, 0));
+	EXPECT_EQ(-EBUSY, abi_destroy_flags(s, RDMA_EP_OBJ_QP, qp, 0));
 	EXPECT_EQ(0, abi_detach(s, qp, 1));
 	EXPECT_EQ(-EINVAL, abi_detach(s, qp, 1));
 	/* In any state, RESET for example */
@@ -666,8 +624,8 @@ TEST_F(mcast, attach)
 	for (i = 0; i < 20; i++) {
 		EXPECT_EQ(0, abi_attach(s, qp, i));
 	}
-	EXPECT_EQ(-EBUSY, destroy_qp(s, qp, 0));
-	EXPECT_EQ(0, destroy_qp(s, qp, RDMA_EP_DESTROY_DETACH));
+	EXPECT_EQ(-EBUSY, abi_destroy_flags(s, RDMA_EP_OBJ_QP, qp, 0));
+	EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, qp, RDMA_EP_DESTROY_DETACH));
 	EXPECT_EQ(-ENOENT, abi_attach(s, qp, 1));
 	EXPECT_EQ(-ENOENT, abi_detach(s, qp, 1));
 }
@@ -675,7 +633,7 @@ TEST_F(mcast, attach)
 TEST_F(mcast, attach_what_can_not_be)
 {
 	static const __u32 lids[] = { 0x10000, 0x1c000, 0x80000000, ~0U };
-	static const int types[] = { IB_UVERBS_QPT_RC, IB_UVERBS_QPT_UC };
+	static const int types[] = { QPT_RC, QPT_UC };
 	struct rdma_ep_qp_mcast a = { .qp = self->a.qp };
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp c;
@@ -693,13 +651,12 @@ TEST_F(mcast, attach_what_can_not_be)
 	memset(a.gid, 0, sizeof(a.gid));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ATTACH_MCAST, &a));
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
-		abi_qp_attr(&c, types[i], s->pd, self->a.cq, self->a.cq);
-		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+		ASSERT_EQ(0, abi_create_qp(s, types[i], self->a.cq, 0, &c));
 		EXPECT_EQ(-EINVAL, abi_attach(s, c.init.qp, 1));
 		EXPECT_EQ(-EINVAL, abi_detach(s, c.init.qp, 1));
-		EXPECT_EQ(0, destroy_qp(s, c.init.qp, 0));
+		EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, c.init.qp, 0));
 	}
-	EXPECT_EQ(0, destroy_qp(s, self->a.qp, 0));
+	EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 }
 
 /* A QP can be in so many groups, whoever attaches it. */
@@ -731,7 +688,7 @@ TEST_F(mcast, attach_too_many)
 	EXPECT_EQ(-ENOMEM, abi_attach(s, self->a.qp, 17));
 	/* Another one is not affected. */
 	EXPECT_EQ(0, abi_attach(s, self->b.qp, 17));
-	EXPECT_EQ(0, destroy_qp(s, self->a.qp, RDMA_EP_DESTROY_DETACH));
+	EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, self->a.qp, RDMA_EP_DESTROY_DETACH));
 }
 
 /* An id too, be it the same one. */
@@ -771,8 +728,7 @@ TEST(iwarp)
 	ASSERT_EQ(0, abi_ud_id(&s, abi_channel(&s), 0, &id));
 	EXPECT_EQ(-ENOSYS, abi_join(&s, id, 1, 0, &mc));
 	ASSERT_EQ(0, abi_create_cq(&s, -1, 16, 0, &cq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s.pd, cq, cq);
-	ASSERT_EQ(0, ABI(s.fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_create_qp(&s, QPT_RC, cq, 0, &c));
 	EXPECT_EQ(-EOPNOTSUPP, abi_attach(&s, c.init.qp, 1));
 	EXPECT_EQ(-EINVAL, abi_detach(&s, c.init.qp, 1));
 	abi_close(&s);

@@ -4,15 +4,7 @@
  * or that end while they are being made. What counts is that the kernel survives
  * and that nothing is left.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "skip.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define GROUPS		8
 #define RACE_MS		1000
@@ -69,8 +61,7 @@ static void *leave_thread(void *arg)
 	unsigned int i;
 
 	for (i = 0; !r->stop; i++)
-		note(r, abi_destroy(&r->s, RDMA_EP_OBJ_MCAST,
-				    r->mcast[i % GROUPS]));
+		note(r, ABI_DESTROY(&r->s, MCAST, r->mcast[i % GROUPS]));
 	return NULL;
 }
 
@@ -124,22 +115,12 @@ static int new_qp(struct race *r, bool own)
 	struct rdma_ep_create_qp c;
 	int ret;
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_UD, r->s.pd, r->cq, r->cq);
+	abi_qp_attr(&c, QPT_UD, r->s.pd, r->cq, r->cq);
 	if (own)
 		c.id = r->id;
 	ret = ABI(r->s.fd, CREATE_QP, &c);
 	r->qp = c.init.qp;
 	return ret;
-}
-
-static int destroy_qp(struct race *r)
-{
-	struct rdma_ep_destroy d = {
-		.flags = RDMA_EP_DESTROY_DETACH, .handle = r->qp,
-		.type = RDMA_EP_OBJ_QP,
-	};
-
-	return ABI(r->s.fd, DESTROY, &d);
 }
 
 FIXTURE(race) {
@@ -188,9 +169,8 @@ static void run(struct __test_metadata *_metadata, struct race *r,
 	for (i = 0; i < nr; i++) {
 		ASSERT_EQ(0, pthread_create(&thread[i], NULL, fns[i], r));
 	}
-	while (abi_now_ms() < end ||
-	       (__atomic_load_n(&r->done, __ATOMIC_RELAXED) <= RACE_DONE &&
-		abi_now_ms() < end + ABI_WAIT_MS)) {
+	while (abi_now_ms() < end || (__atomic_load_n(&r->done, __ATOMIC_RELAXED) <= RACE_DONE &&
+				      abi_now_ms() < end + ABI_WAIT_MS)) {
 		usleep(2000);
 		EXPECT_EQ(0, change(r));
 	}
@@ -205,17 +185,17 @@ static void run(struct __test_metadata *_metadata, struct race *r,
 
 static int change_id(struct race *r)
 {
-	return abi_destroy(&r->s, RDMA_EP_OBJ_ID, r->id) ?: new_id(r);
+	return ABI_DESTROY(&r->s, ID, r->id) ?: new_id(r);
 }
 
 static int change_own_qp(struct race *r)
 {
-	return destroy_qp(r) ?: new_qp(r, true);
+	return abi_destroy_flags(&r->s, RDMA_EP_OBJ_QP, r->qp, RDMA_EP_DESTROY_DETACH) ?: new_qp(r, true);
 }
 
 static int change_qp(struct race *r)
 {
-	return destroy_qp(r) ?: new_qp(r, false);
+	return abi_destroy_flags(&r->s, RDMA_EP_OBJ_QP, r->qp, RDMA_EP_DESTROY_DETACH) ?: new_qp(r, false);
 }
 
 static int change_both(struct race *r)
@@ -295,7 +275,7 @@ static void *leave_all_thread(void *arg)
 
 	pthread_barrier_wait(l->barrier);
 	for (i = 0; i < ARRAY_SIZE(l->mcast); i++)
-		l->bad |= abi_destroy(l->s, RDMA_EP_OBJ_MCAST, l->mcast[i]);
+		l->bad |= ABI_DESTROY(l->s, MCAST, l->mcast[i]);
 	return NULL;
 }
 
@@ -313,19 +293,16 @@ TEST_F(race, leave_while_qp_destroyed)
 	l.barrier = &barrier;
 	for (round = 0; round < 10; round++) {
 		for (i = 0; i < ARRAY_SIZE(l.mcast); i++) {
-			ASSERT_EQ(0, abi_join(&r->s, r->id, i, i,
-					      &l.mcast[i]));
-			ASSERT_EQ(0, abi_event(r->channel, EV_MULTICAST_JOIN,
-					       &ev));
+			ASSERT_EQ(0, abi_join(&r->s, r->id, i, i, &l.mcast[i]));
+			ASSERT_EQ(0, abi_event(r->channel, EV_MULTICAST_JOIN, &ev));
 		}
 		for (i = 0; i < 400; i++) {
 			ASSERT_EQ(0, abi_attach(&r->s, r->qp, 100 + i));
 		}
-		ASSERT_EQ(0, pthread_create(&thread, NULL, leave_all_thread,
-					    &l));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, leave_all_thread, &l));
 		pthread_barrier_wait(&barrier);
 		usleep(100 * round);
-		EXPECT_EQ(0, destroy_qp(r));
+		EXPECT_EQ(0, abi_destroy_flags(&r->s, RDMA_EP_OBJ_QP, r->qp, RDMA_EP_DESTROY_DETACH));
 		pthread_join(thread, NULL);
 		EXPECT_EQ(0, l.bad);
 		ASSERT_EQ(0, new_qp(r, true));
@@ -367,8 +344,7 @@ TEST_F(race, one_group)
 		m[i].qp = r->qp;
 	}
 	for (i = 0; i < ARRAY_SIZE(m); i++) {
-		ASSERT_EQ(0, pthread_create(&m[i].thread, NULL, come_and_go,
-					    &m[i]));
+		ASSERT_EQ(0, pthread_create(&m[i].thread, NULL, come_and_go, &m[i]));
 	}
 	usleep(3 * RACE_MS * 1000);
 	r->stop = true;
@@ -376,7 +352,7 @@ TEST_F(race, one_group)
 		pthread_join(m[i].thread, NULL);
 		EXPECT_EQ(0, m[i].bad);
 		EXPECT_LT(10, m[i].done);
-		EXPECT_EQ(0, abi_destroy(&r->s, RDMA_EP_OBJ_QP, m[i].qp));
+		EXPECT_EQ(0, ABI_DESTROY(&r->s, QP, m[i].qp));
 	}
 }
 
@@ -477,8 +453,7 @@ TEST_F(race, attached_by_many)
 		c[i] = (struct crowd){
 			.r = r, .qp = r->qp, .group = 10 + i, .done = &done,
 		};
-		ASSERT_EQ(0, pthread_create(&c[i].thread, NULL, crowd_thread,
-					    &c[i]));
+		ASSERT_EQ(0, pthread_create(&c[i].thread, NULL, crowd_thread, &c[i]));
 	}
 	r->qp = own;
 	usleep(100000 * TEST_SCALE);

@@ -4,13 +4,9 @@
  * a table by interface and destination, and finds them there to take them out: only KASAN
  * tells whether it does, one id later.
  */
-#include <endian.h>
-#include <netinet/in.h>
 #include <rdma/rdma_user_cm.h>
-#include <unistd.h>
 
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 /* As in <rdma/ib.h>, which the build of tests does without */
 struct ib_address {
@@ -63,11 +59,9 @@ TEST_F(route, other_interface)
 	__u32 id;
 
 	for (round = 0; round < 4; round++) {
-		ASSERT_EQ(0, abi_client(&self->s, self->channel, RDMA_PS_TCP,
-					&self->s.addr, round, &id));
-		EXPECT_EQ(-EINVAL, resolve6(&self->s, id,
-					    self->s.netdev + 1000 + round));
-		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+		ASSERT_EQ(0, abi_tcp_client(&self->s, self->channel, &self->s.addr, round, &id));
+		EXPECT_EQ(-EINVAL, resolve6(&self->s, id, self->s.netdev + 1000 + round));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 	}
 }
 
@@ -79,16 +73,13 @@ TEST_F(route, other_interface_resolved)
 	__u32 id;
 
 	for (round = 0; round < 4; round++) {
-		ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
-					   IB_UVERBS_QPT_RC, 0, &id));
-		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &self->s.addr,
-					      5000));
+		ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
+		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &self->s.addr, 5000));
 		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-		EXPECT_EQ(-EINVAL, resolve6(&self->s, id,
-					    self->s.netdev + 1000));
+		EXPECT_EQ(-EINVAL, resolve6(&self->s, id, self->s.netdev + 1000));
 		ASSERT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, id, 5000));
 		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
-		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 	}
 }
 
@@ -114,16 +105,14 @@ TEST_F(route, ib_address)
 	nobody.sin6_scope_id = self->s.netdev;
 	memcpy(&b.addr, &nobody, sizeof(nobody));
 	for (round = 0; round < 4; round++) {
-		ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
-					   IB_UVERBS_QPT_RC, 0, &r.id));
+		ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &r.id));
 		b.id = r.id;
 		ret = ABI(self->s.fd, BIND_ADDR, &b);
 		EXPECT_GT(0, ret);
 		ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
 		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-		EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id,
-					      5000));
-		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, r.id));
+		EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id, 5000));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, r.id));
 	}
 }
 
@@ -139,8 +128,7 @@ struct path_record {
 	__u8 reserved[6];
 };
 
-static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16],
-		    __u8 mtu, __u8 lifetime)
+static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16], __u8 mtu, __u8 lifetime)
 {
 	struct path_record rec = {
 		.reversible = 0x80, .pkey = htons(0xffff), .mtu = 0x80 | mtu,
@@ -176,11 +164,9 @@ TEST_F(route, mtu)
 
 	if (self->s.iwarp)
 		SKIP(return, "no paths");
-	ASSERT_EQ(0, abi_listen(&self->s, self->channel, RDMA_PS_TCP, 0, 1,
-				&listener, &sin));
+	ASSERT_EQ(0, abi_tcp_listen(&self->s, self->channel, 0, 1, &listener, &sin));
 	for (i = 0; i < ARRAY_SIZE(mtus); i++) {
-		ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
-					   IB_UVERBS_QPT_RC, 0, &id));
+		ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
 		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &sin, 5000));
 		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
 		ASSERT_EQ(0, set_path(&self->s, id, self->s.gid, mtus[i], 8));
@@ -191,12 +177,11 @@ TEST_F(route, mtu)
 		ASSERT_EQ(0, abi_connect(&self->s, id, 0));
 		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
 		ASSERT_EQ(0, abi_id_qp(&self->s, ev.child, &qp));
-		EXPECT_EQ(mtus[i] == 3 ? 0 : -EINVAL,
-			  abi_accept(&self->s, ev.child, 2, 0)) {
+		EXPECT_EQ(mtus[i] == 3 ? 0 : -EINVAL, abi_accept(&self->s, ev.child, 2, 0)) {
 			TH_LOG("MTU %u", mtus[i]);
 		}
-		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, ev.child));
-		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, id));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, ev.child));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 		while (!abi_read(self->channel, &ev, sizeof(ev), 0))
 			;
 	}
@@ -229,11 +214,9 @@ TEST_F(route, life_time)
 
 	if (s->iwarp)
 		SKIP(return, "no paths");
-	ASSERT_EQ(0, abi_listen(s, self->channel, RDMA_PS_TCP, 0, 1, &listener,
-				&sin));
+	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 0, 1, &listener, &sin));
 	for (by_path = 0; by_path < 2; by_path++) {
-		ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
-					   IB_UVERBS_QPT_RC, 0, &id));
+		ASSERT_EQ(0, abi_tcp_id(s, self->channel, 0, &id));
 		ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, 5000));
 		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
 		timeout.id = id;
@@ -249,8 +232,8 @@ TEST_F(route, life_time)
 		ASSERT_EQ(0, abi_connect(s, id, 0));
 		EXPECT_EQ(20, life_time(s, id));
 		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, ev.child));
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, id));
 		while (!abi_read(self->channel, &ev, sizeof(ev), 0))
 			;
 	}
@@ -270,8 +253,7 @@ TEST_F(route, path_without_gid)
 
 	if (self->s.iwarp)
 		SKIP(return, "no paths");
-	ASSERT_EQ(0, abi_create_id(&self->s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &r.id));
+	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &r.id));
 	b.id = r.id;
 	nobody.sin6_scope_id = self->s.netdev;
 	memcpy(&b.addr, &nobody, sizeof(nobody));

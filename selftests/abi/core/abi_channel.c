@@ -3,14 +3,7 @@
  * The three kinds of file descriptors that events are read from: the same
  * rules for all of them.
  */
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define QKEY	0x22223333
 
@@ -50,8 +43,7 @@ FIXTURE_VARIANT_ADD(channel, async) {
 	.len = sizeof(struct rdma_ep_async_event),
 };
 
-static int make_source(const struct abi *s, int channel, __u64 uid,
-		       struct source *src)
+static int make_source(const struct abi *s, int channel, __u64 uid, struct source *src)
 {
 	struct rdma_ep_create_qp c;
 	int ret;
@@ -59,18 +51,17 @@ static int make_source(const struct abi *s, int channel, __u64 uid,
 	ret = abi_create_cq(s, channel, 64, uid, &src->cq) ?:
 	      abi_create_srq(s, s->pd, 32, uid, &src->srq) ?:
 	      abi_create_ah(s, s->pd, &src->ah) ?:
-	      abi_reg_mr(s, s->pd, src->grh, GRH_BYTES, AC_LOCAL_WRITE,
-			 &src->mr);
+	      abi_reg_mr(s, s->pd, src->grh, GRH_BYTES, AC_LOCAL_WRITE, &src->mr);
 	if (ret)
 		return ret;
-	abi_qp_attr(&c, IB_UVERBS_QPT_UD, s->pd, src->cq, src->cq);
+	abi_qp_attr(&c, QPT_UD, s->pd, src->cq, src->cq);
 	c.init.srq = src->srq;
 	c.init.uid = uid;
 	ret = ABI(s->fd, CREATE_QP, &c);
 	src->qp = c.init.qp;
 	src->qp_num = c.init.qp_num;
-	return ret ?: abi_qp_init(s, src->qp, IB_UVERBS_QPT_UD, QKEY) ?:
-	       abi_qp_rts(s, src->qp, IB_UVERBS_QPT_UD, 0);
+	return ret ?: abi_qp_init(s, src->qp, QPT_UD, QKEY) ?:
+	       abi_qp_rts(s, src->qp, QPT_UD, 0);
 }
 
 /* One message; its completion stays in the CQ until somebody polls. */
@@ -79,12 +70,10 @@ static int send_one(const struct abi *s, struct source *src, __u32 flags)
 	struct rdma_ep_send_wr *wr;
 	int ret;
 
-	abi_wrs_init(&src->wrs);
-	abi_recv_wr(&src->wrs, 1);
-	abi_sge(&src->wrs, src->mr.iova, GRH_BYTES, src->mr.lkey);
+	abi_wrs_recv(&src->wrs, 1);
+	abi_mr_sge(&src->wrs, &src->mr, 0, GRH_BYTES);
 	ret = ABI_POST(s, SRQ_RECV, src->srq, &src->wrs, NULL);
-	abi_wrs_init(&src->wrs);
-	wr = abi_send_wr(&src->wrs, WR_SEND, flags, 2);
+	wr = abi_wrs_send(&src->wrs, WR_SEND, flags, 2);
 	wr->ah = src->ah;
 	wr->remote_qpn = src->qp_num;
 	wr->remote_qkey = QKEY;
@@ -127,8 +116,7 @@ static int cause(struct _test_data_channel *self, enum kind kind, int i)
 	switch (kind) {
 	case CM:
 		dst.sin_port = htons(4714);
-		return abi_create_id(s, self->fd, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
-				     100 + i, &id) ?:
+		return abi_tcp_id(s, self->fd, 100 + i, &id) ?:
 		       abi_resolve_addr(s, id, &dst, 5000);
 	case COMP:
 		ret = src->cq ? 0 : make_source(s, self->fd, 100 + i, src);
@@ -170,8 +158,7 @@ FIXTURE_TEARDOWN(channel)
 	abi_close(&self->s);
 }
 
-static bool is_event(const struct _fixture_variant_channel *variant,
-		     const void *rec, int i)
+static bool is_event(const struct _fixture_variant_channel *variant, const void *rec, int i)
 {
 	const struct rdma_ep_comp_event *comp = rec;
 	const struct rdma_ep_async_event *async = rec;
@@ -195,8 +182,7 @@ TEST_F(channel, nothing_there)
 
 	EXPECT_FALSE(abi_ready(self->fd, 0));
 	EXPECT_EQ(FD_CLOEXEC, fcntl(self->fd, F_GETFD));
-	EXPECT_EQ(0, fcntl(self->fd, F_SETFL,
-			   fcntl(self->fd, F_GETFL) | O_NONBLOCK));
+	EXPECT_EQ(0, fcntl(self->fd, F_SETFL, fcntl(self->fd, F_GETFL) | O_NONBLOCK));
 	EXPECT_EQ(-1, read(self->fd, buf, variant->len));
 	EXPECT_EQ(EAGAIN, errno);
 	EXPECT_EQ(-1, read(self->fd, buf, sizeof(buf)));
@@ -450,12 +436,11 @@ TEST_F(comp, destroy_cq)
 		ASSERT_EQ(0, send_one(s, &self->src, 0));
 		ASSERT_EQ(0, drain(s, self->src.cq, 1));
 		if (i < 2) {
-			EXPECT_EQ(0, abi_read(self->fd, &ev, sizeof(ev),
-					      ABI_WAIT_MS));
+			EXPECT_EQ(0, abi_read(self->fd, &ev, sizeof(ev), ABI_WAIT_MS));
 		}
 	}
 	ASSERT_TRUE(abi_ready(self->fd, ABI_WAIT_MS));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, self->src.qp));
+	ASSERT_EQ(0, ABI_DESTROY(s, QP, self->src.qp));
 	ASSERT_EQ(0, ABI(s->fd, DESTROY, &d));
 	EXPECT_EQ(2, d.comp_events_reported);
 	EXPECT_EQ(0, d.events_reported);
@@ -494,7 +479,7 @@ TEST_F(comp, async_events_are_merged)
 	a.flags = 0;
 	ASSERT_EQ(0, ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_EQ(0, a.srq_limit);
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, self->src.qp));
+	ASSERT_EQ(0, ABI_DESTROY(s, QP, self->src.qp));
 	ASSERT_EQ(0, ABI(s->fd, DESTROY, &d));
 	EXPECT_EQ(1, d.events_reported);
 }

@@ -3,14 +3,7 @@
  * Memory that goes away under a post, files that go away under commands, and what
  * can not be done with the files at all.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_cmds.h"
 
 #define LEN	65536
@@ -28,11 +21,9 @@ FIXTURE_SETUP(gone)
 	ASSERT_EQ(0, abi_idle());
 	ASSERT_EQ(0, abi_open(&self->s));
 	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
-	self->mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->mem = abi_map(LEN);
 	memset(self->mem, 0x5a, LEN);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, AC_ALL,
-				&self->mr));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, AC_ALL, &self->mr));
 }
 
 FIXTURE_TEARDOWN(gone)
@@ -40,15 +31,12 @@ FIXTURE_TEARDOWN(gone)
 	abi_close(&self->s);
 }
 
-static int read_into(struct _test_data_gone *self, __u64 addr, __u32 len,
-		     __u32 lkey)
+static int read_into(struct _test_data_gone *self, __u64 addr, __u32 len, __u32 lkey)
 {
 	struct rdma_ep_send_wr *wr;
 
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 1);
-	wr->remote_addr = self->mr.iova;
-	wr->rkey = self->mr.rkey;
+	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 1);
+	abi_remote(wr, &self->mr, 0);
 	abi_sge(&self->w, addr, len, lkey);
 	return ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w, NULL);
 }
@@ -71,12 +59,9 @@ TEST_F(gone, memory)
 		fd = memfd_create("gone", MFD_CLOEXEC);
 		ASSERT_LT(0, fd);
 		ASSERT_EQ(0, ftruncate(fd, LEN));
-		mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-			   kind == TRUNCATE ? MAP_SHARED :
-			   MAP_PRIVATE | MAP_ANONYMOUS,
-			   kind == TRUNCATE ? fd : -1, 0);
-		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, mem, LEN,
-					AC_LOCAL_WRITE, &mr));
+		mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, kind == TRUNCATE ? MAP_SHARED :
+			   MAP_PRIVATE | MAP_ANONYMOUS, kind == TRUNCATE ? fd : -1, 0);
+		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, mem, LEN, AC_LOCAL_WRITE, &mr));
 		ASSERT_EQ(0, read_into(self, mr.iova, LEN, mr.lkey));
 		switch (kind) {
 		case UNMAP:
@@ -104,7 +89,7 @@ TEST_F(gone, memory)
 				ASSERT_EQ(0, mem[i]);
 			}
 		}
-		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
 		if (kind != UNMAP)
 			munmap(mem, LEN);
 		close(fd);
@@ -144,10 +129,8 @@ TEST_F(gone, lists)
 	pthread_t thread;
 	int i, ret;
 
-	f.page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, 3);
+	f.page = abi_map(4096);
+	abi_wrs_send(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, 3);
 	good.wrs_len = self->w.len;
 	memcpy(f.page + 1024, self->w.buf, self->w.len);
 	good.wrs = (uintptr_t)f.page + 1024;
@@ -181,8 +164,7 @@ TEST_F(gone, lists)
 	}
 	TH_LOG("%u taken, %u faults", taken, faults);
 	/* (The last of the above may still be on its way, and fill the queue.) */
-	while ((ret = read_into(self, self->mr.iova, 64, self->mr.lkey)) ==
-	       -ENOMEM)
+	while ((ret = read_into(self, self->mr.iova, 64, self->mr.lkey)) == -ENOMEM)
 		ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0], wc, 1));
 	ASSERT_EQ(0, ret);
 	do {
@@ -207,7 +189,7 @@ static void *closing_thread(void *arg)
 	struct rdma_ep_create_id id = {
 		.size = sizeof(id),
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
-		.ps = RDMA_PS_TCP, .qp_type = IB_UVERBS_QPT_RC,
+		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
 	};
 	struct rdma_ep_create_qp qp;
 	struct abi s = c->s;
@@ -223,7 +205,7 @@ static void *closing_thread(void *arg)
 		}
 		ret = abi_alloc_pd(&s, s.ctx, &pd) ?:
 		      abi_create_cq(&s, -1, 8, 0, &cq);
-		abi_qp_attr(&qp, IB_UVERBS_QPT_RC, pd, cq, cq);
+		abi_qp_attr(&qp, QPT_RC, pd, cq, cq);
 		qp.size = sizeof(qp);
 		if (!ret)
 			ret = abi_raw(s.fd, RDMA_EP_IOC_CREATE_QP, &qp);
@@ -255,8 +237,7 @@ TEST_F_TIMEOUT(gone, files, 120)
 	c.fd = dup(c.s.fd);
 	close(c.s.async_fd);
 	for (i = 0; i < THREADS; i++) {
-		ASSERT_EQ(0, pthread_create(&thread[i], NULL, closing_thread,
-					    &c));
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, closing_thread, &c));
 	}
 	for (i = 0; i < ROUNDS; i++) {
 		usleep(10000);
@@ -291,11 +272,9 @@ TEST_F(gone, no_other_memory)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(fds); i++) {
-		EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED,
-					   fds[i], 0));
+		EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[i], 0));
 		EXPECT_EQ(ENODEV, errno);
-		EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_PRIVATE,
-					   fds[i], 0));
+		EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fds[i], 0));
 		EXPECT_EQ(-1, write(fds[i], buf, sizeof(buf)));
 		EXPECT_EQ(EBADF, errno);
 	}
@@ -352,24 +331,24 @@ TEST_F(gone, address_handle)
 		ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
 		ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
 		ASSERT_EQ(0, abi_create_ah(s, pd, &p.ah));
-		abi_qp_attr(&qp, IB_UVERBS_QPT_UD, pd, cq, cq);
+		abi_qp_attr(&qp, QPT_UD, pd, cq, cq);
 		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
-		ASSERT_EQ(0, abi_qp_init(s, qp.init.qp, IB_UVERBS_QPT_UD, 1));
-		ASSERT_EQ(0, abi_qp_rts(s, qp.init.qp, IB_UVERBS_QPT_UD, 0));
+		ASSERT_EQ(0, abi_qp_init(s, qp.init.qp, QPT_UD, 1));
+		ASSERT_EQ(0, abi_qp_rts(s, qp.init.qp, QPT_UD, 0));
 		p.qp = qp.init.qp;
 		p.stop = false;
 		ASSERT_EQ(0, pthread_create(&thread, NULL, post_to_ah, &p));
 		usleep(i * 100 % 3000);
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, p.qp));
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_AH, p.ah));
-		ret = abi_destroy(s, RDMA_EP_OBJ_PD, pd);
+		EXPECT_EQ(0, ABI_DESTROY(s, QP, p.qp));
+		EXPECT_EQ(0, ABI_DESTROY(s, AH, p.ah));
+		ret = ABI_DESTROY(s, PD, pd);
 		EXPECT_TRUE(!ret || ret == -EBUSY);
 		p.stop = true;
 		pthread_join(thread, NULL);
 		if (ret)
-			EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_PD, pd));
+			EXPECT_EQ(0, ABI_DESTROY(s, PD, pd));
 		busy += !!ret;
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, cq));
+		EXPECT_EQ(0, ABI_DESTROY(s, CQ, cq));
 	}
 	TH_LOG("%d times the PD was still in use", busy);
 }

@@ -5,21 +5,10 @@
  * under a command. (userfaultfd(2) stops a command exactly where it reads or
  * writes the user's memory.)
  */
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_cmds.h"
-#include "skip.h"
 
 #define PAGE	4096
 
@@ -31,8 +20,7 @@ struct stall {
 };
 
 /* Makes writes to the page wait; or any access, of a page that is empty. */
-static int stall_begin(struct stall *st, const void *data, size_t len,
-		       bool reads)
+static int stall_begin(struct stall *st, const void *data, size_t len, bool reads)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register reg = {
@@ -45,15 +33,13 @@ static int stall_begin(struct stall *st, const void *data, size_t len,
 	st->fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	if (st->fd < 0)
 		return -errno;
-	st->page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	st->page = abi_map(PAGE);
 	if (!reads)
 		memcpy(st->page, data, len);
 	reg.range.start = (uintptr_t)st->page;
 	reg.range.len = PAGE;
 	wp.range = reg.range;
-	if (ioctl(st->fd, UFFDIO_API, &api) ||
-	    ioctl(st->fd, UFFDIO_REGISTER, &reg) ||
+	if (ioctl(st->fd, UFFDIO_API, &api) || ioctl(st->fd, UFFDIO_REGISTER, &reg) ||
 	    (!reads && ioctl(st->fd, UFFDIO_WRITEPROTECT, &wp)))
 		return -errno;
 	return 0;
@@ -172,8 +158,7 @@ TEST_F_TIMEOUT(half, made, 120)
 		}
 		/* Handles go up. */
 		ASSERT_EQ(0, abi_alloc_pd(&w->s, w->s.ctx, &pd));
-		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd),
-					 false));
+		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
 		next = dup(0);
 		close(next);
 		ASSERT_EQ(0, call(&call_, w->s.fd, c->cmd, st.page));
@@ -223,8 +208,7 @@ TEST_F_TIMEOUT(half, made_and_closed, 120)
 		ASSERT_EQ(0, abi_prepare(w, c, &self->arg)) {
 			TH_LOG("cannot prepare %s", c->name);
 		}
-		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd),
-					 false));
+		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
 		ASSERT_EQ(0, call(&call_, w->s.fd, c->cmd, st.page));
 		ASSERT_EQ(0, stall_wait(&st));
 		abi_close(&w->s);
@@ -264,8 +248,7 @@ static void *read_thread(void *arg)
  * A request that is being read has an id already, which is nobody's. Meanwhile its
  * listener goes; or the whole session.
  */
-static void request(struct __test_metadata *_metadata, struct abi *s,
-		    bool close_session)
+static void request(struct __test_metadata *_metadata, struct abi *s, bool close_session)
 {
 	int channel = abi_channel(s), client = abi_channel(s);
 	struct rdma_ep_create_qp qp;
@@ -276,13 +259,10 @@ static void request(struct __test_metadata *_metadata, struct abi *s,
 	__u32 listener, id, cq, pd;
 	static __u8 zero[PAGE];
 
-	ASSERT_EQ(0, abi_listen(s, channel, RDMA_PS_TCP, 0, 0, &listener,
-				&sin));
-	ASSERT_EQ(0, abi_client(s, client, RDMA_PS_TCP, &sin, 0, &id));
+	ASSERT_EQ(0, abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
+	ASSERT_EQ(0, abi_tcp_client(s, client, &sin, 0, &id));
 	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	qp.id = id;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, id, &qp));
 	ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
 	ASSERT_EQ(0, abi_connect(s, id, 0));
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
@@ -294,14 +274,14 @@ static void request(struct __test_metadata *_metadata, struct abi *s,
 	if (close_session)
 		abi_close(s);
 	else
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, listener));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, listener));
 	stall_end(&st, NULL);
 	pthread_join(r.thread, NULL);
 	EXPECT_EQ(sizeof(*ev), r.ret);
 	ev = (void *)st.page;
 	EXPECT_EQ(EV_CONNECT_REQUEST, ev->event);
 	if (!close_session) {
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, ev->child));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, ev->child));
 	}
 	close(channel);
 	close(client);
@@ -345,25 +325,21 @@ TEST_F(half, srq_of_an_id)
 
 	sin.sin_port = 0;
 	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_create_id(s, self->w.channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &id));
+	ASSERT_EQ(0, abi_tcp_id(s, self->w.channel, 0, &id));
 	ASSERT_EQ(0, abi_bind(s, id, &sin));
 	srq.id = id;
 	ASSERT_EQ(0, stall_begin(&st, &srq, sizeof(srq), false));
 	ASSERT_EQ(0, call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
 	ASSERT_EQ(0, stall_wait(&st));
 	/* Nobody has it yet: the QP gets a queue of its own. */
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	qp.id = id;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, id, &qp));
 	munmap(st.page, PAGE);
 	stall_end(&st, NULL);
 	pthread_join(c.thread, NULL);
 	EXPECT_EQ(-EFAULT, c.ret);
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 1);
+	abi_wrs_recv(&w, 1);
 	EXPECT_EQ(0, ABI_POST(s, RECV, qp.init.qp, &w, NULL));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, qp.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
 	/* Another one can be made for it. */
 	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &srq));
 }
@@ -392,9 +368,9 @@ TEST_F(half, stuck_list)
 	ASSERT_EQ(0, stall_wait(&st));
 	begin = abi_now_ms();
 	EXPECT_EQ(0, abi_qp_state(s, p.end[0].qp.qp, QPS_ERR));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, p.end[0].qp.qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, p.end[0].cq[0]));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, p.end[0].id));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, CQ, p.end[0].cq[0]));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[0].id));
 	EXPECT_GT(ABI_WAIT_MS, abi_now_ms() - begin);
 	stall_end(&st, page);
 	pthread_join(c.thread, NULL);
@@ -440,7 +416,7 @@ TEST_F(half, stuck_registration)
 	}
 	EXPECT_EQ(0, abi_pair_open(s, &p));
 	EXPECT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_PD, pd));
+	EXPECT_EQ(0, ABI_DESTROY(s, PD, pd));
 	EXPECT_FALSE(r.done);
 	stall_end(&st, page);
 	pthread_join(r.thread, NULL);

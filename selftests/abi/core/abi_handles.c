@@ -3,14 +3,7 @@
  * Handles: that only the right one works, what may be destroyed when, and that
  * everything goes with the session.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_cmds.h"
 
 FIXTURE(handles) {
@@ -32,8 +25,7 @@ FIXTURE_SETUP(handles)
 	 * this one: let it use up more than this one ever has.
 	 */
 	for (i = 0; i < 300; i++) {
-		ASSERT_EQ(0, abi_alloc_pd(&self->other.s, self->other.s.ctx,
-					  &pd));
+		ASSERT_EQ(0, abi_alloc_pd(&self->other.s, self->other.s.ctx, &pd));
 	}
 }
 
@@ -55,8 +47,7 @@ static bool known(const struct abi_world *w, __u32 handle)
 }
 
 /* An object of this type in the other session: no handle of this one. */
-static __u32 foreign(struct __test_metadata *_metadata,
-		     struct _test_data_handles *self, int type)
+static __u32 foreign(struct __test_metadata *_metadata, struct _test_data_handles *self, int type)
 {
 	struct abi *s = &self->other.s;
 	struct rdma_ep_reg_mr mr;
@@ -69,15 +60,13 @@ static __u32 foreign(struct __test_metadata *_metadata,
 		ASSERT_EQ(0, abi_ctx(s, &h, &fd));
 		break;
 	case RDMA_EP_OBJ_ID:
-		ASSERT_EQ(0, abi_create_id(s, self->other.channel, RDMA_PS_TCP,
-					   IB_UVERBS_QPT_RC, 0, &h));
+		ASSERT_EQ(0, abi_tcp_id(s, self->other.channel, 0, &h));
 		break;
 	case RDMA_EP_OBJ_PD:
 		ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &h));
 		break;
 	case RDMA_EP_OBJ_MR:
-		ASSERT_EQ(0, abi_reg_mr(s, s->pd, self->other.page, 4096, 0,
-					&mr));
+		ASSERT_EQ(0, abi_reg_mr(s, s->pd, self->other.page, 4096, 0, &mr));
 		h = mr.mr;
 		break;
 	case RDMA_EP_OBJ_AH:
@@ -90,10 +79,7 @@ static __u32 foreign(struct __test_metadata *_metadata,
 		ASSERT_EQ(0, abi_create_srq(s, s->pd, 8, 0, &h));
 		break;
 	case RDMA_EP_OBJ_QP:
-		abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s->pd,
-			    self->other.obj[RDMA_EP_OBJ_CQ],
-			    self->other.obj[RDMA_EP_OBJ_CQ]);
-		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
+		ASSERT_EQ(0, abi_create_qp(s, QPT_RC, self->other.obj[RDMA_EP_OBJ_CQ], 0, &qp));
 		h = qp.init.qp;
 		break;
 	case RDMA_EP_OBJ_MCAST:
@@ -164,8 +150,7 @@ TEST_F(handles, wrong_handles)
 			EXPECT_BAD("one never allocated", 0x7fffff00);
 			EXPECT_BAD("one never allocated", 0x80000000);
 			EXPECT_BAD("one never allocated", 0xffffffff);
-			for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST;
-			     type++) {
+			for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
 				if (type != c->handles[i].type && w->obj[type])
 					EXPECT_BAD(names[type], w->obj[type]);
 			}
@@ -206,25 +191,21 @@ TEST_F(handles, destroy_wrong_type)
 
 	for (have = RDMA_EP_OBJ_CTX; have <= ABI_OBJ_LAST; have++) {
 		for (i = 0; i < ARRAY_SIZE(unknown); i++) {
-			EXPECT_EQ(-EINVAL, abi_destroy(&w->s, unknown[i],
-						       w->obj[have])) {
-				TH_LOG("%d as unknown type %u", have,
-				       unknown[i]);
+			EXPECT_EQ(-EINVAL, abi_destroy(&w->s, unknown[i], w->obj[have])) {
+				TH_LOG("%d as unknown type %u", have, unknown[i]);
 			}
 		}
-		for (claimed = RDMA_EP_OBJ_CTX; claimed <= ABI_OBJ_LAST;
-		     claimed++) {
+		for (claimed = RDMA_EP_OBJ_CTX; claimed <= ABI_OBJ_LAST; claimed++) {
 			if (claimed == have)
 				continue;
-			EXPECT_EQ(-ENOENT, abi_destroy(&w->s, claimed,
-						       w->obj[have])) {
+			EXPECT_EQ(-ENOENT, abi_destroy(&w->s, claimed, w->obj[have])) {
 				TH_LOG("%d as %d", have, claimed);
 			}
 		}
 	}
 	/* Nothing has happened to them. */
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, w->obj[RDMA_EP_OBJ_QP]));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_ID, w->obj[RDMA_EP_OBJ_ID]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, w->obj[RDMA_EP_OBJ_QP]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, w->obj[RDMA_EP_OBJ_ID]));
 }
 
 /* Only QPs can be detached from something. */
@@ -236,16 +217,14 @@ TEST_F(handles, destroy_flags)
 	for (d.type = RDMA_EP_OBJ_CTX; d.type <= ABI_OBJ_LAST; d.type++) {
 		d.flags = RDMA_EP_DESTROY_DETACH;
 		d.handle = w->obj[d.type];
-		EXPECT_EQ(d.type == RDMA_EP_OBJ_QP ? 0 : -EINVAL,
-			  ABI(w->s.fd, DESTROY, &d)) {
+		EXPECT_EQ(d.type == RDMA_EP_OBJ_QP ? 0 : -EINVAL, ABI(w->s.fd, DESTROY, &d)) {
 			TH_LOG("type %u", d.type);
 		}
 	}
 	/* Nothing has happened to the others. */
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_MR, w->obj[RDMA_EP_OBJ_MR]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, w->obj[RDMA_EP_OBJ_MR]));
 	if (!w->s.iwarp)
-		EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_MCAST,
-					 w->obj[RDMA_EP_OBJ_MCAST]));
+		EXPECT_EQ(0, ABI_DESTROY(&w->s, MCAST, w->obj[RDMA_EP_OBJ_MCAST]));
 }
 
 TEST_F(handles, busy)
@@ -256,43 +235,34 @@ TEST_F(handles, busy)
 	__u32 pd;
 
 	/* PD: MR, AH, SRQ, QP. SRQ: QP. CQ: QP (twice the same) */
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, obj[RDMA_EP_OBJ_PD],
-		    obj[RDMA_EP_OBJ_CQ], obj[RDMA_EP_OBJ_CQ]);
+	abi_qp_attr(&qp, QPT_RC, obj[RDMA_EP_OBJ_PD], obj[RDMA_EP_OBJ_CQ], obj[RDMA_EP_OBJ_CQ]);
 	qp.init.srq = obj[RDMA_EP_OBJ_SRQ];
 	ASSERT_EQ(0, ABI(w->s.fd, CREATE_QP, &qp));
-	ASSERT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, obj[RDMA_EP_OBJ_QP]));
+	ASSERT_EQ(0, ABI_DESTROY(&w->s, QP, obj[RDMA_EP_OBJ_QP]));
 
-	EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_PD,
-				      obj[RDMA_EP_OBJ_PD]));
-	EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_CQ,
-				      obj[RDMA_EP_OBJ_CQ]));
-	EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_SRQ,
-				      obj[RDMA_EP_OBJ_SRQ]));
-	ASSERT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, qp.init.qp));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_CQ, obj[RDMA_EP_OBJ_CQ]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CQ, obj[RDMA_EP_OBJ_CQ]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, SRQ, obj[RDMA_EP_OBJ_SRQ]));
+	ASSERT_EQ(0, ABI_DESTROY(&w->s, QP, qp.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, obj[RDMA_EP_OBJ_CQ]));
 
-	EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_PD,
-				      obj[RDMA_EP_OBJ_PD]));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_SRQ, obj[RDMA_EP_OBJ_SRQ]));
-	EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_PD,
-				      obj[RDMA_EP_OBJ_PD]));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_MR, obj[RDMA_EP_OBJ_MR]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, SRQ, obj[RDMA_EP_OBJ_SRQ]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, obj[RDMA_EP_OBJ_MR]));
 	if (!w->s.iwarp) {
-		EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_PD,
-					      obj[RDMA_EP_OBJ_PD]));
-		EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_AH,
-					 obj[RDMA_EP_OBJ_AH]));
+		EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
+		EXPECT_EQ(0, ABI_DESTROY(&w->s, AH, obj[RDMA_EP_OBJ_AH]));
 	}
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_PD, obj[RDMA_EP_OBJ_PD]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
 
 	/* The default context and PD never go, the other when it is empty. */
-	EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_PD, w->s.pd));
-	EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_CTX, w->s.ctx));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, w->s.pd));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CTX, w->s.ctx));
 	ASSERT_EQ(0, abi_alloc_pd(&w->s, obj[RDMA_EP_OBJ_CTX], &pd));
-	EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_CTX,
-				      obj[RDMA_EP_OBJ_CTX]));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_PD, pd));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_CTX, obj[RDMA_EP_OBJ_CTX]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CTX, obj[RDMA_EP_OBJ_CTX]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, PD, pd));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CTX, obj[RDMA_EP_OBJ_CTX]));
 }
 
 static int destroy_ctx_contents(struct abi_world *w, __u32 type, __u32 handle)
@@ -316,18 +286,14 @@ static int fill_ctx(struct abi *s, void *mem, __u32 *obj)
 	memset(obj, 0, (ABI_OBJ_LAST + 1) * sizeof(*obj));
 	ret = abi_alloc_pd(s, s->ctx, &obj[RDMA_EP_OBJ_PD]) ?:
 	      abi_create_cq(s, -1, 8, 0, &obj[RDMA_EP_OBJ_CQ]) ?:
-	      abi_create_srq(s, obj[RDMA_EP_OBJ_PD], 4, 0,
-			     &obj[RDMA_EP_OBJ_SRQ]) ?:
-	      abi_reg_mr(s, obj[RDMA_EP_OBJ_PD], mem, 64,
-			 AC_LOCAL_WRITE, &mr);
+	      abi_create_srq(s, obj[RDMA_EP_OBJ_PD], 4, 0, &obj[RDMA_EP_OBJ_SRQ]) ?:
+	      abi_reg_mr(s, obj[RDMA_EP_OBJ_PD], mem, 64, AC_LOCAL_WRITE, &mr);
 	obj[RDMA_EP_OBJ_MR] = mr.mr;
 	if (!ret && !s->iwarp)
-		ret = abi_create_ah(s, obj[RDMA_EP_OBJ_PD],
-				    &obj[RDMA_EP_OBJ_AH]);
+		ret = abi_create_ah(s, obj[RDMA_EP_OBJ_PD], &obj[RDMA_EP_OBJ_AH]);
 	if (ret)
 		return ret;
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, obj[RDMA_EP_OBJ_PD],
-		    obj[RDMA_EP_OBJ_CQ], obj[RDMA_EP_OBJ_CQ]);
+	abi_qp_attr(&qp, QPT_RC, obj[RDMA_EP_OBJ_PD], obj[RDMA_EP_OBJ_CQ], obj[RDMA_EP_OBJ_CQ]);
 	qp.init.srq = obj[RDMA_EP_OBJ_SRQ];
 	ret = ABI(s->fd, CREATE_QP, &qp);
 	obj[RDMA_EP_OBJ_QP] = qp.init.qp;
@@ -347,7 +313,7 @@ TEST_F(handles, context_with_contents)
 		EXPECT_EQ(-EINVAL, destroy_ctx_contents(w, type, w->obj[type]));
 	/* The default context keeps all that it has. */
 	EXPECT_EQ(-EBUSY, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, w->s.ctx));
-	EXPECT_EQ(-EBUSY, abi_destroy(&w->s, RDMA_EP_OBJ_CTX, ctx));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CTX, ctx));
 
 	EXPECT_EQ(0, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
 	EXPECT_EQ(-ENOENT, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
@@ -358,11 +324,10 @@ TEST_F(handles, context_with_contents)
 			TH_LOG("type %u", type);
 		}
 	}
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, w->obj[RDMA_EP_OBJ_QP]));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_SRQ,
-				 w->obj[RDMA_EP_OBJ_SRQ]));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_CQ, w->obj[RDMA_EP_OBJ_CQ]));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_MR, w->obj[RDMA_EP_OBJ_MR]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, w->obj[RDMA_EP_OBJ_QP]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, SRQ, w->obj[RDMA_EP_OBJ_SRQ]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, w->obj[RDMA_EP_OBJ_CQ]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, w->obj[RDMA_EP_OBJ_MR]));
 }
 
 /* What another context uses stays, and the context with it. */
@@ -376,13 +341,13 @@ TEST_F(handles, context_whose_cq_is_used_elsewhere)
 	s.ctx = ctx;
 	ASSERT_EQ(0, abi_create_cq(&s, -1, 8, 0, &cq));
 	ASSERT_EQ(0, abi_alloc_pd(&s, ctx, &pd));
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, w->obj[RDMA_EP_OBJ_PD], cq, cq);
+	abi_qp_attr(&qp, QPT_RC, w->obj[RDMA_EP_OBJ_PD], cq, cq);
 	ASSERT_EQ(0, ABI(w->s.fd, CREATE_QP, &qp));
 	EXPECT_EQ(-EBUSY, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
-	EXPECT_EQ(-ENOENT, abi_destroy(&w->s, RDMA_EP_OBJ_PD, pd));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, qp.init.qp));
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(&w->s, PD, pd));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, qp.init.qp));
 	EXPECT_EQ(0, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
-	EXPECT_EQ(-ENOENT, abi_destroy(&w->s, RDMA_EP_OBJ_CQ, cq));
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(&w->s, CQ, cq));
 }
 
 /* A creation that failed does not keep what it would have used. */
@@ -398,14 +363,14 @@ TEST_F(handles, failed_creation_holds_nothing)
 	ASSERT_EQ(0, abi_create_cq(&w->s, -1, 8, 0, &cq[1]));
 	EXPECT_EQ(-EINVAL, abi_reg_mr(&w->s, pd, w->page, 0, 0, &mr));
 	EXPECT_EQ(-EINVAL, abi_create_srq(&w->s, pd, 0, 0, &srq));
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, pd, cq[0], cq[1]);
+	abi_qp_attr(&qp, QPT_RC, pd, cq[0], cq[1]);
 	qp.init.max_send_wr = ~0U;
 	EXPECT_EQ(-EINVAL, ABI(w->s.fd, CREATE_QP, &qp));
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, pd, cq[0], 0x7fffff00);
+	abi_qp_attr(&qp, QPT_RC, pd, cq[0], 0x7fffff00);
 	EXPECT_EQ(-ENOENT, ABI(w->s.fd, CREATE_QP, &qp));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_CQ, cq[0]));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_CQ, cq[1]));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_PD, pd));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, cq[0]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, cq[1]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, PD, pd));
 }
 
 TEST_F(handles, destroy_twice)
@@ -479,8 +444,7 @@ TEST_F(handles, destroy_race)
 			r[i].type = types[t];
 			r[i].handle = &handle;
 			r[i].rounds = ROUNDS;
-			ASSERT_EQ(0, pthread_create(&thread[i], NULL,
-						    race_thread, &r[i]));
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL, race_thread, &r[i]));
 		}
 		for (i = 0; i < ROUNDS; i++) {
 			handle = foreign(_metadata, self, types[t]);
@@ -511,8 +475,7 @@ static void *use_thread(void *arg)
 	struct rdma_ep_wc wc[4];
 	int ret;
 
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 1);
+	abi_wrs_recv(&w, 1);
 	while (!u->stop) {
 		ret = abi_qp_state(u->s, u->qp, QPS_ERR);
 		if (ret && ret != -ENOENT && ret != -EINVAL)
@@ -538,14 +501,13 @@ TEST_F(handles, use_while_destroyed)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, use_thread, &u));
 	for (i = 0; i < 60; i++) {
 		EXPECT_EQ(0, abi_create_cq(s, -1, 16, 0, &u.cq));
-		abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, u.cq, u.cq);
-		EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-		abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0);
+		EXPECT_EQ(0, abi_create_qp(s, QPT_RC, u.cq, 0, &c));
+		abi_qp_init(s, c.init.qp, QPT_RC, 0);
 		u.qp = c.init.qp;
 		usleep(1000);
 		/* Its user may not have let go of it yet, or it may be polled. */
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, c.init.qp));
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, u.cq));
+		EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
+		EXPECT_EQ(0, ABI_DESTROY(s, CQ, u.cq));
 	}
 	u.stop = true;
 	pthread_join(thread, NULL);
@@ -571,7 +533,7 @@ TEST_F(handles, fork_and_close)
 	EXPECT_EQ(0, status);
 	usleep(100000);
 	EXPECT_EQ(0, ABI(s->fd, QUERY_QP, &q));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, q.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, q.qp));
 }
 
 /* Without a single DESTROY, and with all channels left open */
@@ -596,10 +558,8 @@ TEST(close_destroys_everything)
 	EXPECT_LE(before.cm_id + 3, during.cm_id);
 	close(w->s.fd);
 	EXPECT_EQ(0, abi_objects_wait(&before));
-	EXPECT_EQ(-EIO, abi_read(p.end[0].channel, &ev, sizeof(ev),
-				 ABI_WAIT_MS));
-	EXPECT_EQ(-EIO, abi_read(w->comp_channel, &ev, sizeof(ev),
-				 ABI_WAIT_MS));
+	EXPECT_EQ(-EIO, abi_read(p.end[0].channel, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(-EIO, abi_read(w->comp_channel, &ev, sizeof(ev), ABI_WAIT_MS));
 	EXPECT_EQ(-EIO, abi_read(w->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 	close(w->channel);
 	close(w->comp_channel);

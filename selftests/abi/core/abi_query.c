@@ -2,14 +2,7 @@
 /*
  * Sessions as such: queries, devices, contexts, limits.
  */
-#include <fcntl.h>
-#include <net/if.h>
-#include <stdio.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 static const __u32 no_device[] = { 0, 0x7fffffff, 0x80000000, 0xffffffff };
 
@@ -86,16 +79,13 @@ TEST_F(query, devices)
 	ASSERT_NE(NULL, mine);
 	EXPECT_TRUE(mine->flags & RDMA_EP_DEVICE_USER_MR);
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%.64s/node_guid",
-		 mine->name);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%.64s/node_guid", mine->name);
 	f = fopen(path, "r");
 	ASSERT_NE(NULL, f);
 	EXPECT_EQ(1, fscanf(f, "%31s", guid));
 	fclose(f);
-	snprintf(path, sizeof(path), "%04x:%04x:%04x:%04x",
-		 (__u16)(be64toh(mine->node_guid) >> 48),
-		 (__u16)(be64toh(mine->node_guid) >> 32),
-		 (__u16)(be64toh(mine->node_guid) >> 16),
+	snprintf(path, sizeof(path), "%04x:%04x:%04x:%04x", (__u16)(be64toh(mine->node_guid) >> 48),
+		 (__u16)(be64toh(mine->node_guid) >> 32), (__u16)(be64toh(mine->node_guid) >> 16),
 		 (__u16)be64toh(mine->node_guid));
 	EXPECT_STREQ(guid, path);
 
@@ -122,8 +112,8 @@ TEST_F(query, open_default_twice)
 	EXPECT_NE(self->s.async_fd, o.async_fd);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(o.async_fd, F_GETFD));
 	EXPECT_EQ(FD_CLOEXEC, fcntl(self->s.async_fd, F_GETFD));
-	EXPECT_EQ(-EBUSY, abi_destroy(&self->s, RDMA_EP_OBJ_CTX, o.ctx));
-	EXPECT_EQ(-EBUSY, abi_destroy(&self->s, RDMA_EP_OBJ_PD, o.pd));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, CTX, o.ctx));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, PD, o.pd));
 }
 
 TEST_F(query, open_another_context)
@@ -142,11 +132,11 @@ TEST_F(query, open_another_context)
 	EXPECT_NE(ctx[0], ctx[1]);
 	EXPECT_NE(ctx[0], self->s.ctx);
 	ASSERT_EQ(0, abi_alloc_pd(&self->s, ctx[0], &pd));
-	EXPECT_EQ(-EBUSY, abi_destroy(&self->s, RDMA_EP_OBJ_CTX, ctx[0]));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_PD, pd));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CTX, ctx[0]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, CTX, ctx[0]));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, PD, pd));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, CTX, ctx[0]));
 	EXPECT_EQ(-ENOENT, abi_alloc_pd(&self->s, ctx[0], &pd));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CTX, ctx[1]));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, CTX, ctx[1]));
 	close(fd[0]);
 	close(fd[1]);
 }
@@ -254,14 +244,11 @@ TEST_F(query, told_capabilities_are_granted)
 
 	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 8, 0, &cq));
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, self->s.pd, cq, cq);
-	ASSERT_EQ(0, ABI(self->s.fd, CREATE_QP, &qp));
+	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_RC, cq, 0, &qp));
 	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 8, 0, &srq));
 	if (!self->s.iwarp) {
-		ASSERT_EQ(0, abi_qp_init(&self->s, qp.init.qp,
-					 IB_UVERBS_QPT_RC, 0));
-		ASSERT_EQ(0, abi_qp_rts(&self->s, qp.init.qp, IB_UVERBS_QPT_RC,
-					qp.init.qp_num));
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp.init.qp, QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_rts(&self->s, qp.init.qp, QPT_RC, qp.init.qp_num));
 	}
 	for (bit = 0; bit < 64; bit++) {
 		if (!(d.device_cap_flags_ex & 1ULL << bit))
@@ -372,9 +359,7 @@ TEST_F(query, gid_table)
 	char *page;
 	size_t at;
 
-	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, page);
+	page = abi_map(8192);
 	munmap(page + 4096, 4096);
 	e = (void *)page;
 	t.entries = (uintptr_t)e;
@@ -475,8 +460,7 @@ static const char *id_state(const struct abi *s, __u32 id)
 	if (!f)
 		return "";
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "id: %u %*s %31s", &handle, state) == 2 &&
-		    handle == id)
+		if (sscanf(line, "id: %u %*s %31s", &handle, state) == 2 && handle == id)
 			break;
 		else
 			state[0] = 0;
@@ -494,15 +478,14 @@ TEST_F(query, state_of_an_id)
 	__u32 id;
 
 	ASSERT_LE(0, channel);
-	ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
-				   &id));
+	ASSERT_EQ(0, abi_tcp_id(s, channel, 0, &id));
 	EXPECT_STREQ("idle", id_state(s, id));
 	ASSERT_EQ(0, abi_bind(s, id, &sin));
 	EXPECT_STREQ("bound", id_state(s, id));
 	ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, ABI_WAIT_MS));
 	ASSERT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
 	EXPECT_STREQ("resolved", id_state(s, id));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
+	ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
 	EXPECT_STREQ("", id_state(s, id));
 
 	ASSERT_EQ(0, abi_pair_open(s, &p));
@@ -521,7 +504,7 @@ TEST_F(query, no_more_files)
 	struct rdma_ep_create_id c = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
 		.ps = RDMA_PS_TCP,
-		.qp_type = IB_UVERBS_QPT_RC,
+		.qp_type = QPT_RC,
 	};
 	struct abi_objects before;
 	struct rlimit old, none = { 0, 0 };
@@ -591,8 +574,7 @@ static int fill_session(void *arg)
 	if (abi_open(&other) || abi_alloc_pd(&other, other.ctx, &extra))
 		return 5;
 	/* What has been destroyed does not count any more. */
-	if (abi_destroy(&s, RDMA_EP_OBJ_PD, pd[3]) ||
-	    abi_alloc_pd(&s, s.ctx, &pd[3]) ||
+	if (ABI_DESTROY(&s, PD, pd[3]) || abi_alloc_pd(&s, s.ctx, &pd[3]) ||
 	    abi_alloc_pd(&s, s.ctx, &extra) != -EDQUOT)
 		return 6;
 	return 0;
@@ -627,13 +609,11 @@ static int fill_with_memberships(void *arg)
 	}
 	if (!abi_quiet(channel))
 		return 6;
-	if (abi_destroy(&s, RDMA_EP_OBJ_MCAST, mc[3]) ||
-	    abi_join(&s, id, 20, 0, &mc[3]) ||
+	if (ABI_DESTROY(&s, MCAST, mc[3]) || abi_join(&s, id, 20, 0, &mc[3]) ||
 	    abi_join(&s, id, 21, 0, &extra) != -EDQUOT)
 		return 7;
 	/* They outlive their id. */
-	if (abi_destroy(&s, RDMA_EP_OBJ_ID, id) ||
-	    abi_destroy(&s, RDMA_EP_OBJ_MCAST, mc[0]) ||
+	if (ABI_DESTROY(&s, ID, id) || ABI_DESTROY(&s, MCAST, mc[0]) ||
 	    abi_alloc_pd(&s, s.ctx, &extra))
 		return 8;
 	return 0;
@@ -652,8 +632,7 @@ static int fill_with_events(void *arg)
 	if (ret)
 		return 1;
 	channel = abi_channel(&s);
-	if (abi_create_id(&s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
-			  &user.id))
+	if (abi_tcp_id(&s, channel, 0, &user.id))
 		return 2;
 	do {
 		ret = ABI(s.fd, WRITE_EVENT, &user);
@@ -662,11 +641,10 @@ static int fill_with_events(void *arg)
 		return 3;
 	if (n != 9)
 		return 4;
-	if (abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) ||
-	    abi_alloc_pd(&s, s.ctx, &extra) ||
+	if (abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) || abi_alloc_pd(&s, s.ctx, &extra) ||
 	    abi_alloc_pd(&s, s.ctx, &extra) != -EDQUOT)
 		return 5;
-	if (abi_destroy(&s, RDMA_EP_OBJ_ID, user.id))
+	if (ABI_DESTROY(&s, ID, user.id))
 		return 6;
 	for (n = 0; n < 9; n++)
 		if (abi_alloc_pd(&s, s.ctx, &extra))

@@ -3,17 +3,7 @@
  * Rings: completions in memory shared with the kernel, what may be done to that
  * memory, and CQs that serve one user object after another.
  */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define PAGE		4096
 #define RING_BYTES	sizeof(struct rdma_ep_cq_ring)
@@ -35,18 +25,15 @@ FIXTURE_SETUP(ring)
 	ASSERT_EQ(0, abi_idle());
 	ASSERT_EQ(0, abi_objects(&self->none));
 	ASSERT_EQ(0, abi_open(&self->s));
-	self->rings = mmap(NULL, ALL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-			   self->s.fd, 0);
+	self->rings = mmap(NULL, ALL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, self->s.fd, 0);
 	ASSERT_NE(MAP_FAILED, self->rings);
 	self->p.rings = true;
 	self->p.max_wr = 100;
 	self->p.comp = abi_comp_channel(&self->s);
 	ASSERT_LT(0, self->p.comp);
 	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
-	self->mem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, PAGE, AC_ALL,
-				&self->mr));
+	self->mem = abi_map(PAGE);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, PAGE, AC_ALL, &self->mr));
 }
 
 FIXTURE_TEARDOWN(ring)
@@ -84,12 +71,10 @@ static int post(struct _test_data_ring *t, int n, __u64 wr_id, __u32 flags)
 	int ret;
 
 	while (n--) {
-		abi_wrs_init(&t->w);
-		wr = abi_send_wr(&t->w, WR_RDMA_WRITE, SEND_SIGNALED | flags, 1);
+		wr = abi_wrs_send(&t->w, WR_RDMA_WRITE, SEND_SIGNALED | flags, 1);
 		wr->wr_id = wr_id++;
-		wr->remote_addr = t->mr.iova;
-		wr->rkey = t->mr.rkey;
-		abi_sge(&t->w, t->mr.iova, 8, t->mr.lkey);
+		abi_remote(wr, &t->mr, 0);
+		abi_mr_sge(&t->w, &t->mr, 0, 8);
 		ret = ABI_POST(&t->s, SEND, t->p.end[0].qp.qp, &t->w, NULL);
 		if (ret)
 			return ret;
@@ -112,8 +97,7 @@ static int take(struct _test_data_ring *t, int n, __u64 wr_id)
 				return -EIO;
 			continue;
 		}
-		if (wc->wr_id != wr_id || wc->status ||
-		    wc->qp_num != t->p.end[0].qp.qp_num) {
+		if (wc->wr_id != wr_id || wc->status || wc->qp_num != t->p.end[0].qp.qp_num) {
 			fprintf(stderr, "# wr_id %llu, status %u\n",
 				(unsigned long long)wc->wr_id, wc->status);
 			return -EPROTO;
@@ -153,12 +137,12 @@ static int reopen(struct _test_data_ring *t)
 
 	for (e = t->p.end; e < t->p.end + 2; e++) {
 		ret = ret ?:
-		      abi_destroy(&t->s, RDMA_EP_OBJ_QP, e->qp.qp) ?:
-		      abi_destroy(&t->s, RDMA_EP_OBJ_ID, e->id) ?:
-		      abi_destroy(&t->s, RDMA_EP_OBJ_CQ, e->cq[0]) ?:
-		      abi_destroy(&t->s, RDMA_EP_OBJ_CQ, e->cq[1]);
+		      ABI_DESTROY(&t->s, QP, e->qp.qp) ?:
+		      ABI_DESTROY(&t->s, ID, e->id) ?:
+		      ABI_DESTROY(&t->s, CQ, e->cq[0]) ?:
+		      ABI_DESTROY(&t->s, CQ, e->cq[1]);
 	}
-	ret = ret ?: abi_destroy(&t->s, RDMA_EP_OBJ_ID, t->p.listener);
+	ret = ret ?: ABI_DESTROY(&t->s, ID, t->p.listener);
 	for (e = t->p.end; e < t->p.end + 2; e++)
 		close(e->channel);
 	return ret ?:
@@ -226,8 +210,7 @@ TEST_F(ring, armed)
 		__atomic_store_n(&r->armed, 1, __ATOMIC_SEQ_CST);
 		ASSERT_EQ(0, r->pending);
 		ASSERT_EQ(0, post(self, 1, round, 0));
-		ASSERT_EQ(0, abi_read(self->p.comp, &ev, sizeof(ev),
-				      ABI_WAIT_MS));
+		ASSERT_EQ(0, abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
 		/* The client's send CQ */
 		ASSERT_EQ(0, ev.uid);
 		ASSERT_EQ(0, r->armed);
@@ -319,8 +302,7 @@ TEST_F(ring, again)
 	int i;
 
 	for (i = 0; i < 50; i++) {
-		ASSERT_EQ(0, abi_create_ring_cq(&self->s, self->p.comp, 64, 99,
-						&cq, &index));
+		ASSERT_EQ(0, abi_create_ring_cq(&self->s, self->p.comp, 64, 99, &cq, &index));
 		ASSERT_GT(RDMA_EP_MAX_RINGS, index);
 		if (!i)
 			first = index;
@@ -331,7 +313,7 @@ TEST_F(ring, again)
 		ASSERT_EQ(0, r->armed);
 		ASSERT_NE(0, r->pending);
 		memset(r, 0xff, 128);
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CQ, cq));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, cq));
 	}
 	ASSERT_FALSE(abi_ready(self->p.comp, 0));
 }
@@ -358,8 +340,7 @@ TEST_F(ring, recycled)
 		ASSERT_TRUE(abi_quiet(self->p.comp));
 		ASSERT_EQ(0, notify(self, 0, 0, 0));
 		ASSERT_EQ(0, post(self, 1, 78, 0));
-		ASSERT_EQ(0, abi_read(self->p.comp, &ev, sizeof(ev),
-				      ABI_WAIT_MS));
+		ASSERT_EQ(0, abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
 		ASSERT_EQ(0, take(self, 1, 78));
 	}
 }
@@ -376,20 +357,19 @@ TEST_F(ring, idle)
 	for (i = 0; i < 8; i++)
 		ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq[i]));
 	for (i = 0; i < 8; i++)
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CQ, cq[i]));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, cq[i]));
 	EXPECT_EQ(0, abi_objects_wait(&before));
 
 	ASSERT_EQ(0, abi_open(&other));
 	ASSERT_EQ(0, abi_objects(&before));
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq[0]));
-	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CQ, cq[0]));
+	ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, cq[0]));
 	abi_close(&other);
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq[0]));
-	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CQ, cq[0]));
+	ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, cq[0]));
 	/* Closing waits for what it has left behind. */
 	munmap(self->rings, ALL_BYTES);
-	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	close(self->p.comp);
 	abi_close(&self->s);
 	ASSERT_EQ(0, abi_objects(&after));
@@ -503,8 +483,7 @@ TEST_F(ring, other_modes)
 		for (j = 0; j < ARRAY_SIZE(prots); j++) {
 			p = mmap(NULL, PAGE, prots[j], MAP_SHARED, s.fd, 0);
 			EXPECT_EQ(MAP_FAILED, p) {
-				TH_LOG("mode %d, protection %d", modes[i],
-				       prots[j]);
+				TH_LOG("mode %d, protection %d", modes[i], prots[j]);
 				munmap(p, PAGE);
 			}
 			EXPECT_TRUE(errno == EACCES || errno == EINVAL);
@@ -532,13 +511,10 @@ TEST_F(ring, moved)
 	ASSERT_NE(MAP_FAILED, to);
 	/* Of an old size of 0: the same once more */
 	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE));
-	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
-				     to));
+	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to));
 	EXPECT_EQ(MAP_FAILED, mremap(old, 0, ALL_BYTES, MREMAP_MAYMOVE));
-	EXPECT_EQ(MAP_FAILED, mremap(p, PAGE, PAGE, MREMAP_MAYMOVE |
-				     MREMAP_DONTUNMAP, NULL));
-	EXPECT_EQ(MAP_FAILED, mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE |
-				     MREMAP_FIXED, to));
+	EXPECT_EQ(MAP_FAILED, mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL));
+	EXPECT_EQ(MAP_FAILED, mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to));
 	ASSERT_TRUE(mapped(p));
 	munmap(to, 2 * PAGE);
 
@@ -585,8 +561,7 @@ TEST_F(ring, partly_unmapped)
 		ASSERT_EQ(0, fill(self, 0, 0));
 		ASSERT_EQ(0, notify(self, 0, 0, 0));
 		ASSERT_EQ(page, mmap(page, PAGE, PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_FIXED, self->s.fd,
-				     page - all));
+				     MAP_SHARED | MAP_FIXED, self->s.fd, page - all));
 		ASSERT_EQ(0, take(self, 1, i));
 	}
 	/* All but that page, whose place in the array is remembered. */
@@ -604,8 +579,7 @@ TEST_F(ring, partly_unmapped)
 	EXPECT_EQ(21, r->head);
 	ASSERT_EQ(0, munmap(page, PAGE));
 	EXPECT_EQ(0, abi_objects_wait(&self->none));
-	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_EQ(0, abi_open(&self->s));
 }
 
@@ -640,8 +614,7 @@ TEST_F(ring, outlives_file)
 	EXPECT_EQ(1, r->head);
 	EXPECT_EQ(5, r->wc[0].wr_id);
 	ASSERT_EQ(0, munmap(self->rings, ALL_BYTES));
-	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_EQ(0, abi_objects(&after));
 	EXPECT_EQ(self->none.qp, after.qp);
 	ASSERT_EQ(0, abi_open(&self->s));

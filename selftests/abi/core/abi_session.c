@@ -2,14 +2,7 @@
 /*
  * The ioctl format of every command: sizes, flags, reserved fields, pointers.
  */
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_cmds.h"
 #include "abi_mock.h"
 
@@ -53,8 +46,7 @@ static_assert(sizeof(struct ib_uverbs_qp_attr) == 144, "qp_attr");
 /* Two pages of which only the first is there. */
 static void *page_before_hole(int prot)
 {
-	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = abi_map(8192);
 
 	if (p == MAP_FAILED)
 		return NULL;
@@ -90,19 +82,15 @@ TEST(unknown_command)
 	for (nr = 0; nr < 256; nr++) {
 		if (known[nr])
 			continue;
-		EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE, nr,
-						     __u64[3]), &a)) {
+		EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE, nr, __u64[3]), &a)) {
 			TH_LOG("command 0x%x", nr);
 		}
 	}
 	/* Our numbers, but not our direction */
-	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOW(RDMA_EP_IOC_TYPE, 0,
-					    struct rdma_ep_query), &a));
-	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOR(RDMA_EP_IOC_TYPE, 0,
-					    struct rdma_ep_query), &a));
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOW(RDMA_EP_IOC_TYPE, 0, struct rdma_ep_query), &a));
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOR(RDMA_EP_IOC_TYPE, 0, struct rdma_ep_query), &a));
 	/* Another magic; a terminal's command; none at all */
-	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE - 1, 0,
-					     struct rdma_ep_query), &a));
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE - 1, 0, struct rdma_ep_query), &a));
 	EXPECT_EQ(-ENOTTY, abi_raw(fd, 0x5401, &a));
 	EXPECT_EQ(-ENOTTY, abi_raw(fd, 0, &a));
 	EXPECT_EQ(-ENOTTY, abi_raw(fd, ~0U, &a));
@@ -145,9 +133,7 @@ FIXTURE_VARIANT_ADD(format, mock) {
 FIXTURE_SETUP(format)
 {
 	if (variant->mock) {
-		ASSERT_EQ(0, mock_load()) {
-			TH_LOG("no mock device: modprobe rdma_ep_mock");
-		}
+		ASSERT_EQ(0, mock_load());
 		ASSERT_EQ(0, mock_new(""));
 	}
 	ASSERT_EQ(0, abi_world_open(&self->w));
@@ -165,13 +151,11 @@ FIXTURE_TEARDOWN(format)
  * prepared, and self->arg a copy of it.
  */
 static const struct abi_command *next(struct __test_metadata *_metadata,
-				      struct _test_data_format *self,
-				      const struct abi_command *c)
+				      struct _test_data_format *self, const struct abi_command *c)
 {
 	int ret;
 
-	for (c = c ? c + 1 : abi_commands;
-	     c < abi_commands + abi_num_commands; c++) {
+	for (c = c ? c + 1 : abi_commands; c < abi_commands + abi_num_commands; c++) {
 		ret = abi_prepare(&self->w, c, &self->valid);
 		if (ret == -EOPNOTSUPP)
 			continue;
@@ -190,8 +174,7 @@ static void reset(struct _test_data_format *self)
 }
 
 static void expect_cmd(struct __test_metadata *_metadata, long expected,
-		       const struct abi_command *c, long seen,
-		       const char *fmt, ...)
+		       const struct abi_command *c, long seen, const char *fmt, ...)
 {
 	char what[128];
 	va_list args;
@@ -222,8 +205,7 @@ TEST_F(format, size_field_disagrees)
 				continue;
 			reset(self);
 			self->arg.size = bad[i];
-			EXPECT_CMD(-EINVAL, c,
-				   abi_raw(self->w.s.fd, c->cmd, &self->arg),
+			EXPECT_CMD(-EINVAL, c, abi_raw(self->w.s.fd, c->cmd, &self->arg),
 				   "size %u", bad[i]);
 		}
 	}
@@ -242,9 +224,8 @@ TEST_F(format, too_short)
 		for (i = 0; i < ARRAY_SIZE(bad); i++) {
 			reset(self);
 			self->arg.size = bad[i];
-			EXPECT_CMD(-EINVAL, c,
-				   abi_raw(self->w.s.fd,
-					   resized(c->cmd, bad[i]), &self->arg),
+			EXPECT_CMD(-EINVAL, c, abi_raw(self->w.s.fd,
+						       resized(c->cmd, bad[i]), &self->arg),
 				   "size %u", bad[i]);
 		}
 	}
@@ -263,10 +244,8 @@ TEST_F(format, longer_with_rest_set)
 			reset(self);
 			self->arg.size = size;
 			self->arg.u8[size - 1] = 1;
-			EXPECT_CMD(-E2BIG, c,
-				   abi_raw(self->w.s.fd, resized(c->cmd, size),
-					   &self->arg),
-				   "size %u", size);
+			EXPECT_CMD(-E2BIG, c, abi_raw(self->w.s.fd, resized(c->cmd, size),
+						      &self->arg), "size %u", size);
 		}
 	}
 }
@@ -280,9 +259,8 @@ TEST_F(format, longer_with_zeros)
 		__u8 *bytes = self->arg.u8;
 
 		self->arg.size = size;
-		EXPECT_CMD(self->w.result, c,
-			   abi_raw(self->w.s.fd, resized(c->cmd, size),
-				   &self->arg), "size %u", size);
+		EXPECT_CMD(self->w.result, c, abi_raw(self->w.s.fd, resized(c->cmd, size),
+						      &self->arg), "size %u", size);
 		for (i = _IOC_SIZE(c->cmd); i < size && !bytes[i]; i++)
 			;
 		EXPECT_CMD(size, c, i, "byte %u written", i);
@@ -300,8 +278,7 @@ TEST_F(format, unknown_flags)
 				continue;
 			reset(self);
 			abi_arg_flip(&self->arg, 4, bit);
-			EXPECT_CMD(-EINVAL, c,
-				   abi_raw(self->w.s.fd, c->cmd, &self->arg),
+			EXPECT_CMD(-EINVAL, c, abi_raw(self->w.s.fd, c->cmd, &self->arg),
 				   "flag bit %u", bit);
 		}
 		for (bit = 0; c->flags2_at && bit < 32; bit++) {
@@ -309,14 +286,11 @@ TEST_F(format, unknown_flags)
 				continue;
 			reset(self);
 			abi_arg_flip(&self->arg, c->flags2_at, bit);
-			EXPECT_CMD(-EINVAL, c,
-				   abi_raw(self->w.s.fd, c->cmd, &self->arg),
+			EXPECT_CMD(-EINVAL, c, abi_raw(self->w.s.fd, c->cmd, &self->arg),
 				   "second flag bit %u", bit);
 		}
 		/* It would have worked. */
-		EXPECT_CMD(self->w.result, c,
-			   abi_raw(self->w.s.fd, c->cmd, &self->valid),
-			   "valid");
+		EXPECT_CMD(self->w.result, c, abi_raw(self->w.s.fd, c->cmd, &self->valid), "valid");
 	}
 }
 
@@ -332,16 +306,13 @@ TEST_F(format, reserved_fields)
 
 				reset(self);
 				self->arg.u8[at] = 0x80;
-				EXPECT_CMD(-EINVAL, c,
-					   abi_raw(self->w.s.fd, c->cmd,
-						   &self->arg),
+				EXPECT_CMD(-EINVAL, c, abi_raw(self->w.s.fd, c->cmd, &self->arg),
 					   "reserved byte %zu", at);
 			}
 		}
 		/* It would have worked. */
 		if (c->reserved[0].len) {
-			EXPECT_CMD(self->w.result, c,
-				   abi_raw(self->w.s.fd, c->cmd, &self->valid),
+			EXPECT_CMD(self->w.result, c, abi_raw(self->w.s.fd, c->cmd, &self->valid),
 				   "valid");
 		}
 	}
@@ -361,17 +332,13 @@ TEST_F(format, bad_pointers)
 		size_t i;
 
 		for (i = 0; i < ARRAY_SIZE(bad); i++) {
-			EXPECT_CMD(-EFAULT, c,
-				   abi_raw(self->w.s.fd, c->cmd, bad[i]),
+			EXPECT_CMD(-EFAULT, c, abi_raw(self->w.s.fd, c->cmd, bad[i]),
 				   "pointer %p", bad[i]);
 		}
 		/* All but the last 8 bytes */
-		memcpy(page + 4096 - (_IOC_SIZE(c->cmd) - 8), &self->valid,
-		       _IOC_SIZE(c->cmd) - 8);
-		EXPECT_CMD(-EFAULT, c,
-			   abi_raw(self->w.s.fd, c->cmd,
-				   page + 4096 - (_IOC_SIZE(c->cmd) - 8)),
-			   "cut off");
+		memcpy(page + 4096 - (_IOC_SIZE(c->cmd) - 8), &self->valid, _IOC_SIZE(c->cmd) - 8);
+		EXPECT_CMD(-EFAULT, c, abi_raw(self->w.s.fd, c->cmd,
+					       page + 4096 - (_IOC_SIZE(c->cmd) - 8)), "cut off");
 	}
 }
 
@@ -379,8 +346,7 @@ TEST_F(format, bad_pointers)
 TEST_F(format, read_only_structure)
 {
 	union abi_arg *args = calloc(abi_num_commands, sizeof(*args)), *arg;
-	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = abi_map(4096);
 	struct abi_objects before;
 	const struct abi_command *c = NULL;
 	int fds;
@@ -412,8 +378,7 @@ TEST_F(format, read_only_structure)
 		mprotect(page, 4096, PROT_READ | PROT_WRITE);
 		memcpy(page, arg, _IOC_SIZE(c->cmd));
 		mprotect(page, 4096, PROT_READ);
-		EXPECT_CMD(-EFAULT, c, abi_raw(self->w.s.fd, c->cmd, page),
-			   "read-only");
+		EXPECT_CMD(-EFAULT, c, abi_raw(self->w.s.fd, c->cmd, page), "read-only");
 		EXPECT_CMD(fds, c, abi_count_fds(), "file left open");
 	}
 	EXPECT_EQ(0, abi_objects_wait(&before));
@@ -421,8 +386,7 @@ TEST_F(format, read_only_structure)
 	for_each_command(c) {
 		arg = &args[c - abi_commands];
 		if (c->creates && arg->size) {
-			EXPECT_CMD(0, c, abi_raw(self->w.s.fd, c->cmd, arg),
-				   "valid");
+			EXPECT_CMD(0, c, abi_raw(self->w.s.fd, c->cmd, arg), "valid");
 		}
 	}
 }
@@ -433,8 +397,7 @@ static int ioctl32(int fd, __u32 cmd, void *arg)
 {
 	long ret = 54;
 
-	asm volatile("int $0x80" : "+a" (ret)
-		     : "b" ((long)fd), "c" ((long)cmd), "d" (arg)
+	asm volatile("int $0x80" : "+a" (ret) : "b" ((long)fd), "c" ((long)cmd), "d" (arg)
 		     : "memory", "r8", "r9", "r10", "r11");
 	return ret;
 }
@@ -452,8 +415,7 @@ TEST_F(format, compat)
 		SKIP(return, "no 32-bit system calls");
 	while ((c = next(_metadata, self, c))) {
 		memcpy(low, &self->valid, ABI_ARG_BYTES);
-		EXPECT_CMD(self->w.result, c,
-			   ioctl32(self->w.s.fd, c->cmd, low), "32-bit");
+		EXPECT_CMD(self->w.result, c, ioctl32(self->w.s.fd, c->cmd, low), "32-bit");
 	}
 }
 #endif

@@ -3,14 +3,7 @@
  * The device goes away under everything that lives on it. It does so at once,
  * whatever programs do, and the programs are told.
  */
-#include <poll.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_cmds.h"
 
 #define NETDEV	"epunplug0"
@@ -29,8 +22,7 @@ static int add_device(void)
 	const char *kind = getenv("DEVICE") ?: "rxe";
 	char command[128];
 
-	snprintf(command, sizeof(command),
-		 "rdma link add " DEVICE " type %s netdev " NETDEV, kind);
+	snprintf(command, sizeof(command), "rdma link add " DEVICE " type %s netdev " NETDEV, kind);
 	return system(command);
 }
 
@@ -111,13 +103,11 @@ TEST_F(unplug, every_command)
 	start = abi_now_ms();
 	ASSERT_EQ(0, unplug());
 	/* (iw_cm waits for the answer to a request, siw for 10 s.) */
-	EXPECT_GT((self->w.s.iwarp ? 20000 : 10000) * TEST_SCALE,
-		  abi_now_ms() - start);
+	EXPECT_GT((self->w.s.iwarp ? 20000 : 10000) * TEST_SCALE, abi_now_ms() - start);
 	for (i = 0; i < abi_num_commands; i++) {
 		if (!self->prepared[i])
 			continue;
-		ret = abi_ioctl(self->w.s.fd, abi_commands[i].cmd,
-				&self->arg[i]);
+		ret = abi_ioctl(self->w.s.fd, abi_commands[i].cmd, &self->arg[i]);
 		EXPECT_TRUE(expected(&abi_commands[i], ret)) {
 			TH_LOG("%s returned %d", abi_commands[i].name, ret);
 		}
@@ -127,10 +117,9 @@ TEST_F(unplug, every_command)
 		if (!self->w.obj[type])
 			continue;
 		ret = abi_destroy(&self->w.s, type, self->w.obj[type]);
-		EXPECT_TRUE(!ret || (ret == -EBUSY &&
-				     (type == RDMA_EP_OBJ_PD ||
-				      type == RDMA_EP_OBJ_CQ ||
-				      type == RDMA_EP_OBJ_SRQ))) {
+		EXPECT_TRUE(!ret || (ret == -EBUSY && (type == RDMA_EP_OBJ_PD ||
+						       type == RDMA_EP_OBJ_CQ ||
+						       type == RDMA_EP_OBJ_SRQ))) {
 			TH_LOG("destroying type %d: %d", type, ret);
 		}
 	}
@@ -153,8 +142,7 @@ TEST_F(unplug, destroy)
 	for (i = 0; i < ARRAY_SIZE(order); i++) {
 		if (!self->w.obj[order[i]])
 			continue;
-		EXPECT_EQ(0, abi_destroy(&self->w.s, order[i],
-					 self->w.obj[order[i]])) {
+		EXPECT_EQ(0, abi_destroy(&self->w.s, order[i], self->w.obj[order[i]])) {
 			TH_LOG("type %d", order[i]);
 		}
 	}
@@ -181,12 +169,11 @@ TEST_F(unplug, events)
 	EXPECT_EQ(0, removal(&self->w.s, p.end[0].channel, &ev));
 	EXPECT_EQ(p.end[0].id, ev.id);
 	EXPECT_EQ(0, removal(&self->w.s, p.end[1].channel, &ev));
-	EXPECT_EQ(0, abi_read(self->w.s.async_fd, &async, sizeof(async),
-			      ABI_WAIT_MS));
+	EXPECT_EQ(0, abi_read(self->w.s.async_fd, &async, sizeof(async), ABI_WAIT_MS));
 	EXPECT_EQ(EVENT_DEVICE_FATAL, async.event);
 	EXPECT_EQ(-EIO, ABI_ID_CMD(&self->w.s, DISCONNECT, p.end[0].id, 0));
-	EXPECT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_ID, p.end[0].id));
-	EXPECT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_QP, p.end[0].qp.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, ID, p.end[0].id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, QP, p.end[0].qp.qp));
 }
 
 /* Nothing completes any more: who waits for that must not do so for ever. */
@@ -199,21 +186,18 @@ TEST_F(unplug, completion_wait)
 
 	if (!self->arg)
 		SKIP(return, "no device");
-	ASSERT_EQ(0, abi_create_cq(&self->w.s, self->w.comp_channel, 16, 41,
-				   &gone));
-	ASSERT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_CQ, gone));
-	ASSERT_EQ(0, abi_create_cq(&self->w.s, self->w.comp_channel, 16, 42,
-				   &n.cq));
+	ASSERT_EQ(0, abi_create_cq(&self->w.s, self->w.comp_channel, 16, 41, &gone));
+	ASSERT_EQ(0, ABI_DESTROY(&self->w.s, CQ, gone));
+	ASSERT_EQ(0, abi_create_cq(&self->w.s, self->w.comp_channel, 16, 42, &n.cq));
 	ASSERT_EQ(0, ABI(self->w.s.fd, NOTIFY_CQ, &n));
 	ASSERT_TRUE(abi_quiet(self->w.comp_channel));
 	ASSERT_EQ(0, unplug());
-	EXPECT_EQ(0, abi_read(self->w.comp_channel, &ev, sizeof(ev),
-			      ABI_WAIT_MS));
+	EXPECT_EQ(0, abi_read(self->w.comp_channel, &ev, sizeof(ev), ABI_WAIT_MS));
 	EXPECT_EQ(42, ev.uid);
 	EXPECT_TRUE(abi_quiet(self->w.comp_channel));
 	EXPECT_EQ(-EIO, abi_poll(&self->w.s, n.cq, &wc, 1));
 	EXPECT_EQ(-EIO, ABI(self->w.s.fd, NOTIFY_CQ, &n));
-	EXPECT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_CQ, n.cq));
+	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, CQ, n.cq));
 }
 
 /* Who looks at memory alone, without a system call, does not learn of it otherwise. */
@@ -318,7 +302,7 @@ TEST_F(unplug, ring_poll)
 		EXPECT_EQ(WC_SUCCESS, wc[i].status);
 	}
 	EXPECT_EQ(-EIO, abi_ring_poll(&self->w.s, fill.cq, full, wc, 8));
-	EXPECT_EQ(0, abi_destroy(&self->w.s, RDMA_EP_OBJ_CQ, poller[0].cq));
+	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, CQ, poller[0].cq));
 	munmap(rings, ABI_RINGS_BYTES);
 }
 
@@ -345,13 +329,11 @@ static void *traffic_thread(void *arg)
 	int ret = 0;
 
 	while (!t->stop && goes_on(ret)) {
-		abi_wrs_init(&w);
-		abi_recv_wr(&w, 1);
+		abi_wrs_recv(&w, 1);
 		ret = ABI_POST(t->s, RECV, e[1].qp.qp, &w, NULL);
 		if (!goes_on(ret))
 			break;
-		abi_wrs_init(&w);
-		abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 2);
+		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 2);
 		ret = ABI_POST(t->s, SEND, e[0].qp.qp, &w, NULL);
 		if (!ret)
 			t->sent++;
@@ -391,10 +373,7 @@ static int ud_qp(const struct abi_world *w, __u32 id, __u32 *qp)
 	struct rdma_ep_create_qp c;
 	int ret;
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_UD, w->s.pd, w->obj[RDMA_EP_OBJ_CQ],
-		    w->obj[RDMA_EP_OBJ_CQ]);
-	c.id = id;
-	ret = ABI(w->s.fd, CREATE_QP, &c);
+	ret = abi_create_qp(&w->s, QPT_UD, w->obj[RDMA_EP_OBJ_CQ], id, &c);
 	*qp = c.init.qp;
 	return ret;
 }
@@ -436,10 +415,10 @@ TEST_F(unplug, multicast)
 		EXPECT_EQ(0, ABI(w->s.fd, DESTROY, &d));
 		EXPECT_EQ(!i, d.events_reported);
 	}
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, own));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, plain));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_ID, id));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_MCAST, mc[2]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, own));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, plain));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, id));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MCAST, mc[2]));
 	EXPECT_TRUE(abi_quiet(channel));
 }
 
@@ -459,7 +438,7 @@ static void *join_thread(void *arg)
 	unsigned int i;
 
 	for (i = 0; !j->stop; i++) {
-		abi_destroy(s, RDMA_EP_OBJ_MCAST, mc[i % 8]);
+		ABI_DESTROY(s, MCAST, mc[i % 8]);
 		j->last = abi_join(s, j->id, i % 16, 0, &mc[i % 8]);
 		if (!j->last)
 			j->joined++;
@@ -504,8 +483,8 @@ TEST_F(unplug, while_joining)
 	pthread_join(thread[1], NULL);
 	EXPECT_LT(0, j.joined);
 	EXPECT_EQ(-EIO, j.last);
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_QP, j.qp));
-	EXPECT_EQ(0, abi_destroy(&w->s, RDMA_EP_OBJ_ID, j.id));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, j.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, j.id));
 }
 
 /* A session that is closed when its device has gone leaves nothing, either. */
@@ -540,10 +519,9 @@ static int make_qps(const struct abi *s)
 
 	ret = abi_create_cq(s, -1, 16, 0, &cq);
 	for (i = 0; i < MANY_QPS && !ret; i++) {
-		abi_qp_attr(&c, IB_UVERBS_QPT_UC, s->pd, cq, cq);
-		ret = ABI(s->fd, CREATE_QP, &c) ?:
-		      abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_UC, 0) ?:
-		      abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_UC, 0x123456);
+		ret = abi_create_qp(s, QPT_UC, cq, 0, &c) ?:
+		      abi_qp_init(s, c.init.qp, QPT_UC, 0) ?:
+		      abi_qp_rts(s, c.init.qp, QPT_UC, 0x123456);
 	}
 	return ret;
 }
@@ -585,8 +563,7 @@ TEST_F_TIMEOUT(unplug, many_qps, 200)
 			abi_close(&s);
 		close(async);
 	}
-	TH_LOG("close %ld ms, destroy %ld ms, unplug %ld ms", ms[0], ms[1],
-	       ms[2]);
+	TH_LOG("close %ld ms, destroy %ld ms, unplug %ld ms", ms[0], ms[1], ms[2]);
 	EXPECT_GT(3 * ms[0] + 2000 * TEST_SCALE, ms[1]);
 	EXPECT_GT(3 * ms[0] + 2000 * TEST_SCALE, ms[2]);
 }
@@ -596,13 +573,12 @@ TEST_F(unplug, used_again)
 	struct rdma_ep_create_ep e = {
 		.flags = RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL,
 		.ps = RDMA_PS_TCP,
-		.qp_type = IB_UVERBS_QPT_RC,
+		.qp_type = QPT_RC,
 		.addr_timeout_ms = 5000,
 		.route_timeout_ms = 5000,
 		.channel_fd = -1,
 	};
 	struct abi *s = &self->w.s;
-	struct rdma_ep_create_qp q;
 	struct sockaddr_in sin;
 	int round;
 
@@ -612,14 +588,12 @@ TEST_F(unplug, used_again)
 		sin = s->addr;
 		sin.sin_port = htons(4740);
 		memcpy(&e.dst, &sin, sizeof(sin));
-		abi_qp_attr(&q, IB_UVERBS_QPT_RC, 0, 0, 0);
-		e.qp = q.init;
+		abi_auto_qp(&e.qp);
 		ASSERT_EQ(0, ABI(s->fd, CREATE_EP, &e));
-		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, e.qp.qp));
-		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, e.qp.send_cq.cq));
+		ASSERT_EQ(0, ABI_DESTROY(s, QP, e.qp.qp));
+		ASSERT_EQ(0, ABI_DESTROY(s, CQ, e.qp.send_cq.cq));
 		if (round)
-			ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ,
-						 e.qp.recv_cq.cq));
+			ASSERT_EQ(0, ABI_DESTROY(s, CQ, e.qp.recv_cq.cq));
 		ASSERT_EQ(0, unplug());
 		ASSERT_EQ(0, add_device());
 		abi_close(s);

@@ -3,15 +3,7 @@
  * rxe waits fifty seconds for the tasks of a QP and for the users of a region, and then
  * frees what they go on to use. None of what is destroyed here may take that long.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "skip.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define LEN		(8u << 20)
 #define MSG		512
@@ -33,11 +25,8 @@ FIXTURE_SETUP(rxe)
 	if (self->s.iwarp)
 		SKIP_FIXTURE("siw takes no QP without a connection");
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 128, 0, &self->cq));
-	self->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->buf);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
-				&self->mr));
+	self->buf = abi_map(LEN);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
 }
 
 FIXTURE_TEARDOWN(rxe)
@@ -75,12 +64,11 @@ static int make_busy(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp,
 	int ret, i, j;
 
 	ret = ABI(self->s.fd, QUERY_PORT, &port) ?:
-	      create_qp(self, IB_UVERBS_QPT_UC, self->cq, qp) ?:
-	      abi_qp_init(&self->s, qp->qp, IB_UVERBS_QPT_UC, 0) ?:
-	      abi_qp_rts(&self->s, qp->qp, IB_UVERBS_QPT_UC, NO_QPN);
+	      create_qp(self, QPT_UC, self->cq, qp) ?:
+	      abi_qp_init(&self->s, qp->qp, QPT_UC, 0) ?:
+	      abi_qp_rts(&self->s, qp->qp, QPT_UC, NO_QPN);
 	for (i = 0; i < 100 && !ret; i++) {
-		abi_wrs_init(&self->w);
-		wr = abi_send_wr(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, i);
+		wr = abi_wrs_send(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, i);
 		wr->remote_addr = mr->iova;
 		wr->rkey = mr->rkey;
 		length = port.attr.max_msg_sz;
@@ -102,7 +90,7 @@ TEST_F(rxe, destroy_busy)
 
 	ASSERT_EQ(0, make_busy(self, &qp, &self->mr));
 	start = abi_now_ms();
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, qp.qp));
 	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
 	/* What was not sent just goes. */
 	n = abi_poll(&self->s, self->cq, wc, 100);
@@ -111,8 +99,8 @@ TEST_F(rxe, destroy_busy)
 	for (i = 0; i < n; i++) {
 		EXPECT_EQ(WC_SUCCESS, wc[i].status);
 	}
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, self->mr.mr));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CQ, self->cq));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, self->mr.mr));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, CQ, self->cq));
 }
 
 TEST_F(rxe, close_busy)
@@ -126,8 +114,7 @@ TEST_F(rxe, close_busy)
 	ASSERT_EQ(0, abi_objects(&before));
 	ASSERT_EQ(0, abi_open(&self->s));
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 128, 0, &self->cq));
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
-				&self->mr));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
 	ASSERT_EQ(0, make_busy(self, &qp, &self->mr));
 	start = abi_now_ms();
 	abi_close(&self->s);
@@ -167,11 +154,10 @@ TEST_F(rxe, reset_busy)
 		EXPECT_EQ(WC_SUCCESS, wc[n - 1].status);
 	}
 	EXPECT_EQ(0, n);
-	EXPECT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_UC, 0));
-	EXPECT_EQ(0, abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_UC, qp.qp_num));
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 77);
-	abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+	EXPECT_EQ(0, abi_qp_init(&self->s, qp.qp, QPT_UC, 0));
+	EXPECT_EQ(0, abi_qp_rts(&self->s, qp.qp, QPT_UC, qp.qp_num));
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 77);
+	abi_mr_sge(&self->w, &self->mr, 0, 8);
 	EXPECT_EQ(0, ABI_POST(&self->s, SEND, qp.qp, &self->w, &posted));
 	ASSERT_EQ(1, abi_wait(&self->s, self->cq, wc, 1));
 	EXPECT_EQ(77, wc[0].wr_id);
@@ -186,13 +172,12 @@ static int post_recvs(FIXTURE_DATA(rxe) * self, __u32 qp, int num)
 	abi_wrs_init(&self->w);
 	for (i = 0; i < num; i++) {
 		abi_recv_wr(&self->w, i);
-		abi_sge(&self->w, self->mr.iova, MSG, self->mr.lkey);
+		abi_mr_sge(&self->w, &self->mr, 0, MSG);
 	}
 	return ABI_POST(&self->s, RECV, qp, &self->w, &posted);
 }
 
-static int connect_qps(const FIXTURE_DATA(rxe) * self, __u32 type,
-		       const struct rdma_ep_qp_init *a,
+static int connect_qps(const FIXTURE_DATA(rxe) * self, __u32 type, const struct rdma_ep_qp_init *a,
 		       const struct rdma_ep_qp_init *b)
 {
 	return abi_qp_rts(&self->s, a->qp, type, b->qp_num) ?:
@@ -211,7 +196,7 @@ static int post_sends(FIXTURE_DATA(rxe) * self, __u32 qp, int num, __u32 opcode,
 		wr = abi_send_wr(&self->w, opcode, SEND_SIGNALED, 100 + i);
 		wr->remote_addr = to ? to->iova : 0;
 		wr->rkey = to ? to->rkey : 0;
-		abi_sge(&self->w, self->mr.iova, MSG, self->mr.lkey);
+		abi_mr_sge(&self->w, &self->mr, 0, MSG);
 	}
 	return ABI_POST(&self->s, SEND, qp, &self->w, &posted);
 }
@@ -246,7 +231,7 @@ static int receive_and_destroy(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq,
 	while (!ret && abi_now_ms() < end);
 	if (ret != 1 || wc.status)
 		return -EIO;
-	return abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp);
+	return ABI_DESTROY(&self->s, QP, qp);
 }
 
 /* Who sent it learns that it has arrived, or tries for ever. */
@@ -262,25 +247,21 @@ TEST_F_TIMEOUT(rxe, destroy_receiver, 120)
 	ASSERT_EQ(0, abi_create_cq(&self->s, channel, 128, 0, &notify.cq));
 	for (round = 0; round < 100; round++) {
 		for (i = 0; i < 2; i++) {
-			ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC,
-					       notify.cq, &qp[i]));
-			ASSERT_EQ(0, abi_qp_init(&self->s, qp[i].qp,
-						 IB_UVERBS_QPT_RC, 0));
+			ASSERT_EQ(0, create_qp(self, QPT_RC, notify.cq, &qp[i]));
+			ASSERT_EQ(0, abi_qp_init(&self->s, qp[i].qp, QPT_RC, 0));
 		}
-		ASSERT_EQ(0, connect_qps(self, IB_UVERBS_QPT_RC, &qp[0],
-					 &qp[1]));
+		ASSERT_EQ(0, connect_qps(self, QPT_RC, &qp[0], &qp[1]));
 		ASSERT_EQ(0, post_recvs(self, qp[1].qp, 1));
 		if (round % 2) {
 			ASSERT_EQ(0, ABI(self->s.fd, NOTIFY_CQ, &notify));
 		}
 		ASSERT_EQ(0, post_sends(self, qp[0].qp, 1, WR_SEND, NULL));
-		ASSERT_EQ(0, receive_and_destroy(self, qp[1].qp, notify.cq,
-						 channel, round % 2));
+		ASSERT_EQ(0, receive_and_destroy(self, qp[1].qp, notify.cq, channel, round % 2));
 		ASSERT_EQ(1, abi_wait(&self->s, self->cq, &wc, 1)) {
 			TH_LOG("round %d", round);
 		}
 		EXPECT_EQ(WC_SUCCESS, wc.status);
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp[0].qp));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, QP, qp[0].qp));
 	}
 }
 
@@ -293,17 +274,15 @@ TEST_F(rxe, used_after_reset)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq,
-				       &qp[i]));
+		ASSERT_EQ(0, create_qp(self, QPT_RC, self->cq, &qp[i]));
 	}
-	ASSERT_EQ(0, abi_qp_init(&self->s, qp[0].qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(&self->s, qp[0].qp, IB_UVERBS_QPT_RC, NO_QPN));
+	ASSERT_EQ(0, abi_qp_init(&self->s, qp[0].qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, qp[0].qp, QPT_RC, NO_QPN));
 	ASSERT_EQ(0, post_sends(self, qp[0].qp, 4, WR_SEND, NULL));
 	ASSERT_EQ(0, wait_sent(self, qp[0].qp, 4));
 	ASSERT_EQ(0, abi_qp_state(&self->s, qp[0].qp, QPS_RESET));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, abi_qp_init(&self->s, qp[i].qp, IB_UVERBS_QPT_RC,
-					 0));
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp[i].qp, QPT_RC, 0));
 	}
 	/* The other one minds if there is more. */
 	m.qp = qp[1].qp;
@@ -311,7 +290,7 @@ TEST_F(rxe, used_after_reset)
 	m.attr.qp_state = QPS_INIT;
 	ASSERT_EQ(0, ABI(self->s.fd, MODIFY_QP, &m));
 	ASSERT_EQ(0, post_recvs(self, qp[1].qp, 1));
-	ASSERT_EQ(0, connect_qps(self, IB_UVERBS_QPT_RC, &qp[0], &qp[1]));
+	ASSERT_EQ(0, connect_qps(self, QPT_RC, &qp[0], &qp[1]));
 	ASSERT_EQ(0, post_sends(self, qp[0].qp, 1, WR_SEND, NULL));
 	ASSERT_EQ(2, abi_wait(&self->s, self->cq, wc, 2));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
@@ -319,16 +298,16 @@ TEST_F(rxe, used_after_reset)
 	EXPECT_EQ(0, abi_poll(&self->s, self->cq, wc, 2));
 	/* Nor is anything left in the way. */
 	ASSERT_EQ(0, abi_qp_state(&self->s, qp[0].qp, QPS_RESET));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp[0].qp));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp[1].qp));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, qp[0].qp));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, qp[1].qp));
 }
 
 /* With sends that nobody acknowledges */
 static int make_draining(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp)
 {
-	return create_qp(self, IB_UVERBS_QPT_RC, self->cq, qp) ?:
-	       abi_qp_init(&self->s, qp->qp, IB_UVERBS_QPT_RC, 0) ?:
-	       abi_qp_rts(&self->s, qp->qp, IB_UVERBS_QPT_RC, NO_QPN) ?:
+	return create_qp(self, QPT_RC, self->cq, qp) ?:
+	       abi_qp_init(&self->s, qp->qp, QPT_RC, 0) ?:
+	       abi_qp_rts(&self->s, qp->qp, QPT_RC, NO_QPN) ?:
 	       post_sends(self, qp->qp, 2, WR_SEND, NULL) ?:
 	       wait_sent(self, qp->qp, 2) ?:
 	       abi_qp_state(&self->s, qp->qp, QPS_SQD);
@@ -359,9 +338,7 @@ TEST_F(rxe, destroy_draining)
 	char *buf;
 	long start;
 
-	buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, buf);
+	buf = abi_map(len);
 	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, buf, len, AC_ALL, &mr));
 	ASSERT_EQ(0, make_busy(self, &qp, &mr));
 	usleep(100000);
@@ -369,18 +346,16 @@ TEST_F(rxe, destroy_draining)
 	usleep(100000);
 	ASSERT_EQ(QPS_SQD, state_of(self, qp.qp));
 	start = abi_now_ms();
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, qp.qp));
 	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
 }
 
 /* A region of so many MiB in 16 MiB of memory */
-static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib,
-		    struct rdma_ep_reg_mr *mr)
+static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib, struct rdma_ep_reg_mr *mr)
 {
 	size_t part = 16u << 20, len = mib << 20, i;
 	int fd = memfd_create("rxe", MFD_CLOEXEC);
-	char *buf = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			 0);
+	char *buf = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (fd < 0 || buf == MAP_FAILED || ftruncate(fd, part))
 		return -errno;
@@ -402,25 +377,23 @@ TEST_F(rxe, huge_regions)
 	ret = reg_huge(self, 2048, &mr);
 	EXPECT_TRUE(!ret || ret == -ENOMEM);
 	if (!ret)
-		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
 	ret = reg_huge(self, 1040, &mr);
 	EXPECT_TRUE(!ret || ret == -ENOMEM);
 	if (!ret)
-		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
 	EXPECT_EQ(0, reg_huge(self, 960, &mr));
 }
 
 /* READs something that takes long to answer, and leaves a packet behind that. */
-static int read_huge(FIXTURE_DATA(rxe) * self, __u32 qp,
-		     const struct rdma_ep_reg_mr *to,
+static int read_huge(FIXTURE_DATA(rxe) * self, __u32 qp, const struct rdma_ep_reg_mr *to,
 		     const struct rdma_ep_reg_mr *from)
 {
 	struct rdma_ep_send_wr *wr;
 	__u32 posted;
 	int ret;
 
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 0);
+	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 0);
 	wr->remote_addr = from->iova;
 	wr->rkey = from->rkey;
 	abi_sge(&self->w, to->iova, to->length, to->lkey);
@@ -437,8 +410,7 @@ static bool can_read_huge(const FIXTURE_DATA(rxe) * self)
 		.dev_index = self->s.dev, .port_num = 1,
 	};
 
-	return !ABI(self->s.fd, QUERY_PORT, &port) &&
-	       port.attr.max_msg_sz >= 1u << 31;
+	return !ABI(self->s.fd, QUERY_PORT, &port) && port.attr.max_msg_sz >= 1u << 31;
 }
 
 /* A session of somebody else */
@@ -457,37 +429,31 @@ static int open_other(FIXTURE_DATA(rxe) * other)
  * answer any more; nobody else does, though it is the number of anybody's QP that a QP is
  * told as its peer's.
  */
-static void destroy_requester(struct __test_metadata *_metadata,
-			      FIXTURE_DATA(rxe) * self,
-			      FIXTURE_DATA(rxe) * other,
-			      FIXTURE_DATA(rxe) * their, bool connected)
+static void destroy_requester(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self,
+			      FIXTURE_DATA(rxe) * other, FIXTURE_DATA(rxe) * their, bool connected)
 {
 	struct rdma_ep_qp_init from, to, stranger;
 	struct rdma_ep_reg_mr mr, their_mr;
 	long start, took;
 
-	ASSERT_EQ(0, create_qp(other, IB_UVERBS_QPT_RC, other->cq, &stranger));
-	ASSERT_EQ(0, abi_qp_init(&other->s, stranger.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(&other->s, stranger.qp, IB_UVERBS_QPT_RC,
-				NO_QPN));
+	ASSERT_EQ(0, create_qp(other, QPT_RC, other->cq, &stranger));
+	ASSERT_EQ(0, abi_qp_init(&other->s, stranger.qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(&other->s, stranger.qp, QPT_RC, NO_QPN));
 
-	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &from));
-	ASSERT_EQ(0, create_qp(their, IB_UVERBS_QPT_RC, their->cq, &to));
+	ASSERT_EQ(0, create_qp(self, QPT_RC, self->cq, &from));
+	ASSERT_EQ(0, create_qp(their, QPT_RC, their->cq, &to));
 	ASSERT_EQ(0, reg_huge(self, 960, &mr));
 	ASSERT_EQ(0, reg_huge(their, 960, &their_mr));
-	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(&self->s, from.qp, IB_UVERBS_QPT_RC,
-				stranger.qp_num));
+	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, from.qp, QPT_RC, stranger.qp_num));
 	ASSERT_EQ(0, abi_qp_state(&self->s, from.qp, QPS_RESET));
-	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_init(&their->s, to.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(&their->s, to.qp, IB_UVERBS_QPT_RC,
-				connected ? from.qp_num : NO_QPN));
-	ASSERT_EQ(0, abi_qp_rts(&self->s, from.qp, IB_UVERBS_QPT_RC,
-				to.qp_num));
+	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_init(&their->s, to.qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(&their->s, to.qp, QPT_RC, connected ? from.qp_num : NO_QPN));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, from.qp, QPT_RC, to.qp_num));
 	ASSERT_EQ(0, read_huge(self, from.qp, &mr, &their_mr));
 	start = abi_now_ms();
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, from.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, from.qp));
 	took = abi_now_ms() - start;
 	EXPECT_GT(DESTROY_MS, took);
 	/* (A fast machine has answered before anybody is impatient.) */
@@ -541,32 +507,27 @@ TEST_F(rxe, many_peers)
 
 	if (!can_read_huge(self))
 		SKIP(return, "packets do not know who sent them here");
-	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &qp));
+	ASSERT_EQ(0, create_qp(self, QPT_RC, self->cq, &qp));
 	for (i = 0; i < 17; i++) {
-		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq,
-				       &peer[i]));
+		ASSERT_EQ(0, create_qp(self, QPT_RC, self->cq, &peer[i]));
 	}
 	for (i = 0; i < 17; i++) {
-		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
 		/* No more than 24 bits are sent. */
-		EXPECT_EQ(-EINVAL, abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_RC,
-					      peer[i].qp_num | 1 << 24));
-		ASSERT_EQ(i < 16 ? 0 : -EBUSY,
-			  abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_RC,
-				     peer[i].qp_num));
+		EXPECT_EQ(-EINVAL, abi_qp_rts(&self->s, qp.qp, QPT_RC, peer[i].qp_num | 1 << 24));
+		ASSERT_EQ(i < 16 ? 0 : -EBUSY, abi_qp_rts(&self->s, qp.qp, QPT_RC, peer[i].qp_num));
 		ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_RESET));
 	}
 	m.qp = qp.qp;
 	abi_self_ah(&self->s, &m.attr.ah_attr);
 	m.attr.ah_attr.grh.dgid[15] = 77;
 	m.attr.dest_qp_num = peer[2].qp_num;
-	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, peer[3].qp));
-	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
-	EXPECT_EQ(0, abi_qp_rts(&self->s, qp.qp, IB_UVERBS_QPT_RC,
-				peer[16].qp_num));
+	ASSERT_EQ(0, ABI_DESTROY(&self->s, QP, peer[3].qp));
+	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
+	EXPECT_EQ(0, abi_qp_rts(&self->s, qp.qp, QPT_RC, peer[16].qp_num));
 	/* Those of other machines have the same numbers. */
 	ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_RESET));
-	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
 	ASSERT_EQ(0, system(NEIGHBOUR("replace")));
 	EXPECT_EQ(0, ABI(self->s.fd, MODIFY_QP, &m));
 	EXPECT_EQ(0, system(NEIGHBOUR("del")));
@@ -576,8 +537,7 @@ TEST_F(rxe, many_peers)
  * Where the completion of a WRITE with immediate data does not fit into the CQ, the QP
  * keeps the region. It is to go all the same, and all QPs of the CQ to stay what they are.
  */
-static void overrun(struct __test_metadata *_metadata,
-		    FIXTURE_DATA(rxe) * self, __u32 small)
+static void overrun(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self, __u32 small)
 {
 	struct rdma_ep_qp_init from, to, healthy;
 	struct rdma_ep_reg_mr mr;
@@ -585,18 +545,16 @@ static void overrun(struct __test_metadata *_metadata,
 	int i, n, state;
 	long start;
 
-	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &from));
-	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, small, &to));
-	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, small, &healthy));
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 4096, AC_ALL,
-				&mr));
-	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_init(&self->s, to.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_init(&self->s, healthy.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, create_qp(self, QPT_RC, self->cq, &from));
+	ASSERT_EQ(0, create_qp(self, QPT_RC, small, &to));
+	ASSERT_EQ(0, create_qp(self, QPT_RC, small, &healthy));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 4096, AC_ALL, &mr));
+	ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_init(&self->s, to.qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_init(&self->s, healthy.qp, QPT_RC, 0));
 	ASSERT_EQ(0, post_recvs(self, to.qp, 8));
-	ASSERT_EQ(0, connect_qps(self, IB_UVERBS_QPT_RC, &from, &to));
-	ASSERT_EQ(0, abi_qp_rts(&self->s, healthy.qp, IB_UVERBS_QPT_RC,
-				NO_QPN));
+	ASSERT_EQ(0, connect_qps(self, QPT_RC, &from, &to));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, healthy.qp, QPT_RC, NO_QPN));
 	ASSERT_EQ(0, post_sends(self, from.qp, 6, WR_RDMA_WRITE_WITH_IMM, &mr));
 	start = abi_now_ms();
 	do {
@@ -610,7 +568,7 @@ static void overrun(struct __test_metadata *_metadata,
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 
 	start = abi_now_ms();
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
 	EXPECT_GT(DESTROY_MS, abi_now_ms() - start);
 	EXPECT_EQ(QPS_ERR, state_of(self, to.qp));
 	EXPECT_EQ(QPS_RTS, state_of(self, healthy.qp));
@@ -679,23 +637,20 @@ TEST_F_TIMEOUT(rxe, region_of_an_error, 300)
 	long start;
 
 	for (round = 0; round < 100; round++) {
-		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &from));
-		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &to));
-		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 4096,
-					AC_ALL, &mr));
-		ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, IB_UVERBS_QPT_RC,
-					 0));
-		ASSERT_EQ(0, abi_qp_init(&self->s, to.qp, IB_UVERBS_QPT_RC, 0));
+		ASSERT_EQ(0, create_qp(self, QPT_RC, self->cq, &from));
+		ASSERT_EQ(0, create_qp(self, QPT_RC, self->cq, &to));
+		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 4096, AC_ALL, &mr));
+		ASSERT_EQ(0, abi_qp_init(&self->s, from.qp, QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_init(&self->s, to.qp, QPT_RC, 0));
 		ASSERT_EQ(0, post_recvs(self, to.qp, 60));
-		ASSERT_EQ(0, connect_qps(self, IB_UVERBS_QPT_RC, &from, &to));
+		ASSERT_EQ(0, connect_qps(self, QPT_RC, &from, &to));
 		sender.qp = from.qp;
 		sender.to = &mr;
-		ASSERT_EQ(0, pthread_create(&thread, NULL, sender_thread,
-					    &sender));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, sender_thread, &sender));
 		usleep(abi_random() % 5000);
 		ASSERT_EQ(0, abi_qp_state(&self->s, to.qp, QPS_ERR));
 		start = abi_now_ms();
-		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
 		ASSERT_GT(DESTROY_MS, abi_now_ms() - start) {
 			TH_LOG("round %d", round);
 		}
@@ -708,16 +663,15 @@ TEST_F_TIMEOUT(rxe, region_of_an_error, 300)
 				TH_LOG("round %d: %d completions", round, got);
 			}
 		}
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, from.qp));
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, to.qp));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, QP, from.qp));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, QP, to.qp));
 	}
 }
 
 #define PAIRS	4
 
 /* QPs whose packets are behind READs, before those that answer */
-static void make_requesters(struct __test_metadata *_metadata,
-			    FIXTURE_DATA(rxe) * self)
+static void make_requesters(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self)
 {
 	struct rdma_ep_qp_init from[PAIRS], to[PAIRS];
 	struct abi *s = &self->s;
@@ -726,17 +680,13 @@ static void make_requesters(struct __test_metadata *_metadata,
 
 	ASSERT_EQ(0, reg_huge(self, 960, &mr));
 	for (i = 0; i < PAIRS; i++)
-		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq,
-				       &from[i]));
+		ASSERT_EQ(0, create_qp(self, QPT_RC, self->cq, &from[i]));
 	for (i = 0; i < PAIRS; i++) {
-		ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq,
-				       &to[i]));
-		ASSERT_EQ(0, abi_qp_init(s, from[i].qp, IB_UVERBS_QPT_RC, 0));
-		ASSERT_EQ(0, abi_qp_init(s, to[i].qp, IB_UVERBS_QPT_RC, 0));
-		ASSERT_EQ(0, abi_qp_rts(s, to[i].qp, IB_UVERBS_QPT_RC,
-					from[i].qp_num));
-		ASSERT_EQ(0, abi_qp_rts(s, from[i].qp, IB_UVERBS_QPT_RC,
-					to[i].qp_num));
+		ASSERT_EQ(0, create_qp(self, QPT_RC, self->cq, &to[i]));
+		ASSERT_EQ(0, abi_qp_init(s, from[i].qp, QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_init(s, to[i].qp, QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_rts(s, to[i].qp, QPT_RC, from[i].qp_num));
+		ASSERT_EQ(0, abi_qp_rts(s, from[i].qp, QPT_RC, to[i].qp_num));
 		ASSERT_EQ(0, read_huge(self, from[i].qp, &mr, &mr));
 	}
 }
@@ -780,8 +730,8 @@ TEST_F(rxe, room_for_a_flush)
 	struct rdma_ep_qp_init qp;
 	int i;
 
-	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, self->cq, &qp));
-	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, create_qp(self, QPT_RC, self->cq, &qp));
+	ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
 	m.qp = qp.qp;
 	m.attr.qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU | QP_DEST_QPN |
 			      QP_RQ_PSN | QP_MAX_DEST_RD_ATOMIC |
@@ -798,7 +748,7 @@ TEST_F(rxe, room_for_a_flush)
 		EXPECT_EQ(0, ABI(self->s.fd, QUERY_QP, &q));
 		EXPECT_EQ(got[i], q.attr.max_dest_rd_atomic);
 		ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_RESET));
-		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
 	}
 }
 

@@ -5,19 +5,7 @@
  * for others. On a module that fails, the tests end the attack themselves, so that the
  * machine goes on: readers are killed before the task that is stuck is waited for.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "skip.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define NETDEV		"epattack0"
 #define PEER		"epattack1"
@@ -87,11 +75,8 @@ FIXTURE_SETUP(attack)
 	ASSERT_EQ(0, plug());
 	ASSERT_EQ(0, usable(&self->s));
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1024, 0, &self->cq));
-	self->buf = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->buf);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 1 << 20,
-				AC_ALL, &self->mr));
+	self->buf = abi_map(1 << 20);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 1 << 20, AC_ALL, &self->mr));
 	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->shared);
@@ -103,13 +88,12 @@ FIXTURE_TEARDOWN(attack)
 	system("ip link del " NETDEV " 2>/dev/null");
 }
 
-static int create_qp(const struct abi *s, __u32 send_cq, __u32 recv_cq,
-		     struct rdma_ep_qp_init *qp)
+static int create_qp(const struct abi *s, __u32 send_cq, __u32 recv_cq, struct rdma_ep_qp_init *qp)
 {
 	struct rdma_ep_create_qp c;
 	int ret;
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, send_cq, recv_cq);
+	abi_qp_attr(&c, QPT_RC, s->pd, send_cq, recv_cq);
 	c.init.max_send_wr = READS;
 	c.init.max_recv_wr = 4;
 	ret = ABI(s->fd, CREATE_QP, &c);
@@ -168,7 +152,7 @@ static int post_reads(const struct abi *s, const struct shared *sh, __u32 qp,
 static int read_on(const struct abi *s, const struct shared *sh, __u32 qp,
 		   const struct rdma_ep_reg_mr *to)
 {
-	return abi_qp_init(s, qp, IB_UVERBS_QPT_RC, 0) ?:
+	return abi_qp_init(s, qp, QPT_RC, 0) ?:
 	       to_rtr(s, qp, sh->victim_qpn) ?:
 	       to_rts(s, qp) ?:
 	       post_reads(s, sh, qp, to, READS);
@@ -185,8 +169,7 @@ static int readers(struct shared *sh)
 	char *buf;
 	int i, n;
 
-	buf = mmap(NULL, READ_LEN, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	buf = abi_map(READ_LEN);
 	CHECK(1, buf != MAP_FAILED);
 	CHECK(2, !abi_open(&s));
 	CHECK(3, !abi_create_cq(&s, -1, 1024, 0, &cq));
@@ -202,8 +185,7 @@ static int readers(struct shared *sh)
 		n = abi_poll(&s, cq, wc, 16);
 		for (i = 0; i < n; i++) {
 			if (!wc[i].status) {
-				__atomic_add_fetch(&sh->reads, 1,
-						   __ATOMIC_RELAXED);
+				__atomic_add_fetch(&sh->reads, 1, __ATOMIC_RELAXED);
 				post_reads(&s, sh, wc[i].wr_id, &mr, 1);
 			} else if (wc[i].status != WC_WR_FLUSH_ERR) {
 				abi_qp_state(&s, wc[i].wr_id, QPS_RESET);
@@ -234,8 +216,7 @@ static int victim(struct shared *sh)
 	char *buf;
 	int ret;
 
-	buf = mmap(NULL, READ_LEN, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	buf = abi_map(READ_LEN);
 	CHECK(1, buf != MAP_FAILED);
 	CHECK(2, !abi_open(&s));
 	CHECK(3, !abi_create_cq(&s, -1, 64, 0, &cq));
@@ -248,7 +229,7 @@ static int victim(struct shared *sh)
 		usleep(1000);
 	for (;;) {
 		start = abi_now_ms();
-		ret = abi_qp_init(&s, qp.qp, IB_UVERBS_QPT_RC, 0) ?:
+		ret = abi_qp_init(&s, qp.qp, QPT_RC, 0) ?:
 		      to_rtr(&s, qp.qp, sh->reader_qpn);
 		if (ret && !(ret == -EINVAL && has_failed(&s, qp.qp)))
 			sh->failed = ret;
@@ -319,8 +300,7 @@ TEST_F_TIMEOUT(attack, reconnect_under_readers_ends, 120)
 	took = refresh();
 	EXPECT_LE(0, took);
 	EXPECT_GT(REFRESH_MS, took);
-	TH_LOG("%ld turns, %ld ms the longest, %ld READs", sh->turns, sh->longest,
-	       sh->reads);
+	TH_LOG("%ld turns, %ld ms the longest, %ld READs", sh->turns, sh->longest, sh->reads);
 	EXPECT_GT(sh->turns, turns) {
 		TH_LOG("stuck after %ld turns", turns);
 	}
@@ -356,22 +336,22 @@ static int overrun(const FIXTURE_DATA(attack) * self, __u32 small,
 
 	ret = create_qp(s, self->cq, self->cq, &from) ?:
 	      create_qp(s, self->cq, small, &to) ?:
-	      abi_qp_init(s, from.qp, IB_UVERBS_QPT_RC, 0) ?:
-	      abi_qp_init(s, to.qp, IB_UVERBS_QPT_RC, 0);
+	      abi_qp_init(s, from.qp, QPT_RC, 0) ?:
+	      abi_qp_init(s, to.qp, QPT_RC, 0);
 	abi_wrs_init(&w);
 	for (i = 0; i < 4; i++) {
 		abi_recv_wr(&w, i);
-		abi_sge(&w, self->mr.iova, 8, self->mr.lkey);
+		abi_mr_sge(&w, &self->mr, 0, 8);
 	}
 	ret = ret ?: ABI_POST(s, RECV, to.qp, &w, &posted) ?:
-		     abi_qp_rts(s, from.qp, IB_UVERBS_QPT_RC, to.qp_num) ?:
-		     abi_qp_rts(s, to.qp, IB_UVERBS_QPT_RC, from.qp_num);
+		     abi_qp_rts(s, from.qp, QPT_RC, to.qp_num) ?:
+		     abi_qp_rts(s, to.qp, QPT_RC, from.qp_num);
 	abi_wrs_init(&w);
 	for (i = 0; i < 4; i++) {
 		wr = abi_send_wr(&w, WR_RDMA_WRITE_WITH_IMM, 0, i);
 		wr->remote_addr = mr->iova;
 		wr->rkey = mr->rkey;
-		abi_sge(&w, self->mr.iova, 8, self->mr.lkey);
+		abi_mr_sge(&w, &self->mr, 0, 8);
 	}
 	ret = ret ?: ABI_POST(s, SEND, from.qp, &w, &posted);
 	*kept = q.qp = to.qp;
@@ -406,13 +386,13 @@ TEST_F_TIMEOUT(attack, region_of_failed_qp_among_many_ends, 120)
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1, 0, &small));
 	for (i = 0; i < FAILED; i++) {
 		ASSERT_EQ(0, create_qp(&self->s, self->cq, self->cq, &qp));
-		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, IB_UVERBS_QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
 		ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_ERR));
 	}
 	ASSERT_EQ(0, reg_page(self, &mr));
 	ASSERT_EQ(0, overrun(self, small, &mr, &kept));
 	begin = abi_now_ms();
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
 	TH_LOG("%ld ms", abi_now_ms() - begin);
 	EXPECT_GT(LIMIT_MS, abi_now_ms() - begin);
 }
@@ -448,7 +428,7 @@ TEST_F_TIMEOUT(attack, region_of_qp_that_fails_again_ends, 120)
 	ASSERT_EQ(0, overrun(self, small, &mr, &f.qp));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, fail_again, &f));
 	begin = abi_now_ms();
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
 	TH_LOG("%ld ms", abi_now_ms() - begin);
 	EXPECT_GT(LIMIT_MS, abi_now_ms() - begin);
 	__atomic_store_n(&f.stop, 1, __ATOMIC_RELAXED);
@@ -484,7 +464,7 @@ static void *dereg_thread(void *data)
 	stay_here();
 	pthread_barrier_wait(d->together);
 	begin = abi_now_ms();
-	d->ret = abi_destroy(d->s, RDMA_EP_OBJ_MR, d->mr);
+	d->ret = ABI_DESTROY(d->s, MR, d->mr);
 	d->took = abi_now_ms() - begin;
 	return NULL;
 }
@@ -511,8 +491,7 @@ TEST_F_TIMEOUT(attack, regions_at_once_leave_work_queue_free, 170)
 		d[i].s = &self->s;
 		d[i].mr = mr.mr;
 		d[i].together = &together;
-		ASSERT_EQ(0, pthread_create(&d[i].thread, &attr, dereg_thread,
-					    &d[i]));
+		ASSERT_EQ(0, pthread_create(&d[i].thread, &attr, dereg_thread, &d[i]));
 	}
 	pthread_barrier_wait(&together);
 	for (i = 0; i < 20; i++) {

@@ -2,14 +2,8 @@
 /*
  * Peers of siw that are no RDMA devices, but a TCP socket: what they ask for, and go.
  */
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 #include "abi_mpa.h"
-#include "skip.h"
 
 FIXTURE(siw) {
 	struct abi s;
@@ -41,18 +35,15 @@ FIXTURE_SETUP(siw)
 	if (!self->s.iwarp)
 		SKIP_FIXTURE("it is no TCP");
 	self->channel = abi_channel(&self->s);
-	ASSERT_EQ(0, abi_listen(&self->s, self->channel, RDMA_PS_TCP, 0, 1,
-				&listener, &sin));
+	ASSERT_EQ(0, abi_tcp_listen(&self->s, self->channel, 0, 1, &listener, &sin));
 	self->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ASSERT_EQ(0, connect(self->tcp, (struct sockaddr *)&sin, sizeof(sin)));
 	memcpy(req.frame.key, MPA_REQUEST, sizeof(req.frame.key));
 	ASSERT_EQ(sizeof(req), write(self->tcp, &req, sizeof(req)));
 	ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
 	self->id = ev.child;
-	ASSERT_EQ(0, abi_id_qp(&self->s, variant->other ? 0 : self->id,
-			       &self->qp));
-	ASSERT_EQ(0, abi_accept(&self->s, self->id, 2, variant->other ?
-				self->qp.init.qp_num : 0));
+	ASSERT_EQ(0, abi_id_qp(&self->s, variant->other ? 0 : self->id, &self->qp));
+	ASSERT_EQ(0, abi_accept(&self->s, self->id, 2, variant->other ? self->qp.init.qp_num : 0));
 	/* So it is not connected before the peer has said something. */
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
@@ -73,8 +64,7 @@ TEST_F(siw, reset)
 	struct linger now = { .l_onoff = 1 };
 	struct rdma_ep_event ev;
 
-	ASSERT_EQ(0, setsockopt(self->tcp, SOL_SOCKET, SO_LINGER, &now,
-				sizeof(now)));
+	ASSERT_EQ(0, setsockopt(self->tcp, SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
 	close(self->tcp);
 	self->tcp = -1;
 	ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
@@ -97,11 +87,10 @@ TEST_F(siw, destroy_qp)
 {
 	long start = abi_now_ms();
 
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP,
-				 self->qp.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->qp.init.qp));
 	/* That has ended the connection. */
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, DISCONNECT, self->id, 0));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, self->id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, self->id));
 	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
 }
 
@@ -109,7 +98,7 @@ TEST_F(siw, destroy_id)
 {
 	long start = abi_now_ms();
 
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, self->id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, self->id));
 	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
 }
 

@@ -3,21 +3,8 @@
  * What siw and rdma_cm make of a connection that goes wrong in the middle of a call: its
  * QP, its device, and the data that came with it. The peer is a TCP socket.
  */
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 #include "abi_mpa.h"
-#include "skip.h"
 
 FIXTURE(calls) {
 	struct abi s;
@@ -40,8 +27,7 @@ FIXTURE_SETUP(calls)
 	ASSERT_EQ(0, bind(self->tcp, (struct sockaddr *)&self->sin, len));
 	ASSERT_EQ(0, getsockname(self->tcp, (struct sockaddr *)&self->sin, &len));
 	ASSERT_EQ(0, listen(self->tcp, 0));
-	ASSERT_EQ(0, abi_client(&self->s, self->channel, RDMA_PS_TCP, &self->sin,
-				1, &self->id));
+	ASSERT_EQ(0, abi_tcp_client(&self->s, self->channel, &self->sin, 1, &self->id));
 	ASSERT_EQ(0, abi_id_qp(&self->s, 0, &self->qp));
 }
 
@@ -64,8 +50,7 @@ static int answer(int listener, __u16 bits, const void *data, __u16 len)
 
 	memcpy(frame.key, MPA_REPLY, sizeof(frame.key));
 	if (recv(tcp, request, sizeof(request), MSG_WAITALL) == sizeof(request) &&
-	    write(tcp, &frame, sizeof(frame)) == sizeof(frame) &&
-	    write(tcp, data, len) == len)
+	    write(tcp, &frame, sizeof(frame)) == sizeof(frame) && write(tcp, data, len) == len)
 		return tcp;
 	close(tcp);
 	return -EIO;
@@ -73,8 +58,7 @@ static int answer(int listener, __u16 bits, const void *data, __u16 len)
 
 static int refuse(struct _test_data_calls *self, const void *data, __u16 len)
 {
-	int tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED | MPA_REJECT,
-			 data, len);
+	int tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED | MPA_REJECT, data, len);
 
 	return tcp < 0 ? tcp : close(tcp);
 }
@@ -89,8 +73,7 @@ TEST_F(calls, refused)
 	ASSERT_EQ(0, refuse(self, data, sizeof(data)));
 	ASSERT_EQ(0, abi_event(self->channel, EV_REJECTED, &ev));
 	EXPECT_EQ(sizeof(data) - 4, ev.param.conn.private_data_len);
-	EXPECT_EQ(0, memcmp(ev.param.conn.private_data, data + 4,
-			    sizeof(data) - 4));
+	EXPECT_EQ(0, memcmp(ev.param.conn.private_data, data + 4, sizeof(data) - 4));
 }
 
 /* ... of which there is less than siw takes: what it says then is the kernel's. */
@@ -120,12 +103,10 @@ static int fill(const struct abi *s, struct full *f)
 	f->sin = s->addr;
 	f->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (bind(f->tcp, (struct sockaddr *)&f->sin, len) ||
-	    getsockname(f->tcp, (struct sockaddr *)&f->sin, &len) ||
-	    listen(f->tcp, 0))
+	    getsockname(f->tcp, (struct sockaddr *)&f->sin, &len) || listen(f->tcp, 0))
 		return -errno;
 	for (i = 0; i < 2; i++) {
-		f->clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC |
-				       SOCK_NONBLOCK, 0);
+		f->clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		connect(f->clients[i], (struct sockaddr *)&f->sin, len);
 	}
 	usleep(100000);
@@ -166,8 +147,7 @@ static int begin(struct _test_data_calls *self, struct connecting *c, __u32 qp_n
 	c->s = &self->s;
 	c->qp_num = qp_num;
 	ret = fill(c->s, &c->full) ?:
-	      abi_client(c->s, self->channel, RDMA_PS_TCP, &c->full.sin, 1,
-			 &c->id) ?:
+	      abi_tcp_client(c->s, self->channel, &c->full.sin, 1, &c->id) ?:
 	      -pthread_create(&c->thread, NULL, connecting, c);
 	usleep(300000 * TEST_SCALE);
 	return ret;
@@ -252,13 +232,12 @@ TEST_F(calls, killed_while_busy)
 		for (j = 0; j < 50 && !waitpid(pid, NULL, WNOHANG); j++)
 			usleep(100000 * TEST_SCALE);
 		EXPECT_GT(50, j) {
-			TH_LOG("who destroys an object of type %u can not be killed",
-			       what[i].type);
+			TH_LOG("who destroys an object of type %u can not be killed", what[i].type);
 		}
 	}
 	end(&c);
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_ID, c.id));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, self->qp.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->qp.init.qp));
 }
 
 /*
@@ -307,17 +286,16 @@ TEST_F(calls, unanswered_read)
 	tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 	ASSERT_LE(0, tcp);
 	ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
-	abi_wrs_init(&w);
-	wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, 1000);
+	wr = abi_wrs_send(&w, WR_RDMA_READ, SEND_SIGNALED, 1000);
 	wr->rkey = 1;
-	abi_sge(&w, mr.iova, sizeof(buf), mr.lkey);
+	abi_mr_sge(&w, &mr, 0, sizeof(buf));
 	ASSERT_EQ(0, ABI_POST(s, SEND, own.init.qp, &w, NULL));
 	for (round = 0; round < 40; round++) {
 		abi_wrs_init(&w);
 		for (i = 0; i + 1 < own.init.max_send_wr; i++)
 			abi_send_wr(&w, WR_SEND, SEND_SIGNALED, i);
 		ASSERT_EQ(0, round & 1 ? abi_send_all(s, own.init.qp, &w, NULL) :
-			     ABI_POST(s, SEND, own.init.qp, &w, NULL)) {
+			  ABI_POST(s, SEND, own.init.qp, &w, NULL)) {
 			TH_LOG("round %d", round);
 		}
 		ASSERT_EQ(i, abi_wait(s, own.init.send_cq.cq, wc, i));
@@ -388,19 +366,17 @@ TEST_F(calls, posted_while_flushed)
 
 	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
 	abi_send_wr(w, WR_SEND, SEND_SIGNALED, 1);
-	abi_sge(w, mr.iova, sizeof(buf), mr.lkey);
+	abi_mr_sge(w, &mr, 0, sizeof(buf));
 	p.one = w;
 	for (round = 0; round < 5; round++) {
 		ASSERT_EQ(0, abi_create_cq(s, -1, 2 * FLUSHED + 64, 0, &cq));
-		ASSERT_EQ(0, abi_client(s, self->channel, RDMA_PS_TCP,
-					&self->sin, 1, &id));
-		abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+		ASSERT_EQ(0, abi_tcp_client(s, self->channel, &self->sin, 1, &id));
+		abi_qp_attr(&qp, QPT_RC, s->pd, cq, cq);
 		qp.id = id;
 		qp.init.max_send_wr = 2 * FLUSHED;
 		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
 		ASSERT_EQ(0, abi_connect(s, id, 0));
-		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED,
-			       "\0\1\0\1", 4);
+		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 		ASSERT_LE(0, c.tcp);
 		ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
 		p.qp = qp.init.qp;
@@ -419,9 +395,9 @@ TEST_F(calls, posted_while_flushed)
 		EXPECT_EQ(p.posted, seen) {
 			TH_LOG("round %d", round);
 		}
-		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, p.qp));
-		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, cq));
-		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
+		ASSERT_EQ(0, ABI_DESTROY(s, QP, p.qp));
+		ASSERT_EQ(0, ABI_DESTROY(s, CQ, cq));
+		ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
 		while (abi_ready(self->channel, 0))
 			abi_read(self->channel, &ev, sizeof(ev), 0);
 	}
@@ -449,19 +425,17 @@ TEST_F(calls, reads_cut_off)
 
 	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
 	for (round = 0; round < 20; round++) {
-		ASSERT_EQ(0, abi_client(s, self->channel, RDMA_PS_TCP,
-					&self->sin, 1, &id));
+		ASSERT_EQ(0, abi_tcp_client(s, self->channel, &self->sin, 1, &id));
 		ASSERT_EQ(0, abi_id_qp(s, id, &qp));
 		ASSERT_EQ(0, abi_connect_reads(s, id, 0, 16));
-		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED,
-			       "\0\20\0\20", 4);
+		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\20\0\20", 4);
 		ASSERT_LE(0, c.tcp);
 		ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
 		abi_wrs_init(&w);
 		for (i = 0; i < 16; i++) {
 			wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, i);
 			wr->rkey = 1;
-			abi_sge(&w, mr.iova, sizeof(buf), mr.lkey);
+			abi_mr_sge(&w, &mr, 0, sizeof(buf));
 		}
 		c.delay_us = abi_random() % 2000;
 		ASSERT_EQ(0, pthread_create(&thread, NULL, cut_off, &c));
@@ -477,7 +451,7 @@ TEST_F(calls, reads_cut_off)
 			seen |= 1U << wc[i].wr_id;
 		}
 		EXPECT_EQ((1U << posted) - 1, seen);
-		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
+		ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
 		while (abi_ready(self->channel, 0))
 			abi_read(self->channel, &ev, sizeof(ev), 0);
 	}
@@ -518,8 +492,7 @@ TEST_F(calls, reset_before_accept)
 	int round, tcp, ret, failed = 0;
 	__u32 listener, id;
 
-	ASSERT_EQ(0, abi_listen(s, self->channel, RDMA_PS_TCP, 0, 2, &listener,
-				&sin));
+	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 0, 2, &listener, &sin));
 	for (round = 0; round < 100; round++) {
 		tcp = request(self, &sin);
 		ASSERT_LE(0, tcp);
@@ -529,25 +502,21 @@ TEST_F(calls, reset_before_accept)
 		setsockopt(tcp, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 		close(tcp);
 		ret = abi_accept(s, id, 3, qp.init.qp_num);
-		abi_wrs_init(&w);
-		abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 1);
+		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
 		if (ret) {
 			failed++;
 			/* It is flushed, if it can be posted. */
 			if (!ABI_POST(s, SEND, qp.init.qp, &w, NULL)) {
-				ASSERT_EQ(1, abi_wait(s, qp.init.send_cq.cq, &wc,
-						      1));
+				ASSERT_EQ(1, abi_wait(s, qp.init.send_cq.cq, &wc, 1));
 				EXPECT_EQ(WC_WR_FLUSH_ERR, wc.status);
 			}
 		} else {
 			ABI_POST(s, SEND, qp.init.qp, &w, NULL);
-			ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED,
-					       &ev));
-			ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED,
-					       &ev));
+			ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+			ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
 		}
-		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
-		ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, qp.init.qp));
+		ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
+		ASSERT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
 	}
 	TH_LOG("%d of %d accepted too late", failed, round);
 }
@@ -606,8 +575,7 @@ TEST_F(calls, other_device)
 
 	remove_device();
 	ASSERT_EQ(0, add_device(&s->addr));
-	ASSERT_EQ(0, abi_create_id(s, self->channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 4, &id));
+	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 4, &id));
 	ASSERT_EQ(0, abi_bind(s, id, &sin));
 	ASSERT_EQ(0, ABI_ID_CMD(s, LISTEN, id, 0));
 	ASSERT_EQ(0, enter("/run/netns/" NS));
@@ -629,8 +597,8 @@ TEST_F(calls, other_device)
 	close(own);
 	close(tcp);
 	EXPECT_EQ(0, enter("/proc/1/ns/net"));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, ev.child));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, id));
 	remove_device();
 }
 
@@ -649,12 +617,10 @@ static int listen_as_user(void *arg)
 	for (i = 0; i < 2; i++) {
 		sin = i ? any : s.addr;
 		sin.sin_port = 0;
-		CHECK(3 + i, abi_create_id(&s, channel, RDMA_PS_TCP,
-					   IB_UVERBS_QPT_RC, i, &id) == 0);
+		CHECK(3 + i, abi_tcp_id(&s, channel, i, &id) == 0);
 		CHECK(5 + i, abi_bind(&s, id, &sin) == 0);
-		CHECK(7 + i, ABI_ID_CMD(&s, LISTEN, id, 0) ==
-			     (i ? -EDQUOT : 0));
-		CHECK(9 + i, abi_destroy(&s, RDMA_EP_OBJ_ID, id) == 0);
+		CHECK(7 + i, ABI_ID_CMD(&s, LISTEN, id, 0) == (i ? -EDQUOT : 0));
+		CHECK(9 + i, ABI_DESTROY(&s, ID, id) == 0);
 	}
 	return 0;
 }

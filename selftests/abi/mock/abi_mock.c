@@ -4,14 +4,9 @@
  * interrupt context or with locks held, events of every kind, small limits, more
  * than was asked for.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/klog.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_mock.h"
 
 static const char * const contexts[] = { "irq", "post", "locked", "work" };
@@ -23,8 +18,7 @@ FIXTURE(mock) {
 	struct rdma_ep_reg_mr mr;
 };
 
-static int begin(struct __test_metadata *_metadata,
-		 FIXTURE_DATA(mock) * self, const char *options)
+static int begin(struct __test_metadata *_metadata, FIXTURE_DATA(mock) * self, const char *options)
 {
 	return mock_new(options) ?: abi_open(&self->s);
 }
@@ -37,9 +31,7 @@ FIXTURE_SETUP(mock)
 	ASSERT_TRUE(self->loaded) {
 		TH_LOG("no mock device: modprobe rdma_ep_mock");
 	}
-	self->mem = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->mem);
+	self->mem = abi_map(65536);
 }
 
 FIXTURE_TEARDOWN(mock)
@@ -72,19 +64,19 @@ static int wire_open(const struct abi *s, struct wire *w, __u32 srq)
 			return ret;
 	}
 	for (i = 0; i < 2; i++) {
-		abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, w->cq[0], w->cq[1]);
+		abi_qp_attr(&c, QPT_RC, s->pd, w->cq[0], w->cq[1]);
 		c.init.max_send_wr = 64;
 		c.init.max_recv_wr = 64;
 		c.init.srq = i ? srq : 0;
 		ret = ABI(s->fd, CREATE_QP, &c) ?:
-		      abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0);
+		      abi_qp_init(s, c.init.qp, QPT_RC, 0);
 		if (ret)
 			return ret;
 		w->qp[i] = c.init.qp;
 		num[i] = c.init.qp_num;
 	}
-	return abi_qp_rts(s, w->qp[0], IB_UVERBS_QPT_RC, num[1]) ?:
-	       abi_qp_rts(s, w->qp[1], IB_UVERBS_QPT_RC, num[0]);
+	return abi_qp_rts(s, w->qp[0], QPT_RC, num[1]) ?:
+	       abi_qp_rts(s, w->qp[1], QPT_RC, num[0]);
 }
 
 static int notify(const struct abi *s, __u32 cq, __u32 flags)
@@ -92,30 +84,6 @@ static int notify(const struct abi *s, __u32 cq, __u32 flags)
 	struct rdma_ep_notify_cq n = { .cq = cq, .flags = flags };
 
 	return ABI(s->fd, NOTIFY_CQ, &n);
-}
-
-static int post_recv(const struct abi *s, __u32 qp, __u64 wr_id, void *to,
-		     __u32 len, __u32 lkey)
-{
-	struct abi_wrs w;
-
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, wr_id);
-	if (len)
-		abi_sge(&w, (uintptr_t)to, len, lkey);
-	return ABI_POST(s, RECV, qp, &w, NULL);
-}
-
-static int post_send(const struct abi *s, __u32 qp, __u64 wr_id, __u32 flags,
-		     const void *from, __u32 len, __u32 lkey)
-{
-	struct abi_wrs w;
-
-	abi_wrs_init(&w);
-	abi_send_wr(&w, WR_SEND, flags, wr_id);
-	if (len)
-		abi_sge(&w, (uintptr_t)from, len, lkey);
-	return ABI_POST(s, SEND, qp, &w, NULL);
 }
 
 static void completions(struct __test_metadata *_metadata,
@@ -128,16 +96,14 @@ static void completions(struct __test_metadata *_metadata,
 
 	for (i = 0; i < 50; i++) {
 		memset(self->mem, i + 1, 1000);
-		ASSERT_EQ(0, post_recv(s, w->qp[1], i, self->mem + 4096, 1000,
-				       self->mr.lkey));
+		ASSERT_EQ(0, abi_post_recv(s, w->qp[1], i, self->mem + 4096, 1000, self->mr.lkey));
 		for (j = 0; j < 2; j++) {
 			ASSERT_EQ(0, notify(s, w->cq[j], 0));
 		}
-		ASSERT_EQ(0, post_send(s, w->qp[0], 100 + i, SEND_SIGNALED,
-				       self->mem, 1000, self->mr.lkey));
+		ASSERT_EQ(0, abi_post_send(s, w->qp[0], SEND_SIGNALED, 100 + i,
+					   self->mem, 1000, self->mr.lkey));
 		for (j = 0; j < 2; j++) {
-			ASSERT_EQ(0, abi_read(w->channel[j], &ev, sizeof(ev),
-					      ABI_WAIT_MS));
+			ASSERT_EQ(0, abi_read(w->channel[j], &ev, sizeof(ev), ABI_WAIT_MS));
 			EXPECT_EQ(70 + j, ev.uid);
 			ASSERT_EQ(1, abi_wait(s, w->cq[j], &wc, 1));
 			EXPECT_EQ(WC_SUCCESS, wc.status);
@@ -147,11 +113,10 @@ static void completions(struct __test_metadata *_metadata,
 	}
 	/* Not armed, no events; solicited ones only if asked for those. */
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, post_recv(s, w->qp[1], i, NULL, 0, 0));
-		ASSERT_EQ(0, post_send(s, w->qp[0], i, i == 2 ? SEND_SOLICITED :
-				       0, NULL, 0, 0));
-		EXPECT_EQ(i < 2, !abi_ready(w->channel[1], i < 2 ? ABI_QUIET_MS :
-					    ABI_WAIT_MS));
+		ASSERT_EQ(0, abi_post_recv(s, w->qp[1], i, NULL, 0, 0));
+		ASSERT_EQ(0, abi_post_send(s, w->qp[0], i == 2 ? SEND_SOLICITED :
+					   0, i, NULL, 0, 0));
+		EXPECT_EQ(i < 2, !abi_ready(w->channel[1], i < 2 ? ABI_QUIET_MS : ABI_WAIT_MS));
 		ASSERT_EQ(0, notify(s, w->cq[1], RDMA_EP_NOTIFY_SOLICITED));
 	}
 }
@@ -164,8 +129,7 @@ TEST_F(mock, completion_contexts)
 	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
 		ASSERT_EQ(0, begin(_metadata, self, ""));
 		ASSERT_EQ(0, mock_write("context", "%s", contexts[i]));
-		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, 65536,
-					AC_ALL, &self->mr));
+		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, 65536, AC_ALL, &self->mr));
 		ASSERT_EQ(0, wire_open(&self->s, &w, 0)) {
 			TH_LOG("%s", contexts[i]);
 		}
@@ -189,10 +153,10 @@ static void *mill_post(void *arg)
 	int ret;
 
 	while (!m->stop) {
-		ret = post_recv(m->s, m->w->qp[1], 1, NULL, 0, 0);
+		ret = abi_post_recv(m->s, m->w->qp[1], 1, NULL, 0, 0);
 		if (ret && ret != -ENOMEM)
 			m->failed++;
-		ret = post_send(m->s, m->w->qp[0], 2, SEND_SIGNALED, NULL, 0, 0);
+		ret = abi_post_send(m->s, m->w->qp[0], SEND_SIGNALED, 2, NULL, 0, 0);
 		if (ret && ret != -ENOMEM)
 			m->failed++;
 	}
@@ -278,7 +242,7 @@ static int event_objects(const struct abi *s, __u32 number[3])
 	for (i = 0; i < 2 && !ret; i++) {
 		ret = abi_create_cq(s, -1, 16, 300 + i, &cq[i]) ?:
 		      abi_create_srq(s, s->pd, 16, 400 + i, &srq[i]);
-		abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq[i], cq[i]);
+		abi_qp_attr(&c, QPT_RC, s->pd, cq[i], cq[i]);
 		c.init.uid = 200 + i;
 		ret = ret ?: ABI(s->fd, CREATE_QP, &c);
 		for (j = 0; j < 3 && !i; j++)
@@ -312,13 +276,10 @@ TEST_F(mock, object_events)
 		for (j = 0; j < ARRAY_SIZE(object_events); j++) {
 			const char *kind = object_events[j].kind;
 
-			ASSERT_EQ(0, mock_write("event", "%u %s %u",
-						object_events[j].type, kind,
+			ASSERT_EQ(0, mock_write("event", "%u %s %u", object_events[j].type, kind,
 						event_number(kind, number)));
-			ASSERT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev),
-					      ABI_WAIT_MS)) {
-				TH_LOG("%s: event %u", contexts[i],
-				       object_events[j].type);
+			ASSERT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS)) {
+				TH_LOG("%s: event %u", contexts[i], object_events[j].type);
 			}
 			EXPECT_EQ(object_events[j].type, ev.event);
 			EXPECT_EQ(event_uid(kind), ev.uid);
@@ -340,8 +301,7 @@ TEST_F(mock, event_storm)
 	ASSERT_EQ(0, begin(_metadata, self, ""));
 	ASSERT_EQ(0, event_objects(&self->s, number));
 	for (i = 0; i < 400; i++) {
-		ASSERT_EQ(0, mock_write("event", "%u qp %u", 1 + i % 7,
-					number[0]));
+		ASSERT_EQ(0, mock_write("event", "%u qp %u", 1 + i % 7, number[0]));
 	}
 	for (n = 0; abi_ready(self->s.async_fd, ABI_QUIET_MS); n++) {
 		ASSERT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev), 0));
@@ -366,8 +326,7 @@ TEST_F(mock, event_unknown)
 		ASSERT_EQ(0, mock_write("context", "%s", contexts[k]));
 		for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 			for (j = 0; j < ARRAY_SIZE(types); j++) {
-				ASSERT_EQ(0, mock_write("event", "%u %s %u",
-							types[j], kinds[i],
+				ASSERT_EQ(0, mock_write("event", "%u %s %u", types[j], kinds[i],
 							i < 3 ? number[i] : 0));
 			}
 		}
@@ -401,8 +360,7 @@ TEST_F(mock, device_events)
 		ASSERT_EQ(0, mock_write("event", "%u %s %u", types[i],
 					port ? "port" : "device", port));
 		for (j = 0; j < 3; j++) {
-			ASSERT_EQ(0, abi_read(fd[j], &ev, sizeof(ev),
-					      ABI_WAIT_MS)) {
+			ASSERT_EQ(0, abi_read(fd[j], &ev, sizeof(ev), ABI_WAIT_MS)) {
 				TH_LOG("event %u, context %d", types[i], j);
 			}
 			EXPECT_EQ(types[i], ev.event);
@@ -440,13 +398,11 @@ TEST_F(mock, fatal)
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, i ? mock_del() : mock_write("event", "%u device 0",
 							 EVENT_DEVICE_FATAL));
-		ASSERT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev),
-				      ABI_WAIT_MS));
+		ASSERT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 		EXPECT_EQ(EVENT_DEVICE_FATAL, ev.event);
 		EXPECT_EQ(0, ev.uid);
 		EXPECT_TRUE(abi_quiet(self->s.async_fd));
-		EXPECT_EQ(i ? -EIO : 0,
-			  abi_alloc_pd(&self->s, self->s.ctx, &pd));
+		EXPECT_EQ(i ? -EIO : 0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	}
 }
 
@@ -472,14 +428,13 @@ TEST_F(mock, srq_events)
 			abi_recv_wr(&wr, i);
 		ASSERT_EQ(0, ABI_POST(s, SRQ_RECV, srq, &wr, NULL));
 		ASSERT_EQ(0, ABI(s->fd, MODIFY_SRQ, &a));
-		ASSERT_EQ(0, post_send(s, w.qp[0], 1, 0, NULL, 0, 0));
+		ASSERT_EQ(0, abi_post_send(s, w.qp[0], 0, 1, NULL, 0, 0));
 		EXPECT_TRUE(abi_quiet(s->async_fd));
 		/* Once, although it stays below the limit. */
 		for (i = 0; i < 3; i++) {
-			ASSERT_EQ(0, post_send(s, w.qp[0], 1, 0, NULL, 0, 0));
+			ASSERT_EQ(0, abi_post_send(s, w.qp[0], 0, 1, NULL, 0, 0));
 		}
-		ASSERT_EQ(0, abi_read(s->async_fd, &ev, sizeof(ev),
-				      ABI_WAIT_MS));
+		ASSERT_EQ(0, abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 		EXPECT_EQ(EVENT_SRQ_LIMIT_REACHED, ev.event);
 		EXPECT_EQ(77, ev.uid);
 		EXPECT_TRUE(abi_quiet(s->async_fd));
@@ -504,9 +459,8 @@ TEST_F(mock, cq_overrun)
 
 	ASSERT_EQ(0, begin(_metadata, self, ""));
 	ASSERT_EQ(0, abi_create_cq(s, -1, 2, 88, &cq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &c));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
 	abi_wrs_init(&wr);
 	for (i = 0; i < 8; i++)
 		abi_recv_wr(&wr, i);
@@ -520,13 +474,13 @@ TEST_F(mock, cq_overrun)
 	EXPECT_EQ(1, wc[1].wr_id);
 	/* The lost ones' slots come back with a reset. */
 	ASSERT_EQ(0, abi_qp_state(s, c.init.qp, QPS_RESET));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
 	abi_wrs_init(&wr);
 	for (i = 0; i < 16; i++)
 		abi_recv_wr(&wr, i);
 	EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &wr, NULL));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, c.init.qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, cq));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, CQ, cq));
 }
 
 struct slow_post {
@@ -540,8 +494,7 @@ static void *post_slowly(void *p)
 	struct slow_post *t = p;
 	struct abi_wrs w;
 
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 1);
+	abi_wrs_recv(&w, 1);
 	t->ret = ABI_POST(t->s, RECV, t->qp, &w, NULL);
 	return NULL;
 }
@@ -559,9 +512,8 @@ TEST_F(mock, reset_while_posting)
 
 	ASSERT_EQ(0, begin(_metadata, self, ""));
 	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &c));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
 	ASSERT_GE(16, c.init.max_recv_wr);
 	t.qp = c.init.qp;
 	ASSERT_EQ(0, mock_post_ms(1000));
@@ -573,10 +525,9 @@ TEST_F(mock, reset_while_posting)
 	ASSERT_EQ(0, mock_post_ms(0));
 
 	/* It is empty: there is room for as many as ever, and no other completes. */
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
 	for (i = 0; i < c.init.max_recv_wr; i++) {
-		abi_wrs_init(&wr);
-		abi_recv_wr(&wr, 100 + i);
+		abi_wrs_recv(&wr, 100 + i);
 		EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &wr, NULL)) {
 			TH_LOG("receive %u of %u", i, c.init.max_recv_wr);
 		}

@@ -3,20 +3,7 @@
  * Drivers whose operations fail or take for ever, and a device that goes away at
  * any moment.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_cmds.h"
 #include "abi_mock.h"
 
@@ -70,21 +57,19 @@ static const struct abi_command *find(const char *name)
 /* The table's endpoint is passive; this one resolves, and makes a QP and CQs. */
 static int prepare_ep(struct abi_world *w, struct rdma_ep_create_ep *a)
 {
-	struct rdma_ep_create_qp qp;
 	struct sockaddr_in sin;
 	__u32 id;
 	int ret;
 
-	ret = abi_listen(&w->s, w->channel, RDMA_PS_TCP, 0, 1, &id, &sin);
+	ret = abi_tcp_listen(&w->s, w->channel, 0, 1, &id, &sin);
 	a->size = sizeof(*a);
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
 	a->ps = RDMA_PS_TCP;
-	a->qp_type = IB_UVERBS_QPT_RC;
+	a->qp_type = QPT_RC;
 	a->addr_timeout_ms = 5000;
 	a->route_timeout_ms = 5000;
 	memcpy(&a->dst, &sin, sizeof(sin));
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, 0, 0, 0);
-	a->qp = qp.init;
+	abi_auto_qp(&a->qp);
 	return ret;
 }
 
@@ -93,8 +78,7 @@ static int prepare_ep(struct abi_world *w, struct rdma_ep_create_ep *a)
 
 static int prepare_mr(struct abi_world *w, struct rdma_ep_reg_mr *a)
 {
-	char *mem = mmap(NULL, REGION_BYTES, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *mem = abi_map(REGION_BYTES);
 
 	if (mem == MAP_FAILED)
 		return -errno;
@@ -107,8 +91,7 @@ static int prepare_mr(struct abi_world *w, struct rdma_ep_reg_mr *a)
 }
 
 /* What the kernel can not do can not fail, either: -EOPNOTSUPP. */
-static int prepare(struct abi_world *w, const struct abi_command *c,
-		   union abi_arg *arg)
+static int prepare(struct abi_world *w, const struct abi_command *c, union abi_arg *arg)
 {
 	memset(arg, 0, sizeof(*arg));
 	switch (c->cmd) {
@@ -122,8 +105,7 @@ static int prepare(struct abi_world *w, const struct abi_command *c,
 }
 
 /* The command, without what files it made. */
-static int run(struct abi_world *w, const struct abi_command *c,
-	       union abi_arg *arg)
+static int run(struct abi_world *w, const struct abi_command *c, union abi_arg *arg)
 {
 	struct rdma_ep_create_ep *ep = (struct rdma_ep_create_ep *)arg;
 	int ret = abi_ioctl(w->s.fd, c->cmd, arg);
@@ -145,9 +127,7 @@ FIXTURE_SETUP(fault)
 {
 	memset(self, 0, sizeof(*self));
 	self->w.s.fd = -1;
-	ASSERT_EQ(0, mock_load()) {
-		TH_LOG("no mock device: modprobe rdma_ep_mock");
-	}
+	ASSERT_EQ(0, mock_load());
 	self->arg = calloc(1, sizeof(*self->arg));
 	ASSERT_NE(NULL, self->arg);
 	ASSERT_EQ(0, mock_new(""));
@@ -224,8 +204,7 @@ static int cgroup_objects(void)
 
 	if (!f)
 		return -errno;
-	while (fscanf(f, "%63s hca_handle=%d hca_object=%d", name, &handles,
-		      &objects) == 3)
+	while (fscanf(f, "%63s hca_handle=%d hca_object=%d", name, &handles, &objects) == 3)
 		if (!strcmp(name, MOCK_NAME))
 			n = objects;
 	fclose(f);
@@ -281,8 +260,7 @@ TEST_F_TIMEOUT(fault, each, 200)
 	abi_world_close(w);
 	usleep(100000);
 	ASSERT_EQ(0, mock_count(&after));
-	EXPECT_EQ(0, after.qp + after.cq + after.srq + after.pd + after.mr +
-		     after.ah + after.xrcd);
+	EXPECT_EQ(0, after.qp + after.cq + after.srq + after.pd + after.mr + after.ah + after.xrcd);
 	EXPECT_GE(0, cgroup_objects());
 	cgroup_leave();
 }
@@ -329,8 +307,7 @@ TEST_F(fault, default_context)
  * A QP that does not move on the way to a connection: of the server, which is
  * told at once, or of the client, which gets an event.
  */
-static void connect_fails(struct __test_metadata *_metadata,
-			  FIXTURE_DATA(fault) * self, int after)
+static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault) * self, int after)
 {
 	struct abi *s = &self->w.s;
 	struct rdma_ep_create_qp c;
@@ -341,20 +318,15 @@ static void connect_fails(struct __test_metadata *_metadata,
 
 	server = abi_channel(s);
 	client = abi_channel(s);
-	ASSERT_EQ(0, abi_listen(s, server, RDMA_PS_TCP, 0, 1, &listener, &sin));
-	ASSERT_EQ(0, abi_client(s, client, RDMA_PS_TCP, &sin, 2, &id));
+	ASSERT_EQ(0, abi_tcp_listen(s, server, 0, 1, &listener, &sin));
+	ASSERT_EQ(0, abi_tcp_client(s, client, &sin, 2, &id));
 	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	c.id = id;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, id, &c));
 	ASSERT_EQ(0, abi_connect(s, id, 0));
 	ASSERT_EQ(0, abi_event(server, EV_CONNECT_REQUEST, &ev));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	c.id = ev.child;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, ev.child, &c));
 
-	ASSERT_EQ(0, mock_write("fail/modify_qp", "%d 1 %d", MOCK_ERRNO,
-				after));
+	ASSERT_EQ(0, mock_write("fail/modify_qp", "%d 1 %d", MOCK_ERRNO, after));
 	ret = abi_accept(s, ev.child, 3, 0);
 	EXPECT_EQ(after < 3 ? -MOCK_ERRNO : 0, ret) {
 		TH_LOG("after %d", after);
@@ -362,7 +334,7 @@ static void connect_fails(struct __test_metadata *_metadata,
 	/* The server may try again, so that the client hears of it later. */
 	if (after < 3) {
 		EXPECT_TRUE(abi_quiet(client));
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, ev.child));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
 	}
 	ASSERT_EQ(0, abi_read(client, &ev, sizeof(ev), ABI_WAIT_MS)) {
 		TH_LOG("after %d", after);
@@ -395,8 +367,7 @@ TEST_F_TIMEOUT(fault, connect, 120)
 #define QUOTA_OBJECTS	64
 #define QUOTA_TRIES	100
 
-static int quota_try(struct abi_world *w, const struct fault *f, int gate,
-		     union abi_arg *arg)
+static int quota_try(struct abi_world *w, const struct fault *f, int gate, union abi_arg *arg)
 {
 	const struct abi_command *c = find(f->name);
 	char text[32];
@@ -407,13 +378,11 @@ static int quota_try(struct abi_world *w, const struct fault *f, int gate,
 		return ret == -EOPNOTSUPP ? 0 : ret;
 	snprintf(text, sizeof(text), "%d -1 %d", MOCK_ERRNO, f->after);
 	for (i = 0; i < QUOTA_TRIES; i++) {
-		if ((!i || f->after) &&
-		    write(gate, text, strlen(text)) < 0)
+		if ((!i || f->after) && write(gate, text, strlen(text)) < 0)
 			return -errno;
 		ret = run(w, c, arg);
 		if (ret != -MOCK_ERRNO) {
-			fprintf(stderr, "# %s, %s, try %d: %d\n", f->name,
-				f->op, i, ret);
+			fprintf(stderr, "# %s, %s, try %d: %d\n", f->name, f->op, i, ret);
 			return -ENOTTY;
 		}
 	}
@@ -644,8 +613,7 @@ TEST_F(fault, stall_another_user)
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 	pid = fork();
 	if (!pid)
-		_exit(abi_become_nobody() || abi_open(&s) ||
-		      abi_send_fd(sockets[1], s.fd));
+		_exit(abi_become_nobody() || abi_open(&s) || abi_send_fd(sockets[1], s.fd));
 	s.fd = abi_recv_fd(sockets[0]);
 	ASSERT_LE(0, s.fd);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
@@ -676,8 +644,7 @@ TEST_F_TIMEOUT(fault, stall_many, 200)
 		ASSERT_EQ(0, abi_open(&s[i]));
 	ASSERT_EQ(0, stall_op("dealloc_pd", MANY));
 	for (i = 0; i < MANY; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, close_one,
-					    &s[i]));
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, close_one, &s[i]));
 	/* Each has got to where the device keeps it. */
 	EXPECT_EQ(0, mock_wait_stalled("dealloc_pd", MANY));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, close_one, &other));
@@ -725,12 +692,10 @@ TEST_F_TIMEOUT(fault, stall_removal, 300)
 		if (ret != -EOPNOTSUPP) {
 			ASSERT_EQ(0, ret);
 			r.done = false;
-			ASSERT_EQ(0, pthread_create(&r.thread, NULL,
-						    removal_thread, &r));
+			ASSERT_EQ(0, pthread_create(&r.thread, NULL, removal_thread, &r));
 			/* It has begun for everybody else. */
 			for (n = 0; n < 500; n++) {
-				ret = abi_alloc_pd(&self->w.s, self->w.s.ctx,
-						   &pd);
+				ret = abi_alloc_pd(&self->w.s, self->w.s.ctx, &pd);
 				if (ret == -EIO)
 					break;
 				usleep(10000);
@@ -747,8 +712,7 @@ TEST_F_TIMEOUT(fault, stall_removal, 300)
 			EXPECT_TRUE(!st->ret || st->ret == -EIO) {
 				TH_LOG("%s: %d", faults[i].name, st->ret);
 			}
-			EXPECT_EQ(-EIO, abi_alloc_pd(&self->w.s,
-						     self->w.s.ctx, &pd));
+			EXPECT_EQ(-EIO, abi_alloc_pd(&self->w.s, self->w.s.ctx, &pd));
 		} else {
 			mock_del();
 		}
@@ -764,8 +728,7 @@ static void killed_child(int ready, const struct fault *f)
 	struct stalled *st = calloc(1, sizeof(*st));
 	struct rdma_ep_async_event ev;
 
-	if (abi_world_open(&st->w) || stalled_begin(st, f) ||
-	    write(ready, "x", 1) != 1)
+	if (abi_world_open(&st->w) || stalled_begin(st, f) || write(ready, "x", 1) != 1)
 		_exit(1);
 	abi_read(st->w.s.async_fd, &ev, sizeof(ev), -1);
 	_exit(2);
@@ -915,17 +878,13 @@ TEST_F_TIMEOUT(fault, removal, 300)
 			ASSERT_EQ(0, abi_world_open(&u[i].w));
 		}
 		for (i = 0; i < 3; i++) {
-			ASSERT_EQ(0, pthread_create(&u[i].thread, NULL,
-						    user_thread, &u[i]));
+			ASSERT_EQ(0, pthread_create(&u[i].thread, NULL, user_thread, &u[i]));
 		}
 		usleep(abi_random() % 700000);
 		start = abi_now_ms();
-		EXPECT_EQ(0, round & 1 ?
-			     system("rdma link delete " MOCK_NAME) :
-			     mock_del());
+		EXPECT_EQ(0, round & 1 ? system("rdma link delete " MOCK_NAME) : mock_del());
 		EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start) {
-			TH_LOG("round %d: %ld ms", round,
-			       abi_now_ms() - start);
+			TH_LOG("round %d: %ld ms", round, abi_now_ms() - start);
 		}
 		stop = true;
 		for (calls = 0, i = 0; i < 3; i++) {

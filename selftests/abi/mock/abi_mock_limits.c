@@ -3,13 +3,9 @@
  * Devices with small limits, devices that make more of a request than was asked
  * for, devices whose driver must not be used, and Q_Keys that are not everybody's.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/klog.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_mock.h"
 
 FIXTURE(limits) {
@@ -21,12 +17,8 @@ FIXTURE_SETUP(limits)
 {
 	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
-	ASSERT_EQ(0, mock_load()) {
-		TH_LOG("no mock device: modprobe rdma_ep_mock");
-	}
-	self->mem = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->mem);
+	ASSERT_EQ(0, mock_load());
+	self->mem = abi_map(65536);
 }
 
 FIXTURE_TEARDOWN(limits)
@@ -89,9 +81,8 @@ TEST_F(limits, refused_drivers)
 		before = log_lines(MOCK_NAME ": its driver cannot register");
 		ASSERT_LE(0, before);
 		for (i = 0; i < 200; i++) {
-			EXPECT_EQ(-EOPNOTSUPP,
-				  abi_reg_mr(&self->s, self->s.pd, self->mem,
-					     4096, AC_ALL, &mr)) {
+			EXPECT_EQ(-EOPNOTSUPP, abi_reg_mr(&self->s, self->s.pd, self->mem,
+							  4096, AC_ALL, &mr)) {
 				TH_LOG("driver %u", refused[d]);
 			}
 		}
@@ -119,15 +110,13 @@ TEST_F(limits, known_drivers)
 	size_t d;
 
 	for (d = 0; d < ARRAY_SIZE(known); d++) {
-		bool plain = known[d] == RDMA_DRIVER_HFI1 ||
-			     known[d] == RDMA_DRIVER_QIB;
+		bool plain = known[d] == RDMA_DRIVER_HFI1 || known[d] == RDMA_DRIVER_QIB;
 
 		snprintf(options, sizeof(options), "driver=%u", known[d]);
 		ASSERT_EQ(0, mock_new(options));
 		ASSERT_EQ(0, abi_open(&self->s));
 		EXPECT_EQ(RDMA_EP_DEVICE_USER_MR, driver_flags(&self->s));
-		EXPECT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, 4096,
-					AC_ALL, &mr));
+		EXPECT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, 4096, AC_ALL, &mr));
 		/* Some look at the address and not at iova. */
 		mr.iova += 4096;
 		EXPECT_EQ(plain ? -EINVAL : 0, ABI(self->s.fd, REG_MR, &mr)) {
@@ -154,12 +143,11 @@ TEST_F(limits, no_srq)
 	"max_srq_wr=3 max_srq_sge=1 max_qp_rd_atom=1 max_qp_init_rd_atom=1"
 
 /* The driver must not even see what is over its limits. */
-static int small_qp(const struct abi *s, __u32 cq, __u32 swr, __u32 rwr,
-		    __u32 ssge, __u32 rsge)
+static int small_qp(const struct abi *s, __u32 cq, __u32 swr, __u32 rwr, __u32 ssge, __u32 rsge)
 {
 	struct rdma_ep_create_qp c;
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	abi_qp_attr(&c, QPT_RC, s->pd, cq, cq);
 	c.init.max_send_wr = swr;
 	c.init.max_recv_wr = rwr;
 	c.init.max_send_sge = ssge;
@@ -262,8 +250,7 @@ TEST_F(limits, objects)
 #define ENTRY		(16 << 20)
 
 static int post_long(const struct abi *s, unsigned long cmd, __u32 qp,
-		     const struct rdma_ep_reg_mr *mr, int num, __u32 length,
-		     __u32 last)
+		     const struct rdma_ep_reg_mr *mr, int num, __u32 length, __u32 last)
 {
 	struct abi_wrs w;
 	int i;
@@ -291,27 +278,22 @@ TEST_F(limits, messages)
 
 	ASSERT_EQ(0, mock_new("max_recv_sge=256"));
 	ASSERT_EQ(0, abi_open(s));
-	mem = mmap(NULL, ENTRY, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, mem);
+	mem = abi_map(ENTRY);
 	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, ENTRY, AC_ALL, &mr));
 	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	abi_qp_attr(&c, QPT_RC, s->pd, cq, cq);
 	c.init.max_recv_sge = 256;
 	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_RC, c.init.qp_num));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
 
 	/* Drivers add up in 32 bits. (This one has not as many entries as it says.) */
 	calls = mock_read("fail/post_recv");
-	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY,
-				     ENTRY));
+	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY, ENTRY));
 	EXPECT_EQ(calls, mock_read("fail/post_recv"));
-	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY,
-				     ENTRY - 1));
+	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY, ENTRY - 1));
 	EXPECT_EQ(calls + 1, mock_read("fail/post_recv"));
-	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 1, 0,
-				     MESSAGE + 1));
+	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 1, 0, MESSAGE + 1));
 	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 2, MESSAGE, 1));
 	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 2, ENTRY, ENTRY));
 	EXPECT_EQ(0, post_long(s, send, c.init.qp, &mr, 2, MESSAGE - 1, 1));
@@ -334,18 +316,16 @@ TEST_F(limits, read_entries)
 	ASSERT_EQ(0, abi_open(s));
 	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &mr));
 	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	abi_qp_attr(&c, QPT_RC, s->pd, cq, cq);
 	ASSERT_LE(2, c.init.max_send_sge);
 	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_RC, c.init.qp_num));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
 	for (num = 2; num; num--) {
-		abi_wrs_init(&w);
-		wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, 1);
-		wr->remote_addr = mr.iova;
-		wr->rkey = mr.rkey;
+		wr = abi_wrs_send(&w, WR_RDMA_READ, SEND_SIGNALED, 1);
+		abi_remote(wr, &mr, 0);
 		for (ret = 0; ret < num; ret++)
-			abi_sge(&w, mr.iova + ret, 1, mr.lkey);
+			abi_mr_sge(&w, &mr, ret, 1);
 		calls = mock_read("fail/post_send");
 		ret = ABI_POST(s, SEND, c.init.qp, &w, NULL);
 		EXPECT_EQ(num == 2 ? -EINVAL : 0, ret);
@@ -374,13 +354,12 @@ TEST_F(limits, keys)
 	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &mr));
 	ASSERT_EQ(0, abi_reg_mr(s, pd, mem, sizeof(mem), AC_ALL, &other));
 	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &stale));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_MR, stale.mr));
+	ASSERT_EQ(0, ABI_DESTROY(s, MR, stale.mr));
 	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
 	ASSERT_EQ(0, abi_create_srq(s, s->pd, 16, 0, &srq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_RC, c.init.qp_num));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &c));
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
 	for (i = 0; i < 5; i++)
 		keys[i] = MOCK_LOCAL_LKEY - 2 + i;
 	keys[5] = other.lkey;
@@ -389,14 +368,12 @@ TEST_F(limits, keys)
 	keys[8] = ~0U;
 	calls = mock_read("fail/post_send");
 	for (i = 0; i < ARRAY_SIZE(keys); i++) {
-		abi_wrs_init(&w);
-		abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 1);
+		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
 		abi_sge(&w, mr.iova, 8, keys[i]);
 		EXPECT_EQ(-EINVAL, ABI_POST(s, SEND, c.init.qp, &w, NULL)) {
 			TH_LOG("send, key 0x%x", keys[i]);
 		}
-		abi_wrs_init(&w);
-		abi_recv_wr(&w, 1);
+		abi_wrs_recv(&w, 1);
 		abi_sge(&w, mr.iova, 8, keys[i]);
 		EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, c.init.qp, &w, NULL)) {
 			TH_LOG("receive, key 0x%x", keys[i]);
@@ -406,12 +383,11 @@ TEST_F(limits, keys)
 		}
 	}
 	EXPECT_EQ(calls, mock_read("fail/post_send"));
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 1);
-	abi_sge(&w, mr.iova, 8, mr.lkey);
+	abi_wrs_recv(&w, 1);
+	abi_mr_sge(&w, &mr, 0, 8);
 	EXPECT_EQ(0, ABI_POST(s, SRQ_RECV, srq, &w, NULL));
 	/* More entries than the queue was made for */
-	abi_sge(&w, mr.iova, 8, mr.lkey);
+	abi_mr_sge(&w, &mr, 0, 8);
 	EXPECT_EQ(-EINVAL, ABI_POST(s, SRQ_RECV, srq, &w, NULL));
 }
 
@@ -459,12 +435,12 @@ static int drain(const struct abi *s, __u32 cq, int num)
 static int caps_qp(const struct abi *s, __u32 scq, __u32 rcq, __u32 srq,
 		   struct rdma_ep_create_qp *c)
 {
-	abi_qp_attr(c, IB_UVERBS_QPT_RC, s->pd, scq, rcq);
+	abi_qp_attr(c, QPT_RC, s->pd, scq, rcq);
 	c->init.max_send_wr = ASKED;
 	c->init.max_recv_wr = ASKED;
 	c->init.srq = srq;
 	return ABI(s->fd, CREATE_QP, c) ?:
-	       abi_qp_init(s, c->init.qp, IB_UVERBS_QPT_RC, 0);
+	       abi_qp_init(s, c->init.qp, QPT_RC, 0);
 }
 
 static void caps(struct __test_metadata *_metadata, FIXTURE_DATA(limits) * self,
@@ -494,11 +470,9 @@ static void caps(struct __test_metadata *_metadata, FIXTURE_DATA(limits) * self,
 	ASSERT_EQ(0, abi_qp_state(s, c[0].init.qp, QPS_RESET));
 
 	/* Sends wait for receives, then they arrive. */
-	ASSERT_EQ(0, abi_qp_init(s, c[0].init.qp, IB_UVERBS_QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(s, c[0].init.qp, IB_UVERBS_QPT_RC,
-				c[1].init.qp_num));
-	ASSERT_EQ(0, abi_qp_rts(s, c[1].init.qp, IB_UVERBS_QPT_RC,
-				c[0].init.qp_num));
+	ASSERT_EQ(0, abi_qp_init(s, c[0].init.qp, QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_rts(s, c[0].init.qp, QPT_RC, c[1].init.qp_num));
+	ASSERT_EQ(0, abi_qp_rts(s, c[1].init.qp, QPT_RC, c[0].init.qp_num));
 	n = fill(s, RDMA_EP_IOC_POST_SEND, c[0].init.qp);
 	EXPECT_LE(granted, n);
 	EXPECT_GE(2 * ASKED, n);
@@ -540,7 +514,7 @@ static int ud_qp(const struct abi *s, struct rdma_ep_create_qp *qp)
 
 	ret = abi_ud_id(s, abi_channel(s), 0, &id) ?:
 	      abi_create_cq(s, -1, 16, 0, &cq);
-	abi_qp_attr(qp, IB_UVERBS_QPT_UD, s->pd, cq, cq);
+	abi_qp_attr(qp, QPT_UD, s->pd, cq, cq);
 	qp->id = id;
 	return ret ?: ABI(s->fd, CREATE_QP, qp);
 }
@@ -577,8 +551,7 @@ TEST_F(limits, qkey_of_a_group)
 		ASSERT_EQ(0, ABI(s->fd, QUERY_QP, &q));
 		EXPECT_EQ(qkeys[i], q.attr.qkey);
 		ASSERT_EQ(0, mock_count(&before));
-		EXPECT_EQ(privileged ? EPERM : 0,
-			  abi_child(ud_qp_of_nobody, s));
+		EXPECT_EQ(privileged ? EPERM : 0, abi_child(ud_qp_of_nobody, s));
 		ASSERT_EQ(0, mock_count(&after));
 		EXPECT_EQ(before.qp + !privileged, after.qp);
 	}

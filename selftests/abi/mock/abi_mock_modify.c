@@ -4,12 +4,7 @@
  * the core does not look, and drivers take a port for an index. What is refused does
  * not get to the driver, and leaves the QP as it was.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_mock.h"
 
 /* Ports of the device: RoCE, InfiniBand. There is no other. */
@@ -29,14 +24,11 @@ FIXTURE_SETUP(modify)
 
 	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
-	ASSERT_EQ(0, mock_load()) {
-		TH_LOG("no mock device: modprobe rdma_ep_mock");
-	}
+	ASSERT_EQ(0, mock_load());
 	ASSERT_EQ(0, mock_new("ib_port=1"));
 	ASSERT_EQ(0, abi_open(&self->s));
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, self->s.pd, cq, cq);
-	ASSERT_EQ(0, ABI(self->s.fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_RC, cq, 0, &c));
 	self->qp = c.init.qp;
 }
 
@@ -47,10 +39,8 @@ FIXTURE_TEARDOWN(modify)
 }
 
 /* Does what it should, and only then the driver is asked to. */
-static void expect_modify(struct __test_metadata *_metadata,
-			  FIXTURE_DATA(modify) * self, int want,
-			  const struct ib_uverbs_qp_attr *attr,
-			  const char *what, __u32 value)
+static void expect_modify(struct __test_metadata *_metadata, FIXTURE_DATA(modify) * self, int want,
+			  const struct ib_uverbs_qp_attr *attr, const char *what, __u32 value)
 {
 	struct rdma_ep_modify_qp m = { .qp = self->qp, .attr = *attr };
 	int calls = mock_read("fail/modify_qp");
@@ -105,8 +95,7 @@ static int to_init(const struct abi *s, __u32 qp, __u8 port)
 	return abi_qp_state(s, qp, QPS_RESET) ?: ABI(s->fd, MODIFY_QP, &m);
 }
 
-static int query(const struct abi *s, __u32 qp, __u32 mask,
-		 struct ib_uverbs_qp_attr *a)
+static int query(const struct abi *s, __u32 qp, __u32 mask, struct ib_uverbs_qp_attr *a)
 {
 	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = mask };
 	int ret = ABI(s->fd, QUERY_QP, &q);
@@ -219,13 +208,11 @@ TEST_F(modify, ports)
 		ASSERT_EQ(0, to_init(&self->s, self->qp, port));
 		for (i = 0; i < ARRAY_SIZE(no_ports); i++) {
 			rtr_attr(&self->s, &a, no_ports[i]);
-			EXPECT_MODIFY(-EINVAL, &a, "address of port",
-				      no_ports[i]);
+			EXPECT_MODIFY(-EINVAL, &a, "address of port", no_ports[i]);
 		}
 		/* The device has it, but the QP is on the other one. */
 		rtr_attr(&self->s, &a, PORT_ROCE + PORT_IB - port);
-		EXPECT_MODIFY(-EINVAL, &a, "address of port",
-			      a.ah_attr.port_num);
+		EXPECT_MODIFY(-EINVAL, &a, "address of port", a.ah_attr.port_num);
 		rtr_attr(&self->s, &a, port);
 		EXPECT_MODIFY(0, &a, "address of port", port);
 	}
@@ -238,7 +225,7 @@ TEST_F(modify, moved)
 	size_t i;
 
 	ASSERT_EQ(0, to_init(&self->s, self->qp, PORT_ROCE));
-	ASSERT_EQ(0, abi_qp_rts(&self->s, self->qp, IB_UVERBS_QPT_RC, 2));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, self->qp, QPT_RC, 2));
 	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp, QPS_SQD));
 	a.qp_attr_mask = QP_PORT | QP_AV;
 	a.port_num = PORT_ROCE;

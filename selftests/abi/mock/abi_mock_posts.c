@@ -4,13 +4,7 @@
  * own; the mock device takes all of them, and counts. Entries of no bytes, which it does
  * not take. What a post keeps while the driver takes its time, and what completions say.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_mock.h"
 
 #define LEN	8192
@@ -48,14 +42,14 @@ static int make_qp(struct _test_data_posts *self, int i)
 	int ret;
 
 	ret = abi_create_cq(s, -1, 64, 0, &self->cq[i]);
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, self->cq[i], self->cq[i]);
+	abi_qp_attr(&c, QPT_RC, s->pd, self->cq[i], self->cq[i]);
 	c.init.max_send_sge = SGES;
 	c.init.max_recv_sge = SGES;
 	c.init.max_inline_data = INLINE;
 	c.init.srq = i ? self->srq : 0;
 	ret = ret ?: ABI(s->fd, CREATE_QP, &c) ?:
-	      abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0) ?:
-	      abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_RC, c.init.qp_num);
+	      abi_qp_init(s, c.init.qp, QPT_RC, 0) ?:
+	      abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num);
 	self->qp[i] = c.init;
 	return ret;
 }
@@ -67,9 +61,7 @@ FIXTURE_SETUP(posts)
 
 	memset(self, 0, sizeof(*self));
 	s->fd = -1;
-	ASSERT_EQ(0, mock_load()) {
-		TH_LOG("no mock device: modprobe rdma_ep_mock");
-	}
+	ASSERT_EQ(0, mock_load());
 	ASSERT_EQ(0, mock_new(""));
 	ASSERT_EQ(0, abi_open(s));
 	c.pd = s->pd;
@@ -81,9 +73,7 @@ FIXTURE_SETUP(posts)
 	ASSERT_EQ(SGES, self->qp[0].max_send_sge);
 	ASSERT_EQ(SGES, self->qp[0].max_recv_sge);
 	ASSERT_EQ(INLINE, self->qp[0].max_inline_data);
-	self->mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->mem);
+	self->mem = abi_map(LEN);
 	ASSERT_EQ(0, abi_reg_mr(s, s->pd, self->mem, LEN, AC_ALL, &self->mr));
 }
 
@@ -109,16 +99,14 @@ static struct rdma_ep_send_wr *begin_remote(struct _test_data_posts *self,
 {
 	struct rdma_ep_send_wr *wr;
 
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, opcode, SEND_SIGNALED, 1);
-	wr->remote_addr = self->mr.iova + offset;
-	wr->rkey = self->mr.rkey;
+	wr = abi_wrs_send(&self->w, opcode, SEND_SIGNALED, 1);
+	abi_remote(wr, &self->mr, offset);
 	return wr;
 }
 
 static void entry(struct _test_data_posts *self, __u64 offset, __u32 len)
 {
-	abi_sge(&self->w, self->mr.iova + offset, len, self->mr.lkey);
+	abi_mr_sge(&self->w, &self->mr, offset, len);
 }
 
 static void empty_entry(struct _test_data_posts *self)
@@ -129,8 +117,7 @@ static void empty_entry(struct _test_data_posts *self)
 static int post_on(struct _test_data_posts *self, int q, int i)
 {
 	return abi_post(&self->s, queues[q].cmd,
-			q == SRQ_RECV ? self->srq : self->qp[i].qp, &self->w,
-			NULL);
+			q == SRQ_RECV ? self->srq : self->qp[i].qp, &self->w, NULL);
 }
 
 static int post(struct _test_data_posts *self, int q)
@@ -171,8 +158,7 @@ static int completed(struct _test_data_posts *self, int i, int num, __u32 len)
 	if (abi_wait(&self->s, self->cq[i], wc, num) != num)
 		return -ETIMEDOUT;
 	for (n = 0; n < num; n++)
-		if (wc[n].status ||
-		    (wc[n].wr_id == 2 && wc[n].byte_len != len)) {
+		if (wc[n].status || (wc[n].wr_id == 2 && wc[n].byte_len != len)) {
 			fprintf(stderr, "# request %d: status %u, %u bytes\n",
 				(int)wc[n].wr_id, wc[n].status, wc[n].byte_len);
 			return -EIO;
@@ -286,9 +272,7 @@ TEST_F(posts, completions)
 		ASSERT_EQ(0, post(self, RECV));
 	}
 	for (i = 0; i < WCS / 2; i++) {
-		abi_wrs_init(&self->w);
-		abi_send_wr(&self->w, WR_SEND_WITH_IMM, SEND_SIGNALED, 1)->imm_data =
-			0x04030201;
+		abi_wrs_send(&self->w, WR_SEND_WITH_IMM, SEND_SIGNALED, 1)->imm_data = 0x04030201;
 		entry(self, 0, 8);
 		ASSERT_EQ(0, post(self, SEND));
 	}
@@ -337,8 +321,7 @@ TEST_F(posts, inline_data)
 
 	memset(data, 'x', sizeof(data));
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		abi_wrs_init(&self->w);
-		wr = abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 		abi_inline(&self->w, wr, data, bad[i]);
 		EXPECT_EQ(0, refused(self, SEND)) {
 			TH_LOG("SEND of %u bytes", bad[i]);
@@ -352,8 +335,7 @@ TEST_F(posts, inline_data)
 	begin(self, RECV);
 	entry(self, 0, LEN);
 	ASSERT_EQ(0, taken(self, RECV, 0));
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	abi_inline(&self->w, wr, data, INLINE);
 	ASSERT_EQ(0, taken(self, SEND, 0));
 	ASSERT_EQ(0, completed(self, 0, 2, INLINE));
@@ -382,8 +364,7 @@ TEST_F(posts, numbers_of_entries)
 		for (i = 0; i < ARRAY_SIZE(bad); i++) {
 			*self->w.num_sge = bad[i];
 			EXPECT_EQ(0, refused(self, q)) {
-				TH_LOG("%s: %u entries", queues[q].name,
-				       bad[i]);
+				TH_LOG("%s: %u entries", queues[q].name, bad[i]);
 			}
 		}
 		/* Nor do empty ones make room. */
@@ -429,13 +410,10 @@ TEST_F(posts, ranges)
 	for (q = SEND; q <= SRQ_RECV; q++) {
 		for (i = 0; i < ARRAY_SIZE(bad); i++) {
 			begin(self, q);
-			abi_sge(&self->w, bad[i].addr, bad[i].len,
-				self->mr.lkey);
+			abi_sge(&self->w, bad[i].addr, bad[i].len, self->mr.lkey);
 			EXPECT_EQ(0, refused(self, q)) {
-				TH_LOG("%s: base%+lld, %u bytes",
-				       queues[q].name,
-				       (long long)(bad[i].addr - base),
-				       bad[i].len);
+				TH_LOG("%s: base%+lld, %u bytes", queues[q].name,
+				       (long long)(bad[i].addr - base), bad[i].len);
 			}
 		}
 		/* A good entry does not help a bad one. */
@@ -468,14 +446,14 @@ TEST_F(posts, read_only)
 	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, 0, &ro));
 	for (q = RECV; q <= SRQ_RECV; q++) {
 		begin(self, q);
-		abi_sge(&self->w, ro.iova, 8, ro.lkey);
+		abi_mr_sge(&self->w, &ro, 0, 8);
 		EXPECT_EQ(0, refused(self, q)) {
 			TH_LOG("%s", queues[q].name);
 		}
 	}
 	for (i = 0; i < ARRAY_SIZE(sinks); i++) {
 		begin_remote(self, sinks[i], 0);
-		abi_sge(&self->w, ro.iova, 8, ro.lkey);
+		abi_mr_sge(&self->w, &ro, 0, 8);
 		EXPECT_EQ(0, refused(self, SEND)) {
 			TH_LOG("opcode %u", sinks[i]);
 		}
@@ -484,7 +462,7 @@ TEST_F(posts, read_only)
 	entry(self, 0, 8);
 	ASSERT_EQ(0, taken(self, RECV, 0));
 	begin(self, SEND);
-	abi_sge(&self->w, ro.iova, 8, ro.lkey);
+	abi_mr_sge(&self->w, &ro, 0, 8);
 	ASSERT_EQ(0, taken(self, SEND, 0));
 	EXPECT_EQ(0, completed(self, 0, 2, 8));
 }
@@ -511,8 +489,7 @@ TEST_F(posts, atomics)
 			entry(self, 800, len / 2);
 			entry(self, 900, len - len / 2);
 			EXPECT_EQ(0, refused(self, SEND)) {
-				TH_LOG("opcode %u: %u bytes in two", opcodes[i],
-				       len);
+				TH_LOG("opcode %u: %u bytes in two", opcodes[i], len);
 			}
 		}
 		begin_remote(self, opcodes[i], 0);
@@ -522,8 +499,7 @@ TEST_F(posts, atomics)
 			begin_remote(self, opcodes[i], len);
 			entry(self, 800, 8);
 			EXPECT_EQ(0, refused(self, SEND)) {
-				TH_LOG("opcode %u: %u bytes off", opcodes[i],
-				       len);
+				TH_LOG("opcode %u: %u bytes off", opcodes[i], len);
 			}
 		}
 		EXPECT_EQ(5, *target);
@@ -554,8 +530,7 @@ static void *post_datagram(void *arg)
 	struct datagram *d = arg;
 	struct abi_wrs w;
 
-	abi_wrs_init(&w);
-	abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 1)->ah = d->ah;
+	abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1)->ah = d->ah;
 	d->ret = ABI_POST(d->s, SEND, d->qp, &w, NULL);
 	return NULL;
 }
@@ -572,10 +547,10 @@ static int begin_datagram(struct datagram *d, int (*slow)(int ms))
 	      abi_create_ah(s, d->pd, &d->ah);
 	if (ret)
 		return ret;
-	abi_qp_attr(&c, IB_UVERBS_QPT_UD, d->pd, d->cq, d->cq);
+	abi_qp_attr(&c, QPT_UD, d->pd, d->cq, d->cq);
 	ret = ABI(s->fd, CREATE_QP, &c) ?:
-	      abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_UD, 1) ?:
-	      abi_qp_rts(s, c.init.qp, IB_UVERBS_QPT_UD, 0) ?:
+	      abi_qp_init(s, c.init.qp, QPT_UD, 1) ?:
+	      abi_qp_rts(s, c.init.qp, QPT_UD, 0) ?:
 	      slow(2000);
 	d->qp = c.init.qp;
 	d->ret = 1;
@@ -606,10 +581,10 @@ static void destroy_meanwhile(struct __test_metadata *_metadata, const struct ab
 	for (round = 0; round < 10 && !posting; round++) {
 		ASSERT_EQ(0, begin_datagram(&d, slow));
 		if (without_qp)
-			EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, d.qp));
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_AH, d.ah));
-		EXPECT_EQ(-ENOENT, abi_destroy(s, RDMA_EP_OBJ_AH, d.ah));
-		pd = abi_destroy(s, RDMA_EP_OBJ_PD, d.pd);
+			EXPECT_EQ(0, ABI_DESTROY(s, QP, d.qp));
+		EXPECT_EQ(0, ABI_DESTROY(s, AH, d.ah));
+		EXPECT_EQ(-ENOENT, ABI_DESTROY(s, AH, d.ah));
+		pd = ABI_DESTROY(s, PD, d.pd);
 		ah = mock_read_key("count", "ah");
 		posting = still_posting(&d);
 		EXPECT_EQ(0, end_datagram(&d, slow));
@@ -619,10 +594,10 @@ static void destroy_meanwhile(struct __test_metadata *_metadata, const struct ab
 		}
 		EXPECT_EQ(0, mock_read_key("count", "ah"));
 		if (!without_qp)
-			EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, d.qp));
+			EXPECT_EQ(0, ABI_DESTROY(s, QP, d.qp));
 		if (pd)
-			EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_PD, d.pd));
-		EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_CQ, d.cq));
+			EXPECT_EQ(0, ABI_DESTROY(s, PD, d.pd));
+		EXPECT_EQ(0, ABI_DESTROY(s, CQ, d.cq));
 	}
 	EXPECT_TRUE(posting);
 }

@@ -2,11 +2,7 @@
 /*
  * A device that goes away, against what rdma_cm and ib_core still do with it then.
  */
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_cmds.h"
 #include "abi_mock.h"
 
@@ -18,9 +14,7 @@ FIXTURE_SETUP(removal)
 {
 	memset(self, 0, sizeof(*self));
 	self->w.s.fd = -1;
-	ASSERT_EQ(0, mock_load()) {
-		TH_LOG("no mock device: modprobe rdma_ep_mock");
-	}
+	ASSERT_EQ(0, mock_load());
 	ASSERT_EQ(0, mock_new(""));
 }
 
@@ -66,8 +60,7 @@ static int routes_begin(struct routes *r)
 	if (r->channel < 0)
 		return ret ?: r->channel;
 	for (i = 0; i < ROUTES; i++) {
-		ret = abi_create_id(&r->s, r->channel, RDMA_PS_TCP,
-				    IB_UVERBS_QPT_RC, i, &r->ids[i]) ?:
+		ret = abi_tcp_id(&r->s, r->channel, i, &r->ids[i]) ?:
 		      abi_resolve_addr(&r->s, r->ids[i], &r->s.addr, 5000) ?:
 		      abi_event(r->channel, EV_ADDR_RESOLVED, &ev);
 		if (ret)
@@ -86,7 +79,7 @@ static void *routes_destroy_thread(void *data)
 	int i;
 
 	for (i = ROUTES; i-- > 0;)
-		abi_destroy(&r->s, RDMA_EP_OBJ_ID, r->ids[i]);
+		ABI_DESTROY(&r->s, ID, r->ids[i]);
 	return NULL;
 }
 
@@ -155,8 +148,7 @@ TEST_F(removal, netdev)
 	ASSERT_EQ(0, system("ip link del " MOCK_NETDEV));
 	EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
 	do {
-		ASSERT_EQ(0, abi_read(self->w.s.async_fd, &ev, sizeof(ev),
-				      ABI_WAIT_MS));
+		ASSERT_EQ(0, abi_read(self->w.s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 	} while (ev.event != EVENT_DEVICE_FATAL);
 	EXPECT_EQ(-EIO, abi_alloc_pd(&self->w.s, self->w.s.ctx, &pd));
 }

@@ -3,14 +3,7 @@
  * Work requests as somebody would write them who wants more than is his. None
  * may get through to a driver: most would let it read and write the kernel.
  */
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define LEN	8192
 #define QKEY	0x11111111
@@ -34,11 +27,9 @@ FIXTURE_SETUP(attack)
 	self->qp = self->p.end[0].qp.qp;
 	self->peer = self->p.end[1].qp.qp;
 	/* Own pages on both sides, so that a range check is all there is. */
-	self->buf = mmap(NULL, LEN + 8192, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->buf = abi_map(LEN + 8192);
 	self->buf += 4096;
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
-				&self->mr));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
 }
 
 FIXTURE_TEARDOWN(attack)
@@ -47,46 +38,38 @@ FIXTURE_TEARDOWN(attack)
 }
 
 /* Posts; what was refused was not posted, either. */
-static int post_to(const struct abi *s, unsigned long cmd, __u32 qp,
-		   const struct abi_wrs *w)
+static int post_to(const struct abi *s, unsigned long cmd, __u32 qp, const struct abi_wrs *w)
 {
 	__u32 posted;
 	int ret = abi_post(s, cmd, qp, w, &posted);
 
 	if (posted != (ret ? 0 : w->num)) {
-		fprintf(stderr, "# posted %u of %u, returned %d\n", posted,
-			w->num, ret);
+		fprintf(stderr, "# posted %u of %u, returned %d\n", posted, w->num, ret);
 		return -EPROTO;
 	}
 	return ret;
 }
 
-static int send_sge(struct _test_data_attack *self, __u32 opcode, __u64 addr,
-		    __u32 len, __u32 lkey)
+static int send_sge(struct _test_data_attack *self, __u32 opcode, __u64 addr, __u32 len, __u32 lkey)
 {
 	struct rdma_ep_send_wr *wr;
 
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, opcode, SEND_SIGNALED, 1);
-	wr->remote_addr = self->mr.iova;
-	wr->rkey = self->mr.rkey;
+	wr = abi_wrs_send(&self->w, opcode, SEND_SIGNALED, 1);
+	abi_remote(wr, &self->mr, 0);
 	abi_sge(&self->w, addr, len, lkey);
 	return post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
 }
 
-static int recv_sge(struct _test_data_attack *self, __u64 addr, __u32 len,
-		    __u32 lkey)
+static int recv_sge(struct _test_data_attack *self, __u64 addr, __u32 len, __u32 lkey)
 {
-	abi_wrs_init(&self->w);
-	abi_recv_wr(&self->w, 1);
+	abi_wrs_recv(&self->w, 1);
 	abi_sge(&self->w, addr, len, lkey);
 	return post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer, &self->w);
 }
 
 /* The entry is refused for sends, for receives and where data comes back. */
 static void expect_refused(struct __test_metadata *_metadata,
-			   struct _test_data_attack *self, __u64 addr,
-			   __u32 len, __u32 lkey)
+			   struct _test_data_attack *self, __u64 addr, __u32 len, __u32 lkey)
 {
 	const __u64 base = self->mr.iova;
 
@@ -142,8 +125,7 @@ TEST_F(attack, guessed_keys)
 		for (low = 0; low < 256; low++) {
 			if ((key << 8 | low) == own)
 				continue;
-			EXPECT_EQ(-EINVAL, send_sge(self, WR_SEND, addr, 8,
-						    key << 8 | low)) {
+			EXPECT_EQ(-EINVAL, send_sge(self, WR_SEND, addr, 8, key << 8 | low)) {
 				TH_LOG("key 0x%x", key << 8 | low);
 			}
 		}
@@ -168,10 +150,9 @@ TEST_F(attack, other_keys)
 	ASSERT_EQ(0, abi_reg_mr(&self->s, pd, self->buf, LEN, AC_ALL, &mr));
 	expect_refused(_metadata, self, addr, 8, mr.lkey);
 	/* One that is gone */
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
-				&mr));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &mr));
 	EXPECT_EQ(0, recv_sge(self, addr, 8, mr.lkey));
-	ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr));
+	ASSERT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
 	expect_refused(_metadata, self, addr, 8, mr.lkey);
 	abi_close(&other);
 	EXPECT_EQ(0, send_sge(self, WR_SEND, addr, 8, self->mr.lkey));
@@ -197,15 +178,12 @@ TEST_F(attack, ranges)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		expect_refused(_metadata, self, bad[i].addr, bad[i].len,
-			       lkey);
+		expect_refused(_metadata, self, bad[i].addr, bad[i].len, lkey);
 	/* A good entry does not help a bad one. */
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	abi_sge(&self->w, base, 8, lkey);
 	abi_sge(&self->w, base + LEN, 8, lkey);
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp,
-				   &self->w));
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
 	/* To the last byte */
 	EXPECT_EQ(0, recv_sge(self, base, LEN, lkey));
 	EXPECT_EQ(0, send_sge(self, WR_SEND, base, LEN, lkey));
@@ -236,8 +214,7 @@ static char *same_pages(size_t len)
  */
 static void expect_long_receives_refused(struct __test_metadata *_metadata,
 					 struct _test_data_attack *self,
-					 const struct rdma_ep_reg_mr *mr,
-					 __u64 part, __u32 n)
+					 const struct rdma_ep_reg_mr *mr, __u64 part, __u32 n)
 {
 	struct rdma_ep_create_srq c = {
 		.pd = self->s.pd, .max_wr = 8, .max_sge = n,
@@ -246,13 +223,11 @@ static void expect_long_receives_refused(struct __test_metadata *_metadata,
 
 	ASSERT_EQ(0, ABI(self->s.fd, CREATE_SRQ, &c));
 	ASSERT_EQ(n, c.max_sge);
-	abi_wrs_init(&self->w);
-	abi_recv_wr(&self->w, 1);
+	abi_wrs_recv(&self->w, 1);
 	for (i = 0; i < n; i++)
 		abi_sge(&self->w, mr->iova, part, mr->lkey);
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SRQ_RECV, c.srq,
-				   &self->w));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_SRQ, c.srq));
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SRQ_RECV, c.srq, &self->w));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, SRQ, c.srq));
 }
 
 /* Lengths whose sum is small, or negative, in 32 bits, or just too much */
@@ -278,12 +253,10 @@ TEST_F(attack, long_messages)
 	part = (max / n + 4096) & ~4095ULL;
 	mem = same_pages(part);
 	ASSERT_NE(NULL, mem);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, mem, part, AC_LOCAL_WRITE,
-				&mr));
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, mem, part, AC_LOCAL_WRITE, &mr));
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	for (i = 0; i < n; i++)
-		abi_sge(&self->w, mr.iova, part, mr.lkey);
+		abi_mr_sge(&self->w, &mr, 0, part);
 	ret = post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
 	EXPECT_EQ(-EINVAL, ret) {
 		TH_LOG("%u times %llu bytes", n, part);
@@ -295,18 +268,16 @@ TEST_F(attack, long_messages)
 }
 
 /* Of two pages, which are hardly ever side by side in the machine's memory */
-static int write_from(struct _test_data_attack *self, __u32 qp, __u32 off,
-		      __u32 len)
+static int write_from(struct _test_data_attack *self, __u32 qp, __u32 off, __u32 len)
 {
 	char *to = self->buf + 4096 + 200;
 	struct rdma_ep_send_wr *wr;
 
 	memset(to, 0, 64);
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, 1);
+	wr = abi_wrs_send(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, 1);
 	wr->remote_addr = (uintptr_t)to;
 	wr->rkey = self->mr.rkey;
-	abi_sge(&self->w, self->mr.iova + off, len, self->mr.lkey);
+	abi_mr_sge(&self->w, &self->mr, off, len);
 	return post_to(&self->s, RDMA_EP_IOC_POST_SEND, qp, &self->w) ?:
 	       !abi_arrived(to, self->buf + off, len) || to[len];
 }
@@ -339,15 +310,13 @@ TEST_F(attack, short_messages)
 	}
 	for (len = 31; len <= 33; len++) {
 		for (off = 4096 - len; off <= 4097 - len; off++) {
-			abi_wrs_init(&self->w);
-			wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 1);
+			wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 1);
 			wr->remote_addr = base + off;
 			wr->rkey = self->mr.rkey;
 			abi_sge(&self->w, base + 6000, len, self->mr.lkey);
 			wrong = self->s.iwarp && off + len > 4096 && len <= 32;
-			EXPECT_EQ(wrong ? -EINVAL : 0,
-				  post_to(&self->s, RDMA_EP_IOC_POST_SEND,
-					  self->qp, &self->w)) {
+			EXPECT_EQ(wrong ? -EINVAL : 0, post_to(&self->s, RDMA_EP_IOC_POST_SEND,
+							       self->qp, &self->w)) {
 				TH_LOG("%u bytes at %u", len, off);
 			}
 			if (wrong)
@@ -368,10 +337,8 @@ TEST_F(attack, access)
 	EXPECT_EQ(-EINVAL, recv_sge(self, ro.iova, 8, ro.lkey));
 	EXPECT_EQ(-EINVAL, send_sge(self, WR_RDMA_READ, ro.iova, 8, ro.lkey));
 	if (!self->s.iwarp) {
-		EXPECT_EQ(-EINVAL, send_sge(self, WR_CMP_AND_SWP, ro.iova, 8,
-					    ro.lkey));
-		EXPECT_EQ(-EINVAL, send_sge(self, WR_FETCH_AND_ADD, ro.iova, 8,
-					    ro.lkey));
+		EXPECT_EQ(-EINVAL, send_sge(self, WR_CMP_AND_SWP, ro.iova, 8, ro.lkey));
+		EXPECT_EQ(-EINVAL, send_sge(self, WR_FETCH_AND_ADD, ro.iova, 8, ro.lkey));
 	}
 	/* It may be read. */
 	EXPECT_EQ(0, recv_sge(self, self->mr.iova, 8, self->mr.lkey));
@@ -387,12 +354,10 @@ TEST_F(attack, send_flags)
 		if (1U << bit == SEND_INLINE)
 			continue;
 		ASSERT_EQ(0, recv_sge(self, self->mr.iova, 8, self->mr.lkey));
-		abi_wrs_init(&self->w);
-		abi_send_wr(&self->w, WR_SEND, 1U << bit, 1);
+		abi_wrs_send(&self->w, WR_SEND, 1U << bit, 1);
 		expected = (1U << bit) & (SEND_FENCE | SEND_SIGNALED |
 					  SEND_SOLICITED) ? 0 : -EINVAL;
-		ret = post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp,
-			      &self->w);
+		ret = post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
 		EXPECT_EQ(expected, ret) {
 			TH_LOG("flag bit %u", bit);
 		}
@@ -412,38 +377,30 @@ TEST_F(attack, numbers_of_entries)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		abi_wrs_init(&self->w);
-		wr = abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
-		abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
+		abi_mr_sge(&self->w, &self->mr, 0, 8);
 		wr->num_sge = bad[i];
-		EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND,
-					   self->qp, &self->w)) {
+		EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w)) {
 			TH_LOG("send: %u entries", bad[i]);
 		}
-		abi_wrs_init(&self->w);
-		rwr = abi_recv_wr(&self->w, 1);
-		abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+		rwr = abi_wrs_recv(&self->w, 1);
+		abi_mr_sge(&self->w, &self->mr, 0, 8);
 		rwr->num_sge = bad[i];
-		EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV,
-					   self->peer, &self->w)) {
+		EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer, &self->w)) {
 			TH_LOG("recv: %u entries", bad[i]);
 		}
 	}
 	/* All there, but one more than the queue has */
 	ASSERT_GT(200, max);
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	for (n = 0; n <= max; n++)
-		abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp,
-				   &self->w));
+		abi_mr_sge(&self->w, &self->mr, 0, 8);
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
 	max = self->p.end[1].qp.max_recv_sge;
-	abi_wrs_init(&self->w);
-	abi_recv_wr(&self->w, 1);
+	abi_wrs_recv(&self->w, 1);
 	for (n = 0; n <= max; n++)
-		abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer,
-				   &self->w));
+		abi_mr_sge(&self->w, &self->mr, 0, 8);
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer, &self->w));
 	EXPECT_EQ(0, still_works(self));
 }
 
@@ -459,33 +416,25 @@ TEST_F(attack, inline_lengths)
 
 	/* 16 bytes are there. */
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		abi_wrs_init(&self->w);
-		wr = abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 		abi_inline(&self->w, wr, "0123456789abcdef", 16);
 		wr->inline_len = bad[i];
-		EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND,
-					   self->qp, &self->w)) {
+		EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w)) {
 			TH_LOG("%u bytes", bad[i]);
 		}
 	}
 	/* Both kinds of data, or a length without the flag */
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_SEND, SEND_INLINE, 1);
-	abi_sge(&self->w, self->mr.iova, 8, self->mr.lkey);
+	wr = abi_wrs_send(&self->w, WR_SEND, SEND_INLINE, 1);
+	abi_mr_sge(&self->w, &self->mr, 0, 8);
 	wr->inline_len = 16;
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp,
-				   &self->w));
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
 	wr->send_flags = 0;
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp,
-				   &self->w));
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
 	/* Nothing to bring back data into */
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 1);
-	wr->remote_addr = self->mr.iova;
-	wr->rkey = self->mr.rkey;
+	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 1);
+	abi_remote(wr, &self->mr, 0);
 	abi_inline(&self->w, wr, "0123456789abcdef", 16);
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp,
-				   &self->w));
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
 	EXPECT_EQ(0, still_works(self));
 }
 
@@ -526,8 +475,7 @@ TEST_F(attack, buffers)
 	p.wrs_len = ~0U;
 	EXPECT_EQ(-E2BIG, ABI(self->s.fd, POST_SEND, &p));
 
-	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page = abi_map(8192);
 	munmap(page + 4096, 4096);
 	memcpy(page + 4096 - good.wrs_len + 8, self->w.buf, good.wrs_len - 8);
 	p = good;
@@ -555,16 +503,12 @@ TEST_F(attack, reserved)
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_recv_wr *rwr;
 
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	wr->reserved = 1;
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp,
-				   &self->w));
-	abi_wrs_init(&self->w);
-	rwr = abi_recv_wr(&self->w, 1);
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
+	rwr = abi_wrs_recv(&self->w, 1);
 	rwr->reserved = 0x80000000;
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer,
-				   &self->w));
+	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer, &self->w));
 }
 
 /* Everything in front of the bad one arrives, nothing behind it does. */
@@ -577,31 +521,25 @@ TEST_F(attack, one_bad_in_a_list)
 		abi_wrs_init(&self->w);
 		for (i = 0; i < 6; i++) {
 			abi_recv_wr(&self->w, 100 * bad + i);
-			abi_sge(&self->w, self->mr.iova + 64 * i, 64,
-				i == bad ? 0 : self->mr.lkey);
+			abi_sge(&self->w, self->mr.iova + 64 * i, 64, i == bad ? 0 : self->mr.lkey);
 		}
-		EXPECT_EQ(-EINVAL, ABI_POST(&self->s, RECV, self->peer,
-					    &self->w, &posted));
+		EXPECT_EQ(-EINVAL, ABI_POST(&self->s, RECV, self->peer, &self->w, &posted));
 		EXPECT_EQ(bad, posted);
 		abi_wrs_init(&self->w);
 		for (i = 0; i < 6; i++) {
 			abi_send_wr(&self->w, i == bad ? 7 : WR_SEND,
 				    SEND_SIGNALED, 1000 * bad + i);
-			abi_sge(&self->w, self->mr.iova + 4096, 8 + i,
-				self->mr.lkey);
+			abi_mr_sge(&self->w, &self->mr, 4096, 8 + i);
 		}
-		EXPECT_EQ(-EINVAL, ABI_POST(&self->s, SEND, self->qp, &self->w,
-					    &posted));
+		EXPECT_EQ(-EINVAL, ABI_POST(&self->s, SEND, self->qp, &self->w, &posted));
 		EXPECT_EQ(bad, posted);
-		ASSERT_EQ(bad, abi_wait(&self->s, self->p.end[1].cq[1], wc,
-					bad));
+		ASSERT_EQ(bad, abi_wait(&self->s, self->p.end[1].cq[1], wc, bad));
 		for (i = 0; i < bad; i++) {
 			EXPECT_EQ(100 * bad + i, wc[i].wr_id);
 			EXPECT_EQ(8 + i, wc[i].byte_len);
 			EXPECT_EQ(WC_SUCCESS, wc[i].status);
 		}
-		ASSERT_EQ(bad, abi_wait(&self->s, self->p.end[0].cq[0], wc,
-					bad));
+		ASSERT_EQ(bad, abi_wait(&self->s, self->p.end[0].cq[0], wc, bad));
 		for (i = 0; i < bad; i++) {
 			EXPECT_EQ(1000 * bad + i, wc[i].wr_id);
 		}

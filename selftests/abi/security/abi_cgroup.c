@@ -2,14 +2,9 @@
 /*
  * Limits of a cgroup on objects of a device (the rdma controller's).
  */
-#include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define CGROUPS	"/tmp/rdma_ep.cgroups"
 #define CGROUP	CGROUPS "/limited"
@@ -31,8 +26,7 @@ static int limit_objects(const char *limit)
 	for (i = 0; i < q.num && i < 16; i++) {
 		if (devs[i].dev_index != s.dev)
 			continue;
-		snprintf(text, sizeof(text), "%.64s hca_object=%s",
-			 devs[i].name, limit);
+		snprintf(text, sizeof(text), "%.64s hca_object=%s", devs[i].name, limit);
 		ret = abi_put(CGROUP "/rdma.max", text);
 	}
 	abi_close(&s);
@@ -115,16 +109,13 @@ static int fill_cgroup(void *arg)
 	    abi_create_srq(&s, s.pd, 8, 0, &h) != -EAGAIN)
 		return 4;
 	/* What has gone is not counted. */
-	if (abi_destroy(&s, RDMA_EP_OBJ_PD, pd) ||
-	    abi_create_cq(&s, -1, 8, 0, &h))
+	if (ABI_DESTROY(&s, PD, pd) || abi_create_cq(&s, -1, 8, 0, &h))
 		return 5;
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s.pd, h, h);
-	return ABI(s.fd, CREATE_QP, &qp) == -EAGAIN ? 0 : 6;
+	return abi_create_qp(&s, QPT_RC, h, 0, &qp) == -EAGAIN ? 0 : 6;
 }
 
 static void run_limited(struct __test_metadata *_metadata,
-			const FIXTURE_DATA(cgroup) * self, int (*fn)(void *arg),
-			void *arg)
+			const FIXTURE_DATA(cgroup) * self, int (*fn)(void *arg), void *arg)
 {
 	int status;
 
@@ -175,13 +166,13 @@ static int make_ep(const struct abi *s, struct rdma_ep_create_ep *e)
 static int destroy_cq(const struct abi *s, const struct rdma_ep_auto_cq *cq)
 {
 	close(cq->channel_fd);
-	return abi_destroy(s, RDMA_EP_OBJ_CQ, cq->cq);
+	return ABI_DESTROY(s, CQ, cq->cq);
 }
 
 static int destroy_ep(const struct abi *s, const struct rdma_ep_create_ep *e)
 {
-	int ret = abi_destroy(s, RDMA_EP_OBJ_QP, e->qp.qp) ?:
-		  abi_destroy(s, RDMA_EP_OBJ_ID, e->id);
+	int ret = ABI_DESTROY(s, QP, e->qp.qp) ?:
+		  ABI_DESTROY(s, ID, e->id);
 
 	close(e->channel_fd);
 	return ret ?: destroy_cq(s, &e->qp.send_cq) ?:

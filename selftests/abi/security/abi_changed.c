@@ -4,18 +4,9 @@
  * is refused, or it is the good one, in whole. (userfaultfd(2) stops a post where it has
  * read the request and not yet all of the list; whoever reads it again reads another.)
  */
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define LEN	8192
 #define PAGE	4096
@@ -41,11 +32,8 @@ FIXTURE_SETUP(changed)
 	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
 	self->qp = self->p.end[0].qp.qp;
 	self->peer = self->p.end[1].qp.qp;
-	self->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->buf);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL,
-				&self->mr));
+	self->buf = abi_map(LEN);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
 	memcpy(self->buf, "sixteen bytes...", 16);
 }
 
@@ -126,8 +114,7 @@ static void flip_end(struct flip *f)
 /* Both values have to be met. */
 static bool go_on(const struct _test_data_changed *self, int round, long end)
 {
-	return round < ROUNDS || ((!self->refused || !self->taken) &&
-				  abi_now_ms() < end);
+	return round < ROUNDS || ((!self->refused || !self->taken) && abi_now_ms() < end);
 }
 
 /* A message is sent and arrives. 0, or what is wrong with it */
@@ -141,12 +128,10 @@ static int one_message(struct _test_data_changed *self)
 	    abi_wait(s, self->p.end[1].cq[1], &wc[1], 1) != 1)
 		return -ETIMEDOUT;
 	if (wc[0].status || wc[1].status) {
-		fprintf(stderr, "# status %u, %u\n", wc[0].status,
-			wc[1].status);
+		fprintf(stderr, "# status %u, %u\n", wc[0].status, wc[1].status);
 		return -EIO;
 	}
-	if (wc[1].byte_len != 16 || memcmp(place, "sixteen bytes...", 16) ||
-	    place[16])
+	if (wc[1].byte_len != 16 || memcmp(place, "sixteen bytes...", 16) || place[16])
 		return -EBADMSG;
 	memset(place, 0, 16);
 	return 0;
@@ -154,16 +139,14 @@ static int one_message(struct _test_data_changed *self)
 
 static void good_recv(struct _test_data_changed *self)
 {
-	abi_wrs_init(&self->recv);
-	abi_recv_wr(&self->recv, 4);
-	abi_sge(&self->recv, self->mr.iova + 4096, 64, self->mr.lkey);
+	abi_wrs_recv(&self->recv, 4);
+	abi_mr_sge(&self->recv, &self->mr, 4096, 64);
 }
 
 static void good_send(struct _test_data_changed *self)
 {
-	abi_wrs_init(&self->send);
-	abi_send_wr(&self->send, WR_SEND, SEND_SIGNALED, 5);
-	abi_sge(&self->send, self->mr.iova, 16, self->mr.lkey);
+	abi_wrs_send(&self->send, WR_SEND, SEND_SIGNALED, 5);
+	abi_mr_sge(&self->send, &self->mr, 0, 16);
 }
 
 static void good_inline(struct _test_data_changed *self)
@@ -171,8 +154,7 @@ static void good_inline(struct _test_data_changed *self)
 	char data[16 + 0x1000] = "sixteen bytes...";
 	struct rdma_ep_send_wr *wr;
 
-	abi_wrs_init(&self->send);
-	wr = abi_send_wr(&self->send, WR_SEND, SEND_SIGNALED, 5);
+	wr = abi_wrs_send(&self->send, WR_SEND, SEND_SIGNALED, 5);
 	abi_inline(&self->send, wr, data, sizeof(data));
 	wr->inline_len = 16;
 }
@@ -306,15 +288,13 @@ static int midway_open(struct midway *m)
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 
-	m->mem = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	m->mem = abi_map(3 * PAGE);
 	if (m->mem == MAP_FAILED)
 		return -ENOMEM;
 	reg.range.start = (uintptr_t)m->mem + 2 * PAGE;
 	reg.range.len = PAGE;
 	m->fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (m->fd < 0 || ioctl(m->fd, UFFDIO_API, &api) ||
-	    ioctl(m->fd, UFFDIO_REGISTER, &reg))
+	if (m->fd < 0 || ioctl(m->fd, UFFDIO_API, &api) || ioctl(m->fd, UFFDIO_REGISTER, &reg))
 		return -errno;
 	return 0;
 }
@@ -328,8 +308,7 @@ static void *midway_thread(void *arg)
 	struct pollfd p = { .fd = m->fd, .events = POLLIN };
 	struct uffd_msg msg;
 
-	if (poll(&p, 1, ABI_WAIT_MS) == 1 &&
-	    read(m->fd, &msg, sizeof(msg)) == sizeof(msg)) {
+	if (poll(&p, 1, ABI_WAIT_MS) == 1 && read(m->fd, &msg, sizeof(msg)) == sizeof(msg)) {
 		*m->word ^= m->difference;
 		m->met = true;
 	}
@@ -371,20 +350,17 @@ static void midway(struct __test_metadata *_metadata,
 		   const struct change *c)
 {
 	EXPECT_EQ(-EINVAL, midway_post(self, m, send, c, true)) {
-		TH_LOG("%s of a %s that was bad", c->name,
-		       send ? "send" : "receive");
+		TH_LOG("%s of a %s that was bad", c->name, send ? "send" : "receive");
 	}
 	if (send)
 		ASSERT_EQ(0, post_recv(self));
 	ASSERT_EQ(0, midway_post(self, m, send, c, false)) {
-		TH_LOG("%s of a %s that was good", c->name,
-		       send ? "send" : "receive");
+		TH_LOG("%s of a %s that was good", c->name, send ? "send" : "receive");
 	}
 	if (!send)
 		ASSERT_EQ(0, post_send(self));
 	ASSERT_EQ(0, one_message(self)) {
-		TH_LOG("%s of a %s that was good", c->name,
-		       send ? "send" : "receive");
+		TH_LOG("%s of a %s that was good", c->name, send ? "send" : "receive");
 	}
 }
 

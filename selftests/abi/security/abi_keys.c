@@ -3,14 +3,7 @@
  * Keys and QP numbers that are somebody else's, or nobody's any more; and what a
  * connection is worth after all that has been tried on it.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define LEN	4096
 #define WC_REM_ACCESS_ERR	10
@@ -44,8 +37,7 @@ static int set_up(struct _test_data_keys *self)
 		side = &self->side[i];
 		side->mem = new_memory(NULL);
 		ret = abi_open(&side->s) ?:
-		      abi_reg_mr(&side->s, side->s.pd, side->mem, LEN, AC_ALL,
-				 &side->mr);
+		      abi_reg_mr(&side->s, side->s.pd, side->mem, LEN, AC_ALL, &side->mr);
 		if (ret)
 			return ret;
 	}
@@ -75,28 +67,20 @@ static int post(struct _test_data_keys *self, __u32 opcode, __u64 remote,
 {
 	struct rdma_ep_send_wr *wr;
 
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, opcode, SEND_SIGNALED, 7);
+	wr = abi_wrs_send(&self->w, opcode, SEND_SIGNALED, 7);
 	wr->remote_addr = remote;
 	wr->rkey = rkey;
 	abi_sge(&self->w, addr, len, lkey);
-	return ABI_POST(&self->side[0].s, SEND, self->side[0].qp, &self->w,
-			NULL);
+	return ABI_POST(&self->side[0].s, SEND, self->side[0].qp, &self->w, NULL);
 }
 
-static int post_recv(struct _test_data_keys *self, int i, __u64 addr,
-		     __u32 len, __u32 lkey)
+static int post_recv(struct _test_data_keys *self, int i, __u64 addr, __u32 len, __u32 lkey)
 {
-	abi_wrs_init(&self->w);
-	abi_recv_wr(&self->w, 8);
-	abi_sge(&self->w, addr, len, lkey);
-	return ABI_POST(&self->side[i].s, RECV, self->side[i].qp, &self->w,
-			NULL);
+	return abi_post_recv(&self->side[i].s, self->side[i].qp, 8, addr, len, lkey);
 }
 
 /* Posts, and waits for the completion: its status, or a negative errno. */
-static int carry_out(struct _test_data_keys *self, __u32 opcode, __u64 remote,
-		     __u32 rkey)
+static int carry_out(struct _test_data_keys *self, __u32 opcode, __u64 remote, __u32 rkey)
 {
 	struct side *c = &self->side[0];
 	struct rdma_ep_wc wc;
@@ -154,24 +138,19 @@ TEST_F(keys, known_to_the_kernel)
 		if (j == 0)
 			continue;
 		for (a = 0; a < 2; a++) {
-			EXPECT_EQ(-EINVAL, post(self, WR_SEND, 0, 0, addr[a], 8,
-						key)) {
+			EXPECT_EQ(-EINVAL, post(self, WR_SEND, 0, 0, addr[a], 8, key)) {
 				TH_LOG("send: key 0x%x", key);
 			}
-			EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ,
-						self->side[1].mr.iova,
-						self->side[1].mr.rkey, addr[a],
-						8, key)) {
+			EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, self->side[1].mr.iova,
+						self->side[1].mr.rkey, addr[a], 8, key)) {
 				TH_LOG("read: key 0x%x", key);
 			}
-			EXPECT_EQ(-EINVAL, post_recv(self, 0, addr[a], 8,
-						     key)) {
+			EXPECT_EQ(-EINVAL, post_recv(self, 0, addr[a], 8, key)) {
 				TH_LOG("recv: key 0x%x", key);
 			}
 		}
 	}
-	EXPECT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE,
-					self->side[1].mr.iova,
+	EXPECT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, self->side[1].mr.iova,
 					self->side[1].mr.rkey));
 }
 
@@ -205,10 +184,9 @@ TEST_F(keys, empty_entries)
 
 	for (i = 0; i < ARRAY_SIZE(addrs); i++) {
 		ASSERT_EQ(0, post_recv(self, 1, s->mr.iova, LEN, s->mr.lkey));
-		abi_wrs_init(&self->w);
-		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 7);
+		abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 7);
 		abi_sge(&self->w, addrs[i], 0, i ? ~0U : 0);
-		abi_sge(&self->w, c->mr.iova, 5, c->mr.lkey);
+		abi_mr_sge(&self->w, &c->mr, 0, 5);
 		ASSERT_EQ(0, ABI_POST(&c->s, SEND, c->qp, &self->w, NULL));
 		ASSERT_EQ(1, abi_wait(&c->s, c->cq, &wc, 1));
 		EXPECT_EQ(WC_SUCCESS, wc.status);
@@ -244,8 +222,7 @@ static void *stale_thread(void *arg)
 	int ret;
 
 	while (!st->stop) {
-		abi_wrs_init(w);
-		wr = abi_send_wr(w, WR_RDMA_READ, SEND_SIGNALED, 1);
+		wr = abi_wrs_send(w, WR_RDMA_READ, SEND_SIGNALED, 1);
 		wr->remote_addr = st->remote;
 		wr->rkey = st->rkey;
 		abi_sge(w, st->addr, LEN, st->lkey);
@@ -280,8 +257,7 @@ TEST_F(keys, stale)
 		/* A request that finds its region gone ends the connection. */
 		memset(&pair, 0, sizeof(pair));
 		ASSERT_EQ(0, abi_pair_between(&c->s, &s->s, &pair));
-		ASSERT_EQ(0, abi_reg_mr(&c->s, c->s.pd, sink, LEN,
-					AC_LOCAL_WRITE, &mr));
+		ASSERT_EQ(0, abi_reg_mr(&c->s, c->s.pd, sink, LEN, AC_LOCAL_WRITE, &mr));
 		st.qp = pair.end[0].qp.qp;
 		st.cq = pair.end[0].cq[0];
 		st.addr = mr.iova;
@@ -291,21 +267,18 @@ TEST_F(keys, stale)
 		st.stop = false;
 		before = st.taken;
 		for (i = 0; i < THREADS; i++) {
-			ASSERT_EQ(0, pthread_create(&thread[i], NULL,
-						    stale_thread, &st));
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL, stale_thread, &st));
 		}
 		while (st.taken == before)
 			usleep(100);
 		usleep(1000 * (round % 4));
 		for (again = 0; again < AGAIN; again++) {
-			ASSERT_EQ(0, abi_destroy(&c->s, RDMA_EP_OBJ_MR,
-						 again ? next.mr : mr.mr));
+			ASSERT_EQ(0, ABI_DESTROY(&c->s, MR, again ? next.mr : mr.mr));
 			/* From here on nobody takes the first key. */
 			EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, st.remote,
 						st.rkey, st.addr, 8, mr.lkey));
 			ASSERT_EQ(sink, new_memory(sink));
-			ASSERT_EQ(0, abi_reg_mr(&c->s, c->s.pd, sink, LEN,
-						AC_LOCAL_WRITE, &next));
+			ASSERT_EQ(0, abi_reg_mr(&c->s, c->s.pd, sink, LEN, AC_LOCAL_WRITE, &next));
 			ASSERT_NE(mr.lkey, next.lkey);
 			usleep(4000);
 			ASSERT_TRUE(all_are(sink, LEN, 0)) {
@@ -315,15 +288,13 @@ TEST_F(keys, stale)
 		st.stop = true;
 		for (i = 0; i < THREADS; i++)
 			pthread_join(thread[i], NULL);
-		EXPECT_EQ(0, abi_destroy(&c->s, RDMA_EP_OBJ_MR, next.mr));
-		EXPECT_EQ(0, abi_destroy(&s->s, RDMA_EP_OBJ_ID,
-					 pair.listener));
+		EXPECT_EQ(0, ABI_DESTROY(&c->s, MR, next.mr));
+		EXPECT_EQ(0, ABI_DESTROY(&s->s, ID, pair.listener));
 		for (i = 0; i < 2; i++) {
 			struct abi *o = i ? &s->s : &c->s;
 
-			abi_destroy(o, RDMA_EP_OBJ_ID, pair.end[i].id);
-			EXPECT_EQ(0, abi_destroy(o, RDMA_EP_OBJ_QP,
-						 pair.end[i].qp.qp));
+			ABI_DESTROY(o, ID, pair.end[i].id);
+			EXPECT_EQ(0, ABI_DESTROY(o, QP, pair.end[i].qp.qp));
 			close(pair.end[i].channel);
 		}
 	}
@@ -353,15 +324,14 @@ static void serve(int fd, void *mem)
 	if (abi_open(&s) || abi_reg_mr(&s, s.pd, mem, LEN, AC_ALL, &mr))
 		_exit(1);
 	channel = abi_channel(&s);
-	if (abi_listen(&s, channel, RDMA_PS_TCP, 0, 0, &listener, &me.sin))
+	if (abi_tcp_listen(&s, channel, 0, 0, &listener, &me.sin))
 		_exit(2);
 	me.addr = mr.iova;
 	me.rkey = mr.rkey;
 	if (write(fd, &me, sizeof(me)) != sizeof(me) ||
-	    abi_event(channel, EV_CONNECT_REQUEST, &ev) ||
-	    abi_create_cq(&s, -1, 64, 0, &cq))
+	    abi_event(channel, EV_CONNECT_REQUEST, &ev) || abi_create_cq(&s, -1, 64, 0, &cq))
 		_exit(3);
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s.pd, cq, cq);
+	abi_qp_attr(&qp, QPT_RC, s.pd, cq, cq);
 	qp.id = ev.child;
 	if (ABI(s.fd, CREATE_QP, &qp) || abi_accept(&s, ev.child, 0, 0))
 		_exit(4);
@@ -387,8 +357,7 @@ static pid_t start_server(void *mem, struct server *server)
 }
 
 /* Connects the client with it, in place of what it was connected with. */
-static int connect_server(struct _test_data_keys *self,
-			  const struct server *server)
+static int connect_server(struct _test_data_keys *self, const struct server *server)
 {
 	struct side *c = &self->side[0];
 	struct abi_end end = { .channel = abi_channel(&c->s) };
@@ -396,14 +365,11 @@ static int connect_server(struct _test_data_keys *self,
 	struct rdma_ep_event ev;
 	int ret;
 
-	ret = abi_client(&c->s, end.channel, RDMA_PS_TCP, &server->sin, 0,
-			 &end.id) ?:
+	ret = abi_tcp_client(&c->s, end.channel, &server->sin, 0, &end.id) ?:
 	      abi_create_cq(&c->s, -1, 64, 0, &end.cq[0]);
 	if (ret)
 		return ret;
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, c->s.pd, end.cq[0], end.cq[0]);
-	qp.id = end.id;
-	ret = ABI(c->s.fd, CREATE_QP, &qp) ?:
+	ret = abi_create_qp(&c->s, QPT_RC, end.cq[0], end.id, &qp) ?:
 	      abi_connect(&c->s, end.id, 0) ?:
 	      abi_event(end.channel, EV_ESTABLISHED, &ev);
 	c->qp = qp.init.qp;
@@ -420,8 +386,7 @@ TEST_F(keys, of_the_dead)
 	struct side *c = &self->side[0];
 	struct server dead, alive;
 	struct rdma_ep_wc wc[16];
-	__u8 *mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	__u8 *mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
 	int i;
 
@@ -430,8 +395,7 @@ TEST_F(keys, of_the_dead)
 	pid = start_server(mem, &dead);
 	ASSERT_LT(0, pid);
 	ASSERT_EQ(0, connect_server(self, &dead));
-	ASSERT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, dead.addr,
-					dead.rkey));
+	ASSERT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, dead.addr, dead.rkey));
 	/*
 	 * (iWARP completes when it is under way. And siw does not read what comes right after
 	 * it has accepted until more comes.)
@@ -439,8 +403,7 @@ TEST_F(keys, of_the_dead)
 	for (i = 1; i < 1000 && !all_are(mem, 64, 0xee); i++) {
 		usleep(10000);
 		if (i % 200 == 0)
-			ASSERT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE,
-							dead.addr, dead.rkey));
+			ASSERT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, dead.addr, dead.rkey));
 	}
 	ASSERT_TRUE(all_are(mem, 64, 0xee));
 	for (i = 0; i < 12; i++) {
@@ -452,8 +415,7 @@ TEST_F(keys, of_the_dead)
 	memset(mem, 0x22, LEN);
 	for (i = 0; i < 30; i++) {
 		abi_poll(&c->s, c->cq, wc, 16);
-		post(self, WR_RDMA_WRITE, dead.addr, dead.rkey, c->mr.iova,
-		     LEN, c->mr.lkey);
+		post(self, WR_RDMA_WRITE, dead.addr, dead.rkey, c->mr.iova, LEN, c->mr.lkey);
 		usleep(10000);
 	}
 	EXPECT_TRUE(all_are(mem, LEN, 0x22));
@@ -521,7 +483,7 @@ static __u32 number_of(struct abi *s, __u32 *qp)
 
 	if (abi_create_cq(s, -1, 16, 0, &cq))
 		return 0;
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, cq, cq);
+	abi_qp_attr(&c, QPT_RC, s->pd, cq, cq);
 	if (ABI(s->fd, CREATE_QP, &c))
 		return 0;
 	*qp = c.init.qp;
@@ -543,12 +505,11 @@ TEST_F(keys, others_qp_numbers)
 	num[1] = number_of(s, &qp[1]);
 	num[2] = number_of(s, &qp[2]);
 	ASSERT_TRUE(num[0] && num[1] && num[2]);
-	ASSERT_EQ(0, abi_listen(s, channel[1], RDMA_PS_TCP, 0, 0, &listener,
-				&sin));
-	ASSERT_EQ(0, abi_client(c, channel[0], RDMA_PS_TCP, &sin, 0, &id));
+	ASSERT_EQ(0, abi_tcp_listen(s, channel[1], 0, 0, &listener, &sin));
+	ASSERT_EQ(0, abi_tcp_client(c, channel[0], &sin, 0, &id));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id, num[1]));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id, self->p.end[1].qp.qp_num));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, qp[2]));
+	ASSERT_EQ(0, ABI_DESTROY(s, QP, qp[2]));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id, num[2]));
 	EXPECT_TRUE(abi_quiet(channel[1]));
 	if (c->iwarp) {
@@ -556,15 +517,12 @@ TEST_F(keys, others_qp_numbers)
 		__u32 cq;
 
 		ASSERT_EQ(0, abi_create_cq(c, -1, 16, 0, &cq));
-		abi_qp_attr(&own, IB_UVERBS_QPT_RC, c->pd, cq, cq);
-		own.id = id;
-		ASSERT_EQ(0, ABI(c->fd, CREATE_QP, &own));
+		ASSERT_EQ(0, abi_create_qp(c, QPT_RC, cq, id, &own));
 	}
 	ASSERT_EQ(0, abi_connect(c, id, num[0]));
 	ASSERT_EQ(0, abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
 	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, num[0]));
-	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0,
-				      self->p.end[0].qp.qp_num));
+	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, self->p.end[0].qp.qp_num));
 	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, num[2]));
 	EXPECT_TRUE(abi_quiet(channel[0]));
 }
@@ -585,32 +543,28 @@ TEST_F(keys, one_connection_for_a_qp)
 		SKIP(return, "elsewhere the CM only tells the peer its number");
 	channel[0] = abi_channel(c);
 	channel[1] = abi_channel(s);
-	ASSERT_EQ(0, abi_listen(s, channel[1], RDMA_PS_TCP, 0, 0, &listener,
-				&sin));
+	ASSERT_EQ(0, abi_tcp_listen(s, channel[1], 0, 0, &listener, &sin));
 	for (i = 0; i < 2; i++) {
 		num[i] = number_of(c, &qp[i]);
 		ASSERT_NE(0, num[i]);
-		ASSERT_EQ(0, abi_qp_init(c, qp[i], IB_UVERBS_QPT_RC, 0));
-		ASSERT_EQ(0, abi_client(c, channel[0], RDMA_PS_TCP, &sin, 0,
-					&id[i]));
+		ASSERT_EQ(0, abi_qp_init(c, qp[i], QPT_RC, 0));
+		ASSERT_EQ(0, abi_tcp_client(c, channel[0], &sin, 0, &id[i]));
 	}
 	/* One that is connected, and one that is connecting */
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[0], self->p.end[0].qp.qp_num));
 	ASSERT_EQ(0, abi_connect(c, id[0], num[0]));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[1], num[0]));
 	ASSERT_EQ(0, abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
-	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0,
-				      self->p.end[1].qp.qp_num));
+	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, self->p.end[1].qp.qp_num));
 	/* A call that fails is no connection. */
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[0], num[1]));
 	EXPECT_EQ(0, abi_connect(c, id[1], num[1]));
 	/* The end of the first connection is not that of the others. */
-	EXPECT_NE(WC_SUCCESS,
-		  carry_out(self, WR_RDMA_READ, self->side[1].mr.iova,
-			    self->side[1].mr.rkey ^ 0x5500));
+	EXPECT_NE(WC_SUCCESS, carry_out(self, WR_RDMA_READ, self->side[1].mr.iova,
+					self->side[1].mr.rkey ^ 0x5500));
 	EXPECT_TRUE(abi_quiet(channel[0]));
 	num[1] = number_of(s, &qp[1]);
-	ASSERT_EQ(0, abi_qp_init(s, qp[1], IB_UVERBS_QPT_RC, 0));
+	ASSERT_EQ(0, abi_qp_init(s, qp[1], QPT_RC, 0));
 	EXPECT_EQ(0, abi_accept(s, ev.child, 0, num[1]));
 	EXPECT_EQ(0, abi_event(channel[0], EV_ESTABLISHED, &ev));
 	EXPECT_EQ(id[0], ev.id);
@@ -694,48 +648,38 @@ TEST_F(keys, stuck_slots)
 		}
 	}
 	/* Reads into two places, which one iWARP sink can not be */
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 7);
-	wr->remote_addr = s->mr.iova;
-	wr->rkey = s->mr.rkey;
-	abi_sge(&self->w, c->mr.iova, 8, c->mr.lkey);
-	abi_sge(&self->w, c->mr.iova + 8, 8, c->mr.lkey);
+	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 7);
+	abi_remote(wr, &s->mr, 0);
+	abi_mr_sge(&self->w, &c->mr, 0, 8);
+	abi_mr_sge(&self->w, &c->mr, 8, 8);
 	EXPECT_EQ(0, not_on_iwarp(self));
 	ASSERT_EQ(0, fill_queue(self));
 	/* One into none is for no bytes, and completes. */
 	for (i = 0; i < 2 && c->s.iwarp; i++) {
-		abi_wrs_init(&self->w);
-		wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED, 7);
-		wr->remote_addr = s->mr.iova;
-		wr->rkey = s->mr.rkey;
+		wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 7);
+		abi_remote(wr, &s->mr, 0);
 		if (i)
-			abi_sge(&self->w, c->mr.iova, 0, c->mr.lkey);
+			abi_mr_sge(&self->w, &c->mr, 0, 0);
 		EXPECT_EQ(0, ABI_POST(&c->s, SEND, c->qp, &self->w, NULL));
 		EXPECT_EQ(1, abi_wait(&c->s, c->cq, &wc, 1));
 		EXPECT_EQ(WC_SUCCESS, wc.status);
 		ASSERT_EQ(0, fill_queue(self));
 	}
 	/* siw fences no READs, and has no keys next to inline data. */
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_RDMA_READ, SEND_SIGNALED | SEND_FENCE, 7);
-	wr->remote_addr = s->mr.iova;
-	wr->rkey = s->mr.rkey;
-	abi_sge(&self->w, c->mr.iova, 8, c->mr.lkey);
+	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED | SEND_FENCE, 7);
+	abi_remote(wr, &s->mr, 0);
+	abi_mr_sge(&self->w, &c->mr, 0, 8);
 	EXPECT_EQ(0, not_on_iwarp(self));
 	ASSERT_EQ(0, fill_queue(self));
 	if (c->s.iwarp) {
-		abi_wrs_init(&self->w);
-		wr = abi_send_wr(&self->w, WR_SEND_WITH_INV,
-				 SEND_SIGNALED | SEND_INLINE, 7);
+		wr = abi_wrs_send(&self->w, WR_SEND_WITH_INV, SEND_SIGNALED | SEND_INLINE, 7);
 		abi_inline(&self->w, wr, "12345678", 8);
 		EXPECT_EQ(0, not_on_iwarp(self));
 		ASSERT_EQ(0, fill_queue(self));
 	}
 	/* Inline, and nothing there */
 	ASSERT_EQ(0, post_recv(self, 1, s->mr.iova, 64, s->mr.lkey));
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED | SEND_INLINE |
-		    SEND_SOLICITED, 7);
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED | SEND_INLINE | SEND_SOLICITED, 7);
 	ASSERT_EQ(0, ABI_POST(&c->s, SEND, c->qp, &self->w, NULL));
 	ASSERT_EQ(1, abi_wait(&c->s, c->cq, &wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc.status);
@@ -753,8 +697,7 @@ TEST(no_reads)
 	self->p.no_reads = true;
 	ASSERT_EQ(0, set_up(self));
 	if (c->s.iwarp) {
-		EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, s->mr.iova,
-					s->mr.rkey, c->mr.iova, 8,
+		EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, s->mr.iova, s->mr.rkey, c->mr.iova, 8,
 					c->mr.lkey));
 	}
 	EXPECT_EQ(0, fill_queue(self));

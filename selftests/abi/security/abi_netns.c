@@ -3,21 +3,11 @@
  * Network namespaces, in both modes of "rdma system set netns": what is in another
  * one can not be used, also not by way of a session that came from there.
  */
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <net/if.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 static int new_id(const struct abi *s, int channel, __u32 *id)
 {
-	return abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0, id);
+	return abi_tcp_id(s, channel, 0, id);
 }
 
 /* No way to the address: an errno, or an event that says so. */
@@ -68,8 +58,7 @@ static int in_a_new_one(void *arg)
 	CHECK(9, ABI_ID_CMD(&m->s, LISTEN, listener, 4) == 0);
 	CHECK(10, write(m->fds[1], "", 1) == 1);
 	CHECK(11, read(m->fds[2], &c, 1) == 1);
-	CHECK(12, abi_read(m->channel, &ev, sizeof(ev), ABI_QUIET_MS) ==
-	      -ETIMEDOUT);
+	CHECK(12, abi_read(m->channel, &ev, sizeof(ev), ABI_QUIET_MS) == -ETIMEDOUT);
 	return 0;
 }
 
@@ -89,8 +78,7 @@ TEST(addresses)
 	client = abi_channel(&s);
 	m.channel = abi_channel(&m.s);
 	ASSERT_EQ(0, new_id(&m.s, m.channel, &m.id));
-	ASSERT_EQ(0, abi_listen(&s, channel, RDMA_PS_TCP, 0, 0, &listener,
-				&m.sin));
+	ASSERT_EQ(0, abi_tcp_listen(&s, channel, 0, 0, &listener, &m.sin));
 	ASSERT_EQ(0, pipe(m.fds));
 	ASSERT_EQ(0, pipe(m.fds + 2));
 	pid = fork();
@@ -99,15 +87,13 @@ TEST(addresses)
 	close(m.fds[1]);
 	EXPECT_EQ(1, read(m.fds[0], &c, 1));
 	/* Out here it is the listener's out here that is asked. */
-	EXPECT_EQ(0, abi_client(&s, client, RDMA_PS_TCP, &m.sin, 0, &id));
+	EXPECT_EQ(0, abi_tcp_client(&s, client, &m.sin, 0, &id));
 	if (!s.iwarp) {
 		struct rdma_ep_create_qp qp;
 		__u32 cq;
 
 		ASSERT_EQ(0, abi_create_cq(&s, -1, 8, 0, &cq));
-		abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s.pd, cq, cq);
-		qp.id = id;
-		ASSERT_EQ(0, ABI(s.fd, CREATE_QP, &qp));
+		ASSERT_EQ(0, abi_create_qp(&s, QPT_RC, cq, id, &qp));
 		EXPECT_EQ(0, abi_connect(&s, id, 0));
 		EXPECT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, &ev));
 	}
@@ -124,8 +110,7 @@ static int set_mode(const char *mode)
 	char cmd[80];
 	int i;
 
-	snprintf(cmd, sizeof(cmd),
-		 "rdma system set netns %s 2>/dev/null", mode);
+	snprintf(cmd, sizeof(cmd), "rdma system set netns %s 2>/dev/null", mode);
 	for (i = 0; i < 100; i++) {
 		if (!system(cmd))
 			return 0;
@@ -224,7 +209,7 @@ static int loopback(const struct abi *s, int channel, __u32 addr)
 	struct rdma_ep_create_qp qp;
 	struct rdma_ep_create_ep ep = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.ps = RDMA_PS_TCP, .qp_type = IB_UVERBS_QPT_RC,
+		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
 		.addr_timeout_ms = 200, .route_timeout_ms = 200,
 	};
 	struct rdma_ep_query_id q = {};
@@ -238,7 +223,7 @@ static int loopback(const struct abi *s, int channel, __u32 addr)
 	CHECK(41, ABI(s->fd, QUERY_ID, &q) || !q.info.dev_index);
 	CHECK(45, !ev.info.dev_index && !ev.info.node_guid && !ev.info.port_num);
 	CHECK(46, !shows_devices(s->fd));
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, 0, 0, 0);
+	abi_qp_attr(&qp, QPT_RC, 0, 0, 0);
 	qp.id = id;
 	CHECK(42, ABI(s->fd, CREATE_QP, &qp) < 0);
 	CHECK(43, abi_connect(s, id, 0x123456) < 0);
@@ -254,7 +239,7 @@ static int outside(void *arg)
 	struct abi own = *before;
 	struct rdma_ep_create_ep ep = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.ps = RDMA_PS_TCP, .qp_type = IB_UVERBS_QPT_RC,
+		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
 		.addr_timeout_ms = 200, .route_timeout_ms = 200,
 	};
 	struct sockaddr_in sin = before->addr;
@@ -277,7 +262,7 @@ static int outside(void *arg)
 	CHECK(5, abi_bind(&own, id, &sin) < 0);
 	CHECK(6, unreachable(&own, channel));
 	memcpy(&ep.dst, &sin, sizeof(sin));
-	ep.qp.qp_type = IB_UVERBS_QPT_RC;
+	ep.qp.qp_type = QPT_RC;
 	ep.qp.max_send_wr = 1;
 	ep.qp.max_recv_wr = 1;
 	CHECK(7, ABI(own.fd, CREATE_EP, &ep) < 0);
@@ -333,7 +318,7 @@ static int with_what_there_is(void *arg)
 
 	CHECK(1, unshare(CLONE_NEWNET) == 0);
 	CHECK(2, abi_alloc_pd(s, s->ctx, &pd) == 0);
-	CHECK(3, abi_destroy(s, RDMA_EP_OBJ_PD, pd) == 0);
+	CHECK(3, ABI_DESTROY(s, PD, pd) == 0);
 	CHECK(4, abi_ctx(s, &ctx, &fd) == -ENODEV);
 	return 0;
 }
@@ -380,11 +365,10 @@ static int with_shared_device(const struct abi *before)
 	if (!own.iwarp) {
 		CHECK(26, abi_create_ah(&own, own.pd, &ah) == -ENODATA);
 		CHECK(27, abi_create_cq(&own, -1, 8, 0, &cq) == 0);
-		abi_qp_attr(&qp, IB_UVERBS_QPT_RC, own.pd, cq, cq);
+		abi_qp_attr(&qp, QPT_RC, own.pd, cq, cq);
 		CHECK(28, ABI(own.fd, CREATE_QP, &qp) == 0);
-		CHECK(29, abi_qp_init(&own, qp.init.qp, IB_UVERBS_QPT_RC, 0) == 0);
-		CHECK(30, abi_qp_rts(&own, qp.init.qp, IB_UVERBS_QPT_RC,
-				     qp.init.qp_num) == -ENODATA);
+		CHECK(29, abi_qp_init(&own, qp.init.qp, QPT_RC, 0) == 0);
+		CHECK(30, abi_qp_rts(&own, qp.init.qp, QPT_RC, qp.init.qp_num) == -ENODATA);
 		/* What was opened out there can use what is out there. */
 		CHECK(31, abi_create_ah(before, before->pd, &ah) == 0);
 	}
@@ -478,7 +462,7 @@ static int with_its_link_address(void *arg)
 	abi_bind(s, id, &sin);
 	q.id = id;
 	CHECK(75, ABI(s->fd, QUERY_ID, &q) || !q.info.dev_index);
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, 0, 0, 0);
+	abi_qp_attr(&qp, QPT_RC, 0, 0, 0);
 	qp.id = id;
 	CHECK(76, ABI(s->fd, CREATE_QP, &qp) < 0);
 	return 0;
@@ -567,8 +551,7 @@ static int enter(const char *name)
 	return ret;
 }
 
-static int open_in(struct abi *s, const char *ns, const char *dev,
-		   const char *addr)
+static int open_in(struct abi *s, const char *ns, const char *dev, const char *addr)
 {
 	setenv("RDMA_DEV", dev, 1);
 	setenv("RDMA_EP_TEST_ADDR", addr, 1);

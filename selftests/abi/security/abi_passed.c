@@ -3,17 +3,7 @@
  * Sessions and channels that are passed to another process, of another user: what
  * goes with the descriptor, and what does not. docs/security.md says it in words.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define LEN	8192
 #define QKEY	0x11111111
@@ -53,8 +43,7 @@ FIXTURE_SETUP(passed)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	ASSERT_EQ(PLACE, self->mem);
 	memset(self->mem, 'o', LEN);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, AC_ALL,
-				&self->shared->mr));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, AC_ALL, &self->shared->mr));
 	self->shared->p = self->p;
 }
 
@@ -95,8 +84,7 @@ static int start(struct _test_data_passed *self, int (*fn)(struct receiver *r))
 }
 
 /* Passes the session's file; returns what the receiver does. */
-static int passed(struct _test_data_passed *self,
-		  int (*fn)(struct receiver *r))
+static int passed(struct _test_data_passed *self, int (*fn)(struct receiver *r))
 {
 	int status, ret;
 
@@ -117,7 +105,7 @@ static int no_privileged_ports(struct receiver *r)
 	struct rdma_ep_create_ep ep = {
 		.flags = RDMA_EP_EP_PASSIVE | RDMA_EP_ID_PRIVATE_CHANNEL,
 		.ps = RDMA_PS_TCP,
-		.qp_type = IB_UVERBS_QPT_RC,
+		.qp_type = QPT_RC,
 	};
 	struct rdma_ep_resolve_addr res = { .id = r->id, .timeout_ms = 1000 };
 
@@ -139,13 +127,11 @@ TEST_F(passed, ports)
 	int channel = abi_channel(&self->s);
 	__u32 id;
 
-	ASSERT_EQ(0, abi_create_id(&self->s, channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &self->shared->id));
+	ASSERT_EQ(0, abi_tcp_id(&self->s, channel, 0, &self->shared->id));
 	EXPECT_EQ(0, passed(self, no_privileged_ports));
 	/* The opener may. */
 	sin.sin_port = htons(81);
-	ASSERT_EQ(0, abi_create_id(&self->s, channel, RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &id));
+	ASSERT_EQ(0, abi_tcp_id(&self->s, channel, 0, &id));
 	EXPECT_EQ(0, abi_bind(&self->s, id, &sin));
 }
 
@@ -156,8 +142,7 @@ static int no_privileged_qkeys(struct receiver *r)
 	struct rdma_ep_modify_qp m = { .qp = r->ud_qp };
 	__u32 posted;
 
-	abi_wrs_init(&w);
-	wr = abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 1);
+	wr = abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
 	wr->ah = r->ah;
 	wr->remote_qpn = 1;
 	wr->remote_qkey = 0x80010000;	/* QP1's */
@@ -180,12 +165,11 @@ TEST_F(passed, qkeys)
 	if (self->s.iwarp)
 		SKIP(return, "iWARP has no datagrams");
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_UD, self->s.pd, cq, cq);
-	ASSERT_EQ(0, ABI(self->s.fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_UD, cq, 0, &c));
 	self->shared->ud_qp = c.init.qp;
 	ASSERT_EQ(0, abi_create_ah(&self->s, self->s.pd, &self->shared->ah));
-	ASSERT_EQ(0, abi_qp_init(&self->s, c.init.qp, IB_UVERBS_QPT_UD, QKEY));
-	ASSERT_EQ(0, abi_qp_rts(&self->s, c.init.qp, IB_UVERBS_QPT_UD, 0));
+	ASSERT_EQ(0, abi_qp_init(&self->s, c.init.qp, QPT_UD, QKEY));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, c.init.qp, QPT_UD, 0));
 	EXPECT_EQ(0, passed(self, no_privileged_qkeys));
 }
 
@@ -211,17 +195,14 @@ static int limited_memory(struct receiver *r)
 	const struct rlimit limit = { 65536, 65536 };
 	struct rdma_ep_reg_mr mr;
 	int before = pinned();
-	char *big = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *big = abi_map(1 << 20);
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit))
 		return 99;
-	CHECK(1, abi_reg_mr(&r->s, r->s.pd, big, 1 << 20, AC_ALL,
-			    &mr) == -ENOMEM);
+	CHECK(1, abi_reg_mr(&r->s, r->s.pd, big, 1 << 20, AC_ALL, &mr) == -ENOMEM);
 	CHECK(2, abi_reg_mr(&r->s, r->s.pd, big, 32768, AC_ALL, &mr) == 0);
 	CHECK(3, pinned() == before + 32);
-	CHECK(4, abi_reg_mr(&r->s, r->s.pd, big, 65536, AC_ALL,
-			    &mr) == -ENOMEM);
+	CHECK(4, abi_reg_mr(&r->s, r->s.pd, big, 65536, AC_ALL, &mr) == -ENOMEM);
 	/* It stays behind, and pinned. */
 	return 0;
 }
@@ -232,49 +213,37 @@ TEST_F(passed, memlock)
 	const struct rlimit much = { RLIM_INFINITY, RLIM_INFINITY };
 	struct rdma_ep_reg_mr mr;
 	int before;
-	char *big = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *big = abi_map(1 << 20);
 
 	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &much));
 	before = pinned();
 	EXPECT_EQ(0, passed(self, limited_memory));
 	EXPECT_EQ(before, pinned());
-	EXPECT_EQ(0, abi_reg_mr(&self->s, self->s.pd, big, 1 << 20, AC_ALL,
-				&mr));
+	EXPECT_EQ(0, abi_reg_mr(&self->s, self->s.pd, big, 1 << 20, AC_ALL, &mr));
 	EXPECT_EQ(before + 1024, pinned());
 }
 
 /* ------------------------------------------------------------------ */
 
-static int send_from(struct abi *s, struct abi_pair *p, __u64 addr, __u32 len,
-		     __u32 lkey)
+static int send_from(struct abi *s, struct abi_pair *p, __u64 addr, __u32 len, __u32 lkey)
 {
-	static struct abi_wrs w;
-
-	abi_wrs_init(&w);
-	abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 1);
-	abi_sge(&w, addr, len, lkey);
-	return ABI_POST(s, SEND, p->end[0].qp.qp, &w, NULL);
+	return abi_post_send(s, p->end[0].qp.qp, SEND_SIGNALED, 1, addr, len, lkey);
 }
 
 /* The lists are in the receiver's memory, the data where the region is. */
 static int other_memory(struct receiver *r)
 {
 	struct rdma_ep_reg_mr mr;
-	char *gone = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *gone = abi_map(LEN);
 
 	CHECK(1, abi_reg_mr(&r->s, r->s.pd, PLACE, LEN, AC_ALL, &mr) == 0);
 	munmap(gone, LEN);
-	CHECK(2, abi_reg_mr(&r->s, r->s.pd, gone, LEN, AC_ALL, &mr) ==
-	      -EFAULT);
+	CHECK(2, abi_reg_mr(&r->s, r->s.pd, gone, LEN, AC_ALL, &mr) == -EFAULT);
 	/* Same address, one region of each process */
-	CHECK(3, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64, mr.lkey) ==
-	      -EINVAL);
+	CHECK(3, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64, mr.lkey) == -EINVAL);
 	CHECK(4, abi_reg_mr(&r->s, r->s.pd, PLACE, LEN, AC_ALL, &mr) == 0);
 	CHECK(5, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64, mr.lkey) == 0);
-	CHECK(6, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64,
-			   r->mr.lkey) == 0);
+	CHECK(6, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64, r->mr.lkey) == 0);
 	/* The opener destroys what it was told of, and what it was not. */
 	r->mr = mr;
 	return 0;
@@ -285,17 +254,15 @@ TEST_F(passed, memory)
 	struct rdma_ep_reg_mr own = self->shared->mr, *theirs;
 	struct rdma_ep_wc wc[3];
 	struct abi_wrs w;
-	__u8 *sink = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__u8 *sink = abi_map(4096);
 	struct rdma_ep_reg_mr mr;
 	int i;
 
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, sink, 4096,
-				AC_LOCAL_WRITE, &mr));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, sink, 4096, AC_LOCAL_WRITE, &mr));
 	abi_wrs_init(&w);
 	for (i = 0; i < 3; i++) {
 		abi_recv_wr(&w, i);
-		abi_sge(&w, mr.iova + 64 * i, 64, mr.lkey);
+		abi_mr_sge(&w, &mr, 64 * i, 64);
 	}
 	ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &w, NULL));
 	EXPECT_EQ(0, passed(self, other_memory));
@@ -307,14 +274,13 @@ TEST_F(passed, memory)
 
 	/* The receiver is gone, its region is not: the key is the session's. */
 	theirs = &self->shared->mr;
-	EXPECT_EQ(0, send_from(&self->s, &self->p, (uintptr_t)PLACE, 64,
-			       theirs->lkey));
+	EXPECT_EQ(0, send_from(&self->s, &self->p, (uintptr_t)PLACE, 64, theirs->lkey));
 	ASSERT_EQ(1, abi_wait(&self->s, self->p.end[1].cq[1], wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 	EXPECT_EQ('r', sink[128]);
 	EXPECT_EQ('r', sink[191]);
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, theirs->mr));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, own.mr));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, theirs->mr));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, own.mr));
 }
 
 /* ------------------------------------------------------------------ */
@@ -356,7 +322,7 @@ static int only_events(struct receiver *r)
 	struct rdma_ep_query q = {};
 	struct rdma_ep_create_cq cq = { .cqe = 8 };
 	struct rdma_ep_create_id id = {
-		.ps = RDMA_PS_TCP, .qp_type = IB_UVERBS_QPT_RC,
+		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
 	};
 	struct rdma_ep_migrate_id mig = {};
 	struct abi own;
@@ -370,8 +336,7 @@ static int only_events(struct receiver *r)
 	/* They are no channels of another session. */
 	CHECK(4, abi_open(&own) == 0);
 	c = abi_channel(&own);
-	CHECK(5, abi_create_id(&own, c, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
-			       &mig.id) == 0);
+	CHECK(5, abi_tcp_id(&own, c, 0, &mig.id) == 0);
 	for (i = SESSION; i <= ASYNC; i++) {
 		id.channel_fd = r->fds[i];
 		CHECK(6, ABI(own.fd, CREATE_ID, &id) == -EBADF);
@@ -388,12 +353,9 @@ static int only_events(struct receiver *r)
 	CHECK(10, ABI(own.fd, CREATE_CQ, &cq) == -EBADF);
 	abi_close(&own);
 	/* The opener closes the session as soon as it can. */
-	CHECK(11, abi_read(r->fds[CHANNEL], &ev, sizeof(ev), ABI_WAIT_MS) ==
-	      -EIO);
-	CHECK(12, abi_read(r->fds[COMP], &ev, sizeof(ev), ABI_WAIT_MS) ==
-	      -EIO);
-	CHECK(13, abi_read(r->fds[ASYNC], &ev, sizeof(ev), ABI_WAIT_MS) ==
-	      -EIO);
+	CHECK(11, abi_read(r->fds[CHANNEL], &ev, sizeof(ev), ABI_WAIT_MS) == -EIO);
+	CHECK(12, abi_read(r->fds[COMP], &ev, sizeof(ev), ABI_WAIT_MS) == -EIO);
+	CHECK(13, abi_read(r->fds[ASYNC], &ev, sizeof(ev), ABI_WAIT_MS) == -EIO);
 	return 0;
 }
 
@@ -415,8 +377,7 @@ TEST_F(passed, channels)
 	fds[CHANNEL] = abi_channel(&self->s);
 	fds[COMP] = abi_comp_channel(&self->s);
 	fds[ASYNC] = self->s.async_fd;
-	ASSERT_EQ(0, abi_create_id(&self->s, fds[CHANNEL], RDMA_PS_TCP,
-				   IB_UVERBS_QPT_RC, 0, &user.id));
+	ASSERT_EQ(0, abi_tcp_id(&self->s, fds[CHANNEL], 0, &user.id));
 	self->shared->nr_fds = 4;
 	ASSERT_EQ(0, start(self, only_events));
 	for (i = 0; i < 4; i++) {
@@ -447,8 +408,8 @@ static int outlive(struct receiver *r)
 		usleep(10000);
 	CHECK(1, ABI(r->s.fd, QUERY_QP, &q) == 0);
 	CHECK(2, send_from(&r->s, &r->p, r->mr.iova, 64, r->mr.lkey) == 0);
-	CHECK(3, abi_destroy(&r->s, RDMA_EP_OBJ_MR, r->mr.mr) == 0);
-	CHECK(4, abi_destroy(&r->s, RDMA_EP_OBJ_ID, r->p.end[0].id) == 0);
+	CHECK(3, ABI_DESTROY(&r->s, MR, r->mr.mr) == 0);
+	CHECK(4, ABI_DESTROY(&r->s, ID, r->p.end[0].id) == 0);
 	return 0;
 }
 
@@ -526,26 +487,24 @@ static int busy(struct abi *s, char *page, int rounds)
 		ret = abi_alloc_pd(s, s->ctx, &pd) ?:
 		      abi_reg_mr(s, pd, page, 4096, AC_ALL, &mr) ?:
 		      abi_create_cq(s, -1, 16, 0, &cq) ?:
-		      abi_create_id(s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
-				    0, &id);
+		      abi_tcp_id(s, channel, 0, &id);
 		if (ret)
 			return ret;
-		abi_qp_attr(&c, IB_UVERBS_QPT_RC, pd, cq, cq);
+		abi_qp_attr(&c, QPT_RC, pd, cq, cq);
 		ret = ABI(s->fd, CREATE_QP, &c) ?:
-		      abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_RC, 0);
-		abi_wrs_init(&w);
-		abi_recv_wr(&w, 1);
-		abi_sge(&w, mr.iova, 64, mr.lkey);
+		      abi_qp_init(s, c.init.qp, QPT_RC, 0);
+		abi_wrs_recv(&w, 1);
+		abi_mr_sge(&w, &mr, 0, 64);
 		if (!ret)
 			ret = ABI_POST(s, RECV, c.init.qp, &w, NULL);
 		if (!ret && abi_poll(s, cq, wc, 4) < 0)
 			ret = -EPROTO;
 		ret = ret ?:
-		      abi_destroy(s, RDMA_EP_OBJ_QP, c.init.qp) ?:
-		      abi_destroy(s, RDMA_EP_OBJ_CQ, cq) ?:
-		      abi_destroy(s, RDMA_EP_OBJ_MR, mr.mr) ?:
-		      abi_destroy(s, RDMA_EP_OBJ_PD, pd) ?:
-		      abi_destroy(s, RDMA_EP_OBJ_ID, id);
+		      ABI_DESTROY(s, QP, c.init.qp) ?:
+		      ABI_DESTROY(s, CQ, cq) ?:
+		      ABI_DESTROY(s, MR, mr.mr) ?:
+		      ABI_DESTROY(s, PD, pd) ?:
+		      ABI_DESTROY(s, ID, id);
 		close(channel);
 	}
 	return ret;
@@ -570,8 +529,7 @@ TEST_F(passed, both_sides_of_a_fork)
 	/* What there was is as it was. */
 	EXPECT_EQ(0, send_from(&self->s, &self->p, self->shared->mr.iova, 8,
 			       self->shared->mr.lkey));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR,
-				 self->shared->mr.mr));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, self->shared->mr.mr));
 }
 
 TEST_HARNESS_MAIN

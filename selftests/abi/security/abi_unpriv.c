@@ -4,20 +4,10 @@
  * nothing for being root in a namespace of his own, and nothing from the kernel's
  * own threads that work for him.
  */
-#include <fcntl.h>
 #include <grp.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define QKEY	0x11111111
 
@@ -167,8 +157,7 @@ static int queues(void *arg)
 	CHECK(1, become(1000) == 0);
 	CHECK(2, abi_open(&s[0]) == 0 && abi_open(&s[1]) == 0);
 	CHECK(3, ABI(s[0].fd, QUERY, &q) == 0);
-	CHECK(4, q.max_queue_bytes == 2 << 20 &&
-	      q.max_user_queue_bytes == 3 << 20);
+	CHECK(4, q.max_queue_bytes == 2 << 20 && q.max_user_queue_bytes == 3 << 20);
 	CHECK(10, abi_create_cq(&s[1], -1, 1, 0, &cq) == 0);
 	CHECK(5, exhaust_queues(&s[0], &n) == -EDQUOT);
 	CHECK(6, n > 2 && n < 50);
@@ -183,7 +172,7 @@ static int queues(void *arg)
 	CHECK(15, m == n);
 	/* Other queues come out of the same. */
 	CHECK(9, abi_create_srq(&s[1], s[1].pd, 8000, 0, &srq) == -EDQUOT);
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s[1].pd, cq, cq);
+	abi_qp_attr(&qp, QPT_RC, s[1].pd, cq, cq);
 	qp.init.max_send_wr = 8000;
 	CHECK(11, ABI(s[1].fd, CREATE_QP, &qp) == -EDQUOT);
 	qp.init.max_send_wr = 1;
@@ -228,12 +217,12 @@ static int slots(void *arg)
 	CHECK(5, ABI(s.fd, MODIFY_SRQ, &shrink) == (s.iwarp ? -EOPNOTSUPP : 0));
 	grow.srq = srq[2];
 	CHECK(6, ABI(s.fd, MODIFY_SRQ, &grow) == -EDQUOT);
-	CHECK(7, abi_destroy(&s, RDMA_EP_OBJ_SRQ, srq[0]) == 0);
+	CHECK(7, ABI_DESTROY(&s, SRQ, srq[0]) == 0);
 	CHECK(8, ABI(s.fd, MODIFY_SRQ, &refused) < 0);
 	CHECK(9, ABI(s.fd, MODIFY_SRQ, &grow) == -EDQUOT);
 	/* The same once more is not charged once more. */
 	CHECK(10, ABI(s.fd, MODIFY_SRQ, &refused) == -EDQUOT);
-	CHECK(11, abi_destroy(&s, RDMA_EP_OBJ_SRQ, srq[1]) == 0);
+	CHECK(11, ABI_DESTROY(&s, SRQ, srq[1]) == 0);
 	CHECK(12, ABI(s.fd, MODIFY_SRQ, &grow) != -EDQUOT);
 	return 0;
 }
@@ -264,14 +253,12 @@ static int ids(void *arg)
 	channel = abi_channel(&s);
 	do {
 		more = id;
-		ret = abi_create_id(&s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC,
-				    0, &id);
+		ret = abi_tcp_id(&s, channel, 0, &id);
 	} while (!ret && ++n < 1000);
 	CHECK(3, ret == -EDQUOT);
 	CHECK(4, n > 100 && n <= 128);
-	CHECK(5, abi_destroy(&s, RDMA_EP_OBJ_ID, more) == 0);
-	CHECK(6, abi_create_id(&s, channel, RDMA_PS_TCP, IB_UVERBS_QPT_RC, 0,
-			       &id) == 0);
+	CHECK(5, ABI_DESTROY(&s, ID, more) == 0);
+	CHECK(6, abi_tcp_id(&s, channel, 0, &id) == 0);
 	return 0;
 }
 
@@ -293,7 +280,7 @@ static int reads(void *arg)
 	CHECK(2, abi_open(&s) == 0);
 	CHECK(3, abi_create_cq(&s, -1, 1, 0, &cq) == 0);
 	do {
-		abi_qp_attr(&c, IB_UVERBS_QPT_RC, s.pd, cq, cq);
+		abi_qp_attr(&c, QPT_RC, s.pd, cq, cq);
 		c.init.max_send_wr = 1;
 		c.init.max_recv_wr = 1;
 		ret = ABI(s.fd, CREATE_QP, &c);
@@ -321,13 +308,12 @@ static int listeners(void *arg)
 	CHECK(1, become(1000) == 0);
 	CHECK(2, abi_open(&s) == 0);
 	channel = abi_channel(&s);
-	CHECK(3, abi_listen(&s, channel, RDMA_PS_TCP, 0, 1, &id[0], &sin) == 0);
-	CHECK(4, abi_listen(&s, channel, RDMA_PS_TCP, 0, 2, &id[1], &sin) ==
-		 (s.iwarp ? -EDQUOT : 0));
+	CHECK(3, abi_tcp_listen(&s, channel, 0, 1, &id[0], &sin) == 0);
+	CHECK(4, abi_tcp_listen(&s, channel, 0, 2, &id[1], &sin) == (s.iwarp ? -EDQUOT : 0));
 	CHECK(5, ABI_ID_CMD(&s, LISTEN, id[1], 16) == (s.iwarp ? 0 : -EINVAL));
 	CHECK(6, ABI_ID_CMD(&s, LISTEN, id[1], 16) == -EINVAL);
-	CHECK(7, abi_destroy(&s, RDMA_EP_OBJ_ID, id[0]) == 0);
-	CHECK(8, abi_listen(&s, channel, RDMA_PS_TCP, 0, 1, &id[0], &sin) == 0);
+	CHECK(7, ABI_DESTROY(&s, ID, id[0]) == 0);
+	CHECK(8, abi_tcp_listen(&s, channel, 0, 1, &id[0], &sin) == 0);
 	return 0;
 }
 
@@ -348,8 +334,7 @@ struct pinning {
 static int pin_mb(void *arg)
 {
 	struct pinning *p = arg;
-	char *mem = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *mem = abi_map(1 << 20);
 
 	return -abi_reg_mr(p->s, p->s->pd, mem, 1 << 20, AC_ALL, &p->mr);
 }
@@ -370,7 +355,7 @@ static int pin(void *arg)
 	CHECK(6, abi_child(pin_mb, p) == ENOMEM);
 	p->s = &other;
 	CHECK(7, pin_mb(p) == ENOMEM);
-	CHECK(8, abi_destroy(&s, RDMA_EP_OBJ_MR, p->mr.mr) == -ENOENT);
+	CHECK(8, ABI_DESTROY(&s, MR, p->mr.mr) == -ENOENT);
 	abi_close(&s);
 	CHECK(9, pin_mb(p) == 0);
 	return 0;
@@ -419,8 +404,7 @@ static int resolve_from_port(const struct abi *s, __u32 id, const void *src,
 
 /* An id of this port space gets privileged ports, or none, in whatever way. */
 static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
-			 const struct port_space *space, const void *dst,
-			 bool privileged)
+			 const struct port_space *space, const void *dst, bool privileged)
 {
 	const struct sockaddr_in6 any = {
 		.sin6_family = ((const struct sockaddr *)dst)->sa_family,
@@ -438,24 +422,20 @@ static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
 
 	for (i = 0; i < ARRAY_SIZE(low); i++) {
 		for (j = 0; j < 2; j++) {
-			ASSERT_EQ(0, abi_create_id(s, channel, space->ps,
-						   space->type, 0, &id[j]));
+			ASSERT_EQ(0, abi_create_id(s, channel, space->ps, space->type, 0, &id[j]));
 		}
 		EXPECT_EQ(want, bind_port(s, id[0], addr, low[i])) {
-			TH_LOG("%s, family %d, binding to %u", space->name,
-			       family, low[i]);
+			TH_LOG("%s, family %d, binding to %u", space->name, family, low[i]);
 		}
 		if (privileged) {
-			ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id[0]));
+			ASSERT_EQ(0, ABI_DESTROY(s, ID, id[0]));
 		}
-		EXPECT_EQ(want, resolve_from_port(s, id[1], addr, dst,
-						  low[i])) {
-			TH_LOG("%s, family %d, resolving from %u", space->name,
-			       family, low[i]);
+		EXPECT_EQ(want, resolve_from_port(s, id[1], addr, dst, low[i])) {
+			TH_LOG("%s, family %d, resolving from %u", space->name, family, low[i]);
 		}
 		if (privileged) {
 			ASSERT_EQ(0, abi_event(channel, resolved, &ev));
-			ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id[1]));
+			ASSERT_EQ(0, ABI_DESTROY(s, ID, id[1]));
 		}
 	}
 	if (privileged)
@@ -469,18 +449,18 @@ static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
 		TH_LOG("%s, family %d", space->name, family);
 	}
 	ASSERT_EQ(0, abi_event(channel, resolved, &ev));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id[0]));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, id[1]));
+	ASSERT_EQ(0, ABI_DESTROY(s, ID, id[0]));
+	ASSERT_EQ(0, ABI_DESTROY(s, ID, id[1]));
 }
 
 /* Of each port space, by each address, in a session that has got them before */
 TEST(privileged_ports)
 {
 	static const struct port_space spaces[] = {
-		{ "TCP", RDMA_PS_TCP, IB_UVERBS_QPT_RC },
-		{ "UDP", RDMA_PS_UDP, IB_UVERBS_QPT_UD },
-		{ "IB", RDMA_PS_IB, IB_UVERBS_QPT_RC },
-		{ "IPoIB", RDMA_PS_IPOIB, IB_UVERBS_QPT_UD, .ipoib = true },
+		{ "TCP", RDMA_PS_TCP, QPT_RC },
+		{ "UDP", RDMA_PS_UDP, QPT_UD },
+		{ "IB", RDMA_PS_IB, QPT_RC },
+		{ "IPoIB", RDMA_PS_IPOIB, QPT_UD, .ipoib = true },
 	};
 	struct sockaddr_in6 addr[2] = {};
 	struct abi s;
@@ -513,8 +493,7 @@ static int become_rootless(void)
 		return -1;
 	if (unshare(CLONE_NEWUSER))
 		return -ENOSYS;
-	if (abi_put("/proc/self/setgroups", "deny") ||
-	    abi_put("/proc/self/gid_map", "0 1000 1") ||
+	if (abi_put("/proc/self/setgroups", "deny") || abi_put("/proc/self/gid_map", "0 1000 1") ||
 	    abi_put("/proc/self/uid_map", "0 1000 1") || geteuid())
 		return -2;
 	return 0;
@@ -523,8 +502,7 @@ static int become_rootless(void)
 static int rootless(void *arg)
 {
 	const struct rlimit limit = { 65536, 65536 };
-	char *big = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *big = abi_map(1 << 20);
 	struct rdma_ep_create_qp qp;
 	struct sockaddr_in sin;
 	struct rdma_ep_reg_mr mr;
@@ -540,18 +518,15 @@ static int rootless(void *arg)
 	CHECK(3, abi_open(&s) == 0);
 	sin = s.addr;
 	sin.sin_port = htons(81);
-	CHECK(4, abi_create_id(&s, abi_channel(&s), RDMA_PS_TCP,
-			       IB_UVERBS_QPT_RC, 0, &id) == 0);
+	CHECK(4, abi_tcp_id(&s, abi_channel(&s), 0, &id) == 0);
 	CHECK(5, abi_bind(&s, id, &sin) == -EACCES);
 	CHECK(6, abi_reg_mr(&s, s.pd, big, 1 << 20, AC_ALL, &mr) == -ENOMEM);
 	if (!s.iwarp) {
 		CHECK(7, abi_create_cq(&s, -1, 8, 0, &cq) == 0);
-		abi_qp_attr(&qp, IB_UVERBS_QPT_UD, s.pd, cq, cq);
+		abi_qp_attr(&qp, QPT_UD, s.pd, cq, cq);
 		CHECK(8, ABI(s.fd, CREATE_QP, &qp) == 0);
-		CHECK(9, abi_qp_init(&s, qp.init.qp, IB_UVERBS_QPT_UD,
-				     0x80000000 | QKEY) == -EPERM);
-		CHECK(10, abi_qp_init(&s, qp.init.qp, IB_UVERBS_QPT_UD,
-				      QKEY) == 0);
+		CHECK(9, abi_qp_init(&s, qp.init.qp, QPT_UD, 0x80000000 | QKEY) == -EPERM);
+		CHECK(10, abi_qp_init(&s, qp.init.qp, QPT_UD, QKEY) == 0);
 	}
 	CHECK(11, exhaust(&s, &n) == -EDQUOT);
 	CHECK(12, n < 30);
@@ -590,13 +565,13 @@ static int full_listener(void *arg)
 	CHECK(1, become(1000) == 0);
 	CHECK(2, abi_open(&s) == 0);
 	channel = abi_channel(&s);
-	CHECK(3, abi_listen(&s, channel, RDMA_PS_TCP, 0, 0, &id, &sin) == 0);
+	CHECK(3, abi_tcp_listen(&s, channel, 0, 0, &id, &sin) == 0);
 	CHECK(4, abi_alloc_pd(&s, s.ctx, &pd) == 0);
 	CHECK(5, exhaust(&s, &n) == -EDQUOT);
 	CHECK(6, write(fds[1], &sin, sizeof(sin)) == sizeof(sin));
 	CHECK(7, read(fds[2], &c, 1) == 1);
 	CHECK(8, abi_read(channel, &ev, sizeof(ev), 1000) == -ETIMEDOUT);
-	CHECK(9, abi_destroy(&s, RDMA_EP_OBJ_PD, pd) == 0);
+	CHECK(9, ABI_DESTROY(&s, PD, pd) == 0);
 	CHECK(10, s.iwarp || abi_event(channel, EV_CONNECT_REQUEST, &ev) == 0);
 	return 0;
 }
@@ -620,11 +595,9 @@ TEST_F(unpriv, kernel_threads)
 	ASSERT_EQ(sizeof(sin), read(fds[0], &sin, sizeof(sin)));
 	ASSERT_EQ(0, abi_open(&s));
 	channel = abi_channel(&s);
-	ASSERT_EQ(0, abi_client(&s, channel, RDMA_PS_TCP, &sin, 0, &id));
+	ASSERT_EQ(0, abi_tcp_client(&s, channel, &sin, 0, &id));
 	ASSERT_EQ(0, abi_create_cq(&s, -1, 16, 0, &cq));
-	abi_qp_attr(&qp, IB_UVERBS_QPT_RC, s.pd, cq, cq);
-	qp.id = id;
-	ASSERT_EQ(0, ABI(s.fd, CREATE_QP, &qp));
+	ASSERT_EQ(0, abi_create_qp(&s, QPT_RC, cq, id, &qp));
 	ASSERT_EQ(0, abi_connect(&s, id, 0));
 	if (s.iwarp) {
 		ASSERT_EQ(0, abi_read(channel, &ev, sizeof(ev), ABI_WAIT_MS));

@@ -5,14 +5,7 @@
  * the latest is the first to be used again, where the devices themselves give
  * another number (rxe), or the lowest that is free (siw), which is that of the other.
  */
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 /* How often to try what has to be done within the tenth of a second that is kept. */
 #define TRIES		50
@@ -57,17 +50,17 @@ static int make(struct _test_data_again *t, struct endpoint *p)
 static int unmake_cq(struct _test_data_again *t, const struct rdma_ep_auto_cq *cq)
 {
 	close(cq->channel_fd);
-	return abi_destroy(&t->s, RDMA_EP_OBJ_CQ, cq->cq);
+	return ABI_DESTROY(&t->s, CQ, cq->cq);
 }
 
 static int unmake_qp(struct _test_data_again *t, const struct endpoint *p)
 {
-	return abi_destroy(&t->s, RDMA_EP_OBJ_QP, p->e.qp.qp);
+	return ABI_DESTROY(&t->s, QP, p->e.qp.qp);
 }
 
 static int unmake_rest(struct _test_data_again *t, const struct endpoint *p)
 {
-	int ret = abi_destroy(&t->s, RDMA_EP_OBJ_ID, p->id);
+	int ret = ABI_DESTROY(&t->s, ID, p->id);
 
 	close(p->e.channel_fd);
 	return ret ?: unmake_cq(t, &p->e.qp.send_cq) ?:
@@ -83,9 +76,8 @@ static int unmake(struct _test_data_again *t, const struct endpoint *p)
  * Makes two, does what @wear says to them, destroys both and makes one. Has it the QP
  * of the second? -1: something failed.
  */
-static int used_again(struct _test_data_again *t,
-		      int (*wear)(struct _test_data_again *t,
-				  struct endpoint *p))
+static int used_again(struct _test_data_again *t, int (*wear)(struct _test_data_again *t,
+							      struct endpoint *p))
 {
 	struct rdma_ep_create_ep proto = t->proto;
 	int ret;
@@ -146,11 +138,7 @@ TEST_F(again, qp)
 
 static int post_recv(struct _test_data_again *t, struct endpoint *p)
 {
-	struct abi_wrs w;
-
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 4711);
-	return ABI_POST(&t->s, RECV, p->e.qp.qp, &w, NULL);
+	return abi_post_recv(&t->s, p->e.qp.qp, 4711, 0, 0, 0);
 }
 
 /* siw would keep it through a RESET. */
@@ -202,21 +190,18 @@ TEST_F(again, without_id)
 	int i;
 
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, self->s.pd, cq, cq);
+	abi_qp_attr(&c, QPT_RC, self->s.pd, cq, cq);
 	for (i = 0; i < 5; i++) {
 		two[0] = c;
 		two[1] = c;
 		next = c;
 		ASSERT_EQ(0, ABI(self->s.fd, CREATE_QP, &two[0]));
 		ASSERT_EQ(0, ABI(self->s.fd, CREATE_QP, &two[1]));
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP,
-					 two[0].init.qp));
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP,
-					 two[1].init.qp));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, QP, two[0].init.qp));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, QP, two[1].init.qp));
 		ASSERT_EQ(0, ABI(self->s.fd, CREATE_QP, &next));
 		EXPECT_NE(two[1].init.qp_num, next.init.qp_num);
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP,
-					 next.init.qp));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, QP, next.init.qp));
 	}
 }
 
@@ -279,7 +264,7 @@ TEST_F(again, own_pd)
 		self->proto.qp.pd = pd;
 		ASSERT_EQ(0, make(self, &self->a));
 		ASSERT_EQ(0, unmake(self, &self->a));
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_PD, pd));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, PD, pd));
 	}
 }
 
@@ -324,7 +309,7 @@ TEST_F(again, cq_taken)
 		if (i & 1) {
 			usleep(150000);
 		}
-		ASSERT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_CQ, c.cq));
+		ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, c.cq));
 		ASSERT_EQ(0, make(self, &self->b));
 		ASSERT_EQ(0, unmake(self, &self->b));
 	}
@@ -375,11 +360,9 @@ TEST_F(again, connection)
 	__u32 listener;
 	char *mem;
 
-	mem = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mem = abi_map(4096);
 	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, mem, 4096, AC_ALL, &mr));
-	ASSERT_EQ(0, abi_listen(&self->s, channel, RDMA_PS_TCP, 10, 1, &listener,
-				&sin));
+	ASSERT_EQ(0, abi_tcp_listen(&self->s, channel, 10, 1, &listener, &sin));
 	memcpy(&self->proto.dst, &sin, sizeof(sin));
 	for (round = 0; round < 10; round++) {
 		ASSERT_EQ(0, make(self, &self->a));
@@ -393,8 +376,7 @@ TEST_F(again, connection)
 		ASSERT_EQ(0, ABI(self->s.fd, GET_REQUEST, &g));
 		ASSERT_EQ(0, g.qp_errno);
 		/* Before the peer may send */
-		abi_wrs_init(&w);
-		abi_recv_wr(&w, 5);
+		abi_wrs_recv(&w, 5);
 		abi_sge(&w, (uintptr_t)mem, 8, mr.lkey);
 		ASSERT_EQ(0, ABI_POST(&self->s, RECV, g.qp.qp, &w, NULL));
 		ASSERT_EQ(0, abi_accept(&self->s, g.event.child, 73, 0));
@@ -402,8 +384,7 @@ TEST_F(again, connection)
 		ASSERT_EQ(0, abi_event(g.channel_fd, EV_ESTABLISHED, &ev));
 
 		sprintf(mem + 8, "round%d", round);
-		abi_wrs_init(&w);
-		abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 6);
+		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 6);
 		abi_sge(&w, (uintptr_t)mem + 8, 8, mr.lkey);
 		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p->e.qp.qp, &w, NULL));
 		ASSERT_EQ(1, abi_wait(&self->s, g.qp.recv_cq.cq, &wc, 1));

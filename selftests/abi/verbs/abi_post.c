@@ -3,13 +3,7 @@
  * The data path as it is meant to be used: data arrives, completions are right,
  * queues fill up and empty.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define LEN	8192
 
@@ -29,8 +23,7 @@ FIXTURE_SETUP(rc)
 	self->p.max_wr = 16;
 	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
 	for (i = 0; i < 2; i++) {
-		self->buf[i] = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		self->buf[i] = abi_map(LEN);
 		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf[i],
 					LEN, AC_ALL, &self->mr[i]));
 	}
@@ -41,23 +34,10 @@ FIXTURE_TEARDOWN(rc)
 	abi_close(&self->s);
 }
 
-static void fill(char *buf, size_t len)
+static int recv_one(struct _test_data_rc *self, __u64 wr_id, __u32 offset, __u32 len)
 {
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		buf[i] = abi_random();
-}
-
-static int recv_one(struct _test_data_rc *self, __u64 wr_id, __u32 offset,
-		    __u32 len)
-{
-	abi_wrs_init(&self->w);
-	abi_recv_wr(&self->w, wr_id);
-	if (len)
-		abi_sge(&self->w, self->mr[1].iova + offset, len,
-			self->mr[1].lkey);
-	return ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL);
+	return abi_post_recv(&self->s, self->p.end[1].qp.qp, wr_id, self->mr[1].iova + offset,
+			     len, self->mr[1].lkey);
 }
 
 static int post(struct _test_data_rc *self)
@@ -80,13 +60,12 @@ TEST_F(rc, send)
 	__u64 sid = abi_random(), rid = abi_random();
 	struct rdma_ep_wc wc[2];
 
-	fill(self->buf[0], LEN);
+	abi_fill(self->buf[0], LEN);
 	ASSERT_EQ(0, recv_one(self, rid, 100, 6000));
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, sid);
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, sid);
 	/* Gathered from two places, with nothing in between */
-	abi_sge(&self->w, self->mr[0].iova + 4000, 1500, self->mr[0].lkey);
-	abi_sge(&self->w, self->mr[0].iova + 7, 3000, self->mr[0].lkey);
+	abi_mr_sge(&self->w, &self->mr[0], 4000, 1500);
+	abi_mr_sge(&self->w, &self->mr[0], 7, 3000);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(rid, wc[0].wr_id);
@@ -115,10 +94,9 @@ TEST_F(rc, send_with_imm)
 		SKIP(return, "iWARP has no immediate data");
 	ASSERT_EQ(0, recv_one(self, 1, 0, 64));
 	strcpy(self->buf[0], "with");
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_SEND_WITH_IMM, 0, 2);
+	wr = abi_wrs_send(&self->w, WR_SEND_WITH_IMM, 0, 2);
 	wr->imm_data = htonl(0xdeadbeef);
-	abi_sge(&self->w, self->mr[0].iova, 5, self->mr[0].lkey);
+	abi_mr_sge(&self->w, &self->mr[0], 0, 5);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
@@ -127,15 +105,12 @@ TEST_F(rc, send_with_imm)
 	EXPECT_STREQ("with", self->buf[1]);
 }
 
-static struct rdma_ep_send_wr *rdma(struct _test_data_rc *self, __u32 opcode,
-				    __u32 offset)
+static struct rdma_ep_send_wr *rdma(struct _test_data_rc *self, __u32 opcode, __u32 offset)
 {
 	struct rdma_ep_send_wr *wr;
 
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, opcode, SEND_SIGNALED, 100 + opcode);
-	wr->remote_addr = self->mr[1].iova + offset;
-	wr->rkey = self->mr[1].rkey;
+	wr = abi_wrs_send(&self->w, opcode, SEND_SIGNALED, 100 + opcode);
+	abi_remote(wr, &self->mr[1], offset);
 	return wr;
 }
 
@@ -143,9 +118,9 @@ TEST_F(rc, write_and_read)
 {
 	struct rdma_ep_wc wc[1];
 
-	fill(self->buf[0], LEN);
+	abi_fill(self->buf[0], LEN);
 	rdma(self, WR_RDMA_WRITE, 1000);
-	abi_sge(&self->w, self->mr[0].iova + 1, 5000, self->mr[0].lkey);
+	abi_mr_sge(&self->w, &self->mr[0], 1, 5000);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, sent(self, wc, 1));
 	EXPECT_EQ(100 + WR_RDMA_WRITE, wc[0].wr_id);
@@ -155,10 +130,10 @@ TEST_F(rc, write_and_read)
 	EXPECT_EQ(0, self->buf[1][999]);
 	EXPECT_EQ(0, self->buf[1][6000]);
 
-	fill(self->buf[1], LEN);
+	abi_fill(self->buf[1], LEN);
 	memset(self->buf[0], 0, LEN);
 	rdma(self, WR_RDMA_READ, 33);
-	abi_sge(&self->w, self->mr[0].iova + 2000, 6000, self->mr[0].lkey);
+	abi_mr_sge(&self->w, &self->mr[0], 2000, 6000);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, sent(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
@@ -181,15 +156,12 @@ TEST_F(rc, read_before_write)
 
 	/* There are slots for 16 requests. */
 	for (round = 0; round < 50; round++) {
-		fill(self->buf[1], LEN);
+		abi_fill(self->buf[1], LEN);
 		abi_wrs_init(&self->w);
 		for (i = 0; i < 3; i++) {
-			wr = abi_send_wr(&self->w, ops[i], flags[i],
-					 3 * round + i);
-			wr->remote_addr = self->mr[1].iova + i * 2048;
-			wr->rkey = self->mr[1].rkey;
-			abi_sge(&self->w, self->mr[0].iova + i * 2048, 2048,
-				self->mr[0].lkey);
+			wr = abi_send_wr(&self->w, ops[i], flags[i], 3 * round + i);
+			abi_remote(wr, &self->mr[1], i * 2048);
+			abi_mr_sge(&self->w, &self->mr[0], i * 2048, 2048);
 		}
 		ASSERT_EQ(0, post(self));
 		ASSERT_EQ(2, sent(self, wc, 2)) {
@@ -215,11 +187,9 @@ TEST_F(rc, read_before_many)
 
 	abi_wrs_init(&self->w);
 	for (i = 0; i < 16; i++) {
-		wr = abi_send_wr(&self->w, i ? WR_RDMA_WRITE : WR_RDMA_READ,
-				 SEND_SIGNALED, i);
-		wr->remote_addr = self->mr[1].iova;
-		wr->rkey = self->mr[1].rkey;
-		abi_sge(&self->w, self->mr[0].iova, LEN, self->mr[0].lkey);
+		wr = abi_send_wr(&self->w, i ? WR_RDMA_WRITE : WR_RDMA_READ, SEND_SIGNALED, i);
+		abi_remote(wr, &self->mr[1], 0);
+		abi_mr_sge(&self->w, &self->mr[0], 0, LEN);
 	}
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(0, abi_qp_state(&self->s, self->p.end[0].qp.qp, QPS_ERR));
@@ -237,10 +207,10 @@ TEST_F(rc, write_with_imm)
 	if (self->s.iwarp)
 		SKIP(return, "iWARP has no immediate data");
 	ASSERT_EQ(0, recv_one(self, 44, 0, 0));
-	fill(self->buf[0], 100);
+	abi_fill(self->buf[0], 100);
 	wr = rdma(self, WR_RDMA_WRITE_WITH_IMM, 500);
 	wr->imm_data = 7;
-	abi_sge(&self->w, self->mr[0].iova, 100, self->mr[0].lkey);
+	abi_mr_sge(&self->w, &self->mr[0], 0, 100);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(44, wc[0].wr_id);
@@ -263,7 +233,7 @@ TEST_F(rc, atomics)
 	remote[3] = 1000;
 	wr = rdma(self, WR_FETCH_AND_ADD, 24);
 	wr->compare_add = 0x100000000ULL;
-	abi_sge(&self->w, self->mr[0].iova, 8, self->mr[0].lkey);
+	abi_mr_sge(&self->w, &self->mr[0], 0, 8);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, sent(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
@@ -274,7 +244,7 @@ TEST_F(rc, atomics)
 	wr = rdma(self, WR_CMP_AND_SWP, 24);
 	wr->compare_add = 0x1000003e8ULL;
 	wr->swap = 0xfedcba9876543210ULL;
-	abi_sge(&self->w, self->mr[0].iova + 8, 8, self->mr[0].lkey);
+	abi_mr_sge(&self->w, &self->mr[0], 8, 8);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, sent(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
@@ -301,11 +271,10 @@ TEST_F(rc, inline_data)
 		len = i < ARRAY_SIZE(lens) ? lens[i] : max;
 		if (!len && self->s.iwarp)
 			continue;
-		fill(data, sizeof(data));
+		abi_fill(data, sizeof(data));
 		memset(self->buf[1], 0, LEN);
 		ASSERT_EQ(0, recv_one(self, i, 0, LEN));
-		abi_wrs_init(&self->w);
-		wr = abi_send_wr(&self->w, WR_SEND, 0, 0);
+		wr = abi_wrs_send(&self->w, WR_SEND, 0, 0);
 		abi_inline(&self->w, wr, data, len);
 		ASSERT_EQ(0, post(self)) {
 			TH_LOG("%u bytes", len);
@@ -318,13 +287,12 @@ TEST_F(rc, inline_data)
 		EXPECT_EQ(0, memcmp(self->buf[1], data, len));
 		EXPECT_EQ(0, self->buf[1][len]);
 	}
-	abi_wrs_init(&self->w);
-	wr = abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 0);
+	wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 0);
 	abi_inline(&self->w, wr, data, max + 1);
 	EXPECT_EQ(-EINVAL, post(self));
 
 	/* Written */
-	fill(data, sizeof(data));
+	abi_fill(data, sizeof(data));
 	wr = rdma(self, WR_RDMA_WRITE, 9);
 	abi_inline(&self->w, wr, data, 64);
 	ASSERT_EQ(0, post(self));
@@ -348,17 +316,15 @@ TEST_F(rc, iova)
 	if (self->s.iwarp)
 		SKIP(return, "iWARP has no iova of its own");
 	ASSERT_EQ(0, ABI(self->s.fd, REG_MR, &mr));
-	fill(self->buf[0], LEN);
+	abi_fill(self->buf[0], LEN);
 	ASSERT_EQ(0, recv_one(self, 1, 0, LEN));
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, 0, 2);
-	abi_sge(&self->w, mr.iova + 5000, 100, mr.lkey);
+	abi_wrs_send(&self->w, WR_SEND, 0, 2);
+	abi_mr_sge(&self->w, &mr, 5000, 100);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 	EXPECT_EQ(0, memcmp(self->buf[1], self->buf[0] + 5000, 100));
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, 0, 3);
+	abi_wrs_send(&self->w, WR_SEND, 0, 3);
 	abi_sge(&self->w, (uintptr_t)self->buf[0], 100, mr.lkey);
 	EXPECT_EQ(-EINVAL, post(self));
 }
@@ -369,19 +335,17 @@ TEST_F(rc, zero_length_entries)
 
 	ASSERT_EQ(0, recv_one(self, 1, 0, LEN));
 	strcpy(self->buf[0], "abc");
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 2);
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 2);
 	/* It is ignored, whatever else it says. */
 	abi_sge(&self->w, 0xdead0000, 0, 0x12345678);
-	abi_sge(&self->w, self->mr[0].iova, 4, self->mr[0].lkey);
+	abi_mr_sge(&self->w, &self->mr[0], 0, 4);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(4, wc[0].byte_len);
 	EXPECT_STREQ("abc", self->buf[1]);
 	/* And nothing at all */
 	ASSERT_EQ(0, recv_one(self, 3, 0, LEN));
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 4);
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 4);
 	abi_sge(&self->w, 0, 0, 0);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
@@ -403,12 +367,10 @@ TEST_F(rc, unsignalled)
 			expect[i] = id;
 			abi_recv_wr(&self->w, ~id);
 		}
-		ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp,
-				      &self->w, NULL));
+		ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL));
 		abi_wrs_init(&self->w);
 		for (i = 0; i < 8; i++)
-			abi_send_wr(&self->w, WR_SEND,
-				    i == 5 || i == 7 ? SEND_SIGNALED : 0,
+			abi_send_wr(&self->w, WR_SEND, i == 5 || i == 7 ? SEND_SIGNALED : 0,
 				    expect[i]);
 		ASSERT_EQ(0, post(self));
 		ASSERT_EQ(8, received(self, wc, 8));
@@ -436,8 +398,7 @@ TEST_F(rc, send_queue_full)
 	abi_wrs_init(&self->w);
 	for (i = 0; i < 4 * depth; i++)
 		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 500 + i);
-	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp,
-				    &self->w, &posted));
+	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w, &posted));
 	EXPECT_LE(depth, posted);
 	ASSERT_GT(4 * depth, posted);
 	EXPECT_EQ(-ENOMEM, post(self));
@@ -454,8 +415,7 @@ TEST_F(rc, send_queue_full)
 		EXPECT_EQ(500 + i, wc[i].wr_id);
 	}
 	ASSERT_EQ(0, recv_one(self, 0, 0, 0));
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	EXPECT_EQ(0, post(self));
 	EXPECT_EQ(1, sent(self, wc, 1));
 }
@@ -496,12 +456,11 @@ TEST_F(rc, all_or_nothing)
 	for (i = 0; i < depth - 1; i++) {
 		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
 		abi_sge(&self->w, 1, 0, 2);
-		abi_sge(&self->w, self->mr[0].iova, 4, self->mr[0].lkey);
+		abi_mr_sge(&self->w, &self->mr[0], 0, 4);
 	}
 	ASSERT_EQ(0, post_all(self, &posted));
 	EXPECT_EQ(depth - 1, posted);
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 2);
 	EXPECT_EQ(-ENOMEM, post_all(self, &posted));
 	EXPECT_EQ(0, posted);
@@ -514,8 +473,7 @@ TEST_F(rc, all_or_nothing)
 	ASSERT_EQ(0, recv_one(self, i, 0, LEN));
 	ASSERT_EQ(0, recv_one(self, i, 0, LEN));
 	usleep(50000);
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 2);
 	ASSERT_EQ(0, post_all(self, &posted));
 	EXPECT_EQ(2, posted);
@@ -534,11 +492,9 @@ TEST_F(rc, recv_queue_full)
 	abi_wrs_init(&self->w);
 	for (i = 0; i < depth + 1; i++)
 		abi_recv_wr(&self->w, i);
-	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp,
-				    &self->w, &posted));
+	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, &posted));
 	EXPECT_EQ(depth, posted);
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, 0, 1);
+	abi_wrs_send(&self->w, WR_SEND, 0, 1);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(0, wc[0].wr_id);
@@ -561,8 +517,7 @@ TEST_F(rc, poll)
 	EXPECT_EQ(0, p.num);
 	for (i = 0; i < 12; i++) {
 		ASSERT_EQ(0, recv_one(self, 600 + i, 0, 0));
-		abi_wrs_init(&self->w);
-		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+		abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, i);
 		ASSERT_EQ(0, post(self));
 	}
 	ASSERT_EQ(12, sent(self, wc, 12));
@@ -576,8 +531,7 @@ TEST_F(rc, poll)
 		p.wcs = i == 2 ? 0xffff888000000000ULL : 16;
 		EXPECT_EQ(-EFAULT, ABI(self->s.fd, POLL_CQ, &p));
 	}
-	page = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page = abi_map(8192);
 	/* Nor does a structure that can not be written back. */
 	p.size = sizeof(p);
 	p.wcs = (uintptr_t)wc;
@@ -595,10 +549,8 @@ TEST_F(rc, poll)
 		EXPECT_EQ(-EFAULT, i);
 		p.num = 0;
 	}
-	memcpy(wc + 2, page + 4096 - 2 * sizeof(wc[0]),
-	       p.num * sizeof(wc[0]));
-	ASSERT_EQ(10 - p.num, abi_wait(&self->s, p.cq, wc + 2 + p.num,
-				       10 - p.num));
+	memcpy(wc + 2, page + 4096 - 2 * sizeof(wc[0]), p.num * sizeof(wc[0]));
+	ASSERT_EQ(10 - p.num, abi_wait(&self->s, p.cq, wc + 2 + p.num, 10 - p.num));
 	for (i = 0; i < 12; i++) {
 		EXPECT_EQ(600 + i, wc[i].wr_id);
 		EXPECT_EQ(WC_SUCCESS, wc[i].status);
@@ -615,8 +567,7 @@ TEST_F(rc, reset_of_nothing)
 		SKIP(return, "not iWARP");
 	ASSERT_EQ(0, recv_one(self, 77, 0, 8));
 	ASSERT_EQ(0, abi_qp_state(&self->s, self->p.end[1].qp.qp, QPS_RESET));
-	abi_wrs_init(&self->w);
-	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	ASSERT_EQ(0, post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(77, wc[0].wr_id);
@@ -633,8 +584,7 @@ TEST_F(rc, resize_filled_cq)
 		SKIP(return, "siw does not resize CQs");
 	for (i = 0; i < 6; i++) {
 		ASSERT_EQ(0, recv_one(self, 800 + i, 0, 0));
-		abi_wrs_init(&self->w);
-		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
+		abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, i);
 		ASSERT_EQ(0, post(self));
 	}
 	ASSERT_EQ(6, sent(self, wc, 6));
@@ -663,16 +613,13 @@ TEST_F(rc, shared_receive_queue)
 
 	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 4, 321, &p.srq));
 	ASSERT_EQ(0, abi_pair_open(&self->s, &p));
-	abi_wrs_init(&self->w);
-	abi_recv_wr(&self->w, 0);
+	abi_wrs_recv(&self->w, 0);
 	/* Not by way of its QP */
-	EXPECT_EQ(-EINVAL, ABI_POST(&self->s, RECV, p.end[1].qp.qp, &self->w,
-				    NULL));
+	EXPECT_EQ(-EINVAL, ABI_POST(&self->s, RECV, p.end[1].qp.qp, &self->w, NULL));
 	abi_wrs_init(&self->w);
 	for (i = 0; i < 4; i++) {
 		abi_recv_wr(&self->w, 700 + i);
-		abi_sge(&self->w, self->mr[1].iova + 64 * i, 64,
-			self->mr[1].lkey);
+		abi_mr_sge(&self->w, &self->mr[1], 64 * i, 64);
 	}
 	ASSERT_EQ(0, ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w, NULL));
 	a.srq = p.srq;
@@ -680,11 +627,9 @@ TEST_F(rc, shared_receive_queue)
 	EXPECT_TRUE(abi_quiet(self->s.async_fd));
 	strcpy(self->buf[0], "shared");
 	for (i = 0; i < 2; i++) {
-		abi_wrs_init(&self->w);
-		abi_send_wr(&self->w, WR_SEND, 0, i);
-		abi_sge(&self->w, self->mr[0].iova, 7, self->mr[0].lkey);
-		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w,
-				      NULL));
+		abi_wrs_send(&self->w, WR_SEND, 0, i);
+		abi_mr_sge(&self->w, &self->mr[0], 0, 7);
+		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w, NULL));
 	}
 	ASSERT_EQ(2, abi_wait(&self->s, p.end[1].cq[1], wc, 2));
 	for (i = 0; i < 2; i++) {
@@ -713,16 +658,12 @@ TEST_F(rc, shared_receive_queue_not_filled_by_completions)
 	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 4, 0, &p.srq));
 	ASSERT_EQ(0, abi_pair_open(&self->s, &p));
 	for (i = 0; i < 40; i++) {
-		abi_wrs_init(&self->w);
-		abi_recv_wr(&self->w, i);
-		ASSERT_EQ(0, ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w,
-				      NULL)) {
+		abi_wrs_recv(&self->w, i);
+		ASSERT_EQ(0, ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w, NULL)) {
 			TH_LOG("receive %d", i);
 		}
-		abi_wrs_init(&self->w);
-		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
-		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w,
-				      NULL));
+		abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, i);
+		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w, NULL));
 		ASSERT_EQ(1, abi_wait(&self->s, p.end[0].cq[0], wc, 1));
 	}
 	for (i = 0; i < 40; i += n) {
@@ -745,8 +686,7 @@ TEST_F(rc, shared_receive_queue_full)
 	abi_wrs_init(&self->w);
 	for (i = 0; i < a.max_wr + 1; i++)
 		abi_recv_wr(&self->w, i);
-	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SRQ_RECV, a.srq, &self->w,
-				    &posted));
+	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SRQ_RECV, a.srq, &self->w, &posted));
 	EXPECT_EQ(a.max_wr, posted);
 }
 
@@ -789,11 +729,11 @@ TEST_F(rc, no_room_while_destroyed)
 		abi_wrs_init(&self->w);
 		for (i = 0; i < depth; i++) {
 			abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
-			abi_sge(&self->w, self->mr[0].iova, 8, self->mr[0].lkey);
+			abi_mr_sge(&self->w, &self->mr[0], 0, 8);
 		}
 		ASSERT_EQ(0, pthread_create(&thread, NULL, post_on, &p));
 		usleep(abi_random() % 3000);
-		EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, p.qp));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, p.qp));
 		pthread_join(thread, NULL);
 		/* (siw's has room again; and a connection that ends is none.) */
 		EXPECT_TRUE(p.ret == -ENOENT || p.ret == -EIO ||

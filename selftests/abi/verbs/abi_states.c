@@ -3,13 +3,7 @@
  * What may be posted to which QP in which state, and what becomes of what was
  * posted when the QP goes.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "skip.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define LEN	4096
 #define QKEY	0x11111111
@@ -50,18 +44,18 @@ FIXTURE_VARIANT(type) {
 #define ALL_FLAGS	(SEND_FENCE | SEND_SIGNALED | SEND_SOLICITED | SEND_INLINE)
 
 FIXTURE_VARIANT_ADD(type, rc) {
-	.type = IB_UVERBS_QPT_RC,
+	.type = QPT_RC,
 	.opcodes = RC_OPCODES,
 };
 
 FIXTURE_VARIANT_ADD(type, uc) {
-	.type = IB_UVERBS_QPT_UC,
+	.type = QPT_UC,
 	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) |
 		   OP(RDMA_WRITE_WITH_IMM),
 };
 
 FIXTURE_VARIANT_ADD(type, ud) {
-	.type = IB_UVERBS_QPT_UD,
+	.type = QPT_UD,
 	.opcodes = OP(SEND) | OP(SEND_WITH_IMM),
 };
 
@@ -70,16 +64,14 @@ static int create(struct raw *r, struct rdma_ep_qp_init *init)
 	struct rdma_ep_create_qp c;
 	int ret;
 
-	abi_qp_attr(&c, r->type, r->s.pd, r->cq, r->cq);
-	ret = ABI(r->s.fd, CREATE_QP, &c);
+	ret = abi_create_qp(&r->s, r->type, r->cq, 0, &c);
 	*init = c.init;
 	return ret;
 }
 
 static int map_buf(struct raw *r)
 {
-	r->buf = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	r->buf = abi_map(LEN);
 	return abi_reg_mr(&r->s, r->s.pd, r->buf, LEN, AC_ALL, &r->mr);
 }
 
@@ -118,7 +110,7 @@ FIXTURE(datagram) {
 
 FIXTURE_SETUP(datagram)
 {
-	if (!setup(_metadata, &self->raw, IB_UVERBS_QPT_UD))
+	if (!setup(_metadata, &self->raw, QPT_UD))
 		SKIP_FIXTURE("iWARP has no datagrams");
 }
 
@@ -134,8 +126,7 @@ static int to_init(struct raw *r, int i)
 
 static int to_rts(struct raw *r, int i)
 {
-	return abi_qp_rts(&r->s, r->qp[i].qp, r->type,
-			  r->qp[!i].qp_num);
+	return abi_qp_rts(&r->s, r->qp[i].qp, r->type, r->qp[!i].qp_num);
 }
 
 static int ready(struct raw *r)
@@ -145,30 +136,26 @@ static int ready(struct raw *r)
 }
 
 /* A send that is right in every respect, but perhaps for its opcode and flags. */
-static struct rdma_ep_send_wr *build_flags(struct raw *r, __u32 opcode,
-					   __u32 flags, __u64 wr_id)
+static struct rdma_ep_send_wr *build_flags(struct raw *r, __u32 opcode, __u32 flags, __u64 wr_id)
 {
 	struct rdma_ep_send_wr *wr;
 
-	abi_wrs_init(&r->w);
-	wr = abi_send_wr(&r->w, opcode, flags, wr_id);
-	if (r->type == IB_UVERBS_QPT_UD) {
+	wr = abi_wrs_send(&r->w, opcode, flags, wr_id);
+	if (r->type == QPT_UD) {
 		wr->ah = r->ah;
 		wr->remote_qpn = r->qp[1].qp_num;
 		wr->remote_qkey = QKEY;
 	} else {
-		wr->remote_addr = r->mr.iova + 1024;
-		wr->rkey = r->mr.rkey;
+		abi_remote(wr, &r->mr, 1024);
 	}
 	if (flags & SEND_INLINE)
 		abi_inline(&r->w, wr, "12345678", 8);
 	else
-		abi_sge(&r->w, r->mr.iova, 8, r->mr.lkey);
+		abi_mr_sge(&r->w, &r->mr, 0, 8);
 	return wr;
 }
 
-static struct rdma_ep_send_wr *build(struct raw *r, __u32 opcode,
-				     __u64 wr_id)
+static struct rdma_ep_send_wr *build(struct raw *r, __u32 opcode, __u64 wr_id)
 {
 	return build_flags(r, opcode, SEND_SIGNALED, wr_id);
 }
@@ -180,12 +167,7 @@ static int post_send(struct raw *r)
 
 static int post_recv(struct raw *r, int i, __u64 wr_id)
 {
-	struct abi_wrs w;
-
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, wr_id);
-	abi_sge(&w, r->mr.iova + 2048, 1024, r->mr.lkey);
-	return ABI_POST(&r->s, RECV, r->qp[i].qp, &w, NULL);
+	return abi_post_recv(&r->s, r->qp[i].qp, wr_id, r->mr.iova + 2048, 1024, r->mr.lkey);
 }
 
 static bool has(__u32 set, __u32 op)
@@ -196,17 +178,14 @@ static bool has(__u32 set, __u32 op)
 /* What rdma_ep.h says of flags, and ibv_post_send(3) of data that goes inline */
 static bool allowed(const struct abi *s, __u32 opcodes, __u32 op, __u32 flags)
 {
-	if (!has(opcodes, op) || (flags & ~ALL_FLAGS) ||
-	    ((flags & SEND_INLINE) && has(SINKS, op)))
+	if (!has(opcodes, op) || (flags & ~ALL_FLAGS) || ((flags & SEND_INLINE) && has(SINKS, op)))
 		return false;
 	return !s->iwarp || !(((flags & SEND_FENCE) && op == WR_RDMA_READ) ||
-			      ((flags & SEND_INLINE) &&
-			       op == WR_SEND_WITH_INV));
+			      ((flags & SEND_INLINE) && op == WR_SEND_WITH_INV));
 }
 
 /* It is carried out, and says so only if it is to; the message after it does. */
-static void expect_done(struct __test_metadata *_metadata, struct raw *r,
-			__u32 op, __u32 flags)
+static void expect_done(struct __test_metadata *_metadata, struct raw *r, __u32 op, __u32 flags)
 {
 	int i, want = 2 + has(MESSAGES, op) + !!(flags & SEND_SIGNALED);
 	struct rdma_ep_wc wc[4];
@@ -232,8 +211,7 @@ static void expect_done(struct __test_metadata *_metadata, struct raw *r,
 }
 
 /* It is taken, to be told that the QP is in ERR, whatever it would do. */
-static void expect_flushed(struct __test_metadata *_metadata, struct raw *r,
-			   __u32 op, __u32 flags)
+static void expect_flushed(struct __test_metadata *_metadata, struct raw *r, __u32 op, __u32 flags)
 {
 	struct rdma_ep_wc wc;
 
@@ -247,8 +225,7 @@ static void expect_flushed(struct __test_metadata *_metadata, struct raw *r,
 }
 
 /* Each opcode with all that flags can be; unknown bits one at a time. */
-static void cross(struct __test_metadata *_metadata, struct raw *r,
-		  __u32 opcodes, bool in_error)
+static void cross(struct __test_metadata *_metadata, struct raw *r, __u32 opcodes, bool in_error)
 {
 	static const __u32 far[] = {
 		0xf0, 0xf1, 0xff, 0x100, 0x102, 0x10002, 0x7fffffff,
@@ -265,8 +242,7 @@ static void cross(struct __test_metadata *_metadata, struct raw *r,
 			if (!allowed(&r->s, opcodes, op, flags)) {
 				build_flags(r, op, flags, op);
 				EXPECT_EQ(-EINVAL, post_send(r)) {
-					TH_LOG("opcode 0x%x, flags 0x%x", op,
-					       flags);
+					TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
 				}
 			} else if (in_error) {
 				expect_flushed(_metadata, r, op, flags);
@@ -298,7 +274,7 @@ TEST(opcodes_of_a_connection)
 	ASSERT_NE(NULL, r);
 	ASSERT_EQ(0, abi_open(&r->s));
 	ASSERT_EQ(0, abi_pair_open(&r->s, &p));
-	r->type = IB_UVERBS_QPT_RC;
+	r->type = QPT_RC;
 	r->qp[0] = p.end[0].qp;
 	r->cq = p.end[0].cq[0];
 	ASSERT_EQ(0, map_buf(r));
@@ -316,8 +292,7 @@ TEST_F(type, states)
 
 	/* RESET: neither */
 	build(r, WR_SEND, 1);
-	EXPECT_EQ(-EINVAL, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w,
-				    &posted));
+	EXPECT_EQ(-EINVAL, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w, &posted));
 	EXPECT_EQ(0, posted);
 	EXPECT_EQ(-EINVAL, post_recv(r, 0, 2));
 	/* INIT: receives */
@@ -357,7 +332,7 @@ TEST_F(type, states_that_are_not)
 {
 	struct rdma_ep_modify_qp m = { .qp = self->raw.qp[0].qp };
 	struct raw *r = &self->raw;
-	bool rc = r->type == IB_UVERBS_QPT_RC;
+	bool rc = r->type == QPT_RC;
 
 	if (r->s.iwarp)
 		SKIP(return, "rxe's attributes");
@@ -431,10 +406,9 @@ TEST_F(type, destroy_with_completions)
 		for (i = 0; i < 8; i++) {
 			ASSERT_EQ(0, post_recv(r, which, which * 1000 + i));
 		}
-		ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[which].qp,
-					  QPS_ERR));
+		ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[which].qp, QPS_ERR));
 	}
-	ASSERT_EQ(0, abi_destroy(&r->s, RDMA_EP_OBJ_QP, r->qp[0].qp));
+	ASSERT_EQ(0, ABI_DESTROY(&r->s, QP, r->qp[0].qp));
 	/* Its number, and what it leaves in memory, is soon another's. */
 	for (i = 0; i < 4; i++) {
 		struct rdma_ep_qp_init other;
@@ -471,7 +445,7 @@ TEST_F(datagram, address_handles)
 	ASSERT_EQ(0, abi_alloc_pd(&r->s, r->s.ctx, &pd));
 	ASSERT_EQ(0, abi_create_ah(&r->s, pd, &ah));
 	ASSERT_EQ(0, abi_create_ah(&r->s, r->s.pd, &gone));
-	ASSERT_EQ(0, abi_destroy(&r->s, RDMA_EP_OBJ_AH, gone));
+	ASSERT_EQ(0, ABI_DESTROY(&r->s, AH, gone));
 	ASSERT_EQ(0, abi_open(&other));
 	for (i = 0; i < 100; i++) {
 		ASSERT_EQ(0, abi_create_ah(&other, other.pd, &foreign));
@@ -549,18 +523,16 @@ TEST_F(datagram, address_goes)
 
 	ASSERT_EQ(0, ready(r));
 	ASSERT_EQ(0, post_datagram(r));
-	EXPECT_EQ(0, abi_destroy(&r->s, RDMA_EP_OBJ_AH, r->ah));
+	EXPECT_EQ(0, ABI_DESTROY(&r->s, AH, r->ah));
 	ASSERT_EQ(1, abi_wait(&r->s, r->cq, wc, 1));
 	if (wc[0].wr_id == 11 && wc[0].status != WC_SUCCESS) {
-		EXPECT_TRUE(wc[0].status == WC_LOC_QP_OP_ERR ||
-			    wc[0].status == WC_WR_FLUSH_ERR);
+		EXPECT_TRUE(wc[0].status == WC_LOC_QP_OP_ERR || wc[0].status == WC_WR_FLUSH_ERR);
 		usleep(ABI_QUIET_MS * 1000);
 		EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 2));
 		return;
 	}
 	ASSERT_EQ(1, abi_wait(&r->s, r->cq, wc + 1, 1)) {
-		TH_LOG("only request %llu, status %u", wc[0].wr_id,
-		       wc[0].status);
+		TH_LOG("only request %llu, status %u", wc[0].wr_id, wc[0].status);
 	}
 	send = wc[0].wr_id == 11 ? 0 : 1;
 	EXPECT_EQ(11, wc[send].wr_id);
@@ -579,8 +551,7 @@ TEST_F(datagram, privileged_qkey)
 	wr->remote_qkey = 0x80000000 | QKEY;
 	EXPECT_EQ(0, post_send(r));
 	ASSERT_EQ(0, abi_become_nobody());
-	EXPECT_EQ(-EPERM, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w,
-				   &posted));
+	EXPECT_EQ(-EPERM, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w, &posted));
 	EXPECT_EQ(0, posted);
 	wr->remote_qkey = QKEY;
 	EXPECT_EQ(0, post_send(r));
@@ -598,8 +569,7 @@ TEST_F(type, cq_overflow)
 	int n;
 
 	ASSERT_EQ(0, abi_create_cq(&r->s, -1, 1, 909, &cq));
-	abi_qp_attr(&c, r->type, r->s.pd, cq, cq);
-	ASSERT_EQ(0, ABI(r->s.fd, CREATE_QP, &c));
+	ASSERT_EQ(0, abi_create_qp(&r->s, r->type, cq, 0, &c));
 	good = r->qp[0];
 	r->qp[0] = c.init;
 	ASSERT_EQ(0, to_init(r, 0));
@@ -617,8 +587,8 @@ TEST_F(type, cq_overflow)
 		EXPECT_EQ(i, wc[i].wr_id);
 		EXPECT_EQ(c.init.qp_num, wc[i].qp_num);
 	}
-	EXPECT_EQ(0, abi_destroy(&r->s, RDMA_EP_OBJ_QP, c.init.qp));
-	EXPECT_EQ(0, abi_destroy(&r->s, RDMA_EP_OBJ_CQ, cq));
+	EXPECT_EQ(0, ABI_DESTROY(&r->s, QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&r->s, CQ, cq));
 	EXPECT_TRUE(abi_quiet(r->s.async_fd));
 	r->qp[0] = good;
 	ASSERT_EQ(0, ready(r));
@@ -697,8 +667,7 @@ TEST_F(flush, all_come_back)
 	for (i = 0; i < sends; i++)
 		abi_send_wr(&self->w, WR_SEND, i % 2 ? SEND_SIGNALED : 0, i);
 	if (sends) {
-		ASSERT_EQ(0, ABI_POST(&self->s, SEND, e->qp.qp, &self->w,
-				      NULL));
+		ASSERT_EQ(0, ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
 	}
 	if (!self->s.iwarp) {
 		ASSERT_EQ(0, stop(&self->s, e, variant->by_modify));
@@ -764,15 +733,12 @@ TEST_F(flush, successes)
 	abi_wrs_init(&self->w);
 	for (i = 0; i < 3; i++)
 		abi_recv_wr(&self->w, i);
-	ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w,
-			      NULL));
+	ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL));
 	abi_wrs_init(&self->w);
 	for (i = 0; i < 3; i++)
 		abi_send_wr(&self->w, WR_SEND, i == 2 ? SEND_SIGNALED : 0, i);
-	ASSERT_EQ(0, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w,
-			      NULL));
-	ASSERT_EQ(expected, abi_wait(&self->s, self->p.end[0].cq[0], wc,
-				     expected));
+	ASSERT_EQ(0, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w, NULL));
+	ASSERT_EQ(expected, abi_wait(&self->s, self->p.end[0].cq[0], wc, expected));
 	EXPECT_EQ(2, wc[expected - 1].wr_id);
 	EXPECT_EQ(0, abi_poll(&self->s, self->p.end[0].cq[0], wc, 4));
 }

@@ -4,12 +4,7 @@
  * them: each request that is to be announced is, once, in its turn; nothing is refused
  * that there is room for; data and receives are those of the request.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define DEPTH		24		/* of send and receive queues */
 #define SENDS		10		/* that use receives, on their way */
@@ -81,11 +76,8 @@ FIXTURE_SETUP(traffic)
 	for (i = 0; i < 2; i++) {
 		struct side *a = &self->side[i];
 
-		a->m = mmap(NULL, sizeof(*a->m), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		ASSERT_NE(MAP_FAILED, a->m);
-		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, a->m,
-					sizeof(*a->m), AC_ALL, &a->mr));
+		a->m = abi_map(sizeof(*a->m));
+		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, a->m, sizeof(*a->m), AC_ALL, &a->mr));
 	}
 }
 
@@ -112,8 +104,7 @@ static bool filled(const char block[BLOCK], __u32 number, __u32 opcode)
 
 static bool uses_receive(__u32 opcode)
 {
-	return opcode == WR_SEND || opcode == WR_SEND_WITH_IMM ||
-	       opcode == WR_RDMA_WRITE_WITH_IMM;
+	return opcode == WR_SEND || opcode == WR_SEND_WITH_IMM || opcode == WR_RDMA_WRITE_WITH_IMM;
 }
 
 static bool reads(__u32 opcode)
@@ -154,8 +145,7 @@ static __u32 choose(struct _test_data_traffic *self, int end)
 }
 
 /* Adds the next request of the end to what is going to be posted. */
-static void add(struct _test_data_traffic *self, int end, bool sig_all,
-		bool fenced)
+static void add(struct _test_data_traffic *self, int end, bool sig_all, bool fenced)
 {
 	struct side *a = &self->side[end], *b = &self->side[!end];
 	__u32 n = a->posted++, block = n % BLOCKS, flags = 0, cut;
@@ -171,8 +161,7 @@ static void add(struct _test_data_traffic *self, int end, bool sig_all,
 		flags |= SEND_SIGNALED;
 	r->announced |= sig_all;
 	/* siw has no fenced READs. */
-	if (fenced && abi_random() % 3 == 0 &&
-	    !(self->s.iwarp && op == WR_RDMA_READ))
+	if (fenced && abi_random() % 3 == 0 && !(self->s.iwarp && op == WR_RDMA_READ))
 		flags |= SEND_FENCE;
 	wr = abi_send_wr(&self->w, op, flags, n);
 	wr->imm_data = n;
@@ -214,8 +203,7 @@ static void add(struct _test_data_traffic *self, int end, bool sig_all,
 }
 
 /* Some more, as many as there is room for. */
-static int post(struct _test_data_traffic *self, int end, bool sig_all,
-		bool fenced)
+static int post(struct _test_data_traffic *self, int end, bool sig_all, bool fenced)
 {
 	struct side *a = &self->side[end];
 	int n = abi_random() % 5;
@@ -223,13 +211,11 @@ static int post(struct _test_data_traffic *self, int end, bool sig_all,
 	abi_wrs_init(&self->w);
 	while (n-- && a->posted < REQUESTS && a->posted - a->oldest < DEPTH)
 		add(self, end, sig_all, fenced);
-	return self->w.num ? ABI_POST(&self->s, SEND, self->p.end[end].qp.qp,
-				      &self->w, NULL) : 0;
+	return self->w.num ? ABI_POST(&self->s, SEND, self->p.end[end].qp.qp, &self->w, NULL) : 0;
 }
 
 /* What was announced, and what is in front of it. */
-static int sent(struct _test_data_traffic *self, int end,
-		const struct rdma_ep_wc *wc)
+static int sent(struct _test_data_traffic *self, int end, const struct rdma_ep_wc *wc)
 {
 	struct side *a = &self->side[end], *b = &self->side[!end];
 	__u32 n = wc->wr_id, block = n % BLOCKS, i;
@@ -253,9 +239,8 @@ static int sent(struct _test_data_traffic *self, int end,
 		if (before->done)
 			continue;
 		/* siw lets a READ take its time. */
-		CHECK(4, !before->announced ||
-		      (self->s.iwarp && reads(before->opcode) &&
-		       !reads(r->opcode)) || wc->status);
+		CHECK(4, !before->announced || (self->s.iwarp && reads(before->opcode) &&
+						!reads(r->opcode)) || wc->status);
 		if (!before->announced) {
 			before->done = true;
 			before->implied = true;
@@ -265,27 +250,24 @@ static int sent(struct _test_data_traffic *self, int end,
 		a->oldest++;
 	if (wc->status) {
 		/* siw may find out while it sends, or reads. */
-		CHECK(5, wc->status == WC_WR_FLUSH_ERR ||
-			 (self->s.iwarp && self->cutting &&
-			  (wc->status == WC_LOC_QP_OP_ERR ||
-			   wc->status == WC_GENERAL_ERR)));
+		CHECK(5, wc->status == WC_WR_FLUSH_ERR || (self->s.iwarp && self->cutting &&
+							   (wc->status == WC_LOC_QP_OP_ERR ||
+							    wc->status == WC_GENERAL_ERR)));
 		return 0;
 	}
 	switch (r->opcode) {
 	case WR_RDMA_READ:
-		CHECK(6, wc->opcode == WC_OP_RDMA_READ &&
-			 filled(a->m->into[block], n, r->opcode));
+		CHECK(6, wc->opcode == WC_OP_RDMA_READ && filled(a->m->into[block], n, r->opcode));
 		break;
 	case WR_FETCH_AND_ADD:
-		CHECK(7, wc->opcode == WC_OP_FETCH_ADD &&
-			 a->m->was[block] == r->sum);
+		CHECK(7, wc->opcode == WC_OP_FETCH_ADD && a->m->was[block] == r->sum);
 		break;
 	case WR_RDMA_WRITE:
 	case WR_RDMA_WRITE_WITH_IMM:
 		CHECK(8, wc->opcode == WC_OP_RDMA_WRITE);
 		/* Over iWARP it is under way, and may be cut off. */
 		CHECK(9, (self->s.iwarp && self->cutting) ||
-			 filled(b->m->taken[block], n, r->opcode));
+		      filled(b->m->taken[block], n, r->opcode));
 		break;
 	default:
 		CHECK(10, wc->opcode == WC_OP_SEND);
@@ -293,8 +275,7 @@ static int sent(struct _test_data_traffic *self, int end,
 	return 0;
 }
 
-static int received(struct _test_data_traffic *self, int end,
-		    const struct rdma_ep_wc *wc)
+static int received(struct _test_data_traffic *self, int end, const struct rdma_ep_wc *wc)
 {
 	struct side *a = &self->side[end], *b = &self->side[!end];
 	__u32 n = b->sends[b->nr_arrived], opcode = b->all[n].opcode;
@@ -351,8 +332,7 @@ static bool finished(const struct _test_data_traffic *self)
 	for (i = 0; i < 2; i++) {
 		const struct side *a = &self->side[i];
 
-		if (a->posted < REQUESTS || a->oldest < REQUESTS ||
-		    a->nr_arrived < a->nr_sends)
+		if (a->posted < REQUESTS || a->oldest < REQUESTS || a->nr_arrived < a->nr_sends)
 			return false;
 	}
 	return true;
@@ -367,8 +347,7 @@ static int cut(struct _test_data_traffic *self)
 
 	self->cutting = true;
 	for (i = 0; i < 2; i++)
-		CHECK(21, abi_qp_state(&self->s, self->p.end[i].qp.qp,
-				       QPS_ERR) == 0);
+		CHECK(21, abi_qp_state(&self->s, self->p.end[i].qp.qp, QPS_ERR) == 0);
 	for (i = 0; i < 2; i++) {
 		struct side *a = &self->side[i];
 		__u32 last = a->posted;
@@ -402,8 +381,7 @@ TEST_F(traffic, random)
 	end = abi_now_ms() + ABI_WAIT_MS;
 	while (!finished(self)) {
 		for (i = 0; i < 2; i++)
-			ASSERT_EQ(0, post(self, i, variant->sig_all,
-					  variant->fenced));
+			ASSERT_EQ(0, post(self, i, variant->sig_all, variant->fenced));
 		if (variant->cut && self->side[0].posted > REQUESTS / 3) {
 			ASSERT_EQ(0, cut(self));
 			return;

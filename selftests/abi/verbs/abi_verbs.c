@@ -2,14 +2,7 @@
 /*
  * Verbs objects: what creating, changing and asking gives, and all errors.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/resource.h>
-#include <sys/utsname.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
-#include "abi.h"
+#include "abi_test.h"
 
 #define MB (1UL << 20)
 
@@ -27,9 +20,7 @@ FIXTURE_SETUP(verbs)
 	self->dev.dev_index = self->s.dev;
 	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &self->dev));
 	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &self->limits));
-	self->mem = mmap(NULL, MB, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->mem);
+	self->mem = abi_map(MB);
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 64, 0, &self->cq));
 }
 
@@ -38,14 +29,13 @@ FIXTURE_TEARDOWN(verbs)
 	abi_close(&self->s);
 }
 
-static int reg(struct _test_data_verbs *self, void *addr, size_t len,
-	       __u32 access)
+static int reg(struct _test_data_verbs *self, void *addr, size_t len, __u32 access)
 {
 	struct rdma_ep_reg_mr mr;
 	int ret = abi_reg_mr(&self->s, self->s.pd, addr, len, access, &mr);
 
 	if (!ret)
-		ret = abi_destroy(&self->s, RDMA_EP_OBJ_MR, mr.mr);
+		ret = ABI_DESTROY(&self->s, MR, mr.mr);
 	return ret;
 }
 
@@ -53,11 +43,9 @@ TEST_F(verbs, mr)
 {
 	struct rdma_ep_reg_mr a, b, c = {};
 
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, MB, AC_ALL,
-				&a));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, MB, AC_ALL, &a));
 	/* The same memory again, in part, at odd addresses, one byte */
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem + 4001, 1, 0,
-				&b));
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem + 4001, 1, 0, &b));
 	EXPECT_NE(0, a.mr);
 	EXPECT_NE(a.mr, b.mr);
 	EXPECT_NE(a.lkey, b.lkey);
@@ -80,22 +68,20 @@ TEST_F(verbs, mr)
 		c.length = 8193;
 		EXPECT_EQ(-EINVAL, ABI(self->s.fd, REG_MR, &c));
 	}
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, a.mr));
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, b.mr));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, a.mr));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, b.mr));
 }
 
 TEST_F(verbs, mr_range)
 {
-	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			0);
+	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int i;
 
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, 0, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, -1UL, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EINVAL, reg(self, (void *)-4096UL, 8192, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EINVAL, reg(self, (void *)-1UL, 2, AC_LOCAL_WRITE));
-	EXPECT_EQ(-EINVAL, reg(self, self->mem, -(uintptr_t)self->mem + 1,
-			       AC_LOCAL_WRITE));
+	EXPECT_EQ(-EINVAL, reg(self, self->mem, -(uintptr_t)self->mem + 1, AC_LOCAL_WRITE));
 	/*
 	 * More than there can be: refused before anybody makes a list of it, as all that
 	 * is not there. A page's number has 32 bits.
@@ -104,14 +90,12 @@ TEST_F(verbs, mr_range)
 		int ret = i < 44 ? -EFAULT : -EINVAL;
 
 		EXPECT_EQ(ret, reg(self, self->mem, 1UL << i, AC_LOCAL_WRITE));
-		EXPECT_EQ(ret, reg(self, self->mem, (1UL << i) + 4096,
-				   AC_LOCAL_WRITE));
+		EXPECT_EQ(ret, reg(self, self->mem, (1UL << i) + 4096, AC_LOCAL_WRITE));
 	}
 	EXPECT_EQ(-EINVAL, reg(self, (void *)-4096UL, 1, AC_LOCAL_WRITE));
 	/* Not mapped, in whole or in part; the kernel's */
 	EXPECT_EQ(-EFAULT, reg(self, NULL, 4096, AC_LOCAL_WRITE));
-	EXPECT_EQ(-EFAULT, reg(self, (void *)0xffff888000000000UL, 4096,
-			       AC_LOCAL_WRITE));
+	EXPECT_EQ(-EFAULT, reg(self, (void *)0xffff888000000000UL, 4096, AC_LOCAL_WRITE));
 	munmap(self->mem + 8192, 4096);
 	EXPECT_EQ(-EFAULT, reg(self, self->mem, MB, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EFAULT, reg(self, self->mem + 8192, 1, 0));
@@ -133,8 +117,7 @@ TEST_F(verbs, mr_access)
 	old = !strncmp(u.release, "6.1.", 4);
 	/* Every combination of the basic ones */
 	for (a = 0; a <= AC_ALL; a++) {
-		bool ok = (a & AC_LOCAL_WRITE) ||
-			  !(a & (AC_REMOTE_WRITE | AC_REMOTE_ATOMIC));
+		bool ok = (a & AC_LOCAL_WRITE) || !(a & (AC_REMOTE_WRITE | AC_REMOTE_ATOMIC));
 
 		EXPECT_EQ(ok ? 0 : -EINVAL, reg(self, self->mem, 4096, a)) {
 			TH_LOG("access 0x%x", a);
@@ -149,14 +132,11 @@ TEST_F(verbs, mr_access)
 			}
 		} else if (!old && (bit == 8 || bit == 9)) {
 			/* FLUSH: rxe's; the second of persistent memory */
-			EXPECT_EQ(self->s.iwarp ? -EOPNOTSUPP :
-				  bit == 8 ? 0 : -EINVAL, ret) {
+			EXPECT_EQ(self->s.iwarp ? -EOPNOTSUPP : bit == 8 ? 0 : -EINVAL, ret) {
 				TH_LOG("access bit %u", bit);
 			}
-		} else if (a & (IB_UVERBS_ACCESS_MW_BIND |
-				IB_UVERBS_ACCESS_ZERO_BASED |
-				IB_UVERBS_ACCESS_ON_DEMAND |
-				IB_UVERBS_ACCESS_HUGETLB)) {
+		} else if (a & (IB_UVERBS_ACCESS_MW_BIND | IB_UVERBS_ACCESS_ZERO_BASED |
+				IB_UVERBS_ACCESS_ON_DEMAND | IB_UVERBS_ACCESS_HUGETLB)) {
 			EXPECT_EQ(-EOPNOTSUPP, ret) {
 				TH_LOG("access bit %u", bit);
 			}
@@ -180,7 +160,7 @@ static int memlock(struct abi *s, char *mem)
 	/* (siw of old kernels has the limit for root as well.) */
 	ret = abi_reg_mr(s, s->pd, mem, MB, AC_LOCAL_WRITE, &mr[0]);
 	if (!ret)
-		ret = abi_destroy(s, RDMA_EP_OBJ_MR, mr[0].mr);
+		ret = ABI_DESTROY(s, MR, mr[0].mr);
 	if (ret && !(s->iwarp && ret == -ENOMEM))
 		return 2;
 	if (abi_become_nobody())
@@ -194,7 +174,7 @@ static int memlock(struct abi *s, char *mem)
 	/* The limit is for all together, and what has gone is not counted. */
 	if (abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]) != -ENOMEM)
 		return 7;
-	if (abi_destroy(s, RDMA_EP_OBJ_MR, mr[0].mr))
+	if (ABI_DESTROY(s, MR, mr[0].mr))
 		return 8;
 	if (abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]))
 		return 9;
@@ -399,8 +379,7 @@ TEST_F(verbs, srq_resize)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
 }
 
-static int create_qp(struct _test_data_verbs *self, __u32 type,
-		     struct rdma_ep_create_qp *c)
+static int create_qp(struct _test_data_verbs *self, __u32 type, struct rdma_ep_create_qp *c)
 {
 	abi_qp_attr(c, type, self->s.pd, self->cq, self->cq);
 	return ABI(self->s.fd, CREATE_QP, c);
@@ -409,7 +388,7 @@ static int create_qp(struct _test_data_verbs *self, __u32 type,
 TEST_F(verbs, qp)
 {
 	static const __u32 types[] = {
-		IB_UVERBS_QPT_RC, IB_UVERBS_QPT_UC, IB_UVERBS_QPT_UD,
+		QPT_RC, QPT_UC, QPT_UD,
 	};
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp c;
@@ -481,7 +460,7 @@ TEST_F(verbs, qp_caps)
 	__u32 *caps[5], limit[5];
 	size_t i, j;
 
-	abi_qp_attr(&good, IB_UVERBS_QPT_RC, s->pd, self->cq, self->cq);
+	abi_qp_attr(&good, QPT_RC, s->pd, self->cq, self->cq);
 	caps[0] = &c.init.max_send_wr;
 	limit[0] = d->attr.max_qp_wr;
 	caps[1] = &c.init.max_recv_wr;
@@ -522,13 +501,13 @@ TEST_F(verbs, qp_needs_everything)
 	struct rdma_ep_create_qp c;
 	int ret, fds = abi_count_fds();
 
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, 0, self->cq, self->cq);
+	abi_qp_attr(&c, QPT_RC, 0, self->cq, self->cq);
 	ret = ABI(s->fd, CREATE_QP, &c);
 	EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, 0, self->cq);
+	abi_qp_attr(&c, QPT_RC, s->pd, 0, self->cq);
 	ret = ABI(s->fd, CREATE_QP, &c);
 	EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
-	abi_qp_attr(&c, IB_UVERBS_QPT_RC, s->pd, self->cq, 0);
+	abi_qp_attr(&c, QPT_RC, s->pd, self->cq, 0);
 	ret = ABI(s->fd, CREATE_QP, &c);
 	EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
 	EXPECT_EQ(fds, abi_count_fds());
@@ -543,7 +522,7 @@ TEST_F(verbs, qp_modify)
 
 	if (s->iwarp)
 		SKIP(return, "the CM moves iWARP's QPs");
-	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_RC, &c));
+	ASSERT_EQ(0, create_qp(self, QPT_RC, &c));
 	qp = c.init.qp;
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_RTS));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_RTR));
@@ -566,12 +545,12 @@ TEST_F(verbs, qp_modify)
 	m.attr.qp_attr_mask &= ~(1U << 31);
 	EXPECT_EQ(0, ABI(s->fd, MODIFY_QP, &m));
 
-	EXPECT_EQ(0, abi_qp_rts(s, qp, IB_UVERBS_QPT_RC, c.init.qp_num));
+	EXPECT_EQ(0, abi_qp_rts(s, qp, QPT_RC, c.init.qp_num));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_INIT));
 	EXPECT_EQ(0, abi_qp_state(s, qp, QPS_ERR));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_RTS));
 	EXPECT_EQ(0, abi_qp_state(s, qp, QPS_RESET));
-	EXPECT_EQ(0, abi_qp_init(s, qp, IB_UVERBS_QPT_RC, 0));
+	EXPECT_EQ(0, abi_qp_init(s, qp, QPT_RC, 0));
 }
 
 TEST_F(verbs, privileged_qkey)
@@ -581,14 +560,13 @@ TEST_F(verbs, privileged_qkey)
 
 	if (s->iwarp)
 		SKIP(return, "iWARP has no Q_Keys");
-	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_UD, &c));
-	ASSERT_EQ(0, create_qp(self, IB_UVERBS_QPT_UD, &d));
-	EXPECT_EQ(0, abi_qp_init(s, c.init.qp, IB_UVERBS_QPT_UD, 0x80000001));
+	ASSERT_EQ(0, create_qp(self, QPT_UD, &c));
+	ASSERT_EQ(0, create_qp(self, QPT_UD, &d));
+	EXPECT_EQ(0, abi_qp_init(s, c.init.qp, QPT_UD, 0x80000001));
 	ASSERT_EQ(0, abi_become_nobody());
-	EXPECT_EQ(-EPERM, abi_qp_init(s, d.init.qp, IB_UVERBS_QPT_UD,
-				      0x80000001));
-	EXPECT_EQ(-EPERM, abi_qp_init(s, d.init.qp, IB_UVERBS_QPT_UD, ~0U));
-	EXPECT_EQ(0, abi_qp_init(s, d.init.qp, IB_UVERBS_QPT_UD, 0x7fffffff));
+	EXPECT_EQ(-EPERM, abi_qp_init(s, d.init.qp, QPT_UD, 0x80000001));
+	EXPECT_EQ(-EPERM, abi_qp_init(s, d.init.qp, QPT_UD, ~0U));
+	EXPECT_EQ(0, abi_qp_init(s, d.init.qp, QPT_UD, 0x7fffffff));
 }
 
 TEST_F(verbs, ah)
@@ -604,7 +582,7 @@ TEST_F(verbs, ah)
 	a = good;
 	ASSERT_EQ(0, ABI(s->fd, CREATE_AH, &a));
 	EXPECT_NE(0, a.ah);
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_AH, a.ah));
+	EXPECT_EQ(0, ABI_DESTROY(s, AH, a.ah));
 	a = good;
 	a.attr.port_num = 0;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_AH, &a));
@@ -618,8 +596,7 @@ TEST_F(verbs, ah)
 	a = good;
 	a.attr.grh.sgid_index = 255;
 	ASSERT_EQ(0, ABI(s->fd, QUERY_PORT, &p));
-	EXPECT_EQ(p.attr.gid_tbl_len > 255 ? -ENODATA : -EINVAL,
-		  ABI(s->fd, CREATE_AH, &a));
+	EXPECT_EQ(p.attr.gid_tbl_len > 255 ? -ENODATA : -EINVAL, ABI(s->fd, CREATE_AH, &a));
 	/* A neighbour that does not answer */
 	a = good;
 	a.attr.grh.dgid[15] ^= 0x4c;

@@ -3,11 +3,7 @@
  * XRC domains and the target QPs in them, and who may share them. On the mock device:
  * no other one of ours has XRC.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-
+#include "abi_test.h"
 #include "abi_xrc.h"
 
 /* ---- domains */
@@ -35,9 +31,7 @@ TEST_F(xrc, open)
 	o.ctx = s->pd;
 	EXPECT_EQ(-ENOENT, ABI(s->fd, OPEN_XRCD, &o));
 	/* An answer that can not be written leaves nothing. */
-	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, page);
+	page = abi_map(4096);
 	o.ctx = s->ctx;
 	o.size = sizeof(o);
 	memcpy(page, &o, sizeof(o));
@@ -65,8 +59,7 @@ TEST_F(xrc, not_offered)
 	ASSERT_EQ(0, abi_open(&self->s));
 	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
 	EXPECT_EQ(-EOPNOTSUPP, abi_open_xrcd(&self->s, -1, 0, &xrcd));
-	EXPECT_EQ(-EOPNOTSUPP, abi_open_xrcd(&self->s, self->file, CREATE,
-					     &xrcd));
+	EXPECT_EQ(-EOPNOTSUPP, abi_open_xrcd(&self->s, self->file, CREATE, &xrcd));
 	EXPECT_EQ(-EOPNOTSUPP, new_srq(&self->s, 1, cq, &srq));
 	abi_qp_attr(&qp, INI, self->s.pd, cq, 0);
 	EXPECT_EQ(-EOPNOTSUPP, ABI(self->s.fd, CREATE_QP, &qp));
@@ -269,8 +262,7 @@ TEST_F(xrc, foreign_handles)
 	/* A number is looked for in the domain only. */
 	EXPECT_EQ(-EINVAL, open_qp(s2, mine, c.init.qp_num, 0, &qp));
 	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, 1, 0, &qp));
-	abi_qp_attr(&c2, RC, s->pd, cq, cq);
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c2));
+	ASSERT_EQ(0, abi_create_qp(s, RC, cq, 0, &c2));
 	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, c2.init.qp_num, 0, &qp));
 	/* An XRC SRQ is no QP's, and a basic one nobody's. */
 	ASSERT_EQ(0, new_srq(s, xrcd, cq, &srq));
@@ -358,20 +350,20 @@ TEST_F(xrc, busy)
 	ASSERT_EQ(0, abi_alloc_pd(s, in_ctx.ctx, &in_ctx.pd));
 	ASSERT_EQ(0, abi_create_cq(&in_ctx, -1, 16, 0, &cq));
 	ASSERT_EQ(0, abi_open_xrcd(&in_ctx, self->file, CREATE, &xrcd));
-	EXPECT_EQ(-EBUSY, abi_destroy(s, RDMA_EP_OBJ_CTX, in_ctx.ctx));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, CTX, in_ctx.ctx));
 	ASSERT_EQ(0, new_srq(&in_ctx, xrcd, cq, &srq));
 	EXPECT_NE(0, srq.srq_num);
 	EXPECT_EQ(mock_read_key("last", "srq"), srq.srq_num);
 	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
-	EXPECT_EQ(-EBUSY, abi_destroy(s, RDMA_EP_OBJ_CQ, cq));
-	EXPECT_EQ(-EBUSY, abi_destroy(s, RDMA_EP_OBJ_PD, in_ctx.pd));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, CQ, cq));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, PD, in_ctx.pd));
 	ASSERT_EQ(0, new_target(s, xrcd, &c));
 	ASSERT_EQ(0, open_qp(s, xrcd, c.init.qp_num, 0, &qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_SRQ, srq.srq));
+	EXPECT_EQ(0, ABI_DESTROY(s, SRQ, srq.srq));
 	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp));
 	EXPECT_EQ(0, count_of("qp"));
 	EXPECT_EQ(0, close_xrcd(s, xrcd));
 	EXPECT_EQ(0, count_of("xrcd"));
@@ -407,8 +399,7 @@ TEST_F(xrc, shared_qp)
 	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
 	EXPECT_EQ(xrcd, c.init.pd);
 	EXPECT_EQ(0, c.init.max_send_wr + c.init.max_recv_wr +
-		     c.init.max_send_sge + c.init.max_recv_sge +
-		     c.init.max_inline_data);
+		  c.init.max_send_sge + c.init.max_recv_sge + c.init.max_inline_data);
 	EXPECT_EQ(QPS_RESET, c.init.state);
 	EXPECT_EQ(-1, c.init.send_cq.channel_fd);
 	EXPECT_EQ(-1, c.init.recv_cq.channel_fd);
@@ -427,16 +418,16 @@ TEST_F(xrc, shared_qp)
 	ASSERT_EQ(0, abi_read(s2->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 	EXPECT_EQ(22, ev.uid);
 	/* It stays until the last one lets go. */
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(1, count_of("qp"));
 	EXPECT_EQ(QPS_RTS, state_of(s2, qp));
 	ASSERT_EQ(0, mock_write("event", "%u qp %u", EVENT_QP_FATAL, num));
 	ASSERT_EQ(0, abi_read(s2->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 	EXPECT_TRUE(abi_quiet(s->async_fd));
 	ASSERT_EQ(0, open_qp(s, xrcd, num, 33, &c.init.qp));
-	EXPECT_EQ(0, abi_destroy(s2, RDMA_EP_OBJ_QP, qp));
+	EXPECT_EQ(0, ABI_DESTROY(s2, QP, qp));
 	EXPECT_EQ(1, count_of("qp"));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(0, count_of("qp"));
 	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, num, 33, &qp));
 }
@@ -463,7 +454,7 @@ static void *hammer(void *arg)
 		ret = abi_qp_rts(h->s, qp, TGT, 1 + i % 2);
 		if (ret && ret != -EINVAL)
 			h->bad++;
-		h->bad += !!abi_destroy(h->s, RDMA_EP_OBJ_QP, qp);
+		h->bad += !!ABI_DESTROY(h->s, QP, qp);
 	}
 	return NULL;
 }
@@ -477,8 +468,7 @@ TEST_F(xrc, shared_qp_race)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, abi_open_xrcd(h[i].s, self->file, CREATE,
-					   &h[i].xrcd));
+		ASSERT_EQ(0, abi_open_xrcd(h[i].s, self->file, CREATE, &h[i].xrcd));
 	}
 	ASSERT_EQ(0, new_target(&self->s, h[0].xrcd, &c));
 	for (i = 0; i < 2; i++) {
@@ -489,7 +479,7 @@ TEST_F(xrc, shared_qp_race)
 		pthread_join(thread[i], NULL);
 		EXPECT_EQ(0, h[i].bad);
 	}
-	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, c.init.qp));
 	EXPECT_EQ(0, count_of("qp"));
 }
 

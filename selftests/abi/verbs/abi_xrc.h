@@ -5,17 +5,12 @@
 #ifndef ABI_XRC_H
 #define ABI_XRC_H
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "kselftest_harness.h"
+#include "abi_test.h"
 #include "abi_mock.h"
 
-#define RC	IB_UVERBS_QPT_RC
-#define INI	IB_UVERBS_QPT_XRC_INI
-#define TGT	IB_UVERBS_QPT_XRC_TGT
+#define RC	QPT_RC
+#define INI	QPT_XRC_INI
+#define TGT	QPT_XRC_TGT
 #define CREATE	RDMA_EP_XRCD_CREATE
 #define EXCL	RDMA_EP_XRCD_EXCLUSIVE
 /* rdma_cma.h's RDMA_PS_IB */
@@ -35,17 +30,14 @@ FIXTURE_SETUP(xrc)
 	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
 	self->s2.fd = -1;
-	ASSERT_EQ(0, mock_load()) {
-		TH_LOG("no mock device: modprobe rdma_ep_mock");
-	}
+	ASSERT_EQ(0, mock_load());
 	ASSERT_EQ(0, mock_new(""));
 	ASSERT_EQ(0, abi_open(&self->s));
 	ASSERT_EQ(0, abi_open(&self->s2));
 	self->file = mkstemp(name);
 	ASSERT_LE(0, self->file);
 	unlink(name);
-	self->mem = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->mem = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->mem);
 }
 
@@ -64,19 +56,17 @@ static inline int count_of(const char *kind)
 
 static inline int close_xrcd(const struct abi *s, __u32 xrcd)
 {
-	return abi_destroy(s, RDMA_EP_OBJ_XRCD, xrcd);
+	return ABI_DESTROY(s, XRCD, xrcd);
 }
 
 /* A target QP in RESET. */
-static inline int new_target(const struct abi *s, __u32 xrcd,
-		      struct rdma_ep_create_qp *c)
+static inline int new_target(const struct abi *s, __u32 xrcd, struct rdma_ep_create_qp *c)
 {
 	abi_qp_attr(c, TGT, xrcd, 0, 0);
 	return ABI(s->fd, CREATE_QP, c);
 }
 
-static inline int new_srq(const struct abi *s, __u32 xrcd, __u32 cq,
-		   struct rdma_ep_create_srq *c)
+static inline int new_srq(const struct abi *s, __u32 xrcd, __u32 cq, struct rdma_ep_create_srq *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->pd = s->pd;
@@ -88,8 +78,7 @@ static inline int new_srq(const struct abi *s, __u32 xrcd, __u32 cq,
 	return ABI(s->fd, CREATE_SRQ, c);
 }
 
-static inline int open_qp(const struct abi *s, __u32 xrcd, __u32 num, __u64 uid,
-		   __u32 *qp)
+static inline int open_qp(const struct abi *s, __u32 xrcd, __u32 num, __u64 uid, __u32 *qp)
 {
 	struct rdma_ep_open_qp o = { .uid = uid, .xrcd = xrcd, .qp_num = num };
 	int ret = ABI(s->fd, OPEN_QP, &o);

@@ -3,8 +3,7 @@
  * XRC in use: what is received and sent, through ids, and when the driver fails or
  * goes away.
  */
-#include <pthread.h>
-
+#include "abi_test.h"
 #include "abi_xrc.h"
 
 /* ---- the data path */
@@ -51,14 +50,11 @@ static int path_message(const struct abi *s, const struct path *p, __u64 wr_id)
 	struct abi_wrs w;
 	int ret;
 
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, wr_id);
+	abi_wrs_recv(&w, wr_id);
 	ret = ABI_POST(s, SRQ_RECV, p->srq.srq, &w, NULL);
 	if (ret)
 		return ret;
-	abi_wrs_init(&w);
-	abi_send_wr(&w, WR_SEND, 0, 1);
-	return ABI_POST(s, SEND, p->qp, &w, NULL);
+	return abi_post_send(s, p->qp, 0, 1, 0, 0, 0);
 }
 
 TEST_F(xrc, receive)
@@ -72,12 +68,10 @@ TEST_F(xrc, receive)
 	ASSERT_EQ(0, path_open(s, self->mem, RC, &p));
 	for (i = 0; i < 40; i++) {
 		memset(self->mem, i + 1, 500);
-		abi_wrs_init(&w);
-		abi_recv_wr(&w, i);
+		abi_wrs_recv(&w, i);
 		abi_sge(&w, (uintptr_t)self->mem + 4096, 500, p.mr.lkey);
 		ASSERT_EQ(0, ABI_POST(s, SRQ_RECV, p.srq.srq, &w, NULL));
-		abi_wrs_init(&w);
-		abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 100 + i);
+		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 100 + i);
 		abi_sge(&w, (uintptr_t)self->mem, 500, p.mr.lkey);
 		ASSERT_EQ(0, ABI_POST(s, SEND, p.qp, &w, NULL));
 		ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
@@ -89,14 +83,13 @@ TEST_F(xrc, receive)
 		EXPECT_EQ(0, memcmp(self->mem, self->mem + 4096, 500));
 	}
 	/* Memory of another PD does not get there. */
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 1);
+	abi_wrs_recv(&w, 1);
 	abi_sge(&w, (uintptr_t)self->mem, 500, p.mr.lkey + 1);
 	EXPECT_EQ(-EINVAL, ABI_POST(s, SRQ_RECV, p.srq.srq, &w, NULL));
 	/* Received, and the SRQ destroyed before it is polled */
 	ASSERT_EQ(0, path_message(s, &p, 55));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_SRQ, p.srq.srq));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, p.target));
+	ASSERT_EQ(0, ABI_DESTROY(s, SRQ, p.srq.srq));
+	ASSERT_EQ(0, ABI_DESTROY(s, QP, p.target));
 	ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
 	EXPECT_EQ(55, wc.wr_id);
 	EXPECT_EQ(p.target_num, wc.qp_num);
@@ -113,12 +106,12 @@ TEST_F(xrc, receive_from_gone)
 	ASSERT_EQ(0, path_open(s, self->mem, RC, &p));
 	ASSERT_EQ(0, open_qp(s, p.xrcd, p.target_num, 0, &opened));
 	ASSERT_EQ(0, path_message(s, &p, 65));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, opened));
+	ASSERT_EQ(0, ABI_DESTROY(s, QP, opened));
 	ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
 	EXPECT_EQ(65, wc.wr_id);
 	EXPECT_EQ(p.target_num, wc.qp_num);
 	ASSERT_EQ(0, path_message(s, &p, 66));
-	ASSERT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, p.target));
+	ASSERT_EQ(0, ABI_DESTROY(s, QP, p.target));
 	ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
 	EXPECT_EQ(66, wc.wr_id);
 	EXPECT_EQ(0, wc.qp_num);
@@ -146,8 +139,7 @@ TEST_F(xrc, initiator)
 	for (i = 0; i < ARRAY_SIZE(offered); i++) {
 		*local = 0x1111;
 		*remote = 0x2222;
-		abi_wrs_init(&w);
-		wr = abi_send_wr(&w, offered[i], SEND_SIGNALED, i);
+		wr = abi_wrs_send(&w, offered[i], SEND_SIGNALED, i);
 		wr->remote_addr = (uintptr_t)remote;
 		wr->rkey = p.mr.rkey;
 		wr->compare_add = offered[i] == WR_CMP_AND_SWP ? 0x2222 : 1;
@@ -160,13 +152,11 @@ TEST_F(xrc, initiator)
 		EXPECT_EQ(offered[i] == WR_RDMA_WRITE ? 0x1111 : 0x2222, *local);
 		EXPECT_EQ(offered[i] == WR_RDMA_WRITE ? 0x1111 :
 			  offered[i] == WR_RDMA_READ ? 0x2222 :
-			  offered[i] == WR_CMP_AND_SWP ? 0x3333 : 0x2223,
-			  *remote);
+			  offered[i] == WR_CMP_AND_SWP ? 0x3333 : 0x2223, *remote);
 	}
 	/* There is no place for the SRQ that these are for. */
 	for (i = 0; i < ARRAY_SIZE(refused); i++) {
-		abi_wrs_init(&w);
-		abi_send_wr(&w, refused[i], SEND_SIGNALED, i);
+		abi_wrs_send(&w, refused[i], SEND_SIGNALED, i);
 		posted = 9;
 		EXPECT_EQ(-EOPNOTSUPP, ABI_POST(s, SEND, p.qp, &w, &posted)) {
 			TH_LOG("opcode %u", refused[i]);
@@ -174,16 +164,14 @@ TEST_F(xrc, initiator)
 		EXPECT_EQ(0, posted);
 	}
 	for (op = 7; op < 256; op++) {
-		abi_wrs_init(&w);
-		abi_send_wr(&w, op, SEND_SIGNALED, 1);
+		abi_wrs_send(&w, op, SEND_SIGNALED, 1);
 		if (op != WR_SEND_WITH_INV)
 			EXPECT_EQ(-EINVAL, ABI_POST(s, SEND, p.qp, &w, NULL));
 	}
 	EXPECT_EQ(0, abi_poll(s, p.cq, &wc, 1));
 
 	/* Neither of the two receives, the target does not send either. */
-	abi_wrs_init(&w);
-	abi_recv_wr(&w, 1);
+	abi_wrs_recv(&w, 1);
 	EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, p.qp, &w, NULL));
 	EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, p.target, &w, NULL));
 	for (op = 0; op < 16; op++) {
@@ -192,8 +180,7 @@ TEST_F(xrc, initiator)
 			.handle = p.target, .num = 1,
 		};
 
-		abi_wrs_init(&w);
-		abi_send_wr(&w, op & 7, SEND_SIGNALED, 1);
+		abi_wrs_send(&w, op & 7, SEND_SIGNALED, 1);
 		post.wrs = (uintptr_t)w.buf;
 		post.wrs_len = w.len;
 		EXPECT_EQ(-EINVAL, ABI(s->fd, POST_SEND, &post));
@@ -273,8 +260,7 @@ TEST_F(xrc, ids)
 	EXPECT_EQ(QPS_RTS, state_of(s, req.qp.qp));
 
 	memset(self->mem, 0x5a, 100);
-	abi_wrs_init(&w);
-	wr = abi_send_wr(&w, WR_RDMA_WRITE, SEND_SIGNALED, 7);
+	wr = abi_wrs_send(&w, WR_RDMA_WRITE, SEND_SIGNALED, 7);
 	wr->remote_addr = (uintptr_t)self->mem + 4096;
 	wr->rkey = mr.rkey;
 	abi_sge(&w, (uintptr_t)self->mem, 100, mr.lkey);
@@ -297,9 +283,9 @@ TEST_F(xrc, ids)
 	abi_qp_attr(&c, INI, 0, 0, 0);
 	c.id = plain;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_ID, child));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, req.qp.qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_SRQ, srq.srq));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, child));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, req.qp.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, SRQ, srq.srq));
 	EXPECT_EQ(0, close_xrcd(s, xrcd));
 	close(ep.channel_fd);
 	close(ep.qp.send_cq.channel_fd);
@@ -350,8 +336,8 @@ TEST_F(xrc, faults)
 	/* Only to know its state */
 	ASSERT_EQ(0, mock_write("fail/query_qp", "%d 1", MOCK_ERRNO));
 	EXPECT_EQ(0, open_qp(s, xrcd, c.init.qp_num, 0, &qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, qp));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(0, close_xrcd(s, xrcd));
 	EXPECT_EQ(0, count_of("xrcd"));
 }
@@ -367,8 +353,7 @@ static void *opener(void *arg)
 {
 	struct opener *o = arg;
 
-	o->ret = abi_open_xrcd(o->s, o->file, o->file < 0 ? 0 : CREATE,
-			       &o->xrcd);
+	o->ret = abi_open_xrcd(o->s, o->file, o->file < 0 ? 0 : CREATE, &o->xrcd);
 	return NULL;
 }
 
@@ -468,8 +453,7 @@ TEST_F(xrc, stall_others)
 		if (i & 1)
 			opener(&o);
 		ASSERT_EQ(0, mock_write(file, "1"));
-		ASSERT_EQ(0, pthread_create(&thread[0], NULL,
-					    i & 1 ? closer : opener, &o));
+		ASSERT_EQ(0, pthread_create(&thread[0], NULL, i & 1 ? closer : opener, &o));
 		ASSERT_EQ(0, mock_wait_stalled(ops[i & 1], 1));
 		ASSERT_EQ(0, pthread_create(&thread[1], NULL, others, &t));
 		end = abi_now_ms() + 5000 * TEST_SCALE;
@@ -521,7 +505,7 @@ TEST_F(xrc, unplug)
 	EXPECT_EQ(-EIO, state_of(s2, qp));
 	EXPECT_EQ(-EIO, abi_qp_init(s, c.init.qp, TGT, 0));
 	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
-	EXPECT_EQ(0, abi_destroy(s, RDMA_EP_OBJ_QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(0, close_xrcd(s, xrcd));
 	/* The rest is for the close. */
 	abi_close(s2);
