@@ -396,7 +396,7 @@ static void every_failure(DATA, const struct abi_command *c, const struct fail_c
 }
 
 /* The table is complete: abi_session's unknown_command sees to that. */
-TEST_F_TIMEOUT(fail, commands, 600)
+TEST_F_TIMEOUT(fail, every_command_survives_failure, 600)
 {
 	const struct abi_command *c;
 
@@ -422,18 +422,18 @@ static void every_case(DATA, const struct fail_case *cases, unsigned int nr)
 	}
 }
 
-TEST_F_TIMEOUT(fail, more, 600)
+TEST_F_TIMEOUT(fail, more_calls_survive_failure, 600)
 {
 	every_case(_metadata, self, variant, fail_cases, fail_nr_cases);
 }
 
-TEST_F_TIMEOUT(fail, rings_and_waits, 600)
+TEST_F_TIMEOUT(fail, rings_and_waits_survive_failure, 600)
 {
 	every_case(_metadata, self, variant, fail_more_cases, fail_nr_more_cases);
 }
 
 /* Of a path, a file and a session */
-TEST_F(fail, open)
+TEST_F(fail, open_survives_failure)
 {
 	unsigned int nth;
 	bool hit = true;
@@ -460,7 +460,7 @@ TEST_F(fail, open)
 }
 
 /* The first use of a device in a session makes its default context. */
-TEST_F(fail, first_use)
+TEST_F(fail, first_use_survives_failure)
 {
 	struct rdma_ep_open_device o;
 	unsigned int nth;
@@ -501,7 +501,7 @@ TEST_F(fail, first_use)
 }
 
 /* Closing can not fail, whatever the session holds. */
-TEST_F(fail, close)
+TEST_F(fail, close_survives_failure)
 {
 	unsigned int nth;
 	bool hit = true;
@@ -523,7 +523,7 @@ TEST_F(fail, close)
 }
 
 /* The rings of a session, and the first look at one */
-TEST_F(fail, mmap)
+TEST_F(fail, mmap_survives_failure)
 {
 	struct rdma_ep_cq_ring *rings;
 	unsigned int nth;
@@ -581,7 +581,7 @@ static void read_record(DATA, int fd, void *record, size_t len, const char *what
 	EXPECT_TRUE(abi_quiet(fd));
 }
 
-TEST_F(fail, read)
+TEST_F(fail, read_survives_failure)
 {
 	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
 	struct abi_world *w = &self->w;

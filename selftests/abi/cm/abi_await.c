@@ -99,7 +99,7 @@ static bool came_back(struct waiter *w)
 }
 
 /* The next event of the channel comes back, whatever it is about, and counts. */
-TEST_F(await, event_that_is_there)
+TEST_F(await, pending_event_returned)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr r;
@@ -122,7 +122,7 @@ TEST_F(await, event_that_is_there)
 }
 
 /* A connection's whole life, on either side. */
-TEST_F(await, connection)
+TEST_F(await, connection_by_waiting_commands)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_id_cmd route = { .id = self->id, .arg = 5000 };
@@ -196,7 +196,7 @@ TEST_F(await, connection)
 }
 
 /* It does not wait, but takes what is there. */
-TEST_F(await, nonblock)
+TEST_F(await, nonblocking_channel_does_not_wait)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr r;
@@ -216,7 +216,7 @@ TEST_F(await, nonblock)
 }
 
 /* Then nothing is taken from anywhere. */
-TEST_F(await, no_channel_of_the_session)
+TEST_F(await, foreign_channel_refused)
 {
 	struct abi *s = &self->s, other;
 	struct rdma_ep_resolve_addr r;
@@ -245,7 +245,7 @@ TEST_F(await, no_channel_of_the_session)
 	abi_close(&other);
 }
 
-TEST_F(await, bad_state)
+TEST_F(await, bad_await_state_refused)
 {
 	struct rdma_ep_resolve_addr r;
 
@@ -294,7 +294,7 @@ static void on_signal(int sig)
 }
 
 /* With SA_RESTART it goes on to wait, without another execution. */
-TEST_F(await, restarted)
+TEST_F(await, restarted_without_second_execution)
 {
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct abi *s = &self->s;
@@ -320,7 +320,7 @@ TEST_F(await, restarted)
 }
 
 /* An event that can not be written stays the next one, and is not counted. */
-TEST_F(await, bad_pointers)
+TEST_F(await, unwritable_event_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr *r = abi_map(4096);
@@ -347,7 +347,7 @@ TEST_F(await, bad_pointers)
 }
 
 /* As a blocked read: the id goes at once, and who waits still does. */
-TEST_F(await, id_destroyed)
+TEST_F(await, id_destroyed_while_waiting)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr r;
@@ -373,7 +373,7 @@ TEST_F(await, id_destroyed)
 }
 
 /* The command has the session's file, so the session goes with its end. */
-TEST_F(await, session_closed)
+TEST_F(await, session_closed_while_waiting)
 {
 	struct rdma_ep_resolve_addr r;
 	struct rdma_ep_event ev;
@@ -403,7 +403,7 @@ TEST_F(await, session_closed)
 }
 
 /* Each event is one waiter's. */
-TEST_F(await, several_waiters)
+TEST_F(await, each_event_one_waiter)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr r[4];
@@ -483,7 +483,7 @@ TEST_F(request, interrupted)
 	EXPECT_NE(0, g.qp.qp);
 }
 
-TEST_F(request, does_not_wait)
+TEST_F(request, pending_request_returned)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = self->g;
@@ -503,7 +503,7 @@ TEST_F(request, does_not_wait)
 }
 
 /* A request that comes when there is no room for its files is not lost. */
-TEST_F(request, too_many_files)
+TEST_F(request, request_without_fds_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = self->g;
@@ -529,7 +529,7 @@ TEST_F(request, too_many_files)
 	EXPECT_EQ(0, ABI_DESTROY(s, ID, g.event.child));
 }
 
-TEST_F(request, no_file_at_all)
+TEST_F(request, request_without_any_fd_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = self->g;
@@ -556,7 +556,7 @@ TEST_F(request, no_file_at_all)
 }
 
 /* As a blocked read again. */
-TEST_F(request, listener_destroyed)
+TEST_F(request, listener_destroyed_while_waiting)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = self->g;

@@ -78,7 +78,7 @@ static bool all_there(const struct abi *s, const struct rdma_ep_destroy_ep *d)
 	       is_open(d->send_cq.channel_fd);
 }
 
-TEST_F(destroy_ep, all)
+TEST_F(destroy_ep, destroys_all_parts)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_destroy_ep was = self->d;
@@ -108,7 +108,7 @@ TEST_F(destroy_ep, all)
 }
 
 /* It need not have everything. */
-TEST_F(destroy_ep, id_alone)
+TEST_F(destroy_ep, id_alone_destroyed)
 {
 	struct rdma_ep_destroy_ep d = {
 		.id = self->d.id,
@@ -127,7 +127,7 @@ TEST_F(destroy_ep, id_alone)
 }
 
 /* Nothing happens if a descriptor is not what it should be. */
-TEST_F(destroy_ep, wrong_files)
+TEST_F(destroy_ep, wrong_fd_destroys_nothing)
 {
 	struct abi *s = &self->s, other;
 	struct rdma_ep_destroy_ep d, theirs;
@@ -175,7 +175,7 @@ TEST_F(destroy_ep, wrong_files)
 }
 
 /* Nor if a handle is nobody's, or another session's. */
-TEST_F(destroy_ep, wrong_handles)
+TEST_F(destroy_ep, wrong_handle_destroys_nothing)
 {
 	struct abi *s = &self->s, other;
 	struct rdma_ep_destroy_ep d, theirs;
@@ -210,7 +210,7 @@ TEST_F(destroy_ep, wrong_handles)
 }
 
 /* What something else uses stays, with its file, and can be destroyed later. */
-TEST_F(destroy_ep, cq_in_use)
+TEST_F(destroy_ep, cq_in_use_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_destroy_ep was = self->d;
@@ -229,7 +229,7 @@ TEST_F(destroy_ep, cq_in_use)
 }
 
 /* Files of whom somebody has events stay open. */
-TEST_F(destroy_ep, unacknowledged)
+TEST_F(destroy_ep, unacknowledged_channel_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_destroy_ep was = self->d;
@@ -269,7 +269,7 @@ TEST_F(destroy_ep, unacknowledged)
 }
 
 /* The same once they have been acknowledged. */
-TEST_F(destroy_ep, acknowledged)
+TEST_F(destroy_ep, acknowledged_channel_closed)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_write_event user = {
@@ -301,7 +301,7 @@ static void *race(void *arg)
 }
 
 /* Of several who destroy it one does, and has all of it. */
-TEST_F(destroy_ep, twice_at_once)
+TEST_F(destroy_ep, destroyed_once_by_many)
 {
 	struct abi *s = &self->s;
 	pthread_barrier_t barrier;
@@ -342,7 +342,7 @@ static void *read_thread(void *arg)
 }
 
 /* As with close(2), who is reading stays there. */
-TEST_F(destroy_ep, reader)
+TEST_F(destroy_ep, reader_keeps_file)
 {
 	int fd = self->d.channel_fd;
 	pthread_t t;
@@ -359,7 +359,7 @@ TEST_F(destroy_ep, reader)
 }
 
 /* The peer learns of it. */
-TEST_F(destroy_ep, connected)
+TEST_F(destroy_ep, peer_sees_disconnect)
 {
 	struct abi *s = &self->s;
 	struct abi_pair p = {};

@@ -230,7 +230,7 @@ TEST_F(ep, srq_of_an_id)
 
 /* ------------------------------------------------------------------ */
 
-TEST_F(ep, passive)
+TEST_F(ep, passive_ep_listens)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_create_ep e;
@@ -249,7 +249,7 @@ TEST_F(ep, passive)
 	EXPECT_EQ(-EADDRINUSE, ABI(s->fd, CREATE_EP, &e));
 }
 
-TEST_F(ep, active)
+TEST_F(ep, active_ep_resolves)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_create_ep e;
@@ -285,7 +285,7 @@ TEST_F(ep, active)
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
-TEST_F(ep, errors)
+TEST_F(ep, bad_arguments_refused)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_create_ep good, e;
@@ -349,7 +349,7 @@ TEST_F(ep, errors)
 	EXPECT_EQ(0, ABI(s->fd, CREATE_EP, &good));
 }
 
-TEST_F(ep, interrupted)
+TEST_F(ep, signal_interrupts_create_ep)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_create_ep e;
@@ -374,7 +374,7 @@ TEST_F(ep, interrupted)
 	}
 }
 
-TEST_F(ep, privileged_port)
+TEST_F(ep, privileged_port_needs_right)
 {
 	struct rdma_ep_create_ep e;
 
@@ -422,7 +422,7 @@ static int ask(struct _test_data_request *self)
 	return ret ?: abi_ready(self->server, ABI_WAIT_MS) ? 0 : -ETIMEDOUT;
 }
 
-TEST_F(request, take_and_accept)
+TEST_F(request, request_taken_and_accepted)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = {
@@ -460,7 +460,7 @@ TEST_F(request, take_and_accept)
 	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
 }
 
-TEST_F(request, plain)
+TEST_F(request, request_without_qp)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = { .id = self->listener };
@@ -485,7 +485,7 @@ TEST_F(request, plain)
 }
 
 /* The request is there nevertheless, and can be rejected. */
-TEST_F(request, qp_fails)
+TEST_F(request, failed_qp_keeps_request)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = {
@@ -512,7 +512,7 @@ TEST_F(request, qp_fails)
 }
 
 /* If nothing can be reported the request stays where it was. */
-TEST_F(request, read_only_structure)
+TEST_F(request, unreported_request_stays)
 {
 	struct rdma_ep_get_request *g = abi_map(4096);
 	struct rdma_ep_event ev;
@@ -537,7 +537,7 @@ TEST_F(request, read_only_structure)
 }
 
 /* Events of others on the channel come out as they are. */
-TEST_F(request, other_events)
+TEST_F(request, other_events_pass_unchanged)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = {

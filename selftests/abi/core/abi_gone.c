@@ -45,7 +45,7 @@ static int read_into(struct _test_data_gone *self, __u64 addr, __u32 len, __u32 
  * A region outlives its mapping: what comes goes into the pages that were
  * registered, and not to what is at that place now.
  */
-TEST_F(gone, memory)
+TEST_F(gone, mr_outlives_its_mapping)
 {
 	enum { UNMAP, REPLACE, PROTECT, TRUNCATE, KINDS, ROUNDS = 4 };
 	struct rdma_ep_reg_mr mr;
@@ -116,7 +116,7 @@ static void *flicker_thread(void *arg)
 }
 
 /* The list and the structure are there, and are not. */
-TEST_F(gone, lists)
+TEST_F(gone, list_unmapped_while_posted)
 {
 	enum { ROUNDS = 400 };
 	struct rdma_ep_post *post, good = {
@@ -221,7 +221,7 @@ static void *closing_thread(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(gone, files, 120)
+TEST_F_TIMEOUT(gone, files_closed_under_commands, 120)
 {
 	enum { THREADS = 3, ROUNDS = 40 };
 	pthread_t thread[THREADS];
@@ -264,7 +264,7 @@ TEST_F_TIMEOUT(gone, files, 120)
 /* ------------------------------------------------------------------ */
 
 /* Only a session's rings can be mapped, and a session is not read or written. */
-TEST_F(gone, no_other_memory)
+TEST_F(gone, only_rings_can_be_mapped)
 {
 	int fds[3] = { self->p.end[0].channel, abi_comp_channel(&self->s),
 		       self->s.async_fd };
@@ -316,7 +316,7 @@ static void *post_to_ah(void *arg)
  * It needs its PD until the post is over. (That something else is used, KASAN sees. In slow
  * motion: abi_mock_posts.c.)
  */
-TEST_F(gone, address_handle)
+TEST_F(gone, ah_destroyed_while_posted)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp qp;

@@ -141,7 +141,7 @@ static int destroy_guessed(const struct abi *s, __u32 from, __u32 to)
 }
 
 /* What a command makes is nobody's until he has been told. */
-TEST_F_TIMEOUT(half, made, 120)
+TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 {
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;
@@ -186,7 +186,7 @@ TEST_F_TIMEOUT(half, made, 120)
 }
 
 /* The session is closed while something is being made in it. */
-TEST_F_TIMEOUT(half, made_and_closed, 120)
+TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 {
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;
@@ -287,12 +287,12 @@ static void request(struct __test_metadata *_metadata, struct abi *s, bool close
 	close(client);
 }
 
-TEST_F(half, read_without_listener)
+TEST_F(half, listener_destroyed_while_read)
 {
 	request(_metadata, &self->w.s, false);
 }
 
-TEST_F(half, read_without_session)
+TEST_F(half, session_closed_while_read)
 {
 	struct abi_objects before;
 	bool counted;
@@ -310,7 +310,7 @@ TEST_F(half, read_without_session)
 /* ------------------------------------------------------------------ */
 
 /* An SRQ whose command waits for the user's memory, and has been taken back then. */
-TEST_F(half, srq_of_an_id)
+TEST_F(half, unpublished_srq_not_used)
 {
 	struct abi *s = &self->w.s;
 	struct rdma_ep_create_srq srq = {
@@ -345,7 +345,7 @@ TEST_F(half, srq_of_an_id)
 }
 
 /* A list that does not come holds up nobody. */
-TEST_F(half, stuck_list)
+TEST_F(half, stuck_list_blocks_no_others)
 {
 	struct abi *s = &self->w.s;
 	struct abi_pair p = {};
@@ -396,7 +396,7 @@ static void *register_thread(void *arg)
 }
 
 /* Nor does memory that can not be pinned yet. */
-TEST_F(half, stuck_registration)
+TEST_F(half, stuck_registration_blocks_no_others)
 {
 	struct abi *s = &self->w.s;
 	struct registering r = { .s = s };

@@ -162,7 +162,7 @@ TEST_F(ring, completions)
 }
 
 /* More than it takes: the rest waits for its turn. */
-TEST_F(ring, full)
+TEST_F(ring, full_ring_keeps_rest)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
 	long end = abi_now_ms() + ABI_WAIT_MS;
@@ -181,7 +181,7 @@ TEST_F(ring, full)
 }
 
 /* Once it is known to be empty, memory says when that changes. */
-TEST_F(ring, pending)
+TEST_F(ring, pending_flag_tells_of_completions)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
 	int round;
@@ -199,7 +199,7 @@ TEST_F(ring, pending)
 }
 
 /* An event is asked for in memory, and comes once. */
-TEST_F(ring, armed)
+TEST_F(ring, armed_ring_gives_one_event)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
 	struct rdma_ep_comp_event ev;
@@ -224,7 +224,7 @@ TEST_F(ring, armed)
 }
 
 /* ... or by command, also where something is pending already. */
-TEST_F(ring, notify)
+TEST_F(ring, armed_by_command_gives_one_event)
 {
 	struct rdma_ep_comp_event ev;
 
@@ -264,7 +264,7 @@ TEST_F(ring, notify)
 }
 
 /* Not both ways at once. */
-TEST_F(ring, no_copy)
+TEST_F(ring, poll_into_memory_refused)
 {
 	struct rdma_ep_wc wc[2];
 	__u32 cq;
@@ -275,7 +275,7 @@ TEST_F(ring, no_copy)
 }
 
 /* Whatever is written there, the rest goes on, and so does the kernel. */
-TEST_F(ring, nonsense)
+TEST_F(ring, garbage_in_ring_harmless)
 {
 	struct rdma_ep_cq_ring *all = (void *)ring_of(self, 0, 0);
 	unsigned int i, byte;
@@ -295,7 +295,7 @@ TEST_F(ring, nonsense)
 }
 
 /* The same places for two CQs in turn, which has to look like new. */
-TEST_F(ring, again)
+TEST_F(ring, ring_reused_looks_new)
 {
 	struct rdma_ep_cq_ring *r;
 	__u32 cq, index, first = 0;
@@ -322,7 +322,7 @@ TEST_F(ring, again)
  * A connection on the CQs of the one before it sees nothing of that, however it has
  * left them: full, armed, with events that nobody has read.
  */
-TEST_F(ring, recycled)
+TEST_F(ring, reused_cq_shows_nothing)
 {
 	struct rdma_ep_comp_event ev;
 	int round;
@@ -346,7 +346,7 @@ TEST_F(ring, recycled)
 }
 
 /* Those that wait to be used again do not wait for long, nor for others. */
-TEST_F(ring, idle)
+TEST_F(ring, idle_cq_destroyed_soon)
 {
 	struct abi_objects before, after;
 	__u32 cq[8];
@@ -410,7 +410,7 @@ static void touch_new_page(void *arg)
 		touch(p);
 }
 
-TEST_F(ring, mapping)
+TEST_F(ring, mapping_flags_and_ranges)
 {
 	int fd = self->s.fd;
 	void *p;
@@ -467,7 +467,7 @@ static int open_mode(struct abi *s, int mode)
 }
 
 /* Who opened the file for reading, or writing, alone gets no memory to do both. */
-TEST_F(ring, other_modes)
+TEST_F(ring, mapping_needs_read_and_write)
 {
 	static const int modes[] = { O_RDONLY, O_WRONLY };
 	static const int prots[] = {
@@ -500,7 +500,7 @@ TEST_F(ring, other_modes)
 }
 
 /* Mappings do not grow, nor become two; they may be elsewhere. */
-TEST_F(ring, moved)
+TEST_F(ring, mremap_moves_but_does_not_grow)
 {
 	__u8 *old = (__u8 *)self->rings, *p, *to;
 	int i;
@@ -535,7 +535,7 @@ TEST_F(ring, moved)
 }
 
 /* Piece by piece: what stays shows what it has shown, and keeps the session. */
-TEST_F(ring, partly_unmapped)
+TEST_F(ring, partly_unmapped_ring_stays)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
 	__u8 *all = (__u8 *)self->rings;
@@ -584,7 +584,7 @@ TEST_F(ring, partly_unmapped)
 }
 
 /* Taken away while completions come, and mapped again. */
-TEST_F(ring, unmapped)
+TEST_F(ring, ring_unmapped_and_mapped_again)
 {
 	int i;
 
@@ -600,7 +600,7 @@ TEST_F(ring, unmapped)
 }
 
 /* As long as it is mapped, closing the file ends nothing. */
-TEST_F(ring, outlives_file)
+TEST_F(ring, mapping_outlives_file)
 {
 	struct abi_objects before, after;
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);

@@ -126,7 +126,7 @@ TEST_F(unplug, every_command)
 }
 
 /* Unused objects can all be destroyed, users first. */
-TEST_F(unplug, destroy)
+TEST_F(unplug, unused_objects_destroyed_after_removal)
 {
 	static const int order[] = {
 		RDMA_EP_OBJ_QP, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_CQ,
@@ -156,7 +156,7 @@ static int removal(const struct abi *s, int channel, struct rdma_ep_event *ev)
 	return ret ?: abi_event(channel, EV_DEVICE_REMOVAL, ev);
 }
 
-TEST_F(unplug, events)
+TEST_F(unplug, removal_gives_events)
 {
 	struct rdma_ep_async_event async;
 	struct rdma_ep_event ev;
@@ -177,7 +177,7 @@ TEST_F(unplug, events)
 }
 
 /* Nothing completes any more: who waits for that must not do so for ever. */
-TEST_F(unplug, completion_wait)
+TEST_F(unplug, removal_wakes_waiter)
 {
 	struct rdma_ep_notify_cq n = {};
 	struct rdma_ep_comp_event ev;
@@ -244,7 +244,7 @@ static int ring_sends(const struct abi *s, const struct abi_pair *p, int n)
 	       ABI_POST(s, SEND, p->end[0].qp.qp, &sends, NULL);
 }
 
-TEST_F(unplug, ring_poll)
+TEST_F(unplug, removal_seen_in_ring)
 {
 	/* A CQ of no QP, and that of one to which nobody sends */
 	struct ring_poller poller[2] = { { .s = &self->w.s }, { .s = &self->w.s } };
@@ -345,7 +345,7 @@ static void *traffic_thread(void *arg)
 	return NULL;
 }
 
-TEST_F(unplug, under_traffic)
+TEST_F(unplug, removal_under_traffic)
 {
 	struct abi_pair p = { .max_wr = 32 };
 	struct traffic t = { .s = &self->w.s, .p = &p };
@@ -379,7 +379,7 @@ static int ud_qp(const struct abi_world *w, __u32 id, __u32 *qp)
 }
 
 /* Memberships and attachments end with the device, their handles do not. */
-TEST_F(unplug, multicast)
+TEST_F(unplug, removal_ends_memberships)
 {
 	struct abi_world *w = &self->w;
 	struct rdma_ep_destroy d = { .type = RDMA_EP_OBJ_MCAST };
@@ -458,7 +458,7 @@ static void *attach_thread(void *arg)
 	return NULL;
 }
 
-TEST_F(unplug, while_joining)
+TEST_F(unplug, removal_while_joining)
 {
 	struct abi_world *w = &self->w;
 	struct joiner j = { .w = w };
@@ -488,7 +488,7 @@ TEST_F(unplug, while_joining)
 }
 
 /* A session that is closed when its device has gone leaves nothing, either. */
-TEST_F(unplug, close_after)
+TEST_F(unplug, close_after_removal)
 {
 	struct abi_pair p = {};
 	struct pollfd pfd = { .events = POLLIN };
@@ -530,7 +530,7 @@ static int make_qps(const struct abi *s)
  * rxe gets a moment to answer before a QP is destroyed: once if there are many. Compared
  * with each other, as it depends on the machine how long it takes.
  */
-TEST_F_TIMEOUT(unplug, many_qps, 200)
+TEST_F_TIMEOUT(unplug, removal_with_many_qps_fast, 200)
 {
 	struct rdma_ep_destroy d = {
 		.type = RDMA_EP_OBJ_CTX, .flags = RDMA_EP_DESTROY_CONTENTS,
@@ -568,7 +568,7 @@ TEST_F_TIMEOUT(unplug, many_qps, 200)
 	EXPECT_GT(3 * ms[0] + 2000 * TEST_SCALE, ms[2]);
 }
 
-TEST_F(unplug, used_again)
+TEST_F(unplug, removal_with_reused_qps)
 {
 	struct rdma_ep_create_ep e = {
 		.flags = RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL,

@@ -81,7 +81,7 @@ static int make_busy(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp,
 	return ret;
 }
 
-TEST_F(rxe, destroy_busy)
+TEST_F(rxe, destroy_busy_qp_fast)
 {
 	struct rdma_ep_wc wc[100];
 	struct rdma_ep_qp_init qp;
@@ -103,7 +103,7 @@ TEST_F(rxe, destroy_busy)
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, CQ, self->cq));
 }
 
-TEST_F(rxe, close_busy)
+TEST_F(rxe, close_with_busy_qp_fast)
 {
 	struct rdma_ep_qp_init qp;
 	struct abi_objects before;
@@ -131,7 +131,7 @@ static int state_of(const FIXTURE_DATA(rxe) * self, __u32 qp)
 }
 
 /* The same for what the QP forgets, and it can be used again. */
-TEST_F(rxe, reset_busy)
+TEST_F(rxe, reset_busy_qp_fast)
 {
 	struct rdma_ep_modify_qp m = {};
 	struct rdma_ep_qp_init qp;
@@ -235,7 +235,7 @@ static int receive_and_destroy(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq,
 }
 
 /* Who sent it learns that it has arrived, or tries for ever. */
-TEST_F_TIMEOUT(rxe, destroy_receiver, 120)
+TEST_F_TIMEOUT(rxe, destroyed_receiver_has_answered, 120)
 {
 	struct rdma_ep_notify_cq notify = {};
 	struct rdma_ep_qp_init qp[2];
@@ -266,7 +266,7 @@ TEST_F_TIMEOUT(rxe, destroy_receiver, 120)
 }
 
 /* What was not acknowledged before the RESET is not sent again after it. */
-TEST_F(rxe, used_after_reset)
+TEST_F(rxe, reset_qp_resends_nothing)
 {
 	struct rdma_ep_modify_qp m = {};
 	struct rdma_ep_qp_init qp[2];
@@ -314,7 +314,7 @@ static int make_draining(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp)
 }
 
 /* Out of a send queue that drains rxe lets nothing go but into ERR. */
-TEST_F(rxe, reset_draining)
+TEST_F(rxe, reset_draining_qp_fast)
 {
 	struct rdma_ep_qp_init qp;
 	struct rdma_ep_wc wc[2];
@@ -330,7 +330,7 @@ TEST_F(rxe, reset_draining)
 }
 
 /* What it has begun to send, it goes on with: a single message that takes a minute. */
-TEST_F(rxe, destroy_draining)
+TEST_F(rxe, destroy_draining_qp_fast)
 {
 	size_t len = 128u << 20;
 	struct rdma_ep_qp_init qp;
@@ -369,7 +369,7 @@ static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib, struct rdma_ep_r
 }
 
 /* Where rxe wants more memory in one piece than there may be, it is not asked to. */
-TEST_F(rxe, huge_regions)
+TEST_F(rxe, huge_region_refused)
 {
 	struct rdma_ep_reg_mr mr;
 	int ret;
@@ -464,7 +464,7 @@ static void destroy_requester(struct __test_metadata *_metadata, FIXTURE_DATA(rx
 	abi_close(&other->s);
 }
 
-TEST_F_TIMEOUT(rxe, destroy_requester, 200)
+TEST_F_TIMEOUT(rxe, destroy_requester_fast, 200)
 {
 	FIXTURE_DATA(rxe) other = {};
 
@@ -474,7 +474,7 @@ TEST_F_TIMEOUT(rxe, destroy_requester, 200)
 	destroy_requester(_metadata, self, &other, &other, true);
 }
 
-TEST_F_TIMEOUT(rxe, destroy_own_requester, 200)
+TEST_F_TIMEOUT(rxe, destroy_own_requester_fast, 200)
 {
 	FIXTURE_DATA(rxe) other = {};
 
@@ -490,7 +490,7 @@ TEST_F_TIMEOUT(rxe, destroy_own_requester, 200)
 	"dev $(ip -o -4 addr show to 10.42.0.1 | awk '{ print $2; exit }')"
 
 /* A packet may be with any of those that a QP was connected to: it is known which. */
-TEST_F(rxe, many_peers)
+TEST_F(rxe, destroy_after_many_peers_fast)
 {
 	struct rdma_ep_modify_qp m = {
 		.attr = {
@@ -582,7 +582,7 @@ static void overrun(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self,
 	}
 }
 
-TEST_F(rxe, region_of_an_overrun)
+TEST_F(rxe, dereg_after_overrun_fast)
 {
 	__u32 small;
 
@@ -591,7 +591,7 @@ TEST_F(rxe, region_of_an_overrun)
 }
 
 /* The CQ may be in another context than the region. */
-TEST_F(rxe, overrun_elsewhere)
+TEST_F(rxe, dereg_after_overrun_in_other_ctx_fast)
 {
 	struct rdma_ep_create_cq c = { .channel_fd = -1, .cqe = 1 };
 	int async;
@@ -626,7 +626,7 @@ static void *sender_thread(void *data)
  * A WRITE with immediate data that is being worked on when its QP fails. rxe of 6.1 keeps
  * the region then; what has been flushed, and the QP, are to stay what they are.
  */
-TEST_F_TIMEOUT(rxe, region_of_an_error, 300)
+TEST_F_TIMEOUT(rxe, dereg_after_error_fast, 300)
 {
 	struct sender sender = { .self = self };
 	struct rdma_ep_qp_init from, to;
@@ -692,7 +692,7 @@ static void make_requesters(struct __test_metadata *_metadata, FIXTURE_DATA(rxe)
 }
 
 /* They do not take turns to be impatient. */
-TEST_F_TIMEOUT(rxe, close_requesters, 200)
+TEST_F_TIMEOUT(rxe, close_with_requesters_fast, 200)
 {
 	struct rdma_ep_destroy d = {
 		.type = RDMA_EP_OBJ_CTX, .flags = RDMA_EP_DESTROY_CONTENTS,
@@ -721,7 +721,7 @@ TEST_F_TIMEOUT(rxe, close_requesters, 200)
 	close(async);
 }
 
-TEST_F(rxe, room_for_a_flush)
+TEST_F(rxe, peer_flush_finds_room)
 {
 	static const int wanted[] = { 0, 1, 128, 129, 255 };
 	static const int got[] = { 1, 1, 128, 128, 128 };

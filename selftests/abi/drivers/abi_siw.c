@@ -59,7 +59,7 @@ FIXTURE_TEARDOWN(siw)
 }
 
 /* He goes without a word: an end without a beginning is a BUG() in iw_cm. */
-TEST_F(siw, reset)
+TEST_F(siw, silent_peer_resets)
 {
 	struct linger now = { .l_onoff = 1 };
 	struct rdma_ep_event ev;
@@ -75,7 +75,7 @@ TEST_F(siw, reset)
 }
 
 /* He stays, and is silent: who waits for him waits for ever, in whatever he does. */
-TEST_F(siw, disconnect)
+TEST_F(siw, silent_peer_disconnect_returns)
 {
 	long start = abi_now_ms();
 
@@ -83,7 +83,7 @@ TEST_F(siw, disconnect)
 	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
 }
 
-TEST_F(siw, destroy_qp)
+TEST_F(siw, silent_peer_destroy_qp_returns)
 {
 	long start = abi_now_ms();
 
@@ -94,7 +94,7 @@ TEST_F(siw, destroy_qp)
 	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
 }
 
-TEST_F(siw, destroy_id)
+TEST_F(siw, silent_peer_destroy_id_returns)
 {
 	long start = abi_now_ms();
 
@@ -102,13 +102,13 @@ TEST_F(siw, destroy_id)
 	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
 }
 
-TEST_F(siw, close)
+TEST_F(siw, silent_peer_close_returns)
 {
 	/* In the teardown */
 }
 
 /* He says something after all, which is no message: the connection begins and ends. */
-TEST_F(siw, nonsense)
+TEST_F(siw, peer_sends_garbage)
 {
 	struct rdma_ep_event ev;
 	char words[64] = "\0\2what is this";

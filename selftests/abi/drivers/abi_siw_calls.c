@@ -64,7 +64,7 @@ static int refuse(struct _test_data_calls *self, const void *data, __u16 len)
 }
 
 /* It is refused, with data. */
-TEST_F(calls, refused)
+TEST_F(calls, refused_with_data)
 {
 	static const char data[] = "\0\1\0\1sorry";
 	struct rdma_ep_event ev;
@@ -77,7 +77,7 @@ TEST_F(calls, refused)
 }
 
 /* ... of which there is less than siw takes: what it says then is the kernel's. */
-TEST_F(calls, refused_in_short)
+TEST_F(calls, refused_with_short_data_leaks_nothing)
 {
 	struct rdma_ep_event ev;
 
@@ -163,7 +163,7 @@ static void end(struct connecting *c)
  * The TCP handshake goes on: siw keeps what it has to itself meanwhile, and does not
  * expect anybody else at the QP.
  */
-TEST_F(calls, busy)
+TEST_F(calls, qp_busy_while_connecting)
 {
 	const struct abi *s = &self->s;
 	struct connecting c = {};
@@ -176,7 +176,7 @@ TEST_F(calls, busy)
 }
 
 /* What is to be in error does not stay connected, though the listener answers after all. */
-TEST_F(calls, error_while_busy)
+TEST_F(calls, qp_in_error_does_not_connect)
 {
 	const struct abi *s = &self->s;
 	struct connecting c = {};
@@ -204,7 +204,7 @@ TEST_F(calls, error_while_busy)
 }
 
 /* What waits for that call in order to destroy something can be killed. */
-TEST_F(calls, killed_while_busy)
+TEST_F(calls, destroyer_killed_while_connecting)
 {
 	struct connecting c = {};
 	struct {
@@ -244,7 +244,7 @@ TEST_F(calls, killed_while_busy)
  * An answer for the id whose QP that is: what is delivered to everybody by one thread of
  * the CM waits for no call.
  */
-TEST_F(calls, refused_while_busy)
+TEST_F(calls, event_delivered_while_connecting)
 {
 	struct rdma_ep_create_qp own;
 	const struct abi *s = &self->s;
@@ -265,7 +265,7 @@ TEST_F(calls, refused_while_busy)
  * Nobody answers a READ. What is posted after it is sent, and makes room; and it ends
  * with the connection.
  */
-TEST_F(calls, unanswered_read)
+TEST_F(calls, unanswered_read_blocks_no_sends)
 {
 	const struct abi *s = &self->s;
 	struct rdma_ep_create_qp own;
@@ -349,7 +349,7 @@ static void *post_on(void *arg)
  * siw flushes what waits for a peer that has gone; what is posted meanwhile may complete
  * before it.
  */
-TEST_F(calls, posted_while_flushed)
+TEST_F(calls, post_while_flushing_completes_once)
 {
 	static char buf[32768];
 	const struct abi *s = &self->s;
@@ -408,7 +408,7 @@ TEST_F(calls, posted_while_flushed)
  * Many READs, and a reset in the middle of them: siw may say of one that it could not be
  * sent before it flushes those before. Of each it is said once.
  */
-TEST_F(calls, reads_cut_off)
+TEST_F(calls, reads_cut_off_complete_once)
 {
 	const struct abi *s = &self->s;
 	struct rdma_ep_create_qp qp;
@@ -480,7 +480,7 @@ static int request(struct _test_data_calls *self, const struct sockaddr_in *sin)
  * Who asked is gone when he is accepted. If siw finds that out late, it leaves the QP as
  * a connected one, without its socket.
  */
-TEST_F(calls, reset_before_accept)
+TEST_F(calls, accept_after_reset_sets_qp_in_error)
 {
 	struct linger now = { .l_onoff = 1 };
 	const struct abi *s = &self->s;
@@ -562,7 +562,7 @@ static int enter(const char *ns)
  * siw listens by interface, and rdma_cm takes the device that has the address. A QP of
  * the one would be taken for that of the same number on the other.
  */
-TEST_F(calls, other_device)
+TEST_F(calls, request_on_other_device_refused)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET };
 	const struct abi *s = &self->s;
@@ -625,7 +625,7 @@ static int listen_as_user(void *arg)
 	return 0;
 }
 
-TEST_F(calls, charged_for_each_device)
+TEST_F(calls, listener_charged_for_each_device)
 {
 	int old;
 

@@ -121,7 +121,7 @@ static void completions(struct __test_metadata *_metadata,
 	}
 }
 
-TEST_F(mock, completion_contexts)
+TEST_F(mock, completions_in_any_context)
 {
 	struct wire w;
 	size_t i;
@@ -187,7 +187,7 @@ static void *mill_poll(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(mock, completion_threads, 120)
+TEST_F_TIMEOUT(mock, completions_from_many_threads, 120)
 {
 	pthread_t thread[3];
 	struct wire w;
@@ -261,7 +261,7 @@ static __u32 event_number(const char *kind, const __u32 number[3])
 	return number[*kind == 'q' ? 0 : *kind == 'c' ? 1 : 2];
 }
 
-TEST_F(mock, object_events)
+TEST_F(mock, object_events_have_their_uid)
 {
 	struct rdma_ep_async_event ev;
 	__u32 number[3];
@@ -292,7 +292,7 @@ TEST_F(mock, object_events)
 }
 
 /* Unread ones of one type are one, those of other types are not lost. */
-TEST_F(mock, event_storm)
+TEST_F(mock, repeated_event_reported_once)
 {
 	struct rdma_ep_async_event ev;
 	__u32 number[3], seen = 0;
@@ -313,7 +313,7 @@ TEST_F(mock, event_storm)
 }
 
 /* Types that nobody knows do no harm. */
-TEST_F(mock, event_unknown)
+TEST_F(mock, unknown_event_ignored)
 {
 	static const char * const kinds[] = { "qp", "cq", "srq", "device" };
 	static const __u32 types[] = { 32, 33, 64, 1000, 0x7fffffff, ~0U };
@@ -335,7 +335,7 @@ TEST_F(mock, event_unknown)
 }
 
 /* Those of the device and its port are for every context. */
-TEST_F(mock, device_events)
+TEST_F(mock, device_events_reach_every_context)
 {
 	static const __u32 types[] = {
 		EVENT_DEVICE_FATAL, EVENT_PORT_ACTIVE, EVENT_PORT_ERR,
@@ -388,7 +388,7 @@ TEST_F(mock, device_events)
 }
 
 /* A device that has failed says so, and is removed then: told twice. */
-TEST_F(mock, fatal)
+TEST_F(mock, fatal_event_then_removal)
 {
 	struct rdma_ep_async_event ev;
 	__u32 pd;
@@ -406,7 +406,7 @@ TEST_F(mock, fatal)
 	}
 }
 
-TEST_F(mock, srq_events)
+TEST_F(mock, srq_events_have_their_uid)
 {
 	struct rdma_ep_srq_attr a = {
 		.flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 3,
@@ -447,7 +447,7 @@ TEST_F(mock, srq_events)
 }
 
 /* More completions than the CQ has room for: an event, and it can be destroyed. */
-TEST_F(mock, cq_overrun)
+TEST_F(mock, cq_overrun_gives_event)
 {
 	struct rdma_ep_async_event ev;
 	struct rdma_ep_create_qp c;

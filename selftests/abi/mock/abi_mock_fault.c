@@ -211,7 +211,7 @@ static int cgroup_objects(void)
 	return n;
 }
 
-TEST_F_TIMEOUT(fault, each, 200)
+TEST_F_TIMEOUT(fault, driver_error_leaves_nothing, 200)
 {
 	struct abi_world *w = &self->w;
 	struct mock_count before, after;
@@ -266,7 +266,7 @@ TEST_F_TIMEOUT(fault, each, 200)
 }
 
 /* Queries that only refine what is known may fail. */
-TEST_F(fault, tolerated)
+TEST_F(fault, failed_refining_query_tolerated)
 {
 	static const struct fault queries[] = {
 		{ "CREATE_QP", "query_qp" }, { "CREATE_SRQ", "query_srq" },
@@ -286,7 +286,7 @@ TEST_F(fault, tolerated)
 }
 
 /* The first use of a device makes a context and a PD. */
-TEST_F(fault, default_context)
+TEST_F(fault, failed_default_context_retried)
 {
 	static const struct fault pd = { "", "alloc_pd" };
 	struct mock_count c;
@@ -348,7 +348,7 @@ static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault)
 	close(client);
 }
 
-TEST_F_TIMEOUT(fault, connect, 120)
+TEST_F_TIMEOUT(fault, failed_modify_fails_connect, 120)
 {
 	struct mock_count c;
 	int i;
@@ -426,7 +426,7 @@ static int quota_child(struct abi_world *w, union abi_arg *arg)
 	return 0;
 }
 
-TEST_F_TIMEOUT(fault, quota, 200)
+TEST_F_TIMEOUT(fault, driver_error_leaves_no_charge, 200)
 {
 	struct {
 		const char *name;
@@ -528,7 +528,7 @@ static void run_all(struct __test_metadata *_metadata,
 	}
 }
 
-TEST_F_TIMEOUT(fault, stall_others, 200)
+TEST_F_TIMEOUT(fault, stalled_command_blocks_no_others, 200)
 {
 	struct stalled *st = calloc(1, sizeof(*st));
 	size_t i;
@@ -562,7 +562,7 @@ static void *close_thread(void *data)
 }
 
 /* Who closes a session waits for the device; nobody else does. */
-TEST_F_TIMEOUT(fault, stall_close, 200)
+TEST_F_TIMEOUT(fault, stalled_close_blocks_no_others, 200)
 {
 	static const struct {
 		const char *name, *op;
@@ -602,7 +602,7 @@ static void *close_one(void *data)
 }
 
 /* Who was only sent a session does not wait for the device when it lets go of it. */
-TEST_F(fault, stall_another_user)
+TEST_F(fault, stalled_close_by_other_user_returns)
 {
 	struct timespec end;
 	pthread_t thread;
@@ -632,7 +632,7 @@ TEST_F(fault, stall_another_user)
 #define MANY	300
 
 /* Nor do others if many close sessions at once. */
-TEST_F_TIMEOUT(fault, stall_many, 200)
+TEST_F_TIMEOUT(fault, many_stalled_closes_block_no_others, 200)
 {
 	struct abi *s = calloc(MANY, sizeof(*s)), other;
 	pthread_t *threads = calloc(MANY, sizeof(*threads)), thread;
@@ -674,7 +674,7 @@ static void *removal_thread(void *data)
 }
 
 /* A removal waits for the operation, for nothing else, and everybody is told. */
-TEST_F_TIMEOUT(fault, stall_removal, 300)
+TEST_F_TIMEOUT(fault, removal_waits_for_stalled_command, 300)
 {
 	struct stalled *st = calloc(1, sizeof(*st));
 	struct removal r;
@@ -777,7 +777,7 @@ static bool dies(pid_t pid, int within_ms)
 	return false;
 }
 
-TEST_F_TIMEOUT(fault, stall_kill, 120)
+TEST_F_TIMEOUT(fault, killed_while_stalled_dies, 120)
 {
 	static const struct fault ops[] = {
 		{ "CREATE_QP", "create_qp" }, { "MODIFY_CQ", "modify_cq" },
@@ -859,7 +859,7 @@ static void *user_thread(void *data)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(fault, removal, 300)
+TEST_F_TIMEOUT(fault, removal_at_any_moment, 300)
 {
 	static const char * const contexts[] = {
 		"irq", "post", "locked", "work",

@@ -127,7 +127,7 @@ TEST_F(limits, known_drivers)
 	}
 }
 
-TEST_F(limits, no_srq)
+TEST_F(limits, device_without_srq_says_so)
 {
 	struct abi *s = &self->s;
 	__u32 srq;
@@ -155,7 +155,7 @@ static int small_qp(const struct abi *s, __u32 cq, __u32 swr, __u32 rwr, __u32 s
 	return ABI(s->fd, CREATE_QP, &c);
 }
 
-TEST_F(limits, queues)
+TEST_F(limits, queue_limits_of_device)
 {
 	struct rdma_ep_create_srq c = { .max_wr = 3, .max_sge = 1 };
 	struct rdma_ep_query_device q = {};
@@ -212,7 +212,7 @@ TEST_F(limits, queues)
 	"max_mr_size=8192"
 
 /* How many a device has: its own answer. */
-TEST_F(limits, objects)
+TEST_F(limits, object_limits_of_device)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_reg_mr mr;
@@ -265,7 +265,7 @@ static int post_long(const struct abi *s, unsigned long cmd, __u32 qp,
 	return abi_post(s, cmd, qp, &w, NULL);
 }
 
-TEST_F(limits, messages)
+TEST_F(limits, message_size_limit)
 {
 	const unsigned long send = RDMA_EP_IOC_POST_SEND;
 	const unsigned long recv = RDMA_EP_IOC_POST_RECV;
@@ -301,7 +301,7 @@ TEST_F(limits, messages)
 }
 
 /* READs may have fewer entries than other sends. */
-TEST_F(limits, read_entries)
+TEST_F(limits, sge_limit_of_reads)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp c;
@@ -337,7 +337,7 @@ TEST_F(limits, read_entries)
  * Keys that the device knows and the user has not got: that for all of the kernel's
  * memory, which a user's PD has, too, and what is around it; another PD's; a stale one.
  */
-TEST_F(limits, keys)
+TEST_F(limits, keys_of_kernel_and_stale_refused)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_reg_mr mr, other, stale;
@@ -484,7 +484,7 @@ static void caps(struct __test_metadata *_metadata, FIXTURE_DATA(limits) * self,
 	EXPECT_EQ(0, drain(s, cq[2], n));
 }
 
-TEST_F(limits, caps)
+TEST_F(limits, granted_caps_usable)
 {
 	static const struct {
 		const char *mode;
@@ -531,7 +531,7 @@ static int ud_qp_of_nobody(void *arg)
  * IPoIB's broadcast group may have a privileged one, which a QP would have by being made
  * for an id. Whoever makes it has to be allowed to.
  */
-TEST_F(limits, qkey_of_a_group)
+TEST_F(limits, privileged_qkey_of_group_refused)
 {
 	static const __u32 qkeys[] = { 0x00000b1b, 0x80000b1b };
 	struct rdma_ep_query_qp q = { .attr_mask = QP_QKEY };

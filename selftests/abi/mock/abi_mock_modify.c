@@ -104,7 +104,7 @@ static int query(const struct abi *s, __u32 qp, __u32 mask, struct ib_uverbs_qp_
 	return ret;
 }
 
-TEST_F(modify, access)
+TEST_F(modify, unknown_access_refused)
 {
 	struct ib_uverbs_qp_attr a = { .qp_attr_mask = QP_ACCESS_FLAGS };
 	/* Those of FLUSH, which not all kernels know */
@@ -141,7 +141,7 @@ TEST_F(modify, access)
 }
 
 /* rxe divides messages by it; the CM's way to it is abi_route.c's. */
-TEST_F(modify, mtu)
+TEST_F(modify, bad_mtu_refused)
 {
 	static const __u32 bad[] = {
 		0, 6, 7, 15, 0x83, 255, 256, 0x103, 0x10003, 0x80000003, ~0U,
@@ -164,7 +164,7 @@ TEST_F(modify, mtu)
 }
 
 /* The core would mask these as well, and each time tell the log of it. */
-TEST_F(modify, psn)
+TEST_F(modify, psn_masked)
 {
 	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	struct ib_uverbs_qp_attr a;
@@ -193,7 +193,7 @@ TEST_F(modify, psn)
 }
 
 /* Where a QP is, and where its address leads from */
-TEST_F(modify, ports)
+TEST_F(modify, port_mismatch_refused)
 {
 	struct ib_uverbs_qp_attr a;
 	size_t i;
@@ -219,7 +219,7 @@ TEST_F(modify, ports)
 }
 
 /* A QP that is drained may move, with its address. */
-TEST_F(modify, moved)
+TEST_F(modify, drained_qp_moves_with_address)
 {
 	struct ib_uverbs_qp_attr a = {}, now;
 	size_t i;
@@ -249,7 +249,7 @@ TEST_F(modify, moved)
 }
 
 /* The core lets only InfiniBand have one; drivers take its port as it is. */
-TEST_F(modify, alternate_path)
+TEST_F(modify, alternate_path_port_checked)
 {
 	struct ib_uverbs_qp_attr a;
 	size_t i;

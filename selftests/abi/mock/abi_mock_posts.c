@@ -187,7 +187,7 @@ static bool arrived(struct _test_data_posts *self, __u64 offset)
 }
 
 /* They are left out, and all others are there. */
-TEST_F(posts, empty_entries)
+TEST_F(posts, empty_sge_left_out)
 {
 	int i;
 
@@ -261,7 +261,7 @@ static int take(struct _test_data_posts *self, struct rdma_ep_wc *wc)
  * There is nothing else in them, also if the driver says little of what has failed:
  * neither of those that were in the same place before, nor of the kernel.
  */
-TEST_F(posts, completions)
+TEST_F(posts, completion_shows_nothing_else)
 {
 	struct rdma_ep_wc wc[WCS + 1], want;
 	int i;
@@ -310,7 +310,7 @@ TEST_F(posts, completions)
 /* ---- more than was granted */
 
 /* All of the bytes are there. */
-TEST_F(posts, inline_data)
+TEST_F(posts, inline_data_up_to_grant)
 {
 	static const __u32 bad[] = {
 		INLINE + 1, INLINE + 7, INLINE + 8, 2 * INLINE, 4096,
@@ -387,7 +387,7 @@ TEST_F(posts, numbers_of_entries)
 
 /* ---- memory that is not the region's */
 
-TEST_F(posts, ranges)
+TEST_F(posts, range_outside_mr_refused)
 {
 	const __u64 base = self->mr.iova;
 	const struct {
@@ -434,7 +434,7 @@ TEST_F(posts, ranges)
 }
 
 /* A region that may not be written is nowhere for data to come to. */
-TEST_F(posts, read_only)
+TEST_F(posts, receive_into_read_only_mr_refused)
 {
 	static const __u32 sinks[] = {
 		WR_RDMA_READ, WR_CMP_AND_SWP, WR_FETCH_AND_ADD,
@@ -469,7 +469,7 @@ TEST_F(posts, read_only)
 
 /* ---- atomics */
 
-TEST_F(posts, atomics)
+TEST_F(posts, atomic_size_and_alignment_checked)
 {
 	static const __u32 opcodes[] = { WR_CMP_AND_SWP, WR_FETCH_AND_ADD };
 	__u64 *target = (__u64 *)self->mem, *old = target + 100;
@@ -603,7 +603,7 @@ static void destroy_meanwhile(struct __test_metadata *_metadata, const struct ab
 }
 
 /* While the driver reads it. The QP is waited for, so it has the PD as well. */
-TEST_F(posts, address_handle)
+TEST_F(posts, ah_destroyed_while_driver_posts)
 {
 	if (abi_one_cpu())
 		SKIP(return, "one CPU: nothing happens meanwhile");
@@ -611,7 +611,7 @@ TEST_F(posts, address_handle)
 }
 
 /* When the driver has read it, and nothing else is left in the PD */
-TEST_F(posts, address_handle_keeps_its_pd)
+TEST_F(posts, ah_in_use_keeps_its_pd)
 {
 	if (abi_one_cpu())
 		SKIP(return, "one CPU: nothing happens meanwhile");

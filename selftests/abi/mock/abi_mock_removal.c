@@ -28,7 +28,7 @@ FIXTURE_TEARDOWN(removal)
  * rdma_cm lets go of the device first and of its GID then, which is slow here. Only
  * ib_core's complaint tells (in the kernel's log).
  */
-TEST_F_TIMEOUT(removal, before_gid, 60)
+TEST_F_TIMEOUT(removal, removal_keeps_gid_table, 60)
 {
 	int round;
 
@@ -96,7 +96,7 @@ static void *routes_close_thread(void *data)
  * it needs the device of the id. The id is destroyed meanwhile: because of the removal,
  * by its user, or with the session.
  */
-TEST_F_TIMEOUT(removal, while_routing, 120)
+TEST_F_TIMEOUT(removal, removal_while_resolving_route, 120)
 {
 	static void *(* const users[])(void *data) = {
 		NULL, routes_destroy_thread, routes_close_thread,
@@ -138,7 +138,7 @@ TEST_F_TIMEOUT(removal, while_routing, 120)
 }
 
 /* The network device below it goes, and the device with it. */
-TEST_F(removal, netdev)
+TEST_F(removal, netdev_removal_removes_device)
 {
 	struct rdma_ep_async_event ev;
 	long start = abi_now_ms();

@@ -112,7 +112,7 @@ static void mix(struct __test_metadata *_metadata, const struct _test_data_two *
 	}
 }
 
-TEST_F(two, qps)
+TEST_F(two, qp_with_cq_of_other_device_refused)
 {
 	struct rdma_ep_create_qp c;
 	int i;
@@ -126,7 +126,7 @@ TEST_F(two, qps)
 }
 
 /* What is an id's is its device's, also if it would do without the id. */
-TEST_F(two, ids)
+TEST_F(two, qp_of_other_device_for_id_refused)
 {
 	struct rdma_ep_create_srq srq[2];
 	struct rdma_ep_create_qp c;
@@ -170,7 +170,7 @@ static int create_ep(const struct _test_data_two *self, int of, unsigned int moc
 	return ABI(self->s[of].fd, CREATE_EP, &a);
 }
 
-TEST_F(two, endpoints)
+TEST_F(two, ep_with_parts_of_other_device_refused)
 {
 	static const unsigned int others[] = { PD, SEND_CQ, RECV_CQ, SRQ, ALL };
 	size_t n;
@@ -202,7 +202,7 @@ static int new_qp(const struct abi *s, __u32 not, __u32 *num)
 }
 
 /* A number is that of a QP on the id's device: the peer looks for it there. */
-TEST_F(two, qp_numbers)
+TEST_F(two, qp_number_of_other_device_refused)
 {
 	__u32 listener, client, own, other;
 	struct rdma_ep_event ev;
@@ -230,7 +230,7 @@ TEST_F(two, qp_numbers)
 }
 
 /* A CQ that waits to be used again does so for its own device. */
-TEST_F(two, used_again)
+TEST_F(two, reused_cq_keeps_its_device)
 {
 	int calls = mock_read("fail/create_cq");
 	__u32 cq;

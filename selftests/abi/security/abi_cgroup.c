@@ -145,7 +145,7 @@ static int fill_passed(void *arg)
 	return 0;
 }
 
-TEST_F(cgroup, passed)
+TEST_F(cgroup, passed_session_charges_caller)
 {
 	struct abi s;
 	__u32 pd;
@@ -210,7 +210,7 @@ static int fill_again(void *arg)
 	return 0;
 }
 
-TEST_F(cgroup, used_again)
+TEST_F(cgroup, reused_objects_charged_again)
 {
 	run_limited(_metadata, self, fill_again, NULL);
 }

@@ -207,7 +207,7 @@ static void race_send(struct __test_metadata *_metadata,
 	met_both(_metadata, self, c);
 }
 
-TEST_F_TIMEOUT(changed, sends, 120)
+TEST_F_TIMEOUT(changed, send_changed_while_posted, 120)
 {
 	size_t i;
 
@@ -220,7 +220,7 @@ TEST_F_TIMEOUT(changed, sends, 120)
 		race_send(_metadata, self, &send_changes[i]);
 }
 
-TEST_F_TIMEOUT(changed, inline_data, 120)
+TEST_F_TIMEOUT(changed, inline_data_changed_while_posted, 120)
 {
 	if (abi_one_cpu())
 		SKIP(return, "one CPU: nothing changes meanwhile");
@@ -259,7 +259,7 @@ static void race_recv(struct __test_metadata *_metadata,
 	met_both(_metadata, self, c);
 }
 
-TEST_F_TIMEOUT(changed, receives, 120)
+TEST_F_TIMEOUT(changed, receive_changed_while_posted, 120)
 {
 	size_t i;
 
@@ -365,7 +365,7 @@ static void midway(struct __test_metadata *_metadata,
 }
 
 /* What counts is what it was. */
-TEST_F_TIMEOUT(changed, when_read, 120)
+TEST_F_TIMEOUT(changed, list_changed_after_read, 120)
 {
 	struct midway m;
 	size_t i;

@@ -117,7 +117,7 @@ static int known_keys(__u32 *keys, int max)
 	return n;
 }
 
-TEST_F(keys, known_to_the_kernel)
+TEST_F(keys, kernel_keys_refused)
 {
 	static const int near[] = { 0, -1, 1, -256, 256 };
 	struct side *c = &self->side[0];
@@ -155,7 +155,7 @@ TEST_F(keys, known_to_the_kernel)
 }
 
 /* rxe and siw have no key for all memory but by a region in each kernel's PD. */
-TEST_F(keys, none_for_all_memory)
+TEST_F(keys, pd_has_no_key_for_all_memory)
 {
 	FILE *f = popen("rdma -d resource show pd 2>/dev/null", "re");
 	char line[256];
@@ -175,7 +175,7 @@ TEST_F(keys, none_for_all_memory)
 }
 
 /* Of no bytes: they are left out, so it does not matter what they name. */
-TEST_F(keys, empty_entries)
+TEST_F(keys, empty_sge_ignored)
 {
 	struct side *c = &self->side[0], *s = &self->side[1];
 	static const __u64 addrs[] = { 0, ~0ULL, 0xffff888000000000ULL };
@@ -240,7 +240,7 @@ static void *stale_thread(void *arg)
 	return NULL;
 }
 
-TEST_F(keys, stale)
+TEST_F(keys, stale_key_refused)
 {
 	enum { THREADS = 2, ROUNDS = 12, AGAIN = 4 };
 	struct side *c = &self->side[0], *s = &self->side[1];
@@ -381,7 +381,7 @@ static int connect_server(struct _test_data_keys *self, const struct server *ser
  * The server dies while its peer writes to its memory, of which we have a part,
  * too. Once it is dead, nothing is written any more.
  */
-TEST_F(keys, of_the_dead)
+TEST_F(keys, mr_key_of_dead_session_refused)
 {
 	struct side *c = &self->side[0];
 	struct server dead, alive;
@@ -447,7 +447,7 @@ TEST_F(keys, of_the_dead)
 }
 
 /* A remote key is good only for connections of its own PD. */
-TEST_F(keys, of_another_pd)
+TEST_F(keys, mr_key_of_another_pd_refused)
 {
 	struct side *s = &self->side[1];
 	struct rdma_ep_reg_mr mr;
@@ -491,7 +491,7 @@ static __u32 number_of(struct abi *s, __u32 *qp)
 }
 
 /* A peer can not be sent to a QP of somebody else's, by either side. */
-TEST_F(keys, others_qp_numbers)
+TEST_F(keys, qp_number_of_another_session_refused)
 {
 	struct abi *c = &self->side[0].s, *s = &self->side[1].s;
 	struct rdma_ep_event ev;
@@ -531,7 +531,7 @@ TEST_F(keys, others_qp_numbers)
  * iWARP gives a QP to one connection: siw would mix up what happens to two, and iw_cm
  * end the kernel over an event that it does not expect.
  */
-TEST_F(keys, one_connection_for_a_qp)
+TEST_F(keys, iwarp_qp_connects_once)
 {
 	struct abi *c = &self->side[0].s, *s = &self->side[1].s;
 	struct rdma_ep_event ev;
@@ -620,7 +620,7 @@ static int not_on_iwarp(struct _test_data_keys *self)
  * posts find the queue full. None of it may get there. (iWARP's other opcodes are
  * among all of them; what other devices take is in abi_states.c.)
  */
-TEST_F(keys, stuck_slots)
+TEST_F(keys, siw_sends_that_stick_refused)
 {
 	static const __u32 far[] = { 0xf0, 0x100, 0x102, 0x10002, 0x80000002,
 				     ~0U };
@@ -689,7 +689,7 @@ TEST_F(keys, stuck_slots)
 }
 
 /* siw: nor are there any where none were agreed on. */
-TEST(no_reads)
+TEST(siw_read_without_agreed_reads_refused)
 {
 	struct _test_data_keys *self = calloc(1, sizeof(*self));
 	struct side *c = &self->side[0], *s = &self->side[1];

@@ -121,7 +121,7 @@ static int no_privileged_ports(struct receiver *r)
 	return 0;
 }
 
-TEST_F(passed, ports)
+TEST_F(passed, privileged_port_needs_right_of_caller)
 {
 	struct sockaddr_in sin = self->s.addr;
 	int channel = abi_channel(&self->s);
@@ -157,7 +157,7 @@ static int no_privileged_qkeys(struct receiver *r)
 	return 0;
 }
 
-TEST_F(passed, qkeys)
+TEST_F(passed, privileged_qkey_needs_right_of_caller)
 {
 	struct rdma_ep_create_qp c;
 	__u32 cq;
@@ -208,7 +208,7 @@ static int limited_memory(struct receiver *r)
 }
 
 /* What the receiver registers is pinned within its limits, not the opener's. */
-TEST_F(passed, memlock)
+TEST_F(passed, memlock_of_caller_counts)
 {
 	const struct rlimit much = { RLIM_INFINITY, RLIM_INFINITY };
 	struct rdma_ep_reg_mr mr;
@@ -249,7 +249,7 @@ static int other_memory(struct receiver *r)
 	return 0;
 }
 
-TEST_F(passed, memory)
+TEST_F(passed, memory_of_caller_is_registered)
 {
 	struct rdma_ep_reg_mr own = self->shared->mr, *theirs;
 	struct rdma_ep_wc wc[3];
@@ -300,7 +300,7 @@ static int fill(struct receiver *r)
 }
 
 /* What is made counts for who opened the session, and is not free for nobody. */
-TEST_F(passed, quota)
+TEST_F(passed, quota_of_opener_counts)
 {
 	int old = abi_param("user_max_objects", 40);
 	__u32 pd;
@@ -360,7 +360,7 @@ static int only_events(struct receiver *r)
 }
 
 /* Channels: who has one gets the events, and nothing else of the session. */
-TEST_F(passed, channels)
+TEST_F(passed, channel_gives_only_events)
 {
 	struct rdma_ep_write_event user = {
 		.event = RDMA_EP_CM_EVENT_USER, .arg = 4711,
@@ -438,7 +438,7 @@ static int opener(void *arg)
 	return 0;
 }
 
-TEST_F(passed, outlives_its_opener)
+TEST_F(passed, session_outlives_its_opener)
 {
 	struct abi_objects before;
 	bool counted;
@@ -510,7 +510,7 @@ static int busy(struct abi *s, char *page, int rounds)
 	return ret;
 }
 
-TEST_F(passed, both_sides_of_a_fork)
+TEST_F(passed, session_works_after_fork)
 {
 	enum { CHILDREN = 3, ROUNDS = 40 };
 	pid_t pid[CHILDREN];

@@ -328,7 +328,7 @@ TEST_F(type, states)
  * at any time where the state stays: a QP that is brought back to life without its
  * queues, a responder that loses its resources while it uses them.
  */
-TEST_F(type, states_that_are_not)
+TEST_F(type, wrong_current_state_refused)
 {
 	struct rdma_ep_modify_qp m = { .qp = self->raw.qp[0].qp };
 	struct raw *r = &self->raw;
@@ -433,7 +433,7 @@ TEST_F(type, destroy_with_completions)
 
 /* ------------------------------------------------------------------ */
 
-TEST_F(datagram, address_handles)
+TEST_F(datagram, ah_of_other_pd_refused)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_send_wr *wr;
@@ -494,7 +494,7 @@ static void expect_datagram(struct __test_metadata *_metadata, struct raw *r,
 	EXPECT_STREQ("gram", r->buf + 2048 + GRH_BYTES);
 }
 
-TEST_F(datagram, received)
+TEST_F(datagram, datagram_received)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_wc wc[2];
@@ -515,7 +515,7 @@ TEST_F(datagram, received)
  * sends; newer ones send in a work item, and end in the error state, which
  * flushes the request with the error of its own or the flush's.)
  */
-TEST_F(datagram, address_goes)
+TEST_F(datagram, ah_destroyed_after_post)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_wc wc[2];
@@ -648,7 +648,7 @@ static int stop(struct abi *s, struct abi_end *e, bool by_modify)
  * queue is a peer without a receive. iWARP's do not wait for one: those come when
  * the QP is in ERR. One that was disconnected is not, and takes none.)
  */
-TEST_F(flush, all_come_back)
+TEST_F(flush, every_request_completes_once)
 {
 	enum { SENDS = 6, RECVS = 9 };
 	struct abi_end *e = &self->p.end[0];
@@ -695,7 +695,7 @@ TEST_F(flush, all_come_back)
  * As many as there is room for, none of which asks for a completion. If more
  * are taken than that, they must not push others out.
  */
-TEST_F(flush, unsignalled_come_back)
+TEST_F(flush, unsignalled_requests_flushed)
 {
 	struct abi_end *e = &self->p.end[0];
 	__u32 depth = e->qp.max_send_wr, posted, total, i;
@@ -725,7 +725,7 @@ TEST_F(flush, unsignalled_come_back)
 }
 
 /* Without SIGNALED, too */
-TEST_F(flush, successes)
+TEST_F(flush, unsignalled_successes_report_nothing)
 {
 	struct rdma_ep_wc wc[4];
 	int i, expected = variant->sig_all ? 3 : 1;

@@ -8,7 +8,7 @@
 
 /* ---- domains */
 
-TEST_F(xrc, open)
+TEST_F(xrc, open_and_close_xrcd)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_open_xrcd o = { .ctx = s->ctx, .fd = -1 };
@@ -46,7 +46,7 @@ TEST_F(xrc, open)
 	EXPECT_EQ(0, count_of("xrcd"));
 }
 
-TEST_F(xrc, not_offered)
+TEST_F(xrc, device_without_xrc_says_so)
 {
 	struct rdma_ep_create_srq srq;
 	struct rdma_ep_create_qp qp;
@@ -70,7 +70,7 @@ TEST_F(xrc, not_offered)
  * Drivers that have XRC, but make no XRC requests of what the kernel posts: they would
  * send something else.
  */
-TEST_F(xrc, other_drivers)
+TEST_F(xrc, driver_without_xrc_posts_refused)
 {
 	/* (not those whose modules look for devices of theirs) */
 	static const __u32 others[] = {
@@ -109,7 +109,7 @@ TEST_F(xrc, other_drivers)
 }
 
 /* By inode, whatever the descriptor; flags as those of open(2). */
-TEST_F(xrc, share)
+TEST_F(xrc, sessions_share_xrcd_by_inode)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
 	char path[64], name[] = "/tmp/abi_xrc.XXXXXX";
@@ -158,7 +158,7 @@ TEST_F(xrc, share)
 }
 
 /* O_PATH is no right to the file; any other descriptor will do, even this one. */
-TEST_F(xrc, kinds_of_files)
+TEST_F(xrc, xrcd_of_any_readable_file)
 {
 	struct abi *s = &self->s;
 	__u32 xrcd;
@@ -177,7 +177,7 @@ TEST_F(xrc, kinds_of_files)
 }
 
 /* A domain keeps its file system mounted, and nothing else. */
-TEST_F(xrc, mount)
+TEST_F(xrc, xrcd_keeps_mount_busy_no_longer)
 {
 	struct abi *s = &self->s;
 	__u32 xrcd;
@@ -212,7 +212,7 @@ static int other_user(int file, __u32 qp_num)
 	return 0;
 }
 
-TEST_F(xrc, other_users)
+TEST_F(xrc, xrcd_of_other_user_refused)
 {
 	struct rdma_ep_create_qp c;
 	int status;
@@ -280,7 +280,7 @@ TEST_F(xrc, foreign_handles)
 }
 
 /* One file, two devices: two domains, and nothing is made of both. */
-TEST_F(xrc, two_devices)
+TEST_F(xrc, one_file_two_devices_two_domains)
 {
 	static const char dir[] = "/sys/kernel/debug/rdma_ep_mock";
 	struct rdma_ep_open_device dev = {};
@@ -334,7 +334,7 @@ TEST_F(xrc, two_devices)
 }
 
 /* What is used stays. */
-TEST_F(xrc, busy)
+TEST_F(xrc, xrcd_in_use_busy)
 {
 	struct rdma_ep_destroy d = {
 		.flags = RDMA_EP_DESTROY_CONTENTS, .type = RDMA_EP_OBJ_CTX,
@@ -385,7 +385,7 @@ TEST_F(xrc, busy)
 
 /* ---- QPs */
 
-TEST_F(xrc, shared_qp)
+TEST_F(xrc, shared_qp_openers_independent)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
 	struct rdma_ep_async_event ev;
@@ -460,7 +460,7 @@ static void *hammer(void *arg)
 }
 
 /* Openers that change one QP at the same time: the core counts on its callers. */
-TEST_F(xrc, shared_qp_race)
+TEST_F(xrc, shared_qp_modified_at_once)
 {
 	struct hammer h[2] = { { .s = &self->s }, { .s = &self->s2 } };
 	struct rdma_ep_create_qp c;

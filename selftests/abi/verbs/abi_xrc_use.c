@@ -57,7 +57,7 @@ static int path_message(const struct abi *s, const struct path *p, __u64 wr_id)
 	return abi_post_send(s, p->qp, 0, 1, 0, 0, 0);
 }
 
-TEST_F(xrc, receive)
+TEST_F(xrc, xrc_receive)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_wc wc;
@@ -96,7 +96,7 @@ TEST_F(xrc, receive)
 }
 
 /* A QP that is gone by the time of the poll is not followed; with its last opener. */
-TEST_F(xrc, receive_from_gone)
+TEST_F(xrc, completion_of_destroyed_target)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_wc wc;
@@ -117,7 +117,7 @@ TEST_F(xrc, receive_from_gone)
 	EXPECT_EQ(0, wc.qp_num);
 }
 
-TEST_F(xrc, initiator)
+TEST_F(xrc, initiator_opcodes)
 {
 	static const __u32 refused[] = {
 		WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_WRITE_WITH_IMM,
@@ -189,7 +189,7 @@ TEST_F(xrc, initiator)
 
 /* ---- ids */
 
-TEST_F(xrc, ids)
+TEST_F(xrc, xrc_ids_connect)
 {
 	struct abi *s = &self->s;
 	__u32 xrcd, cq, listener, child, plain;
@@ -294,7 +294,7 @@ TEST_F(xrc, ids)
 
 /* ---- drivers that fail, stall, and go away */
 
-TEST_F(xrc, faults)
+TEST_F(xrc, xrc_driver_error_leaves_nothing)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_create_srq srq;
@@ -364,7 +364,7 @@ static void *remover(void *arg)
 }
 
 /* Two who want the same domain while the driver makes it, and the device goes. */
-TEST_F(xrc, stall)
+TEST_F(xrc, removal_while_opening_domain)
 {
 	struct opener o[2] = { { &self->s, self->file },
 			       { &self->s2, self->file } };
@@ -431,7 +431,7 @@ static void *others(void *arg)
 }
 
 /* While one waits for the driver, for a shared domain or his own, others do not. */
-TEST_F(xrc, stall_others)
+TEST_F(xrc, stalled_open_blocks_no_others)
 {
 	static const char * const ops[] = { "alloc_xrcd", "dealloc_xrcd" };
 	struct opener o = { .s = &self->s2 };
@@ -475,7 +475,7 @@ TEST_F(xrc, stall_others)
 }
 
 /* With everything alive, in two sessions. */
-TEST_F(xrc, unplug)
+TEST_F(xrc, removal_with_xrc_objects)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
 	struct rdma_ep_create_srq srq, none;
