@@ -34,8 +34,7 @@ static void enter_netns(const char *path)
 
 static void become(uid_t uid)
 {
-	if (setgroups(0, NULL) || setresgid(uid, uid, uid) ||
-	    setresuid(uid, uid, uid))
+	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
 		err(125, "user %u", uid);
 	/* /proc/self belongs to root as long as this is off. */
 	prctl(PR_SET_DUMPABLE, 1);
@@ -75,8 +74,7 @@ static void enter_root(const char *root, bool proc_sys)
 		err(125, "namespaces");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount(root, root, NULL, MS_BIND, NULL) ||
-	    mount(NULL, root, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) ||
-	    chdir(root))
+	    mount(NULL, root, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) || chdir(root))
 		err(125, "%s", root);
 	if (proc_sys)
 		mount_proc_sys();

@@ -69,8 +69,7 @@ static void post_receives(int n)
 	int i;
 
 	for (i = 0; i < n; i++)
-		must(!rdma_post_recv(id, in[i], in[i], sizeof(in[i]), in_mr),
-		     "rdma_post_recv");
+		must(!rdma_post_recv(id, in[i], in[i], sizeof(in[i]), in_mr), "rdma_post_recv");
 }
 
 static void post_request(size_t len)
@@ -89,8 +88,7 @@ static void print_reply(void)
 		exit(1);
 	}
 	msg = (void *)(uintptr_t)wc.wr_id;
-	printf("status %u %.*s\n", msg->status, ntohs(msg->value_len),
-	       msg->data);
+	printf("status %u %.*s\n", msg->status, ntohs(msg->value_len), msg->data);
 	fflush(stdout);
 }
 

@@ -403,18 +403,36 @@ int pair_ack(struct pair *p)
 	return event ? rdma_ack_cm_event(event) : 0;
 }
 
-int pair_up(struct pair *p)
+int pair_client(struct pair *p)
 {
 	DO(pair_listen(p));
 	DO(pair_resolve(p));
 	DO(pair_qp(p->a));
+	return 0;
+}
+
+int pair_requested(struct pair *p)
+{
 	DO(pair_request(p, NULL));
 	DO(pair_ack(p));
 	DO(pair_qp(p->p));
+	return 0;
+}
+
+int pair_accept(struct pair *p)
+{
 	DO(rdma_accept(p->p, NULL));
 	DO(lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
 	if (p->ps == RDMA_PS_TCP)
 		DO(lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+	return 0;
+}
+
+int pair_up(struct pair *p)
+{
+	DO(pair_client(p));
+	DO(pair_requested(p));
+	DO(pair_accept(p));
 	return 0;
 }
 

@@ -146,7 +146,10 @@ int pair_resolve(struct pair *p);
 int pair_qp(struct rdma_cm_id *id);
 int pair_request(struct pair *p, struct rdma_conn_param *param);
 int pair_ack(struct pair *p);
-int pair_up(struct pair *p);		/* all of it, with QPs */
+int pair_client(struct pair *p);	/* the active side's id, with a route and a QP */
+int pair_requested(struct pair *p);	/* its request, and a QP for that */
+int pair_accept(struct pair *p);	/* both are connected */
+int pair_up(struct pair *p);		/* all of it */
 int pair_down(struct pair *p);		/* whatever there is */
 
 /* A connection of synchronous endpoints: create_ep, get_request, ... */

@@ -18,9 +18,7 @@ FIXTURE(conn) {
 /* The active side could connect. */
 FIXTURE_SETUP(conn)
 {
-	ASSERT_EQ(0, pair_listen(&self->p));
-	ASSERT_EQ(0, pair_resolve(&self->p));
-	ASSERT_EQ(0, pair_qp(self->p.a));
+	ASSERT_EQ(0, pair_client(&self->p));
 	ASSERT_EQ(0, ibv_query_device(self->p.a->verbs, &self->dev));
 	self->iwarp = lib_iwarp(self->p.a->verbs);
 }
@@ -242,9 +240,7 @@ TEST_F(conn, long_private_data_in_the_reply)
 	char data[256] = {};
 
 	memset(data, 'r', REP_LEN);
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
-	ASSERT_EQ(0, pair_qp(p->p));
+	ASSERT_EQ(0, pair_requested(p));
 	param.private_data = data;
 	param.private_data_len = REP_LEN;
 	ASSERT_EQ(0, rdma_accept(p->p, &param));
@@ -262,9 +258,7 @@ TEST_F(conn, too_long_private_data_in_the_reply)
 
 	if (self->iwarp)
 		SKIP(return, "the limit is InfiniBand's");
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
-	ASSERT_EQ(0, pair_qp(p->p));
+	ASSERT_EQ(0, pair_requested(p));
 	param.private_data = data;
 	param.private_data_len = REP_LEN + 1;
 	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, &param)));
@@ -396,12 +390,8 @@ TEST_F(conn, disconnect)
 	struct pair *p = &self->p;
 	struct ibv_wc wc;
 
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
-	ASSERT_EQ(0, pair_qp(p->p));
-	ASSERT_EQ(0, rdma_accept(p->p, NULL));
-	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
-	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+	ASSERT_EQ(0, pair_requested(p));
+	ASSERT_EQ(0, pair_accept(p));
 	EXPECT_EQ(p->a->pd, p->p->pd);
 	mr = rdma_reg_msgs(p->a, buf, sizeof(buf));
 	ASSERT_TRUE(mr != NULL);
@@ -433,12 +423,8 @@ TEST_F(conn, destroying_the_id_disconnects)
 	struct pair *p = &self->p;
 	struct ibv_qp *qp;
 
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
-	ASSERT_EQ(0, pair_qp(p->p));
-	ASSERT_EQ(0, rdma_accept(p->p, NULL));
-	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
-	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+	ASSERT_EQ(0, pair_requested(p));
+	ASSERT_EQ(0, pair_accept(p));
 	/* (its automatic CQs stay behind) */
 	qp = p->a->qp;
 	EXPECT_EQ(0, rdma_destroy_id(p->a));
@@ -469,9 +455,7 @@ TEST_F(conn, wrong_state)
 	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, NULL)));
 	ASSERT_EQ(0, pair_ack(p));
 	ASSERT_EQ(0, pair_qp(p->p));
-	ASSERT_EQ(0, rdma_accept(p->p, NULL));
-	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
-	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+	ASSERT_EQ(0, pair_accept(p));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p->a)));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, NULL, 0)));
 }
@@ -513,12 +497,8 @@ TEST_F(conn, notify)
 	struct pair *p = &self->p;
 
 	EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->a, IBV_EVENT_COMM_EST)));
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
-	ASSERT_EQ(0, pair_qp(p->p));
-	ASSERT_EQ(0, rdma_accept(p->p, NULL));
-	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
-	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+	ASSERT_EQ(0, pair_requested(p));
+	ASSERT_EQ(0, pair_accept(p));
 	if (!self->iwarp) {
 		EXPECT_TRUE(FAILS(EISCONN, rdma_notify(p->p, IBV_EVENT_COMM_EST)));
 		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_SQ_DRAINED)));

@@ -218,9 +218,7 @@ TEST(listener_waits_for_its_requests)
 	struct lib_thread t;
 	void *ret;
 
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
-	ASSERT_EQ(0, pair_qp(p.a));
+	ASSERT_EQ(0, pair_client(&p));
 	ASSERT_EQ(0, pair_request(&p, NULL));
 	ASSERT_EQ(0, lib_start(&t, destroy_id, p.listener));
 	EXPECT_TRUE(lib_still_blocked(&t));
@@ -241,9 +239,7 @@ TEST(unread_request_goes_with_the_listener)
 {
 	struct pair p = {};
 
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
-	ASSERT_EQ(0, pair_qp(p.a));
+	ASSERT_EQ(0, pair_client(&p));
 	ASSERT_EQ(0, rdma_connect(p.a, NULL));
 	ASSERT_TRUE(lib_readable(p.pc->fd, WAIT_MS));
 	EXPECT_EQ(0, rdma_destroy_id(p.listener));
@@ -400,9 +396,7 @@ TEST(migrate_a_listener)
 	if (is_stock())
 		SKIP(return, "the kernel's ucma loses the requests");
 	ASSERT_TRUE(to != NULL);
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
-	ASSERT_EQ(0, pair_qp(p.a));
+	ASSERT_EQ(0, pair_client(&p));
 	ASSERT_EQ(0, rdma_connect(p.a, NULL));
 	ASSERT_TRUE(lib_readable(p.pc->fd, WAIT_MS));
 	ASSERT_EQ(0, rdma_migrate_id(p.listener, to));

@@ -183,13 +183,9 @@ TEST(ack_timeout_in_the_qp)
 	struct pair p = {};
 	uint8_t val = 18;
 
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
-	ASSERT_EQ(0, pair_qp(p.a));
+	ASSERT_EQ(0, pair_client(&p));
 	ASSERT_EQ(0, rdma_set_option(p.a, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1));
-	ASSERT_EQ(0, pair_request(&p, NULL));
-	ASSERT_EQ(0, pair_ack(&p));
-	ASSERT_EQ(0, pair_qp(p.p));
+	ASSERT_EQ(0, pair_requested(&p));
 	val = 17;
 	ASSERT_EQ(0, rdma_set_option(p.p, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1));
 	ASSERT_EQ(0, rdma_accept(p.p, NULL));

@@ -26,16 +26,12 @@ FIXTURE_SETUP(recv)
 	struct pair *p = &self->p;
 	int i;
 
-	ASSERT_EQ(0, pair_listen(p));
-	ASSERT_EQ(0, pair_resolve(p));
-	ASSERT_EQ(0, pair_qp(p->a));
+	ASSERT_EQ(0, pair_client(p));
 	ASSERT_EQ(0, pair_request(p, NULL));
 	ASSERT_EQ(0, pair_ack(p));
 	ASSERT_EQ(0, rdma_create_srq(p->p, NULL, &attr));
 	ASSERT_EQ(0, pair_qp(p->p));
-	ASSERT_EQ(0, rdma_accept(p->p, NULL));
-	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
-	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+	ASSERT_EQ(0, pair_accept(p));
 	self->srq = p->p->srq;
 	self->cq = p->p->recv_cq;
 	self->max_wr = attr.attr.max_wr;

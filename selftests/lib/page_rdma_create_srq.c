@@ -90,9 +90,7 @@ TEST_F(srq, rdma_create_srq_S06_qp_of_the_id_receives_into_it)
 	char buf[8] = {};
 	struct ibv_wc wc;
 
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
-	ASSERT_EQ(0, pair_qp(p.a));
+	ASSERT_EQ(0, pair_client(&p));
 	ASSERT_EQ(0, pair_request(&p, NULL));
 	ASSERT_EQ(0, pair_ack(&p));
 	ASSERT_EQ(0, rdma_create_srq(p.p, NULL, &self->attr));
@@ -103,9 +101,7 @@ TEST_F(srq, rdma_create_srq_S06_qp_of_the_id_receives_into_it)
 	ASSERT_EQ(0, rdma_create_qp(p.p, NULL, &attr));
 	EXPECT_EQ(p.p->srq, p.p->qp->srq);
 	EXPECT_EQ(p.p->srq, attr.srq);
-	ASSERT_EQ(0, rdma_accept(p.p, NULL));
-	ASSERT_EQ(0, lib_event(p.ac, RDMA_CM_EVENT_ESTABLISHED));
-	ASSERT_EQ(0, lib_event(p.pc, RDMA_CM_EVENT_ESTABLISHED));
+	ASSERT_EQ(0, pair_accept(&p));
 	ASSERT_EQ(0, lib_send(p.a, "shared", 7));
 	ASSERT_EQ(0, lib_wait_wc(p.p->recv_cq, &wc, 1));
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);

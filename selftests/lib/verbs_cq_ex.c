@@ -63,9 +63,7 @@ FIXTURE_SETUP(cqx)
 	ASSERT_EQ(0, pair_request(p, NULL));
 	ASSERT_EQ(0, pair_ack(p));
 	ASSERT_EQ(0, make_qp(p->p, self->cq));
-	ASSERT_EQ(0, rdma_accept(p->p, NULL));
-	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
-	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+	ASSERT_EQ(0, pair_accept(p));
 	self->mr = rdma_reg_msgs(p->p, self->buf, sizeof(self->buf));
 	ASSERT_TRUE(self->mr != NULL);
 }

@@ -208,18 +208,14 @@ TEST_F(srq, limit_event)
 	void *ret;
 	int i;
 
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
-	ASSERT_EQ(0, pair_qp(p.a));
+	ASSERT_EQ(0, pair_client(&p));
 	ASSERT_EQ(0, pair_request(&p, NULL));
 	ASSERT_EQ(0, pair_ack(&p));
 	ASSERT_EQ(0, rdma_create_srq(p.p, NULL, &init));
 	srq = p.p->srq;
 	ASSERT_EQ(0, pair_qp(p.p));
 	EXPECT_EQ(srq, p.p->qp->srq);
-	ASSERT_EQ(0, rdma_accept(p.p, NULL));
-	ASSERT_EQ(0, lib_event(p.ac, RDMA_CM_EVENT_ESTABLISHED));
-	ASSERT_EQ(0, lib_event(p.pc, RDMA_CM_EVENT_ESTABLISHED));
+	ASSERT_EQ(0, pair_accept(&p));
 
 	mr = rdma_reg_msgs(p.p, self->buf, sizeof(self->buf));
 	ASSERT_TRUE(mr != NULL);
