@@ -25,9 +25,9 @@
 struct fail_case {
 	const char *name;
 	unsigned long cmd;
-	int (*prepare)(struct abi_world *w, union abi_arg *arg);
+	int (*prepare)(struct abi_world *w, void *arg);
 	enum abi_feature needs;
-	int (*check)(struct abi_world *w, union abi_arg *arg);
+	int (*check)(struct abi_world *w, void *arg);
 	bool effect;
 	int again;
 	void (*resume)(union abi_arg *arg);
@@ -53,7 +53,7 @@ extern const unsigned int fail_nr_more_cases;
 /* What cases are prepared with: a QP on the world's PD and CQ, */
 int fail_make_qp(struct abi_world *w, __u32 type, __u32 id, __u32 *qp);
 /* the arguments of CREATE_EP, */
-int fail_ep_active(struct abi_world *w, union abi_arg *arg);
+int fail_ep_active(struct abi_world *w, void *arg);
 /* those of CONNECT and ACCEPT, */
 void fail_conn_param(struct rdma_ep_connect *a, __u32 id);
 void fail_accept_param(const struct abi_world *w, struct rdma_ep_connect *a, __u32 id);

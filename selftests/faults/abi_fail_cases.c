@@ -26,56 +26,36 @@ int fail_make_qp(struct abi_world *w, __u32 type, __u32 id, __u32 *qp)
 	return ret;
 }
 
-static int query_devices(struct abi_world *w, union abi_arg *arg)
+ABI_FILL(query_devices, query_devices)
 {
-	struct rdma_ep_query_devices *a = (void *)arg;
-
 	a->devices = (uintptr_t)w->page;
 	a->max = 8;
-	return 0;
 }
 
-static int create_id_channel(struct abi_world *w, union abi_arg *arg)
+ABI_FILL(create_id_channel, create_id)
 {
-	struct rdma_ep_create_id *a = (void *)arg;
-
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL;
 	a->ps = RDMA_PS_TCP;
 	a->qp_type = QPT_RC;
+}
+
+int fail_ep_active(struct abi_world *w, void *arg)
+{
+	abi_own_ep(&w->s, 7471, arg);
 	return 0;
 }
 
-int fail_ep_active(struct abi_world *w, union abi_arg *arg)
+ABI_FILL(create_ep_passive, create_ep)
 {
-	struct rdma_ep_create_ep *a = (void *)arg;
-	struct sockaddr_in dst = w->s.addr;
-
-	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
-	a->ps = RDMA_PS_TCP;
-	a->qp_type = QPT_RC;
-	a->addr_timeout_ms = 5000;
-	a->route_timeout_ms = 5000;
-	dst.sin_port = htons(7471);
-	memcpy(&a->dst, &dst, sizeof(dst));
-	abi_auto_qp(&a->qp);
-	return 0;
-}
-
-static int create_ep_passive(struct abi_world *w, union abi_arg *arg)
-{
-	struct rdma_ep_create_ep *a = (void *)arg;
-
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_PASSIVE;
 	a->ps = RDMA_PS_TCP;
 	a->qp_type = QPT_RC;
 	memcpy(&a->src, &w->s.addr, sizeof(w->s.addr));
-	return 0;
 }
 
 /* The endpoint is there: its handles can be destroyed. */
-static int check_ep(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_ep, create_ep)
 {
-	struct rdma_ep_create_ep *a = (void *)arg;
 	int ret;
 
 	ret = ABI_DESTROY(&w->s, QP, a->qp.qp) ?:
@@ -84,9 +64,8 @@ static int check_ep(struct abi_world *w, union abi_arg *arg)
 	return ret ?: ABI_DESTROY(&w->s, ID, a->id);
 }
 
-static int migrate_with_event(struct abi_world *w, union abi_arg *arg)
+ABI_FN(migrate_with_event, migrate_id)
 {
-	struct rdma_ep_migrate_id *a = (void *)arg;
 	struct rdma_ep_write_event ev = { .event = RDMA_EP_CM_EVENT_USER };
 	int ret = abi_tcp_id(&w->s, w->channel, 0, &a->id);
 
@@ -96,9 +75,8 @@ static int migrate_with_event(struct abi_world *w, union abi_arg *arg)
 }
 
 /* The event has moved with the id. */
-static int check_migrated(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_migrated, migrate_id)
 {
-	struct rdma_ep_migrate_id *a = (void *)arg;
 	struct rdma_ep_event ev;
 	int ret = abi_read(a->channel_fd, &ev, sizeof(ev), ABI_WAIT_MS);
 
@@ -138,13 +116,13 @@ void fail_accept_param(const struct abi_world *w, struct rdma_ep_connect *a, __u
 		a->conn.initiator_depth = 0;
 }
 
-static int connect_own_qp(struct abi_world *w, union abi_arg *arg)
+static int connect_own_qp(struct abi_world *w, void *arg)
 {
 	__u32 listener, client, qp;
 	int server, ret;
 
 	ret = connectable(w, &server, &listener, &client, &qp);
-	fail_conn_param((struct rdma_ep_connect *)arg, client);
+	fail_conn_param(arg, client);
 	return ret;
 }
 
@@ -160,7 +138,7 @@ int fail_requested(struct abi_world *w, int *server, __u32 *listener)
 	return ret;
 }
 
-static int accept_own_qp(struct abi_world *w, union abi_arg *arg)
+static int accept_own_qp(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_event ev = {};
 	__u32 listener, qp;
@@ -169,13 +147,12 @@ static int accept_own_qp(struct abi_world *w, union abi_arg *arg)
 	ret = fail_requested(w, &server, &listener) ?:
 	      abi_event(server, EV_CONNECT_REQUEST, &ev) ?:
 	      fail_make_qp(w, QPT_RC, ev.child, &qp);
-	fail_accept_param(w, (struct rdma_ep_connect *)arg, ev.child);
+	fail_accept_param(w, arg, ev.child);
 	return ret;
 }
 
-static int get_request_auto(struct abi_world *w, union abi_arg *arg)
+ABI_FN(get_request_auto, get_request)
 {
-	struct rdma_ep_get_request *a = (void *)arg;
 	int server;
 
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
@@ -183,9 +160,8 @@ static int get_request_auto(struct abi_world *w, union abi_arg *arg)
 	return fail_requested(w, &server, &a->id);
 }
 
-static int get_request_await(struct abi_world *w, union abi_arg *arg)
+ABI_FN(get_request_await, get_request)
 {
-	struct rdma_ep_get_request *a = (void *)arg;
 	int server;
 	int ret = fail_requested(w, &server, &a->id);
 
@@ -197,9 +173,8 @@ static int get_request_await(struct abi_world *w, union abi_arg *arg)
 }
 
 /* With an event that is there before: as it has been put back it is there again. */
-static int resolve_addr_await(struct abi_world *w, union abi_arg *arg)
+ABI_FN(resolve_addr_await, resolve_addr)
 {
-	struct rdma_ep_resolve_addr *a = (void *)arg;
 	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
 	struct sockaddr_in dst = w->s.addr;
 	int channel = abi_channel(&w->s), ret;
@@ -220,9 +195,8 @@ static void resume_awaited(union abi_arg *arg)
 	((struct rdma_ep_resolve_addr *)arg)->await.state = RDMA_EP_AWAIT_DONE;
 }
 
-static int check_awaited(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_awaited, resolve_addr)
 {
-	struct rdma_ep_resolve_addr *a = (void *)arg;
 	struct rdma_ep_event *ev = w->page;
 
 	return a->await.state == RDMA_EP_AWAIT_EVENT &&
@@ -231,38 +205,20 @@ static int check_awaited(struct abi_world *w, union abi_arg *arg)
 }
 
 /* An endpoint as the library makes it. */
-static int destroy_ep_files(struct abi_world *w, union abi_arg *arg)
+ABI_FN(destroy_ep_files, destroy_ep)
 {
-	struct rdma_ep_destroy_ep *a = (void *)arg;
-	struct rdma_ep_create_ep e = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.channel_fd = -1,
-		.ps = RDMA_PS_TCP,
-		.qp_type = QPT_RC,
-		.addr_timeout_ms = 5000,
-		.route_timeout_ms = 5000,
-	};
-	struct sockaddr_in dst = w->s.addr;
+	struct rdma_ep_create_ep e;
 	int ret;
 
-	dst.sin_port = htons(7471);
-	memcpy(&e.dst, &dst, sizeof(dst));
-	abi_auto_qp(&e.qp);
+	abi_own_ep(&w->s, 7471, &e);
 	ret = ABI(w->s.fd, CREATE_EP, &e);
-	a->id = e.id;
-	a->channel_fd = e.channel_fd;
-	a->qp = e.qp.qp;
-	a->recv_cq.cq = e.qp.recv_cq.cq;
-	a->recv_cq.channel_fd = e.qp.recv_cq.channel_fd;
-	a->send_cq.cq = e.qp.send_cq.cq;
-	a->send_cq.channel_fd = e.qp.send_cq.channel_fd;
+	abi_ep_parts(&e, a);
 	return ret;
 }
 
 /* The new id is there in any case, and its QP unless it says why not. */
-static int check_request(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_request, get_request)
 {
-	struct rdma_ep_get_request *a = (void *)arg;
 	int ret = 0;
 
 	/* ENFILE is what sockets say, which rxe and siw have. */
@@ -275,9 +231,8 @@ static int check_request(struct abi_world *w, union abi_arg *arg)
 	return ret ?: ABI_DESTROY(&w->s, ID, a->event.child);
 }
 
-static int disconnect_own_qp(struct abi_world *w, union abi_arg *arg)
+ABI_FN(disconnect_own_qp, id_cmd)
 {
-	struct rdma_ep_id_cmd *a = (void *)arg;
 	struct abi_pair p = {};
 	int ret = abi_pair_open(&w->s, &p);
 
@@ -285,9 +240,8 @@ static int disconnect_own_qp(struct abi_world *w, union abi_arg *arg)
 	return ret;
 }
 
-static int join_send_only(struct abi_world *w, union abi_arg *arg)
+ABI_FN(join_send_only, join_multicast)
 {
-	struct rdma_ep_join_multicast *a = (void *)arg;
 	__u32 qp;
 
 	a->flags = RDMA_EP_JOIN_SEND_ONLY;
@@ -296,9 +250,8 @@ static int join_send_only(struct abi_world *w, union abi_arg *arg)
 	       fail_make_qp(w, QPT_UD, a->id, &qp);
 }
 
-static int reg_mr_large(struct abi_world *w, union abi_arg *arg)
+ABI_FILL(reg_mr_large, reg_mr)
 {
-	struct rdma_ep_reg_mr *a = (void *)arg;
 	static char mem[3 << 20];
 
 	a->addr = (uintptr_t)mem;
@@ -306,35 +259,28 @@ static int reg_mr_large(struct abi_world *w, union abi_arg *arg)
 	a->length = sizeof(mem);
 	a->pd = w->obj[RDMA_EP_OBJ_PD];
 	a->access = AC_LOCAL_WRITE | AC_REMOTE_WRITE;
-	return 0;
 }
 
 /* Pinned memory is given back. */
-static int check_mr(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_mr, reg_mr)
 {
-	struct rdma_ep_reg_mr *a = (void *)arg;
-
 	return ABI_DESTROY(&w->s, MR, a->mr);
 }
 
-static int create_qp_plain(struct abi_world *w, union abi_arg *arg)
+ABI_FILL(create_qp_plain, create_qp)
 {
-	given_qp(w, (struct rdma_ep_create_qp *)arg, QPT_RC);
-	return 0;
+	given_qp(w, a, QPT_RC);
 }
 
-static int create_qp_ud(struct abi_world *w, union abi_arg *arg)
+ABI_FN(create_qp_ud, create_qp)
 {
-	struct rdma_ep_create_qp *a = (void *)arg;
-
 	given_qp(w, a, QPT_UD);
 	return abi_ud_id(&w->s, w->ud_channel, 0, &a->id);
 }
 
 /* Large queues, whose memory is not from the slab; all that belongs to it made */
-static int create_qp_auto(struct abi_world *w, union abi_arg *arg)
+ABI_FN(create_qp_auto, create_qp)
 {
-	struct rdma_ep_create_qp *a = (void *)arg;
 	struct sockaddr_in sin = w->s.addr;
 
 	abi_auto_qp(&a->init);
@@ -345,61 +291,49 @@ static int create_qp_auto(struct abi_world *w, union abi_arg *arg)
 }
 
 /* The core takes part in these, which counts openers; only on the mock device. */
-static int create_qp_target(struct abi_world *w, union abi_arg *arg)
+ABI_FILL(create_qp_target, create_qp)
 {
-	abi_qp_attr((struct rdma_ep_create_qp *)arg, QPT_XRC_TGT, w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
-	return 0;
+	abi_qp_attr(a, QPT_XRC_TGT, w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
 }
 
-static int create_qp_initiator(struct abi_world *w, union abi_arg *arg)
+ABI_FILL(create_qp_initiator, create_qp)
 {
-	given_qp(w, (struct rdma_ep_create_qp *)arg, QPT_XRC_INI);
-	return 0;
+	given_qp(w, a, QPT_XRC_INI);
 }
 
-static int create_srq_xrc(struct abi_world *w, union abi_arg *arg)
+ABI_FILL(create_srq_xrc, create_srq)
 {
-	struct rdma_ep_create_srq *a = (void *)arg;
-
 	a->pd = w->obj[RDMA_EP_OBJ_PD];
 	a->max_wr = 16;
 	a->max_sge = 1;
 	a->srq_type = IB_UVERBS_SRQT_XRC;
 	a->xrcd = w->obj[RDMA_EP_OBJ_XRCD];
 	a->cq = w->obj[RDMA_EP_OBJ_CQ];
-	return 0;
 }
 
 /* One that is shared by way of a file */
-static int open_xrcd_file(struct abi_world *w, union abi_arg *arg)
+ABI_FILL(open_xrcd_file, open_xrcd)
 {
-	struct rdma_ep_open_xrcd *a = (void *)arg;
-
 	a->flags = RDMA_EP_XRCD_CREATE;
 	a->ctx = w->s.ctx;
 	a->fd = w->channel;
-	return 0;
 }
 
-static int check_qp(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_qp, create_qp)
 {
-	struct rdma_ep_create_qp *a = (void *)arg;
-
 	return ABI_DESTROY(&w->s, QP, a->init.qp);
 }
 
-static int modify_srq_grow(struct abi_world *w, union abi_arg *arg)
+ABI_FN(modify_srq_grow, srq_attr)
 {
-	struct rdma_ep_srq_attr *a = (void *)arg;
-
 	a->flags = RDMA_EP_SRQ_MAX_WR;
 	a->max_wr = 200;
 	return abi_create_srq(&w->s, w->obj[RDMA_EP_OBJ_PD], 16, 0, &a->srq);
 }
 
-static int modify_qp_to(struct abi_world *w, union abi_arg *arg, __u32 state)
+static int modify_qp_to(struct abi_world *w, void *arg, __u32 state)
 {
-	struct rdma_ep_modify_qp *a = (void *)arg;
+	struct rdma_ep_modify_qp *a = arg;
 
 	a->attr.qp_attr_mask = QP_STATE;
 	a->attr.qp_state = state;
@@ -408,10 +342,8 @@ static int modify_qp_to(struct abi_world *w, union abi_arg *arg, __u32 state)
 }
 
 /* Makes an address handle on the way. */
-static int modify_qp_rtr(struct abi_world *w, union abi_arg *arg)
+ABI_FN(modify_qp_rtr, modify_qp)
 {
-	struct rdma_ep_modify_qp *a = (void *)arg;
-
 	a->attr.qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU | QP_DEST_QPN |
 		QP_RQ_PSN | QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER;
 	a->attr.qp_state = QPS_RTR;
@@ -424,20 +356,19 @@ static int modify_qp_rtr(struct abi_world *w, union abi_arg *arg)
 	       abi_qp_init(&w->s, a->qp, QPT_RC, 0);
 }
 
-static int modify_qp_reset(struct abi_world *w, union abi_arg *arg)
+static int modify_qp_reset(struct abi_world *w, void *arg)
 {
 	return modify_qp_to(w, arg, QPS_RESET);
 }
 
-static int modify_qp_err(struct abi_world *w, union abi_arg *arg)
+static int modify_qp_err(struct abi_world *w, void *arg)
 {
 	return modify_qp_to(w, arg, QPS_ERR);
 }
 
 /* A receive that has been flushed */
-static int poll_cq_flushed(struct abi_world *w, union abi_arg *arg)
+ABI_FN(poll_cq_flushed, poll_cq)
 {
-	struct rdma_ep_poll_cq *a = (void *)arg;
 	struct rdma_ep_create_qp c;
 	struct abi_wrs r;
 	int ret;
@@ -458,18 +389,16 @@ static int poll_cq_flushed(struct abi_world *w, union abi_arg *arg)
 }
 
 /* It has not been lost. */
-static int check_polled(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_polled, poll_cq)
 {
-	struct rdma_ep_poll_cq *a = (void *)arg;
 	struct rdma_ep_wc *wc = w->page;
 
 	return a->num == 1 && wc->wr_id == 77 ? 0 : -ENODATA;
 }
 
 /* A list of all kinds, longer than one buffer of the module */
-static int post_send_list(struct abi_world *w, union abi_arg *arg)
+ABI_FN(post_send_list, post)
 {
-	struct rdma_ep_post *a = (void *)arg;
 	struct rdma_ep_reg_mr mr;
 	struct abi_pair p = { .max_wr = 64 };
 	int i, ret;
@@ -496,12 +425,12 @@ static int post_send_list(struct abi_world *w, union abi_arg *arg)
 	return ret;
 }
 
-static int set_path(struct abi_world *w, union abi_arg *arg)
+static int set_path(struct abi_world *w, void *arg)
 {
 	static struct ib_path_rec_data path = {
 		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
 	};
-	struct rdma_ep_set_option *a = (void *)arg;
+	struct rdma_ep_set_option *a = arg;
 	struct sockaddr_in dst = w->s.addr;
 	struct rdma_ep_event ev;
 
@@ -516,25 +445,15 @@ static int set_path(struct abi_world *w, union abi_arg *arg)
 }
 
 /* It comes with the path, and once. */
-static int check_path(struct abi_world *w, union abi_arg *arg)
+static int check_path(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_event ev;
 
 	return abi_event(w->channel, EV_ROUTE_RESOLVED, &ev);
 }
 
-static int destroy(struct abi_world *w, union abi_arg *arg, __u32 type)
+ABI_FN(destroy_qp, destroy)
 {
-	struct rdma_ep_destroy *a = (void *)arg;
-
-	a->type = type;
-	a->handle = w->obj[type];
-	return 0;
-}
-
-static int destroy_qp(struct abi_world *w, union abi_arg *arg)
-{
-	struct rdma_ep_destroy *a = (void *)arg;
 	int ret;
 
 	a->type = RDMA_EP_OBJ_QP;
@@ -545,46 +464,32 @@ static int destroy_qp(struct abi_world *w, union abi_arg *arg)
 	return ret ?: abi_attach(&w->s, a->handle, 3);
 }
 
-static int destroy_mr(struct abi_world *w, union abi_arg *arg)
-{
-	return destroy(w, arg, RDMA_EP_OBJ_MR);
-}
+#define OF_THE_WORLD(_fn, _type)		\
+	ABI_FILL(_fn, destroy)			\
+	{					\
+		a->type = _type;		\
+		a->handle = w->obj[_type];	\
+	}
+OF_THE_WORLD(destroy_mr, RDMA_EP_OBJ_MR)
+OF_THE_WORLD(destroy_ah, RDMA_EP_OBJ_AH)
+OF_THE_WORLD(destroy_mcast, RDMA_EP_OBJ_MCAST)
+OF_THE_WORLD(destroy_xrcd, RDMA_EP_OBJ_XRCD)
 
-static int destroy_ah(struct abi_world *w, union abi_arg *arg)
+ABI_FN(destroy_cq, destroy)
 {
-	return destroy(w, arg, RDMA_EP_OBJ_AH);
-}
-
-static int destroy_mcast(struct abi_world *w, union abi_arg *arg)
-{
-	return destroy(w, arg, RDMA_EP_OBJ_MCAST);
-}
-
-static int destroy_xrcd(struct abi_world *w, union abi_arg *arg)
-{
-	return destroy(w, arg, RDMA_EP_OBJ_XRCD);
-}
-
-static int destroy_cq(struct abi_world *w, union abi_arg *arg)
-{
-	struct rdma_ep_destroy *a = (void *)arg;
-
 	a->type = RDMA_EP_OBJ_CQ;
 	return abi_create_cq(&w->s, w->comp_channel, 8, 0, &a->handle);
 }
 
-static int destroy_srq(struct abi_world *w, union abi_arg *arg)
+ABI_FN(destroy_srq, destroy)
 {
-	struct rdma_ep_destroy *a = (void *)arg;
-
 	a->type = RDMA_EP_OBJ_SRQ;
 	return abi_create_srq(&w->s, w->s.pd, 8, 0, &a->handle);
 }
 
 /* Connected, with its QP */
-static int destroy_id(struct abi_world *w, union abi_arg *arg)
+ABI_FN(destroy_id, destroy)
 {
-	struct rdma_ep_destroy *a = (void *)arg;
 	struct abi_pair p = {};
 	int ret = abi_pair_open(&w->s, &p);
 
@@ -593,9 +498,8 @@ static int destroy_id(struct abi_world *w, union abi_arg *arg)
 	return ret;
 }
 
-static int destroy_ctx(struct abi_world *w, union abi_arg *arg)
+ABI_FN(destroy_ctx, destroy)
 {
-	struct rdma_ep_destroy *a = (void *)arg;
 	struct abi s = w->s;
 	__u32 pd, cq, srq;
 	int fd, ret;

@@ -40,9 +40,8 @@ static long settled_kib(const struct abi *s)
 static long kib_before, kib_new;
 
 /* One more than fit into a page. */
-static int create_cq_ring(struct abi_world *w, union abi_arg *arg)
+ABI_FN(create_cq_ring, create_cq)
 {
-	struct rdma_ep_create_cq *a = (void *)arg;
 	__u32 cq, ring;
 	unsigned int i;
 	int ret = 0;
@@ -71,9 +70,8 @@ static int charged(const struct abi *s, long kib)
 }
 
 /* It is the next one, new, and all that there is more than before. */
-static int check_cq_ring(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_cq_ring, create_cq)
 {
-	struct rdma_ep_create_cq *a = (void *)arg;
 	struct rdma_ep_cq_ring *rings = abi_rings(&w->s);
 	int ret = 0;
 
@@ -117,9 +115,8 @@ static int check_ring_qp(const struct abi *s, const struct rdma_ep_qp_init *init
 	       ABI_DESTROY(s, CQ, init->recv_cq.cq);
 }
 
-static int create_qp_ring(struct abi_world *w, union abi_arg *arg)
+ABI_FN(create_qp_ring, create_qp)
 {
-	struct rdma_ep_create_qp *a = (void *)arg;
 	struct sockaddr_in sin = w->s.addr;
 
 	return ring_qp(w, &a->init) ?:
@@ -127,26 +124,23 @@ static int create_qp_ring(struct abi_world *w, union abi_arg *arg)
 	       abi_bind(&w->s, a->id, &sin);
 }
 
-static int check_create_qp_ring(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_create_qp_ring, create_qp)
 {
-	return check_ring_qp(&w->s, &((struct rdma_ep_create_qp *)arg)->init);
+	return check_ring_qp(&w->s, &a->init);
 }
 
-static int create_ep_ring(struct abi_world *w, union abi_arg *arg)
+ABI_FN(create_ep_ring, create_ep)
 {
-	struct rdma_ep_create_ep *a = (void *)arg;
-
-	return fail_ep_active(w, arg) ?: ring_qp(w, &a->qp);
+	return fail_ep_active(w, a) ?: ring_qp(w, &a->qp);
 }
 
-static int check_create_ep_ring(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_create_ep_ring, create_ep)
 {
-	return check_ring_qp(&w->s, &((struct rdma_ep_create_ep *)arg)->qp);
+	return check_ring_qp(&w->s, &a->qp);
 }
 
-static int get_request_ring(struct abi_world *w, union abi_arg *arg)
+ABI_FN(get_request_ring, get_request)
 {
-	struct rdma_ep_get_request *a = (void *)arg;
 	int server;
 
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
@@ -154,10 +148,8 @@ static int get_request_ring(struct abi_world *w, union abi_arg *arg)
 }
 
 /* Without memory, it has no QP, and says so. */
-static int check_get_request_ring(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_get_request_ring, get_request)
 {
-	struct rdma_ep_get_request *a = (void *)arg;
-
 	if (a->qp_errno)
 		return a->qp_errno == ENOMEM || a->qp_errno == ENFILE ? 0 : -EPROTO;
 	return check_ring_qp(&w->s, &a->qp);
@@ -187,9 +179,8 @@ static int flushed(struct abi_world *w, __u32 cq, __u32 *qp)
 /* Of the last case that was prepared: its CQ, or ring */
 static __u32 flushed_to;
 
-static int poll_cq_ring(struct abi_world *w, union abi_arg *arg)
+ABI_FN(poll_cq_ring, poll_cq)
 {
-	struct rdma_ep_poll_cq *a = (void *)arg;
 	__u32 qp;
 
 	return abi_create_ring_cq(&w->s, w->comp_channel, 8, 0, &a->cq, &flushed_to) ?:
@@ -197,7 +188,7 @@ static int poll_cq_ring(struct abi_world *w, union abi_arg *arg)
 }
 
 /* Put there once, however often somebody has asked for it. */
-static int check_ring_polled(struct abi_world *w, union abi_arg *arg)
+static int check_ring_polled(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_cq_ring *rings = abi_rings(&w->s);
 	int ret;
@@ -216,16 +207,14 @@ static int check_ring_polled(struct abi_world *w, union abi_arg *arg)
  */
 static unsigned int flushed_lost;
 
-static int destroy_qp_flushed(struct abi_world *w, union abi_arg *arg)
+ABI_FN(destroy_qp_flushed, destroy)
 {
-	struct rdma_ep_destroy *a = (void *)arg;
-
 	a->type = RDMA_EP_OBJ_QP;
 	return abi_create_cq(&w->s, w->comp_channel, 8, 0, &flushed_to) ?:
 	       flushed(w, flushed_to, &a->handle);
 }
 
-static int check_flushed(struct abi_world *w, union abi_arg *arg)
+static int check_flushed(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_wc wc[4];
 	int n = abi_poll(&w->s, flushed_to, wc, 4);
@@ -269,23 +258,18 @@ static void resume_connect(union abi_arg *arg)
 	((struct rdma_ep_connect *)arg)->await.state = RDMA_EP_AWAIT_DONE;
 }
 
-static int check_id_cmd_await(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_id_cmd_await, id_cmd)
 {
-	struct rdma_ep_id_cmd *a = (void *)arg;
-
 	return awaited(w, &a->await, a->id);
 }
 
-static int check_connect_await(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_connect_await, connect)
 {
-	struct rdma_ep_connect *a = (void *)arg;
-
 	return awaited(w, &a->await, a->id);
 }
 
-static int resolve_route_await(struct abi_world *w, union abi_arg *arg)
+ABI_FN(resolve_route_await, id_cmd)
 {
-	struct rdma_ep_id_cmd *a = (void *)arg;
 	struct sockaddr_in dst = w->s.addr;
 	int channel = abi_channel(&w->s);
 	struct rdma_ep_event ev;
@@ -299,10 +283,10 @@ static int resolve_route_await(struct abi_world *w, union abi_arg *arg)
 	       user_event(w, a->id, channel, &a->await);
 }
 
-static int connect_await(struct abi_world *w, union abi_arg *arg)
+static int connect_await(struct abi_world *w, void *arg)
 {
 	int server = abi_channel(&w->s), channel = abi_channel(&w->s), ret;
-	struct rdma_ep_connect *a = (void *)arg;
+	struct rdma_ep_connect *a = arg;
 	struct sockaddr_in sin;
 	__u32 listener, id, qp;
 
@@ -315,16 +299,13 @@ static int connect_await(struct abi_world *w, union abi_arg *arg)
 }
 
 /* (Nobody writes events of an id that has not been accepted: it is the listener's.) */
-static int check_accept_await(struct abi_world *w, union abi_arg *arg)
+ABI_FN(check_accept_await, connect)
 {
-	struct rdma_ep_connect *a = (void *)arg;
-
 	return awaited(w, &a->await, 0);
 }
 
-static int accept_await(struct abi_world *w, union abi_arg *arg)
+ABI_FN(accept_await, connect)
 {
-	struct rdma_ep_connect *a = (void *)arg;
 	struct rdma_ep_event ev = {};
 	__u32 listener, qp;
 	int server, ret;
@@ -337,9 +318,8 @@ static int accept_await(struct abi_world *w, union abi_arg *arg)
 	return ret ?: user_event(w, listener, server, &a->await);
 }
 
-static int disconnect_await(struct abi_world *w, union abi_arg *arg)
+ABI_FN(disconnect_await, id_cmd)
 {
-	struct rdma_ep_id_cmd *a = (void *)arg;
 	struct abi_pair p = {};
 	int ret = abi_pair_open(&w->s, &p);
 

@@ -210,6 +210,10 @@ int abi_create_qp(const struct abi *s, __u32 type, __u32 cq, __u32 id,
 		  struct rdma_ep_create_qp *qp);
 /* For CREATE_EP: to a port of our own address, with a QP and two CQs made for it. */
 void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e);
+/* For DESTROY_EP: all that was made for an endpoint. */
+void abi_ep_parts(const struct rdma_ep_create_ep *e, struct rdma_ep_destroy_ep *d);
+/* Our own address with this port, into any address field. */
+void abi_own_addr(const struct abi *s, __u16 port, void *addr);
 void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr);
 int abi_create_ah(const struct abi *s, __u32 pd, __u32 *ah);
 

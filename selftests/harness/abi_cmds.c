@@ -146,76 +146,53 @@ static int prepare_nothing(struct abi_world *w, void *arg)
 	return 0;
 }
 
-static int prepare_open_device(struct abi_world *w, void *arg)
+ABI_FILL(prepare_open_device, open_device)
 {
-	struct rdma_ep_open_device *a = arg;
-
 	a->dev_index = w->s.dev;
-	return 0;
 }
 
-static int prepare_query_device(struct abi_world *w, void *arg)
+ABI_FILL(prepare_query_device, query_device)
 {
-	struct rdma_ep_query_device *a = arg;
-
 	a->dev_index = w->s.dev;
-	return 0;
 }
 
-static int prepare_query_port(struct abi_world *w, void *arg)
+ABI_FILL(prepare_query_port, query_port)
 {
-	struct rdma_ep_query_port *a = arg;
-
 	a->dev_index = w->s.dev;
 	a->port_num = 1;
-	return 0;
 }
 
-static int prepare_query_gid(struct abi_world *w, void *arg)
+ABI_FILL(prepare_query_gid, query_gid)
 {
-	struct rdma_ep_query_gid *a = arg;
-
 	a->dev_index = w->s.dev;
 	a->port_num = 1;
 	a->gid_index = w->s.gid_index;
-	return 0;
 }
 
-static int prepare_query_gid_table(struct abi_world *w, void *arg)
+ABI_FILL(prepare_query_gid_table, query_gid_table)
 {
-	struct rdma_ep_query_gid_table *a = arg;
-
 	a->entries = (uintptr_t)w->page;
 	a->dev_index = w->s.dev;
 	a->max = 4096 / sizeof(struct ib_uverbs_gid_entry);
-	return 0;
 }
 
-static int prepare_query_pkey(struct abi_world *w, void *arg)
+ABI_FILL(prepare_query_pkey, query_pkey)
 {
-	struct rdma_ep_query_pkey *a = arg;
-
 	a->dev_index = w->s.dev;
 	a->port_num = 1;
-	return 0;
 }
 
-static int prepare_destroy(struct abi_world *w, void *arg)
+ABI_FN(prepare_destroy, destroy)
 {
-	struct rdma_ep_destroy *a = arg;
-
 	a->type = RDMA_EP_OBJ_PD;
 	return abi_alloc_pd(&w->s, w->s.ctx, &a->handle);
 }
 
-static int prepare_create_id(struct abi_world *w, void *arg)
+ABI_FILL(prepare_create_id, create_id)
 {
-	struct rdma_ep_create_id *a = arg;
-
 	a->channel_fd = w->channel;
 	a->ps = RDMA_PS_TCP;
 	a->qp_type = QPT_RC;
-	return 0;
 }
 
 static void qp_init(struct abi_world *w, struct rdma_ep_qp_init *init)
@@ -228,21 +205,12 @@ static void qp_init(struct abi_world *w, struct rdma_ep_qp_init *init)
 	init->srq = w->obj[RDMA_EP_OBJ_SRQ];
 }
 
-static int prepare_create_ep(struct abi_world *w, void *arg)
+ABI_FILL(prepare_create_ep, create_ep)
 {
-	struct rdma_ep_create_ep *a = arg;
-	struct sockaddr_in dst = w->s.addr;
-
+	abi_own_ep(&w->s, 7471, a);
 	a->flags = RDMA_EP_EP_CREATE_QP;
 	a->channel_fd = w->channel;
-	a->ps = RDMA_PS_TCP;
-	a->qp_type = QPT_RC;
-	a->addr_timeout_ms = 5000;
-	a->route_timeout_ms = 5000;
-	dst.sin_port = htons(7471);
-	memcpy(&a->dst, &dst, sizeof(dst));
 	qp_init(w, &a->qp);
-	return 0;
 }
 
 static int new_id(struct abi_world *w, __u32 *id)
@@ -250,17 +218,14 @@ static int new_id(struct abi_world *w, __u32 *id)
 	return abi_tcp_id(&w->s, w->channel, 0, id);
 }
 
-static int prepare_bind_addr(struct abi_world *w, void *arg)
+ABI_FN(prepare_bind_addr, bind_addr)
 {
-	struct rdma_ep_bind_addr *a = arg;
-
 	memcpy(&a->addr, &w->s.addr, sizeof(w->s.addr));
 	return new_id(w, &a->id);
 }
 
-static int prepare_resolve_addr(struct abi_world *w, void *arg)
+ABI_FN(prepare_resolve_addr, resolve_addr)
 {
-	struct rdma_ep_resolve_addr *a = arg;
 	struct sockaddr_in dst = w->s.addr;
 
 	dst.sin_port = htons(7471);
@@ -269,9 +234,8 @@ static int prepare_resolve_addr(struct abi_world *w, void *arg)
 	return new_id(w, &a->id);
 }
 
-static int prepare_resolve_route(struct abi_world *w, void *arg)
+ABI_FN(prepare_resolve_route, id_cmd)
 {
-	struct rdma_ep_id_cmd *a = arg;
 	struct rdma_ep_event ev;
 	struct sockaddr_in dst = w->s.addr;
 	int channel = abi_channel(&w->s);
@@ -283,10 +247,8 @@ static int prepare_resolve_route(struct abi_world *w, void *arg)
 	       abi_event(channel, EV_ADDR_RESOLVED, &ev);
 }
 
-static int prepare_listen(struct abi_world *w, void *arg)
+ABI_FN(prepare_listen, id_cmd)
 {
-	struct rdma_ep_id_cmd *a = arg;
-
 	/* Over iWARP each place of the backlog is two allocations. */
 	a->arg = 2;
 	return bound_id(w, &a->id);
@@ -333,9 +295,8 @@ static int conn_response(struct abi_world *w, struct conn *c)
 	       abi_event(c->client_channel, EV_CONNECT_RESPONSE, &ev);
 }
 
-static int prepare_connect(struct abi_world *w, void *arg)
+ABI_FN(prepare_connect, connect)
 {
-	struct rdma_ep_connect *a = arg;
 	struct conn c = {};
 	int ret = conn_client(w, &c);
 
@@ -344,9 +305,8 @@ static int prepare_connect(struct abi_world *w, void *arg)
 	return ret;
 }
 
-static int prepare_accept(struct abi_world *w, void *arg)
+ABI_FN(prepare_accept, connect)
 {
-	struct rdma_ep_connect *a = arg;
 	struct conn c = {};
 	int ret = conn_request(w, &c);
 
@@ -356,9 +316,8 @@ static int prepare_accept(struct abi_world *w, void *arg)
 	return ret;
 }
 
-static int prepare_reject(struct abi_world *w, void *arg)
+ABI_FN(prepare_reject, reject)
 {
-	struct rdma_ep_reject *a = arg;
 	struct conn c = {};
 	int ret = conn_request(w, &c);
 
@@ -366,9 +325,8 @@ static int prepare_reject(struct abi_world *w, void *arg)
 	return ret;
 }
 
-static int prepare_establish(struct abi_world *w, void *arg)
+ABI_FN(prepare_establish, id_cmd)
 {
-	struct rdma_ep_id_cmd *a = arg;
 	struct conn c = {};
 	int ret = conn_response(w, &c);
 
@@ -376,9 +334,8 @@ static int prepare_establish(struct abi_world *w, void *arg)
 	return ret;
 }
 
-static int prepare_disconnect(struct abi_world *w, void *arg)
+ABI_FN(prepare_disconnect, id_cmd)
 {
-	struct rdma_ep_id_cmd *a = arg;
 	struct conn c = {};
 	struct rdma_ep_event ev;
 	int ret = w->s.iwarp ?
@@ -392,9 +349,8 @@ static int prepare_disconnect(struct abi_world *w, void *arg)
 	return ret;
 }
 
-static int prepare_get_request(struct abi_world *w, void *arg)
+ABI_FN(prepare_get_request, get_request)
 {
-	struct rdma_ep_get_request *a = arg;
 	struct conn c = {};
 	int ret = conn_client(w, &c) ?:
 		  abi_connect(&w->s, c.client, c.client_qp);
@@ -407,19 +363,15 @@ static int prepare_get_request(struct abi_world *w, void *arg)
 	return ret;
 }
 
-static int prepare_join_multicast(struct abi_world *w, void *arg)
+ABI_FILL(prepare_join_multicast, join_multicast)
 {
-	struct rdma_ep_join_multicast *a = arg;
-
 	a->id = w->ud_id;
 	abi_group((struct sockaddr_in *)&a->addr, 2);
-	return 0;
 }
 
 /* The peer has accepted, but this side has not confirmed it. */
-static int prepare_notify(struct abi_world *w, void *arg)
+ABI_FN(prepare_notify, id_cmd)
 {
-	struct rdma_ep_id_cmd *a = arg;
 	struct conn c = {};
 	int ret = conn_response(w, &c);
 
@@ -428,19 +380,15 @@ static int prepare_notify(struct abi_world *w, void *arg)
 	return ret;
 }
 
-static int prepare_write_event(struct abi_world *w, void *arg)
+ABI_FILL(prepare_write_event, write_event)
 {
-	struct rdma_ep_write_event *a = arg;
-
 	a->id = w->obj[RDMA_EP_OBJ_ID];
 	a->event = RDMA_EP_CM_EVENT_USER;
-	return 0;
 }
 
 /* All that an endpoint can have. */
-static int prepare_destroy_ep(struct abi_world *w, void *arg)
+ABI_FN(prepare_destroy_ep, destroy_ep)
 {
-	struct rdma_ep_destroy_ep *a = arg;
 	struct rdma_ep_create_qp c;
 	int ret;
 
@@ -459,177 +407,124 @@ static int prepare_destroy_ep(struct abi_world *w, void *arg)
 	return ret;
 }
 
-static int prepare_query_id(struct abi_world *w, void *arg)
+ABI_FILL(prepare_query_id, query_id)
 {
-	struct rdma_ep_query_id *a = arg;
-
 	a->id = w->obj[RDMA_EP_OBJ_ID];
-	return 0;
 }
 
-static int prepare_set_option(struct abi_world *w, void *arg)
+ABI_FILL(prepare_set_option, set_option)
 {
-	struct rdma_ep_set_option *a = arg;
-
 	a->id = w->obj[RDMA_EP_OBJ_ID];
 	a->level = RDMA_OPTION_ID;
 	a->optname = RDMA_OPTION_ID_TOS;
 	a->optlen = sizeof(w->tos);
 	a->optval = (uintptr_t)&w->tos;
-	return 0;
 }
 
-static int prepare_migrate_id(struct abi_world *w, void *arg)
+ABI_FILL(prepare_migrate_id, migrate_id)
 {
-	struct rdma_ep_migrate_id *a = arg;
-
 	a->id = w->obj[RDMA_EP_OBJ_ID];
 	a->channel_fd = w->channel;
-	return 0;
 }
 
-static int prepare_init_qp_attr(struct abi_world *w, void *arg)
+ABI_FILL(prepare_init_qp_attr, init_qp_attr)
 {
-	struct rdma_ep_init_qp_attr *a = arg;
-
 	a->id = w->obj[RDMA_EP_OBJ_ID];
 	a->qp_state = QPS_INIT;
-	return 0;
 }
 
-static int prepare_alloc_pd(struct abi_world *w, void *arg)
+ABI_FILL(prepare_alloc_pd, alloc_pd)
 {
-	struct rdma_ep_alloc_pd *a = arg;
-
 	a->ctx = w->s.ctx;
-	return 0;
 }
 
-static int prepare_reg_mr(struct abi_world *w, void *arg)
+ABI_FILL(prepare_reg_mr, reg_mr)
 {
-	struct rdma_ep_reg_mr *a = arg;
-
 	a->addr = (uintptr_t)w->page;
 	a->iova = a->addr;
 	a->length = 4096;
 	a->pd = w->obj[RDMA_EP_OBJ_PD];
 	a->access = AC_LOCAL_WRITE;
-	return 0;
 }
 
-static int prepare_rereg_mr(struct abi_world *w, void *arg)
+ABI_FILL(prepare_rereg_mr, rereg_mr)
 {
-	struct rdma_ep_rereg_mr *a = arg;
-
 	a->flags = RDMA_EP_REREG_ACCESS;
 	a->mr = w->obj[RDMA_EP_OBJ_MR];
 	a->access = AC_LOCAL_WRITE | AC_REMOTE_READ;
-	return 0;
 }
 
-static int prepare_create_ah(struct abi_world *w, void *arg)
+ABI_FILL(prepare_create_ah, create_ah)
 {
-	struct rdma_ep_create_ah *a = arg;
-
 	a->pd = w->obj[RDMA_EP_OBJ_PD];
 	abi_self_ah(&w->s, &a->attr);
-	return 0;
 }
 
-static int prepare_open_xrcd(struct abi_world *w, void *arg)
+ABI_FILL(prepare_open_xrcd, open_xrcd)
 {
-	struct rdma_ep_open_xrcd *a = arg;
-
 	a->ctx = w->s.ctx;
 	a->fd = -1;
-	return 0;
 }
 
-static int prepare_create_cq(struct abi_world *w, void *arg)
+ABI_FILL(prepare_create_cq, create_cq)
 {
-	struct rdma_ep_create_cq *a = arg;
-
 	a->ctx = w->s.ctx;
 	a->channel_fd = w->comp_channel;
 	a->cqe = 8;
-	return 0;
 }
 
-static int prepare_resize_cq(struct abi_world *w, void *arg)
+ABI_FILL(prepare_resize_cq, resize_cq)
 {
-	struct rdma_ep_resize_cq *a = arg;
-
 	a->cq = w->obj[RDMA_EP_OBJ_CQ];
 	a->cqe = 128;
-	return 0;
 }
 
-static int prepare_poll_cq(struct abi_world *w, void *arg)
+ABI_FILL(prepare_poll_cq, poll_cq)
 {
-	struct rdma_ep_poll_cq *a = arg;
-
 	a->cq = w->obj[RDMA_EP_OBJ_CQ];
 	a->wcs = (uintptr_t)w->page;
 	a->max = 4;
-	return 0;
 }
 
-static int prepare_notify_cq(struct abi_world *w, void *arg)
+ABI_FILL(prepare_notify_cq, notify_cq)
 {
-	struct rdma_ep_notify_cq *a = arg;
-
 	a->cq = w->obj[RDMA_EP_OBJ_CQ];
-	return 0;
 }
 
-static int prepare_modify_cq(struct abi_world *w, void *arg)
+ABI_FILL(prepare_modify_cq, modify_cq)
 {
-	struct rdma_ep_modify_cq *a = arg;
-
 	a->cq = w->obj[RDMA_EP_OBJ_CQ];
 	a->cq_count = 1;
-	return 0;
 }
 
-static int prepare_create_srq(struct abi_world *w, void *arg)
+ABI_FN(prepare_create_srq, create_srq)
 {
-	struct rdma_ep_create_srq *a = arg;
-
 	a->pd = w->obj[RDMA_EP_OBJ_PD];
 	a->max_wr = 8;
 	a->max_sge = 1;
 	return bound_id(w, &a->id);
 }
 
-static int prepare_modify_srq(struct abi_world *w, void *arg)
+ABI_FILL(prepare_modify_srq, srq_attr)
 {
-	struct rdma_ep_srq_attr *a = arg;
-
 	a->srq = w->obj[RDMA_EP_OBJ_SRQ];
 	a->flags = RDMA_EP_SRQ_LIMIT;
 	a->srq_limit = 1;
-	return 0;
 }
 
-static int prepare_query_srq(struct abi_world *w, void *arg)
+ABI_FILL(prepare_query_srq, srq_attr)
 {
-	struct rdma_ep_srq_attr *a = arg;
-
 	a->srq = w->obj[RDMA_EP_OBJ_SRQ];
-	return 0;
 }
 
-static int prepare_create_qp(struct abi_world *w, void *arg)
+ABI_FN(prepare_create_qp, create_qp)
 {
-	struct rdma_ep_create_qp *a = arg;
-
 	qp_init(w, &a->init);
 	return bound_id(w, &a->id);
 }
 
-static int prepare_modify_qp(struct abi_world *w, void *arg)
+ABI_FN(prepare_modify_qp, modify_qp)
 {
-	struct rdma_ep_modify_qp *a = arg;
 	__u32 num;
 
 	a->attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT |
@@ -639,18 +534,14 @@ static int prepare_modify_qp(struct abi_world *w, void *arg)
 	return plain_qp(w, QPT_RC, &a->qp, &num);
 }
 
-static int prepare_query_qp(struct abi_world *w, void *arg)
+ABI_FILL(prepare_query_qp, query_qp)
 {
-	struct rdma_ep_query_qp *a = arg;
-
 	a->qp = w->obj[RDMA_EP_OBJ_QP];
 	a->attr_mask = QP_STATE;
-	return 0;
 }
 
-static int prepare_open_qp(struct abi_world *w, void *arg)
+ABI_FN(prepare_open_qp, open_qp)
 {
-	struct rdma_ep_open_qp *a = arg;
 	struct rdma_ep_create_qp c;
 	int ret;
 
@@ -680,9 +571,8 @@ static int prepare_post_write(struct abi_world *w, struct rdma_ep_post *a)
 	return ret;
 }
 
-static int prepare_post_send(struct abi_world *w, void *arg)
+ABI_FN(prepare_post_send, post)
 {
-	struct rdma_ep_post *a = arg;
 	struct rdma_ep_send_wr *wr;
 	__u32 qp, num;
 	int ret;
@@ -700,38 +590,29 @@ static int prepare_post_send(struct abi_world *w, void *arg)
 	return ret;
 }
 
-static int prepare_post_recv(struct abi_world *w, void *arg)
+ABI_FILL(prepare_post_recv, post)
 {
-	struct rdma_ep_post *a = arg;
-
 	abi_wrs_recv(&w->wrs, 2);
 	wrs(w, a, w->obj[RDMA_EP_OBJ_QP]);
-	return 0;
 }
 
-static int prepare_post_srq_recv(struct abi_world *w, void *arg)
+ABI_FILL(prepare_post_srq_recv, post)
 {
-	struct rdma_ep_post *a = arg;
-
 	abi_wrs_recv(&w->wrs, 3);
 	wrs(w, a, w->obj[RDMA_EP_OBJ_SRQ]);
-	return 0;
 }
 
-static int prepare_attach_mcast(struct abi_world *w, void *arg)
+ABI_FN(prepare_attach_mcast, qp_mcast)
 {
-	struct rdma_ep_qp_mcast *a = arg;
 	__u32 num;
 
 	abi_group_gid(a->gid, 3);
 	return plain_qp(w, QPT_UD, &a->qp, &num);
 }
 
-static int prepare_detach_mcast(struct abi_world *w, void *arg)
+ABI_FN(prepare_detach_mcast, qp_mcast)
 {
-	struct rdma_ep_qp_mcast *a = arg;
-
-	return prepare_attach_mcast(w, arg) ?: abi_attach(&w->s, a->qp, 3);
+	return prepare_attach_mcast(w, a) ?: abi_attach(&w->s, a->qp, 3);
 }
 
 #define F(_type, _member, _kind, ...) {					\

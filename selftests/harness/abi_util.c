@@ -284,20 +284,37 @@ int abi_create_qp(const struct abi *s, __u32 type, __u32 cq, __u32 id, struct rd
 	return ABI(s->fd, CREATE_QP, qp);
 }
 
-void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e)
+void abi_own_addr(const struct abi *s, __u16 port, void *addr)
 {
 	struct sockaddr_in sin = s->addr;
 
-	memset(e, 0, sizeof(*e));
-	e->flags = RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL;
-	e->channel_fd = -1;
-	e->ps = RDMA_PS_TCP;
-	e->qp_type = QPT_RC;
-	e->addr_timeout_ms = 5000;
-	e->route_timeout_ms = 5000;
 	sin.sin_port = htons(port);
-	memcpy(&e->dst, &sin, sizeof(sin));
+	memcpy(addr, &sin, sizeof(sin));
+}
+
+void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e)
+{
+	*e = (struct rdma_ep_create_ep) {
+		.flags = RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL,
+		.channel_fd = -1,
+		.ps = RDMA_PS_TCP,
+		.qp_type = QPT_RC,
+		.addr_timeout_ms = 5000,
+		.route_timeout_ms = 5000,
+	};
+	abi_own_addr(s, port, &e->dst);
 	abi_auto_qp(&e->qp);
+}
+
+void abi_ep_parts(const struct rdma_ep_create_ep *e, struct rdma_ep_destroy_ep *d)
+{
+	*d = (struct rdma_ep_destroy_ep) {
+		.id = e->id,
+		.channel_fd = e->channel_fd,
+		.qp = e->qp.qp,
+		.recv_cq = { e->qp.recv_cq.cq, e->qp.recv_cq.channel_fd },
+		.send_cq = { e->qp.send_cq.cq, e->qp.send_cq.channel_fd },
+	};
 }
 
 /* The address vector of our own port. */

@@ -15,28 +15,12 @@ FIXTURE(destroy_ep) {
 
 static int make_ep(const struct abi *s, struct rdma_ep_destroy_ep *d)
 {
-	struct rdma_ep_create_ep e = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.channel_fd = -1,
-		.ps = RDMA_PS_TCP,
-		.qp_type = QPT_RC,
-		.addr_timeout_ms = 5000,
-		.route_timeout_ms = 5000,
-	};
-	struct sockaddr_in dst = s->addr;
+	struct rdma_ep_create_ep e;
 	int ret;
 
-	dst.sin_port = htons(4721);
-	memcpy(&e.dst, &dst, sizeof(dst));
-	abi_auto_qp(&e.qp);
+	abi_own_ep(s, 4721, &e);
 	ret = ABI(s->fd, CREATE_EP, &e);
-	*d = (struct rdma_ep_destroy_ep) {
-		.id = e.id,
-		.channel_fd = e.channel_fd,
-		.qp = e.qp.qp,
-		.recv_cq = { e.qp.recv_cq.cq, e.qp.recv_cq.channel_fd },
-		.send_cq = { e.qp.send_cq.cq, e.qp.send_cq.channel_fd },
-	};
+	abi_ep_parts(&e, d);
 	return ret;
 }
 

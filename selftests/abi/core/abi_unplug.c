@@ -570,25 +570,14 @@ TEST_F_TIMEOUT(unplug, removal_with_many_qps_fast, 200)
 
 TEST_F(unplug, removal_with_reused_qps)
 {
-	struct rdma_ep_create_ep e = {
-		.flags = RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL,
-		.ps = RDMA_PS_TCP,
-		.qp_type = QPT_RC,
-		.addr_timeout_ms = 5000,
-		.route_timeout_ms = 5000,
-		.channel_fd = -1,
-	};
+	struct rdma_ep_create_ep e;
 	struct abi *s = &self->w.s;
-	struct sockaddr_in sin;
 	int round;
 
 	if (!self->arg)
 		SKIP(return, "no device");
 	for (round = 0; round < 3; round++) {
-		sin = s->addr;
-		sin.sin_port = htons(4740);
-		memcpy(&e.dst, &sin, sizeof(sin));
-		abi_auto_qp(&e.qp);
+		abi_own_ep(s, 4740, &e);
 		ASSERT_EQ(0, ABI(s->fd, CREATE_EP, &e));
 		ASSERT_EQ(0, ABI_DESTROY(s, QP, e.qp.qp));
 		ASSERT_EQ(0, ABI_DESTROY(s, CQ, e.qp.send_cq.cq));

@@ -62,14 +62,8 @@ static int prepare_ep(struct abi_world *w, struct rdma_ep_create_ep *a)
 	int ret;
 
 	ret = abi_tcp_listen(&w->s, w->channel, 0, 1, &id, &sin);
+	abi_own_ep(&w->s, ntohs(sin.sin_port), a);
 	a->size = sizeof(*a);
-	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
-	a->ps = RDMA_PS_TCP;
-	a->qp_type = QPT_RC;
-	a->addr_timeout_ms = 5000;
-	a->route_timeout_ms = 5000;
-	memcpy(&a->dst, &sin, sizeof(sin));
-	abi_auto_qp(&a->qp);
 	return ret;
 }
 

@@ -153,18 +153,10 @@ TEST_F(two, qp_of_other_device_for_id_refused)
 /* An endpoint at the address of device @of. */
 static int create_ep(const struct _test_data_two *self, int of, unsigned int mock)
 {
-	struct rdma_ep_create_ep a = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.ps = RDMA_PS_TCP,
-		.qp_type = RC,
-		.addr_timeout_ms = 5000,
-		.route_timeout_ms = 5000,
-	};
-	struct sockaddr_in sin = self->s[of].addr;
+	struct rdma_ep_create_ep a;
 	struct rdma_ep_create_qp c;
 
-	sin.sin_port = htons(7471);
-	memcpy(&a.dst, &sin, sizeof(sin));
+	abi_own_ep(&self->s[of], 7471, &a);
 	parts(self, mock, true, &c);
 	a.qp = c.init;
 	return ABI(self->s[of].fd, CREATE_EP, &a);
