@@ -106,7 +106,7 @@ bench-report:
 # Quotes and manual in docs/, from the sources. Needs the kernel's kernel-doc, perl's.
 KERNEL_DOC ?= $(KDIR)/scripts/kernel-doc
 docs:
-	selftests/docs.sh update $(KERNEL_DOC)
+	selftests/tree/docs.sh update $(KERNEL_DOC)
 
 clean:
 	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean

@@ -121,12 +121,10 @@ struct rdma_cm_id *bench_pairs(struct bench_pair *pairs, unsigned int n,
 /* One of them, with queues of BENCH_DEPTH. */
 struct rdma_cm_id *bench_one_pair(struct bench_pair *pair, const char *port);
 
-void bench_end_pairs(struct bench_pair *pairs, unsigned int n,
-		     struct rdma_cm_id *listener);
+void bench_end_pairs(struct bench_pair *pairs, unsigned int n, struct rdma_cm_id *listener);
 
 /* Post @n receives of @len bytes each, in one list. */
-void bench_post_recv(struct ibv_qp *qp, struct ibv_mr *mr, uint32_t len,
-		     unsigned int n);
+void bench_post_recv(struct ibv_qp *qp, struct ibv_mr *mr, uint32_t len, unsigned int n);
 
 /*
  * A request of @pair's active end: the first @len bytes of its memory, to or from what
@@ -136,19 +134,16 @@ struct ibv_send_wr bench_wr(const struct bench_pair *pair, enum ibv_wr_opcode op
 			    uint32_t len, struct ibv_sge *sge);
 
 /* Post @n sends of @wr's kind in one list, the last of which is signaled. */
-void bench_post_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
-		     unsigned int n);
+void bench_post_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, unsigned int n);
 
 /* How many completions @cq has now; looks at their status. */
 unsigned int bench_poll(struct ibv_cq *cq);
 
 /* Until @cq has had @n of them. Sleeps if there are none. */
-void bench_wait(struct ibv_cq *cq, struct ibv_comp_channel *channel,
-		unsigned int n);
+void bench_wait(struct ibv_cq *cq, struct ibv_comp_channel *channel, unsigned int n);
 
 /* ping.c: @rounds on a connection to @port, as the result @name */
-void bench_ping(const char *name, const char *port, bool polling,
-		unsigned int rounds);
+void bench_ping(const char *name, const char *port, bool polling, unsigned int rounds);
 
 /* The benchmarks. */
 void bench_calls(void);

@@ -108,8 +108,7 @@ static void *connect_again_and_again(void *arg)
 }
 
 /* All of a connection's life, @threads clients at a time. */
-static void cycles(const char *name, const char *port, unsigned int threads,
-		   unsigned int n)
+static void cycles(const char *name, const char *port, unsigned int threads, unsigned int n)
 {
 	struct ibv_qp_init_attr attr = bench_attr(BENCH_DEPTH);
 	struct rdma_cm_id *listener = bench_listen(port, &attr);
@@ -131,8 +130,7 @@ static void cycles(const char *name, const char *port, unsigned int threads,
 		};
 		server[i] = (struct server){ .listener = listener, .n = n };
 		if (pthread_create(&servers[i], NULL, serve, &server[i]) ||
-		    pthread_create(&clients[i], NULL, connect_again_and_again,
-				   &client[i]))
+		    pthread_create(&clients[i], NULL, connect_again_and_again, &client[i]))
 			bench_fail("pthread_create");
 	}
 	for (i = 0; i < threads; i++) {
@@ -207,8 +205,7 @@ void bench_idle(void)
 			held++;
 		}
 		if (held < steps[step] + ARRAY_SIZE(ns)) {
-			fprintf(stderr, "bench: no more than %u endpoints\n",
-				held);
+			fprintf(stderr, "bench: no more than %u endpoints\n", held);
 			for (; step < ARRAY_SIZE(steps); step++)
 				printf("none idle_%u\n", steps[step]);
 			break;
@@ -228,10 +225,8 @@ void bench_idle(void)
 		snprintf(name, sizeof(name), "idle_%u", steps[step]);
 		bench_results(name, ns, ARRAY_SIZE(ns));
 		if (held > 100) {
-			snprintf(name, sizeof(name), "idle_%u_memory",
-				 steps[step]);
-			bench_value(name, "bytes",
-				    (after - before) * 1024.0 / (held - 1));
+			snprintf(name, sizeof(name), "idle_%u_memory", steps[step]);
+			bench_value(name, "bytes", (after - before) * 1024.0 / (held - 1));
 		}
 		for (i = 0; i < ARRAY_SIZE(ns); i++)
 			rdma_destroy_ep(ids[held + i]);

@@ -112,8 +112,7 @@ static struct ibv_mr *register_all(struct rdma_cm_id *id, void *memory)
 	struct ibv_mr *mr;
 
 	mr = ibv_reg_mr(id->pd, memory, BENCH_MEMORY,
-			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-			IBV_ACCESS_REMOTE_WRITE);
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 	if (!mr)
 		bench_fail("ibv_reg_mr");
 	return mr;
@@ -166,8 +165,7 @@ struct rdma_cm_id *bench_one_pair(struct bench_pair *pair, const char *port)
 	return bench_pairs(pair, 1, port, &attr);
 }
 
-void bench_end_pairs(struct bench_pair *pairs, unsigned int n,
-		     struct rdma_cm_id *listener)
+void bench_end_pairs(struct bench_pair *pairs, unsigned int n, struct rdma_cm_id *listener)
 {
 	unsigned int i;
 
@@ -185,8 +183,7 @@ void bench_end_pairs(struct bench_pair *pairs, unsigned int n,
 	rdma_destroy_ep(listener);
 }
 
-void bench_post_recv(struct ibv_qp *qp, struct ibv_mr *mr, uint32_t len,
-		     unsigned int n)
+void bench_post_recv(struct ibv_qp *qp, struct ibv_mr *mr, uint32_t len, unsigned int n)
 {
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)mr->addr + BENCH_MEMORY / 2,
@@ -226,8 +223,7 @@ struct ibv_send_wr bench_wr(const struct bench_pair *pair, enum ibv_wr_opcode op
 	return wr;
 }
 
-void bench_post_send(struct ibv_qp *qp, const struct ibv_send_wr *one,
-		     unsigned int n)
+void bench_post_send(struct ibv_qp *qp, const struct ibv_send_wr *one, unsigned int n)
 {
 	struct ibv_send_wr wr[BENCH_DEPTH];
 	struct ibv_send_wr *bad;
@@ -256,8 +252,7 @@ unsigned int bench_poll(struct ibv_cq *cq)
 	return n;
 }
 
-void bench_wait(struct ibv_cq *cq, struct ibv_comp_channel *channel,
-		unsigned int n)
+void bench_wait(struct ibv_cq *cq, struct ibv_comp_channel *channel, unsigned int n)
 {
 	unsigned int got = 0, more;
 	struct ibv_cq *same;

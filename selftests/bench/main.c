@@ -158,10 +158,8 @@ void bench_results(const char *name, uint64_t *ns, size_t n)
 		sum += ns[i];
 	qsort(ns, n, sizeof(*ns), compare_ns);
 	printf("result %s ns=%llu n=%zu p50=%llu p99=%llu p999=%llu\n", name,
-	       (unsigned long long)(sum / n), n,
-	       (unsigned long long)ns[n / 2],
-	       (unsigned long long)ns[n * 99 / 100],
-	       (unsigned long long)ns[n * 999 / 1000]);
+	       (unsigned long long)(sum / n), n, (unsigned long long)ns[n / 2],
+	       (unsigned long long)ns[n * 99 / 100], (unsigned long long)ns[n * 999 / 1000]);
 }
 
 void bench_value(const char *name, const char *unit, double value)
@@ -176,8 +174,7 @@ void bench_sum(const char *name, uint64_t ns, uint64_t n)
 	       (unsigned long long)((ns + n / 2) / n), (unsigned long long)n);
 }
 
-static const struct benchmark *find(const struct benchmark *list, size_t n,
-				    const char *name)
+static const struct benchmark *find(const struct benchmark *list, size_t n, const char *name)
 {
 	size_t i;
 
@@ -227,8 +224,7 @@ static int run_once(const struct benchmark *benchmark)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_AGAIN)
 		return STATUS_AGAIN;
 	if (status) {
-		fprintf(stderr, "bench: %s ended with status %#x\n",
-			benchmark->name, status);
+		fprintf(stderr, "bench: %s ended with status %#x\n", benchmark->name, status);
 		return 1;
 	}
 	return 0;

@@ -70,8 +70,7 @@ static void *pong(void *arg)
 	return NULL;
 }
 
-void bench_ping(const char *name, const char *port, bool polling,
-		unsigned int rounds)
+void bench_ping(const char *name, const char *port, bool polling, unsigned int rounds)
 {
 	unsigned int warm = rounds / 10 + 1;
 	struct bench_pair pair;

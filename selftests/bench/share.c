@@ -53,8 +53,7 @@ static void __attribute__((noreturn)) stream_on(struct neighbour *n)
 	bench_one_pair(&pair, port);
 	stream_once(&pair, n->size);
 	atomic_fetch_add(&shared->ready, 1);
-	while (!atomic_load(&shared->start) ||
-	       bench_now() < atomic_load(&shared->start))
+	while (!atomic_load(&shared->start) || bench_now() < atomic_load(&shared->start))
 		usleep(1000);
 	while (bench_now() < atomic_load(&shared->end)) {
 		stream_once(&pair, n->size);
@@ -64,8 +63,7 @@ static void __attribute__((noreturn)) stream_on(struct neighbour *n)
 	_exit(0);
 }
 
-static struct shared *begin_neighbours(struct neighbour *n, unsigned int count,
-				       uint32_t size)
+static struct shared *begin_neighbours(struct neighbour *n, unsigned int count, uint32_t size)
 {
 	struct shared *shared;
 	unsigned int i;

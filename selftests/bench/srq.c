@@ -49,8 +49,7 @@ static void start_server(struct server *server, const char *port)
 	server->channel = ibv_create_comp_channel(server->id->verbs);
 	if (!server->channel)
 		bench_fail("ibv_create_comp_channel");
-	server->cq = ibv_create_cq(server->id->verbs, 4 * RECEIVES, NULL,
-				   server->channel, 0);
+	server->cq = ibv_create_cq(server->id->verbs, 4 * RECEIVES, NULL, server->channel, 0);
 	if (!server->cq)
 		bench_fail("ibv_create_cq");
 	rdma_freeaddrinfo(res);

@@ -30,14 +30,12 @@ static void run_stream(struct bench_pair *pair, const struct stream *s)
 
 	for (i = 0; i < lists; i++) {
 		if (send)
-			bench_post_recv(to->qp, pair->passive_mr, s->size,
-					s->batch);
+			bench_post_recv(to->qp, pair->passive_mr, s->size, s->batch);
 		bench_post_send(pair->active->qp, &wr, s->batch);
 		if (send)
 			bench_wait(to->recv_cq, to->recv_cq_channel, s->batch);
 		/* Of the list's last message */
-		bench_wait(pair->active->send_cq, pair->active->send_cq_channel,
-			   1);
+		bench_wait(pair->active->send_cq, pair->active->send_cq_channel, 1);
 	}
 	snprintf(name, sizeof(name), "%s_%u_%u", s->name, s->size, s->batch);
 	bench_result(name, bench_end(start), lists * s->batch);

@@ -13,7 +13,7 @@
 . "$(dirname "$0")/common.sh"
 
 HERE=$(cd "$(dirname "$0")" && pwd)
-DOC=$HERE/../docs.src/docs/accounting.md
+DOC=$HERE/../src/docs/accounting.md
 [[ -e $DOC ]] || DOC=$HERE/../../docs/accounting.md
 CG=/sys/fs/cgroup/demo
 QUOTA=/sys/module/rdma_ep/parameters/session_max_queue_mb

@@ -10,7 +10,7 @@
 . "$(dirname "$0")/common.sh"
 
 HERE=$(cd "$(dirname "$0")/.." && pwd)
-SOURCE=$HERE/docs.src/docs/examples/hello.c
+SOURCE=$HERE/src/docs/examples/hello.c
 [[ -e $SOURCE ]] || SOURCE=$HERE/../docs/examples/hello.c
 
 if [[ -n ${STOCK:-} ]]; then

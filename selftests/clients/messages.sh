@@ -12,7 +12,7 @@
 . "$(dirname "$0")/common.sh"
 
 HERE=$(cd "$(dirname "$0")/.." && pwd)
-README=$HERE/docs.src/README.md
+README=$HERE/src/README.md
 [[ -e $README ]] || README=$HERE/../README.md
 NODE=/dev/infiniband/rdma_ep
 PARAMETERS=/sys/module/rdma_ep/parameters

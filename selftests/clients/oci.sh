@@ -13,7 +13,7 @@
 . "$(dirname "$0")/common.sh"
 
 HERE=$(cd "$(dirname "$0")" && pwd)
-SPEC=$HERE/../docs.src/packaging/cdi/rdma_ep.json
+SPEC=$HERE/../src/packaging/cdi/rdma_ep.json
 [[ -e $SPEC ]] || SPEC=$HERE/../../packaging/cdi/rdma_ep.json
 NODE=/dev/infiniband/rdma_ep
 

@@ -21,8 +21,7 @@ static void listeners(void)
 	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
 	E(rdma_listen(id, 1), "unbound");
 	diff_value("after listen", "port %d verbs %d family %d",
-		   !!rdma_get_src_port(id), !!id->verbs,
-		   id->route.addr.src_addr.sa_family);
+		   !!rdma_get_src_port(id), !!id->verbs, id->route.addr.src_addr.sa_family);
 	E(rdma_listen(id, 1), "twice");
 	E(rdma_bind_addr(id, SA(&sin)), "listening");
 	E(rdma_connect(id, NULL), "listening");
@@ -107,12 +106,9 @@ static void init_attr(struct rdma_cm_id *id, const char *state)
 		memset(&attr, 0, sizeof(attr));
 		attr.qp_state = s;
 		mask = 0;
-		if (!E(rdma_init_qp_attr(id, &attr, &mask), "%s, state %d",
-		       state, s))
+		if (!E(rdma_init_qp_attr(id, &attr, &mask), "%s, state %d", state, s))
 			diff_value("attr", "mask %x access %x port %d pkey %d rd %d %d timeout %d retry %d",
-				   mask,
-				   mask & IBV_QP_ACCESS_FLAGS ?
-				   attr.qp_access_flags : 0,
+				   mask, mask & IBV_QP_ACCESS_FLAGS ? attr.qp_access_flags : 0,
 				   attr.port_num, attr.pkey_index,
 				   attr.max_rd_atomic, attr.max_dest_rd_atomic,
 				   attr.timeout, attr.retry_cnt);
@@ -132,13 +128,11 @@ static void parameters(void)
 	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		NEED(!pair_resolve(&p) && !pair_qp(p.a));
 		param.private_data_len = lens[i];
-		if (!E(rdma_connect(p.a, &param), "%d bytes of private data",
-		       lens[i])) {
+		if (!E(rdma_connect(p.a, &param), "%d bytes of private data", lens[i])) {
 			NEED(p.request = lib_get_event(p.pc, RDMA_CM_EVENT_CONNECT_REQUEST));
 			diff_value("private data", "length %d, the same %d",
 				   p.request->param.conn.private_data_len,
-				   !memcmp(p.request->param.conn.private_data,
-					   data, lens[i]));
+				   !memcmp(p.request->param.conn.private_data, data, lens[i]));
 			p.p = p.request->id;
 			pair_ack(&p);
 			rdma_destroy_id(p.p);
@@ -162,8 +156,7 @@ static void parameters(void)
 				   p.request->param.conn.initiator_depth,
 				   p.request->param.conn.retry_count,
 				   p.request->param.conn.rnr_retry_count,
-				   p.request->param.conn.flow_control,
-				   p.request->param.conn.srq);
+				   p.request->param.conn.flow_control, p.request->param.conn.srq);
 			p.p = p.request->id;
 			pair_ack(&p);
 			rdma_destroy_id(p.p);
@@ -209,8 +202,7 @@ void diff_topic_cm_conn(void)
 	NEED(!pair_qp(id));
 	E(rdma_connect(id, NULL), "nobody listens");
 	diff_value("nobody listens", "%s", diff_event(channel));
-	diff_value("QP of nobody listens", "%s",
-		   diff_state(diff_query_state(id->qp)));
+	diff_value("QP of nobody listens", "%s", diff_state(diff_query_state(id->qp)));
 	E(rdma_connect(id, NULL), "after the rejection");
 	E(rdma_disconnect(id), "after the rejection");
 	rdma_destroy_qp(id);
@@ -237,8 +229,7 @@ void diff_topic_cm_conn(void)
 	E(rdma_resolve_route(p.a, 100), "connected");
 	E(rdma_bind_addr(p.a, SA(&sin)), "connected");
 	E(rdma_disconnect(p.a), "connected");
-	diff_value("QP after disconnect", "%s",
-		   diff_state(diff_query_state(p.a->qp)));
+	diff_value("QP after disconnect", "%s", diff_state(diff_query_state(p.a->qp)));
 	diff_value("peer", "%s", diff_event(p.pc));
 	diff_value("peer's QP", "%s", diff_state(diff_query_state(p.p->qp)));
 	E(rdma_disconnect(p.p), "passive, after the peer's");
@@ -358,16 +349,14 @@ static void own_qps(struct pair *p)
 	NEED(p->request = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST));
 	p->p = p->request->id;
 	diff_value("external", "peer's number %d srq %d",
-		   p->request->param.conn.qp_num == a->qp_num,
-		   p->request->param.conn.srq);
+		   p->request->param.conn.qp_num == a->qp_num, p->request->param.conn.srq);
 	E(rdma_get_remote_ece(p->p, &ece), "of a request");
 	diff_value("ece", "%x %x", ece.vendor_id, ece.options);
 	init_attr(p->p, "request");
 	param.qp_num = b->qp_num;
 	E(rdma_accept(p->p, &param), "external QP");
 	NEED(event = lib_get_event(p->ac, RDMA_CM_EVENT_CONNECT_RESPONSE));
-	diff_value("response", "peer's number %d",
-		   event->param.conn.qp_num == b->qp_num);
+	diff_value("response", "peer's number %d", event->param.conn.qp_num == b->qp_num);
 	rdma_ack_cm_event(event);
 	E(rdma_get_remote_ece(p->a, &ece), "of a response");
 	init_attr(p->a, "response");

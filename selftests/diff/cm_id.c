@@ -22,10 +22,8 @@ void diff_topic_cm_channel(void)
 	int fds[2];
 
 	channel = N(rdma_create_event_channel(), "plain");
-	diff_value("close on exec", "%d",
-		   !!(fcntl(channel->fd, F_GETFD) & FD_CLOEXEC));
-	diff_value("nonblocking at first", "%d",
-		   !!(fcntl(channel->fd, F_GETFL) & O_NONBLOCK));
+	diff_value("close on exec", "%d", !!(fcntl(channel->fd, F_GETFD) & FD_CLOEXEC));
+	diff_value("nonblocking at first", "%d", !!(fcntl(channel->fd, F_GETFL) & O_NONBLOCK));
 	diff_value("readable at first", "%d", lib_readable(channel->fd, 0));
 
 	diff_hangs(300);
@@ -66,8 +64,7 @@ static void create(void)
 			"port space %s", spaces[i].name);
 		if (ret)
 			continue;
-		diff_value("id",
-			   "ps %x type %d context %d verbs %d channel %d qp %d pd %d port %d",
+		diff_value("id", "ps %x type %d context %d verbs %d channel %d qp %d pd %d port %d",
 			   id->ps, id->qp_type, id->context == &i, !!id->verbs,
 			   !!id->channel, !!id->qp, !!id->pd, id->port_num);
 		rdma_destroy_id(id);
@@ -82,8 +79,7 @@ static void bind_one(const char *what, struct sockaddr *addr)
 	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
 	if (!E(rdma_bind_addr(id, addr), "%s", what))
 		diff_value("id", "verbs %d pd %d port_num %d src_port %d family %d",
-			   !!id->verbs, !!id->pd, id->port_num,
-			   !!rdma_get_src_port(id),
+			   !!id->verbs, !!id->pd, id->port_num, !!rdma_get_src_port(id),
 			   id->route.addr.src_addr.sa_family);
 	rdma_destroy_id(id);
 }
@@ -154,10 +150,8 @@ static void ports(void)
 	I(rdma_get_dst_port(id), "unbound");
 	I(rdma_get_src_port(NULL), "NULL");
 	I(rdma_get_dst_port(NULL), "NULL");
-	diff_value("local address", "%d",
-		   rdma_get_local_addr(id) == &id->route.addr.src_addr);
-	diff_value("peer address", "%d",
-		   rdma_get_peer_addr(id) == &id->route.addr.dst_addr);
+	diff_value("local address", "%d", rdma_get_local_addr(id) == &id->route.addr.src_addr);
+	diff_value("peer address", "%d", rdma_get_peer_addr(id) == &id->route.addr.dst_addr);
 	NEED(!rdma_bind_addr(id, SA(&sin)));
 	I(!rdma_get_src_port(id), "bound");
 	I(rdma_get_dst_port(id), "bound");

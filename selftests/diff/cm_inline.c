@@ -35,8 +35,7 @@ void diff_topic_cm_inline(void)
 
 	E(rdma_post_recv(e.p, NULL, buf, 64, NULL), "mr NULL");
 	E(rdma_post_recv(e.p, NULL, buf - 1, 64, rd), "before the region");
-	E(rdma_post_recv(e.p, NULL, buf, sizeof(buf) + 1, rd),
-	  "beyond the region");
+	E(rdma_post_recv(e.p, NULL, buf, sizeof(buf) + 1, rd), "beyond the region");
 	E(rdma_post_recv(e.p, (void *)1, buf, 64, rd), "plain");
 	sge.lkey = rd->lkey;
 	E(rdma_post_recvv(e.p, (void *)2, &sge, 1), "plain");
@@ -44,16 +43,13 @@ void diff_topic_cm_inline(void)
 	E(rdma_post_recvv(e.p, (void *)2, &sge, -1), "-1 SGEs");
 	E(rdma_post_recvv(e.p, (void *)3, NULL, 0), "no SGEs");
 
-	E(rdma_post_send(e.a, (void *)4, buf, 16, NULL, IBV_SEND_INLINE),
-	  "inline");
+	E(rdma_post_send(e.a, (void *)4, buf, 16, NULL, IBV_SEND_INLINE), "inline");
 	I(rdma_get_send_comp(e.a, &wc), "inline");
-	diff_value("sent inline", "id %d status %d opcode %d", (int)wc.wr_id,
-		   wc.status, wc.opcode);
+	diff_value("sent inline", "id %d status %d opcode %d", (int)wc.wr_id, wc.status, wc.opcode);
 	I(rdma_get_recv_comp(e.p, &wc), "inline");
 	diff_value("received", "id %d status %d opcode %d len %u",
 		   (int)wc.wr_id, wc.status, wc.opcode, wc.byte_len);
-	E(rdma_post_send(e.a, (void *)4, buf, 1 << 20, NULL, IBV_SEND_INLINE),
-	  "inline, too long");
+	E(rdma_post_send(e.a, (void *)4, buf, 1 << 20, NULL, IBV_SEND_INLINE), "inline, too long");
 	sge.lkey = msgs->lkey;
 	E(rdma_post_sendv(e.a, (void *)5, &sge, 1, 0), "plain");
 	I(rdma_get_recv_comp(e.p, &wc), "plain");
@@ -63,18 +59,14 @@ void diff_topic_cm_inline(void)
 	E(rdma_post_write(e.a, (void *)6, buf, 64, msgs, 0,
 			  (uintptr_t)buf + 64, wr->rkey), "plain");
 	I(rdma_get_send_comp(e.a, &wc), "write");
-	diff_value("write", "id %d status %d opcode %d", (int)wc.wr_id,
-		   wc.status, wc.opcode);
+	diff_value("write", "id %d status %d opcode %d", (int)wc.wr_id, wc.status, wc.opcode);
 	E(rdma_post_writev(e.a, (void *)6, &sge, 1, IBV_SEND_FENCE,
 			   (uintptr_t)buf + 64, wr->rkey), "fence");
 	I(rdma_get_send_comp(e.a, &wc), "writev");
-	E(rdma_post_read(e.a, (void *)7, buf, 64, msgs, 0,
-			 (uintptr_t)buf + 64, rd->rkey), "plain");
+	E(rdma_post_read(e.a, (void *)7, buf, 64, msgs, 0, (uintptr_t)buf + 64, rd->rkey), "plain");
 	I(rdma_get_send_comp(e.a, &wc), "read");
-	diff_value("read", "id %d status %d opcode %d", (int)wc.wr_id,
-		   wc.status, wc.opcode);
-	E(rdma_post_readv(e.a, (void *)7, &sge, 1, 0, (uintptr_t)buf + 64,
-			  rd->rkey), "plain");
+	diff_value("read", "id %d status %d opcode %d", (int)wc.wr_id, wc.status, wc.opcode);
+	E(rdma_post_readv(e.a, (void *)7, &sge, 1, 0, (uintptr_t)buf + 64, rd->rkey), "plain");
 	I(rdma_get_send_comp(e.a, &wc), "readv");
 	E(rdma_post_ud_send(e.a, NULL, buf, 16, NULL, IBV_SEND_INLINE, NULL, 1),
 	  "on an RC QP, AH NULL");

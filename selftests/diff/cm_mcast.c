@@ -29,8 +29,7 @@ static void drop(struct rdma_cm_id *id)
 	rdma_destroy_id(id);
 }
 
-static void join_event(struct rdma_event_channel *channel, const char *what,
-		       void *context)
+static void join_event(struct rdma_event_channel *channel, const char *what, void *context)
 {
 	struct rdma_cm_event *event;
 
@@ -41,13 +40,10 @@ static void join_event(struct rdma_event_channel *channel, const char *what,
 	NEED(!rdma_get_cm_event(channel, &event));
 	diff_value(what, "%s %d: context %d global %d qpn %x qkey %x mgid %02x%02x sgid_index %d port %d",
 		   rdma_event_str(event->event), event->status,
-		   event->param.ud.private_data == context,
-		   event->param.ud.ah_attr.is_global,
+		   event->param.ud.private_data == context, event->param.ud.ah_attr.is_global,
 		   event->param.ud.qp_num, event->param.ud.qkey,
-		   event->param.ud.ah_attr.grh.dgid.raw[0],
-		   event->param.ud.ah_attr.grh.dgid.raw[1],
-		   event->param.ud.ah_attr.grh.sgid_index > 0,
-		   event->param.ud.ah_attr.port_num);
+		   event->param.ud.ah_attr.grh.dgid.raw[0], event->param.ud.ah_attr.grh.dgid.raw[1],
+		   event->param.ud.ah_attr.grh.sgid_index > 0, event->param.ud.ah_attr.port_num);
 	rdma_ack_cm_event(event);
 }
 
@@ -113,8 +109,7 @@ void diff_topic_cm_mcast(void)
 	for (mask = 0; mask < 9; mask++) {
 		attr.comp_mask = mask;
 		attr.join_flags = RDMA_MC_JOIN_FLAG_FULLMEMBER;
-		if (!E(rdma_join_multicast_ex(id, &attr, &id), "comp_mask %x",
-		       mask)) {
+		if (!E(rdma_join_multicast_ex(id, &attr, &id), "comp_mask %x", mask)) {
 			join_event(channel, "ex", &id);
 			rdma_leave_multicast(id, SA(&group));
 		}
@@ -126,28 +121,22 @@ void diff_topic_cm_mcast(void)
 	attr.addr = SA(&group);
 	for (flags = 0; flags < 5; flags++) {
 		attr.join_flags = flags;
-		if (!E(rdma_join_multicast_ex(id, &attr, &id), "flags %d",
-		       flags)) {
-			join_event(channel, flags ? "sendonly" : "fullmember",
-				   &id);
-			E(rdma_leave_multicast(id, SA(&group)), "flags %d",
-			  flags);
+		if (!E(rdma_join_multicast_ex(id, &attr, &id), "flags %d", flags)) {
+			join_event(channel, flags ? "sendonly" : "fullmember", &id);
+			E(rdma_leave_multicast(id, SA(&group)), "flags %d", flags);
 		}
 	}
 	drop(id);
 
 	id = make(channel, RDMA_PS_TCP, true, true);
 	E(rdma_join_multicast(id, SA(&group), NULL), "RC");
-	diff_value("RC", "%s",
-		   lib_readable(channel->fd, 300) ? diff_event(channel) : "-");
+	diff_value("RC", "%s", lib_readable(channel->fd, 300) ? diff_event(channel) : "-");
 	drop(id);
 	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_UDP));
 	uni.sin_port = 0;
 	NEED(!rdma_bind_addr(id, SA(&uni)));
 	E(rdma_join_multicast(id, SA(&group), NULL), "synchronous");
-	diff_value("synchronous", "%s",
-		   id->event ? rdma_event_str(id->event->event) : "-");
+	diff_value("synchronous", "%s", id->event ? rdma_event_str(id->event->event) : "-");
 	diff_hangs(2000);
-	E(rdma_leave_multicast(id, SA(&group)),
-	  "synchronous, event not acknowledged");
+	E(rdma_leave_multicast(id, SA(&group)), "synchronous, event not acknowledged");
 }

@@ -22,8 +22,7 @@ static void lengths(struct rdma_cm_id *id)
 
 	for (o = 0; o < NUM; o++)
 		for (l = 0; l < sizeof(lens) / sizeof(lens[0]); l++)
-			E(rdma_set_option(id, options[o].level, options[o].name,
-					  value, lens[l]),
+			E(rdma_set_option(id, options[o].level, options[o].name, value, lens[l]),
 			  "%s, length %zu", options[o].text, lens[l]);
 	for (o = 0; o < NUM; o++)
 		E(rdma_set_option(id, options[o].level, options[o].name, NULL,
@@ -38,8 +37,7 @@ static void unknown(struct rdma_cm_id *id)
 	size_t i;
 
 	for (i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		E(rdma_set_option(id, levels[i], 0, &value, 1), "level %d",
-		  levels[i]);
+		E(rdma_set_option(id, levels[i], 0, &value, 1), "level %d", levels[i]);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		E(rdma_set_option(id, RDMA_OPTION_ID, names[i], &value, 4),
 		  "ID, option %d", names[i]);
@@ -47,8 +45,7 @@ static void unknown(struct rdma_cm_id *id)
 		E(rdma_set_option(id, RDMA_OPTION_IB, names[i], &value, 4),
 		  "IB, option %d", names[i]);
 	E(rdma_set_option(id, RDMA_OPTION_IB, 0, &value, 4), "IB, option 0");
-	E(rdma_set_option(NULL, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &value, 1),
-	  "id NULL");
+	E(rdma_set_option(NULL, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &value, 1), "id NULL");
 	E(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &value,
 			  (size_t)1 << 32 | 1), "length beyond 32 bits");
 	E(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &value,
@@ -61,8 +58,7 @@ static void all(struct rdma_cm_id *id, const char *state)
 	size_t o;
 
 	for (o = 0; o < NUM; o++)
-		E(rdma_set_option(id, options[o].level, options[o].name, value,
-				  options[o].len),
+		E(rdma_set_option(id, options[o].level, options[o].name, value, options[o].len),
 		  "%s, %s", options[o].text, state);
 }
 
@@ -81,10 +77,8 @@ static void paths(void)
 			  sizeof(path[0])), "path, unbound");
 	NEED(!rdma_resolve_addr(id, NULL, SA(&sin), 2000));
 	diff_value("path", "%s", diff_event(channel));
-	E(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, path, 0),
-	  "path, length 0");
-	E(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, path, 7),
-	  "path, length 7");
+	E(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, path, 0), "path, length 0");
+	E(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, path, 7), "path, length 7");
 	path[0].flags = 0;
 	E(rdma_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, path,
 			  sizeof(path[0])), "path without flags");
@@ -132,15 +126,13 @@ void diff_topic_cm_option(void)
 	value[0] = 1;
 	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
 	NEED(!rdma_create_id(NULL, &other, NULL, RDMA_PS_TCP));
-	NEED(!rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
-			      value, 4));
+	NEED(!rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, value, 4));
 	NEED(!rdma_bind_addr(id, SA(&sin)));
 	sin.sin_port = rdma_get_src_port(id);
 	E(rdma_bind_addr(other, SA(&sin)), "one side has REUSEADDR");
 	rdma_destroy_id(other);
 	NEED(!rdma_create_id(NULL, &other, NULL, RDMA_PS_TCP));
-	NEED(!rdma_set_option(other, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
-			      value, 4));
+	NEED(!rdma_set_option(other, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, value, 4));
 	E(rdma_bind_addr(other, SA(&sin)), "both have REUSEADDR");
 	E(rdma_listen(id, 1), "first with REUSEADDR");
 	E(rdma_listen(other, 1), "second with REUSEADDR");

@@ -51,10 +51,8 @@ static void caps(void)
 		attr.cap = cases[i].cap;
 		if (!E(rdma_create_qp(id, NULL, &attr), "%s", cases[i].what)) {
 			tell_qp(id, &attr);
-			DIFF_GRANTED("max_send_wr", attr.cap.max_send_wr,
-				     cases[i].cap.max_send_wr);
-			DIFF_GRANTED("max_recv_wr", attr.cap.max_recv_wr,
-				     cases[i].cap.max_recv_wr);
+			DIFF_GRANTED("max_send_wr", attr.cap.max_send_wr, cases[i].cap.max_send_wr);
+			DIFF_GRANTED("max_recv_wr", attr.cap.max_recv_wr, cases[i].cap.max_recv_wr);
 			rdma_destroy_qp(id);
 		}
 		rdma_destroy_id(id);
@@ -77,8 +75,7 @@ static void types(void)
 			id = bound(spaces[s]);
 			attr = lib_qp_attr();
 			attr.qp_type = types[i];
-			snprintf(what, sizeof(what), "type %d, space %x",
-				 types[i], spaces[s]);
+			snprintf(what, sizeof(what), "type %d, space %x", types[i], spaces[s]);
 			if (!E(rdma_create_qp(id, NULL, &attr), "%s", what)) {
 				tell_qp(id, &attr);
 				rdma_destroy_qp(id);
@@ -225,11 +222,9 @@ void diff_topic_cm_srq(void)
 		id = bound(RDMA_PS_TCP);
 		attr.attr = cases[i].attr;
 		if (!E(rdma_create_srq(id, NULL, &attr), "%s", cases[i].what)) {
-			diff_value("id", "srq %d pd %d cq %d",
-				   !!id->srq, id->srq->pd == id->pd,
+			diff_value("id", "srq %d pd %d cq %d", !!id->srq, id->srq->pd == id->pd,
 				   !!id->recv_cq);
-			DIFF_GRANTED("max_wr", attr.attr.max_wr,
-				     cases[i].attr.max_wr);
+			DIFF_GRANTED("max_wr", attr.attr.max_wr, cases[i].attr.max_wr);
 			rdma_destroy_srq(id);
 		}
 		rdma_destroy_id(id);
@@ -300,8 +295,7 @@ void diff_topic_cm_ep(void)
 	V(rdma_destroy_ep(NULL), "NULL");
 	E(rdma_create_ep(&id, res, NULL, NULL), "passive");
 	diff_value("passive", "verbs %d pd %d qp %d channel %d event %d",
-		   !!id->verbs, !!id->pd, !!id->qp, !!id->channel,
-		   !!id->event);
+		   !!id->verbs, !!id->pd, !!id->qp, !!id->channel, !!id->event);
 	V(rdma_destroy_ep(id), "passive");
 	E(rdma_create_ep(&id, res, pd, &attr), "passive, PD of another context");
 	rdma_destroy_ep(id);
@@ -318,8 +312,7 @@ void diff_topic_cm_ep(void)
 	diff_value("active", "qp %d send_cq %d recv_cq %d %d", !!id->qp,
 		   !!id->send_cq, !!id->recv_cq, !!attr.recv_cq);
 	E(rdma_connect(id, NULL), "endpoint, nobody listens");
-	diff_value("refused", "event %s",
-		   id->event ? rdma_event_str(id->event->event) : "none");
+	diff_value("refused", "event %s", id->event ? rdma_event_str(id->event->event) : "none");
 	V(rdma_destroy_ep(id), "active");
 	attr = lib_qp_attr();
 	E(rdma_create_ep(&id, res, pd, &attr), "active, PD of another context");
@@ -339,8 +332,7 @@ void diff_topic_cm_ep(void)
 			if (E(rdma_create_ep(&id, res, NULL, &attr),
 			      "passive %d, type %d", passive, type))
 				continue;
-			diff_value("type", "id's %d attr's %d", id->qp_type,
-				   attr.qp_type);
+			diff_value("type", "id's %d attr's %d", id->qp_type, attr.qp_type);
 			rdma_destroy_ep(id);
 		}
 	res->ai_src_addr = NULL;
@@ -350,8 +342,7 @@ void diff_topic_cm_ep(void)
 	res->ai_port_space = 0x999;
 	E(rdma_create_ep(&id, res, NULL, NULL), "port space 0x999");
 	res->ai_port_space = RDMA_PS_TCP;
-	((struct sockaddr_in *)res->ai_dst_addr)->sin_addr.s_addr =
-		htonl(0xcb007107);
+	((struct sockaddr_in *)res->ai_dst_addr)->sin_addr.s_addr = htonl(0xcb007107);
 	E(rdma_create_ep(&id, res, NULL, NULL), "no route");
 	rdma_freeaddrinfo(res);
 

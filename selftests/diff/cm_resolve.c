@@ -14,21 +14,18 @@ static void set_ip(struct sockaddr_in *sin, const char *ip)
 }
 
 /* Synchronous: the answer holds the event's status. */
-static void resolve(const char *what, struct sockaddr *src,
-		    struct sockaddr *dst, int ms)
+static void resolve(const char *what, struct sockaddr *src, struct sockaddr *dst, int ms)
 {
 	struct rdma_cm_id *id;
 	int ret;
 
 	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
 	ret = E(rdma_resolve_addr(id, src, dst, ms), "%s", what);
-	diff_value("event", "%s %d",
-		   id->event ? rdma_event_str(id->event->event) : "none",
+	diff_value("event", "%s %d", id->event ? rdma_event_str(id->event->event) : "none",
 		   id->event ? id->event->status : 0);
 	if (!ret)
 		diff_value("id", "verbs %d pd %d port_num %d src %d dst %d",
-			   !!id->verbs, !!id->pd, id->port_num,
-			   id->route.addr.src_addr.sa_family,
+			   !!id->verbs, !!id->pd, id->port_num, id->route.addr.src_addr.sa_family,
 			   id->route.addr.dst_addr.sa_family);
 	rdma_destroy_id(id);
 }
@@ -147,8 +144,7 @@ static const char *eai(int ret)
 }
 
 /* Its return value is 0, -1 and errno, or an EAI_* code: -errno does not fit. */
-static void getaddrinfo_one(const char *what, const char *node,
-			    const char *service,
+static void getaddrinfo_one(const char *what, const char *node, const char *service,
 			    const struct rdma_addrinfo *hints)
 {
 	struct rdma_addrinfo *res = NULL;
@@ -217,8 +213,7 @@ void diff_topic_cm_addrinfo(void)
 		for (s = 0; s < sizeof(spaces) / sizeof(spaces[0]); s++) {
 			hints.ai_qp_type = types[t];
 			hints.ai_port_space = spaces[s];
-			snprintf(what, sizeof(what), "type %d space %x",
-				 types[t], spaces[s]);
+			snprintf(what, sizeof(what), "type %d space %x", types[t], spaces[s]);
 			getaddrinfo_one(what, ip, "7471", &hints);
 		}
 	memset(&hints, 0, sizeof(hints));

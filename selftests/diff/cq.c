@@ -23,26 +23,20 @@ void diff_topic_cq(void)
 	NEED(!ibv_query_device(context, &attr));
 	N(ibv_create_cq(NULL, 1, NULL, NULL, 0), "context NULL");
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		cq = N(ibv_create_cq(context, sizes[i], &cq, NULL, 0),
-		       "%d entries", sizes[i]);
+		cq = N(ibv_create_cq(context, sizes[i], &cq, NULL, 0), "%d entries", sizes[i]);
 		if (!cq)
 			continue;
 		diff_value("cq", "%s, channel %d context %d %d",
 			   cq->cqe >= sizes[i] ? "granted" : "less",
-			   !!cq->channel, cq->context == context,
-			   cq->cq_context == &cq);
+			   !!cq->channel, cq->context == context, cq->cq_context == &cq);
 		ibv_destroy_cq(cq);
 	}
-	N(ibv_create_cq(context, attr.max_cqe + 1, NULL, NULL, 0),
-	  "max_cqe + 1 entries");
+	N(ibv_create_cq(context, attr.max_cqe + 1, NULL, NULL, 0), "max_cqe + 1 entries");
 	for (i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
-		cq = N(ibv_create_cq(context, 1, NULL, NULL,
-				     vectors[i] == 1 ?
-				     context->num_comp_vectors - 1 :
-				     vectors[i] == 2 ?
+		cq = N(ibv_create_cq(context, 1, NULL, NULL, vectors[i] == 1 ?
+				     context->num_comp_vectors - 1 : vectors[i] == 2 ?
 				     context->num_comp_vectors : vectors[i]),
-		       "vector %s", vectors[i] == 1 ? "last" :
-		       vectors[i] == 2 ? "last + 1" :
+		       "vector %s", vectors[i] == 1 ? "last" : vectors[i] == 2 ? "last + 1" :
 		       vectors[i] < 0 ? "-1" : "large");
 		if (cq)
 			ibv_destroy_cq(cq);
@@ -50,8 +44,7 @@ void diff_topic_cq(void)
 			break;
 	}
 	NEED(channel = ibv_create_comp_channel(other));
-	cq = N(ibv_create_cq(context, 1, NULL, channel, 0),
-	       "channel of another context");
+	cq = N(ibv_create_cq(context, 1, NULL, channel, 0), "channel of another context");
 	if (cq)
 		ibv_destroy_cq(cq);
 	ibv_destroy_comp_channel(channel);
@@ -122,8 +115,7 @@ void diff_topic_comp(void)
 	E(ibv_get_cq_event(channel, &got, &cookie), "nothing, O_NONBLOCK");
 	E(ibv_get_cq_event(NULL, &got, &cookie), "channel NULL");
 	E(ibv_get_cq_event(&fake, &got, &cookie), "fd -1");
-	cq = N(ibv_create_cq(context, 16, &channel, channel, 0),
-	       "with a channel");
+	cq = N(ibv_create_cq(context, 16, &channel, channel, 0), "with a channel");
 	diff_value("refcnt", "%d", channel->refcnt);
 	P(ibv_destroy_comp_channel(channel), "a CQ uses it");
 	P(ibv_destroy_comp_channel(NULL), "NULL");

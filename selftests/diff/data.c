@@ -97,12 +97,10 @@ static void transfer(const struct xfer *x)
 	*counter = 40;
 	if (x->recv_len)
 		P(ibv_post_recv(d.b, &recv, &bad_recv), "%s", x->what);
-	if (x->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-	    x->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+	if (x->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || x->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = (uintptr_t)dst + x->offset;
 		wr.wr.atomic.rkey = d.rmr->rkey;
-		wr.wr.atomic.compare_add =
-			x->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? 40 : 2;
+		wr.wr.atomic.compare_add = x->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? 40 : 2;
 		wr.wr.atomic.swap = 42;
 	} else {
 		wr.wr.rdma.remote_addr = (uintptr_t)dst + x->offset;
@@ -143,8 +141,7 @@ static void flush(void)
 	}
 	P(ibv_modify_qp(d.a, &attr, IBV_QP_STATE), "three receives posted");
 	for (i = 0; i < 3; i++)
-		diff_value(i ? i > 1 ? "third" : "second" : "first", "%s",
-			   diff_wc(d.acq));
+		diff_value(i ? i > 1 ? "third" : "second" : "first", "%s", diff_wc(d.acq));
 	diff_value("no more", "%d", lib_no_wc(d.acq));
 	P(ibv_post_send(d.a, &wr, &bad), "error state");
 	diff_value("flushed send", "%s", diff_wc(d.acq));

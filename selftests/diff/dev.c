@@ -35,8 +35,7 @@ void diff_topic_dev(void)
 	context = N(ibv_open_device(list[0]), "plain");
 	NEED(context);
 	diff_value("context", "async_fd %d close on exec %d vectors %d device %d",
-		   context->async_fd >= 0,
-		   !!(fcntl(context->async_fd, F_GETFD) & FD_CLOEXEC),
+		   context->async_fd >= 0, !!(fcntl(context->async_fd, F_GETFD) & FD_CLOEXEC),
 		   context->num_comp_vectors > 0, context->device == list[0]);
 	V(ibv_free_device_list(list), "a device is open");
 	pd = diff_pd(context);
@@ -53,8 +52,7 @@ void diff_topic_dev(void)
 
 	num = -1;
 	contexts = N(rdma_get_devices(&num), "plain");
-	diff_value("rdma_get_devices", "%d, terminated %d", num,
-		   !contexts[num]);
+	diff_value("rdma_get_devices", "%d, terminated %d", num, !contexts[num]);
 	V(rdma_free_devices(contexts), "plain");
 	contexts = N(rdma_get_devices(NULL), "number NULL");
 	rdma_free_devices(contexts);
@@ -94,13 +92,10 @@ static void query_device(struct ibv_context *context)
 	P(ibv_query_device_ex(context, NULL, NULL), "attr NULL");
 	P(ibv_query_device_ex(context, NULL, &ex), "plain");
 	diff_value("ex", "mask %x odp %llx tso %x rss %x rate %x ports %d raw %x tm %x cq %d xrc_odp %x",
-		   ex.comp_mask,
-		   (unsigned long long)ex.odp_caps.general_caps,
+		   ex.comp_mask, (unsigned long long)ex.odp_caps.general_caps,
 		   ex.tso_caps.max_tso, ex.rss_caps.rx_hash_function,
-		   ex.packet_pacing_caps.qp_rate_limit_max,
-		   ex.phys_port_cnt_ex, ex.raw_packet_caps,
-		   ex.tm_caps.flags, ex.cq_mod_caps.max_cq_count,
-		   ex.xrc_odp_caps);
+		   ex.packet_pacing_caps.qp_rate_limit_max, ex.phys_port_cnt_ex, ex.raw_packet_caps,
+		   ex.tm_caps.flags, ex.cq_mod_caps.max_cq_count, ex.xrc_odp_caps);
 	diff_value("ex 2", "clock %llu timestamps %llx dm %llu wq %u flags %llx",
 		   (unsigned long long)ex.hca_core_clock,
 		   (unsigned long long)ex.completion_timestamp_mask,
@@ -109,8 +104,7 @@ static void query_device(struct ibv_context *context)
 	P(ibv_query_device_ex(context, &input, &ex), "input empty");
 	for (bit = 0; bit < 32; bit += 31) {
 		input.comp_mask = 1U << bit;
-		P(ibv_query_device_ex(context, &input, &ex),
-		  "input's comp_mask bit %d", bit);
+		P(ibv_query_device_ex(context, &input, &ex), "input's comp_mask bit %d", bit);
 	}
 	P(ibv_query_rt_values_ex(context, &(struct ibv_values_ex) {
 			.comp_mask = IBV_VALUES_MASK_RAW_CLOCK }), "raw clock");
@@ -125,18 +119,15 @@ static void query_port(struct ibv_context *context)
 	size_t i;
 
 	for (i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
-		P(ibv_query_port(context, ports[i], &attr), "port %d",
-		  ports[i]);
+		P(ibv_query_port(context, ports[i], &attr), "port %d", ports[i]);
 	P(ibv_query_port(NULL, 1, &attr), "context NULL");
 	P(ibv_query_port(context, 1, NULL), "attr NULL");
 	P((ibv_query_port)(context, 1, (void *)&attr), "the function itself");
-	P((ibv_query_port)(context, 2, (void *)&attr),
-	  "the function itself, port 2");
+	P((ibv_query_port)(context, 2, (void *)&attr), "the function itself, port 2");
 	NEED(!ibv_query_port(context, 1, &attr));
 	diff_value("port", "state %d mtu %d %d gids %d pkeys %d caps %x %x msg %x",
 		   attr.state, attr.max_mtu, attr.active_mtu, attr.gid_tbl_len,
-		   attr.pkey_tbl_len, attr.port_cap_flags,
-		   attr.port_cap_flags2, attr.max_msg_sz);
+		   attr.pkey_tbl_len, attr.port_cap_flags, attr.port_cap_flags2, attr.max_msg_sz);
 	diff_value("port 2", "lid %d sm %d lmc %d vl %d sl %d timeout %d init %d width %d speed %d phys %d link %d flags %x",
 		   attr.lid, attr.sm_lid, attr.lmc, attr.max_vl_num,
 		   attr.sm_sl, attr.subnet_timeout, attr.init_type_reply,
@@ -156,28 +147,20 @@ static void query_gids(struct ibv_context *context)
 
 	for (i = 0; i < sizeof(indices) / sizeof(indices[0]); i++) {
 		memset(&gid, 0xff, sizeof(gid));
-		if (!I(ibv_query_gid(context, 1, indices[i], &gid), "index %d",
-		       indices[i]))
-			diff_value("gid", "%02x%02x..%02x%02x",
-				   gid.raw[0], gid.raw[1], gid.raw[10],
+		if (!I(ibv_query_gid(context, 1, indices[i], &gid), "index %d", indices[i]))
+			diff_value("gid", "%02x%02x..%02x%02x", gid.raw[0], gid.raw[1], gid.raw[10],
 				   gid.raw[11]);
-		if (!P(ibv_query_gid_ex(context, 1, indices[i], &entry, 0),
-		       "index %d", indices[i]))
+		if (!P(ibv_query_gid_ex(context, 1, indices[i], &entry, 0), "index %d", indices[i]))
 			diff_value("entry", "%d port %d type %d ifindex %d",
 				   entry.gid_index, entry.port_num,
 				   entry.gid_type, !!entry.ndev_ifindex);
-		I(ibv_query_pkey(context, 1, indices[i], &pkey), "index %d",
-		  indices[i]);
+		I(ibv_query_pkey(context, 1, indices[i], &pkey), "index %d", indices[i]);
 	}
 	for (i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
-		I(ibv_query_gid(context, ports[i], 0, &gid), "port %d",
-		  ports[i]);
-		P(ibv_query_gid_ex(context, ports[i], 0, &entry, 0), "port %d",
-		  ports[i]);
-		I(ibv_query_pkey(context, ports[i], 0, &pkey), "port %d",
-		  ports[i]);
-		I(ibv_get_pkey_index(context, ports[i], htons(0xffff)),
-		  "port %d", ports[i]);
+		I(ibv_query_gid(context, ports[i], 0, &gid), "port %d", ports[i]);
+		P(ibv_query_gid_ex(context, ports[i], 0, &entry, 0), "port %d", ports[i]);
+		I(ibv_query_pkey(context, ports[i], 0, &pkey), "port %d", ports[i]);
+		I(ibv_get_pkey_index(context, ports[i], htons(0xffff)), "port %d", ports[i]);
 	}
 	I(ibv_query_gid(NULL, 1, 0, &gid), "context NULL");
 	I(ibv_query_gid(context, 1, 0, NULL), "gid NULL");
@@ -187,8 +170,7 @@ static void query_gids(struct ibv_context *context)
 	P(ibv_query_gid_ex(context, 1, 0, &entry, ~0U), "flags -1");
 	P(_ibv_query_gid_ex(context, 1, 0, &entry, 0, 0), "entry_size 0");
 	P(_ibv_query_gid_ex(context, 1, 0, &entry, 0, 8), "entry_size 8");
-	P(_ibv_query_gid_ex(context, 1, 0, entries, 0, sizeof(entries)),
-	  "entry_size large");
+	P(_ibv_query_gid_ex(context, 1, 0, entries, 0, sizeof(entries)), "entry_size large");
 	I(ibv_query_pkey(NULL, 1, 0, &pkey), "context NULL");
 	I(ibv_query_pkey(context, 1, 0, NULL), "pkey NULL");
 	I(ibv_query_pkey(context, 1, 0, &pkey), "plain");
@@ -206,8 +188,7 @@ static void query_gids(struct ibv_context *context)
 	I(ibv_query_gid_table(context, entries, 64, 1), "flags 1");
 	I(_ibv_query_gid_table(context, entries, 64, 0, 0), "entry_size 0");
 	I(_ibv_query_gid_table(context, entries, 64, 0, 8), "entry_size 8");
-	I(_ibv_query_gid_table(context, entries, 4, 0, 256),
-	  "entry_size 256");
+	I(_ibv_query_gid_table(context, entries, 4, 0, 256), "entry_size 256");
 }
 
 void diff_topic_dev_query(void)

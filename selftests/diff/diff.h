@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib_util.h"
+#include "lib_util.h"
 
 enum diff_kind {
 	DIFF_E,		/* 0, or -1 and errno */
@@ -122,8 +122,7 @@ struct ibv_pd *diff_pd(struct ibv_context *context);
 struct ibv_cq *diff_cq(struct ibv_context *context, int cqe);
 struct ibv_mr *diff_mr(struct ibv_pd *pd, void *buf, size_t len, int access);
 struct ibv_qp_init_attr diff_qp_attr(struct ibv_cq *cq, enum ibv_qp_type type);
-struct ibv_qp *diff_qp(struct ibv_pd *pd, struct ibv_cq *cq,
-		       enum ibv_qp_type type);
+struct ibv_qp *diff_qp(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type);
 /* The path from the device to itself, over RDMA_ADDR. */
 struct ibv_ah_attr diff_path(struct ibv_context *context);
 /* The attributes that a transition to state needs, and their mask. */

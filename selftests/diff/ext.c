@@ -109,8 +109,7 @@ void diff_topic_cq_ex(void)
 		attr = (struct ibv_cq_init_attr_ex) {
 			.cqe = 4, .wc_flags = bit < 0 ? 0 : 1ULL << bit,
 		};
-		cq = N(ibv_create_cq_ex(context, &attr), "wc_flags bit %d",
-		       bit);
+		cq = N(ibv_create_cq_ex(context, &attr), "wc_flags bit %d", bit);
 		if (cq)
 			ibv_destroy_cq(ibv_cq_ex_to_cq(cq));
 	}
@@ -118,8 +117,7 @@ void diff_topic_cq_ex(void)
 		attr = (struct ibv_cq_init_attr_ex) {
 			.cqe = 4, .comp_mask = 1U << bit, .parent_domain = pd,
 		};
-		cq = N(ibv_create_cq_ex(context, &attr), "comp_mask bit %d",
-		       bit);
+		cq = N(ibv_create_cq_ex(context, &attr), "comp_mask bit %d", bit);
 		if (cq)
 			ibv_destroy_cq(ibv_cq_ex_to_cq(cq));
 		attr = (struct ibv_cq_init_attr_ex) {
@@ -156,8 +154,7 @@ static void finish(struct wr_test *t, const char *what)
 	if (!P(ibv_wr_complete(t->qp), "%s", what))
 		diff_value("completion", "%s", diff_wc(t->cq));
 	else
-		diff_value("no completion", "%d",
-			   lib_no_wc(t->cq));
+		diff_value("no completion", "%d", lib_no_wc(t->cq));
 }
 
 /* In the error state: all that is accepted comes back flushed. */
@@ -182,12 +179,9 @@ static void wr_calls(struct wr_test *t)
 } while (0)
 	V(ibv_wr_start(t->qp), "empty");
 	P(ibv_wr_complete(t->qp), "empty");
-	TRY("send", ibv_wr_send(t->qp),
-	    ibv_wr_set_sge(t->qp, t->mr->lkey, addr, 8));
-	TRY("send_imm", ibv_wr_send_imm(t->qp, 1),
-	    ibv_wr_set_sge(t->qp, t->mr->lkey, addr, 8));
-	TRY("write", ibv_wr_rdma_write(t->qp, key, addr),
-	    ibv_wr_set_sge_list(t->qp, 2, sge));
+	TRY("send", ibv_wr_send(t->qp), ibv_wr_set_sge(t->qp, t->mr->lkey, addr, 8));
+	TRY("send_imm", ibv_wr_send_imm(t->qp, 1), ibv_wr_set_sge(t->qp, t->mr->lkey, addr, 8));
+	TRY("write", ibv_wr_rdma_write(t->qp, key, addr), ibv_wr_set_sge_list(t->qp, 2, sge));
 	TRY("write_imm", ibv_wr_rdma_write_imm(t->qp, key, addr, 1),
 	    ibv_wr_set_inline_data(t->qp, buf, 8));
 	TRY("read", ibv_wr_rdma_read(t->qp, key, addr),
@@ -196,17 +190,12 @@ static void wr_calls(struct wr_test *t)
 	    ibv_wr_set_sge(t->qp, t->mr->lkey, addr, 8));
 	TRY("fetch_add", ibv_wr_atomic_fetch_add(t->qp, key, addr, 1),
 	    ibv_wr_set_sge(t->qp, t->mr->lkey, addr, 8));
-	TRY("send_inv", ibv_wr_send_inv(t->qp, 1),
-	    ibv_wr_set_inline_data_list(t->qp, 2, bufs));
-	TRY("too many SGEs", ibv_wr_send(t->qp),
-	    ibv_wr_set_sge_list(t->qp, 3, sge));
-	TRY("inline too long", ibv_wr_send(t->qp),
-	    ibv_wr_set_inline_data(t->qp, buf, 4000));
-	TRY("inline list too long", ibv_wr_send(t->qp),
-	    ibv_wr_set_inline_data_list(t->qp, 1,
+	TRY("send_inv", ibv_wr_send_inv(t->qp, 1), ibv_wr_set_inline_data_list(t->qp, 2, bufs));
+	TRY("too many SGEs", ibv_wr_send(t->qp), ibv_wr_set_sge_list(t->qp, 3, sge));
+	TRY("inline too long", ibv_wr_send(t->qp), ibv_wr_set_inline_data(t->qp, buf, 4000));
+	TRY("inline list too long", ibv_wr_send(t->qp), ibv_wr_set_inline_data_list(t->qp, 1,
 					&(struct ibv_data_buf) { buf, 4000 }));
-	TRY("unknown lkey", ibv_wr_send(t->qp),
-	    ibv_wr_set_sge(t->qp, 0x12345, addr, 8));
+	TRY("unknown lkey", ibv_wr_send(t->qp), ibv_wr_set_sge(t->qp, 0x12345, addr, 8));
 	/* Neither offers them */
 	V(ibv_wr_local_inv(t->qp, 1), "not asked for");
 	V(ibv_wr_bind_mw(t->qp, NULL, 1, NULL), "not asked for");
@@ -223,8 +212,7 @@ static void wr_calls(struct wr_test *t)
 }
 
 static struct ibv_qp *make_qp(struct ibv_context *context, struct ibv_pd *pd,
-			      struct ibv_cq *cq, int type, uint64_t ops,
-			      const char *what)
+			      struct ibv_cq *cq, int type, uint64_t ops, const char *what)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.cap = { 64, 8, 2, 2, 64 },
@@ -240,8 +228,7 @@ static struct ibv_qp *make_qp(struct ibv_context *context, struct ibv_pd *pd,
 	return N(ibv_create_qp_ex(context, &attr), "%s", what);
 }
 
-static void wr_api(struct ibv_context *context, struct ibv_pd *pd,
-		   struct ibv_cq *cq)
+static void wr_api(struct ibv_context *context, struct ibv_pd *pd, struct ibv_cq *cq)
 {
 	const uint64_t rc = IBV_QP_EX_WITH_RDMA_WRITE |
 			    IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
@@ -312,33 +299,25 @@ void diff_topic_qp_ex(void)
 		ibv_destroy_qp(qp); \
 } while (0)
 	for (bit = -1; bit < 32; bit++)
-		TRY(attr.comp_mask |= bit < 0 ? 0 : 1U << bit,
-		    "PD and comp_mask bit %d", bit);
+		TRY(attr.comp_mask |= bit < 0 ? 0 : 1U << bit, "PD and comp_mask bit %d", bit);
 	TRY(attr.comp_mask = 0, "comp_mask 0");
 	TRY(attr.pd = NULL, "PD NULL");
 	for (bit = 0; bit < 16; bit++) {
 		TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS,
-		     attr.create_flags = 1U << bit),
-		    "create_flags bit %d", bit);
+		     attr.create_flags = 1U << bit), "create_flags bit %d", bit);
 		TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		     attr.send_ops_flags = 1ULL << bit),
-		    "RC, send_ops bit %d", bit);
-		TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		     attr.qp_type = IBV_QPT_UC,
-		     attr.send_ops_flags = 1ULL << bit),
-		    "UC, send_ops bit %d", bit);
-		TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		     attr.qp_type = IBV_QPT_UD,
-		     attr.send_ops_flags = 1ULL << bit),
-		    "UD, send_ops bit %d", bit);
+		     attr.send_ops_flags = 1ULL << bit), "RC, send_ops bit %d", bit);
+		TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, attr.qp_type = IBV_QPT_UC,
+		     attr.send_ops_flags = 1ULL << bit), "UC, send_ops bit %d", bit);
+		TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, attr.qp_type = IBV_QPT_UD,
+		     attr.send_ops_flags = 1ULL << bit), "UD, send_ops bit %d", bit);
 	}
 	TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 	     attr.send_ops_flags = 1ULL << 63), "send_ops bit 63");
 	TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 	     attr.send_ops_flags = 0), "send_ops 0");
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		TRY((attr.qp_type = types[i],
-		     attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS),
+		TRY((attr.qp_type = types[i], attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS),
 		    "type %d", types[i]);
 	TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS,
 	     attr.cap.max_send_wr = 0x7fffffff), "too many requests");
@@ -428,8 +407,7 @@ static void device_memory(struct ibv_context *context, struct ibv_pd *pd)
 	N(ibv_alloc_dm(NULL, &attr), "context NULL");
 	P(ibv_free_dm(&fake), "never allocated");
 	P(ibv_free_dm(NULL), "NULL");
-	N(ibv_reg_dm_mr(pd, &fake, 0, 64, IBV_ACCESS_ZERO_BASED),
-	  "never allocated");
+	N(ibv_reg_dm_mr(pd, &fake, 0, 64, IBV_ACCESS_ZERO_BASED), "never allocated");
 	P(ibv_memcpy_to_dm(&fake, 0, buf, 8), "never allocated");
 	P(ibv_memcpy_from_dm(buf, &fake, 0, 8), "never allocated");
 	N(ibv_import_dm(context, 0), "handle 0");
@@ -487,8 +465,7 @@ static void flows(struct ibv_context *context, struct ibv_pd *pd)
 	N(ibv_create_counters(context, &init), "plain");
 	N(ibv_create_counters(NULL, &init), "context NULL");
 	P(ibv_destroy_counters(&counters), "never created");
-	P(ibv_attach_counters_point_flow(&counters, &attach, &flow),
-	  "never created");
+	P(ibv_attach_counters_point_flow(&counters, &attach, &flow), "never created");
 	P(ibv_read_counters(&counters, &value, 1, 0), "never created");
 	ibv_destroy_qp(qp);
 	ibv_destroy_cq(cq);

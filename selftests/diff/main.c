@@ -49,8 +49,7 @@ static void on_signal(int sig)
 		in_call = 0;
 		siglongjmp(diff_jump, sig);
 	}
-	printf("%s: outside of a call, after %s | %s\n", topic, label,
-	       signal_name(sig));
+	printf("%s: outside of a call, after %s | %s\n", topic, label, signal_name(sig));
 	fflush(stdout);
 	_exit(1);
 }
@@ -67,8 +66,7 @@ void diff_begin(const char *call, const char *fmt, ...)
 	start = end;
 	while (start > call && (isalnum(start[-1]) || start[-1] == '_'))
 		start--;
-	len = snprintf(label, sizeof(label), "%s: %.*s: ", topic,
-		       (int)(end - start), start);
+	len = snprintf(label, sizeof(label), "%s: %.*s: ", topic, (int)(end - start), start);
 	va_start(ap, fmt);
 	vsnprintf(label + len, sizeof(label) - len, fmt, ap);
 	va_end(ap);
@@ -147,8 +145,7 @@ void diff_value(const char *what, const char *fmt, ...)
 
 void diff_failed(const char *what)
 {
-	printf("%s: after %s | failed: %s (%s)\n", topic, label, what,
-	       diff_errno(errno));
+	printf("%s: after %s | failed: %s (%s)\n", topic, label, what, diff_errno(errno));
 	fflush(stdout);
 	_exit(1);
 }

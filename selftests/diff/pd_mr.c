@@ -97,8 +97,7 @@ static void addresses(struct ibv_pd *pd)
 	mr = N(ibv_reg_mr(pd, readonly, 4096, 0), "read-only memory");
 	if (mr)
 		ibv_dereg_mr(mr);
-	mr = N(ibv_reg_mr(pd, readonly, 4096, IBV_ACCESS_LOCAL_WRITE),
-	       "read-only memory, LW");
+	mr = N(ibv_reg_mr(pd, readonly, 4096, IBV_ACCESS_LOCAL_WRITE), "read-only memory, LW");
 	if (mr)
 		ibv_dereg_mr(mr);
 	NEED((readonly = mmap(NULL, 4096, PROT_NONE,
@@ -124,18 +123,12 @@ static void rereg(struct ibv_context *context, struct ibv_pd *pd)
 	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		X(ibv_rereg_mr(mr, flags[i], pd, buf, 4096,
 			       IBV_ACCESS_LOCAL_WRITE), "flags %d", flags[i]);
-	X(ibv_rereg_mr(NULL, IBV_REREG_MR_CHANGE_PD, pd, buf, 4096, 0),
-	  "mr NULL");
-	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, buf, 4096, 0),
-	  "PD NULL");
-	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd2, buf, 4096, 0),
-	  "other PD");
-	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, foreign, buf, 4096, 0),
-	  "PD of another context");
-	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, pd, NULL, 4096, 0),
-	  "address NULL");
-	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, pd, buf, 0, 0),
-	  "length 0");
+	X(ibv_rereg_mr(NULL, IBV_REREG_MR_CHANGE_PD, pd, buf, 4096, 0), "mr NULL");
+	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, buf, 4096, 0), "PD NULL");
+	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd2, buf, 4096, 0), "other PD");
+	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, foreign, buf, 4096, 0), "PD of another context");
+	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, pd, NULL, 4096, 0), "address NULL");
+	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, pd, buf, 0, 0), "length 0");
 	X(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, pd, buf, 4096,
 		       IBV_ACCESS_REMOTE_WRITE), "RW without LW");
 	ibv_dereg_mr(mr);
@@ -159,19 +152,16 @@ void diff_topic_mr(void)
 		tell(N(ibv_reg_mr(pd, buf, 64, accesses[i].access),
 		       "access %s", accesses[i].what), pd);
 		mr = N(ibv_reg_mr_iova2(pd, buf, 64, (uintptr_t)buf,
-					accesses[i].access), "access %s",
-		       accesses[i].what);
+					accesses[i].access), "access %s", accesses[i].what);
 		if (mr)
 			ibv_dereg_mr(mr);
 	}
-	mr = N((ibv_reg_mr)(pd, buf, 64, IBV_ACCESS_LOCAL_WRITE),
-	       "the function itself");
+	mr = N((ibv_reg_mr)(pd, buf, 64, IBV_ACCESS_LOCAL_WRITE), "the function itself");
 	if (mr)
 		ibv_dereg_mr(mr);
 	mr = N(ibv_reg_mr_iova(pd, buf, 64, 0x123000, 0), "iova");
 	tell(mr, pd);
-	mr = N(ibv_reg_mr_iova(pd, buf + 1, 64, 0x123000, 0),
-	       "iova, other offset in the page");
+	mr = N(ibv_reg_mr_iova(pd, buf + 1, 64, 0x123000, 0), "iova, other offset in the page");
 	if (mr)
 		ibv_dereg_mr(mr);
 	mr = N(ibv_reg_mr_iova(pd, buf, 64, -32ULL, 0), "iova wraps");
@@ -180,8 +170,7 @@ void diff_topic_mr(void)
 	addresses(pd);
 
 	N(ibv_reg_dmabuf_mr(pd, 0, 64, 0, -1, 0), "fd -1");
-	N(ibv_reg_dmabuf_mr(pd, 0, 64, 0, open("/dev/null", O_RDWR), 0),
-	  "fd of /dev/null");
+	N(ibv_reg_dmabuf_mr(pd, 0, 64, 0, open("/dev/null", O_RDWR), 0), "fd of /dev/null");
 	N(ibv_import_mr(pd, 0), "handle 0");
 	N(ibv_import_mr(NULL, 0), "PD NULL");
 	V(ibv_unimport_mr(NULL), "NULL");
@@ -189,18 +178,15 @@ void diff_topic_mr(void)
 	N(ibv_alloc_null_mr(NULL), "NULL");
 	rereg(context, pd);
 
-	P(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0),
-	  "no SGE");
+	P(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0), "no SGE");
 	P(ibv_advise_mr(pd, 99, 0, NULL, 0), "unknown advice");
-	P(ibv_advise_mr(NULL, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0),
-	  "PD NULL");
+	P(ibv_advise_mr(NULL, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0), "PD NULL");
 
 	mr = diff_mr(pd, buf, 64, 0);
 	stale = diff_copy(mr);
 	P(ibv_dereg_mr(NULL), "NULL");
 	P(ibv_dereg_mr(mr), "plain");
-	X(ibv_rereg_mr(stale, IBV_REREG_MR_CHANGE_ACCESS, pd, buf, 64, 0),
-	  "stale MR");
+	X(ibv_rereg_mr(stale, IBV_REREG_MR_CHANGE_ACCESS, pd, buf, 64, 0), "stale MR");
 	P(ibv_dereg_mr(stale), "stale MR");
 	ibv_dealloc_pd(pd);
 	ibv_close_device(context);

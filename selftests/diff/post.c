@@ -64,8 +64,7 @@ void diff_topic_post_recv(void)
 	wr = (struct ibv_recv_wr) { .wr_id = 1, .sg_list = p.sge, .num_sge = 1 };
 	for (s = 0; s < sizeof(states) / sizeof(states[0]); s++) {
 		diff_move(p.qp, states[s], p.qp->qp_num);
-		P(ibv_post_recv(p.qp, &wr, &bad), "in %s",
-		  diff_state(states[s]));
+		P(ibv_post_recv(p.qp, &wr, &bad), "in %s", diff_state(states[s]));
 		if (states[s] == IBV_QPS_ERR)
 			diff_value("flushed", "%s", diff_wc(p.cq));
 		drain(&p);
@@ -112,8 +111,7 @@ void diff_topic_post_recv(void)
 	chain[1].num_sge = 3;
 	bad = NULL;
 	P(ibv_post_recv(p.qp, chain, &bad), "second of three is bad");
-	diff_value("bad_wr of three", "%d",
-		   bad ? (int)(bad - chain) : -1);
+	diff_value("bad_wr of three", "%d", bad ? (int)(bad - chain) : -1);
 	for (i = 0, ret = 0; i < 4096 && !ret; i++)
 		ret = ibv_post_recv(p.qp, &wr, &bad);
 	diff_value("full", "%s, more than 7: %d", diff_errno(ret), i > 7);
@@ -256,8 +254,7 @@ static void sends_of(enum ibv_qp_type type, const char *name)
 	wr.sg_list = p.sge;
 	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
 		diff_move(p.qp, states[i], p.qp->qp_num);
-		P(ibv_post_send(p.qp, &wr, &bad), "%s, in %s", name,
-		  diff_state(states[i]));
+		P(ibv_post_send(p.qp, &wr, &bad), "%s, in %s", name, diff_state(states[i]));
 		if (states[i] == IBV_QPS_ERR)
 			diff_value("flushed", "%s", diff_wc(p.cq));
 		drain(&p);
@@ -275,14 +272,12 @@ static void sends_of(enum ibv_qp_type type, const char *name)
 	diff_move(p.qp, IBV_QPS_RTS, p.qp->qp_num);
 	bad = NULL;
 	P(ibv_post_send(p.qp, chain, &bad), "%s, second of three is bad", name);
-	diff_value("bad_wr of three", "%d",
-		   bad ? (int)(bad - chain) : -1);
+	diff_value("bad_wr of three", "%d", bad ? (int)(bad - chain) : -1);
 	drain(&p);
 	diff_move(p.qp, IBV_QPS_RTS, p.qp->qp_num);
 	P(ibv_post_send(p.qp, NULL, &bad), "%s, wr NULL", name);
 	wr.num_sge = 5;
-	P(ibv_post_send(p.qp, &wr, NULL), "%s, too many SGEs, bad_wr NULL",
-	  name);
+	P(ibv_post_send(p.qp, &wr, NULL), "%s, too many SGEs, bad_wr NULL", name);
 }
 
 void diff_topic_post_send(void)

@@ -9,17 +9,12 @@
 #include "diff.h"
 
 /* Exported, but in no header that is installed. */
-void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst,
-				struct ib_uverbs_ah_attr *src);
-void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst,
-				struct ib_uverbs_qp_attr *src);
-void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst,
-				 struct ib_user_path_rec *src);
-void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *dst,
-			       struct ibv_sa_path_rec *src);
+void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_attr *src);
+void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src);
+void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst, struct ib_user_path_rec *src);
+void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *dst, struct ibv_sa_path_rec *src);
 const char *ibv_get_sysfs_path(void);
-int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
-			size_t size);
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
@@ -97,8 +92,7 @@ void diff_topic_pure(void)
 	rates();
 	marshal();
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		I(ibv_is_qpt_supported(1 << IBV_QPT_RC, types[i]), "type %d",
-		  types[i]);
+		I(ibv_is_qpt_supported(1 << IBV_QPT_RC, types[i]), "type %d", types[i]);
 	I(ibv_flow_label_to_udp_sport(0), "0");
 	I(ibv_flow_label_to_udp_sport(0x12345), "0x12345");
 	I(ibv_flow_label_to_udp_sport(0xffffffff), "-1");
@@ -110,10 +104,8 @@ void diff_topic_pure(void)
 	I(ibv_read_sysfs_file("/sys/class/infiniband/rxe0", "node_type", text,
 			      sizeof(text)) > 0, "node_type");
 	diff_value("node_type", "%.2s", text);
-	I(ibv_read_sysfs_file("/sys/class", "nothing", text, sizeof(text)),
-	  "no such file");
-	I(ibv_read_sysfs_file("/sys/class/infiniband/rxe0", "node_type", text,
-			      0), "size 0");
+	I(ibv_read_sysfs_file("/sys/class", "nothing", text, sizeof(text)), "no such file");
+	I(ibv_read_sysfs_file("/sys/class/infiniband/rxe0", "node_type", text, 0), "size 0");
 
 	I(ibv_is_fork_initialized(), "before ibv_fork_init");
 	P(ibv_fork_init(), "plain");

@@ -33,22 +33,17 @@ static void create_caps(struct ibv_pd *pd, struct ibv_cq *cq)
 		if (!qp)
 			continue;
 		diff_value("cap", "send %s %s recv %s %s inline %s",
-			   attr.cap.max_send_wr >= caps[i].cap.max_send_wr ?
-			   "granted" : "less",
-			   attr.cap.max_send_sge >= caps[i].cap.max_send_sge ?
-			   "granted" : "less",
-			   attr.cap.max_recv_wr >= caps[i].cap.max_recv_wr ?
-			   "granted" : "less",
-			   attr.cap.max_recv_sge >= caps[i].cap.max_recv_sge ?
-			   "granted" : "less",
+			   attr.cap.max_send_wr >= caps[i].cap.max_send_wr ? "granted" : "less",
+			   attr.cap.max_send_sge >= caps[i].cap.max_send_sge ? "granted" : "less",
+			   attr.cap.max_recv_wr >= caps[i].cap.max_recv_wr ? "granted" : "less",
+			   attr.cap.max_recv_sge >= caps[i].cap.max_recv_sge ? "granted" : "less",
 			   attr.cap.max_inline_data >=
 			   caps[i].cap.max_inline_data ? "granted" : "less");
 		ibv_destroy_qp(qp);
 	}
 }
 
-static void create(struct ibv_context *context, struct ibv_pd *pd,
-		   struct ibv_cq *cq)
+static void create(struct ibv_context *context, struct ibv_pd *pd, struct ibv_cq *cq)
 {
 	static const int types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD,
 				     IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND,
@@ -96,8 +91,7 @@ static void query(struct ibv_qp *qp)
 	P(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), "plain");
 	diff_value("query", "state %s type %d sig_all %d cq %d %d srq %d",
 		   diff_state(attr.qp_state), init.qp_type, init.sq_sig_all,
-		   init.send_cq == qp->send_cq, init.recv_cq == qp->recv_cq,
-		   !!init.srq);
+		   init.send_cq == qp->send_cq, init.recv_cq == qp->recv_cq, !!init.srq);
 	P(ibv_query_qp(qp, &attr, 0, &init), "mask 0");
 	P(ibv_query_qp(qp, &attr, -1, &init), "mask -1");
 	P(ibv_query_qp(qp, &attr, 1 << 30, &init), "mask bit 30");
@@ -186,8 +180,7 @@ static void transitions(enum ibv_qp_type type)
 					"%s to %s (%d)%s", diff_state(from[f]),
 					diff_state(to), to, hows[how]);
 				if (!ret || how == 0)
-					diff_value("state", "%s %s",
-						   diff_state(qp->state),
+					diff_value("state", "%s %s", diff_state(qp->state),
 						   diff_state(diff_query_state(qp)));
 			}
 	ibv_destroy_qp(qp);
@@ -229,38 +222,28 @@ static void values(enum ibv_qp_type type)
 		TRY(INIT, RTR, "RTR, mtu 0", attr.path_mtu = 0);
 		TRY(INIT, RTR, "RTR, mtu 6", attr.path_mtu = 6);
 		TRY(INIT, RTR, "RTR, mtu 4096", attr.path_mtu = IBV_MTU_4096);
-		TRY(INIT, RTR, "RTR, sgid_index 200",
-		    attr.ah_attr.grh.sgid_index = 200);
-		TRY(INIT, RTR, "RTR, sgid_index 255",
-		    attr.ah_attr.grh.sgid_index = 255);
+		TRY(INIT, RTR, "RTR, sgid_index 200", attr.ah_attr.grh.sgid_index = 200);
+		TRY(INIT, RTR, "RTR, sgid_index 255", attr.ah_attr.grh.sgid_index = 255);
 		TRY(INIT, RTR, "RTR, no GRH", attr.ah_attr.is_global = 0);
 		TRY(INIT, RTR, "RTR, AH's port 0", attr.ah_attr.port_num = 0);
 		TRY(INIT, RTR, "RTR, AH's port 2", attr.ah_attr.port_num = 2);
-		TRY(INIT, RTR, "RTR, dgid 0",
-		    memset(&attr.ah_attr.grh.dgid, 0, 16));
+		TRY(INIT, RTR, "RTR, dgid 0", memset(&attr.ah_attr.grh.dgid, 0, 16));
 		TRY(INIT, RTR, "RTR, dest_qp_num -1", attr.dest_qp_num = -1);
 		TRY(INIT, RTR, "RTR, rq_psn -1", attr.rq_psn = -1);
-		TRY(INIT, RTR, "RTR, max_dest_rd_atomic 255",
-		    attr.max_dest_rd_atomic = 255);
-		TRY(INIT, RTR, "RTR, max_dest_rd_atomic 128",
-		    attr.max_dest_rd_atomic = 128);
-		TRY(INIT, RTR, "RTR, min_rnr_timer 31",
-		    attr.min_rnr_timer = 31);
-		TRY(INIT, RTR, "RTR, min_rnr_timer 255",
-		    attr.min_rnr_timer = 255);
+		TRY(INIT, RTR, "RTR, max_dest_rd_atomic 255", attr.max_dest_rd_atomic = 255);
+		TRY(INIT, RTR, "RTR, max_dest_rd_atomic 128", attr.max_dest_rd_atomic = 128);
+		TRY(INIT, RTR, "RTR, min_rnr_timer 31", attr.min_rnr_timer = 31);
+		TRY(INIT, RTR, "RTR, min_rnr_timer 255", attr.min_rnr_timer = 255);
 		TRY(RTR, RTS, "RTS, timeout 31", attr.timeout = 31);
 		TRY(RTR, RTS, "RTS, timeout 255", attr.timeout = 255);
 		TRY(RTR, RTS, "RTS, retry_cnt 8", attr.retry_cnt = 8);
 		TRY(RTR, RTS, "RTS, retry_cnt 255", attr.retry_cnt = 255);
 		TRY(RTR, RTS, "RTS, rnr_retry 8", attr.rnr_retry = 8);
-		TRY(RTR, RTS, "RTS, max_rd_atomic 129",
-		    attr.max_rd_atomic = 129);
-		TRY(RTR, RTS, "RTS, max_rd_atomic 255",
-		    attr.max_rd_atomic = 255);
+		TRY(RTR, RTS, "RTS, max_rd_atomic 129", attr.max_rd_atomic = 129);
+		TRY(RTR, RTS, "RTS, max_rd_atomic 255", attr.max_rd_atomic = 255);
 	}
 	TRY(RTR, RTS, "RTS, sq_psn -1", attr.sq_psn = -1);
-	TRY(RTR, RTS, "RTS, rate_limit",
-	    (attr.rate_limit = 1, mask |= IBV_QP_RATE_LIMIT));
+	TRY(RTR, RTS, "RTS, rate_limit", (attr.rate_limit = 1, mask |= IBV_QP_RATE_LIMIT));
 	TRY(RTR, RTS, "RTS, path_mig_state",
 	    (attr.path_mig_state = 99, mask |= IBV_QP_PATH_MIG_STATE));
 	/* No state at all */
@@ -268,10 +251,8 @@ static void values(enum ibv_qp_type type)
 	    (attr.min_rnr_timer = 2, mask = IBV_QP_MIN_RNR_TIMER));
 	TRY(RTS, RTS, "in RTS, only access flags",
 	    (attr.qp_access_flags = 1, mask = IBV_QP_ACCESS_FLAGS));
-	TRY(RTS, RTS, "in RTS, only qkey",
-	    (attr.qkey = 5, mask = IBV_QP_QKEY));
-	TRY(RTS, RTS, "in RTS, only dest_qpn",
-	    (attr.dest_qp_num = 5, mask = IBV_QP_DEST_QPN));
+	TRY(RTS, RTS, "in RTS, only qkey", (attr.qkey = 5, mask = IBV_QP_QKEY));
+	TRY(RTS, RTS, "in RTS, only dest_qpn", (attr.dest_qp_num = 5, mask = IBV_QP_DEST_QPN));
 	TRY(RESET, RESET, "in RESET, only access flags",
 	    (attr.qp_access_flags = 1, mask = IBV_QP_ACCESS_FLAGS));
 	ibv_destroy_qp(qp);

@@ -33,8 +33,7 @@ static void create(struct ibv_context *context, struct ibv_pd *pd)
 		if (!srq)
 			continue;
 		diff_value("attr", "max_wr %s max_sge %s context %d",
-			   attr.attr.max_wr >= sizes[i].attr.max_wr ?
-			   "granted" : "less",
+			   attr.attr.max_wr >= sizes[i].attr.max_wr ? "granted" : "less",
 			   attr.attr.max_sge >= sizes[i].attr.max_sge ?
 			   "granted" : "less", srq->srq_context == &attr);
 		ibv_destroy_srq(srq);
@@ -45,8 +44,7 @@ static void create(struct ibv_context *context, struct ibv_pd *pd)
 		ex.pd = pd;
 		ex.comp_mask = IBV_SRQ_INIT_ATTR_PD |
 			       (bit < 0 ? 0 : 1U << bit);
-		srq = N(ibv_create_srq_ex(context, &ex), "comp_mask bit %d",
-			bit);
+		srq = N(ibv_create_srq_ex(context, &ex), "comp_mask bit %d", bit);
 		if (srq)
 			ibv_destroy_srq(srq);
 	}
@@ -74,15 +72,13 @@ static void modify(struct ibv_srq *srq)
 	size_t m, v;
 
 	for (m = 0; m < sizeof(masks) / sizeof(masks[0]); m++)
-		for (v = 0; v < (masks[m] & ~3 ? 2 :
-				 sizeof(values) / sizeof(values[0])); v++) {
+		for (v = 0; v < (masks[m] & ~3 ? 2 : sizeof(values) / sizeof(values[0])); v++) {
 			attr = (struct ibv_srq_attr) {
 				.max_wr = values[v], .max_sge = 1,
 				.srq_limit = masks[m] == IBV_SRQ_LIMIT ?
 					     values[v] : 1,
 			};
-			P(ibv_modify_srq(srq, &attr, masks[m]),
-			  "mask %x, %d", masks[m], values[v]);
+			P(ibv_modify_srq(srq, &attr, masks[m]), "mask %x, %d", masks[m], values[v]);
 		}
 	P(ibv_modify_srq(NULL, &attr, 0), "srq NULL");
 	P(ibv_modify_srq(srq, NULL, IBV_SRQ_LIMIT), "attr NULL");
@@ -126,8 +122,7 @@ static void post(struct ibv_srq *srq, struct ibv_mr *mr)
 	chain[1].num_sge = 4;
 	bad = NULL;
 	P(ibv_post_srq_recv(srq, chain, &bad), "second of three is bad");
-	diff_value("bad_wr of three", "%d",
-		   bad ? (int)(bad - chain) : -1);
+	diff_value("bad_wr of three", "%d", bad ? (int)(bad - chain) : -1);
 	for (i = 0; i < 4096 && !ret; i++)
 		ret = ibv_post_srq_recv(srq, &wr, &bad);
 	diff_value("full", "%s after 7: %d", diff_errno(ret), i > 7);
@@ -145,8 +140,7 @@ void diff_topic_srq(void)
 {
 	struct ibv_context *context = diff_open();
 	struct ibv_pd *pd = diff_pd(context);
-	struct ibv_mr *mr = diff_mr(pd, buf, sizeof(buf),
-				    IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *mr = diff_mr(pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_srq_init_attr attr = { .attr = { 16, 2, 0 } };
 	struct ibv_cq *cq = diff_cq(context, 16);
 	struct ibv_qp_init_attr init = diff_qp_attr(cq, IBV_QPT_RC);

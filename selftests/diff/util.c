@@ -56,8 +56,7 @@ struct ibv_qp_init_attr diff_qp_attr(struct ibv_cq *cq, enum ibv_qp_type type)
 	return attr;
 }
 
-struct ibv_qp *diff_qp(struct ibv_pd *pd, struct ibv_cq *cq,
-		       enum ibv_qp_type type)
+struct ibv_qp *diff_qp(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr attr = diff_qp_attr(cq, type);
 	struct ibv_qp *qp;
@@ -202,16 +201,12 @@ const char *diff_wc(struct ibv_cq *cq)
 		return "none";
 	/* The rest is undefined after an error. */
 	if (wc.status)
-		snprintf(text, sizeof(text), "id %llu %s",
-			 (unsigned long long)wc.wr_id,
+		snprintf(text, sizeof(text), "id %llu %s", (unsigned long long)wc.wr_id,
 			 ibv_wc_status_str(wc.status));
 	else
-		snprintf(text, sizeof(text),
-			 "id %llu opcode %d len %u flags %x imm %x",
-			 (unsigned long long)wc.wr_id, wc.opcode,
-			 wc.opcode & IBV_WC_RECV ||
-			 wc.opcode == IBV_WC_RDMA_READ ? wc.byte_len : 0,
-			 wc.wc_flags,
+		snprintf(text, sizeof(text), "id %llu opcode %d len %u flags %x imm %x",
+			 (unsigned long long)wc.wr_id, wc.opcode, wc.opcode & IBV_WC_RECV ||
+			 wc.opcode == IBV_WC_RDMA_READ ? wc.byte_len : 0, wc.wc_flags,
 			 wc.wc_flags & IBV_WC_WITH_IMM ? ntohl(wc.imm_data) : 0);
 	return text;
 }
@@ -225,8 +220,7 @@ const char *diff_event(struct rdma_event_channel *channel)
 		return "none";
 	if (rdma_get_cm_event(channel, &event))
 		return "rdma_get_cm_event failed";
-	snprintf(text, sizeof(text), "%s %d", rdma_event_str(event->event),
-		 event->status);
+	snprintf(text, sizeof(text), "%s %d", rdma_event_str(event->event), event->status);
 	rdma_ack_cm_event(event);
 	return text;
 }

@@ -47,8 +47,7 @@ static int mock_cm_finds(struct kprobe *kp, struct pt_regs *regs)
 }
 
 /* With one, the probe may send the caller elsewhere. */
-static void mock_cm_found(struct kprobe *kp, struct pt_regs *regs,
-			  unsigned long flags)
+static void mock_cm_found(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
 }
 
@@ -124,8 +123,7 @@ struct mock_init_attr {
 
 static u32 mock_ud_qkey;		/* set with mock_cm_lock held */
 
-static int mock_init_attr_begins(struct kretprobe_instance *ri,
-				 struct pt_regs *regs)
+static int mock_init_attr_begins(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct mock_init_attr *call = (void *)ri->data;
 
@@ -134,8 +132,7 @@ static int mock_init_attr_begins(struct kretprobe_instance *ri,
 	return 0;
 }
 
-static int mock_init_attr_ends(struct kretprobe_instance *ri,
-			       struct pt_regs *regs)
+static int mock_init_attr_ends(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct mock_init_attr *call = (void *)ri->data;
 

@@ -88,8 +88,7 @@ int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep)
 }
 
 /* Copies a line, which ends with the string. */
-static ssize_t mock_line(char *line, size_t size, const char __user *buf,
-			 size_t len)
+static ssize_t mock_line(char *line, size_t size, const char __user *buf, size_t len)
 {
 	if (len >= size)
 		return -EINVAL;
@@ -114,8 +113,7 @@ static int mock_fail_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-static ssize_t mock_fail_write(struct file *file, const char __user *buf,
-			       size_t len, loff_t *pos)
+static ssize_t mock_fail_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;
 	struct mock_gate *gate = seq->private;
@@ -144,8 +142,7 @@ static int mock_stall_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-static ssize_t mock_stall_write(struct file *file, const char __user *buf,
-				size_t len, loff_t *pos)
+static ssize_t mock_stall_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;
 	struct mock_gate *gate = seq->private;
@@ -203,8 +200,7 @@ static int mock_caps_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-static ssize_t mock_caps_write(struct file *file, const char __user *buf,
-			       size_t len, loff_t *pos)
+static ssize_t mock_caps_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	return mock_choose(&mock_of(file)->caps, mock_caps_names,
 			   ARRAY_SIZE(mock_caps_names), buf, len);
@@ -229,8 +225,7 @@ static int mock_count_show(struct seq_file *seq, void *v)
 
 	spin_lock_irq(&m->lock);
 	for (i = 0; i < MOCK_NR_KINDS; i++)
-		seq_printf(seq, "%s %d\n", mock_kind_names[i],
-			   m->count[i] - m->base[i]);
+		seq_printf(seq, "%s %d\n", mock_kind_names[i], m->count[i] - m->base[i]);
 	spin_unlock_irq(&m->lock);
 	return 0;
 }
@@ -247,8 +242,7 @@ static void mock_event_dispatch(struct mock_dev *m, u32 type, u32 port)
 	ib_dispatch_event(&event);
 }
 
-static int mock_event_raise(struct mock_dev *m, u32 type, const char *kind,
-			    u32 num)
+static int mock_event_raise(struct mock_dev *m, u32 type, const char *kind, u32 num)
 {
 	struct mock_obj *obj;
 	unsigned long flags;
@@ -265,8 +259,7 @@ static int mock_event_raise(struct mock_dev *m, u32 type, const char *kind,
 	return obj ? 0 : -ENOENT;
 }
 
-static ssize_t mock_event_write(struct file *file, const char __user *buf,
-				size_t len, loff_t *pos)
+static ssize_t mock_event_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	struct mock_dev *m = mock_of(file);
 	char line[64], kind[16];
@@ -290,8 +283,7 @@ static int mock_nothing_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-static ssize_t mock_new_write(struct file *file, const char __user *buf,
-			      size_t len, loff_t *pos)
+static ssize_t mock_new_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	char line[256], *rest, *name, *netdev;
 	ssize_t ret;
@@ -307,8 +299,7 @@ static ssize_t mock_new_write(struct file *file, const char __user *buf,
 	return mock_create(name, netdev, rest) ?: len;
 }
 
-static ssize_t mock_del_write(struct file *file, const char __user *buf,
-			      size_t len, loff_t *pos)
+static ssize_t mock_del_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	char line[64];
 	ssize_t ret;
@@ -318,8 +309,7 @@ static ssize_t mock_del_write(struct file *file, const char __user *buf,
 }
 
 /* The file's data is what takes the number. */
-static ssize_t mock_number_write(struct file *file, const char __user *buf,
-				 size_t len, loff_t *pos)
+static ssize_t mock_number_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;
 	int (*set)(unsigned int number) = seq->private;
@@ -371,10 +361,8 @@ void mock_control_add(struct mock_dev *m, const char *name)
 	stall = debugfs_create_dir("stall", m->dir);
 	for (i = 0; i < MOCK_NR_OPS; i++) {
 		m->gates[i].dev = m;
-		debugfs_create_file(mock_op_names[i], 0600, fail,
-				    &m->gates[i], &mock_fail_fops);
-		debugfs_create_file(mock_op_names[i], 0600, stall,
-				    &m->gates[i], &mock_stall_fops);
+		debugfs_create_file(mock_op_names[i], 0600, fail, &m->gates[i], &mock_fail_fops);
+		debugfs_create_file(mock_op_names[i], 0600, stall, &m->gates[i], &mock_stall_fops);
 	}
 }
 
@@ -383,16 +371,11 @@ void mock_control_init(void)
 	mock_root = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_file("new", 0200, mock_root, NULL, &mock_new_fops);
 	debugfs_create_file("del", 0200, mock_root, NULL, &mock_del_fops);
-	debugfs_create_file("put_gid_ms", 0200, mock_root, mock_put_gid_delay,
-			    &mock_number_fops);
-	debugfs_create_file("cm_ms", 0200, mock_root, mock_cm_delay,
-			    &mock_number_fops);
-	debugfs_create_file("ud_qkey", 0200, mock_root, mock_cm_ud_qkey,
-			    &mock_number_fops);
-	debugfs_create_file("post_ms", 0200, mock_root, mock_post_delay,
-			    &mock_number_fops);
-	debugfs_create_file("after_ms", 0200, mock_root, mock_after_delay,
-			    &mock_number_fops);
+	debugfs_create_file("put_gid_ms", 0200, mock_root, mock_put_gid_delay, &mock_number_fops);
+	debugfs_create_file("cm_ms", 0200, mock_root, mock_cm_delay, &mock_number_fops);
+	debugfs_create_file("ud_qkey", 0200, mock_root, mock_cm_ud_qkey, &mock_number_fops);
+	debugfs_create_file("post_ms", 0200, mock_root, mock_post_delay, &mock_number_fops);
+	debugfs_create_file("after_ms", 0200, mock_root, mock_after_delay, &mock_number_fops);
 }
 
 void mock_control_cleanup(void)

@@ -60,8 +60,7 @@ static u64 mock_length(const struct mock_wqe *wqe)
 
 /* Copies between consecutive bytes and the entries of a work request. */
 static bool mock_copy(struct mock_dev *m, struct ib_pd *pd,
-		      const struct mock_wqe *wqe, u64 skip, u8 *data, u64 len,
-		      bool to_wqe)
+		      const struct mock_wqe *wqe, u64 skip, u8 *data, u64 len, bool to_wqe)
 {
 	int i;
 
@@ -90,10 +89,8 @@ static bool mock_copy(struct mock_dev *m, struct ib_pd *pd,
 }
 
 /* The entries of one request to those of another, behind the first @skip bytes. */
-static enum ib_wc_status mock_copy_across(struct mock_dev *m,
-					  struct ib_pd *from_pd,
-					  const struct mock_wqe *from,
-					  struct ib_pd *to_pd,
+static enum ib_wc_status mock_copy_across(struct mock_dev *m, struct ib_pd *from_pd,
+					  const struct mock_wqe *from, struct ib_pd *to_pd,
 					  const struct mock_wqe *to, u64 skip)
 {
 	int i;
@@ -137,8 +134,7 @@ static void mock_complete_send(struct mock_qp *qp, const struct mock_wqe *wqe,
 		.port_num = 1,
 	};
 
-	if (status == IB_WC_SUCCESS && !qp->sig_all &&
-	    !(wqe->flags & IB_SEND_SIGNALED))
+	if (status == IB_WC_SUCCESS && !qp->sig_all && !(wqe->flags & IB_SEND_SIGNALED))
 		return;
 	mock_cq_add(to_mock_cq(qp->ibqp.send_cq), &wc, false);
 }
@@ -155,8 +151,7 @@ static struct mock_srq *mock_srq_of(struct mock_dev *m, struct mock_qp *qp)
 	 */
 	if (qp->type == IB_QPT_XRC_TGT) {
 		xa_for_each(&m->objs[MOCK_SRQ], i, obj) {
-			struct mock_srq *srq =
-				container_of(obj, struct mock_srq, obj);
+			struct mock_srq *srq = container_of(obj, struct mock_srq, obj);
 
 			if (srq->xrcd && srq->xrcd == qp->xrcd)
 				return srq;
@@ -182,8 +177,7 @@ static struct mock_wq *mock_rq_of(struct mock_qp *qp, struct mock_srq *srq)
 }
 
 static void mock_complete_recv(struct mock_dev *m, struct mock_qp *qp,
-			       struct mock_srq *srq, struct ib_wc *wc,
-			       bool solicited)
+			       struct mock_srq *srq, struct ib_wc *wc, bool solicited)
 {
 	struct mock_wq *rq = mock_rq_of(qp, srq);
 	struct ib_cq *cq = qp->ibqp.recv_cq;
@@ -208,8 +202,7 @@ static bool mock_is_ud(const struct mock_qp *qp)
 }
 
 /* A global route header in front of what a UD QP receives */
-static bool mock_put_grh(struct mock_dev *m, struct mock_qp *qp,
-			 const struct mock_wqe *recv,
+static bool mock_put_grh(struct mock_dev *m, struct mock_qp *qp, const struct mock_wqe *recv,
 			 const struct mock_wqe *send)
 {
 	struct ib_grh grh = {
@@ -226,14 +219,12 @@ static bool mock_put_grh(struct mock_dev *m, struct mock_qp *qp,
 
 static bool mock_has_imm(const struct mock_wqe *wqe)
 {
-	return wqe->opcode == IB_WR_SEND_WITH_IMM ||
-	       wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
+	return wqe->opcode == IB_WR_SEND_WITH_IMM || wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
 }
 
 /* Delivers to the receive queue. @data: with what the send carries */
 static int mock_deliver(struct mock_dev *m, struct mock_qp *qp,
-			struct mock_qp *dest, const struct mock_wqe *wqe,
-			bool data)
+			struct mock_qp *dest, const struct mock_wqe *wqe, bool data)
 {
 	struct mock_srq *srq = mock_srq_of(m, dest);
 	struct mock_wq *rq = mock_rq_of(dest, srq);
@@ -267,9 +258,7 @@ static int mock_deliver(struct mock_dev *m, struct mock_qp *qp,
 		if (skip && !mock_put_grh(m, dest, recv, wqe))
 			status = IB_WC_REM_OP_ERR;
 		else
-			status = mock_copy_across(m, qp->pd, wqe,
-						  mock_pd_of(m, dest), recv,
-						  skip);
+			status = mock_copy_across(m, qp->pd, wqe, mock_pd_of(m, dest), recv, skip);
 		if (status == IB_WC_REM_OP_ERR)
 			wc.status = IB_WC_LOC_PROT_ERR;
 		else if (status)
@@ -306,10 +295,8 @@ static int mock_rdma(struct mock_dev *m, struct mock_qp *qp,
 	u8 *p = NULL;
 
 	if (length) {
-		p = mock_remote(m, mock_pd_of(m, dest), wqe->rkey, wqe->raddr,
-				length,
-				read ? IB_ACCESS_REMOTE_READ :
-				       IB_ACCESS_REMOTE_WRITE);
+		p = mock_remote(m, mock_pd_of(m, dest), wqe->rkey, wqe->raddr, length,
+				read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE);
 		if (!p)
 			return IB_WC_REM_ACCESS_ERR;
 	}
@@ -332,15 +319,13 @@ static struct mock_qp *mock_qp_find(struct mock_dev *m, u32 num)
 
 static bool mock_can_receive(const struct mock_qp *qp, const struct mock_qp *from)
 {
-	if (qp->state < IB_QPS_RTR || qp->state > IB_QPS_SQE ||
-	    mock_is_ud(qp) != mock_is_ud(from))
+	if (qp->state < IB_QPS_RTR || qp->state > IB_QPS_SQE || mock_is_ud(qp) != mock_is_ud(from))
 		return false;
 	return mock_is_ud(qp) || qp->attr.dest_qp_num == from->obj.num;
 }
 
 /* Returns a status, or MOCK_RNR. */
-static int mock_execute(struct mock_dev *m, struct mock_qp *qp,
-			const struct mock_wqe *wqe)
+static int mock_execute(struct mock_dev *m, struct mock_qp *qp, const struct mock_wqe *wqe)
 {
 	bool ud = mock_is_ud(qp), reliable = !ud && qp->type != IB_QPT_UC;
 	struct mock_qp *dest;
@@ -407,8 +392,7 @@ void mock_flush(struct mock_qp *qp)
 	struct ib_wc wc;
 
 	for (; qp->sq.used; mock_wq_pop(&qp->sq))
-		mock_complete_send(qp, &qp->sq.ring[qp->sq.head],
-				   IB_WC_WR_FLUSH_ERR);
+		mock_complete_send(qp, &qp->sq.ring[qp->sq.head], IB_WC_WR_FLUSH_ERR);
 	while (qp->rq.used) {
 		memset(&wc, 0, sizeof(wc));
 		wc.status = IB_WC_WR_FLUSH_ERR;
@@ -421,8 +405,7 @@ void mock_flush(struct mock_qp *qp)
 }
 
 /* Something has been posted that senders to @qp, or to QPs with @srq, wait for. */
-void mock_run_senders(struct mock_dev *m, struct mock_qp *qp,
-		      struct mock_srq *srq)
+void mock_run_senders(struct mock_dev *m, struct mock_qp *qp, struct mock_srq *srq)
 {
 	struct mock_qp *peer, *dest;
 	struct mock_obj *obj;
@@ -450,8 +433,7 @@ static int mock_fill_inline(struct mock_wqe *wqe)
 	if (mock_length(wqe) > MOCK_MAX_INLINE)
 		return -EINVAL;
 	for (i = 0; i < wqe->num_sge; i++) {
-		memcpy(wqe->data + at, (void *)(uintptr_t)wqe->sge[i].addr,
-		       wqe->sge[i].length);
+		memcpy(wqe->data + at, (void *)(uintptr_t)wqe->sge[i].addr, wqe->sge[i].length);
 		/* What is in one piece now looks so. */
 		wqe->sge[i].addr = base + at;
 		at += wqe->sge[i].length;
@@ -470,8 +452,7 @@ static void mock_fill_ud(struct mock_wqe *wqe, const struct ib_ud_wr *wr)
 	wqe->lost = !ah->here;
 }
 
-static int mock_fill_send(struct mock_qp *qp, struct mock_wqe *wqe,
-			  const struct ib_send_wr *wr)
+static int mock_fill_send(struct mock_qp *qp, struct mock_wqe *wqe, const struct ib_send_wr *wr)
 {
 	wqe->id = wr->wr_id;
 	wqe->opcode = wr->opcode;
@@ -505,8 +486,7 @@ static int mock_fill_send(struct mock_qp *qp, struct mock_wqe *wqe,
 	return wqe->flags & IB_SEND_INLINE ? mock_fill_inline(wqe) : 0;
 }
 
-int mock_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
-		   const struct ib_send_wr **bad)
+int mock_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 {
 	struct mock_dev *m = to_mock(ibqp->device);
 	struct mock_qp *qp = to_mock_qp(ibqp);
@@ -551,8 +531,7 @@ static int mock_push_recv(struct mock_wq *rq, const struct ib_recv_wr *wr)
 	return mock_wqe_sge(wqe, wr->sg_list, wr->num_sge);
 }
 
-int mock_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
-		   const struct ib_recv_wr **bad)
+int mock_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
 {
 	struct mock_dev *m = to_mock(ibqp->device);
 	struct mock_qp *qp = to_mock_qp(ibqp);

@@ -36,8 +36,7 @@ static int mock_put_gid_begins(struct kprobe *kp, struct pt_regs *regs)
 }
 
 /* With one, the probe may send the caller elsewhere. */
-static void mock_put_gid_ends(struct kprobe *kp, struct pt_regs *regs,
-			      unsigned long flags)
+static void mock_put_gid_ends(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
 }
 

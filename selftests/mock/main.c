@@ -22,16 +22,14 @@ static DEFINE_MUTEX(mock_lock);		/* mock_devs */
 static LIST_HEAD(mock_devs);
 static DECLARE_WAIT_QUEUE_HEAD(mock_gone);
 
-static int mock_query_device(struct ib_device *ibdev,
-			     struct ib_device_attr *attr,
+static int mock_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			     struct ib_udata *udata)
 {
 	*attr = to_mock(ibdev)->attr;
 	return 0;
 }
 
-static int mock_query_port(struct ib_device *ibdev, u32 port,
-			   struct ib_port_attr *attr)
+static int mock_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 {
 	struct mock_dev *m = to_mock(ibdev);
 	int ret = MOCK_GATE(ibdev, query_port);
@@ -55,8 +53,7 @@ static int mock_query_port(struct ib_device *ibdev, u32 port,
 	return 0;
 }
 
-static int mock_query_pkey(struct ib_device *ibdev, u32 port, u16 index,
-			   u16 *pkey)
+static int mock_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
 {
 	int ret = MOCK_GATE(ibdev, query_pkey);
 
@@ -223,8 +220,7 @@ static const struct {
 	MOCK_LIMIT(max_qp_init_rd_atom),
 };
 
-static int mock_option(struct mock_dev *m, struct mock_options *o, char *key,
-		       u32 value)
+static int mock_option(struct mock_dev *m, struct mock_options *o, char *key, u32 value)
 {
 	int i;
 
@@ -367,8 +363,7 @@ int mock_remove(const char *name)
 	return 0;
 }
 
-static int mock_netdev_event(struct notifier_block *nb, unsigned long event,
-			     void *arg)
+static int mock_netdev_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
 	struct net_device *ndev = netdev_notifier_info_to_dev(arg);
 	struct mock_dev *m;

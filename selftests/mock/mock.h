@@ -408,11 +408,9 @@ void mock_after(struct tasklet_struct *after);
 /* queue.c: objects with numbers, their handlers, completion queues */
 int mock_count_add(struct mock_dev *m, enum mock_kind kind, int max);
 void mock_count_sub(struct mock_dev *m, enum mock_kind kind);
-int mock_obj_add(struct mock_dev *m, struct mock_obj *obj, enum mock_kind kind,
-		 u32 num);
+int mock_obj_add(struct mock_dev *m, struct mock_obj *obj, enum mock_kind kind, u32 num);
 void mock_obj_del(struct mock_dev *m, struct mock_obj *obj);
-void mock_raise(struct mock_dev *m, struct mock_obj *obj,
-		enum ib_event_type event);
+void mock_raise(struct mock_dev *m, struct mock_obj *obj, enum ib_event_type event);
 void mock_dispatch(struct mock_dev *m);
 void mock_irq_work(struct irq_work *work);
 void mock_work(struct work_struct *work);
@@ -426,8 +424,7 @@ void mock_cq_add(struct mock_cq *cq, const struct ib_wc *wc, bool solicited);
 int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		   struct uverbs_attr_bundle *attrs);
 #else
-int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
-		   struct ib_udata *udata);
+int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struct ib_udata *udata);
 #endif
 #ifdef HAVE_RESIZE_USER_CQ
 typedef unsigned int mock_cqe_t;
@@ -439,8 +436,7 @@ int mock_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int mock_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int mock_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int mock_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
-int mock_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
-		    struct ib_udata *udata);
+int mock_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata);
 int mock_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		    enum ib_srq_attr_mask mask, struct ib_udata *udata);
 int mock_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
@@ -449,15 +445,12 @@ int mock_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 /* verbs.c: PDs, AHs, XRC domains, QPs */
 int mock_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int mock_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
-int mock_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
-		   struct ib_udata *udata);
+int mock_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib_udata *udata);
 int mock_destroy_ah(struct ib_ah *ibah, u32 flags);
 int mock_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 int mock_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
-int mock_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
-		   struct ib_udata *udata);
-int mock_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-		   struct ib_udata *udata);
+int mock_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_udata *udata);
+int mock_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
 int mock_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init);
 int mock_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
@@ -468,8 +461,7 @@ int mock_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
 struct ib_mr *mock_get_dma_mr(struct ib_pd *ibpd, int access);
 #ifdef HAVE_REG_MR_DMAH
 struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			       u64 iova, int access, struct ib_dmah *dmah,
-			       struct ib_udata *udata);
+			       u64 iova, int access, struct ib_dmah *dmah, struct ib_udata *udata);
 #else
 struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_udata *udata);
@@ -478,20 +470,15 @@ struct ib_mr *mock_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				 u64 length, u64 iova, int access,
 				 struct ib_pd *ibpd, struct ib_udata *udata);
 int mock_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
-u8 *mock_local(struct mock_dev *m, struct ib_pd *pd, const struct ib_sge *sge,
-	       bool write);
-u8 *mock_remote(struct mock_dev *m, struct ib_pd *pd, u32 rkey, u64 addr,
-		u64 length, int access);
+u8 *mock_local(struct mock_dev *m, struct ib_pd *pd, const struct ib_sge *sge, bool write);
+u8 *mock_remote(struct mock_dev *m, struct ib_pd *pd, u32 rkey, u64 addr, u64 length, int access);
 
 /* data.c */
-int mock_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
-		   const struct ib_send_wr **bad);
-int mock_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
-		   const struct ib_recv_wr **bad);
+int mock_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
+int mock_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
 int mock_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 		       const struct ib_recv_wr **bad);
 void mock_flush(struct mock_qp *qp);
-void mock_run_senders(struct mock_dev *m, struct mock_qp *qp,
-		      struct mock_srq *srq);
+void mock_run_senders(struct mock_dev *m, struct mock_qp *qp, struct mock_srq *srq);
 
 #endif /* RDMA_EP_MOCK_H */

@@ -31,8 +31,7 @@ static int mock_mr_charge(struct mock_mr *mr)
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	struct mm_struct *mm = current->mm;
 
-	if (atomic64_add_return(mr->nr_pages, &mm->pinned_vm) > limit &&
-	    !capable(CAP_IPC_LOCK)) {
+	if (atomic64_add_return(mr->nr_pages, &mm->pinned_vm) > limit && !capable(CAP_IPC_LOCK)) {
 		atomic64_sub(mr->nr_pages, &mm->pinned_vm);
 		return -ENOMEM;
 	}
@@ -89,8 +88,7 @@ static void mock_mr_unpin(struct mock_mr *mr)
 	mock_mr_uncharge(mr);
 }
 
-static int mock_mr_init(struct mock_dev *m, struct mock_mr *mr, u64 start,
-			u64 length)
+static int mock_mr_init(struct mock_dev *m, struct mock_mr *mr, u64 start, u64 length)
 {
 	u32 key;
 	int ret;
@@ -116,8 +114,7 @@ err:
 	return ret;
 }
 
-static struct ib_mr *mock_mr_new(struct ib_pd *ibpd, u64 start, u64 length,
-				 u64 iova, int access)
+static struct ib_mr *mock_mr_new(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access)
 {
 	struct mock_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	int ret;
@@ -139,8 +136,7 @@ static struct ib_mr *mock_mr_new(struct ib_pd *ibpd, u64 start, u64 length,
 
 #ifdef HAVE_REG_MR_DMAH
 struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			       u64 iova, int access, struct ib_dmah *dmah,
-			       struct ib_udata *udata)
+			       u64 iova, int access, struct ib_dmah *dmah, struct ib_udata *udata)
 #else
 struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			       u64 iova, int access, struct ib_udata *udata)
@@ -208,8 +204,7 @@ static u8 *mock_mr_at(struct mock_dev *m, struct ib_pd *pd, u32 key, u64 addr,
 }
 
 /* Where the kernel sees an entry, or NULL; m->lock is held. */
-u8 *mock_local(struct mock_dev *m, struct ib_pd *pd, const struct ib_sge *sge,
-	       bool write)
+u8 *mock_local(struct mock_dev *m, struct ib_pd *pd, const struct ib_sge *sge, bool write)
 {
 	if (sge->lkey == MOCK_LOCAL_LKEY)
 		return (u8 *)(uintptr_t)sge->addr;
@@ -218,8 +213,7 @@ u8 *mock_local(struct mock_dev *m, struct ib_pd *pd, const struct ib_sge *sge,
 }
 
 /* The same for what the peer names. */
-u8 *mock_remote(struct mock_dev *m, struct ib_pd *pd, u32 rkey, u64 addr,
-		u64 length, int access)
+u8 *mock_remote(struct mock_dev *m, struct ib_pd *pd, u32 rkey, u64 addr, u64 length, int access)
 {
 	return mock_mr_at(m, pd, rkey, addr, length, access);
 }

@@ -34,8 +34,7 @@ void mock_count_sub(struct mock_dev *m, enum mock_kind kind)
 }
 
 /* @num: number that it must have, or 0 */
-int mock_obj_add(struct mock_dev *m, struct mock_obj *obj, enum mock_kind kind,
-		 u32 num)
+int mock_obj_add(struct mock_dev *m, struct mock_obj *obj, enum mock_kind kind, u32 num)
 {
 	int ret;
 
@@ -46,8 +45,7 @@ int mock_obj_add(struct mock_dev *m, struct mock_obj *obj, enum mock_kind kind,
 		ret = xa_insert(&m->objs[kind], num, obj, GFP_KERNEL);
 	else
 		ret = xa_alloc_cyclic(&m->objs[kind], &obj->num, obj,
-				      XA_LIMIT(17, 0xffffff), &m->next[kind],
-				      GFP_KERNEL);
+				      XA_LIMIT(17, 0xffffff), &m->next[kind], GFP_KERNEL);
 	if (ret < 0)
 		return ret;
 	WRITE_ONCE(m->last[kind], obj->num);
@@ -104,8 +102,7 @@ static void mock_call_event(struct mock_dev *m, struct mock_obj *obj, u32 type)
 	}
 }
 
-static void mock_call(struct mock_dev *m, struct mock_obj *obj, u32 events,
-		      bool comp)
+static void mock_call(struct mock_dev *m, struct mock_obj *obj, u32 events, bool comp)
 {
 	struct ib_cq *cq;
 
@@ -135,8 +132,7 @@ static void mock_raised(struct mock_dev *m, struct mock_obj *obj)
 }
 
 /* m->lock is held; followed by mock_unlock(). */
-void mock_raise(struct mock_dev *m, struct mock_obj *obj,
-		enum ib_event_type event)
+void mock_raise(struct mock_dev *m, struct mock_obj *obj, enum ib_event_type event)
 {
 	/* Events that no bit mask has a place for are not collected. */
 	if (event >= BITS_PER_TYPE(obj->events)) {
@@ -156,8 +152,7 @@ void mock_dispatch(struct mock_dev *m)
 	bool comp;
 
 	spin_lock_irqsave(&m->lock, flags);
-	while ((obj = list_first_entry_or_null(&m->raised, struct mock_obj,
-					       entry))) {
+	while ((obj = list_first_entry_or_null(&m->raised, struct mock_obj, entry))) {
 		list_del_init(&obj->entry);
 		events = obj->events;
 		comp = obj->comp;
@@ -277,8 +272,7 @@ static int mock_cq_init(struct mock_cq *cq, const struct ib_cq_init_attr *attr)
 int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		   struct uverbs_attr_bundle *attrs)
 #else
-int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
-		   struct ib_udata *udata)
+int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struct ib_udata *udata)
 #endif
 {
 	return MOCK_GATE(ibcq->device, create_cq) ?:
@@ -383,8 +377,7 @@ int mock_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	return ret;
 }
 
-int mock_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
-		    struct ib_udata *udata)
+int mock_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init, struct ib_udata *udata)
 {
 	struct mock_dev *m = to_mock(ibsrq->device);
 	struct mock_srq *srq = to_mock_srq(ibsrq);

@@ -64,6 +64,5 @@ void mock_after_post(struct mock_dev *m)
 
 void mock_after(struct tasklet_struct *after)
 {
-	mock_spin(container_of(after, struct mock_dev, after), MOCK_OP_post_send,
-		  &mock_after_ms);
+	mock_spin(container_of(after, struct mock_dev, after), MOCK_OP_post_send, &mock_after_ms);
 }

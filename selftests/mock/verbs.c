@@ -40,8 +40,7 @@ static bool mock_is_here(struct ib_device *ibdev, const union ib_gid *gid)
 	return true;
 }
 
-int mock_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
-		   struct ib_udata *udata)
+int mock_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib_udata *udata)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(init->ah_attr);
 	struct mock_ah *ah = container_of(ibah, struct mock_ah, ibah);
@@ -64,8 +63,7 @@ int mock_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 
 int mock_destroy_ah(struct ib_ah *ibah, u32 flags)
 {
-	int ret = mock_gate(ibah->device, MOCK_OP_destroy_ah,
-			    flags & RDMA_DESTROY_AH_SLEEPABLE);
+	int ret = mock_gate(ibah->device, MOCK_OP_destroy_ah, flags & RDMA_DESTROY_AH_SLEEPABLE);
 
 	if (!ret)
 		mock_count_sub(to_mock(ibah->device), MOCK_AH);
@@ -103,8 +101,7 @@ static bool mock_qp_type_ok(struct mock_dev *m, enum ib_qp_type type)
 	}
 }
 
-static int mock_qp_init(struct mock_dev *m, struct mock_qp *qp,
-			struct ib_qp_init_attr *init)
+static int mock_qp_init(struct mock_dev *m, struct mock_qp *qp, struct ib_qp_init_attr *init)
 {
 	bool sends = init->qp_type != IB_QPT_XRC_TGT;
 	bool recvs = sends && init->qp_type != IB_QPT_XRC_INI && !init->srq;
@@ -133,12 +130,10 @@ static int mock_qp_init(struct mock_dev *m, struct mock_qp *qp,
 		cap->max_recv_wr = mock_granted(m, cap->max_recv_wr);
 	if (m->caps == MOCK_CAPS_MORE)
 		cap->max_inline_data = MOCK_MAX_INLINE;
-	return mock_obj_add(m, &qp->obj, MOCK_QP,
-			    qp->type == IB_QPT_GSI ? MOCK_GSI_QPN : 0);
+	return mock_obj_add(m, &qp->obj, MOCK_QP, qp->type == IB_QPT_GSI ? MOCK_GSI_QPN : 0);
 }
 
-int mock_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
-		   struct ib_udata *udata)
+int mock_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
 	struct mock_dev *m = to_mock(ibqp->device);
 	struct mock_qp *qp = to_mock_qp(ibqp);
@@ -162,8 +157,7 @@ int mock_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	return 0;
 }
 
-static void mock_qp_set(struct mock_qp *qp, const struct ib_qp_attr *attr,
-			int mask)
+static void mock_qp_set(struct mock_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	if (mask & IB_QP_DEST_QPN)
 		qp->attr.dest_qp_num = attr->dest_qp_num;
@@ -183,8 +177,7 @@ static void mock_qp_set(struct mock_qp *qp, const struct ib_qp_attr *attr,
 		qp->attr.rnr_retry = attr->rnr_retry;
 }
 
-static void mock_qp_go(struct mock_dev *m, struct mock_qp *qp,
-		       enum ib_qp_state state)
+static void mock_qp_go(struct mock_dev *m, struct mock_qp *qp, enum ib_qp_state state)
 {
 	qp->state = state;
 	switch (state) {
@@ -203,8 +196,7 @@ static void mock_qp_go(struct mock_dev *m, struct mock_qp *qp,
 	mock_run_senders(m, qp, NULL);
 }
 
-int mock_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-		   struct ib_udata *udata)
+int mock_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
 	struct mock_dev *m = to_mock(ibqp->device);
 	struct mock_qp *qp = to_mock_qp(ibqp);

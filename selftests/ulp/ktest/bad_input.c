@@ -117,13 +117,11 @@ out:
 }
 
 /* rdma_ep_create() with this must fail with that. */
-static void kt_no_ep(struct kt *t, int line, int want,
-		     const struct rdma_ep_attr *attr)
+static void kt_no_ep(struct kt *t, int line, int want, const struct rdma_ep_attr *attr)
 {
 	struct rdma_ep *ep = rdma_ep_create(attr);
 
-	kt_check_eq(t, kbasename(__FILE__), line, "rdma_ep_create()", want,
-		    kt_ptr_err(ep));
+	kt_check_eq(t, kbasename(__FILE__), line, "rdma_ep_create()", want, kt_ptr_err(ep));
 	kt_destroy(t, ep);
 }
 
@@ -155,11 +153,9 @@ static void kt_create_attr(struct kt *t)
 	kt_expect_no_ep(t, -EINVAL, .net = &init_net, .dst = kt_ptr(&local));
 	kt_expect_no_ep(t, -EINVAL, .net = &init_net, .dst = kt_ptr(&big));
 	/* One of each family. */
-	kt_expect_no_ep(t, -EINVAL, .net = &init_net, .src = good6,
-			.dst = kt_ptr(&dst));
+	kt_expect_no_ep(t, -EINVAL, .net = &init_net, .src = good6, .dst = kt_ptr(&dst));
 	kt_expect_no_ep(t, -EINVAL, .net = &init_net, .src = good, .ps = 1);
-	kt_expect_no_ep(t, -EINVAL, .net = &init_net, .src = good,
-			.channel = err);
+	kt_expect_no_ep(t, -EINVAL, .net = &init_net, .src = good, .channel = err);
 }
 
 /* QP types and port spaces. */
@@ -176,8 +172,7 @@ static void kt_create_type(struct kt *t)
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
 		qp = kt_qp();
 		qp.init.qp_type = types[i];
-		kt_expect_no_ep(t, -EINVAL, .net = &init_net,
-				.dst = kt_ptr(&dst), .qp = &qp);
+		kt_expect_no_ep(t, -EINVAL, .net = &init_net, .dst = kt_ptr(&dst), .qp = &qp);
 	}
 	qp = kt_qp();
 	kt_expect_no_ep(t, -EINVAL, .net = &init_net, .dst = kt_ptr(&dst),
@@ -196,20 +191,16 @@ static void kt_create_addr(struct kt *t)
 	struct kt_setup setup = {};
 	struct rdma_ep *ep;
 
-	kt_expect_no_ep(t, -EADDRNOTAVAIL, .net = &init_net,
-			.src = kt_ptr(&other));
+	kt_expect_no_ep(t, -EADDRNOTAVAIL, .net = &init_net, .src = kt_ptr(&other));
 	if (kt_expect_eq(t, 0, kt_helper("plain"))) {
-		kt_expect_no_ep(t, -ENODEV, .net = &init_net,
-				.src = kt_ptr(&plain));
+		kt_expect_no_ep(t, -ENODEV, .net = &init_net, .src = kt_ptr(&plain));
 	}
 	kt_helper("clean");
 
 	ep = kt_passive(&setup);
-	if (kt_expect_ok(t, ep) &&
-	    kt_expect_eq(t, 0, rdma_ep_local_addr(ep, &taken)) &&
+	if (kt_expect_ok(t, ep) && kt_expect_eq(t, 0, rdma_ep_local_addr(ep, &taken)) &&
 	    kt_expect(t, kt_port(&taken)))
-		kt_expect_no_ep(t, -EADDRINUSE, .net = &init_net,
-				.src = kt_ptr(&taken));
+		kt_expect_no_ep(t, -EADDRINUSE, .net = &init_net, .src = kt_ptr(&taken));
 	kt_destroy(t, ep);
 	/* Free again. */
 	setup.addr = &taken;
@@ -226,21 +217,17 @@ static void kt_unreachable(struct kt *t)
 	ktime_t start;
 	s64 ms;
 
-	kt_expect_no_ep(t, -ENETUNREACH, .net = &init_net,
-			.dst = kt_ptr(&no_route));
-	kt_expect_no_ep(t, -ENETUNREACH, .net = &init_net,
-			.dst = kt_ptr(&no_route6));
+	kt_expect_no_ep(t, -ENETUNREACH, .net = &init_net, .dst = kt_ptr(&no_route));
+	kt_expect_no_ep(t, -ENETUNREACH, .net = &init_net, .dst = kt_ptr(&no_route6));
 
 	/* Nobody answers: this takes its time, and not more. */
 	start = ktime_get();
-	kt_expect_no_ep(t, -ETIMEDOUT, .net = &init_net,
-			.dst = kt_ptr(&nobody), .timeout_ms = 500);
+	kt_expect_no_ep(t, -ETIMEDOUT, .net = &init_net, .dst = kt_ptr(&nobody), .timeout_ms = 500);
 	ms = ktime_ms_delta(ktime_get(), start);
 	kt_note(t, "no neighbour: %lld ms of 500", ms);
 	kt_expect(t, ms >= 450 && ms < 500 + KT_PROMPT_MS);
 	start = ktime_get();
-	kt_expect_no_ep(t, -ETIMEDOUT, .net = &init_net,
-			.dst = kt_ptr(&nobody));
+	kt_expect_no_ep(t, -ETIMEDOUT, .net = &init_net, .dst = kt_ptr(&nobody));
 	ms = ktime_ms_delta(ktime_get(), start);
 	kt_note(t, "no neighbour: %lld ms of 2000", ms);
 	kt_expect(t, ms >= 1950 && ms < 2000 + KT_PROMPT_MS);
@@ -255,8 +242,7 @@ static void kt_refused(struct kt *t)
 
 	ep = kt_active_to(&setup, &dst);
 	if (kt_expect_ok(t, ep))
-		kt_expect_eq(t, -ECONNREFUSED,
-			     rdma_ep_connect(ep, NULL, KT_CALL_MS));
+		kt_expect_eq(t, -ECONNREFUSED, rdma_ep_connect(ep, NULL, KT_CALL_MS));
 	kt_destroy(t, ep);
 }
 
@@ -287,8 +273,7 @@ static void kt_private_data_size(struct kt *t)
 
 	if (kt_pair_request(t, &p)) {
 		kt_expect_eq(t, -EINVAL, rdma_ep_reject(p.server, NULL, 1));
-		kt_expect_eq(t, -EINVAL,
-			     rdma_ep_reject(p.server, data, U8_MAX));
+		kt_expect_eq(t, -EINVAL, rdma_ep_reject(p.server, data, U8_MAX));
 		kt_expect_eq(t, -EINVAL, rdma_ep_accept(p.server, &big, 0));
 		/* It can still be had. */
 		if (kt_pair_accept(t, &p)) {

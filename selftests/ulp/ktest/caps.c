@@ -5,16 +5,14 @@
 #include "tests.h"
 
 /* rdma_ep_create_qp() with these must give @want; what it made goes. */
-static void kt_caps_try(struct kt *t, int line, struct rdma_ep *ep, int want,
-			struct ib_qp_cap cap)
+static void kt_caps_try(struct kt *t, int line, struct rdma_ep *ep, int want, struct ib_qp_cap cap)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
 	int ret;
 
 	qp.init.cap = cap;
 	ret = rdma_ep_create_qp(ep, &qp);
-	kt_check_eq(t, kbasename(__FILE__), line, "rdma_ep_create_qp()", want,
-		    ret);
+	kt_check_eq(t, kbasename(__FILE__), line, "rdma_ep_create_qp()", want, ret);
 	if (!ret)
 		kt_expect_eq(t, 0, rdma_ep_destroy_qp(ep));
 	kt_expect_ptr(t, NULL, rdma_ep_qp(ep));
@@ -70,22 +68,17 @@ static void kt_caps_over(struct kt *t)
 	kt_expect_caps(t, ep, -EINVAL, .max_recv_wr = dev->max_qp_wr);
 	kt_expect_caps(t, ep, -EINVAL, .max_send_wr = dev->max_qp_wr + 1);
 	kt_expect_caps(t, ep, -EINVAL, .max_recv_wr = dev->max_qp_wr + 1);
-	kt_expect_caps(t, ep, -EINVAL, .max_send_wr = 1,
-		       .max_send_sge = dev->max_send_sge + 1);
-	kt_expect_caps(t, ep, -EINVAL, .max_recv_wr = 1,
-		       .max_recv_sge = dev->max_recv_sge + 1);
+	kt_expect_caps(t, ep, -EINVAL, .max_send_wr = 1, .max_send_sge = dev->max_send_sge + 1);
+	kt_expect_caps(t, ep, -EINVAL, .max_recv_wr = 1, .max_recv_sge = dev->max_recv_sge + 1);
 	for (i = 0; i < ARRAY_SIZE(huge); i++) {
 		kt_expect_caps(t, ep, -EINVAL, .max_send_wr = huge[i]);
 		kt_expect_caps(t, ep, -EINVAL, .max_recv_wr = huge[i]);
-		kt_expect_caps(t, ep, -EINVAL, .max_send_wr = 1,
-			       .max_send_sge = huge[i]);
-		kt_expect_caps(t, ep, -EINVAL, .max_recv_wr = 1,
-			       .max_recv_sge = huge[i]);
+		kt_expect_caps(t, ep, -EINVAL, .max_send_wr = 1, .max_send_sge = huge[i]);
+		kt_expect_caps(t, ep, -EINVAL, .max_recv_wr = 1, .max_recv_sge = huge[i]);
 	}
 	/* What "one less than the limit" promises. */
 	if (dev->max_qp_wr <= SZ_64K)
-		kt_expect_caps(t, ep, 0, .max_send_wr = dev->max_qp_wr - 1,
-			       .max_send_sge = 1);
+		kt_expect_caps(t, ep, 0, .max_send_wr = dev->max_qp_wr - 1, .max_send_sge = 1);
 	kt_destroy(t, ep);
 	kt_destroy(t, listener);
 }
@@ -112,12 +105,10 @@ static void kt_caps_granted(struct kt *t)
 	kt_expect(t, qp.init.cap.max_recv_wr >= 6);
 	kt_expect(t, qp.init.cap.max_send_sge >= 1);
 	kt_expect(t, qp.init.cap.max_recv_sge >= 2);
-	if (kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(ep), &attr, IB_QP_CAP,
-					   &init))) {
+	if (kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(ep), &attr, IB_QP_CAP, &init))) {
 		kt_expect(t, init.cap.max_recv_wr >= qp.init.cap.max_recv_wr);
 		/* Not asked for; rxe has some. */
-		kt_expect_eq(t, init.cap.max_inline_data,
-			     qp.init.cap.max_inline_data);
+		kt_expect_eq(t, init.cap.max_inline_data, qp.init.cap.max_inline_data);
 	}
 	kt_expect(t, rdma_ep_send_cq(ep)->cqe >= qp.init.cap.max_send_wr);
 	kt_expect(t, rdma_ep_recv_cq(ep)->cqe >= qp.init.cap.max_recv_wr);

@@ -60,10 +60,8 @@ static void kt_connect_over(struct kt *t, const struct kt_setup *setup)
 	kt_expect_ptr(t, rdma_ep_device(p.client), rdma_ep_device(p.server));
 	kt_expect_eq(t, 1, rdma_ep_port(p.client));
 	kt_expect_eq(t, 1, rdma_ep_port(p.server));
-	kt_expect_eq(t, RDMA_CM_EVENT_ESTABLISHED,
-		     rdma_ep_event(p.client)->event);
-	kt_expect_eq(t, RDMA_CM_EVENT_ESTABLISHED,
-		     rdma_ep_event(p.server)->event);
+	kt_expect_eq(t, RDMA_CM_EVENT_ESTABLISHED, rdma_ep_event(p.client)->event);
+	kt_expect_eq(t, RDMA_CM_EVENT_ESTABLISHED, rdma_ep_event(p.server)->event);
 	/* What the listener was given is its request's, too. */
 	kt_expect_ptr(t, &p.setup, rdma_ep_context(p.server));
 	rdma_ep_set_context(p.server, t);
@@ -145,8 +143,7 @@ static void kt_wildcard(struct kt *t)
 		goto out_client;
 	server = rdma_ep_get_request(p.listener, KT_CALL_MS);
 	if (kt_expect_ok(t, server)) {
-		kt_expect_ptr(t, rdma_ep_device(args.ep),
-			      rdma_ep_device(server));
+		kt_expect_ptr(t, rdma_ep_device(args.ep), rdma_ep_device(server));
 		kt_expect(t, rdma_ep_qp(server));
 		kt_expect_eq(t, 0, rdma_ep_accept(server, NULL, KT_CALL_MS));
 	}
@@ -159,8 +156,7 @@ out:
 }
 
 /* Is it this private data, with what the protocol pads it with? */
-static bool kt_is_data(const struct rdma_cm_event *event, const u8 *data,
-		       size_t len)
+static bool kt_is_data(const struct rdma_cm_event *event, const u8 *data, size_t len)
 {
 	const struct rdma_conn_param *param;
 
@@ -268,15 +264,13 @@ static void kt_ud(struct kt *t)
 	if (!kt_pair_request(t, &p))
 		goto out;
 	/* Ready to send at once. */
-	kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.client), &attr,
-				       IB_QP_STATE, &init));
+	kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.client), &attr, IB_QP_STATE, &init));
 	kt_expect_eq(t, IB_QPS_RTS, attr.qp_state);
 	kt_expect_eq(t, IB_QPT_UD, rdma_ep_qp(p.server)->qp_type);
 	kt_expect_eq(t, 0, rdma_ep_accept(p.server, NULL, KT_CALL_MS));
 	if (kt_expect_call(t, &p.connect, KT_CALL_MS, 0)) {
 		event = rdma_ep_event(p.client);
-		kt_expect_eq(t, rdma_ep_qp(p.server)->qp_num,
-			     event->param.ud.qp_num);
+		kt_expect_eq(t, rdma_ep_qp(p.server)->qp_num, event->param.ud.qp_num);
 		kt_expect(t, event->param.ud.qkey);
 	}
 	kt_destroy(t, p.client);
@@ -299,8 +293,7 @@ static void kt_given_up(struct kt *t)
 		return;
 	p.client = kt_active(&setup, p.listener);
 	if (kt_expect_ok(t, p.client))
-		kt_expect_eq(t, -ETIMEDOUT,
-			     rdma_ep_connect(p.client, NULL, 300));
+		kt_expect_eq(t, -ETIMEDOUT, rdma_ep_connect(p.client, NULL, 300));
 	kt_destroy(t, p.client);
 	args.ep = kt_active(&setup, p.listener);
 	if (!kt_expect_ok(t, args.ep) ||
@@ -356,8 +349,7 @@ static void kt_many_requests(struct kt *t)
 	}
 	for (i = n; i--;) {
 		if (!IS_ERR(server[i]))
-			kt_expect_eq(t, 0, rdma_ep_accept(server[i], NULL,
-							  KT_CALL_MS));
+			kt_expect_eq(t, 0, rdma_ep_accept(server[i], NULL, KT_CALL_MS));
 		kt_expect_call(t, &call[i], KT_CALL_MS, 0);
 		kt_destroy(t, server[i]);
 	}

@@ -114,8 +114,7 @@ static void kt_splats_end(void)
 
 static bool kt_expect_refused(struct kt *t, struct kt_inside *in)
 {
-	return kt_expect(t, wait_for_completion_timeout(&in->made,
-							msecs_to_jiffies(KT_CALL_MS))) &&
+	return kt_expect(t, wait_for_completion_timeout(&in->made, msecs_to_jiffies(KT_CALL_MS))) &&
 	       kt_expect_eq(t, 0, in->wrong);
 }
 
@@ -258,8 +257,7 @@ static void kt_context_other_ep(struct kt *t)
 	io->fn_arg = &o;
 	kt_expect_eq(t, 0, kt_io_recv(io, p.client));
 	kt_pair_disconnect(t, &p);
-	if (kt_expect(t, wait_for_completion_timeout(&o.made,
-						     msecs_to_jiffies(KT_CALL_MS)))) {
+	if (kt_expect(t, wait_for_completion_timeout(&o.made, msecs_to_jiffies(KT_CALL_MS)))) {
 		for (i = 0; i < ARRAY_SIZE(o.ret); i++)
 			kt_expect_eq(t, 0, o.ret[i]);
 		q.client = NULL;
@@ -382,8 +380,7 @@ static void kt_context_srq_event(struct kt *t)
 		goto out;
 	send = kt_io_create(t, rdma_ep_pd(p.client));
 	kt_expect_eq(t, 0, kt_io_srq_recv(recv, rdma_ep_srq(p.listener)));
-	kt_expect_eq(t, 0, ib_modify_srq(rdma_ep_srq(p.listener), &limit,
-					 IB_SRQ_LIMIT));
+	kt_expect_eq(t, 0, ib_modify_srq(rdma_ep_srq(p.listener), &limit, IB_SRQ_LIMIT));
 	kt_splats_begin();
 	if (send)
 		kt_expect_eq(t, 0, kt_io_send(send, p.client));

@@ -11,20 +11,16 @@
 #include "tests.h"
 
 /* The next event is this one; or NULL. */
-static struct rdma_ep_cm_event *kt_next(struct kt *t, int line,
-					struct rdma_ep_channel *ch,
-					struct rdma_ep *ep,
-					enum rdma_cm_event_type type)
+static struct rdma_ep_cm_event *kt_next(struct kt *t, int line, struct rdma_ep_channel *ch,
+					struct rdma_ep *ep, enum rdma_cm_event_type type)
 {
 	struct rdma_ep_cm_event *event = rdma_ep_get_event(ch, KT_CALL_MS);
 	const char *file = kbasename(__FILE__);
 
-	if (!kt_check_eq(t, file, line, "rdma_ep_get_event()", 0,
-			 kt_ptr_err(event)))
+	if (!kt_check_eq(t, file, line, "rdma_ep_get_event()", 0, kt_ptr_err(event)))
 		return NULL;
 	if (kt_check_ptr(t, file, line, "event->ep", ep, event->ep) &
-	    kt_check_eq(t, file, line, "event->cm.event", type,
-			event->cm.event))
+	    kt_check_eq(t, file, line, "event->cm.event", type, event->cm.event))
 		return event;
 	rdma_ep_ack_event(event);
 	return NULL;
@@ -65,8 +61,7 @@ static void kt_event_queue(struct kt *t)
 		goto out_listener;
 	kt_expect_no_event(t, cch);
 	kt_expect_eq(t, 0, rdma_ep_connect(p.client, &param, 0));
-	event = kt_expect_event(t, sch, p.listener,
-				RDMA_CM_EVENT_CONNECT_REQUEST);
+	event = kt_expect_event(t, sch, p.listener, RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (!event || !kt_expect_ok(t, event->child))
 		goto out_client;
 	p.server = event->child;
@@ -74,8 +69,7 @@ static void kt_event_queue(struct kt *t)
 		  !memcmp(event->cm.param.conn.private_data, "knock", 5));
 	rdma_ep_ack_event(event);
 	kt_expect_ptr(t, sch, rdma_ep_channel(p.server));
-	kt_expect_ptr(t, rdma_ep_context(p.listener),
-		      rdma_ep_context(p.server));
+	kt_expect_ptr(t, rdma_ep_context(p.listener), rdma_ep_context(p.server));
 	/* With the attributes that the listener was made with. */
 	kt_expect_ptr(t, NULL, rdma_ep_qp(p.server));
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.server, NULL));
@@ -123,16 +117,13 @@ static void kt_event_outlives(struct kt *t)
 	if (!kt_expect_ok(t, ch) || !kt_pair_listen(t, &p, &setup))
 		goto out;
 	args.ep = kt_active(&setup, p.listener);
-	if (kt_expect_ok(t, args.ep) &&
-	    !kt_call_start(&call, kt_call_connect, &args)) {
-		event = kt_expect_event(t, ch, p.listener,
-					RDMA_CM_EVENT_CONNECT_REQUEST);
+	if (kt_expect_ok(t, args.ep) && !kt_call_start(&call, kt_call_connect, &args)) {
+		event = kt_expect_event(t, ch, p.listener, RDMA_CM_EVENT_CONNECT_REQUEST);
 		if (event) {
 			kt_destroy(t, event->child);
 			kt_destroy(t, p.listener);
 			p.listener = NULL;
-			kt_expect(t, !memcmp(event->cm.param.conn.private_data,
-					     "still here", 10));
+			kt_expect(t, !memcmp(event->cm.param.conn.private_data, "still here", 10));
 			rdma_ep_ack_event(event);
 		}
 		kt_expect_call(t, &call, KT_CALL_MS, -ECONNREFUSED);
@@ -299,8 +290,7 @@ static void kt_event_callback(struct kt *t)
 	kt_expect_ptr(t, &s, rdma_ep_context(s.child));
 	kt_expect_eq(t, 0, rdma_ep_create_qp(s.child, NULL));
 	kt_expect_eq(t, 0, rdma_ep_accept(s.child, NULL, 0));
-	kt_expect(t, kt_wait_for(atomic_read(&s.n) == 2 &&
-				 atomic_read(&c.n) == 1, KT_CALL_MS));
+	kt_expect(t, kt_wait_for(atomic_read(&s.n) == 2 && atomic_read(&c.n) == 1, KT_CALL_MS));
 	kt_expect_eq(t, 0, rdma_ep_disconnect(p.client, 0));
 	kt_expect(t, kt_wait_for(atomic_read(&s.n) == 3, KT_CALL_MS));
 	kt_expect_eq(t, 0, rdma_ep_disconnect(s.child, 0));
@@ -331,8 +321,7 @@ out:
 
 /* Two connection requests for a listener; how many there are. */
 static int kt_two_clients(struct kt *t, const struct kt_setup *setup,
-			  struct rdma_ep *listener, struct kt_args *args,
-			  struct kt_call *call)
+			  struct rdma_ep *listener, struct kt_args *args, struct kt_call *call)
 {
 	int i;
 
@@ -364,8 +353,7 @@ static void kt_migrate(struct kt *t)
 	struct kt_pair p;
 	int i, n = 0;
 
-	if (!kt_expect_ok(t, queue) || !kt_expect_ok(t, calls) ||
-	    !kt_pair_listen(t, &p, &setup))
+	if (!kt_expect_ok(t, queue) || !kt_expect_ok(t, calls) || !kt_pair_listen(t, &p, &setup))
 		goto out;
 	n = kt_two_clients(t, &setup, p.listener, args, call);
 	if (!kt_expect_eq(t, 2, n))
@@ -374,8 +362,7 @@ static void kt_migrate(struct kt *t)
 	/* The first is read from a queue, */
 	kt_expect_eq(t, 0, rdma_ep_migrate(p.listener, queue));
 	kt_expect_ptr(t, queue, rdma_ep_channel(p.listener));
-	event = kt_expect_event(t, queue, p.listener,
-				RDMA_CM_EVENT_CONNECT_REQUEST);
+	event = kt_expect_event(t, queue, p.listener, RDMA_CM_EVENT_CONNECT_REQUEST);
 	if (event)
 		server[0] = event->child;
 	rdma_ep_ack_event(event);
@@ -432,24 +419,21 @@ static void kt_migrate_back(struct kt *t)
 	for (i = 0; i < n; i++) {
 		server = rdma_ep_get_request(p.listener, KT_CALL_MS);
 		if (kt_expect_ok(t, server))
-			kt_expect_eq(t, 0, rdma_ep_accept(server, NULL,
-							  KT_CALL_MS));
+			kt_expect_eq(t, 0, rdma_ep_accept(server, NULL, KT_CALL_MS));
 		kt_expect_call(t, &call[i], KT_CALL_MS, 0);
 		kt_destroy(t, server);
 		kt_destroy(t, args[i].ep);
 	}
 	/* Not to a channel that is another endpoint's own. */
 	kt_expect(t, rdma_ep_channel(p.listener));
-	kt_expect_eq(t, -EINVAL,
-		     rdma_ep_migrate(p.listener, rdma_ep_channel(p.listener)));
+	kt_expect_eq(t, -EINVAL, rdma_ep_migrate(p.listener, rdma_ep_channel(p.listener)));
 	kt_destroy(t, p.listener);
 out:
 	kt_expect_eq(t, 0, rdma_ep_channel_destroy(queue));
 }
 
 /* The end of a connection, by the client: in the server's channel. */
-static void kt_end(struct kt *t, struct kt_pair *p,
-		   struct rdma_ep_channel *queue)
+static void kt_end(struct kt *t, struct kt_pair *p, struct rdma_ep_channel *queue)
 {
 	int ret;
 
@@ -481,8 +465,7 @@ static void kt_migrate_connected(struct kt *t)
 	schedule_timeout_idle(HZ);
 	kt_expect_eq(t, 0, rdma_ep_migrate(p.server, NULL));
 	kt_expect_no_event(t, queue);
-	event = kt_expect_event(t, rdma_ep_channel(p.server), p.server,
-				RDMA_CM_EVENT_DISCONNECTED);
+	event = kt_expect_event(t, rdma_ep_channel(p.server), p.server, RDMA_CM_EVENT_DISCONNECTED);
 	rdma_ep_ack_event(event);
 	kt_destroy(t, p.server);
 	kt_destroy(t, p.client);
@@ -506,8 +489,7 @@ static void kt_change_neighbour(struct kt *t, const struct sockaddr_in *sin)
 	n = __neigh_lookup_errno(&arp_tbl, &sin->sin_addr, dev);
 	if (kt_expect_ok(t, n)) {
 		for (; mac[5] < 30; mac[5]++) {
-			kt_expect_eq(t, 0, neigh_update(n, mac, NUD_PERMANENT,
-							flags, 0));
+			kt_expect_eq(t, 0, neigh_update(n, mac, NUD_PERMANENT, flags, 0));
 			schedule_timeout_idle(HZ / 50);
 		}
 		neigh_update(n, dev->dev_addr, NUD_NOARP, flags, 0);

@@ -56,8 +56,7 @@ err:
 	return false;
 }
 
-static void kt_expect_no_qp(struct kt *t, struct rdma_ep *ep,
-			    struct rdma_ep_qp_attr *qp)
+static void kt_expect_no_qp(struct kt *t, struct rdma_ep *ep, struct rdma_ep_qp_attr *qp)
 {
 	kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(ep, qp));
 	kt_expect_ptr(t, NULL, rdma_ep_qp(ep));
@@ -210,8 +209,7 @@ static void kt_namespace_device(struct kt *t)
 	if (!kt_expect_ok(t, setup.net))
 		goto out;
 	ep = kt_passive(&setup);
-	if (kt_expect_ok(t, ep) &&
-	    rdma_ep_listen(ep, 1) == -EADDRNOTAVAIL) {
+	if (kt_expect_ok(t, ep) && rdma_ep_listen(ep, 1) == -EADDRNOTAVAIL) {
 		kt_skip(t, "siw opens its sockets in the caller's namespace");
 		kt_destroy(t, ep);
 		goto out_net;

@@ -105,8 +105,7 @@ bool kt_skipped(struct kt *t)
 	return t->skip;
 }
 
-bool kt_check(struct kt *t, const char *file, int line, bool ok,
-	      const char *what)
+bool kt_check(struct kt *t, const char *file, int line, bool ok, const char *what)
 {
 	if (ok)
 		return true;
@@ -125,8 +124,7 @@ static const char *kt_value(char *buf, size_t size, s64 value)
 	return buf;
 }
 
-bool kt_check_eq(struct kt *t, const char *file, int line, const char *what,
-		 s64 want, s64 got)
+bool kt_check_eq(struct kt *t, const char *file, int line, const char *what, s64 want, s64 got)
 {
 	char a[40], b[40];
 
@@ -201,8 +199,7 @@ bool kt_check_call(struct kt *t, const char *file, int line,
 
 	if (!ok) {
 		atomic_inc(&t->failed);
-		kt_note(t, "%s:%d: %ps() has not returned in %u ms", file, line,
-			call->fn, ms);
+		kt_note(t, "%s:%d: %ps() has not returned in %u ms", file, line, call->fn, ms);
 		kt_call_stop(call);
 		kt_note(t, "%s:%d: stopped, it returned %d after %lld ms", file,
 			line, call->ret, ktime_ms_delta(ktime_get(), start));
@@ -238,8 +235,7 @@ static int kt_stop_thread(void *arg)
  */
 static void kt_stop(struct kt *t)
 {
-	if (!kt_call_start(&t->stop, kt_stop_thread, t->task) &&
-	    kt_ended(t, KT_STOP_S)) {
+	if (!kt_call_start(&t->stop, kt_stop_thread, t->task) && kt_ended(t, KT_STOP_S)) {
 		kt_call_reap(&t->stop);
 		return;
 	}
@@ -319,8 +315,7 @@ static unsigned int kt_run(const char *wanted, bool dry)
 
 /* ---- debugfs */
 
-static ssize_t kt_run_write(struct file *file, const char __user *ubuf,
-			    size_t count, loff_t *pos)
+static ssize_t kt_run_write(struct file *file, const char __user *ubuf, size_t count, loff_t *pos)
 {
 	char name[64], *wanted;
 	unsigned int n;
@@ -355,11 +350,9 @@ static const struct file_operations kt_run_fops = {
 	.write = kt_run_write,
 };
 
-static ssize_t kt_results_read(struct file *file, char __user *ubuf,
-			       size_t count, loff_t *pos)
+static ssize_t kt_results_read(struct file *file, char __user *ubuf, size_t count, loff_t *pos)
 {
-	return simple_read_from_buffer(ubuf, count, pos, kt_log,
-				       READ_ONCE(kt_log_len));
+	return simple_read_from_buffer(ubuf, count, pos, kt_log, READ_ONCE(kt_log_len));
 }
 
 static const struct file_operations kt_results_fops = {

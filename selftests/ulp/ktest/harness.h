@@ -50,10 +50,8 @@ bool kt_skipped(struct kt *t);
 __printf(2, 3) void kt_note(struct kt *t, const char *fmt, ...);
 
 /* All return whether it was as expected, so that a test can give up. */
-bool kt_check(struct kt *t, const char *file, int line, bool ok,
-	      const char *what);
-bool kt_check_eq(struct kt *t, const char *file, int line, const char *what,
-		 s64 want, s64 got);
+bool kt_check(struct kt *t, const char *file, int line, bool ok, const char *what);
+bool kt_check_eq(struct kt *t, const char *file, int line, const char *what, s64 want, s64 got);
 bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
 		  const void *want, const void *got);
 

@@ -34,8 +34,7 @@ struct kt_io *kt_io_create(struct kt *t, struct ib_pd *pd)
 	io->buf = kzalloc(KT_IO_SIZE, GFP_KERNEL);
 	if (!kt_expect(t, io->buf))
 		goto err_io;
-	io->dma = ib_dma_map_single(io->dev, io->buf, KT_IO_SIZE,
-				    DMA_BIDIRECTIONAL);
+	io->dma = ib_dma_map_single(io->dev, io->buf, KT_IO_SIZE, DMA_BIDIRECTIONAL);
 	if (!kt_expect_eq(t, 0, ib_dma_mapping_error(io->dev, io->dma)))
 		goto err_buf;
 	for (i = 0; i < ARRAY_SIZE(io->wr); i++) {
@@ -84,8 +83,7 @@ static struct kt_wr *kt_io_next(struct kt_io *io, struct ib_sge *sge)
 }
 
 /* @srq: or NULL, then to @ep's QP */
-static int kt_io_post_recv(struct kt_io *io, struct rdma_ep *ep,
-			   struct ib_srq *srq)
+static int kt_io_post_recv(struct kt_io *io, struct rdma_ep *ep, struct ib_srq *srq)
 {
 	struct ib_sge sge;
 	struct kt_wr *kwr = kt_io_next(io, &sge);

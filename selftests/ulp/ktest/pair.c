@@ -37,8 +37,7 @@ struct rdma_ep *kt_passive(const struct kt_setup *setup)
 	return rdma_ep_create(&attr);
 }
 
-struct rdma_ep *kt_active_to(const struct kt_setup *setup,
-			     const struct sockaddr_storage *dst)
+struct rdma_ep *kt_active_to(const struct kt_setup *setup, const struct sockaddr_storage *dst)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
 	struct rdma_ep_attr attr = {
@@ -54,8 +53,7 @@ struct rdma_ep *kt_active_to(const struct kt_setup *setup,
 	return rdma_ep_create(&attr);
 }
 
-struct rdma_ep *kt_active(const struct kt_setup *setup,
-			  struct rdma_ep *listener)
+struct rdma_ep *kt_active(const struct kt_setup *setup, struct rdma_ep *listener)
 {
 	struct sockaddr_storage dst;
 	int ret;
@@ -83,13 +81,11 @@ void kt_destroy(struct kt *t, struct rdma_ep *ep)
 		kt_expect_eq(t, 0, rdma_ep_destroy(ep));
 }
 
-bool kt_pair_listen(struct kt *t, struct kt_pair *p,
-		    const struct kt_setup *setup)
+bool kt_pair_listen(struct kt *t, struct kt_pair *p, const struct kt_setup *setup)
 {
 	*p = (struct kt_pair) { .setup = *setup };
 	p->listener = kt_passive(&p->setup);
-	if (kt_expect_ok(t, p->listener) &&
-	    kt_expect_eq(t, 0, rdma_ep_listen(p->listener, 8)))
+	if (kt_expect_ok(t, p->listener) && kt_expect_eq(t, 0, rdma_ep_listen(p->listener, 8)))
 		return true;
 	kt_destroy(t, p->listener);
 	return false;
@@ -108,8 +104,7 @@ bool kt_pair_request(struct kt *t, struct kt_pair *p)
 	p->client = kt_active(&p->setup, p->listener);
 	if (!kt_expect_ok(t, p->client))
 		return false;
-	if (!kt_expect_eq(t, 0,
-			  kt_call_start(&p->connect, kt_pair_connect, p)))
+	if (!kt_expect_eq(t, 0, kt_call_start(&p->connect, kt_pair_connect, p)))
 		goto err_client;
 	p->server = rdma_ep_get_request(p->listener, KT_CALL_MS);
 	if (kt_expect_ok(t, p->server))
@@ -125,8 +120,7 @@ bool kt_pair_accept(struct kt *t, struct kt_pair *p)
 {
 	bool accepted, connected;
 
-	accepted = kt_expect_eq(t, 0, rdma_ep_accept(p->server, p->setup.accept,
-						     KT_CALL_MS));
+	accepted = kt_expect_eq(t, 0, rdma_ep_accept(p->server, p->setup.accept, KT_CALL_MS));
 	if (!accepted)
 		kt_destroy(t, p->server);
 	connected = kt_expect_call(t, &p->connect, KT_CALL_MS, 0);
@@ -154,8 +148,7 @@ bool kt_pair_disconnect(struct kt *t, struct kt_pair *p)
 	struct kt_call call;
 	bool ok;
 
-	if (!kt_expect_eq(t, 0, kt_call_start(&call, kt_call_disconnect,
-					      &args)))
+	if (!kt_expect_eq(t, 0, kt_call_start(&call, kt_call_disconnect, &args)))
 		return false;
 	ok = kt_expect_eq(t, 0, rdma_ep_disconnect(p->server, KT_CALL_MS));
 	return kt_expect_call(t, &call, KT_CALL_MS, 0) && ok;

@@ -15,8 +15,7 @@ static void kt_default_pd(struct kt *t)
 	kt_expect_ptr(t, NULL, rdma_ep_pd(p.listener));
 	kt_expect(t, rdma_ep_pd(p.client));
 	kt_expect_ptr(t, rdma_ep_pd(p.client), rdma_ep_pd(p.server));
-	kt_expect_ptr(t, rdma_ep_device(p.client),
-		      rdma_ep_pd(p.client)->device);
+	kt_expect_ptr(t, rdma_ep_device(p.client), rdma_ep_pd(p.client)->device);
 	kt_expect_ptr(t, rdma_ep_pd(p.client), rdma_ep_qp(p.client)->pd);
 	kt_pair_close(t, &p);
 }
@@ -37,8 +36,7 @@ static void kt_own_parts(struct kt *t)
 	pd = ib_alloc_pd(dev, 0);
 	scq = ib_alloc_cq(dev, NULL, 64, 0, IB_POLL_SOFTIRQ);
 	rcq = ib_alloc_cq(dev, NULL, 64, 0, IB_POLL_WORKQUEUE);
-	if (!kt_expect_ok(t, pd) || !kt_expect_ok(t, scq) ||
-	    !kt_expect_ok(t, rcq))
+	if (!kt_expect_ok(t, pd) || !kt_expect_ok(t, scq) || !kt_expect_ok(t, rcq))
 		goto out;
 	qp.pd = pd;
 	qp.init.send_cq = scq;
@@ -85,12 +83,10 @@ static void kt_inherited_qp(struct kt *t)
 	if (kt_pair_request(t, &p)) {
 		kt_expect(t, rdma_ep_qp(p.server));
 		kt_expect_eq(t, IB_QPT_RC, rdma_ep_qp(p.server)->qp_type);
-		kt_expect_eq(t, IB_POLL_SOFTIRQ,
-			     rdma_ep_send_cq(p.server)->poll_ctx);
+		kt_expect_eq(t, IB_POLL_SOFTIRQ, rdma_ep_send_cq(p.server)->poll_ctx);
 		kt_expect(t, rdma_ep_send_cq(p.server)->cqe >= 33);
 		kt_expect(t, rdma_ep_recv_cq(p.server)->cqe >= 44);
-		kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.server), &attr,
-					       IB_QP_STATE | IB_QP_CAP,
+		kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.server), &attr, IB_QP_STATE | IB_QP_CAP,
 					       &init));
 		kt_expect(t, init.cap.max_send_wr >= 33);
 		kt_expect(t, init.cap.max_recv_wr >= 44);
@@ -254,8 +250,7 @@ static void kt_flushed_disconnect(struct kt *t)
 		kt_expect_eq(t, 0, kt_io_recv(io, p.client));
 	kt_pair_disconnect(t, &p);
 	if (io) {
-		kt_expect(t, kt_wait_for(atomic_read(&io->done) == KT_WRS,
-					 KT_CALL_MS));
+		kt_expect(t, kt_wait_for(atomic_read(&io->done) == KT_WRS, KT_CALL_MS));
 		kt_expect_eq(t, 0, atomic_read(&io->ok));
 		kt_expect_eq(t, IB_WC_WR_FLUSH_ERR, io->wr[0].status);
 	}
@@ -280,11 +275,9 @@ static void kt_rw_contexts(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
 	qp.init.cap.max_rdma_ctxs = 4 * KT_WRS;
 	if (kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp)) &&
-	    kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.client), &attr,
-					   IB_QP_CAP, &init))) {
+	    kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.client), &attr, IB_QP_CAP, &init))) {
 		kt_expect(t, attr.cap.max_send_wr >= 4 * KT_WRS);
-		kt_expect(t, rdma_ep_send_cq(p.client)->cqe >=
-			     attr.cap.max_send_wr);
+		kt_expect(t, rdma_ep_send_cq(p.client)->cqe >= attr.cap.max_send_wr);
 	}
 	kt_destroy(t, p.client);
 out:

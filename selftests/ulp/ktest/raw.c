@@ -17,20 +17,17 @@ static int kt_raw_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-static int kt_raw_step(struct kt_raw *raw, int ret,
-		       enum rdma_cm_event_type want)
+static int kt_raw_step(struct kt_raw *raw, int ret, enum rdma_cm_event_type want)
 {
 	if (ret)
 		return ret;
-	if (!wait_for_completion_timeout(&raw->event,
-					 msecs_to_jiffies(KT_CALL_MS)))
+	if (!wait_for_completion_timeout(&raw->event, msecs_to_jiffies(KT_CALL_MS)))
 		return -ETIMEDOUT;
 	return raw->last == want ? 0 : -EPROTO;
 }
 
 /* Returns when the request is on its way. */
-int kt_raw_connect(struct kt_raw *raw, const struct sockaddr_storage *dst,
-		   bool answer)
+int kt_raw_connect(struct kt_raw *raw, const struct sockaddr_storage *dst, bool answer)
 {
 	struct rdma_conn_param param = {
 		.qp_num = 0x1234, .retry_count = 7, .rnr_retry_count = 7,
@@ -40,12 +37,10 @@ int kt_raw_connect(struct kt_raw *raw, const struct sockaddr_storage *dst,
 
 	*raw = (struct kt_raw) { .answer = answer };
 	init_completion(&raw->event);
-	raw->id = rdma_create_id(&init_net, kt_raw_handler, raw, RDMA_PS_TCP,
-				 IB_QPT_RC);
+	raw->id = rdma_create_id(&init_net, kt_raw_handler, raw, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(raw->id))
 		return PTR_ERR(raw->id);
-	ret = rdma_resolve_addr(raw->id, NULL, (struct sockaddr *)&addr,
-				KT_CALL_MS);
+	ret = rdma_resolve_addr(raw->id, NULL, (struct sockaddr *)&addr, KT_CALL_MS);
 	ret = kt_raw_step(raw, ret, RDMA_CM_EVENT_ADDR_RESOLVED);
 	if (!ret)
 		ret = kt_raw_step(raw, rdma_resolve_route(raw->id, KT_CALL_MS),
@@ -79,8 +74,7 @@ static bool kt_waiter_listen(struct kt *t, struct kt_waiter *w)
 	struct kt_setup setup = { .addr = &w->src };
 
 	w->listener = kt_passive(&setup);
-	return kt_expect_ok(t, w->listener) &&
-	       kt_expect_eq(t, 0, rdma_ep_listen(w->listener, 8));
+	return kt_expect_ok(t, w->listener) && kt_expect_eq(t, 0, rdma_ep_listen(w->listener, 8));
 }
 
 static bool kt_waiter_connect(struct kt *t, struct kt_waiter *w)
@@ -154,8 +148,7 @@ bool kt_waiter_open(struct kt *t, struct kt_waiter *w, enum kt_wait_kind kind,
 	};
 	kt_note(t, "%s", kt_wait_names[kind]);
 	/* A TCP connection: nothing to be ready for, or to answer. */
-	if ((kind == KT_WAIT_ACCEPT || kind == KT_WAIT_DISCONNECT) &&
-	    kt_iwarp())
+	if ((kind == KT_WAIT_ACCEPT || kind == KT_WAIT_DISCONNECT) && kt_iwarp())
 		return false;
 	/* Nobody else is on the device then. */
 	ok = kind == KT_WAIT_CREATE || kt_waiter_listen(t, w);

@@ -22,8 +22,7 @@ struct kt_raw {
 	enum rdma_cm_event_type last;
 };
 
-int kt_raw_connect(struct kt_raw *raw, const struct sockaddr_storage *dst,
-		   bool answer);
+int kt_raw_connect(struct kt_raw *raw, const struct sockaddr_storage *dst, bool answer);
 void kt_raw_destroy(struct kt_raw *raw);
 
 /* Calls that wait. */

@@ -30,11 +30,9 @@ static void kt_removed_under(struct kt *t, enum kt_wait_kind kind)
 		goto out_waiter;
 	}
 	/* A channel is of no device. */
-	kt_expect_call(t, &call, KT_PROMPT_MS,
-		       kind == KT_WAIT_GET_EVENT ? 0 : -ENODEV);
+	kt_expect_call(t, &call, KT_PROMPT_MS, kind == KT_WAIT_GET_EVENT ? 0 : -ENODEV);
 	if (kind == KT_WAIT_GET_EVENT && !IS_ERR_OR_NULL(w.args.event)) {
-		kt_expect_eq(t, RDMA_CM_EVENT_DEVICE_REMOVAL,
-			     w.args.event->cm.event);
+		kt_expect_eq(t, RDMA_CM_EVENT_DEVICE_REMOVAL, w.args.event->cm.event);
 		kt_expect_ptr(t, w.listener, w.args.event->ep);
 	}
 	/* It waits for its endpoints. */
@@ -122,8 +120,7 @@ static void kt_expect_removal(struct kt *t, struct rdma_ep *ep)
 
 static bool kt_remove(struct kt *t, struct kt_call *del, const char *how)
 {
-	return kt_expect_eq(t, 0, kt_call_start(del, kt_call_helper,
-						(void *)how));
+	return kt_expect_eq(t, 0, kt_call_start(del, kt_call_helper, (void *)how));
 }
 
 static void kt_removed_connected(struct kt *t, const char *how)
@@ -141,8 +138,7 @@ static void kt_removed_connected(struct kt *t, const char *how)
 	if (!kt_pair_open(t, &p, &setup))
 		goto out;
 	io = kt_io_create(t, rdma_ep_pd(p.client));
-	if (!io || !kt_expect_eq(t, 0, kt_io_recv(io, p.client)) ||
-	    !kt_remove(t, &del, how)) {
+	if (!io || !kt_expect_eq(t, 0, kt_io_recv(io, p.client)) || !kt_remove(t, &del, how)) {
 		kt_pair_close(t, &p);
 		kt_io_destroy(t, io);
 		goto out;
@@ -246,8 +242,7 @@ static void kt_removed_queued(struct kt *t)
 		event = rdma_ep_get_event(ch, KT_PROMPT_MS);
 		kt_expect_ok(t, event);
 		if (!IS_ERR(event))
-			kt_expect_eq(t, RDMA_CM_EVENT_DEVICE_REMOVAL,
-				     event->cm.event);
+			kt_expect_eq(t, RDMA_CM_EVENT_DEVICE_REMOVAL, event->cm.event);
 		rdma_ep_ack_event(event);
 		kt_destroy(t, args.ep);
 		args.ep = NULL;
@@ -310,8 +305,7 @@ static void kt_removed_callback(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_migrate(p.listener, ch));
 	removed = kt_remove(t, &del, "del");
 	if (removed) {
-		kt_expect(t, kt_wait_for(atomic_read(&told.removals) == 3,
-					 KT_PROMPT_MS));
+		kt_expect(t, kt_wait_for(atomic_read(&told.removals) == 3, KT_PROMPT_MS));
 		kt_expect_waits(t, &del);
 	}
 	kt_expect_eq(t, 0, atomic_read(&told.others));
@@ -345,10 +339,8 @@ static void kt_removed_own_parts(struct kt *t)
 		goto out;
 	p.client = kt_active(&setup, p.listener);
 	pd = ib_alloc_pd(rdma_ep_device(p.listener), 0);
-	cq = ib_alloc_cq(rdma_ep_device(p.listener), NULL, 64, 0,
-			 IB_POLL_WORKQUEUE);
-	if (!kt_expect_ok(t, p.client) || !kt_expect_ok(t, pd) ||
-	    !kt_expect_ok(t, cq))
+	cq = ib_alloc_cq(rdma_ep_device(p.listener), NULL, 64, 0, IB_POLL_WORKQUEUE);
+	if (!kt_expect_ok(t, p.client) || !kt_expect_ok(t, pd) || !kt_expect_ok(t, cq))
 		goto out_parts;
 	qp.pd = pd;
 	qp.init.send_cq = cq;
@@ -399,8 +391,7 @@ static void kt_removed_wildcard(struct kt *t)
 	if (!kt_pair_listen(t, &p, &setup))
 		goto out;
 	args.ep = p.listener;
-	if (!kt_expect_eq(t, 0, kt_call_start(&wait, kt_call_get_request,
-					      &args)))
+	if (!kt_expect_eq(t, 0, kt_call_start(&wait, kt_call_get_request, &args)))
 		goto out_listener;
 	kt_expect_eq(t, 0, kt_helper("del"));
 	kt_expect_waits(t, &wait);
@@ -409,11 +400,9 @@ static void kt_removed_wildcard(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_local_addr(p.listener, &listen));
 	to = kt_sa(KT_ADDR2, kt_port(&listen));
 	client.ep = kt_active_to(&setup, &to);
-	if (kt_expect_ok(t, client.ep) &&
-	    !kt_call_start(&connect, kt_call_connect, &client)) {
+	if (kt_expect_ok(t, client.ep) && !kt_call_start(&connect, kt_call_connect, &client)) {
 		if (kt_expect_call(t, &wait, KT_CALL_MS, 0)) {
-			kt_expect_eq(t, 0, rdma_ep_accept(args.child, NULL,
-							  KT_CALL_MS));
+			kt_expect_eq(t, 0, rdma_ep_accept(args.child, NULL, KT_CALL_MS));
 			kt_expect_call(t, &connect, KT_CALL_MS, 0);
 			kt_destroy(t, args.child);
 		} else {

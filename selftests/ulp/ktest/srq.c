@@ -52,8 +52,7 @@ static bool kt_shared_open(struct kt *t, struct kt_shared *s)
 	s->recv = kt_io_create(t, rdma_ep_pd(listener));
 	for (i = 0; i < KT_CLIENTS; i++) {
 		s->pair[i].listener = listener;
-		if (!kt_pair_request(t, &s->pair[i]) ||
-		    !kt_pair_accept(t, &s->pair[i]))
+		if (!kt_pair_request(t, &s->pair[i]) || !kt_pair_accept(t, &s->pair[i]))
 			break;
 		s->n++;
 	}
@@ -69,8 +68,7 @@ static bool kt_shared_open(struct kt *t, struct kt_shared *s)
 }
 
 /* One message from each client; all are received by @srq. */
-static void kt_shared_send(struct kt *t, struct kt_shared *s,
-			   struct ib_srq *srq)
+static void kt_shared_send(struct kt *t, struct kt_shared *s, struct ib_srq *srq)
 {
 	struct kt_io *io[KT_CLIENTS];
 	int before = atomic_read(&s->recv->ok);
@@ -81,11 +79,9 @@ static void kt_shared_send(struct kt *t, struct kt_shared *s,
 	for (i = 0; i < s->n; i++) {
 		io[i] = kt_io_create(t, rdma_ep_pd(s->pair[i].client));
 		if (io[i])
-			kt_expect_eq(t, 0, kt_io_send(io[i],
-						      s->pair[i].client));
+			kt_expect_eq(t, 0, kt_io_send(io[i], s->pair[i].client));
 	}
-	kt_expect(t, kt_wait_for(atomic_read(&s->recv->ok) == before + s->n,
-				 KT_CALL_MS));
+	kt_expect(t, kt_wait_for(atomic_read(&s->recv->ok) == before + s->n, KT_CALL_MS));
 	for (i = 0; i < s->n; i++) {
 		if (!io[i])
 			continue;
@@ -225,17 +221,14 @@ static void kt_srq_limit(struct kt *t)
 		return;
 	recv = kt_io_create(t, rdma_ep_pd(p.listener));
 	for (i = 0; recv && i < 2; i++)
-		kt_expect_eq(t, 0, kt_io_srq_recv(recv,
-						  rdma_ep_srq(p.listener)));
-	kt_expect_eq(t, 0, ib_modify_srq(rdma_ep_srq(p.listener), &limit,
-					 IB_SRQ_LIMIT));
+		kt_expect_eq(t, 0, kt_io_srq_recv(recv, rdma_ep_srq(p.listener)));
+	kt_expect_eq(t, 0, ib_modify_srq(rdma_ep_srq(p.listener), &limit, IB_SRQ_LIMIT));
 	if (recv && kt_pair_request(t, &p) && kt_pair_accept(t, &p)) {
 		send = kt_io_create(t, rdma_ep_pd(p.client));
 		for (i = 0; send && i < 2; i++)
 			kt_expect_eq(t, 0, kt_io_send(send, p.client));
 		kt_expect(t, wait_for_completion_timeout(&reached, msecs_to_jiffies(KT_CALL_MS)));
-		kt_expect(t, kt_wait_for(atomic_read(&recv->ok) == 2,
-					 KT_CALL_MS));
+		kt_expect(t, kt_wait_for(atomic_read(&recv->ok) == 2, KT_CALL_MS));
 		kt_destroy(t, p.client);
 		kt_destroy(t, p.server);
 	}
@@ -295,8 +288,7 @@ static void kt_srq_replies(struct kt *t)
 	send = kt_io_create(t, rdma_ep_pd(p.client));
 	for (i = 0; send && i < KT_REPLIES; i++)
 		kt_expect_eq(t, 0, kt_io_send(send, p.client));
-	kt_expect(t, send && kt_wait_for(atomic_read(&send->done) == KT_REPLIES,
-					 KT_CALL_MS));
+	kt_expect(t, send && kt_wait_for(atomic_read(&send->done) == KT_REPLIES, KT_CALL_MS));
 	kt_expect_eq(t, 0, atomic_read(&recv->done));
 	kt_destroy(t, p.server);
 	kt_expect_eq(t, 0, replies.ret);
@@ -336,8 +328,7 @@ static void kt_srq_room(struct kt *t)
 		kt_expect_eq(t, 0, rdma_ep_create_qp(a, &qp));
 		kt_expect_ptr(t, rdma_ep_send_cq(a), rdma_ep_recv_cq(a));
 		/* ... and for what is posted to drain it. */
-		kt_expect(t, rdma_ep_send_cq(a)->cqe >
-			     wr + qp.init.cap.max_send_wr);
+		kt_expect(t, rdma_ep_send_cq(a)->cqe > wr + qp.init.cap.max_send_wr);
 		kt_destroy(t, a);
 	}
 	/* It would not be drained. */

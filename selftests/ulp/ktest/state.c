@@ -12,8 +12,7 @@
 #define KT_DISCONNECT	BIT(5)
 
 /* All calls that establish or end a connection but those that are @allowed. */
-static void kt_wrong(struct kt *t, const char *state, struct rdma_ep *ep,
-		     unsigned int allowed)
+static void kt_wrong(struct kt *t, const char *state, struct rdma_ep *ep, unsigned int allowed)
 {
 	kt_note(t, "%s", state);
 	if (!(allowed & KT_LISTEN))

@@ -125,13 +125,11 @@ static void kt_stress(struct kt *t)
 		kt_expect_call(t, &servers[i], 2 * KT_CALL_MS, 0);
 	kt_destroy(t, load.listener);
 	kt_note(t, "%d connections by %d clients, %d served by %d servers",
-		atomic_read(&load.connected), nc, atomic_read(&load.served),
-		ns);
+		atomic_read(&load.connected), nc, atomic_read(&load.served), ns);
 	kt_expect_eq(t, 0, atomic_read(&load.failed));
 	kt_expect_eq(t, 0, load.error);
 	kt_expect(t, atomic_read(&load.connected) > 2 * KT_CLIENTS);
-	kt_expect_eq(t, atomic_read(&load.connected),
-		     atomic_read(&load.served));
+	kt_expect_eq(t, atomic_read(&load.connected), atomic_read(&load.served));
 }
 
 /*

@@ -29,8 +29,7 @@ static const char *kt_main_addr(void)
 {
 	static char buf[20];
 
-	snprintf(buf, sizeof(buf), "%pI4",
-		 &((const struct sockaddr_in *)kt_addr())->sin_addr);
+	snprintf(buf, sizeof(buf), "%pI4", &((const struct sockaddr_in *)kt_addr())->sin_addr);
 	return buf;
 }
 
@@ -73,15 +72,13 @@ static void kt_stopped(struct kt *t)
 	int kind;
 
 	for (kind = 0; kind < KT_WAIT_CREATE; kind++) {
-		if (!kt_waiter_open(t, &w, kind, kt_main_addr(),
-				    RDMA_EP_FOREVER))
+		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), RDMA_EP_FOREVER))
 			continue;
 		if (kt_expect_eq(t, 0, kt_call_start(&call, w.fn, &w.args))) {
 			kt_expect_waits(t, &call);
 			start = ktime_get();
 			kt_expect_eq(t, -EINTR, kt_call_stop(&call));
-			kt_expect(t, ktime_ms_delta(ktime_get(), start) <
-				  KT_PROMPT_MS);
+			kt_expect(t, ktime_ms_delta(ktime_get(), start) < KT_PROMPT_MS);
 		}
 		kt_waiter_close(t, &w);
 	}
@@ -95,8 +92,7 @@ static void kt_stopped(struct kt *t)
 static struct kt_waiter *kt_killed_waiter;
 static int kt_killed_ret;
 
-static ssize_t kt_wait_write(struct file *file, const char __user *ubuf,
-			     size_t count, loff_t *pos)
+static ssize_t kt_wait_write(struct file *file, const char __user *ubuf, size_t count, loff_t *pos)
 {
 	if (!kt_killed_waiter)
 		return -EINVAL;
@@ -117,23 +113,18 @@ static void kt_killed(struct kt *t)
 	int kind, seconds;
 	ktime_t start;
 
-	file = debugfs_create_file("wait", 0200, kt_debugfs(), NULL,
-				   &kt_wait_fops);
+	file = debugfs_create_file("wait", 0200, kt_debugfs(), NULL, &kt_wait_fops);
 	for (kind = 0; kind < KT_WAIT_NR; kind++) {
-		if (!kt_waiter_open(t, &w, kind, kt_main_addr(),
-				    RDMA_EP_FOREVER))
+		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), RDMA_EP_FOREVER))
 			continue;
 		kt_killed_waiter = &w;
 		kt_killed_ret = 1;
 		/* It takes time to begin, seconds on a slow kernel. */
-		for (seconds = 1; kt_killed_ret == 1 && seconds <= 16;
-		     seconds *= 2) {
+		for (seconds = 1; kt_killed_ret == 1 && seconds <= 16; seconds *= 2) {
 			start = ktime_get();
 			/* 137: SIGKILL */
-			kt_expect_eq(t, 137,
-				     kt_shell(KT_KILL, seconds, KBUILD_MODNAME));
-			kt_expect(t, ktime_ms_delta(ktime_get(), start) >=
-				  1000 * seconds);
+			kt_expect_eq(t, 137, kt_shell(KT_KILL, seconds, KBUILD_MODNAME));
+			kt_expect(t, ktime_ms_delta(ktime_get(), start) >= 1000 * seconds);
 			kt_expect(t, ktime_ms_delta(ktime_get(), start) <
 				  1000 * seconds + KT_PROMPT_MS);
 		}
@@ -183,8 +174,7 @@ static void kt_destroyed(struct kt *t)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!kt_waiter_open(t, &w, kinds[i], kt_main_addr(),
-				    RDMA_EP_FOREVER))
+		if (!kt_waiter_open(t, &w, kinds[i], kt_main_addr(), RDMA_EP_FOREVER))
 			continue;
 		if (kt_expect_eq(t, 0, kt_call_start(&call, w.fn, &w.args))) {
 			kt_expect_waits(t, &call);
@@ -227,8 +217,7 @@ static void kt_migrated(struct kt *t)
 	if (!kt_expect_ok(t, ch) || !kt_pair_listen(t, &p, &setup))
 		goto out;
 	args.ep = p.listener;
-	if (kt_expect_eq(t, 0, kt_call_start(&call, kt_call_get_request,
-					     &args))) {
+	if (kt_expect_eq(t, 0, kt_call_start(&call, kt_call_get_request, &args))) {
 		kt_expect_waits(t, &call);
 		kt_expect_eq(t, 0, rdma_ep_migrate(p.listener, ch));
 		kt_expect_call(t, &call, KT_PROMPT_MS, -ESHUTDOWN);

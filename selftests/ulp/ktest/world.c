@@ -49,8 +49,7 @@ struct sockaddr_storage kt_sa(const char *text, u16 port)
 	return sa;
 }
 
-struct sockaddr_storage kt_with_port(const struct sockaddr_storage *base,
-				     u16 port)
+struct sockaddr_storage kt_with_port(const struct sockaddr_storage *base, u16 port)
 {
 	struct sockaddr_storage sa = *base;
 
@@ -69,8 +68,7 @@ u16 kt_port(const struct sockaddr_storage *sa)
 }
 
 /* Port and all. */
-bool kt_same_addr(const struct sockaddr_storage *a,
-		  const struct sockaddr_storage *b)
+bool kt_same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	if (a->ss_family != b->ss_family || kt_port(a) != kt_port(b))
 		return false;
@@ -85,8 +83,7 @@ int kt_world_init(void)
 {
 	kt_addr4_sa = kt_sa(addr, 0);
 	kt_addr6_sa = kt_sa(addr6, 0);
-	return kt_addr4_sa.ss_family == AF_INET &&
-	       kt_addr6_sa.ss_family == AF_INET6 ? 0 : -EINVAL;
+	return kt_addr4_sa.ss_family == AF_INET && kt_addr6_sa.ss_family == AF_INET6 ? 0 : -EINVAL;
 }
 
 /* ---- commands */
@@ -99,8 +96,7 @@ static int kt_exec(char **argv)
 	};
 	int ret;
 
-	ret = call_usermodehelper(argv[0], argv, envp,
-				  UMH_WAIT_PROC | UMH_KILLABLE);
+	ret = call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC | UMH_KILLABLE);
 	return ret > 0 ? ret >> 8 ?: 128 + (ret & 127) : ret;
 }
 
@@ -110,8 +106,7 @@ static int kt_run_shell(bool with_helper, struct va_format *vaf)
 	int ret;
 
 	if (with_helper)
-		argv[2] = kasprintf(GFP_KERNEL, "exec /bin/bash %s %s %pV",
-				    helper, kind, vaf);
+		argv[2] = kasprintf(GFP_KERNEL, "exec /bin/bash %s %s %pV", helper, kind, vaf);
 	else
 		argv[2] = kasprintf(GFP_KERNEL, "%pV", vaf);
 	if (!argv[2])

@@ -24,11 +24,9 @@ int kt_world_init(void);
 const struct sockaddr_storage *kt_addr(void);
 const struct sockaddr_storage *kt_addr6(void);
 struct sockaddr_storage kt_sa(const char *addr, u16 port);
-struct sockaddr_storage kt_with_port(const struct sockaddr_storage *addr,
-				     u16 port);
+struct sockaddr_storage kt_with_port(const struct sockaddr_storage *addr, u16 port);
 u16 kt_port(const struct sockaddr_storage *addr);
-bool kt_same_addr(const struct sockaddr_storage *a,
-		  const struct sockaddr_storage *b);
+bool kt_same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 static inline const struct sockaddr *kt_ptr(const struct sockaddr_storage *addr)
 {
 	return (const struct sockaddr *)addr;
@@ -80,18 +78,14 @@ struct kt_pair {
 
 struct rdma_ep_qp_attr kt_qp(void);
 struct rdma_ep *kt_passive(const struct kt_setup *setup);
-struct rdma_ep *kt_active(const struct kt_setup *setup,
-			  struct rdma_ep *listener);
-struct rdma_ep *kt_active_to(const struct kt_setup *setup,
-			     const struct sockaddr_storage *dst);
+struct rdma_ep *kt_active(const struct kt_setup *setup, struct rdma_ep *listener);
+struct rdma_ep *kt_active_to(const struct kt_setup *setup, const struct sockaddr_storage *dst);
 /* Step by step; each is false, and reported, if it failed. */
-bool kt_pair_listen(struct kt *t, struct kt_pair *p,
-		    const struct kt_setup *setup);
+bool kt_pair_listen(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
 bool kt_pair_request(struct kt *t, struct kt_pair *p);
 bool kt_pair_accept(struct kt *t, struct kt_pair *p);
 /* All of them. Nothing is left when it failed. */
-bool kt_pair_open(struct kt *t, struct kt_pair *p,
-		  const struct kt_setup *setup);
+bool kt_pair_open(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
 /* Both disconnect: each waits for the other. */
 bool kt_pair_disconnect(struct kt *t, struct kt_pair *p);
 void kt_pair_close(struct kt *t, struct kt_pair *p);

@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Commands that end with an event (RDMA_EP_AWAIT).
+ *
+ * It would catch: an event that is lost when it can not be written or a signal comes, one
+ * that is taken twice or not counted, a command that is executed once more after a
+ * signal, a wait that nothing ends or that holds others up, files that are none of the
+ * session's being taken for its channels.
+ */
+#include "abi_test.h"
+
+FIXTURE(await) {
+	struct abi s;
+	int channel;
+	__u32 id;
+	struct rdma_ep_event ev;
+};
+
+FIXTURE_SETUP(await)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->channel = abi_channel(&self->s);
+	ASSERT_LE(0, self->channel);
+	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 11, &self->id));
+}
+
+FIXTURE_TEARDOWN(await)
+{
+	abi_close(&self->s);
+}
+
+static void set_await(__u32 *flags, struct rdma_ep_await *await, struct rdma_ep_event *ev, int fd)
+{
+	*flags = RDMA_EP_AWAIT;
+	*await = (struct rdma_ep_await) {
+		.event = (uintptr_t)ev,
+		.channel_fd = fd,
+	};
+}
+
+/* To our own address, or to one where nobody is. */
+static void set_resolve(struct _test_data_await *self, struct rdma_ep_resolve_addr *r, bool nobody)
+{
+	struct sockaddr_in dst = self->s.addr;
+
+	memset(r, 0, sizeof(*r));
+	r->id = self->id;
+	r->timeout_ms = 20000;
+	dst.sin_port = htons(4720);
+	if (nobody)
+		dst.sin_addr.s_addr ^= htonl(0x4e);
+	memcpy(&r->dst, &dst, sizeof(dst));
+	memset(&self->ev, 0, sizeof(self->ev));
+	set_await(&r->flags, &r->await, &self->ev, self->channel);
+}
+
+struct waiter {
+	const struct abi *s;
+	unsigned long cmd;
+	void *arg;
+	pthread_t thread;
+	int ret;
+	volatile bool done;
+};
+
+static void *waiter_thread(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->ret = abi_ioctl(w->s->fd, w->cmd, w->arg);
+	w->done = true;
+	return NULL;
+}
+
+#define START(_w, _s, _cmd, _arg)					\
+	start_waiter(_w, _s, RDMA_EP_IOC_##_cmd, _arg)
+
+static int start_waiter(struct waiter *w, const struct abi *s, unsigned long cmd, void *arg)
+{
+	*w = (struct waiter) { .s = s, .cmd = cmd, .arg = arg };
+	return pthread_create(&w->thread, NULL, waiter_thread, w);
+}
+
+static bool blocked(const struct waiter *w)
+{
+	usleep(200000);
+	return !w->done;
+}
+
+static bool came_back(struct waiter *w)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+
+	while (!w->done && abi_now_ms() < end)
+		usleep(10000);
+	if (w->done)
+		pthread_join(w->thread, NULL);
+	return w->done;
+}
+
+/* The next event of the channel comes back, whatever it is about, and counts. */
+TEST_F(await, pending_event_returned)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_resolve_addr r;
+	struct rdma_ep_event ev;
+	__u32 other;
+
+	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 12, &other));
+	ASSERT_EQ(0, abi_user_event(s, other, 5));
+	set_resolve(self, &r, false);
+	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
+	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
+	EXPECT_EQ(RDMA_EP_CM_EVENT_USER, self->ev.event);
+	EXPECT_EQ(12, self->ev.uid);
+	EXPECT_EQ(5, self->ev.param.arg);
+	EXPECT_EQ(1, abi_events_reported(s, other));
+	EXPECT_EQ(0, abi_events_reported(s, self->id));
+	/* What has been executed is the command. */
+	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(1, abi_events_reported(s, self->id));
+}
+
+/* A connection's whole life, on either side. */
+TEST_F(await, connection_by_waiting_commands)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_id_cmd route = { .id = self->id, .arg = 5000 };
+	struct rdma_ep_id_cmd end[2] = {};
+	struct rdma_ep_connect connect = { .id = self->id };
+	struct rdma_ep_connect accept = { .uid = 13 };
+	struct rdma_ep_get_request g = {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_AWAIT |
+			 RDMA_EP_EP_CREATE_QP,
+	};
+	struct rdma_ep_event ev, evs[2];
+	struct rdma_ep_resolve_addr r;
+	struct rdma_ep_create_qp c;
+	struct sockaddr_in sin;
+	int server = abi_channel(s);
+	struct waiter w, w2;
+
+	ASSERT_EQ(0, abi_tcp_listen(s, server, 0, 14, &g.id, &sin));
+	set_resolve(self, &r, false);
+	memcpy(&r.dst, &sin, sizeof(sin));
+	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
+	ASSERT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
+	ASSERT_EQ(EV_ADDR_RESOLVED, self->ev.event);
+	set_await(&route.flags, &route.await, &self->ev, self->channel);
+	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ROUTE, &route));
+	ASSERT_EQ(EV_ROUTE_RESOLVED, self->ev.event);
+	abi_qp_attr(&c, QPT_RC, 0, 0, 0);
+	c.id = self->id;
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+
+	abi_auto_qp(&g.qp);
+	g.await_fd = server;
+	ASSERT_EQ(0, START(&w, s, GET_REQUEST, &g));
+	EXPECT_TRUE(blocked(&w));
+	g.size = sizeof(g);
+	set_await(&connect.flags, &connect.await, &self->ev, self->channel);
+	ASSERT_EQ(0, START(&w2, s, CONNECT, &connect));
+	ASSERT_TRUE(came_back(&w));
+	ASSERT_EQ(0, w.ret);
+	EXPECT_EQ(EV_CONNECT_REQUEST, g.event.event);
+	EXPECT_EQ(0, g.qp_errno);
+	EXPECT_NE(0, g.qp.qp);
+	EXPECT_NE(server, g.channel_fd);
+	EXPECT_FALSE(w2.done);
+	EXPECT_EQ(1, abi_events_reported(s, g.id));
+
+	accept.id = g.event.child;
+	set_await(&accept.flags, &accept.await, &ev, g.channel_fd);
+	ASSERT_EQ(0, ABI(s->fd, ACCEPT, &accept));
+	ASSERT_EQ(RDMA_EP_AWAIT_EVENT, accept.await.state);
+	EXPECT_EQ(EV_ESTABLISHED, ev.event);
+	EXPECT_EQ(13, ev.uid);
+	ASSERT_TRUE(came_back(&w2));
+	EXPECT_EQ(0, w2.ret);
+	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, connect.await.state);
+	EXPECT_EQ(EV_ESTABLISHED, self->ev.event);
+	EXPECT_EQ(self->id, self->ev.id);
+
+	end[0].id = self->id;
+	set_await(&end[0].flags, &end[0].await, &evs[0], self->channel);
+	ASSERT_EQ(0, START(&w, s, DISCONNECT, &end[0]));
+	if (!s->iwarp)
+		EXPECT_TRUE(blocked(&w));
+	end[1].id = g.event.child;
+	set_await(&end[1].flags, &end[1].await, &evs[1], g.channel_fd);
+	EXPECT_EQ(0, ABI(s->fd, DISCONNECT, &end[1]));
+	EXPECT_EQ(EV_DISCONNECTED, evs[1].event);
+	ASSERT_TRUE(came_back(&w));
+	EXPECT_EQ(0, w.ret);
+	EXPECT_EQ(EV_DISCONNECTED, evs[0].event);
+}
+
+/* It does not wait, but takes what is there. */
+TEST_F(await, nonblocking_channel_does_not_wait)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_resolve_addr r;
+	struct rdma_ep_event ev;
+
+	fcntl(self->channel, F_SETFL, O_NONBLOCK);
+	set_resolve(self, &r, true);
+	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
+	EXPECT_EQ(RDMA_EP_AWAIT_DONE, r.await.state);
+	EXPECT_EQ(0, self->ev.event);
+	ASSERT_EQ(0, abi_user_event(s, self->id, 6));
+	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
+	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
+	EXPECT_EQ(6, self->ev.param.arg);
+	EXPECT_EQ(-1, read(self->channel, &ev, sizeof(ev)));
+	EXPECT_EQ(EAGAIN, errno);
+}
+
+/* Then nothing is taken from anywhere. */
+TEST_F(await, foreign_channel_refused)
+{
+	struct abi *s = &self->s, other;
+	struct rdma_ep_resolve_addr r;
+	int fds[6], i;
+	__u32 id;
+
+	ASSERT_EQ(0, abi_open(&other));
+	fds[0] = -1;
+	fds[1] = 1 << 20;
+	fds[2] = open("/dev/null", O_RDONLY);
+	fds[3] = abi_comp_channel(s);
+	fds[4] = abi_channel(&other);
+	fds[5] = s->fd;
+	ASSERT_EQ(0, abi_tcp_id(&other, fds[4], 15, &id));
+	ASSERT_EQ(0, abi_user_event(&other, id, 7));
+	for (i = 0; i < 6; i++) {
+		set_resolve(self, &r, true);
+		r.await.channel_fd = fds[i];
+		/* The id can be resolved once only. */
+		r.await.state = i ? RDMA_EP_AWAIT_DONE : 0;
+		EXPECT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
+		EXPECT_EQ(RDMA_EP_AWAIT_DONE, r.await.state);
+		EXPECT_EQ(0, self->ev.event);
+	}
+	EXPECT_TRUE(abi_ready(fds[4], 0));
+	abi_close(&other);
+}
+
+TEST_F(await, bad_await_state_refused)
+{
+	struct rdma_ep_resolve_addr r;
+
+	set_resolve(self, &r, true);
+	r.await.state = RDMA_EP_AWAIT_EVENT;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	/* Too short for an answer. */
+	r.await.state = 0;
+	r.size = offsetof(struct rdma_ep_resolve_addr, await.state);
+	EXPECT_EQ(-EINVAL, abi_raw(self->s.fd, _IOC(_IOC_READ | _IOC_WRITE, RDMA_EP_IOC_TYPE,
+						    RDMA_EP_CMD_RESOLVE_ADDR, r.size), &r));
+	/* It has not been executed. */
+	r.size = sizeof(r);
+	fcntl(self->channel, F_SETFL, O_NONBLOCK);
+	EXPECT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
+}
+
+TEST_F(await, interrupted)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_resolve_addr r;
+	long start = abi_now_ms();
+
+	set_resolve(self, &r, true);
+	abi_alarm(200);
+	EXPECT_EQ(-EINTR, ABI(s->fd, RESOLVE_ADDR, &r));
+	EXPECT_LE(190, abi_now_ms() - start);
+	EXPECT_EQ(RDMA_EP_AWAIT_DONE, r.await.state);
+	/* Once more would be EINVAL. */
+	EXPECT_EQ(-EINTR, ABI(s->fd, RESOLVE_ADDR, &r));
+	abi_alarm(0);
+	EXPECT_EQ(0, self->ev.event);
+	EXPECT_EQ(0, abi_events_reported(s, self->id));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 8));
+	EXPECT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
+	EXPECT_EQ(8, self->ev.param.arg);
+	r.await.state = 0;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, RESOLVE_ADDR, &r));
+}
+
+static volatile int signals;
+
+static void on_signal(int sig)
+{
+	signals++;
+}
+
+/* With SA_RESTART it goes on to wait, without another execution. */
+TEST_F(await, restarted_without_second_execution)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	struct abi *s = &self->s;
+	struct rdma_ep_resolve_addr r;
+	struct waiter w;
+	int i;
+
+	signals = 0;
+	sigaction(SIGUSR1, &sa, NULL);
+	set_resolve(self, &r, true);
+	ASSERT_EQ(0, START(&w, s, RESOLVE_ADDR, &r));
+	for (i = 0; i < 3; i++) {
+		EXPECT_TRUE(blocked(&w));
+		pthread_kill(w.thread, SIGUSR1);
+	}
+	EXPECT_TRUE(blocked(&w));
+	EXPECT_EQ(3, signals);
+	ASSERT_EQ(0, abi_user_event(s, self->id, 9));
+	ASSERT_TRUE(came_back(&w));
+	EXPECT_EQ(0, w.ret);
+	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
+	EXPECT_EQ(9, self->ev.param.arg);
+}
+
+/* An event that can not be written stays the next one, and is not counted. */
+TEST_F(await, unwritable_event_stays)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_resolve_addr *r = abi_map(4096);
+	struct rdma_ep_event ev;
+
+	ASSERT_EQ(0, abi_user_event(s, self->id, 1));
+	ASSERT_EQ(0, abi_user_event(s, self->id, 2));
+	set_resolve(self, r, true);
+	r->await.event = 8;
+	EXPECT_EQ(-EFAULT, ABI(s->fd, RESOLVE_ADDR, r));
+	EXPECT_EQ(0, abi_events_reported(s, self->id));
+	/* Nor if the structure can not. */
+	r->await.event = (uintptr_t)&self->ev;
+	r->await.state = RDMA_EP_AWAIT_DONE;
+	mprotect(r, 4096, PROT_READ);
+	EXPECT_EQ(-EFAULT, abi_raw(s->fd, RDMA_EP_IOC_RESOLVE_ADDR, r));
+	EXPECT_EQ(0, abi_events_reported(s, self->id));
+	ASSERT_EQ(sizeof(ev), read(self->channel, &ev, sizeof(ev)));
+	EXPECT_EQ(1, ev.param.arg);
+	mprotect(r, 4096, PROT_READ | PROT_WRITE);
+	EXPECT_EQ(0, ABI(s->fd, RESOLVE_ADDR, r));
+	EXPECT_EQ(2, self->ev.param.arg);
+	EXPECT_EQ(2, abi_events_reported(s, self->id));
+}
+
+/* As a blocked read: the id goes at once, and who waits still does. */
+TEST_F(await, id_destroyed_while_waiting)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_resolve_addr r;
+	long start;
+	struct waiter w;
+	__u32 other;
+
+	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 12, &other));
+	set_resolve(self, &r, true);
+	ASSERT_EQ(0, START(&w, s, RESOLVE_ADDR, &r));
+	EXPECT_TRUE(blocked(&w));
+	start = abi_now_ms();
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, self->id));
+	EXPECT_GT(2000, abi_now_ms() - start);
+	EXPECT_TRUE(blocked(&w));
+	/* The file is still open for it, too. */
+	close(self->channel);
+	EXPECT_TRUE(blocked(&w));
+	ASSERT_EQ(0, abi_user_event(s, other, 3));
+	ASSERT_TRUE(came_back(&w));
+	EXPECT_EQ(0, w.ret);
+	EXPECT_EQ(other, self->ev.id);
+}
+
+/* The command has the session's file, so the session goes with its end. */
+TEST_F(await, session_closed_while_waiting)
+{
+	struct rdma_ep_resolve_addr r;
+	struct rdma_ep_event ev;
+	struct abi s = self->s;
+	struct waiter w;
+	long start;
+
+	set_resolve(self, &r, true);
+	ASSERT_EQ(0, START(&w, &s, RESOLVE_ADDR, &r));
+	EXPECT_TRUE(blocked(&w));
+	start = abi_now_ms();
+	close(self->s.fd);
+	self->s.fd = -1;
+	EXPECT_GT(2000, abi_now_ms() - start);
+	EXPECT_TRUE(blocked(&w));
+	EXPECT_FALSE(abi_ready(self->channel, 0));
+	abi_alarm(1);
+	abi_alarm(0);
+	while (!w.done) {
+		pthread_kill(w.thread, SIGALRM);
+		usleep(100000);
+	}
+	ASSERT_TRUE(came_back(&w));
+	EXPECT_EQ(-EINTR, w.ret);
+	EXPECT_EQ(-1, read(self->channel, &ev, sizeof(ev)));
+	EXPECT_EQ(EIO, errno);
+}
+
+/* Each event is one waiter's. */
+TEST_F(await, each_event_one_waiter)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_resolve_addr r[4];
+	struct rdma_ep_event ev[4] = {};
+	struct waiter w[4];
+	__u64 sum = 0;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		set_resolve(self, &r[i], true);
+		r[i].await.event = (uintptr_t)&ev[i];
+		r[i].await.state = RDMA_EP_AWAIT_DONE;
+		ASSERT_EQ(0, START(&w[i], s, RESOLVE_ADDR, &r[i]));
+	}
+	EXPECT_TRUE(blocked(&w[3]));
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, abi_user_event(s, self->id, 1 << i));
+	for (i = 0; i < 4; i++) {
+		ASSERT_TRUE(came_back(&w[i]));
+		EXPECT_EQ(0, w[i].ret);
+		sum += ev[i].param.arg;
+	}
+	EXPECT_EQ(15, sum);
+	EXPECT_EQ(4, abi_events_reported(s, self->id));
+}
+
+/* ------------------------------------------------------------------ */
+
+FIXTURE(request) {
+	struct abi s;
+	int server, client;
+	__u32 id;
+	struct rdma_ep_get_request g;
+};
+
+FIXTURE_SETUP(request)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_create_qp c;
+	struct sockaddr_in sin;
+
+	ASSERT_EQ(0, abi_open(s));
+	self->server = abi_channel(s);
+	self->client = abi_channel(s);
+	abi_qp_attr(&c, QPT_RC, 0, 0, 0);
+	self->g = (struct rdma_ep_get_request) {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
+			 RDMA_EP_AWAIT,
+		.await_fd = self->server,
+		.qp = c.init,
+	};
+	ASSERT_EQ(0, abi_tcp_listen(s, self->server, 0, 71, &self->g.id, &sin));
+	ASSERT_EQ(0, abi_tcp_client(s, self->client, &sin, 72, &self->id));
+	c.id = self->id;
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+}
+
+FIXTURE_TEARDOWN(request)
+{
+	abi_close(&self->s);
+}
+
+TEST_F(request, interrupted)
+{
+	struct rdma_ep_get_request g = self->g;
+	struct abi *s = &self->s;
+	int fds = abi_count_fds();
+
+	abi_alarm(200);
+	EXPECT_EQ(-EINTR, ABI(s->fd, GET_REQUEST, &g));
+	abi_alarm(0);
+	EXPECT_EQ(0, g.event.event);
+	EXPECT_EQ(fds, abi_count_fds());
+	ASSERT_EQ(0, abi_connect(s, self->id, 0));
+	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
+	EXPECT_EQ(EV_CONNECT_REQUEST, g.event.event);
+	EXPECT_NE(0, g.qp.qp);
+}
+
+TEST_F(request, pending_request_returned)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_get_request g = self->g;
+
+	g.await_fd = self->client;
+	fcntl(self->client, F_SETFL, O_NONBLOCK);
+	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
+	g.await_fd = -1;
+	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
+	g.await_fd = s->fd;
+	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
+	g.await_fd = self->server;
+	fcntl(self->server, F_SETFL, O_NONBLOCK);
+	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
+	g.flags &= ~RDMA_EP_AWAIT;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, GET_REQUEST, &g));
+}
+
+/* A request that comes when there is no room for its files is not lost. */
+TEST_F(request, request_without_fds_stays)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_get_request g = self->g;
+	struct rlimit old, limit;
+	struct waiter w;
+	int next;
+
+	ASSERT_EQ(0, START(&w, s, GET_REQUEST, &g));
+	EXPECT_TRUE(blocked(&w));
+	getrlimit(RLIMIT_NOFILE, &old);
+	next = dup(0);
+	close(next);
+	limit = old;
+	limit.rlim_cur = next + 1;	/* not those of the CQs */
+	setrlimit(RLIMIT_NOFILE, &limit);
+	ASSERT_EQ(0, abi_connect(s, self->id, 0));
+	ASSERT_TRUE(came_back(&w));
+	/* The id can be had, but no QP. */
+	EXPECT_EQ(0, w.ret);
+	EXPECT_EQ(EMFILE, g.qp_errno);
+	EXPECT_EQ(0, g.qp.qp);
+	setrlimit(RLIMIT_NOFILE, &old);
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, g.event.child));
+}
+
+TEST_F(request, request_without_any_fd_stays)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_get_request g = self->g;
+	struct rlimit old, limit;
+	struct waiter w;
+	int next;
+
+	ASSERT_EQ(0, START(&w, s, GET_REQUEST, &g));
+	EXPECT_TRUE(blocked(&w));
+	getrlimit(RLIMIT_NOFILE, &old);
+	next = dup(0);
+	close(next);
+	limit = old;
+	limit.rlim_cur = next;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	ASSERT_EQ(0, abi_connect(s, self->id, 0));
+	ASSERT_TRUE(came_back(&w));
+	EXPECT_EQ(-EMFILE, w.ret);
+	setrlimit(RLIMIT_NOFILE, &old);
+	EXPECT_EQ(0, abi_events_reported(s, g.id));
+	EXPECT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
+	EXPECT_EQ(EV_CONNECT_REQUEST, g.event.event);
+	EXPECT_EQ(0, g.qp_errno);
+}
+
+/* As a blocked read again. */
+TEST_F(request, listener_destroyed_while_waiting)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_get_request g = self->g;
+	struct waiter w;
+	long start;
+	__u32 other;
+
+	ASSERT_EQ(0, abi_tcp_id(s, self->server, 12, &other));
+	ASSERT_EQ(0, START(&w, s, GET_REQUEST, &g));
+	EXPECT_TRUE(blocked(&w));
+	start = abi_now_ms();
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, self->g.id));
+	EXPECT_GT(2000, abi_now_ms() - start);
+	EXPECT_TRUE(blocked(&w));
+	ASSERT_EQ(0, abi_user_event(s, other, 4));
+	ASSERT_TRUE(came_back(&w));
+	EXPECT_EQ(0, w.ret);
+	EXPECT_EQ(4, g.event.param.arg);
+	EXPECT_EQ(-1, g.channel_fd);
+}
+
+TEST_HARNESS_MAIN

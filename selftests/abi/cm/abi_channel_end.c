@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The end of an event channel: the last descriptor of it is closed, and the ids that report
+ * to it end.
+ */
+#include "abi_test.h"
+
+#define UID	0x6161616161616161ULL
+#define PORT	7477
+
+FIXTURE(end) {
+	struct abi s;
+	int channel;
+};
+
+FIXTURE_SETUP(end)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->channel = abi_channel(&self->s);
+	ASSERT_LE(0, self->channel);
+}
+
+FIXTURE_TEARDOWN(end)
+{
+	abi_close(&self->s);
+}
+
+/* QUERY_ID: -ENOENT if it has ended */
+static int query(const struct abi *s, __u32 id)
+{
+	struct rdma_ep_query_id q = { .id = id };
+
+	return ABI(s->fd, QUERY_ID, &q);
+}
+
+static int migrate(const struct abi *s, __u32 id, int channel)
+{
+	struct rdma_ep_migrate_id m = { .id = id, .channel_fd = channel };
+
+	return ABI(s->fd, MIGRATE_ID, &m);
+}
+
+static int make(const struct abi *s, int channel, __u32 *id)
+{
+	return abi_tcp_id(s, channel, UID, id);
+}
+
+TEST_F(end, ids_end_and_others_stay)
+{
+	struct abi *s = &self->s;
+	int other = abi_channel(s);
+	__u32 id[4], stays, moved;
+	int i;
+
+	ASSERT_LE(0, other);
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, make(s, self->channel, &id[i]));
+	}
+	ASSERT_EQ(0, make(s, other, &stays));
+	ASSERT_EQ(0, make(s, self->channel, &moved));
+	ASSERT_EQ(0, migrate(s, moved, other));
+	ASSERT_EQ(0, migrate(s, id[3], other));
+	ASSERT_EQ(0, migrate(s, id[3], self->channel));
+
+	EXPECT_EQ(0, close(self->channel));
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(-ENOENT, query(s, id[i]));
+		EXPECT_EQ(-ENOENT, ABI_DESTROY(s, ID, id[i]));
+	}
+	EXPECT_EQ(0, query(s, stays));
+	EXPECT_EQ(0, query(s, moved));
+	EXPECT_EQ(0, close(other));
+	EXPECT_EQ(-ENOENT, query(s, moved));
+}
+
+/* What they were charged, too, is free again. */
+TEST_F(end, charges_end)
+{
+	struct abi_charges before, c;
+	int channel;
+	__u32 id;
+
+	ASSERT_EQ(0, abi_charges(&self->s, &before));
+	channel = abi_channel(&self->s);
+	ASSERT_LE(0, channel);
+	ASSERT_EQ(0, make(&self->s, channel, &id));
+	ASSERT_EQ(0, abi_charges(&self->s, &c));
+	EXPECT_NE(before.objects, c.objects);
+	EXPECT_EQ(0, close(channel));
+	EXPECT_EQ(0, abi_charges_wait(&self->s, &before));
+}
+
+TEST_F(end, last_descriptor_counts)
+{
+	struct abi *s = &self->s;
+	int copy = dup(self->channel), status;
+	__u32 id;
+	pid_t pid;
+
+	ASSERT_LE(0, copy);
+	ASSERT_EQ(0, make(s, self->channel, &id));
+	EXPECT_EQ(0, close(self->channel));
+	EXPECT_EQ(0, query(s, id));
+	/* A child's counts as well, and ends with it. */
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(close(copy));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, query(s, id));
+	EXPECT_EQ(0, close(copy));
+	EXPECT_EQ(-ENOENT, query(s, id));
+}
+
+TEST_F(end, peer_hears_and_port_is_free)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_event ev;
+	struct abi_pair p = {};
+	struct sockaddr_in sin;
+	struct abi other;
+	__u32 id;
+
+	ASSERT_EQ(0, abi_open(&other));
+	ASSERT_EQ(0, abi_pair_between(s, &other, &p));
+	/* The server's channel: its listener and the accepted id. */
+	EXPECT_EQ(0, close(p.end[1].channel));
+	EXPECT_EQ(-ENOENT, query(&other, p.end[1].id));
+	EXPECT_EQ(-ENOENT, query(&other, p.listener));
+	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
+	/* The QP is an object of its own. */
+	EXPECT_EQ(0, ABI_DESTROY(&other, QP, p.end[1].qp.qp));
+
+	sin = s->addr;
+	sin.sin_port = htons(PORT);
+	ASSERT_EQ(0, make(s, self->channel, &id));
+	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	EXPECT_EQ(0, close(self->channel));
+	self->channel = abi_channel(s);
+	ASSERT_LE(0, self->channel);
+	ASSERT_EQ(0, make(s, self->channel, &id));
+	EXPECT_EQ(0, abi_bind(s, id, &sin));
+	abi_close(&other);
+}
+
+/* Requests that are not answered yet, read and unread, are refused. */
+TEST_F(end, requests_are_refused)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_create_qp qp[2] = {};
+	int client = abi_channel(s), i;
+	struct rdma_ep_event ev;
+	struct sockaddr_in sin = s->addr;
+	__u32 listener, id[2];
+
+	ASSERT_LE(0, client);
+	sin.sin_port = 0;
+	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 4, UID, &listener, &sin));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, abi_tcp_client(s, client, &sin, UID + i, &id[i]));
+		ASSERT_EQ(0, abi_id_qp(s, id[i], &qp[i]));
+		ASSERT_EQ(0, abi_connect(s, id[i], qp[i].init.qp_num));
+		ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
+		if (!i) {
+			ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
+		}
+	}
+	EXPECT_EQ(0, close(self->channel));
+	EXPECT_EQ(-ENOENT, query(s, ev.child));
+	EXPECT_EQ(0, abi_event(client, EV_REJECTED, &ev));
+	EXPECT_EQ(0, abi_event(client, EV_REJECTED, &ev));
+}
+
+/* ------------------------------------------------------------------ */
+/* At the same time                                                   */
+/* ------------------------------------------------------------------ */
+
+#define ROUNDS	200
+#define IDS	16
+
+struct maker {
+	const struct abi *s;
+	int channel, other;
+	bool moves;
+	pthread_barrier_t start;
+	__u32 id[IDS];
+	int n;
+};
+
+/* Ids come to the channel until that is closed. */
+static void *bring_ids(void *arg)
+{
+	struct maker *m = arg;
+	__u32 id = 0;
+
+	pthread_barrier_wait(&m->start);
+	for (m->n = 0; m->n < IDS; m->n++) {
+		if (make(m->s, m->moves ? m->other : m->channel, &id))
+			break;
+		m->id[m->n] = id;
+		if (m->moves && migrate(m->s, id, m->channel)) {
+			ABI_DESTROY(m->s, ID, id);
+			break;
+		}
+	}
+	return NULL;
+}
+
+static void *close_session(void *arg)
+{
+	struct maker *m = arg;
+
+	pthread_barrier_wait(&m->start);
+	close(m->s->fd);
+	return NULL;
+}
+
+FIXTURE(race) {
+	struct abi s;
+	struct maker m;
+};
+
+FIXTURE_VARIANT(race) {
+	bool moves;
+};
+
+FIXTURE_VARIANT_ADD(race, created) {
+	.moves = false,
+};
+
+FIXTURE_VARIANT_ADD(race, migrated) {
+	.moves = true,
+};
+
+FIXTURE_SETUP(race)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->m.s = &self->s;
+	self->m.moves = variant->moves;
+	self->m.other = abi_channel(&self->s);
+	ASSERT_LE(0, self->m.other);
+	ASSERT_EQ(0, pthread_barrier_init(&self->m.start, NULL, 2));
+}
+
+FIXTURE_TEARDOWN(race)
+{
+	abi_close(&self->s);
+}
+
+TEST_F(race, no_id_outlives_the_channel)
+{
+	struct maker *m = &self->m;
+	pthread_t thread;
+	int i, round, came = 0;
+
+	for (round = 0; round < ROUNDS; round++) {
+		m->channel = abi_channel(m->s);
+		ASSERT_LE(0, m->channel);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, bring_ids, m));
+		pthread_barrier_wait(&m->start);
+		usleep(abi_random() % 2000);
+		ASSERT_EQ(0, close(m->channel));
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		came += m->n;
+		for (i = 0; i < m->n; i++) {
+			ASSERT_EQ(-ENOENT, query(m->s, m->id[i]));
+		}
+	}
+	EXPECT_LT(0, came);
+}
+
+/* Each id is ended once, by the channel or by the session. */
+TEST_F(race, session_ends_at_the_same_time)
+{
+	struct maker *m = &self->m;
+	pthread_t thread;
+	struct abi s;
+	__u32 id;
+	int i, round;
+
+	for (round = 0; round < ROUNDS / 4; round++) {
+		ASSERT_EQ(0, abi_open(&s));
+		m->s = &s;
+		m->channel = abi_channel(&s);
+		ASSERT_LE(0, m->channel);
+		for (i = 0; i < IDS; i++) {
+			ASSERT_EQ(0, make(&s, m->channel, &id));
+		}
+		ASSERT_EQ(0, pthread_create(&thread, NULL, close_session, m));
+		pthread_barrier_wait(&m->start);
+		usleep(abi_random() % 200);
+		ASSERT_EQ(0, close(m->channel));
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		s.fd = -1;
+		abi_close(&s);
+	}
+}
+
+TEST_HARNESS_MAIN

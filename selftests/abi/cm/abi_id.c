@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Communication ids that are not connected: every command's results and errors.
+ */
+#include "abi_test.h"
+
+FIXTURE(id) {
+	struct abi s;
+	int channel;
+	__u32 id;		/* RC, not bound */
+};
+
+FIXTURE_SETUP(id)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->channel = abi_channel(&self->s);
+	ASSERT_LE(0, self->channel);
+	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0xabcdef0123456789ULL, &self->id));
+}
+
+FIXTURE_TEARDOWN(id)
+{
+	abi_close(&self->s);
+}
+
+static int bind_ss(const struct abi *s, __u32 id, const void *addr, size_t len)
+{
+	struct rdma_ep_bind_addr b = { .id = id };
+
+	memcpy(&b.addr, addr, len);
+	return ABI(s->fd, BIND_ADDR, &b);
+}
+
+static int new_id(const struct abi *s, int channel, __u32 *id)
+{
+	return abi_tcp_id(s, channel, 0, id);
+}
+
+TEST_F(id, create)
+{
+	static const struct {
+		__u32 ps, type;
+	} good[] = {
+		{ RDMA_PS_TCP, QPT_RC },
+		{ RDMA_PS_UDP, QPT_UD },
+		{ RDMA_PS_IPOIB, QPT_UD },
+		{ RDMA_PS_IB, QPT_RC },
+		{ RDMA_PS_IB, QPT_UC },
+		{ RDMA_PS_IB, QPT_UD },
+	};
+	struct rdma_ep_create_id c = {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
+		.channel_fd = -1,
+		.ps = RDMA_PS_TCP,
+		.qp_type = QPT_RC,
+	};
+	__u32 id;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		EXPECT_EQ(0, abi_create_id(&self->s, self->channel, good[i].ps,
+					   good[i].type, 0, &id));
+		EXPECT_NE(0, id);
+	}
+	ASSERT_EQ(0, ABI(self->s.fd, CREATE_ID, &c));
+	EXPECT_LE(0, c.channel_fd);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(c.channel_fd, F_GETFD));
+	EXPECT_TRUE(abi_quiet(c.channel_fd));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.id));
+	close(c.channel_fd);
+	/* The id ends with its channel. */
+	ASSERT_EQ(0, ABI(self->s.fd, CREATE_ID, &c));
+	close(c.channel_fd);
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(&self->s, ID, c.id));
+}
+
+TEST_F(id, create_errors)
+{
+	static const __u32 bad_ps[] = { 0, 1, 3, 0x105, 0x107, 0x10106, ~0U };
+	static const __u32 bad_type[] = { 0, 1, 5, 8, 255, 256 + 2, ~0U };
+	struct abi other;
+	int bad_fd[6];
+	__u32 id;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(bad_ps); i++) {
+		EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel, bad_ps[i], QPT_RC,
+						 0, &id)) {
+			TH_LOG("port space 0x%x", bad_ps[i]);
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(bad_type); i++) {
+		EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel,
+						 RDMA_PS_IB, bad_type[i], 0, &id)) {
+			TH_LOG("QP type %u", bad_type[i]);
+		}
+	}
+	ASSERT_EQ(0, abi_open(&other));
+	bad_fd[0] = -1;
+	bad_fd[1] = 10000;
+	bad_fd[2] = open("/dev/null", O_RDWR);
+	bad_fd[3] = self->s.fd;
+	bad_fd[4] = abi_comp_channel(&self->s);
+	bad_fd[5] = abi_channel(&other);
+	for (i = 0; i < ARRAY_SIZE(bad_fd); i++) {
+		EXPECT_EQ(-EBADF, new_id(&self->s, bad_fd[i], &id)) {
+			TH_LOG("channel %zu", i);
+		}
+	}
+}
+
+TEST_F(id, bind)
+{
+	struct rdma_ep_bind_addr b = { .id = self->id };
+	struct rdma_ep_query_id q = { .id = self->id };
+	struct sockaddr_in *src = (struct sockaddr_in *)&b.info.src;
+	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	__u32 id;
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_ID, &q));
+	EXPECT_EQ(0, q.info.dev_index);
+	EXPECT_EQ(0, q.info.node_guid);
+	EXPECT_EQ(0, q.events_reported);
+
+	memcpy(&b.addr, &self->s.addr, sizeof(self->s.addr));
+	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));
+	EXPECT_EQ(AF_INET, src->sin_family);
+	EXPECT_EQ(self->s.addr.sin_addr.s_addr, src->sin_addr.s_addr);
+	EXPECT_NE(0, src->sin_port);
+	EXPECT_EQ(self->s.dev, b.info.dev_index);
+	EXPECT_EQ(1, b.info.port_num);
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	EXPECT_EQ(d.attr.node_guid, b.info.node_guid);
+	if (!self->s.iwarp) {
+		EXPECT_EQ(0, memcmp(b.info.sgid, self->s.gid, 16));
+	}
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_ID, &q));
+	EXPECT_EQ(0, memcmp(&q.info, &b.info, sizeof(q.info)));
+
+	/* Already bound; the port in use by another id */
+	EXPECT_EQ(-EINVAL, bind_ss(&self->s, self->id, &self->s.addr, sizeof(self->s.addr)));
+	ASSERT_EQ(0, new_id(&self->s, self->channel, &id));
+	EXPECT_EQ(-EADDRINUSE, bind_ss(&self->s, id, src, sizeof(*src)));
+	/* The failure left it unbound. */
+	src->sin_port = 0;
+	EXPECT_EQ(0, bind_ss(&self->s, id, src, sizeof(*src)));
+}
+
+TEST_F(id, ipv6)
+{
+	struct sockaddr_in6 sin6, *src;
+	struct rdma_ep_bind_addr b = { .id = self->id };
+	struct rdma_ep_resolve_addr r = { .timeout_ms = 5000 };
+	struct rdma_ep_event ev;
+
+	if (abi_addr6(&self->s, &sin6))
+		SKIP(return, "no IPv6 address");
+	memcpy(&b.addr, &sin6, sizeof(sin6));
+	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));
+	EXPECT_EQ(self->s.dev, b.info.dev_index);
+	src = (struct sockaddr_in6 *)&b.info.src;
+	EXPECT_EQ(AF_INET6, src->sin6_family);
+	EXPECT_EQ(0, memcmp(&src->sin6_addr, &sin6.sin6_addr, 16));
+
+	ASSERT_EQ(0, new_id(&self->s, self->channel, &r.id));
+	sin6.sin6_port = htons(4719);
+	memcpy(&r.dst, &sin6, sizeof(sin6));
+	ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(0, memcmp(&ev.info.dst, &sin6, sizeof(sin6)));
+}
+
+TEST_F(id, bind_any)
+{
+	struct rdma_ep_bind_addr b = { .id = self->id };
+	struct sockaddr_in *src = (struct sockaddr_in *)&b.info.src;
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	int ret;
+
+	memcpy(&b.addr, &any, sizeof(any));
+	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));
+	EXPECT_EQ(0, b.info.dev_index);
+	EXPECT_EQ(0, b.info.port_num);
+	EXPECT_EQ(0, b.info.node_guid);
+	EXPECT_NE(0, src->sin_port);
+	/* No device, and not the state, either */
+	ret = ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100);
+	EXPECT_TRUE(ret == -ENODEV || ret == -EINVAL);
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
+}
+
+TEST_F(id, bind_errors)
+{
+	struct sockaddr_in sin = self->s.addr;
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	sa_family_t family;
+	int ret;
+
+	EXPECT_EQ(-EAFNOSUPPORT, bind_ss(&self->s, self->id, &sun, sizeof(sun)));
+	family = 0xffff;
+	EXPECT_EQ(-EAFNOSUPPORT, bind_ss(&self->s, self->id, &family, 2));
+	/* TEST-NET-1: nobody's */
+	ASSERT_EQ(1, inet_pton(AF_INET, "192.0.2.1", &sin.sin_addr));
+	ret = bind_ss(&self->s, self->id, &sin, sizeof(sin));
+	EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV) {
+		TH_LOG("returned %d", ret);
+	}
+	/* Ours, but no RDMA device is there (or one is on lo) */
+	ASSERT_EQ(1, inet_pton(AF_INET, "127.0.0.1", &sin.sin_addr));
+	ret = bind_ss(&self->s, self->id, &sin, sizeof(sin));
+	EXPECT_TRUE(ret == -ENODEV || ret == -EADDRNOTAVAIL || !ret) {
+		TH_LOG("returned %d", ret);
+	}
+}
+
+TEST_F(id, privileged_port)
+{
+	struct sockaddr_in sin = self->s.addr;
+	__u32 id;
+
+	sin.sin_port = htons(81);
+	ASSERT_EQ(0, new_id(&self->s, self->channel, &id));
+	EXPECT_EQ(0, abi_bind(&self->s, id, &sin));
+	EXPECT_EQ(htons(81), sin.sin_port);
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
+
+	/* Who asks now counts, not who opened the session. */
+	ASSERT_EQ(0, abi_become_nobody());
+	EXPECT_EQ(-EACCES, abi_bind(&self->s, self->id, &sin));
+	sin.sin_port = htons(1023);
+	EXPECT_EQ(-EACCES, abi_bind(&self->s, self->id, &sin));
+	sin.sin_port = htons(1081);
+	EXPECT_EQ(0, abi_bind(&self->s, self->id, &sin));
+}
+
+TEST_F(id, resolve)
+{
+	struct sockaddr_in dst = self->s.addr;
+	struct rdma_ep_event ev;
+	struct rdma_ep_query_id q = { .id = self->id };
+
+	dst.sin_port = htons(4711);
+	ASSERT_EQ(0, abi_resolve_addr(&self->s, self->id, &dst, 5000));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(0xabcdef0123456789ULL, ev.uid);
+	EXPECT_EQ(self->id, ev.id);
+	EXPECT_EQ(0, ev.child);
+	EXPECT_EQ(0, ev.status);
+	EXPECT_EQ(RDMA_EP_EVENT_INFO, ev.flags);
+	EXPECT_EQ(0, ev.reserved);
+	EXPECT_EQ(self->s.dev, ev.info.dev_index);
+	EXPECT_EQ(1, ev.info.port_num);
+	EXPECT_EQ(0, memcmp(&ev.info.dst, &dst, sizeof(dst)));
+	EXPECT_EQ(self->s.addr.sin_addr.s_addr,
+		  ((struct sockaddr_in *)&ev.info.src)->sin_addr.s_addr);
+	EXPECT_EQ(0, ev.info.num_paths);
+
+	/* Not twice */
+	EXPECT_EQ(-EINVAL, abi_resolve_addr(&self->s, self->id, &dst, 5000));
+	ASSERT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 5000));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+	EXPECT_EQ(self->id, ev.id);
+	EXPECT_EQ(RDMA_EP_EVENT_INFO, ev.flags);
+	if (!self->s.iwarp) {
+		EXPECT_EQ(1, ev.info.num_paths);
+		EXPECT_EQ(0, memcmp(ev.info.path[0].dgid, self->s.gid, 16));
+		EXPECT_EQ(0, memcmp(ev.info.path[0].sgid, self->s.gid, 16));
+		EXPECT_LT(0, ev.info.path[0].mtu);
+	}
+	EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100));
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_ID, &q));
+	EXPECT_EQ(2, q.events_reported);
+	EXPECT_EQ(0, memcmp(&q.info, &ev.info, sizeof(q.info)));
+}
+
+TEST_F(id, resolve_errors)
+{
+	struct rdma_ep_resolve_addr r = { .id = self->id, .timeout_ms = 300 };
+	struct sockaddr_in dst = self->s.addr;
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct rdma_ep_event ev = {};
+	int ret;
+
+	/* Nothing is known of a destination yet. */
+	ret = ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100);
+	EXPECT_TRUE(ret == -ENODEV || ret == -EINVAL);
+	memcpy(&r.dst, &sun, sizeof(sun));
+	EXPECT_EQ(-EAFNOSUPPORT, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	memcpy(&r.dst, &dst, sizeof(dst));
+	memcpy(&r.src, &sun, sizeof(sun));
+	EXPECT_EQ(-EAFNOSUPPORT, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	/* A source address that is not ours */
+	memset(&r.src, 0, sizeof(r.src));
+	memcpy(&r.src, &dst, sizeof(dst));
+	inet_pton(AF_INET, "192.0.2.1", &((struct sockaddr_in *)&r.src)->sin_addr);
+	ret = ABI(self->s.fd, RESOLVE_ADDR, &r);
+	EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV) {
+		TH_LOG("returned %d", ret);
+	}
+
+	/* A neighbour that does not answer leads to an event. */
+	memset(&r.src, 0, sizeof(r.src));
+	dst.sin_addr.s_addr ^= htonl(0x4d);
+	memcpy(&r.dst, &dst, sizeof(dst));
+	ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_ERROR, &ev));
+	EXPECT_EQ(self->id, ev.id);
+	EXPECT_TRUE(ev.status == -ETIMEDOUT || ev.status == -EHOSTUNREACH) {
+		TH_LOG("status %d", ev.status);
+	}
+}
+
+TEST_F(id, listen)
+{
+	struct sockaddr_in sin;
+	__u32 id;
+
+	ASSERT_EQ(0, abi_tcp_listen(&self->s, self->channel, 0, 0, &id, &sin));
+	EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, LISTEN, id, 0));
+	EXPECT_EQ(-EINVAL, abi_resolve_addr(&self->s, id, &sin, 100));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
+	/* Not bound: to any address; a backlog over the limit is cut. */
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, ~0U));
+}
+
+/* Commands that need a connection, or a request for one */
+TEST_F(id, states)
+{
+	struct rdma_ep_reject r = { .id = self->id };
+	struct sockaddr_in sin = self->s.addr;
+	struct rdma_ep_create_qp qp;
+	int bound;
+	__u32 cq;
+
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 64, 0, &cq));
+	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_RC, cq, 0, &qp));
+	for (bound = 0; bound < 2; bound++) {
+		EXPECT_EQ(-EINVAL, abi_connect(&self->s, self->id, qp.init.qp_num));
+		EXPECT_EQ(-EINVAL, abi_accept(&self->s, self->id, 1, qp.init.qp_num));
+		EXPECT_EQ(-EINVAL, ABI(self->s.fd, REJECT, &r));
+		EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, DISCONNECT, self->id, 0));
+		EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, ESTABLISH, self->id, 0));
+		if (!bound) {
+			ASSERT_EQ(0, abi_bind(&self->s, self->id, &sin));
+		}
+	}
+	/* Bound, but without a destination */
+	EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100));
+}
+
+static int set_option(const struct abi *s, __u32 id, __u32 level, __u32 name,
+		      const void *val, __u32 len)
+{
+	struct rdma_ep_set_option o = {
+		.id = id,
+		.level = level,
+		.optname = name,
+		.optlen = len,
+		.optval = (uintptr_t)val,
+	};
+
+	return ABI(s->fd, SET_OPTION, &o);
+}
+
+TEST_F(id, options)
+{
+	const struct abi *s = &self->s;
+	struct sockaddr_in sin;
+	__u8 tos = 0x28, timeout = 14, too_long = 32;
+	int one = 1;
+	__u32 id[2];
+	int i;
+
+	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1));
+	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &one, 4));
+	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, 4));
+	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID,
+				RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
+				      RDMA_OPTION_ID_ACK_TIMEOUT, &too_long, 1));
+
+	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_ID, 99, &one, 4));
+	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_IB, 99, &one, 4));
+	EXPECT_EQ(-ENOSYS, set_option(s, self->id, 2, 0, &one, 4));
+	EXPECT_EQ(-ENOSYS, set_option(s, self->id, ~0U, 0, &one, 4));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &one, 4));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 0));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
+				      RDMA_OPTION_ID_REUSEADDR, &tos, 1));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &one, 4));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, ~0U));
+	EXPECT_EQ(-EFAULT, set_option(s, self->id, RDMA_OPTION_ID,
+				      RDMA_OPTION_ID_TOS, (void *)16, 1));
+
+	/* Both share a port, if both say so. */
+	sin = s->addr;
+	ASSERT_EQ(0, abi_bind(s, self->id, &sin));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, new_id(s, self->channel, &id[i]));
+		if (i) {
+			EXPECT_EQ(0, set_option(s, id[i], RDMA_OPTION_ID,
+						RDMA_OPTION_ID_REUSEADDR, &one, 4));
+		}
+		EXPECT_EQ(i ? 0 : -EADDRINUSE, abi_bind(s, id[i], &sin));
+	}
+	/* Only one of them can listen, and then some options come too late. */
+	EXPECT_EQ(-EADDRINUSE, ABI_ID_CMD(s, LISTEN, self->id, 0));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, id[1]));
+	EXPECT_EQ(0, ABI_ID_CMD(s, LISTEN, self->id, 0));
+	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, 4));
+}
+
+/* As long as there is no connection: what INIT needs, whatever is asked for */
+TEST_F(id, init_qp_attr)
+{
+	struct rdma_ep_init_qp_attr a = {
+		.id = self->id, .qp_state = QPS_INIT,
+	};
+	struct sockaddr_in sin = self->s.addr;
+	__u32 state;
+
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, INIT_QP_ATTR, &a));
+	ASSERT_EQ(0, abi_bind(&self->s, self->id, &sin));
+	for (state = QPS_INIT; state <= QPS_ERR; state++) {
+		memset(&a.attr, 0xff, sizeof(a.attr));
+		a.qp_state = state;
+		ASSERT_EQ(0, ABI(self->s.fd, INIT_QP_ATTR, &a));
+		EXPECT_EQ(state, a.attr.qp_state);
+		EXPECT_EQ(QP_STATE, a.attr.qp_attr_mask & QP_STATE);
+		if (self->s.iwarp)
+			continue;
+		EXPECT_EQ(QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS,
+			  a.attr.qp_attr_mask);
+		EXPECT_EQ(1, a.attr.port_num);
+		/* What the kernel does not fill in is 0. */
+		EXPECT_EQ(0, a.attr.dest_qp_num);
+		EXPECT_EQ(0, a.attr.path_mtu);
+	}
+	a.qp_state = QPS_ERR + 1;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, INIT_QP_ATTR, &a));
+	a.qp_state = ~0U;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, INIT_QP_ATTR, &a));
+}
+
+static int migrate(const struct abi *s, __u32 id, int channel, __u32 *reported)
+{
+	struct rdma_ep_migrate_id m = { .id = id, .channel_fd = channel };
+	int ret = ABI(s->fd, MIGRATE_ID, &m);
+
+	*reported = m.events_reported;
+	return ret;
+}
+
+TEST_F(id, migrate)
+{
+	const struct abi *s = &self->s;
+	struct rdma_ep_migrate_id m = {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL, .id = self->id,
+	};
+	struct sockaddr_in dst = s->addr;
+	int second = abi_channel(s);
+	struct rdma_ep_event ev;
+	struct abi other;
+	int bad_fd[5];
+	__u32 reported;
+	size_t i;
+
+	/* One event has been read, one has not. */
+	dst.sin_port = htons(4712);
+	ASSERT_EQ(0, abi_resolve_addr(s, self->id, &dst, 5000));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, self->id, 5000));
+	ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
+
+	ASSERT_EQ(0, abi_open(&other));
+	bad_fd[0] = -1;
+	bad_fd[1] = 0;
+	bad_fd[2] = s->fd;
+	bad_fd[3] = abi_comp_channel(s);
+	bad_fd[4] = abi_channel(&other);
+	for (i = 0; i < ARRAY_SIZE(bad_fd); i++) {
+		EXPECT_EQ(-EBADF, migrate(s, self->id, bad_fd[i], &reported)) {
+			TH_LOG("channel %zu", i);
+		}
+	}
+	EXPECT_TRUE(abi_ready(self->channel, 0));
+
+	EXPECT_EQ(0, migrate(s, self->id, second, &reported));
+	EXPECT_EQ(1, reported);
+	EXPECT_FALSE(abi_ready(self->channel, 0));
+	EXPECT_TRUE(abi_ready(second, 0));
+	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
+	EXPECT_EQ(1, m.events_reported);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(m.channel_fd, F_GETFD));
+	EXPECT_FALSE(abi_ready(second, 0));
+	ASSERT_EQ(0, abi_event(m.channel_fd, EV_ROUTE_RESOLVED, &ev));
+	EXPECT_EQ(self->id, ev.id);
+	/* And back, with nothing to move */
+	EXPECT_EQ(0, migrate(s, self->id, self->channel, &reported));
+	EXPECT_EQ(2, reported);
+	EXPECT_TRUE(abi_quiet(self->channel));
+}
+
+/* Unread events of an id go with it, others stay. */
+TEST_F(id, destroy_with_events)
+{
+	const struct abi *s = &self->s;
+	struct rdma_ep_destroy d = { .type = RDMA_EP_OBJ_ID };
+	struct sockaddr_in dst = s->addr;
+	struct rdma_ep_event ev;
+	__u32 id;
+
+	dst.sin_port = htons(4713);
+	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 55, &id));
+	ASSERT_EQ(0, abi_resolve_addr(s, id, &dst, 5000));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(55, ev.uid);
+	ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000));
+	ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
+	ASSERT_EQ(0, abi_resolve_addr(s, self->id, &dst, 5000));
+	usleep(ABI_QUIET_MS * 1000);
+
+	d.handle = id;
+	ASSERT_EQ(0, ABI(s->fd, DESTROY, &d));
+	EXPECT_EQ(1, d.events_reported);
+	EXPECT_EQ(0, d.comp_events_reported);
+	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(self->id, ev.id);
+	EXPECT_TRUE(abi_quiet(self->channel));
+}
+
+/* Closes a session with so many ids, and so many unread events of the last few. */
+static long close_ms(int ids, int events)
+{
+	struct rdma_ep_write_event w = { .event = RDMA_EP_CM_EVENT_USER };
+	__u32 last[16];
+	struct abi s;
+	int channel;
+	long start;
+
+	if (abi_open(&s))
+		return -1;
+	channel = abi_channel(&s);
+	while (ids--)
+		if (new_id(&s, channel, &last[ids % ARRAY_SIZE(last)]))
+			return -1;
+	while (events--) {
+		w.id = last[events % ARRAY_SIZE(last)];
+		if (ABI(s.fd, WRITE_EVENT, &w))
+			return -1;
+	}
+	start = abi_now_ms();
+	abi_close(&s);
+	return abi_now_ms() - start;
+}
+
+/* However many of others there are: the end of an id looks at its own only. */
+TEST_F_TIMEOUT(id, close_with_events, 120)
+{
+	long without = close_ms(8000, 0), with = close_ms(8000, 40000);
+
+	ASSERT_LE(0, without);
+	ASSERT_LE(0, with);
+	EXPECT_GT(2 * without + 2000 * TEST_SCALE, with) {
+		TH_LOG("%ld ms, without %ld ms", with, without);
+	}
+}
+
+TEST_HARNESS_MAIN

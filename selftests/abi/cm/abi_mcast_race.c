@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memberships and attachments that several tasks make and end at the same time,
+ * or that end while they are being made. What counts is that the kernel survives
+ * and that nothing is left.
+ */
+#include "abi_test.h"
+
+#define GROUPS		8
+#define RACE_MS		1000
+
+/* What the tasks of a race share; handles may be those of the past. */
+struct race {
+	struct abi s;
+	int channel;
+	__u32 cq;
+	volatile __u32 id, qp;
+	volatile __u32 mcast[GROUPS];
+	volatile bool stop;
+	long done;			/* commands that succeeded */
+	int bad;			/* an errno that must not be */
+};
+
+static void note(struct race *r, int ret)
+{
+	switch (ret) {
+	case 0:
+		__atomic_add_fetch(&r->done, 1, __ATOMIC_RELAXED);
+		break;
+	case -ENOENT:		/* destroyed */
+	case -EIO:		/* destroyed just now */
+	case -EINVAL:		/* not attached, not bound yet */
+	case -EBUSY:		/* attached */
+		break;
+	default:
+		r->bad = ret;
+	}
+}
+
+static void *join_thread(void *arg)
+{
+	struct race *r = arg;
+	unsigned int i;
+	__u32 mc;
+	int ret;
+
+	for (i = 0; !r->stop; i++) {
+		ret = abi_join(&r->s, r->id, i % GROUPS, i, &mc);
+		/* In too many: nobody leaves as fast. */
+		if (ret != -ENOMEM)
+			note(r, ret);
+		if (!ret)
+			r->mcast[i % GROUPS] = mc;
+	}
+	return NULL;
+}
+
+static void *leave_thread(void *arg)
+{
+	struct race *r = arg;
+	unsigned int i;
+
+	for (i = 0; !r->stop; i++)
+		note(r, ABI_DESTROY(&r->s, MCAST, r->mcast[i % GROUPS]));
+	return NULL;
+}
+
+/* The event that poll() saw may be gone with its id when it is read. */
+static void *read_thread(void *arg)
+{
+	struct race *r = arg;
+	struct rdma_ep_event ev;
+	int ret;
+
+	while (!r->stop) {
+		ret = abi_read(r->channel, &ev, sizeof(ev), 10);
+		if (ret && ret != -ETIMEDOUT && ret != -EAGAIN)
+			r->bad = ret;
+	}
+	return NULL;
+}
+
+static void *attach_thread(void *arg)
+{
+	struct race *r = arg;
+	unsigned int i;
+
+	for (i = 0; !r->stop; i++)
+		note(r, abi_attach(&r->s, r->qp, i % GROUPS));
+	return NULL;
+}
+
+static void *detach_thread(void *arg)
+{
+	struct race *r = arg;
+	unsigned int i;
+
+	for (i = 0; !r->stop; i++)
+		note(r, abi_detach(&r->s, r->qp, i % GROUPS));
+	return NULL;
+}
+
+static int new_id(struct race *r)
+{
+	__u32 id;
+	int ret = abi_ud_id(&r->s, r->channel, 1, &id);
+
+	r->id = id;
+	return ret;
+}
+
+/* Of the id, if it is to have one */
+static int new_qp(struct race *r, bool own)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	abi_qp_attr(&c, QPT_UD, r->s.pd, r->cq, r->cq);
+	if (own)
+		c.id = r->id;
+	ret = ABI(r->s.fd, CREATE_QP, &c);
+	r->qp = c.init.qp;
+	return ret;
+}
+
+FIXTURE(race) {
+	struct race r;
+	struct abi_objects before;
+	bool counted;
+};
+
+FIXTURE_SETUP(race)
+{
+	struct race *r = &self->r;
+
+	ASSERT_EQ(0, abi_idle());
+	self->counted = !abi_objects(&self->before);
+	ASSERT_EQ(0, abi_open(&r->s));
+	if (r->s.iwarp)
+		SKIP_FIXTURE("iWARP has no multicast");
+	r->channel = abi_channel(&r->s);
+	ASSERT_LE(0, r->channel);
+	ASSERT_EQ(0, fcntl(r->channel, F_SETFL, O_NONBLOCK));
+	ASSERT_EQ(0, abi_create_cq(&r->s, -1, 64, 0, &r->cq));
+	ASSERT_EQ(0, new_id(r));
+	ASSERT_EQ(0, new_qp(r, true));
+}
+
+FIXTURE_TEARDOWN(race)
+{
+	abi_close(&self->r.s);
+	close(self->r.channel);
+	if (self->counted)
+		EXPECT_EQ(0, abi_objects_wait(&self->before));
+}
+
+/* So many commands are to have met what changes, however long that takes. */
+#define RACE_DONE	50
+
+/* Runs the threads while @change is called over and over. */
+static void run(struct __test_metadata *_metadata, struct race *r,
+		void *(*const *fns)(void *), int nr, int (*change)(struct race *))
+{
+	long end = abi_now_ms() + RACE_MS;
+	pthread_t thread[8];
+	int i;
+
+	ASSERT_GE(8, nr);
+	for (i = 0; i < nr; i++) {
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, fns[i], r));
+	}
+	while (abi_now_ms() < end || (__atomic_load_n(&r->done, __ATOMIC_RELAXED) <= RACE_DONE &&
+				      abi_now_ms() < end + ABI_WAIT_MS)) {
+		usleep(2000);
+		EXPECT_EQ(0, change(r));
+	}
+	r->stop = true;
+	for (i = 0; i < nr; i++)
+		pthread_join(thread[i], NULL);
+	EXPECT_EQ(0, r->bad);
+	EXPECT_LT(RACE_DONE, r->done);
+	/* All is as it was. */
+	EXPECT_EQ(0, change(r));
+}
+
+static int change_id(struct race *r)
+{
+	return ABI_DESTROY(&r->s, ID, r->id) ?: new_id(r);
+}
+
+static int change_own_qp(struct race *r)
+{
+	return abi_destroy_flags(&r->s, RDMA_EP_OBJ_QP, r->qp, RDMA_EP_DESTROY_DETACH) ?: new_qp(r, true);
+}
+
+static int change_qp(struct race *r)
+{
+	return abi_destroy_flags(&r->s, RDMA_EP_OBJ_QP, r->qp, RDMA_EP_DESTROY_DETACH) ?: new_qp(r, false);
+}
+
+static int change_both(struct race *r)
+{
+	return change_id(r) ?: change_own_qp(r);
+}
+
+static int change_nothing(struct race *r)
+{
+	return 0;
+}
+
+/* Several join and leave the same groups through the same id. */
+TEST_F(race, join_and_leave)
+{
+	static void *(*const fns[])(void *) = {
+		join_thread, join_thread, leave_thread, leave_thread,
+		read_thread,
+	};
+
+	run(_metadata, &self->r, fns, 5, change_nothing);
+}
+
+/* The id or its QP, or both, go and come meanwhile. */
+TEST_F(race, join_and_destroy_id)
+{
+	static void *(*const fns[])(void *) = {
+		join_thread, leave_thread, read_thread,
+	};
+
+	run(_metadata, &self->r, fns, 3, change_id);
+}
+
+TEST_F(race, join_and_destroy_qp)
+{
+	static void *(*const fns[])(void *) = {
+		join_thread, leave_thread, read_thread, detach_thread,
+	};
+
+	run(_metadata, &self->r, fns, 4, change_own_qp);
+}
+
+TEST_F(race, join_and_destroy_both)
+{
+	static void *(*const fns[])(void *) = {
+		join_thread, leave_thread, attach_thread,
+	};
+
+	run(_metadata, &self->r, fns, 3, change_both);
+}
+
+/* A QP is attached, detached and destroyed with what is attached. */
+TEST_F(race, attach_and_destroy_qp)
+{
+	static void *(*const fns[])(void *) = {
+		attach_thread, attach_thread, detach_thread, detach_thread,
+	};
+
+	run(_metadata, &self->r, fns, 4, change_qp);
+}
+
+/*
+ * The QP of memberships is destroyed while they end. So that destroying it takes
+ * a while, it is attached to other groups, too; the last ones are left first.
+ */
+struct leaver {
+	const struct abi *s;
+	pthread_barrier_t *barrier;
+	__u32 mcast[16];
+	int bad;
+};
+
+static void *leave_all_thread(void *arg)
+{
+	struct leaver *l = arg;
+	size_t i;
+
+	pthread_barrier_wait(l->barrier);
+	for (i = 0; i < ARRAY_SIZE(l->mcast); i++)
+		l->bad |= ABI_DESTROY(l->s, MCAST, l->mcast[i]);
+	return NULL;
+}
+
+TEST_F(race, leave_while_qp_destroyed)
+{
+	struct race *r = &self->r;
+	struct leaver l = { .s = &r->s };
+	pthread_barrier_t barrier;
+	struct rdma_ep_event ev;
+	pthread_t thread;
+	int round;
+	size_t i;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	l.barrier = &barrier;
+	for (round = 0; round < 10; round++) {
+		for (i = 0; i < ARRAY_SIZE(l.mcast); i++) {
+			ASSERT_EQ(0, abi_join(&r->s, r->id, i, i, &l.mcast[i]));
+			ASSERT_EQ(0, abi_event(r->channel, EV_MULTICAST_JOIN, &ev));
+		}
+		for (i = 0; i < 400; i++) {
+			ASSERT_EQ(0, abi_attach(&r->s, r->qp, 100 + i));
+		}
+		ASSERT_EQ(0, pthread_create(&thread, NULL, leave_all_thread, &l));
+		pthread_barrier_wait(&barrier);
+		usleep(100 * round);
+		EXPECT_EQ(0, abi_destroy_flags(&r->s, RDMA_EP_OBJ_QP, r->qp, RDMA_EP_DESTROY_DETACH));
+		pthread_join(thread, NULL);
+		EXPECT_EQ(0, l.bad);
+		ASSERT_EQ(0, new_qp(r, true));
+	}
+}
+
+/*
+ * Of one group there are QPs that come and QPs that go: rxe takes a group away with
+ * its last QP, also from one that is just being attached to it, and can neither
+ * detach nor destroy that one any more.
+ */
+struct member {
+	const struct race *r;
+	pthread_t thread;
+	__u32 qp;
+	long done;
+	int bad;
+};
+
+static void *come_and_go(void *arg)
+{
+	struct member *m = arg;
+
+	for (; !m->r->stop && !m->bad; m->done++)
+		m->bad = abi_attach(&m->r->s, m->qp, 0) ?:
+			 abi_detach(&m->r->s, m->qp, 0);
+	return NULL;
+}
+
+TEST_F(race, one_group)
+{
+	struct race *r = &self->r;
+	struct member m[4] = {};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(m); i++) {
+		ASSERT_EQ(0, new_qp(r, false));
+		m[i].r = r;
+		m[i].qp = r->qp;
+	}
+	for (i = 0; i < ARRAY_SIZE(m); i++) {
+		ASSERT_EQ(0, pthread_create(&m[i].thread, NULL, come_and_go, &m[i]));
+	}
+	usleep(3 * RACE_MS * 1000);
+	r->stop = true;
+	for (i = 0; i < ARRAY_SIZE(m); i++) {
+		pthread_join(m[i].thread, NULL);
+		EXPECT_EQ(0, m[i].bad);
+		EXPECT_LT(10, m[i].done);
+		EXPECT_EQ(0, ABI_DESTROY(&r->s, QP, m[i].qp));
+	}
+}
+
+#define CROWD		200
+
+static void *reset_thread(void *arg)
+{
+	struct race *r = arg;
+
+	while (!r->stop)
+		note(r, abi_qp_state(&r->s, r->qp, QPS_RESET));
+	return NULL;
+}
+
+/*
+ * An id whose QP others have in use joins, and then another one, without a QP: how much is
+ * done (@done) until that one has its event? The first has its own in the end.
+ */
+static int most_in_front(struct race *r, const long *done, long *most)
+{
+	struct rdma_ep_event ev;
+	int other = abi_channel(&r->s), ret, i;
+	__u32 id, mc;
+	long before;
+
+	*most = 0;
+	ret = other < 0 ? other : abi_ud_id(&r->s, other, 1, &id);
+	for (i = 0; i < 3 && !ret; i++) {
+		ret = abi_join(&r->s, r->id, i, 0, &mc) ?:
+		      abi_join(&r->s, id, i, 0, &mc);
+		before = __atomic_load_n(done, __ATOMIC_RELAXED);
+		ret = ret ?: abi_event(other, EV_MULTICAST_JOIN, &ev);
+		before = __atomic_load_n(done, __ATOMIC_RELAXED) - before;
+		if (before > *most)
+			*most = before;
+		ret = ret ?: abi_event(r->channel, EV_MULTICAST_JOIN, &ev);
+	}
+	close(other);
+	return ret;
+}
+
+/*
+ * However many tasks are modifying a QP, the CM's work items, which all ids share, do not
+ * wait for them.
+ */
+TEST_F(race, modified_by_many)
+{
+	struct race *r = &self->r;
+	pthread_t thread[CROWD];
+	long most;
+	int i;
+
+	for (i = 0; i < CROWD; i++) {
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, reset_thread, r));
+	}
+	usleep(100000 * TEST_SCALE);
+	ASSERT_EQ(0, most_in_front(r, &r->done, &most));
+	/* It was fifty times as many when the CM waited for all. */
+	EXPECT_GT(10 * CROWD, most);
+	r->stop = true;
+	for (i = 0; i < CROWD; i++)
+		pthread_join(thread[i], NULL);
+	EXPECT_EQ(0, r->bad);
+}
+
+struct crowd {
+	const struct race *r;
+	pthread_t thread;
+	__u32 qp;
+	int group;
+	long *done;
+	int bad;
+};
+
+static void *crowd_thread(void *arg)
+{
+	struct crowd *c = arg;
+
+	while (!c->r->stop && !c->bad) {
+		c->bad = abi_attach(&c->r->s, c->qp, c->group) ?:
+			 abi_detach(&c->r->s, c->qp, c->group);
+		__atomic_add_fetch(c->done, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* The same where they attach QPs of their own, of which rxe is told one at a time. */
+TEST_F(race, attached_by_many)
+{
+	struct race *r = &self->r;
+	struct crowd *c = calloc(CROWD, sizeof(*c));
+	long done = 0, most;
+	__u32 own = r->qp;
+	int i;
+
+	for (i = 0; i < CROWD; i++) {
+		ASSERT_EQ(0, new_qp(r, false));
+		c[i] = (struct crowd){
+			.r = r, .qp = r->qp, .group = 10 + i, .done = &done,
+		};
+		ASSERT_EQ(0, pthread_create(&c[i].thread, NULL, crowd_thread, &c[i]));
+	}
+	r->qp = own;
+	usleep(100000 * TEST_SCALE);
+	ASSERT_EQ(0, most_in_front(r, &done, &most));
+	/* It was 80000 when the CM waited for all. */
+	EXPECT_GT(50 * CROWD, most);
+	r->stop = true;
+	for (i = 0; i < CROWD; i++) {
+		pthread_join(c[i].thread, NULL);
+		EXPECT_EQ(0, c[i].bad);
+	}
+	free(c);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Addresses and paths that rdma_cm takes as they are. On RoCE it has ids with a route in
+ * a table by interface and destination, and finds them there to take them out: only KASAN
+ * tells whether it does, one id later.
+ */
+#include <rdma/rdma_user_cm.h>
+
+#include "abi_test.h"
+
+/* As in <rdma/ib.h>, which the build of tests does without */
+struct ib_address {
+	__u16 family;
+	__be16 pkey;
+	__be32 flowinfo;
+	__u8 gid[16];
+	__be64 sid, sid_mask;
+	__u64 scope_id;
+};
+
+/* Needs no address that is ours, but an interface. */
+static const struct sockaddr_in6 link_local = {
+	.sin6_family = AF_INET6,
+	.sin6_addr.s6_addr = { 0xfe, 0x80, [15] = 0x77 },
+};
+
+FIXTURE(route) {
+	struct abi s;
+	int channel;
+};
+
+FIXTURE_SETUP(route)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->channel = abi_channel(&self->s);
+	ASSERT_LE(0, self->channel);
+}
+
+FIXTURE_TEARDOWN(route)
+{
+	close(self->channel);
+	abi_close(&self->s);
+}
+
+static int resolve6(const struct abi *s, __u32 id, __u32 scope)
+{
+	struct rdma_ep_resolve_addr r = { .id = id, .timeout_ms = 300 };
+	struct sockaddr_in6 dst = link_local;
+
+	dst.sin6_scope_id = scope;
+	memcpy(&r.dst, &dst, sizeof(dst));
+	return ABI(s->fd, RESOLVE_ADDR, &r);
+}
+
+/* A destination with another interface is refused, and leaves the one that there is. */
+TEST_F(route, other_interface)
+{
+	int round;
+	__u32 id;
+
+	for (round = 0; round < 4; round++) {
+		ASSERT_EQ(0, abi_tcp_client(&self->s, self->channel, &self->s.addr, round, &id));
+		EXPECT_EQ(-EINVAL, resolve6(&self->s, id, self->s.netdev + 1000 + round));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
+	}
+}
+
+/* Before there is a route, too. */
+TEST_F(route, other_interface_resolved)
+{
+	struct rdma_ep_event ev;
+	int round;
+	__u32 id;
+
+	for (round = 0; round < 4; round++) {
+		ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
+		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &self->s.addr, 5000));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+		EXPECT_EQ(-EINVAL, resolve6(&self->s, id, self->s.netdev + 1000));
+		ASSERT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, id, 5000));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
+	}
+}
+
+/* AF_IB addresses have no interface, unless a bind that failed left one behind. */
+TEST_F(route, ib_address)
+{
+	struct sockaddr_in6 nobody = link_local;
+	struct ib_address dst = {
+		.family = 27,			/* AF_IB */
+		.pkey = htons(0xffff),
+		.sid = htobe64(0x01060000 | 4711),	/* TCP, port */
+		.sid_mask = htobe64(~0ULL),
+	};
+	struct rdma_ep_resolve_addr r = { .timeout_ms = 300 };
+	struct rdma_ep_bind_addr b = {};
+	struct rdma_ep_event ev;
+	int round, ret;
+
+	if (self->s.iwarp)
+		SKIP(return, "no AF_IB addresses");
+	memcpy(dst.gid, self->s.gid, sizeof(self->s.gid));
+	memcpy(&r.dst, &dst, sizeof(dst));
+	nobody.sin6_scope_id = self->s.netdev;
+	memcpy(&b.addr, &nobody, sizeof(nobody));
+	for (round = 0; round < 4; round++) {
+		ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &r.id));
+		b.id = r.id;
+		ret = ABI(self->s.fd, BIND_ADDR, &b);
+		EXPECT_GT(0, ret);
+		ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+		EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id, 5000));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, r.id));
+	}
+}
+
+/* As on the wire */
+struct path_record {
+	__be64 service;
+	__u8 dgid[16], sgid[16];
+	__be16 dlid, slid;
+	__be32 flow_and_hops;
+	__u8 traffic_class, reversible;
+	__be16 pkey, sl;
+	__u8 mtu, rate, lifetime, preference;
+	__u8 reserved[6];
+};
+
+static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16], __u8 mtu, __u8 lifetime)
+{
+	struct path_record rec = {
+		.reversible = 0x80, .pkey = htons(0xffff), .mtu = 0x80 | mtu,
+		.rate = 0x83, .lifetime = 0x80 | lifetime,
+	};
+	struct ib_path_rec_data path = {
+		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
+	};
+	struct rdma_ep_set_option o = {
+		.id = id, .level = RDMA_OPTION_IB,
+		.optname = RDMA_OPTION_IB_PATH, .optlen = sizeof(path),
+		.optval = (uintptr_t)&path,
+	};
+
+	memcpy(rec.sgid, sgid, sizeof(rec.sgid));
+	memcpy(rec.dgid, s->gid, sizeof(rec.dgid));
+	memcpy(path.path_rec, &rec, sizeof(rec));
+	return ABI(s->fd, SET_OPTION, &o);
+}
+
+/*
+ * A user's path, and with it the peer's request, can say that packets have a size that
+ * is none. rxe divides messages by it: a READ of no bytes was a panic (6.1).
+ */
+TEST_F(route, mtu)
+{
+	static const __u8 mtus[] = { 0, 6, 15, 3 };
+	struct rdma_ep_create_qp qp;
+	struct sockaddr_in sin;
+	struct rdma_ep_event ev;
+	__u32 id, listener;
+	size_t i;
+
+	if (self->s.iwarp)
+		SKIP(return, "no paths");
+	ASSERT_EQ(0, abi_tcp_listen(&self->s, self->channel, 0, 1, &listener, &sin));
+	for (i = 0; i < ARRAY_SIZE(mtus); i++) {
+		ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
+		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &sin, 5000));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+		ASSERT_EQ(0, set_path(&self->s, id, self->s.gid, mtus[i], 8));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+		/* Once */
+		EXPECT_EQ(-EINVAL, set_path(&self->s, id, self->s.gid, 3, 8));
+		ASSERT_EQ(0, abi_id_qp(&self->s, id, &qp));
+		ASSERT_EQ(0, abi_connect(&self->s, id, 0));
+		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
+		ASSERT_EQ(0, abi_id_qp(&self->s, ev.child, &qp));
+		EXPECT_EQ(mtus[i] == 3 ? 0 : -EINVAL, abi_accept(&self->s, ev.child, 2, 0)) {
+			TH_LOG("MTU %u", mtus[i]);
+		}
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, ev.child));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
+		while (!abi_read(self->channel, &ev, sizeof(ev), 0))
+			;
+	}
+}
+
+static int life_time(const struct abi *s, __u32 id)
+{
+	struct rdma_ep_query_id q = { .id = id };
+
+	return ABI(s->fd, QUERY_ID, &q) ?: q.info.path[0].packet_life_time;
+}
+
+/*
+ * The IB CM keeps what is left of a connection for as long as its packets may live: hours,
+ * if the user says so, by its path or by an acknowledge timeout.
+ */
+TEST_F(route, life_time)
+{
+	struct rdma_ep_set_option timeout = {
+		.level = RDMA_OPTION_ID,
+		.optname = RDMA_OPTION_ID_ACK_TIMEOUT, .optlen = 1,
+		.optval = (uintptr_t)"\x1f",
+	};
+	const struct abi *s = &self->s;
+	struct rdma_ep_create_qp qp;
+	struct sockaddr_in sin;
+	struct rdma_ep_event ev;
+	__u32 id, listener;
+	int by_path;
+
+	if (s->iwarp)
+		SKIP(return, "no paths");
+	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 0, 1, &listener, &sin));
+	for (by_path = 0; by_path < 2; by_path++) {
+		ASSERT_EQ(0, abi_tcp_id(s, self->channel, 0, &id));
+		ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, 5000));
+		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+		timeout.id = id;
+		if (by_path) {
+			ASSERT_EQ(0, set_path(s, id, s->gid, 3, 63));
+		} else {
+			ASSERT_EQ(0, ABI(s->fd, SET_OPTION, &timeout));
+			ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000));
+		}
+		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+		EXPECT_EQ(by_path ? 63 : 30, life_time(s, id));
+		ASSERT_EQ(0, abi_id_qp(s, id, &qp));
+		ASSERT_EQ(0, abi_connect(s, id, 0));
+		EXPECT_EQ(20, life_time(s, id));
+		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, id));
+		while (!abi_read(self->channel, &ev, sizeof(ev), 0))
+			;
+	}
+}
+
+/* Where an id has no GID, a path would lead to any device that has the path's. */
+TEST_F(route, path_without_gid)
+{
+	/* Loopback, for rdma_cm */
+	struct sockaddr_in any = {
+		.sin_family = AF_INET, .sin_port = htons(4711),
+	};
+	struct rdma_ep_resolve_addr r = { .timeout_ms = 300 };
+	struct sockaddr_in6 nobody = link_local;
+	struct rdma_ep_bind_addr b = {};
+	struct rdma_ep_event ev;
+
+	if (self->s.iwarp)
+		SKIP(return, "no paths");
+	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &r.id));
+	b.id = r.id;
+	nobody.sin6_scope_id = self->s.netdev;
+	memcpy(&b.addr, &nobody, sizeof(nobody));
+	EXPECT_GT(0, ABI(self->s.fd, BIND_ADDR, &b));
+	memcpy(&r.dst, &any, sizeof(any));
+	ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(-ENODEV, set_path(&self->s, r.id, self->s.gid, 3, 8));
+	EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id, 5000));
+}
+
+TEST_HARNESS_MAIN

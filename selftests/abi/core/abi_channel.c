@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The three kinds of file descriptors that events are read from: the same
+ * rules for all of them.
+ */
+#include "abi_test.h"
+
+#define QKEY	0x22223333
+
+enum kind { CM, COMP, ASYNC };
+
+/* A QP that sends to itself and receives from an SRQ. */
+struct source {
+	__u32 cq, srq, qp, qp_num, ah;
+	char grh[GRH_BYTES];
+	struct rdma_ep_reg_mr mr;
+	struct abi_wrs wrs;
+};
+
+FIXTURE(channel) {
+	struct abi s;
+	int fd;
+	struct source src[2];
+};
+
+FIXTURE_VARIANT(channel) {
+	enum kind kind;
+	size_t len;
+};
+
+FIXTURE_VARIANT_ADD(channel, cm) {
+	.kind = CM,
+	.len = sizeof(struct rdma_ep_event),
+};
+
+FIXTURE_VARIANT_ADD(channel, comp) {
+	.kind = COMP,
+	.len = sizeof(struct rdma_ep_comp_event),
+};
+
+FIXTURE_VARIANT_ADD(channel, async) {
+	.kind = ASYNC,
+	.len = sizeof(struct rdma_ep_async_event),
+};
+
+static int make_source(const struct abi *s, int channel, __u64 uid, struct source *src)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	ret = abi_create_cq(s, channel, 64, uid, &src->cq) ?:
+	      abi_create_srq(s, s->pd, 32, uid, &src->srq) ?:
+	      abi_create_ah(s, s->pd, &src->ah) ?:
+	      abi_reg_mr(s, s->pd, src->grh, GRH_BYTES, AC_LOCAL_WRITE, &src->mr);
+	if (ret)
+		return ret;
+	abi_qp_attr(&c, QPT_UD, s->pd, src->cq, src->cq);
+	c.init.srq = src->srq;
+	c.init.uid = uid;
+	ret = ABI(s->fd, CREATE_QP, &c);
+	src->qp = c.init.qp;
+	src->qp_num = c.init.qp_num;
+	return ret ?: abi_qp_init(s, src->qp, QPT_UD, QKEY) ?:
+	       abi_qp_rts(s, src->qp, QPT_UD, 0);
+}
+
+/* One message; its completion stays in the CQ until somebody polls. */
+static int send_one(const struct abi *s, struct source *src, __u32 flags)
+{
+	struct rdma_ep_send_wr *wr;
+	int ret;
+
+	abi_wrs_recv(&src->wrs, 1);
+	abi_mr_sge(&src->wrs, &src->mr, 0, GRH_BYTES);
+	ret = ABI_POST(s, SRQ_RECV, src->srq, &src->wrs, NULL);
+	wr = abi_wrs_send(&src->wrs, WR_SEND, flags, 2);
+	wr->ah = src->ah;
+	wr->remote_qpn = src->qp_num;
+	wr->remote_qkey = QKEY;
+	return ret ?: ABI_POST(s, SEND, src->qp, &src->wrs, NULL);
+}
+
+static int drain(const struct abi *s, __u32 cq, __u32 num)
+{
+	struct rdma_ep_wc wc[16];
+	__u32 i;
+
+	if (abi_wait(s, cq, wc, num) != (int)num)
+		return -EIO;
+	for (i = 0; i < num; i++) {
+		if (wc[i].status)
+			return -EIO;
+	}
+	return 0;
+}
+
+static int arm(const struct abi *s, __u32 cq, __u32 flags)
+{
+	struct rdma_ep_notify_cq n = { .flags = flags, .cq = cq };
+
+	return ABI(s->fd, NOTIFY_CQ, &n);
+}
+
+/* Source i leads to one event, whose cookie is 100 + i. */
+static int cause(struct _test_data_channel *self, enum kind kind, int i)
+{
+	const struct abi *s = &self->s;
+	struct rdma_ep_srq_attr a = {
+		.flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 1,
+	};
+	struct sockaddr_in dst = s->addr;
+	struct source *src = &self->src[i];
+	__u32 id;
+	int ret;
+
+	switch (kind) {
+	case CM:
+		dst.sin_port = htons(4714);
+		return abi_tcp_id(s, self->fd, 100 + i, &id) ?:
+		       abi_resolve_addr(s, id, &dst, 5000);
+	case COMP:
+		ret = src->cq ? 0 : make_source(s, self->fd, 100 + i, src);
+		return ret ?: arm(s, src->cq, 0) ?: send_one(s, src, 0) ?:
+		       drain(s, src->cq, 1);
+	case ASYNC:
+		/* The only receive is used up, less than the limit are left. */
+		ret = src->cq ? 0 : make_source(s, -1, 100 + i, src);
+		a.srq = src->srq;
+		return ret ?: ABI(s->fd, MODIFY_SRQ, &a) ?:
+		       send_one(s, src, 0) ?: drain(s, src->cq, 1);
+	}
+	return -EINVAL;
+}
+
+FIXTURE_SETUP(channel)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	switch (variant->kind) {
+	case CM:
+		self->fd = abi_channel(&self->s);
+		break;
+	case COMP:
+		self->fd = abi_comp_channel(&self->s);
+		break;
+	case ASYNC:
+		self->fd = self->s.async_fd;
+		self->s.async_fd = -1;
+		break;
+	}
+	ASSERT_LE(0, self->fd);
+	if (variant->kind != CM && self->s.iwarp)
+		SKIP(return, "needs datagrams");
+}
+
+FIXTURE_TEARDOWN(channel)
+{
+	close(self->fd);
+	abi_close(&self->s);
+}
+
+static bool is_event(const struct _fixture_variant_channel *variant, const void *rec, int i)
+{
+	const struct rdma_ep_comp_event *comp = rec;
+	const struct rdma_ep_async_event *async = rec;
+	const struct rdma_ep_event *cm = rec;
+
+	switch (variant->kind) {
+	case CM:
+		return cm->uid == 100u + i && cm->event == EV_ADDR_RESOLVED;
+	case COMP:
+		return comp->uid == 100u + i;
+	case ASYNC:
+		return async->uid == 100u + i && !async->reserved &&
+		       async->event == EVENT_SRQ_LIMIT_REACHED;
+	}
+	return false;
+}
+
+TEST_F(channel, nothing_there)
+{
+	char buf[2048];
+
+	EXPECT_FALSE(abi_ready(self->fd, 0));
+	EXPECT_EQ(FD_CLOEXEC, fcntl(self->fd, F_GETFD));
+	EXPECT_EQ(0, fcntl(self->fd, F_SETFL, fcntl(self->fd, F_GETFL) | O_NONBLOCK));
+	EXPECT_EQ(-1, read(self->fd, buf, variant->len));
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_EQ(-1, read(self->fd, buf, sizeof(buf)));
+	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_EQ(-1, read(self->fd, buf, variant->len - 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(self->fd, buf, variant->len));
+	EXPECT_EQ(-1, lseek(self->fd, 0, SEEK_SET));
+}
+
+TEST_F(channel, one_record)
+{
+	char buf[2048], *hole;
+
+	if (variant->kind != CM && self->s.iwarp)
+		SKIP(return, "needs datagrams");
+	ASSERT_EQ(0, cause(self, variant->kind, 0));
+	ASSERT_TRUE(abi_ready(self->fd, ABI_WAIT_MS));
+	/* A buffer that is too short, or not there, does not take it. */
+	EXPECT_EQ(-1, read(self->fd, buf, variant->len - 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, read(self->fd, buf, 1));
+	EXPECT_EQ(EINVAL, errno);
+	hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	EXPECT_EQ(-1, read(self->fd, hole, variant->len));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_TRUE(abi_ready(self->fd, 0));
+	/* Nor is more written than it has. */
+	memset(buf, 0x5a, sizeof(buf));
+	EXPECT_EQ(variant->len, read(self->fd, buf, variant->len + 7));
+	EXPECT_TRUE(is_event(variant, buf, 0));
+	EXPECT_EQ(0x5a, buf[variant->len]);
+	EXPECT_TRUE(abi_quiet(self->fd));
+}
+
+TEST_F(channel, several_records)
+{
+	char buf[4096] = "";
+	int swapped;
+
+	if (variant->kind != CM && self->s.iwarp)
+		SKIP(return, "needs datagrams");
+	ASSERT_EQ(0, cause(self, variant->kind, 0));
+	ASSERT_EQ(0, cause(self, variant->kind, 1));
+	usleep(ABI_QUIET_MS * 1000);
+	ASSERT_EQ(2 * variant->len, read(self->fd, buf, 3 * variant->len));
+	swapped = !is_event(variant, buf, 0);
+	EXPECT_TRUE(is_event(variant, buf, swapped));
+	EXPECT_TRUE(is_event(variant, buf + variant->len, !swapped));
+	EXPECT_TRUE(abi_quiet(self->fd));
+
+	/* As many as fit */
+	ASSERT_EQ(0, cause(self, variant->kind, 0));
+	ASSERT_EQ(0, cause(self, variant->kind, 1));
+	usleep(ABI_QUIET_MS * 1000);
+	EXPECT_EQ(variant->len, read(self->fd, buf, 2 * variant->len - 1));
+	EXPECT_TRUE(abi_ready(self->fd, 0));
+	EXPECT_EQ(variant->len, read(self->fd, buf, variant->len));
+	EXPECT_TRUE(abi_quiet(self->fd));
+}
+
+TEST_F(channel, interrupted)
+{
+	char buf[2048];
+	long start = abi_now_ms();
+
+	abi_alarm(100);
+	EXPECT_EQ(-1, read(self->fd, buf, variant->len));
+	EXPECT_EQ(EINTR, errno);
+	abi_alarm(0);
+	EXPECT_LE(90, abi_now_ms() - start);
+}
+
+struct reader {
+	int fd;
+	char buf[2048];
+	ssize_t ret;
+	int err;
+	volatile bool done;
+};
+
+static void *reader_thread(void *arg)
+{
+	struct reader *r = arg;
+
+	r->ret = read(r->fd, r->buf, sizeof(r->buf));
+	r->err = errno;
+	r->done = true;
+	return NULL;
+}
+
+/* Joins if the thread has come back. */
+static bool came_back(struct reader *r, pthread_t thread)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+
+	while (!r->done && abi_now_ms() < end)
+		usleep(10000);
+	if (r->done)
+		pthread_join(thread, NULL);
+	return r->done;
+}
+
+TEST_F(channel, wakes_reader)
+{
+	struct reader r = { .fd = self->fd };
+	pthread_t thread;
+
+	if (variant->kind != CM && self->s.iwarp)
+		SKIP(return, "needs datagrams");
+	ASSERT_EQ(0, pthread_create(&thread, NULL, reader_thread, &r));
+	usleep(100000);
+	EXPECT_FALSE(r.done);
+	ASSERT_EQ(0, cause(self, variant->kind, 0));
+	ASSERT_TRUE(came_back(&r, thread));
+	EXPECT_EQ(variant->len, r.ret);
+	EXPECT_TRUE(is_event(variant, r.buf, 0));
+}
+
+TEST_F(channel, session_goes)
+{
+	struct reader r = { .fd = self->fd };
+	struct pollfd p = { .fd = self->fd, .events = POLLIN };
+	pthread_t thread;
+	char buf[2048];
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, reader_thread, &r));
+	usleep(100000);
+	EXPECT_FALSE(r.done);
+	close(self->s.fd);
+	self->s.fd = -1;
+	ASSERT_TRUE(came_back(&r, thread));
+	EXPECT_EQ(-1, r.ret);
+	EXPECT_EQ(EIO, r.err);
+	EXPECT_EQ(1, poll(&p, 1, 0));
+	EXPECT_TRUE(p.revents & POLLERR);
+	EXPECT_EQ(-1, read(self->fd, buf, variant->len));
+	EXPECT_EQ(EIO, errno);
+}
+
+/* Somebody waits in poll(2) while the session goes. */
+TEST_F(channel, session_goes_under_poll)
+{
+	struct pollfd p = { .fd = self->fd, .events = POLLIN };
+	long start = abi_now_ms();
+	int status;
+	pid_t pid;
+
+	/* The child has the last reference to the session for a moment. */
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		usleep(300000);
+		_exit(0);
+	}
+	close(self->s.fd);
+	self->s.fd = -1;
+	EXPECT_EQ(1, poll(&p, 1, ABI_WAIT_MS));
+	EXPECT_TRUE(p.revents & POLLERR);
+	/* Woken, not found out when the time was over */
+	EXPECT_GT(ABI_WAIT_MS / 2, abi_now_ms() - start);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+}
+
+FIXTURE(comp) {
+	struct abi s;
+	int fd;
+	struct source src;
+};
+
+FIXTURE_SETUP(comp)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->fd = abi_comp_channel(&self->s);
+	ASSERT_LE(0, self->fd);
+	if (self->s.iwarp)
+		SKIP(return, "needs datagrams");
+	ASSERT_EQ(0, make_source(&self->s, self->fd, 7, &self->src));
+}
+
+FIXTURE_TEARDOWN(comp)
+{
+	abi_close(&self->s);
+}
+
+TEST_F(comp, one_event_for_each_arming)
+{
+	struct rdma_ep_comp_event ev[4];
+	struct abi *s = &self->s;
+	int i;
+
+	if (self->s.iwarp)
+		SKIP(return, "needs datagrams");
+	/* Not armed */
+	ASSERT_EQ(0, send_one(s, &self->src, SEND_SIGNALED));
+	ASSERT_EQ(0, drain(s, self->src.cq, 2));
+	EXPECT_TRUE(abi_quiet(self->fd));
+	/* Armed once, however many completions come */
+	ASSERT_EQ(0, arm(s, self->src.cq, 0));
+	EXPECT_TRUE(abi_quiet(self->fd));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, send_one(s, &self->src, SEND_SIGNALED));
+	}
+	ASSERT_EQ(0, drain(s, self->src.cq, 8));
+	ASSERT_TRUE(abi_ready(self->fd, ABI_WAIT_MS));
+	EXPECT_EQ(sizeof(ev[0]), read(self->fd, ev, sizeof(ev)));
+	EXPECT_EQ(7, ev[0].uid);
+	EXPECT_TRUE(abi_quiet(self->fd));
+	/* Armed and fired twice: two events of the same CQ */
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, arm(s, self->src.cq, 0));
+		ASSERT_EQ(0, send_one(s, &self->src, 0));
+		ASSERT_EQ(0, drain(s, self->src.cq, 1));
+		usleep(20000);
+	}
+	EXPECT_EQ(2 * sizeof(ev[0]), read(self->fd, ev, sizeof(ev)));
+	EXPECT_EQ(7, ev[1].uid);
+}
+
+TEST_F(comp, solicited)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_comp_event ev;
+
+	if (self->s.iwarp)
+		SKIP(return, "needs datagrams");
+	ASSERT_EQ(0, arm(s, self->src.cq, RDMA_EP_NOTIFY_SOLICITED));
+	ASSERT_EQ(0, send_one(s, &self->src, SEND_SIGNALED));
+	ASSERT_EQ(0, drain(s, self->src.cq, 2));
+	EXPECT_TRUE(abi_quiet(self->fd));
+	ASSERT_EQ(0, send_one(s, &self->src, SEND_SOLICITED));
+	ASSERT_EQ(0, drain(s, self->src.cq, 1));
+	EXPECT_EQ(0, abi_read(self->fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_TRUE(abi_quiet(self->fd));
+}
+
+/* Unread events of a CQ go with it. */
+TEST_F(comp, destroy_cq)
+{
+	struct rdma_ep_destroy d = {
+		.handle = self->src.cq, .type = RDMA_EP_OBJ_CQ,
+	};
+	struct rdma_ep_comp_event ev;
+	struct abi *s = &self->s;
+	int i;
+
+	if (self->s.iwarp)
+		SKIP(return, "needs datagrams");
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, arm(s, self->src.cq, 0));
+		ASSERT_EQ(0, send_one(s, &self->src, 0));
+		ASSERT_EQ(0, drain(s, self->src.cq, 1));
+		if (i < 2) {
+			EXPECT_EQ(0, abi_read(self->fd, &ev, sizeof(ev), ABI_WAIT_MS));
+		}
+	}
+	ASSERT_TRUE(abi_ready(self->fd, ABI_WAIT_MS));
+	ASSERT_EQ(0, ABI_DESTROY(s, QP, self->src.qp));
+	ASSERT_EQ(0, ABI(s->fd, DESTROY, &d));
+	EXPECT_EQ(2, d.comp_events_reported);
+	EXPECT_EQ(0, d.events_reported);
+	EXPECT_FALSE(abi_ready(self->fd, 0));
+}
+
+/* Of an asynchronous queue: the same event twice is one. */
+TEST_F(comp, async_events_are_merged)
+{
+	struct rdma_ep_srq_attr a = {
+		.flags = RDMA_EP_SRQ_LIMIT,
+		.srq = self->src.srq,
+		.srq_limit = 1,
+	};
+	struct rdma_ep_destroy d = {
+		.handle = self->src.srq, .type = RDMA_EP_OBJ_SRQ,
+	};
+	struct rdma_ep_async_event ev;
+	struct abi *s = &self->s;
+	int i;
+
+	if (self->s.iwarp)
+		SKIP(return, "needs datagrams");
+	for (i = 0; i < 3; i++) {
+		a.srq_limit = 1;
+		ASSERT_EQ(0, ABI(s->fd, MODIFY_SRQ, &a));
+		ASSERT_EQ(0, send_one(s, &self->src, 0));
+		ASSERT_EQ(0, drain(s, self->src.cq, 1));
+		usleep(20000);
+	}
+	EXPECT_EQ(0, abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(7, ev.uid);
+	EXPECT_EQ(EVENT_SRQ_LIMIT_REACHED, ev.event);
+	EXPECT_TRUE(abi_quiet(s->async_fd));
+	/* Fired: not armed any more */
+	a.flags = 0;
+	ASSERT_EQ(0, ABI(s->fd, QUERY_SRQ, &a));
+	EXPECT_EQ(0, a.srq_limit);
+	ASSERT_EQ(0, ABI_DESTROY(s, QP, self->src.qp));
+	ASSERT_EQ(0, ABI(s->fd, DESTROY, &d));
+	EXPECT_EQ(1, d.events_reported);
+}
+
+TEST_HARNESS_MAIN

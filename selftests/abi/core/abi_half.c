@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * In the middle of things: objects that are half made, commands that are stuck in
+ * memory of the user's that does not come, and memory and files that go away
+ * under a command. (userfaultfd(2) stops a command exactly where it reads or
+ * writes the user's memory.)
+ */
+#include <linux/userfaultfd.h>
+
+#include "abi_test.h"
+#include "abi_cmds.h"
+
+#define PAGE	4096
+
+/* A page, at which whoever touches it waits. */
+struct stall {
+	int fd;
+	__u8 *page;
+	bool reads;
+};
+
+/* Makes writes to the page wait; or any access, of a page that is empty. */
+static int stall_begin(struct stall *st, const void *data, size_t len, bool reads)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = {
+		.mode = reads ? UFFDIO_REGISTER_MODE_MISSING :
+				UFFDIO_REGISTER_MODE_WP,
+	};
+	struct uffdio_writeprotect wp = { .mode = UFFDIO_WRITEPROTECT_MODE_WP };
+
+	st->reads = reads;
+	st->fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (st->fd < 0)
+		return -errno;
+	st->page = abi_map(PAGE);
+	if (!reads)
+		memcpy(st->page, data, len);
+	reg.range.start = (uintptr_t)st->page;
+	reg.range.len = PAGE;
+	wp.range = reg.range;
+	if (ioctl(st->fd, UFFDIO_API, &api) || ioctl(st->fd, UFFDIO_REGISTER, &reg) ||
+	    (!reads && ioctl(st->fd, UFFDIO_WRITEPROTECT, &wp)))
+		return -errno;
+	return 0;
+}
+
+/* Somebody waits. */
+static int stall_wait(struct stall *st)
+{
+	struct pollfd p = { .fd = st->fd, .events = POLLIN };
+	struct uffd_msg msg;
+
+	if (poll(&p, 1, ABI_WAIT_MS) != 1)
+		return -ETIMEDOUT;
+	return read(st->fd, &msg, sizeof(msg)) == sizeof(msg) ? 0 : -EPROTO;
+}
+
+/* He goes on; with these data if he wanted to read. */
+static void stall_end(struct stall *st, const void *data)
+{
+	struct uffdio_writeprotect wp = {
+		.range = { (uintptr_t)st->page, PAGE },
+	};
+	struct uffdio_copy copy = {
+		.dst = (uintptr_t)st->page,
+		.src = (uintptr_t)data,
+		.len = PAGE,
+	};
+
+	if (st->reads)
+		ioctl(st->fd, UFFDIO_COPY, &copy);
+	else
+		ioctl(st->fd, UFFDIO_WRITEPROTECT, &wp);
+	close(st->fd);
+}
+
+static bool can_stall(void)
+{
+	struct stall st;
+
+	if (stall_begin(&st, "", 1, false))
+		return false;
+	close(st.fd);
+	return true;
+}
+
+/* A command in a thread of its own. */
+struct call {
+	pthread_t thread;
+	int fd;
+	unsigned long cmd;
+	void *arg;
+	int ret;
+};
+
+static void *call_thread(void *arg)
+{
+	struct call *c = arg;
+
+	c->ret = abi_raw(c->fd, c->cmd, c->arg);
+	return NULL;
+}
+
+static int call(struct call *c, int fd, unsigned long cmd, void *arg)
+{
+	c->fd = fd;
+	c->cmd = cmd;
+	c->arg = arg;
+	return -pthread_create(&c->thread, NULL, call_thread, c);
+}
+
+FIXTURE(half) {
+	struct abi_world w;
+	union abi_arg arg;
+};
+
+FIXTURE_SETUP(half)
+{
+	if (!can_stall())
+		SKIP_FIXTURE("no userfaultfd for writes");
+	ASSERT_EQ(0, abi_idle());
+	ASSERT_EQ(0, abi_world_open(&self->w));
+}
+
+FIXTURE_TEARDOWN(half)
+{
+	abi_close(&self->w.s);
+}
+
+/* Destroys what has one of these handles: how many that are. */
+static int destroy_guessed(const struct abi *s, __u32 from, __u32 to)
+{
+	__u32 h, type;
+	int n = 0;
+
+	for (h = from; h < to; h++)
+		for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++)
+			n += !abi_destroy(s, type, h);
+	return n;
+}
+
+/* What a command makes is nobody's until he has been told. */
+TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
+{
+	struct abi_world *w = &self->w;
+	const struct abi_command *c;
+	int found = 0, commands = 0, next;
+	struct stall st;
+	struct call call_;
+	__u32 pd;
+
+	for_each_command(c) {
+		if (!c->creates || abi_left_out(&w->s, c))
+			continue;
+		ASSERT_EQ(0, abi_prepare(w, c, &self->arg)) {
+			TH_LOG("cannot prepare %s", c->name);
+		}
+		/* Handles go up. */
+		ASSERT_EQ(0, abi_alloc_pd(&w->s, w->s.ctx, &pd));
+		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
+		next = dup(0);
+		close(next);
+		ASSERT_EQ(0, call(&call_, w->s.fd, c->cmd, st.page));
+		ASSERT_EQ(0, stall_wait(&st)) {
+			TH_LOG("%s", c->name);
+		}
+		EXPECT_EQ(0, destroy_guessed(&w->s, pd + 1, pd + 16)) {
+			TH_LOG("%s", c->name);
+		}
+		EXPECT_EQ(-1, fcntl(next, F_GETFD)) {
+			TH_LOG("%s: file %d", c->name, next);
+		}
+		stall_end(&st, NULL);
+		pthread_join(call_.thread, NULL);
+		EXPECT_EQ(w->result, call_.ret) {
+			TH_LOG("%s", c->name);
+		}
+		found += !!destroy_guessed(&w->s, pd + 1, pd + 16);
+		commands++;
+		munmap(st.page, PAGE);
+	}
+	/* They were where they have been looked for. */
+	EXPECT_LT(8, commands);
+	EXPECT_LE(w->s.iwarp ? 6 : 7, found);
+}
+
+/* The session is closed while something is being made in it. */
+TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
+{
+	struct abi_world *w = &self->w;
+	const struct abi_command *c;
+	struct abi_objects before;
+	struct stall st;
+	struct call call_;
+	bool counted;
+	int first;
+
+	abi_close(&w->s);
+	ASSERT_EQ(0, abi_idle());
+	counted = !abi_objects(&before);
+	for_each_command(c) {
+		if (!c->creates || abi_left_out(&w->s, c))
+			continue;
+		first = dup(0);
+		close(first);
+		ASSERT_EQ(0, abi_world_open(w));
+		ASSERT_EQ(0, abi_prepare(w, c, &self->arg)) {
+			TH_LOG("cannot prepare %s", c->name);
+		}
+		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
+		ASSERT_EQ(0, call(&call_, w->s.fd, c->cmd, st.page));
+		ASSERT_EQ(0, stall_wait(&st));
+		abi_close(&w->s);
+		stall_end(&st, NULL);
+		pthread_join(call_.thread, NULL);
+		munmap(st.page, PAGE);
+		/* Channels are files of their own. */
+		close_range(first, ~0U, 0);
+		if (counted) {
+			ASSERT_EQ(0, abi_objects_wait(&before)) {
+				TH_LOG("%s", c->name);
+			}
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ */
+
+struct reading {
+	pthread_t thread;
+	int fd;
+	void *page;
+	int ret;
+};
+
+static void *read_thread(void *arg)
+{
+	struct reading *r = arg;
+
+	r->ret = read(r->fd, r->page, sizeof(struct rdma_ep_event));
+	if (r->ret < 0)
+		r->ret = -errno;
+	return NULL;
+}
+
+/*
+ * A request that is being read has an id already, which is nobody's. Meanwhile its
+ * listener goes; or the whole session.
+ */
+static void request(struct __test_metadata *_metadata, struct abi *s, bool close_session)
+{
+	int channel = abi_channel(s), client = abi_channel(s);
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_event *ev;
+	struct reading r = { .fd = channel };
+	struct sockaddr_in sin;
+	struct stall st;
+	__u32 listener, id, cq, pd;
+	static __u8 zero[PAGE];
+
+	ASSERT_EQ(0, abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
+	ASSERT_EQ(0, abi_tcp_client(s, client, &sin, 0, &id));
+	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, id, &qp));
+	ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
+	ASSERT_EQ(0, abi_connect(s, id, 0));
+	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
+	ASSERT_EQ(0, stall_begin(&st, zero, PAGE, false));
+	r.page = st.page;
+	ASSERT_EQ(0, pthread_create(&r.thread, NULL, read_thread, &r));
+	ASSERT_EQ(0, stall_wait(&st));
+	EXPECT_EQ(0, destroy_guessed(s, pd + 1, pd + 8));
+	if (close_session)
+		abi_close(s);
+	else
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, listener));
+	stall_end(&st, NULL);
+	pthread_join(r.thread, NULL);
+	EXPECT_EQ(sizeof(*ev), r.ret);
+	ev = (void *)st.page;
+	EXPECT_EQ(EV_CONNECT_REQUEST, ev->event);
+	if (!close_session) {
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, ev->child));
+	}
+	close(channel);
+	close(client);
+}
+
+TEST_F(half, listener_destroyed_while_read)
+{
+	request(_metadata, &self->w.s, false);
+}
+
+TEST_F(half, session_closed_while_read)
+{
+	struct abi_objects before;
+	bool counted;
+
+	abi_close(&self->w.s);
+	ASSERT_EQ(0, abi_idle());
+	counted = !abi_objects(&before);
+	ASSERT_EQ(0, abi_open(&self->w.s));
+	request(_metadata, &self->w.s, true);
+	if (counted) {
+		EXPECT_EQ(0, abi_objects_wait(&before));
+	}
+}
+
+/* ------------------------------------------------------------------ */
+
+/* An SRQ whose command waits for the user's memory, and has been taken back then. */
+TEST_F(half, unpublished_srq_not_used)
+{
+	struct abi *s = &self->w.s;
+	struct rdma_ep_create_srq srq = {
+		.size = sizeof(srq), .max_wr = 8, .max_sge = 1,
+	};
+	struct rdma_ep_create_qp qp;
+	struct sockaddr_in sin = s->addr;
+	struct abi_wrs w;
+	struct stall st;
+	struct call c;
+	__u32 id, cq;
+
+	sin.sin_port = 0;
+	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
+	ASSERT_EQ(0, abi_tcp_id(s, self->w.channel, 0, &id));
+	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	srq.id = id;
+	ASSERT_EQ(0, stall_begin(&st, &srq, sizeof(srq), false));
+	ASSERT_EQ(0, call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
+	ASSERT_EQ(0, stall_wait(&st));
+	/* Nobody has it yet: the QP gets a queue of its own. */
+	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, id, &qp));
+	munmap(st.page, PAGE);
+	stall_end(&st, NULL);
+	pthread_join(c.thread, NULL);
+	EXPECT_EQ(-EFAULT, c.ret);
+	abi_wrs_recv(&w, 1);
+	EXPECT_EQ(0, ABI_POST(s, RECV, qp.init.qp, &w, NULL));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
+	/* Another one can be made for it. */
+	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &srq));
+}
+
+/* A list that does not come holds up nobody. */
+TEST_F(half, stuck_list_blocks_no_others)
+{
+	struct abi *s = &self->w.s;
+	struct abi_pair p = {};
+	struct rdma_ep_post arg = {
+		.size = sizeof(arg), .num = 1,
+		.wrs_len = sizeof(struct rdma_ep_send_wr),
+	};
+	struct rdma_ep_send_wr wr = { .opcode = WR_SEND };
+	static __u8 page[PAGE];
+	struct stall st;
+	struct call c;
+	long begin;
+
+	ASSERT_EQ(0, abi_pair_open(s, &p));
+	memcpy(page, &wr, sizeof(wr));
+	ASSERT_EQ(0, stall_begin(&st, NULL, 0, true));
+	arg.wrs = (uintptr_t)st.page;
+	arg.handle = p.end[0].qp.qp;
+	ASSERT_EQ(0, call(&c, s->fd, RDMA_EP_IOC_POST_SEND, &arg));
+	ASSERT_EQ(0, stall_wait(&st));
+	begin = abi_now_ms();
+	EXPECT_EQ(0, abi_qp_state(s, p.end[0].qp.qp, QPS_ERR));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, CQ, p.end[0].cq[0]));
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[0].id));
+	EXPECT_GT(ABI_WAIT_MS, abi_now_ms() - begin);
+	stall_end(&st, page);
+	pthread_join(c.thread, NULL);
+	EXPECT_EQ(-ENOENT, c.ret);
+}
+
+struct registering {
+	pthread_t thread;
+	const struct abi *s;
+	void *page;
+	struct rdma_ep_reg_mr mr;
+	int ret;
+	volatile bool done;
+};
+
+static void *register_thread(void *arg)
+{
+	struct registering *r = arg;
+
+	r->ret = abi_reg_mr(r->s, r->s->pd, r->page, PAGE, AC_ALL, &r->mr);
+	r->done = true;
+	return NULL;
+}
+
+/* Nor does memory that can not be pinned yet. */
+TEST_F(half, stuck_registration_blocks_no_others)
+{
+	struct abi *s = &self->w.s;
+	struct registering r = { .s = s };
+	static __u8 page[PAGE];
+	struct abi_pair p = {};
+	struct stall st;
+	__u32 pd;
+
+	ASSERT_EQ(0, stall_begin(&st, NULL, 0, true));
+	r.page = st.page;
+	ASSERT_EQ(0, pthread_create(&r.thread, NULL, register_thread, &r));
+	while (!r.done && !abi_ready(st.fd, 10))
+		;
+	if (r.done) {
+		EXPECT_EQ(-EFAULT, r.ret);
+		SKIP(return, "this kernel does not wait for pages to pin");
+	}
+	EXPECT_EQ(0, abi_pair_open(s, &p));
+	EXPECT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
+	EXPECT_EQ(0, ABI_DESTROY(s, PD, pd));
+	EXPECT_FALSE(r.done);
+	stall_end(&st, page);
+	pthread_join(r.thread, NULL);
+	EXPECT_EQ(0, r.ret);
+}
+
+TEST_HARNESS_MAIN

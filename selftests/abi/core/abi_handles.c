@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Handles: that only the right one works, what may be destroyed when, and that
+ * everything goes with the session.
+ */
+#include "abi_test.h"
+#include "abi_cmds.h"
+
+FIXTURE(handles) {
+	struct abi_world w;
+	struct abi_world other;
+	union abi_arg valid;
+	union abi_arg arg;
+};
+
+FIXTURE_SETUP(handles)
+{
+	__u32 pd;
+	int i;
+
+	ASSERT_EQ(0, abi_world_open(&self->w));
+	ASSERT_EQ(0, abi_world_open(&self->other));
+	/*
+	 * Numbers of the other session's handles must not by chance be good in
+	 * this one: let it use up more than this one ever has.
+	 */
+	for (i = 0; i < 300; i++) {
+		ASSERT_EQ(0, abi_alloc_pd(&self->other.s, self->other.s.ctx, &pd));
+	}
+}
+
+FIXTURE_TEARDOWN(handles)
+{
+	abi_close(&self->w.s);
+	abi_close(&self->other.s);
+}
+
+static bool known(const struct abi_world *w, __u32 handle)
+{
+	int i;
+
+	for (i = RDMA_EP_OBJ_CTX; i <= ABI_OBJ_LAST; i++) {
+		if (w->obj[i] == handle)
+			return true;
+	}
+	return handle == w->s.ctx || handle == w->s.pd;
+}
+
+/* An object of this type in the other session: no handle of this one. */
+static __u32 foreign(struct __test_metadata *_metadata, struct _test_data_handles *self, int type)
+{
+	struct abi *s = &self->other.s;
+	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_create_qp qp;
+	__u32 h = 0;
+	int fd;
+
+	switch (type) {
+	case RDMA_EP_OBJ_CTX:
+		ASSERT_EQ(0, abi_ctx(s, &h, &fd));
+		break;
+	case RDMA_EP_OBJ_ID:
+		ASSERT_EQ(0, abi_tcp_id(s, self->other.channel, 0, &h));
+		break;
+	case RDMA_EP_OBJ_PD:
+		ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &h));
+		break;
+	case RDMA_EP_OBJ_MR:
+		ASSERT_EQ(0, abi_reg_mr(s, s->pd, self->other.page, 4096, 0, &mr));
+		h = mr.mr;
+		break;
+	case RDMA_EP_OBJ_AH:
+		ASSERT_EQ(0, abi_create_ah(s, s->pd, &h));
+		break;
+	case RDMA_EP_OBJ_CQ:
+		ASSERT_EQ(0, abi_create_cq(s, -1, 8, 0, &h));
+		break;
+	case RDMA_EP_OBJ_SRQ:
+		ASSERT_EQ(0, abi_create_srq(s, s->pd, 8, 0, &h));
+		break;
+	case RDMA_EP_OBJ_QP:
+		ASSERT_EQ(0, abi_create_qp(s, QPT_RC, self->other.obj[RDMA_EP_OBJ_CQ], 0, &qp));
+		h = qp.init.qp;
+		break;
+	case RDMA_EP_OBJ_MCAST:
+		ASSERT_EQ(0, abi_join(s, self->other.ud_id, 4, 0, &h));
+		break;
+	case RDMA_EP_OBJ_XRCD:
+		ASSERT_EQ(0, abi_open_xrcd(s, -1, 0, &h));
+		break;
+	}
+	return h;
+}
+
+/* Some kinds of objects are not to be had on iWARP, or need XRC. */
+static bool missing(const struct abi_world *w, int type)
+{
+	switch (type) {
+	case RDMA_EP_OBJ_AH:
+	case RDMA_EP_OBJ_MCAST:
+		return abi_missing(&w->s, ABI_IB);
+	case RDMA_EP_OBJ_XRCD:
+		return abi_missing(&w->s, ABI_XRC);
+	default:
+		return false;
+	}
+}
+
+#define EXPECT_BAD(_what, _handle)					\
+	do {								\
+		self->arg = self->valid;				\
+		self->arg.u32[at / 4] = (_handle);			\
+		EXPECT_EQ(-ENOENT, abi_raw(w->s.fd, c->cmd, &self->arg)) { \
+			TH_LOG("%s: %s as handle at %u", c->name, _what, at); \
+		}							\
+	} while (0)
+
+/* Each handle of each command, all else being valid */
+TEST_F(handles, wrong_handles)
+{
+	static const char * const names[] = {
+		[RDMA_EP_OBJ_CTX] = "context", [RDMA_EP_OBJ_ID] = "id",
+		[RDMA_EP_OBJ_PD] = "PD", [RDMA_EP_OBJ_MR] = "MR",
+		[RDMA_EP_OBJ_AH] = "AH", [RDMA_EP_OBJ_CQ] = "CQ",
+		[RDMA_EP_OBJ_SRQ] = "SRQ", [RDMA_EP_OBJ_QP] = "QP",
+		[RDMA_EP_OBJ_MCAST] = "membership",
+		[RDMA_EP_OBJ_XRCD] = "XRC domain",
+	};
+	struct abi_world *w = &self->w;
+	const struct abi_command *c;
+	unsigned int i;
+	int type, ret;
+	__u32 h, at;
+
+	for_each_command(c) {
+		if (!c->handles[0].type)
+			continue;
+		ret = abi_prepare(w, c, &self->valid);
+		if (ret == -EOPNOTSUPP)
+			continue;
+		ASSERT_EQ(0, ret) {
+			TH_LOG("cannot prepare %s", c->name);
+		}
+		for (i = 0; i < ARRAY_SIZE(c->handles); i++) {
+			if (!c->handles[i].type)
+				break;
+			at = c->handles[i].at;
+			if (!c->handles[i].optional)
+				EXPECT_BAD("0", 0);
+			EXPECT_BAD("one never allocated", 0x7fffff00);
+			EXPECT_BAD("one never allocated", 0x80000000);
+			EXPECT_BAD("one never allocated", 0xffffffff);
+			for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+				if (type != c->handles[i].type && w->obj[type])
+					EXPECT_BAD(names[type], w->obj[type]);
+			}
+			h = foreign(_metadata, self, c->handles[i].type);
+			ASSERT_FALSE(known(w, h));
+			EXPECT_BAD("one of another session", h);
+		}
+		/* It would have worked. */
+		EXPECT_EQ(w->result, abi_raw(w->s.fd, c->cmd, &self->valid)) {
+			TH_LOG("%s: valid", c->name);
+		}
+	}
+}
+
+/* The other session's objects are as they were. */
+TEST_F(handles, destroy_foreign)
+{
+	int type;
+	__u32 h;
+
+	for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+		if (missing(&self->w, type))
+			continue;
+		h = foreign(_metadata, self, type);
+		EXPECT_EQ(-ENOENT, abi_destroy(&self->w.s, type, h));
+		EXPECT_EQ(0, abi_destroy(&self->other.s, type, h));
+	}
+}
+
+TEST_F(handles, destroy_wrong_type)
+{
+	static const __u32 unknown[] = {
+		0, ABI_OBJ_LAST + 1, ABI_OBJ_LAST + 2, 0xffffffff, 0x80000001,
+	};
+	struct abi_world *w = &self->w;
+	int have, claimed;
+	size_t i;
+
+	for (have = RDMA_EP_OBJ_CTX; have <= ABI_OBJ_LAST; have++) {
+		for (i = 0; i < ARRAY_SIZE(unknown); i++) {
+			EXPECT_EQ(-EINVAL, abi_destroy(&w->s, unknown[i], w->obj[have])) {
+				TH_LOG("%d as unknown type %u", have, unknown[i]);
+			}
+		}
+		for (claimed = RDMA_EP_OBJ_CTX; claimed <= ABI_OBJ_LAST; claimed++) {
+			if (claimed == have)
+				continue;
+			EXPECT_EQ(-ENOENT, abi_destroy(&w->s, claimed, w->obj[have])) {
+				TH_LOG("%d as %d", have, claimed);
+			}
+		}
+	}
+	/* Nothing has happened to them. */
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, w->obj[RDMA_EP_OBJ_QP]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, w->obj[RDMA_EP_OBJ_ID]));
+}
+
+/* Only QPs can be detached from something. */
+TEST_F(handles, destroy_flags)
+{
+	struct abi_world *w = &self->w;
+	struct rdma_ep_destroy d;
+
+	for (d.type = RDMA_EP_OBJ_CTX; d.type <= ABI_OBJ_LAST; d.type++) {
+		d.flags = RDMA_EP_DESTROY_DETACH;
+		d.handle = w->obj[d.type];
+		EXPECT_EQ(d.type == RDMA_EP_OBJ_QP ? 0 : -EINVAL, ABI(w->s.fd, DESTROY, &d)) {
+			TH_LOG("type %u", d.type);
+		}
+	}
+	/* Nothing has happened to the others. */
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, w->obj[RDMA_EP_OBJ_MR]));
+	if (!w->s.iwarp)
+		EXPECT_EQ(0, ABI_DESTROY(&w->s, MCAST, w->obj[RDMA_EP_OBJ_MCAST]));
+}
+
+TEST_F(handles, busy)
+{
+	struct abi_world *w = &self->w;
+	const __u32 *obj = w->obj;
+	struct rdma_ep_create_qp qp;
+	__u32 pd;
+
+	/* PD: MR, AH, SRQ, QP. SRQ: QP. CQ: QP (twice the same) */
+	abi_qp_attr(&qp, QPT_RC, obj[RDMA_EP_OBJ_PD], obj[RDMA_EP_OBJ_CQ], obj[RDMA_EP_OBJ_CQ]);
+	qp.init.srq = obj[RDMA_EP_OBJ_SRQ];
+	ASSERT_EQ(0, ABI(w->s.fd, CREATE_QP, &qp));
+	ASSERT_EQ(0, ABI_DESTROY(&w->s, QP, obj[RDMA_EP_OBJ_QP]));
+
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CQ, obj[RDMA_EP_OBJ_CQ]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, SRQ, obj[RDMA_EP_OBJ_SRQ]));
+	ASSERT_EQ(0, ABI_DESTROY(&w->s, QP, qp.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, obj[RDMA_EP_OBJ_CQ]));
+
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, SRQ, obj[RDMA_EP_OBJ_SRQ]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, obj[RDMA_EP_OBJ_MR]));
+	if (!w->s.iwarp) {
+		EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
+		EXPECT_EQ(0, ABI_DESTROY(&w->s, AH, obj[RDMA_EP_OBJ_AH]));
+	}
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
+
+	/* The default context and PD never go, the other when it is empty. */
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, w->s.pd));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CTX, w->s.ctx));
+	ASSERT_EQ(0, abi_alloc_pd(&w->s, obj[RDMA_EP_OBJ_CTX], &pd));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CTX, obj[RDMA_EP_OBJ_CTX]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, PD, pd));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CTX, obj[RDMA_EP_OBJ_CTX]));
+}
+
+static int destroy_ctx_contents(struct abi_world *w, __u32 type, __u32 handle)
+{
+	struct rdma_ep_destroy d = {
+		.flags = RDMA_EP_DESTROY_CONTENTS,
+		.type = type,
+		.handle = handle,
+	};
+
+	return ABI(w->s.fd, DESTROY, &d);
+}
+
+/* One object of each type that can be in a context; s->ctx is the context. */
+static int fill_ctx(struct abi *s, void *mem, __u32 *obj)
+{
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_reg_mr mr;
+	int ret;
+
+	memset(obj, 0, (ABI_OBJ_LAST + 1) * sizeof(*obj));
+	ret = abi_alloc_pd(s, s->ctx, &obj[RDMA_EP_OBJ_PD]) ?:
+	      abi_create_cq(s, -1, 8, 0, &obj[RDMA_EP_OBJ_CQ]) ?:
+	      abi_create_srq(s, obj[RDMA_EP_OBJ_PD], 4, 0, &obj[RDMA_EP_OBJ_SRQ]) ?:
+	      abi_reg_mr(s, obj[RDMA_EP_OBJ_PD], mem, 64, AC_LOCAL_WRITE, &mr);
+	obj[RDMA_EP_OBJ_MR] = mr.mr;
+	if (!ret && !s->iwarp)
+		ret = abi_create_ah(s, obj[RDMA_EP_OBJ_PD], &obj[RDMA_EP_OBJ_AH]);
+	if (ret)
+		return ret;
+	abi_qp_attr(&qp, QPT_RC, obj[RDMA_EP_OBJ_PD], obj[RDMA_EP_OBJ_CQ], obj[RDMA_EP_OBJ_CQ]);
+	qp.init.srq = obj[RDMA_EP_OBJ_SRQ];
+	ret = ABI(s->fd, CREATE_QP, &qp);
+	obj[RDMA_EP_OBJ_QP] = qp.init.qp;
+	return ret;
+}
+
+TEST_F(handles, context_with_contents)
+{
+	struct abi_world *w = &self->w;
+	__u32 other[ABI_OBJ_LAST + 1], ctx = w->obj[RDMA_EP_OBJ_CTX];
+	struct abi s = w->s;
+	__u32 type;
+
+	s.ctx = ctx;
+	ASSERT_EQ(0, fill_ctx(&s, w->page, other));
+	for (type = RDMA_EP_OBJ_CTX + 1; type <= ABI_OBJ_LAST; type++)
+		EXPECT_EQ(-EINVAL, destroy_ctx_contents(w, type, w->obj[type]));
+	/* The default context keeps all that it has. */
+	EXPECT_EQ(-EBUSY, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, w->s.ctx));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CTX, ctx));
+
+	EXPECT_EQ(0, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
+	EXPECT_EQ(-ENOENT, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
+	for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+		if (!other[type])
+			continue;
+		EXPECT_EQ(-ENOENT, abi_destroy(&w->s, type, other[type])) {
+			TH_LOG("type %u", type);
+		}
+	}
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, w->obj[RDMA_EP_OBJ_QP]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, SRQ, w->obj[RDMA_EP_OBJ_SRQ]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, w->obj[RDMA_EP_OBJ_CQ]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, w->obj[RDMA_EP_OBJ_MR]));
+}
+
+/* What another context uses stays, and the context with it. */
+TEST_F(handles, context_whose_cq_is_used_elsewhere)
+{
+	struct abi_world *w = &self->w;
+	__u32 ctx = w->obj[RDMA_EP_OBJ_CTX], cq, pd;
+	struct rdma_ep_create_qp qp;
+	struct abi s = w->s;
+
+	s.ctx = ctx;
+	ASSERT_EQ(0, abi_create_cq(&s, -1, 8, 0, &cq));
+	ASSERT_EQ(0, abi_alloc_pd(&s, ctx, &pd));
+	abi_qp_attr(&qp, QPT_RC, w->obj[RDMA_EP_OBJ_PD], cq, cq);
+	ASSERT_EQ(0, ABI(w->s.fd, CREATE_QP, &qp));
+	EXPECT_EQ(-EBUSY, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(&w->s, PD, pd));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, qp.init.qp));
+	EXPECT_EQ(0, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(&w->s, CQ, cq));
+}
+
+/* A creation that failed does not keep what it would have used. */
+TEST_F(handles, failed_creation_holds_nothing)
+{
+	struct abi_world *w = &self->w;
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_reg_mr mr;
+	__u32 pd, cq[2], srq;
+
+	ASSERT_EQ(0, abi_alloc_pd(&w->s, w->s.ctx, &pd));
+	ASSERT_EQ(0, abi_create_cq(&w->s, -1, 8, 0, &cq[0]));
+	ASSERT_EQ(0, abi_create_cq(&w->s, -1, 8, 0, &cq[1]));
+	EXPECT_EQ(-EINVAL, abi_reg_mr(&w->s, pd, w->page, 0, 0, &mr));
+	EXPECT_EQ(-EINVAL, abi_create_srq(&w->s, pd, 0, 0, &srq));
+	abi_qp_attr(&qp, QPT_RC, pd, cq[0], cq[1]);
+	qp.init.max_send_wr = ~0U;
+	EXPECT_EQ(-EINVAL, ABI(w->s.fd, CREATE_QP, &qp));
+	abi_qp_attr(&qp, QPT_RC, pd, cq[0], 0x7fffff00);
+	EXPECT_EQ(-ENOENT, ABI(w->s.fd, CREATE_QP, &qp));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, cq[0]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, cq[1]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, PD, pd));
+}
+
+TEST_F(handles, destroy_twice)
+{
+	int type;
+	__u32 h;
+
+	for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+		if (missing(&self->w, type))
+			continue;
+		h = foreign(_metadata, self, type);
+		EXPECT_EQ(0, abi_destroy(&self->other.s, type, h));
+		EXPECT_EQ(-ENOENT, abi_destroy(&self->other.s, type, h));
+	}
+}
+
+/* Several tasks destroy the same object at the same time. */
+struct race {
+	const struct abi *s;
+	pthread_barrier_t *barrier;
+	__u32 type;
+	__u32 *handle;
+	int rounds;
+	int won, lost, other;
+};
+
+static void *race_thread(void *arg)
+{
+	struct race *r = arg;
+	int i;
+
+	for (i = 0; i < r->rounds; i++) {
+		pthread_barrier_wait(r->barrier);
+		switch (abi_destroy(r->s, r->type, *r->handle)) {
+		case 0:
+			r->won++;
+			break;
+		case -ENOENT:
+			r->lost++;
+			break;
+		default:
+			r->other++;
+		}
+		pthread_barrier_wait(r->barrier);
+	}
+	return NULL;
+}
+
+TEST_F(handles, destroy_race)
+{
+	static const int types[] = {
+		RDMA_EP_OBJ_PD, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_ID, RDMA_EP_OBJ_QP,
+		RDMA_EP_OBJ_MCAST,
+	};
+	enum { THREADS = 2, ROUNDS = 100 };
+	pthread_barrier_t barrier;
+	pthread_t thread[THREADS];
+	struct race r[THREADS];
+	__u32 handle;
+	size_t t;
+	int i;
+
+	for (t = 0; t < ARRAY_SIZE(types); t++) {
+		if (missing(&self->w, types[t]))
+			continue;
+		memset(r, 0, sizeof(r));
+		pthread_barrier_init(&barrier, NULL, THREADS + 1);
+		for (i = 0; i < THREADS; i++) {
+			r[i].s = &self->other.s;
+			r[i].barrier = &barrier;
+			r[i].type = types[t];
+			r[i].handle = &handle;
+			r[i].rounds = ROUNDS;
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL, race_thread, &r[i]));
+		}
+		for (i = 0; i < ROUNDS; i++) {
+			handle = foreign(_metadata, self, types[t]);
+			pthread_barrier_wait(&barrier);
+			pthread_barrier_wait(&barrier);
+		}
+		for (i = 0; i < THREADS; i++)
+			pthread_join(thread[i], NULL);
+		EXPECT_EQ(ROUNDS, r[0].won + r[1].won);
+		EXPECT_EQ(ROUNDS, r[0].lost + r[1].lost);
+		EXPECT_EQ(0, r[0].other + r[1].other);
+		pthread_barrier_destroy(&barrier);
+	}
+}
+
+/* One task uses what another destroys. */
+struct use {
+	struct abi *s;
+	__u32 qp, cq;
+	volatile bool stop;
+	int bad;
+};
+
+static void *use_thread(void *arg)
+{
+	struct use *u = arg;
+	struct abi_wrs w;
+	struct rdma_ep_wc wc[4];
+	int ret;
+
+	abi_wrs_recv(&w, 1);
+	while (!u->stop) {
+		ret = abi_qp_state(u->s, u->qp, QPS_ERR);
+		if (ret && ret != -ENOENT && ret != -EINVAL)
+			u->bad = ret;
+		ret = ABI_POST(u->s, RECV, u->qp, &w, NULL);
+		if (ret && ret != -ENOENT && ret != -EINVAL && ret != -ENOMEM)
+			u->bad = ret;
+		ret = abi_poll(u->s, u->cq, wc, 4);
+		if (ret < 0 && ret != -ENOENT)
+			u->bad = ret;
+	}
+	return NULL;
+}
+
+TEST_F(handles, use_while_destroyed)
+{
+	struct abi *s = &self->other.s;
+	struct use u = { .s = s };
+	struct rdma_ep_create_qp c;
+	pthread_t thread;
+	int i;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, use_thread, &u));
+	for (i = 0; i < 60; i++) {
+		EXPECT_EQ(0, abi_create_cq(s, -1, 16, 0, &u.cq));
+		EXPECT_EQ(0, abi_create_qp(s, QPT_RC, u.cq, 0, &c));
+		abi_qp_init(s, c.init.qp, QPT_RC, 0);
+		u.qp = c.init.qp;
+		usleep(1000);
+		/* Its user may not have let go of it yet, or it may be polled. */
+		EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
+		EXPECT_EQ(0, ABI_DESTROY(s, CQ, u.cq));
+	}
+	u.stop = true;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, u.bad);
+}
+
+/* Closing a copy of the file is not closing the session. */
+TEST_F(handles, fork_and_close)
+{
+	struct abi *s = &self->w.s;
+	struct rdma_ep_query_qp q = { .qp = self->w.obj[RDMA_EP_OBJ_QP] };
+	int status;
+	pid_t pid = fork();
+
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		/* It is the same session there. */
+		status = ABI(s->fd, QUERY_QP, &q);
+		abi_close(s);
+		_exit(status != 0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	usleep(100000);
+	EXPECT_EQ(0, ABI(s->fd, QUERY_QP, &q));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, q.qp));
+}
+
+/* Without a single DESTROY, and with all channels left open */
+TEST(close_destroys_everything)
+{
+	struct abi_objects before, during;
+	struct abi_world *w;
+	struct abi_pair p = {};
+	struct rdma_ep_event ev;
+
+	ASSERT_EQ(0, abi_idle());
+	if (abi_objects(&before))
+		SKIP(return, "no rdma(8)");
+	w = calloc(1, sizeof(*w));
+	ASSERT_EQ(0, abi_world_open(w));
+	ASSERT_EQ(0, abi_pair_open(&w->s, &p));
+	ASSERT_EQ(0, abi_objects(&during));
+	EXPECT_LE(before.pd + 2, during.pd);
+	EXPECT_LE(before.cq + 5, during.cq);
+	EXPECT_LE(before.qp + 3, during.qp);
+	EXPECT_LE(before.mr + 1, during.mr);
+	EXPECT_LE(before.cm_id + 3, during.cm_id);
+	close(w->s.fd);
+	EXPECT_EQ(0, abi_objects_wait(&before));
+	EXPECT_EQ(-EIO, abi_read(p.end[0].channel, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(-EIO, abi_read(w->comp_channel, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(-EIO, abi_read(w->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	close(w->channel);
+	close(w->comp_channel);
+	close(w->s.async_fd);
+}
+
+/* The same for a process that is killed. */
+TEST(kill_destroys_everything)
+{
+	struct abi_objects before, during;
+	int pipefd[2], status;
+	char c = 0;
+	pid_t pid;
+
+	ASSERT_EQ(0, abi_idle());
+	if (abi_objects(&before))
+		SKIP(return, "no rdma(8)");
+	ASSERT_EQ(0, pipe(pipefd));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		struct abi_world *w = calloc(1, sizeof(*w));
+		struct abi_pair p = {};
+
+		c = !abi_world_open(w) && !abi_pair_open(&w->s, &p);
+		if (write(pipefd[1], &c, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	ASSERT_EQ(1, read(pipefd[0], &c, 1));
+	EXPECT_EQ(1, c);
+	ASSERT_EQ(0, abi_objects(&during));
+	EXPECT_LT(before.qp, during.qp);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, abi_objects_wait(&before));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,670 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions as such: queries, devices, contexts, limits.
+ */
+#include "abi_test.h"
+
+static const __u32 no_device[] = { 0, 0x7fffffff, 0x80000000, 0xffffffff };
+
+FIXTURE(query) {
+	struct abi s;
+};
+
+FIXTURE_SETUP(query)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+}
+
+FIXTURE_TEARDOWN(query)
+{
+	abi_close(&self->s);
+}
+
+TEST_F(query, session)
+{
+	struct rdma_ep_query q;
+
+	memset(&q, 0xff, sizeof(q));
+	q.flags = 0;
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
+	EXPECT_EQ(sizeof(q), q.size);
+	EXPECT_EQ(RDMA_EP_ABI_VERSION, q.abi_version);
+	EXPECT_EQ(0, q.caps);
+	EXPECT_LT(0, q.max_objects);
+	EXPECT_LE(q.max_objects, q.max_user_objects);
+	EXPECT_LT(0, q.max_queue_bytes);
+	EXPECT_LE(q.max_queue_bytes, q.max_user_queue_bytes);
+	EXPECT_LT(0, q.max_wr);
+	EXPECT_LE(q.max_wr, q.max_cqe);
+	EXPECT_LE(sizeof(struct rdma_ep_send_wr), q.max_post_bytes);
+	EXPECT_LT(0, q.max_backlog);
+}
+
+TEST_F(query, devices)
+{
+	struct rdma_ep_device devs[17], *mine = NULL;
+	struct rdma_ep_query_devices q = {};
+	char path[128], guid[32] = "";
+	__u32 num, i;
+	FILE *f;
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	num = q.num;
+	ASSERT_LE(1, num);
+
+	/* Only counting does not look at the pointer. */
+	q.devices = 1;
+	EXPECT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	EXPECT_EQ(num, q.num);
+	q.max = 1;
+	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_DEVICES, &q));
+
+	memset(devs, 0xff, sizeof(devs));
+	q.devices = (uintptr_t)devs;
+	q.max = 16;
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	EXPECT_EQ(num, q.num);
+	for (i = 0; i < num && i < 16; i++) {
+		EXPECT_LT(0, (__s32)devs[i].dev_index);
+		EXPECT_EQ(0, devs[i].flags & ~RDMA_EP_DEVICE_USER_MR);
+		EXPECT_LE(1, devs[i].phys_port_cnt);
+		EXPECT_LE(1, devs[i].num_comp_vectors);
+		EXPECT_EQ(0, devs[i].reserved);
+		EXPECT_NE(NULL, memchr(devs[i].name, 0, 64));
+		if (devs[i].dev_index == self->s.dev)
+			mine = &devs[i];
+	}
+	/* Nothing behind the last */
+	EXPECT_EQ(~0U, devs[i].dev_index);
+	ASSERT_NE(NULL, mine);
+	EXPECT_TRUE(mine->flags & RDMA_EP_DEVICE_USER_MR);
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%.64s/node_guid", mine->name);
+	f = fopen(path, "r");
+	ASSERT_NE(NULL, f);
+	EXPECT_EQ(1, fscanf(f, "%31s", guid));
+	fclose(f);
+	snprintf(path, sizeof(path), "%04x:%04x:%04x:%04x", (__u16)(be64toh(mine->node_guid) >> 48),
+		 (__u16)(be64toh(mine->node_guid) >> 32), (__u16)(be64toh(mine->node_guid) >> 16),
+		 (__u16)be64toh(mine->node_guid));
+	EXPECT_STREQ(guid, path);
+
+	/* Less room than devices, or exactly as much */
+	memset(devs, 0xff, sizeof(devs));
+	q.max = 1;
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	EXPECT_EQ(num, q.num);
+	EXPECT_NE(~0U, devs[0].dev_index);
+	EXPECT_EQ(~0U, devs[1].dev_index);
+}
+
+TEST_F(query, open_default_twice)
+{
+	struct rdma_ep_open_device o = {
+		.flags = RDMA_EP_OPEN_DEFAULT,
+		.dev_index = self->s.dev,
+	};
+
+	ASSERT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
+	EXPECT_EQ(self->s.ctx, o.ctx);
+	EXPECT_EQ(self->s.pd, o.pd);
+	EXPECT_NE(0, o.pd);
+	EXPECT_NE(self->s.async_fd, o.async_fd);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(o.async_fd, F_GETFD));
+	EXPECT_EQ(FD_CLOEXEC, fcntl(self->s.async_fd, F_GETFD));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, CTX, o.ctx));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, PD, o.pd));
+}
+
+TEST_F(query, open_another_context)
+{
+	__u32 ctx[2], pd;
+	int fd[2], i;
+	struct rdma_ep_open_device o = { .dev_index = self->s.dev };
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
+		EXPECT_EQ(0, o.pd);
+		EXPECT_NE(0, o.ctx);
+		ctx[i] = o.ctx;
+		fd[i] = o.async_fd;
+	}
+	EXPECT_NE(ctx[0], ctx[1]);
+	EXPECT_NE(ctx[0], self->s.ctx);
+	ASSERT_EQ(0, abi_alloc_pd(&self->s, ctx[0], &pd));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, CTX, ctx[0]));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, PD, pd));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, CTX, ctx[0]));
+	EXPECT_EQ(-ENOENT, abi_alloc_pd(&self->s, ctx[0], &pd));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, CTX, ctx[1]));
+	close(fd[0]);
+	close(fd[1]);
+}
+
+TEST_F(query, no_such_device)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(no_device); i++) {
+		struct rdma_ep_open_device open = { .dev_index = no_device[i] };
+		struct rdma_ep_query_device device = {
+			.dev_index = no_device[i],
+		};
+		struct rdma_ep_query_port port = {
+			.dev_index = no_device[i], .port_num = 1,
+		};
+		struct rdma_ep_query_gid gid = {
+			.dev_index = no_device[i], .port_num = 1,
+		};
+		struct rdma_ep_query_gid_table table = {
+			.dev_index = no_device[i],
+		};
+		struct rdma_ep_query_pkey pkey = {
+			.dev_index = no_device[i], .port_num = 1,
+		};
+		int fds = abi_count_fds();
+
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, OPEN_DEVICE, &open));
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_DEVICE, &device));
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_PORT, &port));
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_GID, &gid));
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_GID_TABLE, &table));
+		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_PKEY, &pkey));
+		EXPECT_EQ(fds, abi_count_fds());
+	}
+}
+
+TEST_F(query, device)
+{
+	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_query q = {};
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	EXPECT_LE(1, d.num_comp_vectors);
+	EXPECT_LE(1, d.attr.phys_port_cnt);
+	EXPECT_LT(0, d.attr.max_qp);
+	EXPECT_LT(0, d.attr.max_mr_size);
+	EXPECT_LT(0, d.attr.max_sge);
+	EXPECT_NE(0, d.attr.node_guid);
+	EXPECT_EQ(d.attr.device_cap_flags, (__u32)d.device_cap_flags_ex);
+	/* Limits are what the module grants. */
+	EXPECT_LT(0, d.attr.max_qp_wr);
+	EXPECT_LE(d.attr.max_qp_wr, q.max_wr);
+	EXPECT_LT(0, d.attr.max_cqe);
+	EXPECT_LE(d.attr.max_cqe, q.max_cqe);
+	EXPECT_LE(d.attr.max_srq_wr, q.max_wr);
+	/* No SRQ without the work requests to fill it, and so on. */
+	EXPECT_EQ(!d.attr.max_srq, !d.attr.max_srq_wr);
+	EXPECT_EQ(!d.attr.max_srq, !d.attr.max_srq_sge);
+}
+
+/* Asks for one capability, of a QP in RTS and an SRQ. -ENOSYS: nothing asks for it here. */
+static int ask_for(struct abi *s, const struct rdma_ep_query_device *d,
+		   __u32 bit, __u32 qp, __u32 srq)
+{
+	struct rdma_ep_srq_attr a = {
+		.srq = srq, .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 16,
+	};
+	struct rdma_ep_query_port p = { .dev_index = s->dev, .port_num = 1 };
+	struct rdma_ep_modify_qp m = { .qp = qp };
+
+	switch (bit) {
+	case 1:		/* BAD_PKEY_CNTR, BAD_QKEY_CNTR: counters of a port */
+	case 2:
+		return ABI(s->fd, QUERY_PORT, &p);
+	case 4:		/* AUTO_PATH_MIG */
+		m.attr.qp_attr_mask = QP_PATH_MIG_STATE;
+		break;
+	case 7:		/* CURR_QP_STATE_MOD */
+		m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE;
+		m.attr.qp_state = QPS_RTS;
+		m.attr.cur_qp_state = QPS_RTS;
+		break;
+	case 11:	/* SYS_IMAGE_GUID */
+		return d->attr.sys_image_guid ? 0 : -ENODATA;
+	case 13:	/* SRQ_RESIZE */
+		return ABI(s->fd, MODIFY_SRQ, &a);
+	case 5:		/* CHANGE_PHY_PORT: of devices with two */
+	case 6:		/* UD_AV_PORT_ENFORCE: abi_verbs */
+	case 10:	/* PORT_ACTIVE_EVENT: abi_event */
+	case 12:	/* RC_RNR_NAK_GEN: abi_states */
+		return 0;
+	default:
+		return -ENOSYS;
+	}
+	return ABI(s->fd, MODIFY_QP, &m);
+}
+
+TEST_F(query, told_capabilities_are_granted)
+{
+	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_create_qp qp;
+	__u32 cq, srq, bit;
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 8, 0, &cq));
+	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_RC, cq, 0, &qp));
+	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 8, 0, &srq));
+	if (!self->s.iwarp) {
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp.init.qp, QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_rts(&self->s, qp.init.qp, QPT_RC, qp.init.qp_num));
+	}
+	for (bit = 0; bit < 64; bit++) {
+		if (!(d.device_cap_flags_ex & 1ULL << bit))
+			continue;
+		EXPECT_EQ(0, ask_for(&self->s, &d, bit, qp.init.qp, srq)) {
+			TH_LOG("capability %u", bit);
+		}
+	}
+	/* Nothing reads the clock. */
+	EXPECT_EQ(0, d.hca_core_clock);
+	EXPECT_EQ(0, d.timestamp_mask);
+}
+
+TEST_F(query, port)
+{
+	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_query_port p = {
+		.dev_index = self->s.dev, .port_num = 1,
+	};
+	char name[IF_NAMESIZE];
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+	EXPECT_EQ(4, p.attr.state);		/* IBV_PORT_ACTIVE */
+	EXPECT_EQ(2, p.attr.link_layer);	/* IBV_LINK_LAYER_ETHERNET */
+	EXPECT_LT(0, p.attr.gid_tbl_len);
+	EXPECT_LT(0, p.attr.max_msg_sz);
+	EXPECT_LE(1, p.attr.active_mtu);
+	EXPECT_LE(p.attr.active_mtu, p.attr.max_mtu);
+	EXPECT_NE(NULL, if_indextoname(p.netdev_index, name));
+	if (!self->s.iwarp) {
+		EXPECT_LT(0, p.attr.pkey_tbl_len);
+		/* IBV_QPF_GRH_REQUIRED */
+		EXPECT_EQ(1, p.attr.flags & 1);
+	}
+
+	p.port_num = 0;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
+	p.port_num = d.attr.phys_port_cnt + 1;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
+	p.port_num = 257;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
+	p.port_num = ~0U;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
+}
+
+TEST_F(query, gid)
+{
+	struct rdma_ep_query_port p = {
+		.dev_index = self->s.dev, .port_num = 1,
+	};
+	struct rdma_ep_query_gid g = {
+		.dev_index = self->s.dev,
+		.port_num = 1,
+		.gid_index = self->s.gid_index,
+	};
+	const __u8 zero[16] = {};
+	int ret, empty = 0;
+	__u32 i;
+
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_GID, &g));
+	if (!self->s.iwarp) {
+		EXPECT_EQ(0, memcmp(g.gid, self->s.gid, 16));
+		EXPECT_EQ(2, g.gid_type);
+		EXPECT_EQ(p.netdev_index, g.ndev_ifindex);
+	}
+	for (i = 0; i < p.attr.gid_tbl_len && i < 64; i++) {
+		memset(&g, 0, sizeof(g));
+		g.dev_index = self->s.dev;
+		g.port_num = 1;
+		g.gid_index = i;
+		ret = ABI(self->s.fd, QUERY_GID, &g);
+		if (ret == -ENODATA) {
+			empty++;
+			continue;
+		}
+		ASSERT_EQ(0, ret);
+		EXPECT_NE(0, memcmp(g.gid, zero, 16));
+		EXPECT_LE(g.gid_type, 2);
+	}
+	if (!self->s.iwarp) {
+		EXPECT_LT(0, empty);
+	}
+
+	g.gid_index = p.attr.gid_tbl_len;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+	g.gid_index = ~0U;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+	g.gid_index = 0x80000000;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+	g.gid_index = 0;
+	g.port_num = 0;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+	g.port_num = ~0U;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+}
+
+/* All that QUERY_GID tells, in one go */
+TEST_F(query, gid_table)
+{
+	enum { MAX = 64 };
+	struct ib_uverbs_gid_entry *e;
+	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_query_gid_table t = { .dev_index = self->s.dev };
+	struct rdma_ep_query_gid_table again;
+	__u32 i, n = 0, num;
+	char *page;
+	size_t at;
+
+	page = abi_map(8192);
+	munmap(page + 4096, 4096);
+	e = (void *)page;
+	t.entries = (uintptr_t)e;
+	t.max = MAX;
+	memset(page, 0xaa, 4096);
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_GID_TABLE, &t));
+	num = t.num;
+	ASSERT_LT(self->s.iwarp ? 0 : 1, num);
+	ASSERT_GE(MAX, num);
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	for (i = 1; i <= d.attr.phys_port_cnt; i++) {
+		struct rdma_ep_query_port p = {
+			.dev_index = self->s.dev, .port_num = i,
+		};
+		struct rdma_ep_query_gid g = {
+			.dev_index = self->s.dev, .port_num = i,
+		};
+
+		ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+		for (; g.gid_index < p.attr.gid_tbl_len; g.gid_index++) {
+			if (ABI(self->s.fd, QUERY_GID, &g))
+				continue;
+			ASSERT_GT(num, n);
+			EXPECT_EQ(0, memcmp(e[n].gid, g.gid, 16));
+			EXPECT_EQ(g.gid_index, e[n].gid_index);
+			EXPECT_EQ(i, e[n].port_num);
+			EXPECT_EQ(g.gid_type, e[n].gid_type);
+			EXPECT_EQ(g.ndev_ifindex, e[n].netdev_ifindex);
+			n++;
+		}
+	}
+	EXPECT_EQ(num, n);
+	for (at = num * sizeof(*e); at < 4096; at++) {
+		EXPECT_EQ((char)0xaa, page[at]);
+	}
+
+	/* Just enough room; one entry less; none */
+	again = t;
+	again.max = num;
+	again.entries = (uintptr_t)page + 4096 - num * sizeof(*e);
+	EXPECT_EQ(0, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	EXPECT_EQ(num, again.num);
+	memset(page, 0xaa, 4096);
+	for (again.max = 0; again.max < num; again.max++) {
+		EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	}
+	for (at = 0; at < 4096; at++) {
+		EXPECT_EQ((char)0xaa, page[at]);
+	}
+	again.max = ~0U;
+	again.entries += 8;
+	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	again.entries = 0;
+	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	again.entries = 0xffff888000000000ULL;
+	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	munmap(page, 4096);
+}
+
+TEST_F(query, pkey)
+{
+	struct rdma_ep_query_port p = {
+		.dev_index = self->s.dev, .port_num = 1,
+	};
+	struct rdma_ep_query_pkey k = {
+		.dev_index = self->s.dev, .port_num = 1, .pkey = 0x77777777,
+	};
+
+	if (self->s.iwarp)
+		SKIP(return, "iWARP has no P_Keys");
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PKEY, &k));
+	EXPECT_EQ(0xffff, k.pkey);
+	k.pkey_index = p.attr.pkey_tbl_len;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+	k.pkey_index = 0x10000;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+	k.pkey_index = ~0U;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+	k.pkey_index = 0;
+	k.port_num = 0;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+	k.port_num = 256 + 1;
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+}
+
+/* No file can be opened: nothing is made, and everything works afterwards. */
+/* What fdinfo says of the state of an id; "" if nothing. */
+static const char *id_state(const struct abi *s, __u32 id)
+{
+	static char state[32];
+	char path[64], line[256];
+	unsigned int handle;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", s->fd);
+	f = fopen(path, "re");
+	if (!f)
+		return "";
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "id: %u %*s %31s", &handle, state) == 2 && handle == id)
+			break;
+		else
+			state[0] = 0;
+	fclose(f);
+	return state;
+}
+
+TEST_F(query, state_of_an_id)
+{
+	struct abi *s = &self->s;
+	int channel = abi_channel(s);
+	struct sockaddr_in sin = s->addr;
+	struct abi_pair p = {};
+	struct rdma_ep_event ev;
+	__u32 id;
+
+	ASSERT_LE(0, channel);
+	ASSERT_EQ(0, abi_tcp_id(s, channel, 0, &id));
+	EXPECT_STREQ("idle", id_state(s, id));
+	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	EXPECT_STREQ("bound", id_state(s, id));
+	ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, ABI_WAIT_MS));
+	ASSERT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_STREQ("resolved", id_state(s, id));
+	ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
+	EXPECT_STREQ("", id_state(s, id));
+
+	ASSERT_EQ(0, abi_pair_open(s, &p));
+	EXPECT_STREQ("listening", id_state(s, p.listener));
+	EXPECT_STREQ("connected", id_state(s, p.end[0].id));
+	EXPECT_STREQ("connected", id_state(s, p.end[1].id));
+	ASSERT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
+	ASSERT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
+	EXPECT_STREQ("disconnected", id_state(s, p.end[1].id));
+}
+
+TEST_F(query, no_more_files)
+{
+	struct rdma_ep_open_device o = { .dev_index = self->s.dev };
+	struct rdma_ep_create_fd f = {};
+	struct rdma_ep_create_id c = {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
+		.ps = RDMA_PS_TCP,
+		.qp_type = QPT_RC,
+	};
+	struct abi_objects before;
+	struct rlimit old, none = { 0, 0 };
+	bool counted;
+
+	abi_close(&self->s);
+	ASSERT_EQ(0, abi_idle());
+	ASSERT_EQ(0, abi_open(&self->s));
+	o.dev_index = self->s.dev;
+	counted = !abi_objects(&before);
+	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &old));
+	none.rlim_max = old.rlim_max;
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	EXPECT_EQ(-EMFILE, ABI(self->s.fd, OPEN_DEVICE, &o));
+	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_CHANNEL, &f));
+	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_COMP_CHANNEL, &f));
+	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_ID, &c));
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &old));
+	if (counted) {
+		EXPECT_EQ(0, abi_objects_wait(&before));
+	}
+	EXPECT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
+	EXPECT_EQ(0, ABI(self->s.fd, CREATE_CHANNEL, &f));
+	EXPECT_EQ(0, ABI(self->s.fd, CREATE_COMP_CHANNEL, &f));
+	EXPECT_EQ(0, ABI(self->s.fd, CREATE_ID, &c));
+	EXPECT_EQ(FD_CLOEXEC, fcntl(f.fd, F_GETFD));
+	EXPECT_EQ(FD_CLOEXEC, fcntl(c.channel_fd, F_GETFD));
+}
+
+FIXTURE(quota) {
+	int old;
+};
+
+FIXTURE_SETUP(quota)
+{
+	self->old = abi_param("session_max_objects", 12);
+	ASSERT_LT(0, self->old);
+}
+
+FIXTURE_TEARDOWN(quota)
+{
+	abi_param("session_max_objects", self->old);
+}
+
+/* As somebody without privilege; in a child, which only then opens. */
+static int fill_session(void *arg)
+{
+	struct rdma_ep_query q = {};
+	struct abi s, other;
+	__u32 pd[16], extra;
+	int ret, n = 0;
+
+	ret = abi_become_nobody() ?: abi_open(&s) ?: ABI(s.fd, QUERY, &q);
+	if (ret || q.max_objects != 12)
+		return 1;
+	do {
+		ret = abi_alloc_pd(&s, s.ctx, &pd[n]);
+	} while (!ret && ++n < 16);
+	if (ret != -EDQUOT)
+		return 2;
+	/* The limit includes the default context and its PD. */
+	if (n != 10)
+		return 3;
+	if (abi_create_cq(&s, -1, 16, 0, &extra) != -EDQUOT)
+		return 4;
+	/* Another session has its own. */
+	if (abi_open(&other) || abi_alloc_pd(&other, other.ctx, &extra))
+		return 5;
+	/* What has been destroyed does not count any more. */
+	if (ABI_DESTROY(&s, PD, pd[3]) || abi_alloc_pd(&s, s.ctx, &pd[3]) ||
+	    abi_alloc_pd(&s, s.ctx, &extra) != -EDQUOT)
+		return 6;
+	return 0;
+}
+
+/* The same with memberships, as one that is refused must not stay. */
+static int fill_with_memberships(void *arg)
+{
+	__u32 id, mc[16], extra;
+	struct rdma_ep_event ev;
+	struct abi s;
+	int channel, ret, n = 0;
+
+	ret = abi_become_nobody() ?: abi_open(&s);
+	if (ret)
+		return 1;
+	if (s.iwarp)
+		return 0;
+	channel = abi_channel(&s);
+	if (abi_ud_id(&s, channel, 0, &id))
+		return 2;
+	do {
+		ret = abi_join(&s, id, n, n, &mc[n]);
+	} while (!ret && ++n < 16);
+	if (ret != -EDQUOT)
+		return 3;
+	if (n != 9)
+		return 4;
+	while (n--) {
+		if (abi_event(channel, EV_MULTICAST_JOIN, &ev))
+			return 5;
+	}
+	if (!abi_quiet(channel))
+		return 6;
+	if (ABI_DESTROY(&s, MCAST, mc[3]) || abi_join(&s, id, 20, 0, &mc[3]) ||
+	    abi_join(&s, id, 21, 0, &extra) != -EDQUOT)
+		return 7;
+	/* They outlive their id. */
+	if (ABI_DESTROY(&s, ID, id) || ABI_DESTROY(&s, MCAST, mc[0]) ||
+	    abi_alloc_pd(&s, s.ctx, &extra))
+		return 8;
+	return 0;
+}
+
+/* Events of the user's making, until they have been read or their id is gone. */
+static int fill_with_events(void *arg)
+{
+	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
+	struct rdma_ep_event ev;
+	struct abi s;
+	int channel, ret, n = 0;
+	__u32 extra;
+
+	ret = abi_become_nobody() ?: abi_open(&s);
+	if (ret)
+		return 1;
+	channel = abi_channel(&s);
+	if (abi_tcp_id(&s, channel, 0, &user.id))
+		return 2;
+	do {
+		ret = ABI(s.fd, WRITE_EVENT, &user);
+	} while (!ret && ++n < 16);
+	if (ret != -EDQUOT)
+		return 3;
+	if (n != 9)
+		return 4;
+	if (abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) || abi_alloc_pd(&s, s.ctx, &extra) ||
+	    abi_alloc_pd(&s, s.ctx, &extra) != -EDQUOT)
+		return 5;
+	if (ABI_DESTROY(&s, ID, user.id))
+		return 6;
+	for (n = 0; n < 9; n++)
+		if (abi_alloc_pd(&s, s.ctx, &extra))
+			return 7;
+	return abi_alloc_pd(&s, s.ctx, &extra) == -EDQUOT ? 0 : 8;
+}
+
+TEST_F(quota, objects)
+{
+	EXPECT_EQ(0, abi_child(fill_session, NULL));
+}
+
+TEST_F(quota, memberships)
+{
+	EXPECT_EQ(0, abi_child(fill_with_memberships, NULL));
+}
+
+TEST_F(quota, events)
+{
+	EXPECT_EQ(0, abi_child(fill_with_events, NULL));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The device goes away under everything that lives on it. It does so at once,
+ * whatever programs do, and the programs are told.
+ */
+#include "abi_test.h"
+#include "abi_cmds.h"
+
+#define NETDEV	"epunplug0"
+#define PEER	"epunplug1"
+#define DEVICE	"ep_unplug"
+
+FIXTURE(unplug) {
+	struct abi_world w;
+	union abi_arg *arg;	/* one for each command */
+	bool *prepared;
+};
+
+/* Of the kind that is under test */
+static int add_device(void)
+{
+	const char *kind = getenv("DEVICE") ?: "rxe";
+	char command[128];
+
+	snprintf(command, sizeof(command), "rdma link add " DEVICE " type %s netdev " NETDEV, kind);
+	return system(command);
+}
+
+/* A device of our own, next to the one that other tests use */
+static int plug(void)
+{
+	return system("ip link add " NETDEV " type veth peer name " PEER) ?:
+	       system("ip link set " PEER " up") ?:
+	       system("ip link set " NETDEV " up") ?:
+	       system("ip addr add 10.91.17.1/24 dev " NETDEV) ?:
+	       add_device();
+}
+
+static int unplug(void)
+{
+	return system("rdma link delete " DEVICE);
+}
+
+static int usable(struct abi_world *w)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	struct abi s;
+	int ret;
+
+	/* Its GIDs come a little later. */
+	do {
+		usleep(100000);
+		ret = abi_open(&s);
+		abi_close(&s);
+	} while (ret && abi_now_ms() < end);
+	return ret ?: abi_world_open(w);
+}
+
+FIXTURE_SETUP(unplug)
+{
+	system("ip link del " NETDEV " 2>/dev/null");
+	unsetenv("RDMA_EP_TEST_ADDR");
+	setenv("RDMA_DEV", DEVICE, 1);
+	if (plug())
+		SKIP(return, "cannot make a device with ip(8) and rdma(8)");
+	ASSERT_EQ(0, usable(&self->w));
+	self->arg = calloc(abi_num_commands, sizeof(*self->arg));
+	self->prepared = calloc(abi_num_commands, sizeof(bool));
+	ASSERT_NE(NULL, self->arg);
+}
+
+FIXTURE_TEARDOWN(unplug)
+{
+	abi_close(&self->w.s);
+	system("ip link del " NETDEV " 2>/dev/null");
+}
+
+static bool expected(const struct abi_command *c, int ret)
+{
+	unsigned int gone = c->gone ?: GONE_EIO;
+
+	return (gone & GONE_OK && !ret) || (gone & GONE_ENODEV && ret == -ENODEV) ||
+	       (gone & GONE_EIO && ret == -EIO);
+}
+
+TEST_F(unplug, every_command)
+{
+	long start;
+	unsigned int i;
+	int type, ret;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	for (i = 0; i < abi_num_commands; i++) {
+		ret = abi_prepare(&self->w, &abi_commands[i], &self->arg[i]);
+		if (ret == -EOPNOTSUPP)
+			continue;
+		ASSERT_EQ(0, ret) {
+			TH_LOG("cannot prepare %s", abi_commands[i].name);
+		}
+		self->prepared[i] = true;
+	}
+	start = abi_now_ms();
+	ASSERT_EQ(0, unplug());
+	/* (iw_cm waits for the answer to a request, siw for 10 s.) */
+	EXPECT_GT((self->w.s.iwarp ? 20000 : 10000) * TEST_SCALE, abi_now_ms() - start);
+	for (i = 0; i < abi_num_commands; i++) {
+		if (!self->prepared[i])
+			continue;
+		ret = abi_ioctl(self->w.s.fd, abi_commands[i].cmd, &self->arg[i]);
+		EXPECT_TRUE(expected(&abi_commands[i], ret)) {
+			TH_LOG("%s returned %d", abi_commands[i].name, ret);
+		}
+	}
+	/* (All prepared objects use these.) */
+	for (type = ABI_OBJ_LAST; type >= RDMA_EP_OBJ_CTX; type--) {
+		if (!self->w.obj[type])
+			continue;
+		ret = abi_destroy(&self->w.s, type, self->w.obj[type]);
+		EXPECT_TRUE(!ret || (ret == -EBUSY && (type == RDMA_EP_OBJ_PD ||
+						       type == RDMA_EP_OBJ_CQ ||
+						       type == RDMA_EP_OBJ_SRQ))) {
+			TH_LOG("destroying type %d: %d", type, ret);
+		}
+	}
+}
+
+/* Unused objects can all be destroyed, users first. */
+TEST_F(unplug, unused_objects_destroyed_after_removal)
+{
+	static const int order[] = {
+		RDMA_EP_OBJ_QP, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_CQ,
+		RDMA_EP_OBJ_MR, RDMA_EP_OBJ_AH, RDMA_EP_OBJ_XRCD,
+		RDMA_EP_OBJ_PD, RDMA_EP_OBJ_ID, RDMA_EP_OBJ_MCAST,
+		RDMA_EP_OBJ_CTX,
+	};
+	size_t i;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	ASSERT_EQ(0, unplug());
+	for (i = 0; i < ARRAY_SIZE(order); i++) {
+		if (!self->w.obj[order[i]])
+			continue;
+		EXPECT_EQ(0, abi_destroy(&self->w.s, order[i], self->w.obj[order[i]])) {
+			TH_LOG("type %d", order[i]);
+		}
+	}
+}
+
+/* Over iWARP a connection ends with its QP, before its id. */
+static int removal(const struct abi *s, int channel, struct rdma_ep_event *ev)
+{
+	int ret = s->iwarp ? abi_event(channel, EV_DISCONNECTED, ev) : 0;
+
+	return ret ?: abi_event(channel, EV_DEVICE_REMOVAL, ev);
+}
+
+TEST_F(unplug, removal_gives_events)
+{
+	struct rdma_ep_async_event async;
+	struct rdma_ep_event ev;
+	struct abi_pair p = {};
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	ASSERT_EQ(0, abi_pair_open(&self->w.s, &p));
+	ASSERT_EQ(0, unplug());
+	EXPECT_EQ(0, removal(&self->w.s, p.end[0].channel, &ev));
+	EXPECT_EQ(p.end[0].id, ev.id);
+	EXPECT_EQ(0, removal(&self->w.s, p.end[1].channel, &ev));
+	EXPECT_EQ(0, abi_read(self->w.s.async_fd, &async, sizeof(async), ABI_WAIT_MS));
+	EXPECT_EQ(EVENT_DEVICE_FATAL, async.event);
+	EXPECT_EQ(-EIO, ABI_ID_CMD(&self->w.s, DISCONNECT, p.end[0].id, 0));
+	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, ID, p.end[0].id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, QP, p.end[0].qp.qp));
+}
+
+/* Nothing completes any more: who waits for that must not do so for ever. */
+TEST_F(unplug, removal_wakes_waiter)
+{
+	struct rdma_ep_notify_cq n = {};
+	struct rdma_ep_comp_event ev;
+	struct rdma_ep_wc wc;
+	__u32 gone;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	ASSERT_EQ(0, abi_create_cq(&self->w.s, self->w.comp_channel, 16, 41, &gone));
+	ASSERT_EQ(0, ABI_DESTROY(&self->w.s, CQ, gone));
+	ASSERT_EQ(0, abi_create_cq(&self->w.s, self->w.comp_channel, 16, 42, &n.cq));
+	ASSERT_EQ(0, ABI(self->w.s.fd, NOTIFY_CQ, &n));
+	ASSERT_TRUE(abi_quiet(self->w.comp_channel));
+	ASSERT_EQ(0, unplug());
+	EXPECT_EQ(0, abi_read(self->w.comp_channel, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(42, ev.uid);
+	EXPECT_TRUE(abi_quiet(self->w.comp_channel));
+	EXPECT_EQ(-EIO, abi_poll(&self->w.s, n.cq, &wc, 1));
+	EXPECT_EQ(-EIO, ABI(self->w.s.fd, NOTIFY_CQ, &n));
+	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, CQ, n.cq));
+}
+
+/* Who looks at memory alone, without a system call, does not learn of it otherwise. */
+struct ring_poller {
+	const struct abi *s;
+	__u32 cq;
+	struct rdma_ep_cq_ring *ring;
+	pthread_t thread;
+	int last;
+	volatile bool stop, done;
+};
+
+static void *ring_thread(void *arg)
+{
+	struct ring_poller *p = arg;
+	struct rdma_ep_wc wc;
+
+	while (!p->stop && !p->last)
+		p->last = abi_ring_poll(p->s, p->cq, p->ring, &wc, 1);
+	p->done = true;
+	return NULL;
+}
+
+/* It is empty, and the device will say when that changes. */
+static bool ring_rests(const struct ring_poller *p)
+{
+	struct rdma_ep_wc wc;
+
+	return !abi_ring_poll(p->s, p->cq, p->ring, &wc, 1) && !p->ring->pending;
+}
+
+/* Empty messages, from the client to the server */
+static int ring_sends(const struct abi *s, const struct abi_pair *p, int n)
+{
+	struct abi_wrs sends, recvs;
+
+	abi_wrs_init(&sends);
+	abi_wrs_init(&recvs);
+	while (n--) {
+		abi_recv_wr(&recvs, n);
+		abi_send_wr(&sends, WR_SEND, SEND_SIGNALED, n);
+	}
+	return ABI_POST(s, RECV, p->end[1].qp.qp, &recvs, NULL) ?:
+	       ABI_POST(s, SEND, p->end[0].qp.qp, &sends, NULL);
+}
+
+TEST_F(unplug, removal_seen_in_ring)
+{
+	/* A CQ of no QP, and that of one to which nobody sends */
+	struct ring_poller poller[2] = { { .s = &self->w.s }, { .s = &self->w.s } };
+	struct abi_pair p = { .rings = true };
+	struct rdma_ep_cq_ring *rings, *full;
+	struct rdma_ep_poll_cq fill = {};
+	struct rdma_ep_comp_event ev;
+	struct rdma_ep_wc wc[8];
+	long end;
+	__u32 index;
+	int i;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	rings = abi_rings(&self->w.s);
+	ASSERT_NE(NULL, rings);
+	ASSERT_EQ(0, abi_create_ring_cq(&self->w.s, self->w.comp_channel, 16, 43, &poller[0].cq,
+					&index));
+	ASSERT_EQ(0, abi_pair_open(&self->w.s, &p));
+	poller[0].ring = &rings[index];
+	poller[1].cq = p.end[0].cq[1];
+	poller[1].ring = &rings[p.end[0].ring[1]];
+	full = &rings[p.end[0].ring[0]];
+	fill.cq = p.end[0].cq[0];
+	ASSERT_EQ(0, ring_sends(&self->w.s, &p, 3));
+	for (end = abi_now_ms() + ABI_WAIT_MS; full->head != 3 && abi_now_ms() < end;)
+		ASSERT_EQ(0, ABI(self->w.s.fd, POLL_CQ, &fill));
+	ASSERT_EQ(3, full->head);
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(ring_rests(&poller[i]));
+		ASSERT_EQ(0, pthread_create(&poller[i].thread, NULL, ring_thread, &poller[i]));
+	}
+	poller[0].ring->armed = 1;
+	ASSERT_TRUE(abi_quiet(self->w.comp_channel));
+	EXPECT_FALSE(poller[0].done || poller[1].done);
+
+	ASSERT_EQ(0, unplug());
+	end = abi_now_ms() + ABI_WAIT_MS;
+	for (i = 0; i < 2; i++) {
+		while (!poller[i].done && abi_now_ms() < end)
+			usleep(10000);
+		EXPECT_TRUE(poller[i].done);
+		poller[i].stop = true;
+		pthread_join(poller[i].thread, NULL);
+		EXPECT_EQ(-EIO, poller[i].last);
+		/* And so it stays. */
+		EXPECT_EQ(-EIO, abi_ring_poll(&self->w.s, poller[i].cq, poller[i].ring, wc, 8));
+	}
+	EXPECT_EQ(0, abi_read(self->w.comp_channel, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(43, ev.uid);
+	/* What had completed before can still be taken. */
+	EXPECT_EQ(3, abi_ring_poll(&self->w.s, fill.cq, full, wc, 8));
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(2 - i, wc[i].wr_id);
+		EXPECT_EQ(WC_SUCCESS, wc[i].status);
+	}
+	EXPECT_EQ(-EIO, abi_ring_poll(&self->w.s, fill.cq, full, wc, 8));
+	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, CQ, poller[0].cq));
+	munmap(rings, ABI_RINGS_BYTES);
+}
+
+/* Completions that were there before can still be taken, or not: no more. */
+struct traffic {
+	const struct abi *s;
+	struct abi_pair *p;
+	int sent, got, last;
+	volatile bool stop;
+};
+
+/* Full queues, and (iWARP) a connection that ends before its QP does */
+static bool goes_on(int ret)
+{
+	return !ret || ret == -ENOMEM || ret == -ENOTCONN;
+}
+
+static void *traffic_thread(void *arg)
+{
+	struct traffic *t = arg;
+	struct abi_end *e = t->p->end;
+	struct rdma_ep_wc wc[8];
+	struct abi_wrs w;
+	int ret = 0;
+
+	while (!t->stop && goes_on(ret)) {
+		abi_wrs_recv(&w, 1);
+		ret = ABI_POST(t->s, RECV, e[1].qp.qp, &w, NULL);
+		if (!goes_on(ret))
+			break;
+		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 2);
+		ret = ABI_POST(t->s, SEND, e[0].qp.qp, &w, NULL);
+		if (!ret)
+			t->sent++;
+		abi_poll(t->s, e[1].cq[1], wc, 8);
+		if (abi_poll(t->s, e[0].cq[0], wc, 8) > 0)
+			t->got++;
+	}
+	t->last = ret;
+	return NULL;
+}
+
+TEST_F(unplug, removal_under_traffic)
+{
+	struct abi_pair p = { .max_wr = 32 };
+	struct traffic t = { .s = &self->w.s, .p = &p };
+	pthread_t thread;
+	long start;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	ASSERT_EQ(0, abi_pair_open(&self->w.s, &p));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, traffic_thread, &t));
+	usleep(200000);
+	start = abi_now_ms();
+	EXPECT_EQ(0, unplug());
+	EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
+	usleep(100000);
+	t.stop = true;
+	pthread_join(thread, NULL);
+	EXPECT_LT(0, t.sent);
+	EXPECT_LT(0, t.got);
+	EXPECT_EQ(-EIO, t.last);
+}
+
+static int ud_qp(const struct abi_world *w, __u32 id, __u32 *qp)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	ret = abi_create_qp(&w->s, QPT_UD, w->obj[RDMA_EP_OBJ_CQ], id, &c);
+	*qp = c.init.qp;
+	return ret;
+}
+
+/* Memberships and attachments end with the device, their handles do not. */
+TEST_F(unplug, removal_ends_memberships)
+{
+	struct abi_world *w = &self->w;
+	struct rdma_ep_destroy d = { .type = RDMA_EP_OBJ_MCAST };
+	struct rdma_ep_event ev;
+	__u32 id, own, plain, mc[3], late;
+	int channel = abi_channel(&w->s), i;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	if (w->s.iwarp)
+		SKIP(return, "iWARP has no multicast");
+	ASSERT_EQ(0, abi_ud_id(&w->s, channel, 0, &id));
+	ASSERT_EQ(0, ud_qp(w, id, &own));
+	ASSERT_EQ(0, ud_qp(w, 0, &plain));
+	ASSERT_EQ(0, abi_join(&w->s, id, 1, 1, &mc[0]));
+	ASSERT_EQ(0, abi_event(channel, EV_MULTICAST_JOIN, &ev));
+	ASSERT_EQ(0, abi_join(&w->s, id, 2, 2, &mc[1]));
+	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(0, abi_attach(&w->s, plain, i));
+	}
+	ASSERT_EQ(0, abi_join(&w->s, id, 1, 3, &mc[2]));
+	ASSERT_EQ(0, unplug());
+
+	EXPECT_EQ(-EIO, abi_join(&w->s, id, 3, 3, &late));
+	EXPECT_EQ(-EIO, abi_attach(&w->s, own, 3));
+	EXPECT_EQ(-EIO, abi_detach(&w->s, own, 1));
+	EXPECT_EQ(-EIO, abi_attach(&w->s, plain, 1));
+	EXPECT_EQ(-EIO, abi_detach(&w->s, plain, 1));
+	/* What has been read before counts, and is not attached any more. */
+	for (i = 0; i < 2; i++) {
+		d.handle = mc[i];
+		EXPECT_EQ(0, ABI(w->s.fd, DESTROY, &d));
+		EXPECT_EQ(!i, d.events_reported);
+	}
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, own));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, plain));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, id));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MCAST, mc[2]));
+	EXPECT_TRUE(abi_quiet(channel));
+}
+
+/* It goes while others join, leave, attach and detach. */
+struct joiner {
+	const struct abi_world *w;
+	__u32 id, qp;
+	int joined, last;
+	volatile bool stop;
+};
+
+static void *join_thread(void *arg)
+{
+	struct joiner *j = arg;
+	const struct abi *s = &j->w->s;
+	__u32 mc[8] = {};
+	unsigned int i;
+
+	for (i = 0; !j->stop; i++) {
+		ABI_DESTROY(s, MCAST, mc[i % 8]);
+		j->last = abi_join(s, j->id, i % 16, 0, &mc[i % 8]);
+		if (!j->last)
+			j->joined++;
+	}
+	return NULL;
+}
+
+static void *attach_thread(void *arg)
+{
+	struct joiner *j = arg;
+	unsigned int i;
+
+	for (i = 0; !j->stop; i++) {
+		abi_attach(&j->w->s, j->qp, i % 64);
+		abi_detach(&j->w->s, j->qp, (i + 1) % 64);
+	}
+	return NULL;
+}
+
+TEST_F(unplug, removal_while_joining)
+{
+	struct abi_world *w = &self->w;
+	struct joiner j = { .w = w };
+	pthread_t thread[2];
+	long start;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	if (w->s.iwarp)
+		SKIP(return, "iWARP has no multicast");
+	ASSERT_EQ(0, abi_ud_id(&w->s, w->ud_channel, 0, &j.id));
+	ASSERT_EQ(0, ud_qp(w, j.id, &j.qp));
+	ASSERT_EQ(0, pthread_create(&thread[0], NULL, join_thread, &j));
+	ASSERT_EQ(0, pthread_create(&thread[1], NULL, attach_thread, &j));
+	usleep(300000);
+	start = abi_now_ms();
+	EXPECT_EQ(0, unplug());
+	EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
+	usleep(50000);
+	j.stop = true;
+	pthread_join(thread[0], NULL);
+	pthread_join(thread[1], NULL);
+	EXPECT_LT(0, j.joined);
+	EXPECT_EQ(-EIO, j.last);
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, j.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, j.id));
+}
+
+/* A session that is closed when its device has gone leaves nothing, either. */
+TEST_F(unplug, close_after_removal)
+{
+	struct abi_pair p = {};
+	struct pollfd pfd = { .events = POLLIN };
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	ASSERT_EQ(0, abi_pair_open(&self->w.s, &p));
+	ASSERT_EQ(0, unplug());
+	close(self->w.s.fd);
+	self->w.s.fd = -1;
+	pfd.fd = p.end[0].channel;
+	EXPECT_EQ(1, poll(&pfd, 1, ABI_WAIT_MS));
+	EXPECT_EQ(0, abi_idle());
+	/* A new device of the same name is another one. */
+	ASSERT_EQ(0, add_device());
+	EXPECT_EQ(0, usable(&self->w));
+}
+
+/* QPs and CQs that wait to be used again are the device's, too. */
+#define MANY_QPS	600
+
+/* Ready for messages, which nobody sends. */
+static int make_qps(const struct abi *s)
+{
+	struct rdma_ep_create_qp c;
+	int i, ret;
+	__u32 cq;
+
+	ret = abi_create_cq(s, -1, 16, 0, &cq);
+	for (i = 0; i < MANY_QPS && !ret; i++) {
+		ret = abi_create_qp(s, QPT_UC, cq, 0, &c) ?:
+		      abi_qp_init(s, c.init.qp, QPT_UC, 0) ?:
+		      abi_qp_rts(s, c.init.qp, QPT_UC, 0x123456);
+	}
+	return ret;
+}
+
+/*
+ * rxe gets a moment to answer before a QP is destroyed: once if there are many. Compared
+ * with each other, as it depends on the machine how long it takes.
+ */
+TEST_F_TIMEOUT(unplug, removal_with_many_qps_fast, 200)
+{
+	struct rdma_ep_destroy d = {
+		.type = RDMA_EP_OBJ_CTX, .flags = RDMA_EP_DESTROY_CONTENTS,
+	};
+	int i, ret, async;
+	struct abi s;
+	long ms[3];
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	if (self->w.s.iwarp)
+		SKIP(return, "siw takes no QP without a connection");
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, abi_open(&s));
+		ASSERT_EQ(0, abi_ctx(&s, &d.handle, &async));
+		ASSERT_EQ(0, abi_alloc_pd(&s, d.handle, &s.pd));
+		s.ctx = d.handle;
+		ASSERT_EQ(0, make_qps(&s));
+		ms[i] = abi_now_ms();
+		ret = 0;
+		if (i == 0)
+			abi_close(&s);
+		else if (i == 1)
+			ret = ABI(s.fd, DESTROY, &d);
+		else
+			ret = unplug();
+		ms[i] = abi_now_ms() - ms[i];
+		EXPECT_EQ(0, ret);
+		if (i)
+			abi_close(&s);
+		close(async);
+	}
+	TH_LOG("close %ld ms, destroy %ld ms, unplug %ld ms", ms[0], ms[1], ms[2]);
+	EXPECT_GT(3 * ms[0] + 2000 * TEST_SCALE, ms[1]);
+	EXPECT_GT(3 * ms[0] + 2000 * TEST_SCALE, ms[2]);
+}
+
+TEST_F(unplug, removal_with_reused_qps)
+{
+	struct rdma_ep_create_ep e;
+	struct abi *s = &self->w.s;
+	int round;
+
+	if (!self->arg)
+		SKIP(return, "no device");
+	for (round = 0; round < 3; round++) {
+		abi_own_ep(s, 4740, &e);
+		ASSERT_EQ(0, ABI(s->fd, CREATE_EP, &e));
+		ASSERT_EQ(0, ABI_DESTROY(s, QP, e.qp.qp));
+		ASSERT_EQ(0, ABI_DESTROY(s, CQ, e.qp.send_cq.cq));
+		if (round)
+			ASSERT_EQ(0, ABI_DESTROY(s, CQ, e.qp.recv_cq.cq));
+		ASSERT_EQ(0, unplug());
+		ASSERT_EQ(0, add_device());
+		abi_close(s);
+		ASSERT_EQ(0, usable(&self->w));
+	}
+}
+
+TEST_HARNESS_MAIN

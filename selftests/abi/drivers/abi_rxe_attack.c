@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a user without rights may do to rxe, and to the machine by that: no call lasts, no
+ * task stays after SIGKILL, the device goes at once, and the system's work queue has room
+ * for others. On a module that fails, the tests end the attack themselves, so that the
+ * machine goes on: readers are killed before the task that is stuck is waited for.
+ */
+#include "abi_test.h"
+
+#define NETDEV		"epattack0"
+#define PEER		"epattack1"
+#define DEVICE		"ep_attack"
+
+#define READERS		24
+#define READ_LEN	(64u << 10)
+#define READS		16
+#define ATTACK_MS	6000
+/* Of a command, of the end of a task, and of the removal of the device */
+#define LIMIT_MS	(5000 * TEST_SCALE)
+/* Of what goes through the system's work queue */
+#define REFRESH_MS	(1000 * TEST_SCALE)
+
+/* What the processes of an attack tell each other */
+struct shared {
+	__u32 victim_qpn;
+	__u32 reader_qpn;
+	__u64 addr;
+	__u32 rkey;
+	long turns;
+	long longest;
+	long reads;
+	int failed;
+};
+
+FIXTURE(attack) {
+	struct abi s;
+	__u32 cq;
+	char *buf;
+	struct rdma_ep_reg_mr mr;
+	struct shared *shared;
+};
+
+static int usable(struct abi *s)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	int ret;
+
+	do {
+		usleep(100000);
+		ret = abi_open(s);
+		if (ret)
+			abi_close(s);
+	} while (ret && abi_now_ms() < end);
+	return ret;
+}
+
+static int plug(void)
+{
+	return system("ip link add " NETDEV " type veth peer name " PEER) ?:
+	       system("ip link set " PEER " up") ?:
+	       system("ip link set " NETDEV " up") ?:
+	       system("ip addr add 10.91.19.1/24 dev " NETDEV) ?:
+	       system("rdma link add " DEVICE " type rxe netdev " NETDEV);
+}
+
+FIXTURE_SETUP(attack)
+{
+	const char *kind = getenv("DEVICE") ?: "rxe";
+
+	if (strcmp(kind, "rxe"))
+		SKIP_FIXTURE("it is about rxe");
+	system("ip link del " NETDEV " 2>/dev/null");
+	unsetenv("RDMA_EP_TEST_ADDR");
+	setenv("RDMA_DEV", DEVICE, 1);
+	ASSERT_EQ(0, plug());
+	ASSERT_EQ(0, usable(&self->s));
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1024, 0, &self->cq));
+	self->buf = abi_map(1 << 20);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 1 << 20, AC_ALL, &self->mr));
+	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->shared);
+}
+
+FIXTURE_TEARDOWN(attack)
+{
+	abi_close(&self->s);
+	system("ip link del " NETDEV " 2>/dev/null");
+}
+
+static int create_qp(const struct abi *s, __u32 send_cq, __u32 recv_cq, struct rdma_ep_qp_init *qp)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	abi_qp_attr(&c, QPT_RC, s->pd, send_cq, recv_cq);
+	c.init.max_send_wr = READS;
+	c.init.max_recv_wr = 4;
+	ret = ABI(s->fd, CREATE_QP, &c);
+	*qp = c.init;
+	return ret;
+}
+
+static int to_rtr(const struct abi *s, __u32 qp, __u32 dest)
+{
+	struct rdma_ep_modify_qp m = { .qp = qp };
+
+	m.attr.qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU | QP_DEST_QPN |
+			      QP_RQ_PSN | QP_MAX_DEST_RD_ATOMIC |
+			      QP_MIN_RNR_TIMER;
+	m.attr.qp_state = QPS_RTR;
+	m.attr.dest_qp_num = dest;
+	m.attr.path_mtu = 1;
+	m.attr.max_dest_rd_atomic = READS;
+	m.attr.min_rnr_timer = 1;
+	abi_self_ah(s, &m.attr.ah_attr);
+	return ABI(s->fd, MODIFY_QP, &m);
+}
+
+static int to_rts(const struct abi *s, __u32 qp)
+{
+	struct rdma_ep_modify_qp m = { .qp = qp };
+
+	m.attr.qp_attr_mask = QP_STATE | QP_SQ_PSN | QP_TIMEOUT | QP_RETRY_CNT |
+			      QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
+	m.attr.qp_state = QPS_RTS;
+	m.attr.timeout = 8;
+	m.attr.retry_cnt = 7;
+	m.attr.rnr_retry = 7;
+	m.attr.max_rd_atomic = READS;
+	return ABI(s->fd, MODIFY_QP, &m);
+}
+
+static int post_reads(const struct abi *s, const struct shared *sh, __u32 qp,
+		      const struct rdma_ep_reg_mr *to, int num)
+{
+	static struct abi_wrs w;
+	struct rdma_ep_send_wr *wr;
+	__u32 posted;
+	int i;
+
+	abi_wrs_init(&w);
+	for (i = 0; i < num; i++) {
+		wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, qp);
+		wr->remote_addr = sh->addr;
+		wr->rkey = sh->rkey;
+		abi_sge(&w, to->iova, READ_LEN, to->lkey);
+	}
+	return ABI_POST(s, SEND, qp, &w, &posted);
+}
+
+static int read_on(const struct abi *s, const struct shared *sh, __u32 qp,
+		   const struct rdma_ep_reg_mr *to)
+{
+	return abi_qp_init(s, qp, QPT_RC, 0) ?:
+	       to_rtr(s, qp, sh->victim_qpn) ?:
+	       to_rts(s, qp) ?:
+	       post_reads(s, sh, qp, to, READS);
+}
+
+/* Keep READing from the victim, whatever becomes of it, until they are killed. */
+static int readers(struct shared *sh)
+{
+	struct rdma_ep_qp_init qp[READERS];
+	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_wc wc[16];
+	struct abi s;
+	__u32 cq;
+	char *buf;
+	int i, n;
+
+	buf = abi_map(READ_LEN);
+	CHECK(1, buf != MAP_FAILED);
+	CHECK(2, !abi_open(&s));
+	CHECK(3, !abi_create_cq(&s, -1, 1024, 0, &cq));
+	CHECK(4, !abi_reg_mr(&s, s.pd, buf, READ_LEN, AC_ALL, &mr));
+	for (i = 0; i < READERS; i++)
+		CHECK(5, !create_qp(&s, cq, cq, &qp[i]));
+	__atomic_store_n(&sh->reader_qpn, qp[0].qp_num, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&sh->victim_qpn, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	for (i = 0; i < READERS; i++)
+		CHECK(6, !read_on(&s, sh, qp[i].qp, &mr));
+	for (;;) {
+		n = abi_poll(&s, cq, wc, 16);
+		for (i = 0; i < n; i++) {
+			if (!wc[i].status) {
+				__atomic_add_fetch(&sh->reads, 1, __ATOMIC_RELAXED);
+				post_reads(&s, sh, wc[i].wr_id, &mr, 1);
+			} else if (wc[i].status != WC_WR_FLUSH_ERR) {
+				abi_qp_state(&s, wc[i].wr_id, QPS_RESET);
+				read_on(&s, sh, wc[i].wr_id, &mr);
+			}
+		}
+		if (n <= 0)
+			usleep(1000);
+	}
+}
+
+/* A READ from before the RESET may have been refused, which ends in ERR. */
+static bool has_failed(const struct abi *s, __u32 qp)
+{
+	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = QP_STATE };
+
+	return !ABI(s->fd, QUERY_QP, &q) && q.attr.qp_state == QPS_ERR;
+}
+
+/* One QP that is connected again and again */
+static int victim(struct shared *sh)
+{
+	struct rdma_ep_qp_init qp;
+	struct rdma_ep_reg_mr mr;
+	struct abi s;
+	long start, took;
+	__u32 cq;
+	char *buf;
+	int ret;
+
+	buf = abi_map(READ_LEN);
+	CHECK(1, buf != MAP_FAILED);
+	CHECK(2, !abi_open(&s));
+	CHECK(3, !abi_create_cq(&s, -1, 64, 0, &cq));
+	CHECK(4, !abi_reg_mr(&s, s.pd, buf, READ_LEN, AC_ALL, &mr));
+	CHECK(5, !create_qp(&s, cq, cq, &qp));
+	sh->addr = mr.iova;
+	sh->rkey = mr.rkey;
+	__atomic_store_n(&sh->victim_qpn, qp.qp_num, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&sh->reader_qpn, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	for (;;) {
+		start = abi_now_ms();
+		ret = abi_qp_init(&s, qp.qp, QPT_RC, 0) ?:
+		      to_rtr(&s, qp.qp, sh->reader_qpn);
+		if (ret && !(ret == -EINVAL && has_failed(&s, qp.qp)))
+			sh->failed = ret;
+		usleep(abi_random() % 3000);
+		ret = abi_qp_state(&s, qp.qp, QPS_RESET);
+		if (ret)
+			sh->failed = ret;
+		took = abi_now_ms() - start;
+		if (took > sh->longest)
+			sh->longest = took;
+		__atomic_add_fetch(&sh->turns, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static pid_t start(int (*role)(struct shared *sh), struct shared *sh)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		/* (The device is chosen by its name, the node has mode 0666.) */
+		_exit(setgid(65534) || setuid(65534) ? 99 : role(sh));
+	}
+	return pid;
+}
+
+/* Milliseconds that it takes to end, or -1 */
+static long end(pid_t pid, long limit)
+{
+	long start = abi_now_ms();
+
+	kill(pid, SIGKILL);
+	do {
+		if (waitpid(pid, NULL, WNOHANG))
+			return abi_now_ms() - start;
+		usleep(10000);
+	} while (abi_now_ms() - start < limit);
+	return -1;
+}
+
+static long refresh(void)
+{
+	long start = abi_now_ms();
+	int fd = open("/proc/sys/vm/stat_refresh", O_RDONLY);
+	char byte;
+
+	if (fd < 0 || read(fd, &byte, 1) < 0)
+		return -1;
+	close(fd);
+	return abi_now_ms() - start;
+}
+
+static int unplug(void)
+{
+	return system("rdma link delete " DEVICE);
+}
+
+TEST_F_TIMEOUT(attack, reconnect_under_readers_ends, 120)
+{
+	struct shared *sh = self->shared;
+	pid_t reading, moving;
+	long took, turns, begin;
+
+	reading = start(readers, sh);
+	moving = start(victim, sh);
+	usleep(ATTACK_MS / 2 * 1000);
+	turns = __atomic_load_n(&sh->turns, __ATOMIC_RELAXED);
+	usleep(ATTACK_MS / 2 * 1000);
+	took = refresh();
+	EXPECT_LE(0, took);
+	EXPECT_GT(REFRESH_MS, took);
+	TH_LOG("%ld turns, %ld ms the longest, %ld READs", sh->turns, sh->longest, sh->reads);
+	EXPECT_GT(sh->turns, turns) {
+		TH_LOG("stuck after %ld turns", turns);
+	}
+	EXPECT_EQ(0, sh->failed);
+	EXPECT_GT(LIMIT_MS, sh->longest);
+	took = end(moving, LIMIT_MS);
+	EXPECT_LE(0, took);
+	if (took < 0) {
+		/* What is stuck goes on when nothing more comes in. */
+		end(reading, LIMIT_MS);
+		end(moving, 60000);
+		return;
+	}
+	begin = abi_now_ms();
+	EXPECT_EQ(0, unplug());
+	EXPECT_GT(LIMIT_MS, abi_now_ms() - begin);
+	took = end(reading, LIMIT_MS);
+	EXPECT_LE(0, took);
+}
+
+/* @kept: a QP that keeps @mr, as the completion of what it got does not fit into @small */
+static int overrun(const FIXTURE_DATA(attack) * self, __u32 small,
+		   const struct rdma_ep_reg_mr *mr, __u32 *kept)
+{
+	struct rdma_ep_query_qp q = { .attr_mask = QP_STATE };
+	const struct abi *s = &self->s;
+	struct rdma_ep_qp_init from, to;
+	struct rdma_ep_send_wr *wr;
+	static struct abi_wrs w;
+	__u32 posted;
+	long end;
+	int ret, i;
+
+	ret = create_qp(s, self->cq, self->cq, &from) ?:
+	      create_qp(s, self->cq, small, &to) ?:
+	      abi_qp_init(s, from.qp, QPT_RC, 0) ?:
+	      abi_qp_init(s, to.qp, QPT_RC, 0);
+	abi_wrs_init(&w);
+	for (i = 0; i < 4; i++) {
+		abi_recv_wr(&w, i);
+		abi_mr_sge(&w, &self->mr, 0, 8);
+	}
+	ret = ret ?: ABI_POST(s, RECV, to.qp, &w, &posted) ?:
+		     abi_qp_rts(s, from.qp, QPT_RC, to.qp_num) ?:
+		     abi_qp_rts(s, to.qp, QPT_RC, from.qp_num);
+	abi_wrs_init(&w);
+	for (i = 0; i < 4; i++) {
+		wr = abi_send_wr(&w, WR_RDMA_WRITE_WITH_IMM, 0, i);
+		wr->remote_addr = mr->iova;
+		wr->rkey = mr->rkey;
+		abi_mr_sge(&w, &self->mr, 0, 8);
+	}
+	ret = ret ?: ABI_POST(s, SEND, from.qp, &w, &posted);
+	*kept = q.qp = to.qp;
+	end = abi_now_ms() + ABI_WAIT_MS;
+	while (!ret) {
+		ret = ABI(s->fd, QUERY_QP, &q);
+		if (ret || q.attr.qp_state == QPS_ERR)
+			break;
+		if (abi_now_ms() > end)
+			ret = -ETIMEDOUT;
+		usleep(500);
+	}
+	return ret;
+}
+
+static int reg_page(const FIXTURE_DATA(attack) * self, struct rdma_ep_reg_mr *mr)
+{
+	return abi_reg_mr(&self->s, self->s.pd, self->buf, 4096, AC_ALL, mr);
+}
+
+#define FAILED	600
+
+/* However many other QPs of theirs have failed */
+TEST_F_TIMEOUT(attack, region_of_failed_qp_among_many_ends, 120)
+{
+	struct rdma_ep_qp_init qp;
+	struct rdma_ep_reg_mr mr;
+	__u32 small, kept;
+	long begin;
+	int i;
+
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1, 0, &small));
+	for (i = 0; i < FAILED; i++) {
+		ASSERT_EQ(0, create_qp(&self->s, self->cq, self->cq, &qp));
+		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
+		ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_ERR));
+	}
+	ASSERT_EQ(0, reg_page(self, &mr));
+	ASSERT_EQ(0, overrun(self, small, &mr, &kept));
+	begin = abi_now_ms();
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
+	TH_LOG("%ld ms", abi_now_ms() - begin);
+	EXPECT_GT(LIMIT_MS, abi_now_ms() - begin);
+}
+
+struct failing {
+	const struct abi *s;
+	__u32 qp;
+	int stop;
+};
+
+static void *fail_again(void *data)
+{
+	struct failing *f = data;
+
+	while (!__atomic_load_n(&f->stop, __ATOMIC_RELAXED)) {
+		abi_qp_state(f->s, f->qp, QPS_ERR);
+		usleep(20000);
+	}
+	return NULL;
+}
+
+/* Whatever its user does to the QP meanwhile */
+TEST_F_TIMEOUT(attack, region_of_qp_that_fails_again_ends, 120)
+{
+	struct failing f = { .s = &self->s };
+	struct rdma_ep_reg_mr mr;
+	pthread_t thread;
+	__u32 small;
+	long begin;
+
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1, 0, &small));
+	ASSERT_EQ(0, reg_page(self, &mr));
+	ASSERT_EQ(0, overrun(self, small, &mr, &f.qp));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, fail_again, &f));
+	begin = abi_now_ms();
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
+	TH_LOG("%ld ms", abi_now_ms() - begin);
+	EXPECT_GT(LIMIT_MS, abi_now_ms() - begin);
+	__atomic_store_n(&f.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
+#define REGIONS	280
+
+struct dereg {
+	const struct abi *s;
+	__u32 mr;
+	pthread_t thread;
+	pthread_barrier_t *together;
+	long took;
+	int ret;
+};
+
+/* The system's work queue has so much room for each CPU. */
+static void stay_here(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void *dereg_thread(void *data)
+{
+	struct dereg *d = data;
+	long begin;
+
+	stay_here();
+	pthread_barrier_wait(d->together);
+	begin = abi_now_ms();
+	d->ret = ABI_DESTROY(d->s, MR, d->mr);
+	d->took = abi_now_ms() - begin;
+	return NULL;
+}
+
+TEST_F_TIMEOUT(attack, regions_at_once_leave_work_queue_free, 170)
+{
+	static struct dereg d[REGIONS];
+	pthread_barrier_t together;
+	struct rdma_ep_reg_mr mr;
+	long took, longest = 0, last = 0;
+	pthread_attr_t attr;
+	__u32 small, kept;
+	int i;
+
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1, 0, &small));
+	pthread_barrier_init(&together, NULL, REGIONS + 1);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 65536);
+	for (i = 0; i < REGIONS; i++) {
+		ASSERT_EQ(0, reg_page(self, &mr));
+		ASSERT_EQ(0, overrun(self, small, &mr, &kept)) {
+			TH_LOG("region %d", i);
+		}
+		d[i].s = &self->s;
+		d[i].mr = mr.mr;
+		d[i].together = &together;
+		ASSERT_EQ(0, pthread_create(&d[i].thread, &attr, dereg_thread, &d[i]));
+	}
+	pthread_barrier_wait(&together);
+	for (i = 0; i < 20; i++) {
+		took = refresh();
+		EXPECT_LE(0, took);
+		if (took > longest)
+			longest = took;
+		usleep(100000);
+	}
+	for (i = 0; i < REGIONS; i++) {
+		pthread_join(d[i].thread, NULL);
+		EXPECT_EQ(0, d[i].ret);
+		if (d[i].took > last)
+			last = d[i].took;
+	}
+	TH_LOG("%ld ms to refresh, %ld ms to deregister", longest, last);
+	EXPECT_GT(REFRESH_MS, longest);
+	EXPECT_GT(LIMIT_MS, last);
+}
+
+TEST_HARNESS_MAIN

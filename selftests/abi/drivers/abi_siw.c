@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peers of siw that are no RDMA devices, but a TCP socket: what they ask for, and go.
+ */
+#include "abi_test.h"
+#include "abi_mpa.h"
+
+FIXTURE(siw) {
+	struct abi s;
+	struct rdma_ep_create_qp qp;
+	int channel, tcp;
+	__u32 id;
+};
+
+FIXTURE_VARIANT(siw) {
+	bool other;		/* the connection is made with a QP that is not the id's */
+};
+
+FIXTURE_VARIANT_ADD(siw, own) {};
+FIXTURE_VARIANT_ADD(siw, other) { .other = true };
+
+FIXTURE_SETUP(siw)
+{
+	struct mpa_request req = {
+		.frame.bits = htons(MPA_ENHANCED | MPA_REVISION_2),
+		.frame.len = htons(4),
+		.ird = htons(MPA_PEER_TO_PEER | 1),
+		.ord = htons(MPA_RTR_WRITE | 1),
+	};
+	struct rdma_ep_event ev;
+	struct sockaddr_in sin;
+	__u32 listener;
+
+	ASSERT_EQ(0, abi_open(&self->s));
+	if (!self->s.iwarp)
+		SKIP_FIXTURE("it is no TCP");
+	self->channel = abi_channel(&self->s);
+	ASSERT_EQ(0, abi_tcp_listen(&self->s, self->channel, 0, 1, &listener, &sin));
+	self->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ASSERT_EQ(0, connect(self->tcp, (struct sockaddr *)&sin, sizeof(sin)));
+	memcpy(req.frame.key, MPA_REQUEST, sizeof(req.frame.key));
+	ASSERT_EQ(sizeof(req), write(self->tcp, &req, sizeof(req)));
+	ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
+	self->id = ev.child;
+	ASSERT_EQ(0, abi_id_qp(&self->s, variant->other ? 0 : self->id, &self->qp));
+	ASSERT_EQ(0, abi_accept(&self->s, self->id, 2, variant->other ? self->qp.init.qp_num : 0));
+	/* So it is not connected before the peer has said something. */
+	EXPECT_TRUE(abi_quiet(self->channel));
+}
+
+FIXTURE_TEARDOWN(siw)
+{
+	long start = abi_now_ms();
+
+	close(self->tcp);
+	close(self->channel);
+	abi_close(&self->s);
+	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
+}
+
+/* He goes without a word: an end without a beginning is a BUG() in iw_cm. */
+TEST_F(siw, silent_peer_resets)
+{
+	struct linger now = { .l_onoff = 1 };
+	struct rdma_ep_event ev;
+
+	ASSERT_EQ(0, setsockopt(self->tcp, SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
+	close(self->tcp);
+	self->tcp = -1;
+	ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+	EXPECT_EQ(self->id, ev.id);
+	ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
+	EXPECT_EQ(self->id, ev.id);
+	EXPECT_TRUE(abi_quiet(self->channel));
+}
+
+/* He stays, and is silent: who waits for him waits for ever, in whatever he does. */
+TEST_F(siw, silent_peer_disconnect_returns)
+{
+	long start = abi_now_ms();
+
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, DISCONNECT, self->id, 0));
+	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
+}
+
+TEST_F(siw, silent_peer_destroy_qp_returns)
+{
+	long start = abi_now_ms();
+
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->qp.init.qp));
+	/* That has ended the connection. */
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, DISCONNECT, self->id, 0));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, self->id));
+	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
+}
+
+TEST_F(siw, silent_peer_destroy_id_returns)
+{
+	long start = abi_now_ms();
+
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, self->id));
+	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
+}
+
+TEST_F(siw, silent_peer_close_returns)
+{
+	/* In the teardown */
+}
+
+/* He says something after all, which is no message: the connection begins and ends. */
+TEST_F(siw, peer_sends_garbage)
+{
+	struct rdma_ep_event ev;
+	char words[64] = "\0\2what is this";
+
+	ASSERT_EQ(sizeof(words), write(self->tcp, words, sizeof(words)));
+	ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+	ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Bugs of one driver, and what keeps users from them.
+
+vpath %.c abi/drivers
+
+ABI_PROGS += abi_rxe abi_rxe_attack abi_siw abi_siw_calls

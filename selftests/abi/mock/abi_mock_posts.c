@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Work requests that must not reach a driver. rxe and siw refuse most of them on their
+ * own; the mock device takes all of them, and counts. Entries of no bytes, which it does
+ * not take. What a post keeps while the driver takes its time, and what completions say.
+ */
+#include "abi_test.h"
+#include "abi_mock.h"
+
+#define LEN	8192
+#define SGES	4			/* granted; the device has more */
+#define INLINE	64			/* the same */
+
+/* Two QPs, each connected to itself: of one queue, and of an SRQ. */
+FIXTURE(posts) {
+	struct abi s;
+	struct rdma_ep_qp_init qp[2];
+	__u32 cq[2];
+	__u32 srq;
+	char *mem;			/* LEN bytes, registered */
+	struct rdma_ep_reg_mr mr;
+	struct abi_wrs w;
+};
+
+/* What can be posted to */
+static const struct queue {
+	const char *name;
+	const char *op;			/* of the driver */
+	unsigned long cmd;
+} queues[] = {
+	{ "SEND", "fail/post_send", RDMA_EP_IOC_POST_SEND },
+	{ "RECV", "fail/post_recv", RDMA_EP_IOC_POST_RECV },
+	{ "SRQ_RECV", "fail/post_srq_recv", RDMA_EP_IOC_POST_SRQ_RECV },
+};
+
+enum { SEND, RECV, SRQ_RECV };
+
+static int make_qp(struct _test_data_posts *self, int i)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	ret = abi_create_cq(s, -1, 64, 0, &self->cq[i]);
+	abi_qp_attr(&c, QPT_RC, s->pd, self->cq[i], self->cq[i]);
+	c.init.max_send_sge = SGES;
+	c.init.max_recv_sge = SGES;
+	c.init.max_inline_data = INLINE;
+	c.init.srq = i ? self->srq : 0;
+	ret = ret ?: ABI(s->fd, CREATE_QP, &c) ?:
+	      abi_qp_init(s, c.init.qp, QPT_RC, 0) ?:
+	      abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num);
+	self->qp[i] = c.init;
+	return ret;
+}
+
+FIXTURE_SETUP(posts)
+{
+	struct rdma_ep_create_srq c = { .max_wr = 16, .max_sge = SGES };
+	struct abi *s = &self->s;
+
+	memset(self, 0, sizeof(*self));
+	s->fd = -1;
+	ASSERT_EQ(0, mock_load());
+	ASSERT_EQ(0, mock_new(""));
+	ASSERT_EQ(0, abi_open(s));
+	c.pd = s->pd;
+	ASSERT_EQ(0, ABI(s->fd, CREATE_SRQ, &c));
+	ASSERT_EQ(SGES, c.max_sge);
+	self->srq = c.srq;
+	ASSERT_EQ(0, make_qp(self, 0));
+	ASSERT_EQ(0, make_qp(self, 1));
+	ASSERT_EQ(SGES, self->qp[0].max_send_sge);
+	ASSERT_EQ(SGES, self->qp[0].max_recv_sge);
+	ASSERT_EQ(INLINE, self->qp[0].max_inline_data);
+	self->mem = abi_map(LEN);
+	ASSERT_EQ(0, abi_reg_mr(s, s->pd, self->mem, LEN, AC_ALL, &self->mr));
+}
+
+FIXTURE_TEARDOWN(posts)
+{
+	abi_close(&self->s);
+	mock_unload();
+}
+
+/* ---- what the tests post, one at a time */
+
+static void begin(struct _test_data_posts *self, int q)
+{
+	abi_wrs_init(&self->w);
+	if (q == SEND)
+		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	else
+		abi_recv_wr(&self->w, 2);
+}
+
+static struct rdma_ep_send_wr *begin_remote(struct _test_data_posts *self,
+					    __u32 opcode, __u64 offset)
+{
+	struct rdma_ep_send_wr *wr;
+
+	wr = abi_wrs_send(&self->w, opcode, SEND_SIGNALED, 1);
+	abi_remote(wr, &self->mr, offset);
+	return wr;
+}
+
+static void entry(struct _test_data_posts *self, __u64 offset, __u32 len)
+{
+	abi_mr_sge(&self->w, &self->mr, offset, len);
+}
+
+static void empty_entry(struct _test_data_posts *self)
+{
+	abi_sge(&self->w, ~0ULL, 0, 0);
+}
+
+static int post_on(struct _test_data_posts *self, int q, int i)
+{
+	return abi_post(&self->s, queues[q].cmd,
+			q == SRQ_RECV ? self->srq : self->qp[i].qp, &self->w, NULL);
+}
+
+static int post(struct _test_data_posts *self, int q)
+{
+	return post_on(self, q, 0);
+}
+
+/* 0: refused, and the driver has not been asked */
+static int refused(struct _test_data_posts *self, int q)
+{
+	int calls = mock_read(queues[q].op);
+	int ret = post(self, q);
+
+	if (calls < 0 || mock_read(queues[q].op) != calls) {
+		fprintf(stderr, "# %s has got to the driver\n", queues[q].name);
+		return -EPROTO;
+	}
+	return ret == -EINVAL ? 0 : -ENOTTY;
+}
+
+/* 0: taken, by the driver, too */
+static int taken(struct _test_data_posts *self, int q, int i)
+{
+	int calls = mock_read(queues[q].op);
+	int ret = post_on(self, q, i);
+
+	if (ret)
+		return ret;
+	return mock_read(queues[q].op) == calls + 1 ? 0 : -EPROTO;
+}
+
+/* So many completions, all of them good; those of receives have so many bytes. */
+static int completed(struct _test_data_posts *self, int i, int num, __u32 len)
+{
+	struct rdma_ep_wc wc[4];
+	int n;
+
+	if (abi_wait(&self->s, self->cq[i], wc, num) != num)
+		return -ETIMEDOUT;
+	for (n = 0; n < num; n++)
+		if (wc[n].status || (wc[n].wr_id == 2 && wc[n].byte_len != len)) {
+			fprintf(stderr, "# request %d: status %u, %u bytes\n",
+				(int)wc[n].wr_id, wc[n].status, wc[n].byte_len);
+			return -EIO;
+		}
+	return 0;
+}
+
+/* ---- entries of no bytes */
+
+/* Two entries among those that mean 2^31 bytes to some hardware. */
+static void entries_among_empty(struct _test_data_posts *self, __u64 offset)
+{
+	empty_entry(self);
+	entry(self, offset, 3);
+	empty_entry(self);
+	entry(self, offset + 100, 5);
+}
+
+static bool arrived(struct _test_data_posts *self, __u64 offset)
+{
+	bool ret = !memcmp(self->mem + offset, "abc", 3) &&
+		   !memcmp(self->mem + offset + 100, "defgh", 5);
+
+	memset(self->mem + offset, 0, 200);
+	return ret;
+}
+
+/* They are left out, and all others are there. */
+TEST_F(posts, empty_sge_left_out)
+{
+	int i;
+
+	memcpy(self->mem, "abc", 3);
+	memcpy(self->mem + 100, "defgh", 5);
+	for (i = 0; i < 2; i++) {
+		begin(self, RECV);
+		entries_among_empty(self, 1000);
+		ASSERT_EQ(0, taken(self, i ? SRQ_RECV : RECV, i));
+		begin(self, SEND);
+		entries_among_empty(self, 0);
+		ASSERT_EQ(0, taken(self, SEND, i));
+		ASSERT_EQ(0, completed(self, i, 2, 8));
+		EXPECT_TRUE(arrived(self, 1000));
+
+		/* Behind them, and nothing else */
+		begin(self, RECV);
+		entry(self, 1000, 8);
+		empty_entry(self);
+		ASSERT_EQ(0, taken(self, i ? SRQ_RECV : RECV, i));
+		begin(self, SEND);
+		entry(self, 0, 3);
+		empty_entry(self);
+		ASSERT_EQ(0, taken(self, SEND, i));
+		ASSERT_EQ(0, completed(self, i, 2, 3));
+		begin(self, RECV);
+		empty_entry(self);
+		ASSERT_EQ(0, taken(self, i ? SRQ_RECV : RECV, i));
+		begin(self, SEND);
+		empty_entry(self);
+		ASSERT_EQ(0, taken(self, SEND, i));
+		ASSERT_EQ(0, completed(self, i, 2, 0));
+	}
+	/* Where data comes back to */
+	memcpy(self->mem + 200, "abcdefgh", 8);
+	begin_remote(self, WR_RDMA_READ, 200);
+	entries_among_empty(self, 1000);
+	ASSERT_EQ(0, taken(self, SEND, 0));
+	ASSERT_EQ(0, completed(self, 0, 1, 0));
+	EXPECT_TRUE(arrived(self, 1000));
+	begin_remote(self, WR_FETCH_AND_ADD, 200);
+	entries_among_empty(self, 1000);
+	ASSERT_EQ(0, taken(self, SEND, 0));
+	ASSERT_EQ(0, completed(self, 0, 1, 0));
+	EXPECT_TRUE(arrived(self, 1000));
+}
+
+/* ---- completions */
+
+#define WCS	4
+#define UNTOUCHED	0x5a
+
+/* Exactly WCS with one call, in which the room behind them stays as it was. */
+static int take(struct _test_data_posts *self, struct rdma_ep_wc *wc)
+{
+	struct rdma_ep_poll_cq p = {
+		.cq = self->cq[0], .wcs = (uintptr_t)wc, .max = WCS + 1,
+	};
+	struct rdma_ep_wc none;
+	int ret;
+
+	memset(&none, UNTOUCHED, sizeof(none));
+	memset(wc, UNTOUCHED, (WCS + 1) * sizeof(*wc));
+	ret = ABI(self->s.fd, POLL_CQ, &p);
+	if (ret || p.num != WCS)
+		return ret ?: -ENODATA;
+	return memcmp(&wc[WCS], &none, sizeof(none)) ? -EPROTO : 0;
+}
+
+/*
+ * There is nothing else in them, also if the driver says little of what has failed:
+ * neither of those that were in the same place before, nor of the kernel.
+ */
+TEST_F(posts, completion_shows_nothing_else)
+{
+	struct rdma_ep_wc wc[WCS + 1], want;
+	int i;
+
+	for (i = 0; i < WCS / 2; i++) {
+		begin(self, RECV);
+		entry(self, 1000, 8);
+		ASSERT_EQ(0, post(self, RECV));
+	}
+	for (i = 0; i < WCS / 2; i++) {
+		abi_wrs_send(&self->w, WR_SEND_WITH_IMM, SEND_SIGNALED, 1)->imm_data = 0x04030201;
+		entry(self, 0, 8);
+		ASSERT_EQ(0, post(self, SEND));
+	}
+	ASSERT_EQ(0, take(self, wc));
+	for (i = 0; i < WCS; i++) {
+		want = (struct rdma_ep_wc){
+			.wr_id = 1, .opcode = WC_OP_SEND, .byte_len = 8,
+			.qp_num = self->qp[0].qp_num,
+		};
+		if (wc[i].wr_id == 2) {
+			want.wr_id = 2;
+			want.opcode = WC_OP_RECV;
+			want.src_qp = self->qp[0].qp_num;
+			want.imm_data = 0x04030201;
+			want.wc_flags = WC_WITH_IMM;
+		}
+		EXPECT_EQ(0, memcmp(&want, &wc[i], sizeof(want))) {
+			TH_LOG("completion %d of %d", i, (int)wc[i].wr_id);
+		}
+	}
+	for (i = 0; i < WCS; i++) {
+		begin(self, RECV);
+		ASSERT_EQ(0, post(self, RECV));
+	}
+	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[0].qp, QPS_ERR));
+	ASSERT_EQ(0, take(self, wc));
+	want = (struct rdma_ep_wc){
+		.wr_id = 2, .status = WC_WR_FLUSH_ERR,
+		.qp_num = self->qp[0].qp_num,
+	};
+	for (i = 0; i < WCS; i++)
+		EXPECT_EQ(0, memcmp(&want, &wc[i], sizeof(want)));
+}
+
+/* ---- more than was granted */
+
+/* All of the bytes are there. */
+TEST_F(posts, inline_data_up_to_grant)
+{
+	static const __u32 bad[] = {
+		INLINE + 1, INLINE + 7, INLINE + 8, 2 * INLINE, 4096,
+	};
+	struct rdma_ep_send_wr *wr;
+	char data[4096];
+	size_t i;
+
+	memset(data, 'x', sizeof(data));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
+		abi_inline(&self->w, wr, data, bad[i]);
+		EXPECT_EQ(0, refused(self, SEND)) {
+			TH_LOG("SEND of %u bytes", bad[i]);
+		}
+		wr = begin_remote(self, WR_RDMA_WRITE, 0);
+		abi_inline(&self->w, wr, data, bad[i]);
+		EXPECT_EQ(0, refused(self, SEND)) {
+			TH_LOG("WRITE of %u bytes", bad[i]);
+		}
+	}
+	begin(self, RECV);
+	entry(self, 0, LEN);
+	ASSERT_EQ(0, taken(self, RECV, 0));
+	wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
+	abi_inline(&self->w, wr, data, INLINE);
+	ASSERT_EQ(0, taken(self, SEND, 0));
+	ASSERT_EQ(0, completed(self, 0, 2, INLINE));
+	EXPECT_EQ(0, memcmp(self->mem, data, INLINE));
+	EXPECT_EQ(0, self->mem[INLINE]);
+}
+
+/* One more, which is there; and so many more that none of them is. */
+TEST_F(posts, numbers_of_entries)
+{
+	static const __u32 bad[] = {
+		SGES + 1, 17, 256, 65536, 0x0fffffff, 0x10000000, 0x10000001,
+		0x40000000, 0x7fffffff, 0x80000000, 0xf0000000, 0xfffffffc,
+		0xfffffffe, 0xffffffff,
+	};
+	size_t i;
+	int q, n;
+
+	for (q = SEND; q <= SRQ_RECV; q++) {
+		begin(self, q);
+		for (n = 0; n < SGES + 1; n++)
+			entry(self, 100 * n, 8);
+		EXPECT_EQ(0, refused(self, q)) {
+			TH_LOG("%s", queues[q].name);
+		}
+		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+			*self->w.num_sge = bad[i];
+			EXPECT_EQ(0, refused(self, q)) {
+				TH_LOG("%s: %u entries", queues[q].name, bad[i]);
+			}
+		}
+		/* Nor do empty ones make room. */
+		begin(self, q);
+		for (n = 0; n < SGES; n++)
+			entry(self, 100 * n, 8);
+		empty_entry(self);
+		EXPECT_EQ(0, refused(self, q)) {
+			TH_LOG("%s, and an empty one", queues[q].name);
+		}
+	}
+	for (q = SRQ_RECV; q >= SEND; q--) {
+		begin(self, q);
+		for (n = 0; n < SGES; n++)
+			entry(self, 100 * n, 8);
+		EXPECT_EQ(0, taken(self, q, 0));
+	}
+	EXPECT_EQ(0, completed(self, 0, 2, 8 * SGES));
+}
+
+/* ---- memory that is not the region's */
+
+TEST_F(posts, range_outside_mr_refused)
+{
+	const __u64 base = self->mr.iova;
+	const struct {
+		__u64 addr;
+		__u32 len;
+	} bad[] = {
+		{ base - 1, 1 }, { base - 1, 2 }, { base - 4096, 4096 },
+		{ base + LEN, 1 }, { base + LEN - 1, 2 }, { base, LEN + 1 },
+		{ base, 0x80000000 }, { base, 0xffffffff },
+		{ base + 1, 0xffffffff }, { base + LEN - 1, 0xffffffff },
+		{ base - 1, LEN + 2 }, { 0, 1 }, { 0, 0xffffffff },
+		{ ~0ULL, 1 }, { ~0ULL, 2 }, { ~0ULL, 0xffffffff },
+		{ -(__u64)LEN, LEN }, { base | 1ULL << 63, 8 },
+		{ base + (1ULL << 32), 8 }, { base - (1ULL << 32), 8 },
+		{ 0xffff888000000000ULL, 8 },
+	};
+	size_t i;
+	int q;
+
+	for (q = SEND; q <= SRQ_RECV; q++) {
+		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+			begin(self, q);
+			abi_sge(&self->w, bad[i].addr, bad[i].len, self->mr.lkey);
+			EXPECT_EQ(0, refused(self, q)) {
+				TH_LOG("%s: base%+lld, %u bytes", queues[q].name,
+				       (long long)(bad[i].addr - base), bad[i].len);
+			}
+		}
+		/* A good entry does not help a bad one. */
+		begin(self, q);
+		entry(self, 0, 8);
+		entry(self, LEN, 8);
+		EXPECT_EQ(0, refused(self, q)) {
+			TH_LOG("%s: two entries", queues[q].name);
+		}
+	}
+	/* To the last byte */
+	for (q = SRQ_RECV; q >= SEND; q--) {
+		begin(self, q);
+		entry(self, 0, LEN);
+		EXPECT_EQ(0, taken(self, q, 0));
+	}
+	EXPECT_EQ(0, completed(self, 0, 2, LEN));
+}
+
+/* A region that may not be written is nowhere for data to come to. */
+TEST_F(posts, receive_into_read_only_mr_refused)
+{
+	static const __u32 sinks[] = {
+		WR_RDMA_READ, WR_CMP_AND_SWP, WR_FETCH_AND_ADD,
+	};
+	struct rdma_ep_reg_mr ro;
+	size_t i;
+	int q;
+
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, 0, &ro));
+	for (q = RECV; q <= SRQ_RECV; q++) {
+		begin(self, q);
+		abi_mr_sge(&self->w, &ro, 0, 8);
+		EXPECT_EQ(0, refused(self, q)) {
+			TH_LOG("%s", queues[q].name);
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(sinks); i++) {
+		begin_remote(self, sinks[i], 0);
+		abi_mr_sge(&self->w, &ro, 0, 8);
+		EXPECT_EQ(0, refused(self, SEND)) {
+			TH_LOG("opcode %u", sinks[i]);
+		}
+	}
+	begin(self, RECV);
+	entry(self, 0, 8);
+	ASSERT_EQ(0, taken(self, RECV, 0));
+	begin(self, SEND);
+	abi_mr_sge(&self->w, &ro, 0, 8);
+	ASSERT_EQ(0, taken(self, SEND, 0));
+	EXPECT_EQ(0, completed(self, 0, 2, 8));
+}
+
+/* ---- atomics */
+
+TEST_F(posts, atomic_size_and_alignment_checked)
+{
+	static const __u32 opcodes[] = { WR_CMP_AND_SWP, WR_FETCH_AND_ADD };
+	__u64 *target = (__u64 *)self->mem, *old = target + 100;
+	struct rdma_ep_send_wr *wr;
+	__u32 len, i;
+
+	*target = 5;
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+		/* No room for the old value */
+		for (len = 0; len < 8; len++) {
+			begin_remote(self, opcodes[i], 0);
+			entry(self, 800, len);
+			EXPECT_EQ(0, refused(self, SEND)) {
+				TH_LOG("opcode %u: %u bytes", opcodes[i], len);
+			}
+			begin_remote(self, opcodes[i], 0);
+			entry(self, 800, len / 2);
+			entry(self, 900, len - len / 2);
+			EXPECT_EQ(0, refused(self, SEND)) {
+				TH_LOG("opcode %u: %u bytes in two", opcodes[i], len);
+			}
+		}
+		begin_remote(self, opcodes[i], 0);
+		EXPECT_EQ(0, refused(self, SEND));
+		/* Not at its place */
+		for (len = 1; len < 8; len++) {
+			begin_remote(self, opcodes[i], len);
+			entry(self, 800, 8);
+			EXPECT_EQ(0, refused(self, SEND)) {
+				TH_LOG("opcode %u: %u bytes off", opcodes[i], len);
+			}
+		}
+		EXPECT_EQ(5, *target);
+
+		wr = begin_remote(self, opcodes[i], 0);
+		wr->compare_add = 5;
+		wr->swap = 10;
+		entry(self, 800, 8);
+		ASSERT_EQ(0, taken(self, SEND, 0));
+		ASSERT_EQ(0, completed(self, 0, 1, 0));
+		EXPECT_EQ(5, *old);
+		EXPECT_EQ(10, *target);
+		*target = 5;
+	}
+}
+
+/* ---- an address handle that is destroyed while it is posted */
+
+struct datagram {
+	const struct abi *s;
+	__u32 pd, cq, qp, ah;
+	pthread_t thread;
+	volatile int ret;		/* of the post, 1 until it is over */
+};
+
+static void *post_datagram(void *arg)
+{
+	struct datagram *d = arg;
+	struct abi_wrs w;
+
+	abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1)->ah = d->ah;
+	d->ret = ABI_POST(d->s, SEND, d->qp, &w, NULL);
+	return NULL;
+}
+
+/* Returns when another thread is in the post, as long as @slow says. */
+static int begin_datagram(struct datagram *d, int (*slow)(int ms))
+{
+	const struct abi *s = d->s;
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	ret = abi_alloc_pd(s, s->ctx, &d->pd) ?:
+	      abi_create_cq(s, -1, 16, 0, &d->cq) ?:
+	      abi_create_ah(s, d->pd, &d->ah);
+	if (ret)
+		return ret;
+	abi_qp_attr(&c, QPT_UD, d->pd, d->cq, d->cq);
+	ret = ABI(s->fd, CREATE_QP, &c) ?:
+	      abi_qp_init(s, c.init.qp, QPT_UD, 1) ?:
+	      abi_qp_rts(s, c.init.qp, QPT_UD, 0) ?:
+	      slow(2000);
+	d->qp = c.init.qp;
+	d->ret = 1;
+	return ret ?: -pthread_create(&d->thread, NULL, post_datagram, d) ?:
+	       mock_wait_stalled("post_send", 1);
+}
+
+/* If not, what has been seen before is worth nothing. */
+static bool still_posting(const struct datagram *d)
+{
+	return mock_read("stall/post_send") == 1 && d->ret == 1;
+}
+
+static int end_datagram(struct datagram *d, int (*slow)(int ms))
+{
+	return slow(0) ?: -pthread_join(d->thread, NULL) ?: d->ret;
+}
+
+/* The handle is gone at once; what the driver knows of it, and its PD, after the post. */
+static void destroy_meanwhile(struct __test_metadata *_metadata, const struct abi *s,
+			      int (*slow)(int ms), bool without_qp)
+{
+	struct datagram d = { .s = s };
+	bool posting = false;
+	int round, ah, pd;
+
+	/* (A host that stood still, or softirqs that got a thread, are another try.) */
+	for (round = 0; round < 10 && !posting; round++) {
+		ASSERT_EQ(0, begin_datagram(&d, slow));
+		if (without_qp)
+			EXPECT_EQ(0, ABI_DESTROY(s, QP, d.qp));
+		EXPECT_EQ(0, ABI_DESTROY(s, AH, d.ah));
+		EXPECT_EQ(-ENOENT, ABI_DESTROY(s, AH, d.ah));
+		pd = ABI_DESTROY(s, PD, d.pd);
+		ah = mock_read_key("count", "ah");
+		posting = still_posting(&d);
+		EXPECT_EQ(0, end_datagram(&d, slow));
+		if (posting) {
+			EXPECT_EQ(-EBUSY, pd);
+			EXPECT_EQ(1, ah);
+		}
+		EXPECT_EQ(0, mock_read_key("count", "ah"));
+		if (!without_qp)
+			EXPECT_EQ(0, ABI_DESTROY(s, QP, d.qp));
+		if (pd)
+			EXPECT_EQ(0, ABI_DESTROY(s, PD, d.pd));
+		EXPECT_EQ(0, ABI_DESTROY(s, CQ, d.cq));
+	}
+	EXPECT_TRUE(posting);
+}
+
+/* While the driver reads it. The QP is waited for, so it has the PD as well. */
+TEST_F(posts, ah_destroyed_while_driver_posts)
+{
+	if (abi_one_cpu())
+		SKIP(return, "one CPU: nothing happens meanwhile");
+	destroy_meanwhile(_metadata, &self->s, mock_post_ms, false);
+}
+
+/* When the driver has read it, and nothing else is left in the PD */
+TEST_F(posts, ah_in_use_keeps_its_pd)
+{
+	if (abi_one_cpu())
+		SKIP(return, "one CPU: nothing happens meanwhile");
+	destroy_meanwhile(_metadata, &self->s, mock_after_ms, true);
+}
+
+TEST_HARNESS_MAIN

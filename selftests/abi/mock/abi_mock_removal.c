@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A device that goes away, against what rdma_cm and ib_core still do with it then.
+ */
+#include "abi_test.h"
+#include "abi_cmds.h"
+#include "abi_mock.h"
+
+FIXTURE(removal) {
+	struct abi_world w;
+};
+
+FIXTURE_SETUP(removal)
+{
+	memset(self, 0, sizeof(*self));
+	self->w.s.fd = -1;
+	ASSERT_EQ(0, mock_load());
+	ASSERT_EQ(0, mock_new(""));
+}
+
+FIXTURE_TEARDOWN(removal)
+{
+	abi_close(&self->w.s);
+	mock_unload();
+}
+
+/*
+ * rdma_cm lets go of the device first and of its GID then, which is slow here. Only
+ * ib_core's complaint tells (in the kernel's log).
+ */
+TEST_F_TIMEOUT(removal, removal_keeps_gid_table, 60)
+{
+	int round;
+
+	for (round = 0; round < 3; round++) {
+		ASSERT_EQ(0, abi_world_open(&self->w));
+		ASSERT_EQ(0, mock_put_gid_ms(300 * TEST_SCALE));
+		EXPECT_EQ(0, mock_del());
+		ASSERT_EQ(0, mock_put_gid_ms(0));
+		abi_world_close(&self->w);
+		ASSERT_EQ(0, mock_new(""));
+	}
+}
+
+#define ROUTES	12
+
+struct routes {
+	struct abi s;
+	int channel;
+	__u32 ids[ROUTES];
+};
+
+static int routes_begin(struct routes *r)
+{
+	struct rdma_ep_event ev;
+	int i, ret;
+
+	ret = abi_open(&r->s);
+	r->channel = ret ? -1 : abi_channel(&r->s);
+	if (r->channel < 0)
+		return ret ?: r->channel;
+	for (i = 0; i < ROUTES; i++) {
+		ret = abi_tcp_id(&r->s, r->channel, i, &r->ids[i]) ?:
+		      abi_resolve_addr(&r->s, r->ids[i], &r->s.addr, 5000) ?:
+		      abi_event(r->channel, EV_ADDR_RESOLVED, &ev);
+		if (ret)
+			return ret;
+	}
+	ret = mock_cm_ms(20 * TEST_SCALE);
+	for (i = 0; i < ROUTES && !ret; i++)
+		ret = ABI_ID_CMD(&r->s, RESOLVE_ROUTE, r->ids[i], 5000);
+	return ret;
+}
+
+/* The last ones are those that the removal comes to last. */
+static void *routes_destroy_thread(void *data)
+{
+	struct routes *r = data;
+	int i;
+
+	for (i = ROUTES; i-- > 0;)
+		ABI_DESTROY(&r->s, ID, r->ids[i]);
+	return NULL;
+}
+
+static void *routes_close_thread(void *data)
+{
+	struct routes *r = data;
+
+	abi_close(&r->s);
+	return NULL;
+}
+
+/*
+ * rdma_cm tells of the removal first and cancels the query for a route then, for which
+ * it needs the device of the id. The id is destroyed meanwhile: because of the removal,
+ * by its user, or with the session.
+ */
+TEST_F_TIMEOUT(removal, removal_while_resolving_route, 120)
+{
+	static void *(* const users[])(void *data) = {
+		NULL, routes_destroy_thread, routes_close_thread,
+	};
+	struct rdma_ep_event ev;
+	int removed, resolved;
+	struct routes r;
+	pthread_t user;
+	size_t i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(users); i++) {
+		ret = routes_begin(&r);
+		if (ret == -ENOENT)
+			SKIP(return, "rdma_cm has no such functions here");
+		ASSERT_EQ(0, ret);
+		if (users[i]) {
+			ASSERT_EQ(0, pthread_create(&user, NULL, users[i], &r));
+		}
+		EXPECT_EQ(0, mock_del());
+		if (users[i])
+			pthread_join(user, NULL);
+		ASSERT_EQ(0, mock_cm_ms(0));
+
+		removed = 0;
+		resolved = 0;
+		while (!abi_read(r.channel, &ev, sizeof(ev), 0)) {
+			removed += ev.event == EV_DEVICE_REMOVAL;
+			resolved += ev.event == EV_ROUTE_RESOLVED;
+		}
+		if (!users[i]) {
+			EXPECT_EQ(ROUTES, removed);
+			EXPECT_GT(ROUTES, resolved);
+		}
+		abi_close(&r.s);
+		close(r.channel);
+		ASSERT_EQ(0, mock_new(""));
+	}
+}
+
+/* The network device below it goes, and the device with it. */
+TEST_F(removal, netdev_removal_removes_device)
+{
+	struct rdma_ep_async_event ev;
+	long start = abi_now_ms();
+	__u32 pd;
+
+	ASSERT_EQ(0, abi_world_open(&self->w));
+	ASSERT_EQ(0, system("ip link del " MOCK_NETDEV));
+	EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
+	do {
+		ASSERT_EQ(0, abi_read(self->w.s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	} while (ev.event != EVENT_DEVICE_FATAL);
+	EXPECT_EQ(-EIO, abi_alloc_pd(&self->w.s, self->w.s.ctx, &pd));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Two devices in one session, that under test and the mock device. Each driver takes what
+ * it is given for its own, so it must never be given what is the other's.
+ */
+#include "abi_test.h"
+#include "abi_mock.h"
+
+#define RC	QPT_RC
+
+/* What a QP is made of; a set of them says which are the mock device's. */
+enum { PD = 1, SEND_CQ = 2, RECV_CQ = 4, SRQ = 8, ALL = 15 };
+
+FIXTURE(two) {
+	struct abi s[2];		/* both of one session; the mock device's last */
+	__u32 cq[2], srq[2];
+	__u32 id[2];			/* bound, without a QP */
+	struct abi_objects before;
+	int fds;
+};
+
+/* The mock device in the session that there is. */
+static int open_mock(struct abi *mock, const struct abi *s)
+{
+	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	int ret = mock_new("") ?: abi_open(mock);
+
+	abi_close(mock);
+	if (ret)
+		return ret;
+	o.dev_index = mock->dev;
+	mock->fd = s->fd;
+	ret = ABI(s->fd, OPEN_DEVICE, &o);
+	mock->async_fd = o.async_fd;
+	mock->ctx = o.ctx;
+	mock->pd = o.pd;
+	/* The sessions in which it was looked for end some time later. */
+	while (!ret && mock_read_key("count", "pd") != 1) {
+		if (abi_now_ms() > end)
+			return -ETIMEDOUT;
+		usleep(5000);
+	}
+	return ret;
+}
+
+FIXTURE_SETUP(two)
+{
+	struct sockaddr_in sin;
+	int channel, i;
+
+	memset(self, 0, sizeof(*self));
+	self->s[0].fd = -1;
+	ASSERT_EQ(0, mock_load());
+	ASSERT_EQ(0, abi_idle());
+	ASSERT_EQ(0, abi_open(&self->s[0]));
+	ASSERT_FALSE(self->s[0].mock);
+	ASSERT_EQ(0, open_mock(&self->s[1], &self->s[0]));
+	channel = abi_channel(&self->s[0]);
+	for (i = 0; i < 2; i++) {
+		struct abi *s = &self->s[i];
+
+		ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &self->cq[i]));
+		ASSERT_EQ(0, abi_create_srq(s, s->pd, 16, 0, &self->srq[i]));
+		ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_TCP, RC, i, &self->id[i]));
+		sin = s->addr;
+		ASSERT_EQ(0, abi_bind(s, self->id[i], &sin));
+	}
+	ASSERT_EQ(0, abi_objects(&self->before));
+	self->fds = abi_count_fds();
+}
+
+FIXTURE_TEARDOWN(two)
+{
+	abi_close(&self->s[0]);
+	close(self->s[1].async_fd);
+	mock_unload();
+}
+
+static bool made_nothing(struct _test_data_two *self)
+{
+	return !abi_objects_wait(&self->before) && abi_count_fds() == self->fds;
+}
+
+/* @mock: which of the parts are the mock device's */
+static void parts(const struct _test_data_two *self, unsigned int mock, bool srq,
+		  struct rdma_ep_create_qp *c)
+{
+	abi_qp_attr(c, RC, self->s[!!(mock & PD)].pd,
+		    self->cq[!!(mock & SEND_CQ)], self->cq[!!(mock & RECV_CQ)]);
+	if (srq)
+		c->init.srq = self->srq[!!(mock & SRQ)];
+}
+
+/* All mixtures, for an id of device @of (-1: none). */
+static void mix(struct __test_metadata *_metadata, const struct _test_data_two *self, int of)
+{
+	struct rdma_ep_create_qp c;
+	unsigned int mock, all, srq;
+
+	for (srq = 0; srq < 2; srq++) {
+		all = srq ? ALL : ALL - SRQ;
+		for (mock = 0; mock <= all; mock++) {
+			if ((mock == 0 && of != 1) || (mock == all && of != 0))
+				continue;
+			parts(self, mock, srq, &c);
+			c.id = of < 0 ? 0 : self->id[of];
+			EXPECT_EQ(-EINVAL, ABI(self->s[0].fd, CREATE_QP, &c)) {
+				TH_LOG("0x%x of 0x%x, id of %d", mock, all, of);
+			}
+		}
+	}
+}
+
+TEST_F(two, qp_with_cq_of_other_device_refused)
+{
+	struct rdma_ep_create_qp c;
+	int i;
+
+	mix(_metadata, self, -1);
+	EXPECT_TRUE(made_nothing(self));
+	for (i = 0; i < 2; i++) {
+		parts(self, i * ALL, true, &c);
+		EXPECT_EQ(0, ABI(self->s[0].fd, CREATE_QP, &c));
+	}
+}
+
+/* What is an id's is its device's, also if it would do without the id. */
+TEST_F(two, qp_of_other_device_for_id_refused)
+{
+	struct rdma_ep_create_srq srq[2];
+	struct rdma_ep_create_qp c;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		mix(_metadata, self, i);
+		srq[i] = (struct rdma_ep_create_srq) {
+			.id = self->id[i], .pd = self->s[!i].pd, .max_wr = 16,
+			.max_sge = 1,
+		};
+		EXPECT_EQ(-EINVAL, ABI(self->s[i].fd, CREATE_SRQ, &srq[i]));
+	}
+	EXPECT_TRUE(made_nothing(self));
+	for (i = 0; i < 2; i++) {
+		srq[i].pd = self->s[i].pd;
+		EXPECT_EQ(0, ABI(self->s[i].fd, CREATE_SRQ, &srq[i]));
+		parts(self, i * ALL, true, &c);
+		c.id = self->id[i];
+		EXPECT_EQ(0, ABI(self->s[i].fd, CREATE_QP, &c));
+	}
+}
+
+/* An endpoint at the address of device @of. */
+static int create_ep(const struct _test_data_two *self, int of, unsigned int mock)
+{
+	struct rdma_ep_create_ep a;
+	struct rdma_ep_create_qp c;
+
+	abi_own_ep(&self->s[of], 7471, &a);
+	parts(self, mock, true, &c);
+	a.qp = c.init;
+	return ABI(self->s[of].fd, CREATE_EP, &a);
+}
+
+TEST_F(two, ep_with_parts_of_other_device_refused)
+{
+	static const unsigned int others[] = { PD, SEND_CQ, RECV_CQ, SRQ, ALL };
+	size_t n;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		for (n = 0; n < ARRAY_SIZE(others); n++) {
+			EXPECT_EQ(-EINVAL, create_ep(self, i, (i * ALL) ^ others[n])) {
+				TH_LOG("device %d, 0x%x of the other", i, others[n]);
+			}
+		}
+	}
+	EXPECT_TRUE(made_nothing(self));
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(0, create_ep(self, i, i * ALL));
+}
+
+/* A QP that can be told of, and whose number is not @not. */
+static int new_qp(const struct abi *s, __u32 not, __u32 *num)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	do {
+		ret = abi_id_qp(s, 0, &c) ?: abi_qp_init(s, c.init.qp, RC, 0);
+		*num = c.init.qp_num;
+	} while (!ret && *num == not);
+	return ret;
+}
+
+/* A number is that of a QP on the id's device: the peer looks for it there. */
+TEST_F(two, qp_number_of_other_device_refused)
+{
+	__u32 listener, client, own, other;
+	struct rdma_ep_event ev;
+	struct sockaddr_in sin;
+	int channel[2], i;
+
+	for (i = 0; i < 2; i++) {
+		const struct abi *s = &self->s[i];
+
+		channel[0] = abi_channel(s);
+		channel[1] = abi_channel(s);
+		ASSERT_EQ(0, new_qp(s, 0, &own));
+		ASSERT_EQ(0, new_qp(&self->s[!i], own, &other));
+		ASSERT_EQ(0, abi_tcp_listen(s, channel[1], 0, 0, &listener, &sin));
+		ASSERT_EQ(0, abi_tcp_client(s, channel[0], &sin, 0, &client));
+		EXPECT_EQ(-EINVAL, abi_connect(s, client, other));
+		EXPECT_TRUE(abi_quiet(channel[1]));
+		ASSERT_EQ(0, abi_connect(s, client, own));
+		ASSERT_EQ(0, abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
+		EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, other));
+		EXPECT_TRUE(abi_quiet(channel[0]));
+		ASSERT_EQ(0, new_qp(s, other, &own));
+		EXPECT_EQ(0, abi_accept(s, ev.child, 0, own));
+	}
+}
+
+/* A CQ that waits to be used again does so for its own device. */
+TEST_F(two, reused_cq_keeps_its_device)
+{
+	int calls = mock_read("fail/create_cq");
+	__u32 cq;
+
+	ASSERT_EQ(0, abi_create_cq(&self->s[0], -1, 32, 0, &cq));
+	ASSERT_EQ(0, ABI_DESTROY(&self->s[0], CQ, cq));
+	ASSERT_EQ(0, abi_create_cq(&self->s[1], -1, 32, 0, &cq));
+	EXPECT_EQ(calls + 1, mock_read("fail/create_cq"));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Limits of a cgroup on objects of a device (the rdma controller's).
+ */
+#include <sys/mount.h>
+
+#include "abi_test.h"
+
+#define CGROUPS	"/tmp/rdma_ep.cgroups"
+#define CGROUP	CGROUPS "/limited"
+
+/* Limits the objects of the device under test. */
+static int limit_objects(const char *limit)
+{
+	struct rdma_ep_device devs[16];
+	struct rdma_ep_query_devices q = {
+		.devices = (uintptr_t)devs, .max = 16,
+	};
+	int ret = -ENODEV;
+	char text[128];
+	struct abi s;
+	__u32 i;
+
+	if (abi_open(&s) || ABI(s.fd, QUERY_DEVICES, &q))
+		return ret;
+	for (i = 0; i < q.num && i < 16; i++) {
+		if (devs[i].dev_index != s.dev)
+			continue;
+		snprintf(text, sizeof(text), "%.64s hca_object=%s", devs[i].name, limit);
+		ret = abi_put(CGROUP "/rdma.max", text);
+	}
+	abi_close(&s);
+	return ret;
+}
+
+/* Objects that are charged to the cgroup. */
+static int nr_objects(void)
+{
+	FILE *f = fopen(CGROUP "/rdma.current", "re");
+	int sum = 0, n;
+	char line[256];
+	char *p;
+
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f)) {
+		p = strstr(line, "hca_object=");
+		if (p && sscanf(p, "hca_object=%d", &n) == 1)
+			sum += n;
+	}
+	fclose(f);
+	return sum;
+}
+
+FIXTURE(cgroup) {
+	bool ok;
+};
+
+FIXTURE_SETUP(cgroup)
+{
+	mkdir(CGROUPS, 0700);
+	if (mount("none", CGROUPS, "cgroup2", 0, NULL))
+		SKIP(return, "cannot mount cgroup2");
+	abi_put(CGROUPS "/cgroup.subtree_control", "+rdma");
+	mkdir(CGROUP, 0700);
+	if (access(CGROUP "/rdma.max", W_OK))
+		SKIP(return, "no RDMA controller");
+	self->ok = true;
+}
+
+/*
+ * The kernel keeps what it knows of a limited device when the cgroup goes away, and
+ * follows a pointer into the freed cgroup when the device does: lift the limit.
+ */
+FIXTURE_TEARDOWN(cgroup)
+{
+	if (self->ok)
+		EXPECT_EQ(0, limit_objects("max"));
+	rmdir(CGROUP);
+	umount(CGROUPS);
+	rmdir(CGROUPS);
+}
+
+/* In a child, which may have 4 objects of the device. */
+static int fill_cgroup(void *arg)
+{
+	const int limit = 4;
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_reg_mr mr;
+	struct abi s;
+	__u32 h, pd;
+	int n = 0, ret;
+
+	if (limit_objects("4") || abi_put(CGROUP "/cgroup.procs", "0"))
+		return 77;
+	/* The default PD is one of them. */
+	if (abi_open(&s))
+		return 1;
+	do {
+		ret = abi_alloc_pd(&s, s.ctx, n ? &h : &pd);
+	} while (!ret && ++n < 16);
+	if (ret != -EAGAIN)
+		return 2;
+	if (n != limit - 1)
+		return 3;
+	if (abi_create_cq(&s, -1, 8, 0, &h) != -EAGAIN ||
+	    abi_reg_mr(&s, s.pd, &h, sizeof(h), AC_ALL, &mr) != -EAGAIN ||
+	    (!s.iwarp && abi_create_ah(&s, s.pd, &h) != -EAGAIN) ||
+	    abi_create_srq(&s, s.pd, 8, 0, &h) != -EAGAIN)
+		return 4;
+	/* What has gone is not counted. */
+	if (ABI_DESTROY(&s, PD, pd) || abi_create_cq(&s, -1, 8, 0, &h))
+		return 5;
+	return abi_create_qp(&s, QPT_RC, h, 0, &qp) == -EAGAIN ? 0 : 6;
+}
+
+static void run_limited(struct __test_metadata *_metadata,
+			const FIXTURE_DATA(cgroup) * self, int (*fn)(void *arg), void *arg)
+{
+	int status;
+
+	if (!self->ok)
+		SKIP(return, "no RDMA controller");
+	status = abi_child(fn, arg);
+	if (status == 77)
+		SKIP(return, "cannot limit the device");
+	EXPECT_EQ(0, status);
+}
+
+TEST_F(cgroup, objects_of_a_cgroup)
+{
+	run_limited(_metadata, self, fill_cgroup, NULL);
+}
+
+/* With the session of somebody who is in no such cgroup */
+static int fill_passed(void *arg)
+{
+	const struct abi *s = arg;
+	__u32 h;
+
+	if (limit_objects("1") || abi_put(CGROUP "/cgroup.procs", "0"))
+		return 77;
+	CHECK(1, abi_alloc_pd(s, s->ctx, &h) == 0);
+	CHECK(2, abi_alloc_pd(s, s->ctx, &h) == -EAGAIN);
+	return 0;
+}
+
+TEST_F(cgroup, passed_session_charges_caller)
+{
+	struct abi s;
+	__u32 pd;
+
+	ASSERT_EQ(0, abi_open(&s));
+	run_limited(_metadata, self, fill_passed, &s);
+	EXPECT_EQ(0, abi_alloc_pd(&s, s.ctx, &pd));
+	abi_close(&s);
+}
+
+/* An endpoint with a QP and two CQs, which are likely to be used again */
+static int make_ep(const struct abi *s, struct rdma_ep_create_ep *e)
+{
+	abi_own_ep(s, 4731, e);
+	return ABI(s->fd, CREATE_EP, e);
+}
+
+static int destroy_cq(const struct abi *s, const struct rdma_ep_auto_cq *cq)
+{
+	close(cq->channel_fd);
+	return ABI_DESTROY(s, CQ, cq->cq);
+}
+
+static int destroy_ep(const struct abi *s, const struct rdma_ep_create_ep *e)
+{
+	int ret = ABI_DESTROY(s, QP, e->qp.qp) ?:
+		  ABI_DESTROY(s, ID, e->id);
+
+	close(e->channel_fd);
+	return ret ?: destroy_cq(s, &e->qp.send_cq) ?:
+		      destroy_cq(s, &e->qp.recv_cq);
+}
+
+/*
+ * The device's CQs and QPs of those that have gone serve the next ones, and whoever has
+ * them is charged then, up to the limit.
+ */
+static int fill_again(void *arg)
+{
+	struct rdma_ep_create_ep e;
+	struct abi s;
+	__u32 pds[3];
+	int i, n;
+
+	if (limit_objects("max") || abi_put(CGROUP "/cgroup.procs", "0"))
+		return 77;
+	CHECK(1, abi_open(&s) == 0);
+	n = nr_objects();
+	CHECK(2, n > 0);
+	for (i = 0; i < 20; i++) {
+		CHECK(3, make_ep(&s, &e) == 0);
+		CHECK(4, nr_objects() == n + 3);
+		CHECK(5, destroy_ep(&s, &e) == 0);
+		CHECK(6, nr_objects() == n);
+	}
+	/* Other objects may be had in their place, and they are refused then. */
+	for (i = 0; i < 3; i++)
+		CHECK(7, abi_alloc_pd(&s, s.ctx, &pds[i]) == 0);
+	CHECK(8, limit_objects("0") == 0);
+	CHECK(9, make_ep(&s, &e) == -EAGAIN);
+	CHECK(10, nr_objects() == n + 3);
+	return 0;
+}
+
+TEST_F(cgroup, reused_objects_charged_again)
+{
+	run_limited(_metadata, self, fill_again, NULL);
+}
+
+TEST_HARNESS_MAIN

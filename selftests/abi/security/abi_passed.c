@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sessions and channels that are passed to another process, of another user: what
+ * goes with the descriptor, and what does not. docs/security.md says it in words.
+ */
+#include "abi_test.h"
+
+#define LEN	8192
+#define QKEY	0x11111111
+/* Where both processes have memory, but not the same. */
+#define PLACE	((void *)0x10000000000)
+
+/*
+ * The receiver is forked before the session is opened, and has nothing of it but
+ * what it is sent: files, and the numbers here.
+ */
+struct receiver {
+	struct abi s;			/* its files are those received */
+	struct abi_pair p;
+	struct rdma_ep_reg_mr mr;	/* of the opener's memory */
+	__u32 id, ah, ud_qp;
+	int fds[4];			/* session, more */
+	int nr_fds;
+};
+
+FIXTURE(passed) {
+	struct abi s;
+	struct abi_pair p;
+	int socket[2];
+	pid_t pid;
+	__u8 *mem;
+	struct receiver *shared;
+};
+
+FIXTURE_SETUP(passed)
+{
+	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, self->socket));
+	ASSERT_EQ(0, abi_open(&self->s));
+	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
+	self->mem = mmap(PLACE, LEN, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	ASSERT_EQ(PLACE, self->mem);
+	memset(self->mem, 'o', LEN);
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, AC_ALL, &self->shared->mr));
+	self->shared->p = self->p;
+}
+
+FIXTURE_TEARDOWN(passed)
+{
+	abi_close(&self->s);
+}
+
+/* Starts the receiver: a process with none of our files and other memory. */
+static int start(struct _test_data_passed *self, int (*fn)(struct receiver *r))
+{
+	struct receiver *r = self->shared;
+	int i, fd;
+
+	r->s = self->s;
+	self->pid = fork();
+	if (self->pid < 0)
+		return -errno;
+	if (self->pid)
+		return 0;
+	for (fd = 3; fd < 256; fd++)
+		if (fd != self->socket[1])
+			close(fd);
+	/* Not what the opener has there */
+	if (mmap(PLACE, LEN, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != PLACE)
+		_exit(100);
+	memset(PLACE, 'r', LEN);
+	if (abi_become_nobody())
+		_exit(101);
+	for (i = 0; i < r->nr_fds; i++) {
+		r->fds[i] = abi_recv_fd(self->socket[1]);
+		if (r->fds[i] < 0)
+			_exit(102);
+	}
+	r->s.fd = r->fds[0];
+	_exit(fn(r));
+}
+
+/* Passes the session's file; returns what the receiver does. */
+static int passed(struct _test_data_passed *self, int (*fn)(struct receiver *r))
+{
+	int status, ret;
+
+	self->shared->nr_fds = 1;
+	ret = start(self, fn) ?: abi_send_fd(self->socket[0], self->s.fd);
+	if (ret)
+		return ret;
+	if (waitpid(self->pid, &status, 0) != self->pid)
+		return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* ------------------------------------------------------------------ */
+
+static int no_privileged_ports(struct receiver *r)
+{
+	struct sockaddr_in sin = r->s.addr;
+	struct rdma_ep_create_ep ep = {
+		.flags = RDMA_EP_EP_PASSIVE | RDMA_EP_ID_PRIVATE_CHANNEL,
+		.ps = RDMA_PS_TCP,
+		.qp_type = QPT_RC,
+	};
+	struct rdma_ep_resolve_addr res = { .id = r->id, .timeout_ms = 1000 };
+
+	sin.sin_port = htons(81);
+	CHECK(1, abi_bind(&r->s, r->id, &sin) == -EACCES);
+	memcpy(&ep.src, &sin, sizeof(sin));
+	CHECK(2, ABI(r->s.fd, CREATE_EP, &ep) == -EACCES);
+	memcpy(&res.src, &sin, sizeof(sin));
+	memcpy(&res.dst, &sin, sizeof(sin));
+	CHECK(3, ABI(r->s.fd, RESOLVE_ADDR, &res) == -EACCES);
+	sin.sin_port = htons(1081);
+	CHECK(4, abi_bind(&r->s, r->id, &sin) == 0);
+	return 0;
+}
+
+TEST_F(passed, privileged_port_needs_right_of_caller)
+{
+	struct sockaddr_in sin = self->s.addr;
+	int channel = abi_channel(&self->s);
+	__u32 id;
+
+	ASSERT_EQ(0, abi_tcp_id(&self->s, channel, 0, &self->shared->id));
+	EXPECT_EQ(0, passed(self, no_privileged_ports));
+	/* The opener may. */
+	sin.sin_port = htons(81);
+	ASSERT_EQ(0, abi_tcp_id(&self->s, channel, 0, &id));
+	EXPECT_EQ(0, abi_bind(&self->s, id, &sin));
+}
+
+static int no_privileged_qkeys(struct receiver *r)
+{
+	static struct abi_wrs w;
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_modify_qp m = { .qp = r->ud_qp };
+	__u32 posted;
+
+	wr = abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
+	wr->ah = r->ah;
+	wr->remote_qpn = 1;
+	wr->remote_qkey = 0x80010000;	/* QP1's */
+	CHECK(1, ABI_POST(&r->s, SEND, r->ud_qp, &w, &posted) == -EPERM);
+	CHECK(2, posted == 0);
+	m.attr.qp_attr_mask = QP_STATE | QP_QKEY;
+	m.attr.qp_state = QPS_RTS;
+	m.attr.qkey = 0x80000000 | QKEY;
+	CHECK(3, ABI(r->s.fd, MODIFY_QP, &m) == -EPERM);
+	wr->remote_qkey = QKEY;
+	CHECK(4, ABI_POST(&r->s, SEND, r->ud_qp, &w, NULL) == 0);
+	return 0;
+}
+
+TEST_F(passed, privileged_qkey_needs_right_of_caller)
+{
+	struct rdma_ep_create_qp c;
+	__u32 cq;
+
+	if (self->s.iwarp)
+		SKIP(return, "iWARP has no datagrams");
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
+	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_UD, cq, 0, &c));
+	self->shared->ud_qp = c.init.qp;
+	ASSERT_EQ(0, abi_create_ah(&self->s, self->s.pd, &self->shared->ah));
+	ASSERT_EQ(0, abi_qp_init(&self->s, c.init.qp, QPT_UD, QKEY));
+	ASSERT_EQ(0, abi_qp_rts(&self->s, c.init.qp, QPT_UD, 0));
+	EXPECT_EQ(0, passed(self, no_privileged_qkeys));
+}
+
+/* ------------------------------------------------------------------ */
+
+/* "VmPin" of the process, kB */
+static int pinned(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[128];
+	int kb = -1;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmPin: %d", &kb) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+static int limited_memory(struct receiver *r)
+{
+	const struct rlimit limit = { 65536, 65536 };
+	struct rdma_ep_reg_mr mr;
+	int before = pinned();
+	char *big = abi_map(1 << 20);
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		return 99;
+	CHECK(1, abi_reg_mr(&r->s, r->s.pd, big, 1 << 20, AC_ALL, &mr) == -ENOMEM);
+	CHECK(2, abi_reg_mr(&r->s, r->s.pd, big, 32768, AC_ALL, &mr) == 0);
+	CHECK(3, pinned() == before + 32);
+	CHECK(4, abi_reg_mr(&r->s, r->s.pd, big, 65536, AC_ALL, &mr) == -ENOMEM);
+	/* It stays behind, and pinned. */
+	return 0;
+}
+
+/* What the receiver registers is pinned within its limits, not the opener's. */
+TEST_F(passed, memlock_of_caller_counts)
+{
+	const struct rlimit much = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rdma_ep_reg_mr mr;
+	int before;
+	char *big = abi_map(1 << 20);
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &much));
+	before = pinned();
+	EXPECT_EQ(0, passed(self, limited_memory));
+	EXPECT_EQ(before, pinned());
+	EXPECT_EQ(0, abi_reg_mr(&self->s, self->s.pd, big, 1 << 20, AC_ALL, &mr));
+	EXPECT_EQ(before + 1024, pinned());
+}
+
+/* ------------------------------------------------------------------ */
+
+static int send_from(struct abi *s, struct abi_pair *p, __u64 addr, __u32 len, __u32 lkey)
+{
+	return abi_post_send(s, p->end[0].qp.qp, SEND_SIGNALED, 1, addr, len, lkey);
+}
+
+/* The lists are in the receiver's memory, the data where the region is. */
+static int other_memory(struct receiver *r)
+{
+	struct rdma_ep_reg_mr mr;
+	char *gone = abi_map(LEN);
+
+	CHECK(1, abi_reg_mr(&r->s, r->s.pd, PLACE, LEN, AC_ALL, &mr) == 0);
+	munmap(gone, LEN);
+	CHECK(2, abi_reg_mr(&r->s, r->s.pd, gone, LEN, AC_ALL, &mr) == -EFAULT);
+	/* Same address, one region of each process */
+	CHECK(3, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64, mr.lkey) == -EINVAL);
+	CHECK(4, abi_reg_mr(&r->s, r->s.pd, PLACE, LEN, AC_ALL, &mr) == 0);
+	CHECK(5, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64, mr.lkey) == 0);
+	CHECK(6, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64, r->mr.lkey) == 0);
+	/* The opener destroys what it was told of, and what it was not. */
+	r->mr = mr;
+	return 0;
+}
+
+TEST_F(passed, memory_of_caller_is_registered)
+{
+	struct rdma_ep_reg_mr own = self->shared->mr, *theirs;
+	struct rdma_ep_wc wc[3];
+	struct abi_wrs w;
+	__u8 *sink = abi_map(4096);
+	struct rdma_ep_reg_mr mr;
+	int i;
+
+	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, sink, 4096, AC_LOCAL_WRITE, &mr));
+	abi_wrs_init(&w);
+	for (i = 0; i < 3; i++) {
+		abi_recv_wr(&w, i);
+		abi_mr_sge(&w, &mr, 64 * i, 64);
+	}
+	ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &w, NULL));
+	EXPECT_EQ(0, passed(self, other_memory));
+	ASSERT_EQ(2, abi_wait(&self->s, self->p.end[1].cq[1], wc, 2));
+	EXPECT_EQ('r', sink[0]);
+	EXPECT_EQ('r', sink[63]);
+	EXPECT_EQ('o', sink[64]);
+	EXPECT_EQ('o', sink[127]);
+
+	/* The receiver is gone, its region is not: the key is the session's. */
+	theirs = &self->shared->mr;
+	EXPECT_EQ(0, send_from(&self->s, &self->p, (uintptr_t)PLACE, 64, theirs->lkey));
+	ASSERT_EQ(1, abi_wait(&self->s, self->p.end[1].cq[1], wc, 1));
+	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_EQ('r', sink[128]);
+	EXPECT_EQ('r', sink[191]);
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, theirs->mr));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, own.mr));
+}
+
+/* ------------------------------------------------------------------ */
+
+static int fill(struct receiver *r)
+{
+	__u32 pd;
+	int ret, n = 0;
+
+	do {
+		ret = abi_alloc_pd(&r->s, r->s.ctx, &pd);
+	} while (!ret && ++n < 200);
+	CHECK(1, ret == -EDQUOT);
+	/* With a session of its own it has its own limits. */
+	CHECK(2, n < 100);
+	return abi_open(&r->s) || abi_alloc_pd(&r->s, r->s.ctx, &pd) ? 3 : 0;
+}
+
+/* What is made counts for who opened the session, and is not free for nobody. */
+TEST_F(passed, quota_of_opener_counts)
+{
+	int old = abi_param("user_max_objects", 40);
+	__u32 pd;
+
+	ASSERT_LT(0, old);
+	EXPECT_EQ(0, passed(self, fill));
+	/* Root itself may go beyond its limit. */
+	EXPECT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	abi_param("user_max_objects", old);
+}
+
+/* ------------------------------------------------------------------ */
+
+enum { SESSION, CHANNEL, COMP, ASYNC };
+
+static int only_events(struct receiver *r)
+{
+	struct rdma_ep_event ev;
+	struct rdma_ep_query q = {};
+	struct rdma_ep_create_cq cq = { .cqe = 8 };
+	struct rdma_ep_create_id id = {
+		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
+	};
+	struct rdma_ep_migrate_id mig = {};
+	struct abi own;
+	int i, c;
+
+	close(r->fds[SESSION]);
+	for (i = CHANNEL; i <= ASYNC; i++)
+		CHECK(1, ABI(r->fds[i], QUERY, &q) == -ENOTTY);
+	CHECK(2, abi_event(r->fds[CHANNEL], RDMA_EP_CM_EVENT_USER, &ev) == 0);
+	CHECK(3, ev.param.arg == 4711);
+	/* They are no channels of another session. */
+	CHECK(4, abi_open(&own) == 0);
+	c = abi_channel(&own);
+	CHECK(5, abi_tcp_id(&own, c, 0, &mig.id) == 0);
+	for (i = SESSION; i <= ASYNC; i++) {
+		id.channel_fd = r->fds[i];
+		CHECK(6, ABI(own.fd, CREATE_ID, &id) == -EBADF);
+		cq.ctx = own.ctx;
+		cq.channel_fd = r->fds[i];
+		CHECK(7, ABI(own.fd, CREATE_CQ, &cq) == -EBADF);
+		mig.channel_fd = r->fds[i];
+		CHECK(8, ABI(own.fd, MIGRATE_ID, &mig) == -EBADF);
+	}
+	/* Each kind is only what it is, in its own session, too. */
+	id.channel_fd = own.async_fd;
+	CHECK(9, ABI(own.fd, CREATE_ID, &id) == -EBADF);
+	cq.channel_fd = c;
+	CHECK(10, ABI(own.fd, CREATE_CQ, &cq) == -EBADF);
+	abi_close(&own);
+	/* The opener closes the session as soon as it can. */
+	CHECK(11, abi_read(r->fds[CHANNEL], &ev, sizeof(ev), ABI_WAIT_MS) == -EIO);
+	CHECK(12, abi_read(r->fds[COMP], &ev, sizeof(ev), ABI_WAIT_MS) == -EIO);
+	CHECK(13, abi_read(r->fds[ASYNC], &ev, sizeof(ev), ABI_WAIT_MS) == -EIO);
+	return 0;
+}
+
+/* Channels: who has one gets the events, and nothing else of the session. */
+TEST_F(passed, channel_gives_only_events)
+{
+	struct rdma_ep_write_event user = {
+		.event = RDMA_EP_CM_EVENT_USER, .arg = 4711,
+	};
+	struct abi_objects before;
+	int fds[4], status, i;
+	bool counted;
+
+	abi_close(&self->s);
+	ASSERT_EQ(0, abi_idle());
+	counted = !abi_objects(&before);
+	ASSERT_EQ(0, abi_open(&self->s));
+	fds[SESSION] = open("/dev/null", O_RDONLY);
+	fds[CHANNEL] = abi_channel(&self->s);
+	fds[COMP] = abi_comp_channel(&self->s);
+	fds[ASYNC] = self->s.async_fd;
+	ASSERT_EQ(0, abi_tcp_id(&self->s, fds[CHANNEL], 0, &user.id));
+	self->shared->nr_fds = 4;
+	ASSERT_EQ(0, start(self, only_events));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, abi_send_fd(self->socket[0], fds[i]));
+	}
+	ASSERT_EQ(0, ABI(self->s.fd, WRITE_EVENT, &user));
+	/* It takes the event; only then the session goes, with all that it has. */
+	for (i = 0; i < 1000 && abi_ready(fds[CHANNEL], 0); i++)
+		usleep(10000);
+	close(self->s.fd);
+	self->s.fd = -1;
+	if (counted) {
+		EXPECT_EQ(0, abi_objects_wait(&before));
+	}
+	ASSERT_EQ(self->pid, waitpid(self->pid, &status, 0));
+	EXPECT_EQ(0, status);
+}
+
+/* ------------------------------------------------------------------ */
+
+static int outlive(struct receiver *r)
+{
+	struct rdma_ep_query_qp q = { .qp = r->p.end[0].qp.qp };
+	int i;
+
+	/* The opener is gone when the other end of its pipe is. */
+	for (i = 0; i < 1000 && !kill(r->nr_fds, 0); i++)
+		usleep(10000);
+	CHECK(1, ABI(r->s.fd, QUERY_QP, &q) == 0);
+	CHECK(2, send_from(&r->s, &r->p, r->mr.iova, 64, r->mr.lkey) == 0);
+	CHECK(3, ABI_DESTROY(&r->s, MR, r->mr.mr) == 0);
+	CHECK(4, ABI_DESTROY(&r->s, ID, r->p.end[0].id) == 0);
+	return 0;
+}
+
+/*
+ * The opener dies. Its memory is pinned on, as long as the session lives, and its ids live
+ * on, as their channels do.
+ */
+static int opener(void *arg)
+{
+	struct _test_data_passed *self = arg;
+	struct receiver *r = self->shared;
+
+	if (abi_open(&self->s))
+		return 1;
+	memset(&self->p, 0, sizeof(self->p));
+	if (abi_pair_open(&self->s, &self->p) ||
+	    abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, AC_ALL, &r->mr))
+		return 2;
+	r->p = self->p;
+	r->s = self->s;
+	if (abi_send_fd(self->socket[0], self->s.fd) ||
+	    abi_send_fd(self->socket[0], self->p.end[0].channel) ||
+	    abi_send_fd(self->socket[0], self->p.end[1].channel))
+		return 3;
+	kill(getpid(), SIGKILL);
+	return 0;
+}
+
+TEST_F(passed, session_outlives_its_opener)
+{
+	struct abi_objects before;
+	bool counted;
+	int status, fd;
+	pid_t pid;
+
+	abi_close(&self->s);
+	ASSERT_EQ(0, abi_idle());
+	counted = !abi_objects(&before);
+	pid = fork();
+	if (!pid)
+		_exit(opener(self));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFSIGNALED(status));
+	fd = abi_recv_fd(self->socket[1]);
+	ASSERT_LT(0, fd);
+	/* Its channels, with which the ids would end */
+	ASSERT_LT(0, abi_recv_fd(self->socket[1]));
+	ASSERT_LT(0, abi_recv_fd(self->socket[1]));
+	self->shared->nr_fds = pid;
+	self->shared->s.fd = fd;
+	EXPECT_EQ(0, outlive(self->shared));
+	close(fd);
+	if (counted) {
+		EXPECT_EQ(0, abi_objects_wait(&before));
+	}
+}
+
+/* ------------------------------------------------------------------ */
+
+/* Both sides of a fork make, use and destroy things in the same session. */
+static int busy(struct abi *s, char *page, int rounds)
+{
+	struct rdma_ep_create_qp c;
+	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_wc wc[4];
+	static struct abi_wrs w;
+	__u32 pd, cq;
+	int ret = 0, channel;
+	__u32 id;
+
+	while (!ret && rounds--) {
+		channel = abi_channel(s);
+		if (channel < 0)
+			return channel;
+		ret = abi_alloc_pd(s, s->ctx, &pd) ?:
+		      abi_reg_mr(s, pd, page, 4096, AC_ALL, &mr) ?:
+		      abi_create_cq(s, -1, 16, 0, &cq) ?:
+		      abi_tcp_id(s, channel, 0, &id);
+		if (ret)
+			return ret;
+		abi_qp_attr(&c, QPT_RC, pd, cq, cq);
+		ret = ABI(s->fd, CREATE_QP, &c) ?:
+		      abi_qp_init(s, c.init.qp, QPT_RC, 0);
+		abi_wrs_recv(&w, 1);
+		abi_mr_sge(&w, &mr, 0, 64);
+		if (!ret)
+			ret = ABI_POST(s, RECV, c.init.qp, &w, NULL);
+		if (!ret && abi_poll(s, cq, wc, 4) < 0)
+			ret = -EPROTO;
+		ret = ret ?:
+		      ABI_DESTROY(s, QP, c.init.qp) ?:
+		      ABI_DESTROY(s, CQ, cq) ?:
+		      ABI_DESTROY(s, MR, mr.mr) ?:
+		      ABI_DESTROY(s, PD, pd) ?:
+		      ABI_DESTROY(s, ID, id);
+		close(channel);
+	}
+	return ret;
+}
+
+TEST_F(passed, session_works_after_fork)
+{
+	enum { CHILDREN = 3, ROUNDS = 40 };
+	pid_t pid[CHILDREN];
+	int i, status;
+
+	for (i = 0; i < CHILDREN; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			_exit(!!busy(&self->s, (char *)self->mem, ROUNDS));
+	}
+	EXPECT_EQ(0, busy(&self->s, (char *)self->mem, ROUNDS));
+	for (i = 0; i < CHILDREN; i++) {
+		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	/* What there was is as it was. */
+	EXPECT_EQ(0, send_from(&self->s, &self->p, self->shared->mr.iova, 8,
+			       self->shared->mr.lkey));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, self->shared->mr.mr));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What somebody without privileges gets: limits for all that is his together,
+ * nothing for being root in a namespace of his own, and nothing from the kernel's
+ * own threads that work for him.
+ */
+#include <grp.h>
+#include <sys/prctl.h>
+
+#include "abi_test.h"
+
+#define QKEY	0x11111111
+
+FIXTURE(unpriv) {
+	int objects, queue_mb, session_objects, session_mb, pinned_mb;
+};
+
+FIXTURE_SETUP(unpriv)
+{
+	/* What they are is put back, whatever happens in between. */
+	self->objects = abi_param("user_max_objects", 262144);
+	self->queue_mb = abi_param("user_max_queue_mb", 1024);
+	self->session_objects = abi_param("session_max_objects", 65536);
+	self->session_mb = abi_param("session_max_queue_mb", 512);
+	ASSERT_LT(0, self->objects);
+	ASSERT_LT(0, self->queue_mb);
+	ASSERT_LT(0, self->session_objects);
+	ASSERT_LT(0, self->session_mb);
+	self->pinned_mb = abi_param("user_max_pinned_mb", 2);
+	ASSERT_LT(2, self->pinned_mb);
+	abi_param("user_max_pinned_mb", self->pinned_mb);
+}
+
+FIXTURE_TEARDOWN(unpriv)
+{
+	abi_param("user_max_objects", self->objects);
+	abi_param("user_max_queue_mb", self->queue_mb);
+	abi_param("session_max_objects", self->session_objects);
+	abi_param("session_max_queue_mb", self->session_mb);
+	abi_param("user_max_pinned_mb", self->pinned_mb);
+}
+
+static int become(uid_t uid)
+{
+	return setgroups(0, NULL) || setresgid(uid, uid, uid) ||
+	       setresuid(uid, uid, uid) ? -errno : 0;
+}
+
+/* Makes PDs until there are no more to be had. */
+static int exhaust(struct abi *s, int *n)
+{
+	__u32 pd;
+	int ret;
+
+	*n = 0;
+	do {
+		ret = abi_alloc_pd(s, s->ctx, &pd);
+	} while (!ret && ++*n < 1000);
+	return ret;
+}
+
+/* ------------------------------------------------------------------ */
+
+static int another_user(void *arg)
+{
+	struct abi s;
+	int n;
+
+	CHECK(20, become(1001) == 0);
+	CHECK(21, abi_open(&s) == 0);
+	CHECK(22, exhaust(&s, &n) == -EDQUOT);
+	CHECK(23, n == 27);
+	return 0;
+}
+
+/* The session itself, its default context and PD count, too. */
+static int user_objects(void *arg)
+{
+	struct abi s[3];
+	__u32 cq;
+	int n;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s[0]) == 0 && abi_open(&s[1]) == 0);
+	CHECK(3, exhaust(&s[0], &n) == -EDQUOT);
+	CHECK(4, n == 24);
+	CHECK(5, exhaust(&s[1], &n) == -EDQUOT);
+	CHECK(6, n == 0);
+	CHECK(7, abi_create_cq(&s[1], -1, 8, 0, &cq) == -EDQUOT);
+	/* A third one can not even be furnished. */
+	CHECK(8, abi_open(&s[2]) == -EDQUOT);
+	abi_close(&s[2]);
+	/* What one gives back the other may have. */
+	abi_close(&s[0]);
+	CHECK(9, exhaust(&s[1], &n) == -EDQUOT);
+	CHECK(10, n == 27);
+	return 0;
+}
+
+/* Sessions and channels are files that one has by opening and asking, without an object. */
+static int files_of_a_user(void *arg)
+{
+	int fd, n, chan;
+	struct abi s;
+
+	CHECK(1, become(1000) == 0);
+	for (n = 0; (fd = open(RDMA_EP_DEVICE_NODE, O_RDWR)) >= 0 && n < 40;)
+		n++;
+	CHECK(2, fd < 0 && errno == EDQUOT);
+	CHECK(3, n == 30);
+	for (fd = 3; fd < 100; fd++)
+		close(fd);
+	CHECK(4, abi_open(&s) == 0);
+	for (n = 0; n < 40; n++) {
+		chan = n % 2 ? abi_channel(&s) : abi_comp_channel(&s);
+		if (chan < 0)
+			break;
+	}
+	CHECK(5, chan == -EDQUOT);
+	CHECK(6, n == 27);
+	return 0;
+}
+
+TEST_F(unpriv, objects_of_a_user)
+{
+	abi_param("user_max_objects", 30);
+	EXPECT_EQ(0, abi_child(user_objects, NULL));
+	/* Nothing is left of it, and others have their own. */
+	EXPECT_EQ(0, abi_child(user_objects, NULL));
+	EXPECT_EQ(0, abi_child(another_user, NULL));
+	EXPECT_EQ(0, abi_child(files_of_a_user, NULL));
+	EXPECT_EQ(0, abi_child(user_objects, NULL));
+}
+
+/* CQs until there are no more; returns what they take together. */
+static int exhaust_queues(struct abi *s, int *n)
+{
+	__u32 cq;
+	int ret;
+
+	*n = 0;
+	do {
+		ret = abi_create_cq(s, -1, 1000, 0, &cq);
+	} while (!ret && ++*n < 100);
+	return ret;
+}
+
+static int queues(void *arg)
+{
+	struct rdma_ep_create_qp qp;
+	struct rdma_ep_query q = {};
+	struct abi s[2], roots;
+	__u32 cq, srq;
+	int n, m;
+
+	CHECK(13, abi_open(&roots) == 0);
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s[0]) == 0 && abi_open(&s[1]) == 0);
+	CHECK(3, ABI(s[0].fd, QUERY, &q) == 0);
+	CHECK(4, q.max_queue_bytes == 2 << 20 && q.max_user_queue_bytes == 3 << 20);
+	CHECK(10, abi_create_cq(&s[1], -1, 1, 0, &cq) == 0);
+	CHECK(5, exhaust_queues(&s[0], &n) == -EDQUOT);
+	CHECK(6, n > 2 && n < 50);
+	CHECK(7, exhaust_queues(&s[1], &m) == -EDQUOT);
+	/*
+	 * The session's limit, then what it leaves of the user's: half as much, of which
+	 * the small CQ takes a little. The second session alone could have n - 1.
+	 */
+	CHECK(8, m == n / 2 - 1);
+	/* A session counts for who has opened it: another user has all of his. */
+	CHECK(14, exhaust_queues(&roots, &m) == -EDQUOT);
+	CHECK(15, m == n);
+	/* Other queues come out of the same. */
+	CHECK(9, abi_create_srq(&s[1], s[1].pd, 8000, 0, &srq) == -EDQUOT);
+	abi_qp_attr(&qp, QPT_RC, s[1].pd, cq, cq);
+	qp.init.max_send_wr = 8000;
+	CHECK(11, ABI(s[1].fd, CREATE_QP, &qp) == -EDQUOT);
+	qp.init.max_send_wr = 1;
+	qp.init.max_recv_wr = 8000;
+	CHECK(12, ABI(s[1].fd, CREATE_QP, &qp) == -EDQUOT);
+	/* A receive queue that is not made takes nothing. */
+	abi_close(&s[0]);
+	CHECK(16, abi_create_srq(&s[1], s[1].pd, 8, 0, &qp.init.srq) == 0);
+	qp.init.max_recv_wr = 65536;
+	qp.init.max_recv_sge = 16;
+	CHECK(17, ABI(s[1].fd, CREATE_QP, &qp) == 0);
+	return 0;
+}
+
+/* An SRQ that has been made so large, or was to be, keeps the slots that it got for it. */
+static int slots(void *arg)
+{
+	struct rdma_ep_srq_attr grow = {
+		.flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 3000,
+	};
+	struct rdma_ep_srq_attr shrink = {
+		.flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 1,
+	};
+	/* Refused by every driver: the limit is more than there can be. */
+	struct rdma_ep_srq_attr refused = {
+		.flags = RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT,
+		.max_wr = 3000, .srq_limit = 3001,
+	};
+	__u32 srq[3];
+	struct abi s;
+	int i;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	for (i = 0; i < 3; i++)
+		CHECK(3, abi_create_srq(&s, s.pd, 1, 1, &srq[i]) == 0);
+	grow.srq = srq[0];
+	shrink.srq = srq[0];
+	refused.srq = srq[1];
+	/* siw can not. */
+	CHECK(4, ABI(s.fd, MODIFY_SRQ, &grow) == (s.iwarp ? -EOPNOTSUPP : 0));
+	CHECK(5, ABI(s.fd, MODIFY_SRQ, &shrink) == (s.iwarp ? -EOPNOTSUPP : 0));
+	grow.srq = srq[2];
+	CHECK(6, ABI(s.fd, MODIFY_SRQ, &grow) == -EDQUOT);
+	CHECK(7, ABI_DESTROY(&s, SRQ, srq[0]) == 0);
+	CHECK(8, ABI(s.fd, MODIFY_SRQ, &refused) < 0);
+	CHECK(9, ABI(s.fd, MODIFY_SRQ, &grow) == -EDQUOT);
+	/* The same once more is not charged once more. */
+	CHECK(10, ABI(s.fd, MODIFY_SRQ, &refused) == -EDQUOT);
+	CHECK(11, ABI_DESTROY(&s, SRQ, srq[1]) == 0);
+	CHECK(12, ABI(s.fd, MODIFY_SRQ, &grow) != -EDQUOT);
+	return 0;
+}
+
+TEST_F(unpriv, slots_of_an_srq)
+{
+	abi_param("session_max_queue_mb", 1);
+	EXPECT_EQ(0, abi_child(slots, NULL));
+}
+
+TEST_F(unpriv, queue_memory)
+{
+	abi_param("session_max_queue_mb", 2);
+	abi_param("user_max_queue_mb", 3);
+	EXPECT_EQ(0, abi_child(queues, NULL));
+	EXPECT_EQ(0, abi_child(queues, NULL));
+}
+
+/* rdma_cm's memory for ids is charged to no cgroup. */
+static int ids(void *arg)
+{
+	struct abi s;
+	int n = 0, ret, channel;
+	__u32 id = 0, more;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	channel = abi_channel(&s);
+	do {
+		more = id;
+		ret = abi_tcp_id(&s, channel, 0, &id);
+	} while (!ret && ++n < 1000);
+	CHECK(3, ret == -EDQUOT);
+	CHECK(4, n > 100 && n <= 128);
+	CHECK(5, ABI_DESTROY(&s, ID, more) == 0);
+	CHECK(6, abi_tcp_id(&s, channel, 0, &id) == 0);
+	return 0;
+}
+
+TEST_F(unpriv, memory_of_ids)
+{
+	abi_param("session_max_queue_mb", 1);
+	EXPECT_EQ(0, abi_child(ids, NULL));
+}
+
+/* Drivers have room for all READs that there may be of each QP. */
+static int reads(void *arg)
+{
+	struct rdma_ep_create_qp c;
+	int n = 0, ret;
+	struct abi s;
+	__u32 cq;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	CHECK(3, abi_create_cq(&s, -1, 1, 0, &cq) == 0);
+	do {
+		abi_qp_attr(&c, QPT_RC, s.pd, cq, cq);
+		c.init.max_send_wr = 1;
+		c.init.max_recv_wr = 1;
+		ret = ABI(s.fd, CREATE_QP, &c);
+	} while (!ret && ++n < 1000);
+	CHECK(4, ret == -EDQUOT);
+	/* Two pages for queues, and two of rxe's, or eight of siw's */
+	CHECK(5, n > 10 && n <= (s.iwarp ? 1024 / 40 : 1024 / 16));
+	return 0;
+}
+
+TEST_F(unpriv, memory_for_reads)
+{
+	abi_param("session_max_queue_mb", 1);
+	EXPECT_EQ(0, abi_child(reads, NULL));
+}
+
+/* iw_cm and siw have room for all requests that may wait. */
+static int listeners(void *arg)
+{
+	struct sockaddr_in sin;
+	__u32 id[2];
+	struct abi s;
+	int channel;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	channel = abi_channel(&s);
+	CHECK(3, abi_tcp_listen(&s, channel, 0, 1, &id[0], &sin) == 0);
+	CHECK(4, abi_tcp_listen(&s, channel, 0, 2, &id[1], &sin) == (s.iwarp ? -EDQUOT : 0));
+	CHECK(5, ABI_ID_CMD(&s, LISTEN, id[1], 16) == (s.iwarp ? 0 : -EINVAL));
+	CHECK(6, ABI_ID_CMD(&s, LISTEN, id[1], 16) == -EINVAL);
+	CHECK(7, ABI_DESTROY(&s, ID, id[0]) == 0);
+	CHECK(8, abi_tcp_listen(&s, channel, 0, 1, &id[0], &sin) == 0);
+	return 0;
+}
+
+TEST_F(unpriv, listeners)
+{
+	abi_param("session_max_queue_mb", 1);
+	EXPECT_EQ(0, abi_child(listeners, NULL));
+}
+
+/* ------------------------------------------------------------------ */
+
+struct pinning {
+	const struct abi *s;
+	struct rdma_ep_reg_mr mr;
+};
+
+/* A process of its own, which has registered nothing yet. */
+static int pin_mb(void *arg)
+{
+	struct pinning *p = arg;
+	char *mem = abi_map(1 << 20);
+
+	return -abi_reg_mr(p->s, p->s->pd, mem, 1 << 20, AC_ALL, &p->mr);
+}
+
+static int pin(void *arg)
+{
+	const struct rlimit limit = { 1 << 20, 1 << 20 };
+	struct pinning *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct abi s, other;
+
+	CHECK(1, become(1000) == 0);
+	CHECK(2, setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+	CHECK(3, abi_open(&s) == 0 && abi_open(&other) == 0);
+	p->s = &s;
+	CHECK(4, abi_child(pin_mb, p) == 0);
+	CHECK(5, abi_child(pin_mb, p) == 0);
+	CHECK(6, abi_child(pin_mb, p) == ENOMEM);
+	p->s = &other;
+	CHECK(7, pin_mb(p) == ENOMEM);
+	CHECK(8, ABI_DESTROY(&s, MR, p->mr.mr) == -ENOENT);
+	abi_close(&s);
+	CHECK(9, pin_mb(p) == 0);
+	return 0;
+}
+
+/* Regions outlast their processes, each of which has an RLIMIT_MEMLOCK of its own. */
+TEST_F(unpriv, memory_of_a_user)
+{
+	abi_param("user_max_pinned_mb", 2);
+	EXPECT_EQ(0, abi_child(pin, NULL));
+}
+
+/* ------------------------------------------------------------------ */
+
+/*
+ * IPoIB needs InfiniBand, but rdma_cm finds out later: when the device of an address is
+ * to be taken, so there is one of none.
+ */
+struct port_space {
+	const char *name;
+	__u32 ps, type;
+	bool ipoib;
+};
+
+static int bind_port(const struct abi *s, __u32 id, const void *addr, __u16 port)
+{
+	struct rdma_ep_bind_addr b = { .id = id };
+
+	memcpy(&b.addr, addr, sizeof(struct sockaddr_in6));
+	/* (It is in the same place for both families.) */
+	((struct sockaddr_in *)&b.addr)->sin_port = htons(port);
+	return ABI(s->fd, BIND_ADDR, &b);
+}
+
+static int resolve_from_port(const struct abi *s, __u32 id, const void *src,
+			     const void *dst, __u16 port)
+{
+	struct rdma_ep_resolve_addr r = { .id = id, .timeout_ms = 5000 };
+
+	memcpy(&r.src, src, sizeof(struct sockaddr_in6));
+	memcpy(&r.dst, dst, sizeof(struct sockaddr_in6));
+	((struct sockaddr_in *)&r.src)->sin_port = htons(port);
+	((struct sockaddr_in *)&r.dst)->sin_port = htons(4711);
+	return ABI(s->fd, RESOLVE_ADDR, &r);
+}
+
+/* An id of this port space gets privileged ports, or none, in whatever way. */
+static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
+			 const struct port_space *space, const void *dst, bool privileged)
+{
+	const struct sockaddr_in6 any = {
+		.sin6_family = ((const struct sockaddr *)dst)->sa_family,
+	};
+	const void *addr = space->ipoib ? &any : dst;
+	enum abi_cm_event resolved = space->ipoib ? EV_ADDR_ERROR :
+						    EV_ADDR_RESOLVED;
+	static const __u16 low[] = { 1, 81, 1023 };
+	int family = any.sin6_family;
+	int want = privileged ? 0 : -EACCES;
+	int channel = abi_channel(s);
+	struct rdma_ep_event ev;
+	__u32 id[2];
+	size_t i, j;
+
+	for (i = 0; i < ARRAY_SIZE(low); i++) {
+		for (j = 0; j < 2; j++) {
+			ASSERT_EQ(0, abi_create_id(s, channel, space->ps, space->type, 0, &id[j]));
+		}
+		EXPECT_EQ(want, bind_port(s, id[0], addr, low[i])) {
+			TH_LOG("%s, family %d, binding to %u", space->name, family, low[i]);
+		}
+		if (privileged) {
+			ASSERT_EQ(0, ABI_DESTROY(s, ID, id[0]));
+		}
+		EXPECT_EQ(want, resolve_from_port(s, id[1], addr, dst, low[i])) {
+			TH_LOG("%s, family %d, resolving from %u", space->name, family, low[i]);
+		}
+		if (privileged) {
+			ASSERT_EQ(0, abi_event(channel, resolved, &ev));
+			ASSERT_EQ(0, ABI_DESTROY(s, ID, id[1]));
+		}
+	}
+	if (privileged)
+		return;
+	/* It was the port, and nothing has come of it. */
+	EXPECT_TRUE(abi_quiet(channel));
+	EXPECT_EQ(0, bind_port(s, id[0], addr, 1024)) {
+		TH_LOG("%s, family %d", space->name, family);
+	}
+	EXPECT_EQ(0, resolve_from_port(s, id[1], addr, dst, 1025)) {
+		TH_LOG("%s, family %d", space->name, family);
+	}
+	ASSERT_EQ(0, abi_event(channel, resolved, &ev));
+	ASSERT_EQ(0, ABI_DESTROY(s, ID, id[0]));
+	ASSERT_EQ(0, ABI_DESTROY(s, ID, id[1]));
+}
+
+/* Of each port space, by each address, in a session that has got them before */
+TEST(privileged_ports)
+{
+	static const struct port_space spaces[] = {
+		{ "TCP", RDMA_PS_TCP, QPT_RC },
+		{ "UDP", RDMA_PS_UDP, QPT_UD },
+		{ "IB", RDMA_PS_IB, QPT_RC },
+		{ "IPoIB", RDMA_PS_IPOIB, QPT_UD, .ipoib = true },
+	};
+	struct sockaddr_in6 addr[2] = {};
+	struct abi s;
+	size_t i, j;
+
+	ASSERT_EQ(0, abi_open(&s));
+	memcpy(&addr[0], &s.addr, sizeof(s.addr));
+	ASSERT_EQ(0, abi_addr6(&s, &addr[1])) {
+		TH_LOG("the device has no IPv6 address");
+	}
+	for (i = 0; i < ARRAY_SIZE(spaces); i++)
+		for (j = 0; j < ARRAY_SIZE(addr); j++)
+			expect_ports(_metadata, &s, &spaces[i], &addr[j], true);
+	ASSERT_EQ(0, abi_become_nobody());
+	for (i = 0; i < ARRAY_SIZE(spaces); i++)
+		for (j = 0; j < ARRAY_SIZE(addr); j++)
+			expect_ports(_metadata, &s, &spaces[i], &addr[j], false);
+	abi_close(&s);
+}
+
+/* ------------------------------------------------------------------ */
+
+/* Root in a user namespace, which may do everything to what belongs to that. */
+static int become_rootless(void)
+{
+	if (become(1000))
+		return -1;
+	/* Who changes his uid may not write his own files in /proc, unless: */
+	if (prctl(PR_SET_DUMPABLE, 1))
+		return -1;
+	if (unshare(CLONE_NEWUSER))
+		return -ENOSYS;
+	if (abi_put("/proc/self/setgroups", "deny") || abi_put("/proc/self/gid_map", "0 1000 1") ||
+	    abi_put("/proc/self/uid_map", "0 1000 1") || geteuid())
+		return -2;
+	return 0;
+}
+
+static int rootless(void *arg)
+{
+	const struct rlimit limit = { 65536, 65536 };
+	char *big = abi_map(1 << 20);
+	struct rdma_ep_create_qp qp;
+	struct sockaddr_in sin;
+	struct rdma_ep_reg_mr mr;
+	struct abi s;
+	int n, ret;
+	__u32 id, cq;
+
+	ret = become_rootless();
+	if (ret == -ENOSYS)
+		return 77;
+	CHECK(1, ret == 0);
+	CHECK(2, setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+	CHECK(3, abi_open(&s) == 0);
+	sin = s.addr;
+	sin.sin_port = htons(81);
+	CHECK(4, abi_tcp_id(&s, abi_channel(&s), 0, &id) == 0);
+	CHECK(5, abi_bind(&s, id, &sin) == -EACCES);
+	CHECK(6, abi_reg_mr(&s, s.pd, big, 1 << 20, AC_ALL, &mr) == -ENOMEM);
+	if (!s.iwarp) {
+		CHECK(7, abi_create_cq(&s, -1, 8, 0, &cq) == 0);
+		abi_qp_attr(&qp, QPT_UD, s.pd, cq, cq);
+		CHECK(8, ABI(s.fd, CREATE_QP, &qp) == 0);
+		CHECK(9, abi_qp_init(&s, qp.init.qp, QPT_UD, 0x80000000 | QKEY) == -EPERM);
+		CHECK(10, abi_qp_init(&s, qp.init.qp, QPT_UD, QKEY) == 0);
+	}
+	CHECK(11, exhaust(&s, &n) == -EDQUOT);
+	CHECK(12, n < 30);
+	return 0;
+}
+
+TEST_F(unpriv, root_in_a_user_namespace)
+{
+	int ret;
+
+	abi_param("session_max_objects", 30);
+	ret = abi_child(rootless, NULL);
+	if (ret == 77)
+		SKIP(return, "no user namespaces for users");
+	EXPECT_EQ(0, ret);
+}
+
+/* ------------------------------------------------------------------ */
+
+/*
+ * A connection request makes an object of the listener's, in a kernel thread that
+ * has every capability: it counts all the same. One that finds no room is not
+ * answered (iWARP: rejected), so the peer asks again.
+ */
+static int full_listener(void *arg)
+{
+	const int *fds = arg;
+	struct rdma_ep_event ev;
+	struct sockaddr_in sin;
+	struct abi s;
+	__u32 id, pd;
+	int channel, n;
+	char c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	CHECK(1, become(1000) == 0);
+	CHECK(2, abi_open(&s) == 0);
+	channel = abi_channel(&s);
+	CHECK(3, abi_tcp_listen(&s, channel, 0, 0, &id, &sin) == 0);
+	CHECK(4, abi_alloc_pd(&s, s.ctx, &pd) == 0);
+	CHECK(5, exhaust(&s, &n) == -EDQUOT);
+	CHECK(6, write(fds[1], &sin, sizeof(sin)) == sizeof(sin));
+	CHECK(7, read(fds[2], &c, 1) == 1);
+	CHECK(8, abi_read(channel, &ev, sizeof(ev), 1000) == -ETIMEDOUT);
+	CHECK(9, ABI_DESTROY(&s, PD, pd) == 0);
+	CHECK(10, s.iwarp || abi_event(channel, EV_CONNECT_REQUEST, &ev) == 0);
+	return 0;
+}
+
+TEST_F(unpriv, kernel_threads)
+{
+	struct rdma_ep_event ev;
+	struct rdma_ep_create_qp qp;
+	struct sockaddr_in sin;
+	int channel, status, fds[4];
+	struct abi s;
+	__u32 id, cq;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(fds));
+	ASSERT_EQ(0, pipe(fds + 2));
+	abi_param("session_max_objects", 20);
+	pid = fork();
+	if (!pid)
+		_exit(full_listener(fds));
+	ASSERT_EQ(sizeof(sin), read(fds[0], &sin, sizeof(sin)));
+	ASSERT_EQ(0, abi_open(&s));
+	channel = abi_channel(&s);
+	ASSERT_EQ(0, abi_tcp_client(&s, channel, &sin, 0, &id));
+	ASSERT_EQ(0, abi_create_cq(&s, -1, 16, 0, &cq));
+	ASSERT_EQ(0, abi_create_qp(&s, QPT_RC, cq, id, &qp));
+	ASSERT_EQ(0, abi_connect(&s, id, 0));
+	if (s.iwarp) {
+		ASSERT_EQ(0, abi_read(channel, &ev, sizeof(ev), ABI_WAIT_MS));
+		EXPECT_NE(EV_ESTABLISHED, ev.event);
+	}
+	ASSERT_EQ(1, write(fds[3], "", 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	abi_close(&s);
+}
+
+TEST_HARNESS_MAIN

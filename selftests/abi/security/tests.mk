@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Rights, limits, namespaces, and attacks on them.
+
+vpath %.c abi/security
+
+ABI_PROGS += abi_attack abi_changed abi_keys abi_passed abi_unpriv abi_cgroup abi_netns

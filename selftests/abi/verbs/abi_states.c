@@ -1,0 +1,746 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What may be posted to which QP in which state, and what becomes of what was
+ * posted when the QP goes.
+ */
+#include "abi_test.h"
+
+#define LEN	4096
+#define QKEY	0x11111111
+
+/* Two QPs without ids, connected with each other (UD: able to be). */
+struct raw {
+	struct abi s;
+	__u32 type;
+	__u32 cq;
+	struct rdma_ep_qp_init qp[2];
+	__u32 ah;
+	char *buf;
+	struct rdma_ep_reg_mr mr;
+	struct abi_wrs w;
+};
+
+FIXTURE(type) {
+	struct raw raw;
+};
+
+FIXTURE_VARIANT(type) {
+	__u32 type;
+	__u32 opcodes;		/* allowed ones */
+};
+
+#define OP(_name) (1U << WR_##_name)
+
+/* What writes to local memory has no data of its own. */
+#define SINKS	(OP(RDMA_READ) | OP(CMP_AND_SWP) | OP(FETCH_AND_ADD))
+/* What takes a receive of the peer's */
+#define MESSAGES \
+	(OP(SEND) | OP(SEND_WITH_IMM) | OP(SEND_WITH_INV) | OP(RDMA_WRITE_WITH_IMM))
+#define RC_OPCODES \
+	(OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM) | \
+	 OP(RDMA_READ) | OP(CMP_AND_SWP) | OP(FETCH_AND_ADD) | OP(SEND_WITH_INV))
+#define IWARP_OPCODES \
+	(OP(SEND) | OP(RDMA_WRITE) | OP(RDMA_READ) | OP(SEND_WITH_INV))
+#define ALL_FLAGS	(SEND_FENCE | SEND_SIGNALED | SEND_SOLICITED | SEND_INLINE)
+
+FIXTURE_VARIANT_ADD(type, rc) {
+	.type = QPT_RC,
+	.opcodes = RC_OPCODES,
+};
+
+FIXTURE_VARIANT_ADD(type, uc) {
+	.type = QPT_UC,
+	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) |
+		   OP(RDMA_WRITE_WITH_IMM),
+};
+
+FIXTURE_VARIANT_ADD(type, ud) {
+	.type = QPT_UD,
+	.opcodes = OP(SEND) | OP(SEND_WITH_IMM),
+};
+
+static int create(struct raw *r, struct rdma_ep_qp_init *init)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	ret = abi_create_qp(&r->s, r->type, r->cq, 0, &c);
+	*init = c.init;
+	return ret;
+}
+
+static int map_buf(struct raw *r)
+{
+	r->buf = abi_map(LEN);
+	return abi_reg_mr(&r->s, r->s.pd, r->buf, LEN, AC_ALL, &r->mr);
+}
+
+/* Returns false if it can not be done on this device. */
+static bool setup(struct __test_metadata *_metadata, struct raw *r, __u32 type)
+{
+	int i;
+
+	ASSERT_EQ(0, abi_open(&r->s));
+	if (r->s.iwarp)
+		return false;
+	r->type = type;
+	ASSERT_EQ(0, abi_create_cq(&r->s, -1, 128, 0, &r->cq));
+	ASSERT_EQ(0, abi_create_ah(&r->s, r->s.pd, &r->ah));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, create(r, &r->qp[i]));
+	}
+	ASSERT_EQ(0, map_buf(r));
+	return true;
+}
+
+FIXTURE_SETUP(type)
+{
+	if (!setup(_metadata, &self->raw, variant->type))
+		SKIP_FIXTURE("the CM moves iWARP's QPs");
+}
+
+FIXTURE_TEARDOWN(type)
+{
+	abi_close(&self->raw.s);
+}
+
+FIXTURE(datagram) {
+	struct raw raw;
+};
+
+FIXTURE_SETUP(datagram)
+{
+	if (!setup(_metadata, &self->raw, QPT_UD))
+		SKIP_FIXTURE("iWARP has no datagrams");
+}
+
+FIXTURE_TEARDOWN(datagram)
+{
+	abi_close(&self->raw.s);
+}
+
+static int to_init(struct raw *r, int i)
+{
+	return abi_qp_init(&r->s, r->qp[i].qp, r->type, QKEY);
+}
+
+static int to_rts(struct raw *r, int i)
+{
+	return abi_qp_rts(&r->s, r->qp[i].qp, r->type, r->qp[!i].qp_num);
+}
+
+static int ready(struct raw *r)
+{
+	return to_init(r, 0) ?: to_init(r, 1) ?: to_rts(r, 0) ?:
+	       to_rts(r, 1);
+}
+
+/* A send that is right in every respect, but perhaps for its opcode and flags. */
+static struct rdma_ep_send_wr *build_flags(struct raw *r, __u32 opcode, __u32 flags, __u64 wr_id)
+{
+	struct rdma_ep_send_wr *wr;
+
+	wr = abi_wrs_send(&r->w, opcode, flags, wr_id);
+	if (r->type == QPT_UD) {
+		wr->ah = r->ah;
+		wr->remote_qpn = r->qp[1].qp_num;
+		wr->remote_qkey = QKEY;
+	} else {
+		abi_remote(wr, &r->mr, 1024);
+	}
+	if (flags & SEND_INLINE)
+		abi_inline(&r->w, wr, "12345678", 8);
+	else
+		abi_mr_sge(&r->w, &r->mr, 0, 8);
+	return wr;
+}
+
+static struct rdma_ep_send_wr *build(struct raw *r, __u32 opcode, __u64 wr_id)
+{
+	return build_flags(r, opcode, SEND_SIGNALED, wr_id);
+}
+
+static int post_send(struct raw *r)
+{
+	return ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w, NULL);
+}
+
+static int post_recv(struct raw *r, int i, __u64 wr_id)
+{
+	return abi_post_recv(&r->s, r->qp[i].qp, wr_id, r->mr.iova + 2048, 1024, r->mr.lkey);
+}
+
+static bool has(__u32 set, __u32 op)
+{
+	return op < 32 && (set & (1U << op));
+}
+
+/* What rdma_ep.h says of flags, and ibv_post_send(3) of data that goes inline */
+static bool allowed(const struct abi *s, __u32 opcodes, __u32 op, __u32 flags)
+{
+	if (!has(opcodes, op) || (flags & ~ALL_FLAGS) || ((flags & SEND_INLINE) && has(SINKS, op)))
+		return false;
+	return !s->iwarp || !(((flags & SEND_FENCE) && op == WR_RDMA_READ) ||
+			      ((flags & SEND_INLINE) && op == WR_SEND_WITH_INV));
+}
+
+/* It is carried out, and says so only if it is to; the message after it does. */
+static void expect_done(struct __test_metadata *_metadata, struct raw *r, __u32 op, __u32 flags)
+{
+	int i, want = 2 + has(MESSAGES, op) + !!(flags & SEND_SIGNALED);
+	struct rdma_ep_wc wc[4];
+
+	for (i = 0; i < 1 + has(MESSAGES, op); i++) {
+		ASSERT_EQ(0, post_recv(r, 1, 1000));
+	}
+	build_flags(r, op, flags, 1);
+	ASSERT_EQ(0, post_send(r)) {
+		TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
+	}
+	build(r, WR_SEND, 2);
+	ASSERT_EQ(0, post_send(r));
+	ASSERT_EQ(want, abi_wait(&r->s, r->cq, wc, want)) {
+		TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
+	}
+	for (i = 0; i < want; i++) {
+		EXPECT_EQ(WC_SUCCESS, wc[i].status) {
+			TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
+		}
+		EXPECT_TRUE(wc[i].wr_id != 1 || (flags & SEND_SIGNALED));
+	}
+}
+
+/* It is taken, to be told that the QP is in ERR, whatever it would do. */
+static void expect_flushed(struct __test_metadata *_metadata, struct raw *r, __u32 op, __u32 flags)
+{
+	struct rdma_ep_wc wc;
+
+	build_flags(r, op, flags, 3);
+	ASSERT_EQ(0, post_send(r)) {
+		TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
+	}
+	ASSERT_EQ(1, abi_wait(&r->s, r->cq, &wc, 1));
+	EXPECT_EQ(3, wc.wr_id);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc.status);
+}
+
+/* Each opcode with all that flags can be; unknown bits one at a time. */
+static void cross(struct __test_metadata *_metadata, struct raw *r, __u32 opcodes, bool in_error)
+{
+	static const __u32 far[] = {
+		0xf0, 0xf1, 0xff, 0x100, 0x102, 0x10002, 0x7fffffff,
+		0x80000002, 0xfffffffe, 0xffffffff,
+	};
+	__u32 op, flags, n;
+	size_t i;
+
+	for (i = 0; i < 256 + ARRAY_SIZE(far); i++) {
+		op = i < 256 ? i : far[i - 256];
+		for (n = 0; n <= ALL_FLAGS + 28; n++) {
+			flags = n <= ALL_FLAGS ? n :
+				SEND_SIGNALED | 1U << (n - ALL_FLAGS + 3);
+			if (!allowed(&r->s, opcodes, op, flags)) {
+				build_flags(r, op, flags, op);
+				EXPECT_EQ(-EINVAL, post_send(r)) {
+					TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
+				}
+			} else if (in_error) {
+				expect_flushed(_metadata, r, op, flags);
+			} else if (op != WR_SEND_WITH_INV) {
+				/* (No key of user memory can be invalidated.) */
+				expect_done(_metadata, r, op, flags);
+			}
+		}
+	}
+}
+
+TEST_F(type, opcodes)
+{
+	struct raw *r = &self->raw;
+
+	ASSERT_EQ(0, ready(r));
+	cross(_metadata, r, variant->opcodes, false);
+}
+
+/*
+ * The same on a connection, also over iWARP; there the CM moves a QP to RTS, but not to
+ * ERR, where keys do not matter.
+ */
+TEST(opcodes_of_a_connection)
+{
+	struct raw *r = calloc(1, sizeof(*r));
+	struct abi_pair p = {};
+
+	ASSERT_NE(NULL, r);
+	ASSERT_EQ(0, abi_open(&r->s));
+	ASSERT_EQ(0, abi_pair_open(&r->s, &p));
+	r->type = QPT_RC;
+	r->qp[0] = p.end[0].qp;
+	r->cq = p.end[0].cq[0];
+	ASSERT_EQ(0, map_buf(r));
+	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	cross(_metadata, r, r->s.iwarp ? IWARP_OPCODES : RC_OPCODES, true);
+	abi_close(&r->s);
+	free(r);
+}
+
+TEST_F(type, states)
+{
+	struct raw *r = &self->raw;
+	struct rdma_ep_wc wc[4];
+	__u32 posted;
+
+	/* RESET: neither */
+	build(r, WR_SEND, 1);
+	EXPECT_EQ(-EINVAL, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w, &posted));
+	EXPECT_EQ(0, posted);
+	EXPECT_EQ(-EINVAL, post_recv(r, 0, 2));
+	/* INIT: receives */
+	ASSERT_EQ(0, to_init(r, 0));
+	EXPECT_EQ(-EINVAL, post_send(r));
+	EXPECT_EQ(0, post_recv(r, 0, 3));
+	/* RTS: both */
+	ASSERT_EQ(0, to_init(r, 1));
+	ASSERT_EQ(0, to_rts(r, 0));
+	ASSERT_EQ(0, to_rts(r, 1));
+	EXPECT_EQ(0, post_recv(r, 1, 4));
+	EXPECT_EQ(0, post_send(r));
+	ASSERT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
+	EXPECT_EQ(1 + 4, wc[0].wr_id + wc[1].wr_id);
+	/* ERR: both, to be told so */
+	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	build(r, WR_SEND, 5);
+	EXPECT_EQ(0, post_send(r));
+	EXPECT_EQ(0, post_recv(r, 0, 6));
+	ASSERT_EQ(3, abi_wait(&r->s, r->cq, wc, 3));
+	EXPECT_EQ(3 + 5 + 6, wc[0].wr_id + wc[1].wr_id + wc[2].wr_id);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[1].status);
+	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[2].status);
+	/* And RESET again */
+	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
+	EXPECT_EQ(-EINVAL, post_send(r));
+	EXPECT_EQ(-EINVAL, post_recv(r, 0, 7));
+}
+
+/*
+ * rxe believes the state that it is told, and from Linux 6.12 on takes all attributes
+ * at any time where the state stays: a QP that is brought back to life without its
+ * queues, a responder that loses its resources while it uses them.
+ */
+TEST_F(type, wrong_current_state_refused)
+{
+	struct rdma_ep_modify_qp m = { .qp = self->raw.qp[0].qp };
+	struct raw *r = &self->raw;
+	bool rc = r->type == QPT_RC;
+
+	if (r->s.iwarp)
+		SKIP(return, "rxe's attributes");
+	/* Nothing but a state can be changed in RESET. */
+	m.attr.qp_attr_mask = QP_SQ_PSN;
+	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+	m.attr.qp_attr_mask = QP_TIMEOUT | QP_RETRY_CNT;
+	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+	ASSERT_EQ(0, ready(r));
+	m.attr.qp_attr_mask = QP_SQ_PSN;
+	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+	m.attr.qp_attr_mask = QP_MAX_DEST_RD_ATOMIC;
+	m.attr.max_dest_rd_atomic = 4;
+	EXPECT_EQ(-EOPNOTSUPP, ABI(r->s.fd, MODIFY_QP, &m));
+	m.attr.qp_attr_mask = QP_MAX_DEST_RD_ATOMIC | QP_CUR_STATE;
+	m.attr.cur_qp_state = QPS_SQD;
+	EXPECT_EQ(-EOPNOTSUPP, ABI(r->s.fd, MODIFY_QP, &m));
+	/* What may be changed in RTS */
+	if (rc) {
+		m.attr.qp_attr_mask = QP_MIN_RNR_TIMER;
+		m.attr.min_rnr_timer = 7;
+		EXPECT_EQ(0, ABI(r->s.fd, MODIFY_QP, &m));
+	}
+	/* The truth is no harm. */
+	m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE;
+	m.attr.cur_qp_state = QPS_RTS;
+	m.attr.qp_state = QPS_RTS;
+	EXPECT_EQ(0, ABI(r->s.fd, MODIFY_QP, &m));
+	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	m.attr.cur_qp_state = QPS_RTR;
+	m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE | QP_SQ_PSN;
+	if (rc)
+		m.attr.qp_attr_mask |= QP_TIMEOUT | QP_RETRY_CNT |
+				       QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
+	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+}
+
+/* What was in the queues is gone without a completion, and so is its place. */
+TEST_F(type, reset_empties_queues)
+{
+	struct raw *r = &self->raw;
+	__u32 depth = r->qp[0].max_recv_wr, i;
+	struct rdma_ep_wc wc[1];
+
+	ASSERT_GE(100, depth);
+	ASSERT_EQ(0, to_init(r, 0));
+	for (i = 0; i < depth; i++) {
+		ASSERT_EQ(0, post_recv(r, 0, i));
+	}
+	EXPECT_EQ(-ENOMEM, post_recv(r, 0, i));
+	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
+	usleep(20000);
+	EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 1));
+	ASSERT_EQ(0, to_init(r, 0));
+	for (i = 0; i < depth; i++) {
+		ASSERT_EQ(0, post_recv(r, 0, i));
+	}
+	EXPECT_EQ(-ENOMEM, post_recv(r, 0, i));
+}
+
+/* A CQ shared with a QP that is gone has nothing but what was posted. */
+TEST_F(type, destroy_with_completions)
+{
+	struct raw *r = &self->raw;
+	struct rdma_ep_wc wc[64];
+	unsigned int seen[2] = {};
+	int i, n, which;
+
+	for (which = 0; which < 2; which++) {
+		ASSERT_EQ(0, to_init(r, which));
+		for (i = 0; i < 8; i++) {
+			ASSERT_EQ(0, post_recv(r, which, which * 1000 + i));
+		}
+		ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[which].qp, QPS_ERR));
+	}
+	ASSERT_EQ(0, ABI_DESTROY(&r->s, QP, r->qp[0].qp));
+	/* Its number, and what it leaves in memory, is soon another's. */
+	for (i = 0; i < 4; i++) {
+		struct rdma_ep_qp_init other;
+
+		ASSERT_EQ(0, create(r, &other));
+	}
+	usleep(100000);
+	n = abi_poll(&r->s, r->cq, wc, 64);
+	ASSERT_LE(8, n);
+	for (i = 0; i < n; i++) {
+		which = wc[i].wr_id / 1000;
+		ASSERT_GT(2, which);
+		ASSERT_GT(8, wc[i].wr_id % 1000);
+		seen[which] |= 1U << wc[i].wr_id % 1000;
+		EXPECT_EQ(r->qp[which].qp_num, wc[i].qp_num);
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
+	}
+	EXPECT_EQ(0xff, seen[1]);
+	EXPECT_EQ(n, __builtin_popcount(seen[0]) + 8);
+	EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 64));
+}
+
+/* ------------------------------------------------------------------ */
+
+TEST_F(datagram, ah_of_other_pd_refused)
+{
+	struct raw *r = &self->raw;
+	struct rdma_ep_send_wr *wr;
+	struct abi other;
+	__u32 pd, ah, foreign, gone;
+	int i;
+
+	ASSERT_EQ(0, ready(r));
+	ASSERT_EQ(0, abi_alloc_pd(&r->s, r->s.ctx, &pd));
+	ASSERT_EQ(0, abi_create_ah(&r->s, pd, &ah));
+	ASSERT_EQ(0, abi_create_ah(&r->s, r->s.pd, &gone));
+	ASSERT_EQ(0, ABI_DESTROY(&r->s, AH, gone));
+	ASSERT_EQ(0, abi_open(&other));
+	for (i = 0; i < 100; i++) {
+		ASSERT_EQ(0, abi_create_ah(&other, other.pd, &foreign));
+	}
+	wr = build(r, WR_SEND, 1);
+	wr->ah = ah;
+	EXPECT_EQ(-EINVAL, post_send(r));
+	wr->ah = 0;
+	EXPECT_EQ(-EINVAL, post_send(r));
+	wr->ah = foreign;
+	EXPECT_EQ(-EINVAL, post_send(r));
+	wr->ah = gone;
+	EXPECT_EQ(-EINVAL, post_send(r));
+	wr->ah = r->s.pd;
+	EXPECT_EQ(-EINVAL, post_send(r));
+	wr->ah = r->qp[0].qp;
+	EXPECT_EQ(-EINVAL, post_send(r));
+	wr->ah = ~0U;
+	EXPECT_EQ(-EINVAL, post_send(r));
+	wr->ah = r->ah;
+	EXPECT_EQ(0, post_send(r));
+}
+
+/* Posts a receive (10) and a send (11) to it. */
+static int post_datagram(struct raw *r)
+{
+	struct rdma_ep_send_wr *wr;
+
+	strcpy(r->buf, "gram");
+	memset(r->buf + 2048, 0, 1024);
+	wr = build(r, WR_SEND_WITH_IMM, 11);
+	wr->imm_data = 0x5678;
+	return post_recv(r, 1, 10) ?: post_send(r);
+}
+
+static void expect_datagram(struct __test_metadata *_metadata, struct raw *r,
+			    const struct rdma_ep_wc *recv)
+{
+	EXPECT_EQ(10, recv->wr_id);
+	EXPECT_EQ(WC_SUCCESS, recv->status);
+	EXPECT_EQ(WC_OP_RECV, recv->opcode);
+	EXPECT_EQ(GRH_BYTES + 8, recv->byte_len);
+	EXPECT_EQ(r->qp[0].qp_num, recv->src_qp);
+	EXPECT_EQ(WC_GRH | WC_WITH_IMM, recv->wc_flags);
+	EXPECT_EQ(0x5678, recv->imm_data);
+	EXPECT_STREQ("gram", r->buf + 2048 + GRH_BYTES);
+}
+
+TEST_F(datagram, datagram_received)
+{
+	struct raw *r = &self->raw;
+	struct rdma_ep_wc wc[2];
+	int send;
+
+	ASSERT_EQ(0, ready(r));
+	ASSERT_EQ(0, post_datagram(r));
+	ASSERT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
+	send = wc[0].wr_id == 11 ? 0 : 1;
+	EXPECT_EQ(11, wc[send].wr_id);
+	EXPECT_EQ(WC_SUCCESS, wc[send].status);
+	expect_datagram(_metadata, r, &wc[!send]);
+}
+
+/*
+ * The address may go as soon as the request is posted: the datagram has left by
+ * then, or it is the request that fails. (rxe looks for the address when it
+ * sends; newer ones send in a work item, and end in the error state, which
+ * flushes the request with the error of its own or the flush's.)
+ */
+TEST_F(datagram, ah_destroyed_after_post)
+{
+	struct raw *r = &self->raw;
+	struct rdma_ep_wc wc[2];
+	int send;
+
+	ASSERT_EQ(0, ready(r));
+	ASSERT_EQ(0, post_datagram(r));
+	EXPECT_EQ(0, ABI_DESTROY(&r->s, AH, r->ah));
+	ASSERT_EQ(1, abi_wait(&r->s, r->cq, wc, 1));
+	if (wc[0].wr_id == 11 && wc[0].status != WC_SUCCESS) {
+		EXPECT_TRUE(wc[0].status == WC_LOC_QP_OP_ERR || wc[0].status == WC_WR_FLUSH_ERR);
+		usleep(ABI_QUIET_MS * 1000);
+		EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 2));
+		return;
+	}
+	ASSERT_EQ(1, abi_wait(&r->s, r->cq, wc + 1, 1)) {
+		TH_LOG("only request %llu, status %u", wc[0].wr_id, wc[0].status);
+	}
+	send = wc[0].wr_id == 11 ? 0 : 1;
+	EXPECT_EQ(11, wc[send].wr_id);
+	EXPECT_EQ(WC_SUCCESS, wc[send].status);
+	expect_datagram(_metadata, r, &wc[!send]);
+}
+
+TEST_F(datagram, privileged_qkey)
+{
+	struct raw *r = &self->raw;
+	struct rdma_ep_send_wr *wr;
+	__u32 posted;
+
+	ASSERT_EQ(0, ready(r));
+	wr = build(r, WR_SEND, 1);
+	wr->remote_qkey = 0x80000000 | QKEY;
+	EXPECT_EQ(0, post_send(r));
+	ASSERT_EQ(0, abi_become_nobody());
+	EXPECT_EQ(-EPERM, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w, &posted));
+	EXPECT_EQ(0, posted);
+	wr->remote_qkey = QKEY;
+	EXPECT_EQ(0, post_send(r));
+}
+
+/* A CQ that is too small: told once, and nothing else is disturbed. */
+TEST_F(type, cq_overflow)
+{
+	struct raw *r = &self->raw;
+	struct rdma_ep_create_qp c;
+	struct rdma_ep_async_event ev;
+	struct rdma_ep_qp_init good;
+	struct rdma_ep_wc wc[16];
+	__u32 i, cq;
+	int n;
+
+	ASSERT_EQ(0, abi_create_cq(&r->s, -1, 1, 909, &cq));
+	ASSERT_EQ(0, abi_create_qp(&r->s, r->type, cq, 0, &c));
+	good = r->qp[0];
+	r->qp[0] = c.init;
+	ASSERT_EQ(0, to_init(r, 0));
+	for (i = 0; i < 16; i++) {
+		ASSERT_EQ(0, post_recv(r, 0, i));
+	}
+	ASSERT_EQ(0, abi_qp_state(&r->s, c.init.qp, QPS_ERR));
+	ASSERT_EQ(0, abi_read(r->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(909, ev.uid);
+	EXPECT_EQ(EVENT_CQ_ERR, ev.event);
+	usleep(50000);
+	n = abi_poll(&r->s, cq, wc, 16);
+	EXPECT_GT(16, n);
+	for (i = 0; (int)i < n; i++) {
+		EXPECT_EQ(i, wc[i].wr_id);
+		EXPECT_EQ(c.init.qp_num, wc[i].qp_num);
+	}
+	EXPECT_EQ(0, ABI_DESTROY(&r->s, QP, c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(&r->s, CQ, cq));
+	EXPECT_TRUE(abi_quiet(r->s.async_fd));
+	r->qp[0] = good;
+	ASSERT_EQ(0, ready(r));
+	ASSERT_EQ(0, post_recv(r, 1, 50));
+	build(r, WR_SEND, 51);
+	ASSERT_EQ(0, post_send(r));
+	EXPECT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
+}
+
+/* ------------------------------------------------------------------ */
+
+FIXTURE(flush) {
+	struct abi s;
+	struct abi_pair p;
+	struct abi_wrs w;
+};
+
+FIXTURE_VARIANT(flush) {
+	bool by_modify;
+	bool sig_all;
+};
+
+FIXTURE_VARIANT_ADD(flush, disconnect) {
+	.by_modify = false,
+};
+
+FIXTURE_VARIANT_ADD(flush, modify) {
+	.by_modify = true,
+};
+
+FIXTURE_VARIANT_ADD(flush, signal_all) {
+	.by_modify = true,
+	.sig_all = true,
+};
+
+FIXTURE_SETUP(flush)
+{
+	ASSERT_EQ(0, abi_open(&self->s));
+	self->p.sig_all = variant->sig_all;
+	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
+}
+
+FIXTURE_TEARDOWN(flush)
+{
+	abi_close(&self->s);
+}
+
+static int stop(struct abi *s, struct abi_end *e, bool by_modify)
+{
+	usleep(50000);
+	return by_modify ? abi_qp_state(s, e->qp.qp, QPS_ERR) :
+			   ABI_ID_CMD(s, DISCONNECT, e->id, 0);
+}
+
+/*
+ * Everything that is posted completes exactly once. (What keeps sends on their
+ * queue is a peer without a receive. iWARP's do not wait for one: those come when
+ * the QP is in ERR. One that was disconnected is not, and takes none.)
+ */
+TEST_F(flush, every_request_completes_once)
+{
+	enum { SENDS = 6, RECVS = 9 };
+	struct abi_end *e = &self->p.end[0];
+	struct rdma_ep_wc wc[RECVS];
+	int i, sends = self->s.iwarp && !variant->by_modify ? 0 : SENDS;
+	unsigned int seen = 0;
+
+	abi_wrs_init(&self->w);
+	for (i = 0; i < RECVS; i++)
+		abi_recv_wr(&self->w, 0xabcd000000000000ULL + i);
+	ASSERT_EQ(0, ABI_POST(&self->s, RECV, e->qp.qp, &self->w, NULL));
+	if (self->s.iwarp) {
+		ASSERT_EQ(0, stop(&self->s, e, variant->by_modify));
+	}
+	abi_wrs_init(&self->w);
+	for (i = 0; i < sends; i++)
+		abi_send_wr(&self->w, WR_SEND, i % 2 ? SEND_SIGNALED : 0, i);
+	if (sends) {
+		ASSERT_EQ(0, ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
+	}
+	if (!self->s.iwarp) {
+		ASSERT_EQ(0, stop(&self->s, e, variant->by_modify));
+	}
+	ASSERT_EQ(RECVS, abi_wait(&self->s, e->cq[1], wc, RECVS));
+	for (i = 0; i < RECVS; i++) {
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
+		EXPECT_EQ(e->qp.qp_num, wc[i].qp_num);
+		EXPECT_EQ(0xabcd000000000000ULL, wc[i].wr_id & ~15ULL);
+		seen |= 1U << (wc[i].wr_id & 15);
+	}
+	EXPECT_EQ((1U << RECVS) - 1, seen);
+	ASSERT_EQ(sends, abi_wait(&self->s, e->cq[0], wc, sends));
+	for (i = 0; i < sends; i++) {
+		EXPECT_EQ(i, wc[i].wr_id);
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
+		EXPECT_EQ(e->qp.qp_num, wc[i].qp_num);
+	}
+	usleep(50000);
+	EXPECT_EQ(0, abi_poll(&self->s, e->cq[0], wc, RECVS));
+	EXPECT_EQ(0, abi_poll(&self->s, e->cq[1], wc, RECVS));
+}
+
+/*
+ * As many as there is room for, none of which asks for a completion. If more
+ * are taken than that, they must not push others out.
+ */
+TEST_F(flush, unsignalled_requests_flushed)
+{
+	struct abi_end *e = &self->p.end[0];
+	__u32 depth = e->qp.max_send_wr, posted, total, i;
+	struct rdma_ep_wc wc[64];
+
+	if (self->s.iwarp)
+		SKIP(return, "iWARP's sends do not wait for receives");
+	ASSERT_GE(32, depth);
+	abi_wrs_init(&self->w);
+	for (i = 0; i < depth; i++)
+		abi_send_wr(&self->w, WR_SEND, 0, i);
+	ASSERT_EQ(0, ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
+	usleep(50000);
+	abi_wrs_init(&self->w);
+	for (i = 0; i < 8; i++)
+		abi_send_wr(&self->w, WR_SEND, 0, depth + i);
+	if (ABI_POST(&self->s, SEND, e->qp.qp, &self->w, &posted)) {
+		EXPECT_EQ(0, posted);
+	}
+	total = depth + posted;
+	ASSERT_EQ(0, abi_qp_state(&self->s, e->qp.qp, QPS_ERR));
+	ASSERT_EQ(total, abi_wait(&self->s, e->cq[0], wc, total));
+	for (i = 0; i < total; i++) {
+		EXPECT_EQ(i, wc[i].wr_id);
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
+	}
+}
+
+/* Without SIGNALED, too */
+TEST_F(flush, unsignalled_successes_report_nothing)
+{
+	struct rdma_ep_wc wc[4];
+	int i, expected = variant->sig_all ? 3 : 1;
+
+	abi_wrs_init(&self->w);
+	for (i = 0; i < 3; i++)
+		abi_recv_wr(&self->w, i);
+	ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL));
+	abi_wrs_init(&self->w);
+	for (i = 0; i < 3; i++)
+		abi_send_wr(&self->w, WR_SEND, i == 2 ? SEND_SIGNALED : 0, i);
+	ASSERT_EQ(0, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w, NULL));
+	ASSERT_EQ(expected, abi_wait(&self->s, self->p.end[0].cq[0], wc, expected));
+	EXPECT_EQ(2, wc[expected - 1].wr_id);
+	EXPECT_EQ(0, abi_poll(&self->s, self->p.end[0].cq[0], wc, 4));
+}
+
+TEST_HARNESS_MAIN

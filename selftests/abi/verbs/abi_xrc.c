@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * XRC domains and the target QPs in them, and who may share them. On the mock device:
+ * no other one of ours has XRC.
+ */
+#include "abi_test.h"
+#include "abi_xrc.h"
+
+/* ---- domains */
+
+TEST_F(xrc, open_and_close_xrcd)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_open_xrcd o = { .ctx = s->ctx, .fd = -1 };
+	__u32 xrcd[3];
+	char *page;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, abi_open_xrcd(s, -1, i, &xrcd[i]));
+	}
+	EXPECT_EQ(3, count_of("xrcd"));
+	EXPECT_EQ(-EBADF, abi_open_xrcd(s, 999, CREATE, &o.xrcd));
+	EXPECT_EQ(-EBADF, abi_open_xrcd(s, -2, CREATE, &o.xrcd));
+	o.flags = 4;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, OPEN_XRCD, &o));
+	o.flags = 0;
+	o.reserved = 1;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, OPEN_XRCD, &o));
+	o.reserved = 0;
+	o.ctx = s->pd;
+	EXPECT_EQ(-ENOENT, ABI(s->fd, OPEN_XRCD, &o));
+	/* An answer that can not be written leaves nothing. */
+	page = abi_map(4096);
+	o.ctx = s->ctx;
+	o.size = sizeof(o);
+	memcpy(page, &o, sizeof(o));
+	ASSERT_EQ(0, mprotect(page, 4096, PROT_READ));
+	EXPECT_EQ(-EFAULT, abi_raw(s->fd, RDMA_EP_IOC_OPEN_XRCD, page));
+	munmap(page, 4096);
+	EXPECT_EQ(3, count_of("xrcd"));
+	EXPECT_EQ(0, close_xrcd(s, xrcd[1]));
+	EXPECT_EQ(-ENOENT, close_xrcd(s, xrcd[1]));
+	EXPECT_EQ(2, count_of("xrcd"));
+	abi_close(s);
+	EXPECT_EQ(0, count_of("xrcd"));
+}
+
+TEST_F(xrc, device_without_xrc_says_so)
+{
+	struct rdma_ep_create_srq srq;
+	struct rdma_ep_create_qp qp;
+	__u32 xrcd, cq;
+
+	abi_close(&self->s);
+	abi_close(&self->s2);
+	ASSERT_EQ(0, mock_del());
+	ASSERT_EQ(0, mock_new("xrc=0"));
+	ASSERT_EQ(0, abi_open(&self->s));
+	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
+	EXPECT_EQ(-EOPNOTSUPP, abi_open_xrcd(&self->s, -1, 0, &xrcd));
+	EXPECT_EQ(-EOPNOTSUPP, abi_open_xrcd(&self->s, self->file, CREATE, &xrcd));
+	EXPECT_EQ(-EOPNOTSUPP, new_srq(&self->s, 1, cq, &srq));
+	abi_qp_attr(&qp, INI, self->s.pd, cq, 0);
+	EXPECT_EQ(-EOPNOTSUPP, ABI(self->s.fd, CREATE_QP, &qp));
+	EXPECT_EQ(-ENOENT, new_target(&self->s, 1, &qp));
+}
+
+/*
+ * Drivers that have XRC, but make no XRC requests of what the kernel posts: they would
+ * send something else.
+ */
+TEST_F(xrc, driver_without_xrc_posts_refused)
+{
+	/* (not those whose modules look for devices of theirs) */
+	static const __u32 others[] = {
+		RDMA_DRIVER_HNS, RDMA_DRIVER_OCRDMA, RDMA_DRIVER_CXGB4,
+		RDMA_DRIVER_UNKNOWN,
+	};
+	struct abi *s = &self->s;
+	struct rdma_ep_create_qp qp;
+	struct mock_count count;
+	char options[32];
+	__u32 xrcd, cq;
+	size_t d;
+	int calls;
+
+	abi_close(s);
+	abi_close(&self->s2);
+	for (d = 0; d < ARRAY_SIZE(others); d++) {
+		ASSERT_EQ(0, mock_del());
+		snprintf(options, sizeof(options), "driver=%u", others[d]);
+		ASSERT_EQ(0, mock_new(options));
+		ASSERT_EQ(0, abi_open(s));
+		ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
+		calls = mock_read("fail/create_qp");
+		abi_qp_attr(&qp, INI, s->pd, cq, 0);
+		EXPECT_EQ(-EOPNOTSUPP, ABI(s->fd, CREATE_QP, &qp)) {
+			TH_LOG("driver %u", others[d]);
+		}
+		EXPECT_EQ(calls, mock_read("fail/create_qp"));
+		ASSERT_EQ(0, mock_count(&count));
+		EXPECT_EQ(0, count.qp);
+		/* Nothing is wrong with receiving. */
+		ASSERT_EQ(0, abi_open_xrcd(s, -1, 0, &xrcd));
+		EXPECT_EQ(0, new_target(s, xrcd, &qp));
+		abi_close(s);
+	}
+}
+
+/* By inode, whatever the descriptor; flags as those of open(2). */
+TEST_F(xrc, sessions_share_xrcd_by_inode)
+{
+	struct abi *s = &self->s, *s2 = &self->s2;
+	char path[64], name[] = "/tmp/abi_xrc.XXXXXX";
+	__u32 a, b, c, d;
+	int again, other;
+
+	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, self->file, 0, &a));
+	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, self->file, EXCL, &a));
+	ASSERT_EQ(0, abi_open_xrcd(s, self->file, CREATE | EXCL, &a));
+	EXPECT_EQ(-EINVAL, abi_open_xrcd(s2, self->file, CREATE | EXCL, &b));
+	EXPECT_EQ(-EINVAL, abi_open_xrcd(s2, self->file, EXCL, &b));
+	ASSERT_EQ(0, abi_open_xrcd(s2, self->file, 0, &b));
+	ASSERT_EQ(0, abi_open_xrcd(s2, self->file, CREATE, &c));
+	EXPECT_EQ(1, count_of("xrcd"));
+
+	/* Another descriptor, another file, and none */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", self->file);
+	again = open(path, O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, again);
+	other = mkstemp(name);
+	ASSERT_LE(0, other);
+	unlink(name);
+	ASSERT_EQ(0, abi_open_xrcd(s, again, 0, &d));
+	EXPECT_EQ(1, count_of("xrcd"));
+	EXPECT_EQ(0, close_xrcd(s, d));
+	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, other, 0, &d));
+	ASSERT_EQ(0, abi_open_xrcd(s, other, CREATE, &d));
+	EXPECT_EQ(2, count_of("xrcd"));
+	EXPECT_EQ(0, close_xrcd(s, d));
+	ASSERT_EQ(0, abi_open_xrcd(s, -1, 0, &d));
+	EXPECT_EQ(2, count_of("xrcd"));
+	EXPECT_EQ(0, close_xrcd(s, d));
+
+	/* The first opener is nothing special, nor is the descriptor. */
+	EXPECT_EQ(0, close_xrcd(s, a));
+	close(self->file);
+	self->file = again;
+	ASSERT_EQ(0, abi_open_xrcd(s, again, 0, &a));
+	EXPECT_EQ(1, count_of("xrcd"));
+	abi_close(s2);
+	EXPECT_EQ(1, count_of("xrcd"));
+	EXPECT_EQ(0, close_xrcd(s, a));
+	EXPECT_EQ(0, count_of("xrcd"));
+	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, again, 0, &a));
+	close(other);
+}
+
+/* O_PATH is no right to the file; any other descriptor will do, even this one. */
+TEST_F(xrc, xrcd_of_any_readable_file)
+{
+	struct abi *s = &self->s;
+	__u32 xrcd;
+	int fd;
+
+	fd = open("/tmp", O_PATH | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EBADF, abi_open_xrcd(s, fd, CREATE, &xrcd));
+	close(fd);
+	EXPECT_EQ(0, abi_open_xrcd(s, s->async_fd, CREATE, &xrcd));
+	EXPECT_EQ(0, abi_open_xrcd(s, s->fd, CREATE, &xrcd));
+	EXPECT_EQ(2, count_of("xrcd"));
+	/* The session does not keep itself alive. */
+	abi_close(s);
+	EXPECT_EQ(0, count_of("xrcd"));
+}
+
+/* A domain keeps its file system mounted, and nothing else. */
+TEST_F(xrc, xrcd_keeps_mount_busy_no_longer)
+{
+	struct abi *s = &self->s;
+	__u32 xrcd;
+	int fd;
+
+	mkdir("/tmp/abi_xrc.mnt", 0700);
+	ASSERT_EQ(0, system("mount -t tmpfs none /tmp/abi_xrc.mnt"));
+	fd = open("/tmp/abi_xrc.mnt/f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, abi_open_xrcd(s, fd, CREATE, &xrcd));
+	close(fd);
+	EXPECT_NE(0, system("umount /tmp/abi_xrc.mnt 2>/dev/null"));
+	EXPECT_EQ(0, close_xrcd(s, xrcd));
+	EXPECT_EQ(0, system("umount /tmp/abi_xrc.mnt"));
+}
+
+/* In a child, as another user, who has the file open. */
+static int other_user(int file, __u32 qp_num)
+{
+	__u32 xrcd, qp;
+	struct abi s;
+
+	if (abi_become_nobody() || abi_open(&s))
+		return 10;
+	if (abi_open_xrcd(&s, file, 0, &xrcd) != -EAGAIN)
+		return 11;
+	/* What is there does not keep him from having his own. */
+	if (abi_open_xrcd(&s, file, CREATE | EXCL, &xrcd))
+		return 12;
+	if (open_qp(&s, xrcd, qp_num, 0, &qp) != -EINVAL)
+		return 13;
+	return 0;
+}
+
+TEST_F(xrc, xrcd_of_other_user_refused)
+{
+	struct rdma_ep_create_qp c;
+	int status;
+	__u32 xrcd;
+	pid_t pid;
+
+	ASSERT_EQ(0, abi_open_xrcd(&self->s, self->file, CREATE, &xrcd));
+	ASSERT_EQ(0, new_target(&self->s, xrcd, &c));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(other_user(self->file, c.init.qp_num));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_EQ(1, count_of("xrcd"));
+}
+
+/* The other session's handles mean nothing. */
+TEST_F(xrc, foreign_handles)
+{
+	struct abi *s = &self->s, *s2 = &self->s2;
+	struct rdma_ep_create_srq srq;
+	struct rdma_ep_create_qp c, c2;
+	__u32 xrcd, mine, cq, cq2, qp;
+
+	ASSERT_EQ(0, abi_open_xrcd(s, self->file, CREATE, &xrcd));
+	ASSERT_EQ(0, abi_open_xrcd(s2, -1, 0, &mine));
+	while (mine <= xrcd) {	/* no number that both have */
+		ASSERT_EQ(0, abi_open_xrcd(s2, -1, 0, &mine));
+	}
+	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
+	ASSERT_EQ(0, abi_create_cq(s2, -1, 16, 0, &cq2));
+	ASSERT_EQ(0, new_target(s, xrcd, &c));
+	EXPECT_EQ(-ENOENT, close_xrcd(s, mine));
+	EXPECT_EQ(-ENOENT, new_srq(s, mine, cq, &srq));
+	EXPECT_EQ(-ENOENT, new_target(s, mine, &c2));
+	EXPECT_EQ(-ENOENT, open_qp(s, mine, c.init.qp_num, 0, &qp));
+	/* Nor do handles of something else. */
+	EXPECT_EQ(-ENOENT, new_srq(s, s->pd, cq, &srq));
+	EXPECT_EQ(-ENOENT, new_srq(s, xrcd, xrcd, &srq));
+	EXPECT_EQ(-ENOENT, new_srq(s, xrcd, 0, &srq));
+	EXPECT_EQ(-ENOENT, new_target(s, s->pd, &c2));
+	EXPECT_EQ(-ENOENT, new_target(s, 0, &c2));
+	abi_qp_attr(&c2, RC, xrcd, cq, cq);
+	EXPECT_EQ(-ENOENT, ABI(s->fd, CREATE_QP, &c2));
+	/* A number is looked for in the domain only. */
+	EXPECT_EQ(-EINVAL, open_qp(s2, mine, c.init.qp_num, 0, &qp));
+	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, 1, 0, &qp));
+	ASSERT_EQ(0, abi_create_qp(s, RC, cq, 0, &c2));
+	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, c2.init.qp_num, 0, &qp));
+	/* An XRC SRQ is no QP's, and a basic one nobody's. */
+	ASSERT_EQ(0, new_srq(s, xrcd, cq, &srq));
+	abi_qp_attr(&c2, RC, s->pd, cq, cq);
+	c2.init.srq = srq.srq;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c2));
+	memset(&srq, 0, sizeof(srq));
+	srq.pd = s->pd;
+	srq.max_wr = 4;
+	srq.xrcd = xrcd;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &srq));
+	srq.xrcd = 0;
+	srq.srq_type = IB_UVERBS_SRQT_TM;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &srq));
+}
+
+/* One file, two devices: two domains, and nothing is made of both. */
+TEST_F(xrc, one_file_two_devices_two_domains)
+{
+	static const char dir[] = "/sys/kernel/debug/rdma_ep_mock";
+	struct rdma_ep_open_device dev = {};
+	struct rdma_ep_device list[16] = {};
+	struct rdma_ep_query_devices q = {
+		.devices = (uintptr_t)list, .max = 16,
+	};
+	struct abi *s = &self->s, s1;
+	struct sockaddr_in sin = s->addr;
+	struct rdma_ep_create_srq srq;
+	struct rdma_ep_create_qp c;
+	__u32 xrcd, other, cq, pd1, id;
+	char text[128];
+	unsigned int i;
+
+	snprintf(text, sizeof(text), "echo mock1 epmock1 > %s/new", dir);
+	ASSERT_EQ(0, system(text));
+	ASSERT_EQ(0, ABI(s->fd, QUERY_DEVICES, &q));
+	for (i = 0; i < q.num && i < 16; i++) {
+		if (!strcmp((char *)list[i].name, "mock1"))
+			dev.dev_index = list[i].dev_index;
+		EXPECT_EQ(!strncmp((char *)list[i].name, "mock", 4),
+			  !!(list[i].flags & RDMA_EP_DEVICE_XRC));
+	}
+	ASSERT_EQ(0, ABI(s->fd, OPEN_DEVICE, &dev));
+	s1 = *s;
+	s1.ctx = dev.ctx;
+	ASSERT_EQ(0, abi_alloc_pd(&s1, s1.ctx, &pd1));
+	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
+	ASSERT_EQ(0, abi_open_xrcd(s, self->file, CREATE | EXCL, &xrcd));
+	EXPECT_EQ(-EAGAIN, abi_open_xrcd(&s1, self->file, 0, &other));
+	ASSERT_EQ(0, abi_open_xrcd(&s1, self->file, CREATE | EXCL, &other));
+	EXPECT_EQ(1, count_of("xrcd"));
+	EXPECT_EQ(-EINVAL, new_srq(s, other, cq, &srq));
+	s1.pd = pd1;
+	EXPECT_EQ(-EINVAL, new_srq(&s1, other, cq, &srq));
+	EXPECT_EQ(-EINVAL, new_srq(&s1, xrcd, cq, &srq));
+	ASSERT_EQ(0, new_srq(s, xrcd, cq, &srq));
+	/* An id has targets on its own device only. */
+	ASSERT_EQ(0, abi_create_id(s, abi_channel(s), PS_IB, TGT, 1, &id));
+	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	abi_qp_attr(&c, TGT, other, 0, 0);
+	c.id = id;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c));
+	abi_qp_attr(&c, TGT, xrcd, 0, 0);
+	c.id = id;
+	EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	abi_close(s);
+	snprintf(text, sizeof(text), "echo mock1 > %s/del", dir);
+	ASSERT_EQ(0, system(text));
+}
+
+/* What is used stays. */
+TEST_F(xrc, xrcd_in_use_busy)
+{
+	struct rdma_ep_destroy d = {
+		.flags = RDMA_EP_DESTROY_CONTENTS, .type = RDMA_EP_OBJ_CTX,
+	};
+	struct abi *s = &self->s, in_ctx;
+	struct rdma_ep_create_srq srq;
+	struct rdma_ep_create_qp c;
+	__u32 xrcd, cq, qp;
+	int fd;
+
+	in_ctx = *s;
+	ASSERT_EQ(0, abi_ctx(s, &in_ctx.ctx, &fd));
+	ASSERT_EQ(0, abi_alloc_pd(s, in_ctx.ctx, &in_ctx.pd));
+	ASSERT_EQ(0, abi_create_cq(&in_ctx, -1, 16, 0, &cq));
+	ASSERT_EQ(0, abi_open_xrcd(&in_ctx, self->file, CREATE, &xrcd));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, CTX, in_ctx.ctx));
+	ASSERT_EQ(0, new_srq(&in_ctx, xrcd, cq, &srq));
+	EXPECT_NE(0, srq.srq_num);
+	EXPECT_EQ(mock_read_key("last", "srq"), srq.srq_num);
+	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, CQ, cq));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, PD, in_ctx.pd));
+	ASSERT_EQ(0, new_target(s, xrcd, &c));
+	ASSERT_EQ(0, open_qp(s, xrcd, c.init.qp_num, 0, &qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, SRQ, srq.srq));
+	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
+	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp));
+	EXPECT_EQ(0, count_of("qp"));
+	EXPECT_EQ(0, close_xrcd(s, xrcd));
+	EXPECT_EQ(0, count_of("xrcd"));
+	/* A context takes all along, but not the other session's. */
+	ASSERT_EQ(0, abi_open_xrcd(&in_ctx, self->file, CREATE, &xrcd));
+	ASSERT_EQ(0, new_srq(&in_ctx, xrcd, cq, &srq));
+	ASSERT_EQ(0, new_target(s, xrcd, &c));
+	ASSERT_EQ(0, abi_open_xrcd(&self->s2, self->file, 0, &xrcd));
+	ASSERT_EQ(0, open_qp(&self->s2, xrcd, c.init.qp_num, 0, &qp));
+	d.handle = in_ctx.ctx;
+	EXPECT_EQ(0, ABI(s->fd, DESTROY, &d));
+	EXPECT_EQ(0, count_of("srq"));
+	EXPECT_EQ(1, count_of("qp"));
+	EXPECT_EQ(1, count_of("xrcd"));
+	EXPECT_EQ(QPS_RESET, state_of(&self->s2, qp));
+	abi_close(&self->s2);
+	EXPECT_EQ(0, count_of("qp") + count_of("xrcd"));
+}
+
+/* ---- QPs */
+
+TEST_F(xrc, shared_qp_openers_independent)
+{
+	struct abi *s = &self->s, *s2 = &self->s2;
+	struct rdma_ep_async_event ev;
+	struct rdma_ep_create_qp c;
+	__u32 xrcd, xrcd2, qp, num;
+
+	ASSERT_EQ(0, abi_open_xrcd(s, self->file, CREATE, &xrcd));
+	ASSERT_EQ(0, abi_open_xrcd(s2, self->file, 0, &xrcd2));
+	abi_qp_attr(&c, TGT, xrcd, 0, 0);
+	c.init.uid = 11;
+	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	EXPECT_EQ(xrcd, c.init.pd);
+	EXPECT_EQ(0, c.init.max_send_wr + c.init.max_recv_wr +
+		  c.init.max_send_sge + c.init.max_recv_sge + c.init.max_inline_data);
+	EXPECT_EQ(QPS_RESET, c.init.state);
+	EXPECT_EQ(-1, c.init.send_cq.channel_fd);
+	EXPECT_EQ(-1, c.init.recv_cq.channel_fd);
+	num = c.init.qp_num;
+	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, TGT, 0));
+	ASSERT_EQ(0, open_qp(s2, xrcd2, num, 22, &qp));
+	EXPECT_EQ(1, count_of("qp"));
+	EXPECT_EQ(QPS_INIT, state_of(s2, qp));
+	/* Who opens it can change it, and hears what happens. */
+	ASSERT_EQ(0, abi_qp_rts(s2, qp, TGT, 77));
+	EXPECT_EQ(QPS_RTS, state_of(s, c.init.qp));
+	ASSERT_EQ(0, mock_write("event", "%u qp %u", EVENT_QP_FATAL, num));
+	ASSERT_EQ(0, abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(11, ev.uid);
+	EXPECT_EQ(EVENT_QP_FATAL, ev.event);
+	ASSERT_EQ(0, abi_read(s2->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(22, ev.uid);
+	/* It stays until the last one lets go. */
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
+	EXPECT_EQ(1, count_of("qp"));
+	EXPECT_EQ(QPS_RTS, state_of(s2, qp));
+	ASSERT_EQ(0, mock_write("event", "%u qp %u", EVENT_QP_FATAL, num));
+	ASSERT_EQ(0, abi_read(s2->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_TRUE(abi_quiet(s->async_fd));
+	ASSERT_EQ(0, open_qp(s, xrcd, num, 33, &c.init.qp));
+	EXPECT_EQ(0, ABI_DESTROY(s2, QP, qp));
+	EXPECT_EQ(1, count_of("qp"));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
+	EXPECT_EQ(0, count_of("qp"));
+	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, num, 33, &qp));
+}
+
+struct hammer {
+	const struct abi *s;
+	__u32 xrcd, num;
+	int bad;
+};
+
+static void *hammer(void *arg)
+{
+	struct hammer *h = arg;
+	__u32 qp;
+	int i, ret;
+
+	for (i = 0; i < 300; i++) {
+		ret = open_qp(h->s, h->xrcd, h->num, 0, &qp) ?:
+		      abi_qp_state(h->s, qp, QPS_RESET) ?:
+		      abi_qp_init(h->s, qp, TGT, 0);
+		/* The other one may have moved it meanwhile. */
+		if (ret && ret != -EINVAL)
+			h->bad++;
+		ret = abi_qp_rts(h->s, qp, TGT, 1 + i % 2);
+		if (ret && ret != -EINVAL)
+			h->bad++;
+		h->bad += !!ABI_DESTROY(h->s, QP, qp);
+	}
+	return NULL;
+}
+
+/* Openers that change one QP at the same time: the core counts on its callers. */
+TEST_F(xrc, shared_qp_modified_at_once)
+{
+	struct hammer h[2] = { { .s = &self->s }, { .s = &self->s2 } };
+	struct rdma_ep_create_qp c;
+	pthread_t thread[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, abi_open_xrcd(h[i].s, self->file, CREATE, &h[i].xrcd));
+	}
+	ASSERT_EQ(0, new_target(&self->s, h[0].xrcd, &c));
+	for (i = 0; i < 2; i++) {
+		h[i].num = c.init.qp_num;
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, hammer, &h[i]));
+	}
+	for (i = 0; i < 2; i++) {
+		pthread_join(thread[i], NULL);
+		EXPECT_EQ(0, h[i].bad);
+	}
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, c.init.qp));
+	EXPECT_EQ(0, count_of("qp"));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Verbs objects, posting, completions.
+
+vpath %.c abi/verbs
+
+ABI_PROGS += abi_verbs abi_post abi_states abi_again abi_traffic abi_xrc abi_xrc_use

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * contain [-u|-s] [-n NETNS] [-m KIB] ROOT UID PROGRAM [ARG...]
+ *
+ * Become PROGRAM as a container's runtime would start it: in a mount namespace
+ * of which ROOT is all there is (no /proc, no /sys, nothing of the host below
+ * it), read-only, in the network namespace NETNS (a file as /run/netns/NAME),
+ * as user UID without any capability and with no way to get one, with KIB
+ * kilobytes of RLIMIT_MEMLOCK.
+ * -u: in a user namespace as well, as runtimes do that ordinary users start
+ * -s: with /proc and a read-only /sys
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void enter_netns(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		err(125, "%s", path);
+	close(fd);
+}
+
+static void become(uid_t uid)
+{
+	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		err(125, "user %u", uid);
+	/* /proc/self belongs to root as long as this is off. */
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		err(125, "%s", path);
+}
+
+static void enter_userns(uid_t uid)
+{
+	char map[32];
+
+	if (unshare(CLONE_NEWUSER))
+		err(125, "user namespace");
+	snprintf(map, sizeof(map), "%u %u 1", uid, uid);
+	write_file("/proc/self/setgroups", "deny");
+	write_file("/proc/self/uid_map", map);
+	write_file("/proc/self/gid_map", map);
+}
+
+static void mount_proc_sys(void)
+{
+	if (mount("proc", "proc", "proc", 0, NULL) ||
+	    mount("sysfs", "sys", "sysfs", MS_RDONLY, NULL))
+		err(125, "/proc, /sys");
+}
+
+/* The mounts that were here before are not hidden, but gone. */
+static void enter_root(const char *root, bool proc_sys)
+{
+	if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS))
+		err(125, "namespaces");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount(root, root, NULL, MS_BIND, NULL) ||
+	    mount(NULL, root, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) || chdir(root))
+		err(125, "%s", root);
+	if (proc_sys)
+		mount_proc_sys();
+	if (syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH))
+		err(125, "pivot_root");
+}
+
+int main(int argc, char **argv)
+{
+	bool userns = false, proc_sys = false;
+	struct rlimit limit;
+	uid_t uid;
+	int opt;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit))
+		err(125, "RLIMIT_MEMLOCK");
+	while ((opt = getopt(argc, argv, "+usn:m:")) != -1) {
+		switch (opt) {
+		case 'u':
+			userns = true;
+			break;
+		case 's':
+			proc_sys = true;
+			break;
+		case 'n':
+			enter_netns(optarg);
+			break;
+		case 'm':
+			limit.rlim_cur = strtoul(optarg, NULL, 10) * 1024;
+			limit.rlim_max = limit.rlim_cur;
+			break;
+		default:
+			return 125;
+		}
+	}
+	if (argc - optind < 3)
+		errx(125, "usage: contain [-u|-s] [-n NETNS] [-m KIB] ROOT UID PROGRAM [ARG...]");
+	uid = strtoul(argv[optind + 1], NULL, 10);
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		err(125, "RLIMIT_MEMLOCK");
+	if (userns) {
+		become(uid);
+		enter_userns(uid);
+		enter_root(argv[optind], proc_sys);
+	} else {
+		enter_root(argv[optind], proc_sys);
+		become(uid);
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		err(125, "no_new_privs");
+	execv(argv[optind + 2], argv + optind + 2);
+	err(127, "%s", argv[optind + 2]);
+}

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Scripts that run other people's programs, kernel modules, the tool.
+
+vpath %.c clients
+
+TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
+	rdma_xserver.sh udaddy.sh cmtime.sh pingpong.sh devinfo.sh \
+	perftest.sh mckey.sh two_devices.sh rsocket.sh valgrind.sh sigkill.sh \
+	no_module.sh alone.sh tool.sh pyverbs.sh container.sh oci.sh \
+	accounting.sh messages.sh hello.sh fio.sh migration.sh kvs.sh kping.sh \
+	bench.sh trace.sh bpftrace.sh ktest.sh)
+TEST_FILES += $(addprefix clients/,common.sh pyverbs_cases.py oci.py accounting.py \
+	ktest_device.sh)
+
+# contain enters a container, kvs_peer is a client of ulp/kvs, mckey_pause.so is preloaded
+# by a program.
+TEST_GEN_FILES += contain kvs_peer mckey_pause.so
+
+$(O)/contain: $(O)/contain.o
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(O)/%.so: %.c | $(O)
+	$(COMPILE) $(LDFLAGS) -shared -fPIC -o $@ $< -ldl $(LDLIBS)
+
+$(O)/kvs_peer: $(O)/kvs_peer.o
+	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs $(LDLIBS)
+
+TIMEOUT_clients/rping.sh := 1200
+TIMEOUT_clients/ktest.sh := 3000
+TIMEOUT_clients/sigkill.sh := 800
+TIMEOUT_clients/rsocket.sh := 800
+TIMEOUT_clients/valgrind.sh := 1200
+TIMEOUT_clients/pyverbs.sh := 3000
+TIMEOUT_clients/container.sh := 2400
+TIMEOUT_clients/pingpong.sh := 1200
+TIMEOUT_clients/perftest.sh := 2400
+TIMEOUT_clients/mckey.sh := 800
+TIMEOUT_clients/two_devices.sh := 800
+TIMEOUT_clients/kvs.sh := 1400
+TIMEOUT_clients/migration.sh := 1800
+TIMEOUT_clients/kping.sh := 2400
+TIMEOUT_clients/bench.sh := 800
+TIMEOUT_clients/tool.sh := 900

@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every command with each of its allocations, and each copy from and to user
+ * memory, failing in turn, until it gets through without meeting the failure. Each
+ * time: it says so, nothing is left of it, the session goes on, and the same call
+ * works. What was lost, or broken, is for the kernel's debugging to find.
+ *
+ * It would catch: an error that is not passed on, objects or charges that stay when
+ * their creation fails half-way, results that nobody hears of, events and completions
+ * that are lost with a bad copy.
+ *
+ * By hand: FAIL_ONLY=NAME is for one command alone; FAIL_VERBOSE=1 tells every result,
+ * and 2 in the files "verbose" of the kernel's debugfs where it fails.
+ */
+#include <linux/capability.h>
+
+#include "abi_test.h"
+#include "abi_fail.h"
+#include "abi_mock.h"
+
+/* More than any command has. */
+#define MAX_NTH	600
+
+static const char objects_param[] = "/sys/module/rdma_ep/parameters/session_max_objects";
+
+FIXTURE(fail) {
+	struct abi_world w;
+	union abi_arg *arg;
+	union abi_arg *valid;
+	int param;
+	int first_fd;			/* from here on they are the world's */
+	unsigned int used;		/* objects of the session, last time */
+	unsigned int calls, failures, passed;
+	int last;			/* what the last failure led to */
+};
+
+FIXTURE_VARIANT(fail) {
+	bool mock;
+};
+
+#ifdef FAIL_ON_MOCK
+/* Its driver counts its objects itself. */
+FIXTURE_VARIANT_ADD(fail, mock) {
+	.mock = true,
+};
+#else
+/* rxe or siw */
+FIXTURE_VARIANT_ADD(fail, device) {
+	.mock = false,
+};
+#endif
+
+/* Quotas do not count for who has it. */
+static int drop_sys_resource(void)
+{
+	struct __user_cap_header_struct h = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct d[2];
+
+	if (syscall(SYS_capget, &h, d))
+		return -errno;
+	d[0].effective &= ~(1U << CAP_SYS_RESOURCE);
+	d[0].permitted &= ~(1U << CAP_SYS_RESOURCE);
+	return syscall(SYS_capset, &h, d) ? -errno : 0;
+}
+
+FIXTURE_SETUP(fail)
+{
+	int ret;
+
+	self->w.s.fd = -1;
+	self->param = -1;
+	ret = nth_setup();
+	if (ret == -ENOENT)
+		SKIP_FIXTURE("kernel without fault injection (CONFIG_FAULT_INJECTION)");
+	ASSERT_EQ(0, ret);
+	ASSERT_EQ(0, drop_sys_resource());
+	self->arg = calloc(1, sizeof(*self->arg));
+	self->valid = calloc(1, sizeof(*self->valid));
+	self->param = open(objects_param, O_WRONLY | O_CLOEXEC);
+	ASSERT_LE(0, self->param);
+	if (variant->mock) {
+		ASSERT_EQ(0, mock_load());
+		ASSERT_EQ(0, mock_new(""));
+	} else {
+		ASSERT_EQ(0, abi_idle());
+	}
+	self->first_fd = dup(0);
+	close(self->first_fd);
+}
+
+FIXTURE_TEARDOWN(fail)
+{
+	close_range(self->first_fd, ~0U, 0);
+	if (self->param >= 0) {
+		dprintf(self->param, "65536");
+		TH_LOG("%u calls, %u failed, %u got through a failure",
+		       self->calls, self->failures, self->passed);
+	}
+	if (variant->mock)
+		mock_unload();
+	nth_restore();
+}
+
+#define DATA struct __test_metadata *_metadata, FIXTURE_DATA(fail) * self, \
+	const FIXTURE_VARIANT(fail) * variant
+
+static void set_limit(FIXTURE_DATA(fail) * self, unsigned int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", n);
+
+	if (pwrite(self->param, text, len, 0) != len)
+		abort();
+}
+
+/* Has the session room for one more object under this limit? */
+static bool has_room(FIXTURE_DATA(fail) * self, unsigned int limit)
+{
+	const struct abi *s = &self->w.s;
+	__u32 pd;
+	int ret;
+
+	set_limit(self, limit);
+	ret = abi_alloc_pd(s, s->ctx, &pd);
+	if (!ret)
+		ret = ABI_DESTROY(s, PD, pd);
+	else if (ret == -EDQUOT)
+		return false;
+	if (ret) {
+		fprintf(stderr, "# the session does not work: %d\n", ret);
+		abort();
+	}
+	return true;
+}
+
+static bool holds(FIXTURE_DATA(fail) * self, unsigned int objects)
+{
+	bool ok = has_room(self, objects + 1) && !has_room(self, objects);
+
+	set_limit(self, 65536);
+	return ok;
+}
+
+/* How many objects the session is charged for. */
+static unsigned int count_objects(FIXTURE_DATA(fail) * self)
+{
+	unsigned int low = 0, high = 8192, mid;
+
+	if (holds(self, self->used))
+		return self->used;
+	while (low < high) {
+		mid = (low + high) / 2;
+		if (has_room(self, mid + 1))
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	set_limit(self, 65536);
+	self->used = low;
+	return low;
+}
+
+/* What there is of everything. */
+struct state {
+	struct mock_count mock;
+	struct abi_charges charges;
+	unsigned int objects;
+	int fds;
+};
+
+static void take_state(DATA, struct state *st)
+{
+	memset(st, 0, sizeof(*st));
+	if (variant->mock) {
+		ASSERT_EQ(0, mock_count(&st->mock));
+	}
+	/* (Who meets a limit has what is kept to be used again destroyed.) */
+	st->objects = count_objects(self);
+	ASSERT_EQ(0, abi_charges(&self->w.s, &st->charges));
+	st->fds = abi_count_fds();
+}
+
+static void expect_state(DATA, const struct state *before,
+			 const struct fail_case *f, const char *name, unsigned int nth)
+{
+	struct abi_charges want = before->charges;
+	struct state st;
+
+	take_state(_metadata, self, variant, &st);
+	if (f->fresh)
+		st.mock.ah = before->mock.ah;
+	if (st.charges.queues == want.queues + f->keeps) {
+		want.queues += f->keeps;
+		want.user_queues += f->keeps;
+	}
+	EXPECT_EQ(before->objects, st.objects) {
+		TH_LOG("%s, failure %u: charged objects", name, nth);
+	}
+	EXPECT_EQ(0, abi_charges_wait(&self->w.s, &want)) {
+		TH_LOG("%s, failure %u: charges", name, nth);
+	}
+	EXPECT_EQ(before->fds, st.fds) {
+		TH_LOG("%s, failure %u: files", name, nth);
+	}
+	EXPECT_EQ(0, memcmp(&before->mock, &st.mock, sizeof(st.mock))) {
+		TH_LOG("%s, failure %u: qp %d cq %d srq %d pd %d mr %d ah %d xrcd %d more",
+		       name, nth, st.mock.qp - before->mock.qp, st.mock.cq - before->mock.cq,
+		       st.mock.srq - before->mock.srq, st.mock.pd - before->mock.pd,
+		       st.mock.mr - before->mock.mr, st.mock.ah - before->mock.ah,
+		       st.mock.xrcd - before->mock.xrcd);
+	}
+}
+
+static void open_world(DATA)
+{
+	ASSERT_EQ(0, abi_world_open(&self->w));
+}
+
+static void close_world(DATA)
+{
+	close_range(self->first_fd, ~0U, 0);
+	self->w.s.fd = -1;
+}
+
+/* Nothing is left of the sessions that were. */
+static void expect_nothing(DATA, const char *name)
+{
+	struct mock_count c;
+
+	if (variant->mock) {
+		ASSERT_EQ(0, mock_count(&c));
+		EXPECT_EQ(0, c.qp + c.cq + c.srq + c.pd + c.mr + c.ah + c.xrcd) {
+			TH_LOG("after %s: qp %d cq %d srq %d pd %d mr %d ah %d xrcd %d",
+			       name, c.qp, c.cq, c.srq, c.pd, c.mr, c.ah, c.xrcd);
+		}
+	} else {
+		EXPECT_EQ(0, abi_idle()) {
+			TH_LOG("after %s", name);
+		}
+	}
+}
+
+static int prepare(FIXTURE_DATA(fail) * self, const struct abi_command *c,
+		   const struct fail_case *f)
+{
+	int ret;
+
+	if (!f->prepare)
+		return abi_prepare(&self->w, c, self->valid);
+	memset(self->valid, 0, sizeof(*self->valid));
+	self->w.result = 0;
+	ret = f->prepare(&self->w, self->valid);
+	self->valid->size = _IOC_SIZE(c->cmd);
+	return ret;
+}
+
+/* Only these say that something could not be allocated or copied. */
+static bool says_so(const struct abi *s, int ret)
+{
+	/*
+	 * (The last ones: neighbours and routes; sockets, which rxe and siw make; ports,
+	 * for which TCP has no memory.)
+	 */
+	return ret == -ENOMEM || ret == -EFAULT || ret == -ENOBUFS ||
+	       ret == -ENFILE || (s->iwarp && ret == -EADDRINUSE);
+}
+
+/* After a failure: the same without one. */
+static void again(DATA, const struct abi_command *c, const struct fail_case *f,
+		  unsigned int nth, int failure)
+{
+	bool done = (f->once || (f->half && !variant->mock) || (f->effect && failure == -EFAULT));
+	struct abi_world *w = &self->w;
+	int ret;
+
+	*self->arg = *self->valid;
+	if (f->resume && failure == -EFAULT) {
+		f->resume(self->arg);
+		done = false;
+	}
+	ret = abi_raw(w->s.fd, c->cmd, self->arg);
+	EXPECT_TRUE(ret == w->result || (done && ret == -f->again)) {
+		TH_LOG("%s, failure %u (%d): once more: %d", f->name, nth, failure, ret);
+	}
+	if (!ret && f->check) {
+		EXPECT_EQ(0, f->check(w, self->arg)) {
+			TH_LOG("%s, failure %u: check", f->name, nth);
+		}
+	}
+}
+
+/* One call; false when it met no failure. */
+static bool call(DATA, const struct abi_command *c, const struct fail_case *f, unsigned int nth)
+{
+	const char *name = f->name;
+	struct abi_world *w = &self->w;
+	bool done = (f->once || f->effect);
+	struct state st;
+	bool hit;
+	int ret;
+
+	take_state(_metadata, self, variant, &st);
+	*self->arg = *self->valid;
+	ASSERT_EQ(0, nth_arm(nth));
+	ret = abi_raw(w->s.fd, c->cmd, self->arg);
+	hit = nth_disarm();
+	self->calls++;
+	if (getenv("FAIL_VERBOSE"))
+		TH_LOG("%s, failure %u: %d%s", name, nth, ret, hit ? "" : " (none)");
+	if (hit)
+		self->last = ret;
+	if (ret == w->result) {
+		/* Some allocations are dispensable. */
+		self->passed += hit;
+		if (!ret && f->check) {
+			EXPECT_EQ(0, f->check(w, self->arg)) {
+				TH_LOG("%s, failure %u: check", name, nth);
+			}
+		}
+		return hit;
+	}
+	self->failures++;
+	EXPECT_TRUE(hit && (says_so(&w->s, ret) || (w->s.iwarp && ret == -f->siw_says))) {
+		TH_LOG("%s, failure %u: %d", name, nth, ret);
+	}
+	if (!done || ret != -EFAULT)
+		expect_state(_metadata, self, variant, &st, f, name, nth);
+	again(_metadata, self, variant, c, f, nth, ret);
+	return hit;
+}
+
+static void every_failure(DATA, const struct abi_command *c, const struct fail_case *f)
+{
+	const char *name = f->name;
+	long start = abi_now_ms();
+	const char *only = getenv("FAIL_ONLY"), *why;
+	unsigned int nth, back;
+	int tries = 0, ret;
+	bool hit;
+
+	if (only && strcmp(only, name))
+		return;
+	open_world(_metadata, self, variant);
+	why = f->prepare ? abi_missing(&self->w.s, f->needs) :
+				abi_left_out(&self->w.s, c);
+	if (!why && self->w.s.iwarp)
+		why = f->not_siw;
+	if (why) {
+		TH_LOG("%s is left out: %s", name, why);
+		close_world(_metadata, self, variant);
+		return;
+	}
+	self->last = 0;
+	for (nth = 1; nth < MAX_NTH; nth++) {
+		int mark = dup(0);
+
+		close(mark);
+		ret = prepare(self, c, f);
+		ASSERT_EQ(0, ret) {
+			TH_LOG("cannot prepare %s", name);
+		}
+		hit = call(_metadata, self, variant, c, f, nth);
+		if (f->fresh) {
+			close_world(_metadata, self, variant);
+			open_world(_metadata, self, variant);
+		} else {
+			close_range(mark, ~0U, 0);
+		}
+		if (hit)
+			continue;
+		/*
+		 * Not all calls allocate the same, caches have been filled before,
+		 * and with reserves (of debug objects) that can depend on which
+		 * allocation failed before this. What is copied last must have
+		 * failed, or go back a little, not always as far.
+		 */
+		if (self->last == -EFAULT || tries == 40)
+			break;
+		back = 1 + tries++ % 4;
+		nth -= nth < back ? nth : back;
+	}
+	EXPECT_FALSE(hit) {
+		TH_LOG("%s never gets through", name);
+	}
+	/* What the device can not do may be refused without one. */
+	if (self->last != -EFAULT) {
+		EXPECT_NE(0, self->w.result) {
+			TH_LOG("%s, failure %u: the last copy has not failed", name, nth);
+		}
+	}
+	close_world(_metadata, self, variant);
+	expect_nothing(_metadata, self, variant, name);
+	TH_LOG("%s: %u failures, %ld ms", name, nth - 1, abi_now_ms() - start);
+}
+
+/* The table is complete: abi_session's unknown_command sees to that. */
+TEST_F_TIMEOUT(fail, every_command_survives_failure, 600)
+{
+	const struct abi_command *c;
+
+	for_each_command(c) {
+		const struct fail_case f = {
+			.name = c->name, .cmd = c->cmd, .effect = c->effect, .again = c->again,
+			.once = c->once, .fresh = c->fresh, .not_siw = c->not_siw,
+		};
+
+		every_failure(_metadata, self, variant, c, &f);
+	}
+}
+
+static void every_case(DATA, const struct fail_case *cases, unsigned int nr)
+{
+	const struct abi_command *c;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		c = abi_find_command(cases[i].cmd);
+		ASSERT_NE(NULL, c);
+		every_failure(_metadata, self, variant, c, &cases[i]);
+	}
+}
+
+TEST_F_TIMEOUT(fail, more_calls_survive_failure, 600)
+{
+	every_case(_metadata, self, variant, fail_cases, fail_nr_cases);
+}
+
+TEST_F_TIMEOUT(fail, rings_and_waits_survive_failure, 600)
+{
+	every_case(_metadata, self, variant, fail_more_cases, fail_nr_more_cases);
+}
+
+/* Of a path, a file and a session */
+TEST_F(fail, open_survives_failure)
+{
+	unsigned int nth;
+	bool hit = true;
+	int fd, ret, fds;
+
+	fds = abi_count_fds();
+	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+		ASSERT_EQ(0, nth_arm(nth));
+		fd = open(RDMA_EP_DEVICE_NODE, O_RDWR | O_CLOEXEC);
+		ret = fd < 0 ? -errno : 0;
+		hit = nth_disarm();
+		self->calls++;
+		self->failures += !!ret;
+		self->passed += hit && !ret;
+		EXPECT_TRUE(!ret || (hit && says_so(&self->w.s, ret))) {
+			TH_LOG("failure %u: %d", nth, ret);
+		}
+		if (fd >= 0)
+			close(fd);
+		EXPECT_EQ(fds, abi_count_fds());
+	}
+	EXPECT_FALSE(hit);
+	EXPECT_LT(2, self->failures);
+}
+
+/* The first use of a device in a session makes its default context. */
+TEST_F(fail, first_use_survives_failure)
+{
+	struct rdma_ep_open_device o;
+	unsigned int nth;
+	bool hit = true;
+	__u32 dev;
+	int fd, ret;
+
+	open_world(_metadata, self, variant);
+	dev = self->w.s.dev;
+	close_world(_metadata, self, variant);
+	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+		fd = abi_open_node();
+		ASSERT_LE(0, fd);
+		memset(&o, 0, sizeof(o));
+		o.size = sizeof(o);
+		o.flags = RDMA_EP_OPEN_DEFAULT;
+		o.dev_index = dev;
+		ASSERT_EQ(0, nth_arm(nth));
+		ret = abi_raw(fd, RDMA_EP_IOC_OPEN_DEVICE, &o);
+		hit = nth_disarm();
+		self->calls++;
+		self->failures += !!ret;
+		EXPECT_TRUE(!ret || (hit && says_so(&self->w.s, ret))) {
+			TH_LOG("failure %u: %d", nth, ret);
+		}
+		if (ret) {
+			EXPECT_EQ(0, ABI(fd, OPEN_DEVICE, &o));
+		}
+		/* Another one on the same queue */
+		close(o.async_fd);
+		EXPECT_EQ(0, ABI(fd, OPEN_DEVICE, &o));
+		close(o.async_fd);
+		close(fd);
+	}
+	EXPECT_FALSE(hit);
+	EXPECT_LT(5, self->failures);
+	expect_nothing(_metadata, self, variant, "first use");
+}
+
+/* Closing can not fail, whatever the session holds. */
+TEST_F(fail, close_survives_failure)
+{
+	unsigned int nth;
+	bool hit = true;
+
+	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+		struct abi_pair p = {};
+		int ret;
+
+		open_world(_metadata, self, variant);
+		ASSERT_EQ(0, abi_pair_open(&self->w.s, &p));
+		ASSERT_EQ(0, nth_arm(nth));
+		ret = close(self->w.s.fd);
+		hit = nth_disarm();
+		EXPECT_EQ(0, ret);
+		close_world(_metadata, self, variant);
+		expect_nothing(_metadata, self, variant, "close");
+	}
+	EXPECT_FALSE(hit);
+}
+
+/* The rings of a session, and the first look at one */
+TEST_F(fail, mmap_survives_failure)
+{
+	struct rdma_ep_cq_ring *rings;
+	unsigned int nth;
+	bool hit = true;
+	__u32 cq, ring, pending;
+
+	open_world(_metadata, self, variant);
+	ASSERT_EQ(0, abi_create_ring_cq(&self->w.s, -1, 8, 0, &cq, &ring));
+	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+		ASSERT_EQ(0, nth_arm(nth));
+		rings = abi_rings(&self->w.s);
+		pending = rings ? *(volatile __u32 *)&rings[ring].pending : 1;
+		hit = nth_disarm();
+		self->calls++;
+		self->failures += !rings;
+		self->passed += hit && rings;
+		EXPECT_EQ(1, pending);
+		if (!rings) {
+			EXPECT_TRUE(hit && errno == ENOMEM) {
+				TH_LOG("failure %u: %d", nth, errno);
+			}
+			rings = abi_rings(&self->w.s);
+			ASSERT_NE(NULL, rings);
+			EXPECT_EQ(1, rings[ring].pending);
+		}
+		munmap(rings, ABI_RINGS_BYTES);
+	}
+	EXPECT_FALSE(hit);
+	EXPECT_LT(0, self->failures);
+	/* None of them holds the session. */
+	close_world(_metadata, self, variant);
+	expect_nothing(_metadata, self, variant, "mmap");
+}
+
+/* What could not be copied is there for the next read. */
+static void read_record(DATA, int fd, void *record, size_t len, const char *what)
+{
+	unsigned int nth;
+	bool hit = true;
+	ssize_t n = -1;
+
+	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+		ASSERT_TRUE(abi_ready(fd, ABI_WAIT_MS)) {
+			TH_LOG("no %s, failure %u", what, nth);
+		}
+		ASSERT_EQ(0, nth_arm(nth));
+		n = read(fd, record, len);
+		hit = nth_disarm();
+		EXPECT_TRUE(!hit || (n < 0 && errno == EFAULT)) {
+			TH_LOG("%s, failure %u: %zd", what, nth, n);
+		}
+	}
+	EXPECT_EQ((ssize_t)len, n);
+	EXPECT_LT(2, nth);
+	EXPECT_TRUE(abi_quiet(fd));
+}
+
+TEST_F(fail, read_survives_failure)
+{
+	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
+	struct abi_world *w = &self->w;
+	struct rdma_ep_notify_cq notify = {};
+	struct rdma_ep_create_qp c;
+	struct rdma_ep_event ev;
+	struct rdma_ep_comp_event comp;
+	struct rdma_ep_async_event async;
+	struct abi_wrs r;
+
+	open_world(_metadata, self, variant);
+	user.id = w->obj[RDMA_EP_OBJ_ID];
+	ASSERT_EQ(0, ABI(w->s.fd, WRITE_EVENT, &user));
+	read_record(_metadata, self, variant, w->channel, &ev, sizeof(ev), "event");
+	EXPECT_EQ(user.id, ev.id);
+
+	/* (siw takes no receive before a connection.) */
+	if (!w->s.iwarp) {
+		ASSERT_EQ(0, abi_create_cq(&w->s, w->comp_channel, 8, 5, &notify.cq));
+		ASSERT_EQ(0, ABI(w->s.fd, NOTIFY_CQ, &notify));
+		ASSERT_EQ(0, abi_create_qp(&w->s, QPT_RC, notify.cq, 0, &c));
+		ASSERT_EQ(0, abi_qp_init(&w->s, c.init.qp, QPT_RC, 0));
+		abi_wrs_recv(&r, 1);
+		ASSERT_EQ(0, ABI_POST(&w->s, RECV, c.init.qp, &r, NULL));
+		ASSERT_EQ(0, abi_qp_state(&w->s, c.init.qp, QPS_ERR));
+		read_record(_metadata, self, variant, w->comp_channel, &comp,
+			    sizeof(comp), "completion event");
+		EXPECT_EQ(5, comp.uid);
+	}
+	if (variant->mock) {
+		ASSERT_EQ(0, mock_write("event", "%d port 1", EVENT_LID_CHANGE));
+		read_record(_metadata, self, variant, w->s.async_fd, &async,
+			    sizeof(async), "asynchronous event");
+		EXPECT_EQ(EVENT_LID_CHANGE, async.event);
+	}
+}
+
+TEST_HARNESS_MAIN

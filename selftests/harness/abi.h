@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the tests of the raw ioctl ABI share. Nothing here knows the test
+ * harness: functions return 0 (or a count, or a file descriptor) or a negative
+ * errno, and say on stderr what they did not expect.
+ */
+#ifndef ABI_H
+#define ABI_H
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The ABI has no implicit padding: the compiler checks it. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+#include <rdma/rdma_ep.h>
+#pragma GCC diagnostic pop
+
+/* How long anything that must happen may take in an emulated guest. */
+#define ABI_WAIT_MS	(30000 * TEST_SCALE)
+/* How long to look for what must not happen. */
+#define ABI_QUIET_MS	150
+
+/* enum rdma_cm_event_type */
+enum abi_cm_event {
+	EV_ADDR_RESOLVED,
+	EV_ADDR_ERROR,
+	EV_ROUTE_RESOLVED,
+	EV_ROUTE_ERROR,
+	EV_CONNECT_REQUEST,
+	EV_CONNECT_RESPONSE,
+	EV_CONNECT_ERROR,
+	EV_UNREACHABLE,
+	EV_REJECTED,
+	EV_ESTABLISHED,
+	EV_DISCONNECTED,
+	EV_DEVICE_REMOVAL,
+	EV_MULTICAST_JOIN,
+	EV_MULTICAST_ERROR,
+	EV_TIMEWAIT_EXIT = 15,
+};
+
+/* The last of enum rdma_ep_obj_type. */
+#define ABI_OBJ_LAST	RDMA_EP_OBJ_XRCD
+
+/* enum ibv_qp_type */
+enum {
+	QPT_RC = IB_UVERBS_QPT_RC,
+	QPT_UC = IB_UVERBS_QPT_UC,
+	QPT_UD = IB_UVERBS_QPT_UD,
+	QPT_XRC_INI = IB_UVERBS_QPT_XRC_INI,
+	QPT_XRC_TGT = IB_UVERBS_QPT_XRC_TGT,
+};
+
+/* enum ibv_qp_state */
+enum { QPS_RESET, QPS_INIT, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE, QPS_ERR };
+
+/* enum ibv_qp_attr_mask */
+enum {
+	QP_STATE = 1 << 0,
+	QP_CUR_STATE = 1 << 1,
+	QP_ACCESS_FLAGS = 1 << 3,
+	QP_PKEY_INDEX = 1 << 4,
+	QP_PORT = 1 << 5,
+	QP_QKEY = 1 << 6,
+	QP_AV = 1 << 7,
+	QP_PATH_MTU = 1 << 8,
+	QP_TIMEOUT = 1 << 9,
+	QP_RETRY_CNT = 1 << 10,
+	QP_RNR_RETRY = 1 << 11,
+	QP_RQ_PSN = 1 << 12,
+	QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	QP_ALT_PATH = 1 << 14,
+	QP_MIN_RNR_TIMER = 1 << 15,
+	QP_SQ_PSN = 1 << 16,
+	QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	QP_PATH_MIG_STATE = 1 << 18,
+	QP_DEST_QPN = 1 << 20,
+};
+
+/* enum ibv_wr_opcode */
+enum {
+	WR_RDMA_WRITE,
+	WR_RDMA_WRITE_WITH_IMM,
+	WR_SEND,
+	WR_SEND_WITH_IMM,
+	WR_RDMA_READ,
+	WR_CMP_AND_SWP,
+	WR_FETCH_AND_ADD,
+	WR_SEND_WITH_INV = 9,
+};
+
+/* enum ibv_send_flags */
+enum {
+	SEND_FENCE = 1 << 0,
+	SEND_SIGNALED = 1 << 1,
+	SEND_SOLICITED = 1 << 2,
+	SEND_INLINE = 1 << 3,
+};
+
+/* enum ibv_wc_status, _opcode, _flags */
+enum {
+	WC_SUCCESS,
+	WC_LOC_QP_OP_ERR = 2,
+	WC_WR_FLUSH_ERR = 5,
+	WC_RNR_RETRY_EXC_ERR = 13,
+	WC_GENERAL_ERR = 21,
+};
+
+enum {
+	WC_OP_SEND,
+	WC_OP_RDMA_WRITE,
+	WC_OP_RDMA_READ,
+	WC_OP_COMP_SWAP,
+	WC_OP_FETCH_ADD,
+	WC_OP_RECV = 128,
+	WC_OP_RECV_RDMA_WITH_IMM,
+};
+
+enum { WC_GRH = 1 << 0, WC_WITH_IMM = 1 << 1 };
+
+/* enum ibv_event_type */
+enum {
+	EVENT_CQ_ERR,
+	EVENT_COMM_EST = 4,
+	EVENT_PATH_MIG = 6,
+	EVENT_DEVICE_FATAL = 8,
+	EVENT_SRQ_LIMIT_REACHED = 15,
+};
+
+/* enum ib_uverbs_access_flags, shorter */
+enum {
+	AC_LOCAL_WRITE = IB_UVERBS_ACCESS_LOCAL_WRITE,
+	AC_REMOTE_WRITE = IB_UVERBS_ACCESS_REMOTE_WRITE,
+	AC_REMOTE_READ = IB_UVERBS_ACCESS_REMOTE_READ,
+	AC_REMOTE_ATOMIC = IB_UVERBS_ACCESS_REMOTE_ATOMIC,
+	AC_ALL = AC_LOCAL_WRITE | AC_REMOTE_WRITE | AC_REMOTE_READ |
+		 AC_REMOTE_ATOMIC,
+};
+
+/* GRH in front of what a UD QP receives */
+#define GRH_BYTES	40
+
+/* A session with the default context of the device under test. */
+struct abi {
+	int fd;
+	int async_fd;
+	__u32 dev;
+	__u32 ctx;
+	__u32 pd;
+	__u32 netdev;
+	__u32 gid_index;	/* RoCE: of addr */
+	bool iwarp;
+	bool mock;
+	__u8 gid[16];
+	struct sockaddr_in addr;
+};
+
+/*
+ * The command with its own structure, size filled in. Any other size, or other
+ * pointers, go through abi_raw().
+ */
+#define ABI(_fd, _cmd, _arg) ({						\
+	__auto_type __arg = (_arg);					\
+									\
+	static_assert(sizeof(*__arg) == _IOC_SIZE(RDMA_EP_IOC_##_cmd),	\
+		      "structure of another command");			\
+	abi_ioctl(_fd, RDMA_EP_IOC_##_cmd, __arg);			\
+})
+
+int abi_ioctl(int fd, unsigned long cmd, void *arg);
+int abi_raw(int fd, unsigned long cmd, void *arg);
+
+int abi_open_node(void);
+int abi_open(struct abi *s);
+void abi_close(struct abi *s);
+
+#define ABI_DESTROY(_s, _type, _handle) \
+	abi_destroy(_s, RDMA_EP_OBJ_##_type, _handle)
+int abi_destroy(const struct abi *s, __u32 type, __u32 handle);
+int abi_destroy_flags(const struct abi *s, __u32 type, __u32 handle, __u32 flags);
+
+/* Verbs objects */
+int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd);
+int abi_alloc_pd(const struct abi *s, __u32 ctx, __u32 *pd);
+int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
+	       __u32 access, struct rdma_ep_reg_mr *mr);
+int abi_comp_channel(const struct abi *s);
+int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid, __u32 *cq);
+/* As CREATE_CQ says, with a ring whose index is in *ring. */
+int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
+		       __u32 *cq, __u32 *ring);
+int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32 *srq);
+/* @file: descriptor, or -1. -EOPNOTSUPP on all devices but the mock one */
+int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd);
+void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd, __u32 send_cq, __u32 recv_cq);
+/* A QP to be made by a command, with nothing given. */
+void abi_auto_qp(struct rdma_ep_qp_init *init);
+/* On the default PD, with one CQ for both; @id: 0, or an id that it is for */
+int abi_create_qp(const struct abi *s, __u32 type, __u32 cq, __u32 id,
+		  struct rdma_ep_create_qp *qp);
+/* For CREATE_EP: to a port of our own address, with a QP and two CQs made for it. */
+void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e);
+/* For DESTROY_EP: all that was made for an endpoint. */
+void abi_ep_parts(const struct rdma_ep_create_ep *e, struct rdma_ep_destroy_ep *d);
+/* Our own address with this port, into any address field. */
+void abi_own_addr(const struct abi *s, __u16 port, void *addr);
+void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr);
+int abi_create_ah(const struct abi *s, __u32 pd, __u32 *ah);
+
+/* Raw QP transitions; those to RTR and RTS address this very port. */
+int abi_qp_state(const struct abi *s, __u32 qp, __u32 state);
+int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey);
+int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest);
+
+/* Communication ids */
+/* An IPv6 address of the device's, not a link local one; -ENOENT if it has none */
+int abi_addr6(const struct abi *s, struct sockaddr_in6 *sin6);
+int abi_channel(const struct abi *s);
+int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type, __u64 uid, __u32 *id);
+#define abi_tcp_id(_s, _channel, _uid, _id) \
+	abi_create_id(_s, _channel, RDMA_PS_TCP, QPT_RC, _uid, _id)
+#define abi_tcp_listen(_s, _channel, ...) \
+	abi_listen(_s, _channel, RDMA_PS_TCP, __VA_ARGS__)
+#define abi_tcp_client(_s, _channel, ...) \
+	abi_client(_s, _channel, RDMA_PS_TCP, __VA_ARGS__)
+int abi_bind(const struct abi *s, __u32 id, struct sockaddr_in *sin);
+int abi_id_cmd(const struct abi *s, unsigned long cmd, __u32 id, __u32 arg);
+int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
+	       __u64 uid, __u32 *id, struct sockaddr_in *sin);
+int abi_resolve_addr(const struct abi *s, __u32 id,
+		     const struct sockaddr_in *dst, __u32 timeout_ms);
+int abi_client(const struct abi *s, int channel, __u32 ps,
+	       const struct sockaddr_in *dst, __u64 uid, __u32 *id);
+/* An RC QP with a CQ of its own, the id's own if there is one */
+int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_create_qp *qp);
+int abi_connect(const struct abi *s, __u32 id, __u32 qp_num);
+/* The same with so many READs at a time, each way */
+int abi_connect_reads(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads);
+int abi_accept(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num);
+
+/* An event of the user's */
+int abi_user_event(const struct abi *s, __u32 id, __u64 arg);
+/* How many of its events have been read, or a negative errno. */
+int abi_events_reported(const struct abi *s, __u32 id);
+
+/* An unconnected id that is bound to our address and device. */
+int abi_ud_id(const struct abi *s, int channel, __u64 uid, __u32 *id);
+/* The group 230.1.x.x, and its GID on RoCE. */
+void abi_group(struct sockaddr_in *sin, __u16 number);
+void abi_group_gid(__u8 gid[16], __u16 number);
+int abi_join(const struct abi *s, __u32 id, __u16 group, __u64 uid, __u32 *mcast);
+int abi_attach(const struct abi *s, __u32 qp, __u16 group);
+int abi_detach(const struct abi *s, __u32 qp, __u16 group);
+
+#define ABI_ID_CMD(_s, _cmd, _id, _arg) \
+	abi_id_cmd(_s, RDMA_EP_IOC_##_cmd, _id, _arg)
+
+/* Takes one record of @len bytes: 0, -ETIMEDOUT, or what read(2) said. */
+int abi_read(int fd, void *record, size_t len, int timeout_ms);
+/* The next event, which must be of this kind. */
+int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_event *ev);
+/* Can be read from (or has failed). */
+bool abi_ready(int fd, int timeout_ms);
+/* Nothing arrives for a while. */
+static inline bool abi_quiet(int fd)
+{
+	return !abi_ready(fd, ABI_QUIET_MS);
+}
+
+/* One side of a connection. */
+struct abi_end {
+	int channel;
+	__u32 id;
+	__u32 cq[2];			/* send, receive */
+	__u32 ring[2];			/* theirs */
+	struct rdma_ep_qp_init qp;
+};
+
+/* An established connection within one session: [0] client, [1] server. */
+struct abi_pair {
+	__u32 listener;
+	struct abi_end end[2];
+	/* in: of both QPs; 0 for the defaults */
+	__u32 max_wr;
+	__u32 max_sge;
+	__u32 pd[2];
+	__u32 srq;			/* of the server */
+	bool sig_all;
+	bool rings;
+	bool no_reads;			/* neither end READs */
+	int comp;			/* of all CQs, 0: none */
+};
+
+int abi_pair_open(const struct abi *s, struct abi_pair *p);
+/* The same with a session for each end. */
+int abi_pair_between(const struct abi *client, const struct abi *server, struct abi_pair *p);
+
+/* Then two threads never run at the same time. */
+static inline bool abi_one_cpu(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN) == 1;
+}
+
+/* Work requests */
+struct abi_wrs {
+	__u32 len;
+	__u32 num;
+	__u32 *num_sge;			/* of the last record */
+	__aligned_u64 buf[32768 / 8];
+};
+
+static inline void abi_wrs_init(struct abi_wrs *w)
+{
+	w->len = 0;
+	w->num = 0;
+}
+
+struct rdma_ep_send_wr *abi_send_wr(struct abi_wrs *w, __u32 opcode, __u32 flags, __u64 wr_id);
+struct rdma_ep_recv_wr *abi_recv_wr(struct abi_wrs *w, __u64 wr_id);
+/* The same, of an empty list. */
+#define abi_wrs_send(_w, ...) (abi_wrs_init(_w), abi_send_wr(_w, __VA_ARGS__))
+#define abi_wrs_recv(_w, ...) (abi_wrs_init(_w), abi_recv_wr(_w, __VA_ARGS__))
+void abi_sge(struct abi_wrs *w, __u64 addr, __u32 length, __u32 lkey);
+/* A part of a region; that of the peer */
+void abi_mr_sge(struct abi_wrs *w, const struct rdma_ep_reg_mr *mr, __u64 offset, __u32 length);
+void abi_remote(struct rdma_ep_send_wr *wr, const struct rdma_ep_reg_mr *mr, __u64 offset);
+void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr, const void *data, __u32 len);
+
+/* One request of one place; @_addr: address or pointer, @_len: 0 for no place */
+#define abi_post_recv(_s, _qp, _wr_id, _addr, _len, _lkey) \
+	abi_recv_one(_s, _qp, _wr_id, (uintptr_t)(_addr), _len, _lkey)
+#define abi_post_send(_s, _qp, _flags, _wr_id, _addr, _len, _lkey) \
+	abi_send_one(_s, _qp, _flags, _wr_id, (uintptr_t)(_addr), _len, _lkey)
+int abi_recv_one(const struct abi *s, __u32 qp, __u64 wr_id, __u64 addr, __u32 len, __u32 lkey);
+int abi_send_one(const struct abi *s, __u32 qp, __u32 flags, __u64 wr_id, __u64 addr,
+		 __u32 len, __u32 lkey);
+
+#define ABI_POST(_s, _cmd, _handle, _w, _posted) \
+	abi_post(_s, RDMA_EP_IOC_POST_##_cmd, _handle, _w, _posted)
+int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
+	     const struct abi_wrs *w, __u32 *posted);
+/* All sends, or none */
+int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w, __u32 *posted);
+
+/* Number of completions taken. */
+int abi_poll(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 max);
+/* The same, until there are @num. */
+int abi_wait(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 num);
+
+/* What all rings of a session take; all of them, mapped, or NULL. */
+#define ABI_RINGS_BYTES	(RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring))
+struct rdma_ep_cq_ring *abi_rings(const struct abi *s);
+/*
+ * Number of completions taken, as the library takes them: there is no system call as long
+ * as the ring does not ask for one.
+ */
+int abi_ring_poll(const struct abi *s, __u32 cq, struct rdma_ep_cq_ring *ring,
+		  struct rdma_ep_wc *wcs, __u32 max);
+
+/* What the kernel holds for RDMA users, as "rdma resource show" counts it. */
+struct abi_objects {
+	int pd, cq, qp, cm_id, mr, ctx, srq;
+};
+
+int abi_objects(struct abi_objects *o);
+/* Waits until the counts are these (sessions are torn down behind close). */
+int abi_objects_wait(const struct abi_objects *want);
+/*
+ * Waits until what earlier tests left behind is gone. For tests that compare
+ * counts, before they open anything.
+ */
+int abi_idle(void);
+
+/* The number behind a key of the session's fdinfo, or -1 */
+long abi_fdinfo(const struct abi *s, const char *key);
+
+/* What a session and its user are charged, of its fdinfo; memory in KiB */
+struct abi_charges {
+	long objects, queues, user_objects, user_queues, user_pinned;
+};
+
+/* 0, or -ENOENT: fdinfo does not tell all of it */
+int abi_charges(const struct abi *s, struct abi_charges *c);
+/*
+ * Waits until it is that, again: what is kept to be used again counts for a tenth of a
+ * second. 0 or -ETIMEDOUT
+ */
+int abi_charges_wait(const struct abi *s, const struct abi_charges *want);
+
+/* A parameter of the module: writes the value; returns the old one, or -1. */
+int abi_param(const char *name, int value);
+/* Writes the text to a file that there is: 0, or -1. */
+int abi_put(const char *file, const char *text);
+/* Runs the function in a child; returns its exit status, 128 if it was killed. */
+int abi_child(int (*fn)(void *arg), void *arg);
+/* In a child: ends the function with that exit status, and says why. */
+#define CHECK(_nr, _cond)						\
+	do {								\
+		if (!(_cond)) {						\
+			fprintf(stderr, "# not so: " #_cond "\n");	\
+			return _nr;					\
+		}							\
+	} while (0)
+
+/* Passes a file to another process. */
+int abi_send_fd(int socket, int fd);
+int abi_recv_fd(int socket);
+
+/* Open files of this process. */
+int abi_count_fds(void);
+/* Gives up root for good. */
+int abi_become_nobody(void);
+/* SIGALRM, without restart, after so many ms. */
+void abi_alarm(int ms);
+long abi_now_ms(void);
+/*
+ * Is it there? What is written has arrived when that completes; over iWARP it is under way
+ * then, and soon there.
+ */
+bool abi_arrived(const void *at, const void *data, size_t len);
+/* Reproducible random numbers. */
+__u64 abi_random(void);
+void abi_fill(void *buf, size_t len);
+/* Memory of this process alone; without, it ends. */
+void *abi_map(size_t len);
+
+#endif /* ABI_H */

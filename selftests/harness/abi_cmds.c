@@ -1,0 +1,697 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The table of all commands.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "abi_cmds.h"
+
+static int fail(const char *what, int ret)
+{
+	if (ret)
+		fprintf(stderr, "# %s: %s\n", what, strerror(-ret));
+	return ret;
+}
+
+/* rxe has it since Linux 6.5. */
+static bool abi_rereg(const struct abi *s)
+{
+	struct utsname u;
+
+	return !s->iwarp && !uname(&u) && strncmp(u.release, "6.1.", 4);
+}
+
+const char *abi_missing(const struct abi *s, enum abi_feature feature)
+{
+	switch (feature) {
+	case ABI_EVERYWHERE:
+		break;
+	case ABI_IB:
+		return s->iwarp ? "iWARP has none of this" : NULL;
+	case ABI_XRC:
+		return s->mock ? NULL : "neither rxe nor siw has XRC";
+	case ABI_RESIZE_CQ:
+		return s->iwarp ? "siw does not resize CQs" : NULL;
+	case ABI_REREG_MR:
+		return s->mock || abi_rereg(s) ? NULL :
+		       "neither siw nor rxe of Linux 6.1 changes regions";
+	case ABI_MODERATION:
+		return s->mock ? NULL : "neither rxe nor siw moderates events";
+	}
+	return NULL;
+}
+
+/* A QP without id, in RESET, on the world's PD and CQ. */
+static int plain_qp(struct abi_world *w, __u32 type, __u32 *qp, __u32 *num)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	abi_qp_attr(&c, type, w->obj[RDMA_EP_OBJ_PD], w->obj[RDMA_EP_OBJ_CQ],
+		    w->obj[RDMA_EP_OBJ_CQ]);
+	ret = ABI(w->s.fd, CREATE_QP, &c);
+	*qp = c.init.qp;
+	*num = c.init.qp_num;
+	return ret;
+}
+
+static int bound_id(struct abi_world *w, __u32 *id)
+{
+	struct sockaddr_in sin = w->s.addr;
+
+	return abi_tcp_id(&w->s, w->channel, 7, id) ?:
+	       abi_bind(&w->s, *id, &sin);
+}
+
+int abi_world_open(struct abi_world *w)
+{
+	struct abi *s = &w->s;
+	__u32 *obj = w->obj;
+	struct rdma_ep_reg_mr mr;
+	int fd, ret;
+
+	memset(w, 0, sizeof(*w));
+	ret = fail("open", abi_open(s));
+	if (ret)
+		return ret;
+	w->channel = abi_channel(s);
+	w->ud_channel = abi_channel(s);
+	w->comp_channel = abi_comp_channel(s);
+	if (w->channel < 0 || w->ud_channel < 0 || w->comp_channel < 0)
+		return fail("channels", -EIO);
+	w->page = abi_map(4096);
+	ret = fail("context", abi_ctx(s, &obj[RDMA_EP_OBJ_CTX], &fd)) ?:
+	      fail("PD", abi_alloc_pd(s, s->ctx, &obj[RDMA_EP_OBJ_PD])) ?:
+	      fail("MR", abi_reg_mr(s, obj[RDMA_EP_OBJ_PD], w->page, 4096, AC_ALL, &mr)) ?:
+	      fail("CQ", abi_create_cq(s, -1, 64, 0, &obj[RDMA_EP_OBJ_CQ])) ?:
+	      fail("SRQ", abi_create_srq(s, obj[RDMA_EP_OBJ_PD], 16, 0, &obj[RDMA_EP_OBJ_SRQ])) ?:
+	      fail("id", bound_id(w, &obj[RDMA_EP_OBJ_ID])) ?:
+	      fail("QP", plain_qp(w, QPT_RC, &obj[RDMA_EP_OBJ_QP], &w->qp_num)) ?:
+	      fail("QP to INIT", abi_qp_init(s, obj[RDMA_EP_OBJ_QP], QPT_RC, 0));
+	obj[RDMA_EP_OBJ_MR] = mr.mr;
+	if (!ret && !abi_missing(s, ABI_XRC))
+		ret = fail("XRC domain", abi_open_xrcd(s, -1, 0, &obj[RDMA_EP_OBJ_XRCD]));
+	if (!ret && !abi_missing(s, ABI_IB))
+		ret = fail("AH", abi_create_ah(s, obj[RDMA_EP_OBJ_PD], &obj[RDMA_EP_OBJ_AH])) ?:
+		      fail("UD id", abi_ud_id(s, w->ud_channel, 0, &w->ud_id)) ?:
+		      fail("group", abi_join(s, w->ud_id, 1, 0, &obj[RDMA_EP_OBJ_MCAST]));
+	return ret;
+}
+
+void abi_world_close(struct abi_world *w)
+{
+	abi_close(&w->s);
+	close(w->channel);
+	close(w->ud_channel);
+	close(w->comp_channel);
+}
+
+const struct abi_command *abi_find_command(unsigned long cmd)
+{
+	unsigned int i;
+
+	for (i = 0; i < abi_num_commands; i++)
+		if (abi_commands[i].cmd == cmd)
+			return &abi_commands[i];
+	return NULL;
+}
+
+const char *abi_left_out(const struct abi *s, const struct abi_command *c)
+{
+	return c->says_so ? NULL : abi_missing(s, c->needs);
+}
+
+int abi_prepare(struct abi_world *w, const struct abi_command *c, union abi_arg *arg)
+{
+	const char *why = abi_left_out(&w->s, c);
+	int ret;
+
+	memset(arg, 0, sizeof(*arg));
+	if (why) {
+		fprintf(stderr, "# %s is left out: %s\n", c->name, why);
+		return -EOPNOTSUPP;
+	}
+	w->result = abi_missing(&w->s, c->needs) ? -EOPNOTSUPP : 0;
+	ret = c->prepare(w, arg);
+	arg->size = _IOC_SIZE(c->cmd);
+	/* Of a step on the way, which should have worked. */
+	return ret == -EOPNOTSUPP ? fail(c->name, -EPROTO) : ret;
+}
+
+static int prepare_nothing(struct abi_world *w, void *arg)
+{
+	return 0;
+}
+
+ABI_FILL(prepare_open_device, open_device)
+{
+	a->dev_index = w->s.dev;
+}
+
+ABI_FILL(prepare_query_device, query_device)
+{
+	a->dev_index = w->s.dev;
+}
+
+ABI_FILL(prepare_query_port, query_port)
+{
+	a->dev_index = w->s.dev;
+	a->port_num = 1;
+}
+
+ABI_FILL(prepare_query_gid, query_gid)
+{
+	a->dev_index = w->s.dev;
+	a->port_num = 1;
+	a->gid_index = w->s.gid_index;
+}
+
+ABI_FILL(prepare_query_gid_table, query_gid_table)
+{
+	a->entries = (uintptr_t)w->page;
+	a->dev_index = w->s.dev;
+	a->max = 4096 / sizeof(struct ib_uverbs_gid_entry);
+}
+
+ABI_FILL(prepare_query_pkey, query_pkey)
+{
+	a->dev_index = w->s.dev;
+	a->port_num = 1;
+}
+
+ABI_FN(prepare_destroy, destroy)
+{
+	a->type = RDMA_EP_OBJ_PD;
+	return abi_alloc_pd(&w->s, w->s.ctx, &a->handle);
+}
+
+ABI_FILL(prepare_create_id, create_id)
+{
+	a->channel_fd = w->channel;
+	a->ps = RDMA_PS_TCP;
+	a->qp_type = QPT_RC;
+}
+
+static void qp_init(struct abi_world *w, struct rdma_ep_qp_init *init)
+{
+	struct rdma_ep_create_qp c;
+
+	abi_qp_attr(&c, QPT_RC, w->obj[RDMA_EP_OBJ_PD],
+		    w->obj[RDMA_EP_OBJ_CQ], w->obj[RDMA_EP_OBJ_CQ]);
+	*init = c.init;
+	init->srq = w->obj[RDMA_EP_OBJ_SRQ];
+}
+
+ABI_FILL(prepare_create_ep, create_ep)
+{
+	abi_own_ep(&w->s, 7471, a);
+	a->flags = RDMA_EP_EP_CREATE_QP;
+	a->channel_fd = w->channel;
+	qp_init(w, &a->qp);
+}
+
+static int new_id(struct abi_world *w, __u32 *id)
+{
+	return abi_tcp_id(&w->s, w->channel, 0, id);
+}
+
+ABI_FN(prepare_bind_addr, bind_addr)
+{
+	memcpy(&a->addr, &w->s.addr, sizeof(w->s.addr));
+	return new_id(w, &a->id);
+}
+
+ABI_FN(prepare_resolve_addr, resolve_addr)
+{
+	struct sockaddr_in dst = w->s.addr;
+
+	dst.sin_port = htons(7471);
+	memcpy(&a->dst, &dst, sizeof(dst));
+	a->timeout_ms = 5000;
+	return new_id(w, &a->id);
+}
+
+ABI_FN(prepare_resolve_route, id_cmd)
+{
+	struct rdma_ep_event ev;
+	struct sockaddr_in dst = w->s.addr;
+	int channel = abi_channel(&w->s);
+
+	dst.sin_port = htons(7471);
+	a->arg = 5000;
+	return abi_tcp_id(&w->s, channel, 0, &a->id) ?:
+	       abi_resolve_addr(&w->s, a->id, &dst, 5000) ?:
+	       abi_event(channel, EV_ADDR_RESOLVED, &ev);
+}
+
+ABI_FN(prepare_listen, id_cmd)
+{
+	/* Over iWARP each place of the backlog is two allocations. */
+	a->arg = 2;
+	return bound_id(w, &a->id);
+}
+
+/* Connections of QPs that belong to no id, up to some state. */
+struct conn {
+	int server_channel, client_channel;
+	__u32 listener, client, child;
+	__u32 client_qp, server_qp;
+};
+
+static int conn_client(struct abi_world *w, struct conn *c)
+{
+	struct sockaddr_in sin;
+	__u32 qp;
+
+	c->server_channel = abi_channel(&w->s);
+	c->client_channel = abi_channel(&w->s);
+	return plain_qp(w, QPT_RC, &qp, &c->client_qp) ?:
+	       plain_qp(w, QPT_RC, &qp, &c->server_qp) ?:
+	       abi_tcp_listen(&w->s, c->server_channel, 0, 0, &c->listener, &sin) ?:
+	       abi_tcp_client(&w->s, c->client_channel, &sin, 0, &c->client);
+}
+
+static int conn_request(struct abi_world *w, struct conn *c)
+{
+	struct rdma_ep_event ev;
+	int ret = conn_client(w, c) ?:
+		  abi_connect(&w->s, c->client, c->client_qp) ?:
+		  abi_event(c->server_channel, EV_CONNECT_REQUEST, &ev);
+
+	c->child = ev.child;
+	return ret;
+}
+
+/* (Not over iWARP, whose CM completes a connection itself.) */
+static int conn_response(struct abi_world *w, struct conn *c)
+{
+	struct rdma_ep_event ev;
+
+	return conn_request(w, c) ?:
+	       abi_accept(&w->s, c->child, 9, c->server_qp) ?:
+	       abi_event(c->client_channel, EV_CONNECT_RESPONSE, &ev);
+}
+
+ABI_FN(prepare_connect, connect)
+{
+	struct conn c = {};
+	int ret = conn_client(w, &c);
+
+	a->id = c.client;
+	a->conn.qp_num = c.client_qp;
+	return ret;
+}
+
+ABI_FN(prepare_accept, connect)
+{
+	struct conn c = {};
+	int ret = conn_request(w, &c);
+
+	a->uid = 9;
+	a->id = c.child;
+	a->conn.qp_num = c.server_qp;
+	return ret;
+}
+
+ABI_FN(prepare_reject, reject)
+{
+	struct conn c = {};
+	int ret = conn_request(w, &c);
+
+	a->id = c.child;
+	return ret;
+}
+
+ABI_FN(prepare_establish, id_cmd)
+{
+	struct conn c = {};
+	int ret = conn_response(w, &c);
+
+	a->id = c.client;
+	return ret;
+}
+
+ABI_FN(prepare_disconnect, id_cmd)
+{
+	struct conn c = {};
+	struct rdma_ep_event ev;
+	int ret = w->s.iwarp ?
+		  conn_request(w, &c) ?:
+		  abi_accept(&w->s, c.child, 9, c.server_qp) :
+		  conn_response(w, &c) ?:
+		  ABI_ID_CMD(&w->s, ESTABLISH, c.client, 0);
+
+	ret = ret ?: abi_event(c.server_channel, EV_ESTABLISHED, &ev);
+	a->id = c.client;
+	return ret;
+}
+
+ABI_FN(prepare_get_request, get_request)
+{
+	struct conn c = {};
+	int ret = conn_client(w, &c) ?:
+		  abi_connect(&w->s, c.client, c.client_qp);
+
+	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
+	a->id = c.listener;
+	qp_init(w, &a->qp);
+	if (!ret && !abi_ready(c.server_channel, ABI_WAIT_MS))
+		ret = -ETIMEDOUT;
+	return ret;
+}
+
+ABI_FILL(prepare_join_multicast, join_multicast)
+{
+	a->id = w->ud_id;
+	abi_group((struct sockaddr_in *)&a->addr, 2);
+}
+
+/* The peer has accepted, but this side has not confirmed it. */
+ABI_FN(prepare_notify, id_cmd)
+{
+	struct conn c = {};
+	int ret = conn_response(w, &c);
+
+	a->id = c.child;
+	a->arg = EVENT_COMM_EST;
+	return ret;
+}
+
+ABI_FILL(prepare_write_event, write_event)
+{
+	a->id = w->obj[RDMA_EP_OBJ_ID];
+	a->event = RDMA_EP_CM_EVENT_USER;
+}
+
+/* All that an endpoint can have. */
+ABI_FN(prepare_destroy_ep, destroy_ep)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	a->channel_fd = -1;
+	a->recv_cq.channel_fd = -1;
+	a->send_cq.channel_fd = -1;
+	ret = bound_id(w, &a->id) ?:
+	      abi_create_srq(&w->s, w->obj[RDMA_EP_OBJ_PD], 8, 0, &a->srq) ?:
+	      abi_create_cq(&w->s, -1, 8, 0, &a->recv_cq.cq) ?:
+	      abi_create_cq(&w->s, -1, 8, 0, &a->send_cq.cq);
+	abi_qp_attr(&c, QPT_RC, w->obj[RDMA_EP_OBJ_PD], a->send_cq.cq, a->recv_cq.cq);
+	c.id = a->id;
+	c.init.srq = a->srq;
+	ret = ret ?: ABI(w->s.fd, CREATE_QP, &c);
+	a->qp = c.init.qp;
+	return ret;
+}
+
+ABI_FILL(prepare_query_id, query_id)
+{
+	a->id = w->obj[RDMA_EP_OBJ_ID];
+}
+
+ABI_FILL(prepare_set_option, set_option)
+{
+	a->id = w->obj[RDMA_EP_OBJ_ID];
+	a->level = RDMA_OPTION_ID;
+	a->optname = RDMA_OPTION_ID_TOS;
+	a->optlen = sizeof(w->tos);
+	a->optval = (uintptr_t)&w->tos;
+}
+
+ABI_FILL(prepare_migrate_id, migrate_id)
+{
+	a->id = w->obj[RDMA_EP_OBJ_ID];
+	a->channel_fd = w->channel;
+}
+
+ABI_FILL(prepare_init_qp_attr, init_qp_attr)
+{
+	a->id = w->obj[RDMA_EP_OBJ_ID];
+	a->qp_state = QPS_INIT;
+}
+
+ABI_FILL(prepare_alloc_pd, alloc_pd)
+{
+	a->ctx = w->s.ctx;
+}
+
+ABI_FILL(prepare_reg_mr, reg_mr)
+{
+	a->addr = (uintptr_t)w->page;
+	a->iova = a->addr;
+	a->length = 4096;
+	a->pd = w->obj[RDMA_EP_OBJ_PD];
+	a->access = AC_LOCAL_WRITE;
+}
+
+ABI_FILL(prepare_rereg_mr, rereg_mr)
+{
+	a->flags = RDMA_EP_REREG_ACCESS;
+	a->mr = w->obj[RDMA_EP_OBJ_MR];
+	a->access = AC_LOCAL_WRITE | AC_REMOTE_READ;
+}
+
+ABI_FILL(prepare_create_ah, create_ah)
+{
+	a->pd = w->obj[RDMA_EP_OBJ_PD];
+	abi_self_ah(&w->s, &a->attr);
+}
+
+ABI_FILL(prepare_open_xrcd, open_xrcd)
+{
+	a->ctx = w->s.ctx;
+	a->fd = -1;
+}
+
+ABI_FILL(prepare_create_cq, create_cq)
+{
+	a->ctx = w->s.ctx;
+	a->channel_fd = w->comp_channel;
+	a->cqe = 8;
+}
+
+ABI_FILL(prepare_resize_cq, resize_cq)
+{
+	a->cq = w->obj[RDMA_EP_OBJ_CQ];
+	a->cqe = 128;
+}
+
+ABI_FILL(prepare_poll_cq, poll_cq)
+{
+	a->cq = w->obj[RDMA_EP_OBJ_CQ];
+	a->wcs = (uintptr_t)w->page;
+	a->max = 4;
+}
+
+ABI_FILL(prepare_notify_cq, notify_cq)
+{
+	a->cq = w->obj[RDMA_EP_OBJ_CQ];
+}
+
+ABI_FILL(prepare_modify_cq, modify_cq)
+{
+	a->cq = w->obj[RDMA_EP_OBJ_CQ];
+	a->cq_count = 1;
+}
+
+ABI_FN(prepare_create_srq, create_srq)
+{
+	a->pd = w->obj[RDMA_EP_OBJ_PD];
+	a->max_wr = 8;
+	a->max_sge = 1;
+	return bound_id(w, &a->id);
+}
+
+ABI_FILL(prepare_modify_srq, srq_attr)
+{
+	a->srq = w->obj[RDMA_EP_OBJ_SRQ];
+	a->flags = RDMA_EP_SRQ_LIMIT;
+	a->srq_limit = 1;
+}
+
+ABI_FILL(prepare_query_srq, srq_attr)
+{
+	a->srq = w->obj[RDMA_EP_OBJ_SRQ];
+}
+
+ABI_FN(prepare_create_qp, create_qp)
+{
+	qp_init(w, &a->init);
+	return bound_id(w, &a->id);
+}
+
+ABI_FN(prepare_modify_qp, modify_qp)
+{
+	__u32 num;
+
+	a->attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT |
+			       QP_ACCESS_FLAGS;
+	a->attr.qp_state = QPS_INIT;
+	a->attr.port_num = 1;
+	return plain_qp(w, QPT_RC, &a->qp, &num);
+}
+
+ABI_FILL(prepare_query_qp, query_qp)
+{
+	a->qp = w->obj[RDMA_EP_OBJ_QP];
+	a->attr_mask = QP_STATE;
+}
+
+ABI_FN(prepare_open_qp, open_qp)
+{
+	struct rdma_ep_create_qp c;
+	int ret;
+
+	abi_qp_attr(&c, QPT_XRC_TGT, w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
+	ret = ABI(w->s.fd, CREATE_QP, &c);
+	a->xrcd = w->obj[RDMA_EP_OBJ_XRCD];
+	a->qp_num = c.init.qp_num;
+	return ret;
+}
+
+static void wrs(struct abi_world *w, struct rdma_ep_post *a, __u32 handle)
+{
+	a->wrs = (uintptr_t)w->wrs.buf;
+	a->wrs_len = w->wrs.len;
+	a->num = w->wrs.num;
+	a->handle = handle;
+}
+
+/* iWARP's QPs send over connections. This asks for no receive, nor for memory. */
+static int prepare_post_write(struct abi_world *w, struct rdma_ep_post *a)
+{
+	struct abi_pair p = {};
+	int ret = abi_pair_open(&w->s, &p);
+
+	abi_wrs_send(&w->wrs, WR_RDMA_WRITE, 0, 1);
+	wrs(w, a, p.end[0].qp.qp);
+	return ret;
+}
+
+ABI_FN(prepare_post_send, post)
+{
+	struct rdma_ep_send_wr *wr;
+	__u32 qp, num;
+	int ret;
+
+	if (w->s.iwarp)
+		return prepare_post_write(w, a);
+	ret = plain_qp(w, QPT_UD, &qp, &num) ?:
+	      abi_qp_init(&w->s, qp, QPT_UD, 0x1234) ?:
+	      abi_qp_rts(&w->s, qp, QPT_UD, 0);
+	wr = abi_wrs_send(&w->wrs, WR_SEND, 0, 1);
+	wr->ah = w->obj[RDMA_EP_OBJ_AH];
+	wr->remote_qpn = num;
+	wr->remote_qkey = 0x1234;
+	wrs(w, a, qp);
+	return ret;
+}
+
+ABI_FILL(prepare_post_recv, post)
+{
+	abi_wrs_recv(&w->wrs, 2);
+	wrs(w, a, w->obj[RDMA_EP_OBJ_QP]);
+}
+
+ABI_FILL(prepare_post_srq_recv, post)
+{
+	abi_wrs_recv(&w->wrs, 3);
+	wrs(w, a, w->obj[RDMA_EP_OBJ_SRQ]);
+}
+
+ABI_FN(prepare_attach_mcast, qp_mcast)
+{
+	__u32 num;
+
+	abi_group_gid(a->gid, 3);
+	return plain_qp(w, QPT_UD, &a->qp, &num);
+}
+
+ABI_FN(prepare_detach_mcast, qp_mcast)
+{
+	return prepare_attach_mcast(w, a) ?: abi_attach(&w->s, a->qp, 3);
+}
+
+#define F(_type, _member, _kind, ...) {					\
+	.at = offsetof(struct rdma_ep_##_type, _member),		\
+	.size = sizeof(((struct rdma_ep_##_type *)0)->_member),		\
+	.kind = FIELD_##_kind,						\
+	.arg = 0 __VA_OPT__(+) __VA_ARGS__,				\
+}
+#define UNUSED(_type, _member)	F(_type, _member, UNUSED)
+#define FIELDS(...)		.fields = { __VA_ARGS__ }
+
+#define QP_FIELDS(...)							\
+	const struct abi_field abi_qp_fields[] = {			\
+		__VA_ARGS__, { .kind = FIELD_END },			\
+	};								\
+	struct abi_command abi_commands[] = {
+
+/* 32-bit callers have the same structures: sizes are multiples of 8. */
+#define COMMAND(_name, _prepare, _weight, ...) {			\
+	.name = #_name,							\
+	.cmd = RDMA_EP_IOC_##_name +					\
+	       0 * sizeof(char[_IOC_SIZE(RDMA_EP_IOC_##_name) % 8 ? -1 : 1]), \
+	.prepare = prepare_##_prepare,					\
+	.weight = _weight,						\
+	__VA_ARGS__							\
+},
+
+#include "commands.def"
+};
+
+const unsigned int abi_num_commands = sizeof(abi_commands) / sizeof(abi_commands[0]);
+
+static void add_reserved(struct abi_command *c, const struct abi_field *f, __u16 base)
+{
+	unsigned int i = 0;
+
+	while (c->reserved[i].len)
+		i++;
+	assert(i < sizeof(c->reserved) / sizeof(c->reserved[0]));
+	c->reserved[i].at = base + f->at;
+	c->reserved[i].len = f->size;
+}
+
+static void add_handle(struct abi_command *c, const struct abi_field *f, __u16 base)
+{
+	unsigned int i = 0;
+
+	while (c->handles[i].type)
+		i++;
+	assert(i < sizeof(c->handles) / sizeof(c->handles[0]));
+	c->handles[i].at = base + f->at;
+	/* That of any type is prepared as a PD's. */
+	c->handles[i].type = f->arg ?: RDMA_EP_OBJ_PD;
+	c->handles[i].optional = f->kind == FIELD_OPTIONAL;
+}
+
+static void add_fields(struct abi_command *c, const struct abi_field *f, __u16 base)
+{
+	for (; f->kind; f++) {
+		if (f->kind == FIELD_ZERO || f->kind == FIELD_UNUSED)
+			add_reserved(c, f, base);
+		else if (f->kind == FIELD_HANDLE || f->kind == FIELD_OPTIONAL)
+			add_handle(c, f, base);
+		else if (f->kind == FIELD_QP && f->arg != QP_LATER)
+			add_fields(c, abi_qp_fields, base + f->at);
+		else if (base && f->at == offsetof(struct rdma_ep_qp_init, flags)) {
+			c->flags2 = f->arg;
+			c->flags2_at = base + f->at;
+		}
+	}
+}
+
+static void __attribute__((constructor)) make_commands(void)
+{
+	struct abi_command *c;
+
+	for_each_command(c) {
+		if (c->zero.size)
+			add_reserved(c, &c->zero, 0);
+		add_fields(c, c->fields, 0);
+	}
+}

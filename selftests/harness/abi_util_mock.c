@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The mock device for the raw ioctl tests.
+ */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "abi_mock.h"
+
+#define ROOT	"/sys/kernel/debug/rdma_ep_mock"
+#define PEER	"epmock1"
+
+static int put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int mock_load(void)
+{
+	if (system("modprobe -a veth rdma_ep_mock 2>/dev/null")) {
+		fprintf(stderr, "# no mock device: modprobe rdma_ep_mock\n");
+		return -ENOENT;
+	}
+	system("ip link del " MOCK_NETDEV " 2>/dev/null");
+	return system("ip link add " MOCK_NETDEV " type veth peer name " PEER) ||
+	       system("ip link set " PEER " up") || system("ip link set " MOCK_NETDEV " up") ||
+	       system("ip addr add 10.92.17.1/24 dev " MOCK_NETDEV) ?
+	       -ENODEV : 0;
+}
+
+static int put_number(const char *path, __u32 number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	return put(path, text);
+}
+
+int mock_put_gid_ms(int ms)
+{
+	return put_number(ROOT "/put_gid_ms", ms);
+}
+
+int mock_cm_ms(int ms)
+{
+	return put_number(ROOT "/cm_ms", ms);
+}
+
+int mock_ud_qkey(__u32 qkey)
+{
+	return put_number(ROOT "/ud_qkey", qkey);
+}
+
+int mock_post_ms(int ms)
+{
+	return put_number(ROOT "/post_ms", ms);
+}
+
+int mock_after_ms(int ms)
+{
+	return put_number(ROOT "/after_ms", ms);
+}
+
+void mock_unload(void)
+{
+	mock_post_ms(0);
+	mock_after_ms(0);
+	mock_put_gid_ms(0);
+	mock_cm_ms(0);
+	mock_ud_qkey(0);
+	mock_del();
+	system("ip link del " MOCK_NETDEV " 2>/dev/null");
+}
+
+int mock_new(const char *options)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	char line[256];
+	struct abi s;
+	int ret;
+
+	unsetenv("RDMA_EP_TEST_ADDR");
+	setenv("RDMA_DEV", MOCK_NAME, 1);
+	snprintf(line, sizeof(line), "%s %s %s", MOCK_NAME, MOCK_NETDEV, options);
+	ret = put(ROOT "/new", line);
+	if (ret)
+		return ret;
+	/* Its GIDs come a little later. */
+	do {
+		ret = abi_open(&s);
+		abi_close(&s);
+		if (ret)
+			usleep(50000);
+	} while (ret && abi_now_ms() < end);
+	return ret;
+}
+
+int mock_del(void)
+{
+	return put(ROOT "/del", MOCK_NAME);
+}
+
+int mock_write(const char *file, const char *fmt, ...)
+{
+	char path[128], text[64];
+	va_list args;
+
+	snprintf(path, sizeof(path), ROOT "/" MOCK_NAME "/%s", file);
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return put(path, text);
+}
+
+static FILE *mock_file(const char *file)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), ROOT "/" MOCK_NAME "/%s", file);
+	return fopen(path, "re");
+}
+
+int mock_read(const char *file)
+{
+	FILE *f = mock_file(file);
+	int n = -ENOENT;
+
+	if (!f)
+		return -errno;
+	if (fscanf(f, "%d", &n) != 1)
+		n = -EPROTO;
+	fclose(f);
+	return n;
+}
+
+int mock_read_key(const char *file, const char *key)
+{
+	FILE *f = mock_file(file);
+	int n, ret = -ENOENT;
+	char word[16];
+
+	if (!f)
+		return -errno;
+	while (fscanf(f, "%15s %d", word, &n) == 2)
+		if (!strcmp(word, key))
+			ret = n;
+	fclose(f);
+	return ret;
+}
+
+int mock_count(struct mock_count *c)
+{
+	FILE *f = mock_file("count");
+	int n;
+
+	if (!f)
+		return -errno;
+	n = fscanf(f, "qp %d cq %d srq %d pd %d mr %d ah %d xrcd %d", &c->qp,
+		   &c->cq, &c->srq, &c->pd, &c->mr, &c->ah, &c->xrcd);
+	fclose(f);
+	return n == 7 ? 0 : -EPROTO;
+}
+
+int mock_open(const char *file)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), ROOT "/" MOCK_NAME "/%s", file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int mock_wait_stalled(const char *op, int calls)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	char file[64];
+
+	snprintf(file, sizeof(file), "stall/%s", op);
+	do {
+		if (mock_read(file) == calls)
+			return 0;
+		usleep(5000);
+	} while (abi_now_ms() < end);
+	return -ETIMEDOUT;
+}

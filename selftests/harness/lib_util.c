@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Addresses, waiting and connections for the tests of the library.
+ */
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib_util.h"
+
+void lib_say(const char *file, int line, const char *fmt, ...)
+{
+	int error = errno;
+	va_list ap;
+
+	fprintf(stderr, "# %s:%d: ", file, line);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	errno = error;
+}
+
+/* For functions that return 0 or -1: stop at the first failure, and say so. */
+#define DO(_call) do { \
+	if (_call) { \
+		lib_say(__FILE__, __LINE__, "%s: %s", #_call, strerror(errno)); \
+		return -1; \
+	} \
+} while (0)
+
+/* Does an RDMA device sit on this address? */
+static bool has_device(struct sockaddr *addr)
+{
+	struct rdma_cm_id *id;
+	bool found;
+
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		return false;
+	found = !rdma_bind_addr(id, addr) && id->verbs;
+	rdma_destroy_id(id);
+	return found;
+}
+
+static bool find_addr(struct sockaddr_in *sin)
+{
+	struct ifaddrs *list, *i;
+	bool found = false;
+
+	if (getifaddrs(&list))
+		return false;
+	for (i = list; i && !found; i = i->ifa_next) {
+		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET ||
+		    i->ifa_flags & IFF_LOOPBACK || !has_device(i->ifa_addr))
+			continue;
+		memcpy(sin, i->ifa_addr, sizeof(*sin));
+		found = true;
+	}
+	freeifaddrs(list);
+	return found;
+}
+
+struct sockaddr_in lib_addr(uint16_t port)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	const char *env = getenv("RDMA_ADDR");
+
+	if (env ? inet_pton(AF_INET, env, &sin.sin_addr) != 1 : !find_addr(&sin))
+		lib_say(__FILE__, __LINE__, "no address of an RDMA device");
+	sin.sin_port = htons(port);
+	return sin;
+}
+
+bool lib_addr6(struct sockaddr_in6 *sin6)
+{
+	const char *env = getenv("RDMA_ADDR6");
+
+	memset(sin6, 0, sizeof(*sin6));
+	sin6->sin6_family = AF_INET6;
+	return env && inet_pton(AF_INET6, env, &sin6->sin6_addr) == 1;
+}
+
+/* All ids of a device share the context: that of any id will do. */
+struct ibv_context *lib_context(void)
+{
+	struct sockaddr_in sin = lib_addr(0);
+	struct ibv_context **list, *found = NULL;
+	struct rdma_cm_id *id;
+	int i;
+
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP)) {
+		lib_say(__FILE__, __LINE__, "rdma_create_id: %s", strerror(errno));
+		return NULL;
+	}
+	list = rdma_get_devices(NULL);
+	if (list && !rdma_bind_addr(id, SA(&sin))) {
+		for (i = 0; list[i]; i++)
+			if (list[i] == id->verbs)
+				found = list[i];
+	}
+	rdma_free_devices(list);
+	rdma_destroy_id(id);
+	if (!found)
+		lib_say(__FILE__, __LINE__, "no RDMA device");
+	return found;
+}
+
+bool lib_iwarp(struct ibv_context *context)
+{
+	return context->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+struct rdma_cm_id *lib_bound_id(struct rdma_event_channel *channel, enum rdma_port_space ps)
+{
+	struct sockaddr_in sin = lib_addr(0);
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(channel, &id, NULL, ps)) {
+		lib_say(__FILE__, __LINE__, "rdma_create_id: %s", strerror(errno));
+		return NULL;
+	}
+	if (!rdma_bind_addr(id, SA(&sin)))
+		return id;
+	lib_say(__FILE__, __LINE__, "rdma_bind_addr: %s", strerror(errno));
+	rdma_destroy_id(id);
+	return NULL;
+}
+
+struct ibv_ah *lib_own_ah(struct rdma_cm_id *id)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1,
+		.port_num = id->port_num,
+		.grh = {
+			.dgid = id->route.addr.addr.ibaddr.sgid,
+			.hop_limit = 1,
+		},
+	};
+	union ibv_gid gid;
+	int i;
+
+	for (i = 0; !ibv_query_gid(id->verbs, id->port_num, i, &gid); i++) {
+		if (memcmp(&gid, &attr.grh.dgid, sizeof(gid)))
+			continue;
+		attr.grh.sgid_index = i;
+		return ibv_create_ah(id->pd, &attr);
+	}
+	lib_say(__FILE__, __LINE__, "no such GID");
+	return NULL;
+}
+
+void *lib_symbol(const char *name)
+{
+	void *symbol = dlsym(RTLD_DEFAULT, name);
+
+	if (!symbol)
+		lib_say(__FILE__, __LINE__, "there is no %s", name);
+	return symbol;
+}
+
+int lib_missing(const char *const *names)
+{
+	int missing = 0;
+
+	for (; *names; names++)
+		missing += !lib_symbol(*names);
+	return missing;
+}
+
+bool lib_readable(int fd, int ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, ms) == 1 && pfd.revents & POLLIN;
+}
+
+struct rdma_cm_event *lib_get_event(struct rdma_event_channel *channel,
+				    enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event;
+
+	if (!lib_readable(channel->fd, WAIT_MS)) {
+		lib_say(__FILE__, __LINE__, "no %s", rdma_event_str(type));
+		return NULL;
+	}
+	if (rdma_get_cm_event(channel, &event)) {
+		lib_say(__FILE__, __LINE__, "rdma_get_cm_event: %s", strerror(errno));
+		return NULL;
+	}
+	if (event->event == type)
+		return event;
+	lib_say(__FILE__, __LINE__, "%s (status %d) instead of %s",
+		rdma_event_str(event->event), event->status, rdma_event_str(type));
+	rdma_ack_cm_event(event);
+	return NULL;
+}
+
+int lib_event(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event = lib_get_event(channel, type);
+
+	return event ? rdma_ack_cm_event(event) : -1;
+}
+
+static long now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int lib_wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, int n)
+{
+	long end = now_ms() + WAIT_MS;
+	int got = 0, ret;
+
+	while (got < n) {
+		ret = ibv_poll_cq(cq, n - got, wc + got);
+		if (ret < 0) {
+			lib_say(__FILE__, __LINE__, "ibv_poll_cq: %d", ret);
+			return -1;
+		}
+		got += ret;
+		if (ret)
+			continue;
+		if (now_ms() > end) {
+			lib_say(__FILE__, __LINE__, "%d of %d completions", got, n);
+			return -1;
+		}
+		usleep(1000);
+	}
+	return 0;
+}
+
+bool lib_arrived(const void *at, const void *data, size_t len)
+{
+	long end = now_ms() + WAIT_MS;
+
+	while (memcmp(at, data, len)) {
+		if (now_ms() > end)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
+bool lib_no_wc(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	usleep(QUIET_MS * 1000);
+	return ibv_poll_cq(cq, 1, &wc) == 0;
+}
+
+int lib_send(struct rdma_cm_id *id, const void *msg, size_t len)
+{
+	struct ibv_wc wc;
+
+	DO(rdma_post_send(id, NULL, (void *)msg, len, NULL, IBV_SEND_INLINE));
+	DO(lib_wait_wc(id->qp->send_cq, &wc, 1));
+	if (!wc.status)
+		return 0;
+	lib_say(__FILE__, __LINE__, "%s", ibv_wc_status_str(wc.status));
+	return -1;
+}
+
+enum ibv_qp_state lib_qp_state(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (ibv_query_qp(qp, &attr, IBV_QP_STATE, &init))
+		return IBV_QPS_UNKNOWN;
+	return attr.qp_state;
+}
+
+enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected)
+{
+	enum ibv_qp_state state = lib_qp_state(qp);
+	bool iwarp = lib_iwarp(qp->context);
+	long end = now_ms() + WAIT_MS;
+
+	if (iwarp && expected == IBV_QPS_RTS)
+		return state == IBV_QPS_RESET ? expected : state;
+	/* (rxe completes what has failed first.) */
+	while (expected != IBV_QPS_RTS && state == IBV_QPS_RTS && now_ms() < end) {
+		usleep(1000);
+		state = lib_qp_state(qp);
+	}
+	return !iwarp || state == IBV_QPS_RTS ? state : expected;
+}
+
+struct ibv_qp_init_attr lib_qp_attr(void)
+{
+	return (struct ibv_qp_init_attr) {
+		.cap = {
+			.max_send_wr = 8,
+			.max_recv_wr = 8,
+			.max_send_sge = 2,
+			.max_recv_sge = 2,
+			.max_inline_data = 16,
+		},
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+	};
+}
+
+static void *run(void *arg)
+{
+	struct lib_thread *t = arg;
+	void *ret = t->fn(t->arg);
+
+	__atomic_store_n(&t->done, true, __ATOMIC_RELEASE);
+	return ret;
+}
+
+int lib_start(struct lib_thread *t, void *(*fn)(void *arg), void *arg)
+{
+	t->fn = fn;
+	t->arg = arg;
+	t->done = false;
+	return pthread_create(&t->thread, NULL, run, t) ? -1 : 0;
+}
+
+bool lib_still_blocked(struct lib_thread *t)
+{
+	usleep(3 * QUIET_MS * 1000);
+	return !__atomic_load_n(&t->done, __ATOMIC_ACQUIRE);
+}
+
+int lib_join(struct lib_thread *t, void **ret)
+{
+	struct timespec ts;
+	int error;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += WAIT_MS / 1000;
+	error = pthread_timedjoin_np(t->thread, ret, &ts);
+	if (!error)
+		return 0;
+	lib_say(__FILE__, __LINE__, "a thread does not end: %s", strerror(error));
+	return -1;
+}
+
+int pair_listen(struct pair *p)
+{
+	if (!p->ps)
+		p->ps = RDMA_PS_TCP;
+	p->addr = lib_addr(0);
+	p->ac = rdma_create_event_channel();
+	p->pc = rdma_create_event_channel();
+	DO(!p->ac || !p->pc);
+	DO(rdma_create_id(p->pc, &p->listener, p, p->ps));
+	DO(rdma_bind_addr(p->listener, SA(&p->addr)));
+	DO(rdma_listen(p->listener, 16));
+	p->addr.sin_port = rdma_get_src_port(p->listener);
+	return 0;
+}
+
+int pair_resolve(struct pair *p)
+{
+	DO(rdma_create_id(p->ac, &p->a, NULL, p->ps));
+	DO(rdma_resolve_addr(p->a, NULL, SA(&p->addr), 2000));
+	DO(lib_event(p->ac, RDMA_CM_EVENT_ADDR_RESOLVED));
+	DO(rdma_resolve_route(p->a, 2000));
+	DO(lib_event(p->ac, RDMA_CM_EVENT_ROUTE_RESOLVED));
+	return 0;
+}
+
+int pair_qp(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+
+	attr.qp_type = id->qp_type;
+	DO(rdma_create_qp(id, NULL, &attr));
+	return 0;
+}
+
+int pair_request(struct pair *p, struct rdma_conn_param *param)
+{
+	DO(rdma_connect(p->a, param));
+	p->request = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST);
+	DO(!p->request);
+	p->p = p->request->id;
+	return 0;
+}
+
+int pair_ack(struct pair *p)
+{
+	struct rdma_cm_event *event = p->request;
+
+	p->request = NULL;
+	return event ? rdma_ack_cm_event(event) : 0;
+}
+
+int pair_client(struct pair *p)
+{
+	DO(pair_listen(p));
+	DO(pair_resolve(p));
+	DO(pair_qp(p->a));
+	return 0;
+}
+
+int pair_requested(struct pair *p)
+{
+	DO(pair_request(p, NULL));
+	DO(pair_ack(p));
+	DO(pair_qp(p->p));
+	return 0;
+}
+
+int pair_accept(struct pair *p)
+{
+	DO(rdma_accept(p->p, NULL));
+	DO(lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
+	if (p->ps == RDMA_PS_TCP)
+		DO(lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+	return 0;
+}
+
+int pair_up(struct pair *p)
+{
+	DO(pair_client(p));
+	DO(pair_requested(p));
+	DO(pair_accept(p));
+	return 0;
+}
+
+static int drop(struct rdma_cm_id *id)
+{
+	if (!id)
+		return 0;
+	if (id->qp)
+		rdma_destroy_qp(id);
+	DO(rdma_destroy_id(id));
+	return 0;
+}
+
+int pair_down(struct pair *p)
+{
+	DO(pair_ack(p));
+	DO(drop(p->a));
+	DO(drop(p->p));
+	DO(drop(p->listener));
+	if (p->ac)
+		rdma_destroy_event_channel(p->ac);
+	if (p->pc)
+		rdma_destroy_event_channel(p->pc);
+	memset(p, 0, sizeof(*p));
+	return 0;
+}
+
+struct rdma_addrinfo *lib_rai(int flags, uint16_t port, int ps)
+{
+	struct rdma_addrinfo hints = {
+		.ai_flags = flags | RAI_NUMERICHOST,
+		.ai_port_space = ps,
+	};
+	struct sockaddr_in sin = lib_addr(0);
+	struct rdma_addrinfo *res = NULL;
+	char addr[INET_ADDRSTRLEN], service[8];
+
+	inet_ntop(AF_INET, &sin.sin_addr, addr, sizeof(addr));
+	snprintf(service, sizeof(service), "%u", port);
+	if (rdma_getaddrinfo(addr, service, &hints, &res)) {
+		lib_say(__FILE__, __LINE__, "rdma_getaddrinfo: %s", strerror(errno));
+		return NULL;
+	}
+	return res;
+}
+
+int eps_listen(struct eps *e)
+{
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 0, RDMA_PS_TCP);
+
+	DO(!res);
+	DO(rdma_create_ep(&e->listener, res, e->pd, e->passive_attr));
+	rdma_freeaddrinfo(res);
+	DO(rdma_listen(e->listener, 4));
+	return 0;
+}
+
+static void *serve(void *arg)
+{
+	struct eps *e = arg;
+
+	if (rdma_get_request(e->listener, &e->p)) {
+		e->p = NULL;
+		e->server_errno = errno;
+		return "rdma_get_request";
+	}
+	if (e->before_accept)
+		e->before_accept(e);
+	if (rdma_accept(e->p, e->accept)) {
+		e->server_errno = errno;
+		return "rdma_accept";
+	}
+	return NULL;
+}
+
+int eps_up(struct eps *e)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_addrinfo *res;
+	struct lib_thread t;
+	void *failed;
+
+	if (!e->listener)
+		DO(eps_listen(e));
+	res = lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP);
+	DO(!res);
+	DO(rdma_create_ep(&e->a, res, NULL, e->active_attr ?: &attr));
+	rdma_freeaddrinfo(res);
+	DO(lib_start(&t, serve, e));
+	DO(rdma_connect(e->a, e->connect));
+	DO(lib_join(&t, &failed));
+	if (failed) {
+		lib_say(__FILE__, __LINE__, "%s: %s", (char *)failed, strerror(e->server_errno));
+		return -1;
+	}
+	return 0;
+}
+
+int eps_down(struct eps *e)
+{
+	if (e->a)
+		rdma_destroy_ep(e->a);
+	if (e->p)
+		rdma_destroy_ep(e->p);
+	if (e->listener)
+		rdma_destroy_ep(e->listener);
+	e->a = NULL;
+	e->p = NULL;
+	e->listener = NULL;
+	return 0;
+}

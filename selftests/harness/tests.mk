@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What the programs of a kind have in common.
+
+vpath %.c harness
+
+ABI_OBJS := $(addprefix $(O)/,abi_util.o abi_util_cm.o abi_util_wr.o abi_util_mock.o \
+	abi_util_proc.o abi_cmds.o)
+LIB_OBJS := $(O)/lib_util.o

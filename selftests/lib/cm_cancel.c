@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * pthread_cancel(3) of threads that wait: nothing stays locked, nothing is lost
+ * to the next one that waits.
+ */
+#include "lib_test.h"
+
+#define ROUNDS 5
+
+static int cancel(struct lib_thread *t)
+{
+	void *ret = NULL;
+
+	if (!lib_still_blocked(t))
+		return -1;
+	if (pthread_cancel(t->thread) || lib_join(t, &ret))
+		return -1;
+	return ret == PTHREAD_CANCELED ? 0 : -1;
+}
+
+static void *wait_cm_event(void *arg)
+{
+	struct rdma_cm_event *event;
+
+	rdma_get_cm_event(arg, &event);
+	return NULL;
+}
+
+TEST(get_cm_event)
+{
+	struct lib_thread t;
+	struct pair p = {};
+	int i;
+
+	ASSERT_EQ(0, pair_listen(&p));
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_EQ(0, lib_start(&t, wait_cm_event, p.pc));
+		ASSERT_EQ(0, cancel(&t));
+	}
+	/* The channel, the id and their events are as they were. */
+	ASSERT_EQ(0, pair_resolve(&p));
+	ASSERT_EQ(0, pair_qp(p.a));
+	ASSERT_EQ(0, pair_request(&p, NULL));
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+struct cq_wait {
+	struct ibv_comp_channel *channel;
+	struct ibv_context *context;
+};
+
+static void *wait_cq_event(void *arg)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	ibv_get_cq_event(((struct cq_wait *)arg)->channel, &cq, &context);
+	return NULL;
+}
+
+static void *wait_async_event(void *arg)
+{
+	struct ibv_async_event event;
+
+	ibv_get_async_event(((struct cq_wait *)arg)->context, &event);
+	return NULL;
+}
+
+TEST(get_cq_event_and_async_event)
+{
+	struct lib_thread comp, async;
+	struct cq_wait wait;
+	struct ibv_cq *cq;
+	int i;
+
+	wait.context = lib_context();
+	ASSERT_NE(NULL, wait.context);
+	wait.channel = ibv_create_comp_channel(wait.context);
+	ASSERT_NE(NULL, wait.channel);
+	cq = ibv_create_cq(wait.context, 4, NULL, wait.channel, 0);
+	ASSERT_NE(NULL, cq);
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_EQ(0, lib_start(&comp, wait_cq_event, &wait));
+		ASSERT_EQ(0, lib_start(&async, wait_async_event, &wait));
+		ASSERT_EQ(0, cancel(&comp));
+		ASSERT_EQ(0, cancel(&async));
+	}
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+	EXPECT_EQ(0, ibv_destroy_comp_channel(wait.channel));
+}
+
+/* Waits in a synchronous call, which is one event after the other. */
+static void *wait_request(void *arg)
+{
+	struct rdma_cm_id *id;
+
+	rdma_get_request(arg, &id);
+	return NULL;
+}
+
+TEST(get_request)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct lib_thread t;
+	int i;
+
+	ASSERT_EQ(0, eps_listen(&e));
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_EQ(0, lib_start(&t, wait_request, e.listener));
+		ASSERT_EQ(0, cancel(&t));
+	}
+	EXPECT_EQ(0, eps_up(&e));
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+/* Waits for an acknowledgment, which comes too late, but must find the id. */
+static void *destroy(void *arg)
+{
+	rdma_destroy_id(arg);
+	return NULL;
+}
+
+TEST(destroy_id)
+{
+	struct rdma_cm_event *event;
+	struct lib_thread t;
+	struct pair p = {};
+
+	if (is_stock())
+		SKIP(return, "librdmacm's mutex stays locked");
+	ASSERT_EQ(0, pair_listen(&p));
+	ASSERT_EQ(0, rdma_create_id(p.ac, &p.a, NULL, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_resolve_addr(p.a, NULL, SA(&p.addr), WAIT_MS));
+	event = lib_get_event(p.ac, RDMA_CM_EVENT_ADDR_RESOLVED);
+	ASSERT_NE(NULL, event);
+	ASSERT_EQ(0, lib_start(&t, destroy, p.a));
+	ASSERT_EQ(0, cancel(&t));
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	p.a = NULL;
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections of asynchronous ids.
+ */
+#include "lib_test.h"
+
+/* What the CM's messages have room for; the receiver sees all of it. */
+#define REQ_LEN 56
+#define REP_LEN 196
+#define REJ_LEN 148
+
+FIXTURE(conn) {
+	struct pair p;
+	struct ibv_device_attr dev;
+	bool iwarp;
+};
+
+/* The active side could connect. */
+FIXTURE_SETUP(conn)
+{
+	ASSERT_EQ(0, pair_client(&self->p));
+	ASSERT_EQ(0, ibv_query_device(self->p.a->verbs, &self->dev));
+	self->iwarp = lib_iwarp(self->p.a->verbs);
+}
+
+FIXTURE_TEARDOWN(conn)
+{
+	EXPECT_EQ(0, pair_down(&self->p));
+}
+
+static bool is_zero(const char *p, int n)
+{
+	while (n--)
+		if (*p++)
+			return false;
+	return true;
+}
+
+/* The text and, since the field has a size, zeros. */
+static bool padded(const struct rdma_conn_param *c, const char *text, int len)
+{
+	int n = strlen(text);
+
+	if (c->private_data && c->private_data_len == len && !memcmp(c->private_data, text, n) &&
+	    is_zero((char *)c->private_data + n, len - n))
+		return true;
+	lib_say(__FILE__, __LINE__, "%u bytes of private data, not %d", c->private_data_len, len);
+	return false;
+}
+
+/* P0: rdma_connect, rdma_accept */
+TEST_F(conn, request_and_its_id)
+{
+	struct pair *p = &self->p;
+	struct rdma_conn_param param = {
+		.private_data = "hello",
+		.private_data_len = 5,
+		.responder_resources = 2,
+		.initiator_depth = 3,
+		.flow_control = 1,
+		.retry_count = 5,
+		.rnr_retry_count = 6,
+	}, *c;
+	struct rdma_cm_event *event;
+	char text[] = "world";
+
+	ASSERT_EQ(0, pair_request(p, &param));
+	event = p->request;
+	EXPECT_EQ(p->listener, event->listen_id);
+	EXPECT_NE(p->listener, event->id);
+	EXPECT_EQ(0, event->status);
+
+	/* The new id */
+	EXPECT_EQ((void *)p, p->p->context);
+	EXPECT_EQ(p->pc, p->p->channel);
+	EXPECT_EQ(RDMA_PS_TCP, p->p->ps);
+	EXPECT_EQ(IBV_QPT_RC, p->p->qp_type);
+	EXPECT_EQ(p->a->verbs, p->p->verbs);
+	EXPECT_EQ(p->a->pd, p->p->pd);
+	EXPECT_EQ(1, p->p->port_num);
+	EXPECT_TRUE(!p->p->qp && !p->p->event);
+	EXPECT_EQ(rdma_get_src_port(p->listener), rdma_get_src_port(p->p));
+	EXPECT_EQ(rdma_get_src_port(p->a), rdma_get_dst_port(p->p));
+	EXPECT_EQ(p->addr.sin_addr.s_addr, p->p->route.addr.dst_sin.sin_addr.s_addr);
+	EXPECT_EQ(p->addr.sin_addr.s_addr, p->p->route.addr.src_sin.sin_addr.s_addr);
+
+	c = &event->param.conn;
+	if (self->iwarp)
+		SKIP(return, "the rest is of InfiniBand's CM");
+	EXPECT_EQ(1, p->p->route.num_paths);
+	EXPECT_TRUE(padded(c, "hello", REQ_LEN));
+	/* The numbers are the receiver's */
+	EXPECT_EQ(3, c->responder_resources);
+	EXPECT_EQ(2, c->initiator_depth);
+	EXPECT_EQ(1, c->flow_control);
+	EXPECT_EQ(5, c->retry_count);
+	EXPECT_EQ(6, c->rnr_retry_count);
+	EXPECT_EQ(0, c->srq);
+	EXPECT_EQ(p->a->qp->qp_num, c->qp_num);
+	ASSERT_EQ(0, pair_ack(p));
+
+	ASSERT_EQ(0, pair_qp(p->p));
+	memset(&param, 0, sizeof(param));
+	param.private_data = text;
+	param.private_data_len = 5;
+	param.responder_resources = 1;
+	param.initiator_depth = 2;
+	param.rnr_retry_count = 4;
+	ASSERT_EQ(0, rdma_accept(p->p, &param));
+	memset(text, 'x', 5);	/* has been copied */
+	/* The passive side's QP is up at once */
+	EXPECT_QPS(IBV_QPS_RTS, p->p->qp);
+
+	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
+	ASSERT_TRUE(event != NULL);
+	c = &event->param.conn;
+	EXPECT_EQ(p->a, event->id);
+	EXPECT_TRUE(padded(c, "world", REP_LEN));
+	EXPECT_EQ(2, c->responder_resources);
+	EXPECT_EQ(1, c->initiator_depth);
+	EXPECT_EQ(4, c->rnr_retry_count);
+	EXPECT_EQ(p->p->qp->qp_num, c->qp_num);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_QPS(IBV_QPS_RTS, p->a->qp);
+
+	event = lib_get_event(p->pc, RDMA_CM_EVENT_ESTABLISHED);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(p->p, event->id);
+	EXPECT_EQ(0, event->param.conn.private_data_len);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+}
+
+/* No parameters: the most that is possible; accepted as requested. */
+TEST_F(conn, null_parameters)
+{
+	struct rdma_cm_event *event;
+	struct pair *p = &self->p;
+	struct rdma_conn_param *c;
+
+	ASSERT_EQ(0, pair_request(p, NULL));
+	c = &p->request->param.conn;
+	if (!self->iwarp) {
+		EXPECT_EQ((uint8_t)self->dev.max_qp_init_rd_atom, c->responder_resources);
+		EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom, c->initiator_depth);
+		EXPECT_EQ(7, c->retry_count);
+		EXPECT_EQ(7, c->rnr_retry_count);
+		EXPECT_EQ(0, c->flow_control);
+		EXPECT_TRUE(padded(c, "", REQ_LEN));
+	}
+	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_qp(p->p));
+	ASSERT_EQ(0, rdma_accept(p->p, NULL));
+	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
+	ASSERT_TRUE(event != NULL);
+	c = &event->param.conn;
+	if (!self->iwarp) {
+		EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom, c->responder_resources);
+		EXPECT_EQ((uint8_t)self->dev.max_qp_init_rd_atom, c->initiator_depth);
+		EXPECT_EQ(7, c->rnr_retry_count);
+	}
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+}
+
+/* 0xff is "as much as possible", on the passive side as much as requested. */
+TEST_F(conn, maximum_parameters)
+{
+	struct rdma_conn_param param = {
+		.responder_resources = RDMA_MAX_RESP_RES,
+		.initiator_depth = 2,
+		.retry_count = 15,
+		.rnr_retry_count = 15,
+	}, *c;
+	struct rdma_cm_event *event;
+	struct pair *p = &self->p;
+
+	if (self->iwarp)
+		SKIP(return, "these are of InfiniBand's CM");
+	ASSERT_EQ(0, pair_request(p, &param));
+	c = &p->request->param.conn;
+	EXPECT_EQ(2, c->responder_resources);
+	EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom, c->initiator_depth);
+	EXPECT_EQ(7, c->retry_count);
+	EXPECT_EQ(7, c->rnr_retry_count);
+	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_qp(p->p));
+	param.initiator_depth = RDMA_MAX_INIT_DEPTH;
+	ASSERT_EQ(0, rdma_accept(p->p, &param));
+	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
+	ASSERT_TRUE(event != NULL);
+	c = &event->param.conn;
+	EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom, c->responder_resources);
+	EXPECT_EQ(2, c->initiator_depth);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
+}
+
+TEST_F(conn, parameters_over_the_limit)
+{
+	struct rdma_conn_param param = {};
+	struct pair *p = &self->p;
+	char data[256] = {};
+
+	if ((uint8_t)self->dev.max_qp_rd_atom >= 254 ||
+	    (uint8_t)self->dev.max_qp_init_rd_atom >= 254)
+		SKIP(return, "the device has no limit");
+	param.responder_resources = self->dev.max_qp_rd_atom + 1;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, &param)));
+	param.responder_resources = 0;
+	param.initiator_depth = self->dev.max_qp_init_rd_atom + 1;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, &param)));
+	param.initiator_depth = 0;
+	param.private_data = data;
+	param.private_data_len = REQ_LEN + 1;
+	if (!self->iwarp)
+		EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, &param)));
+
+	/* A request as long as possible */
+	param.private_data_len = REQ_LEN;
+	memset(data, 'q', REQ_LEN);
+	ASSERT_EQ(0, pair_request(p, &param));
+	EXPECT_TRUE(padded(&p->request->param.conn, data, REQ_LEN));
+	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_qp(p->p));
+
+	param.private_data = NULL;
+	param.private_data_len = 0;
+	param.responder_resources = self->dev.max_qp_rd_atom + 1;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, &param)));
+	param.responder_resources = 0;
+	param.initiator_depth = self->dev.max_qp_init_rd_atom + 1;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, &param)));
+}
+
+TEST_F(conn, long_private_data_in_the_reply)
+{
+	struct rdma_conn_param param = {};
+	struct rdma_cm_event *event;
+	struct pair *p = &self->p;
+	char data[256] = {};
+
+	memset(data, 'r', REP_LEN);
+	ASSERT_EQ(0, pair_requested(p));
+	param.private_data = data;
+	param.private_data_len = REP_LEN;
+	ASSERT_EQ(0, rdma_accept(p->p, &param));
+	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_TRUE(padded(&event->param.conn, data, REP_LEN));
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+}
+
+TEST_F(conn, too_long_private_data_in_the_reply)
+{
+	struct rdma_conn_param param = {};
+	struct pair *p = &self->p;
+	char data[256] = {};
+
+	if (self->iwarp)
+		SKIP(return, "the limit is InfiniBand's");
+	ASSERT_EQ(0, pair_requested(p));
+	param.private_data = data;
+	param.private_data_len = REP_LEN + 1;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, &param)));
+	/*
+	 * A failed accept leaves no half open QP. Stock finds out when the QP
+	 * is up and moves it to ERR; we refuse before it is touched.
+	 */
+	EXPECT_QPS(is_stock() ? IBV_QPS_ERR : IBV_QPS_INIT, p->p->qp);
+}
+
+/* P0: rdma_reject */
+TEST_F(conn, reject)
+{
+	struct rdma_cm_event *event;
+	struct pair *p = &self->p;
+	char data[REJ_LEN + 1] = "not today";
+
+	ASSERT_EQ(0, pair_request(p, NULL));
+	ASSERT_EQ(0, pair_ack(p));
+	if (!self->iwarp)
+		EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, data, REJ_LEN + 1)));
+	ASSERT_EQ(0, rdma_reject(p->p, data, 9));
+	event = lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(p->a, event->id);
+	if (self->iwarp) {
+		/* What came first, the answer or the end of the TCP stream */
+		EXPECT_TRUE(event->status == -ECONNREFUSED || event->status == -ECONNRESET);
+	} else {
+		EXPECT_EQ(28, event->status);
+		EXPECT_TRUE(padded(&event->param.conn, "not today", REJ_LEN));
+	}
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, NULL, 0)));
+}
+
+TEST_F(conn, reject_without_data)
+{
+	struct pair *p = &self->p;
+
+	ASSERT_EQ(0, pair_request(p, NULL));
+	ASSERT_EQ(0, rdma_reject(p->p, NULL, 0));
+	EXPECT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_REJECTED));
+}
+
+TEST_F(conn, nobody_listens)
+{
+	struct rdma_cm_event *event;
+	struct pair *p = &self->p;
+
+	EXPECT_EQ(0, rdma_destroy_id(p->listener));
+	p->listener = NULL;
+	/* siw waits for the TCP connection. */
+	if (self->iwarp) {
+		EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(p->a, NULL)));
+		return;
+	}
+	ASSERT_EQ(0, rdma_connect(p->a, NULL));
+	event = lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(8, event->status);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
+}
+
+/* Destroying the id of a request refuses it. */
+TEST_F(conn, request_destroyed)
+{
+	struct pair *p = &self->p;
+
+	ASSERT_EQ(0, pair_request(p, NULL));
+	ASSERT_EQ(0, pair_ack(p));
+	EXPECT_EQ(0, rdma_destroy_id(p->p));
+	p->p = NULL;
+	EXPECT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_REJECTED));
+}
+
+/* More requests than the backlog has room for are not reported. */
+TEST_F(conn, backlog)
+{
+	struct pair *p = &self->p, q = {};
+	struct rdma_cm_event *event;
+
+	EXPECT_EQ(0, rdma_destroy_id(p->listener));
+	ASSERT_EQ(0, rdma_create_id(p->pc, &p->listener, NULL, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_bind_addr(p->listener, SA(&p->addr)));
+	ASSERT_EQ(0, rdma_listen(p->listener, 1));
+	q = *p;
+	q.a = NULL;
+	ASSERT_EQ(0, pair_resolve(&q));
+	ASSERT_EQ(0, pair_qp(q.a));
+
+	ASSERT_EQ(0, rdma_connect(p->a, NULL));
+	ASSERT_TRUE(lib_readable(p->pc->fd, WAIT_MS));
+	ASSERT_EQ(0, rdma_connect(q.a, NULL));
+	usleep(QUIET_MS * 1000);
+	event = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(rdma_get_src_port(p->a), rdma_get_dst_port(event->id));
+	p->p = event->id;
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_TRUE(lib_quiet(p->pc->fd));
+	rdma_destroy_qp(q.a);
+	EXPECT_EQ(0, rdma_destroy_id(q.a));
+
+	/* The one that has been read makes room. */
+	EXPECT_EQ(0, rdma_destroy_id(p->p));
+	p->p = NULL;
+	EXPECT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_REJECTED));
+	q.a = NULL;
+	ASSERT_EQ(0, pair_resolve(&q));
+	ASSERT_EQ(0, pair_qp(q.a));
+	ASSERT_EQ(0, rdma_connect(q.a, NULL));
+	event = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(rdma_get_src_port(q.a), rdma_get_dst_port(event->id));
+	p->p = event->id;
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	rdma_destroy_qp(q.a);
+	EXPECT_EQ(0, rdma_destroy_id(q.a));
+}
+
+/* P0: rdma_disconnect */
+TEST_F(conn, disconnect)
+{
+	char buf[64];
+	struct ibv_mr *mr;
+	struct pair *p = &self->p;
+	struct ibv_wc wc;
+
+	ASSERT_EQ(0, pair_requested(p));
+	ASSERT_EQ(0, pair_accept(p));
+	EXPECT_EQ(p->a->pd, p->p->pd);
+	mr = rdma_reg_msgs(p->a, buf, sizeof(buf));
+	ASSERT_TRUE(mr != NULL);
+	ASSERT_EQ(0, rdma_post_recv(p->a, (void *)1, buf, 64, mr));
+	ASSERT_EQ(0, rdma_post_recv(p->p, (void *)2, buf, 64, mr));
+
+	ASSERT_EQ(0, rdma_disconnect(p->a));
+	if (!self->iwarp)
+		EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
+	ASSERT_EQ(0, lib_wait_wc(p->a->recv_cq, &wc, 1));
+	EXPECT_EQ(1, wc.wr_id);
+	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+
+	/* The peer's QP is its own affair */
+	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_DISCONNECTED));
+	if (!self->iwarp)
+		EXPECT_QPS(IBV_QPS_RTS, p->p->qp);
+	EXPECT_EQ(0, rdma_disconnect(p->p));
+	ASSERT_EQ(0, lib_wait_wc(p->p->recv_cq, &wc, 1));
+	EXPECT_EQ(2, wc.wr_id);
+	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_DISCONNECTED));
+	EXPECT_EQ(0, rdma_dereg_mr(mr));
+}
+
+/* The id goes, and so the connection: the peer notices. */
+TEST_F(conn, destroying_the_id_disconnects)
+{
+	struct pair *p = &self->p;
+	struct ibv_qp *qp;
+
+	ASSERT_EQ(0, pair_requested(p));
+	ASSERT_EQ(0, pair_accept(p));
+	/* (its automatic CQs stay behind) */
+	qp = p->a->qp;
+	EXPECT_EQ(0, rdma_destroy_id(p->a));
+	p->a = NULL;
+	EXPECT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_DISCONNECTED));
+	/* A QP outlives its id */
+	EXPECT_NE(IBV_QPS_UNKNOWN, lib_qp_state(qp));
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+
+	/* The other order, without rdma_destroy_qp() */
+	EXPECT_EQ(0, ibv_destroy_qp(p->p->qp));
+	p->p->qp = NULL;
+	EXPECT_EQ(0, rdma_destroy_id(p->p));
+	p->p = NULL;
+}
+
+TEST_F(conn, wrong_state)
+{
+	struct rdma_conn_param param = {};
+	struct pair *p = &self->p;
+
+	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->a, NULL, 0)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->listener, &param)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->listener, NULL, 0)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p->a)));
+
+	ASSERT_EQ(0, pair_request(p, NULL));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, NULL)));
+	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_qp(p->p));
+	ASSERT_EQ(0, pair_accept(p));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p->a)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, NULL, 0)));
+}
+
+TEST_F(conn, needs_qp_or_parameters)
+{
+	struct pair *p = &self->p;
+
+	rdma_destroy_qp(p->a);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, NULL)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_disconnect(p->a)));
+	ASSERT_EQ(0, pair_qp(p->a));
+	ASSERT_EQ(0, pair_request(p, NULL));
+	if (!is_stock())	/* crashes */
+		EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, NULL)));
+	EXPECT_EQ(0, rdma_reject(p->p, NULL, 0));
+}
+
+TEST_F(conn, connect_before_route)
+{
+	struct rdma_cm_id *id;
+
+	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	if (!is_stock()) {	/* crashes without a device */
+		struct rdma_conn_param param = {};
+
+		EXPECT_TRUE(FAILS(EINVAL, rdma_connect(id, &param)));
+	}
+	ASSERT_EQ(0, rdma_resolve_addr(id, NULL, SA(&self->p.addr), 2000));
+	ASSERT_EQ(0, pair_qp(id));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(id, NULL)));
+	rdma_destroy_qp(id);
+	EXPECT_EQ(0, rdma_destroy_id(id));
+}
+
+/* Only "communication established" means anything to the CM. */
+TEST_F(conn, notify)
+{
+	struct pair *p = &self->p;
+
+	EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->a, IBV_EVENT_COMM_EST)));
+	ASSERT_EQ(0, pair_requested(p));
+	ASSERT_EQ(0, pair_accept(p));
+	if (!self->iwarp) {
+		EXPECT_TRUE(FAILS(EISCONN, rdma_notify(p->p, IBV_EVENT_COMM_EST)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_SQ_DRAINED)));
+	}
+	EXPECT_TRUE(lib_quiet(p->ac->fd));
+	EXPECT_TRUE(lib_quiet(p->pc->fd));
+	/* (With the stock libraries, the IB CM forgets the connection's GID then.) */
+	if (!is_stock()) {
+		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_PATH_MIG)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(NULL, IBV_EVENT_COMM_EST)));
+	}
+}
+
+TEST_HARNESS_MAIN

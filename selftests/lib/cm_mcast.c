@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Multicast groups: ids that join them, QPs that are attached to them.
+ */
+#include "lib_test.h"
+
+#define GRH		40
+#define MSG		64
+#define RECVS		16
+#define ENOTSUPP	524	/* of the kernel */
+
+/* An unconnected endpoint that can send, and receives into 16 buffers. */
+struct member {
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_ah *ah;
+	uint32_t qpn, qkey;
+	char buf[(RECVS + 1) * (GRH + MSG)];
+};
+
+static struct sockaddr_in group(const char *text)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+
+	inet_pton(AF_INET, text, &sin.sin_addr);
+	return sin;
+}
+
+static int post_recv(struct member *m, int i)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)m->buf + i * (GRH + MSG),
+		.length = GRH + MSG,
+		.lkey = m->mr->lkey,
+	};
+	struct ibv_recv_wr wr = {
+		.wr_id = i, .sg_list = &sge, .num_sge = 1,
+	}, *bad;
+
+	return ibv_post_recv(m->id->qp, &wr, &bad);
+}
+
+static int member_up(struct member *m, enum rdma_port_space ps)
+{
+	struct sockaddr_in sin = lib_addr(0);
+	struct ibv_qp_init_attr attr = {
+		.qp_type = ps == RDMA_PS_TCP ? IBV_QPT_RC : IBV_QPT_UD,
+		.sq_sig_all = 1,
+		.cap = {
+			.max_send_wr = 8, .max_recv_wr = RECVS,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
+	};
+	int i;
+
+	m->channel = rdma_create_event_channel();
+	if (!m->channel || rdma_create_id(m->channel, &m->id, m, ps) ||
+	    rdma_bind_addr(m->id, SA(&sin)) || !m->id->verbs)
+		return -1;
+	m->cq = ibv_create_cq(m->id->verbs, 2 * RECVS, m, NULL, 0);
+	if (!m->cq)
+		return -1;
+	attr.send_cq = m->cq;
+	attr.recv_cq = m->cq;
+	if (rdma_create_qp(m->id, NULL, &attr))
+		return -1;
+	m->mr = ibv_reg_mr(m->id->pd, m->buf, sizeof(m->buf), IBV_ACCESS_LOCAL_WRITE);
+	if (!m->mr)
+		return -1;
+	for (i = 0; i < RECVS; i++)
+		if (post_recv(m, i))
+			return -1;
+	return 0;
+}
+
+static int member_down(struct member *m)
+{
+	int ret = 0;
+
+	if (m->ah)
+		ret |= ibv_destroy_ah(m->ah);
+	if (m->id && m->id->qp)
+		rdma_destroy_qp(m->id);
+	if (m->mr)
+		ret |= ibv_dereg_mr(m->mr);
+	if (m->cq)
+		ret |= ibv_destroy_cq(m->cq);
+	if (m->id)
+		ret |= rdma_destroy_id(m->id);
+	if (m->channel)
+		rdma_destroy_event_channel(m->channel);
+	memset(m, 0, sizeof(*m));
+	return ret;
+}
+
+/* What is needed to send to the group is in the event. */
+static int member_joined(struct member *m)
+{
+	struct rdma_cm_event *event = lib_get_event(m->channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+
+	if (!event)
+		return -1;
+	m->ah = ibv_create_ah(m->id->pd, &event->param.ud.ah_attr);
+	m->qpn = event->param.ud.qp_num;
+	m->qkey = event->param.ud.qkey;
+	return rdma_ack_cm_event(event) || !m->ah ? -1 : 0;
+}
+
+static int join_as(struct member *m, struct sockaddr_in *sin, uint32_t flags, void *context)
+{
+	struct rdma_cm_join_mc_attr_ex attr = {
+		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
+			     RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+		.addr = SA(sin),
+		.join_flags = flags,
+	};
+
+	return rdma_join_multicast_ex(m->id, &attr, context);
+}
+
+static int post_to_group(struct member *m, char c)
+{
+	char *msg = m->buf + RECVS * (GRH + MSG);
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)msg, .length = MSG, .lkey = m->mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = 100, .sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.wr.ud = {
+			.ah = m->ah, .remote_qpn = m->qpn, .remote_qkey = m->qkey,
+		},
+	}, *bad;
+
+	memset(msg, c, MSG);
+	return ibv_post_send(m->id->qp, &wr, &bad);
+}
+
+/* Waits for the completions of a send and of a message, or only one of them. */
+static bool completes(struct member *m, int sends, char c)
+{
+	struct ibv_wc wc[2];
+	int n = sends + !!c, i, recvs = 0;
+
+	if (lib_wait_wc(m->cq, wc, n))
+		return false;
+	for (i = 0; i < n; i++) {
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			lib_say(__FILE__, __LINE__, "wr_id %lu: %s",
+				wc[i].wr_id, ibv_wc_status_str(wc[i].status));
+			return false;
+		}
+		if (wc[i].wr_id == 100)
+			continue;
+		recvs++;
+		if (wc[i].byte_len != GRH + MSG || !(wc[i].wc_flags & IBV_WC_GRH) ||
+		    m->buf[wc[i].wr_id * (GRH + MSG) + GRH] != c) {
+			lib_say(__FILE__, __LINE__, "another message");
+			return false;
+		}
+		if (post_recv(m, wc[i].wr_id))
+			return false;
+	}
+	return recvs == !!c;
+}
+
+FIXTURE(mcast) {
+	struct member a, b;
+	struct sockaddr_in sin;
+};
+
+FIXTURE_SETUP(mcast)
+{
+	struct ibv_context *context = lib_context();
+
+	self->sin = group("230.5.6.7");
+	ASSERT_NE(NULL, context);
+	if (lib_iwarp(context))
+		SKIP_FIXTURE("iWARP has no multicast");
+	ASSERT_EQ(0, member_up(&self->a, RDMA_PS_UDP));
+	ASSERT_EQ(0, member_up(&self->b, RDMA_PS_UDP));
+}
+
+FIXTURE_TEARDOWN(mcast)
+{
+	EXPECT_EQ(0, member_down(&self->a));
+	EXPECT_EQ(0, member_down(&self->b));
+}
+
+TEST_F(mcast, join_event)
+{
+	struct rdma_cm_event *event;
+	int context;
+
+	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), &context));
+	event = lib_get_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	ASSERT_NE(NULL, event);
+	EXPECT_EQ(self->a.id, event->id);
+	EXPECT_EQ(NULL, event->listen_id);
+	EXPECT_EQ((void *)&context, event->param.ud.private_data);
+	EXPECT_EQ(0, event->param.ud.private_data_len);
+	EXPECT_EQ(0xffffff, event->param.ud.qp_num);
+	EXPECT_NE(0, event->param.ud.qkey);
+	EXPECT_EQ(1, event->param.ud.ah_attr.is_global);
+	EXPECT_EQ(self->a.id->port_num, event->param.ud.ah_attr.port_num);
+	/* RoCE v2: the IPv4 address in IPv6's form */
+	EXPECT_EQ(0xff, event->param.ud.ah_attr.grh.dgid.raw[10]);
+	EXPECT_EQ(0, memcmp(&event->param.ud.ah_attr.grh.dgid.raw[12], &self->sin.sin_addr, 4));
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+	EXPECT_TRUE(lib_quiet(self->a.channel->fd));
+}
+
+TEST_F(mcast, all_members_get_it)
+{
+	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
+	ASSERT_EQ(0, rdma_join_multicast(self->b.id, SA(&self->sin), NULL));
+	ASSERT_EQ(0, member_joined(&self->a));
+	ASSERT_EQ(0, member_joined(&self->b));
+	ASSERT_EQ(0, post_to_group(&self->a, 'x'));
+	EXPECT_TRUE(completes(&self->a, 1, 'x'));
+	EXPECT_TRUE(completes(&self->b, 0, 'x'));
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+	ASSERT_EQ(0, post_to_group(&self->a, 'y'));
+	EXPECT_TRUE(completes(&self->a, 1, 'y'));
+	EXPECT_TRUE(lib_no_wc(self->b.cq));
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+}
+
+TEST_F(mcast, send_only)
+{
+	int i;
+
+	ASSERT_EQ(0, join_as(&self->a, &self->sin, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, NULL));
+	ASSERT_EQ(0, join_as(&self->b, &self->sin, RDMA_MC_JOIN_FLAG_FULLMEMBER, NULL));
+	ASSERT_EQ(0, member_joined(&self->a));
+	ASSERT_EQ(0, member_joined(&self->b));
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, post_to_group(&self->a, '0' + i));
+		ASSERT_TRUE(completes(&self->a, 1, 0));
+		ASSERT_TRUE(completes(&self->b, 0, '0' + i));
+	}
+	EXPECT_TRUE(lib_no_wc(self->a.cq));
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+}
+
+/* A message can be sent as soon as the join has been reported. */
+TEST_F(mcast, send_at_once)
+{
+	int i;
+
+	ASSERT_EQ(0, rdma_join_multicast(self->b.id, SA(&self->sin), NULL));
+	ASSERT_EQ(0, member_joined(&self->b));
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, join_as(&self->a, &self->sin, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+				     NULL));
+		ASSERT_EQ(0, member_joined(&self->a));
+		ASSERT_EQ(0, post_to_group(&self->a, '0' + i));
+		ASSERT_TRUE(completes(&self->a, 1, 0));
+		ASSERT_TRUE(completes(&self->b, 0, '0' + i));
+		EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+		EXPECT_EQ(0, ibv_destroy_ah(self->a.ah));
+		self->a.ah = NULL;
+	}
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+}
+
+TEST_F(mcast, leave)
+{
+	struct sockaddr_in other = group("230.5.6.8");
+
+	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&self->sin))));
+	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
+	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&other))));
+	/* Before the event has been read: it vanishes. */
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+	EXPECT_TRUE(lib_quiet(self->a.channel->fd));
+	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&self->sin))));
+}
+
+static void *do_leave(void *arg)
+{
+	struct member *m = arg;
+	struct sockaddr_in sin = group("230.5.6.7");
+
+	return rdma_leave_multicast(m->id, SA(&sin)) ? m : NULL;
+}
+
+struct leaver {
+	struct rdma_cm_id *id;
+	struct sockaddr_in sin;
+};
+
+/* Leaves the group as soon as there is something to leave; 0 or an errno. */
+static void *leave_at_once(void *arg)
+{
+	struct leaver *l = arg;
+
+	while (rdma_leave_multicast(l->id, SA(&l->sin)))
+		if (errno != EADDRNOTAVAIL)
+			return (void *)(long)errno;
+	return NULL;
+}
+
+/* A thread that leaves waits for the one that is still joining. */
+TEST_F(mcast, leave_while_joining)
+{
+	struct leaver l = { .id = self->a.id, .sin = group("230.1.2.9") };
+	struct lib_thread t;
+	void *ret;
+	int i;
+
+	if (is_stock())
+		SKIP(return, "librdmacm leaves a group with the handle 0");
+	for (i = 0; i < 50; i++) {
+		ASSERT_EQ(0, lib_start(&t, leave_at_once, &l));
+		ASSERT_EQ(0, rdma_join_multicast(l.id, SA(&l.sin), NULL));
+		ASSERT_EQ(0, lib_join(&t, &ret));
+		ASSERT_EQ(0, (long)ret);
+	}
+}
+
+TEST_F(mcast, leave_waits_for_acks)
+{
+	struct lib_thread t = {};
+	struct rdma_cm_event *event;
+	void *ret;
+
+	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
+	event = lib_get_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	ASSERT_NE(NULL, event);
+	ASSERT_EQ(0, lib_start(&t, do_leave, &self->a));
+	EXPECT_TRUE(lib_still_blocked(&t));
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	ASSERT_EQ(0, lib_join(&t, &ret));
+	EXPECT_EQ(NULL, ret);
+}
+
+TEST_F(mcast, two_groups)
+{
+	struct sockaddr_in other = group("230.5.6.8");
+
+	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
+	ASSERT_EQ(0, member_joined(&self->a));
+	ASSERT_EQ(0, rdma_join_multicast(self->b.id, SA(&other), NULL));
+	EXPECT_EQ(0, lib_event(self->b.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
+	ASSERT_EQ(0, post_to_group(&self->a, 'x'));
+	EXPECT_TRUE(completes(&self->a, 1, 'x'));
+	EXPECT_TRUE(lib_no_wc(self->b.cq));
+	ASSERT_EQ(0, rdma_join_multicast(self->b.id, SA(&self->sin), NULL));
+	EXPECT_EQ(0, lib_event(self->b.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
+	ASSERT_EQ(0, post_to_group(&self->a, 'y'));
+	EXPECT_TRUE(completes(&self->a, 1, 'y'));
+	EXPECT_TRUE(completes(&self->b, 0, 'y'));
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&other)));
+	ASSERT_EQ(0, post_to_group(&self->a, 'z'));
+	EXPECT_TRUE(completes(&self->a, 1, 'z'));
+	EXPECT_TRUE(completes(&self->b, 0, 'z'));
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+}
+
+/* A QP that the program has made itself and put into the id. */
+TEST_F(mcast, other_qp)
+{
+	struct ibv_qp *own = self->a.id->qp, *other;
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_UD,
+		.send_cq = self->a.cq, .recv_cq = self->a.cq,
+		.cap = {
+			.max_send_wr = 1, .max_recv_wr = 1,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
+	};
+
+	other = ibv_create_qp(self->a.id->pd, &attr);
+	ASSERT_NE(NULL, other);
+	self->a.id->qp = other;
+	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
+	EXPECT_EQ(0, lib_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
+	EXPECT_EQ(EBUSY, ibv_destroy_qp(other));
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+	EXPECT_EQ(0, ibv_destroy_qp(other));
+	self->a.id->qp = own;
+}
+
+TEST_F(mcast, destroyed_while_joined)
+{
+	struct ibv_qp *qp = self->a.id->qp;
+
+	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
+	EXPECT_EQ(0, lib_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
+	EXPECT_EQ(EBUSY, ibv_destroy_qp(qp));
+	if (is_stock())		/* keeps the QP, and with it the CQ */
+		EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+	/* The rest is the teardown's: the QP first, then the id. */
+}
+
+TEST_F(mcast, attach_by_hand)
+{
+	union ibv_gid gid = { .raw = { [10] = 0xff, 0xff, 230, 5, 6, 9 } };
+	union ibv_gid unicast = { .raw = { [10] = 0xff, 0xff, 10, 5, 6, 9 } };
+	struct ibv_qp *qp = self->a.id->qp;
+
+	/* Addresses in IPv4's form count as multicast if they are. */
+	EXPECT_EQ(EINVAL, ibv_attach_mcast(qp, &unicast, 0));
+	EXPECT_EQ(EINVAL, ibv_detach_mcast(qp, &gid, 0));
+	ASSERT_EQ(0, ibv_attach_mcast(qp, &gid, 0));
+	EXPECT_EQ(0, ibv_attach_mcast(qp, &gid, 0));
+	EXPECT_EQ(EBUSY, ibv_destroy_qp(qp));
+	EXPECT_EQ(0, ibv_detach_mcast(qp, &gid, 0));
+	EXPECT_EQ(EINVAL, ibv_detach_mcast(qp, &gid, 0));
+	if (!is_stock()) {
+		EXPECT_EQ(EINVAL, ibv_attach_mcast(NULL, &gid, 0));
+		EXPECT_EQ(EINVAL, ibv_attach_mcast(qp, NULL, 0));
+		EXPECT_EQ(EINVAL, ibv_detach_mcast(NULL, &gid, 0));
+		EXPECT_EQ(EINVAL, ibv_detach_mcast(qp, NULL, 0));
+		/*
+		 * rxe counts the group once more with another LID, and so never
+		 * lets go of the stock library's QP.
+		 */
+		EXPECT_EQ(0, ibv_attach_mcast(qp, &gid, 0));
+		EXPECT_EQ(0, ibv_attach_mcast(qp, &gid, 0xc000));
+		EXPECT_EQ(0, ibv_detach_mcast(qp, &gid, 0));
+		EXPECT_EQ(EBUSY, ibv_destroy_qp(qp));
+		EXPECT_EQ(EINVAL, ibv_detach_mcast(qp, &gid, 0));
+		EXPECT_EQ(0, ibv_attach_mcast(qp, &gid, 7));
+		EXPECT_EQ(0, ibv_detach_mcast(qp, &gid, 0xc000));
+		/* The fixture's teardown destroys it with the last of them. */
+	}
+}
+
+TEST_F(mcast, bad_input)
+{
+	struct rdma_cm_join_mc_attr_ex attr = { .addr = SA(&self->sin) };
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in none = { .sin_family = AF_INET };
+	struct sockaddr bad = { .sa_family = AF_UNIX };
+	struct rdma_cm_id *id = self->a.id, *unbound;
+	struct member rc = {};
+
+	inet_pton(AF_INET6, "ff0e::1234", &sin6.sin6_addr);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(id, &bad, NULL)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(id, SA(&none), NULL)));
+	EXPECT_TRUE(FAILS(ENOTSUPP, rdma_join_multicast(id, SA(&sin6), NULL)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_leave_multicast(id, &bad)));
+
+	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, NULL)));
+	attr.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, NULL)));
+	attr.comp_mask = RDMA_CM_JOIN_MC_ATTR_RESERVED;
+	EXPECT_TRUE(FAILS(ENOTSUP, rdma_join_multicast_ex(id, &attr, NULL)));
+	attr.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
+			 RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+	attr.join_flags = RDMA_MC_JOIN_FLAG_RESERVED;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, NULL)));
+
+	ASSERT_EQ(0, rdma_create_id(self->a.channel, &unbound, NULL, RDMA_PS_UDP));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(unbound, SA(&self->sin), NULL)));
+	EXPECT_EQ(0, rdma_destroy_id(unbound));
+
+	ASSERT_EQ(0, member_up(&rc, RDMA_PS_TCP));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(rc.id, SA(&self->sin), NULL)));
+	EXPECT_EQ(0, member_down(&rc));
+	if (!is_stock()) {
+		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(NULL, SA(&self->sin), NULL)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(id, NULL, NULL)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, NULL, NULL)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_leave_multicast(id, NULL)));
+		EXPECT_TRUE(FAILS(EINVAL, rdma_leave_multicast(NULL, SA(&self->sin))));
+	}
+	EXPECT_TRUE(lib_quiet(self->a.channel->fd));
+}
+
+TEST(synchronous)
+{
+	struct sockaddr_in sin = lib_addr(0), mc = group("230.5.6.7");
+	struct rdma_cm_id *id;
+	int context;
+
+	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_UDP));
+	ASSERT_EQ(0, rdma_bind_addr(id, SA(&sin)));
+	if (lib_iwarp(id->verbs)) {
+		EXPECT_EQ(0, rdma_destroy_id(id));
+		SKIP(return, "iWARP has no multicast");
+	}
+	ASSERT_EQ(0, rdma_join_multicast(id, SA(&mc), &context));
+	ASSERT_NE(NULL, id->event);
+	EXPECT_EQ(RDMA_CM_EVENT_MULTICAST_JOIN, id->event->event);
+	EXPECT_EQ((void *)&context, id->event->param.ud.private_data);
+	if (is_stock()) {	/* waits for ever */
+		EXPECT_EQ(0, rdma_ack_cm_event(id->event));
+		id->event = NULL;
+	}
+	EXPECT_EQ(0, rdma_leave_multicast(id, SA(&mc)));
+	EXPECT_EQ(0, rdma_destroy_id(id));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The QP and the SRQ of an id, and its QP attributes. What rdma_create_qp(3) and
+ * rdma_create_srq(3) say is in page_*.c.
+ */
+#include "lib_test.h"
+
+FIXTURE(qp) {
+	struct rdma_cm_id *id;
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;
+	struct ibv_qp_init_attr attr;
+};
+
+/* A bound id, and a PD of its device. */
+FIXTURE_SETUP(qp)
+{
+	struct sockaddr_in sin = lib_addr(0);
+
+	ASSERT_EQ(0, rdma_create_id(NULL, &self->id, self, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin)));
+	self->verbs = self->id->verbs;
+	self->pd = ibv_alloc_pd(self->verbs);
+	ASSERT_TRUE(self->pd != NULL);
+	self->attr = lib_qp_attr();
+}
+
+FIXTURE_TEARDOWN(qp)
+{
+	if (self->id)
+		EXPECT_EQ(0, rdma_destroy_id(self->id));
+	EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
+}
+
+/* No requests, no CQ */
+TEST_F(qp, no_receive_queue)
+{
+	struct ibv_cq *cq = ibv_create_cq(self->verbs, 4, NULL, NULL, 0);
+
+	ASSERT_TRUE(cq != NULL);
+	if (is_libsiw(self->verbs))
+		SKIP(return, "libsiw wants a receive queue");
+	self->attr.recv_cq = cq;
+	self->attr.cap.max_recv_wr = 0;
+	self->attr.cap.max_recv_sge = 0;
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	EXPECT_TRUE(!self->id->recv_cq && self->id->send_cq);
+	if (is_stock()) {	/* leaks the send CQ here */
+		ibv_destroy_qp(self->id->qp);
+		ibv_destroy_cq(self->id->send_cq);
+		ibv_destroy_comp_channel(self->id->send_cq_channel);
+	} else {
+		rdma_destroy_qp(self->id);
+		EXPECT_TRUE(!self->id->send_cq && !self->id->send_cq_channel);
+	}
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+}
+
+/* The next QP, of which none is named, has the default PD: the given one may be gone. */
+TEST_F(qp, given_pd_goes_with_its_qp)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_cm_id *id = self->id;
+	struct ibv_pd *default_pd = id->pd, *pd;
+
+	if (is_stock())
+		SKIP(return, "librdmacm takes the PD that is gone");
+	pd = ibv_alloc_pd(self->verbs);
+	ASSERT_TRUE(pd != NULL);
+	ASSERT_EQ(0, rdma_create_qp(id, pd, &self->attr));
+	EXPECT_EQ(pd, id->pd);
+	rdma_destroy_qp(id);
+	self->attr = lib_qp_attr();
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	EXPECT_EQ(default_pd, id->qp->pd);
+	EXPECT_EQ(default_pd, id->pd);
+	rdma_destroy_qp(id);
+
+	ASSERT_EQ(0, rdma_create_qp(id, pd, &attr));
+	rdma_destroy_qp(id);
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));
+	ASSERT_EQ(0, rdma_create_qp_ex(id, &ex));
+	EXPECT_EQ(default_pd, id->qp->pd);
+	rdma_destroy_qp(id);
+
+	/* So has an SRQ. */
+	pd = ibv_alloc_pd(self->verbs);
+	ASSERT_TRUE(pd != NULL);
+	attr = lib_qp_attr();
+	ASSERT_EQ(0, rdma_create_qp(id, pd, &attr));
+	rdma_destroy_qp(id);
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));
+	ASSERT_EQ(0, rdma_create_srq(id, NULL, &(struct ibv_srq_init_attr){
+					.attr = { .max_wr = 1, .max_sge = 1 } }));
+	EXPECT_EQ(default_pd, id->srq->pd);
+	rdma_destroy_srq(id);
+}
+
+/* One that the program has put there itself stays. */
+TEST_F(qp, pd_in_the_id_is_used)
+{
+	struct rdma_cm_id *id = self->id;
+	struct ibv_pd *default_pd = id->pd;
+
+	id->pd = self->pd;
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	EXPECT_EQ(self->pd, id->qp->pd);
+	rdma_destroy_qp(id);
+	id->pd = default_pd;
+}
+
+/* The QP and its CQs outlive the id. */
+TEST_F(qp, destroy_id_first)
+{
+	struct rdma_cm_id copy;
+	struct ibv_wc wc;
+	char buf[8];
+	struct ibv_mr *mr;
+
+	ASSERT_EQ(0, rdma_create_qp(self->id, self->pd, &self->attr));
+	mr = rdma_reg_msgs(self->id, buf, sizeof(buf));
+	ASSERT_TRUE(mr != NULL);
+	copy = *self->id;
+	EXPECT_EQ(0, rdma_destroy_id(self->id));
+	self->id = NULL;
+	EXPECT_EQ(0, rdma_post_recv(&copy, (void *)4, buf, 8, mr));
+	EXPECT_EQ(0, ibv_modify_qp(copy.qp, &(struct ibv_qp_attr) {
+				   .qp_state = IBV_QPS_ERR }, IBV_QP_STATE));
+	EXPECT_EQ(IBV_QPS_ERR, copy.qp->state);
+	ASSERT_EQ(0, lib_wait_wc(copy.recv_cq, &wc, 1));
+	EXPECT_EQ(4, wc.wr_id);
+	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+	EXPECT_EQ(0, ibv_destroy_qp(copy.qp));
+	EXPECT_EQ(0, ibv_destroy_cq(copy.send_cq));
+	EXPECT_EQ(0, ibv_destroy_cq(copy.recv_cq));
+	EXPECT_EQ(0, ibv_destroy_comp_channel(copy.send_cq_channel));
+	EXPECT_EQ(0, ibv_destroy_comp_channel(copy.recv_cq_channel));
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+}
+
+/* ------------------------------------------------------------------ */
+
+/* P0: rdma_create_srq_ex */
+TEST_F(qp, create_srq_ex)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 10, .max_sge = 2 },
+		.srq_type = IBV_SRQT_BASIC,
+	};
+	struct rdma_cm_id *id = self->id;
+
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(id, &attr)));
+	EXPECT_TRUE(!id->srq);
+	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
+	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
+	ASSERT_TRUE(id->srq != NULL);
+	EXPECT_EQ(id->pd, id->srq->pd);
+	EXPECT_LE(10, attr.attr.max_wr);
+	EXPECT_LE(2, attr.attr.max_sge);
+	rdma_destroy_srq(id);
+
+	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	attr.pd = self->pd;
+	attr.attr.max_wr = 10;
+	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
+	EXPECT_EQ(self->pd, id->srq->pd);
+	rdma_destroy_srq(id);
+	EXPECT_TRUE(!id->srq);
+}
+
+TEST_F(qp, no_xrc)
+{
+	struct rdma_cm_id *id = self->id;
+	struct ibv_srq_init_attr_ex xrc = {
+		.attr = { .max_wr = 10, .max_sge = 2 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_XRC,
+	};
+
+	EXPECT_EQ(-1, rdma_create_srq_ex(id, &xrc));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_TRUE(!id->srq && !id->recv_cq);
+	if (!is_stock())	/* crashes */
+		rdma_destroy_srq(id);
+}
+
+/* ------------------------------------------------------------------ */
+
+#define INIT_MASK (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | \
+		   IBV_QP_ACCESS_FLAGS)
+
+/* A failure leaves the attributes as they were. */
+TEST_F(qp, srq_ex_failure_leaves_the_attributes)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 4, .max_sge = 100000 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_BASIC,
+	};
+
+	if (is_stock())
+		SKIP(return, "librdmacm leaves its PD there");
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(self->id, &attr)));
+	EXPECT_EQ(IBV_SRQ_INIT_ATTR_TYPE, attr.comp_mask);
+	EXPECT_EQ(NULL, attr.pd);
+}
+
+/* A PD of another context is no PD of the id's. */
+TEST_F(qp, srq_with_pd_of_another_context)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_context *other;
+	struct ibv_pd *pd;
+
+	if (is_stock())
+		SKIP(return, "the stock library makes one that no QP of the id can use");
+	other = ibv_open_device(self->verbs->device);
+	ASSERT_TRUE(other != NULL);
+	pd = ibv_alloc_pd(other);
+	ASSERT_TRUE(pd != NULL);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, pd, &attr)));
+	EXPECT_EQ(NULL, self->id->srq);
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));
+	EXPECT_EQ(0, ibv_close_device(other));
+}
+
+/* P0: rdma_init_qp_attr */
+TEST_F(qp, init_qp_attr)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	struct rdma_cm_id *unbound;
+	int mask = 0;
+
+	ASSERT_EQ(0, rdma_init_qp_attr(self->id, &attr, &mask));
+	if (!lib_iwarp(self->verbs)) {
+		EXPECT_EQ(INIT_MASK, mask);
+		EXPECT_EQ(0, attr.qp_access_flags);
+		EXPECT_EQ(0, attr.pkey_index);
+		EXPECT_EQ(1, attr.port_num);
+	}
+	EXPECT_EQ(IBV_QPS_INIT, attr.qp_state);
+
+	attr.qp_state = IBV_QPS_ERR + 1;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_init_qp_attr(self->id, &attr, &mask)));
+	attr.qp_state = IBV_QPS_INIT;
+	ASSERT_EQ(0, rdma_create_id(NULL, &unbound, NULL, RDMA_PS_TCP));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_init_qp_attr(unbound, &attr, &mask)));
+	EXPECT_EQ(0, rdma_destroy_id(unbound));
+	if (is_stock())	/* crashes */
+		return;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_init_qp_attr(NULL, &attr, &mask)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_init_qp_attr(self->id, NULL, &mask)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_init_qp_attr(self->id, &attr, NULL)));
+}
+
+TEST(init_qp_attr_of_datagrams)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	struct sockaddr_in sin = lib_addr(0);
+	struct rdma_cm_id *id;
+	int mask = 0;
+
+	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_UDP));
+	ASSERT_EQ(0, rdma_bind_addr(id, SA(&sin)));
+	if (lib_iwarp(id->verbs))
+		SKIP(return, "iWARP has no datagrams");
+	ASSERT_EQ(0, rdma_init_qp_attr(id, &attr, &mask));
+	EXPECT_EQ(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, mask);
+	EXPECT_EQ(RDMA_UDP_QKEY, attr.qkey);
+	EXPECT_EQ(0, rdma_destroy_id(id));
+}
+
+TEST(init_qp_attr_of_a_connection)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	struct pair p = {};
+	int mask;
+
+	ASSERT_EQ(0, pair_up(&p));
+	if (lib_iwarp(p.a->verbs))
+		SKIP(return, "these are InfiniBand's attributes");
+	ASSERT_EQ(0, rdma_init_qp_attr(p.p, &attr, &mask));
+	EXPECT_EQ(INIT_MASK, mask);
+	/* Newer kernels add what newer devices can do. */
+	EXPECT_EQ(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		  IBV_ACCESS_REMOTE_ATOMIC, attr.qp_access_flags &
+		  (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND));
+
+	attr.qp_state = IBV_QPS_RTR;
+	ASSERT_EQ(0, rdma_init_qp_attr(p.p, &attr, &mask));
+	EXPECT_EQ(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER, mask);
+	EXPECT_EQ(p.a->qp->qp_num, attr.dest_qp_num);
+	EXPECT_EQ(1, attr.ah_attr.is_global);
+	EXPECT_EQ(0, memcmp(&attr.ah_attr.grh.dgid, &p.p->route.addr.addr.ibaddr.dgid, 16));
+
+	attr.qp_state = IBV_QPS_RTS;
+	ASSERT_EQ(0, rdma_init_qp_attr(p.a, &attr, &mask));
+	EXPECT_EQ(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+		  IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		  IBV_QP_MAX_QP_RD_ATOMIC, mask & ~(IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE));
+	EXPECT_EQ(7, attr.retry_cnt);
+	EXPECT_EQ(7, attr.rnr_retry);
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rsockets, which live inside librdmacm, next to ids of rdma_ep; and ids of
+ * librdmacm's own, which a program gets through a handle of dlopen(3).
+ *
+ * Linked with -lrdma_ep -lrdmacm: r*() come from librdmacm, the rest does not. In
+ * cm_rsocket.stock all is librdmacm's.
+ */
+#include <rdma/rsocket.h>
+
+#include "lib_test.h"
+
+#define ROUNDS	20
+#define SIZE	3000
+
+/* How many files of this name are open? */
+static int open_files(const char *name)
+{
+	char path[64], target[128];
+	struct dirent *entry;
+	int n = 0;
+	ssize_t len;
+	DIR *dir;
+
+	dir = opendir("/proc/self/fd");
+	if (!dir)
+		return -1;
+	while ((entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%.16s", entry->d_name);
+		len = readlink(path, target, sizeof(target) - 1);
+		if (len < 0)
+			continue;
+		target[len] = 0;
+		if (!strcmp(target, name))
+			n++;
+	}
+	closedir(dir);
+	return n;
+}
+
+static int recv_all(int rs, char *buf, size_t len)
+{
+	size_t got = 0;
+	ssize_t ret;
+
+	while (got < len) {
+		ret = rrecv(rs, buf + got, len - got, 0);
+		if (ret <= 0)
+			return -1;
+		got += ret;
+	}
+	return 0;
+}
+
+/* A server that sends back what it gets, until the client is gone. */
+static void *echo(void *arg)
+{
+	int listener = *(int *)arg, rs;
+	char buf[SIZE];
+
+	rs = raccept(listener, NULL, NULL);
+	if (rs < 0)
+		return "raccept";
+	while (!recv_all(rs, buf, sizeof(buf)))
+		if (rsend(rs, buf, sizeof(buf), 0) != sizeof(buf))
+			return "rsend";
+	rclose(rs);
+	return NULL;
+}
+
+struct echo {
+	struct lib_thread thread;
+	int listener, rs;
+};
+
+/* Says which call fails. */
+#define STEP(_call) ({ step = #_call; (_call); })
+
+static int echo_up(struct echo *e)
+{
+	struct sockaddr_in addr = lib_addr(0);
+	socklen_t len = sizeof(addr);
+	const char *step;
+
+	e->listener = STEP(rsocket(AF_INET, SOCK_STREAM, 0));
+	e->rs = STEP(rsocket(AF_INET, SOCK_STREAM, 0));
+	if (e->listener < 0 || e->rs < 0 || STEP(rbind(e->listener, SA(&addr), sizeof(addr))) ||
+	    STEP(rlisten(e->listener, 1)) || STEP(rgetsockname(e->listener, SA(&addr), &len)) ||
+	    lib_start(&e->thread, echo, &e->listener) ||
+	    STEP(rconnect(e->rs, SA(&addr), sizeof(addr)))) {
+		lib_say(__FILE__, __LINE__, "%s: %s", step, strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+static int echo_round(struct echo *e, char fill)
+{
+	char out[SIZE], in[SIZE];
+
+	memset(out, fill, sizeof(out));
+	if (rsend(e->rs, out, sizeof(out), 0) != sizeof(out) || recv_all(e->rs, in, sizeof(in)))
+		return -1;
+	return memcmp(in, out, sizeof(in)) ? -1 : 0;
+}
+
+static int echo_down(struct echo *e)
+{
+	void *failed = NULL;
+
+	rshutdown(e->rs, SHUT_RDWR);
+	if (rclose(e->rs) || lib_join(&e->thread, &failed) || rclose(e->listener))
+		return -1;
+	if (failed)
+		lib_say(__FILE__, __LINE__, "%s", (char *)failed);
+	return failed ? -1 : 0;
+}
+
+/* One message over the connection of ids. */
+static int pair_message(struct pair *p, char fill)
+{
+	static char out[64], in[64];
+	struct ibv_mr *out_mr, *in_mr;
+	struct ibv_wc wc;
+	int ret = -1;
+
+	out_mr = rdma_reg_msgs(p->a, out, sizeof(out));
+	in_mr = rdma_reg_msgs(p->p, in, sizeof(in));
+	memset(out, fill, sizeof(out));
+	memset(in, 0, sizeof(in));
+	if (out_mr && in_mr && !rdma_post_recv(p->p, NULL, in, sizeof(in), in_mr) &&
+	    !rdma_post_send(p->a, NULL, out, sizeof(out), out_mr, 0) &&
+	    !lib_wait_wc(p->a->send_cq, &wc, 1) && !wc.status &&
+	    !lib_wait_wc(p->p->recv_cq, &wc, 1) && !wc.status && !memcmp(in, out, sizeof(in)))
+		ret = 0;
+	if (out_mr)
+		rdma_dereg_mr(out_mr);
+	if (in_mr)
+		rdma_dereg_mr(in_mr);
+	return ret;
+}
+
+TEST(rsockets_alone)
+{
+	struct echo e;
+	int i;
+
+	ASSERT_EQ(0, echo_up(&e));
+	for (i = 0; i < ROUNDS; i++)
+		ASSERT_EQ(0, echo_round(&e, i));
+	EXPECT_EQ(is_stock() || getenv("RDMA_ADDR") ? 0 : 1, open_files("/dev/infiniband/rdma_ep"));
+	EXPECT_LT(0, open_files("/dev/infiniband/rdma_cm"));
+	EXPECT_EQ(0, echo_down(&e));
+}
+
+TEST(rsockets_and_ids)
+{
+	struct pair p = {};
+	struct echo e;
+	int i, cm_files;
+
+	ASSERT_EQ(0, echo_up(&e));
+	cm_files = open_files("/dev/infiniband/rdma_cm");
+	ASSERT_EQ(0, pair_up(&p));
+	if (!is_stock())
+		EXPECT_EQ(cm_files, open_files("/dev/infiniband/rdma_cm"));
+	for (i = 0; i < ROUNDS; i++) {
+		ASSERT_EQ(0, echo_round(&e, i));
+		ASSERT_EQ(0, pair_message(&p, i));
+	}
+	ASSERT_EQ(0, echo_down(&e));
+	ASSERT_EQ(0, pair_message(&p, 1));
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+TEST(ids_and_rsockets)
+{
+	struct pair p = {};
+	struct echo e;
+
+	ASSERT_EQ(0, pair_up(&p));
+	ASSERT_EQ(0, echo_up(&e));
+	ASSERT_EQ(0, pair_message(&p, 1));
+	EXPECT_EQ(0, pair_down(&p));
+	ASSERT_EQ(0, echo_round(&e, 2));
+	EXPECT_EQ(0, echo_down(&e));
+}
+
+TEST(rsocket_polls)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	char buf[SIZE];
+	struct echo e;
+
+	ASSERT_EQ(0, echo_up(&e));
+	pfd.fd = e.rs;
+	EXPECT_EQ(0, rpoll(&pfd, 1, QUIET_MS));
+	memset(buf, 7, sizeof(buf));
+	ASSERT_EQ(sizeof(buf), rsend(e.rs, buf, sizeof(buf), 0));
+	EXPECT_EQ(1, rpoll(&pfd, 1, WAIT_MS));
+	EXPECT_EQ(POLLIN, pfd.revents & POLLIN);
+	ASSERT_EQ(0, recv_all(e.rs, buf, sizeof(buf)));
+	EXPECT_EQ(0, echo_down(&e));
+}
+
+/* The port of an rsocket is taken from the ids of rdma_ep as well. */
+TEST(rsockets_and_ids_share_ports)
+{
+	struct sockaddr_in addr = lib_addr(0);
+	socklen_t len = sizeof(addr);
+	struct rdma_cm_id *id;
+	int rs;
+
+	rs = rsocket(AF_INET, SOCK_STREAM, 0);
+	ASSERT_LE(0, rs);
+	ASSERT_EQ(0, rbind(rs, SA(&addr), sizeof(addr)));
+	ASSERT_EQ(0, rlisten(rs, 1));
+	ASSERT_EQ(0, rgetsockname(rs, SA(&addr), &len));
+	ASSERT_NE(0, addr.sin_port);
+	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	EXPECT_TRUE(FAILS(EADDRINUSE, rdma_bind_addr(id, SA(&addr))));
+	EXPECT_EQ(0, rclose(rs));
+	EXPECT_EQ(0, rdma_bind_addr(id, SA(&addr)));
+	EXPECT_EQ(0, rdma_destroy_id(id));
+}
+
+/* ---- librdmacm's own ids, in the hands of a program */
+
+FIXTURE(foreign)
+{
+	void *handle;
+	struct rdma_cm_id *listener, *a;
+	__typeof__(&rdma_create_id) create_id;
+};
+
+FIXTURE_SETUP(foreign)
+{
+	self->handle = dlopen("librdmacm.so.1", RTLD_NOW);
+	ASSERT_NE(NULL, self->handle);
+	self->create_id = (__typeof__(&rdma_create_id))
+			  dlsym(self->handle, "rdma_create_id");
+	ASSERT_NE(NULL, self->create_id);
+	if (!is_stock())
+		ASSERT_NE((void *)rdma_create_id, (void *)self->create_id);
+	ASSERT_EQ(0, self->create_id(NULL, &self->listener, self, RDMA_PS_TCP));
+	ASSERT_EQ(0, self->create_id(NULL, &self->a, self, RDMA_PS_TCP));
+}
+
+FIXTURE_TEARDOWN(foreign)
+{
+	rdma_destroy_ep(self->a);
+	rdma_destroy_ep(self->listener);
+	dlclose(self->handle);
+}
+
+/* What the passive side has got to. */
+static bool accepted, arrived;
+
+static bool wait_until(const bool *reached)
+{
+	int i;
+
+	for (i = 0; i < WAIT_MS; i++) {
+		if (__atomic_load_n(reached, __ATOMIC_ACQUIRE))
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* The passive side: returns what failed. */
+static void *serve_one(void *arg)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_cm_id *listener = arg, *id;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	char buf[8];
+
+	if (rdma_get_request(listener, &id))
+		return "rdma_get_request";
+	if (rdma_create_qp(id, NULL, &attr))
+		return "rdma_create_qp";
+	mr = rdma_reg_msgs(id, buf, sizeof(buf));
+	if (!mr || rdma_post_recv(id, NULL, buf, sizeof(buf), mr))
+		return "rdma_post_recv";
+	if (rdma_accept(id, NULL))
+		return "rdma_accept";
+	__atomic_store_n(&accepted, true, __ATOMIC_RELEASE);
+	if (rdma_get_recv_comp(id, &wc) != 1)
+		return "rdma_get_recv_comp";
+	if (wc.status)
+		return (void *)ibv_wc_status_str(wc.status);
+	if (wc.byte_len != 8)
+		return "length";
+	__atomic_store_n(&arrived, true, __ATOMIC_RELEASE);
+	if (rdma_disconnect(id))
+		return "rdma_disconnect";
+	rdma_dereg_mr(mr);
+	rdma_destroy_qp(id);
+	return rdma_destroy_id(id) ? "rdma_destroy_id" : NULL;
+}
+
+/* A connection's whole life through the functions that the program is linked with. */
+TEST_F(foreign, ids_live)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct sockaddr_in addr = lib_addr(0);
+	char msg[8] = "message";
+	struct lib_thread thread;
+	void *failed = NULL;
+	struct ibv_wc wc;
+	uint8_t tos = 4;
+
+	ASSERT_EQ(0, rdma_bind_addr(self->listener, SA(&addr)));
+	ASSERT_EQ(0, rdma_listen(self->listener, 1));
+	addr.sin_port = rdma_get_src_port(self->listener);
+	ASSERT_NE(0, addr.sin_port);
+	ASSERT_EQ(0, lib_start(&thread, serve_one, self->listener));
+
+	EXPECT_EQ(0, rdma_set_option(self->a, RDMA_OPTION_ID,
+				     RDMA_OPTION_ID_TOS, &tos, sizeof(tos)));
+	ASSERT_EQ(0, rdma_resolve_addr(self->a, NULL, SA(&addr), WAIT_MS));
+	ASSERT_EQ(0, rdma_resolve_route(self->a, WAIT_MS));
+	EXPECT_EQ(addr.sin_port, rdma_get_dst_port(self->a));
+	ASSERT_EQ(0, rdma_create_qp(self->a, NULL, &attr));
+	ASSERT_EQ(0, rdma_connect(self->a, NULL));
+	/* siw's passive side does not read what is there before it listens to its socket. */
+	EXPECT_TRUE(wait_until(&accepted));
+	ASSERT_EQ(0, rdma_post_send(self->a, NULL, msg, sizeof(msg), NULL, IBV_SEND_INLINE));
+	EXPECT_EQ(1, rdma_get_send_comp(self->a, &wc));
+	EXPECT_EQ(0, wc.status);
+	/* siw may lose a message that the end of the connection follows at once. */
+	EXPECT_TRUE(wait_until(&arrived));
+	EXPECT_EQ(0, rdma_disconnect(self->a));
+	EXPECT_EQ(0, lib_join(&thread, &failed));
+	EXPECT_EQ(NULL, failed) {
+		TH_LOG("%s", (char *)failed);
+	}
+	rdma_destroy_qp(self->a);
+	EXPECT_EQ(NULL, self->a->qp);
+}
+
+static void *reject_one(void *arg)
+{
+	struct rdma_cm_id *id;
+
+	if (rdma_get_request(arg, &id))
+		return "rdma_get_request";
+	if (rdma_reject(id, "no", 2))
+		return "rdma_reject";
+	rdma_destroy_ep(id);
+	return NULL;
+}
+
+TEST_F(foreign, other_calls)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_qp_attr qp_attr = { .qp_state = IBV_QPS_INIT };
+	struct ibv_ece ece = { .vendor_id = 1 };
+	struct sockaddr_in addr = lib_addr(0);
+	struct lib_thread thread;
+	void *failed = NULL;
+	int mask = 0;
+
+	ASSERT_EQ(0, rdma_bind_addr(self->listener, SA(&addr)));
+	ASSERT_EQ(0, rdma_listen(self->listener, 1));
+	addr.sin_port = rdma_get_src_port(self->listener);
+	ASSERT_EQ(0, lib_start(&thread, reject_one, self->listener));
+
+	ASSERT_EQ(0, rdma_resolve_addr(self->a, NULL, SA(&addr), WAIT_MS));
+	ASSERT_EQ(0, rdma_resolve_route(self->a, WAIT_MS));
+	EXPECT_EQ(0, rdma_set_local_ece(self->a, &ece));
+	EXPECT_EQ(0, rdma_create_srq(self->a, NULL, &srq));
+	ASSERT_NE(NULL, self->a->srq);
+	attr.srq = self->a->srq;
+	ASSERT_EQ(0, rdma_create_qp(self->a, NULL, &attr));
+	EXPECT_EQ(0, rdma_init_qp_attr(self->a, &qp_attr, &mask));
+	EXPECT_EQ(IBV_QP_STATE, mask & IBV_QP_STATE);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(self->a)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_get_remote_ece(self->a, &ece)));
+	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(self->a, NULL)));
+	EXPECT_EQ(0, lib_join(&thread, &failed));
+	EXPECT_EQ(NULL, failed);
+	rdma_destroy_qp(self->a);
+	rdma_destroy_srq(self->a);
+	EXPECT_EQ(NULL, self->a->srq);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections of synchronous ids, of QPs that the program moves, of datagrams.
+ */
+#include "lib_test.h"
+
+static void *disconnect(void *id)
+{
+	return (void *)(long)rdma_disconnect(id);
+}
+
+/* P0: rdma_connect, rdma_accept, rdma_disconnect */
+TEST(connect_and_disconnect)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct lib_thread t;
+	void *ret;
+
+	ASSERT_EQ(0, eps_up(&e));
+	ASSERT_TRUE(e.a->event && e.p->event);
+	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, e.a->event->event);
+	EXPECT_EQ(e.a, e.a->event->id);
+	EXPECT_EQ(0, e.a->event->status);
+	EXPECT_EQ(lib_iwarp(e.a->verbs) ? 0 : e.p->qp->qp_num, e.a->event->param.conn.qp_num);
+	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, e.p->event->event);
+
+	/*
+	 * It waits for an event: that the peer has disconnected as well. (Over
+	 * iWARP TCP does that.)
+	 */
+	ASSERT_EQ(0, lib_start(&t, disconnect, e.a));
+	if (!lib_iwarp(e.a->verbs)) {
+		EXPECT_TRUE(lib_still_blocked(&t));
+		EXPECT_QPS(IBV_QPS_ERR, e.a->qp);
+	}
+	/* There, the end of the connection is known already */
+	EXPECT_EQ(0, rdma_disconnect(e.p));
+	ASSERT_TRUE(e.p->event != NULL);
+	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e.p->event->event);
+	ASSERT_EQ(0, lib_join(&t, &ret));
+	EXPECT_EQ(0, (long)ret);
+	ASSERT_TRUE(e.a->event != NULL);
+	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e.a->event->event);
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+static void *refuse(void *arg)
+{
+	struct eps *e = arg;
+
+	if (rdma_get_request(e->listener, &e->p))
+		return "rdma_get_request";
+	return rdma_reject(e->p, "no", 2) ? "rdma_reject" : NULL;
+}
+
+TEST(refused)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_addrinfo *res;
+	struct eps e = {};
+	struct lib_thread t;
+	void *failed;
+
+	ASSERT_EQ(0, eps_listen(&e));
+	res = lib_rai(0, ntohs(rdma_get_src_port(e.listener)), RDMA_PS_TCP);
+	ASSERT_TRUE(res != NULL);
+	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &attr));
+	ASSERT_EQ(0, lib_start(&t, refuse, &e));
+	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(e.a, NULL)));
+	ASSERT_TRUE(e.a->event != NULL);
+	EXPECT_EQ(RDMA_CM_EVENT_REJECTED, e.a->event->event);
+	if (!lib_iwarp(e.a->verbs)) {
+		EXPECT_EQ(28, e.a->event->status);
+		ASSERT_TRUE(e.a->event->param.conn.private_data != NULL);
+		EXPECT_EQ(0, memcmp(e.a->event->param.conn.private_data, "no", 3));
+	}
+	ASSERT_EQ(0, lib_join(&t, &failed));
+	EXPECT_EQ(NULL, failed);
+
+	/* Nobody is there */
+	rdma_destroy_ep(e.a);
+	rdma_destroy_ep(e.p);
+	rdma_destroy_ep(e.listener);
+	e.p = NULL;
+	e.listener = NULL;
+	attr = lib_qp_attr();
+	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &attr));
+	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(e.a, NULL)));
+	rdma_freeaddrinfo(res);
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+/* By hand, without endpoints, the passive side on a second thread */
+static void *serve(void *arg)
+{
+	struct eps *e = arg;
+
+	if (rdma_get_request(e->listener, &e->p))
+		return "rdma_get_request";
+	if (pair_qp(e->p))
+		return "rdma_create_qp";
+	return rdma_accept(e->p, NULL) ? "rdma_accept" : NULL;
+}
+
+TEST(without_endpoints)
+{
+	struct sockaddr_in sin = lib_addr(0);
+	struct lib_thread t;
+	struct eps e = {};
+	void *failed;
+
+	ASSERT_EQ(0, rdma_create_id(NULL, &e.listener, NULL, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_bind_addr(e.listener, SA(&sin)));
+	ASSERT_EQ(0, rdma_listen(e.listener, 1));
+	sin.sin_port = rdma_get_src_port(e.listener);
+	ASSERT_EQ(0, lib_start(&t, serve, &e));
+	ASSERT_EQ(0, rdma_create_id(NULL, &e.a, NULL, RDMA_PS_TCP));
+	ASSERT_EQ(0, rdma_resolve_addr(e.a, NULL, SA(&sin), 2000));
+	ASSERT_EQ(0, rdma_resolve_route(e.a, 2000));
+	ASSERT_EQ(0, pair_qp(e.a));
+	ASSERT_EQ(0, rdma_connect(e.a, NULL));
+	ASSERT_EQ(0, lib_join(&t, &failed));
+	EXPECT_EQ(NULL, failed);
+	EXPECT_QPS(IBV_QPS_RTS, e.a->qp);
+	EXPECT_QPS(IBV_QPS_RTS, e.p->qp);
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+/* ------------------------------------------------------------------ */
+
+static struct ibv_qp *own_qp(struct rdma_cm_id *id, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	return ibv_create_qp(id->pd, &attr);
+}
+
+static int move_qp(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int mask;
+
+	if (rdma_init_qp_attr(id, &attr, &mask))
+		return -1;
+	return rdma_seterrno(ibv_modify_qp(qp, &attr, mask));
+}
+
+/* P0: rdma_establish, rdma_init_qp_attr, ibv_create_qp, ibv_modify_qp */
+TEST(own_qps)
+{
+	struct rdma_conn_param param = {
+		.responder_resources = 1, .initiator_depth = 1,
+		.retry_count = 7, .rnr_retry_count = 7,
+	};
+	struct rdma_cm_event *event;
+	struct ibv_qp *aqp, *pqp;
+	struct ibv_sge sge = {};
+	struct ibv_recv_wr recv = { .wr_id = 5, .sg_list = &sge, .num_sge = 1 },
+			   *bad_recv;
+	struct ibv_send_wr send = { .wr_id = 6, .sg_list = &sge, .num_sge = 1,
+				    .opcode = IBV_WR_SEND }, *bad_send;
+	char in[16] = {}, out[16] = "own QP";
+	struct ibv_mr *in_mr, *out_mr;
+	struct pair p = {};
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+
+	ASSERT_EQ(0, pair_listen(&p));
+	ASSERT_EQ(0, pair_resolve(&p));
+	if (lib_iwarp(p.a->verbs))
+		SKIP(return, "iWARP's connections need the id's QP");
+	cq = ibv_create_cq(p.a->verbs, 64, NULL, NULL, 0);
+	ASSERT_TRUE(cq != NULL);
+	aqp = own_qp(p.a, cq);
+	ASSERT_TRUE(aqp != NULL);
+	EXPECT_EQ(IBV_QPS_RESET, aqp->state);
+	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_INIT));
+	EXPECT_EQ(IBV_QPS_INIT, aqp->state);
+
+	param.qp_num = aqp->qp_num;
+	ASSERT_EQ(0, pair_request(&p, &param));
+	EXPECT_EQ(aqp->qp_num, p.request->param.conn.qp_num);
+	ASSERT_EQ(0, pair_ack(&p));
+	pqp = own_qp(p.p, cq);
+	ASSERT_TRUE(pqp != NULL);
+	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_INIT));
+	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_RTR));
+	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_RTS));
+	param.qp_num = pqp->qp_num;
+	ASSERT_EQ(0, rdma_accept(p.p, &param));
+
+	/* No QP: the program gets the response as it is */
+	event = lib_get_event(p.ac, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(pqp->qp_num, event->param.conn.qp_num);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_INIT));
+	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_RTR));
+	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_RTS));
+	EXPECT_EQ(IBV_QPS_RTS, aqp->state);
+	EXPECT_TRUE(lib_quiet(p.pc->fd));
+	ASSERT_EQ(0, rdma_establish(p.a));
+	EXPECT_EQ(0, lib_event(p.pc, RDMA_CM_EVENT_ESTABLISHED));
+
+	/* It is a connection */
+	in_mr = rdma_reg_msgs(p.p, in, sizeof(in));
+	out_mr = rdma_reg_msgs(p.a, out, sizeof(out));
+	ASSERT_TRUE(in_mr && out_mr);
+	sge = (struct ibv_sge) { (uintptr_t)in, 16, in_mr->lkey };
+	ASSERT_EQ(0, ibv_post_recv(pqp, &recv, &bad_recv));
+	sge = (struct ibv_sge) { (uintptr_t)out, 16, out_mr->lkey };
+	ASSERT_EQ(0, ibv_post_send(aqp, &send, &bad_send));
+	ASSERT_EQ(0, lib_wait_wc(cq, &wc, 1));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	ASSERT_EQ(0, lib_wait_wc(cq, &wc, 1));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_STREQ("own QP", in);
+	EXPECT_EQ(0, rdma_dereg_mr(in_mr));
+	EXPECT_EQ(0, rdma_dereg_mr(out_mr));
+
+	/* An id without QP can be disconnected, and leaves the QP alone */
+	ASSERT_EQ(0, rdma_disconnect(p.a));
+	EXPECT_QPS(IBV_QPS_RTS, aqp);
+	EXPECT_EQ(0, lib_event(p.pc, RDMA_CM_EVENT_DISCONNECTED));
+	EXPECT_EQ(0, ibv_destroy_qp(aqp));
+	EXPECT_EQ(0, ibv_destroy_qp(pqp));
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+TEST(establish_misuse)
+{
+	struct pair p = {};
+
+	ASSERT_EQ(0, pair_up(&p));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p.a)));	/* has a QP */
+	EXPECT_EQ(0, pair_down(&p));
+	ASSERT_EQ(0, pair_listen(&p));
+	ASSERT_EQ(0, pair_resolve(&p));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p.a)));	/* no response */
+	EXPECT_EQ(0, pair_down(&p));
+	if (!is_stock())	/* crashes */
+		EXPECT_TRUE(FAILS(EINVAL, rdma_establish(NULL)));
+}
+
+/* ------------------------------------------------------------------ */
+
+#define SIDR_REQ_LEN 180
+#define SIDR_REP_LEN 136
+
+/* P0: rdma_connect, rdma_accept, rdma_post_ud_send */
+TEST(datagrams)
+{
+	struct rdma_conn_param param = {
+		.private_data = "question",
+		.private_data_len = 8,
+	};
+	struct pair p = { .ps = RDMA_PS_UDP };
+	struct rdma_cm_event *event;
+	char in[64] = {}, out[16] = "datagram";
+	struct ibv_mr *in_mr, *out_mr;
+	struct ibv_wc wc;
+	struct ibv_ah *ah;
+
+	ASSERT_EQ(0, pair_listen(&p));
+	if (lib_iwarp(p.listener->verbs))
+		SKIP(return, "iWARP has no datagrams");
+	ASSERT_EQ(0, pair_resolve(&p));
+	ASSERT_EQ(0, pair_qp(p.a));
+	ASSERT_EQ(0, pair_request(&p, &param));
+	EXPECT_EQ(SIDR_REQ_LEN, p.request->param.ud.private_data_len);
+	EXPECT_EQ(0, memcmp(p.request->param.ud.private_data, "question", 9));
+	EXPECT_EQ(IBV_QPT_UD, p.p->qp_type);
+	EXPECT_EQ(RDMA_PS_UDP, p.p->ps);
+	ASSERT_EQ(0, pair_ack(&p));
+	ASSERT_EQ(0, pair_qp(p.p));
+	param.private_data = "answer";
+	param.private_data_len = 6;
+	param.qp_num = p.p->qp->qp_num;
+	ASSERT_EQ(0, rdma_accept(p.p, &param));
+
+	event = lib_get_event(p.ac, RDMA_CM_EVENT_ESTABLISHED);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(p.p->qp->qp_num, event->param.ud.qp_num);
+	EXPECT_EQ(RDMA_UDP_QKEY, event->param.ud.qkey);
+	EXPECT_EQ(SIDR_REP_LEN, event->param.ud.private_data_len);
+	EXPECT_EQ(0, memcmp(event->param.ud.private_data, "answer", 7));
+	EXPECT_EQ(1, event->param.ud.ah_attr.is_global);
+	ah = ibv_create_ah(p.a->pd, &event->param.ud.ah_attr);
+	ASSERT_TRUE(ah != NULL);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_TRUE(lib_quiet(p.pc->fd));	/* no event there */
+
+	in_mr = rdma_reg_msgs(p.p, in, sizeof(in));
+	out_mr = rdma_reg_msgs(p.a, out, sizeof(out));
+	ASSERT_TRUE(in_mr && out_mr);
+	ASSERT_EQ(0, rdma_post_recv(p.p, (void *)1, in, sizeof(in), in_mr));
+	ASSERT_EQ(0, rdma_post_ud_send(p.a, (void *)2, out, 9, out_mr, IBV_SEND_SIGNALED, ah,
+				       p.p->qp->qp_num));
+	ASSERT_EQ(1, rdma_get_send_comp(p.a, &wc));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	ASSERT_EQ(1, rdma_get_recv_comp(p.p, &wc));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_EQ(40 + 9, wc.byte_len);
+	EXPECT_TRUE(wc.wc_flags & IBV_WC_GRH);
+	EXPECT_EQ(p.a->qp->qp_num, wc.src_qp);
+	EXPECT_STREQ("datagram", in + 40);
+	EXPECT_EQ(0, rdma_dereg_mr(in_mr));
+	EXPECT_EQ(0, rdma_dereg_mr(out_mr));
+	EXPECT_EQ(0, ibv_destroy_ah(ah));
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+TEST(datagrams_refused)
+{
+	struct pair p = { .ps = RDMA_PS_UDP };
+	struct rdma_conn_param param = {};
+	struct rdma_cm_event *event;
+
+	ASSERT_EQ(0, pair_listen(&p));
+	if (lib_iwarp(p.listener->verbs))
+		SKIP(return, "iWARP has no datagrams");
+	ASSERT_EQ(0, pair_resolve(&p));
+	ASSERT_EQ(0, pair_qp(p.a));
+	ASSERT_EQ(0, pair_request(&p, &param));
+	ASSERT_EQ(0, pair_ack(&p));
+	ASSERT_EQ(0, rdma_reject(p.p, "no", 2));
+	event = lib_get_event(p.ac, RDMA_CM_EVENT_UNREACHABLE);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_NE(0, event->status);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Threads: all objects may be made, used and destroyed by many at once
+ * (ibv_alloc_td(3): verbs are thread safe; rdma_cm: different ids).
+ */
+#include "lib_test.h"
+
+#define THREADS	4
+
+/* Runs fn in THREADS threads, the n-th with arg + n * size; what failed or NULL. */
+static const char *in_threads(void *(*fn)(void *arg), void *arg, size_t size)
+{
+	struct lib_thread t[THREADS];
+	void *failed = NULL, *ret;
+	int i, started;
+
+	for (started = 0; started < THREADS; started++)
+		if (lib_start(&t[started], fn, (char *)arg + started * size))
+			break;
+	for (i = 0; i < started; i++) {
+		if (lib_join(&t[i], &ret))
+			return "a thread does not end";
+		if (ret)
+			failed = ret;
+	}
+	return started < THREADS ? "can not start threads" : failed;
+}
+
+/* What a failing step is called, for a thread's result. */
+#define STEP(_call) do { \
+	if (_call) { \
+		lib_say(__FILE__, __LINE__, "%s", strerror(errno)); \
+		return #_call; \
+	} \
+} while (0)
+
+static void *make_ids(void *arg)
+{
+	struct sockaddr_in addr = lib_addr(0);
+	struct rdma_event_channel *channel;
+	struct ibv_qp_init_attr attr;
+	struct rdma_cm_id *id;
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		channel = rdma_create_event_channel();
+		STEP(!channel);
+		STEP(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+		STEP(rdma_resolve_addr(id, NULL, SA(&addr), WAIT_MS));
+		STEP(lib_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED));
+		attr = lib_qp_attr();
+		STEP(rdma_create_qp(id, NULL, &attr));
+		rdma_destroy_qp(id);
+		STEP(rdma_destroy_id(id));
+		rdma_destroy_event_channel(channel);
+	}
+	return NULL;
+}
+
+TEST(ids)
+{
+	EXPECT_EQ(NULL, in_threads(make_ids, NULL, 0));
+}
+
+static void *make_verbs(void *arg)
+{
+	struct ibv_context *context = arg;
+	struct ibv_qp_init_attr attr;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	char buf[64];
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		pd = ibv_alloc_pd(context);
+		STEP(!pd);
+		mr = ibv_reg_mr(pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
+		STEP(!mr);
+		cq = ibv_create_cq(context, 8, NULL, NULL, 0);
+		STEP(!cq);
+		attr = lib_qp_attr();
+		attr.send_cq = cq;
+		attr.recv_cq = cq;
+		qp = ibv_create_qp(pd, &attr);
+		STEP(!qp);
+		STEP(ibv_destroy_qp(qp));
+		STEP(ibv_destroy_cq(cq));
+		STEP(ibv_dereg_mr(mr));
+		STEP(ibv_dealloc_pd(pd));
+	}
+	return NULL;
+}
+
+TEST(verbs)
+{
+	EXPECT_EQ(NULL, in_threads(make_verbs, lib_context(), 0));
+}
+
+static void *connect_pairs(void *arg)
+{
+	struct pair p = {};
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		STEP(pair_up(&p));
+		STEP(pair_down(&p));
+	}
+	return NULL;
+}
+
+TEST(connections)
+{
+	EXPECT_EQ(NULL, in_threads(connect_pairs, NULL, 0));
+}
+
+/* Each of them is the first to open the device. */
+static void *open_session(void *arg)
+{
+	struct rdma_cm_id *id;
+
+	STEP(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	STEP(rdma_destroy_id(id));
+	return NULL;
+}
+
+TEST(first_calls)
+{
+	EXPECT_EQ(NULL, in_threads(open_session, NULL, 0));
+}
+
+/* ---- several connections on one CQ, with several posters and pollers */
+
+#define POLLERS		2
+#define MESSAGES	40
+#define WINDOW		4
+
+FIXTURE(shared)
+{
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	char buf[64];
+	int completions, failures;
+	struct line {
+		struct pair pair;
+		sem_t window;
+		struct ibv_mr *mr;
+		char *buf;
+	} lines[THREADS];
+};
+
+static int shared_qp(struct rdma_cm_id *id, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	return rdma_create_qp(id, NULL, &attr);
+}
+
+static int line_up(struct line *line, struct ibv_cq *cq)
+{
+	struct pair *p = &line->pair;
+
+	return pair_listen(p) || pair_resolve(p) || shared_qp(p->a, cq) ||
+	       pair_request(p, NULL) || pair_ack(p) || shared_qp(p->p, cq) ||
+	       rdma_accept(p->p, NULL) || lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED) ||
+	       lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+FIXTURE_SETUP(shared)
+{
+	struct ibv_context *context = lib_context();
+	struct line *line;
+
+	ASSERT_NE(NULL, context);
+	self->cq = ibv_create_cq(context, 16 * THREADS, NULL, NULL, 0);
+	ASSERT_NE(NULL, self->cq);
+	for (line = self->lines; line < self->lines + THREADS; line++) {
+		ASSERT_EQ(0, line_up(line, self->cq));
+		/* A message takes two, and each of its two completions gives one. */
+		ASSERT_EQ(0, sem_init(&line->window, 0, 2 * WINDOW));
+		line->buf = self->buf;
+	}
+	self->mr = rdma_reg_msgs(self->lines[0].pair.a, self->buf, sizeof(self->buf));
+	ASSERT_NE(NULL, self->mr);
+	for (line = self->lines; line < self->lines + THREADS; line++)
+		line->mr = self->mr;
+}
+
+FIXTURE_TEARDOWN(shared)
+{
+	int i;
+
+	EXPECT_EQ(0, ibv_dereg_mr(self->mr));
+	for (i = 0; i < THREADS; i++)
+		EXPECT_EQ(0, pair_down(&self->lines[i].pair));
+	EXPECT_EQ(0, ibv_destroy_cq(self->cq));
+}
+
+static void *post_line(void *arg)
+{
+	struct line *line = arg;
+	int i;
+
+	for (i = 0; i < MESSAGES; i++) {
+		STEP(sem_wait(&line->window) || sem_wait(&line->window));
+		STEP(rdma_post_recv(line->pair.p, line, line->buf, 64, line->mr));
+		STEP(rdma_post_send(line->pair.a, line, line->buf, 64, line->mr, 0));
+	}
+	return NULL;
+}
+
+static void *poll_shared(void *arg)
+{
+	FIXTURE_DATA(shared) *self = arg;
+	const int all = 2 * MESSAGES * THREADS;
+	struct line *line;
+	struct ibv_wc wc[3];
+	int i, n;
+
+	while (__atomic_load_n(&self->completions, __ATOMIC_RELAXED) < all) {
+		n = ibv_poll_cq(self->cq, 3, wc);
+		STEP(n < 0);
+		for (i = 0; i < n; i++) {
+			line = (void *)(uintptr_t)wc[i].wr_id;
+			if (wc[i].status)
+				__atomic_add_fetch(&self->failures, 1, __ATOMIC_RELAXED);
+			sem_post(&line->window);
+			__atomic_add_fetch(&self->completions, 1, __ATOMIC_RELAXED);
+		}
+		if (!n)
+			usleep(500);
+	}
+	return NULL;
+}
+
+TEST_F(shared, posters_and_pollers)
+{
+	struct lib_thread pollers[POLLERS];
+	void *failed;
+	int i;
+
+	for (i = 0; i < POLLERS; i++)
+		ASSERT_EQ(0, lib_start(&pollers[i], poll_shared, self));
+	EXPECT_EQ(NULL, in_threads(post_line, self->lines, sizeof(self->lines[0])));
+	for (i = 0; i < POLLERS; i++) {
+		ASSERT_EQ(0, lib_join(&pollers[i], &failed));
+		EXPECT_EQ(NULL, failed);
+	}
+	EXPECT_EQ(2 * MESSAGES * THREADS, self->completions);
+	EXPECT_EQ(0, self->failures);
+	EXPECT_TRUE(lib_no_wc(self->cq));
+}
+
+/* ---- several threads serve one event channel */
+
+#define CLIENTS		6
+
+struct server {
+	struct rdma_event_channel *channel;
+	int established, gone;
+};
+
+static void *serve(void *arg)
+{
+	struct server *server = arg;
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+	int type;
+
+	while (__atomic_load_n(&server->gone, __ATOMIC_RELAXED) < CLIENTS) {
+		if (!lib_readable(server->channel->fd, 20))
+			continue;
+		if (rdma_get_cm_event(server->channel, &event)) {
+			STEP(errno != EAGAIN);
+			continue;	/* another thread was faster */
+		}
+		id = event->id;
+		type = event->event;
+		STEP(rdma_ack_cm_event(event));
+		switch (type) {
+		case RDMA_CM_EVENT_CONNECT_REQUEST:
+			STEP(pair_qp(id));
+			STEP(rdma_accept(id, NULL));
+			break;
+		case RDMA_CM_EVENT_ESTABLISHED:
+			__atomic_add_fetch(&server->established, 1, __ATOMIC_RELAXED);
+			break;
+		case RDMA_CM_EVENT_DISCONNECTED:
+			rdma_disconnect(id);
+			rdma_destroy_qp(id);
+			STEP(rdma_destroy_id(id));
+			__atomic_add_fetch(&server->gone, 1, __ATOMIC_RELAXED);
+			break;
+		default:
+			break;	/* TIMEWAIT_EXIT */
+		}
+	}
+	return NULL;
+}
+
+TEST(threads_serve_one_channel)
+{
+	struct server server = {};
+	struct lib_thread t[2];
+	struct pair p = {};
+	struct rdma_cm_id *clients[CLIENTS];
+	void *failed;
+	int i;
+
+	ASSERT_EQ(0, pair_listen(&p));
+	server.channel = p.pc;
+	ASSERT_EQ(0, fcntl(p.pc->fd, F_SETFL, O_NONBLOCK));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, lib_start(&t[i], serve, &server));
+	for (i = 0; i < CLIENTS; i++) {
+		ASSERT_EQ(0, pair_resolve(&p));
+		ASSERT_EQ(0, pair_qp(p.a));
+		clients[i] = p.a;
+	}
+	for (i = 0; i < CLIENTS; i++)
+		ASSERT_EQ(0, rdma_connect(clients[i], NULL));
+	for (i = 0; i < CLIENTS; i++)
+		ASSERT_EQ(0, lib_event(p.ac, RDMA_CM_EVENT_ESTABLISHED));
+	for (i = 0; i < CLIENTS; i++)
+		EXPECT_EQ(0, rdma_disconnect(clients[i]));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, lib_join(&t[i], &failed));
+		EXPECT_EQ(NULL, failed);
+	}
+	EXPECT_EQ(CLIENTS, server.established);
+	/* Their DISCONNECTED events go with them. */
+	for (i = 0; i < CLIENTS; i++) {
+		rdma_destroy_qp(clients[i]);
+		EXPECT_EQ(0, rdma_destroy_id(clients[i]));
+	}
+	p.a = NULL;
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+TEST_HARNESS_MAIN

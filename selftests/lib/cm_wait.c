@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Synchronous calls that wait: signals, O_NONBLOCK, cancellation; and what is waited for
+ * when an endpoint is destroyed.
+ *
+ * It would catch: a call that goes on to wait though a signal was to end it, or ends
+ * though it was to go on, an event that is lost then, an endpoint that can not be
+ * destroyed after that, files that are left open or closed too early.
+ */
+#include "lib_test.h"
+
+static volatile int signals;
+
+static void on_signal(int sig)
+{
+	signals++;
+}
+
+static void handle(int flags)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = flags };
+
+	signals = 0;
+	sigaction(SIGUSR1, &sa, NULL);
+}
+
+/* (There is not always a /proc.) */
+static int count_fds(void)
+{
+	int fd, n = 0;
+
+	for (fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+struct call {
+	struct rdma_cm_id *id, *new;
+	int ret;
+	int error;
+};
+
+static void *get_request(void *arg)
+{
+	struct call *c = arg;
+
+	c->ret = rdma_get_request(c->id, &c->new);
+	c->error = errno;
+	return NULL;
+}
+
+static void *do_connect(void *arg)
+{
+	struct call *c = arg;
+
+	c->ret = rdma_connect(c->id, NULL);
+	c->error = errno;
+	return NULL;
+}
+
+/* Waits until the other side has seen the answer: with librdmacm, has read it. */
+static void *do_accept(void *arg)
+{
+	struct call *c = arg;
+
+	c->ret = rdma_get_request(c->id, &c->new) || rdma_accept(c->new, NULL);
+	return NULL;
+}
+
+static struct rdma_cm_id *new_ep(struct eps *e)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_addrinfo *res;
+	struct rdma_cm_id *id = NULL;
+
+	res = lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP);
+	if (!res || rdma_create_ep(&id, res, NULL, &attr))
+		return NULL;
+	rdma_freeaddrinfo(res);
+	return id;
+}
+
+TEST(get_request_is_interrupted)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct lib_thread t;
+	struct call c = {};
+
+	ASSERT_EQ(0, eps_listen(&e));
+	c.id = e.listener;
+	handle(0);
+	ASSERT_EQ(0, lib_start(&t, get_request, &c));
+	ASSERT_TRUE(lib_still_blocked(&t));
+	pthread_kill(t.thread, SIGUSR1);
+	ASSERT_EQ(0, lib_join(&t, NULL));
+	EXPECT_EQ(-1, c.ret);
+	EXPECT_EQ(EINTR, c.error);
+	EXPECT_EQ(1, signals);
+	EXPECT_EQ(0, eps_up(&e));
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+TEST(get_request_goes_on)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct lib_thread t, active;
+	struct call c = {}, a = {};
+
+	ASSERT_EQ(0, eps_listen(&e));
+	c.id = e.listener;
+	handle(SA_RESTART);
+	ASSERT_EQ(0, lib_start(&t, get_request, &c));
+	ASSERT_TRUE(lib_still_blocked(&t));
+	pthread_kill(t.thread, SIGUSR1);
+	EXPECT_TRUE(lib_still_blocked(&t));
+	EXPECT_EQ(1, signals);
+	a.id = new_ep(&e);
+	ASSERT_TRUE(a.id != NULL);
+	ASSERT_EQ(0, lib_start(&active, do_connect, &a));
+	ASSERT_EQ(0, lib_join(&t, NULL));
+	ASSERT_EQ(0, c.ret);
+	ASSERT_TRUE(c.new->qp && c.new->send_cq);
+	EXPECT_NE(e.listener->channel, c.new->channel);
+	EXPECT_EQ(0, rdma_accept(c.new, NULL));
+	ASSERT_EQ(0, lib_join(&active, NULL));
+	EXPECT_EQ(0, a.ret);
+	e.a = a.id;
+	e.p = c.new;
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+TEST(get_request_does_not_block)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct rdma_cm_id *id;
+
+	ASSERT_EQ(0, eps_listen(&e));
+	ASSERT_EQ(0, fcntl(e.listener->channel->fd, F_SETFL, O_NONBLOCK));
+	EXPECT_TRUE(FAILS(EAGAIN, rdma_get_request(e.listener, &id)));
+	ASSERT_EQ(0, fcntl(e.listener->channel->fd, F_SETFL, 0));
+	EXPECT_EQ(0, eps_up(&e));
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+/* Nobody answers for a while. The connection is made nevertheless. */
+TEST(connect_is_interrupted)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct call c = {}, passive = {};
+	struct rdma_cm_event *event;
+	struct lib_thread t;
+
+	ASSERT_EQ(0, eps_listen(&e));
+	c.id = new_ep(&e);
+	ASSERT_TRUE(c.id != NULL);
+	if (lib_iwarp(c.id->verbs))
+		SKIP(return, "siw's connect is one with the peer's answer");
+	handle(0);
+	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
+	ASSERT_TRUE(lib_still_blocked(&t));
+	pthread_kill(t.thread, SIGUSR1);
+	ASSERT_EQ(0, lib_join(&t, NULL));
+	EXPECT_EQ(-1, c.ret);
+	EXPECT_EQ(EINTR, c.error);
+
+	passive.id = e.listener;
+	ASSERT_EQ(0, lib_start(&t, do_accept, &passive));
+	event = lib_get_event(c.id->channel, RDMA_CM_EVENT_ESTABLISHED);
+	ASSERT_TRUE(event != NULL);
+	EXPECT_EQ(c.id, event->id);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_QPS(IBV_QPS_RTS, c.id->qp);
+	ASSERT_EQ(0, lib_join(&t, NULL));
+	EXPECT_EQ(0, passive.ret);
+	e.a = c.id;
+	e.p = passive.new;
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+TEST(connect_goes_on)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct lib_thread t;
+	struct call c = {};
+
+	ASSERT_EQ(0, eps_listen(&e));
+	c.id = new_ep(&e);
+	ASSERT_TRUE(c.id != NULL);
+	handle(SA_RESTART);
+	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
+	ASSERT_TRUE(lib_still_blocked(&t));
+	pthread_kill(t.thread, SIGUSR1);
+	EXPECT_TRUE(lib_still_blocked(&t));
+	EXPECT_EQ(1, signals);
+	ASSERT_EQ(0, rdma_get_request(e.listener, &e.p));
+	ASSERT_EQ(0, rdma_accept(e.p, NULL));
+	ASSERT_EQ(0, lib_join(&t, NULL));
+	EXPECT_EQ(0, c.ret);
+	ASSERT_TRUE(c.id->event != NULL);
+	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, c.id->event->event);
+	e.a = c.id;
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+TEST(connect_does_not_block)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct call passive = {};
+	struct lib_thread t;
+
+	ASSERT_EQ(0, eps_listen(&e));
+	e.a = new_ep(&e);
+	ASSERT_TRUE(e.a != NULL);
+	ASSERT_EQ(0, fcntl(e.a->channel->fd, F_SETFL, O_NONBLOCK));
+	EXPECT_TRUE(FAILS(EAGAIN, rdma_connect(e.a, NULL)));
+	passive.id = e.listener;
+	ASSERT_EQ(0, lib_start(&t, do_accept, &passive));
+	EXPECT_EQ(0, lib_event(e.a->channel, RDMA_CM_EVENT_ESTABLISHED));
+	ASSERT_EQ(0, lib_join(&t, NULL));
+	EXPECT_EQ(0, passive.ret);
+	e.p = passive.new;
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+TEST(cancel_connect)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct lib_thread t;
+	struct call c = {};
+	void *ret;
+
+	if (is_stock())
+		SKIP(return, "what librdmacm holds then is its own business");
+	ASSERT_EQ(0, eps_listen(&e));
+	c.id = new_ep(&e);
+	ASSERT_TRUE(c.id != NULL);
+	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
+	ASSERT_TRUE(lib_still_blocked(&t));
+	ASSERT_EQ(0, pthread_cancel(t.thread));
+	ASSERT_EQ(0, lib_join(&t, &ret));
+	EXPECT_EQ(PTHREAD_CANCELED, ret);
+	ASSERT_EQ(0, rdma_get_request(e.listener, &e.p));
+	/* No event of it is missing: this would wait for that. */
+	rdma_destroy_ep(c.id);
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+/*
+ * Cancelled when its request comes, or just before or after that: it has the request,
+ * or nobody has, or it is still to come. In any case all can be destroyed.
+ */
+TEST(cancel_as_the_request_comes)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct lib_thread t, active;
+	int i, fds, got = 0;
+	struct call a, c;
+	void *ret;
+
+	if (is_stock())
+		SKIP(return, "librdmacm loses the request");
+	ASSERT_EQ(0, eps_listen(&e));
+	rdma_destroy_ep(new_ep(&e));
+	fds = count_fds();
+	for (i = 0; i < 40; i++) {
+		a = (struct call) { .id = new_ep(&e) };
+		c = (struct call) { .id = e.listener };
+		ASSERT_TRUE(a.id != NULL);
+		ASSERT_EQ(0, lib_start(&t, get_request, &c));
+		usleep(10000);
+		ASSERT_EQ(0, lib_start(&active, do_connect, &a));
+		usleep(i * 500);
+		pthread_cancel(t.thread);
+		ASSERT_EQ(0, lib_join(&t, &ret));
+		if (ret != PTHREAD_CANCELED) {
+			ASSERT_EQ(0, c.ret);
+			got++;
+		} else if (!c.new) {
+			/* It may be waiting: let it go. */
+			fcntl(e.listener->channel->fd, F_SETFL, O_NONBLOCK);
+			while (!__atomic_load_n(&active.done, __ATOMIC_ACQUIRE) && !c.new) {
+				rdma_get_request(e.listener, &c.new);
+				usleep(1000);
+			}
+			fcntl(e.listener->channel->fd, F_SETFL, 0);
+		}
+		if (c.new)
+			rdma_destroy_ep(c.new);
+		ASSERT_EQ(0, lib_join(&active, NULL));
+		EXPECT_EQ(-1, a.ret);
+		EXPECT_EQ(ECONNREFUSED, a.error);
+		rdma_destroy_ep(a.id);
+		EXPECT_EQ(fds, count_fds());
+	}
+	TH_LOG("%d of %d had it", got, i);
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+static void *destroy(void *id)
+{
+	rdma_destroy_ep(id);
+	return NULL;
+}
+
+/* ibv_get_cq_event(3): destroying the CQ waits until its events are acknowledged. */
+TEST(destroy_waits)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct lib_thread t;
+	struct ibv_comp_channel *channel;
+	char buf[8];
+	struct ibv_mr *mr;
+	struct ibv_cq *cq;
+	void *context;
+	int fd;
+
+	ASSERT_EQ(0, eps_up(&e));
+	mr = rdma_reg_msgs(e.a, buf, sizeof(buf));
+	ASSERT_TRUE(mr != NULL);
+	channel = e.a->recv_cq_channel;
+	fd = channel->fd;
+	ASSERT_EQ(0, ibv_req_notify_cq(e.a->recv_cq, 0));
+	ASSERT_EQ(0, rdma_post_recv(e.a, NULL, buf, sizeof(buf), mr));
+	/* It is flushed. */
+	rdma_destroy_ep(e.p);
+	e.p = NULL;
+	ASSERT_EQ(0, ibv_modify_qp(e.a->qp, &(struct ibv_qp_attr) {
+		.qp_state = IBV_QPS_ERR }, IBV_QP_STATE));
+	ASSERT_EQ(0, ibv_get_cq_event(channel, &cq, &context));
+	ASSERT_EQ(0, lib_start(&t, destroy, e.a));
+	ASSERT_TRUE(lib_still_blocked(&t));
+	/* Who has it may ask for the next one first. */
+	EXPECT_LE(0, fcntl(fd, F_GETFD));
+	ibv_ack_cq_events(cq, 1);
+	ASSERT_EQ(0, lib_join(&t, NULL));
+	EXPECT_EQ(-1, fcntl(fd, F_GETFD));
+	EXPECT_EQ(0, rdma_dereg_mr(mr));
+	e.a = NULL;
+	EXPECT_EQ(0, eps_down(&e));
+}
+
+TEST(destroy_closes)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	int i, fds;
+
+	/* What a library opens once. */
+	ASSERT_EQ(0, eps_up(&e));
+	ASSERT_EQ(0, eps_down(&e));
+	fds = count_fds();
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, eps_up(&e));
+		ASSERT_EQ(0, eps_down(&e));
+		EXPECT_EQ(fds, count_fds());
+	}
+}
+
+/* An endpoint that has lost some of its parts, or got others. */
+TEST(destroy_what_is_left)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct eps e = { .passive_attr = &attr };
+	struct ibv_cq *cq;
+	int fds;
+
+	ASSERT_EQ(0, eps_up(&e));
+	ASSERT_EQ(0, eps_down(&e));
+	fds = count_fds();
+	ASSERT_EQ(0, eps_listen(&e));
+	e.a = new_ep(&e);
+	rdma_destroy_qp(e.a);
+	rdma_destroy_ep(e.a);
+	e.a = NULL;
+	e.p = new_ep(&e);
+	cq = ibv_create_cq(e.p->verbs, 16, NULL, NULL, 0);
+	ASSERT_TRUE(cq != NULL);
+	rdma_destroy_qp(e.p);
+	attr = lib_qp_attr();
+	attr.send_cq = cq;
+	ASSERT_EQ(0, rdma_create_qp(e.p, NULL, &attr));
+	ASSERT_TRUE(e.p->send_cq == NULL && e.p->recv_cq != NULL);
+	EXPECT_EQ(0, eps_down(&e));
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+	EXPECT_EQ(fds, count_fds());
+}
+
+TEST_HARNESS_MAIN

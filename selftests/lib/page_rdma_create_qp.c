@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rdma_create_qp(3), sentence by sentence. The numbers are those of docs/pages.md.
+ */
+#include "lib_test.h"
+
+/* Two bound ids, and a PD of their device. */
+FIXTURE(qp) {
+	struct rdma_cm_id *id, *other;
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;
+	struct ibv_qp_init_attr attr;
+};
+
+FIXTURE_SETUP(qp)
+{
+	self->id = lib_bound_id(NULL, RDMA_PS_TCP);
+	self->other = lib_bound_id(NULL, RDMA_PS_TCP);
+	ASSERT_TRUE(self->id && self->other);
+	self->verbs = self->id->verbs;
+	self->pd = ibv_alloc_pd(self->verbs);
+	ASSERT_TRUE(self->pd != NULL);
+	self->attr = lib_qp_attr();
+}
+
+FIXTURE_TEARDOWN(qp)
+{
+	if (self->id->qp)
+		rdma_destroy_qp(self->id);
+	if (self->other->qp)
+		rdma_destroy_qp(self->other);
+	EXPECT_EQ(0, rdma_destroy_id(self->id));
+	EXPECT_EQ(0, rdma_destroy_id(self->other));
+	EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
+}
+
+/* P0: rdma_create_qp, rdma_destroy_qp */
+TEST_F(qp, rdma_create_qp_S01_qp_is_made)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_qp *qp;
+
+	EXPECT_TRUE(!self->id->qp);
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	qp = self->id->qp;
+	ASSERT_TRUE(qp != NULL);
+	EXPECT_NE(0, qp->qp_num);
+	EXPECT_EQ(self->verbs, qp->context);
+	EXPECT_TRUE(!qp->srq && !self->id->srq);
+	EXPECT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_STATE, &init));
+	rdma_destroy_qp(self->id);
+	EXPECT_TRUE(!self->id->qp);
+	if (!is_stock())	/* crashes */
+		rdma_destroy_qp(self->id);
+}
+
+TEST_F(qp, rdma_create_qp_S02_symbol_takes_the_documented_arguments)
+{
+	int (*create)(struct rdma_cm_id *id, struct ibv_pd *pd,
+		      struct ibv_qp_init_attr *qp_init_attr) =
+		lib_symbol("rdma_create_qp");
+
+	ASSERT_TRUE(create != NULL);
+	ASSERT_EQ(0, create(self->id, self->pd, &self->attr));
+	EXPECT_TRUE(self->id->qp != NULL);
+}
+
+TEST_F(qp, rdma_create_qp_S03_other_id_gets_no_qp)
+{
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	EXPECT_TRUE(!self->other->qp && !self->other->send_cq && !self->other->recv_cq);
+	self->attr = lib_qp_attr();
+	ASSERT_EQ(0, rdma_create_qp(self->other, NULL, &self->attr));
+	EXPECT_NE(self->id->qp, self->other->qp);
+	EXPECT_NE(self->id->qp->qp_num, self->other->qp->qp_num);
+	EXPECT_NE(self->id->send_cq, self->other->send_cq);
+	rdma_destroy_qp(self->id);
+	EXPECT_NE(IBV_QPS_UNKNOWN, lib_qp_state(self->other->qp));
+}
+
+TEST_F(qp, rdma_create_qp_S04_pd_is_that_of_the_qp_or_left_out)
+{
+	ASSERT_EQ(0, rdma_create_qp(self->id, self->pd, &self->attr));
+	EXPECT_EQ(self->pd, self->id->qp->pd);
+	EXPECT_EQ(self->pd, self->id->pd);
+	EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
+	self->attr = lib_qp_attr();
+	ASSERT_EQ(0, rdma_create_qp(self->other, NULL, &self->attr));
+	EXPECT_NE(self->pd, self->other->qp->pd);
+}
+
+TEST_F(qp, rdma_create_qp_S05_context_and_type_are_taken_from_the_attributes)
+{
+	self->attr.qp_context = self;
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	EXPECT_EQ((void *)self, self->id->qp->qp_context);
+	EXPECT_EQ(IBV_QPT_RC, self->id->qp->qp_type);
+}
+
+/* "Associated ... and transition it": to INIT, as far as an unconnected one goes. */
+TEST_F(qp, rdma_create_qp_S06_qp_leaves_reset)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	EXPECT_EQ(IBV_QPS_INIT, self->id->qp->state);
+	ASSERT_EQ(0, ibv_query_qp(self->id->qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init));
+	/* (iWARP's states are others, and the access is always all.) */
+	if (!lib_iwarp(self->verbs)) {
+		EXPECT_EQ(IBV_QPS_INIT, attr.qp_state);
+		EXPECT_EQ(0, attr.qp_access_flags);
+	}
+}
+
+TEST_F(qp, rdma_create_qp_S07_success_is_0_and_failure_minus_1)
+{
+	EXPECT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	self->attr = lib_qp_attr();
+	self->attr.cap.max_send_sge = 10000;
+	EXPECT_EQ(-1, rdma_create_qp(self->other, NULL, &self->attr));
+	EXPECT_TRUE(!self->other->qp);
+	if (!is_stock())	/* attr still has the CQs that are gone */
+		EXPECT_TRUE(!self->other->send_cq && !self->other->recv_cq &&
+			    !self->other->send_cq_channel && !self->other->recv_cq_channel);
+}
+
+TEST_F(qp, rdma_create_qp_S08_failure_sets_errno)
+{
+	self->attr.cap.max_send_sge = 10000;
+	errno = 0;
+	EXPECT_EQ(-1, rdma_create_qp(self->id, NULL, &self->attr));
+	EXPECT_NE(0, errno);
+	self->attr = lib_qp_attr();
+	ASSERT_EQ(0, rdma_create_qp(self->other, NULL, &self->attr));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->other, NULL, &self->attr)));
+	if (is_stock())	/* crashes */
+		return;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(NULL, NULL, &self->attr)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->id, NULL, NULL)));
+}
+
+TEST_F(qp, rdma_create_qp_S09_unbound_id_is_refused)
+{
+	struct rdma_cm_id *unbound;
+
+	if (is_stock())
+		SKIP(return, "librdmacm crashes on an unbound id");
+	ASSERT_EQ(0, rdma_create_id(NULL, &unbound, NULL, RDMA_PS_TCP));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(unbound, NULL, &self->attr)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(unbound, self->pd, &self->attr)));
+	EXPECT_EQ(0, rdma_destroy_id(unbound));
+}
+
+/* (Of the same device even, but opened once more) */
+TEST_F(qp, rdma_create_qp_S09_pd_of_another_context_is_refused)
+{
+	struct ibv_context *other = ibv_open_device(self->verbs->device);
+	struct ibv_pd *pd;
+
+	ASSERT_TRUE(other && other != self->verbs);
+	pd = ibv_alloc_pd(other);
+	ASSERT_TRUE(pd != NULL);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->id, pd, &self->attr)));
+	EXPECT_TRUE(!self->id->qp && !self->id->send_cq && !self->id->recv_cq);
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));
+	EXPECT_EQ(0, ibv_close_device(other));
+}
+
+TEST(rdma_create_qp_S10_qp_moves_with_its_connection)
+{
+	struct pair p = {};
+
+	ASSERT_EQ(0, pair_client(&p));
+	EXPECT_QPS(IBV_QPS_INIT, p.a->qp);
+	ASSERT_EQ(0, pair_requested(&p));
+	EXPECT_QPS(IBV_QPS_INIT, p.p->qp);
+	ASSERT_EQ(0, pair_accept(&p));
+	EXPECT_QPS(IBV_QPS_RTS, p.a->qp);
+	EXPECT_QPS(IBV_QPS_RTS, p.p->qp);
+	ASSERT_EQ(0, rdma_disconnect(p.a));
+	ASSERT_EQ(0, lib_event(p.pc, RDMA_CM_EVENT_DISCONNECTED));
+	EXPECT_QPS(IBV_QPS_ERR, p.a->qp);
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+/* The message that comes later is in the buffer that was posted first. */
+TEST(rdma_create_qp_S11_new_qp_takes_receives)
+{
+	struct pair p = {};
+	char buf[16] = {};
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+
+	ASSERT_EQ(0, pair_client(&p));
+	mr = rdma_reg_msgs(p.a, buf, sizeof(buf));
+	ASSERT_TRUE(mr != NULL);
+	ASSERT_EQ(0, rdma_post_recv(p.a, (void *)7, buf, sizeof(buf), mr));
+	ASSERT_EQ(0, pair_requested(&p));
+	ASSERT_EQ(0, pair_accept(&p));
+	if (lib_iwarp(p.a->verbs)) {
+		/* MPA: the side that connects sends first. */
+		char in[4];
+		struct ibv_mr *in_mr = rdma_reg_msgs(p.p, in, sizeof(in));
+
+		ASSERT_TRUE(in_mr != NULL);
+		ASSERT_EQ(0, rdma_post_recv(p.p, NULL, in, sizeof(in), in_mr));
+		ASSERT_EQ(0, lib_send(p.a, "go", 2));
+		ASSERT_EQ(0, lib_wait_wc(p.p->recv_cq, &wc, 1));
+		EXPECT_EQ(0, rdma_dereg_mr(in_mr));
+	}
+	ASSERT_EQ(0, lib_send(p.p, "early", 6));
+	ASSERT_EQ(0, lib_wait_wc(p.a->recv_cq, &wc, 1));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_EQ(7, wc.wr_id);
+	EXPECT_STREQ("early", buf);
+	EXPECT_EQ(0, rdma_dereg_mr(mr));
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+/* It sends, to itself even, although no connection is made. */
+TEST(rdma_create_qp_S12_new_datagram_qp_sends)
+{
+	struct rdma_cm_id *id = lib_bound_id(NULL, RDMA_PS_UDP);
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	char in[64] = {}, out[16] = "datagram";
+	struct ibv_mr *in_mr, *out_mr;
+	struct ibv_wc wc;
+	struct ibv_ah *ah;
+
+	ASSERT_TRUE(id != NULL);
+	if (lib_iwarp(id->verbs))
+		SKIP(return, "iWARP has no datagrams");
+	attr.qp_type = IBV_QPT_UD;
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
+	EXPECT_QPS(IBV_QPS_RTS, id->qp);
+	EXPECT_EQ(IBV_QPS_RTS, id->qp->state);
+	ah = lib_own_ah(id);
+	in_mr = rdma_reg_msgs(id, in, sizeof(in));
+	out_mr = rdma_reg_msgs(id, out, sizeof(out));
+	ASSERT_TRUE(ah && in_mr && out_mr);
+	ASSERT_EQ(0, rdma_post_recv(id, NULL, in, sizeof(in), in_mr));
+	ASSERT_EQ(0, rdma_post_ud_send(id, NULL, out, 9, out_mr, 0, ah, id->qp->qp_num));
+	ASSERT_EQ(0, lib_wait_wc(id->send_cq, &wc, 1));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	ASSERT_EQ(0, lib_wait_wc(id->recv_cq, &wc, 1));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_STREQ("datagram", in + 40);
+	EXPECT_EQ(0, rdma_dereg_mr(in_mr));
+	EXPECT_EQ(0, rdma_dereg_mr(out_mr));
+	EXPECT_EQ(0, ibv_destroy_ah(ah));
+	rdma_destroy_qp(id);
+	EXPECT_EQ(0, rdma_destroy_id(id));
+}
+
+TEST_F(qp, rdma_create_qp_S13_pd_left_out_is_the_default_one)
+{
+	struct ibv_pd *default_pd = self->id->pd;
+
+	ASSERT_TRUE(default_pd != NULL);
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	EXPECT_EQ(default_pd, self->id->qp->pd);
+	EXPECT_EQ(default_pd, self->id->pd);
+	rdma_destroy_qp(self->id);
+	EXPECT_EQ(default_pd, self->id->pd);
+}
+
+/* librdmacm takes the PD of the QP before, against the page. */
+TEST_F(qp, rdma_create_qp_S13_pd_left_out_is_not_that_of_the_qp_before)
+{
+	struct ibv_pd *default_pd = self->id->pd;
+
+	ASSERT_EQ(0, rdma_create_qp(self->id, self->pd, &self->attr));
+	rdma_destroy_qp(self->id);
+	self->attr = lib_qp_attr();
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	EXPECT_EQ(is_stock() ? self->pd : default_pd, self->id->qp->pd);
+}
+
+TEST_F(qp, rdma_create_qp_S14_ids_of_a_device_share_its_default_pd)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+
+	EXPECT_EQ(self->id->pd, self->other->pd);
+	EXPECT_EQ(self->verbs, self->other->verbs);
+	EXPECT_EQ(self->verbs, self->id->pd->context);
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	ASSERT_EQ(0, rdma_create_qp(self->other, NULL, &attr));
+	EXPECT_EQ(self->id->qp->pd, self->other->qp->pd);
+}
+
+TEST_F(qp, rdma_create_qp_S15_qp_has_at_least_the_requested_sizes)
+{
+	struct ibv_qp_init_attr init = {};
+	struct ibv_qp_attr attr;
+
+	self->attr.cap.max_send_wr = 5;
+	self->attr.cap.max_recv_wr = 9;
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	ASSERT_EQ(0, ibv_query_qp(self->id->qp, &attr, IBV_QP_CAP, &init));
+	EXPECT_LE(5, init.cap.max_send_wr);
+	EXPECT_LE(9, init.cap.max_recv_wr);
+	EXPECT_LE(2, init.cap.max_send_sge);
+	EXPECT_LE(2, init.cap.max_recv_sge);
+	EXPECT_LE(16, init.cap.max_inline_data);
+}
+
+TEST_F(qp, rdma_create_qp_S16_cqs_that_are_given_are_used)
+{
+	struct rdma_cm_id *id = self->id;
+	struct ibv_cq *cq;
+
+	cq = ibv_create_cq(self->verbs, 32, NULL, NULL, 0);
+	ASSERT_TRUE(cq != NULL);
+	self->attr.send_cq = cq;
+	self->attr.recv_cq = cq;
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	EXPECT_EQ(cq, id->qp->send_cq);
+	EXPECT_EQ(cq, id->qp->recv_cq);
+	rdma_destroy_qp(id);
+
+	/* One of the two */
+	self->attr = lib_qp_attr();
+	self->attr.send_cq = cq;
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	EXPECT_EQ(cq, id->qp->send_cq);
+	EXPECT_TRUE(!id->send_cq && !id->send_cq_channel);
+	ASSERT_TRUE(id->recv_cq && id->recv_cq_channel);
+	EXPECT_EQ(id->recv_cq, id->qp->recv_cq);
+	rdma_destroy_qp(id);
+	EXPECT_TRUE(!id->recv_cq && !id->recv_cq_channel);
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+}
+
+/* Each CQ has events on its own channel. */
+TEST_F(qp, rdma_create_qp_S17_cqs_left_out_are_made_with_channels)
+{
+	struct rdma_cm_id *id = self->id;
+	struct ibv_cq *cq = NULL;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	void *context;
+	char buf[8];
+
+	self->attr.cap.max_send_wr = 5;
+	self->attr.cap.max_recv_wr = 9;
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	ASSERT_TRUE(id->send_cq && id->recv_cq);
+	ASSERT_TRUE(id->send_cq_channel && id->recv_cq_channel);
+	EXPECT_NE(id->send_cq, id->recv_cq);
+	EXPECT_NE(id->send_cq_channel, id->recv_cq_channel);
+	EXPECT_NE(id->send_cq_channel->fd, id->recv_cq_channel->fd);
+	EXPECT_EQ(id->send_cq_channel, id->send_cq->channel);
+	EXPECT_EQ(id->recv_cq_channel, id->recv_cq->channel);
+	EXPECT_EQ(1, id->send_cq_channel->refcnt);
+	EXPECT_EQ(id->verbs, id->send_cq->context);
+	EXPECT_LE(5, id->send_cq->cqe);
+	EXPECT_LE(9, id->recv_cq->cqe);
+	EXPECT_EQ(id->send_cq, id->qp->send_cq);
+	EXPECT_EQ(id->recv_cq, id->qp->recv_cq);
+
+	mr = rdma_reg_msgs(id, buf, sizeof(buf));
+	ASSERT_TRUE(mr != NULL);
+	ASSERT_EQ(0, ibv_req_notify_cq(id->recv_cq, 0));
+	ASSERT_EQ(0, rdma_post_recv(id, (void *)4, buf, sizeof(buf), mr));
+	ASSERT_EQ(0, ibv_modify_qp(id->qp, &(struct ibv_qp_attr) {
+				   .qp_state = IBV_QPS_ERR }, IBV_QP_STATE));
+	ASSERT_TRUE(lib_readable(id->recv_cq_channel->fd, WAIT_MS));
+	ASSERT_EQ(0, ibv_get_cq_event(id->recv_cq_channel, &cq, &context));
+	EXPECT_EQ(id->recv_cq, cq);
+	EXPECT_EQ((void *)id, context);
+	ibv_ack_cq_events(cq, 1);
+	ASSERT_EQ(0, lib_wait_wc(id->recv_cq, &wc, 1));
+	EXPECT_EQ(4, wc.wr_id);
+	EXPECT_EQ(0, rdma_dereg_mr(mr));
+}
+
+TEST_F(qp, rdma_create_qp_S18_cqs_that_were_made_are_shown_in_the_id)
+{
+	struct rdma_cm_id *id = self->id;
+	int send_fd, recv_fd;
+	struct ibv_cq *cq;
+
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	EXPECT_EQ(id->qp->send_cq, id->send_cq);
+	EXPECT_EQ(id->qp->recv_cq, id->recv_cq);
+	EXPECT_EQ(id->send_cq->channel, id->send_cq_channel);
+	EXPECT_EQ(id->recv_cq->channel, id->recv_cq_channel);
+	EXPECT_EQ((void *)id, id->send_cq->cq_context);
+	EXPECT_EQ((void *)id, id->recv_cq->cq_context);
+	send_fd = id->send_cq_channel->fd;
+	recv_fd = id->recv_cq_channel->fd;
+	rdma_destroy_qp(id);
+	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel && !id->recv_cq_channel);
+	EXPECT_EQ(-1, fcntl(send_fd, F_GETFD));
+	EXPECT_EQ(-1, fcntl(recv_fd, F_GETFD));
+
+	/* Those that were given are not. */
+	cq = ibv_create_cq(self->verbs, 32, NULL, NULL, 0);
+	ASSERT_TRUE(cq != NULL);
+	self->attr = lib_qp_attr();
+	self->attr.send_cq = cq;
+	self->attr.recv_cq = cq;
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel && !id->recv_cq_channel);
+	rdma_destroy_qp(id);
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+}
+
+TEST_F(qp, rdma_create_qp_S19_attributes_become_those_of_the_qp)
+{
+	struct ibv_qp_cap *cap = &self->attr.cap;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	cap->max_send_wr = 5;
+	cap->max_recv_wr = 9;
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	EXPECT_EQ(self->id->send_cq, self->attr.send_cq);
+	EXPECT_EQ(self->id->recv_cq, self->attr.recv_cq);
+	ASSERT_EQ(0, ibv_query_qp(self->id->qp, &attr, IBV_QP_CAP, &init));
+	EXPECT_EQ(init.cap.max_send_sge, cap->max_send_sge);
+	EXPECT_EQ(init.cap.max_recv_sge, cap->max_recv_sge);
+	if (is_stock()) { /* grants more than it shows */
+		EXPECT_GE(init.cap.max_send_wr, cap->max_send_wr);
+		EXPECT_GE(init.cap.max_recv_wr, cap->max_recv_wr);
+		EXPECT_GE(init.cap.max_inline_data, cap->max_inline_data);
+	} else {
+		EXPECT_EQ(init.cap.max_send_wr, cap->max_send_wr);
+		EXPECT_EQ(init.cap.max_recv_wr, cap->max_recv_wr);
+		EXPECT_EQ(init.cap.max_inline_data, cap->max_inline_data);
+	}
+	EXPECT_LE(5, cap->max_send_wr);
+	EXPECT_LE(9, cap->max_recv_wr);
+	EXPECT_LE(2, cap->max_send_sge);
+	EXPECT_LE(2, cap->max_recv_sge);
+	EXPECT_LE(16, cap->max_inline_data);
+}
+
+TEST_F(qp, rdma_create_qp_S20_second_qp_of_an_id_is_refused)
+{
+	struct ibv_qp *qp;
+
+	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+	qp = self->id->qp;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->id, NULL, &self->attr)));
+	EXPECT_EQ(qp, self->id->qp);
+
+	/* Another in its place */
+	rdma_destroy_qp(self->id);
+	self->attr = lib_qp_attr();
+	EXPECT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
+}
+
+TEST(rdma_create_qp_S21_functions_that_are_pointed_to_exist)
+{
+	static const char *const names[] = {
+		"rdma_bind_addr", "rdma_resolve_addr", "rdma_destroy_qp",
+		"ibv_create_qp", "ibv_modify_qp", NULL,
+	};
+
+	EXPECT_EQ(0, lib_missing(names));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The library's contracts. Its programs are built twice: with librdma_ep in place of
+# -lrdmacm -libverbs, and as NAME.stock with those, which shows that they expect the right
+# thing.
+
+vpath %.c lib
+
+LIB_PROGS := $(addprefix cm_,id option event conn sync qp ep addrinfo mcast \
+	rsocket threads fork cancel wait) \
+	$(addprefix verbs_,mr cq cq_ex srq qp post wr rdma rereg refuse foreign) srq_ep
+# The founding manual pages, sentence by sentence: ../docs/pages.md
+LIB_PROGS += $(addprefix page_,rdma_create_id rdma_create_ep rdma_create_qp \
+	rdma_create_srq ibv_create_cq ibv_create_srq_ex ibv_post_srq_recv)
+STOCK_PROGS := $(addsuffix .stock,$(LIB_PROGS))
+# Functions that the stock libraries of the oldest suite do not have.
+LIB_PROGS += cm_newer verbs_newer
+# On the mock device.
+MOCK_PROGS := verbs_xrc page_xrc
+LIB_PROGS += $(MOCK_PROGS)
+# Linked with neither.
+DLOPEN_PROGS := lib_dlopen lib_dlopen.stock
+
+# With a library of their own, both made to find bad accesses.
+ASAN_PROGS := cm_event.asan cm_qp.asan cm_mcast.asan verbs_post.asan
+ASAN_LIB := $(O)/asan/lib/librdma_ep.so.1
+ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all
+
+# What a test needs besides.
+$(O)/cm_rsocket: override LDLIBS += -lrdmacm -ldl
+
+$(LIB_PROGS:%=$(O)/%): $(O)/%: $(O)/%.o $(LIB_OBJS)
+	$(CC) $(LDFLAGS) -o $@ $^ -L../lib -lrdma_ep -lpthread $(LDLIBS)
+
+$(MOCK_PROGS:%=$(O)/%): $(O)/lib_mock.o
+
+$(STOCK_PROGS:%=$(O)/%): $(O)/%: $(O)/%.o $(LIB_OBJS:.o=.stock.o)
+	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs -lpthread $(LDLIBS)
+
+$(DLOPEN_PROGS:%=$(O)/%): $(O)/%: $(O)/%.o
+	$(CC) $(LDFLAGS) -o $@ $^ -lpthread -ldl $(LDLIBS)
+
+$(O)/%.asan.o: %.c | $(O)
+	$(COMPILE) $(ASAN_FLAGS) -c -o $@ $<
+
+$(ASAN_LIB): $(wildcard ../lib/*.[ch] ../lib/*.map ../uapi/rdma/*.h)
+	rm -rf $(O)/asan
+	mkdir -p $(@D)
+	ln -s $(abspath ../uapi) $(O)/asan/uapi
+	cp ../lib/Makefile $(wildcard ../lib/*.[ch] ../lib/*.map) $(@D)
+	$(MAKE) -C $(@D) CFLAGS="-O1 -g $(ASAN_FLAGS)" $(@F)
+
+$(ASAN_PROGS:%=$(O)/%): $(O)/%.asan: $(O)/%.asan.o $(LIB_OBJS:.o=.asan.o) $(ASAN_LIB)
+	$(CC) $(LDFLAGS) $(ASAN_FLAGS) -Wl,-rpath,'$$ORIGIN/asan' -o $@ $^ \
+		-lpthread $(LDLIBS)

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Completion channels, events of CQs, polling. What ibv_create_cq(3) says is in
+ * page_ibv_create_cq.c.
+ */
+#include "lib_test.h"
+
+FIXTURE(cq) {
+	struct ibv_context *context;
+	struct ibv_comp_channel *ch;
+};
+
+FIXTURE_SETUP(cq)
+{
+	self->context = lib_context();
+	ASSERT_TRUE(self->context != NULL);
+	self->ch = ibv_create_comp_channel(self->context);
+	ASSERT_TRUE(self->ch != NULL);
+}
+
+FIXTURE_TEARDOWN(cq)
+{
+	EXPECT_EQ(0, ibv_destroy_comp_channel(self->ch));
+}
+
+/* P0: ibv_create_comp_channel, ibv_destroy_comp_channel */
+TEST_F(cq, channel)
+{
+	struct ibv_comp_channel *ch = ibv_create_comp_channel(self->context);
+	struct ibv_cq *cq, *got;
+	void *context;
+	int fd;
+
+	ASSERT_TRUE(ch != NULL);
+	fd = ch->fd;
+	EXPECT_EQ(self->context, ch->context);
+	EXPECT_EQ(0, ch->refcnt);
+	EXPECT_NE(self->ch->fd, fd);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
+	EXPECT_TRUE(lib_quiet(fd));
+	cq = ibv_create_cq(self->context, 4, NULL, ch, 0);
+	ASSERT_TRUE(cq != NULL);
+	EXPECT_EQ(1, ch->refcnt);
+	EXPECT_EQ(EBUSY, ibv_destroy_comp_channel(ch));
+	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_NONBLOCK));
+	EXPECT_TRUE(FAILS(EAGAIN, ibv_get_cq_event(ch, &got, &context)));
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+	EXPECT_EQ(0, ch->refcnt);
+	EXPECT_EQ(0, ibv_destroy_comp_channel(ch));
+	EXPECT_EQ(-1, fcntl(fd, F_GETFD));
+	if (is_stock())	/* crashes */
+		return;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_comp_channel(NULL)));
+	EXPECT_EQ(EINVAL, ibv_destroy_comp_channel(NULL));
+}
+
+/* ------------------------------------------------------------------ */
+
+/* A connection; completions are the passive side's receives. */
+FIXTURE(comp) {
+	struct pair p;
+	struct rdma_cm_id *id;
+	struct ibv_cq *cq;
+	struct ibv_comp_channel *ch;
+	struct ibv_mr *mr;
+	char buf[64];
+	uint64_t next;
+};
+
+FIXTURE_SETUP(comp)
+{
+	ASSERT_EQ(0, pair_up(&self->p));
+	self->id = self->p.p;
+	self->cq = self->id->recv_cq;
+	self->ch = self->id->recv_cq_channel;
+	self->mr = rdma_reg_msgs(self->id, self->buf, sizeof(self->buf));
+	ASSERT_TRUE(self->mr != NULL);
+}
+
+FIXTURE_TEARDOWN(comp)
+{
+	EXPECT_EQ(0, ibv_dereg_mr(self->mr));
+	EXPECT_EQ(0, pair_down(&self->p));
+}
+
+/* One more completion, numbered from 1. It is there when this returns. */
+static int complete(FIXTURE_DATA(comp) *self, int flags)
+{
+	struct ibv_wc wc;
+
+	if (rdma_post_recv(self->id, (void *)++self->next, self->buf, 64, self->mr) ||
+	    rdma_post_send(self->p.a, NULL, "x", 1, NULL, IBV_SEND_INLINE | flags) ||
+	    lib_wait_wc(self->p.a->send_cq, &wc, 1))
+		return -1;
+	/* The sender's may come a little earlier. */
+	usleep(20000);
+	return wc.status;
+}
+
+/* P0: ibv_poll_cq */
+TEST_F(comp, poll)
+{
+	struct ibv_wc wc[8] = {};
+	int i;
+
+	EXPECT_EQ(0, ibv_poll_cq(self->cq, 8, wc));
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(0, complete(self, 0));
+	EXPECT_EQ(0, ibv_poll_cq(self->cq, 0, wc));
+	EXPECT_EQ(2, ibv_poll_cq(self->cq, 2, wc));
+	EXPECT_EQ(3, ibv_poll_cq(self->cq, 6, wc + 2));
+	for (i = 0; i < 5; i++) {
+		EXPECT_EQ(i + 1, wc[i].wr_id);
+		EXPECT_EQ(IBV_WC_SUCCESS, wc[i].status);
+		EXPECT_EQ(IBV_WC_RECV, wc[i].opcode);
+		EXPECT_EQ(1, wc[i].byte_len);
+		EXPECT_EQ(self->id->qp->qp_num, wc[i].qp_num);
+	}
+	EXPECT_EQ(0, ibv_poll_cq(self->cq, 8, wc));
+}
+
+/* P0: ibv_req_notify_cq, ibv_get_cq_event, ibv_ack_cq_events */
+TEST_F(comp, notify_once)
+{
+	struct ibv_cq *cq = NULL;
+	void *context = NULL;
+	struct ibv_wc wc[8];
+
+	/* Not asked for */
+	ASSERT_EQ(0, complete(self, 0));
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	ASSERT_EQ(1, ibv_poll_cq(self->cq, 8, wc));
+
+	/* Once, however many follow */
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	ASSERT_EQ(0, complete(self, 0));
+	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+	ASSERT_EQ(0, complete(self, 0));
+	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+	EXPECT_EQ(self->cq, cq);
+	EXPECT_EQ((void *)self->id, context);
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	EXPECT_EQ(0, self->cq->comp_events_completed);
+	ibv_ack_cq_events(cq, 1);
+	EXPECT_EQ(1, self->cq->comp_events_completed);
+	ASSERT_EQ(2, ibv_poll_cq(self->cq, 8, wc));
+
+	/* The channel may be nonblocking */
+	ASSERT_EQ(0, fcntl(self->ch->fd, F_SETFL, O_NONBLOCK));
+	EXPECT_TRUE(FAILS(EAGAIN, ibv_get_cq_event(self->ch, &cq, &context)));
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
+	ASSERT_EQ(0, complete(self, 0));
+	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+}
+
+TEST_F(comp, notify_solicited_only)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (lib_iwarp(self->id->verbs))
+		SKIP(return, "siw ignores this");
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 1));
+	ASSERT_EQ(0, complete(self, 0));
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	ASSERT_EQ(0, complete(self, IBV_SEND_SOLICITED));
+	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+
+	/* "Any" includes these */
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
+	ASSERT_EQ(0, complete(self, IBV_SEND_SOLICITED));
+	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+}
+
+/* Asking for other events before does not change what this means. */
+TEST_F(comp, notify_solicited_only_after_ordinary_use)
+{
+	struct ibv_wc wc[8];
+	struct ibv_cq *cq;
+	void *context;
+	int i;
+
+	if (lib_iwarp(self->id->verbs))
+		SKIP(return, "siw ignores this");
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
+		ASSERT_EQ(0, complete(self, 0));
+		ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+		ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+		ibv_ack_cq_events(cq, 1);
+		ASSERT_EQ(1, ibv_poll_cq(self->cq, 8, wc));
+		ASSERT_EQ(0, ibv_poll_cq(self->cq, 8, wc));
+	}
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 1));
+	ASSERT_EQ(0, complete(self, 0));
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	ASSERT_EQ(0, complete(self, IBV_SEND_SOLICITED));
+	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	/* All are there, and nothing else. */
+	EXPECT_EQ(2, ibv_poll_cq(self->cq, 8, wc));
+	EXPECT_EQ(0, ibv_poll_cq(self->cq, 8, wc));
+}
+
+#define RECVS	8
+
+/* How many have been received, and replaced. */
+static int replaced;
+
+/* Never more than there are receives for: over iWARP that ends the connection. */
+static void *send_many(void *arg)
+{
+	struct rdma_cm_id *id = arg;
+	struct ibv_wc wc;
+	long i;
+
+	for (i = 0; i < 200; i++) {
+		while (i >= RECVS + __atomic_load_n(&replaced, __ATOMIC_ACQUIRE))
+			usleep(100);
+		if (rdma_post_send(id, NULL, "y", 1, NULL, IBV_SEND_INLINE) ||
+		    lib_wait_wc(id->send_cq, &wc, 1) || wc.status)
+			return (void *)(i + 1);
+	}
+	return NULL;
+}
+
+/* Poll, ask, poll again, wait: no completion is slept through. */
+TEST_F(comp, no_wakeup_is_lost)
+{
+	struct lib_thread t;
+	struct ibv_wc wc;
+	struct ibv_cq *cq;
+	int got, posted, events = 0;
+	void *context, *ret;
+
+	for (posted = 0; posted < RECVS; posted++)
+		ASSERT_EQ(0, rdma_post_recv(self->id, NULL, self->buf, 64, self->mr));
+	ASSERT_EQ(0, lib_start(&t, send_many, self->p.a));
+	for (got = 0; got < 200;) {
+		while (ibv_poll_cq(self->cq, 1, &wc) == 1) {
+			ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+			got++;
+			if (posted++ < 200)
+				ASSERT_EQ(0, rdma_post_recv(self->id, NULL,
+							    self->buf, 64, self->mr));
+			__atomic_add_fetch(&replaced, 1, __ATOMIC_RELEASE);
+		}
+		if (got == 200)
+			break;
+		ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
+		if (ibv_poll_cq(self->cq, 1, &wc) == 1) {
+			ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+			got++;
+			if (posted++ < 200)
+				ASSERT_EQ(0, rdma_post_recv(self->id, NULL,
+							    self->buf, 64, self->mr));
+			__atomic_add_fetch(&replaced, 1, __ATOMIC_RELEASE);
+			continue;
+		}
+		ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+		ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+		events++;
+	}
+	ibv_ack_cq_events(self->cq, events);	/* all at once */
+	ASSERT_EQ(0, lib_join(&t, &ret));
+	EXPECT_EQ(0, (long)ret);
+}
+
+static void *wait_for_event(void *arg)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(arg, &cq, &context))
+		return (void *)(long)errno;
+	ibv_ack_cq_events(cq, 1);
+	return NULL;
+}
+
+TEST_F(comp, thread_blocks_and_can_be_cancelled)
+{
+	struct lib_thread t;
+	void *ret;
+
+	ASSERT_EQ(0, lib_start(&t, wait_for_event, self->ch));
+	EXPECT_TRUE(lib_still_blocked(&t));
+	ASSERT_EQ(0, pthread_cancel(t.thread));
+	ASSERT_EQ(0, lib_join(&t, &ret));
+	EXPECT_EQ(PTHREAD_CANCELED, ret);
+
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
+	ASSERT_EQ(0, lib_start(&t, wait_for_event, self->ch));
+	EXPECT_TRUE(lib_still_blocked(&t));
+	ASSERT_EQ(0, complete(self, 0));
+	ASSERT_EQ(0, lib_join(&t, &ret));
+	EXPECT_EQ(0, (long)ret);
+}
+
+static void *destroy_cq(void *cq)
+{
+	return (void *)(long)ibv_destroy_cq(cq);
+}
+
+/* P0: ibv_destroy_cq, ibv_ack_cq_events */
+TEST_F(comp, destroy_waits_for_acks)
+{
+	struct rdma_cm_id *id = self->id;
+	struct ibv_cq *cq;
+	struct lib_thread t;
+	void *context, *ret;
+
+	if (is_libsiw(id->verbs))
+		SKIP(return, "libsiw takes a CQ in use apart");
+	EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
+	ASSERT_EQ(0, complete(self, 0));
+	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+	/* By hand what rdma_destroy_qp() does */
+	EXPECT_EQ(0, ibv_destroy_qp(id->qp));
+	id->qp = NULL;
+	ASSERT_EQ(0, lib_start(&t, destroy_cq, cq));
+	EXPECT_TRUE(lib_still_blocked(&t));
+	ibv_ack_cq_events(cq, 1);
+	ASSERT_EQ(0, lib_join(&t, &ret));
+	EXPECT_EQ(0, (long)ret);
+	EXPECT_EQ(0, self->ch->refcnt);
+	EXPECT_EQ(0, ibv_destroy_comp_channel(self->ch));
+	EXPECT_EQ(0, ibv_destroy_cq(id->send_cq));
+	EXPECT_EQ(0, ibv_destroy_comp_channel(id->send_cq_channel));
+}
+
+TEST_F(comp, unread_events_go_with_the_cq)
+{
+	struct rdma_cm_id *id = self->id;
+
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
+	ASSERT_EQ(0, complete(self, 0));
+	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+	EXPECT_EQ(0, ibv_destroy_qp(id->qp));
+	id->qp = NULL;
+	EXPECT_EQ(0, ibv_destroy_cq(self->cq));
+	EXPECT_FALSE(lib_readable(self->ch->fd, 0));
+	EXPECT_EQ(0, ibv_destroy_comp_channel(self->ch));
+	EXPECT_EQ(0, ibv_destroy_cq(id->send_cq));
+	EXPECT_EQ(0, ibv_destroy_comp_channel(id->send_cq_channel));
+}
+
+/* P0: ibv_resize_cq */
+TEST_F(comp, resize)
+{
+	struct ibv_wc wc[8];
+	int i, ret;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, complete(self, 0));
+	ret = ibv_resize_cq(self->cq, 100);
+	if (lib_iwarp(self->p.a->verbs)) {
+		EXPECT_TRUE(ret == EOPNOTSUPP || ret == ENOSYS);
+		SKIP(return, "siw does not resize CQs");
+	}
+	ASSERT_EQ(0, ret);
+	EXPECT_LE(100, self->cq->cqe);
+	/* What is in it stays, and needs its room */
+	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 2));
+	EXPECT_LE(100, self->cq->cqe);
+	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 1 << 30));
+	ASSERT_EQ(0, complete(self, 0));
+	ASSERT_EQ(4, ibv_poll_cq(self->cq, 8, wc));
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(i + 1, wc[i].wr_id);
+	EXPECT_EQ(0, ibv_resize_cq(self->cq, 10));
+	EXPECT_LE(10, self->cq->cqe);
+	EXPECT_GT(100, self->cq->cqe);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Extended CQs: making them, iterating over completions, and being CQs as well.
+ *
+ * On the stock library no test goes on to where ibv_next_poll() says that there
+ * are no more: librxe of rdma-core 44 loses its place there.
+ */
+#include "lib_test.h"
+
+FIXTURE(cqx) {
+	struct pair p;
+	struct ibv_context *context;
+	struct ibv_comp_channel *ch;
+	struct ibv_cq_ex *ex;
+	struct ibv_cq *cq, *other;	/* ex, and that of the peer */
+	struct ibv_mr *mr;
+	char buf[64];
+	uint64_t next;
+};
+
+static struct ibv_cq_init_attr_ex cq_attr(FIXTURE_DATA(cqx) *self)
+{
+	return (struct ibv_cq_init_attr_ex) {
+		.cqe = 64,
+		.cq_context = self,
+		.channel = self->ch,
+		.wc_flags = IBV_WC_STANDARD_FLAGS,
+	};
+}
+
+static int make_qp(struct rdma_cm_id *id, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+
+	attr.cap.max_send_wr = 32;
+	attr.cap.max_recv_wr = 32;
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	return rdma_create_qp(id, NULL, &attr);
+}
+
+FIXTURE_SETUP(cqx)
+{
+	struct ibv_cq_init_attr_ex attr;
+	struct pair *p = &self->p;
+
+	self->context = lib_context();
+	ASSERT_TRUE(self->context != NULL);
+	self->ch = ibv_create_comp_channel(self->context);
+	ASSERT_TRUE(self->ch != NULL);
+	attr = cq_attr(self);
+	self->ex = ibv_create_cq_ex(self->context, &attr);
+	if (!self->ex && errno == EOPNOTSUPP && is_stock())
+		SKIP_FIXTURE("the device's library has no extended CQs");
+	ASSERT_TRUE(self->ex != NULL);
+	self->cq = ibv_cq_ex_to_cq(self->ex);
+	self->other = ibv_create_cq(self->context, 64, NULL, NULL, 0);
+	ASSERT_TRUE(self->other != NULL);
+
+	ASSERT_EQ(0, pair_listen(p));
+	ASSERT_EQ(0, pair_resolve(p));
+	ASSERT_EQ(0, make_qp(p->a, self->other));
+	ASSERT_EQ(0, pair_request(p, NULL));
+	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, make_qp(p->p, self->cq));
+	ASSERT_EQ(0, pair_accept(p));
+	self->mr = rdma_reg_msgs(p->p, self->buf, sizeof(self->buf));
+	ASSERT_TRUE(self->mr != NULL);
+}
+
+FIXTURE_TEARDOWN(cqx)
+{
+	if (!self->ex)
+		return;
+	EXPECT_EQ(0, ibv_dereg_mr(self->mr));
+	EXPECT_EQ(0, pair_down(&self->p));
+	if (self->cq)
+		EXPECT_EQ(0, ibv_destroy_cq(self->cq));
+	EXPECT_EQ(0, ibv_destroy_cq(self->other));
+	EXPECT_EQ(0, ibv_destroy_comp_channel(self->ch));
+}
+
+/* More completions of receives, with one number after the other from 1. */
+static int complete(FIXTURE_DATA(cqx) *self, int n)
+{
+	struct ibv_wc wc;
+
+	while (n--) {
+		if (rdma_post_recv(self->p.p, (void *)++self->next, self->buf, 64, self->mr) ||
+		    rdma_post_send(self->p.a, NULL, "x", 1, NULL, IBV_SEND_INLINE) ||
+		    lib_wait_wc(self->other, &wc, 1) || wc.status)
+			return -1;
+	}
+	/* The sender's may come a little earlier. */
+	usleep(20000);
+	return 0;
+}
+
+static int start(FIXTURE_DATA(cqx) *self)
+{
+	struct ibv_poll_cq_attr attr = {};
+
+	return ibv_start_poll(self->ex, &attr);
+}
+
+TEST_F(cqx, create)
+{
+	struct ibv_cq_init_attr_ex attr = cq_attr(self);
+	struct ibv_cq_ex *ex;
+	struct ibv_cq *cq;
+
+	EXPECT_EQ((void *)self->ex, (void *)self->cq);
+	EXPECT_EQ(self->context, self->cq->context);
+	EXPECT_EQ(self->ch, self->cq->channel);
+	EXPECT_EQ((void *)self, self->cq->cq_context);
+	EXPECT_LE(64, self->cq->cqe);
+	EXPECT_EQ(self->context, self->ex->context);
+	EXPECT_EQ(self->cq->cqe, self->ex->cqe);
+	EXPECT_EQ(1, self->ch->refcnt);
+	EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));
+
+	attr.wc_flags = 0;
+	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	attr.channel = NULL;
+	attr.cqe = 1;
+	ex = ibv_create_cq_ex(self->context, &attr);
+	ASSERT_TRUE(ex != NULL);
+	cq = ibv_cq_ex_to_cq(ex);
+	EXPECT_TRUE(!cq->channel);
+	EXPECT_EQ(1, self->ch->refcnt);
+	EXPECT_EQ(ENOENT, ibv_start_poll(ex, &(struct ibv_poll_cq_attr) {}));
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+}
+
+TEST_F(cqx, create_errors)
+{
+	static const uint64_t hardware[] = {
+		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+		IBV_WC_EX_WITH_CVLAN,
+		IBV_WC_EX_WITH_FLOW_TAG,
+		IBV_WC_EX_WITH_TM_INFO,
+		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+		1ULL << 12,
+		1ULL << 40,
+	};
+	struct ibv_cq_init_attr_ex attr;
+	struct ibv_device_attr dev;
+	int i;
+
+	ASSERT_EQ(0, ibv_query_device(self->context, &dev));
+	for (i = 0; i < sizeof(hardware) / sizeof(hardware[0]); i++) {
+		attr = cq_attr(self);
+		attr.wc_flags |= hardware[i];
+		EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
+	}
+	attr = cq_attr(self);
+	attr.cqe = dev.max_cqe + 1;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
+	attr.cqe = 0;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
+	attr = cq_attr(self);
+	attr.comp_vector = self->context->num_comp_vectors;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
+	attr.comp_vector = ~0U;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
+	attr = cq_attr(self);
+	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
+	attr = cq_attr(self);
+	attr.comp_mask = 1U << 7;
+	EXPECT_TRUE(!ibv_create_cq_ex(self->context, &attr));
+	EXPECT_EQ(1, self->ch->refcnt);
+	if (is_stock())	/* leaves errno alone, ignores flags, crashes */
+		return;
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
+	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	attr.flags = 1U << 9;
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, NULL)));
+}
+
+TEST_F(cqx, fields)
+{
+	struct ibv_sge sge = { (uintptr_t)self->buf, 64, self->mr->lkey };
+	struct ibv_send_wr send = {
+		.opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = htonl(0x12345678),
+		.sg_list = &(struct ibv_sge) { (uintptr_t)"hello", 5, 0 },
+		.num_sge = 1,
+		.send_flags = IBV_SEND_INLINE,
+	}, *bad;
+	struct ibv_recv_wr recv = { .wr_id = 77, .sg_list = &sge, .num_sge = 1 },
+			   *bad_recv;
+	bool imm = !lib_iwarp(self->context);
+	struct ibv_qp_attr to_error = { .qp_state = IBV_QPS_ERR };
+	struct ibv_cq_ex *ex = self->ex;
+	struct ibv_wc wc;
+
+	EXPECT_EQ(ENOENT, start(self));
+	EXPECT_EQ(ENOENT, errno);
+	if (!imm)
+		send.opcode = IBV_WR_SEND;
+	ASSERT_EQ(0, ibv_post_recv(self->p.p->qp, &recv, &bad_recv));
+	ASSERT_EQ(0, ibv_post_send(self->p.a->qp, &send, &bad));
+	ASSERT_EQ(0, lib_wait_wc(self->other, &wc, 1));
+	usleep(20000);
+	ASSERT_EQ(0, start(self));
+	EXPECT_EQ(77, ex->wr_id);
+	EXPECT_EQ(IBV_WC_SUCCESS, ex->status);
+	EXPECT_EQ(IBV_WC_RECV, ibv_wc_read_opcode(ex));
+	EXPECT_EQ(5, ibv_wc_read_byte_len(ex));
+	EXPECT_EQ(self->p.p->qp->qp_num, ibv_wc_read_qp_num(ex));
+	EXPECT_EQ(0, ibv_wc_read_vendor_err(ex));
+	if (imm) {
+		EXPECT_NE(0, ibv_wc_read_wc_flags(ex) & IBV_WC_WITH_IMM);
+		EXPECT_EQ(htonl(0x12345678), ibv_wc_read_imm_data(ex));
+		EXPECT_EQ(0x12345678, ntohl(ibv_wc_read_invalidated_rkey(ex)));
+	}
+	EXPECT_EQ(0, ibv_wc_read_slid(ex));
+	EXPECT_EQ(0, ibv_wc_read_sl(ex));
+	EXPECT_EQ(0, ibv_wc_read_dlid_path_bits(ex));
+	ibv_wc_read_src_qp(ex);	/* of a connected QP it says nothing */
+	ibv_end_poll(ex);
+
+	/* One that failed */
+	recv.wr_id = 78;
+	ASSERT_EQ(0, ibv_post_recv(self->p.p->qp, &recv, &bad_recv));
+	ASSERT_EQ(0, ibv_modify_qp(self->p.p->qp, &to_error, IBV_QP_STATE));
+	usleep(50000);
+	ASSERT_EQ(0, start(self));
+	EXPECT_EQ(78, ex->wr_id);
+	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, ex->status);
+	EXPECT_EQ(self->p.p->qp->qp_num, ibv_wc_read_qp_num(ex));
+	ibv_end_poll(ex);
+	EXPECT_EQ(ENOENT, start(self));
+}
+
+/* What was not asked for, and what does not exist, can be read nevertheless. */
+TEST_F(cqx, unasked_fields)
+{
+	struct ibv_cq_init_attr_ex attr = cq_attr(self);
+	struct ibv_wc_tm_info info = { .tag = 1, .priv = 1 };
+	struct ibv_cq_ex *ex;
+
+	if (is_stock())
+		SKIP(return, "the stock library crashes");
+	attr.wc_flags = 0;
+	ex = ibv_create_cq_ex(self->context, &attr);
+	ASSERT_TRUE(ex != NULL);
+	EXPECT_EQ(0, ibv_wc_read_byte_len(ex));
+	EXPECT_EQ(0, ibv_wc_read_completion_ts(ex));
+	EXPECT_EQ(0, ibv_wc_read_completion_wallclock_ns(ex));
+	EXPECT_EQ(0, ibv_wc_read_cvlan(ex));
+	EXPECT_EQ(0, ibv_wc_read_flow_tag(ex));
+	ibv_wc_read_tm_info(ex, &info);
+	EXPECT_EQ(0, info.tag | info.priv);
+	/* Outside of an iteration */
+	EXPECT_EQ(EINVAL, ibv_next_poll(ex));
+	ibv_end_poll(ex);
+	EXPECT_EQ(EINVAL, ibv_start_poll(ex, &(struct ibv_poll_cq_attr) { 1 }));
+	EXPECT_EQ(ENOENT, ibv_start_poll(ex, NULL));
+	EXPECT_EQ(0, ibv_destroy_cq(ibv_cq_ex_to_cq(ex)));
+}
+
+TEST_F(cqx, iterate)
+{
+	int i;
+
+	ASSERT_EQ(0, complete(self, 5));
+	ASSERT_EQ(0, start(self));
+	for (i = 1; i <= 5; i++) {
+		EXPECT_EQ(i, self->ex->wr_id);
+		EXPECT_EQ(IBV_WC_SUCCESS, self->ex->status);
+		EXPECT_EQ(1, ibv_wc_read_byte_len(self->ex));
+		if (i < 5)
+			ASSERT_EQ(0, ibv_next_poll(self->ex));
+	}
+	ibv_end_poll(self->ex);
+	EXPECT_EQ(ENOENT, start(self));
+	EXPECT_EQ(ENOENT, start(self));
+}
+
+TEST_F(cqx, iterate_to_the_end_and_on)
+{
+	if (is_stock())
+		SKIP(return, "librxe of rdma-core 44 loses its place");
+	ASSERT_EQ(0, complete(self, 2));
+	ASSERT_EQ(0, start(self));
+	ASSERT_EQ(0, ibv_next_poll(self->ex));
+	EXPECT_EQ(ENOENT, ibv_next_poll(self->ex));
+	EXPECT_EQ(ENOENT, ibv_next_poll(self->ex));
+	/* Still the last one */
+	EXPECT_EQ(2, self->ex->wr_id);
+	EXPECT_EQ(1, ibv_wc_read_byte_len(self->ex));
+	/* What comes meanwhile is seen */
+	ASSERT_EQ(0, complete(self, 2));
+	ASSERT_EQ(0, ibv_next_poll(self->ex));
+	EXPECT_EQ(3, self->ex->wr_id);
+	ASSERT_EQ(0, ibv_next_poll(self->ex));
+	EXPECT_EQ(4, self->ex->wr_id);
+	EXPECT_EQ(ENOENT, ibv_next_poll(self->ex));
+	ibv_end_poll(self->ex);
+	EXPECT_EQ(ENOENT, start(self));
+	ASSERT_EQ(0, complete(self, 1));
+	ASSERT_EQ(0, start(self));
+	EXPECT_EQ(5, self->ex->wr_id);
+	ibv_end_poll(self->ex);
+}
+
+/* Both ways of polling see one queue, in order, however far one got. */
+TEST_F(cqx, both_ways_of_polling)
+{
+	struct ibv_wc wc[32];
+	uint64_t expect = 1;
+	int i, n;
+
+	ASSERT_EQ(0, complete(self, 20));
+	ASSERT_EQ(0, start(self));
+	EXPECT_EQ(expect++, self->ex->wr_id);
+	ibv_end_poll(self->ex);
+	EXPECT_EQ(0, ibv_poll_cq(self->cq, 0, wc));
+	ASSERT_EQ(2, ibv_poll_cq(self->cq, 2, wc));
+	EXPECT_EQ(expect++, wc[0].wr_id);
+	EXPECT_EQ(expect++, wc[1].wr_id);
+	ASSERT_EQ(0, complete(self, 10));
+	ASSERT_EQ(0, start(self));
+	EXPECT_EQ(expect++, self->ex->wr_id);
+	ASSERT_EQ(0, ibv_next_poll(self->ex));
+	EXPECT_EQ(expect++, self->ex->wr_id);
+	ibv_end_poll(self->ex);
+	/* Over the edge of whatever is kept, and all the rest */
+	n = ibv_poll_cq(self->cq, 18, wc);
+	ASSERT_EQ(18, n);
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(expect++, wc[i].wr_id);
+	ASSERT_EQ(0, start(self));
+	EXPECT_EQ(expect++, self->ex->wr_id);
+	ibv_end_poll(self->ex);
+	n = ibv_poll_cq(self->cq, 32, wc);
+	ASSERT_EQ(6, n);
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(expect++, wc[i].wr_id);
+	EXPECT_EQ(31, expect);
+	EXPECT_EQ(0, ibv_poll_cq(self->cq, 32, wc));
+	EXPECT_EQ(ENOENT, start(self));
+}
+
+/* The CQ outlives the QP, and what has not been looked at goes with the CQ. */
+TEST_F(cqx, destroy_with_completions)
+{
+	struct ibv_wc wc[8];
+
+	ASSERT_EQ(0, complete(self, 6));
+	ASSERT_EQ(0, start(self));
+	EXPECT_EQ(1, self->ex->wr_id);
+	ibv_end_poll(self->ex);
+	rdma_destroy_qp(self->p.p);
+	ASSERT_EQ(2, ibv_poll_cq(self->cq, 2, wc));
+	EXPECT_EQ(2, wc[0].wr_id);
+	ASSERT_EQ(0, start(self));
+	EXPECT_EQ(4, self->ex->wr_id);
+	/* In the middle of an iteration */
+	EXPECT_EQ(0, ibv_destroy_cq(self->cq));
+	self->cq = NULL;
+	EXPECT_EQ(0, self->ch->refcnt);
+}
+
+TEST_F(cqx, events)
+{
+	struct ibv_cq *cq = NULL;
+	void *context = NULL;
+
+	ASSERT_EQ(0, complete(self, 3));
+	ASSERT_EQ(0, start(self));
+	ibv_end_poll(self->ex);
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
+	/* They were there before */
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	ASSERT_EQ(0, complete(self, 1));
+	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
+	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
+	EXPECT_EQ(self->cq, cq);
+	EXPECT_EQ((void *)self, context);
+	ibv_ack_cq_events(cq, 1);
+	EXPECT_EQ(1, self->ex->comp_events_completed);
+	ASSERT_EQ(0, start(self));
+	EXPECT_EQ(2, self->ex->wr_id);
+	ibv_end_poll(self->ex);
+}
+
+TEST_F(cqx, resize)
+{
+	int i, ret;
+
+	ASSERT_EQ(0, complete(self, 6));
+	ASSERT_EQ(0, start(self));
+	ibv_end_poll(self->ex);
+	ret = ibv_resize_cq(self->cq, 100);
+	if (ret == EOPNOTSUPP || ret == ENOSYS)
+		SKIP(return, "the device cannot resize CQs");
+	ASSERT_EQ(0, ret);
+	EXPECT_LE(100, self->ex->cqe);
+	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 2));
+	EXPECT_LE(100, self->ex->cqe);
+	for (i = 2; i <= 6; i++) {
+		ASSERT_EQ(0, start(self));
+		EXPECT_EQ(i, self->ex->wr_id);
+		ibv_end_poll(self->ex);
+	}
+	EXPECT_EQ(ENOENT, start(self));
+}
+
+static void *poll_one(void *arg)
+{
+	struct ibv_wc wc = {};
+
+	return (void *)(ibv_poll_cq(arg, 1, &wc) == 1 ? (long)wc.wr_id : -1L);
+}
+
+TEST_F(cqx, iteration_keeps_others_out)
+{
+	struct lib_thread t;
+	void *ret;
+
+	ASSERT_EQ(0, complete(self, 3));
+	ASSERT_EQ(0, start(self));
+	ASSERT_EQ(0, lib_start(&t, poll_one, self->cq));
+	EXPECT_TRUE(lib_still_blocked(&t));
+	ASSERT_EQ(0, ibv_next_poll(self->ex));
+	EXPECT_EQ(2, self->ex->wr_id);
+	ibv_end_poll(self->ex);
+	ASSERT_EQ(0, lib_join(&t, &ret));
+	EXPECT_EQ(3, (long)ret);
+}
+
+#define MANY 96
+
+struct crowd {
+	struct ibv_cq_ex *ex;
+	pthread_mutex_t lock;
+	int got, seen[MANY + 1];
+};
+
+static void saw(struct crowd *c, uint64_t wr_id)
+{
+	pthread_mutex_lock(&c->lock);
+	c->got++;
+	if (wr_id <= MANY)
+		c->seen[wr_id]++;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static bool all(struct crowd *c)
+{
+	bool ret;
+
+	pthread_mutex_lock(&c->lock);
+	ret = c->got >= MANY;
+	pthread_mutex_unlock(&c->lock);
+	return ret;
+}
+
+static void *iterate(void *arg)
+{
+	struct crowd *c = arg;
+	int i;
+
+	for (i = 0; i < WAIT_MS && !all(c); i++) {
+		if (!ibv_start_poll(c->ex, &(struct ibv_poll_cq_attr) {})) {
+			saw(c, c->ex->wr_id);
+			if (!is_stock() && !ibv_next_poll(c->ex))
+				saw(c, c->ex->wr_id);
+			ibv_end_poll(c->ex);
+		}
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static void *poll_some(void *arg)
+{
+	struct crowd *c = arg;
+	struct ibv_wc wc[3];
+	int i, n;
+
+	for (i = 0; i < WAIT_MS && !all(c); i++) {
+		n = ibv_poll_cq(ibv_cq_ex_to_cq(c->ex), 3, wc);
+		while (n > 0)
+			saw(c, wc[--n].wr_id);
+		usleep(1000);
+	}
+	return NULL;
+}
+
+/* Every completion is seen once, whoever polls how. */
+TEST_F(cqx, many_threads)
+{
+	struct crowd c = { .ex = self->ex, .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct lib_thread t[4];
+	void *ret;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, lib_start(&t[i], i < 2 ? iterate : poll_some, &c));
+	for (i = 0; i < MANY / 16; i++)
+		EXPECT_EQ(0, complete(self, 16));
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, lib_join(&t[i], &ret));
+	EXPECT_EQ(MANY, c.got);
+	for (i = 1; i <= MANY; i++)
+		EXPECT_EQ(1, c.seen[i]);
+}
+
+TEST_HARNESS_MAIN

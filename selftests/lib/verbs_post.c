@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Posting work requests: lists, what is wrong with them, inline data.
+ */
+#include "lib_test.h"
+
+FIXTURE(post) {
+	struct pair p;
+	struct ibv_qp *a, *b;
+	struct ibv_cq *acq, *bcq;	/* a's sends, b's receives */
+	struct ibv_qp_cap cap;
+	char out[4096], in[4096];
+	struct ibv_mr *out_mr, *in_mr;
+	struct ibv_sge os, is;
+};
+
+FIXTURE_SETUP(post)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	int i;
+
+	ASSERT_EQ(0, pair_up(&self->p));
+	self->a = self->p.a->qp;
+	self->b = self->p.p->qp;
+	self->acq = self->p.a->send_cq;
+	self->bcq = self->p.p->recv_cq;
+	ASSERT_EQ(0, ibv_query_qp(self->a, &attr, IBV_QP_CAP, &init));
+	self->cap = init.cap;
+	for (i = 0; i < sizeof(self->out); i++)
+		self->out[i] = i * 7;
+	memset(self->in, 0, sizeof(self->in));
+	self->out_mr = rdma_reg_msgs(self->p.a, self->out, sizeof(self->out));
+	self->in_mr = rdma_reg_msgs(self->p.p, self->in, sizeof(self->in));
+	ASSERT_TRUE(self->out_mr && self->in_mr);
+	self->os = (struct ibv_sge) { (uintptr_t)self->out, 100,
+				      self->out_mr->lkey };
+	self->is = (struct ibv_sge) { (uintptr_t)self->in, 100,
+				      self->in_mr->lkey };
+}
+
+FIXTURE_TEARDOWN(post)
+{
+	EXPECT_EQ(0, rdma_dereg_mr(self->out_mr));
+	EXPECT_EQ(0, rdma_dereg_mr(self->in_mr));
+	EXPECT_EQ(0, pair_down(&self->p));
+}
+
+/* P0: ibv_post_send, ibv_post_recv */
+TEST_F(post, lists)
+{
+	struct ibv_sge in[3], out[3];
+	struct ibv_recv_wr recv[3] = {}, *bad_recv = (void *)8;
+	struct ibv_send_wr send[3] = {}, *bad_send = (void *)8;
+	struct ibv_wc wc[3];
+	bool imm;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		in[i] = self->is;
+		in[i].addr += 100 * i;
+		out[i] = self->os;
+		out[i].addr += 100 * i;
+		recv[i].wr_id = 1000 + i;
+		recv[i].sg_list = in + i;
+		recv[i].num_sge = 1;
+		recv[i].next = i < 2 ? recv + i + 1 : NULL;
+		send[i].wr_id = 2000 + i;
+		send[i].sg_list = out + i;
+		send[i].num_sge = 1;
+		send[i].next = i < 2 ? send + i + 1 : NULL;
+		send[i].opcode = IBV_WR_SEND;
+	}
+	imm = !lib_iwarp(self->a->context);
+	send[1].opcode = imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	send[1].imm_data = htonl(0x12345678);
+	ASSERT_EQ(0, ibv_post_recv(self->b, recv, &bad_recv));
+	ASSERT_EQ(0, ibv_post_send(self->a, send, &bad_send));
+	/* The requests are the program's again */
+	memset(send, 0xff, sizeof(send));
+	memset(recv, 0xff, sizeof(recv));
+	ASSERT_EQ(0, lib_wait_wc(self->acq, wc, 3));
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(2000 + i, wc[i].wr_id);
+		EXPECT_EQ(IBV_WC_SUCCESS, wc[i].status);
+		EXPECT_EQ(IBV_WC_SEND, wc[i].opcode);
+	}
+	ASSERT_EQ(0, lib_wait_wc(self->bcq, wc, 3));
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(1000 + i, wc[i].wr_id);
+		EXPECT_EQ(IBV_WC_SUCCESS, wc[i].status);
+		EXPECT_EQ(100, wc[i].byte_len);
+		EXPECT_EQ(imm && i == 1, !!(wc[i].wc_flags & IBV_WC_WITH_IMM));
+	}
+	if (imm)
+		EXPECT_EQ(htonl(0x12345678), wc[1].imm_data);
+	EXPECT_EQ(0, memcmp(self->in, self->out, 300));
+	EXPECT_EQ(0, self->in[300]);
+}
+
+TEST_F(post, bad_send)
+{
+	struct ibv_send_wr send[3] = {}, *bad = NULL;
+	struct ibv_sge sge[64];
+	struct ibv_recv_wr recv = { .sg_list = &self->is, .num_sge = 1 },
+			   *bad_recv;
+	struct ibv_wc wc;
+	int i;
+
+	if (is_libsiw(self->a->context))
+		SKIP(return, "libsiw checks less, and has errnos of its own");
+	for (i = 0; i < 64; i++)
+		sge[i] = self->os;
+	for (i = 0; i < 3; i++) {
+		send[i].wr_id = 10 + i;
+		send[i].sg_list = sge;
+		send[i].num_sge = 1;
+		send[i].next = i < 2 ? send + i + 1 : NULL;
+		send[i].opcode = IBV_WR_SEND;
+	}
+	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
+	send[1].num_sge = self->cap.max_send_sge + 1;
+	EXPECT_EQ(EINVAL, ibv_post_send(self->a, send, &bad));
+	EXPECT_EQ(send + 1, bad);
+	/* What was before it has been posted, what was after it has not */
+	ASSERT_EQ(0, lib_wait_wc(self->acq, &wc, 1));
+	EXPECT_EQ(10, wc.wr_id);
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_TRUE(lib_no_wc(self->acq));
+
+	/* Too much inline */
+	send[0].next = NULL;
+	send[0].send_flags = IBV_SEND_INLINE;
+	sge[0].length = self->cap.max_inline_data + 1;
+	bad = NULL;
+	EXPECT_EQ(EINVAL, ibv_post_send(self->a, send, &bad));
+	EXPECT_EQ(&send[0], bad);
+	EXPECT_TRUE(lib_no_wc(self->acq));
+	EXPECT_QPS(IBV_QPS_RTS, self->a);
+}
+
+TEST_F(post, bad_recv)
+{
+	struct ibv_recv_wr recv[3] = {}, *bad = NULL;
+	struct ibv_sge sge[64] = {};
+	int i, ret = 0;
+
+	if (is_libsiw(self->b->context))
+		SKIP(return, "libsiw checks less, and has errnos of its own");
+	for (i = 0; i < 3; i++) {
+		recv[i].wr_id = i;
+		recv[i].sg_list = sge;
+		recv[i].num_sge = 1;
+		recv[i].next = i < 2 ? recv + i + 1 : NULL;
+		sge[i] = self->is;
+	}
+	recv[2].num_sge = self->cap.max_recv_sge + 1;
+	EXPECT_EQ(EINVAL, ibv_post_recv(self->b, recv, &bad));
+	EXPECT_EQ(recv + 2, bad);
+	/* 2 are in it: there is room for that much more */
+	recv[0].next = NULL;
+	for (i = 2; i <= self->cap.max_recv_wr && !ret; i++) {
+		bad = NULL;
+		ret = ibv_post_recv(self->b, recv, &bad);
+	}
+	EXPECT_EQ(ENOMEM, ret);
+	EXPECT_EQ(self->cap.max_recv_wr + 1, i);
+	EXPECT_EQ(&recv[0], bad);
+}
+
+/* The queue has room for as much as was granted, in one list or several. */
+TEST_F(post, full_send_queue)
+{
+	int n = self->cap.max_send_wr, i;
+	struct ibv_send_wr *send, *bad = NULL;
+
+	if (lib_iwarp(self->a->context))
+		SKIP(return, "iWARP's sends do not wait for receives");
+	send = calloc(n + 1, sizeof(*send));
+	ASSERT_TRUE(send != NULL);
+	for (i = 0; i <= n; i++) {
+		send[i].wr_id = i;
+		send[i].next = i < n ? send + i + 1 : NULL;
+		send[i].sg_list = &self->os;
+		send[i].num_sge = 1;
+		send[i].opcode = IBV_WR_SEND;
+	}
+	/* Nobody receives: they stay */
+	EXPECT_EQ(ENOMEM, ibv_post_send(self->a, send, &bad));
+	EXPECT_EQ(send + n, bad);
+	bad = NULL;
+	EXPECT_EQ(ENOMEM, ibv_post_send(self->a, send + n, &bad));
+	EXPECT_EQ(send + n, bad);
+}
+
+/* Inline data has been taken when the call returns, and needs no key. */
+TEST_F(post, inline_data)
+{
+	int len = self->cap.max_inline_data, i;
+	char *text = malloc(len);
+	struct ibv_sge sge[2] = {
+		{ (uintptr_t)text, 7, 0 },
+		{ (uintptr_t)text + 7, len - 7, 0x99999999 },
+	};
+	struct ibv_send_wr send = {
+		.sg_list = sge,
+		.num_sge = 2,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_INLINE,
+	}, *bad;
+	struct ibv_recv_wr recv = { .sg_list = &self->is, .num_sge = 1 },
+			   *bad_recv;
+	struct ibv_wc wc;
+
+	ASSERT_LE(16, len);
+	self->is.length = 4096;
+	for (i = 0; i < 4; i++) {
+		recv.wr_id = i;
+		ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
+		memset(text, 'a' + i, len);
+		ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
+		memset(text, 'X', len);
+		ASSERT_EQ(0, lib_wait_wc(self->bcq, &wc, 1));
+		EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+		EXPECT_EQ(len, wc.byte_len);
+		EXPECT_EQ('a' + i, self->in[0]);
+		EXPECT_EQ('a' + i, self->in[len - 1]);
+		EXPECT_EQ(0, self->in[len]);
+	}
+	free(text);
+}
+
+/* More than one packet, and more than there is room for. */
+TEST_F(post, long_messages)
+{
+	struct ibv_send_wr send = {
+		.wr_id = 1,
+		.sg_list = &self->os,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+	}, *bad;
+	struct ibv_recv_wr recv = { .sg_list = &self->is, .num_sge = 1 },
+			   *bad_recv;
+	struct ibv_wc wc;
+
+	/* More than a packet, and into a buffer that is too short */
+	self->os.length = 4096;
+	self->is.length = 4096;
+	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
+	ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
+	ASSERT_EQ(0, lib_wait_wc(self->bcq, &wc, 1));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_EQ(4096, wc.byte_len);
+	EXPECT_EQ(0, memcmp(self->in, self->out, 4096));
+	ASSERT_EQ(0, lib_wait_wc(self->acq, &wc, 1));
+
+	self->is.length = 10;
+	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
+	ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
+	ASSERT_EQ(0, lib_wait_wc(self->acq, &wc, 1));
+	/* (iWARP does not tell the sender.) */
+	if (!lib_iwarp(self->a->context))
+		EXPECT_NE(IBV_WC_SUCCESS, wc.status);
+	ASSERT_EQ(0, lib_wait_wc(self->bcq, &wc, 1));
+	EXPECT_NE(IBV_WC_SUCCESS, wc.status);
+	EXPECT_QPS(IBV_QPS_ERR, self->a);
+}
+
+TEST_F(post, wrong_key)
+{
+	struct ibv_send_wr send = {
+		.wr_id = 1,
+		.sg_list = &self->os,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+	}, *bad;
+	struct ibv_recv_wr recv = { .sg_list = &self->is, .num_sge = 1 },
+			   *bad_recv;
+	struct ibv_wc wc;
+
+	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
+	self->os.lkey ^= 0x5500;
+	if (is_stock()) {
+		ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
+		ASSERT_EQ(0, lib_wait_wc(self->acq, &wc, 1));
+		EXPECT_NE(IBV_WC_SUCCESS, wc.status);
+		EXPECT_EQ(1, wc.wr_id);
+	} else {
+		/* Found out at once: no kernel QP gets to see a wrong key */
+		EXPECT_EQ(EINVAL, ibv_post_send(self->a, &send, &bad));
+		EXPECT_EQ(&send, bad);
+	}
+	EXPECT_TRUE(lib_no_wc(self->bcq) || is_stock());
+	EXPECT_EQ(0, self->in[1]);
+}
+
+/* Memory has the addresses that it was registered with. */
+TEST_F(post, memory_at_another_address)
+{
+	struct ibv_send_wr send = {
+		.sg_list = &self->os,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+	}, *bad;
+	struct ibv_recv_wr recv = { .sg_list = &self->is, .num_sge = 1 },
+			   *bad_recv;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+
+	if (lib_iwarp(self->a->context))
+		SKIP(return, "siw's regions have the memory's addresses");
+	/* (the same offset in the page, which some devices want) */
+	mr = ibv_reg_mr_iova(self->p.p->pd, self->in, sizeof(self->in),
+			     0x7000000 + (uintptr_t)self->in % 4096, IBV_ACCESS_LOCAL_WRITE);
+	ASSERT_TRUE(mr != NULL);
+	EXPECT_EQ((void *)self->in, mr->addr);
+	self->is.addr = 0x7000000 + (uintptr_t)self->in % 4096 + 50;
+	self->is.lkey = mr->lkey;
+	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
+	ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
+	ASSERT_EQ(0, lib_wait_wc(self->bcq, &wc, 1));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_EQ(0, memcmp(self->in + 50, self->out, 100));
+	EXPECT_EQ(0, self->in[150] | self->in[49]);
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+}
+
+/* What needs no completion has none. */
+TEST(unsignalled)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_recv_wr recv = {}, *bad_recv;
+	struct ibv_send_wr send[2] = {
+		{ .wr_id = 1, .opcode = IBV_WR_SEND, .next = send + 1 },
+		{ .wr_id = 2, .opcode = IBV_WR_SEND,
+		  .send_flags = IBV_SEND_SIGNALED },
+	}, *bad;
+	struct pair p = {};
+	struct ibv_wc wc;
+
+	attr.sq_sig_all = 0;
+	ASSERT_EQ(0, pair_listen(&p));
+	ASSERT_EQ(0, pair_resolve(&p));
+	if (is_libsiw(p.a->verbs))
+		SKIP(return, "libsiw takes no receive without an entry");
+	ASSERT_EQ(0, rdma_create_qp(p.a, NULL, &attr));
+	ASSERT_EQ(0, pair_requested(&p));
+	ASSERT_EQ(0, pair_accept(&p));
+	ASSERT_EQ(0, ibv_post_recv(p.p->qp, &recv, &bad_recv));
+	ASSERT_EQ(0, ibv_post_recv(p.p->qp, &recv, &bad_recv));
+	ASSERT_EQ(0, ibv_post_send(p.a->qp, send, &bad));
+	ASSERT_EQ(0, lib_wait_wc(p.a->send_cq, &wc, 1));
+	EXPECT_EQ(2, wc.wr_id);
+	EXPECT_EQ(0, wc.status);
+	EXPECT_TRUE(lib_no_wc(p.a->send_cq));
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Shared receive queues. What ibv_create_srq_ex(3) and ibv_post_srq_recv(3) say is in
+ * page_*.c.
+ */
+#include "lib_test.h"
+
+FIXTURE(srq) {
+	struct ibv_context *context;
+	struct ibv_device_attr dev;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	char buf[256];
+};
+
+FIXTURE_SETUP(srq)
+{
+	self->context = lib_context();
+	ASSERT_TRUE(self->context != NULL);
+	ASSERT_EQ(0, ibv_query_device(self->context, &self->dev));
+	self->pd = ibv_alloc_pd(self->context);
+	ASSERT_TRUE(self->pd != NULL);
+	self->cq = ibv_create_cq(self->context, 64, NULL, NULL, 0);
+	ASSERT_TRUE(self->cq != NULL);
+	self->mr = ibv_reg_mr(self->pd, self->buf, sizeof(self->buf), IBV_ACCESS_LOCAL_WRITE);
+	ASSERT_TRUE(self->mr != NULL);
+}
+
+FIXTURE_TEARDOWN(srq)
+{
+	EXPECT_EQ(0, ibv_dereg_mr(self->mr));
+	EXPECT_EQ(0, ibv_destroy_cq(self->cq));
+	EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
+}
+
+static struct ibv_srq *create(FIXTURE_DATA(srq) *self, uint32_t max_wr)
+{
+	struct ibv_srq_init_attr attr = {
+		.srq_context = self,
+		.attr = { .max_wr = max_wr, .max_sge = 2 },
+	};
+
+	return ibv_create_srq(self->pd, &attr);
+}
+
+static bool no_query(FIXTURE_DATA(srq) *self)
+{
+	return is_libsiw(self->context);
+}
+
+/* P0: ibv_create_srq, ibv_query_srq, ibv_destroy_srq */
+TEST_F(srq, create_and_query)
+{
+	struct ibv_srq_init_attr attr = {
+		.srq_context = self,
+		.attr = { .max_wr = 13, .max_sge = 2, .srq_limit = 5 },
+	};
+	struct ibv_srq_attr got = {};
+	struct ibv_srq *srq;
+
+	if (no_query(self))
+		SKIP(return, "libsiw can not query SRQs");
+	srq = ibv_create_srq(self->pd, &attr);
+	ASSERT_TRUE(srq != NULL);
+	EXPECT_EQ(self->context, srq->context);
+	EXPECT_EQ((void *)self, srq->srq_context);
+	EXPECT_EQ(self->pd, srq->pd);
+	EXPECT_EQ(0, srq->events_completed);
+	EXPECT_LE(13, attr.attr.max_wr);
+	EXPECT_LE(2, attr.attr.max_sge);
+	EXPECT_EQ(0, ibv_query_srq(srq, &got));
+	if (is_stock()) {	/* has more than it says */
+		EXPECT_LE(attr.attr.max_wr, got.max_wr);
+	} else {
+		EXPECT_EQ(attr.attr.max_wr, got.max_wr);
+	}
+	EXPECT_EQ(attr.attr.max_sge, got.max_sge);
+	EXPECT_EQ(5, got.srq_limit);
+	EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+
+	/* "Irrelevant for ibv_create_srq": many programs do not set it. */
+	if (!is_stock()) {
+		attr.attr.srq_limit = 0xdeadbeef;
+		srq = ibv_create_srq(self->pd, &attr);
+		ASSERT_TRUE(srq != NULL);
+		EXPECT_EQ(0, ibv_query_srq(srq, &got));
+		EXPECT_EQ(0, got.srq_limit);
+		EXPECT_EQ(0, ibv_destroy_srq(srq));
+	}
+
+	attr.attr.max_wr = self->dev.max_srq_wr + 1;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq(self->pd, &attr)));
+	attr.attr.max_wr = 1;
+	attr.attr.max_sge = self->dev.max_srq_sge + 1;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq(self->pd, &attr)));
+	if (is_stock())	/* crashes */
+		return;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq(NULL, &attr)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq(self->pd, NULL)));
+	EXPECT_EQ(EINVAL, ibv_query_srq(NULL, &got));
+	EXPECT_EQ(EINVAL, ibv_destroy_srq(NULL));
+}
+
+/* A basic SRQ has no CQ: that is an attribute of XRC SRQs. */
+TEST_F(srq, basic_srq_has_no_cq)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 8, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = self->pd, .cq = self->cq,
+	};
+	struct ibv_srq *srq;
+
+	if (is_stock()) {
+		srq = ibv_create_srq_ex(self->context, &attr);
+		if (srq) {
+			EXPECT_EQ(0, ibv_destroy_srq(srq));
+			SKIP(return, "this version's provider does not look at that");
+		}
+	}
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_srq_ex(self->context, &attr)));
+}
+
+/* P0: ibv_modify_srq */
+TEST_F(srq, modify)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 4 };
+	struct ibv_srq *srq;
+	uint32_t max_wr;
+
+	if (no_query(self))
+		SKIP(return, "libsiw can not query SRQs");
+	srq = create(self, 10);
+	ASSERT_TRUE(srq != NULL);
+	EXPECT_EQ(0, ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+	EXPECT_EQ(0, ibv_query_srq(srq, &attr));
+	EXPECT_EQ(4, attr.srq_limit);
+	max_wr = attr.max_wr;
+	attr.srq_limit = max_wr + 1;
+	EXPECT_EQ(EINVAL, ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+
+	attr.max_wr = max_wr + 20;
+	attr.srq_limit = 1;	/* not in the mask */
+	if (lib_iwarp(self->context)) {
+		EXPECT_EQ(EOPNOTSUPP, ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+		EXPECT_EQ(0, ibv_destroy_srq(srq));
+		return;
+	}
+	EXPECT_EQ(0, ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+	EXPECT_EQ(0, ibv_query_srq(srq, &attr));
+	EXPECT_LE(max_wr + 20, attr.max_wr);
+	EXPECT_EQ(4, attr.srq_limit);
+	attr.max_wr = self->dev.max_srq_wr + 1;
+	EXPECT_EQ(EINVAL, ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+	/* Less than the limit */
+	attr.max_wr = 3;
+	EXPECT_EQ(EINVAL, ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+	if (!is_stock())	/* crashes */
+		EXPECT_EQ(EINVAL, ibv_modify_srq(NULL, &attr, IBV_SRQ_LIMIT));
+}
+
+/* ------------------------------------------------------------------ */
+
+/* ibv_create_qp(3): they are ignored if the QP is to be associated with an SRQ. */
+TEST_F(srq, qp_ignores_receive_capabilities)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_srq *srq = create(self, 8);
+	struct ibv_qp *qp;
+
+	ASSERT_TRUE(srq != NULL);
+	attr.send_cq = self->cq;
+	attr.recv_cq = self->cq;
+	attr.srq = srq;
+	attr.cap.max_recv_wr = 1 << 30;
+	attr.cap.max_recv_sge = 1 << 20;
+	qp = ibv_create_qp(self->pd, &attr);
+	if (is_libsiw(self->context) && !qp) {
+		EXPECT_EQ(0, ibv_destroy_srq(srq));
+		SKIP(return, "the stock stack on siw looks at them");
+	}
+	ASSERT_TRUE(qp != NULL);
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+}
+
+static void *destroy_srq(void *srq)
+{
+	return (void *)(long)ibv_destroy_srq(srq);
+}
+
+/* Fewer requests than the limit raise an event, which must be acknowledged. */
+TEST_F(srq, limit_event)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq_attr attr = { .srq_limit = 2 };
+	struct ibv_async_event event;
+	struct lib_thread t;
+	struct pair p = {};
+	struct ibv_srq *srq;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	void *ret;
+	int i;
+
+	ASSERT_EQ(0, pair_client(&p));
+	ASSERT_EQ(0, pair_request(&p, NULL));
+	ASSERT_EQ(0, pair_ack(&p));
+	ASSERT_EQ(0, rdma_create_srq(p.p, NULL, &init));
+	srq = p.p->srq;
+	ASSERT_EQ(0, pair_qp(p.p));
+	EXPECT_EQ(srq, p.p->qp->srq);
+	ASSERT_EQ(0, pair_accept(&p));
+
+	mr = rdma_reg_msgs(p.p, self->buf, sizeof(self->buf));
+	ASSERT_TRUE(mr != NULL);
+	/* (of an id with an SRQ this goes to the SRQ) */
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, rdma_post_recv(p.p, NULL, self->buf, 64, mr));
+	ASSERT_EQ(0, ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+	EXPECT_TRUE(lib_quiet(self->context->async_fd));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, rdma_post_send(p.a, NULL, "x", 1, NULL, IBV_SEND_INLINE));
+		ASSERT_EQ(1, rdma_get_send_comp(p.a, &wc));
+		EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	}
+	ASSERT_TRUE(lib_readable(self->context->async_fd, WAIT_MS));
+	ASSERT_EQ(0, ibv_get_async_event(self->context, &event));
+	EXPECT_EQ(IBV_EVENT_SRQ_LIMIT_REACHED, event.event_type);
+	EXPECT_EQ(srq, event.element.srq);
+
+	rdma_destroy_qp(p.p);
+	ASSERT_EQ(0, lib_start(&t, destroy_srq, srq));
+	EXPECT_TRUE(lib_still_blocked(&t));
+	ibv_ack_async_event(&event);
+	ASSERT_EQ(0, lib_join(&t, &ret));
+	EXPECT_EQ(0, (long)ret);
+	p.p->srq = NULL;
+	EXPECT_EQ(0, rdma_dereg_mr(mr));
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * XRC through the library: ibv_open_xrcd(3), ibv_open_qp(3), ibv_create_srq_ex(3),
+ * ibv_get_srq_num(3), ibv_create_qp_ex(3), rdma_create_srq_ex(3) and synchronous
+ * endpoints, as rdma_xserver and rdma_xclient use them. On the mock device.
+ */
+#include "lib_test.h"
+#include "lib_mock.h"
+
+#define FD_AND_OFLAGS	(IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS)
+
+FIXTURE(xrc) {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	int file;
+	char buf[4096];
+	struct ibv_mr *mr;
+};
+
+FIXTURE_SETUP(xrc)
+{
+	char name[] = "/tmp/verbs_xrc.XXXXXX";
+
+	self->context = lib_mock_up();
+	ASSERT_NE(NULL, self->context);
+	self->pd = ibv_alloc_pd(self->context);
+	ASSERT_NE(NULL, self->pd);
+	self->cq = ibv_create_cq(self->context, 32, NULL, NULL, 0);
+	ASSERT_NE(NULL, self->cq);
+	self->mr = ibv_reg_mr(self->pd, self->buf, sizeof(self->buf),
+			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			      IBV_ACCESS_REMOTE_READ);
+	ASSERT_NE(NULL, self->mr);
+	self->file = mkstemp(name);
+	ASSERT_LE(0, self->file);
+	unlink(name);
+}
+
+FIXTURE_TEARDOWN(xrc)
+{
+	if (self->mr)
+		EXPECT_EQ(0, ibv_dereg_mr(self->mr));
+	if (self->cq)
+		EXPECT_EQ(0, ibv_destroy_cq(self->cq));
+	if (self->pd)
+		EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
+	if (self->context)
+		EXPECT_EQ(0, ibv_close_device(self->context));
+	close(self->file);
+}
+
+static struct ibv_srq *create_srq(struct ibv_context *context,
+				  struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv_cq *cq)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.srq_context = pd,
+		.attr = { .max_wr = 8, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = pd, .xrcd = xrcd, .cq = cq,
+	};
+
+	return ibv_create_srq_ex(context, &attr);
+}
+
+static struct ibv_qp *create_target(struct ibv_context *context, struct ibv_xrcd *xrcd)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = xrcd,
+	};
+
+	return ibv_create_qp_ex(context, &attr);
+}
+
+TEST_F(xrc, domains)
+{
+	struct ibv_xrcd_init_attr attr = { .fd = -1, .oflags = O_CREAT };
+	struct ibv_context *other;
+	struct ibv_xrcd *a, *b;
+
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr)));
+	attr.comp_mask = IBV_XRCD_INIT_ATTR_FD;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr)));
+	attr.comp_mask = FD_AND_OFLAGS | IBV_XRCD_INIT_ATTR_RESERVED;
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_open_xrcd(self->context, &attr)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, NULL)));
+	a = lib_open_xrcd(self->context, -1, O_CREAT);
+	ASSERT_NE(NULL, a);
+	EXPECT_EQ(self->context, a->context);
+	EXPECT_EQ(0, ibv_close_xrcd(a));
+
+	EXPECT_TRUE(FAILS_NULL(EBADF, lib_open_xrcd(self->context, 999, O_CREAT)));
+	EXPECT_TRUE(FAILS_NULL(EAGAIN, lib_open_xrcd(self->context, self->file, 0)));
+	a = lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL | O_RDWR);
+	ASSERT_NE(NULL, a);
+	EXPECT_TRUE(FAILS_NULL(EINVAL, lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL)));
+	/* By another context of the device, too */
+	other = lib_mock_open();
+	ASSERT_NE(NULL, other);
+	b = lib_open_xrcd(other, self->file, O_RDONLY);
+	ASSERT_NE(NULL, b);
+	EXPECT_EQ(0, ibv_close_xrcd(a));
+	a = lib_open_xrcd(self->context, self->file, 0);
+	ASSERT_NE(NULL, a);
+	EXPECT_EQ(0, ibv_close_xrcd(b));
+	EXPECT_EQ(0, ibv_close_xrcd(a));
+	EXPECT_EQ(0, ibv_close_device(other));
+}
+
+TEST_F(xrc, objects)
+{
+	struct ibv_qp_open_attr open = {
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+			     IBV_QP_OPEN_ATTR_CONTEXT | IBV_QP_OPEN_ATTR_TYPE,
+		.qp_type = IBV_QPT_XRC_RECV,
+		.qp_context = self,
+	};
+	struct ibv_qp_attr qa = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1,
+	};
+	struct ibv_qp_init_attr plain = { .qp_type = IBV_QPT_XRC_RECV };
+	struct ibv_srq_init_attr basic = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_qp_init_attr init;
+	struct ibv_qp *qp, *again;
+	struct ibv_srq_attr sa;
+	struct ibv_xrcd *xrcd;
+	struct ibv_srq *srq;
+	uint32_t num = 0;
+
+	xrcd = lib_open_xrcd(self->context, -1, O_CREAT);
+	ASSERT_NE(NULL, xrcd);
+	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, NULL, self->cq)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, xrcd, NULL)));
+	srq = create_srq(self->context, self->pd, xrcd, self->cq);
+	ASSERT_NE(NULL, srq);
+	EXPECT_EQ((void *)self->pd, srq->srq_context);
+	EXPECT_EQ(0, ibv_get_srq_num(srq, &num));
+	EXPECT_NE(0, num);
+	EXPECT_EQ(0, ibv_query_srq(srq, &sa));
+	EXPECT_LE(8, sa.max_wr);
+	EXPECT_EQ(EBUSY, ibv_close_xrcd(xrcd));
+	EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));
+
+	plain.send_cq = self->cq;
+	plain.recv_cq = self->cq;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &plain)));
+	EXPECT_TRUE(FAILS_NULL(EINVAL, create_target(self->context, NULL)));
+	qp = create_target(self->context, xrcd);
+	ASSERT_NE(NULL, qp);
+	EXPECT_EQ(IBV_QPT_XRC_RECV, qp->qp_type);
+	EXPECT_EQ(self->context, qp->context);
+	EXPECT_EQ(0, ibv_modify_qp(qp, &qa, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+				   IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	open.qp_num = qp->qp_num + 1000;
+	open.xrcd = xrcd;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open)));
+	open.qp_num = qp->qp_num;
+	open.comp_mask &= ~IBV_QP_OPEN_ATTR_TYPE;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open)));
+	open.comp_mask |= IBV_QP_OPEN_ATTR_TYPE;
+	open.qp_type = IBV_QPT_XRC_SEND;
+	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open)));
+	open.qp_type = IBV_QPT_XRC_RECV;
+	again = ibv_open_qp(self->context, &open);
+	ASSERT_NE(NULL, again);
+	EXPECT_EQ(qp->qp_num, again->qp_num);
+	EXPECT_EQ((void *)self, again->qp_context);
+	EXPECT_EQ(IBV_QPS_INIT, again->state);
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+	EXPECT_EQ(0, ibv_query_qp(again, &qa, IBV_QP_STATE, &init));
+	EXPECT_EQ(IBV_QPS_INIT, qa.qp_state);
+	EXPECT_EQ(IBV_QPT_XRC_RECV, init.qp_type);
+	EXPECT_EQ(0, ibv_destroy_qp(again));
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+	EXPECT_EQ(0, ibv_close_xrcd(xrcd));
+
+	/* Only XRC SRQs have numbers. */
+	srq = ibv_create_srq(self->pd, &basic);
+	ASSERT_NE(NULL, srq);
+	EXPECT_EQ(EINVAL, ibv_get_srq_num(srq, &num));
+	EXPECT_EQ(0, ibv_destroy_srq(srq));
+}
+
+/* What ibv_wr_*() offer on a QP that sends: nothing that needs an SRQ's number */
+TEST_F(xrc, wr)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.cap = { .max_send_wr = 4, .max_send_sge = 1 },
+		.qp_type = IBV_QPT_XRC_SEND,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = self->pd, .send_cq = self->cq,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	struct ibv_qp_ex *ex;
+	struct ibv_qp *qp;
+
+	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_qp_ex(self->context, &attr)));
+	attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE |
+			      IBV_QP_EX_WITH_RDMA_READ;
+	qp = ibv_create_qp_ex(self->context, &attr);
+	ASSERT_NE(NULL, qp);
+	EXPECT_EQ(0, attr.cap.max_recv_wr);
+	ex = ibv_qp_to_qp_ex(qp);
+	ASSERT_NE(NULL, ex);
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, 1, 2);
+	ibv_wr_set_xrc_srqn(ex, 3);
+	EXPECT_EQ(EOPNOTSUPP, ibv_wr_complete(ex));
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	EXPECT_EQ(EINVAL, ibv_wr_complete(ex));
+	EXPECT_EQ(0, ibv_destroy_qp(qp));
+}
+
+/* ---- endpoints */
+
+struct server {
+	struct rdma_cm_id *listener, *id;
+	struct lib_thread thread;
+	uint32_t srqn;
+	int bad;
+};
+
+/* As rdma_xserver */
+static void *serve(void *arg)
+{
+	struct server *s = arg;
+	struct ibv_srq_init_attr attr = {
+		.attr = { .max_wr = 1, .max_sge = 1 },
+	};
+	struct rdma_conn_param param = {};
+
+	s->bad = __LINE__;
+	if (rdma_get_request(s->listener, &s->id))
+		return NULL;
+	if (!s->id->qp || s->id->qp->qp_type != IBV_QPT_XRC_RECV) {
+		s->bad = __LINE__;
+		return NULL;
+	}
+	attr.srq_context = s->id;
+	s->bad = __LINE__;
+	if (rdma_create_srq(s->id, NULL, &attr) || ibv_get_srq_num(s->id->srq, &s->srqn))
+		return NULL;
+	param.private_data = &s->srqn;
+	param.private_data_len = sizeof(s->srqn);
+	s->bad = __LINE__;
+	if (rdma_accept(s->id, &param))
+		return NULL;
+	s->bad = 0;
+	return NULL;
+}
+
+static void *disconnect(void *arg)
+{
+	rdma_disconnect(arg);
+	return NULL;
+}
+
+TEST_F(xrc, endpoints)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = { .max_recv_wr = 1, .max_recv_sge = 1 },
+	};
+	struct server s = {};
+	struct rdma_addrinfo *res;
+	struct ibv_send_wr wr = {}, *bad;
+	struct ibv_sge sge;
+	struct rdma_cm_id *id;
+	static char buf[64], to[64];
+	struct ibv_mr *mr, *to_mr;
+	struct ibv_wc wc;
+
+	res = lib_mock_rai(RAI_PASSIVE, IBV_QPT_XRC_RECV);
+	ASSERT_NE(NULL, res);
+	ASSERT_EQ(0, rdma_create_ep(&s.listener, res, NULL, &attr));
+	rdma_freeaddrinfo(res);
+	EXPECT_EQ(IBV_QPT_XRC_RECV, s.listener->qp_type);
+	ASSERT_EQ(0, rdma_listen(s.listener, 0));
+	ASSERT_EQ(0, lib_start(&s.thread, serve, &s));
+
+	memset(&attr, 0, sizeof(attr));
+	attr.cap.max_send_wr = 2;
+	attr.cap.max_send_sge = 1;
+	attr.sq_sig_all = 1;
+	res = lib_mock_rai(0, IBV_QPT_XRC_SEND);
+	ASSERT_NE(NULL, res);
+	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, &attr));
+	rdma_freeaddrinfo(res);
+	EXPECT_EQ(IBV_QPT_XRC_SEND, id->qp->qp_type);
+	EXPECT_TRUE(id->send_cq && !id->recv_cq && !id->recv_cq_channel);
+	ASSERT_EQ(0, rdma_connect(id, NULL));
+	ASSERT_EQ(0, lib_join(&s.thread, NULL));
+	ASSERT_EQ(0, s.bad);
+	EXPECT_EQ(0, memcmp(id->event->param.conn.private_data, &s.srqn, sizeof(s.srqn)));
+	EXPECT_TRUE(s.id->srq && s.id->recv_cq && s.id->recv_cq_channel);
+	EXPECT_EQ(IBV_QPS_RTS, s.id->qp->state);
+	EXPECT_EQ(IBV_QPS_RTS, id->qp->state);
+
+	mr = rdma_reg_msgs(id, buf, sizeof(buf));
+	ASSERT_NE(NULL, mr);
+	to_mr = rdma_reg_write(s.id, to, sizeof(to));
+	ASSERT_NE(NULL, to_mr);
+	EXPECT_EQ(0, rdma_post_recv(s.id, NULL, to, sizeof(to), to_mr));
+
+	/* As rdma_xclient: refused, because the kernel could not say to which SRQ */
+	sge.addr = (uintptr_t)buf;
+	sge.length = sizeof(buf);
+	sge.lkey = mr->lkey;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_SEND;
+	wr.qp_type.xrc.remote_srqn = s.srqn;
+	EXPECT_EQ(EOPNOTSUPP, ibv_post_send(id->qp, &wr, &bad));
+	EXPECT_EQ(&wr, bad);
+	memset(buf, 0x77, sizeof(buf));
+	EXPECT_EQ(0, rdma_post_write(id, NULL, buf, sizeof(buf), mr, 0,
+				     (uintptr_t)to, to_mr->rkey));
+	ASSERT_EQ(1, rdma_get_send_comp(id, &wc));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_EQ(0, memcmp(buf, to, sizeof(buf)));
+
+	/* Each waits for the other. */
+	ASSERT_EQ(0, lib_start(&s.thread, disconnect, s.id));
+	EXPECT_EQ(0, rdma_disconnect(id));
+	EXPECT_EQ(0, lib_join(&s.thread, NULL));
+	EXPECT_EQ(0, rdma_dereg_mr(mr));
+	EXPECT_EQ(0, rdma_dereg_mr(to_mr));
+	rdma_destroy_ep(id);
+	/* The CQ is the SRQ's: it stays when the QP goes. */
+	rdma_destroy_qp(s.id);
+	EXPECT_TRUE(s.id->srq && s.id->recv_cq);
+	rdma_destroy_srq(s.id);
+	EXPECT_TRUE(!s.id->srq && !s.id->recv_cq && !s.id->recv_cq_channel);
+	rdma_destroy_ep(s.id);
+	rdma_destroy_ep(s.listener);
+}
+
+struct racer {
+	struct rdma_cm_id *id;
+	struct ibv_srq_init_attr_ex attr;
+	pthread_barrier_t *start;
+	bool made;
+};
+
+static void *race_srq(void *arg)
+{
+	struct racer *r = arg;
+
+	pthread_barrier_wait(r->start);
+	r->made = !rdma_create_srq_ex(r->id, &r->attr);
+	return NULL;
+}
+
+/* One thread makes the SRQ, and the other, which fails, leaves its CQ alone. */
+TEST_F(xrc, two_threads_make_an_srq)
+{
+	struct racer r[2];
+	struct lib_thread t[2];
+	pthread_barrier_t start;
+	struct rdma_addrinfo *res;
+	struct rdma_cm_id *id;
+	int i, round;
+
+	ASSERT_EQ(0, pthread_barrier_init(&start, NULL, 2));
+	for (round = 0; round < 40; round++) {
+		res = lib_mock_rai(0, IBV_QPT_XRC_RECV);
+		ASSERT_NE(NULL, res);
+		ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
+		rdma_freeaddrinfo(res);
+		for (i = 0; i < 2; i++) {
+			r[i] = (struct racer){
+				.id = id,
+				.attr = {
+					.attr = { .max_wr = 4, .max_sge = 1 },
+					.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+					.srq_type = IBV_SRQT_XRC,
+				},
+				.start = &start,
+			};
+			ASSERT_EQ(0, lib_start(&t[i], race_srq, &r[i]));
+		}
+		for (i = 0; i < 2; i++) {
+			ASSERT_EQ(0, lib_join(&t[i], NULL));
+		}
+		ASSERT_NE(r[0].made, r[1].made);
+		i = r[1].made;
+		ASSERT_TRUE(id->srq && id->recv_cq && id->recv_cq_channel);
+		ASSERT_EQ(r[i].attr.cq, id->recv_cq);
+		ASSERT_EQ(0, ibv_req_notify_cq(id->recv_cq, 0));
+		rdma_destroy_srq(id);
+		rdma_destroy_ep(id);
+	}
+}
+
+/* On an id, with what the program brings itself */
+TEST_F(xrc, on_id)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 4, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_XRC,
+	};
+	struct ibv_qp_init_attr_ex qa = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+	};
+	struct rdma_cm_id *id = NULL;
+	struct rdma_addrinfo *res;
+	struct ibv_xrcd *xrcd;
+	struct ibv_cq *cq;
+
+	/* A client whose QP only receives: strange, but documented */
+	res = lib_mock_rai(0, IBV_QPT_XRC_RECV);
+	ASSERT_NE(NULL, res);
+	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
+	rdma_freeaddrinfo(res);
+	xrcd = lib_open_xrcd(id->verbs, -1, O_CREAT);
+	ASSERT_NE(NULL, xrcd);
+	cq = ibv_create_cq(id->verbs, 8, NULL, NULL, 0);
+	ASSERT_NE(NULL, cq);
+
+	/* Both made */
+	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
+	EXPECT_TRUE(attr.xrcd && attr.xrcd != xrcd);
+	EXPECT_EQ(id->recv_cq, attr.cq);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(id, &attr)));
+	rdma_destroy_srq(id);
+	EXPECT_TRUE(!id->recv_cq);
+	/* A failure leaves nothing. */
+	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
+	attr.attr.max_wr = 1 << 20;
+	EXPECT_EQ(-1, rdma_create_srq_ex(id, &attr));
+	EXPECT_TRUE(!id->srq && !id->recv_cq && !id->recv_cq_channel);
+	/* Also if it is the SRQ that fails: the attributes are as they were. */
+	attr.attr.max_wr = 4;
+	attr.attr.max_sge = 100000;
+	attr.cq = NULL;
+	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(id, &attr)));
+	EXPECT_TRUE(!id->srq && !id->recv_cq && !id->recv_cq_channel);
+	EXPECT_EQ(IBV_SRQ_INIT_ATTR_TYPE, attr.comp_mask);
+	EXPECT_EQ(NULL, attr.cq);
+	attr.attr.max_sge = 1;
+	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
+	rdma_destroy_srq(id);
+	/* Given */
+	attr.attr.max_wr = 4;
+	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD |
+			 IBV_SRQ_INIT_ATTR_CQ;
+	attr.xrcd = xrcd;
+	attr.cq = cq;
+	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
+	EXPECT_TRUE(!id->recv_cq);
+	EXPECT_EQ(EBUSY, ibv_destroy_cq(cq));
+	qa.xrcd = xrcd;
+	ASSERT_EQ(0, rdma_create_qp_ex(id, &qa));
+	EXPECT_EQ(IBV_QPS_INIT, id->qp->state);
+	EXPECT_EQ(EBUSY, ibv_close_xrcd(xrcd));
+	rdma_destroy_ep(id);
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+	EXPECT_EQ(0, ibv_close_xrcd(xrcd));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Has every function that programs need first (p0_functions.txt) a test of its
+# own? Tests say so themselves, in a comment in front of TEST():
+#
+#	/* P0: rdma_connect, rdma_accept */
+#
+# p0_coverage.sh [DIRECTORY OF THE TESTS]
+
+# shellcheck source=selftests/tree/checks.sh
+. "$(dirname "$0")/checks.sh"
+dir=${1:-$TOP/selftests}
+
+# One awk, as the guest is slow. A tag counts if a test follows it, and if the
+# function is called there: in that file, or in the helpers.
+awk '
+	FILENAME ~ /p0_functions.txt$/ {
+		if ($1 != "")
+			want[++total] = $1
+		next
+	}
+	FNR == 1 { tags = "" }
+	/^\/\* P0: .*\*\/$/ {
+		tags = $0
+		gsub(/^\/\* P0: | *\*\/$/, "", tags)
+		next
+	}
+	tags != "" && /^TEST(_F)?\(/ {
+		n = split(tags, t, / *, */)
+		for (i = 1; i <= n; i++)
+			tagged[t[i]] = tagged[t[i]] " " FILENAME
+	}
+	{
+		tags = ""
+		# name( is a call, name) hands the function on
+		line = $0
+		while (match(line, /[A-Za-z_][A-Za-z0-9_]*[()]/)) {
+			called[FILENAME, substr(line, RSTART, RLENGTH - 1)] = 1
+			line = substr(line, RSTART + RLENGTH)
+		}
+	}
+	END {
+		print "TAP version 13"
+		print "1.." total
+		for (n = 1; n <= total; n++) {
+			fn = want[n]
+			num = split(tagged[fn], file, " ")
+			ok = 0
+			for (i = 1; i <= num; i++)
+				if (called[file[i], fn] || called[helpers, fn])
+					ok = 1
+			if (!ok) {
+				print "# " fn ": " (num ? \
+					"not called where it is tagged" : \
+					"no test is tagged with it")
+				missing++
+			}
+			print (ok ? "ok " : "not ok ") n " " fn
+		}
+		print "# of " total " functions " missing + 0 \
+			" have no test of their own"
+		exit total == 0 || missing > 0
+	}' helpers="$dir/harness/lib_util.c" "$dir/tree/p0_functions.txt" \
+	"$dir/harness/lib_util.c" "$dir"/lib/{cm,verbs,page}_*.c
