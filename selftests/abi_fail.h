@@ -45,7 +45,7 @@ struct fail_case {
 	bool fresh;
 };
 
-/* A connection that ends before its server has taken it (docs/security.md) */
+/* A connection that ends before its server has taken it (SIW-01) */
 #define FAIL_SIW_EARLY	"siw's listener does not survive it, nor may the kernel"
 
 #define FAIL_CASE(_cmd, _prepare, ...) \

@@ -93,6 +93,7 @@ static int make_busy(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp,
 	return ret;
 }
 
+/* RXE-18 */
 TEST_F(rxe, destroy_busy)
 {
 	struct rdma_ep_wc wc[100];
@@ -143,7 +144,7 @@ static int state_of(const FIXTURE_DATA(rxe) * self, __u32 qp)
 	return ABI(self->s.fd, QUERY_QP, &q) ?: (int)q.attr.qp_state;
 }
 
-/* The same for what the QP forgets, and it can be used again. */
+/* The same for what the QP forgets, and it can be used again. (RXE-19) */
 TEST_F(rxe, reset_busy)
 {
 	struct rdma_ep_modify_qp m = {};
@@ -249,7 +250,7 @@ static int receive_and_destroy(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq,
 	return abi_destroy(&self->s, RDMA_EP_OBJ_QP, qp);
 }
 
-/* Who sent it learns that it has arrived, or tries for ever. */
+/* Who sent it learns that it has arrived, or tries for ever. (RXE-20) */
 TEST_F_TIMEOUT(rxe, destroy_receiver, 120)
 {
 	struct rdma_ep_notify_cq notify = {};
@@ -393,7 +394,7 @@ static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib,
 	return abi_reg_mr(&self->s, self->s.pd, buf, len, AC_ALL, mr);
 }
 
-/* Where rxe wants more memory in one piece than there may be, it is not asked to. */
+/* Where rxe wants more memory in one piece than there may be, it is not asked to. (RXE-22) */
 TEST_F(rxe, huge_regions)
 {
 	struct rdma_ep_reg_mr mr;
@@ -498,6 +499,7 @@ static void destroy_requester(struct __test_metadata *_metadata,
 	abi_close(&other->s);
 }
 
+/* RXE-04 */
 TEST_F_TIMEOUT(rxe, destroy_requester, 200)
 {
 	FIXTURE_DATA(rxe) other = {};
@@ -624,6 +626,7 @@ static void overrun(struct __test_metadata *_metadata,
 	}
 }
 
+/* RXE-21 */
 TEST_F(rxe, region_of_an_overrun)
 {
 	__u32 small;
@@ -771,6 +774,7 @@ TEST_F_TIMEOUT(rxe, close_requesters, 200)
 	close(async);
 }
 
+/* RXE-23 */
 TEST_F(rxe, room_for_a_flush)
 {
 	static const int wanted[] = { 0, 1, 128, 129, 255 };

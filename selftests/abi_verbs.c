@@ -84,6 +84,7 @@ TEST_F(verbs, mr)
 	EXPECT_EQ(0, abi_destroy(&self->s, RDMA_EP_OBJ_MR, b.mr));
 }
 
+/* SIW-20 */
 TEST_F(verbs, mr_range)
 {
 	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Is the table of all functions (docs/symbols.md) true? It is held against
+# Is the table of all functions (docs/programs/symbols.md) true? It is held against
 # librdma_ep's symbols and sources, and against the stock libraries and headers of
 # this machine: a build serves programs only if each symbol has the version here
 # that it has there.
@@ -42,7 +42,7 @@ awk -F ' *[|] *' '
 		print $2, v[1], $4
 		for (i = 2; i <= n; i++)
 			print $2, base v[i], $4
-	}' "$docs/symbols.md" | sort > "$WORK/table"
+	}' "$docs/programs/symbols.md" | sort > "$WORK/table"
 grep -v ' real lib' "$WORK/table" | cut -d' ' -f1,2 > "$WORK/ours"
 grep ' real lib' "$WORK/table" | cut -d' ' -f1,2 > "$WORK/real"
 cut -d' ' -f1,2 "$WORK/table" > "$WORK/known"
@@ -51,7 +51,7 @@ awk -F ' *[|] *' '
 	/^## / { inline = /^## Inline/ }
 	inline && NF == 5 && $2 ~ /^_*[a-z]/ && $2 != "function" {
 		print $2, $3, $4
-	}' "$docs/symbols.md" | sort > "$WORK/inline"
+	}' "$docs/programs/symbols.md" | sort > "$WORK/inline"
 
 {
 	for f in table inline real; do
