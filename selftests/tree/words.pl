@@ -184,7 +184,7 @@ my %habit = (
 		my ($s) = @_;
 		return 0 if $s =~ /\?$/;
 		return scalar(() = $s =~ /(?:^|[.;:(]\s*|\b(?:and|or|but|if|when|while|than|
-			because|since|behind|that|until|not|so|then)\s+|,\s+)what(?:ever)?\b/xgi);
+			because|since|behind|that|until|not|so|then)\s+|,\s+)what\b|^whatever\b/xgi);
 	},
 	nobody => sub {
 		return scalar(() = $_[0] =~ /\b(?:nobody|everybody|somebody|anybody|whoever|whomever)\b/gi);
