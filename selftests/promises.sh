@@ -152,10 +152,12 @@ look_at_issues()
 		sed -n '/^## In rdma_ep/,$p' "$page" | tr '\n' ' '
 		echo
 	done > "$work/here"
+	# shellcheck disable=SC2016
 	grep -oE '`u?ep_[a-z_]+\(\)`' "$work/here" | tr -d '`()' | sort -u |
 		while read -r page; do
 			grep -rqE "^[a-z].*\b$page\(" "$kmod" || echo "# no function $page()"
 		done > "$work/bad"
+	# shellcheck disable=SC2016
 	grep -oE '`[a-z_/]+\.(c|sh)` \([a-z_, ]+\)' "$work/here" | tr -d '`(),' |
 		while read -r page; do
 			for test in ${page#* }; do

@@ -91,7 +91,7 @@ result "all functions and tables exist" "$WORK/bad"
 				echo "rig $command: no such command"
 		done
 	grep -oE '\bSUITE=[a-z]+' "$WORK/spans" | sort -u | grep -v '=forky$' |
-		while IFS== read -r _ suite; do
+		while IFS='=' read -r _ suite; do
 			grep -q "^$suite	" "$TOP/selftests/vm/cells" || echo "no cell of $suite"
 		done
 	(($(wc -l < "$WORK/targets") >= 8 && $(wc -l < "$WORK/commands") >= 4)) ||

@@ -27,6 +27,7 @@ defined()
 }
 
 # "FILE NAME" of each row
+# shellcheck disable=SC2016
 sed -nE 's/^\| `([^`]+)` \| `([a-zA-Z_0-9]+)\(\)` \| .*/\1 \2/p' "$DOC" > "$WORK/steps"
 while read -r file name; do
 	if [[ ! -e $TOP/$file ]]; then
@@ -43,6 +44,7 @@ result "every row is a step" "$WORK/bad"
 
 # Ours; functions of the kernel and of libraries have other names.
 mapfile -t sources < <(find "$TOP/kmod" "$TOP/lib" -name '*.[ch]')
+# shellcheck disable=SC2016
 grep -oE '`u?ep_[a-z_0-9]+(\(\)|\[\])`' "$DOC" | tr -d '`()[]' | sort -u |
 	while read -r name; do
 		defined "$name" "${sources[@]}" ||

@@ -113,7 +113,7 @@ my %auxiliary = map { $_ => 1 } qw(am is are was were be been being has have had
 my %verbs;
 # After one of these comes a noun.
 my %before_noun = map { $_ => 1 } qw(a an the its his their our of no with without by for in on at
-	own each every any other one two more from into like as);
+	own every any from into like as);
 # Verbs of such texts; those that are also nouns count as verbs, so a sentence is
 # reported only if nothing in it can be one.
 for my $v (qw(accept access account acknowledge act add address agree allocate allow announce
@@ -152,7 +152,7 @@ for my $v (qw(accept access account acknowledge act add address agree allocate a
 	shut snapshot speak stick subscribe sum sustain swap tag tell ask say know believe mind think
 	total tune unbind unpublish unpin vote wear win zero contribute promise carry explain
 	exercise double half halve divide live weigh differ suffice deserve favour lag merge
-	repost emit lift lower line stall sit strip steal escape exclude help backport vanish confirm satisfy convey)) {
+	repost emit lift lower line stall sit strip steal escape exclude harm empty disappear help backport vanish confirm satisfy convey)) {
 	my $stem = $v =~ s/e$//r;
 	my $twice = $v =~ s/([^aeiou])$/$1$1/r;
 	my $y = $v =~ /[^aeiou]y$/ ? $v =~ s/y$/i/r : $v;
@@ -200,6 +200,8 @@ my %habit = (
 		my ($s, $first) = @_;
 		return 0 if $first && $s !~ /^(?:No|Nor|Neither|Only|Not|Also|Of|Likewise|Any|None)\b/;
 		return 0 if $s !~ /^[A-Z(].*\.\)?$/s || $s =~ /CODE/;
+		# Lists of errors
+		return 0 if $s =~ /^E[A-Z]{3,}[,: ]/;
 		my @words = $s =~ /[A-Za-z][A-Za-z']*/g;
 		return 0 if @words < 4;
 		my $last = "";
