@@ -3,7 +3,8 @@
 #
 # Is CONTRIBUTING.md true? Its paths, functions and make targets have to exist, its
 # patterns of tests have to match some, its quoted lines have to be in the sources, and
-# the worked example has to name every file that its command needs.
+# the worked example has to name every file that its command needs. The paths in other
+# documents have to exist as well.
 #
 # It would catch: a file that was moved or renamed, a table of commands that was added.
 
@@ -65,6 +66,17 @@ while read -r path; do
 done < "$WORK/paths" > "$WORK/bad"
 (($(wc -l < "$WORK/paths") >= 30)) || echo "only $(wc -l < "$WORK/paths") paths" >> "$WORK/bad"
 result "all paths exist" "$WORK/bad"
+
+# shellcheck disable=SC2016
+(cd "$TOP" && find README.md CHANGELOG.md docs -name '*.md' ! -name pages.md -exec \
+	grep -HoE '`(kmod|uapi|lib|tools|selftests|docs|debian|packaging)/[A-Za-z0-9_./*-]+`' {} +) |
+	tr -d '`' | sort -u > "$WORK/paths"
+while IFS=: read -r doc path; do
+	# The site's page of the kernel API is generated.
+	[[ $path == *.html ]] || exists "${path%/}" || echo "$doc: $path does not exist"
+done < "$WORK/paths" > "$WORK/bad"
+(($(wc -l < "$WORK/paths") >= 60)) || echo "only $(wc -l < "$WORK/paths") paths" >> "$WORK/bad"
+result "paths in documents exist" "$WORK/bad"
 
 # ---- functions and macros
 
@@ -146,7 +158,7 @@ if [[ -z $pattern ]]; then
 	echo "no command" > "$WORK/bad"
 else
 	(cd "$TOP" && grep -rlE --exclude='*.o' --exclude='*.so*' -I "$pattern" "${folders[@]}") |
-		sort > "$WORK/files"
+		grep -v '^lib/man/out/' | sort > "$WORK/files"
 	example > "$WORK/example"
 	while read -r path; do
 		grep -qF -- "$path" "$WORK/example" || echo "the example does not name $path"
