@@ -131,6 +131,7 @@ other_device()
 	add_link "$other" epother epo0 10.93.0.1
 }
 
+# SIW-22
 driver_unloaded()
 {
 	local name
