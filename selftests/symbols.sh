@@ -9,7 +9,7 @@
 dir=$(dirname "$0")
 docs=$dir
 lib=$dir/lib
-[[ -e $dir/symbols.md ]] || { docs=$dir/../docs; lib=$dir/../lib; }
+[[ -e $dir/symbols.md ]] || { docs=$dir/../docs/programs; lib=$dir/../lib; }
 include=${INCLUDE:-/usr/include}
 
 # shellcheck source=selftests/checks.sh
@@ -42,7 +42,7 @@ awk -F ' *[|] *' '
 		print $2, v[1], $4
 		for (i = 2; i <= n; i++)
 			print $2, base v[i], $4
-	}' "$docs/programs/symbols.md" | sort > "$WORK/table"
+	}' "$docs/symbols.md" | sort > "$WORK/table"
 grep -v ' real lib' "$WORK/table" | cut -d' ' -f1,2 > "$WORK/ours"
 grep ' real lib' "$WORK/table" | cut -d' ' -f1,2 > "$WORK/real"
 cut -d' ' -f1,2 "$WORK/table" > "$WORK/known"
@@ -51,7 +51,7 @@ awk -F ' *[|] *' '
 	/^## / { inline = /^## Inline/ }
 	inline && NF == 5 && $2 ~ /^_*[a-z]/ && $2 != "function" {
 		print $2, $3, $4
-	}' "$docs/programs/symbols.md" | sort > "$WORK/inline"
+	}' "$docs/symbols.md" | sort > "$WORK/inline"
 
 {
 	for f in table inline real; do
