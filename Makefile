@@ -57,7 +57,7 @@ install-lib:
 		install -m 644 $(h) $(INCDIR)/rdma_ep/kernel/;)
 	$(if $(DESTDIR),,ldconfig)
 
-# Who may open the device, and that the module is loaded at boot: docs/install.md.
+# Who may open the device, and that the module is loaded at boot: docs/admin/install.md.
 install-config:
 	install -d $(CONFDIR)/udev/rules.d $(CONFDIR)/modules-load.d
 	install -m 644 packaging/60-rdma_ep.rules $(CONFDIR)/udev/rules.d/
@@ -97,16 +97,15 @@ bench demo shell lint deb site:
 dist:
 	@packaging/dist build
 
-# Results of "make bench" into docs/performance.md: FROM=DIRECTORIES, or none to make
-# the tables and plots anew.
+# Results of "make bench" into docs/performance/results.md. FROM=DIRECTORIES, or nothing to
+# render the tables and plots again.
 FROM ?=
 bench-report:
 	PYTHONDONTWRITEBYTECODE=1 python3 selftests/bench/docs.py docs $(FROM)
 
-# Quotes and manual in docs/, from the sources. Needs the kernel's kernel-doc, perl's.
-KERNEL_DOC ?= $(KDIR)/scripts/kernel-doc
+# Quotes in documents, from the sources.
 docs:
-	selftests/tree/docs.sh update $(KERNEL_DOC)
+	selftests/tree/docs.sh update
 
 clean:
 	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
@@ -125,7 +124,7 @@ help:
 	@echo '  make uninstall    remove them'
 	@echo '  make install-config  udev rule, loading at boot'
 	@echo '  make dist         a source tarball, in build/'
-	@echo '  make docs         renew quotes and manual in docs/'
+	@echo '  make docs         renew quotes in documents'
 	@echo '  make site         documents and manual pages to look at in a browser, in build/site'
 	@echo '  make clean        remove what was built here'
 	@echo
@@ -138,9 +137,9 @@ help:
 	@echo '  make deb          Debian packages for SUITE, in build/deb/SUITE'
 	@echo '  make check-packages  they are installed, used, upgraded, purged; SUITE'
 	@echo '  make bench        what operations cost, beside the stock libraries; SUITE, DEVICE'
-	@echo '  make bench-report FROM=DIRECTORIES    ... into docs/performance.md'
+	@echo '  make bench-report FROM=DIRECTORIES    ... into docs/performance'
 	@echo '  make shell        a shell in the guest'
-	@echo '  make lint         checkpatch, sparse, W=1, coccinelle, clang-format, shellcheck, codespell, man pages'
+	@echo '  make lint         checkpatch, sparse, W=1, coccinelle, clang-format, shellcheck, codespell, man pages, words'
 	@echo '  $(RIG) help   what else the rig can do'
 	@echo
 	@echo 'Variables:'

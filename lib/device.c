@@ -52,7 +52,7 @@ static void set_strings(struct ibv_device *ibdev,
 
 	/*
 	 * Programs look for the node in /dev/infiniband and for the device
-	 * below the paths (docs/design.md). One node stands for all devices.
+	 * below the paths (docs/internals/design.md). One node stands for all devices.
 	 */
 	snprintf(ibdev->dev_name, sizeof(ibdev->dev_name), "rdma_ep");
 	snprintf(ibdev->dev_path, sizeof(ibdev->dev_path),

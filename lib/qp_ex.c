@@ -18,7 +18,7 @@
 	 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UD_OPS \
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-/* Less what goes to an SRQ: see ibv_wr_set_xrc_srqn() in docs/symbols.md. */
+/* Less what goes to an SRQ: see ibv_wr_set_xrc_srqn() in docs/programs/symbols.md. */
 #define XRC_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * rsockets are librdmacm's (see docs/design.md) and go there. The functions are here
+ * rsockets are librdmacm's (see docs/internals/design.md) and go there. The functions are here
  * for programs that are linked with librdmacm, name one of them, and run where it is
  * not: Debian's rping names rpoll(). With no librdmacm there are no rsockets.
  */

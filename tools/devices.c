@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* rdma-ep devices: what the module offers to the caller. */
+/* rdma-ep devices: the devices that the caller may use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -89,7 +89,7 @@ static const char *transport(const struct rdma_ep_device *dev,
 	       port->ethernet ? "RoCE" : "InfiniBand";
 }
 
-/* kmod/engine/caps.c has the same. */
+/* The same list as in the module (caps.c). */
 const char *device_refused(const struct rdma_ep_device *dev)
 {
 	switch (dev->driver_id) {

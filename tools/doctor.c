@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * rdma-ep doctor: does everything that a program needs work? Each line says what is,
- * and what mends it if that is wrong.
+ * rdma-ep doctor: checks all requirements of a program. Each line has a state and, if
+ * that is wrong, the remedy.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -99,8 +99,8 @@ static bool check_module(void)
 }
 
 /*
- * The RDMA stack of the card's vendor (MLNX_OFED, DOCA-OFED) comes in place of the
- * kernel's own, and a module fits to one of them.
+ * The RDMA stack of a card's vendor (MLNX_OFED, DOCA-OFED) replaces the kernel's own. A
+ * module fits only one of them.
  */
 static void check_stack(void)
 {
@@ -306,7 +306,7 @@ static void check_cgroup(void)
 		say("cgroup", OK, NULL, "rdma.max of %s limits nothing", group);
 }
 
-/* A tenth of what is allowed should be left. */
+/* A tenth of each limit should be left. */
 static void check_quota(void)
 {
 	static const char * const keys[] = { "user-objects", "user-queue-memory" };
@@ -334,7 +334,7 @@ static void check_quota(void)
 		}
 	}
 	if (!full)
-		say("quota", OK, NULL, "nobody is near a limit (%d session%s%s)",
+		say("quota", OK, NULL, "no user is near a limit (%d session%s%s)",
 		    num, num == 1 ? "" : "s", hidden ? " that can be seen" : "");
 	sessions_free(list, num);
 }
@@ -363,7 +363,7 @@ out:
 		json_close(']');
 }
 
-/* What a report of a bug should have. */
+/* Information for the report of a bug. */
 static void report(void)
 {
 	static const char * const parameters[] = {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Text that others choose (names of processes, of network devices, of cgroups) on a
- * terminal and in JSON: what is no printable UTF-8 is shown as \xNN, byte by byte, and a
- * backslash as two.
+ * Text of other users (names of processes, of network devices, of cgroups) on a terminal
+ * and in JSON: bytes that are no printable UTF-8 are shown as \xNN, a backslash as two.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,8 @@
 #include "tool.h"
 
 /*
- * Not for a terminal: controls (also those from U+0080 on), and what moves the text
- * around it (line and paragraph separators, directions of writing).
+ * Characters that must not reach a terminal: controls (also those from U+0080 on), line
+ * and paragraph separators, directions of writing.
  */
 static bool moves(unsigned int c)
 {
@@ -21,7 +20,7 @@ static bool moves(unsigned int c)
 	       (c >= 0x2066 && c <= 0x2069);
 }
 
-/* The length of the character that the text begins with, 0: it has to be escaped. */
+/* The length of the first character, or 0 if it has to be escaped. */
 static size_t character(const char *text, size_t len)
 {
 	static const unsigned int first[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -63,7 +62,7 @@ void escape(char *out, const char *text, size_t len)
 	*out = 0;
 }
 
-/* What the command prints, each line escaped. */
+/* The output of a command, each line escaped. */
 void show_output(const char *command)
 {
 	char *line = NULL, *text;

@@ -7,7 +7,7 @@
 static int depth;
 static bool more;
 
-/* Text that others choose has been escaped: see escape.c. */
+/* Text of other users has been escaped: see escape.c. */
 static void string(const char *s)
 {
 	putchar('"');
@@ -19,7 +19,7 @@ static void string(const char *s)
 	putchar('"');
 }
 
-/* What comes before a value. */
+/* The comma, the indentation and the key before a value. */
 static void next(const char *key)
 {
 	if (depth)

@@ -61,7 +61,7 @@ bool option(char ***argv, const char *name, const char **value)
 	return true;
 }
 
-/* The script does all of it; it is next to this program. */
+/* Executes the script, which is next to this program. */
 int cmd_run(int argc, char **argv)
 {
 	char path[PATH_MAX], *slash;

@@ -12,7 +12,7 @@
 
 static void *grow(void *array, int num, size_t size)
 {
-	/* To the next power of two whenever one is reached */
+	/* The size doubles at each power of two. */
 	if (num & (num - 1))
 		return array;
 	array = realloc(array, (num ? 2 * (size_t)num : 1) * size);
@@ -94,7 +94,7 @@ static bool read_session(struct session *s, int pid, int fd)
 	if (f) {
 		size_t len = fread(comm, 1, sizeof(comm), f);
 
-		/* It may have others: they are of the name. */
+		/* Other newlines belong to the name. */
 		len -= len && comm[len - 1] == '\n';
 		escape(s->comm, comm, len);
 		fclose(f);
@@ -137,7 +137,7 @@ static bool is_node(int pid, const char *fd)
 	if (len <= 0)
 		return false;
 	target[len] = 0;
-	/* In a container it may have another place. */
+	/* A container may have it in another place. */
 	return strstr(target, "/rdma_ep");
 }
 
@@ -158,7 +158,7 @@ static bool known(const struct session *list, int num, unsigned long number)
 	return false;
 }
 
-/* Returns false if that may not be seen. */
+/* Returns false if the caller has no permission. */
 static bool look_into(int pid, struct session **list, int *num)
 {
 	struct session s;

@@ -10,7 +10,7 @@
 
 #include "tool.h"
 
-/* What grows, and is shown for a second with --watch. */
+/* Growing counters: --watch shows their rate for a second. */
 static const char * const counters[] = { "sends", "receives", "completions" };
 
 #define NR_COUNTERS	((int)(sizeof(counters) / sizeof(counters[0])))
@@ -23,7 +23,7 @@ static const char *user_name(const struct session *s)
 	return pw ? pw->pw_name : uid;
 }
 
-/* "3 of 5 KiB" and the like: as one number or two, by what they are. */
+/* "3 of 5 KiB": one number or two, depending on the key. */
 static void json_pair(const struct pair *p)
 {
 	char key[64], *end;
@@ -91,7 +91,7 @@ static void show_json(const struct session *list, int num, bool hidden)
 	json_close('}');
 }
 
-/* Without what follows the number */
+/* The digits at the beginning */
 static void number(const char *value, char *buf, size_t size)
 {
 	size_t len = strcspn(value, " ");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rdma-ep: what runs on the module rdma_ep, on what, and what is in the way.
+ * rdma-ep: shows the programs on the module rdma_ep, the devices, and the problems.
  */
 #ifndef RDMA_EP_TOOL_H
 #define RDMA_EP_TOOL_H

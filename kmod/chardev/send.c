@@ -88,7 +88,7 @@ static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
 
 /*
  * Of so short a message of one entry siw copies the data next to its header, and where
- * it goes on in the next page, it takes what is behind the first one: somebody else's.
+ * it goes on in the next page, it takes what is behind the first one: somebody else's. (SIW-16)
  */
 static bool uep_siw_miscopies(u64 addr, u64 len)
 {
@@ -219,7 +219,7 @@ static int uep_send_ud(struct uep_qp *qp, const struct rdma_ep_send_wr *u,
 /*
  * siw takes these into its queue and then neither sends them nor lets go of them, so
  * that nothing after them is sent: a READ behind a fence, or where no READs were agreed
- * on; data of the request's own next to a key.
+ * on; data of the request's own next to a key. (SIW-21)
  */
 static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op,
 			      u32 flags)

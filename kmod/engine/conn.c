@@ -428,7 +428,7 @@ static int ep_id_refuse(struct ep_id *id, const void *data, u8 len, u8 reason)
 	 * Of an id that is connecting, the IB CM would forget that it has a request
 	 * to take back, and destroying it would wait for minutes until nobody has
 	 * answered that. iw_cm would take it to have failed, and find out with a
-	 * BUG() when it is disconnected.
+	 * BUG() when it is disconnected. (IBCM-03, IWCM-02)
 	 */
 	if ((!id->request && !responded) || len > ep_iw_max_private(id->cm_id))
 		return -EINVAL;
@@ -525,7 +525,7 @@ int ep_id_establish(struct ep_id *id)
  * between us and the owner: the IB CM, if it were told, would take back the answer
  * that it still repeats in a thread of its own, and not any more if the connection is
  * over by then. Destroying the id would wait until that has been sent sixteen times,
- * for more than a minute.
+ * for more than a minute. (IBCM-04)
  *
  * A path migration the CM would take for granted: go on with an alternate path that it
  * has never been told, and lose its references to the device and its GID.

@@ -475,7 +475,7 @@ static int ep_client_add(struct ib_device *ibdev)
 	/*
 	 * It says that it takes longer messages, but adds lengths in an int. And of a
 	 * receive that is almost full the length with the next packet must not begin
-	 * at 0 again: siw would go on behind the last entry.
+	 * at 0 again: siw would go on behind the last entry. (SIW-19)
 	 */
 	if (ep_is_siw(ibdev)) {
 		dev->max_msg_sz[1] = min_t(u32, dev->max_msg_sz[1], INT_MAX);

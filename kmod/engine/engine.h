@@ -52,8 +52,8 @@
  * (ep_id.later_work). A task with the handler mutex does not wait for ep_qp.lock, either.
  *
  * Drivers' calls under ep_qp.lock and inside of ep_dev_enter() end soon, whatever users
- * do: where a driver's do not, its file sees to that (rxe.c), and docs/security.md has
- * what it cannot bound.
+ * do: where a driver's do not, its file sees to that (rxe.c), and docs/security/known-issues.md
+ * has what it cannot bound.
  *
  * ep_dev.cm_srcu is held around rdma_destroy_id(), outside of everything but ep_dev.srcu;
  * who waits for it, at the end of our removal of a device, holds nothing of ours.

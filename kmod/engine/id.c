@@ -22,7 +22,7 @@ struct workqueue_struct *ep_wq;
 /*
  * rdma_cm lets go of the device first and of its GID then. In between, a removal that
  * waited for the last id goes on and frees the table that the GID is in. So the device
- * is held until both are done.
+ * is held until both are done. (CMA-04)
  */
 static void ep_id_destroy_cm_id(struct rdma_cm_id *cm_id)
 {
@@ -612,7 +612,7 @@ static bool ep_id_must_stay(const struct ep_id *id)
  * Called between ep_id_begin() and ep_id_end(). Without @src rdma_cm notes the interface
  * of @dst before it looks whether the id may have another. But by its interface it finds
  * an id again that has a route, to take it out of a table before it is freed. And it
- * warns of a removal that tells of itself while it binds the id.
+ * warns of a removal that tells of itself while it binds the id. (CMA-06)
  */
 int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 		       const struct sockaddr *dst, u32 timeout_ms)

@@ -24,7 +24,7 @@ static iw_event_handler ep_iw_handler;
 /* Order of what is passed on; which of our handlers an id has. */
 static DEFINE_SPINLOCK(ep_iw_lock);
 
-/* After the beginning: another one would be a BUG() as well. */
+/* After the beginning: another one would be a BUG() as well. (IWCM-02) */
 static int ep_iw_begun(struct iw_cm_id *iw, struct iw_cm_event *event)
 {
 	unsigned long flags;
@@ -78,7 +78,7 @@ u8 ep_iw_max_private(const struct rdma_cm_id *cm_id)
 /*
  * A request came in through a device, or an interface, that is not the one of the new
  * id: siw listens by the number of an interface, and rdma_cm looks for the address. It
- * would be accepted with whatever QP there has the number of the one that we mean.
+ * would be accepted with whatever QP there has the number of the one that we mean. (IWCM-03)
  */
 bool ep_iw_misplaced(struct rdma_cm_id *cm_id)
 {
@@ -99,7 +99,7 @@ bool ep_iw_misplaced(struct rdma_cm_id *cm_id)
 
 /*
  * siw's client believes the length that the answer says. A short one it makes up to be
- * huge, and reads what is behind its buffer; a failed one may have come in parts.
+ * huge, and reads what is behind its buffer; a failed one may have come in parts. (SIW-03)
  */
 void ep_iw_check_data(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 {

@@ -66,7 +66,7 @@ static struct ep_attachment *ep_qp_same_gid(struct ep_qp *qp,
  * takes a group away with its last QP even if another one is being attached just then, which
  * is in no group that can be found any more, but counted; or it takes the group away
  * twice. (Other drivers see to that themselves, and one that is stuck shall hold up
- * nobody else.)
+ * nobody else.) (RXE-10)
  */
 static void ep_mcast_lock_dev(struct ep_dev *dev)
 {

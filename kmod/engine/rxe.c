@@ -25,7 +25,7 @@ static enum ib_qp_state ep_rxe_state(const struct ep_qp *qp)
  * Takes from a QP what is posted, without completing it, and the region that it may have
  * kept; qp->lock is held. In RESET a packet that is just arriving would stay, in ERR it
  * is dropped. One RESET is not enough: it forgets the place in the send queue before it
- * empties that, and an error that is on its way may overtake it.
+ * empties that, and an error that is on its way may overtake it. (RXE-18, RXE-19)
  */
 static void ep_rxe_empty(struct ep_qp *qp)
 {
@@ -66,6 +66,7 @@ void ep_rxe_stop_receiving(struct ep_qp *qp)
  * it is told, also that a QP in ERR is in RTR, whose queues have been flushed; from
  * 6.12 on it takes any attribute at any time if the state is not to change. Resources
  * for READs it takes away from under a responder that is using them. qp->lock is held.
+ * (RXE-17, RXE-23)
  */
 int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 {
@@ -114,7 +115,7 @@ static const union ib_gid ep_rxe_no_peer = { .raw = { 0xff } };
  * ever, if others go on sending to the QP that they were, or are, connected to. So it gets
  * an address first from which nothing comes, and the real one last, which is what rxe does
  * in that order. What was on its way since before the RESET is answered in INIT, too: so
- * the QP has no access rights until then, as a READ would take long.
+ * the QP has no access rights until then, as a READ would take long. (RXE-16)
  */
 static int ep_rxe_to_rtr(struct ep_qp *qp, const struct ib_qp_attr *given,
 			 int mask)
@@ -310,7 +311,7 @@ static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
  * no more when the QP is in another state. The sender may try for ever then, as rxe does
  * not count to 7 retries. So give it the time, as destroying a QP alone would. What has
  * completed just now, or nobody knows when, gets more of it than data that came without a
- * word. @got_at: jiffies
+ * word. (RXE-20) @got_at: jiffies
  */
 void ep_rxe_answer(unsigned long got_at)
 {
@@ -393,7 +394,7 @@ void ep_rxe_stop_all(struct ep_dev *dev)
  * The rescue: what is done about a QP or a region that rxe cannot destroy as yet, for which
  * it waits fifty seconds, and then frees it. One work item for each device does so for
  * all destroyers that wait, and is not queued while there is none. A QP that is in use has
- * its turn with the next look, and is waited for if it is in use again and again.
+ * its turn with the next look, and is waited for if it is in use again and again. (RXE-03)
  */
 
 /* What waits for longer than that is looked after, as often as that. */
@@ -410,7 +411,7 @@ void ep_rxe_stop_all(struct ep_dev *dev)
  * then; and on 6.1 when it goes to ERR while a WRITE with immediate data is being worked
  * on. One that has been in ERR for a while has flushed what it could, and is emptied, once:
  * that ends what it keeps. By then a grace period has passed, for all at once, since when
- * rxe drops packets for it (see ep_qp_quiet()).
+ * rxe drops packets for it (see ep_qp_quiet()). (RXE-21)
  */
 static void ep_rxe_drop_region(struct ep_qp *qp)
 {
@@ -581,7 +582,7 @@ void ep_rxe_dereg_end(struct ep_dev *dev)
  * As ib_destroy_qp(). What the QP has sent to another one of this machine refers to it until
  * it is looked at there, which may be after gigabytes of READs. So if it takes long its
  * peers fail, who have lost their connection anyway. Not those of others, to whom a peer's
- * number is all that it takes to be connected.
+ * number is all that it takes to be connected. (RXE-04)
  */
 int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp)
 {

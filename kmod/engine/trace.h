@@ -3,7 +3,7 @@
  * Trace events of ids, those of programs and those of kernel consumers. With the
  * ones of sessions (chardev/trace.h) they are the system "rdma_ep".
  *
- * docs/tracing.md says what to do with them. Fields stay as they are, others may
+ * docs/admin/tracing.md says what to do with them. Fields stay as they are, others may
  * come. Not in there: pointers, and the users' own values (cookies, private data).
  */
 #undef TRACE_SYSTEM

@@ -137,7 +137,7 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 
 /*
  * siw can not be unloaded under QPs: its exit stops the threads that send, and then its
- * devices go, which waits for QPs that are still to send, for ever. So each holds it.
+ * devices go, which waits for QPs that are still to send, for ever. So each holds it. (SIW-22)
  */
 static struct module *ep_qp_driver(const struct ib_device *ibdev)
 {

@@ -7,7 +7,7 @@
  * rdma_ep_connect(), rdma_ep_accept() and rdma_ep_disconnect() return when the
  * connection is what they say; rdma_ep_get_request() waits for a client. A
  * protocol that has better things to do than to wait gives its endpoints a
- * channel, and gets events. See docs/ulp.md for a tour.
+ * channel, and gets events. See docs/kernel/ulp.md for a tour.
  */
 #ifndef RDMA_EP_H
 #define RDMA_EP_H

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""docs.py DOCS [RESULTS...]: results into DOCS/performance.md.
+"""docs.py DOCS [RESULTS...]: results into DOCS/performance.
 
 Each of RESULTS is a directory that run and report.py (profile.py) have been in: its
 bench.json (profile.json) becomes DOCS/performance/SUITE-DEVICE-MODE.json
-(...-profile.json). Then the plots and the tables of performance.md are made anew from
-all that is in DOCS/performance. A table stands between
+(...-profile.json). Then the plots and the tables of results.md and conclusions.md are
+made anew from all files in DOCS/performance. A table stands between
 
         <!-- begin NAME -->
         <!-- end -->
 
-NAME is a file's, or "goals": what has been met and what has been missed. The rest of
-the document is not touched. ...-profile-before.json, if there is one, is what a profile
+NAME is a file's, "goals" (the met and missed ones), or "summary". The rest of the
+documents is not touched. ...-profile-before.json, if there is one, is what a profile
 was before everything that has been done about it.
 """
 
@@ -25,6 +25,10 @@ import plot
 import report
 import results
 
+DOCUMENTS = ['results.md', 'conclusions.md']
+SUMMARY = ['create_destroy', 'create_recycled', 'cycle', 'ping_events', 'ping_polling',
+           'send_64_1', 'send_64_16', 'send_65536_16', 'write_4096_16', 'read_4096_1',
+           'srq_16']
 PROFILED = ['create', 'destroy', 'create_recycled', 'cycle', 'ping_events',
             'ping_polling', 'send_64_1', 'send_64_16', 'write_64_16',
             'write_4096_16', 'read_4096_1', 'send_65536_1', 'srq_16']
@@ -144,6 +148,18 @@ def goals_table(reports):
     return markdown(['operation', 'where', 'value', 'goal', 'result'], lines)
 
 
+def summary_table(reports):
+    """Ratios of the counted reports"""
+    names = sorted((name for name in reports if name.endswith('-counted')), reverse=True)
+    ratios = {name: {row['name']: row.get('ratio') for row in reports[name]['rows']}
+              for name in names}
+    lines = [[op] + [f'{ratios[name][op]:.2f}' if ratios[name].get(op) else ''
+                     for name in names] for op in SUMMARY]
+    heads = [f'{reports[name]["info"]["device"].strip()}, Linux '
+             f'{".".join(reports[name]["info"]["kernel"].split(".")[:2])}' for name in names]
+    return markdown(['ours / stock'] + heads, lines)
+
+
 def render(docs):
     kept = os.path.join(docs, 'performance')
     reports, blocks = {}, {}
@@ -153,7 +169,7 @@ def render(docs):
             continue
         data = load(path)
         kernel = f'Linux {data["info"]["kernel"]}, {data["info"]["device"].strip()}'
-        picture = f'![{name}](performance/{name}.svg)'
+        picture = f'![{name}]({name}.svg)'
         if 'profiles' in data:
             drawing = plot.profiles(data['profiles'], kernel, PROFILED)
             old = path.replace('.json', '-before.json')
@@ -166,17 +182,19 @@ def render(docs):
                             f'{latency_table(data)}\n\n{picture}')
         save(os.path.join(kept, f'{name}.svg'), drawing)
     blocks['goals'] = goals_table(reports)
-    path = os.path.join(docs, 'performance.md')
-    with open(path, encoding='utf-8') as text:
-        document = text.read()
-    there = set(re.findall(r'<!-- begin (\S+) -->', document))
-    for name, block in blocks.items():
-        if name not in there:
-            print(f'{path}: no place for {name}', file=sys.stderr)
-        document = re.sub(rf'(<!-- begin {re.escape(name)} -->\n).*?(<!-- end -->)',
-                          lambda m, b=block: f'{m[1]}{b}\n{m[2]}', document,
-                          flags=re.DOTALL)
-    save(path, document)
+    blocks['summary'] = summary_table(reports)
+    there = set()
+    for path in (os.path.join(kept, name) for name in DOCUMENTS):
+        with open(path, encoding='utf-8') as text:
+            document = text.read()
+        there |= set(re.findall(r'<!-- begin (\S+) -->', document))
+        for name, block in blocks.items():
+            document = re.sub(rf'(<!-- begin {re.escape(name)} -->\n).*?(<!-- end -->)',
+                              lambda m, b=block: f'{m[1]}{b}\n{m[2]}', document,
+                              flags=re.DOTALL)
+        save(path, document)
+    for name in sorted(set(blocks) - there):
+        print(f'{kept}: no place for {name}', file=sys.stderr)
 
 
 def main():

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Who is charged for what a program holds: the worked example of docs/accounting.md,
+# Who is charged for what a program holds: the worked example of docs/admin/accounting.md,
 # whose commands are quoted from here, and whose output is held against what comes
 # out.
 #
@@ -13,8 +13,8 @@
 . "$(dirname "$0")/common.sh"
 
 HERE=$(cd "$(dirname "$0")" && pwd)
-DOC=$HERE/../src/docs/accounting.md
-[[ -e $DOC ]] || DOC=$HERE/../../docs/accounting.md
+DOC=$HERE/../src/docs/admin/accounting.md
+[[ -e $DOC ]] || DOC=$HERE/../../docs/admin/accounting.md
 CG=/sys/fs/cgroup/demo
 QUOTA=/sys/module/rdma_ep/parameters/session_max_queue_mb
 PROGRAM=$HERE/accounting.py

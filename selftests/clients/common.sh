@@ -49,7 +49,7 @@ problem()
 
 # What siw does not read although it is there. siw_accept() tells the peer first,
 # and listens to its socket then: what comes in between stays unread until more
-# comes, and if the peer waits for an answer, both wait for ever. On any stack.
+# comes, and if the peer waits for an answer, both wait for ever. On any stack (SIW-25).
 # (Of the sockets that no process has, siw is to read.)
 unread_bytes()
 {

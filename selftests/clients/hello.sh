@@ -10,8 +10,8 @@
 . "$(dirname "$0")/common.sh"
 
 HERE=$(cd "$(dirname "$0")/.." && pwd)
-SOURCE=$HERE/src/docs/examples/hello.c
-[[ -e $SOURCE ]] || SOURCE=$HERE/../docs/examples/hello.c
+SOURCE=$HERE/src/docs/programs/hello.c
+[[ -e $SOURCE ]] || SOURCE=$HERE/../docs/programs/hello.c
 
 if [[ -n ${STOCK:-} ]]; then
 	skip "the first program" "stock run, there is no library"

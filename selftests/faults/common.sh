@@ -32,7 +32,7 @@ QUIET_BOUND=$((20000 * ${TEST_SCALE:-1}))
 
 # faults_of KIND: what "zoo" holds (nothing: all there is), whether it may end before it is
 # ready, and the bound. siw's listener does not survive connections that end before it
-# has accepted them, and may take the kernel with it (docs/security.md).
+# has accepted them, and may take the kernel with it (SIW-01).
 faults_of()
 {
 	BOUND=10 ZOO=() EARLY=1

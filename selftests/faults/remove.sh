@@ -107,7 +107,7 @@ netdev_deleted()
 {
 	local name="ip link del, everything alive"
 	# With the route gone a MAD fails, and one that ib_mad posts again after that
-	# is never completed by rxe of 6.1 (docs/security.md): who destroys its id then
+	# is never completed by rxe of 6.1 (RXE-12): who destroys its id then
 	# waits for ever.
 	if [[ $DEVICE == rxe && $(uname -r) == 6.1.* ]]; then
 		skip "$name" "rxe of Linux 6.1 loses MADs when the route goes"
@@ -131,6 +131,7 @@ other_device()
 	add_link "$other" epother epo0 10.93.0.1
 }
 
+# SIW-22
 driver_unloaded()
 {
 	local name

@@ -7,7 +7,7 @@
 /*
  * Rounds that went wrong once, and what it was; each test begins with them. (A change
  * of the fuzzer gives a seed another meaning: what a round has found gets a test of
- * its own, too, which docs/security.md names, and promises.sh looks for it there.)
+ * its own, too, which docs/security/tests.md names, and promises.sh looks for it there.)
  */
 static const struct fuzz_known corpus[] = {
 	{ 13, "reaches ESTABLISH, NOTIFY and DETACH_MCAST soon" },

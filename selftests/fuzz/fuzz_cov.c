@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How much of the module's code the fuzzer reaches: on a kernel with KCOV, the
- * places in it that calls have come by. Nothing is guided by it: docs/security.md
+ * places in it that calls have come by. Nothing is guided by it: docs/security/fuzzing.md
  * says why. How many places there are the rig counts when it has built the module
  * (cover_places() in vm/build.sh), in a file beside this program.
  */

@@ -19,7 +19,7 @@
  *			calls again (except for what peers and the CM do in their time)
  *	FUZZ_LOG=FILE	each call, its arguments and its result, see fuzz_log.c
  *
- * For hours, see docs/security.md.
+ * For hours, see docs/security/fuzzing.md.
  */
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -128,7 +128,7 @@ static bool unaccepted(const char *sockets)
 
 /*
  * siw does not survive connections that end before its worker has accepted them
- * (docs/security.md). So a round over iWARP has one thread, is not killed, and goes
+ * (SIW-01). So a round over iWARP has one thread, is not killed, and goes
  * on when that has happened: how long it takes is the host's business. It gives
  * up at last: siw forgets connections that it has no memory for.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibv_create_srq_ex(3), sentence by sentence. The numbers are those of docs/pages.md;
+ * ibv_create_srq_ex(3), sentence by sentence. The numbers are those of docs/programs/pages.md;
  * what needs XRC is in page_xrc.c.
  */
 #include "lib_test.h"

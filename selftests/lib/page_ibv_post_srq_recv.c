@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibv_post_srq_recv(3), sentence by sentence. The numbers are those of docs/pages.md.
+ * ibv_post_srq_recv(3), sentence by sentence. The numbers are those of docs/programs/pages.md.
  */
 #include "lib_test.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rdma_create_srq(3), sentence by sentence. The numbers are those of docs/pages.md;
+ * rdma_create_srq(3), sentence by sentence. The numbers are those of docs/programs/pages.md;
  * what needs XRC is in page_xrc.c.
  */
 #include "lib_test.h"

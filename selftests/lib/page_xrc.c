@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the pages say of XRC, sentence by sentence. The numbers are those of
- * docs/pages.md. On the mock device, for which the stock libraries have no driver.
+ * docs/programs/pages.md. On the mock device, for which the stock libraries have no driver.
  */
 #include "lib_test.h"
 #include "lib_mock.h"

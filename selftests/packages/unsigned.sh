@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # In a guest in lockdown, as after a Secure Boot: modules that nobody signed whom
-# the kernel knows. The messages are those that docs/install.md tells of.
+# the kernel knows. The messages are those that docs/admin/install.md tells of.
 
 # shellcheck source=selftests/packages/common.sh
 . "$(dirname "$0")/common.sh"

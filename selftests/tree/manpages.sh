@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Are the manual pages complete, and do they agree with what is known elsewhere? The
-# functions of the library with docs/symbols.md and librdma_ep.map, their differences
+# functions of the library with docs/programs/symbols.md and librdma_ep.map, their differences
 # from the stock library with those that diff.sh has measured, rdma_ep(4) with the
 # ABI's header and the module. ("make lint" looks at their form.)
 
@@ -42,7 +42,7 @@ cut -d' ' -f2 "$WORK/pages" | sort > "$WORK/functions"
 # is not for programs.
 awk -F ' *[|] *' '
 	NF >= 5 && $2 ~ /^_*[a-z]/ && $2 !~ /^(__|verbs_)/ &&
-	$4 ~ /^(works|EOPNOTSUPP|forwarded)/ { print $2, $4 }' "$TOP/docs/symbols.md" |
+	$4 ~ /^(works|EOPNOTSUPP|forwarded)/ { print $2, $4 }' "$TOP/docs/programs/symbols.md" |
 	sort > "$WORK/table"
 cut -d' ' -f1 "$WORK/table" | sort -u > "$WORK/known"
 sed -n 's/^\t\t\([a-z_0-9]*\);$/\1/p' "$TOP/lib/librdma_ep.map" | sort -u \

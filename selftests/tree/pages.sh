@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# docs/pages.md has every sentence of the founding manual pages, with the tests that it
+# docs/programs/pages.md has every sentence of the founding manual pages, with the tests that it
 # is tested by. Are they all there, and has every test of page_*.c its sentence?
 
 here=$(dirname "$0")
 # shellcheck source=selftests/tree/checks.sh
 . "$here/checks.sh"
-doc=$TOP/docs/pages.md
+doc=$TOP/docs/programs/pages.md
 PAGES="ibv_create_cq ibv_create_srq_ex ibv_post_srq_recv rdma_create_ep rdma_create_id
 rdma_create_qp rdma_create_srq"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Is the table of all functions (docs/symbols.md) true? It is held against
+# Is the table of all functions (docs/programs/symbols.md) true? It is held against
 # librdma_ep's symbols and sources, and against the stock libraries and headers of
 # this machine: a build serves programs only if each symbol has the version here
 # that it has there.

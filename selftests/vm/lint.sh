@@ -30,6 +30,15 @@ lint_pages()
 	[[ -z $said ]] || { echo "$said"; return 1; }
 }
 
+# lint_tree SCRIPT: its failures, and how it ended
+lint_tree()
+{
+	local rc=0 said
+	said=$("$LINT_SRC/selftests/tree/$1") || rc=$?
+	((!rc)) || grep -v '^ok ' <<< "$said"
+	return "$rc"
+}
+
 cmd_lint()
 {
 	local failed=0 kernel trace programs library shell text
@@ -86,6 +95,10 @@ cmd_lint()
 		step "manual pages" lint_pages || failed=1
 		step "prototypes in manual pages" lint_in_tree synopses || failed=1
 	fi
+	# With the history of this checkout
+	step "words" "$TOP/selftests/tree/words.sh" || failed=1
+	step "CONTRIBUTING.md" lint_tree contributing.sh || failed=1
+	step "tour.md" lint_tree tour.sh || failed=1
 	step "codespell (${#text[@]} files)" \
 		lint_in_tree codespell "${text[@]}" || failed=1
 	return "$failed"

@@ -50,8 +50,8 @@ booted()
 	return "$rc"
 }
 
-# packages_transcript NAME...: what a user types and sees, from these results, without
-# what apt tells of every package (docs/transcript.md)
+# packages_transcript NAME...: the commands of a user and their output, from these results,
+# without apt's messages about each package; it stays among the results
 packages_transcript()
 {
 	local name

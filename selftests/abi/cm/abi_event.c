@@ -487,7 +487,7 @@ static int keep_cpu(bool keep)
  * Who has announced it may leave at once. The IB CM takes back the answer that the
  * peer has not confirmed in a thread of its own; if the connection is over by then, it
  * forgets about it, and destroying the id waits until that has been sent sixteen
- * times, for more than a minute.
+ * times, for more than a minute. (IBCM-04)
  */
 TEST(notify_and_leave)
 {
@@ -576,7 +576,7 @@ TEST_F(event, migrate_to_its_channel)
 
 /*
  * Only who asked can be rejected. Else the CM has an id that is neither connecting nor
- * not, and closing the session takes minutes, or ends in a BUG() of iw_cm's.
+ * not, and closing the session takes minutes, or ends in a BUG() of iw_cm's. (IBCM-03, IWCM-02)
  */
 TEST_F(event, reject_while_connecting)
 {

@@ -376,7 +376,7 @@ TEST_F(mcast, bad_addresses)
 	EXPECT_TRUE(abi_quiet(self->a.channel));
 }
 
-/* It leaves its groups where it is then, which has to be where it is a member. */
+/* It leaves its groups where it is then, which has to be where it is a member. (CMA-09) */
 TEST_F(mcast, resolve_as_a_member)
 {
 	struct rdma_ep_resolve_addr r = { .timeout_ms = 5000 };
@@ -691,7 +691,7 @@ TEST_F(mcast, attach_too_many)
 	EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, self->a.qp, RDMA_EP_DESTROY_DETACH));
 }
 
-/* An id too, be it the same one. */
+/* An id too, be it the same one. (CMA-01) */
 TEST_F(mcast, join_too_many)
 {
 	enum { MAX = 1024 };

@@ -332,6 +332,7 @@ static void *come_and_go(void *arg)
 	return NULL;
 }
 
+/* RXE-10 */
 TEST_F(race, one_group)
 {
 	struct race *r = &self->r;

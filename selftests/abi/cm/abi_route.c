@@ -52,7 +52,10 @@ static int resolve6(const struct abi *s, __u32 id, __u32 scope)
 	return ABI(s->fd, RESOLVE_ADDR, &r);
 }
 
-/* A destination with another interface is refused, and leaves the one that there is. */
+/*
+ * A destination with another interface is refused, and leaves the one that there is.
+ * (CMA-06)
+ */
 TEST_F(route, other_interface)
 {
 	int round;
@@ -151,7 +154,7 @@ static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16], __u8 mtu
 
 /*
  * A user's path, and with it the peer's request, can say that packets have a size that
- * is none. rxe divides messages by it: a READ of no bytes was a panic (6.1).
+ * is none. rxe divides messages by it: a READ of no bytes was a panic (6.1). (RXE-24)
  */
 TEST_F(route, mtu)
 {
@@ -196,7 +199,7 @@ static int life_time(const struct abi *s, __u32 id)
 
 /*
  * The IB CM keeps what is left of a connection for as long as its packets may live: hours,
- * if the user says so, by its path or by an acknowledge timeout.
+ * if the user says so, by its path or by an acknowledge timeout. (IBCM-02)
  */
 TEST_F(route, life_time)
 {

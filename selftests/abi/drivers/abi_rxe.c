@@ -81,6 +81,7 @@ static int make_busy(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp,
 	return ret;
 }
 
+/* RXE-18 */
 TEST_F(rxe, destroy_busy_qp_fast)
 {
 	struct rdma_ep_wc wc[100];
@@ -130,7 +131,7 @@ static int state_of(const FIXTURE_DATA(rxe) * self, __u32 qp)
 	return ABI(self->s.fd, QUERY_QP, &q) ?: (int)q.attr.qp_state;
 }
 
-/* The same for what the QP forgets, and it can be used again. */
+/* The same for what the QP forgets, and it can be used again. (RXE-19) */
 TEST_F(rxe, reset_busy_qp_fast)
 {
 	struct rdma_ep_modify_qp m = {};
@@ -234,7 +235,7 @@ static int receive_and_destroy(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq,
 	return ABI_DESTROY(&self->s, QP, qp);
 }
 
-/* Who sent it learns that it has arrived, or tries for ever. */
+/* Who sent it learns that it has arrived, or tries for ever. (RXE-20) */
 TEST_F_TIMEOUT(rxe, destroyed_receiver_has_answered, 120)
 {
 	struct rdma_ep_notify_cq notify = {};
@@ -368,7 +369,7 @@ static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib, struct rdma_ep_r
 	return abi_reg_mr(&self->s, self->s.pd, buf, len, AC_ALL, mr);
 }
 
-/* Where rxe wants more memory in one piece than there may be, it is not asked to. */
+/* Where rxe wants more memory in one piece than there may be, it is not asked to. (RXE-22) */
 TEST_F(rxe, huge_region_refused)
 {
 	struct rdma_ep_reg_mr mr;
@@ -464,6 +465,7 @@ static void destroy_requester(struct __test_metadata *_metadata, FIXTURE_DATA(rx
 	abi_close(&other->s);
 }
 
+/* RXE-04 */
 TEST_F_TIMEOUT(rxe, destroy_requester_fast, 200)
 {
 	FIXTURE_DATA(rxe) other = {};
@@ -582,6 +584,7 @@ static void overrun(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self,
 	}
 }
 
+/* RXE-21 */
 TEST_F(rxe, dereg_after_overrun_fast)
 {
 	__u32 small;
@@ -721,6 +724,7 @@ TEST_F_TIMEOUT(rxe, close_with_requesters_fast, 200)
 	close(async);
 }
 
+/* RXE-23 */
 TEST_F(rxe, peer_flush_finds_room)
 {
 	static const int wanted[] = { 0, 1, 128, 129, 255 };

@@ -286,6 +286,7 @@ static int unplug(void)
 	return system("rdma link delete " DEVICE);
 }
 
+/* RXE-16 */
 TEST_F_TIMEOUT(attack, reconnect_under_readers_ends, 120)
 {
 	struct shared *sh = self->shared;
@@ -374,7 +375,7 @@ static int reg_page(const FIXTURE_DATA(attack) * self, struct rdma_ep_reg_mr *mr
 
 #define FAILED	600
 
-/* However many other QPs of theirs have failed */
+/* However many other QPs of theirs have failed (RXE-21, RXE-03) */
 TEST_F_TIMEOUT(attack, region_of_failed_qp_among_many_ends, 120)
 {
 	struct rdma_ep_qp_init qp;

@@ -58,7 +58,7 @@ FIXTURE_TEARDOWN(siw)
 	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
 }
 
-/* He goes without a word: an end without a beginning is a BUG() in iw_cm. */
+/* He goes without a word: an end without a beginning is a BUG() in iw_cm. (IWCM-02) */
 TEST_F(siw, silent_peer_resets)
 {
 	struct linger now = { .l_onoff = 1 };

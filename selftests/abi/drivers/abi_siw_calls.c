@@ -161,7 +161,7 @@ static void end(struct connecting *c)
 
 /*
  * The TCP handshake goes on: siw keeps what it has to itself meanwhile, and does not
- * expect anybody else at the QP.
+ * expect anybody else at the QP. (SIW-24)
  */
 TEST_F(calls, qp_busy_while_connecting)
 {
@@ -478,7 +478,7 @@ static int request(struct _test_data_calls *self, const struct sockaddr_in *sin)
 
 /*
  * Who asked is gone when he is accepted. If siw finds that out late, it leaves the QP as
- * a connected one, without its socket.
+ * a connected one, without its socket. (SIW-24)
  */
 TEST_F(calls, accept_after_reset_sets_qp_in_error)
 {
@@ -560,7 +560,7 @@ static int enter(const char *ns)
 
 /*
  * siw listens by interface, and rdma_cm takes the device that has the address. A QP of
- * the one would be taken for that of the same number on the other.
+ * the one would be taken for that of the same number on the other. (IWCM-03)
  */
 TEST_F(calls, request_on_other_device_refused)
 {

@@ -26,7 +26,7 @@ FIXTURE_TEARDOWN(removal)
 
 /*
  * rdma_cm lets go of the device first and of its GID then, which is slow here. Only
- * ib_core's complaint tells (in the kernel's log).
+ * ib_core's complaint tells (in the kernel's log). (CMA-04)
  */
 TEST_F_TIMEOUT(removal, removal_keeps_gid_table, 60)
 {
@@ -94,7 +94,7 @@ static void *routes_close_thread(void *data)
 /*
  * rdma_cm tells of the removal first and cancels the query for a route then, for which
  * it needs the device of the id. The id is destroyed meanwhile: because of the removal,
- * by its user, or with the session.
+ * by its user, or with the session. (CMA-05)
  */
 TEST_F_TIMEOUT(removal, removal_while_resolving_route, 120)
 {

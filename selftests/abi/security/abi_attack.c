@@ -230,7 +230,7 @@ static void expect_long_receives_refused(struct __test_metadata *_metadata,
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, SRQ, c.srq));
 }
 
-/* Lengths whose sum is small, or negative, in 32 bits, or just too much */
+/* Lengths whose sum is small, or negative, in 32 bits, or just too much (SIW-19) */
 TEST_F(attack, long_messages)
 {
 	struct rdma_ep_query_port port = {
@@ -284,7 +284,7 @@ static int write_from(struct _test_data_attack *self, __u32 qp, __u32 off, __u32
 
 /*
  * Short messages that go on in the next page: siw sends what is behind the first one.
- * Its answers to a READ do so, too: it must not be asked.
+ * Its answers to a READ do so, too: it must not be asked. (SIW-16)
  */
 TEST_F(attack, short_messages)
 {

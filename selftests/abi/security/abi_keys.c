@@ -529,7 +529,7 @@ TEST_F(keys, qp_number_of_another_session_refused)
 
 /*
  * iWARP gives a QP to one connection: siw would mix up what happens to two, and iw_cm
- * end the kernel over an event that it does not expect.
+ * end the kernel over an event that it does not expect. (SIW-23)
  */
 TEST_F(keys, iwarp_qp_connects_once)
 {
@@ -618,7 +618,7 @@ static int not_on_iwarp(struct _test_data_keys *self)
 /*
  * What siw refuses half way: from then on the slot stays taken, and all later
  * posts find the queue full. None of it may get there. (iWARP's other opcodes are
- * among all of them; what other devices take is in abi_states.c.)
+ * among all of them; what other devices take is in abi_states.c.) (SIW-21)
  */
 TEST_F(keys, siw_sends_that_stick_refused)
 {
@@ -688,7 +688,7 @@ TEST_F(keys, siw_sends_that_stick_refused)
 	EXPECT_EQ(0, fill_queue(self));
 }
 
-/* siw: nor are there any where none were agreed on. */
+/* siw: nor are there any where none were agreed on. (SIW-21) */
 TEST(siw_read_without_agreed_reads_refused)
 {
 	struct _test_data_keys *self = calloc(1, sizeof(*self));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Sessions and channels that are passed to another process, of another user: what
- * goes with the descriptor, and what does not. docs/security.md says it in words.
+ * goes with the descriptor, and what does not. docs/security/model.md says it in words.
  */
 #include "abi_test.h"
 

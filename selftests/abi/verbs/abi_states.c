@@ -326,7 +326,7 @@ TEST_F(type, states)
 /*
  * rxe believes the state that it is told, and from Linux 6.12 on takes all attributes
  * at any time where the state stays: a QP that is brought back to life without its
- * queues, a responder that loses its resources while it uses them.
+ * queues, a responder that loses its resources while it uses them. (RXE-17)
  */
 TEST_F(type, wrong_current_state_refused)
 {

@@ -72,6 +72,7 @@ TEST_F(verbs, mr)
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, b.mr));
 }
 
+/* SIW-20 */
 TEST_F(verbs, mr_range)
 {
 	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,0 +1,229 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Plain words: counts habits of style that make comments and documents hard to read, and
+# checks the subjects of commits. More than LIMIT of one habit in 10,000 words fail.
+#
+#	who		"who ..." without a noun before it, as a subject or an object
+#	what		"what ..." as the subject of a sentence or a clause
+#	nobody		nobody, everybody, somebody, anybody, whoever
+#	speak		say, tell, ask, know, believe, mind: code does not
+#	can not		"cannot" is the word
+#	verbless	a sentence without a verb
+#
+# words.sh			check, print what fails
+# words.sh --count [TREE]	print the counts, check nothing
+# words.sh --show CLASS [HABIT]	print each sentence that counts
+# words.sh --self-test		show that the check sees what it is for
+
+# "yes" when the comments of kmod, uapi and lib have been rewritten.
+ENFORCE_COMMENTS=no
+# The same for the manual pages of the library.
+ENFORCE_MANUAL=no
+LIMIT=2
+# Subjects of later commits are "area: imperative object".
+BASE=0b09ea1a38504139fc098126bedf91e449cd1a15
+
+HABITS=(who what nobody speak "can not" verbless)
+CLASSES=(kmod uapi lib tools selftests documents manual)
+
+here=$(cd "$(dirname "$0")" && pwd)
+TOP=$(cd "$here/../.." && pwd)
+WORK=$(mktemp -d) || exit 1
+trap 'rm -rf "$WORK"' EXIT
+
+# Does a CLASS fail if there are too many?
+enforced()
+{
+	case $1 in
+	documents | tools) ;;
+	selftests) return 1 ;;
+	manual) [[ $ENFORCE_MANUAL == yes ]] ;;
+	*) [[ $ENFORCE_COMMENTS == yes ]] ;;
+	esac
+}
+
+# files CLASS: of the current directory
+files()
+{
+	case $1 in
+	documents)
+		find README.md CONTRIBUTING.md CHANGELOG.md docs -name '*.md'
+		find tools debian -type f \( -name '*.1' -o -name control -o -name README.source \) ;;
+	manual)
+		find lib/man -maxdepth 1 -name '*.[1-8]*'
+		find lib/man/pages -name '*.txt' ;;
+	*)
+		find "$1" -type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.bt' \
+			-o -name Makefile -o -name Kbuild -o -name '*.awk' -o -name '*.def' \
+			-o -name '*.pl' \) ! -path '*/man/out/*' ! -name 'words.*'
+		# Scripts without a suffix
+		find "$1" -type f ! -name '*.*' ! -path '*/man/out/*' -perm -100 \
+			-exec grep -lE '^#!/bin/(ba)?sh' {} + ;;
+	esac | sort
+}
+
+# look CLASS: its words and hits, in $WORK/CLASS
+look()
+{
+	local kind=comments
+	case $1 in documents | manual) kind=documents ;; esac
+	files "$1" | xargs perl "$here/words.pl" "$kind" > "$WORK/$1"
+}
+
+# counted CLASS HABIT: how many, and how many in 10,000 words
+counted()
+{
+	awk -F '\t' -v habit="$2" '
+		$1 == "WORDS" { words += $2 }
+		$1 == habit { n++ }
+		END { printf "%d %.1f\n", n, words ? n * 10000 / words : 0 }' "$WORK/$1"
+}
+
+table()
+{
+	local class habit words n rate
+	printf '%-10s %7s' "" words
+	printf ' %13s' "${HABITS[@]}"
+	echo
+	for class in "${CLASSES[@]}"; do
+		words=$(awk '$1 == "WORDS" { n += $2 } END { print n + 0 }' "$WORK/$class")
+		printf '%-10s %7d' "$class" "$words"
+		for habit in "${HABITS[@]}"; do
+			read -r n rate < <(counted "$class" "$habit")
+			printf ' %13s' "$n ($rate)"
+		done
+		echo
+	done
+	echo "(in brackets: in 10,000 words; at most $LIMIT where it is enforced)"
+}
+
+# bad_words CLASS: the habits of which there are too many, and the sentences
+bad_words()
+{
+	local habit n rate
+	for habit in "${HABITS[@]}"; do
+		read -r n rate < <(counted "$1" "$habit")
+		# One is not a habit, however few words there are.
+		awk -v n="$n" -v rate="$rate" -v limit="$LIMIT" \
+			'BEGIN { exit !(n > 1 && rate > limit) }' || continue
+		echo "$1: \"$habit\": $n times, $rate in 10,000 words, at most $LIMIT:"
+		awk -F '\t' -v habit="$habit" '$1 == habit { print "    " $2 }' "$WORK/$1"
+	done
+}
+
+# Reads subjects, prints those that are none.
+bad_subjects()
+{
+	grep -vE '^[a-zA-Z][A-Za-z0-9_./*-]*(, [a-zA-Z][A-Za-z0-9_./*-]*)*: [a-z]+ [^ ]' |
+		grep -vE '^(Revert "|Merge )'
+}
+
+# The first word of an object is a verb, in the imperative, and one that a component can do.
+odd_verbs()
+{
+	grep -E '^[^:]*: (let|say|tell|know|mind|believe|ask|[a-z]*[a-rt-z]ing|[a-z]+ed|[a-z]*[^s]s)( |$)' |
+		grep -vE '^[^:]*: (bring|string|feed|need|shed|seed|embed|speed|bus|bias|focus|canvas)( |$)'
+}
+
+commits()
+{
+	# A source that was unpacked has no history.
+	git -C "$TOP" rev-parse -q --verify "$BASE^{commit}" > /dev/null 2>&1 || return 0
+	git -C "$TOP" log --no-merges --format=%s "$BASE..HEAD" > "$WORK/subjects"
+	{ bad_subjects < "$WORK/subjects"; odd_verbs < "$WORK/subjects"; } |
+		sed 's/^/commit subject: /'
+}
+
+# expect WHAT COMMAND...: for the self test
+expect()
+{
+	local what=$1
+	shift
+	"$@" && return
+	echo "words.sh: self test: $what"
+	SELF_TEST_FAILED=1
+}
+
+self_test()
+{
+	local habit n bad=$WORK/bad.c good=$WORK/good.c
+	SELF_TEST_FAILED=0
+	cat > "$bad" <<-'END'
+	/* Who posts has to wait. */
+	int who = nobody; /* code: "tell" */
+	/*
+	 * What is left is dropped. Nobody waits. The driver tells the core. It can not
+	 * fail. Not with a lock of the peer. The core is called.
+	 */
+	END
+	cat > "$good" <<-'END'
+	/* The caller, who posts, has to wait. */
+	const char *said = "nobody told it what /* can not */ be";
+	/*
+	 * The remaining entries are dropped, which shows what happened. `tell` is a name.
+	 */
+	END
+	perl "$here/words.pl" comments "$bad" > "$WORK/self"
+	for habit in "${HABITS[@]}"; do
+		read -r n _ < <(counted self "$habit")
+		expect "$n times \"$habit\" instead of once" [ "$n" = 1 ]
+	done
+	perl "$here/words.pl" comments "$good" > "$WORK/self"
+	expect "a habit in good words: $(grep -v ^WORDS "$WORK/self")" \
+		[ "$(grep -vc ^WORDS "$WORK/self")" = 0 ]
+	sed -n 's/^ \* //p; s/^\/\* \(.*\) \*\/$/\n\1\n/p' "$bad" > "$WORK/bad.md"
+	# shellcheck disable=SC2016
+	printf '# Who?\n\n```\nnobody\n```\n\n| what is | nobody |\n|---|---|\n' >> "$WORK/bad.md"
+	perl "$here/words.pl" documents "$WORK/bad.md" > "$WORK/self"
+	read -r n _ < <(counted self nobody)
+	expect "$n times \"nobody\" in a document instead of twice" [ "$n" = 2 ]
+	LIMIT=100000
+	expect "a limit that is not reached is" [ -z "$(bad_words self)" ]
+	LIMIT=2
+	cat "$WORK/self" "$WORK/self" > "$WORK/self.2"
+	mv "$WORK/self.2" "$WORK/self"
+	expect "too many are not seen" [ -n "$(bad_words self)" ]
+	expect "a good subject is refused" [ -z "$(
+		printf '%s\n' 'chardev/core: move the command transaction into cmd.c' \
+			'kmod, docs: address a review' 'lib: pass it' > "$WORK/s"
+		bad_subjects < "$WORK/s"; odd_verbs < "$WORK/s")" ]
+	for habit in 'Move it' 'lib: Moved it' 'lib: moved it' 'lib: moves it' 'lib: moving it' \
+		'lib: tell of it' 'lib:move it' 'lib: move'; do
+		echo "$habit" > "$WORK/s"
+		expect "\"$habit\" is a subject" \
+			[ -n "$(bad_subjects < "$WORK/s"; odd_verbs < "$WORK/s")" ]
+	done
+	return "$SELF_TEST_FAILED"
+}
+
+case ${1:-} in
+--self-test)
+	self_test
+	exit ;;
+--count)
+	cd "${2:-$TOP}" || exit 1
+	for class in "${CLASSES[@]}"; do
+		look "$class" || exit 1
+	done
+	table
+	exit ;;
+--show)
+	cd "$TOP" && look "$2" || exit 1
+	awk -F '\t' -v habit="${3:-}" '$1 != "WORDS" && (habit == "" || $1 == habit)' "$WORK/$2"
+	exit ;;
+"") ;;
+*)
+	sed -n '/^# words.sh/s/^# //p' "$0" >&2
+	exit 2 ;;
+esac
+
+self_test || exit 1
+cd "$TOP" || exit 1
+for class in "${CLASSES[@]}"; do
+	look "$class" || exit 1
+	! enforced "$class" || bad_words "$class"
+done > "$WORK/failures"
+commits >> "$WORK/failures"
+[[ ! -s $WORK/failures ]] || { cat "$WORK/failures"; exit 1; }
+[[ $ENFORCE_COMMENTS == yes && $ENFORCE_MANUAL == yes ]] || table
