@@ -57,7 +57,7 @@ static int copy_addr(struct sockaddr **dst, socklen_t *dst_len,
 		     const struct sockaddr *src, socklen_t len)
 {
 	if (!src)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	*dst = malloc(len);
 	if (!*dst)
 		return -1;
@@ -85,7 +85,7 @@ static int copy_gid(struct sockaddr **dst, socklen_t *dst_len,
 	uint16_t port;
 
 	if (ai->ai_family != AF_INET6)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	addr = calloc(1, sizeof(*addr));
 	if (!addr)
 		return -1;
@@ -148,24 +148,24 @@ static int set_result(struct rdma_addrinfo *res,
  * rdma_getaddrinfo(3). Returns 0, -1 and errno, or one of the EAI_* codes of
  * getaddrinfo(3).
  */
-EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
-			       const struct rdma_addrinfo *hints,
-			       struct rdma_addrinfo **out)
+LEP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
+				const struct rdma_addrinfo *hints,
+				struct rdma_addrinfo **out)
 {
 	static const struct rdma_addrinfo no_hints;
 	struct addrinfo ai_hints, *ai = NULL;
 	struct rdma_addrinfo *res;
 	int ret = 0;
 
-	if (ep_real_calls())
-		return ep_forward_cm(-1, rdma_getaddrinfo, node, service, hints,
-				     out);
+	if (lep_real_calls())
+		return lep_forward_cm(-1, rdma_getaddrinfo, node, service, hints,
+				      out);
 	if (!out || (!node && !service && !hints))
-		return ep_err(EINVAL);
-	if (ep_session_cm(NULL))
+		return lep_err(EINVAL);
+	if (lep_session_cm(NULL))
 		return -1;
 	if (hints && hints->ai_flags & RAI_SA)
-		return ep_err(EOPNOTSUPP);
+		return lep_err(EOPNOTSUPP);
 
 	/* First, as this is a cancellation point. */
 	if (node || service) {
@@ -181,7 +181,7 @@ EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	if (!res) {
 		if (ai)
 			freeaddrinfo(ai);
-		return ep_err(ENOMEM);
+		return lep_err(ENOMEM);
 	}
 	if (ai) {
 		ret = set_result(res, hints, ai);
@@ -210,7 +210,7 @@ EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 }
 
 /* rdma_freeaddrinfo(3), whichever library's list it is. */
-EP_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
+LEP_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 {
 	struct rdma_addrinfo *next;
 
@@ -247,7 +247,7 @@ static int resolve_error(int ret)
 	}
 }
 
-static int start_resolving(struct ep_id *id)
+static int start_resolving(struct lep_id *id)
 {
 	bool busy;
 
@@ -255,11 +255,11 @@ static int start_resolving(struct ep_id *id)
 	busy = id->resolving;
 	id->resolving = true;
 	pthread_mutex_unlock(&id->mutex);
-	return busy ? ep_err(EBUSY) : 0;
+	return busy ? lep_err(EBUSY) : 0;
 }
 
 /* There will be no result, or nobody has asked for it. */
-void ep_addrinfo_drop(struct ep_id *id)
+void lep_addrinfo_drop(struct lep_id *id)
 {
 	struct rdma_addrinfo *info;
 
@@ -275,25 +275,25 @@ void ep_addrinfo_drop(struct ep_id *id)
  * rdma_resolve_addrinfo(3). As librdmacm's, it returns when the name has been
  * resolved; what comes later is only the event that says so.
  */
-EP_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
-				    const char *service,
-				    const struct rdma_addrinfo *hints);
+LEP_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
+				     const char *service,
+				     const struct rdma_addrinfo *hints);
 int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 			  const char *service,
 			  const struct rdma_addrinfo *hints)
 {
-	struct ep_id *id = ep_cm_id(cm_id);
+	struct lep_id *id = lep_cm_id(cm_id);
 	struct rdma_addrinfo *info;
 	int ret, error;
 
-	if (ep_foreign_id(cm_id))
-		return ep_forward_cm(-1, rdma_resolve_addrinfo, cm_id, node,
-				     service, hints);
+	if (lep_foreign_id(cm_id))
+		return lep_forward_cm(-1, rdma_resolve_addrinfo, cm_id, node,
+				      service, hints);
 	if (!id)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if (hints && hints->ai_flags & RAI_SA &&
 	    (node || hints->ai_flags & RAI_DNS))
-		return ep_err(ENOTSUP);
+		return lep_err(ENOTSUP);
 	if (start_resolving(id))
 		return -1;
 
@@ -305,33 +305,33 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 	pthread_mutex_lock(&id->mutex);
 	id->resolved = info;
 	pthread_mutex_unlock(&id->mutex);
-	if (ep_write_event(id, RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED, 0, 0)) {
+	if (lep_write_event(id, RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED, 0, 0)) {
 		error = errno;
 		goto err;
 	}
-	return ep_complete(cm_id);
+	return lep_complete(cm_id);
 
 err:
-	ep_addrinfo_drop(id);
-	return ep_err(error);
+	lep_addrinfo_drop(id);
+	return lep_err(error);
 }
 
 /* rdma_query_addrinfo(3): gives the result once. */
-EP_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id,
-				  struct rdma_addrinfo **info);
+LEP_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id,
+				   struct rdma_addrinfo **info);
 int rdma_query_addrinfo(struct rdma_cm_id *cm_id, struct rdma_addrinfo **info)
 {
-	struct ep_id *id = ep_cm_id(cm_id);
+	struct lep_id *id = lep_cm_id(cm_id);
 
-	if (ep_foreign_id(cm_id))
-		return ep_forward_cm(-1, rdma_query_addrinfo, cm_id, info);
+	if (lep_foreign_id(cm_id))
+		return lep_forward_cm(-1, rdma_query_addrinfo, cm_id, info);
 	if (!id || !info)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	pthread_mutex_lock(&id->mutex);
 	*info = id->resolved;
 	if (id->resolved)
 		id->resolving = false;
 	id->resolved = NULL;
 	pthread_mutex_unlock(&id->mutex);
-	return *info ? 0 : ep_err(ENOENT);
+	return *info ? 0 : lep_err(ENOENT);
 }

@@ -38,25 +38,25 @@ struct mr_init_attr {
 #define MASK_BUF	(1 << 5)
 
 /* ibv_alloc_buf(3) */
-EP_EXPORT void *ibv_alloc_buf(struct ibv_pd *pd, size_t size,
-			      struct ibv_buf **out);
+LEP_EXPORT void *ibv_alloc_buf(struct ibv_pd *pd, size_t size,
+			       struct ibv_buf **out);
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **out)
 {
 	struct ibv_buf *buf;
 	int error;
 
 	if (!pd || !out)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.17", ibv_alloc_buf, pd, size,
-				  out);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.17", ibv_alloc_buf, pd, size,
+				   out);
 	buf = calloc(1, sizeof(*buf));
 	if (!buf)
 		return NULL;
 	error = posix_memalign(&buf->addr, sysconf(_SC_PAGESIZE), size);
 	if (error) {
 		free(buf);
-		return ep_null(error);
+		return lep_null(error);
 	}
 	buf->mark = &mark;
 	buf->pd = pd;
@@ -66,7 +66,7 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **out)
 }
 
 /* ibv_free_buf(3) */
-EP_EXPORT void ibv_free_buf(struct ibv_buf *buf);
+LEP_EXPORT void ibv_free_buf(struct ibv_buf *buf);
 void ibv_free_buf(struct ibv_buf *buf)
 {
 	void (*real)(struct ibv_buf *buf);
@@ -74,8 +74,8 @@ void ibv_free_buf(struct ibv_buf *buf)
 	if (!buf)
 		return;
 	if (buf->mark != &mark) {
-		real = (__typeof__(real))ep_real("ibv_free_buf",
-						 "IBVERBS_1.17");
+		real = (__typeof__(real))lep_real("ibv_free_buf",
+						  "IBVERBS_1.17");
 		if (real)
 			real(buf);
 		return;
@@ -86,13 +86,13 @@ void ibv_free_buf(struct ibv_buf *buf)
 }
 
 /* ibv_export_buf_dmabuf_fd(3): none of ours is backed by a DMA-buf. */
-EP_EXPORT int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
+LEP_EXPORT int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
 	if (buf && buf->mark != &mark)
-		return ep_forward(-1, "IBVERBS_1.18", ibv_export_buf_dmabuf_fd,
-				  buf);
-	return ep_err(buf ? ENODATA : EINVAL);
+		return lep_forward(-1, "IBVERBS_1.18", ibv_export_buf_dmabuf_fd,
+				   buf);
+	return lep_err(buf ? ENODATA : EINVAL);
 }
 
 /* Is what is to be registered within the buffer, and that the PD's? */
@@ -115,19 +115,19 @@ static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd,
 
 	if (attr->comp_mask & ~(MASK_IOVA | MASK_ADDR | MASK_FD |
 				MASK_FD_OFFSET | MASK_BUF))
-		return ep_null(EOPNOTSUPP);
+		return lep_null(EOPNOTSUPP);
 	if (attr->comp_mask & MASK_FD) {
 		if ((attr->comp_mask & (MASK_ADDR | MASK_BUF)) ||
 		    !(attr->comp_mask & MASK_FD_OFFSET) ||
 		    !(attr->comp_mask & MASK_IOVA))
-			return ep_null(EINVAL);
+			return lep_null(EINVAL);
 		return ibv_reg_dmabuf_mr(pd, attr->fd_offset, attr->length,
 					 attr->iova, attr->fd, attr->access);
 	}
 	if (!(attr->comp_mask & MASK_ADDR) ||
 	    (attr->comp_mask & MASK_FD_OFFSET) ||
 	    ((attr->comp_mask & MASK_BUF) && !fits_buf(pd, attr)))
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	if (attr->comp_mask & MASK_IOVA)
 		iova = attr->iova;
 	return ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova,
@@ -135,21 +135,21 @@ static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd,
 }
 
 /* ibv_reg_mr_ex(3) */
-EP_EXPORT struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd,
-				       struct ibv_mr_init_attr *attr);
+LEP_EXPORT struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd,
+					struct ibv_mr_init_attr *attr);
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 {
 	if (!pd || !attr)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.15", ibv_reg_mr_ex, pd,
-				  attr);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.15", ibv_reg_mr_ex, pd,
+				   attr);
 	return reg_mr_ex(pd, (const struct mr_init_attr *)attr);
 }
 
 /* ibv_reg_buf_mr(3) */
-EP_EXPORT struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
-					void *addr, size_t length, int access);
+LEP_EXPORT struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
+					 void *addr, size_t length, int access);
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr,
 			      size_t length, int access)
 {
@@ -162,9 +162,9 @@ struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr
 	};
 
 	if (!pd)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.17", ibv_reg_buf_mr, pd, buf,
-				  addr, length, access);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.17", ibv_reg_buf_mr, pd, buf,
+				   addr, length, access);
 	return reg_mr_ex(pd, &attr);
 }

@@ -6,7 +6,7 @@
  * Destroy the CQs and channels that rdma_create_qp() made. What the program has
  * put in their place goes the same way, as with librdmacm.
  */
-void ep_destroy_cqs(struct rdma_cm_id *id)
+void lep_destroy_cqs(struct rdma_cm_id *id)
 {
 	if (id->recv_cq)
 		ibv_destroy_cq(id->recv_cq);
@@ -29,10 +29,10 @@ static struct ibv_xrcd *target_xrcd(struct rdma_cm_id *id,
 {
 	if (ex && ex->comp_mask & IBV_QP_INIT_ATTR_XRCD && ex->xrcd)
 		return ex->xrcd->context == id->verbs ? ex->xrcd :
-							ep_null(EINVAL);
+							lep_null(EINVAL);
 	if (id->qp_type != IBV_QPT_XRC_RECV)
-		return ep_null(EINVAL);
-	return ep_device_xrcd(id->verbs);
+		return lep_null(EINVAL);
+	return lep_device_xrcd(id->verbs);
 }
 
 /*
@@ -44,11 +44,11 @@ static struct ibv_pd *id_pd(struct rdma_cm_id *id)
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 
-	if (id->qp || !id->pd || id->pd != ep_cm_id(id)->made_pd)
+	if (id->qp || !id->pd || id->pd != lep_cm_id(id)->made_pd)
 		return id->pd;
 	/* (A forked child has one of its own, or none: its parent's ids are refused.) */
-	if (ep_device_default(ep_cm_id(id)->session, ep_dev(id->verbs->device),
-			      &context, &pd) || context != id->verbs)
+	if (lep_device_default(lep_cm_id(id)->session, lep_dev(id->verbs->device),
+			       &context, &pd) || context != id->verbs)
 		return id->pd;
 	return pd;
 }
@@ -60,17 +60,17 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 {
 	struct rdma_ep_create_qp cmd = {};
 	struct ibv_xrcd *xrcd = NULL;
-	struct ep_qp_build build;
+	struct lep_qp_build build;
 
 	if (!id->verbs || id->qp)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if (!pd)
 		pd = id_pd(id);
 	if (!pd || pd->context != id->verbs)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if ((id->recv_cq && attr->recv_cq && id->recv_cq != attr->recv_cq) ||
 	    (id->send_cq && attr->send_cq && id->send_cq != attr->send_cq))
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 
 	if (attr->qp_type == IBV_QPT_XRC_RECV) {
 		xrcd = target_xrcd(id, ex);
@@ -85,46 +85,46 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	if (!attr->srq)
 		attr->srq = id->srq;
 
-	if (ex ? ep_qp_prepare_ex(&build, &cmd.init, pd, ex, true) :
-		 ep_qp_prepare(&build, &cmd.init, pd, attr, true))
+	if (ex ? lep_qp_prepare_ex(&build, &cmd.init, pd, ex, true) :
+		 lep_qp_prepare(&build, &cmd.init, pd, attr, true))
 		return -1;
 	if (xrcd)
-		cmd.init.pd = ep_xrcd_handle(xrcd);
-	cmd.id = ep_cm_id(id)->handle;
-	if (ep_call(ep_cm_id(id)->session, CREATE_QP, &cmd)) {
-		ep_qp_abort(&build);
+		cmd.init.pd = lep_xrcd_handle(xrcd);
+	cmd.id = lep_cm_id(id)->handle;
+	if (lep_call(lep_cm_id(id)->session, CREATE_QP, &cmd)) {
+		lep_qp_abort(&build);
 		return -1;
 	}
-	ep_qp_finish(&build, &cmd.init, id->verbs, pd, attr, ep_cm_id(id));
+	lep_qp_finish(&build, &cmd.init, id->verbs, pd, attr, lep_cm_id(id));
 	/* Now it is about this QP, which has none: see ibv_query_ece(). */
-	memset(&ep_cm_id(id)->local_ece, 0, sizeof(struct ibv_ece));
+	memset(&lep_cm_id(id)->local_ece, 0, sizeof(struct ibv_ece));
 	return 0;
 }
 
 /* rdma_create_qp(3) */
-EP_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
-			     struct ibv_qp_init_attr *attr)
+LEP_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+			      struct ibv_qp_init_attr *attr)
 {
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_create_qp, id, pd, attr);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_create_qp, id, pd, attr);
 	if (!id || !attr)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	return create_qp(id, pd, attr, NULL);
 }
 
 /* rdma_create_qp_ex(3) */
-EP_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
-				struct ibv_qp_init_attr_ex *attr)
+LEP_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
+				 struct ibv_qp_init_attr_ex *attr)
 {
 	int error;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_create_qp_ex, id, attr);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_create_qp_ex, id, attr);
 	if (!id || !attr || !id->verbs)
-		return ep_err(EINVAL);
-	error = ep_qp_check_ex(id->verbs, attr);
+		return lep_err(EINVAL);
+	error = lep_qp_check_ex(id->verbs, attr);
 	if (error)
-		return ep_err(error);
+		return lep_err(error);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		attr->pd = id_pd(id);
@@ -133,24 +133,24 @@ EP_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
 }
 
 /* rdma_destroy_qp(3). It can not fail, so the QP leaves its multicast groups. */
-EP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+LEP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 {
-	if (ep_foreign_id(id)) {
-		ep_forward_cm_void(rdma_destroy_qp, id);
+	if (lep_foreign_id(id)) {
+		lep_forward_cm_void(rdma_destroy_qp, id);
 		return;
 	}
 	if (!id || !id->qp) {
 		errno = EINVAL;
 		return;
 	}
-	if (ep_ours(id->qp->context))
-		ep_qp_destroy(id->qp, RDMA_EP_DESTROY_DETACH);
+	if (lep_ours(id->qp->context))
+		lep_qp_destroy(id->qp, RDMA_EP_DESTROY_DETACH);
 	else
 		ibv_destroy_qp(id->qp);
 	id->qp = NULL;
 	/* XRC: they are the SRQ's. */
 	if (id->qp_type != IBV_QPT_XRC_RECV || !id->srq)
-		ep_destroy_cqs(id);
+		lep_destroy_cqs(id);
 }
 
 /*
@@ -161,10 +161,10 @@ static int complete_xrc(struct rdma_cm_id *id,
 			struct ibv_srq_init_attr_ex *attr,
 			struct ibv_comp_channel **channel, struct ibv_cq **cq)
 {
-	if (!ep_has_xrc(id->verbs))
-		return ep_err(EOPNOTSUPP);
+	if (!lep_has_xrc(id->verbs))
+		return lep_err(EOPNOTSUPP);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd) {
-		attr->xrcd = ep_device_xrcd(id->verbs);
+		attr->xrcd = lep_device_xrcd(id->verbs);
 		if (!attr->xrcd)
 			return -1;
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
@@ -204,9 +204,9 @@ static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 		 attr->cq->context != id->verbs)
 		error = EINVAL;
 	else
-		srq = ep_srq_create(ep_cm_id(id)->session, id->verbs, attr->pd,
-				    ep_cm_id(id)->handle, attr->srq_context,
-				    &attr->attr, attr->xrcd, attr->cq);
+		srq = lep_srq_create(lep_cm_id(id)->session, id->verbs, attr->pd,
+				     lep_cm_id(id)->handle, attr->srq_context,
+				     &attr->attr, attr->xrcd, attr->cq);
 	if (srq) {
 		if (channel)
 			id->recv_cq_channel = channel;
@@ -220,7 +220,7 @@ static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 		ibv_destroy_cq(cq);
 	if (channel)
 		ibv_destroy_comp_channel(channel);
-	return ep_null(error);
+	return lep_null(error);
 }
 
 static struct ibv_srq *create_srq(struct rdma_cm_id *id,
@@ -231,31 +231,31 @@ static struct ibv_srq *create_srq(struct rdma_cm_id *id,
 		attr->pd = id_pd(id);
 	}
 	if (!attr->pd || attr->pd->context != id->verbs)
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	if (attr->srq_type == IBV_SRQT_XRC)
 		return create_xrc(id, attr);
-	return ep_srq_create(ep_cm_id(id)->session, id->verbs, attr->pd,
-			     ep_cm_id(id)->handle, attr->srq_context,
-			     &attr->attr, NULL, NULL);
+	return lep_srq_create(lep_cm_id(id)->session, id->verbs, attr->pd,
+			      lep_cm_id(id)->handle, attr->srq_context,
+			      &attr->attr, NULL, NULL);
 }
 
 /* rdma_create_srq_ex(3). A failure leaves the attributes as they were. */
-EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
-				 struct ibv_srq_init_attr_ex *attr)
+LEP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
+				  struct ibv_srq_init_attr_ex *attr)
 {
 	struct ibv_srq_init_attr_ex given;
 	struct ibv_srq *srq;
 	int error;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_create_srq_ex, id, attr);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_create_srq_ex, id, attr);
 	if (!id || !attr || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
-		return ep_err(EINVAL);
-	error = ep_srq_check_ex(attr);
+		return lep_err(EINVAL);
+	error = lep_srq_check_ex(attr);
 	if (error)
-		return ep_err(error);
+		return lep_err(error);
 	if (!id->verbs || id->srq)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 
 	given = *attr;
 	srq = create_srq(id, attr);
@@ -270,8 +270,8 @@ EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 }
 
 /* rdma_create_srq(3) */
-EP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
-			      struct ibv_srq_init_attr *attr)
+LEP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
+			       struct ibv_srq_init_attr *attr)
 {
 	struct ibv_srq_init_attr_ex attr_ex = {
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
@@ -280,10 +280,10 @@ EP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 	};
 	int ret;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_create_srq, id, pd, attr);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_create_srq, id, pd, attr);
 	if (!id || !attr)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if (id->qp_type == IBV_QPT_XRC_RECV)
 		attr_ex.srq_type = IBV_SRQT_XRC;
 	attr_ex.srq_context = attr->srq_context;
@@ -294,10 +294,10 @@ EP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 }
 
 /* rdma_destroy_srq(3). The id's CQs stay as long as it has a QP. */
-EP_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+LEP_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 {
-	if (ep_foreign_id(id)) {
-		ep_forward_cm_void(rdma_destroy_srq, id);
+	if (lep_foreign_id(id)) {
+		lep_forward_cm_void(rdma_destroy_srq, id);
 		return;
 	}
 	if (!id || !id->srq) {
@@ -307,5 +307,5 @@ EP_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 	ibv_destroy_srq(id->srq);
 	id->srq = NULL;
 	if (!id->qp)
-		ep_destroy_cqs(id);
+		lep_destroy_cqs(id);
 }

@@ -42,18 +42,18 @@ static void set_ops(struct verbs_context *verbs)
 	ops->_compat_query_port = ibv_query_port;
 	ops->bind_mw = no_bind_mw;
 	ops->dealloc_mw = no_dealloc_mw;
-	ops->poll_cq = ep_poll_cq;
-	ops->req_notify_cq = ep_req_notify_cq;
-	ops->post_srq_recv = ep_post_srq_recv;
-	ops->post_send = ep_post_send;
-	ops->post_recv = ep_post_recv;
+	ops->poll_cq = lep_poll_cq;
+	ops->req_notify_cq = lep_req_notify_cq;
+	ops->post_srq_recv = lep_post_srq_recv;
+	ops->post_send = lep_post_send;
+	ops->post_recv = lep_post_recv;
 
-	verbs->query_port = ep_query_port_attr;
-	verbs->query_device_ex = ep_query_device_ex;
-	verbs->create_cq_ex = ep_create_cq_ex;
-	verbs->create_qp_ex = ep_create_qp_ex;
-	verbs->create_srq_ex = ep_create_srq_ex;
-	verbs->modify_cq = ep_modify_cq;
+	verbs->query_port = lep_query_port_attr;
+	verbs->query_device_ex = lep_query_device_ex;
+	verbs->create_cq_ex = lep_create_cq_ex;
+	verbs->create_qp_ex = lep_create_qp_ex;
+	verbs->create_srq_ex = lep_create_srq_ex;
+	verbs->modify_cq = lep_modify_cq;
 	verbs->close_xrcd = no_close_xrcd;
 	verbs->post_srq_ops = no_post_srq_ops;
 	verbs->sz = sizeof(*verbs);
@@ -62,32 +62,32 @@ static void set_ops(struct verbs_context *verbs)
 
 static void set_xrc_ops(struct verbs_context *verbs)
 {
-	verbs->open_xrcd = ep_open_xrcd;
-	verbs->close_xrcd = ep_close_xrcd;
-	verbs->open_qp = ep_open_qp;
-	verbs->get_srq_num = ep_get_srq_num;
+	verbs->open_xrcd = lep_open_xrcd;
+	verbs->close_xrcd = lep_close_xrcd;
+	verbs->open_qp = lep_open_qp;
+	verbs->get_srq_num = lep_get_srq_num;
 }
 
 /* A new context, or NULL and errno; flags are those of RDMA_EP_IOC_OPEN_DEVICE. */
-struct ibv_context *ep_context_open(struct ep_session *session,
-				    struct ep_device *dev, uint32_t flags,
-				    uint32_t *pd)
+struct ibv_context *lep_context_open(struct lep_session *session,
+				     struct lep_device *dev, uint32_t flags,
+				     uint32_t *pd)
 {
 	struct rdma_ep_open_device cmd = {
 		.flags = flags,
 		.dev_index = dev->index,
 	};
-	struct ep_context *ctx;
+	struct lep_context *ctx;
 	struct ibv_context *context;
 	int error;
 
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		return NULL;
-	if (ep_call(session, OPEN_DEVICE, &cmd)) {
+	if (lep_call(session, OPEN_DEVICE, &cmd)) {
 		error = errno;
 		free(ctx);
-		return ep_null(error);
+		return lep_null(error);
 	}
 
 	ctx->session = session;
@@ -109,51 +109,51 @@ struct ibv_context *ep_context_open(struct ep_session *session,
 }
 
 /* ibv_open_device(3): a new context every time. */
-EP_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+LEP_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	struct ep_session *session;
+	struct lep_session *session;
 
 	if (!device)
-		return ep_null(EINVAL);
-	if (!ep_device_ours(device))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_open_device, device);
-	session = ep_session_get();
+		return lep_null(EINVAL);
+	if (!lep_device_ours(device))
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_open_device, device);
+	session = lep_session_get();
 	if (!session)
 		return NULL;
-	return ep_context_open(session, ep_dev(device), 0, NULL);
+	return lep_context_open(session, lep_dev(device), 0, NULL);
 }
 
 /*
  * ibv_close_device(3): what the program has not destroyed ends with the context.
  * The contexts of ids can not be closed: EBUSY.
  */
-EP_EXPORT int ibv_close_device(struct ibv_context *context)
+LEP_EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	struct rdma_ep_destroy cmd = { .type = RDMA_EP_OBJ_CTX };
-	struct ep_context *ctx;
+	struct lep_context *ctx;
 	bool left = false;
 	int ret;
 
 	if (!context)
-		return ep_err(EINVAL);
-	if (!ep_ours(context))
-		return ep_forward(-1, "IBVERBS_1.1", ibv_close_device, context);
-	ctx = ep_ctx(context);
+		return lep_err(EINVAL);
+	if (!lep_ours(context))
+		return lep_forward(-1, "IBVERBS_1.1", ibv_close_device, context);
+	ctx = lep_ctx(context);
 	if (ctx->is_default)
-		return ep_err(EBUSY);
+		return lep_err(EBUSY);
 	/* A parent's context in a child has only memory to give back. */
-	if (!ep_inherited(ctx->session)) {
+	if (!lep_inherited(ctx->session)) {
 		cmd.handle = ctx->handle;
-		ret = ep_call(ctx->session, DESTROY, &cmd);
+		ret = lep_call(ctx->session, DESTROY, &cmd);
 		left = ret && errno == EBUSY;
 		if (left) {
 			cmd.flags = RDMA_EP_DESTROY_CONTENTS;
-			ret = ep_call(ctx->session, DESTROY, &cmd);
+			ret = lep_call(ctx->session, DESTROY, &cmd);
 		}
 		if (ret)
 			return -1;
 	}
-	ep_close(context->async_fd);
+	lep_close(context->async_fd);
 	/* The structures that are left point to it, and may still be used. */
 	if (left) {
 		context->async_fd = -1;
@@ -168,9 +168,9 @@ static int query_device(struct ibv_context *context,
 			struct rdma_ep_query_device *cmd)
 {
 	memset(cmd, 0, sizeof(*cmd));
-	cmd->dev_index = ep_dev(context->device)->index;
-	return ep_call(ep_ctx(context)->session, QUERY_DEVICE, cmd) ?
-		ep_query_errno(errno) : 0;
+	cmd->dev_index = lep_dev(context->device)->index;
+	return lep_call(lep_ctx(context)->session, QUERY_DEVICE, cmd) ?
+		lep_query_errno(errno) : 0;
 }
 
 static void copy_device_attr(struct ibv_device_attr *attr,
@@ -223,17 +223,17 @@ static void copy_device_attr(struct ibv_device_attr *attr,
 }
 
 /* ibv_query_device(3) */
-EP_EXPORT int ibv_query_device(struct ibv_context *context,
-			       struct ibv_device_attr *attr)
+LEP_EXPORT int ibv_query_device(struct ibv_context *context,
+				struct ibv_device_attr *attr)
 {
 	struct rdma_ep_query_device cmd;
 	int ret;
 
 	if (!context || !attr)
 		return EINVAL;
-	if (!ep_ours(context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_device,
-				  context, attr);
+	if (!lep_ours(context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_device,
+				   context, attr);
 	ret = query_device(context, &cmd);
 	if (!ret)
 		copy_device_attr(attr, &cmd.attr);
@@ -241,9 +241,9 @@ EP_EXPORT int ibv_query_device(struct ibv_context *context,
 }
 
 /* ibv_query_device_ex(3); len is the size of the caller's structure. */
-int ep_query_device_ex(struct ibv_context *context,
-		       const struct ibv_query_device_ex_input *input,
-		       struct ibv_device_attr_ex *attr, size_t len)
+int lep_query_device_ex(struct ibv_context *context,
+			const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t len)
 {
 	struct ibv_device_attr_ex full = {};
 	struct rdma_ep_query_device cmd;
@@ -268,19 +268,19 @@ int ep_query_device_ex(struct ibv_context *context,
 }
 
 /* ibv_query_port(3); len is the size of the caller's structure. */
-int ep_query_port_attr(struct ibv_context *context, uint8_t port_num,
-		       struct ibv_port_attr *attr, size_t len)
+int lep_query_port_attr(struct ibv_context *context, uint8_t port_num,
+			struct ibv_port_attr *attr, size_t len)
 {
 	struct rdma_ep_query_port cmd = {
-		.dev_index = ep_dev(context->device)->index,
+		.dev_index = lep_dev(context->device)->index,
 		.port_num = port_num,
 	};
 	struct ibv_port_attr full = {};
 
 	if (!attr)
 		return EINVAL;
-	if (ep_call(ep_ctx(context)->session, QUERY_PORT, &cmd))
-		return ep_query_errno(errno);
+	if (lep_call(lep_ctx(context)->session, QUERY_PORT, &cmd))
+		return lep_query_errno(errno);
 
 	full.state = cmd.attr.state;
 	full.max_mtu = cmd.attr.max_mtu;
@@ -310,16 +310,16 @@ int ep_query_port_attr(struct ibv_context *context, uint8_t port_num,
 }
 
 /* What programs call that were built before struct ibv_port_attr grew. */
-EP_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
-			     struct _compat_ibv_port_attr *attr)
+LEP_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
+			      struct _compat_ibv_port_attr *attr)
 {
 	if (!context || !attr)
 		return EINVAL;
-	if (!ep_ours(context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_port,
-				  context, port_num, attr);
-	return ep_query_port_attr(context, port_num,
-				  (struct ibv_port_attr *)attr,
-				  offsetof(struct ibv_port_attr,
-					   port_cap_flags2));
+	if (!lep_ours(context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_port,
+				   context, port_num, attr);
+	return lep_query_port_attr(context, port_num,
+				   (struct ibv_port_attr *)attr,
+				   offsetof(struct ibv_port_attr,
+					    port_cap_flags2));
 }

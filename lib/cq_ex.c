@@ -11,7 +11,7 @@
 
 #define BATCH 16
 
-struct ep_cq_batch {
+struct lep_cq_batch {
 	/* Held from ibv_start_poll() to ibv_end_poll(). */
 	pthread_mutex_t lock;
 	bool single_threaded;
@@ -24,18 +24,18 @@ struct ep_cq_batch {
 	struct ibv_wc wc[BATCH];
 };
 
-static struct ep_cq_batch *batch_of(struct ibv_cq_ex *cq)
+static struct lep_cq_batch *batch_of(struct ibv_cq_ex *cq)
 {
-	return ep_container(cq, struct ep_cq, ex)->batch;
+	return lep_container(cq, struct lep_cq, ex)->batch;
 }
 
-static void batch_lock(struct ep_cq_batch *b)
+static void batch_lock(struct lep_cq_batch *b)
 {
 	if (!b->single_threaded)
 		pthread_mutex_lock(&b->lock);
 }
 
-static void batch_unlock(struct ep_cq_batch *b)
+static void batch_unlock(struct lep_cq_batch *b)
 {
 	if (!b->single_threaded)
 		pthread_mutex_unlock(&b->lock);
@@ -45,11 +45,11 @@ static void batch_unlock(struct ep_cq_batch *b)
  * Take the next ones from the kernel; 0 or an errno, and then what is there stays
  * as it is.
  */
-static int batch_fetch(struct ibv_cq_ex *cq, struct ep_cq_batch *b)
+static int batch_fetch(struct ibv_cq_ex *cq, struct lep_cq_batch *b)
 {
 	int ret;
 
-	ret = ep_poll_kernel(ibv_cq_ex_to_cq(cq), BATCH, b->wc);
+	ret = lep_poll_kernel(ibv_cq_ex_to_cq(cq), BATCH, b->wc);
 	if (ret <= 0)
 		return ret ? -ret : ENOENT;
 	b->next = 0;
@@ -57,7 +57,7 @@ static int batch_fetch(struct ibv_cq_ex *cq, struct ep_cq_batch *b)
 	return 0;
 }
 
-static void batch_show(struct ibv_cq_ex *cq, struct ep_cq_batch *b)
+static void batch_show(struct ibv_cq_ex *cq, struct lep_cq_batch *b)
 {
 	b->now = &b->wc[b->next];
 	cq->status = b->now->status;
@@ -66,7 +66,7 @@ static void batch_show(struct ibv_cq_ex *cq, struct ep_cq_batch *b)
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
-	struct ep_cq_batch *b = batch_of(cq);
+	struct lep_cq_batch *b = batch_of(cq);
 	int ret = 0;
 
 	if (attr && attr->comp_mask)
@@ -90,7 +90,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
  */
 static int next_poll(struct ibv_cq_ex *cq)
 {
-	struct ep_cq_batch *b = batch_of(cq);
+	struct lep_cq_batch *b = batch_of(cq);
 	int ret;
 
 	if (!b->polling)
@@ -108,7 +108,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 
 static void end_poll(struct ibv_cq_ex *cq)
 {
-	struct ep_cq_batch *b = batch_of(cq);
+	struct lep_cq_batch *b = batch_of(cq);
 
 	if (!b->polling)
 		return;
@@ -225,27 +225,27 @@ static void set_functions(struct ibv_cq_ex *cq)
  * What ibv_create_cq_ex(3) ends in. A parent domain makes no difference: it can
  * only be a plain one.
  */
-struct ibv_cq_ex *ep_create_cq_ex(struct ibv_context *context,
-				  struct ibv_cq_init_attr_ex *attr)
+struct ibv_cq_ex *lep_create_cq_ex(struct ibv_context *context,
+				   struct ibv_cq_init_attr_ex *attr)
 {
-	struct ep_cq_batch *b;
+	struct lep_cq_batch *b;
 	struct ibv_cq *cq;
 	int flags;
 
 	if (!attr)
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
 	if (attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS ||
 	    attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS |
 				IBV_CQ_INIT_ATTR_MASK_PD) ||
 	    flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
-		return ep_null(EOPNOTSUPP);
+		return lep_null(EOPNOTSUPP);
 
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return NULL;
-	cq = ep_cq_create(context, attr->cqe, attr->cq_context, attr->channel,
-			  attr->comp_vector);
+	cq = lep_cq_create(context, attr->cqe, attr->cq_context, attr->channel,
+			   attr->comp_vector);
 	if (!cq) {
 		free(b);
 		return NULL;
@@ -253,12 +253,12 @@ struct ibv_cq_ex *ep_create_cq_ex(struct ibv_context *context,
 	pthread_mutex_init(&b->lock, NULL);
 	b->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	b->now = b->wc;
-	ep_cq(cq)->batch = b;
-	set_functions(&ep_cq(cq)->ex);
-	return &ep_cq(cq)->ex;
+	lep_cq(cq)->batch = b;
+	set_functions(&lep_cq(cq)->ex);
+	return &lep_cq(cq)->ex;
 }
 
-void ep_cq_batch_free(struct ep_cq_batch *b)
+void lep_cq_batch_free(struct lep_cq_batch *b)
 {
 	if (!b)
 		return;
@@ -267,9 +267,9 @@ void ep_cq_batch_free(struct ep_cq_batch *b)
 }
 
 /* ibv_poll_cq(3) of an extended CQ. */
-int ep_cq_batch_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+int lep_cq_batch_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
-	struct ep_cq_batch *b = ep_cq(cq)->batch;
+	struct lep_cq_batch *b = lep_cq(cq)->batch;
 	int got, ret = 0;
 
 	batch_lock(b);
@@ -279,15 +279,15 @@ int ep_cq_batch_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 	memcpy(wc, &b->wc[b->next], got * sizeof(*wc));
 	b->next += got;
 	if (got < num)
-		ret = ep_poll_kernel(cq, num - got, wc + got);
+		ret = lep_poll_kernel(cq, num - got, wc + got);
 	batch_unlock(b);
 	return ret < 0 && !got ? ret : got + (ret > 0 ? ret : 0);
 }
 
 /* How many completions of an extended CQ are not in the kernel any more. */
-int ep_cq_batch_left(struct ibv_cq *cq)
+int lep_cq_batch_left(struct ibv_cq *cq)
 {
-	struct ep_cq_batch *b = ep_cq(cq)->batch;
+	struct lep_cq_batch *b = lep_cq(cq)->batch;
 	int left;
 
 	batch_lock(b);

@@ -11,17 +11,17 @@
 
 #include "internal.h"
 
-pthread_mutex_t ep_devices_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t lep_devices_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * Grows at the head and never shrinks: a device that is gone may still be in
  * use, and indices are not used again.
  */
-static struct ep_device *devices;
+static struct lep_device *devices;
 
-static struct ep_device *find_device(uint32_t index)
+static struct lep_device *find_device(uint32_t index)
 {
-	struct ep_device *dev;
+	struct lep_device *dev;
 
 	dev = __atomic_load_n(&devices, __ATOMIC_ACQUIRE);
 	while (dev && dev->index != index)
@@ -61,9 +61,9 @@ static void set_strings(struct ibv_device *ibdev,
 		 "/sys/class/infiniband/%s", ibdev->name);
 }
 
-static struct ep_device *add_device(const struct rdma_ep_device *info)
+static struct lep_device *add_device(const struct rdma_ep_device *info)
 {
-	struct ep_device *dev;
+	struct lep_device *dev;
 
 	dev = find_device(info->dev_index);
 	if (dev) {
@@ -94,7 +94,7 @@ static struct ep_device *add_device(const struct rdma_ep_device *info)
  * Ask the kernel which devices there are. Returns their number or -1 and errno;
  * the caller frees *indices (which may be NULL if it does not want them).
  */
-int ep_devices_refresh(struct ep_session *session, uint32_t **indices)
+int lep_devices_refresh(struct lep_session *session, uint32_t **indices)
 {
 	struct rdma_ep_query_devices cmd = {};
 	struct rdma_ep_device *info = NULL, *more;
@@ -108,9 +108,9 @@ int ep_devices_refresh(struct ep_session *session, uint32_t **indices)
 			goto err;
 		info = more;
 		cmd.devices = (uintptr_t)info;
-		if (ep_call(session, QUERY_DEVICES, &cmd))
+		if (lep_call(session, QUERY_DEVICES, &cmd))
 			goto err;
-		ep_written(info, (cmd.num < cmd.max ? cmd.num : cmd.max) *
+		lep_written(info, (cmd.num < cmd.max ? cmd.num : cmd.max) *
 				 sizeof(*info));
 		if (cmd.num <= cmd.max)
 			break;
@@ -122,15 +122,15 @@ int ep_devices_refresh(struct ep_session *session, uint32_t **indices)
 	if (!list)
 		goto err;
 
-	pthread_mutex_lock(&ep_devices_lock);
+	pthread_mutex_lock(&lep_devices_lock);
 	for (i = 0; i < (int)cmd.num; i++) {
 		list[i] = info[i].dev_index;
 		if (!add_device(&info[i])) {
-			pthread_mutex_unlock(&ep_devices_lock);
+			pthread_mutex_unlock(&lep_devices_lock);
 			goto err;
 		}
 	}
-	pthread_mutex_unlock(&ep_devices_lock);
+	pthread_mutex_unlock(&lep_devices_lock);
 
 	free(info);
 	if (indices)
@@ -143,26 +143,26 @@ err:
 	error = errno;
 	free(list);
 	free(info);
-	return ep_err(error);
+	return lep_err(error);
 }
 
 /* A device by its index, or NULL and errno. */
-struct ep_device *ep_device_get(struct ep_session *session, uint32_t index)
+struct lep_device *lep_device_get(struct lep_session *session, uint32_t index)
 {
-	struct ep_device *dev;
+	struct lep_device *dev;
 
 	dev = find_device(index);
 	if (!dev) {
-		if (ep_devices_refresh(session, NULL) < 0)
+		if (lep_devices_refresh(session, NULL) < 0)
 			return NULL;
 		dev = find_device(index);
 	}
-	return dev ? dev : ep_null(ENODEV);
+	return dev ? dev : lep_null(ENODEV);
 }
 
-bool ep_device_ours(struct ibv_device *device)
+bool lep_device_ours(struct ibv_device *device)
 {
-	struct ep_device *dev;
+	struct lep_device *dev;
 
 	dev = __atomic_load_n(&devices, __ATOMIC_ACQUIRE);
 	while (dev && &dev->ibdev != device)
@@ -174,21 +174,21 @@ bool ep_device_ours(struct ibv_device *device)
  * The context and the PD that all ids on the device share. They are made once
  * and stay: programs use them after their last id is gone.
  */
-int ep_device_default(struct ep_session *session, struct ep_device *dev,
-		      struct ibv_context **context, struct ibv_pd **pd)
+int lep_device_default(struct lep_session *session, struct lep_device *dev,
+		       struct ibv_context **context, struct ibv_pd **pd)
 {
 	uint32_t handle;
 	int ret = -1;
 
-	pthread_mutex_lock(&ep_devices_lock);
+	pthread_mutex_lock(&lep_devices_lock);
 	if (!dev->ctx || dev->ctx->session != session) {
 		struct ibv_pd *new_pd = calloc(1, sizeof(*new_pd));
 		struct ibv_context *new_context;
 
 		if (!new_pd)
 			goto out;
-		new_context = ep_context_open(session, dev,
-					      RDMA_EP_OPEN_DEFAULT, &handle);
+		new_context = lep_context_open(session, dev,
+					       RDMA_EP_OPEN_DEFAULT, &handle);
 		if (!new_context) {
 			free(new_pd);
 			goto out;
@@ -197,34 +197,34 @@ int ep_device_default(struct ep_session *session, struct ep_device *dev,
 		new_pd->handle = handle;
 		dev->pd = new_pd;
 		dev->xrcd = NULL;
-		dev->ctx = ep_ctx(new_context);
+		dev->ctx = lep_ctx(new_context);
 	}
 	*context = &dev->ctx->verbs.context;
 	*pd = dev->pd;
 	ret = 0;
 out:
-	pthread_mutex_unlock(&ep_devices_lock);
+	pthread_mutex_unlock(&lep_devices_lock);
 	return ret;
 }
 
 /* The XRC domain that all ids on the context's device share, made when needed. */
-struct ibv_xrcd *ep_device_xrcd(struct ibv_context *context)
+struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context)
 {
 	struct ibv_xrcd_init_attr attr = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 		.fd = -1,
 	};
-	struct ep_device *dev = ep_dev(context->device);
+	struct lep_device *dev = lep_dev(context->device);
 	struct ibv_xrcd *xrcd;
 
 	if (!dev->has_xrc)
-		return ep_null(EOPNOTSUPP);
-	pthread_mutex_lock(&ep_devices_lock);
+		return lep_null(EOPNOTSUPP);
+	pthread_mutex_lock(&lep_devices_lock);
 	/* Is it of the session that has the context? */
 	if (!dev->xrcd || dev->xrcd->context != context)
-		dev->xrcd = ep_open_xrcd(context, &attr);
+		dev->xrcd = lep_open_xrcd(context, &attr);
 	xrcd = dev->xrcd;
-	pthread_mutex_unlock(&ep_devices_lock);
+	pthread_mutex_unlock(&lep_devices_lock);
 	return xrcd;
 }
 
@@ -234,14 +234,14 @@ static uint8_t max_u8(uint32_t value)
 }
 
 /* What connections may ask for; in a CM message that is a number of 8 bits. */
-int ep_device_limits(struct ep_session *session, struct ep_device *dev)
+int lep_device_limits(struct lep_session *session, struct lep_device *dev)
 {
 	struct rdma_ep_query_device cmd = { .dev_index = dev->index };
 
 	if (__atomic_load_n(&dev->have_limits, __ATOMIC_ACQUIRE))
 		return 0;
-	if (ep_call(session, QUERY_DEVICE, &cmd))
-		return ep_err(ep_query_errno(errno));
+	if (lep_call(session, QUERY_DEVICE, &cmd))
+		return lep_err(lep_query_errno(errno));
 	dev->max_responder_resources = max_u8(cmd.attr.max_qp_rd_atom);
 	dev->max_initiator_depth = max_u8(cmd.attr.max_qp_init_rd_atom);
 	__atomic_store_n(&dev->have_limits, true, __ATOMIC_RELEASE);
@@ -249,9 +249,9 @@ int ep_device_limits(struct ep_session *session, struct ep_device *dev)
 }
 
 /* In a fork()ed child: contexts and PDs are the parent's. */
-void ep_devices_forked(void)
+void lep_devices_forked(void)
 {
-	struct ep_device *dev;
+	struct lep_device *dev;
 
 	for (dev = devices; dev; dev = dev->next) {
 		dev->ctx = NULL;
@@ -261,22 +261,22 @@ void ep_devices_forked(void)
 }
 
 /* ibv_get_device_list(3): without the module, as without ib_uverbs, ENOSYS. */
-EP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
+LEP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-	struct ep_session *session;
+	struct lep_session *session;
 	struct ibv_device **list = NULL;
 	uint32_t *indices;
 	int i, num = 0;
 
-	if (ep_real_calls())
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_get_device_list,
-				  num_devices);
+	if (lep_real_calls())
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_get_device_list,
+				   num_devices);
 	if (num_devices)
 		*num_devices = 0;
-	session = ep_session_get();
+	session = lep_session_get();
 	if (!session)
-		return ep_null(errno == ENODEV ? ENOSYS : errno);
-	num = ep_devices_refresh(session, &indices);
+		return lep_null(errno == ENODEV ? ENOSYS : errno);
+	num = lep_devices_refresh(session, &indices);
 	if (num < 0)
 		return NULL;
 	list = calloc(num + 1, sizeof(*list));
@@ -291,40 +291,40 @@ EP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 }
 
 /* ibv_free_device_list(3). The devices stay. */
-EP_EXPORT void ibv_free_device_list(struct ibv_device **list)
+LEP_EXPORT void ibv_free_device_list(struct ibv_device **list)
 {
 	static __typeof__(&ibv_free_device_list) real;
 
 	if (!list)
 		return;
-	if (!list[0] || ep_device_ours(list[0])) {
+	if (!list[0] || lep_device_ours(list[0])) {
 		free(list);
 		return;
 	}
 	if (!real)
-		real = (__typeof__(real))ep_real("ibv_free_device_list",
-						 "IBVERBS_1.1");
+		real = (__typeof__(real))lep_real("ibv_free_device_list",
+						  "IBVERBS_1.1");
 	if (real)
 		real(list);
 }
 
-EP_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+LEP_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
 {
-	return device ? device->name : ep_null(EINVAL);
+	return device ? device->name : lep_null(EINVAL);
 }
 
-EP_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+LEP_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 {
 	if (!device)
 		return 0;
-	if (!ep_device_ours(device))
-		return ep_forward(0, "IBVERBS_1.1", ibv_get_device_guid, device);
-	return ep_dev(device)->guid;
+	if (!lep_device_ours(device))
+		return lep_forward(0, "IBVERBS_1.1", ibv_get_device_guid, device);
+	return lep_dev(device)->guid;
 }
 
 /* In no header that is installed, but ibv_devinfo uses it. Without the newline. */
-EP_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
-				  size_t size);
+LEP_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
+				   size_t size);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
 	char path[PATH_MAX];
@@ -348,31 +348,31 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t siz
 	return len;
 }
 
-EP_EXPORT int ibv_get_device_index(struct ibv_device *device)
+LEP_EXPORT int ibv_get_device_index(struct ibv_device *device)
 {
 	if (!device)
 		return -1;
-	if (!ep_device_ours(device))
-		return ep_forward(-1, "IBVERBS_1.9", ibv_get_device_index,
-				  device);
-	return ep_dev(device)->ib_index;
+	if (!lep_device_ours(device))
+		return lep_forward(-1, "IBVERBS_1.9", ibv_get_device_index,
+				   device);
+	return lep_dev(device)->ib_index;
 }
 
 /* rdma_get_devices(3): the contexts that ids have in id->verbs. */
-EP_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
+LEP_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 {
-	struct ep_session *session;
+	struct lep_session *session;
 	struct ibv_context **list;
-	struct ep_device *dev;
+	struct lep_device *dev;
 	struct ibv_pd *pd;
 	uint32_t *indices;
 	int i, num, opened = 0;
 
 	if (num_devices)
 		*num_devices = 0;
-	if (ep_session_cm(&session))
+	if (lep_session_cm(&session))
 		return NULL;
-	num = ep_devices_refresh(session, &indices);
+	num = lep_devices_refresh(session, &indices);
 	if (num < 0)
 		return NULL;
 	list = calloc(num + 1, sizeof(*list));
@@ -380,7 +380,7 @@ EP_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 		for (i = 0; i < num; i++) {
 			dev = find_device(indices[i]);
 			/* One that can not be opened has just been removed. */
-			if (!ep_device_default(session, dev, &list[opened], &pd))
+			if (!lep_device_default(session, dev, &list[opened], &pd))
 				opened++;
 		}
 		if (num_devices)
@@ -390,7 +390,7 @@ EP_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 	return list;
 }
 
-EP_EXPORT void rdma_free_devices(struct ibv_context **list)
+LEP_EXPORT void rdma_free_devices(struct ibv_context **list)
 {
 	free(list);
 }

@@ -35,7 +35,7 @@ static void load_libibverbs(void)
 }
 
 /* A function of the real libibverbs, or NULL. */
-void *ep_real(const char *name, const char *version)
+void *lep_real(const char *name, const char *version)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -54,7 +54,7 @@ static void *librdmacm_function(const char *name, int mode)
  * A function of the real librdmacm, or NULL. If it is not in this process then
  * nobody can have got an id from it, and it is not loaded for that.
  */
-void *ep_real_cm(const char *name)
+void *lep_real_cm(const char *name)
 {
 	return librdmacm_function(name, RTLD_NOLOAD);
 }
@@ -63,7 +63,7 @@ void *ep_real_cm(const char *name)
  * The same of a function that makes something of nothing. A program that is linked with
  * both libraries may have been left with ours, which has the function's name.
  */
-void *ep_real_rsocket(const char *name)
+void *lep_real_rsocket(const char *name)
 {
 	return librdmacm_function(name, RTLD_LOCAL);
 }
@@ -82,7 +82,7 @@ static bool is_library(const char *path, const char *name)
  */
 #define CALLERS 61
 
-bool ep_called_by_real(const void *return_address)
+bool lep_called_by_real(const void *return_address)
 {
 	static const void *others[CALLERS];
 	const void **other = &others[(uintptr_t)return_address % CALLERS];

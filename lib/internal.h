@@ -36,19 +36,19 @@
  */
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
-#define ep_written(ptr, len) \
+#define lep_written(ptr, len) \
 	((void)VALGRIND_MAKE_MEM_DEFINED_IF_ADDRESSABLE(ptr, len))
 #else
-#define ep_written(ptr, len) ((void)(ptr), (void)(len))
+#define lep_written(ptr, len) ((void)(ptr), (void)(len))
 #endif
 
-#define EP_EXPORT __attribute__((visibility("default")))
+#define LEP_EXPORT __attribute__((visibility("default")))
 
 #ifndef AF_IB
 #define AF_IB 27
 #endif
 
-#define ep_container(ptr, type, member) \
+#define lep_container(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
 /* ---------------------------------------------------------------- session.c */
@@ -58,54 +58,54 @@
  * in: a fork()ed child sets the file descriptor of its parent's session to -1,
  * so that the parent's objects fail with EBADF there.
  */
-struct ep_session {
+struct lep_session {
 	int fd;
 	uint32_t max_post_bytes;
 	struct rdma_ep_cq_ring *rings;	/* or NULL */
 };
 
 /* Is it the session of a process that this one was fork()ed from? */
-static inline bool ep_inherited(const struct ep_session *session)
+static inline bool lep_inherited(const struct lep_session *session)
 {
 	return session->fd < 0;
 }
 
-struct ep_session *ep_session_get(void);
-int ep_session_cm(struct ep_session **session);
-int ep_destroy(struct ep_session *session, uint32_t type, uint32_t handle,
-	       uint32_t *events, uint32_t *comp_events);
-void ep_close(int fd);
-void ep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
-		   const uint32_t *acked, uint32_t reported);
+struct lep_session *lep_session_get(void);
+int lep_session_cm(struct lep_session **session);
+int lep_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
+		uint32_t *events, uint32_t *comp_events);
+void lep_close(int fd);
+void lep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
+		    const uint32_t *acked, uint32_t reported);
 
 /* Fills in the size that every command starts with, then calls. */
-#define ep_call(session, name, cmd) \
+#define lep_call(session, name, cmd) \
 	((cmd)->size = sizeof(*(cmd)), \
 	 ioctl((session)->fd, RDMA_EP_IOC_##name, (cmd)))
 
-static inline int ep_err(int error)
+static inline int lep_err(int error)
 {
 	errno = error;
 	return -1;
 }
 
-static inline void *ep_null(int error)
+static inline void *lep_null(int error)
 {
 	errno = error;
 	return NULL;
 }
 
 /* Queries name a device by its index: of one that was open, it has been removed. */
-static inline int ep_query_errno(int error)
+static inline int lep_query_errno(int error)
 {
 	return error == ENODEV ? EIO : error;
 }
 
 /* ----------------------------------------------------- device.c, context.c */
 
-struct ep_context;
+struct lep_context;
 
-struct ep_device {
+struct lep_device {
 	struct ibv_device ibdev;
 	/*
 	 * libibverbs keeps private members behind the public ones; libraries
@@ -114,15 +114,15 @@ struct ep_device {
 	 */
 	uint64_t verbs_device[16];
 
-	struct ep_device *next;
+	struct lep_device *next;
 	uint32_t index;
 	uint32_t ib_index;
 	__be64 guid;
 	int num_comp_vectors;
 	int num_ports;
 
-	/* Those of the current session; ep_devices_lock. */
-	struct ep_context *ctx;
+	/* Those of the current session; lep_devices_lock. */
+	struct lep_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_xrcd *xrcd;
 
@@ -134,84 +134,84 @@ struct ep_device {
 	uint8_t max_initiator_depth;
 };
 
-struct ep_context {
-	struct ep_session *session;
+struct lep_context {
+	struct lep_session *session;
 	uint32_t handle;
 	bool is_default;
 	struct verbs_context verbs;	/* ends with the public context */
 };
 
-static inline struct ep_context *ep_ctx(struct ibv_context *context)
+static inline struct lep_context *lep_ctx(struct ibv_context *context)
 {
-	return ep_container(context, struct ep_context, verbs.context);
+	return lep_container(context, struct lep_context, verbs.context);
 }
 
-static inline struct ep_device *ep_dev(struct ibv_device *device)
+static inline struct lep_device *lep_dev(struct ibv_device *device)
 {
-	return (struct ep_device *)device;
+	return (struct lep_device *)device;
 }
 
-extern pthread_mutex_t ep_devices_lock;
+extern pthread_mutex_t lep_devices_lock;
 
-int ep_devices_refresh(struct ep_session *session, uint32_t **indices);
-struct ep_device *ep_device_get(struct ep_session *session, uint32_t index);
-bool ep_device_ours(struct ibv_device *device);
-int ep_device_default(struct ep_session *session, struct ep_device *dev,
-		      struct ibv_context **context, struct ibv_pd **pd);
-struct ibv_xrcd *ep_device_xrcd(struct ibv_context *context);
-int ep_device_limits(struct ep_session *session, struct ep_device *dev);
-void ep_devices_forked(void);
+int lep_devices_refresh(struct lep_session *session, uint32_t **indices);
+struct lep_device *lep_device_get(struct lep_session *session, uint32_t index);
+bool lep_device_ours(struct ibv_device *device);
+int lep_device_default(struct lep_session *session, struct lep_device *dev,
+		       struct ibv_context **context, struct ibv_pd **pd);
+struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context);
+int lep_device_limits(struct lep_session *session, struct lep_device *dev);
+void lep_devices_forked(void);
 
-struct ibv_context *ep_context_open(struct ep_session *session,
-				    struct ep_device *dev, uint32_t flags,
-				    uint32_t *pd);
-int ep_query_port_attr(struct ibv_context *context, uint8_t port_num,
-		       struct ibv_port_attr *attr, size_t len);
-int ep_query_device_ex(struct ibv_context *context,
-		       const struct ibv_query_device_ex_input *input,
-		       struct ibv_device_attr_ex *attr, size_t len);
+struct ibv_context *lep_context_open(struct lep_session *session,
+				     struct lep_device *dev, uint32_t flags,
+				     uint32_t *pd);
+int lep_query_port_attr(struct ibv_context *context, uint8_t port_num,
+			struct ibv_port_attr *attr, size_t len);
+int lep_query_device_ex(struct ibv_context *context,
+			const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t len);
 
 /* ----------------------------------------------------------- the data path */
 
-int ep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
-int ep_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-int ep_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		 struct ibv_send_wr **bad_wr);
-int ep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
-		 struct ibv_recv_wr **bad_wr);
-int ep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad_wr);
+int lep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
+int lep_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int lep_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad_wr);
+int lep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr);
+int lep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr);
 
 /*
  * Is this context, or the context of an object, one of ours? Contexts of the
  * real libibverbs may live in the same process; calls on those are passed on.
  */
-static inline bool ep_ours(const struct ibv_context *context)
+static inline bool lep_ours(const struct ibv_context *context)
 {
-	return context && context->ops.poll_cq == ep_poll_cq;
+	return context && context->ops.poll_cq == lep_poll_cq;
 }
 
 /* ------------------------------------------------------------------- ring.c */
 
-struct ep_cq;
+struct lep_cq;
 
-void ep_rings_map(struct ep_session *session);
-struct rdma_ep_cq_ring *ep_ring(struct ep_session *session, uint32_t index);
-int ep_ring_poll(struct ep_cq *cq, int num, struct ibv_wc *wc);
-bool ep_ring_arm(struct ep_cq *cq);
+void lep_rings_map(struct lep_session *session);
+struct rdma_ep_cq_ring *lep_ring(struct lep_session *session, uint32_t index);
+int lep_ring_poll(struct lep_cq *cq, int num, struct ibv_wc *wc);
+bool lep_ring_arm(struct lep_cq *cq);
 
 /* ---------------------------------------------------------------- forward.c */
 
-void *ep_real(const char *name, const char *version);
-void *ep_real_cm(const char *name);
-void *ep_real_rsocket(const char *name);
-bool ep_called_by_real(const void *return_address);
+void *lep_real(const char *name, const char *version);
+void *lep_real_cm(const char *name);
+void *lep_real_rsocket(const char *name);
+bool lep_called_by_real(const void *return_address);
 
 /* Has the function that this stands in been called by one of the real libraries? */
-#define ep_real_calls() ep_called_by_real(__builtin_return_address(0))
+#define lep_real_calls() lep_called_by_real(__builtin_return_address(0))
 
 /* The real function, looked up once; a null pointer if there is none. */
-#define ep_real_fn(fn, lookup) ({ \
+#define lep_real_fn(fn, lookup) ({ \
 	static __typeof__(&fn) real_fn; \
 	__typeof__(&fn) fn_ = __atomic_load_n(&real_fn, __ATOMIC_RELAXED); \
 	if (!fn_) { \
@@ -221,180 +221,180 @@ bool ep_called_by_real(const void *return_address);
 	fn_; })
 
 /* Call the function of the real libibverbs; it yields fail if there is none. */
-#define ep_forward(fail, version, fn, ...) ({ \
-	__typeof__(&fn) to_ = ep_real_fn(fn, ep_real(#fn, version)); \
+#define lep_forward(fail, version, fn, ...) ({ \
+	__typeof__(&fn) to_ = lep_real_fn(fn, lep_real(#fn, version)); \
 	to_ ? to_(__VA_ARGS__) : (errno = ENOSYS, (fail)); })
 
 /* The same with librdmacm. */
-#define ep_forward_cm(fail, fn, ...) ({ \
-	__typeof__(&fn) to_ = ep_real_fn(fn, ep_real_cm(#fn)); \
+#define lep_forward_cm(fail, fn, ...) ({ \
+	__typeof__(&fn) to_ = lep_real_fn(fn, lep_real_cm(#fn)); \
 	to_ ? to_(__VA_ARGS__) : (errno = EINVAL, (fail)); })
 
 /* Where there is nothing to return. */
-#define ep_forward_cm_void(fn, ...) do { \
-	__typeof__(&fn) to_ = ep_real_fn(fn, ep_real_cm(#fn)); \
+#define lep_forward_cm_void(fn, ...) do { \
+	__typeof__(&fn) to_ = lep_real_fn(fn, lep_real_cm(#fn)); \
 	if (to_) \
 		to_(__VA_ARGS__); \
 } while (0)
 
 /* ------------------------------------------------------------------- convert.c */
 
-void ep_ah_attr_from_uapi(struct ibv_ah_attr *dst,
-			  const struct ib_uverbs_ah_attr *src);
-void ep_ah_attr_to_uapi(struct ib_uverbs_ah_attr *dst,
-			const struct ibv_ah_attr *src);
-void ep_qp_attr_from_uapi(struct ibv_qp_attr *dst,
-			  const struct ib_uverbs_qp_attr *src);
-void ep_qp_attr_to_uapi(struct ib_uverbs_qp_attr *dst,
-			const struct ibv_qp_attr *src, int mask);
-void ep_path_from_uapi(struct ibv_sa_path_rec *dst,
-		       const struct rdma_ep_path_rec *src);
-socklen_t ep_addr_len(const struct sockaddr *addr);
-int ep_addr_to_uapi(struct __kernel_sockaddr_storage *dst,
-		    const struct sockaddr *src, socklen_t len);
+void lep_ah_attr_from_uapi(struct ibv_ah_attr *dst,
+			   const struct ib_uverbs_ah_attr *src);
+void lep_ah_attr_to_uapi(struct ib_uverbs_ah_attr *dst,
+			 const struct ibv_ah_attr *src);
+void lep_qp_attr_from_uapi(struct ibv_qp_attr *dst,
+			   const struct ib_uverbs_qp_attr *src);
+void lep_qp_attr_to_uapi(struct ib_uverbs_qp_attr *dst,
+			 const struct ibv_qp_attr *src, int mask);
+void lep_path_from_uapi(struct ibv_sa_path_rec *dst,
+			const struct rdma_ep_path_rec *src);
+socklen_t lep_addr_len(const struct sockaddr *addr);
+int lep_addr_to_uapi(struct __kernel_sockaddr_storage *dst,
+		     const struct sockaddr *src, socklen_t len);
 
 /* -------------------------------------------------------------- verbs objects */
 
-struct ep_id;
+struct lep_id;
 
-struct ep_wr_list;
+struct lep_wr_list;
 
 /* The extended structure begins with the plain one, and grows at its end. */
-#define EP_QP_EX_NEWER 8
-struct ep_qp {
+#define LEP_QP_EX_NEWER 8
+struct lep_qp {
 	union {
 		struct ibv_qp qp;
 		struct ibv_qp_ex ex;
 	};
-	void (*newer[EP_QP_EX_NEWER])(struct ibv_qp_ex *qp);
-	struct ep_wr_list *wr;		/* of a QP with ibv_wr_*() functions */
+	void (*newer[LEP_QP_EX_NEWER])(struct ibv_qp_ex *qp);
+	struct lep_wr_list *wr;		/* of a QP with ibv_wr_*() functions */
 	uint32_t max_inline_data;
-	struct ep_id *id;	/* whose connection moves it; ep_own_qp_lock */
+	struct lep_id *id;	/* whose connection moves it; lep_own_qp_lock */
 };
 
-struct ep_cq_batch;
+struct lep_cq_batch;
 
 /* Every CQ has room for the extended structure, which begins with the plain one. */
-struct ep_cq {
+struct lep_cq {
 	union {
 		struct ibv_cq cq;
 		struct ibv_cq_ex ex;
 	};
-	struct ep_cq_batch *batch;	/* of an extended CQ */
+	struct lep_cq_batch *batch;	/* of an extended CQ */
 	struct rdma_ep_cq_ring *ring;	/* or NULL */
 	pthread_mutex_t ring_lock;	/* taking completions from it */
 };
 
-static inline struct ep_cq *ep_cq(struct ibv_cq *cq)
+static inline struct lep_cq *lep_cq(struct ibv_cq *cq)
 {
-	return (struct ep_cq *)cq;
+	return (struct lep_cq *)cq;
 }
 
-struct ibv_cq *ep_cq_alloc(void);
-void ep_cq_free(struct ibv_cq *cq);
-void ep_cq_set(struct ibv_cq *cq, struct ibv_context *context,
-	       struct ibv_comp_channel *channel, void *cq_context,
-	       uint32_t handle, uint32_t cqe, uint32_t ring);
-struct ibv_cq *ep_cq_create(struct ibv_context *context, uint32_t cqe,
-			    void *cq_context, struct ibv_comp_channel *channel,
-			    uint32_t comp_vector);
-int ep_poll_kernel(struct ibv_cq *cq, int num, struct ibv_wc *wc);
+struct ibv_cq *lep_cq_alloc(void);
+void lep_cq_free(struct ibv_cq *cq);
+void lep_cq_set(struct ibv_cq *cq, struct ibv_context *context,
+		struct ibv_comp_channel *channel, void *cq_context,
+		uint32_t handle, uint32_t cqe, uint32_t ring);
+struct ibv_cq *lep_cq_create(struct ibv_context *context, uint32_t cqe,
+			     void *cq_context, struct ibv_comp_channel *channel,
+			     uint32_t comp_vector);
+int lep_poll_kernel(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 
-struct ibv_cq_ex *ep_create_cq_ex(struct ibv_context *context,
-				  struct ibv_cq_init_attr_ex *attr);
-void ep_cq_batch_free(struct ep_cq_batch *batch);
-int ep_cq_batch_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc);
-int ep_cq_batch_left(struct ibv_cq *cq);
+struct ibv_cq_ex *lep_create_cq_ex(struct ibv_context *context,
+				   struct ibv_cq_init_attr_ex *attr);
+void lep_cq_batch_free(struct lep_cq_batch *batch);
+int lep_cq_batch_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc);
+int lep_cq_batch_left(struct ibv_cq *cq);
 
 /* A QP, and the CQs that the kernel makes with it, before the ioctl. */
-struct ep_qp_build {
-	struct ep_qp *qp;
+struct lep_qp_build {
+	struct lep_qp *qp;
 	struct ibv_cq *send_cq;
 	struct ibv_cq *recv_cq;
 	struct ibv_comp_channel *send_channel;
 	struct ibv_comp_channel *recv_channel;
 };
 
-struct ep_xrcd {
+struct lep_xrcd {
 	struct ibv_xrcd xrcd;
 	uint32_t handle;
 };
 
-struct ep_srq {
+struct lep_srq {
 	struct ibv_srq srq;
 	bool xrc;
 	uint32_t num;
 };
 
-static inline uint32_t ep_xrcd_handle(struct ibv_xrcd *xrcd)
+static inline uint32_t lep_xrcd_handle(struct ibv_xrcd *xrcd)
 {
-	return ((struct ep_xrcd *)xrcd)->handle;
+	return ((struct lep_xrcd *)xrcd)->handle;
 }
 
-static inline bool ep_has_xrc(const struct ibv_context *context)
+static inline bool lep_has_xrc(const struct ibv_context *context)
 {
-	return ep_dev(context->device)->has_xrc;
+	return lep_dev(context->device)->has_xrc;
 }
 
-struct ibv_xrcd *ep_open_xrcd(struct ibv_context *context,
-			      struct ibv_xrcd_init_attr *attr);
-int ep_close_xrcd(struct ibv_xrcd *xrcd);
-struct ibv_qp *ep_open_qp(struct ibv_context *context,
-			  struct ibv_qp_open_attr *attr);
-int ep_get_srq_num(struct ibv_srq *srq, uint32_t *num);
+struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
+			       struct ibv_xrcd_init_attr *attr);
+int lep_close_xrcd(struct ibv_xrcd *xrcd);
+struct ibv_qp *lep_open_qp(struct ibv_context *context,
+			   struct ibv_qp_open_attr *attr);
+int lep_get_srq_num(struct ibv_srq *srq, uint32_t *num);
 
-struct ep_qp *ep_qp_alloc(void);
-void ep_qp_free(struct ep_qp *qp);
-int ep_qp_prepare(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
-		  struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
-		  bool make_cqs);
-struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
-			    const struct rdma_ep_qp_init *init,
-			    struct ibv_context *context, struct ibv_pd *pd,
-			    struct ibv_qp_init_attr *attr,
-			    struct ep_id *id);
-void ep_qp_abort(struct ep_qp_build *build);
-void ep_qp_undo(struct ep_session *session, const struct rdma_ep_qp_init *init);
-int ep_qp_check_ex(const struct ibv_context *context,
-		   const struct ibv_qp_init_attr_ex *attr);
-int ep_qp_prepare_ex(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
-		     struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
-		     bool make_cqs);
-int ep_wr_init(struct ep_qp *qp, uint64_t ops);
-void ep_wr_limits(struct ep_qp *qp, const struct ibv_qp_cap *cap);
-void ep_wr_free(struct ep_wr_list *list);
-struct ibv_qp *ep_create_qp_ex(struct ibv_context *context,
-			       struct ibv_qp_init_attr_ex *attr);
-int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags);
-void ep_qp_gone(struct ibv_qp *qp, uint32_t events);
-void ep_cq_gone(struct ibv_cq *cq, uint32_t events, uint32_t comp_events);
-void ep_srq_gone(struct ibv_srq *srq, uint32_t events);
-int ep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+struct lep_qp *lep_qp_alloc(void);
+void lep_qp_free(struct lep_qp *qp);
+int lep_qp_prepare(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
+		   struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+		   bool make_cqs);
+struct ibv_qp *lep_qp_finish(struct lep_qp_build *build,
+			     const struct rdma_ep_qp_init *init,
+			     struct ibv_context *context, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *attr,
+			     struct lep_id *id);
+void lep_qp_abort(struct lep_qp_build *build);
+void lep_qp_undo(struct lep_session *session, const struct rdma_ep_qp_init *init);
+int lep_qp_check_ex(const struct ibv_context *context,
+		    const struct ibv_qp_init_attr_ex *attr);
+int lep_qp_prepare_ex(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
+		      struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
+		      bool make_cqs);
+int lep_wr_init(struct lep_qp *qp, uint64_t ops);
+void lep_wr_limits(struct lep_qp *qp, const struct ibv_qp_cap *cap);
+void lep_wr_free(struct lep_wr_list *list);
+struct ibv_qp *lep_create_qp_ex(struct ibv_context *context,
+				struct ibv_qp_init_attr_ex *attr);
+int lep_qp_destroy(struct ibv_qp *qp, uint32_t flags);
+void lep_qp_gone(struct ibv_qp *qp, uint32_t events);
+void lep_cq_gone(struct ibv_cq *cq, uint32_t events, uint32_t comp_events);
+void lep_srq_gone(struct ibv_srq *srq, uint32_t events);
+int lep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 
-struct ibv_srq *ep_srq_create(struct ep_session *session,
-			      struct ibv_context *context, struct ibv_pd *pd,
-			      uint32_t id, void *srq_context,
-			      struct ibv_srq_attr *attr,
-			      struct ibv_xrcd *xrcd, struct ibv_cq *cq);
-int ep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr);
-struct ibv_srq *ep_create_srq_ex(struct ibv_context *context,
-				 struct ibv_srq_init_attr_ex *attr);
+struct ibv_srq *lep_srq_create(struct lep_session *session,
+			       struct ibv_context *context, struct ibv_pd *pd,
+			       uint32_t id, void *srq_context,
+			       struct ibv_srq_attr *attr,
+			       struct ibv_xrcd *xrcd, struct ibv_cq *cq);
+int lep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr);
+struct ibv_srq *lep_create_srq_ex(struct ibv_context *context,
+				  struct ibv_srq_init_attr_ex *attr);
 
 /* -------------------------------------------------------------------- rdma_cm */
 
-struct ep_mcast;
+struct lep_mcast;
 
 /* Programs may use channels that they have put together themselves: no tag. */
-struct ep_channel {
+struct lep_channel {
 	struct rdma_event_channel channel;
 	const void *tag;
-	struct ep_session *session;
+	struct lep_session *session;
 };
 
-struct ep_id {
+struct lep_id {
 	struct rdma_cm_id id;
-	const void *tag;		/* see ep_foreign_id() */
-	struct ep_session *session;
+	const void *tag;		/* see lep_foreign_id() */
+	struct lep_session *session;
 	uint32_t handle;
 	bool sync;
 	bool has_device;
@@ -409,10 +409,10 @@ struct ep_id {
 	struct rdma_addrinfo *resolved;
 
 	/* Multicast groups that it is in; mutex. */
-	struct ep_mcast *mcasts;
+	struct lep_mcast *mcasts;
 
-	/* The QP that rdma_create_qp() made; ep_own_qp_lock. */
-	struct ep_qp *own_qp;
+	/* The QP that rdma_create_qp() made; lep_own_qp_lock. */
+	struct lep_qp *own_qp;
 	/* Its address, even if it is gone: id->qp may still point there. */
 	const struct ibv_qp *made_qp;
 	/* Its PD, likewise: the default one, or the program's, in id->pd. */
@@ -431,95 +431,95 @@ struct ep_id {
 	struct ibv_sa_path_rec path[2];
 };
 
-struct ep_event {
+struct lep_event {
 	struct rdma_cm_event event;
-	struct ep_id *charged;	/* whose acks this one counts to; NULL: none */
-	struct ep_mcast *mcast;	/* to which it counts as well, or NULL */
+	struct lep_id *charged;	/* whose acks this one counts to; NULL: none */
+	struct lep_mcast *mcast;	/* to which it counts as well, or NULL */
 	uint8_t private_data[RDMA_EP_MAX_PRIVATE_DATA];
 };
 
-static inline struct ep_id *ep_cm_id(struct rdma_cm_id *id)
+static inline struct lep_id *lep_cm_id(struct rdma_cm_id *id)
 {
-	return (struct ep_id *)id;
+	return (struct lep_id *)id;
 }
 
-extern const char ep_id_tag[];
+extern const char lep_id_tag[];
 
 /*
  * Is this an id of the real librdmacm? rsockets live in there and have such; calls
  * on them are passed on. What follows the public members is in librdmacm a
  * pointer too, to something else.
  */
-static inline bool ep_foreign_id(struct rdma_cm_id *id)
+static inline bool lep_foreign_id(struct rdma_cm_id *id)
 {
-	return id && ep_cm_id(id)->tag != ep_id_tag;
+	return id && lep_cm_id(id)->tag != lep_id_tag;
 }
 
-struct rdma_event_channel *ep_channel_alloc(void);
-bool ep_channel_inherited(const struct rdma_event_channel *channel);
-struct ep_id *ep_id_alloc(struct ep_session *session, void *context, int ps,
-			  enum ibv_qp_type qp_type);
-void ep_id_free(struct ep_id *id);
-int ep_id_set_info(struct ep_id *id, const struct rdma_ep_id_info *info);
-int ep_id_create(struct rdma_event_channel *channel, void *context, int ps,
-		 enum ibv_qp_type qp_type, struct rdma_cm_id **out);
-int ep_id_bind(struct ep_id *id, const struct sockaddr *addr, socklen_t len);
-int ep_id_resolve_addr(struct ep_id *id, const struct sockaddr *src,
-		       socklen_t src_len, const struct sockaddr *dst,
-		       socklen_t dst_len, int timeout_ms);
-int ep_id_query(struct ep_id *id, struct rdma_ep_query_id *cmd);
-void ep_id_own_qp(struct ep_id *id, struct ep_qp *qp);
-void ep_qp_disown(struct ep_qp *qp);
-void ep_id_disown(struct ep_id *id);
-void ep_id_qp_state(struct ep_id *id, enum ibv_qp_state state);
-void ep_id_qp_connected(struct ep_id *id);
-void ep_id_qp_ask_state(struct ep_id *id);
-struct ibv_qp *ep_id_other_qp(struct ep_id *id);
-int ep_id_ready_qp(struct ep_id *id, struct ibv_qp *qp,
-		   const struct rdma_ep_conn_param *limit);
-int ep_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state);
-extern pthread_mutex_t ep_own_qp_lock;
+struct rdma_event_channel *lep_channel_alloc(void);
+bool lep_channel_inherited(const struct rdma_event_channel *channel);
+struct lep_id *lep_id_alloc(struct lep_session *session, void *context, int ps,
+			    enum ibv_qp_type qp_type);
+void lep_id_free(struct lep_id *id);
+int lep_id_set_info(struct lep_id *id, const struct rdma_ep_id_info *info);
+int lep_id_create(struct rdma_event_channel *channel, void *context, int ps,
+		  enum ibv_qp_type qp_type, struct rdma_cm_id **out);
+int lep_id_bind(struct lep_id *id, const struct sockaddr *addr, socklen_t len);
+int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
+			socklen_t src_len, const struct sockaddr *dst,
+			socklen_t dst_len, int timeout_ms);
+int lep_id_query(struct lep_id *id, struct rdma_ep_query_id *cmd);
+void lep_id_own_qp(struct lep_id *id, struct lep_qp *qp);
+void lep_qp_disown(struct lep_qp *qp);
+void lep_id_disown(struct lep_id *id);
+void lep_id_qp_state(struct lep_id *id, enum ibv_qp_state state);
+void lep_id_qp_connected(struct lep_id *id);
+void lep_id_qp_ask_state(struct lep_id *id);
+struct ibv_qp *lep_id_other_qp(struct lep_id *id);
+int lep_id_ready_qp(struct lep_id *id, struct ibv_qp *qp,
+		    const struct rdma_ep_conn_param *limit);
+int lep_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state);
+extern pthread_mutex_t lep_own_qp_lock;
 
-void ep_mcasts_leave(struct ep_id *id);
-void ep_mcasts_free(struct ep_id *id);
-void ep_mcast_acked(struct ep_mcast *mcast);
-int ep_mcast_event(struct ep_id *id, struct ep_mcast *mcast,
-		   struct rdma_cm_event *event);
+void lep_mcasts_leave(struct lep_id *id);
+void lep_mcasts_free(struct lep_id *id);
+void lep_mcast_acked(struct lep_mcast *mcast);
+int lep_mcast_event(struct lep_id *id, struct lep_mcast *mcast,
+		    struct rdma_cm_event *event);
 
-struct ep_event *ep_event_alloc(void);
-bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *record,
-		  struct ep_id *child, struct rdma_event_channel *channel);
-int ep_complete(struct rdma_cm_id *id);
+struct lep_event *lep_event_alloc(void);
+bool lep_event_set(struct lep_event *event, const struct rdma_ep_event *record,
+		   struct lep_id *child, struct rdma_event_channel *channel);
+int lep_complete(struct rdma_cm_id *id);
 
 /* What a call on a synchronous id waits for in its ioctl. */
-struct ep_wait {
-	struct ep_id *id;
+struct lep_wait {
+	struct lep_id *id;
 	struct rdma_ep_await *await;	/* in the command */
-	struct ep_event *event;		/* what rec is to become */
+	struct lep_event *event;		/* what rec is to become */
 	struct rdma_ep_event rec;
 	int error;			/* of the wait */
 };
 
-int ep_await(struct ep_wait *wait, unsigned long request, void *cmd);
-int ep_complete_await(struct ep_wait *wait);
-void ep_wait_init(struct ep_wait *wait, struct ep_id *id, uint32_t *flags,
-		  struct rdma_ep_await *await);
+int lep_await(struct lep_wait *wait, unsigned long request, void *cmd);
+int lep_complete_await(struct lep_wait *wait);
+void lep_wait_init(struct lep_wait *wait, struct lep_id *id, uint32_t *flags,
+		   struct rdma_ep_await *await);
 
 /*
- * As ep_call(), but if the id is synchronous this also waits for the event that
- * ep_complete_await() goes on with. Not if it fails.
+ * As lep_call(), but if the id is synchronous this also waits for the event that
+ * lep_complete_await() goes on with. Not if it fails.
  */
-#define ep_call_await(ep_id, name, cmd, wait) \
+#define lep_call_await(id, name, cmd, wait) \
 	((cmd)->size = sizeof(*(cmd)), \
-	 ep_wait_init(wait, ep_id, &(cmd)->flags, &(cmd)->await), \
-	 ep_await(wait, RDMA_EP_IOC_##name, (cmd)))
+	 lep_wait_init(wait, id, &(cmd)->flags, &(cmd)->await), \
+	 lep_await(wait, RDMA_EP_IOC_##name, (cmd)))
 
-int ep_ioctl_cancel(int fd, unsigned long request, void *cmd,
-		    void (*cancelled)(void *arg), void *arg);
-int ep_write_event(struct ep_id *id, uint32_t event, int status, uint64_t arg);
-void ep_addrinfo_drop(struct ep_id *id);
-void ep_drop_event(struct rdma_cm_id *id);
-void ep_destroy_cqs(struct rdma_cm_id *id);
-void ep_id_gone(struct ep_id *id, uint32_t events);
+int lep_ioctl_cancel(int fd, unsigned long request, void *cmd,
+		     void (*cancelled)(void *arg), void *arg);
+int lep_write_event(struct lep_id *id, uint32_t event, int status, uint64_t arg);
+void lep_addrinfo_drop(struct lep_id *id);
+void lep_drop_event(struct rdma_cm_id *id);
+void lep_destroy_cqs(struct rdma_cm_id *id);
+void lep_id_gone(struct lep_id *id, uint32_t events);
 
 #endif

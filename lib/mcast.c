@@ -8,20 +8,20 @@
  * from then on it can be left. One that has been left is taken off the list first, so that
  * it is left once.
  */
-struct ep_mcast {
-	struct ep_mcast *next;		/* id->mutex */
+struct lep_mcast {
+	struct lep_mcast *next;		/* id->mutex */
 	uint32_t handle;		/* id->mutex */
 	uint32_t acked;			/* id->mutex */
 	void *context;
 	bool send_only;
 	struct sockaddr_storage addr;
-	/* A QP that is the id's, but not its own: see ep_id_other_qp(). */
+	/* A QP that is the id's, but not its own: see lep_id_other_qp(). */
 	struct ibv_qp *attached;
 	union ibv_gid gid;
 	uint16_t lid;
 };
 
-static void link_mcast(struct ep_id *id, struct ep_mcast *mcast)
+static void link_mcast(struct lep_id *id, struct lep_mcast *mcast)
 {
 	pthread_mutex_lock(&id->mutex);
 	mcast->next = id->mcasts;
@@ -29,9 +29,9 @@ static void link_mcast(struct ep_id *id, struct ep_mcast *mcast)
 	pthread_mutex_unlock(&id->mutex);
 }
 
-static void unlink_mcast(struct ep_id *id, struct ep_mcast *mcast)
+static void unlink_mcast(struct lep_id *id, struct lep_mcast *mcast)
 {
-	struct ep_mcast **pos;
+	struct lep_mcast **pos;
 
 	pthread_mutex_lock(&id->mutex);
 	for (pos = &id->mcasts; *pos; pos = &(*pos)->next) {
@@ -44,7 +44,7 @@ static void unlink_mcast(struct ep_id *id, struct ep_mcast *mcast)
 	pthread_mutex_unlock(&id->mutex);
 }
 
-static void set_handle(struct ep_id *id, struct ep_mcast *mcast, uint32_t handle)
+static void set_handle(struct lep_id *id, struct lep_mcast *mcast, uint32_t handle)
 {
 	pthread_mutex_lock(&id->mutex);
 	mcast->handle = handle;
@@ -56,10 +56,10 @@ static void set_handle(struct ep_id *id, struct ep_mcast *mcast, uint32_t handle
  * Takes the latest membership in the group off the list, once the thread that joins has
  * its handle.
  */
-static struct ep_mcast *take_mcast(struct ep_id *id,
-				   const struct sockaddr *addr, socklen_t len)
+static struct lep_mcast *take_mcast(struct lep_id *id,
+				    const struct sockaddr *addr, socklen_t len)
 {
-	struct ep_mcast **pos, *mcast;
+	struct lep_mcast **pos, *mcast;
 
 	pthread_mutex_lock(&id->mutex);
 	for (;;) {
@@ -83,119 +83,119 @@ static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr,
 	struct rdma_ep_join_multicast cmd = {
 		.flags = send_only ? RDMA_EP_JOIN_SEND_ONLY : 0,
 	};
-	struct ep_id *id = ep_cm_id(cm_id);
-	struct ep_mcast *mcast;
+	struct lep_id *id = lep_cm_id(cm_id);
+	struct lep_mcast *mcast;
 	int error;
 
-	if (ep_addr_to_uapi(&cmd.addr, addr, ep_addr_len(addr)))
+	if (lep_addr_to_uapi(&cmd.addr, addr, lep_addr_len(addr)))
 		return -1;
 	mcast = calloc(1, sizeof(*mcast));
 	if (!mcast)
 		return -1;
 	mcast->context = context;
 	mcast->send_only = send_only;
-	memcpy(&mcast->addr, addr, ep_addr_len(addr));
+	memcpy(&mcast->addr, addr, lep_addr_len(addr));
 	link_mcast(id, mcast);
 
 	cmd.id = id->handle;
 	cmd.uid = (uintptr_t)mcast;
-	if (ep_call(id->session, JOIN_MULTICAST, &cmd)) {
+	if (lep_call(id->session, JOIN_MULTICAST, &cmd)) {
 		error = errno;
 		unlink_mcast(id, mcast);
 		free(mcast);
-		return ep_err(error);
+		return lep_err(error);
 	}
 	set_handle(id, mcast, cmd.mcast);
-	return ep_complete(cm_id);
+	return lep_complete(cm_id);
 }
 
 /* rdma_join_multicast(3) */
-EP_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
-				  void *context)
+LEP_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
+				   void *context)
 {
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_join_multicast, id, addr,
-				     context);
-	if (!id || !ep_addr_len(addr))
-		return ep_err(EINVAL);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_join_multicast, id, addr,
+				      context);
+	if (!id || !lep_addr_len(addr))
+		return lep_err(EINVAL);
 	return join(id, addr, false, context);
 }
 
 /* rdma_join_multicast_ex(3) */
-EP_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
-				     struct rdma_cm_join_mc_attr_ex *attr,
-				     void *context)
+LEP_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
+				      struct rdma_cm_join_mc_attr_ex *attr,
+				      void *context)
 {
 	const uint32_t needed = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
 				RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_join_multicast_ex, id, attr,
-				     context);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_join_multicast_ex, id, attr,
+				      context);
 	if (!id || !attr)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if (attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED)
-		return ep_err(ENOTSUP);
+		return lep_err(ENOTSUP);
 	if ((attr->comp_mask & needed) != needed ||
 	    attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED ||
-	    !ep_addr_len(attr->addr))
-		return ep_err(EINVAL);
+	    !lep_addr_len(attr->addr))
+		return lep_err(EINVAL);
 	return join(id, attr->addr,
 		    attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
 		    context);
 }
 
-static int leave(struct ep_id *id, struct ep_mcast *mcast, uint32_t *events)
+static int leave(struct lep_id *id, struct lep_mcast *mcast, uint32_t *events)
 {
 	if (mcast->attached)
 		ibv_detach_mcast(mcast->attached, &mcast->gid, mcast->lid);
 	mcast->attached = NULL;
-	return ep_destroy(id->session, RDMA_EP_OBJ_MCAST, mcast->handle,
-			  events, NULL);
+	return lep_destroy(id->session, RDMA_EP_OBJ_MCAST, mcast->handle,
+			   events, NULL);
 }
 
 /* rdma_leave_multicast(3): waits until its events have been acknowledged. */
-EP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
-				   struct sockaddr *addr)
+LEP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
+				    struct sockaddr *addr)
 {
-	struct ep_id *id = ep_cm_id(cm_id);
-	socklen_t len = ep_addr_len(addr);
-	struct ep_mcast *mcast;
+	struct lep_id *id = lep_cm_id(cm_id);
+	socklen_t len = lep_addr_len(addr);
+	struct lep_mcast *mcast;
 	uint32_t events;
 	int error;
 
-	if (ep_foreign_id(cm_id))
-		return ep_forward_cm(-1, rdma_leave_multicast, cm_id, addr);
+	if (lep_foreign_id(cm_id))
+		return lep_forward_cm(-1, rdma_leave_multicast, cm_id, addr);
 	if (!id || !len)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	mcast = take_mcast(id, addr, len);
 	if (!mcast)
-		return ep_err(EADDRNOTAVAIL);
+		return lep_err(EADDRNOTAVAIL);
 	/* The event that a synchronous id shows may be one of them. */
 	if (id->sync)
-		ep_drop_event(cm_id);
+		lep_drop_event(cm_id);
 	if (leave(id, mcast, &events)) {
 		error = errno;
 		free(mcast);
-		return ep_err(error);
+		return lep_err(error);
 	}
-	ep_wait_acked(&id->mutex, &id->cond, &mcast->acked, events);
+	lep_wait_acked(&id->mutex, &id->cond, &mcast->acked, events);
 	free(mcast);
 	return 0;
 }
 
-/* The id goes away; what may still be acknowledged stays until ep_mcasts_free(). */
-void ep_mcasts_leave(struct ep_id *id)
+/* The id goes away; what may still be acknowledged stays until lep_mcasts_free(). */
+void lep_mcasts_leave(struct lep_id *id)
 {
-	struct ep_mcast *mcast;
+	struct lep_mcast *mcast;
 
 	for (mcast = id->mcasts; mcast; mcast = mcast->next)
 		leave(id, mcast, NULL);
 }
 
-void ep_mcasts_free(struct ep_id *id)
+void lep_mcasts_free(struct lep_id *id)
 {
-	struct ep_mcast *mcast;
+	struct lep_mcast *mcast;
 
 	while ((mcast = id->mcasts)) {
 		id->mcasts = mcast->next;
@@ -204,7 +204,7 @@ void ep_mcasts_free(struct ep_id *id)
 }
 
 /* One of its events has been acknowledged; called with id->mutex held. */
-void ep_mcast_acked(struct ep_mcast *mcast)
+void lep_mcast_acked(struct lep_mcast *mcast)
 {
 	mcast->acked++;
 }
@@ -214,11 +214,11 @@ void ep_mcast_acked(struct ep_mcast *mcast)
  * the join where others have private data. Returns -1 and errno if the QP can not
  * be attached.
  */
-int ep_mcast_event(struct ep_id *id, struct ep_mcast *mcast,
-		   struct rdma_cm_event *event)
+int lep_mcast_event(struct lep_id *id, struct lep_mcast *mcast,
+		    struct rdma_cm_event *event)
 {
 	const struct ibv_ah_attr *attr = &event->param.ud.ah_attr;
-	struct ibv_qp *qp = ep_id_other_qp(id);
+	struct ibv_qp *qp = lep_id_other_qp(id);
 	int error;
 
 	event->param.ud.private_data = mcast->context;
@@ -229,7 +229,7 @@ int ep_mcast_event(struct ep_id *id, struct ep_mcast *mcast,
 	mcast->lid = attr->dlid;
 	error = ibv_attach_mcast(qp, &mcast->gid, mcast->lid);
 	if (error)
-		return ep_err(error);
+		return lep_err(error);
 	mcast->attached = qp;
 	return 0;
 }
@@ -244,33 +244,33 @@ static struct rdma_ep_qp_mcast qp_mcast(const struct ibv_qp *qp,
 }
 
 /* ibv_attach_mcast(3) */
-EP_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-			       uint16_t lid)
+LEP_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
+				uint16_t lid)
 {
 	struct rdma_ep_qp_mcast cmd;
 
 	if (!qp || !gid)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_attach_mcast, qp,
-				  gid, lid);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_attach_mcast, qp,
+				   gid, lid);
 	cmd = qp_mcast(qp, gid, lid);
-	return ep_call(ep_ctx(qp->context)->session, ATTACH_MCAST, &cmd) ?
+	return lep_call(lep_ctx(qp->context)->session, ATTACH_MCAST, &cmd) ?
 		errno : 0;
 }
 
 /* ibv_detach_mcast(3) */
-EP_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-			       uint16_t lid)
+LEP_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
+				uint16_t lid)
 {
 	struct rdma_ep_qp_mcast cmd;
 
 	if (!qp || !gid)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_detach_mcast, qp,
-				  gid, lid);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_detach_mcast, qp,
+				   gid, lid);
 	cmd = qp_mcast(qp, gid, lid);
-	return ep_call(ep_ctx(qp->context)->session, DETACH_MCAST, &cmd) ?
+	return lep_call(lep_ctx(qp->context)->session, DETACH_MCAST, &cmd) ?
 		errno : 0;
 }

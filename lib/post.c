@@ -61,7 +61,7 @@ static bool buffer_room(struct buffer *buf, size_t more, size_t max)
 }
 
 /* Returns 0 or an errno; *posted requests have been posted in either case. */
-static int buffer_flush(struct buffer *buf, struct ep_session *session,
+static int buffer_flush(struct buffer *buf, struct lep_session *session,
 			unsigned long request, uint32_t handle,
 			uint32_t *posted)
 {
@@ -95,7 +95,7 @@ static size_t send_len(const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 	    (wr->num_sge && !wr->sg_list))
 		return 0;
 	if (qp->qp_type == IBV_QPT_UD &&
-	    (!wr->wr.ud.ah || !ep_ours(wr->wr.ud.ah->context)))
+	    (!wr->wr.ud.ah || !lep_ours(wr->wr.ud.ah->context)))
 		return 0;
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		return sizeof(struct rdma_ep_send_wr) +
@@ -103,7 +103,7 @@ static size_t send_len(const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 
 	for (i = 0; i < wr->num_sge; i++)
 		bytes += wr->sg_list[i].length;
-	if (bytes > ((const struct ep_qp *)qp)->max_inline_data)
+	if (bytes > ((const struct lep_qp *)qp)->max_inline_data)
 		return 0;
 	*inline_len = bytes;
 	return sizeof(struct rdma_ep_send_wr) + ((bytes + 7) & ~7ULL);
@@ -178,10 +178,10 @@ static void pack_send(uint8_t *p, const struct ibv_qp *qp,
 }
 
 /* ibv_post_send(3) */
-int ep_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		 struct ibv_send_wr **bad_wr)
+int lep_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad_wr)
 {
-	struct ep_session *session = ep_ctx(qp->context)->session;
+	struct lep_session *session = lep_ctx(qp->context)->session;
 	struct ibv_send_wr *first = wr;	/* in the buffer */
 	struct buffer buf;
 	uint32_t inline_len, posted = 0;
@@ -228,7 +228,7 @@ int ep_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 	return ret;
 }
 
-static int post_recv(struct ep_session *session, unsigned long request,
+static int post_recv(struct lep_session *session, unsigned long request,
 		     uint32_t handle, struct ibv_recv_wr *wr,
 		     struct ibv_recv_wr **bad_wr)
 {
@@ -286,17 +286,17 @@ static int post_recv(struct ep_session *session, unsigned long request,
 }
 
 /* ibv_post_recv(3) */
-int ep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
-		 struct ibv_recv_wr **bad_wr)
+int lep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr)
 {
-	return post_recv(ep_ctx(qp->context)->session, RDMA_EP_IOC_POST_RECV,
+	return post_recv(lep_ctx(qp->context)->session, RDMA_EP_IOC_POST_RECV,
 			 qp->handle, wr, bad_wr);
 }
 
 /* ibv_post_srq_recv(3) */
-int ep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad_wr)
+int lep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr)
 {
-	return post_recv(ep_ctx(srq->context)->session,
+	return post_recv(lep_ctx(srq->context)->session,
 			 RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, wr, bad_wr);
 }

@@ -7,77 +7,77 @@
  * qp->state follows when the program learns of it. The tie between the two is
  * kept apart from id->qp, which may point to a QP that is gone.
  */
-pthread_mutex_t ep_own_qp_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t lep_own_qp_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void ep_id_own_qp(struct ep_id *id, struct ep_qp *qp)
+void lep_id_own_qp(struct lep_id *id, struct lep_qp *qp)
 {
-	pthread_mutex_lock(&ep_own_qp_lock);
+	pthread_mutex_lock(&lep_own_qp_lock);
 	id->own_qp = qp;
 	id->made_qp = &qp->qp;
 	qp->id = id;
-	pthread_mutex_unlock(&ep_own_qp_lock);
+	pthread_mutex_unlock(&lep_own_qp_lock);
 }
 
-void ep_qp_disown(struct ep_qp *qp)
+void lep_qp_disown(struct lep_qp *qp)
 {
-	pthread_mutex_lock(&ep_own_qp_lock);
+	pthread_mutex_lock(&lep_own_qp_lock);
 	if (qp->id)
 		qp->id->own_qp = NULL;
 	qp->id = NULL;
-	pthread_mutex_unlock(&ep_own_qp_lock);
+	pthread_mutex_unlock(&lep_own_qp_lock);
 }
 
-void ep_id_disown(struct ep_id *id)
+void lep_id_disown(struct lep_id *id)
 {
-	pthread_mutex_lock(&ep_own_qp_lock);
+	pthread_mutex_lock(&lep_own_qp_lock);
 	if (id->own_qp)
 		id->own_qp->id = NULL;
 	id->own_qp = NULL;
-	pthread_mutex_unlock(&ep_own_qp_lock);
+	pthread_mutex_unlock(&lep_own_qp_lock);
 }
 
-void ep_id_qp_state(struct ep_id *id, enum ibv_qp_state state)
+void lep_id_qp_state(struct lep_id *id, enum ibv_qp_state state)
 {
-	pthread_mutex_lock(&ep_own_qp_lock);
+	pthread_mutex_lock(&lep_own_qp_lock);
 	if (id->own_qp)
 		id->own_qp->qp.state = state;
-	pthread_mutex_unlock(&ep_own_qp_lock);
+	pthread_mutex_unlock(&lep_own_qp_lock);
 }
 
 /*
  * The connection is up. The program, or another thread, may have moved the QP on
  * since that happened.
  */
-void ep_id_qp_connected(struct ep_id *id)
+void lep_id_qp_connected(struct lep_id *id)
 {
-	pthread_mutex_lock(&ep_own_qp_lock);
+	pthread_mutex_lock(&lep_own_qp_lock);
 	if (id->own_qp && id->own_qp->qp.state < IBV_QPS_RTS)
 		id->own_qp->qp.state = IBV_QPS_RTS;
-	pthread_mutex_unlock(&ep_own_qp_lock);
+	pthread_mutex_unlock(&lep_own_qp_lock);
 }
 
 /* Something failed, and how far the kernel got with the QP is for it to say. */
-void ep_id_qp_ask_state(struct ep_id *id)
+void lep_id_qp_ask_state(struct lep_id *id)
 {
 	struct rdma_ep_query_qp cmd = { .attr_mask = IBV_QP_STATE };
-	struct ep_session *session = id->session;
-	const struct ep_qp *qp;
+	struct lep_session *session = id->session;
+	const struct lep_qp *qp;
 	int error = errno;
 
-	pthread_mutex_lock(&ep_own_qp_lock);
+	pthread_mutex_lock(&lep_own_qp_lock);
 	qp = id->own_qp;
 	if (qp)
 		cmd.qp = qp->qp.handle;
-	pthread_mutex_unlock(&ep_own_qp_lock);
+	pthread_mutex_unlock(&lep_own_qp_lock);
 	if (!qp)
 		return;
 
-	if (ep_call(session, QUERY_QP, &cmd))
+	if (lep_call(session, QUERY_QP, &cmd))
 		cmd.attr.qp_state = IBV_QPS_ERR;	/* the device is gone */
-	pthread_mutex_lock(&ep_own_qp_lock);
+	pthread_mutex_lock(&lep_own_qp_lock);
 	if (id->own_qp == qp)
 		id->own_qp->qp.state = cmd.attr.qp_state;
-	pthread_mutex_unlock(&ep_own_qp_lock);
+	pthread_mutex_unlock(&lep_own_qp_lock);
 	errno = error;
 }
 
@@ -86,16 +86,16 @@ void ep_id_qp_ask_state(struct ep_id *id)
  * not make for this id. The kernel does not know that it belongs to the id, so
  * the library moves it.
  */
-struct ibv_qp *ep_id_other_qp(struct ep_id *id)
+struct ibv_qp *lep_id_other_qp(struct lep_id *id)
 {
 	struct ibv_qp *qp = id->id.qp;
 
 	return qp == id->made_qp ? NULL : qp;
 }
 
-struct ep_qp *ep_qp_alloc(void)
+struct lep_qp *lep_qp_alloc(void)
 {
-	struct ep_qp *qp = calloc(1, sizeof(*qp));
+	struct lep_qp *qp = calloc(1, sizeof(*qp));
 
 	if (!qp)
 		return NULL;
@@ -104,13 +104,13 @@ struct ep_qp *ep_qp_alloc(void)
 	return qp;
 }
 
-void ep_qp_free(struct ep_qp *qp)
+void lep_qp_free(struct lep_qp *qp)
 {
 	if (!qp)
 		return;
 	pthread_cond_destroy(&qp->qp.cond);
 	pthread_mutex_destroy(&qp->qp.mutex);
-	ep_wr_free(qp->wr);
+	lep_wr_free(qp->wr);
 	free(qp);
 }
 
@@ -119,18 +119,18 @@ static int prepare_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
 		      bool make, struct ibv_cq **cq,
 		      struct ibv_comp_channel **channel)
 {
-	struct ep_session *session = ep_session_get();
+	struct lep_session *session = lep_session_get();
 
 	if (given) {
-		if (!ep_ours(given->context))
-			return ep_err(EINVAL);
+		if (!lep_ours(given->context))
+			return lep_err(EINVAL);
 		init->cq = given->handle;
 		return 0;
 	}
 	if (!make)
 		return 0;
 	*channel = calloc(1, sizeof(**channel));
-	*cq = *channel ? ep_cq_alloc() : NULL;
+	*cq = *channel ? lep_cq_alloc() : NULL;
 	if (!*cq)
 		return -1;
 	init->uid = (uintptr_t)*cq;
@@ -152,17 +152,17 @@ static bool of_context(const struct ibv_context *context,
  * will yield, so that nothing can fail once the kernel has made it. With make_cqs
  * the kernel also makes the CQs that attr does not name (rdma_create_qp(3)).
  */
-int ep_qp_prepare(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
-		  struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
-		  bool make_cqs)
+int lep_qp_prepare(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
+		   struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+		   bool make_cqs)
 {
 	memset(build, 0, sizeof(*build));
 	memset(init, 0, sizeof(*init));
-	if ((pd && (!ep_ours(pd->context) || !of_context(pd->context, attr))) ||
-	    (attr->srq && !ep_ours(attr->srq->context)))
-		return ep_err(EINVAL);
+	if ((pd && (!lep_ours(pd->context) || !of_context(pd->context, attr))) ||
+	    (attr->srq && !lep_ours(attr->srq->context)))
+		return lep_err(EINVAL);
 
-	build->qp = ep_qp_alloc();
+	build->qp = lep_qp_alloc();
 	if (!build->qp)
 		return -1;
 
@@ -172,7 +172,7 @@ int ep_qp_prepare(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
 	    prepare_cq(&init->recv_cq, attr->recv_cq,
 		       make_cqs && attr->cap.max_recv_wr,
 		       &build->recv_cq, &build->recv_channel)) {
-		ep_qp_abort(build);
+		lep_qp_abort(build);
 		return -1;
 	}
 
@@ -189,13 +189,13 @@ int ep_qp_prepare(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
 	return 0;
 }
 
-void ep_qp_abort(struct ep_qp_build *build)
+void lep_qp_abort(struct lep_qp_build *build)
 {
 	int error = errno;
 
-	ep_qp_free(build->qp);
-	ep_cq_free(build->send_cq);
-	ep_cq_free(build->recv_cq);
+	lep_qp_free(build->qp);
+	lep_cq_free(build->send_cq);
+	lep_cq_free(build->recv_cq);
 	free(build->send_channel);
 	free(build->recv_channel);
 	memset(build, 0, sizeof(*build));
@@ -203,25 +203,25 @@ void ep_qp_abort(struct ep_qp_build *build)
 }
 
 /* Destroy what the kernel has made if the library can not go on. */
-void ep_qp_undo(struct ep_session *session, const struct rdma_ep_qp_init *init)
+void lep_qp_undo(struct lep_session *session, const struct rdma_ep_qp_init *init)
 {
 	int error = errno;
 
-	ep_destroy(session, RDMA_EP_OBJ_QP, init->qp, NULL, NULL);
+	lep_destroy(session, RDMA_EP_OBJ_QP, init->qp, NULL, NULL);
 	if (init->send_cq.cqe) {
-		ep_destroy(session, RDMA_EP_OBJ_CQ, init->send_cq.cq, NULL, NULL);
-		ep_close(init->send_cq.channel_fd);
+		lep_destroy(session, RDMA_EP_OBJ_CQ, init->send_cq.cq, NULL, NULL);
+		lep_close(init->send_cq.channel_fd);
 	}
 	if (init->recv_cq.cqe) {
-		ep_destroy(session, RDMA_EP_OBJ_CQ, init->recv_cq.cq, NULL, NULL);
-		ep_close(init->recv_cq.channel_fd);
+		lep_destroy(session, RDMA_EP_OBJ_CQ, init->recv_cq.cq, NULL, NULL);
+		lep_close(init->recv_cq.channel_fd);
 	}
 	errno = error;
 }
 
 /* A CQ that was made becomes the id's, with the id as its cq_context. */
 static void finish_cq(const struct rdma_ep_auto_cq *init, struct ibv_cq *cq,
-		      struct ibv_comp_channel *channel, struct ep_id *id,
+		      struct ibv_comp_channel *channel, struct lep_id *id,
 		      struct ibv_context *context, struct ibv_cq **attr_cq,
 		      struct ibv_cq **id_cq,
 		      struct ibv_comp_channel **id_channel)
@@ -229,14 +229,14 @@ static void finish_cq(const struct rdma_ep_auto_cq *init, struct ibv_cq *cq,
 	if (!cq)
 		return;
 	if (!init->cqe) {
-		ep_cq_free(cq);
+		lep_cq_free(cq);
 		free(channel);
 		return;
 	}
 	channel->context = context;
 	channel->fd = init->channel_fd;
-	ep_cq_set(cq, context, channel, &id->id, init->cq, init->cqe,
-		  init->ring);
+	lep_cq_set(cq, context, channel, &id->id, init->cq, init->cqe,
+		   init->ring);
 	*attr_cq = cq;
 	*id_cq = cq;
 	*id_channel = channel;
@@ -246,11 +246,11 @@ static void finish_cq(const struct rdma_ep_auto_cq *init, struct ibv_cq *cq,
  * The kernel has made the QP: fill in the public structures, and those of its CQs
  * and the members of id. Writes the granted attributes back to attr.
  */
-struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
-			    const struct rdma_ep_qp_init *init,
-			    struct ibv_context *context, struct ibv_pd *pd,
-			    struct ibv_qp_init_attr *attr,
-			    struct ep_id *id)
+struct ibv_qp *lep_qp_finish(struct lep_qp_build *build,
+			     const struct rdma_ep_qp_init *init,
+			     struct ibv_context *context, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *attr,
+			     struct lep_id *id)
 {
 	struct ibv_qp *qp = &build->qp->qp;
 
@@ -281,9 +281,9 @@ struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
 	qp->qp_type = attr->qp_type;
 	build->qp->max_inline_data = init->max_inline_data;
 	if (build->qp->wr)
-		ep_wr_limits(build->qp, &attr->cap);
+		lep_wr_limits(build->qp, &attr->cap);
 	if (id) {
-		ep_id_own_qp(id, build->qp);
+		lep_id_own_qp(id, build->qp);
 		id->made_pd = pd;
 		id->id.pd = pd;
 		id->id.qp = qp;
@@ -292,30 +292,30 @@ struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
 }
 
 /* ibv_create_qp(3) */
-EP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
-				       struct ibv_qp_init_attr *attr)
+LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
+					struct ibv_qp_init_attr *attr)
 {
 	struct rdma_ep_create_qp cmd = {};
-	struct ep_qp_build build;
+	struct lep_qp_build build;
 
 	if (!pd || !attr)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_qp, pd, attr);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_qp, pd, attr);
 	/* There is no place for its domain in these attributes. */
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	if (!attr->send_cq ||
 	    (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND))
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 
-	if (ep_qp_prepare(&build, &cmd.init, pd, attr, false))
+	if (lep_qp_prepare(&build, &cmd.init, pd, attr, false))
 		return NULL;
-	if (ep_call(ep_ctx(pd->context)->session, CREATE_QP, &cmd)) {
-		ep_qp_abort(&build);
+	if (lep_call(lep_ctx(pd->context)->session, CREATE_QP, &cmd)) {
+		lep_qp_abort(&build);
 		return NULL;
 	}
-	return ep_qp_finish(&build, &cmd.init, pd->context, pd, attr, NULL);
+	return lep_qp_finish(&build, &cmd.init, pd->context, pd, attr, NULL);
 }
 
 /*
@@ -326,21 +326,21 @@ EP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 #define QP_QUERY_ATTRS (IBV_QP_RATE_LIMIT - 1)
 
 /* ibv_modify_qp(3) */
-EP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
-			    int attr_mask)
+LEP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
+			     int attr_mask)
 {
 	struct rdma_ep_modify_qp cmd = {};
 
 	if (!qp || !attr)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_modify_qp, qp,
-				  attr, attr_mask);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_modify_qp, qp,
+				   attr, attr_mask);
 	if (attr_mask & ~QP_ATTRS)
 		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
-	ep_qp_attr_to_uapi(&cmd.attr, attr, attr_mask);
-	if (ep_call(ep_ctx(qp->context)->session, MODIFY_QP, &cmd))
+	lep_qp_attr_to_uapi(&cmd.attr, attr, attr_mask);
+	if (lep_call(lep_ctx(qp->context)->session, MODIFY_QP, &cmd))
 		return errno;
 	if (attr_mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
@@ -348,24 +348,24 @@ EP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 }
 
 /* ibv_query_qp(3) */
-EP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
-			   int attr_mask, struct ibv_qp_init_attr *init_attr)
+LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
+			    int attr_mask, struct ibv_qp_init_attr *init_attr)
 {
 	struct rdma_ep_query_qp cmd = {};
 
 	if (!qp || !attr)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_qp, qp,
-				  attr, attr_mask, init_attr);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_qp, qp,
+				   attr, attr_mask, init_attr);
 	if (attr_mask & ~QP_QUERY_ATTRS)
 		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
 	cmd.attr_mask = attr_mask;
-	if (ep_call(ep_ctx(qp->context)->session, QUERY_QP, &cmd))
+	if (lep_call(lep_ctx(qp->context)->session, QUERY_QP, &cmd))
 		return errno;
 
-	ep_qp_attr_from_uapi(attr, &cmd.attr);
+	lep_qp_attr_from_uapi(attr, &cmd.attr);
 	attr->qp_state = cmd.attr.qp_state;
 	qp->state = attr->qp_state;
 	if (init_attr) {
@@ -381,15 +381,15 @@ EP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 }
 
 /* The kernel has destroyed it: waits until all its events have been acknowledged. */
-void ep_qp_gone(struct ibv_qp *qp, uint32_t events)
+void lep_qp_gone(struct ibv_qp *qp, uint32_t events)
 {
-	ep_qp_disown((struct ep_qp *)qp);
-	ep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed, events);
-	ep_qp_free((struct ep_qp *)qp);
+	lep_qp_disown((struct lep_qp *)qp);
+	lep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed, events);
+	lep_qp_free((struct lep_qp *)qp);
 }
 
 /* The flags are those of RDMA_EP_IOC_DESTROY. */
-int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
+int lep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 {
 	struct rdma_ep_destroy cmd = {
 		.flags = flags,
@@ -397,49 +397,49 @@ int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 		.handle = qp->handle,
 	};
 
-	if (ep_call(ep_ctx(qp->context)->session, DESTROY, &cmd))
+	if (lep_call(lep_ctx(qp->context)->session, DESTROY, &cmd))
 		return errno;
-	ep_qp_gone(qp, cmd.events_reported);
+	lep_qp_gone(qp, cmd.events_reported);
 	return 0;
 }
 
 /* ibv_destroy_qp(3): EBUSY if it is attached to a multicast group. */
-EP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
+LEP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	if (!qp)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_qp, qp);
-	return ep_qp_destroy(qp, 0);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_qp, qp);
+	return lep_qp_destroy(qp, 0);
 }
 
 /* ECE is the business of provider libraries; we say that ours has none. */
-EP_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+LEP_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!qp)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.10", ibv_query_ece, qp, ece);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.10", ibv_query_ece, qp, ece);
 	return EOPNOTSUPP;
 }
 
-EP_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+LEP_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!qp)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.10", ibv_set_ece, qp, ece);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.10", ibv_set_ece, qp, ece);
 	return EOPNOTSUPP;
 }
 
 /* No guarantee about the order in which data is written. */
-EP_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp,
-					 enum ibv_wr_opcode op, uint32_t flags)
+LEP_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp,
+					  enum ibv_wr_opcode op, uint32_t flags)
 {
 	if (!qp)
 		return 0;
-	if (!ep_ours(qp->context))
-		return ep_forward(0, "IBVERBS_1.14",
-				  ibv_query_qp_data_in_order, qp, op, flags);
+	if (!lep_ours(qp->context))
+		return lep_forward(0, "IBVERBS_1.14",
+				   ibv_query_qp_data_in_order, qp, op, flags);
 	return 0;
 }

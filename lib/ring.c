@@ -9,7 +9,7 @@
 #include "internal.h"
 
 /* Without this memory all goes by system calls. */
-void ep_rings_map(struct ep_session *session)
+void lep_rings_map(struct lep_session *session)
 {
 	void *p = mmap(NULL, RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring),
 		       PROT_READ | PROT_WRITE, MAP_SHARED, session->fd, 0);
@@ -17,7 +17,7 @@ void ep_rings_map(struct ep_session *session)
 	session->rings = p == MAP_FAILED ? NULL : p;
 }
 
-struct rdma_ep_cq_ring *ep_ring(struct ep_session *session, uint32_t index)
+struct rdma_ep_cq_ring *lep_ring(struct lep_session *session, uint32_t index)
 {
 	return session->rings && index != RDMA_EP_NO_RING ?
 	       &session->rings[index] : NULL;
@@ -33,7 +33,7 @@ static int fill(struct ibv_cq *cq)
 {
 	struct rdma_ep_poll_cq cmd = { .cq = cq->handle };
 
-	return ep_call(ep_ctx(cq->context)->session, POLL_CQ, &cmd) ? errno : 0;
+	return lep_call(lep_ctx(cq->context)->session, POLL_CQ, &cmd) ? errno : 0;
 }
 
 /* Takes what is there, up to num. */
@@ -51,12 +51,12 @@ static int take(struct rdma_ep_cq_ring *ring, int num, struct ibv_wc *wc)
 }
 
 /* As ibv_poll_cq(3). In a child there is no such memory. */
-int ep_ring_poll(struct ep_cq *cq, int num, struct ibv_wc *wc)
+int lep_ring_poll(struct lep_cq *cq, int num, struct ibv_wc *wc)
 {
 	struct rdma_ep_cq_ring *ring = cq->ring;
 	int n, more, error = 0;
 
-	if (ep_inherited(ep_ctx(cq->cq.context)->session))
+	if (lep_inherited(lep_ctx(cq->cq.context)->session))
 		return -EBADF;
 	/* The word first: what came before it was 0 is in the ring. */
 	if (!pending(ring) &&
@@ -80,11 +80,11 @@ int ep_ring_poll(struct ep_cq *cq, int num, struct ibv_wc *wc)
 }
 
 /* Asks for an event; false: that takes a system call. */
-bool ep_ring_arm(struct ep_cq *cq)
+bool lep_ring_arm(struct lep_cq *cq)
 {
 	struct rdma_ep_cq_ring *ring = cq->ring;
 
-	if (ep_inherited(ep_ctx(cq->cq.context)->session))
+	if (lep_inherited(lep_ctx(cq->cq.context)->session))
 		return false;
 	__atomic_store_n(&ring->armed, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

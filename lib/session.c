@@ -11,7 +11,7 @@
 #include "internal.h"
 
 static pthread_mutex_t session_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ep_session *current_session;
+static struct lep_session *current_session;
 static bool cm_ready;		/* there was a device once */
 static bool complained;
 
@@ -22,14 +22,14 @@ static bool complained;
 static void before_fork(void)
 {
 	pthread_mutex_lock(&session_lock);
-	pthread_mutex_lock(&ep_devices_lock);
-	pthread_mutex_lock(&ep_own_qp_lock);
+	pthread_mutex_lock(&lep_devices_lock);
+	pthread_mutex_lock(&lep_own_qp_lock);
 }
 
 static void after_fork(void)
 {
-	pthread_mutex_unlock(&ep_own_qp_lock);
-	pthread_mutex_unlock(&ep_devices_lock);
+	pthread_mutex_unlock(&lep_own_qp_lock);
+	pthread_mutex_unlock(&lep_devices_lock);
 	pthread_mutex_unlock(&session_lock);
 }
 
@@ -40,7 +40,7 @@ static void after_fork(void)
  */
 static void after_fork_in_child(void)
 {
-	struct ep_session *session = current_session;
+	struct lep_session *session = current_session;
 
 	if (session) {
 		syscall(SYS_close, session->fd);
@@ -48,7 +48,7 @@ static void after_fork_in_child(void)
 		__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
 	}
 	cm_ready = false;
-	ep_devices_forked();
+	lep_devices_forked();
 	after_fork();
 }
 
@@ -89,10 +89,10 @@ static int open_errno(int error)
 	}
 }
 
-static struct ep_session *session_open(void)
+static struct lep_session *session_open(void)
 {
 	struct rdma_ep_query query = {};
-	struct ep_session *session;
+	struct lep_session *session;
 	int error;
 
 	session = calloc(1, sizeof(*session));
@@ -104,7 +104,7 @@ static struct ep_session *session_open(void)
 		error = open_errno(errno);
 		goto err_free;
 	}
-	if (ep_call(session, QUERY, &query)) {
+	if (lep_call(session, QUERY, &query)) {
 		error = errno == ENOTTY ? EPERM : errno;
 		goto err_close;
 	}
@@ -113,7 +113,7 @@ static struct ep_session *session_open(void)
 		goto err_close;
 	}
 	session->max_post_bytes = query.max_post_bytes;
-	ep_rings_map(session);
+	lep_rings_map(session);
 	return session;
 
 err_close:
@@ -121,13 +121,13 @@ err_close:
 err_free:
 	free(session);
 	complain(error);
-	return ep_null(error);
+	return lep_null(error);
 }
 
 /* The session of this process, or NULL and errno. */
-struct ep_session *ep_session_get(void)
+struct lep_session *lep_session_get(void)
 {
-	struct ep_session *session;
+	struct lep_session *session;
 	int state;
 
 	session = __atomic_load_n(&current_session, __ATOMIC_ACQUIRE);
@@ -151,21 +151,21 @@ struct ep_session *ep_session_get(void)
  * What the functions of rdma_cma.h start with: they fail with ENODEV as long as
  * there is no RDMA device.
  */
-int ep_session_cm(struct ep_session **out)
+int lep_session_cm(struct lep_session **out)
 {
-	struct ep_session *session;
+	struct lep_session *session;
 	int num;
 
-	session = ep_session_get();
+	session = lep_session_get();
 	if (!session)
 		return -1;
 	if (!__atomic_load_n(&cm_ready, __ATOMIC_RELAXED)) {
 		/* What the first id is bound to is known then. */
-		num = ep_devices_refresh(session, NULL);
+		num = lep_devices_refresh(session, NULL);
 		if (num < 0)
 			return -1;
 		if (!num)
-			return ep_err(ENODEV);
+			return lep_err(ENODEV);
 		__atomic_store_n(&cm_ready, true, __ATOMIC_RELAXED);
 	}
 	if (out)
@@ -174,12 +174,12 @@ int ep_session_cm(struct ep_session **out)
 }
 
 /* Returns 0 or -1 and errno. */
-int ep_destroy(struct ep_session *session, uint32_t type, uint32_t handle,
-	       uint32_t *events, uint32_t *comp_events)
+int lep_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
+		uint32_t *events, uint32_t *comp_events)
 {
 	struct rdma_ep_destroy cmd = { .handle = handle, .type = type };
 
-	if (ep_call(session, DESTROY, &cmd))
+	if (lep_call(session, DESTROY, &cmd))
 		return -1;
 	if (events)
 		*events = cmd.events_reported;
@@ -189,7 +189,7 @@ int ep_destroy(struct ep_session *session, uint32_t type, uint32_t handle,
 }
 
 /* close(2), but never a cancellation point in the middle of a destruction. */
-void ep_close(int fd)
+void lep_close(int fd)
 {
 	int error = errno;
 
@@ -208,8 +208,8 @@ static void unlock(void *mutex)
  * If the thread is cancelled here the object is left allocated, so that the acks
  * that are still to come find it.
  */
-void ep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
-		   const uint32_t *acked, uint32_t reported)
+void lep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
+		    const uint32_t *acked, uint32_t reported)
 {
 	pthread_mutex_lock(mutex);
 	pthread_cleanup_push(unlock, mutex);

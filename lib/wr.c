@@ -8,7 +8,7 @@
  */
 #include "internal.h"
 
-struct ep_wr_list {
+struct lep_wr_list {
 	/* Held from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort(). */
 	pthread_mutex_t lock;
 	bool started;
@@ -23,15 +23,15 @@ struct ep_wr_list {
 	size_t last;		/* where the last record begins */
 };
 
-static struct ep_wr_list *list_of(struct ibv_qp_ex *qp)
+static struct lep_wr_list *list_of(struct ibv_qp_ex *qp)
 {
-	return ep_container(qp, struct ep_qp, ex)->wr;
+	return lep_container(qp, struct lep_qp, ex)->wr;
 }
 
 /* Outside of start and complete nothing is written, and nobody is told. */
 static void fail(struct ibv_qp_ex *qp, int error)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 
 	if (list->started && !list->error)
 		list->error = error;
@@ -40,7 +40,7 @@ static void fail(struct ibv_qp_ex *qp, int error)
 /* Room for more bytes at the end, or NULL. */
 static void *append(struct ibv_qp_ex *qp, size_t more)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 	size_t size = list->size;
 	uint8_t *buf;
 
@@ -64,7 +64,7 @@ static void *append(struct ibv_qp_ex *qp, size_t more)
 static struct rdma_ep_send_wr *begin(struct ibv_qp_ex *qp, uint64_t op,
 				     enum ibv_wr_opcode opcode)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 	struct rdma_ep_send_wr *rec;
 
 	if (!list->started || list->error)
@@ -229,7 +229,7 @@ static void wr_newer(struct ibv_qp_ex *qp)
 /* The last record, or NULL. */
 static struct rdma_ep_send_wr *last(struct ibv_qp_ex *qp)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 
 	if (!list->num)
 		fail(qp, EINVAL);
@@ -243,7 +243,7 @@ static struct rdma_ep_send_wr *last(struct ibv_qp_ex *qp)
  */
 static void *data(struct ibv_qp_ex *qp, size_t bytes)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 	struct rdma_ep_send_wr *rec = last(qp);
 
 	if (!rec)
@@ -262,7 +262,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah,
 
 	if (!rec)
 		return;
-	if (!ah || !ep_ours(ah->context)) {
+	if (!ah || !lep_ours(ah->context)) {
 		fail(qp, EINVAL);
 		return;
 	}
@@ -306,7 +306,7 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 				    const struct ibv_data_buf *buf_list)
 {
-	uint32_t max = ep_container(qp, struct ep_qp, ex)->max_inline_data;
+	uint32_t max = lep_container(qp, struct lep_qp, ex)->max_inline_data;
 	struct rdma_ep_send_wr *rec;
 	size_t bytes = 0, padded, i;
 	uint8_t *p;
@@ -349,7 +349,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 
 static void wr_start(struct ibv_qp_ex *qp)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 
 	pthread_mutex_lock(&list->lock);
 	list->error = 0;
@@ -358,7 +358,7 @@ static void wr_start(struct ibv_qp_ex *qp)
 	list->started = true;
 }
 
-static void finish(struct ep_wr_list *list)
+static void finish(struct lep_wr_list *list)
 {
 	list->started = false;
 	pthread_mutex_unlock(&list->lock);
@@ -373,8 +373,8 @@ static size_t record_len(const struct rdma_ep_send_wr *rec)
 /* As many records as the kernel takes at once; it posts all of them, or none. */
 static int post_some(struct ibv_qp_ex *qp, size_t *pos)
 {
-	struct ep_session *session = ep_ctx(qp->qp_base.context)->session;
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_session *session = lep_ctx(qp->qp_base.context)->session;
+	struct lep_wr_list *list = list_of(qp);
 	struct rdma_ep_post cmd = {
 		.flags = RDMA_EP_POST_ALL,
 		.wrs = (uintptr_t)(list->buf + *pos),
@@ -392,7 +392,7 @@ static int post_some(struct ibv_qp_ex *qp, size_t *pos)
 	}
 	if (!cmd.num)
 		return EINVAL;
-	if (!ep_call(session, POST_SEND, &cmd))
+	if (!lep_call(session, POST_SEND, &cmd))
 		return 0;
 	/* A full queue is that, whoever notices. */
 	return errno == ENOMEM ? ENOSPC : errno;
@@ -400,7 +400,7 @@ static int post_some(struct ibv_qp_ex *qp, size_t *pos)
 
 static int wr_complete(struct ibv_qp_ex *qp)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 	size_t pos = 0;
 	int ret;
 
@@ -415,7 +415,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
 
 static void wr_abort(struct ibv_qp_ex *qp)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 
 	if (list->started)
 		finish(list);
@@ -449,9 +449,9 @@ static void set_functions(struct ibv_qp_ex *qp)
 #define FIRST_SIZE 2048
 
 /* Give a QP that is being made these functions; 0, or -1 and errno. */
-int ep_wr_init(struct ep_qp *qp, uint64_t ops)
+int lep_wr_init(struct lep_qp *qp, uint64_t ops)
 {
-	struct ep_wr_list *list;
+	struct lep_wr_list *list;
 	size_t i;
 
 	list = calloc(1, sizeof(*list));
@@ -466,20 +466,20 @@ int ep_wr_init(struct ep_qp *qp, uint64_t ops)
 	list->ops = ops;
 	pthread_mutex_init(&list->lock, NULL);
 	qp->wr = list;
-	for (i = 0; i < EP_QP_EX_NEWER; i++)
+	for (i = 0; i < LEP_QP_EX_NEWER; i++)
 		qp->newer[i] = wr_newer;
 	set_functions(&qp->ex);
 	return 0;
 }
 
 /* The QP has been made, and this is what it was granted. */
-void ep_wr_limits(struct ep_qp *qp, const struct ibv_qp_cap *cap)
+void lep_wr_limits(struct lep_qp *qp, const struct ibv_qp_cap *cap)
 {
 	qp->wr->max_sge = cap->max_send_sge;
 	qp->wr->max_wr = cap->max_send_wr;
 }
 
-void ep_wr_free(struct ep_wr_list *list)
+void lep_wr_free(struct lep_wr_list *list)
 {
 	if (!list)
 		return;

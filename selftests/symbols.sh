@@ -141,8 +141,8 @@ awk '
 		sub(/,.*/, "")
 		print
 	}
-	/^(EP_EXPORT|static) .*[a-z]/ {
-		exported = sub(/^EP_EXPORT/, "")
+	/^(LEP_EXPORT|static) .*[a-z]/ {
+		exported = sub(/^LEP_EXPORT/, "")
 		text = $0
 		if (text !~ /\(/) {
 			getline more
