@@ -162,7 +162,7 @@ LEP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 				      out);
 	if (!out || (!node && !service && !hints))
 		return lep_err(EINVAL);
-	if (lep_session_cm(NULL))
+	if (lep_session_get_cm(NULL))
 		return -1;
 	if (hints && hints->ai_flags & RAI_SA)
 		return lep_err(EOPNOTSUPP);
@@ -259,7 +259,7 @@ static int start_resolving(struct lep_id *id)
 }
 
 /* There will be no result, or nobody has asked for it. */
-void lep_addrinfo_drop(struct lep_id *id)
+void lep_id_drop_addrinfo(struct lep_id *id)
 {
 	struct rdma_addrinfo *info;
 
@@ -282,7 +282,7 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 			  const char *service,
 			  const struct rdma_addrinfo *hints)
 {
-	struct lep_id *id = lep_cm_id(cm_id);
+	struct lep_id *id = lep_to_id(cm_id);
 	struct rdma_addrinfo *info;
 	int ret, error;
 
@@ -309,10 +309,10 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 		error = errno;
 		goto err;
 	}
-	return lep_complete(cm_id);
+	return lep_id_await_event(cm_id);
 
 err:
-	lep_addrinfo_drop(id);
+	lep_id_drop_addrinfo(id);
 	return lep_err(error);
 }
 
@@ -321,7 +321,7 @@ LEP_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id,
 				   struct rdma_addrinfo **info);
 int rdma_query_addrinfo(struct rdma_cm_id *cm_id, struct rdma_addrinfo **info)
 {
-	struct lep_id *id = lep_cm_id(cm_id);
+	struct lep_id *id = lep_to_id(cm_id);
 
 	if (lep_foreign_id(cm_id))
 		return lep_forward_cm(-1, rdma_query_addrinfo, cm_id, info);

@@ -23,7 +23,7 @@ LEP_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd,
 		return NULL;
 	cmd.pd = pd->handle;
 	lep_ah_attr_to_uapi(&cmd.attr, attr);
-	if (lep_call(lep_ctx(pd->context)->session, CREATE_AH, &cmd)) {
+	if (lep_call(lep_to_ctx(pd->context)->session, CREATE_AH, &cmd)) {
 		error = errno;
 		free(ah);
 		return lep_null(error);
@@ -41,8 +41,8 @@ LEP_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 		return EINVAL;
 	if (!lep_ours(ah->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_ah, ah);
-	if (lep_destroy(lep_ctx(ah->context)->session, RDMA_EP_OBJ_AH, ah->handle,
-			NULL, NULL))
+	if (lep_obj_destroy(lep_to_ctx(ah->context)->session, RDMA_EP_OBJ_AH, ah->handle,
+			    NULL, NULL))
 		return errno;
 	free(ah);
 	return 0;

@@ -16,7 +16,7 @@ LEP_EXPORT int ibv_get_async_event(struct ibv_context *context,
 	if (!lep_ours(context))
 		return lep_forward(-1, "IBVERBS_1.1", ibv_get_async_event,
 				   context, event);
-	if (lep_inherited(lep_ctx(context)->session))
+	if (lep_inherited(lep_to_ctx(context)->session))
 		return lep_err(EBADF);
 
 	len = read(context->async_fd, &record, sizeof(record));

@@ -10,7 +10,7 @@ int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
 		.id = id->handle,
 		.timeout_ms = timeout_ms,
 	};
-	struct lep_wait wait;
+	struct lep_await wait;
 
 	if (lep_addr_to_uapi(&cmd.src, src, src_len) ||
 	    lep_addr_to_uapi(&cmd.dst, dst, dst_len))
@@ -19,7 +19,7 @@ int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
 		return -1;
 	/* Visible at once; the rest comes with the event. */
 	memcpy(&id->id.route.addr.dst_storage, &cmd.dst, sizeof(cmd.dst));
-	return lep_complete_await(&wait);
+	return lep_await_finish(&wait);
 }
 
 /* rdma_resolve_addr(3) */
@@ -35,7 +35,7 @@ LEP_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id,
 				      dst_addr, timeout_ms);
 	if (!id || !dst_len || (src_addr && !src_len))
 		return lep_err(EINVAL);
-	return lep_id_resolve_addr(lep_cm_id(id), src_addr, src_len, dst_addr,
+	return lep_id_resolve_addr(lep_to_id(id), src_addr, src_len, dst_addr,
 				   dst_len, timeout_ms);
 }
 
@@ -43,16 +43,16 @@ LEP_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id,
 LEP_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 {
 	struct rdma_ep_id_cmd cmd = { .arg = timeout_ms };
-	struct lep_wait wait;
+	struct lep_await wait;
 
 	if (lep_foreign_id(id))
 		return lep_forward_cm(-1, rdma_resolve_route, id, timeout_ms);
 	if (!id || !id->verbs)
 		return lep_err(EINVAL);
-	cmd.id = lep_cm_id(id)->handle;
-	if (lep_call_await(lep_cm_id(id), RESOLVE_ROUTE, &cmd, &wait))
+	cmd.id = lep_to_id(id)->handle;
+	if (lep_call_await(lep_to_id(id), RESOLVE_ROUTE, &cmd, &wait))
 		return -1;
-	return lep_complete_await(&wait);
+	return lep_await_finish(&wait);
 }
 
 /* rdma_listen(3) */
@@ -66,16 +66,16 @@ LEP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 		return lep_forward_cm(-1, rdma_listen, id, backlog);
 	if (!id)
 		return lep_err(EINVAL);
-	cmd.id = lep_cm_id(id)->handle;
-	if (lep_call(lep_cm_id(id)->session, LISTEN, &cmd))
+	cmd.id = lep_to_id(id)->handle;
+	if (lep_call(lep_to_id(id)->session, LISTEN, &cmd))
 		return -1;
 	/* An id that was not bound has been bound now. */
 	if (id->route.addr.src_storage.ss_family && rdma_get_src_port(id))
 		return 0;
 	do
-		ret = lep_id_query(lep_cm_id(id), &query);
+		ret = lep_id_query(lep_to_id(id), &query);
 	while (ret && errno == EINTR);
-	return ret ? ret : lep_id_set_info(lep_cm_id(id), &query.info);
+	return ret ? ret : lep_id_set_info(lep_to_id(id), &query.info);
 }
 
 /* The device that the id is bound to, with its limits known; or NULL and errno. */
@@ -85,7 +85,7 @@ static struct lep_device *bound_device(struct lep_id *id)
 
 	if (!id->has_device || !id->id.verbs)
 		return lep_null(EINVAL);
-	dev = lep_dev(id->id.verbs->device);
+	dev = lep_to_dev(id->id.verbs->device);
 	return lep_device_limits(id->session, dev) ? NULL : dev;
 }
 
@@ -149,10 +149,10 @@ static int set_conn(struct rdma_ep_conn_param *conn, const struct lep_id *id,
 LEP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 			    struct rdma_conn_param *conn_param)
 {
-	struct lep_id *id = lep_cm_id(cm_id);
+	struct lep_id *id = lep_to_id(cm_id);
 	struct rdma_ep_connect cmd = {};
 	struct lep_device *dev;
-	struct lep_wait wait;
+	struct lep_await wait;
 
 	if (lep_foreign_id(cm_id))
 		return lep_forward_cm(-1, rdma_connect, cm_id, conn_param);
@@ -176,10 +176,10 @@ LEP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 	free(id->connect);
 	id->connect = NULL;
 	id->connect_len = 0;
-	return lep_complete_await(&wait);
+	return lep_await_finish(&wait);
 }
 
-int lep_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state)
+int lep_external_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int error = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
@@ -191,8 +191,8 @@ int lep_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state)
  * What the kernel does with an id's own QP, for one that is not: ready to send,
  * within limit if given.
  */
-int lep_id_ready_qp(struct lep_id *id, struct ibv_qp *qp,
-		    const struct rdma_ep_conn_param *limit)
+int lep_external_qp_connect(struct lep_id *id, struct ibv_qp *qp,
+			    const struct rdma_ep_conn_param *limit)
 {
 	enum ibv_qp_state state;
 	struct ibv_qp_attr attr;
@@ -223,12 +223,12 @@ static uint8_t min_u8(uint8_t a, uint8_t b)
 LEP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 			   struct rdma_conn_param *conn_param)
 {
-	struct lep_id *id = lep_cm_id(cm_id);
+	struct lep_id *id = lep_to_id(cm_id);
 	struct rdma_ep_connect cmd = {};
 	bool datagram = cm_id && cm_id->qp_type == IBV_QPT_UD;
 	struct ibv_qp *other = NULL;
 	struct lep_device *dev;
-	struct lep_wait wait;
+	struct lep_await wait;
 	int error;
 
 	if (lep_foreign_id(cm_id))
@@ -250,26 +250,26 @@ LEP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 	if (set_conn(&cmd.conn, id, conn_param))
 		return -1;
 	if (!datagram)
-		other = lep_id_other_qp(id);
-	if (other && lep_id_ready_qp(id, other, &cmd.conn))
+		other = lep_id_external_qp(id);
+	if (other && lep_external_qp_connect(id, other, &cmd.conn))
 		return -1;
 	if (datagram ? lep_call(id->session, ACCEPT, &cmd) :
 		       lep_call_await(id, ACCEPT, &cmd, &wait)) {
 		error = errno;
 		if (other)
-			lep_qp_set_state(other, IBV_QPS_ERR);
-		lep_id_qp_ask_state(id);
+			lep_external_qp_set_state(other, IBV_QPS_ERR);
+		lep_id_query_qp_state(id);
 		return lep_err(error);
 	}
 
 	if (datagram) {
 		/* There is nothing to wait for. */
 		if (id->sync)
-			lep_drop_event(cm_id);
+			lep_id_drop_event(cm_id);
 		return 0;
 	}
 	lep_id_qp_connected(id);
-	return lep_complete_await(&wait);
+	return lep_await_finish(&wait);
 }
 
 static int reject(struct rdma_cm_id *id, const void *private_data,
@@ -279,12 +279,12 @@ static int reject(struct rdma_cm_id *id, const void *private_data,
 
 	if (!id)
 		return lep_err(EINVAL);
-	cmd.id = lep_cm_id(id)->handle;
+	cmd.id = lep_to_id(id)->handle;
 	if (private_data && private_data_len) {
 		memcpy(cmd.private_data, private_data, private_data_len);
 		cmd.private_data_len = private_data_len;
 	}
-	return lep_call(lep_cm_id(id)->session, REJECT, &cmd) ? -1 : 0;
+	return lep_call(lep_to_id(id)->session, REJECT, &cmd) ? -1 : 0;
 }
 
 /* rdma_reject(3) */
@@ -316,8 +316,8 @@ LEP_EXPORT int rdma_establish(struct rdma_cm_id *id)
 		return lep_forward_cm(-1, rdma_establish, id);
 	if (!id || id->qp)
 		return lep_err(EINVAL);
-	cmd.id = lep_cm_id(id)->handle;
-	return lep_call(lep_cm_id(id)->session, ESTABLISH, &cmd) ? -1 : 0;
+	cmd.id = lep_to_id(id)->handle;
+	return lep_call(lep_to_id(id)->session, ESTABLISH, &cmd) ? -1 : 0;
 }
 
 /*
@@ -329,7 +329,7 @@ LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 	enum ibv_qp_state state = IBV_QPS_ERR;
 	struct rdma_ep_id_cmd cmd = {};
 	struct ibv_qp *other;
-	struct lep_wait wait;
+	struct lep_await wait;
 
 	if (lep_foreign_id(id))
 		return lep_forward_cm(-1, rdma_disconnect, id);
@@ -337,18 +337,18 @@ LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 		return lep_err(EINVAL);
 	if (id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
 		state = IBV_QPS_SQD;
-	other = lep_id_other_qp(lep_cm_id(id));
-	if (other && lep_qp_set_state(other, state))
+	other = lep_id_external_qp(lep_to_id(id));
+	if (other && lep_external_qp_set_state(other, state))
 		return -1;
 
-	cmd.id = lep_cm_id(id)->handle;
-	if (lep_call_await(lep_cm_id(id), DISCONNECT, &cmd, &wait)) {
+	cmd.id = lep_to_id(id)->handle;
+	if (lep_call_await(lep_to_id(id), DISCONNECT, &cmd, &wait)) {
 		/* The QP may have been moved nevertheless. */
-		lep_id_qp_ask_state(lep_cm_id(id));
+		lep_id_query_qp_state(lep_to_id(id));
 		return -1;
 	}
-	lep_id_qp_state(lep_cm_id(id), state);
-	return lep_complete_await(&wait);
+	lep_id_set_qp_state(lep_to_id(id), state);
+	return lep_await_finish(&wait);
 }
 
 /* rdma_init_qp_attr(3) */
@@ -362,9 +362,9 @@ LEP_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
 				      qp_attr_mask);
 	if (!id || !qp_attr || !qp_attr_mask || !id->verbs)
 		return lep_err(EINVAL);
-	cmd.id = lep_cm_id(id)->handle;
+	cmd.id = lep_to_id(id)->handle;
 	cmd.qp_state = qp_attr->qp_state;
-	if (lep_call(lep_cm_id(id)->session, INIT_QP_ATTR, &cmd))
+	if (lep_call(lep_to_id(id)->session, INIT_QP_ATTR, &cmd))
 		return -1;
 	lep_qp_attr_from_uapi(qp_attr, &cmd.attr);
 	*qp_attr_mask = cmd.attr.qp_attr_mask;
@@ -380,6 +380,6 @@ LEP_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 		return lep_forward_cm(-1, rdma_notify, id, event);
 	if (!id)
 		return lep_err(EINVAL);
-	cmd.id = lep_cm_id(id)->handle;
-	return lep_call(lep_cm_id(id)->session, NOTIFY, &cmd) ? -1 : 0;
+	cmd.id = lep_to_id(id)->handle;
+	return lep_call(lep_to_id(id)->session, NOTIFY, &cmd) ? -1 : 0;
 }

@@ -18,7 +18,7 @@ static void count_ack(struct lep_id *id, struct lep_mcast *mcast)
 	pthread_mutex_lock(&id->mutex);
 	id->acked++;
 	if (mcast)
-		lep_mcast_acked(mcast);
+		lep_mcast_count_ack(mcast);
 	pthread_cond_broadcast(&id->cond);
 	pthread_mutex_unlock(&id->mutex);
 }
@@ -89,8 +89,8 @@ static bool set_child(struct lep_id *listener, const struct rdma_ep_event *rec,
 {
 	if (!child) {
 		rdma_destroy_event_channel(channel);
-		lep_destroy(listener->session, RDMA_EP_OBJ_ID, rec->child, NULL,
-			    NULL);
+		lep_obj_destroy(listener->session, RDMA_EP_OBJ_ID, rec->child, NULL,
+				NULL);
 		return false;
 	}
 
@@ -120,21 +120,21 @@ static void set_error(struct lep_event *event, enum rdma_cm_event_type type)
 
 /*
  * The peer has accepted, and the id's QP is one that the kernel does not know to
- * be the id's: see lep_id_other_qp().
+ * be the id's: see lep_id_external_qp().
  */
 static void connect_other_qp(struct lep_event *event, struct lep_id *id,
 			     struct ibv_qp *qp)
 {
 	struct rdma_ep_id_cmd cmd = { .id = id->handle };
 
-	if (!lep_id_ready_qp(id, qp, NULL) &&
+	if (!lep_external_qp_connect(id, qp, NULL) &&
 	    !lep_call(id->session, ESTABLISH, &cmd)) {
 		event->event.event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
 	}
 	set_error(event, RDMA_CM_EVENT_CONNECT_ERROR);
 	id->failed = true;
-	lep_qp_set_state(qp, IBV_QPS_ERR);
+	lep_external_qp_set_state(qp, IBV_QPS_ERR);
 }
 
 /*
@@ -143,8 +143,8 @@ static void connect_other_qp(struct lep_event *event, struct lep_id *id,
  * event has been acknowledged. child and channel are as in set_child(), and not
  * used for other events than connection requests.
  */
-bool lep_event_set(struct lep_event *event, const struct rdma_ep_event *rec,
-		   struct lep_id *child, struct rdma_event_channel *channel)
+bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *rec,
+		    struct lep_id *child, struct rdma_event_channel *channel)
 {
 	struct lep_id *id = (void *)(uintptr_t)rec->uid;
 	struct ibv_qp *other;
@@ -184,7 +184,7 @@ bool lep_event_set(struct lep_event *event, const struct rdma_ep_event *rec,
 		event->event.listen_id = &id->id;
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		other = lep_id_other_qp(id);
+		other = lep_id_external_qp(id);
 		if (other)
 			connect_other_qp(event, id, other);
 		break;
@@ -192,13 +192,13 @@ bool lep_event_set(struct lep_event *event, const struct rdma_ep_event *rec,
 		lep_id_qp_connected(id);
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		lep_id_qp_ask_state(id);
+		lep_id_query_qp_state(id);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		lep_id_qp_state(id, IBV_QPS_ERR);
-		other = lep_id_other_qp(id);
+		lep_id_set_qp_state(id, IBV_QPS_ERR);
+		other = lep_id_external_qp(id);
 		if (other)
-			lep_qp_set_state(other, IBV_QPS_ERR);
+			lep_external_qp_set_state(other, IBV_QPS_ERR);
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
@@ -234,7 +234,7 @@ static bool get_event(struct rdma_event_channel *channel,
 		return true;
 	}
 	*ret = 0;
-	return lep_event_set(event, &rec, child_for(&rec), NULL);
+	return lep_event_fill(event, &rec, child_for(&rec), NULL);
 }
 
 LEP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
@@ -285,8 +285,8 @@ int lep_write_event(struct lep_id *id, uint32_t event, int status, uint64_t arg)
  * of ioctl(2). cancelled() is called if it is cancelled, perhaps with the command
  * executed: what the kernel has written says whether it was.
  */
-int lep_ioctl_cancel(int fd, unsigned long request, void *cmd,
-		     void (*cancelled)(void *arg), void *arg)
+int lep_ioctl_cancelable(int fd, unsigned long request, void *cmd,
+			 void (*cancelled)(void *arg), void *arg)
 {
 	int ret, type;
 
@@ -299,8 +299,8 @@ int lep_ioctl_cancel(int fd, unsigned long request, void *cmd,
 }
 
 /* Without memory for the event it stays where it is. */
-void lep_wait_init(struct lep_wait *wait, struct lep_id *id, uint32_t *flags,
-		   struct rdma_ep_await *await)
+void lep_await_init(struct lep_await *wait, struct lep_id *id, uint32_t *flags,
+		    struct rdma_ep_await *await)
 {
 	wait->id = id;
 	wait->await = await;
@@ -314,13 +314,13 @@ void lep_wait_init(struct lep_wait *wait, struct lep_id *id, uint32_t *flags,
 }
 
 /* The event that the id has shown until now goes; that which came is shown. */
-static bool show_event(struct lep_wait *wait)
+static bool show_event(struct lep_await *wait)
 {
-	lep_drop_event(&wait->id->id);
+	lep_id_drop_event(&wait->id->id);
 	if (wait->await->state == RDMA_EP_AWAIT_EVENT) {
 		lep_written(&wait->rec, sizeof(wait->rec));
-		if (lep_event_set(wait->event, &wait->rec,
-				  child_for(&wait->rec), NULL)) {
+		if (lep_event_fill(wait->event, &wait->rec,
+				   child_for(&wait->rec), NULL)) {
 			wait->id->id.event = &wait->event->event;
 			return true;
 		}
@@ -332,7 +332,7 @@ static bool show_event(struct lep_wait *wait)
 /* Nobody else could acknowledge an event that the kernel has given us. */
 static void wait_cancelled(void *arg)
 {
-	struct lep_wait *wait = arg;
+	struct lep_await *wait = arg;
 
 	if (wait->await->state == RDMA_EP_AWAIT_EVENT)
 		show_event(wait);
@@ -341,13 +341,13 @@ static void wait_cancelled(void *arg)
 }
 
 /* Returns 0 if the command has been executed, whatever became of the wait. */
-int lep_await(struct lep_wait *wait, unsigned long request, void *cmd)
+int lep_await_ioctl(struct lep_await *wait, unsigned long request, void *cmd)
 {
 	int fd = wait->id->session->fd;
 
 	if (!wait->event)
 		return ioctl(fd, request, cmd);
-	if (!lep_ioctl_cancel(fd, request, cmd, wait_cancelled, wait))
+	if (!lep_ioctl_cancelable(fd, request, cmd, wait_cancelled, wait))
 		return 0;
 	wait->error = errno;
 	if (wait->await->state)
@@ -372,26 +372,26 @@ static int event_status(struct rdma_cm_id *id)
  * How a call on a synchronous id ends: with the next event, whatever it is.
  * The event stays in id->event until the next such call.
  */
-int lep_complete(struct rdma_cm_id *id)
+int lep_id_await_event(struct rdma_cm_id *id)
 {
-	if (!lep_cm_id(id)->sync)
+	if (!lep_to_id(id)->sync)
 		return 0;
-	lep_drop_event(id);
+	lep_id_drop_event(id);
 	return rdma_get_cm_event(id->channel, &id->event) ? -1 :
 							    event_status(id);
 }
 
 /* The same after lep_call_await(). */
-int lep_complete_await(struct lep_wait *wait)
+int lep_await_finish(struct lep_await *wait)
 {
 	struct rdma_cm_id *id = &wait->id->id;
 
 	if (!wait->event)
-		return lep_complete(id);
+		return lep_id_await_event(id);
 	if (show_event(wait))
 		return event_status(id);
 	/* In the kernel the wait goes on after a signal if it is to. */
-	return wait->error ? lep_err(wait->error) : lep_complete(id);
+	return wait->error ? lep_err(wait->error) : lep_id_await_event(id);
 }
 
 /* rdma_write_cm_event(3) */
@@ -406,5 +406,5 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 				      arg);
 	if (!id || (int)event != RDMA_EP_CM_EVENT_USER)
 		return lep_err(EINVAL);
-	return lep_write_event(lep_cm_id(id), event, status, arg);
+	return lep_write_event(lep_to_id(id), event, status, arg);
 }

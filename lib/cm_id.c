@@ -42,7 +42,7 @@ LEP_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 
 	if (lep_real_calls())
 		return lep_forward_cm(NULL, rdma_create_event_channel);
-	if (lep_session_cm(&session))
+	if (lep_session_get_cm(&session))
 		return NULL;
 	channel = lep_channel_alloc();
 	if (!channel)
@@ -61,7 +61,7 @@ LEP_EXPORT void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
 	if (!channel)
 		return;
-	lep_close(channel->fd);
+	lep_close_fd(channel->fd);
 	free(channel);
 }
 
@@ -93,11 +93,11 @@ void lep_id_free(struct lep_id *id)
 
 	if (!id)
 		return;
-	lep_id_disown(id);
+	lep_id_clear_qp(id);
 	if (id->sync)
 		rdma_destroy_event_channel(id->id.channel);
-	lep_mcasts_free(id);
-	lep_addrinfo_drop(id);
+	lep_mcast_free_all(id);
+	lep_id_drop_addrinfo(id);
 	pthread_cond_destroy(&id->cond);
 	pthread_mutex_destroy(&id->mutex);
 	free(id->saved_attr);
@@ -167,7 +167,7 @@ int lep_id_create(struct rdma_event_channel *channel, void *context, int ps,
 	struct lep_session *session;
 	struct lep_id *id;
 
-	if (lep_session_cm(&session))
+	if (lep_session_get_cm(&session))
 		return -1;
 	id = lep_id_alloc(session, context, ps, qp_type);
 	if (!id)
@@ -214,7 +214,7 @@ LEP_EXPORT int rdma_create_id(struct rdma_event_channel *channel,
 }
 
 /* Acknowledge the event that a synchronous id shows. */
-void lep_drop_event(struct rdma_cm_id *id)
+void lep_id_drop_event(struct rdma_cm_id *id)
 {
 	if (!id->event)
 		return;
@@ -223,9 +223,9 @@ void lep_drop_event(struct rdma_cm_id *id)
 }
 
 /* The kernel has destroyed it: waits until all its events have been acknowledged. */
-void lep_id_gone(struct lep_id *id, uint32_t events)
+void lep_id_release(struct lep_id *id, uint32_t events)
 {
-	lep_drop_event(&id->id);
+	lep_id_drop_event(&id->id);
 	lep_wait_acked(&id->mutex, &id->cond, &id->acked, events);
 	lep_id_free(id);
 }
@@ -233,17 +233,17 @@ void lep_id_gone(struct lep_id *id, uint32_t events)
 /* rdma_destroy_id(3): waits until all its events have been acknowledged. */
 LEP_EXPORT int rdma_destroy_id(struct rdma_cm_id *cm_id)
 {
-	struct lep_id *id = lep_cm_id(cm_id);
+	struct lep_id *id = lep_to_id(cm_id);
 	uint32_t events;
 
 	if (!id)
 		return lep_err(EINVAL);
 	if (lep_foreign_id(cm_id))
 		return lep_forward_cm(-1, rdma_destroy_id, cm_id);
-	lep_mcasts_leave(id);
-	if (lep_destroy(id->session, RDMA_EP_OBJ_ID, id->handle, &events, NULL))
+	lep_mcast_leave_all(id);
+	if (lep_obj_destroy(id->session, RDMA_EP_OBJ_ID, id->handle, &events, NULL))
 		return -1;
-	lep_id_gone(id, events);
+	lep_id_release(id, events);
 	return 0;
 }
 
@@ -267,7 +267,7 @@ LEP_EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 		return lep_forward_cm(-1, rdma_bind_addr, id, addr);
 	if (!id || !len)
 		return lep_err(EINVAL);
-	return lep_id_bind(lep_cm_id(id), addr, len);
+	return lep_id_bind(lep_to_id(id), addr, len);
 }
 
 /* rdma_set_option(3) */
@@ -286,8 +286,8 @@ LEP_EXPORT int rdma_set_option(struct rdma_cm_id *id, int level, int optname,
 				      optval, optlen);
 	if (!id || optlen > UINT32_MAX)
 		return lep_err(EINVAL);
-	cmd.id = lep_cm_id(id)->handle;
-	return lep_call(lep_cm_id(id)->session, SET_OPTION, &cmd) ? -1 : 0;
+	cmd.id = lep_to_id(id)->handle;
+	return lep_call(lep_to_id(id)->session, SET_OPTION, &cmd) ? -1 : 0;
 }
 
 /*
@@ -299,7 +299,7 @@ LEP_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id,
 {
 	struct rdma_event_channel *own = NULL;
 	struct rdma_ep_migrate_id cmd = {};
-	struct lep_id *id = lep_cm_id(cm_id);
+	struct lep_id *id = lep_to_id(cm_id);
 	int error;
 
 	if (lep_foreign_id(cm_id))
@@ -326,7 +326,7 @@ LEP_EXPORT int rdma_migrate_id(struct rdma_cm_id *cm_id,
 		own->fd = cmd.channel_fd;
 
 	if (id->sync) {
-		lep_drop_event(cm_id);
+		lep_id_drop_event(cm_id);
 		rdma_destroy_event_channel(cm_id->channel);
 	}
 	id->sync = own;
@@ -379,7 +379,7 @@ LEP_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 		return lep_forward_cm(-1, rdma_set_local_ece, id, ece);
 	if (!id || id->qp || !ece || !ece->vendor_id || ece->comp_mask)
 		return lep_err(EINVAL);
-	lep_cm_id(id)->local_ece = *ece;
+	lep_to_id(id)->local_ece = *ece;
 	return 0;
 }
 
@@ -392,7 +392,7 @@ LEP_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 		return lep_forward_cm(-1, rdma_get_remote_ece, id, ece);
 	if (!id || id->qp || !ece)
 		return lep_err(EINVAL);
-	if (lep_id_query(lep_cm_id(id), &cmd))
+	if (lep_id_query(lep_to_id(id), &cmd))
 		return -1;
 	memset(ece, 0, sizeof(*ece));
 	ece->vendor_id = cmd.ece_vendor_id;

@@ -6,7 +6,7 @@
  * Destroy the CQs and channels that rdma_create_qp() made. What the program has
  * put in their place goes the same way, as with librdmacm.
  */
-void lep_destroy_cqs(struct rdma_cm_id *id)
+void lep_id_destroy_cqs(struct rdma_cm_id *id)
 {
 	if (id->recv_cq)
 		ibv_destroy_cq(id->recv_cq);
@@ -44,10 +44,10 @@ static struct ibv_pd *id_pd(struct rdma_cm_id *id)
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 
-	if (id->qp || !id->pd || id->pd != lep_cm_id(id)->made_pd)
+	if (id->qp || !id->pd || id->pd != lep_to_id(id)->made_pd)
 		return id->pd;
 	/* (A forked child has one of its own, or none: its parent's ids are refused.) */
-	if (lep_device_default(lep_cm_id(id)->session, lep_dev(id->verbs->device),
+	if (lep_device_default(lep_to_id(id)->session, lep_to_dev(id->verbs->device),
 			       &context, &pd) || context != id->verbs)
 		return id->pd;
 	return pd;
@@ -85,19 +85,19 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	if (!attr->srq)
 		attr->srq = id->srq;
 
-	if (ex ? lep_qp_prepare_ex(&build, &cmd.init, pd, ex, true) :
-		 lep_qp_prepare(&build, &cmd.init, pd, attr, true))
+	if (ex ? lep_qp_build_begin_ex(&build, &cmd.init, pd, ex, true) :
+		 lep_qp_build_begin(&build, &cmd.init, pd, attr, true))
 		return -1;
 	if (xrcd)
 		cmd.init.pd = lep_xrcd_handle(xrcd);
-	cmd.id = lep_cm_id(id)->handle;
-	if (lep_call(lep_cm_id(id)->session, CREATE_QP, &cmd)) {
-		lep_qp_abort(&build);
+	cmd.id = lep_to_id(id)->handle;
+	if (lep_call(lep_to_id(id)->session, CREATE_QP, &cmd)) {
+		lep_qp_build_abort(&build);
 		return -1;
 	}
-	lep_qp_finish(&build, &cmd.init, id->verbs, pd, attr, lep_cm_id(id));
+	lep_qp_build_finish(&build, &cmd.init, id->verbs, pd, attr, lep_to_id(id));
 	/* Now it is about this QP, which has none: see ibv_query_ece(). */
-	memset(&lep_cm_id(id)->local_ece, 0, sizeof(struct ibv_ece));
+	memset(&lep_to_id(id)->local_ece, 0, sizeof(struct ibv_ece));
 	return 0;
 }
 
@@ -150,7 +150,7 @@ LEP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 	id->qp = NULL;
 	/* XRC: they are the SRQ's. */
 	if (id->qp_type != IBV_QPT_XRC_RECV || !id->srq)
-		lep_destroy_cqs(id);
+		lep_id_destroy_cqs(id);
 }
 
 /*
@@ -204,8 +204,8 @@ static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 		 attr->cq->context != id->verbs)
 		error = EINVAL;
 	else
-		srq = lep_srq_create(lep_cm_id(id)->session, id->verbs, attr->pd,
-				     lep_cm_id(id)->handle, attr->srq_context,
+		srq = lep_srq_create(lep_to_id(id)->session, id->verbs, attr->pd,
+				     lep_to_id(id)->handle, attr->srq_context,
 				     &attr->attr, attr->xrcd, attr->cq);
 	if (srq) {
 		if (channel)
@@ -234,8 +234,8 @@ static struct ibv_srq *create_srq(struct rdma_cm_id *id,
 		return lep_null(EINVAL);
 	if (attr->srq_type == IBV_SRQT_XRC)
 		return create_xrc(id, attr);
-	return lep_srq_create(lep_cm_id(id)->session, id->verbs, attr->pd,
-			      lep_cm_id(id)->handle, attr->srq_context,
+	return lep_srq_create(lep_to_id(id)->session, id->verbs, attr->pd,
+			      lep_to_id(id)->handle, attr->srq_context,
 			      &attr->attr, NULL, NULL);
 }
 
@@ -307,5 +307,5 @@ LEP_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 	ibv_destroy_srq(id->srq);
 	id->srq = NULL;
 	if (!id->qp)
-		lep_destroy_cqs(id);
+		lep_id_destroy_cqs(id);
 }

@@ -120,7 +120,7 @@ LEP_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	session = lep_session_get();
 	if (!session)
 		return NULL;
-	return lep_context_open(session, lep_dev(device), 0, NULL);
+	return lep_context_open(session, lep_to_dev(device), 0, NULL);
 }
 
 /*
@@ -138,7 +138,7 @@ LEP_EXPORT int ibv_close_device(struct ibv_context *context)
 		return lep_err(EINVAL);
 	if (!lep_ours(context))
 		return lep_forward(-1, "IBVERBS_1.1", ibv_close_device, context);
-	ctx = lep_ctx(context);
+	ctx = lep_to_ctx(context);
 	if (ctx->is_default)
 		return lep_err(EBUSY);
 	/* A parent's context in a child has only memory to give back. */
@@ -153,7 +153,7 @@ LEP_EXPORT int ibv_close_device(struct ibv_context *context)
 		if (ret)
 			return -1;
 	}
-	lep_close(context->async_fd);
+	lep_close_fd(context->async_fd);
 	/* The structures that are left point to it, and may still be used. */
 	if (left) {
 		context->async_fd = -1;
@@ -168,8 +168,8 @@ static int query_device(struct ibv_context *context,
 			struct rdma_ep_query_device *cmd)
 {
 	memset(cmd, 0, sizeof(*cmd));
-	cmd->dev_index = lep_dev(context->device)->index;
-	return lep_call(lep_ctx(context)->session, QUERY_DEVICE, cmd) ?
+	cmd->dev_index = lep_to_dev(context->device)->index;
+	return lep_call(lep_to_ctx(context)->session, QUERY_DEVICE, cmd) ?
 		lep_query_errno(errno) : 0;
 }
 
@@ -272,14 +272,14 @@ int lep_query_port_attr(struct ibv_context *context, uint8_t port_num,
 			struct ibv_port_attr *attr, size_t len)
 {
 	struct rdma_ep_query_port cmd = {
-		.dev_index = lep_dev(context->device)->index,
+		.dev_index = lep_to_dev(context->device)->index,
 		.port_num = port_num,
 	};
 	struct ibv_port_attr full = {};
 
 	if (!attr)
 		return EINVAL;
-	if (lep_call(lep_ctx(context)->session, QUERY_PORT, &cmd))
+	if (lep_call(lep_to_ctx(context)->session, QUERY_PORT, &cmd))
 		return lep_query_errno(errno);
 
 	full.state = cmd.attr.state;

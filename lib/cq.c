@@ -22,7 +22,7 @@ ibv_create_comp_channel(struct ibv_context *context)
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return NULL;
-	if (lep_call(lep_ctx(context)->session, CREATE_COMP_CHANNEL, &cmd)) {
+	if (lep_call(lep_to_ctx(context)->session, CREATE_COMP_CHANNEL, &cmd)) {
 		error = errno;
 		free(channel);
 		return lep_null(error);
@@ -50,7 +50,7 @@ LEP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	pthread_mutex_unlock(&context->mutex);
 	if (busy)
 		return EBUSY;
-	lep_close(channel->fd);
+	lep_close_fd(channel->fd);
 	free(channel);
 	return 0;
 }
@@ -84,21 +84,21 @@ void lep_cq_free(struct ibv_cq *cq)
 		return;
 	pthread_cond_destroy(&cq->cond);
 	pthread_mutex_destroy(&cq->mutex);
-	pthread_mutex_destroy(&lep_cq(cq)->ring_lock);
-	lep_cq_batch_free(lep_cq(cq)->batch);
+	pthread_mutex_destroy(&lep_to_cq(cq)->ring_lock);
+	lep_cq_batch_free(lep_to_cq(cq)->batch);
 	free(cq);
 }
 
-void lep_cq_set(struct ibv_cq *cq, struct ibv_context *context,
-		struct ibv_comp_channel *channel, void *cq_context,
-		uint32_t handle, uint32_t cqe, uint32_t ring)
+void lep_cq_fill(struct ibv_cq *cq, struct ibv_context *context,
+		 struct ibv_comp_channel *channel, void *cq_context,
+		 uint32_t handle, uint32_t cqe, uint32_t ring)
 {
 	cq->context = context;
 	cq->channel = channel;
 	cq->cq_context = cq_context;
 	cq->handle = handle;
 	cq->cqe = cqe;
-	lep_cq(cq)->ring = lep_ring(lep_ctx(context)->session, ring);
+	lep_to_cq(cq)->ring = lep_ring_at(lep_to_ctx(context)->session, ring);
 	hold_channel(channel, 1);
 }
 
@@ -120,18 +120,18 @@ struct ibv_cq *lep_cq_create(struct ibv_context *context, uint32_t cqe,
 	if (!cq)
 		return NULL;
 	cmd.uid = (uintptr_t)cq;
-	cmd.ctx = lep_ctx(context)->handle;
+	cmd.ctx = lep_to_ctx(context)->handle;
 	cmd.channel_fd = channel ? channel->fd : -1;
 	cmd.cqe = cqe;
 	cmd.comp_vector = comp_vector;
-	cmd.flags = lep_ctx(context)->session->rings ? RDMA_EP_CQ_RING : 0;
-	if (lep_call(lep_ctx(context)->session, CREATE_CQ, &cmd)) {
+	cmd.flags = lep_to_ctx(context)->session->rings ? RDMA_EP_CQ_RING : 0;
+	if (lep_call(lep_to_ctx(context)->session, CREATE_CQ, &cmd)) {
 		error = errno;
 		lep_cq_free(cq);
 		return lep_null(error);
 	}
-	lep_cq_set(cq, context, channel, cq_context, cmd.cq, cmd.cqe,
-		   cmd.ring);
+	lep_cq_fill(cq, context, channel, cq_context, cmd.cq, cmd.cqe,
+		    cmd.ring);
 	return cq;
 }
 
@@ -158,18 +158,18 @@ LEP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 		return EINVAL;
 	if (!lep_ours(cq->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_resize_cq, cq, cqe);
-	if (cqe < 1 || (lep_cq(cq)->batch && cqe < lep_cq_batch_left(cq)))
+	if (cqe < 1 || (lep_to_cq(cq)->batch && cqe < lep_cq_batch_left(cq)))
 		return EINVAL;
 	cmd.cq = cq->handle;
 	cmd.cqe = cqe;
-	if (lep_call(lep_ctx(cq->context)->session, RESIZE_CQ, &cmd))
+	if (lep_call(lep_to_ctx(cq->context)->session, RESIZE_CQ, &cmd))
 		return errno;
 	cq->cqe = cmd.cqe;
 	return 0;
 }
 
 /* The kernel has destroyed it: waits until all its events have been acknowledged. */
-void lep_cq_gone(struct ibv_cq *cq, uint32_t events, uint32_t comp_events)
+void lep_cq_release(struct ibv_cq *cq, uint32_t events, uint32_t comp_events)
 {
 	hold_channel(cq->channel, -1);
 	lep_wait_acked(&cq->mutex, &cq->cond, &cq->comp_events_completed,
@@ -188,10 +188,10 @@ LEP_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 		return EINVAL;
 	if (!lep_ours(cq->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_cq, cq);
-	if (lep_destroy(lep_ctx(cq->context)->session, RDMA_EP_OBJ_CQ, cq->handle,
-			&async_events, &comp_events))
+	if (lep_obj_destroy(lep_to_ctx(cq->context)->session, RDMA_EP_OBJ_CQ, cq->handle,
+			    &async_events, &comp_events))
 		return errno;
-	lep_cq_gone(cq, async_events, comp_events);
+	lep_cq_release(cq, async_events, comp_events);
 	return 0;
 }
 
@@ -207,7 +207,7 @@ LEP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 	if (!lep_ours(channel->context))
 		return lep_forward(-1, "IBVERBS_1.1", ibv_get_cq_event, channel,
 				   cq, cq_context);
-	if (lep_inherited(lep_ctx(channel->context)->session))
+	if (lep_inherited(lep_to_ctx(channel->context)->session))
 		return lep_err(EBADF);
 
 	len = read(channel->fd, &record, sizeof(record));
@@ -256,9 +256,9 @@ int lep_poll_kernel(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 		.max = num,
 	};
 
-	if (lep_cq(cq)->ring)
-		return lep_ring_poll(lep_cq(cq), num, wc);
-	if (lep_call(lep_ctx(cq->context)->session, POLL_CQ, &cmd))
+	if (lep_to_cq(cq)->ring)
+		return lep_ring_poll(lep_to_cq(cq), num, wc);
+	if (lep_call(lep_to_ctx(cq->context)->session, POLL_CQ, &cmd))
 		return -errno;
 	lep_written(wc, cmd.num * sizeof(*wc));
 	return cmd.num;
@@ -269,7 +269,7 @@ int lep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
 	if (num <= 0)
 		return 0;
-	return lep_cq(cq)->batch ? lep_cq_batch_poll(cq, num, wc) :
+	return lep_to_cq(cq)->batch ? lep_cq_batch_poll(cq, num, wc) :
 				  lep_poll_kernel(cq, num, wc);
 }
 
@@ -281,9 +281,9 @@ int lep_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 		.cq = cq->handle,
 	};
 
-	if (!solicited_only && lep_cq(cq)->ring && lep_ring_arm(lep_cq(cq)))
+	if (!solicited_only && lep_to_cq(cq)->ring && lep_ring_arm(lep_to_cq(cq)))
 		return 0;
-	return lep_call(lep_ctx(cq->context)->session, NOTIFY_CQ, &cmd) ?
+	return lep_call(lep_to_ctx(cq->context)->session, NOTIFY_CQ, &cmd) ?
 		errno : 0;
 }
 
@@ -298,6 +298,6 @@ int lep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	cmd.cq_period = attr->moderate.cq_period;
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
 		return EOPNOTSUPP;
-	return lep_call(lep_ctx(cq->context)->session, MODIFY_CQ, &cmd) ?
+	return lep_call(lep_to_ctx(cq->context)->session, MODIFY_CQ, &cmd) ?
 		errno : 0;
 }

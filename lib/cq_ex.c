@@ -253,9 +253,9 @@ struct ibv_cq_ex *lep_create_cq_ex(struct ibv_context *context,
 	pthread_mutex_init(&b->lock, NULL);
 	b->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	b->now = b->wc;
-	lep_cq(cq)->batch = b;
-	set_functions(&lep_cq(cq)->ex);
-	return &lep_cq(cq)->ex;
+	lep_to_cq(cq)->batch = b;
+	set_functions(&lep_to_cq(cq)->ex);
+	return &lep_to_cq(cq)->ex;
 }
 
 void lep_cq_batch_free(struct lep_cq_batch *b)
@@ -269,7 +269,7 @@ void lep_cq_batch_free(struct lep_cq_batch *b)
 /* ibv_poll_cq(3) of an extended CQ. */
 int lep_cq_batch_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
-	struct lep_cq_batch *b = lep_cq(cq)->batch;
+	struct lep_cq_batch *b = lep_to_cq(cq)->batch;
 	int got, ret = 0;
 
 	batch_lock(b);
@@ -287,7 +287,7 @@ int lep_cq_batch_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 /* How many completions of an extended CQ are not in the kernel any more. */
 int lep_cq_batch_left(struct ibv_cq *cq)
 {
-	struct lep_cq_batch *b = lep_cq(cq)->batch;
+	struct lep_cq_batch *b = lep_to_cq(cq)->batch;
 	int left;
 
 	batch_lock(b);

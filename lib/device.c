@@ -197,7 +197,7 @@ int lep_device_default(struct lep_session *session, struct lep_device *dev,
 		new_pd->handle = handle;
 		dev->pd = new_pd;
 		dev->xrcd = NULL;
-		dev->ctx = lep_ctx(new_context);
+		dev->ctx = lep_to_ctx(new_context);
 	}
 	*context = &dev->ctx->verbs.context;
 	*pd = dev->pd;
@@ -214,7 +214,7 @@ struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context)
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 		.fd = -1,
 	};
-	struct lep_device *dev = lep_dev(context->device);
+	struct lep_device *dev = lep_to_dev(context->device);
 	struct ibv_xrcd *xrcd;
 
 	if (!dev->has_xrc)
@@ -319,7 +319,7 @@ LEP_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 		return 0;
 	if (!lep_device_ours(device))
 		return lep_forward(0, "IBVERBS_1.1", ibv_get_device_guid, device);
-	return lep_dev(device)->guid;
+	return lep_to_dev(device)->guid;
 }
 
 /* In no header that is installed, but ibv_devinfo uses it. Without the newline. */
@@ -355,7 +355,7 @@ LEP_EXPORT int ibv_get_device_index(struct ibv_device *device)
 	if (!lep_device_ours(device))
 		return lep_forward(-1, "IBVERBS_1.9", ibv_get_device_index,
 				   device);
-	return lep_dev(device)->ib_index;
+	return lep_to_dev(device)->ib_index;
 }
 
 /* rdma_get_devices(3): the contexts that ids have in id->verbs. */
@@ -370,7 +370,7 @@ LEP_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 
 	if (num_devices)
 		*num_devices = 0;
-	if (lep_session_cm(&session))
+	if (lep_session_get_cm(&session))
 		return NULL;
 	num = lep_devices_refresh(session, &indices);
 	if (num < 0)

@@ -58,7 +58,7 @@ static int create_with_path(struct lep_id *id, const struct rdma_addrinfo *res,
 	if (rdma_set_option(&id->id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
 			    res->ai_route, res->ai_route_len))
 		return -1;
-	if (lep_complete(&id->id))
+	if (lep_id_await_event(&id->id))
 		return -1;
 	if (!attr)
 		return 0;
@@ -117,12 +117,12 @@ static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 	if (make_qp) {
 		cmd.flags |= RDMA_EP_EP_CREATE_QP;
 		attr->qp_type = res->ai_qp_type;
-		if (lep_qp_prepare(&build, &cmd.qp, pd, attr, true))
+		if (lep_qp_build_begin(&build, &cmd.qp, pd, attr, true))
 			return -1;
 	}
 
 	if (lep_call(id->session, CREATE_EP, &cmd)) {
-		lep_qp_abort(&build);
+		lep_qp_build_abort(&build);
 		return -1;
 	}
 	id->handle = cmd.id;
@@ -130,13 +130,13 @@ static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 	if (lep_id_set_info(id, &cmd.info) ||
 	    (make_qp && pd && pd->context != id->id.verbs && lep_err(EINVAL))) {
 		if (make_qp)
-			lep_qp_undo(id->session, &cmd.qp);
-		lep_qp_abort(&build);
+			lep_qp_build_undo(id->session, &cmd.qp);
+		lep_qp_build_abort(&build);
 		return -1;
 	}
 	if (make_qp)
-		lep_qp_finish(&build, &cmd.qp, id->id.verbs,
-			      pd ? pd : id->id.pd, attr, id);
+		lep_qp_build_finish(&build, &cmd.qp, id->id.verbs,
+				    pd ? pd : id->id.pd, attr, id);
 	else if (passive && pd)
 		id->id.pd = pd;
 	if (!attr || passive || make_qp)
@@ -162,14 +162,14 @@ LEP_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res
 		return lep_err(EINVAL);
 	if (pd && !lep_ours(pd->context))
 		return lep_err(EINVAL);
-	if (lep_session_cm(&session))
+	if (lep_session_get_cm(&session))
 		return -1;
 
 	if (!passive && res->ai_route_len) {
 		if (lep_id_create(NULL, NULL, res->ai_port_space,
 				  res->ai_qp_type, &cm_id))
 			return -1;
-		id = lep_cm_id(cm_id);
+		id = lep_to_id(cm_id);
 		if (create_with_path(id, res, pd, attr) ||
 		    save_connect(id, res))
 			goto err;
@@ -193,7 +193,7 @@ err:
 	if (id->handle) {
 		rdma_destroy_ep(&id->id);
 	} else {
-		lep_drop_event(&id->id);
+		lep_id_drop_event(&id->id);
 		lep_id_free(id);
 	}
 	return lep_err(error);
@@ -201,7 +201,7 @@ err:
 
 static bool same_session(const struct lep_id *id, struct ibv_context *context)
 {
-	return lep_ours(context) && lep_ctx(context)->session == id->session;
+	return lep_ours(context) && lep_to_ctx(context)->session == id->session;
 }
 
 /*
@@ -238,7 +238,7 @@ static void finish_destroyed_cq(const struct rdma_ep_destroy_cq *cmd,
 {
 	if (!cq || cmd->cq)
 		return;
-	lep_cq_gone(cq, cmd->events, cmd->comp_events);
+	lep_cq_release(cq, cmd->events, cmd->comp_events);
 	if (channel) {
 		channel->fd = cmd->channel_fd;
 		ibv_destroy_comp_channel(channel);
@@ -291,14 +291,14 @@ static bool destroy_at_once(struct lep_id *id)
 		return false;
 
 	if (qp && !cmd.qp)
-		lep_qp_gone(qp, cmd.qp_events);
+		lep_qp_release(qp, cmd.qp_events);
 	if (srq && !cmd.srq)
-		lep_srq_gone(srq, cmd.srq_events);
+		lep_srq_release(srq, cmd.srq_events);
 	finish_destroyed_cq(&cmd.recv_cq, recv_cq, recv_channel);
 	finish_destroyed_cq(&cmd.send_cq, send_cq, send_channel);
 	if (id->sync && id->id.channel)
 		id->id.channel->fd = cmd.channel_fd;
-	lep_id_gone(id, cmd.events);
+	lep_id_release(id, cmd.events);
 	return true;
 }
 
@@ -311,7 +311,7 @@ LEP_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 		lep_forward_cm_void(rdma_destroy_ep, id);
 		return;
 	}
-	if (destroy_at_once(lep_cm_id(id)))
+	if (destroy_at_once(lep_to_id(id)))
 		return;
 	if (id->qp)
 		rdma_destroy_qp(id);
@@ -351,7 +351,7 @@ static void free_request(struct request *req)
 {
 	int error = errno;
 
-	lep_qp_abort(&req->build);
+	lep_qp_build_abort(&req->build);
 	free(req->channel);
 	lep_id_free(req->child);
 	free(req->event);
@@ -380,22 +380,22 @@ static int finish_request(struct request *req, struct rdma_cm_event **out,
 		req->channel = NULL;
 	}
 	made = child && cmd->flags & RDMA_EP_EP_CREATE_QP && !cmd->qp_errno;
-	if (!lep_event_set(req->event, &cmd->event, child, channel)) {
+	if (!lep_event_fill(req->event, &cmd->event, child, channel)) {
 		if (made)
-			lep_qp_undo(session, &cmd->qp);
+			lep_qp_build_undo(session, &cmd->qp);
 		free_request(req);
 		return lep_err(EAGAIN);
 	}
 
 	*qp_errno = child ? cmd->qp_errno : 0;
 	if (made && pd && pd->context != child->id.verbs) {
-		lep_qp_undo(session, &cmd->qp);
+		lep_qp_build_undo(session, &cmd->qp);
 		made = false;
 		*qp_errno = EINVAL;
 	}
 	if (made) {
-		lep_qp_finish(&req->build, &cmd->qp, child->id.verbs,
-			      pd ? pd : child->id.pd, &req->attr, child);
+		lep_qp_build_finish(&req->build, &cmd->qp, child->id.verbs,
+				    pd ? pd : child->id.pd, &req->attr, child);
 		memset(&req->build, 0, sizeof(req->build));
 	}
 	*out = &req->event->event;
@@ -448,12 +448,12 @@ static int take_request(struct lep_id *listener,
 	if (saved) {
 		req.attr = *saved;
 		req.cmd.flags |= RDMA_EP_EP_CREATE_QP;
-		if (lep_qp_prepare(&req.build, &req.cmd.qp, listener->id.pd,
-				   &req.attr, true))
+		if (lep_qp_build_begin(&req.build, &req.cmd.qp, listener->id.pd,
+				       &req.attr, true))
 			goto err;
 	}
-	if (!lep_ioctl_cancel(listener->session->fd, RDMA_EP_IOC_GET_REQUEST,
-			      &req.cmd, request_cancelled, &req))
+	if (!lep_ioctl_cancelable(listener->session->fd, RDMA_EP_IOC_GET_REQUEST,
+				  &req.cmd, request_cancelled, &req))
 		return finish_request(&req, out, qp_errno);
 err:
 	free_request(&req);
@@ -467,7 +467,7 @@ err:
 LEP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 				struct rdma_cm_id **id)
 {
-	struct lep_id *listener = lep_cm_id(listen);
+	struct lep_id *listener = lep_to_id(listen);
 	const struct ibv_qp_init_attr *saved;
 	struct rdma_cm_event *event;
 	struct ibv_qp_init_attr attr;
@@ -479,7 +479,7 @@ LEP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 	if (!listen || !id || !listener->sync)
 		return lep_err(EINVAL);
 	pthread_testcancel();
-	lep_drop_event(listen);
+	lep_id_drop_event(listen);
 
 	/* An XRC target's domain is found when the device is known. */
 	saved = listener->saved_attr;

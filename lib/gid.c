@@ -11,10 +11,10 @@ static int query_gid(struct ibv_context *context, uint32_t port_num,
 		     uint32_t index, struct rdma_ep_query_gid *cmd)
 {
 	memset(cmd, 0, sizeof(*cmd));
-	cmd->dev_index = lep_dev(context->device)->index;
+	cmd->dev_index = lep_to_dev(context->device)->index;
 	cmd->port_num = port_num;
 	cmd->gid_index = index;
-	return lep_call(lep_ctx(context)->session, QUERY_GID, cmd) ?
+	return lep_call(lep_to_ctx(context)->session, QUERY_GID, cmd) ?
 		lep_query_errno(errno) : 0;
 }
 
@@ -106,10 +106,10 @@ LEP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 	table = calloc(max_entries, sizeof(*table));
 	if (max_entries && !table)
 		return -ENOMEM;
-	cmd.dev_index = lep_dev(context->device)->index;
+	cmd.dev_index = lep_to_dev(context->device)->index;
 	cmd.entries = (uintptr_t)table;
 	cmd.max = max_entries;
-	if (lep_call(lep_ctx(context)->session, QUERY_GID_TABLE, &cmd)) {
+	if (lep_call(lep_to_ctx(context)->session, QUERY_GID_TABLE, &cmd)) {
 		free(table);
 		return -lep_query_errno(errno);
 	}
@@ -180,10 +180,10 @@ LEP_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
 	if (!lep_ours(context))
 		return lep_forward(-1, "IBVERBS_1.1", ibv_query_pkey, context,
 				   port_num, index, pkey);
-	cmd.dev_index = lep_dev(context->device)->index;
+	cmd.dev_index = lep_to_dev(context->device)->index;
 	cmd.port_num = port_num;
 	cmd.pkey_index = index;
-	if (lep_call(lep_ctx(context)->session, QUERY_PKEY, &cmd)) {
+	if (lep_call(lep_to_ctx(context)->session, QUERY_PKEY, &cmd)) {
 		/* libibverbs finds no such file. */
 		error = lep_query_errno(errno);
 		return lep_err(error == EINVAL ? ENOENT : error);

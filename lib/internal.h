@@ -71,10 +71,10 @@ static inline bool lep_inherited(const struct lep_session *session)
 }
 
 struct lep_session *lep_session_get(void);
-int lep_session_cm(struct lep_session **session);
-int lep_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
-		uint32_t *events, uint32_t *comp_events);
-void lep_close(int fd);
+int lep_session_get_cm(struct lep_session **session);
+int lep_obj_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
+		    uint32_t *events, uint32_t *comp_events);
+void lep_close_fd(int fd);
 void lep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
 		    const uint32_t *acked, uint32_t reported);
 
@@ -141,12 +141,12 @@ struct lep_context {
 	struct verbs_context verbs;	/* ends with the public context */
 };
 
-static inline struct lep_context *lep_ctx(struct ibv_context *context)
+static inline struct lep_context *lep_to_ctx(struct ibv_context *context)
 {
 	return lep_container(context, struct lep_context, verbs.context);
 }
 
-static inline struct lep_device *lep_dev(struct ibv_device *device)
+static inline struct lep_device *lep_to_dev(struct ibv_device *device)
 {
 	return (struct lep_device *)device;
 }
@@ -196,7 +196,7 @@ static inline bool lep_ours(const struct ibv_context *context)
 struct lep_cq;
 
 void lep_rings_map(struct lep_session *session);
-struct rdma_ep_cq_ring *lep_ring(struct lep_session *session, uint32_t index);
+struct rdma_ep_cq_ring *lep_ring_at(struct lep_session *session, uint32_t index);
 int lep_ring_poll(struct lep_cq *cq, int num, struct ibv_wc *wc);
 bool lep_ring_arm(struct lep_cq *cq);
 
@@ -269,7 +269,7 @@ struct lep_qp {
 	void (*newer[LEP_QP_EX_NEWER])(struct ibv_qp_ex *qp);
 	struct lep_wr_list *wr;		/* of a QP with ibv_wr_*() functions */
 	uint32_t max_inline_data;
-	struct lep_id *id;	/* whose connection moves it; lep_own_qp_lock */
+	struct lep_id *id;	/* whose connection moves it; lep_qp_owner_lock */
 };
 
 struct lep_cq_batch;
@@ -285,16 +285,16 @@ struct lep_cq {
 	pthread_mutex_t ring_lock;	/* taking completions from it */
 };
 
-static inline struct lep_cq *lep_cq(struct ibv_cq *cq)
+static inline struct lep_cq *lep_to_cq(struct ibv_cq *cq)
 {
 	return (struct lep_cq *)cq;
 }
 
 struct ibv_cq *lep_cq_alloc(void);
 void lep_cq_free(struct ibv_cq *cq);
-void lep_cq_set(struct ibv_cq *cq, struct ibv_context *context,
-		struct ibv_comp_channel *channel, void *cq_context,
-		uint32_t handle, uint32_t cqe, uint32_t ring);
+void lep_cq_fill(struct ibv_cq *cq, struct ibv_context *context,
+		 struct ibv_comp_channel *channel, void *cq_context,
+		 uint32_t handle, uint32_t cqe, uint32_t ring);
 struct ibv_cq *lep_cq_create(struct ibv_context *context, uint32_t cqe,
 			     void *cq_context, struct ibv_comp_channel *channel,
 			     uint32_t comp_vector);
@@ -333,7 +333,7 @@ static inline uint32_t lep_xrcd_handle(struct ibv_xrcd *xrcd)
 
 static inline bool lep_has_xrc(const struct ibv_context *context)
 {
-	return lep_dev(context->device)->has_xrc;
+	return lep_to_dev(context->device)->has_xrc;
 }
 
 struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
@@ -345,30 +345,30 @@ int lep_get_srq_num(struct ibv_srq *srq, uint32_t *num);
 
 struct lep_qp *lep_qp_alloc(void);
 void lep_qp_free(struct lep_qp *qp);
-int lep_qp_prepare(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
-		   struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
-		   bool make_cqs);
-struct ibv_qp *lep_qp_finish(struct lep_qp_build *build,
-			     const struct rdma_ep_qp_init *init,
-			     struct ibv_context *context, struct ibv_pd *pd,
-			     struct ibv_qp_init_attr *attr,
-			     struct lep_id *id);
-void lep_qp_abort(struct lep_qp_build *build);
-void lep_qp_undo(struct lep_session *session, const struct rdma_ep_qp_init *init);
+int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
+		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+		       bool make_cqs);
+struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
+				   const struct rdma_ep_qp_init *init,
+				   struct ibv_context *context, struct ibv_pd *pd,
+				   struct ibv_qp_init_attr *attr,
+				   struct lep_id *id);
+void lep_qp_build_abort(struct lep_qp_build *build);
+void lep_qp_build_undo(struct lep_session *session, const struct rdma_ep_qp_init *init);
 int lep_qp_check_ex(const struct ibv_context *context,
 		    const struct ibv_qp_init_attr_ex *attr);
-int lep_qp_prepare_ex(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
-		      struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
-		      bool make_cqs);
-int lep_wr_init(struct lep_qp *qp, uint64_t ops);
-void lep_wr_limits(struct lep_qp *qp, const struct ibv_qp_cap *cap);
-void lep_wr_free(struct lep_wr_list *list);
+int lep_qp_build_begin_ex(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
+			  struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
+			  bool make_cqs);
+int lep_wr_list_create(struct lep_qp *qp, uint64_t ops);
+void lep_wr_list_set_limits(struct lep_qp *qp, const struct ibv_qp_cap *cap);
+void lep_wr_list_free(struct lep_wr_list *list);
 struct ibv_qp *lep_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *attr);
 int lep_qp_destroy(struct ibv_qp *qp, uint32_t flags);
-void lep_qp_gone(struct ibv_qp *qp, uint32_t events);
-void lep_cq_gone(struct ibv_cq *cq, uint32_t events, uint32_t comp_events);
-void lep_srq_gone(struct ibv_srq *srq, uint32_t events);
+void lep_qp_release(struct ibv_qp *qp, uint32_t events);
+void lep_cq_release(struct ibv_cq *cq, uint32_t events, uint32_t comp_events);
+void lep_srq_release(struct ibv_srq *srq, uint32_t events);
 int lep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 
 struct ibv_srq *lep_srq_create(struct lep_session *session,
@@ -411,7 +411,7 @@ struct lep_id {
 	/* Multicast groups that it is in; mutex. */
 	struct lep_mcast *mcasts;
 
-	/* The QP that rdma_create_qp() made; lep_own_qp_lock. */
+	/* The QP that rdma_create_qp() made; lep_qp_owner_lock. */
 	struct lep_qp *own_qp;
 	/* Its address, even if it is gone: id->qp may still point there. */
 	const struct ibv_qp *made_qp;
@@ -438,7 +438,7 @@ struct lep_event {
 	uint8_t private_data[RDMA_EP_MAX_PRIVATE_DATA];
 };
 
-static inline struct lep_id *lep_cm_id(struct rdma_cm_id *id)
+static inline struct lep_id *lep_to_id(struct rdma_cm_id *id)
 {
 	return (struct lep_id *)id;
 }
@@ -452,7 +452,7 @@ extern const char lep_id_tag[];
  */
 static inline bool lep_foreign_id(struct rdma_cm_id *id)
 {
-	return id && lep_cm_id(id)->tag != lep_id_tag;
+	return id && lep_to_id(id)->tag != lep_id_tag;
 }
 
 struct rdma_event_channel *lep_channel_alloc(void);
@@ -468,31 +468,31 @@ int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
 			socklen_t src_len, const struct sockaddr *dst,
 			socklen_t dst_len, int timeout_ms);
 int lep_id_query(struct lep_id *id, struct rdma_ep_query_id *cmd);
-void lep_id_own_qp(struct lep_id *id, struct lep_qp *qp);
-void lep_qp_disown(struct lep_qp *qp);
-void lep_id_disown(struct lep_id *id);
-void lep_id_qp_state(struct lep_id *id, enum ibv_qp_state state);
+void lep_qp_set_owner(struct lep_id *id, struct lep_qp *qp);
+void lep_qp_clear_owner(struct lep_qp *qp);
+void lep_id_clear_qp(struct lep_id *id);
+void lep_id_set_qp_state(struct lep_id *id, enum ibv_qp_state state);
 void lep_id_qp_connected(struct lep_id *id);
-void lep_id_qp_ask_state(struct lep_id *id);
-struct ibv_qp *lep_id_other_qp(struct lep_id *id);
-int lep_id_ready_qp(struct lep_id *id, struct ibv_qp *qp,
-		    const struct rdma_ep_conn_param *limit);
-int lep_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state);
-extern pthread_mutex_t lep_own_qp_lock;
+void lep_id_query_qp_state(struct lep_id *id);
+struct ibv_qp *lep_id_external_qp(struct lep_id *id);
+int lep_external_qp_connect(struct lep_id *id, struct ibv_qp *qp,
+			    const struct rdma_ep_conn_param *limit);
+int lep_external_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state);
+extern pthread_mutex_t lep_qp_owner_lock;
 
-void lep_mcasts_leave(struct lep_id *id);
-void lep_mcasts_free(struct lep_id *id);
-void lep_mcast_acked(struct lep_mcast *mcast);
+void lep_mcast_leave_all(struct lep_id *id);
+void lep_mcast_free_all(struct lep_id *id);
+void lep_mcast_count_ack(struct lep_mcast *mcast);
 int lep_mcast_event(struct lep_id *id, struct lep_mcast *mcast,
 		    struct rdma_cm_event *event);
 
 struct lep_event *lep_event_alloc(void);
-bool lep_event_set(struct lep_event *event, const struct rdma_ep_event *record,
-		   struct lep_id *child, struct rdma_event_channel *channel);
-int lep_complete(struct rdma_cm_id *id);
+bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *record,
+		    struct lep_id *child, struct rdma_event_channel *channel);
+int lep_id_await_event(struct rdma_cm_id *id);
 
 /* What a call on a synchronous id waits for in its ioctl. */
-struct lep_wait {
+struct lep_await {
 	struct lep_id *id;
 	struct rdma_ep_await *await;	/* in the command */
 	struct lep_event *event;		/* what rec is to become */
@@ -500,26 +500,26 @@ struct lep_wait {
 	int error;			/* of the wait */
 };
 
-int lep_await(struct lep_wait *wait, unsigned long request, void *cmd);
-int lep_complete_await(struct lep_wait *wait);
-void lep_wait_init(struct lep_wait *wait, struct lep_id *id, uint32_t *flags,
-		   struct rdma_ep_await *await);
+int lep_await_ioctl(struct lep_await *wait, unsigned long request, void *cmd);
+int lep_await_finish(struct lep_await *wait);
+void lep_await_init(struct lep_await *wait, struct lep_id *id, uint32_t *flags,
+		    struct rdma_ep_await *await);
 
 /*
  * As lep_call(), but if the id is synchronous this also waits for the event that
- * lep_complete_await() goes on with. Not if it fails.
+ * lep_await_finish() goes on with. Not if it fails.
  */
 #define lep_call_await(id, name, cmd, wait) \
 	((cmd)->size = sizeof(*(cmd)), \
-	 lep_wait_init(wait, id, &(cmd)->flags, &(cmd)->await), \
-	 lep_await(wait, RDMA_EP_IOC_##name, (cmd)))
+	 lep_await_init(wait, id, &(cmd)->flags, &(cmd)->await), \
+	 lep_await_ioctl(wait, RDMA_EP_IOC_##name, (cmd)))
 
-int lep_ioctl_cancel(int fd, unsigned long request, void *cmd,
-		     void (*cancelled)(void *arg), void *arg);
+int lep_ioctl_cancelable(int fd, unsigned long request, void *cmd,
+			 void (*cancelled)(void *arg), void *arg);
 int lep_write_event(struct lep_id *id, uint32_t event, int status, uint64_t arg);
-void lep_addrinfo_drop(struct lep_id *id);
-void lep_drop_event(struct rdma_cm_id *id);
-void lep_destroy_cqs(struct rdma_cm_id *id);
-void lep_id_gone(struct lep_id *id, uint32_t events);
+void lep_id_drop_addrinfo(struct lep_id *id);
+void lep_id_drop_event(struct rdma_cm_id *id);
+void lep_id_destroy_cqs(struct rdma_cm_id *id);
+void lep_id_release(struct lep_id *id, uint32_t events);
 
 #endif

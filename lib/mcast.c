@@ -15,7 +15,7 @@ struct lep_mcast {
 	void *context;
 	bool send_only;
 	struct sockaddr_storage addr;
-	/* A QP that is the id's, but not its own: see lep_id_other_qp(). */
+	/* A QP that is the id's, but not its own: see lep_id_external_qp(). */
 	struct ibv_qp *attached;
 	union ibv_gid gid;
 	uint16_t lid;
@@ -83,7 +83,7 @@ static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr,
 	struct rdma_ep_join_multicast cmd = {
 		.flags = send_only ? RDMA_EP_JOIN_SEND_ONLY : 0,
 	};
-	struct lep_id *id = lep_cm_id(cm_id);
+	struct lep_id *id = lep_to_id(cm_id);
 	struct lep_mcast *mcast;
 	int error;
 
@@ -106,7 +106,7 @@ static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr,
 		return lep_err(error);
 	}
 	set_handle(id, mcast, cmd.mcast);
-	return lep_complete(cm_id);
+	return lep_id_await_event(cm_id);
 }
 
 /* rdma_join_multicast(3) */
@@ -150,15 +150,15 @@ static int leave(struct lep_id *id, struct lep_mcast *mcast, uint32_t *events)
 	if (mcast->attached)
 		ibv_detach_mcast(mcast->attached, &mcast->gid, mcast->lid);
 	mcast->attached = NULL;
-	return lep_destroy(id->session, RDMA_EP_OBJ_MCAST, mcast->handle,
-			   events, NULL);
+	return lep_obj_destroy(id->session, RDMA_EP_OBJ_MCAST, mcast->handle,
+			       events, NULL);
 }
 
 /* rdma_leave_multicast(3): waits until its events have been acknowledged. */
 LEP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
 				    struct sockaddr *addr)
 {
-	struct lep_id *id = lep_cm_id(cm_id);
+	struct lep_id *id = lep_to_id(cm_id);
 	socklen_t len = lep_addr_len(addr);
 	struct lep_mcast *mcast;
 	uint32_t events;
@@ -173,7 +173,7 @@ LEP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
 		return lep_err(EADDRNOTAVAIL);
 	/* The event that a synchronous id shows may be one of them. */
 	if (id->sync)
-		lep_drop_event(cm_id);
+		lep_id_drop_event(cm_id);
 	if (leave(id, mcast, &events)) {
 		error = errno;
 		free(mcast);
@@ -184,8 +184,8 @@ LEP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
 	return 0;
 }
 
-/* The id goes away; what may still be acknowledged stays until lep_mcasts_free(). */
-void lep_mcasts_leave(struct lep_id *id)
+/* The id goes away; what may still be acknowledged stays until lep_mcast_free_all(). */
+void lep_mcast_leave_all(struct lep_id *id)
 {
 	struct lep_mcast *mcast;
 
@@ -193,7 +193,7 @@ void lep_mcasts_leave(struct lep_id *id)
 		leave(id, mcast, NULL);
 }
 
-void lep_mcasts_free(struct lep_id *id)
+void lep_mcast_free_all(struct lep_id *id)
 {
 	struct lep_mcast *mcast;
 
@@ -204,7 +204,7 @@ void lep_mcasts_free(struct lep_id *id)
 }
 
 /* One of its events has been acknowledged; called with id->mutex held. */
-void lep_mcast_acked(struct lep_mcast *mcast)
+void lep_mcast_count_ack(struct lep_mcast *mcast)
 {
 	mcast->acked++;
 }
@@ -218,7 +218,7 @@ int lep_mcast_event(struct lep_id *id, struct lep_mcast *mcast,
 		    struct rdma_cm_event *event)
 {
 	const struct ibv_ah_attr *attr = &event->param.ud.ah_attr;
-	struct ibv_qp *qp = lep_id_other_qp(id);
+	struct ibv_qp *qp = lep_id_external_qp(id);
 	int error;
 
 	event->param.ud.private_data = mcast->context;
@@ -255,7 +255,7 @@ LEP_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_attach_mcast, qp,
 				   gid, lid);
 	cmd = qp_mcast(qp, gid, lid);
-	return lep_call(lep_ctx(qp->context)->session, ATTACH_MCAST, &cmd) ?
+	return lep_call(lep_to_ctx(qp->context)->session, ATTACH_MCAST, &cmd) ?
 		errno : 0;
 }
 
@@ -271,6 +271,6 @@ LEP_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_detach_mcast, qp,
 				   gid, lid);
 	cmd = qp_mcast(qp, gid, lid);
-	return lep_call(lep_ctx(qp->context)->session, DETACH_MCAST, &cmd) ?
+	return lep_call(lep_to_ctx(qp->context)->session, DETACH_MCAST, &cmd) ?
 		errno : 0;
 }

@@ -17,8 +17,8 @@ LEP_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return NULL;
-	cmd.ctx = lep_ctx(context)->handle;
-	if (lep_call(lep_ctx(context)->session, ALLOC_PD, &cmd)) {
+	cmd.ctx = lep_to_ctx(context)->handle;
+	if (lep_call(lep_to_ctx(context)->session, ALLOC_PD, &cmd)) {
 		error = errno;
 		free(pd);
 		return lep_null(error);
@@ -35,8 +35,8 @@ LEP_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 		return EINVAL;
 	if (!lep_ours(pd->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_dealloc_pd, pd);
-	if (lep_destroy(lep_ctx(pd->context)->session, RDMA_EP_OBJ_PD, pd->handle,
-			NULL, NULL))
+	if (lep_obj_destroy(lep_to_ctx(pd->context)->session, RDMA_EP_OBJ_PD, pd->handle,
+			    NULL, NULL))
 		return errno;
 	free(pd);
 	return 0;
@@ -71,7 +71,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	if (!mr)
 		return NULL;
 	cmd.access = access;
-	if (lep_call(lep_ctx(pd->context)->session, REG_MR, &cmd)) {
+	if (lep_call(lep_to_ctx(pd->context)->session, REG_MR, &cmd)) {
 		error = errno;
 		free(mr);
 		return lep_null(error);
@@ -169,7 +169,7 @@ LEP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 
 	cmd.mr = mr->handle;
 	cmd.access = offered;
-	if (lep_call(lep_ctx(mr->context)->session, REREG_MR, &cmd))
+	if (lep_call(lep_to_ctx(mr->context)->session, REREG_MR, &cmd))
 		return IBV_REREG_MR_ERR_CMD;
 	mr->lkey = cmd.lkey;
 	mr->rkey = cmd.rkey;
@@ -188,8 +188,8 @@ LEP_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 		return EINVAL;
 	if (!lep_ours(mr->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_dereg_mr, mr);
-	if (lep_destroy(lep_ctx(mr->context)->session, RDMA_EP_OBJ_MR, mr->handle,
-			NULL, NULL))
+	if (lep_obj_destroy(lep_to_ctx(mr->context)->session, RDMA_EP_OBJ_MR, mr->handle,
+			    NULL, NULL))
 		return errno;
 	free(mr);
 	return 0;

@@ -181,7 +181,7 @@ static void pack_send(uint8_t *p, const struct ibv_qp *qp,
 int lep_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad_wr)
 {
-	struct lep_session *session = lep_ctx(qp->context)->session;
+	struct lep_session *session = lep_to_ctx(qp->context)->session;
 	struct ibv_send_wr *first = wr;	/* in the buffer */
 	struct buffer buf;
 	uint32_t inline_len, posted = 0;
@@ -289,7 +289,7 @@ static int post_recv(struct lep_session *session, unsigned long request,
 int lep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad_wr)
 {
-	return post_recv(lep_ctx(qp->context)->session, RDMA_EP_IOC_POST_RECV,
+	return post_recv(lep_to_ctx(qp->context)->session, RDMA_EP_IOC_POST_RECV,
 			 qp->handle, wr, bad_wr);
 }
 
@@ -297,6 +297,6 @@ int lep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 int lep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad_wr)
 {
-	return post_recv(lep_ctx(srq->context)->session,
+	return post_recv(lep_to_ctx(srq->context)->session,
 			 RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, wr, bad_wr);
 }

@@ -7,41 +7,41 @@
  * qp->state follows when the program learns of it. The tie between the two is
  * kept apart from id->qp, which may point to a QP that is gone.
  */
-pthread_mutex_t lep_own_qp_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t lep_qp_owner_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void lep_id_own_qp(struct lep_id *id, struct lep_qp *qp)
+void lep_qp_set_owner(struct lep_id *id, struct lep_qp *qp)
 {
-	pthread_mutex_lock(&lep_own_qp_lock);
+	pthread_mutex_lock(&lep_qp_owner_lock);
 	id->own_qp = qp;
 	id->made_qp = &qp->qp;
 	qp->id = id;
-	pthread_mutex_unlock(&lep_own_qp_lock);
+	pthread_mutex_unlock(&lep_qp_owner_lock);
 }
 
-void lep_qp_disown(struct lep_qp *qp)
+void lep_qp_clear_owner(struct lep_qp *qp)
 {
-	pthread_mutex_lock(&lep_own_qp_lock);
+	pthread_mutex_lock(&lep_qp_owner_lock);
 	if (qp->id)
 		qp->id->own_qp = NULL;
 	qp->id = NULL;
-	pthread_mutex_unlock(&lep_own_qp_lock);
+	pthread_mutex_unlock(&lep_qp_owner_lock);
 }
 
-void lep_id_disown(struct lep_id *id)
+void lep_id_clear_qp(struct lep_id *id)
 {
-	pthread_mutex_lock(&lep_own_qp_lock);
+	pthread_mutex_lock(&lep_qp_owner_lock);
 	if (id->own_qp)
 		id->own_qp->id = NULL;
 	id->own_qp = NULL;
-	pthread_mutex_unlock(&lep_own_qp_lock);
+	pthread_mutex_unlock(&lep_qp_owner_lock);
 }
 
-void lep_id_qp_state(struct lep_id *id, enum ibv_qp_state state)
+void lep_id_set_qp_state(struct lep_id *id, enum ibv_qp_state state)
 {
-	pthread_mutex_lock(&lep_own_qp_lock);
+	pthread_mutex_lock(&lep_qp_owner_lock);
 	if (id->own_qp)
 		id->own_qp->qp.state = state;
-	pthread_mutex_unlock(&lep_own_qp_lock);
+	pthread_mutex_unlock(&lep_qp_owner_lock);
 }
 
 /*
@@ -50,34 +50,34 @@ void lep_id_qp_state(struct lep_id *id, enum ibv_qp_state state)
  */
 void lep_id_qp_connected(struct lep_id *id)
 {
-	pthread_mutex_lock(&lep_own_qp_lock);
+	pthread_mutex_lock(&lep_qp_owner_lock);
 	if (id->own_qp && id->own_qp->qp.state < IBV_QPS_RTS)
 		id->own_qp->qp.state = IBV_QPS_RTS;
-	pthread_mutex_unlock(&lep_own_qp_lock);
+	pthread_mutex_unlock(&lep_qp_owner_lock);
 }
 
 /* Something failed, and how far the kernel got with the QP is for it to say. */
-void lep_id_qp_ask_state(struct lep_id *id)
+void lep_id_query_qp_state(struct lep_id *id)
 {
 	struct rdma_ep_query_qp cmd = { .attr_mask = IBV_QP_STATE };
 	struct lep_session *session = id->session;
 	const struct lep_qp *qp;
 	int error = errno;
 
-	pthread_mutex_lock(&lep_own_qp_lock);
+	pthread_mutex_lock(&lep_qp_owner_lock);
 	qp = id->own_qp;
 	if (qp)
 		cmd.qp = qp->qp.handle;
-	pthread_mutex_unlock(&lep_own_qp_lock);
+	pthread_mutex_unlock(&lep_qp_owner_lock);
 	if (!qp)
 		return;
 
 	if (lep_call(session, QUERY_QP, &cmd))
 		cmd.attr.qp_state = IBV_QPS_ERR;	/* the device is gone */
-	pthread_mutex_lock(&lep_own_qp_lock);
+	pthread_mutex_lock(&lep_qp_owner_lock);
 	if (id->own_qp == qp)
 		id->own_qp->qp.state = cmd.attr.qp_state;
-	pthread_mutex_unlock(&lep_own_qp_lock);
+	pthread_mutex_unlock(&lep_qp_owner_lock);
 	errno = error;
 }
 
@@ -86,7 +86,7 @@ void lep_id_qp_ask_state(struct lep_id *id)
  * not make for this id. The kernel does not know that it belongs to the id, so
  * the library moves it.
  */
-struct ibv_qp *lep_id_other_qp(struct lep_id *id)
+struct ibv_qp *lep_id_external_qp(struct lep_id *id)
 {
 	struct ibv_qp *qp = id->id.qp;
 
@@ -110,7 +110,7 @@ void lep_qp_free(struct lep_qp *qp)
 		return;
 	pthread_cond_destroy(&qp->qp.cond);
 	pthread_mutex_destroy(&qp->qp.mutex);
-	lep_wr_free(qp->wr);
+	lep_wr_list_free(qp->wr);
 	free(qp);
 }
 
@@ -152,9 +152,9 @@ static bool of_context(const struct ibv_context *context,
  * will yield, so that nothing can fail once the kernel has made it. With make_cqs
  * the kernel also makes the CQs that attr does not name (rdma_create_qp(3)).
  */
-int lep_qp_prepare(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
-		   struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
-		   bool make_cqs)
+int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
+		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+		       bool make_cqs)
 {
 	memset(build, 0, sizeof(*build));
 	memset(init, 0, sizeof(*init));
@@ -172,7 +172,7 @@ int lep_qp_prepare(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 	    prepare_cq(&init->recv_cq, attr->recv_cq,
 		       make_cqs && attr->cap.max_recv_wr,
 		       &build->recv_cq, &build->recv_channel)) {
-		lep_qp_abort(build);
+		lep_qp_build_abort(build);
 		return -1;
 	}
 
@@ -189,7 +189,7 @@ int lep_qp_prepare(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 	return 0;
 }
 
-void lep_qp_abort(struct lep_qp_build *build)
+void lep_qp_build_abort(struct lep_qp_build *build)
 {
 	int error = errno;
 
@@ -203,18 +203,18 @@ void lep_qp_abort(struct lep_qp_build *build)
 }
 
 /* Destroy what the kernel has made if the library can not go on. */
-void lep_qp_undo(struct lep_session *session, const struct rdma_ep_qp_init *init)
+void lep_qp_build_undo(struct lep_session *session, const struct rdma_ep_qp_init *init)
 {
 	int error = errno;
 
-	lep_destroy(session, RDMA_EP_OBJ_QP, init->qp, NULL, NULL);
+	lep_obj_destroy(session, RDMA_EP_OBJ_QP, init->qp, NULL, NULL);
 	if (init->send_cq.cqe) {
-		lep_destroy(session, RDMA_EP_OBJ_CQ, init->send_cq.cq, NULL, NULL);
-		lep_close(init->send_cq.channel_fd);
+		lep_obj_destroy(session, RDMA_EP_OBJ_CQ, init->send_cq.cq, NULL, NULL);
+		lep_close_fd(init->send_cq.channel_fd);
 	}
 	if (init->recv_cq.cqe) {
-		lep_destroy(session, RDMA_EP_OBJ_CQ, init->recv_cq.cq, NULL, NULL);
-		lep_close(init->recv_cq.channel_fd);
+		lep_obj_destroy(session, RDMA_EP_OBJ_CQ, init->recv_cq.cq, NULL, NULL);
+		lep_close_fd(init->recv_cq.channel_fd);
 	}
 	errno = error;
 }
@@ -235,8 +235,8 @@ static void finish_cq(const struct rdma_ep_auto_cq *init, struct ibv_cq *cq,
 	}
 	channel->context = context;
 	channel->fd = init->channel_fd;
-	lep_cq_set(cq, context, channel, &id->id, init->cq, init->cqe,
-		   init->ring);
+	lep_cq_fill(cq, context, channel, &id->id, init->cq, init->cqe,
+		    init->ring);
 	*attr_cq = cq;
 	*id_cq = cq;
 	*id_channel = channel;
@@ -246,11 +246,11 @@ static void finish_cq(const struct rdma_ep_auto_cq *init, struct ibv_cq *cq,
  * The kernel has made the QP: fill in the public structures, and those of its CQs
  * and the members of id. Writes the granted attributes back to attr.
  */
-struct ibv_qp *lep_qp_finish(struct lep_qp_build *build,
-			     const struct rdma_ep_qp_init *init,
-			     struct ibv_context *context, struct ibv_pd *pd,
-			     struct ibv_qp_init_attr *attr,
-			     struct lep_id *id)
+struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
+				   const struct rdma_ep_qp_init *init,
+				   struct ibv_context *context, struct ibv_pd *pd,
+				   struct ibv_qp_init_attr *attr,
+				   struct lep_id *id)
 {
 	struct ibv_qp *qp = &build->qp->qp;
 
@@ -281,9 +281,9 @@ struct ibv_qp *lep_qp_finish(struct lep_qp_build *build,
 	qp->qp_type = attr->qp_type;
 	build->qp->max_inline_data = init->max_inline_data;
 	if (build->qp->wr)
-		lep_wr_limits(build->qp, &attr->cap);
+		lep_wr_list_set_limits(build->qp, &attr->cap);
 	if (id) {
-		lep_id_own_qp(id, build->qp);
+		lep_qp_set_owner(id, build->qp);
 		id->made_pd = pd;
 		id->id.pd = pd;
 		id->id.qp = qp;
@@ -309,13 +309,13 @@ LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 	    (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND))
 		return lep_null(EINVAL);
 
-	if (lep_qp_prepare(&build, &cmd.init, pd, attr, false))
+	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, false))
 		return NULL;
-	if (lep_call(lep_ctx(pd->context)->session, CREATE_QP, &cmd)) {
-		lep_qp_abort(&build);
+	if (lep_call(lep_to_ctx(pd->context)->session, CREATE_QP, &cmd)) {
+		lep_qp_build_abort(&build);
 		return NULL;
 	}
-	return lep_qp_finish(&build, &cmd.init, pd->context, pd, attr, NULL);
+	return lep_qp_build_finish(&build, &cmd.init, pd->context, pd, attr, NULL);
 }
 
 /*
@@ -340,7 +340,7 @@ LEP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
 	lep_qp_attr_to_uapi(&cmd.attr, attr, attr_mask);
-	if (lep_call(lep_ctx(qp->context)->session, MODIFY_QP, &cmd))
+	if (lep_call(lep_to_ctx(qp->context)->session, MODIFY_QP, &cmd))
 		return errno;
 	if (attr_mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
@@ -362,7 +362,7 @@ LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
 	cmd.attr_mask = attr_mask;
-	if (lep_call(lep_ctx(qp->context)->session, QUERY_QP, &cmd))
+	if (lep_call(lep_to_ctx(qp->context)->session, QUERY_QP, &cmd))
 		return errno;
 
 	lep_qp_attr_from_uapi(attr, &cmd.attr);
@@ -381,9 +381,9 @@ LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 }
 
 /* The kernel has destroyed it: waits until all its events have been acknowledged. */
-void lep_qp_gone(struct ibv_qp *qp, uint32_t events)
+void lep_qp_release(struct ibv_qp *qp, uint32_t events)
 {
-	lep_qp_disown((struct lep_qp *)qp);
+	lep_qp_clear_owner((struct lep_qp *)qp);
 	lep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed, events);
 	lep_qp_free((struct lep_qp *)qp);
 }
@@ -397,9 +397,9 @@ int lep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 		.handle = qp->handle,
 	};
 
-	if (lep_call(lep_ctx(qp->context)->session, DESTROY, &cmd))
+	if (lep_call(lep_to_ctx(qp->context)->session, DESTROY, &cmd))
 		return errno;
-	lep_qp_gone(qp, cmd.events_reported);
+	lep_qp_release(qp, cmd.events_reported);
 	return 0;
 }
 

@@ -17,7 +17,7 @@ void lep_rings_map(struct lep_session *session)
 	session->rings = p == MAP_FAILED ? NULL : p;
 }
 
-struct rdma_ep_cq_ring *lep_ring(struct lep_session *session, uint32_t index)
+struct rdma_ep_cq_ring *lep_ring_at(struct lep_session *session, uint32_t index)
 {
 	return session->rings && index != RDMA_EP_NO_RING ?
 	       &session->rings[index] : NULL;
@@ -33,7 +33,7 @@ static int fill(struct ibv_cq *cq)
 {
 	struct rdma_ep_poll_cq cmd = { .cq = cq->handle };
 
-	return lep_call(lep_ctx(cq->context)->session, POLL_CQ, &cmd) ? errno : 0;
+	return lep_call(lep_to_ctx(cq->context)->session, POLL_CQ, &cmd) ? errno : 0;
 }
 
 /* Takes what is there, up to num. */
@@ -56,7 +56,7 @@ int lep_ring_poll(struct lep_cq *cq, int num, struct ibv_wc *wc)
 	struct rdma_ep_cq_ring *ring = cq->ring;
 	int n, more, error = 0;
 
-	if (lep_inherited(lep_ctx(cq->cq.context)->session))
+	if (lep_inherited(lep_to_ctx(cq->cq.context)->session))
 		return -EBADF;
 	/* The word first: what came before it was 0 is in the ring. */
 	if (!pending(ring) &&
@@ -84,7 +84,7 @@ bool lep_ring_arm(struct lep_cq *cq)
 {
 	struct rdma_ep_cq_ring *ring = cq->ring;
 
-	if (lep_inherited(lep_ctx(cq->cq.context)->session))
+	if (lep_inherited(lep_to_ctx(cq->cq.context)->session))
 		return false;
 	__atomic_store_n(&ring->armed, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -23,12 +23,12 @@ static void before_fork(void)
 {
 	pthread_mutex_lock(&session_lock);
 	pthread_mutex_lock(&lep_devices_lock);
-	pthread_mutex_lock(&lep_own_qp_lock);
+	pthread_mutex_lock(&lep_qp_owner_lock);
 }
 
 static void after_fork(void)
 {
-	pthread_mutex_unlock(&lep_own_qp_lock);
+	pthread_mutex_unlock(&lep_qp_owner_lock);
 	pthread_mutex_unlock(&lep_devices_lock);
 	pthread_mutex_unlock(&session_lock);
 }
@@ -151,7 +151,7 @@ struct lep_session *lep_session_get(void)
  * What the functions of rdma_cma.h start with: they fail with ENODEV as long as
  * there is no RDMA device.
  */
-int lep_session_cm(struct lep_session **out)
+int lep_session_get_cm(struct lep_session **out)
 {
 	struct lep_session *session;
 	int num;
@@ -174,8 +174,8 @@ int lep_session_cm(struct lep_session **out)
 }
 
 /* Returns 0 or -1 and errno. */
-int lep_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
-		uint32_t *events, uint32_t *comp_events)
+int lep_obj_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
+		    uint32_t *events, uint32_t *comp_events)
 {
 	struct rdma_ep_destroy cmd = { .handle = handle, .type = type };
 
@@ -189,7 +189,7 @@ int lep_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
 }
 
 /* close(2), but never a cancellation point in the middle of a destruction. */
-void lep_close(int fd)
+void lep_close_fd(int fd)
 {
 	int error = errno;
 

@@ -66,7 +66,7 @@ LEP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 		return lep_null(EINVAL);
 	if (!lep_ours(pd->context))
 		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_srq, pd, attr);
-	return lep_srq_create(lep_ctx(pd->context)->session, pd->context, pd, 0,
+	return lep_srq_create(lep_to_ctx(pd->context)->session, pd->context, pd, 0,
 			      attr->srq_context, &attr->attr, NULL, NULL);
 }
 
@@ -112,7 +112,7 @@ struct ibv_srq *lep_create_srq_ex(struct ibv_context *context,
 	if (!attr->xrcd || attr->xrcd->context != context || !attr->cq ||
 	    attr->cq->context != context)
 		return lep_null(EINVAL);
-	return lep_srq_create(lep_ctx(context)->session, context, attr->pd, 0,
+	return lep_srq_create(lep_to_ctx(context)->session, context, attr->pd, 0,
 			      attr->srq_context, &attr->attr, attr->xrcd,
 			      attr->cq);
 }
@@ -136,7 +136,7 @@ LEP_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
 		cmd.max_wr = attr->max_wr;
 	if (attr_mask & IBV_SRQ_LIMIT)
 		cmd.srq_limit = attr->srq_limit;
-	return lep_call(lep_ctx(srq->context)->session, MODIFY_SRQ, &cmd) ?
+	return lep_call(lep_to_ctx(srq->context)->session, MODIFY_SRQ, &cmd) ?
 		errno : 0;
 }
 
@@ -151,7 +151,7 @@ LEP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_srq, srq,
 				   attr);
 	cmd.srq = srq->handle;
-	if (lep_call(lep_ctx(srq->context)->session, QUERY_SRQ, &cmd))
+	if (lep_call(lep_to_ctx(srq->context)->session, QUERY_SRQ, &cmd))
 		return errno;
 	attr->max_wr = cmd.max_wr;
 	attr->max_sge = cmd.max_sge;
@@ -160,7 +160,7 @@ LEP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 }
 
 /* The kernel has destroyed it: waits until all its events have been acknowledged. */
-void lep_srq_gone(struct ibv_srq *srq, uint32_t events)
+void lep_srq_release(struct ibv_srq *srq, uint32_t events)
 {
 	lep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);
 	pthread_cond_destroy(&srq->cond);
@@ -177,9 +177,9 @@ LEP_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 		return EINVAL;
 	if (!lep_ours(srq->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_srq, srq);
-	if (lep_destroy(lep_ctx(srq->context)->session, RDMA_EP_OBJ_SRQ,
-			srq->handle, &events, NULL))
+	if (lep_obj_destroy(lep_to_ctx(srq->context)->session, RDMA_EP_OBJ_SRQ,
+			    srq->handle, &events, NULL))
 		return errno;
-	lep_srq_gone(srq, events);
+	lep_srq_release(srq, events);
 	return 0;
 }

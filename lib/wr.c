@@ -373,7 +373,7 @@ static size_t record_len(const struct rdma_ep_send_wr *rec)
 /* As many records as the kernel takes at once; it posts all of them, or none. */
 static int post_some(struct ibv_qp_ex *qp, size_t *pos)
 {
-	struct lep_session *session = lep_ctx(qp->qp_base.context)->session;
+	struct lep_session *session = lep_to_ctx(qp->qp_base.context)->session;
 	struct lep_wr_list *list = list_of(qp);
 	struct rdma_ep_post cmd = {
 		.flags = RDMA_EP_POST_ALL,
@@ -449,7 +449,7 @@ static void set_functions(struct ibv_qp_ex *qp)
 #define FIRST_SIZE 2048
 
 /* Give a QP that is being made these functions; 0, or -1 and errno. */
-int lep_wr_init(struct lep_qp *qp, uint64_t ops)
+int lep_wr_list_create(struct lep_qp *qp, uint64_t ops)
 {
 	struct lep_wr_list *list;
 	size_t i;
@@ -473,13 +473,13 @@ int lep_wr_init(struct lep_qp *qp, uint64_t ops)
 }
 
 /* The QP has been made, and this is what it was granted. */
-void lep_wr_limits(struct lep_qp *qp, const struct ibv_qp_cap *cap)
+void lep_wr_list_set_limits(struct lep_qp *qp, const struct ibv_qp_cap *cap)
 {
 	qp->wr->max_sge = cap->max_send_sge;
 	qp->wr->max_wr = cap->max_send_wr;
 }
 
-void lep_wr_free(struct lep_wr_list *list)
+void lep_wr_list_free(struct lep_wr_list *list)
 {
 	if (!list)
 		return;

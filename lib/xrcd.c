@@ -27,9 +27,9 @@ struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
 		cmd.flags |= RDMA_EP_XRCD_CREATE;
 	if (attr->oflags & O_EXCL)
 		cmd.flags |= RDMA_EP_XRCD_EXCLUSIVE;
-	cmd.ctx = lep_ctx(context)->handle;
+	cmd.ctx = lep_to_ctx(context)->handle;
 	cmd.fd = attr->fd;
-	if (lep_call(lep_ctx(context)->session, OPEN_XRCD, &cmd)) {
+	if (lep_call(lep_to_ctx(context)->session, OPEN_XRCD, &cmd)) {
 		error = errno;
 		free(xrcd);
 		return lep_null(error);
@@ -42,8 +42,8 @@ struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
 /* ibv_close_xrcd(3) */
 int lep_close_xrcd(struct ibv_xrcd *xrcd)
 {
-	if (lep_destroy(lep_ctx(xrcd->context)->session, RDMA_EP_OBJ_XRCD,
-			lep_xrcd_handle(xrcd), NULL, NULL))
+	if (lep_obj_destroy(lep_to_ctx(xrcd->context)->session, RDMA_EP_OBJ_XRCD,
+			    lep_xrcd_handle(xrcd), NULL, NULL))
 		return errno;
 	free(xrcd);
 	return 0;
@@ -73,7 +73,7 @@ struct ibv_qp *lep_open_qp(struct ibv_context *context,
 	cmd.uid = (uintptr_t)qp;
 	cmd.xrcd = lep_xrcd_handle(attr->xrcd);
 	cmd.qp_num = attr->qp_num;
-	if (lep_call(lep_ctx(context)->session, OPEN_QP, &cmd)) {
+	if (lep_call(lep_to_ctx(context)->session, OPEN_QP, &cmd)) {
 		error = errno;
 		lep_qp_free(qp);
 		return lep_null(error);
