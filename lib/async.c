@@ -2,7 +2,7 @@
 /* Asynchronous events: ibv_get_async_event(3). */
 #include <unistd.h>
 
-#include "internal.h"
+#include "objects.h"
 
 /* Blocks in read(2), which is a cancellation point. */
 LEP_EXPORT int ibv_get_async_event(struct ibv_context *context,
@@ -57,7 +57,7 @@ static void ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *count)
 	pthread_mutex_unlock(mutex);
 }
 
-/* Touches public members only, and so serves any library's objects. */
+/* Uses public members only, so any library's objects are served. */
 LEP_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	struct ibv_srq *srq;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Buffers that the library allocates, and memory regions described by a structure:
- * libibverbs has them from version 1.15 and 1.17 of its ABI on. Memory from
- * anywhere suits the kernel, so the buffers are ordinary.
+ * libibverbs has them from versions 1.15 and 1.17 of its ABI on. The kernel registers any
+ * memory, so the buffers are ordinary memory.
  */
 #include <unistd.h>
 
-#include "internal.h"
+#include "objects.h"
 
 struct ibv_buf {
-	const void *mark;	/* that it is ours; libibverbs has an address here */
+	const void *mark;	/* &mark; libibverbs has an address here */
 	struct ibv_pd *pd;
 	void *addr;
 	size_t size;
@@ -17,7 +17,7 @@ struct ibv_buf {
 
 static const char mark;
 
-/* As verbs.h has it, if it does. */
+/* The structure of newer verbs.h. */
 struct ibv_mr_init_attr;
 struct mr_init_attr {
 	size_t length;
@@ -69,15 +69,10 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **out)
 LEP_EXPORT void ibv_free_buf(struct ibv_buf *buf);
 void ibv_free_buf(struct ibv_buf *buf)
 {
-	void (*real)(struct ibv_buf *buf);
-
 	if (!buf)
 		return;
 	if (buf->mark != &mark) {
-		real = (__typeof__(real))lep_real("ibv_free_buf",
-						  "IBVERBS_1.17");
-		if (real)
-			real(buf);
+		lep_forward_void("IBVERBS_1.17", ibv_free_buf, buf);
 		return;
 	}
 	buf->mark = NULL;
@@ -95,7 +90,7 @@ int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 	return lep_err(buf ? ENODATA : EINVAL);
 }
 
-/* Is what is to be registered within the buffer, and that the PD's? */
+/* Is the range within the buffer, and the buffer the PD's? */
 static bool fits_buf(const struct ibv_pd *pd, const struct mr_init_attr *attr)
 {
 	const struct ibv_buf *buf = attr->buf;
@@ -121,8 +116,7 @@ static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd,
 		    !(attr->comp_mask & MASK_FD_OFFSET) ||
 		    !(attr->comp_mask & MASK_IOVA))
 			return lep_null(EINVAL);
-		return ibv_reg_dmabuf_mr(pd, attr->fd_offset, attr->length,
-					 attr->iova, attr->fd, attr->access);
+		return lep_null(EOPNOTSUPP);
 	}
 	if (!(attr->comp_mask & MASK_ADDR) ||
 	    (attr->comp_mask & MASK_FD_OFFSET) ||
@@ -130,8 +124,7 @@ static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd,
 		return lep_null(EINVAL);
 	if (attr->comp_mask & MASK_IOVA)
 		iova = attr->iova;
-	return ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova,
-				attr->access);
+	return lep_mr_reg(pd, attr->addr, attr->length, iova, attr->access);
 }
 
 /* ibv_reg_mr_ex(3) */

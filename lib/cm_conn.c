@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Resolving, connecting, listening. The kernel moves the id's own QP along. */
-#include "internal.h"
+/* Resolving, listening, connecting. The kernel moves the id's own QP along. */
+#include "cm.h"
 
 int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
 			socklen_t src_len, const struct sockaddr *dst,
@@ -17,7 +17,7 @@ int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
 		return -1;
 	if (lep_call_await(id, RESOLVE_ADDR, &cmd, &wait))
 		return -1;
-	/* Visible at once; the rest comes with the event. */
+	/* This address is visible at once, the rest with the event. */
 	memcpy(&id->id.route.addr.dst_storage, &cmd.dst, sizeof(cmd.dst));
 	return lep_await_finish(&wait);
 }
@@ -69,8 +69,9 @@ LEP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 	cmd.id = lep_to_id(id)->handle;
 	if (lep_call(lep_to_id(id)->session, LISTEN, &cmd))
 		return -1;
-	/* An id that was not bound has been bound now. */
-	if (id->route.addr.src_storage.ss_family && rdma_get_src_port(id))
+	/* This has bound an id that was not bound. */
+	if (id->route.addr.src_storage.ss_family &&
+	    lep_addr_port(&id->route.addr.src_storage))
 		return 0;
 	do
 		ret = lep_id_query(lep_to_id(id), &query);
@@ -105,10 +106,9 @@ static int check_param(const struct lep_id *id, const struct lep_device *dev,
 }
 
 /*
- * The parameters as the kernel wants them: expanded, since to rdma_cm in the
- * kernel no parameters and values of 0xff mean something else. They start out
- * with the responder_resources and initiator_depth that the values "maximum" and
- * param NULL stand for.
+ * The parameters for the kernel: expanded, since rdma_cm in the kernel has other meanings
+ * for NULL and for values of 0xff. conn starts with the responder_resources and
+ * initiator_depth of param NULL and of the values "maximum".
  */
 static int set_conn(struct rdma_ep_conn_param *conn, const struct lep_id *id,
 		    const struct rdma_conn_param *param)
@@ -172,46 +172,11 @@ LEP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 	if (lep_call_await(id, CONNECT, &cmd, &wait))
 		return -1;
 
-	/* ai_connect is for the first request only. */
+	/* Only the first request carries ai_connect. */
 	free(id->connect);
 	id->connect = NULL;
 	id->connect_len = 0;
 	return lep_await_finish(&wait);
-}
-
-int lep_external_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state)
-{
-	struct ibv_qp_attr attr = { .qp_state = state };
-	int error = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
-
-	return error ? lep_err(error) : 0;
-}
-
-/*
- * What the kernel does with an id's own QP, for one that is not: ready to send,
- * within limit if given.
- */
-int lep_external_qp_connect(struct lep_id *id, struct ibv_qp *qp,
-			    const struct rdma_ep_conn_param *limit)
-{
-	enum ibv_qp_state state;
-	struct ibv_qp_attr attr;
-	int mask, error;
-
-	for (state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
-		memset(&attr, 0, sizeof(attr));
-		attr.qp_state = state;
-		if (rdma_init_qp_attr(&id->id, &attr, &mask))
-			return -1;
-		if (limit && state == IBV_QPS_RTR)
-			attr.max_dest_rd_atomic = limit->responder_resources;
-		if (limit && state == IBV_QPS_RTS)
-			attr.max_rd_atomic = limit->initiator_depth;
-		error = ibv_modify_qp(qp, &attr, mask);
-		if (error)
-			return lep_err(error);
-	}
-	return 0;
 }
 
 static uint8_t min_u8(uint8_t a, uint8_t b)
@@ -226,7 +191,7 @@ LEP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 	struct lep_id *id = lep_to_id(cm_id);
 	struct rdma_ep_connect cmd = {};
 	bool datagram = cm_id && cm_id->qp_type == IBV_QPT_UD;
-	struct ibv_qp *other = NULL;
+	struct ibv_qp *external = NULL;
 	struct lep_device *dev;
 	struct lep_await wait;
 	int error;
@@ -250,25 +215,25 @@ LEP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 	if (set_conn(&cmd.conn, id, conn_param))
 		return -1;
 	if (!datagram)
-		other = lep_id_external_qp(id);
-	if (other && lep_external_qp_connect(id, other, &cmd.conn))
+		external = lep_id_external_qp(id);
+	if (external && lep_external_qp_connect(id, external, &cmd.conn))
 		return -1;
 	if (datagram ? lep_call(id->session, ACCEPT, &cmd) :
 		       lep_call_await(id, ACCEPT, &cmd, &wait)) {
 		error = errno;
-		if (other)
-			lep_external_qp_set_state(other, IBV_QPS_ERR);
-		lep_id_query_qp_state(id);
+		if (external)
+			lep_external_qp_set_state(external, IBV_QPS_ERR);
+		lep_owner_query_qp_state(&id->owner);
 		return lep_err(error);
 	}
 
 	if (datagram) {
-		/* There is nothing to wait for. */
+		/* There is no event to wait for. */
 		if (id->sync)
-			lep_id_drop_event(cm_id);
+			lep_id_drop_event(id);
 		return 0;
 	}
-	lep_id_qp_connected(id);
+	lep_owner_qp_connected(&id->owner);
 	return lep_await_finish(&wait);
 }
 
@@ -297,7 +262,7 @@ LEP_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 	return reject(id, private_data, private_data_len, 0);
 }
 
-/* As rdma_reject(), with the reason "vendor option not supported". */
+/* As rdma_reject(3), with the reason "vendor option not supported". */
 LEP_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 			       uint8_t private_data_len)
 {
@@ -321,14 +286,14 @@ LEP_EXPORT int rdma_establish(struct rdma_cm_id *id)
 }
 
 /*
- * rdma_disconnect(3): before the peer hears of it the QP is moved to the error
- * state, or on iWARP drained.
+ * rdma_disconnect(3): before the peer is notified, the QP is moved to the error state, or
+ * on iWARP drained.
  */
 LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
 	enum ibv_qp_state state = IBV_QPS_ERR;
 	struct rdma_ep_id_cmd cmd = {};
-	struct ibv_qp *other;
+	struct ibv_qp *external;
 	struct lep_await wait;
 
 	if (lep_foreign_id(id))
@@ -337,17 +302,17 @@ LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 		return lep_err(EINVAL);
 	if (id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
 		state = IBV_QPS_SQD;
-	other = lep_id_external_qp(lep_to_id(id));
-	if (other && lep_external_qp_set_state(other, state))
+	external = lep_id_external_qp(lep_to_id(id));
+	if (external && lep_external_qp_set_state(external, state))
 		return -1;
 
 	cmd.id = lep_to_id(id)->handle;
 	if (lep_call_await(lep_to_id(id), DISCONNECT, &cmd, &wait)) {
-		/* The QP may have been moved nevertheless. */
-		lep_id_query_qp_state(lep_to_id(id));
+		/* The kernel may have moved the QP before the failure. */
+		lep_owner_query_qp_state(&lep_to_id(id)->owner);
 		return -1;
 	}
-	lep_id_set_qp_state(lep_to_id(id), state);
+	lep_owner_set_qp_state(&lep_to_id(id)->owner, state);
 	return lep_await_finish(&wait);
 }
 
@@ -355,23 +320,15 @@ LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 LEP_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
 				 struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
 {
-	struct rdma_ep_init_qp_attr cmd = {};
-
 	if (lep_foreign_id(id))
 		return lep_forward_cm(-1, rdma_init_qp_attr, id, qp_attr,
 				      qp_attr_mask);
 	if (!id || !qp_attr || !qp_attr_mask || !id->verbs)
 		return lep_err(EINVAL);
-	cmd.id = lep_to_id(id)->handle;
-	cmd.qp_state = qp_attr->qp_state;
-	if (lep_call(lep_to_id(id)->session, INIT_QP_ATTR, &cmd))
-		return -1;
-	lep_qp_attr_from_uapi(qp_attr, &cmd.attr);
-	*qp_attr_mask = cmd.attr.qp_attr_mask;
-	return 0;
+	return lep_id_init_qp_attr(lep_to_id(id), qp_attr, qp_attr_mask);
 }
 
-/* rdma_notify(3): the kernel knows only of "communication established". */
+/* rdma_notify(3): the kernel accepts only "communication established". */
 LEP_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	struct rdma_ep_id_cmd cmd = { .arg = event };

@@ -2,42 +2,16 @@
 /* Communication events. */
 #include <unistd.h>
 
-#include "internal.h"
+#include "cm.h"
 
-struct lep_event *lep_event_alloc(void)
+/* rdma_ack_cm_event(3) */
+LEP_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
-	return calloc(1, sizeof(struct lep_event));
-}
-
-/*
- * One more event of the id has been acknowledged, maybe of one of its multicast
- * groups, which may be gone from then on.
- */
-static void count_ack(struct lep_id *id, struct lep_mcast *mcast)
-{
-	pthread_mutex_lock(&id->mutex);
-	id->acked++;
-	if (mcast)
-		lep_mcast_count_ack(mcast);
-	pthread_cond_broadcast(&id->cond);
-	pthread_mutex_unlock(&id->mutex);
-}
-
-/*
- * rdma_ack_cm_event(3). A connection request counts to the listening id; an event
- * that the library made itself counts to none.
- */
-LEP_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *cm_event)
-{
-	struct lep_event *event = (struct lep_event *)cm_event;
-
 	if (!event)
 		return lep_err(EINVAL);
 	if (lep_real_calls())
-		return lep_forward_cm(-1, rdma_ack_cm_event, cm_event);
-	if (event->charged)
-		count_ack(event->charged, event->mcast);
-	free(event);
+		return lep_forward_cm(-1, rdma_ack_cm_event, event);
+	lep_event_ack((struct lep_event *)event);
 	return 0;
 }
 
@@ -49,7 +23,7 @@ static void set_param(struct lep_event *event, const struct rdma_ep_event *rec)
 	uint8_t len;
 
 	if (rec->flags & RDMA_EP_EVENT_ARG) {
-		/* Members that not every rdma_cma.h has: uint64_t param.arg */
+		/* Some rdma_cma.h lack this member: uint64_t param.arg */
 		memcpy(&event->event.param, &rec->param.arg,
 		       sizeof(rec->param.arg));
 		return;
@@ -79,16 +53,16 @@ static void set_param(struct lep_event *event, const struct rdma_ep_event *rec)
 }
 
 /*
- * Make child, which may be NULL for want of memory, the id of a connection
- * request. The child of a synchronous listener gets a channel of its own; channel
- * is that one if the kernel has made it already. Returns false if the request can
- * not be presented; then the child is no more.
+ * Make child, which is NULL after a failed allocation, the id of a connection request. The
+ * child of a synchronous listener gets a channel of its own; channel is that one if the
+ * kernel has created it already. Returns false, and frees the child, if the request cannot
+ * be presented.
  */
 static bool set_child(struct lep_id *listener, const struct rdma_ep_event *rec,
 		      struct lep_id *child, struct rdma_event_channel *channel)
 {
 	if (!child) {
-		rdma_destroy_event_channel(channel);
+		lep_channel_destroy(channel);
 		lep_obj_destroy(listener->session, RDMA_EP_OBJ_ID, rec->child, NULL,
 				NULL);
 		return false;
@@ -105,8 +79,8 @@ static bool set_child(struct lep_id *listener, const struct rdma_ep_event *rec,
 		child->initiator_depth = rec->param.conn.initiator_depth;
 	}
 	if (lep_id_set_info(child, &rec->info) || !child->id.verbs ||
-	    (listener->sync && !channel && rdma_migrate_id(&child->id, NULL))) {
-		rdma_destroy_id(&child->id);
+	    (listener->sync && !channel && lep_id_migrate(child, NULL))) {
+		lep_id_destroy(child);
 		return false;
 	}
 	return true;
@@ -118,11 +92,8 @@ static void set_error(struct lep_event *event, enum rdma_cm_event_type type)
 	event->event.status = -errno;
 }
 
-/*
- * The peer has accepted, and the id's QP is one that the kernel does not know to
- * be the id's: see lep_id_external_qp().
- */
-static void connect_other_qp(struct lep_event *event, struct lep_id *id,
+/* The peer has accepted, and the id has an external QP. */
+static void connect_external_qp(struct lep_event *event, struct lep_id *id,
 			     struct ibv_qp *qp)
 {
 	struct rdma_ep_id_cmd cmd = { .id = id->handle };
@@ -138,22 +109,21 @@ static void connect_other_qp(struct lep_event *event, struct lep_id *id,
 }
 
 /*
- * Turn a record into the event that the program gets, and do what happens to the
- * id at that moment. Returns false if the program is to get nothing; then the
- * event has been acknowledged. child and channel are as in set_child(), and not
- * used for other events than connection requests.
+ * Fill the program's event from the kernel's record, and update the id. Returns false if
+ * there is no event for the program; the record has been acknowledged then. child and
+ * channel are as in set_child(), and used for connection requests only.
  */
 bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *rec,
 		    struct lep_id *child, struct rdma_event_channel *channel)
 {
 	struct lep_id *id = (void *)(uintptr_t)rec->uid;
-	struct ibv_qp *other;
+	struct ibv_qp *external;
 
 	if (!id)
 		return false;
 	if (id->failed && (rec->event == RDMA_CM_EVENT_REJECTED ||
 			   rec->event == RDMA_CM_EVENT_DISCONNECTED)) {
-		count_ack(id, NULL);
+		lep_id_count_ack(id, NULL);
 		return false;
 	}
 	event->charged = id;
@@ -177,28 +147,28 @@ bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *rec,
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		if (!set_child(id, rec, child, channel)) {
-			count_ack(id, NULL);
+			lep_id_count_ack(id, NULL);
 			return false;
 		}
 		event->event.id = &child->id;
 		event->event.listen_id = &id->id;
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		other = lep_id_external_qp(id);
-		if (other)
-			connect_other_qp(event, id, other);
+		external = lep_id_external_qp(id);
+		if (external)
+			connect_external_qp(event, id, external);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		lep_id_qp_connected(id);
+		lep_owner_qp_connected(&id->owner);
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		lep_id_query_qp_state(id);
+		lep_owner_query_qp_state(&id->owner);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		lep_id_set_qp_state(id, IBV_QPS_ERR);
-		other = lep_id_external_qp(id);
-		if (other)
-			lep_external_qp_set_state(other, IBV_QPS_ERR);
+		lep_owner_set_qp_state(&id->owner, IBV_QPS_ERR);
+		external = lep_id_external_qp(id);
+		if (external)
+			lep_external_qp_set_state(external, IBV_QPS_ERR);
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
@@ -221,9 +191,9 @@ static struct lep_id *child_for(const struct rdma_ep_event *rec)
 			    0, 0);
 }
 
-/* rdma_get_cm_event(3): blocks in read(2), which is a cancellation point. */
-static bool get_event(struct rdma_event_channel *channel,
-		      struct lep_event *event, int *ret)
+/* Reads one record. Returns false if there is no event for the program in it. */
+static bool read_event(struct rdma_event_channel *channel,
+		       struct lep_event *event, int *ret)
 {
 	struct rdma_ep_event rec;
 	ssize_t len;
@@ -237,16 +207,13 @@ static bool get_event(struct rdma_event_channel *channel,
 	return lep_event_fill(event, &rec, child_for(&rec), NULL);
 }
 
-LEP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
-				 struct rdma_cm_event **cm_event)
+/* Blocks in read(2), which is a cancellation point. */
+int lep_channel_get_event(struct rdma_event_channel *channel,
+			  struct rdma_cm_event **out)
 {
 	struct lep_event *event;
-	int ret = -1;
+	int error, ret = -1;
 
-	if (lep_real_calls())
-		return lep_forward_cm(-1, rdma_get_cm_event, channel, cm_event);
-	if (!channel || !cm_event)
-		return lep_err(EINVAL);
 	if (lep_channel_inherited(channel))
 		return lep_err(EBADF);
 	event = lep_event_alloc();
@@ -254,21 +221,32 @@ LEP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 		return -1;
 
 	pthread_cleanup_push(free, event);
-	while (!get_event(channel, event, &ret))
+	while (!read_event(channel, event, &ret))
 		memset(event, 0, sizeof(*event));
 	pthread_cleanup_pop(0);
 
 	if (ret) {
-		int error = errno;
-
+		error = errno;
 		free(event);
 		return lep_err(error);
 	}
-	*cm_event = &event->event;
+	*out = &event->event;
 	return 0;
 }
 
-int lep_write_event(struct lep_id *id, uint32_t event, int status, uint64_t arg)
+/* rdma_get_cm_event(3) */
+LEP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
+				 struct rdma_cm_event **event)
+{
+	if (lep_real_calls())
+		return lep_forward_cm(-1, rdma_get_cm_event, channel, event);
+	if (!channel || !event)
+		return lep_err(EINVAL);
+	return lep_channel_get_event(channel, event);
+}
+
+int lep_id_write_event(struct lep_id *id, uint32_t event, int status,
+		       uint64_t arg)
 {
 	struct rdma_ep_write_event cmd = {
 		.id = id->handle,
@@ -281,9 +259,9 @@ int lep_write_event(struct lep_id *id, uint32_t event, int status, uint64_t arg)
 }
 
 /*
- * A command that waits, as a cancellation point, as read(2) is: the C library makes none
- * of ioctl(2). cancelled() is called if it is cancelled, perhaps with the command
- * executed: what the kernel has written says whether it was.
+ * A command that waits, as a cancellation point like read(2): the C library's ioctl(2) is
+ * none. cancelled() is called if the thread is cancelled. The command may have been executed
+ * then: the kernel's results in it show whether it was.
  */
 int lep_ioctl_cancelable(int fd, unsigned long request, void *cmd,
 			 void (*cancelled)(void *arg), void *arg)
@@ -298,7 +276,7 @@ int lep_ioctl_cancelable(int fd, unsigned long request, void *cmd,
 	return ret;
 }
 
-/* Without memory for the event it stays where it is. */
+/* If the allocation fails, the event stays in the channel. */
 void lep_await_init(struct lep_await *wait, struct lep_id *id, uint32_t *flags,
 		    struct rdma_ep_await *await)
 {
@@ -313,10 +291,10 @@ void lep_await_init(struct lep_await *wait, struct lep_id *id, uint32_t *flags,
 	await->channel_fd = id->id.channel ? id->id.channel->fd : -1;
 }
 
-/* The event that the id has shown until now goes; that which came is shown. */
+/* Replaces the event that the id shows with the one that has arrived. */
 static bool show_event(struct lep_await *wait)
 {
-	lep_id_drop_event(&wait->id->id);
+	lep_id_drop_event(wait->id);
 	if (wait->await->state == RDMA_EP_AWAIT_EVENT) {
 		lep_written(&wait->rec, sizeof(wait->rec));
 		if (lep_event_fill(wait->event, &wait->rec,
@@ -329,7 +307,7 @@ static bool show_event(struct lep_await *wait)
 	return false;
 }
 
-/* Nobody else could acknowledge an event that the kernel has given us. */
+/* An event that the kernel has delivered must be acknowledged, so the id shows it. */
 static void wait_cancelled(void *arg)
 {
 	struct lep_await *wait = arg;
@@ -340,7 +318,7 @@ static void wait_cancelled(void *arg)
 		free(wait->event);
 }
 
-/* Returns 0 if the command has been executed, whatever became of the wait. */
+/* Returns 0 if the command has been executed, also if the wait has failed. */
 int lep_await_ioctl(struct lep_await *wait, unsigned long request, void *cmd)
 {
 	int fd = wait->id->session->fd;
@@ -356,42 +334,40 @@ int lep_await_ioctl(struct lep_await *wait, unsigned long request, void *cmd)
 	return lep_err(wait->error);
 }
 
-/* What a call returns that has ended with the event that the id shows. */
-static int event_status(struct rdma_cm_id *id)
+/* The result of a call that has ended with the event that the id shows. */
+static int event_status(const struct lep_id *id)
 {
-	int status = id->event->status;
+	int status = id->id.event->status;
 
 	if (!status)
 		return 0;
-	if (id->event->event == RDMA_CM_EVENT_REJECTED)
+	if (id->id.event->event == RDMA_CM_EVENT_REJECTED)
 		return lep_err(ECONNREFUSED);
 	return lep_err(status < 0 ? -status : status);
 }
 
 /*
- * How a call on a synchronous id ends: with the next event, whatever it is.
- * The event stays in id->event until the next such call.
+ * The end of a call on a synchronous id: the next event, of any kind. It stays in id.event
+ * until the next such call.
  */
-int lep_id_await_event(struct rdma_cm_id *id)
+int lep_id_await_event(struct lep_id *id)
 {
-	if (!lep_to_id(id)->sync)
+	if (!id->sync)
 		return 0;
 	lep_id_drop_event(id);
-	return rdma_get_cm_event(id->channel, &id->event) ? -1 :
-							    event_status(id);
+	return lep_channel_get_event(id->id.channel, &id->id.event) ?
+		-1 : event_status(id);
 }
 
 /* The same after lep_call_await(). */
 int lep_await_finish(struct lep_await *wait)
 {
-	struct rdma_cm_id *id = &wait->id->id;
-
 	if (!wait->event)
-		return lep_id_await_event(id);
+		return lep_id_await_event(wait->id);
 	if (show_event(wait))
-		return event_status(id);
-	/* In the kernel the wait goes on after a signal if it is to. */
-	return wait->error ? lep_err(wait->error) : lep_id_await_event(id);
+		return event_status(wait->id);
+	/* After a signal, the kernel itself continues a wait that is to continue. */
+	return wait->error ? lep_err(wait->error) : lep_id_await_event(wait->id);
 }
 
 /* rdma_write_cm_event(3) */
@@ -406,5 +382,5 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 				      arg);
 	if (!id || (int)event != RDMA_EP_CM_EVENT_USER)
 		return lep_err(EINVAL);
-	return lep_write_event(lep_to_id(id), event, status, arg);
+	return lep_id_write_event(lep_to_id(id), event, status, arg);
 }

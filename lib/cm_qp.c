@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* QPs and SRQs that are associated with an id. */
-#include "internal.h"
+#include "cm.h"
 
 /*
- * Destroy the CQs and channels that rdma_create_qp() made. What the program has
- * put in their place goes the same way, as with librdmacm.
+ * Destroy the CQs and channels that rdma_create_qp() created. Those that the program has
+ * put in their place are destroyed as well, as with librdmacm.
  */
-void lep_id_destroy_cqs(struct rdma_cm_id *id)
+static void destroy_cqs(struct rdma_cm_id *id)
 {
 	if (id->recv_cq)
 		ibv_destroy_cq(id->recv_cq);
@@ -23,7 +23,7 @@ void lep_id_destroy_cqs(struct rdma_cm_id *id)
 	id->send_cq_channel = NULL;
 }
 
-/* The XRC domain of a target QP: the one that is given, or the device's for ids. */
+/* The XRC domain of a target QP: that of the attributes, or the one that ids share. */
 static struct ibv_xrcd *target_xrcd(struct rdma_cm_id *id,
 				    const struct ibv_qp_init_attr_ex *ex)
 {
@@ -36,8 +36,8 @@ static struct ibv_xrcd *target_xrcd(struct rdma_cm_id *id,
 }
 
 /*
- * The PD of a QP or SRQ for which the program names none: the id's. A PD that was given for
- * a QP that is gone may be gone, too; then the default PD takes its place again.
+ * The PD of a QP or SRQ for which the program names none: the id's. A PD that the program
+ * gave for a QP may have been destroyed after that QP; the default PD replaces it then.
  */
 static struct ibv_pd *id_pd(struct rdma_cm_id *id)
 {
@@ -46,19 +46,44 @@ static struct ibv_pd *id_pd(struct rdma_cm_id *id)
 
 	if (id->qp || !id->pd || id->pd != lep_to_id(id)->made_pd)
 		return id->pd;
-	/* (A forked child has one of its own, or none: its parent's ids are refused.) */
-	if (lep_device_default(lep_to_id(id)->session, lep_to_dev(id->verbs->device),
-			       &context, &pd) || context != id->verbs)
+	/* (In a forked child the default PD has another context, or there is none.) */
+	if (lep_device_default(lep_to_id(id)->session,
+			       lep_to_dev(id->verbs->device), &context, &pd) ||
+	    context != id->verbs)
 		return id->pd;
 	return pd;
 }
 
+/* After the kernel has created the QP, and perhaps CQs with it, for the id. */
+void lep_id_finish_qp(struct lep_id *id, struct lep_qp_build *build,
+		      const struct rdma_ep_qp_init *init, struct ibv_pd *pd,
+		      struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp *qp = lep_qp_build_finish(build, init, id->id.verbs, pd,
+						attr, &id->id);
+
+	if (build->recv.cq) {
+		id->id.recv_cq = build->recv.cq;
+		id->id.recv_cq_channel = build->recv.channel;
+	}
+	if (build->send.cq) {
+		id->id.send_cq = build->send.cq;
+		id->id.send_cq_channel = build->send.channel;
+	}
+	lep_qp_set_owner(lep_to_qp(qp), &id->owner);
+	id->made_qp = qp;
+	id->made_pd = pd;
+	id->id.pd = pd;
+	id->id.qp = qp;
+}
+
 /* ex: the attributes once more if they are extended ones, else NULL. */
-static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 		     struct ibv_qp_init_attr *attr,
 		     const struct ibv_qp_init_attr_ex *ex)
 {
 	struct rdma_ep_create_qp cmd = {};
+	struct rdma_cm_id *id = &ours->id;
 	struct ibv_xrcd *xrcd = NULL;
 	struct lep_qp_build build;
 
@@ -90,14 +115,14 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 		return -1;
 	if (xrcd)
 		cmd.init.pd = lep_xrcd_handle(xrcd);
-	cmd.id = lep_to_id(id)->handle;
-	if (lep_call(lep_to_id(id)->session, CREATE_QP, &cmd)) {
+	cmd.id = ours->handle;
+	if (lep_call(ours->session, CREATE_QP, &cmd)) {
 		lep_qp_build_abort(&build);
 		return -1;
 	}
-	lep_qp_build_finish(&build, &cmd.init, id->verbs, pd, attr, lep_to_id(id));
-	/* Now it is about this QP, which has none: see ibv_query_ece(). */
-	memset(&lep_to_id(id)->local_ece, 0, sizeof(struct ibv_ece));
+	lep_id_finish_qp(ours, &build, &cmd.init, pd, attr);
+	/* From now on ECE is this QP's, which has none: see ibv_query_ece(). */
+	memset(&ours->local_ece, 0, sizeof(ours->local_ece));
 	return 0;
 }
 
@@ -109,7 +134,7 @@ LEP_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 		return lep_forward_cm(-1, rdma_create_qp, id, pd, attr);
 	if (!id || !attr)
 		return lep_err(EINVAL);
-	return create_qp(id, pd, attr, NULL);
+	return lep_id_create_qp(lep_to_id(id), pd, attr, NULL);
 }
 
 /* rdma_create_qp_ex(3) */
@@ -129,10 +154,26 @@ LEP_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		attr->pd = id_pd(id);
 	}
-	return create_qp(id, attr->pd, (struct ibv_qp_init_attr *)attr, attr);
+	return lep_id_create_qp(lep_to_id(id), attr->pd,
+				(struct ibv_qp_init_attr *)attr, attr);
 }
 
-/* rdma_destroy_qp(3). It can not fail, so the QP leaves its multicast groups. */
+/* The QP leaves its multicast groups, as rdma_destroy_qp(3) cannot fail. */
+void lep_id_destroy_qp(struct lep_id *ours)
+{
+	struct rdma_cm_id *id = &ours->id;
+
+	if (lep_ours(id->qp->context))
+		lep_qp_destroy(id->qp, RDMA_EP_DESTROY_DETACH);
+	else
+		ibv_destroy_qp(id->qp);
+	id->qp = NULL;
+	/* XRC: the CQs are the SRQ's. */
+	if (id->qp_type != IBV_QPT_XRC_RECV || !id->srq)
+		destroy_cqs(id);
+}
+
+/* rdma_destroy_qp(3) */
 LEP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 {
 	if (lep_foreign_id(id)) {
@@ -143,19 +184,12 @@ LEP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
 		errno = EINVAL;
 		return;
 	}
-	if (lep_ours(id->qp->context))
-		lep_qp_destroy(id->qp, RDMA_EP_DESTROY_DETACH);
-	else
-		ibv_destroy_qp(id->qp);
-	id->qp = NULL;
-	/* XRC: they are the SRQ's. */
-	if (id->qp_type != IBV_QPT_XRC_RECV || !id->srq)
-		lep_id_destroy_cqs(id);
+	lep_id_destroy_qp(lep_to_id(id));
 }
 
 /*
- * Complete the attributes of an XRC SRQ; a CQ and its channel are made if neither the
- * attributes nor the id have them. -1 and errno.
+ * Complete the attributes of an XRC SRQ. A CQ and its channel are created if neither the
+ * attributes nor the id have them. Returns 0, or -1 and errno.
  */
 static int complete_xrc(struct rdma_cm_id *id,
 			struct ibv_srq_init_attr_ex *attr,
@@ -176,19 +210,19 @@ static int complete_xrc(struct rdma_cm_id *id,
 	if (attr->cq)
 		return 0;
 	if (!id->recv_cq_channel) {
-		*channel = ibv_create_comp_channel(id->verbs);
+		*channel = lep_comp_channel_create(id->verbs);
 		if (!*channel)
 			return -1;
 	}
-	*cq = ibv_create_cq(id->verbs, attr->attr.max_wr, id,
+	*cq = lep_cq_create(id->verbs, attr->attr.max_wr, id,
 			    *channel ? *channel : id->recv_cq_channel, 0);
 	attr->cq = *cq;
 	return *cq ? 0 : -1;
 }
 
 /*
- * A CQ that is made for the SRQ becomes the id's with it: of threads that make one at the
- * same time the kernel lets one succeed.
+ * A CQ that is created for the SRQ becomes the id's together with it: of concurrent calls
+ * only one succeeds in the kernel.
  */
 static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 				  struct ibv_srq_init_attr_ex *attr)
@@ -217,9 +251,9 @@ static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 	if (!error)
 		error = errno;
 	if (cq)
-		ibv_destroy_cq(cq);
+		lep_cq_destroy(cq);
 	if (channel)
-		ibv_destroy_comp_channel(channel);
+		lep_comp_channel_destroy(channel);
 	return lep_null(error);
 }
 
@@ -239,25 +273,19 @@ static struct ibv_srq *create_srq(struct rdma_cm_id *id,
 			      &attr->attr, NULL, NULL);
 }
 
-/* rdma_create_srq_ex(3). A failure leaves the attributes as they were. */
-LEP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
-				  struct ibv_srq_init_attr_ex *attr)
+/* A failure leaves the attributes as they were. */
+static int set_srq(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
-	struct ibv_srq_init_attr_ex given;
+	struct ibv_srq_init_attr_ex given = *attr;
 	struct ibv_srq *srq;
 	int error;
 
-	if (lep_foreign_id(id))
-		return lep_forward_cm(-1, rdma_create_srq_ex, id, attr);
-	if (!id || !attr || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
-		return lep_err(EINVAL);
 	error = lep_srq_check_ex(attr);
 	if (error)
 		return lep_err(error);
 	if (!id->verbs || id->srq)
 		return lep_err(EINVAL);
 
-	given = *attr;
 	srq = create_srq(id, attr);
 	if (!srq) {
 		*attr = given;
@@ -267,6 +295,17 @@ LEP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 		id->pd = attr->pd;
 	id->srq = srq;
 	return 0;
+}
+
+/* rdma_create_srq_ex(3) */
+LEP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
+				  struct ibv_srq_init_attr_ex *attr)
+{
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_create_srq_ex, id, attr);
+	if (!id || !attr || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
+		return lep_err(EINVAL);
+	return set_srq(id, attr);
 }
 
 /* rdma_create_srq(3) */
@@ -288,12 +327,23 @@ LEP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 		attr_ex.srq_type = IBV_SRQT_XRC;
 	attr_ex.srq_context = attr->srq_context;
 	attr_ex.attr = attr->attr;
-	ret = rdma_create_srq_ex(id, &attr_ex);
+	ret = set_srq(id, &attr_ex);
 	attr->attr = attr_ex.attr;
 	return ret;
 }
 
-/* rdma_destroy_srq(3). The id's CQs stay as long as it has a QP. */
+/* The id's CQs stay as long as it has a QP. */
+void lep_id_destroy_srq(struct lep_id *ours)
+{
+	struct rdma_cm_id *id = &ours->id;
+
+	ibv_destroy_srq(id->srq);
+	id->srq = NULL;
+	if (!id->qp)
+		destroy_cqs(id);
+}
+
+/* rdma_destroy_srq(3) */
 LEP_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 {
 	if (lep_foreign_id(id)) {
@@ -304,8 +354,5 @@ LEP_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
 		errno = EINVAL;
 		return;
 	}
-	ibv_destroy_srq(id->srq);
-	id->srq = NULL;
-	if (!id->qp)
-		lep_id_destroy_cqs(id);
+	lep_id_destroy_srq(lep_to_id(id));
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Public structures to and from those of the kernel ABI. */
+#include <endian.h>
 #include <netinet/in.h>
 
-#include "internal.h"
+#include "core.h"
 
 void lep_ah_attr_from_uapi(struct ibv_ah_attr *dst,
 			   const struct ib_uverbs_ah_attr *src)
@@ -39,7 +40,7 @@ void lep_ah_attr_to_uapi(struct ib_uverbs_ah_attr *dst,
 	dst->port_num = src->port_num;
 }
 
-/* All but qp_state, which the caller of rdma_init_qp_attr() has set. */
+/* All members except qp_state, which the caller of rdma_init_qp_attr() has set. */
 void lep_qp_attr_from_uapi(struct ibv_qp_attr *dst,
 			   const struct ib_uverbs_qp_attr *src)
 {
@@ -74,7 +75,7 @@ void lep_qp_attr_from_uapi(struct ibv_qp_attr *dst,
 	dst->rate_limit = 0;
 }
 
-/* What the mask does not name is not read: callers leave it uninitialised. */
+/* Reads only the members that the mask names: callers leave others uninitialised. */
 void lep_qp_attr_to_uapi(struct ib_uverbs_qp_attr *dst,
 			 const struct ibv_qp_attr *src, int mask)
 {
@@ -160,7 +161,7 @@ void lep_path_from_uapi(struct ibv_sa_path_rec *dst,
 
 #define SOCKADDR_IB_LEN 48
 
-/* The length of an address by its family; 0: none, or not one of ours. */
+/* The length of an address by its family; 0: no address, or of another family. */
 socklen_t lep_addr_len(const struct sockaddr *addr)
 {
 	if (!addr)
@@ -172,6 +173,24 @@ socklen_t lep_addr_len(const struct sockaddr *addr)
 		return sizeof(struct sockaddr_in6);
 	case AF_IB:
 		return SOCKADDR_IB_LEN;
+	default:
+		return 0;
+	}
+}
+
+__be16 lep_addr_port(const struct sockaddr_storage *addr)
+{
+	__be64 sid;
+
+	switch (addr->ss_family) {
+	case AF_INET:
+		return ((const struct sockaddr_in *)addr)->sin_port;
+	case AF_INET6:
+		return ((const struct sockaddr_in6 *)addr)->sin6_port;
+	case AF_IB:
+		/* The low bits of sib_sid, behind family, P_Key, flow and GID */
+		memcpy(&sid, (const char *)addr + 24, sizeof(sid));
+		return htobe16((uint16_t)be64toh(sid));
 	default:
 		return 0;
 	}

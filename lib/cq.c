@@ -3,21 +3,13 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "objects.h"
 
-/* ibv_create_comp_channel(3) */
-LEP_EXPORT struct ibv_comp_channel *
-ibv_create_comp_channel(struct ibv_context *context)
+struct ibv_comp_channel *lep_comp_channel_create(struct ibv_context *context)
 {
 	struct rdma_ep_create_fd cmd = {};
 	struct ibv_comp_channel *channel;
 	int error;
-
-	if (!context)
-		return lep_null(EINVAL);
-	if (!lep_ours(context))
-		return lep_forward(NULL, "IBVERBS_1.0", ibv_create_comp_channel,
-				   context);
 
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
@@ -32,18 +24,22 @@ ibv_create_comp_channel(struct ibv_context *context)
 	return channel;
 }
 
-/* ibv_destroy_comp_channel(3): EBUSY while a CQ uses it. */
-LEP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+/* ibv_create_comp_channel(3) */
+LEP_EXPORT struct ibv_comp_channel *
+ibv_create_comp_channel(struct ibv_context *context)
 {
-	struct ibv_context *context;
-	bool busy;
-
-	if (!channel)
-		return EINVAL;
-	context = channel->context;
+	if (!context)
+		return lep_null(EINVAL);
 	if (!lep_ours(context))
-		return lep_forward(ENOSYS, "IBVERBS_1.0",
-				   ibv_destroy_comp_channel, channel);
+		return lep_forward(NULL, "IBVERBS_1.0", ibv_create_comp_channel,
+				   context);
+	return lep_comp_channel_create(context);
+}
+
+int lep_comp_channel_destroy(struct ibv_comp_channel *channel)
+{
+	struct ibv_context *context = channel->context;
+	bool busy;
 
 	pthread_mutex_lock(&context->mutex);
 	busy = channel->refcnt;
@@ -55,7 +51,18 @@ LEP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	return 0;
 }
 
-static void hold_channel(struct ibv_comp_channel *channel, int delta)
+/* ibv_destroy_comp_channel(3): EBUSY while a CQ uses it. */
+LEP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	if (!channel)
+		return EINVAL;
+	if (!lep_ours(channel->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.0",
+				   ibv_destroy_comp_channel, channel);
+	return lep_comp_channel_destroy(channel);
+}
+
+static void count_user(struct ibv_comp_channel *channel, int delta)
 {
 	if (!channel)
 		return;
@@ -64,7 +71,7 @@ static void hold_channel(struct ibv_comp_channel *channel, int delta)
 	pthread_mutex_unlock(&channel->context->mutex);
 }
 
-/* Its address is the cookie that the kernel reports events with. */
+/* The CQ's address is the cookie with which the kernel reports events. */
 struct ibv_cq *lep_cq_alloc(void)
 {
 	struct lep_cq *cq;
@@ -99,10 +106,9 @@ void lep_cq_fill(struct ibv_cq *cq, struct ibv_context *context,
 	cq->handle = handle;
 	cq->cqe = cqe;
 	lep_to_cq(cq)->ring = lep_ring_at(lep_to_ctx(context)->session, ring);
-	hold_channel(channel, 1);
+	count_user(channel, 1);
 }
 
-/* In one of our contexts. */
 struct ibv_cq *lep_cq_create(struct ibv_context *context, uint32_t cqe,
 			     void *cq_context, struct ibv_comp_channel *channel,
 			     uint32_t comp_vector)
@@ -168,10 +174,10 @@ LEP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return 0;
 }
 
-/* The kernel has destroyed it: waits until all its events have been acknowledged. */
+/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
 void lep_cq_release(struct ibv_cq *cq, uint32_t events, uint32_t comp_events)
 {
-	hold_channel(cq->channel, -1);
+	count_user(cq->channel, -1);
 	lep_wait_acked(&cq->mutex, &cq->cond, &cq->comp_events_completed,
 		       comp_events);
 	lep_wait_acked(&cq->mutex, &cq->cond, &cq->async_events_completed,
@@ -179,20 +185,25 @@ void lep_cq_release(struct ibv_cq *cq, uint32_t events, uint32_t comp_events)
 	lep_cq_free(cq);
 }
 
-/* ibv_destroy_cq(3): waits until all its events have been acknowledged. */
-LEP_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+int lep_cq_destroy(struct ibv_cq *cq)
 {
 	uint32_t async_events, comp_events;
 
+	if (lep_obj_destroy(lep_to_ctx(cq->context)->session, RDMA_EP_OBJ_CQ,
+			    cq->handle, &async_events, &comp_events))
+		return errno;
+	lep_cq_release(cq, async_events, comp_events);
+	return 0;
+}
+
+/* ibv_destroy_cq(3): waits for the acknowledgment of all its events. */
+LEP_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+{
 	if (!cq)
 		return EINVAL;
 	if (!lep_ours(cq->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_cq, cq);
-	if (lep_obj_destroy(lep_to_ctx(cq->context)->session, RDMA_EP_OBJ_CQ, cq->handle,
-			    &async_events, &comp_events))
-		return errno;
-	lep_cq_release(cq, async_events, comp_events);
-	return 0;
+	return lep_cq_destroy(cq);
 }
 
 /* ibv_get_cq_event(3): blocks in read(2), which is a cancellation point. */
@@ -218,7 +229,7 @@ LEP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 	return 0;
 }
 
-/* Touches public members only, and so serves any library's CQs. */
+/* Uses public members only, so any library's CQs are served. */
 LEP_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
 	if (!cq)
@@ -227,50 +238,6 @@ LEP_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 	cq->comp_events_completed += nevents;
 	pthread_cond_signal(&cq->cond);
 	pthread_mutex_unlock(&cq->mutex);
-}
-
-#define SAME_WC(member) \
-	_Static_assert(offsetof(struct ibv_wc, member) == \
-		       offsetof(struct rdma_ep_wc, member), "wc." #member)
-SAME_WC(wr_id);
-SAME_WC(status);
-SAME_WC(opcode);
-SAME_WC(vendor_err);
-SAME_WC(byte_len);
-SAME_WC(imm_data);
-SAME_WC(qp_num);
-SAME_WC(src_qp);
-SAME_WC(wc_flags);
-SAME_WC(pkey_index);
-SAME_WC(slid);
-SAME_WC(sl);
-SAME_WC(dlid_path_bits);
-_Static_assert(sizeof(struct ibv_wc) == sizeof(struct rdma_ep_wc), "wc");
-
-/* The kernel writes into the caller's array. */
-int lep_poll_kernel(struct ibv_cq *cq, int num, struct ibv_wc *wc)
-{
-	struct rdma_ep_poll_cq cmd = {
-		.wcs = (uintptr_t)wc,
-		.cq = cq->handle,
-		.max = num,
-	};
-
-	if (lep_to_cq(cq)->ring)
-		return lep_ring_poll(lep_to_cq(cq), num, wc);
-	if (lep_call(lep_to_ctx(cq->context)->session, POLL_CQ, &cmd))
-		return -errno;
-	lep_written(wc, cmd.num * sizeof(*wc));
-	return cmd.num;
-}
-
-/* ibv_poll_cq(3) */
-int lep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
-{
-	if (num <= 0)
-		return 0;
-	return lep_to_cq(cq)->batch ? lep_cq_batch_poll(cq, num, wc) :
-				  lep_poll_kernel(cq, num, wc);
 }
 
 /* ibv_req_notify_cq(3) */

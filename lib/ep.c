@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Endpoints: rdma_create_ep(3) and what belongs to it. */
-#include "internal.h"
+/*
+ * Endpoints: rdma_create_ep(3), rdma_get_request(3), rdma_destroy_ep(3).
+ *
+ * One ioctl does the whole of each. The steps are taken one by one
+ * - if the address information has a path record: CREATE_EP takes none;
+ * - for an XRC target QP, whose domain is found when the device is known: the id is created
+ *   by the one ioctl, and the QP after it;
+ * - if GET_REQUEST finds another event than a request: it comes from the channel;
+ * - if DESTROY_EP cannot take an object, or refuses: see destroy_at_once().
+ */
+#include "cm.h"
 
 #define TIMEOUT_MS 2000
 
@@ -19,8 +28,8 @@ static int save_connect(struct lep_id *id, const struct rdma_addrinfo *res)
 }
 
 /*
- * What the calls that the one ioctl stands for would have left in id->event. The
- * kernel has not reported it, so its acknowledgment counts to no id.
+ * The event that the single steps would have left in id.event. The kernel has not reported
+ * it, so no id counts its acknowledgment.
  */
 static int show_route_resolved(struct lep_id *id)
 {
@@ -48,28 +57,25 @@ static int save_attr(struct lep_id *id, const struct ibv_qp_init_attr *attr,
 	return 0;
 }
 
-/* With the path given there are several steps, as the kernel resolves none. */
+/* Step by step, with the path record. */
 static int create_with_path(struct lep_id *id, const struct rdma_addrinfo *res,
 			    struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	if (lep_id_resolve_addr(id, res->ai_src_addr, res->ai_src_len,
 				res->ai_dst_addr, res->ai_dst_len, TIMEOUT_MS))
 		return -1;
-	if (rdma_set_option(&id->id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
-			    res->ai_route, res->ai_route_len))
+	if (lep_id_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
+			      res->ai_route, res->ai_route_len))
 		return -1;
-	if (lep_id_await_event(&id->id))
+	if (lep_id_await_event(id))
 		return -1;
 	if (!attr)
 		return 0;
 	attr->qp_type = res->ai_qp_type;
-	return rdma_create_qp(&id->id, pd, attr);
+	return lep_id_create_qp(id, pd, attr, NULL);
 }
 
-/*
- * The type that the kernel is told: only in the IB port space it is not the port
- * space's own, whatever the address information says.
- */
+/* The type that the kernel expects: outside of the IB port space, the port space's own. */
 static int kernel_qp_type(const struct rdma_addrinfo *res)
 {
 	switch (res->ai_port_space) {
@@ -83,7 +89,7 @@ static int kernel_qp_type(const struct rdma_addrinfo *res)
 	}
 }
 
-/* One ioctl makes the id, bound or resolved, and its QP and CQs. */
+/* One ioctl creates the id, bound or resolved, and its QP and CQs. */
 static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 			  struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
@@ -98,7 +104,6 @@ static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 		.route_timeout_ms = TIMEOUT_MS,
 	};
 	struct lep_qp_build build = {};
-	/* An XRC target's domain is found when the device is known. */
 	bool make_qp = attr && !passive && res->ai_qp_type != IBV_QPT_XRC_RECV;
 
 	if (lep_addr_to_uapi(&cmd.src, res->ai_src_addr, res->ai_src_len))
@@ -135,68 +140,13 @@ static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 		return -1;
 	}
 	if (make_qp)
-		lep_qp_build_finish(&build, &cmd.qp, id->id.verbs,
-				    pd ? pd : id->id.pd, attr, id);
+		lep_id_finish_qp(id, &build, &cmd.qp, pd ? pd : id->id.pd, attr);
 	else if (passive && pd)
 		id->id.pd = pd;
 	if (!attr || passive || make_qp)
 		return 0;
 	attr->qp_type = res->ai_qp_type;
-	return rdma_create_qp(&id->id, pd, attr);
-}
-
-/* rdma_create_ep(3) */
-LEP_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res,
-			      struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	struct lep_session *session;
-	struct rdma_cm_id *cm_id;
-	struct lep_id *id;
-	bool passive;
-	int error;
-
-	if (!out || !res)
-		return lep_err(EINVAL);
-	passive = res->ai_flags & RAI_PASSIVE;
-	if (passive ? !res->ai_src_len : !res->ai_dst_len)
-		return lep_err(EINVAL);
-	if (pd && !lep_ours(pd->context))
-		return lep_err(EINVAL);
-	if (lep_session_get_cm(&session))
-		return -1;
-
-	if (!passive && res->ai_route_len) {
-		if (lep_id_create(NULL, NULL, res->ai_port_space,
-				  res->ai_qp_type, &cm_id))
-			return -1;
-		id = lep_to_id(cm_id);
-		if (create_with_path(id, res, pd, attr) ||
-		    save_connect(id, res))
-			goto err;
-		*out = cm_id;
-		return 0;
-	}
-
-	id = lep_id_alloc(session, NULL, res->ai_port_space, res->ai_qp_type);
-	if (!id)
-		return -1;
-	id->id.channel = lep_channel_alloc();
-	id->sync = id->id.channel;
-	if (!id->id.channel || (!passive && save_connect(id, res)) ||
-	    create_at_once(id, res, pd, attr))
-		goto err;
-	*out = &id->id;
-	return 0;
-
-err:
-	error = errno;
-	if (id->handle) {
-		rdma_destroy_ep(&id->id);
-	} else {
-		lep_id_drop_event(&id->id);
-		lep_id_free(id);
-	}
-	return lep_err(error);
+	return lep_id_create_qp(id, pd, attr, NULL);
 }
 
 static bool same_session(const struct lep_id *id, struct ibv_context *context)
@@ -205,8 +155,8 @@ static bool same_session(const struct lep_id *id, struct ibv_context *context)
 }
 
 /*
- * Can the CQ go with its endpoint? It is ours, and if it has a channel, that is the
- * id's, and nobody else's.
+ * Can DESTROY_EP take the CQ? It is one of ours, and if it has a channel, that is the
+ * id's, and no other CQ uses it.
  */
 static bool plain_cq(const struct lep_id *id, const struct ibv_cq *cq,
 		     const struct ibv_comp_channel *channel)
@@ -231,7 +181,7 @@ static void fill_cq(struct rdma_ep_destroy_cq *cmd, struct ibv_cq *cq)
 					   __ATOMIC_RELAXED);
 }
 
-/* Of a CQ that could not be destroyed, its channel is in use, too. */
+/* A CQ that could not be destroyed still uses its channel. */
 static void finish_destroyed_cq(const struct rdma_ep_destroy_cq *cmd,
 				struct ibv_cq *cq,
 				struct ibv_comp_channel *channel)
@@ -241,11 +191,11 @@ static void finish_destroyed_cq(const struct rdma_ep_destroy_cq *cmd,
 	lep_cq_release(cq, cmd->events, cmd->comp_events);
 	if (channel) {
 		channel->fd = cmd->channel_fd;
-		ibv_destroy_comp_channel(channel);
+		lep_comp_channel_destroy(channel);
 	}
 }
 
-/* Events of the id that will have been acknowledged when it no longer shows one. */
+/* The events of the id that are acknowledged, including the one that it shows. */
 static uint32_t events_acked(struct lep_id *id)
 {
 	const struct lep_event *shown = (struct lep_event *)id->id.event;
@@ -258,8 +208,10 @@ static uint32_t events_acked(struct lep_id *id)
 }
 
 /*
- * One ioctl destroys all of it and closes the files that nobody is to wait for. Returns
- * false if that is not possible, and nothing has happened.
+ * One ioctl destroys all objects, and closes the files without events that are yet to be
+ * acknowledged. Returns false, without an effect, if that is not possible: the id is in a
+ * multicast group, an object is not of this session, the CQs are not plain ones or the same
+ * one, or the kernel refuses.
  */
 static bool destroy_at_once(struct lep_id *id)
 {
@@ -302,25 +254,79 @@ static bool destroy_at_once(struct lep_id *id)
 	return true;
 }
 
+static void destroy_ep(struct lep_id *id)
+{
+	if (destroy_at_once(id))
+		return;
+	if (id->id.qp)
+		lep_id_destroy_qp(id);
+	if (id->id.srq)
+		lep_id_destroy_srq(id);
+	lep_id_destroy(id);
+}
+
 /* rdma_destroy_ep(3) */
 LEP_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
 {
-	if (!id)
-		return;
-	if (lep_foreign_id(id)) {
+	if (lep_foreign_id(id))
 		lep_forward_cm_void(rdma_destroy_ep, id);
-		return;
-	}
-	if (destroy_at_once(lep_to_id(id)))
-		return;
-	if (id->qp)
-		rdma_destroy_qp(id);
-	if (id->srq)
-		rdma_destroy_srq(id);
-	rdma_destroy_id(id);
+	else if (id)
+		destroy_ep(lep_to_id(id));
 }
 
-/* What rdma_get_request() makes of the event that it got. */
+/* rdma_create_ep(3) */
+LEP_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res,
+			      struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct lep_session *session;
+	struct lep_id *id;
+	bool passive;
+	int error;
+
+	if (!out || !res)
+		return lep_err(EINVAL);
+	passive = res->ai_flags & RAI_PASSIVE;
+	if (passive ? !res->ai_src_len : !res->ai_dst_len)
+		return lep_err(EINVAL);
+	if (pd && !lep_ours(pd->context))
+		return lep_err(EINVAL);
+	if (lep_session_get_cm(&session))
+		return -1;
+
+	if (!passive && res->ai_route_len) {
+		if (lep_id_create(NULL, NULL, res->ai_port_space,
+				  res->ai_qp_type, &id))
+			return -1;
+		if (create_with_path(id, res, pd, attr) ||
+		    save_connect(id, res))
+			goto err;
+		*out = &id->id;
+		return 0;
+	}
+
+	id = lep_id_alloc(session, NULL, res->ai_port_space, res->ai_qp_type);
+	if (!id)
+		return -1;
+	id->id.channel = lep_channel_alloc();
+	id->sync = id->id.channel;
+	if (!id->id.channel || (!passive && save_connect(id, res)) ||
+	    create_at_once(id, res, pd, attr))
+		goto err;
+	*out = &id->id;
+	return 0;
+
+err:
+	error = errno;
+	if (id->handle) {
+		destroy_ep(id);
+	} else {
+		lep_id_drop_event(id);
+		lep_id_free(id);
+	}
+	return lep_err(error);
+}
+
+/* The result of rdma_get_request() for the event that it received. */
 static int request_from_event(struct rdma_cm_id *listen,
 			      struct rdma_cm_event *event)
 {
@@ -336,8 +342,8 @@ static int request_from_event(struct rdma_cm_id *listen,
 	return 0;
 }
 
-/* What becomes of the next event of a listener in one call. */
-struct request {
+/* The next event of a listener, and the objects for a request. */
+struct get_request {
 	struct lep_id *listener;
 	struct rdma_ep_get_request cmd;
 	struct ibv_qp_init_attr attr;
@@ -347,7 +353,7 @@ struct request {
 	struct lep_id *child;
 };
 
-static void free_request(struct request *req)
+static void free_request(struct get_request *req)
 {
 	int error = errno;
 
@@ -359,10 +365,10 @@ static void free_request(struct request *req)
 }
 
 /*
- * The kernel has taken the event. Returns -1 and EAGAIN if the program is not to
- * see it: the request was swallowed, and its id is gone.
+ * After the kernel has delivered an event. Returns -1 and EAGAIN if there is none for the
+ * program: the request could not be presented, and its id has been destroyed.
  */
-static int finish_request(struct request *req, struct rdma_cm_event **out,
+static int finish_request(struct get_request *req, struct rdma_cm_event **out,
 			  int *qp_errno)
 {
 	struct rdma_ep_get_request *cmd = &req->cmd;
@@ -394,8 +400,8 @@ static int finish_request(struct request *req, struct rdma_cm_event **out,
 		*qp_errno = EINVAL;
 	}
 	if (made) {
-		lep_qp_build_finish(&req->build, &cmd->qp, child->id.verbs,
-				    pd ? pd : child->id.pd, &req->attr, child);
+		lep_id_finish_qp(child, &req->build, &cmd->qp,
+				 pd ? pd : child->id.pd, &req->attr);
 		memset(&req->build, 0, sizeof(req->build));
 	}
 	*out = &req->event->event;
@@ -404,10 +410,10 @@ static int finish_request(struct request *req, struct rdma_cm_event **out,
 	return 0;
 }
 
-/* If the kernel had given us a request by then nobody would ever answer it. */
+/* A request that the kernel has delivered by then would never be answered. */
 static void request_cancelled(void *arg)
 {
-	struct request *req = arg;
+	struct get_request *req = arg;
 	struct rdma_cm_event *event;
 	int qp_errno;
 
@@ -415,20 +421,20 @@ static void request_cancelled(void *arg)
 		free_request(req);
 	} else if (!finish_request(req, &event, &qp_errno)) {
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			rdma_destroy_ep(event->id);
-		rdma_ack_cm_event(event);
+			destroy_ep(lep_to_id(event->id));
+		lep_event_ack((struct lep_event *)event);
 	}
 }
 
 /*
- * Wait for a request, and create the new id's channel, QP and CQs with it, in one
- * call. EAGAIN if there is none and the channel is O_NONBLOCK.
+ * Wait for a request, and create the new id's channel, QP and CQs, in one ioctl. EAGAIN if
+ * there is none and the channel is O_NONBLOCK, or if the next event is none for this.
  */
-static int take_request(struct lep_id *listener,
+static int get_at_once(struct lep_id *listener,
 			const struct ibv_qp_init_attr *saved,
 			struct rdma_cm_event **out, int *qp_errno)
 {
-	struct request req = {
+	struct get_request req = {
 		.listener = listener,
 		.cmd = {
 			.size = sizeof(req.cmd),
@@ -461,8 +467,8 @@ err:
 }
 
 /*
- * rdma_get_request(3). It waits as rdma_get_cm_event() would: that is a cancellation
- * point, knows O_NONBLOCK, and goes on after a signal if its handler has SA_RESTART.
+ * rdma_get_request(3). It waits like rdma_get_cm_event(3): as a cancellation point, with
+ * O_NONBLOCK, and on after a signal whose handler has SA_RESTART.
  */
 LEP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 				struct rdma_cm_id **id)
@@ -479,17 +485,16 @@ LEP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 	if (!listen || !id || !listener->sync)
 		return lep_err(EINVAL);
 	pthread_testcancel();
-	lep_id_drop_event(listen);
+	lep_id_drop_event(listener);
 
-	/* An XRC target's domain is found when the device is known. */
 	saved = listener->saved_attr;
 	if (saved && saved->qp_type == IBV_QPT_XRC_RECV) {
 		saved = NULL;
 		made = false;
 	}
-	if (take_request(listener, saved, &event, &qp_errno)) {
+	if (get_at_once(listener, saved, &event, &qp_errno)) {
 		if (errno != EAGAIN ||
-		    rdma_get_cm_event(listen->channel, &event))
+		    lep_channel_get_event(listen->channel, &event))
 			return -1;
 		made = false;
 	}
@@ -497,7 +502,8 @@ LEP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 		return -1;
 	if (!made && listener->saved_attr) {
 		attr = *listener->saved_attr;
-		if (rdma_create_qp(event->id, listen->pd, &attr))
+		if (lep_id_create_qp(lep_to_id(event->id), listen->pd, &attr,
+				     NULL))
 			qp_errno = errno;
 	}
 	if (qp_errno) {

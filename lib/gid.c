@@ -2,13 +2,13 @@
 /* GID and P_Key tables. */
 #include <endian.h>
 
-#include "internal.h"
+#include "objects.h"
 
 #define MAX_GIDS	(1U << 20)
 
 /* Returns 0 or an errno: ENODATA for an entry that is empty. */
-static int query_gid(struct ibv_context *context, uint32_t port_num,
-		     uint32_t index, struct rdma_ep_query_gid *cmd)
+int lep_gid_query(struct ibv_context *context, uint32_t port_num,
+		  uint32_t index, struct rdma_ep_query_gid *cmd)
 {
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->dev_index = lep_to_dev(context->device)->index;
@@ -30,7 +30,7 @@ LEP_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num,
 	if (!lep_ours(context))
 		return lep_forward(-1, "IBVERBS_1.1", ibv_query_gid, context,
 				   port_num, index, gid);
-	ret = query_gid(context, port_num, index, &cmd);
+	ret = lep_gid_query(context, port_num, index, &cmd);
 	if (ret && ret != ENODATA)
 		return lep_err(ret);
 	memset(gid, 0, sizeof(*gid));
@@ -66,7 +66,7 @@ LEP_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 		return EINVAL;
 	if (!entry)
 		return EFAULT;
-	ret = query_gid(context, port_num, gid_index, &cmd);
+	ret = lep_gid_query(context, port_num, gid_index, &cmd);
 	if (ret)
 		return ret;
 	full.gid_index = cmd.gid_index;
@@ -102,7 +102,7 @@ LEP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 	/* More than any device has. */
 	if (max_entries > MAX_GIDS)
 		max_entries = MAX_GIDS;
-	/* The program's headers may know another size of entry. */
+	/* The size of an entry may differ in the program's headers. */
 	table = calloc(max_entries, sizeof(*table));
 	if (max_entries && !table)
 		return -ENOMEM;
@@ -121,9 +121,9 @@ LEP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 }
 
 /*
- * A function that libibverbs does not document, but ibv_devinfo(1) and pyverbs
- * use; its symbol version changes with rdma-core's. The type is 0 for IB and
- * RoCE v1, and 1 for RoCE v2.
+ * libibverbs does not document this function, but ibv_devinfo(1) and pyverbs call it. Its
+ * symbol version changes with rdma-core's. The type is 0 for IB and RoCE v1, and 1 for
+ * RoCE v2.
  */
 static int query_gid_type(struct ibv_context *context, uint8_t port_num,
 			  unsigned int index, unsigned int *type)
@@ -133,7 +133,7 @@ static int query_gid_type(struct ibv_context *context, uint8_t port_num,
 
 	if (!context || !type)
 		return lep_err(EINVAL);
-	ret = query_gid(context, port_num, index, &cmd);
+	ret = lep_gid_query(context, port_num, index, &cmd);
 	if (ret)
 		return lep_err(ret);
 	*type = cmd.gid_type == IBV_GID_TYPE_ROCE_V2;
@@ -168,28 +168,35 @@ GID_TYPE_VERSION(59);
 GID_TYPE_VERSION(64);
 GID_TYPE_VERSION(65);
 
-/* ibv_query_pkey(3) */
-LEP_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
-			      int index, __be16 *pkey)
+/* 0, or -1 and errno: ENOENT beyond the table, as libibverbs finds no such file. */
+static int query_pkey(struct ibv_context *context, uint8_t port_num, int index,
+		      __be16 *pkey)
 {
-	struct rdma_ep_query_pkey cmd = {};
+	struct rdma_ep_query_pkey cmd = {
+		.dev_index = lep_to_dev(context->device)->index,
+		.port_num = port_num,
+		.pkey_index = index,
+	};
 	int error;
 
-	if (!context || !pkey)
-		return lep_err(EINVAL);
-	if (!lep_ours(context))
-		return lep_forward(-1, "IBVERBS_1.1", ibv_query_pkey, context,
-				   port_num, index, pkey);
-	cmd.dev_index = lep_to_dev(context->device)->index;
-	cmd.port_num = port_num;
-	cmd.pkey_index = index;
 	if (lep_call(lep_to_ctx(context)->session, QUERY_PKEY, &cmd)) {
-		/* libibverbs finds no such file. */
 		error = lep_query_errno(errno);
 		return lep_err(error == EINVAL ? ENOENT : error);
 	}
 	*pkey = htobe16(cmd.pkey);
 	return 0;
+}
+
+/* ibv_query_pkey(3) */
+LEP_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port_num,
+			      int index, __be16 *pkey)
+{
+	if (!context || !pkey)
+		return lep_err(EINVAL);
+	if (!lep_ours(context))
+		return lep_forward(-1, "IBVERBS_1.1", ibv_query_pkey, context,
+				   port_num, index, pkey);
+	return query_pkey(context, port_num, index, pkey);
 }
 
 /* ibv_get_pkey_index(3) */
@@ -204,7 +211,7 @@ LEP_EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num,
 	if (!lep_ours(context))
 		return lep_forward(-1, "IBVERBS_1.5", ibv_get_pkey_index,
 				   context, port_num, pkey);
-	for (i = 0; !ibv_query_pkey(context, port_num, i, &entry); i++)
+	for (i = 0; !query_pkey(context, port_num, i, &entry); i++)
 		if (entry == pkey)
 			return i;
 	return -1;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Functions that libibverbs got in versions 1.15 to 1.18 of its ABI. Programs
- * that were built with newer headers may call them on our objects, so they are
- * defined even if the headers of this build do not know them; none of these is
- * supported. (What is, is in buf.c.)
+ * Functions of versions 1.15 to 1.18 of libibverbs' ABI that are not supported. (Those that
+ * are supported are in buf.c.) Programs that were built with newer headers may call them on
+ * our objects, so they are defined even if the headers of this build do not have them.
  */
-#include "internal.h"
+#include "objects.h"
 
 struct ibv_dmah;
 struct ibv_dmah_init_attr;
@@ -14,16 +13,13 @@ struct ibv_comp_cntr_caps;
 struct ibv_comp_cntr_init_attr;
 struct ibv_qp_attach_comp_cntr_attr;
 
-/*
- * Every object starts with its context, those whose structure is not known here
- * as well.
- */
+/* Every object starts with its context, also if these headers lack its structure. */
 static bool foreign(const void *obj)
 {
 	return obj && !lep_ours(*(struct ibv_context *const *)obj);
 }
 
-/* Our own contexts, that is objects that are a context. */
+/* The same of objects that are contexts. */
 static bool foreign_context(const struct ibv_context *context)
 {
 	return context && !lep_ours(context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Protection domains and memory regions. */
-#include "internal.h"
+#include "objects.h"
 
 /* ibv_alloc_pd(3) */
 LEP_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
@@ -43,8 +43,8 @@ LEP_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 }
 
 /*
- * Huge pages are a hint, and where there are no memory windows none can be bound.
- * Regions are pinned, never paged on demand.
+ * Huge pages are a hint, and MW_BIND has no effect without memory windows. Regions are
+ * pinned, never paged on demand.
  */
 static int offered_access(unsigned int *access)
 {
@@ -52,8 +52,8 @@ static int offered_access(unsigned int *access)
 	return *access & IBV_ACCESS_ON_DEMAND ? EINVAL : 0;
 }
 
-static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
-			     uint64_t iova, unsigned int access)
+struct ibv_mr *lep_mr_reg(struct ibv_pd *pd, void *addr, size_t length,
+			  uint64_t iova, unsigned int access)
 {
 	struct rdma_ep_reg_mr cmd = {
 		.addr = (uintptr_t)addr,
@@ -76,7 +76,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 		free(mr);
 		return lep_null(error);
 	}
-	/* Undefined memory may be sent, and received into without our seeing it. */
+	/* Undefined memory may be sent, and receives write into it without a call. */
 	lep_written(addr, length);
 	mr->context = pd->context;
 	mr->pd = pd;
@@ -88,7 +88,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	return mr;
 }
 
-/* ibv_reg_mr(3), and its forms that verbs.h chooses from. */
+/* ibv_reg_mr(3), and the variants that its macro in verbs.h selects. */
 LEP_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr,
 				     size_t length, int access)
 {
@@ -97,7 +97,7 @@ LEP_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr,
 	if (!lep_ours(pd->context))
 		return lep_forward(NULL, "IBVERBS_1.1", ibv_reg_mr, pd, addr,
 				   length, access);
-	return reg_mr(pd, addr, length, (uintptr_t)addr, access);
+	return lep_mr_reg(pd, addr, length, (uintptr_t)addr, access);
 }
 
 LEP_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr,
@@ -109,7 +109,7 @@ LEP_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr,
 	if (!lep_ours(pd->context))
 		return lep_forward(NULL, "IBVERBS_1.7", ibv_reg_mr_iova, pd,
 				   addr, length, iova, access);
-	return reg_mr(pd, addr, length, iova, access);
+	return lep_mr_reg(pd, addr, length, iova, access);
 }
 
 LEP_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
@@ -121,7 +121,7 @@ LEP_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
 	if (!lep_ours(pd->context))
 		return lep_forward(NULL, "IBVERBS_1.8", ibv_reg_mr_iova2, pd,
 				   addr, length, iova, access);
-	return reg_mr(pd, addr, length, iova, access);
+	return lep_mr_reg(pd, addr, length, iova, access);
 }
 
 static int rereg_fail(int error)
@@ -159,7 +159,7 @@ LEP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return rereg_fail(EINVAL);
 	error = offered_access(&offered);
-	/* Keys of another PD are refused when they are posted: that is no use here. */
+	/* Posting with a key of another PD fails, so such a region would be useless. */
 	if (!error && flags & IBV_REREG_MR_CHANGE_PD)
 		error = EOPNOTSUPP;
 	if (error) {

@@ -1,97 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Queue pairs. */
-#include "internal.h"
-
-/*
- * The kernel moves the QP that rdma_create_qp() made along with its connection;
- * qp->state follows when the program learns of it. The tie between the two is
- * kept apart from id->qp, which may point to a QP that is gone.
- */
-pthread_mutex_t lep_qp_owner_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void lep_qp_set_owner(struct lep_id *id, struct lep_qp *qp)
-{
-	pthread_mutex_lock(&lep_qp_owner_lock);
-	id->own_qp = qp;
-	id->made_qp = &qp->qp;
-	qp->id = id;
-	pthread_mutex_unlock(&lep_qp_owner_lock);
-}
-
-void lep_qp_clear_owner(struct lep_qp *qp)
-{
-	pthread_mutex_lock(&lep_qp_owner_lock);
-	if (qp->id)
-		qp->id->own_qp = NULL;
-	qp->id = NULL;
-	pthread_mutex_unlock(&lep_qp_owner_lock);
-}
-
-void lep_id_clear_qp(struct lep_id *id)
-{
-	pthread_mutex_lock(&lep_qp_owner_lock);
-	if (id->own_qp)
-		id->own_qp->id = NULL;
-	id->own_qp = NULL;
-	pthread_mutex_unlock(&lep_qp_owner_lock);
-}
-
-void lep_id_set_qp_state(struct lep_id *id, enum ibv_qp_state state)
-{
-	pthread_mutex_lock(&lep_qp_owner_lock);
-	if (id->own_qp)
-		id->own_qp->qp.state = state;
-	pthread_mutex_unlock(&lep_qp_owner_lock);
-}
-
-/*
- * The connection is up. The program, or another thread, may have moved the QP on
- * since that happened.
- */
-void lep_id_qp_connected(struct lep_id *id)
-{
-	pthread_mutex_lock(&lep_qp_owner_lock);
-	if (id->own_qp && id->own_qp->qp.state < IBV_QPS_RTS)
-		id->own_qp->qp.state = IBV_QPS_RTS;
-	pthread_mutex_unlock(&lep_qp_owner_lock);
-}
-
-/* Something failed, and how far the kernel got with the QP is for it to say. */
-void lep_id_query_qp_state(struct lep_id *id)
-{
-	struct rdma_ep_query_qp cmd = { .attr_mask = IBV_QP_STATE };
-	struct lep_session *session = id->session;
-	const struct lep_qp *qp;
-	int error = errno;
-
-	pthread_mutex_lock(&lep_qp_owner_lock);
-	qp = id->own_qp;
-	if (qp)
-		cmd.qp = qp->qp.handle;
-	pthread_mutex_unlock(&lep_qp_owner_lock);
-	if (!qp)
-		return;
-
-	if (lep_call(session, QUERY_QP, &cmd))
-		cmd.attr.qp_state = IBV_QPS_ERR;	/* the device is gone */
-	pthread_mutex_lock(&lep_qp_owner_lock);
-	if (id->own_qp == qp)
-		id->own_qp->qp.state = cmd.attr.qp_state;
-	pthread_mutex_unlock(&lep_qp_owner_lock);
-	errno = error;
-}
-
-/*
- * The QP in id->qp if the program has put one there that rdma_create_qp() did
- * not make for this id. The kernel does not know that it belongs to the id, so
- * the library moves it.
- */
-struct ibv_qp *lep_id_external_qp(struct lep_id *id)
-{
-	struct ibv_qp *qp = id->id.qp;
-
-	return qp == id->made_qp ? NULL : qp;
-}
+#include "objects.h"
 
 struct lep_qp *lep_qp_alloc(void)
 {
@@ -114,10 +23,9 @@ void lep_qp_free(struct lep_qp *qp)
 	free(qp);
 }
 
-/* Of one direction: the CQ to use, or what is needed to have one made. */
-static int prepare_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
-		      bool make, struct ibv_cq **cq,
-		      struct ibv_comp_channel **channel)
+/* Of one direction: the given CQ, or the memory for one that the kernel creates. */
+static int begin_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
+		    bool make, struct lep_auto_cq *made)
 {
 	struct lep_session *session = lep_session_get();
 
@@ -129,13 +37,45 @@ static int prepare_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
 	}
 	if (!make)
 		return 0;
-	*channel = calloc(1, sizeof(**channel));
-	*cq = *channel ? lep_cq_alloc() : NULL;
-	if (!*cq)
+	made->channel = calloc(1, sizeof(*made->channel));
+	made->cq = made->channel ? lep_cq_alloc() : NULL;
+	if (!made->cq)
 		return -1;
-	init->uid = (uintptr_t)*cq;
+	init->uid = (uintptr_t)made->cq;
 	init->ring = session && session->rings ? RDMA_EP_CQ_RING : 0;
 	return 0;
+}
+
+static void abort_cq(struct lep_auto_cq *made)
+{
+	lep_cq_free(made->cq);
+	free(made->channel);
+	made->cq = NULL;
+	made->channel = NULL;
+}
+
+static void undo_cq(struct lep_session *session,
+		    const struct rdma_ep_auto_cq *init)
+{
+	if (!init->cqe)
+		return;
+	lep_obj_destroy(session, RDMA_EP_OBJ_CQ, init->cq, NULL, NULL);
+	lep_close_fd(init->channel_fd);
+}
+
+static void finish_cq(const struct rdma_ep_auto_cq *init,
+		      struct lep_auto_cq *made, struct ibv_context *context,
+		      void *cq_context, struct ibv_cq **attr_cq)
+{
+	if (!init->cqe)
+		abort_cq(made);
+	if (!made->cq)
+		return;
+	made->channel->context = context;
+	made->channel->fd = init->channel_fd;
+	lep_cq_fill(made->cq, context, made->channel, cq_context, init->cq,
+		    init->cqe, init->ring);
+	*attr_cq = made->cq;
 }
 
 /* A context's handles mean nothing in another, even if the device is the same. */
@@ -148,9 +88,9 @@ static bool of_context(const struct ibv_context *context,
 }
 
 /*
- * Fill in the kernel's attributes of a new QP and allocate all that its creation
- * will yield, so that nothing can fail once the kernel has made it. With make_cqs
- * the kernel also makes the CQs that attr does not name (rdma_create_qp(3)).
+ * Fill in the kernel's attributes of a new QP and allocate all its structures, so that
+ * nothing can fail once the kernel has created it. With make_cqs the kernel also creates
+ * the CQs that attr does not name (rdma_create_qp(3)).
  */
 int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
@@ -166,12 +106,10 @@ int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 	if (!build->qp)
 		return -1;
 
-	if (prepare_cq(&init->send_cq, attr->send_cq,
-		       make_cqs && attr->cap.max_send_wr,
-		       &build->send_cq, &build->send_channel) ||
-	    prepare_cq(&init->recv_cq, attr->recv_cq,
-		       make_cqs && attr->cap.max_recv_wr,
-		       &build->recv_cq, &build->recv_channel)) {
+	if (begin_cq(&init->send_cq, attr->send_cq,
+		     make_cqs && attr->cap.max_send_wr, &build->send) ||
+	    begin_cq(&init->recv_cq, attr->recv_cq,
+		     make_cqs && attr->cap.max_recv_wr, &build->recv)) {
 		lep_qp_build_abort(build);
 		return -1;
 	}
@@ -194,74 +132,41 @@ void lep_qp_build_abort(struct lep_qp_build *build)
 	int error = errno;
 
 	lep_qp_free(build->qp);
-	lep_cq_free(build->send_cq);
-	lep_cq_free(build->recv_cq);
-	free(build->send_channel);
-	free(build->recv_channel);
+	abort_cq(&build->send);
+	abort_cq(&build->recv);
 	memset(build, 0, sizeof(*build));
 	errno = error;
 }
 
-/* Destroy what the kernel has made if the library can not go on. */
-void lep_qp_build_undo(struct lep_session *session, const struct rdma_ep_qp_init *init)
+/* Destroys what the kernel has created, if the library cannot go on. */
+void lep_qp_build_undo(struct lep_session *session,
+		       const struct rdma_ep_qp_init *init)
 {
 	int error = errno;
 
 	lep_obj_destroy(session, RDMA_EP_OBJ_QP, init->qp, NULL, NULL);
-	if (init->send_cq.cqe) {
-		lep_obj_destroy(session, RDMA_EP_OBJ_CQ, init->send_cq.cq, NULL, NULL);
-		lep_close_fd(init->send_cq.channel_fd);
-	}
-	if (init->recv_cq.cqe) {
-		lep_obj_destroy(session, RDMA_EP_OBJ_CQ, init->recv_cq.cq, NULL, NULL);
-		lep_close_fd(init->recv_cq.channel_fd);
-	}
+	undo_cq(session, &init->send_cq);
+	undo_cq(session, &init->recv_cq);
 	errno = error;
 }
 
-/* A CQ that was made becomes the id's, with the id as its cq_context. */
-static void finish_cq(const struct rdma_ep_auto_cq *init, struct ibv_cq *cq,
-		      struct ibv_comp_channel *channel, struct lep_id *id,
-		      struct ibv_context *context, struct ibv_cq **attr_cq,
-		      struct ibv_cq **id_cq,
-		      struct ibv_comp_channel **id_channel)
-{
-	if (!cq)
-		return;
-	if (!init->cqe) {
-		lep_cq_free(cq);
-		free(channel);
-		return;
-	}
-	channel->context = context;
-	channel->fd = init->channel_fd;
-	lep_cq_fill(cq, context, channel, &id->id, init->cq, init->cqe,
-		    init->ring);
-	*attr_cq = cq;
-	*id_cq = cq;
-	*id_channel = channel;
-}
-
 /*
- * The kernel has made the QP: fill in the public structures, and those of its CQs
- * and the members of id. Writes the granted attributes back to attr.
+ * After the kernel has created the QP: fill in its public structure and those of the CQs
+ * with it, which stay in build. Writes the granted attributes back to attr.
  */
 struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
 				   const struct rdma_ep_qp_init *init,
-				   struct ibv_context *context, struct ibv_pd *pd,
+				   struct ibv_context *context,
+				   struct ibv_pd *pd,
 				   struct ibv_qp_init_attr *attr,
-				   struct lep_id *id)
+				   void *cq_context)
 {
 	struct ibv_qp *qp = &build->qp->qp;
 
-	if (id) {
-		finish_cq(&init->recv_cq, build->recv_cq, build->recv_channel,
-			  id, context, &attr->recv_cq, &id->id.recv_cq,
-			  &id->id.recv_cq_channel);
-		finish_cq(&init->send_cq, build->send_cq, build->send_channel,
-			  id, context, &attr->send_cq, &id->id.send_cq,
-			  &id->id.send_cq_channel);
-	}
+	finish_cq(&init->recv_cq, &build->recv, context, cq_context,
+		  &attr->recv_cq);
+	finish_cq(&init->send_cq, &build->send, context, cq_context,
+		  &attr->send_cq);
 
 	attr->cap.max_send_wr = init->max_send_wr;
 	attr->cap.max_recv_wr = init->max_recv_wr;
@@ -282,12 +187,6 @@ struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
 	build->qp->max_inline_data = init->max_inline_data;
 	if (build->qp->wr)
 		lep_wr_list_set_limits(build->qp, &attr->cap);
-	if (id) {
-		lep_qp_set_owner(id, build->qp);
-		id->made_pd = pd;
-		id->id.pd = pd;
-		id->id.qp = qp;
-	}
 	return qp;
 }
 
@@ -302,7 +201,7 @@ LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 		return lep_null(EINVAL);
 	if (!lep_ours(pd->context))
 		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_qp, pd, attr);
-	/* There is no place for its domain in these attributes. */
+	/* These attributes have no member for its domain. */
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
 		return lep_null(EINVAL);
 	if (!attr->send_cq ||
@@ -319,8 +218,8 @@ LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 }
 
 /*
- * What the plain calls know; beyond are those with functions of their own. A
- * query may also ask for the reserved ones in between.
+ * The attributes of the plain calls; those beyond have functions of their own. A query may
+ * also name the reserved ones in between.
  */
 #define QP_ATTRS ((IBV_QP_DEST_QPN << 1) - 1)
 #define QP_QUERY_ATTRS (IBV_QP_RATE_LIMIT - 1)
@@ -380,12 +279,12 @@ LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 	return 0;
 }
 
-/* The kernel has destroyed it: waits until all its events have been acknowledged. */
+/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
 void lep_qp_release(struct ibv_qp *qp, uint32_t events)
 {
-	lep_qp_clear_owner((struct lep_qp *)qp);
+	lep_qp_clear_owner(lep_to_qp(qp));
 	lep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed, events);
-	lep_qp_free((struct lep_qp *)qp);
+	lep_qp_free(lep_to_qp(qp));
 }
 
 /* The flags are those of RDMA_EP_IOC_DESTROY. */
@@ -413,7 +312,7 @@ LEP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 	return lep_qp_destroy(qp, 0);
 }
 
-/* ECE is the business of provider libraries; we say that ours has none. */
+/* Provider libraries implement ECE; this library has none. */
 LEP_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!qp)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* QPs with extended attributes. */
-#include "internal.h"
+#include "objects.h"
 
 /*
- * What QPs of these types can be asked to post: what librxe has, less what needs
- * memory windows. (SEND_WITH_INV on UC is on its list, and on that of the manual
- * page, but it can not be posted there.)
+ * The operations of QPs by type: those of librxe, without those that need memory windows.
+ * (SEND_WITH_INV on UC is on librxe's list, and on that of the manual page, but it cannot
+ * be posted.)
  */
 #define RC_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
@@ -18,7 +18,7 @@
 	 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UD_OPS \
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-/* Less what goes to an SRQ: see ibv_wr_set_xrc_srqn() in docs/symbols.md. */
+/* Without those that name an SRQ: see ibv_wr_set_xrc_srqn() in docs/symbols.md. */
 #define XRC_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
@@ -46,7 +46,7 @@ static uint64_t send_ops(const struct ibv_context *context,
 	}
 }
 
-/* 0 if there are such QPs in the context, else an errno. */
+/* 0 if the context can have such QPs, else an errno. */
 int lep_qp_check_ex(const struct ibv_context *context,
 		    const struct ibv_qp_init_attr_ex *attr)
 {
@@ -70,7 +70,7 @@ int lep_qp_check_ex(const struct ibv_context *context,
 _Static_assert(offsetof(struct ibv_qp_init_attr_ex, sq_sig_all) ==
 	       offsetof(struct ibv_qp_init_attr, sq_sig_all), "qp_init_attr");
 
-/* lep_qp_build_begin() with extended attributes that lep_qp_check_ex() has seen. */
+/* lep_qp_build_begin() with extended attributes, after lep_qp_check_ex(). */
 int lep_qp_build_begin_ex(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 			  struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
 			  bool make_cqs)
@@ -86,7 +86,7 @@ int lep_qp_build_begin_ex(struct lep_qp_build *build, struct rdma_ep_qp_init *in
 	return 0;
 }
 
-/* Does it have what a QP of its type needs? */
+/* Are all attributes there that a QP of the type needs? */
 static bool complete(const struct ibv_context *context,
 		     const struct ibv_qp_init_attr_ex *attr)
 {
@@ -98,7 +98,7 @@ static bool complete(const struct ibv_context *context,
 	       (attr->recv_cq || attr->qp_type == IBV_QPT_XRC_SEND);
 }
 
-/* What ibv_create_qp_ex(3) ends in for all but the plain case. */
+/* ibv_create_qp_ex(3), except for the plain case. */
 struct ibv_qp *lep_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *attr)
 {
@@ -135,5 +135,5 @@ LEP_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 		return NULL;
 	if (!lep_ours(qp->context))
 		return lep_forward(NULL, "IBVERBS_1.6", ibv_qp_to_qp_ex, qp);
-	return ((struct lep_qp *)qp)->wr ? &((struct lep_qp *)qp)->ex : NULL;
+	return lep_to_qp(qp)->wr ? &lep_to_qp(qp)->ex : NULL;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * rsockets are librdmacm's (see docs/design.md) and go there. The functions are here
- * for programs that are linked with librdmacm, name one of them, and run where it is
- * not: Debian's rping names rpoll(). With no librdmacm there are no rsockets.
+ * rsockets: calls are passed to librdmacm (see docs/design.md). The functions are defined
+ * for programs that are linked with librdmacm, name one of them, and run without it:
+ * Debian's rping names rpoll(). Without librdmacm there are no rsockets.
  */
 #include <poll.h>
 #include <stdarg.h>
 #include <rdma/rsocket.h>
 
-#include "internal.h"
+#include "core.h"
 
 #define RSOCKET(type, fn, params, ...) \
 LEP_EXPORT type fn params; \

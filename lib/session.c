@@ -1,65 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The session: one open of the device for the whole process, made at the first
- * call that needs it, and made anew in a fork()ed child.
+ * The session: one open of the device for the whole process, at the first call that needs
+ * it. A fork()ed child opens its own.
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core.h"
 
-static pthread_mutex_t session_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Guards the creation of current_session. */
+pthread_mutex_t lep_session_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static struct lep_session *current_session;
-static bool cm_ready;		/* there was a device once */
-static bool complained;
-
-/*
- * The locks are taken around fork() so that the child does not inherit one that
- * some other thread of the parent holds.
- */
-static void before_fork(void)
-{
-	pthread_mutex_lock(&session_lock);
-	pthread_mutex_lock(&lep_devices_lock);
-	pthread_mutex_lock(&lep_qp_owner_lock);
-}
-
-static void after_fork(void)
-{
-	pthread_mutex_unlock(&lep_qp_owner_lock);
-	pthread_mutex_unlock(&lep_devices_lock);
-	pthread_mutex_unlock(&session_lock);
-}
-
-/*
- * The parent's objects are not usable in the child (rdma_ep handles mean nothing
- * in another session), so the child forgets the session and what it cached of
- * it. Closing the inherited descriptor lets the session end with the parent.
- */
-static void after_fork_in_child(void)
-{
-	struct lep_session *session = current_session;
-
-	if (session) {
-		syscall(SYS_close, session->fd);
-		session->fd = -1;
-		__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
-	}
-	cm_ready = false;
-	lep_devices_forked();
-	after_fork();
-}
-
-/* Here it needs no pthread_once(3), which costs every program a system call. */
-static void __attribute__((constructor)) register_fork_handlers(void)
-{
-	pthread_atfork(before_fork, after_fork, after_fork_in_child);
-}
 
 static void complain(int error)
 {
+	static bool complained;
+
 	if (complained)
 		return;
 	complained = true;
@@ -136,44 +95,34 @@ struct lep_session *lep_session_get(void)
 
 	/* open(2) and the message are cancellation points. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_mutex_lock(&session_lock);
+	pthread_mutex_lock(&lep_session_lock);
 	session = current_session;
 	if (!session) {
 		session = session_open();
 		__atomic_store_n(&current_session, session, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&session_lock);
+	pthread_mutex_unlock(&lep_session_lock);
 	pthread_setcancelstate(state, NULL);
 	return session;
 }
 
 /*
- * What the functions of rdma_cma.h start with: they fail with ENODEV as long as
- * there is no RDMA device.
+ * In a fork()ed child. The parent's objects are not usable there (a handle means nothing
+ * in another session), so the child forgets the session. Closing the inherited descriptor
+ * lets the session end with the parent.
  */
-int lep_session_get_cm(struct lep_session **out)
+void lep_session_forked(void)
 {
-	struct lep_session *session;
-	int num;
+	struct lep_session *session = current_session;
 
-	session = lep_session_get();
 	if (!session)
-		return -1;
-	if (!__atomic_load_n(&cm_ready, __ATOMIC_RELAXED)) {
-		/* What the first id is bound to is known then. */
-		num = lep_devices_refresh(session, NULL);
-		if (num < 0)
-			return -1;
-		if (!num)
-			return lep_err(ENODEV);
-		__atomic_store_n(&cm_ready, true, __ATOMIC_RELAXED);
-	}
-	if (out)
-		*out = session;
-	return 0;
+		return;
+	syscall(SYS_close, session->fd);
+	session->fd = -1;
+	__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
 }
 
-/* Returns 0 or -1 and errno. */
+/* Destroys an object; 0, or -1 and errno. */
 int lep_obj_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
 		    uint32_t *events, uint32_t *comp_events)
 {
@@ -188,7 +137,7 @@ int lep_obj_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
 	return 0;
 }
 
-/* close(2), but never a cancellation point in the middle of a destruction. */
+/* close(2) without its cancellation point, for use in the middle of a destruction. */
 void lep_close_fd(int fd)
 {
 	int error = errno;
@@ -204,9 +153,9 @@ static void unlock(void *mutex)
 }
 
 /*
- * Wait until as many events have been acknowledged as the kernel has reported.
- * If the thread is cancelled here the object is left allocated, so that the acks
- * that are still to come find it.
+ * Wait until as many events have been acknowledged as the kernel has reported. A thread
+ * that is cancelled here leaves the object allocated for the outstanding
+ * acknowledgments.
  */
 void lep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
 		    const uint32_t *acked, uint32_t reported)

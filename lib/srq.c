@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shared receive queues. */
-#include "internal.h"
+#include "objects.h"
 
 /*
- * On pd, and associated with the id of that handle unless it is 0. With an XRC
- * domain an XRC SRQ, which completes to cq.
+ * On pd, and associated with the id of that handle unless it is 0. With an XRC domain it is
+ * an XRC SRQ, which completes to cq.
  */
 struct ibv_srq *lep_srq_create(struct lep_session *session,
 			       struct ibv_context *context, struct ibv_pd *pd,
@@ -19,8 +19,8 @@ struct ibv_srq *lep_srq_create(struct lep_session *session,
 		.max_sge = attr->max_sge,
 		/*
 		 * "Irrelevant for ibv_create_srq", so that programs do not initialise it,
-		 * and "the limit value of the SRQ" for ibv_create_srq_ex(), which ends in
-		 * the same function: a value that is no limit is ignored.
+		 * but "the limit value of the SRQ" for ibv_create_srq_ex(): a value above
+		 * max_wr is ignored.
 		 */
 		.srq_limit = attr->srq_limit <= attr->max_wr ? attr->srq_limit : 0,
 	};
@@ -89,7 +89,7 @@ int lep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 	}
 }
 
-/* What ibv_create_srq_ex(3) ends in for all but the plain case. */
+/* ibv_create_srq_ex(3), except for the plain case. */
 struct ibv_srq *lep_create_srq_ex(struct ibv_context *context,
 				  struct ibv_srq_init_attr_ex *attr)
 {
@@ -103,8 +103,9 @@ struct ibv_srq *lep_create_srq_ex(struct ibv_context *context,
 		return lep_null(EINVAL);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) ||
 	    attr->srq_type != IBV_SRQT_XRC)
-		return ibv_create_srq(attr->pd,
-				      (struct ibv_srq_init_attr *)attr);
+		return lep_srq_create(lep_to_ctx(context)->session, context,
+				      attr->pd, 0, attr->srq_context,
+				      &attr->attr, NULL, NULL);
 	if ((attr->comp_mask & xrc) != xrc)
 		return lep_null(EINVAL);
 	if (!lep_has_xrc(context))
@@ -159,16 +160,16 @@ LEP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	return 0;
 }
 
-/* The kernel has destroyed it: waits until all its events have been acknowledged. */
+/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
 void lep_srq_release(struct ibv_srq *srq, uint32_t events)
 {
 	lep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);
 	pthread_cond_destroy(&srq->cond);
 	pthread_mutex_destroy(&srq->mutex);
-	free((struct lep_srq *)srq);
+	free(lep_to_srq(srq));
 }
 
-/* ibv_destroy_srq(3): waits until all its events have been acknowledged. */
+/* ibv_destroy_srq(3): waits for the acknowledgment of all its events. */
 LEP_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 {
 	uint32_t events;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Names of values. */
-#include "internal.h"
+#include "core.h"
 
 static const char *lookup(const char *const *names, size_t num, int value)
 {

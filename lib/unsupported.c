@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the kernel ABI does not offer. The functions are here nevertheless, since
- * the real ones would look for private members that our objects do not have; they
- * fail as the real ones do where a provider lacks the feature. (Of verbs.h's
- * inline functions most fail by themselves, see set_ops().)
+ * Functions that the kernel ABI cannot implement. They are defined because the real ones
+ * would use private members that our objects do not have. They fail as the real ones do if
+ * a provider lacks the feature. (Most inline functions of verbs.h fail by themselves, see
+ * set_ops().)
  */
-#include "internal.h"
+#include "objects.h"
 
 /* Verbs: other kinds of memory regions */
 
@@ -22,8 +22,8 @@ LEP_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 }
 
 /*
- * Verbs: objects of another process. Importing a device is never passed on: a
- * program would get onto the stock stack unnoticed.
+ * Verbs: objects of another process. Importing a device is never passed on: the program
+ * would run on the stock stack without notice.
  */
 
 LEP_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
@@ -61,13 +61,8 @@ LEP_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context,
 #define UNIMPORT(fn, version, type) \
 	LEP_EXPORT void fn(struct type *obj) \
 	{ \
-		void (*real)(struct type *obj); \
- \
-		if (!obj || lep_ours(obj->context)) \
-			return; \
-		real = (__typeof__(real))lep_real(#fn, version); \
-		if (real) \
-			real(obj); \
+		if (obj && !lep_ours(obj->context)) \
+			lep_forward_void(version, fn, obj); \
 	}
 
 UNIMPORT(ibv_unimport_pd, "IBVERBS_1.10", ibv_pd)
@@ -88,19 +83,4 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 				   ibv_resolve_eth_l2_from_gid, context, attr,
 				   eth_mac, vid);
 	return -EOPNOTSUPP;
-}
-
-/*
- * Verbs: fork(2). Every kernel that the module runs on copies pinned pages for
- * the child, so there is nothing to prepare.
- */
-
-LEP_EXPORT int ibv_fork_init(void)
-{
-	return 0;
-}
-
-LEP_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
-{
-	return IBV_FORK_UNNEEDED;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC domains, and what is shared in them. */
+/* XRC domains, and the QPs and SRQs in them. */
 #include <fcntl.h>
 
-#include "internal.h"
+#include "objects.h"
 
 /* ibv_open_xrcd(3) */
 struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
@@ -91,7 +91,7 @@ struct ibv_qp *lep_open_qp(struct ibv_context *context,
 /* ibv_get_srq_num(3): EINVAL if it is not an XRC SRQ. */
 int lep_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 {
-	const struct lep_srq *ours = (const struct lep_srq *)srq;
+	const struct lep_srq *ours = lep_to_srq(srq);
 
 	if (!num || !ours->xrc)
 		return EINVAL;

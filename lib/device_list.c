@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The devices. Each gets an ibv_device of our own, the same one as long as the
- * process lives, whether or not ib_uverbs knows the device; and one context and
- * PD that all ids on it share.
+ * The list of devices. Each has one ibv_device of our own for the life of the process,
+ * whether or not ib_uverbs has the device as well.
  */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core.h"
 
 pthread_mutex_t lep_devices_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Grows at the head and never shrinks: a device that is gone may still be in
- * use, and indices are not used again.
+ * Grows at the head and never shrinks: a removed device may still be in use, and an index
+ * is not used again.
  */
 static struct lep_device *devices;
+
+/* There has been a device in this process. */
+static bool had_device;
 
 static struct lep_device *find_device(uint32_t index)
 {
@@ -91,18 +93,19 @@ static struct lep_device *add_device(const struct rdma_ep_device *info)
 }
 
 /*
- * Ask the kernel which devices there are. Returns their number or -1 and errno;
- * the caller frees *indices (which may be NULL if it does not want them).
+ * Query the kernel's devices and add those that are new. Returns their number, or -1 and
+ * errno. The caller frees *out, a list that ends with NULL; out may be NULL.
  */
-int lep_devices_refresh(struct lep_session *session, uint32_t **indices)
+int lep_devices_refresh(struct lep_session *session, struct ibv_device ***out)
 {
-	struct rdma_ep_query_devices cmd = {};
+	struct rdma_ep_query_devices cmd = { .max = 8 };
 	struct rdma_ep_device *info = NULL, *more;
-	uint32_t *list = NULL;
-	int i, error;
+	struct ibv_device **list = NULL;
+	struct lep_device *dev;
+	uint32_t i;
+	int error;
 
-	cmd.max = 8;
-	do {
+	for (;;) {
 		more = realloc(info, cmd.max * sizeof(*info));
 		if (!more)
 			goto err;
@@ -111,30 +114,30 @@ int lep_devices_refresh(struct lep_session *session, uint32_t **indices)
 		if (lep_call(session, QUERY_DEVICES, &cmd))
 			goto err;
 		lep_written(info, (cmd.num < cmd.max ? cmd.num : cmd.max) *
-				 sizeof(*info));
+				  sizeof(*info));
 		if (cmd.num <= cmd.max)
 			break;
 		cmd.max = cmd.num;
 		cmd.num = 0;
-	} while (1);
+	}
 
-	list = malloc((cmd.num + 1) * sizeof(*list));
+	list = calloc(cmd.num + 1, sizeof(*list));
 	if (!list)
 		goto err;
-
 	pthread_mutex_lock(&lep_devices_lock);
-	for (i = 0; i < (int)cmd.num; i++) {
-		list[i] = info[i].dev_index;
-		if (!add_device(&info[i])) {
+	for (i = 0; i < cmd.num; i++) {
+		dev = add_device(&info[i]);
+		if (!dev) {
 			pthread_mutex_unlock(&lep_devices_lock);
 			goto err;
 		}
+		list[i] = &dev->ibdev;
 	}
 	pthread_mutex_unlock(&lep_devices_lock);
 
 	free(info);
-	if (indices)
-		*indices = list;
+	if (out)
+		*out = list;
 	else
 		free(list);
 	return cmd.num;
@@ -144,6 +147,32 @@ err:
 	free(list);
 	free(info);
 	return lep_err(error);
+}
+
+/*
+ * The session for a function of rdma_cma.h: these fail with ENODEV until there has been an
+ * RDMA device.
+ */
+int lep_session_get_cm(struct lep_session **out)
+{
+	struct lep_session *session;
+	int num;
+
+	session = lep_session_get();
+	if (!session)
+		return -1;
+	if (!__atomic_load_n(&had_device, __ATOMIC_RELAXED)) {
+		/* This also lists the device that the first id will be bound to. */
+		num = lep_devices_refresh(session, NULL);
+		if (num < 0)
+			return -1;
+		if (!num)
+			return lep_err(ENODEV);
+		__atomic_store_n(&had_device, true, __ATOMIC_RELAXED);
+	}
+	if (out)
+		*out = session;
+	return 0;
 }
 
 /* A device by its index, or NULL and errno. */
@@ -170,70 +199,12 @@ bool lep_device_ours(struct ibv_device *device)
 	return dev;
 }
 
-/*
- * The context and the PD that all ids on the device share. They are made once
- * and stay: programs use them after their last id is gone.
- */
-int lep_device_default(struct lep_session *session, struct lep_device *dev,
-		       struct ibv_context **context, struct ibv_pd **pd)
-{
-	uint32_t handle;
-	int ret = -1;
-
-	pthread_mutex_lock(&lep_devices_lock);
-	if (!dev->ctx || dev->ctx->session != session) {
-		struct ibv_pd *new_pd = calloc(1, sizeof(*new_pd));
-		struct ibv_context *new_context;
-
-		if (!new_pd)
-			goto out;
-		new_context = lep_context_open(session, dev,
-					       RDMA_EP_OPEN_DEFAULT, &handle);
-		if (!new_context) {
-			free(new_pd);
-			goto out;
-		}
-		new_pd->context = new_context;
-		new_pd->handle = handle;
-		dev->pd = new_pd;
-		dev->xrcd = NULL;
-		dev->ctx = lep_to_ctx(new_context);
-	}
-	*context = &dev->ctx->verbs.context;
-	*pd = dev->pd;
-	ret = 0;
-out:
-	pthread_mutex_unlock(&lep_devices_lock);
-	return ret;
-}
-
-/* The XRC domain that all ids on the context's device share, made when needed. */
-struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context)
-{
-	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1,
-	};
-	struct lep_device *dev = lep_to_dev(context->device);
-	struct ibv_xrcd *xrcd;
-
-	if (!dev->has_xrc)
-		return lep_null(EOPNOTSUPP);
-	pthread_mutex_lock(&lep_devices_lock);
-	/* Is it of the session that has the context? */
-	if (!dev->xrcd || dev->xrcd->context != context)
-		dev->xrcd = lep_open_xrcd(context, &attr);
-	xrcd = dev->xrcd;
-	pthread_mutex_unlock(&lep_devices_lock);
-	return xrcd;
-}
-
 static uint8_t max_u8(uint32_t value)
 {
 	return value < UINT8_MAX ? value : UINT8_MAX;
 }
 
-/* What connections may ask for; in a CM message that is a number of 8 bits. */
+/* The limits of a connection's parameters; a CM message has 8 bits for each. */
 int lep_device_limits(struct lep_session *session, struct lep_device *dev)
 {
 	struct rdma_ep_query_device cmd = { .dev_index = dev->index };
@@ -253,6 +224,7 @@ void lep_devices_forked(void)
 {
 	struct lep_device *dev;
 
+	had_device = false;
 	for (dev = devices; dev; dev = dev->next) {
 		dev->ctx = NULL;
 		dev->pd = NULL;
@@ -264,9 +236,8 @@ void lep_devices_forked(void)
 LEP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	struct lep_session *session;
-	struct ibv_device **list = NULL;
-	uint32_t *indices;
-	int i, num = 0;
+	struct ibv_device **list;
+	int num;
 
 	if (lep_real_calls())
 		return lep_forward(NULL, "IBVERBS_1.1", ibv_get_device_list,
@@ -276,36 +247,22 @@ LEP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	session = lep_session_get();
 	if (!session)
 		return lep_null(errno == ENODEV ? ENOSYS : errno);
-	num = lep_devices_refresh(session, &indices);
+	num = lep_devices_refresh(session, &list);
 	if (num < 0)
 		return NULL;
-	list = calloc(num + 1, sizeof(*list));
-	if (list) {
-		for (i = 0; i < num; i++)
-			list[i] = &find_device(indices[i])->ibdev;
-		if (num_devices)
-			*num_devices = num;
-	}
-	free(indices);
+	if (num_devices)
+		*num_devices = num;
 	return list;
 }
 
 /* ibv_free_device_list(3). The devices stay. */
 LEP_EXPORT void ibv_free_device_list(struct ibv_device **list)
 {
-	static __typeof__(&ibv_free_device_list) real;
-
-	if (!list)
-		return;
-	if (!list[0] || lep_device_ours(list[0])) {
-		free(list);
+	if (list && list[0] && !lep_device_ours(list[0])) {
+		lep_forward_void("IBVERBS_1.1", ibv_free_device_list, list);
 		return;
 	}
-	if (!real)
-		real = (__typeof__(real))lep_real("ibv_free_device_list",
-						  "IBVERBS_1.1");
-	if (real)
-		real(list);
+	free(list);
 }
 
 LEP_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
@@ -322,7 +279,7 @@ LEP_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 	return lep_to_dev(device)->guid;
 }
 
-/* In no header that is installed, but ibv_devinfo uses it. Without the newline. */
+/* No installed header declares it, but ibv_devinfo calls it. Strips the newline. */
 LEP_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 				   size_t size);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
@@ -356,41 +313,4 @@ LEP_EXPORT int ibv_get_device_index(struct ibv_device *device)
 		return lep_forward(-1, "IBVERBS_1.9", ibv_get_device_index,
 				   device);
 	return lep_to_dev(device)->ib_index;
-}
-
-/* rdma_get_devices(3): the contexts that ids have in id->verbs. */
-LEP_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
-{
-	struct lep_session *session;
-	struct ibv_context **list;
-	struct lep_device *dev;
-	struct ibv_pd *pd;
-	uint32_t *indices;
-	int i, num, opened = 0;
-
-	if (num_devices)
-		*num_devices = 0;
-	if (lep_session_get_cm(&session))
-		return NULL;
-	num = lep_devices_refresh(session, &indices);
-	if (num < 0)
-		return NULL;
-	list = calloc(num + 1, sizeof(*list));
-	if (list) {
-		for (i = 0; i < num; i++) {
-			dev = find_device(indices[i]);
-			/* One that can not be opened has just been removed. */
-			if (!lep_device_default(session, dev, &list[opened], &pd))
-				opened++;
-		}
-		if (num_devices)
-			*num_devices = opened;
-	}
-	free(indices);
-	return list;
-}
-
-LEP_EXPORT void rdma_free_devices(struct ibv_context **list)
-{
-	free(list);
 }
