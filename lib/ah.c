@@ -9,17 +9,13 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct rdma_ep_create_ah cmd = { .pd = pd->handle };
 	struct ibv_ah *ah;
-	int error;
 
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
 	lep_ah_attr_to_uapi(&cmd.attr, attr);
-	if (lep_call(lep_to_ctx(pd->context)->session, CREATE_AH, &cmd)) {
-		error = errno;
-		free(ah);
-		return lep_null(error);
-	}
+	if (lep_call(lep_to_ctx(pd->context)->session, CREATE_AH, &cmd))
+		return lep_free_null(ah);
 	ah->context = pd->context;
 	ah->pd = pd;
 	ah->handle = cmd.ah;

@@ -79,7 +79,7 @@ LEP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 	return ret ? ret : lep_id_set_info(lep_to_id(id), &query.info);
 }
 
-/* The device that the id is bound to, with its limits known; or NULL and errno. */
+/* The device that the id is bound to, with its limits; or NULL and errno. */
 static struct lep_device *bound_device(struct lep_id *id)
 {
 	struct lep_device *dev;

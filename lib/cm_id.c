@@ -8,7 +8,6 @@ LEP_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 	struct rdma_ep_create_fd cmd = {};
 	struct rdma_event_channel *channel;
 	struct lep_session *session;
-	int error;
 
 	if (lep_real_calls())
 		return lep_forward_cm(NULL, rdma_create_event_channel);
@@ -17,11 +16,8 @@ LEP_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 	channel = lep_channel_alloc();
 	if (!channel)
 		return NULL;
-	if (lep_call(session, CREATE_CHANNEL, &cmd)) {
-		error = errno;
-		free(channel);
-		return lep_null(error);
-	}
+	if (lep_call(session, CREATE_CHANNEL, &cmd))
+		return lep_free_null(channel);
 	channel->fd = cmd.fd;
 	return channel;
 }

@@ -77,16 +77,12 @@ struct ibv_context *lep_context_open(struct lep_session *session,
 	};
 	struct lep_context *ctx;
 	struct ibv_context *context;
-	int error;
 
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		return NULL;
-	if (lep_call(session, OPEN_DEVICE, &cmd)) {
-		error = errno;
-		free(ctx);
-		return lep_null(error);
-	}
+	if (lep_call(session, OPEN_DEVICE, &cmd))
+		return lep_free_null(ctx);
 
 	ctx->session = session;
 	ctx->handle = cmd.ctx;

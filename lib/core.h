@@ -61,6 +61,16 @@ static inline int lep_err(int error)
 	return -1;
 }
 
+/* Frees memory after a failed call: NULL and errno. */
+static inline void *lep_free_null(void *ptr)
+{
+	int error = errno;
+
+	free(ptr);
+	errno = error;
+	return NULL;
+}
+
 static inline void *lep_null(int error)
 {
 	errno = error;

@@ -9,16 +9,12 @@ struct ibv_comp_channel *lep_comp_channel_create(struct ibv_context *context)
 {
 	struct rdma_ep_create_fd cmd = {};
 	struct ibv_comp_channel *channel;
-	int error;
 
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return NULL;
-	if (lep_call(lep_to_ctx(context)->session, CREATE_COMP_CHANNEL, &cmd)) {
-		error = errno;
-		free(channel);
-		return lep_null(error);
-	}
+	if (lep_call(lep_to_ctx(context)->session, CREATE_COMP_CHANNEL, &cmd))
+		return lep_free_null(channel);
 	channel->context = context;
 	channel->fd = cmd.fd;
 	return channel;

@@ -4,9 +4,10 @@
  *
  * One ioctl does the whole of each. The steps are taken one by one
  * - if the address information has a path record: CREATE_EP takes none;
- * - for an XRC target QP, whose domain is found when the device is known: the id is created
- *   by the one ioctl, and the QP after it;
- * - if GET_REQUEST finds another event than a request: it comes from the channel;
+ * - for an XRC target QP, whose domain depends on the device that the id gets: one ioctl
+ *   creates the id, and another the QP;
+ * - if GET_REQUEST has no event for the program: it is read from the channel, and the QP is
+ *   created after it;
  * - if DESTROY_EP cannot take an object, or refuses: see destroy_at_once().
  */
 #include "cm.h"

@@ -7,7 +7,6 @@ LEP_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct rdma_ep_alloc_pd cmd = {};
 	struct ibv_pd *pd;
-	int error;
 
 	if (!context)
 		return lep_null(EINVAL);
@@ -18,11 +17,8 @@ LEP_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	if (!pd)
 		return NULL;
 	cmd.ctx = lep_to_ctx(context)->handle;
-	if (lep_call(lep_to_ctx(context)->session, ALLOC_PD, &cmd)) {
-		error = errno;
-		free(pd);
-		return lep_null(error);
-	}
+	if (lep_call(lep_to_ctx(context)->session, ALLOC_PD, &cmd))
+		return lep_free_null(pd);
 	pd->context = context;
 	pd->handle = cmd.pd;
 	return pd;
@@ -71,11 +67,8 @@ struct ibv_mr *lep_mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	if (!mr)
 		return NULL;
 	cmd.access = access;
-	if (lep_call(lep_to_ctx(pd->context)->session, REG_MR, &cmd)) {
-		error = errno;
-		free(mr);
-		return lep_null(error);
-	}
+	if (lep_call(lep_to_ctx(pd->context)->session, REG_MR, &cmd))
+		return lep_free_null(mr);
 	/* Undefined memory may be sent, and receives write into it without a call. */
 	lep_written(addr, length);
 	mr->context = pd->context;

@@ -138,7 +138,7 @@ void lep_qp_build_abort(struct lep_qp_build *build)
 	errno = error;
 }
 
-/* Destroys what the kernel has created, if the library cannot go on. */
+/* Destroys the kernel's objects if the library cannot go on. */
 void lep_qp_build_undo(struct lep_session *session,
 		       const struct rdma_ep_qp_init *init)
 {

@@ -64,7 +64,7 @@ static int poll_ring(struct lep_cq *cq, int num, struct ibv_wc *wc)
 		return 0;
 	pthread_mutex_lock(&cq->ring_lock);
 	n = empty_ring(ring, num, wc);
-	/* Fewer than asked for: there are no more. */
+	/* Fewer than num: there are no more. */
 	while (n < num && pending(ring)) {
 		error = fill_ring(&cq->cq);
 		if (error)

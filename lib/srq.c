@@ -70,7 +70,7 @@ LEP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 			      attr->srq_context, &attr->attr, NULL, NULL);
 }
 
-/* 0 if the extended attributes ask for a basic or XRC SRQ, else an errno. */
+/* 0 if the extended attributes are for a basic or XRC SRQ, else an errno. */
 int lep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 {
 	const uint32_t basic = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;

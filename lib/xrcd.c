@@ -12,7 +12,6 @@ struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
 				IBV_XRCD_INIT_ATTR_OFLAGS;
 	struct rdma_ep_open_xrcd cmd = {};
 	struct lep_xrcd *xrcd;
-	int error;
 
 	if (!attr)
 		return lep_null(EINVAL);
@@ -29,11 +28,8 @@ struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
 		cmd.flags |= RDMA_EP_XRCD_EXCLUSIVE;
 	cmd.ctx = lep_to_ctx(context)->handle;
 	cmd.fd = attr->fd;
-	if (lep_call(lep_to_ctx(context)->session, OPEN_XRCD, &cmd)) {
-		error = errno;
-		free(xrcd);
-		return lep_null(error);
-	}
+	if (lep_call(lep_to_ctx(context)->session, OPEN_XRCD, &cmd))
+		return lep_free_null(xrcd);
 	xrcd->xrcd.context = context;
 	xrcd->handle = cmd.xrcd;
 	return &xrcd->xrcd;
