@@ -96,9 +96,6 @@ static inline bool lep_inherited(const struct lep_session *session)
 	return session->fd < 0;
 }
 
-/* ring.c */
-void lep_rings_map(struct lep_session *session);
-
 extern pthread_mutex_t lep_session_lock;
 
 struct lep_session *lep_session_get(void);

@@ -4,17 +4,7 @@
  * with the kernel, which puts completions there, and in "pending" whether there may be
  * more. With it, most polls and requests for an event need no system call.
  */
-#include <sys/mman.h>
-
 #include "objects.h"
-
-void lep_rings_map(struct lep_session *session)
-{
-	void *p = mmap(NULL, RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring),
-		       PROT_READ | PROT_WRITE, MAP_SHARED, session->fd, 0);
-
-	session->rings = p == MAP_FAILED ? NULL : p;
-}
 
 struct rdma_ep_cq_ring *lep_ring_at(struct lep_session *session, uint32_t index)
 {

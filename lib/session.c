@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,6 +49,15 @@ static int open_errno(int error)
 	}
 }
 
+/* If this fails, completions are polled by system calls. */
+static void map_rings(struct lep_session *session)
+{
+	void *p = mmap(NULL, RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring),
+		       PROT_READ | PROT_WRITE, MAP_SHARED, session->fd, 0);
+
+	session->rings = p == MAP_FAILED ? NULL : p;
+}
+
 static struct lep_session *session_open(void)
 {
 	struct rdma_ep_query query = {};
@@ -72,7 +82,7 @@ static struct lep_session *session_open(void)
 		goto err_close;
 	}
 	session->max_post_bytes = query.max_post_bytes;
-	lep_rings_map(session);
+	map_rings(session);
 	return session;
 
 err_close:

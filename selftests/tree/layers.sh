@@ -10,7 +10,8 @@
 #   layers.sh selftest               check that the check fails where it must
 #
 # It fails on a file without a layer, on an arrow against the order, on a circle between
-# files, and on the name of a driver outside of kmod/drivers.
+# files, on the use of an exported function of lib within it, and on the name of a driver
+# outside of kmod/drivers.
 
 # "LAYER FILES": the layer of each file. The first pattern that matches counts. Trace
 # objects are leaves.
@@ -27,7 +28,20 @@ ulp           kmod/ulp/*
 drivers       kmod/drivers/*
 engine-trace  kmod/engine/trace
 engine        kmod/engine/*
-lib           lib/*
+lib-core      lib/convert
+lib-core      lib/device_list
+lib-core      lib/forward
+lib-core      lib/rsocket
+lib-core      lib/session
+lib-core      lib/strings
+lib-cm        lib/addrinfo
+lib-cm        lib/cm_*
+lib-cm        lib/ep
+lib-cm        lib/external_qp
+lib-cm        lib/fork
+lib-cm        lib/mcast
+lib-cm        lib/mcast_list
+lib-objects   lib/*
 '
 
 # A layer may use itself, and each layer to the right of it in one of these rows.
@@ -36,13 +50,22 @@ main dispatch session cm verbs core chardev-trace
 main dispatch session cm verbs core engine engine-trace
 main ulp engine engine-trace
 drivers engine engine-trace
-lib
+lib-cm lib-objects lib-core
 '
 
 # "FROM TO SYMBOL": tables that FROM declares and TO implements. These uses are neither
 # against the order nor part of a circle.
 TABLES='
 engine drivers ep_driver*
+'
+
+# "FROM TO SYMBOL": uses of lib's exported functions by other files of it; these otherwise
+# use internal functions, lep_*. A verb on an object that the program has put into an id is
+# the exported one, as the object may belong to another library; and the table of verbs of a
+# context has two.
+EXPORTED='
+lib-cm lib-objects ibv_*
+lib-objects lib-objects ibv_query_*
 '
 
 # Names of drivers, of Linux 6.1 to 7.2. No file of kmod but kmod/drivers has them.
@@ -55,7 +78,7 @@ files()
 	(cd "$1" && find "$2" -name '*.c' ! -name '*.mod.c' | sed 's/\.c$//' | sort)
 }
 
-# symbols TREE FILE...: "FILE. SYMBOL TYPE ..." of each object
+# symbols TREE FILE...: "FILE SYMBOL TYPE ..." of each object
 symbols()
 {
 	local tree=$1
@@ -80,10 +103,11 @@ arrows()
 		}' | sort
 }
 
-# judge FILE...: reads the arrows between them, prints those that must not be
+# judge FILE...: reads the arrows between the files, prints those that are not allowed
 judge()
 {
-	awk -v layers="$LAYERS" -v order="$ORDER" -v tables="$TABLES" -v files="$*" '
+	awk -v layers="$LAYERS" -v order="$ORDER" -v tables="$TABLES" -v exported="$EXPORTED" \
+		-v files="$*" '
 	# A shell pattern as a regular expression: "*" only.
 	function pattern(glob) {
 		gsub(/\./, "\\.", glob)
@@ -95,9 +119,10 @@ judge()
 		sub(/\n+$/, "", text)
 		return split(text, list, /\n+/)
 	}
-	function declared(from, to, symbol,    i, part) {
-		for (i = 1; i <= num_tables; i++) {
-			split(table[i], part, " ")
+	function allowed(text, from, to, symbol,    n, i, row, part) {
+		n = rows(text, row)
+		for (i = 1; i <= n; i++) {
+			split(row[i], part, " ")
 			if (part[1] == from && part[2] == to &&
 			    symbol ~ pattern(part[3]))
 				return 1
@@ -122,7 +147,6 @@ judge()
 	}
 	BEGIN {
 		num_layers = rows(layers, layer)
-		num_tables = rows(tables, table)
 		n = rows(order, row)
 		for (i = 1; i <= n; i++) {
 			m = split(row[i], part, " ")
@@ -145,8 +169,11 @@ judge()
 	{
 		from = number[$1]
 		to = number[$2]
-		if (declared(of[from], of[to], $3))
+		if (allowed(tables, of[from], of[to], $3))
 			next
+		if ($1 ~ /^lib\// && $3 !~ /^lep_/ &&
+		    !allowed(exported, of[from], of[to], $3))
+			print "exported function: " $1 " > " $2 ": " $3
 		use[from, to] = use[from, to] " " $3
 		reach[from, to] = 1
 		if (of[from] != "" && of[to] != "" && !((of[from], of[to]) in may))
@@ -225,13 +252,14 @@ source_file()
 	cc -c -o "$1/$2.o" "$1/$2.c" || exit 1
 }
 
-# expect STATUS PATTERN: what check says about kmod of the made-up tree
+# expect STATUS PATTERN [PART]: the result of check for a part of the made-up tree
 expect()
 {
-	local said status=0
-	said=$(check "$work/tree" kmod) || status=$?
-	if ((status != $1)) || ! grep -qE -- "$2" <<<"$said"; then
-		printf 'expected status %s and "%s", got %s:\n%s\n' "$1" "$2" "$status" "$said"
+	local output status=0
+	output=$(check "$work/tree" "${3:-kmod}") || status=$?
+	if ((status != $1)) || ! grep -qE -- "$2" <<<"$output"; then
+		printf 'expected status %s and "%s", got %s:\n%s\n' \
+			"$1" "$2" "$status" "$output"
 		failed=1
 	fi
 }
@@ -289,7 +317,15 @@ selftest()
 	source_file "$work/tree" kmod/engine/conn \
 		'/* axes, siwb, management */ int ep_conn(void) { return 0; }'
 	expect 0 '^kmod: 5 files, circles: 0$'
-	# What is not built is not checked
+	# Exported functions of the library
+	source_file "$work/tree" lib/cq \
+		'int ibv_cq(void) { return 0; } int lep_cq(void) { return 0; }'
+	source_file "$work/tree" lib/cm_id \
+		'extern int ibv_cq(void), lep_cq(void); int lep_id(void) { return ibv_cq() + lep_cq(); }'
+	expect 0 '^lib: 2 files, circles: 0$' lib
+	source_file "$work/tree" lib/qp 'extern int ibv_cq(void); int lep_qp(void) { return ibv_cq(); }'
+	expect 1 '^exported function: lib/qp > lib/cq: ibv_cq$' lib
+	# An object that is missing
 	rm "$work/tree/kmod/engine/conn.o"
 	expect 1 '^not built: kmod/engine/conn$'
 	return "$failed"
