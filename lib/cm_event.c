@@ -214,6 +214,8 @@ int lep_channel_get_event(struct rdma_event_channel *channel,
 	struct lep_event *event;
 	int error, ret = -1;
 
+	if (!channel || !out)
+		return lep_err(EINVAL);
 	if (lep_channel_inherited(channel))
 		return lep_err(EBADF);
 	event = lep_event_alloc();
@@ -240,8 +242,6 @@ LEP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 {
 	if (lep_real_calls())
 		return lep_forward_cm(-1, rdma_get_cm_event, channel, event);
-	if (!channel || !event)
-		return lep_err(EINVAL);
 	return lep_channel_get_event(channel, event);
 }
 

@@ -58,9 +58,8 @@ static int save_attr(struct lep_id *id, const struct ibv_qp_init_attr *attr,
 	return 0;
 }
 
-/* Step by step, with the path record. */
-static int create_with_path(struct lep_id *id, const struct rdma_addrinfo *res,
-			    struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+/* The single steps, for a path record. */
+static int resolve_with_path(struct lep_id *id, const struct rdma_addrinfo *res)
 {
 	if (lep_id_resolve_addr(id, res->ai_src_addr, res->ai_src_len,
 				res->ai_dst_addr, res->ai_dst_len, TIMEOUT_MS))
@@ -68,12 +67,7 @@ static int create_with_path(struct lep_id *id, const struct rdma_addrinfo *res,
 	if (lep_id_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
 			      res->ai_route, res->ai_route_len))
 		return -1;
-	if (lep_id_await_event(id))
-		return -1;
-	if (!attr)
-		return 0;
-	attr->qp_type = res->ai_qp_type;
-	return lep_id_create_qp(id, pd, attr, NULL);
+	return lep_id_await_event(id);
 }
 
 /* The type that the kernel expects: outside of the IB port space, the port space's own. */
@@ -90,7 +84,7 @@ static int kernel_qp_type(const struct rdma_addrinfo *res)
 	}
 }
 
-/* One ioctl creates the id, bound or resolved, and its QP and CQs. */
+/* One ioctl creates the id, bound or resolved, and its QP and CQs, but no XRC target QP. */
 static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 			  struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
@@ -144,10 +138,7 @@ static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 		lep_id_finish_qp(id, &build, &cmd.qp, pd ? pd : id->id.pd, attr);
 	else if (passive && pd)
 		id->id.pd = pd;
-	if (!attr || passive || make_qp)
-		return 0;
-	attr->qp_type = res->ai_qp_type;
-	return lep_id_create_qp(id, pd, attr, NULL);
+	return 0;
 }
 
 static bool same_session(const struct lep_id *id, struct ibv_context *context)
@@ -281,7 +272,7 @@ LEP_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res
 {
 	struct lep_session *session;
 	struct lep_id *id;
-	bool passive;
+	bool passive, with_path;
 	int error;
 
 	if (!out || !res)
@@ -294,24 +285,30 @@ LEP_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res
 	if (lep_session_get_cm(&session))
 		return -1;
 
-	if (!passive && res->ai_route_len) {
+	with_path = !passive && res->ai_route_len;
+	if (with_path) {
 		if (lep_id_create(NULL, NULL, res->ai_port_space,
 				  res->ai_qp_type, &id))
 			return -1;
-		if (create_with_path(id, res, pd, attr) ||
-		    save_connect(id, res))
+		if (resolve_with_path(id, res))
 			goto err;
-		*out = &id->id;
-		return 0;
+	} else {
+		id = lep_id_alloc(session, NULL, res->ai_port_space,
+				  res->ai_qp_type);
+		if (!id)
+			return -1;
+		id->id.channel = lep_channel_alloc();
+		id->sync = id->id.channel;
+		if (!id->sync || (!passive && save_connect(id, res)) ||
+		    create_at_once(id, res, pd, attr))
+			goto err;
 	}
-
-	id = lep_id_alloc(session, NULL, res->ai_port_space, res->ai_qp_type);
-	if (!id)
-		return -1;
-	id->id.channel = lep_channel_alloc();
-	id->sync = id->id.channel;
-	if (!id->id.channel || (!passive && save_connect(id, res)) ||
-	    create_at_once(id, res, pd, attr))
+	if (attr && !passive && !id->id.qp) {
+		attr->qp_type = res->ai_qp_type;
+		if (lep_id_create_qp(id, pd, attr, NULL))
+			goto err;
+	}
+	if (with_path && save_connect(id, res))
 		goto err;
 	*out = &id->id;
 	return 0;
