@@ -426,7 +426,7 @@ static void request_cancelled(void *arg)
 
 /*
  * Wait for a request, and create the new id's channel, QP and CQs, in one ioctl. EAGAIN if
- * there is none and the channel is O_NONBLOCK, or if the next event is none for this.
+ * the channel is empty and O_NONBLOCK, or as from finish_request().
  */
 static int get_at_once(struct lep_id *listener,
 			const struct ibv_qp_init_attr *saved,

@@ -52,7 +52,7 @@ int lep_gid_query(struct ibv_context *context, uint32_t port_num,
 struct ibv_mr *lep_mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 			  uint64_t iova, unsigned int access);
 
-/* ------------------------------------------ ring.c, cq_batch.c, cq.c, cq_ex.c */
+/* --------------------------------------------------- ring.c, cq_batch.c, cq.c */
 
 struct lep_cq_batch;
 
@@ -148,7 +148,7 @@ int lep_close_xrcd(struct ibv_xrcd *xrcd);
 struct ibv_qp *lep_open_qp(struct ibv_context *context,
 			   struct ibv_qp_open_attr *attr);
 
-/* --------------------------------- qp_owner.c, wr.c, qp.c, qp_ex.c, qp_mcast.c */
+/* ------------------------------------------- qp_owner.c, wr.c, qp.c, qp_ex.c */
 
 struct lep_wr_list;
 

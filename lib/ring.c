@@ -17,7 +17,7 @@ static bool pending(const struct rdma_ep_cq_ring *ring)
 	return __atomic_load_n(&ring->pending, __ATOMIC_ACQUIRE);
 }
 
-/* Has the kernel put more into the ring; 0 or an errno. */
+/* The kernel puts more into the ring; 0 or an errno. */
 static int fill_ring(struct ibv_cq *cq)
 {
 	struct rdma_ep_poll_cq cmd = { .cq = cq->handle };
