@@ -139,7 +139,7 @@ help:
 	@echo '  make bench        what operations cost, beside the stock libraries; SUITE, DEVICE'
 	@echo '  make bench-report FROM=DIRECTORIES    ... into docs/performance'
 	@echo '  make shell        a shell in the guest'
-	@echo '  make lint         checkpatch, sparse, W=1, coccinelle, clang-format, shellcheck, codespell, man pages, words'
+	@echo '  make lint         checkpatch, sparse, W=1, coccinelle, clang-format, layers, shellcheck, codespell, man pages, words'
 	@echo '  $(RIG) help   what else the rig can do'
 	@echo
 	@echo 'Variables:'

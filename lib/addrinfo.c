@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * rdma_getaddrinfo(3) on top of getaddrinfo(3). ibacm is not asked: the kernel
- * resolves addresses and routes.
+ * rdma_getaddrinfo(3) on top of getaddrinfo(3), without ibacm: the kernel resolves
+ * addresses and routes.
  */
 #include <netdb.h>
 #include <netinet/in.h>
 
-#include "internal.h"
-
-#ifndef RAI_SA
-#define RAI_SA 0x00000010
-#define RAI_DNS 0x00000020
-#endif
+#include "cm.h"
 
 static bool wants_stream(int qp_type)
 {
@@ -57,7 +52,7 @@ static int copy_addr(struct sockaddr **dst, socklen_t *dst_len,
 		     const struct sockaddr *src, socklen_t len)
 {
 	if (!src)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	*dst = malloc(len);
 	if (!*dst)
 		return -1;
@@ -85,7 +80,7 @@ static int copy_gid(struct sockaddr **dst, socklen_t *dst_len,
 	uint16_t port;
 
 	if (ai->ai_family != AF_INET6)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	addr = calloc(1, sizeof(*addr));
 	if (!addr)
 		return -1;
@@ -144,30 +139,24 @@ static int set_result(struct rdma_addrinfo *res,
 	return copy_addr(addr, len, ai->ai_addr, ai->ai_addrlen);
 }
 
-/*
- * rdma_getaddrinfo(3). Returns 0, -1 and errno, or one of the EAI_* codes of
- * getaddrinfo(3).
- */
-EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
-			       const struct rdma_addrinfo *hints,
-			       struct rdma_addrinfo **out)
+/* The arguments and results of rdma_getaddrinfo(3). */
+int lep_addrinfo_get(const char *node, const char *service,
+		     const struct rdma_addrinfo *hints,
+		     struct rdma_addrinfo **out)
 {
 	static const struct rdma_addrinfo no_hints;
 	struct addrinfo ai_hints, *ai = NULL;
 	struct rdma_addrinfo *res;
-	int ret = 0;
+	int error, ret = 0;
 
-	if (ep_real_calls())
-		return ep_forward_cm(-1, rdma_getaddrinfo, node, service, hints,
-				     out);
 	if (!out || (!node && !service && !hints))
-		return ep_err(EINVAL);
-	if (ep_session_cm(NULL))
+		return lep_err(EINVAL);
+	if (lep_session_get_cm(NULL))
 		return -1;
 	if (hints && hints->ai_flags & RAI_SA)
-		return ep_err(EOPNOTSUPP);
+		return lep_err(EOPNOTSUPP);
 
-	/* First, as this is a cancellation point. */
+	/* Before any allocation, as this is a cancellation point. */
 	if (node || service) {
 		if (hints)
 			set_hints(&ai_hints, hints);
@@ -181,7 +170,7 @@ EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	if (!res) {
 		if (ai)
 			freeaddrinfo(ai);
-		return ep_err(ENOMEM);
+		return lep_err(ENOMEM);
 	}
 	if (ai) {
 		ret = set_result(res, hints, ai);
@@ -199,9 +188,8 @@ EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 		ret = copy_addr(&res->ai_src_addr, &res->ai_src_len,
 				hints->ai_src_addr, hints->ai_src_len);
 	if (ret) {
-		int error = errno;
-
-		rdma_freeaddrinfo(res);
+		error = errno;
+		lep_addrinfo_free(res);
 		errno = error;
 		return ret;
 	}
@@ -209,8 +197,19 @@ EP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	return 0;
 }
 
-/* rdma_freeaddrinfo(3), whichever library's list it is. */
-EP_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
+/* rdma_getaddrinfo(3): 0, -1 and errno, or one of getaddrinfo(3)'s EAI_* codes. */
+LEP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
+				const struct rdma_addrinfo *hints,
+				struct rdma_addrinfo **out)
+{
+	if (lep_real_calls())
+		return lep_forward_cm(-1, rdma_getaddrinfo, node, service,
+				      hints, out);
+	return lep_addrinfo_get(node, service, hints, out);
+}
+
+/* Of any library. */
+void lep_addrinfo_free(struct rdma_addrinfo *res)
 {
 	struct rdma_addrinfo *next;
 
@@ -226,112 +225,8 @@ EP_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 	}
 }
 
-/* What getaddrinfo(3) says, as an errno. */
-static int resolve_error(int ret)
+/* rdma_freeaddrinfo(3) */
+LEP_EXPORT void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 {
-	switch (ret) {
-	case -1:
-	case EAI_SYSTEM:
-		return errno;
-	case EAI_AGAIN:
-		return EAGAIN;
-	case EAI_MEMORY:
-		return ENOMEM;
-	case EAI_FAMILY:
-		return EAFNOSUPPORT;
-	case EAI_NONAME:
-	case EAI_SERVICE:
-		return ENOENT;
-	default:
-		return EINVAL;
-	}
-}
-
-static int start_resolving(struct ep_id *id)
-{
-	bool busy;
-
-	pthread_mutex_lock(&id->mutex);
-	busy = id->resolving;
-	id->resolving = true;
-	pthread_mutex_unlock(&id->mutex);
-	return busy ? ep_err(EBUSY) : 0;
-}
-
-/* There will be no result, or nobody has asked for it. */
-void ep_addrinfo_drop(struct ep_id *id)
-{
-	struct rdma_addrinfo *info;
-
-	pthread_mutex_lock(&id->mutex);
-	info = id->resolved;
-	id->resolved = NULL;
-	id->resolving = false;
-	pthread_mutex_unlock(&id->mutex);
-	rdma_freeaddrinfo(info);
-}
-
-/*
- * rdma_resolve_addrinfo(3). As librdmacm's, it returns when the name has been
- * resolved; what comes later is only the event that says so.
- */
-EP_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
-				    const char *service,
-				    const struct rdma_addrinfo *hints);
-int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
-			  const char *service,
-			  const struct rdma_addrinfo *hints)
-{
-	struct ep_id *id = ep_cm_id(cm_id);
-	struct rdma_addrinfo *info;
-	int ret, error;
-
-	if (ep_foreign_id(cm_id))
-		return ep_forward_cm(-1, rdma_resolve_addrinfo, cm_id, node,
-				     service, hints);
-	if (!id)
-		return ep_err(EINVAL);
-	if (hints && hints->ai_flags & RAI_SA &&
-	    (node || hints->ai_flags & RAI_DNS))
-		return ep_err(ENOTSUP);
-	if (start_resolving(id))
-		return -1;
-
-	ret = rdma_getaddrinfo(node, service, hints, &info);
-	if (ret) {
-		error = resolve_error(ret);
-		goto err;
-	}
-	pthread_mutex_lock(&id->mutex);
-	id->resolved = info;
-	pthread_mutex_unlock(&id->mutex);
-	if (ep_write_event(id, RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED, 0, 0)) {
-		error = errno;
-		goto err;
-	}
-	return ep_complete(cm_id);
-
-err:
-	ep_addrinfo_drop(id);
-	return ep_err(error);
-}
-
-/* rdma_query_addrinfo(3): gives the result once. */
-EP_EXPORT int rdma_query_addrinfo(struct rdma_cm_id *id,
-				  struct rdma_addrinfo **info);
-int rdma_query_addrinfo(struct rdma_cm_id *cm_id, struct rdma_addrinfo **info)
-{
-	struct ep_id *id = ep_cm_id(cm_id);
-
-	if (ep_foreign_id(cm_id))
-		return ep_forward_cm(-1, rdma_query_addrinfo, cm_id, info);
-	if (!id || !info)
-		return ep_err(EINVAL);
-	pthread_mutex_lock(&id->mutex);
-	*info = id->resolved;
-	if (id->resolved)
-		id->resolving = false;
-	id->resolved = NULL;
-	pthread_mutex_unlock(&id->mutex);
-	return *info ? 0 : ep_err(ENOENT);
+	lep_addrinfo_free(res);
 }

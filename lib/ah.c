@@ -3,46 +3,45 @@
 #include <arpa/inet.h>
 #include <endian.h>
 
-#include "internal.h"
+#include "objects.h"
 
-/* ibv_create_ah(3) */
-EP_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd,
-				       struct ibv_ah_attr *attr)
+static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct rdma_ep_create_ah cmd = {};
+	struct rdma_ep_create_ah cmd = { .pd = pd->handle };
 	struct ibv_ah *ah;
-	int error;
-
-	if (!pd || !attr)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_ah, pd, attr);
 
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
-	cmd.pd = pd->handle;
-	ep_ah_attr_to_uapi(&cmd.attr, attr);
-	if (ep_call(ep_ctx(pd->context)->session, CREATE_AH, &cmd)) {
-		error = errno;
-		free(ah);
-		return ep_null(error);
-	}
+	lep_ah_attr_to_uapi(&cmd.attr, attr);
+	if (lep_call(lep_to_ctx(pd->context)->session, CREATE_AH, &cmd))
+		return lep_free_null(ah);
 	ah->context = pd->context;
 	ah->pd = pd;
 	ah->handle = cmd.ah;
 	return ah;
 }
 
+/* ibv_create_ah(3) */
+LEP_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd,
+					struct ibv_ah_attr *attr)
+{
+	if (!pd || !attr)
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_ah, pd, attr);
+	return create_ah(pd, attr);
+}
+
 /* ibv_destroy_ah(3) */
-EP_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
+LEP_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 {
 	if (!ah)
 		return EINVAL;
-	if (!ep_ours(ah->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_ah, ah);
-	if (ep_destroy(ep_ctx(ah->context)->session, RDMA_EP_OBJ_AH, ah->handle,
-		       NULL, NULL))
+	if (!lep_ours(ah->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_ah, ah);
+	if (lep_obj_destroy(lep_to_ctx(ah->context)->session, RDMA_EP_OBJ_AH, ah->handle,
+			    NULL, NULL))
 		return errno;
 	free(ah);
 	return 0;
@@ -52,23 +51,22 @@ EP_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 static int find_gid(struct ibv_context *context, uint8_t port_num,
 		    const uint8_t *gid, bool roce_v2)
 {
-	struct ibv_gid_entry entry;
+	struct rdma_ep_query_gid entry;
 	struct ibv_port_attr attr;
 	int i, ret;
 
-	ret = ep_query_port_attr(context, port_num, &attr, sizeof(attr));
+	ret = lep_query_port(context, port_num, &attr, sizeof(attr));
 	if (ret)
-		return ep_err(ret);
+		return lep_err(ret);
 	for (i = 0; i < attr.gid_tbl_len && i <= UINT8_MAX; i++) {
-		ret = _ibv_query_gid_ex(context, port_num, i, &entry, 0,
-					sizeof(entry));
-		if (!ret && !memcmp(entry.gid.raw, gid, 16) &&
+		ret = lep_gid_query(context, port_num, i, &entry);
+		if (!ret && !memcmp(entry.gid, gid, sizeof(entry.gid)) &&
 		    (entry.gid_type == IBV_GID_TYPE_ROCE_V2) == roce_v2)
 			return i;
 		if (ret && ret != ENODATA)
-			return ep_err(ret);
+			return lep_err(ret);
 	}
-	return ep_err(EINVAL);
+	return lep_err(EINVAL);
 }
 
 static bool checksum_ok(const uint8_t *ip)
@@ -84,10 +82,9 @@ static bool checksum_ok(const uint8_t *ip)
 }
 
 /*
- * The 40 bytes before a datagram hold the GRH or IPv6 header, or, right-aligned,
- * an IPv4 header; what is before that is undefined. Only if both may be meant,
- * the IPv4 header's checksum decides. (rxe does not always fill it in.) Returns
- * the version, or -1 and errno.
+ * The 40 bytes before a datagram hold the GRH or IPv6 header, or, right-aligned behind
+ * undefined bytes, an IPv4 header. If they can be read as both, the IPv4 header's checksum
+ * decides. (rxe does not always fill it in.) Returns the version, or -1 and errno.
  */
 static int ip_version(const uint8_t *header)
 {
@@ -95,7 +92,7 @@ static int ip_version(const uint8_t *header)
 
 	if (header[0] >> 4 == 6)
 		return ip[0] == 0x45 && checksum_ok(ip) ? 4 : 6;
-	return ip[0] >> 4 == 4 ? 4 : ep_err(EPROTONOSUPPORT);
+	return ip[0] >> 4 == 4 ? 4 : lep_err(EPROTONOSUPPORT);
 }
 
 static int from_ipv4(struct ibv_context *context, uint8_t port_num,
@@ -106,7 +103,7 @@ static int from_ipv4(struct ibv_context *context, uint8_t port_num,
 
 	memcpy(gid + 12, ip + 16, 4);	/* destination: us */
 	if ((gid[12] & 0xf0) == 0xe0)
-		return ep_err(EINVAL);	/* sent to a multicast group */
+		return lep_err(EINVAL);	/* sent to a multicast group */
 	index = find_gid(context, port_num, gid, true);
 	if (index < 0)
 		return -1;
@@ -125,9 +122,9 @@ static int from_grh(struct ibv_context *context, uint8_t port_num,
 	int index;
 
 	if (grh->dgid.raw[0] == 0xff)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if (grh->next_hdr != IPPROTO_UDP && grh->next_hdr != next_hdr_ib)
-		return ep_err(EPROTONOSUPPORT);
+		return lep_err(EPROTONOSUPPORT);
 	index = find_gid(context, port_num, grh->dgid.raw,
 			 grh->next_hdr == IPPROTO_UDP);
 	if (index < 0)
@@ -139,19 +136,11 @@ static int from_grh(struct ibv_context *context, uint8_t port_num,
 	return 0;
 }
 
-/* ibv_init_ah_from_wc(3) */
-EP_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
-				  struct ibv_wc *wc, struct ibv_grh *grh,
-				  struct ibv_ah_attr *attr)
+static int init_from_wc(struct ibv_context *context, uint8_t port_num,
+			struct ibv_wc *wc, struct ibv_grh *grh,
+			struct ibv_ah_attr *attr)
 {
 	const uint8_t *header = (const uint8_t *)grh;
-
-	if (!context || !wc || !attr ||
-	    (wc->wc_flags & IBV_WC_GRH && !grh))
-		return ep_err(EINVAL);
-	if (!ep_ours(context))
-		return ep_forward(-1, "IBVERBS_1.1", ibv_init_ah_from_wc,
-				  context, port_num, wc, grh, attr);
 
 	memset(attr, 0, sizeof(*attr));
 	attr->dlid = wc->slid;
@@ -174,20 +163,36 @@ EP_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
 	}
 }
 
+/* ibv_init_ah_from_wc(3) */
+LEP_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num,
+				   struct ibv_wc *wc, struct ibv_grh *grh,
+				   struct ibv_ah_attr *attr)
+{
+	if (!context || !wc || !attr ||
+	    (wc->wc_flags & IBV_WC_GRH && !grh))
+		return lep_err(EINVAL);
+	if (!lep_ours(context))
+		return lep_forward(-1, "IBVERBS_1.1", ibv_init_ah_from_wc,
+				   context, port_num, wc, grh, attr);
+	return init_from_wc(context, port_num, wc, grh, attr);
+}
+
 /* ibv_create_ah_from_wc(3) */
-EP_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd,
-					       struct ibv_wc *wc,
-					       struct ibv_grh *grh,
-					       uint8_t port_num)
+LEP_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd,
+						struct ibv_wc *wc,
+						struct ibv_grh *grh,
+						uint8_t port_num)
 {
 	struct ibv_ah_attr attr;
 
 	if (!pd)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_ah_from_wc,
-				  pd, wc, grh, port_num);
-	if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr))
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_ah_from_wc,
+				   pd, wc, grh, port_num);
+	if (!wc || (wc->wc_flags & IBV_WC_GRH && !grh))
+		return lep_null(EINVAL);
+	if (init_from_wc(pd->context, port_num, wc, grh, &attr))
 		return NULL;
-	return ibv_create_ah(pd, &attr);
+	return create_ah(pd, &attr);
 }

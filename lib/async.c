@@ -2,26 +2,26 @@
 /* Asynchronous events: ibv_get_async_event(3). */
 #include <unistd.h>
 
-#include "internal.h"
+#include "objects.h"
 
 /* Blocks in read(2), which is a cancellation point. */
-EP_EXPORT int ibv_get_async_event(struct ibv_context *context,
-				  struct ibv_async_event *event)
+LEP_EXPORT int ibv_get_async_event(struct ibv_context *context,
+				   struct ibv_async_event *event)
 {
 	struct rdma_ep_async_event record;
 	ssize_t len;
 
 	if (!context || !event)
-		return ep_err(EINVAL);
-	if (!ep_ours(context))
-		return ep_forward(-1, "IBVERBS_1.1", ibv_get_async_event,
-				  context, event);
-	if (ep_inherited(ep_ctx(context)->session))
-		return ep_err(EBADF);
+		return lep_err(EINVAL);
+	if (!lep_ours(context))
+		return lep_forward(-1, "IBVERBS_1.1", ibv_get_async_event,
+				   context, event);
+	if (lep_inherited(lep_to_ctx(context)->session))
+		return lep_err(EBADF);
 
 	len = read(context->async_fd, &record, sizeof(record));
 	if (len != sizeof(record))
-		return len < 0 ? -1 : ep_err(EIO);
+		return len < 0 ? -1 : lep_err(EIO);
 
 	event->event_type = record.event;
 	switch (event->event_type) {
@@ -57,8 +57,8 @@ static void ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *count)
 	pthread_mutex_unlock(mutex);
 }
 
-/* Touches public members only, and so serves any library's objects. */
-EP_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+/* Uses public members only, so any library's objects are served. */
+LEP_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	struct ibv_srq *srq;
 	struct ibv_cq *cq;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Buffers that the library allocates, and memory regions described by a structure:
- * libibverbs has them from version 1.15 and 1.17 of its ABI on. Memory from
- * anywhere suits the kernel, so the buffers are ordinary.
+ * libibverbs has them from versions 1.15 and 1.17 of its ABI on. The kernel registers any
+ * memory, so the buffers are ordinary memory.
  */
 #include <unistd.h>
 
-#include "internal.h"
+#include "objects.h"
 
 struct ibv_buf {
-	const void *mark;	/* that it is ours; libibverbs has an address here */
+	const void *mark;	/* &mark; libibverbs has an address here */
 	struct ibv_pd *pd;
 	void *addr;
 	size_t size;
@@ -17,7 +17,7 @@ struct ibv_buf {
 
 static const char mark;
 
-/* As verbs.h has it, if it does. */
+/* The structure of newer verbs.h. */
 struct ibv_mr_init_attr;
 struct mr_init_attr {
 	size_t length;
@@ -38,25 +38,25 @@ struct mr_init_attr {
 #define MASK_BUF	(1 << 5)
 
 /* ibv_alloc_buf(3) */
-EP_EXPORT void *ibv_alloc_buf(struct ibv_pd *pd, size_t size,
-			      struct ibv_buf **out);
+LEP_EXPORT void *ibv_alloc_buf(struct ibv_pd *pd, size_t size,
+			       struct ibv_buf **out);
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **out)
 {
 	struct ibv_buf *buf;
 	int error;
 
 	if (!pd || !out)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.17", ibv_alloc_buf, pd, size,
-				  out);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.17", ibv_alloc_buf, pd, size,
+				   out);
 	buf = calloc(1, sizeof(*buf));
 	if (!buf)
 		return NULL;
 	error = posix_memalign(&buf->addr, sysconf(_SC_PAGESIZE), size);
 	if (error) {
 		free(buf);
-		return ep_null(error);
+		return lep_null(error);
 	}
 	buf->mark = &mark;
 	buf->pd = pd;
@@ -66,18 +66,13 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **out)
 }
 
 /* ibv_free_buf(3) */
-EP_EXPORT void ibv_free_buf(struct ibv_buf *buf);
+LEP_EXPORT void ibv_free_buf(struct ibv_buf *buf);
 void ibv_free_buf(struct ibv_buf *buf)
 {
-	void (*real)(struct ibv_buf *buf);
-
 	if (!buf)
 		return;
 	if (buf->mark != &mark) {
-		real = (__typeof__(real))ep_real("ibv_free_buf",
-						 "IBVERBS_1.17");
-		if (real)
-			real(buf);
+		lep_forward_void("IBVERBS_1.17", ibv_free_buf, buf);
 		return;
 	}
 	buf->mark = NULL;
@@ -86,16 +81,16 @@ void ibv_free_buf(struct ibv_buf *buf)
 }
 
 /* ibv_export_buf_dmabuf_fd(3): none of ours is backed by a DMA-buf. */
-EP_EXPORT int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
+LEP_EXPORT int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
 	if (buf && buf->mark != &mark)
-		return ep_forward(-1, "IBVERBS_1.18", ibv_export_buf_dmabuf_fd,
-				  buf);
-	return ep_err(buf ? ENODATA : EINVAL);
+		return lep_forward(-1, "IBVERBS_1.18", ibv_export_buf_dmabuf_fd,
+				   buf);
+	return lep_err(buf ? ENODATA : EINVAL);
 }
 
-/* Is what is to be registered within the buffer, and that the PD's? */
+/* Is the range within the buffer, and the buffer the PD's? */
 static bool fits_buf(const struct ibv_pd *pd, const struct mr_init_attr *attr)
 {
 	const struct ibv_buf *buf = attr->buf;
@@ -115,41 +110,39 @@ static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd,
 
 	if (attr->comp_mask & ~(MASK_IOVA | MASK_ADDR | MASK_FD |
 				MASK_FD_OFFSET | MASK_BUF))
-		return ep_null(EOPNOTSUPP);
+		return lep_null(EOPNOTSUPP);
 	if (attr->comp_mask & MASK_FD) {
 		if ((attr->comp_mask & (MASK_ADDR | MASK_BUF)) ||
 		    !(attr->comp_mask & MASK_FD_OFFSET) ||
 		    !(attr->comp_mask & MASK_IOVA))
-			return ep_null(EINVAL);
-		return ibv_reg_dmabuf_mr(pd, attr->fd_offset, attr->length,
-					 attr->iova, attr->fd, attr->access);
+			return lep_null(EINVAL);
+		return lep_null(EOPNOTSUPP);
 	}
 	if (!(attr->comp_mask & MASK_ADDR) ||
 	    (attr->comp_mask & MASK_FD_OFFSET) ||
 	    ((attr->comp_mask & MASK_BUF) && !fits_buf(pd, attr)))
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	if (attr->comp_mask & MASK_IOVA)
 		iova = attr->iova;
-	return ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova,
-				attr->access);
+	return lep_mr_reg(pd, attr->addr, attr->length, iova, attr->access);
 }
 
 /* ibv_reg_mr_ex(3) */
-EP_EXPORT struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd,
-				       struct ibv_mr_init_attr *attr);
+LEP_EXPORT struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd,
+					struct ibv_mr_init_attr *attr);
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 {
 	if (!pd || !attr)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.15", ibv_reg_mr_ex, pd,
-				  attr);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.15", ibv_reg_mr_ex, pd,
+				   attr);
 	return reg_mr_ex(pd, (const struct mr_init_attr *)attr);
 }
 
 /* ibv_reg_buf_mr(3) */
-EP_EXPORT struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
-					void *addr, size_t length, int access);
+LEP_EXPORT struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
+					 void *addr, size_t length, int access);
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr,
 			      size_t length, int access)
 {
@@ -162,9 +155,9 @@ struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr
 	};
 
 	if (!pd)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.17", ibv_reg_buf_mr, pd, buf,
-				  addr, length, access);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.17", ibv_reg_buf_mr, pd, buf,
+				   addr, length, access);
 	return reg_mr_ex(pd, &attr);
 }

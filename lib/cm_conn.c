@@ -1,116 +1,116 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Resolving, connecting, listening. The kernel moves the id's own QP along. */
-#include "internal.h"
+/* Resolving, listening, connecting. The kernel moves the id's own QP along. */
+#include "cm.h"
 
-int ep_id_resolve_addr(struct ep_id *id, const struct sockaddr *src,
-		       socklen_t src_len, const struct sockaddr *dst,
-		       socklen_t dst_len, int timeout_ms)
+int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
+			socklen_t src_len, const struct sockaddr *dst,
+			socklen_t dst_len, int timeout_ms)
 {
 	struct rdma_ep_resolve_addr cmd = {
 		.id = id->handle,
 		.timeout_ms = timeout_ms,
 	};
-	struct ep_wait wait;
+	struct lep_await wait;
 
-	if (ep_addr_to_uapi(&cmd.src, src, src_len) ||
-	    ep_addr_to_uapi(&cmd.dst, dst, dst_len))
+	if (lep_addr_to_uapi(&cmd.src, src, src_len) ||
+	    lep_addr_to_uapi(&cmd.dst, dst, dst_len))
 		return -1;
-	if (ep_call_await(id, RESOLVE_ADDR, &cmd, &wait))
+	if (lep_call_await(id, RESOLVE_ADDR, &cmd, &wait))
 		return -1;
-	/* Visible at once; the rest comes with the event. */
+	/* This address is visible at once, the rest with the event. */
 	memcpy(&id->id.route.addr.dst_storage, &cmd.dst, sizeof(cmd.dst));
-	return ep_complete_await(&wait);
+	return lep_await_finish(&wait);
 }
 
 /* rdma_resolve_addr(3) */
-EP_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id,
-				struct sockaddr *src_addr,
-				struct sockaddr *dst_addr, int timeout_ms)
+LEP_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id,
+				 struct sockaddr *src_addr,
+				 struct sockaddr *dst_addr, int timeout_ms)
 {
-	socklen_t src_len = ep_addr_len(src_addr);
-	socklen_t dst_len = ep_addr_len(dst_addr);
+	socklen_t src_len = lep_addr_len(src_addr);
+	socklen_t dst_len = lep_addr_len(dst_addr);
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_resolve_addr, id, src_addr,
-				     dst_addr, timeout_ms);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_resolve_addr, id, src_addr,
+				      dst_addr, timeout_ms);
 	if (!id || !dst_len || (src_addr && !src_len))
-		return ep_err(EINVAL);
-	return ep_id_resolve_addr(ep_cm_id(id), src_addr, src_len, dst_addr,
-				  dst_len, timeout_ms);
+		return lep_err(EINVAL);
+	return lep_id_resolve_addr(lep_to_id(id), src_addr, src_len, dst_addr,
+				   dst_len, timeout_ms);
 }
 
 /* rdma_resolve_route(3) */
-EP_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
+LEP_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 {
 	struct rdma_ep_id_cmd cmd = { .arg = timeout_ms };
-	struct ep_wait wait;
+	struct lep_await wait;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_resolve_route, id, timeout_ms);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_resolve_route, id, timeout_ms);
 	if (!id || !id->verbs)
-		return ep_err(EINVAL);
-	cmd.id = ep_cm_id(id)->handle;
-	if (ep_call_await(ep_cm_id(id), RESOLVE_ROUTE, &cmd, &wait))
+		return lep_err(EINVAL);
+	cmd.id = lep_to_id(id)->handle;
+	if (lep_call_await(lep_to_id(id), RESOLVE_ROUTE, &cmd, &wait))
 		return -1;
-	return ep_complete_await(&wait);
+	return lep_await_finish(&wait);
 }
 
 /* rdma_listen(3) */
-EP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
+LEP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct rdma_ep_id_cmd cmd = { .arg = backlog > 0 ? backlog : 0 };
 	struct rdma_ep_query_id query;
 	int ret;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_listen, id, backlog);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_listen, id, backlog);
 	if (!id)
-		return ep_err(EINVAL);
-	cmd.id = ep_cm_id(id)->handle;
-	if (ep_call(ep_cm_id(id)->session, LISTEN, &cmd))
+		return lep_err(EINVAL);
+	cmd.id = lep_to_id(id)->handle;
+	if (lep_call(lep_to_id(id)->session, LISTEN, &cmd))
 		return -1;
-	/* An id that was not bound has been bound now. */
-	if (id->route.addr.src_storage.ss_family && rdma_get_src_port(id))
+	/* This has bound an id that was not bound. */
+	if (id->route.addr.src_storage.ss_family &&
+	    lep_addr_port(&id->route.addr.src_storage))
 		return 0;
 	do
-		ret = ep_id_query(ep_cm_id(id), &query);
+		ret = lep_id_query(lep_to_id(id), &query);
 	while (ret && errno == EINTR);
-	return ret ? ret : ep_id_set_info(ep_cm_id(id), &query.info);
+	return ret ? ret : lep_id_set_info(lep_to_id(id), &query.info);
 }
 
-/* The device that the id is bound to, with its limits known; or NULL and errno. */
-static struct ep_device *bound_device(struct ep_id *id)
+/* The device that the id is bound to, with its limits; or NULL and errno. */
+static struct lep_device *bound_device(struct lep_id *id)
 {
-	struct ep_device *dev;
+	struct lep_device *dev;
 
 	if (!id->has_device || !id->id.verbs)
-		return ep_null(EINVAL);
-	dev = ep_dev(id->id.verbs->device);
-	return ep_device_limits(id->session, dev) ? NULL : dev;
+		return lep_null(EINVAL);
+	dev = lep_to_dev(id->id.verbs->device);
+	return lep_device_limits(id->session, dev) ? NULL : dev;
 }
 
-static int check_param(const struct ep_id *id, const struct ep_device *dev,
+static int check_param(const struct lep_id *id, const struct lep_device *dev,
 		       const struct rdma_conn_param *param)
 {
 	if (id->id.ps != RDMA_PS_TCP)
 		return 0;
 	if (!param)
-		return id->id.qp ? 0 : ep_err(EINVAL);
+		return id->id.qp ? 0 : lep_err(EINVAL);
 	if ((param->responder_resources != RDMA_MAX_RESP_RES &&
 	     param->responder_resources > dev->max_responder_resources) ||
 	    (param->initiator_depth != RDMA_MAX_INIT_DEPTH &&
 	     param->initiator_depth > dev->max_initiator_depth))
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	return 0;
 }
 
 /*
- * The parameters as the kernel wants them: expanded, since to rdma_cm in the
- * kernel no parameters and values of 0xff mean something else. They start out
- * with the responder_resources and initiator_depth that the values "maximum" and
- * param NULL stand for.
+ * The parameters for the kernel: expanded, since rdma_cm in the kernel has other meanings
+ * for NULL and for values of 0xff. conn starts with the responder_resources and
+ * initiator_depth of param NULL and of the values "maximum".
  */
-static int set_conn(struct rdma_ep_conn_param *conn, const struct ep_id *id,
+static int set_conn(struct rdma_ep_conn_param *conn, const struct lep_id *id,
 		    const struct rdma_conn_param *param)
 {
 	const struct ibv_qp *qp = id->id.qp;
@@ -137,7 +137,7 @@ static int set_conn(struct rdma_ep_conn_param *conn, const struct ep_id *id,
 		param->rnr_retry_count > 7 ? 7 : param->rnr_retry_count;
 	if (param->private_data && param->private_data_len) {
 		if (len + param->private_data_len > UINT8_MAX)
-			return ep_err(EINVAL);
+			return lep_err(EINVAL);
 		memcpy(conn->private_data + len, param->private_data,
 		       param->private_data_len);
 		conn->private_data_len = len + param->private_data_len;
@@ -146,18 +146,18 @@ static int set_conn(struct rdma_ep_conn_param *conn, const struct ep_id *id,
 }
 
 /* rdma_connect(3) */
-EP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
-			   struct rdma_conn_param *conn_param)
+LEP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
+			    struct rdma_conn_param *conn_param)
 {
-	struct ep_id *id = ep_cm_id(cm_id);
+	struct lep_id *id = lep_to_id(cm_id);
 	struct rdma_ep_connect cmd = {};
-	struct ep_device *dev;
-	struct ep_wait wait;
+	struct lep_device *dev;
+	struct lep_await wait;
 
-	if (ep_foreign_id(cm_id))
-		return ep_forward_cm(-1, rdma_connect, cm_id, conn_param);
+	if (lep_foreign_id(cm_id))
+		return lep_forward_cm(-1, rdma_connect, cm_id, conn_param);
 	if (!id)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	dev = bound_device(id);
 	if (!dev || check_param(id, dev, conn_param))
 		return -1;
@@ -169,49 +169,14 @@ EP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 	cmd.conn.initiator_depth = dev->max_initiator_depth;
 	if (set_conn(&cmd.conn, id, conn_param))
 		return -1;
-	if (ep_call_await(id, CONNECT, &cmd, &wait))
+	if (lep_call_await(id, CONNECT, &cmd, &wait))
 		return -1;
 
-	/* ai_connect is for the first request only. */
+	/* Only the first request carries ai_connect. */
 	free(id->connect);
 	id->connect = NULL;
 	id->connect_len = 0;
-	return ep_complete_await(&wait);
-}
-
-int ep_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state)
-{
-	struct ibv_qp_attr attr = { .qp_state = state };
-	int error = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
-
-	return error ? ep_err(error) : 0;
-}
-
-/*
- * What the kernel does with an id's own QP, for one that is not: ready to send,
- * within limit if given.
- */
-int ep_id_ready_qp(struct ep_id *id, struct ibv_qp *qp,
-		   const struct rdma_ep_conn_param *limit)
-{
-	enum ibv_qp_state state;
-	struct ibv_qp_attr attr;
-	int mask, error;
-
-	for (state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
-		memset(&attr, 0, sizeof(attr));
-		attr.qp_state = state;
-		if (rdma_init_qp_attr(&id->id, &attr, &mask))
-			return -1;
-		if (limit && state == IBV_QPS_RTR)
-			attr.max_dest_rd_atomic = limit->responder_resources;
-		if (limit && state == IBV_QPS_RTS)
-			attr.max_rd_atomic = limit->initiator_depth;
-		error = ibv_modify_qp(qp, &attr, mask);
-		if (error)
-			return ep_err(error);
-	}
-	return 0;
+	return lep_await_finish(&wait);
 }
 
 static uint8_t min_u8(uint8_t a, uint8_t b)
@@ -220,21 +185,21 @@ static uint8_t min_u8(uint8_t a, uint8_t b)
 }
 
 /* rdma_accept(3) */
-EP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
-			  struct rdma_conn_param *conn_param)
+LEP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
+			   struct rdma_conn_param *conn_param)
 {
-	struct ep_id *id = ep_cm_id(cm_id);
+	struct lep_id *id = lep_to_id(cm_id);
 	struct rdma_ep_connect cmd = {};
 	bool datagram = cm_id && cm_id->qp_type == IBV_QPT_UD;
-	struct ibv_qp *other = NULL;
-	struct ep_device *dev;
-	struct ep_wait wait;
+	struct ibv_qp *external = NULL;
+	struct lep_device *dev;
+	struct lep_await wait;
 	int error;
 
-	if (ep_foreign_id(cm_id))
-		return ep_forward_cm(-1, rdma_accept, cm_id, conn_param);
+	if (lep_foreign_id(cm_id))
+		return lep_forward_cm(-1, rdma_accept, cm_id, conn_param);
 	if (!id || (!cm_id->qp && !conn_param))
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	dev = bound_device(id);
 	if (!dev || check_param(id, dev, conn_param))
 		return -1;
@@ -250,26 +215,26 @@ EP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 	if (set_conn(&cmd.conn, id, conn_param))
 		return -1;
 	if (!datagram)
-		other = ep_id_other_qp(id);
-	if (other && ep_id_ready_qp(id, other, &cmd.conn))
+		external = lep_id_external_qp(id);
+	if (external && lep_external_qp_connect(id, external, &cmd.conn))
 		return -1;
-	if (datagram ? ep_call(id->session, ACCEPT, &cmd) :
-		       ep_call_await(id, ACCEPT, &cmd, &wait)) {
+	if (datagram ? lep_call(id->session, ACCEPT, &cmd) :
+		       lep_call_await(id, ACCEPT, &cmd, &wait)) {
 		error = errno;
-		if (other)
-			ep_qp_set_state(other, IBV_QPS_ERR);
-		ep_id_qp_ask_state(id);
-		return ep_err(error);
+		if (external)
+			lep_external_qp_set_state(external, IBV_QPS_ERR);
+		lep_owner_query_qp_state(&id->owner);
+		return lep_err(error);
 	}
 
 	if (datagram) {
-		/* There is nothing to wait for. */
+		/* There is no event to wait for. */
 		if (id->sync)
-			ep_drop_event(cm_id);
+			lep_id_drop_event(id);
 		return 0;
 	}
-	ep_id_qp_connected(id);
-	return ep_complete_await(&wait);
+	lep_owner_qp_connected(&id->owner);
+	return lep_await_finish(&wait);
 }
 
 static int reject(struct rdma_cm_id *id, const void *private_data,
@@ -278,108 +243,100 @@ static int reject(struct rdma_cm_id *id, const void *private_data,
 	struct rdma_ep_reject cmd = { .reason = reason };
 
 	if (!id)
-		return ep_err(EINVAL);
-	cmd.id = ep_cm_id(id)->handle;
+		return lep_err(EINVAL);
+	cmd.id = lep_to_id(id)->handle;
 	if (private_data && private_data_len) {
 		memcpy(cmd.private_data, private_data, private_data_len);
 		cmd.private_data_len = private_data_len;
 	}
-	return ep_call(ep_cm_id(id)->session, REJECT, &cmd) ? -1 : 0;
+	return lep_call(lep_to_id(id)->session, REJECT, &cmd) ? -1 : 0;
 }
 
 /* rdma_reject(3) */
-EP_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
-			  uint8_t private_data_len)
+LEP_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
+			   uint8_t private_data_len)
 {
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_reject, id, private_data,
-				     private_data_len);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_reject, id, private_data,
+				      private_data_len);
 	return reject(id, private_data, private_data_len, 0);
 }
 
-/* As rdma_reject(), with the reason "vendor option not supported". */
-EP_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
-			      uint8_t private_data_len)
+/* As rdma_reject(3), with the reason "vendor option not supported". */
+LEP_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
+			       uint8_t private_data_len)
 {
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_reject_ece, id, private_data,
-				     private_data_len);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_reject_ece, id, private_data,
+				      private_data_len);
 	return reject(id, private_data, private_data_len, 35);
 }
 
 /* rdma_establish(3) */
-EP_EXPORT int rdma_establish(struct rdma_cm_id *id)
+LEP_EXPORT int rdma_establish(struct rdma_cm_id *id)
 {
 	struct rdma_ep_id_cmd cmd = {};
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_establish, id);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_establish, id);
 	if (!id || id->qp)
-		return ep_err(EINVAL);
-	cmd.id = ep_cm_id(id)->handle;
-	return ep_call(ep_cm_id(id)->session, ESTABLISH, &cmd) ? -1 : 0;
+		return lep_err(EINVAL);
+	cmd.id = lep_to_id(id)->handle;
+	return lep_call(lep_to_id(id)->session, ESTABLISH, &cmd) ? -1 : 0;
 }
 
 /*
- * rdma_disconnect(3): before the peer hears of it the QP is moved to the error
- * state, or on iWARP drained.
+ * rdma_disconnect(3): before the peer is notified, the QP is moved to the error state, or
+ * on iWARP drained.
  */
-EP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
+LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
 	enum ibv_qp_state state = IBV_QPS_ERR;
 	struct rdma_ep_id_cmd cmd = {};
-	struct ibv_qp *other;
-	struct ep_wait wait;
+	struct ibv_qp *external;
+	struct lep_await wait;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_disconnect, id);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_disconnect, id);
 	if (!id || !id->verbs)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if (id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
 		state = IBV_QPS_SQD;
-	other = ep_id_other_qp(ep_cm_id(id));
-	if (other && ep_qp_set_state(other, state))
+	external = lep_id_external_qp(lep_to_id(id));
+	if (external && lep_external_qp_set_state(external, state))
 		return -1;
 
-	cmd.id = ep_cm_id(id)->handle;
-	if (ep_call_await(ep_cm_id(id), DISCONNECT, &cmd, &wait)) {
-		/* The QP may have been moved nevertheless. */
-		ep_id_qp_ask_state(ep_cm_id(id));
+	cmd.id = lep_to_id(id)->handle;
+	if (lep_call_await(lep_to_id(id), DISCONNECT, &cmd, &wait)) {
+		/* The kernel may have moved the QP before the failure. */
+		lep_owner_query_qp_state(&lep_to_id(id)->owner);
 		return -1;
 	}
-	ep_id_qp_state(ep_cm_id(id), state);
-	return ep_complete_await(&wait);
+	lep_owner_set_qp_state(&lep_to_id(id)->owner, state);
+	return lep_await_finish(&wait);
 }
 
 /* rdma_init_qp_attr(3) */
-EP_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
-				struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
+LEP_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
+				 struct ibv_qp_attr *qp_attr, int *qp_attr_mask)
 {
-	struct rdma_ep_init_qp_attr cmd = {};
-
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_init_qp_attr, id, qp_attr,
-				     qp_attr_mask);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_init_qp_attr, id, qp_attr,
+				      qp_attr_mask);
 	if (!id || !qp_attr || !qp_attr_mask || !id->verbs)
-		return ep_err(EINVAL);
-	cmd.id = ep_cm_id(id)->handle;
-	cmd.qp_state = qp_attr->qp_state;
-	if (ep_call(ep_cm_id(id)->session, INIT_QP_ATTR, &cmd))
-		return -1;
-	ep_qp_attr_from_uapi(qp_attr, &cmd.attr);
-	*qp_attr_mask = cmd.attr.qp_attr_mask;
-	return 0;
+		return lep_err(EINVAL);
+	return lep_id_init_qp_attr(lep_to_id(id), qp_attr, qp_attr_mask);
 }
 
-/* rdma_notify(3): the kernel knows only of "communication established". */
-EP_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+/* rdma_notify(3): the kernel accepts only "communication established". */
+LEP_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	struct rdma_ep_id_cmd cmd = { .arg = event };
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_notify, id, event);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_notify, id, event);
 	if (!id)
-		return ep_err(EINVAL);
-	cmd.id = ep_cm_id(id)->handle;
-	return ep_call(ep_cm_id(id)->session, NOTIFY, &cmd) ? -1 : 0;
+		return lep_err(EINVAL);
+	cmd.id = lep_to_id(id)->handle;
+	return lep_call(lep_to_id(id)->session, NOTIFY, &cmd) ? -1 : 0;
 }

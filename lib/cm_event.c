@@ -2,46 +2,20 @@
 /* Communication events. */
 #include <unistd.h>
 
-#include "internal.h"
+#include "cm.h"
 
-struct ep_event *ep_event_alloc(void)
+/* rdma_ack_cm_event(3) */
+LEP_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
-	return calloc(1, sizeof(struct ep_event));
-}
-
-/*
- * One more event of the id has been acknowledged, maybe of one of its multicast
- * groups, which may be gone from then on.
- */
-static void count_ack(struct ep_id *id, struct ep_mcast *mcast)
-{
-	pthread_mutex_lock(&id->mutex);
-	id->acked++;
-	if (mcast)
-		ep_mcast_acked(mcast);
-	pthread_cond_broadcast(&id->cond);
-	pthread_mutex_unlock(&id->mutex);
-}
-
-/*
- * rdma_ack_cm_event(3). A connection request counts to the listening id; an event
- * that the library made itself counts to none.
- */
-EP_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *cm_event)
-{
-	struct ep_event *event = (struct ep_event *)cm_event;
-
 	if (!event)
-		return ep_err(EINVAL);
-	if (ep_real_calls())
-		return ep_forward_cm(-1, rdma_ack_cm_event, cm_event);
-	if (event->charged)
-		count_ack(event->charged, event->mcast);
-	free(event);
+		return lep_err(EINVAL);
+	if (lep_real_calls())
+		return lep_forward_cm(-1, rdma_ack_cm_event, event);
+	lep_event_ack((struct lep_event *)event);
 	return 0;
 }
 
-static void set_param(struct ep_event *event, const struct rdma_ep_event *rec)
+static void set_param(struct lep_event *event, const struct rdma_ep_event *rec)
 {
 	struct rdma_conn_param *conn = &event->event.param.conn;
 	struct rdma_ud_param *ud = &event->event.param.ud;
@@ -49,7 +23,7 @@ static void set_param(struct ep_event *event, const struct rdma_ep_event *rec)
 	uint8_t len;
 
 	if (rec->flags & RDMA_EP_EVENT_ARG) {
-		/* Members that not every rdma_cma.h has: uint64_t param.arg */
+		/* Some rdma_cma.h lack this member: uint64_t param.arg */
 		memcpy(&event->event.param, &rec->param.arg,
 		       sizeof(rec->param.arg));
 		return;
@@ -59,7 +33,7 @@ static void set_param(struct ep_event *event, const struct rdma_ep_event *rec)
 		len = rec->param.ud.private_data_len;
 		ud->private_data_len = len;
 		ud->private_data = len ? event->private_data : NULL;
-		ep_ah_attr_from_uapi(&ud->ah_attr, &rec->param.ud.ah_attr);
+		lep_ah_attr_from_uapi(&ud->ah_attr, &rec->param.ud.ah_attr);
 		ud->qp_num = rec->param.ud.qp_num;
 		ud->qkey = rec->param.ud.qkey;
 	} else {
@@ -79,18 +53,18 @@ static void set_param(struct ep_event *event, const struct rdma_ep_event *rec)
 }
 
 /*
- * Make child, which may be NULL for want of memory, the id of a connection
- * request. The child of a synchronous listener gets a channel of its own; channel
- * is that one if the kernel has made it already. Returns false if the request can
- * not be presented; then the child is no more.
+ * Make child, which is NULL after a failed allocation, the id of a connection request. The
+ * child of a synchronous listener gets a channel of its own; channel is that one if the
+ * kernel has created it already. Returns false, and frees the child, if the request cannot
+ * be presented.
  */
-static bool set_child(struct ep_id *listener, const struct rdma_ep_event *rec,
-		      struct ep_id *child, struct rdma_event_channel *channel)
+static bool set_child(struct lep_id *listener, const struct rdma_ep_event *rec,
+		      struct lep_id *child, struct rdma_event_channel *channel)
 {
 	if (!child) {
-		rdma_destroy_event_channel(channel);
-		ep_destroy(listener->session, RDMA_EP_OBJ_ID, rec->child, NULL,
-			   NULL);
+		lep_channel_destroy(channel);
+		lep_obj_destroy(listener->session, RDMA_EP_OBJ_ID, rec->child, NULL,
+				NULL);
 		return false;
 	}
 
@@ -104,56 +78,52 @@ static bool set_child(struct ep_id *listener, const struct rdma_ep_event *rec,
 		child->responder_resources = rec->param.conn.responder_resources;
 		child->initiator_depth = rec->param.conn.initiator_depth;
 	}
-	if (ep_id_set_info(child, &rec->info) || !child->id.verbs ||
-	    (listener->sync && !channel && rdma_migrate_id(&child->id, NULL))) {
-		rdma_destroy_id(&child->id);
+	if (lep_id_set_info(child, &rec->info) || !child->id.verbs ||
+	    (listener->sync && !channel && lep_id_migrate(child, NULL))) {
+		lep_id_destroy(child);
 		return false;
 	}
 	return true;
 }
 
-static void set_error(struct ep_event *event, enum rdma_cm_event_type type)
+static void set_error(struct lep_event *event, enum rdma_cm_event_type type)
 {
 	event->event.event = type;
 	event->event.status = -errno;
 }
 
-/*
- * The peer has accepted, and the id's QP is one that the kernel does not know to
- * be the id's: see ep_id_other_qp().
- */
-static void connect_other_qp(struct ep_event *event, struct ep_id *id,
+/* The peer has accepted, and the id has an external QP. */
+static void connect_external_qp(struct lep_event *event, struct lep_id *id,
 			     struct ibv_qp *qp)
 {
 	struct rdma_ep_id_cmd cmd = { .id = id->handle };
 
-	if (!ep_id_ready_qp(id, qp, NULL) &&
-	    !ep_call(id->session, ESTABLISH, &cmd)) {
+	if (!lep_external_qp_connect(id, qp, NULL) &&
+	    !lep_call(id->session, ESTABLISH, &cmd)) {
 		event->event.event = RDMA_CM_EVENT_ESTABLISHED;
 		return;
 	}
 	set_error(event, RDMA_CM_EVENT_CONNECT_ERROR);
 	id->failed = true;
-	ep_qp_set_state(qp, IBV_QPS_ERR);
+	lep_external_qp_set_state(qp, IBV_QPS_ERR);
 }
 
 /*
- * Turn a record into the event that the program gets, and do what happens to the
- * id at that moment. Returns false if the program is to get nothing; then the
- * event has been acknowledged. child and channel are as in set_child(), and not
- * used for other events than connection requests.
+ * Fill the program's event from the kernel's record, and update the id. Returns false if
+ * there is no event for the program; the record has been acknowledged then. child and
+ * channel are as in set_child(), and used for connection requests only.
  */
-bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
-		  struct ep_id *child, struct rdma_event_channel *channel)
+bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *rec,
+		    struct lep_id *child, struct rdma_event_channel *channel)
 {
-	struct ep_id *id = (void *)(uintptr_t)rec->uid;
-	struct ibv_qp *other;
+	struct lep_id *id = (void *)(uintptr_t)rec->uid;
+	struct ibv_qp *external;
 
 	if (!id)
 		return false;
 	if (id->failed && (rec->event == RDMA_CM_EVENT_REJECTED ||
 			   rec->event == RDMA_CM_EVENT_DISCONNECTED)) {
-		count_ack(id, NULL);
+		lep_id_count_ack(id, NULL);
 		return false;
 	}
 	event->charged = id;
@@ -164,7 +134,7 @@ bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
 
 	switch (event->event.event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		if (ep_id_set_info(id, &rec->info)) {
+		if (lep_id_set_info(id, &rec->info)) {
 			set_error(event, RDMA_CM_EVENT_ADDR_ERROR);
 		} else if (!id->id.verbs) {
 			errno = ENODEV;
@@ -172,38 +142,38 @@ bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
 		}
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		if (ep_id_set_info(id, &rec->info))
+		if (lep_id_set_info(id, &rec->info))
 			set_error(event, RDMA_CM_EVENT_ROUTE_ERROR);
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		if (!set_child(id, rec, child, channel)) {
-			count_ack(id, NULL);
+			lep_id_count_ack(id, NULL);
 			return false;
 		}
 		event->event.id = &child->id;
 		event->event.listen_id = &id->id;
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		other = ep_id_other_qp(id);
-		if (other)
-			connect_other_qp(event, id, other);
+		external = lep_id_external_qp(id);
+		if (external)
+			connect_external_qp(event, id, external);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		ep_id_qp_connected(id);
+		lep_owner_qp_connected(&id->owner);
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		ep_id_qp_ask_state(id);
+		lep_owner_query_qp_state(&id->owner);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		ep_id_qp_state(id, IBV_QPS_ERR);
-		other = ep_id_other_qp(id);
-		if (other)
-			ep_qp_set_state(other, IBV_QPS_ERR);
+		lep_owner_set_qp_state(&id->owner, IBV_QPS_ERR);
+		external = lep_id_external_qp(id);
+		if (external)
+			lep_external_qp_set_state(external, IBV_QPS_ERR);
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
 		event->mcast = (void *)(uintptr_t)rec->param.ud.mcast_uid;
-		if (ep_mcast_event(id, event->mcast, &event->event))
+		if (lep_mcast_event(id, event->mcast, &event->event))
 			set_error(event, RDMA_CM_EVENT_MULTICAST_ERROR);
 		break;
 	default:
@@ -213,62 +183,70 @@ bool ep_event_set(struct ep_event *event, const struct rdma_ep_event *rec,
 }
 
 /* A new id if it is a connection request, else NULL. */
-static struct ep_id *child_for(const struct rdma_ep_event *rec)
+static struct lep_id *child_for(const struct rdma_ep_event *rec)
 {
 	if (rec->event != RDMA_CM_EVENT_CONNECT_REQUEST || !rec->uid)
 		return NULL;
-	return ep_id_alloc(((struct ep_id *)(uintptr_t)rec->uid)->session, NULL,
-			   0, 0);
+	return lep_id_alloc(((struct lep_id *)(uintptr_t)rec->uid)->session, NULL,
+			    0, 0);
 }
 
-/* rdma_get_cm_event(3): blocks in read(2), which is a cancellation point. */
-static bool get_event(struct rdma_event_channel *channel,
-		      struct ep_event *event, int *ret)
+/* Reads one record. Returns false if there is no event for the program in it. */
+static bool read_event(struct rdma_event_channel *channel,
+		       struct lep_event *event, int *ret)
 {
 	struct rdma_ep_event rec;
 	ssize_t len;
 
 	len = read(channel->fd, &rec, sizeof(rec));
 	if (len != sizeof(rec)) {
-		*ret = len < 0 ? -1 : ep_err(EIO);
+		*ret = len < 0 ? -1 : lep_err(EIO);
 		return true;
 	}
 	*ret = 0;
-	return ep_event_set(event, &rec, child_for(&rec), NULL);
+	return lep_event_fill(event, &rec, child_for(&rec), NULL);
 }
 
-EP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
-				struct rdma_cm_event **cm_event)
+/* Blocks in read(2), which is a cancellation point. */
+int lep_channel_get_event(struct rdma_event_channel *channel,
+			  struct rdma_cm_event **out)
 {
-	struct ep_event *event;
-	int ret = -1;
+	struct lep_event *event;
+	int error, ret = -1;
 
-	if (ep_real_calls())
-		return ep_forward_cm(-1, rdma_get_cm_event, channel, cm_event);
-	if (!channel || !cm_event)
-		return ep_err(EINVAL);
-	if (ep_channel_inherited(channel))
-		return ep_err(EBADF);
-	event = ep_event_alloc();
+	if (!channel || !out)
+		return lep_err(EINVAL);
+	if (lep_channel_inherited(channel))
+		return lep_err(EBADF);
+	event = lep_event_alloc();
 	if (!event)
 		return -1;
 
 	pthread_cleanup_push(free, event);
-	while (!get_event(channel, event, &ret))
+	while (!read_event(channel, event, &ret))
 		memset(event, 0, sizeof(*event));
 	pthread_cleanup_pop(0);
 
 	if (ret) {
-		int error = errno;
-
+		error = errno;
 		free(event);
-		return ep_err(error);
+		return lep_err(error);
 	}
-	*cm_event = &event->event;
+	*out = &event->event;
 	return 0;
 }
 
-int ep_write_event(struct ep_id *id, uint32_t event, int status, uint64_t arg)
+/* rdma_get_cm_event(3) */
+LEP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
+				 struct rdma_cm_event **event)
+{
+	if (lep_real_calls())
+		return lep_forward_cm(-1, rdma_get_cm_event, channel, event);
+	return lep_channel_get_event(channel, event);
+}
+
+int lep_id_write_event(struct lep_id *id, uint32_t event, int status,
+		       uint64_t arg)
 {
 	struct rdma_ep_write_event cmd = {
 		.id = id->handle,
@@ -277,16 +255,16 @@ int ep_write_event(struct ep_id *id, uint32_t event, int status, uint64_t arg)
 		.arg = arg,
 	};
 
-	return ep_call(id->session, WRITE_EVENT, &cmd) ? -1 : 0;
+	return lep_call(id->session, WRITE_EVENT, &cmd) ? -1 : 0;
 }
 
 /*
- * A command that waits, as a cancellation point, as read(2) is: the C library makes none
- * of ioctl(2). cancelled() is called if it is cancelled, perhaps with the command
- * executed: what the kernel has written says whether it was.
+ * A command that waits, as a cancellation point like read(2): the C library's ioctl(2) is
+ * none. cancelled() is called if the thread is cancelled. The command may have been executed
+ * then: the kernel's results in it show whether it was.
  */
-int ep_ioctl_cancel(int fd, unsigned long request, void *cmd,
-		    void (*cancelled)(void *arg), void *arg)
+int lep_ioctl_cancelable(int fd, unsigned long request, void *cmd,
+			 void (*cancelled)(void *arg), void *arg)
 {
 	int ret, type;
 
@@ -298,14 +276,14 @@ int ep_ioctl_cancel(int fd, unsigned long request, void *cmd,
 	return ret;
 }
 
-/* Without memory for the event it stays where it is. */
-void ep_wait_init(struct ep_wait *wait, struct ep_id *id, uint32_t *flags,
-		  struct rdma_ep_await *await)
+/* If the allocation fails, the event stays in the channel. */
+void lep_await_init(struct lep_await *wait, struct lep_id *id, uint32_t *flags,
+		    struct rdma_ep_await *await)
 {
 	wait->id = id;
 	wait->await = await;
 	wait->error = 0;
-	wait->event = id->sync ? ep_event_alloc() : NULL;
+	wait->event = id->sync ? lep_event_alloc() : NULL;
 	if (!wait->event)
 		return;
 	*flags |= RDMA_EP_AWAIT;
@@ -313,14 +291,14 @@ void ep_wait_init(struct ep_wait *wait, struct ep_id *id, uint32_t *flags,
 	await->channel_fd = id->id.channel ? id->id.channel->fd : -1;
 }
 
-/* The event that the id has shown until now goes; that which came is shown. */
-static bool show_event(struct ep_wait *wait)
+/* Replaces the event that the id shows with the one that has arrived. */
+static bool show_event(struct lep_await *wait)
 {
-	ep_drop_event(&wait->id->id);
+	lep_id_drop_event(wait->id);
 	if (wait->await->state == RDMA_EP_AWAIT_EVENT) {
-		ep_written(&wait->rec, sizeof(wait->rec));
-		if (ep_event_set(wait->event, &wait->rec,
-				 child_for(&wait->rec), NULL)) {
+		lep_written(&wait->rec, sizeof(wait->rec));
+		if (lep_event_fill(wait->event, &wait->rec,
+				   child_for(&wait->rec), NULL)) {
 			wait->id->id.event = &wait->event->event;
 			return true;
 		}
@@ -329,10 +307,10 @@ static bool show_event(struct ep_wait *wait)
 	return false;
 }
 
-/* Nobody else could acknowledge an event that the kernel has given us. */
+/* An event that the kernel has delivered must be acknowledged, so the id shows it. */
 static void wait_cancelled(void *arg)
 {
-	struct ep_wait *wait = arg;
+	struct lep_await *wait = arg;
 
 	if (wait->await->state == RDMA_EP_AWAIT_EVENT)
 		show_event(wait);
@@ -340,71 +318,69 @@ static void wait_cancelled(void *arg)
 		free(wait->event);
 }
 
-/* Returns 0 if the command has been executed, whatever became of the wait. */
-int ep_await(struct ep_wait *wait, unsigned long request, void *cmd)
+/* Returns 0 if the command has been executed, also if the wait has failed. */
+int lep_await_ioctl(struct lep_await *wait, unsigned long request, void *cmd)
 {
 	int fd = wait->id->session->fd;
 
 	if (!wait->event)
 		return ioctl(fd, request, cmd);
-	if (!ep_ioctl_cancel(fd, request, cmd, wait_cancelled, wait))
+	if (!lep_ioctl_cancelable(fd, request, cmd, wait_cancelled, wait))
 		return 0;
 	wait->error = errno;
 	if (wait->await->state)
 		return 0;
 	free(wait->event);
-	return ep_err(wait->error);
+	return lep_err(wait->error);
 }
 
-/* What a call returns that has ended with the event that the id shows. */
-static int event_status(struct rdma_cm_id *id)
+/* The result of a call that has ended with the event that the id shows. */
+static int event_status(const struct lep_id *id)
 {
-	int status = id->event->status;
+	int status = id->id.event->status;
 
 	if (!status)
 		return 0;
-	if (id->event->event == RDMA_CM_EVENT_REJECTED)
-		return ep_err(ECONNREFUSED);
-	return ep_err(status < 0 ? -status : status);
+	if (id->id.event->event == RDMA_CM_EVENT_REJECTED)
+		return lep_err(ECONNREFUSED);
+	return lep_err(status < 0 ? -status : status);
 }
 
 /*
- * How a call on a synchronous id ends: with the next event, whatever it is.
- * The event stays in id->event until the next such call.
+ * The end of a call on a synchronous id: the next event, of any kind. It stays in id.event
+ * until the next such call.
  */
-int ep_complete(struct rdma_cm_id *id)
+int lep_id_await_event(struct lep_id *id)
 {
-	if (!ep_cm_id(id)->sync)
+	if (!id->sync)
 		return 0;
-	ep_drop_event(id);
-	return rdma_get_cm_event(id->channel, &id->event) ? -1 :
-							    event_status(id);
+	lep_id_drop_event(id);
+	return lep_channel_get_event(id->id.channel, &id->id.event) ?
+		-1 : event_status(id);
 }
 
-/* The same after ep_call_await(). */
-int ep_complete_await(struct ep_wait *wait)
+/* The same after lep_call_await(). */
+int lep_await_finish(struct lep_await *wait)
 {
-	struct rdma_cm_id *id = &wait->id->id;
-
 	if (!wait->event)
-		return ep_complete(id);
+		return lep_id_await_event(wait->id);
 	if (show_event(wait))
-		return event_status(id);
-	/* In the kernel the wait goes on after a signal if it is to. */
-	return wait->error ? ep_err(wait->error) : ep_complete(id);
+		return event_status(wait->id);
+	/* After a signal, the kernel itself continues a wait that is to continue. */
+	return wait->error ? lep_err(wait->error) : lep_id_await_event(wait->id);
 }
 
 /* rdma_write_cm_event(3) */
-EP_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id,
-				  enum rdma_cm_event_type event, int status,
-				  uint64_t arg);
+LEP_EXPORT int rdma_write_cm_event(struct rdma_cm_id *id,
+				   enum rdma_cm_event_type event, int status,
+				   uint64_t arg);
 int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 			int status, uint64_t arg)
 {
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_write_cm_event, id, event, status,
-				     arg);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_write_cm_event, id, event, status,
+				      arg);
 	if (!id || (int)event != RDMA_EP_CM_EVENT_USER)
-		return ep_err(EINVAL);
-	return ep_write_event(ep_cm_id(id), event, status, arg);
+		return lep_err(EINVAL);
+	return lep_id_write_event(lep_to_id(id), event, status, arg);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* QPs and SRQs that are associated with an id. */
-#include "internal.h"
+#include "cm.h"
 
 /*
- * Destroy the CQs and channels that rdma_create_qp() made. What the program has
- * put in their place goes the same way, as with librdmacm.
+ * Destroy the CQs and channels that rdma_create_qp() created. Those that the program has
+ * put in their place are destroyed as well, as with librdmacm.
  */
-void ep_destroy_cqs(struct rdma_cm_id *id)
+static void destroy_cqs(struct rdma_cm_id *id)
 {
 	if (id->recv_cq)
 		ibv_destroy_cq(id->recv_cq);
@@ -23,54 +23,79 @@ void ep_destroy_cqs(struct rdma_cm_id *id)
 	id->send_cq_channel = NULL;
 }
 
-/* The XRC domain of a target QP: the one that is given, or the device's for ids. */
+/* The XRC domain of a target QP: that of the attributes, or the one that ids share. */
 static struct ibv_xrcd *target_xrcd(struct rdma_cm_id *id,
 				    const struct ibv_qp_init_attr_ex *ex)
 {
 	if (ex && ex->comp_mask & IBV_QP_INIT_ATTR_XRCD && ex->xrcd)
 		return ex->xrcd->context == id->verbs ? ex->xrcd :
-							ep_null(EINVAL);
+							lep_null(EINVAL);
 	if (id->qp_type != IBV_QPT_XRC_RECV)
-		return ep_null(EINVAL);
-	return ep_device_xrcd(id->verbs);
+		return lep_null(EINVAL);
+	return lep_device_xrcd(id->verbs);
 }
 
 /*
- * The PD of a QP or SRQ for which the program names none: the id's. A PD that was given for
- * a QP that is gone may be gone, too; then the default PD takes its place again.
+ * The PD of a QP or SRQ for which the program names none: the id's. A PD that the program
+ * gave for a QP may have been destroyed after that QP; the default PD replaces it then.
  */
 static struct ibv_pd *id_pd(struct rdma_cm_id *id)
 {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 
-	if (id->qp || !id->pd || id->pd != ep_cm_id(id)->made_pd)
+	if (id->qp || !id->pd || id->pd != lep_to_id(id)->made_pd)
 		return id->pd;
-	/* (A forked child has one of its own, or none: its parent's ids are refused.) */
-	if (ep_device_default(ep_cm_id(id)->session, ep_dev(id->verbs->device),
-			      &context, &pd) || context != id->verbs)
+	/* (In a forked child the default PD has another context, or there is none.) */
+	if (lep_device_default(lep_to_id(id)->session,
+			       lep_to_dev(id->verbs->device), &context, &pd) ||
+	    context != id->verbs)
 		return id->pd;
 	return pd;
 }
 
+/* After the kernel has created the QP, and perhaps CQs with it, for the id. */
+void lep_id_finish_qp(struct lep_id *id, struct lep_qp_build *build,
+		      const struct rdma_ep_qp_init *init, struct ibv_pd *pd,
+		      struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp *qp = lep_qp_build_finish(build, init, id->id.verbs, pd,
+						attr, &id->id);
+
+	if (build->recv.cq) {
+		id->id.recv_cq = build->recv.cq;
+		id->id.recv_cq_channel = build->recv.channel;
+	}
+	if (build->send.cq) {
+		id->id.send_cq = build->send.cq;
+		id->id.send_cq_channel = build->send.channel;
+	}
+	lep_qp_set_owner(lep_to_qp(qp), &id->owner);
+	id->made_qp = qp;
+	id->made_pd = pd;
+	id->id.pd = pd;
+	id->id.qp = qp;
+}
+
 /* ex: the attributes once more if they are extended ones, else NULL. */
-static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 		     struct ibv_qp_init_attr *attr,
 		     const struct ibv_qp_init_attr_ex *ex)
 {
 	struct rdma_ep_create_qp cmd = {};
+	struct rdma_cm_id *id = &ours->id;
 	struct ibv_xrcd *xrcd = NULL;
-	struct ep_qp_build build;
+	struct lep_qp_build build;
 
 	if (!id->verbs || id->qp)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if (!pd)
 		pd = id_pd(id);
 	if (!pd || pd->context != id->verbs)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if ((id->recv_cq && attr->recv_cq && id->recv_cq != attr->recv_cq) ||
 	    (id->send_cq && attr->send_cq && id->send_cq != attr->send_cq))
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 
 	if (attr->qp_type == IBV_QPT_XRC_RECV) {
 		xrcd = target_xrcd(id, ex);
@@ -85,86 +110,95 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	if (!attr->srq)
 		attr->srq = id->srq;
 
-	if (ex ? ep_qp_prepare_ex(&build, &cmd.init, pd, ex, true) :
-		 ep_qp_prepare(&build, &cmd.init, pd, attr, true))
+	if (ex ? lep_qp_build_begin_ex(&build, &cmd.init, pd, ex, true) :
+		 lep_qp_build_begin(&build, &cmd.init, pd, attr, true))
 		return -1;
 	if (xrcd)
-		cmd.init.pd = ep_xrcd_handle(xrcd);
-	cmd.id = ep_cm_id(id)->handle;
-	if (ep_call(ep_cm_id(id)->session, CREATE_QP, &cmd)) {
-		ep_qp_abort(&build);
+		cmd.init.pd = lep_xrcd_handle(xrcd);
+	cmd.id = ours->handle;
+	if (lep_call(ours->session, CREATE_QP, &cmd)) {
+		lep_qp_build_abort(&build);
 		return -1;
 	}
-	ep_qp_finish(&build, &cmd.init, id->verbs, pd, attr, ep_cm_id(id));
-	/* Now it is about this QP, which has none: see ibv_query_ece(). */
-	memset(&ep_cm_id(id)->local_ece, 0, sizeof(struct ibv_ece));
+	lep_id_finish_qp(ours, &build, &cmd.init, pd, attr);
+	/* From now on ECE is this QP's, which has none: see ibv_query_ece(). */
+	memset(&ours->local_ece, 0, sizeof(ours->local_ece));
 	return 0;
 }
 
 /* rdma_create_qp(3) */
-EP_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
-			     struct ibv_qp_init_attr *attr)
+LEP_EXPORT int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+			      struct ibv_qp_init_attr *attr)
 {
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_create_qp, id, pd, attr);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_create_qp, id, pd, attr);
 	if (!id || !attr)
-		return ep_err(EINVAL);
-	return create_qp(id, pd, attr, NULL);
+		return lep_err(EINVAL);
+	return lep_id_create_qp(lep_to_id(id), pd, attr, NULL);
 }
 
 /* rdma_create_qp_ex(3) */
-EP_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
-				struct ibv_qp_init_attr_ex *attr)
+LEP_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
+				 struct ibv_qp_init_attr_ex *attr)
 {
 	int error;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_create_qp_ex, id, attr);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_create_qp_ex, id, attr);
 	if (!id || !attr || !id->verbs)
-		return ep_err(EINVAL);
-	error = ep_qp_check_ex(id->verbs, attr);
+		return lep_err(EINVAL);
+	error = lep_qp_check_ex(id->verbs, attr);
 	if (error)
-		return ep_err(error);
+		return lep_err(error);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		attr->pd = id_pd(id);
 	}
-	return create_qp(id, attr->pd, (struct ibv_qp_init_attr *)attr, attr);
+	return lep_id_create_qp(lep_to_id(id), attr->pd,
+				(struct ibv_qp_init_attr *)attr, attr);
 }
 
-/* rdma_destroy_qp(3). It can not fail, so the QP leaves its multicast groups. */
-EP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+/* The QP leaves its multicast groups, as rdma_destroy_qp(3) cannot fail. */
+void lep_id_destroy_qp(struct lep_id *ours)
 {
-	if (ep_foreign_id(id)) {
-		ep_forward_cm_void(rdma_destroy_qp, id);
+	struct rdma_cm_id *id = &ours->id;
+
+	if (lep_ours(id->qp->context))
+		lep_qp_destroy(id->qp, RDMA_EP_DESTROY_DETACH);
+	else
+		ibv_destroy_qp(id->qp);
+	id->qp = NULL;
+	/* XRC: the CQs are the SRQ's. */
+	if (id->qp_type != IBV_QPT_XRC_RECV || !id->srq)
+		destroy_cqs(id);
+}
+
+/* rdma_destroy_qp(3) */
+LEP_EXPORT void rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	if (lep_foreign_id(id)) {
+		lep_forward_cm_void(rdma_destroy_qp, id);
 		return;
 	}
 	if (!id || !id->qp) {
 		errno = EINVAL;
 		return;
 	}
-	if (ep_ours(id->qp->context))
-		ep_qp_destroy(id->qp, RDMA_EP_DESTROY_DETACH);
-	else
-		ibv_destroy_qp(id->qp);
-	id->qp = NULL;
-	/* XRC: they are the SRQ's. */
-	if (id->qp_type != IBV_QPT_XRC_RECV || !id->srq)
-		ep_destroy_cqs(id);
+	lep_id_destroy_qp(lep_to_id(id));
 }
 
 /*
- * Complete the attributes of an XRC SRQ; a CQ and its channel are made if neither the
- * attributes nor the id have them. -1 and errno.
+ * Complete the attributes of an XRC SRQ. A CQ and its channel are created if neither the
+ * attributes nor the id have them. Returns 0, or -1 and errno.
  */
 static int complete_xrc(struct rdma_cm_id *id,
 			struct ibv_srq_init_attr_ex *attr,
 			struct ibv_comp_channel **channel, struct ibv_cq **cq)
 {
-	if (!ep_has_xrc(id->verbs))
-		return ep_err(EOPNOTSUPP);
+	if (!lep_has_xrc(id->verbs))
+		return lep_err(EOPNOTSUPP);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd) {
-		attr->xrcd = ep_device_xrcd(id->verbs);
+		attr->xrcd = lep_device_xrcd(id->verbs);
 		if (!attr->xrcd)
 			return -1;
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD;
@@ -176,19 +210,19 @@ static int complete_xrc(struct rdma_cm_id *id,
 	if (attr->cq)
 		return 0;
 	if (!id->recv_cq_channel) {
-		*channel = ibv_create_comp_channel(id->verbs);
+		*channel = lep_comp_channel_create(id->verbs);
 		if (!*channel)
 			return -1;
 	}
-	*cq = ibv_create_cq(id->verbs, attr->attr.max_wr, id,
+	*cq = lep_cq_create(id->verbs, attr->attr.max_wr, id,
 			    *channel ? *channel : id->recv_cq_channel, 0);
 	attr->cq = *cq;
 	return *cq ? 0 : -1;
 }
 
 /*
- * A CQ that is made for the SRQ becomes the id's with it: of threads that make one at the
- * same time the kernel lets one succeed.
+ * A CQ that is created for the SRQ becomes the id's together with it: of concurrent calls
+ * only one succeeds in the kernel.
  */
 static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 				  struct ibv_srq_init_attr_ex *attr)
@@ -204,9 +238,9 @@ static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 		 attr->cq->context != id->verbs)
 		error = EINVAL;
 	else
-		srq = ep_srq_create(ep_cm_id(id)->session, id->verbs, attr->pd,
-				    ep_cm_id(id)->handle, attr->srq_context,
-				    &attr->attr, attr->xrcd, attr->cq);
+		srq = lep_srq_create(lep_to_id(id)->session, id->verbs, attr->pd,
+				     lep_to_id(id)->handle, attr->srq_context,
+				     &attr->attr, attr->xrcd, attr->cq);
 	if (srq) {
 		if (channel)
 			id->recv_cq_channel = channel;
@@ -217,10 +251,10 @@ static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 	if (!error)
 		error = errno;
 	if (cq)
-		ibv_destroy_cq(cq);
+		lep_cq_destroy(cq);
 	if (channel)
-		ibv_destroy_comp_channel(channel);
-	return ep_null(error);
+		lep_comp_channel_destroy(channel);
+	return lep_null(error);
 }
 
 static struct ibv_srq *create_srq(struct rdma_cm_id *id,
@@ -231,33 +265,27 @@ static struct ibv_srq *create_srq(struct rdma_cm_id *id,
 		attr->pd = id_pd(id);
 	}
 	if (!attr->pd || attr->pd->context != id->verbs)
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	if (attr->srq_type == IBV_SRQT_XRC)
 		return create_xrc(id, attr);
-	return ep_srq_create(ep_cm_id(id)->session, id->verbs, attr->pd,
-			     ep_cm_id(id)->handle, attr->srq_context,
-			     &attr->attr, NULL, NULL);
+	return lep_srq_create(lep_to_id(id)->session, id->verbs, attr->pd,
+			      lep_to_id(id)->handle, attr->srq_context,
+			      &attr->attr, NULL, NULL);
 }
 
-/* rdma_create_srq_ex(3). A failure leaves the attributes as they were. */
-EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
-				 struct ibv_srq_init_attr_ex *attr)
+/* A failure leaves the attributes as they were. */
+static int set_srq(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
-	struct ibv_srq_init_attr_ex given;
+	struct ibv_srq_init_attr_ex given = *attr;
 	struct ibv_srq *srq;
 	int error;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_create_srq_ex, id, attr);
-	if (!id || !attr || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
-		return ep_err(EINVAL);
-	error = ep_srq_check_ex(attr);
+	error = lep_srq_check_ex(attr);
 	if (error)
-		return ep_err(error);
+		return lep_err(error);
 	if (!id->verbs || id->srq)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 
-	given = *attr;
 	srq = create_srq(id, attr);
 	if (!srq) {
 		*attr = given;
@@ -269,9 +297,20 @@ EP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
 	return 0;
 }
 
+/* rdma_create_srq_ex(3) */
+LEP_EXPORT int rdma_create_srq_ex(struct rdma_cm_id *id,
+				  struct ibv_srq_init_attr_ex *attr)
+{
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_create_srq_ex, id, attr);
+	if (!id || !attr || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
+		return lep_err(EINVAL);
+	return set_srq(id, attr);
+}
+
 /* rdma_create_srq(3) */
-EP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
-			      struct ibv_srq_init_attr *attr)
+LEP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
+			       struct ibv_srq_init_attr *attr)
 {
 	struct ibv_srq_init_attr_ex attr_ex = {
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
@@ -280,32 +319,40 @@ EP_EXPORT int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd,
 	};
 	int ret;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_create_srq, id, pd, attr);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_create_srq, id, pd, attr);
 	if (!id || !attr)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if (id->qp_type == IBV_QPT_XRC_RECV)
 		attr_ex.srq_type = IBV_SRQT_XRC;
 	attr_ex.srq_context = attr->srq_context;
 	attr_ex.attr = attr->attr;
-	ret = rdma_create_srq_ex(id, &attr_ex);
+	ret = set_srq(id, &attr_ex);
 	attr->attr = attr_ex.attr;
 	return ret;
 }
 
-/* rdma_destroy_srq(3). The id's CQs stay as long as it has a QP. */
-EP_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+/* The id's CQs stay as long as it has a QP. */
+void lep_id_destroy_srq(struct lep_id *ours)
 {
-	if (ep_foreign_id(id)) {
-		ep_forward_cm_void(rdma_destroy_srq, id);
+	struct rdma_cm_id *id = &ours->id;
+
+	ibv_destroy_srq(id->srq);
+	id->srq = NULL;
+	if (!id->qp)
+		destroy_cqs(id);
+}
+
+/* rdma_destroy_srq(3) */
+LEP_EXPORT void rdma_destroy_srq(struct rdma_cm_id *id)
+{
+	if (lep_foreign_id(id)) {
+		lep_forward_cm_void(rdma_destroy_srq, id);
 		return;
 	}
 	if (!id || !id->srq) {
 		errno = EINVAL;
 		return;
 	}
-	ibv_destroy_srq(id->srq);
-	id->srq = NULL;
-	if (!id->qp)
-		ep_destroy_cqs(id);
+	lep_id_destroy_srq(lep_to_id(id));
 }

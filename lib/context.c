@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Contexts: opening devices and asking about them. */
-#include <stdio.h>
-
-#include "internal.h"
+/* Contexts: the table of verbs, opening and closing devices. */
+#include "objects.h"
 
 /*
- * What the inline functions of verbs.h call without looking whether it is there.
- * Everything else that is left NULL makes them fail with EOPNOTSUPP.
+ * The inline functions of verbs.h call these without a check for NULL. With any other
+ * member that is NULL they fail with EOPNOTSUPP.
  */
 static int no_close_xrcd(struct ibv_xrcd *xrcd)
 {
@@ -42,18 +40,18 @@ static void set_ops(struct verbs_context *verbs)
 	ops->_compat_query_port = ibv_query_port;
 	ops->bind_mw = no_bind_mw;
 	ops->dealloc_mw = no_dealloc_mw;
-	ops->poll_cq = ep_poll_cq;
-	ops->req_notify_cq = ep_req_notify_cq;
-	ops->post_srq_recv = ep_post_srq_recv;
-	ops->post_send = ep_post_send;
-	ops->post_recv = ep_post_recv;
+	ops->poll_cq = lep_poll_cq;
+	ops->req_notify_cq = lep_req_notify_cq;
+	ops->post_srq_recv = lep_post_srq_recv;
+	ops->post_send = lep_post_send;
+	ops->post_recv = lep_post_recv;
 
-	verbs->query_port = ep_query_port_attr;
-	verbs->query_device_ex = ep_query_device_ex;
-	verbs->create_cq_ex = ep_create_cq_ex;
-	verbs->create_qp_ex = ep_create_qp_ex;
-	verbs->create_srq_ex = ep_create_srq_ex;
-	verbs->modify_cq = ep_modify_cq;
+	verbs->query_port = lep_query_port;
+	verbs->query_device_ex = lep_query_device_ex;
+	verbs->create_cq_ex = lep_create_cq_ex;
+	verbs->create_qp_ex = lep_create_qp_ex;
+	verbs->create_srq_ex = lep_create_srq_ex;
+	verbs->modify_cq = lep_modify_cq;
 	verbs->close_xrcd = no_close_xrcd;
 	verbs->post_srq_ops = no_post_srq_ops;
 	verbs->sz = sizeof(*verbs);
@@ -62,33 +60,29 @@ static void set_ops(struct verbs_context *verbs)
 
 static void set_xrc_ops(struct verbs_context *verbs)
 {
-	verbs->open_xrcd = ep_open_xrcd;
-	verbs->close_xrcd = ep_close_xrcd;
-	verbs->open_qp = ep_open_qp;
-	verbs->get_srq_num = ep_get_srq_num;
+	verbs->open_xrcd = lep_open_xrcd;
+	verbs->close_xrcd = lep_close_xrcd;
+	verbs->open_qp = lep_open_qp;
+	verbs->get_srq_num = lep_get_srq_num;
 }
 
 /* A new context, or NULL and errno; flags are those of RDMA_EP_IOC_OPEN_DEVICE. */
-struct ibv_context *ep_context_open(struct ep_session *session,
-				    struct ep_device *dev, uint32_t flags,
-				    uint32_t *pd)
+struct ibv_context *lep_context_open(struct lep_session *session,
+				     struct lep_device *dev, uint32_t flags,
+				     uint32_t *pd)
 {
 	struct rdma_ep_open_device cmd = {
 		.flags = flags,
 		.dev_index = dev->index,
 	};
-	struct ep_context *ctx;
+	struct lep_context *ctx;
 	struct ibv_context *context;
-	int error;
 
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		return NULL;
-	if (ep_call(session, OPEN_DEVICE, &cmd)) {
-		error = errno;
-		free(ctx);
-		return ep_null(error);
-	}
+	if (lep_call(session, OPEN_DEVICE, &cmd))
+		return lep_free_null(ctx);
 
 	ctx->session = session;
 	ctx->handle = cmd.ctx;
@@ -109,52 +103,52 @@ struct ibv_context *ep_context_open(struct ep_session *session,
 }
 
 /* ibv_open_device(3): a new context every time. */
-EP_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+LEP_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	struct ep_session *session;
+	struct lep_session *session;
 
 	if (!device)
-		return ep_null(EINVAL);
-	if (!ep_device_ours(device))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_open_device, device);
-	session = ep_session_get();
+		return lep_null(EINVAL);
+	if (!lep_device_ours(device))
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_open_device, device);
+	session = lep_session_get();
 	if (!session)
 		return NULL;
-	return ep_context_open(session, ep_dev(device), 0, NULL);
+	return lep_context_open(session, lep_to_dev(device), 0, NULL);
 }
 
 /*
- * ibv_close_device(3): what the program has not destroyed ends with the context.
- * The contexts of ids can not be closed: EBUSY.
+ * ibv_close_device(3): objects that the program has not destroyed end with the context.
+ * The context that ids share cannot be closed: EBUSY.
  */
-EP_EXPORT int ibv_close_device(struct ibv_context *context)
+LEP_EXPORT int ibv_close_device(struct ibv_context *context)
 {
 	struct rdma_ep_destroy cmd = { .type = RDMA_EP_OBJ_CTX };
-	struct ep_context *ctx;
+	struct lep_context *ctx;
 	bool left = false;
 	int ret;
 
 	if (!context)
-		return ep_err(EINVAL);
-	if (!ep_ours(context))
-		return ep_forward(-1, "IBVERBS_1.1", ibv_close_device, context);
-	ctx = ep_ctx(context);
+		return lep_err(EINVAL);
+	if (!lep_ours(context))
+		return lep_forward(-1, "IBVERBS_1.1", ibv_close_device, context);
+	ctx = lep_to_ctx(context);
 	if (ctx->is_default)
-		return ep_err(EBUSY);
-	/* A parent's context in a child has only memory to give back. */
-	if (!ep_inherited(ctx->session)) {
+		return lep_err(EBUSY);
+	/* Of a parent's context, a child frees the memory only. */
+	if (!lep_inherited(ctx->session)) {
 		cmd.handle = ctx->handle;
-		ret = ep_call(ctx->session, DESTROY, &cmd);
+		ret = lep_call(ctx->session, DESTROY, &cmd);
 		left = ret && errno == EBUSY;
 		if (left) {
 			cmd.flags = RDMA_EP_DESTROY_CONTENTS;
-			ret = ep_call(ctx->session, DESTROY, &cmd);
+			ret = lep_call(ctx->session, DESTROY, &cmd);
 		}
 		if (ret)
 			return -1;
 	}
-	ep_close(context->async_fd);
-	/* The structures that are left point to it, and may still be used. */
+	lep_close_fd(context->async_fd);
+	/* The structures of such objects point to it, and may still be used. */
 	if (left) {
 		context->async_fd = -1;
 		return 0;
@@ -162,164 +156,4 @@ EP_EXPORT int ibv_close_device(struct ibv_context *context)
 	pthread_mutex_destroy(&context->mutex);
 	free(ctx);
 	return 0;
-}
-
-static int query_device(struct ibv_context *context,
-			struct rdma_ep_query_device *cmd)
-{
-	memset(cmd, 0, sizeof(*cmd));
-	cmd->dev_index = ep_dev(context->device)->index;
-	return ep_call(ep_ctx(context)->session, QUERY_DEVICE, cmd) ?
-		ep_query_errno(errno) : 0;
-}
-
-static void copy_device_attr(struct ibv_device_attr *attr,
-			     const struct ib_uverbs_query_device_resp *resp)
-{
-	memset(attr, 0, sizeof(*attr));
-	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%u.%u.%u",
-		 (unsigned int)(resp->fw_ver >> 32) & 0xffff,
-		 (unsigned int)(resp->fw_ver >> 16) & 0xffff,
-		 (unsigned int)resp->fw_ver & 0xffff);
-	attr->node_guid = resp->node_guid;
-	attr->sys_image_guid = resp->sys_image_guid;
-	attr->max_mr_size = resp->max_mr_size;
-	attr->page_size_cap = resp->page_size_cap;
-	attr->vendor_id = resp->vendor_id;
-	attr->vendor_part_id = resp->vendor_part_id;
-	attr->hw_ver = resp->hw_ver;
-	attr->max_qp = resp->max_qp;
-	attr->max_qp_wr = resp->max_qp_wr;
-	attr->device_cap_flags = resp->device_cap_flags;
-	attr->max_sge = resp->max_sge;
-	attr->max_sge_rd = resp->max_sge_rd;
-	attr->max_cq = resp->max_cq;
-	attr->max_cqe = resp->max_cqe;
-	attr->max_mr = resp->max_mr;
-	attr->max_pd = resp->max_pd;
-	attr->max_qp_rd_atom = resp->max_qp_rd_atom;
-	attr->max_ee_rd_atom = resp->max_ee_rd_atom;
-	attr->max_res_rd_atom = resp->max_res_rd_atom;
-	attr->max_qp_init_rd_atom = resp->max_qp_init_rd_atom;
-	attr->max_ee_init_rd_atom = resp->max_ee_init_rd_atom;
-	attr->atomic_cap = resp->atomic_cap;
-	attr->max_ee = resp->max_ee;
-	attr->max_rdd = resp->max_rdd;
-	attr->max_mw = resp->max_mw;
-	attr->max_raw_ipv6_qp = resp->max_raw_ipv6_qp;
-	attr->max_raw_ethy_qp = resp->max_raw_ethy_qp;
-	attr->max_mcast_grp = resp->max_mcast_grp;
-	attr->max_mcast_qp_attach = resp->max_mcast_qp_attach;
-	attr->max_total_mcast_qp_attach = resp->max_total_mcast_qp_attach;
-	attr->max_ah = resp->max_ah;
-	attr->max_fmr = resp->max_fmr;
-	attr->max_map_per_fmr = resp->max_map_per_fmr;
-	attr->max_srq = resp->max_srq;
-	attr->max_srq_wr = resp->max_srq_wr;
-	attr->max_srq_sge = resp->max_srq_sge;
-	attr->max_pkeys = resp->max_pkeys;
-	attr->local_ca_ack_delay = resp->local_ca_ack_delay;
-	attr->phys_port_cnt = resp->phys_port_cnt;
-}
-
-/* ibv_query_device(3) */
-EP_EXPORT int ibv_query_device(struct ibv_context *context,
-			       struct ibv_device_attr *attr)
-{
-	struct rdma_ep_query_device cmd;
-	int ret;
-
-	if (!context || !attr)
-		return EINVAL;
-	if (!ep_ours(context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_device,
-				  context, attr);
-	ret = query_device(context, &cmd);
-	if (!ret)
-		copy_device_attr(attr, &cmd.attr);
-	return ret;
-}
-
-/* ibv_query_device_ex(3); len is the size of the caller's structure. */
-int ep_query_device_ex(struct ibv_context *context,
-		       const struct ibv_query_device_ex_input *input,
-		       struct ibv_device_attr_ex *attr, size_t len)
-{
-	struct ibv_device_attr_ex full = {};
-	struct rdma_ep_query_device cmd;
-	int ret;
-
-	if (!attr || (input && input->comp_mask))
-		return EINVAL;
-	if (len < offsetof(struct ibv_device_attr_ex, odp_caps))
-		return EINVAL;
-	ret = query_device(context, &cmd);
-	if (ret)
-		return ret;
-
-	copy_device_attr(&full.orig_attr, &cmd.attr);
-	full.completion_timestamp_mask = cmd.timestamp_mask;
-	full.hca_core_clock = cmd.hca_core_clock;
-	full.device_cap_flags_ex = cmd.device_cap_flags_ex;
-	full.phys_port_cnt_ex = cmd.attr.phys_port_cnt;
-	memset(attr, 0, len);
-	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
-	return 0;
-}
-
-/* ibv_query_port(3); len is the size of the caller's structure. */
-int ep_query_port_attr(struct ibv_context *context, uint8_t port_num,
-		       struct ibv_port_attr *attr, size_t len)
-{
-	struct rdma_ep_query_port cmd = {
-		.dev_index = ep_dev(context->device)->index,
-		.port_num = port_num,
-	};
-	struct ibv_port_attr full = {};
-
-	if (!attr)
-		return EINVAL;
-	if (ep_call(ep_ctx(context)->session, QUERY_PORT, &cmd))
-		return ep_query_errno(errno);
-
-	full.state = cmd.attr.state;
-	full.max_mtu = cmd.attr.max_mtu;
-	full.active_mtu = cmd.attr.active_mtu;
-	full.gid_tbl_len = cmd.attr.gid_tbl_len;
-	full.port_cap_flags = cmd.attr.port_cap_flags;
-	full.max_msg_sz = cmd.attr.max_msg_sz;
-	full.bad_pkey_cntr = cmd.attr.bad_pkey_cntr;
-	full.qkey_viol_cntr = cmd.attr.qkey_viol_cntr;
-	full.pkey_tbl_len = cmd.attr.pkey_tbl_len;
-	full.lid = cmd.attr.lid;
-	full.sm_lid = cmd.attr.sm_lid;
-	full.lmc = cmd.attr.lmc;
-	full.max_vl_num = cmd.attr.max_vl_num;
-	full.sm_sl = cmd.attr.sm_sl;
-	full.subnet_timeout = cmd.attr.subnet_timeout;
-	full.init_type_reply = cmd.attr.init_type_reply;
-	full.active_width = cmd.attr.active_width;
-	full.active_speed = cmd.attr.active_speed;
-	full.phys_state = cmd.attr.phys_state;
-	full.link_layer = cmd.attr.link_layer;
-	full.flags = cmd.attr.flags;
-	full.port_cap_flags2 = cmd.port_cap_flags2;
-	memset(attr, 0, len);
-	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
-	return 0;
-}
-
-/* What programs call that were built before struct ibv_port_attr grew. */
-EP_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
-			     struct _compat_ibv_port_attr *attr)
-{
-	if (!context || !attr)
-		return EINVAL;
-	if (!ep_ours(context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_port,
-				  context, port_num, attr);
-	return ep_query_port_attr(context, port_num,
-				  (struct ibv_port_attr *)attr,
-				  offsetof(struct ibv_port_attr,
-					   port_cap_flags2));
 }

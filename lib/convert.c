@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Public structures to and from those of the kernel ABI. */
+#include <endian.h>
 #include <netinet/in.h>
 
-#include "internal.h"
+#include "core.h"
 
-void ep_ah_attr_from_uapi(struct ibv_ah_attr *dst,
-			  const struct ib_uverbs_ah_attr *src)
+void lep_ah_attr_from_uapi(struct ibv_ah_attr *dst,
+			   const struct ib_uverbs_ah_attr *src)
 {
 	memcpy(dst->grh.dgid.raw, src->grh.dgid, sizeof(dst->grh.dgid.raw));
 	dst->grh.flow_label = src->grh.flow_label;
@@ -20,8 +21,8 @@ void ep_ah_attr_from_uapi(struct ibv_ah_attr *dst,
 	dst->port_num = src->port_num;
 }
 
-void ep_ah_attr_to_uapi(struct ib_uverbs_ah_attr *dst,
-			const struct ibv_ah_attr *src)
+void lep_ah_attr_to_uapi(struct ib_uverbs_ah_attr *dst,
+			 const struct ibv_ah_attr *src)
 {
 	memset(dst, 0, sizeof(*dst));
 	if (src->is_global) {
@@ -39,9 +40,9 @@ void ep_ah_attr_to_uapi(struct ib_uverbs_ah_attr *dst,
 	dst->port_num = src->port_num;
 }
 
-/* All but qp_state, which the caller of rdma_init_qp_attr() has set. */
-void ep_qp_attr_from_uapi(struct ibv_qp_attr *dst,
-			  const struct ib_uverbs_qp_attr *src)
+/* All members except qp_state, which the caller of rdma_init_qp_attr() has set. */
+void lep_qp_attr_from_uapi(struct ibv_qp_attr *dst,
+			   const struct ib_uverbs_qp_attr *src)
 {
 	dst->cur_qp_state = src->cur_qp_state;
 	dst->path_mtu = src->path_mtu;
@@ -56,8 +57,8 @@ void ep_qp_attr_from_uapi(struct ibv_qp_attr *dst,
 	dst->cap.max_send_sge = src->max_send_sge;
 	dst->cap.max_recv_sge = src->max_recv_sge;
 	dst->cap.max_inline_data = src->max_inline_data;
-	ep_ah_attr_from_uapi(&dst->ah_attr, &src->ah_attr);
-	ep_ah_attr_from_uapi(&dst->alt_ah_attr, &src->alt_ah_attr);
+	lep_ah_attr_from_uapi(&dst->ah_attr, &src->ah_attr);
+	lep_ah_attr_from_uapi(&dst->alt_ah_attr, &src->alt_ah_attr);
 	dst->pkey_index = src->pkey_index;
 	dst->alt_pkey_index = src->alt_pkey_index;
 	dst->en_sqd_async_notify = src->en_sqd_async_notify;
@@ -74,9 +75,9 @@ void ep_qp_attr_from_uapi(struct ibv_qp_attr *dst,
 	dst->rate_limit = 0;
 }
 
-/* What the mask does not name is not read: callers leave it uninitialised. */
-void ep_qp_attr_to_uapi(struct ib_uverbs_qp_attr *dst,
-			const struct ibv_qp_attr *src, int mask)
+/* Reads only the members that the mask names: callers leave others uninitialised. */
+void lep_qp_attr_to_uapi(struct ib_uverbs_qp_attr *dst,
+			 const struct ibv_qp_attr *src, int mask)
 {
 	memset(dst, 0, sizeof(*dst));
 	dst->qp_attr_mask = mask;
@@ -95,7 +96,7 @@ void ep_qp_attr_to_uapi(struct ib_uverbs_qp_attr *dst,
 	if (mask & IBV_QP_QKEY)
 		dst->qkey = src->qkey;
 	if (mask & IBV_QP_AV)
-		ep_ah_attr_to_uapi(&dst->ah_attr, &src->ah_attr);
+		lep_ah_attr_to_uapi(&dst->ah_attr, &src->ah_attr);
 	if (mask & IBV_QP_PATH_MTU)
 		dst->path_mtu = src->path_mtu;
 	if (mask & IBV_QP_TIMEOUT)
@@ -109,7 +110,7 @@ void ep_qp_attr_to_uapi(struct ib_uverbs_qp_attr *dst,
 	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
 		dst->max_rd_atomic = src->max_rd_atomic;
 	if (mask & IBV_QP_ALT_PATH) {
-		ep_ah_attr_to_uapi(&dst->alt_ah_attr, &src->alt_ah_attr);
+		lep_ah_attr_to_uapi(&dst->alt_ah_attr, &src->alt_ah_attr);
 		dst->alt_pkey_index = src->alt_pkey_index;
 		dst->alt_port_num = src->alt_port_num;
 		dst->alt_timeout = src->alt_timeout;
@@ -133,8 +134,8 @@ void ep_qp_attr_to_uapi(struct ib_uverbs_qp_attr *dst,
 		dst->dest_qp_num = src->dest_qp_num;
 }
 
-void ep_path_from_uapi(struct ibv_sa_path_rec *dst,
-		       const struct rdma_ep_path_rec *src)
+void lep_path_from_uapi(struct ibv_sa_path_rec *dst,
+			const struct rdma_ep_path_rec *src)
 {
 	memset(dst, 0, sizeof(*dst));
 	memcpy(dst->dgid.raw, src->dgid, sizeof(dst->dgid.raw));
@@ -160,8 +161,8 @@ void ep_path_from_uapi(struct ibv_sa_path_rec *dst,
 
 #define SOCKADDR_IB_LEN 48
 
-/* The length of an address by its family; 0: none, or not one of ours. */
-socklen_t ep_addr_len(const struct sockaddr *addr)
+/* The length of an address by its family; 0: no address, or of another family. */
+socklen_t lep_addr_len(const struct sockaddr *addr)
 {
 	if (!addr)
 		return 0;
@@ -177,14 +178,32 @@ socklen_t ep_addr_len(const struct sockaddr *addr)
 	}
 }
 
-int ep_addr_to_uapi(struct __kernel_sockaddr_storage *dst,
-		    const struct sockaddr *src, socklen_t len)
+__be16 lep_addr_port(const struct sockaddr_storage *addr)
+{
+	__be64 sid;
+
+	switch (addr->ss_family) {
+	case AF_INET:
+		return ((const struct sockaddr_in *)addr)->sin_port;
+	case AF_INET6:
+		return ((const struct sockaddr_in6 *)addr)->sin6_port;
+	case AF_IB:
+		/* The low bits of sib_sid, behind family, P_Key, flow and GID */
+		memcpy(&sid, (const char *)addr + 24, sizeof(sid));
+		return htobe16((uint16_t)be64toh(sid));
+	default:
+		return 0;
+	}
+}
+
+int lep_addr_to_uapi(struct __kernel_sockaddr_storage *dst,
+		     const struct sockaddr *src, socklen_t len)
 {
 	memset(dst, 0, sizeof(*dst));
 	if (!src || !len)
 		return 0;
 	if (len > sizeof(*dst))
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	memcpy(dst, src, len);
 	return 0;
 }

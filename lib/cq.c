@@ -3,59 +3,62 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "objects.h"
 
-/* ibv_create_comp_channel(3) */
-EP_EXPORT struct ibv_comp_channel *
-ibv_create_comp_channel(struct ibv_context *context)
+struct ibv_comp_channel *lep_comp_channel_create(struct ibv_context *context)
 {
 	struct rdma_ep_create_fd cmd = {};
 	struct ibv_comp_channel *channel;
-	int error;
-
-	if (!context)
-		return ep_null(EINVAL);
-	if (!ep_ours(context))
-		return ep_forward(NULL, "IBVERBS_1.0", ibv_create_comp_channel,
-				  context);
 
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return NULL;
-	if (ep_call(ep_ctx(context)->session, CREATE_COMP_CHANNEL, &cmd)) {
-		error = errno;
-		free(channel);
-		return ep_null(error);
-	}
+	if (lep_call(lep_to_ctx(context)->session, CREATE_COMP_CHANNEL, &cmd))
+		return lep_free_null(channel);
 	channel->context = context;
 	channel->fd = cmd.fd;
 	return channel;
 }
 
-/* ibv_destroy_comp_channel(3): EBUSY while a CQ uses it. */
-EP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+/* ibv_create_comp_channel(3) */
+LEP_EXPORT struct ibv_comp_channel *
+ibv_create_comp_channel(struct ibv_context *context)
 {
-	struct ibv_context *context;
-	bool busy;
+	if (!context)
+		return lep_null(EINVAL);
+	if (!lep_ours(context))
+		return lep_forward(NULL, "IBVERBS_1.0", ibv_create_comp_channel,
+				   context);
+	return lep_comp_channel_create(context);
+}
 
-	if (!channel)
-		return EINVAL;
-	context = channel->context;
-	if (!ep_ours(context))
-		return ep_forward(ENOSYS, "IBVERBS_1.0",
-				  ibv_destroy_comp_channel, channel);
+int lep_comp_channel_destroy(struct ibv_comp_channel *channel)
+{
+	struct ibv_context *context = channel->context;
+	bool busy;
 
 	pthread_mutex_lock(&context->mutex);
 	busy = channel->refcnt;
 	pthread_mutex_unlock(&context->mutex);
 	if (busy)
 		return EBUSY;
-	ep_close(channel->fd);
+	lep_close_fd(channel->fd);
 	free(channel);
 	return 0;
 }
 
-static void hold_channel(struct ibv_comp_channel *channel, int delta)
+/* ibv_destroy_comp_channel(3): EBUSY while a CQ uses it. */
+LEP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	if (!channel)
+		return EINVAL;
+	if (!lep_ours(channel->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.0",
+				   ibv_destroy_comp_channel, channel);
+	return lep_comp_channel_destroy(channel);
+}
+
+static void count_user(struct ibv_comp_channel *channel, int delta)
 {
 	if (!channel)
 		return;
@@ -64,10 +67,10 @@ static void hold_channel(struct ibv_comp_channel *channel, int delta)
 	pthread_mutex_unlock(&channel->context->mutex);
 }
 
-/* Its address is the cookie that the kernel reports events with. */
-struct ibv_cq *ep_cq_alloc(void)
+/* The CQ's address is the cookie with which the kernel reports events. */
+struct ibv_cq *lep_cq_alloc(void)
 {
-	struct ep_cq *cq;
+	struct lep_cq *cq;
 
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
@@ -78,148 +81,182 @@ struct ibv_cq *ep_cq_alloc(void)
 	return &cq->cq;
 }
 
-void ep_cq_free(struct ibv_cq *cq)
+void lep_cq_free(struct ibv_cq *cq)
 {
 	if (!cq)
 		return;
 	pthread_cond_destroy(&cq->cond);
 	pthread_mutex_destroy(&cq->mutex);
-	pthread_mutex_destroy(&ep_cq(cq)->ring_lock);
-	ep_cq_batch_free(ep_cq(cq)->batch);
+	pthread_mutex_destroy(&lep_to_cq(cq)->ring_lock);
+	lep_cq_batch_free(lep_to_cq(cq)->batch);
 	free(cq);
 }
 
-void ep_cq_set(struct ibv_cq *cq, struct ibv_context *context,
-	       struct ibv_comp_channel *channel, void *cq_context,
-	       uint32_t handle, uint32_t cqe, uint32_t ring)
+void lep_cq_fill(struct ibv_cq *cq, struct ibv_context *context,
+		 struct ibv_comp_channel *channel, void *cq_context,
+		 uint32_t handle, uint32_t cqe, uint32_t ring)
 {
 	cq->context = context;
 	cq->channel = channel;
 	cq->cq_context = cq_context;
 	cq->handle = handle;
 	cq->cqe = cqe;
-	ep_cq(cq)->ring = ep_ring(ep_ctx(context)->session, ring);
-	hold_channel(channel, 1);
+	lep_to_cq(cq)->ring = lep_ring_at(lep_to_ctx(context)->session, ring);
+	count_user(channel, 1);
 }
 
-/* In one of our contexts. */
-struct ibv_cq *ep_cq_create(struct ibv_context *context, uint32_t cqe,
-			    void *cq_context, struct ibv_comp_channel *channel,
-			    uint32_t comp_vector)
+struct ibv_cq *lep_cq_create(struct ibv_context *context, uint32_t cqe,
+			     void *cq_context, struct ibv_comp_channel *channel,
+			     uint32_t comp_vector)
 {
 	struct rdma_ep_create_cq cmd = {};
 	struct ibv_cq *cq;
 	int error;
 
 	if (!cqe || cqe > INT_MAX || comp_vector > INT_MAX)
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	if (channel && channel->context != context)
-		return ep_null(EBADF);
+		return lep_null(EBADF);
 
-	cq = ep_cq_alloc();
+	cq = lep_cq_alloc();
 	if (!cq)
 		return NULL;
 	cmd.uid = (uintptr_t)cq;
-	cmd.ctx = ep_ctx(context)->handle;
+	cmd.ctx = lep_to_ctx(context)->handle;
 	cmd.channel_fd = channel ? channel->fd : -1;
 	cmd.cqe = cqe;
 	cmd.comp_vector = comp_vector;
-	cmd.flags = ep_ctx(context)->session->rings ? RDMA_EP_CQ_RING : 0;
-	if (ep_call(ep_ctx(context)->session, CREATE_CQ, &cmd)) {
+	cmd.flags = lep_to_ctx(context)->session->rings ? RDMA_EP_CQ_RING : 0;
+	if (lep_call(lep_to_ctx(context)->session, CREATE_CQ, &cmd)) {
 		error = errno;
-		ep_cq_free(cq);
-		return ep_null(error);
+		lep_cq_free(cq);
+		return lep_null(error);
 	}
-	ep_cq_set(cq, context, channel, cq_context, cmd.cq, cmd.cqe,
-		  cmd.ring);
+	lep_cq_fill(cq, context, channel, cq_context, cmd.cq, cmd.cqe,
+		    cmd.ring);
 	return cq;
 }
 
 /* ibv_create_cq(3) */
-EP_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
-				       void *cq_context,
-				       struct ibv_comp_channel *channel,
-				       int comp_vector)
+LEP_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
+					void *cq_context,
+					struct ibv_comp_channel *channel,
+					int comp_vector)
 {
 	if (!context)
-		return ep_null(EINVAL);
-	if (!ep_ours(context))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_cq, context,
-				  cqe, cq_context, channel, comp_vector);
-	return ep_cq_create(context, cqe, cq_context, channel, comp_vector);
+		return lep_null(EINVAL);
+	if (!lep_ours(context))
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_cq, context,
+				   cqe, cq_context, channel, comp_vector);
+	return lep_cq_create(context, cqe, cq_context, channel, comp_vector);
+}
+
+/* ibv_create_cq_ex(3). A parent domain makes no difference: it can only be a plain one. */
+struct ibv_cq_ex *lep_create_cq_ex(struct ibv_context *context,
+				   struct ibv_cq_init_attr_ex *attr)
+{
+	struct lep_cq_batch *batch;
+	struct ibv_cq *cq;
+	int flags;
+
+	if (!attr)
+		return lep_null(EINVAL);
+	flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	if (attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS ||
+	    attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS |
+				IBV_CQ_INIT_ATTR_MASK_PD) ||
+	    flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+		return lep_null(EOPNOTSUPP);
+
+	batch = lep_cq_batch_alloc(flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	if (!batch)
+		return NULL;
+	cq = lep_cq_create(context, attr->cqe, attr->cq_context, attr->channel,
+			   attr->comp_vector);
+	if (!cq) {
+		lep_cq_batch_free(batch);
+		return NULL;
+	}
+	lep_cq_batch_attach(lep_to_cq(cq), batch);
+	return &lep_to_cq(cq)->ex;
 }
 
 /* ibv_resize_cq(3) */
-EP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+LEP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
 	struct rdma_ep_resize_cq cmd = {};
 
 	if (!cq)
 		return EINVAL;
-	if (!ep_ours(cq->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_resize_cq, cq, cqe);
-	if (cqe < 1 || (ep_cq(cq)->batch && cqe < ep_cq_batch_left(cq)))
+	if (!lep_ours(cq->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_resize_cq, cq, cqe);
+	if (cqe < 1 || (lep_to_cq(cq)->batch && cqe < lep_cq_batch_left(cq)))
 		return EINVAL;
 	cmd.cq = cq->handle;
 	cmd.cqe = cqe;
-	if (ep_call(ep_ctx(cq->context)->session, RESIZE_CQ, &cmd))
+	if (lep_call(lep_to_ctx(cq->context)->session, RESIZE_CQ, &cmd))
 		return errno;
 	cq->cqe = cmd.cqe;
 	return 0;
 }
 
-/* The kernel has destroyed it: waits until all its events have been acknowledged. */
-void ep_cq_gone(struct ibv_cq *cq, uint32_t events, uint32_t comp_events)
+/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+void lep_cq_release(struct ibv_cq *cq, uint32_t events, uint32_t comp_events)
 {
-	hold_channel(cq->channel, -1);
-	ep_wait_acked(&cq->mutex, &cq->cond, &cq->comp_events_completed,
-		      comp_events);
-	ep_wait_acked(&cq->mutex, &cq->cond, &cq->async_events_completed,
-		      events);
-	ep_cq_free(cq);
+	count_user(cq->channel, -1);
+	lep_wait_acked(&cq->mutex, &cq->cond, &cq->comp_events_completed,
+		       comp_events);
+	lep_wait_acked(&cq->mutex, &cq->cond, &cq->async_events_completed,
+		       events);
+	lep_cq_free(cq);
 }
 
-/* ibv_destroy_cq(3): waits until all its events have been acknowledged. */
-EP_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+int lep_cq_destroy(struct ibv_cq *cq)
 {
 	uint32_t async_events, comp_events;
 
-	if (!cq)
-		return EINVAL;
-	if (!ep_ours(cq->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_cq, cq);
-	if (ep_destroy(ep_ctx(cq->context)->session, RDMA_EP_OBJ_CQ, cq->handle,
-		       &async_events, &comp_events))
+	if (lep_obj_destroy(lep_to_ctx(cq->context)->session, RDMA_EP_OBJ_CQ,
+			    cq->handle, &async_events, &comp_events))
 		return errno;
-	ep_cq_gone(cq, async_events, comp_events);
+	lep_cq_release(cq, async_events, comp_events);
 	return 0;
 }
 
+/* ibv_destroy_cq(3): waits for the acknowledgment of all its events. */
+LEP_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	if (!cq)
+		return EINVAL;
+	if (!lep_ours(cq->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_cq, cq);
+	return lep_cq_destroy(cq);
+}
+
 /* ibv_get_cq_event(3): blocks in read(2), which is a cancellation point. */
-EP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
-			       struct ibv_cq **cq, void **cq_context)
+LEP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
+				struct ibv_cq **cq, void **cq_context)
 {
 	struct rdma_ep_comp_event record;
 	ssize_t len;
 
 	if (!channel || !cq || !cq_context)
-		return ep_err(EINVAL);
-	if (!ep_ours(channel->context))
-		return ep_forward(-1, "IBVERBS_1.1", ibv_get_cq_event, channel,
-				  cq, cq_context);
-	if (ep_inherited(ep_ctx(channel->context)->session))
-		return ep_err(EBADF);
+		return lep_err(EINVAL);
+	if (!lep_ours(channel->context))
+		return lep_forward(-1, "IBVERBS_1.1", ibv_get_cq_event, channel,
+				   cq, cq_context);
+	if (lep_inherited(lep_to_ctx(channel->context)->session))
+		return lep_err(EBADF);
 
 	len = read(channel->fd, &record, sizeof(record));
 	if (len != sizeof(record))
-		return len < 0 ? -1 : ep_err(EIO);
+		return len < 0 ? -1 : lep_err(EIO);
 	*cq = (void *)(uintptr_t)record.uid;
 	*cq_context = (*cq)->cq_context;
 	return 0;
 }
 
-/* Touches public members only, and so serves any library's CQs. */
-EP_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+/* Uses public members only, so any library's CQs are served. */
+LEP_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
 	if (!cq)
 		return;
@@ -229,66 +266,22 @@ EP_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 	pthread_mutex_unlock(&cq->mutex);
 }
 
-#define SAME_WC(member) \
-	_Static_assert(offsetof(struct ibv_wc, member) == \
-		       offsetof(struct rdma_ep_wc, member), "wc." #member)
-SAME_WC(wr_id);
-SAME_WC(status);
-SAME_WC(opcode);
-SAME_WC(vendor_err);
-SAME_WC(byte_len);
-SAME_WC(imm_data);
-SAME_WC(qp_num);
-SAME_WC(src_qp);
-SAME_WC(wc_flags);
-SAME_WC(pkey_index);
-SAME_WC(slid);
-SAME_WC(sl);
-SAME_WC(dlid_path_bits);
-_Static_assert(sizeof(struct ibv_wc) == sizeof(struct rdma_ep_wc), "wc");
-
-/* The kernel writes into the caller's array. */
-int ep_poll_kernel(struct ibv_cq *cq, int num, struct ibv_wc *wc)
-{
-	struct rdma_ep_poll_cq cmd = {
-		.wcs = (uintptr_t)wc,
-		.cq = cq->handle,
-		.max = num,
-	};
-
-	if (ep_cq(cq)->ring)
-		return ep_ring_poll(ep_cq(cq), num, wc);
-	if (ep_call(ep_ctx(cq->context)->session, POLL_CQ, &cmd))
-		return -errno;
-	ep_written(wc, cmd.num * sizeof(*wc));
-	return cmd.num;
-}
-
-/* ibv_poll_cq(3) */
-int ep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
-{
-	if (num <= 0)
-		return 0;
-	return ep_cq(cq)->batch ? ep_cq_batch_poll(cq, num, wc) :
-				  ep_poll_kernel(cq, num, wc);
-}
-
 /* ibv_req_notify_cq(3) */
-int ep_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+int lep_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	struct rdma_ep_notify_cq cmd = {
 		.flags = solicited_only ? RDMA_EP_NOTIFY_SOLICITED : 0,
 		.cq = cq->handle,
 	};
 
-	if (!solicited_only && ep_cq(cq)->ring && ep_ring_arm(ep_cq(cq)))
+	if (!solicited_only && lep_to_cq(cq)->ring && lep_ring_arm(lep_to_cq(cq)))
 		return 0;
-	return ep_call(ep_ctx(cq->context)->session, NOTIFY_CQ, &cmd) ?
+	return lep_call(lep_to_ctx(cq->context)->session, NOTIFY_CQ, &cmd) ?
 		errno : 0;
 }
 
 /* ibv_modify_cq(3) */
-int ep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+int lep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
 	struct rdma_ep_modify_cq cmd = { .cq = cq->handle };
 
@@ -298,6 +291,6 @@ int ep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	cmd.cq_period = attr->moderate.cq_period;
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
 		return EOPNOTSUPP;
-	return ep_call(ep_ctx(cq->context)->session, MODIFY_CQ, &cmd) ?
+	return lep_call(lep_to_ctx(cq->context)->session, MODIFY_CQ, &cmd) ?
 		errno : 0;
 }

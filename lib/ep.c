@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Endpoints: rdma_create_ep(3) and what belongs to it. */
-#include "internal.h"
+/*
+ * Endpoints: rdma_create_ep(3), rdma_get_request(3), rdma_destroy_ep(3).
+ *
+ * One ioctl does the whole of each. The steps are taken one by one
+ * - if the address information has a path record: CREATE_EP takes none;
+ * - for an XRC target QP, whose domain depends on the device that the id gets: one ioctl
+ *   creates the id, and another the QP;
+ * - if GET_REQUEST has no event for the program: it is read from the channel, and the QP is
+ *   created after it;
+ * - if DESTROY_EP cannot take an object, or refuses: see destroy_at_once().
+ */
+#include "cm.h"
 
 #define TIMEOUT_MS 2000
 
-static int save_connect(struct ep_id *id, const struct rdma_addrinfo *res)
+static int save_connect(struct lep_id *id, const struct rdma_addrinfo *res)
 {
 	if (!res->ai_connect_len)
 		return 0;
 	if (!res->ai_connect || res->ai_connect_len > UINT8_MAX)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	id->connect = malloc(res->ai_connect_len);
 	if (!id->connect)
 		return -1;
@@ -19,14 +29,14 @@ static int save_connect(struct ep_id *id, const struct rdma_addrinfo *res)
 }
 
 /*
- * What the calls that the one ioctl stands for would have left in id->event. The
- * kernel has not reported it, so its acknowledgment counts to no id.
+ * The event that the single steps would have left in id.event. The kernel has not reported
+ * it, so no id counts its acknowledgment.
  */
-static int show_route_resolved(struct ep_id *id)
+static int show_route_resolved(struct lep_id *id)
 {
-	struct ep_event *event;
+	struct lep_event *event;
 
-	event = ep_event_alloc();
+	event = lep_event_alloc();
 	if (!event)
 		return -1;
 	event->event.id = &id->id;
@@ -35,7 +45,7 @@ static int show_route_resolved(struct ep_id *id)
 	return 0;
 }
 
-static int save_attr(struct ep_id *id, const struct ibv_qp_init_attr *attr,
+static int save_attr(struct lep_id *id, const struct ibv_qp_init_attr *attr,
 		     int qp_type)
 {
 	if (!attr)
@@ -48,28 +58,19 @@ static int save_attr(struct ep_id *id, const struct ibv_qp_init_attr *attr,
 	return 0;
 }
 
-/* With the path given there are several steps, as the kernel resolves none. */
-static int create_with_path(struct ep_id *id, const struct rdma_addrinfo *res,
-			    struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+/* The single steps, for a path record. */
+static int resolve_with_path(struct lep_id *id, const struct rdma_addrinfo *res)
 {
-	if (ep_id_resolve_addr(id, res->ai_src_addr, res->ai_src_len,
-			       res->ai_dst_addr, res->ai_dst_len, TIMEOUT_MS))
+	if (lep_id_resolve_addr(id, res->ai_src_addr, res->ai_src_len,
+				res->ai_dst_addr, res->ai_dst_len, TIMEOUT_MS))
 		return -1;
-	if (rdma_set_option(&id->id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
-			    res->ai_route, res->ai_route_len))
+	if (lep_id_set_option(id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
+			      res->ai_route, res->ai_route_len))
 		return -1;
-	if (ep_complete(&id->id))
-		return -1;
-	if (!attr)
-		return 0;
-	attr->qp_type = res->ai_qp_type;
-	return rdma_create_qp(&id->id, pd, attr);
+	return lep_id_await_event(id);
 }
 
-/*
- * The type that the kernel is told: only in the IB port space it is not the port
- * space's own, whatever the address information says.
- */
+/* The type that the kernel expects: outside of the IB port space, the port space's own. */
 static int kernel_qp_type(const struct rdma_addrinfo *res)
 {
 	switch (res->ai_port_space) {
@@ -83,8 +84,8 @@ static int kernel_qp_type(const struct rdma_addrinfo *res)
 	}
 }
 
-/* One ioctl makes the id, bound or resolved, and its QP and CQs. */
-static int create_at_once(struct ep_id *id, const struct rdma_addrinfo *res,
+/* One ioctl creates the id, bound or resolved, and its QP and CQs, but no XRC target QP. */
+static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 			  struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	bool passive = res->ai_flags & RAI_PASSIVE;
@@ -97,19 +98,18 @@ static int create_at_once(struct ep_id *id, const struct rdma_addrinfo *res,
 		.addr_timeout_ms = TIMEOUT_MS,
 		.route_timeout_ms = TIMEOUT_MS,
 	};
-	struct ep_qp_build build = {};
-	/* An XRC target's domain is found when the device is known. */
+	struct lep_qp_build build = {};
 	bool make_qp = attr && !passive && res->ai_qp_type != IBV_QPT_XRC_RECV;
 
-	if (ep_addr_to_uapi(&cmd.src, res->ai_src_addr, res->ai_src_len))
+	if (lep_addr_to_uapi(&cmd.src, res->ai_src_addr, res->ai_src_len))
 		return -1;
 	if (passive) {
 		cmd.flags |= RDMA_EP_EP_PASSIVE;
 		if (save_attr(id, attr, res->ai_qp_type))
 			return -1;
 	} else {
-		if (ep_addr_to_uapi(&cmd.dst, res->ai_dst_addr,
-				    res->ai_dst_len))
+		if (lep_addr_to_uapi(&cmd.dst, res->ai_dst_addr,
+				     res->ai_dst_len))
 			return -1;
 		if (show_route_resolved(id))
 			return -1;
@@ -117,98 +117,40 @@ static int create_at_once(struct ep_id *id, const struct rdma_addrinfo *res,
 	if (make_qp) {
 		cmd.flags |= RDMA_EP_EP_CREATE_QP;
 		attr->qp_type = res->ai_qp_type;
-		if (ep_qp_prepare(&build, &cmd.qp, pd, attr, true))
+		if (lep_qp_build_begin(&build, &cmd.qp, pd, attr, true))
 			return -1;
 	}
 
-	if (ep_call(id->session, CREATE_EP, &cmd)) {
-		ep_qp_abort(&build);
+	if (lep_call(id->session, CREATE_EP, &cmd)) {
+		lep_qp_build_abort(&build);
 		return -1;
 	}
 	id->handle = cmd.id;
 	id->id.channel->fd = cmd.channel_fd;
-	if (ep_id_set_info(id, &cmd.info) ||
-	    (make_qp && pd && pd->context != id->id.verbs && ep_err(EINVAL))) {
+	if (lep_id_set_info(id, &cmd.info) ||
+	    (make_qp && pd && pd->context != id->id.verbs && lep_err(EINVAL))) {
 		if (make_qp)
-			ep_qp_undo(id->session, &cmd.qp);
-		ep_qp_abort(&build);
+			lep_qp_build_undo(id->session, &cmd.qp);
+		lep_qp_build_abort(&build);
 		return -1;
 	}
 	if (make_qp)
-		ep_qp_finish(&build, &cmd.qp, id->id.verbs,
-			     pd ? pd : id->id.pd, attr, id);
+		lep_id_finish_qp(id, &build, &cmd.qp, pd ? pd : id->id.pd, attr);
 	else if (passive && pd)
 		id->id.pd = pd;
-	if (!attr || passive || make_qp)
-		return 0;
-	attr->qp_type = res->ai_qp_type;
-	return rdma_create_qp(&id->id, pd, attr);
-}
-
-/* rdma_create_ep(3) */
-EP_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res,
-			     struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	struct ep_session *session;
-	struct rdma_cm_id *cm_id;
-	struct ep_id *id;
-	bool passive;
-	int error;
-
-	if (!out || !res)
-		return ep_err(EINVAL);
-	passive = res->ai_flags & RAI_PASSIVE;
-	if (passive ? !res->ai_src_len : !res->ai_dst_len)
-		return ep_err(EINVAL);
-	if (pd && !ep_ours(pd->context))
-		return ep_err(EINVAL);
-	if (ep_session_cm(&session))
-		return -1;
-
-	if (!passive && res->ai_route_len) {
-		if (ep_id_create(NULL, NULL, res->ai_port_space,
-				 res->ai_qp_type, &cm_id))
-			return -1;
-		id = ep_cm_id(cm_id);
-		if (create_with_path(id, res, pd, attr) ||
-		    save_connect(id, res))
-			goto err;
-		*out = cm_id;
-		return 0;
-	}
-
-	id = ep_id_alloc(session, NULL, res->ai_port_space, res->ai_qp_type);
-	if (!id)
-		return -1;
-	id->id.channel = ep_channel_alloc();
-	id->sync = id->id.channel;
-	if (!id->id.channel || (!passive && save_connect(id, res)) ||
-	    create_at_once(id, res, pd, attr))
-		goto err;
-	*out = &id->id;
 	return 0;
-
-err:
-	error = errno;
-	if (id->handle) {
-		rdma_destroy_ep(&id->id);
-	} else {
-		ep_drop_event(&id->id);
-		ep_id_free(id);
-	}
-	return ep_err(error);
 }
 
-static bool same_session(const struct ep_id *id, struct ibv_context *context)
+static bool same_session(const struct lep_id *id, struct ibv_context *context)
 {
-	return ep_ours(context) && ep_ctx(context)->session == id->session;
+	return lep_ours(context) && lep_to_ctx(context)->session == id->session;
 }
 
 /*
- * Can the CQ go with its endpoint? It is ours, and if it has a channel, that is the
- * id's, and nobody else's.
+ * Can DESTROY_EP take the CQ? It is one of ours, and if it has a channel, that is the
+ * id's, and no other CQ uses it.
  */
-static bool plain_cq(const struct ep_id *id, const struct ibv_cq *cq,
+static bool plain_cq(const struct lep_id *id, const struct ibv_cq *cq,
 		     const struct ibv_comp_channel *channel)
 {
 	if (!cq)
@@ -231,24 +173,24 @@ static void fill_cq(struct rdma_ep_destroy_cq *cmd, struct ibv_cq *cq)
 					   __ATOMIC_RELAXED);
 }
 
-/* Of a CQ that could not be destroyed, its channel is in use, too. */
+/* A CQ that could not be destroyed still uses its channel. */
 static void finish_destroyed_cq(const struct rdma_ep_destroy_cq *cmd,
 				struct ibv_cq *cq,
 				struct ibv_comp_channel *channel)
 {
 	if (!cq || cmd->cq)
 		return;
-	ep_cq_gone(cq, cmd->events, cmd->comp_events);
+	lep_cq_release(cq, cmd->events, cmd->comp_events);
 	if (channel) {
 		channel->fd = cmd->channel_fd;
-		ibv_destroy_comp_channel(channel);
+		lep_comp_channel_destroy(channel);
 	}
 }
 
-/* Events of the id that will have been acknowledged when it no longer shows one. */
-static uint32_t events_acked(struct ep_id *id)
+/* The events of the id that are acknowledged, including the one that it shows. */
+static uint32_t events_acked(struct lep_id *id)
 {
-	const struct ep_event *shown = (struct ep_event *)id->id.event;
+	const struct lep_event *shown = (struct lep_event *)id->id.event;
 	uint32_t acked;
 
 	pthread_mutex_lock(&id->mutex);
@@ -258,10 +200,12 @@ static uint32_t events_acked(struct ep_id *id)
 }
 
 /*
- * One ioctl destroys all of it and closes the files that nobody is to wait for. Returns
- * false if that is not possible, and nothing has happened.
+ * One ioctl destroys all objects, and closes the files without events that are yet to be
+ * acknowledged. Returns false, without an effect, if that is not possible: the id is in a
+ * multicast group, an object is not of this session, the CQs are not plain ones or the same
+ * one, or the kernel refuses.
  */
-static bool destroy_at_once(struct ep_id *id)
+static bool destroy_at_once(struct lep_id *id)
 {
 	struct ibv_qp *qp = id->id.qp;
 	struct ibv_srq *srq = id->id.srq;
@@ -287,89 +231,149 @@ static bool destroy_at_once(struct ep_id *id)
 	fill_cq(&cmd.recv_cq, recv_cq);
 	fill_cq(&cmd.send_cq, send_cq);
 	cmd.events = events_acked(id);
-	if (ep_call(id->session, DESTROY_EP, &cmd))
+	if (lep_call(id->session, DESTROY_EP, &cmd))
 		return false;
 
 	if (qp && !cmd.qp)
-		ep_qp_gone(qp, cmd.qp_events);
+		lep_qp_release(qp, cmd.qp_events);
 	if (srq && !cmd.srq)
-		ep_srq_gone(srq, cmd.srq_events);
+		lep_srq_release(srq, cmd.srq_events);
 	finish_destroyed_cq(&cmd.recv_cq, recv_cq, recv_channel);
 	finish_destroyed_cq(&cmd.send_cq, send_cq, send_channel);
 	if (id->sync && id->id.channel)
 		id->id.channel->fd = cmd.channel_fd;
-	ep_id_gone(id, cmd.events);
+	lep_id_release(id, cmd.events);
 	return true;
 }
 
-/* rdma_destroy_ep(3) */
-EP_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
+static void destroy_ep(struct lep_id *id)
 {
-	if (!id)
+	if (destroy_at_once(id))
 		return;
-	if (ep_foreign_id(id)) {
-		ep_forward_cm_void(rdma_destroy_ep, id);
-		return;
-	}
-	if (destroy_at_once(ep_cm_id(id)))
-		return;
-	if (id->qp)
-		rdma_destroy_qp(id);
-	if (id->srq)
-		rdma_destroy_srq(id);
-	rdma_destroy_id(id);
+	if (id->id.qp)
+		lep_id_destroy_qp(id);
+	if (id->id.srq)
+		lep_id_destroy_srq(id);
+	lep_id_destroy(id);
 }
 
-/* What rdma_get_request() makes of the event that it got. */
+/* rdma_destroy_ep(3) */
+LEP_EXPORT void rdma_destroy_ep(struct rdma_cm_id *id)
+{
+	if (lep_foreign_id(id))
+		lep_forward_cm_void(rdma_destroy_ep, id);
+	else if (id)
+		destroy_ep(lep_to_id(id));
+}
+
+/* rdma_create_ep(3) */
+LEP_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res,
+			      struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct lep_session *session;
+	struct lep_id *id;
+	bool passive, with_path;
+	int error;
+
+	if (!out || !res)
+		return lep_err(EINVAL);
+	passive = res->ai_flags & RAI_PASSIVE;
+	if (passive ? !res->ai_src_len : !res->ai_dst_len)
+		return lep_err(EINVAL);
+	if (pd && !lep_ours(pd->context))
+		return lep_err(EINVAL);
+	if (lep_session_get_cm(&session))
+		return -1;
+
+	with_path = !passive && res->ai_route_len;
+	if (with_path) {
+		if (lep_id_create(NULL, NULL, res->ai_port_space,
+				  res->ai_qp_type, &id))
+			return -1;
+		if (resolve_with_path(id, res))
+			goto err;
+	} else {
+		id = lep_id_alloc(session, NULL, res->ai_port_space,
+				  res->ai_qp_type);
+		if (!id)
+			return -1;
+		id->id.channel = lep_channel_alloc();
+		id->sync = id->id.channel;
+		if (!id->sync || (!passive && save_connect(id, res)) ||
+		    create_at_once(id, res, pd, attr))
+			goto err;
+	}
+	if (attr && !passive && !id->id.qp) {
+		attr->qp_type = res->ai_qp_type;
+		if (lep_id_create_qp(id, pd, attr, NULL))
+			goto err;
+	}
+	if (with_path && save_connect(id, res))
+		goto err;
+	*out = &id->id;
+	return 0;
+
+err:
+	error = errno;
+	if (id->handle) {
+		destroy_ep(id);
+	} else {
+		lep_id_drop_event(id);
+		lep_id_free(id);
+	}
+	return lep_err(error);
+}
+
+/* The result of rdma_get_request() for the event that it received. */
 static int request_from_event(struct rdma_cm_id *listen,
 			      struct rdma_cm_event *event)
 {
 	listen->event = event;
 	if (event->event == RDMA_CM_EVENT_REJECTED)
-		return ep_err(ECONNREFUSED);
+		return lep_err(ECONNREFUSED);
 	if (event->status)
-		return ep_err(event->status < 0 ? -event->status :
-			      event->status);
+		return lep_err(event->status < 0 ? -event->status :
+			       event->status);
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	listen->event = NULL;
 	return 0;
 }
 
-/* What becomes of the next event of a listener in one call. */
-struct request {
-	struct ep_id *listener;
+/* The next event of a listener, and the objects for a request. */
+struct get_request {
+	struct lep_id *listener;
 	struct rdma_ep_get_request cmd;
 	struct ibv_qp_init_attr attr;
-	struct ep_qp_build build;
+	struct lep_qp_build build;
 	struct rdma_event_channel *channel;
-	struct ep_event *event;
-	struct ep_id *child;
+	struct lep_event *event;
+	struct lep_id *child;
 };
 
-static void free_request(struct request *req)
+static void free_request(struct get_request *req)
 {
 	int error = errno;
 
-	ep_qp_abort(&req->build);
+	lep_qp_build_abort(&req->build);
 	free(req->channel);
-	ep_id_free(req->child);
+	lep_id_free(req->child);
 	free(req->event);
 	errno = error;
 }
 
 /*
- * The kernel has taken the event. Returns -1 and EAGAIN if the program is not to
- * see it: the request was swallowed, and its id is gone.
+ * After the kernel has delivered an event. Returns -1 and EAGAIN if there is none for the
+ * program: the request could not be presented, and its id has been destroyed.
  */
-static int finish_request(struct request *req, struct rdma_cm_event **out,
+static int finish_request(struct get_request *req, struct rdma_cm_event **out,
 			  int *qp_errno)
 {
 	struct rdma_ep_get_request *cmd = &req->cmd;
-	struct ep_session *session = req->listener->session;
+	struct lep_session *session = req->listener->session;
 	struct ibv_pd *pd = req->listener->id.pd;
 	struct rdma_event_channel *channel = NULL;
-	struct ep_id *child = NULL;
+	struct lep_id *child = NULL;
 	bool made;
 
 	if (cmd->event.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
@@ -380,22 +384,22 @@ static int finish_request(struct request *req, struct rdma_cm_event **out,
 		req->channel = NULL;
 	}
 	made = child && cmd->flags & RDMA_EP_EP_CREATE_QP && !cmd->qp_errno;
-	if (!ep_event_set(req->event, &cmd->event, child, channel)) {
+	if (!lep_event_fill(req->event, &cmd->event, child, channel)) {
 		if (made)
-			ep_qp_undo(session, &cmd->qp);
+			lep_qp_build_undo(session, &cmd->qp);
 		free_request(req);
-		return ep_err(EAGAIN);
+		return lep_err(EAGAIN);
 	}
 
 	*qp_errno = child ? cmd->qp_errno : 0;
 	if (made && pd && pd->context != child->id.verbs) {
-		ep_qp_undo(session, &cmd->qp);
+		lep_qp_build_undo(session, &cmd->qp);
 		made = false;
 		*qp_errno = EINVAL;
 	}
 	if (made) {
-		ep_qp_finish(&req->build, &cmd->qp, child->id.verbs,
-			     pd ? pd : child->id.pd, &req->attr, child);
+		lep_id_finish_qp(child, &req->build, &cmd->qp,
+				 pd ? pd : child->id.pd, &req->attr);
 		memset(&req->build, 0, sizeof(req->build));
 	}
 	*out = &req->event->event;
@@ -404,10 +408,10 @@ static int finish_request(struct request *req, struct rdma_cm_event **out,
 	return 0;
 }
 
-/* If the kernel had given us a request by then nobody would ever answer it. */
+/* A request that the kernel has delivered by then would never be answered. */
 static void request_cancelled(void *arg)
 {
-	struct request *req = arg;
+	struct get_request *req = arg;
 	struct rdma_cm_event *event;
 	int qp_errno;
 
@@ -415,20 +419,20 @@ static void request_cancelled(void *arg)
 		free_request(req);
 	} else if (!finish_request(req, &event, &qp_errno)) {
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			rdma_destroy_ep(event->id);
-		rdma_ack_cm_event(event);
+			destroy_ep(lep_to_id(event->id));
+		lep_event_ack((struct lep_event *)event);
 	}
 }
 
 /*
- * Wait for a request, and create the new id's channel, QP and CQs with it, in one
- * call. EAGAIN if there is none and the channel is O_NONBLOCK.
+ * Wait for a request, and create the new id's channel, QP and CQs, in one ioctl. EAGAIN if
+ * the channel is empty and O_NONBLOCK, or as from finish_request().
  */
-static int take_request(struct ep_id *listener,
+static int get_at_once(struct lep_id *listener,
 			const struct ibv_qp_init_attr *saved,
 			struct rdma_cm_event **out, int *qp_errno)
 {
-	struct request req = {
+	struct get_request req = {
 		.listener = listener,
 		.cmd = {
 			.size = sizeof(req.cmd),
@@ -440,20 +444,20 @@ static int take_request(struct ep_id *listener,
 		},
 	};
 
-	req.event = ep_event_alloc();
-	req.child = ep_id_alloc(listener->session, NULL, 0, 0);
-	req.channel = ep_channel_alloc();
+	req.event = lep_event_alloc();
+	req.child = lep_id_alloc(listener->session, NULL, 0, 0);
+	req.channel = lep_channel_alloc();
 	if (!req.event || !req.child || !req.channel)
 		goto err;
 	if (saved) {
 		req.attr = *saved;
 		req.cmd.flags |= RDMA_EP_EP_CREATE_QP;
-		if (ep_qp_prepare(&req.build, &req.cmd.qp, listener->id.pd,
-				  &req.attr, true))
+		if (lep_qp_build_begin(&req.build, &req.cmd.qp, listener->id.pd,
+				       &req.attr, true))
 			goto err;
 	}
-	if (!ep_ioctl_cancel(listener->session->fd, RDMA_EP_IOC_GET_REQUEST,
-			     &req.cmd, request_cancelled, &req))
+	if (!lep_ioctl_cancelable(listener->session->fd, RDMA_EP_IOC_GET_REQUEST,
+				  &req.cmd, request_cancelled, &req))
 		return finish_request(&req, out, qp_errno);
 err:
 	free_request(&req);
@@ -461,35 +465,34 @@ err:
 }
 
 /*
- * rdma_get_request(3). It waits as rdma_get_cm_event() would: that is a cancellation
- * point, knows O_NONBLOCK, and goes on after a signal if its handler has SA_RESTART.
+ * rdma_get_request(3). It waits like rdma_get_cm_event(3): as a cancellation point, with
+ * O_NONBLOCK, and on after a signal whose handler has SA_RESTART.
  */
-EP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
-			       struct rdma_cm_id **id)
+LEP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
+				struct rdma_cm_id **id)
 {
-	struct ep_id *listener = ep_cm_id(listen);
+	struct lep_id *listener = lep_to_id(listen);
 	const struct ibv_qp_init_attr *saved;
 	struct rdma_cm_event *event;
 	struct ibv_qp_init_attr attr;
 	bool made = true;
 	int qp_errno = 0;
 
-	if (ep_foreign_id(listen))
-		return ep_forward_cm(-1, rdma_get_request, listen, id);
+	if (lep_foreign_id(listen))
+		return lep_forward_cm(-1, rdma_get_request, listen, id);
 	if (!listen || !id || !listener->sync)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	pthread_testcancel();
-	ep_drop_event(listen);
+	lep_id_drop_event(listener);
 
-	/* An XRC target's domain is found when the device is known. */
 	saved = listener->saved_attr;
 	if (saved && saved->qp_type == IBV_QPT_XRC_RECV) {
 		saved = NULL;
 		made = false;
 	}
-	if (take_request(listener, saved, &event, &qp_errno)) {
+	if (get_at_once(listener, saved, &event, &qp_errno)) {
 		if (errno != EAGAIN ||
-		    rdma_get_cm_event(listen->channel, &event))
+		    lep_channel_get_event(listen->channel, &event))
 			return -1;
 		made = false;
 	}
@@ -497,12 +500,13 @@ EP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 		return -1;
 	if (!made && listener->saved_attr) {
 		attr = *listener->saved_attr;
-		if (rdma_create_qp(event->id, listen->pd, &attr))
+		if (lep_id_create_qp(lep_to_id(event->id), listen->pd, &attr,
+				     NULL))
 			qp_errno = errno;
 	}
 	if (qp_errno) {
 		listen->event = event;
-		return ep_err(qp_errno);
+		return lep_err(qp_errno);
 	}
 	*id = event->id;
 	(*id)->event = event;

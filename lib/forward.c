@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The real libraries underneath. Calls on objects that are not ours go to them,
- * and so do the calls that they make themselves: rsockets live in librdmacm, and
- * its calls of rdma_* and ibv_* end here when this library is preloaded.
+ * The real libraries underneath. Calls on foreign objects are passed to them, and so are
+ * calls that they make themselves: if this library is preloaded, it receives the rdma_* and
+ * ibv_* calls of rsockets, which are in librdmacm.
  */
 #include <dlfcn.h>
 
-#include "internal.h"
+#include "core.h"
 
 /*
- * Where ours is in the place of theirs ("rdma-ep-run --alone") it has their names, and
- * is what they find.
+ * Under "rdma-ep-run --alone" this library has the names of the real ones, and dlopen()
+ * and dladdr() find it for them.
  */
 static bool is_ours(const void *address)
 {
@@ -26,7 +26,7 @@ static void *not_ours(void *function)
 	return is_ours(function) ? NULL : function;
 }
 
-/* Loaded once, for good: the functions that were found are remembered. */
+/* Loaded once and never closed, as lep_real_fn() keeps pointers to its functions. */
 static void *libibverbs;
 
 static void load_libibverbs(void)
@@ -35,7 +35,7 @@ static void load_libibverbs(void)
 }
 
 /* A function of the real libibverbs, or NULL. */
-void *ep_real(const char *name, const char *version)
+void *lep_real(const char *name, const char *version)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -51,19 +51,19 @@ static void *librdmacm_function(const char *name, int mode)
 }
 
 /*
- * A function of the real librdmacm, or NULL. If it is not in this process then
- * nobody can have got an id from it, and it is not loaded for that.
+ * A function of the real librdmacm, or NULL. It is not loaded for this: a process without
+ * it has no ids of it.
  */
-void *ep_real_cm(const char *name)
+void *lep_real_cm(const char *name)
 {
 	return librdmacm_function(name, RTLD_NOLOAD);
 }
 
 /*
- * The same of a function that makes something of nothing. A program that is linked with
- * both libraries may have been left with ours, which has the function's name.
+ * The same for functions that need no object of it. The linker may have dropped librdmacm
+ * from a program that is linked with both libraries, as ours has the function as well.
  */
-void *ep_real_rsocket(const char *name)
+void *lep_real_rsocket(const char *name)
 {
 	return librdmacm_function(name, RTLD_LOCAL);
 }
@@ -76,13 +76,13 @@ static bool is_library(const char *path, const char *name)
 }
 
 /*
- * The callers of a process are few, and are remembered if they are not the real
- * libraries: dladdr() takes the dynamic linker's lock, which a fork()ed child
- * may find taken for ever.
+ * A process has few callers. Those outside of the real libraries are cached: dladdr()
+ * takes the dynamic linker's lock, which is held forever in a child if another thread of
+ * the parent held it at the fork().
  */
 #define CALLERS 61
 
-bool ep_called_by_real(const void *return_address)
+bool lep_called_by_real(const void *return_address)
 {
 	static const void *others[CALLERS];
 	const void **other = &others[(uintptr_t)return_address % CALLERS];

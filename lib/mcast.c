@@ -1,276 +1,100 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Multicast groups. The kernel attaches and detaches the id's own QP. */
-#include "internal.h"
+/* Joining and leaving multicast groups. The kernel attaches the id's own QP. */
+#include "cm.h"
 
-/*
- * An id's membership in a group; its address is the cookie. It is on the list before its
- * first event can be read, and has a handle when the kernel has returned from the join:
- * from then on it can be left. One that has been left is taken off the list first, so that
- * it is left once.
- */
-struct ep_mcast {
-	struct ep_mcast *next;		/* id->mutex */
-	uint32_t handle;		/* id->mutex */
-	uint32_t acked;			/* id->mutex */
-	void *context;
-	bool send_only;
-	struct sockaddr_storage addr;
-	/* A QP that is the id's, but not its own: see ep_id_other_qp(). */
-	struct ibv_qp *attached;
-	union ibv_gid gid;
-	uint16_t lid;
-};
-
-static void link_mcast(struct ep_id *id, struct ep_mcast *mcast)
-{
-	pthread_mutex_lock(&id->mutex);
-	mcast->next = id->mcasts;
-	id->mcasts = mcast;
-	pthread_mutex_unlock(&id->mutex);
-}
-
-static void unlink_mcast(struct ep_id *id, struct ep_mcast *mcast)
-{
-	struct ep_mcast **pos;
-
-	pthread_mutex_lock(&id->mutex);
-	for (pos = &id->mcasts; *pos; pos = &(*pos)->next) {
-		if (*pos == mcast) {
-			*pos = mcast->next;
-			break;
-		}
-	}
-	pthread_cond_broadcast(&id->cond);
-	pthread_mutex_unlock(&id->mutex);
-}
-
-static void set_handle(struct ep_id *id, struct ep_mcast *mcast, uint32_t handle)
-{
-	pthread_mutex_lock(&id->mutex);
-	mcast->handle = handle;
-	pthread_cond_broadcast(&id->cond);
-	pthread_mutex_unlock(&id->mutex);
-}
-
-/*
- * Takes the latest membership in the group off the list, once the thread that joins has
- * its handle.
- */
-static struct ep_mcast *take_mcast(struct ep_id *id,
-				   const struct sockaddr *addr, socklen_t len)
-{
-	struct ep_mcast **pos, *mcast;
-
-	pthread_mutex_lock(&id->mutex);
-	for (;;) {
-		for (pos = &id->mcasts; *pos; pos = &(*pos)->next)
-			if (!memcmp(&(*pos)->addr, addr, len))
-				break;
-		mcast = *pos;
-		if (!mcast || mcast->handle)
-			break;
-		pthread_cond_wait(&id->cond, &id->mutex);
-	}
-	if (mcast)
-		*pos = mcast->next;
-	pthread_mutex_unlock(&id->mutex);
-	return mcast;
-}
-
-static int join(struct rdma_cm_id *cm_id, const struct sockaddr *addr,
-		bool send_only, void *context)
+static int join(struct lep_id *id, const struct sockaddr *addr, bool send_only,
+		void *context)
 {
 	struct rdma_ep_join_multicast cmd = {
 		.flags = send_only ? RDMA_EP_JOIN_SEND_ONLY : 0,
+		.id = id->handle,
 	};
-	struct ep_id *id = ep_cm_id(cm_id);
-	struct ep_mcast *mcast;
+	struct lep_mcast *mcast;
 	int error;
 
-	if (ep_addr_to_uapi(&cmd.addr, addr, ep_addr_len(addr)))
+	if (lep_addr_to_uapi(&cmd.addr, addr, lep_addr_len(addr)))
 		return -1;
 	mcast = calloc(1, sizeof(*mcast));
 	if (!mcast)
 		return -1;
 	mcast->context = context;
 	mcast->send_only = send_only;
-	memcpy(&mcast->addr, addr, ep_addr_len(addr));
-	link_mcast(id, mcast);
+	memcpy(&mcast->addr, addr, lep_addr_len(addr));
+	lep_mcast_add(id, mcast);
 
-	cmd.id = id->handle;
 	cmd.uid = (uintptr_t)mcast;
-	if (ep_call(id->session, JOIN_MULTICAST, &cmd)) {
+	if (lep_call(id->session, JOIN_MULTICAST, &cmd)) {
 		error = errno;
-		unlink_mcast(id, mcast);
+		lep_mcast_remove(id, mcast);
 		free(mcast);
-		return ep_err(error);
+		return lep_err(error);
 	}
-	set_handle(id, mcast, cmd.mcast);
-	return ep_complete(cm_id);
+	lep_mcast_set_handle(id, mcast, cmd.mcast);
+	return lep_id_await_event(id);
 }
 
 /* rdma_join_multicast(3) */
-EP_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
-				  void *context)
+LEP_EXPORT int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,
+				   void *context)
 {
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_join_multicast, id, addr,
-				     context);
-	if (!id || !ep_addr_len(addr))
-		return ep_err(EINVAL);
-	return join(id, addr, false, context);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_join_multicast, id, addr,
+				      context);
+	if (!id || !lep_addr_len(addr))
+		return lep_err(EINVAL);
+	return join(lep_to_id(id), addr, false, context);
 }
 
 /* rdma_join_multicast_ex(3) */
-EP_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
-				     struct rdma_cm_join_mc_attr_ex *attr,
-				     void *context)
+LEP_EXPORT int rdma_join_multicast_ex(struct rdma_cm_id *id,
+				      struct rdma_cm_join_mc_attr_ex *attr,
+				      void *context)
 {
 	const uint32_t needed = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
 				RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
 
-	if (ep_foreign_id(id))
-		return ep_forward_cm(-1, rdma_join_multicast_ex, id, attr,
-				     context);
+	if (lep_foreign_id(id))
+		return lep_forward_cm(-1, rdma_join_multicast_ex, id, attr,
+				      context);
 	if (!id || !attr)
-		return ep_err(EINVAL);
+		return lep_err(EINVAL);
 	if (attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED)
-		return ep_err(ENOTSUP);
+		return lep_err(ENOTSUP);
 	if ((attr->comp_mask & needed) != needed ||
 	    attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED ||
-	    !ep_addr_len(attr->addr))
-		return ep_err(EINVAL);
-	return join(id, attr->addr,
+	    !lep_addr_len(attr->addr))
+		return lep_err(EINVAL);
+	return join(lep_to_id(id), attr->addr,
 		    attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
 		    context);
 }
 
-static int leave(struct ep_id *id, struct ep_mcast *mcast, uint32_t *events)
+/* rdma_leave_multicast(3): waits for the acknowledgment of its events. */
+LEP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
+				    struct sockaddr *addr)
 {
-	if (mcast->attached)
-		ibv_detach_mcast(mcast->attached, &mcast->gid, mcast->lid);
-	mcast->attached = NULL;
-	return ep_destroy(id->session, RDMA_EP_OBJ_MCAST, mcast->handle,
-			  events, NULL);
-}
-
-/* rdma_leave_multicast(3): waits until its events have been acknowledged. */
-EP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
-				   struct sockaddr *addr)
-{
-	struct ep_id *id = ep_cm_id(cm_id);
-	socklen_t len = ep_addr_len(addr);
-	struct ep_mcast *mcast;
+	struct lep_id *id = lep_to_id(cm_id);
+	socklen_t len = lep_addr_len(addr);
+	struct lep_mcast *mcast;
 	uint32_t events;
 	int error;
 
-	if (ep_foreign_id(cm_id))
-		return ep_forward_cm(-1, rdma_leave_multicast, cm_id, addr);
+	if (lep_foreign_id(cm_id))
+		return lep_forward_cm(-1, rdma_leave_multicast, cm_id, addr);
 	if (!id || !len)
-		return ep_err(EINVAL);
-	mcast = take_mcast(id, addr, len);
+		return lep_err(EINVAL);
+	mcast = lep_mcast_take(id, addr, len);
 	if (!mcast)
-		return ep_err(EADDRNOTAVAIL);
+		return lep_err(EADDRNOTAVAIL);
 	/* The event that a synchronous id shows may be one of them. */
 	if (id->sync)
-		ep_drop_event(cm_id);
-	if (leave(id, mcast, &events)) {
+		lep_id_drop_event(id);
+	if (lep_mcast_leave(id, mcast, &events)) {
 		error = errno;
 		free(mcast);
-		return ep_err(error);
+		return lep_err(error);
 	}
-	ep_wait_acked(&id->mutex, &id->cond, &mcast->acked, events);
+	lep_wait_acked(&id->mutex, &id->cond, &mcast->acked, events);
 	free(mcast);
 	return 0;
-}
-
-/* The id goes away; what may still be acknowledged stays until ep_mcasts_free(). */
-void ep_mcasts_leave(struct ep_id *id)
-{
-	struct ep_mcast *mcast;
-
-	for (mcast = id->mcasts; mcast; mcast = mcast->next)
-		leave(id, mcast, NULL);
-}
-
-void ep_mcasts_free(struct ep_id *id)
-{
-	struct ep_mcast *mcast;
-
-	while ((mcast = id->mcasts)) {
-		id->mcasts = mcast->next;
-		free(mcast);
-	}
-}
-
-/* One of its events has been acknowledged; called with id->mutex held. */
-void ep_mcast_acked(struct ep_mcast *mcast)
-{
-	mcast->acked++;
-}
-
-/*
- * Complete a MULTICAST_JOIN or MULTICAST_ERROR event, which reports the context of
- * the join where others have private data. Returns -1 and errno if the QP can not
- * be attached.
- */
-int ep_mcast_event(struct ep_id *id, struct ep_mcast *mcast,
-		   struct rdma_cm_event *event)
-{
-	const struct ibv_ah_attr *attr = &event->param.ud.ah_attr;
-	struct ibv_qp *qp = ep_id_other_qp(id);
-	int error;
-
-	event->param.ud.private_data = mcast->context;
-	if (event->event != RDMA_CM_EVENT_MULTICAST_JOIN || !qp ||
-	    mcast->send_only)
-		return 0;
-	mcast->gid = attr->grh.dgid;
-	mcast->lid = attr->dlid;
-	error = ibv_attach_mcast(qp, &mcast->gid, mcast->lid);
-	if (error)
-		return ep_err(error);
-	mcast->attached = qp;
-	return 0;
-}
-
-static struct rdma_ep_qp_mcast qp_mcast(const struct ibv_qp *qp,
-					const union ibv_gid *gid, uint16_t lid)
-{
-	struct rdma_ep_qp_mcast cmd = { .qp = qp->handle, .lid = lid };
-
-	memcpy(cmd.gid, gid->raw, sizeof(cmd.gid));
-	return cmd;
-}
-
-/* ibv_attach_mcast(3) */
-EP_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-			       uint16_t lid)
-{
-	struct rdma_ep_qp_mcast cmd;
-
-	if (!qp || !gid)
-		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_attach_mcast, qp,
-				  gid, lid);
-	cmd = qp_mcast(qp, gid, lid);
-	return ep_call(ep_ctx(qp->context)->session, ATTACH_MCAST, &cmd) ?
-		errno : 0;
-}
-
-/* ibv_detach_mcast(3) */
-EP_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-			       uint16_t lid)
-{
-	struct rdma_ep_qp_mcast cmd;
-
-	if (!qp || !gid)
-		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_detach_mcast, qp,
-				  gid, lid);
-	cmd = qp_mcast(qp, gid, lid);
-	return ep_call(ep_ctx(qp->context)->session, DETACH_MCAST, &cmd) ?
-		errno : 0;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Functions that libibverbs got in versions 1.15 to 1.18 of its ABI. Programs
- * that were built with newer headers may call them on our objects, so they are
- * defined even if the headers of this build do not know them; none of these is
- * supported. (What is, is in buf.c.)
+ * Functions of versions 1.15 to 1.18 of libibverbs' ABI that are not supported. (Those that
+ * are supported are in buf.c.) Programs that were built with newer headers may call them on
+ * our objects, so they are defined even if the headers of this build do not have them.
  */
-#include "internal.h"
+#include "objects.h"
 
 struct ibv_dmah;
 struct ibv_dmah_init_attr;
@@ -14,33 +13,30 @@ struct ibv_comp_cntr_caps;
 struct ibv_comp_cntr_init_attr;
 struct ibv_qp_attach_comp_cntr_attr;
 
-/*
- * Every object starts with its context, those whose structure is not known here
- * as well.
- */
+/* Every object starts with its context, also if these headers lack its structure. */
 static bool foreign(const void *obj)
 {
-	return obj && !ep_ours(*(struct ibv_context *const *)obj);
+	return obj && !lep_ours(*(struct ibv_context *const *)obj);
 }
 
-/* Our own contexts, that is objects that are a context. */
+/* The same of objects that are contexts. */
 static bool foreign_context(const struct ibv_context *context)
 {
-	return context && !ep_ours(context);
+	return context && !lep_ours(context);
 }
 
 #define NEWER(ret, fn, version, fail, is_foreign, own, params, args) \
-	EP_EXPORT ret fn params; \
+	LEP_EXPORT ret fn params; \
 	ret fn params \
 	{ \
 		if (is_foreign) \
-			return ep_forward(fail, version, fn, args); \
+			return lep_forward(fail, version, fn, args); \
 		return own; \
 	}
 #define ARGS(...) __VA_ARGS__
 
 NEWER(struct ibv_dmah *, ibv_alloc_dmah, "IBVERBS_1.15", NULL,
-      foreign_context(context), ep_null(EOPNOTSUPP),
+      foreign_context(context), lep_null(EOPNOTSUPP),
       (struct ibv_context *context, struct ibv_dmah_init_attr *attr),
       ARGS(context, attr))
 
@@ -48,7 +44,7 @@ NEWER(int, ibv_dealloc_dmah, "IBVERBS_1.15", ENOSYS, foreign(dmah), EOPNOTSUPP,
       (struct ibv_dmah *dmah), ARGS(dmah))
 
 NEWER(int, ibv_dm_export_dmabuf_fd, "IBVERBS_1.16", -1, foreign(dm),
-      ep_err(EOPNOTSUPP), (struct ibv_dm *dm), ARGS(dm))
+      lep_err(EOPNOTSUPP), (struct ibv_dm *dm), ARGS(dm))
 
 NEWER(int, ibv_query_port_speed, "IBVERBS_1.16", ENOSYS,
       foreign_context(context), EOPNOTSUPP,
@@ -62,7 +58,7 @@ NEWER(int, _ibv_query_comp_cntr_caps, "IBVERBS_1.18", ENOSYS,
       ARGS(context, caps, caps_size))
 
 NEWER(struct ibv_comp_cntr *, ibv_create_comp_cntr, "IBVERBS_1.18", NULL,
-      foreign_context(context), ep_null(EOPNOTSUPP),
+      foreign_context(context), lep_null(EOPNOTSUPP),
       (struct ibv_context *context, struct ibv_comp_cntr_init_attr *attr),
       ARGS(context, attr))
 

@@ -1,50 +1,46 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Protection domains and memory regions. */
-#include "internal.h"
+#include "objects.h"
 
 /* ibv_alloc_pd(3) */
-EP_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+LEP_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct rdma_ep_alloc_pd cmd = {};
 	struct ibv_pd *pd;
-	int error;
 
 	if (!context)
-		return ep_null(EINVAL);
-	if (!ep_ours(context))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_alloc_pd, context);
+		return lep_null(EINVAL);
+	if (!lep_ours(context))
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_alloc_pd, context);
 
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return NULL;
-	cmd.ctx = ep_ctx(context)->handle;
-	if (ep_call(ep_ctx(context)->session, ALLOC_PD, &cmd)) {
-		error = errno;
-		free(pd);
-		return ep_null(error);
-	}
+	cmd.ctx = lep_to_ctx(context)->handle;
+	if (lep_call(lep_to_ctx(context)->session, ALLOC_PD, &cmd))
+		return lep_free_null(pd);
 	pd->context = context;
 	pd->handle = cmd.pd;
 	return pd;
 }
 
 /* ibv_dealloc_pd(3) */
-EP_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
+LEP_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 {
 	if (!pd)
 		return EINVAL;
-	if (!ep_ours(pd->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_dealloc_pd, pd);
-	if (ep_destroy(ep_ctx(pd->context)->session, RDMA_EP_OBJ_PD, pd->handle,
-		       NULL, NULL))
+	if (!lep_ours(pd->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_dealloc_pd, pd);
+	if (lep_obj_destroy(lep_to_ctx(pd->context)->session, RDMA_EP_OBJ_PD, pd->handle,
+			    NULL, NULL))
 		return errno;
 	free(pd);
 	return 0;
 }
 
 /*
- * Huge pages are a hint, and where there are no memory windows none can be bound.
- * Regions are pinned, never paged on demand.
+ * Huge pages are a hint, and MW_BIND has no effect without memory windows. Regions are
+ * pinned, never paged on demand.
  */
 static int offered_access(unsigned int *access)
 {
@@ -52,8 +48,8 @@ static int offered_access(unsigned int *access)
 	return *access & IBV_ACCESS_ON_DEMAND ? EINVAL : 0;
 }
 
-static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
-			     uint64_t iova, unsigned int access)
+struct ibv_mr *lep_mr_reg(struct ibv_pd *pd, void *addr, size_t length,
+			  uint64_t iova, unsigned int access)
 {
 	struct rdma_ep_reg_mr cmd = {
 		.addr = (uintptr_t)addr,
@@ -66,18 +62,15 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 
 	error = offered_access(&access);
 	if (error)
-		return ep_null(error);
+		return lep_null(error);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return NULL;
 	cmd.access = access;
-	if (ep_call(ep_ctx(pd->context)->session, REG_MR, &cmd)) {
-		error = errno;
-		free(mr);
-		return ep_null(error);
-	}
-	/* Undefined memory may be sent, and received into without our seeing it. */
-	ep_written(addr, length);
+	if (lep_call(lep_to_ctx(pd->context)->session, REG_MR, &cmd))
+		return lep_free_null(mr);
+	/* Undefined memory may be sent, and receives write into it without a call. */
+	lep_written(addr, length);
 	mr->context = pd->context;
 	mr->pd = pd;
 	mr->addr = addr;
@@ -88,40 +81,40 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	return mr;
 }
 
-/* ibv_reg_mr(3), and its forms that verbs.h chooses from. */
-EP_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr,
-				    size_t length, int access)
+/* ibv_reg_mr(3), and the variants that its macro in verbs.h selects. */
+LEP_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr,
+				     size_t length, int access)
 {
 	if (!pd)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_reg_mr, pd, addr,
-				  length, access);
-	return reg_mr(pd, addr, length, (uintptr_t)addr, access);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_reg_mr, pd, addr,
+				   length, access);
+	return lep_mr_reg(pd, addr, length, (uintptr_t)addr, access);
 }
 
-EP_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr,
-					 size_t length, uint64_t iova,
-					 int access)
-{
-	if (!pd)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.7", ibv_reg_mr_iova, pd,
-				  addr, length, iova, access);
-	return reg_mr(pd, addr, length, iova, access);
-}
-
-EP_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
+LEP_EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr,
 					  size_t length, uint64_t iova,
-					  unsigned int access)
+					  int access)
 {
 	if (!pd)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.8", ibv_reg_mr_iova2, pd,
-				  addr, length, iova, access);
-	return reg_mr(pd, addr, length, iova, access);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.7", ibv_reg_mr_iova, pd,
+				   addr, length, iova, access);
+	return lep_mr_reg(pd, addr, length, iova, access);
+}
+
+LEP_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
+					   size_t length, uint64_t iova,
+					   unsigned int access)
+{
+	if (!pd)
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.8", ibv_reg_mr_iova2, pd,
+				   addr, length, iova, access);
+	return lep_mr_reg(pd, addr, length, iova, access);
 }
 
 static int rereg_fail(int error)
@@ -131,8 +124,8 @@ static int rereg_fail(int error)
 }
 
 /* ibv_rereg_mr(3) */
-EP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
-			   void *addr, size_t length, int access)
+LEP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
+			    void *addr, size_t length, int access)
 {
 	struct rdma_ep_rereg_mr cmd = {
 		.flags = flags,
@@ -145,10 +138,10 @@ EP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 
 	if (!mr)
 		return rereg_fail(EINVAL);
-	if (!ep_ours(mr->context))
-		return ep_forward(IBV_REREG_MR_ERR_INPUT, "IBVERBS_1.1",
-				  ibv_rereg_mr, mr, flags, pd, addr, length,
-				  access);
+	if (!lep_ours(mr->context))
+		return lep_forward(IBV_REREG_MR_ERR_INPUT, "IBVERBS_1.1",
+				   ibv_rereg_mr, mr, flags, pd, addr, length,
+				   access);
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return rereg_fail(EINVAL);
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!addr || !length))
@@ -159,7 +152,7 @@ EP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return rereg_fail(EINVAL);
 	error = offered_access(&offered);
-	/* Keys of another PD are refused when they are posted: that is no use here. */
+	/* Posting with a key of another PD fails, so such a region would be useless. */
 	if (!error && flags & IBV_REREG_MR_CHANGE_PD)
 		error = EOPNOTSUPP;
 	if (error) {
@@ -169,12 +162,12 @@ EP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 
 	cmd.mr = mr->handle;
 	cmd.access = offered;
-	if (ep_call(ep_ctx(mr->context)->session, REREG_MR, &cmd))
+	if (lep_call(lep_to_ctx(mr->context)->session, REREG_MR, &cmd))
 		return IBV_REREG_MR_ERR_CMD;
 	mr->lkey = cmd.lkey;
 	mr->rkey = cmd.rkey;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		ep_written(addr, length);
+		lep_written(addr, length);
 		mr->addr = addr;
 		mr->length = length;
 	}
@@ -182,14 +175,14 @@ EP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 }
 
 /* ibv_dereg_mr(3) */
-EP_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+LEP_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	if (!mr)
 		return EINVAL;
-	if (!ep_ours(mr->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_dereg_mr, mr);
-	if (ep_destroy(ep_ctx(mr->context)->session, RDMA_EP_OBJ_MR, mr->handle,
-		       NULL, NULL))
+	if (!lep_ours(mr->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_dereg_mr, mr);
+	if (lep_obj_destroy(lep_to_ctx(mr->context)->session, RDMA_EP_OBJ_MR, mr->handle,
+			    NULL, NULL))
 		return errno;
 	free(mr);
 	return 0;

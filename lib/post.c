@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Posting work requests. A list is packed into one buffer and goes to the kernel
- * in one call (in several if it is longer than the kernel takes). Whether the
- * requests make sense is for the kernel to decide, except for what can not be
- * written into the buffer at all.
+ * Posting work requests. A list is packed into one buffer and passed to the kernel in one
+ * call (in several if it is longer than the kernel accepts). The kernel checks the
+ * requests, except for values that cannot be written into the buffer at all.
  */
-#include "internal.h"
+#include "objects.h"
 
 _Static_assert(sizeof(struct ibv_sge) == sizeof(struct rdma_ep_sge) &&
 	       offsetof(struct ibv_sge, addr) ==
@@ -14,6 +13,18 @@ _Static_assert(sizeof(struct ibv_sge) == sizeof(struct rdma_ep_sge) &&
 	       offsetof(struct rdma_ep_sge, length) &&
 	       offsetof(struct ibv_sge, lkey) ==
 	       offsetof(struct rdma_ep_sge, lkey), "sge");
+
+/* The members with which send and receive requests begin. */
+struct wr {
+	uint64_t wr_id;
+	struct wr *next;
+};
+
+#define BEGINS_AS_WR(type) \
+	_Static_assert(offsetof(type, wr_id) == offsetof(struct wr, wr_id) && \
+		       offsetof(type, next) == offsetof(struct wr, next), #type)
+BEGINS_AS_WR(struct ibv_send_wr);
+BEGINS_AS_WR(struct ibv_recv_wr);
 
 #define ON_STACK 1024	/* some ten plain requests */
 
@@ -35,7 +46,7 @@ static void buffer_init(struct buffer *buf, size_t max)
 	buf->heap = NULL;
 }
 
-/* Make room for more bytes; false if the buffer is not to grow any further. */
+/* Make room for more bytes; false if the buffer cannot grow any further. */
 static bool buffer_room(struct buffer *buf, size_t more, size_t max)
 {
 	size_t size = buf->size;
@@ -61,7 +72,7 @@ static bool buffer_room(struct buffer *buf, size_t more, size_t max)
 }
 
 /* Returns 0 or an errno; *posted requests have been posted in either case. */
-static int buffer_flush(struct buffer *buf, struct ep_session *session,
+static int buffer_flush(struct buffer *buf, struct lep_session *session,
 			unsigned long request, uint32_t handle,
 			uint32_t *posted)
 {
@@ -83,19 +94,18 @@ static int buffer_flush(struct buffer *buf, struct ep_session *session,
 	return ret;
 }
 
-/* The length of the request's record; 0: it can not be one. */
-static size_t send_len(const struct ibv_qp *qp, const struct ibv_send_wr *wr,
-		       uint32_t *inline_len)
+/* The length of the request's record; 0: there is no record for it. */
+static size_t send_len(const struct ibv_qp *qp, const struct wr *any)
 {
+	const struct ibv_send_wr *wr = (const struct ibv_send_wr *)any;
 	uint64_t bytes = 0;
 	int i;
 
-	*inline_len = 0;
 	if (wr->num_sge < 0 || wr->num_sge > UINT16_MAX ||
 	    (wr->num_sge && !wr->sg_list))
 		return 0;
 	if (qp->qp_type == IBV_QPT_UD &&
-	    (!wr->wr.ud.ah || !ep_ours(wr->wr.ud.ah->context)))
+	    (!wr->wr.ud.ah || !lep_ours(wr->wr.ud.ah->context)))
 		return 0;
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		return sizeof(struct rdma_ep_send_wr) +
@@ -103,21 +113,18 @@ static size_t send_len(const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 
 	for (i = 0; i < wr->num_sge; i++)
 		bytes += wr->sg_list[i].length;
-	if (bytes > ((const struct ep_qp *)qp)->max_inline_data)
+	if (bytes > ((const struct lep_qp *)qp)->max_inline_data)
 		return 0;
-	*inline_len = bytes;
 	return sizeof(struct rdma_ep_send_wr) + ((bytes + 7) & ~7ULL);
 }
 
-/*
- * Only the members that the opcode gives a meaning are read; programs leave the
- * others uninitialised.
- */
-static void pack_send(uint8_t *p, const struct ibv_qp *qp,
-		      const struct ibv_send_wr *wr, uint32_t inline_len,
-		      size_t len)
+/* Reads only the members that the opcode uses; programs leave the others uninitialised. */
+static void send_pack(uint8_t *p, const struct ibv_qp *qp,
+		      const struct wr *any, size_t len)
 {
+	const struct ibv_send_wr *wr = (const struct ibv_send_wr *)any;
 	struct rdma_ep_send_wr *rec = (void *)p;
+	uint8_t *end = p + len;
 	int i;
 
 	memset(rec, 0, sizeof(*rec));
@@ -166,7 +173,6 @@ static void pack_send(uint8_t *p, const struct ibv_qp *qp,
 		return;
 	}
 
-	rec->inline_len = inline_len;
 	for (i = 0; i < wr->num_sge; i++) {
 		if (!wr->sg_list[i].length)
 			continue;
@@ -174,81 +180,57 @@ static void pack_send(uint8_t *p, const struct ibv_qp *qp,
 		       wr->sg_list[i].length);
 		p += wr->sg_list[i].length;
 	}
-	memset(p, 0, len - sizeof(*rec) - inline_len);
+	rec->inline_len = p - (uint8_t *)(rec + 1);
+	memset(p, 0, end - p);
 }
 
-/* ibv_post_send(3) */
-int ep_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
-		 struct ibv_send_wr **bad_wr)
+static size_t recv_len(const struct ibv_qp *qp, const struct wr *any)
 {
-	struct ep_session *session = ep_ctx(qp->context)->session;
-	struct ibv_send_wr *first = wr;	/* in the buffer */
+	const struct ibv_recv_wr *wr = (const struct ibv_recv_wr *)any;
+
+	(void)qp;
+	if (wr->num_sge < 0 || (wr->num_sge && !wr->sg_list))
+		return 0;
+	return sizeof(struct rdma_ep_recv_wr) +
+	       (size_t)wr->num_sge * sizeof(struct rdma_ep_sge);
+}
+
+static void recv_pack(uint8_t *p, const struct ibv_qp *qp,
+		      const struct wr *any, size_t len)
+{
+	const struct ibv_recv_wr *wr = (const struct ibv_recv_wr *)any;
+	struct rdma_ep_recv_wr *rec = (void *)p;
+
+	(void)qp;
+	rec->wr_id = wr->wr_id;
+	rec->num_sge = wr->num_sge;
+	rec->reserved = 0;
+	if (wr->num_sge)
+		memcpy(rec + 1, wr->sg_list, len - sizeof(*rec));
+}
+
+/* Inline, so that the calls of record_len() and pack() are direct ones. */
+static inline __attribute__((always_inline)) int
+post(struct lep_session *session, unsigned long request, uint32_t handle,
+     const struct ibv_qp *qp, struct wr *wr, struct wr **bad_wr,
+     size_t (*record_len)(const struct ibv_qp *qp, const struct wr *wr),
+     void (*pack)(uint8_t *p, const struct ibv_qp *qp, const struct wr *wr,
+		  size_t len))
+{
+	size_t max = session->max_post_bytes, len;
+	struct wr *first = wr;	/* in the buffer */
 	struct buffer buf;
-	uint32_t inline_len, posted = 0;
-	int ret = 0, bad = 0;
-	size_t len;
-
-	buffer_init(&buf, session->max_post_bytes);
-	while (wr) {
-		len = send_len(qp, wr, &inline_len);
-		if (!len || len > session->max_post_bytes) {
-			bad = EINVAL;
-			break;
-		}
-		if (!buffer_room(&buf, len, session->max_post_bytes)) {
-			if (!buf.num) {
-				bad = ENOMEM;
-				break;
-			}
-			ret = buffer_flush(&buf, session, RDMA_EP_IOC_POST_SEND,
-					   qp->handle, &posted);
-			if (ret)
-				break;
-			first = wr;
-			continue;
-		}
-		pack_send(buf.start + buf.len, qp, wr, inline_len, len);
-		buf.len += len;
-		buf.num++;
-		wr = wr->next;
-	}
-	if (!ret)
-		ret = buffer_flush(&buf, session, RDMA_EP_IOC_POST_SEND,
-				   qp->handle, &posted);
-	if (ret) {
-		while (posted-- && first->next)
-			first = first->next;
-		wr = first;
-	} else {
-		ret = bad;
-	}
-	if (ret && bad_wr)
-		*bad_wr = wr;
-	free(buf.heap);
-	return ret;
-}
-
-static int post_recv(struct ep_session *session, unsigned long request,
-		     uint32_t handle, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad_wr)
-{
-	struct ibv_recv_wr *first = wr;
-	struct rdma_ep_recv_wr *rec;
 	uint32_t posted = 0;
-	struct buffer buf;
 	int ret = 0, bad = 0;
-	size_t len;
 
-	buffer_init(&buf, session->max_post_bytes);
+	buffer_init(&buf, max);
 	while (wr) {
-		len = sizeof(*rec) +
-		      (size_t)wr->num_sge * sizeof(struct rdma_ep_sge);
-		if (wr->num_sge < 0 || (wr->num_sge && !wr->sg_list) ||
-		    len > session->max_post_bytes) {
+		len = record_len(qp, wr);
+		if (!len || len > max) {
 			bad = EINVAL;
 			break;
 		}
-		if (!buffer_room(&buf, len, session->max_post_bytes)) {
+		if (!buffer_room(&buf, len, max)) {
 			if (!buf.num) {
 				bad = ENOMEM;
 				break;
@@ -260,12 +242,7 @@ static int post_recv(struct ep_session *session, unsigned long request,
 			first = wr;
 			continue;
 		}
-		rec = (void *)(buf.start + buf.len);
-		rec->wr_id = wr->wr_id;
-		rec->num_sge = wr->num_sge;
-		rec->reserved = 0;
-		if (wr->num_sge)
-			memcpy(rec + 1, wr->sg_list, len - sizeof(*rec));
+		pack(buf.start + buf.len, qp, wr, len);
 		buf.len += len;
 		buf.num++;
 		wr = wr->next;
@@ -285,18 +262,29 @@ static int post_recv(struct ep_session *session, unsigned long request,
 	return ret;
 }
 
-/* ibv_post_recv(3) */
-int ep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
-		 struct ibv_recv_wr **bad_wr)
+/* ibv_post_send(3) */
+int lep_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad_wr)
 {
-	return post_recv(ep_ctx(qp->context)->session, RDMA_EP_IOC_POST_RECV,
-			 qp->handle, wr, bad_wr);
+	return post(lep_to_ctx(qp->context)->session, RDMA_EP_IOC_POST_SEND,
+		    qp->handle, qp, (struct wr *)wr, (struct wr **)bad_wr,
+		    send_len, send_pack);
+}
+
+/* ibv_post_recv(3) */
+int lep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad_wr)
+{
+	return post(lep_to_ctx(qp->context)->session, RDMA_EP_IOC_POST_RECV,
+		    qp->handle, qp, (struct wr *)wr, (struct wr **)bad_wr,
+		    recv_len, recv_pack);
 }
 
 /* ibv_post_srq_recv(3) */
-int ep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad_wr)
+int lep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr)
 {
-	return post_recv(ep_ctx(srq->context)->session,
-			 RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, wr, bad_wr);
+	return post(lep_to_ctx(srq->context)->session,
+		    RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, NULL,
+		    (struct wr *)wr, (struct wr **)bad_wr, recv_len, recv_pack);
 }

@@ -1,101 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Queue pairs. */
-#include "internal.h"
+#include "objects.h"
 
-/*
- * The kernel moves the QP that rdma_create_qp() made along with its connection;
- * qp->state follows when the program learns of it. The tie between the two is
- * kept apart from id->qp, which may point to a QP that is gone.
- */
-pthread_mutex_t ep_own_qp_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void ep_id_own_qp(struct ep_id *id, struct ep_qp *qp)
+struct lep_qp *lep_qp_alloc(void)
 {
-	pthread_mutex_lock(&ep_own_qp_lock);
-	id->own_qp = qp;
-	id->made_qp = &qp->qp;
-	qp->id = id;
-	pthread_mutex_unlock(&ep_own_qp_lock);
-}
-
-void ep_qp_disown(struct ep_qp *qp)
-{
-	pthread_mutex_lock(&ep_own_qp_lock);
-	if (qp->id)
-		qp->id->own_qp = NULL;
-	qp->id = NULL;
-	pthread_mutex_unlock(&ep_own_qp_lock);
-}
-
-void ep_id_disown(struct ep_id *id)
-{
-	pthread_mutex_lock(&ep_own_qp_lock);
-	if (id->own_qp)
-		id->own_qp->id = NULL;
-	id->own_qp = NULL;
-	pthread_mutex_unlock(&ep_own_qp_lock);
-}
-
-void ep_id_qp_state(struct ep_id *id, enum ibv_qp_state state)
-{
-	pthread_mutex_lock(&ep_own_qp_lock);
-	if (id->own_qp)
-		id->own_qp->qp.state = state;
-	pthread_mutex_unlock(&ep_own_qp_lock);
-}
-
-/*
- * The connection is up. The program, or another thread, may have moved the QP on
- * since that happened.
- */
-void ep_id_qp_connected(struct ep_id *id)
-{
-	pthread_mutex_lock(&ep_own_qp_lock);
-	if (id->own_qp && id->own_qp->qp.state < IBV_QPS_RTS)
-		id->own_qp->qp.state = IBV_QPS_RTS;
-	pthread_mutex_unlock(&ep_own_qp_lock);
-}
-
-/* Something failed, and how far the kernel got with the QP is for it to say. */
-void ep_id_qp_ask_state(struct ep_id *id)
-{
-	struct rdma_ep_query_qp cmd = { .attr_mask = IBV_QP_STATE };
-	struct ep_session *session = id->session;
-	const struct ep_qp *qp;
-	int error = errno;
-
-	pthread_mutex_lock(&ep_own_qp_lock);
-	qp = id->own_qp;
-	if (qp)
-		cmd.qp = qp->qp.handle;
-	pthread_mutex_unlock(&ep_own_qp_lock);
-	if (!qp)
-		return;
-
-	if (ep_call(session, QUERY_QP, &cmd))
-		cmd.attr.qp_state = IBV_QPS_ERR;	/* the device is gone */
-	pthread_mutex_lock(&ep_own_qp_lock);
-	if (id->own_qp == qp)
-		id->own_qp->qp.state = cmd.attr.qp_state;
-	pthread_mutex_unlock(&ep_own_qp_lock);
-	errno = error;
-}
-
-/*
- * The QP in id->qp if the program has put one there that rdma_create_qp() did
- * not make for this id. The kernel does not know that it belongs to the id, so
- * the library moves it.
- */
-struct ibv_qp *ep_id_other_qp(struct ep_id *id)
-{
-	struct ibv_qp *qp = id->id.qp;
-
-	return qp == id->made_qp ? NULL : qp;
-}
-
-struct ep_qp *ep_qp_alloc(void)
-{
-	struct ep_qp *qp = calloc(1, sizeof(*qp));
+	struct lep_qp *qp = calloc(1, sizeof(*qp));
 
 	if (!qp)
 		return NULL;
@@ -104,38 +13,69 @@ struct ep_qp *ep_qp_alloc(void)
 	return qp;
 }
 
-void ep_qp_free(struct ep_qp *qp)
+void lep_qp_free(struct lep_qp *qp)
 {
 	if (!qp)
 		return;
 	pthread_cond_destroy(&qp->qp.cond);
 	pthread_mutex_destroy(&qp->qp.mutex);
-	ep_wr_free(qp->wr);
+	lep_wr_list_free(qp->wr);
 	free(qp);
 }
 
-/* Of one direction: the CQ to use, or what is needed to have one made. */
-static int prepare_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
-		      bool make, struct ibv_cq **cq,
-		      struct ibv_comp_channel **channel)
+/* Of one direction: the given CQ, or the memory for one that the kernel creates. */
+static int begin_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
+		    bool make, struct lep_auto_cq *made)
 {
-	struct ep_session *session = ep_session_get();
+	struct lep_session *session = lep_session_get();
 
 	if (given) {
-		if (!ep_ours(given->context))
-			return ep_err(EINVAL);
+		if (!lep_ours(given->context))
+			return lep_err(EINVAL);
 		init->cq = given->handle;
 		return 0;
 	}
 	if (!make)
 		return 0;
-	*channel = calloc(1, sizeof(**channel));
-	*cq = *channel ? ep_cq_alloc() : NULL;
-	if (!*cq)
+	made->channel = calloc(1, sizeof(*made->channel));
+	made->cq = made->channel ? lep_cq_alloc() : NULL;
+	if (!made->cq)
 		return -1;
-	init->uid = (uintptr_t)*cq;
+	init->uid = (uintptr_t)made->cq;
 	init->ring = session && session->rings ? RDMA_EP_CQ_RING : 0;
 	return 0;
+}
+
+static void abort_cq(struct lep_auto_cq *made)
+{
+	lep_cq_free(made->cq);
+	free(made->channel);
+	made->cq = NULL;
+	made->channel = NULL;
+}
+
+static void undo_cq(struct lep_session *session,
+		    const struct rdma_ep_auto_cq *init)
+{
+	if (!init->cqe)
+		return;
+	lep_obj_destroy(session, RDMA_EP_OBJ_CQ, init->cq, NULL, NULL);
+	lep_close_fd(init->channel_fd);
+}
+
+static void finish_cq(const struct rdma_ep_auto_cq *init,
+		      struct lep_auto_cq *made, struct ibv_context *context,
+		      void *cq_context, struct ibv_cq **attr_cq)
+{
+	if (!init->cqe)
+		abort_cq(made);
+	if (!made->cq)
+		return;
+	made->channel->context = context;
+	made->channel->fd = init->channel_fd;
+	lep_cq_fill(made->cq, context, made->channel, cq_context, init->cq,
+		    init->cqe, init->ring);
+	*attr_cq = made->cq;
 }
 
 /* A context's handles mean nothing in another, even if the device is the same. */
@@ -148,31 +88,29 @@ static bool of_context(const struct ibv_context *context,
 }
 
 /*
- * Fill in the kernel's attributes of a new QP and allocate all that its creation
- * will yield, so that nothing can fail once the kernel has made it. With make_cqs
- * the kernel also makes the CQs that attr does not name (rdma_create_qp(3)).
+ * Fill in the kernel's attributes of a new QP and allocate all its structures, so that
+ * nothing can fail once the kernel has created it. With make_cqs the kernel also creates
+ * the CQs that attr does not name (rdma_create_qp(3)).
  */
-int ep_qp_prepare(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
-		  struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
-		  bool make_cqs)
+int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
+		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+		       bool make_cqs)
 {
 	memset(build, 0, sizeof(*build));
 	memset(init, 0, sizeof(*init));
-	if ((pd && (!ep_ours(pd->context) || !of_context(pd->context, attr))) ||
-	    (attr->srq && !ep_ours(attr->srq->context)))
-		return ep_err(EINVAL);
+	if ((pd && (!lep_ours(pd->context) || !of_context(pd->context, attr))) ||
+	    (attr->srq && !lep_ours(attr->srq->context)))
+		return lep_err(EINVAL);
 
-	build->qp = ep_qp_alloc();
+	build->qp = lep_qp_alloc();
 	if (!build->qp)
 		return -1;
 
-	if (prepare_cq(&init->send_cq, attr->send_cq,
-		       make_cqs && attr->cap.max_send_wr,
-		       &build->send_cq, &build->send_channel) ||
-	    prepare_cq(&init->recv_cq, attr->recv_cq,
-		       make_cqs && attr->cap.max_recv_wr,
-		       &build->recv_cq, &build->recv_channel)) {
-		ep_qp_abort(build);
+	if (begin_cq(&init->send_cq, attr->send_cq,
+		     make_cqs && attr->cap.max_send_wr, &build->send) ||
+	    begin_cq(&init->recv_cq, attr->recv_cq,
+		     make_cqs && attr->cap.max_recv_wr, &build->recv)) {
+		lep_qp_build_abort(build);
 		return -1;
 	}
 
@@ -189,79 +127,46 @@ int ep_qp_prepare(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
 	return 0;
 }
 
-void ep_qp_abort(struct ep_qp_build *build)
+void lep_qp_build_abort(struct lep_qp_build *build)
 {
 	int error = errno;
 
-	ep_qp_free(build->qp);
-	ep_cq_free(build->send_cq);
-	ep_cq_free(build->recv_cq);
-	free(build->send_channel);
-	free(build->recv_channel);
+	lep_qp_free(build->qp);
+	abort_cq(&build->send);
+	abort_cq(&build->recv);
 	memset(build, 0, sizeof(*build));
 	errno = error;
 }
 
-/* Destroy what the kernel has made if the library can not go on. */
-void ep_qp_undo(struct ep_session *session, const struct rdma_ep_qp_init *init)
+/* Destroys the kernel's objects if the library cannot go on. */
+void lep_qp_build_undo(struct lep_session *session,
+		       const struct rdma_ep_qp_init *init)
 {
 	int error = errno;
 
-	ep_destroy(session, RDMA_EP_OBJ_QP, init->qp, NULL, NULL);
-	if (init->send_cq.cqe) {
-		ep_destroy(session, RDMA_EP_OBJ_CQ, init->send_cq.cq, NULL, NULL);
-		ep_close(init->send_cq.channel_fd);
-	}
-	if (init->recv_cq.cqe) {
-		ep_destroy(session, RDMA_EP_OBJ_CQ, init->recv_cq.cq, NULL, NULL);
-		ep_close(init->recv_cq.channel_fd);
-	}
+	lep_obj_destroy(session, RDMA_EP_OBJ_QP, init->qp, NULL, NULL);
+	undo_cq(session, &init->send_cq);
+	undo_cq(session, &init->recv_cq);
 	errno = error;
 }
 
-/* A CQ that was made becomes the id's, with the id as its cq_context. */
-static void finish_cq(const struct rdma_ep_auto_cq *init, struct ibv_cq *cq,
-		      struct ibv_comp_channel *channel, struct ep_id *id,
-		      struct ibv_context *context, struct ibv_cq **attr_cq,
-		      struct ibv_cq **id_cq,
-		      struct ibv_comp_channel **id_channel)
-{
-	if (!cq)
-		return;
-	if (!init->cqe) {
-		ep_cq_free(cq);
-		free(channel);
-		return;
-	}
-	channel->context = context;
-	channel->fd = init->channel_fd;
-	ep_cq_set(cq, context, channel, &id->id, init->cq, init->cqe,
-		  init->ring);
-	*attr_cq = cq;
-	*id_cq = cq;
-	*id_channel = channel;
-}
-
 /*
- * The kernel has made the QP: fill in the public structures, and those of its CQs
- * and the members of id. Writes the granted attributes back to attr.
+ * After the kernel has created the QP: fill in its public structure and those of the CQs
+ * with it, which stay in build. Writes the granted attributes back to attr.
  */
-struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
-			    const struct rdma_ep_qp_init *init,
-			    struct ibv_context *context, struct ibv_pd *pd,
-			    struct ibv_qp_init_attr *attr,
-			    struct ep_id *id)
+struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
+				   const struct rdma_ep_qp_init *init,
+				   struct ibv_context *context,
+				   struct ibv_pd *pd,
+				   struct ibv_qp_init_attr *attr,
+				   void *cq_context)
 {
 	struct ibv_qp *qp = &build->qp->qp;
 
-	if (id) {
-		finish_cq(&init->recv_cq, build->recv_cq, build->recv_channel,
-			  id, context, &attr->recv_cq, &id->id.recv_cq,
-			  &id->id.recv_cq_channel);
-		finish_cq(&init->send_cq, build->send_cq, build->send_channel,
-			  id, context, &attr->send_cq, &id->id.send_cq,
-			  &id->id.send_cq_channel);
-	}
+	finish_cq(&init->recv_cq, &build->recv, context, cq_context,
+		  &attr->recv_cq);
+	finish_cq(&init->send_cq, &build->send, context, cq_context,
+		  &attr->send_cq);
 
 	attr->cap.max_send_wr = init->max_send_wr;
 	attr->cap.max_recv_wr = init->max_recv_wr;
@@ -281,66 +186,60 @@ struct ibv_qp *ep_qp_finish(struct ep_qp_build *build,
 	qp->qp_type = attr->qp_type;
 	build->qp->max_inline_data = init->max_inline_data;
 	if (build->qp->wr)
-		ep_wr_limits(build->qp, &attr->cap);
-	if (id) {
-		ep_id_own_qp(id, build->qp);
-		id->made_pd = pd;
-		id->id.pd = pd;
-		id->id.qp = qp;
-	}
+		lep_wr_list_set_limits(build->qp, &attr->cap);
 	return qp;
 }
 
 /* ibv_create_qp(3) */
-EP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
-				       struct ibv_qp_init_attr *attr)
+LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
+					struct ibv_qp_init_attr *attr)
 {
 	struct rdma_ep_create_qp cmd = {};
-	struct ep_qp_build build;
+	struct lep_qp_build build;
 
 	if (!pd || !attr)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_qp, pd, attr);
-	/* There is no place for its domain in these attributes. */
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_qp, pd, attr);
+	/* These attributes have no member for its domain. */
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	if (!attr->send_cq ||
 	    (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND))
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 
-	if (ep_qp_prepare(&build, &cmd.init, pd, attr, false))
+	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, false))
 		return NULL;
-	if (ep_call(ep_ctx(pd->context)->session, CREATE_QP, &cmd)) {
-		ep_qp_abort(&build);
+	if (lep_call(lep_to_ctx(pd->context)->session, CREATE_QP, &cmd)) {
+		lep_qp_build_abort(&build);
 		return NULL;
 	}
-	return ep_qp_finish(&build, &cmd.init, pd->context, pd, attr, NULL);
+	return lep_qp_build_finish(&build, &cmd.init, pd->context, pd, attr, NULL);
 }
 
 /*
- * What the plain calls know; beyond are those with functions of their own. A
- * query may also ask for the reserved ones in between.
+ * The attributes of the plain calls; those beyond have functions of their own. A query may
+ * also name the reserved ones in between.
  */
 #define QP_ATTRS ((IBV_QP_DEST_QPN << 1) - 1)
 #define QP_QUERY_ATTRS (IBV_QP_RATE_LIMIT - 1)
 
 /* ibv_modify_qp(3) */
-EP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
-			    int attr_mask)
+LEP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
+			     int attr_mask)
 {
 	struct rdma_ep_modify_qp cmd = {};
 
 	if (!qp || !attr)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_modify_qp, qp,
-				  attr, attr_mask);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_modify_qp, qp,
+				   attr, attr_mask);
 	if (attr_mask & ~QP_ATTRS)
 		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
-	ep_qp_attr_to_uapi(&cmd.attr, attr, attr_mask);
-	if (ep_call(ep_ctx(qp->context)->session, MODIFY_QP, &cmd))
+	lep_qp_attr_to_uapi(&cmd.attr, attr, attr_mask);
+	if (lep_call(lep_to_ctx(qp->context)->session, MODIFY_QP, &cmd))
 		return errno;
 	if (attr_mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
@@ -348,24 +247,24 @@ EP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 }
 
 /* ibv_query_qp(3) */
-EP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
-			   int attr_mask, struct ibv_qp_init_attr *init_attr)
+LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
+			    int attr_mask, struct ibv_qp_init_attr *init_attr)
 {
 	struct rdma_ep_query_qp cmd = {};
 
 	if (!qp || !attr)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_qp, qp,
-				  attr, attr_mask, init_attr);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_qp, qp,
+				   attr, attr_mask, init_attr);
 	if (attr_mask & ~QP_QUERY_ATTRS)
 		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
 	cmd.attr_mask = attr_mask;
-	if (ep_call(ep_ctx(qp->context)->session, QUERY_QP, &cmd))
+	if (lep_call(lep_to_ctx(qp->context)->session, QUERY_QP, &cmd))
 		return errno;
 
-	ep_qp_attr_from_uapi(attr, &cmd.attr);
+	lep_qp_attr_from_uapi(attr, &cmd.attr);
 	attr->qp_state = cmd.attr.qp_state;
 	qp->state = attr->qp_state;
 	if (init_attr) {
@@ -380,16 +279,16 @@ EP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 	return 0;
 }
 
-/* The kernel has destroyed it: waits until all its events have been acknowledged. */
-void ep_qp_gone(struct ibv_qp *qp, uint32_t events)
+/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+void lep_qp_release(struct ibv_qp *qp, uint32_t events)
 {
-	ep_qp_disown((struct ep_qp *)qp);
-	ep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed, events);
-	ep_qp_free((struct ep_qp *)qp);
+	lep_qp_clear_owner(lep_to_qp(qp));
+	lep_wait_acked(&qp->mutex, &qp->cond, &qp->events_completed, events);
+	lep_qp_free(lep_to_qp(qp));
 }
 
 /* The flags are those of RDMA_EP_IOC_DESTROY. */
-int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
+int lep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 {
 	struct rdma_ep_destroy cmd = {
 		.flags = flags,
@@ -397,49 +296,90 @@ int ep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 		.handle = qp->handle,
 	};
 
-	if (ep_call(ep_ctx(qp->context)->session, DESTROY, &cmd))
+	if (lep_call(lep_to_ctx(qp->context)->session, DESTROY, &cmd))
 		return errno;
-	ep_qp_gone(qp, cmd.events_reported);
+	lep_qp_release(qp, cmd.events_reported);
 	return 0;
 }
 
 /* ibv_destroy_qp(3): EBUSY if it is attached to a multicast group. */
-EP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
+LEP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
 	if (!qp)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_qp, qp);
-	return ep_qp_destroy(qp, 0);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_qp, qp);
+	return lep_qp_destroy(qp, 0);
 }
 
-/* ECE is the business of provider libraries; we say that ours has none. */
-EP_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+static struct rdma_ep_qp_mcast qp_mcast(const struct ibv_qp *qp,
+					const union ibv_gid *gid, uint16_t lid)
+{
+	struct rdma_ep_qp_mcast cmd = { .qp = qp->handle, .lid = lid };
+
+	memcpy(cmd.gid, gid->raw, sizeof(cmd.gid));
+	return cmd;
+}
+
+/* ibv_attach_mcast(3) */
+LEP_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
+				uint16_t lid)
+{
+	struct rdma_ep_qp_mcast cmd;
+
+	if (!qp || !gid)
+		return EINVAL;
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_attach_mcast, qp,
+				   gid, lid);
+	cmd = qp_mcast(qp, gid, lid);
+	return lep_call(lep_to_ctx(qp->context)->session, ATTACH_MCAST, &cmd) ?
+		errno : 0;
+}
+
+/* ibv_detach_mcast(3) */
+LEP_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
+				uint16_t lid)
+{
+	struct rdma_ep_qp_mcast cmd;
+
+	if (!qp || !gid)
+		return EINVAL;
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_detach_mcast, qp,
+				   gid, lid);
+	cmd = qp_mcast(qp, gid, lid);
+	return lep_call(lep_to_ctx(qp->context)->session, DETACH_MCAST, &cmd) ?
+		errno : 0;
+}
+
+/* Provider libraries implement ECE; this library has none. */
+LEP_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!qp)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.10", ibv_query_ece, qp, ece);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.10", ibv_query_ece, qp, ece);
 	return EOPNOTSUPP;
 }
 
-EP_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+LEP_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!qp)
 		return EINVAL;
-	if (!ep_ours(qp->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.10", ibv_set_ece, qp, ece);
+	if (!lep_ours(qp->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.10", ibv_set_ece, qp, ece);
 	return EOPNOTSUPP;
 }
 
 /* No guarantee about the order in which data is written. */
-EP_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp,
-					 enum ibv_wr_opcode op, uint32_t flags)
+LEP_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp,
+					  enum ibv_wr_opcode op, uint32_t flags)
 {
 	if (!qp)
 		return 0;
-	if (!ep_ours(qp->context))
-		return ep_forward(0, "IBVERBS_1.14",
-				  ibv_query_qp_data_in_order, qp, op, flags);
+	if (!lep_ours(qp->context))
+		return lep_forward(0, "IBVERBS_1.14",
+				   ibv_query_qp_data_in_order, qp, op, flags);
 	return 0;
 }

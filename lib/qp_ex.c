@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* QPs with extended attributes. */
-#include "internal.h"
+#include "objects.h"
 
 /*
- * What QPs of these types can be asked to post: what librxe has, less what needs
- * memory windows. (SEND_WITH_INV on UC is on its list, and on that of the manual
- * page, but it can not be posted there.)
+ * The operations of QPs by type: those of librxe, without those that need memory windows.
+ * (SEND_WITH_INV on UC is on librxe's list, and on that of the manual page, but it cannot
+ * be posted.)
  */
 #define RC_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
@@ -18,7 +18,7 @@
 	 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UD_OPS \
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-/* Less what goes to an SRQ: see ibv_wr_set_xrc_srqn() in docs/programs/symbols.md. */
+/* Without those that name an SRQ: see ibv_wr_set_xrc_srqn() in docs/programs/symbols.md. */
 #define XRC_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
@@ -40,20 +40,20 @@ static uint64_t send_ops(const struct ibv_context *context,
 	case IBV_QPT_UD:
 		return UD_OPS;
 	case IBV_QPT_XRC_SEND:
-		return ep_has_xrc(context) ? XRC_OPS : 0;
+		return lep_has_xrc(context) ? XRC_OPS : 0;
 	default:
 		return 0;
 	}
 }
 
-/* 0 if there are such QPs in the context, else an errno. */
-int ep_qp_check_ex(const struct ibv_context *context,
-		   const struct ibv_qp_init_attr_ex *attr)
+/* 0 if the context can have such QPs, else an errno. */
+int lep_qp_check_ex(const struct ibv_context *context,
+		    const struct ibv_qp_init_attr_ex *attr)
 {
 	uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 			 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
-	if (ep_has_xrc(context))
+	if (lep_has_xrc(context))
 		known |= IBV_QP_INIT_ATTR_XRCD;
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
@@ -70,23 +70,23 @@ int ep_qp_check_ex(const struct ibv_context *context,
 _Static_assert(offsetof(struct ibv_qp_init_attr_ex, sq_sig_all) ==
 	       offsetof(struct ibv_qp_init_attr, sq_sig_all), "qp_init_attr");
 
-/* ep_qp_prepare() with extended attributes that ep_qp_check_ex() has seen. */
-int ep_qp_prepare_ex(struct ep_qp_build *build, struct rdma_ep_qp_init *init,
-		     struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
-		     bool make_cqs)
+/* lep_qp_build_begin() with extended attributes, after lep_qp_check_ex(). */
+int lep_qp_build_begin_ex(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
+			  struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
+			  bool make_cqs)
 {
-	if (ep_qp_prepare(build, init, pd,
-			  (const struct ibv_qp_init_attr *)attr, make_cqs))
+	if (lep_qp_build_begin(build, init, pd,
+			       (const struct ibv_qp_init_attr *)attr, make_cqs))
 		return -1;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
-	    ep_wr_init(build->qp, attr->send_ops_flags)) {
-		ep_qp_abort(build);
+	    lep_wr_list_create(build->qp, attr->send_ops_flags)) {
+		lep_qp_build_abort(build);
 		return -1;
 	}
 	return 0;
 }
 
-/* Does it have what a QP of its type needs? */
+/* Are all attributes there that a QP of the type needs? */
 static bool complete(const struct ibv_context *context,
 		     const struct ibv_qp_init_attr_ex *attr)
 {
@@ -98,42 +98,42 @@ static bool complete(const struct ibv_context *context,
 	       (attr->recv_cq || attr->qp_type == IBV_QPT_XRC_SEND);
 }
 
-/* What ibv_create_qp_ex(3) ends in for all but the plain case. */
-struct ibv_qp *ep_create_qp_ex(struct ibv_context *context,
-			       struct ibv_qp_init_attr_ex *attr)
+/* ibv_create_qp_ex(3), except for the plain case. */
+struct ibv_qp *lep_create_qp_ex(struct ibv_context *context,
+				struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_ep_create_qp cmd = {};
-	struct ep_qp_build build;
+	struct lep_qp_build build;
 	struct ibv_pd *pd;
 	int error;
 
 	if (!attr)
-		return ep_null(EINVAL);
-	error = ep_qp_check_ex(context, attr);
+		return lep_null(EINVAL);
+	error = lep_qp_check_ex(context, attr);
 	if (error)
-		return ep_null(error);
+		return lep_null(error);
 	if (!complete(context, attr))
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 
 	pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
-	if (ep_qp_prepare_ex(&build, &cmd.init, pd, attr, false))
+	if (lep_qp_build_begin_ex(&build, &cmd.init, pd, attr, false))
 		return NULL;
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		cmd.init.pd = ep_xrcd_handle(attr->xrcd);
-	if (ep_call(ep_ctx(context)->session, CREATE_QP, &cmd)) {
-		ep_qp_abort(&build);
+		cmd.init.pd = lep_xrcd_handle(attr->xrcd);
+	if (lep_call(lep_to_ctx(context)->session, CREATE_QP, &cmd)) {
+		lep_qp_build_abort(&build);
 		return NULL;
 	}
-	return ep_qp_finish(&build, &cmd.init, context, pd,
-			    (struct ibv_qp_init_attr *)attr, NULL);
+	return lep_qp_build_finish(&build, &cmd.init, context, pd,
+				   (struct ibv_qp_init_attr *)attr, NULL);
 }
 
 /* NULL for a QP that was not created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */
-EP_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+LEP_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
 	if (!qp)
 		return NULL;
-	if (!ep_ours(qp->context))
-		return ep_forward(NULL, "IBVERBS_1.6", ibv_qp_to_qp_ex, qp);
-	return ((struct ep_qp *)qp)->wr ? &((struct ep_qp *)qp)->ex : NULL;
+	if (!lep_ours(qp->context))
+		return lep_forward(NULL, "IBVERBS_1.6", ibv_qp_to_qp_ex, qp);
+	return lep_to_qp(qp)->wr ? &lep_to_qp(qp)->ex : NULL;
 }

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Rings: memory shared with the kernel, where it puts completions and says whether
- * there may be more, so that most polls and requests for an event need no system
- * call.
+ * Completions from the kernel: through rings, or by system calls. A ring is memory shared
+ * with the kernel, which puts completions there, and in "pending" whether there may be
+ * more. With it, most polls and requests for an event need no system call.
  */
-#include <sys/mman.h>
+#include "objects.h"
 
-#include "internal.h"
-
-/* Without this memory all goes by system calls. */
-void ep_rings_map(struct ep_session *session)
-{
-	void *p = mmap(NULL, RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring),
-		       PROT_READ | PROT_WRITE, MAP_SHARED, session->fd, 0);
-
-	session->rings = p == MAP_FAILED ? NULL : p;
-}
-
-struct rdma_ep_cq_ring *ep_ring(struct ep_session *session, uint32_t index)
+struct rdma_ep_cq_ring *lep_ring_at(struct lep_session *session, uint32_t index)
 {
 	return session->rings && index != RDMA_EP_NO_RING ?
 	       &session->rings[index] : NULL;
@@ -28,16 +17,16 @@ static bool pending(const struct rdma_ep_cq_ring *ring)
 	return __atomic_load_n(&ring->pending, __ATOMIC_ACQUIRE);
 }
 
-/* Returns 0 or an errno if nothing can be put into the ring. */
-static int fill(struct ibv_cq *cq)
+/* The kernel puts more into the ring; 0 or an errno. */
+static int fill_ring(struct ibv_cq *cq)
 {
 	struct rdma_ep_poll_cq cmd = { .cq = cq->handle };
 
-	return ep_call(ep_ctx(cq->context)->session, POLL_CQ, &cmd) ? errno : 0;
+	return lep_call(lep_to_ctx(cq->context)->session, POLL_CQ, &cmd) ? errno : 0;
 }
 
-/* Takes what is there, up to num. */
-static int take(struct rdma_ep_cq_ring *ring, int num, struct ibv_wc *wc)
+/* Takes up to num completions out of the ring. */
+static int empty_ring(struct rdma_ep_cq_ring *ring, int num, struct ibv_wc *wc)
 {
 	uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 	uint32_t tail = ring->tail;
@@ -50,27 +39,27 @@ static int take(struct rdma_ep_cq_ring *ring, int num, struct ibv_wc *wc)
 	return n;
 }
 
-/* As ibv_poll_cq(3). In a child there is no such memory. */
-int ep_ring_poll(struct ep_cq *cq, int num, struct ibv_wc *wc)
+/* A fork()ed child has no such memory. */
+static int poll_ring(struct lep_cq *cq, int num, struct ibv_wc *wc)
 {
 	struct rdma_ep_cq_ring *ring = cq->ring;
 	int n, more, error = 0;
 
-	if (ep_inherited(ep_ctx(cq->cq.context)->session))
+	if (lep_inherited(lep_to_ctx(cq->cq.context)->session))
 		return -EBADF;
-	/* The word first: what came before it was 0 is in the ring. */
+	/* Pending first: a completion from before it became 0 is in the ring. */
 	if (!pending(ring) &&
 	    __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) ==
 	    __atomic_load_n(&ring->tail, __ATOMIC_RELAXED))
 		return 0;
 	pthread_mutex_lock(&cq->ring_lock);
-	n = take(ring, num, wc);
-	/* Fewer than asked for mean that there are no more. */
+	n = empty_ring(ring, num, wc);
+	/* Fewer than num: there are no more. */
 	while (n < num && pending(ring)) {
-		error = fill(&cq->cq);
+		error = fill_ring(&cq->cq);
 		if (error)
 			break;
-		more = take(ring, num - n, wc + n);
+		more = empty_ring(ring, num - n, wc + n);
 		if (!more)
 			break;
 		n += more;
@@ -79,12 +68,47 @@ int ep_ring_poll(struct ep_cq *cq, int num, struct ibv_wc *wc)
 	return error && !n ? -error : n;
 }
 
-/* Asks for an event; false: that takes a system call. */
-bool ep_ring_arm(struct ep_cq *cq)
+#define SAME_WC(member) \
+	_Static_assert(offsetof(struct ibv_wc, member) == \
+		       offsetof(struct rdma_ep_wc, member), "wc." #member)
+SAME_WC(wr_id);
+SAME_WC(status);
+SAME_WC(opcode);
+SAME_WC(vendor_err);
+SAME_WC(byte_len);
+SAME_WC(imm_data);
+SAME_WC(qp_num);
+SAME_WC(src_qp);
+SAME_WC(wc_flags);
+SAME_WC(pkey_index);
+SAME_WC(slid);
+SAME_WC(sl);
+SAME_WC(dlid_path_bits);
+_Static_assert(sizeof(struct ibv_wc) == sizeof(struct rdma_ep_wc), "wc");
+
+/* As ibv_poll_cq(3). Without a ring, the kernel writes into the caller's array. */
+int lep_cq_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+	struct rdma_ep_poll_cq cmd = {
+		.wcs = (uintptr_t)wc,
+		.cq = cq->handle,
+		.max = num,
+	};
+
+	if (lep_to_cq(cq)->ring)
+		return poll_ring(lep_to_cq(cq), num, wc);
+	if (lep_call(lep_to_ctx(cq->context)->session, POLL_CQ, &cmd))
+		return -errno;
+	lep_written(wc, cmd.num * sizeof(*wc));
+	return cmd.num;
+}
+
+/* Requests an event. Returns false if that takes a system call. */
+bool lep_ring_arm(struct lep_cq *cq)
 {
 	struct rdma_ep_cq_ring *ring = cq->ring;
 
-	if (ep_inherited(ep_ctx(cq->cq.context)->session))
+	if (lep_inherited(lep_to_ctx(cq->cq.context)->session))
 		return false;
 	__atomic_store_n(&ring->armed, 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * rsockets are librdmacm's (see docs/internals/design.md) and go there. The functions are here
- * for programs that are linked with librdmacm, name one of them, and run where it is
- * not: Debian's rping names rpoll(). With no librdmacm there are no rsockets.
+ * rsockets: calls are passed to librdmacm (see docs/internals/design.md). The functions are defined
+ * for programs that are linked with librdmacm, name one of them, and run without it:
+ * Debian's rping names rpoll(). Without librdmacm there are no rsockets.
  */
 #include <poll.h>
 #include <stdarg.h>
 #include <rdma/rsocket.h>
 
-#include "internal.h"
+#include "core.h"
 
 #define RSOCKET(type, fn, params, ...) \
-EP_EXPORT type fn params; \
+LEP_EXPORT type fn params; \
 type fn params \
 { \
-	__typeof__(&fn) to = ep_real_fn(fn, ep_real_rsocket(#fn)); \
+	__typeof__(&fn) to = lep_real_fn(fn, lep_real_rsocket(#fn)); \
 \
 	return to ? to(__VA_ARGS__) : (errno = ENOSYS, (type)-1); \
 }
@@ -62,9 +62,9 @@ RSOCKET(size_t, riowrite, (int fd, const void *buf, size_t count, off_t offset, 
 	fd, buf, count, offset, flags)
 
 /* The third argument is a long, an int or nothing: a long can hold all of them. */
-EP_EXPORT int rfcntl(int fd, int cmd, ...)
+LEP_EXPORT int rfcntl(int fd, int cmd, ...)
 {
-	__typeof__(&rfcntl) to = ep_real_fn(rfcntl, ep_real_rsocket("rfcntl"));
+	__typeof__(&rfcntl) to = lep_real_fn(rfcntl, lep_real_rsocket("rfcntl"));
 	va_list args;
 	long arg;
 

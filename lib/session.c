@@ -1,65 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The session: one open of the device for the whole process, made at the first
- * call that needs it, and made anew in a fork()ed child.
+ * The session: one open of the device for the whole process, at the first call that needs
+ * it. A fork()ed child opens its own.
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "core.h"
 
-static pthread_mutex_t session_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ep_session *current_session;
-static bool cm_ready;		/* there was a device once */
-static bool complained;
+/* Guards the creation of current_session. */
+pthread_mutex_t lep_session_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/*
- * The locks are taken around fork() so that the child does not inherit one that
- * some other thread of the parent holds.
- */
-static void before_fork(void)
-{
-	pthread_mutex_lock(&session_lock);
-	pthread_mutex_lock(&ep_devices_lock);
-	pthread_mutex_lock(&ep_own_qp_lock);
-}
-
-static void after_fork(void)
-{
-	pthread_mutex_unlock(&ep_own_qp_lock);
-	pthread_mutex_unlock(&ep_devices_lock);
-	pthread_mutex_unlock(&session_lock);
-}
-
-/*
- * The parent's objects are not usable in the child (rdma_ep handles mean nothing
- * in another session), so the child forgets the session and what it cached of
- * it. Closing the inherited descriptor lets the session end with the parent.
- */
-static void after_fork_in_child(void)
-{
-	struct ep_session *session = current_session;
-
-	if (session) {
-		syscall(SYS_close, session->fd);
-		session->fd = -1;
-		__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
-	}
-	cm_ready = false;
-	ep_devices_forked();
-	after_fork();
-}
-
-/* Here it needs no pthread_once(3), which costs every program a system call. */
-static void __attribute__((constructor)) register_fork_handlers(void)
-{
-	pthread_atfork(before_fork, after_fork, after_fork_in_child);
-}
+static struct lep_session *current_session;
 
 static void complain(int error)
 {
+	static bool complained;
+
 	if (complained)
 		return;
 	complained = true;
@@ -89,10 +49,19 @@ static int open_errno(int error)
 	}
 }
 
-static struct ep_session *session_open(void)
+/* If this fails, completions are polled by system calls. */
+static void map_rings(struct lep_session *session)
+{
+	void *p = mmap(NULL, RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring),
+		       PROT_READ | PROT_WRITE, MAP_SHARED, session->fd, 0);
+
+	session->rings = p == MAP_FAILED ? NULL : p;
+}
+
+static struct lep_session *session_open(void)
 {
 	struct rdma_ep_query query = {};
-	struct ep_session *session;
+	struct lep_session *session;
 	int error;
 
 	session = calloc(1, sizeof(*session));
@@ -104,7 +73,7 @@ static struct ep_session *session_open(void)
 		error = open_errno(errno);
 		goto err_free;
 	}
-	if (ep_call(session, QUERY, &query)) {
+	if (lep_call(session, QUERY, &query)) {
 		error = errno == ENOTTY ? EPERM : errno;
 		goto err_close;
 	}
@@ -113,7 +82,7 @@ static struct ep_session *session_open(void)
 		goto err_close;
 	}
 	session->max_post_bytes = query.max_post_bytes;
-	ep_rings_map(session);
+	map_rings(session);
 	return session;
 
 err_close:
@@ -121,13 +90,13 @@ err_close:
 err_free:
 	free(session);
 	complain(error);
-	return ep_null(error);
+	return lep_null(error);
 }
 
 /* The session of this process, or NULL and errno. */
-struct ep_session *ep_session_get(void)
+struct lep_session *lep_session_get(void)
 {
-	struct ep_session *session;
+	struct lep_session *session;
 	int state;
 
 	session = __atomic_load_n(&current_session, __ATOMIC_ACQUIRE);
@@ -136,50 +105,40 @@ struct ep_session *ep_session_get(void)
 
 	/* open(2) and the message are cancellation points. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	pthread_mutex_lock(&session_lock);
+	pthread_mutex_lock(&lep_session_lock);
 	session = current_session;
 	if (!session) {
 		session = session_open();
 		__atomic_store_n(&current_session, session, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&session_lock);
+	pthread_mutex_unlock(&lep_session_lock);
 	pthread_setcancelstate(state, NULL);
 	return session;
 }
 
 /*
- * What the functions of rdma_cma.h start with: they fail with ENODEV as long as
- * there is no RDMA device.
+ * In a fork()ed child. The parent's objects are not usable there (a handle means nothing
+ * in another session), so the child forgets the session. Closing the inherited descriptor
+ * lets the session end with the parent.
  */
-int ep_session_cm(struct ep_session **out)
+void lep_session_forked(void)
 {
-	struct ep_session *session;
-	int num;
+	struct lep_session *session = current_session;
 
-	session = ep_session_get();
 	if (!session)
-		return -1;
-	if (!__atomic_load_n(&cm_ready, __ATOMIC_RELAXED)) {
-		/* What the first id is bound to is known then. */
-		num = ep_devices_refresh(session, NULL);
-		if (num < 0)
-			return -1;
-		if (!num)
-			return ep_err(ENODEV);
-		__atomic_store_n(&cm_ready, true, __ATOMIC_RELAXED);
-	}
-	if (out)
-		*out = session;
-	return 0;
+		return;
+	syscall(SYS_close, session->fd);
+	session->fd = -1;
+	__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
 }
 
-/* Returns 0 or -1 and errno. */
-int ep_destroy(struct ep_session *session, uint32_t type, uint32_t handle,
-	       uint32_t *events, uint32_t *comp_events)
+/* Destroys an object; 0, or -1 and errno. */
+int lep_obj_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
+		    uint32_t *events, uint32_t *comp_events)
 {
 	struct rdma_ep_destroy cmd = { .handle = handle, .type = type };
 
-	if (ep_call(session, DESTROY, &cmd))
+	if (lep_call(session, DESTROY, &cmd))
 		return -1;
 	if (events)
 		*events = cmd.events_reported;
@@ -188,8 +147,8 @@ int ep_destroy(struct ep_session *session, uint32_t type, uint32_t handle,
 	return 0;
 }
 
-/* close(2), but never a cancellation point in the middle of a destruction. */
-void ep_close(int fd)
+/* close(2) without its cancellation point, for use in the middle of a destruction. */
+void lep_close_fd(int fd)
 {
 	int error = errno;
 
@@ -204,12 +163,12 @@ static void unlock(void *mutex)
 }
 
 /*
- * Wait until as many events have been acknowledged as the kernel has reported.
- * If the thread is cancelled here the object is left allocated, so that the acks
- * that are still to come find it.
+ * Wait until as many events have been acknowledged as the kernel has reported. A thread
+ * that is cancelled here leaves the object allocated for the outstanding
+ * acknowledgments.
  */
-void ep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
-		   const uint32_t *acked, uint32_t reported)
+void lep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
+		    const uint32_t *acked, uint32_t reported)
 {
 	pthread_mutex_lock(mutex);
 	pthread_cleanup_push(unlock, mutex);

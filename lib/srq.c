@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Shared receive queues. */
-#include "internal.h"
+#include "objects.h"
 
 /*
- * On pd, and associated with the id of that handle unless it is 0. With an XRC
- * domain an XRC SRQ, which completes to cq.
+ * On pd, and associated with the id of that handle unless it is 0. With an XRC domain it is
+ * an XRC SRQ, which completes to cq.
  */
-struct ibv_srq *ep_srq_create(struct ep_session *session,
-			      struct ibv_context *context, struct ibv_pd *pd,
-			      uint32_t id, void *srq_context,
-			      struct ibv_srq_attr *attr,
-			      struct ibv_xrcd *xrcd, struct ibv_cq *cq)
+struct ibv_srq *lep_srq_create(struct lep_session *session,
+			       struct ibv_context *context, struct ibv_pd *pd,
+			       uint32_t id, void *srq_context,
+			       struct ibv_srq_attr *attr,
+			       struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
 	struct rdma_ep_create_srq cmd = {
 		.id = id,
@@ -19,18 +19,18 @@ struct ibv_srq *ep_srq_create(struct ep_session *session,
 		.max_sge = attr->max_sge,
 		/*
 		 * "Irrelevant for ibv_create_srq", so that programs do not initialise it,
-		 * and "the limit value of the SRQ" for ibv_create_srq_ex(), which ends in
-		 * the same function: a value that is no limit is ignored.
+		 * but "the limit value of the SRQ" for ibv_create_srq_ex(): a value above
+		 * max_wr is ignored.
 		 */
 		.srq_limit = attr->srq_limit <= attr->max_wr ? attr->srq_limit : 0,
 	};
-	struct ep_srq *ours;
+	struct lep_srq *ours;
 	struct ibv_srq *srq;
 	int error;
 
 	if (xrcd) {
 		cmd.srq_type = IBV_SRQT_XRC;
-		cmd.xrcd = ep_xrcd_handle(xrcd);
+		cmd.xrcd = lep_xrcd_handle(xrcd);
 		cmd.cq = cq->handle;
 	}
 	ours = calloc(1, sizeof(*ours));
@@ -40,12 +40,12 @@ struct ibv_srq *ep_srq_create(struct ep_session *session,
 	pthread_mutex_init(&srq->mutex, NULL);
 	pthread_cond_init(&srq->cond, NULL);
 	cmd.uid = (uintptr_t)srq;
-	if (ep_call(session, CREATE_SRQ, &cmd)) {
+	if (lep_call(session, CREATE_SRQ, &cmd)) {
 		error = errno;
 		pthread_cond_destroy(&srq->cond);
 		pthread_mutex_destroy(&srq->mutex);
 		free(ours);
-		return ep_null(error);
+		return lep_null(error);
 	}
 	ours->xrc = xrcd;
 	ours->num = cmd.srq_num;
@@ -59,19 +59,19 @@ struct ibv_srq *ep_srq_create(struct ep_session *session,
 }
 
 /* ibv_create_srq(3) */
-EP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
-					 struct ibv_srq_init_attr *attr)
+LEP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
+					  struct ibv_srq_init_attr *attr)
 {
 	if (!pd || !attr)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.1", ibv_create_srq, pd, attr);
-	return ep_srq_create(ep_ctx(pd->context)->session, pd->context, pd, 0,
-			     attr->srq_context, &attr->attr, NULL, NULL);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_srq, pd, attr);
+	return lep_srq_create(lep_to_ctx(pd->context)->session, pd->context, pd, 0,
+			      attr->srq_context, &attr->attr, NULL, NULL);
 }
 
-/* 0 if the extended attributes ask for a basic or XRC SRQ, else an errno. */
-int ep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
+/* 0 if the extended attributes are for a basic or XRC SRQ, else an errno. */
+int lep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 {
 	const uint32_t basic = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
 
@@ -89,45 +89,46 @@ int ep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 	}
 }
 
-/* What ibv_create_srq_ex(3) ends in for all but the plain case. */
-struct ibv_srq *ep_create_srq_ex(struct ibv_context *context,
-				 struct ibv_srq_init_attr_ex *attr)
+/* ibv_create_srq_ex(3), except for the plain case. */
+struct ibv_srq *lep_create_srq_ex(struct ibv_context *context,
+				  struct ibv_srq_init_attr_ex *attr)
 {
 	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-	int error = ep_srq_check_ex(attr);
+	int error = lep_srq_check_ex(attr);
 
 	if (error)
-		return ep_null(error);
+		return lep_null(error);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
 	    attr->pd->context != context)
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) ||
 	    attr->srq_type != IBV_SRQT_XRC)
-		return ibv_create_srq(attr->pd,
-				      (struct ibv_srq_init_attr *)attr);
+		return lep_srq_create(lep_to_ctx(context)->session, context,
+				      attr->pd, 0, attr->srq_context,
+				      &attr->attr, NULL, NULL);
 	if ((attr->comp_mask & xrc) != xrc)
-		return ep_null(EINVAL);
-	if (!ep_has_xrc(context))
-		return ep_null(EOPNOTSUPP);
+		return lep_null(EINVAL);
+	if (!lep_has_xrc(context))
+		return lep_null(EOPNOTSUPP);
 	if (!attr->xrcd || attr->xrcd->context != context || !attr->cq ||
 	    attr->cq->context != context)
-		return ep_null(EINVAL);
-	return ep_srq_create(ep_ctx(context)->session, context, attr->pd, 0,
-			     attr->srq_context, &attr->attr, attr->xrcd,
-			     attr->cq);
+		return lep_null(EINVAL);
+	return lep_srq_create(lep_to_ctx(context)->session, context, attr->pd, 0,
+			      attr->srq_context, &attr->attr, attr->xrcd,
+			      attr->cq);
 }
 
 /* ibv_modify_srq(3) */
-EP_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
-			     int attr_mask)
+LEP_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
+			      int attr_mask)
 {
 	struct rdma_ep_srq_attr cmd = {};
 
 	if (!srq || !attr)
 		return EINVAL;
-	if (!ep_ours(srq->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_modify_srq, srq,
-				  attr, attr_mask);
+	if (!lep_ours(srq->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_modify_srq, srq,
+				   attr, attr_mask);
 	_Static_assert(RDMA_EP_SRQ_MAX_WR == IBV_SRQ_MAX_WR &&
 		       RDMA_EP_SRQ_LIMIT == IBV_SRQ_LIMIT, "srq flags");
 	cmd.flags = attr_mask;
@@ -136,22 +137,22 @@ EP_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
 		cmd.max_wr = attr->max_wr;
 	if (attr_mask & IBV_SRQ_LIMIT)
 		cmd.srq_limit = attr->srq_limit;
-	return ep_call(ep_ctx(srq->context)->session, MODIFY_SRQ, &cmd) ?
+	return lep_call(lep_to_ctx(srq->context)->session, MODIFY_SRQ, &cmd) ?
 		errno : 0;
 }
 
 /* ibv_query_srq(3) */
-EP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+LEP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
 	struct rdma_ep_srq_attr cmd = {};
 
 	if (!srq || !attr)
 		return EINVAL;
-	if (!ep_ours(srq->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_srq, srq,
-				  attr);
+	if (!lep_ours(srq->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_srq, srq,
+				   attr);
 	cmd.srq = srq->handle;
-	if (ep_call(ep_ctx(srq->context)->session, QUERY_SRQ, &cmd))
+	if (lep_call(lep_to_ctx(srq->context)->session, QUERY_SRQ, &cmd))
 		return errno;
 	attr->max_wr = cmd.max_wr;
 	attr->max_sge = cmd.max_sge;
@@ -159,27 +160,27 @@ EP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	return 0;
 }
 
-/* The kernel has destroyed it: waits until all its events have been acknowledged. */
-void ep_srq_gone(struct ibv_srq *srq, uint32_t events)
+/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+void lep_srq_release(struct ibv_srq *srq, uint32_t events)
 {
-	ep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);
+	lep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);
 	pthread_cond_destroy(&srq->cond);
 	pthread_mutex_destroy(&srq->mutex);
-	free((struct ep_srq *)srq);
+	free(lep_to_srq(srq));
 }
 
-/* ibv_destroy_srq(3): waits until all its events have been acknowledged. */
-EP_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
+/* ibv_destroy_srq(3): waits for the acknowledgment of all its events. */
+LEP_EXPORT int ibv_destroy_srq(struct ibv_srq *srq)
 {
 	uint32_t events;
 
 	if (!srq)
 		return EINVAL;
-	if (!ep_ours(srq->context))
-		return ep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_srq, srq);
-	if (ep_destroy(ep_ctx(srq->context)->session, RDMA_EP_OBJ_SRQ,
-		       srq->handle, &events, NULL))
+	if (!lep_ours(srq->context))
+		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_srq, srq);
+	if (lep_obj_destroy(lep_to_ctx(srq->context)->session, RDMA_EP_OBJ_SRQ,
+			    srq->handle, &events, NULL))
 		return errno;
-	ep_srq_gone(srq, events);
+	lep_srq_release(srq, events);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Names of values. */
-#include "internal.h"
+#include "core.h"
 
 static const char *lookup(const char *const *names, size_t num, int value)
 {
@@ -12,7 +12,7 @@ static const char *lookup(const char *const *names, size_t num, int value)
 #define NAME_OF(names, value) \
 	lookup(names, sizeof(names) / sizeof(names[0]), value)
 
-EP_EXPORT const char *ibv_node_type_str(enum ibv_node_type node_type)
+LEP_EXPORT const char *ibv_node_type_str(enum ibv_node_type node_type)
 {
 	static const char *const names[] = {
 		[IBV_NODE_CA] = "InfiniBand channel adapter",
@@ -27,7 +27,7 @@ EP_EXPORT const char *ibv_node_type_str(enum ibv_node_type node_type)
 	return NAME_OF(names, node_type);
 }
 
-EP_EXPORT const char *ibv_port_state_str(enum ibv_port_state port_state)
+LEP_EXPORT const char *ibv_port_state_str(enum ibv_port_state port_state)
 {
 	static const char *const names[] = {
 		[IBV_PORT_NOP] = "no state change (NOP)",
@@ -41,7 +41,7 @@ EP_EXPORT const char *ibv_port_state_str(enum ibv_port_state port_state)
 	return NAME_OF(names, port_state);
 }
 
-EP_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
+LEP_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
 {
 	static const char *const names[] = {
 		[IBV_EVENT_CQ_ERR] = "CQ error",
@@ -70,7 +70,7 @@ EP_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
 	return NAME_OF(names, event);
 }
 
-EP_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
+LEP_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 {
 	static const char *const names[] = {
 		[IBV_WC_SUCCESS] = "success",
@@ -103,7 +103,7 @@ EP_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 }
 
 /* rdma_event_str(3). The last are newer than some rdma_cma.h. */
-EP_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
+LEP_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 {
 #define EVENT(name) [RDMA_CM_EVENT_##name] = "RDMA_CM_EVENT_" #name
 	static const char *const names[] = {
@@ -168,7 +168,7 @@ static const struct {
 
 #define NUM_RATES (sizeof(rates) / sizeof(rates[0]))
 
-EP_EXPORT int ibv_rate_to_mult(enum ibv_rate rate)
+LEP_EXPORT int ibv_rate_to_mult(enum ibv_rate rate)
 {
 	size_t i;
 
@@ -178,7 +178,7 @@ EP_EXPORT int ibv_rate_to_mult(enum ibv_rate rate)
 	return -1;
 }
 
-EP_EXPORT enum ibv_rate mult_to_ibv_rate(int mult)
+LEP_EXPORT enum ibv_rate mult_to_ibv_rate(int mult)
 {
 	size_t i;
 
@@ -188,7 +188,7 @@ EP_EXPORT enum ibv_rate mult_to_ibv_rate(int mult)
 	return IBV_RATE_MAX;
 }
 
-EP_EXPORT int ibv_rate_to_mbps(enum ibv_rate rate)
+LEP_EXPORT int ibv_rate_to_mbps(enum ibv_rate rate)
 {
 	size_t i;
 
@@ -198,7 +198,7 @@ EP_EXPORT int ibv_rate_to_mbps(enum ibv_rate rate)
 	return -1;
 }
 
-EP_EXPORT enum ibv_rate mbps_to_ibv_rate(int mbps)
+LEP_EXPORT enum ibv_rate mbps_to_ibv_rate(int mbps)
 {
 	size_t i;
 

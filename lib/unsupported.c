@@ -1,73 +1,68 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the kernel ABI does not offer. The functions are here nevertheless, since
- * the real ones would look for private members that our objects do not have; they
- * fail as the real ones do where a provider lacks the feature. (Of verbs.h's
- * inline functions most fail by themselves, see set_ops().)
+ * Functions that the kernel ABI cannot implement. They are defined because the real ones
+ * would use private members that our objects do not have. They fail as the real ones do if
+ * a provider lacks the feature. (Most inline functions of verbs.h fail by themselves, see
+ * set_ops().)
  */
-#include "internal.h"
+#include "objects.h"
 
 /* Verbs: other kinds of memory regions */
 
-EP_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
-					   size_t length, uint64_t iova, int fd,
-					   int access)
+LEP_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+					    size_t length, uint64_t iova, int fd,
+					    int access)
 {
 	if (!pd)
-		return ep_null(EINVAL);
-	if (!ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.12", ibv_reg_dmabuf_mr, pd,
-				  offset, length, iova, fd, access);
-	return ep_null(EOPNOTSUPP);
+		return lep_null(EINVAL);
+	if (!lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.12", ibv_reg_dmabuf_mr, pd,
+				   offset, length, iova, fd, access);
+	return lep_null(EOPNOTSUPP);
 }
 
 /*
- * Verbs: objects of another process. Importing a device is never passed on: a
- * program would get onto the stock stack unnoticed.
+ * Verbs: objects of another process. Importing a device is never passed on: the program
+ * would run on the stock stack without notice.
  */
 
-EP_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
+LEP_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	(void)cmd_fd;
-	return ep_null(EOPNOTSUPP);
+	return lep_null(EOPNOTSUPP);
 }
 
-EP_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context,
-				       uint32_t pd_handle)
+LEP_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context,
+					uint32_t pd_handle)
 {
-	if (context && !ep_ours(context))
-		return ep_forward(NULL, "IBVERBS_1.10", ibv_import_pd, context,
-				  pd_handle);
-	return ep_null(EOPNOTSUPP);
+	if (context && !lep_ours(context))
+		return lep_forward(NULL, "IBVERBS_1.10", ibv_import_pd, context,
+				   pd_handle);
+	return lep_null(EOPNOTSUPP);
 }
 
-EP_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
+LEP_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	if (pd && !ep_ours(pd->context))
-		return ep_forward(NULL, "IBVERBS_1.10", ibv_import_mr, pd,
-				  mr_handle);
-	return ep_null(EOPNOTSUPP);
+	if (pd && !lep_ours(pd->context))
+		return lep_forward(NULL, "IBVERBS_1.10", ibv_import_mr, pd,
+				   mr_handle);
+	return lep_null(EOPNOTSUPP);
 }
 
-EP_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context,
-				       uint32_t dm_handle)
+LEP_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context,
+					uint32_t dm_handle)
 {
-	if (context && !ep_ours(context))
-		return ep_forward(NULL, "IBVERBS_1.13", ibv_import_dm, context,
-				  dm_handle);
-	return ep_null(EOPNOTSUPP);
+	if (context && !lep_ours(context))
+		return lep_forward(NULL, "IBVERBS_1.13", ibv_import_dm, context,
+				   dm_handle);
+	return lep_null(EOPNOTSUPP);
 }
 
 #define UNIMPORT(fn, version, type) \
-	EP_EXPORT void fn(struct type *obj) \
+	LEP_EXPORT void fn(struct type *obj) \
 	{ \
-		void (*real)(struct type *obj); \
- \
-		if (!obj || ep_ours(obj->context)) \
-			return; \
-		real = (__typeof__(real))ep_real(#fn, version); \
-		if (real) \
-			real(obj); \
+		if (obj && !lep_ours(obj->context)) \
+			lep_forward_void(version, fn, obj); \
 	}
 
 UNIMPORT(ibv_unimport_pd, "IBVERBS_1.10", ibv_pd)
@@ -76,31 +71,16 @@ UNIMPORT(ibv_unimport_dm, "IBVERBS_1.13", ibv_dm)
 
 /* Verbs: a provider's helper */
 
-EP_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
-					  struct ibv_ah_attr *attr,
-					  uint8_t eth_mac[6], uint16_t *vid);
+LEP_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
+					   struct ibv_ah_attr *attr,
+					   uint8_t eth_mac[6], uint16_t *vid);
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 				struct ibv_ah_attr *attr, uint8_t eth_mac[6],
 				uint16_t *vid)
 {
-	if (context && !ep_ours(context))
-		return ep_forward(-ENOSYS, "IBVERBS_1.1",
-				  ibv_resolve_eth_l2_from_gid, context, attr,
-				  eth_mac, vid);
+	if (context && !lep_ours(context))
+		return lep_forward(-ENOSYS, "IBVERBS_1.1",
+				   ibv_resolve_eth_l2_from_gid, context, attr,
+				   eth_mac, vid);
 	return -EOPNOTSUPP;
-}
-
-/*
- * Verbs: fork(2). Every kernel that the module runs on copies pinned pages for
- * the child, so there is nothing to prepare.
- */
-
-EP_EXPORT int ibv_fork_init(void)
-{
-	return 0;
-}
-
-EP_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
-{
-	return IBV_FORK_UNNEEDED;
 }

@@ -3,16 +3,16 @@
  * Posting with functions: ibv_wr_start() to ibv_wr_complete() (ibv_wr_post(3)).
  *
  * The functions write the kernel's records into a buffer that belongs to the QP;
- * ibv_wr_complete() hands the kernel the whole list, which it posts as a whole or
- * not at all. The first error stays until then, and drops the list.
+ * ibv_wr_complete() passes the list to the kernel, which posts it as a whole or not at
+ * all. The first error stays until then, and drops the list.
  */
-#include "internal.h"
+#include "objects.h"
 
-struct ep_wr_list {
+struct lep_wr_list {
 	/* Held from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort(). */
 	pthread_mutex_t lock;
 	bool started;
-	int error;		/* what ibv_wr_complete() is to return */
+	int error;		/* for ibv_wr_complete() */
 	uint64_t ops;		/* IBV_QP_EX_WITH_* */
 	uint32_t max_sge;
 	uint32_t max_wr;
@@ -23,15 +23,15 @@ struct ep_wr_list {
 	size_t last;		/* where the last record begins */
 };
 
-static struct ep_wr_list *list_of(struct ibv_qp_ex *qp)
+static struct lep_wr_list *list_of(struct ibv_qp_ex *qp)
 {
-	return ep_container(qp, struct ep_qp, ex)->wr;
+	return lep_container(qp, struct lep_qp, ex)->wr;
 }
 
-/* Outside of start and complete nothing is written, and nobody is told. */
+/* Outside of ibv_wr_start() and ibv_wr_complete() errors are ignored. */
 static void fail(struct ibv_qp_ex *qp, int error)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 
 	if (list->started && !list->error)
 		list->error = error;
@@ -40,7 +40,7 @@ static void fail(struct ibv_qp_ex *qp, int error)
 /* Room for more bytes at the end, or NULL. */
 static void *append(struct ibv_qp_ex *qp, size_t more)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 	size_t size = list->size;
 	uint8_t *buf;
 
@@ -64,7 +64,7 @@ static void *append(struct ibv_qp_ex *qp, size_t more)
 static struct rdma_ep_send_wr *begin(struct ibv_qp_ex *qp, uint64_t op,
 				     enum ibv_wr_opcode opcode)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 	struct rdma_ep_send_wr *rec;
 
 	if (!list->started || list->error)
@@ -85,7 +85,7 @@ static struct rdma_ep_send_wr *begin(struct ibv_qp_ex *qp, uint64_t op,
 	memset(rec, 0, sizeof(*rec));
 	rec->wr_id = qp->wr_id;
 	rec->opcode = opcode;
-	/* That is for the functions that set the data to say. */
+	/* The functions that set the data set this flag. */
 	rec->send_flags = qp->wr_flags & ~IBV_SEND_INLINE;
 	return rec;
 }
@@ -127,7 +127,7 @@ static void begin_send(struct ibv_qp_ex *qp, uint64_t op,
 		rec->imm_data = imm_data;
 }
 
-/* ---------------------------------------------------- what begins a request */
+/* --------------------------------------------------------- begin a request */
 
 static void wr_send(struct ibv_qp_ex *qp)
 {
@@ -183,7 +183,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
 		     IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
-/* No QP can be created for these. */
+/* No QP can be created with these operations. */
 
 static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
@@ -218,18 +218,18 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t remote_srqn)
 	fail(qp, EOPNOTSUPP);
 }
 
-/* What newer headers have behind what is known here; more arguments are ignored. */
+/* For the members that newer headers add; more arguments are ignored. */
 static void wr_newer(struct ibv_qp_ex *qp)
 {
 	fail(qp, EOPNOTSUPP);
 }
 
-/* ------------------------------------------------- what is said about the last */
+/* ---------------------------------------------------- set members of the last */
 
 /* The last record, or NULL. */
 static struct rdma_ep_send_wr *last(struct ibv_qp_ex *qp)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 
 	if (!list->num)
 		fail(qp, EINVAL);
@@ -237,13 +237,10 @@ static struct rdma_ep_send_wr *last(struct ibv_qp_ex *qp)
 		NULL : (void *)(list->buf + list->last);
 }
 
-/*
- * Make the last record one without data, and then append bytes to it. NULL if
- * that is not possible.
- */
-static void *data(struct ibv_qp_ex *qp, size_t bytes)
+/* Remove the last record's data, and append bytes for new data. NULL on failure. */
+static void *new_data(struct ibv_qp_ex *qp, size_t bytes)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 	struct rdma_ep_send_wr *rec = last(qp);
 
 	if (!rec)
@@ -262,7 +259,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah,
 
 	if (!rec)
 		return;
-	if (!ah || !ep_ours(ah->context)) {
+	if (!ah || !lep_ours(ah->context)) {
 		fail(qp, EINVAL);
 		return;
 	}
@@ -284,7 +281,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge,
 		fail(qp, EINVAL);
 		return;
 	}
-	p = data(qp, num_sge * sizeof(struct rdma_ep_sge));
+	p = new_data(qp, num_sge * sizeof(struct rdma_ep_sge));
 	if (!p || !num_sge)
 		return;
 	memcpy(p, sg_list, num_sge * sizeof(struct rdma_ep_sge));
@@ -306,7 +303,7 @@ static void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
 static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 				    const struct ibv_data_buf *buf_list)
 {
-	uint32_t max = ep_container(qp, struct ep_qp, ex)->max_inline_data;
+	uint32_t max = lep_container(qp, struct lep_qp, ex)->max_inline_data;
 	struct rdma_ep_send_wr *rec;
 	size_t bytes = 0, padded, i;
 	uint8_t *p;
@@ -323,7 +320,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf,
 		bytes += buf_list[i].length;
 	}
 	padded = (bytes + 7) & ~(size_t)7;
-	p = data(qp, padded);
+	p = new_data(qp, padded);
 	if (!p)
 		return;
 	rec = last(qp);
@@ -349,7 +346,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 
 static void wr_start(struct ibv_qp_ex *qp)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 
 	pthread_mutex_lock(&list->lock);
 	list->error = 0;
@@ -358,7 +355,7 @@ static void wr_start(struct ibv_qp_ex *qp)
 	list->started = true;
 }
 
-static void finish(struct ep_wr_list *list)
+static void unlock_list(struct lep_wr_list *list)
 {
 	list->started = false;
 	pthread_mutex_unlock(&list->lock);
@@ -370,11 +367,11 @@ static size_t record_len(const struct rdma_ep_send_wr *rec)
 	       (((size_t)rec->inline_len + 7) & ~(size_t)7);
 }
 
-/* As many records as the kernel takes at once; it posts all of them, or none. */
+/* As many records as the kernel accepts at once; it posts all of them, or none. */
 static int post_some(struct ibv_qp_ex *qp, size_t *pos)
 {
-	struct ep_session *session = ep_ctx(qp->qp_base.context)->session;
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_session *session = lep_to_ctx(qp->qp_base.context)->session;
+	struct lep_wr_list *list = list_of(qp);
 	struct rdma_ep_post cmd = {
 		.flags = RDMA_EP_POST_ALL,
 		.wrs = (uintptr_t)(list->buf + *pos),
@@ -392,15 +389,15 @@ static int post_some(struct ibv_qp_ex *qp, size_t *pos)
 	}
 	if (!cmd.num)
 		return EINVAL;
-	if (!ep_call(session, POST_SEND, &cmd))
+	if (!lep_call(session, POST_SEND, &cmd))
 		return 0;
-	/* A full queue is that, whoever notices. */
+	/* The same error for a full queue as from the limits above. */
 	return errno == ENOMEM ? ENOSPC : errno;
 }
 
 static int wr_complete(struct ibv_qp_ex *qp)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 	size_t pos = 0;
 	int ret;
 
@@ -409,19 +406,19 @@ static int wr_complete(struct ibv_qp_ex *qp)
 	ret = list->error;
 	while (!ret && pos < list->len)
 		ret = post_some(qp, &pos);
-	finish(list);
+	unlock_list(list);
 	return ret;
 }
 
 static void wr_abort(struct ibv_qp_ex *qp)
 {
-	struct ep_wr_list *list = list_of(qp);
+	struct lep_wr_list *list = list_of(qp);
 
 	if (list->started)
-		finish(list);
+		unlock_list(list);
 }
 
-static void set_functions(struct ibv_qp_ex *qp)
+static void set_qp_functions(struct ibv_qp_ex *qp)
 {
 	qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
@@ -448,10 +445,10 @@ static void set_functions(struct ibv_qp_ex *qp)
 
 #define FIRST_SIZE 2048
 
-/* Give a QP that is being made these functions; 0, or -1 and errno. */
-int ep_wr_init(struct ep_qp *qp, uint64_t ops)
+/* Give these functions to a QP before its creation; 0, or -1 and errno. */
+int lep_wr_list_create(struct lep_qp *qp, uint64_t ops)
 {
-	struct ep_wr_list *list;
+	struct lep_wr_list *list;
 	size_t i;
 
 	list = calloc(1, sizeof(*list));
@@ -466,20 +463,20 @@ int ep_wr_init(struct ep_qp *qp, uint64_t ops)
 	list->ops = ops;
 	pthread_mutex_init(&list->lock, NULL);
 	qp->wr = list;
-	for (i = 0; i < EP_QP_EX_NEWER; i++)
+	for (i = 0; i < LEP_QP_EX_NEWER; i++)
 		qp->newer[i] = wr_newer;
-	set_functions(&qp->ex);
+	set_qp_functions(&qp->ex);
 	return 0;
 }
 
-/* The QP has been made, and this is what it was granted. */
-void ep_wr_limits(struct ep_qp *qp, const struct ibv_qp_cap *cap)
+/* The limits that the QP was granted. */
+void lep_wr_list_set_limits(struct lep_qp *qp, const struct ibv_qp_cap *cap)
 {
 	qp->wr->max_sge = cap->max_send_sge;
 	qp->wr->max_wr = cap->max_send_wr;
 }
 
-void ep_wr_free(struct ep_wr_list *list)
+void lep_wr_list_free(struct lep_wr_list *list)
 {
 	if (!list)
 		return;

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* XRC domains, and what is shared in them. */
+/* XRC domains, and the QPs and SRQs in them. */
 #include <fcntl.h>
 
-#include "internal.h"
+#include "objects.h"
 
 /* ibv_open_xrcd(3) */
-struct ibv_xrcd *ep_open_xrcd(struct ibv_context *context,
-			      struct ibv_xrcd_init_attr *attr)
+struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
+			       struct ibv_xrcd_init_attr *attr)
 {
 	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD |
 				IBV_XRCD_INIT_ATTR_OFLAGS;
 	struct rdma_ep_open_xrcd cmd = {};
-	struct ep_xrcd *xrcd;
-	int error;
+	struct lep_xrcd *xrcd;
 
 	if (!attr)
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	if (attr->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED)
-		return ep_null(EOPNOTSUPP);
+		return lep_null(EOPNOTSUPP);
 	if (attr->comp_mask != needed)
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (!xrcd)
 		return NULL;
@@ -27,56 +26,53 @@ struct ibv_xrcd *ep_open_xrcd(struct ibv_context *context,
 		cmd.flags |= RDMA_EP_XRCD_CREATE;
 	if (attr->oflags & O_EXCL)
 		cmd.flags |= RDMA_EP_XRCD_EXCLUSIVE;
-	cmd.ctx = ep_ctx(context)->handle;
+	cmd.ctx = lep_to_ctx(context)->handle;
 	cmd.fd = attr->fd;
-	if (ep_call(ep_ctx(context)->session, OPEN_XRCD, &cmd)) {
-		error = errno;
-		free(xrcd);
-		return ep_null(error);
-	}
+	if (lep_call(lep_to_ctx(context)->session, OPEN_XRCD, &cmd))
+		return lep_free_null(xrcd);
 	xrcd->xrcd.context = context;
 	xrcd->handle = cmd.xrcd;
 	return &xrcd->xrcd;
 }
 
 /* ibv_close_xrcd(3) */
-int ep_close_xrcd(struct ibv_xrcd *xrcd)
+int lep_close_xrcd(struct ibv_xrcd *xrcd)
 {
-	if (ep_destroy(ep_ctx(xrcd->context)->session, RDMA_EP_OBJ_XRCD,
-		       ep_xrcd_handle(xrcd), NULL, NULL))
+	if (lep_obj_destroy(lep_to_ctx(xrcd->context)->session, RDMA_EP_OBJ_XRCD,
+			    lep_xrcd_handle(xrcd), NULL, NULL))
 		return errno;
 	free(xrcd);
 	return 0;
 }
 
 /* ibv_open_qp(3) */
-struct ibv_qp *ep_open_qp(struct ibv_context *context,
-			  struct ibv_qp_open_attr *attr)
+struct ibv_qp *lep_open_qp(struct ibv_context *context,
+			   struct ibv_qp_open_attr *attr)
 {
 	const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
 				IBV_QP_OPEN_ATTR_TYPE;
 	struct rdma_ep_open_qp cmd = {};
-	struct ep_qp *qp;
+	struct lep_qp *qp;
 	int error;
 
 	if (!attr)
-		return ep_null(EINVAL);
+		return lep_null(EINVAL);
 	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
-		return ep_null(EOPNOTSUPP);
+		return lep_null(EOPNOTSUPP);
 	if ((attr->comp_mask & needed) != needed || !attr->xrcd ||
 	    attr->xrcd->context != context ||
 	    attr->qp_type != IBV_QPT_XRC_RECV)
-		return ep_null(EINVAL);
-	qp = ep_qp_alloc();
+		return lep_null(EINVAL);
+	qp = lep_qp_alloc();
 	if (!qp)
 		return NULL;
 	cmd.uid = (uintptr_t)qp;
-	cmd.xrcd = ep_xrcd_handle(attr->xrcd);
+	cmd.xrcd = lep_xrcd_handle(attr->xrcd);
 	cmd.qp_num = attr->qp_num;
-	if (ep_call(ep_ctx(context)->session, OPEN_QP, &cmd)) {
+	if (lep_call(lep_to_ctx(context)->session, OPEN_QP, &cmd)) {
 		error = errno;
-		ep_qp_free(qp);
-		return ep_null(error);
+		lep_qp_free(qp);
+		return lep_null(error);
 	}
 	qp->qp.context = context;
 	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
@@ -89,9 +85,9 @@ struct ibv_qp *ep_open_qp(struct ibv_context *context,
 }
 
 /* ibv_get_srq_num(3): EINVAL if it is not an XRC SRQ. */
-int ep_get_srq_num(struct ibv_srq *srq, uint32_t *num)
+int lep_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 {
-	const struct ep_srq *ours = (const struct ep_srq *)srq;
+	const struct lep_srq *ours = lep_to_srq(srq);
 
 	if (!num || !ours->xrc)
 		return EINVAL;

@@ -2,9 +2,8 @@
 #
 # awk -f text.awk -f ioctls.awk -v header=rdma_ep.h -v OUT=FILE rdma_ep.4.in
 #
-# rdma_ep(4): what the kernel-doc comments of the ABI's header say takes the place of
-# the line "@COMMANDS@". What they do not have, a command or a member of a structure
-# without a word about it, is an error.
+# rdma_ep(4): the kernel-doc comments of the ABI's header replace the line "@COMMANDS@".
+# A command, or a member of a structure, without a comment is an error.
 
 function fail(what)
 {
@@ -12,7 +11,7 @@ function fail(what)
 	FAILED = 1
 }
 
-# ---- what the header has
+# ---- the header
 
 # The commands of each structure, and the types of its members.
 function collect(	line, f, name, s)
@@ -99,7 +98,7 @@ function body(s,	n, i, p, m, j, item, name)
 	}
 }
 
-# The structure's members; nothing need be said of those that all have.
+# The structure's members, except those that all have.
 function members(name, doc,	n, i, m, f, any, open)
 {
 	n = split(MEMBERS[name], m, " ")
@@ -167,7 +166,7 @@ function comment(s,	n, i, l, head, doc, keys, nk, key, rest, in_members)
 	n = split(s, l, /\n/)
 	head = l[1]
 	i = 2
-	# What the structure is may take two lines.
+	# The structure's description may take two lines.
 	while (i <= n && l[i] ~ /^\t/)
 		head = head " " l[i++]
 	in_members = 1

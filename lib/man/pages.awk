@@ -100,11 +100,11 @@ function errors(s,	n, i, line, item, name)
 	put(".El")
 }
 
-# Those of NULL and of functions that came later are on many pages.
+# The sentences on NULL and on newer functions are on many pages.
 function differences(s)
 {
 	sub(/!null/, "Where the stock library follows a pointer that is NULL, or not set yet, and crashes, EINVAL is returned.", s)
-	sub(/!older/, "The function is there whatever version of rdma-core is installed; older ones do not have it.", s)
+	sub(/!older/, "The function is there with every version of rdma-core; older ones do not have it.", s)
 	paragraphs(s)
 }
 

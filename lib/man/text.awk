@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Plain text into mdoc(7), for pages.awk and ioctls.awk. What can be told from its
-# form is marked up: ENOENT, IBV_QPT_RC, NULL, name(), name(3), /dev/file,
-# &struct name, and those that say what they are: <argument>, {member} and, in
-# kernel-doc comments, @member and *emphasis*.
+# Plain text into mdoc(7), for pages.awk and ioctls.awk. Words are marked up by their
+# form: ENOENT, IBV_QPT_RC, NULL, name(), name(3), /dev/file, &struct name,
+# <argument>, {member} and, in kernel-doc comments, @member and *emphasis*.
 
 # One line of output; words are gathered in LINE until it is full.
 function flush_line()
 {
 	if (LINE != "") {
-		# A line that begins so would be a request.
+		# groff would read such a line as a request.
 		if (LINE ~ /^[.']/)
 			LINE = "\\&" LINE
 		print LINE > OUT

@@ -106,7 +106,7 @@ void fail_conn_param(struct rdma_ep_connect *a, __u32 id)
 
 /*
  * With READs of both sides siw allocates two queues for them, frees the first one if it
- * does not get the second, and then once more with the QP (docs/security.md): with none
+ * does not get the second, and then once more with the QP (SIW-06): with none
  * of ours there is one.
  */
 void fail_accept_param(const struct abi_world *w, struct rdma_ep_connect *a, __u32 id)

@@ -169,7 +169,7 @@ struct abi_command {
 	__u16 flags2_at;
 };
 
-/* A connection that ends before its server has taken it (docs/security.md) */
+/* A connection that ends before its server has taken it (SIW-01) */
 #define FAIL_SIW_EARLY	"siw's listener does not survive it, nor may the kernel"
 
 extern struct abi_command abi_commands[];

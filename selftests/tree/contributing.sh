@@ -75,7 +75,7 @@ result "paths in documents exist" "$WORK/bad"
 
 grep -oE '^[a-zA-Z_]+\(\)$|^[a-z_]+\[\]$' "$WORK/spans" | tr -d '()[]' | sort -u > "$WORK/names"
 while read -r name; do
-	grep -rqE --include='*.[ch]' "(^[a-zA-Z].*[ *]|^#define |^} )$name(\(|\[|$)|^([A-Z_]+\()?$name[(,]|#define $name\b" \
+	grep -rqE --include='*.[ch]' "(^[a-zA-Z].*[ *]|^#define |^} )$name(\(|\[|$)|^([A-Z_]+\()?${name}[(,]|#define $name\b" \
 		"$TOP/kmod" "$TOP/lib" "$TOP/uapi" "$TOP/selftests" || echo "$name is not defined"
 done < "$WORK/names" > "$WORK/bad"
 (($(wc -l < "$WORK/names") >= 15)) || echo "only $(wc -l < "$WORK/names") names" >> "$WORK/bad"

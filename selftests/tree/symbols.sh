@@ -8,7 +8,7 @@
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
-docs=$TOP/docs
+docs=$TOP/docs/programs
 lib=$TOP/lib
 include=${INCLUDE:-/usr/include}
 
@@ -138,8 +138,8 @@ awk '
 		sub(/,.*/, "")
 		print
 	}
-	/^(EP_EXPORT|static) .*[a-z]/ {
-		exported = sub(/^EP_EXPORT/, "")
+	/^(LEP_EXPORT|static) .*[a-z]/ {
+		exported = sub(/^LEP_EXPORT/, "")
 		text = $0
 		if (text !~ /\(/) {
 			getline more

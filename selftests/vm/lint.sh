@@ -82,6 +82,8 @@ cmd_lint()
 			lint_in_tree checkpatch-programs "${programs[@]}" || failed=1
 	[[ ! -f $LINT_SRC/Kbuild ]] ||
 		step "sparse and W=1" lint_in_tree sparse || failed=1
+	[[ ! -f $LINT_SRC/Kbuild ]] ||
+		step "layers" lint_in_tree layers || failed=1
 	((!${#kernel[@]})) ||
 		step "coccinelle (${#kernel[@]} files)" \
 			lint_in_tree coccinelle "${kernel[@]}" || failed=1

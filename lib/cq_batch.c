@@ -1,55 +1,51 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Extended completion queues: iterating over completions, ibv_start_poll() to
- * ibv_end_poll().
+ * Polling, with the batches of extended completion queues: an iteration over completions
+ * from ibv_start_poll() to ibv_end_poll().
  *
- * Completions are taken from the kernel a few at a time. Those that the program
- * has not come to when it ends its iteration wait for the next one, or for
- * ibv_poll_cq(), in front of what is still in the kernel.
+ * Completions are taken from the kernel a few at a time. Those that an iteration did not
+ * reach come first in the next one, or in the next ibv_poll_cq().
  */
-#include "internal.h"
+#include "objects.h"
 
 #define BATCH 16
 
-struct ep_cq_batch {
+struct lep_cq_batch {
 	/* Held from ibv_start_poll() to ibv_end_poll(). */
 	pthread_mutex_t lock;
 	bool single_threaded;
 	bool polling;
-	/* wc[next] to wc[num - 1] are for the program. */
+	/* The program has still to read wc[next] to wc[num - 1]. */
 	unsigned int next;
 	unsigned int num;
-	/* What the reading functions read: in an iteration wc[next]. */
+	/* For the read functions: in an iteration wc[next]. */
 	const struct ibv_wc *now;
 	struct ibv_wc wc[BATCH];
 };
 
-static struct ep_cq_batch *batch_of(struct ibv_cq_ex *cq)
+static struct lep_cq_batch *batch_of(struct ibv_cq_ex *cq)
 {
-	return ep_container(cq, struct ep_cq, ex)->batch;
+	return lep_container(cq, struct lep_cq, ex)->batch;
 }
 
-static void batch_lock(struct ep_cq_batch *b)
+static void batch_lock(struct lep_cq_batch *b)
 {
 	if (!b->single_threaded)
 		pthread_mutex_lock(&b->lock);
 }
 
-static void batch_unlock(struct ep_cq_batch *b)
+static void batch_unlock(struct lep_cq_batch *b)
 {
 	if (!b->single_threaded)
 		pthread_mutex_unlock(&b->lock);
 }
 
-/*
- * Take the next ones from the kernel; 0 or an errno, and then what is there stays
- * as it is.
- */
-static int batch_fetch(struct ibv_cq_ex *cq, struct ep_cq_batch *b)
+/* Take the next ones from the kernel; 0 or an errno. An error leaves the batch as it is. */
+static int batch_fetch(struct ibv_cq_ex *cq, struct lep_cq_batch *b)
 {
 	int ret;
 
-	ret = ep_poll_kernel(ibv_cq_ex_to_cq(cq), BATCH, b->wc);
+	ret = lep_cq_poll(ibv_cq_ex_to_cq(cq), BATCH, b->wc);
 	if (ret <= 0)
 		return ret ? -ret : ENOENT;
 	b->next = 0;
@@ -57,7 +53,7 @@ static int batch_fetch(struct ibv_cq_ex *cq, struct ep_cq_batch *b)
 	return 0;
 }
 
-static void batch_show(struct ibv_cq_ex *cq, struct ep_cq_batch *b)
+static void batch_show(struct ibv_cq_ex *cq, struct lep_cq_batch *b)
 {
 	b->now = &b->wc[b->next];
 	cq->status = b->now->status;
@@ -66,7 +62,7 @@ static void batch_show(struct ibv_cq_ex *cq, struct ep_cq_batch *b)
 
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
-	struct ep_cq_batch *b = batch_of(cq);
+	struct lep_cq_batch *b = batch_of(cq);
 	int ret = 0;
 
 	if (attr && attr->comp_mask)
@@ -84,13 +80,13 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 }
 
 /*
- * Always asks the kernel before it says ENOENT: a program that has armed the CQ
- * within its iteration would wait for what has come meanwhile. The last
+ * Always polls the kernel before ENOENT: a program that has armed the CQ within its
+ * iteration would otherwise wait although completions have arrived since. The last
  * completion can still be read then.
  */
 static int next_poll(struct ibv_cq_ex *cq)
 {
-	struct ep_cq_batch *b = batch_of(cq);
+	struct lep_cq_batch *b = batch_of(cq);
 	int ret;
 
 	if (!b->polling)
@@ -108,7 +104,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 
 static void end_poll(struct ibv_cq_ex *cq)
 {
-	struct ep_cq_batch *b = batch_of(cq);
+	struct lep_cq_batch *b = batch_of(cq);
 
 	if (!b->polling)
 		return;
@@ -137,7 +133,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *cq)
 	return wc_of(cq)->byte_len;
 }
 
-/* Or the key that was invalidated: it is in the same place. */
+/* Or the invalidated key, which is in the same place. */
 static __be32 read_imm_data(struct ibv_cq_ex *cq)
 {
 	return wc_of(cq)->imm_data;
@@ -173,7 +169,7 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *cq)
 	return wc_of(cq)->dlid_path_bits;
 }
 
-/* No CQ can be created with what these read; programs that do it get 0. */
+/* No CQ can be created with these members; a program that reads them gets 0. */
 
 static uint64_t read_no_time(struct ibv_cq_ex *cq)
 {
@@ -199,7 +195,7 @@ static void read_no_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
 	memset(info, 0, sizeof(*info));
 }
 
-static void set_functions(struct ibv_cq_ex *cq)
+static void set_cq_functions(struct ibv_cq_ex *cq)
 {
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
@@ -221,44 +217,19 @@ static void set_functions(struct ibv_cq_ex *cq)
 	cq->read_completion_wallclock_ns = read_no_time;
 }
 
-/*
- * What ibv_create_cq_ex(3) ends in. A parent domain makes no difference: it can
- * only be a plain one.
- */
-struct ibv_cq_ex *ep_create_cq_ex(struct ibv_context *context,
-				  struct ibv_cq_init_attr_ex *attr)
+struct lep_cq_batch *lep_cq_batch_alloc(bool single_threaded)
 {
-	struct ep_cq_batch *b;
-	struct ibv_cq *cq;
-	int flags;
+	struct lep_cq_batch *b = calloc(1, sizeof(*b));
 
-	if (!attr)
-		return ep_null(EINVAL);
-	flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
-	if (attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS ||
-	    attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS |
-				IBV_CQ_INIT_ATTR_MASK_PD) ||
-	    flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
-		return ep_null(EOPNOTSUPP);
-
-	b = calloc(1, sizeof(*b));
 	if (!b)
 		return NULL;
-	cq = ep_cq_create(context, attr->cqe, attr->cq_context, attr->channel,
-			  attr->comp_vector);
-	if (!cq) {
-		free(b);
-		return NULL;
-	}
 	pthread_mutex_init(&b->lock, NULL);
-	b->single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	b->single_threaded = single_threaded;
 	b->now = b->wc;
-	ep_cq(cq)->batch = b;
-	set_functions(&ep_cq(cq)->ex);
-	return &ep_cq(cq)->ex;
+	return b;
 }
 
-void ep_cq_batch_free(struct ep_cq_batch *b)
+void lep_cq_batch_free(struct lep_cq_batch *b)
 {
 	if (!b)
 		return;
@@ -266,10 +237,16 @@ void ep_cq_batch_free(struct ep_cq_batch *b)
 	free(b);
 }
 
-/* ibv_poll_cq(3) of an extended CQ. */
-int ep_cq_batch_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+/* Makes the CQ an extended one; it owns the batch from now on. */
+void lep_cq_batch_attach(struct lep_cq *cq, struct lep_cq_batch *b)
 {
-	struct ep_cq_batch *b = ep_cq(cq)->batch;
+	cq->batch = b;
+	set_cq_functions(&cq->ex);
+}
+
+static int poll_batch(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+	struct lep_cq_batch *b = lep_to_cq(cq)->batch;
 	int got, ret = 0;
 
 	batch_lock(b);
@@ -279,19 +256,28 @@ int ep_cq_batch_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 	memcpy(wc, &b->wc[b->next], got * sizeof(*wc));
 	b->next += got;
 	if (got < num)
-		ret = ep_poll_kernel(cq, num - got, wc + got);
+		ret = lep_cq_poll(cq, num - got, wc + got);
 	batch_unlock(b);
 	return ret < 0 && !got ? ret : got + (ret > 0 ? ret : 0);
 }
 
-/* How many completions of an extended CQ are not in the kernel any more. */
-int ep_cq_batch_left(struct ibv_cq *cq)
+/* The number of completions of an extended CQ that the kernel has no more. */
+int lep_cq_batch_left(struct ibv_cq *cq)
 {
-	struct ep_cq_batch *b = ep_cq(cq)->batch;
+	struct lep_cq_batch *b = lep_to_cq(cq)->batch;
 	int left;
 
 	batch_lock(b);
 	left = b->num - b->next;
 	batch_unlock(b);
 	return left;
+}
+
+/* ibv_poll_cq(3) */
+int lep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+	if (num <= 0)
+		return 0;
+	return lep_to_cq(cq)->batch ? poll_batch(cq, num, wc) :
+				      lep_cq_poll(cq, num, wc);
 }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Ids: creation, destruction, migration. */
+#include "cm.h"
+
+/* channel NULL: on a private channel, for synchronous operation. */
+int lep_id_create(struct rdma_event_channel *channel, void *context, int ps,
+		  enum ibv_qp_type qp_type, struct lep_id **out)
+{
+	struct rdma_ep_create_id cmd = {
+		.ps = ps,
+		.qp_type = qp_type,
+		.channel_fd = -1,
+	};
+	struct lep_session *session;
+	struct lep_id *id;
+
+	if (lep_session_get_cm(&session))
+		return -1;
+	id = lep_id_alloc(session, context, ps, qp_type);
+	if (!id)
+		return -1;
+	if (channel) {
+		id->id.channel = channel;
+		cmd.channel_fd = channel->fd;
+	} else {
+		id->id.channel = lep_channel_alloc();
+		if (!id->id.channel)
+			goto err;
+		id->sync = true;
+		cmd.flags = RDMA_EP_ID_PRIVATE_CHANNEL;
+	}
+
+	cmd.uid = (uintptr_t)id;
+	if (lep_call(session, CREATE_ID, &cmd))
+		goto err;
+	id->handle = cmd.id;
+	if (id->sync)
+		id->id.channel->fd = cmd.channel_fd;
+	*out = id;
+	return 0;
+
+err:
+	lep_id_free(id);
+	return -1;
+}
+
+/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+void lep_id_release(struct lep_id *id, uint32_t events)
+{
+	lep_id_drop_event(id);
+	lep_wait_acked(&id->mutex, &id->cond, &id->acked, events);
+	lep_id_free(id);
+}
+
+int lep_id_destroy(struct lep_id *id)
+{
+	uint32_t events;
+
+	lep_mcast_leave_all(id);
+	if (lep_obj_destroy(id->session, RDMA_EP_OBJ_ID, id->handle, &events,
+			    NULL))
+		return -1;
+	lep_id_release(id, events);
+	return 0;
+}
+
+/*
+ * To a private channel if channel is NULL. The kernel moves unread events along; this waits
+ * for the acknowledgment of those that were read from the old channel.
+ */
+int lep_id_migrate(struct lep_id *id, struct rdma_event_channel *channel)
+{
+	struct rdma_ep_migrate_id cmd = { .id = id->handle, .channel_fd = -1 };
+	struct rdma_event_channel *own = NULL;
+	int error;
+
+	if (channel) {
+		cmd.channel_fd = channel->fd;
+	} else {
+		own = lep_channel_alloc();
+		if (!own)
+			return -1;
+		cmd.flags = RDMA_EP_ID_PRIVATE_CHANNEL;
+	}
+	if (lep_call(id->session, MIGRATE_ID, &cmd)) {
+		error = errno;
+		free(own);
+		return lep_err(error);
+	}
+	if (own)
+		own->fd = cmd.channel_fd;
+
+	if (id->sync) {
+		lep_id_drop_event(id);
+		lep_channel_destroy(id->id.channel);
+	}
+	id->sync = own;
+	id->id.channel = own ? own : channel;
+	lep_wait_acked(&id->mutex, &id->cond, &id->acked, cmd.events_reported);
+	return 0;
+}

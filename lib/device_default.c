@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The context, PD and XRC domain of a device that all ids on it share. */
+#include "objects.h"
+
+/*
+ * Created once, and never destroyed: programs use them after their last id has been
+ * destroyed.
+ */
+int lep_device_default(struct lep_session *session, struct lep_device *dev,
+		       struct ibv_context **context, struct ibv_pd **pd)
+{
+	uint32_t handle;
+	int ret = -1;
+
+	pthread_mutex_lock(&lep_devices_lock);
+	if (!dev->ctx || dev->ctx->session != session) {
+		struct ibv_pd *new_pd = calloc(1, sizeof(*new_pd));
+		struct ibv_context *new_context;
+
+		if (!new_pd)
+			goto out;
+		new_context = lep_context_open(session, dev,
+					       RDMA_EP_OPEN_DEFAULT, &handle);
+		if (!new_context) {
+			free(new_pd);
+			goto out;
+		}
+		new_pd->context = new_context;
+		new_pd->handle = handle;
+		dev->pd = new_pd;
+		dev->xrcd = NULL;
+		dev->ctx = lep_to_ctx(new_context);
+	}
+	*context = &dev->ctx->verbs.context;
+	*pd = dev->pd;
+	ret = 0;
+out:
+	pthread_mutex_unlock(&lep_devices_lock);
+	return ret;
+}
+
+/* The XRC domain is opened by the first id that needs it. */
+struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+	};
+	struct lep_device *dev = lep_to_dev(context->device);
+	struct ibv_xrcd *xrcd;
+
+	if (!dev->has_xrc)
+		return lep_null(EOPNOTSUPP);
+	pthread_mutex_lock(&lep_devices_lock);
+	/* One of an earlier session belongs to another context. */
+	if (!dev->xrcd || dev->xrcd->context != context)
+		dev->xrcd = lep_open_xrcd(context, &attr);
+	xrcd = dev->xrcd;
+	pthread_mutex_unlock(&lep_devices_lock);
+	return xrcd;
+}
+
+/* rdma_get_devices(3): the contexts that ids have in id->verbs. */
+LEP_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
+{
+	struct lep_session *session;
+	struct ibv_context **list;
+	struct ibv_pd *pd;
+	struct ibv_device **devices;
+	int i, num, opened = 0;
+
+	if (num_devices)
+		*num_devices = 0;
+	if (lep_session_get_cm(&session))
+		return NULL;
+	num = lep_devices_refresh(session, &devices);
+	if (num < 0)
+		return NULL;
+	list = calloc(num + 1, sizeof(*list));
+	if (list) {
+		for (i = 0; i < num; i++) {
+			/* A device that cannot be opened has just been removed. */
+			if (!lep_device_default(session, lep_to_dev(devices[i]),
+						&list[opened], &pd))
+				opened++;
+		}
+		if (num_devices)
+			*num_devices = opened;
+	}
+	free(devices);
+	return list;
+}
+
+LEP_EXPORT void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}
