@@ -38,7 +38,7 @@ result "every row is a step" "$WORK/bad"
 # Ours; functions of the kernel and of libraries have other names.
 mapfile -t sources < <(find "$TOP/kmod" "$TOP/lib" -name '*.[ch]')
 # shellcheck disable=SC2016
-grep -oE '`u?ep_[a-z_0-9]+(\(\)|\[\])`' "$DOC" | tr -d '`()[]' | sort -u |
+grep -oE '`(lep|u?ep)_[a-z_0-9]+(\(\)|\[\])`' "$DOC" | tr -d '`()[]' | sort -u |
 	while read -r name; do
 		defined "$name" "${sources[@]}" ||
 			grep -qE "^[a-z].* $name\[\] = " "${sources[@]}" || echo "$name"
@@ -47,7 +47,7 @@ result "every name exists" "$WORK/bad"
 
 # Both calls, from the first function to the last.
 {
-	for name in rdma_create_ep uep_create_ep ep_qp_create ep_post_send uep_post_send \
+	for name in rdma_create_ep uep_create_ep ep_qp_create lep_post_send uep_post_send \
 		uep_send_post uep_ring_put; do
 		grep -q " $name\$" "$WORK/steps" || echo "$name is no step"
 	done
