@@ -102,7 +102,7 @@ schedule_begin()
 # schedule_place: the directory of the cell that gets the next guest, if any
 schedule_place()
 {
-	local dir best most=0 left n worth
+	local dir best='' most=0 left n worth
 	for dir in "${ORDER[@]}"; do
 		[[ ${STATE[$dir]} == built && ! ${NEXT[$dir]:-} ]] || continue
 		cell_over "$dir" || { echo "$dir"; return; }
