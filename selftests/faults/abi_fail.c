@@ -195,15 +195,11 @@ static void expect_state(DATA, const struct state *before,
 		want.queues += f->keeps;
 		want.user_queues += f->keeps;
 	}
-	EXPECT_EQ(before->objects, st.objects) {
-		TH_LOG("%s, failure %u: charged objects", name, nth);
-	}
-	EXPECT_EQ(0, abi_charges_wait(&self->w.s, &want)) {
-		TH_LOG("%s, failure %u: charges", name, nth);
-	}
-	EXPECT_EQ(before->fds, st.fds) {
-		TH_LOG("%s, failure %u: files", name, nth);
-	}
+	LOGGED(EXPECT_EQ(before->objects, st.objects),
+	       "%s, failure %u: charged objects", name, nth);
+	LOGGED(EXPECT_EQ(0, abi_charges_wait(&self->w.s, &want)),
+	       "%s, failure %u: charges", name, nth);
+	LOGGED(EXPECT_EQ(before->fds, st.fds), "%s, failure %u: files", name, nth);
 	EXPECT_EQ(0, memcmp(&before->mock, &st.mock, sizeof(st.mock))) {
 		TH_LOG("%s, failure %u: qp %d cq %d srq %d pd %d mr %d ah %d xrcd %d more",
 		       name, nth, st.mock.qp - before->mock.qp, st.mock.cq - before->mock.cq,
@@ -236,9 +232,7 @@ static void expect_nothing(DATA, const char *name)
 			       name, c.qp, c.cq, c.srq, c.pd, c.mr, c.ah, c.xrcd);
 		}
 	} else {
-		EXPECT_EQ(0, abi_idle()) {
-			TH_LOG("after %s", name);
-		}
+		LOGGED(EXPECT_EQ(0, abi_idle()), "after %s", name);
 	}
 }
 
@@ -281,13 +275,10 @@ static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 		done = false;
 	}
 	ret = abi_raw(w->s.fd, c->cmd, self->arg);
-	EXPECT_TRUE(ret == w->result || (done && ret == -f->again)) {
-		TH_LOG("%s, failure %u (%d): once more: %d", f->name, nth, failure, ret);
-	}
+	LOGGED(EXPECT_TRUE(ret == w->result || (done && ret == -f->again)),
+	       "%s, failure %u (%d): once more: %d", f->name, nth, failure, ret);
 	if (!ret && f->check) {
-		EXPECT_EQ(0, f->check(w, self->arg)) {
-			TH_LOG("%s, failure %u: check", f->name, nth);
-		}
+		LOGGED(EXPECT_EQ(0, f->check(w, self->arg)), "%s, failure %u: check", f->name, nth);
 	}
 }
 
@@ -315,16 +306,14 @@ static bool call(DATA, const struct abi_command *c, const struct fail_case *f, u
 		/* Some allocations are dispensable. */
 		self->passed += hit;
 		if (!ret && f->check) {
-			EXPECT_EQ(0, f->check(w, self->arg)) {
-				TH_LOG("%s, failure %u: check", name, nth);
-			}
+			LOGGED(EXPECT_EQ(0, f->check(w, self->arg)),
+			       "%s, failure %u: check", name, nth);
 		}
 		return hit;
 	}
 	self->failures++;
-	EXPECT_TRUE(hit && (says_so(&w->s, ret) || (w->s.iwarp && ret == -f->siw_says))) {
-		TH_LOG("%s, failure %u: %d", name, nth, ret);
-	}
+	LOGGED(EXPECT_TRUE(hit && (says_so(&w->s, ret) || (w->s.iwarp && ret == -f->siw_says))),
+	       "%s, failure %u: %d", name, nth, ret);
 	if (!done || ret != -EFAULT)
 		expect_state(_metadata, self, variant, &st, f, name, nth);
 	again(_metadata, self, variant, c, f, nth, ret);
@@ -358,9 +347,7 @@ static void every_failure(DATA, const struct abi_command *c, const struct fail_c
 
 		close(mark);
 		ret = prepare(self, c, f);
-		ASSERT_EQ(0, ret) {
-			TH_LOG("cannot prepare %s", name);
-		}
+		LOGGED(ASSERT_EQ(0, ret), "cannot prepare %s", name);
 		hit = call(_metadata, self, variant, c, f, nth);
 		if (f->fresh) {
 			close_world(_metadata, self, variant);
@@ -381,14 +368,11 @@ static void every_failure(DATA, const struct abi_command *c, const struct fail_c
 		back = 1 + tries++ % 4;
 		nth -= nth < back ? nth : back;
 	}
-	EXPECT_FALSE(hit) {
-		TH_LOG("%s never gets through", name);
-	}
+	LOGGED(EXPECT_FALSE(hit), "%s never gets through", name);
 	/* What the device can not do may be refused without one. */
 	if (self->last != -EFAULT) {
-		EXPECT_NE(0, self->w.result) {
-			TH_LOG("%s, failure %u: the last copy has not failed", name, nth);
-		}
+		LOGGED(EXPECT_NE(0, self->w.result),
+		       "%s, failure %u: the last copy has not failed", name, nth);
 	}
 	close_world(_metadata, self, variant);
 	expect_nothing(_metadata, self, variant, name);
@@ -448,9 +432,8 @@ TEST_F(fail, open_survives_failure)
 		self->calls++;
 		self->failures += !!ret;
 		self->passed += hit && !ret;
-		EXPECT_TRUE(!ret || (hit && says_so(&self->w.s, ret))) {
-			TH_LOG("failure %u: %d", nth, ret);
-		}
+		LOGGED(EXPECT_TRUE(!ret || (hit && says_so(&self->w.s, ret))),
+		       "failure %u: %d", nth, ret);
 		if (fd >= 0)
 			close(fd);
 		EXPECT_EQ(fds, abi_count_fds());
@@ -483,9 +466,8 @@ TEST_F(fail, first_use_survives_failure)
 		hit = nth_disarm();
 		self->calls++;
 		self->failures += !!ret;
-		EXPECT_TRUE(!ret || (hit && says_so(&self->w.s, ret))) {
-			TH_LOG("failure %u: %d", nth, ret);
-		}
+		LOGGED(EXPECT_TRUE(!ret || (hit && says_so(&self->w.s, ret))),
+		       "failure %u: %d", nth, ret);
 		if (ret) {
 			EXPECT_EQ(0, ABI(fd, OPEN_DEVICE, &o));
 		}
@@ -542,9 +524,7 @@ TEST_F(fail, mmap_survives_failure)
 		self->passed += hit && rings;
 		EXPECT_EQ(1, pending);
 		if (!rings) {
-			EXPECT_TRUE(hit && errno == ENOMEM) {
-				TH_LOG("failure %u: %d", nth, errno);
-			}
+			LOGGED(EXPECT_TRUE(hit && errno == ENOMEM), "failure %u: %d", nth, errno);
 			rings = abi_rings(&self->w.s);
 			ASSERT_NE(NULL, rings);
 			EXPECT_EQ(1, rings[ring].pending);
@@ -566,15 +546,12 @@ static void read_record(DATA, int fd, void *record, size_t len, const char *what
 	ssize_t n = -1;
 
 	for (nth = 1; hit && nth < MAX_NTH; nth++) {
-		ASSERT_TRUE(abi_ready(fd, ABI_WAIT_MS)) {
-			TH_LOG("no %s, failure %u", what, nth);
-		}
+		LOGGED(ASSERT_TRUE(abi_ready(fd, ABI_WAIT_MS)), "no %s, failure %u", what, nth);
 		ASSERT_EQ(0, nth_arm(nth));
 		n = read(fd, record, len);
 		hit = nth_disarm();
-		EXPECT_TRUE(!hit || (n < 0 && errno == EFAULT)) {
-			TH_LOG("%s, failure %u: %zd", what, nth, n);
-		}
+		LOGGED(EXPECT_TRUE(!hit || (n < 0 && errno == EFAULT)),
+		       "%s, failure %u: %zd", what, nth, n);
 	}
 	EXPECT_EQ((ssize_t)len, n);
 	EXPECT_LT(2, nth);

@@ -464,16 +464,31 @@ ABI_FN(destroy_qp, destroy)
 	return ret ?: abi_attach(&w->s, a->handle, 3);
 }
 
-#define OF_THE_WORLD(_fn, _type)		\
-	ABI_FILL(_fn, destroy)			\
-	{					\
-		a->type = _type;		\
-		a->handle = w->obj[_type];	\
-	}
-OF_THE_WORLD(destroy_mr, RDMA_EP_OBJ_MR)
-OF_THE_WORLD(destroy_ah, RDMA_EP_OBJ_AH)
-OF_THE_WORLD(destroy_mcast, RDMA_EP_OBJ_MCAST)
-OF_THE_WORLD(destroy_xrcd, RDMA_EP_OBJ_XRCD)
+static void of_the_world(const struct abi_world *w, struct rdma_ep_destroy *a, __u32 type)
+{
+	a->type = type;
+	a->handle = w->obj[type];
+}
+
+ABI_FILL(destroy_mr, destroy)
+{
+	of_the_world(w, a, RDMA_EP_OBJ_MR);
+}
+
+ABI_FILL(destroy_ah, destroy)
+{
+	of_the_world(w, a, RDMA_EP_OBJ_AH);
+}
+
+ABI_FILL(destroy_mcast, destroy)
+{
+	of_the_world(w, a, RDMA_EP_OBJ_MCAST);
+}
+
+ABI_FILL(destroy_xrcd, destroy)
+{
+	of_the_world(w, a, RDMA_EP_OBJ_XRCD);
+}
 
 ABI_FN(destroy_cq, destroy)
 {

@@ -621,6 +621,7 @@ ABI_FN(prepare_detach_mcast, qp_mcast)
 	.kind = FIELD_##_kind,						\
 	.arg = 0 __VA_OPT__(+) __VA_ARGS__,				\
 }
+
 #define UNUSED(_type, _member)	F(_type, _member, UNUSED)
 #define FIELDS(...)		.fields = { __VA_ARGS__ }
 

@@ -41,4 +41,7 @@
 #include <kselftest_harness.h>
 #include "skip.h"
 
+/* EXPECT_EQ(...) or another check, and what to log if it fails. */
+#define LOGGED(_check, ...)	({ _check { TH_LOG(__VA_ARGS__); } })
+
 #endif

@@ -334,9 +334,7 @@ TEST_F(foreign, ids_live)
 	EXPECT_TRUE(wait_until(&arrived));
 	EXPECT_EQ(0, rdma_disconnect(self->a));
 	EXPECT_EQ(0, lib_join(&thread, &failed));
-	EXPECT_EQ(NULL, failed) {
-		TH_LOG("%s", (char *)failed);
-	}
+	LOGGED(EXPECT_EQ(NULL, failed), "%s", (char *)failed);
 	rdma_destroy_qp(self->a);
 	EXPECT_EQ(NULL, self->a->qp);
 }

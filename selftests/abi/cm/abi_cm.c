@@ -308,9 +308,8 @@ TEST_F(cm, connect_errors)
 	for (i = 0; i < ARRAY_SIZE(bad_num); i++) {
 		c = good;
 		c.conn.qp_num = bad_num[i];
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c)) {
-			TH_LOG("QP number 0x%x (%zu)", bad_num[i], i);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c)),
+		       "QP number 0x%x (%zu)", bad_num[i], i);
 	}
 	if (d.attr.max_qp_rd_atom < 255) {
 		c = good;
@@ -491,9 +490,7 @@ TEST_F(cm, reject)
 		r.id = child;
 		for (i = 0; i < ARRAY_SIZE(bad_reason); i++) {
 			r.reason = bad_reason[i];
-			EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r)) {
-				TH_LOG("reason %u", r.reason);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r)), "reason %u", r.reason);
 		}
 		r.reason = reason;
 		r.private_data_len = RDMA_EP_MAX_PRIVATE_DATA + 1;

@@ -330,17 +330,13 @@ TEST_F(ep, bad_arguments_refused)
 	((struct sockaddr_in *)&e.dst)->sin_addr.s_addr ^= htonl(0x4e);
 	e.addr_timeout_ms = 300;
 	ret = ABI(s->fd, CREATE_EP, &e);
-	EXPECT_TRUE(ret == -ETIMEDOUT || ret == -EHOSTUNREACH) {
-		TH_LOG("returned %d", ret);
-	}
+	LOGGED(EXPECT_TRUE(ret == -ETIMEDOUT || ret == -EHOSTUNREACH), "returned %d", ret);
 	/* A source that is not ours */
 	e = good;
 	memcpy(&e.src, &e.dst, sizeof(e.src));
 	inet_pton(AF_INET, "192.0.2.1", &((struct sockaddr_in *)&e.src)->sin_addr);
 	ret = ABI(s->fd, CREATE_EP, &e);
-	EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV) {
-		TH_LOG("returned %d", ret);
-	}
+	LOGGED(EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV), "returned %d", ret);
 
 	EXPECT_EQ(fds, abi_count_fds());
 	if (counted) {

@@ -86,14 +86,12 @@ TEST_F(event, write_others)
 	size_t i;
 
 	for (event = 0; event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED; event++) {
-		EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, event, 0, 0)) {
-			TH_LOG("event %u", event);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, event, 0, 0)),
+		       "event %u", event);
 	}
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, bad[i], 0, 0)) {
-			TH_LOG("event %u", bad[i]);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, bad[i], 0, 0)),
+		       "event %u", bad[i]);
 	}
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
@@ -369,9 +367,8 @@ TEST_F(event, notify_established)
 		for (event = 0; event < 40; event++) {
 			if (event == EVENT_COMM_EST)
 				continue;
-			EXPECT_EQ(-EINVAL, notify(s, p.end[i].id, event)) {
-				TH_LOG("event %u", event);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, notify(s, p.end[i].id, event)),
+			       "event %u", event);
 		}
 		EXPECT_EQ(-EINVAL, notify(s, p.end[i].id, 0x104));
 		EXPECT_EQ(-EINVAL, notify(s, p.end[i].id, 0x80000004));

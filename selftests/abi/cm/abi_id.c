@@ -103,9 +103,7 @@ TEST_F(id, create_errors)
 	bad_fd[4] = abi_comp_channel(&self->s);
 	bad_fd[5] = abi_channel(&other);
 	for (i = 0; i < ARRAY_SIZE(bad_fd); i++) {
-		EXPECT_EQ(-EBADF, new_id(&self->s, bad_fd[i], &id)) {
-			TH_LOG("channel %zu", i);
-		}
+		LOGGED(EXPECT_EQ(-EBADF, new_id(&self->s, bad_fd[i], &id)), "channel %zu", i);
 	}
 }
 
@@ -202,15 +200,11 @@ TEST_F(id, bind_errors)
 	/* TEST-NET-1: nobody's */
 	ASSERT_EQ(1, inet_pton(AF_INET, "192.0.2.1", &sin.sin_addr));
 	ret = bind_ss(&self->s, self->id, &sin, sizeof(sin));
-	EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV) {
-		TH_LOG("returned %d", ret);
-	}
+	LOGGED(EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV), "returned %d", ret);
 	/* Ours, but no RDMA device is there (or one is on lo) */
 	ASSERT_EQ(1, inet_pton(AF_INET, "127.0.0.1", &sin.sin_addr));
 	ret = bind_ss(&self->s, self->id, &sin, sizeof(sin));
-	EXPECT_TRUE(ret == -ENODEV || ret == -EADDRNOTAVAIL || !ret) {
-		TH_LOG("returned %d", ret);
-	}
+	LOGGED(EXPECT_TRUE(ret == -ENODEV || ret == -EADDRNOTAVAIL || !ret), "returned %d", ret);
 }
 
 TEST_F(id, privileged_port)
@@ -295,9 +289,7 @@ TEST_F(id, resolve_errors)
 	memcpy(&r.src, &dst, sizeof(dst));
 	inet_pton(AF_INET, "192.0.2.1", &((struct sockaddr_in *)&r.src)->sin_addr);
 	ret = ABI(self->s.fd, RESOLVE_ADDR, &r);
-	EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV) {
-		TH_LOG("returned %d", ret);
-	}
+	LOGGED(EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV), "returned %d", ret);
 
 	/* A neighbour that does not answer leads to an event. */
 	memset(&r.src, 0, sizeof(r.src));
@@ -306,9 +298,8 @@ TEST_F(id, resolve_errors)
 	ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
 	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_ERROR, &ev));
 	EXPECT_EQ(self->id, ev.id);
-	EXPECT_TRUE(ev.status == -ETIMEDOUT || ev.status == -EHOSTUNREACH) {
-		TH_LOG("status %d", ev.status);
-	}
+	LOGGED(EXPECT_TRUE(ev.status == -ETIMEDOUT || ev.status == -EHOSTUNREACH),
+	       "status %d", ev.status);
 }
 
 TEST_F(id, listen)
@@ -480,9 +471,8 @@ TEST_F(id, migrate)
 	bad_fd[3] = abi_comp_channel(s);
 	bad_fd[4] = abi_channel(&other);
 	for (i = 0; i < ARRAY_SIZE(bad_fd); i++) {
-		EXPECT_EQ(-EBADF, migrate(s, self->id, bad_fd[i], &reported)) {
-			TH_LOG("channel %zu", i);
-		}
+		LOGGED(EXPECT_EQ(-EBADF, migrate(s, self->id, bad_fd[i], &reported)),
+		       "channel %zu", i);
 	}
 	EXPECT_TRUE(abi_ready(self->channel, 0));
 
@@ -562,9 +552,8 @@ TEST_F_TIMEOUT(id, close_with_events, 120)
 
 	ASSERT_LE(0, without);
 	ASSERT_LE(0, with);
-	EXPECT_GT(2 * without + 2000 * TEST_SCALE, with) {
-		TH_LOG("%ld ms, without %ld ms", with, without);
-	}
+	LOGGED(EXPECT_GT(2 * without + 2000 * TEST_SCALE, with),
+	       "%ld ms, without %ld ms", with, without);
 }
 
 TEST_HARNESS_MAIN

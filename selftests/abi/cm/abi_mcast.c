@@ -177,9 +177,7 @@ TEST_F(mcast, join_event)
 	rest.param.ud.mcast_uid = 0;
 	memset(&rest.param.ud.ah_attr, 0, sizeof(rest.param.ud.ah_attr));
 	for (i = 0; i < sizeof(rest); i++) {
-		EXPECT_EQ(0, byte[i]) {
-			TH_LOG("byte %zu", i);
-		}
+		LOGGED(EXPECT_EQ(0, byte[i]), "byte %zu", i);
 	}
 	EXPECT_EQ(1, leave(&self->s, mc));
 	EXPECT_EQ(0, ip_members(1));
@@ -283,9 +281,7 @@ TEST_F(mcast, same_group_twice)
 		EXPECT_EQ(1, b_gets(self, 1));
 		EXPECT_EQ(1, leave(&self->s, mc[first]));
 		EXPECT_EQ(1, ip_members(1));
-		EXPECT_EQ(1, b_gets(self, 1)) {
-			TH_LOG("number %d has left", first);
-		}
+		LOGGED(EXPECT_EQ(1, b_gets(self, 1)), "number %d has left", first);
 		EXPECT_EQ(-EBUSY, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->b.qp, 0));
 		EXPECT_EQ(1, leave(&self->s, mc[!first]));
 		EXPECT_EQ(0, ip_members(1));
@@ -306,9 +302,8 @@ TEST_F(mcast, same_group_twice_at_once)
 		ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, 0, &mc[0]));
 		ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, 1, &mc[1]));
 		ASSERT_EQ(0, leave(&self->s, mc[first]));
-		ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev)) {
-			TH_LOG("round %d", i);
-		}
+		LOGGED(ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev)),
+		       "round %d", i);
 		EXPECT_EQ(!first, ev.param.ud.mcast_uid);
 		ASSERT_EQ(1, leave(&self->s, mc[!first]));
 	}
@@ -369,9 +364,8 @@ TEST_F(mcast, bad_addresses)
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		memcpy(&j.addr, &bad[i].sin6, sizeof(bad[i].sin6));
-		EXPECT_EQ(bad[i].ret, ABI(self->s.fd, JOIN_MULTICAST, &j)) {
-			TH_LOG("address %zu", i);
-		}
+		LOGGED(EXPECT_EQ(bad[i].ret, ABI(self->s.fd, JOIN_MULTICAST, &j)),
+		       "address %zu", i);
 	}
 	EXPECT_TRUE(abi_quiet(self->a.channel));
 }
@@ -570,9 +564,7 @@ TEST(close_session)
 	ASSERT_EQ(0, abi_join(&s, m[5].id, 5, MC_UID, &mc));
 	close(s.fd);
 	for (i = 0; i < 6; i++) {
-		EXPECT_EQ(0, ip_members(i)) {
-			TH_LOG("group %d", i);
-		}
+		LOGGED(EXPECT_EQ(0, ip_members(i)), "group %d", i);
 		EXPECT_EQ(-EIO, abi_read(m[i].channel, &ev, sizeof(ev), ABI_WAIT_MS));
 	}
 	close(s.async_fd);
@@ -673,9 +665,7 @@ TEST_F(mcast, attach_too_many)
 	if (q.attr.max_mcast_grp <= MAX)
 		SKIP(return, "the device has %u groups", q.attr.max_mcast_grp);
 	for (i = 0; i < MAX; i++) {
-		ASSERT_EQ(0, abi_attach(s, self->a.qp, i)) {
-			TH_LOG("group %d", i);
-		}
+		LOGGED(ASSERT_EQ(0, abi_attach(s, self->a.qp, i)), "group %d", i);
 	}
 	EXPECT_EQ(-ENOMEM, abi_attach(s, self->a.qp, MAX));
 	EXPECT_EQ(0, abi_attach(s, self->a.qp, 0));
@@ -703,9 +693,7 @@ TEST_F(mcast, join_too_many)
 
 	abi_group((struct sockaddr_in *)&j.addr, 1);
 	for (i = 0; i < MAX; i++) {
-		ASSERT_EQ(0, ABI(s->fd, JOIN_MULTICAST, &j)) {
-			TH_LOG("time %d", i);
-		}
+		LOGGED(ASSERT_EQ(0, ABI(s->fd, JOIN_MULTICAST, &j)), "time %d", i);
 	}
 	EXPECT_EQ(-ENOMEM, ABI(s->fd, JOIN_MULTICAST, &j));
 	leave(s, j.mcast);

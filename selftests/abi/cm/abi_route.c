@@ -180,9 +180,8 @@ TEST_F(route, mtu)
 		ASSERT_EQ(0, abi_connect(&self->s, id, 0));
 		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
 		ASSERT_EQ(0, abi_id_qp(&self->s, ev.child, &qp));
-		EXPECT_EQ(mtus[i] == 3 ? 0 : -EINVAL, abi_accept(&self->s, ev.child, 2, 0)) {
-			TH_LOG("MTU %u", mtus[i]);
-		}
+		LOGGED(EXPECT_EQ(mtus[i] == 3 ? 0 : -EINVAL, abi_accept(&self->s, ev.child, 2, 0)),
+		       "MTU %u", mtus[i]);
 		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, ev.child));
 		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 		while (!abi_read(self->channel, &ev, sizeof(ev), 0))

@@ -147,9 +147,7 @@ TEST_F(gone, list_unmapped_while_posted)
 			faults++;
 		else if (ret != -ENOMEM)
 			taken++;
-		ASSERT_TRUE(!ret || ret == -EFAULT || ret == -ENOMEM) {
-			TH_LOG("%d", ret);
-		}
+		LOGGED(ASSERT_TRUE(!ret || ret == -EFAULT || ret == -ENOMEM), "%d", ret);
 		while (abi_poll(&self->s, self->p.end[0].cq[0], wc, 4) > 0) {
 			EXPECT_EQ(WC_SUCCESS, wc[0].status);
 			EXPECT_EQ(3, wc[0].wr_id);

@@ -153,29 +153,19 @@ TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 	for_each_command(c) {
 		if (!c->creates || abi_left_out(&w->s, c))
 			continue;
-		ASSERT_EQ(0, abi_prepare(w, c, &self->arg)) {
-			TH_LOG("cannot prepare %s", c->name);
-		}
+		LOGGED(ASSERT_EQ(0, abi_prepare(w, c, &self->arg)), "cannot prepare %s", c->name);
 		/* Handles go up. */
 		ASSERT_EQ(0, abi_alloc_pd(&w->s, w->s.ctx, &pd));
 		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
 		next = dup(0);
 		close(next);
 		ASSERT_EQ(0, call(&call_, w->s.fd, c->cmd, st.page));
-		ASSERT_EQ(0, stall_wait(&st)) {
-			TH_LOG("%s", c->name);
-		}
-		EXPECT_EQ(0, destroy_guessed(&w->s, pd + 1, pd + 16)) {
-			TH_LOG("%s", c->name);
-		}
-		EXPECT_EQ(-1, fcntl(next, F_GETFD)) {
-			TH_LOG("%s: file %d", c->name, next);
-		}
+		LOGGED(ASSERT_EQ(0, stall_wait(&st)), "%s", c->name);
+		LOGGED(EXPECT_EQ(0, destroy_guessed(&w->s, pd + 1, pd + 16)), "%s", c->name);
+		LOGGED(EXPECT_EQ(-1, fcntl(next, F_GETFD)), "%s: file %d", c->name, next);
 		stall_end(&st, NULL);
 		pthread_join(call_.thread, NULL);
-		EXPECT_EQ(w->result, call_.ret) {
-			TH_LOG("%s", c->name);
-		}
+		LOGGED(EXPECT_EQ(w->result, call_.ret), "%s", c->name);
 		found += !!destroy_guessed(&w->s, pd + 1, pd + 16);
 		commands++;
 		munmap(st.page, PAGE);
@@ -205,9 +195,7 @@ TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 		first = dup(0);
 		close(first);
 		ASSERT_EQ(0, abi_world_open(w));
-		ASSERT_EQ(0, abi_prepare(w, c, &self->arg)) {
-			TH_LOG("cannot prepare %s", c->name);
-		}
+		LOGGED(ASSERT_EQ(0, abi_prepare(w, c, &self->arg)), "cannot prepare %s", c->name);
 		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
 		ASSERT_EQ(0, call(&call_, w->s.fd, c->cmd, st.page));
 		ASSERT_EQ(0, stall_wait(&st));
@@ -218,9 +206,7 @@ TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 		/* Channels are files of their own. */
 		close_range(first, ~0U, 0);
 		if (counted) {
-			ASSERT_EQ(0, abi_objects_wait(&before)) {
-				TH_LOG("%s", c->name);
-			}
+			LOGGED(ASSERT_EQ(0, abi_objects_wait(&before)), "%s", c->name);
 		}
 	}
 }

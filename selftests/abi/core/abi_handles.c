@@ -138,9 +138,7 @@ TEST_F(handles, wrong_handles)
 		ret = abi_prepare(w, c, &self->valid);
 		if (ret == -EOPNOTSUPP)
 			continue;
-		ASSERT_EQ(0, ret) {
-			TH_LOG("cannot prepare %s", c->name);
-		}
+		LOGGED(ASSERT_EQ(0, ret), "cannot prepare %s", c->name);
 		for (i = 0; i < ARRAY_SIZE(c->handles); i++) {
 			if (!c->handles[i].type)
 				break;
@@ -159,9 +157,8 @@ TEST_F(handles, wrong_handles)
 			EXPECT_BAD("one of another session", h);
 		}
 		/* It would have worked. */
-		EXPECT_EQ(w->result, abi_raw(w->s.fd, c->cmd, &self->valid)) {
-			TH_LOG("%s: valid", c->name);
-		}
+		LOGGED(EXPECT_EQ(w->result, abi_raw(w->s.fd, c->cmd, &self->valid)),
+		       "%s: valid", c->name);
 	}
 }
 
@@ -191,16 +188,14 @@ TEST_F(handles, destroy_wrong_type)
 
 	for (have = RDMA_EP_OBJ_CTX; have <= ABI_OBJ_LAST; have++) {
 		for (i = 0; i < ARRAY_SIZE(unknown); i++) {
-			EXPECT_EQ(-EINVAL, abi_destroy(&w->s, unknown[i], w->obj[have])) {
-				TH_LOG("%d as unknown type %u", have, unknown[i]);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, abi_destroy(&w->s, unknown[i], w->obj[have])),
+			       "%d as unknown type %u", have, unknown[i]);
 		}
 		for (claimed = RDMA_EP_OBJ_CTX; claimed <= ABI_OBJ_LAST; claimed++) {
 			if (claimed == have)
 				continue;
-			EXPECT_EQ(-ENOENT, abi_destroy(&w->s, claimed, w->obj[have])) {
-				TH_LOG("%d as %d", have, claimed);
-			}
+			LOGGED(EXPECT_EQ(-ENOENT, abi_destroy(&w->s, claimed, w->obj[have])),
+			       "%d as %d", have, claimed);
 		}
 	}
 	/* Nothing has happened to them. */
@@ -217,9 +212,8 @@ TEST_F(handles, destroy_flags)
 	for (d.type = RDMA_EP_OBJ_CTX; d.type <= ABI_OBJ_LAST; d.type++) {
 		d.flags = RDMA_EP_DESTROY_DETACH;
 		d.handle = w->obj[d.type];
-		EXPECT_EQ(d.type == RDMA_EP_OBJ_QP ? 0 : -EINVAL, ABI(w->s.fd, DESTROY, &d)) {
-			TH_LOG("type %u", d.type);
-		}
+		LOGGED(EXPECT_EQ(d.type == RDMA_EP_OBJ_QP ? 0 : -EINVAL, ABI(w->s.fd, DESTROY, &d)),
+		       "type %u", d.type);
 	}
 	/* Nothing has happened to the others. */
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, w->obj[RDMA_EP_OBJ_MR]));
@@ -320,9 +314,7 @@ TEST_F(handles, context_with_contents)
 	for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
 		if (!other[type])
 			continue;
-		EXPECT_EQ(-ENOENT, abi_destroy(&w->s, type, other[type])) {
-			TH_LOG("type %u", type);
-		}
+		LOGGED(EXPECT_EQ(-ENOENT, abi_destroy(&w->s, type, other[type])), "type %u", type);
 	}
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, w->obj[RDMA_EP_OBJ_QP]));
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, SRQ, w->obj[RDMA_EP_OBJ_SRQ]));

@@ -253,9 +253,8 @@ TEST_F(query, told_capabilities_are_granted)
 	for (bit = 0; bit < 64; bit++) {
 		if (!(d.device_cap_flags_ex & 1ULL << bit))
 			continue;
-		EXPECT_EQ(0, ask_for(&self->s, &d, bit, qp.init.qp, srq)) {
-			TH_LOG("capability %u", bit);
-		}
+		LOGGED(EXPECT_EQ(0, ask_for(&self->s, &d, bit, qp.init.qp, srq)),
+		       "capability %u", bit);
 	}
 	/* Nothing reads the clock. */
 	EXPECT_EQ(0, d.hca_core_clock);

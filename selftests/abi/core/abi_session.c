@@ -82,9 +82,8 @@ TEST(unknown_command)
 	for (nr = 0; nr < 256; nr++) {
 		if (known[nr])
 			continue;
-		EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE, nr, __u64[3]), &a)) {
-			TH_LOG("command 0x%x", nr);
-		}
+		LOGGED(EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE, nr, __u64[3]), &a)),
+		       "command 0x%x", nr);
 	}
 	/* Our numbers, but not our direction */
 	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOW(RDMA_EP_IOC_TYPE, 0, struct rdma_ep_query), &a));
@@ -159,9 +158,7 @@ static const struct abi_command *next(struct __test_metadata *_metadata,
 		ret = abi_prepare(&self->w, c, &self->valid);
 		if (ret == -EOPNOTSUPP)
 			continue;
-		ASSERT_EQ(0, ret) {
-			TH_LOG("cannot prepare %s", c->name);
-		}
+		LOGGED(ASSERT_EQ(0, ret), "cannot prepare %s", c->name);
 		self->arg = self->valid;
 		return c;
 	}
@@ -182,9 +179,7 @@ static void expect_cmd(struct __test_metadata *_metadata, long expected,
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
-	EXPECT_EQ(expected, seen) {
-		TH_LOG("%s: %s", c->name, what);
-	}
+	LOGGED(EXPECT_EQ(expected, seen), "%s: %s", c->name, what);
 }
 
 #define EXPECT_CMD(...) expect_cmd(_metadata, __VA_ARGS__)

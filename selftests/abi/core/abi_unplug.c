@@ -95,9 +95,7 @@ TEST_F(unplug, every_command)
 		ret = abi_prepare(&self->w, &abi_commands[i], &self->arg[i]);
 		if (ret == -EOPNOTSUPP)
 			continue;
-		ASSERT_EQ(0, ret) {
-			TH_LOG("cannot prepare %s", abi_commands[i].name);
-		}
+		LOGGED(ASSERT_EQ(0, ret), "cannot prepare %s", abi_commands[i].name);
 		self->prepared[i] = true;
 	}
 	start = abi_now_ms();
@@ -108,9 +106,8 @@ TEST_F(unplug, every_command)
 		if (!self->prepared[i])
 			continue;
 		ret = abi_ioctl(self->w.s.fd, abi_commands[i].cmd, &self->arg[i]);
-		EXPECT_TRUE(expected(&abi_commands[i], ret)) {
-			TH_LOG("%s returned %d", abi_commands[i].name, ret);
-		}
+		LOGGED(EXPECT_TRUE(expected(&abi_commands[i], ret)),
+		       "%s returned %d", abi_commands[i].name, ret);
 	}
 	/* (All prepared objects use these.) */
 	for (type = ABI_OBJ_LAST; type >= RDMA_EP_OBJ_CTX; type--) {
@@ -142,9 +139,8 @@ TEST_F(unplug, unused_objects_destroyed_after_removal)
 	for (i = 0; i < ARRAY_SIZE(order); i++) {
 		if (!self->w.obj[order[i]])
 			continue;
-		EXPECT_EQ(0, abi_destroy(&self->w.s, order[i], self->w.obj[order[i]])) {
-			TH_LOG("type %d", order[i]);
-		}
+		LOGGED(EXPECT_EQ(0, abi_destroy(&self->w.s, order[i], self->w.obj[order[i]])),
+		       "type %d", order[i]);
 	}
 }
 

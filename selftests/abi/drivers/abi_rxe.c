@@ -258,9 +258,7 @@ TEST_F_TIMEOUT(rxe, destroyed_receiver_has_answered, 120)
 		}
 		ASSERT_EQ(0, post_sends(self, qp[0].qp, 1, WR_SEND, NULL));
 		ASSERT_EQ(0, receive_and_destroy(self, qp[1].qp, notify.cq, channel, round % 2));
-		ASSERT_EQ(1, abi_wait(&self->s, self->cq, &wc, 1)) {
-			TH_LOG("round %d", round);
-		}
+		LOGGED(ASSERT_EQ(1, abi_wait(&self->s, self->cq, &wc, 1)), "round %d", round);
 		EXPECT_EQ(WC_SUCCESS, wc.status);
 		ASSERT_EQ(0, ABI_DESTROY(&self->s, QP, qp[0].qp));
 	}
@@ -458,9 +456,7 @@ static void destroy_requester(struct __test_metadata *_metadata, FIXTURE_DATA(rx
 	took = abi_now_ms() - start;
 	EXPECT_GT(DESTROY_MS, took);
 	/* (A fast machine has answered before anybody is impatient.) */
-	EXPECT_EQ(took < 2000 ? QPS_RTS : QPS_ERR, state_of(their, to.qp)) {
-		TH_LOG("%ld ms", took);
-	}
+	LOGGED(EXPECT_EQ(took < 2000 ? QPS_RTS : QPS_ERR, state_of(their, to.qp)), "%ld ms", took);
 	EXPECT_EQ(QPS_RTS, state_of(other, stranger.qp));
 	abi_close(&other->s);
 }
@@ -654,17 +650,14 @@ TEST_F_TIMEOUT(rxe, dereg_after_error_fast, 300)
 		ASSERT_EQ(0, abi_qp_state(&self->s, to.qp, QPS_ERR));
 		start = abi_now_ms();
 		EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
-		ASSERT_GT(DESTROY_MS, abi_now_ms() - start) {
-			TH_LOG("round %d", round);
-		}
+		LOGGED(ASSERT_GT(DESTROY_MS, abi_now_ms() - start), "round %d", round);
 		EXPECT_EQ(QPS_ERR, state_of(self, to.qp));
 		pthread_join(thread, NULL);
 		ASSERT_EQ(0, sender.ret);
 		EXPECT_EQ(0, abi_qp_state(&self->s, from.qp, QPS_ERR));
 		for (got = 0; got < 120; got++) {
-			ASSERT_EQ(1, abi_wait(&self->s, self->cq, &wc, 1)) {
-				TH_LOG("round %d: %d completions", round, got);
-			}
+			LOGGED(ASSERT_EQ(1, abi_wait(&self->s, self->cq, &wc, 1)),
+			       "round %d: %d completions", round, got);
 		}
 		ASSERT_EQ(0, ABI_DESTROY(&self->s, QP, from.qp));
 		ASSERT_EQ(0, ABI_DESTROY(&self->s, QP, to.qp));

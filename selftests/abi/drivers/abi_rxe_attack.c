@@ -302,9 +302,7 @@ TEST_F_TIMEOUT(attack, reconnect_under_readers_ends, 120)
 	EXPECT_LE(0, took);
 	EXPECT_GT(REFRESH_MS, took);
 	TH_LOG("%ld turns, %ld ms the longest, %ld READs", sh->turns, sh->longest, sh->reads);
-	EXPECT_GT(sh->turns, turns) {
-		TH_LOG("stuck after %ld turns", turns);
-	}
+	LOGGED(EXPECT_GT(sh->turns, turns), "stuck after %ld turns", turns);
 	EXPECT_EQ(0, sh->failed);
 	EXPECT_GT(LIMIT_MS, sh->longest);
 	took = end(moving, LIMIT_MS);
@@ -486,9 +484,7 @@ TEST_F_TIMEOUT(attack, regions_at_once_leave_work_queue_free, 170)
 	pthread_attr_setstacksize(&attr, 65536);
 	for (i = 0; i < REGIONS; i++) {
 		ASSERT_EQ(0, reg_page(self, &mr));
-		ASSERT_EQ(0, overrun(self, small, &mr, &kept)) {
-			TH_LOG("region %d", i);
-		}
+		LOGGED(ASSERT_EQ(0, overrun(self, small, &mr, &kept)), "region %d", i);
 		d[i].s = &self->s;
 		d[i].mr = mr.mr;
 		d[i].together = &together;

@@ -225,15 +225,13 @@ TEST_F(calls, destroyer_killed_while_connecting)
 			_exit(0);
 		}
 		usleep(300000 * TEST_SCALE);
-		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG)) {
-			TH_LOG("object of type %u is gone", what[i].type);
-		}
+		LOGGED(EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG)),
+		       "object of type %u is gone", what[i].type);
 		kill(pid, SIGKILL);
 		for (j = 0; j < 50 && !waitpid(pid, NULL, WNOHANG); j++)
 			usleep(100000 * TEST_SCALE);
-		EXPECT_GT(50, j) {
-			TH_LOG("who destroys an object of type %u can not be killed", what[i].type);
-		}
+		LOGGED(EXPECT_GT(50, j),
+		       "who destroys an object of type %u can not be killed", what[i].type);
 	}
 	end(&c);
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.id));
@@ -392,9 +390,7 @@ TEST_F(calls, post_while_flushing_completes_once)
 			if (n <= 0)
 				break;
 		}
-		EXPECT_EQ(p.posted, seen) {
-			TH_LOG("round %d", round);
-		}
+		LOGGED(EXPECT_EQ(p.posted, seen), "round %d", round);
 		ASSERT_EQ(0, ABI_DESTROY(s, QP, p.qp));
 		ASSERT_EQ(0, ABI_DESTROY(s, CQ, cq));
 		ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
@@ -443,9 +439,8 @@ TEST_F(calls, reads_cut_off_complete_once)
 		ABI_POST(s, SEND, qp.init.qp, &w, &posted);
 		pthread_join(thread, NULL);
 		ABI_ID_CMD(s, DISCONNECT, id, 0);
-		ASSERT_EQ(posted, abi_wait(s, qp.init.send_cq.cq, wc, posted)) {
-			TH_LOG("round %d", round);
-		}
+		LOGGED(ASSERT_EQ(posted, abi_wait(s, qp.init.send_cq.cq, wc, posted)),
+		       "round %d", round);
 		for (i = 0, seen = 0; i < posted; i++) {
 			EXPECT_NE(WC_SUCCESS, wc[i].status);
 			seen |= 1U << wc[i].wr_id;

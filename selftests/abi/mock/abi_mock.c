@@ -28,9 +28,7 @@ FIXTURE_SETUP(mock)
 	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
 	self->loaded = !mock_load();
-	ASSERT_TRUE(self->loaded) {
-		TH_LOG("no mock device: modprobe rdma_ep_mock");
-	}
+	LOGGED(ASSERT_TRUE(self->loaded), "no mock device: modprobe rdma_ep_mock");
 	self->mem = abi_map(65536);
 }
 
@@ -130,9 +128,7 @@ TEST_F(mock, completions_in_any_context)
 		ASSERT_EQ(0, begin(_metadata, self, ""));
 		ASSERT_EQ(0, mock_write("context", "%s", contexts[i]));
 		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, 65536, AC_ALL, &self->mr));
-		ASSERT_EQ(0, wire_open(&self->s, &w, 0)) {
-			TH_LOG("%s", contexts[i]);
-		}
+		LOGGED(ASSERT_EQ(0, wire_open(&self->s, &w, 0)), "%s", contexts[i]);
 		completions(_metadata, self, &w);
 		abi_close(&self->s);
 		ASSERT_EQ(0, mock_del());
@@ -209,9 +205,7 @@ TEST_F_TIMEOUT(mock, completions_from_many_threads, 120)
 		for (j = 0; j < 3; j++)
 			pthread_join(thread[j], NULL);
 		EXPECT_EQ(0, m.failed);
-		EXPECT_LT(100, m.rounds) {
-			TH_LOG("%s", contexts[i]);
-		}
+		LOGGED(EXPECT_LT(100, m.rounds), "%s", contexts[i]);
 		abi_close(&self->s);
 		ASSERT_EQ(0, mock_del());
 	}
@@ -360,9 +354,8 @@ TEST_F(mock, device_events_reach_every_context)
 		ASSERT_EQ(0, mock_write("event", "%u %s %u", types[i],
 					port ? "port" : "device", port));
 		for (j = 0; j < 3; j++) {
-			ASSERT_EQ(0, abi_read(fd[j], &ev, sizeof(ev), ABI_WAIT_MS)) {
-				TH_LOG("event %u, context %d", types[i], j);
-			}
+			LOGGED(ASSERT_EQ(0, abi_read(fd[j], &ev, sizeof(ev), ABI_WAIT_MS)),
+			       "event %u, context %d", types[i], j);
 			EXPECT_EQ(types[i], ev.event);
 			EXPECT_EQ(port, ev.uid);
 		}
@@ -528,9 +521,8 @@ TEST_F(mock, reset_while_posting)
 	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
 	for (i = 0; i < c.init.max_recv_wr; i++) {
 		abi_wrs_recv(&wr, 100 + i);
-		EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &wr, NULL)) {
-			TH_LOG("receive %u of %u", i, c.init.max_recv_wr);
-		}
+		LOGGED(EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &wr, NULL)),
+		       "receive %u of %u", i, c.init.max_recv_wr);
 	}
 	ASSERT_EQ(0, abi_qp_state(s, c.init.qp, QPS_ERR));
 	ASSERT_EQ(c.init.max_recv_wr, abi_poll(s, cq, wc, 16));

@@ -230,26 +230,19 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_nothing, 200)
 		ASSERT_EQ(0, abi_charges(&w->s, &charges));
 		ASSERT_EQ(0, fail_op(&faults[i], MOCK_ERRNO, 1));
 		ret = run(w, c, self->arg);
-		EXPECT_EQ(-MOCK_ERRNO, ret) {
-			TH_LOG("%s, %s fails", c->name, faults[i].op);
-		}
+		LOGGED(EXPECT_EQ(-MOCK_ERRNO, ret), "%s, %s fails", c->name, faults[i].op);
 		ASSERT_EQ(0, fail_op(&faults[i], 0, 0));
 		ASSERT_EQ(0, mock_count(&after));
-		EXPECT_EQ(0, memcmp(&before, &after, sizeof(before))) {
-			TH_LOG("%s left something", c->name);
-		}
-		EXPECT_EQ(objects, cgroup_objects()) {
-			TH_LOG("%s left a charge of its cgroup's", c->name);
-		}
-		EXPECT_EQ(0, abi_charges_wait(&w->s, &charges)) {
-			TH_LOG("%s left a charge, %s", c->name, faults[i].op);
-		}
+		LOGGED(EXPECT_EQ(0, memcmp(&before, &after, sizeof(before))),
+		       "%s left something", c->name);
+		LOGGED(EXPECT_EQ(objects, cgroup_objects()),
+		       "%s left a charge of its cgroup's", c->name);
+		LOGGED(EXPECT_EQ(0, abi_charges_wait(&w->s, &charges)),
+		       "%s left a charge, %s", c->name, faults[i].op);
 		EXPECT_EQ(fds, abi_count_fds());
 		/* Nothing else is broken. */
 		ASSERT_EQ(0, prepare(w, c, self->arg));
-		EXPECT_EQ(0, run(w, c, self->arg)) {
-			TH_LOG("%s afterwards", c->name);
-		}
+		LOGGED(EXPECT_EQ(0, run(w, c, self->arg)), "%s afterwards", c->name);
 	}
 	abi_world_close(w);
 	usleep(100000);
@@ -322,20 +315,15 @@ static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault)
 
 	ASSERT_EQ(0, mock_write("fail/modify_qp", "%d 1 %d", MOCK_ERRNO, after));
 	ret = abi_accept(s, ev.child, 3, 0);
-	EXPECT_EQ(after < 3 ? -MOCK_ERRNO : 0, ret) {
-		TH_LOG("after %d", after);
-	}
+	LOGGED(EXPECT_EQ(after < 3 ? -MOCK_ERRNO : 0, ret), "after %d", after);
 	/* The server may try again, so that the client hears of it later. */
 	if (after < 3) {
 		EXPECT_TRUE(abi_quiet(client));
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
 	}
-	ASSERT_EQ(0, abi_read(client, &ev, sizeof(ev), ABI_WAIT_MS)) {
-		TH_LOG("after %d", after);
-	}
-	EXPECT_EQ(after < 3 ? EV_REJECTED : EV_CONNECT_ERROR, ev.event) {
-		TH_LOG("after %d: status %d", after, ev.status);
-	}
+	LOGGED(ASSERT_EQ(0, abi_read(client, &ev, sizeof(ev), ABI_WAIT_MS)), "after %d", after);
+	LOGGED(EXPECT_EQ(after < 3 ? EV_REJECTED : EV_CONNECT_ERROR, ev.event),
+	       "after %d: status %d", after, ev.status);
 	EXPECT_EQ(id, ev.id);
 	ASSERT_EQ(0, mock_write("fail/modify_qp", "0"));
 	close(server);
@@ -513,12 +501,10 @@ static void run_all(struct __test_metadata *_metadata,
 		if (ret == -EOPNOTSUPP)
 			continue;
 		ASSERT_EQ(0, ret);
-		EXPECT_EQ(0, run(&self->w, c, self->arg)) {
-			TH_LOG("%s while %s stalls", c->name, stalled);
-		}
-		EXPECT_GT(3000 * TEST_SCALE, abi_now_ms() - start) {
-			TH_LOG("%s while %s stalls", c->name, stalled);
-		}
+		LOGGED(EXPECT_EQ(0, run(&self->w, c, self->arg)),
+		       "%s while %s stalls", c->name, stalled);
+		LOGGED(EXPECT_GT(3000 * TEST_SCALE, abi_now_ms() - start),
+		       "%s while %s stalls", c->name, stalled);
 	}
 }
 
@@ -535,16 +521,12 @@ TEST_F_TIMEOUT(fault, stalled_command_blocks_no_others, 200)
 		ret = stalled_begin(st, &faults[i]);
 		if (ret == -EOPNOTSUPP)
 			continue;
-		ASSERT_EQ(0, ret) {
-			TH_LOG("%s", faults[i].name);
-		}
+		LOGGED(ASSERT_EQ(0, ret), "%s", faults[i].name);
 		ASSERT_EQ(0, abi_world_open(&self->w));
 		run_all(_metadata, self, faults[i].op);
 		abi_world_close(&self->w);
 		EXPECT_EQ(0, stalled_end(st, &faults[i]));
-		EXPECT_EQ(0, st->ret) {
-			TH_LOG("%s after it was stalled", faults[i].name);
-		}
+		LOGGED(EXPECT_EQ(0, st->ret), "%s after it was stalled", faults[i].name);
 	}
 	abi_world_close(&st->w);
 }
@@ -579,9 +561,7 @@ TEST_F_TIMEOUT(fault, stalled_close_blocks_no_others, 200)
 		ASSERT_EQ(0, run(w, c, self->arg));
 		ASSERT_EQ(0, stall_op(kinds[i].op, 1));
 		ASSERT_EQ(0, pthread_create(&thread, NULL, close_thread, w));
-		EXPECT_EQ(0, mock_wait_stalled(kinds[i].op, 1)) {
-			TH_LOG("%s", kinds[i].op);
-		}
+		LOGGED(EXPECT_EQ(0, mock_wait_stalled(kinds[i].op, 1)), "%s", kinds[i].op);
 		run_all(_metadata, self, kinds[i].op);
 		ASSERT_EQ(0, stall_op(kinds[i].op, 0));
 		pthread_join(thread, NULL);
@@ -695,17 +675,14 @@ TEST_F_TIMEOUT(fault, removal_waits_for_stalled_command, 300)
 				usleep(10000);
 			}
 			usleep(100000);
-			EXPECT_FALSE(r.done) {
-				TH_LOG("%s", faults[i].name);
-			}
+			LOGGED(EXPECT_FALSE(r.done), "%s", faults[i].name);
 			start = abi_now_ms();
 			EXPECT_EQ(0, stalled_end(st, &faults[i]));
 			pthread_join(r.thread, NULL);
 			EXPECT_EQ(0, r.ret);
 			EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
-			EXPECT_TRUE(!st->ret || st->ret == -EIO) {
-				TH_LOG("%s: %d", faults[i].name, st->ret);
-			}
+			LOGGED(EXPECT_TRUE(!st->ret || st->ret == -EIO),
+			       "%s: %d", faults[i].name, st->ret);
 			EXPECT_EQ(-EIO, abi_alloc_pd(&self->w.s, self->w.s.ctx, &pd));
 		} else {
 			mock_del();
@@ -794,10 +771,8 @@ TEST_F_TIMEOUT(fault, killed_while_stalled_dies, 120)
 		EXPECT_TRUE(dies(stuck, 10000));
 		/* Nothing of them is left when their parent knows. */
 		ASSERT_EQ(0, mock_count(&c));
-		EXPECT_EQ(0, c.qp + c.cq + c.srq + c.pd + c.mr + c.ah) {
-			TH_LOG("qp %d cq %d srq %d pd %d mr %d ah %d", c.qp,
-			       c.cq, c.srq, c.pd, c.mr, c.ah);
-		}
+		LOGGED(EXPECT_EQ(0, c.qp + c.cq + c.srq + c.pd + c.mr + c.ah),
+		       "qp %d cq %d srq %d pd %d mr %d ah %d", c.qp, c.cq, c.srq, c.pd, c.mr, c.ah);
 	}
 }
 
@@ -877,9 +852,8 @@ TEST_F_TIMEOUT(fault, removal_at_any_moment, 300)
 		usleep(abi_random() % 700000);
 		start = abi_now_ms();
 		EXPECT_EQ(0, round & 1 ? system("rdma link delete " MOCK_NAME) : mock_del());
-		EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start) {
-			TH_LOG("round %d: %ld ms", round, abi_now_ms() - start);
-		}
+		LOGGED(EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start),
+		       "round %d: %ld ms", round, abi_now_ms() - start);
 		stop = true;
 		for (calls = 0, i = 0; i < 3; i++) {
 			pthread_join(u[i].thread, NULL);

@@ -119,9 +119,8 @@ TEST_F(limits, known_drivers)
 		EXPECT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, 4096, AC_ALL, &mr));
 		/* Some look at the address and not at iova. */
 		mr.iova += 4096;
-		EXPECT_EQ(plain ? -EINVAL : 0, ABI(self->s.fd, REG_MR, &mr)) {
-			TH_LOG("driver %u", known[d]);
-		}
+		LOGGED(EXPECT_EQ(plain ? -EINVAL : 0, ABI(self->s.fd, REG_MR, &mr)),
+		       "driver %u", known[d]);
 		abi_close(&self->s);
 		ASSERT_EQ(0, mock_del());
 	}
@@ -370,17 +369,14 @@ TEST_F(limits, keys_of_kernel_and_stale_refused)
 	for (i = 0; i < ARRAY_SIZE(keys); i++) {
 		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
 		abi_sge(&w, mr.iova, 8, keys[i]);
-		EXPECT_EQ(-EINVAL, ABI_POST(s, SEND, c.init.qp, &w, NULL)) {
-			TH_LOG("send, key 0x%x", keys[i]);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, ABI_POST(s, SEND, c.init.qp, &w, NULL)),
+		       "send, key 0x%x", keys[i]);
 		abi_wrs_recv(&w, 1);
 		abi_sge(&w, mr.iova, 8, keys[i]);
-		EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, c.init.qp, &w, NULL)) {
-			TH_LOG("receive, key 0x%x", keys[i]);
-		}
-		EXPECT_EQ(-EINVAL, ABI_POST(s, SRQ_RECV, srq, &w, NULL)) {
-			TH_LOG("SRQ, key 0x%x", keys[i]);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, c.init.qp, &w, NULL)),
+		       "receive, key 0x%x", keys[i]);
+		LOGGED(EXPECT_EQ(-EINVAL, ABI_POST(s, SRQ_RECV, srq, &w, NULL)),
+		       "SRQ, key 0x%x", keys[i]);
 	}
 	EXPECT_EQ(calls, mock_read("fail/post_send"));
 	abi_wrs_recv(&w, 1);
@@ -477,9 +473,7 @@ static void caps(struct __test_metadata *_metadata, FIXTURE_DATA(limits) * self,
 	EXPECT_LE(granted, n);
 	EXPECT_GE(2 * ASKED, n);
 	i = fill(s, RDMA_EP_IOC_POST_SRQ_RECV, srq);
-	EXPECT_LE(n, i) {
-		TH_LOG("%s: %d sends, %d receives", mode, n, i);
-	}
+	LOGGED(EXPECT_LE(n, i), "%s: %d sends, %d receives", mode, n, i);
 	EXPECT_EQ(0, drain(s, cq[0], n));
 	EXPECT_EQ(0, drain(s, cq[2], n));
 }

@@ -46,12 +46,8 @@ static void expect_modify(struct __test_metadata *_metadata, FIXTURE_DATA(modify
 	int calls = mock_read("fail/modify_qp");
 
 	ASSERT_LE(0, calls);
-	EXPECT_EQ(want, ABI(self->s.fd, MODIFY_QP, &m)) {
-		TH_LOG("%s 0x%x", what, value);
-	}
-	EXPECT_EQ(calls + !want, mock_read("fail/modify_qp")) {
-		TH_LOG("%s 0x%x", what, value);
-	}
+	LOGGED(EXPECT_EQ(want, ABI(self->s.fd, MODIFY_QP, &m)), "%s 0x%x", what, value);
+	LOGGED(EXPECT_EQ(calls + !want, mock_read("fail/modify_qp")), "%s 0x%x", what, value);
 }
 
 #define EXPECT_MODIFY(_want, _attr, _what, _value) \
@@ -185,9 +181,7 @@ TEST_F(modify, psn_masked)
 	EXPECT_MODIFY(0, &a, "PSN", a.sq_psn);
 	while ((len = read(log, line, sizeof(line) - 1)) > 0) {
 		line[len] = 0;
-		EXPECT_EQ(NULL, strstr(line, "_psn overflow")) {
-			TH_LOG("%s", line);
-		}
+		LOGGED(EXPECT_EQ(NULL, strstr(line, "_psn overflow")), "%s", line);
 	}
 	close(log);
 }

@@ -289,9 +289,8 @@ TEST_F(posts, completion_shows_nothing_else)
 			want.imm_data = 0x04030201;
 			want.wc_flags = WC_WITH_IMM;
 		}
-		EXPECT_EQ(0, memcmp(&want, &wc[i], sizeof(want))) {
-			TH_LOG("completion %d of %d", i, (int)wc[i].wr_id);
-		}
+		LOGGED(EXPECT_EQ(0, memcmp(&want, &wc[i], sizeof(want))),
+		       "completion %d of %d", i, (int)wc[i].wr_id);
 	}
 	for (i = 0; i < WCS; i++) {
 		begin(self, RECV);
@@ -323,14 +322,10 @@ TEST_F(posts, inline_data_up_to_grant)
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 		abi_inline(&self->w, wr, data, bad[i]);
-		EXPECT_EQ(0, refused(self, SEND)) {
-			TH_LOG("SEND of %u bytes", bad[i]);
-		}
+		LOGGED(EXPECT_EQ(0, refused(self, SEND)), "SEND of %u bytes", bad[i]);
 		wr = begin_remote(self, WR_RDMA_WRITE, 0);
 		abi_inline(&self->w, wr, data, bad[i]);
-		EXPECT_EQ(0, refused(self, SEND)) {
-			TH_LOG("WRITE of %u bytes", bad[i]);
-		}
+		LOGGED(EXPECT_EQ(0, refused(self, SEND)), "WRITE of %u bytes", bad[i]);
 	}
 	begin(self, RECV);
 	entry(self, 0, LEN);
@@ -358,23 +353,18 @@ TEST_F(posts, numbers_of_entries)
 		begin(self, q);
 		for (n = 0; n < SGES + 1; n++)
 			entry(self, 100 * n, 8);
-		EXPECT_EQ(0, refused(self, q)) {
-			TH_LOG("%s", queues[q].name);
-		}
+		LOGGED(EXPECT_EQ(0, refused(self, q)), "%s", queues[q].name);
 		for (i = 0; i < ARRAY_SIZE(bad); i++) {
 			*self->w.num_sge = bad[i];
-			EXPECT_EQ(0, refused(self, q)) {
-				TH_LOG("%s: %u entries", queues[q].name, bad[i]);
-			}
+			LOGGED(EXPECT_EQ(0, refused(self, q)),
+			       "%s: %u entries", queues[q].name, bad[i]);
 		}
 		/* Nor do empty ones make room. */
 		begin(self, q);
 		for (n = 0; n < SGES; n++)
 			entry(self, 100 * n, 8);
 		empty_entry(self);
-		EXPECT_EQ(0, refused(self, q)) {
-			TH_LOG("%s, and an empty one", queues[q].name);
-		}
+		LOGGED(EXPECT_EQ(0, refused(self, q)), "%s, and an empty one", queues[q].name);
 	}
 	for (q = SRQ_RECV; q >= SEND; q--) {
 		begin(self, q);
@@ -420,9 +410,7 @@ TEST_F(posts, range_outside_mr_refused)
 		begin(self, q);
 		entry(self, 0, 8);
 		entry(self, LEN, 8);
-		EXPECT_EQ(0, refused(self, q)) {
-			TH_LOG("%s: two entries", queues[q].name);
-		}
+		LOGGED(EXPECT_EQ(0, refused(self, q)), "%s: two entries", queues[q].name);
 	}
 	/* To the last byte */
 	for (q = SRQ_RECV; q >= SEND; q--) {
@@ -447,16 +435,12 @@ TEST_F(posts, receive_into_read_only_mr_refused)
 	for (q = RECV; q <= SRQ_RECV; q++) {
 		begin(self, q);
 		abi_mr_sge(&self->w, &ro, 0, 8);
-		EXPECT_EQ(0, refused(self, q)) {
-			TH_LOG("%s", queues[q].name);
-		}
+		LOGGED(EXPECT_EQ(0, refused(self, q)), "%s", queues[q].name);
 	}
 	for (i = 0; i < ARRAY_SIZE(sinks); i++) {
 		begin_remote(self, sinks[i], 0);
 		abi_mr_sge(&self->w, &ro, 0, 8);
-		EXPECT_EQ(0, refused(self, SEND)) {
-			TH_LOG("opcode %u", sinks[i]);
-		}
+		LOGGED(EXPECT_EQ(0, refused(self, SEND)), "opcode %u", sinks[i]);
 	}
 	begin(self, RECV);
 	entry(self, 0, 8);
@@ -482,15 +466,13 @@ TEST_F(posts, atomic_size_and_alignment_checked)
 		for (len = 0; len < 8; len++) {
 			begin_remote(self, opcodes[i], 0);
 			entry(self, 800, len);
-			EXPECT_EQ(0, refused(self, SEND)) {
-				TH_LOG("opcode %u: %u bytes", opcodes[i], len);
-			}
+			LOGGED(EXPECT_EQ(0, refused(self, SEND)),
+			       "opcode %u: %u bytes", opcodes[i], len);
 			begin_remote(self, opcodes[i], 0);
 			entry(self, 800, len / 2);
 			entry(self, 900, len - len / 2);
-			EXPECT_EQ(0, refused(self, SEND)) {
-				TH_LOG("opcode %u: %u bytes in two", opcodes[i], len);
-			}
+			LOGGED(EXPECT_EQ(0, refused(self, SEND)),
+			       "opcode %u: %u bytes in two", opcodes[i], len);
 		}
 		begin_remote(self, opcodes[i], 0);
 		EXPECT_EQ(0, refused(self, SEND));
@@ -498,9 +480,8 @@ TEST_F(posts, atomic_size_and_alignment_checked)
 		for (len = 1; len < 8; len++) {
 			begin_remote(self, opcodes[i], len);
 			entry(self, 800, 8);
-			EXPECT_EQ(0, refused(self, SEND)) {
-				TH_LOG("opcode %u: %u bytes off", opcodes[i], len);
-			}
+			LOGGED(EXPECT_EQ(0, refused(self, SEND)),
+			       "opcode %u: %u bytes off", opcodes[i], len);
 		}
 		EXPECT_EQ(5, *target);
 

@@ -105,9 +105,8 @@ static void mix(struct __test_metadata *_metadata, const struct _test_data_two *
 				continue;
 			parts(self, mock, srq, &c);
 			c.id = of < 0 ? 0 : self->id[of];
-			EXPECT_EQ(-EINVAL, ABI(self->s[0].fd, CREATE_QP, &c)) {
-				TH_LOG("0x%x of 0x%x, id of %d", mock, all, of);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, ABI(self->s[0].fd, CREATE_QP, &c)),
+			       "0x%x of 0x%x, id of %d", mock, all, of);
 		}
 	}
 }
@@ -170,9 +169,8 @@ TEST_F(two, ep_with_parts_of_other_device_refused)
 
 	for (i = 0; i < 2; i++) {
 		for (n = 0; n < ARRAY_SIZE(others); n++) {
-			EXPECT_EQ(-EINVAL, create_ep(self, i, (i * ALL) ^ others[n])) {
-				TH_LOG("device %d, 0x%x of the other", i, others[n]);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, create_ep(self, i, (i * ALL) ^ others[n])),
+			       "device %d, 0x%x of the other", i, others[n]);
 		}
 	}
 	EXPECT_TRUE(made_nothing(self));

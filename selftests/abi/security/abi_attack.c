@@ -125,9 +125,8 @@ TEST_F(attack, guessed_keys)
 		for (low = 0; low < 256; low++) {
 			if ((key << 8 | low) == own)
 				continue;
-			EXPECT_EQ(-EINVAL, send_sge(self, WR_SEND, addr, 8, key << 8 | low)) {
-				TH_LOG("key 0x%x", key << 8 | low);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, send_sge(self, WR_SEND, addr, 8, key << 8 | low)),
+			       "key 0x%x", key << 8 | low);
 		}
 	}
 	EXPECT_EQ(0, still_works(self));
@@ -258,9 +257,7 @@ TEST_F(attack, long_messages)
 	for (i = 0; i < n; i++)
 		abi_mr_sge(&self->w, &mr, 0, part);
 	ret = post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
-	EXPECT_EQ(-EINVAL, ret) {
-		TH_LOG("%u times %llu bytes", n, part);
-	}
+	LOGGED(EXPECT_EQ(-EINVAL, ret), "%u times %llu bytes", n, part);
 	if (self->s.iwarp)
 		expect_long_receives_refused(_metadata, self, &mr, part, n);
 	EXPECT_EQ(0, still_works(self));
@@ -300,9 +297,8 @@ TEST_F(attack, short_messages)
 		self->buf[off] = abi_random() | 1;
 	for (off = 4096 - 33; off < 4096; off++) {
 		for (len = 2; len <= 33; len += off & 1 ? 31 : 3) {
-			ASSERT_EQ(0, write_from(self, self->qp, off, len)) {
-				TH_LOG("%u bytes at %u", len, off);
-			}
+			LOGGED(ASSERT_EQ(0, write_from(self, self->qp, off, len)),
+			       "%u bytes at %u", len, off);
 			ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0], wc, 1));
 			ASSERT_EQ(0, write_from(self, one.end[0].qp.qp, off, len));
 			ASSERT_EQ(1, abi_wait(&self->s, one.end[0].cq[0], wc, 1));
@@ -358,9 +354,7 @@ TEST_F(attack, send_flags)
 		expected = (1U << bit) & (SEND_FENCE | SEND_SIGNALED |
 					  SEND_SOLICITED) ? 0 : -EINVAL;
 		ret = post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
-		EXPECT_EQ(expected, ret) {
-			TH_LOG("flag bit %u", bit);
-		}
+		LOGGED(EXPECT_EQ(expected, ret), "flag bit %u", bit);
 	}
 }
 
@@ -463,9 +457,7 @@ TEST_F(attack, buffers)
 	for (len = 0; len < sizeof(struct rdma_ep_send_wr); len += 7) {
 		p = good;
 		p.wrs_len = len;
-		EXPECT_EQ(-EINVAL, ABI(self->s.fd, POST_SEND, &p)) {
-			TH_LOG("length %u", len);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, ABI(self->s.fd, POST_SEND, &p)), "length %u", len);
 		EXPECT_EQ(0, p.posted);
 	}
 	p = good;
@@ -492,9 +484,7 @@ TEST_F(attack, buffers)
 		p = good;
 		p.num = too_many[i];
 		EXPECT_EQ(-EINVAL, ABI(self->s.fd, POST_SEND, &p));
-		EXPECT_EQ(3, p.posted) {
-			TH_LOG("%u announced", too_many[i]);
-		}
+		LOGGED(EXPECT_EQ(3, p.posted), "%u announced", too_many[i]);
 	}
 }
 

@@ -191,16 +191,12 @@ static void race_send(struct __test_metadata *_metadata,
 	for (round = 0; go_on(self, round, end); round++) {
 		ret = post_send(self);
 		if (ret) {
-			EXPECT_EQ(-EINVAL, ret) {
-				TH_LOG("%s", c->name);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, ret), "%s", c->name);
 			self->refused++;
 			continue;
 		}
 		self->taken++;
-		ASSERT_EQ(0, one_message(self)) {
-			TH_LOG("%s, round %d", c->name, round);
-		}
+		LOGGED(ASSERT_EQ(0, one_message(self)), "%s, round %d", c->name, round);
 		ASSERT_EQ(0, post_recv(self));
 	}
 	flip_end(&f);
@@ -243,17 +239,13 @@ static void race_recv(struct __test_metadata *_metadata,
 	for (round = 0; go_on(self, round, end); round++) {
 		ret = post_recv(self);
 		if (ret) {
-			EXPECT_EQ(-EINVAL, ret) {
-				TH_LOG("%s", c->name);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, ret), "%s", c->name);
 			self->refused++;
 			continue;
 		}
 		self->taken++;
 		ASSERT_EQ(0, post_send(self));
-		ASSERT_EQ(0, one_message(self)) {
-			TH_LOG("%s, round %d", c->name, round);
-		}
+		LOGGED(ASSERT_EQ(0, one_message(self)), "%s, round %d", c->name, round);
 	}
 	flip_end(&f);
 	met_both(_metadata, self, c);
@@ -349,19 +341,16 @@ static void midway(struct __test_metadata *_metadata,
 		   struct _test_data_changed *self, struct midway *m, bool send,
 		   const struct change *c)
 {
-	EXPECT_EQ(-EINVAL, midway_post(self, m, send, c, true)) {
-		TH_LOG("%s of a %s that was bad", c->name, send ? "send" : "receive");
-	}
+	LOGGED(EXPECT_EQ(-EINVAL, midway_post(self, m, send, c, true)),
+	       "%s of a %s that was bad", c->name, send ? "send" : "receive");
 	if (send)
 		ASSERT_EQ(0, post_recv(self));
-	ASSERT_EQ(0, midway_post(self, m, send, c, false)) {
-		TH_LOG("%s of a %s that was good", c->name, send ? "send" : "receive");
-	}
+	LOGGED(ASSERT_EQ(0, midway_post(self, m, send, c, false)),
+	       "%s of a %s that was good", c->name, send ? "send" : "receive");
 	if (!send)
 		ASSERT_EQ(0, post_send(self));
-	ASSERT_EQ(0, one_message(self)) {
-		TH_LOG("%s of a %s that was good", c->name, send ? "send" : "receive");
-	}
+	LOGGED(ASSERT_EQ(0, one_message(self)),
+	       "%s of a %s that was good", c->name, send ? "send" : "receive");
 }
 
 /* What counts is what it was. */

@@ -138,16 +138,14 @@ TEST_F(keys, kernel_keys_refused)
 		if (j == 0)
 			continue;
 		for (a = 0; a < 2; a++) {
-			EXPECT_EQ(-EINVAL, post(self, WR_SEND, 0, 0, addr[a], 8, key)) {
-				TH_LOG("send: key 0x%x", key);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, post(self, WR_SEND, 0, 0, addr[a], 8, key)),
+			       "send: key 0x%x", key);
 			EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, self->side[1].mr.iova,
 						self->side[1].mr.rkey, addr[a], 8, key)) {
 				TH_LOG("read: key 0x%x", key);
 			}
-			EXPECT_EQ(-EINVAL, post_recv(self, 0, addr[a], 8, key)) {
-				TH_LOG("recv: key 0x%x", key);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, post_recv(self, 0, addr[a], 8, key)),
+			       "recv: key 0x%x", key);
 		}
 	}
 	EXPECT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, self->side[1].mr.iova,
@@ -165,9 +163,7 @@ TEST_F(keys, pd_has_no_key_for_all_memory)
 		if (!strstr(line, "[rdma_ep]"))
 			continue;
 		pds++;
-		EXPECT_NE(NULL, strstr(line, "local_dma_lkey 0x0 ")) {
-			TH_LOG("%s", line);
-		}
+		LOGGED(EXPECT_NE(NULL, strstr(line, "local_dma_lkey 0x0 ")), "%s", line);
 	}
 	if (f)
 		pclose(f);
@@ -281,9 +277,8 @@ TEST_F(keys, stale_key_refused)
 			ASSERT_EQ(0, abi_reg_mr(&c->s, c->s.pd, sink, LEN, AC_LOCAL_WRITE, &next));
 			ASSERT_NE(mr.lkey, next.lkey);
 			usleep(4000);
-			ASSERT_TRUE(all_are(sink, LEN, 0)) {
-				TH_LOG("round %d, region %d", round, again);
-			}
+			LOGGED(ASSERT_TRUE(all_are(sink, LEN, 0)),
+			       "round %d, region %d", round, again);
 		}
 		st.stop = true;
 		for (i = 0; i < THREADS; i++)
@@ -642,9 +637,7 @@ TEST_F(keys, siw_sends_that_stick_refused)
 			TH_LOG("opcode 0x%x", op);
 		}
 		if (i < 16 || i >= 250) {
-			ASSERT_EQ(0, fill_queue(self)) {
-				TH_LOG("after opcode 0x%x", op);
-			}
+			LOGGED(ASSERT_EQ(0, fill_queue(self)), "after opcode 0x%x", op);
 		}
 	}
 	/* Reads into two places, which one iWARP sink can not be */

@@ -527,9 +527,7 @@ FIXTURE_SETUP(namespaces)
 		SKIP(return, "no siw");
 	remove_namespaces();
 	for (i = 0; i < ARRAY_SIZE(setup); i++) {
-		ASSERT_EQ(0, system(setup[i])) {
-			TH_LOG("%s", setup[i]);
-		}
+		LOGGED(ASSERT_EQ(0, system(setup[i])), "%s", setup[i]);
 	}
 	self->ok = true;
 }

@@ -424,15 +424,13 @@ static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
 		for (j = 0; j < 2; j++) {
 			ASSERT_EQ(0, abi_create_id(s, channel, space->ps, space->type, 0, &id[j]));
 		}
-		EXPECT_EQ(want, bind_port(s, id[0], addr, low[i])) {
-			TH_LOG("%s, family %d, binding to %u", space->name, family, low[i]);
-		}
+		LOGGED(EXPECT_EQ(want, bind_port(s, id[0], addr, low[i])),
+		       "%s, family %d, binding to %u", space->name, family, low[i]);
 		if (privileged) {
 			ASSERT_EQ(0, ABI_DESTROY(s, ID, id[0]));
 		}
-		EXPECT_EQ(want, resolve_from_port(s, id[1], addr, dst, low[i])) {
-			TH_LOG("%s, family %d, resolving from %u", space->name, family, low[i]);
-		}
+		LOGGED(EXPECT_EQ(want, resolve_from_port(s, id[1], addr, dst, low[i])),
+		       "%s, family %d, resolving from %u", space->name, family, low[i]);
 		if (privileged) {
 			ASSERT_EQ(0, abi_event(channel, resolved, &ev));
 			ASSERT_EQ(0, ABI_DESTROY(s, ID, id[1]));
@@ -442,12 +440,9 @@ static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
 		return;
 	/* It was the port, and nothing has come of it. */
 	EXPECT_TRUE(abi_quiet(channel));
-	EXPECT_EQ(0, bind_port(s, id[0], addr, 1024)) {
-		TH_LOG("%s, family %d", space->name, family);
-	}
-	EXPECT_EQ(0, resolve_from_port(s, id[1], addr, dst, 1025)) {
-		TH_LOG("%s, family %d", space->name, family);
-	}
+	LOGGED(EXPECT_EQ(0, bind_port(s, id[0], addr, 1024)), "%s, family %d", space->name, family);
+	LOGGED(EXPECT_EQ(0, resolve_from_port(s, id[1], addr, dst, 1025)),
+	       "%s, family %d", space->name, family);
 	ASSERT_EQ(0, abi_event(channel, resolved, &ev));
 	ASSERT_EQ(0, ABI_DESTROY(s, ID, id[0]));
 	ASSERT_EQ(0, ABI_DESTROY(s, ID, id[1]));
@@ -468,9 +463,7 @@ TEST(privileged_ports)
 
 	ASSERT_EQ(0, abi_open(&s));
 	memcpy(&addr[0], &s.addr, sizeof(s.addr));
-	ASSERT_EQ(0, abi_addr6(&s, &addr[1])) {
-		TH_LOG("the device has no IPv6 address");
-	}
+	LOGGED(ASSERT_EQ(0, abi_addr6(&s, &addr[1])), "the device has no IPv6 address");
 	for (i = 0; i < ARRAY_SIZE(spaces); i++)
 		for (j = 0; j < ARRAY_SIZE(addr); j++)
 			expect_ports(_metadata, &s, &spaces[i], &addr[j], true);

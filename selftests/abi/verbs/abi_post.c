@@ -164,9 +164,7 @@ TEST_F(rc, read_before_write)
 			abi_mr_sge(&self->w, &self->mr[0], i * 2048, 2048);
 		}
 		ASSERT_EQ(0, post(self));
-		ASSERT_EQ(2, sent(self, wc, 2)) {
-			TH_LOG("round %d", round);
-		}
+		LOGGED(ASSERT_EQ(2, sent(self, wc, 2)), "round %d", round);
 		first = wc[0].wr_id != 3 * round;
 		EXPECT_TRUE(!first || self->s.iwarp);
 		EXPECT_EQ(3 * round, wc[first].wr_id);
@@ -276,9 +274,7 @@ TEST_F(rc, inline_data)
 		ASSERT_EQ(0, recv_one(self, i, 0, LEN));
 		wr = abi_wrs_send(&self->w, WR_SEND, 0, 0);
 		abi_inline(&self->w, wr, data, len);
-		ASSERT_EQ(0, post(self)) {
-			TH_LOG("%u bytes", len);
-		}
+		LOGGED(ASSERT_EQ(0, post(self)), "%u bytes", len);
 		/* The caller's again */
 		memset(self->w.buf, 0xee, sizeof(self->w.buf));
 		ASSERT_EQ(1, received(self, wc, 1));
@@ -659,9 +655,8 @@ TEST_F(rc, shared_receive_queue_not_filled_by_completions)
 	ASSERT_EQ(0, abi_pair_open(&self->s, &p));
 	for (i = 0; i < 40; i++) {
 		abi_wrs_recv(&self->w, i);
-		ASSERT_EQ(0, ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w, NULL)) {
-			TH_LOG("receive %d", i);
-		}
+		LOGGED(ASSERT_EQ(0, ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w, NULL)),
+		       "receive %d", i);
 		abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, i);
 		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w, NULL));
 		ASSERT_EQ(1, abi_wait(&self->s, p.end[0].cq[0], wc, 1));

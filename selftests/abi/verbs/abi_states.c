@@ -194,18 +194,13 @@ static void expect_done(struct __test_metadata *_metadata, struct raw *r, __u32 
 		ASSERT_EQ(0, post_recv(r, 1, 1000));
 	}
 	build_flags(r, op, flags, 1);
-	ASSERT_EQ(0, post_send(r)) {
-		TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
-	}
+	LOGGED(ASSERT_EQ(0, post_send(r)), "opcode 0x%x, flags 0x%x", op, flags);
 	build(r, WR_SEND, 2);
 	ASSERT_EQ(0, post_send(r));
-	ASSERT_EQ(want, abi_wait(&r->s, r->cq, wc, want)) {
-		TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
-	}
+	LOGGED(ASSERT_EQ(want, abi_wait(&r->s, r->cq, wc, want)),
+	       "opcode 0x%x, flags 0x%x", op, flags);
 	for (i = 0; i < want; i++) {
-		EXPECT_EQ(WC_SUCCESS, wc[i].status) {
-			TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
-		}
+		LOGGED(EXPECT_EQ(WC_SUCCESS, wc[i].status), "opcode 0x%x, flags 0x%x", op, flags);
 		EXPECT_TRUE(wc[i].wr_id != 1 || (flags & SEND_SIGNALED));
 	}
 }
@@ -216,9 +211,7 @@ static void expect_flushed(struct __test_metadata *_metadata, struct raw *r, __u
 	struct rdma_ep_wc wc;
 
 	build_flags(r, op, flags, 3);
-	ASSERT_EQ(0, post_send(r)) {
-		TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
-	}
+	LOGGED(ASSERT_EQ(0, post_send(r)), "opcode 0x%x, flags 0x%x", op, flags);
 	ASSERT_EQ(1, abi_wait(&r->s, r->cq, &wc, 1));
 	EXPECT_EQ(3, wc.wr_id);
 	EXPECT_EQ(WC_WR_FLUSH_ERR, wc.status);
@@ -241,9 +234,8 @@ static void cross(struct __test_metadata *_metadata, struct raw *r, __u32 opcode
 				SEND_SIGNALED | 1U << (n - ALL_FLAGS + 3);
 			if (!allowed(&r->s, opcodes, op, flags)) {
 				build_flags(r, op, flags, op);
-				EXPECT_EQ(-EINVAL, post_send(r)) {
-					TH_LOG("opcode 0x%x, flags 0x%x", op, flags);
-				}
+				LOGGED(EXPECT_EQ(-EINVAL, post_send(r)),
+				       "opcode 0x%x, flags 0x%x", op, flags);
 			} else if (in_error) {
 				expect_flushed(_metadata, r, op, flags);
 			} else if (op != WR_SEND_WITH_INV) {
@@ -531,9 +523,8 @@ TEST_F(datagram, ah_destroyed_after_post)
 		EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 2));
 		return;
 	}
-	ASSERT_EQ(1, abi_wait(&r->s, r->cq, wc + 1, 1)) {
-		TH_LOG("only request %llu, status %u", wc[0].wr_id, wc[0].status);
-	}
+	LOGGED(ASSERT_EQ(1, abi_wait(&r->s, r->cq, wc + 1, 1)),
+	       "only request %llu, status %u", wc[0].wr_id, wc[0].status);
 	send = wc[0].wr_id == 11 ? 0 : 1;
 	EXPECT_EQ(11, wc[send].wr_id);
 	EXPECT_EQ(WC_SUCCESS, wc[send].status);

@@ -120,31 +120,23 @@ TEST_F(verbs, mr_access)
 	for (a = 0; a <= AC_ALL; a++) {
 		bool ok = (a & AC_LOCAL_WRITE) || !(a & (AC_REMOTE_WRITE | AC_REMOTE_ATOMIC));
 
-		EXPECT_EQ(ok ? 0 : -EINVAL, reg(self, self->mem, 4096, a)) {
-			TH_LOG("access 0x%x", a);
-		}
+		LOGGED(EXPECT_EQ(ok ? 0 : -EINVAL, reg(self, self->mem, 4096, a)),
+		       "access 0x%x", a);
 	}
 	for (bit = 0; bit < 32; bit++) {
 		a = 1U << bit;
 		ret = reg(self, self->mem, 4096, a | AC_LOCAL_WRITE);
 		if (a & (AC_ALL | IB_UVERBS_ACCESS_OPTIONAL_RANGE)) {
-			EXPECT_EQ(0, ret) {
-				TH_LOG("access bit %u", bit);
-			}
+			LOGGED(EXPECT_EQ(0, ret), "access bit %u", bit);
 		} else if (!old && (bit == 8 || bit == 9)) {
 			/* FLUSH: rxe's; the second of persistent memory */
-			EXPECT_EQ(self->s.iwarp ? -EOPNOTSUPP : bit == 8 ? 0 : -EINVAL, ret) {
-				TH_LOG("access bit %u", bit);
-			}
+			LOGGED(EXPECT_EQ(self->s.iwarp ? -EOPNOTSUPP : bit == 8 ? 0 : -EINVAL, ret),
+			       "access bit %u", bit);
 		} else if (a & (IB_UVERBS_ACCESS_MW_BIND | IB_UVERBS_ACCESS_ZERO_BASED |
 				IB_UVERBS_ACCESS_ON_DEMAND | IB_UVERBS_ACCESS_HUGETLB)) {
-			EXPECT_EQ(-EOPNOTSUPP, ret) {
-				TH_LOG("access bit %u", bit);
-			}
+			LOGGED(EXPECT_EQ(-EOPNOTSUPP, ret), "access bit %u", bit);
 		} else {
-			EXPECT_EQ(-EINVAL, ret) {
-				TH_LOG("access bit %u", bit);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, ret), "access bit %u", bit);
 		}
 	}
 }
@@ -225,9 +217,7 @@ TEST_F(verbs, cq)
 	for (i = 0; i < ARRAY_SIZE(bad_cqe); i++) {
 		c = good;
 		c.cqe = bad_cqe[i];
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c)) {
-			TH_LOG("%u entries", c.cqe);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c)), "%u entries", c.cqe);
 	}
 	c = good;
 	c.cqe = self->dev.attr.max_cqe + 1;
@@ -250,9 +240,7 @@ TEST_F(verbs, cq)
 	for (i = 0; i < ARRAY_SIZE(bad_fd); i++) {
 		c = good;
 		c.channel_fd = bad_fd[i];
-		EXPECT_EQ(-EBADF, ABI(s->fd, CREATE_CQ, &c)) {
-			TH_LOG("channel %zu", i);
-		}
+		LOGGED(EXPECT_EQ(-EBADF, ABI(s->fd, CREATE_CQ, &c)), "channel %zu", i);
 	}
 }
 
@@ -475,15 +463,13 @@ TEST_F(verbs, qp_caps)
 	for (i = 0; i < 5; i++) {
 		c = good;
 		*caps[i] = limit[i] + 1;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c)) {
-			TH_LOG("capability %zu: %u", i, limit[i] + 1);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c)),
+		       "capability %zu: %u", i, limit[i] + 1);
 		for (j = 0; j < ARRAY_SIZE(bad); j++) {
 			c = good;
 			*caps[i] = bad[j];
-			EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c)) {
-				TH_LOG("capability %zu: %u", i, bad[j]);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c)),
+			       "capability %zu: %u", i, bad[j]);
 		}
 	}
 	/* Everything at its limit at once may be too much, one is not. */
@@ -602,9 +588,7 @@ TEST_F(verbs, ah)
 	a = good;
 	a.attr.grh.dgid[15] ^= 0x4c;
 	ret = ABI(s->fd, CREATE_AH, &a);
-	EXPECT_TRUE(ret == -EHOSTUNREACH || ret == -ETIMEDOUT) {
-		TH_LOG("returned %d", ret);
-	}
+	LOGGED(EXPECT_TRUE(ret == -EHOSTUNREACH || ret == -ETIMEDOUT), "returned %d", ret);
 }
 
 TEST_HARNESS_MAIN

@@ -95,9 +95,7 @@ TEST_F(xrc, driver_without_xrc_posts_refused)
 		ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
 		calls = mock_read("fail/create_qp");
 		abi_qp_attr(&qp, INI, s->pd, cq, 0);
-		EXPECT_EQ(-EOPNOTSUPP, ABI(s->fd, CREATE_QP, &qp)) {
-			TH_LOG("driver %u", others[d]);
-		}
+		LOGGED(EXPECT_EQ(-EOPNOTSUPP, ABI(s->fd, CREATE_QP, &qp)), "driver %u", others[d]);
 		EXPECT_EQ(calls, mock_read("fail/create_qp"));
 		ASSERT_EQ(0, mock_count(&count));
 		EXPECT_EQ(0, count.qp);

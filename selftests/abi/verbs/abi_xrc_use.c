@@ -158,9 +158,8 @@ TEST_F(xrc, initiator_opcodes)
 	for (i = 0; i < ARRAY_SIZE(refused); i++) {
 		abi_wrs_send(&w, refused[i], SEND_SIGNALED, i);
 		posted = 9;
-		EXPECT_EQ(-EOPNOTSUPP, ABI_POST(s, SEND, p.qp, &w, &posted)) {
-			TH_LOG("opcode %u", refused[i]);
-		}
+		LOGGED(EXPECT_EQ(-EOPNOTSUPP, ABI_POST(s, SEND, p.qp, &w, &posted)),
+		       "opcode %u", refused[i]);
 		EXPECT_EQ(0, posted);
 	}
 	for (op = 7; op < 256; op++) {
@@ -459,9 +458,7 @@ TEST_F(xrc, stalled_open_blocks_no_others)
 		end = abi_now_ms() + 5000 * TEST_SCALE;
 		while (!t.done && abi_now_ms() < end)
 			usleep(10000);
-		EXPECT_TRUE(t.done) {
-			TH_LOG("others wait for %s", ops[i & 1]);
-		}
+		LOGGED(EXPECT_TRUE(t.done), "others wait for %s", ops[i & 1]);
 		ASSERT_EQ(0, mock_write(file, "0"));
 		pthread_join(thread[0], NULL);
 		pthread_join(thread[1], NULL);
