@@ -7,8 +7,8 @@
 #include <linux/seq_file.h>
 #include <rdma/rdma_user_cm.h>
 
-#include "cm.h"
-#include "verbs.h"
+#include "cm/cm.h"
+#include "verbs/verbs.h"
 
 /* By enum rdma_ep_obj_type. */
 static const char * const uep_obj_names[] = {

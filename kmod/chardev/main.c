@@ -14,9 +14,9 @@
 #include "../compat.h"
 #include "../include/rdma_ep.h"
 #include "../ulp/ulp.h"
-#include "cm.h"
+#include "cm/cm.h"
 #include "trace.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 /* What every command's structure begins with. */
 struct uep_cmd_hdr {

@@ -6,9 +6,9 @@
 #include <linux/slab.h>
 
 #include "../compat.h"
-#include "cm.h"
+#include "cm/cm.h"
 #include "trace.h"
-#include "verbs.h"
+#include "verbs/verbs.h"
 
 /*
  * Tears sessions down. A file is closed where the task may have lost already what

@@ -14,7 +14,7 @@
 #include <rdma/ib_cm.h>
 #include <trace/misc/rdma.h>
 
-#include "post.h"
+#include "verbs/post.h"
 
 /* Beside a send's opcode, which is an enum ib_wr_opcode. */
 #define UEP_TRACE_RECV	IB_WC_RECV

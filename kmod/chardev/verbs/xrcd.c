@@ -12,7 +12,7 @@
 #include <linux/fs.h>
 #include <linux/slab.h>
 
-#include "cm.h"
+#include "../cm/cm.h"
 #include "verbs.h"
 
 static void uep_xrcd_put_res(struct ep_res *res)

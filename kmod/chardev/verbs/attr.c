@@ -7,8 +7,8 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_sa.h>
 
-#include "../compat.h"
-#include "cm.h"
+#include "../../compat.h"
+#include "../cm/cm.h"
 #include "verbs.h"
 
 void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,

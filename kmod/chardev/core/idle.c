@@ -20,7 +20,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "verbs.h"
+#include "../verbs/verbs.h"
 
 /* For each session. */
 #define UEP_IDLE_MAX		24

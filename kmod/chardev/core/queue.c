@@ -5,7 +5,7 @@
  */
 #include <linux/poll.h>
 
-#include "chardev.h"
+#include "core.h"
 
 static bool uep_read_ready(const struct uep_reader *r, void *priv)
 {

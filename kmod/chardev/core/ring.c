@@ -10,8 +10,8 @@
  */
 #include <linux/mm.h>
 
-#include "../compat.h"
-#include "verbs.h"
+#include "../../compat.h"
+#include "../verbs/verbs.h"
 
 #define UEP_RING_SIZE	sizeof(struct rdma_ep_cq_ring)
 #define UEP_RINGS_PAGE	(PAGE_SIZE / UEP_RING_SIZE)

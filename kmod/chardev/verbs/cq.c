@@ -6,7 +6,7 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "../compat.h"
+#include "../../compat.h"
 #include "verbs.h"
 
 /* ------------------------------------------------------------------ */

@@ -5,7 +5,7 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "cm.h"
+#include "../cm/cm.h"
 #include "verbs.h"
 
 static void uep_srq_event(struct ib_event *event, void *context)

@@ -6,7 +6,7 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
-#include "../compat.h"
+#include "../../compat.h"
 #include "verbs.h"
 
 static void uep_mr_put_res(struct ep_res *res)

@@ -5,7 +5,7 @@
 #ifndef RDMA_EP_POST_H
 #define RDMA_EP_POST_H
 
-#include "../compat.h"
+#include "../../compat.h"
 #include "verbs.h"
 
 /* Buffers up to this size need no allocation. */

@@ -6,7 +6,7 @@
 #ifndef RDMA_EP_CM_H
 #define RDMA_EP_CM_H
 
-#include "chardev.h"
+#include "../core/core.h"
 
 struct uep_srq;
 

@@ -9,7 +9,7 @@
 #include <rdma/opa_addr.h>
 #include <rdma/opa_smi.h>
 
-#include "../compat.h"
+#include "../../compat.h"
 #include "verbs.h"
 
 int uep_query(struct uep_cmd *cmd)

@@ -5,8 +5,8 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "../compat.h"
-#include "cm.h"
+#include "../../compat.h"
+#include "../cm/cm.h"
 #include "verbs.h"
 
 void uep_qp_event(struct ib_event *event, void *context)

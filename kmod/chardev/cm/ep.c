@@ -5,9 +5,9 @@
 #include <linux/fdtable.h>
 #include <linux/string.h>
 
-#include "../engine/trace.h"
+#include "../../engine/trace.h"
 #include "cm.h"
-#include "verbs.h"
+#include "../verbs/verbs.h"
 
 static int uep_ep_passive(struct uep_id *id, struct sockaddr *src)
 {

@@ -16,8 +16,8 @@
 #include <linux/slab.h>
 #include <linux/string_helpers.h>
 
-#include "chardev.h"
-#include "trace.h"
+#include "core.h"
+#include "../trace.h"
 
 static unsigned int session_max_objects = 65536;
 module_param(session_max_objects, uint, 0644);

@@ -5,7 +5,7 @@
 #include <linux/sched/signal.h>
 
 #include "post.h"
-#include "trace.h"
+#include "../trace.h"
 
 struct uep_recv_batch {
 	u32 nr;

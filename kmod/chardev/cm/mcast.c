@@ -6,7 +6,7 @@
 #include <rdma/ib_addr.h>
 
 #include "cm.h"
-#include "verbs.h"
+#include "../verbs/verbs.h"
 
 static void uep_mcast_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {

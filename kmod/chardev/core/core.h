@@ -28,8 +28,8 @@
  *     uep_comp_channel.lock, the same; leaf, interrupts off
  *     uep_async_queue.lock
  */
-#ifndef RDMA_EP_CHARDEV_H
-#define RDMA_EP_CHARDEV_H
+#ifndef RDMA_EP_CORE_H
+#define RDMA_EP_CORE_H
 
 #include <linux/file.h>
 #include <linux/idr.h>
@@ -40,7 +40,7 @@
 #include <linux/xarray.h>
 #include <rdma/rdma_ep.h>
 
-#include "../engine/engine.h"
+#include "../../engine/engine.h"
 
 /* Limits on single queues; the device's own may be lower. */
 #define UEP_MAX_WR		65536U
@@ -387,4 +387,4 @@ int uep_cmd_add_obj(struct uep_cmd *cmd, struct uep_obj *obj);
 int uep_cmd_add_file(struct uep_cmd *cmd, const char *name,
 		     const struct file_operations *fops, void *priv);
 
-#endif /* RDMA_EP_CHARDEV_H */
+#endif /* RDMA_EP_CORE_H */

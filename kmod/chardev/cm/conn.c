@@ -5,9 +5,9 @@
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
-#include "../engine/trace.h"
+#include "../../engine/trace.h"
 #include "cm.h"
-#include "verbs.h"
+#include "../verbs/verbs.h"
 
 /* What iw_cm and siw set aside for a request that may wait */
 #define UEP_IW_REQUEST_BYTES	(512 + 128)

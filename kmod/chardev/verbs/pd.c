@@ -4,7 +4,7 @@
  */
 #include <linux/slab.h>
 
-#include "cm.h"
+#include "../cm/cm.h"
 #include "verbs.h"
 
 static void uep_pd_put_res(struct ep_res *res)

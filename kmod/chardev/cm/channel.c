@@ -12,7 +12,7 @@
 #include <linux/uaccess.h>
 
 #include "cm.h"
-#include "trace.h"
+#include "../trace.h"
 
 static void uep_channel_free(struct kref *ref)
 {

@@ -4,9 +4,9 @@
  */
 #include <linux/nospec.h>
 
-#include "../compat.h"
+#include "../../compat.h"
 #include "post.h"
-#include "trace.h"
+#include "../trace.h"
 
 union uep_send_wr {
 	struct ib_send_wr wr;

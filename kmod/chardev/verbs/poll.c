@@ -9,8 +9,8 @@
 #include <linux/wait_bit.h>
 #include <rdma/opa_addr.h>
 
-#include "../compat.h"
-#include "trace.h"
+#include "../../compat.h"
+#include "../trace.h"
 #include "verbs.h"
 
 /* Completions that were taken from the device before the user could have them. */

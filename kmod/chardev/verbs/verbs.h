@@ -8,7 +8,7 @@
 
 #include <linux/path.h>
 
-#include "chardev.h"
+#include "../core/core.h"
 
 /* ------------------------------------------------------------------ */
 /* Asynchronous events (async.c)                                      */

@@ -11,10 +11,10 @@
 #include <rdma/ib_sa.h>
 #include <rdma/rdma_user_cm.h>
 
-#include "../compat.h"
-#include "../engine/trace.h"
+#include "../../compat.h"
+#include "../../engine/trace.h"
 #include "cm.h"
-#include "verbs.h"
+#include "../verbs/verbs.h"
 
 /*
  * What the CM allocates for an id, its route and its connection, and what of its events
