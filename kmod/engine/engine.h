@@ -209,9 +209,6 @@ void ep_dev_put_pd(struct ep_dev *dev);
  *	Returns when nobody posts any more who saw it before. Under ep_qp.lock
  * @forget: comes with @quiet: takes what has completed; what has not will not be
  *	known to the user. After @quiet, for a reset
- * @keep: optional; the owner has no more use for the hardware object. Returns true
- *	if it has passed to somebody else instead of being destroyed. Inside
- *	ep_dev_enter()
  * @put: drops the reference that the device's list holds
  * @hold: of QPs, comes with @quiet: keeps the owner's object, not the hardware object.
  *	Under a spinlock, of what is in the device's list
@@ -225,7 +222,6 @@ struct ep_res_ops {
 	void (*killing)(struct ep_res *res);
 	void (*quiet)(struct ep_res *res);
 	void (*forget)(struct ep_res *res);
-	bool (*keep)(struct ep_res *res);
 	void (*put)(struct ep_res *res);
 	void (*hold)(struct ep_res *res);
 	void (*unhold)(struct ep_res *res);
@@ -253,9 +249,6 @@ struct ep_res {
 	bool charged;
 };
 
-void ep_res_prepare(struct ep_res *res, struct ep_dev *dev,
-		    enum ep_res_class class, const struct ep_res_ops *ops,
-		    void (*destroy)(struct ep_res *res));
 int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 		const struct ep_res_ops *ops,
 		void (*destroy)(struct ep_res *res));
@@ -263,7 +256,6 @@ int ep_res_charge(struct ep_res *res);
 void ep_res_uncharge(struct ep_res *res);
 void ep_res_add(struct ep_res *res);
 void ep_res_abort(struct ep_res *res);
-bool ep_res_claim(struct ep_res *res);
 void ep_res_destroy(struct ep_res *res);
 void ep_res_fini(struct ep_res *res);
 
@@ -402,10 +394,6 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
 		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr,
 		 const char *caller);
-bool ep_qp_keep(struct ep_qp *qp, struct ep_qp *keeper,
-		const struct ep_res_ops *ops);
-int ep_qp_take(struct ep_qp *qp, struct ep_qp *keeper,
-	       const struct ep_res_ops *ops, void *context);
 int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
 	       const struct ep_res_ops *ops, struct ib_qp_open_attr *attr);
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);

@@ -233,7 +233,6 @@ int uep_destroy_ep(struct uep_cmd *cmd)
 	struct uep_part parts[] = {
 		{ RDMA_EP_OBJ_QP, &arg->qp, &arg->qp_events },
 		{ RDMA_EP_OBJ_SRQ, &arg->srq, &arg->srq_events },
-		/* So that a QP that is used again finds both in their places */
 		{ RDMA_EP_OBJ_CQ, &arg->send_cq.cq, &arg->send_cq.events,
 		  &arg->send_cq.comp_events, &arg->send_cq.channel_fd },
 		{ RDMA_EP_OBJ_CQ, &arg->recv_cq.cq, &arg->recv_cq.events,

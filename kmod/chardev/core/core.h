@@ -18,7 +18,7 @@
  *  ep_id.lock ...            engine
  *   uep_session.ctx_lock     default contexts
  *   uep_session.ev_lock      queues of CM events, what channel an id reports to
- *  uep_idle_user.ending      destruction of a user's idle QPs and CQs: inside of what is
+ *  uep_idle_user.ending      destruction of a user's idle CQs: inside of what is
  *                           above, of what else commands hold while they make objects, and
  *                           of ep_dev_enter()
  *   uep_idle_user.lock      the lists of them (leaf)
@@ -65,7 +65,7 @@ struct uep_channel;
 /* ------------------------------------------------------------------ */
 
 /**
- * struct uep_idle_user - a user's QPs and CQs that wait to be used again (idle.c)
+ * struct uep_idle_user - a user's CQs that wait to be used again (idle.c)
  * @ending: held while some are being destroyed
  * @lock: the lists, of the sessions too, and what they count
  * @all: of all sessions of the user, the oldest first
@@ -89,7 +89,7 @@ struct uep_idle_user {
  * @nr_events: unread CM events
  * @queue_bytes: queue memory charged
  * @pinned_pages: registered
- * @idle: QPs and CQs that wait to be used again
+ * @idle: CQs that wait to be used again
  */
 struct uep_user {
 	struct hlist_node node;
@@ -122,10 +122,8 @@ void uep_quota_query(struct rdma_ep_query *q);
 void uep_quota_show(struct seq_file *m, struct uep_session *s);
 
 /* ------------------------------------------------------------------ */
-/* QPs and CQs that wait to be used again (idle.c)                    */
+/* CQs that wait to be used again (idle.c)                    */
 /* ------------------------------------------------------------------ */
-
-struct uep_cq_hw;
 
 /**
  * struct uep_idle - something of the device that nobody uses
@@ -147,7 +145,6 @@ struct uep_idle {
 
 bool uep_idle_flush(const struct uep_session *s);
 bool uep_idle_flush_user(struct uep_user *user);
-void uep_idle_flush_cq(const struct uep_cq_hw *cq, struct uep_user *user);
 bool uep_idle_room(const struct uep_session *s, u64 bytes);
 bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes);
 struct uep_idle *uep_idle_take(struct uep_session *s,
@@ -199,7 +196,7 @@ void uep_show_fdinfo(struct seq_file *m, struct file *file);
  * @ring_lock: @ring_pages
  * @ring_pages: memory shared with the user, page by page
  * @rings: which rings in there are taken
- * @idle: QPs and CQs that wait to be used again (idle.c, also the next two)
+ * @idle: CQs that wait to be used again (idle.c, also the next two)
  * @nr_idle: how many
  * @idle_bytes: memory of theirs that is charged
  * @waits: where readers of its channels wait (@ev_lock)

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * QPs and CQs that their user has destroyed, kept for a moment.
+ * CQs of the device that their user has destroyed, kept for a moment.
  *
- * Most of what it takes to make an endpoint on a software device is to allocate and
- * to clear the memory of its queues. Programs that connect, talk and disconnect again
- * and again need the same queues soon after they have let go of them. So the
- * device's CQ, empty and without QPs in use, and its QP, if no peer has ever heard of
- * it and nothing was ever sent, wait a little for the session's next request for one
- * that is the same. They have nothing of their user any more, and are never
- * given to another session. They are destroyed with the session, when their time has
- * passed, when they are in the way of a quota or of a limit of the device, and with
- * the device.
- *
- * An idle QP keeps its CQs. These may be in use, or idle, too: then since later than
- * the QP, so that whatever goes through the lists from the front meets the QP
- * first.
+ * Most of what a CQ costs on a software device is to allocate and to clear the memory of
+ * its queue. Programs that connect, talk and disconnect again and again need the same
+ * queue soon after they have destroyed it. So the device's CQ, empty and without QPs,
+ * waits a little for the session's next request for one that is the same. It has nothing
+ * of its user any more, and is never given to another session. It is destroyed with the
+ * session, when its time has passed, when it is in the way of a quota or of a limit of
+ * the device, and with the device.
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -95,20 +89,6 @@ static bool uep_idle_any(struct uep_idle *idle, const void *arg)
 bool uep_idle_flush_user(struct uep_user *user)
 {
 	return uep_idle_flush_if(&user->idle, uep_idle_any, NULL);
-}
-
-static bool uep_idle_uses_cq(struct uep_idle *idle, const void *cq)
-{
-	struct uep_qp_hw *hw = uep_idle_qp(idle);
-
-	return hw && (hw->send_cq == cq || hw->recv_cq == cq);
-}
-
-/* Before a CQ of the user's is destroyed, which no QP in use has any more. */
-void uep_idle_flush_cq(const struct uep_cq_hw *cq, struct uep_user *user)
-{
-	if (atomic_read(&cq->nr_idle_qps))
-		uep_idle_flush_if(&user->idle, uep_idle_uses_cq, cq);
 }
 
 static void uep_idle_expire(struct work_struct *work)

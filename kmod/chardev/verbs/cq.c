@@ -77,20 +77,15 @@ void uep_cq_hw_put(struct uep_cq_hw *hw)
 }
 
 /* Nobody uses it any more. */
-static void uep_cq_hw_end(struct uep_cq_hw *hw, const struct uep_session *s)
+static void uep_cq_hw_end(struct uep_cq_hw *hw)
 {
-	uep_idle_flush_cq(hw, s->user);
 	ep_res_destroy(&hw->cq.res);
 	uep_cq_hw_put(hw);
 }
 
-/* Its QPs were before it. */
 static void uep_cq_hw_end_idle(struct uep_idle *idle)
 {
-	struct uep_cq_hw *hw = container_of(idle, struct uep_cq_hw, idle);
-
-	ep_res_destroy(&hw->cq.res);
-	uep_cq_hw_put(hw);
+	uep_cq_hw_end(container_of(idle, struct uep_cq_hw, idle));
 }
 
 static void uep_cq_hw_put_res(struct ep_res *res)
@@ -204,7 +199,7 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 		    uep_idle_add(&hw->idle, obj->session, obj->queue_bytes))
 			obj->queue_bytes = 0;
 		else
-			uep_cq_hw_end(hw, obj->session);
+			uep_cq_hw_end(hw);
 	}
 	out->comp_events_reported = uep_comp_purge(cq);
 	out->events_reported = uep_async_purge(cq->ctx->async, &cq->async);
@@ -249,8 +244,7 @@ static bool uep_cq_hw_suits(struct uep_idle *idle, const void *arg)
 	struct uep_cq_hw *hw = container_of(idle, struct uep_cq_hw, idle);
 	const struct uep_cq_wish *wish = arg;
 
-	return idle->end == uep_cq_hw_end_idle && !hw->worn &&
-	       hw->cq.res.dev == wish->dev && hw->wanted == wish->cqe &&
+	return !hw->worn && hw->cq.res.dev == wish->dev && hw->wanted == wish->cqe &&
 	       hw->comp_vector == wish->comp_vector;
 }
 
@@ -269,7 +263,7 @@ static struct uep_cq_hw *uep_cq_hw_take(struct uep_session *s,
 	hw = container_of(idle, struct uep_cq_hw, idle);
 	if (!ep_res_charge(&hw->cq.res))
 		return hw;
-	uep_cq_hw_end(hw, s);
+	uep_cq_hw_end(hw);
 	return NULL;
 }
 

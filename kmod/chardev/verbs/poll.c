@@ -406,6 +406,11 @@ int uep_poll_cq(struct uep_cmd *cmd)
 /* How long rxe may take for a completion */
 #define UEP_DISARM_TIME		(HZ / 2)
 
+/* Of a QP that is in no list. */
+static void uep_cq_no_event(struct ib_event *event, void *context)
+{
+}
+
 /* One completion, of a QP that is made for it and has failed. No work request stands behind it. */
 static void uep_cq_complete_once(struct uep_cq_hw *hw, struct ib_pd *pd)
 {
@@ -413,7 +418,7 @@ static void uep_cq_complete_once(struct uep_cq_hw *hw, struct ib_pd *pd)
 	struct ib_qp_init_attr init = {
 		.send_cq = ibcq,
 		.recv_cq = ibcq,
-		.event_handler = uep_qp_event,
+		.event_handler = uep_cq_no_event,
 		.cap = {
 			.max_send_wr = 1,
 			.max_recv_wr = 1,

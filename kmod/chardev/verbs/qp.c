@@ -13,9 +13,6 @@ void uep_qp_event(struct ib_event *event, void *context)
 {
 	struct uep_qp *qp = context;
 
-	/* Nobody's: see ep_qp_keep(). */
-	if (!qp)
-		return;
 	uep_async_post(qp->ctx->async, &qp->async, event->event);
 }
 
@@ -83,11 +80,6 @@ static void uep_qp_put_res(struct ep_res *res)
 	uep_obj_put(&qp->obj);
 }
 
-static bool uep_qp_keep_res(struct ep_res *res)
-{
-	return uep_qp_keep(uep_qp_of_res(res));
-}
-
 static void uep_qp_hold_res(struct ep_res *res)
 {
 	uep_obj_get(&uep_qp_of_res(res)->obj);
@@ -119,7 +111,6 @@ const struct ep_res_ops uep_qp_res_ops = {
 	.killing = uep_qp_killing,
 	.quiet = uep_qp_quiet,
 	.forget = uep_qp_forget_res,
-	.keep = uep_qp_keep_res,
 	.put = uep_qp_put_res,
 	.hold = uep_qp_hold_res,
 	.unhold = uep_qp_unhold_res,
@@ -232,7 +223,6 @@ struct uep_qp_parts {
 	struct uep_cq *send_cq;
 	struct uep_cq *recv_cq;
 	struct uep_srq *srq;
-	bool of_id;
 };
 
 static void uep_qp_parts_release(struct uep_qp_parts *parts)
@@ -400,15 +390,6 @@ static u32 uep_qp_sq_slots(u32 max_send_wr)
 	       roundup_pow_of_two(max_send_wr + 1) + UEP_POST_BATCH : 0;
 }
 
-static int uep_qp_create_hw(struct uep_qp *qp, struct ib_qp_init_attr *attr)
-{
-	/* Of an attempt that has failed */
-	ep_res_fini(&qp->qp.res);
-	attr->cap = qp->wanted;
-	return ep_qp_create(&qp->qp, qp->ctx->dev, qp->pd->pd.ibpd,
-			    &uep_qp_res_ops, attr, KBUILD_MODNAME);
-}
-
 /* Called inside ep_dev_enter(); takes over the parts in any case. */
 static struct uep_qp *uep_qp_new(struct uep_session *s,
 				 const struct rdma_ep_qp_init *init,
@@ -445,7 +426,6 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	qp->send_cq = parts->send_cq;
 	qp->recv_cq = parts->recv_cq;
 	qp->srq = parts->srq;
-	qp->of_id = parts->of_id;
 	qp->max_sge_rd = ibdev->attrs.max_sge_rd;
 	attr.qp_context = qp;
 	if (!ep_dev_can(ibdev, EP_CAN_INLINE))
@@ -454,15 +434,9 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	if (ep_is_siw(ibdev) && attr.cap.max_send_sge == 1)
 		attr.cap.max_send_sge = 2;
 
-	qp->wanted = attr.cap;
-
 	uep_obj_get(&qp->obj);
-	ret = uep_qp_use_again(qp, &attr);
-	if (ret == -ENODEV)
-		ret = uep_qp_create_hw(qp, &attr);
-	/* Those that nobody uses are not to be in the user's way. */
-	if (ret && ret != -EINVAL && uep_idle_flush_user(s->user))
-		ret = uep_qp_create_hw(qp, &attr);
+	ret = ep_qp_create(&qp->qp, qp->ctx->dev, qp->pd->pd.ibpd, &uep_qp_res_ops, &attr,
+			   KBUILD_MODNAME);
 	if (ret) {
 		uep_obj_put(&qp->obj);
 		goto err;
@@ -538,7 +512,7 @@ static struct uep_qp *uep_qp_build(struct uep_cmd *cmd,
 				   struct rdma_ep_qp_init *init,
 				   struct uep_id *id, int *srcu)
 {
-	struct uep_qp_parts parts = { .of_id = id };
+	struct uep_qp_parts parts = {};
 	struct uep_qp *qp;
 	struct ep_dev *dev;
 	int ret;

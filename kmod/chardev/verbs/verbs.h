@@ -352,7 +352,6 @@ struct uep_wc_chunk;
  *	(@poll_lock or @lock to write, only ever set)
  * @armed: the device has been told to notify of any completion, and has not since
  * @disarming: uep_cq_disarm() waits for that
- * @nr_idle_qps: QPs of this CQ that are nobody's
  * @idle: while it is nobody's
  */
 struct uep_cq_hw {
@@ -368,7 +367,6 @@ struct uep_cq_hw {
 	bool worn;
 	bool armed;
 	bool disarming;
-	atomic_t nr_idle_qps;
 	struct uep_idle idle;
 };
 
@@ -495,8 +493,6 @@ int uep_query_srq(struct uep_cmd *cmd);
  * @recv_cq: the same; @send_cq for an XRC initiator
  * @srq: SRQ or NULL (uses it)
  * @qp: the engine's
- * @wanted: capabilities that were asked for
- * @of_id: made for an id, which alone tells a peer of it
  * @sq: posted sends
  * @rq: posted receives, unused with an SRQ
  * @key: index in uep_session.qps
@@ -517,8 +513,6 @@ struct uep_qp {
 	struct uep_cq *recv_cq;
 	struct uep_srq *srq;
 	struct ep_qp qp;
-	struct ib_qp_cap wanted;
-	bool of_id;
 	struct uep_wq sq;
 	struct uep_wq rq;
 	unsigned long key;
@@ -530,30 +524,6 @@ struct uep_qp {
 	u32 max_sge_rd;
 	struct uep_async_node async;
 };
-
-/**
- * struct uep_qp_hw - a device's QP that is nobody's (qp_idle.c)
- * @ref: the device's list; the list of idle ones
- * @qp: the engine's
- * @pd: its PD, a default one, which is there as long as the session
- * @send_cq: its CQ (holds a reference)
- * @recv_cq: the same
- * @wanted: capabilities that were asked for
- * @idle: in the list of idle ones
- */
-struct uep_qp_hw {
-	struct kref ref;
-	struct ep_qp qp;
-	struct uep_pd *pd;
-	struct uep_cq_hw *send_cq;
-	struct uep_cq_hw *recv_cq;
-	struct ib_qp_cap wanted;
-	struct uep_idle idle;
-};
-
-struct uep_qp_hw *uep_idle_qp(struct uep_idle *idle);
-bool uep_qp_keep(struct uep_qp *qp);
-int uep_qp_use_again(struct uep_qp *qp, const struct ib_qp_init_attr *attr);
 
 extern const struct ep_res_ops uep_qp_res_ops;
 
