@@ -7,6 +7,7 @@
 #include <linux/seq_file.h>
 #include <rdma/rdma_user_cm.h>
 
+#include "chardev.h"
 #include "cm/cm.h"
 #include "verbs/verbs.h"
 

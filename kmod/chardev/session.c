@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "../compat.h"
+#include "chardev.h"
 #include "cm/cm.h"
 #include "trace.h"
 #include "verbs/verbs.h"

@@ -219,9 +219,10 @@ static struct uep_channel *uep_id_publish_locked(struct uep_id *id)
 	return chan;
 }
 
-void uep_id_publish(struct uep_id *id)
+void uep_id_publish(struct uep_obj *obj)
 {
-	struct uep_session *s = id->obj.session;
+	struct uep_id *id = container_of(obj, struct uep_id, obj);
+	struct uep_session *s = obj->session;
 	struct uep_channel *closed;
 
 	spin_lock(&s->ev_lock);
@@ -255,7 +256,7 @@ void uep_channel_unclaim(struct uep_id *id)
  * Moves the id with its unread events. @chan: reference, which the id takes.
  * Returns the old channel with the reference that the id had.
  */
-struct uep_channel *uep_channel_move(struct uep_id *id,
+static struct uep_channel *uep_channel_move(struct uep_id *id,
 				     struct uep_channel *chan, u32 *reported)
 {
 	struct uep_session *s = id->obj.session;
@@ -288,13 +289,33 @@ struct uep_channel *uep_channel_move(struct uep_id *id,
 	return old;
 }
 
+static void uep_moved(struct uep_cmd_step *step)
+{
+	struct uep_id *id = step->obj;
+
+	uep_channel_put(step->arg);
+	uep_obj_put(&id->obj);
+}
+
+static void uep_move_back(struct uep_cmd_step *step)
+{
+	u32 reported;
+
+	step->arg = uep_channel_move(step->obj, step->arg, &reported);
+	uep_moved(step);
+}
+
+static const struct uep_cmd_step_ops uep_move_ops = {
+	.commit = uep_moved,
+	.abort = uep_move_back,
+};
+
 /* Moves the id as part of the command: back again if that fails. */
 void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id,
 		  struct uep_channel *chan, u32 *reported)
 {
 	uep_obj_get(&id->obj);
-	cmd->moved = id;
-	cmd->moved_from = uep_channel_move(id, chan, reported);
+	uep_cmd_add_step(cmd, &uep_move_ops, id, uep_channel_move(id, chan, reported));
 }
 
 /*
@@ -332,7 +353,7 @@ static struct uep_event *uep_channel_take(struct uep_channel *chan)
 }
 
 /* The next event of the channel that the id reports to. */
-struct uep_event *uep_channel_take_of(struct uep_id *id)
+static struct uep_event *uep_channel_take_of(struct uep_id *id)
 {
 	struct uep_session *s = id->obj.session;
 	struct uep_event *ev;
@@ -344,7 +365,7 @@ struct uep_event *uep_channel_take_of(struct uep_id *id)
 }
 
 /* The event could not be delivered after all: it is the next one again. */
-void uep_channel_untake(struct uep_event *ev)
+static void uep_channel_untake(struct uep_event *ev)
 {
 	struct uep_id *id = ev->id;
 	struct uep_session *s = id->obj.session;
@@ -378,7 +399,7 @@ void uep_channel_untake(struct uep_event *ev)
  * The user has the event: its new id, if any, is his. Unless the session was
  * closed meanwhile: nobody would destroy an id that is published after that.
  */
-void uep_channel_delivered(struct uep_event *ev)
+static void uep_channel_delivered(struct uep_event *ev)
 {
 	struct uep_id *id = ev->id;
 	struct uep_session *s = id->obj.session;
@@ -478,7 +499,7 @@ static const struct file_operations uep_channel_fops = {
  * would not wait or fail. Nothing of any id is held meanwhile, and the session can
  * not end: the command has its file.
  */
-struct uep_event *uep_channel_await(struct uep_session *s, int fd)
+static struct uep_event *uep_channel_await(struct uep_session *s, int fd)
 {
 	struct file *file = fget(fd);
 	struct uep_event *ev = NULL;
@@ -499,6 +520,41 @@ struct uep_event *uep_channel_await(struct uep_session *s, int fd)
 	}
 out:
 	fput(file);
+	return ev;
+}
+
+static void uep_cmd_event_delivered(struct uep_cmd_step *step)
+{
+	uep_channel_delivered(step->obj);
+}
+
+static void uep_cmd_event_untake(struct uep_cmd_step *step)
+{
+	uep_channel_untake(step->obj);
+}
+
+static const struct uep_cmd_step_ops uep_cmd_event_ops = {
+	.commit = uep_cmd_event_delivered,
+	.abort = uep_cmd_event_untake,
+};
+
+/* As uep_channel_await(), as part of the command: the event is put back if that fails. */
+struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd)
+{
+	struct uep_event *ev = uep_channel_await(cmd->s, fd);
+
+	if (!IS_ERR_OR_NULL(ev))
+		uep_cmd_add_step(cmd, &uep_cmd_event_ops, ev, NULL);
+	return ev;
+}
+
+/* The next event of the channel that the id reports to, the same; or NULL. */
+struct uep_event *uep_cmd_take_event(struct uep_cmd *cmd, struct uep_id *id)
+{
+	struct uep_event *ev = uep_channel_take_of(id);
+
+	if (ev)
+		uep_cmd_add_step(cmd, &uep_cmd_event_ops, ev, NULL);
 	return ev;
 }
 

@@ -125,20 +125,15 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast);
 void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id,
 		  struct uep_channel *chan, u32 *reported);
-struct uep_channel *uep_channel_move(struct uep_id *id,
-				     struct uep_channel *chan, u32 *reported);
-struct uep_event *uep_channel_take_of(struct uep_id *id);
-struct uep_event *uep_channel_await(struct uep_session *s, int fd);
-void uep_channel_untake(struct uep_event *ev);
-void uep_channel_delivered(struct uep_event *ev);
-void uep_id_publish(struct uep_id *id);
+struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd);
+struct uep_event *uep_cmd_take_event(struct uep_cmd *cmd, struct uep_id *id);
+void uep_id_publish(struct uep_obj *obj);
 void uep_channel_unclaim(struct uep_id *id);
 void uep_event_free(struct uep_event *ev);
 int uep_create_channel(struct uep_cmd *cmd);
 int uep_migrate_id(struct uep_cmd *cmd);
 
 void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id);
-void uep_id_forget(struct uep_id *id);
 void uep_id_refuse(struct uep_obj *obj);
 struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin(struct uep_session *s, u32 handle);

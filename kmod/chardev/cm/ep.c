@@ -70,7 +70,7 @@ int uep_create_ep(struct uep_cmd *cmd)
 static int uep_request_qp(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 			  struct uep_id *child)
 {
-	int nr_objs = cmd->nr_objs, nr_files = cmd->nr_files;
+	int nr_steps = cmd->nr_steps;
 	int ret;
 
 	ret = ep_id_begin_bound(&child->id);
@@ -78,10 +78,8 @@ static int uep_request_qp(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		return ret;
 	ret = uep_qp_make(cmd, init, child);
 	ep_id_end(&child->id);
-	if (ret) {
-		uep_cmd_rollback(cmd, nr_objs, nr_files);
-		uep_id_forget(child);
-	}
+	if (ret)
+		uep_cmd_rollback(cmd, nr_steps);
 	return ret;
 }
 
@@ -102,15 +100,14 @@ int uep_get_request(struct uep_cmd *cmd)
 	id = uep_id_lookup(cmd->s, arg->id);
 	if (!id)
 		return -ENOENT;
-	ev = uep_channel_take_of(id);
+	ev = uep_cmd_take_event(cmd, id);
 	uep_obj_put(&id->obj);
 	if (!ev && await)
-		ev = uep_channel_await(cmd->s, arg->await_fd);
+		ev = uep_cmd_await_event(cmd, arg->await_fd);
 	if (IS_ERR(ev))
 		return PTR_ERR(ev);
 	if (!ev)
 		return -EAGAIN;
-	cmd->event = ev;
 	arg->event = ev->rec;
 	arg->channel_fd = -1;
 	arg->qp_errno = 0;

@@ -58,21 +58,12 @@ void uep_id_refuse(struct uep_obj *obj)
 	ep_id_end(&id->id);
 }
 
-/* A QP or SRQ of the id is among what the command makes. */
-void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id)
-{
-	if (cmd->owner)
-		return;
-	uep_obj_get(&id->obj);
-	cmd->owner = id;
-}
-
 /*
  * What was made for the id has been undone. It does not keep that, as it would what
  * its user destroys. (If a signal comes first, it does, until it gets another one or
  * ends.)
  */
-void uep_id_forget(struct uep_id *id)
+static void uep_id_forget(struct uep_id *id)
 {
 	struct uep_srq *srq = NULL;
 
@@ -84,6 +75,31 @@ void uep_id_forget(struct uep_id *id)
 	ep_id_end(&id->id);
 	if (srq)
 		uep_obj_put(&srq->obj);
+}
+
+static void uep_cmd_owned(struct uep_cmd_step *step)
+{
+	struct uep_id *id = step->obj;
+
+	uep_obj_put(&id->obj);
+}
+
+static void uep_cmd_disown(struct uep_cmd_step *step)
+{
+	uep_id_forget(step->obj);
+	uep_cmd_owned(step);
+}
+
+static const struct uep_cmd_step_ops uep_cmd_own_ops = {
+	.commit = uep_cmd_owned,
+	.abort = uep_cmd_disown,
+};
+
+/* A QP or SRQ of the id is what the command adds next. */
+void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id)
+{
+	uep_obj_get(&id->obj);
+	uep_cmd_add_step(cmd, &uep_cmd_own_ops, id, NULL);
 }
 
 static void uep_id_free(struct uep_obj *obj)
@@ -112,6 +128,7 @@ static const struct uep_obj_type uep_id_type = {
 	.settle = uep_id_settle,
 	.unclaim = uep_id_unclaim,
 	.destroy = uep_id_destroy,
+	.publish = uep_id_publish,
 	.free = uep_id_free,
 };
 

@@ -56,9 +56,6 @@
 
 struct uep_session;
 struct uep_cmd;
-struct uep_event;
-struct uep_id;
-struct uep_channel;
 
 /* ------------------------------------------------------------------ */
 /* Quotas (quota.c)                                                   */
@@ -174,7 +171,6 @@ struct uep_past {
 };
 
 void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
-void uep_show_fdinfo(struct seq_file *m, struct file *file);
 
 /**
  * struct uep_session - one open of the device
@@ -247,6 +243,7 @@ struct uep_obj;
  * @destroy: the object has been claimed: end it, let go of the use of others
  *	(uep_obj_unuse()), write what the user is told. Also called for objects
  *	whose creation failed half-way
+ * @publish: optional: gives the object to the user instead of uep_obj_publish()
  * @free: the last reference is gone: put those others, kfree_rcu() the memory.
  *	Process context. May come long after @destroy if the device is going away
  */
@@ -256,6 +253,7 @@ struct uep_obj_type {
 	int (*settle)(struct uep_obj *obj);
 	void (*unclaim)(struct uep_obj *obj);
 	void (*destroy)(struct uep_obj *obj, struct rdma_ep_destroy *out);
+	void (*publish)(struct uep_obj *obj);
 	void (*free)(struct uep_obj *obj);
 };
 
@@ -300,7 +298,6 @@ void uep_obj_unclaim(struct uep_obj *obj);
 int uep_obj_settle(struct uep_obj *obj);
 void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out);
 void uep_obj_discard(struct uep_obj *obj);
-int uep_destroy(struct uep_cmd *cmd);
 
 /**
  * struct uep_wait - where readers of a channel wait
@@ -335,53 +332,65 @@ __poll_t uep_poll(struct file *file, poll_table *wait,
 		  const struct uep_reader *r);
 void uep_wait_add(struct uep_session *s, struct uep_wait *wait);
 void uep_wait_del(struct uep_session *s, struct uep_wait *wait);
-struct uep_session *uep_session_create(void);
 void uep_session_get(struct uep_session *s);
 void uep_session_put(struct uep_session *s);
-void uep_session_release(struct uep_session *s);
 bool uep_session_run(struct uep_session *s, struct work_struct *work);
 int uep_session_init(void);
 void uep_session_cleanup(void);
 
 /* ------------------------------------------------------------------ */
-/* Commands (main.c)                                                  */
+/* Commands (cmd.c)                                                   */
 /* ------------------------------------------------------------------ */
 
-#define UEP_CMD_MAX_OBJS	4
-#define UEP_CMD_MAX_FDS		4
+struct uep_cmd_step;
+
+/**
+ * struct uep_cmd_step_ops - how a step of a command ends
+ * @commit: the command has succeeded, and its results are with the user: cannot fail
+ * @abort: it has failed, and so have the steps after this one been undone
+ */
+struct uep_cmd_step_ops {
+	void (*commit)(struct uep_cmd_step *step);
+	void (*abort)(struct uep_cmd_step *step);
+};
+
+/**
+ * struct uep_cmd_step - something that a command has made, taken or changed
+ * @ops: how it ends
+ * @obj: what
+ * @arg: more of it
+ */
+struct uep_cmd_step {
+	const struct uep_cmd_step_ops *ops;
+	void *obj;
+	void *arg;
+};
+
+/* GET_REQUEST: event, file, move, owner, two CQs with a file each, QP. */
+#define UEP_CMD_MAX_STEPS	10
 
 /**
  * struct uep_cmd - a command being executed
  * @s: session
  * @arg: the command's structure, copied in; copied out afterwards
  * @uarg: where that is
- * @objs: objects that the command made; published if all goes well
- * @files: files that the command made, with the numbers they will have
- * @event: event that the command took from a channel; put back if it fails
- * @moved: id that the command moved to another channel (reference)
- * @moved_from: where it was, and is again if the command fails (reference)
- * @owner: id that a QP or SRQ was made for (reference)
+ * @steps: what is to be undone if the command fails
+ * @nr_steps: how many
  */
 struct uep_cmd {
 	struct uep_session *s;
 	void *arg;
 	void __user *uarg;
-	struct uep_obj *objs[UEP_CMD_MAX_OBJS];
-	int nr_objs;
-	struct {
-		struct file *file;
-		int fd;
-	} files[UEP_CMD_MAX_FDS];
-	int nr_files;
-	struct uep_event *event;
-	struct uep_id *moved;
-	struct uep_channel *moved_from;
-	struct uep_id *owner;
+	struct uep_cmd_step steps[UEP_CMD_MAX_STEPS];
+	int nr_steps;
 };
 
-void uep_cmd_rollback(struct uep_cmd *cmd, int nr_objs, int nr_files);
+void uep_cmd_add_step(struct uep_cmd *cmd, const struct uep_cmd_step_ops *ops, void *obj,
+		      void *arg);
 int uep_cmd_add_obj(struct uep_cmd *cmd, struct uep_obj *obj);
 int uep_cmd_add_file(struct uep_cmd *cmd, const char *name,
 		     const struct file_operations *fops, void *priv);
+void uep_cmd_commit(struct uep_cmd *cmd);
+void uep_cmd_rollback(struct uep_cmd *cmd, int nr_steps);
 
 #endif /* RDMA_EP_CORE_H */

@@ -197,6 +197,8 @@ static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
 	ep_dev_put(dev);
 	if (IS_ERR(srq))
 		return PTR_ERR(srq);
+	if (id)
+		uep_cmd_own(cmd, id);
 	ret = uep_cmd_add_obj(cmd, &srq->obj);
 	if (ret)
 		return ret;
@@ -205,7 +207,6 @@ static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
 			uep_obj_put(&id->srq->obj);
 		uep_obj_get(&srq->obj);
 		id->srq = srq;
-		uep_cmd_own(cmd, id);
 	}
 	arg->srq = srq->obj.handle;
 	arg->pd = pd->obj.handle;
