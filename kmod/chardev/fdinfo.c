@@ -33,12 +33,6 @@ struct uep_sums {
 	u64 pinned;
 };
 
-void uep_past_add(struct uep_past *past, const struct uep_traffic *t)
-{
-	atomic64_add(t->posted, &past->posted);
-	atomic64_add(t->bytes, &past->bytes);
-}
-
 static void uep_sum_add(struct uep_traffic *sum, struct uep_wq *wq)
 {
 	spin_lock(&wq->lock);

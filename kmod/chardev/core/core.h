@@ -58,7 +58,7 @@ struct uep_session;
 struct uep_cmd;
 
 /* ------------------------------------------------------------------ */
-/* Quotas (quota.c)                                                   */
+/* Users (user.c) and quotas (quota.c)                                */
 /* ------------------------------------------------------------------ */
 
 /**
@@ -86,6 +86,8 @@ struct uep_idle_user {
  * @nr_events: unread CM events
  * @queue_bytes: queue memory charged
  * @pinned_pages: registered
+ * @reclaim: gives back what is charged to the user and not in use; returns whether
+ *	there was any. Process context, holds uep_idle_user.ending
  * @idle: CQs that wait to be used again
  */
 struct uep_user {
@@ -96,6 +98,7 @@ struct uep_user {
 	atomic_t nr_events;
 	atomic64_t queue_bytes;
 	atomic64_t pinned_pages;
+	bool (*reclaim)(struct uep_user *user);
 	struct uep_idle_user idle;
 };
 
@@ -147,11 +150,11 @@ bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes);
 struct uep_idle *uep_idle_take(struct uep_session *s,
 			       bool (*match)(struct uep_idle *idle,
 					     const void *arg), const void *arg);
-void uep_idle_init(struct uep_idle_user *user);
-void uep_idle_cleanup(struct uep_idle_user *user);
+void uep_idle_init(struct uep_user *user);
+void uep_idle_cleanup(struct uep_user *user);
 
 /* ------------------------------------------------------------------ */
-/* Sessions and objects (session.c)                                   */
+/* Sessions (session_ref.c) and objects (object.c)                    */
 /* ------------------------------------------------------------------ */
 
 /**
@@ -337,6 +340,36 @@ void uep_session_put(struct uep_session *s);
 bool uep_session_run(struct uep_session *s, struct work_struct *work);
 int uep_session_init(void);
 void uep_session_cleanup(void);
+
+/* ------------------------------------------------------------------ */
+/* Where completions of a CQ are for the user to take (ring.c)        */
+/* ------------------------------------------------------------------ */
+
+/* Values of rdma_ep_cq_ring.pending beside 0. */
+enum {
+	UEP_RING_PENDING = 1,
+	UEP_RING_ARMING,	/* 0 soon, unless something completes */
+};
+
+/**
+ * struct uep_ring - a CQ's ring
+ * @shared: memory shared with the user, or NULL: no ring
+ * @index: where the user finds it
+ * @head: rdma_ep_cq_ring.head (uep_cq.poll_lock)
+ */
+struct uep_ring {
+	struct rdma_ep_cq_ring *shared;
+	u32 index;
+	u32 head;
+};
+
+void uep_rings_init(struct uep_session *s);
+void uep_rings_cleanup(struct uep_session *s);
+int uep_ring_create(struct uep_session *s, struct uep_ring *ring);
+void uep_ring_destroy(struct uep_session *s, struct uep_ring *ring);
+u32 uep_ring_room(const struct uep_ring *ring);
+void uep_ring_put(struct uep_ring *ring, const struct rdma_ep_wc *wc, u32 nr);
+int uep_mmap(struct file *file, struct vm_area_struct *vma);
 
 /* ------------------------------------------------------------------ */
 /* Commands (cmd.c)                                                   */

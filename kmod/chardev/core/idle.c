@@ -14,7 +14,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "../verbs/verbs.h"
+#include "core.h"
 
 /* For each session. */
 #define UEP_IDLE_MAX		24
@@ -173,16 +173,17 @@ struct uep_idle *uep_idle_take(struct uep_session *s,
 	return found;
 }
 
-void uep_idle_init(struct uep_idle_user *user)
+void uep_idle_init(struct uep_user *user)
 {
-	mutex_init(&user->ending);
-	spin_lock_init(&user->lock);
-	INIT_LIST_HEAD(&user->all);
-	INIT_DELAYED_WORK(&user->work, uep_idle_expire);
+	mutex_init(&user->idle.ending);
+	spin_lock_init(&user->idle.lock);
+	INIT_LIST_HEAD(&user->idle.all);
+	INIT_DELAYED_WORK(&user->idle.work, uep_idle_expire);
+	user->reclaim = uep_idle_flush_user;
 }
 
 /* The user has no sessions any more. */
-void uep_idle_cleanup(struct uep_idle_user *user)
+void uep_idle_cleanup(struct uep_user *user)
 {
-	cancel_delayed_work_sync(&user->work);
+	cancel_delayed_work_sync(&user->idle.work);
 }

@@ -7,7 +7,6 @@
  * without these. A task with CAP_SYS_RESOURCE is not limited.
  */
 #include <linux/capability.h>
-#include <linux/hashtable.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -48,52 +47,6 @@ static unsigned int user_max_pinned_mb;
 module_param(user_max_pinned_mb, uint, 0644);
 MODULE_PARM_DESC(user_max_pinned_mb,
 		 "most registered memory of all sessions of a user, MiB (half of all)");
-
-/* Users with open sessions, and their reference counts reaching zero. */
-static DEFINE_MUTEX(uep_users_lock);
-static DEFINE_HASHTABLE(uep_users, 6);
-
-struct uep_user *uep_user_get(kuid_t uid)
-{
-	u32 key = __kuid_val(uid);
-	struct uep_user *user;
-
-	mutex_lock(&uep_users_lock);
-	hash_for_each_possible(uep_users, user, node, key) {
-		if (uid_eq(user->uid, uid)) {
-			refcount_inc(&user->ref);
-			goto out;
-		}
-	}
-	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
-	if (!user)
-		goto out;
-	refcount_set(&user->ref, 1);
-	user->uid = uid;
-	uep_idle_init(&user->idle);
-	hash_add(uep_users, &user->node, key);
-out:
-	mutex_unlock(&uep_users_lock);
-	return user;
-}
-
-void uep_user_put(struct uep_user *user)
-{
-	if (!refcount_dec_and_mutex_lock(&user->ref, &uep_users_lock))
-		return;
-	hash_del(&user->node);
-	mutex_unlock(&uep_users_lock);
-	uep_idle_cleanup(&user->idle);
-	kfree(user);
-}
-
-/* Root may have become somebody else since. */
-bool uep_user_is_current(const struct uep_user *user)
-{
-	return uid_eq(user->uid, current_euid()) ||
-	       uid_eq(user->uid, current_uid()) ||
-	       uid_eq(user->uid, GLOBAL_ROOT_UID);
-}
 
 static u64 uep_mb(unsigned int mb)
 {
@@ -187,7 +140,7 @@ static int uep_try_add(struct uep_session *s, int objs, u64 queue_bytes)
 		return 0;
 	/* Other users' connections wait for that thread. */
 	if (!(current->flags & PF_KTHREAD) &&
-	    ((uep_idle_flush_user(s->user) && !uep_over_limit(s)) ||
+	    ((s->user->reclaim(s->user) && !uep_over_limit(s)) ||
 	     capable(CAP_SYS_RESOURCE)))
 		return 0;
 	if (trace_rdma_ep_over_limit_enabled())
@@ -217,7 +170,7 @@ int uep_charge_file(struct uep_user *user)
 	u32 max = READ_ONCE(user_max_objects);
 
 	if (likely(atomic_inc_return(&user->nr_objs) <= max) ||
-	    (uep_idle_flush_user(user) && atomic_read(&user->nr_objs) <= max) ||
+	    (user->reclaim(user) && atomic_read(&user->nr_objs) <= max) ||
 	    capable(CAP_SYS_RESOURCE))
 		return 0;
 	atomic_dec(&user->nr_objs);

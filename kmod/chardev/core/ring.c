@@ -11,7 +11,7 @@
 #include <linux/mm.h>
 
 #include "../../compat.h"
-#include "../verbs/verbs.h"
+#include "core.h"
 
 #define UEP_RING_SIZE	sizeof(struct rdma_ep_cq_ring)
 #define UEP_RINGS_PAGE	(PAGE_SIZE / UEP_RING_SIZE)

@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "../trace.h"
 #include "post.h"
 
 /* The user's entries are posted from the copy as they are. */
@@ -86,7 +87,7 @@ int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
 }
 
 /* For traces: of the first send. */
-u32 uep_post_opcode(const struct uep_post_buf *buf)
+static u32 uep_post_opcode(const struct uep_post_buf *buf)
 {
 	const struct rdma_ep_send_wr *u = (void *)buf->data;
 
@@ -97,7 +98,7 @@ u32 uep_post_opcode(const struct uep_post_buf *buf)
  * For traces, which have time: the data that the first @nr requests name. They are on
  * the queue, so all has been checked.
  */
-u64 uep_post_bytes(const struct uep_post_buf *buf, u32 nr, bool send)
+static u64 uep_post_bytes(const struct uep_post_buf *buf, u32 nr, bool send)
 {
 	const u8 *pos = buf->data;
 	const struct ib_sge *sge;
@@ -123,6 +124,14 @@ u64 uep_post_bytes(const struct uep_post_buf *buf, u32 nr, bool send)
 			bytes += sge++->length;
 	}
 	return bytes;
+}
+
+/* Called if rdma_ep_post is traced. */
+void uep_post_trace(const struct uep_obj *obj, const struct rdma_ep_post *arg,
+		    const struct uep_post_buf *buf, bool send, int ret)
+{
+	trace_rdma_ep_post(obj, arg, send ? uep_post_opcode(buf) : UEP_TRACE_RECV,
+			   uep_post_bytes(buf, arg->posted, send), ret);
 }
 
 /*

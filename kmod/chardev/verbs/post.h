@@ -23,8 +23,8 @@ int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type,
 	     int (*fn)(struct uep_obj *obj, struct rdma_ep_post *arg,
 		       struct uep_post_buf *buf));
 void *uep_post_next(struct uep_post_buf *buf, u64 len);
-u32 uep_post_opcode(const struct uep_post_buf *buf);
-u64 uep_post_bytes(const struct uep_post_buf *buf, u32 nr, bool send);
+void uep_post_trace(const struct uep_obj *obj, const struct rdma_ep_post *arg,
+		    const struct uep_post_buf *buf, bool send, int ret);
 int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
 		  u64 *total);
 

@@ -190,7 +190,8 @@ static int uep_recv_qp(struct uep_obj *obj, struct rdma_ep_post *arg,
 	if (qp->srq || qp->xrcd || qp->qp.type == IB_QPT_XRC_INI)
 		return -EINVAL;
 	ret = uep_recv_all(&q, arg, buf);
-	trace_rdma_ep_post(obj, arg, buf, false, ret);
+	if (trace_rdma_ep_post_enabled())
+		uep_post_trace(obj, arg, buf, false, ret);
 	uep_qp_harvest(qp);
 	return ret;
 }
@@ -207,7 +208,8 @@ static int uep_recv_srq(struct uep_obj *obj, struct rdma_ep_post *arg,
 	};
 	int ret = uep_recv_all(&q, arg, buf);
 
-	trace_rdma_ep_post(obj, arg, buf, false, ret);
+	if (trace_rdma_ep_post_enabled())
+		uep_post_trace(obj, arg, buf, false, ret);
 	return ret;
 }
 

@@ -444,7 +444,8 @@ static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,
 		if (err)
 			ret = err;
 	}
-	trace_rdma_ep_post(obj, arg, buf, true, ret);
+	if (trace_rdma_ep_post_enabled())
+		uep_post_trace(obj, arg, buf, true, ret);
 	uep_qp_harvest(qp);
 	return ret;
 }

@@ -302,34 +302,6 @@ struct uep_comp_channel {
 	struct uep_wait wait;
 };
 
-/* The place where completions of a CQ are for the user to take (ring.c). */
-
-/* Values of rdma_ep_cq_ring.pending beside 0. */
-enum {
-	UEP_RING_PENDING = 1,
-	UEP_RING_ARMING,	/* 0 soon, unless something completes */
-};
-
-/**
- * struct uep_ring - a CQ's ring
- * @shared: memory shared with the user, or NULL: no ring
- * @index: where the user finds it
- * @head: rdma_ep_cq_ring.head (uep_cq.poll_lock)
- */
-struct uep_ring {
-	struct rdma_ep_cq_ring *shared;
-	u32 index;
-	u32 head;
-};
-
-void uep_rings_init(struct uep_session *s);
-void uep_rings_cleanup(struct uep_session *s);
-int uep_ring_create(struct uep_session *s, struct uep_ring *ring);
-void uep_ring_destroy(struct uep_session *s, struct uep_ring *ring);
-u32 uep_ring_room(const struct uep_ring *ring);
-void uep_ring_put(struct uep_ring *ring, const struct rdma_ep_wc *wc, u32 nr);
-int uep_mmap(struct file *file, struct vm_area_struct *vma);
-
 struct uep_qp;
 struct uep_wc_chunk;
 
