@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Event channels: queues of CM events.
- *
- * All queues of a session are under one lock, so that an id moves between
- * channels with its events in one step. User memory is only touched with an
+ * Event channels: the ids that report to them, and the files that CM events are read
+ * from. User memory is only touched with an
  * event off the queue and no lock held, so that a reader who makes the copy wait
  * holds nobody else up.
  */
@@ -32,128 +30,24 @@ void uep_channel_put(struct uep_channel *chan)
 	kref_put(&chan->ref, uep_channel_free);
 }
 
-/* The id that it is about is still there. */
-void uep_event_free(struct uep_event *ev)
-{
-	if (ev->charged)
-		uep_uncharge(ev->id->obj.session, 0);
-	if (ev->child)
-		uep_obj_discard(&ev->child->obj);
-	if (ev->mcast)
-		uep_obj_put(&ev->mcast->obj);
-	kfree(ev);
-}
-
-/* Does nobody want to know of it any more? */
-static bool uep_event_stale(const struct uep_event *ev)
-{
-	return ev->id->gone || (ev->mcast && uep_obj_ended(&ev->mcast->obj));
-}
-
 /*
- * Is it news of the id from the CM? Nobody has asked for these, and they come once. So
- * there is room for some of each id, which has been paid for: other ids, and other
- * sessions, whose events nobody reads, do not keep it from learning that its connection is
- * up, or down, or that its device goes.
+ * Before many ids are destroyed, in the tear-down of a session or a channel: answers a connection request over iWARP, be it in
+ * the event queue of a listener or an id of its own. InfiniBand's CM does that when
+ * the id is destroyed, one after the other: rxe of Linux 6.1 loses MADs if several
+ * are on their way when the route goes.
  */
-static bool uep_event_is_news(const struct uep_event *ev)
+void uep_id_refuse(struct uep_obj *obj)
 {
-	return !ev->charged && !ev->child;
-}
+	struct uep_id *id = container_of(obj, struct uep_id, obj);
+	const struct rdma_cm_id *cm_id = id->id.cm_id;
 
-/* Counts an unread event if there is room; ev_lock is held. */
-static bool uep_event_count(struct uep_event *ev, bool force)
-{
-	bool news = uep_event_is_news(ev);
-	struct uep_id *id = ev->id;
-
-	force |= news && id->nr_news < UEP_ID_NEWS;
-	if (!force && id->nr_events >= UEP_MAX_ID_EVENTS)
-		return false;
-	if (!uep_count_event(id->obj.session, force))
-		return false;
-	id->nr_events++;
-	id->nr_news += news;
-	return true;
-}
-
-static void uep_event_uncount(struct uep_event *ev)
-{
-	ev->id->nr_events--;
-	ev->id->nr_news -= uep_event_is_news(ev);
-	uep_uncount_event(ev->id->obj.session);
-}
-
-/*
- * Queues an event of the id. @cm_id: the new id of a connection request, which
- * passes to ev->child; else NULL. Returns false if nobody would read it; then
- * the event is still the caller's, and the request rdma_cm's.
- */
-bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
-		       struct rdma_cm_id *cm_id)
-{
-	struct uep_session *s = id->obj.session;
-	bool wanted;
-
-	ev->id = id;
-	spin_lock(&s->ev_lock);
-	wanted = !uep_event_stale(ev) && id->accepted;
-	if (!wanted || !uep_event_count(ev, false)) {
-		spin_unlock(&s->ev_lock);
-		return false;
-	}
-	if (cm_id) {
-		ep_id_adopt(&ev->child->id, cm_id);
-		ev->child->chan = id->chan;
-		kref_get(&id->chan->ref);
-	}
-	ev->rec.id = id->obj.handle;
-	ev->rec.uid = id->uid;
-	list_add_tail(&ev->entry, &id->chan->events);
-	list_add_tail(&ev->own, &id->events);
-	/* Under the lock: it keeps the channel. */
-	wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
-	spin_unlock(&s->ev_lock);
-	return true;
-}
-
-/*
- * Drops the unread events of an id that is being destroyed, or only those of a
- * membership of its that is.
- */
-void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast)
-{
-	struct uep_session *s = id->obj.session;
-	struct uep_event *ev, *next;
-	LIST_HEAD(dropped);
-
-	spin_lock(&s->ev_lock);
-	if (!mcast)
-		id->gone = true;
-	list_for_each_entry_safe(ev, next, &id->events, own)
-		if (!mcast || ev->mcast == mcast) {
-			list_del(&ev->own);
-			list_move_tail(&ev->entry, &dropped);
-			uep_event_uncount(ev);
-		}
-	spin_unlock(&s->ev_lock);
-	list_for_each_entry_safe(ev, next, &dropped, entry)
-		uep_event_free(ev);
-}
-
-/*
- * A request that has not been read is for who reads its listener's events, and so is
- * what becomes of it; ev_lock is held. Returns the channel that its id reported to, with
- * a reference.
- */
-static struct uep_channel *uep_event_follow(const struct uep_event *ev,
-					    struct uep_channel *chan)
-{
-	struct uep_channel *old = ev->child->chan;
-
-	kref_get(&chan->ref);
-	ev->child->chan = chan;
-	return old;
+	uep_channel_purge(id, NULL);
+	if (ep_id_begin_bound(&id->id))
+		return;
+	if (id->id.request &&
+	    rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
+		ep_id_reject(&id->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
+	ep_id_end(&id->id);
 }
 
 /*
@@ -647,22 +541,4 @@ int uep_create_channel(struct uep_cmd *cmd)
 		return PTR_ERR(chan);
 	uep_channel_put(chan);
 	return 0;
-}
-
-int uep_migrate_id(struct uep_cmd *cmd)
-{
-	struct rdma_ep_migrate_id *arg = cmd->arg;
-	struct uep_channel *chan;
-	struct uep_id *id;
-
-	if (arg->reserved)
-		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
-	if (!id)
-		return -ENOENT;
-	chan = uep_channel_for(cmd, arg->flags, &arg->channel_fd);
-	if (!IS_ERR(chan))
-		uep_cmd_move(cmd, id, chan, &arg->events_reported);
-	uep_obj_put(&id->obj);
-	return PTR_ERR_OR_ZERO(chan);
 }

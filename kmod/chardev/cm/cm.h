@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Communication ids and their events in the user face, and the commands on them.
- * How they live and lock is in chardev.h.
+ * How they live and lock is in ../core/core.h.
  */
 #ifndef RDMA_EP_CM_H
 #define RDMA_EP_CM_H
@@ -130,6 +130,11 @@ struct uep_event *uep_cmd_take_event(struct uep_cmd *cmd, struct uep_id *id);
 void uep_id_publish(struct uep_obj *obj);
 void uep_channel_unclaim(struct uep_id *id);
 void uep_event_free(struct uep_event *ev);
+bool uep_event_stale(const struct uep_event *ev);
+bool uep_event_count(struct uep_event *ev, bool force);
+void uep_event_uncount(struct uep_event *ev);
+struct uep_channel *uep_event_follow(const struct uep_event *ev,
+				     struct uep_channel *chan);
 int uep_create_channel(struct uep_cmd *cmd);
 int uep_migrate_id(struct uep_cmd *cmd);
 
@@ -158,6 +163,11 @@ int uep_init_qp_attr(struct uep_cmd *cmd);
 int uep_notify(struct uep_cmd *cmd);
 int uep_write_event(struct uep_cmd *cmd);
 int uep_join_multicast(struct uep_cmd *cmd);
+
+int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
+		struct uep_id *id);
+int uep_create_qp(struct uep_cmd *cmd);
+int uep_create_srq(struct uep_cmd *cmd);
 
 int uep_create_ep(struct uep_cmd *cmd);
 int uep_get_request(struct uep_cmd *cmd);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Multicast: memberships of ids and attachments of QPs.
+ * Multicast: memberships of ids.
  */
 #include <linux/slab.h>
 #include <rdma/ib_addr.h>
 
 #include "cm.h"
-#include "../verbs/verbs.h"
 
 static void uep_mcast_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
@@ -83,37 +82,4 @@ int uep_join_multicast(struct uep_cmd *cmd)
 	if (!ret)
 		arg->mcast = mcast->obj.handle;
 	return ret;
-}
-
-static int uep_qp_mcast(struct uep_cmd *cmd,
-			int (*fn)(struct ep_qp *qp, const union ib_gid *gid,
-				  u16 lid))
-{
-	struct rdma_ep_qp_mcast *arg = cmd->arg;
-	struct uep_obj *obj;
-	struct uep_qp *qp;
-	union ib_gid gid;
-	int ret;
-
-	if (arg->lid > U16_MAX)
-		return -EINVAL;
-	memcpy(gid.raw, arg->gid, sizeof(gid.raw));
-	obj = uep_obj_lookup(cmd->s, arg->qp, RDMA_EP_OBJ_QP);
-	if (!obj)
-		return -ENOENT;
-	qp = container_of(obj, struct uep_qp, obj);
-	ret = fn(&qp->qp, &gid, arg->lid);
-	ret = uep_obj_error(obj, ret);
-	uep_obj_put(obj);
-	return ret;
-}
-
-int uep_attach_mcast(struct uep_cmd *cmd)
-{
-	return uep_qp_mcast(cmd, ep_qp_attach_mcast);
-}
-
-int uep_detach_mcast(struct uep_cmd *cmd)
-{
-	return uep_qp_mcast(cmd, ep_qp_detach_mcast);
 }

@@ -41,7 +41,7 @@ static const struct uep_obj_type uep_ctx_type = {
 };
 
 /* Called inside ep_dev_enter(). */
-static struct uep_ctx *uep_ctx_create(struct uep_session *s,
+struct uep_ctx *uep_ctx_create(struct uep_session *s,
 				      struct ep_dev *dev)
 {
 	u32 nr_ports = dev->ibdev->phys_port_cnt + 1;
@@ -66,61 +66,6 @@ static struct uep_ctx *uep_ctx_create(struct uep_session *s,
 	mutex_lock(&uep_ctxs_lock);
 	list_add_tail(&ctx->entry, &uep_ctxs);
 	mutex_unlock(&uep_ctxs_lock);
-	return ctx;
-}
-
-static struct uep_ctx *uep_ctx_create_default(struct uep_session *s,
-					      struct ep_dev *dev)
-{
-	struct uep_ctx *ctx;
-	struct uep_pd *pd;
-	int ret;
-
-	ctx = uep_ctx_create(s, dev);
-	if (IS_ERR(ctx))
-		return ctx;
-	pd = uep_pd_create(ctx);
-	if (IS_ERR(pd)) {
-		ret = PTR_ERR(pd);
-		goto err_ctx;
-	}
-	ret = uep_obj_reserve(&ctx->obj);
-	if (ret)
-		goto err_pd;
-	ret = uep_obj_reserve(&pd->obj);
-	if (ret)
-		goto err_pd;
-	ret = xa_insert(&s->default_ctxs, dev->index, ctx, GFP_KERNEL_ACCOUNT);
-	if (ret)
-		goto err_pd;
-
-	/* Keeps the user from destroying it until the session ends. */
-	uep_obj_hold(&pd->obj);
-	ctx->default_pd = pd;
-	uep_obj_publish(&ctx->obj);
-	uep_obj_publish(&pd->obj);
-	return ctx;
-
-err_pd:
-	uep_obj_discard(&pd->obj);
-err_ctx:
-	uep_obj_discard(&ctx->obj);
-	return ERR_PTR(ret);
-}
-
-/*
- * The session's default context on @dev, made on first use. It lives until the
- * session ends. Called inside ep_dev_enter().
- */
-struct uep_ctx *uep_ctx_default(struct uep_session *s, struct ep_dev *dev)
-{
-	struct uep_ctx *ctx;
-
-	mutex_lock(&s->ctx_lock);
-	ctx = xa_load(&s->default_ctxs, dev->index);
-	if (!ctx)
-		ctx = uep_ctx_create_default(s, dev);
-	mutex_unlock(&s->ctx_lock);
 	return ctx;
 }
 
@@ -171,41 +116,6 @@ void uep_ctx_exit(struct uep_ctx *ctx, int srcu)
 {
 	ep_dev_exit(ctx->dev, srcu);
 	uep_obj_unhold(&ctx->obj);
-}
-
-int uep_open_device(struct uep_cmd *cmd)
-{
-	struct rdma_ep_open_device *arg = cmd->arg;
-	struct uep_ctx *ctx;
-	struct ep_dev *dev;
-	int srcu, ret;
-
-	dev = uep_dev_lookup(arg->dev_index, &srcu);
-	if (IS_ERR(dev))
-		return PTR_ERR(dev);
-	arg->pd = 0;
-	if (arg->flags & RDMA_EP_OPEN_DEFAULT) {
-		ctx = uep_ctx_default(cmd->s, dev);
-		if (!IS_ERR(ctx))
-			arg->pd = ctx->default_pd->obj.handle;
-	} else {
-		ctx = uep_ctx_create(cmd->s, dev);
-		if (!IS_ERR(ctx)) {
-			ret = uep_cmd_add_obj(cmd, &ctx->obj);
-			if (ret)
-				ctx = ERR_PTR(ret);
-		}
-	}
-	ret = PTR_ERR_OR_ZERO(ctx);
-	if (!ret) {
-		arg->ctx = ctx->obj.handle;
-		arg->async_fd = uep_async_file(cmd, ctx->async);
-		if (arg->async_fd < 0)
-			ret = arg->async_fd;
-	}
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
-	return ret;
 }
 
 /* The context that a verbs object was made in. */

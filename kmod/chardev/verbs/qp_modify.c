@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Modifying and querying queue pairs.
+ * Modifying and querying queue pairs, attaching them to multicast groups.
  */
 #include "verbs.h"
 
@@ -111,4 +111,37 @@ int uep_query_qp(struct uep_cmd *cmd)
 	ret = uep_obj_error(&qp->obj, ret);
 	uep_qp_exit(qp, srcu);
 	return ret;
+}
+
+static int uep_qp_mcast(struct uep_cmd *cmd,
+			int (*fn)(struct ep_qp *qp, const union ib_gid *gid,
+				  u16 lid))
+{
+	struct rdma_ep_qp_mcast *arg = cmd->arg;
+	struct uep_obj *obj;
+	struct uep_qp *qp;
+	union ib_gid gid;
+	int ret;
+
+	if (arg->lid > U16_MAX)
+		return -EINVAL;
+	memcpy(gid.raw, arg->gid, sizeof(gid.raw));
+	obj = uep_obj_lookup(cmd->s, arg->qp, RDMA_EP_OBJ_QP);
+	if (!obj)
+		return -ENOENT;
+	qp = container_of(obj, struct uep_qp, obj);
+	ret = fn(&qp->qp, &gid, arg->lid);
+	ret = uep_obj_error(obj, ret);
+	uep_obj_put(obj);
+	return ret;
+}
+
+int uep_attach_mcast(struct uep_cmd *cmd)
+{
+	return uep_qp_mcast(cmd, ep_qp_attach_mcast);
+}
+
+int uep_detach_mcast(struct uep_cmd *cmd)
+{
+	return uep_qp_mcast(cmd, ep_qp_detach_mcast);
 }

@@ -5,7 +5,6 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "../cm/cm.h"
 #include "verbs.h"
 
 static void uep_srq_event(struct ib_event *event, void *context)
@@ -120,7 +119,7 @@ static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
 }
 
 /* Called inside ep_dev_enter(), with @pd held for the SRQ. */
-static struct uep_srq *uep_srq_create(struct uep_pd *pd,
+struct uep_srq *uep_srq_create(struct uep_pd *pd,
 				      struct rdma_ep_create_srq *arg)
 {
 	struct uep_session *s = pd->obj.session;
@@ -172,60 +171,6 @@ static struct uep_srq *uep_srq_create(struct uep_pd *pd,
 err:
 	uep_obj_discard(&srq->obj);
 	return ERR_PTR(ret);
-}
-
-static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
-{
-	struct rdma_ep_create_srq *arg = cmd->arg;
-	struct uep_srq *srq;
-	struct ep_dev *dev;
-	struct uep_pd *pd;
-	int srcu, ret;
-
-	if (arg->srq_type > IB_SRQT_XRC ||
-	    (arg->srq_type != IB_SRQT_XRC && (arg->xrcd || arg->cq)))
-		return -EINVAL;
-	if (id && id->srq && !uep_obj_ended(&id->srq->obj))
-		return -EINVAL;
-	pd = uep_pd_enter(cmd->s, arg->pd, id, &srcu);
-	if (IS_ERR(pd))
-		return PTR_ERR(pd);
-	dev = pd->ctx->dev;
-	kref_get(&dev->ref);
-	srq = uep_srq_create(pd, arg);
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
-	if (IS_ERR(srq))
-		return PTR_ERR(srq);
-	if (id)
-		uep_cmd_own(cmd, id);
-	ret = uep_cmd_add_obj(cmd, &srq->obj);
-	if (ret)
-		return ret;
-	if (id) {
-		if (id->srq)
-			uep_obj_put(&id->srq->obj);
-		uep_obj_get(&srq->obj);
-		id->srq = srq;
-	}
-	arg->srq = srq->obj.handle;
-	arg->pd = pd->obj.handle;
-	arg->max_wr = srq->srq.attr.max_wr;
-	arg->max_sge = srq->max_sge;
-	arg->srq_num = srq->srq.num;
-	return 0;
-}
-
-int uep_create_srq(struct uep_cmd *cmd)
-{
-	struct rdma_ep_create_srq *arg = cmd->arg;
-	struct uep_id *id;
-
-	if (!arg->id)
-		return uep_srq_make(cmd, NULL);
-	id = uep_id_begin_bound(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) :
-			    uep_id_end(id, uep_srq_make(cmd, id));
 }
 
 /* The SRQ that a command names, with a reference and inside ep_dev_enter(). */

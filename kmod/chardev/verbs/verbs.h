@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Verbs objects in the user face, and the commands on them. How they live and
- * lock is in chardev.h.
+ * lock is in ../core/core.h.
  */
 #ifndef RDMA_EP_VERBS_H
 #define RDMA_EP_VERBS_H
@@ -62,7 +62,6 @@ int uep_async_file(struct uep_cmd *cmd, struct uep_async_queue *q);
 /* ------------------------------------------------------------------ */
 
 struct uep_pd;
-struct uep_id;
 
 /**
  * struct uep_ctx - a device opened in a session
@@ -87,7 +86,7 @@ struct uep_ctx {
 	struct uep_async_node ports[];
 };
 
-struct uep_ctx *uep_ctx_default(struct uep_session *s, struct ep_dev *dev);
+struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev);
 struct ep_dev *uep_dev_lookup(u32 index, int *srcu);
 struct uep_ctx *uep_ctx_enter(struct uep_session *s, u32 handle, int *srcu);
 void uep_ctx_exit(struct uep_ctx *ctx, int srcu);
@@ -117,7 +116,7 @@ struct uep_pd {
 
 struct uep_pd *uep_pd_create(struct uep_ctx *ctx);
 struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle,
-			    struct uep_id *id, int *srcu);
+			    struct ep_dev *dev, int *srcu);
 int uep_alloc_pd(struct uep_cmd *cmd);
 
 /**
@@ -418,6 +417,8 @@ struct uep_comp_channel *uep_comp_get(struct uep_session *s, int fd);
 void uep_comp_put(struct uep_comp_channel *chan);
 bool uep_comp_is(struct uep_cq *cq, int fd);
 void uep_comp_post(struct uep_cq *cq);
+struct uep_cq *uep_comp_take(struct uep_comp_channel *chan, u64 *uid);
+void uep_comp_untake(struct uep_comp_channel *chan, struct uep_cq *cq);
 u32 uep_comp_purge(struct uep_cq *cq);
 int uep_create_comp_channel(struct uep_cmd *cmd);
 
@@ -451,7 +452,8 @@ struct uep_srq {
 	struct uep_async_node async;
 };
 
-int uep_create_srq(struct uep_cmd *cmd);
+struct uep_srq *uep_srq_create(struct uep_pd *pd,
+			       struct rdma_ep_create_srq *arg);
 int uep_modify_srq(struct uep_cmd *cmd);
 int uep_query_srq(struct uep_cmd *cmd);
 
@@ -504,14 +506,11 @@ struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
 			    u64 uid, u64 queue_bytes);
 unsigned long uep_qp_key(const struct uep_qp *qp);
 void uep_qp_learn_port(struct uep_qp *qp, u32 port);
-int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
-		struct uep_id *id);
 struct uep_qp *uep_target_create(struct uep_session *s,
 				 const struct rdma_ep_qp_init *init,
-				 struct uep_id *id, int *srcu);
+				 struct ep_dev *dev, int *srcu);
 struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
 			     u32 qp_num);
-int uep_create_qp(struct uep_cmd *cmd);
 int uep_open_qp(struct uep_cmd *cmd);
 int uep_modify_qp(struct uep_cmd *cmd);
 int uep_query_qp(struct uep_cmd *cmd);
