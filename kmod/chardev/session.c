@@ -17,6 +17,14 @@ static const enum rdma_ep_obj_type uep_verbs_types[] = {
 	RDMA_EP_OBJ_AH, RDMA_EP_OBJ_XRCD, RDMA_EP_OBJ_PD,
 };
 
+/* Has the object been made in the context? NULL: in any. */
+static bool uep_obj_is_in(const struct uep_obj *obj, const struct uep_ctx *ctx)
+{
+	while (ctx && obj && obj != &ctx->obj)
+		obj = obj->uses[0];
+	return obj;
+}
+
 /*
  * Before QPs of the session are destroyed: of a context, or, NULL, all. The senders of
  * what the user has got are answered first. See ep_rxe_stop_all(). (Nothing uses a QP,
@@ -35,7 +43,7 @@ static void uep_stop_qps(struct uep_session *s, const struct uep_ctx *ctx)
 		obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_QP);
 		if (!obj)
 			continue;
-		if (!ctx || uep_obj_ctx(obj) == ctx)
+		if (uep_obj_is_in(obj, ctx))
 			ep_rxe_stop(&container_of(obj, struct uep_qp, obj)->qp);
 		uep_obj_put(obj);
 		cond_resched();
@@ -60,7 +68,7 @@ static int uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 			obj = uep_obj_lookup(s, handle, uep_verbs_types[i]);
 			if (!obj)
 				continue;
-			if (uep_obj_ctx(obj) == ctx && uep_obj_claim(obj)) {
+			if (uep_obj_is_in(obj, ctx) && uep_obj_claim(obj)) {
 				ret = uep_obj_settle(obj);
 				if (!ret)
 					uep_obj_end(obj, &out);

@@ -290,8 +290,8 @@ static bool ep_res_unlink(struct ep_res *res)
 }
 
 /*
- * From here on the object is destroyed with its device. The caller has given
- * the list a reference to the owner's object.
+ * From here on the object is destroyed with its device, whose list holds a reference to the
+ * owner's.
  */
 void ep_res_add(struct ep_res *res)
 {
@@ -301,6 +301,7 @@ void ep_res_add(struct ep_res *res)
 	if (!res->ops)
 		return;
 	spin_lock(&dev->lock);
+	res->ops->hold(res);
 	list_add_tail(&res->entry, &dev->res[res->class]);
 	if (qp)
 		hash_add(dev->qps, &qp->by_num, qp->qp_num);
@@ -313,7 +314,9 @@ static void ep_res_kill(struct ep_res *res)
 		res->ops->killing(res);
 	res->destroy(res);
 	ep_res_uncharge(res);
-	res->ops->put(res);
+	if (res->ops->gone)
+		res->ops->gone(res);
+	res->ops->unhold(res);
 }
 
 /* Whoever takes it off the list is the one who may do away with it. */

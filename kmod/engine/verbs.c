@@ -3,8 +3,7 @@
  * PDs, CQs, SRQs and QPs: creation, destruction, state.
  *
  * The create functions are called inside ep_dev_enter() with the owner's object
- * zeroed, and with a reference for the device's list in hand that is theirs on
- * success. Kernel consumers (no ops) hold the device instead.
+ * zeroed, but for ep_res.owner. Kernel consumers (no ops) hold the device instead.
  */
 #include <linux/module.h>
 

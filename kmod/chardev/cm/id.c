@@ -87,7 +87,6 @@ static void uep_id_free(struct uep_obj *obj)
 		uep_channel_put(id->chan);
 	if (id->srq)
 		uep_obj_put(&id->srq->obj);
-	kfree_rcu(id, obj.rcu);
 }
 
 static int uep_id_settle(struct uep_obj *obj)
@@ -161,9 +160,7 @@ static struct uep_id *uep_id_new(struct uep_session *s)
 /* Returns the id with a reference, or NULL. */
 struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle)
 {
-	struct uep_obj *obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
-
-	return obj ? container_of(obj, struct uep_id, obj) : NULL;
+	return uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
 }
 
 static struct uep_id *uep_id_begin_with(struct uep_session *s, u32 handle,
@@ -177,9 +174,7 @@ static struct uep_id *uep_id_begin_with(struct uep_session *s, u32 handle,
 	ret = begin(&id->id);
 	if (!ret)
 		return id;
-	ret = uep_obj_error(&id->obj, ret);
-	uep_obj_put(&id->obj);
-	return ERR_PTR(ret);
+	return ERR_PTR(uep_obj_done(&id->obj, ret));
 }
 
 /* The id with a reference, begun to be used; or an errno. */
@@ -198,9 +193,7 @@ struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle)
 int uep_id_end(struct uep_id *id, int ret)
 {
 	ep_id_end(&id->id);
-	ret = uep_obj_error(&id->obj, ret);
-	uep_obj_put(&id->obj);
-	return ret;
+	return uep_obj_done(&id->obj, ret);
 }
 
 /* ------------------------------------------------------------------ */
@@ -382,7 +375,7 @@ struct uep_id *uep_id_make(struct uep_cmd *cmd, u32 flags, u64 uid,
 	id->chan = chan;
 	id->uid = uid;
 	id->accepted = true;
-	ret = uep_cmd_add_obj(cmd, &id->obj);
+	ret = uep_cmd_add_obj(cmd, id, NULL);
 	if (ret)
 		return ERR_PTR(ret);
 	id->id.number = id->obj.handle;

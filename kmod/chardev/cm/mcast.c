@@ -26,7 +26,6 @@ static void uep_mcast_free(struct uep_obj *obj)
 	struct uep_mcast *mcast = container_of(obj, struct uep_mcast, obj);
 
 	uep_obj_put(&mcast->id->obj);
-	kfree_rcu(mcast, obj.rcu);
 }
 
 static int uep_mcast_settle(struct uep_obj *obj)
@@ -74,12 +73,8 @@ int uep_join_multicast(struct uep_cmd *cmd)
 		mcast->joined = !ret;
 		ep_id_end(&id->id);
 	}
-	if (ret) {
-		uep_obj_discard(&mcast->obj);
-		return ret;
-	}
-	ret = uep_cmd_add_obj(cmd, &mcast->obj);
 	if (!ret)
-		arg->mcast = mcast->obj.handle;
+		return uep_cmd_add_obj(cmd, mcast, &arg->mcast);
+	uep_obj_discard(&mcast->obj);
 	return ret;
 }

@@ -8,49 +8,20 @@
 #include "../verbs/verbs.h"
 #include "cm.h"
 
-/* What a QP is made of: all held for it. */
-struct uep_qp_parts {
-	struct uep_pd *pd;
-	struct uep_cq *send_cq;
-	struct uep_cq *recv_cq;
-	struct uep_srq *srq;
-};
-
-static void uep_qp_parts_release(struct uep_qp_parts *parts)
-{
-	if (parts->srq)
-		uep_obj_unhold(&parts->srq->obj);
-	if (parts->recv_cq)
-		uep_obj_unhold(&parts->recv_cq->obj);
-	if (parts->send_cq)
-		uep_obj_unhold(&parts->send_cq->obj);
-	uep_obj_unhold(&parts->pd->obj);
-}
-
 /* The CQ that the user named, or one made with a channel of its own. */
-static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_ctx *ctx,
+static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_qp *qp,
 				struct rdma_ep_auto_cq *arg, bool make, u32 cqe)
 {
+	bool ring = arg->ring & RDMA_EP_CQ_RING;
 	struct uep_comp_channel *chan;
-	struct uep_obj *obj;
 	struct uep_cq *cq;
-	bool ring;
 	int ret;
 
-	ring = arg->ring & RDMA_EP_CQ_RING;
 	arg->channel_fd = -1;
 	arg->cqe = 0;
 	arg->ring = RDMA_EP_NO_RING;
-	if (arg->cq) {
-		obj = uep_obj_use(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
-		if (!obj)
-			return ERR_PTR(-ENOENT);
-		cq = container_of(obj, struct uep_cq, obj);
-		if (cq->ctx->dev == ctx->dev)
-			return cq;
-		uep_obj_unhold(obj);
-		return ERR_PTR(-EINVAL);
-	}
+	if (arg->cq)
+		return uep_obj_use_for(&qp->obj, arg->cq, RDMA_EP_OBJ_CQ);
 	if (!make)
 		return ERR_PTR(-ENOENT);
 	if (!cqe)
@@ -59,14 +30,11 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_ctx *ctx,
 	chan = uep_comp_create(cmd, &arg->channel_fd);
 	if (IS_ERR(chan))
 		return ERR_CAST(chan);
-	cq = uep_cq_create(ctx, arg->uid, chan, cqe, 0, ring);
-	if (IS_ERR(cq))
-		return cq;
-	ret = uep_cmd_add_obj(cmd, &cq->obj);
+	cq = uep_cq_create(qp->ctx, arg->uid, chan, cqe, 0, ring);
+	ret = uep_cmd_add_obj(cmd, cq, &arg->cq);
 	if (ret)
 		return ERR_PTR(ret);
-	uep_obj_hold(&cq->obj);
-	arg->cq = cq->obj.handle;
+	uep_obj_depend(&qp->obj, &cq->obj);
 	arg->cqe = uep_cq_granted(cq);
 	arg->ring = cq->ring.index;
 	return cq;
@@ -81,39 +49,36 @@ static void uep_qp_no_cq(struct rdma_ep_auto_cq *arg)
 	arg->ring = RDMA_EP_NO_RING;
 }
 
-static int uep_qp_srq(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
-		      struct uep_id *id, struct uep_qp_parts *parts)
+static int uep_qp_find_srq(struct uep_qp *qp, u32 handle, struct uep_id *id)
 {
 	struct uep_srq *srq;
-	struct uep_obj *obj;
+	bool used;
 
-	if (init->srq) {
-		obj = uep_obj_use(cmd->s, init->srq, RDMA_EP_OBJ_SRQ);
-		if (!obj)
-			return -ENOENT;
-		srq = container_of(obj, struct uep_srq, obj);
+	if (handle) {
+		srq = uep_obj_use_for(&qp->obj, handle, RDMA_EP_OBJ_SRQ);
+		if (IS_ERR(srq))
+			return PTR_ERR(srq);
 	} else if (id && id->srq) {
 		/* Not one whose command has not succeeded yet. */
-		srq = id->srq;
-		obj = uep_obj_use(cmd->s, srq->obj.handle, RDMA_EP_OBJ_SRQ);
-		if (obj && obj != &srq->obj)
-			uep_obj_unhold(obj);
-		if (obj != &srq->obj)
+		srq = uep_obj_lookup(qp->obj.session, id->srq->obj.handle, RDMA_EP_OBJ_SRQ);
+		used = srq == id->srq && uep_obj_depend(&qp->obj, &srq->obj);
+		if (srq)
+			uep_obj_put(&srq->obj);
+		if (!used)
 			return 0;
 	} else {
 		return 0;
 	}
-	parts->srq = srq;
+	qp->srq = srq;
 	/* An XRC SRQ is for the targets in its domain. */
-	return srq->pd->ctx->dev == parts->pd->ctx->dev && !srq->xrcd ?
-	       0 : -EINVAL;
+	return srq->obj.dev == qp->obj.dev && !srq->xrcd ? 0 : -EINVAL;
 }
 
-static int uep_qp_find_parts(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
-			     struct uep_id *id, struct uep_qp_parts *parts)
+/* Finds or makes the other objects that the QP depends on. */
+static int uep_qp_find_parts(struct uep_cmd *cmd, struct uep_qp *qp,
+			     struct rdma_ep_qp_init *init, struct uep_id *id)
 {
-	struct uep_ctx *ctx = parts->pd->ctx;
-	struct uep_cq *cq;
+	struct uep_cq *recv = NULL, *send;
 	int ret;
 
 	if (init->qp_type == IB_QPT_XRC_INI) {
@@ -121,30 +86,29 @@ static int uep_qp_find_parts(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		init->max_recv_sge = 0;
 		uep_qp_no_cq(&init->recv_cq);
 	} else {
-		ret = uep_qp_srq(cmd, init, id, parts);
+		ret = uep_qp_find_srq(qp, init->srq, id);
 		if (ret)
 			return ret;
 		/* With an SRQ there is no receive queue that could be too large. */
-		if (!parts->srq && (init->max_recv_wr > UEP_MAX_WR ||
-				    init->max_recv_sge > UEP_MAX_SGE))
+		if (!qp->srq && (init->max_recv_wr > UEP_MAX_WR ||
+				 init->max_recv_sge > UEP_MAX_SGE))
 			return -EINVAL;
-		cq = uep_qp_cq(cmd, ctx, &init->recv_cq, id,
-			       init->max_recv_wr);
-		if (IS_ERR(cq))
-			return PTR_ERR(cq);
-		parts->recv_cq = cq;
+		recv = uep_qp_cq(cmd, qp, &init->recv_cq, id, init->max_recv_wr);
+		if (IS_ERR(recv))
+			return PTR_ERR(recv);
 	}
-	cq = uep_qp_cq(cmd, ctx, &init->send_cq, id, init->max_send_wr);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	parts->send_cq = cq;
+	send = uep_qp_cq(cmd, qp, &init->send_cq, id, init->max_send_wr);
+	if (IS_ERR(send))
+		return PTR_ERR(send);
 	/* A queue without entries gets no CQ, but drivers want to see one. */
-	if (!parts->recv_cq && !parts->send_cq)
+	if (!recv && !send)
 		return -EINVAL;
-	if (!parts->recv_cq && uep_obj_hold(&parts->send_cq->obj))
-		parts->recv_cq = parts->send_cq;
-	if (!parts->send_cq && uep_obj_hold(&parts->recv_cq->obj))
-		parts->send_cq = parts->recv_cq;
+	if (!recv && uep_obj_depend(&qp->obj, &send->obj))
+		recv = send;
+	if (!send && uep_obj_depend(&qp->obj, &recv->obj))
+		send = recv;
+	qp->recv_cq = recv;
+	qp->send_cq = send;
 	return 0;
 }
 
@@ -181,86 +145,65 @@ static u32 uep_qp_sq_slots(u32 max_send_wr)
 	       roundup_pow_of_two(max_send_wr + 1) + UEP_POST_BATCH : 0;
 }
 
-/* Called inside ep_dev_enter(); takes over the parts in any case. */
-static struct uep_qp *uep_qp_new(struct uep_session *s,
-				 const struct rdma_ep_qp_init *init,
-				 struct uep_qp_parts *parts)
+static int uep_qp_create_hw(struct uep_qp *qp, const struct rdma_ep_qp_init *init)
 {
-	struct ib_device *ibdev = parts->pd->ctx->dev->ibdev;
+	struct ib_device *ibdev = qp->obj.dev->ibdev;
 	struct ib_qp_init_attr attr = {
 		.event_handler = uep_qp_event,
-		.send_cq = parts->send_cq->hw->cq.ibcq,
+		.qp_context = qp,
+		.send_cq = qp->send_cq->hw->cq.ibcq,
 		.recv_cq = init->qp_type == IB_QPT_XRC_INI ? NULL :
-			   parts->recv_cq->hw->cq.ibcq,
-		.srq = parts->srq ? parts->srq->srq.ibsrq : NULL,
+			   qp->recv_cq->hw->cq.ibcq,
+		.srq = qp->srq ? qp->srq->srq.ibsrq : NULL,
 		.cap = {
 			.max_send_wr = init->max_send_wr,
-			.max_recv_wr = parts->srq ? 0 : init->max_recv_wr,
+			.max_recv_wr = qp->srq ? 0 : init->max_recv_wr,
 			.max_send_sge = init->max_send_sge,
-			.max_recv_sge = parts->srq ? 0 : init->max_recv_sge,
+			.max_recv_sge = qp->srq ? 0 : init->max_recv_sge,
 			.max_inline_data = init->max_inline_data,
 		},
 		.sq_sig_type = init->flags & RDMA_EP_QP_SQ_SIG_ALL ?
 			       IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR,
 		.qp_type = init->qp_type,
 	};
-	struct uep_qp *qp;
 	int ret;
 
-	qp = uep_qp_alloc(s, parts->pd->ctx, init->uid,
-			  uep_qp_bytes(ibdev, init, !parts->srq));
-	if (IS_ERR(qp)) {
-		uep_qp_parts_release(parts);
-		return qp;
-	}
-	qp->pd = parts->pd;
-	qp->send_cq = parts->send_cq;
-	qp->recv_cq = parts->recv_cq;
-	qp->srq = parts->srq;
-	qp->max_sge_rd = ibdev->attrs.max_sge_rd;
-	attr.qp_context = qp;
 	if (!ep_dev_can(ibdev, EP_CAN_INLINE))
 		attr.cap.max_inline_data = 0;
 	/* See uep_siw_split(). */
 	if (ep_is_siw(ibdev) && attr.cap.max_send_sge == 1)
 		attr.cap.max_send_sge = 2;
 
-	uep_obj_get(&qp->obj);
-	ret = ep_qp_create(&qp->qp, qp->ctx->dev, qp->pd->pd.ibpd, &uep_qp_res_ops, &attr,
+	ret = ep_qp_create(&qp->qp, qp->obj.dev, qp->pd->pd.ibpd, &uep_qp_res_ops, &attr,
 			   KBUILD_MODNAME);
-	if (ret) {
-		uep_obj_put(&qp->obj);
-		goto err;
-	}
-	if (!ep_dev_can(ibdev, EP_CAN_INLINE))
+	if (!ret && !ep_dev_can(ibdev, EP_CAN_INLINE))
 		qp->qp.cap.max_inline_data = 0;
+	return ret;
+}
+
+/* The slots of the QP's requests, and the ways by which completions find the QP. */
+static int uep_qp_init_queues(struct uep_qp *qp)
+{
+	struct uep_session *s = qp->obj.session;
+	unsigned long hw_key = (unsigned long)qp->qp.ibqp;
+	int ret;
+
 	qp->key = uep_qp_key(qp);
 	qp->sq.qp_num = qp->qp.qp_num;
 	qp->rq.qp_num = qp->qp.qp_num;
-	qp->sq.reads_apart = ep_is_siw(ibdev);
-	ret = uep_wq_init(&qp->sq, qp->obj.session,
-			  uep_qp_sq_slots(qp->qp.cap.max_send_wr), true);
-	if (!ret && !qp->srq)
-		ret = uep_wq_init(&qp->rq, qp->obj.session,
-				  qp->qp.cap.max_recv_wr, false);
-	/* One that is going, with completions to drain, may have had the address. */
-	if (!ret && qp->srq &&
-	    xa_load(&qp->recv_cq->qps, (unsigned long)qp->qp.ibqp))
-		uep_cq_drain(qp->recv_cq);
-	if (!ret && qp->srq)
-		ret = xa_err(xa_store(&qp->recv_cq->qps,
-				      (unsigned long)qp->qp.ibqp, qp,
-				      GFP_KERNEL_ACCOUNT));
-	if (!ret)
-		ret = xa_err(xa_store(&s->qps, qp->key, qp,
-				      GFP_KERNEL_ACCOUNT));
+	qp->sq.reads_apart = ep_is_siw(qp->obj.dev->ibdev);
+	ret = uep_wq_init(&qp->sq, s, uep_qp_sq_slots(qp->qp.cap.max_send_wr), true);
 	if (ret)
-		goto err;
-	return qp;
-
-err:
-	uep_obj_discard(&qp->obj);
-	return ERR_PTR(ret);
+		return ret;
+	if (qp->srq) {
+		/* One that is going, with completions to drain, may have had the address. */
+		if (xa_load(&qp->recv_cq->qps, hw_key))
+			uep_cq_drain(qp->recv_cq);
+		ret = xa_err(xa_store(&qp->recv_cq->qps, hw_key, qp, GFP_KERNEL_ACCOUNT));
+	} else {
+		ret = uep_wq_init(&qp->rq, s, qp->qp.cap.max_recv_wr, false);
+	}
+	return ret ?: xa_err(xa_store(&s->qps, qp->key, qp, GFP_KERNEL_ACCOUNT));
 }
 
 static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
@@ -288,38 +231,39 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 	return 0;
 }
 
-/* A new QP, inside ep_dev_enter(). */
-static struct uep_qp *uep_qp_build(struct uep_cmd *cmd,
-				   struct rdma_ep_qp_init *init,
-				   struct uep_id *id, struct ep_dev *dev,
-				   int *srcu)
+/* Called inside ep_dev_enter(). */
+static struct uep_qp *uep_qp_build(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
+				   struct uep_id *id, struct uep_pd *pd)
 {
-	struct uep_qp_parts parts = {};
+	struct ib_device *ibdev = pd->obj.dev->ibdev;
 	struct uep_qp *qp;
+	u64 bytes;
 	int ret;
 
-	parts.pd = uep_pd_enter(cmd->s, init->pd, dev, srcu);
-	if (IS_ERR(parts.pd))
-		return ERR_CAST(parts.pd);
-	dev = parts.pd->ctx->dev;
-	kref_get(&dev->ref);
-	if ((init->qp_type == IB_QPT_XRC_INI && !ep_dev_can(dev->ibdev, EP_CAN_XRC)) ||
-	    (init->qp_type != IB_QPT_RC && rdma_protocol_iwarp(dev->ibdev, 1)))
-		ret = -EOPNOTSUPP;
-	else if (id && !ep_id_suits_qp(&id->id, init->qp_type))
-		ret = -EINVAL;
-	else
-		ret = uep_qp_find_parts(cmd, init, id, &parts);
-	if (ret) {
-		uep_qp_parts_release(&parts);
-		qp = ERR_PTR(ret);
-	} else {
-		qp = uep_qp_new(cmd->s, init, &parts);
-	}
+	if ((init->qp_type == IB_QPT_XRC_INI && !ep_dev_can(ibdev, EP_CAN_XRC)) ||
+	    (init->qp_type != IB_QPT_RC && rdma_protocol_iwarp(ibdev, 1)))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (id && !ep_id_suits_qp(&id->id, init->qp_type))
+		return ERR_PTR(-EINVAL);
+	qp = uep_qp_alloc(&pd->obj, pd->ctx, init->uid);
 	if (IS_ERR(qp))
-		ep_dev_exit(dev, *srcu);
-	ep_dev_put(dev);
-	return qp;
+		return qp;
+	qp->pd = pd;
+	qp->max_sge_rd = ibdev->attrs.max_sge_rd;
+	ret = uep_qp_find_parts(cmd, qp, init, id);
+	if (ret)
+		goto err;
+	bytes = uep_qp_bytes(ibdev, init, !qp->srq);
+	ret = uep_charge_queues(cmd->s, bytes);
+	if (ret)
+		goto err;
+	qp->obj.queue_bytes = bytes;
+	ret = uep_qp_create_hw(qp, init) ?: uep_qp_init_queues(qp);
+	if (!ret)
+		return qp;
+err:
+	uep_obj_discard(&qp->obj);
+	return ERR_PTR(ret);
 }
 
 /**
@@ -334,7 +278,9 @@ static struct uep_qp *uep_qp_build(struct uep_cmd *cmd,
 int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		struct uep_id *id)
 {
+	bool target = init->qp_type == IB_QPT_XRC_TGT;
 	struct ep_dev *dev = NULL;
+	struct uep_obj *parent;
 	struct uep_qp *qp;
 	int srcu, ret;
 
@@ -342,54 +288,57 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 	if (ret)
 		return ret;
 	if (id) {
-		if (init->qp_type == IB_QPT_XRC_TGT &&
-		    !ep_id_suits_qp(&id->id, init->qp_type))
+		if (target && !ep_id_suits_qp(&id->id, init->qp_type))
 			return -EINVAL;
 		dev = ep_id_dev(&id->id);
 		if (!dev)
 			return -EIO;
 	}
-	if (init->qp_type == IB_QPT_XRC_TGT) {
-		uep_qp_no_cq(&init->send_cq);
-		uep_qp_no_cq(&init->recv_cq);
-		qp = uep_target_create(cmd->s, init, dev, &srcu);
-	} else {
-		qp = uep_qp_build(cmd, init, id, dev, &srcu);
-	}
+	if (target)
+		parent = uep_obj_enter_on(cmd->s, init->pd, RDMA_EP_OBJ_XRCD, dev, &srcu);
+	else
+		parent = (void *)uep_pd_enter(cmd->s, init->pd, dev, &srcu);
 	if (dev)
 		ep_dev_put(dev);
-	if (IS_ERR(qp))
-		return PTR_ERR(qp);
-	dev = qp->ctx->dev;
-	kref_get(&dev->ref);
-	/* Ports of a device do not differ in this until one is chosen. */
-	uep_qp_learn_port(qp, id ? id->id.cm_id->port_num :
-			  rdma_start_port(dev->ibdev));
-	if (id)
-		ret = ep_id_attach_qp(&id->id, &qp->qp);
-	if (ret) {
-		uep_obj_discard(&qp->obj);
+	if (IS_ERR(parent))
+		return PTR_ERR(parent);
+	if (target) {
+		uep_qp_no_cq(&init->send_cq);
+		uep_qp_no_cq(&init->recv_cq);
+		qp = uep_target_create(container_of(parent, struct uep_xrcd, obj), init->uid,
+				       NULL);
+	} else {
+		qp = uep_qp_build(cmd, init, id, container_of(parent, struct uep_pd, obj));
+	}
+	if (IS_ERR(qp)) {
+		ret = PTR_ERR(qp);
 		goto out;
 	}
-	if (id)
+	/* Ports of a device do not differ in this until one is chosen. */
+	uep_qp_learn_port(qp, id ? id->id.cm_id->port_num :
+			  rdma_start_port(parent->dev->ibdev));
+	if (id) {
+		ret = ep_id_attach_qp(&id->id, &qp->qp);
+		if (ret) {
+			uep_obj_discard(&qp->obj);
+			goto out;
+		}
 		uep_cmd_own(cmd, id);
-	ret = uep_cmd_add_obj(cmd, &qp->obj);
+	}
+	ret = uep_cmd_add_obj(cmd, qp, &init->qp);
 	if (ret)
 		goto out;
 
-	init->pd = qp->xrcd ? qp->xrcd->obj.handle : qp->pd->obj.handle;
+	init->pd = parent->handle;
 	init->max_send_wr = qp->qp.cap.max_send_wr;
 	init->max_recv_wr = qp->qp.cap.max_recv_wr;
 	init->max_send_sge = qp->qp.cap.max_send_sge;
 	init->max_recv_sge = qp->qp.cap.max_recv_sge;
 	init->max_inline_data = qp->qp.cap.max_inline_data;
-	init->qp = qp->obj.handle;
 	init->qp_num = qp->qp.qp_num;
 	init->state = qp->qp.state;
 out:
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
-	return ret;
+	return uep_obj_exit(parent, srcu, ret);
 }
 
 int uep_create_qp(struct uep_cmd *cmd)

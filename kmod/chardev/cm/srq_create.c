@@ -8,17 +8,17 @@
 static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
 {
 	struct rdma_ep_create_srq *arg = cmd->arg;
-	struct uep_srq *srq;
 	struct ep_dev *dev = NULL;
+	struct uep_srq *srq;
 	struct uep_pd *pd;
 	int srcu, ret;
 
 	if (arg->srq_type > IB_SRQT_XRC ||
 	    (arg->srq_type != IB_SRQT_XRC && (arg->xrcd || arg->cq)))
 		return -EINVAL;
-	if (id && id->srq && !uep_obj_ended(&id->srq->obj))
-		return -EINVAL;
 	if (id) {
+		if (id->srq && !uep_obj_ended(&id->srq->obj))
+			return -EINVAL;
 		dev = ep_id_dev(&id->id);
 		if (!dev)
 			return -EIO;
@@ -28,30 +28,24 @@ static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
 		ep_dev_put(dev);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	dev = pd->ctx->dev;
-	kref_get(&dev->ref);
 	srq = uep_srq_create(pd, arg);
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
-	if (IS_ERR(srq))
-		return PTR_ERR(srq);
-	if (id)
+	if (id && !IS_ERR(srq))
 		uep_cmd_own(cmd, id);
-	ret = uep_cmd_add_obj(cmd, &srq->obj);
+	ret = uep_cmd_add_obj(cmd, srq, &arg->srq);
 	if (ret)
-		return ret;
+		goto out;
 	if (id) {
 		if (id->srq)
 			uep_obj_put(&id->srq->obj);
 		uep_obj_get(&srq->obj);
 		id->srq = srq;
 	}
-	arg->srq = srq->obj.handle;
 	arg->pd = pd->obj.handle;
 	arg->max_wr = srq->srq.attr.max_wr;
 	arg->max_sge = srq->max_sge;
 	arg->srq_num = srq->srq.num;
-	return 0;
+out:
+	return uep_obj_exit(&pd->obj, srcu, ret);
 }
 
 int uep_create_srq(struct uep_cmd *cmd)

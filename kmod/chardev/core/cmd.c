@@ -37,16 +37,26 @@ static const struct uep_cmd_step_ops uep_cmd_obj_ops = {
 	.abort = uep_cmd_discard_obj,
 };
 
-/* From here on the object is published or discarded with the command. */
-int uep_cmd_add_obj(struct uep_cmd *cmd, struct uep_obj *obj)
+/*
+ * From here on the object is published or discarded with the command. @obj: begins with a
+ * struct uep_obj, or ERR_PTR. @handle: where its handle is written, or NULL
+ */
+int uep_cmd_add_obj(struct uep_cmd *cmd, void *obj, u32 *handle)
 {
-	int ret = uep_obj_reserve(obj);
+	struct uep_obj *o = obj;
+	int ret;
 
-	if (ret)
-		uep_obj_discard(obj);
-	else
-		uep_cmd_add_step(cmd, &uep_cmd_obj_ops, obj, NULL);
-	return ret;
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	ret = uep_obj_reserve(o);
+	if (ret) {
+		uep_obj_discard(o);
+		return ret;
+	}
+	uep_cmd_add_step(cmd, &uep_cmd_obj_ops, o, NULL);
+	if (handle)
+		*handle = o->handle;
+	return 0;
 }
 
 static void uep_cmd_install_file(struct uep_cmd_step *step)

@@ -236,6 +236,7 @@ struct uep_obj;
 /**
  * struct uep_obj_type - how objects of a type end
  * @type: type
+ * @res: offset of the object's struct ep_res, or 0 if it has none or ends it itself
  * @busy: optional: is it in use in a way that @uep_obj.users does not count?
  * @settle: optional: the object has been claimed: waits for calls under way that @destroy
  *	would wait for, which may take as long as a peer likes, and lets none begin. -EINTR if
@@ -243,15 +244,15 @@ struct uep_obj;
  * @unclaim: optional, comes with @settle: the object is not destroyed after all; undoes
  *	what @settle, and callers that saw the claim, have done, and ends that with
  *	uep_obj_unclaimed()
- * @destroy: the object has been claimed: end it, let go of the use of others
- *	(uep_obj_unuse()), write what the user is told. Also called for objects
- *	whose creation failed half-way
+ * @destroy: optional: the object has been claimed: ends what is not in @res, writes the
+ *	user's results. Also called for objects whose creation failed half-way
  * @publish: optional: gives the object to the user instead of uep_obj_publish()
- * @free: the last reference is gone: put those others, kfree_rcu() the memory.
- *	Process context. May come long after @destroy if the device is going away
+ * @free: optional: the last reference has been dropped: frees what the object owns. Process
+ *	context. May come long after @destroy if the device is being removed
  */
 struct uep_obj_type {
 	enum rdma_ep_obj_type type;
+	size_t res;
 	bool (*busy)(struct uep_obj *obj);
 	int (*settle)(struct uep_obj *obj);
 	void (*unclaim)(struct uep_obj *obj);
@@ -260,8 +261,11 @@ struct uep_obj_type {
 	void (*free)(struct uep_obj *obj);
 };
 
+/* QP: PD, two CQs, SRQ */
+#define UEP_MAX_USES	4
+
 /**
- * struct uep_obj - what a handle names
+ * struct uep_obj - what a handle names; the structures around it begin with it
  * @ref: references
  * @rcu: delays the free
  * @type: type
@@ -269,6 +273,11 @@ struct uep_obj_type {
  * @handle: handle, 0 if none
  * @users: objects that depend on this one; -1 claimed for destruction
  * @queue_bytes: charged with the object
+ * @dev: device, NULL if the object has none of its own
+ * @uses: objects that this one depends on: counts in their @users until it is destroyed, and
+ *	holds references until it is freed. The first is the PD, context or domain that it was
+ *	made in
+ * @nr_uses: how many
  */
 struct uep_obj {
 	struct kref ref;
@@ -278,21 +287,30 @@ struct uep_obj {
 	u32 handle;
 	atomic_t users;
 	u64 queue_bytes;
+	struct ep_dev *dev;
+	struct uep_obj *uses[UEP_MAX_USES];
+	int nr_uses;
 };
 
-void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type,
-		    size_t size, u64 queue_bytes);
+void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type, size_t size,
+		    u64 queue_bytes);
+void *uep_obj_alloc_in(struct uep_obj *parent, const struct uep_obj_type *type, size_t size,
+		       u64 queue_bytes);
+bool uep_obj_depend(struct uep_obj *obj, struct uep_obj *used);
 void uep_obj_get(struct uep_obj *obj);
 void uep_obj_put(struct uep_obj *obj);
-struct uep_obj *uep_obj_lookup(struct uep_session *s, u32 handle,
-			       enum rdma_ep_obj_type type);
+void *uep_obj_lookup(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type);
+void *uep_obj_enter(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type, int *srcu);
+void *uep_obj_enter_on(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type,
+		       const struct ep_dev *dev, int *srcu);
+int uep_obj_done(struct uep_obj *obj, int ret);
+int uep_obj_exit(struct uep_obj *obj, int srcu, int ret);
 bool uep_obj_ended(struct uep_obj *obj);
 int uep_obj_error(struct uep_obj *obj, int ret);
 bool uep_obj_hold(struct uep_obj *obj);
-void uep_obj_unuse(struct uep_obj *obj);
 void uep_obj_unhold(struct uep_obj *obj);
-struct uep_obj *uep_obj_use(struct uep_session *s, u32 handle,
-			    enum rdma_ep_obj_type type);
+void *uep_obj_use(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type);
+void *uep_obj_use_for(struct uep_obj *user, u32 handle, enum rdma_ep_obj_type type);
 int uep_obj_reserve(struct uep_obj *obj);
 void uep_obj_publish(struct uep_obj *obj);
 bool uep_obj_claim(struct uep_obj *obj);
@@ -301,6 +319,11 @@ void uep_obj_unclaim(struct uep_obj *obj);
 int uep_obj_settle(struct uep_obj *obj);
 void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out);
 void uep_obj_discard(struct uep_obj *obj);
+
+/* For struct ep_res_ops of objects with @uep_obj_type.res */
+void uep_obj_get_res(struct ep_res *res);
+void uep_obj_put_res(struct ep_res *res);
+extern const struct ep_res_ops uep_obj_res_ops;
 
 /**
  * struct uep_wait - where readers of a channel wait
@@ -420,7 +443,7 @@ struct uep_cmd {
 
 void uep_cmd_add_step(struct uep_cmd *cmd, const struct uep_cmd_step_ops *ops, void *obj,
 		      void *arg);
-int uep_cmd_add_obj(struct uep_cmd *cmd, struct uep_obj *obj);
+int uep_cmd_add_obj(struct uep_cmd *cmd, void *obj, u32 *handle);
 int uep_cmd_add_file(struct uep_cmd *cmd, const char *name,
 		     const struct file_operations *fops, void *priv);
 void uep_cmd_commit(struct uep_cmd *cmd);

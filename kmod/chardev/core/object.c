@@ -6,6 +6,11 @@
 
 #include "core.h"
 
+static struct ep_res *uep_obj_res(struct uep_obj *obj)
+{
+	return (void *)obj + obj->type->res;
+}
+
 /**
  * uep_obj_alloc - allocate an object and charge it to the session's quota
  * @s: session
@@ -18,8 +23,8 @@
  *
  * Return: zeroed object, or ERR_PTR: -EDQUOT, -ENOMEM
  */
-void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type,
-		    size_t size, u64 queue_bytes)
+void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type, size_t size,
+		    u64 queue_bytes)
 {
 	struct uep_obj *obj;
 	int ret;
@@ -37,8 +42,37 @@ void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type,
 	obj->type = type;
 	obj->queue_bytes = queue_bytes;
 	obj->session = s;
+	if (type->res)
+		uep_obj_res(obj)->owner = obj;
 	uep_session_get(s);
 	return obj;
+}
+
+/* The same, of an object that depends on @parent. -ENOENT if that is being destroyed. */
+void *uep_obj_alloc_in(struct uep_obj *parent, const struct uep_obj_type *type, size_t size,
+		       u64 queue_bytes)
+{
+	struct uep_obj *obj;
+
+	if (!uep_obj_hold(parent))
+		return ERR_PTR(-ENOENT);
+	obj = uep_obj_alloc(parent->session, type, size, queue_bytes);
+	if (IS_ERR(obj)) {
+		uep_obj_unhold(parent);
+		return obj;
+	}
+	obj->uses[obj->nr_uses++] = parent;
+	obj->dev = parent->dev;
+	return obj;
+}
+
+/* Makes @obj depend on one more object, unless that is being destroyed. */
+bool uep_obj_depend(struct uep_obj *obj, struct uep_obj *used)
+{
+	if (!uep_obj_hold(used))
+		return false;
+	obj->uses[obj->nr_uses++] = used;
+	return true;
 }
 
 void uep_obj_get(struct uep_obj *obj)
@@ -50,9 +84,16 @@ static void uep_obj_release(struct kref *ref)
 {
 	struct uep_obj *obj = container_of(ref, struct uep_obj, ref);
 	struct uep_session *s = obj->session;
+	int i;
 
 	uep_uncharge(s, obj->queue_bytes);
-	obj->type->free(obj);
+	if (obj->type->free)
+		obj->type->free(obj);
+	if (obj->type->res)
+		ep_res_fini(uep_obj_res(obj));
+	for (i = obj->nr_uses; i--;)
+		uep_obj_put(obj->uses[i]);
+	kfree_rcu(obj, rcu);
 	uep_session_put(s);
 }
 
@@ -62,9 +103,23 @@ void uep_obj_put(struct uep_obj *obj)
 	kref_put(&obj->ref, uep_obj_release);
 }
 
+void uep_obj_get_res(struct ep_res *res)
+{
+	uep_obj_get(res->owner);
+}
+
+void uep_obj_put_res(struct ep_res *res)
+{
+	uep_obj_put(res->owner);
+}
+
+const struct ep_res_ops uep_obj_res_ops = {
+	.hold = uep_obj_get_res,
+	.unhold = uep_obj_put_res,
+};
+
 /* Returns the object with a reference, or NULL. */
-struct uep_obj *uep_obj_lookup(struct uep_session *s, u32 handle,
-			       enum rdma_ep_obj_type type)
+void *uep_obj_lookup(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type)
 {
 	struct uep_obj *obj;
 
@@ -77,6 +132,58 @@ struct uep_obj *uep_obj_lookup(struct uep_session *s, u32 handle,
 	return obj;
 }
 
+/* Has a destroyer claimed it? */
+bool uep_obj_ended(struct uep_obj *obj)
+{
+	return atomic_read(&obj->users) < 0;
+}
+
+/*
+ * An object without hardware has lost it with its device, unless another task has
+ * destroyed the object while the caller was about to use it.
+ */
+int uep_obj_error(struct uep_obj *obj, int ret)
+{
+	return ret == -EIO && uep_obj_ended(obj) ? -ENOENT : ret;
+}
+
+/* Puts the object of a command. Returns what the command returns. */
+int uep_obj_done(struct uep_obj *obj, int ret)
+{
+	ret = uep_obj_error(obj, ret);
+	uep_obj_put(obj);
+	return ret;
+}
+
+/* As uep_obj_lookup(), and inside ep_dev_enter() until uep_obj_exit(); or ERR_PTR. */
+void *uep_obj_enter(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type, int *srcu)
+{
+	struct uep_obj *obj = uep_obj_lookup(s, handle, type);
+	int ret;
+
+	if (!obj)
+		return ERR_PTR(-ENOENT);
+	ret = ep_dev_enter(obj->dev, srcu);
+	return ret ? ERR_PTR(uep_obj_done(obj, ret)) : obj;
+}
+
+int uep_obj_exit(struct uep_obj *obj, int srcu, int ret)
+{
+	ep_dev_exit(obj->dev, srcu);
+	return uep_obj_done(obj, ret);
+}
+
+/* As uep_obj_enter(), of an object that must be on @dev, unless that is NULL: else -EINVAL. */
+void *uep_obj_enter_on(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type,
+		       const struct ep_dev *dev, int *srcu)
+{
+	struct uep_obj *obj = uep_obj_enter(s, handle, type, srcu);
+
+	if (!IS_ERR(obj) && dev && obj->dev != dev)
+		return ERR_PTR(uep_obj_exit(obj, *srcu, -EINVAL));
+	return obj;
+}
+
 /* Makes the caller's object depend on @obj, unless that is being destroyed. */
 bool uep_obj_hold(struct uep_obj *obj)
 {
@@ -86,21 +193,14 @@ bool uep_obj_hold(struct uep_obj *obj)
 	return true;
 }
 
-/* The two halves of the reverse: first no longer depend, later let go. */
-void uep_obj_unuse(struct uep_obj *obj)
-{
-	atomic_dec(&obj->users);
-}
-
 void uep_obj_unhold(struct uep_obj *obj)
 {
-	uep_obj_unuse(obj);
+	atomic_dec(&obj->users);
 	uep_obj_put(obj);
 }
 
 /* Lookup and hold. */
-struct uep_obj *uep_obj_use(struct uep_session *s, u32 handle,
-			    enum rdma_ep_obj_type type)
+void *uep_obj_use(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type)
 {
 	struct uep_obj *obj = uep_obj_lookup(s, handle, type);
 	bool held;
@@ -110,6 +210,21 @@ struct uep_obj *uep_obj_use(struct uep_session *s, u32 handle,
 	held = uep_obj_hold(obj);
 	uep_obj_put(obj);
 	return held ? obj : NULL;
+}
+
+/* The object that a command names, for @user to depend on; on the same device. Or ERR_PTR. */
+void *uep_obj_use_for(struct uep_obj *user, u32 handle, enum rdma_ep_obj_type type)
+{
+	struct uep_obj *obj = uep_obj_use(user->session, handle, type);
+
+	if (!obj)
+		return ERR_PTR(-ENOENT);
+	if (obj->dev != user->dev) {
+		uep_obj_unhold(obj);
+		return ERR_PTR(-EINVAL);
+	}
+	user->uses[user->nr_uses++] = obj;
+	return obj;
 }
 
 /*
@@ -130,21 +245,6 @@ int uep_obj_reserve(struct uep_obj *obj)
 void uep_obj_publish(struct uep_obj *obj)
 {
 	xa_store(&obj->session->objs, obj->handle, obj, 0);
-}
-
-/* Has a destroyer claimed it? */
-bool uep_obj_ended(struct uep_obj *obj)
-{
-	return atomic_read(&obj->users) < 0;
-}
-
-/*
- * An object without hardware has lost it with its device, unless somebody has
- * destroyed the object while the caller was about to use it.
- */
-int uep_obj_error(struct uep_obj *obj, int ret)
-{
-	return ret == -EIO && uep_obj_ended(obj) ? -ENOENT : ret;
 }
 
 /* The caller is the destroyer from here on; false: it is in use, or has a destroyer. */
@@ -183,9 +283,16 @@ int uep_obj_settle(struct uep_obj *obj)
 /* Destroys an object that the caller has claimed. */
 void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
+	int i;
+
 	if (obj->handle)
 		xa_erase(&obj->session->objs, obj->handle);
-	obj->type->destroy(obj, out);
+	if (obj->type->destroy)
+		obj->type->destroy(obj, out);
+	if (obj->type->res)
+		ep_res_destroy(uep_obj_res(obj));
+	for (i = obj->nr_uses; i--;)
+		atomic_dec(&obj->uses[i]->users);
 	/* The object itself may be kept a while, by its id for example. */
 	uep_uncharge_queues(obj->session, obj->queue_bytes);
 	obj->queue_bytes = 0;

@@ -2,8 +2,6 @@
 /*
  * Address handles.
  */
-#include <linux/slab.h>
-
 #include "verbs.h"
 
 static void uep_ah_destroy_hw(struct ep_res *res)
@@ -15,27 +13,14 @@ static void uep_ah_destroy_hw(struct ep_res *res)
 	rdma_destroy_ah(ibah, RDMA_DESTROY_AH_SLEEPABLE);
 }
 
-static void uep_ah_put_res(struct ep_res *res)
-{
-	uep_obj_put(&container_of(res, struct uep_ah, res)->obj);
-}
-
-static const struct ep_res_ops uep_ah_res_ops = {
-	.put = uep_ah_put_res,
-};
-
 /* For a post, so that the hardware object stays until the driver has seen it. */
 struct uep_ah *uep_ah_get(struct uep_session *s, u32 handle)
 {
-	struct uep_obj *obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_AH);
-	struct uep_ah *ah;
+	struct uep_ah *ah = uep_obj_lookup(s, handle, RDMA_EP_OBJ_AH);
 
-	if (!obj)
-		return NULL;
-	ah = container_of(obj, struct uep_ah, obj);
-	if (refcount_inc_not_zero(&ah->live))
+	if (!ah || refcount_inc_not_zero(&ah->live))
 		return ah;
-	uep_obj_put(obj);
+	uep_obj_put(&ah->obj);
 	return NULL;
 }
 
@@ -44,7 +29,7 @@ static void uep_ah_drop(struct uep_ah *ah)
 	if (!refcount_dec_and_test(&ah->live))
 		return;
 	ep_res_destroy(&ah->res);
-	uep_obj_unuse(&ah->pd->obj);
+	uep_obj_unhold(&ah->pd->obj);
 }
 
 void uep_ah_put(struct uep_ah *ah)
@@ -60,11 +45,7 @@ static void uep_ah_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 
 static void uep_ah_free(struct uep_obj *obj)
 {
-	struct uep_ah *ah = container_of(obj, struct uep_ah, obj);
-
-	ep_res_fini(&ah->res);
-	uep_obj_put(&ah->pd->obj);
-	kfree_rcu(ah, obj.rcu);
+	ep_res_fini(&container_of(obj, struct uep_ah, obj)->res);
 }
 
 static const struct uep_obj_type uep_ah_type = {
@@ -74,8 +55,7 @@ static const struct uep_obj_type uep_ah_type = {
 };
 
 /* Called inside ep_dev_enter(). */
-static int uep_ah_create_hw(struct uep_ah *ah, struct ep_dev *dev,
-			    const struct ib_uverbs_ah_attr *uattr)
+static int uep_ah_create_hw(struct uep_ah *ah, const struct ib_uverbs_ah_attr *uattr)
 {
 	struct rdma_ah_attr attr = {};
 	int ret;
@@ -83,7 +63,7 @@ static int uep_ah_create_hw(struct uep_ah *ah, struct ep_dev *dev,
 	ret = uep_ah_attr_from_user(ah->pd->ctx, &attr, uattr);
 	if (ret)
 		goto out;
-	ret = ep_res_init(&ah->res, dev, EP_RES_AH, &uep_ah_res_ops,
+	ret = ep_res_init(&ah->res, ah->obj.dev, EP_RES_AH, &uep_obj_res_ops,
 			  uep_ah_destroy_hw);
 	if (ret)
 		goto out;
@@ -94,7 +74,6 @@ static int uep_ah_create_hw(struct uep_ah *ah, struct ep_dev *dev,
 		ep_res_abort(&ah->res);
 		goto out;
 	}
-	uep_obj_get(&ah->obj);
 	ep_res_add(&ah->res);
 out:
 	rdma_destroy_ah_attr(&attr);
@@ -104,33 +83,28 @@ out:
 int uep_create_ah(struct uep_cmd *cmd)
 {
 	struct rdma_ep_create_ah *arg = cmd->arg;
-	struct uep_obj *obj;
-	struct ep_dev *dev;
+	struct uep_pd *pd;
 	struct uep_ah *ah;
 	int srcu, ret;
 
-	obj = uep_obj_use(cmd->s, arg->pd, RDMA_EP_OBJ_PD);
-	if (!obj)
-		return -ENOENT;
-	ah = uep_obj_alloc(cmd->s, &uep_ah_type, sizeof(*ah), 0);
+	pd = uep_obj_enter(cmd->s, arg->pd, RDMA_EP_OBJ_PD, &srcu);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	ah = uep_obj_alloc_in(&pd->obj, &uep_ah_type, sizeof(*ah), 0);
 	if (IS_ERR(ah)) {
-		uep_obj_unhold(obj);
-		return PTR_ERR(ah);
+		ret = PTR_ERR(ah);
+		goto out;
 	}
 	refcount_set(&ah->live, 1);
-	ah->pd = container_of(obj, struct uep_pd, obj);
-	dev = ah->pd->ctx->dev;
-	ret = ep_dev_enter(dev, &srcu);
-	if (!ret) {
-		ret = uep_ah_create_hw(ah, dev, &arg->attr);
-		ep_dev_exit(dev, srcu);
-	}
-	if (ret) {
+	/* Until uep_ah_drop(), which may come after the handle has been destroyed. */
+	uep_obj_hold(&pd->obj);
+	ah->pd = pd;
+	ah->res.owner = ah;
+	ret = uep_ah_create_hw(ah, &arg->attr);
+	if (ret)
 		uep_obj_discard(&ah->obj);
-		return ret;
-	}
-	ret = uep_cmd_add_obj(cmd, &ah->obj);
-	if (!ret)
-		arg->ah = ah->obj.handle;
-	return ret;
+	else
+		ret = uep_cmd_add_obj(cmd, ah, &arg->ah);
+out:
+	return uep_obj_exit(&pd->obj, srcu, ret);
 }

@@ -55,7 +55,7 @@ static bool uep_gid_allowed(const struct uep_ctx *ctx,
 int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 			  const struct ib_uverbs_ah_attr *src)
 {
-	struct ib_device *ibdev = ctx->dev->ibdev;
+	struct ib_device *ibdev = ctx->obj.dev->ibdev;
 	const struct ib_gid_attr *gid;
 
 	if (!rdma_is_port_valid(ibdev, src->port_num) || src->reserved ||
@@ -136,7 +136,7 @@ static int uep_qp_check_ports(struct uep_qp *qp,
 			      const struct ib_uverbs_qp_attr *src, int *mask,
 			      struct ib_qp_attr *dst)
 {
-	struct ib_device *ibdev = qp->ctx->dev->ibdev;
+	struct ib_device *ibdev = qp->obj.dev->ibdev;
 
 	if ((*mask & IB_QP_PORT) &&
 	    !rdma_is_port_valid(ibdev, src->port_num))
@@ -161,7 +161,7 @@ static int uep_qp_check_ports(struct uep_qp *qp,
 int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 			  const struct ib_uverbs_qp_attr *src, int *mask)
 {
-	struct ib_device *ibdev = qp->ctx->dev->ibdev;
+	struct ib_device *ibdev = qp->obj.dev->ibdev;
 	int ret;
 
 	*mask = src->qp_attr_mask;

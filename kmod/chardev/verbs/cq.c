@@ -88,6 +88,11 @@ static void uep_cq_hw_end_idle(struct uep_idle *idle)
 	uep_cq_hw_end(container_of(idle, struct uep_cq_hw, idle));
 }
 
+static void uep_cq_hw_get_res(struct ep_res *res)
+{
+	kref_get(&uep_cq_hw_of(res)->ref);
+}
+
 static void uep_cq_hw_put_res(struct ep_res *res)
 {
 	uep_cq_hw_put(uep_cq_hw_of(res));
@@ -95,7 +100,8 @@ static void uep_cq_hw_put_res(struct ep_res *res)
 
 static const struct ep_res_ops uep_cq_res_ops = {
 	.killing = uep_cq_hw_killing,
-	.put = uep_cq_hw_put_res,
+	.hold = uep_cq_hw_get_res,
+	.unhold = uep_cq_hw_put_res,
 };
 
 /* Called inside ep_dev_enter(). */
@@ -125,12 +131,10 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe,
 	hw->comp_vector = comp_vector;
 	hw->idle.end = uep_cq_hw_end_idle;
 
-	kref_get(&hw->ref);
 	ret = ep_cq_create(&hw->cq, dev, &uep_cq_res_ops, uep_cq_hw_comp,
 			   uep_cq_hw_event, hw, &attr);
 	if (!ret)
 		return hw;
-	uep_cq_hw_put(hw);
 	uep_cq_hw_put(hw);
 	return ERR_PTR(ret);
 }
@@ -203,7 +207,6 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	}
 	out->comp_events_reported = uep_comp_purge(cq);
 	out->events_reported = uep_async_purge(cq->ctx->async, &cq->async);
-	uep_obj_unuse(&cq->ctx->obj);
 }
 
 static void uep_cq_free(struct uep_obj *obj)
@@ -218,8 +221,6 @@ static void uep_cq_free(struct uep_obj *obj)
 		uep_comp_put(cq->chan);
 	if (cq->hw)
 		uep_cq_hw_put(cq->hw);
-	uep_obj_put(&cq->ctx->obj);
-	kfree_rcu(cq, obj.rcu);
 }
 
 static const struct uep_obj_type uep_cq_type = {
@@ -299,8 +300,8 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 	int ret;
 
 	if (cqe && cqe <= UEP_MAX_CQE)
-		cq = uep_obj_alloc(s, &uep_cq_type, sizeof(*cq),
-				   uep_cq_bytes(cqe));
+		cq = uep_obj_alloc_in(&ctx->obj, &uep_cq_type, sizeof(*cq),
+				      uep_cq_bytes(cqe));
 	if (IS_ERR(cq)) {
 		if (chan)
 			uep_comp_put(chan);
@@ -312,14 +313,13 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 	INIT_LIST_HEAD(&cq->held);
 	xa_init(&cq->qps);
 	uep_async_node_init(&cq->async, uid);
-	uep_obj_hold(&ctx->obj);
 	cq->ctx = ctx;
 
 	cq->ring.index = RDMA_EP_NO_RING;
 	ret = ring ? uep_ring_create(s, &cq->ring) : 0;
 	if (ret)
 		goto err;
-	hw = uep_cq_hw_find(s, ctx->dev, cqe, comp_vector);
+	hw = uep_cq_hw_find(s, ctx->obj.dev, cqe, comp_vector);
 	if (IS_ERR(hw)) {
 		ret = PTR_ERR(hw);
 		goto err;
@@ -343,7 +343,7 @@ int uep_create_cq(struct uep_cmd *cmd)
 	struct uep_cq *cq;
 	int srcu, ret;
 
-	ctx = uep_ctx_enter(cmd->s, arg->ctx, &srcu);
+	ctx = uep_obj_enter(cmd->s, arg->ctx, RDMA_EP_OBJ_CTX, &srcu);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	if (arg->channel_fd != -1) {
@@ -355,30 +355,26 @@ int uep_create_cq(struct uep_cmd *cmd)
 	}
 	cq = uep_cq_create(ctx, arg->uid, chan, arg->cqe, arg->comp_vector,
 			   arg->flags & RDMA_EP_CQ_RING);
-	ret = IS_ERR(cq) ? PTR_ERR(cq) : uep_cmd_add_obj(cmd, &cq->obj);
+	ret = uep_cmd_add_obj(cmd, cq, &arg->cq);
 	if (!ret) {
-		arg->cq = cq->obj.handle;
 		arg->cqe = uep_cq_granted(cq);
 		arg->ring = cq->ring.index;
 	}
 out:
-	uep_ctx_exit(ctx, srcu);
-	return ret;
+	return uep_obj_exit(&ctx->obj, srcu, ret);
 }
 
 int uep_resize_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_resize_cq *arg = cmd->arg;
-	struct uep_obj *obj;
 	struct ib_cq *ibcq;
 	struct uep_cq *cq;
 	u64 bytes;
 	int ret;
 
-	obj = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!obj)
+	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
+	if (!cq)
 		return -ENOENT;
-	cq = container_of(obj, struct uep_cq, obj);
 	ret = -EINVAL;
 	if (!arg->cqe || arg->cqe > UEP_MAX_CQE)
 		goto out;
@@ -402,7 +398,7 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	cq->hw->worn = true;
 	ret = ep_compat_resize_cq(ibcq, arg->cqe);
 	if (!ret) {
-		swap(bytes, obj->queue_bytes);
+		swap(bytes, cq->obj.queue_bytes);
 		cq->hw->cq.cqe = ibcq->cqe;
 		arg->cqe = ibcq->cqe;
 	}
@@ -410,25 +406,21 @@ out_unlock:
 	mutex_unlock(&cq->hw->poll_lock);
 	uep_uncharge(cmd->s, bytes);
 out:
-	ret = uep_obj_error(obj, ret);
-	uep_obj_put(obj);
-	return ret;
+	return uep_obj_done(&cq->obj, ret);
 }
 
 int uep_modify_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_modify_cq *arg = cmd->arg;
-	struct uep_obj *obj;
 	struct uep_cq *cq;
 	int ret = -EIO;
 
 	if (arg->reserved || arg->cq_count > U16_MAX ||
 	    arg->cq_period > U16_MAX)
 		return -EINVAL;
-	obj = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!obj)
+	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
+	if (!cq)
 		return -ENOENT;
-	cq = container_of(obj, struct uep_cq, obj);
 	mutex_lock(&cq->hw->poll_lock);
 	if (!cq->dead) {
 		cq->hw->worn = true;
@@ -436,7 +428,5 @@ int uep_modify_cq(struct uep_cmd *cmd)
 					     arg->cq_period);
 	}
 	mutex_unlock(&cq->hw->poll_lock);
-	ret = uep_obj_error(obj, ret);
-	uep_obj_put(obj);
-	return ret;
+	return uep_obj_done(&cq->obj, ret);
 }

@@ -3,7 +3,6 @@
  * Contexts: what a session has open of a device.
  */
 #include <linux/nsproxy.h>
-#include <linux/slab.h>
 
 #include "verbs.h"
 
@@ -30,8 +29,7 @@ static void uep_ctx_free(struct uep_obj *obj)
 
 	if (ctx->async)
 		uep_async_put(ctx->async);
-	ep_dev_put(ctx->dev);
-	kfree_rcu(ctx, obj.rcu);
+	ep_dev_put(obj->dev);
 }
 
 static const struct uep_obj_type uep_ctx_type = {
@@ -53,7 +51,7 @@ struct uep_ctx *uep_ctx_create(struct uep_session *s,
 	if (IS_ERR(ctx))
 		return ctx;
 	kref_get(&dev->ref);
-	ctx->dev = dev;
+	ctx->obj.dev = dev;
 	ctx->net_cookie = current->nsproxy->net_ns->net_cookie;
 	ctx->async = uep_async_create();
 	if (!ctx->async) {
@@ -92,55 +90,6 @@ err_put:
 	return ERR_PTR(-ENODEV);
 }
 
-/*
- * The context that a command names, held for a new object in it and inside
- * ep_dev_enter(), until uep_ctx_exit().
- */
-struct uep_ctx *uep_ctx_enter(struct uep_session *s, u32 handle, int *srcu)
-{
-	struct uep_obj *obj = uep_obj_use(s, handle, RDMA_EP_OBJ_CTX);
-	struct uep_ctx *ctx;
-	int ret;
-
-	if (!obj)
-		return ERR_PTR(-ENOENT);
-	ctx = container_of(obj, struct uep_ctx, obj);
-	ret = ep_dev_enter(ctx->dev, srcu);
-	if (!ret)
-		return ctx;
-	uep_obj_unhold(obj);
-	return ERR_PTR(ret);
-}
-
-void uep_ctx_exit(struct uep_ctx *ctx, int srcu)
-{
-	ep_dev_exit(ctx->dev, srcu);
-	uep_obj_unhold(&ctx->obj);
-}
-
-/* The context that a verbs object was made in. */
-struct uep_ctx *uep_obj_ctx(struct uep_obj *obj)
-{
-	switch (obj->type->type) {
-	case RDMA_EP_OBJ_QP:
-		return container_of(obj, struct uep_qp, obj)->ctx;
-	case RDMA_EP_OBJ_SRQ:
-		return container_of(obj, struct uep_srq, obj)->pd->ctx;
-	case RDMA_EP_OBJ_CQ:
-		return container_of(obj, struct uep_cq, obj)->ctx;
-	case RDMA_EP_OBJ_MR:
-		return container_of(obj, struct uep_mr, obj)->pd->ctx;
-	case RDMA_EP_OBJ_AH:
-		return container_of(obj, struct uep_ah, obj)->pd->ctx;
-	case RDMA_EP_OBJ_XRCD:
-		return container_of(obj, struct uep_xrcd, obj)->ctx;
-	case RDMA_EP_OBJ_PD:
-		return container_of(obj, struct uep_pd, obj)->ctx;
-	default:
-		return NULL;
-	}
-}
-
 /* An event of a device or port. Process context. */
 void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
 {
@@ -163,7 +112,7 @@ void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
 
 	mutex_lock(&uep_ctxs_lock);
 	list_for_each_entry(ctx, &uep_ctxs, entry)
-		if (ctx->dev == dev && port < ctx->nr_ports)
+		if (ctx->obj.dev == dev && port < ctx->nr_ports)
 			uep_async_post(ctx->async, &ctx->ports[port],
 				       event->event);
 	mutex_unlock(&uep_ctxs_lock);

@@ -9,15 +9,6 @@
 #include "../../compat.h"
 #include "verbs.h"
 
-static void uep_mr_put_res(struct ep_res *res)
-{
-	uep_obj_put(&container_of(res, struct uep_mr, res)->obj);
-}
-
-static const struct ep_res_ops uep_mr_res_ops = {
-	.put = uep_mr_put_res,
-};
-
 static void uep_mr_destroy_hw(struct ep_res *res)
 {
 	struct uep_mr *mr = container_of(res, struct uep_mr, res);
@@ -33,27 +24,9 @@ static void uep_mr_destroy_hw(struct ep_res *res)
 	uep_uncharge_pages(mr->obj.session, mr->nr_pages);
 }
 
-static void uep_mr_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
-{
-	struct uep_mr *mr = container_of(obj, struct uep_mr, obj);
-
-	ep_res_destroy(&mr->res);
-	uep_obj_unuse(&mr->pd->obj);
-}
-
-static void uep_mr_free(struct uep_obj *obj)
-{
-	struct uep_mr *mr = container_of(obj, struct uep_mr, obj);
-
-	ep_res_fini(&mr->res);
-	uep_obj_put(&mr->pd->obj);
-	kfree_rcu(mr, obj.rcu);
-}
-
 static const struct uep_obj_type uep_mr_type = {
 	.type = RDMA_EP_OBJ_MR,
-	.destroy = uep_mr_destroy,
-	.free = uep_mr_free,
+	.res = offsetof(struct uep_mr, res),
 };
 
 /*
@@ -177,10 +150,9 @@ static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, u64 *nr)
 }
 
 /* Called inside ep_dev_enter(). */
-static int uep_mr_create_hw(struct uep_mr *mr, struct ep_dev *dev,
-			    struct rdma_ep_reg_mr *arg)
+static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_reg_mr *arg)
 {
-	struct ib_device *ibdev = dev->ibdev;
+	struct ib_device *ibdev = mr->obj.dev->ibdev;
 	int ret;
 
 	ret = uep_mr_check_driver(ibdev);
@@ -193,7 +165,7 @@ static int uep_mr_create_hw(struct uep_mr *mr, struct ep_dev *dev,
 		ret = uep_mr_charge(mr, arg->addr, arg->length, &mr->nr_pages);
 	if (ret)
 		return ret;
-	ret = ep_res_init(&mr->res, dev, EP_RES_MR, &uep_mr_res_ops,
+	ret = ep_res_init(&mr->res, mr->obj.dev, EP_RES_MR, &uep_obj_res_ops,
 			  uep_mr_destroy_hw);
 	if (ret)
 		goto err_pages;
@@ -210,7 +182,6 @@ static int uep_mr_create_hw(struct uep_mr *mr, struct ep_dev *dev,
 	ret = xa_insert(&mr->pd->mrs, mr->ibmr->lkey, mr, GFP_KERNEL_ACCOUNT);
 	if (ret)
 		goto err_mr;
-	uep_obj_get(&mr->obj);
 	ep_res_add(&mr->res);
 	arg->lkey = mr->ibmr->lkey;
 	arg->rkey = mr->ibmr->rkey;
@@ -228,37 +199,29 @@ err_pages:
 int uep_reg_mr(struct uep_cmd *cmd)
 {
 	struct rdma_ep_reg_mr *arg = cmd->arg;
-	struct uep_obj *obj;
-	struct ep_dev *dev;
+	struct uep_pd *pd;
 	struct uep_mr *mr;
 	int srcu, ret;
 
 	if (arg->reserved)
 		return -EINVAL;
-	obj = uep_obj_use(cmd->s, arg->pd, RDMA_EP_OBJ_PD);
-	if (!obj)
-		return -ENOENT;
-	mr = uep_obj_alloc(cmd->s, &uep_mr_type, sizeof(*mr), 0);
+	pd = uep_obj_enter(cmd->s, arg->pd, RDMA_EP_OBJ_PD, &srcu);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	mr = uep_obj_alloc_in(&pd->obj, &uep_mr_type, sizeof(*mr), 0);
 	if (IS_ERR(mr)) {
-		uep_obj_unhold(obj);
-		return PTR_ERR(mr);
+		ret = PTR_ERR(mr);
+		goto out;
 	}
 	mutex_init(&mr->lock);
-	mr->pd = container_of(obj, struct uep_pd, obj);
-	dev = mr->pd->ctx->dev;
-	ret = ep_dev_enter(dev, &srcu);
-	if (!ret) {
-		ret = uep_mr_create_hw(mr, dev, arg);
-		ep_dev_exit(dev, srcu);
-	}
-	if (ret) {
+	mr->pd = pd;
+	ret = uep_mr_create_hw(mr, arg);
+	if (ret)
 		uep_obj_discard(&mr->obj);
-		return ret;
-	}
-	ret = uep_cmd_add_obj(cmd, &mr->obj);
-	if (!ret)
-		arg->mr = mr->obj.handle;
-	return ret;
+	else
+		ret = uep_cmd_add_obj(cmd, mr, &arg->mr);
+out:
+	return uep_obj_exit(&pd->obj, srcu, ret);
 }
 
 static_assert(RDMA_EP_REREG_TRANSLATION == IB_MR_REREG_TRANS);
@@ -358,31 +321,28 @@ static int uep_mr_check_rereg(struct uep_mr *mr, struct ib_device *ibdev,
 int uep_rereg_mr(struct uep_cmd *cmd)
 {
 	struct rdma_ep_rereg_mr *arg = cmd->arg;
-	struct uep_obj *obj;
-	struct ep_dev *dev;
 	struct uep_mr *mr;
 	int srcu, ret;
 
 	if (!arg->flags)
 		return -EINVAL;
 	/* A DESTROY meanwhile finds it in use. */
-	obj = uep_obj_use(cmd->s, arg->mr, RDMA_EP_OBJ_MR);
-	if (!obj)
+	mr = uep_obj_use(cmd->s, arg->mr, RDMA_EP_OBJ_MR);
+	if (!mr)
 		return -ENOENT;
-	mr = container_of(obj, struct uep_mr, obj);
 	ret = mutex_lock_killable(&mr->lock);
 	if (ret)
 		goto out;
-	dev = mr->pd->ctx->dev;
-	ret = ep_dev_enter(dev, &srcu);
-	if (!ret) {
-		ret = uep_mr_check_rereg(mr, dev->ibdev, arg);
-		if (!ret)
-			ret = uep_mr_change(mr, arg);
-		ep_dev_exit(dev, srcu);
-	}
+	ret = ep_dev_enter(mr->obj.dev, &srcu);
+	if (ret)
+		goto out_unlock;
+	ret = uep_mr_check_rereg(mr, mr->obj.dev->ibdev, arg);
+	if (!ret)
+		ret = uep_mr_change(mr, arg);
+	ep_dev_exit(mr->obj.dev, srcu);
+out_unlock:
 	mutex_unlock(&mr->lock);
 out:
-	uep_obj_unhold(obj);
+	uep_obj_unhold(&mr->obj);
 	return ret;
 }

@@ -65,23 +65,8 @@ static struct uep_pd *uep_pd_default(struct uep_session *s, struct ep_dev *dev)
 
 	if (IS_ERR(ctx))
 		return ERR_CAST(ctx);
-	uep_obj_hold(&ctx->default_pd->obj);
+	uep_obj_get(&ctx->default_pd->obj);
 	return ctx->default_pd;
-}
-
-static struct uep_pd *uep_pd_named(struct uep_session *s, u32 handle,
-				   struct ep_dev *dev)
-{
-	struct uep_obj *obj = uep_obj_use(s, handle, RDMA_EP_OBJ_PD);
-	struct uep_pd *pd;
-
-	if (!obj)
-		return ERR_PTR(-ENOENT);
-	pd = container_of(obj, struct uep_pd, obj);
-	if (!dev || pd->ctx->dev == dev)
-		return pd;
-	uep_obj_unhold(obj);
-	return ERR_PTR(-EINVAL);
 }
 
 /**
@@ -89,32 +74,26 @@ static struct uep_pd *uep_pd_named(struct uep_session *s, u32 handle,
  * @s: session
  * @handle: its handle, or 0 for the default PD of @dev
  * @dev: device that it must be on, or NULL
- * @srcu: for ep_dev_exit()
+ * @srcu: for uep_obj_exit()
  *
- * Return: the PD, held for the new object and inside ep_dev_enter(); -ENOENT,
- * -EINVAL for another device or neither PD nor device, -EIO
+ * Return: the PD, with a reference and inside ep_dev_enter(); -ENOENT, -EINVAL for
+ * another device or neither PD nor device, -EIO
  */
-struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle,
-			    struct ep_dev *dev, int *srcu)
+struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *dev, int *srcu)
 {
 	struct uep_pd *pd;
 	int ret;
 
-	if (handle) {
-		pd = uep_pd_named(s, handle, dev);
-		ret = IS_ERR(pd) ? 0 : ep_dev_enter(pd->ctx->dev, srcu);
-		if (ret) {
-			uep_obj_unhold(&pd->obj);
-			pd = ERR_PTR(ret);
-		}
-	} else if (dev) {
-		ret = ep_dev_enter(dev, srcu);
-		pd = ret ? ERR_PTR(ret) : uep_pd_default(s, dev);
-		if (!ret && IS_ERR(pd))
-			ep_dev_exit(dev, *srcu);
-	} else {
-		pd = ERR_PTR(-EINVAL);
-	}
+	if (handle)
+		return uep_obj_enter_on(s, handle, RDMA_EP_OBJ_PD, dev, srcu);
+	if (!dev)
+		return ERR_PTR(-EINVAL);
+	ret = ep_dev_enter(dev, srcu);
+	if (ret)
+		return ERR_PTR(ret);
+	pd = uep_pd_default(s, dev);
+	if (IS_ERR(pd))
+		ep_dev_exit(dev, *srcu);
 	return pd;
 }
 
@@ -131,23 +110,20 @@ int uep_open_device(struct uep_cmd *cmd)
 	arg->pd = 0;
 	if (arg->flags & RDMA_EP_OPEN_DEFAULT) {
 		ctx = uep_ctx_default(cmd->s, dev);
-		if (!IS_ERR(ctx))
+		ret = PTR_ERR_OR_ZERO(ctx);
+		if (!ret)
 			arg->pd = ctx->default_pd->obj.handle;
 	} else {
 		ctx = uep_ctx_create(cmd->s, dev);
-		if (!IS_ERR(ctx)) {
-			ret = uep_cmd_add_obj(cmd, &ctx->obj);
-			if (ret)
-				ctx = ERR_PTR(ret);
-		}
+		ret = uep_cmd_add_obj(cmd, ctx, NULL);
 	}
-	ret = PTR_ERR_OR_ZERO(ctx);
-	if (!ret) {
-		arg->ctx = ctx->obj.handle;
-		arg->async_fd = uep_async_file(cmd, ctx->async);
-		if (arg->async_fd < 0)
-			ret = arg->async_fd;
-	}
+	if (ret)
+		goto out;
+	arg->ctx = ctx->obj.handle;
+	arg->async_fd = uep_async_file(cmd, ctx->async);
+	if (arg->async_fd < 0)
+		ret = arg->async_fd;
+out:
 	ep_dev_exit(dev, srcu);
 	ep_dev_put(dev);
 	return ret;

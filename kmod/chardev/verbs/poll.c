@@ -368,17 +368,15 @@ int uep_poll_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_poll_cq *arg = cmd->arg;
 	struct rdma_ep_wc wc[UEP_POLL_BATCH] __uninitialized;
-	struct uep_obj *obj;
 	struct uep_cq *cq;
 	u32 nr = 0;
 	int ret;
 
 	if (arg->reserved)
 		return -EINVAL;
-	obj = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!obj)
+	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
+	if (!cq)
 		return -ENOENT;
-	cq = container_of(obj, struct uep_cq, obj);
 	arg->num = 0;
 	ret = uep_cq_deliver(cmd, wc, 0);
 	if (!ret && cq->ring.shared)
@@ -397,8 +395,7 @@ int uep_poll_cq(struct uep_cmd *cmd)
 		ret = 0;
 		cond_resched();
 	}
-	ret = uep_obj_error(obj, ret);
-	uep_obj_put(obj);
+	ret = uep_obj_done(&cq->obj, ret);
 	/* What has been delivered can not be taken back. */
 	return ret < 0 && !arg->num ? ret : 0;
 }
@@ -458,7 +455,7 @@ out:
  */
 static void uep_cq_disarm(struct uep_cq *cq)
 {
-	struct ep_dev *dev = cq->ctx->dev;
+	struct ep_dev *dev = cq->obj.dev;
 	struct ib_pd *pd;
 	int srcu;
 
@@ -496,21 +493,17 @@ static int uep_cq_ask(struct uep_cq *cq, bool solicited)
 int uep_notify_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_notify_cq *arg = cmd->arg;
-	struct uep_obj *obj;
 	struct uep_cq *cq;
 	int ret = -EIO;
 
 	if (arg->reserved)
 		return -EINVAL;
-	obj = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!obj)
+	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
+	if (!cq)
 		return -ENOENT;
-	cq = container_of(obj, struct uep_cq, obj);
 	mutex_lock(&cq->hw->poll_lock);
 	if (!cq->dead)
 		ret = uep_cq_ask(cq, arg->flags & RDMA_EP_NOTIFY_SOLICITED);
 	mutex_unlock(&cq->hw->poll_lock);
-	ret = uep_obj_error(obj, ret);
-	uep_obj_put(obj);
-	return ret;
+	return uep_obj_done(&cq->obj, ret);
 }

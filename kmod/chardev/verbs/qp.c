@@ -14,27 +14,20 @@ void uep_qp_event(struct ib_event *event, void *context)
 	uep_async_post(qp->ctx->async, &qp->async, event->event);
 }
 
-static struct uep_qp *uep_qp_of_res(struct ep_res *res)
-{
-	struct ep_qp *qp = container_of(res, struct ep_qp, res);
-
-	return container_of(qp, struct uep_qp, qp);
-}
-
 /* Takes the locks that posts hold: afterwards none is in the driver. */
 static void uep_qp_killing(struct ep_res *res)
 {
-	struct uep_qp *qp = uep_qp_of_res(res);
+	struct uep_qp *qp = res->owner;
 
 	qp->hw_key = (unsigned long)qp->qp.ibqp;
 	uep_wq_stop(&qp->sq);
 	uep_wq_stop(&qp->rq);
 }
 
-/* The same, for a while: who comes later sees the new state. */
+/* The same, for a while: a later post sees the new state. */
 static void uep_qp_quiet(struct ep_res *res)
 {
-	struct uep_qp *qp = uep_qp_of_res(res);
+	struct uep_qp *qp = res->owner;
 
 	uep_wq_pass(&qp->sq);
 	uep_wq_pass(&qp->rq);
@@ -53,20 +46,17 @@ static void uep_qp_drain(struct uep_qp *qp)
 /* A reset empties the queues of the device: follow it. What had completed stays. */
 static void uep_qp_forget_res(struct ep_res *res)
 {
-	struct uep_qp *qp = uep_qp_of_res(res);
+	struct uep_qp *qp = res->owner;
 
 	uep_qp_drain(qp);
 	uep_wq_reset(&qp->sq);
 	uep_wq_reset(&qp->rq);
 }
 
-/*
- * The QP is gone, but completions of it may still be in the CQs. Take them while
- * it is known whose they are.
- */
-static void uep_qp_put_res(struct ep_res *res)
+/* Completions of the QP may still be in the CQs: takes them while it is known whose they are. */
+static void uep_qp_gone(struct ep_res *res)
 {
-	struct uep_qp *qp = uep_qp_of_res(res);
+	struct uep_qp *qp = res->owner;
 
 	if (qp->sq.id || qp->rq.id || qp->srq)
 		uep_qp_drain(qp);
@@ -75,44 +65,37 @@ static void uep_qp_put_res(struct ep_res *res)
 		xa_cmpxchg(&qp->recv_cq->qps, qp->hw_key, qp, NULL, 0);
 	uep_wq_free(&qp->sq);
 	uep_wq_free(&qp->rq);
-	uep_obj_put(&qp->obj);
 }
 
-static void uep_qp_hold_res(struct ep_res *res)
+static const void *uep_qp_user(struct ep_res *res)
 {
-	uep_obj_get(&uep_qp_of_res(res)->obj);
-}
+	const struct uep_qp *qp = res->owner;
 
-static void uep_qp_unhold_res(struct ep_res *res)
-{
-	uep_obj_put(&uep_qp_of_res(res)->obj);
-}
-
-static const void *uep_qp_user_of_res(struct ep_res *res)
-{
-	return uep_qp_of_res(res)->obj.session->user;
+	return qp->obj.session->user;
 }
 
 static bool uep_qp_kept(struct ep_res *res)
 {
-	const struct uep_qp *qp = uep_qp_of_res(res);
+	const struct uep_qp *qp = res->owner;
 
 	return qp->pd && atomic_read(&qp->pd->nr_deregs);
 }
 
 static unsigned long uep_qp_got_at(struct ep_res *res)
 {
-	return READ_ONCE(uep_qp_of_res(res)->recv_cq->polled_at);
+	const struct uep_qp *qp = res->owner;
+
+	return READ_ONCE(qp->recv_cq->polled_at);
 }
 
 const struct ep_res_ops uep_qp_res_ops = {
 	.killing = uep_qp_killing,
 	.quiet = uep_qp_quiet,
 	.forget = uep_qp_forget_res,
-	.put = uep_qp_put_res,
-	.hold = uep_qp_hold_res,
-	.unhold = uep_qp_unhold_res,
-	.user = uep_qp_user_of_res,
+	.gone = uep_qp_gone,
+	.hold = uep_obj_get_res,
+	.unhold = uep_obj_put_res,
+	.user = uep_qp_user,
 	.kept = uep_qp_kept,
 	.got_at = uep_qp_got_at,
 };
@@ -124,16 +107,6 @@ static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	xa_cmpxchg(&obj->session->qps, qp->key, qp, NULL, 0);
 	/* Being destroyed is no event. */
 	out->events_reported = uep_async_purge(qp->ctx->async, &qp->async);
-	ep_res_destroy(&qp->qp.res);
-	if (qp->xrcd) {
-		uep_obj_unuse(&qp->xrcd->obj);
-		return;
-	}
-	if (qp->srq)
-		uep_obj_unuse(&qp->srq->obj);
-	uep_obj_unuse(&qp->recv_cq->obj);
-	uep_obj_unuse(&qp->send_cq->obj);
-	uep_obj_unuse(&qp->pd->obj);
 }
 
 static void uep_qp_free(struct uep_obj *obj)
@@ -144,17 +117,6 @@ static void uep_qp_free(struct uep_obj *obj)
 	uep_wq_free(&qp->rq);
 	uep_past_add(&obj->session->past_sends, &qp->sq.traffic);
 	uep_past_add(&obj->session->past_recvs, &qp->rq.traffic);
-	ep_res_fini(&qp->qp.res);
-	if (qp->xrcd) {
-		uep_obj_put(&qp->xrcd->obj);
-	} else {
-		if (qp->srq)
-			uep_obj_put(&qp->srq->obj);
-		uep_obj_put(&qp->recv_cq->obj);
-		uep_obj_put(&qp->send_cq->obj);
-		uep_obj_put(&qp->pd->obj);
-	}
-	kfree_rcu(qp, obj.rcu);
 }
 
 /* Destroying it would detach it, but the user is to know what he does. */
@@ -178,6 +140,7 @@ static void uep_qp_unclaim(struct uep_obj *obj)
 
 static const struct uep_obj_type uep_qp_type = {
 	.type = RDMA_EP_OBJ_QP,
+	.res = offsetof(struct uep_qp, qp.res),
 	.settle = uep_qp_settle,
 	.unclaim = uep_qp_unclaim,
 	.busy = uep_qp_busy,
@@ -185,13 +148,12 @@ static const struct uep_obj_type uep_qp_type = {
 	.free = uep_qp_free,
 };
 
-/* A QP that the caller gives its parts, held for it, and hardware. */
-struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
-			    u64 uid, u64 queue_bytes)
+/* A QP in a PD or an XRC domain, which the caller gives CQs and hardware. */
+struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid)
 {
 	struct uep_qp *qp;
 
-	qp = uep_obj_alloc(s, &uep_qp_type, sizeof(*qp), queue_bytes);
+	qp = uep_obj_alloc_in(parent, &uep_qp_type, sizeof(*qp), 0);
 	if (IS_ERR(qp))
 		return qp;
 	qp->ctx = ctx;
@@ -212,13 +174,13 @@ static unsigned long uep_qp_key_of(const struct ep_dev *dev, u32 qp_num)
 
 unsigned long uep_qp_key(const struct uep_qp *qp)
 {
-	return uep_qp_key_of(qp->ctx->dev, qp->qp.qp_num);
+	return uep_qp_key_of(qp->obj.dev, qp->qp.qp_num);
 }
 
 /* What a valid port says about the messages that may be sent. */
 void uep_qp_learn_port(struct uep_qp *qp, u32 port)
 {
-	struct ep_dev *dev = qp->ctx->dev;
+	struct ep_dev *dev = qp->obj.dev;
 
 	qp->max_msg_size = dev->max_msg_sz[port];
 	qp->iwarp = rdma_protocol_iwarp(dev->ibdev, port);
@@ -235,7 +197,7 @@ struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
 		return NULL;
 	rcu_read_lock();
 	qp = xa_load(&s->qps, uep_qp_key_of(dev, qp_num));
-	if (qp && (qp->ctx->dev != dev ||
+	if (qp && (qp->obj.dev != dev ||
 		   !kref_get_unless_zero(&qp->obj.ref)))
 		qp = NULL;
 	rcu_read_unlock();

@@ -4,28 +4,6 @@
  */
 #include "verbs.h"
 
-static struct uep_qp *uep_qp_enter(struct uep_session *s, u32 handle, int *srcu)
-{
-	struct uep_obj *obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_QP);
-	struct uep_qp *qp;
-	int ret;
-
-	if (!obj)
-		return ERR_PTR(-ENOENT);
-	qp = container_of(obj, struct uep_qp, obj);
-	ret = ep_dev_enter(qp->ctx->dev, srcu);
-	if (!ret)
-		return qp;
-	uep_obj_put(obj);
-	return ERR_PTR(ret);
-}
-
-static void uep_qp_exit(struct uep_qp *qp, int srcu)
-{
-	ep_dev_exit(qp->ctx->dev, srcu);
-	uep_obj_put(&qp->obj);
-}
-
 static int uep_pd_resolve_av(struct ib_pd *ibpd, struct rdma_ah_attr *attr)
 {
 	struct ib_ah *ah = rdma_create_user_ah(ibpd, attr, NULL);
@@ -49,7 +27,7 @@ static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
 		return 0;
 	if (qp->xrcd) {
 		/* It has no PD; any will do. */
-		ibpd = ib_alloc_pd(qp->ctx->dev->ibdev, 0);
+		ibpd = ib_alloc_pd(qp->obj.dev->ibdev, 0);
 		if (IS_ERR(ibpd))
 			return PTR_ERR(ibpd);
 		ret = uep_pd_resolve_av(ibpd, attr);
@@ -73,7 +51,7 @@ int uep_modify_qp(struct uep_cmd *cmd)
 
 	if (arg->reserved)
 		return -EINVAL;
-	qp = uep_qp_enter(cmd->s, arg->qp, &srcu);
+	qp = uep_obj_enter(cmd->s, arg->qp, RDMA_EP_OBJ_QP, &srcu);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
 	ret = uep_qp_attr_from_user(qp, &attr, &arg->attr, &mask);
@@ -85,9 +63,7 @@ int uep_modify_qp(struct uep_cmd *cmd)
 		uep_qp_learn_port(qp, attr.port_num);
 	rdma_destroy_ah_attr(&attr.ah_attr);
 	rdma_destroy_ah_attr(&attr.alt_ah_attr);
-	ret = uep_obj_error(&qp->obj, ret);
-	uep_qp_exit(qp, srcu);
-	return ret;
+	return uep_obj_exit(&qp->obj, srcu, ret);
 }
 
 int uep_query_qp(struct uep_cmd *cmd)
@@ -98,7 +74,7 @@ int uep_query_qp(struct uep_cmd *cmd)
 	struct uep_qp *qp;
 	int srcu, ret;
 
-	qp = uep_qp_enter(cmd->s, arg->qp, &srcu);
+	qp = uep_obj_enter(cmd->s, arg->qp, RDMA_EP_OBJ_QP, &srcu);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
 	ret = ep_qp_query(&qp->qp, &attr, arg->attr_mask, &init);
@@ -108,9 +84,7 @@ int uep_query_qp(struct uep_cmd *cmd)
 		arg->qp_type = qp->qp.type;
 		arg->sq_sig_all = qp->qp.sq_sig_all;
 	}
-	ret = uep_obj_error(&qp->obj, ret);
-	uep_qp_exit(qp, srcu);
-	return ret;
+	return uep_obj_exit(&qp->obj, srcu, ret);
 }
 
 static int uep_qp_mcast(struct uep_cmd *cmd,
@@ -118,22 +92,16 @@ static int uep_qp_mcast(struct uep_cmd *cmd,
 				  u16 lid))
 {
 	struct rdma_ep_qp_mcast *arg = cmd->arg;
-	struct uep_obj *obj;
 	struct uep_qp *qp;
 	union ib_gid gid;
-	int ret;
 
 	if (arg->lid > U16_MAX)
 		return -EINVAL;
 	memcpy(gid.raw, arg->gid, sizeof(gid.raw));
-	obj = uep_obj_lookup(cmd->s, arg->qp, RDMA_EP_OBJ_QP);
-	if (!obj)
+	qp = uep_obj_lookup(cmd->s, arg->qp, RDMA_EP_OBJ_QP);
+	if (!qp)
 		return -ENOENT;
-	qp = container_of(obj, struct uep_qp, obj);
-	ret = fn(&qp->qp, &gid, arg->lid);
-	ret = uep_obj_error(obj, ret);
-	uep_obj_put(obj);
-	return ret;
+	return uep_obj_done(&qp->obj, fn(&qp->qp, &gid, arg->lid));
 }
 
 int uep_attach_mcast(struct uep_cmd *cmd)

@@ -40,7 +40,7 @@ static int uep_recv_add(struct uep_recv_queue *q, struct uep_post_buf *buf,
 	n = uep_post_sges(q->pd, sge, u->num_sge, true, &total);
 	if (n < 0)
 		return n;
-	if (total > q->pd->ctx->dev->max_recv_sz)
+	if (total > q->pd->obj.dev->max_recv_sz)
 		return -EINVAL;
 	b->wr_id[b->nr] = u->wr_id;
 	wr->sg_list = sge;

@@ -180,7 +180,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
  */
 static int uep_send_check_qkey(struct uep_qp *qp, u32 qkey)
 {
-	struct ep_dev *dev = qp->ctx->dev;
+	struct ep_dev *dev = qp->obj.dev;
 	int srcu, ret;
 
 	if (likely(!(qkey & IB_QP_SET_QKEY)))

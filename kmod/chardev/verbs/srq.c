@@ -14,16 +14,9 @@ static void uep_srq_event(struct ib_event *event, void *context)
 	uep_async_post(srq->pd->ctx->async, &srq->async, event->event);
 }
 
-static struct uep_srq *uep_srq_of_res(struct ep_res *res)
-{
-	struct ep_srq *srq = container_of(res, struct ep_srq, res);
-
-	return container_of(srq, struct uep_srq, srq);
-}
-
 static void uep_srq_killing(struct ep_res *res)
 {
-	struct uep_srq *srq = uep_srq_of_res(res);
+	struct uep_srq *srq = res->owner;
 
 	uep_wq_stop(&srq->wq);
 	mutex_lock(&srq->modify_lock);
@@ -31,38 +24,32 @@ static void uep_srq_killing(struct ep_res *res)
 	mutex_unlock(&srq->modify_lock);
 }
 
-static void uep_srq_put_res(struct ep_res *res)
+static void uep_srq_gone(struct ep_res *res)
 {
-	struct uep_srq *srq = uep_srq_of_res(res);
+	struct uep_srq *srq = res->owner;
 
 	/* What has been received through XRC belongs to no QP of this session. */
 	if (srq->cq)
 		uep_cq_drain(srq->cq);
 	uep_wq_free(&srq->wq);
-	uep_obj_put(&srq->obj);
 }
 
 static const struct ep_res_ops uep_srq_res_ops = {
 	.killing = uep_srq_killing,
-	.put = uep_srq_put_res,
+	.gone = uep_srq_gone,
+	.hold = uep_obj_get_res,
+	.unhold = uep_obj_put_res,
 };
 
 static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
 	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
 
-	/* Whoever is resizing it has done with what it is charged. */
+	/* A task that is resizing it has done with what it is charged. */
 	mutex_lock(&srq->modify_lock);
 	srq->dead = true;
 	mutex_unlock(&srq->modify_lock);
-	ep_res_destroy(&srq->srq.res);
-	out->events_reported = uep_async_purge(srq->pd->ctx->async,
-					       &srq->async);
-	if (srq->cq)
-		uep_obj_unuse(&srq->cq->obj);
-	if (srq->xrcd)
-		uep_obj_unuse(&srq->xrcd->obj);
-	uep_obj_unuse(&srq->pd->obj);
+	out->events_reported = uep_async_purge(srq->pd->ctx->async, &srq->async);
 }
 
 static void uep_srq_free(struct uep_obj *obj)
@@ -71,17 +58,11 @@ static void uep_srq_free(struct uep_obj *obj)
 
 	uep_wq_free(&srq->wq);
 	uep_past_add(&obj->session->past_recvs, &srq->wq.traffic);
-	ep_res_fini(&srq->srq.res);
-	if (srq->cq)
-		uep_obj_put(&srq->cq->obj);
-	if (srq->xrcd)
-		uep_obj_put(&srq->xrcd->obj);
-	uep_obj_put(&srq->pd->obj);
-	kfree_rcu(srq, obj.rcu);
 }
 
 static const struct uep_obj_type uep_srq_type = {
 	.type = RDMA_EP_OBJ_SRQ,
+	.res = offsetof(struct uep_srq, srq.res),
 	.destroy = uep_srq_destroy,
 	.free = uep_srq_free,
 };
@@ -96,21 +77,19 @@ static u64 uep_srq_bytes(u32 max_wr, u32 max_sge)
 static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
 			    const struct rdma_ep_create_srq *arg)
 {
-	struct uep_session *s = srq->obj.session;
-	struct ep_dev *dev = srq->pd->ctx->dev;
-	struct uep_obj *obj;
+	struct uep_xrcd *xrcd;
+	struct uep_cq *cq;
 
-	if (!dev->ibdev->ops.alloc_xrcd)
+	if (!srq->obj.dev->ibdev->ops.alloc_xrcd)
 		return -EOPNOTSUPP;
-	srq->xrcd = uep_xrcd_use(s, arg->xrcd);
-	if (!srq->xrcd)
-		return -ENOENT;
-	obj = uep_obj_use(s, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!obj)
-		return -ENOENT;
-	srq->cq = container_of(obj, struct uep_cq, obj);
-	if (srq->xrcd->ctx->dev != dev || srq->cq->ctx->dev != dev)
-		return -EINVAL;
+	xrcd = uep_obj_use_for(&srq->obj, arg->xrcd, RDMA_EP_OBJ_XRCD);
+	if (IS_ERR(xrcd))
+		return PTR_ERR(xrcd);
+	cq = uep_obj_use_for(&srq->obj, arg->cq, RDMA_EP_OBJ_CQ);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	srq->xrcd = xrcd;
+	srq->cq = cq;
 	srq->wq.xrcd = &srq->xrcd->xrcd;
 	attr->srq_type = IB_SRQT_XRC;
 	attr->ext.xrc.xrcd = srq->xrcd->xrcd.ibxrcd;
@@ -118,11 +97,10 @@ static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
 	return 0;
 }
 
-/* Called inside ep_dev_enter(), with @pd held for the SRQ. */
+/* Called inside ep_dev_enter(). */
 struct uep_srq *uep_srq_create(struct uep_pd *pd,
 				      struct rdma_ep_create_srq *arg)
 {
-	struct uep_session *s = pd->obj.session;
 	struct ib_srq_init_attr attr = {
 		.event_handler = uep_srq_event,
 		.attr = {
@@ -136,13 +114,11 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd,
 	int ret;
 
 	if (arg->max_wr <= UEP_MAX_WR && arg->max_sge <= UEP_MAX_SGE &&
-	    arg->max_sge <= pd->ctx->dev->ibdev->attrs.max_srq_sge)
-		srq = uep_obj_alloc(s, &uep_srq_type, sizeof(*srq),
-				    uep_srq_bytes(arg->max_wr, arg->max_sge));
-	if (IS_ERR(srq)) {
-		uep_obj_unhold(&pd->obj);
+	    arg->max_sge <= pd->obj.dev->ibdev->attrs.max_srq_sge)
+		srq = uep_obj_alloc_in(&pd->obj, &uep_srq_type, sizeof(*srq),
+				       uep_srq_bytes(arg->max_wr, arg->max_sge));
+	if (IS_ERR(srq))
 		return srq;
-	}
 	srq->pd = pd;
 	mutex_init(&srq->modify_lock);
 	uep_async_node_init(&srq->async, arg->uid);
@@ -153,13 +129,9 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd,
 			goto err;
 	}
 
-	uep_obj_get(&srq->obj);
-	ret = ep_srq_create(&srq->srq, pd->ctx->dev, pd->pd.ibpd,
-			    &uep_srq_res_ops, &attr);
-	if (ret) {
-		uep_obj_put(&srq->obj);
+	ret = ep_srq_create(&srq->srq, pd->obj.dev, pd->pd.ibpd, &uep_srq_res_ops, &attr);
+	if (ret)
 		goto err;
-	}
 	srq->max_sge = srq->srq.attr.max_sge;
 	/* Twice: what has been received and not polled keeps its slot, too. */
 	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr,
@@ -171,30 +143,6 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd,
 err:
 	uep_obj_discard(&srq->obj);
 	return ERR_PTR(ret);
-}
-
-/* The SRQ that a command names, with a reference and inside ep_dev_enter(). */
-static struct uep_srq *uep_srq_enter(struct uep_session *s, u32 handle,
-				     int *srcu)
-{
-	struct uep_obj *obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_SRQ);
-	struct uep_srq *srq;
-	int ret;
-
-	if (!obj)
-		return ERR_PTR(-ENOENT);
-	srq = container_of(obj, struct uep_srq, obj);
-	ret = ep_dev_enter(srq->pd->ctx->dev, srcu);
-	if (!ret)
-		return srq;
-	uep_obj_put(obj);
-	return ERR_PTR(ret);
-}
-
-static void uep_srq_exit(struct uep_srq *srq, int srcu)
-{
-	ep_dev_exit(srq->pd->ctx->dev, srcu);
-	uep_obj_put(&srq->obj);
 }
 
 static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
@@ -213,7 +161,7 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 	if (arg->flags & RDMA_EP_SRQ_MAX_WR) {
 		mask |= IB_SRQ_MAX_WR;
 		if (!arg->max_wr || arg->max_wr > UEP_MAX_WR ||
-		    arg->max_wr > srq->pd->ctx->dev->ibdev->attrs.max_srq_wr)
+		    arg->max_wr > srq->obj.dev->ibdev->attrs.max_srq_wr)
 			return -EINVAL;
 		bytes = uep_srq_bytes(arg->max_wr, srq->max_sge);
 		ret = uep_charge(s, bytes);
@@ -238,16 +186,14 @@ int uep_modify_srq(struct uep_cmd *cmd)
 	struct uep_srq *srq;
 	int srcu, ret = -EIO;
 
-	srq = uep_srq_enter(cmd->s, arg->srq, &srcu);
+	srq = uep_obj_enter(cmd->s, arg->srq, RDMA_EP_OBJ_SRQ, &srcu);
 	if (IS_ERR(srq))
 		return PTR_ERR(srq);
 	mutex_lock(&srq->modify_lock);
 	if (!srq->dead)
 		ret = uep_srq_modify(srq, arg);
 	mutex_unlock(&srq->modify_lock);
-	ret = uep_obj_error(&srq->obj, ret);
-	uep_srq_exit(srq, srcu);
-	return ret;
+	return uep_obj_exit(&srq->obj, srcu, ret);
 }
 
 int uep_query_srq(struct uep_cmd *cmd)
@@ -257,15 +203,14 @@ int uep_query_srq(struct uep_cmd *cmd)
 	struct uep_srq *srq;
 	int srcu, ret = -EIO;
 
-	srq = uep_srq_enter(cmd->s, arg->srq, &srcu);
+	srq = uep_obj_enter(cmd->s, arg->srq, RDMA_EP_OBJ_SRQ, &srcu);
 	if (IS_ERR(srq))
 		return PTR_ERR(srq);
 	mutex_lock(&srq->modify_lock);
 	if (!srq->dead)
 		ret = ib_query_srq(srq->srq.ibsrq, &attr);
 	mutex_unlock(&srq->modify_lock);
-	ret = uep_obj_error(&srq->obj, ret);
-	uep_srq_exit(srq, srcu);
+	ret = uep_obj_exit(&srq->obj, srcu, ret);
 	if (!ret) {
 		arg->max_wr = attr.max_wr;
 		arg->max_sge = attr.max_sge;

@@ -66,7 +66,6 @@ struct uep_pd;
 /**
  * struct uep_ctx - a device opened in a session
  * @obj: object; PDs and CQs use it
- * @dev: device
  * @net_cookie: network namespace of who opened it
  * @async: its asynchronous events
  * @default_pd: the session's default PD on the device, if this is the default
@@ -77,7 +76,6 @@ struct uep_pd;
  */
 struct uep_ctx {
 	struct uep_obj obj;
-	struct ep_dev *dev;
 	u64 net_cookie;
 	struct uep_async_queue *async;
 	struct uep_pd *default_pd;
@@ -88,10 +86,7 @@ struct uep_ctx {
 
 struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev);
 struct ep_dev *uep_dev_lookup(u32 index, int *srcu);
-struct uep_ctx *uep_ctx_enter(struct uep_session *s, u32 handle, int *srcu);
-void uep_ctx_exit(struct uep_ctx *ctx, int srcu);
 int uep_open_device(struct uep_cmd *cmd);
-struct uep_ctx *uep_obj_ctx(struct uep_obj *obj);
 void uep_ctx_event(struct ep_dev *dev, struct ib_event *event);
 
 /* ------------------------------------------------------------------ */
@@ -101,7 +96,7 @@ void uep_ctx_event(struct ep_dev *dev, struct ib_event *event);
 /**
  * struct uep_pd - protection domain
  * @obj: object; MRs, AHs, SRQs and QPs use it
- * @ctx: context (uses it, unless this is its default PD)
+ * @ctx: context
  * @pd: the engine's
  * @mrs: its MRs by lkey, looked up under RCU for every posted entry
  * @nr_deregs: those that are being deregistered
@@ -124,7 +119,7 @@ int uep_alloc_pd(struct uep_cmd *cmd);
  * @obj: object
  * @lock: held over changes (RDMA_EP_IOC_REREG_MR), while the object is in use. Not
  *	where it is destroyed
- * @pd: its PD (uses it)
+ * @pd: its PD
  * @res: on the device
  * @ibmr: hardware object
  * @iova: first address
@@ -154,7 +149,7 @@ int uep_rereg_mr(struct uep_cmd *cmd);
  * struct uep_ah - address handle
  * @obj: object
  * @live: the handle and posts in flight; the last one destroys @ibah
- * @pd: its PD (uses it)
+ * @pd: its PD
  * @res: on the device
  * @ibah: hardware object
  */
@@ -177,7 +172,7 @@ int uep_create_ah(struct uep_cmd *cmd);
 /**
  * struct uep_xrcd - XRC domain, as far as this session has opened it
  * @obj: object; SRQs and QPs use it
- * @ctx: context (uses it)
+ * @ctx: context
  * @xrcd: the engine's
  * @path: keeps the inode that names it to others; empty if none does
  */
@@ -188,7 +183,6 @@ struct uep_xrcd {
 	struct path path;
 };
 
-struct uep_xrcd *uep_xrcd_use(struct uep_session *s, u32 handle);
 int uep_open_xrcd(struct uep_cmd *cmd);
 
 /* ------------------------------------------------------------------ */
@@ -346,7 +340,7 @@ void uep_cq_hw_put(struct uep_cq_hw *hw);
 /**
  * struct uep_cq - completion queue
  * @obj: object; QPs use it
- * @ctx: context (uses it)
+ * @ctx: context
  * @hw: the device's (holds a reference), NULL if there never was one
  * @uid: the user's cookie
  * @chan: completion channel or NULL
@@ -429,7 +423,7 @@ int uep_create_comp_channel(struct uep_cmd *cmd);
 /**
  * struct uep_srq - shared receive queue
  * @obj: object; QPs use it
- * @pd: PD (uses it)
+ * @pd: PD
  * @xrcd: XRC: domain (uses it), else NULL
  * @cq: XRC: CQ (uses it), else NULL
  * @srq: the engine's
@@ -461,7 +455,7 @@ int uep_query_srq(struct uep_cmd *cmd);
  * struct uep_qp - queue pair
  * @obj: object
  * @ctx: context, of @pd or @xrcd
- * @pd: PD (uses it), NULL for an XRC target
+ * @pd: PD, NULL for an XRC target
  * @xrcd: XRC target: domain (uses it), else NULL
  * @send_cq: CQ (uses it), NULL for an XRC target
  * @recv_cq: the same; @send_cq for an XRC initiator
@@ -502,13 +496,10 @@ struct uep_qp {
 extern const struct ep_res_ops uep_qp_res_ops;
 
 void uep_qp_event(struct ib_event *event, void *context);
-struct uep_qp *uep_qp_alloc(struct uep_session *s, struct uep_ctx *ctx,
-			    u64 uid, u64 queue_bytes);
+struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid);
 unsigned long uep_qp_key(const struct uep_qp *qp);
 void uep_qp_learn_port(struct uep_qp *qp, u32 port);
-struct uep_qp *uep_target_create(struct uep_session *s,
-				 const struct rdma_ep_qp_init *init,
-				 struct ep_dev *dev, int *srcu);
+struct uep_qp *uep_target_create(struct uep_xrcd *xrcd, u64 uid, const u32 *num);
 struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
 			     u32 qp_num);
 int uep_open_qp(struct uep_cmd *cmd);
