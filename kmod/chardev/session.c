@@ -221,7 +221,7 @@ struct uep_session *uep_session_create(void)
 	xa_init(&s->qps);
 	xa_init(&s->default_ctxs);
 	spin_lock_init(&s->ev_lock);
-	INIT_LIST_HEAD(&s->waits);
+	INIT_LIST_HEAD(&s->queues);
 	INIT_LIST_HEAD(&s->idle);
 	uep_rings_init(s);
 	mutex_init(&s->ctx_lock);
@@ -240,13 +240,13 @@ err_free:
 /* The last reference to the file is gone. */
 void uep_session_release(struct uep_session *s)
 {
-	struct uep_wait *w;
+	struct uep_queue *q;
 
 	trace_rdma_ep_session_close(s);
 	spin_lock(&s->ev_lock);
 	s->dead = true;
-	list_for_each_entry(w, &s->waits, entry)
-		wake_up_poll(&w->head, EPOLLERR | EPOLLHUP);
+	list_for_each_entry(q, &s->queues, entry)
+		uep_queue_kill(q);
 	spin_unlock(&s->ev_lock);
 	uep_session_get(s);
 	uep_session_run(s, &s->release_work);

@@ -5,30 +5,11 @@
  * event off the queue and no lock held, so that a reader who makes the copy wait
  * holds nobody else up.
  */
-#include <linux/anon_inodes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "cm.h"
 #include "../trace.h"
-
-static void uep_channel_free(struct kref *ref)
-{
-	struct uep_channel *chan = container_of(ref, struct uep_channel, ref);
-
-	/* Ids hold references and take their events with them. */
-	WARN_ON_ONCE(!list_empty(&chan->events));
-	WARN_ON_ONCE(!list_empty(&chan->ids));
-	uep_wait_del(chan->session, &chan->wait);
-	uep_uncharge_file(chan->session->user);
-	uep_session_put(chan->session);
-	kfree(chan);
-}
-
-void uep_channel_put(struct uep_channel *chan)
-{
-	kref_put(&chan->ref, uep_channel_free);
-}
 
 /*
  * Before many ids are destroyed, in the tear-down of a session or a channel: answers a connection request over iWARP, be it in
@@ -58,7 +39,7 @@ static void uep_channel_end_work(struct work_struct *work)
 {
 	struct uep_channel *chan =
 		container_of(work, struct uep_channel, end_work);
-	struct uep_session *s = chan->session;
+	struct uep_session *s = chan->q.session;
 	struct rdma_ep_destroy out;
 	struct uep_id *id, *next;
 	LIST_HEAD(ids);
@@ -83,21 +64,21 @@ static void uep_channel_end_work(struct work_struct *work)
 	list_for_each_entry_safe(id, next, &ids, of_chan)
 		uep_obj_end(&id->obj, &out);
 	up_read(&s->ending);
-	uep_channel_put(chan);
+	uep_queue_put(&chan->q);
 }
 
 static void uep_channel_end(struct uep_channel *chan)
 {
-	kref_get(&chan->ref);
-	if (!uep_session_run(chan->session, &chan->end_work))
-		uep_channel_put(chan);
+	kref_get(&chan->q.ref);
+	if (!uep_session_run(chan->q.session, &chan->end_work))
+		uep_queue_put(&chan->q);
 }
 
 /* An id has come to a channel that is closed. @chan: reference, which is taken. */
 static void uep_channel_end_late(struct uep_channel *chan)
 {
 	uep_channel_end(chan);
-	uep_channel_put(chan);
+	uep_queue_put(&chan->q);
 }
 
 /* Makes the id the user's; ev_lock is held. Returns the channel if that is closed. */
@@ -109,7 +90,7 @@ static struct uep_channel *uep_id_publish_locked(struct uep_id *id)
 	list_add_tail(&id->of_chan, &chan->ids);
 	if (!chan->closed)
 		return NULL;
-	kref_get(&chan->ref);
+	kref_get(&chan->q.ref);
 	return chan;
 }
 
@@ -140,7 +121,7 @@ void uep_channel_unclaim(struct uep_id *id)
 			closed = id->chan;
 	}
 	if (closed)
-		kref_get(&closed->ref);
+		kref_get(&closed->q.ref);
 	spin_unlock(&s->ev_lock);
 	if (closed)
 		uep_channel_end_late(closed);
@@ -166,17 +147,17 @@ static struct uep_channel *uep_channel_move(struct uep_id *id,
 		list_move_tail(&id->of_chan, &chan->ids);
 	closed = chan->closed;
 	if (closed)
-		kref_get(&chan->ref);
+		kref_get(&chan->q.ref);
 	if (old != chan)
 		list_for_each_entry(ev, &id->events, own) {
-			list_move_tail(&ev->entry, &chan->events);
+			list_move_tail(&ev->entry, &chan->q.records);
 			/* It reported to @old, too: not the last reference. */
 			if (ev->child)
-				uep_channel_put(uep_event_follow(ev, chan));
+				uep_queue_put(&uep_event_follow(ev, chan)->q);
 		}
 	*reported = id->events_reported;
-	if (!list_empty(&chan->events))
-		wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
+	if (!list_empty(&chan->q.records))
+		uep_queue_wake(&chan->q);
 	spin_unlock(&s->ev_lock);
 	if (closed)
 		uep_channel_end_late(chan);
@@ -187,7 +168,7 @@ static void uep_moved(struct uep_cmd_step *step)
 {
 	struct uep_id *id = step->obj;
 
-	uep_channel_put(step->arg);
+	uep_queue_put(step->arg);
 	uep_obj_put(&id->obj);
 }
 
@@ -220,7 +201,7 @@ static struct uep_event *uep_channel_take_locked(struct uep_channel *chan)
 {
 	struct uep_event *ev;
 
-	ev = list_first_entry_or_null(&chan->events, struct uep_event, entry);
+	ev = list_first_entry_or_null(&chan->q.records, struct uep_event, entry);
 	if (ev) {
 		list_del(&ev->entry);
 		list_del(&ev->own);
@@ -237,7 +218,7 @@ static struct uep_event *uep_channel_take_locked(struct uep_channel *chan)
 
 static struct uep_event *uep_channel_take(struct uep_channel *chan)
 {
-	struct uep_session *s = chan->session;
+	struct uep_session *s = chan->q.session;
 	struct uep_event *ev;
 
 	spin_lock(&s->ev_lock);
@@ -277,13 +258,13 @@ static void uep_channel_untake(struct uep_event *ev)
 			atomic_dec(&id->id.backlog);
 			old = uep_event_follow(ev, id->chan);
 		}
-		list_add(&ev->entry, &id->chan->events);
+		list_add(&ev->entry, &id->chan->q.records);
 		list_add(&ev->own, &id->events);
-		wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
+		uep_queue_wake(&id->chan->q);
 	}
 	spin_unlock(&s->ev_lock);
 	if (old)
-		uep_channel_put(old);
+		uep_queue_put(&old->q);
 	if (stale)
 		uep_event_free(ev);
 	uep_obj_put(&id->obj);
@@ -311,9 +292,9 @@ static void uep_channel_delivered(struct uep_event *ev)
 	uep_obj_put(&id->obj);
 }
 
-static int uep_channel_deliver(void *priv, char __user *buf)
+static int uep_channel_deliver(struct uep_queue *q, char __user *buf)
 {
-	struct uep_event *ev = uep_channel_take(priv);
+	struct uep_event *ev = uep_channel_take(container_of(q, struct uep_channel, q));
 
 	if (!ev)
 		return -EAGAIN;
@@ -325,50 +306,10 @@ static int uep_channel_deliver(void *priv, char __user *buf)
 	return 0;
 }
 
-static struct uep_wait *uep_channel_wait(void *priv)
+static void uep_channel_closed(struct uep_queue *q)
 {
-	struct uep_channel *chan = priv;
-
-	return &chan->wait;
-}
-
-static bool uep_channel_dead(void *priv)
-{
-	struct uep_channel *chan = priv;
-
-	return READ_ONCE(chan->session->dead);
-}
-
-static bool uep_channel_empty(void *priv)
-{
-	struct uep_channel *chan = priv;
-
-	return list_empty_careful(&chan->events);
-}
-
-static const struct uep_reader uep_channel_reader = {
-	.size = sizeof(struct rdma_ep_event),
-	.wait = uep_channel_wait,
-	.dead = uep_channel_dead,
-	.empty = uep_channel_empty,
-	.deliver = uep_channel_deliver,
-};
-
-static ssize_t uep_channel_read(struct file *file, char __user *buf, size_t len,
-				loff_t *pos)
-{
-	return uep_read(file, buf, len, &uep_channel_reader);
-}
-
-static __poll_t uep_channel_poll(struct file *file, poll_table *wait)
-{
-	return uep_poll(file, wait, &uep_channel_reader);
-}
-
-static int uep_channel_release(struct inode *inode, struct file *file)
-{
-	struct uep_channel *chan = file->private_data;
-	struct uep_session *s = chan->session;
+	struct uep_channel *chan = container_of(q, struct uep_channel, q);
+	struct uep_session *s = q->session;
 	bool ids;
 
 	spin_lock(&s->ev_lock);
@@ -377,15 +318,13 @@ static int uep_channel_release(struct inode *inode, struct file *file)
 	spin_unlock(&s->ev_lock);
 	if (ids)
 		uep_channel_end(chan);
-	uep_channel_put(chan);
-	return 0;
 }
 
-static const struct file_operations uep_channel_fops = {
-	.owner = THIS_MODULE,
-	.read = uep_channel_read,
-	.poll = uep_channel_poll,
-	.release = uep_channel_release,
+static const struct uep_queue_ops uep_channel_ops = {
+	.name = "[rdma_ep_event]",
+	.size = sizeof(struct rdma_ep_event),
+	.deliver = uep_channel_deliver,
+	.closed = uep_channel_closed,
 };
 
 /*
@@ -401,13 +340,12 @@ static struct uep_event *uep_channel_await(struct uep_session *s, int fd)
 
 	if (!file)
 		return NULL;
-	chan = file->private_data;
-	if (file->f_op != &uep_channel_fops || chan->session != s)
+	chan = uep_queue_of_file(file, s, &uep_channel_ops);
+	if (!chan)
 		goto out;
-	while (!(ev = uep_channel_take(chan)) &&
-	       !(file->f_flags & O_NONBLOCK)) {
-		if (wait_event_interruptible(chan->wait.head,
-					     !uep_channel_empty(chan))) {
+	while (!(ev = uep_channel_take(chan)) && !(file->f_flags & O_NONBLOCK)) {
+		if (wait_event_interruptible(chan->q.wait,
+					     !list_empty_careful(&chan->q.records))) {
 			ev = ERR_PTR(-ERESTARTSYS);
 			break;
 		}
@@ -456,66 +394,13 @@ struct uep_event *uep_cmd_take_event(struct uep_cmd *cmd, struct uep_id *id)
 static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
 {
 	struct uep_channel *chan;
-	int ret;
 
-	ret = uep_charge_file(cmd->s->user);
-	if (ret)
-		return ERR_PTR(ret);
-	chan = kzalloc(sizeof(*chan), GFP_KERNEL_ACCOUNT);
-	if (!chan) {
-		uep_uncharge_file(cmd->s->user);
-		return ERR_PTR(-ENOMEM);
-	}
-	kref_init(&chan->ref);
-	INIT_LIST_HEAD(&chan->events);
+	chan = uep_queue_create(cmd, &uep_channel_ops, sizeof(*chan), fd);
+	if (IS_ERR(chan))
+		return chan;
 	INIT_LIST_HEAD(&chan->ids);
 	INIT_WORK(&chan->end_work, uep_channel_end_work);
-	chan->session = cmd->s;
-	uep_session_get(cmd->s);
-	uep_wait_add(cmd->s, &chan->wait);
-
-	ret = uep_cmd_add_file(cmd, "[rdma_ep_event]", &uep_channel_fops, chan);
-	if (ret < 0) {
-		uep_channel_put(chan);
-		return ERR_PTR(ret);
-	}
-	kref_get(&chan->ref);
-	*fd = ret;
 	return chan;
-}
-
-static struct uep_channel *uep_channel_get(struct uep_session *s, int fd)
-{
-	struct uep_channel *chan = NULL;
-	struct file *file = fget(fd);
-
-	if (!file)
-		return NULL;
-	if (file->f_op == &uep_channel_fops) {
-		chan = file->private_data;
-		if (chan->session == s)
-			kref_get(&chan->ref);
-		else
-			chan = NULL;
-	}
-	fput(file);
-	return chan;
-}
-
-/* Is it a file of the channel that the id reports to? */
-bool uep_channel_is(struct uep_id *id, int fd)
-{
-	struct uep_session *s = id->obj.session;
-	struct uep_channel *chan = uep_channel_get(s, fd);
-	bool is;
-
-	if (!chan)
-		return false;
-	spin_lock(&s->ev_lock);
-	is = chan == id->chan;
-	spin_unlock(&s->ev_lock);
-	uep_channel_put(chan);
-	return is;
 }
 
 /* The channel that a command names or wants made, with a reference. */
@@ -525,7 +410,7 @@ struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd)
 
 	if (flags & RDMA_EP_ID_PRIVATE_CHANNEL)
 		return uep_channel_create(cmd, fd);
-	chan = uep_channel_get(cmd->s, *fd);
+	chan = uep_queue_find(cmd->s, *fd, &uep_channel_ops);
 	return chan ? chan : ERR_PTR(-EBADF);
 }
 
@@ -539,6 +424,6 @@ int uep_create_channel(struct uep_cmd *cmd)
 	chan = uep_channel_create(cmd, &arg->fd);
 	if (IS_ERR(chan))
 		return PTR_ERR(chan);
-	uep_channel_put(chan);
+	uep_queue_put(&chan->q);
 	return 0;
 }

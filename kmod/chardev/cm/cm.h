@@ -16,27 +16,21 @@ struct uep_srq;
 
 /**
  * struct uep_channel - event channel
- * @ref: the file and its ids
- * @session: session (holds a reference)
- * @events: unread events (session->ev_lock)
+ * @q: its file and its ids hold references; the records are unread events (session->ev_lock)
  * @ids: the published ids that report to it (session->ev_lock)
- * @closed: its file is gone: ids that still come here end (session->ev_lock)
- * @wait: readers
+ * @closed: its file has been closed: ids that still come here end (session->ev_lock)
  * @end_work: ends @ids (holds a reference while it is queued)
  */
 struct uep_channel {
-	struct kref ref;
-	struct uep_session *session;
-	struct list_head events;
+	struct uep_queue q;
 	struct list_head ids;
 	bool closed;
-	struct uep_wait wait;
 	struct work_struct end_work;
 };
 
 /**
  * struct uep_event - an unread event
- * @entry: in uep_channel.events
+ * @entry: in uep_channel.q.records
  * @own: in uep_id.events
  * @id: id that it is about; not a reference, the id purges its events
  * @child: new id of a connection request (owns the initial reference)
@@ -118,8 +112,6 @@ struct uep_mcast {
 #define UEP_ID_NEWS	4U
 
 struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd);
-void uep_channel_put(struct uep_channel *chan);
-bool uep_channel_is(struct uep_id *id, int fd);
 bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 		       struct rdma_cm_id *cm_id);
 void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast);

@@ -156,13 +156,20 @@ struct uep_part {
 	bool claimed;
 };
 
+/* Is it a file of the channel that the id or the CQ reports to? */
 static bool uep_part_fd_ok(const struct uep_part *part)
 {
+	struct uep_queue *q = uep_queue_find(part->obj->session, *part->fd, NULL);
+	const void *chan;
+
+	if (!q)
+		return false;
 	if (part->type == RDMA_EP_OBJ_ID)
-		return uep_channel_is(container_of(part->obj, struct uep_id,
-						   obj), *part->fd);
-	return uep_comp_is(container_of(part->obj, struct uep_cq, obj),
-			   *part->fd);
+		chan = READ_ONCE(container_of(part->obj, struct uep_id, obj)->chan);
+	else
+		chan = container_of(part->obj, struct uep_cq, obj)->chan;
+	uep_queue_put(q);
+	return q == chan;
 }
 
 static int uep_part_find(struct uep_session *s, struct uep_part *part)

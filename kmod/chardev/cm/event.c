@@ -82,14 +82,14 @@ bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
 	if (cm_id) {
 		ep_id_adopt(&ev->child->id, cm_id);
 		ev->child->chan = id->chan;
-		kref_get(&id->chan->ref);
+		kref_get(&id->chan->q.ref);
 	}
 	ev->rec.id = id->obj.handle;
 	ev->rec.uid = id->uid;
-	list_add_tail(&ev->entry, &id->chan->events);
+	list_add_tail(&ev->entry, &id->chan->q.records);
 	list_add_tail(&ev->own, &id->events);
 	/* Under the lock: it keeps the channel. */
-	wake_up_poll(&id->chan->wait.head, EPOLLIN | EPOLLRDNORM);
+	uep_queue_wake(&id->chan->q);
 	spin_unlock(&s->ev_lock);
 	return true;
 }
@@ -128,7 +128,7 @@ struct uep_channel *uep_event_follow(const struct uep_event *ev,
 {
 	struct uep_channel *old = ev->child->chan;
 
-	kref_get(&chan->ref);
+	kref_get(&chan->q.ref);
 	ev->child->chan = chan;
 	return old;
 }

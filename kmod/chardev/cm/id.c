@@ -84,7 +84,7 @@ static void uep_id_free(struct uep_obj *obj)
 	struct uep_id *id = container_of(obj, struct uep_id, obj);
 
 	if (id->chan)
-		uep_channel_put(id->chan);
+		uep_queue_put(&id->chan->q);
 	if (id->srq)
 		uep_obj_put(&id->srq->obj);
 }

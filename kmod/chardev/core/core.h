@@ -198,7 +198,7 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @idle: CQs that wait to be used again (idle.c, also the next two)
  * @nr_idle: how many
  * @idle_bytes: memory of theirs that is charged
- * @waits: where readers of its channels wait (@ev_lock)
+ * @queues: its event and completion channels (@ev_lock)
  * @dead: the file has been released (@ev_lock)
  * @ending: read: ids of a closed channel are being ended; write: waits for that
  * @release_work: destroys everything
@@ -225,7 +225,7 @@ struct uep_session {
 	struct list_head idle;
 	unsigned int nr_idle;
 	u64 idle_bytes;
-	struct list_head waits;
+	struct list_head queues;
 	bool dead;
 	struct rw_semaphore ending;	/* before everything is destroyed */
 	struct work_struct release_work;
@@ -325,44 +325,70 @@ void uep_obj_get_res(struct ep_res *res);
 void uep_obj_put_res(struct ep_res *res);
 extern const struct ep_res_ops uep_obj_res_ops;
 
-/**
- * struct uep_wait - where readers of a channel wait
- * @entry: in uep_session.waits, so that they learn of the session's end
- * @head: readers
- */
-struct uep_wait {
-	struct list_head entry;
-	wait_queue_head_t head;
-};
-
-/**
- * struct uep_reader - a kind of file that is read by record
- * @size: of a record
- * @wait: where its readers wait
- * @dead: what it reports on is gone: reads give -EIO
- * @empty: there is nothing to read
- * @deliver: writes the next record. -EAGAIN if there is none; -EFAULT, and then
- *	the record is still the next one
- */
-struct uep_reader {
-	size_t size;
-	struct uep_wait *(*wait)(void *priv);
-	bool (*dead)(void *priv);
-	bool (*empty)(void *priv);
-	int (*deliver)(void *priv, char __user *buf);
-};
-
-ssize_t uep_read(struct file *file, char __user *buf, size_t len,
-		 const struct uep_reader *r);
-__poll_t uep_poll(struct file *file, poll_table *wait,
-		  const struct uep_reader *r);
-void uep_wait_add(struct uep_session *s, struct uep_wait *wait);
-void uep_wait_del(struct uep_session *s, struct uep_wait *wait);
 void uep_session_get(struct uep_session *s);
 void uep_session_put(struct uep_session *s);
 bool uep_session_run(struct uep_session *s, struct work_struct *work);
 int uep_session_init(void);
 void uep_session_cleanup(void);
+
+/* ------------------------------------------------------------------ */
+/* Files that are read by record (queue.c)                            */
+/* ------------------------------------------------------------------ */
+
+struct uep_queue;
+
+/**
+ * struct uep_queue_ops - a kind of queue
+ * @name: of its files
+ * @size: of a record
+ * @deliver: writes the next record. -EAGAIN if there is none; -EFAULT, and then the record is
+ *	still the next one
+ * @closed: optional: its file has been closed
+ */
+struct uep_queue_ops {
+	const char *name;
+	size_t size;
+	int (*deliver)(struct uep_queue *q, char __user *buf);
+	void (*closed)(struct uep_queue *q);
+};
+
+/**
+ * struct uep_queue - records for the user to read; the structures around it begin with it
+ * @ref: its files, and the objects that report to it
+ * @rcu: delays the free: a late handler of a completion may hold a lock that is in there
+ * @ops: kind
+ * @session: session (holds a reference, and is charged a file), or NULL
+ * @entry: in uep_session.queues
+ * @records: what has records to read; locked by the owner
+ * @wait: readers
+ * @dead: the session, or what else it reports on, has ended: reads fail with -EIO
+ */
+struct uep_queue {
+	struct kref ref;
+	struct rcu_head rcu;
+	const struct uep_queue_ops *ops;
+	struct uep_session *session;
+	struct list_head entry;
+	struct list_head records;
+	wait_queue_head_t wait;
+	bool dead;
+};
+
+/* Any context. */
+static inline void uep_queue_wake(struct uep_queue *q)
+{
+	wake_up_poll(&q->wait, EPOLLIN | EPOLLRDNORM);
+}
+
+void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, size_t size);
+void uep_queue_put(struct uep_queue *q);
+void uep_queue_kill(struct uep_queue *q);
+int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q);
+void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, size_t size,
+		       s32 *fd);
+void *uep_queue_of_file(struct file *file, const struct uep_session *s,
+			const struct uep_queue_ops *ops);
+void *uep_queue_find(struct uep_session *s, int fd, const struct uep_queue_ops *ops);
 
 /* ------------------------------------------------------------------ */
 /* Where completions of a CQ are for the user to take (ring.c)        */

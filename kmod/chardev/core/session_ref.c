@@ -37,21 +37,6 @@ void uep_session_put(struct uep_session *s)
 	kref_put(&s->ref, uep_session_free);
 }
 
-void uep_wait_add(struct uep_session *s, struct uep_wait *wait)
-{
-	init_waitqueue_head(&wait->head);
-	spin_lock(&s->ev_lock);
-	list_add(&wait->entry, &s->waits);
-	spin_unlock(&s->ev_lock);
-}
-
-void uep_wait_del(struct uep_session *s, struct uep_wait *wait)
-{
-	spin_lock(&s->ev_lock);
-	list_del(&wait->entry);
-	spin_unlock(&s->ev_lock);
-}
-
 /*
  * Executes the work of a file that has been closed. Ports and memory are free again when
  * the last close() or munmap() returns, or when the parent learns that the task is dead.

@@ -6,25 +6,7 @@
  * only counts and wakes. Each time a notification fires is one event, as with
  * uverbs, but events of one CQ are a counter instead of a list.
  */
-#include <linux/slab.h>
-
 #include "verbs.h"
-
-static void uep_comp_free(struct kref *ref)
-{
-	struct uep_comp_channel *chan =
-		container_of(ref, struct uep_comp_channel, ref);
-
-	uep_wait_del(chan->session, &chan->wait);
-	uep_uncharge_file(chan->session->user);
-	uep_session_put(chan->session);
-	kfree_rcu(chan, rcu);
-}
-
-void uep_comp_put(struct uep_comp_channel *chan)
-{
-	kref_put(&chan->ref, uep_comp_free);
-}
 
 /* One more unread event, which comes after @head; chan->lock is held. */
 static void uep_comp_count(struct uep_cq *cq, struct list_head *head)
@@ -44,9 +26,9 @@ void uep_comp_post(struct uep_cq *cq)
 		return;
 	spin_lock_irqsave(&chan->lock, flags);
 	if (!cq->comp_closed)
-		uep_comp_count(cq, chan->cqs.prev);
+		uep_comp_count(cq, chan->q.records.prev);
 	spin_unlock_irqrestore(&chan->lock, flags);
-	wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
+	uep_queue_wake(&chan->q);
 }
 
 /* Drops unread events, and those that may still come. Returns the number of read ones. */
@@ -73,12 +55,12 @@ struct uep_cq *uep_comp_take(struct uep_comp_channel *chan, u64 *uid)
 	struct uep_cq *cq;
 
 	spin_lock_irq(&chan->lock);
-	cq = list_first_entry_or_null(&chan->cqs, struct uep_cq, comp_entry);
+	cq = list_first_entry_or_null(&chan->q.records, struct uep_cq, comp_entry);
 	if (cq) {
 		*uid = cq->uid;
 		cq->comp_reported++;
 		if (--cq->comp_pending)
-			list_move_tail(&cq->comp_entry, &chan->cqs);
+			list_move_tail(&cq->comp_entry, &chan->q.records);
 		else
 			list_del(&cq->comp_entry);
 		/* Whoever lets go of the last one takes it off the list before. */
@@ -97,8 +79,8 @@ void uep_comp_untake(struct uep_comp_channel *chan, struct uep_cq *cq)
 	spin_lock_irq(&chan->lock);
 	if (!cq->comp_closed) {
 		cq->comp_reported--;
-		uep_comp_count(cq, &chan->cqs);
+		uep_comp_count(cq, &chan->q.records);
 	}
 	spin_unlock_irq(&chan->lock);
-	wake_up_poll(&chan->wait.head, EPOLLIN | EPOLLRDNORM);
+	uep_queue_wake(&chan->q);
 }

@@ -218,7 +218,7 @@ static void uep_cq_free(struct uep_obj *obj)
 	xa_destroy(&cq->qps);
 	uep_ring_destroy(obj->session, &cq->ring);
 	if (cq->chan)
-		uep_comp_put(cq->chan);
+		uep_queue_put(&cq->chan->q);
 	if (cq->hw)
 		uep_cq_hw_put(cq->hw);
 }
@@ -304,7 +304,7 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 				      uep_cq_bytes(cqe));
 	if (IS_ERR(cq)) {
 		if (chan)
-			uep_comp_put(chan);
+			uep_queue_put(&chan->q);
 		return cq;
 	}
 	cq->chan = chan;
@@ -347,7 +347,7 @@ int uep_create_cq(struct uep_cmd *cmd)
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	if (arg->channel_fd != -1) {
-		chan = uep_comp_get(cmd->s, arg->channel_fd);
+		chan = uep_comp_find(cmd->s, arg->channel_fd);
 		if (!chan) {
 			ret = -EBADF;
 			goto out;

@@ -20,7 +20,7 @@ static void uep_ctx_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	mutex_unlock(&uep_ctxs_lock);
 	for (i = 0; i < ctx->nr_ports; i++)
 		uep_async_purge(ctx->async, &ctx->ports[i]);
-	uep_async_kill(ctx->async);
+	uep_queue_kill(&ctx->async->q);
 }
 
 static void uep_ctx_free(struct uep_obj *obj)
@@ -28,7 +28,7 @@ static void uep_ctx_free(struct uep_obj *obj)
 	struct uep_ctx *ctx = container_of(obj, struct uep_ctx, obj);
 
 	if (ctx->async)
-		uep_async_put(ctx->async);
+		uep_queue_put(&ctx->async->q);
 	ep_dev_put(obj->dev);
 }
 
@@ -43,6 +43,7 @@ struct uep_ctx *uep_ctx_create(struct uep_session *s,
 				      struct ep_dev *dev)
 {
 	u32 nr_ports = dev->ibdev->phys_port_cnt + 1;
+	struct uep_async_queue *async;
 	struct uep_ctx *ctx;
 	u32 i;
 
@@ -53,11 +54,12 @@ struct uep_ctx *uep_ctx_create(struct uep_session *s,
 	kref_get(&dev->ref);
 	ctx->obj.dev = dev;
 	ctx->net_cookie = current->nsproxy->net_ns->net_cookie;
-	ctx->async = uep_async_create();
-	if (!ctx->async) {
+	async = uep_async_create();
+	if (IS_ERR(async)) {
 		uep_obj_put(&ctx->obj);
-		return ERR_PTR(-ENOMEM);
+		return ERR_CAST(async);
 	}
+	ctx->async = async;
 	ctx->nr_ports = nr_ports;
 	for (i = 0; i < nr_ports; i++)
 		uep_async_node_init(&ctx->ports[i], i);

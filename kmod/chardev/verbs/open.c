@@ -120,7 +120,7 @@ int uep_open_device(struct uep_cmd *cmd)
 	if (ret)
 		goto out;
 	arg->ctx = ctx->obj.handle;
-	arg->async_fd = uep_async_file(cmd, ctx->async);
+	arg->async_fd = uep_queue_add_file(cmd, &ctx->async->q);
 	if (arg->async_fd < 0)
 		ret = arg->async_fd;
 out:

@@ -16,25 +16,19 @@
 
 /**
  * struct uep_async_queue - asynchronous events of a context
- * @ref: the context and its files
- * @lock: everything below; taken in any context
- * @nodes: nodes with unread events
+ * @q: the context and its files hold references; the records are nodes with unread events
+ * @lock: records and everything below; taken in any context
  * @taken: events that are being delivered
- * @wait: readers
- * @dead: the context is gone
  */
 struct uep_async_queue {
-	struct kref ref;
+	struct uep_queue q;
 	spinlock_t lock;		/* nodes and their fields */
-	struct list_head nodes;
 	struct list_head taken;
-	struct uep_wait wait;
-	bool dead;
 };
 
 /**
  * struct uep_async_node - unread events of one object or port
- * @entry: in uep_async_queue.nodes while @pending
+ * @entry: in uep_async_queue.q.records while @pending
  * @pending: bit mask of event types
  * @reported: events that have been read
  * @closed: the object is gone; drop late events
@@ -49,13 +43,10 @@ struct uep_async_node {
 };
 
 struct uep_async_queue *uep_async_create(void);
-void uep_async_put(struct uep_async_queue *q);
-void uep_async_kill(struct uep_async_queue *q);
 void uep_async_node_init(struct uep_async_node *node, u64 uid);
 void uep_async_post(struct uep_async_queue *q, struct uep_async_node *node,
 		    enum ib_event_type event);
 u32 uep_async_purge(struct uep_async_queue *q, struct uep_async_node *node);
-int uep_async_file(struct uep_cmd *cmd, struct uep_async_queue *q);
 
 /* ------------------------------------------------------------------ */
 /* Contexts (ctx.c)                                                   */
@@ -279,20 +270,12 @@ void uep_wq_cleanup(void);
 
 /**
  * struct uep_comp_channel - completion channel
- * @ref: the file and its CQs
- * @session: session (holds a reference)
- * @rcu: delays the free: a late completion handler may still hold @lock
- * @lock: queue of CQs with unread events; taken in any context
- * @cqs: that queue
- * @wait: readers
+ * @q: its file and its CQs hold references; the records are CQs with unread events
+ * @lock: records and their counters; taken in any context
  */
 struct uep_comp_channel {
-	struct kref ref;
-	struct rcu_head rcu;
-	struct uep_session *session;
-	spinlock_t lock;		/* cqs and their counters */
-	struct list_head cqs;
-	struct uep_wait wait;
+	struct uep_queue q;
+	spinlock_t lock;		/* records and their counters */
 };
 
 struct uep_qp;
@@ -344,7 +327,7 @@ void uep_cq_hw_put(struct uep_cq_hw *hw);
  * @hw: the device's (holds a reference), NULL if there never was one
  * @uid: the user's cookie
  * @chan: completion channel or NULL
- * @comp_entry: in chan->cqs while @comp_pending
+ * @comp_entry: in chan->q.records while @comp_pending
  * @comp_pending: unread completion events (chan->lock)
  * @comp_closed: drop late ones (chan->lock)
  * @comp_reported: read completion events (chan->lock)
@@ -406,10 +389,8 @@ void uep_cq_drop_held(struct uep_cq *cq);
 int uep_poll_cq(struct uep_cmd *cmd);
 int uep_notify_cq(struct uep_cmd *cmd);
 
-struct uep_comp_channel *uep_comp_create(struct uep_cmd *cmd, int *fd);
-struct uep_comp_channel *uep_comp_get(struct uep_session *s, int fd);
-void uep_comp_put(struct uep_comp_channel *chan);
-bool uep_comp_is(struct uep_cq *cq, int fd);
+struct uep_comp_channel *uep_comp_create(struct uep_cmd *cmd, s32 *fd);
+struct uep_comp_channel *uep_comp_find(struct uep_session *s, int fd);
 void uep_comp_post(struct uep_cq *cq);
 struct uep_cq *uep_comp_take(struct uep_comp_channel *chan, u64 *uid);
 void uep_comp_untake(struct uep_comp_channel *chan, struct uep_cq *cq);
