@@ -7,8 +7,9 @@
 #include <linux/seq_file.h>
 #include <rdma/rdma_user_cm.h>
 
-#include "cm.h"
-#include "verbs.h"
+#include "chardev.h"
+#include "cm/cm.h"
+#include "verbs/verbs.h"
 
 /* By enum rdma_ep_obj_type. */
 static const char * const uep_obj_names[] = {
@@ -31,12 +32,6 @@ struct uep_sums {
 	u64 polled;
 	u64 pinned;
 };
-
-void uep_past_add(struct uep_past *past, const struct uep_traffic *t)
-{
-	atomic64_add(t->posted, &past->posted);
-	atomic64_add(t->bytes, &past->bytes);
-}
 
 static void uep_sum_add(struct uep_traffic *sum, struct uep_wq *wq)
 {

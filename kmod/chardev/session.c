@@ -1,229 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions, handles and the life of objects.
+ * The life of sessions, and DESTROY.
  */
 #include <linux/cred.h>
 #include <linux/slab.h>
 
 #include "../compat.h"
-#include "cm.h"
+#include "chardev.h"
+#include "cm/cm.h"
 #include "trace.h"
-#include "verbs.h"
-
-/*
- * Tears sessions down. A file is closed where the task may have lost already what
- * makes it a task (memory, namespaces), so the work is done here. Not
- * WQ_MEM_RECLAIM: it flushes queues of the CM that are not.
- */
-static struct workqueue_struct *uep_session_wq;
-
-/* ------------------------------------------------------------------ */
-/* Objects                                                            */
-/* ------------------------------------------------------------------ */
-
-/**
- * uep_obj_alloc - allocate an object and charge it to the session's quota
- * @s: session
- * @type: type
- * @size: of the structure, which begins with a struct uep_obj
- * @queue_bytes: memory of its queues
- *
- * The caller owns the reference until it gives it to the handle table with
- * uep_cmd_add_obj().
- *
- * Return: zeroed object, or ERR_PTR: -EDQUOT, -ENOMEM
- */
-void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type,
-		    size_t size, u64 queue_bytes)
-{
-	struct uep_obj *obj;
-	int ret;
-
-	ret = uep_charge(s, queue_bytes);
-	if (ret)
-		return ERR_PTR(ret);
-	obj = kzalloc(size, GFP_KERNEL_ACCOUNT);
-	if (!obj) {
-		uep_uncharge(s, queue_bytes);
-		return ERR_PTR(-ENOMEM);
-	}
-	kref_init(&obj->ref);
-	atomic_set(&obj->users, 0);
-	obj->type = type;
-	obj->queue_bytes = queue_bytes;
-	obj->session = s;
-	uep_session_get(s);
-	return obj;
-}
-
-void uep_obj_get(struct uep_obj *obj)
-{
-	kref_get(&obj->ref);
-}
-
-static void uep_obj_release(struct kref *ref)
-{
-	struct uep_obj *obj = container_of(ref, struct uep_obj, ref);
-	struct uep_session *s = obj->session;
-
-	uep_uncharge(s, obj->queue_bytes);
-	obj->type->free(obj);
-	uep_session_put(s);
-}
-
-/* May sleep. */
-void uep_obj_put(struct uep_obj *obj)
-{
-	kref_put(&obj->ref, uep_obj_release);
-}
-
-/* Returns the object with a reference, or NULL. */
-struct uep_obj *uep_obj_lookup(struct uep_session *s, u32 handle,
-			       enum rdma_ep_obj_type type)
-{
-	struct uep_obj *obj;
-
-	rcu_read_lock();
-	obj = xa_load(&s->objs, handle);
-	if (obj && (obj->type->type != type ||
-		    !kref_get_unless_zero(&obj->ref)))
-		obj = NULL;
-	rcu_read_unlock();
-	return obj;
-}
-
-/* Makes the caller's object depend on @obj, unless that is being destroyed. */
-bool uep_obj_hold(struct uep_obj *obj)
-{
-	if (!atomic_inc_unless_negative(&obj->users))
-		return false;
-	uep_obj_get(obj);
-	return true;
-}
-
-/* The two halves of the reverse: first no longer depend, later let go. */
-void uep_obj_unuse(struct uep_obj *obj)
-{
-	atomic_dec(&obj->users);
-}
-
-void uep_obj_unhold(struct uep_obj *obj)
-{
-	uep_obj_unuse(obj);
-	uep_obj_put(obj);
-}
-
-/* Lookup and hold. */
-struct uep_obj *uep_obj_use(struct uep_session *s, u32 handle,
-			    enum rdma_ep_obj_type type)
-{
-	struct uep_obj *obj = uep_obj_lookup(s, handle, type);
-	bool held;
-
-	if (!obj)
-		return NULL;
-	held = uep_obj_hold(obj);
-	uep_obj_put(obj);
-	return held ? obj : NULL;
-}
-
-/*
- * Gives the object a handle that does not work yet. Not one that has been freed
- * just now: who still uses that is to be told, not to get another object.
- */
-int uep_obj_reserve(struct uep_obj *obj)
-{
-	struct uep_session *s = obj->session;
-	int ret = xa_alloc_cyclic(&s->objs, &obj->handle, NULL,
-				  XA_LIMIT(1, S32_MAX), &s->next_handle,
-				  GFP_KERNEL_ACCOUNT);
-
-	return ret < 0 ? ret : 0;
-}
-
-/* The place is reserved, so this can not fail. */
-void uep_obj_publish(struct uep_obj *obj)
-{
-	xa_store(&obj->session->objs, obj->handle, obj, 0);
-}
-
-/* Has a destroyer claimed it? */
-bool uep_obj_ended(struct uep_obj *obj)
-{
-	return atomic_read(&obj->users) < 0;
-}
-
-/*
- * An object without hardware has lost it with its device, unless somebody has
- * destroyed the object while the caller was about to use it.
- */
-int uep_obj_error(struct uep_obj *obj, int ret)
-{
-	return ret == -EIO && uep_obj_ended(obj) ? -ENOENT : ret;
-}
-
-/* The caller is the destroyer from here on; false: it is in use, or has a destroyer. */
-bool uep_obj_claim(struct uep_obj *obj)
-{
-	return atomic_cmpxchg(&obj->users, 0, -1) == 0;
-}
-
-void uep_obj_unclaimed(struct uep_obj *obj)
-{
-	atomic_set(&obj->users, 0);
-}
-
-/* It is not destroyed after all: the task is killed. */
-void uep_obj_unclaim(struct uep_obj *obj)
-{
-	if (obj->type->unclaim)
-		obj->type->unclaim(obj);
-	else
-		uep_obj_unclaimed(obj);
-}
-
-/*
- * After uep_obj_claim(), before uep_obj_end(), in which nothing can be interrupted. -EINTR:
- * the object has been let go of again.
- */
-int uep_obj_settle(struct uep_obj *obj)
-{
-	int ret = obj->type->settle ? obj->type->settle(obj) : 0;
-
-	if (ret)
-		uep_obj_unclaim(obj);
-	return ret;
-}
-
-/* Destroys an object that the caller has claimed. */
-void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out)
-{
-	if (obj->handle)
-		xa_erase(&obj->session->objs, obj->handle);
-	obj->type->destroy(obj, out);
-	/* The object itself may be kept a while, by its id for example. */
-	uep_uncharge_queues(obj->session, obj->queue_bytes);
-	obj->queue_bytes = 0;
-	uep_obj_put(obj);
-}
-
-/*
- * Ends an object whose creation failed or that has not been published, or in
- * the tear-down of its session: nobody else can claim it, nothing depends on it.
- */
-void uep_obj_discard(struct uep_obj *obj)
-{
-	struct rdma_ep_destroy out;
-
-	WARN_ON_ONCE(!uep_obj_claim(obj));
-	uep_obj_end(obj, &out);
-}
+#include "verbs/verbs.h"
 
 /* Users before what they use. */
 static const enum rdma_ep_obj_type uep_verbs_types[] = {
 	RDMA_EP_OBJ_QP, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_MR,
 	RDMA_EP_OBJ_AH, RDMA_EP_OBJ_XRCD, RDMA_EP_OBJ_PD,
 };
+
+/* Has the object been made in the context? NULL: in any. */
+static bool uep_obj_is_in(const struct uep_obj *obj, const struct uep_ctx *ctx)
+{
+	while (ctx && obj && obj != &ctx->obj)
+		obj = obj->uses[0];
+	return obj;
+}
 
 /*
  * Before QPs of the session are destroyed: of a context, or, NULL, all. The senders of
@@ -243,7 +43,7 @@ static void uep_stop_qps(struct uep_session *s, const struct uep_ctx *ctx)
 		obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_QP);
 		if (!obj)
 			continue;
-		if (!ctx || uep_obj_ctx(obj) == ctx)
+		if (uep_obj_is_in(obj, ctx))
 			ep_rxe_stop(&container_of(obj, struct uep_qp, obj)->qp);
 		uep_obj_put(obj);
 		cond_resched();
@@ -268,7 +68,7 @@ static int uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 			obj = uep_obj_lookup(s, handle, uep_verbs_types[i]);
 			if (!obj)
 				continue;
-			if (uep_obj_ctx(obj) == ctx && uep_obj_claim(obj)) {
+			if (uep_obj_is_in(obj, ctx) && uep_obj_claim(obj)) {
 				ret = uep_obj_settle(obj);
 				if (!ret)
 					uep_obj_end(obj, &out);
@@ -335,44 +135,6 @@ out:
 /* ------------------------------------------------------------------ */
 /* Sessions                                                           */
 /* ------------------------------------------------------------------ */
-
-static void uep_session_free(struct kref *ref)
-{
-	struct uep_session *s = container_of(ref, struct uep_session, ref);
-
-	xa_destroy(&s->objs);
-	xa_destroy(&s->qps);
-	xa_destroy(&s->default_ctxs);
-	uep_rings_cleanup(s);
-	uep_uncharge_file(s->user);
-	uep_user_put(s->user);
-	kfree(s);
-}
-
-void uep_session_get(struct uep_session *s)
-{
-	kref_get(&s->ref);
-}
-
-void uep_session_put(struct uep_session *s)
-{
-	kref_put(&s->ref, uep_session_free);
-}
-
-void uep_wait_add(struct uep_session *s, struct uep_wait *wait)
-{
-	init_waitqueue_head(&wait->head);
-	spin_lock(&s->ev_lock);
-	list_add(&wait->entry, &s->waits);
-	spin_unlock(&s->ev_lock);
-}
-
-void uep_wait_del(struct uep_session *s, struct uep_wait *wait)
-{
-	spin_lock(&s->ev_lock);
-	list_del(&wait->entry);
-	spin_unlock(&s->ev_lock);
-}
 
 static void uep_session_end_type(struct uep_session *s,
 				 enum rdma_ep_obj_type type)
@@ -459,7 +221,7 @@ struct uep_session *uep_session_create(void)
 	xa_init(&s->qps);
 	xa_init(&s->default_ctxs);
 	spin_lock_init(&s->ev_lock);
-	INIT_LIST_HEAD(&s->waits);
+	INIT_LIST_HEAD(&s->queues);
 	INIT_LIST_HEAD(&s->idle);
 	uep_rings_init(s);
 	mutex_init(&s->ctx_lock);
@@ -475,49 +237,18 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/*
- * Executes the work of a file that has been closed. Ports and memory are free again when
- * the last close() or munmap() returns, or when the parent learns that the task is dead.
- * That may take long, and another user's task may only have been sent the file, or have
- * looked at it. (Not in the task itself: siw takes its signals away.)
- * The caller keeps the work's memory. Returns false if it was queued already.
- */
-bool uep_session_run(struct uep_session *s, struct work_struct *work)
-{
-	bool wait = !(current->flags & PF_KTHREAD) &&
-		    uep_user_is_current(s->user);
-	bool queued = queue_work(uep_session_wq, work);
-
-	if (wait)
-		flush_work(work);
-	return queued;
-}
-
 /* The last reference to the file is gone. */
 void uep_session_release(struct uep_session *s)
 {
-	struct uep_wait *w;
+	struct uep_queue *q;
 
 	trace_rdma_ep_session_close(s);
 	spin_lock(&s->ev_lock);
 	s->dead = true;
-	list_for_each_entry(w, &s->waits, entry)
-		wake_up_poll(&w->head, EPOLLERR | EPOLLHUP);
+	list_for_each_entry(q, &s->queues, entry)
+		uep_queue_kill(q);
 	spin_unlock(&s->ev_lock);
 	uep_session_get(s);
 	uep_session_run(s, &s->release_work);
 	uep_session_put(s);
-}
-
-int uep_session_init(void)
-{
-	/* Whoever waits for a device or a peer is to hold up nobody else. */
-	uep_session_wq = alloc_workqueue("rdma_ep_session", WQ_UNBOUND,
-					 WQ_MAX_ACTIVE);
-	return uep_session_wq ? 0 : -ENOMEM;
-}
-
-void uep_session_cleanup(void)
-{
-	destroy_workqueue(uep_session_wq);
 }

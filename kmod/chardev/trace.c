@@ -4,7 +4,7 @@
  */
 #include <linux/string.h>
 
-#include "post.h"
+#include "verbs/verbs.h"
 
 static u32 uep_trace_qp_num(const struct uep_obj *obj)
 {

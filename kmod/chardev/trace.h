@@ -14,7 +14,11 @@
 #include <rdma/ib_cm.h>
 #include <trace/misc/rdma.h>
 
-#include "post.h"
+struct rdma_ep_post;
+struct rdma_ep_wc;
+struct uep_cq;
+struct uep_obj;
+struct uep_session;
 
 /* Beside a send's opcode, which is an enum ib_wr_opcode. */
 #define UEP_TRACE_RECV	IB_WC_RECV
@@ -92,9 +96,9 @@ DEFINE_EVENT(rdma_ep_session, rdma_ep_session_close,
  */
 TRACE_EVENT(rdma_ep_post,
 	TP_PROTO(const struct uep_obj *obj, const struct rdma_ep_post *arg,
-		 const struct uep_post_buf *buf, bool send, int ret),
+		 u32 opcode, u64 bytes, int ret),
 
-	TP_ARGS(obj, arg, buf, send, ret),
+	TP_ARGS(obj, arg, opcode, bytes, ret),
 
 	TP_STRUCT__entry(
 		__field(u64, session)
@@ -111,10 +115,10 @@ TRACE_EVENT(rdma_ep_post,
 		__entry->session = obj->session->number;
 		__entry->qp_num = uep_trace_qp_num(obj);
 		__entry->srq = __entry->qp_num ? 0 : obj->handle;
-		__entry->opcode = send ? uep_post_opcode(buf) : UEP_TRACE_RECV;
+		__entry->opcode = opcode;
 		__entry->num = arg->num;
 		__entry->posted = arg->posted;
-		__entry->bytes = uep_post_bytes(buf, arg->posted, send);
+		__entry->bytes = bytes;
 		__entry->ret = ret;
 	),
 

@@ -212,19 +212,6 @@ void ep_dev_put_pd(struct ep_dev *dev)
 	mutex_unlock(&dev->pd_lock);
 }
 
-/* The part of ep_res_init() that can not fail: without the charge. */
-void ep_res_prepare(struct ep_res *res, struct ep_dev *dev,
-		    enum ep_res_class class, const struct ep_res_ops *ops,
-		    void (*destroy)(struct ep_res *res))
-{
-	kref_get(&dev->ref);
-	res->dev = dev;
-	res->class = class;
-	res->ops = ops;
-	res->destroy = destroy;
-	INIT_LIST_HEAD(&res->entry);
-}
-
 /**
  * ep_res_init - prepare a hardware object and charge it to the current cgroup
  * @res: object
@@ -244,7 +231,12 @@ int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 {
 	int ret;
 
-	ep_res_prepare(res, dev, class, ops, destroy);
+	kref_get(&dev->ref);
+	res->dev = dev;
+	res->class = class;
+	res->ops = ops;
+	res->destroy = destroy;
+	INIT_LIST_HEAD(&res->entry);
 	ret = ep_res_charge(res);
 	if (ret)
 		ep_res_fini(res);
@@ -298,8 +290,8 @@ static bool ep_res_unlink(struct ep_res *res)
 }
 
 /*
- * From here on the object is destroyed with its device. The caller has given
- * the list a reference to the owner's object.
+ * From here on the object is destroyed with its device, whose list holds a reference to the
+ * owner's.
  */
 void ep_res_add(struct ep_res *res)
 {
@@ -309,25 +301,26 @@ void ep_res_add(struct ep_res *res)
 	if (!res->ops)
 		return;
 	spin_lock(&dev->lock);
+	res->ops->hold(res);
 	list_add_tail(&res->entry, &dev->res[res->class]);
 	if (qp)
 		hash_add(dev->qps, &qp->by_num, qp->qp_num);
 	spin_unlock(&dev->lock);
 }
 
-/* @keep: the owner may */
-static void ep_res_kill(struct ep_res *res, bool keep)
+static void ep_res_kill(struct ep_res *res)
 {
 	if (res->ops->killing)
 		res->ops->killing(res);
-	if (!keep || !res->ops->keep || !res->ops->keep(res))
-		res->destroy(res);
+	res->destroy(res);
 	ep_res_uncharge(res);
-	res->ops->put(res);
+	if (res->ops->gone)
+		res->ops->gone(res);
+	res->ops->unhold(res);
 }
 
 /* Whoever takes it off the list is the one who may do away with it. */
-bool ep_res_claim(struct ep_res *res)
+static bool ep_res_claim(struct ep_res *res)
 {
 	struct ep_dev *dev = res->dev;
 	bool claimed;
@@ -357,7 +350,7 @@ void ep_res_destroy(struct ep_res *res)
 	if (ep_dev_enter(dev, &idx))
 		return;
 	if (ep_res_claim(res))
-		ep_res_kill(res, true);
+		ep_res_kill(res);
 	ep_dev_exit(dev, idx);
 }
 
@@ -525,7 +518,7 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 
 	for (class = 0; class < EP_RES_NR; class++)
 		while ((res = ep_dev_claim_res(dev, class)))
-			ep_res_kill(res, false);
+			ep_res_kill(res);
 
 	ep_dev_event(dev, &event);
 	ep_dev_release(dev);

@@ -9,8 +9,7 @@
  * Every verbs object embeds a struct ep_res and is on its device's list until
  * its hardware object is destroyed. That happens exactly once: whoever takes it
  * off the list (under ep_dev.lock) destroys it, be it the owner or the removal
- * of the device. The list holds a reference on the owner's object, which
- * ep_res_ops.put drops. After a removal the owner's object stays and its
+ * of the device. The list holds a reference on the owner's object (ep_res_ops.hold). After a removal the owner's object stays and its
  * hardware pointer is NULL; operations on it return -EIO.
  *
  * Everything that calls into the driver is bracketed by ep_dev_enter() and
@@ -209,24 +208,20 @@ void ep_dev_put_pd(struct ep_dev *dev);
  *	Returns when nobody posts any more who saw it before. Under ep_qp.lock
  * @forget: comes with @quiet: takes what has completed; what has not will not be
  *	known to the user. After @quiet, for a reset
- * @keep: optional; the owner has no more use for the hardware object. Returns true
- *	if it has passed to somebody else instead of being destroyed. Inside
- *	ep_dev_enter()
- * @put: drops the reference that the device's list holds
- * @hold: of QPs, comes with @quiet: keeps the owner's object, not the hardware object.
- *	Under a spinlock, of what is in the device's list
+ * @gone: optional: the hardware object has been destroyed. Once, may sleep
+ * @hold: keeps the owner's object, not the hardware object: for the device's list, and for a
+ *	caller that finds it there. Under a spinlock
  * @unhold: ends that
- * @user: comes with @hold: whose it is; only to be compared
- * @kept: comes with @hold: a region of the QP's PD is being deregistered. Under a spinlock
- * @got_at: comes with @hold: when the owner last took completions of the queue that it
+ * @user: of QPs: whose it is; only to be compared
+ * @kept: of QPs: a region of the QP's PD is being deregistered. Under a spinlock
+ * @got_at: of QPs: when the owner last took completions of the queue that it
  *	receives with (jiffies)
  */
 struct ep_res_ops {
 	void (*killing)(struct ep_res *res);
 	void (*quiet)(struct ep_res *res);
 	void (*forget)(struct ep_res *res);
-	bool (*keep)(struct ep_res *res);
-	void (*put)(struct ep_res *res);
+	void (*gone)(struct ep_res *res);
 	void (*hold)(struct ep_res *res);
 	void (*unhold)(struct ep_res *res);
 	const void *(*user)(struct ep_res *res);
@@ -240,6 +235,7 @@ struct ep_res_ops {
  * @entry: in dev->res, empty once claimed for destruction
  * @class: kind of object
  * @ops: the owner's; NULL: a kernel consumer's, which holds the device
+ * @owner: the owner's, for @ops; set by it
  * @destroy: destroys the hardware object
  * @cg: cgroup that was charged, if @charged
  */
@@ -248,14 +244,12 @@ struct ep_res {
 	struct list_head entry;
 	enum ep_res_class class;
 	const struct ep_res_ops *ops;
+	void *owner;
 	void (*destroy)(struct ep_res *res);
 	struct rdma_cgroup *cg;
 	bool charged;
 };
 
-void ep_res_prepare(struct ep_res *res, struct ep_dev *dev,
-		    enum ep_res_class class, const struct ep_res_ops *ops,
-		    void (*destroy)(struct ep_res *res));
 int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 		const struct ep_res_ops *ops,
 		void (*destroy)(struct ep_res *res));
@@ -263,7 +257,6 @@ int ep_res_charge(struct ep_res *res);
 void ep_res_uncharge(struct ep_res *res);
 void ep_res_add(struct ep_res *res);
 void ep_res_abort(struct ep_res *res);
-bool ep_res_claim(struct ep_res *res);
 void ep_res_destroy(struct ep_res *res);
 void ep_res_fini(struct ep_res *res);
 
@@ -402,10 +395,6 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
 		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr,
 		 const char *caller);
-bool ep_qp_keep(struct ep_qp *qp, struct ep_qp *keeper,
-		const struct ep_res_ops *ops);
-int ep_qp_take(struct ep_qp *qp, struct ep_qp *keeper,
-	       const struct ep_res_ops *ops, void *context);
 int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
 	       const struct ep_res_ops *ops, struct ib_qp_open_attr *attr);
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);

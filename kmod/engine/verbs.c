@@ -3,8 +3,7 @@
  * PDs, CQs, SRQs and QPs: creation, destruction, state.
  *
  * The create functions are called inside ep_dev_enter() with the owner's object
- * zeroed, and with a reference for the device's list in hand that is theirs on
- * success. Kernel consumers (no ops) hold the device instead.
+ * zeroed, but for ep_res.owner. Kernel consumers (no ops) hold the device instead.
  */
 #include <linux/module.h>
 
@@ -266,84 +265,6 @@ int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
 		qp->cap = attr->cap;
 		ep_qp_learn_depth(qp);
 	}
-	ep_res_add(&qp->res);
-	return 0;
-}
-
-/* Neither has gone to the device's list, or is in it any more. */
-static void ep_qp_move_hw(struct ep_qp *to, const struct ep_qp *from,
-			  struct ib_qp *ibqp, void *context)
-{
-	/* It has never been where events come from. */
-	ibqp->qp_context = context;
-	ep_qp_set_hw(to, ibqp);
-	to->state = IB_QPS_RESET;
-	to->sq_sig_all = from->sq_sig_all;
-	to->cap = from->cap;
-}
-
-/*
- * Makes it like new; qp->lock is held. The driver is asked what came of it: siw of
- * Linux 6.1 fails QPs when a link goes down, and they stay so.
- */
-static bool ep_qp_renew(struct ep_qp *qp)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
-	struct ib_qp_init_attr init;
-
-	if (qp->worn || qp->nr_mcasts ||
-	    ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE))
-		return false;
-	attr.qp_state = IB_QPS_ERR;
-	return !ib_query_qp(qp->ibqp, &attr, IB_QP_STATE, &init) &&
-	       attr.qp_state <= IB_QPS_INIT;
-}
-
-/*
- * For ep_res_ops.keep: passes the hardware object to @keeper, which destroys it with
- * its device, if it is as good as new. It tells @keeper no events, and is charged
- * to nobody.
- */
-bool ep_qp_keep(struct ep_qp *qp, struct ep_qp *keeper,
-		const struct ep_res_ops *ops)
-{
-	struct ib_qp *ibqp = NULL;
-
-	if (qp->xrcd || qp->has_srq || !ep_dev_is_soft(qp->res.dev->ibdev))
-		return false;
-	ep_res_prepare(&keeper->res, qp->res.dev, EP_RES_QP, ops,
-		       ep_qp_destroy_hw);
-	mutex_lock(&qp->lock);
-	if (ep_qp_renew(qp)) {
-		ibqp = qp->ibqp;
-		WRITE_ONCE(qp->ibqp, NULL);
-		qp->state = IB_QPS_RESET;
-	}
-	ep_qp_unlock(qp);
-	if (!ibqp)
-		return false;
-	ep_qp_move_hw(keeper, qp, ibqp, NULL);
-	ep_res_add(&keeper->res);
-	return true;
-}
-
-/*
- * As ep_qp_create(), of what ep_qp_keep() has kept. Inside ep_dev_enter(), so that it
- * does not go with its device at the same time.
- */
-int ep_qp_take(struct ep_qp *qp, struct ep_qp *keeper,
-	       const struct ep_res_ops *ops, void *context)
-{
-	int ret;
-
-	ret = ep_res_init(&qp->res, keeper->res.dev, EP_RES_QP, ops,
-			  ep_qp_destroy_hw);
-	if (ret)
-		return ret;
-	WARN_ON_ONCE(!ep_res_claim(&keeper->res));
-	ep_qp_move_hw(qp, keeper, keeper->ibqp, context);
-	keeper->ibqp = NULL;
-	keeper->res.ops->put(&keeper->res);
 	ep_res_add(&qp->res);
 	return 0;
 }

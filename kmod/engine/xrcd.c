@@ -146,7 +146,7 @@ static void ep_xrcd_destroy_hw(struct ep_res *res)
  * ep_xrcd_open - open an XRC domain
  * @xrcd: the opener's
  * @dev: device, inside ep_dev_enter()
- * @ops: the owner's, with a reference that is the device's list's on success
+ * @ops: the owner's
  * @file: together with @user, names a domain that can be shared; must stay what it
  *	is until @xrcd has been freed. NULL: a domain of its own
  * @user: the same

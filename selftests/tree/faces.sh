@@ -16,7 +16,7 @@ engine()
 		grep -oE '\bep_[a-z_]+\(' | tr -d '(' | awk '!seen[$0]++'
 }
 
-# callers DIRECTORY: "FUNCTION CALLER" for each place that names one of them.
+# callers FILE...: "FUNCTION CALLER" for each place that names one of them.
 callers()
 {
 	awk '
@@ -34,7 +34,7 @@ callers()
 			for (i = 1; i <= n; i++)
 				if (word[i] in engine)
 					print word[i], name
-		}' <(engine) "$1"/*.c | sort -u
+		}' <(engine) "$@" | sort -u
 }
 
 table()
@@ -50,8 +50,8 @@ table()
 		}' "$WORK/chardev" "$WORK/ulp" <(engine) | sed 's/  */ /g'
 }
 
-callers "$kmod/chardev" > "$WORK/chardev"
-callers "$kmod/ulp" > "$WORK/ulp"
+callers "$kmod"/chardev/*.c "$kmod"/chardev/*/*.c > "$WORK/chardev"
+callers "$kmod"/ulp/*.c > "$WORK/ulp"
 table > "$WORK/table"
 if [[ $1 == print ]]; then
 	cat "$WORK/table"

@@ -150,16 +150,16 @@ result "every command is in rdma_ep(4), and nothing that there is not" "$WORK/ba
 
 {
 	grep -qr '^module_param(' "$TOP/kmod" || echo "no parameters"
-	sed -n 's/^module_param(\([a-z_]*\), *[a-z]*, .*/\1/p' "$TOP"/kmod/chardev/*.c |
+	sed -n 's/^module_param(\([a-z_]*\), *[a-z]*, .*/\1/p' "$TOP"/kmod/chardev/core/quota.c |
 		while read -r name; do
 			default=$(sed -n "s/^static unsigned int $name = \([0-9]*\);/\1/p" \
-				"$TOP"/kmod/chardev/*.c)
+				"$TOP"/kmod/chardev/core/quota.c)
 			# (Of one that is computed the page says how.)
 			grep -qE "^\.It Va $name Pq ${default:-([0-9]+, or )?[^0-9]+}\$" "$WORK/rdma_ep.4" ||
 				echo "parameter $name ($default) is not in rdma_ep(4)"
 		done
 	{
-		grep -oh '"[a-z-]*:\\t' "$TOP"/kmod/chardev/{fdinfo,quota}.c |
+		grep -oh '"[a-z-]*:\\t' "$TOP"/kmod/chardev/{fdinfo,core/quota}.c |
 			sed 's/^"//; s/:.*//'
 		sed -n 's/^\t\[RDMA_EP_OBJ_[A-Z]*\] = "\(.*\)",/\1/p' \
 			"$TOP/kmod/chardev/fdinfo.c"

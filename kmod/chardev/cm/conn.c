@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections: the commands that make and break them.
+ */
+#include <linux/slab.h>
+#include <rdma/ib_cm.h>
+
+#include "../../engine/trace.h"
+#include "cm.h"
+#include "../verbs/verbs.h"
+
+/* What iw_cm and siw set aside for a request that may wait */
+#define UEP_IW_REQUEST_BYTES	(512 + 128)
+
+/* What @id takes of them: unless it is bound to a device, it listens on all. */
+static u64 uep_listen_bytes(const struct uep_id *id, u32 backlog)
+{
+	const struct ib_device *ibdev = id->id.cm_id->device;
+	u32 nr = ibdev ? ibdev->node_type == RDMA_NODE_RNIC :
+			 ep_dev_nr_iwarp();
+
+	return (u64)nr * backlog * UEP_IW_REQUEST_BYTES;
+}
+
+int uep_listen(struct uep_cmd *cmd)
+{
+	struct rdma_ep_id_cmd *arg = cmd->arg;
+	u32 backlog = arg->arg;
+	struct uep_id *id;
+	u64 bytes;
+	int ret;
+
+	if (!backlog || backlog > UEP_MAX_BACKLOG)
+		backlog = UEP_MAX_BACKLOG;
+	id = uep_id_begin(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	bytes = uep_listen_bytes(id, backlog);
+	ret = uep_charge_queues(cmd->s, bytes);
+	if (ret)
+		goto end;
+	ret = ep_id_listen(&id->id, backlog);
+	if (ret)
+		uep_uncharge_queues(cmd->s, bytes);
+	else
+		id->obj.queue_bytes += bytes;
+end:
+	return uep_id_end(id, ret);
+}
+
+/*
+ * The QP of this session that the peer is to be told of if the id has none of its
+ * own, with a reference, or NULL. A number that is not the user's never gets to
+ * the CM, which would look it up among all QPs of the device.
+ */
+static struct uep_qp *uep_conn_other_qp(struct uep_id *id, u32 qp_num)
+{
+	struct ep_dev *dev = ep_id_dev(&id->id);
+	struct uep_qp *qp;
+
+	if (!dev)
+		return NULL;
+	qp = uep_qp_by_num(id->obj.session, dev, qp_num);
+	ep_dev_put(dev);
+	return qp;
+}
+
+static int uep_conn_param(struct uep_id *id, struct rdma_ep_connect *arg,
+			  struct rdma_conn_param *param)
+{
+	const struct rdma_cm_id *cm_id = id->id.cm_id;
+
+	if (memchr_inv(arg->conn.reserved, 0, sizeof(arg->conn.reserved)))
+		return -EINVAL;
+	param->private_data = arg->conn.private_data;
+	param->private_data_len = arg->conn.private_data_len;
+	param->flow_control = arg->conn.flow_control;
+	param->retry_count = arg->conn.retry_count;
+	param->rnr_retry_count = arg->conn.rnr_retry_count;
+	if (cm_id->route.addr.src_addr.ss_family == AF_IB)
+		param->qkey = arg->qkey;
+
+	if (cm_id->qp_type != IB_QPT_UD) {
+		param->responder_resources = arg->conn.responder_resources;
+		param->initiator_depth = arg->conn.initiator_depth;
+	}
+	return 0;
+}
+
+/*
+ * Connecting and accepting: @fn with the QP that the peer is told of if the id has
+ * none of its own.
+ */
+static int uep_conn(struct rdma_ep_connect *arg, struct uep_session *s,
+		    int (*fn)(struct uep_id *id, struct rdma_ep_connect *arg,
+			      struct rdma_conn_param *param,
+			      struct rdma_ucm_ece *ece, struct ep_qp *other))
+{
+	struct rdma_conn_param param = {};
+	struct rdma_ucm_ece ece = {
+		.vendor_id = arg->ece_vendor_id,
+		.attr_mod = arg->ece_options,
+	};
+	struct uep_qp *other;
+	struct uep_id *id;
+	int ret;
+
+	id = uep_id_begin_bound(s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	other = uep_conn_other_qp(id, arg->conn.qp_num);
+	ret = uep_conn_param(id, arg, &param);
+	if (!ret)
+		ret = fn(id, arg, &param, &ece, other ? &other->qp : NULL);
+	if (other)
+		uep_obj_put(&other->obj);
+	return uep_id_end(id, ret);
+}
+
+static int uep_connect_with(struct uep_id *id, struct rdma_ep_connect *arg,
+			    struct rdma_conn_param *param,
+			    struct rdma_ucm_ece *ece, struct ep_qp *other)
+{
+	return ep_id_connect(&id->id, other, param, ece);
+}
+
+int uep_connect(struct uep_cmd *cmd)
+{
+	struct rdma_ep_connect *arg = cmd->arg;
+
+	return arg->uid ? -EINVAL : uep_conn(arg, cmd->s, uep_connect_with);
+}
+
+/*
+ * From here on the user's cookie is known and events are reported. That has to
+ * be so before the first of them.
+ */
+static void uep_accepted(struct ep_id *eid, void *arg)
+{
+	struct uep_id *id = container_of(eid, struct uep_id, id);
+	const struct rdma_ep_connect *accept = arg;
+	struct uep_session *s = id->obj.session;
+
+	spin_lock(&s->ev_lock);
+	id->uid = accept->uid;
+	id->accepted = true;
+	spin_unlock(&s->ev_lock);
+}
+
+static int uep_accept_with(struct uep_id *id, struct rdma_ep_connect *arg,
+			   struct rdma_conn_param *param,
+			   struct rdma_ucm_ece *ece, struct ep_qp *other)
+{
+	return ep_id_accept(&id->id, other, param, ece, uep_accepted, arg);
+}
+
+int uep_accept(struct uep_cmd *cmd)
+{
+	return uep_conn(cmd->arg, cmd->s, uep_accept_with);
+}
+
+int uep_reject(struct uep_cmd *cmd)
+{
+	struct rdma_ep_reject *arg = cmd->arg;
+	u8 reason = IB_CM_REJ_CONSUMER_DEFINED;
+	struct uep_id *id;
+
+	if (arg->reserved || arg->private_data_len > U8_MAX)
+		return -EINVAL;
+	if (arg->reason == IB_CM_REJ_VENDOR_OPTION_NOT_SUPPORTED)
+		reason = arg->reason;
+	else if (arg->reason && arg->reason != reason)
+		return -EINVAL;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	return uep_id_end(id, ep_id_reject(&id->id, arg->private_data,
+					   arg->private_data_len, reason));
+}
+
+int uep_disconnect(struct uep_cmd *cmd)
+{
+	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct uep_qp *told;
+	struct uep_id *id;
+	int ret;
+
+	if (arg->arg)
+		return -EINVAL;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	told = uep_conn_other_qp(id, id->id.told);
+	ret = ep_id_disconnect(&id->id, told ? &told->qp : NULL);
+	if (told)
+		uep_obj_put(&told->obj);
+	return uep_id_end(id, ret);
+}
+
+int uep_establish(struct uep_cmd *cmd)
+{
+	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct uep_id *id;
+
+	if (arg->arg)
+		return -EINVAL;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	return IS_ERR(id) ? PTR_ERR(id) :
+			    uep_id_end(id, ep_id_establish(&id->id));
+}
+
+int uep_init_qp_attr(struct uep_cmd *cmd)
+{
+	struct rdma_ep_init_qp_attr *arg = cmd->arg;
+	struct ib_qp_attr attr = { .qp_state = arg->qp_state };
+	struct uep_id *id;
+	int ret, mask = 0;
+
+	if (arg->qp_state > IB_QPS_ERR)
+		return -EINVAL;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	ret = rdma_init_qp_attr(id->id.cm_id, &attr, &mask);
+	if (!ret)
+		uep_qp_attr_to_user(&arg->attr, &attr, mask);
+	return uep_id_end(id, ret);
+}
+
+/* Called with the handler locked. Takes over @ev if there is something to report. */
+static int uep_notify_with(struct uep_id *id, enum ib_event_type event,
+			   struct uep_event **ev)
+{
+	struct rdma_cm_event established = {
+		.event = RDMA_CM_EVENT_ESTABLISHED,
+	};
+	int ret;
+
+	ret = ep_id_notify(&id->id, event);
+	if (ret <= 0)
+		return ret;
+	trace_rdma_ep_cm_event(&id->id, id->id.cm_id, &established, 0);
+	uep_event_fill(id, &(*ev)->rec, &established);
+	if (uep_channel_queue(id, *ev, NULL))
+		*ev = NULL;
+	return 0;
+}
+
+int uep_notify(struct uep_cmd *cmd)
+{
+	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct uep_event *ev;
+	struct uep_id *id;
+	int ret;
+
+	/* First, as it can not be announced twice. */
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev)
+		return -ENOMEM;
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	if (IS_ERR(id)) {
+		ret = PTR_ERR(id);
+	} else {
+		rdma_lock_handler(id->id.cm_id);
+		ret = uep_notify_with(id, arg->arg, &ev);
+		rdma_unlock_handler(id->id.cm_id);
+		ret = uep_id_end(id, ret);
+	}
+	kfree(ev);
+	return ret;
+}

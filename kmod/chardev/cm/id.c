@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Communication ids: their events and their commands.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <rdma/ib_cm.h>
+#include <rdma/ib_sa.h>
+#include <rdma/rdma_user_cm.h>
+
+#include "../../compat.h"
+#include "../../engine/trace.h"
+#include "cm.h"
+#include "../verbs/verbs.h"
+
+/*
+ * What the CM allocates for an id, its route and its connection, and what of its events
+ * there is always room for; for us it is a queue.
+ */
+#define UEP_ID_BYTES	(4096U + UEP_ID_NEWS * 1024U)
+static_assert(sizeof(struct uep_event) <= 1024);
+
+static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+{
+	struct uep_id *id = container_of(obj, struct uep_id, obj);
+
+	uep_channel_purge(id, NULL);
+	ep_id_destroy(&id->id);
+	spin_lock(&obj->session->ev_lock);
+	list_del_init(&id->of_chan);
+	out->events_reported = id->events_reported;
+	spin_unlock(&obj->session->ev_lock);
+}
+
+/*
+ * What was made for the id has been undone. It does not keep that, as it would what
+ * its user destroys. (If a signal comes first, it does, until it gets another one or
+ * ends.)
+ */
+static void uep_id_forget(struct uep_id *id)
+{
+	struct uep_srq *srq = NULL;
+
+	if (ep_id_begin(&id->id))
+		return;
+	ep_id_forget_qp(&id->id);
+	if (id->srq && uep_obj_ended(&id->srq->obj))
+		swap(srq, id->srq);
+	ep_id_end(&id->id);
+	if (srq)
+		uep_obj_put(&srq->obj);
+}
+
+static void uep_cmd_owned(struct uep_cmd_step *step)
+{
+	struct uep_id *id = step->obj;
+
+	uep_obj_put(&id->obj);
+}
+
+static void uep_cmd_disown(struct uep_cmd_step *step)
+{
+	uep_id_forget(step->obj);
+	uep_cmd_owned(step);
+}
+
+static const struct uep_cmd_step_ops uep_cmd_own_ops = {
+	.commit = uep_cmd_owned,
+	.abort = uep_cmd_disown,
+};
+
+/* A QP or SRQ of the id is what the command adds next. */
+void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id)
+{
+	uep_obj_get(&id->obj);
+	uep_cmd_add_step(cmd, &uep_cmd_own_ops, id, NULL);
+}
+
+static void uep_id_free(struct uep_obj *obj)
+{
+	struct uep_id *id = container_of(obj, struct uep_id, obj);
+
+	if (id->chan)
+		uep_queue_put(&id->chan->q);
+	if (id->srq)
+		uep_obj_put(&id->srq->obj);
+}
+
+static int uep_id_settle(struct uep_obj *obj)
+{
+	return ep_id_settle(&container_of(obj, struct uep_id, obj)->id, true);
+}
+
+static void uep_id_unclaim(struct uep_obj *obj)
+{
+	uep_channel_unclaim(container_of(obj, struct uep_id, obj));
+}
+
+static const struct uep_obj_type uep_id_type = {
+	.type = RDMA_EP_OBJ_ID,
+	.settle = uep_id_settle,
+	.unclaim = uep_id_unclaim,
+	.destroy = uep_id_destroy,
+	.publish = uep_id_publish,
+	.free = uep_id_free,
+};
+
+static void uep_id_get_qp(struct ep_qp *qp)
+{
+	uep_obj_get(&container_of(qp, struct uep_qp, qp)->obj);
+}
+
+static void uep_id_put_qp(struct ep_qp *qp)
+{
+	uep_obj_put(&container_of(qp, struct uep_qp, qp)->obj);
+}
+
+static void uep_id_get_mcast(struct ep_mcast *mc)
+{
+	uep_obj_get(&container_of(mc, struct uep_mcast, mc)->obj);
+}
+
+static void uep_id_put_mcast(struct ep_mcast *mc)
+{
+	uep_obj_put(&container_of(mc, struct uep_mcast, mc)->obj);
+}
+
+static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
+			  const struct rdma_cm_event *event);
+static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event);
+
+static const struct ep_id_ops uep_id_ops = {
+	.request = uep_id_request,
+	.event = uep_id_event,
+	.get_qp = uep_id_get_qp,
+	.put_qp = uep_id_put_qp,
+	.get_mcast = uep_id_get_mcast,
+	.put_mcast = uep_id_put_mcast,
+	.wait_state = TASK_INTERRUPTIBLE,
+};
+
+static struct uep_id *uep_id_new(struct uep_session *s)
+{
+	struct uep_id *id;
+
+	id = uep_obj_alloc(s, &uep_id_type, sizeof(*id), UEP_ID_BYTES);
+	if (IS_ERR(id))
+		return id;
+	ep_id_init(&id->id, &uep_id_ops);
+	INIT_LIST_HEAD(&id->events);
+	INIT_LIST_HEAD(&id->of_chan);
+	id->id.owner = s->number;
+	id->last = -1;
+	return id;
+}
+
+/* Returns the id with a reference, or NULL. */
+struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle)
+{
+	return uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
+}
+
+static struct uep_id *uep_id_begin_with(struct uep_session *s, u32 handle,
+					int (*begin)(struct ep_id *id))
+{
+	struct uep_id *id = uep_id_lookup(s, handle);
+	int ret;
+
+	if (!id)
+		return ERR_PTR(-ENOENT);
+	ret = begin(&id->id);
+	if (!ret)
+		return id;
+	return ERR_PTR(uep_obj_done(&id->obj, ret));
+}
+
+/* The id with a reference, begun to be used; or an errno. */
+struct uep_id *uep_id_begin(struct uep_session *s, u32 handle)
+{
+	return uep_id_begin_with(s, handle, ep_id_begin);
+}
+
+/* The same for an id that is bound to a device: -EINVAL if it is not. */
+struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle)
+{
+	return uep_id_begin_with(s, handle, ep_id_begin_bound);
+}
+
+/* Returns what the command returns. */
+int uep_id_end(struct uep_id *id, int ret)
+{
+	ep_id_end(&id->id);
+	return uep_obj_done(&id->obj, ret);
+}
+
+/* ------------------------------------------------------------------ */
+/* Events, in rdma_cm's handlers                                      */
+/* ------------------------------------------------------------------ */
+
+static void uep_id_learn_ece(struct uep_id *id,
+			     const struct rdma_cm_event *event)
+{
+	/* Only request and response carry it, whatever they have become. */
+	if (!event->ece.vendor_id && !event->ece.attr_mod)
+		return;
+	spin_lock(&id->obj.session->ev_lock);
+	id->ece = event->ece;
+	spin_unlock(&id->obj.session->ev_lock);
+}
+
+/*
+ * The new id has a handle already, which the event tells, but it is published
+ * only when the event has been read.
+ */
+static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
+			  const struct rdma_cm_event *event)
+{
+	struct uep_id *id = container_of(eid, struct uep_id, id);
+	struct uep_id *child;
+	struct uep_event *ev;
+	int ret;
+
+	child = uep_id_new(id->obj.session);
+	if (IS_ERR(child))
+		return -ENOMEM;
+	ret = uep_obj_reserve(&child->obj);
+	if (ret)
+		goto err_child;
+	child->id.number = child->obj.handle;
+	ret = -ENOMEM;
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev)
+		goto err_child;
+	ev->child = child;
+	ev->rec.child = child->obj.handle;
+	uep_id_learn_ece(child, event);
+	/* What it is bound to is read through the id, not yet adopted. */
+	child->id.cm_id = cm_id;
+	uep_event_fill(child, &ev->rec, event);
+	ret = -ECONNREFUSED;
+	if (!uep_channel_queue(id, ev, cm_id))
+		goto err_event;
+	return 0;
+
+err_event:
+	kfree(ev);
+err_child:
+	uep_obj_discard(&child->obj);
+	return ret;
+}
+
+static void uep_event_of_mcast(struct uep_event *ev, const void *mc)
+{
+	ev->mcast = container_of(mc, struct uep_mcast, mc);
+	uep_obj_get(&ev->mcast->obj);
+	ev->rec.param.ud.mcast_uid = ev->mcast->uid;
+}
+
+static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
+{
+	struct uep_id *id = container_of(eid, struct uep_id, id);
+	struct uep_event *ev;
+
+	uep_id_learn_ece(id, event);
+	if (event->event != RDMA_CM_EVENT_MULTICAST_JOIN &&
+	    event->event != RDMA_CM_EVENT_MULTICAST_ERROR)
+		WRITE_ONCE(id->last, event->event);
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev) {
+		pr_warn_ratelimited(KBUILD_MODNAME ": out of memory, %s event lost\n",
+				    rdma_event_msg(event->event));
+		return;
+	}
+	uep_event_fill(id, &ev->rec, event);
+	if (event->event == RDMA_CM_EVENT_MULTICAST_JOIN ||
+	    event->event == RDMA_CM_EVENT_MULTICAST_ERROR)
+		uep_event_of_mcast(ev, event->param.ud.private_data);
+	if (!uep_channel_queue(id, ev, NULL))
+		uep_event_free(ev);
+}
+
+/* An event that the user makes. */
+int uep_write_event(struct uep_cmd *cmd)
+{
+	struct rdma_ep_write_event *arg = cmd->arg;
+	struct uep_event *ev;
+	struct uep_id *id;
+	int ret;
+
+	if (arg->reserved || arg->event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED ||
+	    arg->event > RDMA_EP_CM_EVENT_USER)
+		return -EINVAL;
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	ret = uep_charge(cmd->s, 0);
+	if (ret)
+		goto out;
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	if (!ev) {
+		uep_uncharge(cmd->s, 0);
+		ret = -ENOMEM;
+		goto out;
+	}
+	ev->charged = true;
+	ev->rec.event = arg->event;
+	ev->rec.status = arg->status;
+	ev->rec.flags = RDMA_EP_EVENT_ARG;
+	ev->rec.param.arg = arg->arg;
+	if (!uep_channel_queue(id, ev, NULL)) {
+		uep_event_free(ev);
+		ret = READ_ONCE(id->accepted) ? -ENOBUFS : -EINVAL;
+		if (uep_obj_ended(&id->obj))
+			ret = -ENOENT;
+	}
+out:
+	uep_obj_put(&id->obj);
+	return ret;
+}
+
+/* ------------------------------------------------------------------ */
+/* Creation and addresses                                             */
+/* ------------------------------------------------------------------ */
+
+/* The port space decides on the type of QP, except for one. */
+static int uep_id_qp_type(u32 ps, u32 *qp_type)
+{
+	switch (*qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UC:
+	case IB_QPT_UD:
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		break;
+	default:
+		return -EINVAL;
+	}
+	switch (ps) {
+	case RDMA_PS_TCP:
+		*qp_type = IB_QPT_RC;
+		return 0;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+		*qp_type = IB_QPT_UD;
+		return 0;
+	case RDMA_PS_IB:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Makes an id as a result of the command. Returns it without a reference. */
+struct uep_id *uep_id_make(struct uep_cmd *cmd, u32 flags, u64 uid,
+			   s32 *channel_fd, u32 ps, u32 qp_type)
+{
+	struct uep_channel *chan;
+	struct uep_id *id;
+	int ret;
+
+	ret = uep_id_qp_type(ps, &qp_type);
+	if (ret)
+		return ERR_PTR(ret);
+	id = uep_id_new(cmd->s);
+	if (IS_ERR(id))
+		return id;
+	chan = uep_channel_for(cmd, flags, channel_fd);
+	if (IS_ERR(chan)) {
+		ret = PTR_ERR(chan);
+		goto err;
+	}
+	id->chan = chan;
+	id->uid = uid;
+	id->accepted = true;
+	ret = uep_cmd_add_obj(cmd, id, NULL);
+	if (ret)
+		return ERR_PTR(ret);
+	id->id.number = id->obj.handle;
+	ret = ep_id_create(&id->id, ps, qp_type);
+	return ret ? ERR_PTR(ret) : id;
+
+err:
+	uep_obj_discard(&id->obj);
+	return ERR_PTR(ret);
+}
+
+int uep_create_id(struct uep_cmd *cmd)
+{
+	struct rdma_ep_create_id *arg = cmd->arg;
+	struct uep_id *id;
+
+	id = uep_id_make(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps,
+			 arg->qp_type);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	arg->id = id->obj.handle;
+	return 0;
+}
+
+/*
+ * The address that the user gave, NULL if none. Only families whose addresses
+ * fit the storage get to rdma_cm.
+ */
+struct sockaddr *uep_sockaddr(struct __kernel_sockaddr_storage *ss)
+{
+	switch (ss->ss_family) {
+	case AF_UNSPEC:
+		return NULL;
+	case AF_INET:
+	case AF_INET6:
+	case AF_IB:
+		return (struct sockaddr *)ss;
+	default:
+		return ERR_PTR(-EAFNOSUPPORT);
+	}
+}
+
+int uep_bind_addr(struct uep_cmd *cmd)
+{
+	struct rdma_ep_bind_addr *arg = cmd->arg;
+	struct sockaddr *addr = uep_sockaddr(&arg->addr);
+	struct uep_id *id;
+	int ret;
+
+	if (arg->reserved || !addr)
+		return -EINVAL;
+	if (IS_ERR(addr))
+		return PTR_ERR(addr);
+	id = uep_id_begin(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	ret = rdma_bind_addr(id->id.cm_id, addr);
+	trace_rdma_ep_bind_addr(&id->id, NULL, ret);
+	if (!ret)
+		uep_id_info(id, &arg->info);
+	return uep_id_end(id, ret);
+}
+
+int uep_resolve_addr(struct uep_cmd *cmd)
+{
+	struct rdma_ep_resolve_addr *arg = cmd->arg;
+	struct sockaddr *src = uep_sockaddr(&arg->src);
+	struct sockaddr *dst = uep_sockaddr(&arg->dst);
+	struct uep_id *id;
+
+	if (!dst)
+		return -EINVAL;
+	if (IS_ERR(src) || IS_ERR(dst))
+		return -EAFNOSUPPORT;
+	id = uep_id_begin(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	return uep_id_end(id, ep_id_resolve_addr(&id->id, src, dst,
+						 arg->timeout_ms));
+}
+
+int uep_resolve_route(struct uep_cmd *cmd)
+{
+	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct uep_id *id;
+
+	id = uep_id_begin_bound(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	return uep_id_end(id, ep_id_resolve_route(&id->id, arg->arg));
+}
+
+int uep_migrate_id(struct uep_cmd *cmd)
+{
+	struct rdma_ep_migrate_id *arg = cmd->arg;
+	struct uep_channel *chan;
+	struct uep_id *id;
+
+	if (arg->reserved)
+		return -EINVAL;
+	id = uep_id_lookup(cmd->s, arg->id);
+	if (!id)
+		return -ENOENT;
+	chan = uep_channel_for(cmd, arg->flags, &arg->channel_fd);
+	if (!IS_ERR(chan))
+		uep_cmd_move(cmd, id, chan, &arg->events_reported);
+	uep_obj_put(&id->obj);
+	return PTR_ERR_OR_ZERO(chan);
+}
+
+int uep_query_id(struct uep_cmd *cmd)
+{
+	struct rdma_ep_query_id *arg = cmd->arg;
+	struct uep_id *id;
+
+	id = uep_id_begin(cmd->s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	uep_id_info(id, &arg->info);
+	spin_lock(&cmd->s->ev_lock);
+	arg->events_reported = id->events_reported;
+	arg->ece_vendor_id = id->ece.vendor_id;
+	arg->ece_options = id->ece.attr_mod;
+	spin_unlock(&cmd->s->ev_lock);
+	return uep_id_end(id, 0);
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * CQs of the device that their user has destroyed, kept for a moment.
+ *
+ * Most of what a CQ costs on a software device is to allocate and to clear the memory of
+ * its queue. Programs that connect, talk and disconnect again and again need the same
+ * queue soon after they have destroyed it. So the device's CQ, empty and without QPs,
+ * waits a little for the session's next request for one that is the same. It has nothing
+ * of its user any more, and is never given to another session. It is destroyed with the
+ * session, when its time has passed, when it is in the way of a quota or of a limit of
+ * the device, and with the device.
+ */
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "core.h"
+
+/* For each session. */
+#define UEP_IDLE_MAX		24
+#define UEP_IDLE_MAX_BYTES	(2ULL << 20)
+/* For each user */
+#define UEP_IDLE_MAX_USER	256
+#define UEP_IDLE_TIME		(HZ / 10)
+/* So many are destroyed in one go: the user may be waiting to destroy more. */
+#define UEP_IDLE_BATCH		64
+
+/* Off both lists. */
+static void uep_idle_remove(struct uep_idle *idle)
+{
+	list_del(&idle->all);
+	list_del(&idle->entry);
+	idle->session->nr_idle--;
+	idle->session->user->idle.nr--;
+	idle->session->idle_bytes -= idle->bytes;
+	uep_uncharge_queues(idle->session, idle->bytes);
+}
+
+static void uep_idle_end(struct list_head *list)
+{
+	struct uep_idle *idle, *next;
+
+	list_for_each_entry_safe(idle, next, list, all)
+		idle->end(idle);
+}
+
+/*
+ * Destroys those that @match says. Returns whether there were any. Afterwards none is
+ * left half-way, either.
+ */
+static bool uep_idle_flush_if(struct uep_idle_user *user,
+			      bool (*match)(struct uep_idle *idle,
+					    const void *arg), const void *arg)
+{
+	struct uep_idle *idle, *next;
+	LIST_HEAD(list);
+	bool any;
+
+	mutex_lock(&user->ending);
+	spin_lock(&user->lock);
+	list_for_each_entry_safe(idle, next, &user->all, all) {
+		if (!match(idle, arg))
+			continue;
+		uep_idle_remove(idle);
+		list_add_tail(&idle->all, &list);
+	}
+	spin_unlock(&user->lock);
+	any = !list_empty(&list);
+	uep_idle_end(&list);
+	mutex_unlock(&user->ending);
+	return any;
+}
+
+static bool uep_idle_of_session(struct uep_idle *idle, const void *s)
+{
+	return idle->session == s;
+}
+
+bool uep_idle_flush(const struct uep_session *s)
+{
+	return uep_idle_flush_if(&s->user->idle, uep_idle_of_session, s);
+}
+
+static bool uep_idle_any(struct uep_idle *idle, const void *arg)
+{
+	return true;
+}
+
+bool uep_idle_flush_user(struct uep_user *user)
+{
+	return uep_idle_flush_if(&user->idle, uep_idle_any, NULL);
+}
+
+static void uep_idle_expire(struct work_struct *work)
+{
+	struct uep_idle_user *user = container_of(to_delayed_work(work),
+						  struct uep_idle_user, work);
+	struct uep_idle *idle, *next;
+	LIST_HEAD(list);
+	unsigned long now;
+	int n = 0;
+
+	mutex_lock(&user->ending);
+	spin_lock(&user->lock);
+	now = jiffies;
+	list_for_each_entry_safe(idle, next, &user->all, all) {
+		if (time_before(now, idle->until) || n++ == UEP_IDLE_BATCH) {
+			queue_delayed_work(ep_wq, &user->work,
+					   time_before(now, idle->until) ?
+					   idle->until - now : 0);
+			break;
+		}
+		uep_idle_remove(idle);
+		list_add_tail(&idle->all, &list);
+	}
+	spin_unlock(&user->lock);
+	uep_idle_end(&list);
+	mutex_unlock(&user->ending);
+}
+
+/* Would uep_idle_add() take it? */
+bool uep_idle_room(const struct uep_session *s, u64 bytes)
+{
+	return !READ_ONCE(s->dead) && READ_ONCE(s->nr_idle) < UEP_IDLE_MAX &&
+	       READ_ONCE(s->user->idle.nr) < UEP_IDLE_MAX_USER &&
+	       READ_ONCE(s->idle_bytes) + bytes <= UEP_IDLE_MAX_BYTES;
+}
+
+/*
+ * @idle: its end() is set
+ * @bytes: what the session has been charged for it, which passes on success
+ */
+bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes)
+{
+	struct uep_idle_user *user = &s->user->idle;
+	bool first, ok;
+
+	spin_lock(&user->lock);
+	ok = uep_idle_room(s, bytes);
+	if (ok) {
+		first = list_empty(&user->all);
+		idle->session = s;
+		idle->bytes = bytes;
+		idle->until = jiffies + UEP_IDLE_TIME;
+		list_add_tail(&idle->all, &user->all);
+		list_add(&idle->entry, &s->idle);
+		s->nr_idle++;
+		user->nr++;
+		s->idle_bytes += bytes;
+		if (first)
+			queue_delayed_work(ep_wq, &user->work, UEP_IDLE_TIME);
+	}
+	spin_unlock(&user->lock);
+	return ok;
+}
+
+/* One of the session's, the latest first, that is the caller's now; or NULL. */
+struct uep_idle *uep_idle_take(struct uep_session *s,
+			       bool (*match)(struct uep_idle *idle,
+					     const void *arg), const void *arg)
+{
+	struct uep_idle *idle, *found = NULL;
+
+	spin_lock(&s->user->idle.lock);
+	list_for_each_entry(idle, &s->idle, entry) {
+		if (match(idle, arg)) {
+			uep_idle_remove(idle);
+			found = idle;
+			break;
+		}
+	}
+	spin_unlock(&s->user->idle.lock);
+	return found;
+}
+
+void uep_idle_init(struct uep_user *user)
+{
+	mutex_init(&user->idle.ending);
+	spin_lock_init(&user->idle.lock);
+	INIT_LIST_HEAD(&user->idle.all);
+	INIT_DELAYED_WORK(&user->idle.work, uep_idle_expire);
+	user->reclaim = uep_idle_flush_user;
+}
+
+/* The user has no sessions any more. */
+void uep_idle_cleanup(struct uep_user *user)
+{
+	cancel_delayed_work_sync(&user->idle.work);
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Limits on what a session and a user may hold.
+ *
+ * Drivers allocate the queues of kernel consumers from memory that no cgroup is
+ * charged for, so an unprivileged opener of the device could exhaust the kernel
+ * without these. A task with CAP_SYS_RESOURCE is not limited.
+ */
+#include <linux/capability.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string_helpers.h>
+
+#include "core.h"
+#include "../trace.h"
+
+static unsigned int session_max_objects = 65536;
+module_param(session_max_objects, uint, 0644);
+MODULE_PARM_DESC(session_max_objects, "most objects of one session");
+
+static unsigned int user_max_objects = 262144;
+module_param(user_max_objects, uint, 0644);
+MODULE_PARM_DESC(user_max_objects, "most objects of all sessions of a user");
+
+/* This and the next: 0 until uep_quota_init() */
+static unsigned int session_max_queue_mb;
+module_param(session_max_queue_mb, uint, 0644);
+MODULE_PARM_DESC(session_max_queue_mb,
+		 "most queue memory of one session, MiB (half of a user's)");
+
+#define UEP_USER_MAX_QUEUE_MB	1024UL
+static unsigned int user_max_queue_mb;
+module_param(user_max_queue_mb, uint, 0644);
+MODULE_PARM_DESC(user_max_queue_mb,
+		 "most queue memory of all sessions of a user, MiB (1024, or a quarter of all)");
+
+static unsigned int user_max_events = 262144;
+module_param(user_max_events, uint, 0644);
+MODULE_PARM_DESC(user_max_events, "most unread events of all sessions of a user");
+
+/* 0 until uep_quota_init() */
+static unsigned int user_max_pinned_mb;
+module_param(user_max_pinned_mb, uint, 0644);
+MODULE_PARM_DESC(user_max_pinned_mb,
+		 "most registered memory of all sessions of a user, MiB (half of all)");
+
+static u64 uep_mb(unsigned int mb)
+{
+	return (u64)mb << 20;
+}
+
+void __init uep_quota_init(void)
+{
+	unsigned long mb = totalram_pages() >> (20 - PAGE_SHIFT);
+
+	if (!user_max_pinned_mb)
+		user_max_pinned_mb = mb / 2;
+	if (!user_max_queue_mb)
+		user_max_queue_mb = min(mb / 4, UEP_USER_MAX_QUEUE_MB);
+	if (!session_max_queue_mb)
+		session_max_queue_mb = user_max_queue_mb / 2;
+}
+
+static void uep_add(struct uep_session *s, int objs, s64 queue_bytes)
+{
+	atomic_add(objs, &s->nr_objs);
+	atomic_add(objs, &s->user->nr_objs);
+	atomic64_add(queue_bytes, &s->queue_bytes);
+	atomic64_add(queue_bytes, &s->user->queue_bytes);
+}
+
+static bool uep_over_limit(struct uep_session *s)
+{
+	struct uep_user *user = s->user;
+
+	return atomic_read(&s->nr_objs) > READ_ONCE(session_max_objects) ||
+	       atomic_read(&user->nr_objs) > READ_ONCE(user_max_objects) ||
+	       atomic64_read(&s->queue_bytes) >
+			uep_mb(READ_ONCE(session_max_queue_mb)) ||
+	       atomic64_read(&user->queue_bytes) >
+			uep_mb(READ_ONCE(user_max_queue_mb));
+}
+
+static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted,
+			    u64 max)
+{
+	if (wanted > max)
+		trace_rdma_ep_over_limit(s, limit, wanted, max);
+}
+
+/* Which of them. What was too much is still added. */
+static void uep_trace_limits(struct uep_session *s)
+{
+	struct uep_user *user = s->user;
+
+	uep_trace_limit(s, "session_max_objects", atomic_read(&s->nr_objs),
+			READ_ONCE(session_max_objects));
+	uep_trace_limit(s, "user_max_objects", atomic_read(&user->nr_objs),
+			READ_ONCE(user_max_objects));
+	uep_trace_limit(s, "session_max_queue_mb",
+			atomic64_read(&s->queue_bytes),
+			uep_mb(READ_ONCE(session_max_queue_mb)));
+	uep_trace_limit(s, "user_max_queue_mb",
+			atomic64_read(&user->queue_bytes),
+			uep_mb(READ_ONCE(user_max_queue_mb)));
+}
+
+/* What drivers allocate for a queue: they round up, need one entry more, and take pages. */
+u64 uep_queue_bytes(u32 nr, u32 size)
+{
+	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) *
+				     roundup_pow_of_two(size));
+}
+
+/* A task has any name that its user likes: all but printable ASCII is escaped. */
+static void uep_say_over(const char *limit)
+{
+	char comm[TASK_COMM_LEN], name[4 * TASK_COMM_LEN];
+	int len;
+
+	get_task_comm(comm, current);
+	len = string_escape_mem(comm, strlen(comm), name, sizeof(name),
+				ESCAPE_HEX | ESCAPE_NAP | ESCAPE_APPEND, "\\");
+	pr_notice_ratelimited(KBUILD_MODNAME ": %.*s[%d]: over %s\n", len, name,
+			      task_pid_nr(current), limit);
+}
+
+/*
+ * Returns -EDQUOT if that is too much. The capabilities of a kernel thread, which
+ * delivers connection requests, do not count.
+ */
+static int uep_try_add(struct uep_session *s, int objs, u64 queue_bytes)
+{
+	uep_add(s, objs, queue_bytes);
+	if (likely(!uep_over_limit(s)))
+		return 0;
+	/* Other users' connections wait for that thread. */
+	if (!(current->flags & PF_KTHREAD) &&
+	    ((s->user->reclaim(s->user) && !uep_over_limit(s)) ||
+	     capable(CAP_SYS_RESOURCE)))
+		return 0;
+	if (trace_rdma_ep_over_limit_enabled())
+		uep_trace_limits(s);
+	uep_add(s, -objs, -(s64)queue_bytes);
+	uep_say_over("its limit of objects or queue memory (see the module's parameters)");
+	return -EDQUOT;
+}
+
+/* One object with its queues; or queues only. */
+int uep_charge(struct uep_session *s, u64 queue_bytes)
+{
+	return uep_try_add(s, 1, queue_bytes);
+}
+
+int uep_charge_queues(struct uep_session *s, u64 queue_bytes)
+{
+	return uep_try_add(s, 0, queue_bytes);
+}
+
+/*
+ * A session or a channel: a file, with what belongs to it. Of the user's objects one, of
+ * the session's none.
+ */
+int uep_charge_file(struct uep_user *user)
+{
+	u32 max = READ_ONCE(user_max_objects);
+
+	if (likely(atomic_inc_return(&user->nr_objs) <= max) ||
+	    (user->reclaim(user) && atomic_read(&user->nr_objs) <= max) ||
+	    capable(CAP_SYS_RESOURCE))
+		return 0;
+	atomic_dec(&user->nr_objs);
+	uep_say_over("its user's limit of objects (user_max_objects)");
+	return -EDQUOT;
+}
+
+void uep_uncharge_file(struct uep_user *user)
+{
+	atomic_dec(&user->nr_objs);
+}
+
+/* The queues are gone, the object is not yet. */
+void uep_uncharge_queues(struct uep_session *s, u64 queue_bytes)
+{
+	uep_add(s, 0, -(s64)queue_bytes);
+}
+
+void uep_uncharge(struct uep_session *s, u64 queue_bytes)
+{
+	uep_add(s, -1, -(s64)queue_bytes);
+}
+
+/*
+ * Pages that are going to be registered. A region stays when the process that made it
+ * within its RLIMIT_MEMLOCK is gone: to start others is no way around it. Who may pin
+ * without a limit is not asked.
+ */
+int uep_charge_pages(struct uep_session *s, u64 nr)
+{
+	u64 max = uep_mb(READ_ONCE(user_max_pinned_mb)) >> PAGE_SHIFT;
+	s64 pinned = atomic64_read(&s->user->pinned_pages);
+
+	/* What is refused is never added: others would be refused because of it. */
+	while (nr <= max && pinned <= (s64)(max - nr))
+		if (atomic64_try_cmpxchg(&s->user->pinned_pages, &pinned,
+					 pinned + nr))
+			return 0;
+	if (rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY || capable(CAP_IPC_LOCK)) {
+		atomic64_add(nr, &s->user->pinned_pages);
+		return 0;
+	}
+	uep_trace_limit(s, "user_max_pinned_mb", (pinned + nr) << PAGE_SHIFT,
+			max << PAGE_SHIFT);
+	uep_say_over("its user's limit of registered memory (user_max_pinned_mb)");
+	return -ENOMEM;
+}
+
+void uep_uncharge_pages(struct uep_session *s, u64 nr)
+{
+	atomic64_sub(nr, &s->user->pinned_pages);
+}
+
+/*
+ * One more unread event; s->ev_lock is held. Nobody is asked whose memory it is, as it
+ * comes from the CM's work queues. @force: whether or not there is room.
+ */
+bool uep_count_event(struct uep_session *s, bool force)
+{
+	u32 of_user = atomic_inc_return(&s->user->nr_events);
+	u32 max = READ_ONCE(user_max_events);
+
+	if (force || (s->nr_events < UEP_MAX_EVENTS && of_user <= max)) {
+		s->nr_events++;
+		return true;
+	}
+	atomic_dec(&s->user->nr_events);
+	uep_trace_limit(s, "unread_events", s->nr_events + 1, UEP_MAX_EVENTS);
+	uep_trace_limit(s, "user_max_events", of_user, max);
+	if (of_user > max)
+		pr_notice_ratelimited(KBUILD_MODNAME ": user %u does not read its events, one is refused (user_max_events)\n",
+				      from_kuid(&init_user_ns, s->user->uid));
+	return false;
+}
+
+void uep_uncount_event(struct uep_session *s)
+{
+	s->nr_events--;
+	atomic_dec(&s->user->nr_events);
+}
+
+void uep_quota_query(struct rdma_ep_query *q)
+{
+	q->max_objects = READ_ONCE(session_max_objects);
+	q->max_user_objects = READ_ONCE(user_max_objects);
+	q->max_queue_bytes = uep_mb(READ_ONCE(session_max_queue_mb));
+	q->max_user_queue_bytes = uep_mb(READ_ONCE(user_max_queue_mb));
+}
+
+void uep_quota_show(struct seq_file *m, struct uep_session *s)
+{
+	struct uep_user *user = s->user;
+
+	seq_printf(m, "user:\t%u\n",
+		   from_kuid_munged(seq_user_ns(m), user->uid));
+	seq_printf(m, "objects:\t%d of %u\n", atomic_read(&s->nr_objs),
+		   READ_ONCE(session_max_objects));
+	seq_printf(m, "queue-memory:\t%lld of %llu KiB\n",
+		   atomic64_read(&s->queue_bytes) >> 10,
+		   uep_mb(READ_ONCE(session_max_queue_mb)) >> 10);
+	seq_printf(m, "user-objects:\t%d of %u\n", atomic_read(&user->nr_objs),
+		   READ_ONCE(user_max_objects));
+	seq_printf(m, "user-queue-memory:\t%lld of %llu KiB\n",
+		   atomic64_read(&user->queue_bytes) >> 10,
+		   uep_mb(READ_ONCE(user_max_queue_mb)) >> 10);
+	seq_printf(m, "user-pinned-memory:\t%llu of %llu KiB\n",
+		   (u64)atomic64_read(&user->pinned_pages) << (PAGE_SHIFT - 10),
+		   uep_mb(READ_ONCE(user_max_pinned_mb)) >> 10);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory that a session shares with its user: the places where CQs put
+ * completions, so that polling needs no system call as long as there is nothing
+ * to poll, or something there already.
+ *
+ * Whatever the user writes there is his own affair: the kernel reads two words,
+ * how far he has got and whether he wants an event, and believes neither beyond
+ * what harms him alone. What the kernel has to know it keeps to itself.
+ */
+#include <linux/mm.h>
+
+#include "../../compat.h"
+#include "core.h"
+
+#define UEP_RING_SIZE	sizeof(struct rdma_ep_cq_ring)
+#define UEP_RINGS_PAGE	(PAGE_SIZE / UEP_RING_SIZE)
+#define UEP_RING_PAGES	(RDMA_EP_MAX_RINGS / UEP_RINGS_PAGE)
+
+static_assert(PAGE_SIZE % UEP_RING_SIZE == 0);
+
+static struct page *uep_ring_new_page(struct uep_session *s, unsigned long nr)
+{
+	struct page *page;
+	int ret;
+
+	ret = uep_charge_queues(s, PAGE_SIZE);
+	if (ret)
+		return ERR_PTR(ret);
+	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	ret = page ? xa_err(xa_store(&s->ring_pages, nr, page,
+				     GFP_KERNEL_ACCOUNT)) : -ENOMEM;
+	if (!ret)
+		return page;
+	if (page)
+		__free_page(page);
+	uep_uncharge_queues(s, PAGE_SIZE);
+	return ERR_PTR(ret);
+}
+
+/* The page that a ring is in; it stays, and is charged, as long as the session. */
+static struct page *uep_ring_page(struct uep_session *s, u32 index)
+{
+	unsigned long nr = index / UEP_RINGS_PAGE;
+	struct page *page;
+
+	mutex_lock(&s->ring_lock);
+	page = xa_load(&s->ring_pages, nr);
+	if (!page)
+		page = uep_ring_new_page(s, nr);
+	mutex_unlock(&s->ring_lock);
+	return page;
+}
+
+/* Returns 0, also if there are too many already: then without a ring. */
+int uep_ring_create(struct uep_session *s, struct uep_ring *ring)
+{
+	struct page *page;
+	int index;
+
+	ring->index = RDMA_EP_NO_RING;
+	index = ida_alloc_max(&s->rings, RDMA_EP_MAX_RINGS - 1,
+			      GFP_KERNEL_ACCOUNT);
+	if (index == -ENOSPC)
+		return 0;
+	if (index < 0)
+		return index;
+	page = uep_ring_page(s, index);
+	if (IS_ERR(page)) {
+		ida_free(&s->rings, index);
+		return PTR_ERR(page);
+	}
+	ring->index = index;
+	ring->shared = page_address(page) +
+		       index % UEP_RINGS_PAGE * UEP_RING_SIZE;
+	/* Another CQ may have been here. */
+	memset(ring->shared, 0, offsetof(struct rdma_ep_cq_ring, wc));
+	WRITE_ONCE(ring->shared->pending, UEP_RING_PENDING);
+	return 0;
+}
+
+/* Completion handlers have been told to stay away. */
+void uep_ring_destroy(struct uep_session *s, struct uep_ring *ring)
+{
+	if (!ring->shared)
+		return;
+	ring->shared = NULL;
+	ida_free(&s->rings, ring->index);
+}
+
+/* How many entries may be written at uep_ring_entry(ring, 0) and so on. */
+u32 uep_ring_room(const struct uep_ring *ring)
+{
+	u32 used;
+
+	/* The user has read what is before it. */
+	used = ring->head - smp_load_acquire(&ring->shared->tail);
+	return used < RDMA_EP_RING_ENTRIES ? RDMA_EP_RING_ENTRIES - used : 0;
+}
+
+void uep_ring_put(struct uep_ring *ring, const struct rdma_ep_wc *wc, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		ring->shared->wc[ring->head++ % RDMA_EP_RING_ENTRIES] = wc[i];
+	/* After the entries. */
+	smp_store_release(&ring->shared->head, ring->head);
+}
+
+static vm_fault_t uep_ring_fault(struct vm_fault *vmf)
+{
+	struct uep_session *s = vmf->vma->vm_private_data;
+	struct page *page = xa_load(&s->ring_pages, vmf->pgoff);
+
+	/* Nothing has been put there yet. */
+	if (!page)
+		return VM_FAULT_SIGBUS;
+	get_page(page);
+	vmf->page = page;
+	return 0;
+}
+
+/* The mapping holds the file, and that the session. */
+static const struct vm_operations_struct uep_ring_vm_ops = {
+	.fault = uep_ring_fault,
+};
+
+/*
+ * Not for children: they would keep the session alive without being able to use
+ * it.
+ */
+int uep_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) ||
+	    vma->vm_pgoff + vma_pages(vma) > UEP_RING_PAGES)
+		return -EINVAL;
+	ep_compat_vm_flags(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
+			   VM_MAYEXEC);
+	vma->vm_private_data = file->private_data;
+	vma->vm_ops = &uep_ring_vm_ops;
+	return 0;
+}
+
+void uep_rings_init(struct uep_session *s)
+{
+	mutex_init(&s->ring_lock);
+	xa_init(&s->ring_pages);
+	ida_init(&s->rings);
+}
+
+void uep_rings_cleanup(struct uep_session *s)
+{
+	struct page *page;
+	unsigned long i;
+
+	xa_for_each(&s->ring_pages, i, page) {
+		__free_page(page);
+		uep_uncharge_queues(s, PAGE_SIZE);
+	}
+	xa_destroy(&s->ring_pages);
+	ida_destroy(&s->rings);
+}

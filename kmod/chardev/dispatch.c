@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The table of commands, and how each of them is executed.
+ */
+#include <linux/nospec.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../compat.h"
+#include "chardev.h"
+#include "cm/cm.h"
+#include "trace.h"
+#include "verbs/verbs.h"
+
+/* What every command's structure begins with. */
+struct uep_cmd_hdr {
+	u32 size;
+	u32 flags;
+};
+
+/**
+ * struct uep_cmd_op - a command
+ * @fn: executes it
+ * @name: for traces
+ * @size: size of its structure
+ * @min_size: the part that the first version had
+ * @flags: flag bits that it knows
+ * @await: where in the structure it has a struct rdma_ep_await, or 0
+ * @respond_always: copy the structure back on failure, too
+ * @responds: it writes its results itself, as what it takes from a queue could not
+ *	be put back afterwards
+ */
+struct uep_cmd_op {
+	int (*fn)(struct uep_cmd *cmd);
+	const char *name;
+	u16 size;
+	u16 min_size;
+	u32 flags;
+	u16 await;
+	bool respond_always;
+	bool responds;
+};
+
+#define UEP_CMD(_cmd, _fn, _struct, _last, _flags, ...)			\
+	[RDMA_EP_CMD_##_cmd] = {					\
+		.fn = _fn,						\
+		.name = #_cmd,						\
+		.size = sizeof(struct _struct),				\
+		.min_size = offsetofend(struct _struct, _last),		\
+		.flags = _flags,					\
+		__VA_ARGS__						\
+	}
+
+#define UEP_AWAIT(_struct)	.await = offsetof(struct _struct, await)
+
+static const struct uep_cmd_op uep_cmd_ops[] = {
+	UEP_CMD(QUERY, uep_query, rdma_ep_query, max_backlog, 0),
+	UEP_CMD(QUERY_DEVICES, uep_query_devices, rdma_ep_query_devices, num,
+		0),
+	UEP_CMD(OPEN_DEVICE, uep_open_device, rdma_ep_open_device, pd,
+		RDMA_EP_OPEN_DEFAULT),
+	UEP_CMD(QUERY_DEVICE, uep_query_device, rdma_ep_query_device,
+		timestamp_mask, 0),
+	UEP_CMD(QUERY_PORT, uep_query_port, rdma_ep_query_port, netdev_index,
+		0),
+	UEP_CMD(QUERY_GID, uep_query_gid, rdma_ep_query_gid, gid, 0),
+	UEP_CMD(QUERY_PKEY, uep_query_pkey, rdma_ep_query_pkey, pkey, 0),
+	UEP_CMD(DESTROY, uep_destroy, rdma_ep_destroy, comp_events_reported,
+		RDMA_EP_DESTROY_DETACH | RDMA_EP_DESTROY_CONTENTS),
+	UEP_CMD(QUERY_GID_TABLE, uep_query_gid_table, rdma_ep_query_gid_table,
+		reserved, 0),
+
+	UEP_CMD(CREATE_CHANNEL, uep_create_channel, rdma_ep_create_fd,
+		reserved, 0),
+	UEP_CMD(CREATE_ID, uep_create_id, rdma_ep_create_id, id,
+		RDMA_EP_ID_PRIVATE_CHANNEL),
+	UEP_CMD(CREATE_EP, uep_create_ep, rdma_ep_create_ep, info,
+		RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_PASSIVE |
+		RDMA_EP_EP_CREATE_QP),
+	UEP_CMD(BIND_ADDR, uep_bind_addr, rdma_ep_bind_addr, info, 0),
+	UEP_CMD(RESOLVE_ADDR, uep_resolve_addr, rdma_ep_resolve_addr, await,
+		RDMA_EP_AWAIT, UEP_AWAIT(rdma_ep_resolve_addr)),
+	UEP_CMD(RESOLVE_ROUTE, uep_resolve_route, rdma_ep_id_cmd, await,
+		RDMA_EP_AWAIT, UEP_AWAIT(rdma_ep_id_cmd)),
+	UEP_CMD(LISTEN, uep_listen, rdma_ep_id_cmd, await, 0,
+		UEP_AWAIT(rdma_ep_id_cmd)),
+	UEP_CMD(CONNECT, uep_connect, rdma_ep_connect, await, RDMA_EP_AWAIT,
+		UEP_AWAIT(rdma_ep_connect)),
+	UEP_CMD(ACCEPT, uep_accept, rdma_ep_connect, await, RDMA_EP_AWAIT,
+		UEP_AWAIT(rdma_ep_connect)),
+	UEP_CMD(REJECT, uep_reject, rdma_ep_reject, private_data, 0),
+	UEP_CMD(DISCONNECT, uep_disconnect, rdma_ep_id_cmd, await, RDMA_EP_AWAIT,
+		UEP_AWAIT(rdma_ep_id_cmd)),
+	UEP_CMD(ESTABLISH, uep_establish, rdma_ep_id_cmd, await, 0,
+		UEP_AWAIT(rdma_ep_id_cmd)),
+	UEP_CMD(QUERY_ID, uep_query_id, rdma_ep_query_id, info, 0),
+	UEP_CMD(SET_OPTION, uep_set_option, rdma_ep_set_option, optval, 0),
+	UEP_CMD(MIGRATE_ID, uep_migrate_id, rdma_ep_migrate_id, reserved,
+		RDMA_EP_ID_PRIVATE_CHANNEL),
+	UEP_CMD(INIT_QP_ATTR, uep_init_qp_attr, rdma_ep_init_qp_attr, attr, 0),
+	UEP_CMD(GET_REQUEST, uep_get_request, rdma_ep_get_request, event,
+		RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
+		RDMA_EP_AWAIT),
+	UEP_CMD(JOIN_MULTICAST, uep_join_multicast, rdma_ep_join_multicast,
+		addr, RDMA_EP_JOIN_SEND_ONLY),
+	UEP_CMD(NOTIFY, uep_notify, rdma_ep_id_cmd, await, 0,
+		UEP_AWAIT(rdma_ep_id_cmd)),
+	UEP_CMD(WRITE_EVENT, uep_write_event, rdma_ep_write_event, arg, 0),
+	UEP_CMD(DESTROY_EP, uep_destroy_ep, rdma_ep_destroy_ep, send_cq, 0),
+
+	UEP_CMD(ALLOC_PD, uep_alloc_pd, rdma_ep_alloc_pd, pd, 0),
+	UEP_CMD(REG_MR, uep_reg_mr, rdma_ep_reg_mr, reserved, 0),
+	UEP_CMD(CREATE_AH, uep_create_ah, rdma_ep_create_ah, attr, 0),
+	UEP_CMD(OPEN_XRCD, uep_open_xrcd, rdma_ep_open_xrcd, reserved,
+		RDMA_EP_XRCD_CREATE | RDMA_EP_XRCD_EXCLUSIVE),
+	UEP_CMD(REREG_MR, uep_rereg_mr, rdma_ep_rereg_mr, rkey,
+		RDMA_EP_REREG_TRANSLATION | RDMA_EP_REREG_ACCESS),
+
+	UEP_CMD(CREATE_COMP_CHANNEL, uep_create_comp_channel,
+		rdma_ep_create_fd, reserved, 0),
+	UEP_CMD(CREATE_CQ, uep_create_cq, rdma_ep_create_cq, ring,
+		RDMA_EP_CQ_RING),
+	UEP_CMD(RESIZE_CQ, uep_resize_cq, rdma_ep_resize_cq, cqe, 0),
+	UEP_CMD(POLL_CQ, uep_poll_cq, rdma_ep_poll_cq, reserved, 0,
+		.responds = true),
+	UEP_CMD(NOTIFY_CQ, uep_notify_cq, rdma_ep_notify_cq, reserved,
+		RDMA_EP_NOTIFY_SOLICITED),
+	UEP_CMD(MODIFY_CQ, uep_modify_cq, rdma_ep_modify_cq, reserved, 0),
+
+	UEP_CMD(CREATE_SRQ, uep_create_srq, rdma_ep_create_srq, srq_num, 0),
+	UEP_CMD(MODIFY_SRQ, uep_modify_srq, rdma_ep_srq_attr, srq_limit,
+		RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT),
+	UEP_CMD(QUERY_SRQ, uep_query_srq, rdma_ep_srq_attr, srq_limit, 0),
+
+	UEP_CMD(CREATE_QP, uep_create_qp, rdma_ep_create_qp, init, 0),
+	UEP_CMD(MODIFY_QP, uep_modify_qp, rdma_ep_modify_qp, attr, 0),
+	UEP_CMD(QUERY_QP, uep_query_qp, rdma_ep_query_qp, sq_sig_all, 0),
+	UEP_CMD(POST_SEND, uep_post_send, rdma_ep_post, posted,
+		RDMA_EP_POST_ALL, .respond_always = true),
+	UEP_CMD(POST_RECV, uep_post_recv, rdma_ep_post, posted, 0,
+		.respond_always = true),
+	UEP_CMD(POST_SRQ_RECV, uep_post_srq_recv, rdma_ep_post, posted, 0,
+		.respond_always = true),
+	UEP_CMD(ATTACH_MCAST, uep_attach_mcast, rdma_ep_qp_mcast, gid, 0),
+	UEP_CMD(DETACH_MCAST, uep_detach_mcast, rdma_ep_qp_mcast, gid, 0),
+	UEP_CMD(OPEN_QP, uep_open_qp, rdma_ep_open_qp, state, 0),
+};
+
+/* Structures up to this size need no allocation: those of the data path. */
+#define UEP_CMD_STACK_SIZE	64
+
+/*
+ * What the command is to wait for, NULL: nothing. Called before it is executed, as
+ * later there is no way back.
+ */
+static struct rdma_ep_await *uep_cmd_await_arg(const struct uep_cmd_op *op,
+					       void *arg)
+{
+	struct rdma_ep_await *aw = arg + op->await;
+	struct uep_cmd_hdr *hdr = arg;
+
+	if (!op->await)
+		return NULL;
+	if (!(hdr->flags & RDMA_EP_AWAIT))
+		return memchr_inv(aw, 0, sizeof(*aw)) ? ERR_PTR(-EINVAL) : NULL;
+	return aw->state > RDMA_EP_AWAIT_DONE ? ERR_PTR(-EINVAL) : aw;
+}
+
+static int uep_cmd_await(struct uep_cmd *cmd, struct rdma_ep_await *aw)
+{
+	struct rdma_ep_await __user *uaw =
+		cmd->uarg + ((void *)aw - cmd->arg);
+	struct uep_event *ev = uep_cmd_await_event(cmd, aw->channel_fd);
+
+	aw->state = RDMA_EP_AWAIT_DONE;
+	/* When the command is begun anew it is not to be executed once more. */
+	if (IS_ERR(ev))
+		return put_user(aw->state, &uaw->state) ? -EFAULT : PTR_ERR(ev);
+	if (!ev)
+		return 0;
+	if (copy_to_user(u64_to_user_ptr(aw->event), &ev->rec, sizeof(ev->rec)))
+		return -EFAULT;
+	aw->state = RDMA_EP_AWAIT_EVENT;
+	return 0;
+}
+
+/* Only where something has failed: what succeeds is to cost nothing. */
+static int uep_refuse(struct uep_session *s, const struct uep_cmd_op *op,
+		      const char *stage, int ret)
+{
+	trace_rdma_ep_refuse(s, op - uep_cmd_ops, op->name, stage, ret);
+	return ret;
+}
+
+static int uep_cmd_execute(struct uep_session *s, const struct uep_cmd_op *op,
+			   void *arg, void __user *uarg, u32 usize)
+{
+	struct uep_cmd cmd __uninitialized;
+	struct uep_cmd_hdr *hdr = arg;
+	struct rdma_ep_await *aw;
+	int ret;
+
+	ret = copy_struct_from_user(arg, op->size, uarg, usize);
+	if (ret)
+		return uep_refuse(s, op, "arguments", ret);
+	if (hdr->size != usize || (hdr->flags & ~op->flags))
+		return uep_refuse(s, op, "arguments", -EINVAL);
+	aw = uep_cmd_await_arg(op, arg);
+	if (IS_ERR(aw))
+		return uep_refuse(s, op, "arguments", PTR_ERR(aw));
+
+	cmd.s = s;
+	cmd.arg = arg;
+	cmd.uarg = uarg;
+	cmd.nr_steps = 0;
+	ret = aw && aw->state ? 0 : op->fn(&cmd);
+	if (ret) {
+		uep_refuse(s, op, "command", ret);
+	} else if (aw) {
+		ret = uep_cmd_await(&cmd, aw);
+		if (ret)
+			uep_refuse(s, op, "wait", ret);
+	}
+	if ((!ret || op->respond_always) && !op->responds &&
+	    copy_to_user(uarg, arg, min_t(u32, usize, op->size)))
+		ret = uep_refuse(s, op, "results", -EFAULT);
+	if (ret)
+		uep_cmd_rollback(&cmd, 0);
+	else
+		uep_cmd_commit(&cmd);
+	return ret;
+}
+
+long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg)
+{
+	u64 stack[UEP_CMD_STACK_SIZE / sizeof(u64)] __uninitialized;
+	struct uep_session *s = file->private_data;
+	void __user *uarg = (void __user *)arg;
+	const struct uep_cmd_op *op;
+	u32 index = _IOC_NR(nr);
+	u32 usize = _IOC_SIZE(nr);
+	void *buf = stack;
+	int ret;
+
+	if (_IOC_TYPE(nr) != RDMA_EP_IOC_TYPE ||
+	    _IOC_DIR(nr) != (_IOC_READ | _IOC_WRITE) ||
+	    index >= ARRAY_SIZE(uep_cmd_ops))
+		return -ENOTTY;
+	op = &uep_cmd_ops[array_index_nospec(index, ARRAY_SIZE(uep_cmd_ops))];
+	if (!op->fn)
+		return -ENOTTY;
+	if (usize < op->min_size)
+		return uep_refuse(s, op, "arguments", -EINVAL);
+
+	if (op->size > sizeof(stack)) {
+		buf = kmalloc(op->size, GFP_KERNEL_ACCOUNT);
+		if (!buf)
+			return uep_refuse(s, op, "arguments", -ENOMEM);
+	}
+	ret = uep_cmd_execute(s, op, buf, uarg, usize);
+	if (buf != stack)
+		kfree(buf);
+	return ret;
+}

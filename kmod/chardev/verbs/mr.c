@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory regions over user memory.
+ */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "../../compat.h"
+#include "verbs.h"
+
+static void uep_mr_destroy_hw(struct ep_res *res)
+{
+	struct uep_mr *mr = container_of(res, struct uep_mr, res);
+
+	xa_erase(&mr->pd->mrs, mr->ibmr->lkey);
+	/* A QP that has failed may keep it. */
+	atomic_inc(&mr->pd->nr_deregs);
+	ep_rxe_dereg_begin(res->dev);
+	WARN_ON_ONCE(ib_dereg_mr(mr->ibmr));
+	ep_rxe_dereg_end(res->dev);
+	atomic_dec(&mr->pd->nr_deregs);
+	mr->ibmr = NULL;
+	uep_uncharge_pages(mr->obj.session, mr->nr_pages);
+}
+
+static const struct uep_obj_type uep_mr_type = {
+	.type = RDMA_EP_OBJ_MR,
+	.res = offsetof(struct uep_mr, res),
+};
+
+/*
+ * Is the whole entry inside a region of this PD, which may be written if @write?
+ * This is the only way by which an lkey gets to a driver: there the same number
+ * could mean kernel memory.
+ */
+bool uep_mr_check(struct uep_pd *pd, const struct ib_sge *sge, bool write)
+{
+	struct uep_mr *mr;
+	bool ok = false;
+
+	rcu_read_lock();
+	mr = xa_load(&pd->mrs, sge->lkey);
+	if (mr && (!write || (mr->access & IB_ACCESS_LOCAL_WRITE)) &&
+	    sge->addr >= mr->iova) {
+		u64 offset = sge->addr - mr->iova;
+
+		ok = offset <= mr->length && sge->length <= mr->length - offset;
+	}
+	rcu_read_unlock();
+	return ok;
+}
+
+/* Is there memory everywhere in the range? */
+static bool uep_mr_is_mapped(u64 addr, u64 length)
+{
+	struct mm_struct *mm = current->mm;
+	u64 end = addr + length;
+	struct vm_area_struct *vma;
+
+	if (mmap_read_lock_killable(mm))
+		return false;
+	do {
+		vma = find_vma(mm, addr);
+		if (!vma || vma->vm_start > addr)
+			break;
+		addr = vma->vm_end;
+	} while (addr < end);
+	mmap_read_unlock(mm);
+	return addr >= end;
+}
+
+/* What a driver that tries it says of a region that is too large to try it. */
+static int uep_mr_too_large(u64 addr, u64 length)
+{
+	if (length > rlimit(RLIMIT_MEMLOCK) && !capable(CAP_IPC_LOCK))
+		return -ENOMEM;
+	return uep_mr_is_mapped(addr, length) ? -ENOMEM : -EFAULT;
+}
+
+static u64 uep_mr_nr_pages(u64 addr, u64 length)
+{
+	return ((addr + length - 1) >> PAGE_SHIFT) - (addr >> PAGE_SHIFT) + 1;
+}
+
+/* This and the next: what ib_reg_user_mr() leaves to its caller. */
+static int uep_mr_check_range(struct ib_device *ibdev, u64 addr, u64 length,
+			      u64 iova)
+{
+	u64 end;
+
+	/* (Drivers put addresses and lengths into a long.) */
+	if (!length || check_add_overflow(addr, length, &end) ||
+	    PAGE_ALIGN(end) < end || (unsigned long)end != end ||
+	    check_add_overflow(iova, length, &end) ||
+	    length > ibdev->attrs.max_mr_size ||
+	    uep_mr_nr_pages(addr, length) > U32_MAX)
+		return -EINVAL;
+	if ((addr & ~PAGE_MASK) != (iova & ~PAGE_MASK))
+		return -EINVAL;
+	/* Others ignore iova when they check an lkey. */
+	if (iova != addr && !ep_dev_can(ibdev, EP_CAN_MAP_IOVA))
+		return -EINVAL;
+	/* siw counts in an int, and allocates for all pages before any is there. */
+	if (ep_is_siw(ibdev) && length >> PAGE_SHIFT > totalram_pages())
+		return uep_mr_too_large(addr, length);
+	/*
+	 * rxe has 16 bytes for each page, in one piece, and the core warns of too large
+	 * ones. (Early 6.12 had not; nothing tells.)
+	 */
+	if (EP_COMPAT_RXE_WORKS && ep_is_rxe(ibdev) &&
+	    uep_mr_nr_pages(addr, length) > KMALLOC_MAX_SIZE / 16)
+		return uep_mr_too_large(addr, length);
+	return 0;
+}
+
+static int uep_mr_check_access(struct ib_device *ibdev, u32 *access)
+{
+	u32 hints = *access & IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+
+	/* In software there is no order to relax. */
+	*access &= ~IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+	if (*access & (IB_ACCESS_MW_BIND | IB_ACCESS_ON_DEMAND |
+		       IB_ACCESS_HUGETLB | IB_ZERO_BASED))
+		return -EOPNOTSUPP;
+	if (*access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |
+			IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC |
+			EP_COMPAT_ACCESS_FLUSH))
+		return -EINVAL;
+	if (!ep_dev_is_soft(ibdev))
+		*access |= hints & IB_ACCESS_RELAXED_ORDERING;
+	return ib_check_mr_access(ibdev, *access);
+}
+
+/* Drivers whose registration must not be used are named in the log. */
+static int uep_mr_check_driver(struct ib_device *ibdev)
+{
+	if (ibdev->ops.reg_user_mr && ep_dev_can(ibdev, EP_CAN_REG_MR))
+		return 0;
+	pr_notice_ratelimited(KBUILD_MODNAME ": %s: its driver cannot register user memory for the kernel\n",
+			      ibdev->name);
+	return -EOPNOTSUPP;
+}
+
+static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, u64 *nr)
+{
+	*nr = uep_mr_nr_pages(addr, length);
+	return uep_charge_pages(mr->obj.session, *nr) ?
+	       uep_mr_too_large(addr, length) : 0;
+}
+
+/* Called inside ep_dev_enter(). */
+static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_reg_mr *arg)
+{
+	struct ib_device *ibdev = mr->obj.dev->ibdev;
+	int ret;
+
+	ret = uep_mr_check_driver(ibdev);
+	if (!ret)
+		ret = uep_mr_check_range(ibdev, arg->addr, arg->length,
+					 arg->iova);
+	if (!ret)
+		ret = uep_mr_check_access(ibdev, &arg->access);
+	if (!ret)
+		ret = uep_mr_charge(mr, arg->addr, arg->length, &mr->nr_pages);
+	if (ret)
+		return ret;
+	ret = ep_res_init(&mr->res, mr->obj.dev, EP_RES_MR, &uep_obj_res_ops,
+			  uep_mr_destroy_hw);
+	if (ret)
+		goto err_pages;
+	mr->ibmr = ib_reg_user_mr(mr->pd->pd.ibpd, arg->addr, arg->length,
+				  arg->iova, arg->access);
+	if (IS_ERR(mr->ibmr)) {
+		ret = PTR_ERR(mr->ibmr);
+		goto err_res;
+	}
+	mr->iova = arg->iova;
+	mr->length = arg->length;
+	mr->access = arg->access;
+	mr->pinned_writable = ib_access_writable(arg->access);
+	ret = xa_insert(&mr->pd->mrs, mr->ibmr->lkey, mr, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		goto err_mr;
+	ep_res_add(&mr->res);
+	arg->lkey = mr->ibmr->lkey;
+	arg->rkey = mr->ibmr->rkey;
+	return 0;
+
+err_mr:
+	ib_dereg_mr(mr->ibmr);
+err_res:
+	ep_res_abort(&mr->res);
+err_pages:
+	uep_uncharge_pages(mr->obj.session, mr->nr_pages);
+	return ret;
+}
+
+int uep_reg_mr(struct uep_cmd *cmd)
+{
+	struct rdma_ep_reg_mr *arg = cmd->arg;
+	struct uep_pd *pd;
+	struct uep_mr *mr;
+	int srcu, ret;
+
+	if (arg->reserved)
+		return -EINVAL;
+	pd = uep_obj_enter(cmd->s, arg->pd, RDMA_EP_OBJ_PD, &srcu);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	mr = uep_obj_alloc_in(&pd->obj, &uep_mr_type, sizeof(*mr), 0);
+	if (IS_ERR(mr)) {
+		ret = PTR_ERR(mr);
+		goto out;
+	}
+	mutex_init(&mr->lock);
+	mr->pd = pd;
+	ret = uep_mr_create_hw(mr, arg);
+	if (ret)
+		uep_obj_discard(&mr->obj);
+	else
+		ret = uep_cmd_add_obj(cmd, mr, &arg->mr);
+out:
+	return uep_obj_exit(&pd->obj, srcu, ret);
+}
+
+static_assert(RDMA_EP_REREG_TRANSLATION == IB_MR_REREG_TRANS);
+static_assert(RDMA_EP_REREG_ACCESS == IB_MR_REREG_ACCESS);
+
+/*
+ * Some drivers make another region instead, which the core takes over; here it is for
+ * us to do so. The old one, whose keys are of no use any more, can go.
+ */
+static void uep_mr_replace(struct uep_mr *mr, struct ib_mr *new)
+{
+	struct ib_mr *old = mr->ibmr;
+
+	new->device = old->device;
+	new->pd = old->pd;
+	new->type = IB_MR_TYPE_USER;
+	atomic_inc(&new->pd->usecnt);
+	mr->ibmr = new;
+	WARN_ON_ONCE(ib_dereg_mr(old));
+}
+
+/* What the driver has changed, or has made instead. */
+static void uep_mr_changed(struct uep_mr *mr, struct ib_mr *new,
+			   const struct rdma_ep_rereg_mr *arg)
+{
+	if (arg->flags & RDMA_EP_REREG_ACCESS)
+		mr->access = arg->access;
+	if (arg->flags & RDMA_EP_REREG_TRANSLATION) {
+		mr->iova = arg->iova;
+		mr->length = arg->length;
+		mr->pinned_writable = ib_access_writable(mr->access);
+	}
+	if (new)
+		uep_mr_replace(mr, new);
+	mr->ibmr->iova = mr->iova;
+	mr->ibmr->length = mr->length;
+}
+
+/*
+ * Called inside ep_dev_enter() and with mr->lock. Meanwhile work requests do not find
+ * the region; what becomes of those that have is up to the device.
+ */
+static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_rereg_mr *arg)
+{
+	struct xarray *mrs = &mr->pd->mrs;
+	u32 lkey = mr->ibmr->lkey;
+	u64 nr_pages = 0;
+	struct ib_mr *new;
+	int ret = 0;
+
+	if (arg->flags & RDMA_EP_REREG_TRANSLATION)
+		ret = uep_mr_charge(mr, arg->addr, arg->length, &nr_pages);
+	if (ret)
+		return ret;
+	xa_store(mrs, lkey, XA_ZERO_ENTRY, 0); /* keeps its place */
+	new = mr->ibmr->device->ops.rereg_user_mr(mr->ibmr, arg->flags,
+						  arg->addr, arg->length,
+						  arg->iova, arg->access,
+						  mr->ibmr->pd, NULL);
+	if (IS_ERR(new)) {
+		ret = PTR_ERR(new);
+	} else {
+		/* The old key may be another region's as soon as the old region is gone. */
+		if (new && new->lkey != lkey)
+			xa_erase(mrs, lkey);
+		uep_mr_changed(mr, new, arg);
+		if (arg->flags & RDMA_EP_REREG_TRANSLATION)
+			swap(mr->nr_pages, nr_pages);
+	}
+	uep_uncharge_pages(mr->obj.session, nr_pages);
+	arg->lkey = mr->ibmr->lkey;
+	arg->rkey = mr->ibmr->rkey;
+	return xa_err(xa_store(mrs, arg->lkey, mr, GFP_KERNEL_ACCOUNT)) ?: ret;
+}
+
+static int uep_mr_check_rereg(struct uep_mr *mr, struct ib_device *ibdev,
+			      struct rdma_ep_rereg_mr *arg)
+{
+	int ret = 0;
+
+	if (!ibdev->ops.rereg_user_mr || !ep_dev_can(ibdev, EP_CAN_REREG_MR))
+		return -EOPNOTSUPP;
+	if (arg->flags & RDMA_EP_REREG_ACCESS)
+		ret = uep_mr_check_access(ibdev, &arg->access);
+	else
+		arg->access = mr->access;
+	if (ret)
+		return ret;
+	if (arg->flags & RDMA_EP_REREG_TRANSLATION)
+		return uep_mr_check_range(ibdev, arg->addr, arg->length,
+					  arg->iova);
+	/* Memory that has been pinned to be read. Not all drivers look. */
+	return ib_access_writable(arg->access) && !mr->pinned_writable ?
+	       -EACCES : 0;
+}
+
+int uep_rereg_mr(struct uep_cmd *cmd)
+{
+	struct rdma_ep_rereg_mr *arg = cmd->arg;
+	struct uep_mr *mr;
+	int srcu, ret;
+
+	if (!arg->flags)
+		return -EINVAL;
+	/* A DESTROY meanwhile finds it in use. */
+	mr = uep_obj_use(cmd->s, arg->mr, RDMA_EP_OBJ_MR);
+	if (!mr)
+		return -ENOENT;
+	ret = mutex_lock_killable(&mr->lock);
+	if (ret)
+		goto out;
+	ret = ep_dev_enter(mr->obj.dev, &srcu);
+	if (ret)
+		goto out_unlock;
+	ret = uep_mr_check_rereg(mr, mr->obj.dev->ibdev, arg);
+	if (!ret)
+		ret = uep_mr_change(mr, arg);
+	ep_dev_exit(mr->obj.dev, srcu);
+out_unlock:
+	mutex_unlock(&mr->lock);
+out:
+	uep_obj_unhold(&mr->obj);
+	return ret;
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Queue pairs.
+ */
+#include <linux/slab.h>
+
+#include "../../compat.h"
+#include "verbs.h"
+
+void uep_qp_event(struct ib_event *event, void *context)
+{
+	struct uep_qp *qp = context;
+
+	uep_async_post(qp->ctx->async, &qp->async, event->event);
+}
+
+/* Takes the locks that posts hold: afterwards none is in the driver. */
+static void uep_qp_killing(struct ep_res *res)
+{
+	struct uep_qp *qp = res->owner;
+
+	qp->hw_key = (unsigned long)qp->qp.ibqp;
+	uep_wq_stop(&qp->sq);
+	uep_wq_stop(&qp->rq);
+}
+
+/* The same, for a while: a later post sees the new state. */
+static void uep_qp_quiet(struct ep_res *res)
+{
+	struct uep_qp *qp = res->owner;
+
+	uep_wq_pass(&qp->sq);
+	uep_wq_pass(&qp->rq);
+}
+
+/* An XRC target has no CQs. */
+static void uep_qp_drain(struct uep_qp *qp)
+{
+	if (qp->xrcd)
+		return;
+	uep_cq_drain(qp->recv_cq);
+	if (qp->send_cq != qp->recv_cq)
+		uep_cq_drain(qp->send_cq);
+}
+
+/* A reset empties the queues of the device: follow it. What had completed stays. */
+static void uep_qp_forget_res(struct ep_res *res)
+{
+	struct uep_qp *qp = res->owner;
+
+	uep_qp_drain(qp);
+	uep_wq_reset(&qp->sq);
+	uep_wq_reset(&qp->rq);
+}
+
+/* Completions of the QP may still be in the CQs: takes them while it is known whose they are. */
+static void uep_qp_gone(struct ep_res *res)
+{
+	struct uep_qp *qp = res->owner;
+
+	if (qp->sq.id || qp->rq.id || qp->srq)
+		uep_qp_drain(qp);
+	/* A new QP may have the address by now, and the number. */
+	if (qp->srq)
+		xa_cmpxchg(&qp->recv_cq->qps, qp->hw_key, qp, NULL, 0);
+	uep_wq_free(&qp->sq);
+	uep_wq_free(&qp->rq);
+}
+
+static const void *uep_qp_user(struct ep_res *res)
+{
+	const struct uep_qp *qp = res->owner;
+
+	return qp->obj.session->user;
+}
+
+static bool uep_qp_kept(struct ep_res *res)
+{
+	const struct uep_qp *qp = res->owner;
+
+	return qp->pd && atomic_read(&qp->pd->nr_deregs);
+}
+
+static unsigned long uep_qp_got_at(struct ep_res *res)
+{
+	const struct uep_qp *qp = res->owner;
+
+	return READ_ONCE(qp->recv_cq->polled_at);
+}
+
+const struct ep_res_ops uep_qp_res_ops = {
+	.killing = uep_qp_killing,
+	.quiet = uep_qp_quiet,
+	.forget = uep_qp_forget_res,
+	.gone = uep_qp_gone,
+	.hold = uep_obj_get_res,
+	.unhold = uep_obj_put_res,
+	.user = uep_qp_user,
+	.kept = uep_qp_kept,
+	.got_at = uep_qp_got_at,
+};
+
+static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+{
+	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
+
+	xa_cmpxchg(&obj->session->qps, qp->key, qp, NULL, 0);
+	/* Being destroyed is no event. */
+	out->events_reported = uep_async_purge(qp->ctx->async, &qp->async);
+}
+
+static void uep_qp_free(struct uep_obj *obj)
+{
+	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
+
+	uep_wq_free(&qp->sq);
+	uep_wq_free(&qp->rq);
+	uep_past_add(&obj->session->past_sends, &qp->sq.traffic);
+	uep_past_add(&obj->session->past_recvs, &qp->rq.traffic);
+}
+
+/* Destroying it would detach it, but the user is to know what he does. */
+static bool uep_qp_busy(struct uep_obj *obj)
+{
+	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
+
+	return READ_ONCE(qp->qp.nr_mcasts);
+}
+
+static int uep_qp_settle(struct uep_obj *obj)
+{
+	return ep_qp_settle(&container_of(obj, struct uep_qp, obj)->qp);
+}
+
+static void uep_qp_unclaim(struct uep_obj *obj)
+{
+	ep_qp_unsettle(&container_of(obj, struct uep_qp, obj)->qp);
+	uep_obj_unclaimed(obj);
+}
+
+static const struct uep_obj_type uep_qp_type = {
+	.type = RDMA_EP_OBJ_QP,
+	.res = offsetof(struct uep_qp, qp.res),
+	.settle = uep_qp_settle,
+	.unclaim = uep_qp_unclaim,
+	.busy = uep_qp_busy,
+	.destroy = uep_qp_destroy,
+	.free = uep_qp_free,
+};
+
+/* A QP in a PD or an XRC domain, which the caller gives CQs and hardware. */
+struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid)
+{
+	struct uep_qp *qp;
+
+	qp = uep_obj_alloc_in(parent, &uep_qp_type, sizeof(*qp), 0);
+	if (IS_ERR(qp))
+		return qp;
+	qp->ctx = ctx;
+	spin_lock_init(&qp->sq.lock);
+	spin_lock_init(&qp->rq.lock);
+	uep_async_node_init(&qp->async, uid);
+	return qp;
+}
+
+/*
+ * QPs by device and number, of 24 bits. Where a long has 32, two devices have the same key
+ * if 255 others have come between them: a caller that looks a QP up compares the device.
+ */
+static unsigned long uep_qp_key_of(const struct ep_dev *dev, u32 qp_num)
+{
+	return (unsigned long)dev->index << 24 | (qp_num & 0xffffff);
+}
+
+unsigned long uep_qp_key(const struct uep_qp *qp)
+{
+	return uep_qp_key_of(qp->obj.dev, qp->qp.qp_num);
+}
+
+/* What a valid port says about the messages that may be sent. */
+void uep_qp_learn_port(struct uep_qp *qp, u32 port)
+{
+	struct ep_dev *dev = qp->obj.dev;
+
+	qp->max_msg_size = dev->max_msg_sz[port];
+	qp->iwarp = rdma_protocol_iwarp(dev->ibdev, port);
+	qp->siw = ep_is_siw(dev->ibdev);
+}
+
+/* The session's QP of that number on the device, with a reference, or NULL. */
+struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
+			     u32 qp_num)
+{
+	struct uep_qp *qp;
+
+	if (qp_num > 0xffffff)
+		return NULL;
+	rcu_read_lock();
+	qp = xa_load(&s->qps, uep_qp_key_of(dev, qp_num));
+	if (qp && (qp->obj.dev != dev ||
+		   !kref_get_unless_zero(&qp->obj.ref)))
+		qp = NULL;
+	rcu_read_unlock();
+	return qp;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Modifying and querying queue pairs, attaching them to multicast groups.
+ */
+#include "verbs.h"
+
+static int uep_pd_resolve_av(struct ib_pd *ibpd, struct rdma_ah_attr *attr)
+{
+	struct ib_ah *ah = rdma_create_user_ah(ibpd, attr, NULL);
+
+	if (IS_ERR(ah))
+		return PTR_ERR(ah);
+	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+	return 0;
+}
+
+/*
+ * The core leaves it to kernel consumers to know the link address of a RoCE
+ * destination. Making an address handle finds it out, in the attributes.
+ */
+static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
+{
+	struct ib_pd *ibpd;
+	int ret;
+
+	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE)
+		return 0;
+	if (qp->xrcd) {
+		/* It has no PD; any will do. */
+		ibpd = ib_alloc_pd(qp->obj.dev->ibdev, 0);
+		if (IS_ERR(ibpd))
+			return PTR_ERR(ibpd);
+		ret = uep_pd_resolve_av(ibpd, attr);
+		ib_dealloc_pd(ibpd);
+		return ret;
+	}
+	/* The QP may be destroyed meanwhile, and its PD after it. */
+	if (!uep_obj_hold(&qp->pd->obj))
+		return -ENOENT;
+	ret = uep_pd_resolve_av(qp->pd->pd.ibpd, attr);
+	uep_obj_unhold(&qp->pd->obj);
+	return ret;
+}
+
+int uep_modify_qp(struct uep_cmd *cmd)
+{
+	struct rdma_ep_modify_qp *arg = cmd->arg;
+	struct ib_qp_attr attr = {};
+	struct uep_qp *qp;
+	int srcu, mask, ret;
+
+	if (arg->reserved)
+		return -EINVAL;
+	qp = uep_obj_enter(cmd->s, arg->qp, RDMA_EP_OBJ_QP, &srcu);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	ret = uep_qp_attr_from_user(qp, &attr, &arg->attr, &mask);
+	if (!ret && (mask & IB_QP_AV))
+		ret = uep_qp_resolve_av(qp, &attr.ah_attr);
+	if (!ret)
+		ret = ep_qp_modify(&qp->qp, &attr, mask);
+	if (!ret && (mask & IB_QP_PORT))
+		uep_qp_learn_port(qp, attr.port_num);
+	rdma_destroy_ah_attr(&attr.ah_attr);
+	rdma_destroy_ah_attr(&attr.alt_ah_attr);
+	return uep_obj_exit(&qp->obj, srcu, ret);
+}
+
+int uep_query_qp(struct uep_cmd *cmd)
+{
+	struct rdma_ep_query_qp *arg = cmd->arg;
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+	struct uep_qp *qp;
+	int srcu, ret;
+
+	qp = uep_obj_enter(cmd->s, arg->qp, RDMA_EP_OBJ_QP, &srcu);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	ret = ep_qp_query(&qp->qp, &attr, arg->attr_mask, &init);
+	if (!ret) {
+		attr.cap = qp->qp.cap;
+		uep_qp_attr_to_user(&arg->attr, &attr, arg->attr_mask);
+		arg->qp_type = qp->qp.type;
+		arg->sq_sig_all = qp->qp.sq_sig_all;
+	}
+	return uep_obj_exit(&qp->obj, srcu, ret);
+}
+
+static int uep_qp_mcast(struct uep_cmd *cmd,
+			int (*fn)(struct ep_qp *qp, const union ib_gid *gid,
+				  u16 lid))
+{
+	struct rdma_ep_qp_mcast *arg = cmd->arg;
+	struct uep_qp *qp;
+	union ib_gid gid;
+
+	if (arg->lid > U16_MAX)
+		return -EINVAL;
+	memcpy(gid.raw, arg->gid, sizeof(gid.raw));
+	qp = uep_obj_lookup(cmd->s, arg->qp, RDMA_EP_OBJ_QP);
+	if (!qp)
+		return -ENOENT;
+	return uep_obj_done(&qp->obj, fn(&qp->qp, &gid, arg->lid));
+}
+
+int uep_attach_mcast(struct uep_cmd *cmd)
+{
+	return uep_qp_mcast(cmd, ep_qp_attach_mcast);
+}
+
+int uep_detach_mcast(struct uep_cmd *cmd)
+{
+	return uep_qp_mcast(cmd, ep_qp_detach_mcast);
+}

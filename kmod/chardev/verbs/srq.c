@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Shared receive queues.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "verbs.h"
+
+static void uep_srq_event(struct ib_event *event, void *context)
+{
+	struct uep_srq *srq = context;
+
+	uep_async_post(srq->pd->ctx->async, &srq->async, event->event);
+}
+
+static void uep_srq_killing(struct ep_res *res)
+{
+	struct uep_srq *srq = res->owner;
+
+	uep_wq_stop(&srq->wq);
+	mutex_lock(&srq->modify_lock);
+	srq->dead = true;
+	mutex_unlock(&srq->modify_lock);
+}
+
+static void uep_srq_gone(struct ep_res *res)
+{
+	struct uep_srq *srq = res->owner;
+
+	/* What has been received through XRC belongs to no QP of this session. */
+	if (srq->cq)
+		uep_cq_drain(srq->cq);
+	uep_wq_free(&srq->wq);
+}
+
+static const struct ep_res_ops uep_srq_res_ops = {
+	.killing = uep_srq_killing,
+	.gone = uep_srq_gone,
+	.hold = uep_obj_get_res,
+	.unhold = uep_obj_put_res,
+};
+
+static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+{
+	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
+
+	/* A task that is resizing it has done with what it is charged. */
+	mutex_lock(&srq->modify_lock);
+	srq->dead = true;
+	mutex_unlock(&srq->modify_lock);
+	out->events_reported = uep_async_purge(srq->pd->ctx->async, &srq->async);
+}
+
+static void uep_srq_free(struct uep_obj *obj)
+{
+	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
+
+	uep_wq_free(&srq->wq);
+	uep_past_add(&obj->session->past_recvs, &srq->wq.traffic);
+}
+
+static const struct uep_obj_type uep_srq_type = {
+	.type = RDMA_EP_OBJ_SRQ,
+	.res = offsetof(struct uep_srq, srq.res),
+	.destroy = uep_srq_destroy,
+	.free = uep_srq_free,
+};
+
+static u64 uep_srq_bytes(u32 max_wr, u32 max_sge)
+{
+	return uep_queue_bytes(max_wr, 64 + 2 * sizeof(struct uep_slot) +
+			       max_sge * sizeof(struct ib_sge));
+}
+
+/* What an XRC SRQ has besides its PD. */
+static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
+			    const struct rdma_ep_create_srq *arg)
+{
+	struct uep_xrcd *xrcd;
+	struct uep_cq *cq;
+
+	if (!srq->obj.dev->ibdev->ops.alloc_xrcd)
+		return -EOPNOTSUPP;
+	xrcd = uep_obj_use_for(&srq->obj, arg->xrcd, RDMA_EP_OBJ_XRCD);
+	if (IS_ERR(xrcd))
+		return PTR_ERR(xrcd);
+	cq = uep_obj_use_for(&srq->obj, arg->cq, RDMA_EP_OBJ_CQ);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	srq->xrcd = xrcd;
+	srq->cq = cq;
+	srq->wq.xrcd = &srq->xrcd->xrcd;
+	attr->srq_type = IB_SRQT_XRC;
+	attr->ext.xrc.xrcd = srq->xrcd->xrcd.ibxrcd;
+	attr->ext.cq = srq->cq->hw->cq.ibcq;
+	return 0;
+}
+
+/* Called inside ep_dev_enter(). */
+struct uep_srq *uep_srq_create(struct uep_pd *pd,
+				      struct rdma_ep_create_srq *arg)
+{
+	struct ib_srq_init_attr attr = {
+		.event_handler = uep_srq_event,
+		.attr = {
+			.max_wr = arg->max_wr,
+			.max_sge = arg->max_sge,
+			.srq_limit = arg->srq_limit,
+		},
+		.srq_type = IB_SRQT_BASIC,
+	};
+	struct uep_srq *srq = ERR_PTR(-EINVAL);
+	int ret;
+
+	if (arg->max_wr <= UEP_MAX_WR && arg->max_sge <= UEP_MAX_SGE &&
+	    arg->max_sge <= pd->obj.dev->ibdev->attrs.max_srq_sge)
+		srq = uep_obj_alloc_in(&pd->obj, &uep_srq_type, sizeof(*srq),
+				       uep_srq_bytes(arg->max_wr, arg->max_sge));
+	if (IS_ERR(srq))
+		return srq;
+	srq->pd = pd;
+	mutex_init(&srq->modify_lock);
+	uep_async_node_init(&srq->async, arg->uid);
+	attr.srq_context = srq;
+	if (arg->srq_type == IB_SRQT_XRC) {
+		ret = uep_srq_find_xrc(srq, &attr, arg);
+		if (ret)
+			goto err;
+	}
+
+	ret = ep_srq_create(&srq->srq, pd->obj.dev, pd->pd.ibpd, &uep_srq_res_ops, &attr);
+	if (ret)
+		goto err;
+	srq->max_sge = srq->srq.attr.max_sge;
+	/* Twice: what has been received and not polled keeps its slot, too. */
+	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr,
+			  false);
+	if (ret)
+		goto err;
+	return srq;
+
+err:
+	uep_obj_discard(&srq->obj);
+	return ERR_PTR(ret);
+}
+
+static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
+{
+	struct ib_srq_attr attr = {
+		.max_wr = arg->max_wr,
+		.srq_limit = arg->srq_limit,
+	};
+	struct uep_session *s = srq->obj.session;
+	enum ib_srq_attr_mask mask = 0;
+	u64 bytes;
+	int ret;
+
+	if (arg->flags & RDMA_EP_SRQ_LIMIT)
+		mask |= IB_SRQ_LIMIT;
+	if (arg->flags & RDMA_EP_SRQ_MAX_WR) {
+		mask |= IB_SRQ_MAX_WR;
+		if (!arg->max_wr || arg->max_wr > UEP_MAX_WR ||
+		    arg->max_wr > srq->obj.dev->ibdev->attrs.max_srq_wr)
+			return -EINVAL;
+		bytes = uep_srq_bytes(arg->max_wr, srq->max_sge);
+		ret = uep_charge(s, bytes);
+		if (ret)
+			return ret;
+		/* Slots first: they must never be fewer than the device's. */
+		ret = uep_wq_grow(&srq->wq,
+				  2 * roundup_pow_of_two(arg->max_wr + 1));
+		/* They stay, whatever the driver says, or shrinks to later. */
+		if (!ret && bytes > srq->obj.queue_bytes)
+			swap(bytes, srq->obj.queue_bytes);
+		uep_uncharge(s, bytes);
+		if (ret)
+			return ret;
+	}
+	return mask ? ib_modify_srq(srq->srq.ibsrq, &attr, mask) : 0;
+}
+
+int uep_modify_srq(struct uep_cmd *cmd)
+{
+	struct rdma_ep_srq_attr *arg = cmd->arg;
+	struct uep_srq *srq;
+	int srcu, ret = -EIO;
+
+	srq = uep_obj_enter(cmd->s, arg->srq, RDMA_EP_OBJ_SRQ, &srcu);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	mutex_lock(&srq->modify_lock);
+	if (!srq->dead)
+		ret = uep_srq_modify(srq, arg);
+	mutex_unlock(&srq->modify_lock);
+	return uep_obj_exit(&srq->obj, srcu, ret);
+}
+
+int uep_query_srq(struct uep_cmd *cmd)
+{
+	struct rdma_ep_srq_attr *arg = cmd->arg;
+	struct ib_srq_attr attr = {};
+	struct uep_srq *srq;
+	int srcu, ret = -EIO;
+
+	srq = uep_obj_enter(cmd->s, arg->srq, RDMA_EP_OBJ_SRQ, &srcu);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	mutex_lock(&srq->modify_lock);
+	if (!srq->dead)
+		ret = ib_query_srq(srq->srq.ibsrq, &attr);
+	mutex_unlock(&srq->modify_lock);
+	ret = uep_obj_exit(&srq->obj, srcu, ret);
+	if (!ret) {
+		arg->max_wr = attr.max_wr;
+		arg->max_sge = attr.max_sge;
+		arg->srq_limit = attr.srq_limit;
+	}
+	return ret;
+}
