@@ -77,6 +77,15 @@ for page in "${PAGES[@]}"; do
 	result "quotes of ${page##*/}" "$WORK/bad"
 done
 
+for page in CONTRIBUTING.md README.md; do
+	grep -oE '[`(](selftests|kmod|lib|docs|uapi|tools|packaging)/[A-Za-z0-9_./*-]+' \
+			"$TOP/$page" | sed "s/^.//; /NAME/d" | sort -u |
+		while read -r path; do
+			compgen -G "$TOP/$path" > /dev/null || echo "$path does not exist"
+		done
+done > "$WORK/bad"
+result "paths that CONTRIBUTING.md and README.md name exist" "$WORK/bad"
+
 # Each has what deals with connections in one place.
 for conn in "$TOP"/selftests/ulp/*/conn.c; do
 	ulp=$(basename "$(dirname "$conn")")
