@@ -94,7 +94,7 @@ static void set_error(struct lep_event *event, enum rdma_cm_event_type type)
 
 /* The peer has accepted, and the id has an external QP. */
 static void connect_external_qp(struct lep_event *event, struct lep_id *id,
-			     struct ibv_qp *qp)
+				struct ibv_qp *qp)
 {
 	struct rdma_ep_id_cmd cmd = { .id = id->handle };
 

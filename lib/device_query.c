@@ -109,7 +109,7 @@ int lep_query_device_ex(struct ibv_context *context,
 
 /* ibv_query_port(3); len is the size of the caller's structure. */
 int lep_query_port(struct ibv_context *context, uint8_t port_num,
-			struct ibv_port_attr *attr, size_t len)
+		   struct ibv_port_attr *attr, size_t len)
 {
 	struct rdma_ep_query_port cmd = {
 		.dev_index = lep_to_dev(context->device)->index,
@@ -158,8 +158,6 @@ LEP_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 	if (!lep_ours(context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_port,
 				   context, port_num, attr);
-	return lep_query_port(context, port_num,
-				   (struct ibv_port_attr *)attr,
-				   offsetof(struct ibv_port_attr,
-					    port_cap_flags2));
+	return lep_query_port(context, port_num, (struct ibv_port_attr *)attr,
+			      offsetof(struct ibv_port_attr, port_cap_flags2));
 }

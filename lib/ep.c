@@ -429,8 +429,8 @@ static void request_cancelled(void *arg)
  * the channel is empty and O_NONBLOCK, or as from finish_request().
  */
 static int get_at_once(struct lep_id *listener,
-			const struct ibv_qp_init_attr *saved,
-			struct rdma_cm_event **out, int *qp_errno)
+		       const struct ibv_qp_init_attr *saved,
+		       struct rdma_cm_event **out, int *qp_errno)
 {
 	struct get_request req = {
 		.listener = listener,

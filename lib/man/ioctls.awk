@@ -56,7 +56,7 @@ function collect(	line, f, name, s)
 		}
 	}
 	if (!NR_LINES)
-		fail("can not be read")
+		fail("cannot be read")
 	for (name in ALL)
 		if (!(name in DEFINED))
 			fail("there is no RDMA_EP_IOC_" name)
@@ -66,7 +66,7 @@ function collect(	line, f, name, s)
 
 function marked(s)
 {
-	# "min(@max, @num)": what stays after names have been marked up.
+	# "min(@max, @num)": this stays after names have been marked up.
 	gsub(/min\(@max, @num\)/, "the lesser of @max and @num", s)
 	text(s)
 }

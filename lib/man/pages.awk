@@ -78,7 +78,7 @@ function returns(s)
 	else if (s == "positive")
 		s = "0 on success, else the error itself: one of the numbers below."
 	else if (s == "pointer")
-		s = "What has been made, or NULL, and {errno} is set."
+		s = "The object, or NULL, and {errno} is set."
 	paragraphs(s)
 }
 
