@@ -11,7 +11,7 @@ $(O)/diff/%.o: diff/%.c
 	mkdir -p $(@D)
 	$(COMPILE) -Wno-clobbered -Wno-nonnull -c -o $@ $<
 
-$(O)/diff_calls: $(patsubst %.c,$(O)/%.o,$(wildcard diff/*.c)) $(LIB_OBJS:.o=.stock.o)
+$(O)/diff_calls: $(patsubst %.c,$(O)/%.o,$(wildcard diff/*.c)) $(LIB_OBJS)
 	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs -lpthread $(LDLIBS)
 
 TIMEOUT_diff.sh := 1400

@@ -17,21 +17,10 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
+#include "stock.h"
+
 #define WAIT_MS		(24000 * TEST_SCALE)	/* for what must happen */
 #define QUIET_MS	100	/* for what must not */
-
-/*
- * Does this binary run on the stock libraries? They crash on some arguments that
- * have a documented error.
- */
-static inline bool is_stock(void)
-{
-#ifdef STOCK
-	return true;
-#else
-	return false;
-#endif
-}
 
 /* The call fails with this errno. (Stock: not called at all.) */
 #define FAILS(_errno, _call) ({ \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The library's contracts. Its programs are built twice: with librdma_ep in place of
+# The library's contracts. Its programs are linked twice: with librdma_ep in place of
 # -lrdmacm -libverbs, and as NAME.stock with those, which shows that they expect the right
 # thing.
 
@@ -34,10 +34,10 @@ $(LIB_PROGS:%=$(O)/%): $(O)/%: $(O)/%.o $(LIB_OBJS)
 
 $(MOCK_PROGS:%=$(O)/%): $(O)/lib_mock.o
 
-$(STOCK_PROGS:%=$(O)/%): $(O)/%: $(O)/%.o $(LIB_OBJS:.o=.stock.o)
+$(STOCK_PROGS:%=$(O)/%): $(O)/%.stock: $(O)/%.o $(LIB_OBJS)
 	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs -lpthread $(LDLIBS)
 
-$(DLOPEN_PROGS:%=$(O)/%): $(O)/%: $(O)/%.o
+$(DLOPEN_PROGS:%=$(O)/%): $(O)/lib_dlopen.o
 	$(CC) $(LDFLAGS) -o $@ $^ -lpthread -ldl $(LDLIBS)
 
 $(O)/%.asan.o: %.c | $(O)

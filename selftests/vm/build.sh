@@ -61,7 +61,6 @@ build_in_tree()
 		selftests)
 			"${run[@]}" make -j2 -C /src/selftests "${var[@]}" \
 				KSELFTEST="$GUEST_KSELFTEST" \
-				TEST_SCALE="$TEST_SCALE" \
 				INSTALL_PATH="$GUEST_TESTS" all install &&
 			"${run[@]}" make -j2 -C /src/selftests/ulp "${var[@]}" \
 				install &&
@@ -132,7 +131,7 @@ build_stage()
 # Sets BUILD_DIR: one for each checkout and kernel, as objects are reused.
 build_paths()
 {
-	BUILD_DIR=$SUITE_DIR/build-$(echo "$KERNEL_ROOT $TOP $TEST_SCALE" | sha256sum | cut -c1-12)
+	BUILD_DIR=$SUITE_DIR/build-$(echo "$KERNEL_ROOT $TOP" | sha256sum | cut -c1-12)
 }
 
 # Sets STAGE: the stage for the current source, built if it does not exist.
@@ -140,7 +139,7 @@ build()
 {
 	local key
 	build_paths
-	key=$(source_hash)-$(echo "$KERNEL_ROOT $PARTS $STOCK $TEST_SCALE" | sha256sum | cut -c1-6)
+	key=$(source_hash)-$(echo "$KERNEL_ROOT $PARTS $STOCK" | sha256sum | cut -c1-6)
 	STAGE=$SUITE_DIR/stage-$key
 	if [[ -d $STAGE ]]; then
 		touch "$STAGE" "$STAGE.img"

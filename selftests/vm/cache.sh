@@ -10,7 +10,7 @@
 # depend on a tree need that tree.
 cache_used()
 {
-	local SUITE SUITE_DIR TREE KERNEL TEST_SCALE
+	local SUITE SUITE_DIR TREE KERNEL
 	while read -r SUITE; do
 		SUITE_DIR=$CACHE/$SUITE
 		TREE=$SUITE_DIR/rootfs-$(rootfs_key)
@@ -19,7 +19,6 @@ cache_used()
 		echo "$SUITE_DIR/siw-${TREE##*-}"
 		for KERNEL in '' $(awk -v s="$SUITE" '$1 == s && $3 ~ /[a-z]/ { print $3 }' \
 				"$VM_DIR/cells.all" | sort -u); do
-			TEST_SCALE=$([[ $KERNEL ]] && echo "$DEBUG_SCALE" || echo 1)
 			kernel_paths
 			echo "$KERNEL_ROOT"
 			initramfs_paths
