@@ -151,7 +151,7 @@ if [[ -z $pattern ]]; then
 	echo "no command" > "$WORK/bad"
 else
 	(cd "$TOP" && grep -rlE --exclude='*.o' --exclude='*.so*' -I "$pattern" "${folders[@]}") |
-		grep -v '^lib/man/out/' | sort > "$WORK/files"
+		grep -vE '^(lib/man/out|selftests/asan)/' | sort > "$WORK/files"
 	example > "$WORK/example"
 	while read -r path; do
 		grep -qF -- "$path" "$WORK/example" || echo "the example does not name $path"
