@@ -564,7 +564,7 @@ TEST_F_TIMEOUT(unplug, removal_with_many_qps_fast, 200)
 	EXPECT_GT(3 * ms[0] + 2000 * TEST_SCALE, ms[2]);
 }
 
-TEST_F(unplug, removal_with_reused_qps)
+TEST_F(unplug, removal_with_kept_cqs)
 {
 	struct rdma_ep_create_ep e;
 	struct abi *s = &self->w.s;
