@@ -8,14 +8,16 @@ TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
 	rdma_xserver.sh udaddy.sh cmtime.sh pingpong.sh devinfo.sh \
 	perftest.sh mckey.sh two_devices.sh rsocket.sh valgrind.sh sigkill.sh \
 	no_module.sh alone.sh tool.sh pyverbs.sh container.sh oci.sh \
-	accounting.sh messages.sh hello.sh fio.sh migration.sh kvs.sh kping.sh \
-	bench.sh trace.sh bpftrace.sh ktest.sh)
+	accounting.sh messages.sh hello.sh fio.sh migration.sh ucx.sh fabric.sh \
+	mpi.sh iser.sh rpma.sh kvs.sh kping.sh bench.sh trace.sh bpftrace.sh ktest.sh)
 TEST_FILES += $(addprefix clients/,common.sh pyverbs_cases.py oci.py accounting.py \
 	ktest_device.sh)
 
 # contain enters a container, kvs_peer is a client of ulp/kvs, mckey_pause.so is preloaded
 # by a program.
 TEST_GEN_FILES += contain kvs_peer mckey_pause.so
+# Suites without librpma have no program for it.
+TEST_GEN_FILES += $(if $(wildcard /usr/include/librpma.h),rpma_peer)
 
 $(O)/contain: $(O)/contain.o
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -25,6 +27,9 @@ $(O)/%.so: %.c | $(O)
 
 $(O)/kvs_peer: $(O)/kvs_peer.o
 	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs $(LDLIBS)
+
+$(O)/rpma_peer: $(O)/rpma_peer.o
+	$(CC) $(LDFLAGS) -o $@ $^ -lrpma -libverbs $(LDLIBS)
 
 TIMEOUT_clients/rping.sh := 1200
 TIMEOUT_clients/ktest.sh := 3000
@@ -39,6 +44,10 @@ TIMEOUT_clients/mckey.sh := 800
 TIMEOUT_clients/two_devices.sh := 800
 TIMEOUT_clients/kvs.sh := 1400
 TIMEOUT_clients/migration.sh := 1800
+TIMEOUT_clients/ucx.sh := 1200
+TIMEOUT_clients/fabric.sh := 1200
+TIMEOUT_clients/mpi.sh := 1200
+TIMEOUT_clients/iser.sh := 800
 TIMEOUT_clients/kping.sh := 2400
 TIMEOUT_clients/bench.sh := 800
 TIMEOUT_clients/tool.sh := 900

@@ -165,7 +165,8 @@ boot_kernel()
 	cp -r "$3/selftests/vm/guest" "$STAGE/rig/" &&
 	ln -sfT ../upper/boot "$KERNEL_ROOT/boot" &&
 	ln -sfT ../upper/usr/lib "$KERNEL_ROOT/lib" || return 1
-	initramfs
+	# (In the layer: its name is no other for a newer kernel.)
+	SUITE_DIR=$2 initramfs
 	accel
 	echo "DEVICE=rxe PAIRS=ours:ours KVER=$KVER SUITE=$SUITE" > "$RESULTS_TMP/env"
 	printf '%s\n' 'set -a; . /results/env; set +a; . /rig/guest/lib.sh' \

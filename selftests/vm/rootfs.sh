@@ -19,6 +19,8 @@ ROOTFS_PACKAGES=(
 	# what "make lint" uses
 	perl sparse shellcheck
 )
+# Not in sid any more
+ROOTFS_PACKAGES_STABLE=(librpma-dev)
 
 # Of the suite's kernel source package, only this is unpacked.
 KSELFTEST_FILES=(
@@ -96,11 +98,18 @@ rootfs_customize()
 	rm -f "$tree"/boot/initrd.img-*
 }
 
+# The packages of this suite, a word each
+rootfs_packages()
+{
+	echo "${ROOTFS_PACKAGES[*]}$([[ $SUITE == @(sid|unstable) ]] ||
+		printf ' %s' "${ROOTFS_PACKAGES_STABLE[@]}")"
+}
+
 # A tree is named after everything that decides what is in it.
 rootfs_key()
 {
 	{
-		echo "$SUITE ${ROOTFS_PACKAGES[*]} ${KSELFTEST_FILES[*]}"
+		echo "$SUITE $(rootfs_packages) ${KSELFTEST_FILES[*]}"
 		declare -f rootfs_customize rootfs_make
 	} | sha256sum | cut -c1-12
 }
@@ -126,6 +135,8 @@ rootfs_make()
 rootfs_build()
 {
 	local tree=$1 tmp=$1.new.$$ log=$SUITE_DIR/rootfs.log rc=0
+	# shellcheck disable=SC2207
+	local ROOTFS_PACKAGES=($(rootfs_packages))
 	[[ ! -d $tree ]] || return 0	# another rig was faster
 
 	rootfs_sources > "$tmp.list"

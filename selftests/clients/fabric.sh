@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# libfabric's fi_pingpong, over its verbs provider: connected endpoints (msg), reliable
+# messages that rxm makes of them, datagrams, and reliable messages that rxd makes of these.
+# Each end compares the bytes that come.
+#
+# It would catch: receives, shared receive queues and completions that a library between
+# the program and libibverbs meets otherwise than on the stock stack.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+ITERS=20
+# rxm makes one CQ for the requests of so many peers. With its default, 1024, that is
+# more entries than an rxe CQ can have.
+export FI_UNIVERSE_SIZE=8
+
+# pingpong_args PROVIDER TYPE: sets ARGS, and SIZE as the program prints it
+pingpong_args()
+{
+	SIZE=4k ARGS=(-p "$1" -e "$2" -I "$ITERS" -c)
+	[[ $2 != rdm ]] || ARGS+=(-m tagged)
+	case $1:$2 in
+	verbs:dgram)	# one packet
+		SIZE=512
+		ARGS+=(-S 512 -d "$RDMA_DEV-dgram") ;;
+	*rxd:*)	ARGS+=(-S 4096 -d "$RDMA_DEV-dgram") ;;
+	*)	ARGS+=(-S 4096 -d "$RDMA_DEV") ;;
+	esac
+}
+
+# pingpong SERVER CLIENT: two programs on these stacks, with ARGS
+pingpong()
+{
+	# It opens the device when a client has come.
+	listens_on=tcp
+	start "$1" server fi_pingpong "${ARGS[@]}" -B "$PORT"
+	wait_for 20 listening_or_gone server
+	client "$2" fi_pingpong "${ARGS[@]}" -P "$PORT" "$RDMA_ADDR"
+	finish server
+}
+
+# fabric_case PAIR PROVIDER TYPE
+fabric_case()
+{
+	local pair=$1 name
+	pingpong_args "$2" "$3"
+	begin "fi_pingpong $2 $3, server ${pair%:*}, client ${pair#*:}"
+	pingpong "${pair%:*}" "${pair#*:}"
+	for name in client server; do
+		expect_status "$name" 0
+		# bytes, iterations, ...
+		expect_lines "$name" 1 "^$SIZE +$ITERS +"
+	done
+	end
+}
+
+# works_on_stock PROVIDER TYPE: or is skipped
+works_on_stock()
+{
+	pingpong_args "$1" "$2"
+	begin "fi_pingpong $1 $2 on the stock libraries"
+	pingpong stock stock
+	[[ ${statuses[server]}:${statuses[client]} != 0:0 ]] || return 0
+	skip "fi_pingpong $1 $2" \
+		"fails on the stock libraries, too: $(tail -q -n 1 "$WORK"/{server,client}.err | head -n 1)"
+	return 1
+}
+
+CASES=("verbs msg" "verbs;ofi_rxm rdm")
+if [[ $DEVICE == siw ]]; then
+	skip "fi_pingpong verbs dgram and rxd" "iWARP has no datagrams"
+else
+	CASES+=("verbs dgram" "verbs;ofi_rxd rdm")
+fi
+for kind in "${CASES[@]}"; do
+	read -r provider type <<< "$kind"
+	works_on_stock "$provider" "$type" || continue
+	for pair in "${PAIRS[@]}"; do
+		fabric_case "$pair" "$provider" "$type"
+	done
+done
+
+finish_tests

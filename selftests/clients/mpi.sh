@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Open MPI over libfabric's verbs provider: two ranks of one job, each on ours or on the
+# stock libraries, exchange messages of all kinds of lengths and compare them.
+#
+# It would catch: many requests that wait for each other in both directions, and memory
+# that is registered while others' requests run.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+PROGRAM_LIMIT=240
+# As in fabric.sh: a CQ for the requests of so many peers
+export FI_UNIVERSE_SIZE=8
+
+cat > "$WORK/exchange.py" <<'END'
+import glob, os
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+rank, other = comm.Get_rank(), 1 - comm.Get_rank()
+for size in 1, 64, 4096, 100000, 1 << 20:
+    sent = bytes((rank + i) & 255 for i in range(256)) * (size // 256 + 1)
+    got = bytearray(size)
+    comm.Sendrecv([sent[:size], MPI.BYTE], other, 7, [got, MPI.BYTE], other, 7)
+    want = bytes((other + i) & 255 for i in range(256)) * (size // 256 + 1)
+    assert got == want[:size], size
+assert comm.allreduce(rank + 1) == 3
+files = {os.path.basename(os.path.realpath(f)) for f in glob.glob("/proc/self/fd/*")}
+stack = "ours" if "rdma_ep" in files else "stock" if "rdma_cm" in files else "none"
+print("rank %d of %d ok on %s" % (rank, comm.Get_size(), stack), flush=True)
+END
+
+# rank_on STACK: what a rank is started with
+rank_on()
+{
+	[[ $1 == stock ]] || printf 'rdma-ep-run '
+	printf 'python3 %s' "$WORK/exchange.py"
+}
+
+# job_on STACK STACK: the two ranks
+# (Open MPI 4 and 5 name the provider's parameter in two ways. A rank spins as it waits.)
+job_on()
+{
+	local job=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+		FI_VERBS_IFACE="$RDMA_NETDEV"
+		mpirun --oversubscribe --mca pml cm --mca mtl ofi --mca btl self
+		--mca mtl_ofi_provider_include "verbs;ofi_rxm"
+		--mca opal_common_ofi_provider_include "verbs;ofi_rxm"
+		--mca mpi_yield_when_idle 1)
+	# shellcheck disable=SC2046
+	start stock job "${job[@]}" -np 1 $(rank_on "$1") : -np 1 $(rank_on "$2")
+	finish job
+}
+
+begin "mpirun on the stock libraries"
+job_on stock stock
+if [[ ${statuses[job]} != 0 ]]; then
+	skip "mpirun over verbs;ofi_rxm" \
+		"fails on the stock libraries, too: $(grep -m1 -iE 'error|fail|unable' "$WORK/job.err")"
+	finish_tests
+fi
+for pair in "${PAIRS[@]}"; do
+	begin "mpirun, rank 0 ${pair%:*}, rank 1 ${pair#*:}"
+	job_on "${pair%:*}" "${pair#*:}"
+	expect_status job 0
+	expect_lines job 1 "^rank 0 of 2 ok on ${pair%:*}\$"
+	expect_lines job 1 "^rank 1 of 2 ok on ${pair#*:}\$"
+	end
+done
+
+finish_tests

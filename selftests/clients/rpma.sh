@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# librpma: a WRITE, a FLUSH, an ATOMIC WRITE and a READ of a program that asks for the
+# device's own ones if the device offers them (rxe of Linux 6.3 and newer), and does without
+# them otherwise.
+#
+# It would catch: capabilities that are told and not granted, regions that are not open to
+# what was asked for, and completion events that do not come.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+PEER=$(cd "$(dirname "$0")/.." && pwd)/rpma_peer
+
+if [[ ! -x $PEER ]]; then
+	why="Debian $SUITE has no librpma"
+	[[ -z ${STOCK:-} ]] || why="its program is not built for stock runs"
+	skip "librpma" "$why"
+	finish_tests
+fi
+
+# offers STACK: what of FLUSH and ATOMIC WRITE the device offers itself
+offers()
+{
+	start "$1" "offers-$1" "$PEER" offers "$RDMA_ADDR"
+	finish "offers-$1"
+	expect_status "offers-$1" 0
+	cat "$WORK/offers-$1.out"
+}
+
+begin "librpma is offered no FLUSH and no ATOMIC WRITE that the kernel cannot post"
+offers stock > "$WORK/stock"
+offers ours > "$WORK/ours"
+[[ ! $(<"$WORK/ours") ]] || problem "it is offered $(<"$WORK/ours")"
+stock=$(<"$WORK/stock")
+echo "# the stock libraries offer: ${stock:-neither}"
+end
+
+for pair in "${PAIRS[@]}"; do
+	# It registers what its own device can do: a peer's real FLUSH may be refused then, as
+	# between an older kernel and a newer one.
+	if [[ $pair != *:stock || $pair == stock:* || $stock != *flush* ]]; then
+		begin "librpma, server ${pair%:*}, client ${pair#*:}"
+		server "${pair%:*}" "$PEER" server "$RDMA_ADDR" "$PORT"
+		client "${pair#*:}" "$PEER" client "$RDMA_ADDR" "$PORT"
+		finish server
+		for name in client server; do
+			expect_status "$name" 0
+			expect_lines "$name" 1 '^done$'
+		done
+		end
+	else
+		skip "librpma, server ${pair%:*}, client ${pair#*:}" \
+			"librpma wants FLUSH on both ends or on neither"
+	fi
+done
+
+finish_tests

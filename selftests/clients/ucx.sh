@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# UCX: what ucx_info finds is what it finds on the stock libraries, and ucx_perftest runs
+# over it, both on the transports themselves (uct) and on what UCX makes of them (ucp).
+#
+# It would catch: a device that UCX does not use because of its names and paths
+# (ibv_device), and capabilities that are told and not there.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+# (uct_ib_device_is_supported())
+not_on_iwarp "UCX" "UCX uses no iWARP device"
+
+ITERS=20
+# UCX takes it from a completion's service level, as mlx5 fills that in, whether a datagram
+# has come over IPv4, and drops those of rxe unless it is told not to look at addresses.
+export UCX_UD_VERBS_ETH_DGID_CHECK=n
+
+# Debian's UCX of some suites has been built without InfiniBand.
+if ! compgen -G "/usr/lib/*/ucx/libuct_ib.so*" > /dev/null &&
+		command -v ucx_info > /dev/null; then
+	skip "UCX" "this suite's package has no transport for InfiniBand"
+	finish_tests
+fi
+
+# info STACK: what it has to say of the memory domains and transports of all devices
+info()
+{
+	start "$1" "info-$1" ucx_info -d
+	finish "info-$1"
+	expect_status "info-$1" 0
+}
+
+if [[ -z ${STOCK:-} ]]; then
+	begin "ucx_info -d finds what it finds on the stock libraries"
+	info stock
+	info ours
+	grep -q "Device: $RDMA_DEV:1" "$WORK/info-stock.out" ||
+		problem "the stock libraries offer no $RDMA_DEV to it"
+	diff "$WORK/info-stock.out" "$WORK/info-ours.out" > "$WORK/diff" ||
+		problem "that differs: $(head -n 20 "$WORK/diff" | tr '\n' '~')"
+	end
+fi
+
+# perftest_case PAIR ARGS...
+perftest_case()
+{
+	local pair=$1 name
+	local program=(ucx_perftest -n "$ITERS" -w 2 -f "${@:2}")
+	begin "ucx_perftest ${UCX_TLS:+$UCX_TLS }${*:2}, server ${pair%:*}, client ${pair#*:}"
+	program+=(-p "$PORT")
+	# It opens the device when a client has come.
+	listens_on=tcp
+	start "${pair%:*}" server "${program[@]}"
+	wait_for 20 listening_or_gone server
+	client "${pair#*:}" "${program[@]}" "$RDMA_ADDR"
+	finish server
+	for name in client server; do
+		expect_status "$name" 0
+	done
+	grep -Eq "(^|[^0-9])$ITERS +[0-9.]+ " "$WORK/client.out" ||
+		problem "the client has no result"
+	end
+}
+
+for pair in "${PAIRS[@]}"; do
+	perftest_case "$pair" -d "$RDMA_DEV:1" -x rc_verbs -t am_lat -s 64
+	perftest_case "$pair" -d "$RDMA_DEV:1" -x rc_verbs -t put_bw -D zcopy -s 4096
+	perftest_case "$pair" -d "$RDMA_DEV:1" -x rc_verbs -t get -D zcopy -s 4096
+	perftest_case "$pair" -d "$RDMA_DEV:1" -x ud_verbs -t am_lat -s 64
+	# (rc: and ud, to find each other)
+	for tls in rc ud; do
+		export UCX_TLS=$tls UCX_NET_DEVICES=$RDMA_DEV:1
+		perftest_case "$pair" -t tag_lat -s 100000
+		unset UCX_TLS UCX_NET_DEVICES
+	done
+done
+
+finish_tests
