@@ -17,7 +17,7 @@ bool diff_crashed;
 static volatile sig_atomic_t in_call;
 static const char *topic;
 static char label[256];
-static int limit_ms = LIMIT_MS;
+static int limit_ms;		/* of the next call, or 0 */
 
 static void set_timer(int ms)
 {
@@ -70,8 +70,8 @@ void diff_begin(const char *call, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(label + len, sizeof(label) - len, fmt, ap);
 	va_end(ap);
-	set_timer(limit_ms);
-	limit_ms = LIMIT_MS;
+	set_timer(limit_ms ?: LIMIT_MS);
+	limit_ms = 0;
 	diff_crashed = false;
 	in_call = 1;
 	errno = 0;
