@@ -77,14 +77,20 @@ struct uep_idle_user {
 	struct delayed_work work;
 };
 
+/* What is counted of a session and of a user */
+enum uep_held {
+	UEP_OBJS,
+	UEP_QUEUE_BYTES,
+	UEP_NR_HELD,
+};
+
 /**
  * struct uep_user - what one user's sessions hold together
  * @node: with the others who have open sessions (quota.c)
  * @ref: sessions
  * @uid: who
- * @nr_objs: objects charged, sessions and channels
+ * @held: charged: objects, sessions and channels; memory of queues
  * @nr_events: unread CM events
- * @queue_bytes: queue memory charged
  * @pinned_pages: registered
  * @reclaim: gives back what is charged to the user and not in use; returns whether
  *	there was any. Process context, holds uep_idle_user.ending
@@ -94,9 +100,8 @@ struct uep_user {
 	struct hlist_node node;
 	refcount_t ref;
 	kuid_t uid;
-	atomic_t nr_objs;
+	atomic64_t held[UEP_NR_HELD];
 	atomic_t nr_events;
-	atomic64_t queue_bytes;
 	atomic64_t pinned_pages;
 	bool (*reclaim)(struct uep_user *user);
 	struct uep_idle_user idle;
@@ -189,8 +194,7 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @past_sends: what went through queues that are gone (fdinfo.c, also the next two)
  * @past_recvs: the same of receives
  * @past_polled: completions of CQs that are gone
- * @nr_objs: objects charged
- * @queue_bytes: queue memory charged
+ * @held: charged
  * @nr_events: unread CM events (@ev_lock)
  * @ring_lock: @ring_pages
  * @ring_pages: memory shared with the user, page by page
@@ -216,8 +220,7 @@ struct uep_session {
 	struct uep_past past_sends;
 	struct uep_past past_recvs;
 	atomic64_t past_polled;
-	atomic_t nr_objs;
-	atomic64_t queue_bytes;
+	atomic64_t held[UEP_NR_HELD];
 	u32 nr_events;
 	struct mutex ring_lock;		/* ring_pages */
 	struct xarray ring_pages;
