@@ -13,7 +13,7 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_qp *qp,
 				struct rdma_ep_auto_cq *arg, bool make, u32 cqe)
 {
 	bool ring = arg->ring & RDMA_EP_CQ_RING;
-	struct uep_comp_channel *chan;
+	struct uep_queue *chan;
 	struct uep_cq *cq;
 	int ret;
 

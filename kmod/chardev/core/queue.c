@@ -85,6 +85,8 @@ void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, si
 	q->ops = ops;
 	INIT_LIST_HEAD(&q->records);
 	init_waitqueue_head(&q->wait);
+	spin_lock_init(&q->lock);
+	INIT_LIST_HEAD(&q->taken);
 	if (s) {
 		uep_session_get(s);
 		q->session = s;

@@ -45,7 +45,7 @@ static void uep_cq_hw_event(struct ib_event *event, void *context)
 	hw->worn = true;
 	cq = hw->user;
 	if (cq)
-		uep_async_post(cq->ctx->async, &cq->async, event->event);
+		uep_node_post(cq->ctx->async, &cq->async, event->event);
 	spin_unlock_irqrestore(&hw->lock, flags);
 }
 
@@ -205,8 +205,8 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 		else
 			uep_cq_hw_end(hw);
 	}
-	out->comp_events_reported = uep_comp_purge(cq);
-	out->events_reported = uep_async_purge(cq->ctx->async, &cq->async);
+	out->comp_events_reported = cq->chan ? uep_node_purge(cq->chan, &cq->comp) : 0;
+	out->events_reported = uep_node_purge(cq->ctx->async, &cq->async);
 }
 
 static void uep_cq_free(struct uep_obj *obj)
@@ -218,7 +218,7 @@ static void uep_cq_free(struct uep_obj *obj)
 	xa_destroy(&cq->qps);
 	uep_ring_destroy(obj->session, &cq->ring);
 	if (cq->chan)
-		uep_queue_put(&cq->chan->q);
+		uep_queue_put(cq->chan);
 	if (cq->hw)
 		uep_cq_hw_put(cq->hw);
 }
@@ -291,7 +291,7 @@ static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s,
  * the CQ in any case, or NULL.
  */
 struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
-			     struct uep_comp_channel *chan, u32 cqe,
+			     struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring)
 {
 	struct uep_session *s = ctx->obj.session;
@@ -304,15 +304,16 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 				      uep_cq_bytes(cqe));
 	if (IS_ERR(cq)) {
 		if (chan)
-			uep_queue_put(&chan->q);
+			uep_queue_put(chan);
 		return cq;
 	}
 	cq->chan = chan;
-	cq->uid = uid;
+	cq->comp.uid = uid;
+	cq->comp.obj = &cq->obj;
 	cq->polled_at = jiffies;
 	INIT_LIST_HEAD(&cq->held);
 	xa_init(&cq->qps);
-	uep_async_node_init(&cq->async, uid);
+	cq->async.uid = uid;
 	cq->ctx = ctx;
 
 	cq->ring.index = RDMA_EP_NO_RING;
@@ -338,7 +339,7 @@ err:
 int uep_create_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_create_cq *arg = cmd->arg;
-	struct uep_comp_channel *chan = NULL;
+	struct uep_queue *chan = NULL;
 	struct uep_ctx *ctx;
 	struct uep_cq *cq;
 	int srcu, ret;

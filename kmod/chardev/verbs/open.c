@@ -120,11 +120,10 @@ int uep_open_device(struct uep_cmd *cmd)
 	if (ret)
 		goto out;
 	arg->ctx = ctx->obj.handle;
-	arg->async_fd = uep_queue_add_file(cmd, &ctx->async->q);
+	arg->async_fd = uep_queue_add_file(cmd, ctx->async);
 	if (arg->async_fd < 0)
 		ret = arg->async_fd;
 out:
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	return ret;
 }

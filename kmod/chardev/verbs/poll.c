@@ -57,8 +57,8 @@ static bool uep_cq_asked(struct uep_cq *cq)
 void uep_cq_completed(struct uep_cq *cq)
 {
 	uep_cq_set_pending(cq);
-	if (uep_cq_asked(cq))
-		uep_comp_post(cq);
+	if (uep_cq_asked(cq) && cq->chan)
+		uep_node_post(cq->chan, &cq->comp, 0);
 }
 
 /*
@@ -69,7 +69,8 @@ void uep_cq_lost(struct uep_cq *cq)
 {
 	cq->dead = true;
 	uep_cq_set_pending(cq);
-	uep_comp_post(cq);
+	if (cq->chan)
+		uep_node_post(cq->chan, &cq->comp, 0);
 }
 
 /* The ABI's flags, which are those of libibverbs. */

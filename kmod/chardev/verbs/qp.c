@@ -11,7 +11,7 @@ void uep_qp_event(struct ib_event *event, void *context)
 {
 	struct uep_qp *qp = context;
 
-	uep_async_post(qp->ctx->async, &qp->async, event->event);
+	uep_node_post(qp->ctx->async, &qp->async, event->event);
 }
 
 /* Takes the locks that posts hold: afterwards none is in the driver. */
@@ -106,7 +106,7 @@ static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 
 	xa_cmpxchg(&obj->session->qps, qp->key, qp, NULL, 0);
 	/* Being destroyed is no event. */
-	out->events_reported = uep_async_purge(qp->ctx->async, &qp->async);
+	out->events_reported = uep_node_purge(qp->ctx->async, &qp->async);
 }
 
 static void uep_qp_free(struct uep_obj *obj)
@@ -159,7 +159,7 @@ struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid
 	qp->ctx = ctx;
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
-	uep_async_node_init(&qp->async, uid);
+	qp->async.uid = uid;
 	return qp;
 }
 

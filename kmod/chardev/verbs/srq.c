@@ -11,7 +11,7 @@ static void uep_srq_event(struct ib_event *event, void *context)
 {
 	struct uep_srq *srq = context;
 
-	uep_async_post(srq->pd->ctx->async, &srq->async, event->event);
+	uep_node_post(srq->pd->ctx->async, &srq->async, event->event);
 }
 
 static void uep_srq_killing(struct ep_res *res)
@@ -49,7 +49,7 @@ static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	mutex_lock(&srq->modify_lock);
 	srq->dead = true;
 	mutex_unlock(&srq->modify_lock);
-	out->events_reported = uep_async_purge(srq->pd->ctx->async, &srq->async);
+	out->events_reported = uep_node_purge(srq->pd->ctx->async, &srq->async);
 }
 
 static void uep_srq_free(struct uep_obj *obj)
@@ -121,7 +121,7 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd,
 		return srq;
 	srq->pd = pd;
 	mutex_init(&srq->modify_lock);
-	uep_async_node_init(&srq->async, arg->uid);
+	srq->async.uid = arg->uid;
 	attr.srq_context = srq;
 	if (arg->srq_type == IB_SRQT_XRC) {
 		ret = uep_srq_find_xrc(srq, &attr, arg);
