@@ -186,7 +186,7 @@ static void uep_show_ids(struct seq_file *m, struct uep_session *s)
 	void *entry;
 
 	xa_for_each(&s->objs, handle, entry) {
-		id = uep_id_lookup(s, handle);
+		id = uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
 		if (!id)
 			continue;
 		uep_show_id(m, id);

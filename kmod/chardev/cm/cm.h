@@ -10,9 +10,7 @@
 
 struct uep_srq;
 
-/* ------------------------------------------------------------------ */
-/* CM events (channel.c), ids (id.c), endpoints (ep.c)                */
-/* ------------------------------------------------------------------ */
+/* CM events (channel.c), ids (id.c), endpoints (ep.c) */
 
 /**
  * struct uep_channel - event channel
@@ -132,7 +130,6 @@ int uep_migrate_id(struct uep_cmd *cmd);
 
 void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id);
 void uep_id_refuse(struct uep_obj *obj);
-struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle);
 int uep_id_end(struct uep_id *id, int ret);

@@ -97,7 +97,7 @@ int uep_get_request(struct uep_cmd *cmd)
 	if ((!await && arg->await_fd) ||
 	    (!with_qp && memchr_inv(&arg->qp, 0, sizeof(arg->qp))))
 		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
+	id = uep_obj_lookup(cmd->s, arg->id, RDMA_EP_OBJ_ID);
 	if (!id)
 		return -ENOENT;
 	ev = uep_cmd_take_event(cmd, id);

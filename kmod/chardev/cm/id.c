@@ -157,16 +157,10 @@ static struct uep_id *uep_id_new(struct uep_session *s)
 	return id;
 }
 
-/* Returns the id with a reference, or NULL. */
-struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle)
-{
-	return uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
-}
-
 static struct uep_id *uep_id_begin_with(struct uep_session *s, u32 handle,
 					int (*begin)(struct ep_id *id))
 {
-	struct uep_id *id = uep_id_lookup(s, handle);
+	struct uep_id *id = uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
 	int ret;
 
 	if (!id)
@@ -293,7 +287,7 @@ int uep_write_event(struct uep_cmd *cmd)
 	if (arg->reserved || arg->event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED ||
 	    arg->event > RDMA_EP_CM_EVENT_USER)
 		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
+	id = uep_obj_lookup(cmd->s, arg->id, RDMA_EP_OBJ_ID);
 	if (!id)
 		return -ENOENT;
 	ret = uep_charge(cmd->s, 0);
@@ -476,7 +470,7 @@ int uep_migrate_id(struct uep_cmd *cmd)
 
 	if (arg->reserved)
 		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
+	id = uep_obj_lookup(cmd->s, arg->id, RDMA_EP_OBJ_ID);
 	if (!id)
 		return -ENOENT;
 	chan = uep_channel_for(cmd, arg->flags, &arg->channel_fd);

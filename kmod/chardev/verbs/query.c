@@ -153,8 +153,7 @@ int uep_query_device(struct uep_cmd *cmd)
 	/* No command reads it. */
 	arg->hca_core_clock = 0;
 	arg->timestamp_mask = 0;
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	return 0;
 }
 
@@ -224,8 +223,7 @@ int uep_query_port(struct uep_cmd *cmd)
 		arg->netdev_index = uep_port_ifindex(dev->ibdev,
 						     arg->port_num);
 	}
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	return ret;
 }
 
@@ -272,8 +270,7 @@ int uep_query_gid(struct uep_cmd *cmd)
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	ret = uep_gid(dev->ibdev, arg);
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	return ret;
 }
 
@@ -328,8 +325,7 @@ int uep_query_gid_table(struct uep_cmd *cmd)
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	num = uep_gid_table(dev->ibdev, &entries);
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	if (num < 0)
 		return num;
 
@@ -359,7 +355,6 @@ int uep_query_pkey(struct uep_cmd *cmd)
 				    &pkey);
 	if (!ret)
 		arg->pkey = pkey;
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	return ret;
 }
