@@ -12,10 +12,10 @@
 #include "../trace.h"
 
 /*
- * Before many ids are destroyed, in the tear-down of a session or a channel: answers a connection request over iWARP, be it in
- * the event queue of a listener or an id of its own. InfiniBand's CM does that when
- * the id is destroyed, one after the other: rxe of Linux 6.1 loses MADs if several
- * are on their way when the route goes.
+ * Before many ids are destroyed, in the tear-down of a session or a channel: answers a
+ * connection request over iWARP, be it in the event queue of a listener or an id of its own.
+ * InfiniBand's CM does that when the id is destroyed, one after the other: rxe of Linux 6.1
+ * loses MADs if several are on their way when the route goes.
  */
 void uep_id_refuse(struct uep_obj *obj)
 {
@@ -131,8 +131,8 @@ void uep_channel_unclaim(struct uep_id *id)
  * Moves the id with its unread events. @chan: reference, which the id takes.
  * Returns the old channel with the reference that the id had.
  */
-static struct uep_channel *uep_channel_move(struct uep_id *id,
-				     struct uep_channel *chan, u32 *reported)
+static struct uep_channel *uep_channel_move(struct uep_id *id, struct uep_channel *chan,
+					    u32 *reported)
 {
 	struct uep_session *s = id->obj.session;
 	struct uep_channel *old;

@@ -123,8 +123,7 @@ void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast)
  * what becomes of it; ev_lock is held. Returns the channel that its id reported to, with
  * a reference.
  */
-struct uep_channel *uep_event_follow(const struct uep_event *ev,
-					    struct uep_channel *chan)
+struct uep_channel *uep_event_follow(const struct uep_event *ev, struct uep_channel *chan)
 {
 	struct uep_channel *old = ev->child->chan;
 

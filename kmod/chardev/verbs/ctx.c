@@ -39,8 +39,7 @@ static const struct uep_obj_type uep_ctx_type = {
 };
 
 /* Called inside ep_dev_enter(). */
-struct uep_ctx *uep_ctx_create(struct uep_session *s,
-				      struct ep_dev *dev)
+struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 {
 	u32 nr_ports = dev->ibdev->phys_port_cnt + 1;
 	struct uep_queue *async;

@@ -451,8 +451,8 @@ out:
 /*
  * rxe that has been told to notify of whatever comes next does so, though it is told
  * later that solicited completions are enough. So something comes, unless the user has
- * asked for it: another CQ object may have used the hardware CQ before. (It is empty, or it would have
- * notified.) hw->poll_lock is held.
+ * asked for it: another CQ object may have used the hardware CQ before. (It is empty, or it
+ * would have notified.) hw->poll_lock is held.
  */
 static void uep_cq_disarm(struct uep_cq *cq)
 {

@@ -98,8 +98,7 @@ static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
 }
 
 /* Called inside ep_dev_enter(). */
-struct uep_srq *uep_srq_create(struct uep_pd *pd,
-				      struct rdma_ep_create_srq *arg)
+struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_create_srq *arg)
 {
 	struct ib_srq_init_attr attr = {
 		.event_handler = uep_srq_event,
