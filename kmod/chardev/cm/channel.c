@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Event channels: the ids that report to them, and the files that CM events are read
- * from. User memory is only touched with an
- * event off the queue and no lock held, so that a reader who makes the copy wait
- * holds nobody else up.
+ * from. User memory is only touched with an event off the queue and no lock held, so that a
+ * reader whose copy faults holds up no other task.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <rdma/ib_cm.h>
 
 #include "cm.h"
-#include "../trace.h"
 
 /*
  * Before many ids are destroyed, in the tear-down of a session or a channel: answers a
@@ -25,8 +24,7 @@ void uep_id_refuse(struct uep_obj *obj)
 	uep_channel_purge(id, NULL);
 	if (ep_id_begin_bound(&id->id))
 		return;
-	if (id->id.request &&
-	    rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
+	if (id->id.request && rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
 		ep_id_reject(&id->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	ep_id_end(&id->id);
 }
@@ -37,8 +35,7 @@ void uep_id_refuse(struct uep_obj *obj)
  */
 static void uep_channel_end_work(struct work_struct *work)
 {
-	struct uep_channel *chan =
-		container_of(work, struct uep_channel, end_work);
+	struct uep_channel *chan = container_of(work, struct uep_channel, end_work);
 	struct uep_session *s = chan->q.session;
 	struct rdma_ep_destroy out;
 	struct uep_id *id, *next;
@@ -48,8 +45,7 @@ static void uep_channel_end_work(struct work_struct *work)
 	do {
 		spin_lock(&s->ev_lock);
 		/* Then the session ends them. */
-		id = s->dead ? NULL :
-		     list_first_entry_or_null(&chan->ids, struct uep_id, of_chan);
+		id = s->dead ? NULL : list_first_entry_or_null(&chan->ids, struct uep_id, of_chan);
 		if (id && uep_obj_claim(&id->obj)) {
 			id->chan_ends = true;
 			list_move_tail(&id->of_chan, &ids);
@@ -186,8 +182,7 @@ static const struct uep_cmd_step_ops uep_move_ops = {
 };
 
 /* Moves the id as part of the command: back again if that fails. */
-void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id,
-		  struct uep_channel *chan, u32 *reported)
+void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id, struct uep_channel *chan, u32 *reported)
 {
 	uep_obj_get(&id->obj);
 	uep_cmd_add_step(cmd, &uep_move_ops, id, uep_channel_move(id, chan, reported));
@@ -344,8 +339,7 @@ static struct uep_event *uep_channel_await(struct uep_session *s, int fd)
 	if (!chan)
 		goto out;
 	while (!(ev = uep_channel_take(chan)) && !(file->f_flags & O_NONBLOCK)) {
-		if (wait_event_interruptible(chan->q.wait,
-					     !list_empty_careful(&chan->q.records))) {
+		if (wait_event_interruptible(chan->q.wait, !list_empty_careful(&chan->q.records))) {
 			ev = ERR_PTR(-ERESTARTSYS);
 			break;
 		}
