@@ -139,8 +139,7 @@ out:
 /* Sessions                                                           */
 /* ------------------------------------------------------------------ */
 
-static void uep_session_end_type(struct uep_session *s,
-				 enum rdma_ep_obj_type type)
+static void uep_session_end_type(struct uep_session *s, enum rdma_ep_obj_type type)
 {
 	struct uep_obj *obj;
 	unsigned long handle;
@@ -174,8 +173,7 @@ static void uep_session_refuse_requests(struct uep_session *s)
  */
 static void uep_session_release_work(struct work_struct *work)
 {
-	struct uep_session *s =
-		container_of(work, struct uep_session, release_work);
+	struct uep_session *s = container_of(work, struct uep_session, release_work);
 	struct uep_ctx *ctx;
 	unsigned long i;
 	int t;

@@ -16,8 +16,7 @@
 static u64 uep_listen_bytes(const struct uep_id *id, u32 backlog)
 {
 	const struct ib_device *ibdev = id->id.cm_id->device;
-	u32 nr = ibdev ? ibdev->node_type == RDMA_NODE_RNIC :
-			 ep_dev_nr_iwarp();
+	u32 nr = ibdev ? ibdev->node_type == RDMA_NODE_RNIC : ep_dev_nr_iwarp();
 
 	return (u64)nr * backlog * UEP_IW_REQUEST_BYTES;
 }
@@ -194,8 +193,7 @@ int uep_establish(struct uep_cmd *cmd)
 	if (arg->arg)
 		return -EINVAL;
 	id = uep_id_begin_bound(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) :
-			    uep_id_end(id, ep_id_establish(&id->id));
+	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, ep_id_establish(&id->id));
 }
 
 int uep_init_qp_attr(struct uep_cmd *cmd)
@@ -217,8 +215,7 @@ int uep_init_qp_attr(struct uep_cmd *cmd)
 }
 
 /* Called with the handler locked. Takes over @ev if there is something to report. */
-static int uep_notify_with(struct uep_id *id, enum ib_event_type event,
-			   struct uep_event **ev)
+static int uep_notify_with(struct uep_id *id, enum ib_event_type event, struct uep_event **ev)
 {
 	struct rdma_cm_event established = {
 		.event = RDMA_CM_EVENT_ESTABLISHED,

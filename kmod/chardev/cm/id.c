@@ -194,8 +194,7 @@ int uep_id_end(struct uep_id *id, int ret)
 /* Events, in rdma_cm's handlers                                      */
 /* ------------------------------------------------------------------ */
 
-static void uep_id_learn_ece(struct uep_id *id,
-			     const struct rdma_cm_event *event)
+static void uep_id_learn_ece(struct uep_id *id, const struct rdma_cm_event *event)
 {
 	/* Only request and response carry it, whatever they have become. */
 	if (!event->ece.vendor_id && !event->ece.attr_mod)
@@ -386,8 +385,7 @@ int uep_create_id(struct uep_cmd *cmd)
 	struct rdma_ep_create_id *arg = cmd->arg;
 	struct uep_id *id;
 
-	id = uep_id_make(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps,
-			 arg->qp_type);
+	id = uep_id_make(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps, arg->qp_type);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	arg->id = id->obj.handle;
@@ -447,8 +445,7 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 	id = uep_id_begin(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	return uep_id_end(id, ep_id_resolve_addr(&id->id, src, dst,
-						 arg->timeout_ms));
+	return uep_id_end(id, ep_id_resolve_addr(&id->id, src, dst, arg->timeout_ms));
 }
 
 int uep_resolve_route(struct uep_cmd *cmd)

@@ -424,8 +424,7 @@ void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, si
 void uep_queue_put(struct uep_queue *q);
 void uep_queue_kill(struct uep_queue *q);
 int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q);
-void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, size_t size,
-		       s32 *fd);
+void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, size_t size, s32 *fd);
 void *uep_queue_of_file(struct file *file, const struct uep_session *s,
 			const struct uep_queue_ops *ops);
 void *uep_queue_find(struct uep_session *s, int fd, const struct uep_queue_ops *ops);

@@ -93,8 +93,7 @@ static void uep_idle_expire(struct work_struct *work)
 	now = jiffies;
 	list_for_each_entry_safe(idle, next, &user->all, all) {
 		if (time_before(now, idle->until) || n++ == UEP_IDLE_BATCH) {
-			queue_delayed_work(ep_wq, &user->work,
-					   time_before(now, idle->until) ?
+			queue_delayed_work(ep_wq, &user->work, time_before(now, idle->until) ?
 					   idle->until - now : 0);
 			break;
 		}

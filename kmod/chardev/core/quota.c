@@ -29,8 +29,7 @@ MODULE_PARM_DESC(user_max_objects, "most objects of all sessions of a user");
 /* This and the next: 0 until uep_quota_init() */
 static unsigned int session_max_queue_mb;
 module_param(session_max_queue_mb, uint, 0644);
-MODULE_PARM_DESC(session_max_queue_mb,
-		 "most queue memory of one session, MiB (half of a user's)");
+MODULE_PARM_DESC(session_max_queue_mb, "most queue memory of one session, MiB (half of a user's)");
 
 #define UEP_USER_MAX_QUEUE_MB	1024UL
 static unsigned int user_max_queue_mb;
@@ -109,8 +108,7 @@ static bool uep_over_limit(const struct uep_session *s)
 	return false;
 }
 
-static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted,
-			    u64 max)
+static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted, u64 max)
 {
 	if (wanted > max)
 		trace_rdma_ep_over_limit(s, limit, wanted, max);
@@ -119,8 +117,7 @@ static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted
 /* What drivers allocate for a queue: they round up, need one entry more, and take pages. */
 u64 uep_queue_bytes(u32 nr, u32 size)
 {
-	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) *
-				     roundup_pow_of_two(size));
+	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) * roundup_pow_of_two(size));
 }
 
 /* A task has any name that its user likes: all but printable ASCII is escaped. */
@@ -182,8 +179,7 @@ int uep_charge_file(struct uep_user *user)
 	u32 max = READ_ONCE(user_max_objects);
 
 	if (likely(atomic64_inc_return(held) <= max) ||
-	    (user->reclaim(user) && atomic64_read(held) <= max) ||
-	    capable(CAP_SYS_RESOURCE))
+	    (user->reclaim(user) && atomic64_read(held) <= max) || capable(CAP_SYS_RESOURCE))
 		return 0;
 	atomic64_dec(held);
 	uep_say_over("its user's limit of objects (user_max_objects)");
@@ -218,15 +214,13 @@ int uep_charge_pages(struct uep_session *s, u64 nr)
 
 	/* What is refused is never added: others would be refused because of it. */
 	while (nr <= max && pinned <= (s64)(max - nr))
-		if (atomic64_try_cmpxchg(&s->user->pinned_pages, &pinned,
-					 pinned + nr))
+		if (atomic64_try_cmpxchg(&s->user->pinned_pages, &pinned, pinned + nr))
 			return 0;
 	if (rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY || capable(CAP_IPC_LOCK)) {
 		atomic64_add(nr, &s->user->pinned_pages);
 		return 0;
 	}
-	uep_trace_limit(s, "user_max_pinned_mb", (pinned + nr) << PAGE_SHIFT,
-			max << PAGE_SHIFT);
+	uep_trace_limit(s, "user_max_pinned_mb", (pinned + nr) << PAGE_SHIFT, max << PAGE_SHIFT);
 	uep_say_over("its user's limit of registered memory (user_max_pinned_mb)");
 	return -ENOMEM;
 }
@@ -278,8 +272,7 @@ void uep_quota_show(struct seq_file *m, struct uep_session *s)
 
 	seq_printf(m, "user:\t%u\n", from_kuid_munged(seq_user_ns(m), s->user->uid));
 	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
-		seq_printf(m, "%s%llu of %llu%s\n", l->key,
-			   uep_limit_held(l, s) >> l->shift / 2,
+		seq_printf(m, "%s%llu of %llu%s\n", l->key, uep_limit_held(l, s) >> l->shift / 2,
 			   uep_limit_max(l) >> l->shift / 2, l->shift ? " KiB" : "");
 	seq_printf(m, "user-pinned-memory:\t%llu of %llu KiB\n",
 		   (u64)atomic64_read(&s->user->pinned_pages) << (PAGE_SHIFT - 10),

@@ -105,8 +105,7 @@ static const struct ep_res_ops uep_cq_res_ops = {
 };
 
 /* Called inside ep_dev_enter(). */
-static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe,
-					  u32 comp_vector)
+static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_vector)
 {
 	struct ib_cq_init_attr attr = {
 		.cqe = cqe,
@@ -144,8 +143,7 @@ u32 uep_cq_granted(const struct uep_cq *cq)
 {
 	const struct uep_cq_hw *hw = cq->hw;
 
-	return ep_is_siw(hw->cq.res.dev->ibdev) ?
-	       max(hw->wanted, hw->cq.cqe / 2) : hw->cq.cqe;
+	return ep_is_siw(hw->cq.res.dev->ibdev) ? max(hw->wanted, hw->cq.cqe / 2) : hw->cq.cqe;
 }
 
 /*
@@ -198,8 +196,7 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 		spin_unlock_irq(&hw->lock);
 		kref_get(&hw->ref);
 		/* It takes the charge with it. */
-		if (uep_idle_room(obj->session, obj->queue_bytes) &&
-		    uep_cq_hw_renew(hw) &&
+		if (uep_idle_room(obj->session, obj->queue_bytes) && uep_cq_hw_renew(hw) &&
 		    uep_idle_add(&hw->idle, obj->session, obj->queue_bytes))
 			obj->queue_bytes = 0;
 		else
@@ -253,8 +250,7 @@ static bool uep_cq_hw_suits(struct uep_idle *idle, const void *arg)
  * One that the session has had before, or NULL. Called inside ep_dev_enter(): so it
  * is not destroyed with its device at the same time.
  */
-static struct uep_cq_hw *uep_cq_hw_take(struct uep_session *s,
-					const struct uep_cq_wish *wish)
+static struct uep_cq_hw *uep_cq_hw_take(struct uep_session *s, const struct uep_cq_wish *wish)
 {
 	struct uep_idle *idle = uep_idle_take(s, uep_cq_hw_suits, wish);
 	struct uep_cq_hw *hw;
@@ -268,8 +264,7 @@ static struct uep_cq_hw *uep_cq_hw_take(struct uep_session *s,
 	return NULL;
 }
 
-static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s,
-					struct ep_dev *dev, u32 cqe,
+static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s, struct ep_dev *dev, u32 cqe,
 					u32 comp_vector)
 {
 	struct uep_cq_wish wish = { dev, cqe, comp_vector };
@@ -280,8 +275,7 @@ static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s,
 		return hw;
 	hw = uep_cq_hw_create(dev, cqe, comp_vector);
 	/* Those that nobody uses are not to be in the user's way. */
-	if (IS_ERR(hw) && PTR_ERR(hw) != -EINVAL &&
-	    uep_idle_flush_user(s->user))
+	if (IS_ERR(hw) && PTR_ERR(hw) != -EINVAL && uep_idle_flush_user(s->user))
 		hw = uep_cq_hw_create(dev, cqe, comp_vector);
 	return hw;
 }
@@ -290,8 +284,7 @@ static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s,
  * Called inside ep_dev_enter(). @chan: the channel, whose reference passes to
  * the CQ in any case, or NULL.
  */
-struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
-			     struct uep_queue *chan, u32 cqe,
+struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring)
 {
 	struct uep_session *s = ctx->obj.session;
@@ -300,8 +293,7 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 	int ret;
 
 	if (cqe && cqe <= UEP_MAX_CQE)
-		cq = uep_obj_alloc_in(&ctx->obj, &uep_cq_type, sizeof(*cq),
-				      uep_cq_bytes(cqe));
+		cq = uep_obj_alloc_in(&ctx->obj, &uep_cq_type, sizeof(*cq), uep_cq_bytes(cqe));
 	if (IS_ERR(cq)) {
 		if (chan)
 			uep_queue_put(chan);
@@ -416,8 +408,7 @@ int uep_modify_cq(struct uep_cmd *cmd)
 	struct uep_cq *cq;
 	int ret = -EIO;
 
-	if (arg->reserved || arg->cq_count > U16_MAX ||
-	    arg->cq_period > U16_MAX)
+	if (arg->reserved || arg->cq_count > U16_MAX || arg->cq_period > U16_MAX)
 		return -EINVAL;
 	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
 	if (!cq)
@@ -425,8 +416,7 @@ int uep_modify_cq(struct uep_cmd *cmd)
 	mutex_lock(&cq->hw->poll_lock);
 	if (!cq->dead) {
 		cq->hw->worn = true;
-		ret = rdma_set_cq_moderation(cq->hw->cq.ibcq, arg->cq_count,
-					     arg->cq_period);
+		ret = rdma_set_cq_moderation(cq->hw->cq.ibcq, arg->cq_count, arg->cq_period);
 	}
 	mutex_unlock(&cq->hw->poll_lock);
 	return uep_obj_done(&cq->obj, ret);

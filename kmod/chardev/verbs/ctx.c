@@ -46,8 +46,7 @@ struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 	struct uep_ctx *ctx;
 	u32 i;
 
-	ctx = uep_obj_alloc(s, &uep_ctx_type,
-			    struct_size(ctx, ports, nr_ports), 0);
+	ctx = uep_obj_alloc(s, &uep_ctx_type, struct_size(ctx, ports, nr_ports), 0);
 	if (IS_ERR(ctx))
 		return ctx;
 	kref_get(&dev->ref);

@@ -4,8 +4,7 @@
  */
 #include "verbs.h"
 
-static struct uep_ctx *uep_ctx_create_default(struct uep_session *s,
-					      struct ep_dev *dev)
+static struct uep_ctx *uep_ctx_create_default(struct uep_session *s, struct ep_dev *dev)
 {
 	struct uep_ctx *ctx;
 	struct uep_pd *pd;

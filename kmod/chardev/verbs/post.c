@@ -16,12 +16,9 @@
 
 /* The user's entries are posted from the copy as they are. */
 static_assert(sizeof(struct rdma_ep_sge) == sizeof(struct ib_sge));
-static_assert(offsetof(struct rdma_ep_sge, addr) ==
-	      offsetof(struct ib_sge, addr));
-static_assert(offsetof(struct rdma_ep_sge, length) ==
-	      offsetof(struct ib_sge, length));
-static_assert(offsetof(struct rdma_ep_sge, lkey) ==
-	      offsetof(struct ib_sge, lkey));
+static_assert(offsetof(struct rdma_ep_sge, addr) == offsetof(struct ib_sge, addr));
+static_assert(offsetof(struct rdma_ep_sge, length) == offsetof(struct ib_sge, length));
+static_assert(offsetof(struct rdma_ep_sge, lkey) == offsetof(struct ib_sge, lkey));
 
 static int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg)
 {
@@ -67,8 +64,7 @@ void *uep_post_next(struct uep_post_buf *buf, u64 len)
  * Returns how many are left. What is behind them is empty then, so that it can
  * be done again.
  */
-int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
-		  u64 *total)
+int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write, u64 *total)
 {
 	u32 i, left = 0;
 

@@ -25,12 +25,10 @@ int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type,
 void *uep_post_next(struct uep_post_buf *buf, u64 len);
 void uep_post_trace(const struct uep_obj *obj, const struct rdma_ep_post *arg,
 		    const struct uep_post_buf *buf, bool send, int ret);
-int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
-		  u64 *total);
+int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write, u64 *total);
 
 /* A request of these entries is on the queue; wq->lock is held. */
-static inline void uep_wq_count(struct uep_wq *wq, const struct ib_sge *sge,
-				int num)
+static inline void uep_wq_count(struct uep_wq *wq, const struct ib_sge *sge, int num)
 {
 	wq->traffic.posted++;
 	while (num-- > 0)

@@ -188,8 +188,7 @@ void uep_qp_learn_port(struct uep_qp *qp, u32 port)
 }
 
 /* The session's QP of that number on the device, with a reference, or NULL. */
-struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
-			     u32 qp_num)
+struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev, u32 qp_num)
 {
 	struct uep_qp *qp;
 
@@ -197,8 +196,7 @@ struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
 		return NULL;
 	rcu_read_lock();
 	qp = xa_load(&s->qps, uep_qp_key_of(dev, qp_num));
-	if (qp && (qp->obj.dev != dev ||
-		   !kref_get_unless_zero(&qp->obj.ref)))
+	if (qp && (qp->obj.dev != dev || !kref_get_unless_zero(&qp->obj.ref)))
 		qp = NULL;
 	rcu_read_unlock();
 	return qp;

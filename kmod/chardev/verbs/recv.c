@@ -48,8 +48,7 @@ static int uep_recv_add(struct uep_recv_queue *q, struct uep_post_buf *buf,
 	return 0;
 }
 
-static int uep_recv_post_hw(struct uep_recv_queue *q,
-			    const struct ib_recv_wr *wr,
+static int uep_recv_post_hw(struct uep_recv_queue *q, const struct ib_recv_wr *wr,
 			    const struct ib_recv_wr **bad)
 {
 	if (q->srq)
@@ -58,8 +57,7 @@ static int uep_recv_post_hw(struct uep_recv_queue *q,
 }
 
 /* As uep_send_post(). */
-static u32 uep_recv_post(struct uep_recv_queue *q, struct uep_recv_batch *b,
-			 u32 first, int *err)
+static u32 uep_recv_post(struct uep_recv_queue *q, struct uep_recv_batch *b, u32 first, int *err)
 {
 	const struct ib_recv_wr *bad = NULL;
 	u32 i, n = first, good;
@@ -71,8 +69,7 @@ static u32 uep_recv_post(struct uep_recv_queue *q, struct uep_recv_batch *b,
 	else if (q->qp && READ_ONCE(q->qp->qp.state) < IB_QPS_INIT)
 		*err = -EINVAL;
 	while (!*err && n < b->nr) {
-		if (!uep_wq_push(q->wq, b->wr_id[n], true, false,
-				 &b->wr[n].wr_id)) {
+		if (!uep_wq_push(q->wq, b->wr_id[n], true, false, &b->wr[n].wr_id)) {
 			*err = -ENOMEM;
 			break;
 		}
@@ -117,8 +114,7 @@ static void uep_srq_drain(struct uep_srq *srq)
 	}
 	rcu_read_lock();
 	xa_for_each(&s->qps, key, qp) {
-		if (qp->srq != srq || qp->recv_cq == last ||
-		    !kref_get_unless_zero(&qp->obj.ref))
+		if (qp->srq != srq || qp->recv_cq == last || !kref_get_unless_zero(&qp->obj.ref))
 			continue;
 		rcu_read_unlock();
 		last = qp->recv_cq;
@@ -133,8 +129,7 @@ static void uep_srq_drain(struct uep_srq *srq)
 	rcu_read_unlock();
 }
 
-static u32 uep_recv_flush(struct uep_recv_queue *q, struct uep_recv_batch *b,
-			  int *err)
+static u32 uep_recv_flush(struct uep_recv_queue *q, struct uep_recv_batch *b, int *err)
 {
 	u32 done;
 
@@ -174,8 +169,7 @@ static int uep_recv_all(struct uep_recv_queue *q, struct rdma_ep_post *arg,
 	return ret;
 }
 
-static int uep_recv_qp(struct uep_obj *obj, struct rdma_ep_post *arg,
-		       struct uep_post_buf *buf)
+static int uep_recv_qp(struct uep_obj *obj, struct rdma_ep_post *arg, struct uep_post_buf *buf)
 {
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
 	struct uep_recv_queue q = {
@@ -196,8 +190,7 @@ static int uep_recv_qp(struct uep_obj *obj, struct rdma_ep_post *arg,
 	return ret;
 }
 
-static int uep_recv_srq(struct uep_obj *obj, struct rdma_ep_post *arg,
-			struct uep_post_buf *buf)
+static int uep_recv_srq(struct uep_obj *obj, struct rdma_ep_post *arg, struct uep_post_buf *buf)
 {
 	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
 	struct uep_recv_queue q = {

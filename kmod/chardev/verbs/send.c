@@ -76,12 +76,10 @@ static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
 
 	if (opcode >= ARRAY_SIZE(uep_send_ops))
 		return ERR_PTR(-EINVAL);
-	op = &uep_send_ops[array_index_nospec(opcode,
-					      ARRAY_SIZE(uep_send_ops))];
+	op = &uep_send_ops[array_index_nospec(opcode, ARRAY_SIZE(uep_send_ops))];
 	if ((op->qp_types & BIT(qp->qp.type)) && (!qp->iwarp || op->iwarp))
 		return op;
-	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ?
-		       -EOPNOTSUPP : -EINVAL);
+	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ? -EOPNOTSUPP : -EINVAL);
 }
 
 #define UEP_SIW_SHORT	32	/* siw's MAX_HDR_INLINE */
@@ -115,8 +113,7 @@ static void uep_siw_split(struct ib_send_wr *wr, struct ib_sge *sge)
  */
 static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 			 const struct rdma_ep_send_wr *u,
-			 struct uep_post_buf *buf, struct ib_send_wr *wr,
-			 struct ib_sge *sge)
+			 struct uep_post_buf *buf, struct ib_send_wr *wr, struct ib_sge *sge)
 {
 	u32 max_sge = qp->qp.cap.max_send_sge;
 	u64 total;
@@ -124,8 +121,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 	int n;
 
 	if (u->send_flags & IB_SEND_INLINE) {
-		if (u->num_sge || op->sink ||
-		    u->inline_len > qp->qp.cap.max_inline_data)
+		if (u->num_sge || op->sink || u->inline_len > qp->qp.cap.max_inline_data)
 			return -EINVAL;
 		data = uep_post_next(buf, ALIGN((u64)u->inline_len, 8));
 		if (!data)
@@ -168,8 +164,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 		return -EINVAL;
 	wr->sg_list = data;
 	wr->num_sge = n;
-	if (qp->siw && n == 1 && !op->sink &&
-	    uep_siw_miscopies(wr->sg_list->addr, total))
+	if (qp->siw && n == 1 && !op->sink && uep_siw_miscopies(wr->sg_list->addr, total))
 		uep_siw_split(wr, sge);
 	return 0;
 }
@@ -221,16 +216,14 @@ static int uep_send_ud(struct uep_qp *qp, const struct rdma_ep_send_wr *u,
  * that nothing after them is sent: a READ behind a fence, or where no READs were agreed
  * on; data of the request's own next to a key.
  */
-static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op,
-			      u32 flags)
+static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op, u32 flags)
 {
 	bool read = op->rdma && op->sink;
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
 	int ret;
 
-	if (((flags & IB_SEND_FENCE) && read) ||
-	    ((flags & IB_SEND_INLINE) && op->imm))
+	if (((flags & IB_SEND_FENCE) && read) || ((flags & IB_SEND_INLINE) && op->imm))
 		return -EINVAL;
 	if (!read || READ_ONCE(qp->reads))
 		return 0;
@@ -245,8 +238,7 @@ static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op,
 }
 
 /* Checks one send and adds it to the batch. */
-static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf,
-			struct uep_send_batch *b)
+static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_send_batch *b)
 {
 	union uep_send_wr *k = &b->wr[b->nr];
 	const struct rdma_ep_send_wr *u;
@@ -298,8 +290,7 @@ static bool uep_send_signalled(struct uep_qp *qp, const struct ib_send_wr *wr)
  * Posts from the @first of the batch on. Returns how many are on the queue;
  * *@err is why there are no more.
  */
-static u32 uep_send_post(struct uep_qp *qp, struct uep_send_batch *b, u32 first,
-			 int *err)
+static u32 uep_send_post(struct uep_qp *qp, struct uep_send_batch *b, u32 first, int *err)
 {
 	const struct ib_send_wr *bad = NULL;
 	struct uep_wq *wq = &qp->sq;
@@ -349,8 +340,7 @@ again:
 		for (i = n; i > good; i--)
 			uep_wq_pop(wq, b->wr[i - 1].wr.wr_id);
 		for (i = first; i < good; i++)
-			uep_wq_count(wq, b->wr[i].wr.sg_list,
-				     b->wr[i].wr.num_sge);
+			uep_wq_count(wq, b->wr[i].wr.sg_list, b->wr[i].wr.num_sge);
 	}
 	spin_unlock_bh(&wq->lock);
 	return good - first;
@@ -405,12 +395,10 @@ static int uep_send_check_all(struct uep_qp *qp, u32 num,
 	if (uep_wq_has_room(&qp->sq, qp->qp.cap.max_send_wr, num))
 		return 0;
 	uep_cq_drain(qp->send_cq);
-	return uep_wq_has_room(&qp->sq, qp->qp.cap.max_send_wr, num) ?
-	       0 : -ENOMEM;
+	return uep_wq_has_room(&qp->sq, qp->qp.cap.max_send_wr, num) ? 0 : -ENOMEM;
 }
 
-static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,
-			struct uep_post_buf *buf)
+static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg, struct uep_post_buf *buf)
 {
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
 	struct uep_send_batch b __uninitialized;

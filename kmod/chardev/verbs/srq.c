@@ -133,8 +133,7 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_create_srq *arg
 		goto err;
 	srq->max_sge = srq->srq.attr.max_sge;
 	/* Twice: what has been received and not polled keeps its slot, too. */
-	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr,
-			  false);
+	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr, false);
 	if (ret)
 		goto err;
 	return srq;
@@ -167,8 +166,7 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 		if (ret)
 			return ret;
 		/* Slots first: they must never be fewer than the device's. */
-		ret = uep_wq_grow(&srq->wq,
-				  2 * roundup_pow_of_two(arg->max_wr + 1));
+		ret = uep_wq_grow(&srq->wq, 2 * roundup_pow_of_two(arg->max_wr + 1));
 		/* They stay, whatever the driver says, or shrinks to later. */
 		if (!ret && bytes > srq->obj.queue_bytes)
 			swap(bytes, srq->obj.queue_bytes);

@@ -64,8 +64,7 @@ struct uep_pd {
 };
 
 struct uep_pd *uep_pd_create(struct uep_ctx *ctx);
-struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle,
-			    struct ep_dev *dev, int *srcu);
+struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *dev, int *srcu);
 int uep_alloc_pd(struct uep_cmd *cmd);
 
 /**
@@ -207,16 +206,14 @@ struct uep_wq {
 	struct uep_slot *slots;
 };
 
-int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size,
-		bool ordered);
+int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size, bool ordered);
 int uep_wq_prepare(struct uep_wq *wq);
 void uep_wq_pass(struct uep_wq *wq);
 void uep_wq_stop(struct uep_wq *wq);
 void uep_wq_free(struct uep_wq *wq);
 int uep_wq_grow(struct uep_wq *wq, u32 size);
 bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num);
-bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read,
-		 u64 *cookie);
+bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read, u64 *cookie);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
 bool uep_wq_complete(const struct uep_session *session, u64 cookie,
@@ -310,8 +307,7 @@ struct uep_cq {
 	struct xarray qps;
 };
 
-struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
-			     struct uep_queue *chan, u32 cqe,
+struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring);
 u32 uep_cq_granted(const struct uep_cq *cq);
 int uep_create_cq(struct uep_cmd *cmd);
@@ -360,8 +356,7 @@ struct uep_srq {
 	struct uep_node async;
 };
 
-struct uep_srq *uep_srq_create(struct uep_pd *pd,
-			       struct rdma_ep_create_srq *arg);
+struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_create_srq *arg);
 int uep_modify_srq(struct uep_cmd *cmd);
 int uep_query_srq(struct uep_cmd *cmd);
 
@@ -414,8 +409,7 @@ struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid
 unsigned long uep_qp_key(const struct uep_qp *qp);
 void uep_qp_learn_port(struct uep_qp *qp, u32 port);
 struct uep_qp *uep_target_create(struct uep_xrcd *xrcd, u64 uid, const u32 *num);
-struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
-			     u32 qp_num);
+struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev, u32 qp_num);
 int uep_open_qp(struct uep_cmd *cmd);
 int uep_modify_qp(struct uep_cmd *cmd);
 int uep_query_qp(struct uep_cmd *cmd);
@@ -436,12 +430,10 @@ int uep_query_gid(struct uep_cmd *cmd);
 int uep_query_gid_table(struct uep_cmd *cmd);
 int uep_query_pkey(struct uep_cmd *cmd);
 
-void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,
-			 struct rdma_ah_attr *src);
+void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst, struct rdma_ah_attr *src);
 int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 			  const struct ib_uverbs_ah_attr *src);
-void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
-			 int mask);
+void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src, int mask);
 int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 			  const struct ib_uverbs_qp_attr *src, int *mask);
 
