@@ -70,57 +70,49 @@ static void uep_channel_end(struct uep_channel *chan)
 		uep_queue_put(&chan->q);
 }
 
-/* An id has come to a channel that is closed. @chan: reference, which is taken. */
-static void uep_channel_end_late(struct uep_channel *chan)
+/* Drops ev_lock. @chan: an id has come to it, and ends if it is closed; or NULL */
+static void uep_channel_unlock(struct uep_session *s, struct uep_channel *chan)
+	__releases(&s->ev_lock)
 {
-	uep_channel_end(chan);
-	uep_queue_put(&chan->q);
+	bool closed = chan && chan->closed;
+
+	if (closed)
+		kref_get(&chan->q.ref);
+	spin_unlock(&s->ev_lock);
+	if (closed) {
+		uep_channel_end(chan);
+		uep_queue_put(&chan->q);
+	}
 }
 
-/* Makes the id the user's; ev_lock is held. Returns the channel if that is closed. */
+/* Makes the id the user's; ev_lock is held. Returns the channel that it has come to. */
 static struct uep_channel *uep_id_publish_locked(struct uep_id *id)
 {
-	struct uep_channel *chan = id->chan;
-
 	uep_obj_publish(&id->obj);
-	list_add_tail(&id->of_chan, &chan->ids);
-	if (!chan->closed)
-		return NULL;
-	kref_get(&chan->q.ref);
-	return chan;
+	list_add_tail(&id->of_chan, &id->chan->ids);
+	return id->chan;
 }
 
 void uep_id_publish(struct uep_obj *obj)
 {
-	struct uep_id *id = container_of(obj, struct uep_id, obj);
-	struct uep_session *s = obj->session;
-	struct uep_channel *closed;
-
-	spin_lock(&s->ev_lock);
-	closed = uep_id_publish_locked(id);
-	spin_unlock(&s->ev_lock);
-	if (closed)
-		uep_channel_end_late(closed);
+	spin_lock(&obj->session->ev_lock);
+	uep_channel_unlock(obj->session,
+			   uep_id_publish_locked(container_of(obj, struct uep_id, obj)));
 }
 
 /* The task that was to destroy the id is killed: it ends with its channel after all. */
 void uep_channel_unclaim(struct uep_id *id)
 {
 	struct uep_session *s = id->obj.session;
-	struct uep_channel *closed = NULL;
+	struct uep_channel *chan = NULL;
 
 	spin_lock(&s->ev_lock);
 	uep_obj_unclaimed(&id->obj);
 	if (list_empty(&id->of_chan)) {
-		list_add_tail(&id->of_chan, &id->chan->ids);
-		if (id->chan->closed)
-			closed = id->chan;
+		chan = id->chan;
+		list_add_tail(&id->of_chan, &chan->ids);
 	}
-	if (closed)
-		kref_get(&closed->q.ref);
-	spin_unlock(&s->ev_lock);
-	if (closed)
-		uep_channel_end_late(closed);
+	uep_channel_unlock(s, chan);
 }
 
 /*
@@ -133,7 +125,6 @@ static struct uep_channel *uep_channel_move(struct uep_id *id, struct uep_channe
 	struct uep_session *s = id->obj.session;
 	struct uep_channel *old;
 	struct uep_event *ev;
-	bool closed;
 
 	spin_lock(&s->ev_lock);
 	old = id->chan;
@@ -141,9 +132,6 @@ static struct uep_channel *uep_channel_move(struct uep_id *id, struct uep_channe
 	/* One that ends with its channel is in a list of uep_channel_end_work(). */
 	if (!list_empty(&id->of_chan) && !id->chan_ends)
 		list_move_tail(&id->of_chan, &chan->ids);
-	closed = chan->closed;
-	if (closed)
-		kref_get(&chan->q.ref);
 	if (old != chan)
 		list_for_each_entry(ev, &id->events, own) {
 			list_move_tail(&ev->entry, &chan->q.records);
@@ -154,9 +142,7 @@ static struct uep_channel *uep_channel_move(struct uep_id *id, struct uep_channe
 	*reported = id->events_reported;
 	if (!list_empty(&chan->q.records))
 		uep_queue_wake(&chan->q);
-	spin_unlock(&s->ev_lock);
-	if (closed)
-		uep_channel_end_late(chan);
+	uep_channel_unlock(s, chan);
 	return old;
 }
 
@@ -273,16 +259,14 @@ static void uep_channel_delivered(struct uep_event *ev)
 {
 	struct uep_id *id = ev->id;
 	struct uep_session *s = id->obj.session;
-	struct uep_channel *closed = NULL;
+	struct uep_channel *chan = NULL;
 
 	spin_lock(&s->ev_lock);
 	if (ev->child && !s->dead) {
-		closed = uep_id_publish_locked(ev->child);
+		chan = uep_id_publish_locked(ev->child);
 		ev->child = NULL;
 	}
-	spin_unlock(&s->ev_lock);
-	if (closed)
-		uep_channel_end_late(closed);
+	uep_channel_unlock(s, chan);
 	uep_event_free(ev);
 	uep_obj_put(&id->obj);
 }

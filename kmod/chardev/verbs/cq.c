@@ -247,34 +247,24 @@ static bool uep_cq_hw_suits(struct uep_idle *idle, const void *arg)
 }
 
 /*
- * One that the session has had before, or NULL. Called inside ep_dev_enter(): so it
- * is not destroyed with its device at the same time.
+ * One that the session has had before, or a new one. Called inside ep_dev_enter(): so the
+ * former is not destroyed with its device at the same time.
  */
-static struct uep_cq_hw *uep_cq_hw_take(struct uep_session *s, const struct uep_cq_wish *wish)
-{
-	struct uep_idle *idle = uep_idle_take(s, uep_cq_hw_suits, wish);
-	struct uep_cq_hw *hw;
-
-	if (!idle)
-		return NULL;
-	hw = container_of(idle, struct uep_cq_hw, idle);
-	if (!ep_res_charge(&hw->cq.res))
-		return hw;
-	uep_cq_hw_end(hw);
-	return NULL;
-}
-
 static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s, struct ep_dev *dev, u32 cqe,
 					u32 comp_vector)
 {
 	struct uep_cq_wish wish = { dev, cqe, comp_vector };
+	struct uep_idle *idle = uep_idle_take(s, uep_cq_hw_suits, &wish);
 	struct uep_cq_hw *hw;
 
-	hw = uep_cq_hw_take(s, &wish);
-	if (hw)
-		return hw;
+	if (idle) {
+		hw = container_of(idle, struct uep_cq_hw, idle);
+		if (!ep_res_charge(&hw->cq.res))
+			return hw;
+		uep_cq_hw_end(hw);
+	}
 	hw = uep_cq_hw_create(dev, cqe, comp_vector);
-	/* Those that nobody uses are not to be in the user's way. */
+	/* Those that are idle are not to be in the user's way. */
 	if (IS_ERR(hw) && PTR_ERR(hw) != -EINVAL && uep_idle_flush_user(s->user))
 		hw = uep_cq_hw_create(dev, cqe, comp_vector);
 	return hw;
