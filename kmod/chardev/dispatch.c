@@ -55,35 +55,26 @@ struct uep_cmd_op {
 
 static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(QUERY, uep_query, rdma_ep_query, max_backlog, 0),
-	UEP_CMD(QUERY_DEVICES, uep_query_devices, rdma_ep_query_devices, num,
-		0),
-	UEP_CMD(OPEN_DEVICE, uep_open_device, rdma_ep_open_device, pd,
-		RDMA_EP_OPEN_DEFAULT),
-	UEP_CMD(QUERY_DEVICE, uep_query_device, rdma_ep_query_device,
-		timestamp_mask, 0),
-	UEP_CMD(QUERY_PORT, uep_query_port, rdma_ep_query_port, netdev_index,
-		0),
+	UEP_CMD(QUERY_DEVICES, uep_query_devices, rdma_ep_query_devices, num, 0),
+	UEP_CMD(OPEN_DEVICE, uep_open_device, rdma_ep_open_device, pd, RDMA_EP_OPEN_DEFAULT),
+	UEP_CMD(QUERY_DEVICE, uep_query_device, rdma_ep_query_device, timestamp_mask, 0),
+	UEP_CMD(QUERY_PORT, uep_query_port, rdma_ep_query_port, netdev_index, 0),
 	UEP_CMD(QUERY_GID, uep_query_gid, rdma_ep_query_gid, gid, 0),
 	UEP_CMD(QUERY_PKEY, uep_query_pkey, rdma_ep_query_pkey, pkey, 0),
 	UEP_CMD(DESTROY, uep_destroy, rdma_ep_destroy, comp_events_reported,
 		RDMA_EP_DESTROY_DETACH | RDMA_EP_DESTROY_CONTENTS),
-	UEP_CMD(QUERY_GID_TABLE, uep_query_gid_table, rdma_ep_query_gid_table,
-		reserved, 0),
+	UEP_CMD(QUERY_GID_TABLE, uep_query_gid_table, rdma_ep_query_gid_table, reserved, 0),
 
-	UEP_CMD(CREATE_CHANNEL, uep_create_channel, rdma_ep_create_fd,
-		reserved, 0),
-	UEP_CMD(CREATE_ID, uep_create_id, rdma_ep_create_id, id,
-		RDMA_EP_ID_PRIVATE_CHANNEL),
+	UEP_CMD(CREATE_CHANNEL, uep_create_channel, rdma_ep_create_fd, reserved, 0),
+	UEP_CMD(CREATE_ID, uep_create_id, rdma_ep_create_id, id, RDMA_EP_ID_PRIVATE_CHANNEL),
 	UEP_CMD(CREATE_EP, uep_create_ep, rdma_ep_create_ep, info,
-		RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_PASSIVE |
-		RDMA_EP_EP_CREATE_QP),
+		RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_PASSIVE | RDMA_EP_EP_CREATE_QP),
 	UEP_CMD(BIND_ADDR, uep_bind_addr, rdma_ep_bind_addr, info, 0),
 	UEP_CMD(RESOLVE_ADDR, uep_resolve_addr, rdma_ep_resolve_addr, await,
 		RDMA_EP_AWAIT, UEP_AWAIT(rdma_ep_resolve_addr)),
 	UEP_CMD(RESOLVE_ROUTE, uep_resolve_route, rdma_ep_id_cmd, await,
 		RDMA_EP_AWAIT, UEP_AWAIT(rdma_ep_id_cmd)),
-	UEP_CMD(LISTEN, uep_listen, rdma_ep_id_cmd, await, 0,
-		UEP_AWAIT(rdma_ep_id_cmd)),
+	UEP_CMD(LISTEN, uep_listen, rdma_ep_id_cmd, await, 0, UEP_AWAIT(rdma_ep_id_cmd)),
 	UEP_CMD(CONNECT, uep_connect, rdma_ep_connect, await, RDMA_EP_AWAIT,
 		UEP_AWAIT(rdma_ep_connect)),
 	UEP_CMD(ACCEPT, uep_accept, rdma_ep_connect, await, RDMA_EP_AWAIT,
@@ -91,20 +82,17 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(REJECT, uep_reject, rdma_ep_reject, private_data, 0),
 	UEP_CMD(DISCONNECT, uep_disconnect, rdma_ep_id_cmd, await, RDMA_EP_AWAIT,
 		UEP_AWAIT(rdma_ep_id_cmd)),
-	UEP_CMD(ESTABLISH, uep_establish, rdma_ep_id_cmd, await, 0,
-		UEP_AWAIT(rdma_ep_id_cmd)),
+	UEP_CMD(ESTABLISH, uep_establish, rdma_ep_id_cmd, await, 0, UEP_AWAIT(rdma_ep_id_cmd)),
 	UEP_CMD(QUERY_ID, uep_query_id, rdma_ep_query_id, info, 0),
 	UEP_CMD(SET_OPTION, uep_set_option, rdma_ep_set_option, optval, 0),
 	UEP_CMD(MIGRATE_ID, uep_migrate_id, rdma_ep_migrate_id, reserved,
 		RDMA_EP_ID_PRIVATE_CHANNEL),
 	UEP_CMD(INIT_QP_ATTR, uep_init_qp_attr, rdma_ep_init_qp_attr, attr, 0),
 	UEP_CMD(GET_REQUEST, uep_get_request, rdma_ep_get_request, event,
-		RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
-		RDMA_EP_AWAIT),
+		RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP | RDMA_EP_AWAIT),
 	UEP_CMD(JOIN_MULTICAST, uep_join_multicast, rdma_ep_join_multicast,
 		addr, RDMA_EP_JOIN_SEND_ONLY),
-	UEP_CMD(NOTIFY, uep_notify, rdma_ep_id_cmd, await, 0,
-		UEP_AWAIT(rdma_ep_id_cmd)),
+	UEP_CMD(NOTIFY, uep_notify, rdma_ep_id_cmd, await, 0, UEP_AWAIT(rdma_ep_id_cmd)),
 	UEP_CMD(WRITE_EVENT, uep_write_event, rdma_ep_write_event, arg, 0),
 	UEP_CMD(DESTROY_EP, uep_destroy_ep, rdma_ep_destroy_ep, send_cq, 0),
 
@@ -116,15 +104,12 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(REREG_MR, uep_rereg_mr, rdma_ep_rereg_mr, rkey,
 		RDMA_EP_REREG_TRANSLATION | RDMA_EP_REREG_ACCESS),
 
-	UEP_CMD(CREATE_COMP_CHANNEL, uep_create_comp_channel,
-		rdma_ep_create_fd, reserved, 0),
-	UEP_CMD(CREATE_CQ, uep_create_cq, rdma_ep_create_cq, ring,
-		RDMA_EP_CQ_RING),
+	UEP_CMD(CREATE_COMP_CHANNEL, uep_create_comp_channel, rdma_ep_create_fd, reserved, 0),
+	UEP_CMD(CREATE_CQ, uep_create_cq, rdma_ep_create_cq, ring, RDMA_EP_CQ_RING),
 	UEP_CMD(RESIZE_CQ, uep_resize_cq, rdma_ep_resize_cq, cqe, 0),
 	UEP_CMD(POLL_CQ, uep_poll_cq, rdma_ep_poll_cq, reserved, 0,
 		.responds = true),
-	UEP_CMD(NOTIFY_CQ, uep_notify_cq, rdma_ep_notify_cq, reserved,
-		RDMA_EP_NOTIFY_SOLICITED),
+	UEP_CMD(NOTIFY_CQ, uep_notify_cq, rdma_ep_notify_cq, reserved, RDMA_EP_NOTIFY_SOLICITED),
 	UEP_CMD(MODIFY_CQ, uep_modify_cq, rdma_ep_modify_cq, reserved, 0),
 
 	UEP_CMD(CREATE_SRQ, uep_create_srq, rdma_ep_create_srq, srq_num, 0),
@@ -153,8 +138,7 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
  * What the command is to wait for, NULL: nothing. Called before it is executed, as
  * later there is no way back.
  */
-static struct rdma_ep_await *uep_cmd_await_arg(const struct uep_cmd_op *op,
-					       void *arg)
+static struct rdma_ep_await *uep_cmd_await_arg(const struct uep_cmd_op *op, void *arg)
 {
 	struct rdma_ep_await *aw = arg + op->await;
 	struct uep_cmd_hdr *hdr = arg;
@@ -168,8 +152,7 @@ static struct rdma_ep_await *uep_cmd_await_arg(const struct uep_cmd_op *op,
 
 static int uep_cmd_await(struct uep_cmd *cmd, struct rdma_ep_await *aw)
 {
-	struct rdma_ep_await __user *uaw =
-		cmd->uarg + ((void *)aw - cmd->arg);
+	struct rdma_ep_await __user *uaw = cmd->uarg + ((void *)aw - cmd->arg);
 	struct uep_event *ev = uep_cmd_await_event(cmd, aw->channel_fd);
 
 	aw->state = RDMA_EP_AWAIT_DONE;
@@ -242,8 +225,7 @@ long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg)
 	void *buf = stack;
 	int ret;
 
-	if (_IOC_TYPE(nr) != RDMA_EP_IOC_TYPE ||
-	    _IOC_DIR(nr) != (_IOC_READ | _IOC_WRITE) ||
+	if (_IOC_TYPE(nr) != RDMA_EP_IOC_TYPE || _IOC_DIR(nr) != (_IOC_READ | _IOC_WRITE) ||
 	    index >= ARRAY_SIZE(uep_cmd_ops))
 		return -ENOTTY;
 	op = &uep_cmd_ops[array_index_nospec(index, ARRAY_SIZE(uep_cmd_ops))];

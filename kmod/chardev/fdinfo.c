@@ -54,12 +54,10 @@ static void uep_sum_obj(struct uep_sums *sums, struct uep_obj *obj)
 		sums->pinned += mr->nr_pages << PAGE_SHIFT;
 		break;
 	case RDMA_EP_OBJ_CQ:
-		sums->polled +=
-			READ_ONCE(container_of(obj, struct uep_cq, obj)->nr_polled);
+		sums->polled += READ_ONCE(container_of(obj, struct uep_cq, obj)->nr_polled);
 		break;
 	case RDMA_EP_OBJ_SRQ:
-		uep_sum_add(&sums->recvs,
-			    &container_of(obj, struct uep_srq, obj)->wq);
+		uep_sum_add(&sums->recvs, &container_of(obj, struct uep_srq, obj)->wq);
 		break;
 	case RDMA_EP_OBJ_QP:
 		qp = container_of(obj, struct uep_qp, obj);
@@ -114,8 +112,7 @@ static const char *uep_id_state(const struct uep_id *id)
 	if (id->id.begun)
 		return "connecting";
 	/* (Binding sets the family of both.) */
-	if (memchr_inv(addr->dst_addr.__data, 0,
-		       sizeof(addr->dst_addr.__data)))
+	if (memchr_inv(addr->dst_addr.__data, 0, sizeof(addr->dst_addr.__data)))
 		return "resolved";
 	return addr->src_addr.ss_family ? "bound" : "idle";
 }
@@ -160,8 +157,7 @@ static void uep_show_id(struct seq_file *m, struct uep_id *id)
 		goto out;
 	}
 	cm_id = id->id.cm_id;
-	seq_printf(m, "id:\t%u %s %s", id->obj.handle, uep_ps_name(cm_id->ps),
-		   uep_id_state(id));
+	seq_printf(m, "id:\t%u %s %s", id->obj.handle, uep_ps_name(cm_id->ps), uep_id_state(id));
 	uep_show_addr(m, &cm_id->route.addr.src_addr);
 	uep_show_addr(m, &cm_id->route.addr.dst_addr);
 	dev = ep_id_dev(&id->id);
@@ -186,7 +182,7 @@ static void uep_show_ids(struct seq_file *m, struct uep_session *s)
 	void *entry;
 
 	xa_for_each(&s->objs, handle, entry) {
-		id = uep_id_lookup(s, handle);
+		id = uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
 		if (!id)
 			continue;
 		uep_show_id(m, id);
@@ -208,8 +204,7 @@ void uep_show_fdinfo(struct seq_file *m, struct file *file)
 	uep_quota_show(m, s);
 	for (i = 0; i < ARRAY_SIZE(uep_obj_names); i++)
 		if (uep_obj_names[i])
-			seq_printf(m, "%s:\t%u\n", uep_obj_names[i],
-				   sums.objs[i]);
+			seq_printf(m, "%s:\t%u\n", uep_obj_names[i], sums.objs[i]);
 	seq_printf(m, "pinned-memory:\t%llu KiB\n", sums.pinned >> 10);
 	seq_printf(m, "unread-events:\t%u\n", READ_ONCE(s->nr_events));
 	seq_printf(m, "sends:\t%llu\n", sums.sends.posted);

@@ -11,10 +11,13 @@
 #include "trace.h"
 #include "verbs/verbs.h"
 
-/* Users before what they use. */
-static const enum rdma_ep_obj_type uep_verbs_types[] = {
-	RDMA_EP_OBJ_QP, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_MR,
-	RDMA_EP_OBJ_AH, RDMA_EP_OBJ_XRCD, RDMA_EP_OBJ_PD,
+/*
+ * Users before what they use. An id leaves all its groups in one go, a membership looks for
+ * its own.
+ */
+static const enum rdma_ep_obj_type uep_end_order[] = {
+	RDMA_EP_OBJ_ID, RDMA_EP_OBJ_MCAST, RDMA_EP_OBJ_QP, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_CQ,
+	RDMA_EP_OBJ_MR, RDMA_EP_OBJ_AH, RDMA_EP_OBJ_XRCD, RDMA_EP_OBJ_PD, RDMA_EP_OBJ_CTX,
 };
 
 /* Has the object been made in the context? NULL: in any. */
@@ -63,9 +66,9 @@ static int uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 	int i, ret = 0;
 
 	uep_stop_qps(s, ctx);
-	for (i = 0; i < ARRAY_SIZE(uep_verbs_types); i++) {
+	for (i = 0; uep_end_order[i] != RDMA_EP_OBJ_CTX; i++) {
 		xa_for_each(&s->objs, handle, entry) {
-			obj = uep_obj_lookup(s, handle, uep_verbs_types[i]);
+			obj = uep_obj_lookup(s, handle, uep_end_order[i]);
 			if (!obj)
 				continue;
 			if (uep_obj_is_in(obj, ctx) && uep_obj_claim(obj)) {
@@ -136,8 +139,7 @@ out:
 /* Sessions                                                           */
 /* ------------------------------------------------------------------ */
 
-static void uep_session_end_type(struct uep_session *s,
-				 enum rdma_ep_obj_type type)
+static void uep_session_end_type(struct uep_session *s, enum rdma_ep_obj_type type)
 {
 	struct uep_obj *obj;
 	unsigned long handle;
@@ -171,10 +173,10 @@ static void uep_session_refuse_requests(struct uep_session *s)
  */
 static void uep_session_release_work(struct work_struct *work)
 {
-	struct uep_session *s =
-		container_of(work, struct uep_session, release_work);
+	struct uep_session *s = container_of(work, struct uep_session, release_work);
 	struct uep_ctx *ctx;
 	unsigned long i;
+	int t;
 
 	/* From here on no channel ends ids. */
 	down_write(&s->ending);
@@ -182,19 +184,12 @@ static void uep_session_release_work(struct work_struct *work)
 	uep_session_refuse_requests(s);
 	uep_stop_qps(s, NULL);
 	uep_idle_flush(s);
-	/* An id leaves all its groups in one go, a membership looks for its own. */
-	uep_session_end_type(s, RDMA_EP_OBJ_ID);
-	uep_session_end_type(s, RDMA_EP_OBJ_MCAST);
-	uep_session_end_type(s, RDMA_EP_OBJ_QP);
-	uep_session_end_type(s, RDMA_EP_OBJ_SRQ);
-	uep_session_end_type(s, RDMA_EP_OBJ_CQ);
-	uep_session_end_type(s, RDMA_EP_OBJ_MR);
-	uep_session_end_type(s, RDMA_EP_OBJ_AH);
-	uep_session_end_type(s, RDMA_EP_OBJ_XRCD);
-	xa_for_each(&s->default_ctxs, i, ctx)
-		uep_obj_unhold(&ctx->default_pd->obj);
-	uep_session_end_type(s, RDMA_EP_OBJ_PD);
-	uep_session_end_type(s, RDMA_EP_OBJ_CTX);
+	for (t = 0; t < ARRAY_SIZE(uep_end_order); t++) {
+		if (uep_end_order[t] == RDMA_EP_OBJ_PD)
+			xa_for_each(&s->default_ctxs, i, ctx)
+				uep_obj_unhold(&ctx->default_pd->obj);
+		uep_session_end_type(s, uep_end_order[t]);
+	}
 	uep_session_put(s);
 }
 

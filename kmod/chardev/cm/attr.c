@@ -8,8 +8,7 @@
 #include "../verbs/verbs.h"
 #include "cm.h"
 
-static void uep_path_to_user(struct rdma_ep_path_rec *dst,
-			     struct sa_path_rec *src)
+static void uep_path_to_user(struct rdma_ep_path_rec *dst, struct sa_path_rec *src)
 {
 	memcpy(dst->dgid, src->dgid.raw, sizeof(dst->dgid));
 	memcpy(dst->sgid, src->sgid.raw, sizeof(dst->sgid));
@@ -53,8 +52,7 @@ static bool uep_id_addresses(struct uep_id *id, struct rdma_ep_id_info *info)
 	info->node_guid = cm_id->device->node_guid;
 	info->port_num = cm_id->port_num;
 	info->pkey = cpu_to_be16(ib_addr_get_pkey(&route->addr.dev_addr));
-	rdma_read_gids(cm_id, (union ib_gid *)info->sgid,
-		       (union ib_gid *)info->dgid);
+	rdma_read_gids(cm_id, (union ib_gid *)info->sgid, (union ib_gid *)info->dgid);
 	return true;
 }
 
@@ -71,19 +69,16 @@ void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info)
 	if (!uep_id_addresses(id, info) || !route->path_rec ||
 	    rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
 		return;
-	info->num_paths = min_t(int, route->num_pri_alt_paths,
-				ARRAY_SIZE(info->path));
+	info->num_paths = min_t(int, route->num_pri_alt_paths, ARRAY_SIZE(info->path));
 	for (i = 0; i < info->num_paths; i++)
 		uep_path_to_user(&info->path[i], &route->path_rec[i]);
 }
 
-static void uep_conn_to_user(struct rdma_ep_conn_param *dst,
-			     const struct rdma_conn_param *src)
+static void uep_conn_to_user(struct rdma_ep_conn_param *dst, const struct rdma_conn_param *src)
 {
 	dst->private_data_len = src->private_data_len;
 	if (src->private_data_len)
-		memcpy(dst->private_data, src->private_data,
-		       src->private_data_len);
+		memcpy(dst->private_data, src->private_data, src->private_data_len);
 	dst->responder_resources = src->responder_resources;
 	dst->initiator_depth = src->initiator_depth;
 	dst->flow_control = src->flow_control;
@@ -93,13 +88,11 @@ static void uep_conn_to_user(struct rdma_ep_conn_param *dst,
 	dst->qp_num = src->qp_num;
 }
 
-static void uep_ud_to_user(struct rdma_ep_ud_param *dst,
-			   const struct rdma_ud_param *src)
+static void uep_ud_to_user(struct rdma_ep_ud_param *dst, const struct rdma_ud_param *src)
 {
 	dst->private_data_len = src->private_data_len;
 	if (src->private_data_len)
-		memcpy(dst->private_data, src->private_data,
-		       src->private_data_len);
+		memcpy(dst->private_data, src->private_data, src->private_data_len);
 	uep_ah_attr_to_user(&dst->ah_attr, (struct rdma_ah_attr *)&src->ah_attr);
 	dst->qp_num = src->qp_num;
 	dst->qkey = src->qkey;
@@ -109,8 +102,7 @@ static void uep_ud_to_user(struct rdma_ep_ud_param *dst,
  * The event's data is only valid in the handler, so it is converted there.
  * @id: the id that the event is about; the new one of a connection request
  */
-void uep_event_fill(struct uep_id *id, struct rdma_ep_event *rec,
-		    const struct rdma_cm_event *event)
+void uep_event_fill(struct uep_id *id, struct rdma_ep_event *rec, const struct rdma_cm_event *event)
 {
 	rec->event = event->event;
 	rec->status = event->status;

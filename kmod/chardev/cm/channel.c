@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Event channels: the ids that report to them, and the files that CM events are read
- * from. User memory is only touched with an
- * event off the queue and no lock held, so that a reader who makes the copy wait
- * holds nobody else up.
+ * from. User memory is only touched with an event off the queue and no lock held, so that a
+ * reader whose copy faults holds up no other task.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <rdma/ib_cm.h>
 
 #include "cm.h"
-#include "../trace.h"
 
 /*
- * Before many ids are destroyed, in the tear-down of a session or a channel: answers a connection request over iWARP, be it in
- * the event queue of a listener or an id of its own. InfiniBand's CM does that when
- * the id is destroyed, one after the other: rxe of Linux 6.1 loses MADs if several
- * are on their way when the route goes.
+ * Before many ids are destroyed, in the tear-down of a session or a channel: answers a
+ * connection request over iWARP, be it in the event queue of a listener or an id of its own.
+ * InfiniBand's CM does that when the id is destroyed, one after the other: rxe of Linux 6.1
+ * loses MADs if several are on their way when the route goes.
  */
 void uep_id_refuse(struct uep_obj *obj)
 {
@@ -25,8 +24,7 @@ void uep_id_refuse(struct uep_obj *obj)
 	uep_channel_purge(id, NULL);
 	if (ep_id_begin_bound(&id->id))
 		return;
-	if (id->id.request &&
-	    rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
+	if (id->id.request && rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
 		ep_id_reject(&id->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	ep_id_end(&id->id);
 }
@@ -37,8 +35,7 @@ void uep_id_refuse(struct uep_obj *obj)
  */
 static void uep_channel_end_work(struct work_struct *work)
 {
-	struct uep_channel *chan =
-		container_of(work, struct uep_channel, end_work);
+	struct uep_channel *chan = container_of(work, struct uep_channel, end_work);
 	struct uep_session *s = chan->q.session;
 	struct rdma_ep_destroy out;
 	struct uep_id *id, *next;
@@ -48,8 +45,7 @@ static void uep_channel_end_work(struct work_struct *work)
 	do {
 		spin_lock(&s->ev_lock);
 		/* Then the session ends them. */
-		id = s->dead ? NULL :
-		     list_first_entry_or_null(&chan->ids, struct uep_id, of_chan);
+		id = s->dead ? NULL : list_first_entry_or_null(&chan->ids, struct uep_id, of_chan);
 		if (id && uep_obj_claim(&id->obj)) {
 			id->chan_ends = true;
 			list_move_tail(&id->of_chan, &ids);
@@ -74,70 +70,61 @@ static void uep_channel_end(struct uep_channel *chan)
 		uep_queue_put(&chan->q);
 }
 
-/* An id has come to a channel that is closed. @chan: reference, which is taken. */
-static void uep_channel_end_late(struct uep_channel *chan)
+/* Drops ev_lock. @chan: an id has come to it, and ends if it is closed; or NULL */
+static void uep_channel_unlock(struct uep_session *s, struct uep_channel *chan)
+	__releases(&s->ev_lock)
 {
-	uep_channel_end(chan);
-	uep_queue_put(&chan->q);
+	bool closed = chan && chan->closed;
+
+	if (closed)
+		kref_get(&chan->q.ref);
+	spin_unlock(&s->ev_lock);
+	if (closed) {
+		uep_channel_end(chan);
+		uep_queue_put(&chan->q);
+	}
 }
 
-/* Makes the id the user's; ev_lock is held. Returns the channel if that is closed. */
+/* Makes the id the user's; ev_lock is held. Returns the channel that it has come to. */
 static struct uep_channel *uep_id_publish_locked(struct uep_id *id)
 {
-	struct uep_channel *chan = id->chan;
-
 	uep_obj_publish(&id->obj);
-	list_add_tail(&id->of_chan, &chan->ids);
-	if (!chan->closed)
-		return NULL;
-	kref_get(&chan->q.ref);
-	return chan;
+	list_add_tail(&id->of_chan, &id->chan->ids);
+	return id->chan;
 }
 
 void uep_id_publish(struct uep_obj *obj)
 {
-	struct uep_id *id = container_of(obj, struct uep_id, obj);
-	struct uep_session *s = obj->session;
-	struct uep_channel *closed;
-
-	spin_lock(&s->ev_lock);
-	closed = uep_id_publish_locked(id);
-	spin_unlock(&s->ev_lock);
-	if (closed)
-		uep_channel_end_late(closed);
+	spin_lock(&obj->session->ev_lock);
+	uep_channel_unlock(obj->session,
+			   uep_id_publish_locked(container_of(obj, struct uep_id, obj)));
 }
 
 /* The task that was to destroy the id is killed: it ends with its channel after all. */
 void uep_channel_unclaim(struct uep_id *id)
 {
 	struct uep_session *s = id->obj.session;
-	struct uep_channel *closed = NULL;
+	struct uep_channel *chan = NULL;
 
 	spin_lock(&s->ev_lock);
 	uep_obj_unclaimed(&id->obj);
 	if (list_empty(&id->of_chan)) {
-		list_add_tail(&id->of_chan, &id->chan->ids);
-		if (id->chan->closed)
-			closed = id->chan;
+		chan = id->chan;
+		list_add_tail(&id->of_chan, &chan->ids);
 	}
-	if (closed)
-		kref_get(&closed->q.ref);
-	spin_unlock(&s->ev_lock);
-	if (closed)
-		uep_channel_end_late(closed);
+	uep_channel_unlock(s, chan);
 }
 
 /*
  * Moves the id with its unread events. @chan: reference, which the id takes.
  * Returns the old channel with the reference that the id had.
  */
-static struct uep_channel *uep_channel_move(struct uep_id *id,
-				     struct uep_channel *chan, u32 *reported)
+static struct uep_channel *uep_channel_move(struct uep_id *id, struct uep_channel *chan,
+					    u32 *reported)
 {
 	struct uep_session *s = id->obj.session;
 	struct uep_channel *old;
 	struct uep_event *ev;
-	bool closed;
 
 	spin_lock(&s->ev_lock);
 	old = id->chan;
@@ -145,9 +132,6 @@ static struct uep_channel *uep_channel_move(struct uep_id *id,
 	/* One that ends with its channel is in a list of uep_channel_end_work(). */
 	if (!list_empty(&id->of_chan) && !id->chan_ends)
 		list_move_tail(&id->of_chan, &chan->ids);
-	closed = chan->closed;
-	if (closed)
-		kref_get(&chan->q.ref);
 	if (old != chan)
 		list_for_each_entry(ev, &id->events, own) {
 			list_move_tail(&ev->entry, &chan->q.records);
@@ -158,9 +142,7 @@ static struct uep_channel *uep_channel_move(struct uep_id *id,
 	*reported = id->events_reported;
 	if (!list_empty(&chan->q.records))
 		uep_queue_wake(&chan->q);
-	spin_unlock(&s->ev_lock);
-	if (closed)
-		uep_channel_end_late(chan);
+	uep_channel_unlock(s, chan);
 	return old;
 }
 
@@ -186,8 +168,7 @@ static const struct uep_cmd_step_ops uep_move_ops = {
 };
 
 /* Moves the id as part of the command: back again if that fails. */
-void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id,
-		  struct uep_channel *chan, u32 *reported)
+void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id, struct uep_channel *chan, u32 *reported)
 {
 	uep_obj_get(&id->obj);
 	uep_cmd_add_step(cmd, &uep_move_ops, id, uep_channel_move(id, chan, reported));
@@ -278,16 +259,14 @@ static void uep_channel_delivered(struct uep_event *ev)
 {
 	struct uep_id *id = ev->id;
 	struct uep_session *s = id->obj.session;
-	struct uep_channel *closed = NULL;
+	struct uep_channel *chan = NULL;
 
 	spin_lock(&s->ev_lock);
 	if (ev->child && !s->dead) {
-		closed = uep_id_publish_locked(ev->child);
+		chan = uep_id_publish_locked(ev->child);
 		ev->child = NULL;
 	}
-	spin_unlock(&s->ev_lock);
-	if (closed)
-		uep_channel_end_late(closed);
+	uep_channel_unlock(s, chan);
 	uep_event_free(ev);
 	uep_obj_put(&id->obj);
 }
@@ -344,8 +323,7 @@ static struct uep_event *uep_channel_await(struct uep_session *s, int fd)
 	if (!chan)
 		goto out;
 	while (!(ev = uep_channel_take(chan)) && !(file->f_flags & O_NONBLOCK)) {
-		if (wait_event_interruptible(chan->q.wait,
-					     !list_empty_careful(&chan->q.records))) {
+		if (wait_event_interruptible(chan->q.wait, !list_empty_careful(&chan->q.records))) {
 			ev = ERR_PTR(-ERESTARTSYS);
 			break;
 		}

@@ -10,9 +10,7 @@
 
 struct uep_srq;
 
-/* ------------------------------------------------------------------ */
-/* CM events (channel.c), ids (id.c), endpoints (ep.c)                */
-/* ------------------------------------------------------------------ */
+/* CM events (channel.c), ids (id.c), endpoints (ep.c) */
 
 /**
  * struct uep_channel - event channel
@@ -112,11 +110,9 @@ struct uep_mcast {
 #define UEP_ID_NEWS	4U
 
 struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd);
-bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
-		       struct rdma_cm_id *cm_id);
+bool uep_channel_queue(struct uep_id *id, struct uep_event *ev, struct rdma_cm_id *cm_id);
 void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast);
-void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id,
-		  struct uep_channel *chan, u32 *reported);
+void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id, struct uep_channel *chan, u32 *reported);
 struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd);
 struct uep_event *uep_cmd_take_event(struct uep_cmd *cmd, struct uep_id *id);
 void uep_id_publish(struct uep_obj *obj);
@@ -125,14 +121,12 @@ void uep_event_free(struct uep_event *ev);
 bool uep_event_stale(const struct uep_event *ev);
 bool uep_event_count(struct uep_event *ev, bool force);
 void uep_event_uncount(struct uep_event *ev);
-struct uep_channel *uep_event_follow(const struct uep_event *ev,
-				     struct uep_channel *chan);
+struct uep_channel *uep_event_follow(const struct uep_event *ev, struct uep_channel *chan);
 int uep_create_channel(struct uep_cmd *cmd);
 int uep_migrate_id(struct uep_cmd *cmd);
 
 void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id);
 void uep_id_refuse(struct uep_obj *obj);
-struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle);
 int uep_id_end(struct uep_id *id, int ret);
@@ -156,8 +150,7 @@ int uep_notify(struct uep_cmd *cmd);
 int uep_write_event(struct uep_cmd *cmd);
 int uep_join_multicast(struct uep_cmd *cmd);
 
-int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
-		struct uep_id *id);
+int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id *id);
 int uep_create_qp(struct uep_cmd *cmd);
 int uep_create_srq(struct uep_cmd *cmd);
 

@@ -16,8 +16,7 @@
 static u64 uep_listen_bytes(const struct uep_id *id, u32 backlog)
 {
 	const struct ib_device *ibdev = id->id.cm_id->device;
-	u32 nr = ibdev ? ibdev->node_type == RDMA_NODE_RNIC :
-			 ep_dev_nr_iwarp();
+	u32 nr = ibdev ? ibdev->node_type == RDMA_NODE_RNIC : ep_dev_nr_iwarp();
 
 	return (u64)nr * backlog * UEP_IW_REQUEST_BYTES;
 }
@@ -88,50 +87,6 @@ static int uep_conn_param(struct uep_id *id, struct rdma_ep_connect *arg,
 }
 
 /*
- * Connecting and accepting: @fn with the QP that the peer is told of if the id has
- * none of its own.
- */
-static int uep_conn(struct rdma_ep_connect *arg, struct uep_session *s,
-		    int (*fn)(struct uep_id *id, struct rdma_ep_connect *arg,
-			      struct rdma_conn_param *param,
-			      struct rdma_ucm_ece *ece, struct ep_qp *other))
-{
-	struct rdma_conn_param param = {};
-	struct rdma_ucm_ece ece = {
-		.vendor_id = arg->ece_vendor_id,
-		.attr_mod = arg->ece_options,
-	};
-	struct uep_qp *other;
-	struct uep_id *id;
-	int ret;
-
-	id = uep_id_begin_bound(s, arg->id);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	other = uep_conn_other_qp(id, arg->conn.qp_num);
-	ret = uep_conn_param(id, arg, &param);
-	if (!ret)
-		ret = fn(id, arg, &param, &ece, other ? &other->qp : NULL);
-	if (other)
-		uep_obj_put(&other->obj);
-	return uep_id_end(id, ret);
-}
-
-static int uep_connect_with(struct uep_id *id, struct rdma_ep_connect *arg,
-			    struct rdma_conn_param *param,
-			    struct rdma_ucm_ece *ece, struct ep_qp *other)
-{
-	return ep_id_connect(&id->id, other, param, ece);
-}
-
-int uep_connect(struct uep_cmd *cmd)
-{
-	struct rdma_ep_connect *arg = cmd->arg;
-
-	return arg->uid ? -EINVAL : uep_conn(arg, cmd->s, uep_connect_with);
-}
-
-/*
  * From here on the user's cookie is known and events are reported. That has to
  * be so before the first of them.
  */
@@ -147,16 +102,49 @@ static void uep_accepted(struct ep_id *eid, void *arg)
 	spin_unlock(&s->ev_lock);
 }
 
-static int uep_accept_with(struct uep_id *id, struct rdma_ep_connect *arg,
-			   struct rdma_conn_param *param,
-			   struct rdma_ucm_ece *ece, struct ep_qp *other)
+/*
+ * Connecting and accepting: with the QP that the peer is told of if the id has none of its
+ * own.
+ */
+static int uep_conn(struct rdma_ep_connect *arg, struct uep_session *s, bool accept)
 {
-	return ep_id_accept(&id->id, other, param, ece, uep_accepted, arg);
+	struct rdma_conn_param param = {};
+	struct rdma_ucm_ece ece = {
+		.vendor_id = arg->ece_vendor_id,
+		.attr_mod = arg->ece_options,
+	};
+	struct uep_qp *other;
+	struct uep_id *id;
+	int ret;
+
+	id = uep_id_begin_bound(s, arg->id);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	other = uep_conn_other_qp(id, arg->conn.qp_num);
+	ret = uep_conn_param(id, arg, &param);
+	if (ret)
+		goto end;
+	if (accept)
+		ret = ep_id_accept(&id->id, other ? &other->qp : NULL, &param, &ece, uep_accepted,
+				   arg);
+	else
+		ret = ep_id_connect(&id->id, other ? &other->qp : NULL, &param, &ece);
+end:
+	if (other)
+		uep_obj_put(&other->obj);
+	return uep_id_end(id, ret);
+}
+
+int uep_connect(struct uep_cmd *cmd)
+{
+	struct rdma_ep_connect *arg = cmd->arg;
+
+	return arg->uid ? -EINVAL : uep_conn(arg, cmd->s, false);
 }
 
 int uep_accept(struct uep_cmd *cmd)
 {
-	return uep_conn(cmd->arg, cmd->s, uep_accept_with);
+	return uep_conn(cmd->arg, cmd->s, true);
 }
 
 int uep_reject(struct uep_cmd *cmd)
@@ -205,8 +193,7 @@ int uep_establish(struct uep_cmd *cmd)
 	if (arg->arg)
 		return -EINVAL;
 	id = uep_id_begin_bound(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) :
-			    uep_id_end(id, ep_id_establish(&id->id));
+	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, ep_id_establish(&id->id));
 }
 
 int uep_init_qp_attr(struct uep_cmd *cmd)
@@ -228,8 +215,7 @@ int uep_init_qp_attr(struct uep_cmd *cmd)
 }
 
 /* Called with the handler locked. Takes over @ev if there is something to report. */
-static int uep_notify_with(struct uep_id *id, enum ib_event_type event,
-			   struct uep_event **ev)
+static int uep_notify_with(struct uep_id *id, enum ib_event_type event, struct uep_event **ev)
 {
 	struct rdma_cm_event established = {
 		.event = RDMA_CM_EVENT_ESTABLISHED,

@@ -42,16 +42,14 @@ int uep_create_ep(struct uep_cmd *cmd)
 		return -EAFNOSUPPORT;
 	if (!with_qp && memchr_inv(&arg->qp, 0, sizeof(arg->qp)))
 		return -EINVAL;
-	id = uep_id_make(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps,
-			 arg->qp_type);
+	id = uep_id_make(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps, arg->qp_type);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 
 	if (passive)
 		ret = uep_ep_passive(id, src);
 	else
-		ret = ep_id_resolve(&id->id, src, dst, arg->addr_timeout_ms,
-				    arg->route_timeout_ms);
+		ret = ep_id_resolve(&id->id, src, dst, arg->addr_timeout_ms, arg->route_timeout_ms);
 	if (ret)
 		return ret;
 
@@ -67,8 +65,7 @@ int uep_create_ep(struct uep_cmd *cmd)
 	return ret;
 }
 
-static int uep_request_qp(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
-			  struct uep_id *child)
+static int uep_request_qp(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id *child)
 {
 	int nr_steps = cmd->nr_steps;
 	int ret;
@@ -94,10 +91,9 @@ int uep_get_request(struct uep_cmd *cmd)
 	u32 reported;
 	int ret;
 
-	if ((!await && arg->await_fd) ||
-	    (!with_qp && memchr_inv(&arg->qp, 0, sizeof(arg->qp))))
+	if ((!await && arg->await_fd) || (!with_qp && memchr_inv(&arg->qp, 0, sizeof(arg->qp))))
 		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
+	id = uep_obj_lookup(cmd->s, arg->id, RDMA_EP_OBJ_ID);
 	if (!id)
 		return -ENOENT;
 	ev = uep_cmd_take_event(cmd, id);
@@ -190,8 +186,7 @@ static void uep_part_end(struct uep_part *part)
 	bool acked;
 
 	uep_obj_end(part->obj, &out);
-	acked = *part->events == out.events_reported &&
-		(!part->comp_events ||
+	acked = *part->events == out.events_reported && (!part->comp_events ||
 		 *part->comp_events == out.comp_events_reported);
 	*part->handle = 0;
 	*part->events = out.events_reported;

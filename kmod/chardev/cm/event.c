@@ -66,8 +66,7 @@ void uep_event_uncount(struct uep_event *ev)
  * passes to ev->child; else NULL. Returns false if nobody would read it; then
  * the event is still the caller's, and the request rdma_cm's.
  */
-bool uep_channel_queue(struct uep_id *id, struct uep_event *ev,
-		       struct rdma_cm_id *cm_id)
+bool uep_channel_queue(struct uep_id *id, struct uep_event *ev, struct rdma_cm_id *cm_id)
 {
 	struct uep_session *s = id->obj.session;
 	bool wanted;
@@ -123,8 +122,7 @@ void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast)
  * what becomes of it; ev_lock is held. Returns the channel that its id reported to, with
  * a reference.
  */
-struct uep_channel *uep_event_follow(const struct uep_event *ev,
-					    struct uep_channel *chan)
+struct uep_channel *uep_event_follow(const struct uep_event *ev, struct uep_channel *chan)
 {
 	struct uep_channel *old = ev->child->chan;
 

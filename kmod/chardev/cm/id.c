@@ -157,16 +157,10 @@ static struct uep_id *uep_id_new(struct uep_session *s)
 	return id;
 }
 
-/* Returns the id with a reference, or NULL. */
-struct uep_id *uep_id_lookup(struct uep_session *s, u32 handle)
-{
-	return uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
-}
-
 static struct uep_id *uep_id_begin_with(struct uep_session *s, u32 handle,
 					int (*begin)(struct ep_id *id))
 {
-	struct uep_id *id = uep_id_lookup(s, handle);
+	struct uep_id *id = uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
 	int ret;
 
 	if (!id)
@@ -200,8 +194,7 @@ int uep_id_end(struct uep_id *id, int ret)
 /* Events, in rdma_cm's handlers                                      */
 /* ------------------------------------------------------------------ */
 
-static void uep_id_learn_ece(struct uep_id *id,
-			     const struct rdma_cm_event *event)
+static void uep_id_learn_ece(struct uep_id *id, const struct rdma_cm_event *event)
 {
 	/* Only request and response carry it, whatever they have become. */
 	if (!event->ece.vendor_id && !event->ece.attr_mod)
@@ -293,7 +286,7 @@ int uep_write_event(struct uep_cmd *cmd)
 	if (arg->reserved || arg->event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED ||
 	    arg->event > RDMA_EP_CM_EVENT_USER)
 		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
+	id = uep_obj_lookup(cmd->s, arg->id, RDMA_EP_OBJ_ID);
 	if (!id)
 		return -ENOENT;
 	ret = uep_charge(cmd->s, 0);
@@ -392,8 +385,7 @@ int uep_create_id(struct uep_cmd *cmd)
 	struct rdma_ep_create_id *arg = cmd->arg;
 	struct uep_id *id;
 
-	id = uep_id_make(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps,
-			 arg->qp_type);
+	id = uep_id_make(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps, arg->qp_type);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	arg->id = id->obj.handle;
@@ -453,8 +445,7 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 	id = uep_id_begin(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	return uep_id_end(id, ep_id_resolve_addr(&id->id, src, dst,
-						 arg->timeout_ms));
+	return uep_id_end(id, ep_id_resolve_addr(&id->id, src, dst, arg->timeout_ms));
 }
 
 int uep_resolve_route(struct uep_cmd *cmd)
@@ -476,7 +467,7 @@ int uep_migrate_id(struct uep_cmd *cmd)
 
 	if (arg->reserved)
 		return -EINVAL;
-	id = uep_id_lookup(cmd->s, arg->id);
+	id = uep_obj_lookup(cmd->s, arg->id, RDMA_EP_OBJ_ID);
 	if (!id)
 		return -ENOENT;
 	chan = uep_channel_for(cmd, arg->flags, &arg->channel_fd);

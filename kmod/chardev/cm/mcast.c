@@ -54,7 +54,7 @@ int uep_join_multicast(struct uep_cmd *cmd)
 		return -EINVAL;
 	if (IS_ERR(addr))
 		return PTR_ERR(addr);
-	id = uep_id_lookup(cmd->s, arg->id);
+	id = uep_obj_lookup(cmd->s, arg->id, RDMA_EP_OBJ_ID);
 	if (!id)
 		return -ENOENT;
 	mcast = uep_obj_alloc(cmd->s, &uep_mcast_type, sizeof(*mcast), 0);

@@ -13,8 +13,7 @@
 /* Longest option value: a handful of path records. */
 #define UEP_MAX_OPTLEN	1024
 
-static int uep_set_option_id(struct rdma_cm_id *cm_id, u32 optname,
-			     const void *optval, u32 optlen)
+static int uep_set_option_id(struct rdma_cm_id *cm_id, u32 optname, const void *optval, u32 optlen)
 {
 	switch (optname) {
 	case RDMA_OPTION_ID_TOS:
@@ -41,11 +40,9 @@ static int uep_set_option_id(struct rdma_cm_id *cm_id, u32 optname,
 }
 
 /* The path is set without asking anybody, so the event is ours to make. */
-static int uep_set_option_path(struct uep_id *id,
-			       const struct ib_path_rec_data *path, u32 optlen)
+static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data *path, u32 optlen)
 {
-	const u32 wanted = IB_PATH_GMP | IB_PATH_PRIMARY |
-			   IB_PATH_BIDIRECTIONAL;
+	const u32 wanted = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_ROUTE_RESOLVED };
 	struct rdma_cm_id *cm_id = id->id.cm_id;
 	struct uep_event *ev;
@@ -103,8 +100,7 @@ int uep_set_option(struct uep_cmd *cmd)
 		goto out;
 	}
 	if (arg->level == RDMA_OPTION_ID)
-		ret = uep_set_option_id(id->id.cm_id, arg->optname, optval,
-					arg->optlen);
+		ret = uep_set_option_id(id->id.cm_id, arg->optname, optval, arg->optlen);
 	else
 		ret = uep_set_option_path(id, optval, arg->optlen);
 	ret = uep_id_end(id, ret);

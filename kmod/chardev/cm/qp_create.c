@@ -13,7 +13,7 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_qp *qp,
 				struct rdma_ep_auto_cq *arg, bool make, u32 cqe)
 {
 	bool ring = arg->ring & RDMA_EP_CQ_RING;
-	struct uep_comp_channel *chan;
+	struct uep_queue *chan;
 	struct uep_cq *cq;
 	int ret;
 
@@ -127,8 +127,7 @@ static u64 uep_qp_bytes(const struct ib_device *ibdev,
 	u32 send = 192 + sizeof(struct uep_slot) +
 		   max_t(u32, init->max_inline_data,
 			 init->max_send_sge * sizeof(struct ib_sge));
-	u32 recv = 64 + sizeof(struct uep_slot) +
-		   init->max_recv_sge * sizeof(struct ib_sge);
+	u32 recv = 64 + sizeof(struct uep_slot) + init->max_recv_sge * sizeof(struct ib_sge);
 
 	return uep_queue_bytes(init->max_send_wr, send) +
 	       (has_rq ? uep_queue_bytes(init->max_recv_wr, recv) : 0) +
@@ -141,8 +140,7 @@ static u64 uep_qp_bytes(const struct ib_device *ibdev,
  */
 static u32 uep_qp_sq_slots(u32 max_send_wr)
 {
-	return max_send_wr ?
-	       roundup_pow_of_two(max_send_wr + 1) + UEP_POST_BATCH : 0;
+	return max_send_wr ? roundup_pow_of_two(max_send_wr + 1) + UEP_POST_BATCH : 0;
 }
 
 static int uep_qp_create_hw(struct uep_qp *qp, const struct rdma_ep_qp_init *init)
@@ -152,8 +150,7 @@ static int uep_qp_create_hw(struct uep_qp *qp, const struct rdma_ep_qp_init *ini
 		.event_handler = uep_qp_event,
 		.qp_context = qp,
 		.send_cq = qp->send_cq->hw->cq.ibcq,
-		.recv_cq = init->qp_type == IB_QPT_XRC_INI ? NULL :
-			   qp->recv_cq->hw->cq.ibcq,
+		.recv_cq = init->qp_type == IB_QPT_XRC_INI ? NULL : qp->recv_cq->hw->cq.ibcq,
 		.srq = qp->srq ? qp->srq->srq.ibsrq : NULL,
 		.cap = {
 			.max_send_wr = init->max_send_wr,
@@ -224,8 +221,7 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 	default:
 		return -EINVAL;
 	}
-	if (init->max_send_wr > UEP_MAX_WR ||
-	    init->max_send_sge > UEP_MAX_SGE ||
+	if (init->max_send_wr > UEP_MAX_WR || init->max_send_sge > UEP_MAX_SGE ||
 	    init->max_inline_data > UEP_MAX_INLINE)
 		return -EINVAL;
 	return 0;
@@ -275,8 +271,7 @@ err:
  *
  * Return: 0 or an errno of &struct rdma_ep_create_qp
  */
-int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
-		struct uep_id *id)
+int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id *id)
 {
 	bool target = init->qp_type == IB_QPT_XRC_TGT;
 	struct ep_dev *dev = NULL;
@@ -305,8 +300,7 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 	if (target) {
 		uep_qp_no_cq(&init->send_cq);
 		uep_qp_no_cq(&init->recv_cq);
-		qp = uep_target_create(container_of(parent, struct uep_xrcd, obj), init->uid,
-				       NULL);
+		qp = uep_target_create(container_of(parent, struct uep_xrcd, obj), init->uid, NULL);
 	} else {
 		qp = uep_qp_build(cmd, init, id, container_of(parent, struct uep_pd, obj));
 	}
@@ -315,8 +309,7 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 		goto out;
 	}
 	/* Ports of a device do not differ in this until one is chosen. */
-	uep_qp_learn_port(qp, id ? id->id.cm_id->port_num :
-			  rdma_start_port(parent->dev->ibdev));
+	uep_qp_learn_port(qp, id ? id->id.cm_id->port_num : rdma_start_port(parent->dev->ibdev));
 	if (id) {
 		ret = ep_id_attach_qp(&id->id, &qp->qp);
 		if (ret) {
@@ -351,6 +344,5 @@ int uep_create_qp(struct uep_cmd *cmd)
 	if (!arg->id)
 		return uep_qp_make(cmd, &arg->init, NULL);
 	id = uep_id_begin_bound(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) :
-			    uep_id_end(id, uep_qp_make(cmd, &arg->init, id));
+	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, uep_qp_make(cmd, &arg->init, id));
 }

@@ -13,8 +13,7 @@ static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
 	struct uep_pd *pd;
 	int srcu, ret;
 
-	if (arg->srq_type > IB_SRQT_XRC ||
-	    (arg->srq_type != IB_SRQT_XRC && (arg->xrcd || arg->cq)))
+	if (arg->srq_type > IB_SRQT_XRC || (arg->srq_type != IB_SRQT_XRC && (arg->xrcd || arg->cq)))
 		return -EINVAL;
 	if (id) {
 		if (id->srq && !uep_obj_ended(&id->srq->obj))
@@ -56,6 +55,5 @@ int uep_create_srq(struct uep_cmd *cmd)
 	if (!arg->id)
 		return uep_srq_make(cmd, NULL);
 	id = uep_id_begin_bound(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) :
-			    uep_id_end(id, uep_srq_make(cmd, id));
+	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, uep_srq_make(cmd, id));
 }

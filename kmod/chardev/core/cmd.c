@@ -11,8 +11,7 @@
  * From here on the command's end decides: step->ops->commit() or ->abort() is called, the
  * latest step first.
  */
-void uep_cmd_add_step(struct uep_cmd *cmd, const struct uep_cmd_step_ops *ops, void *obj,
-		      void *arg)
+void uep_cmd_add_step(struct uep_cmd *cmd, const struct uep_cmd_step_ops *ops, void *obj, void *arg)
 {
 	cmd->steps[cmd->nr_steps++] = (struct uep_cmd_step) { ops, obj, arg };
 }

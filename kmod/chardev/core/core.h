@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The user face: sessions, handles and everything that user space can touch.
+ * The core of the character device: commands, sessions, handles, quotas, files that are
+ * read by record. It calls nothing of verbs and cm, which embed its structures.
  *
  * Objects and handles
  * -------------------
- * A handle table entry and whoever works on an object hold references
+ * The handle table and each task that works on an object hold references
  * (uep_obj.ref). An object is reserved in the table while it is being made, and
  * published when the whole command has succeeded and its results are with the
  * user. Destroying claims it first: uep_obj.users goes from 0 to -1 for exactly
@@ -25,8 +26,7 @@
  *  uep_cq_hw.poll_lock       one poller at a time, order of completions
  *   uep_wq.lock              slots; held across ib_post_*
  *    uep_cq_hw.lock          whose the CQ is; taken by handlers in any context
- *     uep_comp_channel.lock, the same; leaf, interrupts off
- *     uep_async_queue.lock
+ *     uep_queue.lock, the same; leaf, interrupts off
  */
 #ifndef RDMA_EP_CORE_H
 #define RDMA_EP_CORE_H
@@ -57,9 +57,7 @@
 struct uep_session;
 struct uep_cmd;
 
-/* ------------------------------------------------------------------ */
-/* Users (user.c) and quotas (quota.c)                                */
-/* ------------------------------------------------------------------ */
+/* Users (user.c) and quotas (quota.c) */
 
 /**
  * struct uep_idle_user - a user's CQs that wait to be used again (idle.c)
@@ -77,14 +75,20 @@ struct uep_idle_user {
 	struct delayed_work work;
 };
 
+/* What is counted of a session and of a user */
+enum uep_held {
+	UEP_OBJS,
+	UEP_QUEUE_BYTES,
+	UEP_NR_HELD,
+};
+
 /**
  * struct uep_user - what one user's sessions hold together
  * @node: with the others who have open sessions (quota.c)
  * @ref: sessions
  * @uid: who
- * @nr_objs: objects charged, sessions and channels
+ * @held: charged: objects, sessions and channels; memory of queues
  * @nr_events: unread CM events
- * @queue_bytes: queue memory charged
  * @pinned_pages: registered
  * @reclaim: gives back what is charged to the user and not in use; returns whether
  *	there was any. Process context, holds uep_idle_user.ending
@@ -94,9 +98,8 @@ struct uep_user {
 	struct hlist_node node;
 	refcount_t ref;
 	kuid_t uid;
-	atomic_t nr_objs;
+	atomic64_t held[UEP_NR_HELD];
 	atomic_t nr_events;
-	atomic64_t queue_bytes;
 	atomic64_t pinned_pages;
 	bool (*reclaim)(struct uep_user *user);
 	struct uep_idle_user idle;
@@ -121,9 +124,7 @@ void uep_uncount_event(struct uep_session *s);
 void uep_quota_query(struct rdma_ep_query *q);
 void uep_quota_show(struct seq_file *m, struct uep_session *s);
 
-/* ------------------------------------------------------------------ */
-/* CQs that wait to be used again (idle.c)                    */
-/* ------------------------------------------------------------------ */
+/* CQs that wait to be used again (idle.c) */
 
 /**
  * struct uep_idle - something of the device that nobody uses
@@ -143,7 +144,7 @@ struct uep_idle {
 	unsigned long until;
 };
 
-bool uep_idle_flush(const struct uep_session *s);
+void uep_idle_flush(const struct uep_session *s);
 bool uep_idle_flush_user(struct uep_user *user);
 bool uep_idle_room(const struct uep_session *s, u64 bytes);
 bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes);
@@ -153,9 +154,7 @@ struct uep_idle *uep_idle_take(struct uep_session *s,
 void uep_idle_init(struct uep_user *user);
 void uep_idle_cleanup(struct uep_user *user);
 
-/* ------------------------------------------------------------------ */
-/* Sessions (session_ref.c) and objects (object.c)                    */
-/* ------------------------------------------------------------------ */
+/* Sessions (session_ref.c) and objects (object.c) */
 
 /**
  * struct uep_traffic - what has been posted to a queue
@@ -189,8 +188,7 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @past_sends: what went through queues that are gone (fdinfo.c, also the next two)
  * @past_recvs: the same of receives
  * @past_polled: completions of CQs that are gone
- * @nr_objs: objects charged
- * @queue_bytes: queue memory charged
+ * @held: charged
  * @nr_events: unread CM events (@ev_lock)
  * @ring_lock: @ring_pages
  * @ring_pages: memory shared with the user, page by page
@@ -216,8 +214,7 @@ struct uep_session {
 	struct uep_past past_sends;
 	struct uep_past past_recvs;
 	atomic64_t past_polled;
-	atomic_t nr_objs;
-	atomic64_t queue_bytes;
+	atomic64_t held[UEP_NR_HELD];
 	u32 nr_events;
 	struct mutex ring_lock;		/* ring_pages */
 	struct xarray ring_pages;
@@ -331,9 +328,7 @@ bool uep_session_run(struct uep_session *s, struct work_struct *work);
 int uep_session_init(void);
 void uep_session_cleanup(void);
 
-/* ------------------------------------------------------------------ */
-/* Files that are read by record (queue.c)                            */
-/* ------------------------------------------------------------------ */
+/* Files that are read by record (queue.c, node.c) */
 
 struct uep_queue;
 
@@ -341,6 +336,7 @@ struct uep_queue;
  * struct uep_queue_ops - a kind of queue
  * @name: of its files
  * @size: of a record
+ * @typed: nodes have one bit for each type of event, not a count
  * @deliver: writes the next record. -EAGAIN if there is none; -EFAULT, and then the record is
  *	still the next one
  * @closed: optional: its file has been closed
@@ -348,6 +344,7 @@ struct uep_queue;
 struct uep_queue_ops {
 	const char *name;
 	size_t size;
+	bool typed;
 	int (*deliver)(struct uep_queue *q, char __user *buf);
 	void (*closed)(struct uep_queue *q);
 };
@@ -362,6 +359,8 @@ struct uep_queue_ops {
  * @records: what has records to read; locked by the owner
  * @wait: readers
  * @dead: the session, or what else it reports on, has ended: reads fail with -EIO
+ * @lock: of queues of nodes: @records, @taken and the nodes; taken in any context
+ * @taken: events that are being delivered
  */
 struct uep_queue {
 	struct kref ref;
@@ -372,7 +371,48 @@ struct uep_queue {
 	struct list_head records;
 	wait_queue_head_t wait;
 	bool dead;
+	spinlock_t lock;		/* nodes */
+	struct list_head taken;
 };
+
+/**
+ * struct uep_node - unread events of an object or a port (node.c)
+ * @entry: in uep_queue.records while @pending
+ * @pending: how many, or a bit mask of their types
+ * @reported: events that have been read
+ * @closed: the object is being destroyed: late events are dropped
+ * @uid: the user's cookie
+ * @obj: object, NULL if its events may be delivered without a reference to it
+ */
+struct uep_node {
+	struct list_head entry;
+	u32 pending;
+	u32 reported;
+	bool closed;
+	u64 uid;
+	struct uep_obj *obj;
+};
+
+/**
+ * struct uep_taken - an event of a node on its way to the user
+ * @entry: in uep_queue.taken, unless there is @obj
+ * @node: node, NULL when that has been purged
+ * @obj: uep_node.obj (holds a reference)
+ * @uid: the user's cookie
+ * @type: type
+ */
+struct uep_taken {
+	struct list_head entry;
+	struct uep_node *node;
+	struct uep_obj *obj;
+	u64 uid;
+	u32 type;
+};
+
+void uep_node_post(struct uep_queue *q, struct uep_node *node, u32 type);
+u32 uep_node_purge(struct uep_queue *q, struct uep_node *node);
+bool uep_node_take(struct uep_queue *q, struct uep_taken *taken);
+int uep_node_settle(struct uep_queue *q, struct uep_taken *taken, bool delivered);
 
 /* Any context. */
 static inline void uep_queue_wake(struct uep_queue *q)
@@ -384,15 +424,12 @@ void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, si
 void uep_queue_put(struct uep_queue *q);
 void uep_queue_kill(struct uep_queue *q);
 int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q);
-void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, size_t size,
-		       s32 *fd);
+void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, size_t size, s32 *fd);
 void *uep_queue_of_file(struct file *file, const struct uep_session *s,
 			const struct uep_queue_ops *ops);
 void *uep_queue_find(struct uep_session *s, int fd, const struct uep_queue_ops *ops);
 
-/* ------------------------------------------------------------------ */
-/* Where completions of a CQ are for the user to take (ring.c)        */
-/* ------------------------------------------------------------------ */
+/* Where completions of a CQ are for the user to take (ring.c) */
 
 /* Values of rdma_ep_cq_ring.pending beside 0. */
 enum {
@@ -420,9 +457,7 @@ u32 uep_ring_room(const struct uep_ring *ring);
 void uep_ring_put(struct uep_ring *ring, const struct rdma_ep_wc *wc, u32 nr);
 int uep_mmap(struct file *file, struct vm_area_struct *vma);
 
-/* ------------------------------------------------------------------ */
-/* Commands (cmd.c)                                                   */
-/* ------------------------------------------------------------------ */
+/* Commands (cmd.c) */
 
 struct uep_cmd_step;
 

@@ -45,12 +45,10 @@ static void uep_idle_end(struct list_head *list)
 }
 
 /*
- * Destroys those that @match says. Returns whether there were any. Afterwards none is
- * left half-way, either.
+ * Destroys those of the session, or, NULL, all. Returns whether there were any. Afterwards
+ * none is left half-way, either.
  */
-static bool uep_idle_flush_if(struct uep_idle_user *user,
-			      bool (*match)(struct uep_idle *idle,
-					    const void *arg), const void *arg)
+static bool uep_idle_flush_of(struct uep_idle_user *user, const struct uep_session *s)
 {
 	struct uep_idle *idle, *next;
 	LIST_HEAD(list);
@@ -59,7 +57,7 @@ static bool uep_idle_flush_if(struct uep_idle_user *user,
 	mutex_lock(&user->ending);
 	spin_lock(&user->lock);
 	list_for_each_entry_safe(idle, next, &user->all, all) {
-		if (!match(idle, arg))
+		if (s && idle->session != s)
 			continue;
 		uep_idle_remove(idle);
 		list_add_tail(&idle->all, &list);
@@ -71,24 +69,14 @@ static bool uep_idle_flush_if(struct uep_idle_user *user,
 	return any;
 }
 
-static bool uep_idle_of_session(struct uep_idle *idle, const void *s)
+void uep_idle_flush(const struct uep_session *s)
 {
-	return idle->session == s;
-}
-
-bool uep_idle_flush(const struct uep_session *s)
-{
-	return uep_idle_flush_if(&s->user->idle, uep_idle_of_session, s);
-}
-
-static bool uep_idle_any(struct uep_idle *idle, const void *arg)
-{
-	return true;
+	uep_idle_flush_of(&s->user->idle, s);
 }
 
 bool uep_idle_flush_user(struct uep_user *user)
 {
-	return uep_idle_flush_if(&user->idle, uep_idle_any, NULL);
+	return uep_idle_flush_of(&user->idle, NULL);
 }
 
 static void uep_idle_expire(struct work_struct *work)
@@ -105,8 +93,7 @@ static void uep_idle_expire(struct work_struct *work)
 	now = jiffies;
 	list_for_each_entry_safe(idle, next, &user->all, all) {
 		if (time_before(now, idle->until) || n++ == UEP_IDLE_BATCH) {
-			queue_delayed_work(ep_wq, &user->work,
-					   time_before(now, idle->until) ?
+			queue_delayed_work(ep_wq, &user->work, time_before(now, idle->until) ?
 					   idle->until - now : 0);
 			break;
 		}

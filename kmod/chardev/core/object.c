@@ -125,8 +125,7 @@ void *uep_obj_lookup(struct uep_session *s, u32 handle, enum rdma_ep_obj_type ty
 
 	rcu_read_lock();
 	obj = xa_load(&s->objs, handle);
-	if (obj && (obj->type->type != type ||
-		    !kref_get_unless_zero(&obj->ref)))
+	if (obj && (obj->type->type != type || !kref_get_unless_zero(&obj->ref)))
 		obj = NULL;
 	rcu_read_unlock();
 	return obj;
@@ -235,8 +234,7 @@ int uep_obj_reserve(struct uep_obj *obj)
 {
 	struct uep_session *s = obj->session;
 	int ret = xa_alloc_cyclic(&s->objs, &obj->handle, NULL,
-				  XA_LIMIT(1, S32_MAX), &s->next_handle,
-				  GFP_KERNEL_ACCOUNT);
+				  XA_LIMIT(1, S32_MAX), &s->next_handle, GFP_KERNEL_ACCOUNT);
 
 	return ret < 0 ? ret : 0;
 }

@@ -85,6 +85,8 @@ void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, si
 	q->ops = ops;
 	INIT_LIST_HEAD(&q->records);
 	init_waitqueue_head(&q->wait);
+	spin_lock_init(&q->lock);
+	INIT_LIST_HEAD(&q->taken);
 	if (s) {
 		uep_session_get(s);
 		q->session = s;
@@ -136,8 +138,7 @@ int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q)
 }
 
 /* Makes a queue with a file. Returns it with a reference of the caller's own. */
-void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, size_t size,
-		       s32 *fd)
+void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, size_t size, s32 *fd)
 {
 	struct uep_queue *q = uep_queue_alloc(cmd->s, ops, size);
 	int ret;

@@ -29,8 +29,7 @@ MODULE_PARM_DESC(user_max_objects, "most objects of all sessions of a user");
 /* This and the next: 0 until uep_quota_init() */
 static unsigned int session_max_queue_mb;
 module_param(session_max_queue_mb, uint, 0644);
-MODULE_PARM_DESC(session_max_queue_mb,
-		 "most queue memory of one session, MiB (half of a user's)");
+MODULE_PARM_DESC(session_max_queue_mb, "most queue memory of one session, MiB (half of a user's)");
 
 #define UEP_USER_MAX_QUEUE_MB	1024UL
 static unsigned int user_max_queue_mb;
@@ -47,6 +46,32 @@ static unsigned int user_max_pinned_mb;
 module_param(user_max_pinned_mb, uint, 0644);
 MODULE_PARM_DESC(user_max_pinned_mb,
 		 "most registered memory of all sessions of a user, MiB (half of all)");
+
+static const struct uep_limit {
+	const char *name;		/* of the parameter */
+	const char *key;		/* in fdinfo */
+	const unsigned int *max;
+	unsigned int shift;		/* MiB: 20 */
+	bool of_user;			/* of all sessions of the user together */
+	enum uep_held what;
+} uep_limits[] = {
+	{ "session_max_objects", "objects:\t", &session_max_objects, 0, false, UEP_OBJS },
+	{ "session_max_queue_mb", "queue-memory:\t", &session_max_queue_mb, 20, false,
+	  UEP_QUEUE_BYTES },
+	{ "user_max_objects", "user-objects:\t", &user_max_objects, 0, true, UEP_OBJS },
+	{ "user_max_queue_mb", "user-queue-memory:\t", &user_max_queue_mb, 20, true,
+	  UEP_QUEUE_BYTES },
+};
+
+static u64 uep_limit_max(const struct uep_limit *l)
+{
+	return (u64)READ_ONCE(*l->max) << l->shift;
+}
+
+static u64 uep_limit_held(const struct uep_limit *l, const struct uep_session *s)
+{
+	return atomic64_read(l->of_user ? &s->user->held[l->what] : &s->held[l->what]);
+}
 
 static u64 uep_mb(unsigned int mb)
 {
@@ -67,53 +92,32 @@ void __init uep_quota_init(void)
 
 static void uep_add(struct uep_session *s, int objs, s64 queue_bytes)
 {
-	atomic_add(objs, &s->nr_objs);
-	atomic_add(objs, &s->user->nr_objs);
-	atomic64_add(queue_bytes, &s->queue_bytes);
-	atomic64_add(queue_bytes, &s->user->queue_bytes);
+	atomic64_add(objs, &s->held[UEP_OBJS]);
+	atomic64_add(objs, &s->user->held[UEP_OBJS]);
+	atomic64_add(queue_bytes, &s->held[UEP_QUEUE_BYTES]);
+	atomic64_add(queue_bytes, &s->user->held[UEP_QUEUE_BYTES]);
 }
 
-static bool uep_over_limit(struct uep_session *s)
+static bool uep_over_limit(const struct uep_session *s)
 {
-	struct uep_user *user = s->user;
+	int i;
 
-	return atomic_read(&s->nr_objs) > READ_ONCE(session_max_objects) ||
-	       atomic_read(&user->nr_objs) > READ_ONCE(user_max_objects) ||
-	       atomic64_read(&s->queue_bytes) >
-			uep_mb(READ_ONCE(session_max_queue_mb)) ||
-	       atomic64_read(&user->queue_bytes) >
-			uep_mb(READ_ONCE(user_max_queue_mb));
+	for (i = 0; i < ARRAY_SIZE(uep_limits); i++)
+		if (uep_limit_held(&uep_limits[i], s) > uep_limit_max(&uep_limits[i]))
+			return true;
+	return false;
 }
 
-static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted,
-			    u64 max)
+static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted, u64 max)
 {
 	if (wanted > max)
 		trace_rdma_ep_over_limit(s, limit, wanted, max);
 }
 
-/* Which of them. What was too much is still added. */
-static void uep_trace_limits(struct uep_session *s)
-{
-	struct uep_user *user = s->user;
-
-	uep_trace_limit(s, "session_max_objects", atomic_read(&s->nr_objs),
-			READ_ONCE(session_max_objects));
-	uep_trace_limit(s, "user_max_objects", atomic_read(&user->nr_objs),
-			READ_ONCE(user_max_objects));
-	uep_trace_limit(s, "session_max_queue_mb",
-			atomic64_read(&s->queue_bytes),
-			uep_mb(READ_ONCE(session_max_queue_mb)));
-	uep_trace_limit(s, "user_max_queue_mb",
-			atomic64_read(&user->queue_bytes),
-			uep_mb(READ_ONCE(user_max_queue_mb)));
-}
-
 /* What drivers allocate for a queue: they round up, need one entry more, and take pages. */
 u64 uep_queue_bytes(u32 nr, u32 size)
 {
-	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) *
-				     roundup_pow_of_two(size));
+	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) * roundup_pow_of_two(size));
 }
 
 /* A task has any name that its user likes: all but printable ASCII is escaped. */
@@ -135,6 +139,8 @@ static void uep_say_over(const char *limit)
  */
 static int uep_try_add(struct uep_session *s, int objs, u64 queue_bytes)
 {
+	int i;
+
 	uep_add(s, objs, queue_bytes);
 	if (likely(!uep_over_limit(s)))
 		return 0;
@@ -143,8 +149,10 @@ static int uep_try_add(struct uep_session *s, int objs, u64 queue_bytes)
 	    ((s->user->reclaim(s->user) && !uep_over_limit(s)) ||
 	     capable(CAP_SYS_RESOURCE)))
 		return 0;
-	if (trace_rdma_ep_over_limit_enabled())
-		uep_trace_limits(s);
+	/* What was too much is still added. */
+	for (i = 0; trace_rdma_ep_over_limit_enabled() && i < ARRAY_SIZE(uep_limits); i++)
+		uep_trace_limit(s, uep_limits[i].name, uep_limit_held(&uep_limits[i], s),
+				uep_limit_max(&uep_limits[i]));
 	uep_add(s, -objs, -(s64)queue_bytes);
 	uep_say_over("its limit of objects or queue memory (see the module's parameters)");
 	return -EDQUOT;
@@ -167,20 +175,20 @@ int uep_charge_queues(struct uep_session *s, u64 queue_bytes)
  */
 int uep_charge_file(struct uep_user *user)
 {
+	atomic64_t *held = &user->held[UEP_OBJS];
 	u32 max = READ_ONCE(user_max_objects);
 
-	if (likely(atomic_inc_return(&user->nr_objs) <= max) ||
-	    (user->reclaim(user) && atomic_read(&user->nr_objs) <= max) ||
-	    capable(CAP_SYS_RESOURCE))
+	if (likely(atomic64_inc_return(held) <= max) ||
+	    (user->reclaim(user) && atomic64_read(held) <= max) || capable(CAP_SYS_RESOURCE))
 		return 0;
-	atomic_dec(&user->nr_objs);
+	atomic64_dec(held);
 	uep_say_over("its user's limit of objects (user_max_objects)");
 	return -EDQUOT;
 }
 
 void uep_uncharge_file(struct uep_user *user)
 {
-	atomic_dec(&user->nr_objs);
+	atomic64_dec(&user->held[UEP_OBJS]);
 }
 
 /* The queues are gone, the object is not yet. */
@@ -206,15 +214,13 @@ int uep_charge_pages(struct uep_session *s, u64 nr)
 
 	/* What is refused is never added: others would be refused because of it. */
 	while (nr <= max && pinned <= (s64)(max - nr))
-		if (atomic64_try_cmpxchg(&s->user->pinned_pages, &pinned,
-					 pinned + nr))
+		if (atomic64_try_cmpxchg(&s->user->pinned_pages, &pinned, pinned + nr))
 			return 0;
 	if (rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY || capable(CAP_IPC_LOCK)) {
 		atomic64_add(nr, &s->user->pinned_pages);
 		return 0;
 	}
-	uep_trace_limit(s, "user_max_pinned_mb", (pinned + nr) << PAGE_SHIFT,
-			max << PAGE_SHIFT);
+	uep_trace_limit(s, "user_max_pinned_mb", (pinned + nr) << PAGE_SHIFT, max << PAGE_SHIFT);
 	uep_say_over("its user's limit of registered memory (user_max_pinned_mb)");
 	return -ENOMEM;
 }
@@ -262,21 +268,13 @@ void uep_quota_query(struct rdma_ep_query *q)
 
 void uep_quota_show(struct seq_file *m, struct uep_session *s)
 {
-	struct uep_user *user = s->user;
+	const struct uep_limit *l;
 
-	seq_printf(m, "user:\t%u\n",
-		   from_kuid_munged(seq_user_ns(m), user->uid));
-	seq_printf(m, "objects:\t%d of %u\n", atomic_read(&s->nr_objs),
-		   READ_ONCE(session_max_objects));
-	seq_printf(m, "queue-memory:\t%lld of %llu KiB\n",
-		   atomic64_read(&s->queue_bytes) >> 10,
-		   uep_mb(READ_ONCE(session_max_queue_mb)) >> 10);
-	seq_printf(m, "user-objects:\t%d of %u\n", atomic_read(&user->nr_objs),
-		   READ_ONCE(user_max_objects));
-	seq_printf(m, "user-queue-memory:\t%lld of %llu KiB\n",
-		   atomic64_read(&user->queue_bytes) >> 10,
-		   uep_mb(READ_ONCE(user_max_queue_mb)) >> 10);
+	seq_printf(m, "user:\t%u\n", from_kuid_munged(seq_user_ns(m), s->user->uid));
+	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
+		seq_printf(m, "%s%llu of %llu%s\n", l->key, uep_limit_held(l, s) >> l->shift / 2,
+			   uep_limit_max(l) >> l->shift / 2, l->shift ? " KiB" : "");
 	seq_printf(m, "user-pinned-memory:\t%llu of %llu KiB\n",
-		   (u64)atomic64_read(&user->pinned_pages) << (PAGE_SHIFT - 10),
+		   (u64)atomic64_read(&s->user->pinned_pages) << (PAGE_SHIFT - 10),
 		   uep_mb(READ_ONCE(user_max_pinned_mb)) >> 10);
 }

@@ -28,8 +28,7 @@ static struct page *uep_ring_new_page(struct uep_session *s, unsigned long nr)
 	if (ret)
 		return ERR_PTR(ret);
 	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	ret = page ? xa_err(xa_store(&s->ring_pages, nr, page,
-				     GFP_KERNEL_ACCOUNT)) : -ENOMEM;
+	ret = page ? xa_err(xa_store(&s->ring_pages, nr, page, GFP_KERNEL_ACCOUNT)) : -ENOMEM;
 	if (!ret)
 		return page;
 	if (page)
@@ -59,8 +58,7 @@ int uep_ring_create(struct uep_session *s, struct uep_ring *ring)
 	int index;
 
 	ring->index = RDMA_EP_NO_RING;
-	index = ida_alloc_max(&s->rings, RDMA_EP_MAX_RINGS - 1,
-			      GFP_KERNEL_ACCOUNT);
+	index = ida_alloc_max(&s->rings, RDMA_EP_MAX_RINGS - 1, GFP_KERNEL_ACCOUNT);
 	if (index == -ENOSPC)
 		return 0;
 	if (index < 0)
@@ -71,8 +69,7 @@ int uep_ring_create(struct uep_session *s, struct uep_ring *ring)
 		return PTR_ERR(page);
 	}
 	ring->index = index;
-	ring->shared = page_address(page) +
-		       index % UEP_RINGS_PAGE * UEP_RING_SIZE;
+	ring->shared = page_address(page) + index % UEP_RINGS_PAGE * UEP_RING_SIZE;
 	/* Another CQ may have been here. */
 	memset(ring->shared, 0, offsetof(struct rdma_ep_cq_ring, wc));
 	WRITE_ONCE(ring->shared->pending, UEP_RING_PENDING);
@@ -135,8 +132,7 @@ int uep_mmap(struct file *file, struct vm_area_struct *vma)
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) ||
 	    vma->vm_pgoff + vma_pages(vma) > UEP_RING_PAGES)
 		return -EINVAL;
-	ep_compat_vm_flags(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
-			   VM_MAYEXEC);
+	ep_compat_vm_flags(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
 	vma->vm_private_data = file->private_data;
 	vma->vm_ops = &uep_ring_vm_ops;
 	return 0;

@@ -46,8 +46,7 @@ void uep_session_put(struct uep_session *s)
  */
 bool uep_session_run(struct uep_session *s, struct work_struct *work)
 {
-	bool wait = !(current->flags & PF_KTHREAD) &&
-		    uep_user_is_current(s->user);
+	bool wait = !(current->flags & PF_KTHREAD) && uep_user_is_current(s->user);
 	bool queued = queue_work(uep_session_wq, work);
 
 	if (wait)
@@ -58,8 +57,7 @@ bool uep_session_run(struct uep_session *s, struct work_struct *work)
 int uep_session_init(void)
 {
 	/* Whoever waits for a device or a peer is to hold up nobody else. */
-	uep_session_wq = alloc_workqueue("rdma_ep_session", WQ_UNBOUND,
-					 WQ_MAX_ACTIVE);
+	uep_session_wq = alloc_workqueue("rdma_ep_session", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	return uep_session_wq ? 0 : -ENOMEM;
 }
 

@@ -49,7 +49,6 @@ void uep_user_put(struct uep_user *user)
 /* Root may have become somebody else since. */
 bool uep_user_is_current(const struct uep_user *user)
 {
-	return uid_eq(user->uid, current_euid()) ||
-	       uid_eq(user->uid, current_uid()) ||
+	return uid_eq(user->uid, current_euid()) || uid_eq(user->uid, current_uid()) ||
 	       uid_eq(user->uid, GLOBAL_ROOT_UID);
 }

@@ -63,8 +63,7 @@ static int uep_ah_create_hw(struct uep_ah *ah, const struct ib_uverbs_ah_attr *u
 	ret = uep_ah_attr_from_user(ah->pd->ctx, &attr, uattr);
 	if (ret)
 		goto out;
-	ret = ep_res_init(&ah->res, ah->obj.dev, EP_RES_AH, &uep_obj_res_ops,
-			  uep_ah_destroy_hw);
+	ret = ep_res_init(&ah->res, ah->obj.dev, EP_RES_AH, &uep_obj_res_ops, uep_ah_destroy_hw);
 	if (ret)
 		goto out;
 	/* The variant for users resolves the destination's link address. */

@@ -8,8 +8,7 @@
 #include "../../compat.h"
 #include "verbs.h"
 
-void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,
-			 struct rdma_ah_attr *src)
+void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst, struct rdma_ah_attr *src)
 {
 	memset(dst, 0, sizeof(*dst));
 	dst->dlid = rdma_ah_get_dlid(src);
@@ -33,8 +32,7 @@ void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,
  * Devices may be shared among network namespaces, but an address is of one of them:
  * that the context was opened in, or the caller's. InfiniBand's are of none.
  */
-static bool uep_gid_allowed(const struct uep_ctx *ctx,
-			    const struct ib_gid_attr *gid)
+static bool uep_gid_allowed(const struct uep_ctx *ctx, const struct ib_gid_attr *gid)
 {
 	const struct net_device *ndev;
 	bool ret;
@@ -58,8 +56,7 @@ int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 	struct ib_device *ibdev = ctx->obj.dev->ibdev;
 	const struct ib_gid_attr *gid;
 
-	if (!rdma_is_port_valid(ibdev, src->port_num) || src->reserved ||
-	    src->grh.reserved)
+	if (!rdma_is_port_valid(ibdev, src->port_num) || src->reserved || src->grh.reserved)
 		return -EINVAL;
 	dst->type = rdma_ah_find_type(ibdev, src->port_num);
 	rdma_ah_set_port_num(dst, src->port_num);
@@ -80,8 +77,7 @@ int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 	return uep_gid_allowed(ctx, gid) ? 0 : -ENODATA;
 }
 
-void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
-			 int mask)
+void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src, int mask)
 {
 	memset(dst, 0, sizeof(*dst));
 	dst->qp_attr_mask = mask;
@@ -132,14 +128,12 @@ void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
 	 EP_COMPAT_ACCESS_FLUSH)
 
 /* The rules about ports that the core leaves to its callers. */
-static int uep_qp_check_ports(struct uep_qp *qp,
-			      const struct ib_uverbs_qp_attr *src, int *mask,
+static int uep_qp_check_ports(struct uep_qp *qp, const struct ib_uverbs_qp_attr *src, int *mask,
 			      struct ib_qp_attr *dst)
 {
 	struct ib_device *ibdev = qp->obj.dev->ibdev;
 
-	if ((*mask & IB_QP_PORT) &&
-	    !rdma_is_port_valid(ibdev, src->port_num))
+	if ((*mask & IB_QP_PORT) && !rdma_is_port_valid(ibdev, src->port_num))
 		return -EINVAL;
 	if ((*mask & IB_QP_ALT_PATH) &&
 	    (!rdma_is_port_valid(ibdev, src->alt_port_num) ||
@@ -173,8 +167,7 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	    ((*mask & IB_QP_ACCESS_FLAGS) &&
 	     (src->qp_access_flags & ~UEP_QP_ACCESS)))
 		return -EINVAL;
-	if ((*mask & IB_QP_QKEY) && (src->qkey & IB_QP_SET_QKEY) &&
-	    !ep_compat_qkey_allowed(ibdev))
+	if ((*mask & IB_QP_QKEY) && (src->qkey & IB_QP_SET_QKEY) && !ep_compat_qkey_allowed(ibdev))
 		return -EPERM;
 	/* rxe keeps the upper bits, and sends to the number without them. */
 	if ((*mask & IB_QP_DEST_QPN) && src->dest_qp_num > 0xffffff)
@@ -207,10 +200,8 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	if (ret)
 		return ret;
 	if (*mask & IB_QP_AV)
-		ret = uep_ah_attr_from_user(qp->ctx, &dst->ah_attr,
-					    &src->ah_attr);
+		ret = uep_ah_attr_from_user(qp->ctx, &dst->ah_attr, &src->ah_attr);
 	if (!ret && (*mask & IB_QP_ALT_PATH))
-		ret = uep_ah_attr_from_user(qp->ctx, &dst->alt_ah_attr,
-					    &src->alt_ah_attr);
+		ret = uep_ah_attr_from_user(qp->ctx, &dst->alt_ah_attr, &src->alt_ah_attr);
 	return ret;
 }

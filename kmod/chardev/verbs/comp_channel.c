@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Completion channels: the files that completion events are read from.
+ * Completion channels: queues of the completion events of CQs.
+ *
+ * Each time a notification fires is one event, as with uverbs, but events of one CQ are a
+ * counter instead of a list.
  */
 #include <linux/uaccess.h>
 
@@ -9,24 +12,17 @@
 /* Most faults are found out before an event is taken: its CQ may be destroyed meanwhile. */
 static int uep_comp_deliver(struct uep_queue *q, char __user *buf)
 {
-	struct uep_comp_channel *chan = container_of(q, struct uep_comp_channel, q);
 	struct rdma_ep_comp_event rec = {};
-	struct uep_cq *cq;
-	int ret = 0;
+	struct uep_taken taken;
 
 	if (clear_user(buf, sizeof(rec)))
 		return -EFAULT;
-	cq = uep_comp_take(chan, &rec.uid);
-	if (!cq)
+	if (!uep_node_take(q, &taken))
 		return -EAGAIN;
 	/* What the user is going to ask for next. */
-	uep_cq_harvest(cq);
-	if (copy_to_user(buf, &rec, sizeof(rec))) {
-		uep_comp_untake(chan, cq);
-		ret = -EFAULT;
-	}
-	uep_obj_put(&cq->obj);
-	return ret;
+	uep_cq_harvest(container_of(taken.obj, struct uep_cq, obj));
+	rec.uid = taken.uid;
+	return uep_node_settle(q, &taken, !copy_to_user(buf, &rec, sizeof(rec)));
 }
 
 static const struct uep_queue_ops uep_comp_ops = {
@@ -36,18 +32,13 @@ static const struct uep_queue_ops uep_comp_ops = {
 };
 
 /* Makes a channel with a file. Returns it with a reference of the caller's own. */
-struct uep_comp_channel *uep_comp_create(struct uep_cmd *cmd, s32 *fd)
+struct uep_queue *uep_comp_create(struct uep_cmd *cmd, s32 *fd)
 {
-	struct uep_comp_channel *chan;
-
-	chan = uep_queue_create(cmd, &uep_comp_ops, sizeof(*chan), fd);
-	if (!IS_ERR(chan))
-		spin_lock_init(&chan->lock);
-	return chan;
+	return uep_queue_create(cmd, &uep_comp_ops, sizeof(struct uep_queue), fd);
 }
 
 /* The channel behind the caller's file, with a reference, or NULL. */
-struct uep_comp_channel *uep_comp_find(struct uep_session *s, int fd)
+struct uep_queue *uep_comp_find(struct uep_session *s, int fd)
 {
 	return uep_queue_find(s, fd, &uep_comp_ops);
 }
@@ -55,13 +46,13 @@ struct uep_comp_channel *uep_comp_find(struct uep_session *s, int fd)
 int uep_create_comp_channel(struct uep_cmd *cmd)
 {
 	struct rdma_ep_create_fd *arg = cmd->arg;
-	struct uep_comp_channel *chan;
+	struct uep_queue *chan;
 
 	if (arg->reserved)
 		return -EINVAL;
 	chan = uep_comp_create(cmd, &arg->fd);
 	if (IS_ERR(chan))
 		return PTR_ERR(chan);
-	uep_queue_put(&chan->q);
+	uep_queue_put(chan);
 	return 0;
 }

@@ -45,7 +45,7 @@ static void uep_cq_hw_event(struct ib_event *event, void *context)
 	hw->worn = true;
 	cq = hw->user;
 	if (cq)
-		uep_async_post(cq->ctx->async, &cq->async, event->event);
+		uep_node_post(cq->ctx->async, &cq->async, event->event);
 	spin_unlock_irqrestore(&hw->lock, flags);
 }
 
@@ -105,8 +105,7 @@ static const struct ep_res_ops uep_cq_res_ops = {
 };
 
 /* Called inside ep_dev_enter(). */
-static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe,
-					  u32 comp_vector)
+static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_vector)
 {
 	struct ib_cq_init_attr attr = {
 		.cqe = cqe,
@@ -144,8 +143,7 @@ u32 uep_cq_granted(const struct uep_cq *cq)
 {
 	const struct uep_cq_hw *hw = cq->hw;
 
-	return ep_is_siw(hw->cq.res.dev->ibdev) ?
-	       max(hw->wanted, hw->cq.cqe / 2) : hw->cq.cqe;
+	return ep_is_siw(hw->cq.res.dev->ibdev) ? max(hw->wanted, hw->cq.cqe / 2) : hw->cq.cqe;
 }
 
 /*
@@ -198,15 +196,14 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 		spin_unlock_irq(&hw->lock);
 		kref_get(&hw->ref);
 		/* It takes the charge with it. */
-		if (uep_idle_room(obj->session, obj->queue_bytes) &&
-		    uep_cq_hw_renew(hw) &&
+		if (uep_idle_room(obj->session, obj->queue_bytes) && uep_cq_hw_renew(hw) &&
 		    uep_idle_add(&hw->idle, obj->session, obj->queue_bytes))
 			obj->queue_bytes = 0;
 		else
 			uep_cq_hw_end(hw);
 	}
-	out->comp_events_reported = uep_comp_purge(cq);
-	out->events_reported = uep_async_purge(cq->ctx->async, &cq->async);
+	out->comp_events_reported = cq->chan ? uep_node_purge(cq->chan, &cq->comp) : 0;
+	out->events_reported = uep_node_purge(cq->ctx->async, &cq->async);
 }
 
 static void uep_cq_free(struct uep_obj *obj)
@@ -218,7 +215,7 @@ static void uep_cq_free(struct uep_obj *obj)
 	xa_destroy(&cq->qps);
 	uep_ring_destroy(obj->session, &cq->ring);
 	if (cq->chan)
-		uep_queue_put(&cq->chan->q);
+		uep_queue_put(cq->chan);
 	if (cq->hw)
 		uep_cq_hw_put(cq->hw);
 }
@@ -250,38 +247,25 @@ static bool uep_cq_hw_suits(struct uep_idle *idle, const void *arg)
 }
 
 /*
- * One that the session has had before, or NULL. Called inside ep_dev_enter(): so it
- * is not destroyed with its device at the same time.
+ * One that the session has had before, or a new one. Called inside ep_dev_enter(): so the
+ * former is not destroyed with its device at the same time.
  */
-static struct uep_cq_hw *uep_cq_hw_take(struct uep_session *s,
-					const struct uep_cq_wish *wish)
-{
-	struct uep_idle *idle = uep_idle_take(s, uep_cq_hw_suits, wish);
-	struct uep_cq_hw *hw;
-
-	if (!idle)
-		return NULL;
-	hw = container_of(idle, struct uep_cq_hw, idle);
-	if (!ep_res_charge(&hw->cq.res))
-		return hw;
-	uep_cq_hw_end(hw);
-	return NULL;
-}
-
-static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s,
-					struct ep_dev *dev, u32 cqe,
+static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s, struct ep_dev *dev, u32 cqe,
 					u32 comp_vector)
 {
 	struct uep_cq_wish wish = { dev, cqe, comp_vector };
+	struct uep_idle *idle = uep_idle_take(s, uep_cq_hw_suits, &wish);
 	struct uep_cq_hw *hw;
 
-	hw = uep_cq_hw_take(s, &wish);
-	if (hw)
-		return hw;
+	if (idle) {
+		hw = container_of(idle, struct uep_cq_hw, idle);
+		if (!ep_res_charge(&hw->cq.res))
+			return hw;
+		uep_cq_hw_end(hw);
+	}
 	hw = uep_cq_hw_create(dev, cqe, comp_vector);
-	/* Those that nobody uses are not to be in the user's way. */
-	if (IS_ERR(hw) && PTR_ERR(hw) != -EINVAL &&
-	    uep_idle_flush_user(s->user))
+	/* Those that are idle are not to be in the user's way. */
+	if (IS_ERR(hw) && PTR_ERR(hw) != -EINVAL && uep_idle_flush_user(s->user))
 		hw = uep_cq_hw_create(dev, cqe, comp_vector);
 	return hw;
 }
@@ -290,8 +274,7 @@ static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s,
  * Called inside ep_dev_enter(). @chan: the channel, whose reference passes to
  * the CQ in any case, or NULL.
  */
-struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
-			     struct uep_comp_channel *chan, u32 cqe,
+struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring)
 {
 	struct uep_session *s = ctx->obj.session;
@@ -300,19 +283,19 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
 	int ret;
 
 	if (cqe && cqe <= UEP_MAX_CQE)
-		cq = uep_obj_alloc_in(&ctx->obj, &uep_cq_type, sizeof(*cq),
-				      uep_cq_bytes(cqe));
+		cq = uep_obj_alloc_in(&ctx->obj, &uep_cq_type, sizeof(*cq), uep_cq_bytes(cqe));
 	if (IS_ERR(cq)) {
 		if (chan)
-			uep_queue_put(&chan->q);
+			uep_queue_put(chan);
 		return cq;
 	}
 	cq->chan = chan;
-	cq->uid = uid;
+	cq->comp.uid = uid;
+	cq->comp.obj = &cq->obj;
 	cq->polled_at = jiffies;
 	INIT_LIST_HEAD(&cq->held);
 	xa_init(&cq->qps);
-	uep_async_node_init(&cq->async, uid);
+	cq->async.uid = uid;
 	cq->ctx = ctx;
 
 	cq->ring.index = RDMA_EP_NO_RING;
@@ -338,7 +321,7 @@ err:
 int uep_create_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_create_cq *arg = cmd->arg;
-	struct uep_comp_channel *chan = NULL;
+	struct uep_queue *chan = NULL;
 	struct uep_ctx *ctx;
 	struct uep_cq *cq;
 	int srcu, ret;
@@ -415,8 +398,7 @@ int uep_modify_cq(struct uep_cmd *cmd)
 	struct uep_cq *cq;
 	int ret = -EIO;
 
-	if (arg->reserved || arg->cq_count > U16_MAX ||
-	    arg->cq_period > U16_MAX)
+	if (arg->reserved || arg->cq_count > U16_MAX || arg->cq_period > U16_MAX)
 		return -EINVAL;
 	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
 	if (!cq)
@@ -424,8 +406,7 @@ int uep_modify_cq(struct uep_cmd *cmd)
 	mutex_lock(&cq->hw->poll_lock);
 	if (!cq->dead) {
 		cq->hw->worn = true;
-		ret = rdma_set_cq_moderation(cq->hw->cq.ibcq, arg->cq_count,
-					     arg->cq_period);
+		ret = rdma_set_cq_moderation(cq->hw->cq.ibcq, arg->cq_count, arg->cq_period);
 	}
 	mutex_unlock(&cq->hw->poll_lock);
 	return uep_obj_done(&cq->obj, ret);

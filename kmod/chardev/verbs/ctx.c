@@ -19,8 +19,8 @@ static void uep_ctx_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	list_del(&ctx->entry);
 	mutex_unlock(&uep_ctxs_lock);
 	for (i = 0; i < ctx->nr_ports; i++)
-		uep_async_purge(ctx->async, &ctx->ports[i]);
-	uep_queue_kill(&ctx->async->q);
+		uep_node_purge(ctx->async, &ctx->ports[i]);
+	uep_queue_kill(ctx->async);
 }
 
 static void uep_ctx_free(struct uep_obj *obj)
@@ -28,7 +28,7 @@ static void uep_ctx_free(struct uep_obj *obj)
 	struct uep_ctx *ctx = container_of(obj, struct uep_ctx, obj);
 
 	if (ctx->async)
-		uep_queue_put(&ctx->async->q);
+		uep_queue_put(ctx->async);
 	ep_dev_put(obj->dev);
 }
 
@@ -39,16 +39,14 @@ static const struct uep_obj_type uep_ctx_type = {
 };
 
 /* Called inside ep_dev_enter(). */
-struct uep_ctx *uep_ctx_create(struct uep_session *s,
-				      struct ep_dev *dev)
+struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 {
 	u32 nr_ports = dev->ibdev->phys_port_cnt + 1;
-	struct uep_async_queue *async;
+	struct uep_queue *async;
 	struct uep_ctx *ctx;
 	u32 i;
 
-	ctx = uep_obj_alloc(s, &uep_ctx_type,
-			    struct_size(ctx, ports, nr_ports), 0);
+	ctx = uep_obj_alloc(s, &uep_ctx_type, struct_size(ctx, ports, nr_ports), 0);
 	if (IS_ERR(ctx))
 		return ctx;
 	kref_get(&dev->ref);
@@ -62,7 +60,7 @@ struct uep_ctx *uep_ctx_create(struct uep_session *s,
 	ctx->async = async;
 	ctx->nr_ports = nr_ports;
 	for (i = 0; i < nr_ports; i++)
-		uep_async_node_init(&ctx->ports[i], i);
+		ctx->ports[i].uid = i;
 	mutex_lock(&uep_ctxs_lock);
 	list_add_tail(&ctx->entry, &uep_ctxs);
 	mutex_unlock(&uep_ctxs_lock);
@@ -70,8 +68,8 @@ struct uep_ctx *uep_ctx_create(struct uep_session *s,
 }
 
 /*
- * The device that a command names, with a reference and inside ep_dev_enter(),
- * or ERR_PTR(-ENODEV) if the caller's network namespace may not use it.
+ * The device that a command names, with a reference and inside ep_dev_enter(), until
+ * uep_dev_leave(); or ERR_PTR(-ENODEV) if the caller's network namespace may not use it.
  */
 struct ep_dev *uep_dev_lookup(u32 index, int *srcu)
 {
@@ -90,6 +88,12 @@ err_exit:
 err_put:
 	ep_dev_put(dev);
 	return ERR_PTR(-ENODEV);
+}
+
+void uep_dev_leave(struct ep_dev *dev, int srcu)
+{
+	ep_dev_exit(dev, srcu);
+	ep_dev_put(dev);
 }
 
 /* An event of a device or port. Process context. */
@@ -115,7 +119,6 @@ void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
 	mutex_lock(&uep_ctxs_lock);
 	list_for_each_entry(ctx, &uep_ctxs, entry)
 		if (ctx->obj.dev == dev && port < ctx->nr_ports)
-			uep_async_post(ctx->async, &ctx->ports[port],
-				       event->event);
+			uep_node_post(ctx->async, &ctx->ports[port], event->event);
 	mutex_unlock(&uep_ctxs_lock);
 }

@@ -41,8 +41,7 @@ bool uep_mr_check(struct uep_pd *pd, const struct ib_sge *sge, bool write)
 
 	rcu_read_lock();
 	mr = xa_load(&pd->mrs, sge->lkey);
-	if (mr && (!write || (mr->access & IB_ACCESS_LOCAL_WRITE)) &&
-	    sge->addr >= mr->iova) {
+	if (mr && (!write || (mr->access & IB_ACCESS_LOCAL_WRITE)) && sge->addr >= mr->iova) {
 		u64 offset = sge->addr - mr->iova;
 
 		ok = offset <= mr->length && sge->length <= mr->length - offset;
@@ -84,16 +83,14 @@ static u64 uep_mr_nr_pages(u64 addr, u64 length)
 }
 
 /* This and the next: what ib_reg_user_mr() leaves to its caller. */
-static int uep_mr_check_range(struct ib_device *ibdev, u64 addr, u64 length,
-			      u64 iova)
+static int uep_mr_check_range(struct ib_device *ibdev, u64 addr, u64 length, u64 iova)
 {
 	u64 end;
 
 	/* (Drivers put addresses and lengths into a long.) */
 	if (!length || check_add_overflow(addr, length, &end) ||
 	    PAGE_ALIGN(end) < end || (unsigned long)end != end ||
-	    check_add_overflow(iova, length, &end) ||
-	    length > ibdev->attrs.max_mr_size ||
+	    check_add_overflow(iova, length, &end) || length > ibdev->attrs.max_mr_size ||
 	    uep_mr_nr_pages(addr, length) > U32_MAX)
 		return -EINVAL;
 	if ((addr & ~PAGE_MASK) != (iova & ~PAGE_MASK))
@@ -120,12 +117,10 @@ static int uep_mr_check_access(struct ib_device *ibdev, u32 *access)
 
 	/* In software there is no order to relax. */
 	*access &= ~IB_UVERBS_ACCESS_OPTIONAL_RANGE;
-	if (*access & (IB_ACCESS_MW_BIND | IB_ACCESS_ON_DEMAND |
-		       IB_ACCESS_HUGETLB | IB_ZERO_BASED))
+	if (*access & (IB_ACCESS_MW_BIND | IB_ACCESS_ON_DEMAND | IB_ACCESS_HUGETLB | IB_ZERO_BASED))
 		return -EOPNOTSUPP;
 	if (*access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |
-			IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC |
-			EP_COMPAT_ACCESS_FLUSH))
+			IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC | EP_COMPAT_ACCESS_FLUSH))
 		return -EINVAL;
 	if (!ep_dev_is_soft(ibdev))
 		*access |= hints & IB_ACCESS_RELAXED_ORDERING;
@@ -145,8 +140,7 @@ static int uep_mr_check_driver(struct ib_device *ibdev)
 static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, u64 *nr)
 {
 	*nr = uep_mr_nr_pages(addr, length);
-	return uep_charge_pages(mr->obj.session, *nr) ?
-	       uep_mr_too_large(addr, length) : 0;
+	return uep_charge_pages(mr->obj.session, *nr) ? uep_mr_too_large(addr, length) : 0;
 }
 
 /* Called inside ep_dev_enter(). */
@@ -157,20 +151,17 @@ static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_reg_mr *arg)
 
 	ret = uep_mr_check_driver(ibdev);
 	if (!ret)
-		ret = uep_mr_check_range(ibdev, arg->addr, arg->length,
-					 arg->iova);
+		ret = uep_mr_check_range(ibdev, arg->addr, arg->length, arg->iova);
 	if (!ret)
 		ret = uep_mr_check_access(ibdev, &arg->access);
 	if (!ret)
 		ret = uep_mr_charge(mr, arg->addr, arg->length, &mr->nr_pages);
 	if (ret)
 		return ret;
-	ret = ep_res_init(&mr->res, mr->obj.dev, EP_RES_MR, &uep_obj_res_ops,
-			  uep_mr_destroy_hw);
+	ret = ep_res_init(&mr->res, mr->obj.dev, EP_RES_MR, &uep_obj_res_ops, uep_mr_destroy_hw);
 	if (ret)
 		goto err_pages;
-	mr->ibmr = ib_reg_user_mr(mr->pd->pd.ibpd, arg->addr, arg->length,
-				  arg->iova, arg->access);
+	mr->ibmr = ib_reg_user_mr(mr->pd->pd.ibpd, arg->addr, arg->length, arg->iova, arg->access);
 	if (IS_ERR(mr->ibmr)) {
 		ret = PTR_ERR(mr->ibmr);
 		goto err_res;
@@ -244,8 +235,7 @@ static void uep_mr_replace(struct uep_mr *mr, struct ib_mr *new)
 }
 
 /* What the driver has changed, or has made instead. */
-static void uep_mr_changed(struct uep_mr *mr, struct ib_mr *new,
-			   const struct rdma_ep_rereg_mr *arg)
+static void uep_mr_changed(struct uep_mr *mr, struct ib_mr *new, const struct rdma_ep_rereg_mr *arg)
 {
 	if (arg->flags & RDMA_EP_REREG_ACCESS)
 		mr->access = arg->access;
@@ -277,10 +267,8 @@ static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_rereg_mr *arg)
 	if (ret)
 		return ret;
 	xa_store(mrs, lkey, XA_ZERO_ENTRY, 0); /* keeps its place */
-	new = mr->ibmr->device->ops.rereg_user_mr(mr->ibmr, arg->flags,
-						  arg->addr, arg->length,
-						  arg->iova, arg->access,
-						  mr->ibmr->pd, NULL);
+	new = mr->ibmr->device->ops.rereg_user_mr(mr->ibmr, arg->flags, arg->addr, arg->length,
+						  arg->iova, arg->access, mr->ibmr->pd, NULL);
 	if (IS_ERR(new)) {
 		ret = PTR_ERR(new);
 	} else {
@@ -311,11 +299,9 @@ static int uep_mr_check_rereg(struct uep_mr *mr, struct ib_device *ibdev,
 	if (ret)
 		return ret;
 	if (arg->flags & RDMA_EP_REREG_TRANSLATION)
-		return uep_mr_check_range(ibdev, arg->addr, arg->length,
-					  arg->iova);
+		return uep_mr_check_range(ibdev, arg->addr, arg->length, arg->iova);
 	/* Memory that has been pinned to be read. Not all drivers look. */
-	return ib_access_writable(arg->access) && !mr->pinned_writable ?
-	       -EACCES : 0;
+	return ib_access_writable(arg->access) && !mr->pinned_writable ? -EACCES : 0;
 }
 
 int uep_rereg_mr(struct uep_cmd *cmd)

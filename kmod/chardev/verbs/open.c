@@ -4,8 +4,7 @@
  */
 #include "verbs.h"
 
-static struct uep_ctx *uep_ctx_create_default(struct uep_session *s,
-					      struct ep_dev *dev)
+static struct uep_ctx *uep_ctx_create_default(struct uep_session *s, struct ep_dev *dev)
 {
 	struct uep_ctx *ctx;
 	struct uep_pd *pd;
@@ -120,11 +119,10 @@ int uep_open_device(struct uep_cmd *cmd)
 	if (ret)
 		goto out;
 	arg->ctx = ctx->obj.handle;
-	arg->async_fd = uep_queue_add_file(cmd, &ctx->async->q);
+	arg->async_fd = uep_queue_add_file(cmd, ctx->async);
 	if (arg->async_fd < 0)
 		ret = arg->async_fd;
 out:
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	return ret;
 }

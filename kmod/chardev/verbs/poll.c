@@ -57,8 +57,8 @@ static bool uep_cq_asked(struct uep_cq *cq)
 void uep_cq_completed(struct uep_cq *cq)
 {
 	uep_cq_set_pending(cq);
-	if (uep_cq_asked(cq))
-		uep_comp_post(cq);
+	if (uep_cq_asked(cq) && cq->chan)
+		uep_node_post(cq->chan, &cq->comp, 0);
 }
 
 /*
@@ -69,7 +69,8 @@ void uep_cq_lost(struct uep_cq *cq)
 {
 	cq->dead = true;
 	uep_cq_set_pending(cq);
-	uep_comp_post(cq);
+	if (cq->chan)
+		uep_node_post(cq->chan, &cq->comp, 0);
 }
 
 /* The ABI's flags, which are those of libibverbs. */
@@ -90,14 +91,12 @@ static u32 uep_wc_flags(int flags)
 }
 
 /* Returns false for a completion that belongs to nobody any more. */
-static bool uep_wc_to_user(struct uep_cq *cq, struct rdma_ep_wc *dst,
-			   const struct ib_wc *src)
+static bool uep_wc_to_user(struct uep_cq *cq, struct rdma_ep_wc *dst, const struct ib_wc *src)
 {
 	const struct uep_qp *qp;
 
 	memset(dst, 0, sizeof(*dst));
-	if (!uep_wq_complete(cq->obj.session, src->wr_id, src->qp, &dst->wr_id,
-			     &dst->qp_num))
+	if (!uep_wq_complete(cq->obj.session, src->wr_id, src->qp, &dst->wr_id, &dst->qp_num))
 		return false;
 	if (!dst->qp_num) {
 		qp = xa_load(&cq->qps, (unsigned long)src->qp);
@@ -117,8 +116,7 @@ static bool uep_wc_to_user(struct uep_cq *cq, struct rdma_ep_wc *dst,
 	return true;
 }
 
-static void uep_cq_trace_errors(const struct uep_cq *cq,
-				const struct rdma_ep_wc *wc, u32 nr)
+static void uep_cq_trace_errors(const struct uep_cq *cq, const struct rdma_ep_wc *wc, u32 nr)
 {
 	for (; nr--; wc++)
 		if (wc->status != IB_WC_SUCCESS)
@@ -130,8 +128,7 @@ static void uep_cq_trace_errors(const struct uep_cq *cq,
  * cq->hw->poll_lock is held. Returns how many the device had, or its error; *@nr of
  * them are for the user.
  */
-static int uep_cq_poll_hw(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
-			  u32 *nr)
+static int uep_cq_poll_hw(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc, u32 *nr)
 {
 	struct ib_wc *ibwc = cq->hw->wc;
 	int n, i;
@@ -210,8 +207,7 @@ static u32 uep_cq_poll_held(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc)
  * Up to one batch; cq->hw->poll_lock is held. Returns 1 if there may be more, 0 if
  * not, or an errno.
  */
-static int uep_cq_poll(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc,
-		       u32 *nr)
+static int uep_cq_poll(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc, u32 *nr)
 {
 	int ret;
 
@@ -319,8 +315,7 @@ void uep_cq_drain(struct uep_cq *cq)
  */
 void uep_cq_harvest(struct uep_cq *cq)
 {
-	if (!READ_ONCE(cq->by_itself) ||
-	    !READ_ONCE(cq->ring.shared->pending) ||
+	if (!READ_ONCE(cq->by_itself) || !READ_ONCE(cq->ring.shared->pending) ||
 	    !mutex_trylock(&cq->hw->poll_lock))
 		return;
 	uep_cq_fill(cq);
@@ -349,8 +344,7 @@ static int uep_cq_poll_ring(struct uep_cq *cq)
  * The completions, and how many they are with those before. Written with no lock
  * held: a fault may take as long as the user likes.
  */
-static int uep_cq_deliver(struct uep_cmd *cmd, const struct rdma_ep_wc *wc,
-			  u32 nr)
+static int uep_cq_deliver(struct uep_cmd *cmd, const struct rdma_ep_wc *wc, u32 nr)
 {
 	struct rdma_ep_poll_cq __user *uarg = cmd->uarg;
 	struct rdma_ep_poll_cq *arg = cmd->arg;
@@ -440,8 +434,7 @@ static void uep_cq_complete_once(struct uep_cq_hw *hw, struct ib_pd *pd)
 		goto out;
 	WRITE_ONCE(hw->disarming, true);
 	if (!ib_post_recv(qp, &wr, &bad))
-		wait_var_event_timeout(&hw->armed, !READ_ONCE(hw->armed),
-				       UEP_DISARM_TIME);
+		wait_var_event_timeout(&hw->armed, !READ_ONCE(hw->armed), UEP_DISARM_TIME);
 	WRITE_ONCE(hw->disarming, false);
 out:
 	ib_destroy_qp(qp);
@@ -450,8 +443,8 @@ out:
 /*
  * rxe that has been told to notify of whatever comes next does so, though it is told
  * later that solicited completions are enough. So something comes, unless the user has
- * asked for it: another CQ object may have used the hardware CQ before. (It is empty, or it would have
- * notified.) hw->poll_lock is held.
+ * asked for it: another CQ object may have used the hardware CQ before. (It is empty, or it
+ * would have notified.) hw->poll_lock is held.
  */
 static void uep_cq_disarm(struct uep_cq *cq)
 {
@@ -460,8 +453,7 @@ static void uep_cq_disarm(struct uep_cq *cq)
 	int srcu;
 
 	if (!READ_ONCE(cq->hw->armed) || READ_ONCE(cq->asked) ||
-	    (cq->ring.shared && READ_ONCE(cq->ring.shared->armed)) ||
-	    ep_dev_enter(dev, &srcu))
+	    (cq->ring.shared && READ_ONCE(cq->ring.shared->armed)) || ep_dev_enter(dev, &srcu))
 		return;
 	pd = ep_is_rxe(dev->ibdev) ? ib_alloc_pd(dev->ibdev, 0) : NULL;
 	if (!IS_ERR_OR_NULL(pd)) {
@@ -486,8 +478,7 @@ static int uep_cq_ask(struct uep_cq *cq, bool solicited)
 		WRITE_ONCE(cq->hw->armed, true);
 	}
 	smp_store_mb(cq->asked, 1); /* before the handler is called */
-	return ib_req_notify_cq(cq->hw->cq.ibcq, solicited ?
-				IB_CQ_SOLICITED : IB_CQ_NEXT_COMP);
+	return ib_req_notify_cq(cq->hw->cq.ibcq, solicited ? IB_CQ_SOLICITED : IB_CQ_NEXT_COMP);
 }
 
 int uep_notify_cq(struct uep_cmd *cmd)

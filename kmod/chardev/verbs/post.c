@@ -1,149 +1,305 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Posting work requests: the user's list, and the memory that it names.
+ * Posting work requests.
  *
  * Drivers trust kernel consumers: keys, addresses, opcodes and flags are taken
  * as they come. So everything is copied once, checked on the copy, and only what
- * is on the lists here, in send.c and in recv.c is passed on. Nothing that a
- * driver would refuse half way is given to it; what it still refuses is rolled
- * back.
+ * is on the lists here and in send.c is passed on. Nothing that a driver would
+ * refuse half way is given to it; what it still refuses is rolled back.
  */
-#include <linux/slab.h>
-#include <linux/uaccess.h>
+#include <linux/sched/signal.h>
 
 #include "../trace.h"
 #include "post.h"
 
-/* The user's entries are posted from the copy as they are. */
-static_assert(sizeof(struct rdma_ep_sge) == sizeof(struct ib_sge));
-static_assert(offsetof(struct rdma_ep_sge, addr) ==
-	      offsetof(struct ib_sge, addr));
-static_assert(offsetof(struct rdma_ep_sge, length) ==
-	      offsetof(struct ib_sge, length));
-static_assert(offsetof(struct rdma_ep_sge, lkey) ==
-	      offsetof(struct ib_sge, lkey));
+/* Sends and receives are chained, and taken back, by the same members. */
+static_assert(offsetof(struct ib_send_wr, next) == offsetof(struct ib_recv_wr, next));
+static_assert(offsetof(struct ib_send_wr, wr_id) == offsetof(struct ib_recv_wr, wr_id));
+static_assert(offsetof(struct ib_send_wr, sg_list) == offsetof(struct ib_recv_wr, sg_list));
+static_assert(offsetof(struct ib_send_wr, num_sge) == offsetof(struct ib_recv_wr, num_sge));
 
-static int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg)
+/* Where requests are posted: a QP's send or receive queue, or a shared one. */
+struct uep_post_queue {
+	struct uep_wq *wq;
+	struct uep_pd *pd;
+	struct uep_qp *qp;		/* NULL: an SRQ */
+	struct uep_srq *srq;
+	bool send;
+	u32 max_sge;			/* of a receive */
+};
+
+/* Checks one receive, which is the next of the batch. */
+static int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf,
+			struct uep_post_batch *b)
 {
-	arg->posted = 0;
-	if (!arg->num)
+	struct ib_recv_wr *wr = &b->wr[b->nr].recv;
+	const struct rdma_ep_recv_wr *u;
+	struct ib_sge *sge;
+	u64 total;
+	int n;
+
+	u = uep_post_next(buf, sizeof(*u));
+	if (!u || u->reserved || u->num_sge > q->max_sge)
 		return -EINVAL;
-	if (arg->wrs_len > UEP_MAX_POST_BYTES)
-		return -E2BIG;
-	buf->data = (u8 *)buf->stack;
-	if (arg->wrs_len > sizeof(buf->stack)) {
-		buf->data = kvmalloc(arg->wrs_len, GFP_KERNEL_ACCOUNT);
-		if (!buf->data)
-			return -ENOMEM;
-	}
-	buf->len = arg->wrs_len;
-	buf->pos = 0;
-	if (!copy_from_user(buf->data, u64_to_user_ptr(arg->wrs), buf->len))
+	sge = uep_post_next(buf, (u64)u->num_sge * sizeof(*sge));
+	if (!sge)
+		return -EINVAL;
+	n = uep_post_sges(q->pd, sge, u->num_sge, true, &total);
+	if (n < 0)
+		return n;
+	if (total > q->pd->obj.dev->max_recv_sz)
+		return -EINVAL;
+	b->wr_id[b->nr] = u->wr_id;
+	wr->sg_list = sge;
+	wr->num_sge = n;
+	return 0;
+}
+
+static bool uep_batch_push(struct uep_post_queue *q, struct uep_post_batch *b, u32 n)
+{
+	const struct ib_send_wr *wr = &b->wr[n].wr;
+
+	return uep_wq_push(q->wq, b->wr_id[n],
+			   !q->send || q->qp->qp.sq_sig_all || (wr->send_flags & IB_SEND_SIGNALED),
+			   q->send && wr->opcode == IB_WR_RDMA_READ, &b->wr[n].recv.wr_id);
+}
+
+/* @bad: the first that is not on the queue */
+static int uep_batch_post_hw(struct uep_post_queue *q, const union uep_wr *wr,
+			     const union uep_wr **bad)
+{
+	const struct ib_recv_wr **bad_recv = (void *)bad;
+	const struct ib_send_wr **bad_send = (void *)bad;
+
+	if (q->send)
+		return ib_post_send(q->qp->qp.ibqp, &wr->wr, bad_send);
+	if (q->srq)
+		return ib_post_srq_recv(q->srq->srq.ibsrq, &wr->recv, bad_recv);
+	return ib_post_recv(q->qp->qp.ibqp, &wr->recv, bad_recv);
+}
+
+/* A request is on the queue; wq->lock is held. */
+static void uep_wq_count(struct uep_wq *wq, const struct ib_recv_wr *wr)
+{
+	int i;
+
+	wq->traffic.posted++;
+	for (i = 0; i < wr->num_sge; i++)
+		wq->traffic.bytes += wr->sg_list[i].length;
+}
+
+/*
+ * Posts from the @first of the batch on. Returns how many are on the queue;
+ * *@err is why there are no more.
+ */
+static u32 uep_batch_post(struct uep_post_queue *q, struct uep_post_batch *b, u32 first, int *err)
+{
+	const union uep_wr *bad = NULL;
+	struct uep_wq *wq = q->wq;
+	struct uep_qp *qp = q->qp;
+	u32 i, n = first, good;
+	int ret;
+
+again:
+	*err = q->send ? wait_on_bit(&qp->qp.cm_use, EP_QP_ACCEPTING, TASK_KILLABLE) : 0;
+	if (*err)
 		return 0;
-	if (buf->data != (u8 *)buf->stack)
-		kvfree(buf->data);
-	return -EFAULT;
+	/*
+	 * _bh: rxe of Linux 6.1 hands a kernel consumer's sends to a tasklet,
+	 * which runs when the lock is dropped instead of some time later.
+	 */
+	spin_lock_bh(&wq->lock);
+	if (q->send && unlikely(test_bit(EP_QP_ACCEPTING, &qp->qp.cm_use))) {
+		spin_unlock_bh(&wq->lock);
+		goto again;
+	}
+	if (wq->dead)
+		*err = -EIO;
+	/* The send queue of an iWARP QP is moved by its driver, which checks. */
+	else if (qp && !(q->send && qp->iwarp) &&
+		 READ_ONCE(qp->qp.state) < (q->send ? IB_QPS_RTS : IB_QPS_INIT))
+		*err = -EINVAL;
+	for (; !*err && n < b->nr; n++) {
+		if (!uep_batch_push(q, b, n)) {
+			*err = -ENOMEM;
+			break;
+		}
+		if (n > first)
+			b->wr[n - 1].recv.next = &b->wr[n].recv;
+		b->wr[n].recv.next = NULL;
+	}
+	good = n;
+	if (n > first) {
+		ret = uep_batch_post_hw(q, &b->wr[first], &bad);
+		if (ret) {
+			*err = ret;
+			for (good = first; good < n; good++)
+				if (&b->wr[good] == bad)
+					break;
+		}
+		for (i = n; i > good; i--)
+			uep_wq_pop(wq, b->wr[i - 1].recv.wr_id);
+		for (i = first; i < good; i++)
+			uep_wq_count(wq, &b->wr[i].recv);
+	}
+	spin_unlock_bh(&wq->lock);
+	return good - first;
 }
 
-static void uep_post_free(struct uep_post_buf *buf)
+/*
+ * Of what has been received from an SRQ the completions are in the CQs of its QPs, and
+ * have slots until they are taken. Each CQ, as long as there is no free one.
+ */
+static void uep_srq_drain(struct uep_srq *srq)
 {
-	if (buf->data != (u8 *)buf->stack)
-		kvfree(buf->data);
+	struct uep_session *s = srq->obj.session;
+	const struct uep_cq *last = NULL;
+	struct uep_qp *qp;
+	unsigned long key;
+
+	if (srq->cq) {
+		uep_cq_drain(srq->cq);
+		return;
+	}
+	rcu_read_lock();
+	xa_for_each(&s->qps, key, qp) {
+		if (qp->srq != srq || qp->recv_cq == last || !kref_get_unless_zero(&qp->obj.ref))
+			continue;
+		rcu_read_unlock();
+		last = qp->recv_cq;
+		uep_cq_drain(qp->recv_cq);
+		uep_obj_put(&qp->obj);
+		cond_resched();
+		rcu_read_lock();
+		if (READ_ONCE(srq->wq.order[0].used) < srq->wq.size ||
+		    fatal_signal_pending(current))
+			break;
+	}
+	rcu_read_unlock();
 }
 
-/* The next @len bytes, which the caller may change, or NULL. */
-void *uep_post_next(struct uep_post_buf *buf, u64 len)
+/* Done with what is in the batch. */
+static void uep_batch_drop(struct uep_post_queue *q, struct uep_post_batch *b)
 {
-	void *ret = buf->data + buf->pos;
+	u32 i;
 
-	if (len > buf->len - buf->pos)
-		return NULL;
-	buf->pos += len;
+	for (i = 0; q->send && i < b->nr; i++)
+		if (b->ah[i])
+			uep_ah_put(b->ah[i]);
+	b->nr = 0;
+}
+
+/* Slots are those of requests whose completion the user has not polled. */
+static void uep_post_drain(struct uep_post_queue *q)
+{
+	if (q->srq)
+		uep_srq_drain(q->srq);
+	else
+		uep_cq_drain(q->send ? q->qp->send_cq : q->qp->recv_cq);
+}
+
+static u32 uep_batch_flush(struct uep_post_queue *q, struct uep_post_batch *b, int *err)
+{
+	u32 done;
+
+	done = uep_batch_post(q, b, 0, err);
+	if (*err == -ENOMEM) {
+		/* The device may have room nevertheless. */
+		uep_post_drain(q);
+		done += uep_batch_post(q, b, done, err);
+	}
+	uep_batch_drop(q, b);
+	return done;
+}
+
+/*
+ * Before a list of sends is posted as a whole. One that makes several batches is gone
+ * through; the only batch of one that does not is posted when it is complete.
+ */
+static int uep_post_check_all(struct uep_post_queue *q, u32 num, struct uep_post_buf *buf,
+			      struct uep_post_batch *b)
+{
+	u32 left, max = q->qp->qp.cap.max_send_wr;
+	int ret;
+
+	for (left = num > UEP_POST_BATCH ? num : 0; left; left--) {
+		ret = uep_send_add(q->qp, buf, b);
+		if (b->ah[0])
+			uep_ah_put(b->ah[0]);
+		if (ret)
+			return ret;
+	}
+	buf->pos = 0;
+	if (uep_wq_has_room(q->wq, max, num))
+		return 0;
+	uep_post_drain(q);
+	return uep_wq_has_room(q->wq, max, num) ? 0 : -ENOMEM;
+}
+
+/* Posts what is in the buffer, and counts in arg->posted. */
+static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma_ep_post *arg,
+					   struct uep_post_buf *buf)
+{
+	struct uep_post_batch b __uninitialized;
+	int ret, err;
+	u32 left;
+
+	/* Without its device the memory regions are gone, too: say which. */
+	if (READ_ONCE(q->wq->dead))
+		return -EIO;
+	ret = uep_wq_prepare(q->wq);
+	b.nr = 0;
+	/* (Only POST_SEND has the flag.) */
+	if (!ret && (arg->flags & RDMA_EP_POST_ALL))
+		ret = uep_post_check_all(q, arg->num, buf, &b);
+	for (left = arg->num; left && !ret; left--) {
+		ret = q->send ? uep_send_add(q->qp, buf, &b) : uep_recv_add(q, buf, &b);
+		if (ret) {
+			if (q->send && b.ah[b.nr])
+				uep_ah_put(b.ah[b.nr]);
+			if (arg->flags & RDMA_EP_POST_ALL)
+				uep_batch_drop(q, &b);
+			break;
+		}
+		if (++b.nr == UEP_POST_BATCH)
+			arg->posted += uep_batch_flush(q, &b, &ret);
+	}
+	if (b.nr) {
+		arg->posted += uep_batch_flush(q, &b, &err);
+		if (err)
+			ret = err;
+	}
 	return ret;
 }
 
-/*
- * Checks entries and drops empty ones, which mean 2^31 bytes to some hardware.
- * Returns how many are left. What is behind them is empty then, so that it can
- * be done again.
- */
-int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
-		  u64 *total)
+/* With an SRQ, receives are posted there. An XRC target only receives, and that from SRQs. */
+static bool uep_post_to_qp(struct uep_post_queue *q, struct uep_qp *qp, bool send)
 {
-	u32 i, left = 0;
-
-	*total = 0;
-	for (i = 0; i < num; i++) {
-		if (!sge[i].length)
-			continue;
-		if (!uep_mr_check(pd, &sge[i], write))
-			return -EINVAL;
-		*total += sge[i].length;
-		sge[left++] = sge[i];
-	}
-	for (i = left; i < num; i++)
-		sge[i].length = 0;
-	return left;
+	*q = (struct uep_post_queue) {
+		.wq = send ? &qp->sq : &qp->rq,
+		.pd = qp->pd,
+		.qp = qp,
+		.send = send,
+		.max_sge = qp->qp.cap.max_recv_sge,
+	};
+	return !qp->xrcd && (send || !(qp->srq || qp->qp.type == IB_QPT_XRC_INI));
 }
 
-/* For traces: of the first send. */
-static u32 uep_post_opcode(const struct uep_post_buf *buf)
+static void uep_post_to_srq(struct uep_post_queue *q, struct uep_srq *srq)
 {
-	const struct rdma_ep_send_wr *u = (void *)buf->data;
-
-	return buf->len < sizeof(*u) ? 0 : u->opcode;
+	*q = (struct uep_post_queue) {
+		.wq = &srq->wq,
+		.pd = srq->pd,
+		.srq = srq,
+		.max_sge = srq->max_sge,
+	};
 }
 
-/*
- * For traces, which have time: the data that the first @nr requests name. They are on
- * the queue, so all has been checked.
- */
-static u64 uep_post_bytes(const struct uep_post_buf *buf, u32 nr, bool send)
+static int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type, bool send)
 {
-	const u8 *pos = buf->data;
-	const struct ib_sge *sge;
-	u64 bytes = 0;
-	u32 num;
-
-	while (nr--) {
-		if (send) {
-			const struct rdma_ep_send_wr *u = (const void *)pos;
-
-			pos += sizeof(*u) + ALIGN(u->inline_len, 8);
-			bytes += u->inline_len;
-			num = u->num_sge;
-		} else {
-			const struct rdma_ep_recv_wr *u = (const void *)pos;
-
-			pos += sizeof(*u);
-			num = u->num_sge;
-		}
-		sge = (const void *)pos;
-		pos += num * sizeof(*sge);
-		while (num--)
-			bytes += sge++->length;
-	}
-	return bytes;
-}
-
-/* Called if rdma_ep_post is traced. */
-void uep_post_trace(const struct uep_obj *obj, const struct rdma_ep_post *arg,
-		    const struct uep_post_buf *buf, bool send, int ret)
-{
-	trace_rdma_ep_post(obj, arg, send ? uep_post_opcode(buf) : UEP_TRACE_RECV,
-			   uep_post_bytes(buf, arg->posted, send), ret);
-}
-
-/*
- * What all post commands do. @fn posts what is in the buffer to the object, and
- * counts in arg->posted.
- */
-int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type,
-	     int (*fn)(struct uep_obj *obj, struct rdma_ep_post *arg,
-		       struct uep_post_buf *buf))
-{
-	struct rdma_ep_post *arg = cmd->arg;
 	struct uep_post_buf buf __uninitialized;
+	struct rdma_ep_post *arg = cmd->arg;
+	struct uep_post_queue q;
 	struct uep_obj *obj;
 	int ret;
 
@@ -152,10 +308,36 @@ int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type,
 		return ret;
 	ret = -ENOENT;
 	obj = uep_obj_lookup(cmd->s, arg->handle, type);
-	if (obj) {
-		ret = uep_obj_error(obj, fn(obj, arg, &buf));
-		uep_obj_put(obj);
-	}
+	if (!obj)
+		goto out_free;
+	ret = -EINVAL;
+	if (type == RDMA_EP_OBJ_SRQ)
+		uep_post_to_srq(&q, container_of(obj, struct uep_srq, obj));
+	else if (!uep_post_to_qp(&q, container_of(obj, struct uep_qp, obj), send))
+		goto out;
+	ret = uep_post_all(&q, arg, &buf);
+	if (trace_rdma_ep_post_enabled())
+		uep_post_trace(obj, arg, &buf, send, ret);
+	if (q.qp)
+		uep_qp_harvest(q.qp);
+out:
+	ret = uep_obj_done(obj, ret);
+out_free:
 	uep_post_free(&buf);
 	return ret;
+}
+
+int uep_post_send(struct uep_cmd *cmd)
+{
+	return uep_post(cmd, RDMA_EP_OBJ_QP, true);
+}
+
+int uep_post_recv(struct uep_cmd *cmd)
+{
+	return uep_post(cmd, RDMA_EP_OBJ_QP, false);
+}
+
+int uep_post_srq_recv(struct uep_cmd *cmd)
+{
+	return uep_post(cmd, RDMA_EP_OBJ_SRQ, false);
 }

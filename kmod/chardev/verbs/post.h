@@ -19,22 +19,30 @@ struct uep_post_buf {
 	u64 stack[UEP_POST_STACK / sizeof(u64)];
 };
 
-int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type,
-	     int (*fn)(struct uep_obj *obj, struct rdma_ep_post *arg,
-		       struct uep_post_buf *buf));
+int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg);
+void uep_post_free(struct uep_post_buf *buf);
 void *uep_post_next(struct uep_post_buf *buf, u64 len);
 void uep_post_trace(const struct uep_obj *obj, const struct rdma_ep_post *arg,
 		    const struct uep_post_buf *buf, bool send, int ret);
-int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write,
-		  u64 *total);
+int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write, u64 *total);
 
-/* A request of these entries is on the queue; wq->lock is held. */
-static inline void uep_wq_count(struct uep_wq *wq, const struct ib_sge *sge,
-				int num)
-{
-	wq->traffic.posted++;
-	while (num-- > 0)
-		wq->traffic.bytes += sge++->length;
-}
+union uep_wr {
+	struct ib_recv_wr recv;
+	struct ib_send_wr wr;
+	struct ib_rdma_wr rdma;
+	struct ib_atomic_wr atomic;
+	struct ib_ud_wr ud;
+};
+
+/* Requests that have been checked and not yet posted. */
+struct uep_post_batch {
+	u32 nr;
+	union uep_wr wr[UEP_POST_BATCH];
+	struct ib_sge sge[UEP_POST_BATCH][2];	/* of sends, that are not the user's */
+	struct uep_ah *ah[UEP_POST_BATCH];	/* of sends (references) */
+	u64 wr_id[UEP_POST_BATCH];
+};
+
+int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_batch *b);
 
 #endif /* RDMA_EP_POST_H */

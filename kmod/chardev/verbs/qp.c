@@ -11,7 +11,7 @@ void uep_qp_event(struct ib_event *event, void *context)
 {
 	struct uep_qp *qp = context;
 
-	uep_async_post(qp->ctx->async, &qp->async, event->event);
+	uep_node_post(qp->ctx->async, &qp->async, event->event);
 }
 
 /* Takes the locks that posts hold: afterwards none is in the driver. */
@@ -106,7 +106,7 @@ static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 
 	xa_cmpxchg(&obj->session->qps, qp->key, qp, NULL, 0);
 	/* Being destroyed is no event. */
-	out->events_reported = uep_async_purge(qp->ctx->async, &qp->async);
+	out->events_reported = uep_node_purge(qp->ctx->async, &qp->async);
 }
 
 static void uep_qp_free(struct uep_obj *obj)
@@ -159,7 +159,7 @@ struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid
 	qp->ctx = ctx;
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
-	uep_async_node_init(&qp->async, uid);
+	qp->async.uid = uid;
 	return qp;
 }
 
@@ -188,8 +188,7 @@ void uep_qp_learn_port(struct uep_qp *qp, u32 port)
 }
 
 /* The session's QP of that number on the device, with a reference, or NULL. */
-struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
-			     u32 qp_num)
+struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev, u32 qp_num)
 {
 	struct uep_qp *qp;
 
@@ -197,8 +196,7 @@ struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
 		return NULL;
 	rcu_read_lock();
 	qp = xa_load(&s->qps, uep_qp_key_of(dev, qp_num));
-	if (qp && (qp->obj.dev != dev ||
-		   !kref_get_unless_zero(&qp->obj.ref)))
+	if (qp && (qp->obj.dev != dev || !kref_get_unless_zero(&qp->obj.ref)))
 		qp = NULL;
 	rcu_read_unlock();
 	return qp;

@@ -59,16 +59,14 @@ int uep_query_devices(struct uep_cmd *cmd)
 		bool mine = false;
 
 		if (!ep_dev_enter(dev, &srcu)) {
-			mine = rdma_dev_access_netns(dev->ibdev,
-						     current->nsproxy->net_ns);
+			mine = rdma_dev_access_netns(dev->ibdev, current->nsproxy->net_ns);
 			uep_device_to_user(&rec, dev);
 			ep_dev_exit(dev, srcu);
 		}
 		ep_dev_put(dev);
 		if (!mine)
 			continue;
-		if (arg->num < arg->max &&
-		    copy_to_user(udevs + arg->num, &rec, sizeof(rec)))
+		if (arg->num < arg->max && copy_to_user(udevs + arg->num, &rec, sizeof(rec)))
 			return -EFAULT;
 		arg->num++;
 	}
@@ -99,8 +97,7 @@ static u64 uep_device_caps(const struct ib_device *ibdev)
 	return ibdev->attrs.device_cap_flags & offered;
 }
 
-static void uep_device_attr(struct ib_uverbs_query_device_resp *dst,
-			    struct ib_device *ibdev)
+static void uep_device_attr(struct ib_uverbs_query_device_resp *dst, struct ib_device *ibdev)
 {
 	const struct ib_device_attr *attr = &ibdev->attrs;
 
@@ -153,13 +150,11 @@ int uep_query_device(struct uep_cmd *cmd)
 	/* No command reads it. */
 	arg->hca_core_clock = 0;
 	arg->timestamp_mask = 0;
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	return 0;
 }
 
-static void uep_port_attr(struct ib_uverbs_query_port_resp *dst,
-			  const struct ib_port_attr *attr,
+static void uep_port_attr(struct ib_uverbs_query_port_resp *dst, const struct ib_port_attr *attr,
 			  struct ib_device *ibdev, u32 port)
 {
 	memset(dst, 0, sizeof(*dst));
@@ -221,11 +216,9 @@ int uep_query_port(struct uep_cmd *cmd)
 	if (!ret) {
 		uep_port_attr(&arg->attr, &attr, dev->ibdev, arg->port_num);
 		arg->port_cap_flags2 = attr.port_cap_flags2;
-		arg->netdev_index = uep_port_ifindex(dev->ibdev,
-						     arg->port_num);
+		arg->netdev_index = uep_port_ifindex(dev->ibdev, arg->port_num);
 	}
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	return ret;
 }
 
@@ -272,14 +265,12 @@ int uep_query_gid(struct uep_cmd *cmd)
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	ret = uep_gid(dev->ibdev, arg);
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	return ret;
 }
 
 /* The core does not ask whose interface it is. */
-static void uep_gid_entry_ifindex(struct ib_device *ibdev,
-				  struct ib_uverbs_gid_entry *entry)
+static void uep_gid_entry_ifindex(struct ib_device *ibdev, struct ib_uverbs_gid_entry *entry)
 {
 	const struct ib_gid_attr *attr;
 
@@ -292,8 +283,7 @@ static void uep_gid_entry_ifindex(struct ib_device *ibdev,
 }
 
 /* Returns the number of entries in the array, or an errno. */
-static ssize_t uep_gid_table(struct ib_device *ibdev,
-			     struct ib_uverbs_gid_entry **entries)
+static ssize_t uep_gid_table(struct ib_device *ibdev, struct ib_uverbs_gid_entry **entries)
 {
 	size_t size = 0;
 	ssize_t ret, i;
@@ -328,16 +318,14 @@ int uep_query_gid_table(struct uep_cmd *cmd)
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	num = uep_gid_table(dev->ibdev, &entries);
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	if (num < 0)
 		return num;
 
 	arg->num = num;
 	if (num > arg->max)
 		num = -EINVAL;
-	else if (copy_to_user(u64_to_user_ptr(arg->entries), entries,
-			      num * sizeof(*entries)))
+	else if (copy_to_user(u64_to_user_ptr(arg->entries), entries, num * sizeof(*entries)))
 		num = -EFAULT;
 	kvfree(entries);
 	return num < 0 ? num : 0;
@@ -353,13 +341,10 @@ int uep_query_pkey(struct uep_cmd *cmd)
 	dev = uep_dev_lookup(arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
-	if (rdma_is_port_valid(dev->ibdev, arg->port_num) &&
-	    arg->pkey_index <= U16_MAX)
-		ret = ib_query_pkey(dev->ibdev, arg->port_num, arg->pkey_index,
-				    &pkey);
+	if (rdma_is_port_valid(dev->ibdev, arg->port_num) && arg->pkey_index <= U16_MAX)
+		ret = ib_query_pkey(dev->ibdev, arg->port_num, arg->pkey_index, &pkey);
 	if (!ret)
 		arg->pkey = pkey;
-	ep_dev_exit(dev, srcu);
-	ep_dev_put(dev);
+	uep_dev_leave(dev, srcu);
 	return ret;
 }

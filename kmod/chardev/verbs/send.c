@@ -1,28 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Posting sends.
+ * Checking sends.
  */
 #include <linux/nospec.h>
 
 #include "../../compat.h"
 #include "post.h"
-#include "../trace.h"
-
-union uep_send_wr {
-	struct ib_send_wr wr;
-	struct ib_rdma_wr rdma;
-	struct ib_atomic_wr atomic;
-	struct ib_ud_wr ud;
-};
-
-/* Sends that have been checked and not yet posted. */
-struct uep_send_batch {
-	u32 nr;
-	union uep_send_wr wr[UEP_POST_BATCH];
-	struct ib_sge sge[UEP_POST_BATCH][2];	/* that are not the user's */
-	struct uep_ah *ah[UEP_POST_BATCH];
-	u64 wr_id[UEP_POST_BATCH];
-};
 
 #define UEP_RC		BIT(IB_QPT_RC)
 #define UEP_UC		BIT(IB_QPT_UC)
@@ -76,12 +59,10 @@ static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
 
 	if (opcode >= ARRAY_SIZE(uep_send_ops))
 		return ERR_PTR(-EINVAL);
-	op = &uep_send_ops[array_index_nospec(opcode,
-					      ARRAY_SIZE(uep_send_ops))];
+	op = &uep_send_ops[array_index_nospec(opcode, ARRAY_SIZE(uep_send_ops))];
 	if ((op->qp_types & BIT(qp->qp.type)) && (!qp->iwarp || op->iwarp))
 		return op;
-	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ?
-		       -EOPNOTSUPP : -EINVAL);
+	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ? -EOPNOTSUPP : -EINVAL);
 }
 
 #define UEP_SIW_SHORT	32	/* siw's MAX_HDR_INLINE */
@@ -115,8 +96,7 @@ static void uep_siw_split(struct ib_send_wr *wr, struct ib_sge *sge)
  */
 static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 			 const struct rdma_ep_send_wr *u,
-			 struct uep_post_buf *buf, struct ib_send_wr *wr,
-			 struct ib_sge *sge)
+			 struct uep_post_buf *buf, struct ib_send_wr *wr, struct ib_sge *sge)
 {
 	u32 max_sge = qp->qp.cap.max_send_sge;
 	u64 total;
@@ -124,8 +104,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 	int n;
 
 	if (u->send_flags & IB_SEND_INLINE) {
-		if (u->num_sge || op->sink ||
-		    u->inline_len > qp->qp.cap.max_inline_data)
+		if (u->num_sge || op->sink || u->inline_len > qp->qp.cap.max_inline_data)
 			return -EINVAL;
 		data = uep_post_next(buf, ALIGN((u64)u->inline_len, 8));
 		if (!data)
@@ -168,8 +147,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 		return -EINVAL;
 	wr->sg_list = data;
 	wr->num_sge = n;
-	if (qp->siw && n == 1 && !op->sink &&
-	    uep_siw_miscopies(wr->sg_list->addr, total))
+	if (qp->siw && n == 1 && !op->sink && uep_siw_miscopies(wr->sg_list->addr, total))
 		uep_siw_split(wr, sge);
 	return 0;
 }
@@ -221,16 +199,14 @@ static int uep_send_ud(struct uep_qp *qp, const struct rdma_ep_send_wr *u,
  * that nothing after them is sent: a READ behind a fence, or where no READs were agreed
  * on; data of the request's own next to a key. (SIW-21)
  */
-static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op,
-			      u32 flags)
+static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op, u32 flags)
 {
 	bool read = op->rdma && op->sink;
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
 	int ret;
 
-	if (((flags & IB_SEND_FENCE) && read) ||
-	    ((flags & IB_SEND_INLINE) && op->imm))
+	if (((flags & IB_SEND_FENCE) && read) || ((flags & IB_SEND_INLINE) && op->imm))
 		return -EINVAL;
 	if (!read || READ_ONCE(qp->reads))
 		return 0;
@@ -244,11 +220,10 @@ static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op,
 	return 0;
 }
 
-/* Checks one send and adds it to the batch. */
-static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf,
-			struct uep_send_batch *b)
+/* Checks one send, which is the next of the batch. In any case b->ah[b->nr] is set. */
+int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_batch *b)
 {
-	union uep_send_wr *k = &b->wr[b->nr];
+	union uep_wr *k = &b->wr[b->nr];
 	const struct rdma_ep_send_wr *u;
 	const struct uep_send_op *op;
 	int ret;
@@ -287,170 +262,4 @@ static int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf,
 			     b->sge[b->nr]) ?:
 	       (qp->qp.type == IB_QPT_UD ?
 		uep_send_ud(qp, u, &k->ud, &b->ah[b->nr]) : 0);
-}
-
-static bool uep_send_signalled(struct uep_qp *qp, const struct ib_send_wr *wr)
-{
-	return qp->qp.sq_sig_all || (wr->send_flags & IB_SEND_SIGNALED);
-}
-
-/*
- * Posts from the @first of the batch on. Returns how many are on the queue;
- * *@err is why there are no more.
- */
-static u32 uep_send_post(struct uep_qp *qp, struct uep_send_batch *b, u32 first,
-			 int *err)
-{
-	const struct ib_send_wr *bad = NULL;
-	struct uep_wq *wq = &qp->sq;
-	u32 i, n = first, good;
-
-again:
-	*err = wait_on_bit(&qp->qp.cm_use, EP_QP_ACCEPTING, TASK_KILLABLE);
-	if (*err)
-		return 0;
-	/*
-	 * _bh: rxe of Linux 6.1 hands a kernel consumer's sends to a tasklet,
-	 * which runs when the lock is dropped instead of some time later.
-	 */
-	spin_lock_bh(&wq->lock);
-	if (unlikely(test_bit(EP_QP_ACCEPTING, &qp->qp.cm_use))) {
-		spin_unlock_bh(&wq->lock);
-		goto again;
-	}
-	if (wq->dead)
-		*err = -EIO;
-	/* An iWARP QP is moved by its driver, which checks. */
-	else if (!qp->iwarp && READ_ONCE(qp->qp.state) < IB_QPS_RTS)
-		*err = -EINVAL;
-	while (!*err && n < b->nr) {
-		struct ib_send_wr *wr = &b->wr[n].wr;
-
-		if (!uep_wq_push(wq, b->wr_id[n], uep_send_signalled(qp, wr),
-				 wr->opcode == IB_WR_RDMA_READ, &wr->wr_id)) {
-			*err = -ENOMEM;
-			break;
-		}
-		if (n > first)
-			b->wr[n - 1].wr.next = wr;
-		wr->next = NULL;
-		n++;
-	}
-	good = n;
-	if (n > first) {
-		int ret = ib_post_send(qp->qp.ibqp, &b->wr[first].wr, &bad);
-
-		if (ret) {
-			*err = ret;
-			for (good = first; good < n; good++)
-				if (&b->wr[good].wr == bad)
-					break;
-		}
-		for (i = n; i > good; i--)
-			uep_wq_pop(wq, b->wr[i - 1].wr.wr_id);
-		for (i = first; i < good; i++)
-			uep_wq_count(wq, b->wr[i].wr.sg_list,
-				     b->wr[i].wr.num_sge);
-	}
-	spin_unlock_bh(&wq->lock);
-	return good - first;
-}
-
-/* Done with what is in the batch. */
-static void uep_send_drop(struct uep_send_batch *b)
-{
-	u32 i;
-
-	for (i = 0; i < b->nr; i++)
-		if (b->ah[i])
-			uep_ah_put(b->ah[i]);
-	b->nr = 0;
-}
-
-static u32 uep_send_flush(struct uep_qp *qp, struct uep_send_batch *b, int *err)
-{
-	u32 done;
-
-	done = uep_send_post(qp, b, 0, err);
-	if (*err == -ENOMEM) {
-		/*
-		 * The slots are those of requests whose completion the user has
-		 * not polled. The device may have room nevertheless.
-		 */
-		uep_cq_drain(qp->send_cq);
-		done += uep_send_post(qp, b, done, err);
-	}
-	uep_send_drop(b);
-	return done;
-}
-
-/*
- * Before a list is posted as a whole. One that makes several batches is gone
- * through; the only batch of one that does not is posted when it is complete.
- */
-static int uep_send_check_all(struct uep_qp *qp, u32 num,
-			      struct uep_post_buf *buf, struct uep_send_batch *b)
-{
-	u32 left;
-	int ret;
-
-	for (left = num > UEP_POST_BATCH ? num : 0; left; left--) {
-		ret = uep_send_add(qp, buf, b);
-		if (b->ah[0])
-			uep_ah_put(b->ah[0]);
-		if (ret)
-			return ret;
-	}
-	buf->pos = 0;
-	if (uep_wq_has_room(&qp->sq, qp->qp.cap.max_send_wr, num))
-		return 0;
-	uep_cq_drain(qp->send_cq);
-	return uep_wq_has_room(&qp->sq, qp->qp.cap.max_send_wr, num) ?
-	       0 : -ENOMEM;
-}
-
-static int uep_send_all(struct uep_obj *obj, struct rdma_ep_post *arg,
-			struct uep_post_buf *buf)
-{
-	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
-	struct uep_send_batch b __uninitialized;
-	int ret, err;
-	u32 left;
-
-	/* An XRC target only receives, and that from SRQs. */
-	if (qp->xrcd)
-		return -EINVAL;
-	/* Without its device the memory regions are gone, too: say which. */
-	if (READ_ONCE(qp->sq.dead))
-		return -EIO;
-	ret = uep_wq_prepare(&qp->sq);
-	b.nr = 0;
-	if (!ret && (arg->flags & RDMA_EP_POST_ALL))
-		ret = uep_send_check_all(qp, arg->num, buf, &b);
-	for (left = arg->num; left && !ret; left--) {
-		ret = uep_send_add(qp, buf, &b);
-		if (ret) {
-			if (b.ah[b.nr])
-				uep_ah_put(b.ah[b.nr]);
-			if (arg->flags & RDMA_EP_POST_ALL)
-				uep_send_drop(&b);
-			break;
-		}
-		if (++b.nr == UEP_POST_BATCH)
-			arg->posted += uep_send_flush(qp, &b, &ret);
-	}
-	if (b.nr) {
-		arg->posted += uep_send_flush(qp, &b, &err);
-		if (err)
-			ret = err;
-	}
-	if (trace_rdma_ep_post_enabled())
-		uep_post_trace(obj, arg, buf, true, ret);
-	uep_qp_harvest(qp);
-	return ret;
-}
-
-int uep_post_send(struct uep_cmd *cmd)
-{
-	return uep_post(cmd, RDMA_EP_OBJ_QP, uep_send_all);
 }

@@ -11,7 +11,7 @@ static void uep_srq_event(struct ib_event *event, void *context)
 {
 	struct uep_srq *srq = context;
 
-	uep_async_post(srq->pd->ctx->async, &srq->async, event->event);
+	uep_node_post(srq->pd->ctx->async, &srq->async, event->event);
 }
 
 static void uep_srq_killing(struct ep_res *res)
@@ -49,7 +49,7 @@ static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	mutex_lock(&srq->modify_lock);
 	srq->dead = true;
 	mutex_unlock(&srq->modify_lock);
-	out->events_reported = uep_async_purge(srq->pd->ctx->async, &srq->async);
+	out->events_reported = uep_node_purge(srq->pd->ctx->async, &srq->async);
 }
 
 static void uep_srq_free(struct uep_obj *obj)
@@ -98,8 +98,7 @@ static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
 }
 
 /* Called inside ep_dev_enter(). */
-struct uep_srq *uep_srq_create(struct uep_pd *pd,
-				      struct rdma_ep_create_srq *arg)
+struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_create_srq *arg)
 {
 	struct ib_srq_init_attr attr = {
 		.event_handler = uep_srq_event,
@@ -121,7 +120,7 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd,
 		return srq;
 	srq->pd = pd;
 	mutex_init(&srq->modify_lock);
-	uep_async_node_init(&srq->async, arg->uid);
+	srq->async.uid = arg->uid;
 	attr.srq_context = srq;
 	if (arg->srq_type == IB_SRQT_XRC) {
 		ret = uep_srq_find_xrc(srq, &attr, arg);
@@ -134,8 +133,7 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd,
 		goto err;
 	srq->max_sge = srq->srq.attr.max_sge;
 	/* Twice: what has been received and not polled keeps its slot, too. */
-	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr,
-			  false);
+	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr, false);
 	if (ret)
 		goto err;
 	return srq;
@@ -168,8 +166,7 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 		if (ret)
 			return ret;
 		/* Slots first: they must never be fewer than the device's. */
-		ret = uep_wq_grow(&srq->wq,
-				  2 * roundup_pow_of_two(arg->max_wr + 1));
+		ret = uep_wq_grow(&srq->wq, 2 * roundup_pow_of_two(arg->max_wr + 1));
 		/* They stay, whatever the driver says, or shrinks to later. */
 		if (!ret && bytes > srq->obj.queue_bytes)
 			swap(bytes, srq->obj.queue_bytes);

@@ -10,47 +10,11 @@
 
 #include "../core/core.h"
 
-/* ------------------------------------------------------------------ */
-/* Asynchronous events (async.c)                                      */
-/* ------------------------------------------------------------------ */
+/* Asynchronous events (async.c) */
 
-/**
- * struct uep_async_queue - asynchronous events of a context
- * @q: the context and its files hold references; the records are nodes with unread events
- * @lock: records and everything below; taken in any context
- * @taken: events that are being delivered
- */
-struct uep_async_queue {
-	struct uep_queue q;
-	spinlock_t lock;		/* nodes and their fields */
-	struct list_head taken;
-};
+struct uep_queue *uep_async_create(void);
 
-/**
- * struct uep_async_node - unread events of one object or port
- * @entry: in uep_async_queue.q.records while @pending
- * @pending: bit mask of event types
- * @reported: events that have been read
- * @closed: the object is gone; drop late events
- * @uid: what the user knows it by
- */
-struct uep_async_node {
-	struct list_head entry;
-	u32 pending;
-	u32 reported;
-	bool closed;
-	u64 uid;
-};
-
-struct uep_async_queue *uep_async_create(void);
-void uep_async_node_init(struct uep_async_node *node, u64 uid);
-void uep_async_post(struct uep_async_queue *q, struct uep_async_node *node,
-		    enum ib_event_type event);
-u32 uep_async_purge(struct uep_async_queue *q, struct uep_async_node *node);
-
-/* ------------------------------------------------------------------ */
-/* Contexts (ctx.c)                                                   */
-/* ------------------------------------------------------------------ */
+/* Contexts (ctx.c) */
 
 struct uep_pd;
 
@@ -68,21 +32,20 @@ struct uep_pd;
 struct uep_ctx {
 	struct uep_obj obj;
 	u64 net_cookie;
-	struct uep_async_queue *async;
+	struct uep_queue *async;
 	struct uep_pd *default_pd;
 	struct list_head entry;
 	u32 nr_ports;
-	struct uep_async_node ports[];
+	struct uep_node ports[];
 };
 
 struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev);
 struct ep_dev *uep_dev_lookup(u32 index, int *srcu);
+void uep_dev_leave(struct ep_dev *dev, int srcu);
 int uep_open_device(struct uep_cmd *cmd);
 void uep_ctx_event(struct ep_dev *dev, struct ib_event *event);
 
-/* ------------------------------------------------------------------ */
-/* PDs, AHs (pd.c), MRs (mr.c)                                        */
-/* ------------------------------------------------------------------ */
+/* PDs, AHs (pd.c), MRs (mr.c) */
 
 /**
  * struct uep_pd - protection domain
@@ -101,8 +64,7 @@ struct uep_pd {
 };
 
 struct uep_pd *uep_pd_create(struct uep_ctx *ctx);
-struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle,
-			    struct ep_dev *dev, int *srcu);
+struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *dev, int *srcu);
 int uep_alloc_pd(struct uep_cmd *cmd);
 
 /**
@@ -156,9 +118,7 @@ struct uep_ah *uep_ah_get(struct uep_session *s, u32 handle);
 void uep_ah_put(struct uep_ah *ah);
 int uep_create_ah(struct uep_cmd *cmd);
 
-/* ------------------------------------------------------------------ */
-/* XRC domains (xrcd.c)                                               */
-/* ------------------------------------------------------------------ */
+/* XRC domains (xrcd.c) */
 
 /**
  * struct uep_xrcd - XRC domain, as far as this session has opened it
@@ -176,9 +136,7 @@ struct uep_xrcd {
 
 int uep_open_xrcd(struct uep_cmd *cmd);
 
-/* ------------------------------------------------------------------ */
-/* Work queues: slots of posted work requests (wq.c)                  */
-/* ------------------------------------------------------------------ */
+/* Work queues: slots of posted work requests (wq.c) */
 
 /* Requests that are checked, and then posted, in one go. */
 #define UEP_POST_BATCH		8
@@ -248,35 +206,21 @@ struct uep_wq {
 	struct uep_slot *slots;
 };
 
-int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size,
-		bool ordered);
+int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size, bool ordered);
 int uep_wq_prepare(struct uep_wq *wq);
 void uep_wq_pass(struct uep_wq *wq);
 void uep_wq_stop(struct uep_wq *wq);
 void uep_wq_free(struct uep_wq *wq);
 int uep_wq_grow(struct uep_wq *wq, u32 size);
 bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num);
-bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read,
-		 u64 *cookie);
+bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read, u64 *cookie);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
 bool uep_wq_complete(const struct uep_session *session, u64 cookie,
 		     const struct ib_qp *ibqp, u64 *wr_id, u32 *qp_num);
 void uep_wq_cleanup(void);
 
-/* ------------------------------------------------------------------ */
-/* CQs (cq.c) and completion channels (comp.c)                        */
-/* ------------------------------------------------------------------ */
-
-/**
- * struct uep_comp_channel - completion channel
- * @q: its file and its CQs hold references; the records are CQs with unread events
- * @lock: records and their counters; taken in any context
- */
-struct uep_comp_channel {
-	struct uep_queue q;
-	spinlock_t lock;		/* records and their counters */
-};
+/* CQs (cq.c) and completion channels (comp.c) */
 
 struct uep_qp;
 struct uep_wc_chunk;
@@ -325,12 +269,8 @@ void uep_cq_hw_put(struct uep_cq_hw *hw);
  * @obj: object; QPs use it
  * @ctx: context
  * @hw: the device's (holds a reference), NULL if there never was one
- * @uid: the user's cookie
  * @chan: completion channel or NULL
- * @comp_entry: in chan->q.records while @comp_pending
- * @comp_pending: unread completion events (chan->lock)
- * @comp_closed: drop late ones (chan->lock)
- * @comp_reported: read completion events (chan->lock)
+ * @comp: completion events
  * @async: asynchronous events
  * @held: completions that have been taken from the device but not by the user
  *	(hw->poll_lock)
@@ -352,13 +292,9 @@ struct uep_cq {
 	struct uep_obj obj;
 	struct uep_ctx *ctx;
 	struct uep_cq_hw *hw;
-	u64 uid;
-	struct uep_comp_channel *chan;
-	struct list_head comp_entry;
-	u32 comp_pending;
-	bool comp_closed;
-	u32 comp_reported;
-	struct uep_async_node async;
+	struct uep_queue *chan;
+	struct uep_node comp;
+	struct uep_node async;
 	struct list_head held;
 	u32 nr_held;
 	u64 nr_polled;
@@ -371,8 +307,7 @@ struct uep_cq {
 	struct xarray qps;
 };
 
-struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid,
-			     struct uep_comp_channel *chan, u32 cqe,
+struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring);
 u32 uep_cq_granted(const struct uep_cq *cq);
 int uep_create_cq(struct uep_cmd *cmd);
@@ -389,17 +324,11 @@ void uep_cq_drop_held(struct uep_cq *cq);
 int uep_poll_cq(struct uep_cmd *cmd);
 int uep_notify_cq(struct uep_cmd *cmd);
 
-struct uep_comp_channel *uep_comp_create(struct uep_cmd *cmd, s32 *fd);
-struct uep_comp_channel *uep_comp_find(struct uep_session *s, int fd);
-void uep_comp_post(struct uep_cq *cq);
-struct uep_cq *uep_comp_take(struct uep_comp_channel *chan, u64 *uid);
-void uep_comp_untake(struct uep_comp_channel *chan, struct uep_cq *cq);
-u32 uep_comp_purge(struct uep_cq *cq);
+struct uep_queue *uep_comp_create(struct uep_cmd *cmd, s32 *fd);
+struct uep_queue *uep_comp_find(struct uep_session *s, int fd);
 int uep_create_comp_channel(struct uep_cmd *cmd);
 
-/* ------------------------------------------------------------------ */
-/* SRQs (srq.c), QPs (qp.c), posting (post.c)                         */
-/* ------------------------------------------------------------------ */
+/* SRQs (srq.c), QPs (qp.c), posting (post.c) */
 
 /**
  * struct uep_srq - shared receive queue
@@ -424,11 +353,10 @@ struct uep_srq {
 	struct mutex modify_lock;	/* modify and query, dead */
 	bool dead;
 	u32 max_sge;
-	struct uep_async_node async;
+	struct uep_node async;
 };
 
-struct uep_srq *uep_srq_create(struct uep_pd *pd,
-			       struct rdma_ep_create_srq *arg);
+struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_create_srq *arg);
 int uep_modify_srq(struct uep_cmd *cmd);
 int uep_query_srq(struct uep_cmd *cmd);
 
@@ -471,7 +399,7 @@ struct uep_qp {
 	bool reads;
 	u32 max_msg_size;
 	u32 max_sge_rd;
-	struct uep_async_node async;
+	struct uep_node async;
 };
 
 extern const struct ep_res_ops uep_qp_res_ops;
@@ -481,8 +409,7 @@ struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid
 unsigned long uep_qp_key(const struct uep_qp *qp);
 void uep_qp_learn_port(struct uep_qp *qp, u32 port);
 struct uep_qp *uep_target_create(struct uep_xrcd *xrcd, u64 uid, const u32 *num);
-struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev,
-			     u32 qp_num);
+struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev, u32 qp_num);
 int uep_open_qp(struct uep_cmd *cmd);
 int uep_modify_qp(struct uep_cmd *cmd);
 int uep_query_qp(struct uep_cmd *cmd);
@@ -493,9 +420,7 @@ int uep_post_send(struct uep_cmd *cmd);
 int uep_post_recv(struct uep_cmd *cmd);
 int uep_post_srq_recv(struct uep_cmd *cmd);
 
-/* ------------------------------------------------------------------ */
-/* Queries (query.c), conversions (attr.c)                            */
-/* ------------------------------------------------------------------ */
+/* Queries (query.c), conversions (attr.c) */
 
 int uep_query(struct uep_cmd *cmd);
 int uep_query_devices(struct uep_cmd *cmd);
@@ -505,12 +430,10 @@ int uep_query_gid(struct uep_cmd *cmd);
 int uep_query_gid_table(struct uep_cmd *cmd);
 int uep_query_pkey(struct uep_cmd *cmd);
 
-void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst,
-			 struct rdma_ah_attr *src);
+void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst, struct rdma_ah_attr *src);
 int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 			  const struct ib_uverbs_ah_attr *src);
-void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src,
-			 int mask);
+void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src, int mask);
 int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 			  const struct ib_uverbs_qp_attr *src, int *mask);
 

@@ -43,8 +43,7 @@ static u32 uep_wq_nr_slots(const struct uep_wq *wq, u32 size)
  * @ordered: a send queue; see &struct uep_wq. Slots are made when something is
  * posted: many endpoints wait for long until it is their turn.
  */
-int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size,
-		bool ordered)
+int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size, bool ordered)
 {
 	spin_lock_init(&wq->lock);
 	wq->session = session;
@@ -62,8 +61,7 @@ static int uep_wq_make_slots(struct uep_wq *wq)
 	bool mine;
 	int ret;
 
-	slots = kvcalloc(uep_wq_nr_slots(wq, size), sizeof(*slots),
-			 GFP_KERNEL_ACCOUNT);
+	slots = kvcalloc(uep_wq_nr_slots(wq, size), sizeof(*slots), GFP_KERNEL_ACCOUNT);
 	if (!slots)
 		return -ENOMEM;
 	ret = xa_alloc_cyclic(&uep_wqs, &id, wq, XA_LIMIT(1, U32_MAX),
@@ -95,8 +93,7 @@ int uep_wq_prepare(struct uep_wq *wq)
 {
 	int ret = 0;
 
-	while (!READ_ONCE(wq->id) && READ_ONCE(wq->size) &&
-	       !READ_ONCE(wq->dead) && !ret)
+	while (!READ_ONCE(wq->id) && READ_ONCE(wq->size) && !READ_ONCE(wq->dead) && !ret)
 		ret = uep_wq_make_slots(wq);
 	return ret;
 }
@@ -209,8 +206,7 @@ bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num)
  * Takes a slot for a request that is about to be posted; wq->lock is held. False
  * if the queue is full of requests whose completion the user has not seen.
  */
-bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read,
-		 u64 *cookie)
+bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read, u64 *cookie)
 {
 	u32 o = read && wq->reads_apart, i;
 	struct uep_wq_order *order = &wq->order[o];
@@ -230,8 +226,7 @@ bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read,
 	}
 	i = o * wq->size + order->head;
 	slot = &wq->slots[i];
-	order->head = wq->ordered ? uep_wq_next(wq, order->head) :
-				    uep_slot_next(wq, i);
+	order->head = wq->ordered ? uep_wq_next(wq, order->head) : uep_slot_next(wq, i);
 	order->used++;
 	slot->wr_id = wr_id;
 	slot->seq = (slot->seq + 1) & UEP_SEQ_MASK;
@@ -276,8 +271,7 @@ static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 	u32 distance;
 
 	i -= base;
-	distance = i >= order->tail ? i - order->tail :
-				      i + wq->size - order->tail;
+	distance = i >= order->tail ? i - order->tail : i + wq->size - order->tail;
 	if (distance >= order->used)
 		return false;
 	wq->slots[base + i].busy = false;
