@@ -191,7 +191,7 @@ struct rdma_ep {
 	struct ulp_event *last;
 };
 
-/* context.c */
+/* base.c */
 
 /**
  * struct ulp_callback - a task that runs a consumer's callback

@@ -14,7 +14,7 @@
 #include <rdma/iw_cm.h>
 
 #include "../compat.h"
-#include "engine.h"
+#include "../engine/engine.h"
 
 /* What fits into an MPA frame besides siw's own four bytes */
 #define EP_SIW_MAX_PRIVATE_DATA	252

@@ -8,7 +8,7 @@
 #include <rdma/ib_cache.h>
 
 #include "../compat.h"
-#include "engine.h"
+#include "../engine/engine.h"
 
 static struct workqueue_struct *ep_rxe_wq;
 

@@ -13,7 +13,7 @@
  *  bng_re	the same
  */
 #include "../compat.h"
-#include "engine.h"
+#include "../engine/engine.h"
 
 static const struct {
 	u32 id;
