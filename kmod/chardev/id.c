@@ -41,7 +41,7 @@ static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 /*
  * Before many ids are destroyed, in the tear-down of a session or a channel: answers a connection request over iWARP, be it in
  * the event queue of a listener or an id of its own. InfiniBand's CM does that when
- * the id is destroyed, one after the other: rxe of Linux 6.1 loses MADs if several
+ * the id is destroyed, one after the other: drivers of Linux 6.1 may lose MADs if several
  * are on their way when the route goes.
  */
 void uep_id_refuse(struct uep_obj *obj)

@@ -367,10 +367,10 @@ static int uep_qp_find_parts(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
 	return 0;
 }
 
-/* For READs that peers send, and on siw its own, as many as the device has. */
+/* For outstanding READs, as many as the device has. */
 static u64 uep_qp_read_bytes(const struct ib_device *ibdev, u32 qp_type)
 {
-	u32 size = ep_is_siw(ibdev) ? 2 * 128 : 64;
+	u32 size = ep_driver_of(ibdev)->read_bytes ?: 64;
 	u32 nr = ibdev->attrs.max_qp_rd_atom;
 
 	return qp_type == IB_QPT_RC && nr ? uep_queue_bytes(nr - 1, size) : 0;
@@ -448,10 +448,9 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 	qp->of_id = parts->of_id;
 	qp->max_sge_rd = ibdev->attrs.max_sge_rd;
 	attr.qp_context = qp;
-	if (!ep_dev_can(ibdev, EP_CAN_INLINE))
+	if (!ep_dev_has(ibdev, EP_CAP_INLINE))
 		attr.cap.max_inline_data = 0;
-	/* See uep_siw_split(). */
-	if (ep_is_siw(ibdev) && attr.cap.max_send_sge == 1)
+	if (ep_dev_has(ibdev, EP_CAP_SPLIT_SEND) && attr.cap.max_send_sge == 1)
 		attr.cap.max_send_sge = 2;
 
 	qp->wanted = attr.cap;
@@ -467,12 +466,12 @@ static struct uep_qp *uep_qp_new(struct uep_session *s,
 		uep_obj_put(&qp->obj);
 		goto err;
 	}
-	if (!ep_dev_can(ibdev, EP_CAN_INLINE))
+	if (!ep_dev_has(ibdev, EP_CAP_INLINE))
 		qp->qp.cap.max_inline_data = 0;
 	qp->key = uep_qp_key(qp);
 	qp->sq.qp_num = qp->qp.qp_num;
 	qp->rq.qp_num = qp->qp.qp_num;
-	qp->sq.reads_apart = ep_is_siw(ibdev);
+	qp->sq.reads_apart = ep_dev_has(ibdev, EP_CAP_READS_APART);
 	ret = uep_wq_init(&qp->sq, qp->obj.session,
 			  uep_qp_sq_slots(qp->qp.cap.max_send_wr), true);
 	if (!ret && !qp->srq)
@@ -505,7 +504,7 @@ void uep_qp_learn_port(struct uep_qp *qp, u32 port)
 
 	qp->max_msg_size = dev->max_msg_sz[port];
 	qp->iwarp = rdma_protocol_iwarp(dev->ibdev, port);
-	qp->siw = ep_is_siw(dev->ibdev);
+	qp->prepare_send = dev->ops->prepare_send;
 }
 
 static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
@@ -548,7 +547,7 @@ static struct uep_qp *uep_qp_build(struct uep_cmd *cmd,
 		return ERR_CAST(parts.pd);
 	dev = parts.pd->ctx->dev;
 	kref_get(&dev->ref);
-	if ((init->qp_type == IB_QPT_XRC_INI && !ep_dev_can(dev->ibdev, EP_CAN_XRC)) ||
+	if ((init->qp_type == IB_QPT_XRC_INI && !ep_dev_has(dev->ibdev, EP_CAP_XRC)) ||
 	    (init->qp_type != IB_QPT_RC && rdma_protocol_iwarp(dev->ibdev, 1)))
 		ret = -EOPNOTSUPP;
 	else if (id && !ep_id_suits_qp(&id->id, init->qp_type))

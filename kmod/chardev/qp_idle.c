@@ -71,7 +71,7 @@ bool uep_qp_keep(struct uep_qp *qp)
 	/*
 	 * Of others the user may have told a peer himself, who may not have given up
 	 * yet. A PD of the user's own would have to go before it. What has been
-	 * posted would stay in siw's queue, which knows no RESET.
+	 * posted may stay in the driver's queue.
 	 */
 	if (!qp->of_id || qp->pd != qp->ctx->default_pd || qp->sq.id ||
 	    qp->rq.id || !uep_idle_room(qp->obj.session, qp->obj.queue_bytes))

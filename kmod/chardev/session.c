@@ -227,24 +227,25 @@ static const enum rdma_ep_obj_type uep_verbs_types[] = {
 
 /*
  * Before QPs of the session are destroyed: of a context, or, NULL, all. The senders of
- * what the user has got are answered first. See ep_rxe_stop_all(). (Nothing uses a QP,
+ * what the user has got are answered first. See ep_qp_stop(). (Nothing uses a QP,
  * so what is stopped is destroyed.)
  */
 static void uep_stop_qps(struct uep_session *s, const struct uep_ctx *ctx)
 {
 	struct uep_obj *obj;
 	unsigned long handle;
+	bool waited = false;
 	void *entry;
 
-	if (!EP_COMPAT_RXE_WORKS || xa_empty(&s->qps))
+	if (xa_empty(&s->qps))
 		return;
-	ep_rxe_answer(jiffies);
 	xa_for_each(&s->objs, handle, entry) {
 		obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_QP);
 		if (!obj)
 			continue;
 		if (!ctx || uep_obj_ctx(obj) == ctx)
-			ep_rxe_stop(&container_of(obj, struct uep_qp, obj)->qp);
+			ep_qp_stop(&container_of(obj, struct uep_qp, obj)->qp,
+				   &waited);
 		uep_obj_put(obj);
 		cond_resched();
 	}
@@ -389,7 +390,7 @@ static void uep_session_end_type(struct uep_session *s,
 
 /*
  * On iWARP an id that waits for an answer can not be destroyed before it has one,
- * or siw has given up after 10 s. The request may be in the same session.
+ * or the driver has given up after 10 s. The request may be in the same session.
  */
 static void uep_session_refuse_requests(struct uep_session *s)
 {
@@ -479,7 +480,7 @@ err_free:
  * Executes the work of a file that has been closed. Ports and memory are free again when
  * the last close() or munmap() returns, or when the parent learns that the task is dead.
  * That may take long, and another user's task may only have been sent the file, or have
- * looked at it. (Not in the task itself: siw takes its signals away.)
+ * looked at it. (Not in the task itself: a driver may take its signals away.)
  * The caller keeps the work's memory. Returns false if it was queued already.
  */
 bool uep_session_run(struct uep_session *s, struct work_struct *work)

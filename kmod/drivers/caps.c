@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What drivers do for a kernel consumer that brings user memory.
- *
- * By their sources, of Linux 6.1, 6.12 and 7.2: a driver that is not in the table is not
- * used for what the table is about. Those that are known not to be fit:
+ * The drivers, by their sources of Linux 6.1, 6.12 and 7.2: what each does for a kernel
+ * consumer that brings user memory. A driver that is not in the table does none of it.
+ * Those that are known not to be fit:
  *
  *  irdma	looks into the missing udata when it registers user memory
  *  mthca	the same
@@ -12,45 +11,67 @@
  *  usnic	the same
  *  bng_re	the same
  */
-#include "../compat.h"
-#include "../engine/engine.h"
+#include "drivers.h"
 
-static const struct {
-	u32 id;
-	u32 can;
-} ep_drivers[] = {
-	{ RDMA_DRIVER_RXE, EP_CAN_REG_MR | EP_CAN_MAP_IOVA | EP_CAN_REREG_MR |
-			   EP_CAN_INLINE | EP_CAN_RESIZE_CQ },
-	{ RDMA_DRIVER_SIW, EP_CAN_REG_MR | EP_CAN_INLINE },
-	{ RDMA_DRIVER_MLX5, EP_CAN_REG_MR | EP_CAN_MAP_IOVA | EP_CAN_REREG_MR |
-			    EP_CAN_INLINE | EP_CAN_RESIZE_CQ | EP_CAN_XRC },
-	{ RDMA_DRIVER_MLX4, EP_CAN_REG_MR | EP_CAN_MAP_IOVA | EP_CAN_REREG_MR |
-			    EP_CAN_RESIZE_CQ },
-	{ RDMA_DRIVER_CXGB4, EP_CAN_REG_MR | EP_CAN_MAP_IOVA | EP_CAN_INLINE },
-	{ RDMA_DRIVER_BNXT_RE, EP_CAN_REG_MR | EP_CAN_MAP_IOVA |
-			       EP_CAN_INLINE },
-	{ RDMA_DRIVER_OCRDMA, EP_CAN_REG_MR | EP_CAN_MAP_IOVA |
-			      EP_CAN_RESIZE_CQ },
-	{ RDMA_DRIVER_QEDR, EP_CAN_REG_MR | EP_CAN_MAP_IOVA | EP_CAN_INLINE |
-			    EP_CAN_XRC },
-	{ RDMA_DRIVER_VMW_PVRDMA, EP_CAN_REG_MR | EP_CAN_MAP_IOVA },
-	{ RDMA_DRIVER_ERDMA, EP_CAN_REG_MR | EP_CAN_MAP_IOVA | EP_CAN_INLINE },
-	{ RDMA_DRIVER_HFI1, EP_CAN_REG_MR | EP_CAN_RESIZE_CQ },
-	{ RDMA_DRIVER_QIB, EP_CAN_REG_MR | EP_CAN_RESIZE_CQ },
-	/* 7.2 only. Has no SRQs, and takes lkey 0 for all memory. */
-	{ EP_COMPAT_DRIVER_IONIC, EP_CAN_REG_MR | EP_CAN_MAP_IOVA |
-				  EP_CAN_INLINE },
-	/* Of QPs only UD ones are for the kernel. */
-	{ EP_COMPAT_DRIVER_MANA, EP_CAN_REG_MR | EP_CAN_MAP_IOVA },
+/* Of enum rdma_driver_id, which is uverbs' ABI; not in all headers */
+#define EP_DRIVER_MANA	20
+#define EP_DRIVER_IONIC	21
+
+#define EP_CAPS_MAP	(EP_CAP_REG_MR | EP_CAP_MAP_IOVA)
+
+static const struct ep_driver ep_drivers[] = {
+	[RDMA_DRIVER_RXE] = {
+		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_INLINE |
+			EP_CAP_RESIZE_CQ | EP_CAP_SOFTWARE |
+			EP_CAP_STICKY_NOTIFY | EP_CAP_MCAST_ALONE,
+		.ops = &ep_rxe_ops,
+	},
+	[RDMA_DRIVER_SIW] = {
+		.caps = EP_CAP_REG_MR | EP_CAP_INLINE | EP_CAP_SOFTWARE |
+			EP_CAP_READS_APART | EP_CAP_READ_TWICE |
+			EP_CAP_SPLIT_SEND | EP_CAP_NO_RESET | EP_CAP_NO_SQD |
+			EP_CAP_QP_PINS_MODULE | EP_CAP_LISTEN_ANY_NET,
+		/* It counts the bytes of a message in eight bits, its own four among them. */
+		.max_private_data = U8_MAX - 4,
+		/* READs of the peer, and its own */
+		.read_bytes = 2 * 128,
+		.ops = &ep_siw_ops,
+	},
+	[RDMA_DRIVER_MLX5] = {
+		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_INLINE |
+			EP_CAP_RESIZE_CQ | EP_CAP_XRC,
+	},
+	[RDMA_DRIVER_MLX4] = {
+		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_RESIZE_CQ,
+	},
+	[RDMA_DRIVER_CXGB4] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	[RDMA_DRIVER_BNXT_RE] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	[RDMA_DRIVER_OCRDMA] = { .caps = EP_CAPS_MAP | EP_CAP_RESIZE_CQ },
+	[RDMA_DRIVER_QEDR] = {
+		.caps = EP_CAPS_MAP | EP_CAP_INLINE | EP_CAP_XRC,
+	},
+	[RDMA_DRIVER_VMW_PVRDMA] = { .caps = EP_CAPS_MAP },
+	[RDMA_DRIVER_ERDMA] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	[RDMA_DRIVER_HFI1] = {
+		.caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ | EP_CAP_MTU_10240,
+	},
+	[RDMA_DRIVER_QIB] = { .caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ },
+	/* 7.2 only. It has no SRQs, and takes lkey 0 for all memory. */
+	[EP_DRIVER_IONIC] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	/* Kernel consumers get UD QPs only. */
+	[EP_DRIVER_MANA] = { .caps = EP_CAPS_MAP },
 };
 
-/* Does the driver do all of @what (EP_CAN_*)? */
-bool ep_dev_can(const struct ib_device *ibdev, u32 what)
+/* Before the first device is added */
+int ep_drivers_init(void)
 {
-	int i;
+	ep_drivers_register(ep_drivers, ARRAY_SIZE(ep_drivers));
+	return ep_rxe_init();
+}
 
-	for (i = 0; i < ARRAY_SIZE(ep_drivers); i++)
-		if (ep_drivers[i].id == ibdev->ops.driver_id)
-			return (ep_drivers[i].can & what) == what;
-	return false;
+/* After the last id and device have been destroyed */
+void ep_drivers_exit(void)
+{
+	ep_rxe_exit();
+	ep_siw_exit();
 }

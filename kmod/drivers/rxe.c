@@ -1,16 +1,78 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What has to be done for QPs of rxe, which waits fifty seconds for those who use what
- * is being destroyed, and then frees it all the same.
+ * QPs and regions of rxe. It waits fifty seconds for users of an object that is being
+ * destroyed, and then frees the object all the same.
  */
 #include <linux/jiffies.h>
+#include <linux/slab.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_cache.h>
 
-#include "../compat.h"
-#include "../engine/engine.h"
+#include "drivers.h"
+
+/* How many existing QPs of its device a QP can have been connected to */
+#define EP_RXE_PEERS	16
+
+/**
+ * struct ep_rxe_dev - a device of rxe (ep_dev.driver_data)
+ * @dev: the engine's
+ * @work: the rescue, on a queue of its own
+ * @nr_regions: regions that are being deregistered
+ * @round: the rescue's walk through the device's QPs (ep_dev.lock)
+ * @stopped: the rescue walks through them no more (ep_dev.lock)
+ * @lock: protects @going; held while the peers of one of these fail. Inside the handler
+ *	mutex, outside ep_qp.lock
+ * @going: QPs that are being destroyed
+ */
+struct ep_rxe_dev {
+	struct ep_dev *dev;
+	struct delayed_work work;
+	atomic_t nr_regions;
+	u32 round;
+	bool stopped;
+	struct mutex lock;		/* going */
+	struct list_head going;
+};
+
+/**
+ * struct ep_rxe_qp - a QP of rxe (ep_qp.driver_data)
+ * @failed_at: when the rescue found it in ERR first (jiffies, not 0), or 0 (ep_qp.lock)
+ * @failed_rcu: the grace period that began then (ep_qp.lock)
+ * @emptied: the rescue has emptied it since (ep_qp.lock)
+ * @abandoned: it has not been used for a while: all that it received is acknowledged
+ * @stopped: ep_rxe_stop_all() has come by (ep_dev.lock)
+ * @used: it has been in RTR, or almost (ep_qp.lock)
+ * @looked: the round of the rescue that has come by last (ep_dev.lock)
+ * @missed: how often in a row the rescue found it locked (rescue only)
+ * @access: access rights in RTR (ep_qp.lock)
+ * @going: in ep_rxe_dev.going, while it is destroyed (ep_rxe_dev.lock)
+ * @look_at: when its peers are to fail (jiffies; ep_rxe_dev.lock)
+ * @nr_peers: number of @peers
+ * @peers: numbers of the QPs of this device that it was connected to (ep_qp.lock)
+ */
+struct ep_rxe_qp {
+	unsigned long failed_at;
+	unsigned long failed_rcu;
+	bool emptied;
+	bool abandoned;
+	bool stopped;
+	bool used;
+	u32 looked;
+	unsigned int missed;
+	int access;
+	struct list_head going;
+	unsigned long look_at;
+	u32 nr_peers;
+	u32 peers[EP_RXE_PEERS];
+};
 
 static struct workqueue_struct *ep_rxe_wq;
+
+static struct ep_rxe_qp *ep_rxe_qp(const struct ep_qp *qp)
+{
+	BUILD_BUG_ON(sizeof(struct ep_rxe_qp) > sizeof(qp->driver_data));
+	return (struct ep_rxe_qp *)qp->driver_data;
+}
 
 static enum ib_qp_state ep_rxe_state(const struct ep_qp *qp)
 {
@@ -22,10 +84,10 @@ static enum ib_qp_state ep_rxe_state(const struct ep_qp *qp)
 }
 
 /*
- * Takes from a QP what is posted, without completing it, and the region that it may have
- * kept; qp->lock is held. In RESET a packet that is just arriving would stay, in ERR it
- * is dropped. One RESET is not enough: it forgets the place in the send queue before it
- * empties that, and an error that is on its way may overtake it.
+ * Drops all posted requests of a QP, without completing them, and its hold on a region;
+ * qp->lock is held. In RESET a packet that is just arriving would stay, in ERR it is
+ * dropped. One RESET is not enough: it forgets the place in the send queue before it
+ * empties the queue, and an error may overtake it.
  */
 static void ep_rxe_empty(struct ep_qp *qp)
 {
@@ -38,10 +100,10 @@ static void ep_rxe_empty(struct ep_qp *qp)
 	struct ib_qp_attr attr = {};
 	size_t i;
 
-	/* One that never was in INIT has no port, and is empty. */
+	/* A QP that never was in INIT has no port, and is empty. */
 	if (ib_query_qp(qp->ibqp, &attr, to_init, &init) || !attr.port_num)
 		return;
-	/* Of these, a send queue that drains takes the last one only, which flushes. */
+	/* A QP in SQD accepts only the last transition (ERR), which flushes it. */
 	for (i = 0; i < ARRAY_SIZE(way); i++) {
 		attr.qp_state = way[i];
 		ib_modify_qp(qp->ibqp, &attr, way[i] == IB_QPS_INIT ?
@@ -50,24 +112,25 @@ static void ep_rxe_empty(struct ep_qp *qp)
 }
 
 /*
- * In ERR it may still be about to complete what it has begun to receive. After this it is
- * not. For who has waited for all that was posted; may sleep.
+ * In ERR rxe may still be about to complete a receive that it has begun. It is not after
+ * this.
  */
-void ep_rxe_stop_receiving(struct ep_qp *qp)
+static void ep_rxe_stop_receiving(struct ep_qp *qp)
 {
 	mutex_lock(&qp->lock);
-	if (qp->ibqp && ep_is_rxe(qp->ibqp->device))
+	if (qp->ibqp)
 		ep_rxe_empty(qp);
 	ep_qp_unlock(qp);
 }
 
 /*
- * What rxe does without a look at the state that the QP is in. It believes the one that
- * it is told, also that a QP in ERR is in RTR, whose queues have been flushed; from
- * 6.12 on it takes any attribute at any time if the state is not to change. Resources
- * for READs it takes away from under a responder that is using them. qp->lock is held.
+ * rxe does not check a change against the QP's state. It uses the current state that the
+ * caller claims, also RTR of a QP in ERR, whose queues have been flushed; from 6.12 on it
+ * takes any attribute at any time if the state does not change. It frees resources for
+ * READs that a responder is using.
  */
-int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
+static int ep_rxe_before_modify(struct ep_qp *qp, struct ib_qp_attr *attr,
+				int *mask)
 {
 	struct ib_qp_init_attr init;
 	struct ib_qp_attr now;
@@ -79,8 +142,8 @@ int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 	    !((*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR))
 		return -EOPNOTSUPP;
 	/*
-	 * A peer's FLUSH takes one, whether there is any or not. rxe rounds their number
-	 * up, and has eight bits for it.
+	 * A peer's FLUSH takes a resource, whether there is one or not. rxe rounds their
+	 * number up, and has eight bits for it.
 	 */
 	if (*mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		attr->max_dest_rd_atomic =
@@ -94,27 +157,39 @@ int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 		return ret;
 	if ((*mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now.qp_state)
 		return -EINVAL;
-	/* It would say so itself, but by then it has been got ready for it. */
+	/* rxe would refuse it, too, but only after the queues have been emptied. */
 	if (reset && now.qp_state == IB_QPS_SQD && now.sq_draining)
 		return -EINVAL;
 	next = *mask & IB_QP_STATE ? attr->qp_state : now.qp_state;
 	if (!ib_modify_qp_is_ok(now.qp_state, next, qp->type, *mask))
 		return -EINVAL;
-	/* By the time that it looks it may be another one: it knows. */
+	/* The state may be another one by the time that rxe compares it. */
 	*mask &= ~IB_QP_CUR_STATE;
 	return 0;
 }
 
-/* Of a peer that there is not: what comes from there is dropped before rxe gets it. */
+/* Packets of 6.1 are worked on as they arrive, under RCU; in ERR they are dropped. */
+static void ep_rxe_before_reset(struct ep_qp *qp, enum ib_qp_state old)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	if (EP_COMPAT_QP_WORK_ITEMS || old <= IB_QPS_INIT ||
+	    !qp->res.ops || !qp->res.ops->forget)
+		return;
+	qp->res.ops->forget(&qp->res);
+	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
+	synchronize_rcu();
+}
+
+/* The address of no peer: the network stack drops packets from there. */
 static const union ib_gid ep_rxe_no_peer = { .raw = { 0xff } };
 
 /*
  * RTR of a QP that was connected before. rxe makes room for READs when the QP is in RTR
- * already, and for that waits until its responder has nothing more to do (6.12, 7.2): for
- * ever, if others go on sending to the QP that they were, or are, connected to. So it gets
- * an address first from which nothing comes, and the real one last, which is what rxe does
- * in that order. What was on its way since before the RESET is answered in INIT, too: so
- * the QP has no access rights until then, as a READ would take long.
+ * already, and waits until its responder is idle (6.12, 7.2): for ever, if former peers go
+ * on sending. So the QP gets an address first from which nothing comes; rxe sets the real
+ * one last. Requests from before the RESET are answered in INIT, too, so the QP has no
+ * access rights until then: a READ would take long.
  */
 static int ep_rxe_to_rtr(struct ep_qp *qp, const struct ib_qp_attr *given,
 			 int mask)
@@ -128,13 +203,13 @@ static int ep_rxe_to_rtr(struct ep_qp *qp, const struct ib_qp_attr *given,
 		return ret;
 	attr = *given;
 	if (!(mask & IB_QP_ACCESS_FLAGS))
-		attr.qp_access_flags = qp->access;
+		attr.qp_access_flags = ep_rxe_qp(qp)->access;
 	return ib_modify_qp(qp->ibqp, &attr, mask | IB_QP_ACCESS_FLAGS);
 }
 
 /*
  * Twice, see ep_rxe_empty(). A READ that was being answered is only forgotten with the room
- * for READs, and would be gone on with later.
+ * for READs, and would be resumed later.
  */
 static int ep_rxe_reset(struct ep_qp *qp, struct ib_qp_attr *attr)
 {
@@ -142,13 +217,13 @@ static int ep_rxe_reset(struct ep_qp *qp, struct ib_qp_attr *attr)
 
 	return ib_modify_qp(qp->ibqp, attr, IB_QP_STATE) ?:
 	       ib_modify_qp(qp->ibqp, attr, IB_QP_STATE) ?:
-	       qp->used ? ib_modify_qp(qp->ibqp, &room,
-				       IB_QP_MAX_DEST_RD_ATOMIC) : 0;
+	       ep_rxe_qp(qp)->used ? ib_modify_qp(qp->ibqp, &room,
+						  IB_QP_MAX_DEST_RD_ATOMIC) : 0;
 }
 
-/* As ib_modify_qp(), after ep_rxe_check_modify(); qp->lock is held. */
-int ep_rxe_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
+static int ep_rxe_modify_hw(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
+	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
 	enum ib_qp_state state = mask & IB_QP_STATE ? attr->qp_state :
 						      qp->state;
 	struct ib_qp_attr init;
@@ -157,21 +232,21 @@ int ep_rxe_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 
 	if ((mask & IB_QP_STATE) && state == IB_QPS_RESET)
 		return ep_rxe_reset(qp, attr);
-	if (!EP_COMPAT_RXE_WORKS || qp->type != IB_QPT_RC)
+	if (!EP_COMPAT_QP_WORK_ITEMS || qp->type != IB_QPT_RC)
 		return ib_modify_qp(qp->ibqp, attr, mask);
 	if (state == IB_QPS_INIT && (mask & IB_QP_ACCESS_FLAGS)) {
 		init = *attr;
-		if (qp->used)
+		if (rxe->used)
 			init.qp_access_flags = 0;
 		ret = ib_modify_qp(qp->ibqp, &init, mask);
 		if (!ret)
-			qp->access = attr->qp_access_flags;
+			rxe->access = attr->qp_access_flags;
 		return ret;
 	}
 	if ((mask & IB_QP_STATE) && state == IB_QPS_RTR) {
-		/* (Of what fails half may have been done.) */
-		used = qp->used;
-		qp->used = true;
+		/* (A change that fails may be half done.) */
+		used = rxe->used;
+		rxe->used = true;
 		if (used && ib_modify_qp_is_ok(ep_rxe_state(qp), IB_QPS_RTR,
 					       qp->type, mask))
 			return ep_rxe_to_rtr(qp, attr, mask);
@@ -179,11 +254,12 @@ int ep_rxe_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	return ib_modify_qp(qp->ibqp, attr, mask);
 }
 
-/* What ib_query_qp() has said, and the QP is to have. */
-void ep_rxe_query(const struct ep_qp *qp, struct ib_qp_attr *attr)
+static void ep_rxe_after_query(const struct ep_qp *qp, struct ib_qp_attr *attr)
 {
-	if (qp->used && attr->qp_state == IB_QPS_INIT)
-		attr->qp_access_flags = qp->access;
+	const struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
+
+	if (rxe->used && attr->qp_state == IB_QPS_INIT)
+		attr->qp_access_flags = rxe->access;
 }
 
 /* The user's QP of that number on the device, held (ep_res_ops.hold), or NULL */
@@ -203,7 +279,7 @@ static struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num)
 	return found;
 }
 
-/* Does what goes there stay on this device? */
+/* Does the address belong to this device? */
 static bool ep_rxe_is_local(const struct ep_qp *qp,
 			    const struct rdma_ah_attr *ah_attr)
 {
@@ -219,20 +295,21 @@ static bool ep_rxe_is_local(const struct ep_qp *qp,
 }
 
 /*
- * The QP is going to be connected; qp->lock is held. What it sends before it is reset may
- * be in its peer's queue when it is destroyed, so it has to be known which those are: one
- * that is there no more is forgotten if there is no room. -EBUSY if all are there. (What
- * goes to other machines is in no queue here, whatever QP has that number.)
+ * The QP is going to be connected. Packets that it sends before its next reset may be in
+ * its peer's queue when it is destroyed, so its peers on this device are recorded. One that
+ * does not exist any more makes room for the next. -EBUSY if all exist.
  */
-int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask)
+static int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr,
+			   int mask)
 {
+	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
 	u32 qp_num = attr->dest_qp_num, i;
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr now = {};
 	struct ep_qp *peer;
 	int ret;
 
-	if (!EP_COMPAT_RXE_WORKS || !ep_rxe_is_local(qp, &attr->ah_attr))
+	if (!EP_COMPAT_QP_WORK_ITEMS || !ep_rxe_is_local(qp, &attr->ah_attr))
 		return 0;
 	if (!(mask & IB_QP_DEST_QPN)) {
 		ret = ib_query_qp(qp->ibqp, &now, IB_QP_DEST_QPN, &init);
@@ -240,17 +317,17 @@ int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask)
 			return ret;
 		qp_num = now.dest_qp_num;
 	}
-	for (i = 0; i < qp->nr_peers; i++)
-		if (qp->peers[i] == qp_num)
+	for (i = 0; i < rxe->nr_peers; i++)
+		if (rxe->peers[i] == qp_num)
 			return 0;
-	if (qp->nr_peers < EP_RXE_PEERS) {
-		qp->peers[qp->nr_peers++] = qp_num;
+	if (rxe->nr_peers < EP_RXE_PEERS) {
+		rxe->peers[rxe->nr_peers++] = qp_num;
 		return 0;
 	}
-	for (i = 0; i < qp->nr_peers; i++) {
-		peer = ep_rxe_find(qp->res.dev, qp->peers[i]);
+	for (i = 0; i < rxe->nr_peers; i++) {
+		peer = ep_rxe_find(qp->res.dev, rxe->peers[i]);
 		if (!peer) {
-			qp->peers[i] = qp_num;
+			rxe->peers[i] = qp_num;
 			return 0;
 		}
 		peer->res.ops->unhold(&peer->res);
@@ -258,27 +335,49 @@ int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask)
 	return -EBUSY;
 }
 
-/* After so many looks at a QP that was in use it is waited for. */
+static int ep_rxe_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
+	u32 nr_peers = rxe->nr_peers;
+	int ret = 0;
+
+	if (mask & IB_QP_AV)
+		ret = ep_rxe_add_peer(qp, attr, mask);
+	if (!ret)
+		ret = ep_rxe_modify_hw(qp, attr, mask);
+	if (ret) {
+		rxe->nr_peers = nr_peers;
+	} else if ((mask & IB_QP_STATE) && attr->qp_state != IB_QPS_ERR) {
+		/* In ERR again it keeps its region. */
+		rxe->failed_at = 0;
+		rxe->emptied = false;
+	}
+	return ret;
+}
+
+/* After so many attempts the rescue waits for a QP's lock. */
 #define EP_RXE_MISSES		8
 
 /*
- * For the rescue, which has other QPs to look at: qp->lock, unless it is held. A user
- * whose tasks keep it busy keeps the rescue away for EP_RXE_MISSES looks at most.
+ * Locks a QP for the rescue, which has other QPs to look at: a user whose tasks keep the
+ * QP locked delays the rescue for EP_RXE_MISSES looks at most.
  */
 static bool ep_rxe_trylock(struct ep_qp *qp)
 {
+	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
+
 	if (!mutex_trylock(&qp->lock)) {
-		if (++qp->missed < EP_RXE_MISSES)
+		if (++rxe->missed < EP_RXE_MISSES)
 			return false;
 		mutex_lock(&qp->lock);
 	}
-	qp->missed = 0;
+	rxe->missed = 0;
 	return true;
 }
 
 /*
- * Is it of the same user, or connected to the other, and not to one of that number on
- * another machine? Not as far as is known, if it is in use. (qp->ibqp is on its way out.)
+ * Does @peer belong to the same user as @qp, which is being destroyed, or is it connected
+ * to it, and not to a QP of that number on another machine? False if it is locked.
  */
 static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 {
@@ -302,87 +401,97 @@ static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 	return found;
 }
 
-/* In which a work item of rxe goes on that was interrupted, also on a busy machine */
+/* In which a work item of rxe that was interrupted resumes, also on a busy machine */
 #define EP_RXE_ANSWER_TIME	(HZ / 100 + 1)
 
 /*
- * Who has got a message may be done with the QP, but rxe answers after it completes, and
- * no more when the QP is in another state. The sender may try for ever then, as rxe does
- * not count to 7 retries. So give it the time, as destroying a QP alone would. What has
- * completed just now, or nobody knows when, gets more of it than data that came without a
- * word. @got_at: jiffies
+ * rxe acknowledges a message only after delivering its completion, and not at all once the
+ * QP has left RTS. The sender may repeat it for ever then, as rxe does not count to 7
+ * retries. So wait for as long as destroying a QP alone would. Completions that are recent,
+ * or of an unknown time, get longer than data without one. @got_at: jiffies
  */
-void ep_rxe_answer(unsigned long got_at)
+static void ep_rxe_answer(unsigned long got_at)
 {
 	unsigned long until = got_at + EP_RXE_ANSWER_TIME;
 	long left;
 
 	usleep_range(1000, 2000);
 	left = until - jiffies;
-	/* (What is long ago may look like the future.) */
+	/* (A time long ago may look like the future.) */
 	if (left > 0 && left <= EP_RXE_ANSWER_TIME)
 		schedule_timeout_uninterruptible(left);
 }
 
-/* Before ep_rxe_destroy(); qp->lock is held. However much there is to send, it ends. */
-void ep_rxe_end(struct ep_qp *qp)
+/* Ends sending and receiving, however much is posted. */
+static void ep_rxe_before_destroy(struct ep_qp *qp)
 {
 	enum ib_qp_state state;
 
-	if (!EP_COMPAT_RXE_WORKS || !qp->worn)
+	if (!EP_COMPAT_QP_WORK_ITEMS || !qp->worn)
 		return;
 	state = ep_rxe_state(qp);
 	if (state == IB_QPS_ERR)
 		return;
-	if (state >= IB_QPS_RTR && !qp->abandoned)
+	if (state >= IB_QPS_RTR && !ep_rxe_qp(qp)->abandoned)
 		ep_rxe_answer(qp->res.ops && qp->res.ops->got_at ?
 			      qp->res.ops->got_at(&qp->res) : jiffies);
 	ep_rxe_empty(qp);
 }
 
-/* The QP is destroyed next, with others, after ep_rxe_answer(). */
-void ep_rxe_stop(struct ep_qp *qp)
+/* After ep_rxe_answer() */
+static void ep_rxe_stop_answered(struct ep_qp *qp)
 {
-	qp->abandoned = true;
+	ep_rxe_qp(qp)->abandoned = true;
 	mutex_lock(&qp->lock);
-	if (qp->ibqp && ep_is_rxe(qp->ibqp->device)) {
-		/* Nobody posts while it is emptied, or any more. */
+	if (qp->ibqp) {
+		/* No task posts while it is emptied, or later. */
 		qp->res.ops->killing(&qp->res);
-		ep_rxe_end(qp);
+		ep_rxe_before_destroy(qp);
 	}
 	ep_qp_unlock(qp);
 }
 
-/*
- * The device goes, so no QP is made any more. Packets of one may be in the queues of any
- * other: these are emptied first, as each QP would wait for its peer.
- */
-void ep_rxe_stop_all(struct ep_dev *dev)
+static void ep_rxe_stop(struct ep_qp *qp, bool *waited)
 {
+	if (!EP_COMPAT_QP_WORK_ITEMS)
+		return;
+	if (!*waited)
+		ep_rxe_answer(jiffies);
+	*waited = true;
+	ep_rxe_stop_answered(qp);
+}
+
+/*
+ * The device is removed, so no QP is created any more. Packets of one may be in the queues
+ * of any other: all are emptied first, as each QP would wait for its peer.
+ */
+static void ep_rxe_stop_all(struct ep_dev *dev)
+{
+	struct ep_rxe_dev *rxe = dev->driver_data;
 	struct list_head *all = &dev->res[EP_RES_QP];
 	struct ep_qp *qp;
 	bool held;
 
-	if (!EP_COMPAT_RXE_WORKS || !ep_is_rxe(dev->ibdev))
+	if (!EP_COMPAT_QP_WORK_ITEMS)
 		return;
 	ep_rxe_answer(jiffies);
 	do {
 		spin_lock(&dev->lock);
-		/* The rescue goes through the same list. */
-		dev->rxe.stopped = true;
+		/* The rescue walks through the same list. */
+		rxe->stopped = true;
 		qp = list_first_entry_or_null(all, struct ep_qp, res.entry);
-		held = qp && !qp->stopped && qp->res.ops->hold;
-		if (qp && qp->stopped)
+		if (qp && ep_rxe_qp(qp)->stopped)
 			qp = NULL;
+		held = qp && qp->res.ops->hold;
 		if (qp) {
-			qp->stopped = true;
+			ep_rxe_qp(qp)->stopped = true;
 			list_move_tail(&qp->res.entry, all);
 		}
 		if (held)
 			qp->res.ops->hold(&qp->res);
 		spin_unlock(&dev->lock);
 		if (held) {
-			ep_rxe_stop(qp);
+			ep_rxe_stop_answered(qp);
 			qp->res.ops->unhold(&qp->res);
 		}
 		cond_resched();
@@ -390,43 +499,44 @@ void ep_rxe_stop_all(struct ep_dev *dev)
 }
 
 /*
- * The rescue: what is done about a QP or a region that rxe cannot destroy as yet, for which
- * it waits fifty seconds, and then frees it. One work item for each device does so for
- * all destroyers that wait, and is not queued while there is none. A QP that is in use has
- * its turn with the next look, and is waited for if it is in use again and again.
+ * The rescue: rxe waits fifty seconds for a QP or a region that it cannot destroy as yet,
+ * and then frees it. One work item for each device ends such waits of all destroyers, and
+ * is not queued while there are none. A QP that is locked has its turn with the next look,
+ * and is waited for if it is locked again and again.
  */
 
-/* What waits for longer than that is looked after, as often as that. */
+/* A wait that takes longer is looked after, at this interval. */
 #define EP_RXE_LOOK_TIME	(HZ / 4)
 /* How long a QP's packets may be in other queues before those are emptied */
 #define EP_RXE_PEER_TIME	(2 * HZ)
-/* What failed has had time to flush. */
+/* In which a QP that failed flushes its queues */
 #define EP_RXE_FLUSH_TIME	(HZ / 2)
-/* So many QPs are looked at in one go. */
+/* QPs that one run looks at */
 #define EP_RXE_BATCH		1024
 
 /*
- * A QP is left with a region when a completion did not fit into the CQ, and goes to ERR
- * then; and on 6.1 when it goes to ERR while a WRITE with immediate data is being worked
- * on. One that has been in ERR for a while has flushed what it could, and is emptied, once:
- * that ends what it keeps. By then a grace period has passed, for all at once, since when
- * rxe drops packets for it (see ep_qp_quiet()).
+ * A QP keeps a region when a completion did not fit into the CQ, and goes to ERR then; and
+ * on 6.1 when it goes to ERR during a WRITE with immediate data. One that has been in ERR
+ * for a while has flushed its queues as far as it can, and is emptied, once: that ends its
+ * use of the region. By then a grace period has passed, for all at once, since when rxe
+ * drops packets for it (see ep_rxe_before_reset()).
  */
 static void ep_rxe_drop_region(struct ep_qp *qp)
 {
+	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
+
 	if (!ep_rxe_trylock(qp))
 		return;
-	if (!qp->ibqp || !ep_is_rxe(qp->ibqp->device) || qp->emptied ||
-	    ep_rxe_state(qp) != IB_QPS_ERR)
+	if (!qp->ibqp || rxe->emptied || ep_rxe_state(qp) != IB_QPS_ERR)
 		goto out;
-	if (!qp->failed_at) {
-		qp->failed_at = jiffies ?: 1;
-		qp->failed_rcu = start_poll_synchronize_rcu();
+	if (!rxe->failed_at) {
+		rxe->failed_at = jiffies ?: 1;
+		rxe->failed_rcu = start_poll_synchronize_rcu();
 	}
-	if (time_before(jiffies, qp->failed_at + EP_RXE_FLUSH_TIME) ||
-	    !poll_state_synchronize_rcu(qp->failed_rcu))
+	if (time_before(jiffies, rxe->failed_at + EP_RXE_FLUSH_TIME) ||
+	    !poll_state_synchronize_rcu(rxe->failed_rcu))
 		goto out;
-	qp->emptied = true;
+	rxe->emptied = true;
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	qp->res.ops->quiet(&qp->res);
 	qp->res.ops->forget(&qp->res);
@@ -438,23 +548,25 @@ out:
 
 /*
  * The next QP of this round that may keep a region, held, or NULL: that was all, or *@left
- * have been gone through.
+ * have been walked through.
  */
 static struct ep_qp *ep_rxe_next(struct ep_dev *dev, unsigned int *left)
 {
+	struct ep_rxe_dev *rxe = dev->driver_data;
 	struct list_head *all = &dev->res[EP_RES_QP];
 	struct ep_qp *qp, *found = NULL;
 
 	spin_lock(&dev->lock);
 	while (!found && *left) {
 		qp = list_first_entry_or_null(all, struct ep_qp, res.entry);
-		if (!qp || dev->rxe.stopped || qp->looked == dev->rxe.round) {
-			dev->rxe.round++;
+		if (!qp || rxe->stopped ||
+		    ep_rxe_qp(qp)->looked == rxe->round) {
+			rxe->round++;
 			*left = 0;
 			break;
 		}
 		--*left;
-		qp->looked = dev->rxe.round;
+		ep_rxe_qp(qp)->looked = rxe->round;
 		list_move_tail(&qp->res.entry, all);
 		if (!qp->res.ops->hold || !qp->res.ops->kept(&qp->res))
 			continue;
@@ -466,53 +578,55 @@ static struct ep_qp *ep_rxe_next(struct ep_dev *dev, unsigned int *left)
 }
 
 /* Returns whether all QPs have been looked at. */
-static bool ep_rxe_drop_regions(struct ep_dev *dev)
+static bool ep_rxe_drop_regions(struct ep_rxe_dev *rxe)
 {
-	unsigned int left = EP_RXE_BATCH, round = dev->rxe.round;
+	unsigned int left = EP_RXE_BATCH, round = rxe->round;
 	struct ep_qp *qp;
 
-	while ((qp = ep_rxe_next(dev, &left))) {
+	while ((qp = ep_rxe_next(rxe->dev, &left))) {
 		ep_rxe_drop_region(qp);
 		qp->res.ops->unhold(&qp->res);
 		cond_resched();
 	}
-	return dev->rxe.round != round;
+	return rxe->round != round;
 }
 
 static void ep_rxe_fail_peers(struct ep_qp *qp)
 {
+	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
 	struct ep_qp *peer;
 	u32 i;
 
-	for (i = 0; i < qp->nr_peers; i++) {
-		peer = ep_rxe_find(qp->res.dev, qp->peers[i]);
+	for (i = 0; i < rxe->nr_peers; i++) {
+		peer = ep_rxe_find(qp->res.dev, rxe->peers[i]);
 		if (!peer)
 			continue;
 		/* Once: it may be connected anew. */
 		if (ep_rxe_is_peer(peer, qp)) {
 			ep_qp_error(peer);
-			qp->peers[i] = 0;
+			rxe->peers[i] = 0;
 		}
 		peer->res.ops->unhold(&peer->res);
 	}
 }
 
 /* One at a time, so that a destroyer waits for one only. Returns whether there was one. */
-static bool ep_rxe_fail_next(struct ep_dev *dev, unsigned long look)
+static bool ep_rxe_fail_next(struct ep_rxe_dev *rxe, unsigned long look)
 {
-	struct ep_qp *qp;
+	struct ep_rxe_qp *qp;
 	bool due = false;
 
-	mutex_lock(&dev->rxe.lock);
-	list_for_each_entry(qp, &dev->rxe.going, going) {
+	mutex_lock(&rxe->lock);
+	list_for_each_entry(qp, &rxe->going, going) {
 		due = time_after_eq(look, qp->look_at);
 		if (!due)
 			continue;
 		qp->look_at = look + EP_RXE_LOOK_TIME;
-		ep_rxe_fail_peers(qp);
+		ep_rxe_fail_peers(container_of((void *)qp, struct ep_qp,
+					       driver_data));
 		break;
 	}
-	mutex_unlock(&dev->rxe.lock);
+	mutex_unlock(&rxe->lock);
 	return due;
 }
 
@@ -520,84 +634,113 @@ static void ep_rxe_look(struct work_struct *work)
 {
 	struct ep_rxe_dev *rxe = container_of(to_delayed_work(work),
 					      struct ep_rxe_dev, work);
-	struct ep_dev *dev = container_of(rxe, struct ep_dev, rxe);
 	unsigned long look = jiffies;
 	bool all = true;
 
-	while (ep_rxe_fail_next(dev, look))
+	while (ep_rxe_fail_next(rxe, look))
 		cond_resched();
 	if (atomic_read(&rxe->nr_regions))
-		all = ep_rxe_drop_regions(dev);
+		all = ep_rxe_drop_regions(rxe);
 	if (atomic_read(&rxe->nr_regions) || !list_empty_careful(&rxe->going))
 		queue_delayed_work(ep_rxe_wq, &rxe->work,
 				   all ? EP_RXE_LOOK_TIME : 0);
 }
 
-/* Nothing that others wait for stands in front of the rescue. */
-int ep_rxe_init_engine(void)
+static int ep_rxe_add(struct ep_dev *dev)
+{
+	struct ep_rxe_dev *rxe = kzalloc(sizeof(*rxe), GFP_KERNEL);
+
+	if (!rxe)
+		return -ENOMEM;
+	rxe->dev = dev;
+	mutex_init(&rxe->lock);
+	INIT_LIST_HEAD(&rxe->going);
+	rxe->round = 1;
+	INIT_DELAYED_WORK(&rxe->work, ep_rxe_look);
+	dev->driver_data = rxe;
+	return 0;
+}
+
+static void ep_rxe_remove(struct ep_dev *dev)
+{
+	struct ep_rxe_dev *rxe = dev->driver_data;
+
+	cancel_delayed_work_sync(&rxe->work);
+	kfree(rxe);
+}
+
+/*
+ * rxe allocates 16 bytes for each page, in one piece, and the core warns of too large ones.
+ * (Early 6.12 did not; no header shows it.)
+ */
+static u64 ep_rxe_max_mr_pages(void)
+{
+	return EP_COMPAT_QP_WORK_ITEMS ? KMALLOC_MAX_SIZE / 16 : U32_MAX;
+}
+
+/* (ep_res_ops.kept is true then for QPs that may keep the region.) */
+static int ep_rxe_dereg_mr(struct ep_dev *dev, struct ib_mr *mr)
+{
+	struct ep_rxe_dev *rxe = dev->driver_data;
+	int ret;
+
+	atomic_inc(&rxe->nr_regions);
+	queue_delayed_work(ep_rxe_wq, &rxe->work, EP_RXE_LOOK_TIME);
+	ret = ib_dereg_mr(mr);
+	atomic_dec(&rxe->nr_regions);
+	return ret;
+}
+
+/*
+ * Packets that the QP has sent to another one of this machine refer to it until they are
+ * looked at there, which may be after gigabytes of READs. So if it takes long its peers
+ * fail, which have lost their connection anyway. QPs of other users do not: a number is
+ * all that it takes to be connected to them.
+ */
+static int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp)
+{
+	struct ep_rxe_dev *dev = qp->res.dev->driver_data;
+	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
+	int ret;
+
+	if (!EP_COMPAT_QP_WORK_ITEMS || !rxe->nr_peers)
+		return ib_destroy_qp(ibqp);
+	mutex_lock(&dev->lock);
+	rxe->look_at = jiffies + EP_RXE_PEER_TIME;
+	list_add(&rxe->going, &dev->going);
+	mutex_unlock(&dev->lock);
+	queue_delayed_work(ep_rxe_wq, &dev->work, EP_RXE_LOOK_TIME);
+	ret = ib_destroy_qp(ibqp);
+	mutex_lock(&dev->lock);
+	list_del(&rxe->going);
+	mutex_unlock(&dev->lock);
+	return ret;
+}
+
+const struct ep_driver_ops ep_rxe_ops = {
+	.add = ep_rxe_add,
+	.stop_all = ep_rxe_stop_all,
+	.remove = ep_rxe_remove,
+	.max_mr_pages = ep_rxe_max_mr_pages,
+	.dereg_mr = ep_rxe_dereg_mr,
+	.before_modify = ep_rxe_before_modify,
+	.before_reset = ep_rxe_before_reset,
+	.modify = ep_rxe_modify,
+	.after_query = ep_rxe_after_query,
+	.stop_receiving = ep_rxe_stop_receiving,
+	.stop = ep_rxe_stop,
+	.before_destroy = ep_rxe_before_destroy,
+	.destroy = ep_rxe_destroy,
+};
+
+/* No other work delays the rescue. */
+int ep_rxe_init(void)
 {
 	ep_rxe_wq = alloc_workqueue("rdma_ep_rxe", WQ_UNBOUND, 0);
 	return ep_rxe_wq ? 0 : -ENOMEM;
 }
 
-void ep_rxe_cleanup_engine(void)
+void ep_rxe_exit(void)
 {
 	destroy_workqueue(ep_rxe_wq);
-}
-
-void ep_rxe_init(struct ep_dev *dev)
-{
-	mutex_init(&dev->rxe.lock);
-	INIT_LIST_HEAD(&dev->rxe.going);
-	dev->rxe.round = 1;
-	INIT_DELAYED_WORK(&dev->rxe.work, ep_rxe_look);
-}
-
-/* Nothing is destroyed any more. */
-void ep_rxe_cleanup(struct ep_dev *dev)
-{
-	cancel_delayed_work_sync(&dev->rxe.work);
-}
-
-/*
- * Around ib_dereg_mr() of a user's region. (ep_res_ops.kept says so of the QPs that may
- * keep it.)
- */
-void ep_rxe_dereg_begin(struct ep_dev *dev)
-{
-	if (!ep_is_rxe(dev->ibdev))
-		return;
-	atomic_inc(&dev->rxe.nr_regions);
-	queue_delayed_work(ep_rxe_wq, &dev->rxe.work, EP_RXE_LOOK_TIME);
-}
-
-void ep_rxe_dereg_end(struct ep_dev *dev)
-{
-	if (ep_is_rxe(dev->ibdev))
-		atomic_dec(&dev->rxe.nr_regions);
-}
-
-/*
- * As ib_destroy_qp(). What the QP has sent to another one of this machine refers to it until
- * it is looked at there, which may be after gigabytes of READs. So if it takes long its
- * peers fail, who have lost their connection anyway. Not those of others, to whom a peer's
- * number is all that it takes to be connected.
- */
-int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp)
-{
-	struct ep_rxe_dev *rxe = &qp->res.dev->rxe;
-	int ret;
-
-	if (!EP_COMPAT_RXE_WORKS || !qp->nr_peers)
-		return ib_destroy_qp(ibqp);
-	mutex_lock(&rxe->lock);
-	qp->look_at = jiffies + EP_RXE_PEER_TIME;
-	list_add(&qp->going, &rxe->going);
-	mutex_unlock(&rxe->lock);
-	queue_delayed_work(ep_rxe_wq, &rxe->work, EP_RXE_LOOK_TIME);
-	ret = ib_destroy_qp(ibqp);
-	mutex_lock(&rxe->lock);
-	list_del(&qp->going);
-	mutex_unlock(&rxe->lock);
-	return ret;
 }

@@ -1,107 +1,124 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections of iWARP, and what rdma_cm and iw_cm take for granted of them.
+ * Queues of siw, and its connections.
  *
- * A peer of siw may ask that the first message is his (MPA v2, peer to peer). siw waits for it
- * then: it has accepted the connection, and says nothing of it. If the connection ends
- * before, iw_cm is told of an end without a beginning, which is a BUG() there. Until
- * there is one or the other, whoever disconnects or destroys the id waits, killed or not.
+ * A peer may request that it sends the first message (MPA v2, peer to peer). siw accepts
+ * such a connection and reports nothing until the message arrives. If the connection ends
+ * before that, iw_cm BUG()s: it sees CLOSE before ESTABLISHED. Until one of them arrives,
+ * rdma_disconnect() and rdma_destroy_id() wait, without regard to signals.
  *
- * So what siw says goes through us, and a beginning is put in where there is none: at the
- * end of the connection, or of the id.
+ * So siw's events of an accepted connection pass through this file, which inserts an
+ * ESTABLISHED where it is missing: at the end of the connection, or of the id.
  */
+#include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <rdma/iw_cm.h>
+#include <rdma/rdma_cm.h>
 
-#include "../compat.h"
-#include "../engine/engine.h"
+#include "drivers.h"
 
 /* What fits into an MPA frame besides siw's own four bytes */
 #define EP_SIW_MAX_PRIVATE_DATA	252
 
-/* iw_cm's own, which is the same for every id. */
-static iw_event_handler ep_iw_handler;
-/* Order of what is passed on; which of our handlers an id has. */
-static DEFINE_SPINLOCK(ep_iw_lock);
+/* iw_cm's own, which is the same for every id */
+static iw_event_handler ep_siw_iw_handler;
+/*
+ * Orders the events that are passed on; protects the choice of handler of an iw_cm id. Any
+ * context; inside siw's locks, outside iw_cm's.
+ */
+static DEFINE_SPINLOCK(ep_siw_lock);
 
-/* After the beginning: another one would be a BUG() as well. */
-static int ep_iw_begun(struct iw_cm_id *iw, struct iw_cm_event *event)
+/* After ESTABLISHED: iw_cm BUG()s if it sees another one. */
+static int ep_siw_established(struct iw_cm_id *iw, struct iw_cm_event *event)
 {
 	unsigned long flags;
 	int ret = 0;
 
-	spin_lock_irqsave(&ep_iw_lock, flags);
+	spin_lock_irqsave(&ep_siw_lock, flags);
 	if (event->event != IW_CM_EVENT_ESTABLISHED)
-		ret = ep_iw_handler(iw, event);
-	spin_unlock_irqrestore(&ep_iw_lock, flags);
+		ret = ep_siw_iw_handler(iw, event);
+	spin_unlock_irqrestore(&ep_siw_lock, flags);
 	return ret;
 }
 
-static int ep_iw_accepted(struct iw_cm_id *iw, struct iw_cm_event *event);
+static int ep_siw_accepted(struct iw_cm_id *iw, struct iw_cm_event *event);
 
-/* @said: what siw says, if anything. Does nothing if there is a beginning. */
-static void ep_iw_begin(struct iw_cm_id *iw, const struct iw_cm_event *said)
+/* @event: siw's, or NULL. Does nothing after ESTABLISHED. */
+static void ep_siw_establish(struct iw_cm_id *iw,
+			     const struct iw_cm_event *event)
 {
 	struct iw_cm_event first = { .event = IW_CM_EVENT_ESTABLISHED };
 	unsigned long flags;
 
-	if (said && said->event == IW_CM_EVENT_ESTABLISHED)
-		first = *said;
-	spin_lock_irqsave(&ep_iw_lock, flags);
-	if (iw->event_handler == ep_iw_accepted) {
-		WRITE_ONCE(iw->event_handler, ep_iw_begun);
-		ep_iw_handler(iw, &first);
+	if (event && event->event == IW_CM_EVENT_ESTABLISHED)
+		first = *event;
+	spin_lock_irqsave(&ep_siw_lock, flags);
+	if (iw->event_handler == ep_siw_accepted) {
+		WRITE_ONCE(iw->event_handler, ep_siw_established);
+		ep_siw_iw_handler(iw, &first);
 	}
-	spin_unlock_irqrestore(&ep_iw_lock, flags);
+	spin_unlock_irqrestore(&ep_siw_lock, flags);
 }
 
-/* Before the beginning. Any context, like iw_cm's. */
-static int ep_iw_accepted(struct iw_cm_id *iw, struct iw_cm_event *event)
+/* Before ESTABLISHED. Any context, like iw_cm's */
+static int ep_siw_accepted(struct iw_cm_id *iw, struct iw_cm_event *event)
 {
-	ep_iw_begin(iw, event);
-	return ep_iw_begun(iw, event);
+	ep_siw_establish(iw, event);
+	return ep_siw_established(iw, event);
 }
 
-/* siw's iw_cm id behind the id, if there is one. */
-static struct iw_cm_id *ep_iw_of(struct rdma_cm_id *cm_id)
+static void ep_siw_before_accept(struct rdma_cm_id *cm_id)
 {
-	return cm_id->device && ep_is_siw(cm_id->device) ?
-	       rdma_iw_cm_id(cm_id) : NULL;
+	struct iw_cm_id *iw = rdma_iw_cm_id(cm_id);
+
+	if (!iw)
+		return;
+	WRITE_ONCE(ep_siw_iw_handler, iw->event_handler);
+	WRITE_ONCE(iw->event_handler, ep_siw_accepted);
 }
 
-/* siw counts the bytes of its messages in eight bits, its own four among them. */
-u8 ep_iw_max_private(const struct rdma_cm_id *cm_id)
+/* siw reports nothing then. */
+static void ep_siw_accept_failed(struct rdma_cm_id *cm_id)
 {
-	return ep_is_siw(cm_id->device) ? U8_MAX - 4 : U8_MAX;
+	struct iw_cm_id *iw = rdma_iw_cm_id(cm_id);
+
+	if (iw)
+		WRITE_ONCE(iw->event_handler, ep_siw_iw_handler);
+}
+
+static void ep_siw_before_disconnect(struct rdma_cm_id *cm_id)
+{
+	struct iw_cm_id *iw = rdma_iw_cm_id(cm_id);
+
+	if (iw)
+		ep_siw_establish(iw, NULL);
+}
+
+/* siw may have the iw_cm id for longer than rdma_cm. */
+static struct iw_cm_id *ep_siw_before_destroy_id(struct rdma_cm_id *cm_id)
+{
+	struct iw_cm_id *iw = rdma_iw_cm_id(cm_id);
+
+	if (!iw || (READ_ONCE(iw->event_handler) != ep_siw_accepted &&
+		    READ_ONCE(iw->event_handler) != ep_siw_established))
+		return NULL;
+	iw->add_ref(iw);
+	ep_siw_establish(iw, NULL);
+	return iw;
+}
+
+/* iw_cm ignores events from here on. */
+static void ep_siw_after_destroy_id(struct iw_cm_id *iw)
+{
+	WRITE_ONCE(iw->event_handler, ep_siw_iw_handler);
+	iw->rem_ref(iw);
 }
 
 /*
- * A request came in through a device, or an interface, that is not the one of the new
- * id: siw listens by the number of an interface, and rdma_cm looks for the address. It
- * would be accepted with whatever QP there has the number of the one that we mean.
+ * siw's client trusts the length in the peer's answer. It computes a huge length from a
+ * short answer, and reads behind its buffer; a failed answer may be incomplete.
  */
-bool ep_iw_misplaced(struct rdma_cm_id *cm_id)
-{
-	struct net_device *ndev;
-	bool ret;
-
-	if (!rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
-		return false;
-	if (rdma_iw_cm_id(cm_id)->device != cm_id->device)
-		return true;
-	if (!ep_is_siw(cm_id->device))
-		return false;
-	ndev = ep_compat_port_netdev(cm_id->device, cm_id->port_num);
-	ret = !ndev || !net_eq(dev_net(ndev), cm_id->route.addr.dev_addr.net);
-	dev_put(ndev);
-	return ret;
-}
-
-/*
- * siw's client believes the length that the answer says. A short one it makes up to be
- * huge, and reads what is behind its buffer; a failed one may have come in parts.
- */
-void ep_iw_check_data(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
+static void ep_siw_fix_event(struct rdma_cm_event *event)
 {
 	switch (event->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
@@ -115,68 +132,110 @@ void ep_iw_check_data(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 	default:
 		return;
 	}
-	if (ep_iw_of(cm_id))
-		event->param.conn.private_data_len = 0;
-}
-
-/* Called before rdma_accept(). */
-void ep_iw_accept(struct rdma_cm_id *cm_id)
-{
-	struct iw_cm_id *iw = ep_iw_of(cm_id);
-
-	if (!iw)
-		return;
-	WRITE_ONCE(ep_iw_handler, iw->event_handler);
-	WRITE_ONCE(iw->event_handler, ep_iw_accepted);
-}
-
-/* It has failed: siw has nothing to say. */
-void ep_iw_accept_failed(struct rdma_cm_id *cm_id)
-{
-	struct iw_cm_id *iw = ep_iw_of(cm_id);
-
-	if (iw)
-		WRITE_ONCE(iw->event_handler, ep_iw_handler);
-}
-
-/* Called before rdma_disconnect(), without the handler's lock. */
-void ep_iw_disconnect(struct rdma_cm_id *cm_id)
-{
-	struct iw_cm_id *iw = ep_iw_of(cm_id);
-
-	if (iw)
-		ep_iw_begin(iw, NULL);
+	event->param.conn.private_data_len = 0;
 }
 
 /*
- * Called before rdma_destroy_id(), followed by ep_iw_destroyed() with what it returns.
- * siw may have the iw_cm id for longer than rdma_cm.
+ * siw reports longer messages, but adds lengths in an int. And the length of an almost full
+ * receive with the next packet must not wrap to 0: siw would go on behind the last entry.
  */
-struct iw_cm_id *ep_iw_destroy(struct rdma_cm_id *cm_id)
+static int ep_siw_add(struct ep_dev *dev)
 {
-	struct iw_cm_id *iw = ep_iw_of(cm_id);
-
-	if (!iw || (READ_ONCE(iw->event_handler) != ep_iw_accepted &&
-		    READ_ONCE(iw->event_handler) != ep_iw_begun))
-		return NULL;
-	iw->add_ref(iw);
-	ep_iw_begin(iw, NULL);
-	return iw;
+	dev->max_msg_sz[1] = min_t(u32, dev->max_msg_sz[1], INT_MAX);
+	dev->max_recv_sz = INT_MAX;
+	return 0;
 }
 
-/* Nothing that is said now is listened to. */
-void ep_iw_destroyed(struct iw_cm_id *iw)
+/* siw counts in an int, and allocates for all pages before it pins one. */
+static u64 ep_siw_max_mr_pages(void)
 {
-	if (!iw)
-		return;
-	WRITE_ONCE(iw->event_handler, ep_iw_handler);
-	iw->rem_ref(iw);
+	return totalram_pages();
 }
 
-/* There are no ids, but siw may still have to return from our code: of any context. */
-void ep_iw_cleanup(void)
+#define EP_SIW_SHORT	32	/* siw's MAX_HDR_INLINE */
+
+/*
+ * siw copies the data of so short a message of one entry next to its header, and where it
+ * crosses into the next page, it copies the memory behind the first page.
+ */
+static bool ep_siw_miscopies(u64 addr, u64 len)
 {
-	if (!ep_iw_handler)
+	return len <= EP_SIW_SHORT && offset_in_page(addr) + len > PAGE_SIZE;
+}
+
+/* An entry for each page: siw sends more than one entry in another way. */
+static void ep_siw_split(struct ib_send_wr *wr, struct ib_sge *sge)
+{
+	u32 len = PAGE_SIZE - offset_in_page(wr->sg_list->addr);
+
+	sge[0] = *wr->sg_list;
+	sge[1] = *wr->sg_list;
+	sge[0].length = len;
+	sge[1].addr += len;
+	sge[1].length -= len;
+	wr->sg_list = sge;
+	wr->num_sge = 2;
+}
+
+/* Have READs been agreed on? ep_qp.driver_data notes that they have. */
+static int ep_siw_check_reads(struct ep_qp *qp)
+{
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+	int ret;
+
+	if (READ_ONCE(qp->driver_data[0]))
+		return 0;
+	ret = ep_qp_query(qp, &attr, IB_QP_MAX_DEST_RD_ATOMIC, &init);
+	if (ret)
+		return ret;
+	/* (siw reports the one limit for the other.) */
+	if (!attr.max_dest_rd_atomic)
+		return -EINVAL;
+	WRITE_ONCE(qp->driver_data[0], true);
+	return 0;
+}
+
+/*
+ * siw takes some requests into its queue and then neither sends nor completes them, so that
+ * nothing after them is sent: a READ behind a fence, or where no READs were agreed on;
+ * inline data next to a key.
+ */
+static int ep_siw_prepare_send(struct ep_qp *qp, struct ib_send_wr *wr,
+			       u32 flags, struct ib_sge *spare)
+{
+	if (wr->opcode == IB_WR_RDMA_READ) {
+		/* The peer, which is likely to be siw as well, would miscopy. */
+		if ((flags & IB_SEND_FENCE) ||
+		    ep_siw_miscopies(rdma_wr(wr)->remote_addr,
+				     wr->sg_list->length))
+			return -EINVAL;
+		return ep_siw_check_reads(qp);
+	}
+	if (flags & IB_SEND_INLINE)
+		return wr->opcode == IB_WR_SEND_WITH_INV ? -EINVAL : 0;
+	if (wr->num_sge == 1 &&
+	    ep_siw_miscopies(wr->sg_list->addr, wr->sg_list->length))
+		ep_siw_split(wr, spare);
+	return 0;
+}
+
+const struct ep_driver_ops ep_siw_ops = {
+	.add = ep_siw_add,
+	.max_mr_pages = ep_siw_max_mr_pages,
+	.prepare_send = ep_siw_prepare_send,
+	.fix_event = ep_siw_fix_event,
+	.before_accept = ep_siw_before_accept,
+	.accept_failed = ep_siw_accept_failed,
+	.before_disconnect = ep_siw_before_disconnect,
+	.before_destroy_id = ep_siw_before_destroy_id,
+	.after_destroy_id = ep_siw_after_destroy_id,
+};
+
+/* siw may still have to return from this file's code: in any context. */
+void ep_siw_exit(void)
+{
+	if (!ep_siw_iw_handler)
 		return;
 	synchronize_rcu_tasks();
 	synchronize_rcu();

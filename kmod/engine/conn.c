@@ -199,12 +199,17 @@ static bool ep_id_iwarp(const struct ep_id *id)
 	return rdma_protocol_iwarp(id->cm_id->device, id->cm_id->port_num);
 }
 
+static u8 ep_id_max_private(const struct ep_id *id)
+{
+	return ep_driver_of(id->cm_id->device)->max_private_data ?: U8_MAX;
+}
+
 static int ep_id_check_param(const struct ep_id *id,
 			     const struct rdma_conn_param *param)
 {
 	const struct ib_device_attr *attrs = &id->cm_id->device->attrs;
 
-	if (param->private_data_len > ep_iw_max_private(id->cm_id))
+	if (param->private_data_len > ep_id_max_private(id))
 		return -EINVAL;
 	if (id->cm_id->qp_type != IB_QPT_UD &&
 	    (param->responder_resources > attrs->max_qp_rd_atom ||
@@ -331,6 +336,7 @@ static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp,
 			       struct rdma_conn_param *param,
 			       struct rdma_ucm_ece *ece, bool own, bool *pinned)
 {
+	const struct ep_driver_ops *drv = ep_driver_ops_of(id->cm_id->device);
 	int ret;
 
 	ret = ep_id_tell_qp(qp, param);
@@ -350,11 +356,11 @@ static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp,
 	/* If the CM cannot accept it rejects. */
 	if (!ret) {
 		id->request = false;
-		if (*pinned)
-			ep_iw_accept(id->cm_id);
+		if (*pinned && drv->before_accept)
+			drv->before_accept(id->cm_id);
 		ret = rdma_accept_ece(id->cm_id, param, ece);
-		if (ret && *pinned)
-			ep_iw_accept_failed(id->cm_id);
+		if (ret && *pinned && drv->accept_failed)
+			drv->accept_failed(id->cm_id);
 	}
 	if (ret && own)
 		ep_qp_error(qp);
@@ -430,7 +436,7 @@ static int ep_id_refuse(struct ep_id *id, const void *data, u8 len, u8 reason)
 	 * answered that. iw_cm would take it to have failed, and find out with a
 	 * BUG() when it is disconnected.
 	 */
-	if ((!id->request && !responded) || len > ep_iw_max_private(id->cm_id))
+	if ((!id->request && !responded) || len > ep_id_max_private(id))
 		return -EINVAL;
 	ret = rdma_reject(id->cm_id, data, len, reason);
 	if (ret)
@@ -457,6 +463,7 @@ int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
  */
 int ep_id_disconnect(struct ep_id *id, struct ep_qp *told)
 {
+	const struct ep_driver_ops *drv = ep_driver_ops_of(id->cm_id->device);
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ep_qp *qp = ep_id_get_qp(id);
 	struct ib_qp *held = NULL;
@@ -469,11 +476,8 @@ int ep_id_disconnect(struct ep_id *id, struct ep_qp *told)
 			told = qp;
 		if (told)
 			held = ep_qp_hold_iwarp(told);
-		/*
-		 * iWARP drains the send queue before it closes. siw does not, and
-		 * forgets what waits for the peer.
-		 */
-		if (!ep_is_siw(id->cm_id->device))
+		/* iWARP drains the send queue before it closes. */
+		if (!ep_dev_has(id->cm_id->device, EP_CAP_NO_SQD))
 			attr.qp_state = IB_QPS_SQD;
 	}
 	/* A task that is killed has it flushed all the same. */
@@ -487,7 +491,8 @@ int ep_id_disconnect(struct ep_id *id, struct ep_qp *told)
 	rdma_lock_handler(id->cm_id);
 	id->leaving = id->announced;
 	rdma_unlock_handler(id->cm_id);
-	ep_iw_disconnect(id->cm_id);
+	if (drv->before_disconnect)
+		drv->before_disconnect(id->cm_id);
 	ret = rdma_disconnect(id->cm_id);
 	ep_qp_unhold_iwarp(held);
 out:

@@ -18,6 +18,35 @@ static DEFINE_XARRAY_ALLOC1(ep_devs);
 static u32 ep_dev_next_index;
 static void (*ep_dev_event)(struct ep_dev *dev, struct ib_event *event);
 
+/* By enum rdma_driver_id */
+static const struct ep_driver *ep_drivers;
+static unsigned int ep_nr_drivers;
+
+/* Before the first device is added */
+void ep_drivers_register(const struct ep_driver *drivers, unsigned int nr)
+{
+	ep_drivers = drivers;
+	ep_nr_drivers = nr;
+}
+
+/* An unknown driver has no capabilities. */
+const struct ep_driver *ep_driver_of(const struct ib_device *ibdev)
+{
+	static const struct ep_driver unknown;
+	unsigned int id = ibdev->ops.driver_id;
+
+	return id < ep_nr_drivers ? &ep_drivers[id] : &unknown;
+}
+
+/* Never NULL. @ibdev: NULL: of an id that is not bound to a device */
+const struct ep_driver_ops *ep_driver_ops_of(const struct ib_device *ibdev)
+{
+	static const struct ep_driver_ops none;
+
+	return ibdev && ep_driver_of(ibdev)->ops ? ep_driver_of(ibdev)->ops :
+						   &none;
+}
+
 static void ep_dev_free(struct kref *ref)
 {
 	struct ep_dev *dev = container_of(ref, struct ep_dev, ref);
@@ -92,16 +121,6 @@ u32 ep_dev_nr_iwarp(void)
 		nr += dev->ibdev->node_type == RDMA_NODE_RNIC;
 	xa_unlock(&ep_devs);
 	return nr;
-}
-
-/*
- * Is the device a program of this machine? Then a notification of completions costs
- * next to nothing, where it would be an interrupt, and queues are memory like
- * any other, of which there is enough.
- */
-bool ep_dev_is_soft(const struct ib_device *ibdev)
-{
-	return ep_is_rxe(ibdev) || ep_is_siw(ibdev);
 }
 
 /*
@@ -461,36 +480,33 @@ static int ep_client_add(struct ib_device *ibdev)
 	INIT_LIST_HEAD(&dev->holds);
 	init_waitqueue_head(&dev->unheld);
 	mutex_init(&dev->xrcd_lock);
-	dev->mcast_alone = ep_is_rxe(ibdev);
 	mutex_init(&dev->mcast_lock);
-	ep_rxe_init(dev);
 	hash_init(dev->qps);
 	hash_init(dev->xrcds);
 	dev->ibdev = ibdev;
+	dev->driver = ep_driver_of(ibdev);
+	dev->ops = ep_driver_ops_of(ibdev);
 	rdma_for_each_port(ibdev, port)
 		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?
 					1U << 31 : attr.max_msg_sz;
 	/* Drivers add lengths up in 32 bits. */
 	dev->max_recv_sz = U32_MAX;
-	/*
-	 * It says that it takes longer messages, but adds lengths in an int. And of a
-	 * receive that is almost full the length with the next packet must not begin
-	 * at 0 again: siw would go on behind the last entry.
-	 */
-	if (ep_is_siw(ibdev)) {
-		dev->max_msg_sz[1] = min_t(u32, dev->max_msg_sz[1], INT_MAX);
-		dev->max_recv_sz = INT_MAX;
-	}
+	ret = dev->ops->add ? dev->ops->add(dev) : 0;
+	if (ret)
+		goto err_cm_srcu;
 	ib_set_client_data(ibdev, &ep_client, dev);
 
 	ret = xa_alloc_cyclic(&ep_devs, &dev->index, dev, xa_limit_31b,
 			      &ep_dev_next_index, GFP_KERNEL);
 	if (ret < 0)
-		goto err_cm_srcu;
+		goto err_driver;
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, ep_dev_event_handler);
 	ib_register_event_handler(&dev->event_handler);
 	return 0;
 
+err_driver:
+	if (dev->ops->remove)
+		dev->ops->remove(dev);
 err_cm_srcu:
 	cleanup_srcu_struct(&dev->cm_srcu);
 err_srcu:
@@ -521,7 +537,8 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 	WRITE_ONCE(dev->dead, true);
 	mutex_unlock(&dev->hold_lock);
 	synchronize_srcu(&dev->srcu);
-	ep_rxe_stop_all(dev);
+	if (dev->ops->stop_all)
+		dev->ops->stop_all(dev);
 
 	for (class = 0; class < EP_RES_NR; class++)
 		while ((res = ep_dev_claim_res(dev, class)))
@@ -529,7 +546,8 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 
 	ep_dev_event(dev, &event);
 	ep_dev_release(dev);
-	ep_rxe_cleanup(dev);
+	if (dev->ops->remove)
+		dev->ops->remove(dev);
 
 	/* rdma_cm is told after us, who were there later. */
 	WRITE_ONCE(dev->gone, true);

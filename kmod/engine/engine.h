@@ -29,10 +29,10 @@
  * ----------------------
  *  ep_id.lock            serialises rdma_cm calls on one id
  *   handler mutex        rdma_cm's own, held around ep_id event handlers
- *    ep_rxe_dev.lock     QPs of rxe that are being destroyed
+ *    a driver's own      QPs that are being destroyed (drivers/)
  *     ep_qp.lock         state changes of a QP against its destruction; with the handler
  *			mutex held it is only tried
- *      ep_dev.mcast_lock rxe's groups; in handlers it is only tried
+ *      ep_dev.mcast_lock multicast groups; in handlers it is only tried
  *      the owner's, of what is posted and of CQs (ep_res_ops.forget)
  *      XRC domain        changes of the QPs that it shares (leaf)
  *      ep_dev.lock       the device's list of objects (leaf)
@@ -41,8 +41,6 @@
  *			handler
  *    ep_dev.hold_lock    kernel consumers' holds (leaf)
  *    ep_dev.xrcd_lock    which XRC domains there are (leaf)
- *  ep_iw_lock            what siw says of a connection (iwarp.c; any context): inside
- *			siw's locks, outside iw_cm's
  *
  * Event handlers run with the handler mutex held, so they must not take
  * ep_id.lock. They run in few work items, for all ids of the machine: so they wait for
@@ -52,8 +50,8 @@
  * (ep_id.later_work). A task with the handler mutex does not wait for ep_qp.lock, either.
  *
  * Drivers' calls under ep_qp.lock and inside of ep_dev_enter() end soon, whatever users
- * do: where a driver's do not, its file sees to that (rxe.c), and docs/security.md has
- * what it cannot bound.
+ * do: where a driver's do not, its operations (driver.h) bound them, and docs/security.md
+ * lists what they cannot bound.
  *
  * ep_dev.cm_srcu is held around rdma_destroy_id(), outside of everything but ep_dev.srcu;
  * who waits for it, at the end of our removal of a device, holds nothing of ours.
@@ -72,6 +70,8 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include "driver.h"
+
 struct ep_res;
 
 /* Teardown order of a device that goes away. */
@@ -84,24 +84,6 @@ enum ep_res_class {
 	EP_RES_XRCD,
 	EP_RES_PD,
 	EP_RES_NR,
-};
-
-/**
- * struct ep_rxe_dev - what is done on a device of rxe about what it cannot destroy as yet
- * @work: looks for that, on a queue of its own
- * @nr_regions: regions that are being deregistered
- * @round: going through the device's QPs (ep_dev.lock)
- * @stopped: this does not go through them any more (ep_dev.lock)
- * @lock: protects @going; held while the peers of one of these fail
- * @going: QPs that are being destroyed
- */
-struct ep_rxe_dev {
-	struct delayed_work work;
-	atomic_t nr_regions;
-	u32 round;
-	bool stopped;
-	struct mutex lock;		/* going */
-	struct list_head going;
 };
 
 /**
@@ -125,9 +107,11 @@ struct ep_rxe_dev {
  * @kernel_pd_users: how many use it
  * @xrcd_lock: protects @xrcds, and how often each of them is open
  * @xrcds: XRC domains that can be shared
- * @mcast_alone: it is rxe, which attaches one QP at a time to groups, or detaches it
- * @mcast_lock: then held over that, inside of ep_qp.lock
- * @rxe: of rxe
+ * @mcast_lock: held while a QP is attached or detached, with %EP_CAP_MCAST_ALONE; inside
+ *	of ep_qp.lock
+ * @driver: its driver
+ * @ops: the driver's operations
+ * @driver_data: for these
  * @max_recv_sz: most bytes of a receive
  * @max_msg_sz: longest message, by port number
  */
@@ -151,9 +135,10 @@ struct ep_dev {
 	unsigned int kernel_pd_users;
 	struct mutex xrcd_lock;		/* xrcds */
 	DECLARE_HASHTABLE(xrcds, 6);
-	bool mcast_alone;
-	struct mutex mcast_lock;	/* rxe's groups */
-	struct ep_rxe_dev rxe;
+	struct mutex mcast_lock;	/* the driver's groups */
+	const struct ep_driver *driver;
+	const struct ep_driver_ops *ops;
+	void *driver_data;
 	u32 max_recv_sz;
 	u32 max_msg_sz[];
 };
@@ -171,7 +156,6 @@ struct ep_dev *ep_dev_next(u32 *index);
 struct ep_dev *ep_dev_of(struct ib_device *ibdev);
 void ep_dev_put(struct ep_dev *dev);
 u32 ep_dev_nr_iwarp(void);
-bool ep_dev_is_soft(const struct ib_device *ibdev);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
 void ep_dev_exit(struct ep_dev *dev, int idx);
 bool ep_dev_enter_cm(struct ep_dev *dev, int *idx);
@@ -302,9 +286,6 @@ struct ep_xrcd {
 	struct ib_xrcd *ibxrcd;
 };
 
-/* How many QPs that are there at the same time a QP of rxe can have been connected to. */
-#define EP_RXE_PEERS	16
-
 /**
  * enum ep_qp_cm_use - bits of &struct ep_qp.cm_use
  * @EP_QP_PINNED: it is in a call of the CM: nobody moves or destroys it meanwhile
@@ -336,25 +317,13 @@ enum ep_qp_cm_use {
  * @ending: it is about to be destroyed: the CM does not get it any more (set with @lock)
  * @worn: a peer may know of it, or more was done to it than a move to INIT: it never
  *	is like a new one again (@lock, only ever set)
- * @failed_at: when the rescue of rxe.c found it in ERR first (jiffies, not 0), or 0 (@lock)
- * @failed_rcu: the grace period that began then (@lock)
- * @emptied: ... and has emptied it since (@lock)
- * @abandoned: nobody has used it for a while: what it got has been answered
- * @stopped: ep_rxe_stop_all() has come by (ep_dev.lock)
- * @looked: the round of the rescue that has come by last (ep_dev.lock)
- * @missed: how often in a row the rescue has found it in use (its own)
- * @used: rxe: it has been in RTR, or almost (@lock)
- * @access: ... and has these rights when it is there again (@lock)
- * @going: in ep_rxe_dev.going, while it is destroyed (its lock)
- * @look_at: when its peers are to fail (jiffies; the same)
- * @peers: rxe: numbers of the QPs of this device that it was connected to (@lock)
- * @nr_peers: how many
  * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
  *	this opener's, and the queue pair behind it may have others
  * @sq_sig_all: every send completes
  * @cap: granted capabilities
  * @mcasts: multicast groups that it is attached to (@lock)
  * @nr_mcasts: how many
+ * @driver_data: for the driver's operations, zeroed at first
  */
 struct ep_qp {
 	struct ep_res res;
@@ -370,24 +339,12 @@ struct ep_qp {
 	unsigned long cm_use;
 	bool ending;
 	bool worn;
-	unsigned long failed_at;
-	unsigned long failed_rcu;
-	bool emptied;
-	bool abandoned;
-	bool stopped;
-	u32 looked;
-	unsigned int missed;
-	bool used;
-	int access;
-	struct list_head going;
-	unsigned long look_at;
-	u32 peers[EP_RXE_PEERS];
-	u32 nr_peers;
 	struct ep_xrcd *xrcd;
 	bool sq_sig_all;
 	struct ib_qp_cap cap;
 	struct list_head mcasts;
 	u32 nr_mcasts;
+	u64 driver_data[16];
 };
 
 int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
@@ -415,45 +372,20 @@ int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 void ep_qp_unlock(struct ep_qp *qp);
 void ep_qp_error(struct ep_qp *qp);
 void ep_qp_error_wait(struct ep_qp *qp);
-void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old);
 bool ep_qp_wear(struct ep_qp *qp);
 
-/* What a driver does for kernel consumers (caps.c) */
-#define EP_CAN_REG_MR		BIT(0)	/* registers user memory without udata */
-#define EP_CAN_MAP_IOVA		BIT(1)	/* ... under another address as well */
-#define EP_CAN_REREG_MR		BIT(2)	/* changes such a region */
-#define EP_CAN_INLINE		BIT(3)	/* takes inline data from a kernel address */
-#define EP_CAN_RESIZE_CQ	BIT(4)	/* resizes a CQ without udata */
-#define EP_CAN_XRC		BIT(5)	/* makes XRC requests of what is posted */
-
-bool ep_dev_can(const struct ib_device *ibdev, u32 what);
-
-static inline bool ep_is_rxe(const struct ib_device *ibdev)
+/* @waited: false before the first of several QPs that are destroyed next */
+static inline void ep_qp_stop(struct ep_qp *qp, bool *waited)
 {
-	return ibdev->ops.driver_id == RDMA_DRIVER_RXE;
+	if (qp->res.dev->ops->stop)
+		qp->res.dev->ops->stop(qp, waited);
 }
 
-static inline bool ep_is_siw(const struct ib_device *ibdev)
+static inline int ep_mr_dereg(struct ep_dev *dev, struct ib_mr *mr)
 {
-	return ibdev->ops.driver_id == RDMA_DRIVER_SIW;
+	return dev->ops->dereg_mr ? dev->ops->dereg_mr(dev, mr) :
+				    ib_dereg_mr(mr);
 }
-
-int ep_rxe_init_engine(void);
-void ep_rxe_cleanup_engine(void);
-void ep_rxe_init(struct ep_dev *dev);
-void ep_rxe_cleanup(struct ep_dev *dev);
-void ep_rxe_dereg_begin(struct ep_dev *dev);
-void ep_rxe_dereg_end(struct ep_dev *dev);
-int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
-int ep_rxe_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
-void ep_rxe_query(const struct ep_qp *qp, struct ib_qp_attr *attr);
-int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask);
-void ep_rxe_answer(unsigned long got_at);
-void ep_rxe_end(struct ep_qp *qp);
-void ep_rxe_stop(struct ep_qp *qp);
-void ep_rxe_stop_all(struct ep_dev *dev);
-void ep_rxe_stop_receiving(struct ep_qp *qp);
-int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp);
 
 int ep_qp_settle(struct ep_qp *qp);
 void ep_qp_unsettle(struct ep_qp *qp);
@@ -475,6 +407,13 @@ int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp,
 int ep_xrcd_destroy_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp);
 u32 ep_xrcd_qp_num(struct ep_xrcd *xrcd, const struct ib_qp *ibqp);
 
+void ep_dev_lock_mcast(struct ep_dev *dev);
+bool ep_dev_trylock_mcast(struct ep_dev *dev);
+void ep_dev_unlock_mcast(struct ep_dev *dev);
+int ep_qp_attach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
+			u32 members);
+int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
+			u32 members);
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp);
@@ -633,17 +572,6 @@ struct ep_id {
 int ep_id_init_engine(void);
 void ep_id_cleanup_engine(void);
 
-/* iwarp.c */
-u8 ep_iw_max_private(const struct rdma_cm_id *cm_id);
-bool ep_iw_misplaced(struct rdma_cm_id *cm_id);
-void ep_iw_check_data(struct rdma_cm_id *cm_id, struct rdma_cm_event *event);
-void ep_iw_accept(struct rdma_cm_id *cm_id);
-void ep_iw_accept_failed(struct rdma_cm_id *cm_id);
-void ep_iw_disconnect(struct rdma_cm_id *cm_id);
-struct iw_cm_id *ep_iw_destroy(struct rdma_cm_id *cm_id);
-void ep_iw_destroyed(struct iw_cm_id *iw);
-void ep_iw_cleanup(void);
-
 void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops);
 int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
 		 enum ib_qp_type qp_type);
@@ -653,7 +581,6 @@ int ep_id_create_kernel(struct ep_id *id, struct net *net,
 void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id);
 void ep_id_destroy(struct ep_id *id);
 int ep_id_settle(struct ep_id *id, bool ending);
-void ep_id_later(struct ep_id *id);
 int ep_id_begin(struct ep_id *id);
 int ep_id_begin_bound(struct ep_id *id);
 void ep_id_end(struct ep_id *id);
@@ -684,7 +611,7 @@ int ep_id_notify(struct ep_id *id, enum ib_event_type event);
 
 int ep_id_join(struct ep_id *id, struct ep_mcast *mc);
 void ep_id_leave(struct ep_id *id, struct ep_mcast *mc);
-void ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event);
+bool ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event);
 bool ep_id_attach_later(struct ep_id *id);
 void ep_id_drop_mcasts(struct ep_id *id);
 

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <rdma/ib_cache.h>
+#include <rdma/iw_cm.h>
 #include <rdma/rdma_cm_ib.h>
 
 #include "../compat.h"
@@ -26,17 +27,21 @@ struct workqueue_struct *ep_wq;
  */
 static void ep_id_destroy_cm_id(struct rdma_cm_id *cm_id)
 {
+	const struct ep_driver_ops *drv;
+	struct iw_cm_id *iw = NULL;
 	struct ib_device *ibdev;
-	struct iw_cm_id *iw;
 
-	/* Nobody else binds it to a device now. */
+	/* Nothing else binds it to a device now. */
 	rdma_addr_cancel(&cm_id->route.addr.dev_addr);
 	ibdev = cm_id->device;
+	drv = ep_driver_ops_of(ibdev);
 	if (ibdev && !ib_device_try_get(ibdev))
 		ibdev = NULL;
-	iw = ep_iw_destroy(cm_id);
+	if (drv->before_destroy_id)
+		iw = drv->before_destroy_id(cm_id);
 	rdma_destroy_id(cm_id);
-	ep_iw_destroyed(iw);
+	if (iw)
+		drv->after_destroy_id(iw);
 	if (ibdev)
 		ib_device_put(ibdev);
 }
@@ -192,7 +197,7 @@ static void ep_id_responded(struct ep_id *id, const struct rdma_cm_event *event,
  */
 
 /* With the handler locked */
-void ep_id_later(struct ep_id *id)
+static void ep_id_later(struct ep_id *id)
 {
 	if (!id->no_later)
 		queue_work(ep_wq, &id->later_work);
@@ -304,10 +309,42 @@ static void ep_id_put_gid(struct rdma_cm_id *cm_id)
 	addr->sgid_attr = NULL;
 }
 
+/*
+ * InfiniBand's ports are in no network namespace; another that has no network device is
+ * losing it.
+ */
+static bool ep_port_in_net(struct ib_device *ibdev, u32 port,
+			   const struct net *net)
+{
+	struct net_device *ndev = ep_compat_port_netdev(ibdev, port);
+	bool ret = ndev ? net_eq(dev_net(ndev), net) :
+			  rdma_protocol_ib(ibdev, port);
+
+	dev_put(ndev);
+	return ret;
+}
+
+/*
+ * Did an iWARP request come in through another device, or interface, than that of the new
+ * id? rdma_cm looks for the address, but some drivers listen by the number of an interface.
+ * The request would be accepted with whatever QP of that device has the QP's number.
+ */
+static bool ep_id_misplaced(struct rdma_cm_id *cm_id)
+{
+	struct ib_device *ibdev = cm_id->device;
+
+	if (!rdma_protocol_iwarp(ibdev, cm_id->port_num))
+		return false;
+	return rdma_iw_cm_id(cm_id)->device != ibdev ||
+	       (ep_dev_has(ibdev, EP_CAP_LISTEN_ANY_NET) &&
+		!ep_port_in_net(ibdev, cm_id->port_num,
+				cm_id->route.addr.dev_addr.net));
+}
+
 static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 			 const struct rdma_cm_event *event)
 {
-	int ret = ep_iw_misplaced(cm_id) ? -ENODEV : -ENOMEM;
+	int ret = ep_id_misplaced(cm_id) ? -ENODEV : -ENOMEM;
 
 	/* Below 0 when one that could not be delivered came back. */
 	if (ret == -ENOMEM && atomic_dec_if_positive(&id->backlog) >= 0) {
@@ -328,9 +365,11 @@ static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
  */
 static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 {
+	const struct ep_driver_ops *drv = ep_driver_ops_of(cm_id->device);
 	struct ep_id *id = cm_id->context;
 
-	ep_iw_check_data(cm_id, event);
+	if (drv->fix_event)
+		drv->fix_event(event);
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ADDR_ERROR:
@@ -359,7 +398,8 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
-		ep_id_mcast_event(id, event);
+		if (ep_id_mcast_event(id, event))
+			ep_id_later(id);
 		return 0;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -493,21 +533,6 @@ static bool ep_addr_of_netdev(const struct sockaddr_storage *addr)
 	default:
 		return false;
 	}
-}
-
-/*
- * InfiniBand's ports are in no network namespace; another that has no network device is
- * losing it.
- */
-static bool ep_port_in_net(struct ib_device *ibdev, u32 port,
-			   const struct net *net)
-{
-	struct net_device *ndev = ep_compat_port_netdev(ibdev, port);
-	bool ret = ndev ? net_eq(dev_net(ndev), net) :
-			  rdma_protocol_ib(ibdev, port);
-
-	dev_put(ndev);
-	return ret;
 }
 
 /*
@@ -768,15 +793,8 @@ int ep_id_init_engine(void)
 	if (!ep_id_wq)
 		return -ENOMEM;
 	ep_wq = alloc_workqueue("rdma_ep", WQ_UNBOUND, 0);
-	if (!ep_wq)
-		goto id;
-	if (ep_rxe_init_engine())
-		goto wq;
-	return 0;
-
-wq:
-	destroy_workqueue(ep_wq);
-id:
+	if (ep_wq)
+		return 0;
 	destroy_workqueue(ep_id_wq);
 	return -ENOMEM;
 }
@@ -785,6 +803,4 @@ void ep_id_cleanup_engine(void)
 {
 	destroy_workqueue(ep_id_wq);
 	destroy_workqueue(ep_wq);
-	ep_rxe_cleanup_engine();
-	ep_iw_cleanup();
 }

@@ -22,10 +22,9 @@ static void ep_pd_destroy_hw(struct ep_res *res)
 }
 
 /*
- * Where the device has no lkey of its own for it, as rxe and siw have none, the core
- * gives a kernel consumer's PD a region over all memory. Who posts for users has no use
- * for it, and what a driver does not check must not be able to name it: siw answers
- * a peer's READ from any region of the PD.
+ * Where the device has no lkey of its own for it, the core gives a kernel consumer's PD a
+ * region over all memory. Posts for users do not need it, and must not be able to name it
+ * where a driver checks nothing: some answer a peer's READ from any region of the PD.
  */
 static void ep_pd_drop_dma_mr(struct ib_pd *ibpd)
 {
@@ -135,13 +134,11 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 	return 0;
 }
 
-/*
- * siw can not be unloaded under QPs: its exit stops the threads that send, and then its
- * devices go, which waits for QPs that are still to send, for ever. So each holds it.
- */
-static struct module *ep_qp_driver(const struct ib_device *ibdev)
+/* The driver's module, if each QP holds it, or NULL */
+static struct module *ep_qp_module(const struct ib_device *ibdev)
 {
-	return ep_is_siw(ibdev) ? ibdev->ops.owner : NULL;
+	return ep_dev_has(ibdev, EP_CAP_QP_PINS_MODULE) ? ibdev->ops.owner :
+							  NULL;
 }
 
 /* XRC targets are made, and destroyed, by xrcd.c. */
@@ -149,23 +146,23 @@ static struct ib_qp *ep_qp_create_hw(struct ib_pd *pd,
 				     struct ib_qp_init_attr *attr,
 				     const char *caller)
 {
-	struct module *driver = ep_qp_driver(pd->device);
+	struct module *module = ep_qp_module(pd->device);
 	struct ib_qp *ibqp;
 
-	if (!try_module_get(driver))
+	if (!try_module_get(module))
 		return ERR_PTR(-EIO);
 	ibqp = ib_create_qp_kernel(pd, attr, caller);
 	if (IS_ERR(ibqp))
-		module_put(driver);
+		module_put(module);
 	return ibqp;
 }
 
 static void ep_qp_destroy_hw(struct ep_res *res)
 {
 	struct ep_qp *qp = container_of(res, struct ep_qp, res);
-	struct module *driver;
+	const struct ep_driver_ops *drv = res->dev->ops;
+	struct module *module;
 	struct ib_qp *ibqp;
-	bool rxe;
 
 	/*
 	 * Destroying may take long, and waits for the CM on some devices: only take
@@ -173,9 +170,8 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	 */
 	mutex_lock(&qp->lock);
 	ibqp = qp->ibqp;
-	rxe = ep_is_rxe(qp->ibqp->device);
-	if (rxe)
-		ep_rxe_end(qp);
+	if (drv->before_destroy)
+		drv->before_destroy(qp);
 	WRITE_ONCE(qp->ibqp, NULL);
 	qp->state = IB_QPS_RESET;
 	ep_qp_unlock(qp);
@@ -186,9 +182,10 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 		WARN_ON_ONCE(ep_xrcd_destroy_qp(qp->xrcd, ibqp));
 		return;
 	}
-	driver = ep_qp_driver(ibqp->device);
-	WARN_ON_ONCE(rxe ? ep_rxe_destroy(qp, ibqp) : ib_destroy_qp(ibqp));
-	module_put(driver);
+	module = ep_qp_module(ibqp->device);
+	WARN_ON_ONCE(drv->destroy ? drv->destroy(qp, ibqp) :
+				    ib_destroy_qp(ibqp));
+	module_put(module);
 }
 
 static int ep_qp_check_cap(const struct ib_device *ibdev,
@@ -283,8 +280,8 @@ static void ep_qp_move_hw(struct ep_qp *to, const struct ep_qp *from,
 }
 
 /*
- * Makes it like new; qp->lock is held. The driver is asked what came of it: siw of
- * Linux 6.1 fails QPs when a link goes down, and they stay so.
+ * Makes it like new; qp->lock is held. The driver is asked what came of it: drivers of
+ * Linux 6.1 may fail QPs when a link goes down, and they stay so.
  */
 static bool ep_qp_renew(struct ep_qp *qp)
 {
@@ -309,7 +306,8 @@ bool ep_qp_keep(struct ep_qp *qp, struct ep_qp *keeper,
 {
 	struct ib_qp *ibqp = NULL;
 
-	if (qp->xrcd || qp->has_srq || !ep_dev_is_soft(qp->res.dev->ibdev))
+	if (qp->xrcd || qp->has_srq ||
+	    !ep_dev_has(qp->res.dev->ibdev, EP_CAP_SOFTWARE))
 		return false;
 	ep_res_prepare(&keeper->res, qp->res.dev, EP_RES_QP, ops,
 		       ep_qp_destroy_hw);
@@ -370,43 +368,36 @@ int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
 	return 0;
 }
 
-/*
- * Before a RESET; qp->lock is held, and posts are refused. Drivers empty their queues
- * without a lock. Where rxe works on a packet as it arrives, it does so under who is at
- * that; in ERR it drops packets. (Kernel consumers do not expect what that flushes,
- * and reset only what is idle.)
- */
-void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	const struct ep_res_ops *ops = qp->res.ops;
-
-	if (!ops || !ops->quiet)
-		return;
-	ops->quiet(&qp->res);
-	if (EP_COMPAT_RXE_WORKS || !ep_is_rxe(qp->ibqp->device) || old <= IB_QPS_INIT)
-		return;
-	ops->forget(&qp->res);
-	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
-	synchronize_rcu();
-}
-
-/* A user's, or a peer's: ib_cm does not look at it. rxe divides messages by it. */
+/* ib_cm does not check the MTU of a peer or a user, and drivers divide by it. */
 static bool ep_qp_mtu_ok(const struct ib_device *ibdev, unsigned int mtu)
 {
 	return mtu >= IB_MTU_256 &&
-	       mtu <= (ibdev->ops.driver_id == RDMA_DRIVER_HFI1 ?
+	       mtu <= (ep_dev_has(ibdev, EP_CAP_MTU_10240) ?
 		       (unsigned int)OPA_MTU_10240 : IB_MTU_4096);
 }
 
-/* What ep_qp_modify() does; qp->lock is held, and @qp->ibqp there. */
+static int ep_qp_modify_hw(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	const struct ep_driver_ops *drv = qp->res.dev->ops;
+
+	if (qp->xrcd)
+		return ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask);
+	return drv->modify ? drv->modify(qp, attr, mask) :
+			     ib_modify_qp(qp->ibqp, attr, mask);
+}
+
+/*
+ * ep_qp_modify() with qp->lock held, and @qp->ibqp there. On the way down posts are refused
+ * first, on the way up last. A RESET empties the queues: drivers do so without a lock, so
+ * posts must have ended. (Kernel consumers reset idle QPs only.)
+ */
 static int ep_qp_move(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	bool reset = (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
+	const struct ep_driver *driver = qp->res.dev->driver;
+	const struct ep_driver_ops *drv = qp->res.dev->ops;
 	const struct ep_res_ops *ops = qp->res.ops;
-	u32 nr_peers = qp->nr_peers;
-	enum ib_qp_state old;
-	bool rxe;
+	enum ib_qp_state old = qp->state;
 	int ret;
 
 	if ((mask & IB_QP_PATH_MTU) &&
@@ -414,38 +405,22 @@ static int ep_qp_move(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		return -EINVAL;
 	if (!(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_INIT)
 		qp->worn = true;
-	rxe = ep_is_rxe(qp->ibqp->device);
-	if (rxe) {
-		ret = ep_rxe_check_modify(qp, attr, &mask);
-		if (!ret && (mask & IB_QP_AV))
-			ret = ep_rxe_add_peer(qp, attr, mask);
-		if (ret)
-			return ret;
-	}
-	/* On the way down posts are refused first, on the way up last. */
-	old = qp->state;
+	ret = drv->before_modify ? drv->before_modify(qp, attr, &mask) : 0;
+	if (ret)
+		return ret;
 	if (reset) {
 		WRITE_ONCE(qp->state, IB_QPS_RESET);
-		ep_qp_quiet(qp, old);
+		if (ops && ops->quiet)
+			ops->quiet(&qp->res);
+		if (drv->before_reset)
+			drv->before_reset(qp, old);
 	}
-	if (qp->xrcd)
-		ret = ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask);
-	else if (rxe)
-		ret = ep_rxe_modify(qp, attr, mask);
-	else
-		ret = ib_modify_qp(qp->ibqp, attr, mask);
-	if (ret)
-		qp->nr_peers = nr_peers;
-	/* (siw says that it has done it, and has not.) */
-	if (!ret && reset && ops && ops->forget && !ep_is_siw(qp->ibqp->device))
+	ret = ep_qp_modify_hw(qp, attr, mask);
+	if (!ret && reset && ops && ops->forget &&
+	    !(driver->caps & EP_CAP_NO_RESET))
 		ops->forget(&qp->res);
 	if (mask & IB_QP_STATE)
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
-	/* In ERR again it keeps what it kept. */
-	if (!ret && (mask & IB_QP_STATE) && attr->qp_state != IB_QPS_ERR) {
-		qp->failed_at = 0;
-		qp->emptied = false;
-	}
 	if (!ret && (mask & IB_QP_PORT))
 		qp->port = attr->port_num;
 	return ret;
@@ -482,7 +457,7 @@ void ep_qp_unlock(struct ep_qp *qp)
 
 /*
  * Flushes what is posted: now, or when the task with qp->lock unlocks it. Does not wait, so
- * that handlers of rdma_cm and the rescue of rxe.c may call it.
+ * that handlers of rdma_cm and drivers' operations may call it.
  */
 void ep_qp_error(struct ep_qp *qp)
 {
@@ -540,8 +515,8 @@ int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 	ret = -EIO;
 	if (qp->ibqp)
 		ret = ib_query_qp(qp->ibqp, attr, mask, init);
-	if (!ret && ep_is_rxe(qp->ibqp->device))
-		ep_rxe_query(qp, attr);
+	if (!ret && qp->res.dev->ops->after_query)
+		qp->res.dev->ops->after_query(qp, attr);
 	ep_qp_unlock(qp);
 	return ret;
 }
@@ -582,16 +557,15 @@ void ep_qp_unsettle(struct ep_qp *qp)
 }
 
 /*
- * Gives an iWARP QP to a call of the CM, for the one connection of its life; qp->lock is
- * held. Of a second one siw would take the events for those of the first, which iw_cm
- * answers with a BUG(). Returns false for a QP that is gone, or going, or that the CM has
+ * Pins an iWARP QP for a call of the CM, for the one connection of its life; qp->lock is
+ * held. A driver may report events of a second connection as those of the first, and iw_cm
+ * BUG()s. Returns false for a QP that is destroyed, or about to be, or that the CM has
  * already.
  *
- * Until ep_qp_unpin() nobody else moves or destroys it. The CM looks the number up
- * again after we have, and it must not be another QP's by then. And siw, where the
- * call fails, drops what it shares with the QP without the QP's lock. If it fails to
- * accept, it also leaves it in RTS, with a socket that is gone: so nobody sends until
- * that is known.
+ * No other task moves or destroys the QP until ep_qp_unpin(). The CM looks up the number
+ * again, and it must not be another QP's by then. And a driver whose call fails may drop
+ * its references to the QP without the QP's lock. If it fails to accept, it may leave the
+ * QP in RTS, without a socket: sends wait until that is known.
  */
 bool ep_qp_pin(struct ep_qp *qp, bool accepting)
 {

@@ -628,10 +628,13 @@ static void ulp_drain_sq(struct ulp_qp *qp)
  */
 static void ulp_drain_shared(struct ulp_qp *qp)
 {
+	const struct ep_driver_ops *drv = qp->qp.res.dev->ops;
+
 	ulp_drain_sq(qp);
-	ep_rxe_stop_receiving(&qp->qp);
-	/* Hardware says when it has taken its last one. (Not all drivers tell.) */
-	if (!ep_dev_is_soft(qp->qp.ibqp->device))
+	if (drv->stop_receiving)
+		drv->stop_receiving(&qp->qp);
+	/* Hardware reports its last receive. (Not all drivers do.) */
+	if (!ep_dev_has(qp->qp.ibqp->device, EP_CAP_SOFTWARE))
 		wait_for_completion_timeout(&qp->last_wqe, ULP_LAST_WQE_TIME);
 	ulp_drain_sq(qp);
 	ulp_drain_sq(qp);
