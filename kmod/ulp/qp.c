@@ -357,7 +357,7 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 	int ret;
 
 	/* The QP may get all that is in the SRQ. */
-	if (!recv && init->srq && init->srq == rdma_ep_srq(ep))
+	if (!recv && init->srq && init->srq == ulp_ibsrq(ep))
 		recv = ep->srq->srq.attr.max_wr;
 	/* How much is in the caller's only the caller knows. */
 	if (!recv && init->srq && !init->recv_cq)
@@ -403,7 +403,7 @@ static int ulp_qp_init_attr(struct rdma_ep *ep,
 	*init = *given;
 	if (init->cap.max_send_wr > max_wr || init->cap.max_recv_wr > max_wr)
 		return -EINVAL;
-	init->srq = given->srq ?: rdma_ep_srq(ep);
+	init->srq = given->srq ?: ulp_ibsrq(ep);
 	if (IS_ERR(init->srq) ||
 	    (init->srq && init->srq->device != ep->ibdev))
 		return -EINVAL;

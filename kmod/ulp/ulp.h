@@ -208,6 +208,20 @@ void ulp_callback_end(struct ulp_callback *cb);
 int ulp_check_context(const struct rdma_ep *ep, unsigned long caller);
 int ulp_wait_error(long ret);
 bool ulp_stopped(void);
+int ulp_enter_from(struct rdma_ep *ep, unsigned long caller);
+void ulp_exit(struct rdma_ep *ep);
+int ulp_errno(const struct rdma_ep *ep, int ret);
+int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id));
+int ulp_end(struct rdma_ep *ep, int ret);
+int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id);
+int ulp_ep_hold(struct rdma_ep *ep);
+void ulp_ep_put(struct rdma_ep *ep);
+struct ulp_event *ulp_event_new(struct rdma_ep *ep,
+				const struct rdma_cm_event *cm, gfp_t gfp);
+void ulp_event_free(struct ulp_event *ev);
+void ulp_ep_release(struct rdma_ep *ep);
+
+#define ulp_enter(ep)	ulp_enter_from(ep, _RET_IP_)
 
 /* In jiffies, for ulp_wait(). */
 static inline long ulp_timeout(unsigned int timeout_ms)
@@ -237,28 +251,15 @@ static inline long ulp_timeout(unsigned int timeout_ms)
 /* channel.c */
 struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context);
 void ulp_channel_put(struct rdma_ep_channel *chan);
-struct ulp_event *ulp_event_new(struct rdma_ep *ep,
-				const struct rdma_cm_event *cm, gfp_t gfp);
-void ulp_event_free(struct ulp_event *ev);
 int ulp_deliver(struct rdma_ep *ep, struct ulp_event *ev,
 		struct rdma_cm_id *child_id);
 struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 			   long *left);
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new);
-void ulp_detach(struct rdma_ep *ep);
+void ulp_ep_close(struct rdma_ep *ep);
 
 /* ep.c */
-struct rdma_ep *ulp_ep_new(const char *caller);
-void ulp_ep_put(struct rdma_ep *ep);
-int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id);
-int ulp_ep_hold(struct rdma_ep *ep);
 void ulp_ep_end(struct rdma_ep *ep);
-int ulp_enter_from(struct rdma_ep *ep, unsigned long caller);
-void ulp_exit(struct rdma_ep *ep);
-int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id));
-int ulp_end(struct rdma_ep *ep, int ret);
-
-#define ulp_enter(ep)	ulp_enter_from(ep, _RET_IP_)
 
 /* Neither being destroyed nor going away with its device? */
 static inline int ulp_alive(const struct rdma_ep *ep)
@@ -270,9 +271,13 @@ static inline int ulp_alive(const struct rdma_ep *ep)
 	return 0;
 }
 
-/* qp.c */
-extern const struct ep_id_ops ulp_id_ops;
+/* The SRQ of the endpoint, or NULL */
+static inline struct ib_srq *ulp_ibsrq(const struct rdma_ep *ep)
+{
+	return ep->srq ? ep->srq->srq.ibsrq : NULL;
+}
 
+/* qp.c */
 int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr);
 int ulp_create_request_qp(struct rdma_ep *ep);
 void ulp_destroy_qp(struct rdma_ep *ep);
