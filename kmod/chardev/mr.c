@@ -211,7 +211,7 @@ static int uep_mr_create_hw(struct uep_mr *mr, struct ep_dev *dev,
 err_mr:
 	ib_dereg_mr(mr->ibmr);
 err_res:
-	ep_res_abort(&mr->res);
+	ep_res_uncharge(&mr->res);
 err_pages:
 	uep_uncharge_pages(mr->obj.session, mr->nr_pages);
 	return ret;

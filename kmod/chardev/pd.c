@@ -235,7 +235,7 @@ static int uep_ah_create_hw(struct uep_ah *ah, struct ep_dev *dev,
 	ah->ibah = rdma_create_user_ah(ah->pd->pd.ibpd, &attr, NULL);
 	if (IS_ERR(ah->ibah)) {
 		ret = PTR_ERR(ah->ibah);
-		ep_res_abort(&ah->res);
+		ep_res_uncharge(&ah->res);
 		goto out;
 	}
 	uep_obj_get(&ah->obj);

@@ -218,14 +218,24 @@ static int ep_id_check_param(const struct ep_id *id,
 	return 0;
 }
 
-/* Fills in what the peer is told of the QP; qp->lock is held. */
+/* Fills in what the peer learns of the QP; qp->lock is held. */
 static int ep_id_tell_qp(struct ep_qp *qp, struct rdma_conn_param *param)
 {
-	if (!ep_qp_wear(qp))
+	/* The peer may send to it from here on. */
+	qp->worn = true;
+	if (!qp->ibqp || qp->cm_has)
 		return -EINVAL;
 	param->qp_num = qp->qp_num;
 	param->srq = qp->has_srq;
 	return 0;
+}
+
+/* On iWARP the CM has the QP then. */
+static int ep_id_pin_qp(struct ep_id *id, struct ep_qp *qp, bool accepting,
+			bool *pinned)
+{
+	*pinned = ep_id_iwarp(id) && ep_qp_pin(qp, accepting);
+	return ep_id_iwarp(id) && !*pinned ? -EINVAL : 0;
 }
 
 /*
@@ -242,7 +252,6 @@ static void ep_id_limit_life(struct rdma_cm_id *cm_id)
 					       EP_MAX_LIFE_TIME);
 }
 
-/* The same for one that connects. On iWARP the CM has the QP then. */
 static int ep_id_offer_qp(struct ep_id *id, struct ep_qp *qp,
 			  struct rdma_conn_param *param, bool *pinned)
 {
@@ -253,12 +262,7 @@ static int ep_id_offer_qp(struct ep_id *id, struct ep_qp *qp,
 	ret = mutex_lock_killable(&qp->lock);
 	if (ret)
 		return ret;
-	ret = ep_id_tell_qp(qp, param);
-	if (!ret && ep_id_iwarp(id)) {
-		*pinned = ep_qp_pin(qp, false);
-		if (!*pinned)
-			ret = -EINVAL;
-	}
+	ret = ep_id_tell_qp(qp, param) ?: ep_id_pin_qp(id, qp, false, pinned);
 	ep_qp_unlock(qp);
 	return ret;
 }
@@ -343,34 +347,30 @@ static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp,
 	/* Anything else must not disturb what the QP is in the middle of. */
 	if (!ret && !id->request)
 		ret = -EINVAL;
-	if (ret)
-		goto unlock;
+	if (ret) {
+		ep_qp_unlock(qp);
+		return ret;
+	}
 	if (own)
 		ret = ep_id_ready_qp(id, qp, param);
-	if (!ret && ep_id_iwarp(id)) {
-		*pinned = ep_qp_pin(qp, true);
-		if (!*pinned)
-			ret = -EINVAL;
-	}
+	if (!ret)
+		ret = ep_id_pin_qp(id, qp, true, pinned);
 	ep_qp_unlock(qp);
+	if (ret)
+		goto out;
 	/* If the CM cannot accept it rejects. */
-	if (!ret) {
-		id->request = false;
-		if (*pinned && drv->before_accept)
-			drv->before_accept(id->cm_id);
-		ret = rdma_accept_ece(id->cm_id, param, ece);
-		if (ret && *pinned && drv->accept_failed)
-			drv->accept_failed(id->cm_id);
-	}
-	if (ret && own)
-		ep_qp_error(qp);
+	id->request = false;
+	if (*pinned && drv->before_accept)
+		drv->before_accept(id->cm_id);
+	ret = rdma_accept_ece(id->cm_id, param, ece);
 	if (!ret)
 		id->told = param->qp_num;
+	else if (*pinned && drv->accept_failed)
+		drv->accept_failed(id->cm_id);
+out:
+	if (ret && own)
+		ep_qp_error(qp);
 	id->unconfirmed = !ret && id->cm_id->qp_type != IB_QPT_UD && !*pinned;
-	return ret;
-
-unlock:
-	ep_qp_unlock(qp);
 	return ret;
 }
 
@@ -422,37 +422,30 @@ out:
 	return ret;
 }
 
-static int ep_id_refuse(struct ep_id *id, const void *data, u8 len, u8 reason)
+/* Called between ep_id_begin_bound() and ep_id_end(). */
+int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 {
+	int ret = -EINVAL;
 	bool responded;
-	int ret;
 
 	rdma_lock_handler(id->cm_id);
 	responded = id->responded;
 	rdma_unlock_handler(id->cm_id);
 	/*
-	 * Of an id that is connecting, the IB CM would forget that it has a request
-	 * to take back, and destroying it would wait for minutes until nobody has
-	 * answered that. iw_cm would take it to have failed, and find out with a
-	 * BUG() when it is disconnected.
+	 * If an id that is connecting rejected, the IB CM would forget that it has a
+	 * request to take back, and destroying the id would wait for minutes, until the
+	 * request times out. iw_cm would assume a failure, and BUG() in a disconnect.
 	 */
 	if ((!id->request && !responded) || len > ep_id_max_private(id))
-		return -EINVAL;
+		goto out;
 	ret = rdma_reject(id->cm_id, data, len, reason);
 	if (ret)
-		return ret;
+		goto out;
 	id->request = false;
 	rdma_lock_handler(id->cm_id);
 	id->responded = false;
 	rdma_unlock_handler(id->cm_id);
-	return 0;
-}
-
-/* Called between ep_id_begin_bound() and ep_id_end(). */
-int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
-{
-	int ret = ep_id_refuse(id, data, len, reason);
-
+out:
 	trace_rdma_ep_reject(id, NULL, ret);
 	return ret;
 }

@@ -123,19 +123,24 @@ u32 ep_dev_nr_iwarp(void)
 	return nr;
 }
 
+static bool ep_srcu_enter(struct srcu_struct *srcu, const bool *over, int *idx)
+{
+	*idx = srcu_read_lock(srcu);
+	if (likely(!READ_ONCE(*over))) {
+		__release(srcu);	/* for sparse: the exit functions do */
+		return true;
+	}
+	srcu_read_unlock(srcu, *idx);
+	return false;
+}
+
 /*
- * Begins a section in which dev->ibdev is there and its objects can be used.
- * Must not wait for users or peers inside. Returns -EIO if the device is gone.
+ * Begins a section in which dev->ibdev is valid and its objects can be used. Must not wait
+ * for users or peers inside. Returns -EIO after the removal of the device.
  */
 int ep_dev_enter(struct ep_dev *dev, int *idx)
 {
-	*idx = srcu_read_lock(&dev->srcu);
-	if (likely(!READ_ONCE(dev->dead))) {
-		__release(&dev->srcu);	/* for sparse: ep_dev_exit() does */
-		return 0;
-	}
-	srcu_read_unlock(&dev->srcu, *idx);
-	return -EIO;
+	return ep_srcu_enter(&dev->srcu, &dev->dead, idx) ? 0 : -EIO;
 }
 
 void ep_dev_exit(struct ep_dev *dev, int idx)
@@ -146,17 +151,11 @@ void ep_dev_exit(struct ep_dev *dev, int idx)
 
 /*
  * Begins a section in which rdma_cm does not learn of the removal of the device, also
- * while we carry ours out. Returns false if it may have.
+ * while ep_client_remove() runs. Returns false if it may have.
  */
 bool ep_dev_enter_cm(struct ep_dev *dev, int *idx)
 {
-	*idx = srcu_read_lock(&dev->cm_srcu);
-	if (!READ_ONCE(dev->gone)) {
-		__release(&dev->cm_srcu);	/* as above */
-		return true;
-	}
-	srcu_read_unlock(&dev->cm_srcu, *idx);
-	return false;
+	return ep_srcu_enter(&dev->cm_srcu, &dev->gone, idx);
 }
 
 void ep_dev_exit_cm(struct ep_dev *dev, int idx)
@@ -291,10 +290,11 @@ void ep_res_uncharge(struct ep_res *res)
 	res->charged = false;
 }
 
-/* Undoes the charge of ep_res_init() when there is no hardware object. */
-void ep_res_abort(struct ep_res *res)
+/* Undoes the charge of ep_res_init(): there is no hardware object, but an ERR_PTR. */
+int ep_res_abort(struct ep_res *res, const void *hw)
 {
 	ep_res_uncharge(res);
+	return PTR_ERR(hw);
 }
 
 static struct ep_qp *ep_res_qp(struct ep_res *res)
@@ -445,14 +445,7 @@ static void ep_dev_release(struct ep_dev *dev)
 	}
 }
 
-static int ep_client_add(struct ib_device *ibdev);
-static void ep_client_remove(struct ib_device *ibdev, void *data);
-
-static struct ib_client ep_client = {
-	.name = KBUILD_MODNAME,
-	.add = ep_client_add,
-	.remove = ep_client_remove,
-};
+static struct ib_client ep_client;
 
 static int ep_client_add(struct ib_device *ibdev)
 {
@@ -555,7 +548,13 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 	ep_dev_put(dev);
 }
 
-/* @event: told of device and port events, in process context */
+static struct ib_client ep_client = {
+	.name = KBUILD_MODNAME,
+	.add = ep_client_add,
+	.remove = ep_client_remove,
+};
+
+/* @event: called for device and port events, in process context */
 int ep_dev_init(void (*event)(struct ep_dev *dev, struct ib_event *event))
 {
 	ep_dev_event = event;

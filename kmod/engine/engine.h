@@ -246,7 +246,7 @@ int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 int ep_res_charge(struct ep_res *res);
 void ep_res_uncharge(struct ep_res *res);
 void ep_res_add(struct ep_res *res);
-void ep_res_abort(struct ep_res *res);
+int ep_res_abort(struct ep_res *res, const void *hw);
 bool ep_res_claim(struct ep_res *res);
 void ep_res_destroy(struct ep_res *res);
 void ep_res_fini(struct ep_res *res);
@@ -372,7 +372,6 @@ int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 void ep_qp_unlock(struct ep_qp *qp);
 void ep_qp_error(struct ep_qp *qp);
 void ep_qp_error_wait(struct ep_qp *qp);
-bool ep_qp_wear(struct ep_qp *qp);
 
 /* @waited: false before the first of several QPs that are destroyed next */
 static inline void ep_qp_stop(struct ep_qp *qp, bool *waited)

@@ -79,17 +79,6 @@ static void ep_id_drop_response(struct ep_id *id)
 	id->response = NULL;
 }
 
-/* From here on handlers leave nothing to do later, and what they have left is not done. */
-static void ep_id_end_later(struct ep_id *id)
-{
-	rdma_lock_handler(id->cm_id);
-	id->no_later = true;
-	ep_id_drop_response(id);
-	rdma_unlock_handler(id->cm_id);
-	cancel_work_sync(&id->later_work);
-	ep_id_drop_mcasts(id);
-}
-
 /* Handlers may still use id->cm_id until rdma_destroy_id() returns. */
 static void ep_id_close(struct ep_id *id)
 {
@@ -102,7 +91,14 @@ static void ep_id_close(struct ep_id *id)
 	if (closed)
 		return;
 	trace_rdma_ep_id_destroy(id, NULL, 0);
-	ep_id_end_later(id);
+
+	/* From here on handlers leave nothing to later_work. */
+	rdma_lock_handler(id->cm_id);
+	id->no_later = true;
+	ep_id_drop_response(id);
+	rdma_unlock_handler(id->cm_id);
+	cancel_work_sync(&id->later_work);
+	ep_id_drop_mcasts(id);
 	if (READ_ONCE(id->routing))
 		ep_id_destroy_routing(id);
 	else
@@ -299,16 +295,6 @@ static void ep_id_later_work(struct work_struct *work)
 		queue_work(ep_wq, &id->later_work);
 }
 
-/* The same where rdma_cm destroys the id: right after this, nobody uses it any more. */
-static void ep_id_put_gid(struct rdma_cm_id *cm_id)
-{
-	struct rdma_dev_addr *addr = &cm_id->route.addr.dev_addr;
-
-	if (addr->sgid_attr)
-		rdma_put_gid_attr(addr->sgid_attr);
-	addr->sgid_attr = NULL;
-}
-
 /*
  * InfiniBand's ports are in no network namespace; another that has no network device is
  * losing it.
@@ -344,6 +330,7 @@ static bool ep_id_misplaced(struct rdma_cm_id *cm_id)
 static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 			 const struct rdma_cm_event *event)
 {
+	struct rdma_dev_addr *addr = &cm_id->route.addr.dev_addr;
 	int ret = ep_id_misplaced(cm_id) ? -ENODEV : -ENOMEM;
 
 	/* Below 0 when one that could not be delivered came back. */
@@ -352,8 +339,11 @@ static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 		if (ret)
 			atomic_inc(&id->backlog);
 	}
-	if (ret)
-		ep_id_put_gid(cm_id);
+	/* rdma_cm destroys @cm_id right after this: see ep_id_destroy_cm_id(). */
+	if (ret && addr->sgid_attr) {
+		rdma_put_gid_attr(addr->sgid_attr);
+		addr->sgid_attr = NULL;
+	}
 	trace_rdma_ep_cm_event(id, cm_id, event, ret);
 	return ret;
 }
@@ -493,14 +483,6 @@ void ep_id_destroy(struct ep_id *id)
 	id->qp = NULL;
 }
 
-/* A provider may connect with the lock held, at the peer's pace. */
-static int ep_id_lock(struct ep_id *id)
-{
-	if (id->ops->wait_state == TASK_KILLABLE)
-		return mutex_lock_killable(&id->lock);
-	return mutex_lock_interruptible(&id->lock);
-}
-
 /*
  * Waits for the call that is under way. It may be a handshake, which takes as long as a
  * peer likes. @ending: the caller has claimed the id and is about to destroy it: from here
@@ -565,7 +547,10 @@ int ep_id_begin(struct ep_id *id)
 {
 	int ret;
 
-	if (ep_id_lock(id))
+	/* A driver may connect with the lock held, at the peer's pace. */
+	if (id->ops->wait_state == TASK_KILLABLE ?
+	    mutex_lock_killable(&id->lock) :
+	    mutex_lock_interruptible(&id->lock))
 		return -ERESTARTSYS;
 	ret = id->closed || id->ending ? -EIO :
 	      ep_id_may_use_dev(id) ? 0 : -ENODEV;
@@ -624,16 +609,6 @@ int ep_id_listen(struct ep_id *id, int backlog)
 }
 
 /*
- * A group is left where the id is then. Resolving may take one with an IPv6 address to
- * another interface; for IPv4 it stays.
- */
-static bool ep_id_must_stay(const struct ep_id *id)
-{
-	return !list_empty(&id->mcasts) &&
-	       id->cm_id->route.addr.src_addr.ss_family == AF_INET6;
-}
-
-/*
  * Called between ep_id_begin() and ep_id_end(). Without @src rdma_cm notes the interface
  * of @dst before it looks whether the id may have another. But by its interface it finds
  * an id again that has a route, to take it out of a table before it is freed. And it
@@ -645,7 +620,12 @@ int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 	struct rdma_addr *addr = &id->cm_id->route.addr;
 	int ret = -EINVAL;
 
-	if (READ_ONCE(id->resolving) || ep_id_must_stay(id))
+	/*
+	 * rdma_cm leaves a group on the id's interface of that time. Resolving may take
+	 * an id with an IPv6 address to another one; for IPv4 it stays.
+	 */
+	if (READ_ONCE(id->resolving) || (!list_empty(&id->mcasts) &&
+	    addr->src_addr.ss_family == AF_INET6))
 		goto out;
 	/*
 	 * The last request may still have to return from the handler. rdma_cm waits for
@@ -726,11 +706,13 @@ int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path)
 	return rdma_set_ib_path(cm_id, path);
 }
 
-static int ep_id_sync_wait(struct ep_id *id)
+/* Ends a step of ep_id_resolve(), and waits for its event unless it has failed. */
+static int ep_id_sync_end(struct ep_id *id, int ret)
 {
-	int ret = wait_for_completion_state(&id->done, id->ops->wait_state);
-
-	return ret ? ret : id->status;
+	ep_id_end(id);
+	return ret ?: wait_for_completion_state(&id->done,
+						id->ops->wait_state) ?:
+	       id->status;
 }
 
 /**
@@ -755,23 +737,15 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 	ret = ep_id_begin(id);
 	if (ret)
 		return ret;
-	ret = ep_id_resolve_addr(id, src, dst, addr_timeout_ms);
-	ep_id_end(id);
+	ret = ep_id_sync_end(id, ep_id_resolve_addr(id, src, dst,
+						    addr_timeout_ms));
 	if (ret)
 		return ret;
-	ret = ep_id_sync_wait(id);
-	if (ret)
-		return ret;
-
 	reinit_completion(&id->done);
 	ret = ep_id_begin_bound(id);
 	if (ret)
 		return ret;
-	ret = ep_id_resolve_route(id, route_timeout_ms);
-	ep_id_end(id);
-	if (ret)
-		return ret;
-	ret = ep_id_sync_wait(id);
+	ret = ep_id_sync_end(id, ep_id_resolve_route(id, route_timeout_ms));
 	if (ret)
 		return ret;
 

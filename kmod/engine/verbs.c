@@ -15,10 +15,7 @@ static void ep_pd_destroy_hw(struct ep_res *res)
 {
 	struct ep_pd *pd = container_of(res, struct ep_pd, res);
 
-	struct ib_pd *ibpd = pd->ibpd;
-
-	pd->ibpd = NULL;
-	ib_dealloc_pd(ibpd);
+	ib_dealloc_pd(xchg(&pd->ibpd, NULL));
 }
 
 /*
@@ -39,19 +36,17 @@ static void ep_pd_drop_dma_mr(struct ib_pd *ibpd)
 int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
 		 const struct ep_res_ops *ops)
 {
+	struct ib_pd *ibpd;
 	int ret;
 
 	ret = ep_res_init(&pd->res, dev, EP_RES_PD, ops, ep_pd_destroy_hw);
 	if (ret)
 		return ret;
-	pd->ibpd = ib_alloc_pd(dev->ibdev, 0);
-	if (IS_ERR(pd->ibpd)) {
-		ret = PTR_ERR(pd->ibpd);
-		pd->ibpd = NULL;
-		ep_res_abort(&pd->res);
-		return ret;
-	}
-	ep_pd_drop_dma_mr(pd->ibpd);
+	ibpd = ib_alloc_pd(dev->ibdev, 0);
+	if (IS_ERR(ibpd))
+		return ep_res_abort(&pd->res, ibpd);
+	ep_pd_drop_dma_mr(ibpd);
+	pd->ibpd = ibpd;
 	ep_res_add(&pd->res);
 	return 0;
 }
@@ -59,10 +54,8 @@ int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
 static void ep_cq_destroy_hw(struct ep_res *res)
 {
 	struct ep_cq *cq = container_of(res, struct ep_cq, res);
-	struct ib_cq *ibcq = cq->ibcq;
 
-	cq->ibcq = NULL;
-	ib_destroy_cq(ibcq);
+	ib_destroy_cq(xchg(&cq->ibcq, NULL));
 }
 
 /* @comp and @event must not be NULL: some drivers call them unchecked. */
@@ -71,6 +64,7 @@ int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
 		 void (*event)(struct ib_event *, void *), void *context,
 		 const struct ib_cq_init_attr *attr)
 {
+	struct ib_cq *ibcq;
 	int ret;
 
 	/* Not every driver checks these. */
@@ -81,14 +75,11 @@ int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
 	ret = ep_res_init(&cq->res, dev, EP_RES_CQ, ops, ep_cq_destroy_hw);
 	if (ret)
 		return ret;
-	cq->ibcq = ib_create_cq(dev->ibdev, comp, event, context, attr);
-	if (IS_ERR(cq->ibcq)) {
-		ret = PTR_ERR(cq->ibcq);
-		cq->ibcq = NULL;
-		ep_res_abort(&cq->res);
-		return ret;
-	}
-	cq->cqe = cq->ibcq->cqe;
+	ibcq = ib_create_cq(dev->ibdev, comp, event, context, attr);
+	if (IS_ERR(ibcq))
+		return ep_res_abort(&cq->res, ibcq);
+	cq->ibcq = ibcq;
+	cq->cqe = ibcq->cqe;
 	ep_res_add(&cq->res);
 	return 0;
 }
@@ -96,16 +87,15 @@ int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
 static void ep_srq_destroy_hw(struct ep_res *res)
 {
 	struct ep_srq *srq = container_of(res, struct ep_srq, res);
-	struct ib_srq *ibsrq = srq->ibsrq;
 
-	srq->ibsrq = NULL;
-	ib_destroy_srq(ibsrq);
+	ib_destroy_srq(xchg(&srq->ibsrq, NULL));
 }
 
 int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 		  const struct ep_res_ops *ops, struct ib_srq_init_attr *attr)
 {
 	const struct ib_device_attr *limits = &dev->ibdev->attrs;
+	struct ib_srq *ibsrq;
 	int ret;
 
 	if (!dev->ibdev->ops.create_srq)
@@ -118,13 +108,10 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 	ret = ep_res_init(&srq->res, dev, EP_RES_SRQ, ops, ep_srq_destroy_hw);
 	if (ret)
 		return ret;
-	srq->ibsrq = ib_create_srq(pd, attr);
-	if (IS_ERR(srq->ibsrq)) {
-		ret = PTR_ERR(srq->ibsrq);
-		srq->ibsrq = NULL;
-		ep_res_abort(&srq->res);
-		return ret;
-	}
+	ibsrq = ib_create_srq(pd, attr);
+	if (IS_ERR(ibsrq))
+		return ep_res_abort(&srq->res, ibsrq);
+	srq->ibsrq = ibsrq;
 	/* Not every driver writes back what it made of the request. */
 	if (ib_query_srq(srq->ibsrq, &srq->attr))
 		srq->attr = attr->attr;
@@ -224,10 +211,8 @@ static int ep_qp_set_hw(struct ep_qp *qp, struct ib_qp *ibqp)
 {
 	mutex_init(&qp->lock);
 	INIT_LIST_HEAD(&qp->mcasts);
-	if (IS_ERR(ibqp)) {
-		ep_res_abort(&qp->res);
-		return PTR_ERR(ibqp);
-	}
+	if (IS_ERR(ibqp))
+		return ep_res_abort(&qp->res, ibqp);
 	qp->ibqp = ibqp;
 	qp->type = ibqp->qp_type;
 	qp->qp_num = ibqp->qp_num;
@@ -519,16 +504,6 @@ int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 		qp->res.dev->ops->after_query(qp, attr);
 	ep_qp_unlock(qp);
 	return ret;
-}
-
-/*
- * A peer is told of the QP; qp->lock is held. Returns false if it is gone, or the CM's
- * already (iWARP).
- */
-bool ep_qp_wear(struct ep_qp *qp)
-{
-	qp->worn = true;
-	return qp->ibqp && !qp->cm_has;
 }
 
 /*

@@ -185,7 +185,7 @@ int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
 err_dom:
 	ep_xrcd_put(dev, dom);
 err_res:
-	ep_res_abort(&xrcd->res);
+	ep_res_uncharge(&xrcd->res);
 	return ret;
 }
 
