@@ -24,8 +24,8 @@
 /**
  * DOC: Conventions
  *
- * Contexts: every function but the accessors (those from rdma_ep_device() to
- * rdma_ep_set_context()) may sleep and is called in process
+ * Contexts: the accessors (those from rdma_ep_device() to rdma_ep_set_context()) can be
+ * called in any context. Every other function may sleep and is called in process
  * context, without locks that an event callback or a completion handler takes.
  * Calls that would wait for themselves are refused with -EDEADLK and a warning
  * that names the caller, and change nothing: all calls from interrupts, from event

@@ -344,7 +344,7 @@ EXPORT_SYMBOL_GPL(__rdma_ep_create);
  * rdma_ep_device() - device of an endpoint
  * @ep: endpoint
  *
- * Any context. The device stays until the endpoint is destroyed.
+ * The device stays until the endpoint is destroyed.
  *
  * Return: device, or NULL if the endpoint listens on a wildcard address
  */
@@ -357,8 +357,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_device);
 /**
  * rdma_ep_port() - port of an endpoint
  * @ep: endpoint
- *
- * Any context.
  *
  * Return: number of the port of rdma_ep_device(), or 0
  */
@@ -378,8 +376,6 @@ static const struct ulp_qp *ulp_qp(const struct rdma_ep *ep)
  * rdma_ep_pd() - PD of an endpoint
  * @ep: endpoint
  *
- * Any context.
- *
  * Return: PD of its QP, or else of its SRQ, or NULL if it has neither
  */
 struct ib_pd *rdma_ep_pd(const struct rdma_ep *ep)
@@ -396,7 +392,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_pd);
  * rdma_ep_qp() - QP of an endpoint
  * @ep: endpoint
  *
- * Any context. Post to it, but leave its state alone.
+ * Post to it, but leave its state alone.
  *
  * Return: QP, or NULL
  */
@@ -412,8 +408,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_qp);
  * rdma_ep_send_cq() - CQ of an endpoint's sends
  * @ep: endpoint
  *
- * Any context.
- *
  * Return: CQ, or NULL
  */
 struct ib_cq *rdma_ep_send_cq(const struct rdma_ep *ep)
@@ -427,8 +421,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_send_cq);
 /**
  * rdma_ep_recv_cq() - CQ of an endpoint's receives
  * @ep: endpoint
- *
- * Any context.
  *
  * Return: CQ, or NULL
  */
@@ -444,8 +436,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_recv_cq);
  * rdma_ep_srq() - SRQ of an endpoint
  * @ep: endpoint
  *
- * Any context.
- *
  * Return: the SRQ of rdma_ep_create_srq(), or of the listener that the endpoint came
  * from, or NULL
  */
@@ -458,8 +448,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_srq);
 /**
  * rdma_ep_channel() - channel of an endpoint's events
  * @ep: endpoint
- *
- * Any context.
  *
  * Return: channel. That of a synchronous endpoint is its own and only good for
  * rdma_ep_get_event()
@@ -476,7 +464,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_channel);
  *
  * The event of the last rdma_ep_connect() or rdma_ep_accept(), or the request that
  * rdma_ep_get_request() made @ep of: parameters, private data, and why the peer has
- * rejected. Valid until the next such call. Any context.
+ * rejected. Valid until the next such call.
  *
  * Return: event, or NULL
  */
@@ -490,8 +478,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_event);
  * rdma_ep_context() - the caller's own pointer
  * @ep: endpoint
  *
- * Any context.
- *
  * Return: what was given to rdma_ep_create() or rdma_ep_set_context()
  */
 void *rdma_ep_context(const struct rdma_ep *ep)
@@ -504,8 +490,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_context);
  * rdma_ep_set_context() - set the caller's own pointer
  * @ep: endpoint
  * @context: for rdma_ep_context()
- *
- * Any context.
  */
 void rdma_ep_set_context(struct rdma_ep *ep, void *context)
 {
