@@ -7,10 +7,6 @@
 
 #include "ulp.h"
 
-/* ------------------------------------------------------------------ */
-/* Channels                                                           */
-/* ------------------------------------------------------------------ */
-
 struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context)
 {
 	struct rdma_ep_channel *chan;
@@ -92,10 +88,6 @@ int rdma_ep_channel_destroy(struct rdma_ep_channel *channel)
 	return 0;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_channel_destroy);
-
-/* ------------------------------------------------------------------ */
-/* Events                                                             */
-/* ------------------------------------------------------------------ */
 
 /* Frees an event that nothing will read. No endpoint has taken over its child. */
 static void ulp_event_drop(struct ulp_event *ev)
@@ -330,10 +322,6 @@ int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 		ulp_channel_put(private);
 	return 0;
 }
-
-/* ------------------------------------------------------------------ */
-/* Reading                                                            */
-/* ------------------------------------------------------------------ */
 
 static struct ulp_event *ulp_channel_pop(struct rdma_ep_channel *chan,
 					 int *closed)

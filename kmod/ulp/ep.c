@@ -13,10 +13,6 @@
 /* As long as librdmacm's rdma_create_ep() waits */
 #define ULP_TIMEOUT_MS	2000
 
-/* ------------------------------------------------------------------ */
-/* Events, in rdma_cm's handlers                                      */
-/* ------------------------------------------------------------------ */
-
 /*
  * An event that gets lost might be waited for without a limit, so its few bytes
  * must be found.
@@ -66,10 +62,6 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 	ulp_report(ep, event);
 }
 
-/* ------------------------------------------------------------------ */
-/* Lifetime                                                           */
-/* ------------------------------------------------------------------ */
-
 static void ulp_hold_get(struct ep_hold *hold)
 {
 	kref_get(&container_of(hold, struct rdma_ep, hold)->ref);
@@ -117,7 +109,7 @@ void ulp_ep_end(struct rdma_ep *ep)
 	ulp_destroy_qp(ep);
 	if (ep->srq)
 		ulp_srq_put(ep->srq);
-	if (ep->uses_pd)
+	if (ep->shared_pd)
 		ep_dev_put_pd(ep->hold.dev);
 	ulp_ep_release(ep);
 }
@@ -211,10 +203,6 @@ static const struct ep_id_ops ulp_id_ops = {
 	.put_qp = ulp_put_qp,
 	.wait_state = TASK_KILLABLE,
 };
-
-/* ------------------------------------------------------------------ */
-/* Creation                                                           */
-/* ------------------------------------------------------------------ */
 
 static int ulp_copy_addr(struct sockaddr_storage *dst,
 			 const struct sockaddr *src)
@@ -336,10 +324,6 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
 }
 EXPORT_SYMBOL_GPL(__rdma_ep_create);
 
-/* ------------------------------------------------------------------ */
-/* Accessors                                                          */
-/* ------------------------------------------------------------------ */
-
 /**
  * rdma_ep_device() - device of an endpoint
  * @ep: endpoint
@@ -383,8 +367,8 @@ struct ib_pd *rdma_ep_pd(const struct rdma_ep *ep)
 	const struct ulp_qp *qp = ulp_qp(ep);
 
 	if (qp)
-		return qp->pd.pd;
-	return IS_ERR_OR_NULL(ep) || !ep->srq ? NULL : ep->srq->pd.pd;
+		return qp->pd;
+	return IS_ERR_OR_NULL(ep) || !ep->srq ? NULL : ep->srq->pd;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_pd);
 
