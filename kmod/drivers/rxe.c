@@ -15,57 +15,32 @@
 /* How many existing QPs of its device a QP can have been connected to */
 #define EP_RXE_PEERS	16
 
-/**
- * struct ep_rxe_dev - a device of rxe (ep_dev.driver_data)
- * @dev: the engine's
- * @work: the rescue, on a queue of its own
- * @nr_regions: regions that are being deregistered
- * @round: the rescue's walk through the device's QPs (ep_dev.lock)
- * @stopped: the rescue walks through them no more (ep_dev.lock)
- * @lock: protects @going; held while the peers of one of these fail. Inside the handler
- *	mutex, outside ep_qp.lock
- * @going: QPs that are being destroyed
- */
+/* A device of rxe (ep_dev.driver_data) */
 struct ep_rxe_dev {
 	struct ep_dev *dev;
-	struct delayed_work work;
-	atomic_t nr_regions;
-	u32 round;
-	bool stopped;
-	struct mutex lock;		/* going */
-	struct list_head going;
+	struct delayed_work work;	/* the rescue */
+	atomic_t nr_regions;		/* that are being deregistered */
+	u32 round;			/* the rescue's walk through the QPs (ep_dev.lock) */
+	bool stopped;			/* it walks through them no more (ep_dev.lock) */
+	struct mutex lock;		/* going; held while peers fail, outside ep_qp.lock */
+	struct list_head going;		/* QPs that are being destroyed */
 };
 
-/**
- * struct ep_rxe_qp - a QP of rxe (ep_qp.driver_data)
- * @failed_at: when the rescue found it in ERR first (jiffies, not 0), or 0 (ep_qp.lock)
- * @failed_rcu: the grace period that began then (ep_qp.lock)
- * @emptied: the rescue has emptied it since (ep_qp.lock)
- * @abandoned: it has not been used for a while: all that it received is acknowledged
- * @stopped: ep_rxe_stop_all() has come by (ep_dev.lock)
- * @used: it has been in RTR, or almost (ep_qp.lock)
- * @looked: the round of the rescue that has come by last (ep_dev.lock)
- * @missed: how often in a row the rescue found it locked (rescue only)
- * @access: access rights in RTR (ep_qp.lock)
- * @going: in ep_rxe_dev.going, while it is destroyed (ep_rxe_dev.lock)
- * @look_at: when its peers are to fail (jiffies; ep_rxe_dev.lock)
- * @nr_peers: number of @peers
- * @peers: numbers of the QPs of this device that it was connected to (ep_qp.lock)
- */
+/* A QP of rxe (ep_qp.driver_data). Without another lock: ep_qp.lock */
 struct ep_rxe_qp {
-	unsigned long failed_at;
-	unsigned long failed_rcu;
-	bool emptied;
-	bool abandoned;
-	bool stopped;
-	bool used;
-	u32 looked;
-	unsigned int missed;
-	int access;
-	struct list_head going;
-	unsigned long look_at;
+	unsigned long failed_at;	/* jiffies when the rescue found it in ERR, or 0 */
+	unsigned long failed_rcu;	/* the grace period that began then */
+	bool emptied;			/* the rescue has emptied it since */
+	bool abandoned;			/* all that it received is acknowledged */
+	bool stopped;			/* ep_rxe_stop_all() has come by (ep_dev.lock) */
+	bool used;			/* it has been in RTR, or almost */
+	u32 looked;			/* last round of the rescue (ep_dev.lock) */
+	unsigned int missed;		/* rounds in a row that found it locked (rescue only) */
+	int access;			/* access rights in RTR */
+	struct list_head going;		/* in ep_rxe_dev.going (ep_rxe_dev.lock) */
+	unsigned long look_at;		/* jiffies when its peers are to fail (the same) */
 	u32 nr_peers;
-	u32 peers[EP_RXE_PEERS];
+	u32 peers[EP_RXE_PEERS];	/* QPs of this device that it was connected to */
 };
 
 static struct workqueue_struct *ep_rxe_wq;

@@ -14,112 +14,85 @@ struct iw_cm_id;
 struct rdma_cm_event;
 struct rdma_cm_id;
 
-/**
- * enum ep_dev_caps - properties of a driver's devices
- * @EP_CAP_REG_MR: registers user memory without udata
- * @EP_CAP_MAP_IOVA: ... at another address as well
- * @EP_CAP_REREG_MR: changes such a region
- * @EP_CAP_INLINE: takes inline data from a kernel address
- * @EP_CAP_RESIZE_CQ: resizes a CQ without udata
- * @EP_CAP_XRC: makes XRC requests of posted sends
- * @EP_CAP_SOFTWARE: the device is a program of this machine. A completion notification
- *	costs next to nothing, and queues are ordinary memory
- * @EP_CAP_MTU_10240: has path MTUs above 4096
- * @EP_CAP_STICKY_NOTIFY: notifies of the next completion even if it is later asked for
- *	solicited completions only
- * @EP_CAP_MCAST_ALONE: attaching or detaching two QPs at a time corrupts its groups
- * @EP_CAP_READS_APART: READs complete in an order of their own
- * @EP_CAP_READ_TWICE: an interrupted READ may complete twice
- * @EP_CAP_SPLIT_SEND: prepare_send() may need two entries for a send of one
- * @EP_CAP_NO_RESET: RESET leaves the queues as they are
- * @EP_CAP_NO_SQD: SQD does not drain the send queue
- * @EP_CAP_QP_PINS_MODULE: unloading it hangs as long as it has QPs
- * @EP_CAP_LISTEN_ANY_NET: accepts connection requests from other network namespaces
- */
+/* Properties of a driver's devices */
 enum ep_dev_caps {
-	EP_CAP_REG_MR		= BIT(0),
-	EP_CAP_MAP_IOVA		= BIT(1),
-	EP_CAP_REREG_MR		= BIT(2),
-	EP_CAP_INLINE		= BIT(3),
-	EP_CAP_RESIZE_CQ	= BIT(4),
-	EP_CAP_XRC		= BIT(5),
+	EP_CAP_REG_MR		= BIT(0),	/* registers user memory without udata */
+	EP_CAP_MAP_IOVA		= BIT(1),	/* ... at another address as well */
+	EP_CAP_REREG_MR		= BIT(2),	/* changes such a region */
+	EP_CAP_INLINE		= BIT(3),	/* takes inline data from a kernel address */
+	EP_CAP_RESIZE_CQ	= BIT(4),	/* resizes a CQ without udata */
+	EP_CAP_XRC		= BIT(5),	/* makes XRC requests of posted sends */
+	/* A program of this machine: notifications are cheap, queues are ordinary memory */
 	EP_CAP_SOFTWARE		= BIT(6),
-	EP_CAP_MTU_10240	= BIT(7),
+	EP_CAP_MTU_10240	= BIT(7),	/* has path MTUs above 4096 */
+	/* Notifies of the next completion even if later asked for solicited ones only */
 	EP_CAP_STICKY_NOTIFY	= BIT(8),
+	/* Attaching or detaching two QPs at a time corrupts its multicast groups */
 	EP_CAP_MCAST_ALONE	= BIT(9),
-	EP_CAP_READS_APART	= BIT(10),
-	EP_CAP_READ_TWICE	= BIT(11),
-	EP_CAP_SPLIT_SEND	= BIT(12),
-	EP_CAP_NO_RESET		= BIT(13),
-	EP_CAP_NO_SQD		= BIT(14),
-	EP_CAP_QP_PINS_MODULE	= BIT(15),
+	EP_CAP_READS_APART	= BIT(10),	/* READs complete in an order of their own */
+	EP_CAP_READ_TWICE	= BIT(11),	/* an interrupted READ may complete twice */
+	EP_CAP_SPLIT_SEND	= BIT(12),	/* prepare_send() may need a second entry */
+	EP_CAP_NO_RESET		= BIT(13),	/* RESET leaves the queues as they are */
+	EP_CAP_NO_SQD		= BIT(14),	/* SQD does not drain the send queue */
+	EP_CAP_QP_PINS_MODULE	= BIT(15),	/* unloading it hangs while it has QPs */
+	/* Accepts connection requests from other network namespaces */
 	EP_CAP_LISTEN_ANY_NET	= BIT(16),
 };
 
-/**
- * struct ep_driver_ops - operations of a driver; all are optional
- * @add: sets limits and &ep_dev.driver_data of a new device
- * @stop_all: the device is being removed, and no call on it runs or begins. Its QPs are
- *	destroyed next
- * @remove: frees &ep_dev.driver_data; no objects are left
- * @max_mr_pages: the most pages of a region
- * @dereg_mr: replaces ib_dereg_mr()
- * @before_modify: checks and corrects a change of a QP (&ep_qp.lock)
- * @before_reset: posts are refused, the QP is reset next; @old is its state (&ep_qp.lock)
- * @modify: replaces ib_modify_qp() (&ep_qp.lock)
- * @after_query: corrects attributes that ib_query_qp() returned (&ep_qp.lock)
- * @stop_receiving: a QP in ERR whose posted requests have completed receives nothing
- *	more on return
- * @stop: the QP is destroyed next, with others. *@waited is set by the first call
- * @before_destroy: empties a QP that is destroyed next (&ep_qp.lock)
- * @destroy: replaces ib_destroy_qp()
- * @prepare_send: checks and corrects a send that is posted next. @flags: send flags
- *	that the caller asked for. @spare: two entries that @wr may use
- * @fix_event: corrects an event before rdma_cm's handler passes it on
- * @before_accept: rdma_accept() is called next
- * @accept_failed: rdma_accept() has failed
- * @before_disconnect: rdma_disconnect() is called next, without the handler mutex
- * @before_destroy_id: rdma_destroy_id() is called next. Returns a reference for
- *	@after_destroy_id, or NULL
- * @after_destroy_id: rdma_destroy_id() has returned
- */
+/* Operations of a driver; all are optional. (lock): under ep_qp.lock */
 struct ep_driver_ops {
+	/* Sets limits and ep_dev.driver_data of a new device */
 	int (*add)(struct ep_dev *dev);
+	/* The device is removed, no call on it runs or begins: its QPs are destroyed next */
 	void (*stop_all)(struct ep_dev *dev);
+	/* Frees driver_data; no objects are left */
 	void (*remove)(struct ep_dev *dev);
+
+	/* The most pages of a region */
 	u64 (*max_mr_pages)(void);
+	/* Replaces ib_dereg_mr() */
 	int (*dereg_mr)(struct ep_dev *dev, struct ib_mr *mr);
+
+	/* Checks and corrects a change (lock) */
 	int (*before_modify)(struct ep_qp *qp, struct ib_qp_attr *attr,
 			     int *mask);
+	/* Posts are refused, the QP is reset next. @old: its state (lock) */
 	void (*before_reset)(struct ep_qp *qp, enum ib_qp_state old);
+	/* Replaces ib_modify_qp() (lock) */
 	int (*modify)(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
+	/* Corrects the result of ib_query_qp() (lock) */
 	void (*after_query)(const struct ep_qp *qp, struct ib_qp_attr *attr);
+	/* On return a QP in ERR, without posted requests, receives nothing more */
 	void (*stop_receiving)(struct ep_qp *qp);
+	/* The QP is destroyed next, with others. The first call sets *@waited */
 	void (*stop)(struct ep_qp *qp, bool *waited);
+	/* Empties a QP that is destroyed next (lock) */
 	void (*before_destroy)(struct ep_qp *qp);
+	/* Replaces ib_destroy_qp() */
 	int (*destroy)(struct ep_qp *qp, struct ib_qp *ibqp);
+	/*
+	 * Checks and corrects a send that is posted next. @flags: send flags that the
+	 * caller passed. @spare: two entries that @wr may use
+	 */
 	int (*prepare_send)(struct ep_qp *qp, struct ib_send_wr *wr, u32 flags,
 			    struct ib_sge *spare);
+
+	/* Corrects an event of rdma_cm */
 	void (*fix_event)(struct rdma_cm_event *event);
+	/* Around calls of rdma_cm; before_disconnect() without the handler mutex */
 	void (*before_accept)(struct rdma_cm_id *cm_id);
 	void (*accept_failed)(struct rdma_cm_id *cm_id);
 	void (*before_disconnect)(struct rdma_cm_id *cm_id);
+	/* Returns a reference for after_destroy_id(), or NULL */
 	struct iw_cm_id *(*before_destroy_id)(struct rdma_cm_id *cm_id);
 	void (*after_destroy_id)(struct iw_cm_id *iw);
 };
 
-/**
- * struct ep_driver - a driver
- * @caps: enum ep_dev_caps
- * @max_private_data: the longest private data of its CM; 0: 255
- * @read_bytes: kernel memory that an outstanding READ takes; 0: 64
- * @ops: operations or NULL
- */
 struct ep_driver {
-	u32 caps;
-	u8 max_private_data;
-	u16 read_bytes;
-	const struct ep_driver_ops *ops;
+	u32 caps;			/* enum ep_dev_caps */
+	u8 max_private_data;		/* of a CM message; 0: 255 */
+	u16 read_bytes;			/* memory of an outstanding READ; 0: 64 */
+	const struct ep_driver_ops *ops; /* or NULL */
 };
 
 void ep_drivers_register(const struct ep_driver *drivers, unsigned int nr);

@@ -21,9 +21,8 @@ static struct workqueue_struct *ep_id_wq;
 struct workqueue_struct *ep_wq;
 
 /*
- * rdma_cm lets go of the device first and of its GID then. In between, a removal that
- * waited for the last id goes on and frees the table that the GID is in. So the device
- * is held until both are done.
+ * rdma_cm drops first the device and then its GID. In between, a removal that waited for
+ * the last id frees the table of the GID. So the device is held until both are dropped.
  */
 static void ep_id_destroy_cm_id(struct rdma_cm_id *cm_id)
 {
@@ -47,10 +46,10 @@ static void ep_id_destroy_cm_id(struct rdma_cm_id *cm_id)
 }
 
 /*
- * A removal calls our handler, and then, with nothing locked, cancels the query for a
- * route that was on its way. For that it goes to the id's device, which rdma_destroy_id()
- * takes away (6.1 to 7.2). So such an id is destroyed before rdma_cm removes the device,
- * or when it has done with the id: it does not sleep between unlocking and that.
+ * cma_process_remove() calls ep_id_handler(), and then, without a lock, cancels a pending
+ * query for a route. It follows the id's device, which rdma_destroy_id() clears (6.1 to
+ * 7.2). So such an id is destroyed before rdma_cm removes the device, or when it has
+ * cancelled the query: it does not sleep between the handler and that.
  */
 static void ep_id_destroy_routing(struct ep_id *id)
 {
@@ -72,7 +71,7 @@ static void ep_id_destroy_routing(struct ep_id *id)
 	ep_id_destroy_cm_id(id->cm_id);
 }
 
-/* There is nothing to answer any more. With the handler locked. */
+/* The peer's response is not answered any more. With the handler locked. */
 static void ep_id_drop_response(struct ep_id *id)
 {
 	kfree(id->response);
@@ -105,6 +104,11 @@ static void ep_id_close(struct ep_id *id)
 		ep_id_destroy_cm_id(id->cm_id);
 }
 
+static void ep_id_close_work(struct work_struct *work)
+{
+	ep_id_close(container_of(work, struct ep_id, close_work));
+}
+
 /* Traced first: the owner may act on it at once. With the handler locked. */
 static void ep_id_report(struct ep_id *id, const struct rdma_cm_event *event)
 {
@@ -112,12 +116,7 @@ static void ep_id_report(struct ep_id *id, const struct rdma_cm_event *event)
 	id->ops->event(id, event);
 }
 
-static void ep_id_close_work(struct work_struct *work)
-{
-	ep_id_close(container_of(work, struct ep_id, close_work));
-}
-
-/* Does ep_id_resolve() wait for this event? Then it is not for the owner. */
+/* Does ep_id_resolve() wait for this event? The owner does not get it then. */
 static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	if (!READ_ONCE(id->sync))
@@ -141,8 +140,8 @@ static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event
 }
 
 /*
- * The peer has confirmed a connection, or it never will. Returns true if that is not
- * for the owner, or not as it is: he has had an ESTABLISHED already.
+ * The peer has confirmed a connection, or it never will. Returns true if the owner does not
+ * get this event, as ep_id_notify() has announced ESTABLISHED to it.
  */
 static bool ep_id_confirmed(struct ep_id *id, const struct rdma_cm_event *event)
 {
@@ -188,18 +187,16 @@ static void ep_id_responded(struct ep_id *id, const struct rdma_cm_event *event,
 }
 
 /*
- * rdma_cm's handlers share few work items. So they wait for no lock that a user may
- * hold: what they cannot do at once is left to a work item of the id, which may wait.
+ * rdma_cm's handlers share few work items. So they wait for no lock that a user may hold,
+ * and leave the work to an item of the id, which may wait. With the handler locked.
  */
-
-/* With the handler locked */
 static void ep_id_later(struct ep_id *id)
 {
 	if (!id->no_later)
 		queue_work(ep_wq, &id->later_work);
 }
 
-/* The peer accepted, and the QP is in use. With the handler locked. */
+/* The peer has accepted, but the QP is locked. With the handler locked. */
 static int ep_id_respond_later(struct ep_id *id,
 			       const struct rdma_cm_event *event)
 {
@@ -222,7 +219,7 @@ static int ep_id_respond_later(struct ep_id *id,
 	return 0;
 }
 
-/* The connection will not be. With the handler locked. */
+/* The connection has failed. With the handler locked. */
 static void ep_id_fail_qp(struct ep_id *id)
 {
 	struct ep_qp *qp = ep_id_get_qp(id);
@@ -260,7 +257,7 @@ static bool ep_id_respond(struct ep_id *id)
 	struct ep_response *r;
 	int ret = 0;
 
-	/* Until that has been done which the QP is in use for */
+	/* Wait for the task that has locked the QP. */
 	if (qp) {
 		mutex_lock(&qp->lock);
 		ep_qp_unlock(qp);
@@ -295,10 +292,7 @@ static void ep_id_later_work(struct work_struct *work)
 		queue_work(ep_wq, &id->later_work);
 }
 
-/*
- * InfiniBand's ports are in no network namespace; another that has no network device is
- * losing it.
- */
+/* InfiniBand's ports are in no network namespace; other ports may be losing theirs. */
 static bool ep_port_in_net(struct ib_device *ibdev, u32 port,
 			   const struct net *net)
 {
@@ -349,9 +343,8 @@ static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 }
 
 /*
- * rdma_cm's event handler, with the handler mutex held. Always returns 0 except
- * for a connection request that nobody took: anything else would make rdma_cm
- * destroy the id behind our back.
+ * rdma_cm's event handler, with the handler mutex held. Always returns 0 except for a
+ * connection request that is refused: rdma_cm would destroy the id.
  */
 static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 {
@@ -463,10 +456,7 @@ void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id)
 	cm_id->context = id;
 }
 
-/*
- * On return no handler runs and none will. Called once; process context, not in
- * an event handler.
- */
+/* On return no handler runs and none will. Called once, not in an event handler. */
 void ep_id_destroy(struct ep_id *id)
 {
 	/* A request that was refused: we may be in its handler. */
@@ -484,9 +474,9 @@ void ep_id_destroy(struct ep_id *id)
 }
 
 /*
- * Waits for the call that is under way. It may be a handshake, which takes as long as a
- * peer likes. @ending: the caller has claimed the id and is about to destroy it: from here
- * on none begins. -EINTR if the task is killed.
+ * Waits for the running call, which may be a handshake at the peer's pace. @ending: the
+ * caller has claimed the id and is about to destroy it: no other call begins. -EINTR if the
+ * task is killed.
  */
 int ep_id_settle(struct ep_id *id, bool ending)
 {
@@ -518,10 +508,9 @@ static bool ep_addr_of_netdev(const struct sockaddr_storage *addr)
 }
 
 /*
- * To a loopback address rdma_cm takes the first device that there is, and gives the id
- * such an address as well; AF_IB's GIDs it looks for on all of them, and on 6.1 the link
- * address of the interface on those of iWARP. All that finds devices of other network
- * namespaces, too.
+ * For a loopback address rdma_cm takes the first device, and gives the id such an address as
+ * well; it searches AF_IB's GIDs on all devices, and on 6.1 the link address of the interface
+ * on those of iWARP. Each may find a device of another network namespace.
  */
 static bool ep_id_may_use_dev(const struct ep_id *id)
 {
@@ -540,8 +529,8 @@ static bool ep_id_may_use_dev(const struct ep_id *id)
 }
 
 /*
- * Begins a section in which id->cm_id can be used. -EIO if it is gone, -ENODEV if
- * it has a device that is not for its namespace, -ERESTARTSYS for a signal.
+ * Begins a section in which id->cm_id can be used. -EIO if it has been destroyed, -ENODEV if
+ * its device is not for its namespace, -ERESTARTSYS for a signal.
  */
 int ep_id_begin(struct ep_id *id)
 {
@@ -579,10 +568,7 @@ void ep_id_end(struct ep_id *id)
 	mutex_unlock(&id->lock);
 }
 
-/*
- * The device that the id is bound to, with a reference. For use between
- * ep_id_begin() and ep_id_end() and in event handlers.
- */
+/* The id's device with a reference. Between ep_id_begin() and ep_id_end(), in handlers */
 struct ep_dev *ep_id_dev(struct ep_id *id)
 {
 	struct ib_device *ibdev = id->cm_id->device;
@@ -590,10 +576,7 @@ struct ep_dev *ep_id_dev(struct ep_id *id)
 	return ibdev && ep_id_may_use_dev(id) ? ep_dev_of(ibdev) : NULL;
 }
 
-/*
- * @backlog: requests that may wait for the owner, at least 1. Called between
- * ep_id_begin() and ep_id_end().
- */
+/* @backlog: requests that may wait for the owner. Between ep_id_begin() and ep_id_end() */
 int ep_id_listen(struct ep_id *id, int backlog)
 {
 	int ret;
@@ -609,10 +592,10 @@ int ep_id_listen(struct ep_id *id, int backlog)
 }
 
 /*
- * Called between ep_id_begin() and ep_id_end(). Without @src rdma_cm notes the interface
- * of @dst before it looks whether the id may have another. But by its interface it finds
- * an id again that has a route, to take it out of a table before it is freed. And it
- * warns of a removal that tells of itself while it binds the id.
+ * Called between ep_id_begin() and ep_id_end(). Without @src rdma_cm sets the interface to
+ * that of @dst before it checks the id's state. But it finds an id that has a route by its
+ * interface, to remove it from a table before it is freed: so @src is always given. The
+ * handler mutex keeps away a removal, which must not report itself while the id is bound.
  */
 int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 		       const struct sockaddr *dst, u32 timeout_ms)
@@ -645,9 +628,9 @@ out:
 }
 
 /*
- * Without a GID an id on RoCE (of an AF_IB address, or a loopback one) has no interface
- * and can have no route, unless a bind that failed has left it one. It would not be found
- * in that table, and its messages would go by any device that has the path's GID.
+ * Without a GID an id on RoCE (of an AF_IB address, or a loopback one) has no interface and
+ * can have no route, unless a failed bind has left it one. It would not be found in that
+ * table, and its messages would use any device that has the path's GID.
  */
 static bool ep_id_has_gid(const struct ep_id *id)
 {
@@ -684,9 +667,9 @@ int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms)
 }
 
 /*
- * The route is @path, without asking anybody. Called between ep_id_begin_bound() and
- * ep_id_end(). rdma_cm forgets one that it has from a query that failed, and looks for
- * the device by the path if the id has no GID: then it has to be its own.
+ * Sets the route, without a query. Called between ep_id_begin_bound() and ep_id_end().
+ * rdma_cm leaks the path of a query that failed, and finds the device by the path if the id
+ * has no GID: the path's must be its own then.
  */
 int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path)
 {

@@ -12,20 +12,13 @@
 /* A device has a few thousand for all QPs together. */
 #define EP_QP_MAX_MCASTS	1024U
 
-/**
- * struct ep_attachment - a group that a QP is attached to
- * @entry: in ep_qp.mcasts
- * @gid: group
- * @lid: group
- * @hw_lid: LID that the driver got with @gid
- * @members: memberships of the QP's id that need it
- */
+/* A group that a QP is attached to */
 struct ep_attachment {
-	struct list_head entry;
+	struct list_head entry;		/* in ep_qp.mcasts */
 	union ib_gid gid;
 	u16 lid;
-	u16 hw_lid;
-	u32 members;
+	u16 hw_lid;			/* LID that the driver got with gid */
+	u32 members;			/* memberships of the QP's id that need it */
 };
 
 static struct ep_attachment *ep_qp_attachment(struct ep_qp *qp,
