@@ -607,8 +607,8 @@ int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 	 * rdma_cm leaves a group on the id's interface of that time. Resolving may take
 	 * an id with an IPv6 address to another one; for IPv4 it stays.
 	 */
-	if (READ_ONCE(id->resolving) || (!list_empty(&id->mcasts) &&
-	    addr->src_addr.ss_family == AF_INET6))
+	if (READ_ONCE(id->resolving) ||
+	    (!list_empty(&id->mcasts) && addr->src_addr.ss_family == AF_INET6))
 		goto out;
 	/*
 	 * The last request may still have to return from the handler. rdma_cm waits for
