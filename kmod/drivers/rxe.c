@@ -3,7 +3,9 @@
  * QPs and regions of rxe. It waits fifty seconds for users of an object that is being
  * destroyed, and then frees the object all the same.
  *
- * Where a comment names no version, Linux 6.1, 6.12 and 7.2 behave so; 7.2 has no fix.
+ * By the sources of Linux 6.1, 6.12 and 7.2. Where a comment names no version, 6.12 and 7.2
+ * behave so, and 6.1, too, where its row of operations (ep_rxe_ops) has the function: there
+ * is no fix in 7.2.
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>

@@ -10,7 +10,8 @@
  * So siw's events of an accepted connection pass through this file, which inserts an
  * ESTABLISHED where it is missing: at the end of the connection, or of the id.
  *
- * Where a comment names no version, Linux 6.1, 6.12 and 7.2 behave so; 7.2 has no fix.
+ * By the sources of Linux 6.1, 6.12 and 7.2. Where a comment names no version, all of them
+ * behave so: there is no fix in 7.2.
  */
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
@@ -148,7 +149,10 @@ static int ep_siw_add(struct ep_dev *dev)
 	return 0;
 }
 
-/* siw counts in an int, and allocates for all pages before it pins one. */
+/*
+ * siw allocates for all pages before it pins one. (6.1 and 6.12 count them in an int as
+ * well, 7.2 does not.)
+ */
 static u64 ep_siw_max_mr_pages(void)
 {
 	return totalram_pages();
