@@ -30,10 +30,6 @@ static inline int ep_compat_resize_cq(struct ib_cq *cq, unsigned int cqe)
 	return resize ? resize(cq, cqe, NULL) : -EOPNOTSUPP;
 }
 
-/* Of enum rdma_driver_id, by numbers that are uverbs' ABI: not in all headers. */
-#define EP_COMPAT_DRIVER_MANA		20
-#define EP_COMPAT_DRIVER_IONIC		21
-
 /*
  * The port's network device with a reference, or NULL. (What ib_core does itself
  * where it does not export it. The GID table names none for iWARP there.)
@@ -57,17 +53,17 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
 }
 
 /*
- * For what peers do: the CM hands these out for a QP on devices that have them. Soon
- * after they came rxe's tasks became work items, and the state of its QPs got a lock,
- * of which no header tells.
+ * Access rights that the CM gives to peers, on devices that have them. Soon after these
+ * came, a software driver's tasks became work items, and the state of its QPs got a lock;
+ * no header shows that.
  */
 #ifdef HAVE_IB_ACCESS_FLUSH
 #define EP_COMPAT_ACCESS_FLUSH						\
 	(IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT)
-#define EP_COMPAT_RXE_WORKS		true
+#define EP_COMPAT_QP_WORK_ITEMS		true
 #else
 #define EP_COMPAT_ACCESS_FLUSH		0
-#define EP_COMPAT_RXE_WORKS		false
+#define EP_COMPAT_QP_WORK_ITEMS		false
 #endif
 
 /*

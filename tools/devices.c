@@ -89,7 +89,7 @@ static const char *transport(const struct rdma_ep_device *dev,
 	       port->ethernet ? "RoCE" : "InfiniBand";
 }
 
-/* The same list as in the module (caps.c). */
+/* kmod/drivers/caps.c has the same. */
 const char *device_refused(const struct rdma_ep_device *dev)
 {
 	switch (dev->driver_id) {

@@ -49,9 +49,12 @@ static int __init uep_module_init(void)
 	int ret;
 
 	uep_quota_init();
-	ret = ep_id_init_engine();
+	ret = ep_drivers_init();
 	if (ret)
 		return ret;
+	ret = ep_id_init_engine();
+	if (ret)
+		goto err_drivers;
 	ret = ulp_init();
 	if (ret)
 		goto err_engine;
@@ -74,6 +77,8 @@ err_ulp:
 	ulp_cleanup();
 err_engine:
 	ep_id_cleanup_engine();
+err_drivers:
+	ep_drivers_exit();
 	return ret;
 }
 
@@ -88,6 +93,7 @@ static void __exit uep_module_exit(void)
 	ep_dev_cleanup();
 	ulp_cleanup();
 	ep_id_cleanup_engine();
+	ep_drivers_exit();
 	uep_wq_cleanup();
 }
 

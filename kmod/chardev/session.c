@@ -30,24 +30,24 @@ static bool uep_obj_is_in(const struct uep_obj *obj, const struct uep_ctx *ctx)
 
 /*
  * Before QPs of the session are destroyed: of a context, or, NULL, all. The senders of
- * what the user has got are answered first. See ep_rxe_stop_all(). (Nothing uses a QP,
+ * what the user has got are answered first. See ep_qp_stop(). (Nothing uses a QP,
  * so what is stopped is destroyed.)
  */
 static void uep_stop_qps(struct uep_session *s, const struct uep_ctx *ctx)
 {
 	struct uep_obj *obj;
 	unsigned long handle;
+	bool waited = false;
 	void *entry;
 
-	if (!EP_COMPAT_RXE_WORKS || xa_empty(&s->qps))
+	if (xa_empty(&s->qps))
 		return;
-	ep_rxe_answer(jiffies);
 	xa_for_each(&s->objs, handle, entry) {
 		obj = uep_obj_lookup(s, handle, RDMA_EP_OBJ_QP);
 		if (!obj)
 			continue;
 		if (uep_obj_is_in(obj, ctx))
-			ep_rxe_stop(&container_of(obj, struct uep_qp, obj)->qp);
+			ep_qp_stop(&container_of(obj, struct uep_qp, obj)->qp, &waited);
 		uep_obj_put(obj);
 		cond_resched();
 	}
@@ -153,7 +153,7 @@ static void uep_session_end_type(struct uep_session *s, enum rdma_ep_obj_type ty
 
 /*
  * On iWARP an id that waits for an answer can not be destroyed before it has one,
- * or siw has given up after 10 s. The request may be in the same session.
+ * or the driver has given up after 10 s. The request may be in the same session.
  */
 static void uep_session_refuse_requests(struct uep_session *s)
 {

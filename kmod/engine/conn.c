@@ -2,9 +2,9 @@
 /*
  * Connections: an id's own QP and its way through INIT, RTR, RTS and ERR.
  *
- * The QP is never attached to the rdma_cm id (rdma_cm_id.qp stays NULL): the two
- * may be destroyed in either order, and multicast needs it so. Instead the QP is
- * moved here with the attributes that rdma_init_qp_attr() hands out.
+ * The QP is never attached to the rdma_cm id (rdma_cm_id.qp stays NULL): the two may be
+ * destroyed in either order, and multicast needs it so. This file moves the QP with the
+ * attributes from rdma_init_qp_attr().
  */
 #include <rdma/ib_cm.h>
 
@@ -21,7 +21,7 @@ static bool ep_qp_alive(const struct ep_qp *qp)
 	return READ_ONCE(qp->ibqp);
 }
 
-/* The id's own QP with a reference, or NULL if it has none (any more). */
+/* The id's own QP with a reference, or NULL if it has none or it has been destroyed */
 struct ep_qp *ep_id_get_qp(struct ep_id *id)
 {
 	struct ep_qp *qp;
@@ -36,7 +36,7 @@ struct ep_qp *ep_id_get_qp(struct ep_id *id)
 	return qp;
 }
 
-/* Moves the QP with what the CM says, within @limit if given; qp->lock is held. */
+/* Moves the QP with the CM's attributes, within @limit if given; qp->lock is held. */
 static int ep_id_move_qp(struct ep_id *id, struct ep_qp *qp,
 			 enum ib_qp_state state,
 			 const struct rdma_conn_param *limit)
@@ -136,7 +136,7 @@ int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp)
 	return 0;
 }
 
-/* A QP that is gone is not kept. Called between ep_id_begin() and ep_id_end(). */
+/* Drops a QP that has been destroyed. Called between ep_id_begin() and ep_id_end(). */
 void ep_id_forget_qp(struct ep_id *id)
 {
 	struct ep_qp *gone = NULL;
@@ -155,7 +155,7 @@ static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp,
 {
 	int ret;
 
-	/* INIT again: now the CM knows the access that the peer gets. */
+	/* INIT again: now the CM has the access rights of the peer. */
 	ret = ep_id_move_qp(id, qp, IB_QPS_INIT, NULL);
 	if (ret)
 		return ret;
@@ -166,9 +166,9 @@ static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp,
 }
 
 /*
- * The peer accepted: bring the id's own QP up and say so. With the handler locked.
- * Returns 1 if the id has no QP, then completing the connection is up to the owner; and
- * -EBUSY if another task has qp->lock: nothing has been done.
+ * The peer has accepted: brings up the id's own QP, and confirms. With the handler locked.
+ * Returns 1 if the id has no QP, so that the owner completes the connection; and -EBUSY if
+ * another task has qp->lock: nothing has been done.
  */
 int ep_id_conn_response(struct ep_id *id)
 {
@@ -190,7 +190,6 @@ int ep_id_conn_response(struct ep_id *id)
 	if (ret)
 		ep_qp_error(qp);
 	id->ops->put_qp(qp);
-	/* (Nothing more can be done.) */
 	return ret == -EBUSY ? -EIO : ret;
 }
 
@@ -199,12 +198,17 @@ static bool ep_id_iwarp(const struct ep_id *id)
 	return rdma_protocol_iwarp(id->cm_id->device, id->cm_id->port_num);
 }
 
+static u8 ep_id_max_private(const struct ep_id *id)
+{
+	return ep_driver_of(id->cm_id->device)->max_private_data ?: U8_MAX;
+}
+
 static int ep_id_check_param(const struct ep_id *id,
 			     const struct rdma_conn_param *param)
 {
 	const struct ib_device_attr *attrs = &id->cm_id->device->attrs;
 
-	if (param->private_data_len > ep_iw_max_private(id->cm_id))
+	if (param->private_data_len > ep_id_max_private(id))
 		return -EINVAL;
 	if (id->cm_id->qp_type != IB_QPT_UD &&
 	    (param->responder_resources > attrs->max_qp_rd_atom ||
@@ -213,20 +217,30 @@ static int ep_id_check_param(const struct ep_id *id,
 	return 0;
 }
 
-/* Fills in what the peer is told of the QP; qp->lock is held. */
+/* Fills in what the peer learns of the QP; qp->lock is held. */
 static int ep_id_tell_qp(struct ep_qp *qp, struct rdma_conn_param *param)
 {
-	if (!ep_qp_wear(qp))
+	/* The peer may send to it from here on. */
+	qp->worn = true;
+	if (!qp->ibqp || qp->cm_has)
 		return -EINVAL;
 	param->qp_num = qp->qp_num;
 	param->srq = qp->has_srq;
 	return 0;
 }
 
+/* On iWARP the CM has the QP then. */
+static int ep_id_pin_qp(struct ep_id *id, struct ep_qp *qp, bool accepting,
+			bool *pinned)
+{
+	*pinned = ep_id_iwarp(id) && ep_qp_pin(qp, accepting);
+	return ep_id_iwarp(id) && !*pinned ? -EINVAL : 0;
+}
+
 /*
- * A path's packets live for seconds. For as long as it says, up to hours, the IB CM
- * keeps what is left of a connection, charged to nobody; and it counts with it without
- * looking how large it is.
+ * A path's packets live for seconds. The IB CM keeps the remains of a connection, which are
+ * charged to no user, for the path's life time, up to hours; and it computes with it
+ * unchecked.
  */
 static void ep_id_limit_life(struct rdma_cm_id *cm_id)
 {
@@ -237,7 +251,6 @@ static void ep_id_limit_life(struct rdma_cm_id *cm_id)
 					       EP_MAX_LIFE_TIME);
 }
 
-/* The same for one that connects. On iWARP the CM has the QP then. */
 static int ep_id_offer_qp(struct ep_id *id, struct ep_qp *qp,
 			  struct rdma_conn_param *param, bool *pinned)
 {
@@ -248,12 +261,7 @@ static int ep_id_offer_qp(struct ep_id *id, struct ep_qp *qp,
 	ret = mutex_lock_killable(&qp->lock);
 	if (ret)
 		return ret;
-	ret = ep_id_tell_qp(qp, param);
-	if (!ret && ep_id_iwarp(id)) {
-		*pinned = ep_qp_pin(qp, false);
-		if (!*pinned)
-			ret = -EINVAL;
-	}
+	ret = ep_id_tell_qp(qp, param) ?: ep_id_pin_qp(id, qp, false, pinned);
 	ep_qp_unlock(qp);
 	return ret;
 }
@@ -277,7 +285,7 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 	int ret;
 
 	ret = ep_id_check_param(id, param);
-	/* An unconnected endpoint only asks, and tells no QP of its own. */
+	/* An unconnected endpoint sends a request without a QP. */
 	if (!ret && id->cm_id->qp_type != IB_QPT_UD)
 		ret = ep_id_offer_qp(id, qp, param, &pinned);
 	if (!ret) {
@@ -296,7 +304,7 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 	return ret;
 }
 
-/* The CM finds out too late: by then the QP is up, and it rejects the peer. */
+/* The CM checks this too late: the QP is up by then, and it rejects the peer. */
 static u8 ep_id_accept_max_private(const struct ep_id *id)
 {
 	if (ep_id_iwarp(id))
@@ -307,7 +315,7 @@ static u8 ep_id_accept_max_private(const struct ep_id *id)
 
 /*
  * Locks the handler and the QP. No task waits for a QP with the handler locked, as the CM's
- * work items would wait for that. -EINTR if the task is killed
+ * work items would wait, too. -EINTR if the task is killed
  */
 static int ep_id_lock_with_qp(struct ep_id *id, struct ep_qp *qp)
 {
@@ -318,7 +326,6 @@ static int ep_id_lock_with_qp(struct ep_id *id, struct ep_qp *qp)
 		if (mutex_trylock(&qp->lock))
 			return 0;
 		rdma_unlock_handler(id->cm_id);
-		/* Until that has been done */
 		ret = mutex_lock_killable(&qp->lock);
 		if (ret)
 			return ret;
@@ -331,40 +338,37 @@ static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp,
 			       struct rdma_conn_param *param,
 			       struct rdma_ucm_ece *ece, bool own, bool *pinned)
 {
+	const struct ep_driver_ops *drv = ep_driver_ops_of(id->cm_id->device);
 	int ret;
 
 	ret = ep_id_tell_qp(qp, param);
 	/* Anything else must not disturb what the QP is in the middle of. */
 	if (!ret && !id->request)
 		ret = -EINVAL;
-	if (ret)
-		goto unlock;
+	if (ret) {
+		ep_qp_unlock(qp);
+		return ret;
+	}
 	if (own)
 		ret = ep_id_ready_qp(id, qp, param);
-	if (!ret && ep_id_iwarp(id)) {
-		*pinned = ep_qp_pin(qp, true);
-		if (!*pinned)
-			ret = -EINVAL;
-	}
+	if (!ret)
+		ret = ep_id_pin_qp(id, qp, true, pinned);
 	ep_qp_unlock(qp);
+	if (ret)
+		goto out;
 	/* If the CM cannot accept it rejects. */
-	if (!ret) {
-		id->request = false;
-		if (*pinned)
-			ep_iw_accept(id->cm_id);
-		ret = rdma_accept_ece(id->cm_id, param, ece);
-		if (ret && *pinned)
-			ep_iw_accept_failed(id->cm_id);
-	}
-	if (ret && own)
-		ep_qp_error(qp);
+	id->request = false;
+	if (*pinned && drv->before_accept)
+		drv->before_accept(id->cm_id);
+	ret = rdma_accept_ece(id->cm_id, param, ece);
 	if (!ret)
 		id->told = param->qp_num;
+	else if (*pinned && drv->accept_failed)
+		drv->accept_failed(id->cm_id);
+out:
+	if (ret && own)
+		ep_qp_error(qp);
 	id->unconfirmed = !ret && id->cm_id->qp_type != IB_QPT_UD && !*pinned;
-	return ret;
-
-unlock:
-	ep_qp_unlock(qp);
 	return ret;
 }
 
@@ -378,9 +382,9 @@ unlock:
  *	connection; or NULL
  * @arg: the same
  *
- * The id's own QP comes first, so that it can receive by the time the peer hears
- * of it. If it can not the request is as it was: it may be rejected, or accepted with
- * another one.
+ * The id's own QP is brought up first, so that it can receive before the peer learns of
+ * it. If that fails the request is as it was: it may be rejected, or accepted with another
+ * QP.
  *
  * Return: 0, -EINVAL for bad parameters, no QP, or no request, -EINTR if the task is
  * killed, or what rdma_cm says
@@ -416,47 +420,42 @@ out:
 	return ret;
 }
 
-static int ep_id_refuse(struct ep_id *id, const void *data, u8 len, u8 reason)
+/* Called between ep_id_begin_bound() and ep_id_end(). */
+int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 {
+	int ret = -EINVAL;
 	bool responded;
-	int ret;
 
 	rdma_lock_handler(id->cm_id);
 	responded = id->responded;
 	rdma_unlock_handler(id->cm_id);
 	/*
-	 * Of an id that is connecting, the IB CM would forget that it has a request
-	 * to take back, and destroying it would wait for minutes until nobody has
-	 * answered that. iw_cm would take it to have failed, and find out with a
-	 * BUG() when it is disconnected. (IBCM-03, IWCM-02)
+	 * If an id that is connecting rejected, the IB CM would forget that it has a
+	 * request to take back, and destroying the id would wait for minutes, until the
+	 * request times out. iw_cm would assume a failure, and BUG() in a disconnect.
+	 * (IBCM-03, IWCM-02)
 	 */
-	if ((!id->request && !responded) || len > ep_iw_max_private(id->cm_id))
-		return -EINVAL;
+	if ((!id->request && !responded) || len > ep_id_max_private(id))
+		goto out;
 	ret = rdma_reject(id->cm_id, data, len, reason);
 	if (ret)
-		return ret;
+		goto out;
 	id->request = false;
 	rdma_lock_handler(id->cm_id);
 	id->responded = false;
 	rdma_unlock_handler(id->cm_id);
-	return 0;
-}
-
-/* Called between ep_id_begin_bound() and ep_id_end(). */
-int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
-{
-	int ret = ep_id_refuse(id, data, len, reason);
-
+out:
 	trace_rdma_ep_reject(id, NULL, ret);
 	return ret;
 }
 
 /*
- * Flushes the id's own QP, then tells the peer. Called between ep_id_begin_bound()
- * and ep_id_end(). @told: the QP of @id->told, or NULL if that is gone or the id's own
+ * Flushes the id's own QP, then disconnects. Called between ep_id_begin_bound() and
+ * ep_id_end(). @told: the QP of @id->told; NULL: it has been destroyed, or is the id's own
  */
 int ep_id_disconnect(struct ep_id *id, struct ep_qp *told)
 {
+	const struct ep_driver_ops *drv = ep_driver_ops_of(id->cm_id->device);
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ep_qp *qp = ep_id_get_qp(id);
 	struct ib_qp *held = NULL;
@@ -469,25 +468,23 @@ int ep_id_disconnect(struct ep_id *id, struct ep_qp *told)
 			told = qp;
 		if (told)
 			held = ep_qp_hold_iwarp(told);
-		/*
-		 * iWARP drains the send queue before it closes. siw does not, and
-		 * forgets what waits for the peer.
-		 */
-		if (!ep_is_siw(id->cm_id->device))
+		/* iWARP drains the send queue before it closes. */
+		if (!ep_dev_has(id->cm_id->device, EP_CAP_NO_SQD))
 			attr.qp_state = IB_QPS_SQD;
 	}
-	/* A task that is killed has it flushed all the same. */
+	/* The QP of a killed task is flushed all the same. */
 	if (qp && ep_qp_modify(qp, &attr, IB_QP_STATE) == -EINTR)
 		ep_qp_error(qp);
 	/* Destroying its QP has ended the connection, or is about to. */
 	ret = 0;
 	if (ep_id_iwarp(id) && !held)
 		goto out;
-	/* The CM, which waits for the confirmation, has nothing to end yet. */
+	/* If the CM still waits for the confirmation, ep_id_confirmed() disconnects. */
 	rdma_lock_handler(id->cm_id);
 	id->leaving = id->announced;
 	rdma_unlock_handler(id->cm_id);
-	ep_iw_disconnect(id->cm_id);
+	if (drv->before_disconnect)
+		drv->before_disconnect(id->cm_id);
 	ret = rdma_disconnect(id->cm_id);
 	ep_qp_unhold_iwarp(held);
 out:
@@ -498,7 +495,7 @@ out:
 }
 
 /*
- * Completes a connection whose QP the owner has brought up himself. Called between
+ * Completes a connection whose QP the owner has brought up. Called between
  * ep_id_begin_bound() and ep_id_end().
  */
 int ep_id_establish(struct ep_id *id)
@@ -521,17 +518,15 @@ int ep_id_establish(struct ep_id *id)
  * @id: id, between ep_id_begin_bound() and ep_id_end(), with the handler locked
  * @event: event
  *
- * Something has arrived through the QP before the peer's confirmation has. That is
- * between us and the owner: the IB CM, if it were told, would take back the answer
- * that it still repeats in a thread of its own, and not any more if the connection is
- * over by then. Destroying the id would wait until that has been sent sixteen times,
- * for more than a minute. (IBCM-04)
+ * Data has arrived through the QP before the peer's confirmation. The IB CM does not get
+ * this event: it would cancel its repeated response in another thread, but not if the
+ * connection has ended by then. Destroying the id would wait until the response has been
+ * sent sixteen times, for more than a minute. (IBCM-04)
  *
- * A path migration the CM would take for granted: go on with an alternate path that it
- * has never been told, and lose its references to the device and its GID.
+ * Nor does it get a path migration: it would use an alternate path that it has never
+ * received, and lose its references to the device and its GID.
  *
- * Return: 0, 1 if the owner is to be told that the connection is established, or an
- * errno
+ * Return: 0, 1 if the owner has to report the connection as established, or an errno
  */
 int ep_id_notify(struct ep_id *id, enum ib_event_type event)
 {

@@ -18,6 +18,35 @@ static DEFINE_XARRAY_ALLOC1(ep_devs);
 static u32 ep_dev_next_index;
 static void (*ep_dev_event)(struct ep_dev *dev, struct ib_event *event);
 
+/* By enum rdma_driver_id */
+static const struct ep_driver *ep_drivers;
+static unsigned int ep_nr_drivers;
+
+/* Before the first device is added */
+void ep_drivers_register(const struct ep_driver *drivers, unsigned int nr)
+{
+	ep_drivers = drivers;
+	ep_nr_drivers = nr;
+}
+
+/* An unknown driver has no capabilities. */
+const struct ep_driver *ep_driver_of(const struct ib_device *ibdev)
+{
+	static const struct ep_driver unknown;
+	unsigned int id = ibdev->ops.driver_id;
+
+	return id < ep_nr_drivers ? &ep_drivers[id] : &unknown;
+}
+
+/* Never NULL. @ibdev: NULL: of an id that is not bound to a device */
+const struct ep_driver_ops *ep_driver_ops_of(const struct ib_device *ibdev)
+{
+	static const struct ep_driver_ops none;
+
+	return ibdev && ep_driver_of(ibdev)->ops ? ep_driver_of(ibdev)->ops :
+						   &none;
+}
+
 static void ep_dev_free(struct kref *ref)
 {
 	struct ep_dev *dev = container_of(ref, struct ep_dev, ref);
@@ -94,29 +123,24 @@ u32 ep_dev_nr_iwarp(void)
 	return nr;
 }
 
-/*
- * Is the device a program of this machine? Then a notification of completions costs
- * next to nothing, where it would be an interrupt, and queues are memory like
- * any other, of which there is enough.
- */
-bool ep_dev_is_soft(const struct ib_device *ibdev)
+static bool ep_srcu_enter(struct srcu_struct *srcu, const bool *over, int *idx)
 {
-	return ep_is_rxe(ibdev) || ep_is_siw(ibdev);
+	*idx = srcu_read_lock(srcu);
+	if (likely(!READ_ONCE(*over))) {
+		__release(srcu);	/* for sparse: the exit functions do */
+		return true;
+	}
+	srcu_read_unlock(srcu, *idx);
+	return false;
 }
 
 /*
- * Begins a section in which dev->ibdev is there and its objects can be used.
- * Must not wait for users or peers inside. Returns -EIO if the device is gone.
+ * Begins a section in which dev->ibdev is valid and its objects can be used. Must not wait
+ * for users or peers inside. Returns -EIO after the removal of the device.
  */
 int ep_dev_enter(struct ep_dev *dev, int *idx)
 {
-	*idx = srcu_read_lock(&dev->srcu);
-	if (likely(!READ_ONCE(dev->dead))) {
-		__release(&dev->srcu);	/* for sparse: ep_dev_exit() does */
-		return 0;
-	}
-	srcu_read_unlock(&dev->srcu, *idx);
-	return -EIO;
+	return ep_srcu_enter(&dev->srcu, &dev->dead, idx) ? 0 : -EIO;
 }
 
 void ep_dev_exit(struct ep_dev *dev, int idx)
@@ -127,17 +151,11 @@ void ep_dev_exit(struct ep_dev *dev, int idx)
 
 /*
  * Begins a section in which rdma_cm does not learn of the removal of the device, also
- * while we carry ours out. Returns false if it may have.
+ * while ep_client_remove() runs. Returns false if it may have.
  */
 bool ep_dev_enter_cm(struct ep_dev *dev, int *idx)
 {
-	*idx = srcu_read_lock(&dev->cm_srcu);
-	if (!READ_ONCE(dev->gone)) {
-		__release(&dev->cm_srcu);	/* as above */
-		return true;
-	}
-	srcu_read_unlock(&dev->cm_srcu, *idx);
-	return false;
+	return ep_srcu_enter(&dev->cm_srcu, &dev->gone, idx);
 }
 
 void ep_dev_exit_cm(struct ep_dev *dev, int idx)
@@ -264,10 +282,11 @@ void ep_res_uncharge(struct ep_res *res)
 	res->charged = false;
 }
 
-/* Undoes the charge of ep_res_init() when there is no hardware object. */
-void ep_res_abort(struct ep_res *res)
+/* Undoes the charge of ep_res_init(): there is no hardware object, but an ERR_PTR. */
+int ep_res_abort(struct ep_res *res, const void *hw)
 {
 	ep_res_uncharge(res);
+	return PTR_ERR(hw);
 }
 
 static struct ep_qp *ep_res_qp(struct ep_res *res)
@@ -419,14 +438,7 @@ static void ep_dev_release(struct ep_dev *dev)
 	}
 }
 
-static int ep_client_add(struct ib_device *ibdev);
-static void ep_client_remove(struct ib_device *ibdev, void *data);
-
-static struct ib_client ep_client = {
-	.name = KBUILD_MODNAME,
-	.add = ep_client_add,
-	.remove = ep_client_remove,
-};
+static struct ib_client ep_client;
 
 static int ep_client_add(struct ib_device *ibdev)
 {
@@ -454,36 +466,33 @@ static int ep_client_add(struct ib_device *ibdev)
 	INIT_LIST_HEAD(&dev->holds);
 	init_waitqueue_head(&dev->unheld);
 	mutex_init(&dev->xrcd_lock);
-	dev->mcast_alone = ep_is_rxe(ibdev);
 	mutex_init(&dev->mcast_lock);
-	ep_rxe_init(dev);
 	hash_init(dev->qps);
 	hash_init(dev->xrcds);
 	dev->ibdev = ibdev;
+	dev->driver = ep_driver_of(ibdev);
+	dev->ops = ep_driver_ops_of(ibdev);
 	rdma_for_each_port(ibdev, port)
 		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?
 					1U << 31 : attr.max_msg_sz;
 	/* Drivers add lengths up in 32 bits. */
 	dev->max_recv_sz = U32_MAX;
-	/*
-	 * It says that it takes longer messages, but adds lengths in an int. And of a
-	 * receive that is almost full the length with the next packet must not begin
-	 * at 0 again: siw would go on behind the last entry. (SIW-19)
-	 */
-	if (ep_is_siw(ibdev)) {
-		dev->max_msg_sz[1] = min_t(u32, dev->max_msg_sz[1], INT_MAX);
-		dev->max_recv_sz = INT_MAX;
-	}
+	ret = dev->ops->add ? dev->ops->add(dev) : 0;
+	if (ret)
+		goto err_cm_srcu;
 	ib_set_client_data(ibdev, &ep_client, dev);
 
 	ret = xa_alloc_cyclic(&ep_devs, &dev->index, dev, xa_limit_31b,
 			      &ep_dev_next_index, GFP_KERNEL);
 	if (ret < 0)
-		goto err_cm_srcu;
+		goto err_driver;
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, ep_dev_event_handler);
 	ib_register_event_handler(&dev->event_handler);
 	return 0;
 
+err_driver:
+	if (dev->ops->remove)
+		dev->ops->remove(dev);
 err_cm_srcu:
 	cleanup_srcu_struct(&dev->cm_srcu);
 err_srcu:
@@ -514,7 +523,8 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 	WRITE_ONCE(dev->dead, true);
 	mutex_unlock(&dev->hold_lock);
 	synchronize_srcu(&dev->srcu);
-	ep_rxe_stop_all(dev);
+	if (dev->ops->stop_all)
+		dev->ops->stop_all(dev);
 
 	for (class = 0; class < EP_RES_NR; class++)
 		while ((res = ep_dev_claim_res(dev, class)))
@@ -522,7 +532,8 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 
 	ep_dev_event(dev, &event);
 	ep_dev_release(dev);
-	ep_rxe_cleanup(dev);
+	if (dev->ops->remove)
+		dev->ops->remove(dev);
 
 	/* rdma_cm is told after us, who were there later. */
 	WRITE_ONCE(dev->gone, true);
@@ -530,7 +541,13 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 	ep_dev_put(dev);
 }
 
-/* @event: told of device and port events, in process context */
+static struct ib_client ep_client = {
+	.name = KBUILD_MODNAME,
+	.add = ep_client_add,
+	.remove = ep_client_remove,
+};
+
+/* @event: called for device and port events, in process context */
 int ep_dev_init(void (*event)(struct ep_dev *dev, struct ib_event *event))
 {
 	ep_dev_event = event;

@@ -1,61 +1,57 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The engine: RDMA devices, verbs objects and communication ids, and the
- * connection logic that ties them together. It knows nothing of user space; the
- * faces (the character device, kernel ULPs) embed its objects in theirs.
+ * The engine: RDMA devices, verbs objects and communication ids, and the connection logic
+ * that ties them together. It is free of user space: the character device and the kernel
+ * API embed its objects in theirs.
  *
  * Lifetime of verbs objects
  * -------------------------
- * Every verbs object embeds a struct ep_res and is on its device's list until
- * its hardware object is destroyed. That happens exactly once: whoever takes it
- * off the list (under ep_dev.lock) destroys it, be it the owner or the removal
- * of the device. The list holds a reference on the owner's object (ep_res_ops.hold). After a removal the owner's object stays and its
+ * Every verbs object embeds a struct ep_res and is on its device's list until its hardware
+ * object is destroyed. That happens exactly once, by the task that takes it off the list
+ * (under ep_dev.lock): the owner's, or the removal of the device. The list holds a reference
+ * on the owner's object (ep_res_ops.hold). After a removal the owner's object stays and its
  * hardware pointer is NULL; operations on it return -EIO.
  *
- * Everything that calls into the driver is bracketed by ep_dev_enter() and
- * ep_dev_exit(), an SRCU read section that the removal waits for. Nothing that
- * waits for a user or a peer may happen inside, except that registering memory
- * faults the user's pages in. The data path is the exception:
- * posts and polls are excluded from destruction by locks that the owner takes in
- * ep_res_ops.killing.
+ * Calls of the driver stand between ep_dev_enter() and ep_dev_exit(), an SRCU read section
+ * that the removal waits for. Nothing in it waits for a user or a peer, except that
+ * registering memory faults the user's pages in. The data path is the exception: locks that
+ * the owner takes in ep_res_ops.killing exclude posts and polls from destruction.
  *
- * A kernel consumer has the bare hardware objects in its hands, so they can not
- * be taken from it. It holds the device (struct ep_hold) instead, and a removal
- * tells it and waits until it lets go. Its objects have no ep_res_ops, are on no
- * list and in no cgroup, and are destroyed by it alone.
+ * A kernel consumer uses the bare hardware objects, so they cannot be taken from it. It
+ * holds the device (struct ep_hold) instead, and a removal notifies it and waits until it
+ * releases the device. Its objects have no ep_res_ops, are on no list and in no cgroup, and
+ * only it destroys them.
  *
  * Locks, outermost first
  * ----------------------
  *  ep_id.lock            serialises rdma_cm calls on one id
  *   handler mutex        rdma_cm's own, held around ep_id event handlers
- *    ep_rxe_dev.lock     QPs of rxe that are being destroyed
+ *    a driver's own      QPs that are being destroyed (drivers/)
  *     ep_qp.lock         state changes of a QP against its destruction; with the handler
  *			mutex held it is only tried
- *      ep_dev.mcast_lock rxe's groups; in handlers it is only tried
- *      the owner's, of what is posted and of CQs (ep_res_ops.forget)
+ *      ep_dev.mcast_lock multicast groups; in handlers it is only tried
+ *      the owner's, of posted requests and of CQs (ep_res_ops.forget)
  *      XRC domain        changes of the QPs that it shares (leaf)
  *      ep_dev.lock       the device's list of objects (leaf)
- *      ep_id.link_lock   which QP and multicast groups belong to the id (leaf)
+ *      ep_id.link_lock   QP and multicast groups of the id (leaf)
  *    ep_dev.pd_lock      kernel consumers' PD: around calls of the driver, so in no
  *			handler
  *    ep_dev.hold_lock    kernel consumers' holds (leaf)
- *    ep_dev.xrcd_lock    which XRC domains there are (leaf)
- *  ep_iw_lock            what siw says of a connection (iwarp.c; any context): inside
- *			siw's locks, outside iw_cm's
+ *    ep_dev.xrcd_lock    the XRC domains (leaf)
  *
- * Event handlers run with the handler mutex held, so they must not take
- * ep_id.lock. They run in few work items, for all ids of the machine: so they wait for
- * no lock that is held over what a user can make last. They try it, and if it is held leave
- * what is to be done to the task that unlocks it (ep_qp_error()), or to the id's own work
- * item, which takes the lock first and the handler mutex then, each for itself
- * (ep_id.later_work). A task with the handler mutex does not wait for ep_qp.lock, either.
+ * Event handlers run with the handler mutex held, so they must not take ep_id.lock. They
+ * run in few work items, for all ids of the machine: so they wait for no lock that a user
+ * can hold for long. They try it, and if it is held leave the work to the task that unlocks
+ * it (ep_qp_error()), or to the id's own work item, which takes first the lock and then the
+ * handler mutex, each for itself (ep_id.later_work). No task with the handler mutex waits
+ * for ep_qp.lock, either.
  *
  * Drivers' calls under ep_qp.lock and inside of ep_dev_enter() end soon, whatever users
- * do: where a driver's do not, its file sees to that (rxe.c), and docs/security/known-issues.md
- * has what it cannot bound.
+ * do: where a driver's do not, its operations (driver.h) bound them, and
+ * docs/security/known-issues.md lists what they cannot bound.
  *
  * ep_dev.cm_srcu is held around rdma_destroy_id(), outside of everything but ep_dev.srcu;
- * who waits for it, at the end of our removal of a device, holds nothing of ours.
+ * ep_client_remove() waits for it at its end, without any lock.
  */
 #ifndef RDMA_EP_ENGINE_H
 #define RDMA_EP_ENGINE_H
@@ -71,6 +67,8 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
+#include "driver.h"
+
 struct ep_res;
 
 /* Teardown order of a device that goes away. */
@@ -85,76 +83,36 @@ enum ep_res_class {
 	EP_RES_NR,
 };
 
-/**
- * struct ep_rxe_dev - what is done on a device of rxe about what it cannot destroy as yet
- * @work: looks for that, on a queue of its own
- * @nr_regions: regions that are being deregistered
- * @round: going through the device's QPs (ep_dev.lock)
- * @stopped: this does not go through them any more (ep_dev.lock)
- * @lock: protects @going; held while the peers of one of these fail
- * @going: QPs that are being destroyed
- */
-struct ep_rxe_dev {
-	struct delayed_work work;
-	atomic_t nr_regions;
-	u32 round;
-	bool stopped;
-	struct mutex lock;		/* going */
-	struct list_head going;
-};
-
-/**
- * struct ep_dev - an RDMA device while it is there, and its remains after
- * @ref: references
- * @ibdev: the device; only valid between ep_dev_enter() and ep_dev_exit()
- * @index: our own number for it, never used twice
- * @dead: removal has begun
- * @gone: our part of the removal is over, and rdma_cm's begins
- * @srcu: protects @ibdev
- * @cm_srcu: protects what is not to be done when @gone
- * @lock: protects @res and @qps
- * @res: objects on the device, by class
- * @qps: the QPs among them, by number
- * @event_handler: for device and port events
- * @hold_lock: protects @holds
- * @holds: kernel consumers' holds
- * @unheld: woken when one has gone
- * @pd_lock: protects @kernel_pd and @kernel_pd_users
- * @kernel_pd: PD of kernel consumers that have none of their own
- * @kernel_pd_users: how many use it
- * @xrcd_lock: protects @xrcds, and how often each of them is open
- * @xrcds: XRC domains that can be shared
- * @mcast_alone: it is rxe, which attaches one QP at a time to groups, or detaches it
- * @mcast_lock: then held over that, inside of ep_qp.lock
- * @rxe: of rxe
- * @max_recv_sz: most bytes of a receive
- * @max_msg_sz: longest message, by port number
+/*
+ * An RDMA device, and its remains after the removal. @ibdev is valid between ep_dev_enter()
+ * and ep_dev_exit(), and while the device is held.
  */
 struct ep_dev {
 	struct kref ref;
 	struct ib_device *ibdev;
-	u32 index;
-	bool dead;
-	bool gone;
+	u32 index;			/* names it to users; never used twice */
+	bool dead;			/* the removal has begun (srcu, hold_lock) */
+	bool gone;			/* ... and is over here: rdma_cm's begins (cm_srcu) */
 	struct srcu_struct srcu;
 	struct srcu_struct cm_srcu;
 	spinlock_t lock;		/* res, qps */
-	struct list_head res[EP_RES_NR];
-	DECLARE_HASHTABLE(qps, 10);
+	struct list_head res[EP_RES_NR]; /* objects of users */
+	DECLARE_HASHTABLE(qps, 10);	/* the QPs among them, by number */
 	struct ib_event_handler event_handler;
 	struct mutex hold_lock;		/* holds */
 	struct list_head holds;
-	wait_queue_head_t unheld;
-	struct mutex pd_lock;		/* kernel_pd */
-	struct ib_pd *kernel_pd;
+	wait_queue_head_t unheld;	/* woken when a hold ends */
+	struct mutex pd_lock;		/* kernel_pd, kernel_pd_users */
+	struct ib_pd *kernel_pd;	/* of kernel consumers without one of their own */
 	unsigned int kernel_pd_users;
-	struct mutex xrcd_lock;		/* xrcds */
-	DECLARE_HASHTABLE(xrcds, 6);
-	bool mcast_alone;
-	struct mutex mcast_lock;	/* rxe's groups */
-	struct ep_rxe_dev rxe;
-	u32 max_recv_sz;
-	u32 max_msg_sz[];
+	struct mutex xrcd_lock;		/* xrcds, and how often each of them is open */
+	DECLARE_HASHTABLE(xrcds, 6);	/* XRC domains that can be shared */
+	struct mutex mcast_lock;	/* the driver's groups, with EP_CAP_MCAST_ALONE */
+	const struct ep_driver *driver;
+	const struct ep_driver_ops *ops;
+	void *driver_data;		/* for ops */
+	u32 max_recv_sz;		/* most bytes of a receive */
+	u32 max_msg_sz[];		/* longest message, by port number */
 };
 
 /*
@@ -170,28 +128,23 @@ struct ep_dev *ep_dev_next(u32 *index);
 struct ep_dev *ep_dev_of(struct ib_device *ibdev);
 void ep_dev_put(struct ep_dev *dev);
 u32 ep_dev_nr_iwarp(void);
-bool ep_dev_is_soft(const struct ib_device *ibdev);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
 void ep_dev_exit(struct ep_dev *dev, int idx);
 bool ep_dev_enter_cm(struct ep_dev *dev, int *idx);
 void ep_dev_exit_cm(struct ep_dev *dev, int idx);
 
-/**
- * struct ep_hold - a kernel consumer's hold on a device
- * @dev: the device (holds a reference), NULL if none is held
- * @entry: in dev->holds
- * @told: @removed has been called
- * @owner: name of the consumer
- * @get: takes a reference on what the hold is embedded in
- * @removed: the device is going away: let go of it soon. Called once at most, in
- *	process context, perhaps after ep_dev_unhold(). Drops the reference
- */
+/* A kernel consumer's hold on a device */
 struct ep_hold {
-	struct ep_dev *dev;
-	struct list_head entry;
-	bool told;
-	const char *owner;
+	struct ep_dev *dev;		/* holds a reference; NULL: none is held */
+	struct list_head entry;		/* in dev->holds */
+	bool told;			/* removed() has been called */
+	const char *owner;		/* name of the consumer */
+	/* Takes a reference on the object around the hold */
 	void (*get)(struct ep_hold *hold);
+	/*
+	 * The device is being removed, and waits for ep_dev_unhold(). Called once at most,
+	 * in process context, perhaps after ep_dev_unhold(). Drops the reference
+	 */
 	void (*removed)(struct ep_hold *hold);
 };
 
@@ -200,53 +153,47 @@ void ep_dev_unhold(struct ep_hold *hold);
 struct ib_pd *ep_dev_get_pd(struct ep_dev *dev);
 void ep_dev_put_pd(struct ep_dev *dev);
 
-/**
- * struct ep_res_ops - what the owner of an object provides
- * @killing: optional; the hardware object is about to be destroyed: stop using
- *	it. Called once, may sleep
- * @quiet: optional; of QPs: ep_qp.state has become RESET, or EP_QP_ACCEPTING is set.
- *	Returns when nobody posts any more who saw it before. Under ep_qp.lock
- * @forget: comes with @quiet: takes what has completed; what has not will not be
- *	known to the user. After @quiet, for a reset
- * @gone: optional: the hardware object has been destroyed. Once, may sleep
- * @hold: keeps the owner's object, not the hardware object: for the device's list, and for a
- *	caller that finds it there. Under a spinlock
- * @unhold: ends that
- * @user: of QPs: whose it is; only to be compared
- * @kept: of QPs: a region of the QP's PD is being deregistered. Under a spinlock
- * @got_at: of QPs: when the owner last took completions of the queue that it
- *	receives with (jiffies)
+/*
+ * Operations of an object's owner. "hw": the hardware object.
  */
 struct ep_res_ops {
+	/* Optional: hw is destroyed next: stop using it. Called once, may sleep */
 	void (*killing)(struct ep_res *res);
+	/*
+	 * Optional, of QPs: ep_qp.state has become RESET, or EP_QP_ACCEPTING is set. On
+	 * return no task posts that saw the state before. Under ep_qp.lock
+	 */
 	void (*quiet)(struct ep_res *res);
+	/*
+	 * Comes with quiet(), as the following do: takes what has completed; the rest will
+	 * not complete. After quiet(), for a reset
+	 */
 	void (*forget)(struct ep_res *res);
+	/* Optional: hw has been destroyed. Once, may sleep */
 	void (*gone)(struct ep_res *res);
+	/*
+	 * Keeps the owner's object, not hw: for the device's list, and for a caller that
+	 * finds it there. Under a spinlock
+	 */
 	void (*hold)(struct ep_res *res);
 	void (*unhold)(struct ep_res *res);
+	/* Its user; only to be compared */
 	const void *(*user)(struct ep_res *res);
+	/* Is a region of the QP's PD being deregistered? Under a spinlock */
 	bool (*kept)(struct ep_res *res);
+	/* When completions of its receive CQ were last taken (jiffies) */
 	unsigned long (*got_at)(struct ep_res *res);
 };
 
-/**
- * struct ep_res - a hardware object on a device
- * @dev: its device (holds a reference)
- * @entry: in dev->res, empty once claimed for destruction
- * @class: kind of object
- * @ops: the owner's; NULL: a kernel consumer's, which holds the device
- * @owner: the owner's, for @ops; set by it
- * @destroy: destroys the hardware object
- * @cg: cgroup that was charged, if @charged
- */
+/* A hardware object on a device */
 struct ep_res {
-	struct ep_dev *dev;
-	struct list_head entry;
+	struct ep_dev *dev;		/* holds a reference */
+	struct list_head entry;		/* in dev->res, empty once claimed for destruction */
 	enum ep_res_class class;
-	const struct ep_res_ops *ops;
-	void *owner;
-	void (*destroy)(struct ep_res *res);
-	struct rdma_cgroup *cg;
+	const struct ep_res_ops *ops;	/* NULL: a kernel consumer's, which holds the device */
+	void *owner;			/* for @ops; the owner sets it */
+	void (*destroy)(struct ep_res *res); /* destroys the hardware object */
+	struct rdma_cgroup *cg;		/* that was charged, if charged */
 	bool charged;
 };
 
@@ -256,7 +203,7 @@ int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 int ep_res_charge(struct ep_res *res);
 void ep_res_uncharge(struct ep_res *res);
 void ep_res_add(struct ep_res *res);
-void ep_res_abort(struct ep_res *res);
+int ep_res_abort(struct ep_res *res, const void *hw);
 void ep_res_destroy(struct ep_res *res);
 void ep_res_fini(struct ep_res *res);
 
@@ -280,14 +227,9 @@ struct ep_srq {
 
 struct ep_xrc_domain;
 
-/**
- * struct ep_xrcd - an XRC domain as one opener sees it
- * @res: on its device
- * @dom: the domain, which others may have open, too
- * @ibxrcd: the hardware object
- *
- * SRQs and QPs are made in it, and gone before it is closed; so @dom and @ibxrcd
- * are not NULL where one of them has its hardware object.
+/*
+ * An XRC domain as one opener sees it. SRQs and QPs in it are destroyed before it is closed,
+ * so neither pointer is NULL where one of them has its hardware object.
  */
 struct ep_xrcd {
 	struct ep_res res;
@@ -295,92 +237,42 @@ struct ep_xrcd {
 	struct ib_xrcd *ibxrcd;
 };
 
-/* How many QPs that are there at the same time a QP of rxe can have been connected to. */
-#define EP_RXE_PEERS	16
-
-/**
- * enum ep_qp_cm_use - bits of &struct ep_qp.cm_use
- * @EP_QP_PINNED: it is in a call of the CM: nobody moves or destroys it meanwhile
- * @EP_QP_ACCEPTING: a connection is being accepted with it: sends wait
- * @EP_QP_FAILED: it is to be in error when it is pinned no more, and @lock is free (set
- *	without)
- */
+/* Bits of ep_qp.cm_use */
 enum ep_qp_cm_use {
-	EP_QP_PINNED,
-	EP_QP_ACCEPTING,
-	EP_QP_FAILED,
+	EP_QP_PINNED,		/* in a call of the CM: no other task moves or destroys it */
+	EP_QP_ACCEPTING,	/* a connection is being accepted with it: sends wait */
+	EP_QP_FAILED,		/* it is to fail when neither pinned nor locked (set unlocked) */
 };
 
-/**
- * struct ep_qp - a queue pair
- * @res: on its device
- * @by_num: in ep_dev.qps while @res is in the device's list
- * @lock: held over state changes; @ibqp is not NULL under it until the QP is
- *	being destroyed. Unlocked by ep_qp_unlock(). Handlers of rdma_cm, and tasks with the
- *	handler locked, only try it
- * @ibqp: the hardware object
- * @type: QP type
- * @state: last state that we moved it to (read without lock by the data path)
- * @port: last port that it was given (@lock)
- * @qp_num: number
- * @has_srq: receives come from a shared receive queue
- * @cm_has: iWARP: a connection is or was made with it (@lock)
- * @cm_use: what the CM does with it just now
- * @ending: it is about to be destroyed: the CM does not get it any more (set with @lock)
- * @worn: a peer may know of it, or more was done to it than a move to INIT: it never
- *	is like a new one again (@lock, only ever set)
- * @failed_at: when the rescue of rxe.c found it in ERR first (jiffies, not 0), or 0 (@lock)
- * @failed_rcu: the grace period that began then (@lock)
- * @emptied: ... and has emptied it since (@lock)
- * @abandoned: nobody has used it for a while: what it got has been answered
- * @stopped: ep_rxe_stop_all() has come by (ep_dev.lock)
- * @looked: the round of the rescue that has come by last (ep_dev.lock)
- * @missed: how often in a row the rescue has found it in use (its own)
- * @used: rxe: it has been in RTR, or almost (@lock)
- * @access: ... and has these rights when it is there again (@lock)
- * @going: in ep_rxe_dev.going, while it is destroyed (its lock)
- * @look_at: when its peers are to fail (jiffies; the same)
- * @peers: rxe: numbers of the QPs of this device that it was connected to (@lock)
- * @nr_peers: how many
- * @xrcd: XRC target: where it is, set by the owner before it is made. @ibqp is
- *	this opener's, and the queue pair behind it may have others
- * @sq_sig_all: every send completes
- * @cap: granted capabilities
- * @mcasts: multicast groups that it is attached to (@lock)
- * @nr_mcasts: how many
+/*
+ * A queue pair.
+ *
+ * ep_qp.lock is held over state changes. @ibqp is not NULL under it until the QP is being
+ * destroyed. Handlers of rdma_cm, and tasks with the handler mutex, only try it; it is
+ * unlocked by ep_qp_unlock().
  */
 struct ep_qp {
 	struct ep_res res;
-	struct hlist_node by_num;
+	struct hlist_node by_num;	/* in ep_dev.qps while res is in the device's list */
 	struct mutex lock;		/* ibqp, state changes */
 	struct ib_qp *ibqp;
 	enum ib_qp_type type;
-	enum ib_qp_state state;
-	u32 port;
+	enum ib_qp_state state;		/* last one set here (the data path reads it unlocked) */
+	u32 port;			/* last one that it was given (lock) */
 	u32 qp_num;
 	bool has_srq;
-	bool cm_has;
-	unsigned long cm_use;
-	bool ending;
+	bool cm_has;			/* iWARP: it is, or was, connected (lock) */
+	unsigned long cm_use;		/* enum ep_qp_cm_use */
+	bool ending;			/* no call of the CM begins with it (set under lock) */
+	/* A peer may know it, or it left INIT: not like a new one again (lock, only set) */
 	bool worn;
-	unsigned long failed_at;
-	unsigned long failed_rcu;
-	bool emptied;
-	bool abandoned;
-	bool stopped;
-	u32 looked;
-	unsigned int missed;
-	bool used;
-	int access;
-	struct list_head going;
-	unsigned long look_at;
-	u32 peers[EP_RXE_PEERS];
-	u32 nr_peers;
+	/* XRC target: set before it is made. ibqp is this opener's, the QP may have others */
 	struct ep_xrcd *xrcd;
 	bool sq_sig_all;
-	struct ib_qp_cap cap;
-	struct list_head mcasts;
+	struct ib_qp_cap cap;		/* granted */
+	struct list_head mcasts;	/* groups that it is attached to (lock) */
 	u32 nr_mcasts;
+	u64 driver_data[16];		/* for the driver's operations; zeroed at first */
 };
 
 int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
@@ -404,45 +296,19 @@ int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 void ep_qp_unlock(struct ep_qp *qp);
 void ep_qp_error(struct ep_qp *qp);
 void ep_qp_error_wait(struct ep_qp *qp);
-void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old);
-bool ep_qp_wear(struct ep_qp *qp);
 
-/* What a driver does for kernel consumers (caps.c) */
-#define EP_CAN_REG_MR		BIT(0)	/* registers user memory without udata */
-#define EP_CAN_MAP_IOVA		BIT(1)	/* ... under another address as well */
-#define EP_CAN_REREG_MR		BIT(2)	/* changes such a region */
-#define EP_CAN_INLINE		BIT(3)	/* takes inline data from a kernel address */
-#define EP_CAN_RESIZE_CQ	BIT(4)	/* resizes a CQ without udata */
-#define EP_CAN_XRC		BIT(5)	/* makes XRC requests of what is posted */
-
-bool ep_dev_can(const struct ib_device *ibdev, u32 what);
-
-static inline bool ep_is_rxe(const struct ib_device *ibdev)
+/* @waited: false before the first of several QPs that are destroyed next */
+static inline void ep_qp_stop(struct ep_qp *qp, bool *waited)
 {
-	return ibdev->ops.driver_id == RDMA_DRIVER_RXE;
+	if (qp->res.dev->ops->stop)
+		qp->res.dev->ops->stop(qp, waited);
 }
 
-static inline bool ep_is_siw(const struct ib_device *ibdev)
+static inline int ep_mr_dereg(struct ep_dev *dev, struct ib_mr *mr)
 {
-	return ibdev->ops.driver_id == RDMA_DRIVER_SIW;
+	return dev->ops->dereg_mr ? dev->ops->dereg_mr(dev, mr) :
+				    ib_dereg_mr(mr);
 }
-
-int ep_rxe_init_engine(void);
-void ep_rxe_cleanup_engine(void);
-void ep_rxe_init(struct ep_dev *dev);
-void ep_rxe_cleanup(struct ep_dev *dev);
-void ep_rxe_dereg_begin(struct ep_dev *dev);
-void ep_rxe_dereg_end(struct ep_dev *dev);
-int ep_rxe_check_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
-int ep_rxe_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
-void ep_rxe_query(const struct ep_qp *qp, struct ib_qp_attr *attr);
-int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask);
-void ep_rxe_answer(unsigned long got_at);
-void ep_rxe_end(struct ep_qp *qp);
-void ep_rxe_stop(struct ep_qp *qp);
-void ep_rxe_stop_all(struct ep_dev *dev);
-void ep_rxe_stop_receiving(struct ep_qp *qp);
-int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp);
 
 int ep_qp_settle(struct ep_qp *qp);
 void ep_qp_unsettle(struct ep_qp *qp);
@@ -464,174 +330,109 @@ int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp,
 int ep_xrcd_destroy_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp);
 u32 ep_xrcd_qp_num(struct ep_xrcd *xrcd, const struct ib_qp *ibqp);
 
+void ep_dev_lock_mcast(struct ep_dev *dev);
+bool ep_dev_trylock_mcast(struct ep_dev *dev);
+void ep_dev_unlock_mcast(struct ep_dev *dev);
+int ep_qp_attach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
+			u32 members);
+int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
+			u32 members);
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp);
 
 struct ep_id;
 
-/**
- * struct ep_mcast - membership of an id in a multicast group
- * @entry: in ep_id.mcasts
- * @key: names it to rdma_cm, which may report on a membership that has ended
- * @addr: address of the group, with @key
- * @send_only: the id's QP is not to be attached
- * @qp: QP that has been attached (holds a reference), or NULL (ep_id.link_lock)
- * @gid: group that it has been attached to
- * @lid: the same
- * @joined: in ep_id.joined: it is to be attached (ep_id.link_lock)
- * @later: that is so, or just being done (handler mutex)
- * @event: what the owner hears then (as long as @later)
- * @lost: the group is lost (handler mutex)
- */
+/* Membership of an id in a multicast group */
 struct ep_mcast {
-	struct list_head entry;
-	u32 key;
-	struct sockaddr_storage addr;
-	bool send_only;
-	struct ep_qp *qp;
-	union ib_gid gid;
+	struct list_head entry;		/* in ep_id.mcasts (ep_id.link_lock) */
+	u32 key;			/* names it to rdma_cm, also after its end */
+	struct sockaddr_storage addr;	/* of the group, with key */
+	bool send_only;			/* the id's QP is not to be attached */
+	struct ep_qp *qp;		/* attached one (a reference) or NULL (link_lock) */
+	union ib_gid gid;		/* ... to this group */
 	u16 lid;
-	struct list_head joined;
-	bool later;
-	struct rdma_cm_event event;
-	bool lost;
+	struct list_head joined;	/* in ep_id.joined: qp is to be attached (link_lock) */
+	bool later;			/* ... or is just being attached (handler mutex) */
+	struct rdma_cm_event event;	/* for the owner then, while later */
+	bool lost;			/* the group is lost (handler mutex) */
 };
 
-/**
- * struct ep_response - a peer's answer that is to be confirmed
- * @event: of it
- * @private_data: event.param.conn.private_data
- */
+/* A peer's answer that is to be confirmed. event has its private data here */
 struct ep_response {
 	struct rdma_cm_event event;
 	u8 private_data[];
 };
 
-/**
- * struct ep_id_ops - what the owner of an id provides
- * @request: a connection request arrived on listening id @id. The owner makes an
- *	id of its own, calls ep_id_adopt() on it, and reports it. On an error
- *	nothing may have been adopted, and the request is refused
- * @event: any other event. Called in rdma_cm's handlers, or with the handler locked: may
- *	sleep, must not call anything of ep_id_* but ep_id_dev(), nor wait for a user. With
- *	multicast events param.ud.private_data is the struct ep_mcast
- * @get_qp: takes a reference on the object around @qp. Under a spinlock
- * @put_qp: drops it
- * @get_mcast: takes a reference on the object around @mc; not needed by who
- *	never joins. Under a spinlock
- * @put_mcast: drops it
- * @wait_state: what may end a wait: %TASK_INTERRUPTIBLE or %TASK_KILLABLE
- */
+/* Operations of an id's owner */
 struct ep_id_ops {
+	/*
+	 * A connection request arrived on listening id @id. The owner makes an id of its
+	 * own, calls ep_id_adopt() on it, and reports it. On an error nothing may have been
+	 * adopted, and the request is refused
+	 */
 	int (*request)(struct ep_id *id, struct rdma_cm_id *cm_id,
 		       const struct rdma_cm_event *event);
+	/*
+	 * Any other event. With the handler mutex: may sleep, must not call any ep_id_*
+	 * function but ep_id_dev(), nor wait for a user. With multicast events
+	 * param.ud.private_data is the struct ep_mcast
+	 */
 	void (*event)(struct ep_id *id, const struct rdma_cm_event *event);
+	/* Take a reference on the object around @qp or @mc, under a spinlock; drop it */
 	void (*get_qp)(struct ep_qp *qp);
 	void (*put_qp)(struct ep_qp *qp);
 	void (*get_mcast)(struct ep_mcast *mc);
 	void (*put_mcast)(struct ep_mcast *mc);
+	/* Signals that end a wait: %TASK_INTERRUPTIBLE or %TASK_KILLABLE */
 	unsigned int wait_state;
 };
 
-/**
- * struct ep_id - a communication id
- * @ops: the owner's
- * @owner: whose it is, for people who trace: a session's number, or 0. Set by the
- *	owner, as @number, before there is a @cm_id
- * @number: how he names it
- * @lock: serialises all rdma_cm calls on the id, protects @closed
- * @cm_id: usable under @lock while not @closed, and in event handlers
- * @closed: destroyed, or being so, by the owner or with the device
- * @ending: the owner is about to destroy it: no call begins (@lock)
- * @close_work: destroys @cm_id after its device has been removed
- * @later_work: does what a handler has left, as it would have had to wait (ep_wq)
- * @no_later: nothing is left any more (handler mutex)
- * @fail_qp: the QP, an XRC target, is to be in error (xchg)
- * @response: the peer has accepted, which is to be answered (handler mutex)
- * @resolving: rdma_cm looks for an address (handler mutex; set under @lock)
- * @route_dev: the device, once a route has been asked for (holds a reference)
- * @routing: rdma_cm looks for a route (handler mutex)
- * @removed: it has told us that the device is removed (handler mutex)
- * @route_wait: woken when it does not look any more, or has told us
- * @link_lock: protects @qp, @mcasts, @nr_mcasts and @joined
- * @qp: the id's own QP (holds a reference), possibly destroyed by now
- * @mcasts: multicast groups that the id is in; no references, memberships leave
- *	before they end
- * @nr_mcasts: how many
- * @joined: memberships whose QP is to be attached (references)
- * @mcast_key: last ep_mcast.key used
- * @failed: connecting failed on our side: later events of the CM are not
- *	reported (handler mutex)
- * @opened: @cm_id has been set
- * @begun: there is, or was, a connection to disconnect (@lock)
- * @told: number of the QP that the peer has been told of (@lock)
- * @listening: (@lock)
- * @request: a connection request that has not been accepted (@lock)
- * @responded: the peer has accepted, and the owner is to complete the connection
- *	(handler mutex)
- * @unconfirmed: a connection that has been accepted, and the peer has not confirmed
- *	(handler mutex)
- * @announced: the same, but the owner knows better: ep_id_notify() (handler mutex)
- * @leaving: the owner has disconnected meanwhile (handler mutex)
- * @backlog: connection requests that may still be queued
- * @sync: event that ep_id_resolve() waits for is to be swallowed
- * @done: completed by that event
- * @status: its status
+/*
+ * A communication id. "handler" is rdma_cm's handler mutex of it.
  */
 struct ep_id {
 	const struct ep_id_ops *ops;
-	u64 owner;
-	u32 number;
-	struct mutex lock;		/* calls of rdma_cm, closed */
-	struct rdma_cm_id *cm_id;
-	bool closed;
-	bool ending;
-	struct work_struct close_work;
-	struct work_struct later_work;
-	bool no_later;
-	int fail_qp;
-	struct ep_response *response;
-	bool resolving;
-	struct ep_dev *route_dev;
-	bool routing;
-	bool removed;
-	wait_queue_head_t route_wait;
-	spinlock_t link_lock;		/* qp, mcasts, joined */
-	struct ep_qp *qp;
-	struct list_head mcasts;
+	u64 owner;			/* for traces: number of a session, or 0 */
+	u32 number;			/* ... and of the id; both set before cm_id */
+	struct mutex lock;		/* calls of rdma_cm; closed */
+	struct rdma_cm_id *cm_id;	/* under lock while not closed, and in handlers */
+	bool opened;			/* cm_id has been set */
+	bool closed;			/* destroyed, or being so, also with the device */
+	bool ending;			/* about to be destroyed: no call begins (lock) */
+	struct work_struct close_work;	/* destroys cm_id after the device's removal */
+	struct work_struct later_work;	/* does what would make a handler wait (ep_wq) */
+	bool no_later;			/* handlers leave nothing any more (handler) */
+	int fail_qp;			/* the QP, an XRC target, is to fail (xchg) */
+	struct ep_response *response;	/* the peer's, to be confirmed (handler) */
+	bool resolving;			/* rdma_cm looks for an address (handler; set under lock) */
+	struct ep_dev *route_dev;	/* set with the first route (a reference) */
+	bool routing;			/* rdma_cm looks for a route (handler) */
+	bool removed;			/* it has reported the removal (handler) */
+	wait_queue_head_t route_wait;	/* woken when routing ends, or removed is set */
+	spinlock_t link_lock;		/* qp, mcasts, nr_mcasts, joined */
+	struct ep_qp *qp;		/* the id's own (a reference), maybe destroyed by now */
+	struct list_head mcasts;	/* groups; no references, memberships leave first */
 	u32 nr_mcasts;
-	struct list_head joined;
-	u32 mcast_key;
-	bool failed;
-	bool opened;
-	bool begun;
-	u32 told;
-	bool listening;
-	bool request;
-	bool responded;
-	bool unconfirmed;
-	bool announced;
-	bool leaving;
-	atomic_t backlog;
-	bool sync;
-	struct completion done;
-	int status;
+	struct list_head joined;	/* those whose QP is to be attached (references) */
+	u32 mcast_key;			/* last ep_mcast.key */
+	bool failed;			/* connecting failed here: no more events (handler) */
+	bool begun;			/* there is, or was, a connection to disconnect (lock) */
+	u32 told;			/* number of the QP that the peer knows (lock) */
+	bool listening;			/* (lock) */
+	bool request;			/* one that has not been accepted (lock) */
+	bool responded;			/* the owner is to complete the connection (handler) */
+	bool unconfirmed;		/* accepted; the peer has not confirmed (handler) */
+	bool announced;			/* ... but ep_id_notify() has (handler) */
+	bool leaving;			/* ... and the owner has disconnected (handler) */
+	atomic_t backlog;		/* requests that may still be queued */
+	bool sync;			/* events of ep_id_resolve() are not for the owner */
+	struct completion done;		/* completed by such an event */
+	int status;			/* ... and its status */
 };
 
 int ep_id_init_engine(void);
 void ep_id_cleanup_engine(void);
-
-/* iwarp.c */
-u8 ep_iw_max_private(const struct rdma_cm_id *cm_id);
-bool ep_iw_misplaced(struct rdma_cm_id *cm_id);
-void ep_iw_check_data(struct rdma_cm_id *cm_id, struct rdma_cm_event *event);
-void ep_iw_accept(struct rdma_cm_id *cm_id);
-void ep_iw_accept_failed(struct rdma_cm_id *cm_id);
-void ep_iw_disconnect(struct rdma_cm_id *cm_id);
-struct iw_cm_id *ep_iw_destroy(struct rdma_cm_id *cm_id);
-void ep_iw_destroyed(struct iw_cm_id *iw);
-void ep_iw_cleanup(void);
 
 void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops);
 int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
@@ -642,7 +443,6 @@ int ep_id_create_kernel(struct ep_id *id, struct net *net,
 void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id);
 void ep_id_destroy(struct ep_id *id);
 int ep_id_settle(struct ep_id *id, bool ending);
-void ep_id_later(struct ep_id *id);
 int ep_id_begin(struct ep_id *id);
 int ep_id_begin_bound(struct ep_id *id);
 void ep_id_end(struct ep_id *id);
@@ -673,7 +473,7 @@ int ep_id_notify(struct ep_id *id, enum ib_event_type event);
 
 int ep_id_join(struct ep_id *id, struct ep_mcast *mc);
 void ep_id_leave(struct ep_id *id, struct ep_mcast *mc);
-void ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event);
+bool ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event);
 bool ep_id_attach_later(struct ep_id *id);
 void ep_id_drop_mcasts(struct ep_id *id);
 

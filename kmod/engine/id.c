@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <rdma/ib_cache.h>
+#include <rdma/iw_cm.h>
 #include <rdma/rdma_cm_ib.h>
 
 #include "../compat.h"
@@ -20,32 +21,36 @@ static struct workqueue_struct *ep_id_wq;
 struct workqueue_struct *ep_wq;
 
 /*
- * rdma_cm lets go of the device first and of its GID then. In between, a removal that
- * waited for the last id goes on and frees the table that the GID is in. So the device
- * is held until both are done. (CMA-04)
+ * rdma_cm drops first the device and then its GID. In between, a removal that waited for
+ * the last id frees the table of the GID. So the device is held until both are dropped.
+ * (CMA-04)
  */
 static void ep_id_destroy_cm_id(struct rdma_cm_id *cm_id)
 {
+	const struct ep_driver_ops *drv;
+	struct iw_cm_id *iw = NULL;
 	struct ib_device *ibdev;
-	struct iw_cm_id *iw;
 
-	/* Nobody else binds it to a device now. */
+	/* Nothing else binds it to a device now. */
 	rdma_addr_cancel(&cm_id->route.addr.dev_addr);
 	ibdev = cm_id->device;
+	drv = ep_driver_ops_of(ibdev);
 	if (ibdev && !ib_device_try_get(ibdev))
 		ibdev = NULL;
-	iw = ep_iw_destroy(cm_id);
+	if (drv->before_destroy_id)
+		iw = drv->before_destroy_id(cm_id);
 	rdma_destroy_id(cm_id);
-	ep_iw_destroyed(iw);
+	if (iw)
+		drv->after_destroy_id(iw);
 	if (ibdev)
 		ib_device_put(ibdev);
 }
 
 /*
- * A removal calls our handler, and then, with nothing locked, cancels the query for a
- * route that was on its way. For that it goes to the id's device, which rdma_destroy_id()
- * takes away (6.1 to 7.2). So such an id is destroyed before rdma_cm removes the device,
- * or when it has done with the id: it does not sleep between unlocking and that.
+ * cma_process_remove() calls ep_id_handler(), and then, without a lock, cancels a pending
+ * query for a route. It follows the id's device, which rdma_destroy_id() clears (6.1 to
+ * 7.2). So such an id is destroyed before rdma_cm removes the device, or when it has
+ * cancelled the query: it does not sleep between the handler and that.
  */
 static void ep_id_destroy_routing(struct ep_id *id)
 {
@@ -67,22 +72,11 @@ static void ep_id_destroy_routing(struct ep_id *id)
 	ep_id_destroy_cm_id(id->cm_id);
 }
 
-/* There is nothing to answer any more. With the handler locked. */
+/* The peer's response is not answered any more. With the handler locked. */
 static void ep_id_drop_response(struct ep_id *id)
 {
 	kfree(id->response);
 	id->response = NULL;
-}
-
-/* From here on handlers leave nothing to do later, and what they have left is not done. */
-static void ep_id_end_later(struct ep_id *id)
-{
-	rdma_lock_handler(id->cm_id);
-	id->no_later = true;
-	ep_id_drop_response(id);
-	rdma_unlock_handler(id->cm_id);
-	cancel_work_sync(&id->later_work);
-	ep_id_drop_mcasts(id);
 }
 
 /* Handlers may still use id->cm_id until rdma_destroy_id() returns. */
@@ -97,11 +91,23 @@ static void ep_id_close(struct ep_id *id)
 	if (closed)
 		return;
 	trace_rdma_ep_id_destroy(id, NULL, 0);
-	ep_id_end_later(id);
+
+	/* From here on handlers leave nothing to later_work. */
+	rdma_lock_handler(id->cm_id);
+	id->no_later = true;
+	ep_id_drop_response(id);
+	rdma_unlock_handler(id->cm_id);
+	cancel_work_sync(&id->later_work);
+	ep_id_drop_mcasts(id);
 	if (READ_ONCE(id->routing))
 		ep_id_destroy_routing(id);
 	else
 		ep_id_destroy_cm_id(id->cm_id);
+}
+
+static void ep_id_close_work(struct work_struct *work)
+{
+	ep_id_close(container_of(work, struct ep_id, close_work));
 }
 
 /* Traced first: the owner may act on it at once. With the handler locked. */
@@ -111,12 +117,7 @@ static void ep_id_report(struct ep_id *id, const struct rdma_cm_event *event)
 	id->ops->event(id, event);
 }
 
-static void ep_id_close_work(struct work_struct *work)
-{
-	ep_id_close(container_of(work, struct ep_id, close_work));
-}
-
-/* Does ep_id_resolve() wait for this event? Then it is not for the owner. */
+/* Does ep_id_resolve() wait for this event? The owner does not get it then. */
 static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	if (!READ_ONCE(id->sync))
@@ -140,8 +141,8 @@ static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event
 }
 
 /*
- * The peer has confirmed a connection, or it never will. Returns true if that is not
- * for the owner, or not as it is: he has had an ESTABLISHED already.
+ * The peer has confirmed a connection, or it never will. Returns true if the owner does not
+ * get this event, as ep_id_notify() has announced ESTABLISHED to it.
  */
 static bool ep_id_confirmed(struct ep_id *id, const struct rdma_cm_event *event)
 {
@@ -187,18 +188,16 @@ static void ep_id_responded(struct ep_id *id, const struct rdma_cm_event *event,
 }
 
 /*
- * rdma_cm's handlers share few work items. So they wait for no lock that a user may
- * hold: what they cannot do at once is left to a work item of the id, which may wait.
+ * rdma_cm's handlers share few work items. So they wait for no lock that a user may hold,
+ * and leave the work to an item of the id, which may wait. With the handler locked.
  */
-
-/* With the handler locked */
-void ep_id_later(struct ep_id *id)
+static void ep_id_later(struct ep_id *id)
 {
 	if (!id->no_later)
 		queue_work(ep_wq, &id->later_work);
 }
 
-/* The peer accepted, and the QP is in use. With the handler locked. */
+/* The peer has accepted, but the QP is locked. With the handler locked. */
 static int ep_id_respond_later(struct ep_id *id,
 			       const struct rdma_cm_event *event)
 {
@@ -221,7 +220,7 @@ static int ep_id_respond_later(struct ep_id *id,
 	return 0;
 }
 
-/* The connection will not be. With the handler locked. */
+/* The connection has failed. With the handler locked. */
 static void ep_id_fail_qp(struct ep_id *id)
 {
 	struct ep_qp *qp = ep_id_get_qp(id);
@@ -259,7 +258,7 @@ static bool ep_id_respond(struct ep_id *id)
 	struct ep_response *r;
 	int ret = 0;
 
-	/* Until that has been done which the QP is in use for */
+	/* Wait for the task that has locked the QP. */
 	if (qp) {
 		mutex_lock(&qp->lock);
 		ep_qp_unlock(qp);
@@ -294,20 +293,41 @@ static void ep_id_later_work(struct work_struct *work)
 		queue_work(ep_wq, &id->later_work);
 }
 
-/* The same where rdma_cm destroys the id: right after this, nobody uses it any more. */
-static void ep_id_put_gid(struct rdma_cm_id *cm_id)
+/* InfiniBand's ports are in no network namespace; other ports may be losing theirs. */
+static bool ep_port_in_net(struct ib_device *ibdev, u32 port,
+			   const struct net *net)
 {
-	struct rdma_dev_addr *addr = &cm_id->route.addr.dev_addr;
+	struct net_device *ndev = ep_compat_port_netdev(ibdev, port);
+	bool ret = ndev ? net_eq(dev_net(ndev), net) :
+			  rdma_protocol_ib(ibdev, port);
 
-	if (addr->sgid_attr)
-		rdma_put_gid_attr(addr->sgid_attr);
-	addr->sgid_attr = NULL;
+	dev_put(ndev);
+	return ret;
+}
+
+/*
+ * Did an iWARP request come in through another device, or interface, than that of the new
+ * id? rdma_cm looks for the address, but some drivers listen by the number of an interface.
+ * The request would be accepted with whatever QP of that device has the QP's number.
+ * (IWCM-03)
+ */
+static bool ep_id_misplaced(struct rdma_cm_id *cm_id)
+{
+	struct ib_device *ibdev = cm_id->device;
+
+	if (!rdma_protocol_iwarp(ibdev, cm_id->port_num))
+		return false;
+	return rdma_iw_cm_id(cm_id)->device != ibdev ||
+	       (ep_dev_has(ibdev, EP_CAP_LISTEN_ANY_NET) &&
+		!ep_port_in_net(ibdev, cm_id->port_num,
+				cm_id->route.addr.dev_addr.net));
 }
 
 static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 			 const struct rdma_cm_event *event)
 {
-	int ret = ep_iw_misplaced(cm_id) ? -ENODEV : -ENOMEM;
+	struct rdma_dev_addr *addr = &cm_id->route.addr.dev_addr;
+	int ret = ep_id_misplaced(cm_id) ? -ENODEV : -ENOMEM;
 
 	/* Below 0 when one that could not be delivered came back. */
 	if (ret == -ENOMEM && atomic_dec_if_positive(&id->backlog) >= 0) {
@@ -315,22 +335,26 @@ static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 		if (ret)
 			atomic_inc(&id->backlog);
 	}
-	if (ret)
-		ep_id_put_gid(cm_id);
+	/* rdma_cm destroys @cm_id right after this: see ep_id_destroy_cm_id(). */
+	if (ret && addr->sgid_attr) {
+		rdma_put_gid_attr(addr->sgid_attr);
+		addr->sgid_attr = NULL;
+	}
 	trace_rdma_ep_cm_event(id, cm_id, event, ret);
 	return ret;
 }
 
 /*
- * rdma_cm's event handler, with the handler mutex held. Always returns 0 except
- * for a connection request that nobody took: anything else would make rdma_cm
- * destroy the id behind our back.
+ * rdma_cm's event handler, with the handler mutex held. Always returns 0 except for a
+ * connection request that is refused: rdma_cm would destroy the id.
  */
 static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 {
+	const struct ep_driver_ops *drv = ep_driver_ops_of(cm_id->device);
 	struct ep_id *id = cm_id->context;
 
-	ep_iw_check_data(cm_id, event);
+	if (drv->fix_event)
+		drv->fix_event(event);
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ADDR_ERROR:
@@ -359,7 +383,8 @@ static int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
-		ep_id_mcast_event(id, event);
+		if (ep_id_mcast_event(id, event))
+			ep_id_later(id);
 		return 0;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -433,10 +458,7 @@ void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id)
 	cm_id->context = id;
 }
 
-/*
- * On return no handler runs and none will. Called once; process context, not in
- * an event handler.
- */
+/* On return no handler runs and none will. Called once, not in an event handler. */
 void ep_id_destroy(struct ep_id *id)
 {
 	/* A request that was refused: we may be in its handler. */
@@ -453,18 +475,10 @@ void ep_id_destroy(struct ep_id *id)
 	id->qp = NULL;
 }
 
-/* A provider may connect with the lock held, at the peer's pace. */
-static int ep_id_lock(struct ep_id *id)
-{
-	if (id->ops->wait_state == TASK_KILLABLE)
-		return mutex_lock_killable(&id->lock);
-	return mutex_lock_interruptible(&id->lock);
-}
-
 /*
- * Waits for the call that is under way. It may be a handshake, which takes as long as a
- * peer likes. @ending: the caller has claimed the id and is about to destroy it: from here
- * on none begins. -EINTR if the task is killed.
+ * Waits for the running call, which may be a handshake at the peer's pace. @ending: the
+ * caller has claimed the id and is about to destroy it: no other call begins. -EINTR if the
+ * task is killed.
  */
 int ep_id_settle(struct ep_id *id, bool ending)
 {
@@ -496,25 +510,9 @@ static bool ep_addr_of_netdev(const struct sockaddr_storage *addr)
 }
 
 /*
- * InfiniBand's ports are in no network namespace; another that has no network device is
- * losing it.
- */
-static bool ep_port_in_net(struct ib_device *ibdev, u32 port,
-			   const struct net *net)
-{
-	struct net_device *ndev = ep_compat_port_netdev(ibdev, port);
-	bool ret = ndev ? net_eq(dev_net(ndev), net) :
-			  rdma_protocol_ib(ibdev, port);
-
-	dev_put(ndev);
-	return ret;
-}
-
-/*
- * To a loopback address rdma_cm takes the first device that there is, and gives the id
- * such an address as well; AF_IB's GIDs it looks for on all of them, and on 6.1 the link
- * address of the interface on those of iWARP. All that finds devices of other network
- * namespaces, too.
+ * For a loopback address rdma_cm takes the first device, and gives the id such an address as
+ * well; it searches AF_IB's GIDs on all devices, and on 6.1 the link address of the interface
+ * on those of iWARP. Each may find a device of another network namespace.
  */
 static bool ep_id_may_use_dev(const struct ep_id *id)
 {
@@ -533,14 +531,17 @@ static bool ep_id_may_use_dev(const struct ep_id *id)
 }
 
 /*
- * Begins a section in which id->cm_id can be used. -EIO if it is gone, -ENODEV if
- * it has a device that is not for its namespace, -ERESTARTSYS for a signal.
+ * Begins a section in which id->cm_id can be used. -EIO if it has been destroyed, -ENODEV if
+ * its device is not for its namespace, -ERESTARTSYS for a signal.
  */
 int ep_id_begin(struct ep_id *id)
 {
 	int ret;
 
-	if (ep_id_lock(id))
+	/* A driver may connect with the lock held, at the peer's pace. */
+	if (id->ops->wait_state == TASK_KILLABLE ?
+	    mutex_lock_killable(&id->lock) :
+	    mutex_lock_interruptible(&id->lock))
 		return -ERESTARTSYS;
 	ret = id->closed || id->ending ? -EIO :
 	      ep_id_may_use_dev(id) ? 0 : -ENODEV;
@@ -569,10 +570,7 @@ void ep_id_end(struct ep_id *id)
 	mutex_unlock(&id->lock);
 }
 
-/*
- * The device that the id is bound to, with a reference. For use between
- * ep_id_begin() and ep_id_end() and in event handlers.
- */
+/* The id's device with a reference. Between ep_id_begin() and ep_id_end(), in handlers */
 struct ep_dev *ep_id_dev(struct ep_id *id)
 {
 	struct ib_device *ibdev = id->cm_id->device;
@@ -580,10 +578,7 @@ struct ep_dev *ep_id_dev(struct ep_id *id)
 	return ibdev && ep_id_may_use_dev(id) ? ep_dev_of(ibdev) : NULL;
 }
 
-/*
- * @backlog: requests that may wait for the owner, at least 1. Called between
- * ep_id_begin() and ep_id_end().
- */
+/* @backlog: requests that may wait for the owner. Between ep_id_begin() and ep_id_end() */
 int ep_id_listen(struct ep_id *id, int backlog)
 {
 	int ret;
@@ -599,20 +594,11 @@ int ep_id_listen(struct ep_id *id, int backlog)
 }
 
 /*
- * A group is left where the id is then. Resolving may take one with an IPv6 address to
- * another interface; for IPv4 it stays.
- */
-static bool ep_id_must_stay(const struct ep_id *id)
-{
-	return !list_empty(&id->mcasts) &&
-	       id->cm_id->route.addr.src_addr.ss_family == AF_INET6;
-}
-
-/*
- * Called between ep_id_begin() and ep_id_end(). Without @src rdma_cm notes the interface
- * of @dst before it looks whether the id may have another. But by its interface it finds
- * an id again that has a route, to take it out of a table before it is freed. And it
- * warns of a removal that tells of itself while it binds the id. (CMA-06)
+ * Called between ep_id_begin() and ep_id_end(). Without @src rdma_cm sets the interface to
+ * that of @dst before it checks the id's state. But it finds an id that has a route by its
+ * interface, to remove it from a table before it is freed: so @src is always given. The
+ * handler mutex keeps away a removal, which must not report itself while the id is bound.
+ * (CMA-06)
  */
 int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 		       const struct sockaddr *dst, u32 timeout_ms)
@@ -620,7 +606,12 @@ int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 	struct rdma_addr *addr = &id->cm_id->route.addr;
 	int ret = -EINVAL;
 
-	if (READ_ONCE(id->resolving) || ep_id_must_stay(id))
+	/*
+	 * rdma_cm leaves a group on the id's interface of that time. Resolving may take
+	 * an id with an IPv6 address to another one; for IPv4 it stays.
+	 */
+	if (READ_ONCE(id->resolving) ||
+	    (!list_empty(&id->mcasts) && addr->src_addr.ss_family == AF_INET6))
 		goto out;
 	/*
 	 * The last request may still have to return from the handler. rdma_cm waits for
@@ -640,9 +631,9 @@ out:
 }
 
 /*
- * Without a GID an id on RoCE (of an AF_IB address, or a loopback one) has no interface
- * and can have no route, unless a bind that failed has left it one. It would not be found
- * in that table, and its messages would go by any device that has the path's GID.
+ * Without a GID an id on RoCE (of an AF_IB address, or a loopback one) has no interface and
+ * can have no route, unless a failed bind has left it one. It would not be found in that
+ * table, and its messages would use any device that has the path's GID.
  */
 static bool ep_id_has_gid(const struct ep_id *id)
 {
@@ -679,9 +670,9 @@ int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms)
 }
 
 /*
- * The route is @path, without asking anybody. Called between ep_id_begin_bound() and
- * ep_id_end(). rdma_cm forgets one that it has from a query that failed, and looks for
- * the device by the path if the id has no GID: then it has to be its own.
+ * Sets the route, without a query. Called between ep_id_begin_bound() and ep_id_end().
+ * rdma_cm leaks the path of a query that failed, and finds the device by the path if the id
+ * has no GID: the path's must be its own then.
  */
 int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path)
 {
@@ -701,11 +692,13 @@ int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path)
 	return rdma_set_ib_path(cm_id, path);
 }
 
-static int ep_id_sync_wait(struct ep_id *id)
+/* Ends a step of ep_id_resolve(), and waits for its event unless it has failed. */
+static int ep_id_sync_end(struct ep_id *id, int ret)
 {
-	int ret = wait_for_completion_state(&id->done, id->ops->wait_state);
-
-	return ret ? ret : id->status;
+	ep_id_end(id);
+	return ret ?: wait_for_completion_state(&id->done,
+						id->ops->wait_state) ?:
+	       id->status;
 }
 
 /**
@@ -730,23 +723,15 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 	ret = ep_id_begin(id);
 	if (ret)
 		return ret;
-	ret = ep_id_resolve_addr(id, src, dst, addr_timeout_ms);
-	ep_id_end(id);
+	ret = ep_id_sync_end(id, ep_id_resolve_addr(id, src, dst,
+						    addr_timeout_ms));
 	if (ret)
 		return ret;
-	ret = ep_id_sync_wait(id);
-	if (ret)
-		return ret;
-
 	reinit_completion(&id->done);
 	ret = ep_id_begin_bound(id);
 	if (ret)
 		return ret;
-	ret = ep_id_resolve_route(id, route_timeout_ms);
-	ep_id_end(id);
-	if (ret)
-		return ret;
-	ret = ep_id_sync_wait(id);
+	ret = ep_id_sync_end(id, ep_id_resolve_route(id, route_timeout_ms));
 	if (ret)
 		return ret;
 
@@ -768,15 +753,8 @@ int ep_id_init_engine(void)
 	if (!ep_id_wq)
 		return -ENOMEM;
 	ep_wq = alloc_workqueue("rdma_ep", WQ_UNBOUND, 0);
-	if (!ep_wq)
-		goto id;
-	if (ep_rxe_init_engine())
-		goto wq;
-	return 0;
-
-wq:
-	destroy_workqueue(ep_wq);
-id:
+	if (ep_wq)
+		return 0;
 	destroy_workqueue(ep_id_wq);
 	return -ENOMEM;
 }
@@ -785,6 +763,4 @@ void ep_id_cleanup_engine(void)
 {
 	destroy_workqueue(ep_id_wq);
 	destroy_workqueue(ep_wq);
-	ep_rxe_cleanup_engine();
-	ep_iw_cleanup();
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Multicast groups: the QPs that are attached to one and the ids that have
- * joined one.
+ * Multicast groups that ids have joined, and attaching the id's QP to them.
  */
 #include <linux/in.h>
 #include <linux/in6.h>
-#include <linux/slab.h>
 #include <rdma/ib.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_sa.h>
@@ -13,91 +11,25 @@
 #include "engine.h"
 #include "trace.h"
 
-/* A device has a few thousand for all QPs together. */
-#define EP_QP_MAX_MCASTS	1024U
-
-/*
- * ... and an id, that many times: each event looks through them, in a work queue that
- * rdma_cm has for everybody.
- */
+/* Each event looks through them, in a work queue that all ids of rdma_cm share. */
 #define EP_ID_MAX_MCASTS	1024U
 
-/**
- * struct ep_attachment - a group that a QP is attached to
- * @entry: in ep_qp.mcasts
- * @gid: group
- * @lid: the same
- * @hw_lid: LID that the driver was told with @gid
- * @members: memberships of the QP's id that need it
- */
-struct ep_attachment {
-	struct list_head entry;
-	union ib_gid gid;
-	u16 lid;
-	u16 hw_lid;
-	u32 members;
-};
-
-static struct ep_attachment *ep_qp_attachment(struct ep_qp *qp,
-					      const union ib_gid *gid, u16 lid)
-{
-	struct ep_attachment *att;
-
-	list_for_each_entry(att, &qp->mcasts, entry)
-		if (att->lid == lid && !memcmp(&att->gid, gid, sizeof(*gid)))
-			return att;
-	return NULL;
-}
-
-/* With whatever LID. */
-static struct ep_attachment *ep_qp_same_gid(struct ep_qp *qp,
-					    const union ib_gid *gid)
-{
-	struct ep_attachment *att;
-
-	list_for_each_entry(att, &qp->mcasts, entry)
-		if (!memcmp(&att->gid, gid, sizeof(*gid)))
-			return att;
-	return NULL;
-}
-
-/*
- * Held over ib_attach_mcast() and ib_detach_mcast(). rxe is told of one QP at a time: it
- * takes a group away with its last QP even if another one is being attached just then, which
- * is in no group that can be found any more, but counted; or it takes the group away
- * twice. (Other drivers see to that themselves, and one that is stuck shall hold up
- * nobody else.) (RXE-10)
- */
-static void ep_mcast_lock_dev(struct ep_dev *dev)
-{
-	if (dev->mcast_alone)
-		mutex_lock(&dev->mcast_lock);
-}
-
-static void ep_mcast_unlock_dev(struct ep_dev *dev)
-{
-	if (dev->mcast_alone)
-		mutex_unlock(&dev->mcast_lock);
-}
-
-/* And qp->lock. -EINTR if the task is killed */
+/* -EINTR if the task is killed */
 static int ep_mcast_lock(struct ep_qp *qp)
 {
 	int ret = mutex_lock_killable(&qp->lock);
 
 	if (!ret)
-		ep_mcast_lock_dev(qp->res.dev);
+		ep_dev_lock_mcast(qp->res.dev);
 	return ret;
 }
 
 /* For handlers, which do not wait */
 static bool ep_mcast_trylock(struct ep_qp *qp)
 {
-	struct ep_dev *dev = qp->res.dev;
-
 	if (!mutex_trylock(&qp->lock))
 		return false;
-	if (!dev->mcast_alone || mutex_trylock(&dev->mcast_lock))
+	if (ep_dev_trylock_mcast(qp->res.dev))
 		return true;
 	ep_qp_unlock(qp);
 	return false;
@@ -105,101 +37,23 @@ static bool ep_mcast_trylock(struct ep_qp *qp)
 
 static void ep_mcast_unlock(struct ep_qp *qp)
 {
-	ep_mcast_unlock_dev(qp->res.dev);
+	ep_dev_unlock_mcast(qp->res.dev);
 	ep_qp_unlock(qp);
-}
-
-/*
- * The driver is told of each GID once: rxe takes another LID to be the same group
- * and says that it attached, which ib_core counts, but it detaches only once. A QP
- * with such a count can not be destroyed any more.
- */
-static int ep_qp_attach_hw(struct ep_qp *qp, struct ep_attachment *att)
-{
-	struct ep_attachment *same = ep_qp_same_gid(qp, &att->gid);
-
-	att->hw_lid = same ? same->hw_lid : att->lid;
-	return same ? 0 : ib_attach_mcast(qp->ibqp, &att->gid, att->hw_lid);
-}
-
-/* @att is not on the list. */
-static int ep_qp_detach_hw(struct ep_qp *qp, struct ib_qp *ibqp,
-			   struct ep_attachment *att)
-{
-	if (ep_qp_same_gid(qp, &att->gid))
-		return 0;
-	return ib_detach_mcast(ibqp, &att->gid, att->hw_lid);
-}
-
-static struct ep_attachment *ep_qp_attach_locked(struct ep_qp *qp,
-						 const union ib_gid *gid,
-						 u16 lid)
-{
-	struct ep_attachment *att;
-	int ret;
-
-	if (!qp->ibqp)
-		return ERR_PTR(-EIO);
-	att = ep_qp_attachment(qp, gid, lid);
-	if (att)
-		return att;
-	if (qp->nr_mcasts == EP_QP_MAX_MCASTS)
-		return ERR_PTR(-ENOMEM);
-	att = kzalloc(sizeof(*att), GFP_KERNEL_ACCOUNT);
-	if (!att)
-		return ERR_PTR(-ENOMEM);
-	att->gid = *gid;
-	att->lid = lid;
-	ret = ep_qp_attach_hw(qp, att);
-	if (ret) {
-		kfree(att);
-		return ERR_PTR(ret);
-	}
-	list_add(&att->entry, &qp->mcasts);
-	qp->nr_mcasts++;
-	return att;
-}
-
-static int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid,
-			       u16 lid, u32 members)
-{
-	struct ep_attachment *att;
-	int ret;
-
-	if (!qp->ibqp)
-		return -EIO;
-	att = ep_qp_attachment(qp, gid, lid);
-	if (!att)
-		return -EINVAL;
-	if (members && att->members > members) {
-		att->members -= members;
-		return 0;
-	}
-	list_del(&att->entry);
-	ret = ep_qp_detach_hw(qp, qp->ibqp, att);
-	if (ret) {
-		list_add(&att->entry, &qp->mcasts);
-		return ret;
-	}
-	qp->nr_mcasts--;
-	kfree(att);
-	return 0;
 }
 
 /* Attaching twice is attaching once, as it is with uverbs. */
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 {
-	struct ep_attachment *att;
 	int ret = ep_mcast_lock(qp);
 
 	if (ret)
 		return ret;
-	att = ep_qp_attach_locked(qp, gid, lid);
+	ret = ep_qp_attach_locked(qp, gid, lid, 0);
 	ep_mcast_unlock(qp);
-	return PTR_ERR_OR_ZERO(att);
+	return ret;
 }
 
-/* Whatever memberships there are. */
+/* Regardless of memberships */
 int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 {
 	int ret = ep_mcast_lock(qp);
@@ -209,21 +63,6 @@ int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 	ret = ep_qp_detach_locked(qp, gid, lid, 0);
 	ep_mcast_unlock(qp);
 	return ret;
-}
-
-/* @ibqp is no longer in @qp, so nobody else looks at its attachments. */
-void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp)
-{
-	struct ep_attachment *att, *next;
-
-	list_for_each_entry_safe(att, next, &qp->mcasts, entry) {
-		list_del(&att->entry);
-		ep_mcast_lock_dev(qp->res.dev);
-		ep_qp_detach_hw(qp, ibqp, att);
-		ep_mcast_unlock_dev(qp->res.dev);
-		kfree(att);
-	}
-	qp->nr_mcasts = 0;
 }
 
 /*
@@ -306,7 +145,7 @@ void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
 	spin_unlock(&id->link_lock);
 	if (qp) {
 		mutex_lock(&qp->lock);
-		ep_mcast_lock_dev(qp->res.dev);
+		ep_dev_lock_mcast(qp->res.dev);
 		ep_qp_detach_locked(qp, &mc->gid, mc->lid, 1);
 		ep_mcast_unlock(qp);
 		id->ops->put_qp(qp);
@@ -340,14 +179,13 @@ static struct ep_mcast *ep_id_mcast_of(struct ep_id *id,
 static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc,
 			   struct ep_qp *qp)
 {
-	struct ep_attachment *att;
 	struct ep_qp *old = NULL;
 	bool left;
+	int ret;
 
-	att = ep_qp_attach_locked(qp, &mc->gid, mc->lid);
-	if (IS_ERR(att))
+	ret = ep_qp_attach_locked(qp, &mc->gid, mc->lid, 1);
+	if (ret)
 		goto unlock;
-	att->members++;
 	spin_lock(&id->link_lock);
 	left = list_empty(&mc->entry);
 	if (!left) {
@@ -363,7 +201,7 @@ unlock:
 	if (old)
 		id->ops->put_qp(old);
 	id->ops->put_qp(qp);
-	return PTR_ERR_OR_ZERO(att);
+	return ret;
 }
 
 /* @ret: of attaching the QP. With the handler locked. */
@@ -381,13 +219,16 @@ static void ep_mcast_report(struct ep_id *id, struct ep_mcast *mc,
 	id->ops->event(id, &changed);
 }
 
-/* Another task has qp->lock; takes over the reference to @mc. With the handler locked. */
-static void ep_mcast_later(struct ep_id *id, struct ep_mcast *mc,
+/*
+ * Another task has qp->lock; takes over the reference to @mc. With the handler locked.
+ * Returns whether the id's work item has to attach the QP.
+ */
+static bool ep_mcast_later(struct ep_id *id, struct ep_mcast *mc,
 			   const struct rdma_cm_event *event)
 {
 	if (id->no_later || mc->later) {
 		id->ops->put_mcast(mc);
-		return;
+		return false;
 	}
 	mc->later = true;
 	mc->event = *event;
@@ -396,7 +237,7 @@ static void ep_mcast_later(struct ep_id *id, struct ep_mcast *mc,
 	spin_lock(&id->link_lock);
 	list_add_tail(&mc->joined, &id->joined);
 	spin_unlock(&id->link_lock);
-	ep_id_later(id);
+	return true;
 }
 
 /* What has been joined, and not attached yet. With what ep_mcast_later() took over. */
@@ -427,7 +268,7 @@ bool ep_id_attach_later(struct ep_id *id)
 	qp = ep_id_get_qp(id);
 	if (qp) {
 		mutex_lock(&qp->lock);
-		ep_mcast_lock_dev(qp->res.dev);
+		ep_dev_lock_mcast(qp->res.dev);
 		ret = ep_mcast_attach(id, mc, qp);
 	}
 	rdma_lock_handler(id->cm_id);
@@ -452,8 +293,11 @@ void ep_id_drop_mcasts(struct ep_id *id)
 	}
 }
 
-/* A group has been joined, or lost. Runs in the event handler. */
-void ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event)
+/*
+ * A group has been joined, or lost. Runs in the event handler. Returns whether
+ * ep_id_attach_later() has to follow.
+ */
+bool ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	struct ep_mcast *mc = ep_id_mcast_of(id, event);
 	const struct rdma_ah_attr *attr = &event->param.ud.ah_attr;
@@ -461,7 +305,7 @@ void ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event)
 	int ret = 0;
 
 	if (!mc)
-		return;
+		return false;
 	if (event->event == RDMA_CM_EVENT_MULTICAST_ERROR)
 		mc->lost = true;
 	else if (!mc->send_only)
@@ -471,11 +315,11 @@ void ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event)
 		mc->lid = rdma_ah_get_dlid(attr);
 		if (!ep_mcast_trylock(qp)) {
 			id->ops->put_qp(qp);
-			ep_mcast_later(id, mc, event);
-			return;
+			return ep_mcast_later(id, mc, event);
 		}
 		ret = ep_mcast_attach(id, mc, qp);
 	}
 	ep_mcast_report(id, mc, event, ret);
 	id->ops->put_mcast(mc);
+	return false;
 }

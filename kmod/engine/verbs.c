@@ -14,17 +14,13 @@ static void ep_pd_destroy_hw(struct ep_res *res)
 {
 	struct ep_pd *pd = container_of(res, struct ep_pd, res);
 
-	struct ib_pd *ibpd = pd->ibpd;
-
-	pd->ibpd = NULL;
-	ib_dealloc_pd(ibpd);
+	ib_dealloc_pd(xchg(&pd->ibpd, NULL));
 }
 
 /*
- * Where the device has no lkey of its own for it, as rxe and siw have none, the core
- * gives a kernel consumer's PD a region over all memory. Who posts for users has no use
- * for it, and what a driver does not check must not be able to name it: siw answers
- * a peer's READ from any region of the PD.
+ * Where the device has no lkey of its own for it, the core gives a kernel consumer's PD a
+ * region over all memory. Posts for users do not need it, and must not be able to name it
+ * where a driver checks nothing: some answer a peer's READ from any region of the PD.
  */
 static void ep_pd_drop_dma_mr(struct ib_pd *ibpd)
 {
@@ -39,19 +35,17 @@ static void ep_pd_drop_dma_mr(struct ib_pd *ibpd)
 int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
 		 const struct ep_res_ops *ops)
 {
+	struct ib_pd *ibpd;
 	int ret;
 
 	ret = ep_res_init(&pd->res, dev, EP_RES_PD, ops, ep_pd_destroy_hw);
 	if (ret)
 		return ret;
-	pd->ibpd = ib_alloc_pd(dev->ibdev, 0);
-	if (IS_ERR(pd->ibpd)) {
-		ret = PTR_ERR(pd->ibpd);
-		pd->ibpd = NULL;
-		ep_res_abort(&pd->res);
-		return ret;
-	}
-	ep_pd_drop_dma_mr(pd->ibpd);
+	ibpd = ib_alloc_pd(dev->ibdev, 0);
+	if (IS_ERR(ibpd))
+		return ep_res_abort(&pd->res, ibpd);
+	ep_pd_drop_dma_mr(ibpd);
+	pd->ibpd = ibpd;
 	ep_res_add(&pd->res);
 	return 0;
 }
@@ -59,10 +53,8 @@ int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
 static void ep_cq_destroy_hw(struct ep_res *res)
 {
 	struct ep_cq *cq = container_of(res, struct ep_cq, res);
-	struct ib_cq *ibcq = cq->ibcq;
 
-	cq->ibcq = NULL;
-	ib_destroy_cq(ibcq);
+	ib_destroy_cq(xchg(&cq->ibcq, NULL));
 }
 
 /* @comp and @event must not be NULL: some drivers call them unchecked. */
@@ -71,6 +63,7 @@ int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
 		 void (*event)(struct ib_event *, void *), void *context,
 		 const struct ib_cq_init_attr *attr)
 {
+	struct ib_cq *ibcq;
 	int ret;
 
 	/* Not every driver checks these. */
@@ -81,14 +74,11 @@ int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
 	ret = ep_res_init(&cq->res, dev, EP_RES_CQ, ops, ep_cq_destroy_hw);
 	if (ret)
 		return ret;
-	cq->ibcq = ib_create_cq(dev->ibdev, comp, event, context, attr);
-	if (IS_ERR(cq->ibcq)) {
-		ret = PTR_ERR(cq->ibcq);
-		cq->ibcq = NULL;
-		ep_res_abort(&cq->res);
-		return ret;
-	}
-	cq->cqe = cq->ibcq->cqe;
+	ibcq = ib_create_cq(dev->ibdev, comp, event, context, attr);
+	if (IS_ERR(ibcq))
+		return ep_res_abort(&cq->res, ibcq);
+	cq->ibcq = ibcq;
+	cq->cqe = ibcq->cqe;
 	ep_res_add(&cq->res);
 	return 0;
 }
@@ -96,16 +86,15 @@ int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
 static void ep_srq_destroy_hw(struct ep_res *res)
 {
 	struct ep_srq *srq = container_of(res, struct ep_srq, res);
-	struct ib_srq *ibsrq = srq->ibsrq;
 
-	srq->ibsrq = NULL;
-	ib_destroy_srq(ibsrq);
+	ib_destroy_srq(xchg(&srq->ibsrq, NULL));
 }
 
 int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 		  const struct ep_res_ops *ops, struct ib_srq_init_attr *attr)
 {
 	const struct ib_device_attr *limits = &dev->ibdev->attrs;
+	struct ib_srq *ibsrq;
 	int ret;
 
 	if (!dev->ibdev->ops.create_srq)
@@ -118,13 +107,10 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 	ret = ep_res_init(&srq->res, dev, EP_RES_SRQ, ops, ep_srq_destroy_hw);
 	if (ret)
 		return ret;
-	srq->ibsrq = ib_create_srq(pd, attr);
-	if (IS_ERR(srq->ibsrq)) {
-		ret = PTR_ERR(srq->ibsrq);
-		srq->ibsrq = NULL;
-		ep_res_abort(&srq->res);
-		return ret;
-	}
+	ibsrq = ib_create_srq(pd, attr);
+	if (IS_ERR(ibsrq))
+		return ep_res_abort(&srq->res, ibsrq);
+	srq->ibsrq = ibsrq;
 	/* Not every driver writes back what it made of the request. */
 	if (ib_query_srq(srq->ibsrq, &srq->attr))
 		srq->attr = attr->attr;
@@ -134,13 +120,11 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 	return 0;
 }
 
-/*
- * siw can not be unloaded under QPs: its exit stops the threads that send, and then its
- * devices go, which waits for QPs that are still to send, for ever. So each holds it. (SIW-22)
- */
-static struct module *ep_qp_driver(const struct ib_device *ibdev)
+/* The driver's module, if each QP holds it, or NULL */
+static struct module *ep_qp_module(const struct ib_device *ibdev)
 {
-	return ep_is_siw(ibdev) ? ibdev->ops.owner : NULL;
+	return ep_dev_has(ibdev, EP_CAP_QP_PINS_MODULE) ? ibdev->ops.owner :
+							  NULL;
 }
 
 /* XRC targets are made, and destroyed, by xrcd.c. */
@@ -148,23 +132,23 @@ static struct ib_qp *ep_qp_create_hw(struct ib_pd *pd,
 				     struct ib_qp_init_attr *attr,
 				     const char *caller)
 {
-	struct module *driver = ep_qp_driver(pd->device);
+	struct module *module = ep_qp_module(pd->device);
 	struct ib_qp *ibqp;
 
-	if (!try_module_get(driver))
+	if (!try_module_get(module))
 		return ERR_PTR(-EIO);
 	ibqp = ib_create_qp_kernel(pd, attr, caller);
 	if (IS_ERR(ibqp))
-		module_put(driver);
+		module_put(module);
 	return ibqp;
 }
 
 static void ep_qp_destroy_hw(struct ep_res *res)
 {
 	struct ep_qp *qp = container_of(res, struct ep_qp, res);
-	struct module *driver;
+	const struct ep_driver_ops *drv = res->dev->ops;
+	struct module *module;
 	struct ib_qp *ibqp;
-	bool rxe;
 
 	/*
 	 * Destroying may take long, and waits for the CM on some devices: only take
@@ -172,9 +156,8 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 	 */
 	mutex_lock(&qp->lock);
 	ibqp = qp->ibqp;
-	rxe = ep_is_rxe(qp->ibqp->device);
-	if (rxe)
-		ep_rxe_end(qp);
+	if (drv->before_destroy)
+		drv->before_destroy(qp);
 	WRITE_ONCE(qp->ibqp, NULL);
 	qp->state = IB_QPS_RESET;
 	ep_qp_unlock(qp);
@@ -185,9 +168,10 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 		WARN_ON_ONCE(ep_xrcd_destroy_qp(qp->xrcd, ibqp));
 		return;
 	}
-	driver = ep_qp_driver(ibqp->device);
-	WARN_ON_ONCE(rxe ? ep_rxe_destroy(qp, ibqp) : ib_destroy_qp(ibqp));
-	module_put(driver);
+	module = ep_qp_module(ibqp->device);
+	WARN_ON_ONCE(drv->destroy ? drv->destroy(qp, ibqp) :
+				    ib_destroy_qp(ibqp));
+	module_put(module);
 }
 
 static int ep_qp_check_cap(const struct ib_device *ibdev,
@@ -226,10 +210,8 @@ static int ep_qp_set_hw(struct ep_qp *qp, struct ib_qp *ibqp)
 {
 	mutex_init(&qp->lock);
 	INIT_LIST_HEAD(&qp->mcasts);
-	if (IS_ERR(ibqp)) {
-		ep_res_abort(&qp->res);
-		return PTR_ERR(ibqp);
-	}
+	if (IS_ERR(ibqp))
+		return ep_res_abort(&qp->res, ibqp);
 	qp->ibqp = ibqp;
 	qp->type = ibqp->qp_type;
 	qp->qp_num = ibqp->qp_num;
@@ -291,43 +273,36 @@ int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
 	return 0;
 }
 
-/*
- * Before a RESET; qp->lock is held, and posts are refused. Drivers empty their queues
- * without a lock. Where rxe works on a packet as it arrives, it does so under who is at
- * that; in ERR it drops packets. (Kernel consumers do not expect what that flushes,
- * and reset only what is idle.)
- */
-void ep_qp_quiet(struct ep_qp *qp, enum ib_qp_state old)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	const struct ep_res_ops *ops = qp->res.ops;
-
-	if (!ops || !ops->quiet)
-		return;
-	ops->quiet(&qp->res);
-	if (EP_COMPAT_RXE_WORKS || !ep_is_rxe(qp->ibqp->device) || old <= IB_QPS_INIT)
-		return;
-	ops->forget(&qp->res);
-	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
-	synchronize_rcu();
-}
-
-/* A user's, or a peer's: ib_cm does not look at it. rxe divides messages by it. */
+/* ib_cm does not check the MTU of a peer or a user, and drivers divide by it. */
 static bool ep_qp_mtu_ok(const struct ib_device *ibdev, unsigned int mtu)
 {
 	return mtu >= IB_MTU_256 &&
-	       mtu <= (ibdev->ops.driver_id == RDMA_DRIVER_HFI1 ?
+	       mtu <= (ep_dev_has(ibdev, EP_CAP_MTU_10240) ?
 		       (unsigned int)OPA_MTU_10240 : IB_MTU_4096);
 }
 
-/* What ep_qp_modify() does; qp->lock is held, and @qp->ibqp there. */
+static int ep_qp_modify_hw(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	const struct ep_driver_ops *drv = qp->res.dev->ops;
+
+	if (qp->xrcd)
+		return ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask);
+	return drv->modify ? drv->modify(qp, attr, mask) :
+			     ib_modify_qp(qp->ibqp, attr, mask);
+}
+
+/*
+ * ep_qp_modify() with qp->lock held, and @qp->ibqp there. On the way down posts are refused
+ * first, on the way up last. A RESET empties the queues: drivers do so without a lock, so
+ * posts must have ended. (Kernel consumers reset idle QPs only.)
+ */
 static int ep_qp_move(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	bool reset = (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
+	const struct ep_driver *driver = qp->res.dev->driver;
+	const struct ep_driver_ops *drv = qp->res.dev->ops;
 	const struct ep_res_ops *ops = qp->res.ops;
-	u32 nr_peers = qp->nr_peers;
-	enum ib_qp_state old;
-	bool rxe;
+	enum ib_qp_state old = qp->state;
 	int ret;
 
 	if ((mask & IB_QP_PATH_MTU) &&
@@ -335,38 +310,22 @@ static int ep_qp_move(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		return -EINVAL;
 	if (!(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_INIT)
 		qp->worn = true;
-	rxe = ep_is_rxe(qp->ibqp->device);
-	if (rxe) {
-		ret = ep_rxe_check_modify(qp, attr, &mask);
-		if (!ret && (mask & IB_QP_AV))
-			ret = ep_rxe_add_peer(qp, attr, mask);
-		if (ret)
-			return ret;
-	}
-	/* On the way down posts are refused first, on the way up last. */
-	old = qp->state;
+	ret = drv->before_modify ? drv->before_modify(qp, attr, &mask) : 0;
+	if (ret)
+		return ret;
 	if (reset) {
 		WRITE_ONCE(qp->state, IB_QPS_RESET);
-		ep_qp_quiet(qp, old);
+		if (ops && ops->quiet)
+			ops->quiet(&qp->res);
+		if (drv->before_reset)
+			drv->before_reset(qp, old);
 	}
-	if (qp->xrcd)
-		ret = ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask);
-	else if (rxe)
-		ret = ep_rxe_modify(qp, attr, mask);
-	else
-		ret = ib_modify_qp(qp->ibqp, attr, mask);
-	if (ret)
-		qp->nr_peers = nr_peers;
-	/* (siw says that it has done it, and has not.) */
-	if (!ret && reset && ops && ops->forget && !ep_is_siw(qp->ibqp->device))
+	ret = ep_qp_modify_hw(qp, attr, mask);
+	if (!ret && reset && ops && ops->forget &&
+	    !(driver->caps & EP_CAP_NO_RESET))
 		ops->forget(&qp->res);
 	if (mask & IB_QP_STATE)
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
-	/* In ERR again it keeps what it kept. */
-	if (!ret && (mask & IB_QP_STATE) && attr->qp_state != IB_QPS_ERR) {
-		qp->failed_at = 0;
-		qp->emptied = false;
-	}
 	if (!ret && (mask & IB_QP_PORT))
 		qp->port = attr->port_num;
 	return ret;
@@ -403,7 +362,7 @@ void ep_qp_unlock(struct ep_qp *qp)
 
 /*
  * Flushes what is posted: now, or when the task with qp->lock unlocks it. Does not wait, so
- * that handlers of rdma_cm and the rescue of rxe.c may call it.
+ * that handlers of rdma_cm and drivers' operations may call it.
  */
 void ep_qp_error(struct ep_qp *qp)
 {
@@ -461,20 +420,10 @@ int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
 	ret = -EIO;
 	if (qp->ibqp)
 		ret = ib_query_qp(qp->ibqp, attr, mask, init);
-	if (!ret && ep_is_rxe(qp->ibqp->device))
-		ep_rxe_query(qp, attr);
+	if (!ret && qp->res.dev->ops->after_query)
+		qp->res.dev->ops->after_query(qp, attr);
 	ep_qp_unlock(qp);
 	return ret;
-}
-
-/*
- * A peer is told of the QP; qp->lock is held. Returns false if it is gone, or the CM's
- * already (iWARP).
- */
-bool ep_qp_wear(struct ep_qp *qp)
-{
-	qp->worn = true;
-	return qp->ibqp && !qp->cm_has;
 }
 
 /*
@@ -503,16 +452,15 @@ void ep_qp_unsettle(struct ep_qp *qp)
 }
 
 /*
- * Gives an iWARP QP to a call of the CM, for the one connection of its life; qp->lock is
- * held. Of a second one siw would take the events for those of the first, which iw_cm
- * answers with a BUG(). Returns false for a QP that is gone, or going, or that the CM has
+ * Pins an iWARP QP for a call of the CM, for the one connection of its life; qp->lock is
+ * held. A driver may report events of a second connection as those of the first, and iw_cm
+ * BUG()s. Returns false for a QP that is destroyed, or about to be, or that the CM has
  * already.
  *
- * Until ep_qp_unpin() nobody else moves or destroys it. The CM looks the number up
- * again after we have, and it must not be another QP's by then. And siw, where the
- * call fails, drops what it shares with the QP without the QP's lock. If it fails to
- * accept, it also leaves it in RTS, with a socket that is gone: so nobody sends until
- * that is known.
+ * No other task moves or destroys the QP until ep_qp_unpin(). The CM looks up the number
+ * again, and it must not be another QP's by then. And a driver whose call fails may drop
+ * its references to the QP without the QP's lock. If it fails to accept, it may leave the
+ * QP in RTS, without a socket: sends wait until that is known.
  */
 bool ep_qp_pin(struct ep_qp *qp, bool accepting)
 {

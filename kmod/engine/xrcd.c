@@ -13,25 +13,16 @@
 #include "../compat.h"
 #include "engine.h"
 
-/**
- * struct ep_xrc_domain - an XRC domain
- * @node: in ep_dev.xrcds
- * @file: names it to who wants to share it, together with @user; NULL: nobody can
- * @user: the same
- * @opens: openers (ep_dev.xrcd_lock)
- * @ibxrcd: the hardware object; set once, NULL until then (@lock)
- * @lock: held over changes of target QPs. The core leaves it to us to make them one
- *	by one, and any opener of a QP may change it
- * @qps: numbers of target QPs by address: completions name them so
- */
+/* An XRC domain */
 struct ep_xrc_domain {
-	struct hlist_node node;
-	const void *file;
+	struct hlist_node node;		/* in ep_dev.xrcds */
+	const void *file;		/* names it, with user; NULL: it is not shared */
 	const void *user;
-	unsigned int opens;
-	struct ib_xrcd *ibxrcd;
-	struct mutex lock;		/* ibxrcd, target QPs, qps */
-	struct xarray qps;
+	unsigned int opens;		/* openers (ep_dev.xrcd_lock) */
+	struct ib_xrcd *ibxrcd;		/* NULL until it is set, once (lock) */
+	/* The core leaves it to its caller to serialise changes of a QP, and openers are many */
+	struct mutex lock;		/* ibxrcd, changes of target QPs, qps */
+	struct xarray qps;		/* numbers of target QPs by address, for completions */
 };
 
 static struct ep_xrc_domain *ep_xrcd_find(struct ep_dev *dev, const void *file,
@@ -185,7 +176,7 @@ int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
 err_dom:
 	ep_xrcd_put(dev, dom);
 err_res:
-	ep_res_abort(&xrcd->res);
+	ep_res_uncharge(&xrcd->res);
 	return ret;
 }
 

@@ -24,8 +24,8 @@
 /**
  * DOC: Conventions
  *
- * Contexts: every function but the accessors (those from rdma_ep_device() to
- * rdma_ep_set_context()) may sleep and is called in process
+ * Contexts: the accessors (those from rdma_ep_device() to rdma_ep_set_context()) can be
+ * called in any context. Every other function may sleep and is called in process
  * context, without locks that an event callback or a completion handler takes.
  * Calls that would wait for themselves are refused with -EDEADLK and a warning
  * that names the caller, and change nothing: all calls from interrupts, from event
@@ -60,8 +60,8 @@
  * the endpoint is destroyed, which the removal waits for: protocols must do so
  * without waiting for a peer. So an endpoint that is going to be idle needs a channel
  * (rdma_ep_migrate()), to hear of it. Only listeners on a wildcard address do not
- * belong to a device. (siw's own module can not be unloaded while there are QPs on one
- * of its devices, so that nobody is told then: deleting the link removes the device.)
+ * belong to a device. (Some drivers' modules cannot be unloaded while their devices have
+ * QPs, so there is no removal then: delete the link to remove a device.)
  */
 
 /** RDMA_EP_FOREVER - timeout of a wait that has none */

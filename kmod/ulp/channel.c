@@ -7,10 +7,6 @@
 
 #include "ulp.h"
 
-/* ------------------------------------------------------------------ */
-/* Channels                                                           */
-/* ------------------------------------------------------------------ */
-
 struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context)
 {
 	struct rdma_ep_channel *chan;
@@ -93,53 +89,13 @@ int rdma_ep_channel_destroy(struct rdma_ep_channel *channel)
 }
 EXPORT_SYMBOL_GPL(rdma_ep_channel_destroy);
 
-/* ------------------------------------------------------------------ */
-/* Events                                                             */
-/* ------------------------------------------------------------------ */
-
-struct ulp_event *ulp_event_new(struct rdma_ep *ep,
-				const struct rdma_cm_event *cm, gfp_t gfp)
-{
-	/* The two kinds of parameters have it in the same place. */
-	const void *data = cm->param.conn.private_data;
-	u8 len = cm->param.conn.private_data_len;
-	struct ulp_event *ev;
-
-	BUILD_BUG_ON(offsetof(struct rdma_cm_event, param.conn.private_data) !=
-		     offsetof(struct rdma_cm_event, param.ud.private_data));
-	BUILD_BUG_ON(offsetof(struct rdma_cm_event, param.conn.private_data_len) !=
-		     offsetof(struct rdma_cm_event, param.ud.private_data_len));
-	if (!data)
-		len = 0;
-	ev = kzalloc(struct_size(ev, data, len), gfp);
-	if (!ev)
-		return NULL;
-	kref_get(&ep->ref);
-	ev->pub.ep = ep;
-	ev->pub.cm = *cm;
-	memcpy(ev->data, data, len);
-	ev->pub.cm.param.conn.private_data = len ? ev->data : NULL;
-	ev->pub.cm.param.conn.private_data_len = len;
-	/* It is the id's. Who makes an address handle has it looked up again. */
-	if (ep->qp_type == IB_QPT_UD)
-		ev->pub.cm.param.ud.ah_attr.grh.sgid_attr = NULL;
-	return ev;
-}
-
-/* What it brought has been taken. */
-void ulp_event_free(struct ulp_event *ev)
-{
-	if (!ev)
-		return;
-	ulp_ep_put(ev->pub.ep);
-	kfree(ev);
-}
-
-/* Nobody wants it any more. */
+/* Frees an event that nothing will read. No endpoint has taken over its child. */
 static void ulp_event_drop(struct ulp_event *ev)
 {
-	if (ev->pub.child)
-		ulp_ep_end(ev->pub.child);
+	if (ev->pub.child) {
+		ulp_ep_close(ev->pub.child);
+		ulp_ep_release(ev->pub.child);
+	}
 	ulp_event_free(ev);
 }
 
@@ -289,17 +245,28 @@ int ulp_deliver(struct rdma_ep *ep, struct ulp_event *ev,
 	return ret;
 }
 
-/* Called when no more events come. */
-void ulp_detach(struct rdma_ep *ep)
+/* Ends the calls and events of an endpoint: on return no handler runs, and none will. */
+void ulp_ep_close(struct rdma_ep *ep)
 {
-	struct rdma_ep_channel *chan;
+	struct rdma_ep_channel *chan = NULL;
 	LIST_HEAD(events);
 
+	set_bit(ULP_EP_DYING, &ep->flags);
 	mutex_lock(&ep->deliver);
-	chan = ulp_leave(ep, &events);
+	if (ep->channel)
+		wake_up_all(&ep->channel->wait);
+	mutex_unlock(&ep->deliver);
+	ulp_exit(ep);
+	wait_for_completion(&ep->unused);
+	ep_id_destroy(&ep->id);
+
+	mutex_lock(&ep->deliver);
+	if (ep->channel)
+		chan = ulp_leave(ep, &events);
 	mutex_unlock(&ep->deliver);
 	ulp_events_drop(&events);
-	ulp_channel_put(chan);
+	if (chan)
+		ulp_channel_put(chan);
 }
 
 /*
@@ -355,10 +322,6 @@ int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 		ulp_channel_put(private);
 	return 0;
 }
-
-/* ------------------------------------------------------------------ */
-/* Reading                                                            */
-/* ------------------------------------------------------------------ */
 
 static struct ulp_event *ulp_channel_pop(struct rdma_ep_channel *chan,
 					 int *closed)

@@ -108,16 +108,10 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
  */
 int rdma_ep_listen(struct rdma_ep *ep, int backlog)
 {
-	int ret;
-
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	ret = backlog < 1 ? -EINVAL : ulp_begin(ep, ep_id_begin);
-	if (!ret)
-		ret = ulp_end(ep, ep_id_listen(&ep->id, backlog));
-	ulp_exit(ep);
-	return ret;
+	if (backlog < 1)
+		return ulp_entered(ep, -EINVAL);
+	return ulp_entered(ep, ulp_begin(ep, ep_id_begin) ?:
+			       ulp_end(ep, ep_id_listen(&ep->id, backlog)));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_listen);
 
@@ -284,16 +278,8 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 int rdma_ep_connect(struct rdma_ep *ep, const struct rdma_conn_param *param,
 		    unsigned int timeout_ms)
 {
-	int ret;
-
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	ret = ulp_connect(ep, param, false);
-	if (!ret)
-		ret = ulp_await_connected(ep, timeout_ms);
-	ulp_exit(ep);
-	return ret;
+	return ulp_entered(ep, ulp_connect(ep, param, false) ?:
+			       ulp_await_connected(ep, timeout_ms));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_connect);
 
@@ -315,19 +301,26 @@ EXPORT_SYMBOL_GPL(rdma_ep_connect);
 int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
 		   unsigned int timeout_ms)
 {
-	int ret;
-
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	ret = ulp_connect(ep, param, true);
 	/* Without a connection, the answer is all that there is. */
-	if (!ret && ep->qp_type != IB_QPT_UD)
-		ret = ulp_await_connected(ep, timeout_ms);
-	ulp_exit(ep);
-	return ret;
+	return ulp_entered(ep, ulp_connect(ep, param, true) ?:
+			       ep->qp_type == IB_QPT_UD ? 0 :
+			       ulp_await_connected(ep, timeout_ms));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_accept);
+
+static int ulp_reject(struct rdma_ep *ep, const void *data, u8 len)
+{
+	int ret;
+
+	ret = ulp_begin(ep, ep_id_begin_bound);
+	if (ret)
+		return ret;
+	ret = -EINVAL;
+	if (ep->id.request && (data || !len))
+		ret = ep_id_reject(&ep->id, data, len,
+				   IB_CM_REJ_CONSUMER_DEFINED);
+	return ulp_end(ep, ret);
+}
 
 /**
  * rdma_ep_reject() - reject a connection request
@@ -341,22 +334,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_accept);
  */
 int rdma_ep_reject(struct rdma_ep *ep, const void *data, u8 len)
 {
-	int ret;
-
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	ret = ulp_begin(ep, ep_id_begin_bound);
-	if (ret)
-		goto out;
-	ret = -EINVAL;
-	if (ep->id.request && (data || !len))
-		ret = ep_id_reject(&ep->id, data, len,
-				   IB_CM_REJ_CONSUMER_DEFINED);
-	ret = ulp_end(ep, ret);
-out:
-	ulp_exit(ep);
-	return ret;
+	return ulp_entered(ep, ulp_reject(ep, data, len));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_reject);
 
@@ -393,16 +371,8 @@ static int ulp_disconnect(struct rdma_ep *ep)
  */
 int rdma_ep_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)
 {
-	int ret;
-
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	ret = ulp_disconnect(ep);
-	if (!ret)
-		ret = ulp_await_disconnected(ep, timeout_ms);
-	ulp_exit(ep);
-	return ret;
+	return ulp_entered(ep, ulp_disconnect(ep) ?:
+			       ulp_await_disconnected(ep, timeout_ms));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_disconnect);
 
@@ -419,16 +389,8 @@ EXPORT_SYMBOL_GPL(rdma_ep_disconnect);
  */
 int rdma_ep_migrate(struct rdma_ep *ep, struct rdma_ep_channel *channel)
 {
-	int ret;
+	bool ok = !IS_ERR(channel) && !(channel && channel->private);
 
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	if (IS_ERR(channel) || (channel && channel->private))
-		ret = -EINVAL;
-	else
-		ret = ulp_migrate(ep, channel);
-	ulp_exit(ep);
-	return ret;
+	return ulp_entered(ep, ok ? ulp_migrate(ep, channel) : -EINVAL);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_migrate);

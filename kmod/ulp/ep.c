@@ -10,220 +10,8 @@
 #include "../engine/trace.h"
 #include "ulp.h"
 
-/* As long as librdmacm's rdma_create_ep() waits. */
+/* As long as librdmacm's rdma_create_ep() waits */
 #define ULP_TIMEOUT_MS	2000
-
-/* ------------------------------------------------------------------ */
-/* Lifetime                                                           */
-/* ------------------------------------------------------------------ */
-
-static void ulp_hold_get(struct ep_hold *hold)
-{
-	kref_get(&container_of(hold, struct rdma_ep, hold)->ref);
-}
-
-static void ulp_ep_removed(struct rdma_ep *ep);
-
-static void ulp_hold_removed(struct ep_hold *hold)
-{
-	struct rdma_ep *ep = container_of(hold, struct rdma_ep, hold);
-
-	ulp_ep_removed(ep);
-	ulp_ep_put(ep);
-}
-
-/* So many there have been. */
-static atomic_t ulp_eps;
-
-/* An endpoint without id and channel. It keeps the module. */
-struct rdma_ep *ulp_ep_new(const char *caller)
-{
-	struct rdma_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL);
-
-	if (!ep)
-		return NULL;
-	__module_get(THIS_MODULE);
-	kref_init(&ep->ref);
-	refcount_set(&ep->users, 1);
-	init_completion(&ep->unused);
-	ep_id_init(&ep->id, &ulp_id_ops);
-	ep->id.number = atomic_inc_return(&ulp_eps);
-	ep->hold.owner = caller;
-	ep->hold.get = ulp_hold_get;
-	ep->hold.removed = ulp_hold_removed;
-	ep->caller = caller;
-	mutex_init(&ep->lock);
-	mutex_init(&ep->deliver);
-	return ep;
-}
-
-static void ulp_ep_free(struct kref *ref)
-{
-	kfree(container_of(ref, struct rdma_ep, ref));
-}
-
-void ulp_ep_put(struct rdma_ep *ep)
-{
-	kref_put(&ep->ref, ulp_ep_free);
-}
-
-/*
- * Finds the device that @cm_id is bound to, if any. Called between ep_id_begin() and
- * ep_id_end(), or in the handler of a connection request.
- */
-int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id)
-{
-	ep->qp_type = cm_id->qp_type;
-	if (!cm_id->device)
-		return 0;
-	ep->dev = ep_dev_of(cm_id->device);
-	ep->port = cm_id->port_num;
-	return ep->dev ? 0 : -ENODEV;
-}
-
-int ulp_ep_hold(struct rdma_ep *ep)
-{
-	int ret;
-
-	if (!ep->dev)
-		return 0;
-	ret = ep_dev_hold(ep->dev, &ep->hold);
-	if (!ret)
-		ep->ibdev = ep->dev->ibdev;
-	return ret;
-}
-
-static int ulp_ep_bound(struct rdma_ep *ep)
-{
-	int ret;
-
-	ret = ep_id_begin(&ep->id);
-	if (ret)
-		return ret;
-	ret = ulp_ep_bind(ep, ep->id.cm_id);
-	ep_id_end(&ep->id);
-	return ret ?: ulp_ep_hold(ep);
-}
-
-/*
- * Begins a call on the endpoint. Every one but rdma_ep_destroy(), which waits for
- * ulp_exit(), and accessors.
- */
-int ulp_enter_from(struct rdma_ep *ep, unsigned long caller)
-{
-	int ret;
-
-	if (IS_ERR_OR_NULL(ep))
-		return -EINVAL;
-	ret = ulp_check_context(ep, caller);
-	if (ret)
-		return ret;
-	if (!refcount_inc_not_zero(&ep->users))
-		return -ESHUTDOWN;
-	if (!test_bit(ULP_EP_DYING, &ep->flags))
-		return 0;
-	ulp_exit(ep);
-	return -ESHUTDOWN;
-}
-
-void ulp_exit(struct rdma_ep *ep)
-{
-	if (refcount_dec_and_test(&ep->users))
-		complete(&ep->unused);
-}
-
-/* What the engine says, as rdma_ep.h promises it. */
-static int ulp_errno(const struct rdma_ep *ep, int ret)
-{
-	switch (ret) {
-	case 0:
-		return 0;
-	case -ERESTARTSYS:
-		return -EINTR;
-	case -EIO:	/* the id is gone */
-		return ulp_alive(ep) ?: -ENODEV;
-	default:	/* perhaps because of that */
-		return ulp_alive(ep) ?: ret;
-	}
-}
-
-/* @begin: ep_id_begin() or ep_id_begin_bound(). Followed by ulp_end(). */
-int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id))
-{
-	int ret = ulp_alive(ep);
-
-	return ret ?: ulp_errno(ep, begin(&ep->id));
-}
-
-/* Returns what the call returns. */
-int ulp_end(struct rdma_ep *ep, int ret)
-{
-	ep_id_end(&ep->id);
-	return ulp_errno(ep, ret);
-}
-
-/* The end of an endpoint that nobody uses. */
-void ulp_ep_end(struct rdma_ep *ep)
-{
-	set_bit(ULP_EP_DYING, &ep->flags);
-	mutex_lock(&ep->deliver);
-	if (ep->channel)
-		wake_up_all(&ep->channel->wait);
-	mutex_unlock(&ep->deliver);
-	ulp_exit(ep);
-	wait_for_completion(&ep->unused);
-
-	/* No handler runs afterwards. */
-	ep_id_destroy(&ep->id);
-	if (ep->channel)
-		ulp_detach(ep);
-	ulp_destroy_qp(ep);
-	if (ep->srq)
-		ulp_srq_put(ep->srq);
-	if (ep->uses_pd)
-		ep_dev_put_pd(ep->hold.dev);
-	ulp_event_free(ep->last);
-	kfree(ep->request_qp);
-	ep_dev_unhold(&ep->hold);
-	if (ep->dev)
-		ep_dev_put(ep->dev);
-	module_put(THIS_MODULE);
-	ulp_ep_put(ep);
-}
-
-/**
- * rdma_ep_destroy() - destroy an endpoint
- * @ep: endpoint; nothing is done if it is NULL or an ERR_PTR
- *
- * Disconnects if need be, without waiting for the peer, or rejects. Waits for calls
- * of other threads on the endpoint, which are woken, and for everything that has
- * been posted to its QP to complete: on return no callback and no completion handler
- * of the endpoint runs or will run, and its QP and CQs are gone. Receives in an
- * SRQ do not complete; one that has just now may be lost with an own CQ, or still be
- * in one of the caller's, so its handler must not count on the endpoint. Connection
- * requests that nobody has taken are refused. The SRQ stays until the last of the
- * endpoints that came from this one is destroyed, too; QPs of others that receive from it
- * must have been destroyed by then. CQs that the caller gave must
- * be in a state to run handlers. See rdma_destroy_ep(3).
- *
- * Return: 0, or -EDEADLK; then nothing has been done
- */
-int rdma_ep_destroy(struct rdma_ep *ep)
-{
-	int ret;
-
-	if (IS_ERR_OR_NULL(ep))
-		return 0;
-	ret = ulp_check_context(ep, _RET_IP_);
-	if (!ret)
-		ulp_ep_end(ep);
-	return ret;
-}
-EXPORT_SYMBOL_GPL(rdma_ep_destroy);
-
-/* ------------------------------------------------------------------ */
-/* Events, in rdma_cm's handlers                                      */
-/* ------------------------------------------------------------------ */
 
 /*
  * An event that gets lost might be waited for without a limit, so its few bytes
@@ -273,6 +61,88 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 		set_bit(ULP_EP_DISCONNECTED, &ep->flags);
 	ulp_report(ep, event);
 }
+
+static void ulp_hold_get(struct ep_hold *hold)
+{
+	kref_get(&container_of(hold, struct rdma_ep, hold)->ref);
+}
+
+static const struct ep_id_ops ulp_id_ops;
+
+static void ulp_hold_removed(struct ep_hold *hold)
+{
+	struct rdma_ep *ep = container_of(hold, struct rdma_ep, hold);
+
+	ulp_ep_removed(ep);
+	ulp_ep_put(ep);
+}
+
+/* Number of endpoints so far */
+static atomic_t ulp_eps;
+
+/* An endpoint without id and channel. It keeps the module. */
+static struct rdma_ep *ulp_ep_new(const char *caller)
+{
+	struct rdma_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+
+	if (!ep)
+		return NULL;
+	__module_get(THIS_MODULE);
+	kref_init(&ep->ref);
+	refcount_set(&ep->users, 1);
+	init_completion(&ep->unused);
+	ep_id_init(&ep->id, &ulp_id_ops);
+	ep->id.number = atomic_inc_return(&ulp_eps);
+	ep->hold.owner = caller;
+	ep->hold.get = ulp_hold_get;
+	ep->hold.removed = ulp_hold_removed;
+	ep->caller = caller;
+	mutex_init(&ep->lock);
+	mutex_init(&ep->deliver);
+	return ep;
+}
+
+/* Destroys an endpoint, once its owner has given it up. */
+void ulp_ep_end(struct rdma_ep *ep)
+{
+	ulp_ep_close(ep);
+	ulp_destroy_qp(ep);
+	if (ep->srq)
+		ulp_srq_put(ep->srq);
+	if (ep->shared_pd)
+		ep_dev_put_pd(ep->hold.dev);
+	ulp_ep_release(ep);
+}
+
+/**
+ * rdma_ep_destroy() - destroy an endpoint
+ * @ep: endpoint; nothing is done if it is NULL or an ERR_PTR
+ *
+ * Disconnects if need be, without waiting for the peer, or rejects. Waits for calls
+ * of other threads on the endpoint, which are woken, and for everything that has
+ * been posted to its QP to complete: on return no callback and no completion handler
+ * of the endpoint runs or will run, and its QP and CQs are gone. Receives in an
+ * SRQ do not complete; one that has just now may be lost with an own CQ, or still be
+ * in one of the caller's, so its handler must not count on the endpoint. Connection
+ * requests that nobody has taken are refused. The SRQ stays until the last of the
+ * endpoints that came from this one is destroyed, too; QPs of others that receive from it
+ * must have been destroyed by then. CQs that the caller gave must
+ * be in a state to run handlers. See rdma_destroy_ep(3).
+ *
+ * Return: 0, or -EDEADLK; then nothing has been done
+ */
+int rdma_ep_destroy(struct rdma_ep *ep)
+{
+	int ret;
+
+	if (IS_ERR_OR_NULL(ep))
+		return 0;
+	ret = ulp_check_context(ep, _RET_IP_);
+	if (!ret)
+		ulp_ep_end(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_destroy);
 
 /* A new endpoint for a request, with a channel of its own as long as it is nobody's. */
 static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener,
@@ -326,17 +196,13 @@ err:
 	return ret;
 }
 
-const struct ep_id_ops ulp_id_ops = {
+static const struct ep_id_ops ulp_id_ops = {
 	.request = ulp_id_request,
 	.event = ulp_id_event,
 	.get_qp = ulp_get_qp,
 	.put_qp = ulp_put_qp,
 	.wait_state = TASK_KILLABLE,
 };
-
-/* ------------------------------------------------------------------ */
-/* Creation                                                           */
-/* ------------------------------------------------------------------ */
 
 static int ulp_copy_addr(struct sockaddr_storage *dst,
 			 const struct sockaddr *src)
@@ -367,6 +233,18 @@ static int ulp_resolve(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 	trace_rdma_ep_bind_addr(&ep->id, NULL, ret);
 	ep_id_end(&ep->id);
 	return ret;
+}
+
+static int ulp_ep_bound(struct rdma_ep *ep)
+{
+	int ret;
+
+	ret = ep_id_begin(&ep->id);
+	if (ret)
+		return ret;
+	ret = ulp_ep_bind(ep, ep->id.cm_id);
+	ep_id_end(&ep->id);
+	return ret ?: ulp_ep_hold(ep);
 }
 
 static enum rdma_ucm_port_space ulp_port_space(const struct rdma_ep_attr *attr)
@@ -446,15 +324,11 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
 }
 EXPORT_SYMBOL_GPL(__rdma_ep_create);
 
-/* ------------------------------------------------------------------ */
-/* Accessors                                                          */
-/* ------------------------------------------------------------------ */
-
 /**
  * rdma_ep_device() - device of an endpoint
  * @ep: endpoint
  *
- * Any context. The device stays until the endpoint is destroyed.
+ * The device stays until the endpoint is destroyed.
  *
  * Return: device, or NULL if the endpoint listens on a wildcard address
  */
@@ -467,8 +341,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_device);
 /**
  * rdma_ep_port() - port of an endpoint
  * @ep: endpoint
- *
- * Any context.
  *
  * Return: number of the port of rdma_ep_device(), or 0
  */
@@ -488,8 +360,6 @@ static const struct ulp_qp *ulp_qp(const struct rdma_ep *ep)
  * rdma_ep_pd() - PD of an endpoint
  * @ep: endpoint
  *
- * Any context.
- *
  * Return: PD of its QP, or else of its SRQ, or NULL if it has neither
  */
 struct ib_pd *rdma_ep_pd(const struct rdma_ep *ep)
@@ -497,8 +367,8 @@ struct ib_pd *rdma_ep_pd(const struct rdma_ep *ep)
 	const struct ulp_qp *qp = ulp_qp(ep);
 
 	if (qp)
-		return qp->pd.pd;
-	return IS_ERR_OR_NULL(ep) || !ep->srq ? NULL : ep->srq->pd.pd;
+		return qp->pd;
+	return IS_ERR_OR_NULL(ep) || !ep->srq ? NULL : ep->srq->pd;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_pd);
 
@@ -506,7 +376,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_pd);
  * rdma_ep_qp() - QP of an endpoint
  * @ep: endpoint
  *
- * Any context. Post to it, but leave its state alone.
+ * Post to it, but leave its state alone.
  *
  * Return: QP, or NULL
  */
@@ -522,8 +392,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_qp);
  * rdma_ep_send_cq() - CQ of an endpoint's sends
  * @ep: endpoint
  *
- * Any context.
- *
  * Return: CQ, or NULL
  */
 struct ib_cq *rdma_ep_send_cq(const struct rdma_ep *ep)
@@ -537,8 +405,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_send_cq);
 /**
  * rdma_ep_recv_cq() - CQ of an endpoint's receives
  * @ep: endpoint
- *
- * Any context.
  *
  * Return: CQ, or NULL
  */
@@ -554,22 +420,18 @@ EXPORT_SYMBOL_GPL(rdma_ep_recv_cq);
  * rdma_ep_srq() - SRQ of an endpoint
  * @ep: endpoint
  *
- * Any context.
- *
  * Return: the SRQ of rdma_ep_create_srq(), or of the listener that the endpoint came
  * from, or NULL
  */
 struct ib_srq *rdma_ep_srq(const struct rdma_ep *ep)
 {
-	return IS_ERR_OR_NULL(ep) || !ep->srq ? NULL : ep->srq->srq.ibsrq;
+	return IS_ERR_OR_NULL(ep) ? NULL : ulp_ibsrq(ep);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_srq);
 
 /**
  * rdma_ep_channel() - channel of an endpoint's events
  * @ep: endpoint
- *
- * Any context.
  *
  * Return: channel. That of a synchronous endpoint is its own and only good for
  * rdma_ep_get_event()
@@ -586,7 +448,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_channel);
  *
  * The event of the last rdma_ep_connect() or rdma_ep_accept(), or the request that
  * rdma_ep_get_request() made @ep of: parameters, private data, and why the peer has
- * rejected. Valid until the next such call. Any context.
+ * rejected. Valid until the next such call.
  *
  * Return: event, or NULL
  */
@@ -600,8 +462,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_event);
  * rdma_ep_context() - the caller's own pointer
  * @ep: endpoint
  *
- * Any context.
- *
  * Return: what was given to rdma_ep_create() or rdma_ep_set_context()
  */
 void *rdma_ep_context(const struct rdma_ep *ep)
@@ -614,8 +474,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_context);
  * rdma_ep_set_context() - set the caller's own pointer
  * @ep: endpoint
  * @context: for rdma_ep_context()
- *
- * Any context.
  */
 void rdma_ep_set_context(struct rdma_ep *ep, void *context)
 {

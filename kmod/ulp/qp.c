@@ -16,46 +16,23 @@
 #define ULP_LAST_WQE_TIME	HZ
 
 /*
- * The shared PD. The endpoint keeps it, too, from the first use on: consumers destroy
- * their memory regions after the QP.
+ * @pd: the caller's, or NULL: the one that kernel consumers of the device share. The
+ * endpoint, which holds the device, keeps that from the first use on: consumers destroy their
+ * memory regions after the QP.
  */
-static struct ib_pd *ulp_shared_pd(struct rdma_ep *ep)
+static struct ib_pd *ulp_pd(struct rdma_ep *ep, struct ib_pd *pd)
 {
-	struct ib_pd *pd;
-
-	if (!ep->uses_pd) {
+	if (pd)
+		return IS_ERR(pd) || pd->device != ep->ibdev ?
+		       ERR_PTR(-EINVAL) : pd;
+	if (!ep->shared_pd) {
 		pd = ep_dev_get_pd(ep->hold.dev);
 		if (IS_ERR(pd))
 			return pd;
-		ep->uses_pd = true;
+		ep->shared_pd = pd;
 	}
-	return ep_dev_get_pd(ep->hold.dev);
+	return ep->shared_pd;
 }
-
-/* @pd: the caller's, or NULL. The endpoint holds the device. */
-static int ulp_pd_get(struct rdma_ep *ep, struct ib_pd *pd, struct ulp_pd *out)
-{
-	if (pd) {
-		out->pd = pd;
-		return IS_ERR(pd) || pd->device != ep->ibdev ? -EINVAL : 0;
-	}
-	pd = ulp_shared_pd(ep);
-	if (IS_ERR(pd))
-		return PTR_ERR(pd);
-	out->pd = pd;
-	out->dev = ep->hold.dev;
-	return 0;
-}
-
-static void ulp_pd_put(struct ulp_pd *pd)
-{
-	if (pd->dev)
-		ep_dev_put_pd(pd->dev);
-}
-
-/* ------------------------------------------------------------------ */
-/* SRQ                                                                */
-/* ------------------------------------------------------------------ */
 
 static void ulp_srq_event(struct ib_event *event, void *context)
 {
@@ -74,7 +51,8 @@ static void ulp_srq_free(struct kref *ref)
 	struct ulp_srq *srq = container_of(ref, struct ulp_srq, ref);
 
 	ep_res_destroy(&srq->srq.res);
-	ulp_pd_put(&srq->pd);
+	if (srq->shared)
+		ep_dev_put_pd(srq->shared);
 	ep_res_fini(&srq->srq.res);
 	kfree(srq);
 }
@@ -97,21 +75,25 @@ static struct ulp_srq *ulp_srq_new(struct rdma_ep *ep, struct ib_pd *pd,
 	kref_init(&srq->ref);
 	srq->event_handler = attr->event_handler;
 	srq->context = attr->srq_context;
-	ret = ulp_pd_get(ep, pd, &srq->pd);
+	srq->pd = ulp_pd(ep, pd);
+	ret = PTR_ERR_OR_ZERO(srq->pd);
 	if (ret)
-		goto err_free;
+		goto err;
 	init.event_handler = ulp_srq_event;
 	init.srq_context = srq;
-	ret = ep_srq_create(&srq->srq, ep->hold.dev, srq->pd.pd, NULL, &init);
+	ret = ep_srq_create(&srq->srq, ep->hold.dev, srq->pd, NULL, &init);
 	if (ret)
-		goto err_pd;
+		goto err;
+	/* It may outlive the endpoint. (There is a shared PD.) */
+	if (!pd) {
+		ep_dev_get_pd(ep->hold.dev);
+		srq->shared = ep->hold.dev;
+	}
 	attr->attr = srq->srq.attr;
 	return srq;
 
-err_pd:
-	ulp_pd_put(&srq->pd);
+err:
 	ep_res_fini(&srq->srq.res);
-err_free:
 	kfree(srq);
 	return ERR_PTR(ret);
 }
@@ -210,10 +192,6 @@ int rdma_ep_destroy_srq(struct rdma_ep *ep)
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy_srq);
 
-/* ------------------------------------------------------------------ */
-/* QP                                                                 */
-/* ------------------------------------------------------------------ */
-
 /*
  * By the hardware object, whose qp_context is the consumer's: completion handlers
  * find their connection there.
@@ -303,7 +281,6 @@ static void ulp_qp_free_parts(struct ulp_qp *qp)
 		ulp_qp_free_cqs_in_work(qp);
 	else
 		ulp_qp_free_cqs(qp);
-	ulp_pd_put(&qp->pd);
 }
 
 /* One that ib_alloc_cq() has made: others can not be drained. */
@@ -357,7 +334,7 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 	int ret;
 
 	/* The QP may get all that is in the SRQ. */
-	if (!recv && init->srq && init->srq == rdma_ep_srq(ep))
+	if (!recv && init->srq && init->srq == ulp_ibsrq(ep))
 		recv = ep->srq->srq.attr.max_wr;
 	/* How much is in the caller's only the caller knows. */
 	if (!recv && init->srq && !init->recv_cq)
@@ -373,9 +350,9 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 		recv += send;
 		send = 0;
 	}
-	ret = ulp_pd_get(ep, attr->pd, &qp->pd);
-	if (ret)
-		return ret;
+	qp->pd = ulp_pd(ep, attr->pd);
+	if (IS_ERR(qp->pd))
+		return PTR_ERR(qp->pd);
 	ret = ulp_qp_cq(ep, attr, init->recv_cq, recv, &qp->recv_cq,
 			&qp->own_recv_cq);
 	if (!ret)
@@ -403,7 +380,7 @@ static int ulp_qp_init_attr(struct rdma_ep *ep,
 	*init = *given;
 	if (init->cap.max_send_wr > max_wr || init->cap.max_recv_wr > max_wr)
 		return -EINVAL;
-	init->srq = given->srq ?: rdma_ep_srq(ep);
+	init->srq = given->srq ?: ulp_ibsrq(ep);
 	if (IS_ERR(init->srq) ||
 	    (init->srq && init->srq->device != ep->ibdev))
 		return -EINVAL;
@@ -436,7 +413,7 @@ static int ulp_qp_get_drain_ah(struct rdma_ep *ep, struct ulp_qp *qp)
 	gid = sgid->gid;
 	rdma_ah_set_port_num(&attr, ep->port);
 	rdma_ah_set_grh(&attr, &gid, 0, sgid->index, 1, 0);
-	ah = rdma_create_ah(qp->pd.pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
+	ah = rdma_create_ah(qp->pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
 	if (IS_ERR(ah))
 		return PTR_ERR(ah);
 	qp->drain_ah = ah;
@@ -468,7 +445,7 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 	} else if (wanted.max_recv_wr) {
 		init.cap.max_recv_wr += ULP_DRAIN_WR;
 	}
-	ret = ep_qp_create(&qp->qp, ep->hold.dev, qp->pd.pd, NULL, &init,
+	ret = ep_qp_create(&qp->qp, ep->hold.dev, qp->pd, NULL, &init,
 			   ep->caller);
 	if (ret)
 		goto err_parts;
@@ -628,10 +605,13 @@ static void ulp_drain_sq(struct ulp_qp *qp)
  */
 static void ulp_drain_shared(struct ulp_qp *qp)
 {
+	const struct ep_driver_ops *drv = qp->qp.res.dev->ops;
+
 	ulp_drain_sq(qp);
-	ep_rxe_stop_receiving(&qp->qp);
-	/* Hardware says when it has taken its last one. (Not all drivers tell.) */
-	if (!ep_dev_is_soft(qp->qp.ibqp->device))
+	if (drv->stop_receiving)
+		drv->stop_receiving(&qp->qp);
+	/* Hardware reports its last receive. (Not all drivers do.) */
+	if (!ep_dev_has(qp->qp.ibqp->device, EP_CAP_SOFTWARE))
 		wait_for_completion_timeout(&qp->last_wqe, ULP_LAST_WQE_TIME);
 	ulp_drain_sq(qp);
 	ulp_drain_sq(qp);

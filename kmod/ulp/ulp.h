@@ -38,93 +38,48 @@
 int ulp_init(void);
 void ulp_cleanup(void);
 
-/**
- * struct rdma_ep_channel - where events go
- * @ref: owner, endpoints and who waits
- * @lock: protects the rest
- * @events: unread events
- * @wait: woken when there are, and when who waits must look at its endpoint again
- * @nr_eps: endpoints whose events go here
- * @taking: who is taking a request: its endpoint may be one of them soon
- * @closed: will not get any more
- * @private: of a synchronous endpoint
- * @fn: called instead of queueing events
- * @context: for @fn
- */
+/* Where events go. Owner, endpoints and waiting tasks have references. */
 struct rdma_ep_channel {
 	struct kref ref;
 	spinlock_t lock;		/* all but fn and context */
-	struct list_head events;
-	wait_queue_head_t wait;
-	unsigned int nr_eps;
-	unsigned int taking;
-	bool closed;
-	bool private;
-	rdma_ep_event_fn fn;
-	void *context;
+	struct list_head events;	/* unread ones */
+	wait_queue_head_t wait;		/* also woken to look at the endpoint again */
+	unsigned int nr_eps;		/* endpoints whose events go here */
+	unsigned int taking;		/* tasks that take a request: one more endpoint soon */
+	bool closed;			/* gets no more events */
+	bool private;			/* a synchronous endpoint's */
+	rdma_ep_event_fn fn;		/* called instead of queueing events */
+	void *context;			/* for fn */
 };
 
-/**
- * struct ulp_event - an event with what it points to
- * @entry: in rdma_ep_channel.events
- * @pub: what the consumer sees; holds a reference to pub.ep
- * @data: private data
- */
+/* An event and its private data */
 struct ulp_event {
-	struct list_head entry;
-	struct rdma_ep_cm_event pub;
+	struct list_head entry;		/* in rdma_ep_channel.events */
+	struct rdma_ep_cm_event pub;	/* the consumer's part; pub.ep is a reference */
 	u8 data[];
 };
 
-/**
- * struct ulp_pd - PD in use
- * @pd: PD
- * @dev: device whose shared PD it is, or NULL
- */
-struct ulp_pd {
-	struct ib_pd *pd;
-	struct ep_dev *dev;
-};
-
-/**
- * struct ulp_srq - an endpoint's SRQ, and that of its requests
- * @ref: endpoints
- * @srq: the engine's
- * @pd: PD
- * @event_handler: the consumer's
- * @context: for @event_handler
- */
+/* An endpoint's SRQ, and that of its requests. Endpoints have references. */
 struct ulp_srq {
 	struct kref ref;
 	struct ep_srq srq;
-	struct ulp_pd pd;
+	struct ib_pd *pd;
+	struct ep_dev *shared;		/* device whose shared PD is pd (a use), or NULL */
 	void (*event_handler)(struct ib_event *event, void *context);
-	void *context;
+	void *context;			/* the consumer's, as event_handler */
 };
 
-/**
- * struct ulp_qp - an endpoint's QP
- * @ref: endpoint and id
- * @qp: the engine's
- * @pd: PD
- * @drain_ah: where the last send of an unconnected QP goes, or NULL
- * @send_cq: CQ
- * @recv_cq: CQ
- * @own_send_cq: @send_cq was made for it
- * @own_recv_cq: @recv_cq was made for it
- * @last_wqe: it has taken its last receive from an SRQ
- * @event_handler: the consumer's
- */
+/* An endpoint's QP. Endpoint and id have references. */
 struct ulp_qp {
 	struct kref ref;
 	struct ep_qp qp;
-	struct ulp_pd pd;
-	struct ib_ah *drain_ah;
+	struct ib_pd *pd;		/* the caller's, or rdma_ep.shared_pd */
+	struct ib_ah *drain_ah;		/* unconnected QP: destination of its last send */
 	struct ib_cq *send_cq;
 	struct ib_cq *recv_cq;
-	bool own_send_cq;
+	bool own_send_cq;		/* made for it */
 	bool own_recv_cq;
-	struct completion last_wqe;
+	struct completion last_wqe;	/* it has taken its last receive from an SRQ */
 	void (*event_handler)(struct ib_event *event, void *context);
 };
 
@@ -137,67 +92,38 @@ enum {
 	ULP_EP_NEIGH_CHANGED,	/* its peer's address, as far as rdma_cm knows */
 };
 
-/**
- * struct rdma_ep - an endpoint
- * @ref: see above
- * @users: calls that are being made, and 1 until it is destroyed
- * @unused: completed when there are none left
- * @id: communication id
- * @dev: device that it is bound to (holds a reference), or NULL
- * @hold: on @dev
- * @ibdev: the same while it is held, or NULL
- * @port: port of the device
- * @qp_type: of the id
- * @caller: module that made it
- * @context: the consumer's
- * @flags: ULP_EP_*
- * @lock: protects @qp and @srq against concurrent calls
- * @qp: QP or NULL
- * @srq: SRQ or NULL
- * @cq_work: work items that run the completion handlers of @qp
- * @uses_pd: keeps the device's shared PD
- * @request_qp: attributes of a passive endpoint's requests, and of a request; or
- *	NULL
- * @responder_resources: what the peer asked for (of a request)
- * @initiator_depth: the same
- * @deliver: held while events are delivered; protects @channel, and @srq against
- *	requests that are taken
- * @channel: where its events go
- * @last: event that a call has waited for (calls of the owner)
+/*
+ * An endpoint. The accessors read @qp and @ibdev without a lock.
  */
 struct rdma_ep {
 	struct kref ref;
-	refcount_t users;
-	struct completion unused;
+	refcount_t users;		/* calls that are being made, and 1 until its end */
+	struct completion unused;	/* completed when there are none left */
 	struct ep_id id;
-	struct ep_dev *dev;
-	struct ep_hold hold;
-	struct ib_device *ibdev;
+	struct ep_dev *dev;		/* that it is bound to (a reference), or NULL */
+	struct ep_hold hold;		/* on dev */
+	struct ib_device *ibdev;	/* dev's while it is held, or NULL */
 	u32 port;
-	enum ib_qp_type qp_type;
-	const char *caller;
-	void *context;
-	unsigned long flags;
-	struct mutex lock;		/* qp, srq */
+	enum ib_qp_type qp_type;	/* of the id */
+	const char *caller;		/* module that made it */
+	void *context;			/* the consumer's */
+	unsigned long flags;		/* ULP_EP_* */
+	struct mutex lock;		/* making and destroying qp and srq; shared_pd */
 	struct ulp_qp *qp;
-	struct ulp_srq *srq;
-	bool uses_pd;
-	const struct work_struct *cq_work[2];
-	struct rdma_ep_qp_attr *request_qp;
-	u8 responder_resources;
+	struct ulp_srq *srq;		/* (deliver, too, against requests that are taken) */
+	struct ib_pd *shared_pd;	/* of the device, from the first use on */
+	const struct work_struct *cq_work[2]; /* run the completion handlers of qp */
+	struct rdma_ep_qp_attr *request_qp; /* for requests of a passive endpoint, or NULL */
+	u8 responder_resources;		/* of a request: the peer's wish */
 	u8 initiator_depth;
-	struct mutex deliver;		/* channel, srq */
+	struct mutex deliver;		/* channel; held while events are delivered */
 	struct rdma_ep_channel *channel;
-	struct ulp_event *last;
+	struct ulp_event *last;		/* that a call has waited for (the owner's calls) */
 };
 
-/* context.c */
+/* base.c */
 
-/**
- * struct ulp_callback - a task that runs a consumer's callback
- * @entry: in a list of all
- * @task: task
- */
+/* A task that runs a consumer's callback */
 struct ulp_callback {
 	struct list_head entry;
 	const struct task_struct *task;
@@ -208,6 +134,31 @@ void ulp_callback_end(struct ulp_callback *cb);
 int ulp_check_context(const struct rdma_ep *ep, unsigned long caller);
 int ulp_wait_error(long ret);
 bool ulp_stopped(void);
+int ulp_enter_from(struct rdma_ep *ep, unsigned long caller);
+void ulp_exit(struct rdma_ep *ep);
+int ulp_errno(const struct rdma_ep *ep, int ret);
+int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id));
+int ulp_end(struct rdma_ep *ep, int ret);
+int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id);
+int ulp_ep_hold(struct rdma_ep *ep);
+void ulp_ep_put(struct rdma_ep *ep);
+struct ulp_event *ulp_event_new(struct rdma_ep *ep,
+				const struct rdma_cm_event *cm, gfp_t gfp);
+void ulp_event_free(struct ulp_event *ev);
+void ulp_ep_release(struct rdma_ep *ep);
+
+#define ulp_enter(ep)	ulp_enter_from(ep, _RET_IP_)
+
+/* Evaluates @expr, the result of a call, between ulp_enter() and ulp_exit(). */
+#define ulp_entered(ep, expr)						\
+({									\
+	int __err = ulp_enter(ep);					\
+	if (!__err) {							\
+		__err = (expr);						\
+		ulp_exit(ep);						\
+	}								\
+	__err;								\
+})
 
 /* In jiffies, for ulp_wait(). */
 static inline long ulp_timeout(unsigned int timeout_ms)
@@ -237,28 +188,15 @@ static inline long ulp_timeout(unsigned int timeout_ms)
 /* channel.c */
 struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context);
 void ulp_channel_put(struct rdma_ep_channel *chan);
-struct ulp_event *ulp_event_new(struct rdma_ep *ep,
-				const struct rdma_cm_event *cm, gfp_t gfp);
-void ulp_event_free(struct ulp_event *ev);
 int ulp_deliver(struct rdma_ep *ep, struct ulp_event *ev,
 		struct rdma_cm_id *child_id);
 struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 			   long *left);
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new);
-void ulp_detach(struct rdma_ep *ep);
+void ulp_ep_close(struct rdma_ep *ep);
 
 /* ep.c */
-struct rdma_ep *ulp_ep_new(const char *caller);
-void ulp_ep_put(struct rdma_ep *ep);
-int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id);
-int ulp_ep_hold(struct rdma_ep *ep);
 void ulp_ep_end(struct rdma_ep *ep);
-int ulp_enter_from(struct rdma_ep *ep, unsigned long caller);
-void ulp_exit(struct rdma_ep *ep);
-int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id));
-int ulp_end(struct rdma_ep *ep, int ret);
-
-#define ulp_enter(ep)	ulp_enter_from(ep, _RET_IP_)
 
 /* Neither being destroyed nor going away with its device? */
 static inline int ulp_alive(const struct rdma_ep *ep)
@@ -270,9 +208,13 @@ static inline int ulp_alive(const struct rdma_ep *ep)
 	return 0;
 }
 
-/* qp.c */
-extern const struct ep_id_ops ulp_id_ops;
+/* The SRQ of the endpoint, or NULL */
+static inline struct ib_srq *ulp_ibsrq(const struct rdma_ep *ep)
+{
+	return ep->srq ? ep->srq->srq.ibsrq : NULL;
+}
 
+/* qp.c */
 int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr);
 int ulp_create_request_qp(struct rdma_ep *ep);
 void ulp_destroy_qp(struct rdma_ep *ep);

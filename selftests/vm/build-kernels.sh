@@ -112,7 +112,7 @@ build_in_layer()
 	[[ ! -e /boot/vmlinuz-$release ]] ||
 		make -C /src/selftests "INSTALL_PATH=$3" install-scripts || return 1
 	if [[ $name == *-ofed ]] &&
-	   ! grep -q "$ofed/include/rdma/ib_verbs.h" /src/kmod/engine/.caps.o.cmd; then
+	   ! grep -q "$ofed/include/rdma/ib_verbs.h" /src/kmod/drivers/.caps.o.cmd; then
 		echo "error: not built with the headers in $ofed"
 		return 1
 	fi

@@ -13,8 +13,8 @@
 /*
  * Before many ids are destroyed, in the tear-down of a session or a channel: answers a
  * connection request over iWARP, be it in the event queue of a listener or an id of its own.
- * InfiniBand's CM does that when the id is destroyed, one after the other: rxe of Linux 6.1
- * loses MADs if several are on their way when the route goes.
+ * InfiniBand's CM does that when the id is destroyed, one after the other: drivers of Linux
+ * 6.1 may lose MADs if several are in flight when the route is removed.
  */
 void uep_id_refuse(struct uep_obj *obj)
 {

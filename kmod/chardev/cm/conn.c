@@ -9,7 +9,7 @@
 #include "cm.h"
 #include "../verbs/verbs.h"
 
-/* What iw_cm and siw set aside for a request that may wait */
+/* What iw_cm and the driver set aside for a request that may wait */
 #define UEP_IW_REQUEST_BYTES	(512 + 128)
 
 /* What @id takes of them: unless it is bound to a device, it listens on all. */

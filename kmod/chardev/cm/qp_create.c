@@ -112,10 +112,10 @@ static int uep_qp_find_parts(struct uep_cmd *cmd, struct uep_qp *qp,
 	return 0;
 }
 
-/* For READs that peers send, and on siw its own, as many as the device has. */
+/* For outstanding READs, as many as the device has. */
 static u64 uep_qp_read_bytes(const struct ib_device *ibdev, u32 qp_type)
 {
-	u32 size = ep_is_siw(ibdev) ? 2 * 128 : 64;
+	u32 size = ep_driver_of(ibdev)->read_bytes ?: 64;
 	u32 nr = ibdev->attrs.max_qp_rd_atom;
 
 	return qp_type == IB_QPT_RC && nr ? uep_queue_bytes(nr - 1, size) : 0;
@@ -165,15 +165,14 @@ static int uep_qp_create_hw(struct uep_qp *qp, const struct rdma_ep_qp_init *ini
 	};
 	int ret;
 
-	if (!ep_dev_can(ibdev, EP_CAN_INLINE))
+	if (!ep_dev_has(ibdev, EP_CAP_INLINE))
 		attr.cap.max_inline_data = 0;
-	/* See uep_siw_split(). */
-	if (ep_is_siw(ibdev) && attr.cap.max_send_sge == 1)
+	if (ep_dev_has(ibdev, EP_CAP_SPLIT_SEND) && attr.cap.max_send_sge == 1)
 		attr.cap.max_send_sge = 2;
 
 	ret = ep_qp_create(&qp->qp, qp->obj.dev, qp->pd->pd.ibpd, &uep_qp_res_ops, &attr,
 			   KBUILD_MODNAME);
-	if (!ret && !ep_dev_can(ibdev, EP_CAN_INLINE))
+	if (!ret && !ep_dev_has(ibdev, EP_CAP_INLINE))
 		qp->qp.cap.max_inline_data = 0;
 	return ret;
 }
@@ -188,7 +187,7 @@ static int uep_qp_init_queues(struct uep_qp *qp)
 	qp->key = uep_qp_key(qp);
 	qp->sq.qp_num = qp->qp.qp_num;
 	qp->rq.qp_num = qp->qp.qp_num;
-	qp->sq.reads_apart = ep_is_siw(qp->obj.dev->ibdev);
+	qp->sq.reads_apart = ep_dev_has(qp->obj.dev->ibdev, EP_CAP_READS_APART);
 	ret = uep_wq_init(&qp->sq, s, uep_qp_sq_slots(qp->qp.cap.max_send_wr), true);
 	if (ret)
 		return ret;
@@ -236,7 +235,7 @@ static struct uep_qp *uep_qp_build(struct uep_cmd *cmd, struct rdma_ep_qp_init *
 	u64 bytes;
 	int ret;
 
-	if ((init->qp_type == IB_QPT_XRC_INI && !ep_dev_can(ibdev, EP_CAN_XRC)) ||
+	if ((init->qp_type == IB_QPT_XRC_INI && !ep_dev_has(ibdev, EP_CAP_XRC)) ||
 	    (init->qp_type != IB_QPT_RC && rdma_protocol_iwarp(ibdev, 1)))
 		return ERR_PTR(-EOPNOTSUPP);
 	if (id && !ep_id_suits_qp(&id->id, init->qp_type))

@@ -41,7 +41,7 @@ void uep_session_put(struct uep_session *s)
  * Executes the work of a file that has been closed. Ports and memory are free again when
  * the last close() or munmap() returns, or when the parent learns that the task is dead.
  * That may take long, and another user's task may only have been sent the file, or have
- * looked at it. (Not in the task itself: siw takes its signals away.)
+ * looked at it. (Not in the task itself: a driver may take its signals away.)
  * The caller keeps the work's memory. Returns false if it was queued already.
  */
 bool uep_session_run(struct uep_session *s, struct work_struct *work)

@@ -70,7 +70,7 @@ static int uep_ah_create_hw(struct uep_ah *ah, const struct ib_uverbs_ah_attr *u
 	ah->ibah = rdma_create_user_ah(ah->pd->pd.ibpd, &attr, NULL);
 	if (IS_ERR(ah->ibah)) {
 		ret = PTR_ERR(ah->ibah);
-		ep_res_abort(&ah->res);
+		ep_res_uncharge(&ah->res);
 		goto out;
 	}
 	ep_res_add(&ah->res);

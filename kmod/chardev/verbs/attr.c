@@ -169,7 +169,7 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 		return -EINVAL;
 	if ((*mask & IB_QP_QKEY) && (src->qkey & IB_QP_SET_QKEY) && !ep_compat_qkey_allowed(ibdev))
 		return -EPERM;
-	/* rxe keeps the upper bits, and sends to the number without them. */
+	/* Drivers may keep the upper bits, and send to the number without them. */
 	if ((*mask & IB_QP_DEST_QPN) && src->dest_qp_num > 0xffffff)
 		return -EINVAL;
 

@@ -115,10 +115,11 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_
 	int ret;
 
 	/*
-	 * A READ of siw's that is cut off when it is its turn completes twice: there
+	 * A READ that is cut off when it is its turn may complete twice: there
 	 * must be room for one of each QP that has room for any. (uep_cq_granted())
 	 */
-	if (ep_is_siw(dev->ibdev) && cqe <= dev->ibdev->attrs.max_cqe)
+	if (ep_dev_has(dev->ibdev, EP_CAP_READ_TWICE) &&
+	    cqe <= dev->ibdev->attrs.max_cqe)
 		attr.cqe = min_t(u32, 2 * cqe, dev->ibdev->attrs.max_cqe);
 	hw = kzalloc(sizeof(*hw), GFP_KERNEL_ACCOUNT);
 	if (!hw)
@@ -143,7 +144,8 @@ u32 uep_cq_granted(const struct uep_cq *cq)
 {
 	const struct uep_cq_hw *hw = cq->hw;
 
-	return ep_is_siw(hw->cq.res.dev->ibdev) ? max(hw->wanted, hw->cq.cqe / 2) : hw->cq.cqe;
+	return ep_dev_has(hw->cq.res.dev->ibdev, EP_CAP_READ_TWICE) ?
+	       max(hw->wanted, hw->cq.cqe / 2) : hw->cq.cqe;
 }
 
 /*
@@ -159,7 +161,7 @@ static bool uep_cq_hw_renew(struct uep_cq_hw *hw)
 	if (ep_dev_enter(hw->cq.res.dev, &idx))
 		return false;
 	mutex_lock(&hw->poll_lock);
-	if (!ep_dev_is_soft(hw->cq.ibcq->device))
+	if (!ep_dev_has(hw->cq.ibcq->device, EP_CAP_SOFTWARE))
 		left = 0;
 	while (!empty && left && !hw->worn) {
 		n = ib_poll_cq(hw->cq.ibcq, UEP_POLL_BATCH, hw->wc);
@@ -376,7 +378,7 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	if (arg->cqe < cq->nr_held || arg->cqe > ibcq->device->attrs.max_cqe)
 		goto out_unlock;
 	ret = -EOPNOTSUPP;
-	if (!ep_dev_can(ibcq->device, EP_CAN_RESIZE_CQ))
+	if (!ep_dev_has(ibcq->device, EP_CAP_RESIZE_CQ))
 		goto out_unlock;
 	cq->hw->worn = true;
 	ret = ep_compat_resize_cq(ibcq, arg->cqe);

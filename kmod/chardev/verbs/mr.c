@@ -16,9 +16,7 @@ static void uep_mr_destroy_hw(struct ep_res *res)
 	xa_erase(&mr->pd->mrs, mr->ibmr->lkey);
 	/* A QP that has failed may keep it. */
 	atomic_inc(&mr->pd->nr_deregs);
-	ep_rxe_dereg_begin(res->dev);
-	WARN_ON_ONCE(ib_dereg_mr(mr->ibmr));
-	ep_rxe_dereg_end(res->dev);
+	WARN_ON_ONCE(ep_mr_dereg(res->dev, mr->ibmr));
 	atomic_dec(&mr->pd->nr_deregs);
 	mr->ibmr = NULL;
 	uep_uncharge_pages(mr->obj.session, mr->nr_pages);
@@ -85,6 +83,7 @@ static u64 uep_mr_nr_pages(u64 addr, u64 length)
 /* This and the next: what ib_reg_user_mr() leaves to its caller. */
 static int uep_mr_check_range(struct ib_device *ibdev, u64 addr, u64 length, u64 iova)
 {
+	const struct ep_driver_ops *drv = ep_driver_ops_of(ibdev);
 	u64 end;
 
 	/* (Drivers put addresses and lengths into a long.) */
@@ -96,17 +95,10 @@ static int uep_mr_check_range(struct ib_device *ibdev, u64 addr, u64 length, u64
 	if ((addr & ~PAGE_MASK) != (iova & ~PAGE_MASK))
 		return -EINVAL;
 	/* Others ignore iova when they check an lkey. */
-	if (iova != addr && !ep_dev_can(ibdev, EP_CAN_MAP_IOVA))
+	if (iova != addr && !ep_dev_has(ibdev, EP_CAP_MAP_IOVA))
 		return -EINVAL;
-	/* siw counts in an int, and allocates for all pages before any is there. */
-	if (ep_is_siw(ibdev) && length >> PAGE_SHIFT > totalram_pages())
-		return uep_mr_too_large(addr, length);
-	/*
-	 * rxe has 16 bytes for each page, in one piece, and the core warns of too large
-	 * ones. (Early 6.12 had not; nothing tells.)
-	 */
-	if (EP_COMPAT_RXE_WORKS && ep_is_rxe(ibdev) &&
-	    uep_mr_nr_pages(addr, length) > KMALLOC_MAX_SIZE / 16)
+	if (drv->max_mr_pages &&
+	    uep_mr_nr_pages(addr, length) > drv->max_mr_pages())
 		return uep_mr_too_large(addr, length);
 	return 0;
 }
@@ -122,7 +114,7 @@ static int uep_mr_check_access(struct ib_device *ibdev, u32 *access)
 	if (*access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |
 			IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC | EP_COMPAT_ACCESS_FLUSH))
 		return -EINVAL;
-	if (!ep_dev_is_soft(ibdev))
+	if (!ep_dev_has(ibdev, EP_CAP_SOFTWARE))
 		*access |= hints & IB_ACCESS_RELAXED_ORDERING;
 	return ib_check_mr_access(ibdev, *access);
 }
@@ -130,7 +122,7 @@ static int uep_mr_check_access(struct ib_device *ibdev, u32 *access)
 /* Drivers whose registration must not be used are named in the log. */
 static int uep_mr_check_driver(struct ib_device *ibdev)
 {
-	if (ibdev->ops.reg_user_mr && ep_dev_can(ibdev, EP_CAN_REG_MR))
+	if (ibdev->ops.reg_user_mr && ep_dev_has(ibdev, EP_CAP_REG_MR))
 		return 0;
 	pr_notice_ratelimited(KBUILD_MODNAME ": %s: its driver cannot register user memory for the kernel\n",
 			      ibdev->name);
@@ -181,7 +173,7 @@ static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_reg_mr *arg)
 err_mr:
 	ib_dereg_mr(mr->ibmr);
 err_res:
-	ep_res_abort(&mr->res);
+	ep_res_uncharge(&mr->res);
 err_pages:
 	uep_uncharge_pages(mr->obj.session, mr->nr_pages);
 	return ret;
@@ -290,7 +282,7 @@ static int uep_mr_check_rereg(struct uep_mr *mr, struct ib_device *ibdev,
 {
 	int ret = 0;
 
-	if (!ibdev->ops.rereg_user_mr || !ep_dev_can(ibdev, EP_CAN_REREG_MR))
+	if (!ibdev->ops.rereg_user_mr || !ep_dev_has(ibdev, EP_CAP_REREG_MR))
 		return -EOPNOTSUPP;
 	if (arg->flags & RDMA_EP_REREG_ACCESS)
 		ret = uep_mr_check_access(ibdev, &arg->access);

@@ -230,7 +230,8 @@ static int uep_cq_poll(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc, u32 *n
  */
 static bool uep_cq_arm_itself(struct uep_cq *cq)
 {
-	if (cq->manual || !ep_dev_is_soft(cq->hw->cq.ibcq->device))
+	if (cq->manual ||
+	    !ep_dev_has(cq->hw->cq.ibcq->device, EP_CAP_SOFTWARE))
 		return false;
 	WRITE_ONCE(cq->by_itself, true);
 	WRITE_ONCE(cq->hw->armed, true);
@@ -244,8 +245,8 @@ static bool uep_cq_arm_itself(struct uep_cq *cq)
  * and taking at the same time. cq->hw->poll_lock is held. Returns 0, or why nothing
  * could be put there.
  *
- * The CQ is looked at again after it has been armed. siw's answer to
- * IB_CQ_REPORT_MISSED_EVENTS is not certain: it reads how much there is without the
+ * The CQ is looked at again after it has been armed. A driver's answer to
+ * IB_CQ_REPORT_MISSED_EVENTS is not certain: it may read how much there is without the
  * lock under which its completions are added and notified. Polling takes that lock,
  * so what has not been found will be notified.
  */
@@ -394,7 +395,7 @@ int uep_poll_cq(struct uep_cmd *cmd)
 	return ret < 0 && !arg->num ? ret : 0;
 }
 
-/* How long rxe may take for a completion */
+/* How long a device may take for a completion */
 #define UEP_DISARM_TIME		(HZ / 2)
 
 /* Of a QP that is in no list. */
@@ -441,8 +442,8 @@ out:
 }
 
 /*
- * rxe that has been told to notify of whatever comes next does so, though it is told
- * later that solicited completions are enough. So something comes, unless the user has
+ * A driver with EP_CAP_STICKY_NOTIFY notifies of the next completion, also after a later
+ * request for solicited completions only. So a completion comes, unless the user has
  * asked for it: another CQ object may have used the hardware CQ before. (It is empty, or it
  * would have notified.) hw->poll_lock is held.
  */
@@ -455,7 +456,8 @@ static void uep_cq_disarm(struct uep_cq *cq)
 	if (!READ_ONCE(cq->hw->armed) || READ_ONCE(cq->asked) ||
 	    (cq->ring.shared && READ_ONCE(cq->ring.shared->armed)) || ep_dev_enter(dev, &srcu))
 		return;
-	pd = ep_is_rxe(dev->ibdev) ? ib_alloc_pd(dev->ibdev, 0) : NULL;
+	pd = ep_dev_has(dev->ibdev, EP_CAP_STICKY_NOTIFY) ?
+	     ib_alloc_pd(dev->ibdev, 0) : NULL;
 	if (!IS_ERR_OR_NULL(pd)) {
 		uep_cq_complete_once(cq->hw, pd);
 		ib_dealloc_pd(pd);

@@ -105,7 +105,7 @@ again:
 	if (*err)
 		return 0;
 	/*
-	 * _bh: rxe of Linux 6.1 hands a kernel consumer's sends to a tasklet,
+	 * _bh: a driver of Linux 6.1 hands a kernel consumer's sends to a tasklet,
 	 * which runs when the lock is dropped instead of some time later.
 	 */
 	spin_lock_bh(&wq->lock);

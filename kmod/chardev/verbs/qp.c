@@ -184,7 +184,7 @@ void uep_qp_learn_port(struct uep_qp *qp, u32 port)
 
 	qp->max_msg_size = dev->max_msg_sz[port];
 	qp->iwarp = rdma_protocol_iwarp(dev->ibdev, port);
-	qp->siw = ep_is_siw(dev->ibdev);
+	qp->prepare_send = dev->ops->prepare_send;
 }
 
 /* The session's QP of that number on the device, with a reference, or NULL. */

@@ -32,7 +32,7 @@ static void uep_device_to_user(struct rdma_ep_device *dst, struct ep_dev *dev)
 
 	memset(dst, 0, sizeof(*dst));
 	dst->dev_index = dev->index;
-	if (ep_dev_can(ibdev, EP_CAN_REG_MR))
+	if (ep_dev_has(ibdev, EP_CAP_REG_MR))
 		dst->flags |= RDMA_EP_DEVICE_USER_MR;
 	if (ibdev->ops.alloc_xrcd)
 		dst->flags |= RDMA_EP_DEVICE_XRC;
@@ -76,8 +76,8 @@ int uep_query_devices(struct uep_cmd *cmd)
 /*
  * Capabilities that can be had here, or that say something of what happens by itself.
  * Of others the device may have some that are not for kernel consumers, or that no command
- * asks for: they are not told. So of rxe's FLUSH and ATOMIC WRITE, as it takes no
- * address and no key from a kernel consumer's request (init_send_wr()).
+ * asks for: they are not told. So of FLUSH and ATOMIC WRITE, as drivers take no
+ * address and no key from a kernel consumer's request.
  */
 #define UEP_DEVICE_CAPS						\
 	(IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |	\
@@ -92,7 +92,7 @@ static u64 uep_device_caps(const struct ib_device *ibdev)
 {
 	u64 offered = UEP_DEVICE_CAPS;
 
-	if (ibdev->ops.alloc_xrcd && ep_dev_can(ibdev, EP_CAN_XRC))
+	if (ibdev->ops.alloc_xrcd && ep_dev_has(ibdev, EP_CAP_XRC))
 		offered |= IB_DEVICE_XRC;
 	return ibdev->attrs.device_cap_flags & offered;
 }

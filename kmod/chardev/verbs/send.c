@@ -65,31 +65,6 @@ static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
 	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ? -EOPNOTSUPP : -EINVAL);
 }
 
-#define UEP_SIW_SHORT	32	/* siw's MAX_HDR_INLINE */
-
-/*
- * Of so short a message of one entry siw copies the data next to its header, and where
- * it goes on in the next page, it takes what is behind the first one: somebody else's. (SIW-16)
- */
-static bool uep_siw_miscopies(u64 addr, u64 len)
-{
-	return len <= UEP_SIW_SHORT && offset_in_page(addr) + len > PAGE_SIZE;
-}
-
-/* Each page's in an entry of its own: more than one siw takes another way. */
-static void uep_siw_split(struct ib_send_wr *wr, struct ib_sge *sge)
-{
-	u32 len = PAGE_SIZE - offset_in_page(wr->sg_list->addr);
-
-	sge[0] = *wr->sg_list;
-	sge[1] = *wr->sg_list;
-	sge[0].length = len;
-	sge[1].addr += len;
-	sge[1].length -= len;
-	wr->sg_list = sge;
-	wr->num_sge = 2;
-}
-
 /*
  * The data of one send: entries, or bytes to be sent inline. @sge: for two entries that
  * are not the user's.
@@ -109,7 +84,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 		data = uep_post_next(buf, ALIGN((u64)u->inline_len, 8));
 		if (!data)
 			return -EINVAL;
-		/* siw gets stuck on inline sends without data. */
+		/* Drivers may get stuck on inline sends without data. */
 		if (!u->inline_len) {
 			wr->send_flags &= ~IB_SEND_INLINE;
 			return 0;
@@ -142,13 +117,8 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 	}
 	if (qp->iwarp && op->sink && n != 1)
 		return -EINVAL;
-	/* The peer's, who is likely to be siw as well, would be as wrong. */
-	if (qp->siw && op->sink && uep_siw_miscopies(u->remote_addr, total))
-		return -EINVAL;
 	wr->sg_list = data;
 	wr->num_sge = n;
-	if (qp->siw && n == 1 && !op->sink && uep_siw_miscopies(wr->sg_list->addr, total))
-		uep_siw_split(wr, sge);
 	return 0;
 }
 
@@ -194,32 +164,6 @@ static int uep_send_ud(struct uep_qp *qp, const struct rdma_ep_send_wr *u,
 	return 0;
 }
 
-/*
- * siw takes these into its queue and then neither sends them nor lets go of them, so
- * that nothing after them is sent: a READ behind a fence, or where no READs were agreed
- * on; data of the request's own next to a key. (SIW-21)
- */
-static int uep_send_check_siw(struct uep_qp *qp, const struct uep_send_op *op, u32 flags)
-{
-	bool read = op->rdma && op->sink;
-	struct ib_qp_init_attr init = {};
-	struct ib_qp_attr attr = {};
-	int ret;
-
-	if (((flags & IB_SEND_FENCE) && read) || ((flags & IB_SEND_INLINE) && op->imm))
-		return -EINVAL;
-	if (!read || READ_ONCE(qp->reads))
-		return 0;
-	ret = ep_qp_query(&qp->qp, &attr, IB_QP_MAX_DEST_RD_ATOMIC, &init);
-	if (ret)
-		return ret;
-	/* (It tells the one limit for the other.) */
-	if (!attr.max_dest_rd_atomic)
-		return -EINVAL;
-	WRITE_ONCE(qp->reads, true);
-	return 0;
-}
-
 /* Checks one send, which is the next of the batch. In any case b->ah[b->nr] is set. */
 int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_batch *b)
 {
@@ -235,9 +179,6 @@ int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_ba
 	op = uep_send_op(qp, u->opcode);
 	if (IS_ERR(op))
 		return PTR_ERR(op);
-	ret = qp->siw ? uep_send_check_siw(qp, op, u->send_flags) : 0;
-	if (ret)
-		return ret;
 
 	memset(k, 0, sizeof(*k));
 	k->wr.opcode = u->opcode;
@@ -258,8 +199,10 @@ int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_ba
 	}
 	b->wr_id[b->nr] = u->wr_id;
 	/* Last: the record's place in the buffer is behind us from here on. */
-	return uep_send_data(qp, op, u, buf, &k->wr,
-			     b->sge[b->nr]) ?:
-	       (qp->qp.type == IB_QPT_UD ?
-		uep_send_ud(qp, u, &k->ud, &b->ah[b->nr]) : 0);
+	ret = uep_send_data(qp, op, u, buf, &k->wr, b->sge[b->nr]);
+	if (!ret && qp->prepare_send)
+		ret = qp->prepare_send(&qp->qp, &k->wr, u->send_flags, b->sge[b->nr]);
+	if (!ret && qp->qp.type == IB_QPT_UD)
+		ret = uep_send_ud(qp, u, &k->ud, &b->ah[b->nr]);
+	return ret;
 }

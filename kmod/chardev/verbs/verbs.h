@@ -182,7 +182,7 @@ struct uep_wq_order {
  * @size: number of @slots of an order, or how many there will be
  * @ordered: send queue: completes in order, and only signalled requests
  *	announce it
- * @reads_apart: READs complete in an order of their own (siw): they have slots of
+ * @reads_apart: READs complete in an order of their own: they have slots of
  *	their own, behind the others
  * @dead: the queue is being destroyed: no more posts
  * @order: what completes in the order of posting: READs with @reads_apart, all the rest
@@ -375,8 +375,7 @@ int uep_query_srq(struct uep_cmd *cmd);
  * @key: index in uep_session.qps
  * @hw_key: index in uep_cq.qps, kept when the hardware object goes
  * @iwarp: iWARP rules apply to work requests
- * @siw: the driver is siw, whose queue can get stuck
- * @reads: siw: it is certain that READs were agreed on
+ * @prepare_send: the driver's, or NULL (&struct ep_driver_ops)
  * @max_msg_size: longest message of the port
  * @max_sge_rd: entries of one RDMA READ
  * @async: asynchronous events
@@ -395,8 +394,8 @@ struct uep_qp {
 	unsigned long key;
 	unsigned long hw_key;
 	bool iwarp;
-	bool siw;
-	bool reads;
+	int (*prepare_send)(struct ep_qp *qp, struct ib_send_wr *wr, u32 flags,
+			    struct ib_sge *spare);
 	u32 max_msg_size;
 	u32 max_sge_rd;
 	struct uep_node async;

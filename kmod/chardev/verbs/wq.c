@@ -261,8 +261,8 @@ void uep_wq_pop(struct uep_wq *wq, u64 cookie)
 }
 
 /*
- * Everything up to a completed send of an order has completed, too; but siw may say of
- * what could not be sent any more before it says what has become of those before it.
+ * Everything up to a completed send of an order has completed, too; but a driver may
+ * report a send that it could not send any more before those posted earlier.
  */
 static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The drivers, by their sources of Linux 6.1, 6.12 and 7.2: what each does for a kernel
+ * consumer that brings user memory. A driver that is not in the table does none of it.
+ * Those that are known not to be fit:
+ *
+ *  irdma	looks into the missing udata when it registers user memory
+ *  mthca	the same
+ *  hns		takes a missing udata for kernel memory, and registers the wrong pages
+ *  efa		makes no queues for the kernel
+ *  usnic	the same
+ *  bng_re	the same
+ */
+#include "drivers.h"
+
+/* Of enum rdma_driver_id, which is uverbs' ABI; not in all headers */
+#define EP_DRIVER_MANA	20
+#define EP_DRIVER_IONIC	21
+
+#define EP_CAPS_MAP	(EP_CAP_REG_MR | EP_CAP_MAP_IOVA)
+
+static const struct ep_driver ep_drivers[] = {
+	[RDMA_DRIVER_RXE] = {
+		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_INLINE |
+			EP_CAP_RESIZE_CQ | EP_CAP_SOFTWARE |
+			EP_CAP_STICKY_NOTIFY |
+			EP_CAP_MCAST_ALONE,	/* RXE-10 */
+		.ops = &ep_rxe_ops,
+	},
+	[RDMA_DRIVER_SIW] = {
+		.caps = EP_CAP_REG_MR | EP_CAP_INLINE | EP_CAP_SOFTWARE |
+			EP_CAP_READS_APART | EP_CAP_READ_TWICE |
+			EP_CAP_SPLIT_SEND | EP_CAP_NO_RESET | EP_CAP_NO_SQD |
+			EP_CAP_QP_PINS_MODULE |	/* SIW-22 */
+			EP_CAP_LISTEN_ANY_NET,	/* IWCM-03 */
+		/* It counts the bytes of a message in eight bits, its own four among them. */
+		.max_private_data = U8_MAX - 4,
+		/* READs of the peer, and its own */
+		.read_bytes = 2 * 128,
+		.ops = &ep_siw_ops,
+	},
+	[RDMA_DRIVER_MLX5] = {
+		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_INLINE |
+			EP_CAP_RESIZE_CQ | EP_CAP_XRC,
+	},
+	[RDMA_DRIVER_MLX4] = {
+		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_RESIZE_CQ,
+	},
+	[RDMA_DRIVER_CXGB4] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	[RDMA_DRIVER_BNXT_RE] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	[RDMA_DRIVER_OCRDMA] = { .caps = EP_CAPS_MAP | EP_CAP_RESIZE_CQ },
+	[RDMA_DRIVER_QEDR] = {
+		.caps = EP_CAPS_MAP | EP_CAP_INLINE | EP_CAP_XRC,
+	},
+	[RDMA_DRIVER_VMW_PVRDMA] = { .caps = EP_CAPS_MAP },
+	[RDMA_DRIVER_ERDMA] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	[RDMA_DRIVER_HFI1] = {
+		.caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ | EP_CAP_MTU_10240,
+	},
+	[RDMA_DRIVER_QIB] = { .caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ },
+	/* 7.2 only. It has no SRQs, and takes lkey 0 for all memory. */
+	[EP_DRIVER_IONIC] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	/* Kernel consumers get UD QPs only. */
+	[EP_DRIVER_MANA] = { .caps = EP_CAPS_MAP },
+};
+
+/* Before the first device is added */
+int ep_drivers_init(void)
+{
+	ep_drivers_register(ep_drivers, ARRAY_SIZE(ep_drivers));
+	return ep_rxe_init();
+}
+
+/* After the last id and device have been destroyed */
+void ep_drivers_exit(void)
+{
+	ep_rxe_exit();
+	ep_siw_exit();
+}
