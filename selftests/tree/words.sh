@@ -22,7 +22,7 @@ ENFORCE_COMMENTS=no
 ENFORCE_MANUAL=no
 LIMIT=2
 # Subjects of later commits are "area: imperative object".
-BASE=0b09ea1a38504139fc098126bedf91e449cd1a15
+BASE=653c269
 
 HABITS=(who what nobody speak "can not" verbless)
 CLASSES=(kmod uapi lib tools selftests documents manual)
