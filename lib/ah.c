@@ -40,11 +40,7 @@ LEP_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 		return EINVAL;
 	if (!lep_ours(ah->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_ah, ah);
-	if (lep_obj_destroy(lep_to_ctx(ah->context)->session, RDMA_EP_OBJ_AH, ah->handle,
-			    NULL, NULL))
-		return errno;
-	free(ah);
-	return 0;
+	return lep_obj_destroy_free(ah->context, RDMA_EP_OBJ_AH, ah->handle, ah);
 }
 
 /* The index of a GID of that type, or -1 and errno. */

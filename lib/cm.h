@@ -98,6 +98,8 @@ bool lep_channel_inherited(const struct rdma_event_channel *channel);
 void lep_channel_destroy(struct rdma_event_channel *channel);
 struct lep_id *lep_id_alloc(struct lep_session *session, void *context, int ps,
 			    enum ibv_qp_type qp_type);
+struct lep_id *lep_id_alloc_sync(struct lep_session *session, void *context, int ps,
+				 enum ibv_qp_type qp_type);
 void lep_id_free(struct lep_id *id);
 int lep_id_set_info(struct lep_id *id, const struct rdma_ep_id_info *info);
 int lep_id_query(struct lep_id *id, struct rdma_ep_query_id *cmd);
@@ -171,6 +173,7 @@ bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *record,
 		    struct lep_id *child, struct rdma_event_channel *channel);
 int lep_channel_get_event(struct rdma_event_channel *channel,
 			  struct rdma_cm_event **event);
+int lep_event_status(const struct rdma_cm_event *event);
 int lep_id_await_event(struct lep_id *id);
 int lep_id_write_event(struct lep_id *id, uint32_t event, int status,
 		       uint64_t arg);

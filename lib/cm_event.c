@@ -334,16 +334,14 @@ int lep_await_ioctl(struct lep_await *wait, unsigned long request, void *cmd)
 	return lep_err(wait->error);
 }
 
-/* The result of a call that has ended with the event that the id shows. */
-static int event_status(const struct lep_id *id)
+/* The result of a call that ends with the event. */
+int lep_event_status(const struct rdma_cm_event *event)
 {
-	int status = id->id.event->status;
-
-	if (!status)
+	if (!event->status)
 		return 0;
-	if (id->id.event->event == RDMA_CM_EVENT_REJECTED)
+	if (event->event == RDMA_CM_EVENT_REJECTED)
 		return lep_err(ECONNREFUSED);
-	return lep_err(status < 0 ? -status : status);
+	return lep_err(abs(event->status));
 }
 
 /*
@@ -356,7 +354,7 @@ int lep_id_await_event(struct lep_id *id)
 		return 0;
 	lep_id_drop_event(id);
 	return lep_channel_get_event(id->id.channel, &id->id.event) ?
-		-1 : event_status(id);
+		-1 : lep_event_status(id->id.event);
 }
 
 /* The same after lep_call_await(). */
@@ -365,7 +363,7 @@ int lep_await_finish(struct lep_await *wait)
 	if (!wait->event)
 		return lep_id_await_event(wait->id);
 	if (show_event(wait))
-		return event_status(wait->id);
+		return lep_event_status(wait->id->id.event);
 	/* After a signal, the kernel itself continues a wait that is to continue. */
 	return wait->error ? lep_err(wait->error) : lep_id_await_event(wait->id);
 }

@@ -16,32 +16,27 @@ int lep_id_create(struct rdma_event_channel *channel, void *context, int ps,
 
 	if (lep_session_get_cm(&session))
 		return -1;
-	id = lep_id_alloc(session, context, ps, qp_type);
+	id = channel ? lep_id_alloc(session, context, ps, qp_type) :
+		       lep_id_alloc_sync(session, context, ps, qp_type);
 	if (!id)
 		return -1;
 	if (channel) {
 		id->id.channel = channel;
 		cmd.channel_fd = channel->fd;
 	} else {
-		id->id.channel = lep_channel_alloc();
-		if (!id->id.channel)
-			goto err;
-		id->sync = true;
 		cmd.flags = RDMA_EP_ID_PRIVATE_CHANNEL;
 	}
 
 	cmd.uid = (uintptr_t)id;
-	if (lep_call(session, CREATE_ID, &cmd))
-		goto err;
+	if (lep_call(session, CREATE_ID, &cmd)) {
+		lep_id_free(id);
+		return -1;
+	}
 	id->handle = cmd.id;
 	if (id->sync)
 		id->id.channel->fd = cmd.channel_fd;
 	*out = id;
 	return 0;
-
-err:
-	lep_id_free(id);
-	return -1;
 }
 
 /* After the kernel has destroyed it: waits for the acknowledgment of all its events. */

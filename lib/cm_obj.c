@@ -58,6 +58,22 @@ struct lep_id *lep_id_alloc(struct lep_session *session, void *context, int ps,
 	return id;
 }
 
+/* The same with a private channel, for synchronous operation. */
+struct lep_id *lep_id_alloc_sync(struct lep_session *session, void *context, int ps,
+				 enum ibv_qp_type qp_type)
+{
+	struct lep_id *id = lep_id_alloc(session, context, ps, qp_type);
+
+	if (!id)
+		return NULL;
+	id->id.channel = lep_channel_alloc();
+	id->sync = id->id.channel;
+	if (id->sync)
+		return id;
+	lep_id_free(id);
+	return NULL;
+}
+
 /* Frees the memory only, and the private channel of a synchronous id. */
 void lep_id_free(struct lep_id *id)
 {

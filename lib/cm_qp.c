@@ -110,16 +110,9 @@ int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 	if (!attr->srq)
 		attr->srq = id->srq;
 
-	if (ex ? lep_qp_build_begin_ex(&build, &cmd.init, pd, ex, true) :
-		 lep_qp_build_begin(&build, &cmd.init, pd, attr, true))
+	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, ex, true) ||
+	    lep_qp_build_create(&build, ours->session, &cmd, ours->handle, xrcd))
 		return -1;
-	if (xrcd)
-		cmd.init.pd = lep_xrcd_handle(xrcd);
-	cmd.id = ours->handle;
-	if (lep_call(ours->session, CREATE_QP, &cmd)) {
-		lep_qp_build_abort(&build);
-		return -1;
-	}
 	lep_id_finish_qp(ours, &build, &cmd.init, pd, attr);
 	/* From now on ECE is this QP's, which has none: see ibv_query_ece(). */
 	memset(&ours->local_ece, 0, sizeof(ours->local_ece));

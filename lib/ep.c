@@ -117,7 +117,7 @@ static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 	if (make_qp) {
 		cmd.flags |= RDMA_EP_EP_CREATE_QP;
 		attr->qp_type = res->ai_qp_type;
-		if (lep_qp_build_begin(&build, &cmd.qp, pd, attr, true))
+		if (lep_qp_build_begin(&build, &cmd.qp, pd, attr, NULL, true))
 			return -1;
 	}
 
@@ -293,13 +293,11 @@ LEP_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res
 		if (resolve_with_path(id, res))
 			goto err;
 	} else {
-		id = lep_id_alloc(session, NULL, res->ai_port_space,
-				  res->ai_qp_type);
+		id = lep_id_alloc_sync(session, NULL, res->ai_port_space,
+				       res->ai_qp_type);
 		if (!id)
 			return -1;
-		id->id.channel = lep_channel_alloc();
-		id->sync = id->id.channel;
-		if (!id->sync || (!passive && save_connect(id, res)) ||
+		if ((!passive && save_connect(id, res)) ||
 		    create_at_once(id, res, pd, attr))
 			goto err;
 	}
@@ -331,9 +329,8 @@ static int request_from_event(struct rdma_cm_id *listen,
 	listen->event = event;
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		return lep_err(ECONNREFUSED);
-	if (event->status)
-		return lep_err(event->status < 0 ? -event->status :
-			       event->status);
+	if (lep_event_status(event))
+		return -1;
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return lep_err(EINVAL);
 	listen->event = NULL;
@@ -453,7 +450,7 @@ static int get_at_once(struct lep_id *listener,
 		req.attr = *saved;
 		req.cmd.flags |= RDMA_EP_EP_CREATE_QP;
 		if (lep_qp_build_begin(&req.build, &req.cmd.qp, listener->id.pd,
-				       &req.attr, true))
+				       &req.attr, NULL, true))
 			goto err;
 	}
 	if (!lep_ioctl_cancelable(listener->session->fd, RDMA_EP_IOC_GET_REQUEST,

@@ -30,6 +30,16 @@ static inline bool lep_has_xrc(const struct ibv_context *context)
 	return lep_to_dev(context->device)->has_xrc;
 }
 
+/* Destroys an object that has no events, and frees its structure; 0 or an errno. */
+static inline int lep_obj_destroy_free(struct ibv_context *context, uint32_t type,
+				       uint32_t handle, void *obj)
+{
+	if (lep_obj_destroy(lep_to_ctx(context)->session, type, handle, NULL, NULL))
+		return errno;
+	free(obj);
+	return 0;
+}
+
 struct ibv_context *lep_context_open(struct lep_session *session,
 				     struct lep_device *dev, uint32_t flags,
 				     uint32_t *pd);
@@ -210,7 +220,9 @@ struct lep_qp *lep_qp_alloc(void);
 void lep_qp_free(struct lep_qp *qp);
 int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
-		       bool make_cqs);
+		       const struct ibv_qp_init_attr_ex *ex, bool make_cqs);
+int lep_qp_build_create(struct lep_qp_build *build, struct lep_session *session,
+			struct rdma_ep_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd);
 void lep_qp_build_abort(struct lep_qp_build *build);
 void lep_qp_build_undo(struct lep_session *session,
 		       const struct rdma_ep_qp_init *init);
@@ -220,14 +232,13 @@ struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
 				   struct ibv_pd *pd,
 				   struct ibv_qp_init_attr *attr,
 				   void *cq_context);
+struct ibv_qp *lep_qp_create(struct ibv_context *context, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *attr,
+			     const struct ibv_qp_init_attr_ex *ex);
 void lep_qp_release(struct ibv_qp *qp, uint32_t events);
 int lep_qp_destroy(struct ibv_qp *qp, uint32_t flags);
 int lep_qp_check_ex(const struct ibv_context *context,
 		    const struct ibv_qp_init_attr_ex *attr);
-int lep_qp_build_begin_ex(struct lep_qp_build *build,
-			  struct rdma_ep_qp_init *init, struct ibv_pd *pd,
-			  const struct ibv_qp_init_attr_ex *attr,
-			  bool make_cqs);
 struct ibv_qp *lep_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *attr);
 

@@ -31,11 +31,7 @@ LEP_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 		return EINVAL;
 	if (!lep_ours(pd->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_dealloc_pd, pd);
-	if (lep_obj_destroy(lep_to_ctx(pd->context)->session, RDMA_EP_OBJ_PD, pd->handle,
-			    NULL, NULL))
-		return errno;
-	free(pd);
-	return 0;
+	return lep_obj_destroy_free(pd->context, RDMA_EP_OBJ_PD, pd->handle, pd);
 }
 
 /*
@@ -181,9 +177,5 @@ LEP_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 		return EINVAL;
 	if (!lep_ours(mr->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_dereg_mr, mr);
-	if (lep_obj_destroy(lep_to_ctx(mr->context)->session, RDMA_EP_OBJ_MR, mr->handle,
-			    NULL, NULL))
-		return errno;
-	free(mr);
-	return 0;
+	return lep_obj_destroy_free(mr->context, RDMA_EP_OBJ_MR, mr->handle, mr);
 }

@@ -94,7 +94,7 @@ static bool of_context(const struct ibv_context *context,
  */
 int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
-		       bool make_cqs)
+		       const struct ibv_qp_init_attr_ex *ex, bool make_cqs)
 {
 	memset(build, 0, sizeof(*build));
 	memset(init, 0, sizeof(*init));
@@ -109,7 +109,9 @@ int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 	if (begin_cq(&init->send_cq, attr->send_cq,
 		     make_cqs && attr->cap.max_send_wr, &build->send) ||
 	    begin_cq(&init->recv_cq, attr->recv_cq,
-		     make_cqs && attr->cap.max_recv_wr, &build->recv)) {
+		     make_cqs && attr->cap.max_recv_wr, &build->recv) ||
+	    (ex && ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	     lep_wr_list_create(build->qp, ex->send_ops_flags))) {
 		lep_qp_build_abort(build);
 		return -1;
 	}
@@ -190,13 +192,42 @@ struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
 	return qp;
 }
 
+/*
+ * CREATE_QP after lep_qp_build_begin(), on the id of that handle unless it is 0. xrcd is the
+ * domain of an XRC target QP, else NULL. 0, or -1 and errno.
+ */
+int lep_qp_build_create(struct lep_qp_build *build, struct lep_session *session,
+			struct rdma_ep_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd)
+{
+	cmd->id = id;
+	if (xrcd)
+		cmd->init.pd = lep_xrcd_handle(xrcd);
+	if (!lep_call(session, CREATE_QP, cmd))
+		return 0;
+	lep_qp_build_abort(build);
+	return -1;
+}
+
+/* A QP without an id. ex: the attributes once more if they are extended ones, else NULL. */
+struct ibv_qp *lep_qp_create(struct ibv_context *context, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *attr,
+			     const struct ibv_qp_init_attr_ex *ex)
+{
+	bool target = attr->qp_type == IBV_QPT_XRC_RECV;
+	struct rdma_ep_create_qp cmd = {};
+	struct lep_qp_build build;
+
+	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, ex, false) ||
+	    lep_qp_build_create(&build, lep_to_ctx(context)->session, &cmd, 0,
+				target ? ex->xrcd : NULL))
+		return NULL;
+	return lep_qp_build_finish(&build, &cmd.init, context, pd, attr, NULL);
+}
+
 /* ibv_create_qp(3) */
 LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 					struct ibv_qp_init_attr *attr)
 {
-	struct rdma_ep_create_qp cmd = {};
-	struct lep_qp_build build;
-
 	if (!pd || !attr)
 		return lep_null(EINVAL);
 	if (!lep_ours(pd->context))
@@ -208,13 +239,7 @@ LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 	    (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND))
 		return lep_null(EINVAL);
 
-	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, false))
-		return NULL;
-	if (lep_call(lep_to_ctx(pd->context)->session, CREATE_QP, &cmd)) {
-		lep_qp_build_abort(&build);
-		return NULL;
-	}
-	return lep_qp_build_finish(&build, &cmd.init, pd->context, pd, attr, NULL);
+	return lep_qp_create(pd->context, pd, attr, NULL);
 }
 
 /*
@@ -312,45 +337,41 @@ LEP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 	return lep_qp_destroy(qp, 0);
 }
 
-static struct rdma_ep_qp_mcast qp_mcast(const struct ibv_qp *qp,
-					const union ibv_gid *gid, uint16_t lid)
+static int qp_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid,
+		    unsigned long request)
 {
-	struct rdma_ep_qp_mcast cmd = { .qp = qp->handle, .lid = lid };
+	struct rdma_ep_qp_mcast cmd = {
+		.size = sizeof(cmd),
+		.qp = qp->handle,
+		.lid = lid,
+	};
 
 	memcpy(cmd.gid, gid->raw, sizeof(cmd.gid));
-	return cmd;
+	return ioctl(lep_to_ctx(qp->context)->session->fd, request, &cmd) ? errno : 0;
 }
 
 /* ibv_attach_mcast(3) */
 LEP_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 				uint16_t lid)
 {
-	struct rdma_ep_qp_mcast cmd;
-
 	if (!qp || !gid)
 		return EINVAL;
 	if (!lep_ours(qp->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_attach_mcast, qp,
 				   gid, lid);
-	cmd = qp_mcast(qp, gid, lid);
-	return lep_call(lep_to_ctx(qp->context)->session, ATTACH_MCAST, &cmd) ?
-		errno : 0;
+	return qp_mcast(qp, gid, lid, RDMA_EP_IOC_ATTACH_MCAST);
 }
 
 /* ibv_detach_mcast(3) */
 LEP_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 				uint16_t lid)
 {
-	struct rdma_ep_qp_mcast cmd;
-
 	if (!qp || !gid)
 		return EINVAL;
 	if (!lep_ours(qp->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_detach_mcast, qp,
 				   gid, lid);
-	cmd = qp_mcast(qp, gid, lid);
-	return lep_call(lep_to_ctx(qp->context)->session, DETACH_MCAST, &cmd) ?
-		errno : 0;
+	return qp_mcast(qp, gid, lid, RDMA_EP_IOC_DETACH_MCAST);
 }
 
 /* Provider libraries implement ECE; this library has none. */

@@ -70,22 +70,6 @@ int lep_qp_check_ex(const struct ibv_context *context,
 _Static_assert(offsetof(struct ibv_qp_init_attr_ex, sq_sig_all) ==
 	       offsetof(struct ibv_qp_init_attr, sq_sig_all), "qp_init_attr");
 
-/* lep_qp_build_begin() with extended attributes, after lep_qp_check_ex(). */
-int lep_qp_build_begin_ex(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
-			  struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
-			  bool make_cqs)
-{
-	if (lep_qp_build_begin(build, init, pd,
-			       (const struct ibv_qp_init_attr *)attr, make_cqs))
-		return -1;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
-	    lep_wr_list_create(build->qp, attr->send_ops_flags)) {
-		lep_qp_build_abort(build);
-		return -1;
-	}
-	return 0;
-}
-
 /* Are all attributes there that a QP of the type needs? */
 static bool complete(const struct ibv_context *context,
 		     const struct ibv_qp_init_attr_ex *attr)
@@ -102,8 +86,6 @@ static bool complete(const struct ibv_context *context,
 struct ibv_qp *lep_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *attr)
 {
-	struct rdma_ep_create_qp cmd = {};
-	struct lep_qp_build build;
 	struct ibv_pd *pd;
 	int error;
 
@@ -116,16 +98,7 @@ struct ibv_qp *lep_create_qp_ex(struct ibv_context *context,
 		return lep_null(EINVAL);
 
 	pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
-	if (lep_qp_build_begin_ex(&build, &cmd.init, pd, attr, false))
-		return NULL;
-	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		cmd.init.pd = lep_xrcd_handle(attr->xrcd);
-	if (lep_call(lep_to_ctx(context)->session, CREATE_QP, &cmd)) {
-		lep_qp_build_abort(&build);
-		return NULL;
-	}
-	return lep_qp_build_finish(&build, &cmd.init, context, pd,
-				   (struct ibv_qp_init_attr *)attr, NULL);
+	return lep_qp_create(context, pd, (struct ibv_qp_init_attr *)attr, attr);
 }
 
 /* NULL for a QP that was not created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */

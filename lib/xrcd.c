@@ -38,11 +38,8 @@ struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
 /* ibv_close_xrcd(3) */
 int lep_close_xrcd(struct ibv_xrcd *xrcd)
 {
-	if (lep_obj_destroy(lep_to_ctx(xrcd->context)->session, RDMA_EP_OBJ_XRCD,
-			    lep_xrcd_handle(xrcd), NULL, NULL))
-		return errno;
-	free(xrcd);
-	return 0;
+	return lep_obj_destroy_free(xrcd->context, RDMA_EP_OBJ_XRCD, lep_xrcd_handle(xrcd),
+				    xrcd);
 }
 
 /* ibv_open_qp(3) */
