@@ -80,7 +80,8 @@ static bool checksum_ok(const uint8_t *ip)
 /*
  * The 40 bytes before a datagram hold the GRH or IPv6 header, or, right-aligned behind
  * undefined bytes, an IPv4 header. If they can be read as both, the IPv4 header's checksum
- * decides. (rxe does not always fill it in.) Returns the version, or -1 and errno.
+ * decides. (rxe does not always fill in the checksum.) Returns the version, or -1 and
+ * errno.
  */
 static int ip_version(const uint8_t *header)
 {
@@ -97,7 +98,7 @@ static int from_ipv4(struct ibv_context *context, uint8_t port_num,
 	uint8_t gid[16] = { [10] = 0xff, [11] = 0xff };
 	int index;
 
-	memcpy(gid + 12, ip + 16, 4);	/* destination: us */
+	memcpy(gid + 12, ip + 16, 4);	/* destination: this port */
 	if ((gid[12] & 0xf0) == 0xe0)
 		return lep_err(EINVAL);	/* sent to a multicast group */
 	index = find_gid(context, port_num, gid, true);

@@ -31,7 +31,7 @@ static enum element element_of(enum ibv_event_type type)
 	}
 }
 
-/* Blocks in read(2), which is a cancellation point. */
+/* ibv_get_async_event(3): blocks in read(2), which is a cancellation point. */
 LEP_EXPORT int ibv_get_async_event(struct ibv_context *context,
 				   struct ibv_async_event *event)
 {
@@ -67,7 +67,7 @@ static void ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *count)
 	pthread_mutex_unlock(mutex);
 }
 
-/* Uses public members only, so any library's objects are served. */
+/* ibv_ack_async_event(3): uses only public members, which objects of any library have. */
 LEP_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	struct ibv_srq *srq;

@@ -2,7 +2,7 @@
 /* Ids: creation, destruction, migration. */
 #include "cm.h"
 
-/* channel NULL: on a private channel, for synchronous operation. */
+/* Creates an id. If channel is NULL, the id is synchronous, on a private channel. */
 int lep_id_create(struct rdma_event_channel *channel, void *context, int ps,
 		  enum ibv_qp_type qp_type, struct lep_id **out)
 {
@@ -39,7 +39,7 @@ int lep_id_create(struct rdma_event_channel *channel, void *context, int ps,
 	return 0;
 }
 
-/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+/* Frees an id that the kernel has destroyed, once all its events are acknowledged. */
 void lep_id_release(struct lep_id *id, uint32_t events)
 {
 	lep_id_drop_event(id);
@@ -60,8 +60,9 @@ int lep_id_destroy(struct lep_id *id)
 }
 
 /*
- * To a private channel if channel is NULL. The kernel moves unread events along; this waits
- * for the acknowledgment of those that were read from the old channel.
+ * Migrate an id to another channel, or to a private one if channel is NULL. The kernel
+ * moves unread events. The call waits for the acknowledgment of events that were read from
+ * the old channel.
  */
 int lep_id_migrate(struct lep_id *id, struct rdma_event_channel *channel)
 {

@@ -151,7 +151,7 @@ LEP_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	return lep_cq_create(context, cqe, cq_context, channel, comp_vector);
 }
 
-/* ibv_create_cq_ex(3). A parent domain makes no difference: it can only be a plain one. */
+/* ibv_create_cq_ex(3). The parent domain is ignored: it can only be a plain PD. */
 struct ibv_cq_ex *lep_create_cq_ex(struct ibv_context *context,
 				   struct ibv_cq_init_attr_ex *attr)
 {
@@ -200,7 +200,7 @@ LEP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	return 0;
 }
 
-/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+/* Frees a CQ that the kernel has destroyed, once all its events are acknowledged. */
 void lep_cq_release(struct ibv_cq *cq, uint32_t events, uint32_t comp_events)
 {
 	count_user(cq->channel, -1);
@@ -255,7 +255,7 @@ LEP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 	return 0;
 }
 
-/* Uses public members only, so any library's CQs are served. */
+/* ibv_ack_cq_events(3): uses only public members, which CQs of any library have. */
 LEP_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
 	if (!cq)

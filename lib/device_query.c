@@ -149,7 +149,7 @@ int lep_query_port(struct ibv_context *context, uint8_t port_num,
 	return 0;
 }
 
-/* For programs that were built before struct ibv_port_attr grew. */
+/* Serves programs that were built before struct ibv_port_attr grew. */
 LEP_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			      struct _compat_ibv_port_attr *attr)
 {

@@ -99,10 +99,10 @@ LEP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 	if (!entries && max_entries)
 		return -EFAULT;
 
-	/* More than any device has. */
+	/* No device has more entries. */
 	if (max_entries > MAX_GIDS)
 		max_entries = MAX_GIDS;
-	/* The size of an entry may differ in the program's headers. */
+	/* The program's headers may have another size of an entry. */
 	table = calloc(max_entries, sizeof(*table));
 	if (max_entries && !table)
 		return -ENOMEM;
@@ -168,7 +168,7 @@ GID_TYPE_VERSION(59);
 GID_TYPE_VERSION(64);
 GID_TYPE_VERSION(65);
 
-/* 0, or -1 and errno: ENOENT beyond the table, as libibverbs finds no such file. */
+/* Returns 0, or -1 and errno: ENOENT beyond the table, where libibverbs finds no file. */
 static int query_pkey(struct ibv_context *context, uint8_t port_num, int index,
 		      __be16 *pkey)
 {

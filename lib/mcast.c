@@ -86,7 +86,7 @@ LEP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
 	mcast = lep_mcast_take(id, addr, len);
 	if (!mcast)
 		return lep_err(EADDRNOTAVAIL);
-	/* The event that a synchronous id shows may be one of them. */
+	/* The event in id.event of a synchronous id may be one of them. */
 	if (id->sync)
 		lep_id_drop_event(id);
 	if (lep_mcast_leave(id, mcast, &events)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Functions of versions 1.15 to 1.18 of libibverbs' ABI that are not supported. (Those that
- * are supported are in buf.c.) Programs that were built with newer headers may call them on
- * our objects, so they are defined even if the headers of this build do not have them.
+ * Functions of versions 1.15 to 1.18 of libibverbs' ABI that are not supported. (buf.c has
+ * the supported ones.) Programs that were built with newer headers may call them on objects
+ * of this library, so they are defined even if the headers of this build lack them.
  */
 #include "objects.h"
 
@@ -19,7 +19,7 @@ static bool foreign(const void *obj)
 	return obj && !lep_ours(*(struct ibv_context *const *)obj);
 }
 
-/* The same of objects that are contexts. */
+/* The same for contexts. */
 static bool foreign_context(const struct ibv_context *context)
 {
 	return context && !lep_ours(context);

@@ -74,7 +74,7 @@ struct lep_cq {
 	};
 	struct lep_cq_batch *batch;	/* of an extended CQ */
 	struct rdma_ep_cq_ring *ring;	/* or NULL */
-	pthread_mutex_t ring_lock;	/* for taking completions out of the ring */
+	pthread_mutex_t ring_lock;	/* held while completions are taken */
 };
 
 static inline struct lep_cq *lep_to_cq(struct ibv_cq *cq)
@@ -93,8 +93,8 @@ int lep_cq_batch_left(struct ibv_cq *cq);
 int lep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 
 /*
- * Is this context, or the context of an object, one of ours? Contexts of the
- * real libibverbs may live in the same process; calls on those are passed on.
+ * True if this library has created the context. The process may also have contexts of the
+ * real libibverbs; exported functions pass calls on those to it.
  */
 static inline bool lep_ours(const struct ibv_context *context)
 {
@@ -181,10 +181,10 @@ static inline struct lep_qp *lep_to_qp(struct ibv_qp *qp)
 }
 
 /*
- * An id's tie to the QP that rdma_create_qp() created for it. The kernel moves this QP
- * along with the connection; qp->state follows when the program learns of it. The tie does
- * not depend on id->qp, which the program may change, and which may point to a QP that has
- * been destroyed.
+ * The link from an id to the QP that rdma_create_qp() has created for it. The kernel moves
+ * this QP with the connection; the library updates qp->state when a call or an event
+ * reports the change. The link does not depend on id->qp, which the program may change, and
+ * which may point to a destroyed QP.
  */
 struct lep_qp_owner {
 	struct lep_qp *qp;		/* or NULL; lep_qp_owner_lock */
@@ -209,7 +209,7 @@ struct lep_auto_cq {
 	struct ibv_comp_channel *channel;
 };
 
-/* A QP, and the CQs that the kernel creates with it, before the ioctl. */
+/* The structures of a QP and its CQs, allocated before the kernel creates the objects. */
 struct lep_qp_build {
 	struct lep_qp *qp;
 	struct lep_auto_cq send;

@@ -35,8 +35,8 @@ LEP_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 }
 
 /*
- * Huge pages are a hint, and MW_BIND has no effect without memory windows. Regions are
- * pinned, never paged on demand.
+ * Huge pages are a hint, and MW_BIND has no effect without memory windows. The kernel pins
+ * regions, and does not page them on demand.
  */
 static int offered_access(unsigned int *access)
 {
@@ -65,7 +65,7 @@ struct ibv_mr *lep_mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	cmd.access = access;
 	if (lep_call(lep_to_ctx(pd->context)->session, REG_MR, &cmd))
 		return lep_free_null(mr);
-	/* Undefined memory may be sent, and receives write into it without a call. */
+	/* valgrind: a program may send undefined memory, and receives write without a call. */
 	lep_written(addr, length);
 	mr->context = pd->context;
 	mr->pd = pd;
@@ -148,7 +148,10 @@ LEP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return rereg_fail(EINVAL);
 	error = offered_access(&offered);
-	/* Posting with a key of another PD fails, so such a region would be useless. */
+	/*
+	 * The kernel refuses posts with a key of another PD, so such a region would be
+	 * useless.
+	 */
 	if (!error && flags & IBV_REREG_MR_CHANGE_PD)
 		error = EOPNOTSUPP;
 	if (error) {

@@ -23,7 +23,7 @@ void lep_qp_free(struct lep_qp *qp)
 	free(qp);
 }
 
-/* Of one direction: the given CQ, or the memory for one that the kernel creates. */
+/* Prepares the CQ of one direction: the given one, or one that the kernel creates. */
 static int begin_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
 		    bool make, struct lep_auto_cq *made)
 {
@@ -78,7 +78,7 @@ static void finish_cq(const struct rdma_ep_auto_cq *init,
 	*attr_cq = made->cq;
 }
 
-/* A context's handles mean nothing in another, even if the device is the same. */
+/* True if all objects are of the context. The kernel's handles do not show that. */
 static bool of_context(const struct ibv_context *context,
 		       const struct ibv_qp_init_attr *attr)
 {
@@ -89,8 +89,9 @@ static bool of_context(const struct ibv_context *context,
 
 /*
  * Fill in the kernel's attributes of a new QP and allocate all its structures, so that
- * nothing can fail once the kernel has created it. With make_cqs the kernel also creates
- * the CQs that attr does not name (rdma_create_qp(3)).
+ * nothing can fail once the kernel has created it. ex is attr as extended attributes, or
+ * NULL if they are plain ones. With make_cqs the kernel also creates the CQs that attr does
+ * not name (rdma_create_qp(3)).
  */
 int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
@@ -140,7 +141,7 @@ void lep_qp_build_abort(struct lep_qp_build *build)
 	errno = error;
 }
 
-/* Destroys the kernel's objects if the library cannot go on. */
+/* Destroys the kernel's objects after a failure in the library. */
 void lep_qp_build_undo(struct lep_session *session,
 		       const struct rdma_ep_qp_init *init)
 {
@@ -153,8 +154,8 @@ void lep_qp_build_undo(struct lep_session *session,
 }
 
 /*
- * After the kernel has created the QP: fill in its public structure and those of the CQs
- * with it, which stay in build. Writes the granted attributes back to attr.
+ * Fill in the public structures of a QP that the kernel has created, and of the CQs with
+ * it, which stay in build. Writes the granted attributes back to attr.
  */
 struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
 				   const struct rdma_ep_qp_init *init,
@@ -193,8 +194,8 @@ struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
 }
 
 /*
- * CREATE_QP after lep_qp_build_begin(), on the id of that handle unless it is 0. xrcd is the
- * domain of an XRC target QP, else NULL. 0, or -1 and errno.
+ * Execute CREATE_QP after lep_qp_build_begin(), on the id of that handle unless it is 0.
+ * xrcd is the domain of an XRC target QP, else NULL. Returns 0, or -1 and errno.
  */
 int lep_qp_build_create(struct lep_qp_build *build, struct lep_session *session,
 			struct rdma_ep_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd)
@@ -208,7 +209,7 @@ int lep_qp_build_create(struct lep_qp_build *build, struct lep_session *session,
 	return -1;
 }
 
-/* A QP without an id. ex: the attributes once more if they are extended ones, else NULL. */
+/* Creates a QP without an id. ex is as in lep_qp_build_begin(). */
 struct ibv_qp *lep_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 			     struct ibv_qp_init_attr *attr,
 			     const struct ibv_qp_init_attr_ex *ex)
@@ -232,7 +233,7 @@ LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 		return lep_null(EINVAL);
 	if (!lep_ours(pd->context))
 		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_qp, pd, attr);
-	/* These attributes have no member for its domain. */
+	/* Plain attributes have no member for the domain. */
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
 		return lep_null(EINVAL);
 	if (!attr->send_cq ||
@@ -243,8 +244,8 @@ LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 }
 
 /*
- * The attributes of the plain calls; those beyond have functions of their own. A query may
- * also name the reserved ones in between.
+ * The attributes of the plain calls. Later attributes have functions of their own. A query
+ * may also name the reserved bits in between.
  */
 #define QP_ATTRS ((IBV_QP_DEST_QPN << 1) - 1)
 #define QP_QUERY_ATTRS (IBV_QP_RATE_LIMIT - 1)
@@ -304,7 +305,7 @@ LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 	return 0;
 }
 
-/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+/* Frees a QP that the kernel has destroyed, once all its events are acknowledged. */
 void lep_qp_release(struct ibv_qp *qp, uint32_t events)
 {
 	lep_qp_clear_owner(lep_to_qp(qp));
@@ -393,7 +394,7 @@ LEP_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	return EOPNOTSUPP;
 }
 
-/* No guarantee about the order in which data is written. */
+/* The library gives no guarantee about the order in which data is written. */
 LEP_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp,
 					  enum ibv_wr_opcode op, uint32_t flags)
 {

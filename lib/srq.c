@@ -3,8 +3,8 @@
 #include "objects.h"
 
 /*
- * On pd, and associated with the id of that handle unless it is 0. With an XRC domain it is
- * an XRC SRQ, which completes to cq.
+ * Create an SRQ on pd, associated with the id of that handle unless it is 0. With an XRC
+ * domain it is an XRC SRQ, which completes to cq.
  */
 struct ibv_srq *lep_srq_create(struct lep_session *session,
 			       struct ibv_context *context, struct ibv_pd *pd,
@@ -18,9 +18,9 @@ struct ibv_srq *lep_srq_create(struct lep_session *session,
 		.max_wr = attr->max_wr,
 		.max_sge = attr->max_sge,
 		/*
-		 * "Irrelevant for ibv_create_srq", so that programs do not initialise it,
-		 * but "the limit value of the SRQ" for ibv_create_srq_ex(): a value above
-		 * max_wr is ignored.
+		 * The manual calls it "irrelevant for ibv_create_srq", so programs do not
+		 * initialise it, and "the limit value of the SRQ" for ibv_create_srq_ex().
+		 * The library ignores a value above max_wr.
 		 */
 		.srq_limit = attr->srq_limit <= attr->max_wr ? attr->srq_limit : 0,
 	};
@@ -89,7 +89,7 @@ int lep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 	}
 }
 
-/* ibv_create_srq_ex(3), except for the plain case. */
+/* ibv_create_srq_ex(3), which calls ibv_create_srq() for plain attributes. */
 struct ibv_srq *lep_create_srq_ex(struct ibv_context *context,
 				  struct ibv_srq_init_attr_ex *attr)
 {
@@ -160,7 +160,7 @@ LEP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	return 0;
 }
 
-/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+/* Frees an SRQ that the kernel has destroyed, once all its events are acknowledged. */
 void lep_srq_release(struct ibv_srq *srq, uint32_t events)
 {
 	lep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);

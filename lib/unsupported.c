@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Functions that the kernel ABI cannot implement. They are defined because the real ones
- * would use private members that our objects do not have. They fail as the real ones do if
- * a provider lacks the feature. (Most inline functions of verbs.h fail by themselves, see
- * set_ops().)
+ * would use private members that objects of this library lack. They fail as the real ones
+ * do if a provider lacks the feature. (Most inline functions of verbs.h fail by themselves,
+ * see set_ops().)
  */
 #include "objects.h"
 
@@ -22,8 +22,8 @@ LEP_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 }
 
 /*
- * Verbs: objects of another process. Importing a device is never passed on: the program
- * would run on the stock stack without notice.
+ * Verbs: objects of another process. The call that imports a device is never passed on: the
+ * program would run on the stock stack without notice.
  */
 
 LEP_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)

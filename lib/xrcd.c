@@ -81,7 +81,7 @@ struct ibv_qp *lep_open_qp(struct ibv_context *context,
 	return &qp->qp;
 }
 
-/* ibv_get_srq_num(3): EINVAL if it is not an XRC SRQ. */
+/* ibv_get_srq_num(3): EINVAL for other than XRC SRQs. */
 int lep_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 {
 	const struct lep_srq *ours = lep_to_srq(srq);

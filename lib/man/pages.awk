@@ -9,11 +9,11 @@
 #   =head HEADER...
 #
 # and has sections: =synopsis with a prototype for each function, =description,
-# =returns, =errors (each line begins with an errno, or is indented and goes on with
+# =returns, =errors (each line begins with an errno, or is indented and continues
 # the last), =differences (from the stock library; "None." if there are none), and
 # =see with pages besides those that all have. "!null", "!older" in the differences
 # stand for a sentence that many pages have; =stock names the stock library's page if
-# that is not the first function's ("-": there is none).
+# that is not the first function's ("-" for none).
 
 function start_page(	i)
 {
