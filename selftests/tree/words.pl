@@ -24,7 +24,7 @@ sub comments
 	my ($name, $text) = @_;
 	my @out;
 
-	if ($name =~ /\.[ch]$/) {
+	if ($name =~ /\.(?:[ch]|bt|map)$/) {
 		# Strings may contain the characters that begin a comment.
 		while ($text =~ m{"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|/\*(.*?)\*/|//([^\n]*)}gs) {
 			my $body = $1 // $2;

@@ -24,7 +24,7 @@ CLASSES=(kmod uapi lib tools selftests documents manual)
 ENFORCED=(uapi lib tools documents manual)
 LIMIT=2
 # Subjects of later commits are "area: imperative object".
-BASE=0b09ea1a38504139fc098126bedf91e449cd1a15
+BASE=653c26980b046e1dc163d52574c5e77daa3e6a3d
 
 HABITS=(who what nobody speak "can not" gone of "that there is" verbless)
 
@@ -50,7 +50,7 @@ files()
 		find lib/man -maxdepth 1 -name '*.[1-8]*'
 		find lib/man/pages -name '*.txt' ;;
 	*)
-		find "$1" -type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.bt' \
+		find "$1" -type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.bt' -o -name '*.map' \
 			-o -name Makefile -o -name Kbuild -o -name '*.awk' -o -name '*.def' \
 			-o -name '*.pl' \) ! -path '*/man/out/*' ! -name 'words.*'
 		# Scripts without a suffix
