@@ -212,7 +212,7 @@ int lep_channel_get_event(struct rdma_event_channel *channel,
 			  struct rdma_cm_event **out)
 {
 	struct lep_event *event;
-	int error, ret = -1;
+	int ret = -1;
 
 	if (!channel || !out)
 		return lep_err(EINVAL);
@@ -227,11 +227,8 @@ int lep_channel_get_event(struct rdma_event_channel *channel,
 		memset(event, 0, sizeof(*event));
 	pthread_cleanup_pop(0);
 
-	if (ret) {
-		error = errno;
-		free(event);
-		return lep_err(error);
-	}
+	if (ret)
+		return lep_free_err(event);
 	*out = &event->event;
 	return 0;
 }
@@ -329,10 +326,7 @@ int lep_await_ioctl(struct lep_await *wait, unsigned long request, void *cmd)
 	if (!lep_ioctl_cancelable(fd, request, cmd, wait_cancelled, wait))
 		return 0;
 	wait->error = errno;
-	if (wait->await->state)
-		return 0;
-	free(wait->event);
-	return lep_err(wait->error);
+	return wait->await->state ? 0 : lep_free_err(wait->event);
 }
 
 /* The result of a call that ends with the event. */

@@ -68,7 +68,6 @@ int lep_id_migrate(struct lep_id *id, struct rdma_event_channel *channel)
 {
 	struct rdma_ep_migrate_id cmd = { .id = id->handle, .channel_fd = -1 };
 	struct rdma_event_channel *own = NULL;
-	int error;
 
 	if (channel) {
 		cmd.channel_fd = channel->fd;
@@ -78,11 +77,8 @@ int lep_id_migrate(struct lep_id *id, struct rdma_event_channel *channel)
 			return -1;
 		cmd.flags = RDMA_EP_ID_PRIVATE_CHANNEL;
 	}
-	if (lep_call(id->session, MIGRATE_ID, &cmd)) {
-		error = errno;
-		free(own);
-		return lep_err(error);
-	}
+	if (lep_call(id->session, MIGRATE_ID, &cmd))
+		return lep_free_err(own);
 	if (own)
 		own->fd = cmd.channel_fd;
 

@@ -71,6 +71,13 @@ static inline void *lep_free_null(void *ptr)
 	return NULL;
 }
 
+/* The same with -1. */
+static inline int lep_free_err(void *ptr)
+{
+	lep_free_null(ptr);
+	return -1;
+}
+
 static inline void *lep_null(int error)
 {
 	errno = error;
