@@ -14,7 +14,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	if (!ah)
 		return NULL;
 	lep_ah_attr_to_uapi(&cmd.attr, attr);
-	if (lep_call(lep_to_ctx(pd->context)->session, CREATE_AH, &cmd))
+	if (lep_ctx_call(pd->context, CREATE_AH, &cmd))
 		return lep_free_null(ah);
 	ah->context = pd->context;
 	ah->pd = pd;

@@ -111,7 +111,7 @@ int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 		attr->srq = id->srq;
 
 	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, ex, true) ||
-	    lep_qp_build_create(&build, ours->session, &cmd, ours->handle, xrcd))
+	    lep_qp_build_create(&build, id->verbs, &cmd, ours->handle, xrcd))
 		return -1;
 	lep_id_finish_qp(ours, &build, &cmd.init, pd, attr);
 	/* From now on the ECE options are those of the QP: none, see ibv_query_ece(). */
@@ -231,9 +231,9 @@ static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 		 attr->cq->context != id->verbs)
 		error = EINVAL;
 	else
-		srq = lep_srq_create(lep_to_id(id)->session, id->verbs, attr->pd,
-				     lep_to_id(id)->handle, attr->srq_context,
-				     &attr->attr, attr->xrcd, attr->cq);
+		srq = lep_srq_create(id->verbs, attr->pd, lep_to_id(id)->handle,
+				     attr->srq_context, &attr->attr, attr->xrcd,
+				     attr->cq);
 	if (srq) {
 		if (channel)
 			id->recv_cq_channel = channel;
@@ -261,9 +261,8 @@ static struct ibv_srq *create_srq(struct rdma_cm_id *id,
 		return lep_null(EINVAL);
 	if (attr->srq_type == IBV_SRQT_XRC)
 		return create_xrc(id, attr);
-	return lep_srq_create(lep_to_id(id)->session, id->verbs, attr->pd,
-			      lep_to_id(id)->handle, attr->srq_context,
-			      &attr->attr, NULL, NULL);
+	return lep_srq_create(id->verbs, attr->pd, lep_to_id(id)->handle,
+			      attr->srq_context, &attr->attr, NULL, NULL);
 }
 
 /* A failure leaves the attributes as they were. */

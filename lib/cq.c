@@ -13,7 +13,7 @@ struct ibv_comp_channel *lep_comp_channel_create(struct ibv_context *context)
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return NULL;
-	if (lep_call(lep_to_ctx(context)->session, CREATE_COMP_CHANNEL, &cmd))
+	if (lep_ctx_call(context, CREATE_COMP_CHANNEL, &cmd))
 		return lep_free_null(channel);
 	channel->context = context;
 	channel->fd = cmd.fd;
@@ -127,7 +127,7 @@ struct ibv_cq *lep_cq_create(struct ibv_context *context, uint32_t cqe,
 	cmd.cqe = cqe;
 	cmd.comp_vector = comp_vector;
 	cmd.flags = lep_to_ctx(context)->session->rings ? RDMA_EP_CQ_RING : 0;
-	if (lep_call(lep_to_ctx(context)->session, CREATE_CQ, &cmd)) {
+	if (lep_ctx_call(context, CREATE_CQ, &cmd)) {
 		error = errno;
 		lep_cq_free(cq);
 		return lep_null(error);
@@ -194,7 +194,7 @@ LEP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 		return EINVAL;
 	cmd.cq = cq->handle;
 	cmd.cqe = cqe;
-	if (lep_call(lep_to_ctx(cq->context)->session, RESIZE_CQ, &cmd))
+	if (lep_ctx_call(cq->context, RESIZE_CQ, &cmd))
 		return errno;
 	cq->cqe = cmd.cqe;
 	return 0;
@@ -276,8 +276,7 @@ int lep_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 
 	if (!solicited_only && lep_to_cq(cq)->ring && lep_ring_arm(lep_to_cq(cq)))
 		return 0;
-	return lep_call(lep_to_ctx(cq->context)->session, NOTIFY_CQ, &cmd) ?
-		errno : 0;
+	return lep_ctx_call(cq->context, NOTIFY_CQ, &cmd);
 }
 
 /* ibv_modify_cq(3) */
@@ -291,6 +290,5 @@ int lep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	cmd.cq_period = attr->moderate.cq_period;
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
 		return EOPNOTSUPP;
-	return lep_call(lep_to_ctx(cq->context)->session, MODIFY_CQ, &cmd) ?
-		errno : 0;
+	return lep_ctx_call(cq->context, MODIFY_CQ, &cmd);
 }

@@ -14,8 +14,7 @@ int lep_gid_query(struct ibv_context *context, uint32_t port_num,
 	cmd->dev_index = lep_to_dev(context->device)->index;
 	cmd->port_num = port_num;
 	cmd->gid_index = index;
-	return lep_call(lep_to_ctx(context)->session, QUERY_GID, cmd) ?
-		lep_query_errno(errno) : 0;
+	return lep_query_errno(lep_ctx_call(context, QUERY_GID, cmd));
 }
 
 /* ibv_query_gid(3): an empty entry reads as a GID of zeros. */
@@ -109,7 +108,7 @@ LEP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 	cmd.dev_index = lep_to_dev(context->device)->index;
 	cmd.entries = (uintptr_t)table;
 	cmd.max = max_entries;
-	if (lep_call(lep_to_ctx(context)->session, QUERY_GID_TABLE, &cmd)) {
+	if (lep_ctx_call(context, QUERY_GID_TABLE, &cmd)) {
 		free(table);
 		return -lep_query_errno(errno);
 	}
@@ -179,7 +178,7 @@ static int query_pkey(struct ibv_context *context, uint8_t port_num, int index,
 	};
 	int error;
 
-	if (lep_call(lep_to_ctx(context)->session, QUERY_PKEY, &cmd)) {
+	if (lep_ctx_call(context, QUERY_PKEY, &cmd)) {
 		error = lep_query_errno(errno);
 		return lep_err(error == EINVAL ? ENOENT : error);
 	}

@@ -25,6 +25,10 @@ static inline struct lep_context *lep_to_ctx(struct ibv_context *context)
 	return lep_container(context, struct lep_context, verbs.context);
 }
 
+/* Executes a command on the session of the context. 0 or an errno. */
+#define lep_ctx_call(context, name, cmd) \
+	(lep_call(lep_to_ctx(context)->session, name, cmd) ? errno : 0)
+
 static inline bool lep_has_xrc(const struct ibv_context *context)
 {
 	return lep_to_dev(context->device)->has_xrc;
@@ -131,8 +135,7 @@ static inline struct lep_srq *lep_to_srq(struct ibv_srq *srq)
 	return (struct lep_srq *)srq;
 }
 
-struct ibv_srq *lep_srq_create(struct lep_session *session,
-			       struct ibv_context *context, struct ibv_pd *pd,
+struct ibv_srq *lep_srq_create(struct ibv_context *context, struct ibv_pd *pd,
 			       uint32_t id, void *srq_context,
 			       struct ibv_srq_attr *attr,
 			       struct ibv_xrcd *xrcd, struct ibv_cq *cq);
@@ -221,7 +224,7 @@ void lep_qp_free(struct lep_qp *qp);
 int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
 		       const struct ibv_qp_init_attr_ex *ex, bool make_cqs);
-int lep_qp_build_create(struct lep_qp_build *build, struct lep_session *session,
+int lep_qp_build_create(struct lep_qp_build *build, struct ibv_context *context,
 			struct rdma_ep_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd);
 void lep_qp_build_abort(struct lep_qp_build *build);
 void lep_qp_build_undo(struct lep_session *session,

@@ -17,7 +17,7 @@ LEP_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	if (!pd)
 		return NULL;
 	cmd.ctx = lep_to_ctx(context)->handle;
-	if (lep_call(lep_to_ctx(context)->session, ALLOC_PD, &cmd))
+	if (lep_ctx_call(context, ALLOC_PD, &cmd))
 		return lep_free_null(pd);
 	pd->context = context;
 	pd->handle = cmd.pd;
@@ -63,7 +63,7 @@ struct ibv_mr *lep_mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	if (!mr)
 		return NULL;
 	cmd.access = access;
-	if (lep_call(lep_to_ctx(pd->context)->session, REG_MR, &cmd))
+	if (lep_ctx_call(pd->context, REG_MR, &cmd))
 		return lep_free_null(mr);
 	/* valgrind: a program may send undefined memory, and receives write without a call. */
 	lep_written(addr, length);
@@ -161,7 +161,7 @@ LEP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 
 	cmd.mr = mr->handle;
 	cmd.access = offered;
-	if (lep_call(lep_to_ctx(mr->context)->session, REREG_MR, &cmd))
+	if (lep_ctx_call(mr->context, REREG_MR, &cmd))
 		return IBV_REREG_MR_ERR_CMD;
 	mr->lkey = cmd.lkey;
 	mr->rkey = cmd.rkey;

@@ -197,13 +197,13 @@ struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
  * Execute CREATE_QP after lep_qp_build_begin(), on the id of that handle unless it is 0.
  * xrcd is the domain of an XRC target QP, else NULL. Returns 0, or -1 and errno.
  */
-int lep_qp_build_create(struct lep_qp_build *build, struct lep_session *session,
+int lep_qp_build_create(struct lep_qp_build *build, struct ibv_context *context,
 			struct rdma_ep_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd)
 {
 	cmd->id = id;
 	if (xrcd)
 		cmd->init.pd = lep_xrcd_handle(xrcd);
-	if (!lep_call(session, CREATE_QP, cmd))
+	if (!lep_ctx_call(context, CREATE_QP, cmd))
 		return 0;
 	lep_qp_build_abort(build);
 	return -1;
@@ -219,8 +219,7 @@ struct ibv_qp *lep_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 	struct lep_qp_build build;
 
 	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, ex, false) ||
-	    lep_qp_build_create(&build, lep_to_ctx(context)->session, &cmd, 0,
-				target ? ex->xrcd : NULL))
+	    lep_qp_build_create(&build, context, &cmd, 0, target ? ex->xrcd : NULL))
 		return NULL;
 	return lep_qp_build_finish(&build, &cmd.init, context, pd, attr, NULL);
 }
@@ -265,7 +264,7 @@ LEP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
 	lep_qp_attr_to_uapi(&cmd.attr, attr, attr_mask);
-	if (lep_call(lep_to_ctx(qp->context)->session, MODIFY_QP, &cmd))
+	if (lep_ctx_call(qp->context, MODIFY_QP, &cmd))
 		return errno;
 	if (attr_mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
@@ -287,7 +286,7 @@ LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
 	cmd.attr_mask = attr_mask;
-	if (lep_call(lep_to_ctx(qp->context)->session, QUERY_QP, &cmd))
+	if (lep_ctx_call(qp->context, QUERY_QP, &cmd))
 		return errno;
 
 	lep_qp_attr_from_uapi(attr, &cmd.attr);
@@ -322,7 +321,7 @@ int lep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 		.handle = qp->handle,
 	};
 
-	if (lep_call(lep_to_ctx(qp->context)->session, DESTROY, &cmd))
+	if (lep_ctx_call(qp->context, DESTROY, &cmd))
 		return errno;
 	lep_qp_release(qp, cmd.events_reported);
 	return 0;

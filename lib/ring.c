@@ -22,7 +22,7 @@ static int fill_ring(struct ibv_cq *cq)
 {
 	struct rdma_ep_poll_cq cmd = { .cq = cq->handle };
 
-	return lep_call(lep_to_ctx(cq->context)->session, POLL_CQ, &cmd) ? errno : 0;
+	return lep_ctx_call(cq->context, POLL_CQ, &cmd);
 }
 
 /* Takes up to num completions out of the ring. */
@@ -97,7 +97,7 @@ int lep_cq_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 
 	if (lep_to_cq(cq)->ring)
 		return poll_ring(lep_to_cq(cq), num, wc);
-	if (lep_call(lep_to_ctx(cq->context)->session, POLL_CQ, &cmd))
+	if (lep_ctx_call(cq->context, POLL_CQ, &cmd))
 		return -errno;
 	lep_written(wc, cmd.num * sizeof(*wc));
 	return cmd.num;

@@ -28,7 +28,7 @@ struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
 		cmd.flags |= RDMA_EP_XRCD_EXCLUSIVE;
 	cmd.ctx = lep_to_ctx(context)->handle;
 	cmd.fd = attr->fd;
-	if (lep_call(lep_to_ctx(context)->session, OPEN_XRCD, &cmd))
+	if (lep_ctx_call(context, OPEN_XRCD, &cmd))
 		return lep_free_null(xrcd);
 	xrcd->xrcd.context = context;
 	xrcd->handle = cmd.xrcd;
@@ -66,7 +66,7 @@ struct ibv_qp *lep_open_qp(struct ibv_context *context,
 	cmd.uid = (uintptr_t)qp;
 	cmd.xrcd = lep_xrcd_handle(attr->xrcd);
 	cmd.qp_num = attr->qp_num;
-	if (lep_call(lep_to_ctx(context)->session, OPEN_QP, &cmd)) {
+	if (lep_ctx_call(context, OPEN_QP, &cmd)) {
 		error = errno;
 		lep_qp_free(qp);
 		return lep_null(error);
