@@ -5,7 +5,13 @@
 #include "objects.h"
 
 /* The kind of object that an event is about; PORT also stands for the device. */
-enum element { PORT, CQ, QP, SRQ, WQ };
+enum element {
+	PORT,
+	CQ,
+	QP,
+	SRQ,
+	WQ,
+};
 
 static enum element element_of(enum ibv_event_type type)
 {
