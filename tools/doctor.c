@@ -110,7 +110,8 @@ static void check_stack(void)
 
 	if (loaded && !fits)
 		say("stack", WARN,
-		    installed ? "build rdma_ep anew, it finds " OFED ": make modules && make install-modules" :
+		    installed ? "build rdma_ep anew, it finds " OFED
+				": make modules && make install-modules" :
 				"install the headers of that stack (" OFED "), and build rdma_ep anew",
 		    "MLNX_OFED or DOCA's RDMA stack is loaded: the module must be built for it");
 	else if (!loaded && installed && !fits)
