@@ -61,7 +61,7 @@ static int copy_addr(struct sockaddr **dst, socklen_t *dst_len,
 	return 0;
 }
 
-/* The members of an AF_IB address, from an IPv6 one that spells a GID. */
+/* The layout of an AF_IB address. copy_gid() makes one from a GID in an IPv6 address. */
 struct sockaddr_gid {
 	uint16_t family;
 	__be16 pkey;
@@ -98,7 +98,7 @@ static int copy_gid(struct sockaddr **dst, socklen_t *dst_len,
 	return 0;
 }
 
-/* Of several answers librdmacm takes the first. */
+/* The first answer of getaddrinfo() becomes the result, as in librdmacm. */
 static int set_result(struct rdma_addrinfo *res,
 		      const struct rdma_addrinfo *hints,
 		      const struct addrinfo *ai)
@@ -139,7 +139,7 @@ static int set_result(struct rdma_addrinfo *res,
 	return copy_addr(addr, len, ai->ai_addr, ai->ai_addrlen);
 }
 
-/* The arguments and results of rdma_getaddrinfo(3). */
+/* Arguments and results are those of rdma_getaddrinfo(3). */
 int lep_addrinfo_get(const char *node, const char *service,
 		     const struct rdma_addrinfo *hints,
 		     struct rdma_addrinfo **out)
@@ -156,7 +156,7 @@ int lep_addrinfo_get(const char *node, const char *service,
 	if (hints && hints->ai_flags & RAI_SA)
 		return lep_err(EOPNOTSUPP);
 
-	/* Before any allocation, as this is a cancellation point. */
+	/* getaddrinfo() is a cancellation point, so nothing is allocated before it. */
 	if (node || service) {
 		if (hints)
 			set_hints(&ai_hints, hints);
@@ -197,7 +197,7 @@ int lep_addrinfo_get(const char *node, const char *service,
 	return 0;
 }
 
-/* rdma_getaddrinfo(3): 0, -1 and errno, or one of getaddrinfo(3)'s EAI_* codes. */
+/* rdma_getaddrinfo(3): returns 0, -1 and errno, or an EAI_* code of getaddrinfo(3). */
 LEP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 				const struct rdma_addrinfo *hints,
 				struct rdma_addrinfo **out)
@@ -208,7 +208,7 @@ LEP_EXPORT int rdma_getaddrinfo(const char *node, const char *service,
 	return lep_addrinfo_get(node, service, hints, out);
 }
 
-/* Of any library. */
+/* Frees results of any library: librdmacm allocates the same members. */
 void lep_addrinfo_free(struct rdma_addrinfo *res)
 {
 	struct rdma_addrinfo *next;

@@ -14,7 +14,7 @@ static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	if (!ah)
 		return NULL;
 	lep_ah_attr_to_uapi(&cmd.attr, attr);
-	if (lep_call(lep_to_ctx(pd->context)->session, CREATE_AH, &cmd))
+	if (lep_ctx_call(pd->context, CREATE_AH, &cmd))
 		return lep_free_null(ah);
 	ah->context = pd->context;
 	ah->pd = pd;
@@ -40,11 +40,7 @@ LEP_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 		return EINVAL;
 	if (!lep_ours(ah->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_destroy_ah, ah);
-	if (lep_obj_destroy(lep_to_ctx(ah->context)->session, RDMA_EP_OBJ_AH, ah->handle,
-			    NULL, NULL))
-		return errno;
-	free(ah);
-	return 0;
+	return lep_obj_destroy_free(ah->context, RDMA_EP_OBJ_AH, ah->handle, ah);
 }
 
 /* The index of a GID of that type, or -1 and errno. */
@@ -84,7 +80,8 @@ static bool checksum_ok(const uint8_t *ip)
 /*
  * The 40 bytes before a datagram hold the GRH or IPv6 header, or, right-aligned behind
  * undefined bytes, an IPv4 header. If they can be read as both, the IPv4 header's checksum
- * decides. (rxe does not always fill it in.) Returns the version, or -1 and errno.
+ * decides. (rxe does not always fill in the checksum.) Returns the version, or -1 and
+ * errno.
  */
 static int ip_version(const uint8_t *header)
 {
@@ -101,7 +98,7 @@ static int from_ipv4(struct ibv_context *context, uint8_t port_num,
 	uint8_t gid[16] = { [10] = 0xff, [11] = 0xff };
 	int index;
 
-	memcpy(gid + 12, ip + 16, 4);	/* destination: us */
+	memcpy(gid + 12, ip + 16, 4);	/* destination: this port */
 	if ((gid[12] & 0xf0) == 0xe0)
 		return lep_err(EINVAL);	/* sent to a multicast group */
 	index = find_gid(context, port_num, gid, true);

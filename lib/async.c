@@ -4,7 +4,40 @@
 
 #include "objects.h"
 
-/* Blocks in read(2), which is a cancellation point. */
+/* The kind of object that an event is about; PORT also stands for the device. */
+enum element {
+	PORT,
+	CQ,
+	QP,
+	SRQ,
+	WQ,
+};
+
+static enum element element_of(enum ibv_event_type type)
+{
+	switch (type) {
+	case IBV_EVENT_CQ_ERR:
+		return CQ;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return QP;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return SRQ;
+	case IBV_EVENT_WQ_FATAL:
+		return WQ;
+	default:
+		return PORT;
+	}
+}
+
+/* ibv_get_async_event(3): blocks in read(2), which is a cancellation point. */
 LEP_EXPORT int ibv_get_async_event(struct ibv_context *context,
 				   struct ibv_async_event *event)
 {
@@ -24,28 +57,11 @@ LEP_EXPORT int ibv_get_async_event(struct ibv_context *context,
 		return len < 0 ? -1 : lep_err(EIO);
 
 	event->event_type = record.event;
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR:
-		event->element.cq = (void *)(uintptr_t)record.uid;
-		break;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		event->element.qp = (void *)(uintptr_t)record.uid;
-		break;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		event->element.srq = (void *)(uintptr_t)record.uid;
-		break;
-	default:
+	/* All pointers of the union are in the same place. */
+	if (element_of(event->event_type) == PORT)
 		event->element.port_num = record.uid;
-		break;
-	}
+	else
+		event->element.cq = (void *)(uintptr_t)record.uid;
 	return 0;
 }
 
@@ -57,7 +73,7 @@ static void ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *count)
 	pthread_mutex_unlock(mutex);
 }
 
-/* Uses public members only, so any library's objects are served. */
+/* ibv_ack_async_event(3): uses only public members, which objects of any library have. */
 LEP_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	struct ibv_srq *srq;
@@ -67,32 +83,24 @@ LEP_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 
 	if (!event)
 		return;
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR:
+	switch (element_of(event->event_type)) {
+	case CQ:
 		cq = event->element.cq;
 		ack(&cq->mutex, &cq->cond, &cq->async_events_completed);
 		break;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case QP:
 		qp = event->element.qp;
 		ack(&qp->mutex, &qp->cond, &qp->events_completed);
 		break;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
+	case SRQ:
 		srq = event->element.srq;
 		ack(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
-	case IBV_EVENT_WQ_FATAL:
+	case WQ:
 		wq = event->element.wq;
 		ack(&wq->mutex, &wq->cond, &wq->events_completed);
 		break;
-	default:
+	case PORT:
 		break;
 	}
 }

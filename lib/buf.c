@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Buffers that the library allocates, and memory regions described by a structure:
+ * Buffers that the library allocates, and memory regions described by a structure.
  * libibverbs has them from versions 1.15 and 1.17 of its ABI on. The kernel registers any
  * memory, so the buffers are ordinary memory.
  */
@@ -9,7 +9,7 @@
 #include "objects.h"
 
 struct ibv_buf {
-	const void *mark;	/* &mark; libibverbs has an address here */
+	const void *mark;	/* &mark; another address in libibverbs */
 	struct ibv_pd *pd;
 	void *addr;
 	size_t size;
@@ -80,7 +80,7 @@ void ibv_free_buf(struct ibv_buf *buf)
 	free(buf);
 }
 
-/* ibv_export_buf_dmabuf_fd(3): none of ours is backed by a DMA-buf. */
+/* ibv_export_buf_dmabuf_fd(3): no buffer of this library is backed by a DMA-buf. */
 LEP_EXPORT int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
@@ -90,7 +90,7 @@ int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 	return lep_err(buf ? ENODATA : EINVAL);
 }
 
-/* Is the range within the buffer, and the buffer the PD's? */
+/* True if the range is within the buffer, and the buffer belongs to the PD. */
 static bool fits_buf(const struct ibv_pd *pd, const struct mr_init_attr *attr)
 {
 	const struct ibv_buf *buf = attr->buf;

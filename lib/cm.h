@@ -7,7 +7,7 @@
 
 /* --------------------------------------------------------------- addrinfo.c */
 
-/* Newer than some rdma_cma.h. */
+/* Older versions of rdma_cma.h lack these. */
 #ifndef RAI_SA
 #define RAI_SA 0x00000010
 #define RAI_DNS 0x00000020
@@ -22,7 +22,7 @@ void lep_addrinfo_free(struct rdma_addrinfo *res);
 
 struct lep_mcast;
 
-/* Programs may put together a channel themselves, which has no tag then. */
+/* A program may construct a channel itself. Such a channel has no tag. */
 struct lep_channel {
 	struct rdma_event_channel channel;
 	const void *tag;
@@ -34,7 +34,7 @@ struct lep_id {
 	const void *tag;		/* see lep_foreign_id() */
 	struct lep_session *session;
 	uint32_t handle;
-	bool sync;			/* id.channel is its own */
+	bool sync;			/* id.channel is private */
 	bool has_device;
 
 	/* The count of acknowledged events. */
@@ -51,14 +51,14 @@ struct lep_id {
 
 	/* The QP that rdma_create_qp() created. */
 	struct lep_qp_owner owner;
-	/* Its address, also after its destruction: id.qp may still have it. */
+	/* The address of that QP, also after its destruction: id.qp may still have it. */
 	const struct ibv_qp *made_qp;
-	/* Its PD, likewise: the default one, or the program's, in id.pd. */
+	/* The PD of that QP, likewise: the default one, or the program's in id.pd. */
 	const struct ibv_pd *made_pd;
-	/* The library has reported a CONNECT_ERROR of its own. */
+	/* The library has reported a CONNECT_ERROR that the kernel did not report. */
 	bool failed;
 
-	/* From the connection request. */
+	/* Values of the connection request. */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 
@@ -71,8 +71,8 @@ struct lep_id {
 
 struct lep_event {
 	struct rdma_cm_event event;
-	struct lep_id *charged;	/* counts its acknowledgment; NULL: no id does */
-	struct lep_mcast *mcast;	/* counts it as well, or NULL */
+	struct lep_id *charged;	/* the id that counts the acknowledgment, or NULL */
+	struct lep_mcast *mcast;	/* the membership that counts it, too, or NULL */
 	uint8_t private_data[RDMA_EP_MAX_PRIVATE_DATA];
 };
 
@@ -84,9 +84,9 @@ static inline struct lep_id *lep_to_id(struct rdma_cm_id *id)
 extern const char lep_id_tag[];
 
 /*
- * Is this an id of the real librdmacm? rsockets, which are in librdmacm, have such; calls
- * on them are passed on. In librdmacm a pointer follows the public members as well, with
- * another value.
+ * True for an id of the real librdmacm, such as those of rsockets. Exported functions pass
+ * calls on it to librdmacm. In librdmacm a pointer with another value follows the public
+ * members.
  */
 static inline bool lep_foreign_id(struct rdma_cm_id *id)
 {
@@ -98,6 +98,8 @@ bool lep_channel_inherited(const struct rdma_event_channel *channel);
 void lep_channel_destroy(struct rdma_event_channel *channel);
 struct lep_id *lep_id_alloc(struct lep_session *session, void *context, int ps,
 			    enum ibv_qp_type qp_type);
+struct lep_id *lep_id_alloc_sync(struct lep_session *session, void *context, int ps,
+				 enum ibv_qp_type qp_type);
 void lep_id_free(struct lep_id *id);
 int lep_id_set_info(struct lep_id *id, const struct rdma_ep_id_info *info);
 int lep_id_query(struct lep_id *id, struct rdma_ep_query_id *cmd);
@@ -111,9 +113,9 @@ void lep_id_drop_event(struct lep_id *id);
 /* ------------------------------------------------------------- external_qp.c */
 
 /*
- * The QP in id.qp if the program has put one there that rdma_create_qp() did not create for
- * this id, and that perhaps belongs to another library. The kernel does not associate it
- * with the id, so the library moves it through its states.
+ * The external QP of an id, or NULL: a QP that the program has put into id.qp, and that
+ * rdma_create_qp() did not create for this id. It may belong to another library. The kernel
+ * does not associate it with the id, so the library moves it through its states.
  */
 static inline struct ibv_qp *lep_id_external_qp(struct lep_id *id)
 {
@@ -127,10 +129,10 @@ int lep_external_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state);
 /* -------------------------------------------------------------- mcast_list.c */
 
 /*
- * An id's membership in a group; its address is the cookie. It is on the list before its
- * first event can be read, and has a handle once the kernel has returned from the join:
- * from then on it can be left. A membership is taken off the list before it is left, so
- * that it is left once.
+ * An id's membership in a group. The address of the structure is the cookie. join() puts it
+ * on the list before its first event can be read, and sets the handle after the ioctl.
+ * lep_mcast_take() waits for the handle, and takes the membership off the list, so that
+ * only one thread leaves the group.
  */
 struct lep_mcast {
 	struct lep_mcast *next;		/* id->mutex */
@@ -171,19 +173,20 @@ bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *record,
 		    struct lep_id *child, struct rdma_event_channel *channel);
 int lep_channel_get_event(struct rdma_event_channel *channel,
 			  struct rdma_cm_event **event);
+int lep_event_status(const struct rdma_cm_event *event);
 int lep_id_await_event(struct lep_id *id);
 int lep_id_write_event(struct lep_id *id, uint32_t event, int status,
 		       uint64_t arg);
 int lep_ioctl_cancelable(int fd, unsigned long request, void *cmd,
 			 void (*cancelled)(void *arg), void *arg);
 
-/* The event for which a call on a synchronous id waits in its ioctl. */
+/* A call on a synchronous id that waits in its ioctl for the next event. */
 struct lep_await {
 	struct lep_id *id;
 	struct rdma_ep_await *await;	/* in the command */
 	struct lep_event *event;	/* to be filled from rec */
 	struct rdma_ep_event rec;
-	int error;			/* of the wait */
+	int error;			/* of the wait, or 0 */
 };
 
 void lep_await_init(struct lep_await *wait, struct lep_id *id, uint32_t *flags,
@@ -192,8 +195,8 @@ int lep_await_ioctl(struct lep_await *wait, unsigned long request, void *cmd);
 int lep_await_finish(struct lep_await *wait);
 
 /*
- * As lep_call(). If the id is synchronous and the command succeeds, this also waits for the
- * event with which lep_await_finish() continues.
+ * Executes a command like lep_call(). If the id is synchronous and the command succeeds,
+ * the same ioctl waits for the event that lep_await_finish() processes.
  */
 #define lep_call_await(id, name, cmd, wait) \
 	((cmd)->size = sizeof(*(cmd)), \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Resolving, listening, connecting. The kernel moves the id's own QP along. */
+/* Resolving, listening, connecting. The kernel moves the id's own QP with the connection. */
 #include "cm.h"
 
 int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
@@ -17,7 +17,7 @@ int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
 		return -1;
 	if (lep_call_await(id, RESOLVE_ADDR, &cmd, &wait))
 		return -1;
-	/* This address is visible at once, the rest with the event. */
+	/* The program sees this address at once, and the other values with the event. */
 	memcpy(&id->id.route.addr.dst_storage, &cmd.dst, sizeof(cmd.dst));
 	return lep_await_finish(&wait);
 }
@@ -69,7 +69,7 @@ LEP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 	cmd.id = lep_to_id(id)->handle;
 	if (lep_call(lep_to_id(id)->session, LISTEN, &cmd))
 		return -1;
-	/* This has bound an id that was not bound. */
+	/* LISTEN has bound an unbound id: read its address. */
 	if (id->route.addr.src_storage.ss_family &&
 	    lep_addr_port(&id->route.addr.src_storage))
 		return 0;
@@ -106,9 +106,9 @@ static int check_param(const struct lep_id *id, const struct lep_device *dev,
 }
 
 /*
- * The parameters for the kernel: expanded, since rdma_cm in the kernel has other meanings
- * for NULL and for values of 0xff. conn starts with the responder_resources and
- * initiator_depth of param NULL and of the values "maximum".
+ * Expand the parameters: the kernel's rdma_cm gives NULL and values of 0xff other meanings.
+ * The caller has set responder_resources and initiator_depth in conn to their values for a
+ * NULL param, and for "maximum".
  */
 static int set_conn(struct rdma_ep_conn_param *conn, const struct lep_id *id,
 		    const struct rdma_conn_param *param)
@@ -262,7 +262,7 @@ LEP_EXPORT int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 	return reject(id, private_data, private_data_len, 0);
 }
 
-/* As rdma_reject(3), with the reason "vendor option not supported". */
+/* rdma_reject_ece(3): the reason is "vendor option not supported". */
 LEP_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 			       uint8_t private_data_len)
 {
@@ -286,8 +286,8 @@ LEP_EXPORT int rdma_establish(struct rdma_cm_id *id)
 }
 
 /*
- * rdma_disconnect(3): before the peer is notified, the QP is moved to the error state, or
- * on iWARP drained.
+ * rdma_disconnect(3): the kernel moves the QP to the error state, or on iWARP to the
+ * drained state, before it notifies the peer.
  */
 LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {

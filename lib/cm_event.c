@@ -53,10 +53,10 @@ static void set_param(struct lep_event *event, const struct rdma_ep_event *rec)
 }
 
 /*
- * Make child, which is NULL after a failed allocation, the id of a connection request. The
- * child of a synchronous listener gets a channel of its own; channel is that one if the
- * kernel has created it already. Returns false, and frees the child, if the request cannot
- * be presented.
+ * Make child the id of a connection request. It is NULL if its allocation has failed. The
+ * child of a synchronous listener gets a private channel: the given one, if the kernel has
+ * already created it. Returns false, and frees the child, if the program cannot get the
+ * request.
  */
 static bool set_child(struct lep_id *listener, const struct rdma_ep_event *rec,
 		      struct lep_id *child, struct rdma_event_channel *channel)
@@ -92,7 +92,7 @@ static void set_error(struct lep_event *event, enum rdma_cm_event_type type)
 	event->event.status = -errno;
 }
 
-/* The peer has accepted, and the id has an external QP. */
+/* Completes a connection of an external QP after the peer has accepted. */
 static void connect_external_qp(struct lep_event *event, struct lep_id *id,
 				struct ibv_qp *qp)
 {
@@ -110,8 +110,8 @@ static void connect_external_qp(struct lep_event *event, struct lep_id *id,
 
 /*
  * Fill the program's event from the kernel's record, and update the id. Returns false if
- * there is no event for the program; the record has been acknowledged then. child and
- * channel are as in set_child(), and used for connection requests only.
+ * there is no event for the program, and acknowledges the record then. child and channel
+ * are as in set_child(); only connection requests use them.
  */
 bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *rec,
 		    struct lep_id *child, struct rdma_event_channel *channel)
@@ -182,7 +182,7 @@ bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *rec,
 	return true;
 }
 
-/* A new id if it is a connection request, else NULL. */
+/* Allocates the id of a connection request. Other events have none: NULL. */
 static struct lep_id *child_for(const struct rdma_ep_event *rec)
 {
 	if (rec->event != RDMA_CM_EVENT_CONNECT_REQUEST || !rec->uid)
@@ -207,12 +207,12 @@ static bool read_event(struct rdma_event_channel *channel,
 	return lep_event_fill(event, &rec, child_for(&rec), NULL);
 }
 
-/* Blocks in read(2), which is a cancellation point. */
+/* Takes the next event. Blocks in read(2), which is a cancellation point. */
 int lep_channel_get_event(struct rdma_event_channel *channel,
 			  struct rdma_cm_event **out)
 {
 	struct lep_event *event;
-	int error, ret = -1;
+	int ret = -1;
 
 	if (!channel || !out)
 		return lep_err(EINVAL);
@@ -227,11 +227,8 @@ int lep_channel_get_event(struct rdma_event_channel *channel,
 		memset(event, 0, sizeof(*event));
 	pthread_cleanup_pop(0);
 
-	if (ret) {
-		error = errno;
-		free(event);
-		return lep_err(error);
-	}
+	if (ret)
+		return lep_free_err(event);
 	*out = &event->event;
 	return 0;
 }
@@ -259,9 +256,10 @@ int lep_id_write_event(struct lep_id *id, uint32_t event, int status,
 }
 
 /*
- * A command that waits, as a cancellation point like read(2): the C library's ioctl(2) is
- * none. cancelled() is called if the thread is cancelled. The command may have been executed
- * then: the kernel's results in it show whether it was.
+ * Execute a command that waits, as a cancellation point like read(2). The C library's
+ * ioctl(2) is no cancellation point. cancelled() runs if the thread is cancelled. The
+ * kernel may have executed the command by then: the results in the command show whether it
+ * has.
  */
 int lep_ioctl_cancelable(int fd, unsigned long request, void *cmd,
 			 void (*cancelled)(void *arg), void *arg)
@@ -276,7 +274,7 @@ int lep_ioctl_cancelable(int fd, unsigned long request, void *cmd,
 	return ret;
 }
 
-/* If the allocation fails, the event stays in the channel. */
+/* If the allocation fails, the ioctl does not wait, and the event stays in the channel. */
 void lep_await_init(struct lep_await *wait, struct lep_id *id, uint32_t *flags,
 		    struct rdma_ep_await *await)
 {
@@ -291,7 +289,7 @@ void lep_await_init(struct lep_await *wait, struct lep_id *id, uint32_t *flags,
 	await->channel_fd = id->id.channel ? id->id.channel->fd : -1;
 }
 
-/* Replaces the event that the id shows with the one that has arrived. */
+/* Replaces id.event by the event that has arrived. */
 static bool show_event(struct lep_await *wait)
 {
 	lep_id_drop_event(wait->id);
@@ -307,7 +305,7 @@ static bool show_event(struct lep_await *wait)
 	return false;
 }
 
-/* An event that the kernel has delivered must be acknowledged, so the id shows it. */
+/* Keeps an event that the kernel has delivered in id.event, as it must be acknowledged. */
 static void wait_cancelled(void *arg)
 {
 	struct lep_await *wait = arg;
@@ -318,7 +316,7 @@ static void wait_cancelled(void *arg)
 		free(wait->event);
 }
 
-/* Returns 0 if the command has been executed, also if the wait has failed. */
+/* Returns 0 if the kernel has executed the command, even if the wait has failed. */
 int lep_await_ioctl(struct lep_await *wait, unsigned long request, void *cmd)
 {
 	int fd = wait->id->session->fd;
@@ -328,27 +326,22 @@ int lep_await_ioctl(struct lep_await *wait, unsigned long request, void *cmd)
 	if (!lep_ioctl_cancelable(fd, request, cmd, wait_cancelled, wait))
 		return 0;
 	wait->error = errno;
-	if (wait->await->state)
-		return 0;
-	free(wait->event);
-	return lep_err(wait->error);
+	return wait->await->state ? 0 : lep_free_err(wait->event);
 }
 
-/* The result of a call that has ended with the event that the id shows. */
-static int event_status(const struct lep_id *id)
+/* The result of a call that ends with the event. */
+int lep_event_status(const struct rdma_cm_event *event)
 {
-	int status = id->id.event->status;
-
-	if (!status)
+	if (!event->status)
 		return 0;
-	if (id->id.event->event == RDMA_CM_EVENT_REJECTED)
+	if (event->event == RDMA_CM_EVENT_REJECTED)
 		return lep_err(ECONNREFUSED);
-	return lep_err(status < 0 ? -status : status);
+	return lep_err(abs(event->status));
 }
 
 /*
- * The end of a call on a synchronous id: the next event, of any kind. It stays in id.event
- * until the next such call.
+ * Ends a call on a synchronous id with the next event, of any type. The event stays in
+ * id.event until the next such call.
  */
 int lep_id_await_event(struct lep_id *id)
 {
@@ -356,7 +349,7 @@ int lep_id_await_event(struct lep_id *id)
 		return 0;
 	lep_id_drop_event(id);
 	return lep_channel_get_event(id->id.channel, &id->id.event) ?
-		-1 : event_status(id);
+		-1 : lep_event_status(id->id.event);
 }
 
 /* The same after lep_call_await(). */
@@ -365,8 +358,8 @@ int lep_await_finish(struct lep_await *wait)
 	if (!wait->event)
 		return lep_id_await_event(wait->id);
 	if (show_event(wait))
-		return event_status(wait->id);
-	/* After a signal, the kernel itself continues a wait that is to continue. */
+		return lep_event_status(wait->id->id.event);
+	/* With SA_RESTART the kernel itself has continued the wait after a signal. */
 	return wait->error ? lep_err(wait->error) : lep_id_await_event(wait->id);
 }
 

@@ -112,7 +112,7 @@ LEP_EXPORT int rdma_migrate_id(struct rdma_cm_id *id,
 	return lep_id_migrate(lep_to_id(id), channel);
 }
 
-/* rdma_get_src_port(3); this and the next one serve any library's ids. */
+/* rdma_get_src_port(3). This function and the next one work on ids of any library. */
 LEP_EXPORT __be16 rdma_get_src_port(struct rdma_cm_id *id)
 {
 	return id ? lep_addr_port(&id->route.addr.src_storage) : 0;
@@ -124,7 +124,7 @@ LEP_EXPORT __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 	return id ? lep_addr_port(&id->route.addr.dst_storage) : 0;
 }
 
-/* rdma_set_local_ece(3): sent if the program creates the QP itself. */
+/* rdma_set_local_ece(3): the options are for a QP that the program creates itself. */
 LEP_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (lep_foreign_id(id))

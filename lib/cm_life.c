@@ -2,7 +2,7 @@
 /* Ids: creation, destruction, migration. */
 #include "cm.h"
 
-/* channel NULL: on a private channel, for synchronous operation. */
+/* Creates an id. If channel is NULL, the id is synchronous, on a private channel. */
 int lep_id_create(struct rdma_event_channel *channel, void *context, int ps,
 		  enum ibv_qp_type qp_type, struct lep_id **out)
 {
@@ -16,35 +16,30 @@ int lep_id_create(struct rdma_event_channel *channel, void *context, int ps,
 
 	if (lep_session_get_cm(&session))
 		return -1;
-	id = lep_id_alloc(session, context, ps, qp_type);
+	id = channel ? lep_id_alloc(session, context, ps, qp_type) :
+		       lep_id_alloc_sync(session, context, ps, qp_type);
 	if (!id)
 		return -1;
 	if (channel) {
 		id->id.channel = channel;
 		cmd.channel_fd = channel->fd;
 	} else {
-		id->id.channel = lep_channel_alloc();
-		if (!id->id.channel)
-			goto err;
-		id->sync = true;
 		cmd.flags = RDMA_EP_ID_PRIVATE_CHANNEL;
 	}
 
 	cmd.uid = (uintptr_t)id;
-	if (lep_call(session, CREATE_ID, &cmd))
-		goto err;
+	if (lep_call(session, CREATE_ID, &cmd)) {
+		lep_id_free(id);
+		return -1;
+	}
 	id->handle = cmd.id;
 	if (id->sync)
 		id->id.channel->fd = cmd.channel_fd;
 	*out = id;
 	return 0;
-
-err:
-	lep_id_free(id);
-	return -1;
 }
 
-/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+/* Frees an id that the kernel has destroyed, once all its events are acknowledged. */
 void lep_id_release(struct lep_id *id, uint32_t events)
 {
 	lep_id_drop_event(id);
@@ -65,14 +60,14 @@ int lep_id_destroy(struct lep_id *id)
 }
 
 /*
- * To a private channel if channel is NULL. The kernel moves unread events along; this waits
- * for the acknowledgment of those that were read from the old channel.
+ * Migrate an id to another channel, or to a private one if channel is NULL. The kernel
+ * moves unread events. The call waits for the acknowledgment of events that were read from
+ * the old channel.
  */
 int lep_id_migrate(struct lep_id *id, struct rdma_event_channel *channel)
 {
 	struct rdma_ep_migrate_id cmd = { .id = id->handle, .channel_fd = -1 };
 	struct rdma_event_channel *own = NULL;
-	int error;
 
 	if (channel) {
 		cmd.channel_fd = channel->fd;
@@ -82,11 +77,8 @@ int lep_id_migrate(struct lep_id *id, struct rdma_event_channel *channel)
 			return -1;
 		cmd.flags = RDMA_EP_ID_PRIVATE_CHANNEL;
 	}
-	if (lep_call(id->session, MIGRATE_ID, &cmd)) {
-		error = errno;
-		free(own);
-		return lep_err(error);
-	}
+	if (lep_call(id->session, MIGRATE_ID, &cmd))
+		return lep_free_err(own);
 	if (own)
 		own->fd = cmd.channel_fd;
 

@@ -22,7 +22,7 @@ struct rdma_event_channel *lep_channel_alloc(void)
 	return &channel->channel;
 }
 
-/* A child that read its parent's channel would take away the parent's events. */
+/* True in a fork()ed child, which would take events away from its parent. */
 bool lep_channel_inherited(const struct rdma_event_channel *ch)
 {
 	const struct lep_channel *channel = (const struct lep_channel *)ch;
@@ -30,7 +30,7 @@ bool lep_channel_inherited(const struct rdma_event_channel *ch)
 	return channel->tag == &channel_tag && lep_inherited(channel->session);
 }
 
-/* Of any library. */
+/* Destroys a channel of any library. */
 void lep_channel_destroy(struct rdma_event_channel *channel)
 {
 	if (!channel)
@@ -39,7 +39,7 @@ void lep_channel_destroy(struct rdma_event_channel *channel)
 	free(channel);
 }
 
-/* An id without a kernel object so far; its address is the cookie. */
+/* Allocates an id that has no kernel object yet. Its address is the cookie. */
 struct lep_id *lep_id_alloc(struct lep_session *session, void *context, int ps,
 			    enum ibv_qp_type qp_type)
 {
@@ -58,7 +58,23 @@ struct lep_id *lep_id_alloc(struct lep_session *session, void *context, int ps,
 	return id;
 }
 
-/* Frees the memory only, and the private channel of a synchronous id. */
+/* The same with a private channel, for synchronous operation. */
+struct lep_id *lep_id_alloc_sync(struct lep_session *session, void *context, int ps,
+				 enum ibv_qp_type qp_type)
+{
+	struct lep_id *id = lep_id_alloc(session, context, ps, qp_type);
+
+	if (!id)
+		return NULL;
+	id->id.channel = lep_channel_alloc();
+	id->sync = id->id.channel;
+	if (id->sync)
+		return id;
+	lep_id_free(id);
+	return NULL;
+}
+
+/* Frees the memory and the private channel of an id, but no kernel object. */
 void lep_id_free(struct lep_id *id)
 {
 	int error = errno;
@@ -134,7 +150,7 @@ int lep_id_query(struct lep_id *id, struct rdma_ep_query_id *cmd)
 	return lep_call(id->session, QUERY_ID, cmd) ? -1 : 0;
 }
 
-/* For the transition of a QP to attr->qp_state, as rdma_init_qp_attr(3). */
+/* Queries the attributes for the transition of a QP to attr->qp_state. */
 int lep_id_init_qp_attr(struct lep_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	struct rdma_ep_init_qp_attr cmd = {
@@ -168,8 +184,8 @@ struct lep_event *lep_event_alloc(void)
 }
 
 /*
- * Count the acknowledgment of an event of the id, and of its multicast group if mcast is not
- * NULL. rdma_leave_multicast() may free the latter as soon as the lock is released.
+ * Count the acknowledgment of an event of the id, and of its membership mcast unless that
+ * is NULL. rdma_leave_multicast() may free mcast as soon as id->mutex is released.
  */
 void lep_id_count_ack(struct lep_id *id, struct lep_mcast *mcast)
 {
@@ -182,8 +198,8 @@ void lep_id_count_ack(struct lep_id *id, struct lep_mcast *mcast)
 }
 
 /*
- * A connection request counts to the listening id; an event that the library made itself
- * counts to none.
+ * The listening id counts a connection request. No id counts an event that the library has
+ * generated.
  */
 void lep_event_ack(struct lep_event *event)
 {
@@ -192,7 +208,7 @@ void lep_event_ack(struct lep_event *event)
 	free(event);
 }
 
-/* Acknowledge the event that a synchronous id shows. */
+/* Acknowledges the event in id.event of a synchronous id. */
 void lep_id_drop_event(struct lep_id *id)
 {
 	if (!id->id.event)

@@ -54,7 +54,7 @@ static struct ibv_pd *id_pd(struct rdma_cm_id *id)
 	return pd;
 }
 
-/* After the kernel has created the QP, and perhaps CQs with it, for the id. */
+/* Completes an id for which the kernel has created a QP, and possibly CQs with it. */
 void lep_id_finish_qp(struct lep_id *id, struct lep_qp_build *build,
 		      const struct rdma_ep_qp_init *init, struct ibv_pd *pd,
 		      struct ibv_qp_init_attr *attr)
@@ -77,7 +77,7 @@ void lep_id_finish_qp(struct lep_id *id, struct lep_qp_build *build,
 	id->id.qp = qp;
 }
 
-/* ex: the attributes once more if they are extended ones, else NULL. */
+/* ex is attr as extended attributes, or NULL if the attributes are plain ones. */
 int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 		     struct ibv_qp_init_attr *attr,
 		     const struct ibv_qp_init_attr_ex *ex)
@@ -110,18 +110,11 @@ int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 	if (!attr->srq)
 		attr->srq = id->srq;
 
-	if (ex ? lep_qp_build_begin_ex(&build, &cmd.init, pd, ex, true) :
-		 lep_qp_build_begin(&build, &cmd.init, pd, attr, true))
+	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, ex, true) ||
+	    lep_qp_build_create(&build, id->verbs, &cmd, ours->handle, xrcd))
 		return -1;
-	if (xrcd)
-		cmd.init.pd = lep_xrcd_handle(xrcd);
-	cmd.id = ours->handle;
-	if (lep_call(ours->session, CREATE_QP, &cmd)) {
-		lep_qp_build_abort(&build);
-		return -1;
-	}
 	lep_id_finish_qp(ours, &build, &cmd.init, pd, attr);
-	/* From now on ECE is this QP's, which has none: see ibv_query_ece(). */
+	/* From now on the ECE options are those of the QP: none, see ibv_query_ece(). */
 	memset(&ours->local_ece, 0, sizeof(ours->local_ece));
 	return 0;
 }
@@ -168,7 +161,7 @@ void lep_id_destroy_qp(struct lep_id *ours)
 	else
 		ibv_destroy_qp(id->qp);
 	id->qp = NULL;
-	/* XRC: the CQs are the SRQ's. */
+	/* The CQs of an id with an XRC SRQ belong to the SRQ. */
 	if (id->qp_type != IBV_QPT_XRC_RECV || !id->srq)
 		destroy_cqs(id);
 }
@@ -221,8 +214,8 @@ static int complete_xrc(struct rdma_cm_id *id,
 }
 
 /*
- * A CQ that is created for the SRQ becomes the id's together with it: of concurrent calls
- * only one succeeds in the kernel.
+ * The id gets a CQ that is created for the SRQ only together with the SRQ: one of several
+ * concurrent calls succeeds in the kernel.
  */
 static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 				  struct ibv_srq_init_attr_ex *attr)
@@ -238,9 +231,9 @@ static struct ibv_srq *create_xrc(struct rdma_cm_id *id,
 		 attr->cq->context != id->verbs)
 		error = EINVAL;
 	else
-		srq = lep_srq_create(lep_to_id(id)->session, id->verbs, attr->pd,
-				     lep_to_id(id)->handle, attr->srq_context,
-				     &attr->attr, attr->xrcd, attr->cq);
+		srq = lep_srq_create(id->verbs, attr->pd, lep_to_id(id)->handle,
+				     attr->srq_context, &attr->attr, attr->xrcd,
+				     attr->cq);
 	if (srq) {
 		if (channel)
 			id->recv_cq_channel = channel;
@@ -268,9 +261,8 @@ static struct ibv_srq *create_srq(struct rdma_cm_id *id,
 		return lep_null(EINVAL);
 	if (attr->srq_type == IBV_SRQT_XRC)
 		return create_xrc(id, attr);
-	return lep_srq_create(lep_to_id(id)->session, id->verbs, attr->pd,
-			      lep_to_id(id)->handle, attr->srq_context,
-			      &attr->attr, NULL, NULL);
+	return lep_srq_create(id->verbs, attr->pd, lep_to_id(id)->handle,
+			      attr->srq_context, &attr->attr, NULL, NULL);
 }
 
 /* A failure leaves the attributes as they were. */

@@ -118,8 +118,8 @@ LEP_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 }
 
 /*
- * ibv_close_device(3): objects that the program has not destroyed end with the context.
- * The context that ids share cannot be closed: EBUSY.
+ * ibv_close_device(3): destroys the objects that are left in the context. The context that
+ * ids share cannot be closed: EBUSY.
  */
 LEP_EXPORT int ibv_close_device(struct ibv_context *context)
 {
@@ -135,7 +135,7 @@ LEP_EXPORT int ibv_close_device(struct ibv_context *context)
 	ctx = lep_to_ctx(context);
 	if (ctx->is_default)
 		return lep_err(EBUSY);
-	/* Of a parent's context, a child frees the memory only. */
+	/* A child frees only the memory of its parent's context. */
 	if (!lep_inherited(ctx->session)) {
 		cmd.handle = ctx->handle;
 		ret = lep_call(ctx->session, DESTROY, &cmd);
@@ -148,7 +148,10 @@ LEP_EXPORT int ibv_close_device(struct ibv_context *context)
 			return -1;
 	}
 	lep_close_fd(context->async_fd);
-	/* The structures of such objects point to it, and may still be used. */
+	/*
+	 * The program may still use the structures of these objects, which point to the
+	 * context.
+	 */
 	if (left) {
 		context->async_fd = -1;
 		return 0;

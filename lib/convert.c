@@ -161,7 +161,7 @@ void lep_path_from_uapi(struct ibv_sa_path_rec *dst,
 
 #define SOCKADDR_IB_LEN 48
 
-/* The length of an address by its family; 0: no address, or of another family. */
+/* The length of an address by its family; 0 for NULL and for other families. */
 socklen_t lep_addr_len(const struct sockaddr *addr)
 {
 	if (!addr)

@@ -5,10 +5,10 @@
  * The layers are core.h, objects.h and cm.h, each on those before it. Exported functions
  * check their arguments, pass calls on foreign objects on, and call internal functions
  * (lep_*). An internal function calls an exported one only for a verb on an object that the
- * program has put into an id: it may belong to another library.
+ * program has put into an id: the object may belong to another library.
  *
- * The public structures of verbs.h and rdma_cma.h are the truth: programs read and write
- * them, so no value is kept a second time. Private structures start with the public one.
+ * Programs read and write the public structures of verbs.h and rdma_cma.h, so the library
+ * keeps no second copy of a value. Private structures start with the public one.
  */
 #ifndef RDMA_EP_LIB_CORE_H
 #define RDMA_EP_LIB_CORE_H
@@ -35,8 +35,8 @@
 #undef ibv_get_device_list
 
 /*
- * The kernel has written into memory that a command only points to. valgrind finds the
- * commands by their numbers, but not that memory.
+ * Marks memory that the kernel has written through a pointer in a command. valgrind decodes
+ * the commands by their numbers, but does not follow such pointers.
  */
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
@@ -61,7 +61,7 @@ static inline int lep_err(int error)
 	return -1;
 }
 
-/* Frees memory after a failed call: NULL and errno. */
+/* Frees memory after a failed call. Returns NULL, with the errno of that call. */
 static inline void *lep_free_null(void *ptr)
 {
 	int error = errno;
@@ -69,6 +69,13 @@ static inline void *lep_free_null(void *ptr)
 	free(ptr);
 	errno = error;
 	return NULL;
+}
+
+/* The same with -1. */
+static inline int lep_free_err(void *ptr)
+{
+	lep_free_null(ptr);
+	return -1;
 }
 
 static inline void *lep_null(int error)
@@ -90,7 +97,7 @@ struct lep_session {
 	struct rdma_ep_cq_ring *rings;	/* or NULL */
 };
 
-/* Does the session belong to a process that this one was fork()ed from? */
+/* True if the session belongs to a parent of this fork()ed process. */
 static inline bool lep_inherited(const struct lep_session *session)
 {
 	return session->fd < 0;
@@ -106,12 +113,12 @@ void lep_close_fd(int fd);
 void lep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
 		    const uint32_t *acked, uint32_t reported);
 
-/* Fills in the size that every command starts with, then calls. */
+/* Executes a command, after filling in its size. */
 #define lep_call(session, name, cmd) \
 	((cmd)->size = sizeof(*(cmd)), \
 	 ioctl((session)->fd, RDMA_EP_IOC_##name, (cmd)))
 
-/* A query names a device by its index: a device that was open has been removed. */
+/* ENODEV for an open device: the device has been removed. */
 static inline int lep_query_errno(int error)
 {
 	return error == ENODEV ? EIO : error;
@@ -137,7 +144,7 @@ struct lep_device {
 	int num_comp_vectors;
 	int num_ports;
 
-	/* Those of the current session; lep_devices_lock. See device_default.c. */
+	/* The default objects of the current session (device_default.c); lep_devices_lock. */
 	struct lep_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_xrcd *xrcd;
@@ -171,7 +178,7 @@ void *lep_real_cm(const char *name);
 void *lep_real_rsocket(const char *name);
 bool lep_called_by_real(const void *return_address);
 
-/* Has one of the real libraries called the function that this stands in? */
+/* True if one of the real libraries has called the function that contains this macro. */
 #define lep_real_calls() lep_called_by_real(__builtin_return_address(0))
 
 /* The real function, looked up once; a null pointer if there is none. */
@@ -184,7 +191,7 @@ bool lep_called_by_real(const void *return_address);
 	} \
 	fn_; })
 
-/* Call the function of the real libibverbs; it yields fail if there is none. */
+/* Calls the function of the real libibverbs. The value is fail if there is none. */
 #define lep_forward(fail, version, fn, ...) ({ \
 	__typeof__(&fn) to_ = lep_real_fn(fn, lep_real(#fn, version)); \
 	to_ ? to_(__VA_ARGS__) : (errno = ENOSYS, (fail)); })
@@ -194,7 +201,7 @@ bool lep_called_by_real(const void *return_address);
 	__typeof__(&fn) to_ = lep_real_fn(fn, lep_real_cm(#fn)); \
 	to_ ? to_(__VA_ARGS__) : (errno = EINVAL, (fail)); })
 
-/* The same of functions that return void. */
+/* The same for functions that return void. */
 #define lep_forward_void(version, fn, ...) do { \
 	__typeof__(&fn) to_ = lep_real_fn(fn, lep_real(#fn, version)); \
 	if (to_) \

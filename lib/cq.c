@@ -13,7 +13,7 @@ struct ibv_comp_channel *lep_comp_channel_create(struct ibv_context *context)
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return NULL;
-	if (lep_call(lep_to_ctx(context)->session, CREATE_COMP_CHANNEL, &cmd))
+	if (lep_ctx_call(context, CREATE_COMP_CHANNEL, &cmd))
 		return lep_free_null(channel);
 	channel->context = context;
 	channel->fd = cmd.fd;
@@ -127,7 +127,7 @@ struct ibv_cq *lep_cq_create(struct ibv_context *context, uint32_t cqe,
 	cmd.cqe = cqe;
 	cmd.comp_vector = comp_vector;
 	cmd.flags = lep_to_ctx(context)->session->rings ? RDMA_EP_CQ_RING : 0;
-	if (lep_call(lep_to_ctx(context)->session, CREATE_CQ, &cmd)) {
+	if (lep_ctx_call(context, CREATE_CQ, &cmd)) {
 		error = errno;
 		lep_cq_free(cq);
 		return lep_null(error);
@@ -151,7 +151,7 @@ LEP_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	return lep_cq_create(context, cqe, cq_context, channel, comp_vector);
 }
 
-/* ibv_create_cq_ex(3). A parent domain makes no difference: it can only be a plain one. */
+/* ibv_create_cq_ex(3). The parent domain is ignored: it can only be a plain PD. */
 struct ibv_cq_ex *lep_create_cq_ex(struct ibv_context *context,
 				   struct ibv_cq_init_attr_ex *attr)
 {
@@ -194,13 +194,13 @@ LEP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 		return EINVAL;
 	cmd.cq = cq->handle;
 	cmd.cqe = cqe;
-	if (lep_call(lep_to_ctx(cq->context)->session, RESIZE_CQ, &cmd))
+	if (lep_ctx_call(cq->context, RESIZE_CQ, &cmd))
 		return errno;
 	cq->cqe = cmd.cqe;
 	return 0;
 }
 
-/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+/* Frees a CQ that the kernel has destroyed, once all its events are acknowledged. */
 void lep_cq_release(struct ibv_cq *cq, uint32_t events, uint32_t comp_events)
 {
 	count_user(cq->channel, -1);
@@ -255,7 +255,7 @@ LEP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 	return 0;
 }
 
-/* Uses public members only, so any library's CQs are served. */
+/* ibv_ack_cq_events(3): uses only public members, which CQs of any library have. */
 LEP_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
 	if (!cq)
@@ -276,8 +276,7 @@ int lep_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 
 	if (!solicited_only && lep_to_cq(cq)->ring && lep_ring_arm(lep_to_cq(cq)))
 		return 0;
-	return lep_call(lep_to_ctx(cq->context)->session, NOTIFY_CQ, &cmd) ?
-		errno : 0;
+	return lep_ctx_call(cq->context, NOTIFY_CQ, &cmd);
 }
 
 /* ibv_modify_cq(3) */
@@ -291,6 +290,5 @@ int lep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	cmd.cq_period = attr->moderate.cq_period;
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
 		return EOPNOTSUPP;
-	return lep_call(lep_to_ctx(cq->context)->session, MODIFY_CQ, &cmd) ?
-		errno : 0;
+	return lep_ctx_call(cq->context, MODIFY_CQ, &cmd);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Polling, with the batches of extended completion queues: an iteration over completions
+ * Polling, and the batches of extended completion queues: an iteration over completions
  * from ibv_start_poll() to ibv_end_poll().
  *
- * Completions are taken from the kernel a few at a time. Those that an iteration did not
- * reach come first in the next one, or in the next ibv_poll_cq().
+ * The batch takes completions from the kernel a few at a time. Completions that an
+ * iteration did not reach come first in the next iteration, or in the next ibv_poll_cq().
  */
 #include "objects.h"
 
@@ -15,10 +15,10 @@ struct lep_cq_batch {
 	pthread_mutex_t lock;
 	bool single_threaded;
 	bool polling;
-	/* The program has still to read wc[next] to wc[num - 1]. */
+	/* Completions that the program has not read yet: wc[next] to wc[num - 1]. */
 	unsigned int next;
 	unsigned int num;
-	/* For the read functions: in an iteration wc[next]. */
+	/* The completion that the read functions return: wc[next] in an iteration. */
 	const struct ibv_wc *now;
 	struct ibv_wc wc[BATCH];
 };
@@ -40,7 +40,7 @@ static void batch_unlock(struct lep_cq_batch *b)
 		pthread_mutex_unlock(&b->lock);
 }
 
-/* Take the next ones from the kernel; 0 or an errno. An error leaves the batch as it is. */
+/* Fetches a batch from the kernel. 0, or an errno that leaves the batch as it is. */
 static int batch_fetch(struct ibv_cq_ex *cq, struct lep_cq_batch *b)
 {
 	int ret;
@@ -80,9 +80,9 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 }
 
 /*
- * Always polls the kernel before ENOENT: a program that has armed the CQ within its
- * iteration would otherwise wait although completions have arrived since. The last
- * completion can still be read then.
+ * Polls the kernel before it returns ENOENT: a program that has armed the CQ within its
+ * iteration would otherwise wait although completions have arrived since. After ENOENT the
+ * last completion can still be read.
  */
 static int next_poll(struct ibv_cq_ex *cq)
 {
@@ -133,7 +133,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *cq)
 	return wc_of(cq)->byte_len;
 }
 
-/* Or the invalidated key, which is in the same place. */
+/* The invalidated key is in the same place. */
 static __be32 read_imm_data(struct ibv_cq_ex *cq)
 {
 	return wc_of(cq)->imm_data;
@@ -237,7 +237,7 @@ void lep_cq_batch_free(struct lep_cq_batch *b)
 	free(b);
 }
 
-/* Makes the CQ an extended one; it owns the batch from now on. */
+/* Makes the CQ an extended one. The CQ owns the batch from now on. */
 void lep_cq_batch_attach(struct lep_cq *cq, struct lep_cq_batch *b)
 {
 	cq->batch = b;
@@ -261,7 +261,7 @@ static int poll_batch(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 	return ret < 0 && !got ? ret : got + (ret > 0 ? ret : 0);
 }
 
-/* The number of completions of an extended CQ that the kernel has no more. */
+/* The number of unread completions in the batch of an extended CQ. */
 int lep_cq_batch_left(struct ibv_cq *cq)
 {
 	struct lep_cq_batch *b = lep_to_cq(cq)->batch;

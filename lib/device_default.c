@@ -3,8 +3,8 @@
 #include "objects.h"
 
 /*
- * Created once, and never destroyed: programs use them after their last id has been
- * destroyed.
+ * The objects are created once and never destroyed: programs use them after they have
+ * destroyed their last id.
  */
 int lep_device_default(struct lep_session *session, struct lep_device *dev,
 		       struct ibv_context **context, struct ibv_pd **pd)
@@ -39,7 +39,7 @@ out:
 	return ret;
 }
 
-/* The XRC domain is opened by the first id that needs it. */
+/* Opens the XRC domain for the first id that needs it. */
 struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context)
 {
 	struct ibv_xrcd_init_attr attr = {
@@ -52,7 +52,7 @@ struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context)
 	if (!dev->has_xrc)
 		return lep_null(EOPNOTSUPP);
 	pthread_mutex_lock(&lep_devices_lock);
-	/* One of an earlier session belongs to another context. */
+	/* A domain of an earlier session belongs to another context. */
 	if (!dev->xrcd || dev->xrcd->context != context)
 		dev->xrcd = lep_open_xrcd(context, &attr);
 	xrcd = dev->xrcd;
@@ -60,7 +60,7 @@ struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context)
 	return xrcd;
 }
 
-/* rdma_get_devices(3): the contexts that ids have in id->verbs. */
+/* rdma_get_devices(3): returns the contexts that ids have in id->verbs. */
 LEP_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 {
 	struct lep_session *session;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The list of devices. Each has one ibv_device of our own for the life of the process,
- * whether or not ib_uverbs has the device as well.
+ * The list of devices. Each device has one ibv_device of this library for the life of the
+ * process, even if ib_uverbs has the device as well.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -13,12 +13,12 @@
 pthread_mutex_t lep_devices_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Grows at the head and never shrinks: a removed device may still be in use, and an index
- * is not used again.
+ * The list grows at its head and never shrinks: a removed device may still be in use, and
+ * the kernel does not reuse an index.
  */
 static struct lep_device *devices;
 
-/* There has been a device in this process. */
+/* True once the kernel has listed a device in this process. */
 static bool had_device;
 
 static struct lep_device *find_device(uint32_t index)
@@ -150,8 +150,8 @@ err:
 }
 
 /*
- * The session for a function of rdma_cma.h: these fail with ENODEV until there has been an
- * RDMA device.
+ * The session for a function of rdma_cma.h. These functions fail with ENODEV until the
+ * kernel has had an RDMA device.
  */
 int lep_session_get_cm(struct lep_session **out)
 {
@@ -162,7 +162,7 @@ int lep_session_get_cm(struct lep_session **out)
 	if (!session)
 		return -1;
 	if (!__atomic_load_n(&had_device, __ATOMIC_RELAXED)) {
-		/* This also lists the device that the first id will be bound to. */
+		/* The refresh also lists the device that the first id is bound to. */
 		num = lep_devices_refresh(session, NULL);
 		if (num < 0)
 			return -1;
@@ -175,7 +175,7 @@ int lep_session_get_cm(struct lep_session **out)
 	return 0;
 }
 
-/* A device by its index, or NULL and errno. */
+/* Finds a device by its index. NULL and errno if there is none. */
 struct lep_device *lep_device_get(struct lep_session *session, uint32_t index)
 {
 	struct lep_device *dev;
@@ -219,7 +219,7 @@ int lep_device_limits(struct lep_session *session, struct lep_device *dev)
 	return 0;
 }
 
-/* In a fork()ed child: contexts and PDs are the parent's. */
+/* Forgets contexts and PDs in a fork()ed child, as they are the parent's. */
 void lep_devices_forked(void)
 {
 	struct lep_device *dev;
@@ -232,7 +232,7 @@ void lep_devices_forked(void)
 	}
 }
 
-/* ibv_get_device_list(3): without the module, as without ib_uverbs, ENOSYS. */
+/* ibv_get_device_list(3): ENOSYS without the module, as in libibverbs without ib_uverbs. */
 LEP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	struct lep_session *session;
@@ -255,7 +255,7 @@ LEP_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	return list;
 }
 
-/* ibv_free_device_list(3). The devices stay. */
+/* ibv_free_device_list(3): the devices stay. */
 LEP_EXPORT void ibv_free_device_list(struct ibv_device **list)
 {
 	if (list && list[0] && !lep_device_ours(list[0])) {
@@ -279,7 +279,7 @@ LEP_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
 	return lep_to_dev(device)->guid;
 }
 
-/* No installed header declares it, but ibv_devinfo calls it. Strips the newline. */
+/* ibv_devinfo calls this function, which no installed header declares. Strips the newline. */
 LEP_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 				   size_t size);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)

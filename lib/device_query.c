@@ -9,8 +9,7 @@ static int query_device(struct ibv_context *context,
 {
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->dev_index = lep_to_dev(context->device)->index;
-	return lep_call(lep_to_ctx(context)->session, QUERY_DEVICE, cmd) ?
-		lep_query_errno(errno) : 0;
+	return lep_query_errno(lep_ctx_call(context, QUERY_DEVICE, cmd));
 }
 
 static void copy_device_attr(struct ibv_device_attr *attr,
@@ -119,7 +118,7 @@ int lep_query_port(struct ibv_context *context, uint8_t port_num,
 
 	if (!attr)
 		return EINVAL;
-	if (lep_call(lep_to_ctx(context)->session, QUERY_PORT, &cmd))
+	if (lep_ctx_call(context, QUERY_PORT, &cmd))
 		return lep_query_errno(errno);
 
 	full.state = cmd.attr.state;
@@ -149,7 +148,7 @@ int lep_query_port(struct ibv_context *context, uint8_t port_num,
 	return 0;
 }
 
-/* For programs that were built before struct ibv_port_attr grew. */
+/* Serves programs that were built before struct ibv_port_attr grew. */
 LEP_EXPORT int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			      struct _compat_ibv_port_attr *attr)
 {

@@ -2,13 +2,13 @@
 /*
  * Endpoints: rdma_create_ep(3), rdma_get_request(3), rdma_destroy_ep(3).
  *
- * One ioctl does the whole of each. The steps are taken one by one
- * - if the address information has a path record: CREATE_EP takes none;
- * - for an XRC target QP, whose domain depends on the device that the id gets: one ioctl
- *   creates the id, and another the QP;
- * - if GET_REQUEST has no event for the program: it is read from the channel, and the QP is
- *   created after it;
- * - if DESTROY_EP cannot take an object, or refuses: see destroy_at_once().
+ * One ioctl executes each of these functions. The library takes the single steps
+ * - if the address information has a path record, as CREATE_EP has no field for it;
+ * - for an XRC target QP, whose domain depends on the device of the id: one ioctl creates
+ *   the id, and another the QP;
+ * - if GET_REQUEST has no event for the program: the library reads the channel, and creates
+ *   the QP after that;
+ * - if DESTROY_EP cannot take an object, or fails: see destroy_at_once().
  */
 #include "cm.h"
 
@@ -29,8 +29,8 @@ static int save_connect(struct lep_id *id, const struct rdma_addrinfo *res)
 }
 
 /*
- * The event that the single steps would have left in id.event. The kernel has not reported
- * it, so no id counts its acknowledgment.
+ * Leave the same event in id.event as the single steps. The kernel has not reported it, so
+ * no id counts its acknowledgment.
  */
 static int show_route_resolved(struct lep_id *id)
 {
@@ -58,7 +58,7 @@ static int save_attr(struct lep_id *id, const struct ibv_qp_init_attr *attr,
 	return 0;
 }
 
-/* The single steps, for a path record. */
+/* Takes the single steps, with the path record of the address information. */
 static int resolve_with_path(struct lep_id *id, const struct rdma_addrinfo *res)
 {
 	if (lep_id_resolve_addr(id, res->ai_src_addr, res->ai_src_len,
@@ -70,7 +70,7 @@ static int resolve_with_path(struct lep_id *id, const struct rdma_addrinfo *res)
 	return lep_id_await_event(id);
 }
 
-/* The type that the kernel expects: outside of the IB port space, the port space's own. */
+/* The QP type for the kernel: every port space but IB has a type of its own. */
 static int kernel_qp_type(const struct rdma_addrinfo *res)
 {
 	switch (res->ai_port_space) {
@@ -117,7 +117,7 @@ static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 	if (make_qp) {
 		cmd.flags |= RDMA_EP_EP_CREATE_QP;
 		attr->qp_type = res->ai_qp_type;
-		if (lep_qp_build_begin(&build, &cmd.qp, pd, attr, true))
+		if (lep_qp_build_begin(&build, &cmd.qp, pd, attr, NULL, true))
 			return -1;
 	}
 
@@ -147,8 +147,8 @@ static bool same_session(const struct lep_id *id, struct ibv_context *context)
 }
 
 /*
- * Can DESTROY_EP take the CQ? It is one of ours, and if it has a channel, that is the
- * id's, and no other CQ uses it.
+ * True if DESTROY_EP can take the CQ: it is one of this session, and its channel, if it has
+ * one, is the id's and serves no other CQ.
  */
 static bool plain_cq(const struct lep_id *id, const struct ibv_cq *cq,
 		     const struct ibv_comp_channel *channel)
@@ -187,7 +187,7 @@ static void finish_destroyed_cq(const struct rdma_ep_destroy_cq *cmd,
 	}
 }
 
-/* The events of the id that are acknowledged, including the one that it shows. */
+/* The number of acknowledged events of the id, including the one in id.event. */
 static uint32_t events_acked(struct lep_id *id)
 {
 	const struct lep_event *shown = (struct lep_event *)id->id.event;
@@ -200,10 +200,10 @@ static uint32_t events_acked(struct lep_id *id)
 }
 
 /*
- * One ioctl destroys all objects, and closes the files without events that are yet to be
+ * One ioctl destroys all objects, and closes the channels whose events are all
  * acknowledged. Returns false, without an effect, if that is not possible: the id is in a
- * multicast group, an object is not of this session, the CQs are not plain ones or the same
- * one, or the kernel refuses.
+ * multicast group, an object is not of this session, a CQ is no plain_cq(), both CQs are
+ * the same one, or the ioctl fails.
  */
 static bool destroy_at_once(struct lep_id *id)
 {
@@ -293,13 +293,11 @@ LEP_EXPORT int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res
 		if (resolve_with_path(id, res))
 			goto err;
 	} else {
-		id = lep_id_alloc(session, NULL, res->ai_port_space,
-				  res->ai_qp_type);
+		id = lep_id_alloc_sync(session, NULL, res->ai_port_space,
+				       res->ai_qp_type);
 		if (!id)
 			return -1;
-		id->id.channel = lep_channel_alloc();
-		id->sync = id->id.channel;
-		if (!id->sync || (!passive && save_connect(id, res)) ||
+		if ((!passive && save_connect(id, res)) ||
 		    create_at_once(id, res, pd, attr))
 			goto err;
 	}
@@ -331,16 +329,15 @@ static int request_from_event(struct rdma_cm_id *listen,
 	listen->event = event;
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		return lep_err(ECONNREFUSED);
-	if (event->status)
-		return lep_err(event->status < 0 ? -event->status :
-			       event->status);
+	if (lep_event_status(event))
+		return -1;
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return lep_err(EINVAL);
 	listen->event = NULL;
 	return 0;
 }
 
-/* The next event of a listener, and the objects for a request. */
+/* The next event of a listener, and the objects for a connection request. */
 struct get_request {
 	struct lep_id *listener;
 	struct rdma_ep_get_request cmd;
@@ -363,8 +360,8 @@ static void free_request(struct get_request *req)
 }
 
 /*
- * After the kernel has delivered an event. Returns -1 and EAGAIN if there is none for the
- * program: the request could not be presented, and its id has been destroyed.
+ * Complete the objects after the kernel has delivered an event. Returns -1 and EAGAIN if
+ * the program cannot get the request, whose id has been destroyed then.
  */
 static int finish_request(struct get_request *req, struct rdma_cm_event **out,
 			  int *qp_errno)
@@ -408,7 +405,7 @@ static int finish_request(struct get_request *req, struct rdma_cm_event **out,
 	return 0;
 }
 
-/* A request that the kernel has delivered by then would never be answered. */
+/* Rejects a request that the kernel has delivered to a cancelled thread. */
 static void request_cancelled(void *arg)
 {
 	struct get_request *req = arg;
@@ -426,7 +423,7 @@ static void request_cancelled(void *arg)
 
 /*
  * Wait for a request, and create the new id's channel, QP and CQs, in one ioctl. EAGAIN if
- * the channel is empty and O_NONBLOCK, or as from finish_request().
+ * the channel is empty and O_NONBLOCK, or from finish_request().
  */
 static int get_at_once(struct lep_id *listener,
 		       const struct ibv_qp_init_attr *saved,
@@ -453,7 +450,7 @@ static int get_at_once(struct lep_id *listener,
 		req.attr = *saved;
 		req.cmd.flags |= RDMA_EP_EP_CREATE_QP;
 		if (lep_qp_build_begin(&req.build, &req.cmd.qp, listener->id.pd,
-				       &req.attr, true))
+				       &req.attr, NULL, true))
 			goto err;
 	}
 	if (!lep_ioctl_cancelable(listener->session->fd, RDMA_EP_IOC_GET_REQUEST,
@@ -465,8 +462,8 @@ err:
 }
 
 /*
- * rdma_get_request(3). It waits like rdma_get_cm_event(3): as a cancellation point, with
- * O_NONBLOCK, and on after a signal whose handler has SA_RESTART.
+ * rdma_get_request(3). It waits like rdma_get_cm_event(3): it is a cancellation point,
+ * obeys O_NONBLOCK, and continues after a signal whose handler has SA_RESTART.
  */
 LEP_EXPORT int rdma_get_request(struct rdma_cm_id *listen,
 				struct rdma_cm_id **id)

@@ -10,7 +10,7 @@ int lep_external_qp_set_state(struct ibv_qp *qp, enum ibv_qp_state state)
 	return error ? lep_err(error) : 0;
 }
 
-/* As the kernel does with an id's own QP: ready to send, within limit unless it is NULL. */
+/* Moves the QP to RTS, as the kernel does with an id's own QP. limit may be NULL. */
 int lep_external_qp_connect(struct lep_id *id, struct ibv_qp *qp,
 			    const struct rdma_ep_conn_param *limit)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * fork(2). The library's locks are taken around it, so that a child does not inherit one
- * that another thread of the parent holds. The child forgets the session, and the contexts
- * and PDs that belong to it.
+ * fork(2). The library holds its locks during a fork, so that a child does not inherit a
+ * lock that another thread of the parent holds. The child forgets the session, and the
+ * contexts and PDs that belong to it.
  */
 #include "cm.h"
 
@@ -34,7 +34,7 @@ static void __attribute__((constructor)) register_fork_handlers(void)
 }
 
 /*
- * Every kernel that the module runs on copies pinned pages for the child, so a program has
+ * Every kernel that the module supports copies pinned pages for the child, so a program has
  * nothing to prepare.
  */
 LEP_EXPORT int ibv_fork_init(void)

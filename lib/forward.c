@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The real libraries underneath. Calls on foreign objects are passed to them, and so are
- * calls that they make themselves: if this library is preloaded, it receives the rdma_* and
- * ibv_* calls of rsockets, which are in librdmacm.
+ * The real libraries. Exported functions pass them calls on foreign objects, and calls that
+ * they make themselves: if this library is preloaded, it receives the rdma_* and ibv_*
+ * calls of rsockets, which are in librdmacm.
  */
 #include <dlfcn.h>
 
 #include "core.h"
 
 /*
- * Under "rdma-ep-run --alone" this library has the names of the real ones, and dlopen()
- * and dladdr() find it for them.
+ * Under "rdma-ep-run --alone" this library has the names of the real ones, and dlopen() and
+ * dladdr() find it under these names.
  */
 static bool is_ours(const void *address)
 {
@@ -51,8 +51,8 @@ static void *librdmacm_function(const char *name, int mode)
 }
 
 /*
- * A function of the real librdmacm, or NULL. It is not loaded for this: a process without
- * it has no ids of it.
+ * A function of the real librdmacm, or NULL. The lookup does not load librdmacm: a process
+ * without it has no ids of it.
  */
 void *lep_real_cm(const char *name)
 {
@@ -60,8 +60,9 @@ void *lep_real_cm(const char *name)
 }
 
 /*
- * The same for functions that need no object of it. The linker may have dropped librdmacm
- * from a program that is linked with both libraries, as ours has the function as well.
+ * The same for functions that need no object of librdmacm. This lookup loads it: the linker
+ * may have dropped it from a program that is linked with both libraries, as this library
+ * has the function as well.
  */
 void *lep_real_rsocket(const char *name)
 {

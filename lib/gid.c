@@ -14,8 +14,7 @@ int lep_gid_query(struct ibv_context *context, uint32_t port_num,
 	cmd->dev_index = lep_to_dev(context->device)->index;
 	cmd->port_num = port_num;
 	cmd->gid_index = index;
-	return lep_call(lep_to_ctx(context)->session, QUERY_GID, cmd) ?
-		lep_query_errno(errno) : 0;
+	return lep_query_errno(lep_ctx_call(context, QUERY_GID, cmd));
 }
 
 /* ibv_query_gid(3): an empty entry reads as a GID of zeros. */
@@ -99,17 +98,17 @@ LEP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 	if (!entries && max_entries)
 		return -EFAULT;
 
-	/* More than any device has. */
+	/* No device has more entries. */
 	if (max_entries > MAX_GIDS)
 		max_entries = MAX_GIDS;
-	/* The size of an entry may differ in the program's headers. */
+	/* The program's headers may have another size of an entry. */
 	table = calloc(max_entries, sizeof(*table));
 	if (max_entries && !table)
 		return -ENOMEM;
 	cmd.dev_index = lep_to_dev(context->device)->index;
 	cmd.entries = (uintptr_t)table;
 	cmd.max = max_entries;
-	if (lep_call(lep_to_ctx(context)->session, QUERY_GID_TABLE, &cmd)) {
+	if (lep_ctx_call(context, QUERY_GID_TABLE, &cmd)) {
 		free(table);
 		return -lep_query_errno(errno);
 	}
@@ -168,7 +167,7 @@ GID_TYPE_VERSION(59);
 GID_TYPE_VERSION(64);
 GID_TYPE_VERSION(65);
 
-/* 0, or -1 and errno: ENOENT beyond the table, as libibverbs finds no such file. */
+/* Returns 0, or -1 and errno: ENOENT beyond the table, where libibverbs finds no file. */
 static int query_pkey(struct ibv_context *context, uint8_t port_num, int index,
 		      __be16 *pkey)
 {
@@ -179,7 +178,7 @@ static int query_pkey(struct ibv_context *context, uint8_t port_num, int index,
 	};
 	int error;
 
-	if (lep_call(lep_to_ctx(context)->session, QUERY_PKEY, &cmd)) {
+	if (lep_ctx_call(context, QUERY_PKEY, &cmd)) {
 		error = lep_query_errno(errno);
 		return lep_err(error == EINVAL ? ENOENT : error);
 	}

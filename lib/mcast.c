@@ -10,7 +10,6 @@ static int join(struct lep_id *id, const struct sockaddr *addr, bool send_only,
 		.id = id->handle,
 	};
 	struct lep_mcast *mcast;
-	int error;
 
 	if (lep_addr_to_uapi(&cmd.addr, addr, lep_addr_len(addr)))
 		return -1;
@@ -24,10 +23,8 @@ static int join(struct lep_id *id, const struct sockaddr *addr, bool send_only,
 
 	cmd.uid = (uintptr_t)mcast;
 	if (lep_call(id->session, JOIN_MULTICAST, &cmd)) {
-		error = errno;
 		lep_mcast_remove(id, mcast);
-		free(mcast);
-		return lep_err(error);
+		return lep_free_err(mcast);
 	}
 	lep_mcast_set_handle(id, mcast, cmd.mcast);
 	return lep_id_await_event(id);
@@ -77,7 +74,6 @@ LEP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
 	socklen_t len = lep_addr_len(addr);
 	struct lep_mcast *mcast;
 	uint32_t events;
-	int error;
 
 	if (lep_foreign_id(cm_id))
 		return lep_forward_cm(-1, rdma_leave_multicast, cm_id, addr);
@@ -86,14 +82,11 @@ LEP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
 	mcast = lep_mcast_take(id, addr, len);
 	if (!mcast)
 		return lep_err(EADDRNOTAVAIL);
-	/* The event that a synchronous id shows may be one of them. */
+	/* The event in id.event of a synchronous id may be one of them. */
 	if (id->sync)
 		lep_id_drop_event(id);
-	if (lep_mcast_leave(id, mcast, &events)) {
-		error = errno;
-		free(mcast);
-		return lep_err(error);
-	}
+	if (lep_mcast_leave(id, mcast, &events))
+		return lep_free_err(mcast);
 	lep_wait_acked(&id->mutex, &id->cond, &mcast->acked, events);
 	free(mcast);
 	return 0;

@@ -70,8 +70,8 @@ int lep_mcast_leave(struct lep_id *id, struct lep_mcast *mcast,
 }
 
 /*
- * Before the id is destroyed. The memberships stay until lep_mcast_free_all(), as their
- * events may still be acknowledged.
+ * Leaves all groups before the id is destroyed. The structures stay until
+ * lep_mcast_free_all(), as their events may still be acknowledged.
  */
 void lep_mcast_leave_all(struct lep_id *id)
 {

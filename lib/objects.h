@@ -25,9 +25,23 @@ static inline struct lep_context *lep_to_ctx(struct ibv_context *context)
 	return lep_container(context, struct lep_context, verbs.context);
 }
 
+/* Executes a command on the session of the context. 0 or an errno. */
+#define lep_ctx_call(context, name, cmd) \
+	(lep_call(lep_to_ctx(context)->session, name, cmd) ? errno : 0)
+
 static inline bool lep_has_xrc(const struct ibv_context *context)
 {
 	return lep_to_dev(context->device)->has_xrc;
+}
+
+/* Destroys an object that has no events, and frees its structure; 0 or an errno. */
+static inline int lep_obj_destroy_free(struct ibv_context *context, uint32_t type,
+				       uint32_t handle, void *obj)
+{
+	if (lep_obj_destroy(lep_to_ctx(context)->session, type, handle, NULL, NULL))
+		return errno;
+	free(obj);
+	return 0;
 }
 
 struct ibv_context *lep_context_open(struct lep_session *session,
@@ -64,7 +78,7 @@ struct lep_cq {
 	};
 	struct lep_cq_batch *batch;	/* of an extended CQ */
 	struct rdma_ep_cq_ring *ring;	/* or NULL */
-	pthread_mutex_t ring_lock;	/* for taking completions out of the ring */
+	pthread_mutex_t ring_lock;	/* held while completions are taken */
 };
 
 static inline struct lep_cq *lep_to_cq(struct ibv_cq *cq)
@@ -83,8 +97,8 @@ int lep_cq_batch_left(struct ibv_cq *cq);
 int lep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 
 /*
- * Is this context, or the context of an object, one of ours? Contexts of the
- * real libibverbs may live in the same process; calls on those are passed on.
+ * True if this library has created the context. The process may also have contexts of the
+ * real libibverbs; exported functions pass calls on those to it.
  */
 static inline bool lep_ours(const struct ibv_context *context)
 {
@@ -121,8 +135,7 @@ static inline struct lep_srq *lep_to_srq(struct ibv_srq *srq)
 	return (struct lep_srq *)srq;
 }
 
-struct ibv_srq *lep_srq_create(struct lep_session *session,
-			       struct ibv_context *context, struct ibv_pd *pd,
+struct ibv_srq *lep_srq_create(struct ibv_context *context, struct ibv_pd *pd,
 			       uint32_t id, void *srq_context,
 			       struct ibv_srq_attr *attr,
 			       struct ibv_xrcd *xrcd, struct ibv_cq *cq);
@@ -171,10 +184,10 @@ static inline struct lep_qp *lep_to_qp(struct ibv_qp *qp)
 }
 
 /*
- * An id's tie to the QP that rdma_create_qp() created for it. The kernel moves this QP
- * along with the connection; qp->state follows when the program learns of it. The tie does
- * not depend on id->qp, which the program may change, and which may point to a QP that has
- * been destroyed.
+ * The link from an id to the QP that rdma_create_qp() has created for it. The kernel moves
+ * this QP with the connection; the library updates qp->state when a call or an event
+ * reports the change. The link does not depend on id->qp, which the program may change, and
+ * which may point to a destroyed QP.
  */
 struct lep_qp_owner {
 	struct lep_qp *qp;		/* or NULL; lep_qp_owner_lock */
@@ -199,7 +212,7 @@ struct lep_auto_cq {
 	struct ibv_comp_channel *channel;
 };
 
-/* A QP, and the CQs that the kernel creates with it, before the ioctl. */
+/* The structures of a QP and its CQs, allocated before the kernel creates the objects. */
 struct lep_qp_build {
 	struct lep_qp *qp;
 	struct lep_auto_cq send;
@@ -210,7 +223,9 @@ struct lep_qp *lep_qp_alloc(void);
 void lep_qp_free(struct lep_qp *qp);
 int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
-		       bool make_cqs);
+		       const struct ibv_qp_init_attr_ex *ex, bool make_cqs);
+int lep_qp_build_create(struct lep_qp_build *build, struct ibv_context *context,
+			struct rdma_ep_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd);
 void lep_qp_build_abort(struct lep_qp_build *build);
 void lep_qp_build_undo(struct lep_session *session,
 		       const struct rdma_ep_qp_init *init);
@@ -220,14 +235,13 @@ struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
 				   struct ibv_pd *pd,
 				   struct ibv_qp_init_attr *attr,
 				   void *cq_context);
+struct ibv_qp *lep_qp_create(struct ibv_context *context, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *attr,
+			     const struct ibv_qp_init_attr_ex *ex);
 void lep_qp_release(struct ibv_qp *qp, uint32_t events);
 int lep_qp_destroy(struct ibv_qp *qp, uint32_t flags);
 int lep_qp_check_ex(const struct ibv_context *context,
 		    const struct ibv_qp_init_attr_ex *attr);
-int lep_qp_build_begin_ex(struct lep_qp_build *build,
-			  struct rdma_ep_qp_init *init, struct ibv_pd *pd,
-			  const struct ibv_qp_init_attr_ex *attr,
-			  bool make_cqs);
 struct ibv_qp *lep_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *attr);
 

@@ -17,7 +17,7 @@ LEP_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	if (!pd)
 		return NULL;
 	cmd.ctx = lep_to_ctx(context)->handle;
-	if (lep_call(lep_to_ctx(context)->session, ALLOC_PD, &cmd))
+	if (lep_ctx_call(context, ALLOC_PD, &cmd))
 		return lep_free_null(pd);
 	pd->context = context;
 	pd->handle = cmd.pd;
@@ -31,16 +31,12 @@ LEP_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 		return EINVAL;
 	if (!lep_ours(pd->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_dealloc_pd, pd);
-	if (lep_obj_destroy(lep_to_ctx(pd->context)->session, RDMA_EP_OBJ_PD, pd->handle,
-			    NULL, NULL))
-		return errno;
-	free(pd);
-	return 0;
+	return lep_obj_destroy_free(pd->context, RDMA_EP_OBJ_PD, pd->handle, pd);
 }
 
 /*
- * Huge pages are a hint, and MW_BIND has no effect without memory windows. Regions are
- * pinned, never paged on demand.
+ * Huge pages are a hint, and MW_BIND has no effect without memory windows. The kernel pins
+ * regions, and does not page them on demand.
  */
 static int offered_access(unsigned int *access)
 {
@@ -67,9 +63,9 @@ struct ibv_mr *lep_mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	if (!mr)
 		return NULL;
 	cmd.access = access;
-	if (lep_call(lep_to_ctx(pd->context)->session, REG_MR, &cmd))
+	if (lep_ctx_call(pd->context, REG_MR, &cmd))
 		return lep_free_null(mr);
-	/* Undefined memory may be sent, and receives write into it without a call. */
+	/* valgrind: a program may send undefined memory, and receives write without a call. */
 	lep_written(addr, length);
 	mr->context = pd->context;
 	mr->pd = pd;
@@ -152,7 +148,10 @@ LEP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return rereg_fail(EINVAL);
 	error = offered_access(&offered);
-	/* Posting with a key of another PD fails, so such a region would be useless. */
+	/*
+	 * The kernel refuses posts with a key of another PD, so such a region would be
+	 * useless.
+	 */
 	if (!error && flags & IBV_REREG_MR_CHANGE_PD)
 		error = EOPNOTSUPP;
 	if (error) {
@@ -162,7 +161,7 @@ LEP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 
 	cmd.mr = mr->handle;
 	cmd.access = offered;
-	if (lep_call(lep_to_ctx(mr->context)->session, REREG_MR, &cmd))
+	if (lep_ctx_call(mr->context, REREG_MR, &cmd))
 		return IBV_REREG_MR_ERR_CMD;
 	mr->lkey = cmd.lkey;
 	mr->rkey = cmd.rkey;
@@ -181,9 +180,5 @@ LEP_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 		return EINVAL;
 	if (!lep_ours(mr->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_dereg_mr, mr);
-	if (lep_obj_destroy(lep_to_ctx(mr->context)->session, RDMA_EP_OBJ_MR, mr->handle,
-			    NULL, NULL))
-		return errno;
-	free(mr);
-	return 0;
+	return lep_obj_destroy_free(mr->context, RDMA_EP_OBJ_MR, mr->handle, mr);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Posting work requests. A list is packed into one buffer and passed to the kernel in one
- * call (in several if it is longer than the kernel accepts). The kernel checks the
- * requests, except for values that cannot be written into the buffer at all.
+ * Posting work requests. The library packs a list into one buffer and passes it to the
+ * kernel in one call (in several if it is longer than the kernel accepts). The kernel
+ * checks the requests, except for values that cannot be encoded in the buffer.
  */
 #include "objects.h"
 
@@ -94,7 +94,7 @@ static int buffer_flush(struct buffer *buf, struct lep_session *session,
 	return ret;
 }
 
-/* The length of the request's record; 0: there is no record for it. */
+/* The length of the request's record; 0 if the request cannot be encoded. */
 static size_t send_len(const struct ibv_qp *qp, const struct wr *any)
 {
 	const struct ibv_send_wr *wr = (const struct ibv_send_wr *)any;

@@ -23,7 +23,7 @@ void lep_qp_free(struct lep_qp *qp)
 	free(qp);
 }
 
-/* Of one direction: the given CQ, or the memory for one that the kernel creates. */
+/* Prepares the CQ of one direction: the given one, or one that the kernel creates. */
 static int begin_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
 		    bool make, struct lep_auto_cq *made)
 {
@@ -78,7 +78,7 @@ static void finish_cq(const struct rdma_ep_auto_cq *init,
 	*attr_cq = made->cq;
 }
 
-/* A context's handles mean nothing in another, even if the device is the same. */
+/* True if all objects are of the context. The kernel's handles do not show that. */
 static bool of_context(const struct ibv_context *context,
 		       const struct ibv_qp_init_attr *attr)
 {
@@ -89,12 +89,13 @@ static bool of_context(const struct ibv_context *context,
 
 /*
  * Fill in the kernel's attributes of a new QP and allocate all its structures, so that
- * nothing can fail once the kernel has created it. With make_cqs the kernel also creates
- * the CQs that attr does not name (rdma_create_qp(3)).
+ * nothing can fail once the kernel has created it. ex is attr as extended attributes, or
+ * NULL if they are plain ones. With make_cqs the kernel also creates the CQs that attr does
+ * not name (rdma_create_qp(3)).
  */
 int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
-		       bool make_cqs)
+		       const struct ibv_qp_init_attr_ex *ex, bool make_cqs)
 {
 	memset(build, 0, sizeof(*build));
 	memset(init, 0, sizeof(*init));
@@ -109,7 +110,9 @@ int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 	if (begin_cq(&init->send_cq, attr->send_cq,
 		     make_cqs && attr->cap.max_send_wr, &build->send) ||
 	    begin_cq(&init->recv_cq, attr->recv_cq,
-		     make_cqs && attr->cap.max_recv_wr, &build->recv)) {
+		     make_cqs && attr->cap.max_recv_wr, &build->recv) ||
+	    (ex && ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	     lep_wr_list_create(build->qp, ex->send_ops_flags))) {
 		lep_qp_build_abort(build);
 		return -1;
 	}
@@ -138,7 +141,7 @@ void lep_qp_build_abort(struct lep_qp_build *build)
 	errno = error;
 }
 
-/* Destroys the kernel's objects if the library cannot go on. */
+/* Destroys the kernel's objects after a failure in the library. */
 void lep_qp_build_undo(struct lep_session *session,
 		       const struct rdma_ep_qp_init *init)
 {
@@ -151,8 +154,8 @@ void lep_qp_build_undo(struct lep_session *session,
 }
 
 /*
- * After the kernel has created the QP: fill in its public structure and those of the CQs
- * with it, which stay in build. Writes the granted attributes back to attr.
+ * Fill in the public structures of a QP that the kernel has created, and of the CQs with
+ * it, which stay in build. Writes the granted attributes back to attr.
  */
 struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
 				   const struct rdma_ep_qp_init *init,
@@ -190,36 +193,58 @@ struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
 	return qp;
 }
 
+/*
+ * Execute CREATE_QP after lep_qp_build_begin(), on the id of that handle unless it is 0.
+ * xrcd is the domain of an XRC target QP, else NULL. Returns 0, or -1 and errno.
+ */
+int lep_qp_build_create(struct lep_qp_build *build, struct ibv_context *context,
+			struct rdma_ep_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd)
+{
+	cmd->id = id;
+	if (xrcd)
+		cmd->init.pd = lep_xrcd_handle(xrcd);
+	if (!lep_ctx_call(context, CREATE_QP, cmd))
+		return 0;
+	lep_qp_build_abort(build);
+	return -1;
+}
+
+/* Creates a QP without an id. ex is as in lep_qp_build_begin(). */
+struct ibv_qp *lep_qp_create(struct ibv_context *context, struct ibv_pd *pd,
+			     struct ibv_qp_init_attr *attr,
+			     const struct ibv_qp_init_attr_ex *ex)
+{
+	bool target = attr->qp_type == IBV_QPT_XRC_RECV;
+	struct rdma_ep_create_qp cmd = {};
+	struct lep_qp_build build;
+
+	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, ex, false) ||
+	    lep_qp_build_create(&build, context, &cmd, 0, target ? ex->xrcd : NULL))
+		return NULL;
+	return lep_qp_build_finish(&build, &cmd.init, context, pd, attr, NULL);
+}
+
 /* ibv_create_qp(3) */
 LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 					struct ibv_qp_init_attr *attr)
 {
-	struct rdma_ep_create_qp cmd = {};
-	struct lep_qp_build build;
-
 	if (!pd || !attr)
 		return lep_null(EINVAL);
 	if (!lep_ours(pd->context))
 		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_qp, pd, attr);
-	/* These attributes have no member for its domain. */
+	/* Plain attributes have no member for the domain. */
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
 		return lep_null(EINVAL);
 	if (!attr->send_cq ||
 	    (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND))
 		return lep_null(EINVAL);
 
-	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, false))
-		return NULL;
-	if (lep_call(lep_to_ctx(pd->context)->session, CREATE_QP, &cmd)) {
-		lep_qp_build_abort(&build);
-		return NULL;
-	}
-	return lep_qp_build_finish(&build, &cmd.init, pd->context, pd, attr, NULL);
+	return lep_qp_create(pd->context, pd, attr, NULL);
 }
 
 /*
- * The attributes of the plain calls; those beyond have functions of their own. A query may
- * also name the reserved ones in between.
+ * The attributes of the plain calls. Later attributes have functions of their own. A query
+ * may also name the reserved bits in between.
  */
 #define QP_ATTRS ((IBV_QP_DEST_QPN << 1) - 1)
 #define QP_QUERY_ATTRS (IBV_QP_RATE_LIMIT - 1)
@@ -239,7 +264,7 @@ LEP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
 	lep_qp_attr_to_uapi(&cmd.attr, attr, attr_mask);
-	if (lep_call(lep_to_ctx(qp->context)->session, MODIFY_QP, &cmd))
+	if (lep_ctx_call(qp->context, MODIFY_QP, &cmd))
 		return errno;
 	if (attr_mask & IBV_QP_STATE)
 		qp->state = attr->qp_state;
@@ -261,7 +286,7 @@ LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 		return EOPNOTSUPP;
 	cmd.qp = qp->handle;
 	cmd.attr_mask = attr_mask;
-	if (lep_call(lep_to_ctx(qp->context)->session, QUERY_QP, &cmd))
+	if (lep_ctx_call(qp->context, QUERY_QP, &cmd))
 		return errno;
 
 	lep_qp_attr_from_uapi(attr, &cmd.attr);
@@ -279,7 +304,7 @@ LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 	return 0;
 }
 
-/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+/* Frees a QP that the kernel has destroyed, once all its events are acknowledged. */
 void lep_qp_release(struct ibv_qp *qp, uint32_t events)
 {
 	lep_qp_clear_owner(lep_to_qp(qp));
@@ -296,7 +321,7 @@ int lep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 		.handle = qp->handle,
 	};
 
-	if (lep_call(lep_to_ctx(qp->context)->session, DESTROY, &cmd))
+	if (lep_ctx_call(qp->context, DESTROY, &cmd))
 		return errno;
 	lep_qp_release(qp, cmd.events_reported);
 	return 0;
@@ -312,45 +337,41 @@ LEP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 	return lep_qp_destroy(qp, 0);
 }
 
-static struct rdma_ep_qp_mcast qp_mcast(const struct ibv_qp *qp,
-					const union ibv_gid *gid, uint16_t lid)
+static int qp_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid,
+		    unsigned long request)
 {
-	struct rdma_ep_qp_mcast cmd = { .qp = qp->handle, .lid = lid };
+	struct rdma_ep_qp_mcast cmd = {
+		.size = sizeof(cmd),
+		.qp = qp->handle,
+		.lid = lid,
+	};
 
 	memcpy(cmd.gid, gid->raw, sizeof(cmd.gid));
-	return cmd;
+	return ioctl(lep_to_ctx(qp->context)->session->fd, request, &cmd) ? errno : 0;
 }
 
 /* ibv_attach_mcast(3) */
 LEP_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 				uint16_t lid)
 {
-	struct rdma_ep_qp_mcast cmd;
-
 	if (!qp || !gid)
 		return EINVAL;
 	if (!lep_ours(qp->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_attach_mcast, qp,
 				   gid, lid);
-	cmd = qp_mcast(qp, gid, lid);
-	return lep_call(lep_to_ctx(qp->context)->session, ATTACH_MCAST, &cmd) ?
-		errno : 0;
+	return qp_mcast(qp, gid, lid, RDMA_EP_IOC_ATTACH_MCAST);
 }
 
 /* ibv_detach_mcast(3) */
 LEP_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
 				uint16_t lid)
 {
-	struct rdma_ep_qp_mcast cmd;
-
 	if (!qp || !gid)
 		return EINVAL;
 	if (!lep_ours(qp->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_detach_mcast, qp,
 				   gid, lid);
-	cmd = qp_mcast(qp, gid, lid);
-	return lep_call(lep_to_ctx(qp->context)->session, DETACH_MCAST, &cmd) ?
-		errno : 0;
+	return qp_mcast(qp, gid, lid, RDMA_EP_IOC_DETACH_MCAST);
 }
 
 /* Provider libraries implement ECE; this library has none. */
@@ -372,7 +393,7 @@ LEP_EXPORT int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	return EOPNOTSUPP;
 }
 
-/* No guarantee about the order in which data is written. */
+/* The library gives no guarantee about the order in which data is written. */
 LEP_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp,
 					  enum ibv_wr_opcode op, uint32_t flags)
 {

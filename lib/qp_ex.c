@@ -3,9 +3,8 @@
 #include "objects.h"
 
 /*
- * The operations of QPs by type: those of librxe, without those that need memory windows.
- * (SEND_WITH_INV on UC is on librxe's list, and on that of the manual page, but it cannot
- * be posted.)
+ * The operations of QPs by type, as in librxe, without those that need memory windows.
+ * (librxe and the manual page list SEND_WITH_INV on UC, but it cannot be posted.)
  */
 #define RC_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
@@ -18,7 +17,7 @@
 	 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UD_OPS \
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-/* Without those that name an SRQ: see ibv_wr_set_xrc_srqn() in docs/programs/symbols.md. */
+/* Operations that name an SRQ are missing: see docs/programs/symbols.md. */
 #define XRC_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
@@ -70,23 +69,7 @@ int lep_qp_check_ex(const struct ibv_context *context,
 _Static_assert(offsetof(struct ibv_qp_init_attr_ex, sq_sig_all) ==
 	       offsetof(struct ibv_qp_init_attr, sq_sig_all), "qp_init_attr");
 
-/* lep_qp_build_begin() with extended attributes, after lep_qp_check_ex(). */
-int lep_qp_build_begin_ex(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
-			  struct ibv_pd *pd, const struct ibv_qp_init_attr_ex *attr,
-			  bool make_cqs)
-{
-	if (lep_qp_build_begin(build, init, pd,
-			       (const struct ibv_qp_init_attr *)attr, make_cqs))
-		return -1;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
-	    lep_wr_list_create(build->qp, attr->send_ops_flags)) {
-		lep_qp_build_abort(build);
-		return -1;
-	}
-	return 0;
-}
-
-/* Are all attributes there that a QP of the type needs? */
+/* True if the attributes that a QP of the type needs are set. */
 static bool complete(const struct ibv_context *context,
 		     const struct ibv_qp_init_attr_ex *attr)
 {
@@ -98,12 +81,10 @@ static bool complete(const struct ibv_context *context,
 	       (attr->recv_cq || attr->qp_type == IBV_QPT_XRC_SEND);
 }
 
-/* ibv_create_qp_ex(3), except for the plain case. */
+/* ibv_create_qp_ex(3), which calls ibv_create_qp() for plain attributes. */
 struct ibv_qp *lep_create_qp_ex(struct ibv_context *context,
 				struct ibv_qp_init_attr_ex *attr)
 {
-	struct rdma_ep_create_qp cmd = {};
-	struct lep_qp_build build;
 	struct ibv_pd *pd;
 	int error;
 
@@ -116,19 +97,10 @@ struct ibv_qp *lep_create_qp_ex(struct ibv_context *context,
 		return lep_null(EINVAL);
 
 	pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
-	if (lep_qp_build_begin_ex(&build, &cmd.init, pd, attr, false))
-		return NULL;
-	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		cmd.init.pd = lep_xrcd_handle(attr->xrcd);
-	if (lep_call(lep_to_ctx(context)->session, CREATE_QP, &cmd)) {
-		lep_qp_build_abort(&build);
-		return NULL;
-	}
-	return lep_qp_build_finish(&build, &cmd.init, context, pd,
-				   (struct ibv_qp_init_attr *)attr, NULL);
+	return lep_qp_create(context, pd, (struct ibv_qp_init_attr *)attr, attr);
 }
 
-/* NULL for a QP that was not created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */
+/* Returns NULL for a QP that was not created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. */
 LEP_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
 	if (!qp)

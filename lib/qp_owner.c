@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The tie between an id and its own QP, and this QP's state. */
+/* The link between an id and its own QP, and this QP's state. */
 #include "objects.h"
 
 pthread_mutex_t lep_qp_owner_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,8 +39,8 @@ void lep_owner_set_qp_state(struct lep_qp_owner *owner, enum ibv_qp_state state)
 }
 
 /*
- * The connection is established. The program, or another thread, may have moved the QP on
- * since then.
+ * Records that the connection is established. The program, or another thread, may already
+ * have moved the QP to a later state.
  */
 void lep_owner_qp_connected(struct lep_qp_owner *owner)
 {
@@ -50,7 +50,7 @@ void lep_owner_qp_connected(struct lep_qp_owner *owner)
 	pthread_mutex_unlock(&lep_qp_owner_lock);
 }
 
-/* After a failure only the kernel has the QP's state. */
+/* Queries the QP's state after a failed command, which may have moved the QP. */
 void lep_owner_query_qp_state(struct lep_qp_owner *owner)
 {
 	struct rdma_ep_query_qp cmd = { .attr_mask = IBV_QP_STATE };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Completions from the kernel: through rings, or by system calls. A ring is memory shared
- * with the kernel, which puts completions there, and in "pending" whether there may be
- * more. With it, most polls and requests for an event need no system call.
+ * Completions from the kernel, through rings or by system calls. A ring is memory that is
+ * shared with the kernel. The kernel puts completions there, and sets "pending" while there
+ * may be more. With a ring, most polls and requests for an event need no system call.
  */
 #include "objects.h"
 
@@ -17,12 +17,12 @@ static bool pending(const struct rdma_ep_cq_ring *ring)
 	return __atomic_load_n(&ring->pending, __ATOMIC_ACQUIRE);
 }
 
-/* The kernel puts more into the ring; 0 or an errno. */
+/* Calls the kernel, which puts more completions into the ring. 0 or an errno. */
 static int fill_ring(struct ibv_cq *cq)
 {
 	struct rdma_ep_poll_cq cmd = { .cq = cq->handle };
 
-	return lep_call(lep_to_ctx(cq->context)->session, POLL_CQ, &cmd) ? errno : 0;
+	return lep_ctx_call(cq->context, POLL_CQ, &cmd);
 }
 
 /* Takes up to num completions out of the ring. */
@@ -39,7 +39,7 @@ static int empty_ring(struct rdma_ep_cq_ring *ring, int num, struct ibv_wc *wc)
 	return n;
 }
 
-/* A fork()ed child has no such memory. */
+/* Fails in a fork()ed child, which does not have the memory of the ring. */
 static int poll_ring(struct lep_cq *cq, int num, struct ibv_wc *wc)
 {
 	struct rdma_ep_cq_ring *ring = cq->ring;
@@ -47,14 +47,14 @@ static int poll_ring(struct lep_cq *cq, int num, struct ibv_wc *wc)
 
 	if (lep_inherited(lep_to_ctx(cq->cq.context)->session))
 		return -EBADF;
-	/* Pending first: a completion from before it became 0 is in the ring. */
+	/* Read pending first: a completion from before it became 0 is in the ring. */
 	if (!pending(ring) &&
 	    __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) ==
 	    __atomic_load_n(&ring->tail, __ATOMIC_RELAXED))
 		return 0;
 	pthread_mutex_lock(&cq->ring_lock);
 	n = empty_ring(ring, num, wc);
-	/* Fewer than num: there are no more. */
+	/* Fewer than num: the ring is empty. */
 	while (n < num && pending(ring)) {
 		error = fill_ring(&cq->cq);
 		if (error)
@@ -86,7 +86,7 @@ SAME_WC(sl);
 SAME_WC(dlid_path_bits);
 _Static_assert(sizeof(struct ibv_wc) == sizeof(struct rdma_ep_wc), "wc");
 
-/* As ibv_poll_cq(3). Without a ring, the kernel writes into the caller's array. */
+/* Polls a CQ. Without a ring, the kernel writes into the caller's array. */
 int lep_cq_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
 	struct rdma_ep_poll_cq cmd = {
@@ -97,7 +97,7 @@ int lep_cq_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 
 	if (lep_to_cq(cq)->ring)
 		return poll_ring(lep_to_cq(cq), num, wc);
-	if (lep_call(lep_to_ctx(cq->context)->session, POLL_CQ, &cmd))
+	if (lep_ctx_call(cq->context, POLL_CQ, &cmd))
 		return -errno;
 	lep_written(wc, cmd.num * sizeof(*wc));
 	return cmd.num;

@@ -61,7 +61,7 @@ RSOCKET(int, riounmap, (int fd, void *buf, size_t len), fd, buf, len)
 RSOCKET(size_t, riowrite, (int fd, const void *buf, size_t count, off_t offset, int flags),
 	fd, buf, count, offset, flags)
 
-/* The third argument is a long, an int or nothing: a long can hold all of them. */
+/* The third argument is a long, an int or missing. A long can hold all of them. */
 LEP_EXPORT int rfcntl(int fd, int cmd, ...)
 {
 	__typeof__(&rfcntl) to = lep_real_fn(rfcntl, lep_real_rsocket("rfcntl"));

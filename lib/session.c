@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The session: one open of the device for the whole process, at the first call that needs
- * it. A fork()ed child opens its own.
+ * The session: one open file of the device for the whole process. The first call that needs
+ * it opens it. A fork()ed child opens its own.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static int open_errno(int error)
 	}
 }
 
-/* If this fails, completions are polled by system calls. */
+/* If the mapping fails, the library polls completions by system calls. */
 static void map_rings(struct lep_session *session)
 {
 	void *p = mmap(NULL, RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring),
@@ -117,9 +117,9 @@ struct lep_session *lep_session_get(void)
 }
 
 /*
- * In a fork()ed child. The parent's objects are not usable there (a handle means nothing
- * in another session), so the child forgets the session. Closing the inherited descriptor
- * lets the session end with the parent.
+ * A fork()ed child forgets the session: it cannot use the parent's objects, as a handle
+ * means nothing in another session. It closes the inherited descriptor, so that the session
+ * ends with the parent.
  */
 void lep_session_forked(void)
 {
@@ -147,7 +147,7 @@ int lep_obj_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
 	return 0;
 }
 
-/* close(2) without its cancellation point, for use in the middle of a destruction. */
+/* Closes a file without a cancellation point: a destruction must not stop half-way. */
 void lep_close_fd(int fd)
 {
 	int error = errno;
@@ -163,9 +163,8 @@ static void unlock(void *mutex)
 }
 
 /*
- * Wait until as many events have been acknowledged as the kernel has reported. A thread
- * that is cancelled here leaves the object allocated for the outstanding
- * acknowledgments.
+ * Wait until the program has acknowledged all events that the kernel has reported. A thread
+ * that is cancelled here leaves the object allocated for the outstanding acknowledgments.
  */
 void lep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
 		    const uint32_t *acked, uint32_t reported)

@@ -3,11 +3,10 @@
 #include "objects.h"
 
 /*
- * On pd, and associated with the id of that handle unless it is 0. With an XRC domain it is
- * an XRC SRQ, which completes to cq.
+ * Create an SRQ on pd, associated with the id of that handle unless it is 0. With an XRC
+ * domain it is an XRC SRQ, which completes to cq.
  */
-struct ibv_srq *lep_srq_create(struct lep_session *session,
-			       struct ibv_context *context, struct ibv_pd *pd,
+struct ibv_srq *lep_srq_create(struct ibv_context *context, struct ibv_pd *pd,
 			       uint32_t id, void *srq_context,
 			       struct ibv_srq_attr *attr,
 			       struct ibv_xrcd *xrcd, struct ibv_cq *cq)
@@ -18,9 +17,9 @@ struct ibv_srq *lep_srq_create(struct lep_session *session,
 		.max_wr = attr->max_wr,
 		.max_sge = attr->max_sge,
 		/*
-		 * "Irrelevant for ibv_create_srq", so that programs do not initialise it,
-		 * but "the limit value of the SRQ" for ibv_create_srq_ex(): a value above
-		 * max_wr is ignored.
+		 * The manual calls it "irrelevant for ibv_create_srq", so programs do not
+		 * initialise it, and "the limit value of the SRQ" for ibv_create_srq_ex().
+		 * The library ignores a value above max_wr.
 		 */
 		.srq_limit = attr->srq_limit <= attr->max_wr ? attr->srq_limit : 0,
 	};
@@ -40,7 +39,7 @@ struct ibv_srq *lep_srq_create(struct lep_session *session,
 	pthread_mutex_init(&srq->mutex, NULL);
 	pthread_cond_init(&srq->cond, NULL);
 	cmd.uid = (uintptr_t)srq;
-	if (lep_call(session, CREATE_SRQ, &cmd)) {
+	if (lep_ctx_call(context, CREATE_SRQ, &cmd)) {
 		error = errno;
 		pthread_cond_destroy(&srq->cond);
 		pthread_mutex_destroy(&srq->mutex);
@@ -66,8 +65,8 @@ LEP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 		return lep_null(EINVAL);
 	if (!lep_ours(pd->context))
 		return lep_forward(NULL, "IBVERBS_1.1", ibv_create_srq, pd, attr);
-	return lep_srq_create(lep_to_ctx(pd->context)->session, pd->context, pd, 0,
-			      attr->srq_context, &attr->attr, NULL, NULL);
+	return lep_srq_create(pd->context, pd, 0, attr->srq_context, &attr->attr,
+			      NULL, NULL);
 }
 
 /* 0 if the extended attributes are for a basic or XRC SRQ, else an errno. */
@@ -89,7 +88,7 @@ int lep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 	}
 }
 
-/* ibv_create_srq_ex(3), except for the plain case. */
+/* ibv_create_srq_ex(3), which calls ibv_create_srq() for plain attributes. */
 struct ibv_srq *lep_create_srq_ex(struct ibv_context *context,
 				  struct ibv_srq_init_attr_ex *attr)
 {
@@ -103,8 +102,7 @@ struct ibv_srq *lep_create_srq_ex(struct ibv_context *context,
 		return lep_null(EINVAL);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) ||
 	    attr->srq_type != IBV_SRQT_XRC)
-		return lep_srq_create(lep_to_ctx(context)->session, context,
-				      attr->pd, 0, attr->srq_context,
+		return lep_srq_create(context, attr->pd, 0, attr->srq_context,
 				      &attr->attr, NULL, NULL);
 	if ((attr->comp_mask & xrc) != xrc)
 		return lep_null(EINVAL);
@@ -113,9 +111,8 @@ struct ibv_srq *lep_create_srq_ex(struct ibv_context *context,
 	if (!attr->xrcd || attr->xrcd->context != context || !attr->cq ||
 	    attr->cq->context != context)
 		return lep_null(EINVAL);
-	return lep_srq_create(lep_to_ctx(context)->session, context, attr->pd, 0,
-			      attr->srq_context, &attr->attr, attr->xrcd,
-			      attr->cq);
+	return lep_srq_create(context, attr->pd, 0, attr->srq_context,
+			      &attr->attr, attr->xrcd, attr->cq);
 }
 
 /* ibv_modify_srq(3) */
@@ -137,8 +134,7 @@ LEP_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
 		cmd.max_wr = attr->max_wr;
 	if (attr_mask & IBV_SRQ_LIMIT)
 		cmd.srq_limit = attr->srq_limit;
-	return lep_call(lep_to_ctx(srq->context)->session, MODIFY_SRQ, &cmd) ?
-		errno : 0;
+	return lep_ctx_call(srq->context, MODIFY_SRQ, &cmd);
 }
 
 /* ibv_query_srq(3) */
@@ -152,7 +148,7 @@ LEP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_query_srq, srq,
 				   attr);
 	cmd.srq = srq->handle;
-	if (lep_call(lep_to_ctx(srq->context)->session, QUERY_SRQ, &cmd))
+	if (lep_ctx_call(srq->context, QUERY_SRQ, &cmd))
 		return errno;
 	attr->max_wr = cmd.max_wr;
 	attr->max_sge = cmd.max_sge;
@@ -160,7 +156,7 @@ LEP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 	return 0;
 }
 
-/* After the kernel has destroyed it: waits for the acknowledgment of all its events. */
+/* Frees an SRQ that the kernel has destroyed, once all its events are acknowledged. */
 void lep_srq_release(struct ibv_srq *srq, uint32_t events)
 {
 	lep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);

@@ -102,7 +102,7 @@ LEP_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 	return NAME_OF(names, status);
 }
 
-/* rdma_event_str(3). The last are newer than some rdma_cma.h. */
+/* rdma_event_str(3). Older versions of rdma_cma.h lack the last ones. */
 LEP_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 {
 #define EVENT(name) [RDMA_CM_EVENT_##name] = "RDMA_CM_EVENT_" #name

@@ -2,9 +2,9 @@
 /*
  * Posting with functions: ibv_wr_start() to ibv_wr_complete() (ibv_wr_post(3)).
  *
- * The functions write the kernel's records into a buffer that belongs to the QP;
- * ibv_wr_complete() passes the list to the kernel, which posts it as a whole or not at
- * all. The first error stays until then, and drops the list.
+ * The functions write the kernel's records into a buffer that belongs to the QP.
+ * ibv_wr_complete() passes the list to the kernel, which posts it as a whole or not at all.
+ * After an error ibv_wr_complete() drops the list, and returns the first error.
  */
 #include "objects.h"
 
@@ -20,7 +20,7 @@ struct lep_wr_list {
 	uint8_t *buf;
 	size_t size;
 	size_t len;
-	size_t last;		/* where the last record begins */
+	size_t last;		/* offset of the last record */
 };
 
 static struct lep_wr_list *list_of(struct ibv_qp_ex *qp)
@@ -37,7 +37,7 @@ static void fail(struct ibv_qp_ex *qp, int error)
 		list->error = error;
 }
 
-/* Room for more bytes at the end, or NULL. */
+/* Returns room for more bytes at the end of the list, or NULL. */
 static void *append(struct ibv_qp_ex *qp, size_t more)
 {
 	struct lep_wr_list *list = list_of(qp);
@@ -60,7 +60,7 @@ static void *append(struct ibv_qp_ex *qp, size_t more)
 	return buf;
 }
 
-/* A new record, or NULL. */
+/* Returns a new record, or NULL. */
 static struct rdma_ep_send_wr *begin(struct ibv_qp_ex *qp, uint64_t op,
 				     enum ibv_wr_opcode opcode)
 {
@@ -367,7 +367,7 @@ static size_t record_len(const struct rdma_ep_send_wr *rec)
 	       (((size_t)rec->inline_len + 7) & ~(size_t)7);
 }
 
-/* As many records as the kernel accepts at once; it posts all of them, or none. */
+/* Posts as many records as the kernel accepts at once; the kernel posts all or none. */
 static int post_some(struct ibv_qp_ex *qp, size_t *pos)
 {
 	struct lep_session *session = lep_to_ctx(qp->qp_base.context)->session;
@@ -391,7 +391,7 @@ static int post_some(struct ibv_qp_ex *qp, size_t *pos)
 		return EINVAL;
 	if (!lep_call(session, POST_SEND, &cmd))
 		return 0;
-	/* The same error for a full queue as from the limits above. */
+	/* A full queue is the same error as the limits above. */
 	return errno == ENOMEM ? ENOSPC : errno;
 }
 
@@ -445,7 +445,7 @@ static void set_qp_functions(struct ibv_qp_ex *qp)
 
 #define FIRST_SIZE 2048
 
-/* Give these functions to a QP before its creation; 0, or -1 and errno. */
+/* Sets these functions of a QP before its creation. Returns 0, or -1 and errno. */
 int lep_wr_list_create(struct lep_qp *qp, uint64_t ops)
 {
 	struct lep_wr_list *list;
@@ -469,7 +469,7 @@ int lep_wr_list_create(struct lep_qp *qp, uint64_t ops)
 	return 0;
 }
 
-/* The limits that the QP was granted. */
+/* Sets the limits that the kernel has granted to the QP. */
 void lep_wr_list_set_limits(struct lep_qp *qp, const struct ibv_qp_cap *cap)
 {
 	qp->wr->max_sge = cap->max_send_sge;

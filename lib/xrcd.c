@@ -28,7 +28,7 @@ struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
 		cmd.flags |= RDMA_EP_XRCD_EXCLUSIVE;
 	cmd.ctx = lep_to_ctx(context)->handle;
 	cmd.fd = attr->fd;
-	if (lep_call(lep_to_ctx(context)->session, OPEN_XRCD, &cmd))
+	if (lep_ctx_call(context, OPEN_XRCD, &cmd))
 		return lep_free_null(xrcd);
 	xrcd->xrcd.context = context;
 	xrcd->handle = cmd.xrcd;
@@ -38,11 +38,8 @@ struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
 /* ibv_close_xrcd(3) */
 int lep_close_xrcd(struct ibv_xrcd *xrcd)
 {
-	if (lep_obj_destroy(lep_to_ctx(xrcd->context)->session, RDMA_EP_OBJ_XRCD,
-			    lep_xrcd_handle(xrcd), NULL, NULL))
-		return errno;
-	free(xrcd);
-	return 0;
+	return lep_obj_destroy_free(xrcd->context, RDMA_EP_OBJ_XRCD, lep_xrcd_handle(xrcd),
+				    xrcd);
 }
 
 /* ibv_open_qp(3) */
@@ -69,7 +66,7 @@ struct ibv_qp *lep_open_qp(struct ibv_context *context,
 	cmd.uid = (uintptr_t)qp;
 	cmd.xrcd = lep_xrcd_handle(attr->xrcd);
 	cmd.qp_num = attr->qp_num;
-	if (lep_call(lep_to_ctx(context)->session, OPEN_QP, &cmd)) {
+	if (lep_ctx_call(context, OPEN_QP, &cmd)) {
 		error = errno;
 		lep_qp_free(qp);
 		return lep_null(error);
@@ -84,7 +81,7 @@ struct ibv_qp *lep_open_qp(struct ibv_context *context,
 	return &qp->qp;
 }
 
-/* ibv_get_srq_num(3): EINVAL if it is not an XRC SRQ. */
+/* ibv_get_srq_num(3): EINVAL for other than XRC SRQs. */
 int lep_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 {
 	const struct lep_srq *ours = lep_to_srq(srq);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * rdma-ep doctor: checks all requirements of a program. Each line has a state and, if
- * that is wrong, the remedy.
+ * rdma-ep doctor: checks all requirements of a program. Each line has a verdict and, for a
+ * problem, the remedy.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -110,7 +110,8 @@ static void check_stack(void)
 
 	if (loaded && !fits)
 		say("stack", WARN,
-		    installed ? "build rdma_ep anew, it finds " OFED ": make modules && make install-modules" :
+		    installed ? "build rdma_ep anew, it finds " OFED
+				": make modules && make install-modules" :
 				"install the headers of that stack (" OFED "), and build rdma_ep anew",
 		    "MLNX_OFED or DOCA's RDMA stack is loaded: the module must be built for it");
 	else if (!loaded && installed && !fits)
@@ -269,7 +270,7 @@ static void check_memlock(void)
 		    (unsigned long long)r.rlim_cur >> 10);
 }
 
-/* "rxe0 hca_handle=2 hca_object=max": is anything at its limit? */
+/* Finds limits in lines such as "rxe0 hca_handle=2 hca_object=max". */
 static void check_cgroup(void)
 {
 	char path[PATH_MAX], group[PATH_MAX] = "", line[256];
@@ -306,7 +307,7 @@ static void check_cgroup(void)
 		say("cgroup", OK, NULL, "rdma.max of %s limits nothing", group);
 }
 
-/* A tenth of each limit should be left. */
+/* Warns if less than a tenth of a limit is left. */
 static void check_quota(void)
 {
 	static const char * const keys[] = { "user-objects", "user-queue-memory" };
@@ -363,7 +364,7 @@ out:
 		json_close(']');
 }
 
-/* Information for the report of a bug. */
+/* Information for a bug report. */
 static void report(void)
 {
 	static const char * const parameters[] = {

@@ -126,7 +126,7 @@ static bool read_session(struct session *s, int pid, int fd)
 	return false;
 }
 
-/* Is this one of the device? */
+/* True for an open file of the device. */
 static bool is_node(int pid, const char *fd)
 {
 	char path[300], target[256];
@@ -137,7 +137,7 @@ static bool is_node(int pid, const char *fd)
 	if (len <= 0)
 		return false;
 	target[len] = 0;
-	/* A container may have it in another place. */
+	/* A container may have the device in another directory. */
 	return strstr(target, "/rdma_ep");
 }
 
@@ -175,7 +175,7 @@ static bool look_into(int pid, struct session **list, int *num)
 		    !is_node(pid, e->d_name) ||
 		    !read_session(&s, pid, atoi(e->d_name)))
 			continue;
-		/* Inherited, or passed on */
+		/* The process has inherited or received this session. */
 		if (known(*list, *num, s.number)) {
 			free_session(&s);
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rdma-ep: shows the programs on the module rdma_ep, the devices, and the problems.
+ * rdma-ep: shows the programs that use the module rdma_ep, the devices, and problems.
  */
 #ifndef RDMA_EP_TOOL_H
 #define RDMA_EP_TOOL_H
@@ -21,8 +21,8 @@ int cmd_doctor(int argc, char **argv);
 /* Exits with 2. */
 _Noreturn void usage(const char *why);
 /*
- * Is the next argument the option? Then it is taken. "--name=VALUE" gives the value,
- * "--name" NULL.
+ * Takes the next argument if it is the option, and returns true then. "--name=VALUE"
+ * sets the value, "--name" sets it to NULL.
  */
 bool option(char ***argv, const char *name, const char **value);
 
@@ -33,7 +33,7 @@ bool option(char ***argv, const char *name, const char **value);
 void escape(char *out, const char *text, size_t len);
 void show_output(const char *command);
 
-/* json.c: a value after the other; commas and indentation come by themselves. */
+/* json.c: each call prints one value, with its comma and indentation. */
 void json_open(const char *key, char bracket);
 void json_close(char bracket);
 void json_string(const char *key, const char *value);
@@ -50,15 +50,15 @@ struct port {
 	unsigned int netdev;	/* ifindex, 0: none here */
 	char name[32];		/* of the network device */
 	bool netdev_up;
-	bool address;		/* it has one */
+	bool address;		/* the network device has an IP address */
 	int gids;
 };
 
 /* Returns a file of the module, or -1 and errno. */
 int node_open(void);
-/* Returns their number, or -1 and errno. */
+/* Returns the number of devices, or -1 and errno. */
 int devices_get(int fd, struct rdma_ep_device *devs, int max);
-/* Why no program can use the device. */
+/* Returns the reason why programs cannot use the device. */
 const char *device_refused(const struct rdma_ep_device *dev);
 bool port_get(int fd, const struct rdma_ep_device *dev, int number,
 	      struct port *port);
@@ -85,8 +85,8 @@ struct session {
 };
 
 /*
- * Those of all processes that may be looked into, each once; also whether there are
- * processes that may not. @pid: only its own, if not 0.
+ * Lists the sessions of all processes that the caller may inspect, each session once.
+ * *hidden is true if there are other processes. @pid selects one process, unless it is 0.
  */
 int sessions_get(int pid, struct session **sessions, bool *hidden);
 void sessions_free(struct session *sessions, int num);

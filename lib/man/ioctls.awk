@@ -66,7 +66,7 @@ function collect(	line, f, name, s)
 
 function marked(s)
 {
-	# "min(@max, @num)": this stays after names have been marked up.
+	# "min(@max, @num)" is not a word that can be marked up.
 	gsub(/min\(@max, @num\)/, "the lesser of @max and @num", s)
 	text(s)
 }
@@ -98,7 +98,7 @@ function body(s,	n, i, p, m, j, item, name)
 	}
 }
 
-# The structure's members, except those that all have.
+# The structure's members, except those that every structure has.
 function members(name, doc,	n, i, m, f, any, open)
 {
 	n = split(MEMBERS[name], m, " ")
@@ -141,7 +141,7 @@ function structure(name, what, doc, rest,	n, i, c, line, f)
 		put(".Pp")
 	}
 	members(name, doc)
-	if (rest !~ /^\n*$/)
+	if (rest !~ /^\n*( - .*)?$/)
 		put(".Pp")
 	body(rest)
 	DONE[name] = 1

@@ -9,11 +9,11 @@
 #   =head HEADER...
 #
 # and has sections: =synopsis with a prototype for each function, =description,
-# =returns, =errors (each line begins with an errno, or is indented and goes on with
+# =returns, =errors (each line begins with an errno, or is indented and continues
 # the last), =differences (from the stock library; "None." if there are none), and
 # =see with pages besides those that all have. "!null", "!older" in the differences
 # stand for a sentence that many pages have; =stock names the stock library's page if
-# that is not the first function's ("-": there is none).
+# that is not the first function's ("-" for none).
 
 function start_page(	i)
 {
@@ -76,15 +76,15 @@ function returns(s)
 	if (s == "errno")
 		s = "0 on success. On failure -1, and {errno} is set."
 	else if (s == "positive")
-		s = "0 on success, else the error itself: one of the numbers below."
+		s = "0 on success, else one of the error numbers below."
 	else if (s == "pointer")
-		s = "The object, or NULL, and {errno} is set."
+		s = "The object. On failure NULL, and {errno} is set."
 	paragraphs(s)
 }
 
 function errors(s,	n, i, line, item, name)
 {
-	text("Besides those that librdma_ep(7) lists for all functions:")
+	text("In addition to the errors that librdma_ep(7) lists for all functions:")
 	put(".Bl -tag -width Er")
 	gsub(/\n[ \t]+/, " ", s)
 	n = split(s, line, /\n+/)
@@ -103,8 +103,8 @@ function errors(s,	n, i, line, item, name)
 # The sentences on NULL and on newer functions are on many pages.
 function differences(s)
 {
-	sub(/!null/, "Where the stock library follows a pointer that is NULL, or not set yet, and crashes, EINVAL is returned.", s)
-	sub(/!older/, "The function is there with every version of rdma-core; older ones do not have it.", s)
+	sub(/!null/, "The stock library crashes on a pointer that is NULL or not set yet, where this library fails with EINVAL.", s)
+	sub(/!older/, "The library has these functions with every version of rdma-core. Older versions of rdma-core lack them.", s)
 	paragraphs(s)
 }
 

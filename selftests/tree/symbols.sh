@@ -127,12 +127,12 @@ awk '
 		match(line, /[a-z_0-9]+\(/)
 		return substr(line, RSTART, RLENGTH - 1)
 	}
-	/^NEWER\(/ {
-		sub(/^NEWER\([^,]*, */, "")
-		newer = $0
-		sub(/,.*/, "", newer)
+	/^UNSUPPORTED\(/ {
+		sub(/^UNSUPPORTED\([^,]*, */, "")
+		macro = $0
+		sub(/,.*/, "", macro)
 	}
-	newer != "" && /EOPNOTSUPP/ { print newer; newer = "" }
+	macro != "" && /EOPNOTSUPP/ { print macro; macro = "" }
 	/^UNIMPORT\(/ {
 		sub(/^UNIMPORT\(/, "")
 		sub(/,.*/, "")

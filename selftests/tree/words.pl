@@ -24,7 +24,7 @@ sub comments
 	my ($name, $text) = @_;
 	my @out;
 
-	if ($name =~ /\.[ch]$/) {
+	if ($name =~ /\.(?:[ch]|bt|map)$/) {
 		# Strings may contain the characters that begin a comment.
 		while ($text =~ m{"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|/\*(.*?)\*/|//([^\n]*)}gs) {
 			my $body = $1 // $2;
@@ -172,6 +172,39 @@ sub count
 	return scalar(() = $text =~ /[A-Za-z][A-Za-z']*/g);
 }
 
+# A fragment begins with one of these.
+my $fragment = qr/(?:For|Of|From|With|On|By|In|Between|At|Under|Behind|Without|After|Before|As|Also|
+	Like|Until|Besides|Except|Only|Not|Nor|Likewise)/x;
+# The first verb behind one of these is not the sentence's.
+my %clause = map { $_ => 1 } qw(that which who whose whom where when while if unless because
+	whether);
+
+# $strict: verbs of subordinate clauses and "see ..." do not count.
+sub has_verb
+{
+	my ($s, $strict) = @_;
+	my ($last, $clause) = ("", 0);
+
+	$s =~ s/[:,;]?\s*\bsee\b.*$//s if $strict;
+	for my $word (map { lc } $s =~ /[A-Za-z][A-Za-z']*|[,;:]/g) {
+		my $verb = $auxiliary{$word} || $word =~ /n't$|'s$/ ||
+			($verbs{$word} && !$before_noun{$last});
+
+		$last = $word;
+		if ($strict && $clause{$word}) {
+			$clause = 1;
+		} elsif (!$clause) {
+			return 1 if $verb;
+		} elsif ($verb) {
+			# "has not been", and the verb itself
+			$clause = $auxiliary{$word} ? 2 : 0;
+		} elsif ($clause == 2 && $word !~ /^not$|ly$/) {
+			$clause = 0;
+		}
+	}
+	return 0;
+}
+
 my %habit = (
 	who => sub {
 		my ($s) = @_;
@@ -184,33 +217,47 @@ my %habit = (
 		my ($s) = @_;
 		return 0 if $s =~ /\?$/;
 		return scalar(() = $s =~ /(?:^|[.;:(]\s*|\b(?:and|or|but|if|when|while|than|
-			because|since|behind|that|until|not|so|then)\s+|,\s+)what\b|^whatever\b/xgi);
+			because|since|behind|that|until|not|so|then|of|for|with|to|by|from|in|
+			about|on|as|is|are|was|be)\s+|,\s+)what\b|
+			(?:^|\b(?:of|from|with|to|by|in|and|or)\s+)whatever\b/xgi);
 	},
 	nobody => sub {
-		return scalar(() = $_[0] =~ /\b(?:nobody|everybody|somebody|anybody|whoever|whomever)\b/gi);
+		return scalar(() = $_[0] =~ /\b(?:nobody|everybody|somebody|anybody|whoever|whomever|
+			no\sone|everyone|someone|anyone)\b/xgi);
 	},
 	speak => sub {
 		return scalar(() = $_[0] =~ /\b(?:say|says|said|saying|tell|tells|told|telling|ask|asks|
 			asked|asking|know|knows|knew|knowing|believe|believes|believed|minds|minded|
-			never\smind|known\s+to|not\s+known|is\s+known|are\s+known)\b/xgi);
+			never\smind|known\s+to|not\s+known|is\s+known|are\s+known|wish|wishes|wished|
+			thinks|hears|heard|hopes)\b/xgi);
+	},
+	# removed, freed, destroyed, exits
+	gone => sub {
+		return scalar(() = $_[0] =~ /\b(?:gone|went|go(?:es)?\s+(?:away|on|along|by|
+			to\s+(?:[A-Z]{3,}|\w+,|an?\s+\w+\s+state|the\s+\w+\s+state)))\b/xg);
+	},
+	# The subject comes first, not the part or the case that the sentence is about.
+	of => sub {
+		my ($s) = @_;
+		return $s =~ /^\(?Of (?!course\b)/ ? 1 : 0;
+	},
+	# "a ring that there is not"
+	'that there is' => sub {
+		return scalar(() = $_[0] =~ /\b(?:that|as|than)\s+there\s+(?:is|are|was|were)\b(?!\s+(?:a|an|no|one|nothing|not\s+(?:a|an|enough)|room|\w+\s+\w+)\b)/gi);
 	},
 	'can not' => sub { return scalar(() = $_[0] =~ /\bcan not\b/gi); },
 	# The first sentence of a paragraph may be a title.
 	verbless => sub {
 		my ($s, $first) = @_;
+		return 0 if $s !~ /^[A-Z(].*\.\)?$/s;
+		return 1 if $s =~ /^\(?$fragment\s/ && !has_verb($s, 1);
 		return 0 if $first && $s !~ /^(?:No|Nor|Neither|Only|Not|Also|Of|Likewise|Any|None)\b/;
-		return 0 if $s !~ /^[A-Z(].*\.\)?$/s || $s =~ /CODE/;
+		return 0 if $s =~ /CODE/;
 		# Lists of errors
 		return 0 if $s =~ /^E[A-Z]{3,}[,: ]/;
 		my @words = $s =~ /[A-Za-z][A-Za-z']*/g;
 		return 0 if @words < 4;
-		my $last = "";
-		for my $word (map { lc } @words) {
-			return 0 if $auxiliary{$word} || $word =~ /n't$|'s$/ ||
-				($verbs{$word} && !$before_noun{$last});
-			$last = $word;
-		}
-		return 1;
+		return !has_verb($s);
 	},
 );
 

@@ -14,40 +14,41 @@
 /**
  * DOC: General ioctl format
  *
- * One open of /dev/infiniband/rdma_ep is a *session*. Every object that is
- * created through a session is named by a u32 handle that means nothing in any
- * other session. Closing the last reference to the session destroys everything
- * in it. Event channels, completion channels and asynchronous event queues are
- * file descriptors of their own (O_CLOEXEC, pollable, read(2) by record); they
- * may outlive the session, and then read as -EIO.
+ * One open of /dev/infiniband/rdma_ep is a *session*. A u32 handle names each
+ * object that is created through a session, and means nothing in any other
+ * session. Closing the last reference to the session destroys everything in it.
+ * Event channels, completion channels and asynchronous event queues are file
+ * descriptors of their own (O_CLOEXEC, pollable, read(2) by record). They may
+ * outlive the session, and then read as -EIO.
  *
- * Each command takes a pointer to a structure whose first field, size, holds
- * the size of that structure as the caller knows it and equals the size that is
- * encoded in the command number. Structures grow at the end: a caller with a
- * shorter structure than the kernel's gets zeros for what it does not know, one
- * with a longer structure is served as long as the rest is zero. All output
- * fields are written by the kernel; what it does not fill in is zero.
+ * Each command takes a pointer to a structure whose first field is its size.
+ * The size must equal the one that is encoded in the command number. Structures
+ * grow at the end. If the caller's structure is shorter than the kernel's, the
+ * kernel takes the missing fields as zero. If it is longer, the additional bytes
+ * must be zero. The kernel writes all output fields, with zeros where it has no
+ * value.
  *
  * These errnos mean the same for every command:
  *
  *  - ENOTTY: unknown command
- *  - EINVAL: size disagrees with the command number or is too short, a reserved
- *    field or an unknown flag bit is set, or an argument is out of its range
- *  - E2BIG: the structure is longer than the kernel's and the rest is not zero
- *  - EFAULT: a user pointer is bad. If the structure itself can not be written
- *    back, everything that the command created is undone
- *  - ENOENT: no object of the wanted type has this handle in this session
+ *  - EINVAL: size differs from the command number or is too short, a reserved
+ *    field or an unknown flag bit is set, or an argument is out of range
+ *  - E2BIG: the structure is longer than the kernel's, and the additional bytes
+ *    are not zero
+ *  - EFAULT: a user pointer is bad. If the structure itself cannot be written
+ *    back, the kernel undoes everything that the command has created
+ *  - ENOENT: no object of that type has this handle in this session
  *  - ENOMEM: out of kernel memory
- *  - EIO: the RDMA device that the object lives on has been removed. Destroying
- *    such an object succeeds
- *  - ENODEV: the id has got a device that is not for its network namespace, by
- *    a loopback address. All that can be done is to destroy it
- *  - EDQUOT: a per-session or per-user limit on objects or queue memory is
+ *  - EIO: the RDMA device of the object has been removed. Destroying such an
+ *    object succeeds
+ *  - ENODEV: a loopback address has bound the id to a device of another network
+ *    namespace. Such an id can only be destroyed
+ *  - EDQUOT: a limit of the session or the user on objects or queue memory is
  *    reached (see &struct rdma_ep_query for the limits)
  *  - EAGAIN: the RDMA controller of the task's cgroup refused the object
  *
- * Wherever a command waits, the wait can be interrupted by a signal and then
- * has had no effect; for what it has with RDMA_EP_AWAIT see &struct rdma_ep_await.
+ * A signal interrupts every wait of a command, which then has had no effect. The
+ * exception is RDMA_EP_AWAIT, see &struct rdma_ep_await.
  *
  * Until version 1.0 of the module the ABI may change together with the library.
  */
@@ -141,7 +142,7 @@ enum rdma_ep_cmd {
  * @max_post_bytes: out: longest buffer that one post command takes
  * @max_backlog: out: most connection requests that may wait on one listening id
  *
- * Never fails except for the errnos of every command.
+ * Fails only with the errnos of every command.
  */
 struct rdma_ep_query {
 	__u32 size;
@@ -167,8 +168,8 @@ struct rdma_ep_query {
 
 /**
  * struct rdma_ep_device - one entry of RDMA_EP_IOC_QUERY_DEVICES
- * @dev_index: names the device in other commands; positive, and never used
- *	again while the module stays loaded
+ * @dev_index: names the device in other commands; positive, and not reused
+ *	while the module is loaded
  * @flags: RDMA_EP_DEVICE_* bits
  * @node_guid: node GUID in network byte order
  * @node_type: enum rdma_node_type of the kernel: 1 CA (InfiniBand, RoCE),
@@ -226,16 +227,17 @@ struct rdma_ep_query_devices {
  *	&struct rdma_ep_async_event
  * @pd: out: with RDMA_EP_OPEN_DEFAULT the handle of the default PD, else 0
  *
- * A context groups what ibv_open_device(3) groups: PDs and CQs are made in it,
- * and the asynchronous events of everything made under it arrive on its queue.
+ * A context groups the same objects as that of ibv_open_device(3): PDs, CQs and
+ * the objects in them. Their asynchronous events arrive on its queue.
  *
  * There is one default context per session and device, with one default PD
  * (rdma_create_qp(3): "One default protection domain is allocated per RDMA
  * device"). Opening it again returns the same handles and a new @async_fd on
- * the same queue. It can not be destroyed by RDMA_EP_IOC_DESTROY (EBUSY).
+ * the same queue. RDMA_EP_IOC_DESTROY cannot destroy it (EBUSY).
  *
- * ENODEV: no such device, or not in the caller's network namespace.
- * EMFILE, ENFILE: too many files.
+ *  - ENODEV: no such device, or not in the caller's network namespace
+ *  - EMFILE: the process has too many open files
+ *  - ENFILE: the system has too many open files
  */
 struct rdma_ep_open_device {
 	__u32 size;
@@ -254,14 +256,16 @@ struct rdma_ep_open_device {
  * @flags: must be 0
  * @dev_index: in: device
  * @num_comp_vectors: out: completion vectors
- * @attr: out: device attributes as ibv_query_device(3) documents them; limits
- *	are what this module grants, not more than the device's, and 0 for what it does
- *	not offer, as are bits of capabilities. GUIDs are in network byte order
- * @device_cap_flags_ex: out: all 64 capability bits, of those that can be had
- * @hca_core_clock: out: 0, as no command reads it
+ * @attr: out: device attributes as ibv_query_device(3) documents them. Limits are
+ *	those of this module, at most the device's. Limits and capability bits
+ *	of features that the module does not offer are 0. GUIDs are in network
+ *	byte order
+ * @device_cap_flags_ex: out: all 64 capability bits, without those that the module
+ *	does not offer
+ * @hca_core_clock: out: 0, as no command reads the clock
  * @timestamp_mask: out: 0 if unsupported
  *
- * ENODEV: no such device, or not in the caller's network namespace.
+ *  - ENODEV: no such device, or not in the caller's network namespace
  */
 struct rdma_ep_query_device {
 	__u32 size;
@@ -288,7 +292,8 @@ struct rdma_ep_query_device {
  * @netdev_index: out: ifindex of the port's network device, 0 if none or not in
  *	the caller's network namespace
  *
- * ENODEV: no such device. EINVAL: no such port.
+ *  - ENODEV: no such device, or not in the caller's network namespace
+ *  - EINVAL: no such port
  */
 struct rdma_ep_query_port {
 	__u32 size;
@@ -315,8 +320,9 @@ struct rdma_ep_query_port {
  * @reserved: must be 0
  * @gid: out: the GID
  *
- * ENODEV: no such device. EINVAL: no such port or index. ENODATA: the entry
- * is empty.
+ *  - ENODEV: no such device, or not in the caller's network namespace
+ *  - EINVAL: no such port or index
+ *  - ENODATA: the entry is empty
  */
 struct rdma_ep_query_gid {
 	__u32 size;
@@ -340,11 +346,13 @@ struct rdma_ep_query_gid {
  *	laid out as &struct ibv_gid_entry
  * @dev_index: in: device
  * @max: in: number of entries that fit into @entries
- * @num: out: number of entries written: all that are not empty, of all ports
+ * @num: out: number of entries written
  * @reserved: must be 0
  *
- * ENODEV: no such device. EINVAL: there are more than @max entries; nothing has
- * been written.
+ * Writes the entries of all ports that are not empty.
+ *
+ *  - ENODEV: no such device, or not in the caller's network namespace
+ *  - EINVAL: there are more than @max entries; none has been written
  */
 struct rdma_ep_query_gid_table {
 	__u32 size;
@@ -368,7 +376,8 @@ struct rdma_ep_query_gid_table {
  * @pkey_index: in: index into the port's P_Key table
  * @pkey: out: P_Key in host byte order
  *
- * ENODEV: no such device. EINVAL: no such port or index.
+ *  - ENODEV: no such device, or not in the caller's network namespace
+ *  - EINVAL: no such port or index
  */
 struct rdma_ep_query_pkey {
 	__u32 size;
@@ -382,7 +391,7 @@ struct rdma_ep_query_pkey {
 #define RDMA_EP_IOC_QUERY_PKEY RDMA_EP_IOC(QUERY_PKEY, rdma_ep_query_pkey)
 
 /**
- * enum rdma_ep_obj_type - what a handle names
+ * enum rdma_ep_obj_type - the type of the object that a handle names
  * @RDMA_EP_OBJ_CTX: context
  * @RDMA_EP_OBJ_ID: communication id
  * @RDMA_EP_OBJ_PD: protection domain
@@ -409,7 +418,7 @@ enum rdma_ep_obj_type {
 
 /** RDMA_EP_DESTROY_DETACH - detach the QP from multicast groups first */
 #define RDMA_EP_DESTROY_DETACH	(1U << 0)
-/** RDMA_EP_DESTROY_CONTENTS - destroy what has been made in the context first */
+/** RDMA_EP_DESTROY_CONTENTS - destroy the objects in the context first */
 #define RDMA_EP_DESTROY_CONTENTS	(1U << 1)
 
 /**
@@ -419,30 +428,30 @@ enum rdma_ep_obj_type {
  *	context, or 0
  * @handle: in: the object
  * @type: in: its type (enum rdma_ep_obj_type)
- * @events_reported: out: events of this object that have been read: CM events
- *	of an id or a membership, asynchronous events of a CQ, QP or SRQ
- * @comp_events_reported: out: completion events of a CQ that have been read
+ * @events_reported: out: number of read events of this object: CM events of an id
+ *	or a membership, asynchronous events of a CQ, QP or SRQ
+ * @comp_events_reported: out: number of read completion events of a CQ
  *
- * Events that have not been read are discarded; unread connection requests of a
- * listening id are rejected. The library waits until as many events as are
- * reported here have been acknowledged (rdma_destroy_id(3),
- * ibv_get_cq_event(3)).
+ * The kernel discards unread events, and rejects unread connection requests of a
+ * listening id. The library waits until the program has acknowledged as many
+ * events as are reported here (rdma_destroy_id(3), ibv_get_cq_event(3)).
  *
- * An id and its QP can be destroyed in either order. Of several tasks that
- * destroy the same handle one succeeds. Destroying a membership leaves the group
- * (rdma_leave_multicast(3)); an id that is destroyed leaves all its groups, but
- * its QP stays attached to them as long as the memberships exist.
+ * An id and its QP can be destroyed in either order. If several tasks destroy the
+ * same handle, one of them succeeds. Destroying a membership leaves the group
+ * (rdma_leave_multicast(3)). An id that is destroyed leaves all its groups, but its
+ * QP stays attached to them as long as the memberships exist.
  *
- * What is destroyed of an XRC domain, or of a QP that is shared in one, is what
- * this session has opened of it; the last opener takes the rest along.
+ * An XRC domain, and a QP that is shared in one, exist until the last session that
+ * has opened them destroys its handle.
  *
- * EBUSY: another object uses this one (a context with PDs, CQs or XRC domains, a PD
- * with MRs, AHs, SRQs or QPs, an XRC domain with SRQs or QPs of this session, a CQ
- * with QPs or XRC SRQs, an SRQ with QPs), or it is the default context or its PD,
- * or a QP that is attached to a multicast group. With
- * RDMA_EP_DESTROY_CONTENTS: a QP in another context uses a CQ or SRQ of this one,
- * or another task is making something in it; the rest is gone.
- * EINVAL: @type is unknown, or @flags do not suit it.
+ *  - EBUSY: another object uses this one (a context with PDs, CQs or XRC domains,
+ *    a PD with MRs, AHs, SRQs or QPs, an XRC domain with SRQs or QPs of this
+ *    session, a CQ with QPs or XRC SRQs, an SRQ with QPs). Or it is the default
+ *    context or its PD, or a QP that is attached to a multicast group. With
+ *    RDMA_EP_DESTROY_CONTENTS: a QP in another context uses a CQ or SRQ of this
+ *    one, or another task is creating an object in it; the other objects have
+ *    been destroyed
+ *  - EINVAL: @type is unknown, or @flags do not suit it
  */
 struct rdma_ep_destroy {
 	__u32 size;
@@ -506,14 +515,14 @@ struct rdma_ep_path_rec {
 };
 
 /**
- * struct rdma_ep_id_info - what an id is bound to
+ * struct rdma_ep_id_info - device, addresses and paths of an id
  * @node_guid: node GUID of the device in network byte order, 0 if not bound
  * @dev_index: device, 0 if the id is not bound to one
  * @port_num: port, 0 if not bound to a device
  * @pkey: P_Key in network byte order, 0 on Ethernet or if not bound to a device
  * @num_paths: valid entries of @path
  * @sgid: source GID, zero if not bound to a device
- * @dgid: destination GID, zero if not known
+ * @dgid: destination GID, zero before it is resolved
  * @path: path records; none on iWARP
  * @src: local address; family 0 if none
  * @dst: peer address; family 0 if none
@@ -536,18 +545,18 @@ struct rdma_ep_id_info {
  * @qp_num: connect and accept: number of a QP of this session that is not the
  *	id's own (see &struct rdma_ep_connect); event: the peer's QP number
  * @private_data: private data
- * @private_data_len: bytes of it; events report the length of the CM message's
- *	field, padded with zeros
- * @srq: event: the peer's QP uses an SRQ. Ignored from the user
+ * @private_data_len: bytes of private data; events report the length of the CM
+ *	message's field, padded with zeros
+ * @srq: event: the peer's QP uses an SRQ; ignored from the user
  * @responder_resources: RDMA READs and atomics that the receiver of this
- *	structure should accept from the peer. Not more than the device's
+ *	structure should accept from the peer; at most the device's
  *	max_qp_rd_atom
- * @initiator_depth: RDMA READs and atomics that it may issue. Not more than the
- *	device's max_qp_init_rd_atom
+ * @initiator_depth: RDMA READs and atomics that the receiver of this structure may
+ *	issue; at most the device's max_qp_init_rd_atom
  * @flow_control: 1 if hardware flow control is available
- * @retry_count: retries; more than 7 means 7
- * @rnr_retry_count: retries after receiver-not-ready; more than 7 means 7, and
- *	7 means for ever
+ * @retry_count: number of retries; more than 7 means 7
+ * @rnr_retry_count: number of retries after receiver-not-ready; more than 7 means
+ *	7, and 7 means without a limit
  * @reserved: 0
  */
 struct rdma_ep_conn_param {
@@ -569,7 +578,7 @@ struct rdma_ep_conn_param {
  * @qkey: Q_Key to use
  * @ah_attr: address vector to use
  * @private_data: private data
- * @private_data_len: bytes of it
+ * @private_data_len: bytes of private data
  * @reserved: 0
  * @mcast_uid: MULTICAST_JOIN and MULTICAST_ERROR: cookie of the membership
  */
@@ -591,7 +600,7 @@ struct rdma_ep_ud_param {
 #define RDMA_EP_EVENT_ARG	(1U << 2)
 
 /*
- * Events that the kernel does not make, see &struct rdma_ep_write_event. The
+ * Events that the kernel does not generate, see &struct rdma_ep_write_event. The
  * numbers are those of enum rdma_cm_event_type in newer versions of rdma_cma.h.
  */
 #define RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED	16
@@ -600,34 +609,34 @@ struct rdma_ep_ud_param {
 
 /**
  * struct rdma_ep_event - record read from an event channel
- * @uid: cookie of the id that the event is about; of the listening id for a
- *	connection request
+ * @uid: cookie of the event's id; for a connection request, of the listening id
  * @id: handle of that id
  * @child: connection request: handle of the new id, created in the same channel
  * @event: enum rdma_cm_event_type
- * @status: 0, or a negative errno or CM reason as rdma_get_cm_event(3) has it
+ * @status: 0, or a negative errno or CM reason as in rdma_get_cm_event(3)
  * @flags: RDMA_EP_EVENT_* bits
  * @reserved: 0
  * @param: private data and connection parameters
  * @info: state of the id (of @child for a connection request) at the time of an
  *	ADDR_RESOLVED, ROUTE_RESOLVED or CONNECT_REQUEST event
  *
- * read(2) returns as many whole records as fit into the buffer and are waiting.
- * It blocks while there is none unless O_NONBLOCK is set. For each record that
- * it returns, the id's events_reported is counted up by one (the listening
- * id's for a connection request).
+ * read(2) returns as many whole records as are waiting and fit into the buffer.
+ * It blocks while there is none unless O_NONBLOCK is set. Each record that it
+ * returns adds one to the id's events_reported (for a connection request, to the
+ * listening id's).
  *
- * If the id has a QP of its own (created with its id field set), the kernel
- * moves that QP along: an accepted connection arrives as ESTABLISHED with the
- * QP ready to send. With no such QP the peer's answer arrives as
- * CONNECT_RESPONSE, and the user completes it (RDMA_EP_IOC_ESTABLISH). By the time
- * of MULTICAST_JOIN that QP is attached to the group, unless the id only sends.
+ * If the id has a QP of its own (created with its id field set), the kernel moves
+ * that QP through its states. When the ESTABLISHED event arrives, the QP is ready
+ * to send. When the MULTICAST_JOIN event arrives, the QP is attached to the group,
+ * unless the id only sends. Without a QP of its own, the peer's answer arrives as
+ * CONNECT_RESPONSE, and the user completes the connection (RDMA_EP_IOC_ESTABLISH).
  *
- * Events of a new id before it has been accepted (RDMA_EP_IOC_ACCEPT) are
- * discarded, as rdma_ucm does.
+ * The kernel discards events of a new id before RDMA_EP_IOC_ACCEPT, as rdma_ucm
+ * does.
  *
- * EINVAL: the buffer is shorter than one record. EAGAIN: O_NONBLOCK and no
- * event. EIO: the session is gone.
+ *  - EINVAL: the buffer is shorter than one record
+ *  - EAGAIN: O_NONBLOCK is set, and there is no event
+ *  - EIO: the session has been closed
  */
 struct rdma_ep_event {
 	__aligned_u64 uid;
@@ -649,8 +658,8 @@ struct rdma_ep_event {
  * struct rdma_ep_comp_event - record read from a completion channel
  * @uid: cookie of the CQ
  *
- * As &struct rdma_ep_event; one record for every notification that fired, and one
- * for each CQ whose device has been removed.
+ * read(2) works as for &struct rdma_ep_event. There is one record for every
+ * notification that fired, and one for each CQ whose device has been removed.
  */
 struct rdma_ep_comp_event {
 	__aligned_u64 uid;
@@ -662,8 +671,8 @@ struct rdma_ep_comp_event {
  * @event: enum ibv_event_type
  * @reserved: 0
  *
- * As &struct rdma_ep_event. Unread events of the same type on the same object
- * are reported once.
+ * read(2) works as for &struct rdma_ep_event. Unread events of the same type on
+ * the same object are reported once.
  */
 struct rdma_ep_async_event {
 	__aligned_u64 uid;
@@ -697,8 +706,8 @@ struct rdma_ep_alloc_pd {
  * @flags: must be 0
  * @addr: in: start of the memory
  * @length: in: bytes
- * @iova: in: address that work requests use for @addr; must have the same
- *	offset within a page, and equal @addr on devices that know no other
+ * @iova: in: address that work requests use for @addr; must have the same offset
+ *	within a page, and equal @addr on devices that support no other address
  * @pd: in: protection domain
  * @access: in: IBV_ACCESS_* bits; optional ones (IBV_ACCESS_OPTIONAL_RANGE)
  *	that the device lacks are ignored
@@ -707,14 +716,16 @@ struct rdma_ep_alloc_pd {
  * @rkey: out: remote key
  * @reserved: must be 0
  *
- * The memory is pinned and charged to the caller against RLIMIT_MEMLOCK.
+ * The kernel pins the memory and charges it to the caller against RLIMIT_MEMLOCK.
  *
- * EINVAL: @length is 0, the range overflows, or @access is unknown or asks for
- * remote write or atomics without local write. EOPNOTSUPP: the device's driver
- * cannot register user memory for the kernel; or an access mode is not offered.
- * ENOMEM: RLIMIT_MEMLOCK, or the user has more than the parameter user_max_pinned_mb
- * says; on rxe of Linux 6.12 and later, more than 1 GiB. EFAULT: the
- * range is not mapped, or not writable.
+ *  - EINVAL: @length is 0, the range overflows, @access is unknown, or it has
+ *    remote write or atomics without local write
+ *  - EOPNOTSUPP: the device's driver cannot register user memory for the kernel, or
+ *    the module does not offer an access mode
+ *  - ENOMEM: RLIMIT_MEMLOCK is reached, or the user's limit (parameter
+ *    user_max_pinned_mb); on rxe of Linux 6.12 and later, @length is more than
+ *    1 GiB
+ *  - EFAULT: the range is not mapped, or not writable
  */
 struct rdma_ep_reg_mr {
 	__u32 size;
@@ -732,32 +743,37 @@ struct rdma_ep_reg_mr {
 
 #define RDMA_EP_IOC_REG_MR RDMA_EP_IOC(REG_MR, rdma_ep_reg_mr)
 
-/** RDMA_EP_REREG_TRANSLATION - other memory: addr, length, iova */
+/** RDMA_EP_REREG_TRANSLATION - change the memory: addr, length, iova */
 #define RDMA_EP_REREG_TRANSLATION	(1U << 0)
-/** RDMA_EP_REREG_ACCESS - other access: access */
+/** RDMA_EP_REREG_ACCESS - change the access: access */
 #define RDMA_EP_REREG_ACCESS		(1U << 2)
 
 /**
  * struct rdma_ep_rereg_mr - ioctl(RDMA_EP_IOC_REREG_MR)
  * @size: sizeof(struct rdma_ep_rereg_mr)
- * @flags: RDMA_EP_REREG_* bits, at least one: what changes; the fields of what does not
- *	are not looked at
- * @addr: in: start of the memory, as in &struct rdma_ep_reg_mr, also the next two
- * @length: in: bytes
- * @iova: in: address that work requests use
+ * @flags: RDMA_EP_REREG_* bits, at least one: the changes; fields that belong to
+ *	no bit of @flags are ignored
+ * @addr: in: start of the memory, as in &struct rdma_ep_reg_mr
+ * @length: in: bytes, as in &struct rdma_ep_reg_mr
+ * @iova: in: address that work requests use, as in &struct rdma_ep_reg_mr
  * @mr: in: region
  * @access: in: as in &struct rdma_ep_reg_mr
  * @lkey: out: local key
  * @rkey: out: remote key
  *
- * The driver changes the region. Most keep its keys; one that cannot makes another
- * region of the same handle.
+ * The driver changes the region. Most drivers keep its keys; the others replace it
+ * by another region under the same handle.
  *
- * EINVAL: no flag, or as with RDMA_EP_IOC_REG_MR, which also goes for ENOMEM and EFAULT.
- * EACCES: the memory was registered to be read only. EOPNOTSUPP: the device's
- * driver does not change regions, or not this (rxe of Linux 6.1 and siw: nothing; rxe
- * of later ones: not the memory); or an access mode is not offered. Of other errors of
- * the driver nothing is certain but that the region can be destroyed.
+ *  - EINVAL: @flags is 0, or as with RDMA_EP_IOC_REG_MR
+ *  - ENOMEM: as with RDMA_EP_IOC_REG_MR
+ *  - EFAULT: as with RDMA_EP_IOC_REG_MR
+ *  - EACCES: the memory was registered to be read only
+ *  - EOPNOTSUPP: the device's driver cannot change regions, or not in this way (siw,
+ *    and rxe of Linux 6.1: not at all; rxe of later kernels: not the memory); or
+ *    the module does not offer an access mode
+ *
+ * After any other error of the driver, the region may be unusable. It can be
+ * destroyed.
  */
 struct rdma_ep_rereg_mr {
 	__u32 size;
@@ -781,13 +797,14 @@ struct rdma_ep_rereg_mr {
  * @ah: out: handle
  * @attr: in: address vector, see ibv_create_ah(3)
  *
- * On RoCE the destination's link address is resolved here, which may wait for
- * the neighbour.
+ * On RoCE the command resolves the destination's link address, and may wait for the
+ * neighbour. Errors of the address resolution are returned as they are.
  *
- * EINVAL: no such port or GID index, or no GRH where one is needed. ENODATA: the
- * GID entry is empty, or of another network namespace than the caller's and that the
- * context was opened in. EHOSTUNREACH, ETIMEDOUT and others from address
- * resolution.
+ *  - EINVAL: no such port or GID index, or no GRH where one is needed
+ *  - ENODATA: the GID entry is empty, or it belongs neither to the network namespace
+ *    of the caller nor to the one that the context was opened in
+ *  - EHOSTUNREACH: there is no route to the destination
+ *  - ETIMEDOUT: the neighbour does not answer
  */
 struct rdma_ep_create_ah {
 	__u32 size;
@@ -799,30 +816,31 @@ struct rdma_ep_create_ah {
 
 #define RDMA_EP_IOC_CREATE_AH RDMA_EP_IOC(CREATE_AH, rdma_ep_create_ah)
 
-/** RDMA_EP_XRCD_CREATE - make the XRC domain if there is none (O_CREAT) */
+/** RDMA_EP_XRCD_CREATE - create the XRC domain if there is none (O_CREAT) */
 #define RDMA_EP_XRCD_CREATE	(1U << 0)
-/** RDMA_EP_XRCD_EXCLUSIVE - there must be none yet (O_EXCL) */
+/** RDMA_EP_XRCD_EXCLUSIVE - fail if the XRC domain exists (O_EXCL) */
 #define RDMA_EP_XRCD_EXCLUSIVE	(1U << 1)
 
 /**
  * struct rdma_ep_open_xrcd - ioctl(RDMA_EP_IOC_OPEN_XRCD)
  * @size: sizeof(struct rdma_ep_open_xrcd)
- * @flags: RDMA_EP_XRCD_* bits; they mean nothing without a file
+ * @flags: RDMA_EP_XRCD_* bits; ignored if @fd is -1
  * @ctx: in: context
- * @fd: in: file that names the domain to others, or -1: a new domain that nobody
- *	else can open
+ * @fd: in: file that names the domain, or -1 for a new domain that cannot be
+ *	opened again
  * @xrcd: out: handle
  * @reserved: must be 0
  *
- * Sessions of one user that open domains of one device with the same file (the same
- * inode; @fd may be closed afterwards) open the same domain: see
- * ibv_open_xrcd(3). Other users who can open the file get a domain of their own:
- * in a shared one they could take the connections of its QPs away. The file's
- * mount stays in use until the domain is closed.
+ * Sessions of one user that open a domain of one device by the same file (the same
+ * inode) share that domain: see ibv_open_xrcd(3). @fd may be closed afterwards.
+ * Users do not share domains, even if they can open the same file: a user of a
+ * shared domain could take over the connections of its QPs. The file's mount stays
+ * in use until the domain is closed.
  *
- * EBADF: @fd is not an open file. EAGAIN: there is no domain, and
- * RDMA_EP_XRCD_CREATE is not set. EINVAL: there is one, and RDMA_EP_XRCD_EXCLUSIVE
- * is set. EOPNOTSUPP: the device has no XRC.
+ *  - EBADF: @fd is not an open file
+ *  - EAGAIN: the domain does not exist, and RDMA_EP_XRCD_CREATE is not set
+ *  - EINVAL: the domain exists, and RDMA_EP_XRCD_EXCLUSIVE is set
+ *  - EOPNOTSUPP: the device has no XRC
  */
 struct rdma_ep_open_xrcd {
 	__u32 size;
@@ -843,11 +861,12 @@ struct rdma_ep_open_xrcd {
  * @fd: out: the channel, O_CLOEXEC
  * @reserved: must be 0
  *
- * When the last descriptor of an event channel is closed, the ids that report to it end,
- * as DESTROY ends them: their handles are free, connections are disconnected, requests
- * rejected. QPs and SRQs stay. The close returns when that is done.
+ * Closing the last descriptor of an event channel destroys the ids that report to it,
+ * as RDMA_EP_IOC_DESTROY does: it frees their handles, disconnects their connections
+ * and rejects their requests. QPs and SRQs stay. close(2) returns after that.
  *
- * EMFILE, ENFILE: too many files.
+ *  - EMFILE: the process has too many open files
+ *  - ENFILE: the system has too many open files
  */
 struct rdma_ep_create_fd {
 	__u32 size;
@@ -861,7 +880,7 @@ struct rdma_ep_create_fd {
 #define RDMA_EP_IOC_CREATE_COMP_CHANNEL \
 	RDMA_EP_IOC(CREATE_COMP_CHANNEL, rdma_ep_create_fd)
 
-/** RDMA_EP_CQ_RING - completions are wanted in a &struct rdma_ep_cq_ring */
+/** RDMA_EP_CQ_RING - deliver completions through a &struct rdma_ep_cq_ring */
 #define RDMA_EP_CQ_RING		(1U << 0)
 
 /**
@@ -872,12 +891,12 @@ struct rdma_ep_create_fd {
  * @ctx: in: context
  * @channel_fd: in: completion channel, or -1
  * @cqe: in: entries wanted, at least 1; out: entries granted, not less
- * @comp_vector: in: completion vector, below the device's number of them
+ * @comp_vector: in: completion vector, below the device's num_comp_vectors
  * @cq: out: handle
  * @ring: out: index of the ring, or RDMA_EP_NO_RING
  *
- * EINVAL: @cqe or @comp_vector is out of range. EBADF: @channel_fd is not a
- * completion channel of this session.
+ *  - EINVAL: @cqe or @comp_vector is out of range
+ *  - EBADF: @channel_fd is not a completion channel of this session
  */
 struct rdma_ep_create_cq {
 	__u32 size;
@@ -900,8 +919,9 @@ struct rdma_ep_create_cq {
  * @cq: in: CQ
  * @cqe: in: entries wanted; out: entries granted
  *
- * EINVAL: fewer entries than completions outstanding, or more than allowed.
- * EOPNOTSUPP: the device cannot, or its driver not for the kernel.
+ *  - EINVAL: @cqe is less than the number of completions in the CQ, or more than
+ *    allowed
+ *  - EOPNOTSUPP: the device cannot resize CQs, or its driver cannot for the kernel
  */
 struct rdma_ep_resize_cq {
 	__u32 size;
@@ -946,37 +966,39 @@ struct rdma_ep_wc {
 	__u8 reserved[2];
 };
 
-/** RDMA_EP_RING_ENTRIES - completions that a ring takes */
+/** RDMA_EP_RING_ENTRIES - completions that fit into a ring */
 #define RDMA_EP_RING_ENTRIES	32
 /** RDMA_EP_MAX_RINGS - rings of a session; later CQs have none */
 #define RDMA_EP_MAX_RINGS	32768
-/** RDMA_EP_NO_RING - index of a ring that there is not */
+/** RDMA_EP_NO_RING - the index if a CQ has no ring */
 #define RDMA_EP_NO_RING		0xffffffff
 
 /**
  * struct rdma_ep_cq_ring - completions of a CQ, in memory shared with the user
- * @head: completions that the kernel has put into @wc, modulo 2^32
- * @pending: not 0: there may be more, or will be without notice, for
- *	RDMA_EP_IOC_POLL_CQ to put into @wc. It is 0 only while the kernel would
- *	learn of the next completion, and then becomes 1
+ * @head: number of completions that the kernel has put into @wc, modulo 2^32
+ * @pending: not 0: RDMA_EP_IOC_POLL_CQ may find more completions. 0: @wc has all
+ *	completions, and the device driver notifies the kernel of the next one,
+ *	which sets @pending to 1
  * @reserved: 0
- * @tail: completions that the user has taken, modulo 2^32; the user's to write
- * @armed: not 0: an event is wanted with the next completion; the user's to set,
- *	cleared by the kernel. Means something only if @pending is 0 after it has
- *	been set (and a full barrier); else RDMA_EP_IOC_NOTIFY_CQ is needed, too
- * @unused: the user's
+ * @tail: number of completions that the user has taken, modulo 2^32; written by
+ *	the user
+ * @armed: not 0: the next completion generates an event. The user sets it, and the
+ *	kernel clears it. It is effective only if the user, after setting it and
+ *	a full barrier, reads @pending as 0; else RDMA_EP_IOC_NOTIFY_CQ is
+ *	needed, too
+ * @unused: reserved for the user
  * @wc: the ring; completion number n is in place n % RDMA_EP_RING_ENTRIES
  * @padding: 0
  *
- * The rings of a session are an array, which is mapped by mmap(2) of the session's
- * file descriptor, which must be open for both reading and writing, at offset 0,
- * shared. Ring number n is at n * sizeof(struct
- * rdma_ep_cq_ring); only rings that a CQ has, or had, may be touched (else:
- * SIGBUS). A child does not inherit the mapping, and as long as it exists so does
- * the session.
+ * The rings of a session are an array. mmap(2) of the session's file descriptor, at
+ * offset 0 and shared, maps it; the descriptor must be open for reading and writing.
+ * Ring number n is at n * sizeof(struct rdma_ep_cq_ring). Touching a ring that no CQ
+ * has had raises SIGBUS. A child does not inherit the mapping. The session exists as
+ * long as the mapping does.
  *
- * The user reads @head with acquire semantics, entries before that, and writes
- * @tail with release semantics. Writing nonsense harms nobody else.
+ * The user reads @head with acquire semantics before the entries, and writes @tail
+ * with release semantics. Other values in the fields of the user affect only the
+ * user's own completions.
  */
 struct rdma_ep_cq_ring {
 	__u32 head;
@@ -999,9 +1021,11 @@ struct rdma_ep_cq_ring {
  * @num: out: completions written
  * @reserved: must be 0
  *
- * Never waits. With a CQ that has a ring they are put there, and @wcs and @max must
- * be 0. EFAULT: @wcs or the structure itself can not be written;
- * completions that were taken from the CQ are kept for the next call.
+ * Never waits. If the CQ has a ring, the completions are put there, and @wcs and
+ * @max must be 0.
+ *
+ *  - EFAULT: @wcs or the structure itself cannot be written. The next call returns
+ *    the completions that were taken from the CQ
  */
 struct rdma_ep_poll_cq {
 	__u32 size;
@@ -1025,9 +1049,9 @@ struct rdma_ep_poll_cq {
  * @cq: in: CQ
  * @reserved: must be 0
  *
- * The next completion that is added to the CQ puts one event on its channel. If it
- * is armed already for any completion, perhaps for the sake of its ring, it may be one
- * that was not solicited.
+ * The next completion that is added to the CQ puts one event on its channel. The
+ * event may be for an unsolicited completion if the CQ was already armed for any
+ * completion. The kernel arms it so for its ring, too.
  */
 struct rdma_ep_notify_cq {
 	__u32 size;
@@ -1043,13 +1067,14 @@ struct rdma_ep_notify_cq {
  * @size: sizeof(struct rdma_ep_modify_cq)
  * @flags: must be 0
  * @cq: in: CQ
- * @cq_count: in: completions that trigger an event
- * @cq_period: in: most microseconds until one is triggered
+ * @cq_count: in: number of completions that trigger an event
+ * @cq_period: in: microseconds after which an event is triggered
  * @reserved: must be 0
  *
  * Moderates completion events, see ibv_modify_cq(3).
  *
- * EINVAL: a value is over 65535. EOPNOTSUPP: the device can not.
+ *  - EINVAL: a value is over 65535
+ *  - EOPNOTSUPP: the device cannot moderate events
  */
 struct rdma_ep_modify_cq {
 	__u32 size;
@@ -1081,12 +1106,13 @@ struct rdma_ep_modify_cq {
  * With @id the rules are those of rdma_create_srq(3): the id must be bound to
  * the device of @pd and have no SRQ yet.
  *
- * An XRC SRQ receives for all target QPs of its domain, of whatever session. In its
- * completions qp_num is 0 if the QP has been destroyed by the time of the poll.
+ * An XRC SRQ receives for all target QPs of its domain, in any session. In its
+ * completions qp_num is 0 if the QP has been destroyed before the poll.
  *
- * EINVAL: an attribute is out of range, neither @id nor @pd is given, the id is
- * not bound to a device or already has an SRQ, or @pd, @xrcd or @cq is another
- * device's. EOPNOTSUPP: the device has no SRQs for kernel consumers, or no XRC.
+ *  - EINVAL: an attribute is out of range, neither @id nor @pd is given, the id is
+ *    not bound to a device or already has an SRQ, or @pd, @xrcd or @cq is another
+ *    device's
+ *  - EOPNOTSUPP: the device has no SRQs for kernel consumers, or no XRC
  */
 struct rdma_ep_create_srq {
 	__u32 size;
@@ -1115,13 +1141,14 @@ struct rdma_ep_create_srq {
  * struct rdma_ep_srq_attr - ioctl(RDMA_EP_IOC_MODIFY_SRQ),
  *	ioctl(RDMA_EP_IOC_QUERY_SRQ)
  * @size: sizeof(struct rdma_ep_srq_attr)
- * @flags: modify: RDMA_EP_SRQ_* bits, what to change; query: must be 0
+ * @flags: modify: RDMA_EP_SRQ_* bits, the changes; query: must be 0
  * @srq: in: SRQ
  * @max_wr: work requests
  * @max_sge: scatter entries of each (query only)
  * @srq_limit: limit, see ibv_modify_srq(3)
  *
- * EINVAL: a value is out of range. EOPNOTSUPP: the device can not resize SRQs.
+ *  - EINVAL: a value is out of range
+ *  - EOPNOTSUPP: the device cannot resize SRQs
  */
 struct rdma_ep_srq_attr {
 	__u32 size;
@@ -1136,17 +1163,17 @@ struct rdma_ep_srq_attr {
 #define RDMA_EP_IOC_QUERY_SRQ RDMA_EP_IOC(QUERY_SRQ, rdma_ep_srq_attr)
 
 /**
- * struct rdma_ep_auto_cq - a CQ made together with a QP
+ * struct rdma_ep_auto_cq - a CQ created together with a QP
  * @uid: in: cookie of the CQ
- * @cq: in: an existing CQ, or 0 to make one with a completion channel of its
+ * @cq: in: an existing CQ, or 0 to create one with a completion channel of its
  *	own; out: handle
- * @channel_fd: out: completion channel of a CQ that was made, else -1
- * @cqe: out: entries of a CQ that was made, else 0
- * @ring: in: RDMA_EP_CQ_RING or 0, for a CQ that is made; out: as in
+ * @channel_fd: out: completion channel of a created CQ, else -1
+ * @cqe: out: entries of a created CQ, else 0
+ * @ring: in: RDMA_EP_CQ_RING or 0, for a created CQ; out: as in
  *	&struct rdma_ep_create_cq
  *
- * A CQ is made only if the queue that it would serve has any entries; else
- * @cq is 0 and @channel_fd is -1 on return.
+ * No CQ is created for a queue without entries: @cq is 0 and @channel_fd is -1 on
+ * return.
  */
 struct rdma_ep_auto_cq {
 	__aligned_u64 uid;
@@ -1169,11 +1196,11 @@ struct rdma_ep_auto_cq {
  *	Ignored for XRC types
  * @qp_type: in: IBV_QPT_RC (2), IBV_QPT_UC (3), IBV_QPT_UD (4), IBV_QPT_XRC_SEND (9)
  *	or IBV_QPT_XRC_RECV (10)
- * @max_send_wr: in: wanted; out: granted
- * @max_recv_wr: in: wanted; out: granted
- * @max_send_sge: in: wanted; out: granted
- * @max_recv_sge: in: wanted; out: granted
- * @max_inline_data: in: wanted, bytes; out: granted
+ * @max_send_wr: in: send work requests wanted; out: granted
+ * @max_recv_wr: in: receive work requests wanted; out: granted
+ * @max_send_sge: in: gather entries of a send wanted; out: granted
+ * @max_recv_sge: in: scatter entries of a receive wanted; out: granted
+ * @max_inline_data: in: bytes of inline data wanted; out: granted
  * @qp: out: handle
  * @qp_num: out: QP number
  * @state: out: enum ibv_qp_state after creation
@@ -1210,18 +1237,19 @@ struct rdma_ep_qp_init {
  * (ibv_create_qp(3)); @init must name a PD (EINVAL), and a CQ for each direction
  * (ENOENT).
  *
- * With @id the rules are those of rdma_create_qp(3): the id must be bound to
- * the device of the PD and have no QP yet; CQs that are not given are made; the
- * QP comes back ready to post receives (INIT), an unconnected one ready to post
- * sends (RTS). From then on the kernel moves it with the connection.
+ * With @id the rules are those of rdma_create_qp(3). The id must be bound to the
+ * device of the PD and have no QP yet. The kernel creates the CQs that are not
+ * given. A connected QP is then in the state INIT, in which receives can be posted;
+ * an unconnected one is in RTS, in which sends can be posted, too. From then on the
+ * kernel moves the QP with the connection.
  *
  * An IBV_QPT_XRC_SEND QP has no receive queue. An IBV_QPT_XRC_RECV QP (a *target*)
- * has no queues at all, so its CQs and capabilities are ignored, and 0 on return.
+ * has no queues: its CQs and capabilities are ignored, and 0 on return.
  *
- * EINVAL: an attribute is out of range or objects are of different devices, the
- * id is not bound or already has a QP, or one of them is for XRC and the other not.
- * EPERM: the QP type needs a privilege.
- * EOPNOTSUPP: the device or the kernel does not offer this kind of QP.
+ *  - EINVAL: an attribute is out of range, objects are of different devices, the id
+ *    is not bound or already has a QP, or only one of id and QP is for XRC
+ *  - EPERM: the QP type needs a privilege
+ *  - EOPNOTSUPP: the device or the kernel does not offer this type of QP
  */
 struct rdma_ep_create_qp {
 	__u32 size;
@@ -1243,11 +1271,11 @@ struct rdma_ep_create_qp {
  * @qp: out: handle
  * @state: out: enum ibv_qp_state
  *
- * Opens a QP that somebody, perhaps in another session, has created in the domain,
- * see ibv_open_qp(3). It stays until its last opener has destroyed it; every opener
- * is told of its events, and can modify it.
+ * Opens a QP that this or another session has created in the domain, see
+ * ibv_open_qp(3). The QP exists until its last opener has destroyed it. Every opener
+ * receives its events and can modify it.
  *
- * EINVAL: no target QP in the domain has this number.
+ *  - EINVAL: no target QP in the domain has this number
  */
 struct rdma_ep_open_qp {
 	__u32 size;
@@ -1269,14 +1297,18 @@ struct rdma_ep_open_qp {
  * @reserved: must be 0
  * @attr: in: attributes; qp_attr_mask holds IBV_QP_* bits, see ibv_modify_qp(3)
  *
- * EINVAL: the transition or an attribute is not allowed; on rxe also a cur_qp_state
- * that is not the state. ENODATA: as for RDMA_EP_IOC_CREATE_AH. EPERM: a Q_Key with
- * its high bit set needs CAP_NET_RAW. EOPNOTSUPP: on rxe, max_dest_rd_atomic on any
- * way but to RTR. There 1 is made of 0: rxe lets a peer's FLUSH have one in any
- * case. EBUSY: on rxe, of Linux 6.12 and later, the QP was reset, and was connected
- * to sixteen other QPs before; there are still QPs of all their numbers on the
- * device; or, on iWARP, a connection is being made with it, or accepted, just now.
- * (The error state it gets when that ends.)
+ * On rxe a max_dest_rd_atomic of 0 becomes 1, as rxe uses an entry for a peer's FLUSH
+ * in any case.
+ *
+ *  - EINVAL: the transition or an attribute is not allowed; on rxe also if
+ *    cur_qp_state differs from the QP's state
+ *  - ENODATA: as for RDMA_EP_IOC_CREATE_AH
+ *  - EPERM: a Q_Key with its high bit set needs CAP_NET_RAW
+ *  - EOPNOTSUPP: on rxe, max_dest_rd_atomic in another transition than to RTR
+ *  - EBUSY: on rxe of Linux 6.12 and later, the QP has been reset after connections
+ *    to sixteen other QPs, and QPs with all those numbers still exist on the
+ *    device. On iWARP, a connection is being established with the QP. Only a
+ *    transition to ERR succeeds then, and takes effect when that has ended
  */
 struct rdma_ep_modify_qp {
 	__u32 size;
@@ -1319,12 +1351,13 @@ struct rdma_ep_query_qp {
  * @lid: in: LID of the group, 0 on Ethernet
  * @gid: in: GID of the group
  *
- * The QP receives what is sent to the group, see ibv_attach_mcast(3). Attaching
- * again to the same group changes nothing.
+ * The QP receives the messages that are sent to the group, see ibv_attach_mcast(3).
+ * Attaching again to the same group changes nothing.
  *
- * EINVAL: not a UD QP, not a multicast GID, an invalid LID; DETACH: the QP is not
- * attached to this group. ENOMEM: too many groups. EOPNOTSUPP: the device has no
- * multicast.
+ *  - EINVAL: the QP is not a UD QP, @gid is not a multicast GID, or @lid is invalid;
+ *    DETACH: the QP is not attached to this group
+ *  - ENOMEM: too many groups
+ *  - EOPNOTSUPP: the device has no multicast
  */
 struct rdma_ep_qp_mcast {
 	__u32 size;
@@ -1417,28 +1450,30 @@ struct rdma_ep_recv_wr {
  * @posted: out: work requests that have been posted, counted from the first;
  *	written on failure, too
  *
- * The records are copied once, checked, and posted in order. On failure the
- * first @posted of them are on the queue and the error is about the next one.
- * Bytes behind the last record are ignored.
+ * The kernel copies the records once, checks them, and posts them in order. On
+ * failure the first @posted records are on the queue, and the next one has caused
+ * the error. Bytes behind the last record are ignored.
  *
- * With RDMA_EP_POST_ALL all records are checked, and the queue must have room for
- * all of them, before the first is posted. Still the list can be cut short, and
- * @posted tells where: if another task posts to the same QP or deregisters a
- * memory region meanwhile, or if the room is that of unsignalled requests which
- * nothing tells about.
+ * With RDMA_EP_POST_ALL the kernel checks all records, and the room in the queue for
+ * all of them, before it posts the first one. Nevertheless a list can be posted in
+ * part: if another task posts to the same QP or deregisters a memory region
+ * meanwhile, or if the oldest requests in the queue are unsignalled, as the kernel
+ * cannot detect whether these have completed. @posted is valid in each case.
  *
- * EINVAL: a record does not fit @wrs_len; an opcode, flag or number of entries
- * is not allowed for this QP; an entry is not wholly within a memory region of
- * the QP's PD, or the region lacks the access; the message is longer than the
- * port allows, or, on siw, than 2^31 - 1, as is a receive there; a READ on siw is
- * of at most 32 bytes that go on in the peer's next page, which siw answers
- * wrongly; inline data is longer than granted; the QP's state does not allow it
- * (sends before RTS, receives in RESET); an AH is not of the QP's PD.
- * ENOTCONN: siw: the QP is not connected, or its state is changing just now.
- * EOPNOTSUPP: a send of an IBV_QPT_XRC_SEND QP that names an SRQ of the peer
- * (SEND*, RDMA_WRITE_WITH_IMM): the kernel's work requests have no place for it.
- * EPERM: a Q_Key with its high bit set needs CAP_NET_RAW.
- * ENOMEM: the queue is full. E2BIG: @wrs_len is over the limit.
+ *  - EINVAL: a record does not fit into @wrs_len; an opcode, flag or number of
+ *    entries is not allowed for this QP; an entry is not wholly within a memory
+ *    region of the QP's PD, or the region lacks the access; the message is longer
+ *    than the port allows; inline data is longer than granted; the QP's state does
+ *    not allow the request (a send before RTS, a receive in RESET); an AH is not of
+ *    the QP's PD. On siw also: a message or a receive is longer than 2^31 - 1
+ *    bytes; a READ of at most 32 bytes crosses a page of the peer's memory, as siw
+ *    answers it with wrong data
+ *  - ENOTCONN: siw: the QP is not connected, or its state is changing
+ *  - EOPNOTSUPP: a request of an IBV_QPT_XRC_SEND QP names an SRQ of the peer (SEND*,
+ *    RDMA_WRITE_WITH_IMM); the kernel's work requests have no field for it
+ *  - EPERM: a Q_Key with its high bit set needs CAP_NET_RAW
+ *  - ENOMEM: the queue is full
+ *  - E2BIG: @wrs_len is over the limit
  */
 struct rdma_ep_post {
 	__u32 size;
@@ -1462,37 +1497,36 @@ struct rdma_ep_post {
 #define RDMA_EP_AWAIT		(1U << 3)
 
 /*
- * Values of rdma_ep_await.state: the command has been executed; and the event has
+ * Values of rdma_ep_await.state: the command has been executed, and the event has
  * been taken.
  */
 #define RDMA_EP_AWAIT_DONE	1
 #define RDMA_EP_AWAIT_EVENT	2
 
 /**
- * struct rdma_ep_await - the event that a command ends with
+ * struct rdma_ep_await - the event that a command waits for
  * @event: in: user pointer to a &struct rdma_ep_event
  * @channel_fd: in: event channel
  * @state: in: 0; RDMA_EP_AWAIT_DONE: do not execute the command, only wait.
  *	out: RDMA_EP_AWAIT_*
  *
- * All of it must be 0 without RDMA_EP_AWAIT in the command's flags. With that bit
- * a command that has succeeded goes on as read(2) of @channel_fd would: it
- * takes the channel's next event, whatever that is about, and waits for it if it
- * must. The event is counted as read. As long as the command waits the session
- * exists, even if its file descriptor is closed; the id may be destroyed, which does
- * not end the wait.
+ * Without RDMA_EP_AWAIT in the command's flags, all fields must be 0. With that bit
+ * the command, after it has succeeded, continues like read(2) of @channel_fd. It
+ * takes the channel's next event, of any id and type, and waits for it if there is
+ * none. The event counts as read. The session exists as long as the command waits,
+ * even if its file descriptor is closed. Destroying the id does not end the wait.
  *
- * If there is no event and @channel_fd is O_NONBLOCK, or if it is no event channel
- * of this session, the command succeeds with @state RDMA_EP_AWAIT_DONE: read(2)
- * tells the rest.
+ * If there is no event and @channel_fd is O_NONBLOCK, or if @channel_fd is no event
+ * channel of this session, the command succeeds with @state RDMA_EP_AWAIT_DONE. The
+ * caller continues with read(2), which returns the error.
  *
- * If a signal ends the wait @state is RDMA_EP_AWAIT_DONE, too, and the command
- * is begun anew (SA_RESTART), which finds that and only waits; or it fails with EINTR,
- * though what it does has been done, and no event has been taken.
+ * If a signal ends the wait, @state is RDMA_EP_AWAIT_DONE, too: the command has been
+ * executed, and no event has been taken. With SA_RESTART the kernel restarts the
+ * command, which then only waits. Otherwise it fails with EINTR.
  *
- * EFAULT: the event, or the structure itself, can not be written. The event stays the
- * next one of the channel; the command has been executed.
- * EINVAL: @state is neither of the two.
+ *  - EFAULT: the event, or the structure itself, cannot be written. The command has
+ *    been executed, and the event stays the next one of the channel
+ *  - EINVAL: @state is neither 0 nor RDMA_EP_AWAIT_DONE
  */
 struct rdma_ep_await {
 	__aligned_u64 event;
@@ -1500,7 +1534,7 @@ struct rdma_ep_await {
 	__u32 state;
 };
 
-/** RDMA_EP_ID_PRIVATE_CHANNEL - make a new event channel for the id */
+/** RDMA_EP_ID_PRIVATE_CHANNEL - create an event channel for the id */
 #define RDMA_EP_ID_PRIVATE_CHANNEL (1U << 0)
 
 /**
@@ -1509,16 +1543,18 @@ struct rdma_ep_await {
  * @flags: RDMA_EP_ID_PRIVATE_CHANNEL or 0
  * @uid: in: cookie, reported by events
  * @channel_fd: in: event channel; out with RDMA_EP_ID_PRIVATE_CHANNEL: the
- *	channel that was made
+ *	created channel
  * @ps: in: port space: 0x0002 IPOIB, 0x0106 TCP, 0x0111 UDP, 0x013f IB
- * @qp_type: in: enum ibv_qp_type; decides what is connected with ps IB, else the
- *	port space does: TCP RC, UDP and IPOIB UD
+ * @qp_type: in: enum ibv_qp_type of the connections in the port space IB. The other
+ *	port spaces have a type of their own: TCP RC, UDP and IPOIB UD
  * @id: out: handle
  *
  * The id belongs to the network namespace of the caller.
  *
- * EINVAL: @ps or @qp_type is unknown. EBADF: @channel_fd is not an event channel
- * of this session. EMFILE, ENFILE: too many files.
+ *  - EINVAL: @ps or @qp_type is unknown
+ *  - EBADF: @channel_fd is not an event channel of this session
+ *  - EMFILE: the process has too many open files
+ *  - ENFILE: the system has too many open files
  */
 struct rdma_ep_create_id {
 	__u32 size;
@@ -1552,15 +1588,21 @@ struct rdma_ep_create_id {
  * @dst: in: destination address; family 0 with RDMA_EP_EP_PASSIVE
  * @qp: in, out: the QP with RDMA_EP_EP_CREATE_QP, as in
  *	&struct rdma_ep_create_qp with an id; else must be 0
- * @info: out: what the id is bound to
+ * @info: out: device, addresses and paths of the id
  *
- * Does in one call what rdma_create_ep(3) does: creates an id and binds it, or
- * creates it, resolves address and route and creates its QP with its CQs. Waits
- * for the resolution; on failure or a signal nothing is left.
+ * Executes rdma_create_ep(3) in one call. With RDMA_EP_EP_PASSIVE it creates an id and
+ * binds it. Otherwise it creates an id, resolves address and route, for which it
+ * waits, and creates the QP with its CQs. After a failure or a signal no object is
+ * left.
  *
- * The errnos of RDMA_EP_IOC_CREATE_ID, BIND_ADDR, RESOLVE_ADDR, RESOLVE_ROUTE
- * and CREATE_QP, and those of the events that these lead to: ENODEV,
- * ETIMEDOUT, EHOSTUNREACH, ENETUNREACH.
+ * The errnos are those of RDMA_EP_IOC_CREATE_ID, RDMA_EP_IOC_BIND_ADDR,
+ * RDMA_EP_IOC_RESOLVE_ADDR, RDMA_EP_IOC_RESOLVE_ROUTE and RDMA_EP_IOC_CREATE_QP, and
+ * the status of the events that these lead to:
+ *
+ *  - ENODEV: no RDMA device reaches the destination
+ *  - ETIMEDOUT: the resolution did not end within its time limit
+ *  - EHOSTUNREACH: there is no route to the destination host
+ *  - ENETUNREACH: there is no route to the destination network
  */
 struct rdma_ep_create_ep {
 	__u32 size;
@@ -1587,11 +1629,15 @@ struct rdma_ep_create_ep {
  * @id: in: id
  * @reserved: must be 0
  * @addr: in: address; port 0 takes a free one
- * @info: out: what the id is bound to, with the port in use
+ * @info: out: device and address of the id, with the port in use
  *
- * EINVAL: the id is already bound, or the address is malformed. EAFNOSUPPORT:
- * address family. EADDRINUSE, EADDRNOTAVAIL, ENODEV: the address. EACCES: a
- * privileged port without CAP_NET_BIND_SERVICE.
+ *  - EINVAL: the id is already bound, or the address is malformed
+ *  - EAFNOSUPPORT: the address family is not supported
+ *  - EADDRINUSE: another id is bound to the address and port
+ *  - EADDRNOTAVAIL: the id's network namespace does not have the address, an id that
+ *    is bound to any address has the port, or no port is free
+ *  - ENODEV: no RDMA device has the address
+ *  - EACCES: a privileged port needs CAP_NET_BIND_SERVICE
  */
 struct rdma_ep_bind_addr {
 	__u32 size;
@@ -1614,10 +1660,11 @@ struct rdma_ep_bind_addr {
  * @dst: in: destination
  * @await: in, out: the event to wait for
  *
- * Leads to an ADDR_RESOLVED or ADDR_ERROR event.
+ * Leads to an ADDR_RESOLVED or ADDR_ERROR event. The errnos are those of
+ * RDMA_EP_IOC_BIND_ADDR, and:
  *
- * EINVAL: the id's state, which includes that it has an IPv6 address and is a member of
- * a multicast group, or an address is malformed; else as for RDMA_EP_IOC_BIND_ADDR.
+ *  - EINVAL: the id's state does not allow it, an address is malformed, or the id has
+ *    an IPv6 address and is a member of a multicast group
  */
 struct rdma_ep_resolve_addr {
 	__u32 size;
@@ -1643,26 +1690,26 @@ struct rdma_ep_resolve_addr {
  *
  * RDMA_EP_IOC_RESOLVE_ROUTE leads to ROUTE_RESOLVED or ROUTE_ERROR.
  *
- * RDMA_EP_IOC_LISTEN accepts connection requests; an id that is not bound is
- * bound to any address first.
+ * RDMA_EP_IOC_LISTEN accepts connection requests. An id that is not bound is bound
+ * to any address first. Requests beyond the backlog are dropped, and the peer sends
+ * them again.
  *
- * RDMA_EP_IOC_DISCONNECT moves the id's QP to the error state (which flushes
- * its work requests), then tells the peer.
+ * RDMA_EP_IOC_DISCONNECT moves the id's QP to the error state, which flushes its work
+ * requests, and then notifies the peer.
  *
  * RDMA_EP_IOC_ESTABLISH completes a connection after CONNECT_RESPONSE on an id
  * without a QP of its own.
  *
- * RDMA_EP_IOC_NOTIFY tells the CM of an asynchronous event of the id's QP
- * (rdma_notify(3)): communication established (4) before the peer's last message
+ * RDMA_EP_IOC_NOTIFY notifies the CM of an asynchronous event of the id's QP
+ * (rdma_notify(3)): communication established (4), before the peer's last message
  * has arrived. Leads to the ESTABLISHED event.
  *
- * Connection requests beyond the backlog are dropped; the peer asks again.
- *
- * EINVAL: the id's state does not allow it, or NOTIFY: the event is of another
- * kind. EISCONN: NOTIFY: the CM knows already. EADDRINUSE: LISTEN. EDQUOT: LISTEN: with
- * iWARP devices, where the backlog takes queue memory. ENODEV: RESOLVE_ROUTE: the id
- * has no GID, as its address is a loopback one or an AF_IB one, and the device needs one
- * (RoCE).
+ *  - EINVAL: the id's state does not allow it; NOTIFY: another event
+ *  - EISCONN: NOTIFY: the connection is already established
+ *  - EADDRINUSE: LISTEN: another id listens on the address
+ *  - EDQUOT: LISTEN: the backlog exceeds the limits on queue memory (iWARP devices)
+ *  - ENODEV: RESOLVE_ROUTE: the device needs a GID (RoCE), and the id has none, as
+ *    its address is a loopback or an AF_IB one
  */
 struct rdma_ep_id_cmd {
 	__u32 size;
@@ -1687,20 +1734,20 @@ struct rdma_ep_id_cmd {
  * @id: in: id
  * @ece_vendor_id: in: enhanced connection establishment data, or 0
  * @ece_options: in: the same
- * @qkey: in: Q_Key, taken for AF_IB addresses only; else 0 for the default
+ * @qkey: in: Q_Key, used for AF_IB addresses only; 0 for the default
  * @conn: in: parameters
  * @await: in, out: the event to wait for
  *
- * The QP number and SRQ flag that the peer is told are those of the id's own
- * QP. If it has none, conn.qp_num must be the number of a QP of this session on
- * the id's device. ACCEPT moves the id's own QP to RTS before it answers; if that fails
- * the QP is in error, and the request may still be rejected, or accepted with another
- * one. Over iWARP a QP has one connection in its life.
+ * The message to the peer carries the QP number and SRQ flag of the id's own QP. If
+ * the id has no QP, conn.qp_num must be the number of a QP of this session on the id's
+ * device. ACCEPT moves the id's own QP to RTS before it answers. If that fails, the QP
+ * is in the error state, and the request may still be rejected, or accepted with
+ * another QP. Over iWARP a QP has one connection in its life.
  *
- * EINVAL: the id's state, responder_resources or initiator_depth over the
- * device's limits, private data too long, no such QP, or, over iWARP, one that
- * a connection was made with; or ACCEPT: the peer has asked for packets of a size that
- * there is not.
+ *  - EINVAL: the id's state does not allow it; responder_resources or initiator_depth
+ *    is over the device's limits; the private data is too long; there is no such QP
+ *    or, over iWARP, it has had a connection; ACCEPT: the peer's request has a
+ *    packet size that does not exist
  */
 struct rdma_ep_connect {
 	__u32 size;
@@ -1721,14 +1768,15 @@ struct rdma_ep_connect {
  * struct rdma_ep_reject - ioctl(RDMA_EP_IOC_REJECT)
  * @size: sizeof(struct rdma_ep_reject)
  * @flags: must be 0
- * @id: in: id of a connection request, or one whose peer has accepted and waits for
- *	RDMA_EP_IOC_ESTABLISH
+ * @id: in: id of a connection request, or an id that waits for
+ *	RDMA_EP_IOC_ESTABLISH after its peer has accepted
  * @reason: in: 0 or 28 (consumer defined), or 35 (vendor option not supported)
  * @private_data_len: in: bytes of @private_data
  * @reserved: must be 0
  * @private_data: in: private data
  *
- * EINVAL: the id's state, @reason, or private data too long.
+ *  - EINVAL: the id's state does not allow it, @reason is another one, or the private
+ *    data is too long
  */
 struct rdma_ep_reject {
 	__u32 size;
@@ -1747,10 +1795,10 @@ struct rdma_ep_reject {
  * @size: sizeof(struct rdma_ep_query_id)
  * @flags: must be 0
  * @id: in: id
- * @events_reported: out: events of the id that have been read
+ * @events_reported: out: number of read events of the id
  * @ece_vendor_id: out: enhanced connection establishment data of the peer
  * @ece_options: out: the same
- * @info: out: what the id is bound to
+ * @info: out: device, addresses and paths of the id
  */
 struct rdma_ep_query_id {
 	__u32 size;
@@ -1774,10 +1822,12 @@ struct rdma_ep_query_id {
  * @optlen: in: bytes at @optval
  * @optval: in: user pointer to the value
  *
- * ENOSYS: unknown level or option. EINVAL: wrong length, value (an acknowledge timeout
- * has five bits) or state; or a path from another GID than the id's. A path's packet
- * life time of more than 20 (4.3 s) becomes 20 when it is connected by. ENODEV: a path:
- * as for RDMA_EP_IOC_RESOLVE_ROUTE.
+ * A connection by a path whose packet life time is more than 20 (4.3 s) uses 20.
+ *
+ *  - ENOSYS: unknown level or option
+ *  - EINVAL: the length or the value is wrong (an acknowledge timeout has five bits),
+ *    the id's state does not allow it, or a path begins at another GID than the id's
+ *  - ENODEV: a path: as for RDMA_EP_IOC_RESOLVE_ROUTE
  */
 struct rdma_ep_set_option {
 	__u32 size;
@@ -1796,16 +1846,17 @@ struct rdma_ep_set_option {
  * @size: sizeof(struct rdma_ep_migrate_id)
  * @flags: RDMA_EP_ID_PRIVATE_CHANNEL or 0
  * @id: in: id
- * @channel_fd: in: new channel; out with RDMA_EP_ID_PRIVATE_CHANNEL: the channel
- *	that was made
- * @events_reported: out: events of the id that have been read so far
+ * @channel_fd: in: new channel; out with RDMA_EP_ID_PRIVATE_CHANNEL: the created
+ *	channel
+ * @events_reported: out: number of read events of the id so far
  * @reserved: must be 0
  *
- * Unread events of the id move to the new channel in one step; from the return
- * on none arrives on the old one (rdma_migrate_id(3)).
+ * Unread events of the id move to the new channel in one step. After the command has
+ * returned, no event of the id arrives on the old channel (rdma_migrate_id(3)).
  *
- * EBADF: @channel_fd is not an event channel of this session. EMFILE, ENFILE:
- * too many files.
+ *  - EBADF: @channel_fd is not an event channel of this session
+ *  - EMFILE: the process has too many open files
+ *  - ENFILE: the system has too many open files
  */
 struct rdma_ep_migrate_id {
 	__u32 size;
@@ -1823,14 +1874,14 @@ struct rdma_ep_migrate_id {
  * @size: sizeof(struct rdma_ep_init_qp_attr)
  * @flags: must be 0
  * @id: in: id, bound to a device
- * @qp_state: in: state that the QP is to go to, at most ERR
- * @attr: out: what ibv_modify_qp(3) needs for the transition, with its mask
+ * @qp_state: in: new state of the QP, at most ERR
+ * @attr: out: attributes and mask for ibv_modify_qp(3) to that state
  *
- * As long as the CM has no connection for the id, that is what INIT needs,
- * whatever @qp_state is.
+ * As long as the CM has no connection for the id, the attributes are those for INIT,
+ * for any @qp_state.
  *
- * EINVAL: the id is not bound to a device, @qp_state is over ERR, or the
- * connection is in a state that does not know the transition.
+ *  - EINVAL: the id is not bound to a device, @qp_state is over ERR, or the state of
+ *    the connection does not have this transition
  */
 struct rdma_ep_init_qp_attr {
 	__u32 size;
@@ -1854,18 +1905,19 @@ struct rdma_ep_init_qp_attr {
  * @await_fd: in: with RDMA_EP_AWAIT the channel of @id, else must be 0
  * @qp: in, out: with RDMA_EP_EP_CREATE_QP the QP to create on the new id, else
  *	must be 0
- * @event: out: the event that was taken, as read(2) would return it
+ * @event: out: the event, in the format of read(2)
  *
- * Takes the next event from the channel of @id. If it is a connection request,
- * the new id is moved to a channel of its own and gets a QP, as rdma_get_request(3)
- * does; other events are only returned.
+ * Takes the next event from the channel of @id. If it is a connection request, the
+ * command moves the new id to a channel of its own and creates a QP on it, as
+ * rdma_get_request(3) does. It returns other events unchanged.
  *
- * With RDMA_EP_AWAIT it waits for an event as read(2) of @await_fd would, and no event
- * is lost if it fails or is interrupted (EINTR).
+ * With RDMA_EP_AWAIT it waits for an event like read(2) of @await_fd. No event is lost
+ * if the command fails or is interrupted (EINTR).
  *
- * EAGAIN: no event is there, and it is not to wait: RDMA_EP_AWAIT is not set, or
- * @await_fd is O_NONBLOCK or no event channel of this session. EMFILE, ENFILE: too many
- * files.
+ *  - EAGAIN: there is no event, and RDMA_EP_AWAIT is not set, @await_fd is O_NONBLOCK,
+ *    or @await_fd is no event channel of this session
+ *  - EMFILE: the process has too many open files
+ *  - ENFILE: the system has too many open files
  */
 struct rdma_ep_get_request {
 	__u32 size;
@@ -1894,10 +1946,13 @@ struct rdma_ep_get_request {
  *
  * Leads to a MULTICAST_JOIN or MULTICAST_ERROR event, see rdma_join_multicast(3).
  *
- * EINVAL: the id's state or type, or the address is malformed. EAFNOSUPPORT:
- * address family. ENODEV: the id's network device is gone. ENOMEM: the id is in
- * 1024 groups. ENOSYS: the device has no multicast. 524 (ENOTSUPP of the kernel):
- * IPv6 groups on RoCE v2.
+ * IPv6 groups on RoCE v2 fail with 524 (ENOTSUPP of the kernel).
+ *
+ *  - EINVAL: the id's state or type does not allow it, or the address is malformed
+ *  - EAFNOSUPPORT: the address family is not supported
+ *  - ENODEV: the id's network device has been removed
+ *  - ENOMEM: the id is in 1024 groups
+ *  - ENOSYS: the device has no multicast
  */
 struct rdma_ep_join_multicast {
 	__u32 size;
@@ -1923,10 +1978,11 @@ struct rdma_ep_join_multicast {
  * @arg: in: param.arg of the event
  *
  * Puts an event of the caller's into the id's channel (rdma_write_cm_event(3)).
- * Until it has been read, or its id destroyed, it counts as an object.
+ * The event counts as an object until it is read or its id is destroyed.
  *
- * EINVAL: @event, or the id is a connection request that has not been accepted.
- * ENOBUFS: too many unread events, of the session, the user, or the id (4096).
+ *  - EINVAL: @event is another one, or the id is a connection request that has not
+ *    been accepted
+ *  - ENOBUFS: too many unread events of the session, the user, or the id (4096)
  */
 struct rdma_ep_write_event {
 	__u32 size;
@@ -1944,8 +2000,9 @@ struct rdma_ep_write_event {
  * struct rdma_ep_destroy_cq - a CQ that is destroyed with an endpoint
  * @cq: in: CQ, or 0; out: 0 if it has been destroyed
  * @channel_fd: in: its completion channel, to be closed, or -1; out: -1 if it has been
- * @events: in: asynchronous events of the CQ that have been acknowledged; out: that
- *	have been read
+ *	closed
+ * @events: in: number of acknowledged asynchronous events of the CQ; out: number of
+ *	read ones
  * @comp_events: the same for its completion events
  */
 struct rdma_ep_destroy_cq {
@@ -1961,31 +2018,32 @@ struct rdma_ep_destroy_cq {
  * @flags: must be 0
  * @id: in: id; out: 0
  * @channel_fd: in: its event channel, to be closed, or -1; out: -1 if it has been
- * @events: in: events of the id that have been acknowledged; out: that have been read
+ *	closed
+ * @events: in: number of acknowledged events of the id; out: number of read ones
  * @qp: in: QP, or 0; out: 0 if it has been destroyed
- * @qp_events: out: asynchronous events of the QP that have been read
+ * @qp_events: out: number of read asynchronous events of the QP
  * @srq: in: SRQ, or 0; out: 0 if it has been destroyed
- * @srq_events: out: asynchronous events of the SRQ that have been read
+ * @srq_events: out: number of read asynchronous events of the SRQ
  * @reserved: must be 0
  * @recv_cq: in, out: a CQ
- * @send_cq: in, out: another
+ * @send_cq: in, out: another CQ
  *
- * Does in one call what rdma_destroy_ep(3) does, in this order: destroys the QP,
- * detached from its multicast groups if need be, the SRQ, the CQs and the id, each as
- * RDMA_EP_IOC_DESTROY would, and closes files of theirs in the caller's table.
+ * Executes rdma_destroy_ep(3) in one call. It destroys, in this order, the QP, the
+ * SRQ, the CQs and the id, each as RDMA_EP_IOC_DESTROY does. It detaches the QP from
+ * its multicast groups first, and closes the channels in the caller's file table.
  *
- * If it fails nothing has happened. Otherwise the id is gone, and whatever could not be
- * destroyed still is in the structure: what something else uses (EBUSY of
- * RDMA_EP_IOC_DESTROY), or what another task has destroyed meanwhile. A file is
- * closed if its object has been destroyed and nothing is left to be acknowledged of
- * that; else it stays open, for the user to close when he has waited.
+ * If the command fails with another errno than EFAULT, it has had no effect. Otherwise
+ * the id has been destroyed. Objects that were not destroyed stay in the structure:
+ * another object uses them (EBUSY of RDMA_EP_IOC_DESTROY), or another task has
+ * destroyed them meanwhile. A channel is closed if its object has been destroyed and
+ * all read events of that object are acknowledged. Otherwise it stays open, and the
+ * user closes it after the acknowledgments.
  *
- * A descriptor must not be closed by another thread meanwhile: as with close(2), it might be
- * another file by the time.
+ * No other thread may close one of the descriptors meanwhile: as with close(2), the
+ * descriptor might name another file then.
  *
- * EBADF: a descriptor is neither -1 nor of the channel that the id reports to or
- * that the CQ has been made with.
- * EFAULT: the structure can not be written; everything has been destroyed nevertheless.
+ *  - EBADF: a descriptor is neither -1 nor the channel of the id, or of the CQ
+ *  - EFAULT: the structure cannot be written; the objects have been destroyed
  */
 struct rdma_ep_destroy_ep {
 	__u32 size;
