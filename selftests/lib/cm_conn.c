@@ -111,8 +111,7 @@ TEST_F(conn, request_and_its_id)
 	/* The passive side's QP is up at once */
 	EXPECT_QPS(IBV_QPS_RTS, p->p->qp);
 
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
 	c = &event->param.conn;
 	EXPECT_EQ(p->a, event->id);
 	EXPECT_TRUE(padded(c, "world", REP_LEN));
@@ -123,8 +122,7 @@ TEST_F(conn, request_and_its_id)
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_QPS(IBV_QPS_RTS, p->a->qp);
 
-	event = lib_get_event(p->pc, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
 	EXPECT_EQ(p->p, event->id);
 	EXPECT_EQ(0, event->param.conn.private_data_len);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -150,8 +148,7 @@ TEST_F(conn, null_parameters)
 	ASSERT_EQ(0, pair_ack(p));
 	ASSERT_EQ(0, pair_qp(p->p));
 	ASSERT_EQ(0, rdma_accept(p->p, NULL));
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
 	c = &event->param.conn;
 	if (!self->iwarp) {
 		EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom, c->responder_resources);
@@ -186,8 +183,7 @@ TEST_F(conn, maximum_parameters)
 	ASSERT_EQ(0, pair_qp(p->p));
 	param.initiator_depth = RDMA_MAX_INIT_DEPTH;
 	ASSERT_EQ(0, rdma_accept(p->p, &param));
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
 	c = &event->param.conn;
 	EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom, c->responder_resources);
 	EXPECT_EQ(2, c->initiator_depth);
@@ -244,8 +240,7 @@ TEST_F(conn, long_private_data_in_the_reply)
 	param.private_data = data;
 	param.private_data_len = REP_LEN;
 	ASSERT_EQ(0, rdma_accept(p->p, &param));
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
 	EXPECT_TRUE(padded(&event->param.conn, data, REP_LEN));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 }
@@ -281,8 +276,7 @@ TEST_F(conn, reject)
 	if (!self->iwarp)
 		EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, data, REJ_LEN + 1)));
 	ASSERT_EQ(0, rdma_reject(p->p, data, 9));
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED));
 	EXPECT_EQ(p->a, event->id);
 	if (self->iwarp) {
 		/* What came first, the answer or the end of the TCP stream */
@@ -318,8 +312,7 @@ TEST_F(conn, nobody_listens)
 		return;
 	}
 	ASSERT_EQ(0, rdma_connect(p->a, NULL));
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED));
 	EXPECT_EQ(8, event->status);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
@@ -356,8 +349,7 @@ TEST_F(conn, backlog)
 	ASSERT_TRUE(lib_readable(p->pc->fd, WAIT_MS));
 	ASSERT_EQ(0, rdma_connect(q.a, NULL));
 	usleep(QUIET_MS * 1000);
-	event = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST));
 	EXPECT_EQ(rdma_get_src_port(p->a), rdma_get_dst_port(event->id));
 	p->p = event->id;
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -373,8 +365,7 @@ TEST_F(conn, backlog)
 	ASSERT_EQ(0, pair_resolve(&q));
 	ASSERT_EQ(0, pair_qp(q.a));
 	ASSERT_EQ(0, rdma_connect(q.a, NULL));
-	event = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST));
 	EXPECT_EQ(rdma_get_src_port(q.a), rdma_get_dst_port(event->id));
 	p->p = event->id;
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -393,8 +384,7 @@ TEST_F(conn, disconnect)
 	ASSERT_EQ(0, pair_requested(p));
 	ASSERT_EQ(0, pair_accept(p));
 	EXPECT_EQ(p->a->pd, p->p->pd);
-	mr = rdma_reg_msgs(p->a, buf, sizeof(buf));
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(rdma_reg_msgs(p->a, buf, sizeof(buf)));
 	ASSERT_EQ(0, rdma_post_recv(p->a, (void *)1, buf, 64, mr));
 	ASSERT_EQ(0, rdma_post_recv(p->p, (void *)2, buf, 64, mr));
 

@@ -74,8 +74,7 @@ TEST_F(ep, connect_data_of_the_address)
 	void *ret;
 
 	ASSERT_EQ(0, eps_listen(e));
-	res = lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP));
 	res->ai_connect = strdup("hi ");
 	res->ai_connect_len = 3;
 	ASSERT_EQ(0, rdma_create_ep(&e->a, res, NULL, &attr));
@@ -91,8 +90,8 @@ TEST_F(ep, connect_data_of_the_address)
 	ASSERT_EQ(0, rdma_migrate_id(e->a, ch));
 	ASSERT_EQ(0, rdma_connect(e->a, &param));
 	ASSERT_EQ(0, rdma_get_request(e->listener, &e->p));
-	event = e->p->event;
-	ASSERT_TRUE(event && event->param.conn.private_data);
+	event = ASSERT_PTR(e->p->event);
+	ASSERT_TRUE(event->param.conn.private_data != NULL);
 	EXPECT_EQ(0, memcmp(event->param.conn.private_data, "hi there", 9));
 	EXPECT_EQ(0, rdma_reject(e->p, NULL, 0));
 	EXPECT_EQ(0, lib_event(ch, RDMA_CM_EVENT_REJECTED));
@@ -105,15 +104,12 @@ TEST_F(ep, connect_data_of_the_address)
 TEST(destroy_with_srq)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
-	struct rdma_addrinfo *res = lib_rai(0, 7471, RDMA_PS_TCP);
+	struct rdma_addrinfo *res = ASSERT_PTR(lib_rai(0, 7471, RDMA_PS_TCP));
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct rdma_cm_id *id;
-	struct ibv_pd *pd;
+	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(context));
 
-	ASSERT_TRUE(res && context);
-	pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(pd != NULL);
 	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
 	ASSERT_EQ(0, rdma_create_srq(id, pd, &srq));
 	ASSERT_EQ(0, rdma_create_qp(id, pd, &attr));

@@ -14,9 +14,8 @@ FIXTURE(event) {
 FIXTURE_SETUP(event)
 {
 	self->sin = lib_addr(7471);
-	self->ch = rdma_create_event_channel();
-	self->other = rdma_create_event_channel();
-	ASSERT_TRUE(self->ch && self->other);
+	self->ch = ASSERT_PTR(rdma_create_event_channel());
+	self->other = ASSERT_PTR(rdma_create_event_channel());
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
 }
 
@@ -192,8 +191,7 @@ TEST_F(event, destroy_waits_for_acks)
 	void *ret;
 
 	ASSERT_EQ(0, resolve(self));
-	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
 	ASSERT_EQ(0, lib_start(&t, destroy_id, self->id));
 	EXPECT_TRUE(lib_still_blocked(&t));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -255,11 +253,10 @@ TEST(unread_request_goes_with_the_listener)
  */
 static void end_channel(struct __test_metadata *_metadata, bool by_library)
 {
-	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
 	struct rdma_cm_id *id;
 	struct pair p = {};
 
-	ASSERT_TRUE(ch != NULL);
 	ASSERT_EQ(0, pair_up(&p));
 	rdma_destroy_qp(p.p);
 	if (by_library)
@@ -333,8 +330,7 @@ TEST_F(event, migrate_waits_for_acks)
 	void *ret;
 
 	ASSERT_EQ(0, resolve(self));
-	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
 	ASSERT_EQ(0, lib_start(&t, migrate, &m));
 	EXPECT_TRUE(lib_still_blocked(&t));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -349,8 +345,7 @@ TEST_F(event, migrate_to_synchronous_and_back)
 	int fd;
 
 	ASSERT_EQ(0, rdma_migrate_id(self->id, NULL));
-	private = self->id->channel;
-	ASSERT_TRUE(private != NULL);
+	private = ASSERT_PTR(self->id->channel);
 	EXPECT_NE(self->ch, private);
 	EXPECT_NE(self->ch->fd, private->fd);
 	fd = private->fd;
@@ -372,10 +367,9 @@ TEST_F(event, migrate_to_synchronous_and_back)
 
 TEST(migrate_a_connection)
 {
-	struct rdma_event_channel *to = rdma_create_event_channel();
+	struct rdma_event_channel *to = ASSERT_PTR(rdma_create_event_channel());
 	struct pair p = {};
 
-	ASSERT_TRUE(to != NULL);
 	ASSERT_EQ(0, pair_up(&p));
 	ASSERT_EQ(0, rdma_migrate_id(p.p, to));
 	ASSERT_EQ(0, rdma_disconnect(p.a));
@@ -401,8 +395,7 @@ TEST(migrate_a_listener)
 	ASSERT_TRUE(lib_readable(p.pc->fd, WAIT_MS));
 	ASSERT_EQ(0, rdma_migrate_id(p.listener, to));
 	EXPECT_FALSE(lib_readable(p.pc->fd, 0));
-	event = lib_get_event(to, RDMA_CM_EVENT_CONNECT_REQUEST);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(to, RDMA_CM_EVENT_CONNECT_REQUEST));
 	EXPECT_EQ(p.listener, event->listen_id);
 	EXPECT_EQ(to, event->id->channel);
 	p.p = event->id;

@@ -200,12 +200,10 @@ TEST(parents_objects)
 
 	ASSERT_EQ(0, pair_up(&in.pair));
 	in.context = in.pair.a->verbs;
-	in.channel = ibv_create_comp_channel(in.context);
-	ASSERT_NE(NULL, in.channel);
-	in.cq = ibv_create_cq(in.context, 10, NULL, in.channel, 0);
-	ASSERT_NE(NULL, in.cq);
-	in.mr = ibv_reg_mr(in.pair.a->pd, in.buf, sizeof(in.buf), IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_NE(NULL, in.mr);
+	in.channel = ASSERT_PTR(ibv_create_comp_channel(in.context));
+	in.cq = ASSERT_PTR(ibv_create_cq(in.context, 10, NULL, in.channel, 0));
+	in.mr = ASSERT_PTR(ibv_reg_mr(in.pair.a->pd, in.buf, sizeof(in.buf),
+				      IBV_ACCESS_LOCAL_WRITE));
 
 	EXPECT_EQ(0, in_child(parents_ids, &in));
 	EXPECT_EQ(0, in_child(parents_verbs, &in));

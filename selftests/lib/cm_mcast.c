@@ -195,8 +195,7 @@ TEST_F(mcast, join_event)
 	int context;
 
 	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), &context));
-	event = lib_get_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN);
-	ASSERT_NE(NULL, event);
+	event = ASSERT_PTR(lib_get_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
 	EXPECT_EQ(self->a.id, event->id);
 	EXPECT_EQ(NULL, event->listen_id);
 	EXPECT_EQ((void *)&context, event->param.ud.private_data);
@@ -330,8 +329,7 @@ TEST_F(mcast, leave_waits_for_acks)
 	void *ret;
 
 	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
-	event = lib_get_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN);
-	ASSERT_NE(NULL, event);
+	event = ASSERT_PTR(lib_get_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
 	ASSERT_EQ(0, lib_start(&t, do_leave, &self->a));
 	EXPECT_TRUE(lib_still_blocked(&t));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -376,8 +374,7 @@ TEST_F(mcast, other_qp)
 		},
 	};
 
-	other = ibv_create_qp(self->a.id->pd, &attr);
-	ASSERT_NE(NULL, other);
+	other = ASSERT_PTR(ibv_create_qp(self->a.id->pd, &attr));
 	self->a.id->qp = other;
 	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
 	EXPECT_EQ(0, lib_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN));

@@ -28,8 +28,7 @@ FIXTURE(newer) {
 
 FIXTURE_SETUP(newer)
 {
-	self->channel = rdma_create_event_channel();
-	ASSERT_NE(NULL, self->channel);
+	self->channel = ASSERT_PTR(rdma_create_event_channel());
 	ASSERT_EQ(0, rdma_create_id(self->channel, &self->id, self, RDMA_PS_TCP));
 }
 
@@ -52,8 +51,7 @@ TEST_F(newer, resolve_addrinfo)
 	ASSERT_EQ(0, rdma_query_addrinfo(self->id, &info));
 	EXPECT_EQ(RDMA_PS_TCP, info->ai_port_space);
 	EXPECT_EQ(IBV_QPT_RC, info->ai_qp_type);
-	sin = (struct sockaddr_in *)info->ai_dst_addr;
-	ASSERT_NE(NULL, sin);
+	sin = ASSERT_PTR((struct sockaddr_in *)info->ai_dst_addr);
 	EXPECT_EQ(AF_INET, sin->sin_family);
 	EXPECT_EQ(htons(7471), sin->sin_port);
 	EXPECT_EQ(inet_addr("192.0.2.7"), sin->sin_addr.s_addr);
@@ -152,9 +150,8 @@ TEST_F(newer, write_cm_event_wakes)
 /* Events of the program's are acknowledged and moved as others are. */
 TEST_F(newer, write_cm_event_migrates)
 {
-	struct rdma_event_channel *other = rdma_create_event_channel();
+	struct rdma_event_channel *other = ASSERT_PTR(rdma_create_event_channel());
 
-	ASSERT_NE(NULL, other);
 	ASSERT_EQ(0, rdma_write_cm_event(self->id, USER, 0, 0));
 	ASSERT_EQ(0, rdma_migrate_id(self->id, other));
 	EXPECT_TRUE(lib_quiet(self->channel->fd));

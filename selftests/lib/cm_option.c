@@ -15,8 +15,7 @@ FIXTURE(option) {
 FIXTURE_SETUP(option)
 {
 	self->sin = lib_addr(0);
-	self->ch = rdma_create_event_channel();
-	ASSERT_TRUE(self->ch != NULL);
+	self->ch = ASSERT_PTR(rdma_create_event_channel());
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->other, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->ud, NULL, RDMA_PS_UDP));

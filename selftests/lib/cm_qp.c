@@ -20,8 +20,7 @@ FIXTURE_SETUP(qp)
 	ASSERT_EQ(0, rdma_create_id(NULL, &self->id, self, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin)));
 	self->verbs = self->id->verbs;
-	self->pd = ibv_alloc_pd(self->verbs);
-	ASSERT_TRUE(self->pd != NULL);
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->verbs));
 	self->attr = lib_qp_attr();
 }
 
@@ -35,9 +34,8 @@ FIXTURE_TEARDOWN(qp)
 /* No requests, no CQ */
 TEST_F(qp, no_receive_queue)
 {
-	struct ibv_cq *cq = ibv_create_cq(self->verbs, 4, NULL, NULL, 0);
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(self->verbs, 4, NULL, NULL, 0));
 
-	ASSERT_TRUE(cq != NULL);
 	if (is_libsiw(self->verbs))
 		SKIP(return, "libsiw wants a receive queue");
 	self->attr.recv_cq = cq;
@@ -70,8 +68,7 @@ TEST_F(qp, given_pd_goes_with_its_qp)
 
 	if (is_stock())
 		SKIP(return, "librdmacm takes the PD that is gone");
-	pd = ibv_alloc_pd(self->verbs);
-	ASSERT_TRUE(pd != NULL);
+	pd = ASSERT_PTR(ibv_alloc_pd(self->verbs));
 	ASSERT_EQ(0, rdma_create_qp(id, pd, &self->attr));
 	EXPECT_EQ(pd, id->pd);
 	rdma_destroy_qp(id);
@@ -89,8 +86,7 @@ TEST_F(qp, given_pd_goes_with_its_qp)
 	rdma_destroy_qp(id);
 
 	/* So has an SRQ. */
-	pd = ibv_alloc_pd(self->verbs);
-	ASSERT_TRUE(pd != NULL);
+	pd = ASSERT_PTR(ibv_alloc_pd(self->verbs));
 	attr = lib_qp_attr();
 	ASSERT_EQ(0, rdma_create_qp(id, pd, &attr));
 	rdma_destroy_qp(id);
@@ -123,8 +119,7 @@ TEST_F(qp, destroy_id_first)
 	struct ibv_mr *mr;
 
 	ASSERT_EQ(0, rdma_create_qp(self->id, self->pd, &self->attr));
-	mr = rdma_reg_msgs(self->id, buf, sizeof(buf));
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(rdma_reg_msgs(self->id, buf, sizeof(buf)));
 	copy = *self->id;
 	EXPECT_EQ(0, rdma_destroy_id(self->id));
 	self->id = NULL;
@@ -219,10 +214,8 @@ TEST_F(qp, srq_with_pd_of_another_context)
 
 	if (is_stock())
 		SKIP(return, "the stock library makes one that no QP of the id can use");
-	other = ibv_open_device(self->verbs->device);
-	ASSERT_TRUE(other != NULL);
-	pd = ibv_alloc_pd(other);
-	ASSERT_TRUE(pd != NULL);
+	other = ASSERT_PTR(ibv_open_device(self->verbs->device));
+	pd = ASSERT_PTR(ibv_alloc_pd(other));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, pd, &attr)));
 	EXPECT_EQ(NULL, self->id->srq);
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));

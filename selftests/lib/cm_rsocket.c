@@ -235,11 +235,9 @@ FIXTURE(foreign)
 
 FIXTURE_SETUP(foreign)
 {
-	self->handle = dlopen("librdmacm.so.1", RTLD_NOW);
-	ASSERT_NE(NULL, self->handle);
-	self->create_id = (__typeof__(&rdma_create_id))
-			  dlsym(self->handle, "rdma_create_id");
-	ASSERT_NE(NULL, self->create_id);
+	self->handle = ASSERT_PTR(dlopen("librdmacm.so.1", RTLD_NOW));
+	self->create_id = ASSERT_PTR((__typeof__(&rdma_create_id)) dlsym(self->handle,
+				     "rdma_create_id"));
 	if (!is_stock())
 		ASSERT_NE((void *)rdma_create_id, (void *)self->create_id);
 	ASSERT_EQ(0, self->create_id(NULL, &self->listener, self, RDMA_PS_TCP));

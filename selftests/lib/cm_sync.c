@@ -63,8 +63,7 @@ TEST(refused)
 	void *failed;
 
 	ASSERT_EQ(0, eps_listen(&e));
-	res = lib_rai(0, ntohs(rdma_get_src_port(e.listener)), RDMA_PS_TCP);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(lib_rai(0, ntohs(rdma_get_src_port(e.listener)), RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &attr));
 	ASSERT_EQ(0, lib_start(&t, refuse, &e));
 	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(e.a, NULL)));
@@ -172,10 +171,8 @@ TEST(own_qps)
 	ASSERT_EQ(0, pair_resolve(&p));
 	if (lib_iwarp(p.a->verbs))
 		SKIP(return, "iWARP's connections need the id's QP");
-	cq = ibv_create_cq(p.a->verbs, 64, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
-	aqp = own_qp(p.a, cq);
-	ASSERT_TRUE(aqp != NULL);
+	cq = ASSERT_PTR(ibv_create_cq(p.a->verbs, 64, NULL, NULL, 0));
+	aqp = ASSERT_PTR(own_qp(p.a, cq));
 	EXPECT_EQ(IBV_QPS_RESET, aqp->state);
 	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_INIT));
 	EXPECT_EQ(IBV_QPS_INIT, aqp->state);
@@ -184,8 +181,7 @@ TEST(own_qps)
 	ASSERT_EQ(0, pair_request(&p, &param));
 	EXPECT_EQ(aqp->qp_num, p.request->param.conn.qp_num);
 	ASSERT_EQ(0, pair_ack(&p));
-	pqp = own_qp(p.p, cq);
-	ASSERT_TRUE(pqp != NULL);
+	pqp = ASSERT_PTR(own_qp(p.p, cq));
 	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_INIT));
 	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_RTR));
 	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_RTS));
@@ -193,8 +189,7 @@ TEST(own_qps)
 	ASSERT_EQ(0, rdma_accept(p.p, &param));
 
 	/* No QP: the program gets the response as it is */
-	event = lib_get_event(p.ac, RDMA_CM_EVENT_CONNECT_RESPONSE);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p.ac, RDMA_CM_EVENT_CONNECT_RESPONSE));
 	EXPECT_EQ(pqp->qp_num, event->param.conn.qp_num);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_INIT));
@@ -206,9 +201,8 @@ TEST(own_qps)
 	EXPECT_EQ(0, lib_event(p.pc, RDMA_CM_EVENT_ESTABLISHED));
 
 	/* It is a connection */
-	in_mr = rdma_reg_msgs(p.p, in, sizeof(in));
-	out_mr = rdma_reg_msgs(p.a, out, sizeof(out));
-	ASSERT_TRUE(in_mr && out_mr);
+	in_mr = ASSERT_PTR(rdma_reg_msgs(p.p, in, sizeof(in)));
+	out_mr = ASSERT_PTR(rdma_reg_msgs(p.a, out, sizeof(out)));
 	sge = (struct ibv_sge) { (uintptr_t)in, 16, in_mr->lkey };
 	ASSERT_EQ(0, ibv_post_recv(pqp, &recv, &bad_recv));
 	sge = (struct ibv_sge) { (uintptr_t)out, 16, out_mr->lkey };
@@ -282,21 +276,18 @@ TEST(datagrams)
 	param.qp_num = p.p->qp->qp_num;
 	ASSERT_EQ(0, rdma_accept(p.p, &param));
 
-	event = lib_get_event(p.ac, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p.ac, RDMA_CM_EVENT_ESTABLISHED));
 	EXPECT_EQ(p.p->qp->qp_num, event->param.ud.qp_num);
 	EXPECT_EQ(RDMA_UDP_QKEY, event->param.ud.qkey);
 	EXPECT_EQ(SIDR_REP_LEN, event->param.ud.private_data_len);
 	EXPECT_EQ(0, memcmp(event->param.ud.private_data, "answer", 7));
 	EXPECT_EQ(1, event->param.ud.ah_attr.is_global);
-	ah = ibv_create_ah(p.a->pd, &event->param.ud.ah_attr);
-	ASSERT_TRUE(ah != NULL);
+	ah = ASSERT_PTR(ibv_create_ah(p.a->pd, &event->param.ud.ah_attr));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_TRUE(lib_quiet(p.pc->fd));	/* no event there */
 
-	in_mr = rdma_reg_msgs(p.p, in, sizeof(in));
-	out_mr = rdma_reg_msgs(p.a, out, sizeof(out));
-	ASSERT_TRUE(in_mr && out_mr);
+	in_mr = ASSERT_PTR(rdma_reg_msgs(p.p, in, sizeof(in)));
+	out_mr = ASSERT_PTR(rdma_reg_msgs(p.a, out, sizeof(out)));
 	ASSERT_EQ(0, rdma_post_recv(p.p, (void *)1, in, sizeof(in), in_mr));
 	ASSERT_EQ(0, rdma_post_ud_send(p.a, (void *)2, out, 9, out_mr, IBV_SEND_SIGNALED, ah,
 				       p.p->qp->qp_num));
@@ -328,8 +319,7 @@ TEST(datagrams_refused)
 	ASSERT_EQ(0, pair_request(&p, &param));
 	ASSERT_EQ(0, pair_ack(&p));
 	ASSERT_EQ(0, rdma_reject(p.p, "no", 2));
-	event = lib_get_event(p.ac, RDMA_CM_EVENT_UNREACHABLE);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p.ac, RDMA_CM_EVENT_UNREACHABLE));
 	EXPECT_NE(0, event->status);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_EQ(0, pair_down(&p));

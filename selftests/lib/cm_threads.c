@@ -171,20 +171,17 @@ static int line_up(struct line *line, struct ibv_cq *cq)
 
 FIXTURE_SETUP(shared)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct line *line;
 
-	ASSERT_NE(NULL, context);
-	self->cq = ibv_create_cq(context, 16 * THREADS, NULL, NULL, 0);
-	ASSERT_NE(NULL, self->cq);
+	self->cq = ASSERT_PTR(ibv_create_cq(context, 16 * THREADS, NULL, NULL, 0));
 	for (line = self->lines; line < self->lines + THREADS; line++) {
 		ASSERT_EQ(0, line_up(line, self->cq));
 		/* A message takes two, and each of its two completions gives one. */
 		ASSERT_EQ(0, sem_init(&line->window, 0, 2 * WINDOW));
 		line->buf = self->buf;
 	}
-	self->mr = rdma_reg_msgs(self->lines[0].pair.a, self->buf, sizeof(self->buf));
-	ASSERT_NE(NULL, self->mr);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(self->lines[0].pair.a, self->buf, sizeof(self->buf)));
 	for (line = self->lines; line < self->lines + THREADS; line++)
 		line->mr = self->mr;
 }

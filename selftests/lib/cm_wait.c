@@ -116,8 +116,7 @@ TEST(get_request_goes_on)
 	pthread_kill(t.thread, SIGUSR1);
 	EXPECT_TRUE(lib_still_blocked(&t));
 	EXPECT_EQ(1, signals);
-	a.id = new_ep(&e);
-	ASSERT_TRUE(a.id != NULL);
+	a.id = ASSERT_PTR(new_ep(&e));
 	ASSERT_EQ(0, lib_start(&active, do_connect, &a));
 	ASSERT_EQ(0, lib_join(&t, NULL));
 	ASSERT_EQ(0, c.ret);
@@ -155,8 +154,7 @@ TEST(connect_is_interrupted)
 	struct lib_thread t;
 
 	ASSERT_EQ(0, eps_listen(&e));
-	c.id = new_ep(&e);
-	ASSERT_TRUE(c.id != NULL);
+	c.id = ASSERT_PTR(new_ep(&e));
 	if (lib_iwarp(c.id->verbs))
 		SKIP(return, "siw's connect is one with the peer's answer");
 	handle(0);
@@ -169,8 +167,7 @@ TEST(connect_is_interrupted)
 
 	passive.id = e.listener;
 	ASSERT_EQ(0, lib_start(&t, do_accept, &passive));
-	event = lib_get_event(c.id->channel, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(c.id->channel, RDMA_CM_EVENT_ESTABLISHED));
 	EXPECT_EQ(c.id, event->id);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_QPS(IBV_QPS_RTS, c.id->qp);
@@ -189,8 +186,7 @@ TEST(connect_goes_on)
 	struct call c = {};
 
 	ASSERT_EQ(0, eps_listen(&e));
-	c.id = new_ep(&e);
-	ASSERT_TRUE(c.id != NULL);
+	c.id = ASSERT_PTR(new_ep(&e));
 	handle(SA_RESTART);
 	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
 	ASSERT_TRUE(lib_still_blocked(&t));
@@ -215,8 +211,7 @@ TEST(connect_does_not_block)
 	struct lib_thread t;
 
 	ASSERT_EQ(0, eps_listen(&e));
-	e.a = new_ep(&e);
-	ASSERT_TRUE(e.a != NULL);
+	e.a = ASSERT_PTR(new_ep(&e));
 	ASSERT_EQ(0, fcntl(e.a->channel->fd, F_SETFL, O_NONBLOCK));
 	EXPECT_TRUE(FAILS(EAGAIN, rdma_connect(e.a, NULL)));
 	passive.id = e.listener;
@@ -239,8 +234,7 @@ TEST(cancel_connect)
 	if (is_stock())
 		SKIP(return, "what librdmacm holds then is its own business");
 	ASSERT_EQ(0, eps_listen(&e));
-	c.id = new_ep(&e);
-	ASSERT_TRUE(c.id != NULL);
+	c.id = ASSERT_PTR(new_ep(&e));
 	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
 	ASSERT_TRUE(lib_still_blocked(&t));
 	ASSERT_EQ(0, pthread_cancel(t.thread));
@@ -324,8 +318,7 @@ TEST(destroy_waits)
 	int fd;
 
 	ASSERT_EQ(0, eps_up(&e));
-	mr = rdma_reg_msgs(e.a, buf, sizeof(buf));
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(rdma_reg_msgs(e.a, buf, sizeof(buf)));
 	channel = e.a->recv_cq_channel;
 	fd = channel->fd;
 	ASSERT_EQ(0, ibv_req_notify_cq(e.a->recv_cq, 0));
@@ -382,8 +375,7 @@ TEST(destroy_what_is_left)
 	rdma_destroy_ep(e.a);
 	e.a = NULL;
 	e.p = new_ep(&e);
-	cq = ibv_create_cq(e.p->verbs, 16, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
+	cq = ASSERT_PTR(ibv_create_cq(e.p->verbs, 16, NULL, NULL, 0));
 	rdma_destroy_qp(e.p);
 	attr = lib_qp_attr();
 	attr.send_cq = cq;

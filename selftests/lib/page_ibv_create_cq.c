@@ -13,11 +13,9 @@ FIXTURE(cq) {
 
 FIXTURE_SETUP(cq)
 {
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
+	self->context = ASSERT_PTR(lib_context());
 	ASSERT_EQ(0, ibv_query_device(self->context, &self->dev));
-	self->ch = ibv_create_comp_channel(self->context);
-	ASSERT_TRUE(self->ch != NULL);
+	self->ch = ASSERT_PTR(ibv_create_comp_channel(self->context));
 }
 
 FIXTURE_TEARDOWN(cq)
@@ -30,10 +28,9 @@ FIXTURE_TEARDOWN(cq)
 /* P0: ibv_create_cq, ibv_destroy_cq */
 TEST_F(cq, ibv_create_cq_S01_cq_is_made_and_destroyed)
 {
-	struct ibv_cq *cq = ibv_create_cq(self->context, 4, NULL, NULL, 0);
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, NULL, 0));
 	struct ibv_wc wc;
 
-	ASSERT_TRUE(cq != NULL);
 	EXPECT_EQ(self->context, cq->context);
 	EXPECT_EQ(0, cq->comp_events_completed);
 	EXPECT_EQ(0, cq->async_events_completed);
@@ -55,9 +52,9 @@ TEST_F(cq, ibv_create_cq_S02_symbol_takes_the_documented_arguments)
 TEST_F(cq, ibv_create_cq_S03_symbol_takes_the_documented_argument)
 {
 	int (*destroy)(struct ibv_cq *cq) = lib_symbol("ibv_destroy_cq");
-	struct ibv_cq *cq = ibv_create_cq(self->context, 4, NULL, NULL, 0);
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, NULL, 0));
 
-	ASSERT_TRUE(destroy && cq);
+	ASSERT_TRUE(destroy != NULL);
 	EXPECT_EQ(0, destroy(cq));
 }
 
@@ -109,8 +106,7 @@ TEST_F(cq, ibv_create_cq_S04_cq_holds_as_many_completions)
 	struct ibv_wc wc[5];
 	int i;
 
-	self->cq = ibv_create_cq(self->context, 5, NULL, NULL, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 5, NULL, NULL, 0));
 	EXPECT_LE(5, self->cq->cqe);
 	ASSERT_EQ(0, flush_up(&f, self->cq, 5));
 	ASSERT_EQ(0, flush_now(&f));
@@ -128,8 +124,7 @@ TEST_F(cq, ibv_create_cq_S05_context_is_in_the_cq_and_its_events)
 	struct ibv_cq *cq = NULL;
 	void *context = NULL;
 
-	self->cq = ibv_create_cq(self->context, 4, self, self->ch, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 4, self, self->ch, 0));
 	EXPECT_EQ((void *)self, self->cq->cq_context);
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
 	ASSERT_EQ(0, flush_up(&f, self->cq, 1));
@@ -145,17 +140,15 @@ TEST_F(cq, ibv_create_cq_S05_context_is_in_the_cq_and_its_events)
 /* The CQ with a channel has its event there; the one without works as well. */
 TEST_F(cq, ibv_create_cq_S06_channel_is_optional_and_gets_the_events)
 {
-	struct ibv_cq *other = ibv_create_cq(self->context, 1, NULL, NULL, 0);
+	struct ibv_cq *other = ASSERT_PTR(ibv_create_cq(self->context, 1, NULL, NULL, 0));
 	struct flushed f = {}, g = {};
 	struct ibv_cq *cq = NULL;
 	struct ibv_wc wc;
 	void *context;
 
-	ASSERT_TRUE(other != NULL);
 	EXPECT_TRUE(!other->channel && !other->cq_context);
 	EXPECT_EQ(0, self->ch->refcnt);
-	self->cq = ibv_create_cq(self->context, 4, NULL, self->ch, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, self->ch, 0));
 	EXPECT_EQ(self->ch, self->cq->channel);
 	EXPECT_EQ(1, self->ch->refcnt);
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
@@ -182,8 +175,7 @@ TEST_F(cq, ibv_create_cq_S07_vectors_are_those_of_the_context)
 
 	ASSERT_LE(1, c->num_comp_vectors);
 	for (i = 0; i < c->num_comp_vectors; i++) {
-		cq = ibv_create_cq(c, 1, NULL, NULL, i);
-		ASSERT_TRUE(cq != NULL);
+		cq = ASSERT_PTR(ibv_create_cq(c, 1, NULL, NULL, i));
 		EXPECT_EQ(0, ibv_destroy_cq(cq));
 	}
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, c->num_comp_vectors)));
@@ -192,12 +184,9 @@ TEST_F(cq, ibv_create_cq_S07_vectors_are_those_of_the_context)
 
 TEST_F(cq, ibv_create_cq_S08_destroyed_cq_lets_go_of_its_channel)
 {
-	struct ibv_comp_channel *ch = ibv_create_comp_channel(self->context);
-	struct ibv_cq *cq;
+	struct ibv_comp_channel *ch = ASSERT_PTR(ibv_create_comp_channel(self->context));
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, ch, 0));
 
-	ASSERT_TRUE(ch != NULL);
-	cq = ibv_create_cq(self->context, 4, NULL, ch, 0);
-	ASSERT_TRUE(cq != NULL);
 	EXPECT_EQ(EBUSY, ibv_destroy_comp_channel(ch));
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
 	EXPECT_EQ(0, ch->refcnt);
@@ -221,8 +210,7 @@ TEST_F(cq, ibv_create_cq_S10_destroying_returns_0_or_the_errno)
 {
 	struct flushed f = {};
 
-	self->cq = ibv_create_cq(self->context, 4, NULL, NULL, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, NULL, 0));
 	ASSERT_EQ(0, flush_up(&f, self->cq, 1));
 	EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));
 	EXPECT_EQ(0, flush_down(&f));
@@ -238,8 +226,7 @@ TEST_F(cq, ibv_create_cq_S11_cq_is_never_smaller_than_requested)
 	int cqe;
 
 	for (cqe = 1; cqe < 2000; cqe = 3 * cqe + 1) {
-		cq = ibv_create_cq(self->context, cqe, NULL, NULL, 0);
-		ASSERT_TRUE(cq != NULL);
+		cq = ASSERT_PTR(ibv_create_cq(self->context, cqe, NULL, NULL, 0));
 		EXPECT_LE(cqe, cq->cqe);
 		EXPECT_EQ(0, ibv_destroy_cq(cq));
 	}
@@ -251,8 +238,7 @@ TEST_F(cq, ibv_create_cq_S12_cqe_is_the_actual_size)
 	struct flushed f = {};
 	struct ibv_wc wc[64];
 
-	self->cq = ibv_create_cq(self->context, 7, NULL, NULL, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 7, NULL, NULL, 0));
 	ASSERT_LE(7, self->cq->cqe);
 	ASSERT_GE(64, self->cq->cqe);
 	ASSERT_EQ(0, flush_up(&f, self->cq, self->cq->cqe));
@@ -265,13 +251,11 @@ TEST_F(cq, ibv_create_cq_S12_cqe_is_the_actual_size)
 TEST_F(cq, ibv_create_cq_S13_cq_stays_as_long_as_any_qp_has_it)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_cm_id *id = lib_bound_id(NULL, RDMA_PS_TCP);
+	struct rdma_cm_id *id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	struct flushed f = {};
 	struct ibv_wc wc;
 
-	ASSERT_TRUE(id != NULL);
-	self->cq = ibv_create_cq(self->context, 64, NULL, NULL, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 64, NULL, NULL, 0));
 	ASSERT_EQ(0, flush_up(&f, self->cq, 1));
 	attr.send_cq = self->cq;
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));

@@ -15,11 +15,9 @@ FIXTURE(srq) {
 
 FIXTURE_SETUP(srq)
 {
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
+	self->context = ASSERT_PTR(lib_context());
 	ASSERT_EQ(0, ibv_query_device(self->context, &self->dev));
-	self->pd = ibv_alloc_pd(self->context);
-	ASSERT_TRUE(self->pd != NULL);
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
 	self->attr = (struct ibv_srq_init_attr_ex) {
 		.srq_context = self,
 		.attr = { .max_wr = 13, .max_sge = 2 },
@@ -226,9 +224,8 @@ TEST_F(srq, ibv_create_srq_ex_S17_attributes_are_never_less_than_requested)
 
 TEST_F(srq, ibv_create_srq_ex_S18_destroyed_srq_lets_go_of_its_pd)
 {
-	struct ibv_pd *pd = ibv_alloc_pd(self->context);
+	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(self->context));
 
-	ASSERT_TRUE(pd != NULL);
 	self->attr.pd = pd;
 	ASSERT_TRUE(create(self));
 	EXPECT_EQ(EBUSY, ibv_dealloc_pd(pd));
@@ -261,8 +258,7 @@ TEST_F(srq, ibv_create_srq_ex_S20_destroying_returns_0_or_the_errno)
 	struct ibv_qp *qp;
 
 	ASSERT_TRUE(cq && create(self));
-	qp = srq_qp(self, cq);
-	ASSERT_TRUE(qp != NULL);
+	qp = ASSERT_PTR(srq_qp(self, cq));
 	EXPECT_EQ(EBUSY, ibv_destroy_srq(self->srq));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 	EXPECT_EQ(0, ibv_destroy_srq(self->srq));
@@ -278,9 +274,8 @@ TEST_F(srq, ibv_create_srq_ex_S21_srq_stays_as_long_as_any_qp_has_it)
 	struct ibv_qp *qp, *other;
 
 	ASSERT_TRUE(cq && create(self));
-	qp = srq_qp(self, cq);
-	other = srq_qp(self, cq);
-	ASSERT_TRUE(qp && other);
+	qp = ASSERT_PTR(srq_qp(self, cq));
+	other = ASSERT_PTR(srq_qp(self, cq));
 	EXPECT_EQ(self->srq, qp->srq);
 	EXPECT_EQ(EBUSY, ibv_destroy_srq(self->srq));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));

@@ -36,8 +36,7 @@ FIXTURE_SETUP(recv)
 	self->cq = p->p->recv_cq;
 	self->max_wr = attr.attr.max_wr;
 	self->max_sge = attr.attr.max_sge;
-	self->mr = rdma_reg_msgs(p->p, self->buf, sizeof(self->buf));
-	ASSERT_TRUE(self->mr != NULL);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(p->p, self->buf, sizeof(self->buf)));
 	for (i = 0; i < MAX_SGE; i++)
 		self->sge[i] = (struct ibv_sge) {
 			(uintptr_t)self->buf + 64 * i, 64, self->mr->lkey
@@ -315,23 +314,20 @@ FIXTURE(ud) {
 FIXTURE_SETUP(ud)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct ibv_recv_wr wr = { .wr_id = 9, .num_sge = 1 }, *bad;
 	struct ibv_wc wc;
 	struct ibv_sge sge;
 
-	ASSERT_TRUE(context != NULL);
 	if (lib_iwarp(context))
 		SKIP_FIXTURE("iWARP has no datagrams");
-	self->id = lib_bound_id(NULL, RDMA_PS_UDP);
-	ASSERT_TRUE(self->id != NULL);
+	self->id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_UDP));
 	ASSERT_EQ(0, rdma_create_srq(self->id, NULL, &srq));
 	attr.qp_type = IBV_QPT_UD;
 	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &attr));
-	self->mr = rdma_reg_msgs(self->id, self->buf, sizeof(self->buf));
-	self->ah = lib_own_ah(self->id);
-	ASSERT_TRUE(self->mr && self->ah);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(self->id, self->buf, sizeof(self->buf)));
+	self->ah = ASSERT_PTR(lib_own_ah(self->id));
 	memset(self->buf, 0x77, 64);
 	strcpy(self->buf + 64, "datagram");
 	sge = (struct ibv_sge) { (uintptr_t)self->buf, 64, self->mr->lkey };

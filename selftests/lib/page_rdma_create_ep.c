@@ -15,9 +15,8 @@ FIXTURE(ep) {
 
 FIXTURE_SETUP(ep)
 {
-	self->active = lib_rai(0, PORT, RDMA_PS_TCP);
-	self->passive = lib_rai(RAI_PASSIVE, 0, RDMA_PS_TCP);
-	ASSERT_TRUE(self->active && self->passive);
+	self->active = ASSERT_PTR(lib_rai(0, PORT, RDMA_PS_TCP));
+	self->passive = ASSERT_PTR(lib_rai(RAI_PASSIVE, 0, RDMA_PS_TCP));
 	self->attr = lib_qp_attr();
 }
 
@@ -139,9 +138,8 @@ TEST_F(ep, rdma_create_ep_S09_failure_sets_errno)
 /* The address information decides port space and type of QP. */
 TEST_F(ep, rdma_create_ep_S10_id_follows_the_resolved_information)
 {
-	struct rdma_addrinfo *udp = lib_rai(RAI_PASSIVE, 0, RDMA_PS_UDP);
+	struct rdma_addrinfo *udp = ASSERT_PTR(lib_rai(RAI_PASSIVE, 0, RDMA_PS_UDP));
 
-	ASSERT_TRUE(udp != NULL);
 	self->attr.qp_type = IBV_QPT_UD;
 	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
 	EXPECT_EQ(IBV_QPT_RC, self->attr.qp_type);
@@ -168,13 +166,10 @@ TEST_F(ep, rdma_create_ep_S11_active_id_gets_a_qp_if_there_are_attributes)
 
 TEST_F(ep, rdma_create_ep_S12_qp_is_on_the_given_or_the_default_pd)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct rdma_cm_id *bound;
-	struct ibv_pd *pd;
+	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(context));
 
-	ASSERT_TRUE(context != NULL);
-	pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(pd != NULL);
 	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, pd, &self->attr));
 	EXPECT_EQ(pd, self->id->pd);
 	EXPECT_EQ(pd, self->id->qp->pd);
@@ -183,8 +178,7 @@ TEST_F(ep, rdma_create_ep_S12_qp_is_on_the_given_or_the_default_pd)
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));
 
 	self->id = NULL;
-	bound = lib_bound_id(NULL, RDMA_PS_TCP);
-	ASSERT_TRUE(bound != NULL);
+	bound = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	self->attr = lib_qp_attr();
 	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
 	EXPECT_EQ(bound->pd, self->id->qp->pd);
@@ -206,8 +200,7 @@ TEST_F(ep, rdma_create_ep_S13_attributes_are_used_as_by_rdma_create_qp)
 	EXPECT_LE(8, self->attr.cap.max_send_wr);
 	EXPECT_LE(16, self->attr.cap.max_inline_data);
 	rdma_destroy_qp(id);
-	cq = ibv_create_cq(id->verbs, 32, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
+	cq = ASSERT_PTR(ibv_create_cq(id->verbs, 32, NULL, NULL, 0));
 	rdma_destroy_ep(id);
 	self->id = NULL;
 	self->attr = lib_qp_attr();
@@ -270,12 +263,10 @@ TEST_F(ep, rdma_create_ep_S15_active_id_is_resolved)
 /* Saved: no QP is made of them, and the program's may change. */
 TEST_F(conn, rdma_create_ep_S16_passive_id_saves_pd_and_attributes)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct eps *e = &self->e;
 
-	ASSERT_TRUE(context != NULL);
-	e->pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(e->pd != NULL);
+	e->pd = ASSERT_PTR(ibv_alloc_pd(context));
 	self->attr.cap.max_recv_wr = 33;
 	ASSERT_EQ(0, eps_listen(e));
 	EXPECT_TRUE(!e->listener->qp && !e->listener->send_cq && !e->listener->recv_cq);
@@ -318,12 +309,10 @@ TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_of_the_saved_attributes)
 
 TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_on_the_saved_pd)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct eps *e = &self->e;
 
-	ASSERT_TRUE(context != NULL);
-	e->pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(e->pd != NULL);
+	e->pd = ASSERT_PTR(ibv_alloc_pd(context));
 	ASSERT_EQ(0, eps_up(e));
 	EXPECT_EQ(e->pd, e->p->pd);
 	EXPECT_EQ(e->pd, e->p->qp->pd);
@@ -335,13 +324,10 @@ TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_on_the_saved_pd)
 /* CQs that were given serve all connections, and are not shown in the ids. */
 TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_with_the_saved_cqs)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct eps *e = &self->e;
-	struct ibv_cq *cq;
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(context, 32, NULL, NULL, 0));
 
-	ASSERT_TRUE(context != NULL);
-	cq = ibv_create_cq(context, 32, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
 	self->attr.send_cq = cq;
 	self->attr.recv_cq = cq;
 	ASSERT_EQ(0, eps_up(e));
@@ -449,15 +435,13 @@ TEST_F(conn, rdma_create_ep_S21_id_is_synchronous)
 
 TEST_F(conn, rdma_create_ep_S22_migrated_id_is_asynchronous)
 {
-	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct eps *e = &self->e;
 	struct rdma_addrinfo *res;
 
-	ASSERT_TRUE(ch != NULL);
 	ASSERT_EQ(0, eps_listen(e));
-	res = lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_ep(&e->a, res, NULL, &attr));
 	rdma_freeaddrinfo(res);
 	ASSERT_EQ(0, rdma_migrate_id(e->a, ch));
@@ -475,15 +459,12 @@ TEST_F(conn, rdma_create_ep_S22_migrated_id_is_asynchronous)
 
 TEST_F(ep, rdma_create_ep_S23_destroyed_id_takes_its_qp_and_channels_along)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct sockaddr_in sin = lib_addr(0);
 	int fd, send_fd, recv_fd;
 	struct rdma_cm_id *id;
-	struct ibv_pd *pd;
+	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(context));
 
-	ASSERT_TRUE(context != NULL);
-	pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(pd != NULL);
 	ASSERT_EQ(0, rdma_create_ep(&id, self->active, pd, &self->attr));
 	fd = id->channel->fd;
 	send_fd = id->send_cq_channel->fd;

@@ -13,8 +13,7 @@ FIXTURE(id) {
 FIXTURE_SETUP(id)
 {
 	self->sin = lib_addr(7471);
-	self->ch = rdma_create_event_channel();
-	ASSERT_TRUE(self->ch != NULL);
+	self->ch = ASSERT_PTR(rdma_create_event_channel());
 }
 
 FIXTURE_TEARDOWN(id)
@@ -30,8 +29,7 @@ TEST_F(id, rdma_create_id_S01_id_is_made_with_nothing_on_it)
 	struct rdma_cm_id *id;
 
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
-	id = self->id;
-	ASSERT_TRUE(id != NULL);
+	id = ASSERT_PTR(self->id);
 	EXPECT_TRUE(!id->verbs && !id->pd && !id->qp && !id->srq);
 	EXPECT_TRUE(!id->event);
 	EXPECT_TRUE(!id->send_cq && !id->recv_cq && !id->send_cq_channel && !id->recv_cq_channel);
@@ -50,10 +48,9 @@ TEST_F(id, rdma_create_id_S02_symbol_takes_the_documented_arguments)
 
 TEST_F(id, rdma_create_id_S03_events_come_on_that_channel_and_no_other)
 {
-	struct rdma_event_channel *other = rdma_create_event_channel();
+	struct rdma_event_channel *other = ASSERT_PTR(rdma_create_event_channel());
 	struct rdma_cm_id *id;
 
-	ASSERT_TRUE(other != NULL);
 	ASSERT_EQ(0, rdma_create_id(other, &id, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
 	EXPECT_EQ(self->ch, self->id->channel);
@@ -103,8 +100,7 @@ TEST_F(id, rdma_create_id_S06_context_is_in_the_id_and_its_events)
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, self, RDMA_PS_TCP));
 	EXPECT_EQ((void *)self, self->id->context);
 	ASSERT_EQ(0, rdma_resolve_addr(self->id, NULL, SA(&self->sin), 2000));
-	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
 	EXPECT_EQ((void *)self, event->id->context);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 }
@@ -195,8 +191,7 @@ TEST_F(id, rdma_create_id_S13_operation_ends_with_an_event_on_the_channel)
 	ASSERT_EQ(0, rdma_resolve_addr(self->id, NULL, SA(&self->sin), 2000));
 	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
 	EXPECT_TRUE(!self->id->verbs);
-	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
 	EXPECT_EQ(self->id, event->id);
 	EXPECT_EQ(0, event->status);
 	EXPECT_TRUE(!self->id->event);	/* only for synchronous ids */
@@ -232,8 +227,7 @@ TEST(rdma_create_id_S15_synchronous_connect_blocks_until_it_is_accepted)
 	void *ret;
 
 	ASSERT_EQ(0, eps_listen(&e));
-	res = lib_rai(0, ntohs(rdma_get_src_port(e.listener)), RDMA_PS_TCP);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(lib_rai(0, ntohs(rdma_get_src_port(e.listener)), RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &active));
 	rdma_freeaddrinfo(res);
 	ASSERT_EQ(0, lib_start(&t, connect_id, e.a));
@@ -253,8 +247,7 @@ TEST_F(id, rdma_create_id_S16_event_is_in_the_id_until_the_next_call)
 	ASSERT_EQ(0, rdma_create_id(NULL, &self->id, NULL, RDMA_PS_TCP));
 	EXPECT_TRUE(!self->id->event);
 	ASSERT_EQ(0, rdma_resolve_addr(self->id, NULL, SA(&self->sin), 2000));
-	event = self->id->event;
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(self->id->event);
 	EXPECT_EQ(RDMA_CM_EVENT_ADDR_RESOLVED, event->event);
 	EXPECT_EQ(self->id, event->id);
 	EXPECT_EQ(0, event->status);
@@ -292,8 +285,7 @@ FIXTURE(tcp) {
 FIXTURE_SETUP(tcp)
 {
 	ASSERT_EQ(0, pair_up(&self->p));
-	self->mr = rdma_reg_msgs(self->p.p, self->buf, sizeof(self->buf));
-	ASSERT_TRUE(self->mr != NULL);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(self->p.p, self->buf, sizeof(self->buf)));
 	ASSERT_EQ(0, rdma_post_recv(self->p.p, (void *)1, self->buf, 32, self->mr));
 	ASSERT_EQ(0, rdma_post_recv(self->p.p, (void *)2, self->buf + 32, 32, self->mr));
 }
@@ -318,8 +310,7 @@ TEST_F(tcp, rdma_create_id_S19_tcp_is_reliable_and_connected)
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 	EXPECT_STREQ("reliable", self->buf);
 
-	id = lib_bound_id(NULL, RDMA_PS_TCP);
-	ASSERT_TRUE(id != NULL);
+	id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
 	EXPECT_EQ(-1, rdma_post_send(id, NULL, "x", 1, NULL, IBV_SEND_INLINE));
 	rdma_destroy_qp(id);
@@ -356,17 +347,14 @@ FIXTURE_SETUP(udp)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 
-	self->ch = rdma_create_event_channel();
-	ASSERT_TRUE(self->ch != NULL);
-	self->id = lib_bound_id(self->ch, RDMA_PS_UDP);
-	ASSERT_TRUE(self->id != NULL);
+	self->ch = ASSERT_PTR(rdma_create_event_channel());
+	self->id = ASSERT_PTR(lib_bound_id(self->ch, RDMA_PS_UDP));
 	if (lib_iwarp(self->id->verbs))
 		return;
 	attr.qp_type = IBV_QPT_UD;
 	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &attr));
-	self->mr = rdma_reg_msgs(self->id, self->buf, sizeof(self->buf));
-	self->ah = lib_own_ah(self->id);
-	ASSERT_TRUE(self->mr && self->ah);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(self->id, self->buf, sizeof(self->buf)));
+	self->ah = ASSERT_PTR(lib_own_ah(self->id));
 	ASSERT_EQ(0, rdma_post_recv(self->id, NULL, self->buf, 64, self->mr));
 	strcpy(self->buf + 64, "datagram");
 }
@@ -429,11 +417,9 @@ TEST_F(udp, rdma_create_id_S22_udp_sends_to_multicast_groups)
 		SKIP(return, "iWARP has no multicast");
 	inet_pton(AF_INET, "230.5.6.9", &sin.sin_addr);
 	ASSERT_EQ(0, rdma_join_multicast(self->id, SA(&sin), NULL));
-	event = lib_get_event(self->ch, RDMA_CM_EVENT_MULTICAST_JOIN);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_MULTICAST_JOIN));
 	EXPECT_EQ(0, ibv_destroy_ah(self->ah));
-	self->ah = ibv_create_ah(self->id->pd, &event->param.ud.ah_attr);
-	ASSERT_TRUE(self->ah != NULL);
+	self->ah = ASSERT_PTR(ibv_create_ah(self->id->pd, &event->param.ud.ah_attr));
 	qpn = event->param.ud.qp_num;
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_EQ(IBV_WC_SUCCESS, send_datagram(self, qpn));

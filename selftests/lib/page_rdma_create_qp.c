@@ -14,12 +14,10 @@ FIXTURE(qp) {
 
 FIXTURE_SETUP(qp)
 {
-	self->id = lib_bound_id(NULL, RDMA_PS_TCP);
-	self->other = lib_bound_id(NULL, RDMA_PS_TCP);
-	ASSERT_TRUE(self->id && self->other);
+	self->id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
+	self->other = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	self->verbs = self->id->verbs;
-	self->pd = ibv_alloc_pd(self->verbs);
-	ASSERT_TRUE(self->pd != NULL);
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->verbs));
 	self->attr = lib_qp_attr();
 }
 
@@ -43,8 +41,7 @@ TEST_F(qp, rdma_create_qp_S01_qp_is_made)
 
 	EXPECT_TRUE(!self->id->qp);
 	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
-	qp = self->id->qp;
-	ASSERT_TRUE(qp != NULL);
+	qp = ASSERT_PTR(self->id->qp);
 	EXPECT_NE(0, qp->qp_num);
 	EXPECT_EQ(self->verbs, qp->context);
 	EXPECT_TRUE(!qp->srq && !self->id->srq);
@@ -160,8 +157,7 @@ TEST_F(qp, rdma_create_qp_S09_pd_of_another_context_is_refused)
 	struct ibv_pd *pd;
 
 	ASSERT_TRUE(other && other != self->verbs);
-	pd = ibv_alloc_pd(other);
-	ASSERT_TRUE(pd != NULL);
+	pd = ASSERT_PTR(ibv_alloc_pd(other));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->id, pd, &self->attr)));
 	EXPECT_TRUE(!self->id->qp && !self->id->send_cq && !self->id->recv_cq);
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));
@@ -194,8 +190,7 @@ TEST(rdma_create_qp_S11_new_qp_takes_receives)
 	struct ibv_wc wc;
 
 	ASSERT_EQ(0, pair_client(&p));
-	mr = rdma_reg_msgs(p.a, buf, sizeof(buf));
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(rdma_reg_msgs(p.a, buf, sizeof(buf)));
 	ASSERT_EQ(0, rdma_post_recv(p.a, (void *)7, buf, sizeof(buf), mr));
 	ASSERT_EQ(0, pair_requested(&p));
 	ASSERT_EQ(0, pair_accept(&p));
@@ -222,24 +217,22 @@ TEST(rdma_create_qp_S11_new_qp_takes_receives)
 /* It sends, to itself even, although no connection is made. */
 TEST(rdma_create_qp_S12_new_datagram_qp_sends)
 {
-	struct rdma_cm_id *id = lib_bound_id(NULL, RDMA_PS_UDP);
+	struct rdma_cm_id *id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_UDP));
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	char in[64] = {}, out[16] = "datagram";
 	struct ibv_mr *in_mr, *out_mr;
 	struct ibv_wc wc;
 	struct ibv_ah *ah;
 
-	ASSERT_TRUE(id != NULL);
 	if (lib_iwarp(id->verbs))
 		SKIP(return, "iWARP has no datagrams");
 	attr.qp_type = IBV_QPT_UD;
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
 	EXPECT_QPS(IBV_QPS_RTS, id->qp);
 	EXPECT_EQ(IBV_QPS_RTS, id->qp->state);
-	ah = lib_own_ah(id);
-	in_mr = rdma_reg_msgs(id, in, sizeof(in));
-	out_mr = rdma_reg_msgs(id, out, sizeof(out));
-	ASSERT_TRUE(ah && in_mr && out_mr);
+	ah = ASSERT_PTR(lib_own_ah(id));
+	in_mr = ASSERT_PTR(rdma_reg_msgs(id, in, sizeof(in)));
+	out_mr = ASSERT_PTR(rdma_reg_msgs(id, out, sizeof(out)));
 	ASSERT_EQ(0, rdma_post_recv(id, NULL, in, sizeof(in), in_mr));
 	ASSERT_EQ(0, rdma_post_ud_send(id, NULL, out, 9, out_mr, 0, ah, id->qp->qp_num));
 	ASSERT_EQ(0, lib_wait_wc(id->send_cq, &wc, 1));
@@ -256,9 +249,8 @@ TEST(rdma_create_qp_S12_new_datagram_qp_sends)
 
 TEST_F(qp, rdma_create_qp_S13_pd_left_out_is_the_default_one)
 {
-	struct ibv_pd *default_pd = self->id->pd;
+	struct ibv_pd *default_pd = ASSERT_PTR(self->id->pd);
 
-	ASSERT_TRUE(default_pd != NULL);
 	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
 	EXPECT_EQ(default_pd, self->id->qp->pd);
 	EXPECT_EQ(default_pd, self->id->pd);
@@ -309,10 +301,8 @@ TEST_F(qp, rdma_create_qp_S15_qp_has_at_least_the_requested_sizes)
 TEST_F(qp, rdma_create_qp_S16_cqs_that_are_given_are_used)
 {
 	struct rdma_cm_id *id = self->id;
-	struct ibv_cq *cq;
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(self->verbs, 32, NULL, NULL, 0));
 
-	cq = ibv_create_cq(self->verbs, 32, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
 	self->attr.send_cq = cq;
 	self->attr.recv_cq = cq;
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
@@ -360,8 +350,7 @@ TEST_F(qp, rdma_create_qp_S17_cqs_left_out_are_made_with_channels)
 	EXPECT_EQ(id->send_cq, id->qp->send_cq);
 	EXPECT_EQ(id->recv_cq, id->qp->recv_cq);
 
-	mr = rdma_reg_msgs(id, buf, sizeof(buf));
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(rdma_reg_msgs(id, buf, sizeof(buf)));
 	ASSERT_EQ(0, ibv_req_notify_cq(id->recv_cq, 0));
 	ASSERT_EQ(0, rdma_post_recv(id, (void *)4, buf, sizeof(buf), mr));
 	ASSERT_EQ(0, ibv_modify_qp(id->qp, &(struct ibv_qp_attr) {
@@ -397,8 +386,7 @@ TEST_F(qp, rdma_create_qp_S18_cqs_that_were_made_are_shown_in_the_id)
 	EXPECT_EQ(-1, fcntl(recv_fd, F_GETFD));
 
 	/* Those that were given are not. */
-	cq = ibv_create_cq(self->verbs, 32, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
+	cq = ASSERT_PTR(ibv_create_cq(self->verbs, 32, NULL, NULL, 0));
 	self->attr = lib_qp_attr();
 	self->attr.send_cq = cq;
 	self->attr.recv_cq = cq;

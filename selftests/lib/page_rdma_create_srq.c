@@ -15,12 +15,10 @@ FIXTURE(srq) {
 
 FIXTURE_SETUP(srq)
 {
-	self->id = lib_bound_id(NULL, RDMA_PS_TCP);
-	self->other = lib_bound_id(NULL, RDMA_PS_TCP);
-	ASSERT_TRUE(self->id && self->other);
+	self->id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
+	self->other = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	self->verbs = self->id->verbs;
-	self->pd = ibv_alloc_pd(self->verbs);
-	ASSERT_TRUE(self->pd != NULL);
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->verbs));
 	self->attr.attr.max_wr = 10;
 	self->attr.attr.max_sge = 2;
 }
@@ -94,8 +92,7 @@ TEST_F(srq, rdma_create_srq_S06_qp_of_the_id_receives_into_it)
 	ASSERT_EQ(0, pair_request(&p, NULL));
 	ASSERT_EQ(0, pair_ack(&p));
 	ASSERT_EQ(0, rdma_create_srq(p.p, NULL, &self->attr));
-	mr = rdma_reg_msgs(p.p, buf, sizeof(buf));
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(rdma_reg_msgs(p.p, buf, sizeof(buf)));
 	/* (of an id with an SRQ this goes to the SRQ) */
 	ASSERT_EQ(0, rdma_post_recv(p.p, (void *)3, buf, sizeof(buf), mr));
 	ASSERT_EQ(0, rdma_create_qp(p.p, NULL, &attr));
@@ -153,8 +150,7 @@ TEST_F(srq, rdma_create_srq_S09_pd_of_another_context_is_refused)
 	struct ibv_pd *pd;
 
 	ASSERT_TRUE(other && other != self->verbs);
-	pd = ibv_alloc_pd(other);
-	ASSERT_TRUE(pd != NULL);
+	pd = ASSERT_PTR(ibv_alloc_pd(other));
 	if (is_stock()) {
 		EXPECT_EQ(0, rdma_create_srq(self->id, pd, &self->attr));
 		EXPECT_EQ(other, self->id->srq->context);
@@ -170,12 +166,11 @@ TEST_F(srq, rdma_create_srq_S09_pd_of_another_context_is_refused)
 TEST_F(srq, rdma_create_srq_S10_new_srq_takes_receives)
 {
 	char buf[16];
-	struct ibv_mr *mr = rdma_reg_msgs(self->id, buf, sizeof(buf));
+	struct ibv_mr *mr = ASSERT_PTR(rdma_reg_msgs(self->id, buf, sizeof(buf)));
 	struct ibv_sge sge = { (uintptr_t)buf, sizeof(buf) };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 	int i;
 
-	ASSERT_TRUE(mr != NULL);
 	sge.lkey = mr->lkey;
 	ASSERT_EQ(0, rdma_create_srq(self->id, NULL, &self->attr));
 	for (i = 0; i < 10; i++)
@@ -185,9 +180,8 @@ TEST_F(srq, rdma_create_srq_S10_new_srq_takes_receives)
 
 TEST_F(srq, rdma_create_srq_S11_pd_left_out_is_the_default_one)
 {
-	struct ibv_pd *default_pd = self->id->pd;
+	struct ibv_pd *default_pd = ASSERT_PTR(self->id->pd);
 
-	ASSERT_TRUE(default_pd != NULL);
 	ASSERT_EQ(0, rdma_create_srq(self->id, NULL, &self->attr));
 	EXPECT_EQ(default_pd, self->id->srq->pd);
 	EXPECT_EQ(default_pd, self->id->pd);

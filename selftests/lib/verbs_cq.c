@@ -12,10 +12,8 @@ FIXTURE(cq) {
 
 FIXTURE_SETUP(cq)
 {
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
-	self->ch = ibv_create_comp_channel(self->context);
-	ASSERT_TRUE(self->ch != NULL);
+	self->context = ASSERT_PTR(lib_context());
+	self->ch = ASSERT_PTR(ibv_create_comp_channel(self->context));
 }
 
 FIXTURE_TEARDOWN(cq)
@@ -26,20 +24,18 @@ FIXTURE_TEARDOWN(cq)
 /* P0: ibv_create_comp_channel, ibv_destroy_comp_channel */
 TEST_F(cq, channel)
 {
-	struct ibv_comp_channel *ch = ibv_create_comp_channel(self->context);
+	struct ibv_comp_channel *ch = ASSERT_PTR(ibv_create_comp_channel(self->context));
 	struct ibv_cq *cq, *got;
 	void *context;
 	int fd;
 
-	ASSERT_TRUE(ch != NULL);
 	fd = ch->fd;
 	EXPECT_EQ(self->context, ch->context);
 	EXPECT_EQ(0, ch->refcnt);
 	EXPECT_NE(self->ch->fd, fd);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
 	EXPECT_TRUE(lib_quiet(fd));
-	cq = ibv_create_cq(self->context, 4, NULL, ch, 0);
-	ASSERT_TRUE(cq != NULL);
+	cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, ch, 0));
 	EXPECT_EQ(1, ch->refcnt);
 	EXPECT_EQ(EBUSY, ibv_destroy_comp_channel(ch));
 	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_NONBLOCK));
@@ -73,8 +69,7 @@ FIXTURE_SETUP(comp)
 	self->id = self->p.p;
 	self->cq = self->id->recv_cq;
 	self->ch = self->id->recv_cq_channel;
-	self->mr = rdma_reg_msgs(self->id, self->buf, sizeof(self->buf));
-	ASSERT_TRUE(self->mr != NULL);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(self->id, self->buf, sizeof(self->buf)));
 }
 
 FIXTURE_TEARDOWN(comp)

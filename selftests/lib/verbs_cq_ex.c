@@ -44,18 +44,15 @@ FIXTURE_SETUP(cqx)
 	struct ibv_cq_init_attr_ex attr;
 	struct pair *p = &self->p;
 
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
-	self->ch = ibv_create_comp_channel(self->context);
-	ASSERT_TRUE(self->ch != NULL);
+	self->context = ASSERT_PTR(lib_context());
+	self->ch = ASSERT_PTR(ibv_create_comp_channel(self->context));
 	attr = cq_attr(self);
 	self->ex = ibv_create_cq_ex(self->context, &attr);
 	if (!self->ex && errno == EOPNOTSUPP && is_stock())
 		SKIP_FIXTURE("the device's library has no extended CQs");
 	ASSERT_TRUE(self->ex != NULL);
 	self->cq = ibv_cq_ex_to_cq(self->ex);
-	self->other = ibv_create_cq(self->context, 64, NULL, NULL, 0);
-	ASSERT_TRUE(self->other != NULL);
+	self->other = ASSERT_PTR(ibv_create_cq(self->context, 64, NULL, NULL, 0));
 
 	ASSERT_EQ(0, pair_listen(p));
 	ASSERT_EQ(0, pair_resolve(p));
@@ -64,8 +61,7 @@ FIXTURE_SETUP(cqx)
 	ASSERT_EQ(0, pair_ack(p));
 	ASSERT_EQ(0, make_qp(p->p, self->cq));
 	ASSERT_EQ(0, pair_accept(p));
-	self->mr = rdma_reg_msgs(p->p, self->buf, sizeof(self->buf));
-	ASSERT_TRUE(self->mr != NULL);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(p->p, self->buf, sizeof(self->buf)));
 }
 
 FIXTURE_TEARDOWN(cqx)
@@ -124,8 +120,7 @@ TEST_F(cqx, create)
 	attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	attr.channel = NULL;
 	attr.cqe = 1;
-	ex = ibv_create_cq_ex(self->context, &attr);
-	ASSERT_TRUE(ex != NULL);
+	ex = ASSERT_PTR(ibv_create_cq_ex(self->context, &attr));
 	cq = ibv_cq_ex_to_cq(ex);
 	EXPECT_TRUE(!cq->channel);
 	EXPECT_EQ(1, self->ch->refcnt);
@@ -247,8 +242,7 @@ TEST_F(cqx, unasked_fields)
 	if (is_stock())
 		SKIP(return, "the stock library crashes");
 	attr.wc_flags = 0;
-	ex = ibv_create_cq_ex(self->context, &attr);
-	ASSERT_TRUE(ex != NULL);
+	ex = ASSERT_PTR(ibv_create_cq_ex(self->context, &attr));
 	EXPECT_EQ(0, ibv_wc_read_byte_len(ex));
 	EXPECT_EQ(0, ibv_wc_read_completion_ts(ex));
 	EXPECT_EQ(0, ibv_wc_read_completion_wallclock_ns(ex));

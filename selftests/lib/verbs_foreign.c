@@ -168,34 +168,26 @@ static struct ibv_device *same_device(struct ibv_device **list, struct ibv_devic
 
 FIXTURE_SETUP(two)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	__typeof__(&ibv_open_device) open_device;
 	struct ibv_device **(*get_list)(int *num);
 	struct ibv_device *device;
 
-	ASSERT_NE(NULL, context);
-	self->handle = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
-	ASSERT_NE(NULL, self->handle);
+	self->handle = ASSERT_PTR(dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL));
 	get_list = (__typeof__(get_list))dlsym(self->handle, "ibv_get_device_list");
 	open_device = (__typeof__(open_device))dlsym(self->handle, "ibv_open_device");
 	ASSERT_NE(NULL, get_list);
 	ASSERT_NE(NULL, open_device);
 
-	self->list = ibv_get_device_list(NULL);
-	ASSERT_NE(NULL, self->list);
-	device = same_device(self->list, context->device);
-	ASSERT_NE(NULL, device);
-	self->own.context = ibv_open_device(device);
-	ASSERT_NE(NULL, self->own.context);
+	self->list = ASSERT_PTR(ibv_get_device_list(NULL));
+	device = ASSERT_PTR(same_device(self->list, context->device));
+	self->own.context = ASSERT_PTR(ibv_open_device(device));
 
-	self->stock_list = get_list(NULL);
-	ASSERT_NE(NULL, self->stock_list);
-	device = same_device(self->stock_list, context->device);
-	ASSERT_NE(NULL, device);
+	self->stock_list = ASSERT_PTR(get_list(NULL));
+	device = ASSERT_PTR(same_device(self->stock_list, context->device));
 	EXPECT_EQ(ibv_get_device_guid(self->own.context->device), ibv_get_device_guid(device));
 	EXPECT_EQ(ibv_get_device_index(self->own.context->device), ibv_get_device_index(device));
-	self->stock.context = open_device(device);
-	ASSERT_NE(NULL, self->stock.context);
+	self->stock.context = ASSERT_PTR(open_device(device));
 	if (!is_stock())
 		EXPECT_NE(self->stock.context->ops.poll_cq, self->own.context->ops.poll_cq);
 }
@@ -232,10 +224,8 @@ TEST_F(two, side_by_side)
 /* Our functions open a device of libibverbs' as well, and it stays one. */
 TEST_F(two, open_a_stock_device)
 {
-	struct ibv_context *context;
+	struct ibv_context *context = ASSERT_PTR(ibv_open_device(self->stock.context->device));
 
-	context = ibv_open_device(self->stock.context->device);
-	ASSERT_NE(NULL, context);
 	EXPECT_EQ(self->stock.context->ops.poll_cq, context->ops.poll_cq);
 	EXPECT_EQ(0, ibv_close_device(context));
 }

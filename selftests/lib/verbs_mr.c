@@ -23,14 +23,12 @@ void ibv_static_providers(void *unused, ...)
 /* P0: __ibv_get_device_list */
 TEST(device_list)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct ibv_device **list;
 	bool found = false;
 	int num = -1, i;
 
-	ASSERT_TRUE(context != NULL);
-	list = __ibv_get_device_list(&num);
-	ASSERT_TRUE(list != NULL);
+	list = ASSERT_PTR(__ibv_get_device_list(&num));
 	EXPECT_EQ(1, static_providers);
 	for (i = 0; list[i]; i++)
 		found |= !strcmp(ibv_get_device_name(list[i]),
@@ -39,8 +37,7 @@ TEST(device_list)
 	EXPECT_TRUE(found);
 	ibv_free_device_list(list);
 	/* The macro of the name comes to the same */
-	list = ibv_get_device_list(NULL);
-	ASSERT_TRUE(list != NULL);
+	list = ASSERT_PTR(ibv_get_device_list(NULL));
 	EXPECT_EQ(2, static_providers);
 	ibv_free_device_list(list);
 }
@@ -48,13 +45,10 @@ TEST(device_list)
 /* P0: verbs_get_ctx */
 TEST(extended_context)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct ibv_context old = {};
-	struct verbs_context *vctx;
+	struct verbs_context *vctx = ASSERT_PTR(verbs_get_ctx(context));
 
-	ASSERT_TRUE(context != NULL);
-	vctx = verbs_get_ctx(context);
-	ASSERT_TRUE(vctx != NULL);
 	EXPECT_EQ(context, &vctx->context);
 	EXPECT_LE(sizeof(struct verbs_context) - sizeof(struct ibv_context), vctx->sz);
 	EXPECT_TRUE(context->ops.post_send && context->ops.post_recv &&
@@ -82,10 +76,8 @@ FIXTURE(mr) {
 
 FIXTURE_SETUP(mr)
 {
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
-	self->pd = ibv_alloc_pd(self->context);
-	ASSERT_TRUE(self->pd != NULL);
+	self->context = ASSERT_PTR(lib_context());
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
 	self->len = 16384;
 	self->buf = mmap(NULL, self->len, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -100,14 +92,12 @@ FIXTURE_TEARDOWN(mr)
 /* P0: ibv_alloc_pd, ibv_dealloc_pd */
 TEST_F(mr, pd)
 {
-	struct ibv_pd *other = ibv_alloc_pd(self->context);
+	struct ibv_pd *other = ASSERT_PTR(ibv_alloc_pd(self->context));
 	struct ibv_mr *mr;
 
-	ASSERT_TRUE(other != NULL);
 	EXPECT_NE(self->pd, other);
 	EXPECT_EQ(self->context, other->context);
-	mr = ibv_reg_mr(other, self->buf, 100, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(ibv_reg_mr(other, self->buf, 100, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_EQ(EBUSY, ibv_dealloc_pd(other));
 	EXPECT_EQ(other, mr->pd);
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
@@ -254,10 +244,9 @@ TEST_F(mr, registration_for_an_id)
 	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_bind_addr(id, SA(&sin)));
 	default_pd = id->pd;
-	msgs = rdma_reg_msgs(id, self->buf, 100);
-	read = rdma_reg_read(id, self->buf, 100);
-	write = rdma_reg_write(id, self->buf, 100);
-	ASSERT_TRUE(msgs && read && write);
+	msgs = ASSERT_PTR(rdma_reg_msgs(id, self->buf, 100));
+	read = ASSERT_PTR(rdma_reg_read(id, self->buf, 100));
+	write = ASSERT_PTR(rdma_reg_write(id, self->buf, 100));
 	EXPECT_EQ(default_pd, msgs->pd);
 	EXPECT_EQ(default_pd, read->pd);
 	EXPECT_EQ(default_pd, write->pd);
@@ -294,18 +283,14 @@ TEST_F(mr, close_device_with_memory)
 	struct ibv_mr *mr;
 
 	ASSERT_LE(0, pinned);
-	context = ibv_open_device(self->context->device);
-	ASSERT_TRUE(context != NULL);
-	pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(pd != NULL);
-	mr = ibv_reg_mr(pd, self->buf, self->len, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(mr != NULL);
+	context = ASSERT_PTR(ibv_open_device(self->context->device));
+	pd = ASSERT_PTR(ibv_alloc_pd(context));
+	mr = ASSERT_PTR(ibv_reg_mr(pd, self->buf, self->len, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_LT(pinned, pinned_kb());
 	EXPECT_EQ(0, ibv_close_device(context));
 	EXPECT_EQ(pinned, pinned_kb());
 	/* Other contexts keep theirs. */
-	mr = ibv_reg_mr(self->pd, self->buf, 1, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(ibv_reg_mr(self->pd, self->buf, 1, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
 
@@ -313,24 +298,15 @@ TEST_F(mr, close_device_with_memory)
 TEST_F(mr, close_device_with_queues)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct ibv_comp_channel *channel;
-	struct ibv_context *context;
-	struct ibv_cq *cq;
-	struct ibv_pd *pd;
+	struct ibv_context *context = ASSERT_PTR(ibv_open_device(self->context->device));
+	struct ibv_comp_channel *channel = ASSERT_PTR(ibv_create_comp_channel(context));
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(context, 4, NULL, channel, 0));
+	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(context));
 	struct ibv_qp *qp;
 
-	context = ibv_open_device(self->context->device);
-	ASSERT_TRUE(context != NULL);
-	pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(pd != NULL);
-	channel = ibv_create_comp_channel(context);
-	ASSERT_TRUE(channel != NULL);
-	cq = ibv_create_cq(context, 4, NULL, channel, 0);
-	ASSERT_TRUE(cq != NULL);
 	attr.send_cq = cq;
 	attr.recv_cq = cq;
-	qp = ibv_create_qp(pd, &attr);
-	ASSERT_TRUE(qp != NULL);
+	qp = ASSERT_PTR(ibv_create_qp(pd, &attr));
 	EXPECT_EQ(0, ibv_close_device(context));
 	if (is_stock())	/* uses freed memory */
 		return;

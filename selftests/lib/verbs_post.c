@@ -30,9 +30,8 @@ FIXTURE_SETUP(post)
 	for (i = 0; i < sizeof(self->out); i++)
 		self->out[i] = i * 7;
 	memset(self->in, 0, sizeof(self->in));
-	self->out_mr = rdma_reg_msgs(self->p.a, self->out, sizeof(self->out));
-	self->in_mr = rdma_reg_msgs(self->p.p, self->in, sizeof(self->in));
-	ASSERT_TRUE(self->out_mr && self->in_mr);
+	self->out_mr = ASSERT_PTR(rdma_reg_msgs(self->p.a, self->out, sizeof(self->out)));
+	self->in_mr = ASSERT_PTR(rdma_reg_msgs(self->p.p, self->in, sizeof(self->in)));
 	self->os = (struct ibv_sge) { (uintptr_t)self->out, 100,
 				      self->out_mr->lkey };
 	self->is = (struct ibv_sge) { (uintptr_t)self->in, 100,
@@ -176,8 +175,7 @@ TEST_F(post, full_send_queue)
 
 	if (lib_iwarp(self->a->context))
 		SKIP(return, "iWARP's sends do not wait for receives");
-	send = calloc(n + 1, sizeof(*send));
-	ASSERT_TRUE(send != NULL);
+	send = ASSERT_PTR(calloc(n + 1, sizeof(*send)));
 	for (i = 0; i <= n; i++) {
 		send[i].wr_id = i;
 		send[i].next = i < n ? send + i + 1 : NULL;
@@ -310,9 +308,9 @@ TEST_F(post, memory_at_another_address)
 	if (lib_iwarp(self->a->context))
 		SKIP(return, "siw's regions have the memory's addresses");
 	/* (the same offset in the page, which some devices want) */
-	mr = ibv_reg_mr_iova(self->p.p->pd, self->in, sizeof(self->in),
-			     0x7000000 + (uintptr_t)self->in % 4096, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(ibv_reg_mr_iova(self->p.p->pd, self->in, sizeof(self->in),
+					0x7000000 + (uintptr_t)self->in % 4096,
+					IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_EQ((void *)self->in, mr->addr);
 	self->is.addr = 0x7000000 + (uintptr_t)self->in % 4096 + 50;
 	self->is.lkey = mr->lkey;

@@ -15,14 +15,11 @@ FIXTURE(qp) {
 
 FIXTURE_SETUP(qp)
 {
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
+	self->context = ASSERT_PTR(lib_context());
 	self->iwarp = lib_iwarp(self->context);
 	ASSERT_EQ(0, ibv_query_device(self->context, &self->dev));
-	self->pd = ibv_alloc_pd(self->context);
-	ASSERT_TRUE(self->pd != NULL);
-	self->cq = ibv_create_cq(self->context, 64, NULL, NULL, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 64, NULL, NULL, 0));
 	self->attr = lib_qp_attr();
 	self->attr.send_cq = self->cq;
 	self->attr.recv_cq = self->cq;
@@ -49,8 +46,7 @@ TEST_F(qp, create)
 	for (i = 0; i < (self->iwarp ? 1 : ARRAY_SIZE(types)); i++) {
 		self->attr.qp_type = types[i];
 		self->attr.cap = (struct ibv_qp_cap) { 5, 9, 2, 1, 16 };
-		qp = ibv_create_qp(self->pd, &self->attr);
-		ASSERT_TRUE(qp != NULL);
+		qp = ASSERT_PTR(ibv_create_qp(self->pd, &self->attr));
 		EXPECT_EQ(self->context, qp->context);
 		EXPECT_EQ((void *)self, qp->qp_context);
 		EXPECT_EQ(self->pd, qp->pd);
@@ -193,8 +189,7 @@ TEST_F(qp, through_the_states)
 
 	if (self->iwarp)
 		SKIP(return, "the states are InfiniBand's");
-	qp = ibv_create_qp(self->pd, &self->attr);
-	ASSERT_TRUE(qp != NULL);
+	qp = ASSERT_PTR(ibv_create_qp(self->pd, &self->attr));
 	/* Not this way */
 	EXPECT_EQ(EINVAL, to_rtr(qp));
 	EXPECT_EQ(EINVAL, to(qp, IBV_QPS_INIT));	/* more is needed */
@@ -263,8 +258,7 @@ TEST_F(qp, flushed_in_the_error_state)
 
 	if (self->iwarp)
 		SKIP(return, "the states are InfiniBand's");
-	qp = ibv_create_qp(self->pd, &self->attr);
-	ASSERT_TRUE(qp != NULL);
+	qp = ASSERT_PTR(ibv_create_qp(self->pd, &self->attr));
 	ASSERT_EQ(0, to_init(qp));
 	ASSERT_EQ(0, to_rtr(qp));
 	ASSERT_EQ(0, to_rts(qp));

@@ -22,11 +22,10 @@ FIXTURE_SETUP(rdma)
 	for (i = 0; i < sizeof(self->out); i++)
 		self->out[i] = i ^ 0x5a;
 	memset(self->in, 0, sizeof(self->in));
-	self->out_mr = rdma_reg_msgs(self->a, self->out, sizeof(self->out));
-	self->in_mr = rdma_reg_msgs(self->b, self->in, sizeof(self->in));
-	self->read_mr = rdma_reg_read(self->b, self->in, sizeof(self->in));
-	self->write_mr = rdma_reg_write(self->b, self->in, sizeof(self->in));
-	ASSERT_TRUE(self->out_mr && self->in_mr && self->read_mr && self->write_mr);
+	self->out_mr = ASSERT_PTR(rdma_reg_msgs(self->a, self->out, sizeof(self->out)));
+	self->in_mr = ASSERT_PTR(rdma_reg_msgs(self->b, self->in, sizeof(self->in)));
+	self->read_mr = ASSERT_PTR(rdma_reg_read(self->b, self->in, sizeof(self->in)));
+	self->write_mr = ASSERT_PTR(rdma_reg_write(self->b, self->in, sizeof(self->in)));
 }
 
 FIXTURE_TEARDOWN(rdma)
@@ -175,10 +174,9 @@ TEST_F(rdma, read_of_no_bytes_completes)
 /* And from the passive side, whose QP is open for it as well */
 TEST_F(rdma, write_from_the_passive_side)
 {
-	struct ibv_mr *mr = rdma_reg_write(self->a, self->out, sizeof(self->out));
+	struct ibv_mr *mr = ASSERT_PTR(rdma_reg_write(self->a, self->out, sizeof(self->out)));
 	struct ibv_wc wc;
 
-	ASSERT_TRUE(mr != NULL);
 	memset(self->in, 0x77, 64);
 	ASSERT_EQ(0, rdma_post_write(self->b, (void *)1, self->in, 64,
 				     self->in_mr, 0, (uintptr_t)self->out, mr->rkey));

@@ -18,16 +18,13 @@ FIXTURE_SETUP(refuse)
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 
-	self->c = lib_context();
-	ASSERT_TRUE(self->c != NULL);
-	self->pd = ibv_alloc_pd(self->c);
-	self->cq = ibv_create_cq(self->c, 16, NULL, NULL, 0);
-	ASSERT_TRUE(self->pd && self->cq);
+	self->c = ASSERT_PTR(lib_context());
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->c));
+	self->cq = ASSERT_PTR(ibv_create_cq(self->c, 16, NULL, NULL, 0));
 	attr.send_cq = self->cq;
 	attr.recv_cq = self->cq;
-	self->qp = ibv_create_qp(self->pd, &attr);
-	self->srq = ibv_create_srq(self->pd, &srq);
-	ASSERT_TRUE(self->qp && self->srq);
+	self->qp = ASSERT_PTR(ibv_create_qp(self->pd, &attr));
+	self->srq = ASSERT_PTR(ibv_create_srq(self->pd, &srq));
 }
 
 FIXTURE_TEARDOWN(refuse)

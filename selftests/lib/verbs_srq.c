@@ -16,15 +16,12 @@ FIXTURE(srq) {
 
 FIXTURE_SETUP(srq)
 {
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
+	self->context = ASSERT_PTR(lib_context());
 	ASSERT_EQ(0, ibv_query_device(self->context, &self->dev));
-	self->pd = ibv_alloc_pd(self->context);
-	ASSERT_TRUE(self->pd != NULL);
-	self->cq = ibv_create_cq(self->context, 64, NULL, NULL, 0);
-	ASSERT_TRUE(self->cq != NULL);
-	self->mr = ibv_reg_mr(self->pd, self->buf, sizeof(self->buf), IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(self->mr != NULL);
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 64, NULL, NULL, 0));
+	self->mr = ASSERT_PTR(ibv_reg_mr(self->pd, self->buf, sizeof(self->buf),
+					 IBV_ACCESS_LOCAL_WRITE));
 }
 
 FIXTURE_TEARDOWN(srq)
@@ -61,8 +58,7 @@ TEST_F(srq, create_and_query)
 
 	if (no_query(self))
 		SKIP(return, "libsiw can not query SRQs");
-	srq = ibv_create_srq(self->pd, &attr);
-	ASSERT_TRUE(srq != NULL);
+	srq = ASSERT_PTR(ibv_create_srq(self->pd, &attr));
 	EXPECT_EQ(self->context, srq->context);
 	EXPECT_EQ((void *)self, srq->srq_context);
 	EXPECT_EQ(self->pd, srq->pd);
@@ -83,8 +79,7 @@ TEST_F(srq, create_and_query)
 	/* "Irrelevant for ibv_create_srq": many programs do not set it. */
 	if (!is_stock()) {
 		attr.attr.srq_limit = 0xdeadbeef;
-		srq = ibv_create_srq(self->pd, &attr);
-		ASSERT_TRUE(srq != NULL);
+		srq = ASSERT_PTR(ibv_create_srq(self->pd, &attr));
 		EXPECT_EQ(0, ibv_query_srq(srq, &got));
 		EXPECT_EQ(0, got.srq_limit);
 		EXPECT_EQ(0, ibv_destroy_srq(srq));
@@ -134,8 +129,7 @@ TEST_F(srq, modify)
 
 	if (no_query(self))
 		SKIP(return, "libsiw can not query SRQs");
-	srq = create(self, 10);
-	ASSERT_TRUE(srq != NULL);
+	srq = ASSERT_PTR(create(self, 10));
 	EXPECT_EQ(0, ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
 	EXPECT_EQ(0, ibv_query_srq(srq, &attr));
 	EXPECT_EQ(4, attr.srq_limit);
@@ -170,10 +164,9 @@ TEST_F(srq, modify)
 TEST_F(srq, qp_ignores_receive_capabilities)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct ibv_srq *srq = create(self, 8);
+	struct ibv_srq *srq = ASSERT_PTR(create(self, 8));
 	struct ibv_qp *qp;
 
-	ASSERT_TRUE(srq != NULL);
 	attr.send_cq = self->cq;
 	attr.recv_cq = self->cq;
 	attr.srq = srq;
@@ -217,8 +210,7 @@ TEST_F(srq, limit_event)
 	EXPECT_EQ(srq, p.p->qp->srq);
 	ASSERT_EQ(0, pair_accept(&p));
 
-	mr = rdma_reg_msgs(p.p, self->buf, sizeof(self->buf));
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(rdma_reg_msgs(p.p, self->buf, sizeof(self->buf)));
 	/* (of an id with an SRQ this goes to the SRQ) */
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, rdma_post_recv(p.p, NULL, self->buf, 64, mr));

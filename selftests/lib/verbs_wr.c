@@ -44,13 +44,11 @@ FIXTURE(qpx) {
 
 FIXTURE_SETUP(qpx)
 {
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
+	self->context = ASSERT_PTR(lib_context());
 	if (is_libsiw(self->context))
 		SKIP_FIXTURE("libsiw has no extended QPs");
-	self->pd = ibv_alloc_pd(self->context);
-	self->cq = ibv_create_cq(self->context, 16, NULL, NULL, 0);
-	ASSERT_TRUE(self->pd && self->cq);
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 16, NULL, NULL, 0));
 	self->attr = attr_ex(self->pd, self->cq, IBV_QP_EX_WITH_SEND);
 }
 
@@ -86,10 +84,8 @@ TEST_F(qpx, create)
 		attr.qp_type = types[i];
 		attr.send_ops_flags = iwarp ? IWARP_OPS : ops[i];
 		attr.qp_context = self;
-		qp = ibv_create_qp_ex(self->context, &attr);
-		ASSERT_TRUE(qp != NULL);
-		ex = ibv_qp_to_qp_ex(qp);
-		ASSERT_TRUE(ex != NULL);
+		qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &attr));
+		ex = ASSERT_PTR(ibv_qp_to_qp_ex(qp));
 		EXPECT_EQ((void *)qp, (void *)ex);
 		EXPECT_EQ(qp->qp_num, ex->qp_base.qp_num);
 		EXPECT_EQ((void *)self, qp->qp_context);
@@ -107,21 +103,18 @@ TEST_F(qpx, create)
 	/* Without the flags it is a plain one */
 	attr = self->attr;
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD;
-	qp = ibv_create_qp_ex(self->context, &attr);
-	ASSERT_TRUE(qp != NULL);
+	qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &attr));
 	EXPECT_TRUE(!ibv_qp_to_qp_ex(qp));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 	plain.send_cq = self->cq;
 	plain.recv_cq = self->cq;
-	qp = ibv_create_qp(self->pd, &plain);
-	ASSERT_TRUE(qp != NULL);
+	qp = ASSERT_PTR(ibv_create_qp(self->pd, &plain));
 	EXPECT_TRUE(!ibv_qp_to_qp_ex(qp));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 	/* And there may be flags, but no bit in them */
 	attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	attr.create_flags = 0;
-	qp = ibv_create_qp_ex(self->context, &attr);
-	ASSERT_TRUE(qp != NULL);
+	qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &attr));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 }
 
@@ -209,11 +202,9 @@ TEST_F(qpx, create_errors)
 TEST_F(qpx, wrong_state)
 {
 	struct ibv_qp_ex *ex;
-	struct ibv_qp *qp;
+	struct ibv_qp *qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &self->attr));
 	struct ibv_wc wc;
 
-	qp = ibv_create_qp_ex(self->context, &self->attr);
-	ASSERT_TRUE(qp != NULL);
 	ex = ibv_qp_to_qp_ex(qp);
 	ibv_wr_start(ex);
 	ibv_wr_send(ex);
@@ -230,8 +221,7 @@ TEST_F(qpx, not_asked_for)
 
 	if (is_stock())
 		SKIP(return, "the stock library crashes");
-	qp = ibv_create_qp_ex(self->context, &self->attr);
-	ASSERT_TRUE(qp != NULL);
+	qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &self->attr));
 	ex = ibv_qp_to_qp_ex(qp);
 	for (i = 0; i < 7; i++) {
 		ibv_wr_start(ex);
@@ -301,8 +291,7 @@ FIXTURE_SETUP(wr)
 	ASSERT_EQ(0, pair_requested(p));
 	ASSERT_EQ(0, pair_accept(p));
 
-	self->a = ibv_qp_to_qp_ex(p->a->qp);
-	ASSERT_TRUE(self->a != NULL);
+	self->a = ASSERT_PTR(ibv_qp_to_qp_ex(p->a->qp));
 	self->b = p->p->qp;
 	self->acq = p->a->send_cq;
 	self->bcq = p->p->recv_cq;
@@ -311,9 +300,9 @@ FIXTURE_SETUP(wr)
 	for (i = 0; i < 64; i++)
 		self->out[i] = 0x0101010101010101 * i;
 	memset(self->in, 0, sizeof(self->in));
-	self->out_mr = ibv_reg_mr(p->a->pd, self->out, sizeof(self->out), IBV_ACCESS_LOCAL_WRITE);
-	self->in_mr = ibv_reg_mr(p->p->pd, self->in, sizeof(self->in), REMOTE);
-	ASSERT_TRUE(self->out_mr && self->in_mr);
+	self->out_mr = ASSERT_PTR(ibv_reg_mr(p->a->pd, self->out, sizeof(self->out),
+					     IBV_ACCESS_LOCAL_WRITE));
+	self->in_mr = ASSERT_PTR(ibv_reg_mr(p->p->pd, self->in, sizeof(self->in), REMOTE));
 }
 
 FIXTURE_TEARDOWN(wr)
@@ -897,14 +886,12 @@ TEST_F(qpx, datagrams)
 	if (lib_iwarp(self->context))
 		SKIP(return, "iWARP has no datagrams");
 	self->attr.qp_type = IBV_QPT_UD;
-	qp = ibv_create_qp_ex(self->context, &self->attr);
-	ASSERT_TRUE(qp != NULL);
+	qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &self->attr));
 	ASSERT_EQ(0, to_rts(qp));
 	ex = ibv_qp_to_qp_ex(qp);
 	ASSERT_EQ(0, ibv_query_gid(self->context, 1, 1, &ah_attr.grh.dgid));
-	ah = ibv_create_ah(self->pd, &ah_attr);
-	mr = ibv_reg_mr(self->pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(ah && mr);
+	ah = ASSERT_PTR(ibv_create_ah(self->pd, &ah_attr));
+	mr = ASSERT_PTR(ibv_reg_mr(self->pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE));
 	sge.lkey = mr->lkey;
 
 	/* The address before the data, and after it */

@@ -22,16 +22,11 @@ FIXTURE_SETUP(xrc)
 {
 	char name[] = "/tmp/verbs_xrc.XXXXXX";
 
-	self->context = lib_mock_up();
-	ASSERT_NE(NULL, self->context);
-	self->pd = ibv_alloc_pd(self->context);
-	ASSERT_NE(NULL, self->pd);
-	self->cq = ibv_create_cq(self->context, 32, NULL, NULL, 0);
-	ASSERT_NE(NULL, self->cq);
-	self->mr = ibv_reg_mr(self->pd, self->buf, sizeof(self->buf),
-			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			      IBV_ACCESS_REMOTE_READ);
-	ASSERT_NE(NULL, self->mr);
+	self->context = ASSERT_PTR(lib_mock_up());
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 32, NULL, NULL, 0));
+	self->mr = ASSERT_PTR(ibv_reg_mr(self->pd, self->buf, sizeof(self->buf),
+					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
 	self->file = mkstemp(name);
 	ASSERT_LE(0, self->file);
 	unlink(name);
@@ -88,24 +83,19 @@ TEST_F(xrc, domains)
 	attr.comp_mask = FD_AND_OFLAGS | IBV_XRCD_INIT_ATTR_RESERVED;
 	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_open_xrcd(self->context, &attr)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, NULL)));
-	a = lib_open_xrcd(self->context, -1, O_CREAT);
-	ASSERT_NE(NULL, a);
+	a = ASSERT_PTR(lib_open_xrcd(self->context, -1, O_CREAT));
 	EXPECT_EQ(self->context, a->context);
 	EXPECT_EQ(0, ibv_close_xrcd(a));
 
 	EXPECT_TRUE(FAILS_NULL(EBADF, lib_open_xrcd(self->context, 999, O_CREAT)));
 	EXPECT_TRUE(FAILS_NULL(EAGAIN, lib_open_xrcd(self->context, self->file, 0)));
-	a = lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL | O_RDWR);
-	ASSERT_NE(NULL, a);
+	a = ASSERT_PTR(lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL | O_RDWR));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL)));
 	/* By another context of the device, too */
-	other = lib_mock_open();
-	ASSERT_NE(NULL, other);
-	b = lib_open_xrcd(other, self->file, O_RDONLY);
-	ASSERT_NE(NULL, b);
+	other = ASSERT_PTR(lib_mock_open());
+	b = ASSERT_PTR(lib_open_xrcd(other, self->file, O_RDONLY));
 	EXPECT_EQ(0, ibv_close_xrcd(a));
-	a = lib_open_xrcd(self->context, self->file, 0);
-	ASSERT_NE(NULL, a);
+	a = ASSERT_PTR(lib_open_xrcd(self->context, self->file, 0));
 	EXPECT_EQ(0, ibv_close_xrcd(b));
 	EXPECT_EQ(0, ibv_close_xrcd(a));
 	EXPECT_EQ(0, ibv_close_device(other));
@@ -127,16 +117,13 @@ TEST_F(xrc, objects)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp *qp, *again;
 	struct ibv_srq_attr sa;
-	struct ibv_xrcd *xrcd;
+	struct ibv_xrcd *xrcd = ASSERT_PTR(lib_open_xrcd(self->context, -1, O_CREAT));
 	struct ibv_srq *srq;
 	uint32_t num = 0;
 
-	xrcd = lib_open_xrcd(self->context, -1, O_CREAT);
-	ASSERT_NE(NULL, xrcd);
 	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, NULL, self->cq)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, xrcd, NULL)));
-	srq = create_srq(self->context, self->pd, xrcd, self->cq);
-	ASSERT_NE(NULL, srq);
+	srq = ASSERT_PTR(create_srq(self->context, self->pd, xrcd, self->cq));
 	EXPECT_EQ((void *)self->pd, srq->srq_context);
 	EXPECT_EQ(0, ibv_get_srq_num(srq, &num));
 	EXPECT_NE(0, num);
@@ -149,8 +136,7 @@ TEST_F(xrc, objects)
 	plain.recv_cq = self->cq;
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &plain)));
 	EXPECT_TRUE(FAILS_NULL(EINVAL, create_target(self->context, NULL)));
-	qp = create_target(self->context, xrcd);
-	ASSERT_NE(NULL, qp);
+	qp = ASSERT_PTR(create_target(self->context, xrcd));
 	EXPECT_EQ(IBV_QPT_XRC_RECV, qp->qp_type);
 	EXPECT_EQ(self->context, qp->context);
 	EXPECT_EQ(0, ibv_modify_qp(qp, &qa, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
@@ -165,8 +151,7 @@ TEST_F(xrc, objects)
 	open.qp_type = IBV_QPT_XRC_SEND;
 	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open)));
 	open.qp_type = IBV_QPT_XRC_RECV;
-	again = ibv_open_qp(self->context, &open);
-	ASSERT_NE(NULL, again);
+	again = ASSERT_PTR(ibv_open_qp(self->context, &open));
 	EXPECT_EQ(qp->qp_num, again->qp_num);
 	EXPECT_EQ((void *)self, again->qp_context);
 	EXPECT_EQ(IBV_QPS_INIT, again->state);
@@ -179,8 +164,7 @@ TEST_F(xrc, objects)
 	EXPECT_EQ(0, ibv_close_xrcd(xrcd));
 
 	/* Only XRC SRQs have numbers. */
-	srq = ibv_create_srq(self->pd, &basic);
-	ASSERT_NE(NULL, srq);
+	srq = ASSERT_PTR(ibv_create_srq(self->pd, &basic));
 	EXPECT_EQ(EINVAL, ibv_get_srq_num(srq, &num));
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 }
@@ -202,11 +186,9 @@ TEST_F(xrc, wr)
 	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_qp_ex(self->context, &attr)));
 	attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE |
 			      IBV_QP_EX_WITH_RDMA_READ;
-	qp = ibv_create_qp_ex(self->context, &attr);
-	ASSERT_NE(NULL, qp);
+	qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &attr));
 	EXPECT_EQ(0, attr.cap.max_recv_wr);
-	ex = ibv_qp_to_qp_ex(qp);
-	ASSERT_NE(NULL, ex);
+	ex = ASSERT_PTR(ibv_qp_to_qp_ex(qp));
 	ibv_wr_start(ex);
 	ibv_wr_rdma_write(ex, 1, 2);
 	ibv_wr_set_xrc_srqn(ex, 3);
@@ -267,7 +249,7 @@ TEST_F(xrc, endpoints)
 		.cap = { .max_recv_wr = 1, .max_recv_sge = 1 },
 	};
 	struct server s = {};
-	struct rdma_addrinfo *res;
+	struct rdma_addrinfo *res = ASSERT_PTR(lib_mock_rai(RAI_PASSIVE, IBV_QPT_XRC_RECV));
 	struct ibv_send_wr wr = {}, *bad;
 	struct ibv_sge sge;
 	struct rdma_cm_id *id;
@@ -275,8 +257,6 @@ TEST_F(xrc, endpoints)
 	struct ibv_mr *mr, *to_mr;
 	struct ibv_wc wc;
 
-	res = lib_mock_rai(RAI_PASSIVE, IBV_QPT_XRC_RECV);
-	ASSERT_NE(NULL, res);
 	ASSERT_EQ(0, rdma_create_ep(&s.listener, res, NULL, &attr));
 	rdma_freeaddrinfo(res);
 	EXPECT_EQ(IBV_QPT_XRC_RECV, s.listener->qp_type);
@@ -287,8 +267,7 @@ TEST_F(xrc, endpoints)
 	attr.cap.max_send_wr = 2;
 	attr.cap.max_send_sge = 1;
 	attr.sq_sig_all = 1;
-	res = lib_mock_rai(0, IBV_QPT_XRC_SEND);
-	ASSERT_NE(NULL, res);
+	res = ASSERT_PTR(lib_mock_rai(0, IBV_QPT_XRC_SEND));
 	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, &attr));
 	rdma_freeaddrinfo(res);
 	EXPECT_EQ(IBV_QPT_XRC_SEND, id->qp->qp_type);
@@ -301,10 +280,8 @@ TEST_F(xrc, endpoints)
 	EXPECT_EQ(IBV_QPS_RTS, s.id->qp->state);
 	EXPECT_EQ(IBV_QPS_RTS, id->qp->state);
 
-	mr = rdma_reg_msgs(id, buf, sizeof(buf));
-	ASSERT_NE(NULL, mr);
-	to_mr = rdma_reg_write(s.id, to, sizeof(to));
-	ASSERT_NE(NULL, to_mr);
+	mr = ASSERT_PTR(rdma_reg_msgs(id, buf, sizeof(buf)));
+	to_mr = ASSERT_PTR(rdma_reg_write(s.id, to, sizeof(to)));
 	EXPECT_EQ(0, rdma_post_recv(s.id, NULL, to, sizeof(to), to_mr));
 
 	/* As rdma_xclient: refused, because the kernel could not say to which SRQ */
@@ -368,8 +345,7 @@ TEST_F(xrc, two_threads_make_an_srq)
 
 	ASSERT_EQ(0, pthread_barrier_init(&start, NULL, 2));
 	for (round = 0; round < 40; round++) {
-		res = lib_mock_rai(0, IBV_QPT_XRC_RECV);
-		ASSERT_NE(NULL, res);
+		res = ASSERT_PTR(lib_mock_rai(0, IBV_QPT_XRC_RECV));
 		ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
 		rdma_freeaddrinfo(res);
 		for (i = 0; i < 2; i++) {
@@ -415,14 +391,11 @@ TEST_F(xrc, on_id)
 	struct ibv_cq *cq;
 
 	/* A client whose QP only receives: strange, but documented */
-	res = lib_mock_rai(0, IBV_QPT_XRC_RECV);
-	ASSERT_NE(NULL, res);
+	res = ASSERT_PTR(lib_mock_rai(0, IBV_QPT_XRC_RECV));
 	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
 	rdma_freeaddrinfo(res);
-	xrcd = lib_open_xrcd(id->verbs, -1, O_CREAT);
-	ASSERT_NE(NULL, xrcd);
-	cq = ibv_create_cq(id->verbs, 8, NULL, NULL, 0);
-	ASSERT_NE(NULL, cq);
+	xrcd = ASSERT_PTR(lib_open_xrcd(id->verbs, -1, O_CREAT));
+	cq = ASSERT_PTR(ibv_create_cq(id->verbs, 8, NULL, NULL, 0));
 
 	/* Both made */
 	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
