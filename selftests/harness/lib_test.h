@@ -17,4 +17,25 @@
 	} \
 	ptr_; })
 
+#define EXPECT_FAILS(_errno, _call)		EXPECT_TRUE(FAILS(_errno, _call))
+#define EXPECT_FAILS_NULL(_errno, _call)	EXPECT_TRUE(FAILS_NULL(_errno, _call))
+
+/* A thread calls fn(arg), which waits for the test. */
+#define START_BLOCKED(_thread, _fn, _arg) do { \
+	ASSERT_EQ(0, lib_start(_thread, _fn, _arg)); \
+	ASSERT_TRUE(lib_still_blocked(_thread)); \
+} while (0)
+
+/* The function of a thread returns that number, or pointer. */
+#define EXPECT_RETURNS(_value, _thread) do { \
+	void *ret_; \
+	ASSERT_EQ(0, lib_join(_thread, &ret_)); \
+	EXPECT_EQ((long)(_value), (long)ret_); \
+} while (0)
+
+#define EXPECT_CANCELLED(_thread) do { \
+	ASSERT_EQ(0, pthread_cancel((_thread)->thread)); \
+	EXPECT_RETURNS(PTHREAD_CANCELED, _thread); \
+} while (0)
+
 #endif

@@ -201,15 +201,15 @@ TEST_F(conn, parameters_over_the_limit)
 	    (uint8_t)self->dev.max_qp_init_rd_atom >= 254)
 		SKIP(return, "the device has no limit");
 	param.responder_resources = self->dev.max_qp_rd_atom + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, &param)));
+	EXPECT_FAILS(EINVAL, rdma_connect(p->a, &param));
 	param.responder_resources = 0;
 	param.initiator_depth = self->dev.max_qp_init_rd_atom + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, &param)));
+	EXPECT_FAILS(EINVAL, rdma_connect(p->a, &param));
 	param.initiator_depth = 0;
 	param.private_data = data;
 	param.private_data_len = REQ_LEN + 1;
 	if (!self->iwarp)
-		EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, &param)));
+		EXPECT_FAILS(EINVAL, rdma_connect(p->a, &param));
 
 	/* A request as long as possible */
 	param.private_data_len = REQ_LEN;
@@ -222,10 +222,10 @@ TEST_F(conn, parameters_over_the_limit)
 	param.private_data = NULL;
 	param.private_data_len = 0;
 	param.responder_resources = self->dev.max_qp_rd_atom + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, &param)));
+	EXPECT_FAILS(EINVAL, rdma_accept(p->p, &param));
 	param.responder_resources = 0;
 	param.initiator_depth = self->dev.max_qp_init_rd_atom + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, &param)));
+	EXPECT_FAILS(EINVAL, rdma_accept(p->p, &param));
 }
 
 TEST_F(conn, long_private_data_in_the_reply)
@@ -256,7 +256,7 @@ TEST_F(conn, too_long_private_data_in_the_reply)
 	ASSERT_EQ(0, pair_requested(p));
 	param.private_data = data;
 	param.private_data_len = REP_LEN + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, &param)));
+	EXPECT_FAILS(EINVAL, rdma_accept(p->p, &param));
 	/*
 	 * A failed accept leaves no half open QP. Stock finds out when the QP
 	 * is up and moves it to ERR; we refuse before it is touched.
@@ -274,7 +274,7 @@ TEST_F(conn, reject)
 	ASSERT_EQ(0, pair_request(p, NULL));
 	ASSERT_EQ(0, pair_ack(p));
 	if (!self->iwarp)
-		EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, data, REJ_LEN + 1)));
+		EXPECT_FAILS(EINVAL, rdma_reject(p->p, data, REJ_LEN + 1));
 	ASSERT_EQ(0, rdma_reject(p->p, data, 9));
 	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED));
 	EXPECT_EQ(p->a, event->id);
@@ -287,7 +287,7 @@ TEST_F(conn, reject)
 	}
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, NULL, 0)));
+	EXPECT_FAILS(EINVAL, rdma_reject(p->p, NULL, 0));
 }
 
 TEST_F(conn, reject_without_data)
@@ -308,7 +308,7 @@ TEST_F(conn, nobody_listens)
 	p->listener = NULL;
 	/* siw waits for the TCP connection. */
 	if (self->iwarp) {
-		EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(p->a, NULL)));
+		EXPECT_FAILS(ECONNREFUSED, rdma_connect(p->a, NULL));
 		return;
 	}
 	ASSERT_EQ(0, rdma_connect(p->a, NULL));
@@ -436,18 +436,18 @@ TEST_F(conn, wrong_state)
 	struct rdma_conn_param param = {};
 	struct pair *p = &self->p;
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->a, NULL, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->listener, &param)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->listener, NULL, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p->a)));
+	EXPECT_FAILS(EINVAL, rdma_reject(p->a, NULL, 0));
+	EXPECT_FAILS(EINVAL, rdma_accept(p->listener, &param));
+	EXPECT_FAILS(EINVAL, rdma_reject(p->listener, NULL, 0));
+	EXPECT_FAILS(EINVAL, rdma_establish(p->a));
 
 	ASSERT_EQ(0, pair_request(p, NULL));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_connect(p->a, NULL));
 	ASSERT_EQ(0, pair_ack(p));
 	ASSERT_EQ(0, pair_qp(p->p));
 	ASSERT_EQ(0, pair_accept(p));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p->a)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, NULL, 0)));
+	EXPECT_FAILS(EINVAL, rdma_establish(p->a));
+	EXPECT_FAILS(EINVAL, rdma_reject(p->p, NULL, 0));
 }
 
 TEST_F(conn, needs_qp_or_parameters)
@@ -455,12 +455,12 @@ TEST_F(conn, needs_qp_or_parameters)
 	struct pair *p = &self->p;
 
 	rdma_destroy_qp(p->a);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_disconnect(p->a)));
+	EXPECT_FAILS(EINVAL, rdma_connect(p->a, NULL));
+	EXPECT_FAILS(EINVAL, rdma_disconnect(p->a));
 	ASSERT_EQ(0, pair_qp(p->a));
 	ASSERT_EQ(0, pair_request(p, NULL));
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, NULL)));
+		EXPECT_FAILS(EINVAL, rdma_accept(p->p, NULL));
 	EXPECT_EQ(0, rdma_reject(p->p, NULL, 0));
 }
 
@@ -472,11 +472,11 @@ TEST_F(conn, connect_before_route)
 	if (!is_stock()) {	/* crashes without a device */
 		struct rdma_conn_param param = {};
 
-		EXPECT_TRUE(FAILS(EINVAL, rdma_connect(id, &param)));
+		EXPECT_FAILS(EINVAL, rdma_connect(id, &param));
 	}
 	ASSERT_EQ(0, rdma_resolve_addr(id, NULL, SA(&self->p.addr), 2000));
 	ASSERT_EQ(0, pair_qp(id));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(id, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_connect(id, NULL));
 	rdma_destroy_qp(id);
 	EXPECT_EQ(0, rdma_destroy_id(id));
 }
@@ -486,19 +486,19 @@ TEST_F(conn, notify)
 {
 	struct pair *p = &self->p;
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->a, IBV_EVENT_COMM_EST)));
+	EXPECT_FAILS(EINVAL, rdma_notify(p->a, IBV_EVENT_COMM_EST));
 	ASSERT_EQ(0, pair_requested(p));
 	ASSERT_EQ(0, pair_accept(p));
 	if (!self->iwarp) {
-		EXPECT_TRUE(FAILS(EISCONN, rdma_notify(p->p, IBV_EVENT_COMM_EST)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_SQ_DRAINED)));
+		EXPECT_FAILS(EISCONN, rdma_notify(p->p, IBV_EVENT_COMM_EST));
+		EXPECT_FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_SQ_DRAINED));
 	}
 	EXPECT_TRUE(lib_quiet(p->ac->fd));
 	EXPECT_TRUE(lib_quiet(p->pc->fd));
 	/* (With the stock libraries, the IB CM forgets the connection's GID then.) */
 	if (!is_stock()) {
-		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_PATH_MIG)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(NULL, IBV_EVENT_COMM_EST)));
+		EXPECT_FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_PATH_MIG));
+		EXPECT_FAILS(EINVAL, rdma_notify(NULL, IBV_EVENT_COMM_EST));
 	}
 }
 

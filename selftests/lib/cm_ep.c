@@ -31,14 +31,10 @@ static void *get_request(void *listener)
 TEST_F(ep, get_request_blocks)
 {
 	struct lib_thread t;
-	void *ret;
 
 	ASSERT_EQ(0, eps_listen(&self->e));
-	ASSERT_EQ(0, lib_start(&t, get_request, self->e.listener));
-	EXPECT_TRUE(lib_still_blocked(&t));
-	ASSERT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(PTHREAD_CANCELED, ret);
+	START_BLOCKED(&t, get_request, self->e.listener);
+	EXPECT_CANCELLED(&t);
 	/* No harm done */
 	EXPECT_EQ(0, eps_up(&self->e));
 }
@@ -51,12 +47,12 @@ TEST_F(ep, get_request_of_an_asynchronous_id)
 	ASSERT_EQ(0, eps_listen(&self->e));
 	ASSERT_TRUE(ch != NULL);
 	ASSERT_EQ(0, rdma_migrate_id(self->e.listener, ch));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_get_request(self->e.listener, &id)));
+	EXPECT_FAILS(EINVAL, rdma_get_request(self->e.listener, &id));
 	rdma_destroy_ep(self->e.listener);
 	self->e.listener = NULL;
 	rdma_destroy_event_channel(ch);
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_get_request(NULL, &id)));
+		EXPECT_FAILS(EINVAL, rdma_get_request(NULL, &id));
 }
 
 /* ai_connect goes before the program's own private data. */

@@ -271,13 +271,13 @@ TEST_F(mcast, leave)
 {
 	struct sockaddr_in other = group("230.5.6.8");
 
-	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&self->sin))));
+	EXPECT_FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
-	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&other))));
+	EXPECT_FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&other)));
 	/* Before the event has been read: it vanishes. */
 	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 	EXPECT_TRUE(lib_quiet(self->a.channel->fd));
-	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&self->sin))));
+	EXPECT_FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 }
 
 static void *do_leave(void *arg)
@@ -309,7 +309,6 @@ TEST_F(mcast, leave_while_joining)
 {
 	struct leaver l = { .id = self->a.id, .sin = group("230.1.2.9") };
 	struct lib_thread t;
-	void *ret;
 	int i;
 
 	if (is_stock())
@@ -317,8 +316,7 @@ TEST_F(mcast, leave_while_joining)
 	for (i = 0; i < 50; i++) {
 		ASSERT_EQ(0, lib_start(&t, leave_at_once, &l));
 		ASSERT_EQ(0, rdma_join_multicast(l.id, SA(&l.sin), NULL));
-		ASSERT_EQ(0, lib_join(&t, &ret));
-		ASSERT_EQ(0, (long)ret);
+		EXPECT_RETURNS(0, &t);
 	}
 }
 
@@ -326,15 +324,12 @@ TEST_F(mcast, leave_waits_for_acks)
 {
 	struct lib_thread t = {};
 	struct rdma_cm_event *event;
-	void *ret;
 
 	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
 	event = ASSERT_PTR(lib_get_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
-	ASSERT_EQ(0, lib_start(&t, do_leave, &self->a));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, do_leave, &self->a);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(NULL, ret);
+	EXPECT_RETURNS(NULL, &t);
 }
 
 TEST_F(mcast, two_groups)
@@ -440,34 +435,34 @@ TEST_F(mcast, bad_input)
 	struct member rc = {};
 
 	inet_pton(AF_INET6, "ff0e::1234", &sin6.sin6_addr);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(id, &bad, NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(id, SA(&none), NULL)));
-	EXPECT_TRUE(FAILS(ENOTSUPP, rdma_join_multicast(id, SA(&sin6), NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_leave_multicast(id, &bad)));
+	EXPECT_FAILS(EINVAL, rdma_join_multicast(id, &bad, NULL));
+	EXPECT_FAILS(EINVAL, rdma_join_multicast(id, SA(&none), NULL));
+	EXPECT_FAILS(ENOTSUPP, rdma_join_multicast(id, SA(&sin6), NULL));
+	EXPECT_FAILS(EINVAL, rdma_leave_multicast(id, &bad));
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, NULL));
 	attr.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, NULL));
 	attr.comp_mask = RDMA_CM_JOIN_MC_ATTR_RESERVED;
-	EXPECT_TRUE(FAILS(ENOTSUP, rdma_join_multicast_ex(id, &attr, NULL)));
+	EXPECT_FAILS(ENOTSUP, rdma_join_multicast_ex(id, &attr, NULL));
 	attr.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
 			 RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
 	attr.join_flags = RDMA_MC_JOIN_FLAG_RESERVED;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_join_multicast_ex(id, &attr, NULL));
 
 	ASSERT_EQ(0, rdma_create_id(self->a.channel, &unbound, NULL, RDMA_PS_UDP));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(unbound, SA(&self->sin), NULL)));
+	EXPECT_FAILS(EINVAL, rdma_join_multicast(unbound, SA(&self->sin), NULL));
 	EXPECT_EQ(0, rdma_destroy_id(unbound));
 
 	ASSERT_EQ(0, member_up(&rc, RDMA_PS_TCP));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(rc.id, SA(&self->sin), NULL)));
+	EXPECT_FAILS(EINVAL, rdma_join_multicast(rc.id, SA(&self->sin), NULL));
 	EXPECT_EQ(0, member_down(&rc));
 	if (!is_stock()) {
-		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(NULL, SA(&self->sin), NULL)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast(id, NULL, NULL)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_join_multicast_ex(id, NULL, NULL)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_leave_multicast(id, NULL)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_leave_multicast(NULL, SA(&self->sin))));
+		EXPECT_FAILS(EINVAL, rdma_join_multicast(NULL, SA(&self->sin), NULL));
+		EXPECT_FAILS(EINVAL, rdma_join_multicast(id, NULL, NULL));
+		EXPECT_FAILS(EINVAL, rdma_join_multicast_ex(id, NULL, NULL));
+		EXPECT_FAILS(EINVAL, rdma_leave_multicast(id, NULL));
+		EXPECT_FAILS(EINVAL, rdma_leave_multicast(NULL, SA(&self->sin)));
 	}
 	EXPECT_TRUE(lib_quiet(self->a.channel->fd));
 }

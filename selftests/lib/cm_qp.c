@@ -149,7 +149,7 @@ TEST_F(qp, create_srq_ex)
 	};
 	struct rdma_cm_id *id = self->id;
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(id, &attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq_ex(id, &attr));
 	EXPECT_TRUE(!id->srq);
 	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
 	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
@@ -200,7 +200,7 @@ TEST_F(qp, srq_ex_failure_leaves_the_attributes)
 
 	if (is_stock())
 		SKIP(return, "librdmacm leaves its PD there");
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(self->id, &attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq_ex(self->id, &attr));
 	EXPECT_EQ(IBV_SRQ_INIT_ATTR_TYPE, attr.comp_mask);
 	EXPECT_EQ(NULL, attr.pd);
 }
@@ -216,7 +216,7 @@ TEST_F(qp, srq_with_pd_of_another_context)
 		SKIP(return, "the stock library makes one that no QP of the id can use");
 	other = ASSERT_PTR(ibv_open_device(self->verbs->device));
 	pd = ASSERT_PTR(ibv_alloc_pd(other));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, pd, &attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq(self->id, pd, &attr));
 	EXPECT_EQ(NULL, self->id->srq);
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));
 	EXPECT_EQ(0, ibv_close_device(other));
@@ -239,16 +239,16 @@ TEST_F(qp, init_qp_attr)
 	EXPECT_EQ(IBV_QPS_INIT, attr.qp_state);
 
 	attr.qp_state = IBV_QPS_ERR + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_init_qp_attr(self->id, &attr, &mask)));
+	EXPECT_FAILS(EINVAL, rdma_init_qp_attr(self->id, &attr, &mask));
 	attr.qp_state = IBV_QPS_INIT;
 	ASSERT_EQ(0, rdma_create_id(NULL, &unbound, NULL, RDMA_PS_TCP));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_init_qp_attr(unbound, &attr, &mask)));
+	EXPECT_FAILS(EINVAL, rdma_init_qp_attr(unbound, &attr, &mask));
 	EXPECT_EQ(0, rdma_destroy_id(unbound));
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_init_qp_attr(NULL, &attr, &mask)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_init_qp_attr(self->id, NULL, &mask)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_init_qp_attr(self->id, &attr, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_init_qp_attr(NULL, &attr, &mask));
+	EXPECT_FAILS(EINVAL, rdma_init_qp_attr(self->id, NULL, &mask));
+	EXPECT_FAILS(EINVAL, rdma_init_qp_attr(self->id, &attr, NULL));
 }
 
 TEST(init_qp_attr_of_datagrams)

@@ -218,7 +218,7 @@ TEST(rsockets_and_ids_share_ports)
 	ASSERT_EQ(0, rgetsockname(rs, SA(&addr), &len));
 	ASSERT_NE(0, addr.sin_port);
 	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
-	EXPECT_TRUE(FAILS(EADDRINUSE, rdma_bind_addr(id, SA(&addr))));
+	EXPECT_FAILS(EADDRINUSE, rdma_bind_addr(id, SA(&addr)));
 	EXPECT_EQ(0, rclose(rs));
 	EXPECT_EQ(0, rdma_bind_addr(id, SA(&addr)));
 	EXPECT_EQ(0, rdma_destroy_id(id));
@@ -374,9 +374,9 @@ TEST_F(foreign, other_calls)
 	ASSERT_EQ(0, rdma_create_qp(self->a, NULL, &attr));
 	EXPECT_EQ(0, rdma_init_qp_attr(self->a, &qp_attr, &mask));
 	EXPECT_EQ(IBV_QP_STATE, mask & IBV_QP_STATE);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(self->a)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_get_remote_ece(self->a, &ece)));
-	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(self->a, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_establish(self->a));
+	EXPECT_FAILS(EINVAL, rdma_get_remote_ece(self->a, &ece));
+	EXPECT_FAILS(ECONNREFUSED, rdma_connect(self->a, NULL));
 	EXPECT_EQ(0, lib_join(&thread, &failed));
 	EXPECT_EQ(NULL, failed);
 	rdma_destroy_qp(self->a);

@@ -15,7 +15,6 @@ TEST(connect_and_disconnect)
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct eps e = { .passive_attr = &attr };
 	struct lib_thread t;
-	void *ret;
 
 	ASSERT_EQ(0, eps_up(&e));
 	ASSERT_TRUE(e.a->event && e.p->event);
@@ -38,8 +37,7 @@ TEST(connect_and_disconnect)
 	EXPECT_EQ(0, rdma_disconnect(e.p));
 	ASSERT_TRUE(e.p->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e.p->event->event);
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	ASSERT_TRUE(e.a->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e.a->event->event);
 	EXPECT_EQ(0, eps_down(&e));
@@ -60,13 +58,12 @@ TEST(refused)
 	struct rdma_addrinfo *res;
 	struct eps e = {};
 	struct lib_thread t;
-	void *failed;
 
 	ASSERT_EQ(0, eps_listen(&e));
 	res = ASSERT_PTR(lib_rai(0, ntohs(rdma_get_src_port(e.listener)), RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &attr));
 	ASSERT_EQ(0, lib_start(&t, refuse, &e));
-	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(e.a, NULL)));
+	EXPECT_FAILS(ECONNREFUSED, rdma_connect(e.a, NULL));
 	ASSERT_TRUE(e.a->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_REJECTED, e.a->event->event);
 	if (!lib_iwarp(e.a->verbs)) {
@@ -74,8 +71,7 @@ TEST(refused)
 		ASSERT_TRUE(e.a->event->param.conn.private_data != NULL);
 		EXPECT_EQ(0, memcmp(e.a->event->param.conn.private_data, "no", 3));
 	}
-	ASSERT_EQ(0, lib_join(&t, &failed));
-	EXPECT_EQ(NULL, failed);
+	EXPECT_RETURNS(NULL, &t);
 
 	/* Nobody is there */
 	rdma_destroy_ep(e.a);
@@ -85,7 +81,7 @@ TEST(refused)
 	e.listener = NULL;
 	attr = lib_qp_attr();
 	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &attr));
-	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(e.a, NULL)));
+	EXPECT_FAILS(ECONNREFUSED, rdma_connect(e.a, NULL));
 	rdma_freeaddrinfo(res);
 	EXPECT_EQ(0, eps_down(&e));
 }
@@ -107,7 +103,6 @@ TEST(without_endpoints)
 	struct sockaddr_in sin = lib_addr(0);
 	struct lib_thread t;
 	struct eps e = {};
-	void *failed;
 
 	ASSERT_EQ(0, rdma_create_id(NULL, &e.listener, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_bind_addr(e.listener, SA(&sin)));
@@ -119,8 +114,7 @@ TEST(without_endpoints)
 	ASSERT_EQ(0, rdma_resolve_route(e.a, 2000));
 	ASSERT_EQ(0, pair_qp(e.a));
 	ASSERT_EQ(0, rdma_connect(e.a, NULL));
-	ASSERT_EQ(0, lib_join(&t, &failed));
-	EXPECT_EQ(NULL, failed);
+	EXPECT_RETURNS(NULL, &t);
 	EXPECT_QPS(IBV_QPS_RTS, e.a->qp);
 	EXPECT_QPS(IBV_QPS_RTS, e.p->qp);
 	EXPECT_EQ(0, eps_down(&e));
@@ -230,14 +224,14 @@ TEST(establish_misuse)
 	struct pair p = {};
 
 	ASSERT_EQ(0, pair_up(&p));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p.a)));	/* has a QP */
+	EXPECT_FAILS(EINVAL, rdma_establish(p.a));	/* has a QP */
 	EXPECT_EQ(0, pair_down(&p));
 	ASSERT_EQ(0, pair_listen(&p));
 	ASSERT_EQ(0, pair_resolve(&p));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p.a)));	/* no response */
+	EXPECT_FAILS(EINVAL, rdma_establish(p.a));	/* no response */
 	EXPECT_EQ(0, pair_down(&p));
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_establish(NULL)));
+		EXPECT_FAILS(EINVAL, rdma_establish(NULL));
 }
 
 /* ------------------------------------------------------------------ */

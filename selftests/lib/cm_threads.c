@@ -236,15 +236,13 @@ static void *poll_shared(void *arg)
 TEST_F(shared, posters_and_pollers)
 {
 	struct lib_thread pollers[POLLERS];
-	void *failed;
 	int i;
 
 	for (i = 0; i < POLLERS; i++)
 		ASSERT_EQ(0, lib_start(&pollers[i], poll_shared, self));
 	EXPECT_EQ(NULL, in_threads(post_line, self->lines, sizeof(self->lines[0])));
 	for (i = 0; i < POLLERS; i++) {
-		ASSERT_EQ(0, lib_join(&pollers[i], &failed));
-		EXPECT_EQ(NULL, failed);
+		EXPECT_RETURNS(NULL, &pollers[i]);
 	}
 	EXPECT_EQ(2 * MESSAGES * THREADS, self->completions);
 	EXPECT_EQ(0, self->failures);
@@ -304,7 +302,6 @@ TEST(threads_serve_one_channel)
 	struct lib_thread t[2];
 	struct pair p = {};
 	struct rdma_cm_id *clients[CLIENTS];
-	void *failed;
 	int i;
 
 	ASSERT_EQ(0, pair_listen(&p));
@@ -324,8 +321,7 @@ TEST(threads_serve_one_channel)
 	for (i = 0; i < CLIENTS; i++)
 		EXPECT_EQ(0, rdma_disconnect(clients[i]));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, lib_join(&t[i], &failed));
-		EXPECT_EQ(NULL, failed);
+		EXPECT_RETURNS(NULL, &t[i]);
 	}
 	EXPECT_EQ(CLIENTS, server.established);
 	/* Their DISCONNECTED events go with them. */

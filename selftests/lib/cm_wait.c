@@ -90,8 +90,7 @@ TEST(get_request_is_interrupted)
 	ASSERT_EQ(0, eps_listen(&e));
 	c.id = e.listener;
 	handle(0);
-	ASSERT_EQ(0, lib_start(&t, get_request, &c));
-	ASSERT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, get_request, &c);
 	pthread_kill(t.thread, SIGUSR1);
 	ASSERT_EQ(0, lib_join(&t, NULL));
 	EXPECT_EQ(-1, c.ret);
@@ -111,8 +110,7 @@ TEST(get_request_goes_on)
 	ASSERT_EQ(0, eps_listen(&e));
 	c.id = e.listener;
 	handle(SA_RESTART);
-	ASSERT_EQ(0, lib_start(&t, get_request, &c));
-	ASSERT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, get_request, &c);
 	pthread_kill(t.thread, SIGUSR1);
 	EXPECT_TRUE(lib_still_blocked(&t));
 	EXPECT_EQ(1, signals);
@@ -138,7 +136,7 @@ TEST(get_request_does_not_block)
 
 	ASSERT_EQ(0, eps_listen(&e));
 	ASSERT_EQ(0, fcntl(e.listener->channel->fd, F_SETFL, O_NONBLOCK));
-	EXPECT_TRUE(FAILS(EAGAIN, rdma_get_request(e.listener, &id)));
+	EXPECT_FAILS(EAGAIN, rdma_get_request(e.listener, &id));
 	ASSERT_EQ(0, fcntl(e.listener->channel->fd, F_SETFL, 0));
 	EXPECT_EQ(0, eps_up(&e));
 	EXPECT_EQ(0, eps_down(&e));
@@ -158,8 +156,7 @@ TEST(connect_is_interrupted)
 	if (lib_iwarp(c.id->verbs))
 		SKIP(return, "siw's connect is one with the peer's answer");
 	handle(0);
-	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
-	ASSERT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, do_connect, &c);
 	pthread_kill(t.thread, SIGUSR1);
 	ASSERT_EQ(0, lib_join(&t, NULL));
 	EXPECT_EQ(-1, c.ret);
@@ -188,8 +185,7 @@ TEST(connect_goes_on)
 	ASSERT_EQ(0, eps_listen(&e));
 	c.id = ASSERT_PTR(new_ep(&e));
 	handle(SA_RESTART);
-	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
-	ASSERT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, do_connect, &c);
 	pthread_kill(t.thread, SIGUSR1);
 	EXPECT_TRUE(lib_still_blocked(&t));
 	EXPECT_EQ(1, signals);
@@ -213,7 +209,7 @@ TEST(connect_does_not_block)
 	ASSERT_EQ(0, eps_listen(&e));
 	e.a = ASSERT_PTR(new_ep(&e));
 	ASSERT_EQ(0, fcntl(e.a->channel->fd, F_SETFL, O_NONBLOCK));
-	EXPECT_TRUE(FAILS(EAGAIN, rdma_connect(e.a, NULL)));
+	EXPECT_FAILS(EAGAIN, rdma_connect(e.a, NULL));
 	passive.id = e.listener;
 	ASSERT_EQ(0, lib_start(&t, do_accept, &passive));
 	EXPECT_EQ(0, lib_event(e.a->channel, RDMA_CM_EVENT_ESTABLISHED));
@@ -229,17 +225,13 @@ TEST(cancel_connect)
 	struct eps e = { .passive_attr = &attr };
 	struct lib_thread t;
 	struct call c = {};
-	void *ret;
 
 	if (is_stock())
 		SKIP(return, "what librdmacm holds then is its own business");
 	ASSERT_EQ(0, eps_listen(&e));
 	c.id = ASSERT_PTR(new_ep(&e));
-	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
-	ASSERT_TRUE(lib_still_blocked(&t));
-	ASSERT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(PTHREAD_CANCELED, ret);
+	START_BLOCKED(&t, do_connect, &c);
+	EXPECT_CANCELLED(&t);
 	ASSERT_EQ(0, rdma_get_request(e.listener, &e.p));
 	/* No event of it is missing: this would wait for that. */
 	rdma_destroy_ep(c.id);
@@ -329,8 +321,7 @@ TEST(destroy_waits)
 	ASSERT_EQ(0, ibv_modify_qp(e.a->qp, &(struct ibv_qp_attr) {
 		.qp_state = IBV_QPS_ERR }, IBV_QP_STATE));
 	ASSERT_EQ(0, ibv_get_cq_event(channel, &cq, &context));
-	ASSERT_EQ(0, lib_start(&t, destroy, e.a));
-	ASSERT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, destroy, e.a);
 	/* Who has it may ask for the next one first. */
 	EXPECT_LE(0, fcntl(fd, F_GETFD));
 	ibv_ack_cq_events(cq, 1);

@@ -178,8 +178,8 @@ TEST_F(cq, ibv_create_cq_S07_vectors_are_those_of_the_context)
 		cq = ASSERT_PTR(ibv_create_cq(c, 1, NULL, NULL, i));
 		EXPECT_EQ(0, ibv_destroy_cq(cq));
 	}
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, c->num_comp_vectors)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, -1)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, c->num_comp_vectors));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, -1));
 }
 
 TEST_F(cq, ibv_create_cq_S08_destroyed_cq_lets_go_of_its_channel)
@@ -199,11 +199,11 @@ TEST_F(cq, ibv_create_cq_S09_success_is_a_pointer_and_failure_null)
 
 	self->cq = ibv_create_cq(c, 4, NULL, NULL, 0);
 	EXPECT_TRUE(self->cq != NULL);
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, self->dev.max_cqe + 1, NULL, NULL, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 0, NULL, NULL, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, -1, NULL, NULL, 0)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, self->dev.max_cqe + 1, NULL, NULL, 0));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, 0, NULL, NULL, 0));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, -1, NULL, NULL, 0));
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(NULL, 1, NULL, NULL, 0)));
+		EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(NULL, 1, NULL, NULL, 0));
 }
 
 TEST_F(cq, ibv_create_cq_S10_destroying_returns_0_or_the_errno)

@@ -102,10 +102,10 @@ TEST_F(srq, ibv_create_srq_ex_S06_context_is_in_the_srq)
 TEST_F(srq, ibv_create_srq_ex_S07_attributes_over_the_device_limits_are_refused)
 {
 	self->attr.attr.max_wr = self->dev.max_srq_wr + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq_ex(self->context, &self->attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_srq_ex(self->context, &self->attr));
 	self->attr.attr.max_wr = 1;
 	self->attr.attr.max_sge = self->dev.max_srq_sge + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq_ex(self->context, &self->attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_srq_ex(self->context, &self->attr));
 	self->attr.attr.max_sge = 1;
 	EXPECT_TRUE(create(self));
 }

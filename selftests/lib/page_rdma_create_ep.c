@@ -130,8 +130,8 @@ TEST_F(ep, rdma_create_ep_S09_failure_sets_errno)
 	EXPECT_TRUE(errno == ETIMEDOUT || errno == EHOSTUNREACH);
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_ep(NULL, NULL, NULL, NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_ep(&id, NULL, NULL, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_create_ep(NULL, NULL, NULL, NULL));
+	EXPECT_FAILS(EINVAL, rdma_create_ep(&id, NULL, NULL, NULL));
 	rdma_destroy_ep(NULL);
 }
 
@@ -255,9 +255,8 @@ TEST_F(ep, rdma_create_ep_S15_active_id_is_resolved)
 	ASSERT_TRUE(self->id->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_ROUTE_RESOLVED, self->id->event->event);
 	EXPECT_EQ(self->id, self->id->event->id);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, self->active->ai_dst_addr,
-						    2000)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 2000)));
+	EXPECT_FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, self->active->ai_dst_addr, 2000));
+	EXPECT_FAILS(EINVAL, rdma_resolve_route(self->id, 2000));
 }
 
 /* Saved: no QP is made of them, and the program's may change. */
@@ -360,7 +359,7 @@ TEST_F(ep, rdma_create_ep_S18_passive_id_listens)
 {
 	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, &self->attr));
 	EXPECT_EQ(0, rdma_listen(self->id, 0));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_listen(self->id, 0)));
+	EXPECT_FAILS(EINVAL, rdma_listen(self->id, 0));
 }
 
 TEST_F(ep, rdma_create_ep_S19_passive_id_is_bound)
@@ -371,7 +370,7 @@ TEST_F(ep, rdma_create_ep_S19_passive_id_is_bound)
 	EXPECT_TRUE(self->id->verbs != NULL);
 	EXPECT_NE(0, rdma_get_src_port(self->id));
 	EXPECT_EQ(sin.sin_addr.s_addr, self->id->route.addr.src_sin.sin_addr.s_addr);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sin))));
+	EXPECT_FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sin)));
 }
 
 static void look_at_request(struct eps *e)
@@ -416,7 +415,6 @@ TEST_F(conn, rdma_create_ep_S21_id_is_synchronous)
 {
 	struct eps *e = &self->e;
 	struct lib_thread t;
-	void *ret;
 	int fd;
 
 	ASSERT_EQ(0, eps_up(e));
@@ -426,8 +424,7 @@ TEST_F(conn, rdma_create_ep_S21_id_is_synchronous)
 	EXPECT_FALSE(lib_readable(fd, 0));
 	ASSERT_EQ(0, lib_start(&t, disconnect, e->a));
 	EXPECT_EQ(0, rdma_disconnect(e->p));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	ASSERT_TRUE(e->a->event && e->p->event);
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e->a->event->event);
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e->p->event->event);

@@ -131,11 +131,11 @@ TEST_F(qp, rdma_create_qp_S08_failure_sets_errno)
 	EXPECT_NE(0, errno);
 	self->attr = lib_qp_attr();
 	ASSERT_EQ(0, rdma_create_qp(self->other, NULL, &self->attr));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->other, NULL, &self->attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_qp(self->other, NULL, &self->attr));
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(NULL, NULL, &self->attr)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->id, NULL, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_create_qp(NULL, NULL, &self->attr));
+	EXPECT_FAILS(EINVAL, rdma_create_qp(self->id, NULL, NULL));
 }
 
 TEST_F(qp, rdma_create_qp_S09_unbound_id_is_refused)
@@ -145,8 +145,8 @@ TEST_F(qp, rdma_create_qp_S09_unbound_id_is_refused)
 	if (is_stock())
 		SKIP(return, "librdmacm crashes on an unbound id");
 	ASSERT_EQ(0, rdma_create_id(NULL, &unbound, NULL, RDMA_PS_TCP));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(unbound, NULL, &self->attr)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(unbound, self->pd, &self->attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_qp(unbound, NULL, &self->attr));
+	EXPECT_FAILS(EINVAL, rdma_create_qp(unbound, self->pd, &self->attr));
 	EXPECT_EQ(0, rdma_destroy_id(unbound));
 }
 
@@ -158,7 +158,7 @@ TEST_F(qp, rdma_create_qp_S09_pd_of_another_context_is_refused)
 
 	ASSERT_TRUE(other && other != self->verbs);
 	pd = ASSERT_PTR(ibv_alloc_pd(other));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->id, pd, &self->attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_qp(self->id, pd, &self->attr));
 	EXPECT_TRUE(!self->id->qp && !self->id->send_cq && !self->id->recv_cq);
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));
 	EXPECT_EQ(0, ibv_close_device(other));
@@ -432,7 +432,7 @@ TEST_F(qp, rdma_create_qp_S20_second_qp_of_an_id_is_refused)
 
 	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
 	qp = self->id->qp;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_qp(self->id, NULL, &self->attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_qp(self->id, NULL, &self->attr));
 	EXPECT_EQ(qp, self->id->qp);
 
 	/* Another in its place */

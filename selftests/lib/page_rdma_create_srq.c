@@ -128,8 +128,8 @@ TEST_F(srq, rdma_create_srq_S08_failure_sets_errno)
 	EXPECT_NE(0, errno);
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(NULL, NULL, &self->attr)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, NULL, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq(NULL, NULL, &self->attr));
+	EXPECT_FAILS(EINVAL, rdma_create_srq(self->id, NULL, NULL));
 }
 
 TEST_F(srq, rdma_create_srq_S09_unbound_id_is_refused)
@@ -139,7 +139,7 @@ TEST_F(srq, rdma_create_srq_S09_unbound_id_is_refused)
 	if (is_stock())
 		SKIP(return, "librdmacm crashes on an unbound id");
 	ASSERT_EQ(0, rdma_create_id(NULL, &unbound, NULL, RDMA_PS_TCP));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(unbound, NULL, &self->attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq(unbound, NULL, &self->attr));
 	EXPECT_EQ(0, rdma_destroy_id(unbound));
 }
 
@@ -156,7 +156,7 @@ TEST_F(srq, rdma_create_srq_S09_pd_of_another_context_is_refused)
 		EXPECT_EQ(other, self->id->srq->context);
 		rdma_destroy_srq(self->id);
 	} else {
-		EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, pd, &self->attr)));
+		EXPECT_FAILS(EINVAL, rdma_create_srq(self->id, pd, &self->attr));
 		EXPECT_TRUE(!self->id->srq);
 	}
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));
@@ -240,7 +240,7 @@ TEST_F(srq, rdma_create_srq_S18_second_srq_of_an_id_is_refused)
 		EXPECT_EQ(0, ibv_destroy_srq(srq));
 		return;
 	}
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, NULL, &self->attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq(self->id, NULL, &self->attr));
 	EXPECT_EQ(srq, self->id->srq);
 
 	/* Another in its place */

@@ -180,7 +180,7 @@ TEST_F(id, rdma_create_srq_S18_second_xrc_srq_of_an_id_is_refused)
 	ASSERT_EQ(0, rdma_create_srq(self->id, NULL, &self->attr));
 	srq = self->id->srq;
 	cq = self->id->recv_cq;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, NULL, &self->attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq(self->id, NULL, &self->attr));
 	EXPECT_EQ(srq, self->id->srq);
 	EXPECT_EQ(cq, self->id->recv_cq);
 }

@@ -39,14 +39,14 @@ TEST_F(cq, channel)
 	EXPECT_EQ(1, ch->refcnt);
 	EXPECT_EQ(EBUSY, ibv_destroy_comp_channel(ch));
 	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_NONBLOCK));
-	EXPECT_TRUE(FAILS(EAGAIN, ibv_get_cq_event(ch, &got, &context)));
+	EXPECT_FAILS(EAGAIN, ibv_get_cq_event(ch, &got, &context));
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
 	EXPECT_EQ(0, ch->refcnt);
 	EXPECT_EQ(0, ibv_destroy_comp_channel(ch));
 	EXPECT_EQ(-1, fcntl(fd, F_GETFD));
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_comp_channel(NULL)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_comp_channel(NULL));
 	EXPECT_EQ(EINVAL, ibv_destroy_comp_channel(NULL));
 }
 
@@ -143,7 +143,7 @@ TEST_F(comp, notify_once)
 
 	/* The channel may be nonblocking */
 	ASSERT_EQ(0, fcntl(self->ch->fd, F_SETFL, O_NONBLOCK));
-	EXPECT_TRUE(FAILS(EAGAIN, ibv_get_cq_event(self->ch, &cq, &context)));
+	EXPECT_FAILS(EAGAIN, ibv_get_cq_event(self->ch, &cq, &context));
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
 	ASSERT_EQ(0, complete(self, 0));
 	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
@@ -235,7 +235,7 @@ TEST_F(comp, no_wakeup_is_lost)
 	struct ibv_wc wc;
 	struct ibv_cq *cq;
 	int got, posted, events = 0;
-	void *context, *ret;
+	void *context;
 
 	for (posted = 0; posted < RECVS; posted++)
 		ASSERT_EQ(0, rdma_post_recv(self->id, NULL, self->buf, 64, self->mr));
@@ -266,8 +266,7 @@ TEST_F(comp, no_wakeup_is_lost)
 		events++;
 	}
 	ibv_ack_cq_events(self->cq, events);	/* all at once */
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 }
 
 static void *wait_for_event(void *arg)
@@ -284,20 +283,14 @@ static void *wait_for_event(void *arg)
 TEST_F(comp, thread_blocks_and_can_be_cancelled)
 {
 	struct lib_thread t;
-	void *ret;
 
-	ASSERT_EQ(0, lib_start(&t, wait_for_event, self->ch));
-	EXPECT_TRUE(lib_still_blocked(&t));
-	ASSERT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(PTHREAD_CANCELED, ret);
+	START_BLOCKED(&t, wait_for_event, self->ch);
+	EXPECT_CANCELLED(&t);
 
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
-	ASSERT_EQ(0, lib_start(&t, wait_for_event, self->ch));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, wait_for_event, self->ch);
 	ASSERT_EQ(0, complete(self, 0));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 }
 
 static void *destroy_cq(void *cq)
@@ -311,7 +304,7 @@ TEST_F(comp, destroy_waits_for_acks)
 	struct rdma_cm_id *id = self->id;
 	struct ibv_cq *cq;
 	struct lib_thread t;
-	void *context, *ret;
+	void *context;
 
 	if (is_libsiw(id->verbs))
 		SKIP(return, "libsiw takes a CQ in use apart");
@@ -323,11 +316,9 @@ TEST_F(comp, destroy_waits_for_acks)
 	/* By hand what rdma_destroy_qp() does */
 	EXPECT_EQ(0, ibv_destroy_qp(id->qp));
 	id->qp = NULL;
-	ASSERT_EQ(0, lib_start(&t, destroy_cq, cq));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, destroy_cq, cq);
 	ibv_ack_cq_events(cq, 1);
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	EXPECT_EQ(0, self->ch->refcnt);
 	EXPECT_EQ(0, ibv_destroy_comp_channel(self->ch));
 	EXPECT_EQ(0, ibv_destroy_cq(id->send_cq));

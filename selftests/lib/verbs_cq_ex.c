@@ -147,33 +147,33 @@ TEST_F(cqx, create_errors)
 	for (i = 0; i < sizeof(hardware) / sizeof(hardware[0]); i++) {
 		attr = cq_attr(self);
 		attr.wc_flags |= hardware[i];
-		EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
+		EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr));
 	}
 	attr = cq_attr(self);
 	attr.cqe = dev.max_cqe + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr));
 	attr.cqe = 0;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr));
 	attr = cq_attr(self);
 	attr.comp_vector = self->context->num_comp_vectors;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr));
 	attr.comp_vector = ~0U;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr));
 	attr = cq_attr(self);
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr));
 	attr = cq_attr(self);
 	attr.comp_mask = 1U << 7;
 	EXPECT_TRUE(!ibv_create_cq_ex(self->context, &attr));
 	EXPECT_EQ(1, self->ch->refcnt);
 	if (is_stock())	/* leaves errno alone, ignores flags, crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr));
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	attr.flags = 1U << 9;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, NULL)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, NULL));
 }
 
 TEST_F(cqx, fields)
@@ -416,17 +416,14 @@ static void *poll_one(void *arg)
 TEST_F(cqx, iteration_keeps_others_out)
 {
 	struct lib_thread t;
-	void *ret;
 
 	ASSERT_EQ(0, complete(self, 3));
 	ASSERT_EQ(0, start(self));
-	ASSERT_EQ(0, lib_start(&t, poll_one, self->cq));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, poll_one, self->cq);
 	ASSERT_EQ(0, ibv_next_poll(self->ex));
 	EXPECT_EQ(2, self->ex->wr_id);
 	ibv_end_poll(self->ex);
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(3, (long)ret);
+	EXPECT_RETURNS(3, &t);
 }
 
 #define MANY 96

@@ -239,14 +239,13 @@ TEST_F(two, do_not_mix)
 		SKIP(return, "undefined with the stock libraries");
 	ASSERT_STREQ("", make(&self->stock) ?: "");
 	ASSERT_STREQ("", make(&self->own) ?: "");
-	EXPECT_TRUE(FAILS_NULL(EBADF, ibv_create_cq(self->own.context, 1, NULL,
-						    self->stock.channel, 0)));
+	EXPECT_FAILS_NULL(EBADF, ibv_create_cq(self->own.context, 1, NULL, self->stock.channel, 0));
 	attr.send_cq = self->own.cq;
 	attr.recv_cq = self->stock.cq;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->own.pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->own.pd, &attr));
 	attr.recv_cq = self->own.cq;
 	attr.srq = self->stock.srq;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->own.pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->own.pd, &attr));
 	ASSERT_STREQ("", destroy(&self->stock) ?: "");
 	ASSERT_STREQ("", destroy(&self->own) ?: "");
 }

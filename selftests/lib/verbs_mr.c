@@ -64,7 +64,7 @@ TEST(seterrno)
 	errno = 0;
 	EXPECT_EQ(0, rdma_seterrno(0));
 	EXPECT_EQ(0, errno);
-	EXPECT_TRUE(FAILS(EIO, rdma_seterrno(EIO)));
+	EXPECT_FAILS(EIO, rdma_seterrno(EIO));
 }
 
 FIXTURE(mr) {
@@ -104,7 +104,7 @@ TEST_F(mr, pd)
 	EXPECT_EQ(0, ibv_dealloc_pd(other));
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_alloc_pd(NULL)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_alloc_pd(NULL));
 	EXPECT_EQ(EINVAL, ibv_dealloc_pd(NULL));
 }
 
@@ -160,9 +160,8 @@ TEST_F(mr, variable_access)
 	/* At an address that is not the memory's. siw would not translate it. */
 	if (lib_iwarp(self->context)) {
 		if (!is_stock())
-			EXPECT_TRUE(FAILS_NULL(EINVAL,
-					       ibv_reg_mr_iova(self->pd, self->buf, self->len,
-							       0x10000, access)));
+			EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr_iova(self->pd, self->buf, self->len,
+								  0x10000, access));
 		return;
 	}
 	mr = __ibv_reg_mr_iova(self->pd, self->buf, self->len, 0x10000, access, 0);
@@ -185,25 +184,21 @@ TEST_F(mr, read_only_memory)
 	mr = ibv_reg_mr(self->pd, self->buf, 100, 0);
 	ASSERT_TRUE(is_mr(mr, self, self->buf, 100));
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
-	EXPECT_TRUE(FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 100,
-						  IBV_ACCESS_LOCAL_WRITE)));
+	EXPECT_FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_LOCAL_WRITE));
 }
 
 TEST_F(mr, errors)
 {
 	ASSERT_EQ(0, munmap(self->buf + 8192, 8192));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100,
-						  IBV_ACCESS_REMOTE_WRITE)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100,
-						  IBV_ACCESS_REMOTE_ATOMIC)));
-	EXPECT_TRUE(FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 8193,
-						  IBV_ACCESS_LOCAL_WRITE)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_REMOTE_WRITE));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_REMOTE_ATOMIC));
+	EXPECT_FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 8193, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_TRUE(!ibv_reg_mr(self->pd, self->buf, 100, 1 << 19));
 	/* Around the end of the address space */
 	EXPECT_TRUE(!ibv_reg_mr(self->pd, (void *)-4096UL, 8192, 0));
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_mr(NULL, self->buf, 1, 0)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr(NULL, self->buf, 1, 0));
 	EXPECT_EQ(EINVAL, ibv_dereg_mr(NULL));
 }
 
@@ -224,8 +219,8 @@ TEST_F(mr, large_region_without_memory)
 	/* As far as siw counts */
 	if (!is_libsiw(self->context))
 		for (; size <= (size_t)1 << 42; size <<= 2)
-			EXPECT_TRUE(FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, hole, size,
-								  IBV_ACCESS_LOCAL_WRITE)));
+			EXPECT_FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, hole, size,
+							     IBV_ACCESS_LOCAL_WRITE));
 	/* The last page ends at 0: siw itself does not look. */
 	errno = 0;
 	EXPECT_TRUE(!ibv_reg_mr(self->pd, (void *)-4096UL, 100, 0));

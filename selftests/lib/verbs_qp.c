@@ -96,16 +96,16 @@ TEST_F(qp, create_errors)
 	struct ibv_qp_init_attr attr = self->attr;
 
 	attr.cap.max_send_wr = self->dev.max_qp_wr + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr));
 	attr = self->attr;
 	attr.cap.max_recv_wr = self->dev.max_qp_wr + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr));
 	attr = self->attr;
 	attr.cap.max_send_sge = self->dev.max_sge + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr));
 	attr = self->attr;
 	attr.cap.max_inline_data = 1 << 20;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr));
 	attr = self->attr;
 	attr.qp_type = 99;
 	EXPECT_TRUE(!ibv_create_qp(self->pd, &attr));
@@ -114,9 +114,9 @@ TEST_F(qp, create_errors)
 	attr.recv_cq = NULL;
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(NULL, &attr)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->pd, NULL)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(NULL, &attr));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->pd, NULL));
 	EXPECT_EQ(EINVAL, ibv_destroy_qp(NULL));
 	EXPECT_EQ(EINVAL, ibv_modify_qp(NULL, NULL, 0));
 }

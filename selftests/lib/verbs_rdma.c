@@ -233,10 +233,10 @@ TEST_F(rdma, errors)
 
 	if (is_libsiw(self->a->verbs))
 		SKIP(return, "libsiw checks less, and has errnos of its own");
-	EXPECT_TRUE(FAILS(EINVAL, rdma_post_sendv(self->a, NULL, sge, 64, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_post_recvv(self->b, NULL, sge, 64)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_post_readv(self->a, NULL, sge, 64, 0, 0, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_post_writev(self->a, NULL, sge, 64, 0, 0, 0)));
+	EXPECT_FAILS(EINVAL, rdma_post_sendv(self->a, NULL, sge, 64, 0));
+	EXPECT_FAILS(EINVAL, rdma_post_recvv(self->b, NULL, sge, 64));
+	EXPECT_FAILS(EINVAL, rdma_post_readv(self->a, NULL, sge, 64, 0, 0, 0));
+	EXPECT_FAILS(EINVAL, rdma_post_writev(self->a, NULL, sge, 64, 0, 0, 0));
 }
 
 static void *get_recv_comp(void *arg)
@@ -251,24 +251,18 @@ static void *get_recv_comp(void *arg)
 TEST_F(rdma, get_comp_blocks)
 {
 	struct lib_thread t;
-	void *ret;
 	int i;
 
 	for (i = 1; i < 4; i++) {
 		ASSERT_EQ(0, rdma_post_recv(self->b, (void *)(long)i, self->in, 64, self->in_mr));
-		ASSERT_EQ(0, lib_start(&t, get_recv_comp, self->b));
-		EXPECT_TRUE(lib_still_blocked(&t));
+		START_BLOCKED(&t, get_recv_comp, self->b);
 		ASSERT_EQ(0, rdma_post_send(self->a, (void *)7, self->out, 64, self->out_mr, 0));
-		ASSERT_EQ(0, lib_join(&t, &ret));
-		EXPECT_EQ(i, (long)ret);
+		EXPECT_RETURNS(i, &t);
 		EXPECT_EQ(0, sent(self, 7, IBV_WC_SEND));
 	}
 	/* Blocked in ibv_get_cq_event(), where threads can be cancelled */
-	ASSERT_EQ(0, lib_start(&t, get_recv_comp, self->b));
-	EXPECT_TRUE(lib_still_blocked(&t));
-	ASSERT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(PTHREAD_CANCELED, ret);
+	START_BLOCKED(&t, get_recv_comp, self->b);
+	EXPECT_CANCELLED(&t);
 }
 
 TEST_HARNESS_MAIN

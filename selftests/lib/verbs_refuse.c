@@ -35,7 +35,7 @@ FIXTURE_TEARDOWN(refuse)
 	EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
 }
 
-#define NOT_MADE(_call)	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, _call))
+#define NOT_MADE(_call)	EXPECT_FAILS_NULL(EOPNOTSUPP, _call)
 #define NOT_DONE(_call)	EXPECT_EQ(EOPNOTSUPP, _call)
 
 /* Memory of other kinds */

@@ -86,14 +86,14 @@ TEST_F(srq, create_and_query)
 	}
 
 	attr.attr.max_wr = self->dev.max_srq_wr + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_srq(self->pd, &attr));
 	attr.attr.max_wr = 1;
 	attr.attr.max_sge = self->dev.max_srq_sge + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_srq(self->pd, &attr));
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq(NULL, &attr)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_srq(self->pd, NULL)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_srq(NULL, &attr));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_srq(self->pd, NULL));
 	EXPECT_EQ(EINVAL, ibv_query_srq(NULL, &got));
 	EXPECT_EQ(EINVAL, ibv_destroy_srq(NULL));
 }
@@ -117,7 +117,7 @@ TEST_F(srq, basic_srq_has_no_cq)
 			SKIP(return, "this version's provider does not look at that");
 		}
 	}
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_srq_ex(self->context, &attr)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_srq_ex(self->context, &attr));
 }
 
 /* P0: ibv_modify_srq */
@@ -198,7 +198,6 @@ TEST_F(srq, limit_event)
 	struct ibv_srq *srq;
 	struct ibv_mr *mr;
 	struct ibv_wc wc;
-	void *ret;
 	int i;
 
 	ASSERT_EQ(0, pair_client(&p));
@@ -227,11 +226,9 @@ TEST_F(srq, limit_event)
 	EXPECT_EQ(srq, event.element.srq);
 
 	rdma_destroy_qp(p.p);
-	ASSERT_EQ(0, lib_start(&t, destroy_srq, srq));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, destroy_srq, srq);
 	ibv_ack_async_event(&event);
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	p.p->srq = NULL;
 	EXPECT_EQ(0, rdma_dereg_mr(mr));
 	EXPECT_EQ(0, pair_down(&p));

@@ -788,20 +788,17 @@ static void *send_two(void *arg)
 TEST_F(wr, start_keeps_others_out)
 {
 	struct lib_thread t;
-	void *ret;
 	int i;
 
 	ASSERT_EQ(0, receive(self, 4));
 	ibv_wr_start(self->a);
 	set_id(self, 11, IBV_SEND_SIGNALED);
 	ibv_wr_send(self->a);
-	ASSERT_EQ(0, lib_start(&t, send_two, self));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, send_two, self);
 	set_id(self, 12, IBV_SEND_SIGNALED);
 	ibv_wr_send(self->a);
 	EXPECT_EQ(0, ibv_wr_complete(self->a));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	for (i = 0; i < 4; i++)
 		EXPECT_TRUE(completed(self->acq, i < 2 ? 11 + i : 19 + i, IBV_WC_SEND));
 }
@@ -824,7 +821,6 @@ TEST_F(wr, many_threads)
 {
 	struct lib_thread t[2];
 	struct ibv_wc wc;
-	void *ret;
 	int i;
 
 	/* Never more than there are receives for: that ends iWARP's connection. */
@@ -840,8 +836,7 @@ TEST_F(wr, many_threads)
 		sem_post(&self->window);
 	}
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, lib_join(&t[i], &ret));
-		EXPECT_EQ(0, (long)ret);
+		EXPECT_RETURNS(0, &t[i]);
 	}
 }
 

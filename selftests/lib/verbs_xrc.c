@@ -77,20 +77,20 @@ TEST_F(xrc, domains)
 	struct ibv_context *other;
 	struct ibv_xrcd *a, *b;
 
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr));
 	attr.comp_mask = IBV_XRCD_INIT_ATTR_FD;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr));
 	attr.comp_mask = FD_AND_OFLAGS | IBV_XRCD_INIT_ATTR_RESERVED;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_open_xrcd(self->context, &attr)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, NULL)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_open_xrcd(self->context, &attr));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, NULL));
 	a = ASSERT_PTR(lib_open_xrcd(self->context, -1, O_CREAT));
 	EXPECT_EQ(self->context, a->context);
 	EXPECT_EQ(0, ibv_close_xrcd(a));
 
-	EXPECT_TRUE(FAILS_NULL(EBADF, lib_open_xrcd(self->context, 999, O_CREAT)));
-	EXPECT_TRUE(FAILS_NULL(EAGAIN, lib_open_xrcd(self->context, self->file, 0)));
+	EXPECT_FAILS_NULL(EBADF, lib_open_xrcd(self->context, 999, O_CREAT));
+	EXPECT_FAILS_NULL(EAGAIN, lib_open_xrcd(self->context, self->file, 0));
 	a = ASSERT_PTR(lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL | O_RDWR));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL)));
+	EXPECT_FAILS_NULL(EINVAL, lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL));
 	/* By another context of the device, too */
 	other = ASSERT_PTR(lib_mock_open());
 	b = ASSERT_PTR(lib_open_xrcd(other, self->file, O_RDONLY));
@@ -121,8 +121,8 @@ TEST_F(xrc, objects)
 	struct ibv_srq *srq;
 	uint32_t num = 0;
 
-	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, NULL, self->cq)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, xrcd, NULL)));
+	EXPECT_FAILS_NULL(EINVAL, create_srq(self->context, self->pd, NULL, self->cq));
+	EXPECT_FAILS_NULL(EINVAL, create_srq(self->context, self->pd, xrcd, NULL));
 	srq = ASSERT_PTR(create_srq(self->context, self->pd, xrcd, self->cq));
 	EXPECT_EQ((void *)self->pd, srq->srq_context);
 	EXPECT_EQ(0, ibv_get_srq_num(srq, &num));
@@ -134,8 +134,8 @@ TEST_F(xrc, objects)
 
 	plain.send_cq = self->cq;
 	plain.recv_cq = self->cq;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &plain)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, create_target(self->context, NULL)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &plain));
+	EXPECT_FAILS_NULL(EINVAL, create_target(self->context, NULL));
 	qp = ASSERT_PTR(create_target(self->context, xrcd));
 	EXPECT_EQ(IBV_QPT_XRC_RECV, qp->qp_type);
 	EXPECT_EQ(self->context, qp->context);
@@ -143,13 +143,13 @@ TEST_F(xrc, objects)
 				   IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	open.qp_num = qp->qp_num + 1000;
 	open.xrcd = xrcd;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open));
 	open.qp_num = qp->qp_num;
 	open.comp_mask &= ~IBV_QP_OPEN_ATTR_TYPE;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open));
 	open.comp_mask |= IBV_QP_OPEN_ATTR_TYPE;
 	open.qp_type = IBV_QPT_XRC_SEND;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open));
 	open.qp_type = IBV_QPT_XRC_RECV;
 	again = ASSERT_PTR(ibv_open_qp(self->context, &open));
 	EXPECT_EQ(qp->qp_num, again->qp_num);
@@ -183,7 +183,7 @@ TEST_F(xrc, wr)
 	struct ibv_qp_ex *ex;
 	struct ibv_qp *qp;
 
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_qp_ex(self->context, &attr)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_qp_ex(self->context, &attr));
 	attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE |
 			      IBV_QP_EX_WITH_RDMA_READ;
 	qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &attr));
@@ -401,7 +401,7 @@ TEST_F(xrc, on_id)
 	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
 	EXPECT_TRUE(attr.xrcd && attr.xrcd != xrcd);
 	EXPECT_EQ(id->recv_cq, attr.cq);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(id, &attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq_ex(id, &attr));
 	rdma_destroy_srq(id);
 	EXPECT_TRUE(!id->recv_cq);
 	/* A failure leaves nothing. */
@@ -413,7 +413,7 @@ TEST_F(xrc, on_id)
 	attr.attr.max_wr = 4;
 	attr.attr.max_sge = 100000;
 	attr.cq = NULL;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(id, &attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq_ex(id, &attr));
 	EXPECT_TRUE(!id->srq && !id->recv_cq && !id->recv_cq_channel);
 	EXPECT_EQ(IBV_SRQ_INIT_ATTR_TYPE, attr.comp_mask);
 	EXPECT_EQ(NULL, attr.cq);
