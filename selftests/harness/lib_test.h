@@ -20,6 +20,31 @@
 #define EXPECT_FAILS(_errno, _call)		EXPECT_TRUE(FAILS(_errno, _call))
 #define EXPECT_FAILS_NULL(_errno, _call)	EXPECT_TRUE(FAILS_NULL(_errno, _call))
 
+/* The capacity of a queue is that in its attributes; the stock libraries may grant more. */
+#define EXPECT_GRANTED(_actual, _attribute) do { \
+	if (is_stock()) { \
+		EXPECT_GE(_actual, _attribute); \
+	} else { \
+		EXPECT_EQ(_actual, _attribute); \
+	} \
+} while (0)
+
+/* In a function of a thread, whose result is the step that failed, or NULL. */
+#define STEP(_ok) do { \
+	if (!(_ok)) { \
+		lib_say(__FILE__, __LINE__, "%s: %s", #_ok, strerror(errno)); \
+		return #_ok; \
+	} \
+} while (0)
+
+/* The same for a function that calls such a one. */
+#define ASSERT_STEPS(_call) do { \
+	const char *failed_ = (_call); \
+	ASSERT_EQ(NULL, failed_) { \
+		TH_LOG("%s", failed_); \
+	} \
+} while (0)
+
 /* A thread calls fn(arg), which waits for the test. */
 #define START_BLOCKED(_thread, _fn, _arg) do { \
 	ASSERT_EQ(0, lib_start(_thread, _fn, _arg)); \

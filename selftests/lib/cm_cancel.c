@@ -97,8 +97,7 @@ static void *wait_request(void *arg)
 
 TEST(get_request)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct lib_thread t;
 	int i;
 

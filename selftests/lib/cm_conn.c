@@ -28,6 +28,11 @@ FIXTURE_TEARDOWN(conn)
 	EXPECT_EQ(0, pair_down(&self->p));
 }
 
+static int connect_pair(struct pair *p)
+{
+	return pair_requested(p) ?: pair_accept(p);
+}
+
 static bool is_zero(const char *p, int n)
 {
 	while (n--)
@@ -271,8 +276,7 @@ TEST_F(conn, reject)
 	struct pair *p = &self->p;
 	char data[REJ_LEN + 1] = "not today";
 
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_passive(p));
 	if (!self->iwarp)
 		EXPECT_FAILS(EINVAL, rdma_reject(p->p, data, REJ_LEN + 1));
 	ASSERT_EQ(0, rdma_reject(p->p, data, 9));
@@ -323,8 +327,7 @@ TEST_F(conn, request_destroyed)
 {
 	struct pair *p = &self->p;
 
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_passive(p));
 	EXPECT_EQ(0, rdma_destroy_id(p->p));
 	p->p = NULL;
 	EXPECT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_REJECTED));
@@ -381,8 +384,7 @@ TEST_F(conn, disconnect)
 	struct pair *p = &self->p;
 	struct ibv_wc wc;
 
-	ASSERT_EQ(0, pair_requested(p));
-	ASSERT_EQ(0, pair_accept(p));
+	ASSERT_EQ(0, connect_pair(p));
 	EXPECT_EQ(p->a->pd, p->p->pd);
 	mr = ASSERT_PTR(rdma_reg_msgs(p->a, buf, sizeof(buf)));
 	ASSERT_EQ(0, rdma_post_recv(p->a, (void *)1, buf, 64, mr));
@@ -413,8 +415,7 @@ TEST_F(conn, destroying_the_id_disconnects)
 	struct pair *p = &self->p;
 	struct ibv_qp *qp;
 
-	ASSERT_EQ(0, pair_requested(p));
-	ASSERT_EQ(0, pair_accept(p));
+	ASSERT_EQ(0, connect_pair(p));
 	/* (its automatic CQs stay behind) */
 	qp = p->a->qp;
 	EXPECT_EQ(0, rdma_destroy_id(p->a));
@@ -487,8 +488,7 @@ TEST_F(conn, notify)
 	struct pair *p = &self->p;
 
 	EXPECT_FAILS(EINVAL, rdma_notify(p->a, IBV_EVENT_COMM_EST));
-	ASSERT_EQ(0, pair_requested(p));
-	ASSERT_EQ(0, pair_accept(p));
+	ASSERT_EQ(0, connect_pair(p));
 	if (!self->iwarp) {
 		EXPECT_FAILS(EISCONN, rdma_notify(p->p, IBV_EVENT_COMM_EST));
 		EXPECT_FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_SQ_DRAINED));

@@ -7,13 +7,11 @@
 
 FIXTURE(ep) {
 	struct eps e;
-	struct ibv_qp_init_attr attr;
 };
 
 FIXTURE_SETUP(ep)
 {
-	self->attr = lib_qp_attr();
-	self->e.passive_attr = &self->attr;
+	self->e = eps_with_qps();
 }
 
 FIXTURE_TEARDOWN(ep)
@@ -41,11 +39,10 @@ TEST_F(ep, get_request_blocks)
 
 TEST_F(ep, get_request_of_an_asynchronous_id)
 {
-	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
 	struct rdma_cm_id *id;
 
 	ASSERT_EQ(0, eps_listen(&self->e));
-	ASSERT_TRUE(ch != NULL);
 	ASSERT_EQ(0, rdma_migrate_id(self->e.listener, ch));
 	EXPECT_FAILS(EINVAL, rdma_get_request(self->e.listener, &id));
 	rdma_destroy_ep(self->e.listener);
@@ -58,16 +55,12 @@ TEST_F(ep, get_request_of_an_asynchronous_id)
 /* ai_connect goes before the program's own private data. */
 TEST_F(ep, connect_data_of_the_address)
 {
-	struct rdma_conn_param param = {
-		.private_data = "there",
-		.private_data_len = 5,
-	};
+	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
+	struct rdma_conn_param param = { .private_data = "there", .private_data_len = 5 };
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct eps *e = &self->e;
-	struct rdma_addrinfo *res;
-	struct lib_thread t;
 	struct rdma_cm_event *event;
-	void *ret;
+	struct rdma_addrinfo *res;
 
 	ASSERT_EQ(0, eps_listen(e));
 	res = ASSERT_PTR(lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP));
@@ -77,12 +70,6 @@ TEST_F(ep, connect_data_of_the_address)
 	rdma_freeaddrinfo(res);
 
 	/* Asynchronous, so that no second thread is needed */
-	ASSERT_EQ(0, lib_start(&t, get_request, e->listener));
-	struct rdma_event_channel *ch = rdma_create_event_channel();
-
-	ASSERT_TRUE(ch != NULL);
-	EXPECT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
 	ASSERT_EQ(0, rdma_migrate_id(e->a, ch));
 	ASSERT_EQ(0, rdma_connect(e->a, &param));
 	ASSERT_EQ(0, rdma_get_request(e->listener, &e->p));

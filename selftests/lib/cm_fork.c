@@ -152,14 +152,12 @@ static int parents_ids(void *arg)
 static int parents_verbs(void *arg)
 {
 	struct inherited *in = arg;
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)in->buf, .length = 8, .lkey = in->mr->lkey,
-	};
+	struct ibv_sge sge = { (uintptr_t)in->buf, 8, in->mr->lkey };
 	struct ibv_send_wr send = { .sg_list = &sge, .num_sge = 1 }, *bad_send;
 	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
-	struct ibv_qp_init_attr init = lib_qp_attr();
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_qp *qp = in->pair.a->qp;
+	struct ibv_qp_init_attr init = lib_qp_attr_on(qp->send_cq);
 	struct ibv_device_attr device;
 	struct ibv_async_event async;
 	struct ibv_cq *cq;
@@ -170,8 +168,6 @@ static int parents_verbs(void *arg)
 	CHILD(2, FAILS_NULL(EBADF, ibv_alloc_pd(in->context)));
 	CHILD(3, FAILS_NULL(EBADF, ibv_reg_mr(qp->pd, in->buf, 8, 0)));
 	CHILD(4, FAILS_NULL(EBADF, ibv_create_cq(in->context, 1, NULL, NULL, 0)));
-	init.send_cq = qp->send_cq;
-	init.recv_cq = qp->recv_cq;
 	CHILD(5, FAILS_NULL(EBADF, ibv_create_qp(qp->pd, &init)));
 	CHILD(6, FAILS_NULL(EBADF, ibv_create_comp_channel(in->context)));
 	IS_EBADF(7, ibv_post_send(qp, &send, &bad_send));
@@ -258,21 +254,19 @@ static int own_id(void *arg)
 
 TEST(threads_and_forks)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct lib_thread t[3];
 	int i;
 
 	if (is_stock())
 		SKIP(return, shared);
-	ASSERT_NE(NULL, context);
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, lib_start(&t[i], busy, context));
 	for (i = 0; i < 20; i++)
 		EXPECT_EQ(0, in_child(own_id, NULL));
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 3; i++)
 		EXPECT_RETURNS(NULL, &t[i]);
-	}
 }
 
 TEST_HARNESS_MAIN

@@ -30,14 +30,8 @@ static struct sockaddr_in group(const char *text)
 
 static int post_recv(struct member *m, int i)
 {
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)m->buf + i * (GRH + MSG),
-		.length = GRH + MSG,
-		.lkey = m->mr->lkey,
-	};
-	struct ibv_recv_wr wr = {
-		.wr_id = i, .sg_list = &sge, .num_sge = 1,
-	}, *bad;
+	struct ibv_sge sge = { (uintptr_t)m->buf + i * (GRH + MSG), GRH + MSG, m->mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	return ibv_post_recv(m->id->qp, &wr, &bad);
 }
@@ -95,7 +89,7 @@ static int member_down(struct member *m)
 	return ret;
 }
 
-/* What is needed to send to the group is in the event. */
+/* The event has the address to send to. */
 static int member_joined(struct member *m)
 {
 	struct rdma_cm_event *event = lib_get_event(m->channel, RDMA_CM_EVENT_MULTICAST_JOIN);
@@ -123,9 +117,7 @@ static int join_as(struct member *m, struct sockaddr_in *sin, uint32_t flags, vo
 static int post_to_group(struct member *m, char c)
 {
 	char *msg = m->buf + RECVS * (GRH + MSG);
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)msg, .length = MSG, .lkey = m->mr->lkey,
-	};
+	struct ibv_sge sge = { (uintptr_t)msg, MSG, m->mr->lkey };
 	struct ibv_send_wr wr = {
 		.wr_id = 100, .sg_list = &sge, .num_sge = 1,
 		.opcode = IBV_WR_SEND,
@@ -173,11 +165,8 @@ FIXTURE(mcast) {
 
 FIXTURE_SETUP(mcast)
 {
-	struct ibv_context *context = lib_context();
-
 	self->sin = group("230.5.6.7");
-	ASSERT_NE(NULL, context);
-	if (lib_iwarp(context))
+	if (lib_iwarp(ASSERT_PTR(lib_context())))
 		SKIP_FIXTURE("iWARP has no multicast");
 	ASSERT_EQ(0, member_up(&self->a, RDMA_PS_UDP));
 	ASSERT_EQ(0, member_up(&self->b, RDMA_PS_UDP));
@@ -288,17 +277,13 @@ static void *do_leave(void *arg)
 	return rdma_leave_multicast(m->id, SA(&sin)) ? m : NULL;
 }
 
-struct leaver {
-	struct rdma_cm_id *id;
-	struct sockaddr_in sin;
-};
-
-/* Leaves the group as soon as there is something to leave; 0 or an errno. */
+/* Leaves the group as soon as it has been joined; 0 or an errno. */
 static void *leave_at_once(void *arg)
 {
-	struct leaver *l = arg;
+	struct member *m = arg;
+	struct sockaddr_in sin = group("230.5.6.7");
 
-	while (rdma_leave_multicast(l->id, SA(&l->sin)))
+	while (rdma_leave_multicast(m->id, SA(&sin)))
 		if (errno != EADDRNOTAVAIL)
 			return (void *)(long)errno;
 	return NULL;
@@ -307,15 +292,14 @@ static void *leave_at_once(void *arg)
 /* A thread that leaves waits for the one that is still joining. */
 TEST_F(mcast, leave_while_joining)
 {
-	struct leaver l = { .id = self->a.id, .sin = group("230.1.2.9") };
 	struct lib_thread t;
 	int i;
 
 	if (is_stock())
 		SKIP(return, "librdmacm leaves a group with the handle 0");
 	for (i = 0; i < 50; i++) {
-		ASSERT_EQ(0, lib_start(&t, leave_at_once, &l));
-		ASSERT_EQ(0, rdma_join_multicast(l.id, SA(&l.sin), NULL));
+		ASSERT_EQ(0, lib_start(&t, leave_at_once, &self->a));
+		ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
 		EXPECT_RETURNS(0, &t);
 	}
 }
@@ -469,12 +453,10 @@ TEST_F(mcast, bad_input)
 
 TEST(synchronous)
 {
-	struct sockaddr_in sin = lib_addr(0), mc = group("230.5.6.7");
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_UDP));
+	struct sockaddr_in mc = group("230.5.6.7");
 	int context;
 
-	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_UDP));
-	ASSERT_EQ(0, rdma_bind_addr(id, SA(&sin)));
 	if (lib_iwarp(id->verbs)) {
 		EXPECT_EQ(0, rdma_destroy_id(id));
 		SKIP(return, "iWARP has no multicast");

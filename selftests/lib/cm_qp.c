@@ -15,10 +15,7 @@ FIXTURE(qp) {
 /* A bound id, and a PD of its device. */
 FIXTURE_SETUP(qp)
 {
-	struct sockaddr_in sin = lib_addr(0);
-
-	ASSERT_EQ(0, rdma_create_id(NULL, &self->id, self, RDMA_PS_TCP));
-	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin)));
+	self->id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	self->verbs = self->id->verbs;
 	self->pd = ASSERT_PTR(ibv_alloc_pd(self->verbs));
 	self->attr = lib_qp_attr();
@@ -124,8 +121,7 @@ TEST_F(qp, destroy_id_first)
 	EXPECT_EQ(0, rdma_destroy_id(self->id));
 	self->id = NULL;
 	EXPECT_EQ(0, rdma_post_recv(&copy, (void *)4, buf, 8, mr));
-	EXPECT_EQ(0, ibv_modify_qp(copy.qp, &(struct ibv_qp_attr) {
-				   .qp_state = IBV_QPS_ERR }, IBV_QP_STATE));
+	EXPECT_EQ(0, lib_modify_qp(copy.qp, IBV_QPS_ERR));
 	EXPECT_EQ(IBV_QPS_ERR, copy.qp->state);
 	ASSERT_EQ(0, lib_wait_wc(copy.recv_cq, &wc, 1));
 	EXPECT_EQ(4, wc.wr_id);
@@ -253,13 +249,10 @@ TEST_F(qp, init_qp_attr)
 
 TEST(init_qp_attr_of_datagrams)
 {
+	struct rdma_cm_id *id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_UDP));
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
-	struct sockaddr_in sin = lib_addr(0);
-	struct rdma_cm_id *id;
 	int mask = 0;
 
-	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_UDP));
-	ASSERT_EQ(0, rdma_bind_addr(id, SA(&sin)));
 	if (lib_iwarp(id->verbs))
 		SKIP(return, "iWARP has no datagrams");
 	ASSERT_EQ(0, rdma_init_qp_attr(id, &attr, &mask));

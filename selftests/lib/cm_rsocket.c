@@ -73,8 +73,8 @@ struct echo {
 	int listener, rs;
 };
 
-/* Says which call fails. */
-#define STEP(_call) ({ step = #_call; (_call); })
+/* Remembers the call for the message. */
+#define TRY(_call) ({ step = #_call; (_call); })
 
 static int echo_up(struct echo *e)
 {
@@ -82,12 +82,12 @@ static int echo_up(struct echo *e)
 	socklen_t len = sizeof(addr);
 	const char *step;
 
-	e->listener = STEP(rsocket(AF_INET, SOCK_STREAM, 0));
-	e->rs = STEP(rsocket(AF_INET, SOCK_STREAM, 0));
-	if (e->listener < 0 || e->rs < 0 || STEP(rbind(e->listener, SA(&addr), sizeof(addr))) ||
-	    STEP(rlisten(e->listener, 1)) || STEP(rgetsockname(e->listener, SA(&addr), &len)) ||
+	e->listener = TRY(rsocket(AF_INET, SOCK_STREAM, 0));
+	e->rs = TRY(rsocket(AF_INET, SOCK_STREAM, 0));
+	if (e->listener < 0 || e->rs < 0 || TRY(rbind(e->listener, SA(&addr), sizeof(addr))) ||
+	    TRY(rlisten(e->listener, 1)) || TRY(rgetsockname(e->listener, SA(&addr), &len)) ||
 	    lib_start(&e->thread, echo, &e->listener) ||
-	    STEP(rconnect(e->rs, SA(&addr), sizeof(addr)))) {
+	    TRY(rconnect(e->rs, SA(&addr), sizeof(addr)))) {
 		lib_say(__FILE__, __LINE__, "%s: %s", step, strerror(errno));
 		return -1;
 	}
@@ -266,37 +266,28 @@ static bool wait_until(const bool *reached)
 	return false;
 }
 
-/* The passive side: returns what failed. */
+/* The passive side: returns the step that failed. */
 static void *serve_one(void *arg)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct rdma_cm_id *listener = arg, *id;
 	struct ibv_mr *mr;
 	struct ibv_wc wc;
 	char buf[8];
 
-	if (rdma_get_request(listener, &id))
-		return "rdma_get_request";
-	if (rdma_create_qp(id, NULL, &attr))
-		return "rdma_create_qp";
-	mr = rdma_reg_msgs(id, buf, sizeof(buf));
-	if (!mr || rdma_post_recv(id, NULL, buf, sizeof(buf), mr))
-		return "rdma_post_recv";
-	if (rdma_accept(id, NULL))
-		return "rdma_accept";
+	STEP(!rdma_get_request(listener, &id));
+	STEP(!pair_qp(id));
+	STEP((mr = rdma_reg_msgs(id, buf, sizeof(buf))));
+	STEP(!rdma_post_recv(id, NULL, buf, sizeof(buf), mr));
+	STEP(!rdma_accept(id, NULL));
 	__atomic_store_n(&accepted, true, __ATOMIC_RELEASE);
-	if (rdma_get_recv_comp(id, &wc) != 1)
-		return "rdma_get_recv_comp";
-	if (wc.status)
-		return (void *)ibv_wc_status_str(wc.status);
-	if (wc.byte_len != 8)
-		return "length";
+	STEP(rdma_get_recv_comp(id, &wc) == 1);
+	STEP(!wc.status && wc.byte_len == 8);
 	__atomic_store_n(&arrived, true, __ATOMIC_RELEASE);
-	if (rdma_disconnect(id))
-		return "rdma_disconnect";
+	STEP(!rdma_disconnect(id));
 	rdma_dereg_mr(mr);
 	rdma_destroy_qp(id);
-	return rdma_destroy_id(id) ? "rdma_destroy_id" : NULL;
+	STEP(!rdma_destroy_id(id));
+	return NULL;
 }
 
 /* A connection's whole life through the functions that the program is linked with. */
@@ -341,10 +332,8 @@ static void *reject_one(void *arg)
 {
 	struct rdma_cm_id *id;
 
-	if (rdma_get_request(arg, &id))
-		return "rdma_get_request";
-	if (rdma_reject(id, "no", 2))
-		return "rdma_reject";
+	STEP(!rdma_get_request(arg, &id));
+	STEP(!rdma_reject(id, "no", 2));
 	rdma_destroy_ep(id);
 	return NULL;
 }

@@ -12,8 +12,7 @@ static void *disconnect(void *id)
 /* P0: rdma_connect, rdma_accept, rdma_disconnect */
 TEST(connect_and_disconnect)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct lib_thread t;
 
 	ASSERT_EQ(0, eps_up(&e));
@@ -47,21 +46,18 @@ static void *refuse(void *arg)
 {
 	struct eps *e = arg;
 
-	if (rdma_get_request(e->listener, &e->p))
-		return "rdma_get_request";
-	return rdma_reject(e->p, "no", 2) ? "rdma_reject" : NULL;
+	STEP(!rdma_get_request(e->listener, &e->p));
+	STEP(!rdma_reject(e->p, "no", 2));
+	return NULL;
 }
 
 TEST(refused)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_addrinfo *res;
-	struct eps e = {};
 	struct lib_thread t;
+	struct eps e = {};
 
 	ASSERT_EQ(0, eps_listen(&e));
-	res = ASSERT_PTR(lib_rai(0, ntohs(rdma_get_src_port(e.listener)), RDMA_PS_TCP));
-	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &attr));
+	ASSERT_EQ(0, eps_client(&e));
 	ASSERT_EQ(0, lib_start(&t, refuse, &e));
 	EXPECT_FAILS(ECONNREFUSED, rdma_connect(e.a, NULL));
 	ASSERT_TRUE(e.a->event != NULL);
@@ -73,16 +69,14 @@ TEST(refused)
 	}
 	EXPECT_RETURNS(NULL, &t);
 
-	/* Nobody is there */
+	/* The listener does not exist any more. */
 	rdma_destroy_ep(e.a);
 	rdma_destroy_ep(e.p);
-	rdma_destroy_ep(e.listener);
 	e.p = NULL;
+	ASSERT_EQ(0, eps_client(&e));
+	rdma_destroy_ep(e.listener);
 	e.listener = NULL;
-	attr = lib_qp_attr();
-	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &attr));
 	EXPECT_FAILS(ECONNREFUSED, rdma_connect(e.a, NULL));
-	rdma_freeaddrinfo(res);
 	EXPECT_EQ(0, eps_down(&e));
 }
 
@@ -91,11 +85,10 @@ static void *serve(void *arg)
 {
 	struct eps *e = arg;
 
-	if (rdma_get_request(e->listener, &e->p))
-		return "rdma_get_request";
-	if (pair_qp(e->p))
-		return "rdma_create_qp";
-	return rdma_accept(e->p, NULL) ? "rdma_accept" : NULL;
+	STEP(!rdma_get_request(e->listener, &e->p));
+	STEP(!pair_qp(e->p));
+	STEP(!rdma_accept(e->p, NULL));
+	return NULL;
 }
 
 TEST(without_endpoints)
@@ -104,8 +97,7 @@ TEST(without_endpoints)
 	struct lib_thread t;
 	struct eps e = {};
 
-	ASSERT_EQ(0, rdma_create_id(NULL, &e.listener, NULL, RDMA_PS_TCP));
-	ASSERT_EQ(0, rdma_bind_addr(e.listener, SA(&sin)));
+	e.listener = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_listen(e.listener, 1));
 	sin.sin_port = rdma_get_src_port(e.listener);
 	ASSERT_EQ(0, lib_start(&t, serve, &e));
@@ -124,10 +116,8 @@ TEST(without_endpoints)
 
 static struct ibv_qp *own_qp(struct rdma_cm_id *id, struct ibv_cq *cq)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(cq);
 
-	attr.send_cq = cq;
-	attr.recv_cq = cq;
 	return ibv_create_qp(id->pd, &attr);
 }
 
@@ -139,6 +129,12 @@ static int move_qp(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state s
 	if (rdma_init_qp_attr(id, &attr, &mask))
 		return -1;
 	return rdma_seterrno(ibv_modify_qp(qp, &attr, mask));
+}
+
+static int move_to_rts(struct rdma_cm_id *id, struct ibv_qp *qp)
+{
+	return move_qp(id, qp, IBV_QPS_INIT) || move_qp(id, qp, IBV_QPS_RTR) ||
+	       move_qp(id, qp, IBV_QPS_RTS);
 }
 
 /* P0: rdma_establish, rdma_init_qp_attr, ibv_create_qp, ibv_modify_qp */
@@ -159,10 +155,8 @@ TEST(own_qps)
 	struct ibv_mr *in_mr, *out_mr;
 	struct pair p = {};
 	struct ibv_cq *cq;
-	struct ibv_wc wc;
 
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
+	ASSERT_EQ(0, pair_route(&p));
 	if (lib_iwarp(p.a->verbs))
 		SKIP(return, "iWARP's connections need the id's QP");
 	cq = ASSERT_PTR(ibv_create_cq(p.a->verbs, 64, NULL, NULL, 0));
@@ -176,9 +170,7 @@ TEST(own_qps)
 	EXPECT_EQ(aqp->qp_num, p.request->param.conn.qp_num);
 	ASSERT_EQ(0, pair_ack(&p));
 	pqp = ASSERT_PTR(own_qp(p.p, cq));
-	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_INIT));
-	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_RTR));
-	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_RTS));
+	ASSERT_EQ(0, move_to_rts(p.p, pqp));
 	param.qp_num = pqp->qp_num;
 	ASSERT_EQ(0, rdma_accept(p.p, &param));
 
@@ -186,9 +178,7 @@ TEST(own_qps)
 	event = ASSERT_PTR(lib_get_event(p.ac, RDMA_CM_EVENT_CONNECT_RESPONSE));
 	EXPECT_EQ(pqp->qp_num, event->param.conn.qp_num);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
-	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_INIT));
-	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_RTR));
-	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_RTS));
+	ASSERT_EQ(0, move_to_rts(p.a, aqp));
 	EXPECT_EQ(IBV_QPS_RTS, aqp->state);
 	EXPECT_TRUE(lib_quiet(p.pc->fd));
 	ASSERT_EQ(0, rdma_establish(p.a));
@@ -201,10 +191,8 @@ TEST(own_qps)
 	ASSERT_EQ(0, ibv_post_recv(pqp, &recv, &bad_recv));
 	sge = (struct ibv_sge) { (uintptr_t)out, 16, out_mr->lkey };
 	ASSERT_EQ(0, ibv_post_send(aqp, &send, &bad_send));
-	ASSERT_EQ(0, lib_wait_wc(cq, &wc, 1));
-	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
-	ASSERT_EQ(0, lib_wait_wc(cq, &wc, 1));
-	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_EQ(IBV_WC_SUCCESS, lib_next_wc(cq).status);
+	EXPECT_EQ(IBV_WC_SUCCESS, lib_next_wc(cq).status);
 	EXPECT_STREQ("own QP", in);
 	EXPECT_EQ(0, rdma_dereg_mr(in_mr));
 	EXPECT_EQ(0, rdma_dereg_mr(out_mr));
@@ -226,8 +214,7 @@ TEST(establish_misuse)
 	ASSERT_EQ(0, pair_up(&p));
 	EXPECT_FAILS(EINVAL, rdma_establish(p.a));	/* has a QP */
 	EXPECT_EQ(0, pair_down(&p));
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
+	ASSERT_EQ(0, pair_route(&p));
 	EXPECT_FAILS(EINVAL, rdma_establish(p.a));	/* no response */
 	EXPECT_EQ(0, pair_down(&p));
 	if (!is_stock())	/* crashes */
@@ -302,7 +289,6 @@ TEST(datagrams)
 TEST(datagrams_refused)
 {
 	struct pair p = { .ps = RDMA_PS_UDP };
-	struct rdma_conn_param param = {};
 	struct rdma_cm_event *event;
 
 	ASSERT_EQ(0, pair_listen(&p));
@@ -310,8 +296,7 @@ TEST(datagrams_refused)
 		SKIP(return, "iWARP has no datagrams");
 	ASSERT_EQ(0, pair_resolve(&p));
 	ASSERT_EQ(0, pair_qp(p.a));
-	ASSERT_EQ(0, pair_request(&p, &param));
-	ASSERT_EQ(0, pair_ack(&p));
+	ASSERT_EQ(0, pair_passive(&p));
 	ASSERT_EQ(0, rdma_reject(p.p, "no", 2));
 	event = ASSERT_PTR(lib_get_event(p.ac, RDMA_CM_EVENT_UNREACHABLE));
 	EXPECT_NE(0, event->status);

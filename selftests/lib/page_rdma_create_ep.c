@@ -28,15 +28,22 @@ FIXTURE_TEARDOWN(ep)
 	rdma_freeaddrinfo(self->passive);
 }
 
+/* In place of the one before */
+static int create(FIXTURE_DATA(ep) *self, struct rdma_addrinfo *res, struct ibv_qp_init_attr *attr)
+{
+	if (self->id)
+		rdma_destroy_ep(self->id);
+	self->id = NULL;
+	return rdma_create_ep(&self->id, res, NULL, attr);
+}
+
 /* P0: rdma_create_ep, rdma_destroy_ep */
 TEST_F(ep, rdma_create_ep_S01_id_is_made_and_a_qp_if_wanted)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->active, NULL));
 	ASSERT_TRUE(self->id != NULL);
 	EXPECT_TRUE(!self->id->qp);
-	rdma_destroy_ep(self->id);
-	self->id = NULL;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	ASSERT_TRUE(self->id != NULL);
 	EXPECT_TRUE(self->id->qp != NULL);
 }
@@ -56,7 +63,7 @@ TEST_F(ep, rdma_create_ep_S03_each_call_returns_another_id)
 {
 	struct rdma_cm_id *id = NULL;
 
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->passive, NULL));
 	ASSERT_EQ(0, rdma_create_ep(&id, self->passive, NULL, NULL));
 	EXPECT_TRUE(id && id != self->id);
 	EXPECT_NE(rdma_get_src_port(id), rdma_get_src_port(self->id));
@@ -69,27 +76,25 @@ TEST_F(ep, rdma_create_ep_S04_id_has_the_addresses_of_the_information)
 	struct sockaddr_in *dst = (void *)self->active->ai_dst_addr;
 	struct sockaddr_in *src = (void *)self->passive->ai_src_addr;
 
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->active, NULL));
 	EXPECT_EQ(htons(PORT), rdma_get_dst_port(self->id));
 	EXPECT_NE(0, rdma_get_src_port(self->id));
 	EXPECT_EQ(dst->sin_addr.s_addr, self->id->route.addr.dst_sin.sin_addr.s_addr);
-	rdma_destroy_ep(self->id);
-	self->id = NULL;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->passive, NULL));
 	EXPECT_EQ(src->sin_addr.s_addr, self->id->route.addr.src_sin.sin_addr.s_addr);
 	EXPECT_EQ(0, rdma_get_dst_port(self->id));
 }
 
 TEST_F(ep, rdma_create_ep_S05_pd_may_be_left_out)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	ASSERT_TRUE(self->id->qp && self->id->qp->pd);
 	EXPECT_EQ(self->id->verbs, self->id->qp->pd->context);
 }
 
 TEST_F(ep, rdma_create_ep_S06_attributes_may_be_left_out)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->active, NULL));
 	EXPECT_TRUE(self->id->verbs && !self->id->qp && !self->id->send_cq);
 	EXPECT_EQ(0, pair_qp(self->id));	/* later, then */
 	EXPECT_TRUE(self->id->qp != NULL);
@@ -97,7 +102,7 @@ TEST_F(ep, rdma_create_ep_S06_attributes_may_be_left_out)
 
 TEST_F(ep, rdma_create_ep_S07_id_keeps_the_addresses_of_its_communication)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->passive, NULL));
 	EXPECT_EQ(RDMA_PS_TCP, self->id->ps);
 	EXPECT_EQ(IBV_QPT_RC, self->id->qp_type);
 	EXPECT_TRUE(self->id->verbs != NULL);
@@ -108,7 +113,7 @@ TEST_F(ep, rdma_create_ep_S08_success_is_0_and_failure_minus_1)
 {
 	struct rdma_cm_id *id;
 
-	EXPECT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	EXPECT_EQ(0, create(self, self->active, NULL));
 	/* What the device can not do */
 	self->attr.cap.max_send_wr = 1 << 30;
 	EXPECT_EQ(-1, rdma_create_ep(&id, self->active, NULL, &self->attr));
@@ -141,13 +146,11 @@ TEST_F(ep, rdma_create_ep_S10_id_follows_the_resolved_information)
 	struct rdma_addrinfo *udp = ASSERT_PTR(lib_rai(RAI_PASSIVE, 0, RDMA_PS_UDP));
 
 	self->attr.qp_type = IBV_QPT_UD;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	EXPECT_EQ(IBV_QPT_RC, self->attr.qp_type);
 	EXPECT_EQ(IBV_QPT_RC, self->id->qp->qp_type);
 	EXPECT_EQ(RDMA_PS_TCP, self->id->ps);
-	rdma_destroy_ep(self->id);
-	self->id = NULL;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, udp, NULL, NULL));
+	ASSERT_EQ(0, create(self, udp, NULL));
 	EXPECT_EQ(RDMA_PS_UDP, self->id->ps);
 	EXPECT_EQ(IBV_QPT_UD, self->id->qp_type);
 	rdma_freeaddrinfo(udp);
@@ -155,12 +158,10 @@ TEST_F(ep, rdma_create_ep_S10_id_follows_the_resolved_information)
 
 TEST_F(ep, rdma_create_ep_S11_active_id_gets_a_qp_if_there_are_attributes)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	ASSERT_TRUE(self->id->qp != NULL);
 	EXPECT_QPS(IBV_QPS_INIT, self->id->qp);
-	rdma_destroy_ep(self->id);
-	self->id = NULL;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->active, NULL));
 	EXPECT_TRUE(!self->id->qp);
 }
 
@@ -180,7 +181,7 @@ TEST_F(ep, rdma_create_ep_S12_qp_is_on_the_given_or_the_default_pd)
 	self->id = NULL;
 	bound = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	self->attr = lib_qp_attr();
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	EXPECT_EQ(bound->pd, self->id->qp->pd);
 	EXPECT_EQ(bound->pd, self->id->pd);
 	EXPECT_EQ(0, rdma_destroy_id(bound));
@@ -191,7 +192,7 @@ TEST_F(ep, rdma_create_ep_S13_attributes_are_used_as_by_rdma_create_qp)
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
 
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	id = self->id;
 	EXPECT_TRUE(id->send_cq && id->recv_cq && id->send_cq_channel && id->recv_cq_channel);
 	EXPECT_EQ(id->send_cq, self->attr.send_cq);
@@ -203,10 +204,8 @@ TEST_F(ep, rdma_create_ep_S13_attributes_are_used_as_by_rdma_create_qp)
 	cq = ASSERT_PTR(ibv_create_cq(id->verbs, 32, NULL, NULL, 0));
 	rdma_destroy_ep(id);
 	self->id = NULL;
-	self->attr = lib_qp_attr();
-	self->attr.send_cq = cq;
-	self->attr.recv_cq = cq;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	self->attr = lib_qp_attr_on(cq);
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	EXPECT_EQ(cq, self->id->qp->send_cq);
 	EXPECT_EQ(cq, self->id->qp->recv_cq);
 	EXPECT_TRUE(!self->id->send_cq && !self->id->recv_cq);
@@ -247,7 +246,7 @@ TEST_F(conn, rdma_create_ep_S14_active_id_connects)
 
 TEST_F(ep, rdma_create_ep_S15_active_id_is_resolved)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->active, NULL));
 	EXPECT_TRUE(self->id->verbs && self->id->pd);
 	EXPECT_EQ(1, self->id->port_num);
 	if (!lib_iwarp(self->id->verbs))
@@ -327,8 +326,7 @@ TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_with_the_saved_cqs)
 	struct eps *e = &self->e;
 	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(context, 32, NULL, NULL, 0));
 
-	self->attr.send_cq = cq;
-	self->attr.recv_cq = cq;
+	self->attr = lib_qp_attr_on(cq);
 	ASSERT_EQ(0, eps_up(e));
 	EXPECT_EQ(cq, e->p->qp->send_cq);
 	EXPECT_EQ(cq, e->p->qp->recv_cq);
@@ -357,7 +355,7 @@ TEST_F(conn, rdma_create_ep_S17_request_without_saved_attributes_has_no_qp)
 
 TEST_F(ep, rdma_create_ep_S18_passive_id_listens)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->passive, &self->attr));
 	EXPECT_EQ(0, rdma_listen(self->id, 0));
 	EXPECT_FAILS(EINVAL, rdma_listen(self->id, 0));
 }
@@ -366,7 +364,7 @@ TEST_F(ep, rdma_create_ep_S19_passive_id_is_bound)
 {
 	struct sockaddr_in sin = lib_addr(0);
 
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->passive, &self->attr));
 	EXPECT_TRUE(self->id->verbs != NULL);
 	EXPECT_NE(0, rdma_get_src_port(self->id));
 	EXPECT_EQ(sin.sin_addr.s_addr, self->id->route.addr.src_sin.sin_addr.s_addr);
@@ -433,14 +431,10 @@ TEST_F(conn, rdma_create_ep_S21_id_is_synchronous)
 TEST_F(conn, rdma_create_ep_S22_migrated_id_is_asynchronous)
 {
 	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
-	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct eps *e = &self->e;
-	struct rdma_addrinfo *res;
 
 	ASSERT_EQ(0, eps_listen(e));
-	res = ASSERT_PTR(lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP));
-	ASSERT_EQ(0, rdma_create_ep(&e->a, res, NULL, &attr));
-	rdma_freeaddrinfo(res);
+	ASSERT_EQ(0, eps_client(e));
 	ASSERT_EQ(0, rdma_migrate_id(e->a, ch));
 	EXPECT_EQ(ch, e->a->channel);
 	/* The request is not accepted yet: a synchronous call would not return. */
@@ -484,13 +478,8 @@ TEST_F(ep, rdma_create_ep_S23_destroyed_id_takes_its_qp_and_channels_along)
 
 TEST(rdma_create_ep_S24_functions_that_are_pointed_to_exist)
 {
-	static const char *const names[] = {
-		"rdma_getaddrinfo", "rdma_create_event_channel",
-		"rdma_connect", "rdma_listen", "rdma_destroy_ep",
-		"rdma_migrate_id", NULL,
-	};
-
-	EXPECT_EQ(0, lib_missing(names));
+	EXPECT_EQ(0, MISSING("rdma_getaddrinfo", "rdma_create_event_channel", "rdma_connect",
+			     "rdma_listen", "rdma_destroy_ep", "rdma_migrate_id"));
 }
 
 TEST_HARNESS_MAIN

@@ -219,16 +219,11 @@ static void *connect_id(void *id)
 
 TEST(rdma_create_id_S15_synchronous_connect_blocks_until_it_is_accepted)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
-	struct ibv_qp_init_attr active = attr;
-	struct rdma_addrinfo *res;
+	struct eps e = eps_with_qps();
 	struct lib_thread t;
 
 	ASSERT_EQ(0, eps_listen(&e));
-	res = ASSERT_PTR(lib_rai(0, ntohs(rdma_get_src_port(e.listener)), RDMA_PS_TCP));
-	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &active));
-	rdma_freeaddrinfo(res);
+	ASSERT_EQ(0, eps_client(&e));
 	ASSERT_EQ(0, lib_start(&t, connect_id, e.a));
 	ASSERT_EQ(0, rdma_get_request(e.listener, &e.p));
 	EXPECT_TRUE(lib_still_blocked(&t));
@@ -299,13 +294,11 @@ TEST_F(tcp, rdma_create_id_S19_tcp_is_reliable_and_connected)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct rdma_cm_id *id;
-	struct ibv_wc wc;
 
 	EXPECT_EQ(IBV_QPT_RC, self->p.a->qp_type);
 	EXPECT_EQ(IBV_QPT_RC, self->p.a->qp->qp_type);
 	ASSERT_EQ(0, lib_send(self->p.a, "reliable", 9));
-	ASSERT_EQ(0, lib_wait_wc(self->p.p->recv_cq, &wc, 1));
-	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_EQ(IBV_WC_SUCCESS, lib_next_wc(self->p.p->recv_cq).status);
 	EXPECT_STREQ("reliable", self->buf);
 
 	id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
@@ -335,107 +328,70 @@ TEST_F(tcp, rdma_create_id_S20_messages_stay_apart)
 /* An unconnected endpoint with one receive. */
 FIXTURE(udp) {
 	struct rdma_event_channel *ch;
-	struct rdma_cm_id *id;
-	struct ibv_mr *mr;
-	struct ibv_ah *ah;
-	char buf[128];		/* what is sent is in its second half */
+	struct ud u;
 };
 
 FIXTURE_SETUP(udp)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-
 	self->ch = ASSERT_PTR(rdma_create_event_channel());
-	self->id = ASSERT_PTR(lib_bound_id(self->ch, RDMA_PS_UDP));
-	if (lib_iwarp(self->id->verbs))
-		return;
-	attr.qp_type = IBV_QPT_UD;
-	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &attr));
-	self->mr = ASSERT_PTR(rdma_reg_msgs(self->id, self->buf, sizeof(self->buf)));
-	self->ah = ASSERT_PTR(lib_own_ah(self->id));
-	ASSERT_EQ(0, rdma_post_recv(self->id, NULL, self->buf, 64, self->mr));
-	strcpy(self->buf + 64, "datagram");
+	if (lib_iwarp(ASSERT_PTR(lib_context())))
+		SKIP_FIXTURE("iWARP has no datagrams");
+	ASSERT_EQ(0, ud_up(&self->u, self->ch, NULL));
+	ASSERT_EQ(0, ud_recv(&self->u, 0));
 }
 
 FIXTURE_TEARDOWN(udp)
 {
-	if (self->id->qp)
-		rdma_destroy_qp(self->id);
-	if (self->ah)
-		EXPECT_EQ(0, ibv_destroy_ah(self->ah));
-	if (self->mr)
-		EXPECT_EQ(0, rdma_dereg_mr(self->mr));
-	EXPECT_EQ(0, rdma_destroy_id(self->id));
+	EXPECT_EQ(0, ud_down(&self->u));
 	rdma_destroy_event_channel(self->ch);
 }
 
-static int send_datagram(FIXTURE_DATA(udp) *self, uint32_t qpn)
-{
-	struct ibv_wc wc;
-
-	if (rdma_post_ud_send(self->id, NULL, self->buf + 64, 9, self->mr, 0, self->ah, qpn) ||
-	    lib_wait_wc(self->id->send_cq, &wc, 1))
-		return -1;
-	return wc.status;
-}
-
-/* A QP is sent to that is not there: that is no error, and loses the datagram. */
+/* A datagram to a QP that does not exist is lost, which is no error. */
 TEST_F(udp, rdma_create_id_S21_udp_is_unreliable_and_unconnected)
 {
-	if (lib_iwarp(self->id->verbs))
-		SKIP(return, "iWARP has no datagrams");
-	EXPECT_EQ(IBV_QPT_UD, self->id->qp_type);
-	EXPECT_EQ(IBV_QPT_UD, self->id->qp->qp_type);
-	EXPECT_EQ(IBV_WC_SUCCESS, send_datagram(self, 0xfffff0));
-	EXPECT_TRUE(lib_no_wc(self->id->recv_cq));
-	EXPECT_EQ(IBV_QPS_RTS, lib_qp_state(self->id->qp));
+	EXPECT_EQ(IBV_QPT_UD, self->u.id->qp_type);
+	EXPECT_EQ(IBV_QPT_UD, self->u.id->qp->qp_type);
+	EXPECT_EQ(IBV_WC_SUCCESS, ud_send(&self->u, 0xfffff0));
+	EXPECT_TRUE(lib_no_wc(self->u.id->recv_cq));
+	EXPECT_EQ(IBV_QPS_RTS, lib_qp_state(self->u.id->qp));
 }
 
 TEST_F(udp, rdma_create_id_S22_udp_sends_datagrams)
 {
 	struct ibv_wc wc;
 
-	if (lib_iwarp(self->id->verbs))
-		SKIP(return, "iWARP has no datagrams");
-	EXPECT_EQ(IBV_WC_SUCCESS, send_datagram(self, self->id->qp->qp_num));
-	ASSERT_EQ(0, lib_wait_wc(self->id->recv_cq, &wc, 1));
+	EXPECT_EQ(IBV_WC_SUCCESS, ud_send(&self->u, self->u.id->qp->qp_num));
+	wc = lib_next_wc(self->u.id->recv_cq);
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 	EXPECT_EQ(40 + 9, wc.byte_len);
-	EXPECT_STREQ("datagram", self->buf + 40);
+	EXPECT_STREQ("datagram", self->u.buf + 40);
 }
 
 TEST_F(udp, rdma_create_id_S22_udp_sends_to_multicast_groups)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET };
 	struct rdma_cm_event *event;
-	struct ibv_wc wc;
+	struct ud *u = &self->u;
 	uint32_t qpn;
 
-	if (lib_iwarp(self->id->verbs))
-		SKIP(return, "iWARP has no multicast");
 	inet_pton(AF_INET, "230.5.6.9", &sin.sin_addr);
-	ASSERT_EQ(0, rdma_join_multicast(self->id, SA(&sin), NULL));
+	ASSERT_EQ(0, rdma_join_multicast(u->id, SA(&sin), NULL));
 	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_MULTICAST_JOIN));
-	EXPECT_EQ(0, ibv_destroy_ah(self->ah));
-	self->ah = ASSERT_PTR(ibv_create_ah(self->id->pd, &event->param.ud.ah_attr));
+	EXPECT_EQ(0, ibv_destroy_ah(u->ah));
+	u->ah = ASSERT_PTR(ibv_create_ah(u->id->pd, &event->param.ud.ah_attr));
 	qpn = event->param.ud.qp_num;
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
-	EXPECT_EQ(IBV_WC_SUCCESS, send_datagram(self, qpn));
-	ASSERT_EQ(0, lib_wait_wc(self->id->recv_cq, &wc, 1));
-	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
-	EXPECT_STREQ("datagram", self->buf + 40);
-	EXPECT_EQ(0, rdma_leave_multicast(self->id, SA(&sin)));
+	EXPECT_EQ(IBV_WC_SUCCESS, ud_send(u, qpn));
+	EXPECT_EQ(IBV_WC_SUCCESS, lib_next_wc(u->id->recv_cq).status);
+	EXPECT_STREQ("datagram", u->buf + 40);
+	EXPECT_EQ(0, rdma_leave_multicast(u->id, SA(&sin)));
 }
 
 TEST(rdma_create_id_S23_functions_that_are_pointed_to_exist)
 {
-	static const char *const names[] = {
-		"rdma_create_event_channel", "rdma_destroy_id",
-		"rdma_get_devices", "rdma_bind_addr", "rdma_resolve_addr",
-		"rdma_connect", "rdma_listen", "rdma_set_option", NULL,
-	};
-
-	EXPECT_EQ(0, lib_missing(names));
+	EXPECT_EQ(0, MISSING("rdma_create_event_channel", "rdma_destroy_id", "rdma_get_devices",
+			     "rdma_bind_addr", "rdma_resolve_addr", "rdma_connect",
+			     "rdma_listen", "rdma_set_option"));
 }
 
 TEST_HARNESS_MAIN

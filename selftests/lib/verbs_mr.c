@@ -108,10 +108,11 @@ TEST_F(mr, pd)
 	EXPECT_EQ(EINVAL, ibv_dealloc_pd(NULL));
 }
 
+/* It is the region of that memory; and is removed. */
 static bool is_mr(struct ibv_mr *mr, FIXTURE_DATA(mr) *self, void *addr, size_t len)
 {
-	if (mr && mr->context == self->context && mr->pd == self->pd &&
-	    mr->addr == addr && mr->length == len && mr->lkey)
+	if (mr && mr->context == self->context && mr->pd == self->pd && mr->addr == addr &&
+	    mr->length == len && mr->lkey && !ibv_dereg_mr(mr))
 		return true;
 	lib_say(__FILE__, __LINE__, "%s", mr ? "wrong members" : strerror(errno));
 	return false;
@@ -123,14 +124,12 @@ TEST_F(mr, constant_access)
 	struct ibv_mr *mr, *other;
 
 	/* Not aligned, of any length */
-	mr = ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(is_mr(mr, self, self->buf + 3, 4099));
-	other = __ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_REMOTE_READ, 1);
-	ASSERT_TRUE(is_mr(other, self, self->buf + 3, 4099));
+	mr = ASSERT_PTR(ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_LOCAL_WRITE));
+	other = ASSERT_PTR(__ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_REMOTE_READ, 1));
 	EXPECT_NE(mr->lkey, other->lkey);
 	EXPECT_NE(0, other->rkey);
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
-	EXPECT_EQ(0, ibv_dereg_mr(other));
+	EXPECT_TRUE(is_mr(mr, self, self->buf + 3, 4099));
+	EXPECT_TRUE(is_mr(other, self, self->buf + 3, 4099));
 }
 
 /* P0: ibv_reg_mr_iova2, __ibv_reg_mr, __ibv_reg_mr_iova */
@@ -141,21 +140,17 @@ TEST_F(mr, variable_access)
 	struct ibv_mr *mr;
 
 	mr = ibv_reg_mr(self->pd, self->buf, self->len, access);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 	mr = __ibv_reg_mr(self->pd, self->buf, self->len, access, 0);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 
 	/* Optional flags are never refused */
 	access |= IBV_ACCESS_RELAXED_ORDERING;
 	mr = ibv_reg_mr(self->pd, self->buf, self->len, access);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 	access |= IBV_ACCESS_OPTIONAL_RANGE;
 	mr = ibv_reg_mr_iova2(self->pd, self->buf, self->len, (uintptr_t)self->buf, access);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 
 	/* At an address that is not the memory's. siw would not translate it. */
 	if (lib_iwarp(self->context)) {
@@ -165,11 +160,9 @@ TEST_F(mr, variable_access)
 		return;
 	}
 	mr = __ibv_reg_mr_iova(self->pd, self->buf, self->len, 0x10000, access, 0);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 	mr = ibv_reg_mr_iova(self->pd, self->buf, self->len, 0, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 }
 
 TEST_F(mr, read_only_memory)
@@ -179,11 +172,9 @@ TEST_F(mr, read_only_memory)
 	self->buf[0] = 1;
 	ASSERT_EQ(0, mprotect(self->buf, self->len, PROT_READ));
 	mr = ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_REMOTE_READ);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, 100));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, 100));
 	mr = ibv_reg_mr(self->pd, self->buf, 100, 0);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, 100));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, 100));
 	EXPECT_FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_LOCAL_WRITE));
 }
 
@@ -231,14 +222,10 @@ TEST_F(mr, large_region_without_memory)
 /* P0: rdma_reg_msgs, rdma_reg_read, rdma_reg_write, rdma_dereg_mr */
 TEST_F(mr, registration_for_an_id)
 {
+	struct rdma_cm_id *id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	struct ibv_mr *msgs, *read, *write;
-	struct sockaddr_in sin = lib_addr(0);
-	struct ibv_pd *default_pd;
-	struct rdma_cm_id *id;
+	struct ibv_pd *default_pd = id->pd;
 
-	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
-	ASSERT_EQ(0, rdma_bind_addr(id, SA(&sin)));
-	default_pd = id->pd;
 	msgs = ASSERT_PTR(rdma_reg_msgs(id, self->buf, 100));
 	read = ASSERT_PTR(rdma_reg_read(id, self->buf, 100));
 	write = ASSERT_PTR(rdma_reg_write(id, self->buf, 100));
@@ -269,7 +256,7 @@ static long pinned_kb(void)
 	return kb;
 }
 
-/* What a program leaves behind ends with its context. */
+/* Regions that a program leaves behind end with their context. */
 TEST_F(mr, close_device_with_memory)
 {
 	struct ibv_context *context;
@@ -292,16 +279,13 @@ TEST_F(mr, close_device_with_memory)
 /* (ib_send_bw leaves a CQ.) */
 TEST_F(mr, close_device_with_queues)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct ibv_context *context = ASSERT_PTR(ibv_open_device(self->context->device));
 	struct ibv_comp_channel *channel = ASSERT_PTR(ibv_create_comp_channel(context));
 	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(context, 4, NULL, channel, 0));
 	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(context));
-	struct ibv_qp *qp;
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(cq);
+	struct ibv_qp *qp = ASSERT_PTR(ibv_create_qp(pd, &attr));
 
-	attr.send_cq = cq;
-	attr.recv_cq = cq;
-	qp = ASSERT_PTR(ibv_create_qp(pd, &attr));
 	EXPECT_EQ(0, ibv_close_device(context));
 	if (is_stock())	/* uses freed memory */
 		return;

@@ -16,13 +16,12 @@ FIXTURE(refuse) {
 FIXTURE_SETUP(refuse)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_qp_init_attr attr;
 
 	self->c = ASSERT_PTR(lib_context());
 	self->pd = ASSERT_PTR(ibv_alloc_pd(self->c));
 	self->cq = ASSERT_PTR(ibv_create_cq(self->c, 16, NULL, NULL, 0));
-	attr.send_cq = self->cq;
-	attr.recv_cq = self->cq;
+	attr = lib_qp_attr_on(self->cq);
 	self->qp = ASSERT_PTR(ibv_create_qp(self->pd, &attr));
 	self->srq = ASSERT_PTR(ibv_create_srq(self->pd, &srq));
 }
@@ -112,7 +111,7 @@ TEST_F(refuse, packets)
 	struct ibv_rwq_ind_table table = { .context = self->c };
 	struct ibv_wq wq = { .context = self->c };
 	struct ibv_counter_attach_attr attach = {};
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(self->cq);
 	struct ibv_wq_attr modify = {};
 	uint64_t value;
 
@@ -130,8 +129,6 @@ TEST_F(refuse, packets)
 	NOT_DONE(ibv_destroy_wq(&wq));
 	NOT_MADE(ibv_create_rwq_ind_table(self->c, &table_attr));
 	NOT_DONE(ibv_destroy_rwq_ind_table(&table));
-	attr.send_cq = self->cq;
-	attr.recv_cq = self->cq;
 	attr.qp_type = IBV_QPT_RAW_PACKET;
 	EXPECT_TRUE(!ibv_create_qp(self->pd, &attr));
 	attr.qp_type = IBV_QPT_DRIVER;

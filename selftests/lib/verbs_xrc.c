@@ -34,14 +34,10 @@ FIXTURE_SETUP(xrc)
 
 FIXTURE_TEARDOWN(xrc)
 {
-	if (self->mr)
-		EXPECT_EQ(0, ibv_dereg_mr(self->mr));
-	if (self->cq)
-		EXPECT_EQ(0, ibv_destroy_cq(self->cq));
-	if (self->pd)
-		EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
-	if (self->context)
-		EXPECT_EQ(0, ibv_close_device(self->context));
+	EXPECT_EQ(0, ibv_dereg_mr(self->mr));
+	EXPECT_EQ(0, ibv_destroy_cq(self->cq));
+	EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
+	EXPECT_EQ(0, ibv_close_device(self->context));
 	close(self->file);
 }
 
@@ -112,7 +108,9 @@ TEST_F(xrc, objects)
 	struct ibv_qp_attr qa = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1,
 	};
-	struct ibv_qp_init_attr plain = { .qp_type = IBV_QPT_XRC_RECV };
+	struct ibv_qp_init_attr plain = {
+		.qp_type = IBV_QPT_XRC_RECV, .send_cq = self->cq, .recv_cq = self->cq,
+	};
 	struct ibv_srq_init_attr basic = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_qp_init_attr init;
 	struct ibv_qp *qp, *again;
@@ -132,8 +130,6 @@ TEST_F(xrc, objects)
 	EXPECT_EQ(EBUSY, ibv_close_xrcd(xrcd));
 	EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));
 
-	plain.send_cq = self->cq;
-	plain.recv_cq = self->cq;
 	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &plain));
 	EXPECT_FAILS_NULL(EINVAL, create_target(self->context, NULL));
 	qp = ASSERT_PTR(create_target(self->context, xrcd));
@@ -201,39 +197,39 @@ TEST_F(xrc, wr)
 
 /* ---- endpoints */
 
+/* On the mock device */
+static struct rdma_cm_id *create_ep(int flags, int qp_type, struct ibv_qp_init_attr *attr)
+{
+	struct rdma_addrinfo *res = lib_mock_rai(flags, qp_type);
+	struct rdma_cm_id *id = NULL;
+
+	if (res && rdma_create_ep(&id, res, NULL, attr))
+		id = NULL;
+	rdma_freeaddrinfo(res);
+	return id;
+}
+
 struct server {
 	struct rdma_cm_id *listener, *id;
 	struct lib_thread thread;
 	uint32_t srqn;
-	int bad;
 };
 
 /* As rdma_xserver */
 static void *serve(void *arg)
 {
 	struct server *s = arg;
-	struct ibv_srq_init_attr attr = {
-		.attr = { .max_wr = 1, .max_sge = 1 },
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct rdma_conn_param param = {
+		.private_data = &s->srqn, .private_data_len = sizeof(s->srqn),
 	};
-	struct rdma_conn_param param = {};
 
-	s->bad = __LINE__;
-	if (rdma_get_request(s->listener, &s->id))
-		return NULL;
-	if (!s->id->qp || s->id->qp->qp_type != IBV_QPT_XRC_RECV) {
-		s->bad = __LINE__;
-		return NULL;
-	}
+	STEP(!rdma_get_request(s->listener, &s->id));
+	STEP(s->id->qp && s->id->qp->qp_type == IBV_QPT_XRC_RECV);
 	attr.srq_context = s->id;
-	s->bad = __LINE__;
-	if (rdma_create_srq(s->id, NULL, &attr) || ibv_get_srq_num(s->id->srq, &s->srqn))
-		return NULL;
-	param.private_data = &s->srqn;
-	param.private_data_len = sizeof(s->srqn);
-	s->bad = __LINE__;
-	if (rdma_accept(s->id, &param))
-		return NULL;
-	s->bad = 0;
+	STEP(!rdma_create_srq(s->id, NULL, &attr));
+	STEP(!ibv_get_srq_num(s->id->srq, &s->srqn));
+	STEP(!rdma_accept(s->id, &param));
 	return NULL;
 }
 
@@ -249,16 +245,14 @@ TEST_F(xrc, endpoints)
 		.cap = { .max_recv_wr = 1, .max_recv_sge = 1 },
 	};
 	struct server s = {};
-	struct rdma_addrinfo *res = ASSERT_PTR(lib_mock_rai(RAI_PASSIVE, IBV_QPT_XRC_RECV));
-	struct ibv_send_wr wr = {}, *bad;
 	struct ibv_sge sge;
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
 	struct rdma_cm_id *id;
 	static char buf[64], to[64];
 	struct ibv_mr *mr, *to_mr;
 	struct ibv_wc wc;
 
-	ASSERT_EQ(0, rdma_create_ep(&s.listener, res, NULL, &attr));
-	rdma_freeaddrinfo(res);
+	s.listener = ASSERT_PTR(create_ep(RAI_PASSIVE, IBV_QPT_XRC_RECV, &attr));
 	EXPECT_EQ(IBV_QPT_XRC_RECV, s.listener->qp_type);
 	ASSERT_EQ(0, rdma_listen(s.listener, 0));
 	ASSERT_EQ(0, lib_start(&s.thread, serve, &s));
@@ -267,14 +261,11 @@ TEST_F(xrc, endpoints)
 	attr.cap.max_send_wr = 2;
 	attr.cap.max_send_sge = 1;
 	attr.sq_sig_all = 1;
-	res = ASSERT_PTR(lib_mock_rai(0, IBV_QPT_XRC_SEND));
-	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, &attr));
-	rdma_freeaddrinfo(res);
+	id = ASSERT_PTR(create_ep(0, IBV_QPT_XRC_SEND, &attr));
 	EXPECT_EQ(IBV_QPT_XRC_SEND, id->qp->qp_type);
 	EXPECT_TRUE(id->send_cq && !id->recv_cq && !id->recv_cq_channel);
 	ASSERT_EQ(0, rdma_connect(id, NULL));
-	ASSERT_EQ(0, lib_join(&s.thread, NULL));
-	ASSERT_EQ(0, s.bad);
+	EXPECT_RETURNS(NULL, &s.thread);
 	EXPECT_EQ(0, memcmp(id->event->param.conn.private_data, &s.srqn, sizeof(s.srqn)));
 	EXPECT_TRUE(s.id->srq && s.id->recv_cq && s.id->recv_cq_channel);
 	EXPECT_EQ(IBV_QPS_RTS, s.id->qp->state);
@@ -284,13 +275,8 @@ TEST_F(xrc, endpoints)
 	to_mr = ASSERT_PTR(rdma_reg_write(s.id, to, sizeof(to)));
 	EXPECT_EQ(0, rdma_post_recv(s.id, NULL, to, sizeof(to), to_mr));
 
-	/* As rdma_xclient: refused, because the kernel could not say to which SRQ */
-	sge.addr = (uintptr_t)buf;
-	sge.length = sizeof(buf);
-	sge.lkey = mr->lkey;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_SEND;
+	/* As rdma_xclient: refused, because struct ib_send_wr has no field for the SRQ */
+	sge = (struct ibv_sge) { (uintptr_t)buf, sizeof(buf), mr->lkey };
 	wr.qp_type.xrc.remote_srqn = s.srqn;
 	EXPECT_EQ(EOPNOTSUPP, ibv_post_send(id->qp, &wr, &bad));
 	EXPECT_EQ(&wr, bad);
@@ -339,15 +325,12 @@ TEST_F(xrc, two_threads_make_an_srq)
 	struct racer r[2];
 	struct lib_thread t[2];
 	pthread_barrier_t start;
-	struct rdma_addrinfo *res;
 	struct rdma_cm_id *id;
 	int i, round;
 
 	ASSERT_EQ(0, pthread_barrier_init(&start, NULL, 2));
 	for (round = 0; round < 40; round++) {
-		res = ASSERT_PTR(lib_mock_rai(0, IBV_QPT_XRC_RECV));
-		ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
-		rdma_freeaddrinfo(res);
+		id = ASSERT_PTR(create_ep(0, IBV_QPT_XRC_RECV, NULL));
 		for (i = 0; i < 2; i++) {
 			r[i] = (struct racer){
 				.id = id,
@@ -360,9 +343,8 @@ TEST_F(xrc, two_threads_make_an_srq)
 			};
 			ASSERT_EQ(0, lib_start(&t[i], race_srq, &r[i]));
 		}
-		for (i = 0; i < 2; i++) {
+		for (i = 0; i < 2; i++)
 			ASSERT_EQ(0, lib_join(&t[i], NULL));
-		}
 		ASSERT_NE(r[0].made, r[1].made);
 		i = r[1].made;
 		ASSERT_TRUE(id->srq && id->recv_cq && id->recv_cq_channel);
@@ -386,14 +368,11 @@ TEST_F(xrc, on_id)
 		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
 	};
 	struct rdma_cm_id *id = NULL;
-	struct rdma_addrinfo *res;
 	struct ibv_xrcd *xrcd;
 	struct ibv_cq *cq;
 
 	/* A client whose QP only receives: strange, but documented */
-	res = ASSERT_PTR(lib_mock_rai(0, IBV_QPT_XRC_RECV));
-	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
-	rdma_freeaddrinfo(res);
+	id = ASSERT_PTR(create_ep(0, IBV_QPT_XRC_RECV, NULL));
 	xrcd = ASSERT_PTR(lib_open_xrcd(id->verbs, -1, O_CREAT));
 	cq = ASSERT_PTR(ibv_create_cq(id->verbs, 8, NULL, NULL, 0));
 
