@@ -121,9 +121,7 @@ static int post_to_group(struct member *m, char c)
 	struct ibv_send_wr wr = {
 		.wr_id = 100, .sg_list = &sge, .num_sge = 1,
 		.opcode = IBV_WR_SEND,
-		.wr.ud = {
-			.ah = m->ah, .remote_qpn = m->qpn, .remote_qkey = m->qkey,
-		},
+		.wr.ud = { .ah = m->ah, .remote_qpn = m->qpn, .remote_qkey = m->qkey },
 	}, *bad;
 
 	memset(msg, c, MSG);

@@ -65,8 +65,7 @@ TEST_F(option, wrong_lengths)
 		{ RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, 4 },
 		{ RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, 0 },
 		{ RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, 7 },
-		{ RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
-		  sizeof(struct ibv_path_data) - 1 },
+		{ RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, sizeof(struct ibv_path_data) - 1 },
 	};
 	char val[256] = {};
 	int i;

@@ -229,10 +229,7 @@ TEST(establish_misuse)
 /* P0: rdma_connect, rdma_accept, rdma_post_ud_send */
 TEST(datagrams)
 {
-	struct rdma_conn_param param = {
-		.private_data = "question",
-		.private_data_len = 8,
-	};
+	struct rdma_conn_param param = { .private_data = "question", .private_data_len = 8 };
 	struct pair p = { .ps = RDMA_PS_UDP };
 	struct rdma_cm_event *event;
 	char in[64] = {}, out[16] = "datagram";

@@ -20,9 +20,7 @@ FIXTURE(recv) {
 
 FIXTURE_SETUP(recv)
 {
-	struct ibv_srq_init_attr attr = {
-		.attr = { .max_wr = MAX_WR, .max_sge = MAX_SGE },
-	};
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = MAX_WR, .max_sge = MAX_SGE } };
 	struct pair *p = &self->p;
 	int i;
 
@@ -53,9 +51,7 @@ FIXTURE_TEARDOWN(recv)
 /* A request for a message in the first 64 bytes */
 static struct ibv_recv_wr request(FIXTURE_DATA(recv) *self, uint64_t wr_id)
 {
-	return (struct ibv_recv_wr) {
-		.wr_id = wr_id, .sg_list = self->sge, .num_sge = 1,
-	};
+	return (struct ibv_recv_wr) { .wr_id = wr_id, .sg_list = self->sge, .num_sge = 1 };
 }
 
 /* A list of them, with numbers from 10 */

@@ -387,10 +387,7 @@ static void look_at_request(struct eps *e)
 /* P0: rdma_get_request */
 TEST_F(conn, rdma_create_ep_S20_request_is_got_from_the_listening_id)
 {
-	struct rdma_conn_param param = {
-		.private_data = "hi there",
-		.private_data_len = 8,
-	};
+	struct rdma_conn_param param = { .private_data = "hi there", .private_data_len = 8 };
 	struct eps *e = &self->e;
 
 	e->connect = &param;

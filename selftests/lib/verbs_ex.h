@@ -16,8 +16,7 @@
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE | \
 	 IBV_QP_EX_WITH_RDMA_READ)
 
-static inline struct ibv_qp_init_attr_ex attr_ex(struct ibv_pd *pd, struct ibv_cq *cq,
-						 uint64_t ops)
+static inline struct ibv_qp_init_attr_ex attr_ex(struct ibv_pd *pd, struct ibv_cq *cq, uint64_t ops)
 {
 	return (struct ibv_qp_init_attr_ex) {
 		.cap = lib_qp_attr().cap,

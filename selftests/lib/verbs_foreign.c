@@ -100,9 +100,7 @@ static const char *make(struct objects *o)
 
 static const char *use(struct objects *o)
 {
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)o->buf, .length = 8, .lkey = o->mr->lkey,
-	};
+	struct ibv_sge sge = { .addr = (uintptr_t)o->buf, .length = 8, .lkey = o->mr->lkey };
 	struct ibv_send_wr send = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
 	}, *bad_send;

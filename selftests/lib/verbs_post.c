@@ -32,10 +32,8 @@ FIXTURE_SETUP(post)
 	memset(self->in, 0, sizeof(self->in));
 	self->out_mr = ASSERT_PTR(rdma_reg_msgs(self->p.a, self->out, sizeof(self->out)));
 	self->in_mr = ASSERT_PTR(rdma_reg_msgs(self->p.p, self->in, sizeof(self->in)));
-	self->os = (struct ibv_sge) { (uintptr_t)self->out, 100,
-				      self->out_mr->lkey };
-	self->is = (struct ibv_sge) { (uintptr_t)self->in, 100,
-				      self->in_mr->lkey };
+	self->os = (struct ibv_sge) { (uintptr_t)self->out, 100, self->out_mr->lkey };
+	self->is = (struct ibv_sge) { (uintptr_t)self->in, 100, self->in_mr->lkey };
 }
 
 FIXTURE_TEARDOWN(post)
@@ -327,8 +325,7 @@ TEST(unsignalled)
 	struct ibv_recv_wr recv = {}, *bad_recv;
 	struct ibv_send_wr send[2] = {
 		{ .wr_id = 1, .opcode = IBV_WR_SEND, .next = send + 1 },
-		{ .wr_id = 2, .opcode = IBV_WR_SEND,
-		  .send_flags = IBV_SEND_SIGNALED },
+		{ .wr_id = 2, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED },
 	}, *bad;
 	struct pair p = {};
 	struct ibv_wc wc;

@@ -33,9 +33,7 @@ FIXTURE_TEARDOWN(qp)
 /* P0: ibv_create_qp, ibv_query_qp, ibv_destroy_qp */
 TEST_F(qp, create)
 {
-	static const enum ibv_qp_type types[] = {
-		IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD,
-	};
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 	struct ibv_qp *qp;

@@ -31,9 +31,7 @@ FIXTURE_TEARDOWN(qpx)
 
 TEST_F(qpx, create)
 {
-	static const enum ibv_qp_type types[] = {
-		IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD,
-	};
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
 	static const uint64_t ops[] = {
 		RC_OPS | IBV_QP_EX_WITH_SEND_WITH_INV,
 		IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
@@ -102,9 +100,7 @@ TEST_F(qpx, create_errors)
 		IBV_QP_INIT_ATTR_MAX_TSO_HEADER, IBV_QP_INIT_ATTR_IND_TABLE,
 		IBV_QP_INIT_ATTR_RX_HASH, 1U << 20,
 	};
-	static const uint64_t never[] = {
-		IBV_QP_EX_WITH_TSO, 1ULL << 30, 1ULL << 40,
-	};
+	static const uint64_t never[] = { IBV_QP_EX_WITH_TSO, 1ULL << 30, 1ULL << 40 };
 	static const uint64_t users_only[] = {
 		IBV_QP_EX_WITH_LOCAL_INV, IBV_QP_EX_WITH_BIND_MW,
 		IBV_QP_EX_WITH_ATOMIC_WRITE, QP_EX_WITH_FLUSH,
@@ -198,9 +194,7 @@ TEST_F(qpx, not_asked_for)
 /* A datagram QP that sends to itself. */
 static int to_rts(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY,
-	};
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
 	int ret;
 
 	ret = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |

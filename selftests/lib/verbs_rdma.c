@@ -154,9 +154,7 @@ TEST_F(rdma, read)
 /* It names no memory, and only says that the peer's QP is there. */
 TEST_F(rdma, read_of_no_bytes_completes)
 {
-	struct ibv_sge empty = {
-		(uintptr_t)self->out, 0, self->out_mr->lkey
-	};
+	struct ibv_sge empty = { (uintptr_t)self->out, 0, self->out_mr->lkey };
 
 	ASSERT_EQ(0, rdma_post_readv(self->a, (void *)1, NULL, 0, 0,
 				     (uintptr_t)self->in, self->read_mr->rkey));

@@ -44,8 +44,7 @@ TEST_F(refuse, memory)
 	struct ibv_sge sge = {};
 	/* What cannot be made has no place to be destroyed. */
 	struct ibv_dm dm = { .context = self->c };
-	struct ibv_mw mw = { .context = self->c, .pd = self->pd,
-			     .type = IBV_MW_TYPE_1 };
+	struct ibv_mw mw = { .context = self->c, .pd = self->pd, .type = IBV_MW_TYPE_1 };
 	struct ibv_mw_bind bind = {};
 
 	NOT_MADE(ibv_alloc_null_mr(self->pd));

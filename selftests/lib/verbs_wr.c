@@ -64,8 +64,7 @@ FIXTURE_TEARDOWN(wr)
 
 static int receive(FIXTURE_DATA(wr) *self, int n)
 {
-	struct ibv_sge sge = { (uintptr_t)self->in, sizeof(self->in),
-			       self->in_mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)self->in, sizeof(self->in), self->in_mr->lkey };
 	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	while (n--) {
@@ -283,9 +282,7 @@ TEST_F(wr, inline_data)
 	/* rxe looks at the flag, though no page says that it is needed */
 	unsigned int flag = is_stock() ? IBV_SEND_INLINE : 0;
 	char text[16] = "before";
-	struct ibv_data_buf list[3] = {
-		{ text, 3 }, { NULL, 0 }, { text + 8, 5 },
-	};
+	struct ibv_data_buf list[3] = { { text, 3 }, { NULL, 0 }, { text + 8, 5 } };
 
 	ASSERT_EQ(0, receive(self, 1));
 	ibv_wr_start(self->a);
@@ -345,8 +342,7 @@ TEST_F(wr, errors)
 	int i;
 
 	for (i = 0; i <= self->cap.max_send_sge; i++)
-		list[i] = (struct ibv_sge) { (uintptr_t)self->out, 8,
-					     self->out_mr->lkey };
+		list[i] = (struct ibv_sge) { (uintptr_t)self->out, 8, self->out_mr->lkey };
 	for (i = 0; i < 2; i++) {
 		ibv_wr_start(self->a);
 		add_send(self, 1);

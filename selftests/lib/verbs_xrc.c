@@ -105,9 +105,7 @@ TEST_F(xrc, objects)
 		.qp_type = IBV_QPT_XRC_RECV,
 		.qp_context = self,
 	};
-	struct ibv_qp_attr qa = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1,
-	};
+	struct ibv_qp_attr qa = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	struct ibv_qp_init_attr plain = {
 		.qp_type = IBV_QPT_XRC_RECV, .send_cq = self->cq, .recv_cq = self->cq,
 	};
@@ -241,9 +239,7 @@ static void *disconnect(void *arg)
 
 TEST_F(xrc, endpoints)
 {
-	struct ibv_qp_init_attr attr = {
-		.cap = { .max_recv_wr = 1, .max_recv_sge = 1 },
-	};
+	struct ibv_qp_init_attr attr = { .cap = { .max_recv_wr = 1, .max_recv_sge = 1 } };
 	struct server s = {};
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
