@@ -19,10 +19,7 @@ CG=/sys/fs/cgroup/demo
 QUOTA=/sys/module/rdma_ep/parameters/session_max_queue_mb
 PROGRAM=$HERE/accounting.py
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "accounting" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "accounting"
 
 make_cgroup()
 {

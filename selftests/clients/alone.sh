@@ -7,10 +7,7 @@
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "alone" "stock run, there is no library of ours"
-	finish_tests
-fi
+not_on_stock "alone" "stock run, there is no library of ours"
 
 # Nothing can be loaded from an empty file.
 # shellcheck disable=SC2016
@@ -54,18 +51,14 @@ server alone rping -s -a "$RDMA_ADDR" -p "$PORT" -C 10 -v
 [[ $(libraries server) == "librdma_ep.so.1.0.0 " ]] ||
 	problem "the server has $(libraries server)"
 client alone rping -c -a "$RDMA_ADDR" -p "$PORT" -C 10 -v -V
-finish server
-expect_status client 0
-expect_status server 0
+both_succeed
 expect_lines client 10 '^ping data: rdma-ping-[0-9]+: '
 end
 
 begin "rdma_server, rdma_client in front of the real libraries"
 server alone rdma_server -p "$PORT"
 client ours rdma_client -s "$RDMA_ADDR" -p "$PORT"
-finish server
-expect_status client 0
-expect_status server 0
+both_succeed
 expect_output client "rdma_client: start" "rdma_client: end 0"
 end
 

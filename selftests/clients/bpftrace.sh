@@ -10,10 +10,7 @@
 PINGS=10
 SCRIPTS=$(dirname "$(command -v rdma-ep-trace)")/../share/rdma-ep
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "scripts for bpftrace" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "scripts for bpftrace"
 
 # bpftrace runs this when all is attached, and ends with it.
 cat > "$WORK/traced" <<END

@@ -27,8 +27,7 @@ cmtime_case()
 	done
 	terminate server
 	expect_lines server 0 'fail'
-	expect_no_stderr client
-	expect_no_stderr server
+	expect_no_stderr client server
 	end
 }
 
@@ -48,9 +47,7 @@ newer_case()
 	client "${pair#*:}" "${args[@]}" -p "$PORT" "${connect[@]}"
 	if [[ $pair == *:stock ]]; then
 		tables=2
-		finish server
-		expect_status client 0
-		expect_status server 0
+		both_succeed
 		expect_no_stderr client
 	else
 		kill -TERM "${pids[server]}"

@@ -265,9 +265,7 @@ ping_pair()
 	local args=(-a "$RDMA_ADDR" -p "$PORT" -C "$1" -S "$2")
 	server ours rping -s "${args[@]}"
 	client ours rping -c "${args[@]}"
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 }
 
 # expect_lines NAME COUNT REGEX
@@ -294,9 +292,21 @@ expect_output()
 	done
 }
 
+# expect_no_stderr NAME...
 expect_no_stderr()
 {
-	[[ ! -s $WORK/$1.err ]] || problem "$1: wrote to stderr"
+	local name
+	for name; do
+		[[ ! -s $WORK/$name.err ]] || problem "$name: wrote to stderr"
+	done
+}
+
+# After the client: both have ended with 0
+both_succeed()
+{
+	finish server
+	expect_status client 0
+	expect_status server 0
 }
 
 # ---- what the kernel holds
@@ -378,12 +388,19 @@ skip()
 	echo "ok $tests $1 # SKIP $2"
 }
 
-# For tests of what iWARP does not have, after their first lines: a test of its
-# own says so, and nothing else is tried.
+# For tests of what iWARP does not have, or the stock libraries, after their first lines: a
+# test of its own says so, and nothing else is tried.
 not_on_iwarp()
 {
 	[[ $DEVICE == siw ]] || return 0
 	skip "$1" "$2"
+	finish_tests
+}
+
+not_on_stock()
+{
+	[[ -n ${STOCK:-} ]] || return 0
+	skip "$1" "${2:-stock run, there is no module}"
 	finish_tests
 }
 

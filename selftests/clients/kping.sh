@@ -24,10 +24,7 @@ EADDRINUSE=-98
 ECONNRESET=-104
 ECONNREFUSED=-111
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "kping" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "kping"
 
 # ---- runs
 

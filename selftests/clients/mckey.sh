@@ -30,9 +30,7 @@ mckey_case()
 	wait_for 20 receiving || problem "the receiver does not receive"
 	expect_stack server "${pair%:*}"
 	LD_PRELOAD=$PAUSE client "${pair#*:}" "${sender[@]}"
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_output client "mckey: starting client" "mckey: joining" \
 		"initiating data transfers" "data transfers complete" \
 		"test complete" "return status 0"
@@ -40,8 +38,7 @@ mckey_case()
 		"receiving data transfers" "data transfers complete" \
 		"test complete" "return status 0"
 	expect_lines client 1 '^mckey: joined dgid: [0-9a-f:.]+ mlid 0x'
-	expect_no_stderr client
-	expect_no_stderr server
+	expect_no_stderr client server
 	end
 }
 

@@ -17,10 +17,7 @@ README=$HERE/src/README.md
 NODE=/dev/infiniband/rdma_ep
 PARAMETERS=/sys/module/rdma_ep/parameters
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "messages" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "messages"
 
 # An ordinary user, with 16 KiB of RLIMIT_MEMLOCK (root may go beyond all limits)
 on_user()

@@ -7,10 +7,7 @@
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "rdma-ep" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "rdma-ep"
 
 # json EXPRESSION: of the JSON on stdin as "j", printed
 json()

@@ -10,10 +10,7 @@
 
 PINGS=10
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "trace events" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "trace events"
 
 # In an instance of its own, for the events of each case only.
 TRACING=/sys/kernel/tracing/instances/trace.sh

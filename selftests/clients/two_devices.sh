@@ -143,9 +143,7 @@ namespaces_case()
 		rping -s -a "$addr" -p "$PORT" -C $PINGS -v
 	client "${pair#*:}" ip netns exec side1 \
 		rping -c -a "$addr" -p "$PORT" -C $PINGS -v -V
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_lines client $PINGS '^ping data: rdma-ping-[0-9]+: '
 	expect_lines server $PINGS '^server ping data: rdma-ping-[0-9]+: '
 	end

@@ -221,9 +221,7 @@ static void kt_refused(struct kt *t)
 static void kt_private_data_size(struct kt *t)
 {
 	static const u8 data[U8_MAX];
-	struct rdma_conn_param big = {
-		.private_data = data, .private_data_len = U8_MAX
-	};
+	struct rdma_conn_param big = { .private_data = data, .private_data_len = U8_MAX };
 	struct rdma_conn_param nothing = { .private_data_len = 1 };
 	struct kt_pair p;
 

@@ -67,9 +67,7 @@ static unsigned long kt_call_about(struct rdma_ep *ep)
 
 static unsigned long kt_call_others(struct rdma_ep_channel *queue)
 {
-	struct rdma_ep_attr attr = {
-		.net = &init_net, .src = kt_ptr(kt_addr()),
-	};
+	struct rdma_ep_attr attr = { .net = &init_net, .src = kt_ptr(kt_addr()) };
 	struct rdma_ep_channel *ch;
 	unsigned long wrong = 0;
 

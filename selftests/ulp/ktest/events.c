@@ -18,8 +18,7 @@ static struct rdma_ep_cm_event *kt_event_at(struct kt *t, int line, struct rdma_
 	struct rdma_ep_cm_event *event = rdma_ep_get_event(ch, KT_CALL_MS);
 	const char *file = kbasename(__FILE__);
 
-	kt_abort_unless(t, kt_check_eq(t, file, line, "rdma_ep_get_event()", 0,
-				       kt_ptr_err(event)));
+	kt_abort_unless(t, kt_check_eq(t, file, line, "rdma_ep_get_event()", 0, kt_ptr_err(event)));
 	if (kt_check_ptr(t, file, line, "event->ep", ep, event->ep) &
 	    kt_check_eq(t, file, line, "event->cm.event", type, event->cm.event))
 		return event;

@@ -96,9 +96,7 @@ static void kt_request_qp_fails(struct kt *t)
 static void kt_request_without_qp(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct rdma_ep_attr attr = {
-		.net = &init_net, .src = kt_ptr(kt_addr()),
-	};
+	struct rdma_ep_attr attr = { .net = &init_net, .src = kt_ptr(kt_addr()) };
 	struct kt_pair p = { .listener = kt_own(t, rdma_ep_create(&attr)) };
 
 	kt_expect_ptr(t, NULL, rdma_ep_context(p.listener));

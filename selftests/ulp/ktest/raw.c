@@ -31,9 +31,7 @@ static void kt_raw_end(struct kt *t, void *arg)
 
 struct kt_raw *kt_raw_connect(struct kt *t, const struct sockaddr_storage *dst, bool answer)
 {
-	struct rdma_conn_param param = {
-		.qp_num = 0x1234, .retry_count = 7, .rnr_retry_count = 7,
-	};
+	struct rdma_conn_param param = { .qp_num = 0x1234, .retry_count = 7, .rnr_retry_count = 7 };
 	struct kt_raw *raw = kt_zalloc(t, sizeof(*raw));
 	struct sockaddr_storage addr = *dst;
 

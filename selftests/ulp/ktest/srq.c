@@ -8,9 +8,7 @@
 
 static struct ib_srq_init_attr kt_srq_attr(void)
 {
-	return (struct ib_srq_init_attr) {
-		.attr = { .max_wr = 2 * KT_WRS, .max_sge = 1 },
-	};
+	return (struct ib_srq_init_attr) { .attr = { .max_wr = 2 * KT_WRS, .max_sge = 1 } };
 }
 
 static struct rdma_ep *kt_srq_listener(struct kt *t, const struct kt_setup *setup,
