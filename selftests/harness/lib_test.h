@@ -20,6 +20,13 @@
 #define EXPECT_FAILS(_errno, _call)		EXPECT_TRUE(FAILS(_errno, _call))
 #define EXPECT_FAILS_NULL(_errno, _call)	EXPECT_TRUE(FAILS_NULL(_errno, _call))
 
+/* The next completion has this wr_id and this status. The value is the completion. */
+#define EXPECT_WC(_cq, _wr_id, _status) ({ \
+	struct ibv_wc wc_ = lib_next_wc(_cq); \
+	EXPECT_EQ(_wr_id, wc_.wr_id); \
+	EXPECT_EQ(_status, wc_.status); \
+	wc_; })
+
 /* The capacity of a queue is that in its attributes; the stock libraries may grant more. */
 #define EXPECT_GRANTED(_actual, _attribute) do { \
 	if (is_stock()) { \

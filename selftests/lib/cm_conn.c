@@ -382,7 +382,6 @@ TEST_F(conn, disconnect)
 	char buf[64];
 	struct ibv_mr *mr;
 	struct pair *p = &self->p;
-	struct ibv_wc wc;
 
 	ASSERT_EQ(0, connect_pair(p));
 	EXPECT_EQ(p->a->pd, p->p->pd);
@@ -393,18 +392,14 @@ TEST_F(conn, disconnect)
 	ASSERT_EQ(0, rdma_disconnect(p->a));
 	if (!self->iwarp)
 		EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
-	ASSERT_EQ(0, lib_wait_wc(p->a->recv_cq, &wc, 1));
-	EXPECT_EQ(1, wc.wr_id);
-	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+	EXPECT_WC(p->a->recv_cq, 1, IBV_WC_WR_FLUSH_ERR);
 
 	/* The peer's QP is its own affair */
 	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_DISCONNECTED));
 	if (!self->iwarp)
 		EXPECT_QPS(IBV_QPS_RTS, p->p->qp);
 	EXPECT_EQ(0, rdma_disconnect(p->p));
-	ASSERT_EQ(0, lib_wait_wc(p->p->recv_cq, &wc, 1));
-	EXPECT_EQ(2, wc.wr_id);
-	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+	EXPECT_WC(p->p->recv_cq, 2, IBV_WC_WR_FLUSH_ERR);
 	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_DISCONNECTED));
 	EXPECT_EQ(0, rdma_dereg_mr(mr));
 }

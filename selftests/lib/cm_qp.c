@@ -111,7 +111,6 @@ TEST_F(qp, pd_in_the_id_is_used)
 TEST_F(qp, destroy_id_first)
 {
 	struct rdma_cm_id copy;
-	struct ibv_wc wc;
 	char buf[8];
 	struct ibv_mr *mr;
 
@@ -123,9 +122,7 @@ TEST_F(qp, destroy_id_first)
 	EXPECT_EQ(0, rdma_post_recv(&copy, (void *)4, buf, 8, mr));
 	EXPECT_EQ(0, lib_modify_qp(copy.qp, IBV_QPS_ERR));
 	EXPECT_EQ(IBV_QPS_ERR, copy.qp->state);
-	ASSERT_EQ(0, lib_wait_wc(copy.recv_cq, &wc, 1));
-	EXPECT_EQ(4, wc.wr_id);
-	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+	EXPECT_WC(copy.recv_cq, 4, IBV_WC_WR_FLUSH_ERR);
 	EXPECT_EQ(0, ibv_destroy_qp(copy.qp));
 	EXPECT_EQ(0, ibv_destroy_cq(copy.send_cq));
 	EXPECT_EQ(0, ibv_destroy_cq(copy.recv_cq));

@@ -205,9 +205,7 @@ TEST(rdma_create_qp_S11_new_qp_takes_receives)
 		EXPECT_EQ(0, rdma_dereg_mr(in_mr));
 	}
 	ASSERT_EQ(0, lib_send(p.p, "early", 6));
-	wc = lib_next_wc(p.a->recv_cq);
-	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
-	EXPECT_EQ(7, wc.wr_id);
+	EXPECT_WC(p.a->recv_cq, 7, IBV_WC_SUCCESS);
 	EXPECT_STREQ("early", buf);
 	EXPECT_EQ(0, rdma_dereg_mr(mr));
 	EXPECT_EQ(0, pair_down(&p));

@@ -86,7 +86,6 @@ TEST_F(srq, rdma_create_srq_S06_qp_of_the_id_receives_into_it)
 	struct pair p = {};
 	struct ibv_mr *mr;
 	char buf[8] = {};
-	struct ibv_wc wc;
 
 	ASSERT_EQ(0, pair_client(&p));
 	ASSERT_EQ(0, pair_passive(&p));
@@ -99,9 +98,7 @@ TEST_F(srq, rdma_create_srq_S06_qp_of_the_id_receives_into_it)
 	EXPECT_EQ(p.p->srq, attr.srq);
 	ASSERT_EQ(0, pair_accept(&p));
 	ASSERT_EQ(0, lib_send(p.a, "shared", 7));
-	wc = lib_next_wc(p.p->recv_cq);
-	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
-	EXPECT_EQ(3, wc.wr_id);
+	EXPECT_WC(p.p->recv_cq, 3, IBV_WC_SUCCESS);
 	EXPECT_STREQ("shared", buf);
 	rdma_destroy_qp(p.p);
 	EXPECT_TRUE(p.p->srq != NULL);

@@ -132,7 +132,6 @@ TEST_F(post, bad_send)
 {
 	struct ibv_send_wr send[3], *bad = NULL;
 	struct ibv_sge sge[64];
-	struct ibv_wc wc;
 	int i;
 
 	if (is_libsiw(self->a->context))
@@ -145,9 +144,7 @@ TEST_F(post, bad_send)
 	EXPECT_EQ(EINVAL, ibv_post_send(self->a, send, &bad));
 	EXPECT_EQ(send + 1, bad);
 	/* The one before it has been posted, the one after it has not */
-	ASSERT_EQ(0, lib_wait_wc(self->acq, &wc, 1));
-	EXPECT_EQ(10, wc.wr_id);
-	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_WC(self->acq, 10, IBV_WC_SUCCESS);
 	EXPECT_TRUE(lib_no_wc(self->acq));
 
 	/* Too much inline */
@@ -328,7 +325,6 @@ TEST(unsignalled)
 		{ .wr_id = 2, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED },
 	}, *bad;
 	struct pair p = {};
-	struct ibv_wc wc;
 
 	attr.sq_sig_all = 0;
 	ASSERT_EQ(0, pair_route(&p));
@@ -340,9 +336,7 @@ TEST(unsignalled)
 	ASSERT_EQ(0, ibv_post_recv(p.p->qp, &recv, &bad_recv));
 	ASSERT_EQ(0, ibv_post_recv(p.p->qp, &recv, &bad_recv));
 	ASSERT_EQ(0, ibv_post_send(p.a->qp, send, &bad));
-	ASSERT_EQ(0, lib_wait_wc(p.a->send_cq, &wc, 1));
-	EXPECT_EQ(2, wc.wr_id);
-	EXPECT_EQ(0, wc.status);
+	EXPECT_WC(p.a->send_cq, 2, IBV_WC_SUCCESS);
 	EXPECT_TRUE(lib_no_wc(p.a->send_cq));
 	EXPECT_EQ(0, pair_down(&p));
 }

@@ -236,7 +236,7 @@ TEST_F(qp, flushed_in_the_error_state)
 	struct ibv_recv_wr recv = { .wr_id = 3 }, *bad_recv;
 	struct ibv_send_wr send = { .wr_id = 4, .opcode = IBV_WR_SEND },
 			   *bad_send;
-	struct ibv_wc wc[2];
+	struct ibv_wc wc;
 	struct ibv_qp *qp;
 
 	if (self->iwarp)
@@ -247,15 +247,11 @@ TEST_F(qp, flushed_in_the_error_state)
 	ASSERT_EQ(0, to_rts(qp));
 	ASSERT_EQ(0, ibv_post_recv(qp, &recv, &bad_recv));
 	ASSERT_EQ(0, lib_modify_qp(qp, IBV_QPS_ERR));
-	ASSERT_EQ(0, lib_wait_wc(self->cq, wc, 1));
-	EXPECT_EQ(3, wc[0].wr_id);
-	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc[0].status);
-	EXPECT_EQ(qp->qp_num, wc[0].qp_num);
+	wc = EXPECT_WC(self->cq, 3, IBV_WC_WR_FLUSH_ERR);
+	EXPECT_EQ(qp->qp_num, wc.qp_num);
 	/* Posting is still allowed */
 	ASSERT_EQ(0, ibv_post_send(qp, &send, &bad_send));
-	ASSERT_EQ(0, lib_wait_wc(self->cq, wc, 1));
-	EXPECT_EQ(4, wc[0].wr_id);
-	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc[0].status);
+	EXPECT_WC(self->cq, 4, IBV_WC_WR_FLUSH_ERR);
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 }
 
