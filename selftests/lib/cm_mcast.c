@@ -38,26 +38,17 @@ static int post_recv(struct member *m, int i)
 
 static int member_up(struct member *m, enum rdma_port_space ps)
 {
-	struct sockaddr_in sin = lib_addr(0);
-	struct ibv_qp_init_attr attr = {
-		.qp_type = ps == RDMA_PS_TCP ? IBV_QPT_RC : IBV_QPT_UD,
-		.sq_sig_all = 1,
-		.cap = {
-			.max_send_wr = 8, .max_recv_wr = RECVS,
-			.max_send_sge = 1, .max_recv_sge = 1,
-		},
-	};
+	struct ibv_qp_init_attr attr;
 	int i;
 
 	m->channel = rdma_create_event_channel();
-	if (!m->channel || rdma_create_id(m->channel, &m->id, m, ps) ||
-	    rdma_bind_addr(m->id, SA(&sin)) || !m->id->verbs)
-		return -1;
-	m->cq = ibv_create_cq(m->id->verbs, 2 * RECVS, m, NULL, 0);
+	m->id = m->channel ? lib_bound_id(m->channel, ps) : NULL;
+	m->cq = m->id ? ibv_create_cq(m->id->verbs, 2 * RECVS, m, NULL, 0) : NULL;
 	if (!m->cq)
 		return -1;
-	attr.send_cq = m->cq;
-	attr.recv_cq = m->cq;
+	attr = lib_qp_attr_on(m->cq);
+	attr.qp_type = ps == RDMA_PS_TCP ? IBV_QPT_RC : IBV_QPT_UD;
+	attr.cap.max_recv_wr = RECVS;
 	if (rdma_create_qp(m->id, NULL, &attr))
 		return -1;
 	m->mr = ibv_reg_mr(m->id->pd, m->buf, sizeof(m->buf), IBV_ACCESS_LOCAL_WRITE);
@@ -96,13 +87,22 @@ static int member_joined(struct member *m)
 
 	if (!event)
 		return -1;
+	if (m->ah)
+		ibv_destroy_ah(m->ah);
 	m->ah = ibv_create_ah(m->id->pd, &event->param.ud.ah_attr);
 	m->qpn = event->param.ud.qp_num;
 	m->qkey = event->param.ud.qkey;
 	return rdma_ack_cm_event(event) || !m->ah ? -1 : 0;
 }
 
-static int join_as(struct member *m, struct sockaddr_in *sin, uint32_t flags, void *context)
+/* Returns when the group has been joined. */
+static int join(struct member *m, struct sockaddr_in *sin)
+{
+	return rdma_join_multicast(m->id, SA(sin), NULL) ?: member_joined(m);
+}
+
+/* The same with these flags */
+static int join_as(struct member *m, struct sockaddr_in *sin, uint32_t flags)
 {
 	struct rdma_cm_join_mc_attr_ex attr = {
 		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
@@ -111,7 +111,7 @@ static int join_as(struct member *m, struct sockaddr_in *sin, uint32_t flags, vo
 		.join_flags = flags,
 	};
 
-	return rdma_join_multicast_ex(m->id, &attr, context);
+	return rdma_join_multicast_ex(m->id, &attr, NULL) ?: member_joined(m);
 }
 
 static int post_to_group(struct member *m, char c)
@@ -201,10 +201,8 @@ TEST_F(mcast, join_event)
 
 TEST_F(mcast, all_members_get_it)
 {
-	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
-	ASSERT_EQ(0, rdma_join_multicast(self->b.id, SA(&self->sin), NULL));
-	ASSERT_EQ(0, member_joined(&self->a));
-	ASSERT_EQ(0, member_joined(&self->b));
+	ASSERT_EQ(0, join(&self->a, &self->sin));
+	ASSERT_EQ(0, join(&self->b, &self->sin));
 	ASSERT_EQ(0, post_to_group(&self->a, 'x'));
 	EXPECT_TRUE(completes(&self->a, 1, 'x'));
 	EXPECT_TRUE(completes(&self->b, 0, 'x'));
@@ -219,10 +217,8 @@ TEST_F(mcast, send_only)
 {
 	int i;
 
-	ASSERT_EQ(0, join_as(&self->a, &self->sin, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, NULL));
-	ASSERT_EQ(0, join_as(&self->b, &self->sin, RDMA_MC_JOIN_FLAG_FULLMEMBER, NULL));
-	ASSERT_EQ(0, member_joined(&self->a));
-	ASSERT_EQ(0, member_joined(&self->b));
+	ASSERT_EQ(0, join_as(&self->a, &self->sin, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER));
+	ASSERT_EQ(0, join_as(&self->b, &self->sin, RDMA_MC_JOIN_FLAG_FULLMEMBER));
 	for (i = 0; i < 5; i++) {
 		ASSERT_EQ(0, post_to_group(&self->a, '0' + i));
 		ASSERT_TRUE(completes(&self->a, 1, 0));
@@ -238,18 +234,13 @@ TEST_F(mcast, send_at_once)
 {
 	int i;
 
-	ASSERT_EQ(0, rdma_join_multicast(self->b.id, SA(&self->sin), NULL));
-	ASSERT_EQ(0, member_joined(&self->b));
+	ASSERT_EQ(0, join(&self->b, &self->sin));
 	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, join_as(&self->a, &self->sin, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
-				     NULL));
-		ASSERT_EQ(0, member_joined(&self->a));
+		ASSERT_EQ(0, join_as(&self->a, &self->sin, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER));
 		ASSERT_EQ(0, post_to_group(&self->a, '0' + i));
 		ASSERT_TRUE(completes(&self->a, 1, 0));
 		ASSERT_TRUE(completes(&self->b, 0, '0' + i));
 		EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
-		EXPECT_EQ(0, ibv_destroy_ah(self->a.ah));
-		self->a.ah = NULL;
 	}
 	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
 }
@@ -318,15 +309,12 @@ TEST_F(mcast, two_groups)
 {
 	struct sockaddr_in other = group("230.5.6.8");
 
-	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
-	ASSERT_EQ(0, member_joined(&self->a));
-	ASSERT_EQ(0, rdma_join_multicast(self->b.id, SA(&other), NULL));
-	EXPECT_EQ(0, lib_event(self->b.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
+	ASSERT_EQ(0, join(&self->a, &self->sin));
+	ASSERT_EQ(0, join(&self->b, &other));
 	ASSERT_EQ(0, post_to_group(&self->a, 'x'));
 	EXPECT_TRUE(completes(&self->a, 1, 'x'));
 	EXPECT_TRUE(lib_no_wc(self->b.cq));
-	ASSERT_EQ(0, rdma_join_multicast(self->b.id, SA(&self->sin), NULL));
-	EXPECT_EQ(0, lib_event(self->b.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
+	ASSERT_EQ(0, join(&self->b, &self->sin));
 	ASSERT_EQ(0, post_to_group(&self->a, 'y'));
 	EXPECT_TRUE(completes(&self->a, 1, 'y'));
 	EXPECT_TRUE(completes(&self->b, 0, 'y'));
@@ -342,19 +330,12 @@ TEST_F(mcast, two_groups)
 TEST_F(mcast, other_qp)
 {
 	struct ibv_qp *own = self->a.id->qp, *other;
-	struct ibv_qp_init_attr attr = {
-		.qp_type = IBV_QPT_UD,
-		.send_cq = self->a.cq, .recv_cq = self->a.cq,
-		.cap = {
-			.max_send_wr = 1, .max_recv_wr = 1,
-			.max_send_sge = 1, .max_recv_sge = 1,
-		},
-	};
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(self->a.cq);
 
+	attr.qp_type = IBV_QPT_UD;
 	other = ASSERT_PTR(ibv_create_qp(self->a.id->pd, &attr));
 	self->a.id->qp = other;
-	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
-	EXPECT_EQ(0, lib_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
+	ASSERT_EQ(0, join(&self->a, &self->sin));
 	EXPECT_EQ(EBUSY, ibv_destroy_qp(other));
 	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 	EXPECT_EQ(0, ibv_destroy_qp(other));
@@ -365,8 +346,7 @@ TEST_F(mcast, destroyed_while_joined)
 {
 	struct ibv_qp *qp = self->a.id->qp;
 
-	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
-	EXPECT_EQ(0, lib_event(self->a.channel, RDMA_CM_EVENT_MULTICAST_JOIN));
+	ASSERT_EQ(0, join(&self->a, &self->sin));
 	EXPECT_EQ(EBUSY, ibv_destroy_qp(qp));
 	if (is_stock())		/* keeps the QP, and with it the CQ */
 		EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));

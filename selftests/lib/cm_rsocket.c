@@ -290,28 +290,36 @@ static void *serve_one(void *arg)
 	return NULL;
 }
 
+/* The thread serves the listener, to which the active side's id has a route. */
+static const char *route(FIXTURE_DATA(foreign) *self, struct lib_thread *thread,
+			 void *(*serve)(void *listener))
+{
+	struct sockaddr_in addr = lib_addr(0);
+
+	STEP(!rdma_bind_addr(self->listener, SA(&addr)));
+	STEP(!rdma_listen(self->listener, 1));
+	addr.sin_port = rdma_get_src_port(self->listener);
+	STEP(addr.sin_port);
+	STEP(!lib_start(thread, serve, self->listener));
+	STEP(!rdma_resolve_addr(self->a, NULL, SA(&addr), WAIT_MS));
+	STEP(!rdma_resolve_route(self->a, WAIT_MS));
+	STEP(rdma_get_dst_port(self->a) == addr.sin_port);
+	return NULL;
+}
+
 /* A connection's whole life through the functions that the program is linked with. */
 TEST_F(foreign, ids_live)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct sockaddr_in addr = lib_addr(0);
 	char msg[8] = "message";
 	struct lib_thread thread;
 	void *failed = NULL;
 	struct ibv_wc wc;
 	uint8_t tos = 4;
 
-	ASSERT_EQ(0, rdma_bind_addr(self->listener, SA(&addr)));
-	ASSERT_EQ(0, rdma_listen(self->listener, 1));
-	addr.sin_port = rdma_get_src_port(self->listener);
-	ASSERT_NE(0, addr.sin_port);
-	ASSERT_EQ(0, lib_start(&thread, serve_one, self->listener));
-
 	EXPECT_EQ(0, rdma_set_option(self->a, RDMA_OPTION_ID,
 				     RDMA_OPTION_ID_TOS, &tos, sizeof(tos)));
-	ASSERT_EQ(0, rdma_resolve_addr(self->a, NULL, SA(&addr), WAIT_MS));
-	ASSERT_EQ(0, rdma_resolve_route(self->a, WAIT_MS));
-	EXPECT_EQ(addr.sin_port, rdma_get_dst_port(self->a));
+	ASSERT_STEPS(route(self, &thread, serve_one));
 	ASSERT_EQ(0, rdma_create_qp(self->a, NULL, &attr));
 	ASSERT_EQ(0, rdma_connect(self->a, NULL));
 	/* siw's passive side does not read what is there before it listens to its socket. */
@@ -344,18 +352,11 @@ TEST_F(foreign, other_calls)
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_qp_attr qp_attr = { .qp_state = IBV_QPS_INIT };
 	struct ibv_ece ece = { .vendor_id = 1 };
-	struct sockaddr_in addr = lib_addr(0);
 	struct lib_thread thread;
 	void *failed = NULL;
 	int mask = 0;
 
-	ASSERT_EQ(0, rdma_bind_addr(self->listener, SA(&addr)));
-	ASSERT_EQ(0, rdma_listen(self->listener, 1));
-	addr.sin_port = rdma_get_src_port(self->listener);
-	ASSERT_EQ(0, lib_start(&thread, reject_one, self->listener));
-
-	ASSERT_EQ(0, rdma_resolve_addr(self->a, NULL, SA(&addr), WAIT_MS));
-	ASSERT_EQ(0, rdma_resolve_route(self->a, WAIT_MS));
+	ASSERT_STEPS(route(self, &thread, reject_one));
 	EXPECT_EQ(0, rdma_set_local_ece(self->a, &ece));
 	EXPECT_EQ(0, rdma_create_srq(self->a, NULL, &srq));
 	ASSERT_NE(NULL, self->a->srq);

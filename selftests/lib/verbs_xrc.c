@@ -299,6 +299,16 @@ TEST_F(xrc, endpoints)
 	rdma_destroy_ep(s.listener);
 }
 
+/* Of an XRC SRQ that is to be made with all it needs */
+static struct ibv_srq_init_attr_ex srq_attr(void)
+{
+	return (struct ibv_srq_init_attr_ex) {
+		.attr = { .max_wr = 4, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_XRC,
+	};
+}
+
 struct racer {
 	struct rdma_cm_id *id;
 	struct ibv_srq_init_attr_ex attr;
@@ -328,15 +338,7 @@ TEST_F(xrc, two_threads_make_an_srq)
 	for (round = 0; round < 40; round++) {
 		id = ASSERT_PTR(create_ep(0, IBV_QPT_XRC_RECV, NULL));
 		for (i = 0; i < 2; i++) {
-			r[i] = (struct racer){
-				.id = id,
-				.attr = {
-					.attr = { .max_wr = 4, .max_sge = 1 },
-					.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
-					.srq_type = IBV_SRQT_XRC,
-				},
-				.start = &start,
-			};
+			r[i] = (struct racer) { .id = id, .attr = srq_attr(), .start = &start };
 			ASSERT_EQ(0, lib_start(&t[i], race_srq, &r[i]));
 		}
 		for (i = 0; i < 2; i++)
@@ -354,11 +356,7 @@ TEST_F(xrc, two_threads_make_an_srq)
 /* On an id, with what the program brings itself */
 TEST_F(xrc, on_id)
 {
-	struct ibv_srq_init_attr_ex attr = {
-		.attr = { .max_wr = 4, .max_sge = 1 },
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
-		.srq_type = IBV_SRQT_XRC,
-	};
+	struct ibv_srq_init_attr_ex attr = srq_attr();
 	struct ibv_qp_init_attr_ex qa = {
 		.qp_type = IBV_QPT_XRC_RECV,
 		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
