@@ -19,24 +19,6 @@ FIXTURE_TEARDOWN(ep)
 	EXPECT_EQ(0, eps_down(&self->e));
 }
 
-static void *get_request(void *listener)
-{
-	struct rdma_cm_id *id;
-
-	return (void *)(long)rdma_get_request(listener, &id);
-}
-
-TEST_F(ep, get_request_blocks)
-{
-	struct lib_thread t;
-
-	ASSERT_EQ(0, eps_listen(&self->e));
-	START_BLOCKED(&t, get_request, self->e.listener);
-	EXPECT_CANCELLED(&t);
-	/* No harm done */
-	EXPECT_EQ(0, eps_up(&self->e));
-}
-
 TEST_F(ep, get_request_of_an_asynchronous_id)
 {
 	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());

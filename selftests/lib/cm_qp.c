@@ -198,23 +198,6 @@ TEST_F(qp, srq_ex_failure_leaves_the_attributes)
 	EXPECT_EQ(NULL, attr.pd);
 }
 
-/* A PD of another context is no PD of the id's. */
-TEST_F(qp, srq_with_pd_of_another_context)
-{
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
-	struct ibv_context *other;
-	struct ibv_pd *pd;
-
-	if (is_stock())
-		SKIP(return, "the stock library makes one that no QP of the id can use");
-	other = ASSERT_PTR(ibv_open_device(self->verbs->device));
-	pd = ASSERT_PTR(ibv_alloc_pd(other));
-	EXPECT_FAILS(EINVAL, rdma_create_srq(self->id, pd, &attr));
-	EXPECT_EQ(NULL, self->id->srq);
-	EXPECT_EQ(0, ibv_dealloc_pd(pd));
-	EXPECT_EQ(0, ibv_close_device(other));
-}
-
 /* P0: rdma_init_qp_attr */
 TEST_F(qp, init_qp_attr)
 {
