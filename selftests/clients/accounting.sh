@@ -113,7 +113,7 @@ refused()
 {
 	finish "$1"
 	expect_status "$1" 1
-	grep -qF -- "$2" "$WORK/$1.err" || problem "$1: does not say '$2'"
+	expect_error "$1" "$2"
 	grep -qF -- "$2" "$DOC" || problem "'$2' is not on the page"
 }
 

@@ -53,8 +53,7 @@ newer_case()
 		kill -TERM "${pids[server]}"
 		finish server 20
 		expect_status client 1
-		grep -q 'rdma_connect: Invalid argument' "$WORK/client.err" ||
-			problem "client: does not say what is refused"
+		expect_error client "rdma_connect: Invalid argument"
 	fi
 	expect_lines client 0 'event:|Unhandled'
 	expect_lines client 1 "^qp_conn +$CONNECTIONS$"

@@ -229,6 +229,22 @@ too_slow()
 	new_port
 }
 
+# Without the capabilities to which limits do not apply.
+# shellcheck disable=SC2034
+NOBODY=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+
+# with_parameter NAME VALUE COMMAND...: a parameter of the module while that runs
+with_parameter()
+{
+	local file=/sys/module/rdma_ep/parameters/$1 old ret
+	old=$(<"$file")
+	echo "$2" > "$file"
+	"${@:3}"
+	ret=$?
+	echo "$old" > "$file"
+	return $ret
+}
+
 # ---- expectations
 
 # expect_stack NAME STACK: is a running program really where it should be?
@@ -274,6 +290,12 @@ expect_lines()
 	local n
 	n=$(grep -Ec -- "$3" "$WORK/$1.out")
 	((n == $2)) || problem "$1: $n lines match '$3', not $2"
+}
+
+# expect_error NAME TEXT
+expect_error()
+{
+	grep -qF -- "$2" "$WORK/$1.err" || problem "$1: does not say '$2'"
 }
 
 # expect_output NAME LINE...: these lines, in this order, maybe others between

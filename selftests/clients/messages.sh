@@ -15,7 +15,6 @@ HERE=$(cd "$(dirname "$0")/.." && pwd)
 README=$HERE/src/README.md
 [[ -e $README ]] || README=$HERE/../README.md
 NODE=/dev/infiniband/rdma_ep
-PARAMETERS=/sys/module/rdma_ep/parameters
 
 not_on_stock "messages"
 
@@ -120,11 +119,8 @@ expect_status client 12
 end
 
 begin "a quota of the module"
-before=$(<"$PARAMETERS/session_max_objects")
-echo 2 > "$PARAMETERS/session_max_objects"
 dmesg > "$WORK/before"
-refused user
-echo "$before" > "$PARAMETERS/session_max_objects"
+with_parameter session_max_objects 2 refused user
 said "error -122" "$WORK/said"
 dmesg | diff "$WORK/before" - > "$WORK/log"
 said "over its limit of objects or queue memory (see the module's parameters)" \

@@ -87,8 +87,7 @@ refused_case()
 	begin "rping, $1: $2"
 	client "$1" rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
 	[[ ${statuses[client]} != 0 ]] || problem "the client has succeeded"
-	grep -qF "rdma_ep: $NODE$2" "$WORK/client.err" ||
-		problem "the library does not say '$2'"
+	expect_error client "rdma_ep: $NODE$2"
 	end
 }
 
