@@ -17,7 +17,6 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 			int status, uint64_t arg);
 #endif
 #define ADDRINFO_RESOLVED	16
-#define ADDRINFO_ERROR		17
 #define USER			18
 #define INTERNAL		19
 

@@ -210,7 +210,6 @@ __printf(1, 2) int kt_shell(const char *fmt, ...);
 __printf(1, 2) int kt_helper(const char *fmt, ...);
 
 #define KT_ADDR2	"10.77.0.1"	/* of the second device */
-#define KT_NOBODY2	"10.77.0.99"	/* a neighbour of it that is not there */
 
 /* Removed after the test. */
 void kt_second_device(struct kt *t);
