@@ -194,8 +194,8 @@ static void bad_sends(struct post *p, const char *type, struct ibv_ah *ah)
 	TRY("IP_CSUM", wr.send_flags |= IBV_SEND_IP_CSUM);
 	TRY("inline", (wr.send_flags |= IBV_SEND_INLINE, p->sge[0].length = 16));
 	TRY("inline, too long", (wr.send_flags |= IBV_SEND_INLINE, p->sge[0].length = 4096));
-	TRY("inline READ",
-	    (wr.send_flags |= IBV_SEND_INLINE, p->sge[0].length = 16, wr.opcode = IBV_WR_RDMA_READ));
+	TRY("inline READ", (wr.send_flags |= IBV_SEND_INLINE, p->sge[0].length = 16,
+			    wr.opcode = IBV_WR_RDMA_READ));
 	TRY("inline, no SGE", (wr.send_flags |= IBV_SEND_INLINE, wr.num_sge = 0));
 	TRY("RDMA WRITE", wr.opcode = IBV_WR_RDMA_WRITE);
 	TRY("RDMA WRITE with immediate", wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM);

@@ -26,7 +26,8 @@ FIXTURE_SETUP(xrc)
 	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
 	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 32, NULL, NULL, 0));
 	self->mr = ASSERT_PTR(ibv_reg_mr(self->pd, self->buf, sizeof(self->buf),
-					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
+					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					 IBV_ACCESS_REMOTE_READ));
 	self->file = mkstemp(name);
 	ASSERT_LE(0, self->file);
 	unlink(name);

@@ -68,7 +68,8 @@ static void kt_inherited_qp(struct kt *t)
 	kt_expect_eq(t, IB_POLL_SOFTIRQ, rdma_ep_send_cq(p.server)->poll_ctx);
 	kt_expect(t, rdma_ep_send_cq(p.server)->cqe >= 33);
 	kt_expect(t, rdma_ep_recv_cq(p.server)->cqe >= 44);
-	kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.server), &attr, IB_QP_STATE | IB_QP_CAP, &init));
+	kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.server), &attr, IB_QP_STATE | IB_QP_CAP,
+				       &init));
 	kt_expect(t, init.cap.max_send_wr >= 33);
 	kt_expect(t, init.cap.max_recv_wr >= 44);
 	kt_expect(t, init.cap.max_recv_sge >= 2);
