@@ -154,10 +154,10 @@ static void kt_create_type(struct kt *t)
 	}
 	qp = kt_qp();
 	kt_expect_not_created(t, -EINVAL, .net = &init_net, .dst = kt_ptr(&dst),
-			.ps = RDMA_PS_UDP, .qp = &qp);
+			      .ps = RDMA_PS_UDP, .qp = &qp);
 	qp.init.qp_type = IB_QPT_UD;
 	kt_expect_not_created(t, -EINVAL, .net = &init_net, .dst = kt_ptr(&dst),
-			.ps = RDMA_PS_TCP, .qp = &qp);
+			      .ps = RDMA_PS_TCP, .qp = &qp);
 }
 
 /* An address of this machine without an RDMA device, and none of it. */
