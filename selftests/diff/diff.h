@@ -124,17 +124,15 @@ const char *diff_wc(struct ibv_cq *cq);
 /* The next event of the channel, as text, acknowledged. */
 const char *diff_event(struct rdma_event_channel *channel);
 
-/* The topics, in the order of their runs. Each has a process of its own, and cleans up nothing. */
-#define TOPICS \
-	TOPIC(cm_channel) TOPIC(cm_id) TOPIC(cm_resolve) TOPIC(cm_addrinfo) TOPIC(cm_option) \
-	TOPIC(cm_conn) TOPIC(cm_accept) TOPIC(cm_qp) TOPIC(cm_srq) TOPIC(cm_ep) \
-	TOPIC(cm_mcast) TOPIC(cm_inline) TOPIC(dev) TOPIC(dev_query) TOPIC(pd) TOPIC(mr) \
-	TOPIC(cq) TOPIC(comp) TOPIC(srq) TOPIC(qp) TOPIC(qp_rc) TOPIC(qp_uc) TOPIC(qp_ud) \
-	TOPIC(post_recv) TOPIC(post_send) TOPIC(data) TOPIC(ah) TOPIC(mcast) TOPIC(async) \
-	TOPIC(cq_ex) TOPIC(qp_ex) TOPIC(ext) TOPIC(pure)
-
-#define TOPIC(_name) void diff_topic_##_name(void);
-TOPICS
-#undef TOPIC
+/* The topics. Each has a process of its own, and cleans up nothing. */
+typedef void diff_topic(void);
+diff_topic diff_topic_cm_channel, diff_topic_cm_id, diff_topic_cm_resolve,
+	diff_topic_cm_addrinfo, diff_topic_cm_option, diff_topic_cm_conn, diff_topic_cm_accept,
+	diff_topic_cm_qp, diff_topic_cm_srq, diff_topic_cm_ep, diff_topic_cm_mcast,
+	diff_topic_cm_inline, diff_topic_dev, diff_topic_dev_query, diff_topic_pd,
+	diff_topic_mr, diff_topic_cq, diff_topic_comp, diff_topic_srq, diff_topic_qp,
+	diff_topic_qp_rc, diff_topic_qp_uc, diff_topic_qp_ud, diff_topic_post_recv,
+	diff_topic_post_send, diff_topic_data, diff_topic_ah, diff_topic_mcast,
+	diff_topic_async, diff_topic_cq_ex, diff_topic_qp_ex, diff_topic_ext, diff_topic_pure;
 
 #endif

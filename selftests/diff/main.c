@@ -200,10 +200,16 @@ int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
-		void (*fn)(void);
+		diff_topic *fn;
 	} topics[] = {
-#define TOPIC(_name) { #_name, diff_topic_##_name },
-		TOPICS
+#define TOPIC(_name)	{ #_name, diff_topic_##_name }
+		TOPIC(cm_channel), TOPIC(cm_id), TOPIC(cm_resolve), TOPIC(cm_addrinfo),
+		TOPIC(cm_option), TOPIC(cm_conn), TOPIC(cm_accept), TOPIC(cm_qp), TOPIC(cm_srq),
+		TOPIC(cm_ep), TOPIC(cm_mcast), TOPIC(cm_inline), TOPIC(dev), TOPIC(dev_query),
+		TOPIC(pd), TOPIC(mr), TOPIC(cq), TOPIC(comp), TOPIC(srq), TOPIC(qp),
+		TOPIC(qp_rc), TOPIC(qp_uc), TOPIC(qp_ud), TOPIC(post_recv), TOPIC(post_send),
+		TOPIC(data), TOPIC(ah), TOPIC(mcast), TOPIC(async), TOPIC(cq_ex), TOPIC(qp_ex),
+		TOPIC(ext), TOPIC(pure),
 	};
 	size_t i;
 	int a;
