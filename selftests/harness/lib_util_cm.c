@@ -238,7 +238,7 @@ int ud_up(struct ud *u, struct rdma_event_channel *channel, struct ibv_srq_init_
 	u->mr = rdma_reg_msgs(u->id, u->buf, sizeof(u->buf));
 	u->ah = lib_own_ah(u->id);
 	DO(!u->mr || !u->ah);
-	strcpy(u->buf + 64, "datagram");
+	memcpy(u->buf + 64, "datagram", sizeof("datagram"));
 	return 0;
 }
 
