@@ -123,11 +123,7 @@ static void cycles(const char *name, const char *port, unsigned int threads, uns
 
 	start = bench_begin();
 	for (i = 0; i < threads; i++) {
-		client[i] = (struct client){
-			.res = res,
-			.ns = ns + i * n,
-			.n = n,
-		};
+		client[i] = (struct client){ .res = res, .ns = ns + i * n, .n = n };
 		server[i] = (struct server){ .listener = listener, .n = n };
 		if (pthread_create(&servers[i], NULL, serve, &server[i]) ||
 		    pthread_create(&clients[i], NULL, connect_again_and_again, &client[i]))

@@ -47,14 +47,9 @@ static const struct benchmark benchmarks[] = {
 };
 
 /* For strace(1), and only if one is named: no results. */
-static const struct benchmark traced[] = {
-	{ "start", bench_start },
-	{ "lives", bench_lives },
-};
+static const struct benchmark traced[] = { { "start", bench_start }, { "lives", bench_lives } };
 
-struct bench_options bench_options = {
-	.scale = 1,
-};
+struct bench_options bench_options = { .scale = 1 };
 
 void bench_fail(const char *what)
 {

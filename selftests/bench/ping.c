@@ -21,11 +21,7 @@ static void send_one(struct end *end)
 		.length = SIZE,
 		.lkey = end->mr->lkey,
 	};
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_SEND,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
 
 	bench_post_send(end->id->qp, &wr, 1);
 }
@@ -75,11 +71,7 @@ void bench_ping(const char *name, const char *port, bool polling, unsigned int r
 	unsigned int warm = rounds / 10 + 1;
 	struct bench_pair pair;
 	struct rdma_cm_id *listener = bench_one_pair(&pair, port);
-	struct end active = {
-		.id = pair.active,
-		.mr = pair.active_mr,
-		.polling = polling,
-	};
+	struct end active = { .id = pair.active, .mr = pair.active_mr, .polling = polling };
 	struct end passive = {
 		.id = pair.passive,
 		.mr = pair.passive_mr,

@@ -37,9 +37,7 @@ static void post_recv(struct server *server)
 /* The attributes of endpoints must name the SRQ: it comes before the listener. */
 static void start_server(struct server *server, const char *port)
 {
-	struct ibv_srq_init_attr attr = {
-		.attr = { .max_wr = RECEIVES, .max_sge = 1 },
-	};
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = RECEIVES, .max_sge = 1 } };
 	struct rdma_addrinfo *res = bench_resolve(port, true);
 
 	if (rdma_create_ep(&server->id, res, NULL, NULL))
@@ -72,11 +70,7 @@ static void run_srq(unsigned int conns, const char *port, const char *srq_port)
 	struct rdma_cm_id *listener;
 	struct server server;
 	struct ibv_sge sge = { .length = SIZE };
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_SEND,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
 	uint64_t start;
 	char name[40];
 

@@ -19,10 +19,7 @@ CG=/sys/fs/cgroup/demo
 QUOTA=/sys/module/rdma_ep/parameters/session_max_queue_mb
 PROGRAM=$HERE/accounting.py
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "accounting" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "accounting"
 
 make_cgroup()
 {
@@ -116,7 +113,7 @@ refused()
 {
 	finish "$1"
 	expect_status "$1" 1
-	grep -qF -- "$2" "$WORK/$1.err" || problem "$1: does not say '$2'"
+	expect_error "$1" "$2"
 	grep -qF -- "$2" "$DOC" || problem "'$2' is not on the page"
 }
 

@@ -10,10 +10,7 @@
 PINGS=10
 SCRIPTS=$(dirname "$(command -v rdma-ep-trace)")/../share/rdma-ep
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "scripts for bpftrace" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "scripts for bpftrace"
 
 # bpftrace runs this when all is attached, and ends with it.
 cat > "$WORK/traced" <<END
@@ -106,20 +103,15 @@ expect_lines bpftrace 0 '^@failed'
 expect_lines bpftrace 0 '^@wc_errors\[rping, [0-9]+, ([0-46-9]|..)\]'
 end
 
-# Without the capabilities to which limits do not apply.
 on_nobody()
 {
-	exec setpriv --reuid 65534 --regid 65534 --clear-groups rdma-ep-run "$@"
+	exec "${NOBODY[@]}" rdma-ep-run "$@"
 }
 
 begin "rdma-ep-refusals.bt"
 server ours rping -s -a "$RDMA_ADDR" -p "$PORT"
 on rdma-ep-refusals
-quota=/sys/module/rdma_ep/parameters/session_max_objects
-old=$(< $quota)
-echo 1 > $quota
-client nobody rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
-echo "$old" > $quota
+with_parameter session_max_objects 1 client nobody rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
 off
 [[ ${statuses[client]} != 0 ]] || problem "rping is not refused"
 expect_lines bpftrace 1 \

@@ -27,8 +27,7 @@ cmtime_case()
 	done
 	terminate server
 	expect_lines server 0 'fail'
-	expect_no_stderr client
-	expect_no_stderr server
+	expect_no_stderr client server
 	end
 }
 
@@ -48,16 +47,13 @@ newer_case()
 	client "${pair#*:}" "${args[@]}" -p "$PORT" "${connect[@]}"
 	if [[ $pair == *:stock ]]; then
 		tables=2
-		finish server
-		expect_status client 0
-		expect_status server 0
+		both_succeed
 		expect_no_stderr client
 	else
 		kill -TERM "${pids[server]}"
 		finish server 20
 		expect_status client 1
-		grep -q 'rdma_connect: Invalid argument' "$WORK/client.err" ||
-			problem "client: does not say what is refused"
+		expect_error client "rdma_connect: Invalid argument"
 	fi
 	expect_lines client 0 'event:|Unhandled'
 	expect_lines client 1 "^qp_conn +$CONNECTIONS$"

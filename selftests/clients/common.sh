@@ -229,6 +229,22 @@ too_slow()
 	new_port
 }
 
+# Without the capabilities to which limits do not apply.
+# shellcheck disable=SC2034
+NOBODY=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+
+# with_parameter NAME VALUE COMMAND...: a parameter of the module while that runs
+with_parameter()
+{
+	local file=/sys/module/rdma_ep/parameters/$1 old ret
+	old=$(<"$file")
+	echo "$2" > "$file"
+	"${@:3}"
+	ret=$?
+	echo "$old" > "$file"
+	return $ret
+}
+
 # ---- expectations
 
 # expect_stack NAME STACK: is a running program really where it should be?
@@ -265,9 +281,7 @@ ping_pair()
 	local args=(-a "$RDMA_ADDR" -p "$PORT" -C "$1" -S "$2")
 	server ours rping -s "${args[@]}"
 	client ours rping -c "${args[@]}"
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 }
 
 # expect_lines NAME COUNT REGEX
@@ -276,6 +290,12 @@ expect_lines()
 	local n
 	n=$(grep -Ec -- "$3" "$WORK/$1.out")
 	((n == $2)) || problem "$1: $n lines match '$3', not $2"
+}
+
+# expect_error NAME TEXT
+expect_error()
+{
+	grep -qF -- "$2" "$WORK/$1.err" || problem "$1: does not say '$2'"
 }
 
 # expect_output NAME LINE...: these lines, in this order, maybe others between
@@ -294,9 +314,21 @@ expect_output()
 	done
 }
 
+# expect_no_stderr NAME...
 expect_no_stderr()
 {
-	[[ ! -s $WORK/$1.err ]] || problem "$1: wrote to stderr"
+	local name
+	for name; do
+		[[ ! -s $WORK/$name.err ]] || problem "$name: wrote to stderr"
+	done
+}
+
+# After the client: both have ended with 0
+both_succeed()
+{
+	finish server
+	expect_status client 0
+	expect_status server 0
 }
 
 # ---- what the kernel holds
@@ -378,12 +410,19 @@ skip()
 	echo "ok $tests $1 # SKIP $2"
 }
 
-# For tests of what iWARP does not have, after their first lines: a test of its
-# own says so, and nothing else is tried.
+# For tests of what iWARP does not have, or the stock libraries, after their first lines: a
+# test of its own says so, and nothing else is tried.
 not_on_iwarp()
 {
 	[[ $DEVICE == siw ]] || return 0
 	skip "$1" "$2"
+	finish_tests
+}
+
+not_on_stock()
+{
+	[[ -n ${STOCK:-} ]] || return 0
+	skip "$1" "${2:-stock run, there is no module}"
 	finish_tests
 }
 

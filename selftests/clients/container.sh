@@ -144,9 +144,7 @@ rping_case()
 	begin "rping, server $1, client $2"
 	contained_server "$1" rping -s -a "$3" -p "$PORT" -C 20 -v
 	client "$2" rping -c -a "$3" -p "$PORT" -C 20 -v -V
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_lines client 20 '^ping data: rdma-ping-[0-9]+: '
 	end
 }
@@ -157,9 +155,7 @@ rdma_server_case()
 	begin "rdma_server $1, rdma_client $2"
 	contained_server "$1" rdma_server -p "$PORT"
 	client "$2" rdma_client -s "$3" -p "$PORT"
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_output client "rdma_client: start" "rdma_client: end 0"
 	end
 }
@@ -169,9 +165,7 @@ ucmatose_case()
 	begin "ucmatose, server $1, client $2"
 	contained_server "$1" ucmatose -p "$PORT" -c 4 -C 10 -S 1024
 	client "$2" ucmatose -s "$3" -p "$PORT" -c 4 -C 10 -S 1024
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_output client "return status 0"
 	end
 }
@@ -183,9 +177,7 @@ udaddy_case()
 	PORT=7174	# it has no option for that
 	contained_server "$1" udaddy -c 4 -C 10 -S 1024
 	client "$2" udaddy -s "$3" -c 4 -C 10 -S 1024
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_output client "return status 0"
 	end
 }
@@ -202,9 +194,7 @@ send_bw_case()
 		client "$2" "${args[@]}" -d "$5" "$3"
 		too_slow || break
 	done
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_lines client 1 '^ *16384 +100 '
 	end
 }
@@ -236,8 +226,7 @@ memlock_case()
 	begin "$MEMLOCK KiB of RLIMIT_MEMLOCK are the limit, $1"
 	client "$1" rping -c -a "$2" -p "$PORT" -C 1 -S 65535
 	expect_status client 12	# ENOMEM
-	grep -q 'reg_mr failed' "$WORK/client.err" ||
-		problem "no message about a memory region"
+	expect_error client "reg_mr failed"
 	end
 }
 
@@ -301,10 +290,7 @@ remove_networks()
 
 # ---- the tests
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "containers" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "containers"
 
 begin "what the containers need, and the kernel without ib_uverbs and rdma_ucm"
 chmod 755 "$WORK"

@@ -13,10 +13,7 @@ HERE=$(cd "$(dirname "$0")/.." && pwd)
 SOURCE=$HERE/src/docs/programs/hello.c
 [[ -e $SOURCE ]] || SOURCE=$HERE/../docs/programs/hello.c
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "the first program" "stock run, there is no library"
-	finish_tests
-fi
+not_on_stock "the first program" "stock run, there is no library"
 
 compile()
 {
@@ -38,9 +35,7 @@ run_case()
 	PORT=7471	# what rdma_server takes
 	server "$1" rdma_server
 	client "$2" "$3" "$RDMA_ADDR"
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_output client "answer: success, 16 bytes"
 	expect_no_stderr client
 	end

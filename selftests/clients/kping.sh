@@ -24,10 +24,7 @@ EADDRINUSE=-98
 ECONNRESET=-104
 ECONNREFUSED=-111
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "kping" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "kping"
 
 # ---- runs
 
@@ -82,31 +79,36 @@ expect_figures()
 	sed -E 's/^.*mode=/# mode=/; s/ state.*(size=)/ \1/' "$WORK/$1.out"
 }
 
+# run_both SERVER-ARGS CLIENT-ARGS SERVER-RESULT CLIENT-RESULT
+run_both()
+{
+	# shellcheck disable=SC2086
+	{
+		kserver $1
+		kclient $2
+		finish client
+		finish server
+		expect_run server $3
+		expect_run client $4
+	}
+}
+
 # both_case NAME SERVER-ARGS CLIENT-ARGS SERVER-RESULT CLIENT-RESULT
 both_case()
 {
 	begin "$1"
-	# shellcheck disable=SC2086
-	{
-		kserver $2
-		kclient $3
-		finish client
-		finish server
-		expect_run server status=0 $4
-		expect_run client status=0 $5
-	}
+	run_both "$2" "$3" "status=0 $4" "status=0 $5"
 	expect_figures client
 	end
 }
+
 
 # ---- kernel and kernel
 
 for size in 64 4096 65536; do
 	both_case "rping, $size bytes" \
-		"mode=rping size=$size verify" \
-		"mode=rping size=$size count=$ROUNDS verify" \
-		"rounds=$ROUNDS verified=$ROUNDS" \
-		"rounds=$ROUNDS verified=$ROUNDS"
+		"mode=rping size=$size verify" "mode=rping size=$size count=$ROUNDS verify" \
+		"rounds=$ROUNDS verified=$ROUNDS" "rounds=$ROUNDS verified=$ROUNDS"
 done
 
 # The largest there is.
@@ -116,23 +118,19 @@ both_case "rping, 1 MiB" "mode=rping size=1048576 verify" \
 
 for poll in workqueue softirq direct unbound; do
 	both_case "rping, completions by $poll" \
-		"mode=rping verify poll=$poll" \
-		"mode=rping count=$ROUNDS verify poll=$poll" \
-		"rounds=$ROUNDS verified=$ROUNDS" \
-		"rounds=$ROUNDS verified=$ROUNDS poll=$poll"
+		"mode=rping verify poll=$poll" "mode=rping count=$ROUNDS verify poll=$poll" \
+		"rounds=$ROUNDS verified=$ROUNDS" "rounds=$ROUNDS verified=$ROUNDS poll=$poll"
 	both_case "ping-pong, completions by $poll" \
-		"mode=pingpong poll=$poll" \
-		"mode=pingpong count=$ROUNDS verify poll=$poll" \
+		"mode=pingpong poll=$poll" "mode=pingpong count=$ROUNDS verify poll=$poll" \
 		"rounds=$ROUNDS" "rounds=$ROUNDS verified=$ROUNDS poll=$poll"
 	both_case "stream, completions by $poll" \
-		"mode=stream poll=$poll" \
-		"mode=stream count=$ROUNDS verify poll=$poll" \
+		"mode=stream poll=$poll" "mode=stream count=$ROUNDS verify poll=$poll" \
 		"rounds=$ROUNDS verified=$ROUNDS" "rounds=$ROUNDS poll=$poll"
 done
 
 for size in 1 4096 65536; do
-	both_case "ping-pong, $size bytes" "mode=pingpong size=$size" \
-		"mode=pingpong count=$ROUNDS size=$size verify" \
+	both_case "ping-pong, $size bytes" \
+		"mode=pingpong size=$size" "mode=pingpong count=$ROUNDS size=$size verify" \
 		"rounds=$ROUNDS" "rounds=$ROUNDS verified=$ROUNDS"
 	both_case "stream of SENDs, $size bytes" "mode=stream size=$size" \
 		"mode=stream count=$ROUNDS size=$size verify" \
@@ -149,8 +147,7 @@ done
 for op in send write read; do
 	for batch in 1 16; do
 		both_case "stream at full speed, op=$op, batches of $batch" \
-			"mode=stream" \
-			"mode=stream op=$op count=1003 batch=$batch" \
+			"mode=stream" "mode=stream op=$op count=1003 batch=$batch" \
 			"conns=1" "rounds=1003 op=$op batch=$batch"
 	done
 done
@@ -169,7 +166,7 @@ srq_case "$MANY connections and one SRQ" $MANY ""
 srq_case "$MANY connections and one SRQ, completions by softirq" $MANY \
 	"poll=softirq"
 
-# Clients that come and go, of several runs.
+# Clients that connect and leave, of several runs.
 begin "one SRQ, $MANY connections of 4 clients"
 kserver mode=srq conns=$MANY
 for i in 1 2 3 4; do
@@ -205,12 +202,8 @@ end
 
 # One more than is counted.
 begin "connections without messages"
-kserver mode=cycle conns=$((ROUNDS + 1))
-kclient mode=cycle count=$ROUNDS
-finish client
-finish server
-expect_run client status=0 rounds=$ROUNDS
-expect_run server status=0 conns=$((ROUNDS + 1))
+run_both "mode=cycle conns=$((ROUNDS + 1))" "mode=cycle count=$ROUNDS" \
+	"status=0 conns=$((ROUNDS + 1))" "status=0 rounds=$ROUNDS"
 end
 
 begin "four servers and four clients at the same time"
@@ -235,14 +228,8 @@ NEXT_PORT=$((port + 4))
 end
 
 begin "IPv6"
-start stock server kping server addr="$RDMA_ADDR6" port="$PORT" mode=rping verify
-wait_for 30 listening_or_gone server
-start stock client kping client addr="$RDMA_ADDR6" port="$PORT" mode=rping \
-	verify count=$ROUNDS
-finish client
-finish server
-expect_run client status=0 verified=$ROUNDS
-expect_run server status=0 verified=$ROUNDS
+RDMA_ADDR=$RDMA_ADDR6 run_both "mode=rping verify" "mode=rping verify count=$ROUNDS" \
+	"status=0 verified=$ROUNDS" "status=0 verified=$ROUNDS"
 end
 
 # ---- kernel and rping
@@ -338,21 +325,11 @@ finish server
 end
 
 begin "a client that wants something else is rejected"
-kserver mode=pingpong
-kclient mode=stream
-finish client
-finish server
-expect_run client status=$ECONNREFUSED
-expect_run server status=$EPROTO conns=1
+run_both mode=pingpong mode=stream "status=$EPROTO conns=1" "status=$ECONNREFUSED"
 end
 
 begin "a client's messages are too long for the server"
-kserver mode=pingpong size=64
-kclient mode=pingpong size=65
-finish client
-finish server
-expect_run client status=$ECONNREFUSED
-expect_run server status=$EPROTO
+run_both "mode=pingpong size=64" "mode=pingpong size=65" "status=$EPROTO" "status=$ECONNREFUSED"
 end
 
 # A server of rping's does not look at kping's private data, and has receives of

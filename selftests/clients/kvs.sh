@@ -8,10 +8,7 @@
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "the key-value store" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "the key-value store"
 
 PEER=$(cd "$(dirname "$0")/.." && pwd)/kvs_peer
 KVS=/sys/kernel/debug/kvs

@@ -15,12 +15,8 @@ HERE=$(cd "$(dirname "$0")/.." && pwd)
 README=$HERE/src/README.md
 [[ -e $README ]] || README=$HERE/../README.md
 NODE=/dev/infiniband/rdma_ep
-PARAMETERS=/sys/module/rdma_ep/parameters
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "messages" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "messages"
 
 # An ordinary user, with 16 KiB of RLIMIT_MEMLOCK (root may go beyond all limits)
 on_user()
@@ -123,11 +119,8 @@ expect_status client 12
 end
 
 begin "a quota of the module"
-before=$(<"$PARAMETERS/session_max_objects")
-echo 2 > "$PARAMETERS/session_max_objects"
 dmesg > "$WORK/before"
-refused user
-echo "$before" > "$PARAMETERS/session_max_objects"
+with_parameter session_max_objects 2 refused user
 said "error -122" "$WORK/said"
 dmesg | diff "$WORK/before" - > "$WORK/log"
 said "over its limit of objects or queue memory (see the module's parameters)" \

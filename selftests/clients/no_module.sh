@@ -6,10 +6,7 @@
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "without the module" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "without the module"
 
 # no_module_case PROGRAM ARGS...
 no_module_case()

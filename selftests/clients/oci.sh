@@ -17,10 +17,7 @@ SPEC=$HERE/../src/packaging/cdi/rdma_ep.json
 [[ -e $SPEC ]] || SPEC=$HERE/../../packaging/cdi/rdma_ep.json
 NODE=/dev/infiniband/rdma_ep
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "containers of an OCI runtime" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "containers of an OCI runtime"
 
 # ---- stacks (see common.sh); a container is named after its runtime's process
 
@@ -79,9 +76,7 @@ rping_case()
 	listening || problem "the server does not listen on port $PORT"
 	[[ $1 != oci ]] || expect_contained server
 	client "$2" rping -c -a "$RDMA_ADDR" -p "$PORT" -C 20 -v -V
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_lines client 20 '^ping data: rdma-ping-[0-9]+: '
 	end
 }
@@ -92,8 +87,7 @@ refused_case()
 	begin "rping, $1: $2"
 	client "$1" rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
 	[[ ${statuses[client]} != 0 ]] || problem "the client has succeeded"
-	grep -qF "rdma_ep: $NODE$2" "$WORK/client.err" ||
-		problem "the library does not say '$2'"
+	expect_error client "rdma_ep: $NODE$2"
 	end
 }
 

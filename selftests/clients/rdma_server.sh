@@ -11,13 +11,10 @@ for pair in "${PAIRS[@]}"; do
 	begin "rdma_server ${pair%:*}, rdma_client ${pair#*:}"
 	server "${pair%:*}" rdma_server -p "$PORT"
 	client "${pair#*:}" rdma_client -s "$RDMA_ADDR" -p "$PORT"
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_output client "rdma_client: start" "rdma_client: end 0"
 	expect_output server "rdma_server: start" "rdma_server: end 0"
-	expect_no_stderr client
-	expect_no_stderr server
+	expect_no_stderr client server
 	end
 done
 

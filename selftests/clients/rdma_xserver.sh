@@ -11,13 +11,10 @@ for pair in "${PAIRS[@]}"; do
 	begin "rdma_xserver -c r ${pair%:*}, rdma_xclient -c r ${pair#*:}"
 	server "${pair%:*}" rdma_xserver -p "$PORT" -c r
 	client "${pair#*:}" rdma_xclient -s "$RDMA_ADDR" -p "$PORT" -c r
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_output client "rdma_xclient: start" "rdma_xclient: end 0"
 	expect_output server "rdma_xserver: start" "rdma_xserver: end 0"
-	expect_no_stderr client
-	expect_no_stderr server
+	expect_no_stderr client server
 	end
 done
 

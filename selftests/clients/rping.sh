@@ -9,21 +9,21 @@
 
 PINGS=100
 
-# rping_case NAME PAIR ARGS...
+# rping_case NAME PAIR ADDRESS PINGS ARGS...
 rping_case()
 {
-	local name=$1 pair=$2
-	shift 2
+	local name=$1 pair=$2 addr=$3 pings=$4
+	shift 4
 	begin "$name, server ${pair%:*}, client ${pair#*:}"
-	server "${pair%:*}" rping -s -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -v "$@"
+	server "${pair%:*}" rping -s -a "$addr" -p "$PORT" -C "$pings" -v "$@"
 	# -V: the client compares what comes back.
-	start "${pair#*:}" client rping -c -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -v -V "$@"
+	start "${pair#*:}" client rping -c -a "$addr" -p "$PORT" -C "$pings" -v -V "$@"
 	finish_rping client
 	finish_rping server
 	expect_client_ended client
 	expect_status server 0
-	expect_lines client $PINGS '^ping data: rdma-ping-[0-9]+: '
-	expect_lines server $PINGS '^server ping data: rdma-ping-[0-9]+: '
+	expect_lines client "$pings" '^ping data: rdma-ping-[0-9]+: '
+	expect_lines server "$pings" '^server ping data: rdma-ping-[0-9]+: '
 	end
 }
 
@@ -109,23 +109,15 @@ for pair in "${PAIRS[@]}"; do
 	# rping refuses 65536 (its buffer) though its message says that it is
 	# valid: 65535 is the largest.
 	for size in 64 4096 65535; do
-		rping_case "rping -S $size" "$pair" -S $size
+		rping_case "rping -S $size" "$pair" "$RDMA_ADDR" $PINGS -S $size
 	done
-	[[ $DEVICE == siw ]] || rping_case "rping -q (own QP)" "$pair" -q
+	[[ $DEVICE == siw ]] || rping_case "rping -q (own QP)" "$pair" "$RDMA_ADDR" $PINGS -q
 	persistent_case "$pair"
 done
 
 # IPv6 ends in the same engine, but in other code on the way.
 for pair in "${PAIRS[@]}"; do
-	begin "rping over IPv6, server ${pair%:*}, client ${pair#*:}"
-	server "${pair%:*}" rping -s -a "$RDMA_ADDR6" -p "$PORT" -C 10 -v
-	start "${pair#*:}" client rping -c -a "$RDMA_ADDR6" -p "$PORT" -C 10 -v -V
-	finish_rping client
-	finish_rping server
-	expect_client_ended client
-	expect_status server 0
-	expect_lines client 10 '^ping data: rdma-ping-[0-9]+: '
-	end
+	rping_case "rping over IPv6" "$pair" "$RDMA_ADDR6" 10
 done
 
 finish_tests

@@ -68,12 +68,9 @@ stream_case()
 	begin "$program $*, server ${pair%:*}, client ${pair#*:}"
 	rserver "${pair%:*}" "$program" -b "$RDMA_ADDR" -p "$PORT" "$@"
 	rclient "${pair#*:}" "$program" -s "$RDMA_ADDR" -p "$PORT" "$@"
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_lines client 1 "$result"
-	expect_no_stderr client
-	expect_no_stderr server
+	expect_no_stderr client server
 	end
 }
 
@@ -84,9 +81,7 @@ fork_case()
 	begin "rstream -T f, server ${pair%:*}, client ${pair#*:}"
 	rserver "${pair%:*}" rstream -b "$RDMA_ADDR" -p "$PORT" -I 2 -C 5 -S 512 -T f
 	rclient "${pair#*:}" rstream -s "$RDMA_ADDR" -p "$PORT" -I 2 -C 5 -S 512 -T f
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_lines client 1 "$result"
 	end
 }
@@ -141,9 +136,7 @@ both_case()
 	begin "rstream -T n, client with -T r, server ${pair%:*}, client ${pair#*:}"
 	rserver "${pair%:*}" rstream -b "$RDMA_ADDR" -p "$PORT" -I 2 -C 10 -S 4096 -T n
 	rclient "${pair#*:}" rstream -s "$RDMA_ADDR" -p "$PORT" -I 2 -C 10 -S 4096 -T n -T r
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_lines client 1 "$result"
 	end
 }

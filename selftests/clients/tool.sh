@@ -7,10 +7,7 @@
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "rdma-ep" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "rdma-ep"
 
 # json EXPRESSION: of the JSON on stdin as "j", printed
 json()
@@ -80,8 +77,7 @@ timeout 4 rdma-ep status --watch 0.5 > "$WORK/watch"
 awk -v pid="${pids[client]}" '$2 == pid && $8 > 0 { n++ } END { exit !n }' \
 	"$WORK/watch" || problem "--watch shows no sends for a second"
 # Who may not look into a process does not see its session.
-setpriv --reuid 65534 --regid 65534 --clear-groups \
-	rdma-ep status --json > "$WORK/nobody.json"
+"${NOBODY[@]}" rdma-ep status --json > "$WORK/nobody.json"
 expect "of nobody" "$(json 'len(j["sessions"]), j["complete"]' < "$WORK/nobody.json")" \
 	"(0, False)"
 terminate client
@@ -147,13 +143,10 @@ rdma-ep status --json > "$WORK/n.json"
 plain "$WORK/n.json"
 expect "command" "$(json 'j["sessions"][0]["command"]' < "$WORK/n.json")" "$NAME"
 terminate named
-old=$(< /sys/module/rdma_ep/parameters/session_max_objects)
-echo 5 > /sys/module/rdma_ep/parameters/session_max_objects
 chmod 755 "$WORK"
-setpriv --reuid 65534 --regid 65534 --clear-groups \
+with_parameter session_max_objects 5 "${NOBODY[@]}" \
 	rdma-ep-run python3 "$WORK/name.py" "$RDMA_DEV" 100 > "$WORK/named.out" 2>&1
 expect "exit status beyond the limit" "$?" 3
-echo "$old" > /sys/module/rdma_ep/parameters/session_max_objects
 # As it is in the log, which /dev/kmsg would escape
 python3 - > "$WORK/log" <<'END'
 import ctypes, os
@@ -215,8 +208,7 @@ end
 begin "doctor: the node may not be opened"
 old=$(stat -c %a /dev/infiniband/rdma_ep)
 chmod 600 /dev/infiniband/rdma_ep
-setpriv --reuid 65534 --regid 65534 --clear-groups \
-	rdma-ep doctor --json > "$WORK/doctor.json" && problem "exit status 0"
+"${NOBODY[@]}" rdma-ep doctor --json > "$WORK/doctor.json" && problem "exit status 0"
 expect "node" "$(json '[c["verdict"] for c in j if c["check"] == "node"]' \
 	< "$WORK/doctor.json")" "['fail']"
 chmod "$old" /dev/infiniband/rdma_ep
@@ -237,20 +229,17 @@ ip link delete tool0
 end
 
 begin "doctor: no memory may be registered"
-(ulimit -l 64; setpriv --reuid 65534 --regid 65534 --clear-groups \
-	rdma-ep doctor --json) > "$WORK/doctor.json"
+(ulimit -l 64; "${NOBODY[@]}" rdma-ep doctor --json) > "$WORK/doctor.json"
 expect "memlock" "$(json '[c["verdict"] for c in j if c["check"] == "memlock"]' \
 	< "$WORK/doctor.json")" "['warn']"
 end
 
 begin "doctor: a user is near his limit"
 server ours rping -s -a "$RDMA_ADDR" -p "$PORT"
-old=$(< /sys/module/rdma_ep/parameters/user_max_objects)
-rdma-ep status --json | json 'j["sessions"][0]["user_objects"]' \
-	> /sys/module/rdma_ep/parameters/user_max_objects
-doctor quota warn user_max_
+with_parameter user_max_objects \
+	"$(rdma-ep status --json | json 'j["sessions"][0]["user_objects"]')" \
+	doctor quota warn user_max_
 terminate server
-echo "$old" > /sys/module/rdma_ep/parameters/user_max_objects
 end
 
 begin "doctor --report"

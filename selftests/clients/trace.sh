@@ -10,10 +10,7 @@
 
 PINGS=10
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "trace events" "stock run, there is no module"
-	finish_tests
-fi
+not_on_stock "trace events"
 
 # In an instance of its own, for the events of each case only.
 TRACING=/sys/kernel/tracing/instances/trace.sh
@@ -101,11 +98,9 @@ find_id()
 	[[ $id ]] || problem "no event '$1'"
 }
 
-# Without the capabilities to which limits do not apply.
 on_nobody()
 {
-	exec setpriv --reuid 65534 --regid 65534 --clear-groups \
-		prlimit --memlock="${MEMLOCK:-8388608}" rdma-ep-run "$@"
+	exec "${NOBODY[@]}" prlimit --memlock="${MEMLOCK:-8388608}" rdma-ep-run "$@"
 }
 
 # refused_client STACK: it is to fail
@@ -132,8 +127,7 @@ expect "number of events" \
 grep -lE '%p[^I]|%px|\*' "$TRACING"/events/rdma_ep/*/format > "$WORK/pointers"
 [[ ! -s $WORK/pointers ]] || problem "pointers: $(< "$WORK/pointers")"
 # Who is not root must not see what others do.
-setpriv --reuid 65534 --regid 65534 --clear-groups \
-	cat "$TRACING/trace" > /dev/null 2>&1 && problem "anybody can read them"
+"${NOBODY[@]}" cat "$TRACING/trace" > /dev/null 2>&1 && problem "anybody can read them"
 end
 
 begin "events that are off"
@@ -256,12 +250,9 @@ end
 
 begin "refused: a quota"
 server ours rping -s -a "$RDMA_ADDR" -p "$PORT"
-old=$(< /sys/module/rdma_ep/parameters/session_max_objects)
-echo 1 > /sys/module/rdma_ep/parameters/session_max_objects
 on
-refused_client nobody
+with_parameter session_max_objects 1 refused_client nobody
 off
-echo "$old" > /sys/module/rdma_ep/parameters/session_max_objects
 expect_event '^over_limit session=[0-9]+ limit=session_max_objects wanted=2 max=1$'
 expect_event '^refuse session=[0-9]+ cmd=[A-Z_]+ stage=command ret=-122$'
 terminate server
@@ -272,15 +263,18 @@ request_is_refused()
 	grep -q ' event=CONNECT_REQUEST .* ret=-12$' "$TRACING/trace"
 }
 
+refused_request()
+{
+	start ours client rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
+	wait_for 20 request_is_refused
+	off
+}
+
 # The quota of a listener who can not have another id. IB: the request comes again.
 begin "refused: a connection request"
 server nobody rping -s -a "$RDMA_ADDR" -p "$PORT"
-echo 1 > /sys/module/rdma_ep/parameters/session_max_objects
 on
-start ours client rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
-wait_for 20 request_is_refused
-off
-echo "$old" > /sys/module/rdma_ep/parameters/session_max_objects
+with_parameter session_max_objects 1 refused_request
 expect_event "^cm_event .* event=CONNECT_REQUEST status=0 src=$RDMA_ADDR:$PORT .* ret=-12\$"
 expect_event '^over_limit .* limit=session_max_objects '
 expect "new ids of the listener" \

@@ -143,9 +143,7 @@ namespaces_case()
 		rping -s -a "$addr" -p "$PORT" -C $PINGS -v
 	client "${pair#*:}" ip netns exec side1 \
 		rping -c -a "$addr" -p "$PORT" -C $PINGS -v -V
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_lines client $PINGS '^ping data: rdma-ping-[0-9]+: '
 	expect_lines server $PINGS '^server ping data: rdma-ping-[0-9]+: '
 	end
@@ -176,8 +174,7 @@ hidden_case()
 	expect_lines devices 0 "$RDMA_DEV"
 	client "$stack" ip netns exec side1 rping -c -a "$RDMA_ADDR" -C 1
 	expect_status client 19		# ENODEV
-	grep -q 'No RDMA devices' "$WORK/client.err" ||
-		problem "client: does not say that there is no device"
+	expect_error client "No RDMA devices"
 	end
 }
 

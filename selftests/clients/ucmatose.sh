@@ -16,9 +16,7 @@ ucmatose_case()
 	begin "ucmatose $*, server ${pair%:*}, client ${pair#*:}"
 	server "${pair%:*}" ucmatose -b "$RDMA_ADDR" -p "$PORT" "$@"
 	client "${pair#*:}" ucmatose -s "$RDMA_ADDR" -p "$PORT" "$@"
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_output client "cmatose: starting client" "cmatose: connecting" \
 		"receiving data transfers" "sending replies" \
 		"data transfers complete" "${migrating[@]}" \
@@ -28,8 +26,7 @@ ucmatose_case()
 		"receiving data transfers" "data transfers complete" \
 		"${migrating[@]}" "cmatose: disconnecting" "disconnected" \
 		"test complete" "return status 0"
-	expect_no_stderr client
-	expect_no_stderr server
+	expect_no_stderr client server
 	end
 }
 

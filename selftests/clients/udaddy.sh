@@ -19,17 +19,14 @@ udaddy_case()
 	PORT=7174	# it has no option for that
 	server "${pair%:*}" udaddy -b "$addr" "$@"
 	client "${pair#*:}" udaddy -s "$addr" "$@"
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_output client "udaddy: starting client" "udaddy: connecting" \
 		"initiating data transfers" "receiving data transfers" \
 		"data transfers complete" "test complete" "return status 0"
 	expect_output server "udaddy: starting server" \
 		"receiving data transfers" "sending replies" \
 		"data transfers complete" "test complete" "return status 0"
-	expect_no_stderr client
-	expect_no_stderr server
+	expect_no_stderr client server
 	end
 }
 

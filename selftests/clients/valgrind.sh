@@ -10,10 +10,7 @@
 
 PROGRAM_LIMIT=240	# 20 times slower again
 
-if [[ -n ${STOCK:-} ]]; then
-	skip "valgrind" "stock run, it is about rdma_ep's library"
-	finish_tests
-fi
+not_on_stock "valgrind" "stock run, it is about rdma_ep's library"
 
 # under_valgrind NAME PROGRAM ARGS...: sets command; the report goes to a file
 under_valgrind()
@@ -56,9 +53,7 @@ client_case()
 	under_valgrind client "${@/PORT/$PORT}"
 	start ours client "${command[@]}"
 	finish client
-	finish server
-	expect_status client 0
-	expect_status server 0
+	both_succeed
 	expect_no_report client
 	[[ -n ${PLAIN_SERVER:-} ]] || expect_no_report server
 	rm -f "$WORK"/*.valgrind.*

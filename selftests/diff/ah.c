@@ -143,8 +143,6 @@ void diff_topic_ah(void)
 	create(context, pd);
 	from_wc(context, pd);
 	resolve_l2(context);
-	ibv_dealloc_pd(pd);
-	ibv_close_device(context);
 }
 
 void diff_topic_mcast(void)

@@ -12,13 +12,13 @@ static void listeners(void)
 	size_t i;
 
 	E(rdma_listen(NULL, 1), "id NULL");
-	for (i = 0; i < sizeof(backlogs) / sizeof(backlogs[0]); i++) {
-		NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	for (i = 0; i < ARRAY_SIZE(backlogs); i++) {
+		id = diff_id(RDMA_PS_TCP);
 		NEED(!rdma_bind_addr(id, SA(&sin)));
 		E(rdma_listen(id, backlogs[i]), "backlog %d", backlogs[i]);
 		rdma_destroy_id(id);
 	}
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	E(rdma_listen(id, 1), "unbound");
 	diff_value("after listen", "port %d verbs %d family %d",
 		   !!rdma_get_src_port(id), !!id->verbs, id->route.addr.src_addr.sa_family);
@@ -38,7 +38,7 @@ static void listeners(void)
 	rdma_destroy_id(id);
 
 	E(rdma_get_request(NULL, &child), "id NULL");
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	diff_hangs(300);
 	E(rdma_get_request(id, &child), "not listening");
 	rdma_destroy_id(id);
@@ -86,7 +86,7 @@ static void nulls(void)
 	E(rdma_init_qp_attr(NULL, &attr, &mask), "id NULL");
 	E(rdma_get_remote_ece(NULL, &ece), "id NULL");
 	E(rdma_set_local_ece(NULL, &ece), "id NULL");
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	E(rdma_get_remote_ece(id, NULL), "ece NULL");
 	E(rdma_set_local_ece(id, NULL), "ece NULL");
 	E(rdma_set_local_ece(id, &ece), "plain");
@@ -115,34 +115,47 @@ static void init_attr(struct rdma_cm_id *id, const char *state)
 	}
 }
 
+/* Its ids; the listener stays. */
+static void drop(struct pair *p)
+{
+	pair_ack(p);
+	diff_drop(p->a);
+	if (p->p)
+		diff_drop(p->p);
+	p->a = NULL;
+	p->p = NULL;
+}
+
+/* The request, as an event of the listener */
+static struct rdma_conn_param *request_event(struct pair *p)
+{
+	NEED(p->request = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST));
+	p->p = p->request->id;
+	return &p->request->param.conn;
+}
+
 static void parameters(void)
 {
 	static const int lens[] = { 1, 56, 57, 255 };
 	static const int depths[] = { 0, 1, 128, 129, 254, 255 };
 	char data[256] = "private";
-	struct rdma_conn_param param = { .private_data = data };
+	struct rdma_conn_param param = { .private_data = data }, *c;
 	struct pair p = {};
 	size_t i;
 
 	NEED(!pair_listen(&p));
-	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
 		NEED(!pair_resolve(&p) && !pair_qp(p.a));
 		param.private_data_len = lens[i];
 		if (!E(rdma_connect(p.a, &param), "%d bytes of private data", lens[i])) {
-			NEED(p.request = lib_get_event(p.pc, RDMA_CM_EVENT_CONNECT_REQUEST));
-			diff_value("private data", "length %d, the same %d",
-				   p.request->param.conn.private_data_len,
-				   !memcmp(p.request->param.conn.private_data, data, lens[i]));
-			p.p = p.request->id;
-			pair_ack(&p);
-			rdma_destroy_id(p.p);
-			p.p = NULL;
+			c = request_event(&p);
+			diff_value("private data", "length %d, the same %d", c->private_data_len,
+				   !memcmp(c->private_data, data, lens[i]));
 		}
-		rdma_destroy_qp(p.a);
-		rdma_destroy_id(p.a);
+		drop(&p);
 	}
 	param.private_data_len = 0;
-	for (i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(depths); i++) {
 		NEED(!pair_resolve(&p) && !pair_qp(p.a));
 		param.responder_resources = depths[i];
 		param.initiator_depth = depths[i];
@@ -150,20 +163,12 @@ static void parameters(void)
 		param.rnr_retry_count = 9;
 		param.flow_control = 1;
 		if (!E(rdma_connect(p.a, &param), "depth %d", depths[i])) {
-			NEED(p.request = lib_get_event(p.pc, RDMA_CM_EVENT_CONNECT_REQUEST));
+			c = request_event(&p);
 			diff_value("request", "depth %d %d retry %d rnr %d flow %d srq %d",
-				   p.request->param.conn.responder_resources,
-				   p.request->param.conn.initiator_depth,
-				   p.request->param.conn.retry_count,
-				   p.request->param.conn.rnr_retry_count,
-				   p.request->param.conn.flow_control, p.request->param.conn.srq);
-			p.p = p.request->id;
-			pair_ack(&p);
-			rdma_destroy_id(p.p);
-			p.p = NULL;
+				   c->responder_resources, c->initiator_depth, c->retry_count,
+				   c->rnr_retry_count, c->flow_control, c->srq);
 		}
-		rdma_destroy_qp(p.a);
-		rdma_destroy_id(p.a);
+		drop(&p);
 	}
 	param = (struct rdma_conn_param) { .private_data_len = 8 };
 	NEED(!pair_resolve(&p));
@@ -182,7 +187,7 @@ void diff_topic_cm_conn(void)
 
 	listeners();
 	nulls();
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	too_early(id, "unbound");
 	init_attr(id, "unbound");
 	NEED(!rdma_bind_addr(id, SA(&sin)));
@@ -202,7 +207,7 @@ void diff_topic_cm_conn(void)
 	NEED(!pair_qp(id));
 	E(rdma_connect(id, NULL), "nobody listens");
 	diff_value("nobody listens", "%s", diff_event(channel));
-	diff_value("QP of nobody listens", "%s", diff_state(diff_query_state(id->qp)));
+	diff_value("QP of nobody listens", "%s", diff_state(lib_qp_state(id->qp)));
 	E(rdma_connect(id, NULL), "after the rejection");
 	E(rdma_disconnect(id), "after the rejection");
 	rdma_destroy_qp(id);
@@ -229,15 +234,14 @@ void diff_topic_cm_conn(void)
 	E(rdma_resolve_route(p.a, 100), "connected");
 	E(rdma_bind_addr(p.a, SA(&sin)), "connected");
 	E(rdma_disconnect(p.a), "connected");
-	diff_value("QP after disconnect", "%s", diff_state(diff_query_state(p.a->qp)));
+	diff_value("QP after disconnect", "%s", diff_state(lib_qp_state(p.a->qp)));
 	diff_value("peer", "%s", diff_event(p.pc));
-	diff_value("peer's QP", "%s", diff_state(diff_query_state(p.p->qp)));
+	diff_value("peer's QP", "%s", diff_state(lib_qp_state(p.p->qp)));
 	E(rdma_disconnect(p.p), "passive, after the peer's");
 	E(rdma_disconnect(p.a), "twice");
 	E(rdma_connect(p.a, NULL), "disconnected");
 	E(rdma_accept(p.p, NULL), "disconnected");
 	diff_value("active", "%s", diff_event(p.ac));
-	pair_down(&p);
 }
 
 static void request(struct pair *p, struct rdma_conn_param *param)
@@ -248,20 +252,6 @@ static void request(struct pair *p, struct rdma_conn_param *param)
 	NEED(!pair_request(p, param));
 }
 
-static void drop(struct pair *p)
-{
-	pair_ack(p);
-	if (p->a->qp)
-		rdma_destroy_qp(p->a);
-	rdma_destroy_id(p->a);
-	if (p->p && p->p->qp)
-		rdma_destroy_qp(p->p);
-	if (p->p)
-		rdma_destroy_id(p->p);
-	p->a = NULL;
-	p->p = NULL;
-}
-
 static void rejects(struct pair *p)
 {
 	static const int lens[] = { 0, 1, 148, 149, 255 };
@@ -269,7 +259,7 @@ static void rejects(struct pair *p)
 	size_t i;
 	int ret;
 
-	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
 		request(p, NULL);
 		ret = E(rdma_reject(p->p, data, lens[i]), "%d bytes", lens[i]);
 		if (!ret)
@@ -280,7 +270,7 @@ static void rejects(struct pair *p)
 	request(p, NULL);
 	E(rdma_reject(p->p, NULL, 8), "private data NULL, length 8");
 	diff_value("rejected, NULL", "%s", diff_event(p->ac));
-	diff_value("QP rejected", "%s", diff_state(diff_query_state(p->a->qp)));
+	diff_value("QP rejected", "%s", diff_state(lib_qp_state(p->a->qp)));
 	E(rdma_reject(p->p, NULL, 0), "twice");
 	E(rdma_accept(p->p, NULL), "rejected");
 	E(rdma_connect(p->a, NULL), "rejected");
@@ -300,17 +290,17 @@ static void accepts(struct pair *p)
 	struct rdma_conn_param param = { .private_data = data };
 	size_t i;
 
-	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
 		request(p, NULL);
 		NEED(!pair_qp(p->p));
 		param.private_data_len = lens[i];
 		if (!E(rdma_accept(p->p, &param), "%d bytes", lens[i]))
 			diff_value("event", "%s", diff_event(p->ac));
-		diff_value("QP", "%s", diff_state(diff_query_state(p->p->qp)));
+		diff_value("QP", "%s", diff_state(lib_qp_state(p->p->qp)));
 		drop(p);
 	}
 	param.private_data_len = 0;
-	for (i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(depths); i++) {
 		request(p, NULL);
 		NEED(!pair_qp(p->p));
 		param.responder_resources = depths[i];
@@ -332,9 +322,9 @@ static void accepts(struct pair *p)
 /* QPs that are the program's own: CONNECT_RESPONSE and rdma_establish(3). */
 static void own_qps(struct pair *p)
 {
-	struct rdma_conn_param param = { .initiator_depth = 1,
-					 .responder_resources = 1,
-					 .retry_count = 7 };
+	struct rdma_conn_param param = {
+		.initiator_depth = 1, .responder_resources = 1, .retry_count = 7,
+	}, *c;
 	struct rdma_cm_event *event;
 	struct ibv_ece ece;
 	struct ibv_qp *a, *b;
@@ -346,10 +336,8 @@ static void own_qps(struct pair *p)
 	b = diff_qp(p->a->pd, cq, IBV_QPT_RC);
 	param.qp_num = a->qp_num;
 	E(rdma_connect(p->a, &param), "external QP");
-	NEED(p->request = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST));
-	p->p = p->request->id;
-	diff_value("external", "peer's number %d srq %d",
-		   p->request->param.conn.qp_num == a->qp_num, p->request->param.conn.srq);
+	c = request_event(p);
+	diff_value("external", "peer's number %d srq %d", c->qp_num == a->qp_num, c->srq);
 	E(rdma_get_remote_ece(p->p, &ece), "of a request");
 	diff_value("ece", "%x %x", ece.vendor_id, ece.options);
 	init_attr(p->p, "request");
@@ -379,8 +367,7 @@ static void own_qps(struct pair *p)
 	NEED(!pair_resolve(p));
 	param.qp_num = 0xfffff0;
 	if (!E(rdma_connect(p->a, &param), "number of no QP")) {
-		NEED(p->request = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST));
-		p->p = p->request->id;
+		request_event(p);
 		E(rdma_accept(p->p, &param), "number of no QP");
 	}
 	drop(p);

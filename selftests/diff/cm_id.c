@@ -59,7 +59,7 @@ static void create(void)
 	size_t i;
 	int ret;
 
-	for (i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(spaces); i++) {
 		ret = E(rdma_create_id(NULL, &id, &i, spaces[i].ps),
 			"port space %s", spaces[i].name);
 		if (ret)
@@ -76,7 +76,7 @@ static void bind_one(const char *what, struct sockaddr *addr)
 {
 	struct rdma_cm_id *id;
 
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	if (!E(rdma_bind_addr(id, addr), "%s", what))
 		diff_value("id", "verbs %d pd %d port_num %d src_port %d family %d",
 			   !!id->verbs, !!id->pd, id->port_num, !!rdma_get_src_port(id),
@@ -124,8 +124,8 @@ static void bind_all(void)
 	ss.ss_family = 0xffff;
 	bind_one("family 0xffff", SA(&ss));
 
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
-	NEED(!rdma_create_id(NULL, &other, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
+	other = diff_id(RDMA_PS_TCP);
 	E(rdma_bind_addr(NULL, SA(&mine)), "id NULL");
 	E(rdma_bind_addr(id, NULL), "address NULL");
 	NEED(!rdma_bind_addr(id, SA(&mine)));
@@ -134,7 +134,7 @@ static void bind_all(void)
 	sin.sin_port = rdma_get_src_port(id);
 	E(rdma_bind_addr(other, SA(&sin)), "port in use");
 	rdma_destroy_id(other);
-	NEED(!rdma_create_id(NULL, &other, NULL, RDMA_PS_UDP));
+	other = diff_id(RDMA_PS_UDP);
 	E(rdma_bind_addr(other, SA(&sin)), "same port, other port space");
 	rdma_destroy_id(other);
 	rdma_destroy_id(id);
@@ -145,7 +145,7 @@ static void ports(void)
 	struct sockaddr_in sin = lib_addr(0);
 	struct rdma_cm_id *id;
 
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	I(rdma_get_src_port(id), "unbound");
 	I(rdma_get_dst_port(id), "unbound");
 	I(rdma_get_src_port(NULL), "NULL");
@@ -169,7 +169,7 @@ static void migrate(void)
 
 	NEED(a = rdma_create_event_channel());
 	NEED(b = rdma_create_event_channel());
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	E(rdma_migrate_id(id, NULL), "synchronous, to NULL");
 	E(rdma_migrate_id(NULL, a), "id NULL");
 	E(rdma_migrate_id(id, &fake), "to fd -1");

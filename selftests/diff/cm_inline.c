@@ -9,11 +9,10 @@ void diff_topic_cm_inline(void)
 	struct ibv_sge sge = { .addr = (uintptr_t)buf, .length = 64 };
 	struct ibv_mr *msgs, *rd, *wr;
 	struct rdma_cm_id *unbound;
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct ibv_wc wc;
 
-	NEED(!rdma_create_id(NULL, &unbound, NULL, RDMA_PS_TCP));
+	unbound = diff_id(RDMA_PS_TCP);
 	N(rdma_reg_msgs(unbound, buf, 64), "unbound");
 	N(rdma_reg_msgs(NULL, buf, 64), "id NULL");
 	E(rdma_post_send(unbound, NULL, buf, 64, NULL, 0), "unbound");

@@ -8,25 +8,15 @@
 static struct rdma_cm_id *make(struct rdma_event_channel *channel,
 			       enum rdma_port_space ps, bool bind, bool qp)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct sockaddr_in sin = lib_addr(0);
 	struct rdma_cm_id *id;
 
 	NEED(!rdma_create_id(channel, &id, NULL, ps));
 	if (bind)
 		NEED(!rdma_bind_addr(id, SA(&sin)));
-	if (qp) {
-		attr.qp_type = ps == RDMA_PS_TCP ? IBV_QPT_RC : IBV_QPT_UD;
-		NEED(!rdma_create_qp(id, NULL, &attr));
-	}
+	if (qp)
+		NEED(!pair_qp(id));
 	return id;
-}
-
-static void drop(struct rdma_cm_id *id)
-{
-	if (id->qp)
-		rdma_destroy_qp(id);
-	rdma_destroy_id(id);
 }
 
 static void join_event(struct rdma_event_channel *channel, const char *what, void *context)
@@ -71,7 +61,7 @@ void diff_topic_cm_mcast(void)
 	id = make(channel, RDMA_PS_UDP, false, false);
 	E(rdma_join_multicast(id, SA(&group), NULL), "unbound");
 	E(rdma_leave_multicast(id, SA(&group)), "unbound");
-	drop(id);
+	diff_drop(id);
 
 	id = make(channel, RDMA_PS_UDP, true, false);
 	E(rdma_join_multicast(id, NULL, NULL), "address NULL");
@@ -86,7 +76,7 @@ void diff_topic_cm_mcast(void)
 	E(rdma_leave_multicast(id, SA(&group)), "no QP");
 	E(rdma_leave_multicast(id, SA(&group)), "joined twice");
 	E(rdma_leave_multicast(id, SA(&group)), "left");
-	drop(id);
+	diff_drop(id);
 
 	id = make(channel, RDMA_PS_UDP, true, true);
 	E(rdma_join_multicast(id, SA(&group), NULL), "with a QP");
@@ -102,7 +92,7 @@ void diff_topic_cm_mcast(void)
 	group.sin_family = AF_UNIX;
 	E(rdma_join_multicast(id, SA(&group), NULL), "AF_UNIX");
 	group.sin_family = AF_INET;
-	drop(id);
+	diff_drop(id);
 
 	id = make(channel, RDMA_PS_UDP, true, true);
 	attr.addr = SA(&group);
@@ -126,13 +116,13 @@ void diff_topic_cm_mcast(void)
 			E(rdma_leave_multicast(id, SA(&group)), "flags %d", flags);
 		}
 	}
-	drop(id);
+	diff_drop(id);
 
 	id = make(channel, RDMA_PS_TCP, true, true);
 	E(rdma_join_multicast(id, SA(&group), NULL), "RC");
 	diff_value("RC", "%s", lib_readable(channel->fd, 300) ? diff_event(channel) : "-");
-	drop(id);
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_UDP));
+	diff_drop(id);
+	id = diff_id(RDMA_PS_UDP);
 	uni.sin_port = 0;
 	NEED(!rdma_bind_addr(id, SA(&uni)));
 	E(rdma_join_multicast(id, SA(&group), NULL), "synchronous");

@@ -12,7 +12,7 @@ static const struct {
 	{ RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, 1, "ACK_TIMEOUT" },
 };
 
-#define NUM (sizeof(options) / sizeof(options[0]))
+#define NUM (ARRAY_SIZE(options))
 
 static void lengths(struct rdma_cm_id *id)
 {
@@ -21,7 +21,7 @@ static void lengths(struct rdma_cm_id *id)
 	size_t o, l;
 
 	for (o = 0; o < NUM; o++)
-		for (l = 0; l < sizeof(lens) / sizeof(lens[0]); l++)
+		for (l = 0; l < ARRAY_SIZE(lens); l++)
 			E(rdma_set_option(id, options[o].level, options[o].name, value, lens[l]),
 			  "%s, length %zu", options[o].text, lens[l]);
 	for (o = 0; o < NUM; o++)
@@ -36,12 +36,12 @@ static void unknown(struct rdma_cm_id *id)
 	int value = 1;
 	size_t i;
 
-	for (i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(levels); i++)
 		E(rdma_set_option(id, levels[i], 0, &value, 1), "level %d", levels[i]);
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(names); i++)
 		E(rdma_set_option(id, RDMA_OPTION_ID, names[i], &value, 4),
 		  "ID, option %d", names[i]);
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(names); i++)
 		E(rdma_set_option(id, RDMA_OPTION_IB, names[i], &value, 4),
 		  "IB, option %d", names[i]);
 	E(rdma_set_option(id, RDMA_OPTION_IB, 0, &value, 4), "IB, option 0");
@@ -101,11 +101,11 @@ void diff_topic_cm_option(void)
 	struct pair p = {};
 	char value[4] = { 1 };
 
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	lengths(id);
 	rdma_destroy_id(id);
 
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	unknown(id);
 	all(id, "idle");
 	sin = lib_addr(0);
@@ -118,20 +118,20 @@ void diff_topic_cm_option(void)
 			  4), "REUSEADDR off, listening");
 	rdma_destroy_id(id);
 
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_UDP));
+	id = diff_id(RDMA_PS_UDP);
 	all(id, "UDP");
 	rdma_destroy_id(id);
 
 	/* Two listeners, or two that are only bound, on one port. */
 	value[0] = 1;
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
-	NEED(!rdma_create_id(NULL, &other, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
+	other = diff_id(RDMA_PS_TCP);
 	NEED(!rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, value, 4));
 	NEED(!rdma_bind_addr(id, SA(&sin)));
 	sin.sin_port = rdma_get_src_port(id);
 	E(rdma_bind_addr(other, SA(&sin)), "one side has REUSEADDR");
 	rdma_destroy_id(other);
-	NEED(!rdma_create_id(NULL, &other, NULL, RDMA_PS_TCP));
+	other = diff_id(RDMA_PS_TCP);
 	NEED(!rdma_set_option(other, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, value, 4));
 	E(rdma_bind_addr(other, SA(&sin)), "both have REUSEADDR");
 	E(rdma_listen(id, 1), "first with REUSEADDR");

@@ -4,23 +4,13 @@
 
 #include "diff.h"
 
-static struct rdma_cm_id *bound(enum rdma_port_space ps)
-{
-	struct sockaddr_in sin = lib_addr(0);
-	struct rdma_cm_id *id;
-
-	NEED(!rdma_create_id(NULL, &id, NULL, ps));
-	NEED(!rdma_bind_addr(id, SA(&sin)));
-	return id;
-}
-
 static void tell_qp(struct rdma_cm_id *id, struct ibv_qp_init_attr *attr)
 {
 	diff_value("id", "qp %d send_cq %d %d recv_cq %d %d channels %d %d pd %d state %s type %d",
 		   !!id->qp, !!id->send_cq, !!attr->send_cq, !!id->recv_cq,
 		   !!attr->recv_cq, !!id->send_cq_channel,
 		   !!id->recv_cq_channel, id->qp && id->qp->pd == id->pd,
-		   id->qp ? diff_state(diff_query_state(id->qp)) : "-",
+		   id->qp ? diff_state(lib_qp_state(id->qp)) : "-",
 		   id->qp ? id->qp->qp_type : -1);
 }
 
@@ -45,17 +35,16 @@ static void caps(void)
 	struct rdma_cm_id *id;
 	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		id = bound(RDMA_PS_TCP);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		id = diff_bound(RDMA_PS_TCP);
 		attr = lib_qp_attr();
 		attr.cap = cases[i].cap;
 		if (!E(rdma_create_qp(id, NULL, &attr), "%s", cases[i].what)) {
 			tell_qp(id, &attr);
 			DIFF_GRANTED("max_send_wr", attr.cap.max_send_wr, cases[i].cap.max_send_wr);
 			DIFF_GRANTED("max_recv_wr", attr.cap.max_recv_wr, cases[i].cap.max_recv_wr);
-			rdma_destroy_qp(id);
 		}
-		rdma_destroy_id(id);
+		diff_drop(id);
 	}
 }
 
@@ -71,16 +60,15 @@ static void types(void)
 	size_t s, i;
 
 	for (s = 0; s < 2; s++)
-		for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-			id = bound(spaces[s]);
+		for (i = 0; i < ARRAY_SIZE(types); i++) {
+			id = diff_bound(spaces[s]);
 			attr = lib_qp_attr();
 			attr.qp_type = types[i];
 			snprintf(what, sizeof(what), "type %d, space %x", types[i], spaces[s]);
 			if (!E(rdma_create_qp(id, NULL, &attr), "%s", what)) {
 				tell_qp(id, &attr);
-				rdma_destroy_qp(id);
 			}
-			rdma_destroy_id(id);
+			diff_drop(id);
 		}
 }
 
@@ -98,11 +86,11 @@ void diff_topic_cm_qp(void)
 	E(rdma_create_qp(NULL, NULL, &attr), "id NULL");
 	E(rdma_create_qp_ex(NULL, &ex), "id NULL");
 	V(rdma_destroy_qp(NULL), "id NULL");
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	E(rdma_create_qp(id, NULL, &attr), "unbound");
 	rdma_destroy_id(id);
 
-	id = bound(RDMA_PS_TCP);
+	id = diff_bound(RDMA_PS_TCP);
 	E(rdma_create_qp(id, NULL, NULL), "attr NULL");
 	E(rdma_create_qp_ex(id, NULL), "attr NULL");
 	V(rdma_destroy_qp(id), "no QP");
@@ -123,7 +111,7 @@ void diff_topic_cm_qp(void)
 	rdma_destroy_id(id);
 
 	/* CQs of the caller's */
-	id = bound(RDMA_PS_TCP);
+	id = diff_bound(RDMA_PS_TCP);
 	cq = diff_cq(id->verbs, 16);
 	attr = diff_qp_attr(cq, IBV_QPT_RC);
 	E(rdma_create_qp(id, NULL, &attr), "own CQs");
@@ -147,7 +135,7 @@ void diff_topic_cm_qp(void)
 	types();
 
 	for (bit = -1; bit < 32; bit++) {
-		id = bound(RDMA_PS_TCP);
+		id = diff_bound(RDMA_PS_TCP);
 		attr = lib_qp_attr();
 		memset(&ex, 0, sizeof(ex));
 		ex.cap = attr.cap;
@@ -162,12 +150,10 @@ void diff_topic_cm_qp(void)
 		ex.recv_cq = NULL;
 		if (bit <= 0)
 			E(rdma_create_qp_ex(id, &ex), "only bit %d", bit);
-		if (id->qp)
-			rdma_destroy_qp(id);
-		rdma_destroy_id(id);
+		diff_drop(id);
 	}
 	for (bit = 0; bit < 16; bit++) {
-		id = bound(RDMA_PS_TCP);
+		id = diff_bound(RDMA_PS_TCP);
 		ex = (struct ibv_qp_init_attr_ex) {
 			.cap = attr.cap, .qp_type = IBV_QPT_RC, .pd = id->pd,
 			.comp_mask = IBV_QP_INIT_ATTR_PD |
@@ -184,11 +170,8 @@ void diff_topic_cm_qp(void)
 			.send_ops_flags = 1ULL << bit,
 		};
 		E(rdma_create_qp_ex(id, &ex), "send_ops bit %d", bit);
-		if (id->qp)
-			rdma_destroy_qp(id);
-		rdma_destroy_id(id);
+		diff_drop(id);
 	}
-	ibv_close_device(context);
 }
 
 void diff_topic_cm_srq(void)
@@ -215,21 +198,20 @@ void diff_topic_cm_srq(void)
 
 	E(rdma_create_srq(NULL, NULL, &attr), "id NULL");
 	V(rdma_destroy_srq(NULL), "id NULL");
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	E(rdma_create_srq(id, NULL, &attr), "unbound");
 	rdma_destroy_id(id);
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		id = bound(RDMA_PS_TCP);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		id = diff_bound(RDMA_PS_TCP);
 		attr.attr = cases[i].attr;
 		if (!E(rdma_create_srq(id, NULL, &attr), "%s", cases[i].what)) {
 			diff_value("id", "srq %d pd %d cq %d", !!id->srq, id->srq->pd == id->pd,
 				   !!id->recv_cq);
 			DIFF_GRANTED("max_wr", attr.attr.max_wr, cases[i].attr.max_wr);
-			rdma_destroy_srq(id);
 		}
-		rdma_destroy_id(id);
+		diff_drop(id);
 	}
-	id = bound(RDMA_PS_TCP);
+	id = diff_bound(RDMA_PS_TCP);
 	E(rdma_create_srq(id, NULL, NULL), "attr NULL");
 	E(rdma_create_srq_ex(id, NULL), "attr NULL");
 	V(rdma_destroy_srq(id), "no SRQ");
@@ -250,7 +232,7 @@ void diff_topic_cm_srq(void)
 	rdma_destroy_id(id);
 
 	for (bit = -1; bit < 8; bit++) {
-		id = bound(RDMA_PS_TCP);
+		id = diff_bound(RDMA_PS_TCP);
 		memset(&ex, 0, sizeof(ex));
 		ex.attr = cases[0].attr;
 		ex.comp_mask = bit < 0 ? 0 : 1U << bit;
@@ -259,20 +241,16 @@ void diff_topic_cm_srq(void)
 			rdma_destroy_srq(id);
 		ex.comp_mask |= IBV_SRQ_INIT_ATTR_TYPE;
 		E(rdma_create_srq_ex(id, &ex), "TYPE and bit %d", bit);
-		if (id->srq)
-			rdma_destroy_srq(id);
-		rdma_destroy_id(id);
+		diff_drop(id);
 	}
 	for (type = 0; type < 4; type++) {
-		id = bound(RDMA_PS_TCP);
+		id = diff_bound(RDMA_PS_TCP);
 		memset(&ex, 0, sizeof(ex));
 		ex.attr = cases[0].attr;
 		ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
 		ex.srq_type = type;
 		E(rdma_create_srq_ex(id, &ex), "type %d", type);
-		if (id->srq)
-			rdma_destroy_srq(id);
-		rdma_destroy_id(id);
+		diff_drop(id);
 	}
 }
 
@@ -320,7 +298,7 @@ void diff_topic_cm_ep(void)
 	attr.cap.max_send_wr = 0x7fffffff;
 	E(rdma_create_ep(&id, res, NULL, &attr), "active, too many requests");
 	for (passive = 0; passive < 2; passive++)
-		for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		for (i = 0; i < ARRAY_SIZE(types); i++) {
 			type = types[i];
 			attr = lib_qp_attr();
 			res->ai_qp_type = type;
@@ -351,6 +329,4 @@ void diff_topic_cm_ep(void)
 	E(rdma_create_ep(&id, &hints, NULL, NULL), "no address, active");
 	hints.ai_flags = RAI_PASSIVE;
 	E(rdma_create_ep(&id, &hints, NULL, NULL), "no address, passive");
-	ibv_dealloc_pd(pd);
-	ibv_close_device(context);
 }

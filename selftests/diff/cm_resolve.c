@@ -19,7 +19,7 @@ static void resolve(const char *what, struct sockaddr *src, struct sockaddr *dst
 	struct rdma_cm_id *id;
 	int ret;
 
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	ret = E(rdma_resolve_addr(id, src, dst, ms), "%s", what);
 	diff_value("event", "%s %d", id->event ? rdma_event_str(id->event->event) : "none",
 		   id->event ? id->event->status : 0);
@@ -89,7 +89,7 @@ static void states(void)
 	E(rdma_resolve_addr(NULL, NULL, SA(&mine), 200), "id NULL");
 	E(rdma_resolve_route(NULL, 200), "id NULL");
 
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	E(rdma_resolve_route(id, 200), "unbound");
 	NEED(!rdma_bind_addr(id, SA(&wild)));
 	E(rdma_resolve_route(id, 200), "bound to the wildcard");
@@ -98,7 +98,7 @@ static void states(void)
 	E(rdma_resolve_route(id, 200), "listening");
 	rdma_destroy_id(id);
 
-	NEED(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	id = diff_id(RDMA_PS_TCP);
 	wild = lib_addr(0);
 	NEED(!rdma_bind_addr(id, SA(&wild)));
 	E(rdma_resolve_route(id, 200), "bound, no destination");
@@ -209,15 +209,15 @@ void diff_topic_cm_addrinfo(void)
 
 	memset(&hints, 0, sizeof(hints));
 	hints.ai_flags = RAI_NUMERICHOST;
-	for (t = 0; t < sizeof(types) / sizeof(types[0]); t++)
-		for (s = 0; s < sizeof(spaces) / sizeof(spaces[0]); s++) {
+	for (t = 0; t < ARRAY_SIZE(types); t++)
+		for (s = 0; s < ARRAY_SIZE(spaces); s++) {
 			hints.ai_qp_type = types[t];
 			hints.ai_port_space = spaces[s];
 			snprintf(what, sizeof(what), "type %d space %x", types[t], spaces[s]);
 			getaddrinfo_one(what, ip, "7471", &hints);
 		}
 	memset(&hints, 0, sizeof(hints));
-	for (s = 0; s < sizeof(families) / sizeof(families[0]); s++) {
+	for (s = 0; s < ARRAY_SIZE(families); s++) {
 		hints.ai_family = families[s];
 		hints.ai_flags = RAI_NUMERICHOST;
 		snprintf(what, sizeof(what), "family %d, IPv4", families[s]);

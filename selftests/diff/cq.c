@@ -7,8 +7,7 @@
 
 void diff_topic_cq(void)
 {
-	static const int sizes[] = { 1, 2, 16, 1000, 0, -1, 32767, 32768,
-				     0x7fffffff };
+	static const int sizes[] = { 1, 2, 16, 1000, 0, -1, 32767, 32768, 0x7fffffff };
 	static const int vectors[] = { -1, 1, 2, 100, 0x7fffffff };
 	struct ibv_context *context = diff_open(), *other = diff_open();
 	struct ibv_device_attr attr;
@@ -22,7 +21,7 @@ void diff_topic_cq(void)
 
 	NEED(!ibv_query_device(context, &attr));
 	N(ibv_create_cq(NULL, 1, NULL, NULL, 0), "context NULL");
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		cq = N(ibv_create_cq(context, sizes[i], &cq, NULL, 0), "%d entries", sizes[i]);
 		if (!cq)
 			continue;
@@ -32,7 +31,7 @@ void diff_topic_cq(void)
 		ibv_destroy_cq(cq);
 	}
 	N(ibv_create_cq(context, attr.max_cqe + 1, NULL, NULL, 0), "max_cqe + 1 entries");
-	for (i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(vectors); i++) {
 		cq = N(ibv_create_cq(context, 1, NULL, NULL, vectors[i] == 1 ?
 				     context->num_comp_vectors - 1 : vectors[i] == 2 ?
 				     context->num_comp_vectors : vectors[i]),
@@ -61,7 +60,7 @@ void diff_topic_cq(void)
 	P(ibv_req_notify_cq(cq, 99), "solicited 99");
 	P(ibv_req_notify_cq(NULL, 0), "cq NULL");
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
 		if (!P(ibv_resize_cq(cq, sizes[i]), "%d entries", sizes[i]))
 			diff_value("resized", "%s", cq->cqe >= sizes[i] ? "granted" : "less");
 	P(ibv_resize_cq(NULL, 1), "cq NULL");
@@ -88,8 +87,6 @@ void diff_topic_cq(void)
 	P(ibv_req_notify_cq(stale, 0), "stale CQ");
 	I(ibv_poll_cq(stale, 1, wc), "stale CQ");
 	P(ibv_destroy_cq(stale), "stale CQ");
-	ibv_close_device(other);
-	ibv_close_device(context);
 }
 
 void diff_topic_comp(void)

@@ -46,8 +46,7 @@ static const struct xfer xfers[] = {
 	{ "WRITE, of packets", IBV_WR_RDMA_WRITE, 3000, 0, RW },
 	{ "WRITE with immediate", IBV_WR_RDMA_WRITE_WITH_IMM, 64, 64, RW },
 	{ "WRITE, not allowed", IBV_WR_RDMA_WRITE, 64, 0, LW },
-	{ "WRITE, QP does not allow", IBV_WR_RDMA_WRITE, 64, 0, RW,
-	  .qp_access = RR },
+	{ "WRITE, QP does not allow", IBV_WR_RDMA_WRITE, 64, 0, RW, .qp_access = RR },
 	{ "WRITE, bad rkey", IBV_WR_RDMA_WRITE, 64, 0, RW, .bad_rkey = true },
 	{ "WRITE, beyond", IBV_WR_RDMA_WRITE, 64, 0, RW, .offset = 4090 },
 	{ "WRITE, before", IBV_WR_RDMA_WRITE, 64, 0, RW, .offset = -1 },
@@ -59,12 +58,9 @@ static const struct xfer xfers[] = {
 	{ "READ, bad rkey", IBV_WR_RDMA_READ, 64, 0, RR, .bad_rkey = true },
 	{ "CMP_AND_SWP", IBV_WR_ATOMIC_CMP_AND_SWP, 8, 0, RA },
 	{ "FETCH_AND_ADD", IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, RA },
-	{ "FETCH_AND_ADD, not allowed", IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0,
-	  RW },
-	{ "FETCH_AND_ADD, odd address", IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, RA,
-	  .offset = 4 },
-	{ "SEND with invalidate, unknown rkey", IBV_WR_SEND_WITH_INV, 64, 64,
-	  LW },
+	{ "FETCH_AND_ADD, not allowed", IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, RW },
+	{ "FETCH_AND_ADD, odd address", IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, RA, .offset = 4 },
+	{ "SEND with invalidate, unknown rkey", IBV_WR_SEND_WITH_INV, 64, 64, LW },
 };
 
 static void transfer(const struct xfer *x)
@@ -76,8 +72,7 @@ static void transfer(const struct xfer *x)
 		.opcode = x->opcode, .send_flags = IBV_SEND_SIGNALED | x->flags,
 		.imm_data = htonl(0x12345678),
 	}, *bad;
-	struct ibv_recv_wr recv = { .wr_id = 2, .sg_list = &rsge,
-				    .num_sge = 1 }, *bad_recv;
+	struct ibv_recv_wr recv = { .wr_id = 2, .sg_list = &rsge, .num_sge = 1 }, *bad_recv;
 	struct ibv_qp_attr attr = { .qp_access_flags = x->qp_access };
 	struct ibv_pd *other = x->other_pd ? diff_pd(d.context) : NULL;
 	uint64_t *counter = (uint64_t *)dst;
@@ -113,8 +108,8 @@ static void transfer(const struct xfer *x)
 		if (x->recv_len)
 			diff_value("receiver", "%s", diff_wc(d.bcq));
 		diff_value("after", "%s %s, wrote %d %d, counter %d",
-			   diff_state(diff_query_state(d.a)),
-			   diff_state(diff_query_state(d.b)), dst[0] == 'x',
+			   diff_state(lib_qp_state(d.a)),
+			   diff_state(lib_qp_state(d.b)), dst[0] == 'x',
 			   src[0] != 'x', (int)*counter == 42);
 	}
 	ibv_destroy_qp(d.a);
@@ -164,7 +159,7 @@ void diff_topic_data(void)
 	d.pd = diff_pd(d.context);
 	d.acq = diff_cq(d.context, 64);
 	d.bcq = diff_cq(d.context, 64);
-	for (i = 0; i < sizeof(xfers) / sizeof(xfers[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(xfers); i++)
 		transfer(&xfers[i]);
 	flush();
 }

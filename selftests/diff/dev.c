@@ -118,7 +118,7 @@ static void query_port(struct ibv_context *context)
 	struct ibv_port_attr attr;
 	size_t i;
 
-	for (i = 0; i < sizeof(ports) / sizeof(ports[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(ports); i++)
 		P(ibv_query_port(context, ports[i], &attr), "port %d", ports[i]);
 	P(ibv_query_port(NULL, 1, &attr), "context NULL");
 	P(ibv_query_port(context, 1, NULL), "attr NULL");
@@ -137,15 +137,14 @@ static void query_port(struct ibv_context *context)
 
 static void query_gids(struct ibv_context *context)
 {
-	static const int indices[] = { 0, 1, 15, 1023, 1024, 65536, -1,
-				       0x7fffffff };
+	static const int indices[] = { 0, 1, 15, 1023, 1024, 65536, -1, 0x7fffffff };
 	static const int ports[] = { 0, 2, 255 };
 	struct ibv_gid_entry entries[64], entry;
 	union ibv_gid gid;
 	__be16 pkey;
 	size_t i;
 
-	for (i = 0; i < sizeof(indices) / sizeof(indices[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(indices); i++) {
 		memset(&gid, 0xff, sizeof(gid));
 		if (!I(ibv_query_gid(context, 1, indices[i], &gid), "index %d", indices[i]))
 			diff_value("gid", "%02x%02x..%02x%02x", gid.raw[0], gid.raw[1], gid.raw[10],
@@ -156,7 +155,7 @@ static void query_gids(struct ibv_context *context)
 				   entry.gid_type, !!entry.ndev_ifindex);
 		I(ibv_query_pkey(context, 1, indices[i], &pkey), "index %d", indices[i]);
 	}
-	for (i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(ports); i++) {
 		I(ibv_query_gid(context, ports[i], 0, &gid), "port %d", ports[i]);
 		P(ibv_query_gid_ex(context, ports[i], 0, &entry, 0), "port %d", ports[i]);
 		I(ibv_query_pkey(context, ports[i], 0, &pkey), "port %d", ports[i]);
@@ -198,5 +197,4 @@ void diff_topic_dev_query(void)
 	query_device(context);
 	query_port(context);
 	query_gids(context);
-	ibv_close_device(context);
 }

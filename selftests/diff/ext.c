@@ -54,10 +54,7 @@ static void missing_fields(struct ibv_cq_ex *cq)
 
 static void poll_ex(struct ibv_context *context, struct ibv_pd *pd)
 {
-	struct ibv_cq_init_attr_ex attr = {
-		.cqe = 16,
-		.wc_flags = IBV_WC_STANDARD_FLAGS,
-	};
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
 	struct ibv_poll_cq_attr poll = {};
 	struct ibv_qp_init_attr init;
 	struct ibv_recv_wr wr = { .wr_id = 5 }, *bad;
@@ -138,8 +135,6 @@ void diff_topic_cq_ex(void)
 	N(ibv_create_cq_ex(NULL, &attr), "context NULL");
 	N(ibv_create_cq_ex(context, NULL), "attr NULL");
 	poll_ex(context, pd);
-	ibv_dealloc_pd(pd);
-	ibv_close_device(context);
 }
 
 struct wr_test {
@@ -316,7 +311,7 @@ void diff_topic_qp_ex(void)
 	     attr.send_ops_flags = 1ULL << 63), "send_ops bit 63");
 	TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 	     attr.send_ops_flags = 0), "send_ops 0");
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(types); i++)
 		TRY((attr.qp_type = types[i], attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS),
 		    "type %d", types[i]);
 	TRY((attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS,
@@ -327,9 +322,6 @@ void diff_topic_qp_ex(void)
 	wr_api(context, pd, cq);
 	N(ibv_open_qp(context, &(struct ibv_qp_open_attr) {}), "plain");
 	N(ibv_open_qp(NULL, &(struct ibv_qp_open_attr) {}), "context NULL");
-	ibv_destroy_cq(cq);
-	ibv_dealloc_pd(pd);
-	ibv_close_device(context);
 }
 
 static void domains(struct ibv_context *context, struct ibv_pd *pd)
@@ -482,6 +474,4 @@ void diff_topic_ext(void)
 	device_memory(context, pd);
 	work_queues(context, pd);
 	flows(context, pd);
-	ibv_dealloc_pd(pd);
-	ibv_close_device(context);
 }

@@ -21,9 +21,7 @@ static int limit_ms;		/* of the next call, or 0 */
 
 static void set_timer(int ms)
 {
-	struct itimerval timer = {
-		.it_value = { ms / 1000, ms % 1000 * 1000 },
-	};
+	struct itimerval timer = { .it_value = { ms / 1000, ms % 1000 * 1000 } };
 
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
@@ -180,7 +178,7 @@ static void run_topic(const char *name, void (*fn)(void))
 	topic = name;
 	pid = fork();
 	if (!pid) {
-		for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		for (i = 0; i < ARRAY_SIZE(signals); i++)
 			sigaction(signals[i], &action, NULL);
 		fn();
 		fflush(stdout);
@@ -200,20 +198,18 @@ static void run_topic(const char *name, void (*fn)(void))
 
 int main(int argc, char **argv)
 {
-#define TOPIC(_name) { #_name, diff_topic_##_name }
 	static const struct {
 		const char *name;
-		void (*fn)(void);
+		diff_topic *fn;
 	} topics[] = {
-		TOPIC(cm_channel), TOPIC(cm_id), TOPIC(cm_resolve),
-		TOPIC(cm_addrinfo), TOPIC(cm_option), TOPIC(cm_conn),
-		TOPIC(cm_accept), TOPIC(cm_qp), TOPIC(cm_srq), TOPIC(cm_ep),
-		TOPIC(cm_mcast), TOPIC(cm_inline), TOPIC(dev),
-		TOPIC(dev_query), TOPIC(pd), TOPIC(mr), TOPIC(cq), TOPIC(comp),
-		TOPIC(srq), TOPIC(qp), TOPIC(qp_rc), TOPIC(qp_uc),
-		TOPIC(qp_ud), TOPIC(post_recv), TOPIC(post_send), TOPIC(data),
-		TOPIC(ah), TOPIC(mcast), TOPIC(async), TOPIC(cq_ex),
-		TOPIC(qp_ex), TOPIC(ext), TOPIC(pure),
+#define TOPIC(_name)	{ #_name, diff_topic_##_name }
+		TOPIC(cm_channel), TOPIC(cm_id), TOPIC(cm_resolve), TOPIC(cm_addrinfo),
+		TOPIC(cm_option), TOPIC(cm_conn), TOPIC(cm_accept), TOPIC(cm_qp), TOPIC(cm_srq),
+		TOPIC(cm_ep), TOPIC(cm_mcast), TOPIC(cm_inline), TOPIC(dev), TOPIC(dev_query),
+		TOPIC(pd), TOPIC(mr), TOPIC(cq), TOPIC(comp), TOPIC(srq), TOPIC(qp),
+		TOPIC(qp_rc), TOPIC(qp_uc), TOPIC(qp_ud), TOPIC(post_recv), TOPIC(post_send),
+		TOPIC(data), TOPIC(ah), TOPIC(mcast), TOPIC(async), TOPIC(cq_ex), TOPIC(qp_ex),
+		TOPIC(ext), TOPIC(pure),
 	};
 	size_t i;
 	int a;
@@ -221,7 +217,7 @@ int main(int argc, char **argv)
 	/* Interrupts waitpid() */
 	sigaction(SIGALRM, &(struct sigaction) { .sa_handler = on_alarm }, NULL);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (i = 0; i < sizeof(topics) / sizeof(topics[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(topics); i++) {
 		for (a = 1; a < argc && strcmp(argv[a], topics[i].name); a++)
 			;
 		if (argc == 1 || a < argc)

@@ -37,7 +37,6 @@ void diff_topic_pd(void)
 	V(ibv_unimport_pd(NULL), "NULL");
 	pd = diff_pd(context);
 	V(ibv_unimport_pd(pd), "not imported");
-	ibv_close_device(context);
 }
 
 static const struct {
@@ -54,8 +53,7 @@ static const struct {
 	{ "LW ZERO_BASED", IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED },
 	{ "ON_DEMAND", IBV_ACCESS_ON_DEMAND },
 	{ "HUGETLB", IBV_ACCESS_HUGETLB },
-	{ "LW RELAXED_ORDERING", IBV_ACCESS_LOCAL_WRITE |
-	  IBV_ACCESS_RELAXED_ORDERING },
+	{ "LW RELAXED_ORDERING", IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING },
 	{ "bit 8", 1 << 8 }, { "bit 9", 1 << 9 }, { "bit 10", 1 << 10 },
 	{ "bit 19", 1 << 19 },
 	{ "all optional", IBV_ACCESS_OPTIONAL_RANGE },
@@ -63,20 +61,24 @@ static const struct {
 	{ "bit 30", 1 << 30 }, { "all", -1 },
 };
 
+static void drop(struct ibv_mr *mr)
+{
+	if (mr)
+		ibv_dereg_mr(mr);
+}
+
 static void tell(struct ibv_mr *mr, struct ibv_pd *pd)
 {
-	if (!mr)
-		return;
-	diff_value("mr", "addr %d length %zu keys %d pd %d", mr->addr == buf,
-		   mr->length, mr->lkey && mr->rkey, mr->pd == pd);
-	ibv_dereg_mr(mr);
+	if (mr)
+		diff_value("mr", "addr %d length %zu keys %d pd %d", mr->addr == buf,
+			   mr->length, mr->lkey && mr->rkey, mr->pd == pd);
+	drop(mr);
 }
 
 static void addresses(struct ibv_pd *pd)
 {
 	char *hole, *readonly;
 	struct rlimit none = {};
-	struct ibv_mr *mr;
 
 	tell(N(ibv_reg_mr(pd, buf, 1, 0), "length 1"), pd);
 	tell(N(ibv_reg_mr(pd, buf, 0, 0), "length 0"), pd);
@@ -94,20 +96,14 @@ static void addresses(struct ibv_pd *pd)
 	tell(N(ibv_reg_mr(pd, hole + 4096, 64, 0), "unmapped"), pd);
 	NEED((readonly = mmap(NULL, 4096, PROT_READ,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED);
-	mr = N(ibv_reg_mr(pd, readonly, 4096, 0), "read-only memory");
-	if (mr)
-		ibv_dereg_mr(mr);
-	mr = N(ibv_reg_mr(pd, readonly, 4096, IBV_ACCESS_LOCAL_WRITE), "read-only memory, LW");
-	if (mr)
-		ibv_dereg_mr(mr);
+	drop(N(ibv_reg_mr(pd, readonly, 4096, 0), "read-only memory"));
+	drop(N(ibv_reg_mr(pd, readonly, 4096, IBV_ACCESS_LOCAL_WRITE), "read-only memory, LW"));
 	NEED((readonly = mmap(NULL, 4096, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED);
 	N(ibv_reg_mr(pd, readonly, 4096, 0), "PROT_NONE");
 	/* Root with CAP_IPC_LOCK is beyond the limit. */
 	setrlimit(RLIMIT_MEMLOCK, &none);
-	mr = N(ibv_reg_mr(pd, buf, 64, 0), "RLIMIT_MEMLOCK 0, as root");
-	if (mr)
-		ibv_dereg_mr(mr);
+	drop(N(ibv_reg_mr(pd, buf, 64, 0), "RLIMIT_MEMLOCK 0, as root"));
 }
 
 static void rereg(struct ibv_context *context, struct ibv_pd *pd)
@@ -120,7 +116,7 @@ static void rereg(struct ibv_context *context, struct ibv_pd *pd)
 	struct ibv_pd *pd2 = diff_pd(context), *foreign = diff_pd(other);
 	size_t i;
 
-	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(flags); i++)
 		X(ibv_rereg_mr(mr, flags[i], pd, buf, 4096,
 			       IBV_ACCESS_LOCAL_WRITE), "flags %d", flags[i]);
 	X(ibv_rereg_mr(NULL, IBV_REREG_MR_CHANGE_PD, pd, buf, 4096, 0), "mr NULL");
@@ -148,25 +144,17 @@ void diff_topic_mr(void)
 	N(ibv_reg_mr_iova(NULL, buf, 64, 0, 0), "PD NULL");
 	N(ibv_reg_mr_iova2(NULL, buf, 64, 0, 0), "PD NULL");
 	N(ibv_reg_dmabuf_mr(NULL, 0, 64, 0, -1, 0), "PD NULL");
-	for (i = 0; i < sizeof(accesses) / sizeof(accesses[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(accesses); i++) {
 		tell(N(ibv_reg_mr(pd, buf, 64, accesses[i].access),
 		       "access %s", accesses[i].what), pd);
-		mr = N(ibv_reg_mr_iova2(pd, buf, 64, (uintptr_t)buf,
-					accesses[i].access), "access %s", accesses[i].what);
-		if (mr)
-			ibv_dereg_mr(mr);
+		drop(N(ibv_reg_mr_iova2(pd, buf, 64, (uintptr_t)buf,
+					accesses[i].access), "access %s", accesses[i].what));
 	}
-	mr = N((ibv_reg_mr)(pd, buf, 64, IBV_ACCESS_LOCAL_WRITE), "the function itself");
-	if (mr)
-		ibv_dereg_mr(mr);
+	drop(N((ibv_reg_mr)(pd, buf, 64, IBV_ACCESS_LOCAL_WRITE), "the function itself"));
 	mr = N(ibv_reg_mr_iova(pd, buf, 64, 0x123000, 0), "iova");
 	tell(mr, pd);
-	mr = N(ibv_reg_mr_iova(pd, buf + 1, 64, 0x123000, 0), "iova, other offset in the page");
-	if (mr)
-		ibv_dereg_mr(mr);
-	mr = N(ibv_reg_mr_iova(pd, buf, 64, -32ULL, 0), "iova wraps");
-	if (mr)
-		ibv_dereg_mr(mr);
+	drop(N(ibv_reg_mr_iova(pd, buf + 1, 64, 0x123000, 0), "iova, other offset in the page"));
+	drop(N(ibv_reg_mr_iova(pd, buf, 64, -32ULL, 0), "iova wraps"));
 	addresses(pd);
 
 	N(ibv_reg_dmabuf_mr(pd, 0, 64, 0, -1, 0), "fd -1");
@@ -188,6 +176,4 @@ void diff_topic_mr(void)
 	P(ibv_dereg_mr(mr), "plain");
 	X(ibv_rereg_mr(stale, IBV_REREG_MR_CHANGE_ACCESS, pd, buf, 64, 0), "stale MR");
 	P(ibv_dereg_mr(stale), "stale MR");
-	ibv_dealloc_pd(pd);
-	ibv_close_device(context);
 }

@@ -62,7 +62,7 @@ void diff_topic_post_recv(void)
 
 	setup(&p, IBV_QPT_RC);
 	wr = (struct ibv_recv_wr) { .wr_id = 1, .sg_list = p.sge, .num_sge = 1 };
-	for (s = 0; s < sizeof(states) / sizeof(states[0]); s++) {
+	for (s = 0; s < ARRAY_SIZE(states); s++) {
 		diff_move(p.qp, states[s], p.qp->qp_num);
 		P(ibv_post_recv(p.qp, &wr, &bad), "in %s", diff_state(states[s]));
 		if (states[s] == IBV_QPS_ERR)
@@ -118,91 +118,14 @@ void diff_topic_post_recv(void)
 	P(ibv_post_recv(p.qp, &wr, &bad), "full");
 }
 
-struct bad_send {
-	const char *what;
-	void (*set)(struct post *p, struct ibv_send_wr *wr);
-};
-
-#define SET(_name, ...) \
-	static void _name(struct post *p, struct ibv_send_wr *wr) \
-	{ \
-		__VA_ARGS__; \
-	}
-
-SET(plain, (void)p)
-SET(no_sge, wr->num_sge = 0)
-SET(max_sge, wr->num_sge = 2)
-SET(many_sge, wr->num_sge = 3)
-SET(neg_sge, wr->num_sge = -1)
-SET(int_max_sge, wr->num_sge = 0x7fffffff)
-SET(null_sge, wr->sg_list = NULL)
-SET(bad_lkey, p->sge[0].lkey = 0x12345)
-SET(lkey_0, p->sge[0].lkey = 0)
-SET(beyond, p->sge[0].length = sizeof(buf) + 1)
-SET(before, p->sge[0].addr = (uintptr_t)buf - 1)
-SET(wraps, p->sge[0].addr = -32ULL)
-SET(empty_sge, p->sge[0].length = 0)
-SET(length_max, p->sge[0].length = ~0U)
-SET(opcode_99, wr->opcode = 99)
-SET(opcode_neg, wr->opcode = -1)
-SET(opcode_bind, wr->opcode = IBV_WR_BIND_MW)
-SET(opcode_tso, wr->opcode = IBV_WR_TSO)
-SET(opcode_driver, wr->opcode = IBV_WR_DRIVER1)
-SET(local_inv, wr->opcode = IBV_WR_LOCAL_INV; wr->invalidate_rkey = 0x12345)
-SET(flags_all, wr->send_flags = -1)
-SET(flag_unknown, wr->send_flags |= 1 << 10)
-SET(ip_csum, wr->send_flags |= IBV_SEND_IP_CSUM)
-SET(inline_ok, wr->send_flags |= IBV_SEND_INLINE; p->sge[0].length = 16)
-SET(inline_long, wr->send_flags |= IBV_SEND_INLINE; p->sge[0].length = 4096)
-SET(inline_read, wr->send_flags |= IBV_SEND_INLINE; p->sge[0].length = 16;
-    wr->opcode = IBV_WR_RDMA_READ)
-SET(inline_empty, wr->send_flags |= IBV_SEND_INLINE; wr->num_sge = 0)
-SET(op_write, wr->opcode = IBV_WR_RDMA_WRITE)
-SET(op_write_imm, wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM)
-SET(op_read, wr->opcode = IBV_WR_RDMA_READ)
-SET(op_imm, wr->opcode = IBV_WR_SEND_WITH_IMM)
-SET(op_inv, wr->opcode = IBV_WR_SEND_WITH_INV)
-SET(op_cas, wr->opcode = IBV_WR_ATOMIC_CMP_AND_SWP; p->sge[0].length = 8)
-SET(op_faa, wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD; p->sge[0].length = 8)
-SET(cas_4, wr->opcode = IBV_WR_ATOMIC_CMP_AND_SWP; p->sge[0].length = 4)
-SET(cas_odd, wr->opcode = IBV_WR_ATOMIC_CMP_AND_SWP; p->sge[0].length = 8)
-SET(ah_null, wr->wr.ud.ah = NULL)
-SET(unsignaled, wr->send_flags = 0)
-
-static const struct bad_send sends[] = {
-	{ "plain", plain }, { "no SGE", no_sge },
-	{ "max_send_sge SGEs", max_sge }, { "max_send_sge + 1 SGEs", many_sge },
-	{ "-1 SGEs", neg_sge }, { "INT_MAX SGEs", int_max_sge },
-	{ "SGEs NULL", null_sge }, { "unknown lkey", bad_lkey },
-	{ "lkey 0", lkey_0 }, { "beyond the region", beyond },
-	{ "before the region", before }, { "wraps", wraps },
-	{ "an SGE of length 0", empty_sge },
-	{ "an SGE of length -1", length_max },
-	{ "opcode 99", opcode_99 }, { "opcode -1", opcode_neg },
-	{ "BIND_MW", opcode_bind }, { "TSO", opcode_tso },
-	{ "DRIVER1", opcode_driver }, { "LOCAL_INV", local_inv },
-	{ "all flags", flags_all }, { "flag 1 << 10", flag_unknown },
-	{ "IP_CSUM", ip_csum }, { "inline", inline_ok },
-	{ "inline, too long", inline_long }, { "inline READ", inline_read },
-	{ "inline, no SGE", inline_empty }, { "RDMA WRITE", op_write },
-	{ "RDMA WRITE with immediate", op_write_imm },
-	{ "RDMA READ", op_read }, { "SEND with immediate", op_imm },
-	{ "SEND with invalidate", op_inv }, { "CMP_AND_SWP", op_cas },
-	{ "FETCH_AND_ADD", op_faa }, { "CMP_AND_SWP, 4 bytes", cas_4 },
-	{ "CMP_AND_SWP, odd address", cas_odd }, { "AH NULL", ah_null },
-	{ "unsignaled", unsignaled },
-};
-
-/* The other side does not exist: what is posted ends in an error, later. */
-static void send_one(struct post *p, const struct bad_send *how,
-		     const char *type, struct ibv_ah *ah)
+/* A good request. The other side does not exist: it ends in an error, later. */
+static struct ibv_send_wr good_send(struct post *p, struct ibv_ah *ah)
 {
 	struct ibv_send_wr wr = {
 		.wr_id = 1, .sg_list = p->sge, .num_sge = 1,
 		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
-	}, *bad = NULL;
-	struct ibv_recv_wr recv = { .wr_id = 2 }, *bad_recv;
-	int i, ret;
+	};
+	int i;
 
 	for (i = 0; i < 4; i++)
 		p->sge[i] = sge_of(p);
@@ -214,21 +137,79 @@ static void send_one(struct post *p, const struct bad_send *how,
 		wr.wr.rdma.remote_addr = (uintptr_t)buf;
 		wr.wr.rdma.rkey = p->mr->rkey;
 	}
-	how->set(p, &wr);
-	if (!ah && (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-		    wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)) {
-		wr.wr.atomic.remote_addr = (uintptr_t)buf +
-					   (how->set == cas_odd);
-		wr.wr.atomic.rkey = p->mr->rkey;
+	return wr;
+}
+
+static void send_one(struct post *p, struct ibv_send_wr *wr, const char *type, const char *what)
+{
+	struct ibv_recv_wr recv = { .wr_id = 2, .sg_list = &p->sge[3], .num_sge = 1 }, *bad_recv;
+	bool atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		      wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	struct ibv_send_wr *bad = NULL;
+	int ret;
+
+	if (p->qp->qp_type != IBV_QPT_UD && atomic) {
+		wr->wr.atomic.remote_addr = (uintptr_t)buf + !!strstr(what, "odd address");
+		wr->wr.atomic.rkey = p->mr->rkey;
 	}
 	diff_move(p->qp, IBV_QPS_RTS, p->qp->qp_num);
-	recv.sg_list = &p->sge[3];
-	recv.num_sge = 1;
 	NEED(!ibv_post_recv(p->qp, &recv, &bad_recv));
-	ret = P(ibv_post_send(p->qp, &wr, &bad), "%s, %s", type, how->what);
-	if (ret > 0 && bad != &wr)
+	ret = P(ibv_post_send(p->qp, wr, &bad), "%s, %s", type, what);
+	if (ret > 0 && bad != wr)
 		diff_value("bad_wr", "not set");
 	drain(p);
+}
+
+static void bad_sends(struct post *p, const char *type, struct ibv_ah *ah)
+{
+	struct ibv_send_wr wr;
+
+#define TRY(_what, _set) do { \
+	wr = good_send(p, ah); \
+	_set; \
+	send_one(p, &wr, type, _what); \
+} while (0)
+	TRY("plain", (void)0);
+	TRY("no SGE", wr.num_sge = 0);
+	TRY("max_send_sge SGEs", wr.num_sge = 2);
+	TRY("max_send_sge + 1 SGEs", wr.num_sge = 3);
+	TRY("-1 SGEs", wr.num_sge = -1);
+	TRY("INT_MAX SGEs", wr.num_sge = 0x7fffffff);
+	TRY("SGEs NULL", wr.sg_list = NULL);
+	TRY("unknown lkey", p->sge[0].lkey = 0x12345);
+	TRY("lkey 0", p->sge[0].lkey = 0);
+	TRY("beyond the region", p->sge[0].length = sizeof(buf) + 1);
+	TRY("before the region", p->sge[0].addr = (uintptr_t)buf - 1);
+	TRY("wraps", p->sge[0].addr = -32ULL);
+	TRY("an SGE of length 0", p->sge[0].length = 0);
+	TRY("an SGE of length -1", p->sge[0].length = ~0U);
+	TRY("opcode 99", wr.opcode = 99);
+	TRY("opcode -1", wr.opcode = -1);
+	TRY("BIND_MW", wr.opcode = IBV_WR_BIND_MW);
+	TRY("TSO", wr.opcode = IBV_WR_TSO);
+	TRY("DRIVER1", wr.opcode = IBV_WR_DRIVER1);
+	TRY("LOCAL_INV", (wr.opcode = IBV_WR_LOCAL_INV, wr.invalidate_rkey = 0x12345));
+	TRY("all flags", wr.send_flags = -1);
+	TRY("flag 1 << 10", wr.send_flags |= 1 << 10);
+	TRY("IP_CSUM", wr.send_flags |= IBV_SEND_IP_CSUM);
+	TRY("inline", (wr.send_flags |= IBV_SEND_INLINE, p->sge[0].length = 16));
+	TRY("inline, too long", (wr.send_flags |= IBV_SEND_INLINE, p->sge[0].length = 4096));
+	TRY("inline READ", (wr.send_flags |= IBV_SEND_INLINE, p->sge[0].length = 16,
+			    wr.opcode = IBV_WR_RDMA_READ));
+	TRY("inline, no SGE", (wr.send_flags |= IBV_SEND_INLINE, wr.num_sge = 0));
+	TRY("RDMA WRITE", wr.opcode = IBV_WR_RDMA_WRITE);
+	TRY("RDMA WRITE with immediate", wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM);
+	TRY("RDMA READ", wr.opcode = IBV_WR_RDMA_READ);
+	TRY("SEND with immediate", wr.opcode = IBV_WR_SEND_WITH_IMM);
+	TRY("SEND with invalidate", wr.opcode = IBV_WR_SEND_WITH_INV);
+	TRY("CMP_AND_SWP", (wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP, p->sge[0].length = 8));
+	TRY("FETCH_AND_ADD", (wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, p->sge[0].length = 8));
+	TRY("CMP_AND_SWP, 4 bytes", (wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP, p->sge[0].length = 4));
+	TRY("CMP_AND_SWP, odd address",
+	    (wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP, p->sge[0].length = 8));
+	TRY("AH NULL", wr.wr.ud.ah = NULL);
+	TRY("unsignaled", wr.send_flags = 0);
+#undef TRY
 }
 
 static void sends_of(enum ibv_qp_type type, const char *name)
@@ -252,15 +233,14 @@ static void sends_of(enum ibv_qp_type type, const char *name)
 		wr.wr.ud.ah = ah;
 	}
 	wr.sg_list = p.sge;
-	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		diff_move(p.qp, states[i], p.qp->qp_num);
 		P(ibv_post_send(p.qp, &wr, &bad), "%s, in %s", name, diff_state(states[i]));
 		if (states[i] == IBV_QPS_ERR)
 			diff_value("flushed", "%s", diff_wc(p.cq));
 		drain(&p);
 	}
-	for (i = 0; i < sizeof(sends) / sizeof(sends[0]); i++)
-		send_one(&p, &sends[i], name, ah);
+	bad_sends(&p, name, ah);
 
 	diff_move(p.qp, IBV_QPS_ERR, 0);
 	for (i = 0; i < 3; i++) {

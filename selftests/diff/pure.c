@@ -55,17 +55,15 @@ static void rates(void)
 	}
 	for (i = -1; i < 50; i += i < 8 ? 1 : 4)
 		I(mult_to_ibv_rate(i), "%d", i);
-	for (m = 0; m < sizeof(mbps) / sizeof(mbps[0]); m++)
+	for (m = 0; m < ARRAY_SIZE(mbps); m++)
 		I(mbps_to_ibv_rate(mbps[m]), "%d", mbps[m]);
 }
 
 static void marshal(void)
 {
-	struct ib_uverbs_qp_attr kern_qp = { .qp_state = 3, .dest_qp_num = 7,
-					     .timeout = 9 };
+	struct ib_uverbs_qp_attr kern_qp = { .qp_state = 3, .dest_qp_num = 7, .timeout = 9 };
 	struct ib_user_path_rec kern_path = { .mtu = 3, .hop_limit = 5 };
-	struct ib_uverbs_ah_attr kern_ah = { .sl = 3, .port_num = 1,
-					     .is_global = 1 };
+	struct ib_uverbs_ah_attr kern_ah = { .sl = 3, .port_num = 1, .is_global = 1 };
 	struct ibv_sa_path_rec path = {};
 	struct ibv_qp_attr qp = {};
 	struct ibv_ah_attr ah = {};
@@ -83,15 +81,14 @@ static void marshal(void)
 void diff_topic_pure(void)
 {
 	static char page[8192] __attribute__((aligned(4096)));
-	static const int types[] = { 0, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD,
-				     IBV_QPT_DRIVER, 31 };
+	static const int types[] = { 0, IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_DRIVER, 31 };
 	char text[64] = "";
 	size_t i;
 
 	names();
 	rates();
 	marshal();
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(types); i++)
 		I(ibv_is_qpt_supported(1 << IBV_QPT_RC, types[i]), "type %d", types[i]);
 	I(ibv_flow_label_to_udp_sport(0), "0");
 	I(ibv_flow_label_to_udp_sport(0x12345), "0x12345");

@@ -26,7 +26,7 @@ static void create_caps(struct ibv_pd *pd, struct ibv_cq *cq)
 	struct ibv_qp *qp;
 	size_t i;
 
-	for (i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(caps); i++) {
 		attr = diff_qp_attr(cq, IBV_QPT_RC);
 		attr.cap = caps[i].cap;
 		qp = N(ibv_create_qp(pd, &attr), "%s", caps[i].what);
@@ -57,14 +57,14 @@ static void create(struct ibv_context *context, struct ibv_pd *pd, struct ibv_cq
 
 	N(ibv_create_qp(NULL, &attr), "PD NULL");
 	N(ibv_create_qp(pd, NULL), "attr NULL");
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
 		attr = diff_qp_attr(cq, types[i]);
 		qp = N(ibv_create_qp(pd, &attr), "type %d", types[i]);
 		if (!qp)
 			continue;
 		diff_value("new", "type %d state %s %s pd %d cq %d %d",
 			   qp->qp_type, diff_state(qp->state),
-			   diff_state(diff_query_state(qp)), qp->pd == pd,
+			   diff_state(lib_qp_state(qp)), qp->pd == pd,
 			   qp->send_cq == cq, qp->recv_cq == cq);
 		ibv_destroy_qp(qp);
 	}
@@ -118,10 +118,8 @@ void diff_topic_qp(void)
 	P(ibv_modify_qp(qp, &attr, 0), "mask 0");
 	P(ibv_modify_qp(qp, &attr, -1), "mask -1");
 	P(ibv_modify_qp(qp, &attr, IBV_QP_STATE | 1 << 30), "mask bit 30");
-	P(ibv_modify_qp_rate_limit(qp, &(struct ibv_qp_rate_limit_attr) {}),
-	  "plain");
-	P(ibv_modify_qp_rate_limit(NULL, &(struct ibv_qp_rate_limit_attr) {}),
-	  "qp NULL");
+	P(ibv_modify_qp_rate_limit(qp, &(struct ibv_qp_rate_limit_attr) {}), "plain");
+	P(ibv_modify_qp_rate_limit(NULL, &(struct ibv_qp_rate_limit_attr) {}), "qp NULL");
 	P(ibv_query_ece(qp, &ece), "plain");
 	P(ibv_query_ece(NULL, &ece), "qp NULL");
 	P(ibv_query_ece(qp, NULL), "ece NULL");
@@ -141,9 +139,6 @@ void diff_topic_qp(void)
 	P(ibv_modify_qp(stale, &attr, IBV_QP_STATE), "stale QP");
 	P(ibv_query_qp(stale, &attr, IBV_QP_STATE, &init), "stale QP");
 	P(ibv_destroy_qp(stale), "stale QP");
-	ibv_destroy_cq(cq);
-	ibv_dealloc_pd(pd);
-	ibv_close_device(context);
 }
 
 /* From each state to each, with the right mask, without it, with too much. */
@@ -160,10 +155,9 @@ static void transitions(enum ibv_qp_type type)
 	struct ibv_qp_attr attr;
 	int to, mask, how, ret;
 	size_t f;
-	static const char *const hows[] = { "", ", only the state",
-					    ", and CAP", ", and ALT_PATH" };
+	static const char *const hows[] = { "", ", only the state", ", and CAP", ", and ALT_PATH" };
 
-	for (f = 0; f < sizeof(from) / sizeof(from[0]); f++)
+	for (f = 0; f < ARRAY_SIZE(from); f++)
 		for (to = IBV_QPS_RESET; to <= IBV_QPS_UNKNOWN + 1; to++)
 			for (how = 0; how < 4; how++) {
 				diff_move(qp, from[f], qp->qp_num);
@@ -181,12 +175,8 @@ static void transitions(enum ibv_qp_type type)
 					diff_state(to), to, hows[how]);
 				if (!ret || how == 0)
 					diff_value("state", "%s %s", diff_state(qp->state),
-						   diff_state(diff_query_state(qp)));
+						   diff_state(lib_qp_state(qp)));
 			}
-	ibv_destroy_qp(qp);
-	ibv_destroy_cq(cq);
-	ibv_dealloc_pd(pd);
-	ibv_close_device(context);
 }
 
 /* Values that are out of range, one by one. */
@@ -255,10 +245,6 @@ static void values(enum ibv_qp_type type)
 	TRY(RTS, RTS, "in RTS, only dest_qpn", (attr.dest_qp_num = 5, mask = IBV_QP_DEST_QPN));
 	TRY(RESET, RESET, "in RESET, only access flags",
 	    (attr.qp_access_flags = 1, mask = IBV_QP_ACCESS_FLAGS));
-	ibv_destroy_qp(qp);
-	ibv_destroy_cq(cq);
-	ibv_dealloc_pd(pd);
-	ibv_close_device(context);
 }
 
 void diff_topic_qp_rc(void)

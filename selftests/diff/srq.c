@@ -26,7 +26,7 @@ static void create(struct ibv_context *context, struct ibv_pd *pd)
 
 	N(ibv_create_srq(NULL, &attr), "PD NULL");
 	N(ibv_create_srq(pd, NULL), "attr NULL");
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		attr.attr = sizes[i].attr;
 		attr.srq_context = &attr;
 		srq = N(ibv_create_srq(pd, &attr), "%s", sizes[i].what);
@@ -71,8 +71,8 @@ static void modify(struct ibv_srq *srq)
 	struct ibv_srq_attr attr;
 	size_t m, v;
 
-	for (m = 0; m < sizeof(masks) / sizeof(masks[0]); m++)
-		for (v = 0; v < (masks[m] & ~3 ? 2 : sizeof(values) / sizeof(values[0])); v++) {
+	for (m = 0; m < ARRAY_SIZE(masks); m++)
+		for (v = 0; v < (masks[m] & ~3 ? 2 : ARRAY_SIZE(values)); v++) {
 			attr = (struct ibv_srq_attr) {
 				.max_wr = values[v], .max_sge = 1,
 				.srq_limit = masks[m] == IBV_SRQ_LIMIT ?

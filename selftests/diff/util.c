@@ -48,11 +48,9 @@ struct ibv_mr *diff_mr(struct ibv_pd *pd, void *buf, size_t len, int access)
 
 struct ibv_qp_init_attr diff_qp_attr(struct ibv_cq *cq, enum ibv_qp_type type)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(cq);
 
 	attr.qp_type = type;
-	attr.send_cq = cq;
-	attr.recv_cq = cq;
 	return attr;
 }
 
@@ -63,6 +61,31 @@ struct ibv_qp *diff_qp(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type ty
 
 	NEED(qp = ibv_create_qp(pd, &attr));
 	return qp;
+}
+
+struct rdma_cm_id *diff_id(enum rdma_port_space ps)
+{
+	struct rdma_cm_id *id;
+
+	NEED(!rdma_create_id(NULL, &id, NULL, ps));
+	return id;
+}
+
+struct rdma_cm_id *diff_bound(enum rdma_port_space ps)
+{
+	struct rdma_cm_id *id;
+
+	NEED(id = lib_bound_id(NULL, ps));
+	return id;
+}
+
+void diff_drop(struct rdma_cm_id *id)
+{
+	if (id->qp)
+		rdma_destroy_qp(id);
+	if (id->srq)
+		rdma_destroy_srq(id);
+	rdma_destroy_id(id);
 }
 
 static int gid_index(struct ibv_context *context, const union ibv_gid *gid)
@@ -84,10 +107,7 @@ struct ibv_ah_attr diff_path(struct ibv_context *context)
 	struct ibv_ah_attr ah = {
 		.is_global = 1,
 		.port_num = 1,
-		.grh = {
-			.hop_limit = 64,
-			.dgid.raw = { [10] = 0xff, [11] = 0xff },
-		},
+		.grh = { .hop_limit = 64, .dgid.raw = { [10] = 0xff, [11] = 0xff } },
 	};
 
 	memcpy(ah.grh.dgid.raw + 12, &sin.sin_addr, 4);
@@ -165,23 +185,11 @@ void diff_move(struct ibv_qp *qp, enum ibv_qp_state state, uint32_t dest_qpn)
 	}
 }
 
-enum ibv_qp_state diff_query_state(struct ibv_qp *qp)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	if (ibv_query_qp(qp, &attr, IBV_QP_STATE, &init))
-		return IBV_QPS_UNKNOWN;
-	return attr.qp_state;
-}
-
 const char *diff_state(enum ibv_qp_state state)
 {
-	static const char *const names[] = {
-		"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR",
-	};
+	static const char *const names[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 
-	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+	return state < ARRAY_SIZE(names) ? names[state] : "?";
 }
 
 const char *diff_wc(struct ibv_cq *cq)

@@ -8,4 +8,66 @@
 #include "test.h"
 #include "lib_util.h"
 
+/* The pointer that a call returns. The test ends if that is NULL. */
+#define ASSERT_PTR(_call) ({ \
+	__auto_type ptr_ = (_call); \
+	int errno_ = errno; \
+	ASSERT_NE(NULL, ptr_) { \
+		TH_LOG("%s: %s", #_call, strerror(errno_)); \
+	} \
+	ptr_; })
+
+#define EXPECT_FAILS(_errno, _call)		EXPECT_TRUE(FAILS(_errno, _call))
+#define EXPECT_FAILS_NULL(_errno, _call)	EXPECT_TRUE(FAILS_NULL(_errno, _call))
+
+/* The next completion has this wr_id and this status. The value is the completion. */
+#define EXPECT_WC(_cq, _wr_id, _status) ({ \
+	struct ibv_wc wc_ = lib_next_wc(_cq); \
+	EXPECT_EQ(_wr_id, wc_.wr_id); \
+	EXPECT_EQ(_status, wc_.status); \
+	wc_; })
+
+/* The capacity of a queue is that in its attributes; the stock libraries may grant more. */
+#define EXPECT_GRANTED(_actual, _attribute) do { \
+	if (is_stock()) { \
+		EXPECT_GE(_actual, _attribute); \
+	} else { \
+		EXPECT_EQ(_actual, _attribute); \
+	} \
+} while (0)
+
+/* In a function of a thread, whose result is the step that failed, or NULL. */
+#define STEP(_ok) do { \
+	if (!(_ok)) { \
+		lib_say(__FILE__, __LINE__, "%s: %s", #_ok, strerror(errno)); \
+		return #_ok; \
+	} \
+} while (0)
+
+/* The same for a function that calls such a one. */
+#define ASSERT_STEPS(_call) do { \
+	const char *failed_ = (_call); \
+	ASSERT_EQ(NULL, failed_) { \
+		TH_LOG("%s", failed_); \
+	} \
+} while (0)
+
+/* A thread calls fn(arg), which waits for the test. */
+#define START_BLOCKED(_thread, _fn, _arg) do { \
+	ASSERT_EQ(0, lib_start(_thread, _fn, _arg)); \
+	ASSERT_TRUE(lib_still_blocked(_thread)); \
+} while (0)
+
+/* The function of a thread returns that number, or pointer. */
+#define EXPECT_RETURNS(_value, _thread) do { \
+	void *ret_; \
+	ASSERT_EQ(0, lib_join(_thread, &ret_)); \
+	EXPECT_EQ((long)(_value), (long)ret_); \
+} while (0)
+
+#define EXPECT_CANCELLED(_thread) do { \
+	ASSERT_EQ(0, pthread_cancel((_thread)->thread)); \
+	EXPECT_RETURNS(PTHREAD_CANCELED, _thread); \
+} while (0)
+
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses, waiting and connections for the tests of the library.
+ * Addresses, waiting and threads for the tests of the library.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -29,14 +29,6 @@ void lib_say(const char *file, int line, const char *fmt, ...)
 	fputc('\n', stderr);
 	errno = error;
 }
-
-/* For functions that return 0 or -1: stop at the first failure, and say so. */
-#define DO(_call) do { \
-	if (_call) { \
-		lib_say(__FILE__, __LINE__, "%s: %s", #_call, strerror(errno)); \
-		return -1; \
-	} \
-} while (0)
 
 /* Does an RDMA device sit on this address? */
 static bool has_device(struct sockaddr *addr)
@@ -242,6 +234,14 @@ int lib_wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, int n)
 	return 0;
 }
 
+struct ibv_wc lib_next_wc(struct ibv_cq *cq)
+{
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+
+	lib_wait_wc(cq, &wc, 1);
+	return wc;
+}
+
 bool lib_arrived(const void *at, const void *data, size_t len)
 {
 	long end = now_ms() + WAIT_MS;
@@ -262,12 +262,33 @@ bool lib_no_wc(struct ibv_cq *cq)
 	return ibv_poll_cq(cq, 1, &wc) == 0;
 }
 
+struct ibv_cq *lib_cq_event_context(struct ibv_comp_channel *channel, void **context)
+{
+	struct ibv_cq *cq;
+
+	if (!lib_readable(channel->fd, WAIT_MS)) {
+		lib_say(__FILE__, __LINE__, "no event of a CQ");
+		return NULL;
+	}
+	if (ibv_get_cq_event(channel, &cq, context))
+		return NULL;
+	ibv_ack_cq_events(cq, 1);
+	return cq;
+}
+
+struct ibv_cq *lib_cq_event(struct ibv_comp_channel *channel)
+{
+	void *context;
+
+	return lib_cq_event_context(channel, &context);
+}
+
 int lib_send(struct rdma_cm_id *id, const void *msg, size_t len)
 {
 	struct ibv_wc wc;
 
 	DO(rdma_post_send(id, NULL, (void *)msg, len, NULL, IBV_SEND_INLINE));
-	DO(lib_wait_wc(id->qp->send_cq, &wc, 1));
+	wc = lib_next_wc(id->qp->send_cq);
 	if (!wc.status)
 		return 0;
 	lib_say(__FILE__, __LINE__, "%s", ibv_wc_status_str(wc.status));
@@ -315,6 +336,15 @@ struct ibv_qp_init_attr lib_qp_attr(void)
 	};
 }
 
+struct ibv_qp_init_attr lib_qp_attr_on(struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+
+	attr.send_cq = cq;
+	attr.recv_cq = cq;
+	return attr;
+}
+
 static void *run(void *arg)
 {
 	struct lib_thread *t = arg;
@@ -350,197 +380,4 @@ int lib_join(struct lib_thread *t, void **ret)
 		return 0;
 	lib_say(__FILE__, __LINE__, "a thread does not end: %s", strerror(error));
 	return -1;
-}
-
-int pair_listen(struct pair *p)
-{
-	if (!p->ps)
-		p->ps = RDMA_PS_TCP;
-	p->addr = lib_addr(0);
-	p->ac = rdma_create_event_channel();
-	p->pc = rdma_create_event_channel();
-	DO(!p->ac || !p->pc);
-	DO(rdma_create_id(p->pc, &p->listener, p, p->ps));
-	DO(rdma_bind_addr(p->listener, SA(&p->addr)));
-	DO(rdma_listen(p->listener, 16));
-	p->addr.sin_port = rdma_get_src_port(p->listener);
-	return 0;
-}
-
-int pair_resolve(struct pair *p)
-{
-	DO(rdma_create_id(p->ac, &p->a, NULL, p->ps));
-	DO(rdma_resolve_addr(p->a, NULL, SA(&p->addr), 2000));
-	DO(lib_event(p->ac, RDMA_CM_EVENT_ADDR_RESOLVED));
-	DO(rdma_resolve_route(p->a, 2000));
-	DO(lib_event(p->ac, RDMA_CM_EVENT_ROUTE_RESOLVED));
-	return 0;
-}
-
-int pair_qp(struct rdma_cm_id *id)
-{
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-
-	attr.qp_type = id->qp_type;
-	DO(rdma_create_qp(id, NULL, &attr));
-	return 0;
-}
-
-int pair_request(struct pair *p, struct rdma_conn_param *param)
-{
-	DO(rdma_connect(p->a, param));
-	p->request = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST);
-	DO(!p->request);
-	p->p = p->request->id;
-	return 0;
-}
-
-int pair_ack(struct pair *p)
-{
-	struct rdma_cm_event *event = p->request;
-
-	p->request = NULL;
-	return event ? rdma_ack_cm_event(event) : 0;
-}
-
-int pair_client(struct pair *p)
-{
-	DO(pair_listen(p));
-	DO(pair_resolve(p));
-	DO(pair_qp(p->a));
-	return 0;
-}
-
-int pair_requested(struct pair *p)
-{
-	DO(pair_request(p, NULL));
-	DO(pair_ack(p));
-	DO(pair_qp(p->p));
-	return 0;
-}
-
-int pair_accept(struct pair *p)
-{
-	DO(rdma_accept(p->p, NULL));
-	DO(lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
-	if (p->ps == RDMA_PS_TCP)
-		DO(lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
-	return 0;
-}
-
-int pair_up(struct pair *p)
-{
-	DO(pair_client(p));
-	DO(pair_requested(p));
-	DO(pair_accept(p));
-	return 0;
-}
-
-static int drop(struct rdma_cm_id *id)
-{
-	if (!id)
-		return 0;
-	if (id->qp)
-		rdma_destroy_qp(id);
-	DO(rdma_destroy_id(id));
-	return 0;
-}
-
-int pair_down(struct pair *p)
-{
-	DO(pair_ack(p));
-	DO(drop(p->a));
-	DO(drop(p->p));
-	DO(drop(p->listener));
-	if (p->ac)
-		rdma_destroy_event_channel(p->ac);
-	if (p->pc)
-		rdma_destroy_event_channel(p->pc);
-	memset(p, 0, sizeof(*p));
-	return 0;
-}
-
-struct rdma_addrinfo *lib_rai(int flags, uint16_t port, int ps)
-{
-	struct rdma_addrinfo hints = {
-		.ai_flags = flags | RAI_NUMERICHOST,
-		.ai_port_space = ps,
-	};
-	struct sockaddr_in sin = lib_addr(0);
-	struct rdma_addrinfo *res = NULL;
-	char addr[INET_ADDRSTRLEN], service[8];
-
-	inet_ntop(AF_INET, &sin.sin_addr, addr, sizeof(addr));
-	snprintf(service, sizeof(service), "%u", port);
-	if (rdma_getaddrinfo(addr, service, &hints, &res)) {
-		lib_say(__FILE__, __LINE__, "rdma_getaddrinfo: %s", strerror(errno));
-		return NULL;
-	}
-	return res;
-}
-
-int eps_listen(struct eps *e)
-{
-	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 0, RDMA_PS_TCP);
-
-	DO(!res);
-	DO(rdma_create_ep(&e->listener, res, e->pd, e->passive_attr));
-	rdma_freeaddrinfo(res);
-	DO(rdma_listen(e->listener, 4));
-	return 0;
-}
-
-static void *serve(void *arg)
-{
-	struct eps *e = arg;
-
-	if (rdma_get_request(e->listener, &e->p)) {
-		e->p = NULL;
-		e->server_errno = errno;
-		return "rdma_get_request";
-	}
-	if (e->before_accept)
-		e->before_accept(e);
-	if (rdma_accept(e->p, e->accept)) {
-		e->server_errno = errno;
-		return "rdma_accept";
-	}
-	return NULL;
-}
-
-int eps_up(struct eps *e)
-{
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_addrinfo *res;
-	struct lib_thread t;
-	void *failed;
-
-	if (!e->listener)
-		DO(eps_listen(e));
-	res = lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP);
-	DO(!res);
-	DO(rdma_create_ep(&e->a, res, NULL, e->active_attr ?: &attr));
-	rdma_freeaddrinfo(res);
-	DO(lib_start(&t, serve, e));
-	DO(rdma_connect(e->a, e->connect));
-	DO(lib_join(&t, &failed));
-	if (failed) {
-		lib_say(__FILE__, __LINE__, "%s: %s", (char *)failed, strerror(e->server_errno));
-		return -1;
-	}
-	return 0;
-}
-
-int eps_down(struct eps *e)
-{
-	if (e->a)
-		rdma_destroy_ep(e->a);
-	if (e->p)
-		rdma_destroy_ep(e->p);
-	if (e->listener)
-		rdma_destroy_ep(e->listener);
-	e->a = NULL;
-	e->p = NULL;
-	e->listener = NULL;
-	return 0;
 }

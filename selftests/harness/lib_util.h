@@ -9,9 +9,11 @@
 #ifndef RDMA_EP_LIB_UTIL_H
 #define RDMA_EP_LIB_UTIL_H
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -47,6 +49,14 @@
 void lib_say(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* In functions that return 0 or -1: report the first failure, and return. */
+#define DO(_call) do { \
+	if (_call) { \
+		lib_say(__FILE__, __LINE__, "%s: %s", #_call, strerror(errno)); \
+		return -1; \
+	} \
+} while (0)
+
 /* An address of the RDMA device's netdev: $RDMA_ADDR, or found. */
 struct sockaddr_in lib_addr(uint16_t port);
 bool lib_addr6(struct sockaddr_in6 *sin6);
@@ -64,6 +74,7 @@ struct ibv_ah *lib_own_ah(struct rdma_cm_id *id);
 /* The function of this name; how many of a list (NULL at its end) do not exist. */
 void *lib_symbol(const char *name);
 int lib_missing(const char *const *names);
+#define MISSING(...)	lib_missing((const char *const []) { __VA_ARGS__, NULL })
 
 /* Has this member of a structure that type? */
 #define MEMBER_IS(_struct, _member, _type) \
@@ -86,12 +97,17 @@ int lib_event(struct rdma_event_channel *channel, enum rdma_cm_event_type type);
 
 /* Poll until there are n completions. */
 int lib_wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, int n);
+/* The next one. If there is none its status is IBV_WC_GENERAL_ERR. */
+struct ibv_wc lib_next_wc(struct ibv_cq *cq);
 /*
  * Is it there? What is written has arrived when that completes; over iWARP it is under way
  * then, and soon there.
  */
 bool lib_arrived(const void *at, const void *data, size_t len);
 bool lib_no_wc(struct ibv_cq *cq);
+/* The CQ of the next event and its context, or NULL; the event is acknowledged. */
+struct ibv_cq *lib_cq_event(struct ibv_comp_channel *channel);
+struct ibv_cq *lib_cq_event_context(struct ibv_comp_channel *channel, void **context);
 /* Up to 16 bytes, which have been sent when this returns. */
 int lib_send(struct rdma_cm_id *id, const void *msg, size_t len);
 
@@ -106,8 +122,14 @@ enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected)
 #define EXPECT_QPS(_state, _qp) \
 	EXPECT_EQ(_state, lib_qp_state_as(_qp, _state))
 
-/* Signalled RC, 8 requests of 2 SGEs each way, CQs to be made. */
+/* Signalled RC, 8 requests of 2 SGEs each way, CQs to be created; or both on @cq. */
 struct ibv_qp_init_attr lib_qp_attr(void);
+struct ibv_qp_init_attr lib_qp_attr_on(struct ibv_cq *cq);
+
+static inline int lib_modify_qp(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	return ibv_modify_qp(qp, &(struct ibv_qp_attr) { .qp_state = state }, IBV_QP_STATE);
+}
 
 /* Threads for calls that block. */
 struct lib_thread {
@@ -135,6 +157,8 @@ int pair_resolve(struct pair *p);
 int pair_qp(struct rdma_cm_id *id);
 int pair_request(struct pair *p, struct rdma_conn_param *param);
 int pair_ack(struct pair *p);
+int pair_passive(struct pair *p);	/* the request is acknowledged: an id without a QP */
+int pair_route(struct pair *p);		/* the active side's id, with a route */
 int pair_client(struct pair *p);	/* the active side's id, with a route and a QP */
 int pair_requested(struct pair *p);	/* its request, and a QP for that */
 int pair_accept(struct pair *p);	/* both are connected */
@@ -153,8 +177,26 @@ struct eps {
 };
 
 struct rdma_addrinfo *lib_rai(int flags, uint16_t port, int ps);
+/* Its connections have QPs of lib_qp_attr(). */
+struct eps eps_with_qps(void);
 int eps_listen(struct eps *e);
+int eps_client(struct eps *e);		/* the active endpoint */
 int eps_up(struct eps *e);
 int eps_down(struct eps *e);
+
+/* A datagram endpoint that sends to itself. */
+struct ud {
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	struct ibv_ah *ah;
+	char buf[128];		/* the first half receives, the second half is "datagram" */
+};
+
+/* @srq: its attributes, or NULL. -1 also if iWARP has no datagrams */
+int ud_up(struct ud *u, struct rdma_event_channel *channel, struct ibv_srq_init_attr *srq);
+int ud_recv(struct ud *u, uint64_t wr_id);
+/* To that QP. Returns the status of its completion. */
+int ud_send(struct ud *u, uint32_t qpn);
+int ud_down(struct ud *u);
 
 #endif

@@ -37,8 +37,7 @@ TEST(active)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *res;
 
-	res = get(ADDR, "7471", &hints);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(get(ADDR, "7471", &hints));
 	EXPECT_EQ(0, res->ai_flags);
 	EXPECT_EQ(AF_INET, res->ai_family);
 	EXPECT_EQ(IBV_QPT_RC, res->ai_qp_type);
@@ -59,8 +58,7 @@ TEST(passive)
 		.ai_port_space = RDMA_PS_TCP,
 	}, *res;
 
-	res = get(ADDR, "7471", &hints);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(get(ADDR, "7471", &hints));
 	EXPECT_EQ(RAI_PASSIVE, res->ai_flags);
 	EXPECT_TRUE(is_ipv4(res->ai_src_addr, res->ai_src_len, ADDR, 7471));
 	EXPECT_TRUE(!res->ai_dst_addr && !res->ai_dst_len);
@@ -68,13 +66,11 @@ TEST(passive)
 
 	/* No node: a wildcard */
 	hints.ai_family = AF_INET;
-	res = get(NULL, "7472", &hints);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(get(NULL, "7472", &hints));
 	EXPECT_TRUE(is_ipv4(res->ai_src_addr, res->ai_src_len, "0.0.0.0", 7472));
 	rdma_freeaddrinfo(res);
 	hints.ai_family = AF_INET6;
-	res = get(NULL, "7472", &hints);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(get(NULL, "7472", &hints));
 	EXPECT_EQ(AF_INET6, res->ai_family);
 	EXPECT_EQ(sizeof(struct sockaddr_in6), res->ai_src_len);
 	EXPECT_EQ(AF_INET6, res->ai_src_addr->sa_family);
@@ -117,9 +113,8 @@ TEST(types)
 
 TEST(no_hints)
 {
-	struct rdma_addrinfo *res = get(ADDR, "7471", NULL);
+	struct rdma_addrinfo *res = ASSERT_PTR(get(ADDR, "7471", NULL));
 
-	ASSERT_TRUE(res != NULL);
 	EXPECT_EQ(0, res->ai_flags);
 	EXPECT_EQ(IBV_QPT_RC, res->ai_qp_type);
 	EXPECT_EQ(RDMA_PS_TCP, res->ai_port_space);
@@ -142,8 +137,7 @@ TEST(source_hint)
 		.ai_src_len = sizeof(sin),
 	}, *res;
 
-	res = get(ADDR, "7471", &hints);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(get(ADDR, "7471", &hints));
 	EXPECT_NE(SA(&sin), res->ai_src_addr);
 	EXPECT_TRUE(is_ipv4(res->ai_src_addr, res->ai_src_len, "10.9.8.7", 5));
 	EXPECT_TRUE(is_ipv4(res->ai_dst_addr, res->ai_dst_len, ADDR, 7471));
@@ -169,8 +163,7 @@ TEST(only_hints)
 	}, *res;
 
 	dst.sin_port = htons(6);
-	res = get(NULL, NULL, &hints);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(get(NULL, NULL, &hints));
 	EXPECT_NE(&hints, res);
 	EXPECT_NE(SA(&src), res->ai_src_addr);
 	EXPECT_NE(SA(&dst), res->ai_dst_addr);
@@ -190,8 +183,7 @@ TEST(ipv6)
 	}, *res;
 	struct sockaddr_in6 *sin6;
 
-	res = get("fd00::5", "7471", &hints);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(get("fd00::5", "7471", &hints));
 	EXPECT_EQ(AF_INET6, res->ai_family);
 	EXPECT_EQ(sizeof(*sin6), res->ai_dst_len);
 	sin6 = (struct sockaddr_in6 *)res->ai_dst_addr;
@@ -211,8 +203,7 @@ TEST(af_ib)
 	}, *res;
 	struct sockaddr_ib *sib;
 
-	res = get("fe80::5", "7471", &hints);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(get("fe80::5", "7471", &hints));
 	EXPECT_EQ(AF_IB, res->ai_family);
 	EXPECT_EQ(sizeof(*sib), res->ai_dst_len);
 	sib = (struct sockaddr_ib *)res->ai_dst_addr;
@@ -232,7 +223,7 @@ TEST(errors)
 		.ai_port_space = RDMA_PS_TCP,
 	}, *res = NULL;
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_getaddrinfo(NULL, NULL, NULL, &res)));
+	EXPECT_FAILS(EINVAL, rdma_getaddrinfo(NULL, NULL, NULL, &res));
 	EXPECT_EQ(EAI_NONAME, rdma_getaddrinfo("not-a-number", "1", &hints, &res));
 	EXPECT_EQ(EAI_SERVICE, rdma_getaddrinfo(ADDR, "no-such-service", &hints, &res));
 	hints.ai_family = AF_INET6;
@@ -242,7 +233,7 @@ TEST(errors)
 	EXPECT_TRUE(!res);
 	rdma_freeaddrinfo(NULL);
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_getaddrinfo(ADDR, "1", &hints, NULL)));
+		EXPECT_FAILS(EINVAL, rdma_getaddrinfo(ADDR, "1", &hints, NULL));
 }
 
 TEST_HARNESS_MAIN

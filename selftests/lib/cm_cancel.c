@@ -73,12 +73,9 @@ TEST(get_cq_event_and_async_event)
 	struct ibv_cq *cq;
 	int i;
 
-	wait.context = lib_context();
-	ASSERT_NE(NULL, wait.context);
-	wait.channel = ibv_create_comp_channel(wait.context);
-	ASSERT_NE(NULL, wait.channel);
-	cq = ibv_create_cq(wait.context, 4, NULL, wait.channel, 0);
-	ASSERT_NE(NULL, cq);
+	wait.context = ASSERT_PTR(lib_context());
+	wait.channel = ASSERT_PTR(ibv_create_comp_channel(wait.context));
+	cq = ASSERT_PTR(ibv_create_cq(wait.context, 4, NULL, wait.channel, 0));
 	for (i = 0; i < ROUNDS; i++) {
 		ASSERT_EQ(0, lib_start(&comp, wait_cq_event, &wait));
 		ASSERT_EQ(0, lib_start(&async, wait_async_event, &wait));
@@ -100,8 +97,7 @@ static void *wait_request(void *arg)
 
 TEST(get_request)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct lib_thread t;
 	int i;
 
@@ -132,8 +128,7 @@ TEST(destroy_id)
 	ASSERT_EQ(0, pair_listen(&p));
 	ASSERT_EQ(0, rdma_create_id(p.ac, &p.a, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_resolve_addr(p.a, NULL, SA(&p.addr), WAIT_MS));
-	event = lib_get_event(p.ac, RDMA_CM_EVENT_ADDR_RESOLVED);
-	ASSERT_NE(NULL, event);
+	event = ASSERT_PTR(lib_get_event(p.ac, RDMA_CM_EVENT_ADDR_RESOLVED));
 	ASSERT_EQ(0, lib_start(&t, destroy, p.a));
 	ASSERT_EQ(0, cancel(&t));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));

@@ -28,6 +28,11 @@ FIXTURE_TEARDOWN(conn)
 	EXPECT_EQ(0, pair_down(&self->p));
 }
 
+static int connect_pair(struct pair *p)
+{
+	return pair_requested(p) ?: pair_accept(p);
+}
+
 static bool is_zero(const char *p, int n)
 {
 	while (n--)
@@ -111,8 +116,7 @@ TEST_F(conn, request_and_its_id)
 	/* The passive side's QP is up at once */
 	EXPECT_QPS(IBV_QPS_RTS, p->p->qp);
 
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
 	c = &event->param.conn;
 	EXPECT_EQ(p->a, event->id);
 	EXPECT_TRUE(padded(c, "world", REP_LEN));
@@ -123,8 +127,7 @@ TEST_F(conn, request_and_its_id)
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_QPS(IBV_QPS_RTS, p->a->qp);
 
-	event = lib_get_event(p->pc, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
 	EXPECT_EQ(p->p, event->id);
 	EXPECT_EQ(0, event->param.conn.private_data_len);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -150,8 +153,7 @@ TEST_F(conn, null_parameters)
 	ASSERT_EQ(0, pair_ack(p));
 	ASSERT_EQ(0, pair_qp(p->p));
 	ASSERT_EQ(0, rdma_accept(p->p, NULL));
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
 	c = &event->param.conn;
 	if (!self->iwarp) {
 		EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom, c->responder_resources);
@@ -186,8 +188,7 @@ TEST_F(conn, maximum_parameters)
 	ASSERT_EQ(0, pair_qp(p->p));
 	param.initiator_depth = RDMA_MAX_INIT_DEPTH;
 	ASSERT_EQ(0, rdma_accept(p->p, &param));
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
 	c = &event->param.conn;
 	EXPECT_EQ((uint8_t)self->dev.max_qp_rd_atom, c->responder_resources);
 	EXPECT_EQ(2, c->initiator_depth);
@@ -205,15 +206,15 @@ TEST_F(conn, parameters_over_the_limit)
 	    (uint8_t)self->dev.max_qp_init_rd_atom >= 254)
 		SKIP(return, "the device has no limit");
 	param.responder_resources = self->dev.max_qp_rd_atom + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, &param)));
+	EXPECT_FAILS(EINVAL, rdma_connect(p->a, &param));
 	param.responder_resources = 0;
 	param.initiator_depth = self->dev.max_qp_init_rd_atom + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, &param)));
+	EXPECT_FAILS(EINVAL, rdma_connect(p->a, &param));
 	param.initiator_depth = 0;
 	param.private_data = data;
 	param.private_data_len = REQ_LEN + 1;
 	if (!self->iwarp)
-		EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, &param)));
+		EXPECT_FAILS(EINVAL, rdma_connect(p->a, &param));
 
 	/* A request as long as possible */
 	param.private_data_len = REQ_LEN;
@@ -226,10 +227,10 @@ TEST_F(conn, parameters_over_the_limit)
 	param.private_data = NULL;
 	param.private_data_len = 0;
 	param.responder_resources = self->dev.max_qp_rd_atom + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, &param)));
+	EXPECT_FAILS(EINVAL, rdma_accept(p->p, &param));
 	param.responder_resources = 0;
 	param.initiator_depth = self->dev.max_qp_init_rd_atom + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, &param)));
+	EXPECT_FAILS(EINVAL, rdma_accept(p->p, &param));
 }
 
 TEST_F(conn, long_private_data_in_the_reply)
@@ -244,8 +245,7 @@ TEST_F(conn, long_private_data_in_the_reply)
 	param.private_data = data;
 	param.private_data_len = REP_LEN;
 	ASSERT_EQ(0, rdma_accept(p->p, &param));
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
 	EXPECT_TRUE(padded(&event->param.conn, data, REP_LEN));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 }
@@ -261,7 +261,7 @@ TEST_F(conn, too_long_private_data_in_the_reply)
 	ASSERT_EQ(0, pair_requested(p));
 	param.private_data = data;
 	param.private_data_len = REP_LEN + 1;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, &param)));
+	EXPECT_FAILS(EINVAL, rdma_accept(p->p, &param));
 	/*
 	 * A failed accept leaves no half open QP. Stock finds out when the QP
 	 * is up and moves it to ERR; we refuse before it is touched.
@@ -276,13 +276,11 @@ TEST_F(conn, reject)
 	struct pair *p = &self->p;
 	char data[REJ_LEN + 1] = "not today";
 
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_passive(p));
 	if (!self->iwarp)
-		EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, data, REJ_LEN + 1)));
+		EXPECT_FAILS(EINVAL, rdma_reject(p->p, data, REJ_LEN + 1));
 	ASSERT_EQ(0, rdma_reject(p->p, data, 9));
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED));
 	EXPECT_EQ(p->a, event->id);
 	if (self->iwarp) {
 		/* What came first, the answer or the end of the TCP stream */
@@ -293,7 +291,7 @@ TEST_F(conn, reject)
 	}
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, NULL, 0)));
+	EXPECT_FAILS(EINVAL, rdma_reject(p->p, NULL, 0));
 }
 
 TEST_F(conn, reject_without_data)
@@ -314,12 +312,11 @@ TEST_F(conn, nobody_listens)
 	p->listener = NULL;
 	/* siw waits for the TCP connection. */
 	if (self->iwarp) {
-		EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(p->a, NULL)));
+		EXPECT_FAILS(ECONNREFUSED, rdma_connect(p->a, NULL));
 		return;
 	}
 	ASSERT_EQ(0, rdma_connect(p->a, NULL));
-	event = lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED));
 	EXPECT_EQ(8, event->status);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
@@ -330,8 +327,7 @@ TEST_F(conn, request_destroyed)
 {
 	struct pair *p = &self->p;
 
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_passive(p));
 	EXPECT_EQ(0, rdma_destroy_id(p->p));
 	p->p = NULL;
 	EXPECT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_REJECTED));
@@ -356,8 +352,7 @@ TEST_F(conn, backlog)
 	ASSERT_TRUE(lib_readable(p->pc->fd, WAIT_MS));
 	ASSERT_EQ(0, rdma_connect(q.a, NULL));
 	usleep(QUIET_MS * 1000);
-	event = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST));
 	EXPECT_EQ(rdma_get_src_port(p->a), rdma_get_dst_port(event->id));
 	p->p = event->id;
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -373,8 +368,7 @@ TEST_F(conn, backlog)
 	ASSERT_EQ(0, pair_resolve(&q));
 	ASSERT_EQ(0, pair_qp(q.a));
 	ASSERT_EQ(0, rdma_connect(q.a, NULL));
-	event = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST));
 	EXPECT_EQ(rdma_get_src_port(q.a), rdma_get_dst_port(event->id));
 	p->p = event->id;
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -388,31 +382,24 @@ TEST_F(conn, disconnect)
 	char buf[64];
 	struct ibv_mr *mr;
 	struct pair *p = &self->p;
-	struct ibv_wc wc;
 
-	ASSERT_EQ(0, pair_requested(p));
-	ASSERT_EQ(0, pair_accept(p));
+	ASSERT_EQ(0, connect_pair(p));
 	EXPECT_EQ(p->a->pd, p->p->pd);
-	mr = rdma_reg_msgs(p->a, buf, sizeof(buf));
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(rdma_reg_msgs(p->a, buf, sizeof(buf)));
 	ASSERT_EQ(0, rdma_post_recv(p->a, (void *)1, buf, 64, mr));
 	ASSERT_EQ(0, rdma_post_recv(p->p, (void *)2, buf, 64, mr));
 
 	ASSERT_EQ(0, rdma_disconnect(p->a));
 	if (!self->iwarp)
 		EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
-	ASSERT_EQ(0, lib_wait_wc(p->a->recv_cq, &wc, 1));
-	EXPECT_EQ(1, wc.wr_id);
-	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+	EXPECT_WC(p->a->recv_cq, 1, IBV_WC_WR_FLUSH_ERR);
 
 	/* The peer's QP is its own affair */
 	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_DISCONNECTED));
 	if (!self->iwarp)
 		EXPECT_QPS(IBV_QPS_RTS, p->p->qp);
 	EXPECT_EQ(0, rdma_disconnect(p->p));
-	ASSERT_EQ(0, lib_wait_wc(p->p->recv_cq, &wc, 1));
-	EXPECT_EQ(2, wc.wr_id);
-	EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, wc.status);
+	EXPECT_WC(p->p->recv_cq, 2, IBV_WC_WR_FLUSH_ERR);
 	ASSERT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_DISCONNECTED));
 	EXPECT_EQ(0, rdma_dereg_mr(mr));
 }
@@ -423,8 +410,7 @@ TEST_F(conn, destroying_the_id_disconnects)
 	struct pair *p = &self->p;
 	struct ibv_qp *qp;
 
-	ASSERT_EQ(0, pair_requested(p));
-	ASSERT_EQ(0, pair_accept(p));
+	ASSERT_EQ(0, connect_pair(p));
 	/* (its automatic CQs stay behind) */
 	qp = p->a->qp;
 	EXPECT_EQ(0, rdma_destroy_id(p->a));
@@ -446,18 +432,18 @@ TEST_F(conn, wrong_state)
 	struct rdma_conn_param param = {};
 	struct pair *p = &self->p;
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->a, NULL, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->listener, &param)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->listener, NULL, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p->a)));
+	EXPECT_FAILS(EINVAL, rdma_reject(p->a, NULL, 0));
+	EXPECT_FAILS(EINVAL, rdma_accept(p->listener, &param));
+	EXPECT_FAILS(EINVAL, rdma_reject(p->listener, NULL, 0));
+	EXPECT_FAILS(EINVAL, rdma_establish(p->a));
 
 	ASSERT_EQ(0, pair_request(p, NULL));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_connect(p->a, NULL));
 	ASSERT_EQ(0, pair_ack(p));
 	ASSERT_EQ(0, pair_qp(p->p));
 	ASSERT_EQ(0, pair_accept(p));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p->a)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_reject(p->p, NULL, 0)));
+	EXPECT_FAILS(EINVAL, rdma_establish(p->a));
+	EXPECT_FAILS(EINVAL, rdma_reject(p->p, NULL, 0));
 }
 
 TEST_F(conn, needs_qp_or_parameters)
@@ -465,12 +451,12 @@ TEST_F(conn, needs_qp_or_parameters)
 	struct pair *p = &self->p;
 
 	rdma_destroy_qp(p->a);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(p->a, NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_disconnect(p->a)));
+	EXPECT_FAILS(EINVAL, rdma_connect(p->a, NULL));
+	EXPECT_FAILS(EINVAL, rdma_disconnect(p->a));
 	ASSERT_EQ(0, pair_qp(p->a));
 	ASSERT_EQ(0, pair_request(p, NULL));
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_accept(p->p, NULL)));
+		EXPECT_FAILS(EINVAL, rdma_accept(p->p, NULL));
 	EXPECT_EQ(0, rdma_reject(p->p, NULL, 0));
 }
 
@@ -482,11 +468,11 @@ TEST_F(conn, connect_before_route)
 	if (!is_stock()) {	/* crashes without a device */
 		struct rdma_conn_param param = {};
 
-		EXPECT_TRUE(FAILS(EINVAL, rdma_connect(id, &param)));
+		EXPECT_FAILS(EINVAL, rdma_connect(id, &param));
 	}
 	ASSERT_EQ(0, rdma_resolve_addr(id, NULL, SA(&self->p.addr), 2000));
 	ASSERT_EQ(0, pair_qp(id));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_connect(id, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_connect(id, NULL));
 	rdma_destroy_qp(id);
 	EXPECT_EQ(0, rdma_destroy_id(id));
 }
@@ -496,19 +482,18 @@ TEST_F(conn, notify)
 {
 	struct pair *p = &self->p;
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->a, IBV_EVENT_COMM_EST)));
-	ASSERT_EQ(0, pair_requested(p));
-	ASSERT_EQ(0, pair_accept(p));
+	EXPECT_FAILS(EINVAL, rdma_notify(p->a, IBV_EVENT_COMM_EST));
+	ASSERT_EQ(0, connect_pair(p));
 	if (!self->iwarp) {
-		EXPECT_TRUE(FAILS(EISCONN, rdma_notify(p->p, IBV_EVENT_COMM_EST)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_SQ_DRAINED)));
+		EXPECT_FAILS(EISCONN, rdma_notify(p->p, IBV_EVENT_COMM_EST));
+		EXPECT_FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_SQ_DRAINED));
 	}
 	EXPECT_TRUE(lib_quiet(p->ac->fd));
 	EXPECT_TRUE(lib_quiet(p->pc->fd));
 	/* (With the stock libraries, the IB CM forgets the connection's GID then.) */
 	if (!is_stock()) {
-		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_PATH_MIG)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_notify(NULL, IBV_EVENT_COMM_EST)));
+		EXPECT_FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_PATH_MIG));
+		EXPECT_FAILS(EINVAL, rdma_notify(NULL, IBV_EVENT_COMM_EST));
 	}
 }
 

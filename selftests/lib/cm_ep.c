@@ -7,13 +7,11 @@
 
 FIXTURE(ep) {
 	struct eps e;
-	struct ibv_qp_init_attr attr;
 };
 
 FIXTURE_SETUP(ep)
 {
-	self->attr = lib_qp_attr();
-	self->e.passive_attr = &self->attr;
+	self->e = eps_with_qps();
 }
 
 FIXTURE_TEARDOWN(ep)
@@ -21,78 +19,44 @@ FIXTURE_TEARDOWN(ep)
 	EXPECT_EQ(0, eps_down(&self->e));
 }
 
-static void *get_request(void *listener)
-{
-	struct rdma_cm_id *id;
-
-	return (void *)(long)rdma_get_request(listener, &id);
-}
-
-TEST_F(ep, get_request_blocks)
-{
-	struct lib_thread t;
-	void *ret;
-
-	ASSERT_EQ(0, eps_listen(&self->e));
-	ASSERT_EQ(0, lib_start(&t, get_request, self->e.listener));
-	EXPECT_TRUE(lib_still_blocked(&t));
-	ASSERT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(PTHREAD_CANCELED, ret);
-	/* No harm done */
-	EXPECT_EQ(0, eps_up(&self->e));
-}
-
 TEST_F(ep, get_request_of_an_asynchronous_id)
 {
-	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
 	struct rdma_cm_id *id;
 
 	ASSERT_EQ(0, eps_listen(&self->e));
-	ASSERT_TRUE(ch != NULL);
 	ASSERT_EQ(0, rdma_migrate_id(self->e.listener, ch));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_get_request(self->e.listener, &id)));
+	EXPECT_FAILS(EINVAL, rdma_get_request(self->e.listener, &id));
 	rdma_destroy_ep(self->e.listener);
 	self->e.listener = NULL;
 	rdma_destroy_event_channel(ch);
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_get_request(NULL, &id)));
+		EXPECT_FAILS(EINVAL, rdma_get_request(NULL, &id));
 }
 
 /* ai_connect goes before the program's own private data. */
 TEST_F(ep, connect_data_of_the_address)
 {
-	struct rdma_conn_param param = {
-		.private_data = "there",
-		.private_data_len = 5,
-	};
+	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
+	struct rdma_conn_param param = { .private_data = "there", .private_data_len = 5 };
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct eps *e = &self->e;
-	struct rdma_addrinfo *res;
-	struct lib_thread t;
 	struct rdma_cm_event *event;
-	void *ret;
+	struct rdma_addrinfo *res;
 
 	ASSERT_EQ(0, eps_listen(e));
-	res = lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP);
-	ASSERT_TRUE(res != NULL);
+	res = ASSERT_PTR(lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP));
 	res->ai_connect = strdup("hi ");
 	res->ai_connect_len = 3;
 	ASSERT_EQ(0, rdma_create_ep(&e->a, res, NULL, &attr));
 	rdma_freeaddrinfo(res);
 
 	/* Asynchronous, so that no second thread is needed */
-	ASSERT_EQ(0, lib_start(&t, get_request, e->listener));
-	struct rdma_event_channel *ch = rdma_create_event_channel();
-
-	ASSERT_TRUE(ch != NULL);
-	EXPECT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
 	ASSERT_EQ(0, rdma_migrate_id(e->a, ch));
 	ASSERT_EQ(0, rdma_connect(e->a, &param));
 	ASSERT_EQ(0, rdma_get_request(e->listener, &e->p));
-	event = e->p->event;
-	ASSERT_TRUE(event && event->param.conn.private_data);
+	event = ASSERT_PTR(e->p->event);
+	ASSERT_TRUE(event->param.conn.private_data != NULL);
 	EXPECT_EQ(0, memcmp(event->param.conn.private_data, "hi there", 9));
 	EXPECT_EQ(0, rdma_reject(e->p, NULL, 0));
 	EXPECT_EQ(0, lib_event(ch, RDMA_CM_EVENT_REJECTED));
@@ -105,15 +69,12 @@ TEST_F(ep, connect_data_of_the_address)
 TEST(destroy_with_srq)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
-	struct rdma_addrinfo *res = lib_rai(0, 7471, RDMA_PS_TCP);
+	struct rdma_addrinfo *res = ASSERT_PTR(lib_rai(0, 7471, RDMA_PS_TCP));
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct rdma_cm_id *id;
-	struct ibv_pd *pd;
+	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(context));
 
-	ASSERT_TRUE(res && context);
-	pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(pd != NULL);
 	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
 	ASSERT_EQ(0, rdma_create_srq(id, pd, &srq));
 	ASSERT_EQ(0, rdma_create_qp(id, pd, &attr));

@@ -14,9 +14,8 @@ FIXTURE(event) {
 FIXTURE_SETUP(event)
 {
 	self->sin = lib_addr(7471);
-	self->ch = rdma_create_event_channel();
-	self->other = rdma_create_event_channel();
-	ASSERT_TRUE(self->ch && self->other);
+	self->ch = ASSERT_PTR(rdma_create_event_channel());
+	self->other = ASSERT_PTR(rdma_create_event_channel());
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
 }
 
@@ -77,14 +76,14 @@ TEST_F(event, nonblocking_and_poll)
 	struct rdma_cm_event *event;
 
 	ASSERT_EQ(0, fcntl(self->ch->fd, F_SETFL, O_NONBLOCK));
-	EXPECT_TRUE(FAILS(EAGAIN, rdma_get_cm_event(self->ch, &event)));
+	EXPECT_FAILS(EAGAIN, rdma_get_cm_event(self->ch, &event));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	ASSERT_EQ(0, resolve(self));
 	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
 	EXPECT_TRUE(lib_readable(self->ch->fd, 0));	/* still */
 	ASSERT_EQ(0, rdma_get_cm_event(self->ch, &event));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
-	EXPECT_TRUE(FAILS(EAGAIN, rdma_get_cm_event(self->ch, &event)));
+	EXPECT_FAILS(EAGAIN, rdma_get_cm_event(self->ch, &event));
 	EXPECT_FALSE(lib_readable(self->ch->fd, 0));
 	/* And back */
 	ASSERT_EQ(0, fcntl(self->ch->fd, F_SETFL, 0));
@@ -98,12 +97,12 @@ TEST_F(event, misuse)
 {
 	struct rdma_cm_event *event;
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_get_cm_event(self->ch, NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ack_cm_event(NULL)));
+	EXPECT_FAILS(EINVAL, rdma_get_cm_event(self->ch, NULL));
+	EXPECT_FAILS(EINVAL, rdma_ack_cm_event(NULL));
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_get_cm_event(NULL, &event)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_migrate_id(NULL, self->ch)));
+	EXPECT_FAILS(EINVAL, rdma_get_cm_event(NULL, &event));
+	EXPECT_FAILS(EINVAL, rdma_migrate_id(NULL, self->ch));
 }
 
 static void on_signal(int sig)
@@ -124,37 +123,28 @@ TEST_F(event, signal_interrupts)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct lib_thread t;
-	void *ret;
 
 	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
-	ASSERT_EQ(0, lib_start(&t, get_event, self->ch));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, get_event, self->ch);
 	pthread_kill(t.thread, SIGUSR1);
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(EINTR, (long)ret);
+	EXPECT_RETURNS(EINTR, &t);
 
 	/* It goes on if the handler says so. */
 	sa.sa_flags = SA_RESTART;
 	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
-	ASSERT_EQ(0, lib_start(&t, get_event, self->ch));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, get_event, self->ch);
 	pthread_kill(t.thread, SIGUSR1);
 	EXPECT_TRUE(lib_still_blocked(&t));
 	ASSERT_EQ(0, resolve(self));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 }
 
 TEST_F(event, thread_can_be_cancelled)
 {
 	struct lib_thread t;
-	void *ret;
 
-	ASSERT_EQ(0, lib_start(&t, get_event, self->ch));
-	EXPECT_TRUE(lib_still_blocked(&t));
-	ASSERT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(PTHREAD_CANCELED, ret);
+	START_BLOCKED(&t, get_event, self->ch);
+	EXPECT_CANCELLED(&t);
 	/* The channel has not suffered */
 	ASSERT_EQ(0, resolve(self));
 	EXPECT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
@@ -163,7 +153,6 @@ TEST_F(event, thread_can_be_cancelled)
 TEST_F(event, threads_share_a_channel)
 {
 	struct lib_thread t[2];
-	void *ret;
 
 	ASSERT_EQ(0, lib_start(&t[0], get_event, self->ch));
 	ASSERT_EQ(0, lib_start(&t[1], get_event, self->ch));
@@ -173,10 +162,8 @@ TEST_F(event, threads_share_a_channel)
 		;
 	EXPECT_TRUE(lib_still_blocked(&t[0]) || lib_still_blocked(&t[1]));
 	ASSERT_EQ(0, rdma_resolve_route(self->id, 2000));
-	ASSERT_EQ(0, lib_join(&t[0], &ret));
-	EXPECT_EQ(0, (long)ret);
-	ASSERT_EQ(0, lib_join(&t[1], &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t[0]);
+	EXPECT_RETURNS(0, &t[1]);
 }
 
 static void *destroy_id(void *id)
@@ -189,16 +176,12 @@ TEST_F(event, destroy_waits_for_acks)
 {
 	struct rdma_cm_event *event;
 	struct lib_thread t;
-	void *ret;
 
 	ASSERT_EQ(0, resolve(self));
-	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
-	ASSERT_TRUE(event != NULL);
-	ASSERT_EQ(0, lib_start(&t, destroy_id, self->id));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
+	START_BLOCKED(&t, destroy_id, self->id);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	self->id = NULL;
 }
 
@@ -216,15 +199,12 @@ TEST(listener_waits_for_its_requests)
 {
 	struct pair p = {};
 	struct lib_thread t;
-	void *ret;
 
 	ASSERT_EQ(0, pair_client(&p));
 	ASSERT_EQ(0, pair_request(&p, NULL));
-	ASSERT_EQ(0, lib_start(&t, destroy_id, p.listener));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, destroy_id, p.listener);
 	ASSERT_EQ(0, pair_ack(&p));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	p.listener = NULL;
 	/* What has been read lives on without the listener */
 	ASSERT_EQ(0, pair_qp(p.p));
@@ -255,11 +235,10 @@ TEST(unread_request_goes_with_the_listener)
  */
 static void end_channel(struct __test_metadata *_metadata, bool by_library)
 {
-	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
 	struct rdma_cm_id *id;
 	struct pair p = {};
 
-	ASSERT_TRUE(ch != NULL);
 	ASSERT_EQ(0, pair_up(&p));
 	rdma_destroy_qp(p.p);
 	if (by_library)
@@ -330,16 +309,12 @@ TEST_F(event, migrate_waits_for_acks)
 	struct migration m = { self->id, self->other };
 	struct rdma_cm_event *event;
 	struct lib_thread t;
-	void *ret;
 
 	ASSERT_EQ(0, resolve(self));
-	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
-	ASSERT_TRUE(event != NULL);
-	ASSERT_EQ(0, lib_start(&t, migrate, &m));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
+	START_BLOCKED(&t, migrate, &m);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	EXPECT_EQ(self->other, self->id->channel);
 }
 
@@ -349,8 +324,7 @@ TEST_F(event, migrate_to_synchronous_and_back)
 	int fd;
 
 	ASSERT_EQ(0, rdma_migrate_id(self->id, NULL));
-	private = self->id->channel;
-	ASSERT_TRUE(private != NULL);
+	private = ASSERT_PTR(self->id->channel);
 	EXPECT_NE(self->ch, private);
 	EXPECT_NE(self->ch->fd, private->fd);
 	fd = private->fd;
@@ -360,7 +334,7 @@ TEST_F(event, migrate_to_synchronous_and_back)
 	EXPECT_EQ(RDMA_CM_EVENT_ADDR_RESOLVED, self->id->event->event);
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	/* It is synchronous already */
-	EXPECT_TRUE(FAILS(EINVAL, rdma_migrate_id(self->id, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_migrate_id(self->id, NULL));
 
 	ASSERT_EQ(0, rdma_migrate_id(self->id, self->other));
 	EXPECT_EQ(self->other, self->id->channel);
@@ -372,10 +346,9 @@ TEST_F(event, migrate_to_synchronous_and_back)
 
 TEST(migrate_a_connection)
 {
-	struct rdma_event_channel *to = rdma_create_event_channel();
+	struct rdma_event_channel *to = ASSERT_PTR(rdma_create_event_channel());
 	struct pair p = {};
 
-	ASSERT_TRUE(to != NULL);
 	ASSERT_EQ(0, pair_up(&p));
 	ASSERT_EQ(0, rdma_migrate_id(p.p, to));
 	ASSERT_EQ(0, rdma_disconnect(p.a));
@@ -401,8 +374,7 @@ TEST(migrate_a_listener)
 	ASSERT_TRUE(lib_readable(p.pc->fd, WAIT_MS));
 	ASSERT_EQ(0, rdma_migrate_id(p.listener, to));
 	EXPECT_FALSE(lib_readable(p.pc->fd, 0));
-	event = lib_get_event(to, RDMA_CM_EVENT_CONNECT_REQUEST);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(to, RDMA_CM_EVENT_CONNECT_REQUEST));
 	EXPECT_EQ(p.listener, event->listen_id);
 	EXPECT_EQ(to, event->id->channel);
 	p.p = event->id;

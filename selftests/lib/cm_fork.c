@@ -152,14 +152,12 @@ static int parents_ids(void *arg)
 static int parents_verbs(void *arg)
 {
 	struct inherited *in = arg;
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)in->buf, .length = 8, .lkey = in->mr->lkey,
-	};
+	struct ibv_sge sge = { (uintptr_t)in->buf, 8, in->mr->lkey };
 	struct ibv_send_wr send = { .sg_list = &sge, .num_sge = 1 }, *bad_send;
 	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
-	struct ibv_qp_init_attr init = lib_qp_attr();
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_qp *qp = in->pair.a->qp;
+	struct ibv_qp_init_attr init = lib_qp_attr_on(qp->send_cq);
 	struct ibv_device_attr device;
 	struct ibv_async_event async;
 	struct ibv_cq *cq;
@@ -170,8 +168,6 @@ static int parents_verbs(void *arg)
 	CHILD(2, FAILS_NULL(EBADF, ibv_alloc_pd(in->context)));
 	CHILD(3, FAILS_NULL(EBADF, ibv_reg_mr(qp->pd, in->buf, 8, 0)));
 	CHILD(4, FAILS_NULL(EBADF, ibv_create_cq(in->context, 1, NULL, NULL, 0)));
-	init.send_cq = qp->send_cq;
-	init.recv_cq = qp->recv_cq;
 	CHILD(5, FAILS_NULL(EBADF, ibv_create_qp(qp->pd, &init)));
 	CHILD(6, FAILS_NULL(EBADF, ibv_create_comp_channel(in->context)));
 	IS_EBADF(7, ibv_post_send(qp, &send, &bad_send));
@@ -200,12 +196,10 @@ TEST(parents_objects)
 
 	ASSERT_EQ(0, pair_up(&in.pair));
 	in.context = in.pair.a->verbs;
-	in.channel = ibv_create_comp_channel(in.context);
-	ASSERT_NE(NULL, in.channel);
-	in.cq = ibv_create_cq(in.context, 10, NULL, in.channel, 0);
-	ASSERT_NE(NULL, in.cq);
-	in.mr = ibv_reg_mr(in.pair.a->pd, in.buf, sizeof(in.buf), IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_NE(NULL, in.mr);
+	in.channel = ASSERT_PTR(ibv_create_comp_channel(in.context));
+	in.cq = ASSERT_PTR(ibv_create_cq(in.context, 10, NULL, in.channel, 0));
+	in.mr = ASSERT_PTR(ibv_reg_mr(in.pair.a->pd, in.buf, sizeof(in.buf),
+				      IBV_ACCESS_LOCAL_WRITE));
 
 	EXPECT_EQ(0, in_child(parents_ids, &in));
 	EXPECT_EQ(0, in_child(parents_verbs, &in));
@@ -260,23 +254,19 @@ static int own_id(void *arg)
 
 TEST(threads_and_forks)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct lib_thread t[3];
-	void *failed;
 	int i;
 
 	if (is_stock())
 		SKIP(return, shared);
-	ASSERT_NE(NULL, context);
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, lib_start(&t[i], busy, context));
 	for (i = 0; i < 20; i++)
 		EXPECT_EQ(0, in_child(own_id, NULL));
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
-	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, lib_join(&t[i], &failed));
-		EXPECT_EQ(NULL, failed);
-	}
+	for (i = 0; i < 3; i++)
+		EXPECT_RETURNS(NULL, &t[i]);
 }
 
 TEST_HARNESS_MAIN

@@ -16,9 +16,8 @@ TEST(event_channel)
 	struct rdma_event_channel *ch, *other;
 	int fd;
 
-	ch = rdma_create_event_channel();
-	other = rdma_create_event_channel();
-	ASSERT_TRUE(ch && other);
+	ch = ASSERT_PTR(rdma_create_event_channel());
+	other = ASSERT_PTR(rdma_create_event_channel());
 	EXPECT_NE(ch->fd, other->fd);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(ch->fd, F_GETFD));
 	EXPECT_EQ(0, fcntl(ch->fd, F_GETFL) & O_NONBLOCK);
@@ -41,8 +40,7 @@ FIXTURE(id) {
 FIXTURE_SETUP(id)
 {
 	self->sin = lib_addr(0);
-	self->ch = rdma_create_event_channel();
-	ASSERT_TRUE(self->ch != NULL);
+	self->ch = ASSERT_PTR(rdma_create_event_channel());
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->other, NULL, RDMA_PS_TCP));
 }
@@ -114,7 +112,7 @@ TEST_F(id, bind_errors)
 	struct sockaddr_in sin = self->sin;
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sun))));
+	EXPECT_FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sun)));
 	/* No interface has it */
 	sin.sin_addr.s_addr = htonl(0xc0000201);
 	errno = 0;
@@ -122,16 +120,16 @@ TEST_F(id, bind_errors)
 	EXPECT_TRUE(errno == ENODEV || errno == EADDRNOTAVAIL);
 	/* The failures have left the id as it was */
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&self->sin)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(self->id, SA(&self->sin))));
+	EXPECT_FAILS(EINVAL, rdma_bind_addr(self->id, SA(&self->sin)));
 
 	sin = self->sin;
 	sin.sin_port = rdma_get_src_port(self->id);
-	EXPECT_TRUE(FAILS(EADDRINUSE, rdma_bind_addr(self->other, SA(&sin))));
+	EXPECT_FAILS(EADDRINUSE, rdma_bind_addr(self->other, SA(&sin)));
 	EXPECT_TRUE(!self->other->verbs);
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(NULL, NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_listen(NULL, 0)));
+	EXPECT_FAILS(EINVAL, rdma_bind_addr(NULL, NULL));
+	EXPECT_FAILS(EINVAL, rdma_listen(NULL, 0));
 }
 
 /* An address of an interface that no RDMA device sits on */
@@ -158,9 +156,8 @@ TEST_F(id, devices)
 	int num = -1, i;
 
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&self->sin)));
-	list = rdma_get_devices(&num);
-	again = rdma_get_devices(NULL);
-	ASSERT_TRUE(list && again);
+	list = ASSERT_PTR(rdma_get_devices(&num));
+	again = ASSERT_PTR(rdma_get_devices(NULL));
 	EXPECT_NE(list, again);
 	ASSERT_LE(1, num);
 	for (i = 0; list[i]; i++) {
@@ -187,8 +184,7 @@ TEST(devices_have_nodes_and_paths)
 	struct stat st, dev;
 	int num = 0, i;
 
-	list = ibv_get_device_list(&num);
-	ASSERT_TRUE(list != NULL);
+	list = ASSERT_PTR(ibv_get_device_list(&num));
 	ASSERT_LE(1, num);
 	for (i = 0; i < num; i++) {
 		snprintf(path, sizeof(path), "/dev/infiniband/%s", list[i]->dev_name);
@@ -224,8 +220,7 @@ TEST_F(id, resolve)
 	EXPECT_EQ(htons(7471), rdma_get_dst_port(id));
 	EXPECT_EQ((void *)&id->route.addr.dst_addr, (void *)rdma_get_peer_addr(id));
 
-	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
 	EXPECT_EQ(id, event->id);
 	EXPECT_EQ(0, event->status);
 	EXPECT_TRUE(!event->listen_id);
@@ -238,8 +233,7 @@ TEST_F(id, resolve)
 	EXPECT_EQ(0, id->route.num_paths);
 
 	ASSERT_EQ(0, rdma_resolve_route(id, 2000));
-	event = lib_get_event(self->ch, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_ROUTE_RESOLVED));
 	EXPECT_EQ(id, event->id);
 	EXPECT_EQ(0, event->status);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -268,22 +262,22 @@ TEST_F(id, resolve_misuse)
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct sockaddr_in sin = self->sin;
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sun), 100)));
+	EXPECT_FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sun), 100));
 	if (!is_stock()) {	/* crash without a device */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 100)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_disconnect(self->id)));
-		EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, NULL, 100)));
+		EXPECT_FAILS(EINVAL, rdma_resolve_route(self->id, 100));
+		EXPECT_FAILS(EINVAL, rdma_disconnect(self->id));
+		EXPECT_FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, NULL, 100));
 	}
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&self->sin)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 100)));
+	EXPECT_FAILS(EINVAL, rdma_resolve_route(self->id, 100));
 	sin.sin_port = htons(7471);
 	ASSERT_EQ(0, rdma_resolve_addr(self->id, NULL, SA(&sin), 2000));
 	ASSERT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sin), 2000)));
+	EXPECT_FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sin), 2000));
 	ASSERT_EQ(0, rdma_resolve_route(self->id, 2000));
 	ASSERT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ROUTE_RESOLVED));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 2000)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_listen(self->id, 1)));
+	EXPECT_FAILS(EINVAL, rdma_resolve_route(self->id, 2000));
+	EXPECT_FAILS(EINVAL, rdma_listen(self->id, 1));
 }
 
 /* Nobody answers for this address. */
@@ -295,8 +289,7 @@ TEST_F(id, resolve_fails)
 
 	sin.sin_addr.s_addr = htonl(ntohl(sin.sin_addr.s_addr) + 98);
 	ASSERT_EQ(0, rdma_resolve_addr(self->id, NULL, SA(&sin), 500));
-	event = lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_ERROR);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(self->ch, RDMA_CM_EVENT_ADDR_ERROR));
 	EXPECT_EQ(self->id, event->id);
 	EXPECT_TRUE(event->status == -ETIMEDOUT || event->status == -EHOSTUNREACH);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -318,8 +311,8 @@ TEST_F(id, listen)
 
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin)));
 	ASSERT_EQ(0, rdma_listen(self->id, 0));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_listen(self->id, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sin))));
+	EXPECT_FAILS(EINVAL, rdma_listen(self->id, 0));
+	EXPECT_FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sin)));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 
 	/* Any backlog will do */

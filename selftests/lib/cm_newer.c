@@ -17,7 +17,6 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 			int status, uint64_t arg);
 #endif
 #define ADDRINFO_RESOLVED	16
-#define ADDRINFO_ERROR		17
 #define USER			18
 #define INTERNAL		19
 
@@ -28,8 +27,7 @@ FIXTURE(newer) {
 
 FIXTURE_SETUP(newer)
 {
-	self->channel = rdma_create_event_channel();
-	ASSERT_NE(NULL, self->channel);
+	self->channel = ASSERT_PTR(rdma_create_event_channel());
 	ASSERT_EQ(0, rdma_create_id(self->channel, &self->id, self, RDMA_PS_TCP));
 }
 
@@ -45,22 +43,21 @@ TEST_F(newer, resolve_addrinfo)
 	struct sockaddr_in *sin;
 
 	ASSERT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.7", "7471", &hints));
-	EXPECT_TRUE(FAILS(EBUSY, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", &hints)));
+	EXPECT_FAILS(EBUSY, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", &hints));
 	EXPECT_EQ(0, lib_event(self->channel, ADDRINFO_RESOLVED));
 	/* Not asked for yet */
-	EXPECT_TRUE(FAILS(EBUSY, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", &hints)));
+	EXPECT_FAILS(EBUSY, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", &hints));
 	ASSERT_EQ(0, rdma_query_addrinfo(self->id, &info));
 	EXPECT_EQ(RDMA_PS_TCP, info->ai_port_space);
 	EXPECT_EQ(IBV_QPT_RC, info->ai_qp_type);
-	sin = (struct sockaddr_in *)info->ai_dst_addr;
-	ASSERT_NE(NULL, sin);
+	sin = ASSERT_PTR((struct sockaddr_in *)info->ai_dst_addr);
 	EXPECT_EQ(AF_INET, sin->sin_family);
 	EXPECT_EQ(htons(7471), sin->sin_port);
 	EXPECT_EQ(inet_addr("192.0.2.7"), sin->sin_addr.s_addr);
 	rdma_freeaddrinfo(info);
 
 	/* Once */
-	EXPECT_TRUE(FAILS(ENOENT, rdma_query_addrinfo(self->id, &info)));
+	EXPECT_FAILS(ENOENT, rdma_query_addrinfo(self->id, &info));
 	/* And again; nobody asks for the result, and it is not lost memory. */
 	EXPECT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", NULL));
 	EXPECT_EQ(0, lib_event(self->channel, ADDRINFO_RESOLVED));
@@ -70,18 +67,18 @@ TEST_F(newer, resolve_addrinfo_failures)
 {
 	struct rdma_addrinfo hints = { .ai_flags = RAI_NUMERICHOST }, *info;
 
-	EXPECT_TRUE(FAILS(ENOENT, rdma_query_addrinfo(self->id, &info)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_query_addrinfo(NULL, &info)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_query_addrinfo(self->id, NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addrinfo(NULL, "x", "1", NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addrinfo(self->id, NULL, NULL, NULL)));
-	EXPECT_TRUE(FAILS(ENOENT, rdma_resolve_addrinfo(self->id, "no number", "1", &hints)));
+	EXPECT_FAILS(ENOENT, rdma_query_addrinfo(self->id, &info));
+	EXPECT_FAILS(EINVAL, rdma_query_addrinfo(NULL, &info));
+	EXPECT_FAILS(EINVAL, rdma_query_addrinfo(self->id, NULL));
+	EXPECT_FAILS(EINVAL, rdma_resolve_addrinfo(NULL, "x", "1", NULL));
+	EXPECT_FAILS(EINVAL, rdma_resolve_addrinfo(self->id, NULL, NULL, NULL));
+	EXPECT_FAILS(ENOENT, rdma_resolve_addrinfo(self->id, "no number", "1", &hints));
 	hints.ai_flags = RAI_SA | RAI_DNS;
-	EXPECT_TRUE(FAILS(ENOTSUP, rdma_resolve_addrinfo(self->id, NULL, "1", &hints)));
+	EXPECT_FAILS(ENOTSUP, rdma_resolve_addrinfo(self->id, NULL, "1", &hints));
 	hints.ai_flags = RAI_SA;
-	EXPECT_TRUE(FAILS(ENOTSUP, rdma_resolve_addrinfo(self->id, "192.0.2.7", "1", &hints)));
+	EXPECT_FAILS(ENOTSUP, rdma_resolve_addrinfo(self->id, "192.0.2.7", "1", &hints));
 	/* No subnet administrator on Ethernet */
-	EXPECT_TRUE(FAILS(EOPNOTSUPP, rdma_resolve_addrinfo(self->id, NULL, "1", &hints)));
+	EXPECT_FAILS(EOPNOTSUPP, rdma_resolve_addrinfo(self->id, NULL, "1", &hints));
 	/* After a failure it can be tried again, and none reported anything. */
 	EXPECT_TRUE(lib_quiet(self->channel->fd));
 	EXPECT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.7", "1", NULL));
@@ -123,11 +120,11 @@ TEST_F(newer, write_cm_event)
 
 TEST_F(newer, write_cm_event_failures)
 {
-	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(NULL, USER, 0, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id, INTERNAL, 0, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id, ADDRINFO_RESOLVED, 0, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id, RDMA_CM_EVENT_ESTABLISHED, 0, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_write_cm_event(self->id, -1, 0, 0)));
+	EXPECT_FAILS(EINVAL, rdma_write_cm_event(NULL, USER, 0, 0));
+	EXPECT_FAILS(EINVAL, rdma_write_cm_event(self->id, INTERNAL, 0, 0));
+	EXPECT_FAILS(EINVAL, rdma_write_cm_event(self->id, ADDRINFO_RESOLVED, 0, 0));
+	EXPECT_FAILS(EINVAL, rdma_write_cm_event(self->id, RDMA_CM_EVENT_ESTABLISHED, 0, 0));
+	EXPECT_FAILS(EINVAL, rdma_write_cm_event(self->id, -1, 0, 0));
 	EXPECT_TRUE(lib_quiet(self->channel->fd));
 }
 
@@ -140,21 +137,17 @@ static void *get_user_event(void *arg)
 TEST_F(newer, write_cm_event_wakes)
 {
 	struct lib_thread t = {};
-	void *ret;
 
-	ASSERT_EQ(0, lib_start(&t, get_user_event, self->channel));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, get_user_event, self->channel);
 	ASSERT_EQ(0, rdma_write_cm_event(self->id, USER, 0, 0));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(NULL, ret);
+	EXPECT_RETURNS(NULL, &t);
 }
 
 /* Events of the program's are acknowledged and moved as others are. */
 TEST_F(newer, write_cm_event_migrates)
 {
-	struct rdma_event_channel *other = rdma_create_event_channel();
+	struct rdma_event_channel *other = ASSERT_PTR(rdma_create_event_channel());
 
-	ASSERT_NE(NULL, other);
 	ASSERT_EQ(0, rdma_write_cm_event(self->id, USER, 0, 0));
 	ASSERT_EQ(0, rdma_migrate_id(self->id, other));
 	EXPECT_TRUE(lib_quiet(self->channel->fd));

@@ -15,8 +15,7 @@ FIXTURE(option) {
 FIXTURE_SETUP(option)
 {
 	self->sin = lib_addr(0);
-	self->ch = rdma_create_event_channel();
-	ASSERT_TRUE(self->ch != NULL);
+	self->ch = ASSERT_PTR(rdma_create_event_channel());
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->other, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->ud, NULL, RDMA_PS_UDP));
@@ -45,8 +44,8 @@ TEST_F(option, tos_and_ack_timeout)
 	EXPECT_EQ(0, rdma_set_option(self->id, RDMA_OPTION_ID,
 				     RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1));
 	/* Datagrams are not acknowledged */
-	EXPECT_TRUE(FAILS(EINVAL, rdma_set_option(self->ud, RDMA_OPTION_ID,
-						  RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1)));
+	EXPECT_FAILS(EINVAL, rdma_set_option(self->ud, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
+					     &val, 1));
 }
 
 TEST_F(option, wrong_lengths)
@@ -66,8 +65,7 @@ TEST_F(option, wrong_lengths)
 		{ RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, 4 },
 		{ RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, 0 },
 		{ RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, 7 },
-		{ RDMA_OPTION_IB, RDMA_OPTION_IB_PATH,
-		  sizeof(struct ibv_path_data) - 1 },
+		{ RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, sizeof(struct ibv_path_data) - 1 },
 	};
 	char val[256] = {};
 	int i;
@@ -78,24 +76,24 @@ TEST_F(option, wrong_lengths)
 			TH_LOG("option %d", i);
 	}
 	/* More than any option can be */
-	EXPECT_TRUE(FAILS(EINVAL, rdma_set_option(self->id, RDMA_OPTION_ID,
-						  RDMA_OPTION_ID_TOS, val, 1 << 30)));
+	EXPECT_FAILS(EINVAL, rdma_set_option(self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, val,
+					     1 << 30));
 }
 
 TEST_F(option, unknown)
 {
 	char val[8] = {};
 
-	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, 2, 0, val, 4)));
-	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, 77, 1, val, 1)));
-	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_ID, 4, val, 1)));
-	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_ID, 99, val, 4)));
-	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_IB, 0, val, 4)));
-	EXPECT_TRUE(FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_IB, 2, val, 4)));
-	EXPECT_TRUE(FAILS(EFAULT, rdma_set_option(self->id, RDMA_OPTION_ID,
-						  RDMA_OPTION_ID_TOS, (void *)8, 1)));
+	EXPECT_FAILS(ENOSYS, rdma_set_option(self->id, 2, 0, val, 4));
+	EXPECT_FAILS(ENOSYS, rdma_set_option(self->id, 77, 1, val, 1));
+	EXPECT_FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_ID, 4, val, 1));
+	EXPECT_FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_ID, 99, val, 4));
+	EXPECT_FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_IB, 0, val, 4));
+	EXPECT_FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_IB, 2, val, 4));
+	EXPECT_FAILS(EFAULT, rdma_set_option(self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
+					     (void *)8, 1));
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_set_option(NULL, 0, 0, val, 1)));
+		EXPECT_FAILS(EINVAL, rdma_set_option(NULL, 0, 0, val, 1));
 }
 
 TEST_F(option, reuseaddr)
@@ -105,24 +103,24 @@ TEST_F(option, reuseaddr)
 	ASSERT_EQ(0, set_int(self->id, RDMA_OPTION_ID_REUSEADDR, 1));
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin)));
 	sin.sin_port = rdma_get_src_port(self->id);
-	EXPECT_TRUE(FAILS(EADDRINUSE, rdma_bind_addr(self->other, SA(&sin))));
+	EXPECT_FAILS(EADDRINUSE, rdma_bind_addr(self->other, SA(&sin)));
 	ASSERT_EQ(0, set_int(self->other, RDMA_OPTION_ID_REUSEADDR, 1));
 	EXPECT_EQ(0, rdma_bind_addr(self->other, SA(&sin)));
 	EXPECT_EQ(sin.sin_port, rdma_get_src_port(self->other));
 
 	/* Who listens must have the port alone */
-	EXPECT_TRUE(FAILS(EADDRINUSE, rdma_listen(self->id, 1)));
+	EXPECT_FAILS(EADDRINUSE, rdma_listen(self->id, 1));
 	EXPECT_EQ(0, rdma_destroy_id(self->other));
 	EXPECT_EQ(0, rdma_listen(self->id, 1));
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->other, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, set_int(self->other, RDMA_OPTION_ID_REUSEADDR, 1));
-	EXPECT_TRUE(FAILS(EADDRINUSE, rdma_bind_addr(self->other, SA(&sin))));
+	EXPECT_FAILS(EADDRINUSE, rdma_bind_addr(self->other, SA(&sin)));
 }
 
 TEST_F(option, reuseaddr_too_late)
 {
 	ASSERT_EQ(0, rdma_listen(self->id, 1));
-	EXPECT_TRUE(FAILS(EINVAL, set_int(self->id, RDMA_OPTION_ID_REUSEADDR, 1)));
+	EXPECT_FAILS(EINVAL, set_int(self->id, RDMA_OPTION_ID_REUSEADDR, 1));
 }
 
 TEST_F(option, afonly)
@@ -144,9 +142,9 @@ TEST_F(option, afonly)
 	sin6.sin6_port = 0;
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&sin6)));
 	sin.sin_port = rdma_get_src_port(self->id);
-	EXPECT_TRUE(FAILS(EADDRNOTAVAIL, rdma_bind_addr(self->other, SA(&sin))));
+	EXPECT_FAILS(EADDRNOTAVAIL, rdma_bind_addr(self->other, SA(&sin)));
 	ASSERT_EQ(0, rdma_listen(self->id, 1));
-	EXPECT_TRUE(FAILS(EINVAL, set_int(self->id, RDMA_OPTION_ID_AFONLY, 1)));
+	EXPECT_FAILS(EINVAL, set_int(self->id, RDMA_OPTION_ID_AFONLY, 1));
 }
 
 /* A path by option is in place of rdma_resolve_route(). */
@@ -162,8 +160,8 @@ TEST_F(option, ib_path)
 	ASSERT_EQ(0, rdma_resolve_addr(self->id, NULL, SA(&sin), 2000));
 	ASSERT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
 
-	EXPECT_TRUE(FAILS(EINVAL, rdma_set_option(self->id, RDMA_OPTION_IB,
-						  RDMA_OPTION_IB_PATH, &path, sizeof(path))));
+	EXPECT_FAILS(EINVAL, rdma_set_option(self->id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &path,
+					     sizeof(path)));
 	path.flags = IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY |
 		     IBV_PATH_FLAG_BIDIRECTIONAL;
 	path.path.sgid = self->id->route.addr.addr.ibaddr.sgid;

@@ -73,8 +73,8 @@ struct echo {
 	int listener, rs;
 };
 
-/* Says which call fails. */
-#define STEP(_call) ({ step = #_call; (_call); })
+/* Remembers the call for the message. */
+#define TRY(_call) ({ step = #_call; (_call); })
 
 static int echo_up(struct echo *e)
 {
@@ -82,12 +82,12 @@ static int echo_up(struct echo *e)
 	socklen_t len = sizeof(addr);
 	const char *step;
 
-	e->listener = STEP(rsocket(AF_INET, SOCK_STREAM, 0));
-	e->rs = STEP(rsocket(AF_INET, SOCK_STREAM, 0));
-	if (e->listener < 0 || e->rs < 0 || STEP(rbind(e->listener, SA(&addr), sizeof(addr))) ||
-	    STEP(rlisten(e->listener, 1)) || STEP(rgetsockname(e->listener, SA(&addr), &len)) ||
+	e->listener = TRY(rsocket(AF_INET, SOCK_STREAM, 0));
+	e->rs = TRY(rsocket(AF_INET, SOCK_STREAM, 0));
+	if (e->listener < 0 || e->rs < 0 || TRY(rbind(e->listener, SA(&addr), sizeof(addr))) ||
+	    TRY(rlisten(e->listener, 1)) || TRY(rgetsockname(e->listener, SA(&addr), &len)) ||
 	    lib_start(&e->thread, echo, &e->listener) ||
-	    STEP(rconnect(e->rs, SA(&addr), sizeof(addr)))) {
+	    TRY(rconnect(e->rs, SA(&addr), sizeof(addr)))) {
 		lib_say(__FILE__, __LINE__, "%s: %s", step, strerror(errno));
 		return -1;
 	}
@@ -218,7 +218,7 @@ TEST(rsockets_and_ids_share_ports)
 	ASSERT_EQ(0, rgetsockname(rs, SA(&addr), &len));
 	ASSERT_NE(0, addr.sin_port);
 	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
-	EXPECT_TRUE(FAILS(EADDRINUSE, rdma_bind_addr(id, SA(&addr))));
+	EXPECT_FAILS(EADDRINUSE, rdma_bind_addr(id, SA(&addr)));
 	EXPECT_EQ(0, rclose(rs));
 	EXPECT_EQ(0, rdma_bind_addr(id, SA(&addr)));
 	EXPECT_EQ(0, rdma_destroy_id(id));
@@ -235,11 +235,9 @@ FIXTURE(foreign)
 
 FIXTURE_SETUP(foreign)
 {
-	self->handle = dlopen("librdmacm.so.1", RTLD_NOW);
-	ASSERT_NE(NULL, self->handle);
-	self->create_id = (__typeof__(&rdma_create_id))
-			  dlsym(self->handle, "rdma_create_id");
-	ASSERT_NE(NULL, self->create_id);
+	self->handle = ASSERT_PTR(dlopen("librdmacm.so.1", RTLD_NOW));
+	self->create_id = ASSERT_PTR((__typeof__(&rdma_create_id)) dlsym(self->handle,
+				     "rdma_create_id"));
 	if (!is_stock())
 		ASSERT_NE((void *)rdma_create_id, (void *)self->create_id);
 	ASSERT_EQ(0, self->create_id(NULL, &self->listener, self, RDMA_PS_TCP));
@@ -268,61 +266,60 @@ static bool wait_until(const bool *reached)
 	return false;
 }
 
-/* The passive side: returns what failed. */
+/* The passive side: returns the step that failed. */
 static void *serve_one(void *arg)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct rdma_cm_id *listener = arg, *id;
 	struct ibv_mr *mr;
 	struct ibv_wc wc;
 	char buf[8];
 
-	if (rdma_get_request(listener, &id))
-		return "rdma_get_request";
-	if (rdma_create_qp(id, NULL, &attr))
-		return "rdma_create_qp";
-	mr = rdma_reg_msgs(id, buf, sizeof(buf));
-	if (!mr || rdma_post_recv(id, NULL, buf, sizeof(buf), mr))
-		return "rdma_post_recv";
-	if (rdma_accept(id, NULL))
-		return "rdma_accept";
+	STEP(!rdma_get_request(listener, &id));
+	STEP(!pair_qp(id));
+	STEP((mr = rdma_reg_msgs(id, buf, sizeof(buf))));
+	STEP(!rdma_post_recv(id, NULL, buf, sizeof(buf), mr));
+	STEP(!rdma_accept(id, NULL));
 	__atomic_store_n(&accepted, true, __ATOMIC_RELEASE);
-	if (rdma_get_recv_comp(id, &wc) != 1)
-		return "rdma_get_recv_comp";
-	if (wc.status)
-		return (void *)ibv_wc_status_str(wc.status);
-	if (wc.byte_len != 8)
-		return "length";
+	STEP(rdma_get_recv_comp(id, &wc) == 1);
+	STEP(!wc.status && wc.byte_len == 8);
 	__atomic_store_n(&arrived, true, __ATOMIC_RELEASE);
-	if (rdma_disconnect(id))
-		return "rdma_disconnect";
+	STEP(!rdma_disconnect(id));
 	rdma_dereg_mr(mr);
 	rdma_destroy_qp(id);
-	return rdma_destroy_id(id) ? "rdma_destroy_id" : NULL;
+	STEP(!rdma_destroy_id(id));
+	return NULL;
+}
+
+/* The thread serves the listener, to which the active side's id has a route. */
+static const char *route(FIXTURE_DATA(foreign) *self, struct lib_thread *thread,
+			 void *(*serve)(void *listener))
+{
+	struct sockaddr_in addr = lib_addr(0);
+
+	STEP(!rdma_bind_addr(self->listener, SA(&addr)));
+	STEP(!rdma_listen(self->listener, 1));
+	addr.sin_port = rdma_get_src_port(self->listener);
+	STEP(addr.sin_port);
+	STEP(!lib_start(thread, serve, self->listener));
+	STEP(!rdma_resolve_addr(self->a, NULL, SA(&addr), WAIT_MS));
+	STEP(!rdma_resolve_route(self->a, WAIT_MS));
+	STEP(rdma_get_dst_port(self->a) == addr.sin_port);
+	return NULL;
 }
 
 /* A connection's whole life through the functions that the program is linked with. */
 TEST_F(foreign, ids_live)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct sockaddr_in addr = lib_addr(0);
 	char msg[8] = "message";
 	struct lib_thread thread;
 	void *failed = NULL;
 	struct ibv_wc wc;
 	uint8_t tos = 4;
 
-	ASSERT_EQ(0, rdma_bind_addr(self->listener, SA(&addr)));
-	ASSERT_EQ(0, rdma_listen(self->listener, 1));
-	addr.sin_port = rdma_get_src_port(self->listener);
-	ASSERT_NE(0, addr.sin_port);
-	ASSERT_EQ(0, lib_start(&thread, serve_one, self->listener));
-
 	EXPECT_EQ(0, rdma_set_option(self->a, RDMA_OPTION_ID,
 				     RDMA_OPTION_ID_TOS, &tos, sizeof(tos)));
-	ASSERT_EQ(0, rdma_resolve_addr(self->a, NULL, SA(&addr), WAIT_MS));
-	ASSERT_EQ(0, rdma_resolve_route(self->a, WAIT_MS));
-	EXPECT_EQ(addr.sin_port, rdma_get_dst_port(self->a));
+	ASSERT_STEPS(route(self, &thread, serve_one));
 	ASSERT_EQ(0, rdma_create_qp(self->a, NULL, &attr));
 	ASSERT_EQ(0, rdma_connect(self->a, NULL));
 	/* siw's passive side does not read what is there before it listens to its socket. */
@@ -343,10 +340,8 @@ static void *reject_one(void *arg)
 {
 	struct rdma_cm_id *id;
 
-	if (rdma_get_request(arg, &id))
-		return "rdma_get_request";
-	if (rdma_reject(id, "no", 2))
-		return "rdma_reject";
+	STEP(!rdma_get_request(arg, &id));
+	STEP(!rdma_reject(id, "no", 2));
 	rdma_destroy_ep(id);
 	return NULL;
 }
@@ -357,18 +352,11 @@ TEST_F(foreign, other_calls)
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_qp_attr qp_attr = { .qp_state = IBV_QPS_INIT };
 	struct ibv_ece ece = { .vendor_id = 1 };
-	struct sockaddr_in addr = lib_addr(0);
 	struct lib_thread thread;
 	void *failed = NULL;
 	int mask = 0;
 
-	ASSERT_EQ(0, rdma_bind_addr(self->listener, SA(&addr)));
-	ASSERT_EQ(0, rdma_listen(self->listener, 1));
-	addr.sin_port = rdma_get_src_port(self->listener);
-	ASSERT_EQ(0, lib_start(&thread, reject_one, self->listener));
-
-	ASSERT_EQ(0, rdma_resolve_addr(self->a, NULL, SA(&addr), WAIT_MS));
-	ASSERT_EQ(0, rdma_resolve_route(self->a, WAIT_MS));
+	ASSERT_STEPS(route(self, &thread, reject_one));
 	EXPECT_EQ(0, rdma_set_local_ece(self->a, &ece));
 	EXPECT_EQ(0, rdma_create_srq(self->a, NULL, &srq));
 	ASSERT_NE(NULL, self->a->srq);
@@ -376,9 +364,9 @@ TEST_F(foreign, other_calls)
 	ASSERT_EQ(0, rdma_create_qp(self->a, NULL, &attr));
 	EXPECT_EQ(0, rdma_init_qp_attr(self->a, &qp_attr, &mask));
 	EXPECT_EQ(IBV_QP_STATE, mask & IBV_QP_STATE);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(self->a)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_get_remote_ece(self->a, &ece)));
-	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(self->a, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_establish(self->a));
+	EXPECT_FAILS(EINVAL, rdma_get_remote_ece(self->a, &ece));
+	EXPECT_FAILS(ECONNREFUSED, rdma_connect(self->a, NULL));
 	EXPECT_EQ(0, lib_join(&thread, &failed));
 	EXPECT_EQ(NULL, failed);
 	rdma_destroy_qp(self->a);

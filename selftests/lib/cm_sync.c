@@ -12,10 +12,8 @@ static void *disconnect(void *id)
 /* P0: rdma_connect, rdma_accept, rdma_disconnect */
 TEST(connect_and_disconnect)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct lib_thread t;
-	void *ret;
 
 	ASSERT_EQ(0, eps_up(&e));
 	ASSERT_TRUE(e.a->event && e.p->event);
@@ -38,8 +36,7 @@ TEST(connect_and_disconnect)
 	EXPECT_EQ(0, rdma_disconnect(e.p));
 	ASSERT_TRUE(e.p->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e.p->event->event);
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	ASSERT_TRUE(e.a->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e.a->event->event);
 	EXPECT_EQ(0, eps_down(&e));
@@ -49,25 +46,20 @@ static void *refuse(void *arg)
 {
 	struct eps *e = arg;
 
-	if (rdma_get_request(e->listener, &e->p))
-		return "rdma_get_request";
-	return rdma_reject(e->p, "no", 2) ? "rdma_reject" : NULL;
+	STEP(!rdma_get_request(e->listener, &e->p));
+	STEP(!rdma_reject(e->p, "no", 2));
+	return NULL;
 }
 
 TEST(refused)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_addrinfo *res;
-	struct eps e = {};
 	struct lib_thread t;
-	void *failed;
+	struct eps e = {};
 
 	ASSERT_EQ(0, eps_listen(&e));
-	res = lib_rai(0, ntohs(rdma_get_src_port(e.listener)), RDMA_PS_TCP);
-	ASSERT_TRUE(res != NULL);
-	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &attr));
+	ASSERT_EQ(0, eps_client(&e));
 	ASSERT_EQ(0, lib_start(&t, refuse, &e));
-	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(e.a, NULL)));
+	EXPECT_FAILS(ECONNREFUSED, rdma_connect(e.a, NULL));
 	ASSERT_TRUE(e.a->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_REJECTED, e.a->event->event);
 	if (!lib_iwarp(e.a->verbs)) {
@@ -75,19 +67,16 @@ TEST(refused)
 		ASSERT_TRUE(e.a->event->param.conn.private_data != NULL);
 		EXPECT_EQ(0, memcmp(e.a->event->param.conn.private_data, "no", 3));
 	}
-	ASSERT_EQ(0, lib_join(&t, &failed));
-	EXPECT_EQ(NULL, failed);
+	EXPECT_RETURNS(NULL, &t);
 
-	/* Nobody is there */
+	/* The listener does not exist any more. */
 	rdma_destroy_ep(e.a);
 	rdma_destroy_ep(e.p);
-	rdma_destroy_ep(e.listener);
 	e.p = NULL;
+	ASSERT_EQ(0, eps_client(&e));
+	rdma_destroy_ep(e.listener);
 	e.listener = NULL;
-	attr = lib_qp_attr();
-	ASSERT_EQ(0, rdma_create_ep(&e.a, res, NULL, &attr));
-	EXPECT_TRUE(FAILS(ECONNREFUSED, rdma_connect(e.a, NULL)));
-	rdma_freeaddrinfo(res);
+	EXPECT_FAILS(ECONNREFUSED, rdma_connect(e.a, NULL));
 	EXPECT_EQ(0, eps_down(&e));
 }
 
@@ -96,11 +85,10 @@ static void *serve(void *arg)
 {
 	struct eps *e = arg;
 
-	if (rdma_get_request(e->listener, &e->p))
-		return "rdma_get_request";
-	if (pair_qp(e->p))
-		return "rdma_create_qp";
-	return rdma_accept(e->p, NULL) ? "rdma_accept" : NULL;
+	STEP(!rdma_get_request(e->listener, &e->p));
+	STEP(!pair_qp(e->p));
+	STEP(!rdma_accept(e->p, NULL));
+	return NULL;
 }
 
 TEST(without_endpoints)
@@ -108,10 +96,8 @@ TEST(without_endpoints)
 	struct sockaddr_in sin = lib_addr(0);
 	struct lib_thread t;
 	struct eps e = {};
-	void *failed;
 
-	ASSERT_EQ(0, rdma_create_id(NULL, &e.listener, NULL, RDMA_PS_TCP));
-	ASSERT_EQ(0, rdma_bind_addr(e.listener, SA(&sin)));
+	e.listener = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_listen(e.listener, 1));
 	sin.sin_port = rdma_get_src_port(e.listener);
 	ASSERT_EQ(0, lib_start(&t, serve, &e));
@@ -120,8 +106,7 @@ TEST(without_endpoints)
 	ASSERT_EQ(0, rdma_resolve_route(e.a, 2000));
 	ASSERT_EQ(0, pair_qp(e.a));
 	ASSERT_EQ(0, rdma_connect(e.a, NULL));
-	ASSERT_EQ(0, lib_join(&t, &failed));
-	EXPECT_EQ(NULL, failed);
+	EXPECT_RETURNS(NULL, &t);
 	EXPECT_QPS(IBV_QPS_RTS, e.a->qp);
 	EXPECT_QPS(IBV_QPS_RTS, e.p->qp);
 	EXPECT_EQ(0, eps_down(&e));
@@ -131,10 +116,8 @@ TEST(without_endpoints)
 
 static struct ibv_qp *own_qp(struct rdma_cm_id *id, struct ibv_cq *cq)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(cq);
 
-	attr.send_cq = cq;
-	attr.recv_cq = cq;
 	return ibv_create_qp(id->pd, &attr);
 }
 
@@ -146,6 +129,12 @@ static int move_qp(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state s
 	if (rdma_init_qp_attr(id, &attr, &mask))
 		return -1;
 	return rdma_seterrno(ibv_modify_qp(qp, &attr, mask));
+}
+
+static int move_to_rts(struct rdma_cm_id *id, struct ibv_qp *qp)
+{
+	return move_qp(id, qp, IBV_QPS_INIT) || move_qp(id, qp, IBV_QPS_RTR) ||
+	       move_qp(id, qp, IBV_QPS_RTS);
 }
 
 /* P0: rdma_establish, rdma_init_qp_attr, ibv_create_qp, ibv_modify_qp */
@@ -166,16 +155,12 @@ TEST(own_qps)
 	struct ibv_mr *in_mr, *out_mr;
 	struct pair p = {};
 	struct ibv_cq *cq;
-	struct ibv_wc wc;
 
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
+	ASSERT_EQ(0, pair_route(&p));
 	if (lib_iwarp(p.a->verbs))
 		SKIP(return, "iWARP's connections need the id's QP");
-	cq = ibv_create_cq(p.a->verbs, 64, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
-	aqp = own_qp(p.a, cq);
-	ASSERT_TRUE(aqp != NULL);
+	cq = ASSERT_PTR(ibv_create_cq(p.a->verbs, 64, NULL, NULL, 0));
+	aqp = ASSERT_PTR(own_qp(p.a, cq));
 	EXPECT_EQ(IBV_QPS_RESET, aqp->state);
 	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_INIT));
 	EXPECT_EQ(IBV_QPS_INIT, aqp->state);
@@ -184,39 +169,30 @@ TEST(own_qps)
 	ASSERT_EQ(0, pair_request(&p, &param));
 	EXPECT_EQ(aqp->qp_num, p.request->param.conn.qp_num);
 	ASSERT_EQ(0, pair_ack(&p));
-	pqp = own_qp(p.p, cq);
-	ASSERT_TRUE(pqp != NULL);
-	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_INIT));
-	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_RTR));
-	ASSERT_EQ(0, move_qp(p.p, pqp, IBV_QPS_RTS));
+	pqp = ASSERT_PTR(own_qp(p.p, cq));
+	ASSERT_EQ(0, move_to_rts(p.p, pqp));
 	param.qp_num = pqp->qp_num;
 	ASSERT_EQ(0, rdma_accept(p.p, &param));
 
 	/* No QP: the program gets the response as it is */
-	event = lib_get_event(p.ac, RDMA_CM_EVENT_CONNECT_RESPONSE);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p.ac, RDMA_CM_EVENT_CONNECT_RESPONSE));
 	EXPECT_EQ(pqp->qp_num, event->param.conn.qp_num);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
-	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_INIT));
-	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_RTR));
-	ASSERT_EQ(0, move_qp(p.a, aqp, IBV_QPS_RTS));
+	ASSERT_EQ(0, move_to_rts(p.a, aqp));
 	EXPECT_EQ(IBV_QPS_RTS, aqp->state);
 	EXPECT_TRUE(lib_quiet(p.pc->fd));
 	ASSERT_EQ(0, rdma_establish(p.a));
 	EXPECT_EQ(0, lib_event(p.pc, RDMA_CM_EVENT_ESTABLISHED));
 
 	/* It is a connection */
-	in_mr = rdma_reg_msgs(p.p, in, sizeof(in));
-	out_mr = rdma_reg_msgs(p.a, out, sizeof(out));
-	ASSERT_TRUE(in_mr && out_mr);
+	in_mr = ASSERT_PTR(rdma_reg_msgs(p.p, in, sizeof(in)));
+	out_mr = ASSERT_PTR(rdma_reg_msgs(p.a, out, sizeof(out)));
 	sge = (struct ibv_sge) { (uintptr_t)in, 16, in_mr->lkey };
 	ASSERT_EQ(0, ibv_post_recv(pqp, &recv, &bad_recv));
 	sge = (struct ibv_sge) { (uintptr_t)out, 16, out_mr->lkey };
 	ASSERT_EQ(0, ibv_post_send(aqp, &send, &bad_send));
-	ASSERT_EQ(0, lib_wait_wc(cq, &wc, 1));
-	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
-	ASSERT_EQ(0, lib_wait_wc(cq, &wc, 1));
-	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_EQ(IBV_WC_SUCCESS, lib_next_wc(cq).status);
+	EXPECT_EQ(IBV_WC_SUCCESS, lib_next_wc(cq).status);
 	EXPECT_STREQ("own QP", in);
 	EXPECT_EQ(0, rdma_dereg_mr(in_mr));
 	EXPECT_EQ(0, rdma_dereg_mr(out_mr));
@@ -236,14 +212,13 @@ TEST(establish_misuse)
 	struct pair p = {};
 
 	ASSERT_EQ(0, pair_up(&p));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p.a)));	/* has a QP */
+	EXPECT_FAILS(EINVAL, rdma_establish(p.a));	/* has a QP */
 	EXPECT_EQ(0, pair_down(&p));
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_establish(p.a)));	/* no response */
+	ASSERT_EQ(0, pair_route(&p));
+	EXPECT_FAILS(EINVAL, rdma_establish(p.a));	/* no response */
 	EXPECT_EQ(0, pair_down(&p));
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS(EINVAL, rdma_establish(NULL)));
+		EXPECT_FAILS(EINVAL, rdma_establish(NULL));
 }
 
 /* ------------------------------------------------------------------ */
@@ -254,10 +229,7 @@ TEST(establish_misuse)
 /* P0: rdma_connect, rdma_accept, rdma_post_ud_send */
 TEST(datagrams)
 {
-	struct rdma_conn_param param = {
-		.private_data = "question",
-		.private_data_len = 8,
-	};
+	struct rdma_conn_param param = { .private_data = "question", .private_data_len = 8 };
 	struct pair p = { .ps = RDMA_PS_UDP };
 	struct rdma_cm_event *event;
 	char in[64] = {}, out[16] = "datagram";
@@ -282,21 +254,18 @@ TEST(datagrams)
 	param.qp_num = p.p->qp->qp_num;
 	ASSERT_EQ(0, rdma_accept(p.p, &param));
 
-	event = lib_get_event(p.ac, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p.ac, RDMA_CM_EVENT_ESTABLISHED));
 	EXPECT_EQ(p.p->qp->qp_num, event->param.ud.qp_num);
 	EXPECT_EQ(RDMA_UDP_QKEY, event->param.ud.qkey);
 	EXPECT_EQ(SIDR_REP_LEN, event->param.ud.private_data_len);
 	EXPECT_EQ(0, memcmp(event->param.ud.private_data, "answer", 7));
 	EXPECT_EQ(1, event->param.ud.ah_attr.is_global);
-	ah = ibv_create_ah(p.a->pd, &event->param.ud.ah_attr);
-	ASSERT_TRUE(ah != NULL);
+	ah = ASSERT_PTR(ibv_create_ah(p.a->pd, &event->param.ud.ah_attr));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_TRUE(lib_quiet(p.pc->fd));	/* no event there */
 
-	in_mr = rdma_reg_msgs(p.p, in, sizeof(in));
-	out_mr = rdma_reg_msgs(p.a, out, sizeof(out));
-	ASSERT_TRUE(in_mr && out_mr);
+	in_mr = ASSERT_PTR(rdma_reg_msgs(p.p, in, sizeof(in)));
+	out_mr = ASSERT_PTR(rdma_reg_msgs(p.a, out, sizeof(out)));
 	ASSERT_EQ(0, rdma_post_recv(p.p, (void *)1, in, sizeof(in), in_mr));
 	ASSERT_EQ(0, rdma_post_ud_send(p.a, (void *)2, out, 9, out_mr, IBV_SEND_SIGNALED, ah,
 				       p.p->qp->qp_num));
@@ -317,7 +286,6 @@ TEST(datagrams)
 TEST(datagrams_refused)
 {
 	struct pair p = { .ps = RDMA_PS_UDP };
-	struct rdma_conn_param param = {};
 	struct rdma_cm_event *event;
 
 	ASSERT_EQ(0, pair_listen(&p));
@@ -325,11 +293,9 @@ TEST(datagrams_refused)
 		SKIP(return, "iWARP has no datagrams");
 	ASSERT_EQ(0, pair_resolve(&p));
 	ASSERT_EQ(0, pair_qp(p.a));
-	ASSERT_EQ(0, pair_request(&p, &param));
-	ASSERT_EQ(0, pair_ack(&p));
+	ASSERT_EQ(0, pair_passive(&p));
 	ASSERT_EQ(0, rdma_reject(p.p, "no", 2));
-	event = lib_get_event(p.ac, RDMA_CM_EVENT_UNREACHABLE);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(p.ac, RDMA_CM_EVENT_UNREACHABLE));
 	EXPECT_NE(0, event->status);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_EQ(0, pair_down(&p));

@@ -26,32 +26,21 @@ static const char *in_threads(void *(*fn)(void *arg), void *arg, size_t size)
 	return started < THREADS ? "can not start threads" : failed;
 }
 
-/* What a failing step is called, for a thread's result. */
-#define STEP(_call) do { \
-	if (_call) { \
-		lib_say(__FILE__, __LINE__, "%s", strerror(errno)); \
-		return #_call; \
-	} \
-} while (0)
-
 static void *make_ids(void *arg)
 {
 	struct sockaddr_in addr = lib_addr(0);
 	struct rdma_event_channel *channel;
-	struct ibv_qp_init_attr attr;
 	struct rdma_cm_id *id;
 	int i;
 
 	for (i = 0; i < 10; i++) {
-		channel = rdma_create_event_channel();
-		STEP(!channel);
-		STEP(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
-		STEP(rdma_resolve_addr(id, NULL, SA(&addr), WAIT_MS));
-		STEP(lib_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED));
-		attr = lib_qp_attr();
-		STEP(rdma_create_qp(id, NULL, &attr));
+		STEP((channel = rdma_create_event_channel()));
+		STEP(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+		STEP(!rdma_resolve_addr(id, NULL, SA(&addr), WAIT_MS));
+		STEP(!lib_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED));
+		STEP(!pair_qp(id));
 		rdma_destroy_qp(id);
-		STEP(rdma_destroy_id(id));
+		STEP(!rdma_destroy_id(id));
 		rdma_destroy_event_channel(channel);
 	}
 	return NULL;
@@ -74,21 +63,15 @@ static void *make_verbs(void *arg)
 	int i;
 
 	for (i = 0; i < 10; i++) {
-		pd = ibv_alloc_pd(context);
-		STEP(!pd);
-		mr = ibv_reg_mr(pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE);
-		STEP(!mr);
-		cq = ibv_create_cq(context, 8, NULL, NULL, 0);
-		STEP(!cq);
-		attr = lib_qp_attr();
-		attr.send_cq = cq;
-		attr.recv_cq = cq;
-		qp = ibv_create_qp(pd, &attr);
-		STEP(!qp);
-		STEP(ibv_destroy_qp(qp));
-		STEP(ibv_destroy_cq(cq));
-		STEP(ibv_dereg_mr(mr));
-		STEP(ibv_dealloc_pd(pd));
+		STEP((pd = ibv_alloc_pd(context)));
+		STEP((mr = ibv_reg_mr(pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE)));
+		STEP((cq = ibv_create_cq(context, 8, NULL, NULL, 0)));
+		attr = lib_qp_attr_on(cq);
+		STEP((qp = ibv_create_qp(pd, &attr)));
+		STEP(!ibv_destroy_qp(qp));
+		STEP(!ibv_destroy_cq(cq));
+		STEP(!ibv_dereg_mr(mr));
+		STEP(!ibv_dealloc_pd(pd));
 	}
 	return NULL;
 }
@@ -104,8 +87,8 @@ static void *connect_pairs(void *arg)
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		STEP(pair_up(&p));
-		STEP(pair_down(&p));
+		STEP(!pair_up(&p));
+		STEP(!pair_down(&p));
 	}
 	return NULL;
 }
@@ -120,8 +103,8 @@ static void *open_session(void *arg)
 {
 	struct rdma_cm_id *id;
 
-	STEP(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
-	STEP(rdma_destroy_id(id));
+	STEP(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	STEP(!rdma_destroy_id(id));
 	return NULL;
 }
 
@@ -152,10 +135,8 @@ FIXTURE(shared)
 
 static int shared_qp(struct rdma_cm_id *id, struct ibv_cq *cq)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(cq);
 
-	attr.send_cq = cq;
-	attr.recv_cq = cq;
 	return rdma_create_qp(id, NULL, &attr);
 }
 
@@ -163,28 +144,23 @@ static int line_up(struct line *line, struct ibv_cq *cq)
 {
 	struct pair *p = &line->pair;
 
-	return pair_listen(p) || pair_resolve(p) || shared_qp(p->a, cq) ||
-	       pair_request(p, NULL) || pair_ack(p) || shared_qp(p->p, cq) ||
-	       rdma_accept(p->p, NULL) || lib_event(p->ac, RDMA_CM_EVENT_ESTABLISHED) ||
-	       lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED);
+	return pair_route(p) || shared_qp(p->a, cq) || pair_passive(p) ||
+	       shared_qp(p->p, cq) || pair_accept(p);
 }
 
 FIXTURE_SETUP(shared)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct line *line;
 
-	ASSERT_NE(NULL, context);
-	self->cq = ibv_create_cq(context, 16 * THREADS, NULL, NULL, 0);
-	ASSERT_NE(NULL, self->cq);
+	self->cq = ASSERT_PTR(ibv_create_cq(context, 16 * THREADS, NULL, NULL, 0));
 	for (line = self->lines; line < self->lines + THREADS; line++) {
 		ASSERT_EQ(0, line_up(line, self->cq));
 		/* A message takes two, and each of its two completions gives one. */
 		ASSERT_EQ(0, sem_init(&line->window, 0, 2 * WINDOW));
 		line->buf = self->buf;
 	}
-	self->mr = rdma_reg_msgs(self->lines[0].pair.a, self->buf, sizeof(self->buf));
-	ASSERT_NE(NULL, self->mr);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(self->lines[0].pair.a, self->buf, sizeof(self->buf)));
 	for (line = self->lines; line < self->lines + THREADS; line++)
 		line->mr = self->mr;
 }
@@ -205,9 +181,9 @@ static void *post_line(void *arg)
 	int i;
 
 	for (i = 0; i < MESSAGES; i++) {
-		STEP(sem_wait(&line->window) || sem_wait(&line->window));
-		STEP(rdma_post_recv(line->pair.p, line, line->buf, 64, line->mr));
-		STEP(rdma_post_send(line->pair.a, line, line->buf, 64, line->mr, 0));
+		STEP(!sem_wait(&line->window) && !sem_wait(&line->window));
+		STEP(!rdma_post_recv(line->pair.p, line, line->buf, 64, line->mr));
+		STEP(!rdma_post_send(line->pair.a, line, line->buf, 64, line->mr, 0));
 	}
 	return NULL;
 }
@@ -222,7 +198,7 @@ static void *poll_shared(void *arg)
 
 	while (__atomic_load_n(&self->completions, __ATOMIC_RELAXED) < all) {
 		n = ibv_poll_cq(self->cq, 3, wc);
-		STEP(n < 0);
+		STEP(n >= 0);
 		for (i = 0; i < n; i++) {
 			line = (void *)(uintptr_t)wc[i].wr_id;
 			if (wc[i].status)
@@ -239,16 +215,14 @@ static void *poll_shared(void *arg)
 TEST_F(shared, posters_and_pollers)
 {
 	struct lib_thread pollers[POLLERS];
-	void *failed;
 	int i;
 
 	for (i = 0; i < POLLERS; i++)
 		ASSERT_EQ(0, lib_start(&pollers[i], poll_shared, self));
 	EXPECT_EQ(NULL, in_threads(post_line, self->lines, sizeof(self->lines[0])));
-	for (i = 0; i < POLLERS; i++) {
-		ASSERT_EQ(0, lib_join(&pollers[i], &failed));
-		EXPECT_EQ(NULL, failed);
-	}
+	for (i = 0; i < POLLERS; i++)
+		EXPECT_RETURNS(NULL, &pollers[i]);
+
 	EXPECT_EQ(2 * MESSAGES * THREADS, self->completions);
 	EXPECT_EQ(0, self->failures);
 	EXPECT_TRUE(lib_no_wc(self->cq));
@@ -274,16 +248,16 @@ static void *serve(void *arg)
 		if (!lib_readable(server->channel->fd, 20))
 			continue;
 		if (rdma_get_cm_event(server->channel, &event)) {
-			STEP(errno != EAGAIN);
+			STEP(errno == EAGAIN);
 			continue;	/* another thread was faster */
 		}
 		id = event->id;
 		type = event->event;
-		STEP(rdma_ack_cm_event(event));
+		STEP(!rdma_ack_cm_event(event));
 		switch (type) {
 		case RDMA_CM_EVENT_CONNECT_REQUEST:
-			STEP(pair_qp(id));
-			STEP(rdma_accept(id, NULL));
+			STEP(!pair_qp(id));
+			STEP(!rdma_accept(id, NULL));
 			break;
 		case RDMA_CM_EVENT_ESTABLISHED:
 			__atomic_add_fetch(&server->established, 1, __ATOMIC_RELAXED);
@@ -291,7 +265,7 @@ static void *serve(void *arg)
 		case RDMA_CM_EVENT_DISCONNECTED:
 			rdma_disconnect(id);
 			rdma_destroy_qp(id);
-			STEP(rdma_destroy_id(id));
+			STEP(!rdma_destroy_id(id));
 			__atomic_add_fetch(&server->gone, 1, __ATOMIC_RELAXED);
 			break;
 		default:
@@ -307,7 +281,6 @@ TEST(threads_serve_one_channel)
 	struct lib_thread t[2];
 	struct pair p = {};
 	struct rdma_cm_id *clients[CLIENTS];
-	void *failed;
 	int i;
 
 	ASSERT_EQ(0, pair_listen(&p));
@@ -326,10 +299,9 @@ TEST(threads_serve_one_channel)
 		ASSERT_EQ(0, lib_event(p.ac, RDMA_CM_EVENT_ESTABLISHED));
 	for (i = 0; i < CLIENTS; i++)
 		EXPECT_EQ(0, rdma_disconnect(clients[i]));
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, lib_join(&t[i], &failed));
-		EXPECT_EQ(NULL, failed);
-	}
+	for (i = 0; i < 2; i++)
+		EXPECT_RETURNS(NULL, &t[i]);
+
 	EXPECT_EQ(CLIENTS, server.established);
 	/* Their DISCONNECTED events go with them. */
 	for (i = 0; i < CLIENTS; i++) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Synchronous calls that wait: signals, O_NONBLOCK, cancellation; and what is waited for
- * when an endpoint is destroyed.
+ * Synchronous calls that wait: signals, O_NONBLOCK, cancellation; and the destruction of an
+ * endpoint, which waits for acknowledgments.
  *
- * It would catch: a call that goes on to wait though a signal was to end it, or ends
- * though it was to go on, an event that is lost then, an endpoint that can not be
- * destroyed after that, files that are left open or closed too early.
+ * It would catch: a call that waits on though a signal was to end it, or ends though it was to
+ * wait on, an event that is lost then, an endpoint that cannot be destroyed after that, files
+ * that are left open or closed too early.
  */
 #include "lib_test.h"
 
@@ -67,31 +67,16 @@ static void *do_accept(void *arg)
 	return NULL;
 }
 
-static struct rdma_cm_id *new_ep(struct eps *e)
-{
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_addrinfo *res;
-	struct rdma_cm_id *id = NULL;
-
-	res = lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP);
-	if (!res || rdma_create_ep(&id, res, NULL, &attr))
-		return NULL;
-	rdma_freeaddrinfo(res);
-	return id;
-}
-
 TEST(get_request_is_interrupted)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct lib_thread t;
 	struct call c = {};
 
 	ASSERT_EQ(0, eps_listen(&e));
 	c.id = e.listener;
 	handle(0);
-	ASSERT_EQ(0, lib_start(&t, get_request, &c));
-	ASSERT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, get_request, &c);
 	pthread_kill(t.thread, SIGUSR1);
 	ASSERT_EQ(0, lib_join(&t, NULL));
 	EXPECT_EQ(-1, c.ret);
@@ -103,21 +88,19 @@ TEST(get_request_is_interrupted)
 
 TEST(get_request_goes_on)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct lib_thread t, active;
 	struct call c = {}, a = {};
 
 	ASSERT_EQ(0, eps_listen(&e));
 	c.id = e.listener;
 	handle(SA_RESTART);
-	ASSERT_EQ(0, lib_start(&t, get_request, &c));
-	ASSERT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, get_request, &c);
 	pthread_kill(t.thread, SIGUSR1);
 	EXPECT_TRUE(lib_still_blocked(&t));
 	EXPECT_EQ(1, signals);
-	a.id = new_ep(&e);
-	ASSERT_TRUE(a.id != NULL);
+	ASSERT_EQ(0, eps_client(&e));
+	a.id = e.a;
 	ASSERT_EQ(0, lib_start(&active, do_connect, &a));
 	ASSERT_EQ(0, lib_join(&t, NULL));
 	ASSERT_EQ(0, c.ret);
@@ -126,20 +109,18 @@ TEST(get_request_goes_on)
 	EXPECT_EQ(0, rdma_accept(c.new, NULL));
 	ASSERT_EQ(0, lib_join(&active, NULL));
 	EXPECT_EQ(0, a.ret);
-	e.a = a.id;
 	e.p = c.new;
 	EXPECT_EQ(0, eps_down(&e));
 }
 
 TEST(get_request_does_not_block)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct rdma_cm_id *id;
 
 	ASSERT_EQ(0, eps_listen(&e));
 	ASSERT_EQ(0, fcntl(e.listener->channel->fd, F_SETFL, O_NONBLOCK));
-	EXPECT_TRUE(FAILS(EAGAIN, rdma_get_request(e.listener, &id)));
+	EXPECT_FAILS(EAGAIN, rdma_get_request(e.listener, &id));
 	ASSERT_EQ(0, fcntl(e.listener->channel->fd, F_SETFL, 0));
 	EXPECT_EQ(0, eps_up(&e));
 	EXPECT_EQ(0, eps_down(&e));
@@ -148,20 +129,18 @@ TEST(get_request_does_not_block)
 /* Nobody answers for a while. The connection is made nevertheless. */
 TEST(connect_is_interrupted)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct call c = {}, passive = {};
 	struct rdma_cm_event *event;
 	struct lib_thread t;
 
 	ASSERT_EQ(0, eps_listen(&e));
-	c.id = new_ep(&e);
-	ASSERT_TRUE(c.id != NULL);
+	ASSERT_EQ(0, eps_client(&e));
+	c.id = e.a;
 	if (lib_iwarp(c.id->verbs))
 		SKIP(return, "siw's connect is one with the peer's answer");
 	handle(0);
-	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
-	ASSERT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, do_connect, &c);
 	pthread_kill(t.thread, SIGUSR1);
 	ASSERT_EQ(0, lib_join(&t, NULL));
 	EXPECT_EQ(-1, c.ret);
@@ -169,31 +148,27 @@ TEST(connect_is_interrupted)
 
 	passive.id = e.listener;
 	ASSERT_EQ(0, lib_start(&t, do_accept, &passive));
-	event = lib_get_event(c.id->channel, RDMA_CM_EVENT_ESTABLISHED);
-	ASSERT_TRUE(event != NULL);
+	event = ASSERT_PTR(lib_get_event(c.id->channel, RDMA_CM_EVENT_ESTABLISHED));
 	EXPECT_EQ(c.id, event->id);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_QPS(IBV_QPS_RTS, c.id->qp);
 	ASSERT_EQ(0, lib_join(&t, NULL));
 	EXPECT_EQ(0, passive.ret);
-	e.a = c.id;
 	e.p = passive.new;
 	EXPECT_EQ(0, eps_down(&e));
 }
 
 TEST(connect_goes_on)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct lib_thread t;
 	struct call c = {};
 
 	ASSERT_EQ(0, eps_listen(&e));
-	c.id = new_ep(&e);
-	ASSERT_TRUE(c.id != NULL);
+	ASSERT_EQ(0, eps_client(&e));
+	c.id = e.a;
 	handle(SA_RESTART);
-	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
-	ASSERT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, do_connect, &c);
 	pthread_kill(t.thread, SIGUSR1);
 	EXPECT_TRUE(lib_still_blocked(&t));
 	EXPECT_EQ(1, signals);
@@ -203,22 +178,19 @@ TEST(connect_goes_on)
 	EXPECT_EQ(0, c.ret);
 	ASSERT_TRUE(c.id->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, c.id->event->event);
-	e.a = c.id;
 	EXPECT_EQ(0, eps_down(&e));
 }
 
 TEST(connect_does_not_block)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct call passive = {};
 	struct lib_thread t;
 
 	ASSERT_EQ(0, eps_listen(&e));
-	e.a = new_ep(&e);
-	ASSERT_TRUE(e.a != NULL);
+	ASSERT_EQ(0, eps_client(&e));
 	ASSERT_EQ(0, fcntl(e.a->channel->fd, F_SETFL, O_NONBLOCK));
-	EXPECT_TRUE(FAILS(EAGAIN, rdma_connect(e.a, NULL)));
+	EXPECT_FAILS(EAGAIN, rdma_connect(e.a, NULL));
 	passive.id = e.listener;
 	ASSERT_EQ(0, lib_start(&t, do_accept, &passive));
 	EXPECT_EQ(0, lib_event(e.a->channel, RDMA_CM_EVENT_ESTABLISHED));
@@ -230,25 +202,19 @@ TEST(connect_does_not_block)
 
 TEST(cancel_connect)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct lib_thread t;
 	struct call c = {};
-	void *ret;
 
 	if (is_stock())
 		SKIP(return, "what librdmacm holds then is its own business");
 	ASSERT_EQ(0, eps_listen(&e));
-	c.id = new_ep(&e);
-	ASSERT_TRUE(c.id != NULL);
-	ASSERT_EQ(0, lib_start(&t, do_connect, &c));
-	ASSERT_TRUE(lib_still_blocked(&t));
-	ASSERT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(PTHREAD_CANCELED, ret);
+	ASSERT_EQ(0, eps_client(&e));
+	c.id = e.a;
+	START_BLOCKED(&t, do_connect, &c);
+	EXPECT_CANCELLED(&t);
 	ASSERT_EQ(0, rdma_get_request(e.listener, &e.p));
 	/* No event of it is missing: this would wait for that. */
-	rdma_destroy_ep(c.id);
 	EXPECT_EQ(0, eps_down(&e));
 }
 
@@ -258,8 +224,7 @@ TEST(cancel_connect)
  */
 TEST(cancel_as_the_request_comes)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct lib_thread t, active;
 	int i, fds, got = 0;
 	struct call a, c;
@@ -268,12 +233,13 @@ TEST(cancel_as_the_request_comes)
 	if (is_stock())
 		SKIP(return, "librdmacm loses the request");
 	ASSERT_EQ(0, eps_listen(&e));
-	rdma_destroy_ep(new_ep(&e));
+	ASSERT_EQ(0, eps_client(&e));
+	rdma_destroy_ep(e.a);
 	fds = count_fds();
 	for (i = 0; i < 40; i++) {
-		a = (struct call) { .id = new_ep(&e) };
+		ASSERT_EQ(0, eps_client(&e));
+		a = (struct call) { .id = e.a };
 		c = (struct call) { .id = e.listener };
-		ASSERT_TRUE(a.id != NULL);
 		ASSERT_EQ(0, lib_start(&t, get_request, &c));
 		usleep(10000);
 		ASSERT_EQ(0, lib_start(&active, do_connect, &a));
@@ -300,6 +266,7 @@ TEST(cancel_as_the_request_comes)
 		rdma_destroy_ep(a.id);
 		EXPECT_EQ(fds, count_fds());
 	}
+	e.a = NULL;
 	TH_LOG("%d of %d had it", got, i);
 	EXPECT_EQ(0, eps_down(&e));
 }
@@ -313,8 +280,7 @@ static void *destroy(void *id)
 /* ibv_get_cq_event(3): destroying the CQ waits until its events are acknowledged. */
 TEST(destroy_waits)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct lib_thread t;
 	struct ibv_comp_channel *channel;
 	char buf[8];
@@ -324,8 +290,7 @@ TEST(destroy_waits)
 	int fd;
 
 	ASSERT_EQ(0, eps_up(&e));
-	mr = rdma_reg_msgs(e.a, buf, sizeof(buf));
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(rdma_reg_msgs(e.a, buf, sizeof(buf)));
 	channel = e.a->recv_cq_channel;
 	fd = channel->fd;
 	ASSERT_EQ(0, ibv_req_notify_cq(e.a->recv_cq, 0));
@@ -333,11 +298,9 @@ TEST(destroy_waits)
 	/* It is flushed. */
 	rdma_destroy_ep(e.p);
 	e.p = NULL;
-	ASSERT_EQ(0, ibv_modify_qp(e.a->qp, &(struct ibv_qp_attr) {
-		.qp_state = IBV_QPS_ERR }, IBV_QP_STATE));
+	ASSERT_EQ(0, lib_modify_qp(e.a->qp, IBV_QPS_ERR));
 	ASSERT_EQ(0, ibv_get_cq_event(channel, &cq, &context));
-	ASSERT_EQ(0, lib_start(&t, destroy, e.a));
-	ASSERT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, destroy, e.a);
 	/* Who has it may ask for the next one first. */
 	EXPECT_LE(0, fcntl(fd, F_GETFD));
 	ibv_ack_cq_events(cq, 1);
@@ -350,8 +313,7 @@ TEST(destroy_waits)
 
 TEST(destroy_closes)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	int i, fds;
 
 	/* What a library opens once. */
@@ -369,7 +331,7 @@ TEST(destroy_closes)
 TEST(destroy_what_is_left)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct eps e = { .passive_attr = &attr };
+	struct eps e = eps_with_qps();
 	struct ibv_cq *cq;
 	int fds;
 
@@ -377,18 +339,15 @@ TEST(destroy_what_is_left)
 	ASSERT_EQ(0, eps_down(&e));
 	fds = count_fds();
 	ASSERT_EQ(0, eps_listen(&e));
-	e.a = new_ep(&e);
+	ASSERT_EQ(0, eps_client(&e));
 	rdma_destroy_qp(e.a);
 	rdma_destroy_ep(e.a);
-	e.a = NULL;
-	e.p = new_ep(&e);
-	cq = ibv_create_cq(e.p->verbs, 16, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
-	rdma_destroy_qp(e.p);
-	attr = lib_qp_attr();
+	ASSERT_EQ(0, eps_client(&e));
+	cq = ASSERT_PTR(ibv_create_cq(e.a->verbs, 16, NULL, NULL, 0));
+	rdma_destroy_qp(e.a);
 	attr.send_cq = cq;
-	ASSERT_EQ(0, rdma_create_qp(e.p, NULL, &attr));
-	ASSERT_TRUE(e.p->send_cq == NULL && e.p->recv_cq != NULL);
+	ASSERT_EQ(0, rdma_create_qp(e.a, NULL, &attr));
+	ASSERT_TRUE(e.a->send_cq == NULL && e.a->recv_cq != NULL);
 	EXPECT_EQ(0, eps_down(&e));
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
 	EXPECT_EQ(fds, count_fds());

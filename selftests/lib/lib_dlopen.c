@@ -40,8 +40,7 @@ static const char *use(void)
 	struct rdma_cm_id *id;
 	void *handle;
 
-	handle = dlopen(is_stock() ? "librdmacm.so.1" : "librdma_ep.so.1",
-			RTLD_NOW | RTLD_LOCAL);
+	handle = dlopen(is_stock() ? "librdmacm.so.1" : "librdma_ep.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return dlerror();
 	create = (__typeof__(create))dlsym(handle, "rdma_create_id");

@@ -13,11 +13,9 @@ FIXTURE(cq) {
 
 FIXTURE_SETUP(cq)
 {
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
+	self->context = ASSERT_PTR(lib_context());
 	ASSERT_EQ(0, ibv_query_device(self->context, &self->dev));
-	self->ch = ibv_create_comp_channel(self->context);
-	ASSERT_TRUE(self->ch != NULL);
+	self->ch = ASSERT_PTR(ibv_create_comp_channel(self->context));
 }
 
 FIXTURE_TEARDOWN(cq)
@@ -30,10 +28,9 @@ FIXTURE_TEARDOWN(cq)
 /* P0: ibv_create_cq, ibv_destroy_cq */
 TEST_F(cq, ibv_create_cq_S01_cq_is_made_and_destroyed)
 {
-	struct ibv_cq *cq = ibv_create_cq(self->context, 4, NULL, NULL, 0);
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, NULL, 0));
 	struct ibv_wc wc;
 
-	ASSERT_TRUE(cq != NULL);
 	EXPECT_EQ(self->context, cq->context);
 	EXPECT_EQ(0, cq->comp_events_completed);
 	EXPECT_EQ(0, cq->async_events_completed);
@@ -55,9 +52,9 @@ TEST_F(cq, ibv_create_cq_S02_symbol_takes_the_documented_arguments)
 TEST_F(cq, ibv_create_cq_S03_symbol_takes_the_documented_argument)
 {
 	int (*destroy)(struct ibv_cq *cq) = lib_symbol("ibv_destroy_cq");
-	struct ibv_cq *cq = ibv_create_cq(self->context, 4, NULL, NULL, 0);
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, NULL, 0));
 
-	ASSERT_TRUE(destroy && cq);
+	ASSERT_TRUE(destroy != NULL);
 	EXPECT_EQ(0, destroy(cq));
 }
 
@@ -91,9 +88,7 @@ static int flush_up(struct flushed *f, struct ibv_cq *cq, int recvs)
 
 static int flush_now(struct flushed *f)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	return ibv_modify_qp(f->id->qp, &attr, IBV_QP_STATE);
+	return lib_modify_qp(f->id->qp, IBV_QPS_ERR);
 }
 
 static int flush_down(struct flushed *f)
@@ -109,8 +104,7 @@ TEST_F(cq, ibv_create_cq_S04_cq_holds_as_many_completions)
 	struct ibv_wc wc[5];
 	int i;
 
-	self->cq = ibv_create_cq(self->context, 5, NULL, NULL, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 5, NULL, NULL, 0));
 	EXPECT_LE(5, self->cq->cqe);
 	ASSERT_EQ(0, flush_up(&f, self->cq, 5));
 	ASSERT_EQ(0, flush_now(&f));
@@ -125,37 +119,28 @@ TEST_F(cq, ibv_create_cq_S04_cq_holds_as_many_completions)
 TEST_F(cq, ibv_create_cq_S05_context_is_in_the_cq_and_its_events)
 {
 	struct flushed f = {};
-	struct ibv_cq *cq = NULL;
 	void *context = NULL;
 
-	self->cq = ibv_create_cq(self->context, 4, self, self->ch, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 4, self, self->ch, 0));
 	EXPECT_EQ((void *)self, self->cq->cq_context);
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
 	ASSERT_EQ(0, flush_up(&f, self->cq, 1));
 	ASSERT_EQ(0, flush_now(&f));
-	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
-	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
-	EXPECT_EQ(self->cq, cq);
+	EXPECT_EQ(self->cq, lib_cq_event_context(self->ch, &context));
 	EXPECT_EQ((void *)self, context);
-	ibv_ack_cq_events(cq, 1);
 	EXPECT_EQ(0, flush_down(&f));
 }
 
 /* The CQ with a channel has its event there; the one without works as well. */
 TEST_F(cq, ibv_create_cq_S06_channel_is_optional_and_gets_the_events)
 {
-	struct ibv_cq *other = ibv_create_cq(self->context, 1, NULL, NULL, 0);
+	struct ibv_cq *other = ASSERT_PTR(ibv_create_cq(self->context, 1, NULL, NULL, 0));
 	struct flushed f = {}, g = {};
-	struct ibv_cq *cq = NULL;
 	struct ibv_wc wc;
-	void *context;
 
-	ASSERT_TRUE(other != NULL);
 	EXPECT_TRUE(!other->channel && !other->cq_context);
 	EXPECT_EQ(0, self->ch->refcnt);
-	self->cq = ibv_create_cq(self->context, 4, NULL, self->ch, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, self->ch, 0));
 	EXPECT_EQ(self->ch, self->cq->channel);
 	EXPECT_EQ(1, self->ch->refcnt);
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
@@ -165,10 +150,7 @@ TEST_F(cq, ibv_create_cq_S06_channel_is_optional_and_gets_the_events)
 	ASSERT_EQ(0, lib_wait_wc(other, &wc, 1));
 	EXPECT_FALSE(lib_readable(self->ch->fd, 0));
 	ASSERT_EQ(0, flush_now(&g));
-	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
-	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
-	EXPECT_EQ(self->cq, cq);
-	ibv_ack_cq_events(cq, 1);
+	EXPECT_EQ(self->cq, lib_cq_event(self->ch));
 	EXPECT_EQ(0, flush_down(&f));
 	EXPECT_EQ(0, flush_down(&g));
 	EXPECT_EQ(0, ibv_destroy_cq(other));
@@ -182,22 +164,18 @@ TEST_F(cq, ibv_create_cq_S07_vectors_are_those_of_the_context)
 
 	ASSERT_LE(1, c->num_comp_vectors);
 	for (i = 0; i < c->num_comp_vectors; i++) {
-		cq = ibv_create_cq(c, 1, NULL, NULL, i);
-		ASSERT_TRUE(cq != NULL);
+		cq = ASSERT_PTR(ibv_create_cq(c, 1, NULL, NULL, i));
 		EXPECT_EQ(0, ibv_destroy_cq(cq));
 	}
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, c->num_comp_vectors)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, -1)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, c->num_comp_vectors));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, 1, NULL, NULL, -1));
 }
 
 TEST_F(cq, ibv_create_cq_S08_destroyed_cq_lets_go_of_its_channel)
 {
-	struct ibv_comp_channel *ch = ibv_create_comp_channel(self->context);
-	struct ibv_cq *cq;
+	struct ibv_comp_channel *ch = ASSERT_PTR(ibv_create_comp_channel(self->context));
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, ch, 0));
 
-	ASSERT_TRUE(ch != NULL);
-	cq = ibv_create_cq(self->context, 4, NULL, ch, 0);
-	ASSERT_TRUE(cq != NULL);
 	EXPECT_EQ(EBUSY, ibv_destroy_comp_channel(ch));
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
 	EXPECT_EQ(0, ch->refcnt);
@@ -210,19 +188,18 @@ TEST_F(cq, ibv_create_cq_S09_success_is_a_pointer_and_failure_null)
 
 	self->cq = ibv_create_cq(c, 4, NULL, NULL, 0);
 	EXPECT_TRUE(self->cq != NULL);
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, self->dev.max_cqe + 1, NULL, NULL, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, 0, NULL, NULL, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(c, -1, NULL, NULL, 0)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, self->dev.max_cqe + 1, NULL, NULL, 0));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, 0, NULL, NULL, 0));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, -1, NULL, NULL, 0));
 	if (!is_stock())	/* crashes */
-		EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq(NULL, 1, NULL, NULL, 0)));
+		EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(NULL, 1, NULL, NULL, 0));
 }
 
 TEST_F(cq, ibv_create_cq_S10_destroying_returns_0_or_the_errno)
 {
 	struct flushed f = {};
 
-	self->cq = ibv_create_cq(self->context, 4, NULL, NULL, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, NULL, 0));
 	ASSERT_EQ(0, flush_up(&f, self->cq, 1));
 	EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));
 	EXPECT_EQ(0, flush_down(&f));
@@ -238,8 +215,7 @@ TEST_F(cq, ibv_create_cq_S11_cq_is_never_smaller_than_requested)
 	int cqe;
 
 	for (cqe = 1; cqe < 2000; cqe = 3 * cqe + 1) {
-		cq = ibv_create_cq(self->context, cqe, NULL, NULL, 0);
-		ASSERT_TRUE(cq != NULL);
+		cq = ASSERT_PTR(ibv_create_cq(self->context, cqe, NULL, NULL, 0));
 		EXPECT_LE(cqe, cq->cqe);
 		EXPECT_EQ(0, ibv_destroy_cq(cq));
 	}
@@ -251,8 +227,7 @@ TEST_F(cq, ibv_create_cq_S12_cqe_is_the_actual_size)
 	struct flushed f = {};
 	struct ibv_wc wc[64];
 
-	self->cq = ibv_create_cq(self->context, 7, NULL, NULL, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 7, NULL, NULL, 0));
 	ASSERT_LE(7, self->cq->cqe);
 	ASSERT_GE(64, self->cq->cqe);
 	ASSERT_EQ(0, flush_up(&f, self->cq, self->cq->cqe));
@@ -265,13 +240,11 @@ TEST_F(cq, ibv_create_cq_S12_cqe_is_the_actual_size)
 TEST_F(cq, ibv_create_cq_S13_cq_stays_as_long_as_any_qp_has_it)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_cm_id *id = lib_bound_id(NULL, RDMA_PS_TCP);
+	struct rdma_cm_id *id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	struct flushed f = {};
 	struct ibv_wc wc;
 
-	ASSERT_TRUE(id != NULL);
-	self->cq = ibv_create_cq(self->context, 64, NULL, NULL, 0);
-	ASSERT_TRUE(self->cq != NULL);
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 64, NULL, NULL, 0));
 	ASSERT_EQ(0, flush_up(&f, self->cq, 1));
 	attr.send_cq = self->cq;
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
@@ -291,11 +264,7 @@ TEST_F(cq, ibv_create_cq_S13_cq_stays_as_long_as_any_qp_has_it)
 /* Of the page's, ibv_req_notify_cq() is inline. */
 TEST(ibv_create_cq_S14_functions_that_are_pointed_to_exist)
 {
-	static const char *const names[] = {
-		"ibv_resize_cq", "ibv_ack_cq_events", "ibv_create_qp", NULL,
-	};
-
-	EXPECT_EQ(0, lib_missing(names));
+	EXPECT_EQ(0, MISSING("ibv_resize_cq", "ibv_ack_cq_events", "ibv_create_qp"));
 }
 
 TEST_HARNESS_MAIN

@@ -20,15 +20,12 @@ FIXTURE(recv) {
 
 FIXTURE_SETUP(recv)
 {
-	struct ibv_srq_init_attr attr = {
-		.attr = { .max_wr = MAX_WR, .max_sge = MAX_SGE },
-	};
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = MAX_WR, .max_sge = MAX_SGE } };
 	struct pair *p = &self->p;
 	int i;
 
 	ASSERT_EQ(0, pair_client(p));
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_passive(p));
 	ASSERT_EQ(0, rdma_create_srq(p->p, NULL, &attr));
 	ASSERT_EQ(0, pair_qp(p->p));
 	ASSERT_EQ(0, pair_accept(p));
@@ -36,8 +33,7 @@ FIXTURE_SETUP(recv)
 	self->cq = p->p->recv_cq;
 	self->max_wr = attr.attr.max_wr;
 	self->max_sge = attr.attr.max_sge;
-	self->mr = rdma_reg_msgs(p->p, self->buf, sizeof(self->buf));
-	ASSERT_TRUE(self->mr != NULL);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(p->p, self->buf, sizeof(self->buf)));
 	for (i = 0; i < MAX_SGE; i++)
 		self->sge[i] = (struct ibv_sge) {
 			(uintptr_t)self->buf + 64 * i, 64, self->mr->lkey
@@ -55,9 +51,18 @@ FIXTURE_TEARDOWN(recv)
 /* A request for a message in the first 64 bytes */
 static struct ibv_recv_wr request(FIXTURE_DATA(recv) *self, uint64_t wr_id)
 {
-	return (struct ibv_recv_wr) {
-		.wr_id = wr_id, .sg_list = self->sge, .num_sge = 1,
-	};
+	return (struct ibv_recv_wr) { .wr_id = wr_id, .sg_list = self->sge, .num_sge = 1 };
+}
+
+/* A list of them, with numbers from 10 */
+static void request_list(FIXTURE_DATA(recv) *self, struct ibv_recv_wr *wr, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		wr[i] = request(self, 10 + i);
+		wr[i].next = i < n - 1 ? &wr[i + 1] : NULL;
+	}
 }
 
 /* More entries than a request may have. (libsiw takes up to 6, whatever was granted.) */
@@ -75,11 +80,9 @@ static int failure(FIXTURE_DATA(recv) *self, int error)
 /* What comes of a message */
 static struct ibv_wc receive(FIXTURE_DATA(recv) *self, const char *msg)
 {
-	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
-
-	if (!lib_send(self->p.a, msg, strlen(msg)))
-		lib_wait_wc(self->cq, &wc, 1);
-	return wc;
+	if (lib_send(self->p.a, msg, strlen(msg)))
+		return (struct ibv_wc) { .status = IBV_WC_GENERAL_ERR };
+	return lib_next_wc(self->cq);
 }
 
 /* P0: ibv_post_srq_recv */
@@ -113,10 +116,7 @@ TEST_F(recv, ibv_post_srq_recv_S03_whole_list_is_posted_in_its_order)
 	struct ibv_wc wc;
 	int i;
 
-	for (i = 0; i < 3; i++) {
-		wr[i] = request(self, 10 + i);
-		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
-	}
+	request_list(self, wr, 3);
 	ASSERT_EQ(0, ibv_post_srq_recv(self->srq, wr, &bad));
 	memset(wr, 0xff, sizeof(wr));	/* the program's again */
 	for (i = 0; i < 3; i++) {
@@ -129,22 +129,15 @@ TEST_F(recv, ibv_post_srq_recv_S03_whole_list_is_posted_in_its_order)
 TEST_F(recv, ibv_post_srq_recv_S04_list_is_posted_up_to_the_one_that_is_wrong)
 {
 	struct ibv_recv_wr wr[3], *bad = NULL;
-	struct ibv_wc wc;
-	int i;
 
-	for (i = 0; i < 3; i++) {
-		wr[i] = request(self, 10 + i);
-		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
-	}
+	request_list(self, wr, 3);
 	wr[1].num_sge = too_many(self);
 	EXPECT_EQ(failure(self, EINVAL), ibv_post_srq_recv(self->srq, wr, &bad));
 	EXPECT_EQ(&wr[1], bad);
 	wr[1] = request(self, 20);
 	ASSERT_EQ(0, ibv_post_srq_recv(self->srq, &wr[1], &bad));
-	wc = receive(self, "abc");
-	EXPECT_EQ(10, wc.wr_id);
-	wc = receive(self, "abc");
-	EXPECT_EQ(20, wc.wr_id);
+	EXPECT_EQ(10, receive(self, "abc").wr_id);
+	EXPECT_EQ(20, receive(self, "abc").wr_id);
 }
 
 TEST(ibv_post_srq_recv_S05_structures_have_the_documented_members)
@@ -169,7 +162,6 @@ TEST_F(recv, ibv_post_srq_recv_S06_wr_id_is_that_of_the_completion)
 TEST_F(recv, ibv_post_srq_recv_S07_list_ends_with_null)
 {
 	struct ibv_recv_wr wr[3], *bad;
-	struct ibv_wc wc;
 
 	wr[0] = request(self, 1);
 	wr[1] = request(self, 2);
@@ -180,8 +172,7 @@ TEST_F(recv, ibv_post_srq_recv_S07_list_ends_with_null)
 	ASSERT_EQ(0, ibv_post_srq_recv(self->srq, &wr[2], &bad));
 	EXPECT_EQ(1, receive(self, "x").wr_id);
 	EXPECT_EQ(2, receive(self, "x").wr_id);
-	wc = receive(self, "x");
-	EXPECT_EQ(4, wc.wr_id);
+	EXPECT_EQ(4, receive(self, "x").wr_id);
 }
 
 TEST_F(recv, ibv_post_srq_recv_S08_message_is_scattered_over_the_array)
@@ -305,54 +296,32 @@ TEST_F(recv, ibv_post_srq_recv_S14_buffer_is_left_alone_after_its_completion)
 
 /* A datagram has come into an SRQ. */
 FIXTURE(ud) {
-	struct rdma_cm_id *id;
-	struct ibv_mr *mr;
-	struct ibv_ah *ah;
+	struct ud u;
 	struct ibv_wc wc;
-	char buf[128];		/* what is sent is in its second half */
 };
 
 FIXTURE_SETUP(ud)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
-	struct ibv_context *context = lib_context();
-	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct ibv_recv_wr wr = { .wr_id = 9, .num_sge = 1 }, *bad;
-	struct ibv_wc wc;
 	struct ibv_sge sge;
 
-	ASSERT_TRUE(context != NULL);
-	if (lib_iwarp(context))
+	if (lib_iwarp(ASSERT_PTR(lib_context())))
 		SKIP_FIXTURE("iWARP has no datagrams");
-	self->id = lib_bound_id(NULL, RDMA_PS_UDP);
-	ASSERT_TRUE(self->id != NULL);
-	ASSERT_EQ(0, rdma_create_srq(self->id, NULL, &srq));
-	attr.qp_type = IBV_QPT_UD;
-	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &attr));
-	self->mr = rdma_reg_msgs(self->id, self->buf, sizeof(self->buf));
-	self->ah = lib_own_ah(self->id);
-	ASSERT_TRUE(self->mr && self->ah);
-	memset(self->buf, 0x77, 64);
-	strcpy(self->buf + 64, "datagram");
-	sge = (struct ibv_sge) { (uintptr_t)self->buf, 64, self->mr->lkey };
+	ASSERT_EQ(0, ud_up(&self->u, NULL, &srq));
+	memset(self->u.buf, 0x77, 64);
+	sge = (struct ibv_sge) { (uintptr_t)self->u.buf, 64, self->u.mr->lkey };
 	wr.sg_list = &sge;
-	ASSERT_EQ(0, ibv_post_srq_recv(self->id->srq, &wr, &bad));
-	ASSERT_EQ(0, rdma_post_ud_send(self->id, NULL, self->buf + 64, 9, self->mr, 0, self->ah,
-				       self->id->qp->qp_num));
-	ASSERT_EQ(0, lib_wait_wc(self->id->send_cq, &wc, 1));
-	ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
-	ASSERT_EQ(0, lib_wait_wc(self->id->recv_cq, &self->wc, 1));
+	ASSERT_EQ(0, ibv_post_srq_recv(self->u.id->srq, &wr, &bad));
+	ASSERT_EQ(IBV_WC_SUCCESS, ud_send(&self->u, self->u.id->qp->qp_num));
+	self->wc = lib_next_wc(self->u.id->recv_cq);
 	ASSERT_EQ(IBV_WC_SUCCESS, self->wc.status);
 	ASSERT_EQ(9, self->wc.wr_id);
 }
 
 FIXTURE_TEARDOWN(ud)
 {
-	rdma_destroy_qp(self->id);
-	rdma_destroy_srq(self->id);
-	EXPECT_EQ(0, ibv_destroy_ah(self->ah));
-	EXPECT_EQ(0, rdma_dereg_mr(self->mr));
-	EXPECT_EQ(0, rdma_destroy_id(self->id));
+	EXPECT_EQ(0, ud_down(&self->u));
 }
 
 /* With RoCE over IPv4, its header is the second half of those 40 bytes. */
@@ -361,24 +330,22 @@ TEST_F(ud, ibv_post_srq_recv_S15_grh_is_in_the_first_40_bytes)
 	struct sockaddr_in sin = lib_addr(0);
 
 	EXPECT_TRUE(self->wc.wc_flags & IBV_WC_GRH);
-	EXPECT_EQ(0x45, self->buf[20]);
-	EXPECT_EQ(0, memcmp(self->buf + 32, &sin.sin_addr, 4));
-	EXPECT_EQ(0, memcmp(self->buf + 36, &sin.sin_addr, 4));
+	EXPECT_EQ(0x45, self->u.buf[20]);
+	EXPECT_EQ(0, memcmp(self->u.buf + 32, &sin.sin_addr, 4));
+	EXPECT_EQ(0, memcmp(self->u.buf + 36, &sin.sin_addr, 4));
 }
 
 TEST_F(ud, ibv_post_srq_recv_S17_data_begin_after_40_bytes)
 {
 	EXPECT_EQ(40 + 9, self->wc.byte_len);
-	EXPECT_STREQ("datagram", self->buf + 40);
-	EXPECT_EQ(0x77, self->buf[49]);
+	EXPECT_STREQ("datagram", self->u.buf + 40);
+	EXPECT_EQ(0x77, self->u.buf[49]);
 }
 
 /* Of the page's, ibv_post_send(), ibv_post_recv() and ibv_poll_cq() are inline. */
 TEST(ibv_post_srq_recv_S18_functions_that_are_pointed_to_exist)
 {
-	static const char *const names[] = { "ibv_create_qp", NULL };
-
-	EXPECT_EQ(0, lib_missing(names));
+	EXPECT_EQ(0, MISSING("ibv_create_qp"));
 }
 
 TEST_HARNESS_MAIN

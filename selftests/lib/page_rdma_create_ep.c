@@ -15,9 +15,8 @@ FIXTURE(ep) {
 
 FIXTURE_SETUP(ep)
 {
-	self->active = lib_rai(0, PORT, RDMA_PS_TCP);
-	self->passive = lib_rai(RAI_PASSIVE, 0, RDMA_PS_TCP);
-	ASSERT_TRUE(self->active && self->passive);
+	self->active = ASSERT_PTR(lib_rai(0, PORT, RDMA_PS_TCP));
+	self->passive = ASSERT_PTR(lib_rai(RAI_PASSIVE, 0, RDMA_PS_TCP));
 	self->attr = lib_qp_attr();
 }
 
@@ -29,15 +28,22 @@ FIXTURE_TEARDOWN(ep)
 	rdma_freeaddrinfo(self->passive);
 }
 
+/* In place of the one before */
+static int create(FIXTURE_DATA(ep) *self, struct rdma_addrinfo *res, struct ibv_qp_init_attr *attr)
+{
+	if (self->id)
+		rdma_destroy_ep(self->id);
+	self->id = NULL;
+	return rdma_create_ep(&self->id, res, NULL, attr);
+}
+
 /* P0: rdma_create_ep, rdma_destroy_ep */
 TEST_F(ep, rdma_create_ep_S01_id_is_made_and_a_qp_if_wanted)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->active, NULL));
 	ASSERT_TRUE(self->id != NULL);
 	EXPECT_TRUE(!self->id->qp);
-	rdma_destroy_ep(self->id);
-	self->id = NULL;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	ASSERT_TRUE(self->id != NULL);
 	EXPECT_TRUE(self->id->qp != NULL);
 }
@@ -57,7 +63,7 @@ TEST_F(ep, rdma_create_ep_S03_each_call_returns_another_id)
 {
 	struct rdma_cm_id *id = NULL;
 
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->passive, NULL));
 	ASSERT_EQ(0, rdma_create_ep(&id, self->passive, NULL, NULL));
 	EXPECT_TRUE(id && id != self->id);
 	EXPECT_NE(rdma_get_src_port(id), rdma_get_src_port(self->id));
@@ -70,27 +76,25 @@ TEST_F(ep, rdma_create_ep_S04_id_has_the_addresses_of_the_information)
 	struct sockaddr_in *dst = (void *)self->active->ai_dst_addr;
 	struct sockaddr_in *src = (void *)self->passive->ai_src_addr;
 
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->active, NULL));
 	EXPECT_EQ(htons(PORT), rdma_get_dst_port(self->id));
 	EXPECT_NE(0, rdma_get_src_port(self->id));
 	EXPECT_EQ(dst->sin_addr.s_addr, self->id->route.addr.dst_sin.sin_addr.s_addr);
-	rdma_destroy_ep(self->id);
-	self->id = NULL;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->passive, NULL));
 	EXPECT_EQ(src->sin_addr.s_addr, self->id->route.addr.src_sin.sin_addr.s_addr);
 	EXPECT_EQ(0, rdma_get_dst_port(self->id));
 }
 
 TEST_F(ep, rdma_create_ep_S05_pd_may_be_left_out)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	ASSERT_TRUE(self->id->qp && self->id->qp->pd);
 	EXPECT_EQ(self->id->verbs, self->id->qp->pd->context);
 }
 
 TEST_F(ep, rdma_create_ep_S06_attributes_may_be_left_out)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->active, NULL));
 	EXPECT_TRUE(self->id->verbs && !self->id->qp && !self->id->send_cq);
 	EXPECT_EQ(0, pair_qp(self->id));	/* later, then */
 	EXPECT_TRUE(self->id->qp != NULL);
@@ -98,7 +102,7 @@ TEST_F(ep, rdma_create_ep_S06_attributes_may_be_left_out)
 
 TEST_F(ep, rdma_create_ep_S07_id_keeps_the_addresses_of_its_communication)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->passive, NULL));
 	EXPECT_EQ(RDMA_PS_TCP, self->id->ps);
 	EXPECT_EQ(IBV_QPT_RC, self->id->qp_type);
 	EXPECT_TRUE(self->id->verbs != NULL);
@@ -109,7 +113,7 @@ TEST_F(ep, rdma_create_ep_S08_success_is_0_and_failure_minus_1)
 {
 	struct rdma_cm_id *id;
 
-	EXPECT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	EXPECT_EQ(0, create(self, self->active, NULL));
 	/* What the device can not do */
 	self->attr.cap.max_send_wr = 1 << 30;
 	EXPECT_EQ(-1, rdma_create_ep(&id, self->active, NULL, &self->attr));
@@ -131,25 +135,22 @@ TEST_F(ep, rdma_create_ep_S09_failure_sets_errno)
 	EXPECT_TRUE(errno == ETIMEDOUT || errno == EHOSTUNREACH);
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_ep(NULL, NULL, NULL, NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_ep(&id, NULL, NULL, NULL)));
+	EXPECT_FAILS(EINVAL, rdma_create_ep(NULL, NULL, NULL, NULL));
+	EXPECT_FAILS(EINVAL, rdma_create_ep(&id, NULL, NULL, NULL));
 	rdma_destroy_ep(NULL);
 }
 
 /* The address information decides port space and type of QP. */
 TEST_F(ep, rdma_create_ep_S10_id_follows_the_resolved_information)
 {
-	struct rdma_addrinfo *udp = lib_rai(RAI_PASSIVE, 0, RDMA_PS_UDP);
+	struct rdma_addrinfo *udp = ASSERT_PTR(lib_rai(RAI_PASSIVE, 0, RDMA_PS_UDP));
 
-	ASSERT_TRUE(udp != NULL);
 	self->attr.qp_type = IBV_QPT_UD;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	EXPECT_EQ(IBV_QPT_RC, self->attr.qp_type);
 	EXPECT_EQ(IBV_QPT_RC, self->id->qp->qp_type);
 	EXPECT_EQ(RDMA_PS_TCP, self->id->ps);
-	rdma_destroy_ep(self->id);
-	self->id = NULL;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, udp, NULL, NULL));
+	ASSERT_EQ(0, create(self, udp, NULL));
 	EXPECT_EQ(RDMA_PS_UDP, self->id->ps);
 	EXPECT_EQ(IBV_QPT_UD, self->id->qp_type);
 	rdma_freeaddrinfo(udp);
@@ -157,24 +158,19 @@ TEST_F(ep, rdma_create_ep_S10_id_follows_the_resolved_information)
 
 TEST_F(ep, rdma_create_ep_S11_active_id_gets_a_qp_if_there_are_attributes)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	ASSERT_TRUE(self->id->qp != NULL);
 	EXPECT_QPS(IBV_QPS_INIT, self->id->qp);
-	rdma_destroy_ep(self->id);
-	self->id = NULL;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->active, NULL));
 	EXPECT_TRUE(!self->id->qp);
 }
 
 TEST_F(ep, rdma_create_ep_S12_qp_is_on_the_given_or_the_default_pd)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct rdma_cm_id *bound;
-	struct ibv_pd *pd;
+	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(context));
 
-	ASSERT_TRUE(context != NULL);
-	pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(pd != NULL);
 	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, pd, &self->attr));
 	EXPECT_EQ(pd, self->id->pd);
 	EXPECT_EQ(pd, self->id->qp->pd);
@@ -183,10 +179,9 @@ TEST_F(ep, rdma_create_ep_S12_qp_is_on_the_given_or_the_default_pd)
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));
 
 	self->id = NULL;
-	bound = lib_bound_id(NULL, RDMA_PS_TCP);
-	ASSERT_TRUE(bound != NULL);
+	bound = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	self->attr = lib_qp_attr();
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	EXPECT_EQ(bound->pd, self->id->qp->pd);
 	EXPECT_EQ(bound->pd, self->id->pd);
 	EXPECT_EQ(0, rdma_destroy_id(bound));
@@ -197,7 +192,7 @@ TEST_F(ep, rdma_create_ep_S13_attributes_are_used_as_by_rdma_create_qp)
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
 
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	id = self->id;
 	EXPECT_TRUE(id->send_cq && id->recv_cq && id->send_cq_channel && id->recv_cq_channel);
 	EXPECT_EQ(id->send_cq, self->attr.send_cq);
@@ -206,14 +201,11 @@ TEST_F(ep, rdma_create_ep_S13_attributes_are_used_as_by_rdma_create_qp)
 	EXPECT_LE(8, self->attr.cap.max_send_wr);
 	EXPECT_LE(16, self->attr.cap.max_inline_data);
 	rdma_destroy_qp(id);
-	cq = ibv_create_cq(id->verbs, 32, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
+	cq = ASSERT_PTR(ibv_create_cq(id->verbs, 32, NULL, NULL, 0));
 	rdma_destroy_ep(id);
 	self->id = NULL;
-	self->attr = lib_qp_attr();
-	self->attr.send_cq = cq;
-	self->attr.recv_cq = cq;
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, &self->attr));
+	self->attr = lib_qp_attr_on(cq);
+	ASSERT_EQ(0, create(self, self->active, &self->attr));
 	EXPECT_EQ(cq, self->id->qp->send_cq);
 	EXPECT_EQ(cq, self->id->qp->recv_cq);
 	EXPECT_TRUE(!self->id->send_cq && !self->id->recv_cq);
@@ -254,7 +246,7 @@ TEST_F(conn, rdma_create_ep_S14_active_id_connects)
 
 TEST_F(ep, rdma_create_ep_S15_active_id_is_resolved)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->active, NULL, NULL));
+	ASSERT_EQ(0, create(self, self->active, NULL));
 	EXPECT_TRUE(self->id->verbs && self->id->pd);
 	EXPECT_EQ(1, self->id->port_num);
 	if (!lib_iwarp(self->id->verbs))
@@ -262,20 +254,17 @@ TEST_F(ep, rdma_create_ep_S15_active_id_is_resolved)
 	ASSERT_TRUE(self->id->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_ROUTE_RESOLVED, self->id->event->event);
 	EXPECT_EQ(self->id, self->id->event->id);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, self->active->ai_dst_addr,
-						    2000)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_resolve_route(self->id, 2000)));
+	EXPECT_FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, self->active->ai_dst_addr, 2000));
+	EXPECT_FAILS(EINVAL, rdma_resolve_route(self->id, 2000));
 }
 
 /* Saved: no QP is made of them, and the program's may change. */
 TEST_F(conn, rdma_create_ep_S16_passive_id_saves_pd_and_attributes)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct eps *e = &self->e;
 
-	ASSERT_TRUE(context != NULL);
-	e->pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(e->pd != NULL);
+	e->pd = ASSERT_PTR(ibv_alloc_pd(context));
 	self->attr.cap.max_recv_wr = 33;
 	ASSERT_EQ(0, eps_listen(e));
 	EXPECT_TRUE(!e->listener->qp && !e->listener->send_cq && !e->listener->recv_cq);
@@ -318,12 +307,10 @@ TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_of_the_saved_attributes)
 
 TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_on_the_saved_pd)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct eps *e = &self->e;
 
-	ASSERT_TRUE(context != NULL);
-	e->pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(e->pd != NULL);
+	e->pd = ASSERT_PTR(ibv_alloc_pd(context));
 	ASSERT_EQ(0, eps_up(e));
 	EXPECT_EQ(e->pd, e->p->pd);
 	EXPECT_EQ(e->pd, e->p->qp->pd);
@@ -335,15 +322,11 @@ TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_on_the_saved_pd)
 /* CQs that were given serve all connections, and are not shown in the ids. */
 TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_with_the_saved_cqs)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct eps *e = &self->e;
-	struct ibv_cq *cq;
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(context, 32, NULL, NULL, 0));
 
-	ASSERT_TRUE(context != NULL);
-	cq = ibv_create_cq(context, 32, NULL, NULL, 0);
-	ASSERT_TRUE(cq != NULL);
-	self->attr.send_cq = cq;
-	self->attr.recv_cq = cq;
+	self->attr = lib_qp_attr_on(cq);
 	ASSERT_EQ(0, eps_up(e));
 	EXPECT_EQ(cq, e->p->qp->send_cq);
 	EXPECT_EQ(cq, e->p->qp->recv_cq);
@@ -372,20 +355,20 @@ TEST_F(conn, rdma_create_ep_S17_request_without_saved_attributes_has_no_qp)
 
 TEST_F(ep, rdma_create_ep_S18_passive_id_listens)
 {
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->passive, &self->attr));
 	EXPECT_EQ(0, rdma_listen(self->id, 0));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_listen(self->id, 0)));
+	EXPECT_FAILS(EINVAL, rdma_listen(self->id, 0));
 }
 
 TEST_F(ep, rdma_create_ep_S19_passive_id_is_bound)
 {
 	struct sockaddr_in sin = lib_addr(0);
 
-	ASSERT_EQ(0, rdma_create_ep(&self->id, self->passive, NULL, &self->attr));
+	ASSERT_EQ(0, create(self, self->passive, &self->attr));
 	EXPECT_TRUE(self->id->verbs != NULL);
 	EXPECT_NE(0, rdma_get_src_port(self->id));
 	EXPECT_EQ(sin.sin_addr.s_addr, self->id->route.addr.src_sin.sin_addr.s_addr);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sin))));
+	EXPECT_FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sin)));
 }
 
 static void look_at_request(struct eps *e)
@@ -404,10 +387,7 @@ static void look_at_request(struct eps *e)
 /* P0: rdma_get_request */
 TEST_F(conn, rdma_create_ep_S20_request_is_got_from_the_listening_id)
 {
-	struct rdma_conn_param param = {
-		.private_data = "hi there",
-		.private_data_len = 8,
-	};
+	struct rdma_conn_param param = { .private_data = "hi there", .private_data_len = 8 };
 	struct eps *e = &self->e;
 
 	e->connect = &param;
@@ -430,7 +410,6 @@ TEST_F(conn, rdma_create_ep_S21_id_is_synchronous)
 {
 	struct eps *e = &self->e;
 	struct lib_thread t;
-	void *ret;
 	int fd;
 
 	ASSERT_EQ(0, eps_up(e));
@@ -440,8 +419,7 @@ TEST_F(conn, rdma_create_ep_S21_id_is_synchronous)
 	EXPECT_FALSE(lib_readable(fd, 0));
 	ASSERT_EQ(0, lib_start(&t, disconnect, e->a));
 	EXPECT_EQ(0, rdma_disconnect(e->p));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	ASSERT_TRUE(e->a->event && e->p->event);
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e->a->event->event);
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e->p->event->event);
@@ -449,17 +427,11 @@ TEST_F(conn, rdma_create_ep_S21_id_is_synchronous)
 
 TEST_F(conn, rdma_create_ep_S22_migrated_id_is_asynchronous)
 {
-	struct rdma_event_channel *ch = rdma_create_event_channel();
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
 	struct eps *e = &self->e;
-	struct rdma_addrinfo *res;
 
-	ASSERT_TRUE(ch != NULL);
 	ASSERT_EQ(0, eps_listen(e));
-	res = lib_rai(0, ntohs(rdma_get_src_port(e->listener)), RDMA_PS_TCP);
-	ASSERT_TRUE(res != NULL);
-	ASSERT_EQ(0, rdma_create_ep(&e->a, res, NULL, &attr));
-	rdma_freeaddrinfo(res);
+	ASSERT_EQ(0, eps_client(e));
 	ASSERT_EQ(0, rdma_migrate_id(e->a, ch));
 	EXPECT_EQ(ch, e->a->channel);
 	/* The request is not accepted yet: a synchronous call would not return. */
@@ -475,15 +447,12 @@ TEST_F(conn, rdma_create_ep_S22_migrated_id_is_asynchronous)
 
 TEST_F(ep, rdma_create_ep_S23_destroyed_id_takes_its_qp_and_channels_along)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct sockaddr_in sin = lib_addr(0);
 	int fd, send_fd, recv_fd;
 	struct rdma_cm_id *id;
-	struct ibv_pd *pd;
+	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(context));
 
-	ASSERT_TRUE(context != NULL);
-	pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(pd != NULL);
 	ASSERT_EQ(0, rdma_create_ep(&id, self->active, pd, &self->attr));
 	fd = id->channel->fd;
 	send_fd = id->send_cq_channel->fd;
@@ -506,13 +475,8 @@ TEST_F(ep, rdma_create_ep_S23_destroyed_id_takes_its_qp_and_channels_along)
 
 TEST(rdma_create_ep_S24_functions_that_are_pointed_to_exist)
 {
-	static const char *const names[] = {
-		"rdma_getaddrinfo", "rdma_create_event_channel",
-		"rdma_connect", "rdma_listen", "rdma_destroy_ep",
-		"rdma_migrate_id", NULL,
-	};
-
-	EXPECT_EQ(0, lib_missing(names));
+	EXPECT_EQ(0, MISSING("rdma_getaddrinfo", "rdma_create_event_channel", "rdma_connect",
+			     "rdma_listen", "rdma_destroy_ep", "rdma_migrate_id"));
 }
 
 TEST_HARNESS_MAIN

@@ -17,12 +17,10 @@ FIXTURE(xrc) {
 
 FIXTURE_SETUP(xrc)
 {
-	self->context = lib_mock_up();
-	ASSERT_NE(NULL, self->context);
-	self->pd = ibv_alloc_pd(self->context);
-	self->cq = ibv_create_cq(self->context, 32, NULL, NULL, 0);
-	self->xrcd = lib_open_xrcd(self->context, -1, O_CREAT);
-	ASSERT_TRUE(self->pd && self->cq && self->xrcd);
+	self->context = ASSERT_PTR(lib_mock_up());
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 32, NULL, NULL, 0));
+	self->xrcd = ASSERT_PTR(lib_open_xrcd(self->context, -1, O_CREAT));
 	self->attr = (struct ibv_srq_init_attr_ex) {
 		.attr = { .max_wr = 8, .max_sge = 1 },
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
@@ -105,10 +103,8 @@ FIXTURE_SETUP(id)
 {
 	struct rdma_addrinfo *res;
 
-	self->context = lib_mock_up();
-	ASSERT_NE(NULL, self->context);
-	res = lib_mock_rai(RAI_PASSIVE, IBV_QPT_XRC_RECV);
-	ASSERT_NE(NULL, res);
+	self->context = ASSERT_PTR(lib_mock_up());
+	res = ASSERT_PTR(lib_mock_rai(RAI_PASSIVE, IBV_QPT_XRC_RECV));
 	ASSERT_EQ(0, rdma_create_ep(&self->id, res, NULL, NULL));
 	rdma_freeaddrinfo(res);
 	self->attr.attr.max_wr = 10;
@@ -131,8 +127,7 @@ TEST_F(id, rdma_create_srq_S14_cq_of_an_xrc_srq_is_used_or_left_out)
 	};
 	uint32_t num;
 
-	attr.cq = ibv_create_cq(self->id->verbs, 8, NULL, NULL, 0);
-	ASSERT_NE(NULL, attr.cq);
+	attr.cq = ASSERT_PTR(ibv_create_cq(self->id->verbs, 8, NULL, NULL, 0));
 	ASSERT_EQ(0, rdma_create_srq_ex(self->id, &attr));
 	EXPECT_EQ(EBUSY, ibv_destroy_cq(attr.cq));
 	EXPECT_TRUE(!self->id->recv_cq && !self->id->recv_cq_channel);
@@ -185,7 +180,7 @@ TEST_F(id, rdma_create_srq_S18_second_xrc_srq_of_an_id_is_refused)
 	ASSERT_EQ(0, rdma_create_srq(self->id, NULL, &self->attr));
 	srq = self->id->srq;
 	cq = self->id->recv_cq;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq(self->id, NULL, &self->attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq(self->id, NULL, &self->attr));
 	EXPECT_EQ(srq, self->id->srq);
 	EXPECT_EQ(cq, self->id->recv_cq);
 }
@@ -193,9 +188,8 @@ TEST_F(id, rdma_create_srq_S18_second_xrc_srq_of_an_id_is_refused)
 /* The other device is that of the run. */
 TEST_F(id, rdma_create_srq_S12_default_pd_of_another_device_is_another)
 {
-	struct rdma_cm_id *other = lib_bound_id(NULL, RDMA_PS_TCP);
+	struct rdma_cm_id *other = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 
-	ASSERT_NE(NULL, other);
 	ASSERT_EQ(0, rdma_create_srq(self->id, NULL, &self->attr));
 	ASSERT_EQ(0, rdma_create_srq(other, NULL, &self->attr));
 	EXPECT_NE(self->id->srq->pd, other->srq->pd);
@@ -207,9 +201,8 @@ TEST_F(id, rdma_create_srq_S12_default_pd_of_another_device_is_another)
 
 TEST_F(id, rdma_create_qp_S14_default_pd_of_another_device_is_another)
 {
-	struct rdma_cm_id *other = lib_bound_id(NULL, RDMA_PS_TCP);
+	struct rdma_cm_id *other = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 
-	ASSERT_NE(NULL, other);
 	EXPECT_NE(self->id->verbs, other->verbs);
 	EXPECT_TRUE(self->id->pd && other->pd);
 	EXPECT_NE(self->id->pd, other->pd);

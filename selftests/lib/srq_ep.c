@@ -31,9 +31,7 @@ static struct server server;
 
 static int post(struct ibv_srq *srq, int i)
 {
-	struct ibv_sge sge = {
-		(uintptr_t)server.buf[i], MSG, server.mr->lkey,
-	};
+	struct ibv_sge sge = { (uintptr_t)server.buf[i], MSG, server.mr->lkey };
 	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
 	struct ibv_recv_wr *bad;
 
@@ -43,9 +41,7 @@ static int post(struct ibv_srq *srq, int i)
 static const char *start(void)
 {
 	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 0, RDMA_PS_TCP);
-	struct ibv_srq_init_attr srq = {
-		.attr = { .max_wr = BUFS, .max_sge = 1 },
-	};
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = BUFS, .max_sge = 1 } };
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct rdma_cm_id *id;
 	int i;

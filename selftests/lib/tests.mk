@@ -8,7 +8,7 @@ vpath %.c lib
 
 LIB_PROGS := $(addprefix cm_,id option event conn sync qp ep addrinfo mcast \
 	rsocket threads fork cancel wait) \
-	$(addprefix verbs_,mr cq cq_ex srq qp post wr rdma rereg refuse foreign) srq_ep
+	$(addprefix verbs_,mr cq cq_ex srq qp qp_ex post wr rdma rereg refuse foreign) srq_ep
 # The founding manual pages, sentence by sentence: ../docs/programs/pages.md
 LIB_PROGS += $(addprefix page_,rdma_create_id rdma_create_ep rdma_create_qp \
 	rdma_create_srq ibv_create_cq ibv_create_srq_ex ibv_post_srq_recv)

@@ -12,10 +12,8 @@ FIXTURE(cq) {
 
 FIXTURE_SETUP(cq)
 {
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
-	self->ch = ibv_create_comp_channel(self->context);
-	ASSERT_TRUE(self->ch != NULL);
+	self->context = ASSERT_PTR(lib_context());
+	self->ch = ASSERT_PTR(ibv_create_comp_channel(self->context));
 }
 
 FIXTURE_TEARDOWN(cq)
@@ -26,31 +24,29 @@ FIXTURE_TEARDOWN(cq)
 /* P0: ibv_create_comp_channel, ibv_destroy_comp_channel */
 TEST_F(cq, channel)
 {
-	struct ibv_comp_channel *ch = ibv_create_comp_channel(self->context);
+	struct ibv_comp_channel *ch = ASSERT_PTR(ibv_create_comp_channel(self->context));
 	struct ibv_cq *cq, *got;
 	void *context;
 	int fd;
 
-	ASSERT_TRUE(ch != NULL);
 	fd = ch->fd;
 	EXPECT_EQ(self->context, ch->context);
 	EXPECT_EQ(0, ch->refcnt);
 	EXPECT_NE(self->ch->fd, fd);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
 	EXPECT_TRUE(lib_quiet(fd));
-	cq = ibv_create_cq(self->context, 4, NULL, ch, 0);
-	ASSERT_TRUE(cq != NULL);
+	cq = ASSERT_PTR(ibv_create_cq(self->context, 4, NULL, ch, 0));
 	EXPECT_EQ(1, ch->refcnt);
 	EXPECT_EQ(EBUSY, ibv_destroy_comp_channel(ch));
 	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_NONBLOCK));
-	EXPECT_TRUE(FAILS(EAGAIN, ibv_get_cq_event(ch, &got, &context)));
+	EXPECT_FAILS(EAGAIN, ibv_get_cq_event(ch, &got, &context));
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
 	EXPECT_EQ(0, ch->refcnt);
 	EXPECT_EQ(0, ibv_destroy_comp_channel(ch));
 	EXPECT_EQ(-1, fcntl(fd, F_GETFD));
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_comp_channel(NULL)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_comp_channel(NULL));
 	EXPECT_EQ(EINVAL, ibv_destroy_comp_channel(NULL));
 }
 
@@ -73,8 +69,7 @@ FIXTURE_SETUP(comp)
 	self->id = self->p.p;
 	self->cq = self->id->recv_cq;
 	self->ch = self->id->recv_cq_channel;
-	self->mr = rdma_reg_msgs(self->id, self->buf, sizeof(self->buf));
-	ASSERT_TRUE(self->mr != NULL);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(self->id, self->buf, sizeof(self->buf)));
 }
 
 FIXTURE_TEARDOWN(comp)
@@ -126,7 +121,7 @@ TEST_F(comp, notify_once)
 	void *context = NULL;
 	struct ibv_wc wc[8];
 
-	/* Not asked for */
+	/* Not requested */
 	ASSERT_EQ(0, complete(self, 0));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	ASSERT_EQ(1, ibv_poll_cq(self->cq, 8, wc));
@@ -148,43 +143,32 @@ TEST_F(comp, notify_once)
 
 	/* The channel may be nonblocking */
 	ASSERT_EQ(0, fcntl(self->ch->fd, F_SETFL, O_NONBLOCK));
-	EXPECT_TRUE(FAILS(EAGAIN, ibv_get_cq_event(self->ch, &cq, &context)));
+	EXPECT_FAILS(EAGAIN, ibv_get_cq_event(self->ch, &cq, &context));
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
 	ASSERT_EQ(0, complete(self, 0));
-	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
-	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
-	ibv_ack_cq_events(cq, 1);
+	EXPECT_EQ(self->cq, lib_cq_event(self->ch));
 }
 
 TEST_F(comp, notify_solicited_only)
 {
-	struct ibv_cq *cq;
-	void *context;
-
 	if (lib_iwarp(self->id->verbs))
 		SKIP(return, "siw ignores this");
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 1));
 	ASSERT_EQ(0, complete(self, 0));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	ASSERT_EQ(0, complete(self, IBV_SEND_SOLICITED));
-	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
-	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
-	ibv_ack_cq_events(cq, 1);
+	EXPECT_EQ(self->cq, lib_cq_event(self->ch));
 
 	/* "Any" includes these */
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
 	ASSERT_EQ(0, complete(self, IBV_SEND_SOLICITED));
-	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
-	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
-	ibv_ack_cq_events(cq, 1);
+	EXPECT_EQ(self->cq, lib_cq_event(self->ch));
 }
 
-/* Asking for other events before does not change what this means. */
+/* Other events that were requested before make no difference. */
 TEST_F(comp, notify_solicited_only_after_ordinary_use)
 {
 	struct ibv_wc wc[8];
-	struct ibv_cq *cq;
-	void *context;
 	int i;
 
 	if (lib_iwarp(self->id->verbs))
@@ -192,9 +176,7 @@ TEST_F(comp, notify_solicited_only_after_ordinary_use)
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
 		ASSERT_EQ(0, complete(self, 0));
-		ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
-		ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
-		ibv_ack_cq_events(cq, 1);
+		EXPECT_EQ(self->cq, lib_cq_event(self->ch));
 		ASSERT_EQ(1, ibv_poll_cq(self->cq, 8, wc));
 		ASSERT_EQ(0, ibv_poll_cq(self->cq, 8, wc));
 	}
@@ -202,9 +184,7 @@ TEST_F(comp, notify_solicited_only_after_ordinary_use)
 	ASSERT_EQ(0, complete(self, 0));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	ASSERT_EQ(0, complete(self, IBV_SEND_SOLICITED));
-	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
-	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
-	ibv_ack_cq_events(cq, 1);
+	EXPECT_EQ(self->cq, lib_cq_event(self->ch));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	/* All are there, and nothing else. */
 	EXPECT_EQ(2, ibv_poll_cq(self->cq, 8, wc));
@@ -233,46 +213,44 @@ static void *send_many(void *arg)
 	return NULL;
 }
 
-/* Poll, ask, poll again, wait: no completion is slept through. */
+/* Polls one completion, if there is one, and posts a receive in its place. */
+static bool replace(FIXTURE_DATA(comp) *self, int *posted)
+{
+	struct ibv_wc wc;
+
+	if (ibv_poll_cq(self->cq, 1, &wc) != 1 || wc.status)
+		return false;
+	if ((*posted)++ < 200 && rdma_post_recv(self->id, NULL, self->buf, 64, self->mr))
+		return false;
+	__atomic_add_fetch(&replaced, 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Poll, request an event, poll again, wait: no completion is missed. */
 TEST_F(comp, no_wakeup_is_lost)
 {
 	struct lib_thread t;
-	struct ibv_wc wc;
 	struct ibv_cq *cq;
-	int got, posted, events = 0;
-	void *context, *ret;
+	int posted, events = 0;
+	void *context;
 
 	for (posted = 0; posted < RECVS; posted++)
 		ASSERT_EQ(0, rdma_post_recv(self->id, NULL, self->buf, 64, self->mr));
 	ASSERT_EQ(0, lib_start(&t, send_many, self->p.a));
-	for (got = 0; got < 200;) {
-		while (ibv_poll_cq(self->cq, 1, &wc) == 1) {
-			ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
-			got++;
-			if (posted++ < 200)
-				ASSERT_EQ(0, rdma_post_recv(self->id, NULL,
-							    self->buf, 64, self->mr));
-			__atomic_add_fetch(&replaced, 1, __ATOMIC_RELEASE);
-		}
-		if (got == 200)
+	for (;;) {
+		while (replace(self, &posted))
+			;
+		if (replaced == 200)
 			break;
 		ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
-		if (ibv_poll_cq(self->cq, 1, &wc) == 1) {
-			ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
-			got++;
-			if (posted++ < 200)
-				ASSERT_EQ(0, rdma_post_recv(self->id, NULL,
-							    self->buf, 64, self->mr));
-			__atomic_add_fetch(&replaced, 1, __ATOMIC_RELEASE);
+		if (replace(self, &posted))
 			continue;
-		}
 		ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
 		ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
 		events++;
 	}
 	ibv_ack_cq_events(self->cq, events);	/* all at once */
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 }
 
 static void *wait_for_event(void *arg)
@@ -289,20 +267,14 @@ static void *wait_for_event(void *arg)
 TEST_F(comp, thread_blocks_and_can_be_cancelled)
 {
 	struct lib_thread t;
-	void *ret;
 
-	ASSERT_EQ(0, lib_start(&t, wait_for_event, self->ch));
-	EXPECT_TRUE(lib_still_blocked(&t));
-	ASSERT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(PTHREAD_CANCELED, ret);
+	START_BLOCKED(&t, wait_for_event, self->ch);
+	EXPECT_CANCELLED(&t);
 
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
-	ASSERT_EQ(0, lib_start(&t, wait_for_event, self->ch));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, wait_for_event, self->ch);
 	ASSERT_EQ(0, complete(self, 0));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 }
 
 static void *destroy_cq(void *cq)
@@ -316,7 +288,7 @@ TEST_F(comp, destroy_waits_for_acks)
 	struct rdma_cm_id *id = self->id;
 	struct ibv_cq *cq;
 	struct lib_thread t;
-	void *context, *ret;
+	void *context;
 
 	if (is_libsiw(id->verbs))
 		SKIP(return, "libsiw takes a CQ in use apart");
@@ -328,11 +300,9 @@ TEST_F(comp, destroy_waits_for_acks)
 	/* By hand what rdma_destroy_qp() does */
 	EXPECT_EQ(0, ibv_destroy_qp(id->qp));
 	id->qp = NULL;
-	ASSERT_EQ(0, lib_start(&t, destroy_cq, cq));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, destroy_cq, cq);
 	ibv_ack_cq_events(cq, 1);
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(0, (long)ret);
+	EXPECT_RETURNS(0, &t);
 	EXPECT_EQ(0, self->ch->refcnt);
 	EXPECT_EQ(0, ibv_destroy_comp_channel(self->ch));
 	EXPECT_EQ(0, ibv_destroy_cq(id->send_cq));

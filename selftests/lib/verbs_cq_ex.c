@@ -30,12 +30,10 @@ static struct ibv_cq_init_attr_ex cq_attr(FIXTURE_DATA(cqx) *self)
 
 static int make_qp(struct rdma_cm_id *id, struct ibv_cq *cq)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(cq);
 
 	attr.cap.max_send_wr = 32;
 	attr.cap.max_recv_wr = 32;
-	attr.send_cq = cq;
-	attr.recv_cq = cq;
 	return rdma_create_qp(id, NULL, &attr);
 }
 
@@ -44,28 +42,22 @@ FIXTURE_SETUP(cqx)
 	struct ibv_cq_init_attr_ex attr;
 	struct pair *p = &self->p;
 
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
-	self->ch = ibv_create_comp_channel(self->context);
-	ASSERT_TRUE(self->ch != NULL);
+	self->context = ASSERT_PTR(lib_context());
+	self->ch = ASSERT_PTR(ibv_create_comp_channel(self->context));
 	attr = cq_attr(self);
 	self->ex = ibv_create_cq_ex(self->context, &attr);
 	if (!self->ex && errno == EOPNOTSUPP && is_stock())
 		SKIP_FIXTURE("the device's library has no extended CQs");
 	ASSERT_TRUE(self->ex != NULL);
 	self->cq = ibv_cq_ex_to_cq(self->ex);
-	self->other = ibv_create_cq(self->context, 64, NULL, NULL, 0);
-	ASSERT_TRUE(self->other != NULL);
+	self->other = ASSERT_PTR(ibv_create_cq(self->context, 64, NULL, NULL, 0));
 
-	ASSERT_EQ(0, pair_listen(p));
-	ASSERT_EQ(0, pair_resolve(p));
+	ASSERT_EQ(0, pair_route(p));
 	ASSERT_EQ(0, make_qp(p->a, self->other));
-	ASSERT_EQ(0, pair_request(p, NULL));
-	ASSERT_EQ(0, pair_ack(p));
+	ASSERT_EQ(0, pair_passive(p));
 	ASSERT_EQ(0, make_qp(p->p, self->cq));
 	ASSERT_EQ(0, pair_accept(p));
-	self->mr = rdma_reg_msgs(p->p, self->buf, sizeof(self->buf));
-	ASSERT_TRUE(self->mr != NULL);
+	self->mr = ASSERT_PTR(rdma_reg_msgs(p->p, self->buf, sizeof(self->buf)));
 }
 
 FIXTURE_TEARDOWN(cqx)
@@ -103,6 +95,18 @@ static int start(FIXTURE_DATA(cqx) *self)
 	return ibv_start_poll(self->ex, &attr);
 }
 
+/* The next completion, in an iteration of its own: its number, or 0 */
+static uint64_t iterate_once(FIXTURE_DATA(cqx) *self)
+{
+	uint64_t wr_id;
+
+	if (start(self))
+		return 0;
+	wr_id = self->ex->wr_id;
+	ibv_end_poll(self->ex);
+	return wr_id;
+}
+
 TEST_F(cqx, create)
 {
 	struct ibv_cq_init_attr_ex attr = cq_attr(self);
@@ -124,14 +128,20 @@ TEST_F(cqx, create)
 	attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	attr.channel = NULL;
 	attr.cqe = 1;
-	ex = ibv_create_cq_ex(self->context, &attr);
-	ASSERT_TRUE(ex != NULL);
+	ex = ASSERT_PTR(ibv_create_cq_ex(self->context, &attr));
 	cq = ibv_cq_ex_to_cq(ex);
 	EXPECT_TRUE(!cq->channel);
 	EXPECT_EQ(1, self->ch->refcnt);
 	EXPECT_EQ(ENOENT, ibv_start_poll(ex, &(struct ibv_poll_cq_attr) {}));
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
 }
+
+/* Creation with one attribute changed fails. */
+#define EXPECT_REFUSED(_errno, _change) do { \
+	struct ibv_cq_init_attr_ex attr = cq_attr(self); \
+	_change; \
+	EXPECT_FAILS_NULL(_errno, ibv_create_cq_ex(self->context, &attr)); \
+} while (0)
 
 TEST_F(cqx, create_errors)
 {
@@ -144,41 +154,30 @@ TEST_F(cqx, create_errors)
 		1ULL << 12,
 		1ULL << 40,
 	};
-	struct ibv_cq_init_attr_ex attr;
+	struct ibv_cq_init_attr_ex attr = cq_attr(self);
 	struct ibv_device_attr dev;
 	int i;
 
 	ASSERT_EQ(0, ibv_query_device(self->context, &dev));
-	for (i = 0; i < sizeof(hardware) / sizeof(hardware[0]); i++) {
-		attr = cq_attr(self);
-		attr.wc_flags |= hardware[i];
-		EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
-	}
-	attr = cq_attr(self);
-	attr.cqe = dev.max_cqe + 1;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
-	attr.cqe = 0;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
-	attr = cq_attr(self);
-	attr.comp_vector = self->context->num_comp_vectors;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
-	attr.comp_vector = ~0U;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, &attr)));
-	attr = cq_attr(self);
+	for (i = 0; i < ARRAY_SIZE(hardware); i++)
+		EXPECT_REFUSED(EOPNOTSUPP, attr.wc_flags |= hardware[i]);
+	EXPECT_REFUSED(EINVAL, attr.cqe = dev.max_cqe + 1);
+	EXPECT_REFUSED(EINVAL, attr.cqe = 0);
+	EXPECT_REFUSED(EINVAL, attr.comp_vector = self->context->num_comp_vectors);
+	EXPECT_REFUSED(EINVAL, attr.comp_vector = ~0U);
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
-	attr = cq_attr(self);
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr));
 	attr.comp_mask = 1U << 7;
 	EXPECT_TRUE(!ibv_create_cq_ex(self->context, &attr));
 	EXPECT_EQ(1, self->ch->refcnt);
 	if (is_stock())	/* leaves errno alone, ignores flags, crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
+	EXPECT_REFUSED(EOPNOTSUPP, attr.comp_mask = 1U << 7);
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 	attr.flags = 1U << 9;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, NULL)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_cq_ex(self->context, &attr));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq_ex(self->context, NULL));
 }
 
 TEST_F(cqx, fields)
@@ -194,7 +193,6 @@ TEST_F(cqx, fields)
 	struct ibv_recv_wr recv = { .wr_id = 77, .sg_list = &sge, .num_sge = 1 },
 			   *bad_recv;
 	bool imm = !lib_iwarp(self->context);
-	struct ibv_qp_attr to_error = { .qp_state = IBV_QPS_ERR };
 	struct ibv_cq_ex *ex = self->ex;
 	struct ibv_wc wc;
 
@@ -227,7 +225,7 @@ TEST_F(cqx, fields)
 	/* One that failed */
 	recv.wr_id = 78;
 	ASSERT_EQ(0, ibv_post_recv(self->p.p->qp, &recv, &bad_recv));
-	ASSERT_EQ(0, ibv_modify_qp(self->p.p->qp, &to_error, IBV_QP_STATE));
+	ASSERT_EQ(0, lib_modify_qp(self->p.p->qp, IBV_QPS_ERR));
 	usleep(50000);
 	ASSERT_EQ(0, start(self));
 	EXPECT_EQ(78, ex->wr_id);
@@ -237,7 +235,7 @@ TEST_F(cqx, fields)
 	EXPECT_EQ(ENOENT, start(self));
 }
 
-/* What was not asked for, and what does not exist, can be read nevertheless. */
+/* Fields that were not requested, and that do not exist, can be read nevertheless. */
 TEST_F(cqx, unasked_fields)
 {
 	struct ibv_cq_init_attr_ex attr = cq_attr(self);
@@ -247,8 +245,7 @@ TEST_F(cqx, unasked_fields)
 	if (is_stock())
 		SKIP(return, "the stock library crashes");
 	attr.wc_flags = 0;
-	ex = ibv_create_cq_ex(self->context, &attr);
-	ASSERT_TRUE(ex != NULL);
+	ex = ASSERT_PTR(ibv_create_cq_ex(self->context, &attr));
 	EXPECT_EQ(0, ibv_wc_read_byte_len(ex));
 	EXPECT_EQ(0, ibv_wc_read_completion_ts(ex));
 	EXPECT_EQ(0, ibv_wc_read_completion_wallclock_ns(ex));
@@ -304,9 +301,7 @@ TEST_F(cqx, iterate_to_the_end_and_on)
 	ibv_end_poll(self->ex);
 	EXPECT_EQ(ENOENT, start(self));
 	ASSERT_EQ(0, complete(self, 1));
-	ASSERT_EQ(0, start(self));
-	EXPECT_EQ(5, self->ex->wr_id);
-	ibv_end_poll(self->ex);
+	EXPECT_EQ(5, iterate_once(self));
 }
 
 /* Both ways of polling see one queue, in order, however far one got. */
@@ -317,9 +312,7 @@ TEST_F(cqx, both_ways_of_polling)
 	int i, n;
 
 	ASSERT_EQ(0, complete(self, 20));
-	ASSERT_EQ(0, start(self));
-	EXPECT_EQ(expect++, self->ex->wr_id);
-	ibv_end_poll(self->ex);
+	EXPECT_EQ(expect++, iterate_once(self));
 	EXPECT_EQ(0, ibv_poll_cq(self->cq, 0, wc));
 	ASSERT_EQ(2, ibv_poll_cq(self->cq, 2, wc));
 	EXPECT_EQ(expect++, wc[0].wr_id);
@@ -335,9 +328,7 @@ TEST_F(cqx, both_ways_of_polling)
 	ASSERT_EQ(18, n);
 	for (i = 0; i < n; i++)
 		EXPECT_EQ(expect++, wc[i].wr_id);
-	ASSERT_EQ(0, start(self));
-	EXPECT_EQ(expect++, self->ex->wr_id);
-	ibv_end_poll(self->ex);
+	EXPECT_EQ(expect++, iterate_once(self));
 	n = ibv_poll_cq(self->cq, 32, wc);
 	ASSERT_EQ(6, n);
 	for (i = 0; i < n; i++)
@@ -353,9 +344,7 @@ TEST_F(cqx, destroy_with_completions)
 	struct ibv_wc wc[8];
 
 	ASSERT_EQ(0, complete(self, 6));
-	ASSERT_EQ(0, start(self));
-	EXPECT_EQ(1, self->ex->wr_id);
-	ibv_end_poll(self->ex);
+	EXPECT_EQ(1, iterate_once(self));
 	rdma_destroy_qp(self->p.p);
 	ASSERT_EQ(2, ibv_poll_cq(self->cq, 2, wc));
 	EXPECT_EQ(2, wc[0].wr_id);
@@ -369,25 +358,18 @@ TEST_F(cqx, destroy_with_completions)
 
 TEST_F(cqx, events)
 {
-	struct ibv_cq *cq = NULL;
 	void *context = NULL;
 
 	ASSERT_EQ(0, complete(self, 3));
-	ASSERT_EQ(0, start(self));
-	ibv_end_poll(self->ex);
+	EXPECT_EQ(1, iterate_once(self));
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
 	/* They were there before */
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	ASSERT_EQ(0, complete(self, 1));
-	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
-	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
-	EXPECT_EQ(self->cq, cq);
+	EXPECT_EQ(self->cq, lib_cq_event_context(self->ch, &context));
 	EXPECT_EQ((void *)self, context);
-	ibv_ack_cq_events(cq, 1);
 	EXPECT_EQ(1, self->ex->comp_events_completed);
-	ASSERT_EQ(0, start(self));
-	EXPECT_EQ(2, self->ex->wr_id);
-	ibv_end_poll(self->ex);
+	EXPECT_EQ(2, iterate_once(self));
 }
 
 TEST_F(cqx, resize)
@@ -395,8 +377,7 @@ TEST_F(cqx, resize)
 	int i, ret;
 
 	ASSERT_EQ(0, complete(self, 6));
-	ASSERT_EQ(0, start(self));
-	ibv_end_poll(self->ex);
+	EXPECT_EQ(1, iterate_once(self));
 	ret = ibv_resize_cq(self->cq, 100);
 	if (ret == EOPNOTSUPP || ret == ENOSYS)
 		SKIP(return, "the device cannot resize CQs");
@@ -404,11 +385,8 @@ TEST_F(cqx, resize)
 	EXPECT_LE(100, self->ex->cqe);
 	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 2));
 	EXPECT_LE(100, self->ex->cqe);
-	for (i = 2; i <= 6; i++) {
-		ASSERT_EQ(0, start(self));
-		EXPECT_EQ(i, self->ex->wr_id);
-		ibv_end_poll(self->ex);
-	}
+	for (i = 2; i <= 6; i++)
+		EXPECT_EQ(i, iterate_once(self));
 	EXPECT_EQ(ENOENT, start(self));
 }
 
@@ -422,17 +400,14 @@ static void *poll_one(void *arg)
 TEST_F(cqx, iteration_keeps_others_out)
 {
 	struct lib_thread t;
-	void *ret;
 
 	ASSERT_EQ(0, complete(self, 3));
 	ASSERT_EQ(0, start(self));
-	ASSERT_EQ(0, lib_start(&t, poll_one, self->cq));
-	EXPECT_TRUE(lib_still_blocked(&t));
+	START_BLOCKED(&t, poll_one, self->cq);
 	ASSERT_EQ(0, ibv_next_poll(self->ex));
 	EXPECT_EQ(2, self->ex->wr_id);
 	ibv_end_poll(self->ex);
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(3, (long)ret);
+	EXPECT_RETURNS(3, &t);
 }
 
 #define MANY 96

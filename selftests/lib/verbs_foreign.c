@@ -6,13 +6,6 @@
  */
 #include "lib_test.h"
 
-#define STEP(_ok) do { \
-	if (!(_ok)) { \
-		lib_say(__FILE__, __LINE__, "%s: %s", #_ok, strerror(errno)); \
-		return #_ok; \
-	} \
-} while (0)
-
 /* The GID that goes with the address, for connections to itself. */
 static int find_gid(struct ibv_context *context, struct ibv_port_attr *port, union ibv_gid *gid)
 {
@@ -81,7 +74,7 @@ struct objects {
 static const char *make(struct objects *o)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_qp_init_attr attr;
 	struct ibv_ah_attr ah = { .port_num = 1, .is_global = 1 };
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
@@ -95,8 +88,7 @@ static const char *make(struct objects *o)
 	STEP((o->channel = ibv_create_comp_channel(o->context)));
 	STEP((o->cq = ibv_create_cq(o->context, 16, o, o->channel, 0)));
 	STEP((o->srq = ibv_create_srq(o->pd, &srq)));
-	attr.send_cq = o->cq;
-	attr.recv_cq = o->cq;
+	attr = lib_qp_attr_on(o->cq);
 	attr.srq = o->srq;
 	STEP((o->qp = ibv_create_qp(o->pd, &attr)));
 	if (!lib_iwarp(o->context)) {
@@ -108,15 +100,12 @@ static const char *make(struct objects *o)
 
 static const char *use(struct objects *o)
 {
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)o->buf, .length = 8, .lkey = o->mr->lkey,
-	};
+	struct ibv_sge sge = { .addr = (uintptr_t)o->buf, .length = 8, .lkey = o->mr->lkey };
 	struct ibv_send_wr send = {
 		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
 	}, *bad_send;
 	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
 	struct ibv_srq_attr srq;
-	struct ibv_cq *cq;
 	struct ibv_wc wc[2];
 	void *context;
 
@@ -129,10 +118,7 @@ static const char *use(struct objects *o)
 	STEP(!ibv_req_notify_cq(o->cq, 0));
 	STEP(!ibv_post_srq_recv(o->srq, &recv, &bad_recv));
 	STEP(!ibv_post_send(o->qp, &send, &bad_send));
-	STEP(lib_readable(o->channel->fd, WAIT_MS));
-	STEP(!ibv_get_cq_event(o->channel, &cq, &context));
-	STEP(cq == o->cq && context == o);
-	ibv_ack_cq_events(cq, 1);
+	STEP(lib_cq_event_context(o->channel, &context) == o->cq && context == o);
 	STEP(!lib_wait_wc(o->cq, wc, 2));
 	STEP(!wc[0].status && !wc[1].status);
 	return NULL;
@@ -168,34 +154,24 @@ static struct ibv_device *same_device(struct ibv_device **list, struct ibv_devic
 
 FIXTURE_SETUP(two)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	__typeof__(&ibv_open_device) open_device;
 	struct ibv_device **(*get_list)(int *num);
 	struct ibv_device *device;
 
-	ASSERT_NE(NULL, context);
-	self->handle = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
-	ASSERT_NE(NULL, self->handle);
-	get_list = (__typeof__(get_list))dlsym(self->handle, "ibv_get_device_list");
-	open_device = (__typeof__(open_device))dlsym(self->handle, "ibv_open_device");
-	ASSERT_NE(NULL, get_list);
-	ASSERT_NE(NULL, open_device);
+	self->handle = ASSERT_PTR(dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL));
+	get_list = ASSERT_PTR(dlsym(self->handle, "ibv_get_device_list"));
+	open_device = ASSERT_PTR(dlsym(self->handle, "ibv_open_device"));
 
-	self->list = ibv_get_device_list(NULL);
-	ASSERT_NE(NULL, self->list);
-	device = same_device(self->list, context->device);
-	ASSERT_NE(NULL, device);
-	self->own.context = ibv_open_device(device);
-	ASSERT_NE(NULL, self->own.context);
+	self->list = ASSERT_PTR(ibv_get_device_list(NULL));
+	device = ASSERT_PTR(same_device(self->list, context->device));
+	self->own.context = ASSERT_PTR(ibv_open_device(device));
 
-	self->stock_list = get_list(NULL);
-	ASSERT_NE(NULL, self->stock_list);
-	device = same_device(self->stock_list, context->device);
-	ASSERT_NE(NULL, device);
+	self->stock_list = ASSERT_PTR(get_list(NULL));
+	device = ASSERT_PTR(same_device(self->stock_list, context->device));
 	EXPECT_EQ(ibv_get_device_guid(self->own.context->device), ibv_get_device_guid(device));
 	EXPECT_EQ(ibv_get_device_index(self->own.context->device), ibv_get_device_index(device));
-	self->stock.context = open_device(device);
-	ASSERT_NE(NULL, self->stock.context);
+	self->stock.context = ASSERT_PTR(open_device(device));
 	if (!is_stock())
 		EXPECT_NE(self->stock.context->ops.poll_cq, self->own.context->ops.poll_cq);
 }
@@ -211,31 +187,29 @@ FIXTURE_TEARDOWN(two)
 
 TEST_F(two, one_after_the_other)
 {
-	ASSERT_STREQ("", make(&self->stock) ?: "");
-	ASSERT_STREQ("", use(&self->stock) ?: "");
-	ASSERT_STREQ("", destroy(&self->stock) ?: "");
-	ASSERT_STREQ("", make(&self->own) ?: "");
-	ASSERT_STREQ("", use(&self->own) ?: "");
-	ASSERT_STREQ("", destroy(&self->own) ?: "");
+	ASSERT_STEPS(make(&self->stock));
+	ASSERT_STEPS(use(&self->stock));
+	ASSERT_STEPS(destroy(&self->stock));
+	ASSERT_STEPS(make(&self->own));
+	ASSERT_STEPS(use(&self->own));
+	ASSERT_STEPS(destroy(&self->own));
 }
 
 TEST_F(two, side_by_side)
 {
-	ASSERT_STREQ("", make(&self->stock) ?: "");
-	ASSERT_STREQ("", make(&self->own) ?: "");
-	ASSERT_STREQ("", use(&self->own) ?: "");
-	ASSERT_STREQ("", use(&self->stock) ?: "");
-	ASSERT_STREQ("", destroy(&self->own) ?: "");
-	ASSERT_STREQ("", destroy(&self->stock) ?: "");
+	ASSERT_STEPS(make(&self->stock));
+	ASSERT_STEPS(make(&self->own));
+	ASSERT_STEPS(use(&self->own));
+	ASSERT_STEPS(use(&self->stock));
+	ASSERT_STEPS(destroy(&self->own));
+	ASSERT_STEPS(destroy(&self->stock));
 }
 
 /* Our functions open a device of libibverbs' as well, and it stays one. */
 TEST_F(two, open_a_stock_device)
 {
-	struct ibv_context *context;
+	struct ibv_context *context = ASSERT_PTR(ibv_open_device(self->stock.context->device));
 
-	context = ibv_open_device(self->stock.context->device);
-	ASSERT_NE(NULL, context);
 	EXPECT_EQ(self->stock.context->ops.poll_cq, context->ops.poll_cq);
 	EXPECT_EQ(0, ibv_close_device(context));
 }
@@ -247,18 +221,17 @@ TEST_F(two, do_not_mix)
 
 	if (is_stock())
 		SKIP(return, "undefined with the stock libraries");
-	ASSERT_STREQ("", make(&self->stock) ?: "");
-	ASSERT_STREQ("", make(&self->own) ?: "");
-	EXPECT_TRUE(FAILS_NULL(EBADF, ibv_create_cq(self->own.context, 1, NULL,
-						    self->stock.channel, 0)));
+	ASSERT_STEPS(make(&self->stock));
+	ASSERT_STEPS(make(&self->own));
+	EXPECT_FAILS_NULL(EBADF, ibv_create_cq(self->own.context, 1, NULL, self->stock.channel, 0));
 	attr.send_cq = self->own.cq;
 	attr.recv_cq = self->stock.cq;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->own.pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->own.pd, &attr));
 	attr.recv_cq = self->own.cq;
 	attr.srq = self->stock.srq;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->own.pd, &attr)));
-	ASSERT_STREQ("", destroy(&self->stock) ?: "");
-	ASSERT_STREQ("", destroy(&self->own) ?: "");
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->own.pd, &attr));
+	ASSERT_STEPS(destroy(&self->stock));
+	ASSERT_STEPS(destroy(&self->own));
 }
 
 TEST_HARNESS_MAIN

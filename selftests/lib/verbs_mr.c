@@ -23,14 +23,12 @@ void ibv_static_providers(void *unused, ...)
 /* P0: __ibv_get_device_list */
 TEST(device_list)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct ibv_device **list;
 	bool found = false;
 	int num = -1, i;
 
-	ASSERT_TRUE(context != NULL);
-	list = __ibv_get_device_list(&num);
-	ASSERT_TRUE(list != NULL);
+	list = ASSERT_PTR(__ibv_get_device_list(&num));
 	EXPECT_EQ(1, static_providers);
 	for (i = 0; list[i]; i++)
 		found |= !strcmp(ibv_get_device_name(list[i]),
@@ -39,8 +37,7 @@ TEST(device_list)
 	EXPECT_TRUE(found);
 	ibv_free_device_list(list);
 	/* The macro of the name comes to the same */
-	list = ibv_get_device_list(NULL);
-	ASSERT_TRUE(list != NULL);
+	list = ASSERT_PTR(ibv_get_device_list(NULL));
 	EXPECT_EQ(2, static_providers);
 	ibv_free_device_list(list);
 }
@@ -48,13 +45,10 @@ TEST(device_list)
 /* P0: verbs_get_ctx */
 TEST(extended_context)
 {
-	struct ibv_context *context = lib_context();
+	struct ibv_context *context = ASSERT_PTR(lib_context());
 	struct ibv_context old = {};
-	struct verbs_context *vctx;
+	struct verbs_context *vctx = ASSERT_PTR(verbs_get_ctx(context));
 
-	ASSERT_TRUE(context != NULL);
-	vctx = verbs_get_ctx(context);
-	ASSERT_TRUE(vctx != NULL);
 	EXPECT_EQ(context, &vctx->context);
 	EXPECT_LE(sizeof(struct verbs_context) - sizeof(struct ibv_context), vctx->sz);
 	EXPECT_TRUE(context->ops.post_send && context->ops.post_recv &&
@@ -70,7 +64,7 @@ TEST(seterrno)
 	errno = 0;
 	EXPECT_EQ(0, rdma_seterrno(0));
 	EXPECT_EQ(0, errno);
-	EXPECT_TRUE(FAILS(EIO, rdma_seterrno(EIO)));
+	EXPECT_FAILS(EIO, rdma_seterrno(EIO));
 }
 
 FIXTURE(mr) {
@@ -82,10 +76,8 @@ FIXTURE(mr) {
 
 FIXTURE_SETUP(mr)
 {
-	self->context = lib_context();
-	ASSERT_TRUE(self->context != NULL);
-	self->pd = ibv_alloc_pd(self->context);
-	ASSERT_TRUE(self->pd != NULL);
+	self->context = ASSERT_PTR(lib_context());
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
 	self->len = 16384;
 	self->buf = mmap(NULL, self->len, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -100,28 +92,27 @@ FIXTURE_TEARDOWN(mr)
 /* P0: ibv_alloc_pd, ibv_dealloc_pd */
 TEST_F(mr, pd)
 {
-	struct ibv_pd *other = ibv_alloc_pd(self->context);
+	struct ibv_pd *other = ASSERT_PTR(ibv_alloc_pd(self->context));
 	struct ibv_mr *mr;
 
-	ASSERT_TRUE(other != NULL);
 	EXPECT_NE(self->pd, other);
 	EXPECT_EQ(self->context, other->context);
-	mr = ibv_reg_mr(other, self->buf, 100, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(ibv_reg_mr(other, self->buf, 100, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_EQ(EBUSY, ibv_dealloc_pd(other));
 	EXPECT_EQ(other, mr->pd);
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 	EXPECT_EQ(0, ibv_dealloc_pd(other));
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_alloc_pd(NULL)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_alloc_pd(NULL));
 	EXPECT_EQ(EINVAL, ibv_dealloc_pd(NULL));
 }
 
+/* It is the region of that memory; and is removed. */
 static bool is_mr(struct ibv_mr *mr, FIXTURE_DATA(mr) *self, void *addr, size_t len)
 {
-	if (mr && mr->context == self->context && mr->pd == self->pd &&
-	    mr->addr == addr && mr->length == len && mr->lkey)
+	if (mr && mr->context == self->context && mr->pd == self->pd && mr->addr == addr &&
+	    mr->length == len && mr->lkey && !ibv_dereg_mr(mr))
 		return true;
 	lib_say(__FILE__, __LINE__, "%s", mr ? "wrong members" : strerror(errno));
 	return false;
@@ -133,14 +124,12 @@ TEST_F(mr, constant_access)
 	struct ibv_mr *mr, *other;
 
 	/* Not aligned, of any length */
-	mr = ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(is_mr(mr, self, self->buf + 3, 4099));
-	other = __ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_REMOTE_READ, 1);
-	ASSERT_TRUE(is_mr(other, self, self->buf + 3, 4099));
+	mr = ASSERT_PTR(ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_LOCAL_WRITE));
+	other = ASSERT_PTR(__ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_REMOTE_READ, 1));
 	EXPECT_NE(mr->lkey, other->lkey);
 	EXPECT_NE(0, other->rkey);
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
-	EXPECT_EQ(0, ibv_dereg_mr(other));
+	EXPECT_TRUE(is_mr(mr, self, self->buf + 3, 4099));
+	EXPECT_TRUE(is_mr(other, self, self->buf + 3, 4099));
 }
 
 /* P0: ibv_reg_mr_iova2, __ibv_reg_mr, __ibv_reg_mr_iova */
@@ -151,36 +140,29 @@ TEST_F(mr, variable_access)
 	struct ibv_mr *mr;
 
 	mr = ibv_reg_mr(self->pd, self->buf, self->len, access);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 	mr = __ibv_reg_mr(self->pd, self->buf, self->len, access, 0);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 
 	/* Optional flags are never refused */
 	access |= IBV_ACCESS_RELAXED_ORDERING;
 	mr = ibv_reg_mr(self->pd, self->buf, self->len, access);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 	access |= IBV_ACCESS_OPTIONAL_RANGE;
 	mr = ibv_reg_mr_iova2(self->pd, self->buf, self->len, (uintptr_t)self->buf, access);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 
 	/* At an address that is not the memory's. siw would not translate it. */
 	if (lib_iwarp(self->context)) {
 		if (!is_stock())
-			EXPECT_TRUE(FAILS_NULL(EINVAL,
-					       ibv_reg_mr_iova(self->pd, self->buf, self->len,
-							       0x10000, access)));
+			EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr_iova(self->pd, self->buf, self->len,
+								  0x10000, access));
 		return;
 	}
 	mr = __ibv_reg_mr_iova(self->pd, self->buf, self->len, 0x10000, access, 0);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 	mr = ibv_reg_mr_iova(self->pd, self->buf, self->len, 0, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, self->len));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 }
 
 TEST_F(mr, read_only_memory)
@@ -190,30 +172,24 @@ TEST_F(mr, read_only_memory)
 	self->buf[0] = 1;
 	ASSERT_EQ(0, mprotect(self->buf, self->len, PROT_READ));
 	mr = ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_REMOTE_READ);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, 100));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, 100));
 	mr = ibv_reg_mr(self->pd, self->buf, 100, 0);
-	ASSERT_TRUE(is_mr(mr, self, self->buf, 100));
-	EXPECT_EQ(0, ibv_dereg_mr(mr));
-	EXPECT_TRUE(FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 100,
-						  IBV_ACCESS_LOCAL_WRITE)));
+	EXPECT_TRUE(is_mr(mr, self, self->buf, 100));
+	EXPECT_FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_LOCAL_WRITE));
 }
 
 TEST_F(mr, errors)
 {
 	ASSERT_EQ(0, munmap(self->buf + 8192, 8192));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100,
-						  IBV_ACCESS_REMOTE_WRITE)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100,
-						  IBV_ACCESS_REMOTE_ATOMIC)));
-	EXPECT_TRUE(FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 8193,
-						  IBV_ACCESS_LOCAL_WRITE)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_REMOTE_WRITE));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_REMOTE_ATOMIC));
+	EXPECT_FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 8193, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_TRUE(!ibv_reg_mr(self->pd, self->buf, 100, 1 << 19));
 	/* Around the end of the address space */
 	EXPECT_TRUE(!ibv_reg_mr(self->pd, (void *)-4096UL, 8192, 0));
 	if (is_stock())	/* crashes */
 		return;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_mr(NULL, self->buf, 1, 0)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr(NULL, self->buf, 1, 0));
 	EXPECT_EQ(EINVAL, ibv_dereg_mr(NULL));
 }
 
@@ -234,8 +210,8 @@ TEST_F(mr, large_region_without_memory)
 	/* As far as siw counts */
 	if (!is_libsiw(self->context))
 		for (; size <= (size_t)1 << 42; size <<= 2)
-			EXPECT_TRUE(FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, hole, size,
-								  IBV_ACCESS_LOCAL_WRITE)));
+			EXPECT_FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, hole, size,
+							     IBV_ACCESS_LOCAL_WRITE));
 	/* The last page ends at 0: siw itself does not look. */
 	errno = 0;
 	EXPECT_TRUE(!ibv_reg_mr(self->pd, (void *)-4096UL, 100, 0));
@@ -246,18 +222,13 @@ TEST_F(mr, large_region_without_memory)
 /* P0: rdma_reg_msgs, rdma_reg_read, rdma_reg_write, rdma_dereg_mr */
 TEST_F(mr, registration_for_an_id)
 {
+	struct rdma_cm_id *id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
 	struct ibv_mr *msgs, *read, *write;
-	struct sockaddr_in sin = lib_addr(0);
-	struct ibv_pd *default_pd;
-	struct rdma_cm_id *id;
+	struct ibv_pd *default_pd = id->pd;
 
-	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
-	ASSERT_EQ(0, rdma_bind_addr(id, SA(&sin)));
-	default_pd = id->pd;
-	msgs = rdma_reg_msgs(id, self->buf, 100);
-	read = rdma_reg_read(id, self->buf, 100);
-	write = rdma_reg_write(id, self->buf, 100);
-	ASSERT_TRUE(msgs && read && write);
+	msgs = ASSERT_PTR(rdma_reg_msgs(id, self->buf, 100));
+	read = ASSERT_PTR(rdma_reg_read(id, self->buf, 100));
+	write = ASSERT_PTR(rdma_reg_write(id, self->buf, 100));
 	EXPECT_EQ(default_pd, msgs->pd);
 	EXPECT_EQ(default_pd, read->pd);
 	EXPECT_EQ(default_pd, write->pd);
@@ -285,7 +256,7 @@ static long pinned_kb(void)
 	return kb;
 }
 
-/* What a program leaves behind ends with its context. */
+/* Regions that a program leaves behind end with their context. */
 TEST_F(mr, close_device_with_memory)
 {
 	struct ibv_context *context;
@@ -294,43 +265,27 @@ TEST_F(mr, close_device_with_memory)
 	struct ibv_mr *mr;
 
 	ASSERT_LE(0, pinned);
-	context = ibv_open_device(self->context->device);
-	ASSERT_TRUE(context != NULL);
-	pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(pd != NULL);
-	mr = ibv_reg_mr(pd, self->buf, self->len, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(mr != NULL);
+	context = ASSERT_PTR(ibv_open_device(self->context->device));
+	pd = ASSERT_PTR(ibv_alloc_pd(context));
+	mr = ASSERT_PTR(ibv_reg_mr(pd, self->buf, self->len, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_LT(pinned, pinned_kb());
 	EXPECT_EQ(0, ibv_close_device(context));
 	EXPECT_EQ(pinned, pinned_kb());
 	/* Other contexts keep theirs. */
-	mr = ibv_reg_mr(self->pd, self->buf, 1, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(ibv_reg_mr(self->pd, self->buf, 1, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
 
 /* (ib_send_bw leaves a CQ.) */
 TEST_F(mr, close_device_with_queues)
 {
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct ibv_comp_channel *channel;
-	struct ibv_context *context;
-	struct ibv_cq *cq;
-	struct ibv_pd *pd;
-	struct ibv_qp *qp;
+	struct ibv_context *context = ASSERT_PTR(ibv_open_device(self->context->device));
+	struct ibv_comp_channel *channel = ASSERT_PTR(ibv_create_comp_channel(context));
+	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(context, 4, NULL, channel, 0));
+	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(context));
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(cq);
+	struct ibv_qp *qp = ASSERT_PTR(ibv_create_qp(pd, &attr));
 
-	context = ibv_open_device(self->context->device);
-	ASSERT_TRUE(context != NULL);
-	pd = ibv_alloc_pd(context);
-	ASSERT_TRUE(pd != NULL);
-	channel = ibv_create_comp_channel(context);
-	ASSERT_TRUE(channel != NULL);
-	cq = ibv_create_cq(context, 4, NULL, channel, 0);
-	ASSERT_TRUE(cq != NULL);
-	attr.send_cq = cq;
-	attr.recv_cq = cq;
-	qp = ibv_create_qp(pd, &attr);
-	ASSERT_TRUE(qp != NULL);
 	EXPECT_EQ(0, ibv_close_device(context));
 	if (is_stock())	/* uses freed memory */
 		return;

@@ -51,10 +51,8 @@ FIXTURE(newer) {
 
 FIXTURE_SETUP(newer)
 {
-	self->context = lib_context();
-	ASSERT_NE(NULL, self->context);
-	self->pd = ibv_alloc_pd(self->context);
-	ASSERT_NE(NULL, self->pd);
+	self->context = ASSERT_PTR(lib_context());
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
 }
 
 FIXTURE_TEARDOWN(newer)
@@ -66,45 +64,39 @@ TEST_F(newer, buffer)
 {
 	struct ibv_buf *buf = NULL;
 	struct ibv_mr *mr;
-	char *p;
+	char *p = ASSERT_PTR(ibv_alloc_buf(self->pd, 10000, &buf));
 
-	p = ibv_alloc_buf(self->pd, 10000, &buf);
-	ASSERT_NE(NULL, p);
 	ASSERT_NE(NULL, buf);
 	EXPECT_EQ(0, (uintptr_t)p % 4096);
 	memset(p, 1, 10000);
-	EXPECT_TRUE(FAILS(ENODATA, ibv_export_buf_dmabuf_fd(buf)));
+	EXPECT_FAILS(ENODATA, ibv_export_buf_dmabuf_fd(buf));
 
-	mr = ibv_reg_buf_mr(self->pd, buf, p, 10000, ACCESS);
-	ASSERT_NE(NULL, mr);
+	mr = ASSERT_PTR(ibv_reg_buf_mr(self->pd, buf, p, 10000, ACCESS));
 	EXPECT_EQ((void *)p, mr->addr);
 	EXPECT_EQ(10000, mr->length);
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
-	mr = ibv_reg_buf_mr(self->pd, buf, p + 9999, 1, ACCESS);
-	ASSERT_NE(NULL, mr);
+	mr = ASSERT_PTR(ibv_reg_buf_mr(self->pd, buf, p + 9999, 1, ACCESS));
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 	ibv_free_buf(buf);
 }
 
 TEST_F(newer, buffer_bad_input)
 {
-	struct ibv_pd *other = ibv_alloc_pd(self->context);
+	struct ibv_pd *other = ASSERT_PTR(ibv_alloc_pd(self->context));
 	struct ibv_buf *buf = NULL;
 	char *p;
 
-	ASSERT_NE(NULL, other);
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_alloc_buf(NULL, 10, &buf)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_alloc_buf(self->pd, 10, NULL)));
-	EXPECT_TRUE(FAILS_NULL(ENOMEM, ibv_alloc_buf(self->pd, SIZE_MAX / 2, &buf)));
-	p = ibv_alloc_buf(self->pd, 100, &buf);
-	ASSERT_NE(NULL, p);
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(NULL, buf, p, 1, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, NULL, p, 1, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(other, buf, p, 1, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p - 1, 1, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p, 101, 0)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p + 1, SIZE_MAX, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, ibv_export_buf_dmabuf_fd(NULL)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_alloc_buf(NULL, 10, &buf));
+	EXPECT_FAILS_NULL(EINVAL, ibv_alloc_buf(self->pd, 10, NULL));
+	EXPECT_FAILS_NULL(ENOMEM, ibv_alloc_buf(self->pd, SIZE_MAX / 2, &buf));
+	p = ASSERT_PTR(ibv_alloc_buf(self->pd, 100, &buf));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_buf_mr(NULL, buf, p, 1, 0));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, NULL, p, 1, 0));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_buf_mr(other, buf, p, 1, 0));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p - 1, 1, 0));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p, 101, 0));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_buf_mr(self->pd, buf, p + 1, SIZE_MAX, 0));
+	EXPECT_FAILS(EINVAL, ibv_export_buf_dmabuf_fd(NULL));
 	ibv_free_buf(NULL);
 	ibv_free_buf(buf);
 	EXPECT_EQ(0, ibv_dealloc_pd(other));
@@ -120,10 +112,8 @@ TEST_F(newer, reg_mr_ex)
 		.addr = mem,
 		.fd = -1,
 	};
-	struct ibv_mr *mr;
+	struct ibv_mr *mr = ASSERT_PTR(reg_mr_ex(self->pd, &attr));
 
-	mr = reg_mr_ex(self->pd, &attr);
-	ASSERT_NE(NULL, mr);
 	EXPECT_EQ((void *)mem, mr->addr);
 	EXPECT_EQ(sizeof(mem), mr->length);
 	EXPECT_EQ(self->pd, mr->pd);
@@ -131,25 +121,24 @@ TEST_F(newer, reg_mr_ex)
 
 	attr.comp_mask |= MASK_IOVA;
 	attr.iova = (uintptr_t)mem;
-	mr = reg_mr_ex(self->pd, &attr);
-	ASSERT_NE(NULL, mr);
+	mr = ASSERT_PTR(reg_mr_ex(self->pd, &attr));
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 
 	attr.comp_mask = MASK_IOVA;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, reg_mr_ex(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, reg_mr_ex(self->pd, &attr));
 	attr.comp_mask = MASK_ADDR | MASK_FD_OFFSET;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, reg_mr_ex(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, reg_mr_ex(self->pd, &attr));
 	attr.comp_mask = MASK_ADDR | MASK_FD;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, reg_mr_ex(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, reg_mr_ex(self->pd, &attr));
 	attr.comp_mask = MASK_FD | MASK_FD_OFFSET |
 			 MASK_IOVA;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, reg_mr_ex(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, reg_mr_ex(self->pd, &attr));
 	attr.comp_mask = MASK_ADDR | MASK_DMAH;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, reg_mr_ex(self->pd, &attr)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, reg_mr_ex(self->pd, &attr));
 	attr.comp_mask = MASK_ADDR | 1 << 20;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, reg_mr_ex(self->pd, &attr)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, reg_mr_ex(NULL, &attr)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, reg_mr_ex(self->pd, NULL)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, reg_mr_ex(self->pd, &attr));
+	EXPECT_FAILS_NULL(EINVAL, reg_mr_ex(NULL, &attr));
+	EXPECT_FAILS_NULL(EINVAL, reg_mr_ex(self->pd, NULL));
 }
 
 TEST_HARNESS_MAIN

@@ -30,13 +30,10 @@ FIXTURE_SETUP(post)
 	for (i = 0; i < sizeof(self->out); i++)
 		self->out[i] = i * 7;
 	memset(self->in, 0, sizeof(self->in));
-	self->out_mr = rdma_reg_msgs(self->p.a, self->out, sizeof(self->out));
-	self->in_mr = rdma_reg_msgs(self->p.p, self->in, sizeof(self->in));
-	ASSERT_TRUE(self->out_mr && self->in_mr);
-	self->os = (struct ibv_sge) { (uintptr_t)self->out, 100,
-				      self->out_mr->lkey };
-	self->is = (struct ibv_sge) { (uintptr_t)self->in, 100,
-				      self->in_mr->lkey };
+	self->out_mr = ASSERT_PTR(rdma_reg_msgs(self->p.a, self->out, sizeof(self->out)));
+	self->in_mr = ASSERT_PTR(rdma_reg_msgs(self->p.p, self->in, sizeof(self->in)));
+	self->os = (struct ibv_sge) { (uintptr_t)self->out, 100, self->out_mr->lkey };
+	self->is = (struct ibv_sge) { (uintptr_t)self->in, 100, self->in_mr->lkey };
 }
 
 FIXTURE_TEARDOWN(post)
@@ -46,14 +43,55 @@ FIXTURE_TEARDOWN(post)
 	EXPECT_EQ(0, pair_down(&self->p));
 }
 
+/* One receive of self->is */
+static int receive(FIXTURE_DATA(post) *self, uint64_t wr_id)
+{
+	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &self->is, .num_sge = 1 }, *bad;
+
+	return ibv_post_recv(self->b, &wr, &bad);
+}
+
+/* One send of self->os */
+static int send_one(FIXTURE_DATA(post) *self)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = 1, .sg_list = &self->os, .num_sge = 1, .opcode = IBV_WR_SEND,
+	}, *bad;
+
+	return ibv_post_send(self->a, &wr, &bad);
+}
+
+/* Sends with numbers from wr_id on, one entry of sge[] each */
+static void send_list(struct ibv_send_wr *wr, int n, uint64_t wr_id, struct ibv_sge *sge)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		wr[i] = (struct ibv_send_wr) {
+			.wr_id = wr_id + i, .next = i < n - 1 ? wr + i + 1 : NULL,
+			.sg_list = sge + i, .num_sge = 1, .opcode = IBV_WR_SEND,
+		};
+}
+
+static void recv_list(struct ibv_recv_wr *wr, int n, uint64_t wr_id, struct ibv_sge *sge)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		wr[i] = (struct ibv_recv_wr) {
+			.wr_id = wr_id + i, .next = i < n - 1 ? wr + i + 1 : NULL,
+			.sg_list = sge + i, .num_sge = 1,
+		};
+}
+
 /* P0: ibv_post_send, ibv_post_recv */
 TEST_F(post, lists)
 {
 	struct ibv_sge in[3], out[3];
-	struct ibv_recv_wr recv[3] = {}, *bad_recv = (void *)8;
-	struct ibv_send_wr send[3] = {}, *bad_send = (void *)8;
+	struct ibv_recv_wr recv[3], *bad_recv = (void *)8;
+	struct ibv_send_wr send[3], *bad_send = (void *)8;
+	bool imm = !lib_iwarp(self->a->context);
 	struct ibv_wc wc[3];
-	bool imm;
 	int i;
 
 	for (i = 0; i < 3; i++) {
@@ -61,17 +99,9 @@ TEST_F(post, lists)
 		in[i].addr += 100 * i;
 		out[i] = self->os;
 		out[i].addr += 100 * i;
-		recv[i].wr_id = 1000 + i;
-		recv[i].sg_list = in + i;
-		recv[i].num_sge = 1;
-		recv[i].next = i < 2 ? recv + i + 1 : NULL;
-		send[i].wr_id = 2000 + i;
-		send[i].sg_list = out + i;
-		send[i].num_sge = 1;
-		send[i].next = i < 2 ? send + i + 1 : NULL;
-		send[i].opcode = IBV_WR_SEND;
 	}
-	imm = !lib_iwarp(self->a->context);
+	recv_list(recv, 3, 1000, in);
+	send_list(send, 3, 2000, out);
 	send[1].opcode = imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	send[1].imm_data = htonl(0x12345678);
 	ASSERT_EQ(0, ibv_post_recv(self->b, recv, &bad_recv));
@@ -100,32 +130,21 @@ TEST_F(post, lists)
 
 TEST_F(post, bad_send)
 {
-	struct ibv_send_wr send[3] = {}, *bad = NULL;
+	struct ibv_send_wr send[3], *bad = NULL;
 	struct ibv_sge sge[64];
-	struct ibv_recv_wr recv = { .sg_list = &self->is, .num_sge = 1 },
-			   *bad_recv;
-	struct ibv_wc wc;
 	int i;
 
 	if (is_libsiw(self->a->context))
 		SKIP(return, "libsiw checks less, and has errnos of its own");
 	for (i = 0; i < 64; i++)
 		sge[i] = self->os;
-	for (i = 0; i < 3; i++) {
-		send[i].wr_id = 10 + i;
-		send[i].sg_list = sge;
-		send[i].num_sge = 1;
-		send[i].next = i < 2 ? send + i + 1 : NULL;
-		send[i].opcode = IBV_WR_SEND;
-	}
-	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
+	send_list(send, 3, 10, sge);
+	ASSERT_EQ(0, receive(self, 0));
 	send[1].num_sge = self->cap.max_send_sge + 1;
 	EXPECT_EQ(EINVAL, ibv_post_send(self->a, send, &bad));
 	EXPECT_EQ(send + 1, bad);
-	/* What was before it has been posted, what was after it has not */
-	ASSERT_EQ(0, lib_wait_wc(self->acq, &wc, 1));
-	EXPECT_EQ(10, wc.wr_id);
-	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	/* The one before it has been posted, the one after it has not */
+	EXPECT_WC(self->acq, 10, IBV_WC_SUCCESS);
 	EXPECT_TRUE(lib_no_wc(self->acq));
 
 	/* Too much inline */
@@ -141,19 +160,13 @@ TEST_F(post, bad_send)
 
 TEST_F(post, bad_recv)
 {
-	struct ibv_recv_wr recv[3] = {}, *bad = NULL;
-	struct ibv_sge sge[64] = {};
+	struct ibv_recv_wr recv[3], *bad = NULL;
+	struct ibv_sge sge[64] = { self->is, self->is, self->is };
 	int i, ret = 0;
 
 	if (is_libsiw(self->b->context))
 		SKIP(return, "libsiw checks less, and has errnos of its own");
-	for (i = 0; i < 3; i++) {
-		recv[i].wr_id = i;
-		recv[i].sg_list = sge;
-		recv[i].num_sge = 1;
-		recv[i].next = i < 2 ? recv + i + 1 : NULL;
-		sge[i] = self->is;
-	}
+	recv_list(recv, 3, 0, sge);
 	recv[2].num_sge = self->cap.max_recv_sge + 1;
 	EXPECT_EQ(EINVAL, ibv_post_recv(self->b, recv, &bad));
 	EXPECT_EQ(recv + 2, bad);
@@ -173,19 +186,16 @@ TEST_F(post, full_send_queue)
 {
 	int n = self->cap.max_send_wr, i;
 	struct ibv_send_wr *send, *bad = NULL;
+	struct ibv_sge *sge;
 
 	if (lib_iwarp(self->a->context))
 		SKIP(return, "iWARP's sends do not wait for receives");
-	send = calloc(n + 1, sizeof(*send));
-	ASSERT_TRUE(send != NULL);
-	for (i = 0; i <= n; i++) {
-		send[i].wr_id = i;
-		send[i].next = i < n ? send + i + 1 : NULL;
-		send[i].sg_list = &self->os;
-		send[i].num_sge = 1;
-		send[i].opcode = IBV_WR_SEND;
-	}
-	/* Nobody receives: they stay */
+	send = ASSERT_PTR(calloc(n + 1, sizeof(*send)));
+	sge = ASSERT_PTR(calloc(n + 1, sizeof(*sge)));
+	for (i = 0; i <= n; i++)
+		sge[i] = self->os;
+	send_list(send, n + 1, 0, sge);
+	/* There are no receives: they stay */
 	EXPECT_EQ(ENOMEM, ibv_post_send(self->a, send, &bad));
 	EXPECT_EQ(send + n, bad);
 	bad = NULL;
@@ -208,15 +218,12 @@ TEST_F(post, inline_data)
 		.opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_INLINE,
 	}, *bad;
-	struct ibv_recv_wr recv = { .sg_list = &self->is, .num_sge = 1 },
-			   *bad_recv;
 	struct ibv_wc wc;
 
 	ASSERT_LE(16, len);
 	self->is.length = 4096;
 	for (i = 0; i < 4; i++) {
-		recv.wr_id = i;
-		ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
+		ASSERT_EQ(0, receive(self, i));
 		memset(text, 'a' + i, len);
 		ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
 		memset(text, 'X', len);
@@ -233,21 +240,13 @@ TEST_F(post, inline_data)
 /* More than one packet, and more than there is room for. */
 TEST_F(post, long_messages)
 {
-	struct ibv_send_wr send = {
-		.wr_id = 1,
-		.sg_list = &self->os,
-		.num_sge = 1,
-		.opcode = IBV_WR_SEND,
-	}, *bad;
-	struct ibv_recv_wr recv = { .sg_list = &self->is, .num_sge = 1 },
-			   *bad_recv;
 	struct ibv_wc wc;
 
 	/* More than a packet, and into a buffer that is too short */
 	self->os.length = 4096;
 	self->is.length = 4096;
-	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
-	ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
+	ASSERT_EQ(0, receive(self, 0));
+	ASSERT_EQ(0, send_one(self));
 	ASSERT_EQ(0, lib_wait_wc(self->bcq, &wc, 1));
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 	EXPECT_EQ(4096, wc.byte_len);
@@ -255,8 +254,8 @@ TEST_F(post, long_messages)
 	ASSERT_EQ(0, lib_wait_wc(self->acq, &wc, 1));
 
 	self->is.length = 10;
-	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
-	ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
+	ASSERT_EQ(0, receive(self, 0));
+	ASSERT_EQ(0, send_one(self));
 	ASSERT_EQ(0, lib_wait_wc(self->acq, &wc, 1));
 	/* (iWARP does not tell the sender.) */
 	if (!lib_iwarp(self->a->context))
@@ -274,11 +273,9 @@ TEST_F(post, wrong_key)
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
 	}, *bad;
-	struct ibv_recv_wr recv = { .sg_list = &self->is, .num_sge = 1 },
-			   *bad_recv;
 	struct ibv_wc wc;
 
-	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
+	ASSERT_EQ(0, receive(self, 0));
 	self->os.lkey ^= 0x5500;
 	if (is_stock()) {
 		ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
@@ -297,27 +294,20 @@ TEST_F(post, wrong_key)
 /* Memory has the addresses that it was registered with. */
 TEST_F(post, memory_at_another_address)
 {
-	struct ibv_send_wr send = {
-		.sg_list = &self->os,
-		.num_sge = 1,
-		.opcode = IBV_WR_SEND,
-	}, *bad;
-	struct ibv_recv_wr recv = { .sg_list = &self->is, .num_sge = 1 },
-			   *bad_recv;
 	struct ibv_mr *mr;
 	struct ibv_wc wc;
 
 	if (lib_iwarp(self->a->context))
 		SKIP(return, "siw's regions have the memory's addresses");
 	/* (the same offset in the page, which some devices want) */
-	mr = ibv_reg_mr_iova(self->p.p->pd, self->in, sizeof(self->in),
-			     0x7000000 + (uintptr_t)self->in % 4096, IBV_ACCESS_LOCAL_WRITE);
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(ibv_reg_mr_iova(self->p.p->pd, self->in, sizeof(self->in),
+					0x7000000 + (uintptr_t)self->in % 4096,
+					IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_EQ((void *)self->in, mr->addr);
 	self->is.addr = 0x7000000 + (uintptr_t)self->in % 4096 + 50;
 	self->is.lkey = mr->lkey;
-	ASSERT_EQ(0, ibv_post_recv(self->b, &recv, &bad_recv));
-	ASSERT_EQ(0, ibv_post_send(self->a, &send, &bad));
+	ASSERT_EQ(0, receive(self, 0));
+	ASSERT_EQ(0, send_one(self));
 	ASSERT_EQ(0, lib_wait_wc(self->bcq, &wc, 1));
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 	EXPECT_EQ(0, memcmp(self->in + 50, self->out, 100));
@@ -325,22 +315,19 @@ TEST_F(post, memory_at_another_address)
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
 
-/* What needs no completion has none. */
+/* A request that is not signalled has no completion. */
 TEST(unsignalled)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct ibv_recv_wr recv = {}, *bad_recv;
 	struct ibv_send_wr send[2] = {
 		{ .wr_id = 1, .opcode = IBV_WR_SEND, .next = send + 1 },
-		{ .wr_id = 2, .opcode = IBV_WR_SEND,
-		  .send_flags = IBV_SEND_SIGNALED },
+		{ .wr_id = 2, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED },
 	}, *bad;
 	struct pair p = {};
-	struct ibv_wc wc;
 
 	attr.sq_sig_all = 0;
-	ASSERT_EQ(0, pair_listen(&p));
-	ASSERT_EQ(0, pair_resolve(&p));
+	ASSERT_EQ(0, pair_route(&p));
 	if (is_libsiw(p.a->verbs))
 		SKIP(return, "libsiw takes no receive without an entry");
 	ASSERT_EQ(0, rdma_create_qp(p.a, NULL, &attr));
@@ -349,9 +336,7 @@ TEST(unsignalled)
 	ASSERT_EQ(0, ibv_post_recv(p.p->qp, &recv, &bad_recv));
 	ASSERT_EQ(0, ibv_post_recv(p.p->qp, &recv, &bad_recv));
 	ASSERT_EQ(0, ibv_post_send(p.a->qp, send, &bad));
-	ASSERT_EQ(0, lib_wait_wc(p.a->send_cq, &wc, 1));
-	EXPECT_EQ(2, wc.wr_id);
-	EXPECT_EQ(0, wc.status);
+	EXPECT_WC(p.a->send_cq, 2, IBV_WC_SUCCESS);
 	EXPECT_TRUE(lib_no_wc(p.a->send_cq));
 	EXPECT_EQ(0, pair_down(&p));
 }

@@ -22,11 +22,10 @@ FIXTURE_SETUP(rdma)
 	for (i = 0; i < sizeof(self->out); i++)
 		self->out[i] = i ^ 0x5a;
 	memset(self->in, 0, sizeof(self->in));
-	self->out_mr = rdma_reg_msgs(self->a, self->out, sizeof(self->out));
-	self->in_mr = rdma_reg_msgs(self->b, self->in, sizeof(self->in));
-	self->read_mr = rdma_reg_read(self->b, self->in, sizeof(self->in));
-	self->write_mr = rdma_reg_write(self->b, self->in, sizeof(self->in));
-	ASSERT_TRUE(self->out_mr && self->in_mr && self->read_mr && self->write_mr);
+	self->out_mr = ASSERT_PTR(rdma_reg_msgs(self->a, self->out, sizeof(self->out)));
+	self->in_mr = ASSERT_PTR(rdma_reg_msgs(self->b, self->in, sizeof(self->in)));
+	self->read_mr = ASSERT_PTR(rdma_reg_read(self->b, self->in, sizeof(self->in)));
+	self->write_mr = ASSERT_PTR(rdma_reg_write(self->b, self->in, sizeof(self->in)));
 }
 
 FIXTURE_TEARDOWN(rdma)
@@ -155,9 +154,7 @@ TEST_F(rdma, read)
 /* It names no memory, and only says that the peer's QP is there. */
 TEST_F(rdma, read_of_no_bytes_completes)
 {
-	struct ibv_sge empty = {
-		(uintptr_t)self->out, 0, self->out_mr->lkey
-	};
+	struct ibv_sge empty = { (uintptr_t)self->out, 0, self->out_mr->lkey };
 
 	ASSERT_EQ(0, rdma_post_readv(self->a, (void *)1, NULL, 0, 0,
 				     (uintptr_t)self->in, self->read_mr->rkey));
@@ -175,10 +172,9 @@ TEST_F(rdma, read_of_no_bytes_completes)
 /* And from the passive side, whose QP is open for it as well */
 TEST_F(rdma, write_from_the_passive_side)
 {
-	struct ibv_mr *mr = rdma_reg_write(self->a, self->out, sizeof(self->out));
+	struct ibv_mr *mr = ASSERT_PTR(rdma_reg_write(self->a, self->out, sizeof(self->out)));
 	struct ibv_wc wc;
 
-	ASSERT_TRUE(mr != NULL);
 	memset(self->in, 0x77, 64);
 	ASSERT_EQ(0, rdma_post_write(self->b, (void *)1, self->in, 64,
 				     self->in_mr, 0, (uintptr_t)self->out, mr->rkey));
@@ -235,10 +231,10 @@ TEST_F(rdma, errors)
 
 	if (is_libsiw(self->a->verbs))
 		SKIP(return, "libsiw checks less, and has errnos of its own");
-	EXPECT_TRUE(FAILS(EINVAL, rdma_post_sendv(self->a, NULL, sge, 64, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_post_recvv(self->b, NULL, sge, 64)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_post_readv(self->a, NULL, sge, 64, 0, 0, 0)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_post_writev(self->a, NULL, sge, 64, 0, 0, 0)));
+	EXPECT_FAILS(EINVAL, rdma_post_sendv(self->a, NULL, sge, 64, 0));
+	EXPECT_FAILS(EINVAL, rdma_post_recvv(self->b, NULL, sge, 64));
+	EXPECT_FAILS(EINVAL, rdma_post_readv(self->a, NULL, sge, 64, 0, 0, 0));
+	EXPECT_FAILS(EINVAL, rdma_post_writev(self->a, NULL, sge, 64, 0, 0, 0));
 }
 
 static void *get_recv_comp(void *arg)
@@ -253,24 +249,18 @@ static void *get_recv_comp(void *arg)
 TEST_F(rdma, get_comp_blocks)
 {
 	struct lib_thread t;
-	void *ret;
 	int i;
 
 	for (i = 1; i < 4; i++) {
 		ASSERT_EQ(0, rdma_post_recv(self->b, (void *)(long)i, self->in, 64, self->in_mr));
-		ASSERT_EQ(0, lib_start(&t, get_recv_comp, self->b));
-		EXPECT_TRUE(lib_still_blocked(&t));
+		START_BLOCKED(&t, get_recv_comp, self->b);
 		ASSERT_EQ(0, rdma_post_send(self->a, (void *)7, self->out, 64, self->out_mr, 0));
-		ASSERT_EQ(0, lib_join(&t, &ret));
-		EXPECT_EQ(i, (long)ret);
+		EXPECT_RETURNS(i, &t);
 		EXPECT_EQ(0, sent(self, 7, IBV_WC_SEND));
 	}
 	/* Blocked in ibv_get_cq_event(), where threads can be cancelled */
-	ASSERT_EQ(0, lib_start(&t, get_recv_comp, self->b));
-	EXPECT_TRUE(lib_still_blocked(&t));
-	ASSERT_EQ(0, pthread_cancel(t.thread));
-	ASSERT_EQ(0, lib_join(&t, &ret));
-	EXPECT_EQ(PTHREAD_CANCELED, ret);
+	START_BLOCKED(&t, get_recv_comp, self->b);
+	EXPECT_CANCELLED(&t);
 }
 
 TEST_HARNESS_MAIN

@@ -16,18 +16,14 @@ FIXTURE(refuse) {
 FIXTURE_SETUP(refuse)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_qp_init_attr attr;
 
-	self->c = lib_context();
-	ASSERT_TRUE(self->c != NULL);
-	self->pd = ibv_alloc_pd(self->c);
-	self->cq = ibv_create_cq(self->c, 16, NULL, NULL, 0);
-	ASSERT_TRUE(self->pd && self->cq);
-	attr.send_cq = self->cq;
-	attr.recv_cq = self->cq;
-	self->qp = ibv_create_qp(self->pd, &attr);
-	self->srq = ibv_create_srq(self->pd, &srq);
-	ASSERT_TRUE(self->qp && self->srq);
+	self->c = ASSERT_PTR(lib_context());
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->c));
+	self->cq = ASSERT_PTR(ibv_create_cq(self->c, 16, NULL, NULL, 0));
+	attr = lib_qp_attr_on(self->cq);
+	self->qp = ASSERT_PTR(ibv_create_qp(self->pd, &attr));
+	self->srq = ASSERT_PTR(ibv_create_srq(self->pd, &srq));
 }
 
 FIXTURE_TEARDOWN(refuse)
@@ -38,7 +34,7 @@ FIXTURE_TEARDOWN(refuse)
 	EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
 }
 
-#define NOT_MADE(_call)	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, _call))
+#define NOT_MADE(_call)	EXPECT_FAILS_NULL(EOPNOTSUPP, _call)
 #define NOT_DONE(_call)	EXPECT_EQ(EOPNOTSUPP, _call)
 
 /* Memory of other kinds */
@@ -48,8 +44,7 @@ TEST_F(refuse, memory)
 	struct ibv_sge sge = {};
 	/* What cannot be made has no place to be destroyed. */
 	struct ibv_dm dm = { .context = self->c };
-	struct ibv_mw mw = { .context = self->c, .pd = self->pd,
-			     .type = IBV_MW_TYPE_1 };
+	struct ibv_mw mw = { .context = self->c, .pd = self->pd, .type = IBV_MW_TYPE_1 };
 	struct ibv_mw_bind bind = {};
 
 	NOT_MADE(ibv_alloc_null_mr(self->pd));
@@ -115,7 +110,7 @@ TEST_F(refuse, packets)
 	struct ibv_rwq_ind_table table = { .context = self->c };
 	struct ibv_wq wq = { .context = self->c };
 	struct ibv_counter_attach_attr attach = {};
-	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(self->cq);
 	struct ibv_wq_attr modify = {};
 	uint64_t value;
 
@@ -133,8 +128,6 @@ TEST_F(refuse, packets)
 	NOT_DONE(ibv_destroy_wq(&wq));
 	NOT_MADE(ibv_create_rwq_ind_table(self->c, &table_attr));
 	NOT_DONE(ibv_destroy_rwq_ind_table(&table));
-	attr.send_cq = self->cq;
-	attr.recv_cq = self->cq;
 	attr.qp_type = IBV_QPT_RAW_PACKET;
 	EXPECT_TRUE(!ibv_create_qp(self->pd, &attr));
 	attr.qp_type = IBV_QPT_DRIVER;

@@ -18,10 +18,8 @@ FIXTURE_SETUP(rereg)
 {
 	memset(self->mem, 0, sizeof(self->mem));
 	ASSERT_EQ(0, pair_up(&self->p));
-	self->pd = ibv_alloc_pd(self->p.p->verbs);
-	ASSERT_TRUE(self->pd != NULL);
-	self->mr = ibv_reg_mr(self->p.p->pd, self->mem[0], 4096, WRITE);
-	ASSERT_TRUE(self->mr != NULL);
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->p.p->verbs));
+	self->mr = ASSERT_PTR(ibv_reg_mr(self->p.p->pd, self->mem[0], 4096, WRITE));
 }
 
 FIXTURE_TEARDOWN(rereg)
@@ -143,8 +141,7 @@ TEST_F(rereg, read_only_memory_is_not_made_writable)
 		SKIP(return, "rxe of Linux 6.1, siw and the stock library do not");
 	mem = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_TRUE(mem != MAP_FAILED);
-	mr = ibv_reg_mr(self->p.p->pd, mem, 4096, IBV_ACCESS_REMOTE_READ);
-	ASSERT_TRUE(mr != NULL);
+	mr = ASSERT_PTR(ibv_reg_mr(self->p.p->pd, mem, 4096, IBV_ACCESS_REMOTE_READ));
 	EXPECT_EQ(IBV_REREG_MR_ERR_CMD, ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 						     WRITE));
 	EXPECT_EQ(EACCES, errno);

@@ -22,16 +22,12 @@ FIXTURE_SETUP(xrc)
 {
 	char name[] = "/tmp/verbs_xrc.XXXXXX";
 
-	self->context = lib_mock_up();
-	ASSERT_NE(NULL, self->context);
-	self->pd = ibv_alloc_pd(self->context);
-	ASSERT_NE(NULL, self->pd);
-	self->cq = ibv_create_cq(self->context, 32, NULL, NULL, 0);
-	ASSERT_NE(NULL, self->cq);
-	self->mr = ibv_reg_mr(self->pd, self->buf, sizeof(self->buf),
-			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			      IBV_ACCESS_REMOTE_READ);
-	ASSERT_NE(NULL, self->mr);
+	self->context = ASSERT_PTR(lib_mock_up());
+	self->pd = ASSERT_PTR(ibv_alloc_pd(self->context));
+	self->cq = ASSERT_PTR(ibv_create_cq(self->context, 32, NULL, NULL, 0));
+	self->mr = ASSERT_PTR(ibv_reg_mr(self->pd, self->buf, sizeof(self->buf),
+					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					 IBV_ACCESS_REMOTE_READ));
 	self->file = mkstemp(name);
 	ASSERT_LE(0, self->file);
 	unlink(name);
@@ -39,14 +35,10 @@ FIXTURE_SETUP(xrc)
 
 FIXTURE_TEARDOWN(xrc)
 {
-	if (self->mr)
-		EXPECT_EQ(0, ibv_dereg_mr(self->mr));
-	if (self->cq)
-		EXPECT_EQ(0, ibv_destroy_cq(self->cq));
-	if (self->pd)
-		EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
-	if (self->context)
-		EXPECT_EQ(0, ibv_close_device(self->context));
+	EXPECT_EQ(0, ibv_dereg_mr(self->mr));
+	EXPECT_EQ(0, ibv_destroy_cq(self->cq));
+	EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
+	EXPECT_EQ(0, ibv_close_device(self->context));
 	close(self->file);
 }
 
@@ -82,30 +74,25 @@ TEST_F(xrc, domains)
 	struct ibv_context *other;
 	struct ibv_xrcd *a, *b;
 
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr));
 	attr.comp_mask = IBV_XRCD_INIT_ATTR_FD;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, &attr));
 	attr.comp_mask = FD_AND_OFLAGS | IBV_XRCD_INIT_ATTR_RESERVED;
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_open_xrcd(self->context, &attr)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, NULL)));
-	a = lib_open_xrcd(self->context, -1, O_CREAT);
-	ASSERT_NE(NULL, a);
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_open_xrcd(self->context, &attr));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_xrcd(self->context, NULL));
+	a = ASSERT_PTR(lib_open_xrcd(self->context, -1, O_CREAT));
 	EXPECT_EQ(self->context, a->context);
 	EXPECT_EQ(0, ibv_close_xrcd(a));
 
-	EXPECT_TRUE(FAILS_NULL(EBADF, lib_open_xrcd(self->context, 999, O_CREAT)));
-	EXPECT_TRUE(FAILS_NULL(EAGAIN, lib_open_xrcd(self->context, self->file, 0)));
-	a = lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL | O_RDWR);
-	ASSERT_NE(NULL, a);
-	EXPECT_TRUE(FAILS_NULL(EINVAL, lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL)));
+	EXPECT_FAILS_NULL(EBADF, lib_open_xrcd(self->context, 999, O_CREAT));
+	EXPECT_FAILS_NULL(EAGAIN, lib_open_xrcd(self->context, self->file, 0));
+	a = ASSERT_PTR(lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL | O_RDWR));
+	EXPECT_FAILS_NULL(EINVAL, lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL));
 	/* By another context of the device, too */
-	other = lib_mock_open();
-	ASSERT_NE(NULL, other);
-	b = lib_open_xrcd(other, self->file, O_RDONLY);
-	ASSERT_NE(NULL, b);
+	other = ASSERT_PTR(lib_mock_open());
+	b = ASSERT_PTR(lib_open_xrcd(other, self->file, O_RDONLY));
 	EXPECT_EQ(0, ibv_close_xrcd(a));
-	a = lib_open_xrcd(self->context, self->file, 0);
-	ASSERT_NE(NULL, a);
+	a = ASSERT_PTR(lib_open_xrcd(self->context, self->file, 0));
 	EXPECT_EQ(0, ibv_close_xrcd(b));
 	EXPECT_EQ(0, ibv_close_xrcd(a));
 	EXPECT_EQ(0, ibv_close_device(other));
@@ -119,24 +106,21 @@ TEST_F(xrc, objects)
 		.qp_type = IBV_QPT_XRC_RECV,
 		.qp_context = self,
 	};
-	struct ibv_qp_attr qa = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1,
+	struct ibv_qp_attr qa = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_qp_init_attr plain = {
+		.qp_type = IBV_QPT_XRC_RECV, .send_cq = self->cq, .recv_cq = self->cq,
 	};
-	struct ibv_qp_init_attr plain = { .qp_type = IBV_QPT_XRC_RECV };
 	struct ibv_srq_init_attr basic = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_qp_init_attr init;
 	struct ibv_qp *qp, *again;
 	struct ibv_srq_attr sa;
-	struct ibv_xrcd *xrcd;
+	struct ibv_xrcd *xrcd = ASSERT_PTR(lib_open_xrcd(self->context, -1, O_CREAT));
 	struct ibv_srq *srq;
 	uint32_t num = 0;
 
-	xrcd = lib_open_xrcd(self->context, -1, O_CREAT);
-	ASSERT_NE(NULL, xrcd);
-	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, NULL, self->cq)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, create_srq(self->context, self->pd, xrcd, NULL)));
-	srq = create_srq(self->context, self->pd, xrcd, self->cq);
-	ASSERT_NE(NULL, srq);
+	EXPECT_FAILS_NULL(EINVAL, create_srq(self->context, self->pd, NULL, self->cq));
+	EXPECT_FAILS_NULL(EINVAL, create_srq(self->context, self->pd, xrcd, NULL));
+	srq = ASSERT_PTR(create_srq(self->context, self->pd, xrcd, self->cq));
 	EXPECT_EQ((void *)self->pd, srq->srq_context);
 	EXPECT_EQ(0, ibv_get_srq_num(srq, &num));
 	EXPECT_NE(0, num);
@@ -145,28 +129,24 @@ TEST_F(xrc, objects)
 	EXPECT_EQ(EBUSY, ibv_close_xrcd(xrcd));
 	EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));
 
-	plain.send_cq = self->cq;
-	plain.recv_cq = self->cq;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &plain)));
-	EXPECT_TRUE(FAILS_NULL(EINVAL, create_target(self->context, NULL)));
-	qp = create_target(self->context, xrcd);
-	ASSERT_NE(NULL, qp);
+	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &plain));
+	EXPECT_FAILS_NULL(EINVAL, create_target(self->context, NULL));
+	qp = ASSERT_PTR(create_target(self->context, xrcd));
 	EXPECT_EQ(IBV_QPT_XRC_RECV, qp->qp_type);
 	EXPECT_EQ(self->context, qp->context);
 	EXPECT_EQ(0, ibv_modify_qp(qp, &qa, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
 				   IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	open.qp_num = qp->qp_num + 1000;
 	open.xrcd = xrcd;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open));
 	open.qp_num = qp->qp_num;
 	open.comp_mask &= ~IBV_QP_OPEN_ATTR_TYPE;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open));
 	open.comp_mask |= IBV_QP_OPEN_ATTR_TYPE;
 	open.qp_type = IBV_QPT_XRC_SEND;
-	EXPECT_TRUE(FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open)));
+	EXPECT_FAILS_NULL(EINVAL, ibv_open_qp(self->context, &open));
 	open.qp_type = IBV_QPT_XRC_RECV;
-	again = ibv_open_qp(self->context, &open);
-	ASSERT_NE(NULL, again);
+	again = ASSERT_PTR(ibv_open_qp(self->context, &open));
 	EXPECT_EQ(qp->qp_num, again->qp_num);
 	EXPECT_EQ((void *)self, again->qp_context);
 	EXPECT_EQ(IBV_QPS_INIT, again->state);
@@ -179,8 +159,7 @@ TEST_F(xrc, objects)
 	EXPECT_EQ(0, ibv_close_xrcd(xrcd));
 
 	/* Only XRC SRQs have numbers. */
-	srq = ibv_create_srq(self->pd, &basic);
-	ASSERT_NE(NULL, srq);
+	srq = ASSERT_PTR(ibv_create_srq(self->pd, &basic));
 	EXPECT_EQ(EINVAL, ibv_get_srq_num(srq, &num));
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 }
@@ -199,14 +178,12 @@ TEST_F(xrc, wr)
 	struct ibv_qp_ex *ex;
 	struct ibv_qp *qp;
 
-	EXPECT_TRUE(FAILS_NULL(EOPNOTSUPP, ibv_create_qp_ex(self->context, &attr)));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_qp_ex(self->context, &attr));
 	attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE |
 			      IBV_QP_EX_WITH_RDMA_READ;
-	qp = ibv_create_qp_ex(self->context, &attr);
-	ASSERT_NE(NULL, qp);
+	qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &attr));
 	EXPECT_EQ(0, attr.cap.max_recv_wr);
-	ex = ibv_qp_to_qp_ex(qp);
-	ASSERT_NE(NULL, ex);
+	ex = ASSERT_PTR(ibv_qp_to_qp_ex(qp));
 	ibv_wr_start(ex);
 	ibv_wr_rdma_write(ex, 1, 2);
 	ibv_wr_set_xrc_srqn(ex, 3);
@@ -219,39 +196,39 @@ TEST_F(xrc, wr)
 
 /* ---- endpoints */
 
+/* On the mock device */
+static struct rdma_cm_id *create_ep(int flags, int qp_type, struct ibv_qp_init_attr *attr)
+{
+	struct rdma_addrinfo *res = lib_mock_rai(flags, qp_type);
+	struct rdma_cm_id *id = NULL;
+
+	if (res && rdma_create_ep(&id, res, NULL, attr))
+		id = NULL;
+	rdma_freeaddrinfo(res);
+	return id;
+}
+
 struct server {
 	struct rdma_cm_id *listener, *id;
 	struct lib_thread thread;
 	uint32_t srqn;
-	int bad;
 };
 
 /* As rdma_xserver */
 static void *serve(void *arg)
 {
 	struct server *s = arg;
-	struct ibv_srq_init_attr attr = {
-		.attr = { .max_wr = 1, .max_sge = 1 },
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct rdma_conn_param param = {
+		.private_data = &s->srqn, .private_data_len = sizeof(s->srqn),
 	};
-	struct rdma_conn_param param = {};
 
-	s->bad = __LINE__;
-	if (rdma_get_request(s->listener, &s->id))
-		return NULL;
-	if (!s->id->qp || s->id->qp->qp_type != IBV_QPT_XRC_RECV) {
-		s->bad = __LINE__;
-		return NULL;
-	}
+	STEP(!rdma_get_request(s->listener, &s->id));
+	STEP(s->id->qp && s->id->qp->qp_type == IBV_QPT_XRC_RECV);
 	attr.srq_context = s->id;
-	s->bad = __LINE__;
-	if (rdma_create_srq(s->id, NULL, &attr) || ibv_get_srq_num(s->id->srq, &s->srqn))
-		return NULL;
-	param.private_data = &s->srqn;
-	param.private_data_len = sizeof(s->srqn);
-	s->bad = __LINE__;
-	if (rdma_accept(s->id, &param))
-		return NULL;
-	s->bad = 0;
+	STEP(!rdma_create_srq(s->id, NULL, &attr));
+	STEP(!ibv_get_srq_num(s->id->srq, &s->srqn));
+	STEP(!rdma_accept(s->id, &param));
 	return NULL;
 }
 
@@ -263,22 +240,16 @@ static void *disconnect(void *arg)
 
 TEST_F(xrc, endpoints)
 {
-	struct ibv_qp_init_attr attr = {
-		.cap = { .max_recv_wr = 1, .max_recv_sge = 1 },
-	};
+	struct ibv_qp_init_attr attr = { .cap = { .max_recv_wr = 1, .max_recv_sge = 1 } };
 	struct server s = {};
-	struct rdma_addrinfo *res;
-	struct ibv_send_wr wr = {}, *bad;
 	struct ibv_sge sge;
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
 	struct rdma_cm_id *id;
 	static char buf[64], to[64];
 	struct ibv_mr *mr, *to_mr;
 	struct ibv_wc wc;
 
-	res = lib_mock_rai(RAI_PASSIVE, IBV_QPT_XRC_RECV);
-	ASSERT_NE(NULL, res);
-	ASSERT_EQ(0, rdma_create_ep(&s.listener, res, NULL, &attr));
-	rdma_freeaddrinfo(res);
+	s.listener = ASSERT_PTR(create_ep(RAI_PASSIVE, IBV_QPT_XRC_RECV, &attr));
 	EXPECT_EQ(IBV_QPT_XRC_RECV, s.listener->qp_type);
 	ASSERT_EQ(0, rdma_listen(s.listener, 0));
 	ASSERT_EQ(0, lib_start(&s.thread, serve, &s));
@@ -287,33 +258,22 @@ TEST_F(xrc, endpoints)
 	attr.cap.max_send_wr = 2;
 	attr.cap.max_send_sge = 1;
 	attr.sq_sig_all = 1;
-	res = lib_mock_rai(0, IBV_QPT_XRC_SEND);
-	ASSERT_NE(NULL, res);
-	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, &attr));
-	rdma_freeaddrinfo(res);
+	id = ASSERT_PTR(create_ep(0, IBV_QPT_XRC_SEND, &attr));
 	EXPECT_EQ(IBV_QPT_XRC_SEND, id->qp->qp_type);
 	EXPECT_TRUE(id->send_cq && !id->recv_cq && !id->recv_cq_channel);
 	ASSERT_EQ(0, rdma_connect(id, NULL));
-	ASSERT_EQ(0, lib_join(&s.thread, NULL));
-	ASSERT_EQ(0, s.bad);
+	EXPECT_RETURNS(NULL, &s.thread);
 	EXPECT_EQ(0, memcmp(id->event->param.conn.private_data, &s.srqn, sizeof(s.srqn)));
 	EXPECT_TRUE(s.id->srq && s.id->recv_cq && s.id->recv_cq_channel);
 	EXPECT_EQ(IBV_QPS_RTS, s.id->qp->state);
 	EXPECT_EQ(IBV_QPS_RTS, id->qp->state);
 
-	mr = rdma_reg_msgs(id, buf, sizeof(buf));
-	ASSERT_NE(NULL, mr);
-	to_mr = rdma_reg_write(s.id, to, sizeof(to));
-	ASSERT_NE(NULL, to_mr);
+	mr = ASSERT_PTR(rdma_reg_msgs(id, buf, sizeof(buf)));
+	to_mr = ASSERT_PTR(rdma_reg_write(s.id, to, sizeof(to)));
 	EXPECT_EQ(0, rdma_post_recv(s.id, NULL, to, sizeof(to), to_mr));
 
-	/* As rdma_xclient: refused, because the kernel could not say to which SRQ */
-	sge.addr = (uintptr_t)buf;
-	sge.length = sizeof(buf);
-	sge.lkey = mr->lkey;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_SEND;
+	/* As rdma_xclient: refused, because struct ib_send_wr has no field for the SRQ */
+	sge = (struct ibv_sge) { (uintptr_t)buf, sizeof(buf), mr->lkey };
 	wr.qp_type.xrc.remote_srqn = s.srqn;
 	EXPECT_EQ(EOPNOTSUPP, ibv_post_send(id->qp, &wr, &bad));
 	EXPECT_EQ(&wr, bad);
@@ -340,6 +300,16 @@ TEST_F(xrc, endpoints)
 	rdma_destroy_ep(s.listener);
 }
 
+/* Of an XRC SRQ that is to be made with all it needs */
+static struct ibv_srq_init_attr_ex srq_attr(void)
+{
+	return (struct ibv_srq_init_attr_ex) {
+		.attr = { .max_wr = 4, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
+		.srq_type = IBV_SRQT_XRC,
+	};
+}
+
 struct racer {
 	struct rdma_cm_id *id;
 	struct ibv_srq_init_attr_ex attr;
@@ -362,31 +332,18 @@ TEST_F(xrc, two_threads_make_an_srq)
 	struct racer r[2];
 	struct lib_thread t[2];
 	pthread_barrier_t start;
-	struct rdma_addrinfo *res;
 	struct rdma_cm_id *id;
 	int i, round;
 
 	ASSERT_EQ(0, pthread_barrier_init(&start, NULL, 2));
 	for (round = 0; round < 40; round++) {
-		res = lib_mock_rai(0, IBV_QPT_XRC_RECV);
-		ASSERT_NE(NULL, res);
-		ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
-		rdma_freeaddrinfo(res);
+		id = ASSERT_PTR(create_ep(0, IBV_QPT_XRC_RECV, NULL));
 		for (i = 0; i < 2; i++) {
-			r[i] = (struct racer){
-				.id = id,
-				.attr = {
-					.attr = { .max_wr = 4, .max_sge = 1 },
-					.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
-					.srq_type = IBV_SRQT_XRC,
-				},
-				.start = &start,
-			};
+			r[i] = (struct racer) { .id = id, .attr = srq_attr(), .start = &start };
 			ASSERT_EQ(0, lib_start(&t[i], race_srq, &r[i]));
 		}
-		for (i = 0; i < 2; i++) {
+		for (i = 0; i < 2; i++)
 			ASSERT_EQ(0, lib_join(&t[i], NULL));
-		}
 		ASSERT_NE(r[0].made, r[1].made);
 		i = r[1].made;
 		ASSERT_TRUE(id->srq && id->recv_cq && id->recv_cq_channel);
@@ -400,35 +357,25 @@ TEST_F(xrc, two_threads_make_an_srq)
 /* On an id, with what the program brings itself */
 TEST_F(xrc, on_id)
 {
-	struct ibv_srq_init_attr_ex attr = {
-		.attr = { .max_wr = 4, .max_sge = 1 },
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE,
-		.srq_type = IBV_SRQT_XRC,
-	};
+	struct ibv_srq_init_attr_ex attr = srq_attr();
 	struct ibv_qp_init_attr_ex qa = {
 		.qp_type = IBV_QPT_XRC_RECV,
 		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
 	};
 	struct rdma_cm_id *id = NULL;
-	struct rdma_addrinfo *res;
 	struct ibv_xrcd *xrcd;
 	struct ibv_cq *cq;
 
 	/* A client whose QP only receives: strange, but documented */
-	res = lib_mock_rai(0, IBV_QPT_XRC_RECV);
-	ASSERT_NE(NULL, res);
-	ASSERT_EQ(0, rdma_create_ep(&id, res, NULL, NULL));
-	rdma_freeaddrinfo(res);
-	xrcd = lib_open_xrcd(id->verbs, -1, O_CREAT);
-	ASSERT_NE(NULL, xrcd);
-	cq = ibv_create_cq(id->verbs, 8, NULL, NULL, 0);
-	ASSERT_NE(NULL, cq);
+	id = ASSERT_PTR(create_ep(0, IBV_QPT_XRC_RECV, NULL));
+	xrcd = ASSERT_PTR(lib_open_xrcd(id->verbs, -1, O_CREAT));
+	cq = ASSERT_PTR(ibv_create_cq(id->verbs, 8, NULL, NULL, 0));
 
 	/* Both made */
 	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
 	EXPECT_TRUE(attr.xrcd && attr.xrcd != xrcd);
 	EXPECT_EQ(id->recv_cq, attr.cq);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(id, &attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq_ex(id, &attr));
 	rdma_destroy_srq(id);
 	EXPECT_TRUE(!id->recv_cq);
 	/* A failure leaves nothing. */
@@ -440,7 +387,7 @@ TEST_F(xrc, on_id)
 	attr.attr.max_wr = 4;
 	attr.attr.max_sge = 100000;
 	attr.cq = NULL;
-	EXPECT_TRUE(FAILS(EINVAL, rdma_create_srq_ex(id, &attr)));
+	EXPECT_FAILS(EINVAL, rdma_create_srq_ex(id, &attr));
 	EXPECT_TRUE(!id->srq && !id->recv_cq && !id->recv_cq_channel);
 	EXPECT_EQ(IBV_SRQ_INIT_ATTR_TYPE, attr.comp_mask);
 	EXPECT_EQ(NULL, attr.cq);

@@ -11,8 +11,7 @@
 
 int kping_buf_alloc(struct ib_pd *pd, struct kping_buf *buf, size_t size)
 {
-	buf->data = alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO |
-				      __GFP_NOWARN);
+	buf->data = alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
 	if (!buf->data)
 		return -ENOMEM;
 	buf->size = size;
@@ -42,17 +41,12 @@ void kping_buf_free(struct kping_buf *buf)
  * A key for this buffer alone. (A key for all memory is what the PD could have,
  * IB_PD_UNSAFE_GLOBAL_RKEY, and should not.)
  */
-int kping_buf_register(struct kping_conn *conn, struct kping_buf *buf,
-		       int access)
+int kping_buf_register(struct kping_conn *conn, struct kping_buf *buf, int access)
 {
-	struct ib_reg_wr wr = {
-		.wr.opcode = IB_WR_REG_MR,
-		.access = access,
-	};
+	struct ib_reg_wr wr = { .wr.opcode = IB_WR_REG_MR, .access = access };
 	int ret;
 
-	buf->mr = ib_alloc_mr(buf->pd, IB_MR_TYPE_MEM_REG,
-			      DIV_ROUND_UP(buf->size, PAGE_SIZE));
+	buf->mr = ib_alloc_mr(buf->pd, IB_MR_TYPE_MEM_REG, DIV_ROUND_UP(buf->size, PAGE_SIZE));
 	if (IS_ERR(buf->mr)) {
 		ret = PTR_ERR(buf->mr);
 		buf->mr = NULL;

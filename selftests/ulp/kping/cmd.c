@@ -67,8 +67,7 @@ static const struct kping_number kping_numbers[] = {
 	KPING_NUMBER(timeout, 1, INT_MAX),
 };
 
-static int kping_parse_number(struct kping_cmd *cmd, const char *key,
-			      const char *value)
+static int kping_parse_number(struct kping_cmd *cmd, const char *key, const char *value)
 {
 	const struct kping_number *number;
 	u32 n;
@@ -89,8 +88,7 @@ static int kping_parse_number(struct kping_cmd *cmd, const char *key,
 	return -EINVAL;
 }
 
-static int kping_parse_pair(struct kping_cmd *cmd, const char *key,
-			    const char *value)
+static int kping_parse_pair(struct kping_cmd *cmd, const char *key, const char *value)
 {
 	int ret;
 
@@ -128,8 +126,7 @@ static int kping_check_cmd(const struct kping_cmd *cmd)
 	 * The SRQ is for a number of connections, and the server's thread waits
 	 * for them and can not poll.
 	 */
-	if (cmd->server && cmd->mode == KPING_SRQ &&
-	    (!cmd->conns || cmd->poll == IB_POLL_DIRECT))
+	if (cmd->server && cmd->mode == KPING_SRQ && (!cmd->conns || cmd->poll == IB_POLL_DIRECT))
 		return -EINVAL;
 	return 0;
 }
@@ -173,8 +170,7 @@ int kping_parse(struct kping_cmd *cmd, struct net *net, char *text)
 	}
 	if (!addr && !cmd->server)
 		return -EINVAL;
-	return ret ?: inet_pton_with_scope(net, AF_UNSPEC, addr ?: "0.0.0.0",
-					   port, &cmd->addr) ?:
+	return ret ?: inet_pton_with_scope(net, AF_UNSPEC, addr ?: "0.0.0.0", port, &cmd->addr) ?:
 	       kping_check_cmd(cmd);
 }
 
@@ -191,8 +187,7 @@ static u64 kping_messages(const struct kping_run *run)
 	}
 }
 
-static int kping_print_figures(const struct kping_run *run, char *text,
-			       size_t size)
+static int kping_print_figures(const struct kping_run *run, char *text, size_t size)
 {
 	const struct kping_result *result = &run->result;
 	u64 messages = kping_messages(run);

@@ -193,10 +193,7 @@ struct kping_conn *kping_connect(struct kping_run *run)
 
 struct rdma_ep *kping_listen(struct kping_run *run)
 {
-	struct rdma_ep_attr attr = {
-		.net = run->net,
-		.src = (struct sockaddr *)&run->cmd.addr,
-	};
+	struct rdma_ep_attr attr = { .net = run->net, .src = (struct sockaddr *)&run->cmd.addr };
 	struct rdma_ep *listener;
 	int ret;
 

@@ -15,8 +15,7 @@
 
 static void kping_thread_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct kping_conn *conn = container_of(wc->wr_cqe, struct kping_conn,
-					       cqe);
+	struct kping_conn *conn = container_of(wc->wr_cqe, struct kping_conn, cqe);
 
 	if (kping_succeeded(conn, wc))
 		kping_count(conn, &conn->sent, 1);
@@ -64,15 +63,10 @@ int kping_post_send(struct kping_conn *conn, const struct ib_send_wr *wr)
 	return ret;
 }
 
-int kping_post_recv(struct kping_conn *conn, struct ib_cqe *cqe,
-		    const struct kping_buf *buf)
+int kping_post_recv(struct kping_conn *conn, struct ib_cqe *cqe, const struct kping_buf *buf)
 {
 	struct ib_sge sge = kping_sge(buf, buf->size);
-	struct ib_recv_wr wr = {
-		.wr_cqe = cqe,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
+	struct ib_recv_wr wr = { .wr_cqe = cqe, .sg_list = &sge, .num_sge = 1 };
 	unsigned long flags;
 	int ret;
 
@@ -116,16 +110,14 @@ void kping_count(struct kping_conn *conn, struct kping_counter *counter, int n)
 		wake_up(&conn->wait);
 }
 
-static bool kping_reached(const struct kping_conn *conn,
-			  const struct kping_counter *counter)
+static bool kping_reached(const struct kping_conn *conn, const struct kping_counter *counter)
 {
 	return atomic_read(&counter->value) >= counter->target ||
 		READ_ONCE(conn->error) || kthread_should_stop();
 }
 
 /* What has been reached counts, even if the connection has failed since. */
-int kping_wait(struct kping_conn *conn, struct kping_counter *counter,
-	       int target)
+int kping_wait(struct kping_conn *conn, struct kping_counter *counter, int target)
 {
 	int idle = 0;
 

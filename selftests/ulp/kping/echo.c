@@ -47,17 +47,12 @@ struct echo_pool {
 static void echo_post_srq(struct echo_slot *slot)
 {
 	struct ib_sge sge = kping_sge(&slot->buf, slot->buf.size);
-	struct ib_recv_wr wr = {
-		.wr_cqe = &slot->rx_cqe,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
+	struct ib_recv_wr wr = { .wr_cqe = &slot->rx_cqe, .sg_list = &sge, .num_sge = 1 };
 
 	WARN_ON_ONCE(ib_post_srq_recv(slot->pool->srq, &wr, NULL));
 }
 
-static int echo_send(struct kping_conn *conn, struct echo_slot *slot,
-		     u32 length)
+static int echo_send(struct kping_conn *conn, struct echo_slot *slot, u32 length)
 {
 	struct ib_sge sge = kping_sge(&slot->buf, length);
 	struct ib_send_wr wr = {
@@ -73,8 +68,7 @@ static int echo_send(struct kping_conn *conn, struct echo_slot *slot,
 
 static void echo_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct echo_slot *slot = container_of(wc->wr_cqe, struct echo_slot,
-					      rx_cqe);
+	struct echo_slot *slot = container_of(wc->wr_cqe, struct echo_slot, rx_cqe);
 	struct kping_conn *conn = wc->qp->qp_context;
 	bool sent = kping_succeeded(conn, wc) &&
 		!echo_send(conn, slot, wc->byte_len);
@@ -91,8 +85,7 @@ static void echo_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 
 static void echo_tx_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct echo_slot *slot = container_of(wc->wr_cqe, struct echo_slot,
-					      tx_cqe);
+	struct echo_slot *slot = container_of(wc->wr_cqe, struct echo_slot, tx_cqe);
 	struct kping_conn *conn = wc->qp->qp_context;
 	bool ok = kping_succeeded(conn, wc);
 
@@ -111,8 +104,7 @@ static void echo_pool_free(struct echo_pool *pool)
 	kfree(pool);
 }
 
-static struct echo_pool *echo_pool_alloc(struct ib_pd *pd, u32 nr_slots,
-					 u32 size)
+static struct echo_pool *echo_pool_alloc(struct ib_pd *pd, u32 nr_slots, u32 size)
 {
 	struct echo_pool *pool;
 	struct echo_slot *slot;
@@ -136,8 +128,7 @@ static struct echo_pool *echo_pool_alloc(struct ib_pd *pd, u32 nr_slots,
 static int echo_prepare(struct kping_conn *conn)
 {
 	u32 n = min_t(u32, ECHO_SLOTS, conn->cmd.depth);
-	struct echo_pool *pool = echo_pool_alloc(conn->qp->pd, n,
-						 conn->cmd.size);
+	struct echo_pool *pool = echo_pool_alloc(conn->qp->pd, n, conn->cmd.size);
 	unsigned int i;
 	int ret;
 
@@ -145,8 +136,7 @@ static int echo_prepare(struct kping_conn *conn)
 		return -ENOMEM;
 	conn->mode = pool;
 	for (i = 0; i < n; i++) {
-		ret = kping_post_recv(conn, &pool->slots[i].rx_cqe,
-				      &pool->slots[i].buf);
+		ret = kping_post_recv(conn, &pool->slots[i].rx_cqe, &pool->slots[i].buf);
 		if (ret)
 			return ret;
 	}

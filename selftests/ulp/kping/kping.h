@@ -275,21 +275,18 @@ void kping_close(struct kping_conn *conn);
 void kping_data_init(struct kping_conn *conn);
 void kping_data_stop(struct kping_conn *conn);
 int kping_post_send(struct kping_conn *conn, const struct ib_send_wr *wr);
-int kping_post_recv(struct kping_conn *conn, struct ib_cqe *cqe,
-		    const struct kping_buf *buf);
+int kping_post_recv(struct kping_conn *conn, struct ib_cqe *cqe, const struct kping_buf *buf);
 void kping_fail(struct kping_conn *conn, int error);
 bool kping_succeeded(struct kping_conn *conn, const struct ib_wc *wc);
 void kping_count(struct kping_conn *conn, struct kping_counter *counter, int n);
-int kping_wait(struct kping_conn *conn, struct kping_counter *counter,
-	       int target);
+int kping_wait(struct kping_conn *conn, struct kping_counter *counter, int target);
 int kping_wait_end(struct kping_conn *conn);
 int kping_submit(struct kping_conn *conn, struct ib_send_wr *wr);
 int kping_flush(struct kping_conn *conn);
 
 /* buf.c */
 int kping_buf_alloc(struct ib_pd *pd, struct kping_buf *buf, size_t size);
-int kping_buf_register(struct kping_conn *conn, struct kping_buf *buf,
-		       int access);
+int kping_buf_register(struct kping_conn *conn, struct kping_buf *buf, int access);
 void kping_buf_free(struct kping_buf *buf);
 void kping_buf_to_cpu(const struct kping_buf *buf);
 void kping_buf_to_device(const struct kping_buf *buf);

@@ -165,8 +165,7 @@ static int kping_command(struct kping_file *kfile, char *command)
 	return 0;
 }
 
-static ssize_t kping_write(struct file *file, const char __user *user,
-			   size_t size, loff_t *pos)
+static ssize_t kping_write(struct file *file, const char __user *user, size_t size, loff_t *pos)
 {
 	char *command;
 	int ret;
@@ -195,8 +194,7 @@ static struct kping_run *kping_file_run(struct kping_file *kfile)
 	return run;
 }
 
-static ssize_t kping_read(struct file *file, char __user *user, size_t size,
-			  loff_t *pos)
+static ssize_t kping_read(struct file *file, char __user *user, size_t size, loff_t *pos)
 {
 	struct kping_file *kfile = file->private_data;
 	struct kping_run *run = kping_file_run(kfile);
@@ -275,8 +273,7 @@ static int __init kping_init(void)
 		return ret;
 	kping_dir = debugfs_create_dir("kping", NULL);
 	debugfs_create_file("run", 0600, kping_dir, NULL, &kping_run_fops);
-	debugfs_create_file("results", 0400, kping_dir, NULL,
-			    &kping_results_fops);
+	debugfs_create_file("results", 0400, kping_dir, NULL, &kping_results_fops);
 	return 0;
 }
 

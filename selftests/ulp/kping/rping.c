@@ -133,8 +133,7 @@ static int rping_play(struct kping_conn *conn)
 }
 
 /* @advert: where the client's text is */
-static int rping_serve_round(struct kping_conn *conn, unsigned int n,
-			     struct kping_advert *advert)
+static int rping_serve_round(struct kping_conn *conn, unsigned int n, struct kping_advert *advert)
 {
 	struct rping *rping = conn->mode;
 	u32 size = be32_to_cpu(advert->size);

@@ -63,8 +63,7 @@ static int sink_ack(struct sink *sink)
 }
 
 /* Returns whether the message is what it should be. */
-static bool sink_verify(struct kping_conn *conn, struct sink_slot *slot,
-			u32 length)
+static bool sink_verify(struct kping_conn *conn, struct sink_slot *slot, u32 length)
 {
 	if (length != conn->cmd.size)
 		return false;
@@ -79,8 +78,7 @@ static bool sink_verify(struct kping_conn *conn, struct sink_slot *slot,
 
 static void sink_received(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct sink_slot *slot = container_of(wc->wr_cqe, struct sink_slot,
-					      cqe);
+	struct sink_slot *slot = container_of(wc->wr_cqe, struct sink_slot, cqe);
 	struct sink *sink = slot->sink;
 	struct kping_conn *conn = sink->conn;
 
@@ -106,14 +104,12 @@ static int sink_prepare_slots(struct kping_conn *conn, struct sink *sink)
 	int ret;
 
 	sink->ack_cqe.done = sink_ack_done;
-	ret = kping_buf_alloc(conn->qp->pd, &sink->ack,
-			      sizeof(struct kping_advert));
+	ret = kping_buf_alloc(conn->qp->pd, &sink->ack, sizeof(struct kping_advert));
 	for (slot = sink->slots; slot < sink->slots + sink->nr_slots && !ret;
 	     slot++) {
 		slot->sink = sink;
 		slot->cqe.done = sink_received;
-		ret = kping_buf_alloc(conn->qp->pd, &slot->buf,
-				      conn->cmd.size) ?:
+		ret = kping_buf_alloc(conn->qp->pd, &slot->buf, conn->cmd.size) ?:
 		      kping_post_recv(conn, &slot->cqe, &slot->buf);
 	}
 	return ret;

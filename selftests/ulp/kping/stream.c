@@ -48,8 +48,7 @@ struct stream {
 
 static void stream_batch_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct stream *stream = container_of(wc->wr_cqe, struct stream,
-					     last_cqe);
+	struct stream *stream = container_of(wc->wr_cqe, struct stream, last_cqe);
 	struct kping_conn *conn = stream->conn;
 	u32 n = min(conn->cmd.batch, conn->cmd.count - stream->completed);
 
@@ -63,20 +62,17 @@ static void stream_batch_done(struct ib_cq *cq, struct ib_wc *wc)
 /* Requests that are not signaled complete only if they fail. */
 static void stream_other_failed(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct stream *stream = container_of(wc->wr_cqe, struct stream,
-					     other_cqe);
+	struct stream *stream = container_of(wc->wr_cqe, struct stream, other_cqe);
 
 	kping_succeeded(stream->conn, wc);
 }
 
 static void stream_ack_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct stream *stream = container_of(wc->wr_cqe, struct stream,
-					     ack_cqe);
+	struct stream *stream = container_of(wc->wr_cqe, struct stream, ack_cqe);
 	struct kping_conn *conn = stream->conn;
 
-	if (kping_succeeded(conn, wc) &&
-	    !kping_post_recv(conn, &stream->ack_cqe, &stream->acks))
+	if (kping_succeeded(conn, wc) && !kping_post_recv(conn, &stream->ack_cqe, &stream->acks))
 		kping_count(conn, &stream->credit, stream->refill);
 }
 
@@ -159,29 +155,24 @@ static int stream_start(struct kping_conn *conn)
 
 	kping_fill(&stream->local, conn->cmd.size, 0);
 	if (conn->cmd.op != KPING_SEND)
-		ret = kping_buf_register(conn, &stream->local,
-					 kping_read_access(conn)) ?:
-		      kping_buf_register(conn, &stream->back,
-					 kping_read_access(conn)) ?:
+		ret = kping_buf_register(conn, &stream->local, kping_read_access(conn)) ?:
+		      kping_buf_register(conn, &stream->back, kping_read_access(conn)) ?:
 		      kping_say(conn, NULL) ?:
 		      kping_hear(conn, &stream->remote) ?:
 		      kping_flush(conn);
-	if (!ret && be32_to_cpu(stream->remote.size) < conn->cmd.size &&
-	    conn->cmd.op != KPING_SEND)
+	if (!ret && be32_to_cpu(stream->remote.size) < conn->cmd.size && conn->cmd.op != KPING_SEND)
 		ret = -EMSGSIZE;
 	stream_make_wrs(stream);
 	return ret;
 }
 
 /* Wait for some room at once, not for every bit of it. */
-static int stream_take(struct stream *stream, struct kping_counter *counter,
-		       u32 n)
+static int stream_take(struct stream *stream, struct kping_counter *counter, u32 n)
 {
 	int ret = 0;
 
 	if (atomic_read(&counter->value) < n)
-		ret = kping_wait(stream->conn, counter,
-				 max(n, stream->refill));
+		ret = kping_wait(stream->conn, counter, max(n, stream->refill));
 	atomic_sub(n, &counter->value);
 	return ret;
 }
@@ -199,8 +190,7 @@ static int stream_run(struct kping_conn *conn)
 		if (!ret && cmd->op == KPING_SEND)
 			ret = stream_take(stream, &stream->credit, n);
 		if (!ret)
-			ret = kping_post_send(conn,
-					      &stream->wrs[cmd->batch - n].wr);
+			ret = kping_post_send(conn, &stream->wrs[cmd->batch - n].wr);
 		if (ret)
 			return ret;
 	}
@@ -220,18 +210,15 @@ static int stream_verify(struct stream *stream, u32 n)
 
 	if (conn->cmd.op == KPING_WRITE) {
 		kping_fill(&stream->local, size, n);
-		ret = kping_rdma(conn, IB_WR_RDMA_WRITE, &stream->local,
-				 &stream->remote, size);
+		ret = kping_rdma(conn, IB_WR_RDMA_WRITE, &stream->local, &stream->remote, size);
 		if (ret)
 			return ret;
 	}
 	kping_poison(&stream->back);
-	ret = kping_rdma(conn, IB_WR_RDMA_READ, &stream->back, &stream->remote,
-			 size);
+	ret = kping_rdma(conn, IB_WR_RDMA_READ, &stream->back, &stream->remote, size);
 	if (ret)
 		return ret;
-	if (!kping_check(&stream->back, size,
-			 conn->cmd.op == KPING_WRITE ? n : 0))
+	if (!kping_check(&stream->back, size, conn->cmd.op == KPING_WRITE ? n : 0))
 		return -EBADMSG;
 	conn->verified++;
 	kping_count(conn, &conn->rounds, 1);

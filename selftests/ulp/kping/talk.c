@@ -10,8 +10,7 @@
 
 static void kping_talk_received(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct kping_conn *conn = container_of(wc->wr_cqe, struct kping_conn,
-					       talk.rx_cqe);
+	struct kping_conn *conn = container_of(wc->wr_cqe, struct kping_conn, talk.rx_cqe);
 
 	if (kping_succeeded(conn, wc)) {
 		if (wc->byte_len == sizeof(struct kping_advert))
@@ -47,11 +46,7 @@ int kping_say(struct kping_conn *conn, const struct kping_buf *buf)
 {
 	struct kping_advert *advert = conn->talk.tx.data;
 	struct ib_sge sge = kping_sge(&conn->talk.tx, sizeof(*advert));
-	struct ib_send_wr wr = {
-		.opcode = IB_WR_SEND,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
 	int ret;
 
 	/* The message before must have gone. */
@@ -88,8 +83,7 @@ int kping_hear(struct kping_conn *conn, struct kping_advert *advert)
 /* What a buffer must allow that is read into: on iWARP the peer writes there. */
 int kping_read_access(const struct kping_conn *conn)
 {
-	bool iwarp = rdma_protocol_iwarp(conn->qp->device,
-					 rdma_ep_port(conn->ep));
+	bool iwarp = rdma_protocol_iwarp(conn->qp->device, rdma_ep_port(conn->ep));
 
 	return IB_ACCESS_LOCAL_WRITE | (iwarp ? IB_ACCESS_REMOTE_WRITE : 0);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls from where they would wait for themselves: -EDEADLK, a warning, and
- * nothing has changed. The warning comes once as long as rdma_ep is loaded; the
- * script loads it anew for each of these tests, and looks for it.
+ * Calls from contexts in which they would wait for themselves: -EDEADLK, a warning, and
+ * nothing has changed. The warning comes once as long as rdma_ep is loaded; the script loads
+ * it anew for each of these tests, and looks for it.
  */
 #include <linux/interrupt.h>
 
@@ -15,7 +15,7 @@
  * @about: only calls about @ep are refused
  * @made: the calls have been made
  * @first: only once
- * @wrong: of those, which were not refused, as bits
+ * @wrong: those that were not refused, as bits
  */
 struct kt_inside {
 	struct rdma_ep *ep;
@@ -26,16 +26,15 @@ struct kt_inside {
 	unsigned long wrong;
 };
 
-static void kt_inside_init(struct kt_inside *in, struct rdma_ep *ep)
+/* @ep: NULL if it is set later */
+static struct kt_inside *kt_inside_init(struct kt *t, struct rdma_ep *ep)
 {
-	*in = (struct kt_inside) { .ep = ep };
-	in->queue = rdma_ep_channel_create(NULL, NULL);
-	init_completion(&in->made);
-}
+	struct kt_inside *in = kt_zalloc(t, sizeof(*in));
 
-static void kt_inside_fini(struct kt *t, struct kt_inside *in)
-{
-	kt_expect_eq(t, 0, rdma_ep_channel_destroy(in->queue));
+	in->ep = ep;
+	in->queue = kt_channel(t, NULL, NULL);
+	init_completion(&in->made);
+	return in;
 }
 
 /* Every function, with good arguments; bits of those that were not refused. */
@@ -68,9 +67,7 @@ static unsigned long kt_call_about(struct rdma_ep *ep)
 
 static unsigned long kt_call_others(struct rdma_ep_channel *queue)
 {
-	struct rdma_ep_attr attr = {
-		.net = &init_net, .src = kt_ptr(kt_addr()),
-	};
+	struct rdma_ep_attr attr = { .net = &init_net, .src = kt_ptr(kt_addr()) };
 	struct rdma_ep_channel *ch;
 	unsigned long wrong = 0;
 
@@ -112,110 +109,71 @@ static void kt_splats_end(void)
 	pr_info("rig: splats over\n");
 }
 
-static bool kt_expect_refused(struct kt *t, struct kt_inside *in)
+static void kt_expect_refused(struct kt *t, struct kt_inside *in)
 {
-	return kt_expect(t, wait_for_completion_timeout(&in->made, msecs_to_jiffies(KT_CALL_MS))) &&
-	       kt_expect_eq(t, 0, in->wrong);
-}
-
-/* It still works afterwards. */
-static void kt_still_works(struct kt *t, struct kt_pair *p)
-{
-	kt_expect(t, rdma_ep_qp(p->client));
-	kt_pair_disconnect(t, p);
+	kt_expect(t, wait_for_completion_timeout(&in->made, msecs_to_jiffies(KT_CALL_MS)));
+	kt_expect_eq(t, 0, in->wrong);
 }
 
 /* ---- from the caller's own atomic sections */
 
-static void kt_atomic(struct kt *t, bool irqs)
+enum kt_section { KT_IRQS_OFF, KT_BH_OFF };
+
+static void kt_context_atomic(struct kt *t)
 {
-	struct kt_setup setup = {};
-	struct kt_inside in;
+	struct kt_inside *in;
 	struct kt_pair p;
 
-	if (!kt_pair_open(t, &p, &setup))
-		return;
-	kt_inside_init(&in, p.client);
+	kt_pair_open(t, &p, NULL);
+	in = kt_inside_init(t, p.client);
 	kt_splats_begin();
-	if (irqs) {
+	if (kt_arg(t) == KT_IRQS_OFF) {
 		local_irq_disable();
-		kt_inside(&in);
+		kt_inside(in);
 		local_irq_enable();
 	} else {
 		local_bh_disable();
-		kt_inside(&in);
+		kt_inside(in);
 		local_bh_enable();
 	}
 	kt_splats_end();
-	kt_expect_refused(t, &in);
-	kt_still_works(t, &p);
-	kt_pair_close(t, &p);
-	kt_inside_fini(t, &in);
-}
-
-static void kt_context_irqs_off(struct kt *t)
-{
-	kt_atomic(t, true);
-}
-
-static void kt_context_bh_off(struct kt *t)
-{
-	kt_atomic(t, false);
+	kt_expect_refused(t, in);
+	/* It still works afterwards. */
+	kt_expect(t, rdma_ep_qp(p.client));
+	kt_pair_disconnect(t, &p);
 }
 
 /* ---- from completion handlers */
 
-static void kt_completion(struct kt *t, enum ib_poll_context ctx, bool about)
+static void kt_context_cq(struct kt *t)
 {
+	enum ib_poll_context ctx = kt_arg(t);
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct kt_setup setup = { .client_qp = &qp };
-	struct kt_inside in;
+	struct kt_inside *in;
 	struct kt_pair p;
 	struct kt_io *io;
 
 	qp.poll_ctx = ctx;
-	if (!kt_pair_open(t, &p, &setup))
-		return;
-	kt_inside_init(&in, p.client);
-	in.about = about;
+	kt_pair_open(t, &p, &(struct kt_setup) { .client_qp = &qp });
+	in = kt_inside_init(t, p.client);
+	in->about = ctx != IB_POLL_SOFTIRQ;
 	io = kt_io_create(t, rdma_ep_pd(p.client));
-	if (!io)
-		goto out;
 	io->fn = kt_inside;
-	io->fn_arg = &in;
+	io->fn_arg = in;
 	kt_splats_begin();
-	/* Nobody receives: it is flushed. */
+	/* No message comes: it is flushed. */
 	kt_expect_eq(t, 0, kt_io_recv(io, p.client));
 	kt_pair_disconnect(t, &p);
-	kt_expect_refused(t, &in);
+	kt_expect_refused(t, in);
 	kt_splats_end();
 	kt_expect(t, rdma_ep_qp(p.client));
-out:
-	kt_pair_close(t, &p);
-	kt_io_destroy(t, io);
-	kt_inside_fini(t, &in);
-}
-
-static void kt_context_softirq_cq(struct kt *t)
-{
-	kt_completion(t, IB_POLL_SOFTIRQ, false);
-}
-
-static void kt_context_workqueue_cq(struct kt *t)
-{
-	kt_completion(t, IB_POLL_WORKQUEUE, true);
-}
-
-static void kt_context_unbound_cq(struct kt *t)
-{
-	kt_completion(t, IB_POLL_UNBOUND_WORKQUEUE, true);
 }
 
 /**
  * struct kt_other - calls about another endpoint
  * @ep: endpoint
- * @made: made
- * @ret: what they returned
+ * @made: they have been made
+ * @ret: their results
  */
 struct kt_other {
 	struct rdma_ep *ep;
@@ -237,39 +195,26 @@ static void kt_call_other(void *arg)
 /* A handler in a work queue may well deal with other endpoints. */
 static void kt_context_other_ep(struct kt *t)
 {
-	struct kt_setup setup = {};
-	struct kt_other o;
+	struct kt_other *o = kt_zalloc(t, sizeof(*o));
 	struct kt_pair p, q;
 	struct kt_io *io;
 	int i;
 
-	if (!kt_pair_open(t, &p, &setup))
-		return;
+	kt_pair_open(t, &p, NULL);
 	q = p;
-	if (!kt_pair_request(t, &q) || !kt_pair_accept(t, &q))
-		goto out;
-	o.ep = q.client;
-	init_completion(&o.made);
+	kt_pair_request(t, &q);
+	kt_pair_accept(t, &q);
+	o->ep = q.client;
+	init_completion(&o->made);
 	io = kt_io_create(t, rdma_ep_pd(p.client));
-	if (!io)
-		goto out_second;
 	io->fn = kt_call_other;
-	io->fn_arg = &o;
+	io->fn_arg = o;
 	kt_expect_eq(t, 0, kt_io_recv(io, p.client));
 	kt_pair_disconnect(t, &p);
-	if (kt_expect(t, wait_for_completion_timeout(&o.made, msecs_to_jiffies(KT_CALL_MS)))) {
-		for (i = 0; i < ARRAY_SIZE(o.ret); i++)
-			kt_expect_eq(t, 0, o.ret[i]);
-		q.client = NULL;
-	}
-	kt_destroy(t, p.client);
-	p.client = NULL;
-	kt_io_destroy(t, io);
-out_second:
-	kt_destroy(t, q.client);
-	kt_destroy(t, q.server);
-out:
-	kt_pair_close(t, &p);
+	kt_assert(t, wait_for_completion_timeout(&o->made, msecs_to_jiffies(KT_CALL_MS)));
+	kt_forget(t, q.client);
+	for (i = 0; i < ARRAY_SIZE(o->ret); i++)
+		kt_expect_eq(t, 0, o->ret[i]);
 }
 
 /* ---- from event handlers */
@@ -284,28 +229,18 @@ static void kt_inside_event(const struct rdma_ep_cm_event *event, void *context)
 
 static void kt_context_event(struct kt *t)
 {
-	struct kt_setup setup = {};
-	struct rdma_ep_channel *ch;
-	struct kt_inside in;
+	struct kt_inside *in = kt_inside_init(t, NULL);
+	struct rdma_ep_channel *ch = kt_channel(t, kt_inside_event, in);
 	struct kt_pair p;
 
-	ch = rdma_ep_channel_create(kt_inside_event, &in);
-	if (!kt_expect_ok(t, ch))
-		return;
-	if (!kt_pair_open(t, &p, &setup))
-		goto out;
-	kt_inside_init(&in, p.client);
+	kt_pair_open(t, &p, NULL);
+	in->ep = p.client;
 	kt_expect_eq(t, 0, rdma_ep_migrate(p.client, ch));
 	kt_splats_begin();
 	kt_destroy(t, p.server);
-	p.server = NULL;
-	kt_expect_refused(t, &in);
+	kt_expect_refused(t, in);
 	kt_splats_end();
 	kt_expect_ptr(t, ch, rdma_ep_channel(p.client));
-	kt_pair_close(t, &p);
-	kt_inside_fini(t, &in);
-out:
-	kt_expect_eq(t, 0, rdma_ep_channel_destroy(ch));
 }
 
 static void kt_inside_verbs(struct ib_event *event, void *context)
@@ -313,94 +248,68 @@ static void kt_inside_verbs(struct ib_event *event, void *context)
 	kt_inside(context);
 }
 
+/* A connection whose listener has an SRQ; calls about its server are made by @in. */
+static void kt_srq_open(struct kt *t, struct kt_pair *p, struct kt_inside *in,
+			struct ib_srq_init_attr *srq)
+{
+	p->listener = kt_passive(t, &p->setup);
+	kt_expect_eq(t, 0, rdma_ep_create_srq(p->listener, NULL, srq));
+	kt_expect_eq(t, 0, rdma_ep_listen(p->listener, 1));
+	kt_pair_request(t, p);
+	in->ep = p->server;
+	kt_pair_accept(t, p);
+}
+
 /*
- * Which events there are is the driver's business: siw tells when a send queue
- * has drained, rxe when a QP with an SRQ gets no more receives.
+ * The driver decides which events there are: siw reports that a send queue has drained, rxe
+ * that a QP with an SRQ gets no more receives.
  */
 static void kt_context_qp_event(struct kt *t)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct kt_inside *in = kt_inside_init(t, NULL);
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct kt_setup setup = { .server_qp = &qp };
-	struct kt_inside in;
-	struct kt_pair p = {};
-	bool told;
+	struct kt_pair p = { .setup.server_qp = &qp };
 
 	qp.init.event_handler = kt_inside_verbs;
-	qp.init.qp_context = &in;
-	p.setup = setup;
-	p.listener = kt_passive(&setup);
-	if (!kt_expect_ok(t, p.listener))
-		return;
-	kt_inside_init(&in, NULL);
-	kt_expect_eq(t, 0, rdma_ep_create_srq(p.listener, NULL, &srq));
-	kt_expect_eq(t, 0, rdma_ep_listen(p.listener, 1));
-	if (!kt_pair_request(t, &p))
-		goto out;
-	in.ep = p.server;
-	if (!kt_pair_accept(t, &p))
-		goto out;
+	qp.init.qp_context = in;
+	kt_srq_open(t, &p, in, &srq);
 	kt_splats_begin();
 	kt_pair_disconnect(t, &p);
-	told = wait_for_completion_timeout(&in.made, 2 * HZ);
-	if (told)
-		kt_expect_eq(t, 0, in.wrong);
+	if (wait_for_completion_timeout(&in->made, 2 * HZ))
+		kt_expect_eq(t, 0, in->wrong);
 	else
-		kt_skip(t, "this driver tells no QP event on the way to ERR");
+		kt_skip(t, "this driver reports no QP event on the way to ERR");
 	kt_splats_end();
-	kt_destroy(t, p.client);
-	kt_destroy(t, p.server);
-out:
-	kt_destroy(t, p.listener);
-	kt_inside_fini(t, &in);
 }
 
 static void kt_context_srq_event(struct kt *t)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct kt_inside *in = kt_inside_init(t, NULL);
 	struct ib_srq_attr limit = { .srq_limit = 1 };
-	struct kt_io *recv, *send = NULL;
-	struct kt_setup setup = {};
-	struct kt_inside in;
+	struct kt_io *recv, *send;
 	struct kt_pair p = {};
 
 	srq.event_handler = kt_inside_verbs;
-	srq.srq_context = &in;
-	p.listener = kt_passive(&setup);
-	if (!kt_expect_ok(t, p.listener))
-		return;
-	kt_inside_init(&in, NULL);
-	kt_expect_eq(t, 0, rdma_ep_create_srq(p.listener, NULL, &srq));
-	kt_expect_eq(t, 0, rdma_ep_listen(p.listener, 1));
+	srq.srq_context = in;
+	kt_srq_open(t, &p, in, &srq);
 	recv = kt_io_create(t, rdma_ep_pd(p.listener));
-	if (!recv || !kt_pair_request(t, &p))
-		goto out;
-	in.ep = p.server;
-	if (!kt_pair_accept(t, &p))
-		goto out;
 	send = kt_io_create(t, rdma_ep_pd(p.client));
 	kt_expect_eq(t, 0, kt_io_srq_recv(recv, rdma_ep_srq(p.listener)));
 	kt_expect_eq(t, 0, ib_modify_srq(rdma_ep_srq(p.listener), &limit, IB_SRQ_LIMIT));
 	kt_splats_begin();
-	if (send)
-		kt_expect_eq(t, 0, kt_io_send(send, p.client));
-	kt_expect_refused(t, &in);
+	kt_expect_eq(t, 0, kt_io_send(send, p.client));
+	kt_expect_refused(t, in);
 	kt_splats_end();
-	kt_destroy(t, p.client);
-	kt_destroy(t, p.server);
-out:
-	kt_io_destroy(t, send);
-	kt_destroy(t, p.listener);
-	kt_io_destroy(t, recv);
-	kt_inside_fini(t, &in);
 }
 
 const struct kt_test kt_context_tests[] = {
-	{ "context_irqs_off", kt_context_irqs_off },
-	{ "context_bh_off", kt_context_bh_off },
-	{ "context_softirq_cq", kt_context_softirq_cq },
-	{ "context_workqueue_cq", kt_context_workqueue_cq },
-	{ "context_unbound_cq", kt_context_unbound_cq },
+	{ "context_irqs_off", kt_context_atomic, .arg = KT_IRQS_OFF },
+	{ "context_bh_off", kt_context_atomic, .arg = KT_BH_OFF },
+	{ "context_softirq_cq", kt_context_cq, .arg = IB_POLL_SOFTIRQ },
+	{ "context_workqueue_cq", kt_context_cq, .arg = IB_POLL_WORKQUEUE },
+	{ "context_unbound_cq", kt_context_cq, .arg = IB_POLL_UNBOUND_WORKQUEUE },
 	{ "context_event_callback", kt_context_event },
 	{ "context_qp_event", kt_context_qp_event },
 	{ "context_srq_event", kt_context_srq_event },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects of another device, CQs that can not be drained, other namespaces.
+ * Objects of another device, CQs that cannot be drained, other namespaces.
  */
 #include "tests.h"
 
@@ -18,42 +18,25 @@ struct kt_foreign {
 	struct ib_srq *srq;
 };
 
-static void kt_foreign_close(struct kt *t, struct kt_foreign *f)
+static void kt_end_srq(struct kt *t, void *srq)
 {
-	if (!IS_ERR_OR_NULL(f->srq))
-		ib_destroy_srq(f->srq);
-	if (!IS_ERR_OR_NULL(f->cq))
-		ib_free_cq(f->cq);
-	if (!IS_ERR_OR_NULL(f->pd))
-		ib_dealloc_pd(f->pd);
-	kt_destroy(t, f->ep);
-	kt_no_second_device(t);
+	ib_destroy_srq(srq);
 }
 
-static bool kt_foreign_open(struct kt *t, struct kt_foreign *f)
+static void kt_foreign_open(struct kt *t, struct kt_foreign *f)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
 	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
-	struct kt_setup setup = { .addr = &addr };
 	struct ib_device *dev;
 
-	*f = (struct kt_foreign) {};
-	if (!kt_second_device(t))
-		return false;
-	f->ep = kt_passive(&setup);
-	if (!kt_expect_ok(t, f->ep))
-		goto err;
+	kt_second_device(t);
+	f->ep = kt_passive(t, &(struct kt_setup) { .addr = &addr });
 	dev = rdma_ep_device(f->ep);
-	f->pd = ib_alloc_pd(dev, 0);
-	f->cq = ib_alloc_cq(dev, NULL, 64, 0, IB_POLL_WORKQUEUE);
-	if (!kt_expect_ok(t, f->pd) || !kt_expect_ok(t, f->cq))
-		goto err;
+	f->pd = kt_pd(t, dev);
+	f->cq = kt_cq(t, dev, IB_POLL_WORKQUEUE);
 	f->srq = ib_create_srq(f->pd, &srq);
-	if (kt_expect_ok(t, f->srq))
-		return true;
-err:
-	kt_foreign_close(t, f);
-	return false;
+	kt_assert_ok(t, f->srq);
+	kt_defer(t, KT_REST, kt_end_srq, f->srq);
 }
 
 static void kt_expect_no_qp(struct kt *t, struct rdma_ep *ep, struct rdma_ep_qp_attr *qp)
@@ -66,17 +49,11 @@ static void kt_foreign_objects(struct kt *t)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct kt_setup setup = {};
 	struct kt_foreign f;
 	struct kt_pair p;
 
-	if (!kt_foreign_open(t, &f))
-		return;
-	if (!kt_pair_listen(t, &p, &setup))
-		goto out;
-	p.client = kt_active(&setup, p.listener);
-	if (!kt_expect_ok(t, p.client))
-		goto out_listener;
+	kt_foreign_open(t, &f);
+	kt_pair_client(t, &p, NULL);
 	kt_expect(t, rdma_ep_device(p.client) != rdma_ep_device(f.ep));
 	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
 	qp.pd = f.pd;
@@ -94,17 +71,12 @@ static void kt_foreign_objects(struct kt *t)
 	kt_expect_ptr(t, NULL, rdma_ep_srq(p.client));
 	kt_expect_eq(t, 0, atomic_read(&f.pd->usecnt) - 1);	/* its SRQ */
 	kt_expect_eq(t, 0, atomic_read(&f.cq->usecnt));
-	/* And each device has a PD of its own for those who bring none. */
+	/* And each device has a default PD of its own. */
 	qp = kt_qp();
 	kt_expect_eq(t, 0, rdma_ep_create_srq(f.ep, NULL, &srq));
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
 	kt_expect(t, rdma_ep_pd(p.client) != rdma_ep_pd(f.ep));
 	kt_expect_ptr(t, rdma_ep_device(f.ep), rdma_ep_pd(f.ep)->device);
-	kt_destroy(t, p.client);
-out_listener:
-	kt_destroy(t, p.listener);
-out:
-	kt_foreign_close(t, &f);
 }
 
 static void kt_comp_handler(struct ib_cq *cq, void *context)
@@ -115,82 +87,67 @@ static void kt_event_handler(struct ib_event *event, void *context)
 {
 }
 
-/* A plain CQ runs nobody's ib_cqe. */
+static void kt_end_plain_cq(struct kt *t, void *cq)
+{
+	ib_destroy_cq(cq);
+}
+
+/* A CQ of ib_create_cq() calls no ib_cqe. */
 static void kt_plain_cq(struct kt *t)
 {
 	struct ib_cq_init_attr attr = { .cqe = 64 };
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct kt_setup setup = {};
 	struct kt_pair p;
 	struct ib_cq *cq;
 
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
+	kt_pair_client(t, &p, NULL);
 	cq = ib_create_cq(rdma_ep_device(p.listener), kt_comp_handler,
 			  kt_event_handler, NULL, &attr);
-	p.client = kt_active(&setup, p.listener);
-	if (kt_expect_ok(t, cq) && kt_expect_ok(t, p.client)) {
-		kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
-		qp.init.send_cq = cq;
-		kt_expect_no_qp(t, p.client, &qp);
-		qp = kt_qp();
-		qp.init.recv_cq = cq;
-		kt_expect_no_qp(t, p.client, &qp);
-		kt_expect_eq(t, 0, atomic_read(&cq->usecnt));
-	}
-	kt_destroy(t, p.client);
-	if (!IS_ERR(cq))
-		ib_destroy_cq(cq);
-	kt_destroy(t, p.listener);
+	kt_assert_ok(t, cq);
+	kt_defer(t, KT_REST, kt_end_plain_cq, cq);
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
+	qp.init.send_cq = cq;
+	kt_expect_no_qp(t, p.client, &qp);
+	qp = kt_qp();
+	qp.init.recv_cq = cq;
+	kt_expect_no_qp(t, p.client, &qp);
+	kt_expect_eq(t, 0, atomic_read(&cq->usecnt));
 }
 
 static void kt_poll_ctx(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct kt_setup setup = {};
 	struct kt_pair p;
 
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
-	p.client = kt_active(&setup, p.listener);
-	if (kt_expect_ok(t, p.client)) {
-		kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
-		qp.poll_ctx = IB_POLL_DIRECT + 1;
-		kt_expect_no_qp(t, p.client, &qp);
-		qp = kt_qp();
-		qp.poll_ctx = -1;
-		kt_expect_no_qp(t, p.client, &qp);
-	}
-	kt_destroy(t, p.client);
-	kt_destroy(t, p.listener);
+	kt_pair_client(t, &p, NULL);
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
+	qp.poll_ctx = IB_POLL_DIRECT + 1;
+	kt_expect_no_qp(t, p.client, &qp);
+	qp = kt_qp();
+	qp.poll_ctx = -1;
+	kt_expect_no_qp(t, p.client, &qp);
+}
+
+static void kt_end_netns(struct kt *t, void *arg)
+{
+	kt_helper("clean");
 }
 
 /* An address in a namespace that has none with a device, or none at all. */
 static void kt_namespace(struct kt *t)
 {
 	struct kt_setup setup = {};
-	struct rdma_ep *ep;
 	struct kt_pair p;
 
-	if (!kt_expect_eq(t, 0, kt_helper("netns")))
-		goto out;
-	setup.net = kt_get_netns("ktest");
-	if (!kt_expect_ok(t, setup.net))
-		goto out;
+	kt_defer(t, KT_REST, kt_end_netns, kt_end_netns);
+	kt_assert_eq(t, 0, kt_helper("netns"));
+	setup.net = kt_get_netns(t, "ktest");
 	kt_expect(t, setup.net != &init_net);
-	ep = kt_passive(&setup);
-	kt_expect_err(t, -EADDRNOTAVAIL, ep);
-	kt_destroy(t, ep);
-	ep = kt_active_to(&setup, kt_addr());
-	kt_expect_err(t, -ENETUNREACH, ep);
-	kt_destroy(t, ep);
-	put_net(setup.net);
-	/* And where it is, it can be had. */
+	kt_expect_no_ep(t, -EADDRNOTAVAIL, kt_create_passive(&setup));
+	kt_expect_no_ep(t, -ENETUNREACH, kt_create_active(&setup, kt_addr()));
+	/* And in the device's own namespace it works. */
 	setup.net = &init_net;
-	if (kt_pair_open(t, &p, &setup))
-		kt_pair_close(t, &p);
-out:
-	kt_helper("clean");
+	kt_pair_open(t, &p, &setup);
 }
 
 /* siw lives in the namespace where it was made. */
@@ -201,32 +158,22 @@ static void kt_namespace_device(struct kt *t)
 	struct rdma_ep *ep;
 	struct kt_pair p;
 
+	kt_defer(t, KT_REST, kt_end_netns, kt_end_netns);
 	if (kt_helper("netns-siw")) {
 		kt_skip(t, "no siw for this kernel");
-		goto out;
+		return;
 	}
-	setup.net = kt_get_netns("ktest");
-	if (!kt_expect_ok(t, setup.net))
-		goto out;
-	ep = kt_passive(&setup);
-	if (kt_expect_ok(t, ep) && rdma_ep_listen(ep, 1) == -EADDRNOTAVAIL) {
+	setup.net = kt_get_netns(t, "ktest");
+	ep = kt_passive(t, &setup);
+	if (rdma_ep_listen(ep, 1) == -EADDRNOTAVAIL) {
 		kt_skip(t, "siw opens its sockets in the caller's namespace");
-		kt_destroy(t, ep);
-		goto out_net;
+		return;
 	}
 	kt_destroy(t, ep);
-	if (kt_pair_open(t, &p, &setup)) {
-		kt_expect(t, rdma_protocol_iwarp(rdma_ep_device(p.client), 1));
-		kt_pair_close(t, &p);
-	}
-out_net:
-	put_net(setup.net);
+	kt_pair_open(t, &p, &setup);
+	kt_expect(t, rdma_protocol_iwarp(rdma_ep_device(p.client), 1));
 	setup.net = NULL;
-	ep = kt_passive(&setup);
-	kt_expect_err(t, -EADDRNOTAVAIL, ep);
-	kt_destroy(t, ep);
-out:
-	kt_helper("clean");
+	kt_expect_no_ep(t, -EADDRNOTAVAIL, kt_create_passive(&setup));
 }
 
 static bool kt_module_refs(int n)
@@ -234,15 +181,14 @@ static bool kt_module_refs(int n)
 	return !kt_shell("test $(cat /sys/module/rdma_ep/refcnt) = %d", n);
 }
 
-/* Each endpoint keeps the module, besides what we need of it ourselves. */
+/* Each endpoint has a reference of the module, besides that of this module. */
 static void kt_module(struct kt *t)
 {
-	struct kt_setup setup = {};
 	struct rdma_ep *a, *b;
 
 	kt_expect(t, kt_module_refs(1));
-	a = kt_passive(&setup);
-	b = kt_passive(&setup);
+	a = kt_passive(t, NULL);
+	b = kt_passive(t, NULL);
 	kt_expect(t, kt_module_refs(3));
 	kt_destroy(t, a);
 	kt_expect(t, kt_module_refs(2));

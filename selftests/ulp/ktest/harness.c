@@ -6,6 +6,7 @@
 
 #include <linux/debugfs.h>
 #include <linux/kthread.h>
+#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched/debug.h>
@@ -23,13 +24,26 @@
 #define KT_LOG_SIZE	SZ_256K
 
 /**
+ * struct kt_deferred - an object to be destroyed after a test
+ * @node: in kt.deferred
+ * @fn: destroys it
+ * @arg: the object
+ */
+struct kt_deferred {
+	struct list_head node;
+	void (*fn)(struct kt *t, void *arg);
+	void *arg;
+};
+
+/**
  * struct kt - a running test
  * @test: the test
- * @task: its thread
- * @done: completed when the test has returned
+ * @task: the thread of the test, then that which destroys its objects
+ * @done: completed at the end of each
  * @failed: number of expectations that were not met
  * @skip: reason for not running it, or NULL
- * @stop: what stops it at its time limit
+ * @stop: stops @task at the time limit
+ * @deferred: struct kt_deferred of each stage; used by @task only
  */
 struct kt {
 	const struct kt_test *test;
@@ -38,6 +52,7 @@ struct kt {
 	atomic_t failed;
 	const char *skip;
 	struct kt_call stop;
+	struct list_head deferred[KT_STAGES];
 };
 
 static struct dentry *kt_dir;
@@ -100,9 +115,9 @@ void kt_skip(struct kt *t, const char *reason)
 	t->skip = reason;
 }
 
-bool kt_skipped(struct kt *t)
+long kt_arg(struct kt *t)
 {
-	return t->skip;
+	return t->test->arg;
 }
 
 bool kt_check(struct kt *t, const char *file, int line, bool ok, const char *what)
@@ -146,29 +161,110 @@ bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
 	return false;
 }
 
+/* ---- objects of a test */
+
+void kt_defer(struct kt *t, enum kt_stage stage, void (*fn)(struct kt *t, void *arg), void *arg)
+{
+	struct kt_deferred *d = kmalloc(sizeof(*d), GFP_KERNEL | __GFP_NOFAIL);
+
+	*d = (struct kt_deferred) { .fn = fn, .arg = arg };
+	list_add(&d->node, &t->deferred[stage]);
+}
+
+static void kt_undo_one(struct kt *t, struct kt_deferred *d)
+{
+	list_del(&d->node);
+	d->fn(t, d->arg);
+	kfree(d);
+}
+
+static struct kt_deferred *kt_find(struct kt *t, void *arg)
+{
+	struct kt_deferred *d;
+	int stage;
+
+	for (stage = 0; stage < KT_STAGES; stage++)
+		list_for_each_entry(d, &t->deferred[stage], node)
+			if (d->arg == arg)
+				return d;
+	kt_expect(t, !"an object of the test");
+	kt_abort(t);
+}
+
+void kt_undo(struct kt *t, void *arg)
+{
+	kt_undo_one(t, kt_find(t, arg));
+}
+
+static void kt_do_nothing(struct kt *t, void *arg)
+{
+}
+
+void kt_forget(struct kt *t, void *arg)
+{
+	kt_find(t, arg)->fn = kt_do_nothing;
+}
+
+static void kt_free(struct kt *t, void *arg)
+{
+	kfree(arg);
+}
+
+void *kt_zalloc(struct kt *t, size_t size)
+{
+	void *p = kzalloc(size, GFP_KERNEL);
+
+	kt_assert(t, p);
+	kt_defer(t, KT_MEMORY, kt_free, p);
+	return p;
+}
+
 /* ---- threads */
 
 static int kt_call_thread(void *arg)
 {
 	struct kt_call *call = arg;
 
-	call->ret = call->fn(call->arg);
+	call->ret = call->fn(&call->args);
 	complete(&call->done);
 	return 0;
 }
 
-int kt_call_start(struct kt_call *call, int (*fn)(void *arg), void *arg)
+static int kt_call_start(struct kt_call *call, int (*fn)(struct kt_args *args),
+			 const struct kt_args *args)
 {
+	struct task_struct *task;
+
 	call->fn = fn;
-	call->arg = arg;
+	call->args = *args;
 	init_completion(&call->done);
-	call->task = kthread_create(kt_call_thread, call, "ktest_call");
-	if (IS_ERR(call->task))
-		return PTR_ERR(call->task);
-	/* So that it can be stopped when it has ended, too. */
-	get_task_struct(call->task);
-	wake_up_process(call->task);
+	task = kthread_create(kt_call_thread, call, "ktest_call");
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	/* kthread_stop() may come after its end. */
+	call->task = get_task_struct(task);
+	wake_up_process(task);
 	return 0;
+}
+
+static void kt_end_call(struct kt *t, void *arg)
+{
+	kt_call_stop(arg);
+}
+
+struct kt_call *kt_call_in(struct kt *t, enum kt_stage stage, int (*fn)(struct kt_args *args),
+			   const struct kt_args *args)
+{
+	struct kt_call *call = kt_zalloc(t, sizeof(*call));
+
+	kt_assert_eq(t, 0, kt_call_start(call, fn, args));
+	kt_defer(t, stage, kt_end_call, call);
+	return call;
+}
+
+struct kt_call *kt_call(struct kt *t, int (*fn)(struct kt_args *args), const struct kt_args *args)
+{
+	return kt_call_in(t, KT_CALLS, fn, args);
 }
 
 /* Has it returned by then? */
@@ -179,41 +275,53 @@ bool kt_call_wait(struct kt_call *call, unsigned int ms)
 
 int kt_call_stop(struct kt_call *call)
 {
-	kthread_stop(call->task);
-	put_task_struct(call->task);
+	if (call->task) {
+		kthread_stop(call->task);
+		put_task_struct(call->task);
+		call->task = NULL;
+	}
 	return call->ret;
-}
-
-void kt_call_reap(struct kt_call *call)
-{
-	while (!completion_done(&call->done))
-		schedule_timeout_idle(1);
-	kt_call_stop(call);
 }
 
 bool kt_check_call(struct kt *t, const char *file, int line,
 		   struct kt_call *call, unsigned int ms, int want)
 {
 	ktime_t start = ktime_get();
-	bool ok = kt_call_wait(call, ms);
 
-	if (!ok) {
-		atomic_inc(&t->failed);
-		kt_note(t, "%s:%d: %ps() has not returned in %u ms", file, line, call->fn, ms);
-		kt_call_stop(call);
-		kt_note(t, "%s:%d: stopped, it returned %d after %lld ms", file,
-			line, call->ret, ktime_ms_delta(ktime_get(), start));
-		return false;
-	}
+	if (kt_call_wait(call, ms))
+		return kt_check_eq(t, file, line, "the call's result", want, kt_call_stop(call));
+	atomic_inc(&t->failed);
+	kt_note(t, "%s:%d: %ps() has not returned in %u ms", file, line, call->fn, ms);
 	kt_call_stop(call);
-	return kt_check_eq(t, file, line, "the call's result", want, call->ret);
+	kt_note(t, "%s:%d: stopped, it returned %d after %lld ms", file,
+		line, call->ret, ktime_ms_delta(ktime_get(), start));
+	return false;
 }
 
-static int kt_thread(void *arg)
+static int kt_test_thread(void *arg)
 {
 	struct kt *t = arg;
 
 	t->test->fn(t);
+	complete(&t->done);
+	return 0;
+}
+
+void __noreturn kt_abort(struct kt *t)
+{
+	kthread_complete_and_exit(&t->done, 0);
+}
+
+static int kt_destroy_thread(void *arg)
+{
+	struct kt_deferred *d;
+	struct kt *t = arg;
+	int stage;
+
+	for (stage = 0; stage < KT_STAGES; stage++)
+		while ((d = list_first_entry_or_null(&t->deferred[stage],
+						     struct kt_deferred, node)))
+			kt_undo_one(t, d);
 	complete(&t->done);
 	return 0;
 }
@@ -223,26 +331,48 @@ static bool kt_ended(struct kt *t, unsigned int seconds)
 	return wait_for_completion_killable_timeout(&t->done, seconds * HZ) > 0;
 }
 
-static int kt_stop_thread(void *arg)
+static int kt_stop_thread(struct kt_args *args)
 {
-	kthread_stop(arg);
+	kthread_stop(args->data);
 	return 0;
 }
 
 /*
- * A test beyond its time limit. A thread of its own tells it to stop, because
- * that waits for it.
+ * A test beyond its time limit. Another thread calls kthread_stop(), as that waits for the
+ * end of the test.
  */
 static void kt_stop(struct kt *t)
 {
-	if (!kt_call_start(&t->stop, kt_stop_thread, t->task) && kt_ended(t, KT_STOP_S)) {
-		kt_call_reap(&t->stop);
+	struct kt_args args = { .data = t->task };
+
+	if (!kt_call_start(&t->stop, kt_stop_thread, &args) && kt_ended(t, KT_STOP_S)) {
+		kt_call_stop(&t->stop);
 		return;
 	}
-	kt_note(t, "it can not be stopped; no test can be run any more");
+	kt_note(t, "it cannot be stopped; no test can be run any more");
 	kt_hung = true;
 	__module_get(THIS_MODULE);
 	sched_show_task(t->task);
+}
+
+static void kt_run_thread(struct kt *t, int (*fn)(void *arg), unsigned int limit)
+{
+	struct task_struct *task = kthread_create(fn, t, "ktest");
+
+	if (!kt_expect_ok(t, task))
+		return;
+	init_completion(&t->done);
+	t->task = get_task_struct(task);
+	wake_up_process(task);
+	if (!kt_ended(t, limit)) {
+		atomic_inc(&t->failed);
+		kt_note(t, "ran into its time limit of %u s", limit);
+		kt_stop(t);
+	} else {
+		kthread_stop(task);
+	}
+	if (!kt_hung)
+		put_task_struct(task);
 }
 
 static void kt_result(struct kt *t, unsigned int n)
@@ -259,39 +389,22 @@ static void kt_result(struct kt *t, unsigned int n)
 
 static void kt_run_test(const struct kt_test *test, unsigned int n)
 {
-	unsigned int limit = test->limit_s ?: KT_LIMIT_S;
-	struct kt *t;
+	struct kt *t = kt_hung ? NULL : kzalloc(sizeof(*t), GFP_KERNEL);
+	int stage;
 
-	if (kt_hung) {
+	if (!t) {
 		kt_print("not ok %u %s", n, test->name);
 		return;
 	}
-	t = kzalloc(sizeof(*t), GFP_KERNEL);
-	if (!t)
-		goto err;
 	t->test = test;
-	init_completion(&t->done);
-	t->task = kthread_create(kt_thread, t, "ktest");
-	if (IS_ERR(t->task))
-		goto err;
-	get_task_struct(t->task);
-	wake_up_process(t->task);
-	if (!kt_ended(t, limit)) {
-		atomic_inc(&t->failed);
-		kt_note(t, "ran into its time limit of %u s", limit);
-		kt_stop(t);
-	} else {
-		kthread_stop(t->task);
-	}
+	for (stage = 0; stage < KT_STAGES; stage++)
+		INIT_LIST_HEAD(&t->deferred[stage]);
+	kt_run_thread(t, kt_test_thread, test->limit_s ?: KT_LIMIT_S);
+	if (!kt_hung)
+		kt_run_thread(t, kt_destroy_thread, KT_LIMIT_S);
 	kt_result(t, n);
-	if (kt_hung)
-		return;
-	put_task_struct(t->task);
-	kfree(t);
-	return;
-err:
-	kfree(t);
-	kt_print("not ok %u %s", n, test->name);
+	if (!kt_hung)
+		kfree(t);
 }
 
 /* Runs it if @wanted is NULL or its name. */

@@ -2,16 +2,16 @@
 /*
  * A small test harness for the kernel: Debian's kernels have no KUnit.
  *
- * A test is a function that states what it expects. It runs in a kernel thread
- * of its own; one that does not end in time is told to stop, as kthread_stop()
- * does, and has failed. What failed is told with file, line and values. Results
- * are KTAP lines in a file of debugfs, where nothing is lost if the kernel log
- * overflows.
+ * A test is a function that states what it expects (kt_expect_*()) and needs (kt_assert_*(),
+ * which end it). It runs in a kernel thread of its own; kthread_stop() ends one beyond its
+ * time limit, which has failed. The objects of a test are destroyed after it (kt_defer()),
+ * unless it does that itself. Failures are reported with file, line and values. Results are
+ * KTAP lines in a file of debugfs, where nothing is lost if the kernel log overflows.
  *
  * debugfs, in rdma_ep_ktest/:
  *   list		the names of the tests, one a line
  *   run		write a name, or "all", to run tests: returns when they ended
- *   results		KTAP of what has been run by the last write to "run"
+ *   results		KTAP of the tests of the last write to "run"
  */
 #ifndef KTEST_HARNESS_H
 #define KTEST_HARNESS_H
@@ -30,11 +30,13 @@ struct kt;
  * @name: unique; no spaces
  * @fn: the test
  * @limit_s: seconds until it counts as hung; 0: 60
+ * @arg: for kt_arg(), where a function serves several tests
  */
 struct kt_test {
 	const char *name;
 	void (*fn)(struct kt *t);
 	unsigned int limit_s;
+	long arg;
 };
 
 /* A NULL-terminated list of lists, each of which ends with a NULL name. */
@@ -44,9 +46,9 @@ int kt_harness_init(void);
 void kt_harness_exit(void);
 struct dentry *kt_debugfs(void);
 
-/* What a test says. @reason is not copied. */
+long kt_arg(struct kt *t);
+/* @reason is not copied. */
 void kt_skip(struct kt *t, const char *reason);
-bool kt_skipped(struct kt *t);
 __printf(2, 3) void kt_note(struct kt *t, const char *fmt, ...);
 
 /* All return whether it was as expected, so that a test can give up. */
@@ -69,38 +71,101 @@ bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
 	kt_check_eq(t, kbasename(__FILE__), __LINE__, #ptr, err, \
 		    kt_ptr_err(ptr))
 
+/*
+ * The same, but the test ends if it is not as expected. For the test's own thread.
+ * (Never between kt_splats_begin() and kt_splats_end().)
+ */
+#define kt_assert(t, cond) \
+	kt_abort_unless(t, kt_expect(t, cond))
+#define kt_assert_eq(t, want, got) \
+	kt_abort_unless(t, kt_expect_eq(t, want, got))
+#define kt_assert_ok(t, ptr) \
+	kt_abort_unless(t, kt_expect_ok(t, ptr))
+
+void __noreturn kt_abort(struct kt *t);
+
+static inline void kt_abort_unless(struct kt *t, bool ok)
+{
+	if (!ok)
+		kt_abort(t);
+}
+
 /* 0 for a pointer to something, 1 for NULL */
 static inline long kt_ptr_err(const void *ptr)
 {
 	return ptr ? PTR_ERR_OR_ZERO(ptr) : 1;
 }
 
+/* What is destroyed after a test: stage by stage, in each the last created first. */
+enum kt_stage {
+	KT_CALLS,	/* calls under way: they are stopped */
+	KT_ENDPOINTS,
+	KT_IO,		/* buffers of work requests, which no QP may use any more */
+	KT_REST,	/* parts of endpoints, channels, devices, namespaces */
+	KT_MEMORY,
+	KT_STAGES
+};
+
+/* @fn(t, arg) is called after the test. @arg is unique. For the test's own thread. */
+void kt_defer(struct kt *t, enum kt_stage stage, void (*fn)(struct kt *t, void *arg), void *arg);
+/* It is called now instead; or not at all, as @arg has been destroyed otherwise. */
+void kt_undo(struct kt *t, void *arg);
+void kt_forget(struct kt *t, void *arg);
+void *kt_zalloc(struct kt *t, size_t size);
+
+struct rdma_ep;
+struct rdma_ep_attr;
+struct rdma_ep_channel;
+struct rdma_ep_cm_event;
+struct rdma_conn_param;
+
+/**
+ * struct kt_args - arguments and results of a call that waits
+ * @ep: endpoint
+ * @channel: for kt_call_get_event()
+ * @param: for connect and accept; NULL: none
+ * @timeout_ms: of the wait
+ * @attr: for kt_call_create()
+ * @data: for other calls
+ * @child: result of kt_call_get_request(), of kt_call_create()
+ * @event: result of kt_call_get_event()
+ */
+struct kt_args {
+	struct rdma_ep *ep;
+	struct rdma_ep_channel *channel;
+	const struct rdma_conn_param *param;
+	unsigned int timeout_ms;
+	const struct rdma_ep_attr *attr;
+	void *data;
+	struct rdma_ep *child;
+	struct rdma_ep_cm_event *event;
+};
+
 /**
  * struct kt_call - a call that a thread of its own makes, as it may wait
  * @fn: the call
- * @arg: for @fn
- * @task: the thread
+ * @args: for @fn
+ * @task: the thread; NULL: it has been stopped
  * @done: completed when @fn has returned
- * @ret: what it returned
+ * @ret: the result of @fn
  */
 struct kt_call {
-	int (*fn)(void *arg);
-	void *arg;
+	int (*fn)(struct kt_args *args);
+	struct kt_args args;
 	struct task_struct *task;
 	struct completion done;
 	int ret;
 };
 
-/*
- * Every call that was started successfully must be reaped. kt_call_stop() is
- * kthread_stop(): it ends a wait.
- */
-int kt_call_start(struct kt_call *call, int (*fn)(void *arg), void *arg);
+/* @args is copied. */
+struct kt_call *kt_call(struct kt *t, int (*fn)(struct kt_args *args), const struct kt_args *args);
+struct kt_call *kt_call_in(struct kt *t, enum kt_stage stage, int (*fn)(struct kt_args *args),
+			   const struct kt_args *args);
 bool kt_call_wait(struct kt_call *call, unsigned int ms);
-void kt_call_reap(struct kt_call *call);
+/* kthread_stop(), which ends a wait. Returns the call's result. */
 int kt_call_stop(struct kt_call *call);
 
-/* Has returned @want within @ms, and is reaped. */
+/* It has returned @want within @ms. */
 bool kt_check_call(struct kt *t, const char *file, int line,
 		   struct kt_call *call, unsigned int ms, int want);
 #define kt_expect_call(t, call, ms, want) \
@@ -108,7 +173,7 @@ bool kt_check_call(struct kt *t, const char *file, int line,
 
 #define kt_expect_waits(t, call) \
 	kt_expect(t, !kt_call_wait(call, KT_WAITS_MS))
-#define KT_WAITS_MS	300	/* what has not returned by then waits */
+#define KT_WAITS_MS	300	/* a call that has not returned by then waits */
 
 /* Until @cond, at most @ms; the value is @cond. */
 #define kt_wait_for(cond, ms) \

@@ -22,41 +22,12 @@ static void kt_wr_done(struct ib_cq *cq, struct ib_wc *wc)
 	atomic_inc(&io->done);
 }
 
-struct kt_io *kt_io_create(struct kt *t, struct ib_pd *pd)
-{
-	struct kt_io *io = kzalloc(sizeof(*io), GFP_KERNEL);
-	int i;
-
-	if (!kt_expect(t, io))
-		return NULL;
-	io->dev = pd->device;
-	io->lkey = pd->local_dma_lkey;
-	io->buf = kzalloc(KT_IO_SIZE, GFP_KERNEL);
-	if (!kt_expect(t, io->buf))
-		goto err_io;
-	io->dma = ib_dma_map_single(io->dev, io->buf, KT_IO_SIZE, DMA_BIDIRECTIONAL);
-	if (!kt_expect_eq(t, 0, ib_dma_mapping_error(io->dev, io->dma)))
-		goto err_buf;
-	for (i = 0; i < ARRAY_SIZE(io->wr); i++) {
-		io->wr[i].io = io;
-		io->wr[i].cqe.done = kt_wr_done;
-	}
-	return io;
-
-err_buf:
-	kfree(io->buf);
-err_io:
-	kfree(io);
-	return NULL;
-}
-
 /* The endpoint has been destroyed: nothing may be outstanding. */
-void kt_io_destroy(struct kt *t, struct kt_io *io)
+static void kt_io_end(struct kt *t, void *arg)
 {
+	struct kt_io *io = arg;
 	unsigned int i;
 
-	if (!io)
-		return;
 	WRITE_ONCE(io->gone, true);
 	for (i = 0; i < io->posted; i++)
 		if (!kt_expect_eq(t, 1, atomic_read(&io->wr[i].done)))
@@ -66,8 +37,24 @@ void kt_io_destroy(struct kt *t, struct kt_io *io)
 	schedule_timeout_idle(msecs_to_jiffies(100));
 	kt_expect_eq(t, 0, atomic_read(&io->late));
 	ib_dma_unmap_single(io->dev, io->dma, KT_IO_SIZE, DMA_BIDIRECTIONAL);
-	kfree(io->buf);
-	kfree(io);
+}
+
+struct kt_io *kt_io_create(struct kt *t, struct ib_pd *pd)
+{
+	struct kt_io *io = kt_zalloc(t, sizeof(*io));
+	int i;
+
+	io->dev = pd->device;
+	io->lkey = pd->local_dma_lkey;
+	io->buf = kt_zalloc(t, KT_IO_SIZE);
+	io->dma = ib_dma_map_single(io->dev, io->buf, KT_IO_SIZE, DMA_BIDIRECTIONAL);
+	kt_assert_eq(t, 0, ib_dma_mapping_error(io->dev, io->dma));
+	for (i = 0; i < ARRAY_SIZE(io->wr); i++) {
+		io->wr[i].io = io;
+		io->wr[i].cqe.done = kt_wr_done;
+	}
+	kt_defer(t, KT_IO, kt_io_end, io);
+	return io;
 }
 
 static struct kt_wr *kt_io_next(struct kt_io *io, struct ib_sge *sge)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pairs of connected endpoints, and calls for threads of their own.
+ * Endpoints and their parts, pairs of connected endpoints, calls for threads of their own.
  */
 #include "world.h"
 
@@ -22,50 +22,92 @@ struct rdma_ep_qp_attr kt_qp(void)
 	};
 }
 
-struct rdma_ep *kt_passive(const struct kt_setup *setup)
+static const struct kt_setup kt_default_setup;
+
+struct rdma_ep *kt_create_passive(const struct kt_setup *setup)
 {
+	const struct kt_setup *s = setup ?: &kt_default_setup;
 	struct rdma_ep_qp_attr qp = kt_qp();
 	struct rdma_ep_attr attr = {
-		.net = setup->net ?: &init_net,
-		.src = kt_ptr(setup->addr ?: kt_addr()),
-		.ps = setup->ps,
-		.qp = setup->server_qp ?: &qp,
-		.channel = setup->server_channel,
+		.net = s->net ?: &init_net,
+		.src = kt_ptr(s->addr ?: kt_addr()),
+		.ps = s->ps,
+		.qp = s->server_qp ?: &qp,
+		.channel = s->server_channel,
 		.context = (void *)setup,
 	};
 
 	return rdma_ep_create(&attr);
 }
 
-struct rdma_ep *kt_active_to(const struct kt_setup *setup, const struct sockaddr_storage *dst)
+struct rdma_ep *kt_create_active(const struct kt_setup *setup, const struct sockaddr_storage *dst)
 {
+	const struct kt_setup *s = setup ?: &kt_default_setup;
 	struct rdma_ep_qp_attr qp = kt_qp();
 	struct rdma_ep_attr attr = {
-		.net = setup->net ?: &init_net,
+		.net = s->net ?: &init_net,
 		.dst = kt_ptr(dst),
-		.ps = setup->ps,
+		.ps = s->ps,
 		.timeout_ms = KT_CALL_MS,
-		.qp = setup->client_qp ?: &qp,
-		.channel = setup->client_channel,
+		.qp = s->client_qp ?: &qp,
+		.channel = s->client_channel,
 		.context = (void *)setup,
 	};
 
 	return rdma_ep_create(&attr);
 }
 
-struct rdma_ep *kt_active(const struct kt_setup *setup, struct rdma_ep *listener)
+static void kt_end_ep(struct kt *t, void *ep)
+{
+	kt_expect_eq(t, 0, rdma_ep_destroy(ep));
+}
+
+struct rdma_ep *kt_own_ep(struct kt *t, const char *file, int line, const char *what,
+			  struct rdma_ep *ep)
+{
+	kt_abort_unless(t, kt_check_eq(t, file, line, what, 0, kt_ptr_err(ep)));
+	kt_defer(t, KT_ENDPOINTS, kt_end_ep, ep);
+	return ep;
+}
+
+bool kt_check_no_ep(struct kt *t, const char *file, int line, const char *what, long want,
+		    struct rdma_ep *ep)
+{
+	bool ok = kt_check_eq(t, file, line, what, want, kt_ptr_err(ep));
+
+	if (!IS_ERR_OR_NULL(ep))
+		rdma_ep_destroy(ep);
+	return ok;
+}
+
+void kt_destroy(struct kt *t, struct rdma_ep *ep)
+{
+	if (ep)
+		kt_undo(t, ep);
+}
+
+struct rdma_ep *kt_passive(struct kt *t, const struct kt_setup *setup)
+{
+	return kt_own(t, kt_create_passive(setup));
+}
+
+struct rdma_ep *kt_active_to(struct kt *t, const struct kt_setup *setup,
+			     const struct sockaddr_storage *dst)
+{
+	return kt_own(t, kt_create_active(setup, dst));
+}
+
+struct rdma_ep *kt_active(struct kt *t, const struct kt_setup *setup, struct rdma_ep *listener)
 {
 	struct sockaddr_storage dst;
-	int ret;
 
-	ret = rdma_ep_local_addr(listener, &dst);
-	return ret ? ERR_PTR(ret) : kt_active_to(setup, &dst);
+	kt_assert_eq(t, 0, rdma_ep_local_addr(listener, &dst));
+	return kt_active_to(t, setup, &dst);
 }
 
 bool kt_iwarp(void)
 {
-	struct kt_setup setup = {};
-	struct rdma_ep *ep = kt_passive(&setup);
+	struct rdma_ep *ep = kt_create_passive(NULL);
 	bool iwarp;
 
 	if (IS_ERR(ep))
@@ -75,83 +117,101 @@ bool kt_iwarp(void)
 	return iwarp;
 }
 
-void kt_destroy(struct kt *t, struct rdma_ep *ep)
+void kt_not_on_iwarp(struct kt *t, const char *reason)
 {
-	if (!IS_ERR_OR_NULL(ep))
-		kt_expect_eq(t, 0, rdma_ep_destroy(ep));
+	if (!kt_iwarp())
+		return;
+	kt_skip(t, reason);
+	kt_abort(t);
 }
 
-bool kt_pair_listen(struct kt *t, struct kt_pair *p, const struct kt_setup *setup)
+/* ---- parts */
+
+static void kt_end_channel(struct kt *t, void *ch)
 {
-	*p = (struct kt_pair) { .setup = *setup };
-	p->listener = kt_passive(&p->setup);
-	if (kt_expect_ok(t, p->listener) && kt_expect_eq(t, 0, rdma_ep_listen(p->listener, 8)))
-		return true;
-	kt_destroy(t, p->listener);
-	return false;
+	kt_expect_eq(t, 0, rdma_ep_channel_destroy(ch));
 }
 
-static int kt_pair_connect(void *arg)
+struct rdma_ep_channel *kt_channel(struct kt *t, rdma_ep_event_fn fn, void *context)
 {
-	struct kt_pair *p = arg;
+	struct rdma_ep_channel *ch = rdma_ep_channel_create(fn, context);
 
-	return rdma_ep_connect(p->client, p->setup.connect, KT_CALL_MS);
+	kt_assert_ok(t, ch);
+	kt_defer(t, KT_REST, kt_end_channel, ch);
+	return ch;
 }
 
-/* The client connects and its request is here; listens before if needed. */
-bool kt_pair_request(struct kt *t, struct kt_pair *p)
+static void kt_end_pd(struct kt *t, void *pd)
 {
-	p->client = kt_active(&p->setup, p->listener);
-	if (!kt_expect_ok(t, p->client))
-		return false;
-	if (!kt_expect_eq(t, 0, kt_call_start(&p->connect, kt_pair_connect, p)))
-		goto err_client;
-	p->server = rdma_ep_get_request(p->listener, KT_CALL_MS);
-	if (kt_expect_ok(t, p->server))
-		return true;
-	kt_call_stop(&p->connect);
-err_client:
-	kt_destroy(t, p->client);
-	return false;
+	ib_dealloc_pd(pd);
 }
 
-/* Both are destroyed if it failed. */
-bool kt_pair_accept(struct kt *t, struct kt_pair *p)
+struct ib_pd *kt_pd(struct kt *t, struct ib_device *dev)
 {
-	bool accepted, connected;
+	struct ib_pd *pd = ib_alloc_pd(dev, 0);
 
-	accepted = kt_expect_eq(t, 0, rdma_ep_accept(p->server, p->setup.accept, KT_CALL_MS));
-	if (!accepted)
-		kt_destroy(t, p->server);
-	connected = kt_expect_call(t, &p->connect, KT_CALL_MS, 0);
-	if (accepted && connected)
-		return true;
-	if (accepted)
-		kt_destroy(t, p->server);
-	kt_destroy(t, p->client);
-	return false;
+	kt_assert_ok(t, pd);
+	kt_defer(t, KT_REST, kt_end_pd, pd);
+	return pd;
 }
 
-bool kt_pair_open(struct kt *t, struct kt_pair *p, const struct kt_setup *setup)
+static void kt_end_cq(struct kt *t, void *cq)
 {
-	if (!kt_pair_listen(t, p, setup))
-		return false;
-	if (kt_pair_request(t, p) && kt_pair_accept(t, p))
-		return true;
-	kt_destroy(t, p->listener);
-	return false;
+	ib_free_cq(cq);
 }
 
-bool kt_pair_disconnect(struct kt *t, struct kt_pair *p)
+struct ib_cq *kt_cq(struct kt *t, struct ib_device *dev, enum ib_poll_context ctx)
 {
-	struct kt_args args = { .ep = p->client, .timeout_ms = KT_CALL_MS };
-	struct kt_call call;
-	bool ok;
+	struct ib_cq *cq = ib_alloc_cq(dev, NULL, 64, 0, ctx);
 
-	if (!kt_expect_eq(t, 0, kt_call_start(&call, kt_call_disconnect, &args)))
-		return false;
-	ok = kt_expect_eq(t, 0, rdma_ep_disconnect(p->server, KT_CALL_MS));
-	return kt_expect_call(t, &call, KT_CALL_MS, 0) && ok;
+	kt_assert_ok(t, cq);
+	kt_defer(t, KT_REST, kt_end_cq, cq);
+	return cq;
+}
+
+/* ---- pairs */
+
+void kt_pair_listen(struct kt *t, struct kt_pair *p, const struct kt_setup *setup)
+{
+	*p = (struct kt_pair) { .setup = setup ? *setup : kt_default_setup };
+	p->listener = kt_passive(t, &p->setup);
+	kt_assert_eq(t, 0, rdma_ep_listen(p->listener, 8));
+}
+
+void kt_pair_client(struct kt *t, struct kt_pair *p, const struct kt_setup *setup)
+{
+	kt_pair_listen(t, p, setup);
+	p->client = kt_active(t, &p->setup, p->listener);
+}
+
+void kt_pair_request(struct kt *t, struct kt_pair *p)
+{
+	p->client = kt_active(t, &p->setup, p->listener);
+	p->connect = kt_call(t, kt_call_connect, &(struct kt_args) {
+		.ep = p->client, .param = p->setup.connect, .timeout_ms = KT_CALL_MS });
+	p->server = kt_own(t, rdma_ep_get_request(p->listener, KT_CALL_MS));
+}
+
+void kt_pair_accept(struct kt *t, struct kt_pair *p)
+{
+	kt_assert_eq(t, 0, rdma_ep_accept(p->server, p->setup.accept, KT_CALL_MS));
+	kt_abort_unless(t, kt_expect_call(t, p->connect, KT_CALL_MS, 0));
+}
+
+void kt_pair_open(struct kt *t, struct kt_pair *p, const struct kt_setup *setup)
+{
+	kt_pair_listen(t, p, setup);
+	kt_pair_request(t, p);
+	kt_pair_accept(t, p);
+}
+
+void kt_pair_disconnect(struct kt *t, struct kt_pair *p)
+{
+	struct kt_call *call = kt_call(t, kt_call_disconnect, &(struct kt_args) {
+		.ep = p->client, .timeout_ms = KT_CALL_MS });
+
+	kt_expect_eq(t, 0, rdma_ep_disconnect(p->server, KT_CALL_MS));
+	kt_expect_call(t, call, KT_CALL_MS, 0);
 }
 
 void kt_pair_close(struct kt *t, struct kt_pair *p)
@@ -161,47 +221,52 @@ void kt_pair_close(struct kt *t, struct kt_pair *p)
 	kt_destroy(t, p->listener);
 }
 
-int kt_call_create(void *arg)
-{
-	struct kt_args *a = arg;
+/* ---- calls */
 
+int kt_call_create(struct kt_args *a)
+{
 	a->child = rdma_ep_create(a->attr);
 	return PTR_ERR_OR_ZERO(a->child);
 }
 
-int kt_call_get_request(void *arg)
+int kt_call_get_request(struct kt_args *a)
 {
-	struct kt_args *a = arg;
-
 	a->child = rdma_ep_get_request(a->ep, a->timeout_ms);
 	return PTR_ERR_OR_ZERO(a->child);
 }
 
-int kt_call_connect(void *arg)
+int kt_call_connect(struct kt_args *a)
 {
-	struct kt_args *a = arg;
-
 	return rdma_ep_connect(a->ep, a->param, a->timeout_ms);
 }
 
-int kt_call_accept(void *arg)
+int kt_call_accept(struct kt_args *a)
 {
-	struct kt_args *a = arg;
-
 	return rdma_ep_accept(a->ep, a->param, a->timeout_ms);
 }
 
-int kt_call_disconnect(void *arg)
+int kt_call_disconnect(struct kt_args *a)
 {
-	struct kt_args *a = arg;
-
 	return rdma_ep_disconnect(a->ep, a->timeout_ms);
 }
 
-int kt_call_get_event(void *arg)
+int kt_call_get_event(struct kt_args *a)
 {
-	struct kt_args *a = arg;
-
 	a->event = rdma_ep_get_event(a->channel, a->timeout_ms);
 	return PTR_ERR_OR_ZERO(a->event);
+}
+
+struct kt_call *kt_connect(struct kt *t, struct rdma_ep *ep, unsigned int timeout_ms)
+{
+	return kt_call(t, kt_call_connect,
+		       &(struct kt_args) { .ep = ep, .timeout_ms = timeout_ms });
+}
+
+struct kt_client kt_client(struct kt *t, struct rdma_ep *listener, unsigned int timeout_ms)
+{
+	struct kt_client c = { .ep = kt_active(t, NULL, listener) };
+
+	c.connect = kt_connect(t, c.ep, timeout_ms);
+	kt_expect_waits(t, c.connect);
+	return c;
 }

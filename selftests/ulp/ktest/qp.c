@@ -1,73 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * QPs: what they are made of, who inherits them, what is left of them.
+ * QPs: their parts, those of requests, their last completions.
  */
 #include "tests.h"
 
 /* Without a PD of the caller's, all endpoints of a device share one. */
 static void kt_default_pd(struct kt *t)
 {
-	struct kt_setup setup = {};
 	struct kt_pair p;
 
-	if (!kt_pair_open(t, &p, &setup))
-		return;
+	kt_pair_open(t, &p, NULL);
 	kt_expect_ptr(t, NULL, rdma_ep_pd(p.listener));
 	kt_expect(t, rdma_ep_pd(p.client));
 	kt_expect_ptr(t, rdma_ep_pd(p.client), rdma_ep_pd(p.server));
 	kt_expect_ptr(t, rdma_ep_device(p.client), rdma_ep_pd(p.client)->device);
 	kt_expect_ptr(t, rdma_ep_pd(p.client), rdma_ep_qp(p.client)->pd);
-	kt_pair_close(t, &p);
 }
 
-/* The caller's PD and CQs are used, and stay when the endpoint goes. */
+/* The caller's PD and CQs are used, and stay when the endpoint is destroyed. */
 static void kt_own_parts(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct kt_setup setup = {};
 	struct ib_device *dev;
 	struct ib_cq *scq, *rcq;
 	struct kt_pair p;
 	struct ib_pd *pd;
 
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
+	kt_pair_listen(t, &p, NULL);
 	dev = rdma_ep_device(p.listener);
-	pd = ib_alloc_pd(dev, 0);
-	scq = ib_alloc_cq(dev, NULL, 64, 0, IB_POLL_SOFTIRQ);
-	rcq = ib_alloc_cq(dev, NULL, 64, 0, IB_POLL_WORKQUEUE);
-	if (!kt_expect_ok(t, pd) || !kt_expect_ok(t, scq) || !kt_expect_ok(t, rcq))
-		goto out;
+	pd = kt_pd(t, dev);
+	scq = kt_cq(t, dev, IB_POLL_SOFTIRQ);
+	rcq = kt_cq(t, dev, IB_POLL_WORKQUEUE);
 	qp.pd = pd;
 	qp.init.send_cq = scq;
 	qp.init.recv_cq = rcq;
 	p.setup.client_qp = &qp;
-	if (kt_pair_request(t, &p) && kt_pair_accept(t, &p)) {
-		kt_expect_ptr(t, pd, rdma_ep_pd(p.client));
-		kt_expect_ptr(t, scq, rdma_ep_send_cq(p.client));
-		kt_expect_ptr(t, rcq, rdma_ep_recv_cq(p.client));
-		kt_expect_ptr(t, scq, rdma_ep_qp(p.client)->send_cq);
-		kt_destroy(t, p.client);
-		kt_destroy(t, p.server);
-	}
+	kt_pair_request(t, &p);
+	kt_pair_accept(t, &p);
+	kt_expect_ptr(t, pd, rdma_ep_pd(p.client));
+	kt_expect_ptr(t, scq, rdma_ep_send_cq(p.client));
+	kt_expect_ptr(t, rcq, rdma_ep_recv_cq(p.client));
+	kt_expect_ptr(t, scq, rdma_ep_qp(p.client)->send_cq);
+	kt_destroy(t, p.client);
 	kt_expect_eq(t, 0, atomic_read(&pd->usecnt));
 	kt_expect_eq(t, 0, atomic_read(&scq->usecnt));
 	kt_expect_eq(t, 0, atomic_read(&rcq->usecnt));
-out:
-	if (!IS_ERR(scq))
-		ib_free_cq(scq);
-	if (!IS_ERR(rcq))
-		ib_free_cq(rcq);
-	kt_destroy(t, p.listener);
-	if (!IS_ERR(pd))
-		ib_dealloc_pd(pd);
 }
 
-/* What the listener was made with is what its requests get. */
+/* Requests get a QP with the attributes of the listener. */
 static void kt_inherited_qp(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct kt_setup setup = { .server_qp = &qp };
 	struct ib_qp_init_attr init;
 	struct ib_qp_attr attr;
 	struct kt_pair p;
@@ -76,149 +59,103 @@ static void kt_inherited_qp(struct kt *t)
 	qp.init.cap.max_send_wr = 33;
 	qp.init.cap.max_recv_wr = 44;
 	qp.init.cap.max_recv_sge = 2;
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
+	kt_pair_listen(t, &p, &(struct kt_setup) { .server_qp = &qp });
 	/* It is the listener's own copy. */
 	qp = kt_qp();
-	if (kt_pair_request(t, &p)) {
-		kt_expect(t, rdma_ep_qp(p.server));
-		kt_expect_eq(t, IB_QPT_RC, rdma_ep_qp(p.server)->qp_type);
-		kt_expect_eq(t, IB_POLL_SOFTIRQ, rdma_ep_send_cq(p.server)->poll_ctx);
-		kt_expect(t, rdma_ep_send_cq(p.server)->cqe >= 33);
-		kt_expect(t, rdma_ep_recv_cq(p.server)->cqe >= 44);
-		kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.server), &attr, IB_QP_STATE | IB_QP_CAP,
-					       &init));
-		kt_expect(t, init.cap.max_send_wr >= 33);
-		kt_expect(t, init.cap.max_recv_wr >= 44);
-		kt_expect(t, init.cap.max_recv_sge >= 2);
-		kt_destroy(t, p.server);
-		kt_expect_call(t, &p.connect, KT_CALL_MS, -ECONNREFUSED);
-		kt_destroy(t, p.client);
-	}
-	kt_destroy(t, p.listener);
+	kt_pair_request(t, &p);
+	kt_assert(t, rdma_ep_qp(p.server));
+	kt_expect_eq(t, IB_QPT_RC, rdma_ep_qp(p.server)->qp_type);
+	kt_expect_eq(t, IB_POLL_SOFTIRQ, rdma_ep_send_cq(p.server)->poll_ctx);
+	kt_expect(t, rdma_ep_send_cq(p.server)->cqe >= 33);
+	kt_expect(t, rdma_ep_recv_cq(p.server)->cqe >= 44);
+	kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.server), &attr, IB_QP_STATE | IB_QP_CAP,
+				       &init));
+	kt_expect(t, init.cap.max_send_wr >= 33);
+	kt_expect(t, init.cap.max_recv_wr >= 44);
+	kt_expect(t, init.cap.max_recv_sge >= 2);
+	kt_destroy(t, p.server);
+	kt_expect_call(t, p.connect, KT_CALL_MS, -ECONNREFUSED);
 }
 
-/* The request is refused when its QP can not be made. */
+/* A request whose QP cannot be created is refused. */
 static void kt_request_qp_fails(struct kt *t)
 {
-	struct rdma_ep_qp_attr bad = kt_qp(), good = kt_qp();
-	struct kt_setup setup = { .server_qp = &bad };
-	struct kt_args args = { .timeout_ms = KT_CALL_MS };
-	struct rdma_ep *server;
-	struct kt_call call;
+	struct rdma_ep_qp_attr bad = kt_qp();
+	struct kt_call *call;
 	struct kt_pair p;
 
 	bad.init.cap.max_send_wr = UINT_MAX;
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
-	setup.client_qp = &good;
-	args.ep = kt_active(&setup, p.listener);
-	if (kt_expect_ok(t, args.ep) &&
-	    kt_expect_eq(t, 0, kt_call_start(&call, kt_call_connect, &args))) {
-		server = rdma_ep_get_request(p.listener, KT_CALL_MS);
-		kt_expect_err(t, -EINVAL, server);
-		kt_destroy(t, server);
-		kt_expect_call(t, &call, KT_CALL_MS, -ECONNREFUSED);
-		/* As good as before. */
-		server = rdma_ep_get_request(p.listener, 0);
-		kt_expect_err(t, -ETIMEDOUT, server);
-	}
-	kt_destroy(t, args.ep);
-	kt_destroy(t, p.listener);
+	kt_pair_listen(t, &p, &(struct kt_setup) { .server_qp = &bad });
+	call = kt_connect(t, kt_active(t, NULL, p.listener), KT_CALL_MS);
+	kt_expect_no_ep(t, -EINVAL, rdma_ep_get_request(p.listener, KT_CALL_MS));
+	kt_expect_call(t, call, KT_CALL_MS, -ECONNREFUSED);
+	/* As good as before. */
+	kt_expect_no_ep(t, -ETIMEDOUT, rdma_ep_get_request(p.listener, 0));
 }
 
-/* A request without a QP gets one from its owner, or can not be accepted. */
+/* A request without a QP gets one from its owner, or cannot be accepted. */
 static void kt_request_without_qp(struct kt *t)
 {
-	struct kt_setup setup = {};
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct rdma_ep_attr attr = {
-		.net = &init_net, .src = kt_ptr(kt_addr()),
-	};
-	struct kt_pair p = {};
+	struct rdma_ep_attr attr = { .net = &init_net, .src = kt_ptr(kt_addr()) };
+	struct kt_pair p = { .listener = kt_own(t, rdma_ep_create(&attr)) };
 
-	p.listener = rdma_ep_create(&attr);
-	if (!kt_expect_ok(t, p.listener))
-		return;
 	kt_expect_ptr(t, NULL, rdma_ep_context(p.listener));
-	p.setup = setup;
 	kt_expect_eq(t, 0, rdma_ep_listen(p.listener, 1));
-	if (!kt_pair_request(t, &p))
-		goto out;
+	kt_pair_request(t, &p);
 	kt_expect_ptr(t, NULL, rdma_ep_qp(p.server));
 	kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(p.server, NULL));
 	kt_expect_eq(t, -EINVAL, rdma_ep_accept(p.server, NULL, KT_CALL_MS));
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.server, &qp));
-	if (kt_pair_accept(t, &p)) {
-		kt_destroy(t, p.server);
-		kt_destroy(t, p.client);
-	}
-out:
-	kt_destroy(t, p.listener);
+	kt_pair_accept(t, &p);
 }
 
 static void kt_connect_without_qp(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct kt_setup setup = {};
 	struct kt_pair p;
 
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
-	p.client = kt_active(&setup, p.listener);
-	if (kt_expect_ok(t, p.client)) {
-		kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
-		kt_expect_eq(t, -EINVAL, rdma_ep_connect(p.client, NULL, 0));
-		kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
-		/* A request that is taken away before it is answered. */
-		kt_expect_eq(t, -ETIMEDOUT, rdma_ep_connect(p.client, NULL, 0));
-	}
-	kt_destroy(t, p.client);
-	kt_destroy(t, p.listener);
+	kt_pair_client(t, &p, NULL);
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
+	kt_expect_eq(t, -EINVAL, rdma_ep_connect(p.client, NULL, 0));
+	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
+	/* A request that is withdrawn before it is answered. */
+	kt_expect_eq(t, -ETIMEDOUT, rdma_ep_connect(p.client, NULL, 0));
 }
 
-/*
- * What has been posted has completed when the endpoint is gone, and no handler
- * runs any more.
- */
+/* All requests complete before the endpoint is destroyed, and no handler runs after that. */
 static void kt_flushed(struct kt *t, enum ib_poll_context ctx, bool connected)
 {
 	struct rdma_ep_qp_attr client = kt_qp(), server = kt_qp();
-	struct kt_setup setup = {
-		.client_qp = &client, .server_qp = &server,
-	};
+	struct kt_setup setup = { .client_qp = &client, .server_qp = &server };
 	struct kt_io *ioc, *ios;
 	struct kt_pair p;
 	int i;
 
 	client.poll_ctx = ctx;
 	server.poll_ctx = ctx;
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
-	if (!kt_pair_request(t, &p))
-		goto out;
+	kt_pair_listen(t, &p, &setup);
+	kt_pair_request(t, &p);
 	ioc = kt_io_create(t, rdma_ep_pd(p.client));
 	ios = kt_io_create(t, rdma_ep_pd(p.server));
-	if (ioc && ios) {
-		for (i = 0; i < KT_WRS; i++) {
-			kt_expect_eq(t, 0, kt_io_recv(ioc, p.client));
-			kt_expect_eq(t, 0, kt_io_recv(ios, p.server));
-		}
+	for (i = 0; i < KT_WRS; i++) {
+		kt_expect_eq(t, 0, kt_io_recv(ioc, p.client));
+		kt_expect_eq(t, 0, kt_io_recv(ios, p.server));
 	}
 	if (!connected) {
 		kt_destroy(t, p.server);
-		kt_expect_call(t, &p.connect, KT_CALL_MS, -ECONNREFUSED);
+		kt_expect_call(t, p.connect, KT_CALL_MS, -ECONNREFUSED);
 		kt_destroy(t, p.client);
-	} else if (kt_pair_accept(t, &p)) {
+	} else {
+		kt_pair_accept(t, &p);
 		/* In flight, or flushed: both count. */
-		for (i = 0; ioc && i < KT_WRS; i++)
+		for (i = 0; i < KT_WRS; i++)
 			kt_expect_eq(t, 0, kt_io_send(ioc, p.client));
 		kt_destroy(t, p.client);
 		kt_destroy(t, p.server);
 	}
-	kt_io_destroy(t, ioc);
-	kt_io_destroy(t, ios);
-out:
+	kt_undo(t, ioc);
+	kt_undo(t, ios);
 	kt_destroy(t, p.listener);
 }
 
@@ -238,50 +175,35 @@ static void kt_flushed_workqueue(struct kt *t)
 /* Disconnecting flushes: no need to destroy. */
 static void kt_flushed_disconnect(struct kt *t)
 {
-	struct kt_setup setup = {};
 	struct kt_io *io;
 	struct kt_pair p;
 	int i;
 
-	if (!kt_pair_open(t, &p, &setup))
-		return;
+	kt_pair_open(t, &p, NULL);
 	io = kt_io_create(t, rdma_ep_pd(p.client));
-	for (i = 0; io && i < KT_WRS; i++)
+	for (i = 0; i < KT_WRS; i++)
 		kt_expect_eq(t, 0, kt_io_recv(io, p.client));
 	kt_pair_disconnect(t, &p);
-	if (io) {
-		kt_expect(t, kt_wait_for(atomic_read(&io->done) == KT_WRS, KT_CALL_MS));
-		kt_expect_eq(t, 0, atomic_read(&io->ok));
-		kt_expect_eq(t, IB_WC_WR_FLUSH_ERR, io->wr[0].status);
-	}
-	kt_pair_close(t, &p);
-	kt_io_destroy(t, io);
+	kt_expect(t, kt_wait_for(atomic_read(&io->done) == KT_WRS, KT_CALL_MS));
+	kt_expect_eq(t, 0, atomic_read(&io->ok));
+	kt_expect_eq(t, IB_WC_WR_FLUSH_ERR, io->wr[0].status);
 }
 
-/* The CQ has room for what rdma_rw adds to the send queue. */
+/* The CQ has room for the requests that rdma_rw adds to the send queue. */
 static void kt_rw_contexts(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
-	struct kt_setup setup = {};
 	struct kt_pair p;
 
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
-	p.client = kt_active(&setup, p.listener);
-	if (!kt_expect_ok(t, p.client))
-		goto out;
+	kt_pair_client(t, &p, NULL);
 	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
 	qp.init.cap.max_rdma_ctxs = 4 * KT_WRS;
-	if (kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp)) &&
-	    kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.client), &attr, IB_QP_CAP, &init))) {
-		kt_expect(t, attr.cap.max_send_wr >= 4 * KT_WRS);
-		kt_expect(t, rdma_ep_send_cq(p.client)->cqe >= attr.cap.max_send_wr);
-	}
-	kt_destroy(t, p.client);
-out:
-	kt_destroy(t, p.listener);
+	kt_assert_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
+	kt_assert_eq(t, 0, ib_query_qp(rdma_ep_qp(p.client), &attr, IB_QP_CAP, &init));
+	kt_expect(t, attr.cap.max_send_wr >= 4 * KT_WRS);
+	kt_expect(t, rdma_ep_send_cq(p.client)->cqe >= attr.cap.max_send_wr);
 }
 
 const struct kt_test kt_qp_tests[] = {

@@ -17,45 +17,34 @@ static int kt_raw_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-static int kt_raw_step(struct kt_raw *raw, int ret, enum rdma_cm_event_type want)
+static void kt_raw_step(struct kt *t, struct kt_raw *raw, int ret, enum rdma_cm_event_type want)
 {
-	if (ret)
-		return ret;
-	if (!wait_for_completion_timeout(&raw->event, msecs_to_jiffies(KT_CALL_MS)))
-		return -ETIMEDOUT;
-	return raw->last == want ? 0 : -EPROTO;
+	kt_assert_eq(t, 0, ret);
+	kt_assert(t, wait_for_completion_timeout(&raw->event, msecs_to_jiffies(KT_CALL_MS)));
+	kt_assert_eq(t, want, raw->last);
 }
 
-/* Returns when the request is on its way. */
-int kt_raw_connect(struct kt_raw *raw, const struct sockaddr_storage *dst, bool answer)
+static void kt_raw_end(struct kt *t, void *arg)
 {
-	struct rdma_conn_param param = {
-		.qp_num = 0x1234, .retry_count = 7, .rnr_retry_count = 7,
-	};
-	struct sockaddr_storage addr = *dst;
-	int ret;
+	rdma_destroy_id(((struct kt_raw *)arg)->id);
+}
 
-	*raw = (struct kt_raw) { .answer = answer };
+struct kt_raw *kt_raw_connect(struct kt *t, const struct sockaddr_storage *dst, bool answer)
+{
+	struct rdma_conn_param param = { .qp_num = 0x1234, .retry_count = 7, .rnr_retry_count = 7 };
+	struct kt_raw *raw = kt_zalloc(t, sizeof(*raw));
+	struct sockaddr_storage addr = *dst;
+
+	raw->answer = answer;
 	init_completion(&raw->event);
 	raw->id = rdma_create_id(&init_net, kt_raw_handler, raw, RDMA_PS_TCP, IB_QPT_RC);
-	if (IS_ERR(raw->id))
-		return PTR_ERR(raw->id);
-	ret = rdma_resolve_addr(raw->id, NULL, (struct sockaddr *)&addr, KT_CALL_MS);
-	ret = kt_raw_step(raw, ret, RDMA_CM_EVENT_ADDR_RESOLVED);
-	if (!ret)
-		ret = kt_raw_step(raw, rdma_resolve_route(raw->id, KT_CALL_MS),
-				  RDMA_CM_EVENT_ROUTE_RESOLVED);
-	if (!ret)
-		ret = rdma_connect(raw->id, &param);
-	if (ret)
-		rdma_destroy_id(raw->id);
-	return ret;
-}
-
-/* The removal of its device waits for this. */
-void kt_raw_destroy(struct kt_raw *raw)
-{
-	rdma_destroy_id(raw->id);
+	kt_assert_ok(t, raw->id);
+	kt_defer(t, KT_ENDPOINTS, kt_raw_end, raw);
+	kt_raw_step(t, raw, rdma_resolve_addr(raw->id, NULL, (struct sockaddr *)&addr, KT_CALL_MS),
+		    RDMA_CM_EVENT_ADDR_RESOLVED);
+	kt_raw_step(t, raw, rdma_resolve_route(raw->id, KT_CALL_MS), RDMA_CM_EVENT_ROUTE_RESOLVED);
+	kt_assert_eq(t, 0, rdma_connect(raw->id, &param));
+	return raw;
 }
 
 /* ---- calls that wait */
@@ -69,62 +58,19 @@ const char *const kt_wait_names[KT_WAIT_NR] = {
 	[KT_WAIT_CREATE] = "create",
 };
 
-static bool kt_waiter_listen(struct kt *t, struct kt_waiter *w)
-{
-	struct kt_setup setup = { .addr = &w->src };
-
-	w->listener = kt_passive(&setup);
-	return kt_expect_ok(t, w->listener) && kt_expect_eq(t, 0, rdma_ep_listen(w->listener, 8));
-}
-
-static bool kt_waiter_connect(struct kt *t, struct kt_waiter *w)
-{
-	struct kt_setup setup = {};
-
-	w->fn = kt_call_connect;
-	w->args.ep = kt_active(&setup, w->listener);
-	return kt_expect_ok(t, w->args.ep);
-}
-
 /* The request of a silent client; if it @answers, then only once. */
-static bool kt_waiter_raw(struct kt *t, struct kt_waiter *w, bool answer)
+static struct rdma_ep *kt_raw_request(struct kt *t, struct kt_waiter *w, bool answer)
 {
 	struct sockaddr_storage dst;
 
-	if (!kt_expect_eq(t, 0, rdma_ep_local_addr(w->listener, &dst)) ||
-	    !kt_expect_eq(t, 0, kt_raw_connect(&w->raw, &dst, answer)))
-		return false;
-	w->has_raw = true;
-	w->args.ep = rdma_ep_get_request(w->listener, KT_CALL_MS);
-	return kt_expect_ok(t, w->args.ep);
+	kt_assert_eq(t, 0, rdma_ep_local_addr(w->listener, &dst));
+	w->raw = kt_raw_connect(t, &dst, answer);
+	return kt_own(t, rdma_ep_get_request(w->listener, KT_CALL_MS));
 }
 
-static bool kt_waiter_accept(struct kt *t, struct kt_waiter *w)
+/* Next to the device's own address. */
+static void kt_waiter_attr(struct kt_waiter *w)
 {
-	w->fn = kt_call_accept;
-	return kt_waiter_raw(t, w, false);
-}
-
-static bool kt_waiter_disconnect(struct kt *t, struct kt_waiter *w)
-{
-	w->fn = kt_call_disconnect;
-	return kt_waiter_raw(t, w, true) &&
-	       kt_expect_eq(t, 0, rdma_ep_accept(w->args.ep, NULL, KT_CALL_MS));
-}
-
-static bool kt_waiter_get_event(struct kt *t, struct kt_waiter *w)
-{
-	w->fn = kt_call_get_event;
-	w->channel = rdma_ep_channel_create(NULL, NULL);
-	w->args.channel = w->channel;
-	return kt_expect_ok(t, w->channel) &&
-	       kt_expect_eq(t, 0, rdma_ep_migrate(w->listener, w->channel));
-}
-
-static bool kt_waiter_create(struct kt *t, struct kt_waiter *w)
-{
-	w->fn = kt_call_create;
-	/* Next to the device's own address. */
 	w->dst = kt_with_port(&w->src, 7);
 	((u8 *)&((struct sockaddr_in *)&w->dst)->sin_addr)[3] = 99;
 	w->attr = (struct rdma_ep_attr) {
@@ -134,14 +80,11 @@ static bool kt_waiter_create(struct kt *t, struct kt_waiter *w)
 		.timeout_ms = min(w->args.timeout_ms, 30000U),
 	};
 	w->args.attr = &w->attr;
-	return true;
 }
 
 bool kt_waiter_open(struct kt *t, struct kt_waiter *w, enum kt_wait_kind kind,
 		    const char *addr, unsigned int timeout_ms)
 {
-	bool ok;
-
 	*w = (struct kt_waiter) {
 		.kind = kind, .args.timeout_ms = timeout_ms,
 		.src = kt_sa(addr, 0),
@@ -150,48 +93,53 @@ bool kt_waiter_open(struct kt *t, struct kt_waiter *w, enum kt_wait_kind kind,
 	/* A TCP connection: nothing to be ready for, or to answer. */
 	if ((kind == KT_WAIT_ACCEPT || kind == KT_WAIT_DISCONNECT) && kt_iwarp())
 		return false;
-	/* Nobody else is on the device then. */
-	ok = kind == KT_WAIT_CREATE || kt_waiter_listen(t, w);
-	if (!ok)
-		goto out;
+	/* For KT_WAIT_CREATE nothing else is on the device. */
+	if (kind != KT_WAIT_CREATE) {
+		w->listener = kt_passive(t, &(struct kt_setup) { .addr = &w->src });
+		kt_assert_eq(t, 0, rdma_ep_listen(w->listener, 8));
+	}
 	switch (kind) {
 	case KT_WAIT_GET_REQUEST:
 		w->fn = kt_call_get_request;
 		w->args.ep = w->listener;
 		break;
 	case KT_WAIT_CONNECT:
-		ok = kt_waiter_connect(t, w);
+		w->fn = kt_call_connect;
+		w->args.ep = kt_active(t, NULL, w->listener);
 		break;
 	case KT_WAIT_ACCEPT:
-		ok = kt_waiter_accept(t, w);
+		w->fn = kt_call_accept;
+		w->args.ep = kt_raw_request(t, w, false);
 		break;
 	case KT_WAIT_DISCONNECT:
-		ok = kt_waiter_disconnect(t, w);
+		w->fn = kt_call_disconnect;
+		w->args.ep = kt_raw_request(t, w, true);
+		kt_assert_eq(t, 0, rdma_ep_accept(w->args.ep, NULL, KT_CALL_MS));
 		break;
 	case KT_WAIT_GET_EVENT:
-		ok = kt_waiter_get_event(t, w);
+		w->fn = kt_call_get_event;
+		w->channel = kt_channel(t, NULL, NULL);
+		w->args.channel = w->channel;
+		kt_assert_eq(t, 0, rdma_ep_migrate(w->listener, w->channel));
 		break;
 	default:
-		ok = kt_waiter_create(t, w);
+		w->fn = kt_call_create;
+		kt_waiter_attr(w);
 		break;
 	}
-out:
-	if (!ok)
-		kt_waiter_close(t, w);
-	return ok;
+	return true;
 }
 
 void kt_waiter_close(struct kt *t, struct kt_waiter *w)
 {
 	if (w->args.ep != w->listener)
 		kt_destroy(t, w->args.ep);
-	if (w->kind == KT_WAIT_CREATE)
-		kt_destroy(t, w->args.child);
+	if (w->kind == KT_WAIT_CREATE && !IS_ERR_OR_NULL(w->args.child))
+		rdma_ep_destroy(w->args.child);
 	rdma_ep_ack_event(w->args.event);
 	kt_destroy(t, w->listener);
 	if (w->channel)
-		kt_expect_eq(t, 0, rdma_ep_channel_destroy(w->channel));
-	if (w->has_raw)
-		kt_raw_destroy(&w->raw);
-	w->has_raw = false;
+		kt_undo(t, w->channel);
+	if (w->raw)
+		kt_undo(t, w->raw);
 }

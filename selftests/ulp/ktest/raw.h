@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A peer that does not play along: an id of rdma_cm without rdma_ep, which
- * connects and then is silent. And calls that wait, for all tests that end them.
+ * A silent peer: an id of rdma_cm without rdma_ep, which connects and then does nothing. And
+ * calls that wait, for all tests that end them.
  */
 #ifndef KTEST_RAW_H
 #define KTEST_RAW_H
@@ -22,8 +22,8 @@ struct kt_raw {
 	enum rdma_cm_event_type last;
 };
 
-int kt_raw_connect(struct kt_raw *raw, const struct sockaddr_storage *dst, bool answer);
-void kt_raw_destroy(struct kt_raw *raw);
+/* Returns when the request is on its way. The removal of the device waits for kt_undo(). */
+struct kt_raw *kt_raw_connect(struct kt *t, const struct sockaddr_storage *dst, bool answer);
 
 /* Calls that wait. */
 enum kt_wait_kind {
@@ -39,39 +39,31 @@ enum kt_wait_kind {
 extern const char *const kt_wait_names[KT_WAIT_NR];
 
 /**
- * struct kt_waiter - what a call waits with
+ * struct kt_waiter - a call that waits, and its objects
  * @kind: which call
  * @fn: the call
  * @args: its arguments
  * @listener: listener
- * @other: another endpoint on the device, or NULL
  * @channel: for %KT_WAIT_GET_EVENT
- * @raw: the silent peer
- * @has_raw: there is one
+ * @raw: the silent peer, or NULL
  * @attr: for %KT_WAIT_CREATE
  * @src: for @attr
  * @dst: for @attr
  */
 struct kt_waiter {
 	enum kt_wait_kind kind;
-	int (*fn)(void *args);
+	int (*fn)(struct kt_args *args);
 	struct kt_args args;
 	struct rdma_ep *listener;
-	struct rdma_ep *other;
 	struct rdma_ep_channel *channel;
-	struct kt_raw raw;
-	bool has_raw;
+	struct kt_raw *raw;
 	struct rdma_ep_attr attr;
 	struct sockaddr_storage src, dst;
 };
 
-/*
- * Everything so that w->fn(&w->args) waits. @addr is the device's. False if that is
- * not possible, and reported, or on this device, and not reported.
- */
+/* Everything so that w->fn(&w->args) waits. @addr is the device's. False: not on iWARP. */
 bool kt_waiter_open(struct kt *t, struct kt_waiter *w, enum kt_wait_kind kind,
 		    const char *addr, unsigned int timeout_ms);
-/* Destroys endpoints and all. */
 void kt_waiter_close(struct kt *t, struct kt_waiter *w);
 
 #endif /* KTEST_RAW_H */

@@ -17,12 +17,8 @@ static void kt_wrong(struct kt *t, const char *state, struct rdma_ep *ep, unsign
 	kt_note(t, "%s", state);
 	if (!(allowed & KT_LISTEN))
 		kt_expect_eq(t, -EINVAL, rdma_ep_listen(ep, 1));
-	if (!(allowed & KT_GET_REQUEST)) {
-		struct rdma_ep *child = rdma_ep_get_request(ep, 1000);
-
-		kt_expect_err(t, -EINVAL, child);
-		kt_destroy(t, child);
-	}
+	if (!(allowed & KT_GET_REQUEST))
+		kt_expect_no_ep(t, -EINVAL, rdma_ep_get_request(ep, 1000));
 	if (!(allowed & KT_CONNECT))
 		kt_expect_eq(t, -EINVAL, rdma_ep_connect(ep, NULL, 1000));
 	if (!(allowed & KT_ACCEPT))
@@ -35,29 +31,22 @@ static void kt_wrong(struct kt *t, const char *state, struct rdma_ep *ep, unsign
 
 static void kt_states(struct kt *t)
 {
-	struct kt_setup setup = {};
 	struct rdma_ep *ep;
 	struct kt_pair p;
 
-	ep = kt_passive(&setup);
-	if (kt_expect_ok(t, ep))
-		kt_wrong(t, "bound", ep, KT_LISTEN);
+	ep = kt_passive(t, NULL);
+	kt_wrong(t, "bound", ep, KT_LISTEN);
 	kt_destroy(t, ep);
 
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
+	kt_pair_client(t, &p, NULL);
 	kt_wrong(t, "listening", p.listener, KT_GET_REQUEST);
-	ep = kt_active(&setup, p.listener);
-	if (kt_expect_ok(t, ep))
-		kt_wrong(t, "active", ep, KT_CONNECT);
-	kt_destroy(t, ep);
+	kt_wrong(t, "active", p.client, KT_CONNECT);
+	kt_destroy(t, p.client);
 
-	if (!kt_pair_request(t, &p))
-		goto out;
+	kt_pair_request(t, &p);
 	kt_wrong(t, "request", p.server, KT_ACCEPT | KT_REJECT);
 	kt_wrong(t, "connecting", p.client, 0);
-	if (!kt_pair_accept(t, &p))
-		goto out;
+	kt_pair_accept(t, &p);
 	kt_wrong(t, "connected, client", p.client, KT_DISCONNECT);
 	kt_wrong(t, "connected, server", p.server, KT_DISCONNECT);
 	kt_wrong(t, "listening still", p.listener, KT_GET_REQUEST);
@@ -67,29 +56,18 @@ static void kt_states(struct kt *t)
 	/* Once more is fine. */
 	kt_expect_eq(t, 0, rdma_ep_disconnect(p.client, 0));
 	kt_expect_eq(t, 0, rdma_ep_disconnect(p.server, 0));
-	kt_destroy(t, p.client);
-	kt_destroy(t, p.server);
-out:
-	kt_destroy(t, p.listener);
 }
 
 static void kt_rejected_states(struct kt *t)
 {
-	struct kt_setup setup = {};
 	struct kt_pair p;
 
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
-	if (!kt_pair_request(t, &p))
-		goto out;
+	kt_pair_listen(t, &p, NULL);
+	kt_pair_request(t, &p);
 	kt_expect_eq(t, 0, rdma_ep_reject(p.server, NULL, 0));
-	kt_expect_call(t, &p.connect, KT_CALL_MS, -ECONNREFUSED);
+	kt_expect_call(t, p.connect, KT_CALL_MS, -ECONNREFUSED);
 	kt_wrong(t, "rejected, server", p.server, 0);
 	kt_wrong(t, "rejected, client", p.client, 0);
-	kt_destroy(t, p.client);
-	kt_destroy(t, p.server);
-out:
-	kt_destroy(t, p.listener);
 }
 
 /* A QP and an SRQ are enough for an endpoint. */
@@ -97,15 +75,10 @@ static void kt_second_qp(struct kt *t)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct kt_setup setup = {};
 	struct ib_qp *ibqp;
 	struct kt_pair p;
 
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
-	p.client = kt_active(&setup, p.listener);
-	if (!kt_expect_ok(t, p.client))
-		goto out;
+	kt_pair_client(t, &p, NULL);
 	ibqp = rdma_ep_qp(p.client);
 	kt_expect(t, ibqp);
 	kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(p.client, &qp));
@@ -123,9 +96,6 @@ static void kt_second_qp(struct kt *t)
 	qp = kt_qp();
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
 	kt_expect(t, rdma_ep_qp(p.client));
-out:
-	kt_destroy(t, p.client);
-	kt_destroy(t, p.listener);
 }
 
 /* There is no device to make it on. */
@@ -133,38 +103,25 @@ static void kt_wildcard_qp(struct kt *t)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct sockaddr_storage any = kt_sa("0.0.0.0", 0);
-	struct kt_setup setup = { .addr = &any };
+	struct rdma_ep *ep = kt_passive(t, &(struct kt_setup) { .addr = &any });
 	struct rdma_ep_qp_attr qp = kt_qp();
-	struct rdma_ep *ep;
 
-	ep = kt_passive(&setup);
-	if (!kt_expect_ok(t, ep))
-		return;
 	kt_expect_ptr(t, NULL, rdma_ep_device(ep));
 	kt_expect_eq(t, 0, rdma_ep_port(ep));
 	kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(ep, &qp));
 	kt_expect_eq(t, -EINVAL, rdma_ep_create_srq(ep, NULL, &srq));
 	kt_expect_eq(t, -EINVAL, rdma_ep_destroy_qp(ep));
 	kt_expect_eq(t, -EINVAL, rdma_ep_destroy_srq(ep));
-	kt_destroy(t, ep);
 }
 
 /* Synchronous calls on an endpoint that reports to a channel. */
 static void kt_channel_states(struct kt *t)
 {
-	struct rdma_ep_channel *ch = rdma_ep_channel_create(NULL, NULL);
-	struct kt_setup setup = { .server_channel = ch };
-	struct rdma_ep *child;
+	struct kt_setup setup = { .server_channel = kt_channel(t, NULL, NULL) };
 	struct kt_pair p;
 
-	if (!kt_expect_ok(t, ch))
-		return;
-	if (kt_pair_listen(t, &p, &setup)) {
-		child = rdma_ep_get_request(p.listener, 1000);
-		kt_expect_err(t, -EINVAL, child);
-		kt_destroy(t, p.listener);
-	}
-	kt_expect_eq(t, 0, rdma_ep_channel_destroy(ch));
+	kt_pair_listen(t, &p, &setup);
+	kt_expect_no_ep(t, -EINVAL, rdma_ep_get_request(p.listener, 1000));
 }
 
 const struct kt_test kt_state_tests[] = {

@@ -11,7 +11,7 @@
 #define KT_STRESS_MS	8000
 
 /**
- * struct kt_load - what the threads share
+ * struct kt_load - shared by the threads
  * @listener: listener
  * @to: its address
  * @stop: clients come to an end
@@ -19,7 +19,7 @@
  * @tries: connections that clients have begun
  * @connected: of them established
  * @served: requests accepted
- * @failed: what should have worked and has not
+ * @failed: calls that failed though they should not
  * @error: the last such error
  */
 struct kt_load {
@@ -40,15 +40,14 @@ static void kt_load_failed(struct kt_load *load, int error)
 	atomic_inc(&load->failed);
 }
 
-static int kt_load_client(void *arg)
+static int kt_load_client(struct kt_args *args)
 {
-	struct kt_load *load = arg;
-	struct kt_setup setup = {};
+	struct kt_load *load = args->data;
 	struct rdma_ep *ep;
 	int ret;
 
 	while (!READ_ONCE(load->stop)) {
-		ep = kt_active_to(&setup, &load->to);
+		ep = kt_create_active(NULL, &load->to);
 		if (IS_ERR(ep)) {
 			kt_load_failed(load, PTR_ERR(ep));
 			break;
@@ -66,13 +65,13 @@ static int kt_load_client(void *arg)
 	return 0;
 }
 
-static int kt_load_server(void *arg)
+static int kt_load_server(struct kt_args *args)
 {
-	struct kt_load *load = arg;
+	struct kt_load *load = args->data;
 	struct rdma_ep *ep;
 	int ret;
 
-	/* The listener is there until they have ended: a call must not begin later. */
+	/* The listener is destroyed after that: no call may begin later. */
 	while (!READ_ONCE(load->served_all)) {
 		ep = rdma_ep_get_request(load->listener, 100);
 		if (ep == ERR_PTR(-ETIMEDOUT))
@@ -92,87 +91,80 @@ static int kt_load_server(void *arg)
 	return 0;
 }
 
-static int kt_start(struct kt_call *calls, int n, int (*fn)(void *), void *arg)
+static void kt_start(struct kt *t, struct kt_call **calls, int n,
+		     int (*fn)(struct kt_args *args), struct kt_load *load)
 {
-	int i;
+	while (n--)
+		calls[n] = kt_call(t, fn, &(struct kt_args) { .data = load });
+}
 
-	for (i = 0; i < n; i++)
-		if (kt_call_start(&calls[i], fn, arg))
-			break;
-	return i;
+/* They have seen that they are to end. */
+static void kt_expect_ends(struct kt *t, struct kt_call **calls, int n, unsigned int ms)
+{
+	while (n--)
+		kt_expect_call(t, calls[n], ms, 0);
 }
 
 static void kt_stress(struct kt *t)
 {
-	struct kt_call clients[KT_CLIENTS], servers[KT_SERVERS];
-	struct kt_setup setup = {};
-	struct kt_load load = {};
-	int nc, ns, i;
+	struct kt_load *load = kt_zalloc(t, sizeof(*load));
+	struct kt_call *clients[KT_CLIENTS], *servers[KT_SERVERS];
 
-	load.listener = kt_passive(&setup);
-	if (!kt_expect_ok(t, load.listener))
-		return;
-	kt_expect_eq(t, 0, rdma_ep_local_addr(load.listener, &load.to));
-	kt_expect_eq(t, 0, rdma_ep_listen(load.listener, 32));
-	ns = kt_start(servers, KT_SERVERS, kt_load_server, &load);
-	nc = kt_start(clients, KT_CLIENTS, kt_load_client, &load);
+	load->listener = kt_passive(t, NULL);
+	kt_expect_eq(t, 0, rdma_ep_local_addr(load->listener, &load->to));
+	kt_expect_eq(t, 0, rdma_ep_listen(load->listener, 32));
+	kt_start(t, servers, KT_SERVERS, kt_load_server, load);
+	kt_start(t, clients, KT_CLIENTS, kt_load_client, load);
 	schedule_timeout_idle(msecs_to_jiffies(KT_STRESS_MS));
-	WRITE_ONCE(load.stop, true);
-	for (i = 0; i < nc; i++)
-		kt_expect_call(t, &clients[i], 4 * KT_CALL_MS, 0);
-	WRITE_ONCE(load.served_all, true);
-	for (i = 0; i < ns; i++)
-		kt_expect_call(t, &servers[i], 2 * KT_CALL_MS, 0);
-	kt_destroy(t, load.listener);
+	WRITE_ONCE(load->stop, true);
+	kt_expect_ends(t, clients, KT_CLIENTS, 4 * KT_CALL_MS);
+	WRITE_ONCE(load->served_all, true);
+	kt_expect_ends(t, servers, KT_SERVERS, 2 * KT_CALL_MS);
+	kt_destroy(t, load->listener);
 	kt_note(t, "%d connections by %d clients, %d served by %d servers",
-		atomic_read(&load.connected), nc, atomic_read(&load.served), ns);
-	kt_expect_eq(t, 0, atomic_read(&load.failed));
-	kt_expect_eq(t, 0, load.error);
-	kt_expect(t, atomic_read(&load.connected) > 2 * KT_CLIENTS);
-	kt_expect_eq(t, atomic_read(&load.connected), atomic_read(&load.served));
+		atomic_read(&load->connected), KT_CLIENTS, atomic_read(&load->served), KT_SERVERS);
+	kt_expect_eq(t, 0, atomic_read(&load->failed));
+	kt_expect_eq(t, 0, load->error);
+	kt_expect(t, atomic_read(&load->connected) > 2 * KT_CLIENTS);
+	kt_expect_eq(t, atomic_read(&load->connected), atomic_read(&load->served));
 }
 
 /*
- * Requests arrive while the listener comes and goes. Clients connect or not; nothing
- * may hang, and none may wait for what is gone.
+ * Requests arrive while listeners are created and destroyed. Clients connect or not; none may
+ * hang or wait for a listener that has been destroyed.
  */
 static void kt_stress_listener(struct kt *t)
 {
-	struct kt_call clients[KT_CLIENTS];
-	struct kt_setup setup = {};
-	struct kt_load load = {};
+	struct kt_load *load = kt_zalloc(t, sizeof(*load));
+	struct kt_call *clients[KT_CLIENTS];
 	struct rdma_ep *child;
-	int nc, i, taken = 0, rounds = 0;
+	int taken = 0, rounds = 0;
 	ktime_t end;
 
-	/* Not a port that a client might be given between two listeners. */
-	load.to = kt_with_port(kt_addr(), 4799);
-	setup.addr = &load.to;
-	nc = kt_start(clients, KT_CLIENTS, kt_load_client, &load);
+	/* Not a port that a client might get between two listeners. */
+	load->to = kt_with_port(kt_addr(), 4799);
+	kt_start(t, clients, KT_CLIENTS, kt_load_client, load);
 	end = ktime_add_ms(ktime_get(), KT_STRESS_MS);
 	while (ktime_before(ktime_get(), end)) {
-		load.listener = kt_passive(&setup);
-		if (!kt_expect_ok(t, load.listener))
-			break;
-		kt_expect_eq(t, 0, rdma_ep_listen(load.listener, 4));
-		/* With requests taken, unread, and on their way. */
+		load->listener = kt_passive(t, &(struct kt_setup) { .addr = &load->to });
+		kt_expect_eq(t, 0, rdma_ep_listen(load->listener, 4));
+		/* With requests read, unread, and on their way. */
 		if (++rounds % 2) {
-			child = rdma_ep_get_request(load.listener, 100);
+			child = rdma_ep_get_request(load->listener, 100);
 			if (!IS_ERR(child)) {
 				taken++;
-				kt_destroy(t, child);
+				kt_expect_eq(t, 0, rdma_ep_destroy(child));
 			}
 		}
-		kt_destroy(t, load.listener);
+		kt_destroy(t, load->listener);
 	}
-	WRITE_ONCE(load.stop, true);
-	for (i = 0; i < nc; i++)
-		kt_expect_call(t, &clients[i], 4 * KT_CALL_MS, 0);
+	WRITE_ONCE(load->stop, true);
+	kt_expect_ends(t, clients, KT_CLIENTS, 4 * KT_CALL_MS);
 	kt_note(t, "%d listeners, %d requests, %d of them taken", rounds,
-		atomic_read(&load.tries), taken);
+		atomic_read(&load->tries), taken);
 	kt_expect(t, rounds > 3);
 	kt_expect(t, taken);
-	kt_expect_eq(t, 0, atomic_read(&load.connected));
+	kt_expect_eq(t, 0, atomic_read(&load->connected));
 }
 
 const struct kt_test kt_stress_tests[] = {

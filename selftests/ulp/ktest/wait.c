@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls that wait, and what ends them: time, kthread_stop(), SIGKILL, the end of
- * what they wait for.
+ * Calls that wait, and their ends: time, kthread_stop(), SIGKILL, the destruction of their
+ * object.
  */
 #include <linux/debugfs.h>
 #include <linux/fs.h>
@@ -67,26 +67,25 @@ static void kt_no_wait(struct kt *t)
 static void kt_stopped(struct kt *t)
 {
 	struct kt_waiter w;
-	struct kt_call call;
+	struct kt_call *call;
 	ktime_t start;
 	int kind;
 
 	for (kind = 0; kind < KT_WAIT_CREATE; kind++) {
 		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), RDMA_EP_FOREVER))
 			continue;
-		if (kt_expect_eq(t, 0, kt_call_start(&call, w.fn, &w.args))) {
-			kt_expect_waits(t, &call);
-			start = ktime_get();
-			kt_expect_eq(t, -EINTR, kt_call_stop(&call));
-			kt_expect(t, ktime_ms_delta(ktime_get(), start) < KT_PROMPT_MS);
-		}
+		call = kt_call(t, w.fn, &w.args);
+		kt_expect_waits(t, call);
+		start = ktime_get();
+		kt_expect_eq(t, -EINTR, kt_call_stop(call));
+		kt_expect(t, ktime_ms_delta(ktime_get(), start) < KT_PROMPT_MS);
 		kt_waiter_close(t, &w);
 	}
 }
 
 /* ---- SIGKILL: a process makes the call, by writing to a file of ours */
 
-/* In the foreground, timeout ends when the call has: it does not kill itself, but waits. */
+/* In the foreground, timeout(1) does not kill itself, but waits until the call has ended. */
 #define KT_KILL	"timeout --foreground -s KILL %d sh -c 'echo > /sys/kernel/debug/%s/wait'"
 
 static struct kt_waiter *kt_killed_waiter;
@@ -106,14 +105,20 @@ static const struct file_operations kt_wait_fops = {
 	.write = kt_wait_write,
 };
 
+static void kt_remove_file(struct kt *t, void *file)
+{
+	kt_killed_waiter = NULL;
+	debugfs_remove(file);
+}
+
 static void kt_killed(struct kt *t)
 {
-	struct dentry *file;
 	struct kt_waiter w;
 	int kind, seconds;
 	ktime_t start;
 
-	file = debugfs_create_file("wait", 0200, kt_debugfs(), NULL, &kt_wait_fops);
+	kt_defer(t, KT_CALLS, kt_remove_file,
+		 debugfs_create_file("wait", 0200, kt_debugfs(), NULL, &kt_wait_fops));
 	for (kind = 0; kind < KT_WAIT_NR; kind++) {
 		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), RDMA_EP_FOREVER))
 			continue;
@@ -132,99 +137,75 @@ static void kt_killed(struct kt *t)
 		kt_killed_waiter = NULL;
 		kt_waiter_close(t, &w);
 	}
-	debugfs_remove(file);
 }
 
 /* ---- the end of the object */
 
-/* Several wait for requests, and all hear that there will be none. */
+/* Several wait for requests, and all return when the listener is destroyed. */
 static void kt_listener_destroyed(struct kt *t)
 {
-	struct kt_setup setup = {};
-	struct kt_args args[3];
-	struct kt_call call[3];
+	struct kt_args args = { .timeout_ms = RDMA_EP_FOREVER };
+	struct kt_call *call[3];
 	struct kt_pair p;
-	int i, n = 0;
+	int i;
 
-	if (!kt_pair_listen(t, &p, &setup))
-		return;
-	for (i = 0; i < ARRAY_SIZE(args); i++) {
-		args[i] = (struct kt_args) {
-			.ep = p.listener, .timeout_ms = RDMA_EP_FOREVER,
-		};
-		if (kt_call_start(&call[i], kt_call_get_request, &args[i]))
-			break;
-		n++;
-	}
-	for (i = 0; i < n; i++)
-		kt_expect_waits(t, &call[i]);
+	kt_pair_listen(t, &p, NULL);
+	args.ep = p.listener;
+	for (i = 0; i < ARRAY_SIZE(call); i++)
+		call[i] = kt_call(t, kt_call_get_request, &args);
+	for (i = 0; i < ARRAY_SIZE(call); i++)
+		kt_expect_waits(t, call[i]);
 	kt_destroy(t, p.listener);
-	for (i = 0; i < n; i++)
-		kt_expect_call(t, &call[i], KT_PROMPT_MS, -ESHUTDOWN);
+	for (i = 0; i < ARRAY_SIZE(call); i++)
+		kt_expect_call(t, call[i], KT_PROMPT_MS, -ESHUTDOWN);
 }
 
-/* What it is destroyed under is a call on the endpoint itself. */
+/* It is destroyed under a call on the endpoint itself. */
 static void kt_destroyed(struct kt *t)
 {
 	static const enum kt_wait_kind kinds[] = {
 		KT_WAIT_CONNECT, KT_WAIT_ACCEPT, KT_WAIT_DISCONNECT,
 	};
 	struct kt_waiter w;
-	struct kt_call call;
+	struct kt_call *call;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (!kt_waiter_open(t, &w, kinds[i], kt_main_addr(), RDMA_EP_FOREVER))
 			continue;
-		if (kt_expect_eq(t, 0, kt_call_start(&call, w.fn, &w.args))) {
-			kt_expect_waits(t, &call);
-			kt_destroy(t, w.args.ep);
-			kt_expect_call(t, &call, KT_PROMPT_MS, -ESHUTDOWN);
-			w.args.ep = NULL;
-		}
+		call = kt_call(t, w.fn, &w.args);
+		kt_expect_waits(t, call);
+		kt_destroy(t, w.args.ep);
+		kt_expect_call(t, call, KT_PROMPT_MS, -ESHUTDOWN);
+		w.args.ep = NULL;
 		kt_waiter_close(t, &w);
 	}
 }
 
 static void kt_channel_destroyed(struct kt *t)
 {
-	struct rdma_ep_channel *ch = rdma_ep_channel_create(NULL, NULL);
-	struct kt_args args = {
-		.channel = ch, .timeout_ms = RDMA_EP_FOREVER,
-	};
-	struct kt_call call;
-	bool called;
+	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
+	struct kt_call *call = kt_call(t, kt_call_get_event, &(struct kt_args) {
+		.channel = ch, .timeout_ms = RDMA_EP_FOREVER });
 
-	if (!kt_expect_ok(t, ch))
-		return;
-	called = kt_expect_eq(t, 0, kt_call_start(&call, kt_call_get_event, &args));
-	if (called)
-		kt_expect_waits(t, &call);
-	kt_expect_eq(t, 0, rdma_ep_channel_destroy(ch));
-	if (called)
-		kt_expect_call(t, &call, KT_PROMPT_MS, -ESHUTDOWN);
+	kt_expect_waits(t, call);
+	kt_undo(t, ch);
+	kt_expect_call(t, call, KT_PROMPT_MS, -ESHUTDOWN);
 }
 
-/* Who waits for events hears that they go elsewhere now. */
+/* A call that waits for events returns when they go to another channel. */
 static void kt_migrated(struct kt *t)
 {
-	struct rdma_ep_channel *ch = rdma_ep_channel_create(NULL, NULL);
-	struct kt_setup setup = {};
-	struct kt_args args = { .timeout_ms = RDMA_EP_FOREVER };
-	struct kt_call call;
+	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
+	struct kt_call *call;
 	struct kt_pair p;
 
-	if (!kt_expect_ok(t, ch) || !kt_pair_listen(t, &p, &setup))
-		goto out;
-	args.ep = p.listener;
-	if (kt_expect_eq(t, 0, kt_call_start(&call, kt_call_get_request, &args))) {
-		kt_expect_waits(t, &call);
-		kt_expect_eq(t, 0, rdma_ep_migrate(p.listener, ch));
-		kt_expect_call(t, &call, KT_PROMPT_MS, -ESHUTDOWN);
-	}
-	kt_destroy(t, p.listener);
-out:
-	kt_expect_eq(t, 0, rdma_ep_channel_destroy(ch));
+	kt_pair_listen(t, &p, NULL);
+	call = kt_call(t, kt_call_get_request, &(struct kt_args) {
+		.ep = p.listener, .timeout_ms = RDMA_EP_FOREVER });
+	kt_expect_waits(t, call);
+	kt_expect_eq(t, 0, rdma_ep_migrate(p.listener, ch));
+	kt_expect_call(t, call, KT_PROMPT_MS, -ESHUTDOWN);
 }
 
 const struct kt_test kt_wait_tests[] = {

@@ -142,41 +142,48 @@ int kt_helper(const char *fmt, ...)
 	return ret;
 }
 
-int kt_call_helper(void *command)
-{
-	return kt_helper("%s", (const char *)command);
-}
+/* ---- the second device */
 
-bool kt_second_device(struct kt *t)
-{
-	if (kt_expect_eq(t, 0, kt_helper("add")))
-		return true;
-	kt_helper("clean");
-	return false;
-}
-
-void kt_no_second_device(struct kt *t)
+static void kt_clean(struct kt *t, void *arg)
 {
 	kt_expect_eq(t, 0, kt_helper("clean"));
 }
 
-/* Of "ip netns add NAME"; to be put. */
-struct net *kt_get_netns(const char *name)
+void kt_second_device(struct kt *t)
 {
+	kt_defer(t, KT_REST, kt_clean, kt_clean);
+	kt_assert_eq(t, 0, kt_helper("add"));
+}
+
+static int kt_call_helper(struct kt_args *args)
+{
+	return kt_helper("%s", (const char *)args->data);
+}
+
+struct kt_call *kt_remove(struct kt *t, const char *how)
+{
+	return kt_call_in(t, KT_REST, kt_call_helper, &(struct kt_args) { .data = (void *)how });
+}
+
+static void kt_put_netns(struct kt *t, void *net)
+{
+	put_net(net);
+}
+
+struct net *kt_get_netns(struct kt *t, const char *name)
+{
+	char *path = kasprintf(GFP_KERNEL, "/run/netns/%s", name);
 	struct ns_common *ns;
 	struct file *file;
 	struct net *net;
-	char *path;
 
-	path = kasprintf(GFP_KERNEL, "/run/netns/%s", name);
-	if (!path)
-		return ERR_PTR(-ENOMEM);
+	kt_assert(t, path);
 	file = filp_open(path, O_RDONLY, 0);
 	kfree(path);
-	if (IS_ERR(file))
-		return ERR_CAST(file);
+	kt_assert_ok(t, file);
 	ns = get_proc_ns(file_inode(file));
 	net = get_net(container_of(ns, struct net, ns));
 	fput(file);
+	kt_defer(t, KT_REST, kt_put_netns, net);
 	return net;
 }

@@ -33,11 +33,13 @@ static inline const struct sockaddr *kt_ptr(const struct sockaddr_storage *addr)
 }
 
 bool kt_iwarp(void);
+/* The test ends there, and is skipped. */
+void kt_not_on_iwarp(struct kt *t, const char *reason);
 
 /* ---- endpoints */
 
 /**
- * struct kt_setup - how a pair of endpoints is to be; all may be 0
+ * struct kt_setup - attributes of a pair of endpoints; all may be 0
  * @net: their namespace; NULL: the initial one
  * @addr: address of the listener; NULL: kt_addr()
  * @ps: port space
@@ -60,9 +62,40 @@ struct kt_setup {
 	const struct rdma_conn_param *accept;
 };
 
+struct rdma_ep_qp_attr kt_qp(void);
+/* rdma_ep_create(). @setup: NULL if all of it is 0 */
+struct rdma_ep *kt_create_passive(const struct kt_setup *setup);
+struct rdma_ep *kt_create_active(const struct kt_setup *setup, const struct sockaddr_storage *dst);
+
+/* The endpoint that a call must return, destroyed after the test. */
+#define kt_own(t, ep) \
+	kt_own_ep(t, kbasename(__FILE__), __LINE__, #ep, ep)
+struct rdma_ep *kt_own_ep(struct kt *t, const char *file, int line, const char *what,
+			  struct rdma_ep *ep);
+/* A call that must not return an endpoint, but @want. */
+#define kt_expect_no_ep(t, want, ep) \
+	kt_check_no_ep(t, kbasename(__FILE__), __LINE__, #ep, want, ep)
+bool kt_check_no_ep(struct kt *t, const char *file, int line, const char *what, long want,
+		    struct rdma_ep *ep);
+/* If there is one: now. */
+void kt_destroy(struct kt *t, struct rdma_ep *ep);
+
+struct rdma_ep *kt_passive(struct kt *t, const struct kt_setup *setup);
+struct rdma_ep *kt_active(struct kt *t, const struct kt_setup *setup, struct rdma_ep *listener);
+struct rdma_ep *kt_active_to(struct kt *t, const struct kt_setup *setup,
+			     const struct sockaddr_storage *dst);
+
+/* ---- parts of endpoints, destroyed after the test */
+
+struct rdma_ep_channel *kt_channel(struct kt *t, rdma_ep_event_fn fn, void *context);
+struct ib_pd *kt_pd(struct kt *t, struct ib_device *dev);
+struct ib_cq *kt_cq(struct kt *t, struct ib_device *dev, enum ib_poll_context ctx);
+
+/* ---- pairs of endpoints */
+
 /**
  * struct kt_pair - two endpoints that talk to each other
- * @setup: how
+ * @setup: their attributes
  * @listener: listens
  * @client: connects to it
  * @server: request of @listener
@@ -73,62 +106,51 @@ struct kt_pair {
 	struct rdma_ep *listener;
 	struct rdma_ep *client;
 	struct rdma_ep *server;
-	struct kt_call connect;
+	struct kt_call *connect;
 };
 
-struct rdma_ep_qp_attr kt_qp(void);
-struct rdma_ep *kt_passive(const struct kt_setup *setup);
-struct rdma_ep *kt_active(const struct kt_setup *setup, struct rdma_ep *listener);
-struct rdma_ep *kt_active_to(const struct kt_setup *setup, const struct sockaddr_storage *dst);
-/* Step by step; each is false, and reported, if it failed. */
-bool kt_pair_listen(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
-bool kt_pair_request(struct kt *t, struct kt_pair *p);
-bool kt_pair_accept(struct kt *t, struct kt_pair *p);
-/* All of them. Nothing is left when it failed. */
-bool kt_pair_open(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
+/* Step by step. The client of the first one does not connect. */
+void kt_pair_client(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
+void kt_pair_listen(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
+void kt_pair_request(struct kt *t, struct kt_pair *p);
+void kt_pair_accept(struct kt *t, struct kt_pair *p);
+/* The last three. */
+void kt_pair_open(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
 /* Both disconnect: each waits for the other. */
-bool kt_pair_disconnect(struct kt *t, struct kt_pair *p);
+void kt_pair_disconnect(struct kt *t, struct kt_pair *p);
 void kt_pair_close(struct kt *t, struct kt_pair *p);
-/* If there is one. */
-void kt_destroy(struct kt *t, struct rdma_ep *ep);
 
-/* ---- calls for struct kt_call */
+/* ---- calls for kt_call() */
+
+int kt_call_create(struct kt_args *args);
+int kt_call_get_request(struct kt_args *args);
+int kt_call_connect(struct kt_args *args);
+int kt_call_accept(struct kt_args *args);
+int kt_call_disconnect(struct kt_args *args);
+int kt_call_get_event(struct kt_args *args);
+/* kt_call_connect() under way */
+struct kt_call *kt_connect(struct kt *t, struct rdma_ep *ep, unsigned int timeout_ms);
 
 /**
- * struct kt_args - what the calls below are made with
- * @ep: endpoint
- * @channel: for kt_call_get_event()
- * @param: for connect and accept; NULL: none
- * @timeout_ms: of the wait
- * @attr: for kt_call_create()
- * @child: result of kt_call_get_request(), of kt_call_create()
- * @event: result of kt_call_get_event()
+ * struct kt_client - a client whose request has not been accepted yet
+ * @ep: its endpoint
+ * @connect: call of rdma_ep_connect()
  */
-struct kt_args {
+struct kt_client {
 	struct rdma_ep *ep;
-	struct rdma_ep_channel *channel;
-	const struct rdma_conn_param *param;
-	unsigned int timeout_ms;
-	const struct rdma_ep_attr *attr;
-	struct rdma_ep *child;
-	struct rdma_ep_cm_event *event;
+	struct kt_call *connect;
 };
 
-int kt_call_create(void *args);
-int kt_call_get_request(void *args);
-int kt_call_connect(void *args);
-int kt_call_accept(void *args);
-int kt_call_disconnect(void *args);
-int kt_call_get_event(void *args);
+struct kt_client kt_client(struct kt *t, struct rdma_ep *listener, unsigned int timeout_ms);
 
 /* ---- work requests */
 
 struct kt_io;
 
 /**
- * struct kt_wr - a work request and what became of it
+ * struct kt_wr - a work request and its result
  * @cqe: its completion
- * @io: whose it is
+ * @io: the list that it is in
  * @done: completions
  * @status: of the last
  */
@@ -171,8 +193,8 @@ struct kt_io {
 
 #define KT_IO_SIZE	64	/* bytes of a message */
 
+/* Destroyed after the test, or before, but not before its endpoint. */
 struct kt_io *kt_io_create(struct kt *t, struct ib_pd *pd);
-void kt_io_destroy(struct kt *t, struct kt_io *io);
 int kt_io_recv(struct kt_io *io, struct rdma_ep *ep);
 int kt_io_srq_recv(struct kt_io *io, struct ib_srq *srq);
 int kt_io_send(struct kt_io *io, struct rdma_ep *ep);
@@ -186,14 +208,15 @@ __printf(1, 2) int kt_shell(const char *fmt, ...);
  * the second one, with KT_ADDR2.
  */
 __printf(1, 2) int kt_helper(const char *fmt, ...);
-int kt_call_helper(void *command);
 
 #define KT_ADDR2	"10.77.0.1"	/* of the second device */
-#define KT_NOBODY2	"10.77.0.99"	/* a neighbour of it that is not there */
 
-bool kt_second_device(struct kt *t);
-void kt_no_second_device(struct kt *t);
+/* Removed after the test. */
+void kt_second_device(struct kt *t);
+/* Its removal, for which the endpoints must be destroyed. @how: argument of the script */
+struct kt_call *kt_remove(struct kt *t, const char *how);
 
-struct net *kt_get_netns(const char *name);
+/* Of "ip netns add NAME"; put after the test. */
+struct net *kt_get_netns(struct kt *t, const char *name);
 
 #endif /* KTEST_WORLD_H */

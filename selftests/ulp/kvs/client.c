@@ -51,8 +51,7 @@ static void disconnect(struct kvs_client *client)
 	mutex_lock(&client->lock);
 	if (client->ep) {
 		rdma_ep_destroy_qp(client->ep);
-		ib_dma_unmap_single(client->dev, client->dma, 2 * KVS_MSG_MAX,
-				    DMA_BIDIRECTIONAL);
+		ib_dma_unmap_single(client->dev, client->dma, 2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
 		rdma_ep_destroy(client->ep);
 		client->ep = NULL;
 	}
@@ -64,8 +63,7 @@ static void gone(struct work_struct *work)
 	disconnect(container_of(work, struct kvs_client, gone));
 }
 
-static int connect(struct kvs_client *client, struct net *net,
-		   const struct sockaddr *addr)
+static int connect(struct kvs_client *client, struct net *net, const struct sockaddr *addr)
 {
 	struct rdma_ep_qp_attr qp = {
 		.poll_ctx = IB_POLL_SOFTIRQ,
@@ -84,10 +82,7 @@ static int connect(struct kvs_client *client, struct net *net,
 		.qp = &qp,
 		.context = client,
 	};
-	struct rdma_conn_param param = {
-		.retry_count = 7,
-		.rnr_retry_count = 7,
-	};
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
 	struct rdma_ep *ep;
 	int ret;
 
@@ -166,11 +161,7 @@ static int post(struct kvs_client *client, size_t len)
 		.length = KVS_MSG_MAX,
 		.lkey = qp->pd->local_dma_lkey,
 	};
-	struct ib_recv_wr recv = {
-		.wr_cqe = &client->recv,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
+	struct ib_recv_wr recv = { .wr_cqe = &client->recv, .sg_list = &sge, .num_sge = 1 };
 	struct ib_send_wr send = {
 		.wr_cqe = &client->send,
 		.sg_list = &sge,
@@ -194,20 +185,17 @@ static int exchange(struct kvs_client *client, size_t len)
 	long left = limit;
 	int ret, i;
 
-	ib_dma_sync_single_for_device(client->dev, client->dma,
-				      2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
+	ib_dma_sync_single_for_device(client->dev, client->dma, 2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
 	ret = post(client, len);
 	for (i = 0; !ret && i < 2; i++) {
-		left = wait_for_completion_killable_timeout(&client->done,
-							    limit);
+		left = wait_for_completion_killable_timeout(&client->done, limit);
 		if (left <= 0)
 			ret = left ?: -ETIMEDOUT;
 	}
 	/* With requests still under way, it can not be used any more. */
 	if (ret && !client->error)
 		client->error = ret;
-	ib_dma_sync_single_for_cpu(client->dev, client->dma, 2 * KVS_MSG_MAX,
-				   DMA_BIDIRECTIONAL);
+	ib_dma_sync_single_for_cpu(client->dev, client->dma, 2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
 	return client->error;
 }
 

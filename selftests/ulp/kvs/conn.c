@@ -66,8 +66,7 @@ static int handle_events(void *data)
 	return 0;
 }
 
-static int listen(struct kvs_server *srv, struct net *net,
-		  const struct sockaddr *addr)
+static int listen(struct kvs_server *srv, struct net *net, const struct sockaddr *addr)
 {
 	struct rdma_ep_qp_attr qp = {	/* of each client */
 		.poll_ctx = IB_POLL_WORKQUEUE,
@@ -76,10 +75,7 @@ static int listen(struct kvs_server *srv, struct net *net,
 		.init.sq_sig_type = IB_SIGNAL_ALL_WR,
 		.init.qp_type = IB_QPT_RC,
 	};
-	struct ib_srq_init_attr srq = {
-		.attr.max_wr = KVS_SLOTS,
-		.attr.max_sge = 1,
-	};
+	struct ib_srq_init_attr srq = { .attr.max_wr = KVS_SLOTS, .attr.max_sge = 1 };
 	struct rdma_ep_attr attr = {
 		.net = net,
 		.src = addr,
@@ -99,8 +95,7 @@ static int listen(struct kvs_server *srv, struct net *net,
 	return ret;
 }
 
-int kvs_server_start(struct kvs_server *srv, struct net *net,
-		     const struct sockaddr *addr)
+int kvs_server_start(struct kvs_server *srv, struct net *net, const struct sockaddr *addr)
 {
 	int ret;
 

@@ -85,8 +85,7 @@ struct kvs_server {
 	struct task_struct *thread;
 };
 
-int kvs_server_start(struct kvs_server *srv, struct net *net,
-		     const struct sockaddr *addr);
+int kvs_server_start(struct kvs_server *srv, struct net *net, const struct sockaddr *addr);
 void kvs_server_stop(struct kvs_server *srv);
 
 size_t kvs_serve(struct kvs_msg *msg, size_t len);

@@ -29,8 +29,7 @@ static size_t make_value(struct worker *w, unsigned int i)
 }
 
 /* In turn: put, get what was put, delete, get nothing. */
-static int one_request(struct worker *w, struct kvs_client *client,
-		       unsigned int i)
+static int one_request(struct worker *w, struct kvs_client *client, unsigned int i)
 {
 	size_t want = make_value(w, i / 4);
 	char key[32];

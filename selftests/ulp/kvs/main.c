@@ -85,8 +85,7 @@ static int client_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static int session_connect(struct session *s, const char *addr,
-			   const char *service)
+static int session_connect(struct session *s, const char *addr, const char *service)
 {
 	struct sockaddr_storage ss;
 	struct kvs_client *client;
@@ -130,15 +129,13 @@ static int command(struct session *s, char *line)
 	if (!strcmp(cmd, "get") && !line)
 		return session_get(s, key);
 	if (!strcmp(cmd, "put") && line)
-		return kvs_call(s->client, KVS_PUT, key, line, strlen(line),
-				NULL);
+		return kvs_call(s->client, KVS_PUT, key, line, strlen(line), NULL);
 	if (!strcmp(cmd, "delete") && !line)
 		return kvs_call(s->client, KVS_DELETE, key, NULL, 0, NULL);
 	return -EINVAL;
 }
 
-static ssize_t client_write(struct file *file, const char __user *buf,
-			    size_t len, loff_t *pos)
+static ssize_t client_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	struct session *s = file->private_data;
 	char *line;
@@ -159,8 +156,7 @@ static ssize_t client_write(struct file *file, const char __user *buf,
 	return ret < 0 ? ret : len;
 }
 
-static ssize_t client_read(struct file *file, char __user *buf, size_t len,
-			   loff_t *pos)
+static ssize_t client_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
 {
 	struct session *s = file->private_data;
 	ssize_t ret;
@@ -196,8 +192,7 @@ static int load_show(struct seq_file *s, void *unused)
 {
 	if (mutex_lock_killable(&load_lock))
 		return -ERESTARTSYS;
-	seq_printf(s, "clients %u of %u\n", atomic_read(&last_load.connected),
-		   last_load.clients);
+	seq_printf(s, "clients %u of %u\n", atomic_read(&last_load.connected), last_load.clients);
 	seq_printf(s, "replies %u of %u\n", atomic_read(&last_load.replies),
 		   last_load.clients * last_load.requests);
 	seq_printf(s, "error %d\n", last_load_ret);
@@ -214,12 +209,10 @@ static int load_parse(struct kvs_load *load, char *line)
 	if (load->clients > LOAD_CLIENTS_MAX || load->requests > LOAD_REQUESTS_MAX)
 		return -ERANGE;
 	load->net = caller_net();
-	return inet_pton_with_scope(load->net, AF_UNSPEC, addr, service,
-				    &load->addr);
+	return inet_pton_with_scope(load->net, AF_UNSPEC, addr, service, &load->addr);
 }
 
-static ssize_t load_write(struct file *file, const char __user *buf,
-			  size_t len, loff_t *pos)
+static ssize_t load_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	struct kvs_load load = {};
 	char *line;
@@ -269,8 +262,7 @@ static int start_server(void)
 	ret = inet_pton_with_scope(caller_net(), AF_UNSPEC, listen, port, &addr);
 	if (ret)
 		return ret;
-	return kvs_server_start(&server, caller_net(),
-				(struct sockaddr *)&addr);
+	return kvs_server_start(&server, caller_net(), (struct sockaddr *)&addr);
 }
 
 static int __init kvs_init(void)

@@ -11,11 +11,7 @@ static atomic_t posted;
 
 static void post(struct kvs_slot *slot)
 {
-	struct ib_recv_wr wr = {
-		.wr_cqe = &slot->recv,
-		.sg_list = &slot->sge,
-		.num_sge = 1,
-	};
+	struct ib_recv_wr wr = { .wr_cqe = &slot->recv, .sg_list = &slot->sge, .num_sge = 1 };
 
 	slot->sge.length = KVS_MSG_MAX;
 	if (!ib_post_srq_recv(slot->slots->srq, &wr, NULL))
@@ -45,11 +41,9 @@ static int reply(struct kvs_slot *slot, struct ib_qp *qp, size_t len)
 		.opcode = IB_WR_SEND,
 	};
 
-	ib_dma_sync_single_for_cpu(dev, slot->sge.addr, KVS_MSG_MAX,
-				   DMA_BIDIRECTIONAL);
+	ib_dma_sync_single_for_cpu(dev, slot->sge.addr, KVS_MSG_MAX, DMA_BIDIRECTIONAL);
 	slot->sge.length = kvs_serve(slot->msg, len);
-	ib_dma_sync_single_for_device(dev, slot->sge.addr, KVS_MSG_MAX,
-				      DMA_BIDIRECTIONAL);
+	ib_dma_sync_single_for_device(dev, slot->sge.addr, KVS_MSG_MAX, DMA_BIDIRECTIONAL);
 	return ib_post_send(qp, &wr, NULL);
 }
 
@@ -82,8 +76,7 @@ static int slot_init(struct kvs_slot *slot, struct kvs_slots *slots)
 	slot->msg = kzalloc(KVS_MSG_MAX, GFP_KERNEL);
 	if (!slot->msg)
 		return -ENOMEM;
-	slot->sge.addr = ib_dma_map_single(dev, slot->msg, KVS_MSG_MAX,
-					   DMA_BIDIRECTIONAL);
+	slot->sge.addr = ib_dma_map_single(dev, slot->msg, KVS_MSG_MAX, DMA_BIDIRECTIONAL);
 	if (!ib_dma_mapping_error(dev, slot->sge.addr))
 		return 0;
 	kfree(slot->msg);
@@ -122,8 +115,7 @@ void kvs_slots_free(struct kvs_slots *slots)
 	for (slot = slots->slot; slot < slots->slot + KVS_SLOTS; slot++) {
 		if (!slot->msg)
 			break;
-		ib_dma_unmap_single(slots->dev, slot->sge.addr, KVS_MSG_MAX,
-				    DMA_BIDIRECTIONAL);
+		ib_dma_unmap_single(slots->dev, slot->sge.addr, KVS_MSG_MAX, DMA_BIDIRECTIONAL);
 		kfree(slot->msg);
 	}
 	atomic_set(&posted, 0);

@@ -83,11 +83,6 @@ setup_rdma()
 	setup_network && setup_device "$@"
 }
 
-have_module()
-{
-	modinfo rdma_ep &>/dev/null
-}
-
 # What the kernel holds for RDMA users: the number of objects of each kind, in
 # one line. Numbers, because the core's own objects (the GSI QP, its CQ and PD)
 # are among them and stay. Without the device's index, which is a new one when a
