@@ -53,9 +53,7 @@ FIXTURE_VARIANT_ADD(fail, device) {
 /* Quotas do not count for who has it. */
 static int drop_sys_resource(void)
 {
-	struct __user_cap_header_struct h = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2];
 
 	if (syscall(SYS_capget, &h, d))
@@ -332,8 +330,7 @@ static void every_failure(DATA, const struct abi_command *c, const struct fail_c
 	if (only && strcmp(only, name))
 		return;
 	open_world(_metadata, self, variant);
-	why = f->prepare ? abi_missing(&self->w.s, f->needs) :
-				abi_left_out(&self->w.s, c);
+	why = f->prepare ? abi_missing(&self->w.s, f->needs) : abi_left_out(&self->w.s, c);
 	if (!why && self->w.s.iwarp)
 		why = f->not_siw;
 	if (why) {
@@ -397,9 +394,8 @@ TEST_F_TIMEOUT(fail, every_command_survives_failure, 600)
 static void every_case(DATA, const struct fail_case *cases, unsigned int nr)
 {
 	const struct abi_command *c;
-	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		c = abi_find_command(cases[i].cmd);
 		ASSERT_NE(NULL, c);
 		every_failure(_metadata, self, variant, c, &cases[i]);
@@ -419,12 +415,11 @@ TEST_F_TIMEOUT(fail, rings_and_waits_survive_failure, 600)
 /* Of a path, a file and a session */
 TEST_F(fail, open_survives_failure)
 {
-	unsigned int nth;
 	bool hit = true;
 	int fd, ret, fds;
 
 	fds = abi_count_fds();
-	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
 		ASSERT_EQ(0, nth_arm(nth));
 		fd = open(RDMA_EP_DEVICE_NODE, O_RDWR | O_CLOEXEC);
 		ret = fd < 0 ? -errno : 0;
@@ -446,7 +441,6 @@ TEST_F(fail, open_survives_failure)
 TEST_F(fail, first_use_survives_failure)
 {
 	struct rdma_ep_open_device o;
-	unsigned int nth;
 	bool hit = true;
 	__u32 dev;
 	int fd, ret;
@@ -454,7 +448,7 @@ TEST_F(fail, first_use_survives_failure)
 	open_world(_metadata, self, variant);
 	dev = self->w.s.dev;
 	close_world(_metadata, self, variant);
-	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
 		fd = abi_open_node();
 		ASSERT_LE(0, fd);
 		memset(&o, 0, sizeof(o));
@@ -485,10 +479,9 @@ TEST_F(fail, first_use_survives_failure)
 /* Closing can not fail, whatever the session holds. */
 TEST_F(fail, close_survives_failure)
 {
-	unsigned int nth;
 	bool hit = true;
 
-	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
 		struct abi_pair p = {};
 		int ret;
 
@@ -508,13 +501,12 @@ TEST_F(fail, close_survives_failure)
 TEST_F(fail, mmap_survives_failure)
 {
 	struct rdma_ep_cq_ring *rings;
-	unsigned int nth;
 	bool hit = true;
 	__u32 cq, ring, pending;
 
 	open_world(_metadata, self, variant);
 	ASSERT_EQ(0, abi_create_ring_cq(&self->w.s, -1, 8, 0, &cq, &ring));
-	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
 		ASSERT_EQ(0, nth_arm(nth));
 		rings = abi_rings(&self->w.s);
 		pending = rings ? *(volatile __u32 *)&rings[ring].pending : 1;

@@ -105,9 +105,8 @@ void fail_conn_param(struct rdma_ep_connect *a, __u32 id)
 }
 
 /*
- * With READs of both sides siw allocates two queues for them, frees the first one if it
- * does not get the second, and then once more with the QP (SIW-06): with none
- * of ours there is one.
+ * With READs of both sides siw allocates two queues for them, frees the first one if it does not
+ * get the second, and then once more with the QP (SIW-06): with none of ours there is one.
  */
 void fail_accept_param(const struct abi_world *w, struct rdma_ep_connect *a, __u32 id)
 {
@@ -165,8 +164,7 @@ ABI_FN(get_request_await, get_request)
 	int server;
 	int ret = fail_requested(w, &server, &a->id);
 
-	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
-		   RDMA_EP_AWAIT;
+	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP | RDMA_EP_AWAIT;
 	a->await_fd = server;
 	abi_auto_qp(&a->qp);
 	return ret;
@@ -200,8 +198,7 @@ ABI_FN(check_awaited, resolve_addr)
 	struct rdma_ep_event *ev = w->page;
 
 	return a->await.state == RDMA_EP_AWAIT_EVENT &&
-	       ev->event == RDMA_EP_CM_EVENT_USER && ev->id == a->id ?
-	       0 : -EPROTO;
+	       ev->event == RDMA_EP_CM_EVENT_USER && ev->id == a->id ? 0 : -EPROTO;
 }
 
 /* An endpoint as the library makes it. */
@@ -401,12 +398,12 @@ ABI_FN(post_send_list, post)
 {
 	struct rdma_ep_reg_mr mr;
 	struct abi_pair p = { .max_wr = 64 };
-	int i, ret;
+	int ret;
 
 	ret = abi_pair_open(&w->s, &p) ?:
 	      abi_reg_mr(&w->s, w->s.pd, w->page, 4096, AC_LOCAL_WRITE, &mr);
 	abi_wrs_init(&w->wrs);
-	for (i = 0; i < 40; i++) {
+	for (int i = 0; i < 40; i++) {
 		struct rdma_ep_send_wr *wr;
 
 		wr = abi_send_wr(&w->wrs, WR_SEND, SEND_SIGNALED, i);

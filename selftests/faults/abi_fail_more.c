@@ -43,14 +43,13 @@ static long kib_before, kib_new;
 ABI_FN(create_cq_ring, create_cq)
 {
 	__u32 cq, ring;
-	unsigned int i;
 	int ret = 0;
 
 	a->flags = RDMA_EP_CQ_RING;
 	a->ctx = w->s.ctx;
 	a->channel_fd = w->comp_channel;
 	a->cqe = 8;
-	for (i = 0; i < RINGS_PAGE && !ret; i++) {
+	for (unsigned int i = 0; i < RINGS_PAGE && !ret; i++) {
 		kib_before = queue_kib(&w->s);
 		ret = abi_create_ring_cq(&w->s, -1, 8, 0, &cq, &ring);
 	}
@@ -91,13 +90,12 @@ ABI_FN(check_cq_ring, create_cq)
 static int ring_qp(struct abi_world *w, struct rdma_ep_qp_init *init)
 {
 	__u32 cq, ring;
-	unsigned int i;
 	int ret = 0;
 
 	abi_auto_qp(init);
 	init->send_cq.ring = RDMA_EP_CQ_RING;
 	init->recv_cq.ring = RDMA_EP_CQ_RING;
-	for (i = 0; i < RINGS_PAGE - 1 && !ret; i++)
+	for (unsigned int i = 0; i < RINGS_PAGE - 1 && !ret; i++)
 		ret = abi_create_ring_cq(&w->s, -1, 8, 0, &cq, &ring);
 	return ret;
 }
@@ -195,8 +193,7 @@ static int check_ring_polled(struct abi_world *w, void *arg)
 
 	if (!rings)
 		return -ENOMEM;
-	ret = rings[flushed_to].head == 1 && rings[flushed_to].wc[0].wr_id == 77 ?
-	      0 : -ENODATA;
+	ret = rings[flushed_to].head == 1 && rings[flushed_to].wc[0].wr_id == 77 ? 0 : -ENODATA;
 	munmap(rings, ABI_RINGS_BYTES);
 	return ret;
 }
@@ -234,8 +231,7 @@ static int user_event(struct abi_world *w, __u32 id, int channel, struct rdma_ep
 	aw->event = (uintptr_t)w->page;
 	aw->channel_fd = channel;
 	/* If it is not there any more nobody waits for it. */
-	return fcntl(channel, F_SETFL, O_NONBLOCK) ? -errno :
-	       ABI(w->s.fd, WRITE_EVENT, &user);
+	return fcntl(channel, F_SETFL, O_NONBLOCK) ? -errno : ABI(w->s.fd, WRITE_EVENT, &user);
 }
 
 /* @id: of the event, or 0 */

@@ -73,13 +73,12 @@ static void spare_kmemleak(void)
 
 int nth_setup(void)
 {
-	unsigned int i;
 	int ret;
 
 	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 	if (nth_fd < 0)
 		return -ENOENT;
-	for (i = 0; i < NR_SETTINGS; i++) {
+	for (unsigned int i = 0; i < NR_SETTINGS; i++) {
 		ret = put(settings[i].file, settings[i].value);
 		if (ret) {
 			fprintf(stderr, "# %s: %s\n", settings[i].file, strerror(-ret));
@@ -92,9 +91,7 @@ int nth_setup(void)
 
 void nth_restore(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < NR_SETTINGS; i++)
+	for (unsigned int i = 0; i < NR_SETTINGS; i++)
 		put(settings[i].file, settings[i].usual);
 	put(DEBUGFS "failslab/stacktrace-depth", "0");
 	put(DEBUGFS "failslab/reject-start", "0");

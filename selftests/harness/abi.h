@@ -267,7 +267,7 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group);
 
 /* Takes one record of @len bytes: 0, -ETIMEDOUT, or what read(2) said. */
 int abi_read(int fd, void *record, size_t len, int timeout_ms);
-/* The next event, which must be of this kind. */
+/* The next event, which must be of this kind; @ev: copied to, or NULL. */
 int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_event *ev);
 /* Can be read from (or has failed). */
 bool abi_ready(int fd, int timeout_ms);

@@ -111,9 +111,7 @@ void abi_world_close(struct abi_world *w)
 
 const struct abi_command *abi_find_command(unsigned long cmd)
 {
-	unsigned int i;
-
-	for (i = 0; i < abi_num_commands; i++)
+	for (unsigned int i = 0; i < abi_num_commands; i++)
 		if (abi_commands[i].cmd == cmd)
 			return &abi_commands[i];
 	return NULL;
@@ -527,8 +525,7 @@ ABI_FN(prepare_modify_qp, modify_qp)
 {
 	__u32 num;
 
-	a->attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT |
-			       QP_ACCESS_FLAGS;
+	a->attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS;
 	a->attr.qp_state = QPS_INIT;
 	a->attr.port_num = 1;
 	return plain_qp(w, QPT_RC, &a->qp, &num);

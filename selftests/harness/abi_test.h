@@ -8,4 +8,44 @@
 #include "test.h"
 #include "abi.h"
 
+/* Asserts that the call returns 0; logs the call and its errno. */
+#define OK(_call) ({							\
+	int __result = (_call);						\
+									\
+	ASSERT_EQ(0, __result) {					\
+		TH_LOG("%s: %s", #_call, strerror(abs(__result)));	\
+	}								\
+})
+
+/* Skips the rest of the test where the condition holds. */
+#define SKIP_IF(_cond, ...) do {					\
+	if (_cond)							\
+		SKIP(return, __VA_ARGS__);				\
+} while (0)
+
+/* Runs the statements, which take less than so many ms. */
+#define EXPECT_WITHIN(_ms, ...) ({					\
+	long __start = abi_now_ms();					\
+									\
+	__VA_ARGS__;							\
+	EXPECT_GT(_ms, abi_now_ms() - __start);				\
+})
+
+/* Takes the next completion of the CQ, which has this id and status; returns it. */
+#define EXPECT_WC(_s, _cq, _wr_id, _status) ({				\
+	struct rdma_ep_wc __wc = {};					\
+									\
+	ASSERT_EQ(1, abi_wait(_s, _cq, &__wc, 1));			\
+	EXPECT_EQ(_wr_id, __wc.wr_id);					\
+	EXPECT_EQ(_status, __wc.status);				\
+	__wc;								\
+})
+
+/* The teardown of a fixture that has nothing but its session, "s". */
+#define TEARDOWN_CLOSES(_fixture)					\
+	FIXTURE_TEARDOWN(_fixture)					\
+	{								\
+		abi_close(&self->s);					\
+	}
+
 #endif

@@ -48,16 +48,12 @@ static int find_device(struct abi *s)
 {
 	const char *want = getenv("RDMA_DEV");
 	struct rdma_ep_device devs[16] = {};
-	struct rdma_ep_query_devices q = {
-		.devices = (uintptr_t)devs,
-		.max = 16,
-	};
+	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
 	int ret = ABI(s->fd, QUERY_DEVICES, &q);
-	__u32 i;
 
 	if (ret)
 		return ret;
-	for (i = 0; i < q.num && i < q.max; i++) {
+	for (__u32 i = 0; i < q.num && i < q.max; i++) {
 		if (want ? !strcmp(want, (char *)devs[i].name) :
 		    !!(devs[i].flags & RDMA_EP_DEVICE_USER_MR)) {
 			s->dev = devs[i].dev_index;
@@ -73,9 +69,7 @@ static int find_device(struct abi *s)
 /* Its address: $RDMA_EP_TEST_ADDR, or what its network device has. */
 static int find_address(struct abi *s)
 {
-	struct rdma_ep_query_port port = {
-		.dev_index = s->dev, .port_num = 1,
-	};
+	struct rdma_ep_query_port port = { .dev_index = s->dev, .port_num = 1 };
 	const char *given = getenv("RDMA_EP_TEST_ADDR");
 	struct ifaddrs *list, *a;
 	int ret = ABI(s->fd, QUERY_PORT, &port);
@@ -85,8 +79,7 @@ static int find_address(struct abi *s)
 	s->netdev = port.netdev_index;
 	s->addr.sin_family = AF_INET;
 	if (given)
-		return inet_pton(AF_INET, given, &s->addr.sin_addr) == 1 ?
-			0 : -EINVAL;
+		return inet_pton(AF_INET, given, &s->addr.sin_addr) == 1 ? 0 : -EINVAL;
 	if (getifaddrs(&list))
 		return -errno;
 	ret = -EADDRNOTAVAIL;
@@ -107,15 +100,13 @@ static int find_address(struct abi *s)
 static int find_gid(struct abi *s)
 {
 	__u8 want[16] = { [10] = 0xff, 0xff };
-	__u32 i, best = 0;
+	__u32 best = 0;
 
 	if (s->iwarp)
 		return 0;
 	memcpy(want + 12, &s->addr.sin_addr, 4);
-	for (i = 0; i < 32; i++) {
-		struct rdma_ep_query_gid g = {
-			.dev_index = s->dev, .port_num = 1, .gid_index = i,
-		};
+	for (__u32 i = 0; i < 32; i++) {
+		struct rdma_ep_query_gid g = { .dev_index = s->dev, .port_num = 1, .gid_index = i };
 
 		if (ABI(s->fd, QUERY_GID, &g) || memcmp(g.gid, want, 16) || g.gid_type <= best)
 			continue;
@@ -235,9 +226,7 @@ int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 
 int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32 *srq)
 {
-	struct rdma_ep_create_srq c = {
-		.uid = uid, .pd = pd, .max_wr = max_wr, .max_sge = 1,
-	};
+	struct rdma_ep_create_srq c = { .uid = uid, .pd = pd, .max_wr = max_wr, .max_sge = 1 };
 	int ret = ABI(s->fd, CREATE_SRQ, &c);
 
 	*srq = c.srq;
@@ -246,9 +235,7 @@ int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32
 
 int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd)
 {
-	struct rdma_ep_open_xrcd o = {
-		.flags = flags, .ctx = s->ctx, .fd = file,
-	};
+	struct rdma_ep_open_xrcd o = { .flags = flags, .ctx = s->ctx, .fd = file };
 	int ret = ABI(s->fd, OPEN_XRCD, &o);
 
 	*xrcd = o.xrcd;
@@ -360,8 +347,7 @@ int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey)
 		m.attr.qkey = qkey;
 	} else {
 		m.attr.qp_attr_mask |= QP_ACCESS_FLAGS;
-		m.attr.qp_access_flags = type == QPT_UC ?
-			AC_LOCAL_WRITE | AC_REMOTE_WRITE : AC_ALL;
+		m.attr.qp_access_flags = type == QPT_UC ? AC_LOCAL_WRITE | AC_REMOTE_WRITE : AC_ALL;
 	}
 	return ABI(s->fd, MODIFY_QP, &m);
 }
@@ -377,8 +363,7 @@ int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest)
 	m.attr.qp_attr_mask = QP_STATE;
 	m.attr.qp_state = QPS_RTR;
 	if (type != QPT_UD) {
-		m.attr.qp_attr_mask |= QP_AV | QP_PATH_MTU | QP_DEST_QPN |
-				       QP_RQ_PSN;
+		m.attr.qp_attr_mask |= QP_AV | QP_PATH_MTU | QP_DEST_QPN | QP_RQ_PSN;
 		m.attr.dest_qp_num = dest;
 		m.attr.path_mtu = 3;
 		abi_self_ah(s, &m.attr.ah_attr);
@@ -399,8 +384,7 @@ int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest)
 		m.attr.timeout = 18;
 	}
 	if (requester) {
-		m.attr.qp_attr_mask |= QP_RETRY_CNT | QP_RNR_RETRY |
-				       QP_MAX_QP_RD_ATOMIC;
+		m.attr.qp_attr_mask |= QP_RETRY_CNT | QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
 		m.attr.retry_cnt = 7;
 		m.attr.rnr_retry = 7;
 		m.attr.max_rd_atomic = 1;
@@ -422,13 +406,12 @@ int abi_objects(struct abi_objects *o)
 	FILE *f = popen("rdma resource show 2>/dev/null", "re");
 	char word[64];
 	int n, found = 0;
-	size_t i;
 
 	memset(o, 0, sizeof(*o));
 	if (!f)
 		return -errno;
 	while (fscanf(f, "%63s", word) == 1) {
-		for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 			if (strcmp(word, kinds[i].name) || fscanf(f, "%d", &n) != 1)
 				continue;
 			*kinds[i].count += n;

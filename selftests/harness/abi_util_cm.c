@@ -159,9 +159,7 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group)
 
 int abi_user_event(const struct abi *s, __u32 id, __u64 arg)
 {
-	struct rdma_ep_write_event w = {
-		.id = id, .event = RDMA_EP_CM_EVENT_USER, .arg = arg,
-	};
+	struct rdma_ep_write_event w = { .id = id, .event = RDMA_EP_CM_EVENT_USER, .arg = arg };
 
 	return ABI(s->fd, WRITE_EVENT, &w);
 }
@@ -235,8 +233,10 @@ int abi_read(int fd, void *record, size_t len, int timeout_ms)
 
 int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_event *ev)
 {
+	struct rdma_ep_event unused;
 	int ret;
 
+	ev = ev ?: &unused;
 	memset(ev, 0, sizeof(*ev));
 	ret = abi_read(channel, ev, sizeof(*ev), ABI_WAIT_MS);
 	if (ret) {
@@ -260,9 +260,9 @@ static int create_end_qp(const struct abi *s, const struct abi_pair *p, int i)
 {
 	struct abi_end *e = (struct abi_end *)&p->end[i];
 	struct rdma_ep_create_qp c;
-	int ret, j;
+	int ret;
 
-	for (j = 0; j < 2; j++) {
+	for (int j = 0; j < 2; j++) {
 		ret = p->rings ? abi_create_ring_cq(s, p->comp ?: -1, 128, 2 * i + j, &e->cq[j],
 						    &e->ring[j]) :
 		      abi_create_cq(s, p->comp ?: -1, 128, 2 * i + j, &e->cq[j]);

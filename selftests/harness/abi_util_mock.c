@@ -35,8 +35,7 @@ int mock_load(void)
 	system("ip link del " MOCK_NETDEV " 2>/dev/null");
 	return system("ip link add " MOCK_NETDEV " type veth peer name " PEER) ||
 	       system("ip link set " PEER " up") || system("ip link set " MOCK_NETDEV " up") ||
-	       system("ip addr add 10.92.17.1/24 dev " MOCK_NETDEV) ?
-	       -ENODEV : 0;
+	       system("ip addr add 10.92.17.1/24 dev " MOCK_NETDEV) ? -ENODEV : 0;
 }
 
 static int put_number(const char *path, __u32 number)

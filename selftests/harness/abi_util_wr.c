@@ -124,9 +124,7 @@ int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w, __u32 *
 
 int abi_poll(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 max)
 {
-	struct rdma_ep_poll_cq p = {
-		.wcs = (uintptr_t)wcs, .cq = cq, .max = max,
-	};
+	struct rdma_ep_poll_cq p = { .wcs = (uintptr_t)wcs, .cq = cq, .max = max };
 	int ret = ABI(s->fd, POLL_CQ, &p);
 
 	if (ret)

@@ -95,7 +95,6 @@ struct ibv_context *lib_context(void)
 	struct sockaddr_in sin = lib_addr(0);
 	struct ibv_context **list, *found = NULL;
 	struct rdma_cm_id *id;
-	int i;
 
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP)) {
 		lib_say(__FILE__, __LINE__, "rdma_create_id: %s", strerror(errno));
@@ -103,7 +102,7 @@ struct ibv_context *lib_context(void)
 	}
 	list = rdma_get_devices(NULL);
 	if (list && !rdma_bind_addr(id, SA(&sin))) {
-		for (i = 0; list[i]; i++)
+		for (int i = 0; list[i]; i++)
 			if (list[i] == id->verbs)
 				found = list[i];
 	}
@@ -140,15 +139,11 @@ struct ibv_ah *lib_own_ah(struct rdma_cm_id *id)
 	struct ibv_ah_attr attr = {
 		.is_global = 1,
 		.port_num = id->port_num,
-		.grh = {
-			.dgid = id->route.addr.addr.ibaddr.sgid,
-			.hop_limit = 1,
-		},
+		.grh = { .dgid = id->route.addr.addr.ibaddr.sgid, .hop_limit = 1 },
 	};
 	union ibv_gid gid;
-	int i;
 
-	for (i = 0; !ibv_query_gid(id->verbs, id->port_num, i, &gid); i++) {
+	for (int i = 0; !ibv_query_gid(id->verbs, id->port_num, i, &gid); i++) {
 		if (memcmp(&gid, &attr.grh.dgid, sizeof(gid)))
 			continue;
 		attr.grh.sgid_index = i;
@@ -462,10 +457,7 @@ int pair_down(struct pair *p)
 
 struct rdma_addrinfo *lib_rai(int flags, uint16_t port, int ps)
 {
-	struct rdma_addrinfo hints = {
-		.ai_flags = flags | RAI_NUMERICHOST,
-		.ai_port_space = ps,
-	};
+	struct rdma_addrinfo hints = { .ai_flags = flags | RAI_NUMERICHOST, .ai_port_space = ps };
 	struct sockaddr_in sin = lib_addr(0);
 	struct rdma_addrinfo *res = NULL;
 	char addr[INET_ADDRSTRLEN], service[8];

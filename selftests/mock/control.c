@@ -24,18 +24,12 @@ static const char * const mock_op_names[] = {
 
 static_assert(ARRAY_SIZE(mock_op_names) == MOCK_NR_OPS);
 
-static const char * const mock_context_names[] = {
-	"irq", "post", "locked", "work",
-};
+static const char * const mock_context_names[] = { "irq", "post", "locked", "work" };
 
-static const char * const mock_caps_names[] = {
-	"exact", "more", "unwritten", "silent",
-};
+static const char * const mock_caps_names[] = { "exact", "more", "unwritten", "silent" };
 
 /* The kinds that have numbers come first. */
-static const char * const mock_kind_names[] = {
-	"qp", "cq", "srq", "pd", "mr", "ah", "xrcd",
-};
+static const char * const mock_kind_names[] = { "qp", "cq", "srq", "pd", "mr", "ah", "xrcd" };
 
 static struct dentry *mock_root;
 
@@ -233,11 +227,7 @@ static int mock_count_show(struct seq_file *seq, void *v)
 /* An event of the device or of a port is for everybody who asked the core. */
 static void mock_event_dispatch(struct mock_dev *m, u32 type, u32 port)
 {
-	struct ib_event event = {
-		.device = &m->ibdev,
-		.event = type,
-		.element.port_num = port,
-	};
+	struct ib_event event = { .device = &m->ibdev, .event = type, .element.port_num = port };
 
 	ib_dispatch_event(&event);
 }

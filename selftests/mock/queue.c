@@ -73,10 +73,7 @@ void mock_obj_del(struct mock_dev *m, struct mock_obj *obj)
 
 static void mock_call_event(struct mock_dev *m, struct mock_obj *obj, u32 type)
 {
-	struct ib_event event = {
-		.device = &m->ibdev,
-		.event = type,
-	};
+	struct ib_event event = { .device = &m->ibdev, .event = type };
 	struct ib_srq *srq;
 	struct ib_qp *qp;
 	struct ib_cq *cq;

@@ -22,23 +22,18 @@ FIXTURE_SETUP(event)
 {
 	struct abi *s = &self->s;
 
-	ASSERT_EQ(0, abi_open(s));
+	OK(abi_open(s));
 	self->channel = abi_channel(s);
 	ASSERT_LE(0, self->channel);
-	ASSERT_EQ(0, abi_tcp_id(s, self->channel, UID, &self->id));
-	ASSERT_EQ(0, abi_tcp_id(s, self->channel, UID + 1, &self->other));
+	OK(abi_tcp_id(s, self->channel, UID, &self->id));
+	OK(abi_tcp_id(s, self->channel, UID + 1, &self->other));
 }
 
-FIXTURE_TEARDOWN(event)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(event)
 
 static int write_event(const struct abi *s, __u32 id, __u32 event, int status, __u64 arg)
 {
-	struct rdma_ep_write_event w = {
-		.id = id, .event = event, .status = status, .arg = arg,
-	};
+	struct rdma_ep_write_event w = { .id = id, .event = event, .status = status, .arg = arg };
 
 	return ABI(s->fd, WRITE_EVENT, &w);
 }
@@ -56,13 +51,12 @@ TEST_F(event, write)
 	static const int status[] = { 0, -ENODEV, 28, INT32_MIN, INT32_MAX };
 	struct rdma_ep_event ev, want;
 	__u32 event;
-	size_t i;
 	int n = 0;
 
 	for (event = RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED; event <= RDMA_EP_CM_EVENT_USER; event++) {
-		for (i = 0; i < ARRAY_SIZE(status); i++) {
-			ASSERT_EQ(0, write_event(&self->s, self->id, event, status[i], ARG + i));
-			ASSERT_EQ(0, abi_event(self->channel, event, &ev));
+		for (size_t i = 0; i < ARRAY_SIZE(status); i++) {
+			OK(write_event(&self->s, self->id, event, status[i], ARG + i));
+			OK(abi_event(self->channel, event, &ev));
 			memset(&want, 0, sizeof(want));
 			want.uid = UID;
 			want.id = self->id;
@@ -79,20 +73,14 @@ TEST_F(event, write)
 
 TEST_F(event, write_others)
 {
-	static const __u32 bad[] = {
-		19, 20, 255, 0x110, 0x10000, 0x80000012, 0xffffffff,
-	};
-	__u32 event;
-	size_t i;
+	static const __u32 bad[] = { 19, 20, 255, 0x110, 0x10000, 0x80000012, 0xffffffff };
 
-	for (event = 0; event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED; event++) {
+	for (__u32 event = 0; event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED; event++)
 		LOGGED(EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, event, 0, 0)),
 		       "event %u", event);
-	}
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		LOGGED(EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, bad[i], 0, 0)),
 		       "event %u", bad[i]);
-	}
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
@@ -101,20 +89,19 @@ TEST_F(event, order)
 {
 	struct abi *s = &self->s;
 	struct sockaddr_in dst = s->addr;
-	struct rdma_ep_event ev;
 
 	dst.sin_port = htons(7471);
-	ASSERT_EQ(0, abi_resolve_addr(s, self->other, &dst, 5000));
+	OK(abi_resolve_addr(s, self->other, &dst, 5000));
 	ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
-	ASSERT_EQ(0, abi_user_event(s, self->id, 1));
-	ASSERT_EQ(0, abi_user_event(s, self->other, 2));
-	EXPECT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-	ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, self->other, 5000));
+	OK(abi_user_event(s, self->id, 1));
+	OK(abi_user_event(s, self->other, 2));
+	EXPECT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
+	OK(ABI_ID_CMD(s, RESOLVE_ROUTE, self->other, 5000));
 	usleep(2 * ABI_QUIET_MS * 1000);
-	ASSERT_EQ(0, abi_user_event(s, self->id, 3));
+	OK(abi_user_event(s, self->id, 3));
 	EXPECT_TRUE(reads(self->channel, 1));
 	EXPECT_TRUE(reads(self->channel, 2));
-	EXPECT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+	EXPECT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, NULL));
 	EXPECT_TRUE(reads(self->channel, 3));
 	EXPECT_TRUE(abi_quiet(self->channel));
 	EXPECT_EQ(2, abi_events_reported(s, self->id));
@@ -126,16 +113,14 @@ TEST_F(event, belong_to_the_id)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_migrate_id m = { .id = self->id };
-	struct rdma_ep_destroy d = {
-		.handle = self->id, .type = RDMA_EP_OBJ_ID,
-	};
+	struct rdma_ep_destroy d = { .handle = self->id, .type = RDMA_EP_OBJ_ID };
 
 	m.channel_fd = abi_channel(s);
 	ASSERT_LE(0, m.channel_fd);
-	ASSERT_EQ(0, abi_user_event(s, self->id, 1));
-	ASSERT_EQ(0, abi_user_event(s, self->other, 2));
-	ASSERT_EQ(0, abi_user_event(s, self->id, 3));
-	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
+	OK(abi_user_event(s, self->id, 1));
+	OK(abi_user_event(s, self->other, 2));
+	OK(abi_user_event(s, self->id, 3));
+	OK(ABI(s->fd, MIGRATE_ID, &m));
 	EXPECT_TRUE(reads(self->channel, 2));
 	EXPECT_TRUE(abi_quiet(self->channel));
 	EXPECT_TRUE(reads(m.channel_fd, 1));
@@ -161,10 +146,10 @@ TEST_F(event, wakes_reader)
 	pthread_t thread;
 	void *seen;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, read_thread, self));
+	OK(pthread_create(&thread, NULL, read_thread, self));
 	usleep(ABI_QUIET_MS * 1000);
-	ASSERT_EQ(0, abi_user_event(&self->s, self->id, ARG));
-	ASSERT_EQ(0, pthread_join(thread, &seen));
+	OK(abi_user_event(&self->s, self->id, ARG));
+	OK(pthread_join(thread, &seen));
 	EXPECT_EQ(ARG, *(__u64 *)seen);
 }
 
@@ -178,29 +163,29 @@ TEST_F(event, write_to_request)
 	__u32 listener, client, cq;
 	int channel = abi_channel(s);
 
-	ASSERT_EQ(0, abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
-	ASSERT_EQ(0, abi_user_event(s, listener, 1));
+	OK(abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
+	OK(abi_user_event(s, listener, 1));
 	/* Requests are not the only thing that this takes. */
 	g.id = listener;
-	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
+	OK(ABI(s->fd, GET_REQUEST, &g));
 	EXPECT_EQ(RDMA_EP_CM_EVENT_USER, g.event.event);
 	EXPECT_EQ(1, g.event.param.arg);
 	EXPECT_EQ(0, g.event.child);
 	EXPECT_EQ(-1, g.channel_fd);
 
-	ASSERT_EQ(0, abi_tcp_client(s, self->channel, &sin, 0, &client));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 32, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, client, &c));
-	ASSERT_EQ(0, abi_connect(s, client, 0));
+	OK(abi_tcp_client(s, self->channel, &sin, 0, &client));
+	OK(abi_create_cq(s, -1, 32, 0, &cq));
+	OK(abi_create_qp(s, QPT_RC, cq, client, &c));
+	OK(abi_connect(s, client, 0));
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
-	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
+	OK(ABI(s->fd, GET_REQUEST, &g));
 	ASSERT_EQ(EV_CONNECT_REQUEST, g.event.event);
 	EXPECT_EQ(-EINVAL, abi_user_event(s, g.event.child, 2));
 	EXPECT_TRUE(abi_quiet(channel));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, g.event.child, &c));
-	ASSERT_EQ(0, abi_accept(s, g.event.child, 0, 0));
-	ASSERT_EQ(0, abi_event(channel, EV_ESTABLISHED, &g.event));
-	ASSERT_EQ(0, abi_user_event(s, g.event.id, 3));
+	OK(abi_create_qp(s, QPT_RC, cq, g.event.child, &c));
+	OK(abi_accept(s, g.event.child, 0, 0));
+	OK(abi_event(channel, EV_ESTABLISHED, &g.event));
+	OK(abi_user_event(s, g.event.id, 3));
 	EXPECT_TRUE(reads(channel, 3));
 }
 
@@ -209,12 +194,11 @@ TEST_F(event, write_too_many)
 {
 	__u32 id = self->id;
 	struct abi other;
-	int ret, i, n;
+	int ret, n;
 
-	for (i = 0; i < MAX_EVENTS / MAX_ID_EVENTS; i++) {
-		if (i) {
-			ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
-		}
+	for (int i = 0; i < MAX_EVENTS / MAX_ID_EVENTS; i++) {
+		if (i)
+			OK(abi_tcp_id(&self->s, self->channel, 0, &id));
 		n = 0;
 		do {
 			ret = abi_user_event(&self->s, id, n);
@@ -223,8 +207,8 @@ TEST_F(event, write_too_many)
 		ASSERT_EQ(MAX_ID_EVENTS, n);
 	}
 	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->other, 0));
-	ASSERT_EQ(0, abi_open(&other));
-	ASSERT_EQ(0, abi_tcp_id(&other, abi_channel(&other), 0, &id));
+	OK(abi_open(&other));
+	OK(abi_tcp_id(&other, abi_channel(&other), 0, &id));
 	EXPECT_EQ(0, abi_user_event(&other, id, 0));
 	abi_close(&other);
 	EXPECT_TRUE(reads(self->channel, 0));
@@ -243,9 +227,9 @@ TEST_F(event, write_too_many_in_all)
 	__u32 id;
 
 	ASSERT_LT(10, old);
-	ASSERT_EQ(0, abi_open(&other));
+	OK(abi_open(&other));
 	channel = abi_channel(&other);
-	ASSERT_EQ(0, abi_tcp_id(&other, channel, 0, &id));
+	OK(abi_tcp_id(&other, channel, 0, &id));
 	EXPECT_EQ(0, abi_user_event(&other, id, 0));
 	while (!abi_user_event(&self->s, self->id, n) && n < 20)
 		n++;
@@ -265,27 +249,26 @@ TEST_F(event, write_too_many_in_all)
 TEST_F(event, others_are_told)
 {
 	int old = abi_param("user_max_events", 10), channel, n = 0;
-	struct rdma_ep_event ev;
 	struct abi_pair p = {};
 	struct abi other;
 	__u32 id;
 
 	ASSERT_LT(10, old);
-	ASSERT_EQ(0, abi_open(&other));
-	ASSERT_EQ(0, abi_pair_open(&other, &p));
+	OK(abi_open(&other));
+	OK(abi_pair_open(&other, &p));
 	while (!abi_user_event(&self->s, self->id, n) && n < 20)
 		n++;
 	EXPECT_EQ(10, n);
 
 	channel = abi_channel(&other);
-	ASSERT_EQ(0, abi_tcp_id(&other, channel, 0, &id));
-	ASSERT_EQ(0, abi_resolve_addr(&other, id, &other.addr, 5000));
-	EXPECT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
+	OK(abi_tcp_id(&other, channel, 0, &id));
+	OK(abi_resolve_addr(&other, id, &other.addr, 5000));
+	EXPECT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, NULL));
 	EXPECT_EQ(-ENOBUFS, abi_user_event(&other, id, 0));
-	ASSERT_EQ(0, ABI_ID_CMD(&other, DISCONNECT, p.end[0].id, 0));
-	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
-	ASSERT_EQ(0, ABI_ID_CMD(&other, DISCONNECT, p.end[1].id, 0));
-	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
+	OK(ABI_ID_CMD(&other, DISCONNECT, p.end[0].id, 0));
+	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, NULL));
+	OK(ABI_ID_CMD(&other, DISCONNECT, p.end[1].id, 0));
+	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, NULL));
 	/* The bystander's have all been kept. */
 	for (n = 0; n < 10; n++)
 		EXPECT_TRUE(reads(self->channel, n));
@@ -307,9 +290,9 @@ TEST_F(event, unread_of_an_id)
 	while (!abi_user_event(&self->s, self->id, n) && n < 20)
 		n++;
 	EXPECT_EQ(10, n);
-	ASSERT_EQ(0, abi_open(&other));
+	OK(abi_open(&other));
 	channel = abi_channel(&other);
-	ASSERT_EQ(0, abi_tcp_id(&other, channel, 0, &id));
+	OK(abi_tcp_id(&other, channel, 0, &id));
 	nobody = other.addr;
 	nobody.sin_addr.s_addr ^= htonl(0x80);
 	for (i = n = 0; n < 20 && i < 1000; i++) {
@@ -327,9 +310,7 @@ TEST_F(event, unread_of_an_id)
 	abi_param("user_max_events", old);
 }
 
-/* ------------------------------------------------------------------ */
-/* NOTIFY                                                             */
-/* ------------------------------------------------------------------ */
+/* ---- NOTIFY */
 
 static int notify(const struct abi *s, __u32 id, __u32 event)
 {
@@ -343,11 +324,11 @@ TEST_F(event, notify_without_connection)
 	__u32 listener;
 
 	EXPECT_EQ(-EINVAL, notify(s, self->id, EVENT_COMM_EST));
-	ASSERT_EQ(0, abi_bind(s, self->id, &sin));
+	OK(abi_bind(s, self->id, &sin));
 	EXPECT_EQ(-EINVAL, notify(s, self->id, EVENT_COMM_EST));
 	if (s->iwarp)
 		return;		/* its CM listens to nothing of the kind */
-	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 0, 0, &listener, &sin));
+	OK(abi_tcp_listen(s, self->channel, 0, 0, &listener, &sin));
 	EXPECT_EQ(-EINVAL, notify(s, listener, EVENT_COMM_EST));
 }
 
@@ -357,14 +338,11 @@ TEST_F(event, notify_established)
 	struct abi *s = &self->s;
 	int known = s->iwarp ? 0 : -EISCONN;
 	struct abi_pair p = {};
-	struct rdma_ep_event ev;
-	__u32 event;
-	int i;
 
-	ASSERT_EQ(0, abi_pair_open(s, &p));
-	for (i = 0; i < 2; i++) {
+	OK(abi_pair_open(s, &p));
+	for (int i = 0; i < 2; i++) {
 		EXPECT_EQ(known, notify(s, p.end[i].id, EVENT_COMM_EST));
-		for (event = 0; event < 40; event++) {
+		for (__u32 event = 0; event < 40; event++) {
 			if (event == EVENT_COMM_EST)
 				continue;
 			LOGGED(EXPECT_EQ(-EINVAL, notify(s, p.end[i].id, event)),
@@ -378,9 +356,9 @@ TEST_F(event, notify_established)
 	EXPECT_TRUE(abi_quiet(p.end[1].channel));
 	/* They still talk to each other. */
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
-	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
+	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, NULL));
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[1].id, 0));
-	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
+	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, NULL));
 }
 
 /* The first message is here before the CM's: that is what it is for. */
@@ -393,13 +371,12 @@ TEST(notify_in_time)
 	struct rdma_ep_event ev;
 	struct abi_world w;
 
-	ASSERT_EQ(0, abi_world_open(&w));
-	if (w.s.iwarp)
-		SKIP(return, "iWARP has no such message");
-	ASSERT_EQ(0, abi_prepare(&w, c, &arg));
+	OK(abi_world_open(&w));
+	SKIP_IF(w.s.iwarp, "iWARP has no such message");
+	OK(abi_prepare(&w, c, &arg));
 	m.id = n->id;
 	m.channel_fd = abi_channel(&w.s);
-	ASSERT_EQ(0, ABI(w.s.fd, MIGRATE_ID, &m));
+	OK(ABI(w.s.fd, MIGRATE_ID, &m));
 	EXPECT_TRUE(abi_quiet(m.channel_fd));
 	arg2 = arg;
 	EXPECT_EQ(0, abi_raw(w.s.fd, c->cmd, &arg));
@@ -420,28 +397,27 @@ TEST_F(event, notify_before_peer)
 	struct sockaddr_in sin;
 	struct rdma_ep_create_qp qp[2];
 	__u32 cq, listener, client, server;
-	int channel, first;
+	int channel;
 
-	if (s->iwarp)
-		SKIP(return, "iWARP has no such message");
+	SKIP_IF(s->iwarp, "iWARP has no such message");
 	channel = abi_channel(s);
-	ASSERT_EQ(0, abi_create_cq(s, -1, 8, 0, &cq));
-	ASSERT_EQ(0, abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
-	for (first = 0; first < 2; first++) {
+	OK(abi_create_cq(s, -1, 8, 0, &cq));
+	OK(abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
+	for (int first = 0; first < 2; first++) {
 		/* QPs that are no id's */
-		ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &qp[0]));
-		ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &qp[1]));
-		ASSERT_EQ(0, abi_tcp_client(s, self->channel, &sin, 0, &client));
-		ASSERT_EQ(0, abi_connect(s, client, qp[0].init.qp_num));
-		ASSERT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, &ev));
+		OK(abi_create_qp(s, QPT_RC, cq, 0, &qp[0]));
+		OK(abi_create_qp(s, QPT_RC, cq, 0, &qp[1]));
+		OK(abi_tcp_client(s, self->channel, &sin, 0, &client));
+		OK(abi_connect(s, client, qp[0].init.qp_num));
+		OK(abi_event(channel, EV_CONNECT_REQUEST, &ev));
 		server = ev.child;
 		EXPECT_EQ(-EINVAL, notify(s, server, EVENT_COMM_EST));
-		ASSERT_EQ(0, abi_accept(s, server, 77, qp[1].init.qp_num));
-		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_RESPONSE, &ev));
+		OK(abi_accept(s, server, 77, qp[1].init.qp_num));
+		OK(abi_event(self->channel, EV_CONNECT_RESPONSE, &ev));
 		EXPECT_EQ(-EINVAL, notify(s, client, EVENT_COMM_EST));
 		EXPECT_EQ(0, notify(s, server, EVENT_COMM_EST));
 		EXPECT_EQ(-EISCONN, notify(s, server, EVENT_COMM_EST));
-		ASSERT_EQ(0, abi_event(channel, EV_ESTABLISHED, &ev));
+		OK(abi_event(channel, EV_ESTABLISHED, &ev));
 		EXPECT_EQ(77, ev.uid);
 		if (first)
 			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, server, 0));
@@ -451,20 +427,19 @@ TEST_F(event, notify_before_peer)
 			EXPECT_TRUE(abi_quiet(channel));
 			EXPECT_EQ(-EISCONN, notify(s, server, EVENT_COMM_EST));
 			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, client, 0));
-			ASSERT_EQ(0, abi_event(channel, EV_DISCONNECTED, &ev));
+			OK(abi_event(channel, EV_DISCONNECTED, &ev));
 			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, server, 0));
 		} else {
-			ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
+			OK(abi_event(self->channel, EV_DISCONNECTED, &ev));
 			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, client, 0));
-			ASSERT_EQ(0, abi_event(channel, EV_DISCONNECTED, &ev));
+			OK(abi_event(channel, EV_DISCONNECTED, &ev));
 		}
 		EXPECT_EQ(-EINVAL, notify(s, server, EVENT_COMM_EST));
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, server));
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, client));
 		/* Nothing is left of it for the next one. */
-		while (abi_ready(self->channel, 0)) {
-			ASSERT_EQ(0, abi_read(self->channel, &ev, sizeof(ev), 0));
-		}
+		while (abi_ready(self->channel, 0))
+			OK(abi_read(self->channel, &ev, sizeof(ev), 0));
 	}
 }
 
@@ -481,10 +456,9 @@ static int keep_cpu(bool keep)
 }
 
 /*
- * Who has announced it may leave at once. The IB CM takes back the answer that the
- * peer has not confirmed in a thread of its own; if the connection is over by then, it
- * forgets about it, and destroying the id waits until that has been sent sixteen
- * times, for more than a minute. (IBCM-04)
+ * Who has announced it may leave at once. The IB CM takes back the answer that the peer has not
+ * confirmed in a thread of its own; if the connection is over by then, it forgets about it, and
+ * destroying the id waits until that has been sent sixteen times, for more than a minute. (IBCM-04)
  */
 TEST(notify_and_leave)
 {
@@ -493,29 +467,25 @@ TEST(notify_and_leave)
 	__u32 id;
 	struct abi_world w;
 	long start;
-	int i;
 
-	for (i = 0; i < 4; i++) {
-		ASSERT_EQ(0, abi_world_open(&w));
-		if (w.s.iwarp)
-			SKIP(return, "iWARP has no such message");
-		ASSERT_EQ(0, abi_prepare(&w, c, &arg));
+	for (int i = 0; i < 4; i++) {
+		OK(abi_world_open(&w));
+		SKIP_IF(w.s.iwarp, "iWARP has no such message");
+		OK(abi_prepare(&w, c, &arg));
 		id = ((struct rdma_ep_id_cmd *)&arg)->id;
-		ASSERT_EQ(0, keep_cpu(true));
+		OK(keep_cpu(true));
 		start = abi_now_ms();
 		EXPECT_EQ(0, abi_raw(w.s.fd, c->cmd, &arg));
 		if (i & 1)
 			EXPECT_EQ(0, ABI_ID_CMD(&w.s, DISCONNECT, id, 0));
 		EXPECT_EQ(0, ABI_DESTROY(&w.s, ID, id));
-		ASSERT_EQ(0, keep_cpu(false));
+		OK(keep_cpu(false));
 		EXPECT_GT(LEAVE_MS, abi_now_ms() - start);
 		abi_close(&w.s);
 	}
 }
 
-/* ------------------------------------------------------------------ */
-/* MODIFY_CQ                                                          */
-/* ------------------------------------------------------------------ */
+/* ---- MODIFY_CQ */
 
 TEST_F(event, modify_cq)
 {
@@ -524,10 +494,9 @@ TEST_F(event, modify_cq)
 	struct abi *s = &self->s;
 	struct rdma_ep_modify_cq m = {};
 	int first = 1, ret;
-	size_t i;
 
-	ASSERT_EQ(0, abi_create_cq(s, -1, 32, 0, &m.cq));
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	OK(abi_create_cq(s, -1, 32, 0, &m.cq));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		m.cq_count = bad[i];
 		m.cq_period = 1;
 		EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_CQ, &m));
@@ -536,7 +505,7 @@ TEST_F(event, modify_cq)
 		EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_CQ, &m));
 	}
 	/* A device can do it or not: the software ones can not. */
-	for (i = 0; i < ARRAY_SIZE(good); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		m.cq_count = good[i];
 		m.cq_period = good[i];
 		ret = ABI(s->fd, MODIFY_CQ, &m);
@@ -545,27 +514,23 @@ TEST_F(event, modify_cq)
 		EXPECT_EQ(first, ret);
 	}
 	EXPECT_TRUE(!first || first == -EOPNOTSUPP);
-	ASSERT_EQ(0, ABI_DESTROY(s, CQ, m.cq));
+	OK(ABI_DESTROY(s, CQ, m.cq));
 	EXPECT_EQ(-ENOENT, ABI(s->fd, MODIFY_CQ, &m));
 }
 
 /* To where it is already, with events that are not all its own */
 TEST_F(event, migrate_to_its_channel)
 {
-	struct rdma_ep_migrate_id m = {
-		.id = self->id, .channel_fd = self->channel,
-	};
+	struct rdma_ep_migrate_id m = { .id = self->id, .channel_fd = self->channel };
 	struct abi *s = &self->s;
 	struct rdma_ep_event ev;
-	int i;
 
-	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, write_event(s, i % 3 == 2 ? self->other : self->id,
-					 RDMA_EP_CM_EVENT_USER, 0, i));
-	}
-	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
-	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, abi_event(self->channel, RDMA_EP_CM_EVENT_USER, &ev));
+	for (int i = 0; i < 6; i++)
+		OK(write_event(s, i % 3 == 2 ? self->other : self->id, RDMA_EP_CM_EVENT_USER, 0,
+			       i));
+	OK(ABI(s->fd, MIGRATE_ID, &m));
+	for (int i = 0; i < 6; i++) {
+		OK(abi_event(self->channel, RDMA_EP_CM_EVENT_USER, &ev));
 		EXPECT_EQ(i, ev.param.arg);
 	}
 	EXPECT_TRUE(abi_quiet(self->channel));
@@ -585,14 +550,14 @@ TEST_F(event, reject_while_connecting)
 	__u32 listener, cq;
 	int server = abi_channel(s);
 
-	ASSERT_EQ(0, abi_tcp_listen(s, server, 0, 0, &listener, &sin));
-	ASSERT_EQ(0, abi_tcp_client(s, self->channel, &sin, 0, &rej.id));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 8, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, rej.id, &qp));
-	ASSERT_EQ(0, abi_connect(s, rej.id, 0));
+	OK(abi_tcp_listen(s, server, 0, 0, &listener, &sin));
+	OK(abi_tcp_client(s, self->channel, &sin, 0, &rej.id));
+	OK(abi_create_cq(s, -1, 8, 0, &cq));
+	OK(abi_create_qp(s, QPT_RC, cq, rej.id, &qp));
+	OK(abi_connect(s, rej.id, 0));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &rej));
 	/* Answered, so that iWARP's does not wait for that */
-	ASSERT_EQ(0, abi_event(server, EV_CONNECT_REQUEST, &ev));
+	OK(abi_event(server, EV_CONNECT_REQUEST, &ev));
 	EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
 	ABI_ID_CMD(s, DISCONNECT, rej.id, 0);
 }

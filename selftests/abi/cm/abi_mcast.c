@@ -46,11 +46,11 @@ static int member_up(const struct abi *s, struct member *m)
 
 FIXTURE_SETUP(mcast)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	if (self->s.iwarp)
 		SKIP_FIXTURE("iWARP has no multicast");
-	ASSERT_EQ(0, member_up(&self->s, &self->a));
-	ASSERT_EQ(0, member_up(&self->s, &self->b));
+	OK(member_up(&self->s, &self->a));
+	OK(member_up(&self->s, &self->b));
 }
 
 FIXTURE_TEARDOWN(mcast)
@@ -77,10 +77,8 @@ static int leave(const struct abi *s, __u32 mcast)
 /* Joins, and takes the event. */
 static int joined(const struct abi *s, struct member *m, __u16 group, __u32 *mcast)
 {
-	struct rdma_ep_event ev;
-
 	return abi_join(s, m->id, group, MC_UID, mcast) ?:
-	       abi_event(m->channel, EV_MULTICAST_JOIN, &ev);
+	       abi_event(m->channel, EV_MULTICAST_JOIN, NULL);
 }
 
 /* How many have joined the group, as far as IP knows? */
@@ -140,20 +138,17 @@ static int b_gets(struct _test_data_mcast *self, __u16 group)
 	return ret;
 }
 
-/* ------------------------------------------------------------------ */
-/* Joining and leaving                                                */
-/* ------------------------------------------------------------------ */
+/* ---- Joining and leaving */
 
 TEST_F(mcast, join_event)
 {
 	struct rdma_ep_event ev, rest;
 	__u8 gid[16], *byte = (__u8 *)&rest;
 	__u32 mc;
-	size_t i;
 
-	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, MC_UID, &mc));
+	OK(abi_join(&self->s, self->a.id, 1, MC_UID, &mc));
 	EXPECT_NE(0, mc);
-	ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
+	OK(abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
 	EXPECT_EQ(self->a.id, ev.id);
 	EXPECT_EQ(ID_UID, ev.uid);
 	EXPECT_EQ(0, ev.status);
@@ -176,9 +171,8 @@ TEST_F(mcast, join_event)
 	rest.param.ud.qkey = 0;
 	rest.param.ud.mcast_uid = 0;
 	memset(&rest.param.ud.ah_attr, 0, sizeof(rest.param.ud.ah_attr));
-	for (i = 0; i < sizeof(rest); i++) {
+	for (size_t i = 0; i < sizeof(rest); i++)
 		LOGGED(EXPECT_EQ(0, byte[i]), "byte %zu", i);
-	}
 	EXPECT_EQ(1, leave(&self->s, mc));
 	EXPECT_EQ(0, ip_members(1));
 	EXPECT_TRUE(abi_quiet(self->a.channel));
@@ -186,14 +180,12 @@ TEST_F(mcast, join_event)
 
 TEST_F(mcast, events_are_counted)
 {
-	struct rdma_ep_destroy d = {
-		.handle = self->a.id, .type = RDMA_EP_OBJ_ID,
-	};
+	struct rdma_ep_destroy d = { .handle = self->a.id, .type = RDMA_EP_OBJ_ID };
 	__u32 mc[3];
 
-	ASSERT_EQ(0, joined(&self->s, &self->a, 1, &mc[0]));
-	ASSERT_EQ(0, joined(&self->s, &self->a, 2, &mc[1]));
-	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 3, 0, &mc[2]));
+	OK(joined(&self->s, &self->a, 1, &mc[0]));
+	OK(joined(&self->s, &self->a, 2, &mc[1]));
+	OK(abi_join(&self->s, self->a.id, 3, 0, &mc[2]));
 	EXPECT_TRUE(abi_ready(self->a.channel, ABI_WAIT_MS));
 	EXPECT_EQ(2, abi_events_reported(&self->s, self->a.id));
 	EXPECT_EQ(1, leave(&self->s, mc[0]));
@@ -210,11 +202,9 @@ TEST_F(mcast, unread_events)
 {
 	struct rdma_ep_event ev;
 	__u32 mc[3];
-	int i;
 
-	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, abi_join(&self->s, self->a.id, i, i, &mc[i]));
-	}
+	for (int i = 0; i < 3; i++)
+		OK(abi_join(&self->s, self->a.id, i, i, &mc[i]));
 	usleep(ABI_QUIET_MS * 1000);
 	EXPECT_EQ(0, leave(&self->s, mc[1]));
 	EXPECT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
@@ -230,13 +220,12 @@ TEST_F(mcast, unread_events)
 TEST_F(mcast, late_events)
 {
 	__u32 mc;
-	int i;
 
-	for (i = 0; i < 60; i++) {
-		ASSERT_EQ(0, abi_join(&self->s, self->a.id, i, MC_UID, &mc));
+	for (int i = 0; i < 60; i++) {
+		OK(abi_join(&self->s, self->a.id, i, MC_UID, &mc));
 		if (i % 3)
 			usleep(100 * (i % 10));
-		ASSERT_EQ(0, leave(&self->s, mc));
+		OK(leave(&self->s, mc));
 	}
 	EXPECT_TRUE(abi_quiet(self->a.channel));
 	EXPECT_EQ(0, abi_events_reported(&self->s, self->a.id));
@@ -247,16 +236,14 @@ TEST_F(mcast, late_events)
 /* The events of a membership go where its id goes. */
 TEST_F(mcast, migrate)
 {
-	struct rdma_ep_migrate_id m = {
-		.id = self->a.id, .channel_fd = self->b.channel,
-	};
+	struct rdma_ep_migrate_id m = { .id = self->a.id, .channel_fd = self->b.channel };
 	struct rdma_ep_event ev;
 	__u32 mc[2];
 
-	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, 1, &mc[0]));
-	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 2, 2, &mc[1]));
+	OK(abi_join(&self->s, self->a.id, 1, 1, &mc[0]));
+	OK(abi_join(&self->s, self->a.id, 2, 2, &mc[1]));
 	EXPECT_TRUE(abi_ready(self->a.channel, ABI_WAIT_MS));
-	ASSERT_EQ(0, ABI(self->s.fd, MIGRATE_ID, &m));
+	OK(ABI(self->s.fd, MIGRATE_ID, &m));
 	EXPECT_EQ(0, leave(&self->s, mc[0]));
 	EXPECT_EQ(0, abi_event(self->b.channel, EV_MULTICAST_JOIN, &ev));
 	EXPECT_EQ(2, ev.param.ud.mcast_uid);
@@ -270,12 +257,11 @@ TEST_F(mcast, same_group_twice)
 {
 	struct rdma_ep_event ev;
 	__u32 mc[2];
-	int first, i;
 
-	for (first = 0; first < 2; first++) {
-		for (i = 0; i < 2; i++) {
-			ASSERT_EQ(0, abi_join(&self->s, self->b.id, 1, i, &mc[i]));
-			ASSERT_EQ(0, abi_event(self->b.channel, EV_MULTICAST_JOIN, &ev));
+	for (int first = 0; first < 2; first++) {
+		for (int i = 0; i < 2; i++) {
+			OK(abi_join(&self->s, self->b.id, 1, i, &mc[i]));
+			OK(abi_event(self->b.channel, EV_MULTICAST_JOIN, &ev));
 			EXPECT_EQ(i, ev.param.ud.mcast_uid);
 		}
 		EXPECT_EQ(1, b_gets(self, 1));
@@ -295,13 +281,13 @@ TEST_F(mcast, same_group_twice_at_once)
 {
 	struct rdma_ep_event ev;
 	__u32 mc[2];
-	int i, first;
+	int first;
 
-	for (i = 0; i < 40; i++) {
+	for (int i = 0; i < 40; i++) {
 		first = i & 1;
-		ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, 0, &mc[0]));
-		ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, 1, &mc[1]));
-		ASSERT_EQ(0, leave(&self->s, mc[first]));
+		OK(abi_join(&self->s, self->a.id, 1, 0, &mc[0]));
+		OK(abi_join(&self->s, self->a.id, 1, 1, &mc[1]));
+		OK(leave(&self->s, mc[first]));
 		LOGGED(ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev)),
 		       "round %d", i);
 		EXPECT_EQ(!first, ev.param.ud.mcast_uid);
@@ -317,11 +303,10 @@ TEST_F(mcast, send_only)
 		.flags = RDMA_EP_JOIN_SEND_ONLY, .uid = MC_UID,
 		.id = self->a.id,
 	};
-	struct rdma_ep_event ev;
 
 	abi_group((struct sockaddr_in *)&j.addr, 1);
-	ASSERT_EQ(0, ABI(self->s.fd, JOIN_MULTICAST, &j));
-	EXPECT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
+	OK(ABI(self->s.fd, JOIN_MULTICAST, &j));
+	EXPECT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, NULL));
 	EXPECT_EQ(0, ip_members(1));
 	/* The QP is not attached. */
 	EXPECT_EQ(-EINVAL, abi_detach(&self->s, self->a.qp, 1));
@@ -336,7 +321,7 @@ TEST_F(mcast, unicast_address)
 	struct rdma_ep_event ev;
 
 	memcpy(&j.addr, &self->s.addr, sizeof(self->s.addr));
-	ASSERT_EQ(0, ABI(self->s.fd, JOIN_MULTICAST, &j));
+	OK(ABI(self->s.fd, JOIN_MULTICAST, &j));
 	EXPECT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_ERROR, &ev));
 	EXPECT_EQ(-EINVAL, ev.status);
 	EXPECT_EQ(MC_UID, ev.param.ud.mcast_uid);
@@ -360,9 +345,8 @@ TEST_F(mcast, bad_addresses)
 			0xff, 0x0e, [15] = 1 } }, -ENOTSUPP },
 	};
 	struct rdma_ep_join_multicast j = { .id = self->a.id };
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		memcpy(&j.addr, &bad[i].sin6, sizeof(bad[i].sin6));
 		LOGGED(EXPECT_EQ(bad[i].ret, ABI(self->s.fd, JOIN_MULTICAST, &j)),
 		       "address %zu", i);
@@ -376,31 +360,29 @@ TEST_F(mcast, resolve_as_a_member)
 	struct rdma_ep_resolve_addr r = { .timeout_ms = 5000 };
 	struct sockaddr_in dst = self->s.addr;
 	struct rdma_ep_bind_addr b = {};
-	struct rdma_ep_event ev;
 	struct sockaddr_in6 sin6;
 	__u32 mcast;
 
 	/* IPv4: at the source address, which stays */
 	dst.sin_port = htons(4711);
-	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, 0, &mcast));
-	ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
+	OK(abi_join(&self->s, self->a.id, 1, 0, &mcast));
+	OK(abi_event(self->a.channel, EV_MULTICAST_JOIN, NULL));
 	EXPECT_EQ(0, abi_resolve_addr(&self->s, self->a.id, &dst, 5000));
-	EXPECT_EQ(0, abi_event(self->a.channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(0, abi_event(self->a.channel, EV_ADDR_RESOLVED, NULL));
 
-	if (abi_addr6(&self->s, &sin6))
-		SKIP(return, "no IPv6 address");
-	ASSERT_EQ(0, abi_create_id(&self->s, self->a.channel, RDMA_PS_UDP, QPT_UD, 0, &r.id));
+	SKIP_IF(abi_addr6(&self->s, &sin6), "no IPv6 address");
+	OK(abi_create_id(&self->s, self->a.channel, RDMA_PS_UDP, QPT_UD, 0, &r.id));
 	b.id = r.id;
 	memcpy(&b.addr, &sin6, sizeof(sin6));
-	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));
+	OK(ABI(self->s.fd, BIND_ADDR, &b));
 	sin6.sin6_port = htons(4711);
 	memcpy(&r.dst, &sin6, sizeof(sin6));
-	ASSERT_EQ(0, abi_join(&self->s, r.id, 1, 0, &mcast));
-	ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
+	OK(abi_join(&self->s, r.id, 1, 0, &mcast));
+	OK(abi_event(self->a.channel, EV_MULTICAST_JOIN, NULL));
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESOLVE_ADDR, &r));
 	EXPECT_EQ(1, leave(&self->s, mcast));
 	EXPECT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
-	EXPECT_EQ(0, abi_event(self->a.channel, EV_ADDR_RESOLVED, &ev));
+	EXPECT_EQ(0, abi_event(self->a.channel, EV_ADDR_RESOLVED, NULL));
 }
 
 TEST_F(mcast, states_of_the_id)
@@ -412,32 +394,32 @@ TEST_F(mcast, states_of_the_id)
 	struct abi_pair p = {};
 	__u32 id, listener, mc;
 
-	ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_UDP, QPT_UD, 0, &id));
+	OK(abi_create_id(s, channel, RDMA_PS_UDP, QPT_UD, 0, &id));
 	EXPECT_EQ(-EINVAL, abi_join(s, id, 1, 0, &mc));
 	sin = s->addr;
-	ASSERT_EQ(0, abi_tcp_id(s, channel, 0, &id));
+	OK(abi_tcp_id(s, channel, 0, &id));
 	EXPECT_EQ(-EINVAL, abi_join(s, id, 1, 0, &mc));
-	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	OK(abi_bind(s, id, &sin));
 	EXPECT_EQ(-EINVAL, abi_join(s, id, 1, 0, &mc));
 
-	ASSERT_EQ(0, abi_listen(s, server, RDMA_PS_UDP, 0, 0, &listener, &sin));
+	OK(abi_listen(s, server, RDMA_PS_UDP, 0, 0, &listener, &sin));
 	EXPECT_EQ(-EINVAL, abi_join(s, listener, 1, 0, &mc));
 	/* It may know the peer, but not the way there. */
-	ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_UDP, QPT_UD, 0, &id));
-	ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, 5000));
-	ASSERT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
-	ASSERT_EQ(0, abi_join(s, id, 1, 0, &mc));
+	OK(abi_create_id(s, channel, RDMA_PS_UDP, QPT_UD, 0, &id));
+	OK(abi_resolve_addr(s, id, &sin, 5000));
+	OK(abi_event(channel, EV_ADDR_RESOLVED, &ev));
+	OK(abi_join(s, id, 1, 0, &mc));
 	EXPECT_EQ(0, abi_event(channel, EV_MULTICAST_JOIN, &ev));
 	EXPECT_EQ(1, leave(s, mc));
-	ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000));
-	ASSERT_EQ(0, abi_event(channel, EV_ROUTE_RESOLVED, &ev));
+	OK(ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000));
+	OK(abi_event(channel, EV_ROUTE_RESOLVED, &ev));
 	EXPECT_EQ(-EINVAL, abi_join(s, id, 1, 0, &mc));
-	ASSERT_EQ(0, abi_connect(s, id, 0));
-	ASSERT_EQ(0, abi_event(server, EV_CONNECT_REQUEST, &ev));
+	OK(abi_connect(s, id, 0));
+	OK(abi_event(server, EV_CONNECT_REQUEST, &ev));
 	EXPECT_EQ(-EINVAL, abi_join(s, id, 1, 0, &mc));
 	EXPECT_EQ(-EINVAL, abi_join(s, ev.child, 1, 0, &mc));
 
-	ASSERT_EQ(0, abi_pair_open(s, &p));
+	OK(abi_pair_open(s, &p));
 	EXPECT_EQ(-EINVAL, abi_join(s, p.end[0].id, 1, 0, &mc));
 	EXPECT_EQ(-EINVAL, abi_join(s, p.end[1].id, 1, 0, &mc));
 	EXPECT_TRUE(abi_quiet(channel));
@@ -450,7 +432,6 @@ TEST_F(mcast, bad_response_pointer)
 	struct rdma_ep_join_multicast *j;
 	struct rdma_ep_event ev;
 	__u32 mc;
-	int i;
 
 	j = abi_map(4096);
 	j->size = sizeof(*j);
@@ -458,30 +439,27 @@ TEST_F(mcast, bad_response_pointer)
 	j->id = self->a.id;
 	abi_group((struct sockaddr_in *)&j->addr, 1);
 	mprotect(j, 4096, PROT_READ);
-	for (i = 0; i < 5; i++) {
+	for (int i = 0; i < 5; i++)
 		EXPECT_EQ(-EFAULT, abi_raw(self->s.fd, RDMA_EP_IOC_JOIN_MULTICAST, j));
-	}
 	EXPECT_TRUE(abi_quiet(self->a.channel));
 	EXPECT_EQ(0, ip_members(1));
 	EXPECT_EQ(0, abi_events_reported(&self->s, self->a.id));
-	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 1, MC_UID, &mc));
-	ASSERT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
+	OK(abi_join(&self->s, self->a.id, 1, MC_UID, &mc));
+	OK(abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
 	EXPECT_EQ(MC_UID, ev.param.ud.mcast_uid);
 	EXPECT_EQ(1, abi_events_reported(&self->s, self->a.id));
 	EXPECT_EQ(1, leave(&self->s, mc));
 	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 }
 
-/* ------------------------------------------------------------------ */
-/* In which order they end                                            */
-/* ------------------------------------------------------------------ */
+/* ---- In which order they end */
 
 TEST_F(mcast, id_first)
 {
 	__u32 mc[2];
 
-	ASSERT_EQ(0, joined(&self->s, &self->a, 1, &mc[0]));
-	ASSERT_EQ(0, abi_join(&self->s, self->a.id, 2, 0, &mc[1]));
+	OK(joined(&self->s, &self->a, 1, &mc[0]));
+	OK(abi_join(&self->s, self->a.id, 2, 0, &mc[1]));
 	EXPECT_TRUE(abi_ready(self->a.channel, ABI_WAIT_MS));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, self->a.id));
 	EXPECT_TRUE(abi_quiet(self->a.channel));
@@ -499,7 +477,7 @@ TEST_F(mcast, qp_first)
 {
 	__u32 mc[2];
 
-	ASSERT_EQ(0, joined(&self->s, &self->a, 1, &mc[0]));
+	OK(joined(&self->s, &self->a, 1, &mc[0]));
 	EXPECT_EQ(-EBUSY, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, RDMA_EP_DESTROY_DETACH));
 	/* The membership is the id's, and goes on; so do new ones. */
@@ -515,13 +493,13 @@ TEST_F(mcast, detach_the_ids_qp)
 {
 	__u32 mc[2];
 
-	ASSERT_EQ(0, joined(&self->s, &self->a, 1, &mc[0]));
+	OK(joined(&self->s, &self->a, 1, &mc[0]));
 	EXPECT_EQ(0, abi_attach(&self->s, self->a.qp, 1));
 	EXPECT_EQ(0, abi_detach(&self->s, self->a.qp, 1));
 	EXPECT_EQ(-EINVAL, abi_detach(&self->s, self->a.qp, 1));
 	EXPECT_EQ(1, leave(&self->s, mc[0]));
-	ASSERT_EQ(0, joined(&self->s, &self->a, 1, &mc[0]));
-	ASSERT_EQ(0, joined(&self->s, &self->a, 1, &mc[1]));
+	OK(joined(&self->s, &self->a, 1, &mc[0]));
+	OK(joined(&self->s, &self->a, 1, &mc[1]));
 	EXPECT_EQ(0, abi_detach(&self->s, self->a.qp, 1));
 	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
 	EXPECT_EQ(1, leave(&self->s, mc[0]));
@@ -537,33 +515,30 @@ TEST(close_session)
 	struct abi s;
 	bool counted;
 	__u32 mc;
-	int i;
 
-	ASSERT_EQ(0, abi_idle());
+	OK(abi_idle());
 	counted = !abi_objects(&before);
-	ASSERT_EQ(0, abi_open(&s));
-	if (s.iwarp)
-		SKIP(return, "iWARP has no multicast");
-	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, member_up(&s, &m[i]));
-	}
+	OK(abi_open(&s));
+	SKIP_IF(s.iwarp, "iWARP has no multicast");
+	for (int i = 0; i < 6; i++)
+		OK(member_up(&s, &m[i]));
 	/* Read; unread; the id gone; the QP gone; both gone; on its way */
-	ASSERT_EQ(0, joined(&s, &m[0], 0, &mc));
-	ASSERT_EQ(0, abi_join(&s, m[1].id, 1, MC_UID, &mc));
-	ASSERT_EQ(0, joined(&s, &m[2], 2, &mc));
-	ASSERT_EQ(0, abi_join(&s, m[2].id, 3, MC_UID, &mc));
-	ASSERT_EQ(0, ABI_DESTROY(&s, ID, m[2].id));
-	for (i = 3; i < 5; i++) {
-		ASSERT_EQ(0, joined(&s, &m[i], i, &mc));
-		ASSERT_EQ(0, abi_destroy_flags(&s, RDMA_EP_OBJ_QP, m[i].qp, RDMA_EP_DESTROY_DETACH));
+	OK(joined(&s, &m[0], 0, &mc));
+	OK(abi_join(&s, m[1].id, 1, MC_UID, &mc));
+	OK(joined(&s, &m[2], 2, &mc));
+	OK(abi_join(&s, m[2].id, 3, MC_UID, &mc));
+	OK(ABI_DESTROY(&s, ID, m[2].id));
+	for (int i = 3; i < 5; i++) {
+		OK(joined(&s, &m[i], i, &mc));
+		OK(abi_destroy_flags(&s, RDMA_EP_OBJ_QP, m[i].qp, RDMA_EP_DESTROY_DETACH));
 	}
-	ASSERT_EQ(0, ABI_DESTROY(&s, ID, m[4].id));
-	ASSERT_EQ(0, abi_attach(&s, m[0].qp, 0));
-	ASSERT_EQ(0, abi_attach(&s, m[0].qp, 100));
-	ASSERT_EQ(0, abi_attach(&s, m[5].qp, 100));
-	ASSERT_EQ(0, abi_join(&s, m[5].id, 5, MC_UID, &mc));
+	OK(ABI_DESTROY(&s, ID, m[4].id));
+	OK(abi_attach(&s, m[0].qp, 0));
+	OK(abi_attach(&s, m[0].qp, 100));
+	OK(abi_attach(&s, m[5].qp, 100));
+	OK(abi_join(&s, m[5].id, 5, MC_UID, &mc));
 	close(s.fd);
-	for (i = 0; i < 6; i++) {
+	for (int i = 0; i < 6; i++) {
 		LOGGED(EXPECT_EQ(0, ip_members(i)), "group %d", i);
 		EXPECT_EQ(-EIO, abi_read(m[i].channel, &ev, sizeof(ev), ABI_WAIT_MS));
 	}
@@ -577,13 +552,11 @@ TEST_F(mcast, close_with_many)
 {
 	long start = abi_now_ms(), join_ms;
 	__u32 id = self->a.id, mc;
-	int i;
 
-	for (i = 0; i < 4000; i++) {
-		if (i && i % 1000 == 0) {
-			ASSERT_EQ(0, abi_ud_id(&self->s, self->a.channel, 0, &id));
-		}
-		ASSERT_EQ(0, abi_join(&self->s, id, i, MC_UID, &mc));
+	for (int i = 0; i < 4000; i++) {
+		if (i && i % 1000 == 0)
+			OK(abi_ud_id(&self->s, self->a.channel, 0, &id));
+		OK(abi_join(&self->s, id, i, MC_UID, &mc));
 	}
 	join_ms = abi_now_ms() - start;
 	start = abi_now_ms();
@@ -593,15 +566,12 @@ TEST_F(mcast, close_with_many)
 	EXPECT_EQ(0, ip_members(3999));
 }
 
-/* ------------------------------------------------------------------ */
-/* Attachments                                                        */
-/* ------------------------------------------------------------------ */
+/* ---- Attachments */
 
 TEST_F(mcast, attach)
 {
 	struct abi *s = &self->s;
 	__u32 qp = self->a.qp;
-	int i;
 
 	EXPECT_EQ(-EINVAL, abi_detach(s, qp, 1));
 	EXPECT_EQ(0, abi_attach(s, qp, 1));
@@ -613,9 +583,8 @@ TEST_F(mcast, attach)
 	EXPECT_EQ(-EINVAL, abi_detach(s, qp, 1));
 	/* In any state, RESET for example */
 	EXPECT_EQ(0, abi_qp_state(s, qp, QPS_RESET));
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++)
 		EXPECT_EQ(0, abi_attach(s, qp, i));
-	}
 	EXPECT_EQ(-EBUSY, abi_destroy_flags(s, RDMA_EP_OBJ_QP, qp, 0));
 	EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, qp, RDMA_EP_DESTROY_DETACH));
 	EXPECT_EQ(-ENOENT, abi_attach(s, qp, 1));
@@ -629,10 +598,9 @@ TEST_F(mcast, attach_what_can_not_be)
 	struct rdma_ep_qp_mcast a = { .qp = self->a.qp };
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp c;
-	size_t i;
 
 	abi_group_gid(a.gid, 1);
-	for (i = 0; i < ARRAY_SIZE(lids); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lids); i++) {
 		a.lid = lids[i];
 		EXPECT_EQ(-EINVAL, ABI(s->fd, ATTACH_MCAST, &a));
 		EXPECT_EQ(-EINVAL, ABI(s->fd, DETACH_MCAST, &a));
@@ -642,8 +610,8 @@ TEST_F(mcast, attach_what_can_not_be)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ATTACH_MCAST, &a));
 	memset(a.gid, 0, sizeof(a.gid));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ATTACH_MCAST, &a));
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
-		ASSERT_EQ(0, abi_create_qp(s, types[i], self->a.cq, 0, &c));
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		OK(abi_create_qp(s, types[i], self->a.cq, 0, &c));
 		EXPECT_EQ(-EINVAL, abi_attach(s, c.init.qp, 1));
 		EXPECT_EQ(-EINVAL, abi_detach(s, c.init.qp, 1));
 		EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, c.init.qp, 0));
@@ -659,17 +627,14 @@ TEST_F(mcast, attach_too_many)
 	struct abi *s = &self->s;
 	struct rdma_ep_event ev;
 	__u32 mc;
-	int i;
 
-	ASSERT_EQ(0, ABI(s->fd, QUERY_DEVICE, &q));
-	if (q.attr.max_mcast_grp <= MAX)
-		SKIP(return, "the device has %u groups", q.attr.max_mcast_grp);
-	for (i = 0; i < MAX; i++) {
+	OK(ABI(s->fd, QUERY_DEVICE, &q));
+	SKIP_IF(q.attr.max_mcast_grp <= MAX, "the device has %u groups", q.attr.max_mcast_grp);
+	for (int i = 0; i < MAX; i++)
 		LOGGED(ASSERT_EQ(0, abi_attach(s, self->a.qp, i)), "group %d", i);
-	}
 	EXPECT_EQ(-ENOMEM, abi_attach(s, self->a.qp, MAX));
 	EXPECT_EQ(0, abi_attach(s, self->a.qp, 0));
-	ASSERT_EQ(0, abi_join(s, self->a.id, MAX, 0, &mc));
+	OK(abi_join(s, self->a.id, MAX, 0, &mc));
 	EXPECT_EQ(0, abi_event(self->a.channel, EV_MULTICAST_ERROR, &ev));
 	EXPECT_EQ(-ENOMEM, ev.status);
 	EXPECT_EQ(1, leave(s, mc));
@@ -685,16 +650,12 @@ TEST_F(mcast, attach_too_many)
 TEST_F(mcast, join_too_many)
 {
 	enum { MAX = 1024 };
-	struct rdma_ep_join_multicast j = {
-		.flags = RDMA_EP_JOIN_SEND_ONLY, .id = self->a.id,
-	};
+	struct rdma_ep_join_multicast j = { .flags = RDMA_EP_JOIN_SEND_ONLY, .id = self->a.id };
 	struct abi *s = &self->s;
-	int i;
 
 	abi_group((struct sockaddr_in *)&j.addr, 1);
-	for (i = 0; i < MAX; i++) {
+	for (int i = 0; i < MAX; i++)
 		LOGGED(ASSERT_EQ(0, ABI(s->fd, JOIN_MULTICAST, &j)), "time %d", i);
-	}
 	EXPECT_EQ(-ENOMEM, ABI(s->fd, JOIN_MULTICAST, &j));
 	leave(s, j.mcast);
 	EXPECT_EQ(0, ABI(s->fd, JOIN_MULTICAST, &j));
@@ -710,13 +671,12 @@ TEST(iwarp)
 	struct abi s;
 	__u32 id, mc, cq;
 
-	ASSERT_EQ(0, abi_open(&s));
-	if (!s.iwarp)
-		SKIP(return, "not iWARP");
-	ASSERT_EQ(0, abi_ud_id(&s, abi_channel(&s), 0, &id));
+	OK(abi_open(&s));
+	SKIP_IF(!s.iwarp, "not iWARP");
+	OK(abi_ud_id(&s, abi_channel(&s), 0, &id));
 	EXPECT_EQ(-ENOSYS, abi_join(&s, id, 1, 0, &mc));
-	ASSERT_EQ(0, abi_create_cq(&s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(&s, QPT_RC, cq, 0, &c));
+	OK(abi_create_cq(&s, -1, 16, 0, &cq));
+	OK(abi_create_qp(&s, QPT_RC, cq, 0, &c));
 	EXPECT_EQ(-EOPNOTSUPP, abi_attach(&s, c.init.qp, 1));
 	EXPECT_EQ(-EINVAL, abi_detach(&s, c.init.qp, 1));
 	abi_close(&s);

@@ -83,11 +83,10 @@ static int send_one(const struct abi *s, struct source *src, __u32 flags)
 static int drain(const struct abi *s, __u32 cq, __u32 num)
 {
 	struct rdma_ep_wc wc[16];
-	__u32 i;
 
 	if (abi_wait(s, cq, wc, num) != (int)num)
 		return -EIO;
-	for (i = 0; i < num; i++) {
+	for (__u32 i = 0; i < num; i++) {
 		if (wc[i].status)
 			return -EIO;
 	}
@@ -105,9 +104,7 @@ static int arm(const struct abi *s, __u32 cq, __u32 flags)
 static int cause(struct _test_data_channel *self, enum kind kind, int i)
 {
 	const struct abi *s = &self->s;
-	struct rdma_ep_srq_attr a = {
-		.flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 1,
-	};
+	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 1 };
 	struct sockaddr_in dst = s->addr;
 	struct source *src = &self->src[i];
 	__u32 id;
@@ -134,7 +131,7 @@ static int cause(struct _test_data_channel *self, enum kind kind, int i)
 
 FIXTURE_SETUP(channel)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	switch (variant->kind) {
 	case CM:
 		self->fd = abi_channel(&self->s);
@@ -148,8 +145,7 @@ FIXTURE_SETUP(channel)
 		break;
 	}
 	ASSERT_LE(0, self->fd);
-	if (variant->kind != CM && self->s.iwarp)
-		SKIP(return, "needs datagrams");
+	SKIP_IF(variant->kind != CM && self->s.iwarp, "needs datagrams");
 }
 
 FIXTURE_TEARDOWN(channel)
@@ -197,9 +193,8 @@ TEST_F(channel, one_record)
 {
 	char buf[2048], *hole;
 
-	if (variant->kind != CM && self->s.iwarp)
-		SKIP(return, "needs datagrams");
-	ASSERT_EQ(0, cause(self, variant->kind, 0));
+	SKIP_IF(variant->kind != CM && self->s.iwarp, "needs datagrams");
+	OK(cause(self, variant->kind, 0));
 	ASSERT_TRUE(abi_ready(self->fd, ABI_WAIT_MS));
 	/* A buffer that is too short, or not there, does not take it. */
 	EXPECT_EQ(-1, read(self->fd, buf, variant->len - 1));
@@ -223,10 +218,9 @@ TEST_F(channel, several_records)
 	char buf[4096] = "";
 	int swapped;
 
-	if (variant->kind != CM && self->s.iwarp)
-		SKIP(return, "needs datagrams");
-	ASSERT_EQ(0, cause(self, variant->kind, 0));
-	ASSERT_EQ(0, cause(self, variant->kind, 1));
+	SKIP_IF(variant->kind != CM && self->s.iwarp, "needs datagrams");
+	OK(cause(self, variant->kind, 0));
+	OK(cause(self, variant->kind, 1));
 	usleep(ABI_QUIET_MS * 1000);
 	ASSERT_EQ(2 * variant->len, read(self->fd, buf, 3 * variant->len));
 	swapped = !is_event(variant, buf, 0);
@@ -235,8 +229,8 @@ TEST_F(channel, several_records)
 	EXPECT_TRUE(abi_quiet(self->fd));
 
 	/* As many as fit */
-	ASSERT_EQ(0, cause(self, variant->kind, 0));
-	ASSERT_EQ(0, cause(self, variant->kind, 1));
+	OK(cause(self, variant->kind, 0));
+	OK(cause(self, variant->kind, 1));
 	usleep(ABI_QUIET_MS * 1000);
 	EXPECT_EQ(variant->len, read(self->fd, buf, 2 * variant->len - 1));
 	EXPECT_TRUE(abi_ready(self->fd, 0));
@@ -291,12 +285,11 @@ TEST_F(channel, wakes_reader)
 	struct reader r = { .fd = self->fd };
 	pthread_t thread;
 
-	if (variant->kind != CM && self->s.iwarp)
-		SKIP(return, "needs datagrams");
-	ASSERT_EQ(0, pthread_create(&thread, NULL, reader_thread, &r));
+	SKIP_IF(variant->kind != CM && self->s.iwarp, "needs datagrams");
+	OK(pthread_create(&thread, NULL, reader_thread, &r));
 	usleep(100000);
 	EXPECT_FALSE(r.done);
-	ASSERT_EQ(0, cause(self, variant->kind, 0));
+	OK(cause(self, variant->kind, 0));
 	ASSERT_TRUE(came_back(&r, thread));
 	EXPECT_EQ(variant->len, r.ret);
 	EXPECT_TRUE(is_event(variant, r.buf, 0));
@@ -309,7 +302,7 @@ TEST_F(channel, session_goes)
 	pthread_t thread;
 	char buf[2048];
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, reader_thread, &r));
+	OK(pthread_create(&thread, NULL, reader_thread, &r));
 	usleep(100000);
 	EXPECT_FALSE(r.done);
 	close(self->s.fd);
@@ -355,47 +348,40 @@ FIXTURE(comp) {
 
 FIXTURE_SETUP(comp)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->fd = abi_comp_channel(&self->s);
 	ASSERT_LE(0, self->fd);
-	if (self->s.iwarp)
-		SKIP(return, "needs datagrams");
-	ASSERT_EQ(0, make_source(&self->s, self->fd, 7, &self->src));
+	SKIP_IF(self->s.iwarp, "needs datagrams");
+	OK(make_source(&self->s, self->fd, 7, &self->src));
 }
 
-FIXTURE_TEARDOWN(comp)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(comp)
 
 TEST_F(comp, one_event_for_each_arming)
 {
 	struct rdma_ep_comp_event ev[4];
 	struct abi *s = &self->s;
-	int i;
 
-	if (self->s.iwarp)
-		SKIP(return, "needs datagrams");
+	SKIP_IF(self->s.iwarp, "needs datagrams");
 	/* Not armed */
-	ASSERT_EQ(0, send_one(s, &self->src, SEND_SIGNALED));
-	ASSERT_EQ(0, drain(s, self->src.cq, 2));
+	OK(send_one(s, &self->src, SEND_SIGNALED));
+	OK(drain(s, self->src.cq, 2));
 	EXPECT_TRUE(abi_quiet(self->fd));
 	/* Armed once, however many completions come */
-	ASSERT_EQ(0, arm(s, self->src.cq, 0));
+	OK(arm(s, self->src.cq, 0));
 	EXPECT_TRUE(abi_quiet(self->fd));
-	for (i = 0; i < 4; i++) {
-		ASSERT_EQ(0, send_one(s, &self->src, SEND_SIGNALED));
-	}
-	ASSERT_EQ(0, drain(s, self->src.cq, 8));
+	for (int i = 0; i < 4; i++)
+		OK(send_one(s, &self->src, SEND_SIGNALED));
+	OK(drain(s, self->src.cq, 8));
 	ASSERT_TRUE(abi_ready(self->fd, ABI_WAIT_MS));
 	EXPECT_EQ(sizeof(ev[0]), read(self->fd, ev, sizeof(ev)));
 	EXPECT_EQ(7, ev[0].uid);
 	EXPECT_TRUE(abi_quiet(self->fd));
 	/* Armed and fired twice: two events of the same CQ */
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, arm(s, self->src.cq, 0));
-		ASSERT_EQ(0, send_one(s, &self->src, 0));
-		ASSERT_EQ(0, drain(s, self->src.cq, 1));
+	for (int i = 0; i < 2; i++) {
+		OK(arm(s, self->src.cq, 0));
+		OK(send_one(s, &self->src, 0));
+		OK(drain(s, self->src.cq, 1));
 		usleep(20000);
 	}
 	EXPECT_EQ(2 * sizeof(ev[0]), read(self->fd, ev, sizeof(ev)));
@@ -407,14 +393,13 @@ TEST_F(comp, solicited)
 	struct abi *s = &self->s;
 	struct rdma_ep_comp_event ev;
 
-	if (self->s.iwarp)
-		SKIP(return, "needs datagrams");
-	ASSERT_EQ(0, arm(s, self->src.cq, RDMA_EP_NOTIFY_SOLICITED));
-	ASSERT_EQ(0, send_one(s, &self->src, SEND_SIGNALED));
-	ASSERT_EQ(0, drain(s, self->src.cq, 2));
+	SKIP_IF(self->s.iwarp, "needs datagrams");
+	OK(arm(s, self->src.cq, RDMA_EP_NOTIFY_SOLICITED));
+	OK(send_one(s, &self->src, SEND_SIGNALED));
+	OK(drain(s, self->src.cq, 2));
 	EXPECT_TRUE(abi_quiet(self->fd));
-	ASSERT_EQ(0, send_one(s, &self->src, SEND_SOLICITED));
-	ASSERT_EQ(0, drain(s, self->src.cq, 1));
+	OK(send_one(s, &self->src, SEND_SOLICITED));
+	OK(drain(s, self->src.cq, 1));
 	EXPECT_EQ(0, abi_read(self->fd, &ev, sizeof(ev), ABI_WAIT_MS));
 	EXPECT_TRUE(abi_quiet(self->fd));
 }
@@ -422,26 +407,21 @@ TEST_F(comp, solicited)
 /* Unread events of a CQ go with it. */
 TEST_F(comp, destroy_cq)
 {
-	struct rdma_ep_destroy d = {
-		.handle = self->src.cq, .type = RDMA_EP_OBJ_CQ,
-	};
+	struct rdma_ep_destroy d = { .handle = self->src.cq, .type = RDMA_EP_OBJ_CQ };
 	struct rdma_ep_comp_event ev;
 	struct abi *s = &self->s;
-	int i;
 
-	if (self->s.iwarp)
-		SKIP(return, "needs datagrams");
-	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, arm(s, self->src.cq, 0));
-		ASSERT_EQ(0, send_one(s, &self->src, 0));
-		ASSERT_EQ(0, drain(s, self->src.cq, 1));
-		if (i < 2) {
+	SKIP_IF(self->s.iwarp, "needs datagrams");
+	for (int i = 0; i < 3; i++) {
+		OK(arm(s, self->src.cq, 0));
+		OK(send_one(s, &self->src, 0));
+		OK(drain(s, self->src.cq, 1));
+		if (i < 2)
 			EXPECT_EQ(0, abi_read(self->fd, &ev, sizeof(ev), ABI_WAIT_MS));
-		}
 	}
 	ASSERT_TRUE(abi_ready(self->fd, ABI_WAIT_MS));
-	ASSERT_EQ(0, ABI_DESTROY(s, QP, self->src.qp));
-	ASSERT_EQ(0, ABI(s->fd, DESTROY, &d));
+	OK(ABI_DESTROY(s, QP, self->src.qp));
+	OK(ABI(s->fd, DESTROY, &d));
 	EXPECT_EQ(2, d.comp_events_reported);
 	EXPECT_EQ(0, d.events_reported);
 	EXPECT_FALSE(abi_ready(self->fd, 0));
@@ -455,20 +435,16 @@ TEST_F(comp, async_events_are_merged)
 		.srq = self->src.srq,
 		.srq_limit = 1,
 	};
-	struct rdma_ep_destroy d = {
-		.handle = self->src.srq, .type = RDMA_EP_OBJ_SRQ,
-	};
+	struct rdma_ep_destroy d = { .handle = self->src.srq, .type = RDMA_EP_OBJ_SRQ };
 	struct rdma_ep_async_event ev;
 	struct abi *s = &self->s;
-	int i;
 
-	if (self->s.iwarp)
-		SKIP(return, "needs datagrams");
-	for (i = 0; i < 3; i++) {
+	SKIP_IF(self->s.iwarp, "needs datagrams");
+	for (int i = 0; i < 3; i++) {
 		a.srq_limit = 1;
-		ASSERT_EQ(0, ABI(s->fd, MODIFY_SRQ, &a));
-		ASSERT_EQ(0, send_one(s, &self->src, 0));
-		ASSERT_EQ(0, drain(s, self->src.cq, 1));
+		OK(ABI(s->fd, MODIFY_SRQ, &a));
+		OK(send_one(s, &self->src, 0));
+		OK(drain(s, self->src.cq, 1));
 		usleep(20000);
 	}
 	EXPECT_EQ(0, abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
@@ -477,10 +453,10 @@ TEST_F(comp, async_events_are_merged)
 	EXPECT_TRUE(abi_quiet(s->async_fd));
 	/* Fired: not armed any more */
 	a.flags = 0;
-	ASSERT_EQ(0, ABI(s->fd, QUERY_SRQ, &a));
+	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_EQ(0, a.srq_limit);
-	ASSERT_EQ(0, ABI_DESTROY(s, QP, self->src.qp));
-	ASSERT_EQ(0, ABI(s->fd, DESTROY, &d));
+	OK(ABI_DESTROY(s, QP, self->src.qp));
+	OK(ABI(s->fd, DESTROY, &d));
 	EXPECT_EQ(1, d.events_reported);
 }
 

@@ -24,8 +24,7 @@ static int stall_begin(struct stall *st, const void *data, size_t len, bool read
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register reg = {
-		.mode = reads ? UFFDIO_REGISTER_MODE_MISSING :
-				UFFDIO_REGISTER_MODE_WP,
+		.mode = reads ? UFFDIO_REGISTER_MODE_MISSING : UFFDIO_REGISTER_MODE_WP,
 	};
 	struct uffdio_writeprotect wp = { .mode = UFFDIO_WRITEPROTECT_MODE_WP };
 
@@ -59,9 +58,7 @@ static int stall_wait(struct stall *st)
 /* He goes on; with these data if he wanted to read. */
 static void stall_end(struct stall *st, const void *data)
 {
-	struct uffdio_writeprotect wp = {
-		.range = { (uintptr_t)st->page, PAGE },
-	};
+	struct uffdio_writeprotect wp = { .range = { (uintptr_t)st->page, PAGE } };
 	struct uffdio_copy copy = {
 		.dst = (uintptr_t)st->page,
 		.src = (uintptr_t)data,
@@ -119,8 +116,8 @@ FIXTURE_SETUP(half)
 {
 	if (!can_stall())
 		SKIP_FIXTURE("no userfaultfd for writes");
-	ASSERT_EQ(0, abi_idle());
-	ASSERT_EQ(0, abi_world_open(&self->w));
+	OK(abi_idle());
+	OK(abi_world_open(&self->w));
 }
 
 FIXTURE_TEARDOWN(half)
@@ -131,11 +128,10 @@ FIXTURE_TEARDOWN(half)
 /* Destroys what has one of these handles: how many that are. */
 static int destroy_guessed(const struct abi *s, __u32 from, __u32 to)
 {
-	__u32 h, type;
 	int n = 0;
 
-	for (h = from; h < to; h++)
-		for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++)
+	for (__u32 h = from; h < to; h++)
+		for (__u32 type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++)
 			n += !abi_destroy(s, type, h);
 	return n;
 }
@@ -155,11 +151,11 @@ TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 			continue;
 		LOGGED(ASSERT_EQ(0, abi_prepare(w, c, &self->arg)), "cannot prepare %s", c->name);
 		/* Handles go up. */
-		ASSERT_EQ(0, abi_alloc_pd(&w->s, w->s.ctx, &pd));
-		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
+		OK(abi_alloc_pd(&w->s, w->s.ctx, &pd));
+		OK(stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
 		next = dup(0);
 		close(next);
-		ASSERT_EQ(0, call(&call_, w->s.fd, c->cmd, st.page));
+		OK(call(&call_, w->s.fd, c->cmd, st.page));
 		LOGGED(ASSERT_EQ(0, stall_wait(&st)), "%s", c->name);
 		LOGGED(EXPECT_EQ(0, destroy_guessed(&w->s, pd + 1, pd + 16)), "%s", c->name);
 		LOGGED(EXPECT_EQ(-1, fcntl(next, F_GETFD)), "%s: file %d", c->name, next);
@@ -187,31 +183,28 @@ TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 	int first;
 
 	abi_close(&w->s);
-	ASSERT_EQ(0, abi_idle());
+	OK(abi_idle());
 	counted = !abi_objects(&before);
 	for_each_command(c) {
 		if (!c->creates || abi_left_out(&w->s, c))
 			continue;
 		first = dup(0);
 		close(first);
-		ASSERT_EQ(0, abi_world_open(w));
+		OK(abi_world_open(w));
 		LOGGED(ASSERT_EQ(0, abi_prepare(w, c, &self->arg)), "cannot prepare %s", c->name);
-		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
-		ASSERT_EQ(0, call(&call_, w->s.fd, c->cmd, st.page));
-		ASSERT_EQ(0, stall_wait(&st));
+		OK(stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
+		OK(call(&call_, w->s.fd, c->cmd, st.page));
+		OK(stall_wait(&st));
 		abi_close(&w->s);
 		stall_end(&st, NULL);
 		pthread_join(call_.thread, NULL);
 		munmap(st.page, PAGE);
 		/* Channels are files of their own. */
 		close_range(first, ~0U, 0);
-		if (counted) {
+		if (counted)
 			LOGGED(ASSERT_EQ(0, abi_objects_wait(&before)), "%s", c->name);
-		}
 	}
 }
-
-/* ------------------------------------------------------------------ */
 
 struct reading {
 	pthread_t thread;
@@ -245,17 +238,17 @@ static void request(struct __test_metadata *_metadata, struct abi *s, bool close
 	__u32 listener, id, cq, pd;
 	static __u8 zero[PAGE];
 
-	ASSERT_EQ(0, abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
-	ASSERT_EQ(0, abi_tcp_client(s, client, &sin, 0, &id));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, id, &qp));
-	ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
-	ASSERT_EQ(0, abi_connect(s, id, 0));
+	OK(abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
+	OK(abi_tcp_client(s, client, &sin, 0, &id));
+	OK(abi_create_cq(s, -1, 16, 0, &cq));
+	OK(abi_create_qp(s, QPT_RC, cq, id, &qp));
+	OK(abi_alloc_pd(s, s->ctx, &pd));
+	OK(abi_connect(s, id, 0));
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
-	ASSERT_EQ(0, stall_begin(&st, zero, PAGE, false));
+	OK(stall_begin(&st, zero, PAGE, false));
 	r.page = st.page;
-	ASSERT_EQ(0, pthread_create(&r.thread, NULL, read_thread, &r));
-	ASSERT_EQ(0, stall_wait(&st));
+	OK(pthread_create(&r.thread, NULL, read_thread, &r));
+	OK(stall_wait(&st));
 	EXPECT_EQ(0, destroy_guessed(s, pd + 1, pd + 8));
 	if (close_session)
 		abi_close(s);
@@ -266,9 +259,8 @@ static void request(struct __test_metadata *_metadata, struct abi *s, bool close
 	EXPECT_EQ(sizeof(*ev), r.ret);
 	ev = (void *)st.page;
 	EXPECT_EQ(EV_CONNECT_REQUEST, ev->event);
-	if (!close_session) {
+	if (!close_session)
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, ev->child));
-	}
 	close(channel);
 	close(client);
 }
@@ -284,24 +276,19 @@ TEST_F(half, session_closed_while_read)
 	bool counted;
 
 	abi_close(&self->w.s);
-	ASSERT_EQ(0, abi_idle());
+	OK(abi_idle());
 	counted = !abi_objects(&before);
-	ASSERT_EQ(0, abi_open(&self->w.s));
+	OK(abi_open(&self->w.s));
 	request(_metadata, &self->w.s, true);
-	if (counted) {
+	if (counted)
 		EXPECT_EQ(0, abi_objects_wait(&before));
-	}
 }
-
-/* ------------------------------------------------------------------ */
 
 /* An SRQ whose command waits for the user's memory, and has been taken back then. */
 TEST_F(half, unpublished_srq_not_used)
 {
 	struct abi *s = &self->w.s;
-	struct rdma_ep_create_srq srq = {
-		.size = sizeof(srq), .max_wr = 8, .max_sge = 1,
-	};
+	struct rdma_ep_create_srq srq = { .size = sizeof(srq), .max_wr = 8, .max_sge = 1 };
 	struct rdma_ep_create_qp qp;
 	struct sockaddr_in sin = s->addr;
 	struct abi_wrs w;
@@ -310,15 +297,15 @@ TEST_F(half, unpublished_srq_not_used)
 	__u32 id, cq;
 
 	sin.sin_port = 0;
-	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_tcp_id(s, self->w.channel, 0, &id));
-	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	OK(abi_create_cq(s, -1, 16, 0, &cq));
+	OK(abi_tcp_id(s, self->w.channel, 0, &id));
+	OK(abi_bind(s, id, &sin));
 	srq.id = id;
-	ASSERT_EQ(0, stall_begin(&st, &srq, sizeof(srq), false));
-	ASSERT_EQ(0, call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
-	ASSERT_EQ(0, stall_wait(&st));
+	OK(stall_begin(&st, &srq, sizeof(srq), false));
+	OK(call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
+	OK(stall_wait(&st));
 	/* Nobody has it yet: the QP gets a queue of its own. */
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, id, &qp));
+	OK(abi_create_qp(s, QPT_RC, cq, id, &qp));
 	munmap(st.page, PAGE);
 	stall_end(&st, NULL);
 	pthread_join(c.thread, NULL);
@@ -345,13 +332,13 @@ TEST_F(half, stuck_list_blocks_no_others)
 	struct call c;
 	long begin;
 
-	ASSERT_EQ(0, abi_pair_open(s, &p));
+	OK(abi_pair_open(s, &p));
 	memcpy(page, &wr, sizeof(wr));
-	ASSERT_EQ(0, stall_begin(&st, NULL, 0, true));
+	OK(stall_begin(&st, NULL, 0, true));
 	arg.wrs = (uintptr_t)st.page;
 	arg.handle = p.end[0].qp.qp;
-	ASSERT_EQ(0, call(&c, s->fd, RDMA_EP_IOC_POST_SEND, &arg));
-	ASSERT_EQ(0, stall_wait(&st));
+	OK(call(&c, s->fd, RDMA_EP_IOC_POST_SEND, &arg));
+	OK(stall_wait(&st));
 	begin = abi_now_ms();
 	EXPECT_EQ(0, abi_qp_state(s, p.end[0].qp.qp, QPS_ERR));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
@@ -391,9 +378,9 @@ TEST_F(half, stuck_registration_blocks_no_others)
 	struct stall st;
 	__u32 pd;
 
-	ASSERT_EQ(0, stall_begin(&st, NULL, 0, true));
+	OK(stall_begin(&st, NULL, 0, true));
 	r.page = st.page;
-	ASSERT_EQ(0, pthread_create(&r.thread, NULL, register_thread, &r));
+	OK(pthread_create(&r.thread, NULL, register_thread, &r));
 	while (!r.done && !abi_ready(st.fd, 10))
 		;
 	if (r.done) {

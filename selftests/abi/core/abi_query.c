@@ -12,13 +12,10 @@ FIXTURE(query) {
 
 FIXTURE_SETUP(query)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 }
 
-FIXTURE_TEARDOWN(query)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(query)
 
 TEST_F(query, session)
 {
@@ -26,7 +23,7 @@ TEST_F(query, session)
 
 	memset(&q, 0xff, sizeof(q));
 	q.flags = 0;
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
+	OK(ABI(self->s.fd, QUERY, &q));
 	EXPECT_EQ(sizeof(q), q.size);
 	EXPECT_EQ(RDMA_EP_ABI_VERSION, q.abi_version);
 	EXPECT_EQ(0, q.caps);
@@ -48,7 +45,7 @@ TEST_F(query, devices)
 	__u32 num, i;
 	FILE *f;
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	OK(ABI(self->s.fd, QUERY_DEVICES, &q));
 	num = q.num;
 	ASSERT_LE(1, num);
 
@@ -62,7 +59,7 @@ TEST_F(query, devices)
 	memset(devs, 0xff, sizeof(devs));
 	q.devices = (uintptr_t)devs;
 	q.max = 16;
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	OK(ABI(self->s.fd, QUERY_DEVICES, &q));
 	EXPECT_EQ(num, q.num);
 	for (i = 0; i < num && i < 16; i++) {
 		EXPECT_LT(0, (__s32)devs[i].dev_index);
@@ -92,7 +89,7 @@ TEST_F(query, devices)
 	/* Less room than devices, or exactly as much */
 	memset(devs, 0xff, sizeof(devs));
 	q.max = 1;
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	OK(ABI(self->s.fd, QUERY_DEVICES, &q));
 	EXPECT_EQ(num, q.num);
 	EXPECT_NE(~0U, devs[0].dev_index);
 	EXPECT_EQ(~0U, devs[1].dev_index);
@@ -100,12 +97,9 @@ TEST_F(query, devices)
 
 TEST_F(query, open_default_twice)
 {
-	struct rdma_ep_open_device o = {
-		.flags = RDMA_EP_OPEN_DEFAULT,
-		.dev_index = self->s.dev,
-	};
+	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = self->s.dev };
 
-	ASSERT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
+	OK(ABI(self->s.fd, OPEN_DEVICE, &o));
 	EXPECT_EQ(self->s.ctx, o.ctx);
 	EXPECT_EQ(self->s.pd, o.pd);
 	EXPECT_NE(0, o.pd);
@@ -119,11 +113,11 @@ TEST_F(query, open_default_twice)
 TEST_F(query, open_another_context)
 {
 	__u32 ctx[2], pd;
-	int fd[2], i;
+	int fd[2];
 	struct rdma_ep_open_device o = { .dev_index = self->s.dev };
 
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
+	for (int i = 0; i < 2; i++) {
+		OK(ABI(self->s.fd, OPEN_DEVICE, &o));
 		EXPECT_EQ(0, o.pd);
 		EXPECT_NE(0, o.ctx);
 		ctx[i] = o.ctx;
@@ -131,7 +125,7 @@ TEST_F(query, open_another_context)
 	}
 	EXPECT_NE(ctx[0], ctx[1]);
 	EXPECT_NE(ctx[0], self->s.ctx);
-	ASSERT_EQ(0, abi_alloc_pd(&self->s, ctx[0], &pd));
+	OK(abi_alloc_pd(&self->s, ctx[0], &pd));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, CTX, ctx[0]));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, PD, pd));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, CTX, ctx[0]));
@@ -143,25 +137,13 @@ TEST_F(query, open_another_context)
 
 TEST_F(query, no_such_device)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(no_device); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(no_device); i++) {
 		struct rdma_ep_open_device open = { .dev_index = no_device[i] };
-		struct rdma_ep_query_device device = {
-			.dev_index = no_device[i],
-		};
-		struct rdma_ep_query_port port = {
-			.dev_index = no_device[i], .port_num = 1,
-		};
-		struct rdma_ep_query_gid gid = {
-			.dev_index = no_device[i], .port_num = 1,
-		};
-		struct rdma_ep_query_gid_table table = {
-			.dev_index = no_device[i],
-		};
-		struct rdma_ep_query_pkey pkey = {
-			.dev_index = no_device[i], .port_num = 1,
-		};
+		struct rdma_ep_query_device device = { .dev_index = no_device[i] };
+		struct rdma_ep_query_port port = { .dev_index = no_device[i], .port_num = 1 };
+		struct rdma_ep_query_gid gid = { .dev_index = no_device[i], .port_num = 1 };
+		struct rdma_ep_query_gid_table table = { .dev_index = no_device[i] };
+		struct rdma_ep_query_pkey pkey = { .dev_index = no_device[i], .port_num = 1 };
 		int fds = abi_count_fds();
 
 		EXPECT_EQ(-ENODEV, ABI(self->s.fd, OPEN_DEVICE, &open));
@@ -179,8 +161,8 @@ TEST_F(query, device)
 	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
 	struct rdma_ep_query q = {};
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	OK(ABI(self->s.fd, QUERY, &q));
+	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
 	EXPECT_LE(1, d.num_comp_vectors);
 	EXPECT_LE(1, d.attr.phys_port_cnt);
 	EXPECT_LT(0, d.attr.max_qp);
@@ -203,9 +185,7 @@ TEST_F(query, device)
 static int ask_for(struct abi *s, const struct rdma_ep_query_device *d,
 		   __u32 bit, __u32 qp, __u32 srq)
 {
-	struct rdma_ep_srq_attr a = {
-		.srq = srq, .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 16,
-	};
+	struct rdma_ep_srq_attr a = { .srq = srq, .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 16 };
 	struct rdma_ep_query_port p = { .dev_index = s->dev, .port_num = 1 };
 	struct rdma_ep_modify_qp m = { .qp = qp };
 
@@ -240,17 +220,17 @@ TEST_F(query, told_capabilities_are_granted)
 {
 	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
 	struct rdma_ep_create_qp qp;
-	__u32 cq, srq, bit;
+	__u32 cq, srq;
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 8, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_RC, cq, 0, &qp));
-	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 8, 0, &srq));
+	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
+	OK(abi_create_cq(&self->s, -1, 8, 0, &cq));
+	OK(abi_create_qp(&self->s, QPT_RC, cq, 0, &qp));
+	OK(abi_create_srq(&self->s, self->s.pd, 8, 0, &srq));
 	if (!self->s.iwarp) {
-		ASSERT_EQ(0, abi_qp_init(&self->s, qp.init.qp, QPT_RC, 0));
-		ASSERT_EQ(0, abi_qp_rts(&self->s, qp.init.qp, QPT_RC, qp.init.qp_num));
+		OK(abi_qp_init(&self->s, qp.init.qp, QPT_RC, 0));
+		OK(abi_qp_rts(&self->s, qp.init.qp, QPT_RC, qp.init.qp_num));
 	}
-	for (bit = 0; bit < 64; bit++) {
+	for (__u32 bit = 0; bit < 64; bit++) {
 		if (!(d.device_cap_flags_ex & 1ULL << bit))
 			continue;
 		LOGGED(EXPECT_EQ(0, ask_for(&self->s, &d, bit, qp.init.qp, srq)),
@@ -264,13 +244,11 @@ TEST_F(query, told_capabilities_are_granted)
 TEST_F(query, port)
 {
 	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
-	struct rdma_ep_query_port p = {
-		.dev_index = self->s.dev, .port_num = 1,
-	};
+	struct rdma_ep_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
 	char name[IF_NAMESIZE];
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
+	OK(ABI(self->s.fd, QUERY_PORT, &p));
 	EXPECT_EQ(4, p.attr.state);		/* IBV_PORT_ACTIVE */
 	EXPECT_EQ(2, p.attr.link_layer);	/* IBV_LINK_LAYER_ETHERNET */
 	EXPECT_LT(0, p.attr.gid_tbl_len);
@@ -296,9 +274,7 @@ TEST_F(query, port)
 
 TEST_F(query, gid)
 {
-	struct rdma_ep_query_port p = {
-		.dev_index = self->s.dev, .port_num = 1,
-	};
+	struct rdma_ep_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
 	struct rdma_ep_query_gid g = {
 		.dev_index = self->s.dev,
 		.port_num = 1,
@@ -306,16 +282,15 @@ TEST_F(query, gid)
 	};
 	const __u8 zero[16] = {};
 	int ret, empty = 0;
-	__u32 i;
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_GID, &g));
+	OK(ABI(self->s.fd, QUERY_PORT, &p));
+	OK(ABI(self->s.fd, QUERY_GID, &g));
 	if (!self->s.iwarp) {
 		EXPECT_EQ(0, memcmp(g.gid, self->s.gid, 16));
 		EXPECT_EQ(2, g.gid_type);
 		EXPECT_EQ(p.netdev_index, g.ndev_ifindex);
 	}
-	for (i = 0; i < p.attr.gid_tbl_len && i < 64; i++) {
+	for (__u32 i = 0; i < p.attr.gid_tbl_len && i < 64; i++) {
 		memset(&g, 0, sizeof(g));
 		g.dev_index = self->s.dev;
 		g.port_num = 1;
@@ -329,9 +304,8 @@ TEST_F(query, gid)
 		EXPECT_NE(0, memcmp(g.gid, zero, 16));
 		EXPECT_LE(g.gid_type, 2);
 	}
-	if (!self->s.iwarp) {
+	if (!self->s.iwarp)
 		EXPECT_LT(0, empty);
-	}
 
 	g.gid_index = p.attr.gid_tbl_len;
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
@@ -354,9 +328,8 @@ TEST_F(query, gid_table)
 	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
 	struct rdma_ep_query_gid_table t = { .dev_index = self->s.dev };
 	struct rdma_ep_query_gid_table again;
-	__u32 i, n = 0, num;
+	__u32 n = 0, num;
 	char *page;
-	size_t at;
 
 	page = abi_map(8192);
 	munmap(page + 4096, 4096);
@@ -364,20 +337,16 @@ TEST_F(query, gid_table)
 	t.entries = (uintptr_t)e;
 	t.max = MAX;
 	memset(page, 0xaa, 4096);
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_GID_TABLE, &t));
+	OK(ABI(self->s.fd, QUERY_GID_TABLE, &t));
 	num = t.num;
 	ASSERT_LT(self->s.iwarp ? 0 : 1, num);
 	ASSERT_GE(MAX, num);
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
-	for (i = 1; i <= d.attr.phys_port_cnt; i++) {
-		struct rdma_ep_query_port p = {
-			.dev_index = self->s.dev, .port_num = i,
-		};
-		struct rdma_ep_query_gid g = {
-			.dev_index = self->s.dev, .port_num = i,
-		};
+	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
+	for (__u32 i = 1; i <= d.attr.phys_port_cnt; i++) {
+		struct rdma_ep_query_port p = { .dev_index = self->s.dev, .port_num = i };
+		struct rdma_ep_query_gid g = { .dev_index = self->s.dev, .port_num = i };
 
-		ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+		OK(ABI(self->s.fd, QUERY_PORT, &p));
 		for (; g.gid_index < p.attr.gid_tbl_len; g.gid_index++) {
 			if (ABI(self->s.fd, QUERY_GID, &g))
 				continue;
@@ -391,9 +360,8 @@ TEST_F(query, gid_table)
 		}
 	}
 	EXPECT_EQ(num, n);
-	for (at = num * sizeof(*e); at < 4096; at++) {
+	for (size_t at = num * sizeof(*e); at < 4096; at++)
 		EXPECT_EQ((char)0xaa, page[at]);
-	}
 
 	/* Just enough room; one entry less; none */
 	again = t;
@@ -402,12 +370,10 @@ TEST_F(query, gid_table)
 	EXPECT_EQ(0, ABI(self->s.fd, QUERY_GID_TABLE, &again));
 	EXPECT_EQ(num, again.num);
 	memset(page, 0xaa, 4096);
-	for (again.max = 0; again.max < num; again.max++) {
+	for (again.max = 0; again.max < num; again.max++)
 		EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID_TABLE, &again));
-	}
-	for (at = 0; at < 4096; at++) {
+	for (size_t at = 0; at < 4096; at++)
 		EXPECT_EQ((char)0xaa, page[at]);
-	}
 	again.max = ~0U;
 	again.entries += 8;
 	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_GID_TABLE, &again));
@@ -420,17 +386,14 @@ TEST_F(query, gid_table)
 
 TEST_F(query, pkey)
 {
-	struct rdma_ep_query_port p = {
-		.dev_index = self->s.dev, .port_num = 1,
-	};
+	struct rdma_ep_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
 	struct rdma_ep_query_pkey k = {
 		.dev_index = self->s.dev, .port_num = 1, .pkey = 0x77777777,
 	};
 
-	if (self->s.iwarp)
-		SKIP(return, "iWARP has no P_Keys");
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PKEY, &k));
+	SKIP_IF(self->s.iwarp, "iWARP has no P_Keys");
+	OK(ABI(self->s.fd, QUERY_PORT, &p));
+	OK(ABI(self->s.fd, QUERY_PKEY, &k));
 	EXPECT_EQ(0xffff, k.pkey);
 	k.pkey_index = p.attr.pkey_tbl_len;
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
@@ -473,26 +436,25 @@ TEST_F(query, state_of_an_id)
 	int channel = abi_channel(s);
 	struct sockaddr_in sin = s->addr;
 	struct abi_pair p = {};
-	struct rdma_ep_event ev;
 	__u32 id;
 
 	ASSERT_LE(0, channel);
-	ASSERT_EQ(0, abi_tcp_id(s, channel, 0, &id));
+	OK(abi_tcp_id(s, channel, 0, &id));
 	EXPECT_STREQ("idle", id_state(s, id));
-	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	OK(abi_bind(s, id, &sin));
 	EXPECT_STREQ("bound", id_state(s, id));
-	ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, ABI_WAIT_MS));
-	ASSERT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
+	OK(abi_resolve_addr(s, id, &sin, ABI_WAIT_MS));
+	OK(abi_event(channel, EV_ADDR_RESOLVED, NULL));
 	EXPECT_STREQ("resolved", id_state(s, id));
-	ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
+	OK(ABI_DESTROY(s, ID, id));
 	EXPECT_STREQ("", id_state(s, id));
 
-	ASSERT_EQ(0, abi_pair_open(s, &p));
+	OK(abi_pair_open(s, &p));
 	EXPECT_STREQ("listening", id_state(s, p.listener));
 	EXPECT_STREQ("connected", id_state(s, p.end[0].id));
 	EXPECT_STREQ("connected", id_state(s, p.end[1].id));
-	ASSERT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
-	ASSERT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
+	OK(ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
+	OK(abi_event(p.end[1].channel, EV_DISCONNECTED, NULL));
 	EXPECT_STREQ("disconnected", id_state(s, p.end[1].id));
 }
 
@@ -510,21 +472,20 @@ TEST_F(query, no_more_files)
 	bool counted;
 
 	abi_close(&self->s);
-	ASSERT_EQ(0, abi_idle());
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_idle());
+	OK(abi_open(&self->s));
 	o.dev_index = self->s.dev;
 	counted = !abi_objects(&before);
-	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &old));
+	OK(getrlimit(RLIMIT_NOFILE, &old));
 	none.rlim_max = old.rlim_max;
-	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	OK(setrlimit(RLIMIT_NOFILE, &none));
 	EXPECT_EQ(-EMFILE, ABI(self->s.fd, OPEN_DEVICE, &o));
 	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_CHANNEL, &f));
 	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_COMP_CHANNEL, &f));
 	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_ID, &c));
-	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &old));
-	if (counted) {
+	OK(setrlimit(RLIMIT_NOFILE, &old));
+	if (counted)
 		EXPECT_EQ(0, abi_objects_wait(&before));
-	}
 	EXPECT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
 	EXPECT_EQ(0, ABI(self->s.fd, CREATE_CHANNEL, &f));
 	EXPECT_EQ(0, ABI(self->s.fd, CREATE_COMP_CHANNEL, &f));
@@ -583,7 +544,6 @@ static int fill_session(void *arg)
 static int fill_with_memberships(void *arg)
 {
 	__u32 id, mc[16], extra;
-	struct rdma_ep_event ev;
 	struct abi s;
 	int channel, ret, n = 0;
 
@@ -603,7 +563,7 @@ static int fill_with_memberships(void *arg)
 	if (n != 9)
 		return 4;
 	while (n--) {
-		if (abi_event(channel, EV_MULTICAST_JOIN, &ev))
+		if (abi_event(channel, EV_MULTICAST_JOIN, NULL))
 			return 5;
 	}
 	if (!abi_quiet(channel))
@@ -622,7 +582,6 @@ static int fill_with_memberships(void *arg)
 static int fill_with_events(void *arg)
 {
 	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
-	struct rdma_ep_event ev;
 	struct abi s;
 	int channel, ret, n = 0;
 	__u32 extra;
@@ -640,7 +599,7 @@ static int fill_with_events(void *arg)
 		return 3;
 	if (n != 9)
 		return 4;
-	if (abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) || abi_alloc_pd(&s, s.ctx, &extra) ||
+	if (abi_event(channel, RDMA_EP_CM_EVENT_USER, NULL) || abi_alloc_pd(&s, s.ctx, &extra) ||
 	    abi_alloc_pd(&s, s.ctx, &extra) != -EDQUOT)
 		return 5;
 	if (ABI_DESTROY(&s, ID, user.id))

@@ -18,17 +18,17 @@ FIXTURE_SETUP(calls)
 {
 	socklen_t len = sizeof(self->sin);
 
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	if (!self->s.iwarp)
 		SKIP_FIXTURE("it is no TCP");
 	self->channel = abi_channel(&self->s);
 	self->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	self->sin = self->s.addr;
-	ASSERT_EQ(0, bind(self->tcp, (struct sockaddr *)&self->sin, len));
-	ASSERT_EQ(0, getsockname(self->tcp, (struct sockaddr *)&self->sin, &len));
-	ASSERT_EQ(0, listen(self->tcp, 0));
-	ASSERT_EQ(0, abi_tcp_client(&self->s, self->channel, &self->sin, 1, &self->id));
-	ASSERT_EQ(0, abi_id_qp(&self->s, 0, &self->qp));
+	OK(bind(self->tcp, (struct sockaddr *)&self->sin, len));
+	OK(getsockname(self->tcp, (struct sockaddr *)&self->sin, &len));
+	OK(listen(self->tcp, 0));
+	OK(abi_tcp_client(&self->s, self->channel, &self->sin, 1, &self->id));
+	OK(abi_id_qp(&self->s, 0, &self->qp));
 }
 
 FIXTURE_TEARDOWN(calls)
@@ -69,9 +69,9 @@ TEST_F(calls, refused_with_data)
 	static const char data[] = "\0\1\0\1sorry";
 	struct rdma_ep_event ev;
 
-	ASSERT_EQ(0, abi_connect(&self->s, self->id, self->qp.init.qp_num));
-	ASSERT_EQ(0, refuse(self, data, sizeof(data)));
-	ASSERT_EQ(0, abi_event(self->channel, EV_REJECTED, &ev));
+	OK(abi_connect(&self->s, self->id, self->qp.init.qp_num));
+	OK(refuse(self, data, sizeof(data)));
+	OK(abi_event(self->channel, EV_REJECTED, &ev));
 	EXPECT_EQ(sizeof(data) - 4, ev.param.conn.private_data_len);
 	EXPECT_EQ(0, memcmp(ev.param.conn.private_data, data + 4, sizeof(data) - 4));
 }
@@ -81,11 +81,10 @@ TEST_F(calls, refused_with_short_data_leaks_nothing)
 {
 	struct rdma_ep_event ev;
 
-	if (TEST_SCALE > 1)
-		SKIP(return, "siw reads it, which KASAN reports");
-	ASSERT_EQ(0, abi_connect(&self->s, self->id, self->qp.init.qp_num));
-	ASSERT_EQ(0, refuse(self, "no", 2));
-	ASSERT_EQ(0, abi_event(self->channel, EV_REJECTED, &ev));
+	SKIP_IF(TEST_SCALE > 1, "siw reads it, which KASAN reports");
+	OK(abi_connect(&self->s, self->id, self->qp.init.qp_num));
+	OK(refuse(self, "no", 2));
+	OK(abi_event(self->channel, EV_REJECTED, &ev));
 	EXPECT_EQ(0, ev.param.conn.private_data_len);
 }
 
@@ -98,14 +97,13 @@ struct full {
 static int fill(const struct abi *s, struct full *f)
 {
 	socklen_t len = sizeof(f->sin);
-	int i;
 
 	f->sin = s->addr;
 	f->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (bind(f->tcp, (struct sockaddr *)&f->sin, len) ||
 	    getsockname(f->tcp, (struct sockaddr *)&f->sin, &len) || listen(f->tcp, 0))
 		return -errno;
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		f->clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		connect(f->clients[i], (struct sockaddr *)&f->sin, len);
 	}
@@ -116,10 +114,8 @@ static int fill(const struct abi *s, struct full *f)
 /* Who waits for it gets a reset. */
 static void unfill(struct full *f)
 {
-	int i;
-
 	close(f->tcp);
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		close(f->clients[i]);
 }
 
@@ -168,7 +164,7 @@ TEST_F(calls, qp_busy_while_connecting)
 	const struct abi *s = &self->s;
 	struct connecting c = {};
 
-	ASSERT_EQ(0, begin(self, &c, self->qp.init.qp_num));
+	OK(begin(self, &c, self->qp.init.qp_num));
 	EXPECT_EQ(-EBUSY, abi_qp_state(s, self->qp.init.qp, QPS_SQD));
 	end(&c);
 	EXPECT_GT(0, c.ret);
@@ -181,20 +177,19 @@ TEST_F(calls, qp_in_error_does_not_connect)
 	const struct abi *s = &self->s;
 	struct connecting c = {};
 	struct rdma_ep_event ev;
-	int i, tcp;
+	int tcp;
 	char byte;
 
-	ASSERT_EQ(0, begin(self, &c, self->qp.init.qp_num));
+	OK(begin(self, &c, self->qp.init.qp_num));
 	EXPECT_EQ(0, abi_qp_state(s, self->qp.init.qp, QPS_ERR));
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		close(accept(c.full.tcp, NULL, NULL));
 	tcp = answer(c.full.tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 	EXPECT_LE(0, tcp);
-	ASSERT_EQ(0, abi_read(self->channel, &ev, sizeof(ev), 5000 * TEST_SCALE));
+	OK(abi_read(self->channel, &ev, sizeof(ev), 5000 * TEST_SCALE));
 	/* siw may have taken the answer just before. */
-	if (ev.event == EV_ESTABLISHED) {
-		ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
-	}
+	if (ev.event == EV_ESTABLISHED)
+		OK(abi_event(self->channel, EV_DISCONNECTED, &ev));
 	/* The peer learns it, too. */
 	EXPECT_TRUE(abi_ready(tcp, ABI_WAIT_MS));
 	EXPECT_GE(0, recv(tcp, &byte, 1, MSG_DONTWAIT));
@@ -209,16 +204,13 @@ TEST_F(calls, destroyer_killed_while_connecting)
 	struct connecting c = {};
 	struct {
 		__u32 type, handle;
-	} what[] = {
-		{ RDMA_EP_OBJ_QP, self->qp.init.qp },
-		{ RDMA_EP_OBJ_ID },
-	};
-	size_t i, j;
+	} what[] = { { RDMA_EP_OBJ_QP, self->qp.init.qp }, { RDMA_EP_OBJ_ID } };
+	size_t j;
 	pid_t pid;
 
-	ASSERT_EQ(0, begin(self, &c, self->qp.init.qp_num));
+	OK(begin(self, &c, self->qp.init.qp_num));
 	what[1].handle = c.id;
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		pid = fork();
 		if (!pid) {
 			abi_destroy(&self->s, what[i].type, what[i].handle);
@@ -249,9 +241,9 @@ TEST_F(calls, event_delivered_while_connecting)
 	struct connecting c = {};
 	struct rdma_ep_event ev;
 
-	ASSERT_EQ(0, abi_connect(s, self->id, self->qp.init.qp_num));
-	ASSERT_EQ(0, abi_id_qp(s, self->id, &own));
-	ASSERT_EQ(0, begin(self, &c, own.init.qp_num));
+	OK(abi_connect(s, self->id, self->qp.init.qp_num));
+	OK(abi_id_qp(s, self->id, &own));
+	OK(begin(self, &c, own.init.qp_num));
 	EXPECT_EQ(0, refuse(self, "\0\1\0\1", 4));
 	EXPECT_EQ(0, abi_event(self->channel, EV_REJECTED, &ev));
 	EXPECT_EQ(self->id, ev.id);
@@ -269,26 +261,25 @@ TEST_F(calls, unanswered_read_blocks_no_sends)
 	struct rdma_ep_create_qp own;
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_reg_mr mr;
-	struct rdma_ep_event ev;
 	struct rdma_ep_wc wc[16];
 	struct abi_wrs w;
 	char buf[64];
-	int tcp, round;
+	int tcp;
 	__u32 i;
 
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
-	ASSERT_EQ(0, abi_id_qp(s, self->id, &own));
+	OK(abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
+	OK(abi_id_qp(s, self->id, &own));
 	ASSERT_GE(ARRAY_SIZE(wc), own.init.max_send_wr);
 	ASSERT_LT(1, own.init.max_send_wr);
-	ASSERT_EQ(0, abi_connect(s, self->id, 0));
+	OK(abi_connect(s, self->id, 0));
 	tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 	ASSERT_LE(0, tcp);
-	ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+	OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
 	wr = abi_wrs_send(&w, WR_RDMA_READ, SEND_SIGNALED, 1000);
 	wr->rkey = 1;
 	abi_mr_sge(&w, &mr, 0, sizeof(buf));
-	ASSERT_EQ(0, ABI_POST(s, SEND, own.init.qp, &w, NULL));
-	for (round = 0; round < 40; round++) {
+	OK(ABI_POST(s, SEND, own.init.qp, &w, NULL));
+	for (int round = 0; round < 40; round++) {
 		abi_wrs_init(&w);
 		for (i = 0; i + 1 < own.init.max_send_wr; i++)
 			abi_send_wr(&w, WR_SEND, SEND_SIGNALED, i);
@@ -336,16 +327,14 @@ struct poster {
 static void *post_on(void *arg)
 {
 	struct poster *p = arg;
-	int i;
 
-	for (i = 0; i < FLUSHED; i++)
+	for (int i = 0; i < FLUSHED; i++)
 		p->posted += !ABI_POST(p->s, SEND, p->qp, p->one, NULL);
 	return NULL;
 }
 
 /*
- * siw flushes what waits for a peer that has gone; what is posted meanwhile may complete
- * before it.
+ * siw flushes what waits for a peer that has gone; what is posted meanwhile may complete before it.
  */
 TEST_F(calls, post_while_flushing_completes_once)
 {
@@ -360,28 +349,28 @@ TEST_F(calls, post_while_flushing_completes_once)
 	pthread_t thread;
 	struct cutter c = {};
 	__u32 id, cq, seen;
-	int round, i, n;
+	int n;
 
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
+	OK(abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
 	abi_send_wr(w, WR_SEND, SEND_SIGNALED, 1);
 	abi_mr_sge(w, &mr, 0, sizeof(buf));
 	p.one = w;
-	for (round = 0; round < 5; round++) {
-		ASSERT_EQ(0, abi_create_cq(s, -1, 2 * FLUSHED + 64, 0, &cq));
-		ASSERT_EQ(0, abi_tcp_client(s, self->channel, &self->sin, 1, &id));
+	for (int round = 0; round < 5; round++) {
+		OK(abi_create_cq(s, -1, 2 * FLUSHED + 64, 0, &cq));
+		OK(abi_tcp_client(s, self->channel, &self->sin, 1, &id));
 		abi_qp_attr(&qp, QPT_RC, s->pd, cq, cq);
 		qp.id = id;
 		qp.init.max_send_wr = 2 * FLUSHED;
-		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
-		ASSERT_EQ(0, abi_connect(s, id, 0));
+		OK(ABI(s->fd, CREATE_QP, &qp));
+		OK(abi_connect(s, id, 0));
 		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 		ASSERT_LE(0, c.tcp);
-		ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+		OK(abi_event(self->channel, EV_ESTABLISHED, &ev));
 		p.qp = qp.init.qp;
 		p.posted = 0;
-		for (i = 0; i < FLUSHED; i++)
-			ASSERT_EQ(0, ABI_POST(s, SEND, p.qp, w, NULL));
-		ASSERT_EQ(0, pthread_create(&thread, NULL, post_on, &p));
+		for (int i = 0; i < FLUSHED; i++)
+			OK(ABI_POST(s, SEND, p.qp, w, NULL));
+		OK(pthread_create(&thread, NULL, post_on, &p));
 		cut_off(&c);
 		pthread_join(thread, NULL);
 		p.posted += FLUSHED;
@@ -391,9 +380,9 @@ TEST_F(calls, post_while_flushing_completes_once)
 				break;
 		}
 		LOGGED(EXPECT_EQ(p.posted, seen), "round %d", round);
-		ASSERT_EQ(0, ABI_DESTROY(s, QP, p.qp));
-		ASSERT_EQ(0, ABI_DESTROY(s, CQ, cq));
-		ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
+		OK(ABI_DESTROY(s, QP, p.qp));
+		OK(ABI_DESTROY(s, CQ, cq));
+		OK(ABI_DESTROY(s, ID, id));
 		while (abi_ready(self->channel, 0))
 			abi_read(self->channel, &ev, sizeof(ev), 0);
 	}
@@ -417,16 +406,15 @@ TEST_F(calls, reads_cut_off_complete_once)
 	struct abi_wrs w;
 	char buf[64];
 	__u32 i, id, posted, seen;
-	int round;
 
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
-	for (round = 0; round < 20; round++) {
-		ASSERT_EQ(0, abi_tcp_client(s, self->channel, &self->sin, 1, &id));
-		ASSERT_EQ(0, abi_id_qp(s, id, &qp));
-		ASSERT_EQ(0, abi_connect_reads(s, id, 0, 16));
+	OK(abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
+	for (int round = 0; round < 20; round++) {
+		OK(abi_tcp_client(s, self->channel, &self->sin, 1, &id));
+		OK(abi_id_qp(s, id, &qp));
+		OK(abi_connect_reads(s, id, 0, 16));
 		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\20\0\20", 4);
 		ASSERT_LE(0, c.tcp);
-		ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+		OK(abi_event(self->channel, EV_ESTABLISHED, &ev));
 		abi_wrs_init(&w);
 		for (i = 0; i < 16; i++) {
 			wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, i);
@@ -434,7 +422,7 @@ TEST_F(calls, reads_cut_off_complete_once)
 			abi_mr_sge(&w, &mr, 0, sizeof(buf));
 		}
 		c.delay_us = abi_random() % 2000;
-		ASSERT_EQ(0, pthread_create(&thread, NULL, cut_off, &c));
+		OK(pthread_create(&thread, NULL, cut_off, &c));
 		usleep(abi_random() % 2000);
 		ABI_POST(s, SEND, qp.init.qp, &w, &posted);
 		pthread_join(thread, NULL);
@@ -446,7 +434,7 @@ TEST_F(calls, reads_cut_off_complete_once)
 			seen |= 1U << wc[i].wr_id;
 		}
 		EXPECT_EQ((1U << posted) - 1, seen);
-		ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
+		OK(ABI_DESTROY(s, ID, id));
 		while (abi_ready(self->channel, 0))
 			abi_read(self->channel, &ev, sizeof(ev), 0);
 	}
@@ -487,13 +475,13 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 	int round, tcp, ret, failed = 0;
 	__u32 listener, id;
 
-	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 0, 2, &listener, &sin));
+	OK(abi_tcp_listen(s, self->channel, 0, 2, &listener, &sin));
 	for (round = 0; round < 100; round++) {
 		tcp = request(self, &sin);
 		ASSERT_LE(0, tcp);
-		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
+		OK(abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
 		id = ev.child;
-		ASSERT_EQ(0, abi_id_qp(s, 0, &qp));
+		OK(abi_id_qp(s, 0, &qp));
 		setsockopt(tcp, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 		close(tcp);
 		ret = abi_accept(s, id, 3, qp.init.qp_num);
@@ -507,11 +495,11 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 			}
 		} else {
 			ABI_POST(s, SEND, qp.init.qp, &w, NULL);
-			ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
-			ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
+			OK(abi_event(self->channel, EV_ESTABLISHED, &ev));
+			OK(abi_event(self->channel, EV_DISCONNECTED, &ev));
 		}
-		ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
-		ASSERT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
+		OK(ABI_DESTROY(s, ID, id));
+		OK(ABI_DESTROY(s, QP, qp.init.qp));
 	}
 	TH_LOG("%d of %d accepted too late", failed, round);
 }
@@ -569,11 +557,11 @@ TEST_F(calls, request_on_other_device_refused)
 	__u32 id;
 
 	remove_device();
-	ASSERT_EQ(0, add_device(&s->addr));
-	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 4, &id));
-	ASSERT_EQ(0, abi_bind(s, id, &sin));
-	ASSERT_EQ(0, ABI_ID_CMD(s, LISTEN, id, 0));
-	ASSERT_EQ(0, enter("/run/netns/" NS));
+	OK(add_device(&s->addr));
+	OK(abi_tcp_id(s, self->channel, 4, &id));
+	OK(abi_bind(s, id, &sin));
+	OK(ABI_ID_CMD(s, LISTEN, id, 0));
+	OK(enter("/run/netns/" NS));
 
 	inet_pton(AF_INET, ADDR, &sin.sin_addr);
 	own = request(self, &sin);
@@ -603,13 +591,13 @@ static int listen_as_user(void *arg)
 	const struct sockaddr_in any = { .sin_family = AF_INET };
 	struct sockaddr_in sin;
 	struct abi s;
-	__u32 id, i;
+	__u32 id;
 	int channel;
 
 	CHECK(1, setresuid(1000, 1000, 1000) == 0);
 	CHECK(2, abi_open(&s) == 0);
 	channel = abi_channel(&s);
-	for (i = 0; i < 2; i++) {
+	for (__u32 i = 0; i < 2; i++) {
 		sin = i ? any : s.addr;
 		sin.sin_port = 0;
 		CHECK(3 + i, abi_tcp_id(&s, channel, i, &id) == 0);
@@ -625,7 +613,7 @@ TEST_F(calls, listener_charged_for_each_device)
 	int old;
 
 	remove_device();
-	ASSERT_EQ(0, add_device(&self->s.addr));
+	OK(add_device(&self->s.addr));
 	old = abi_param("session_max_queue_mb", 1);
 	EXPECT_EQ(0, abi_child(listen_as_user, NULL));
 	abi_param("session_max_queue_mb", old);

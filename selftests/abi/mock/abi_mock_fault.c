@@ -46,9 +46,7 @@ static const struct fault {
 
 static const struct abi_command *find(const char *name)
 {
-	unsigned int i;
-
-	for (i = 0; i < abi_num_commands; i++)
+	for (unsigned int i = 0; i < abi_num_commands; i++)
 		if (!strcmp(abi_commands[i].name, name))
 			return &abi_commands[i];
 	return NULL;
@@ -121,10 +119,10 @@ FIXTURE_SETUP(fault)
 {
 	memset(self, 0, sizeof(*self));
 	self->w.s.fd = -1;
-	ASSERT_EQ(0, mock_load());
+	OK(mock_load());
 	self->arg = calloc(1, sizeof(*self->arg));
 	ASSERT_NE(NULL, self->arg);
-	ASSERT_EQ(0, mock_new(""));
+	OK(mock_new(""));
 }
 
 FIXTURE_TEARDOWN(fault)
@@ -211,11 +209,10 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_nothing, 200)
 	struct mock_count before, after;
 	struct abi_charges charges;
 	int fds, objects, ret;
-	size_t i;
 
-	ASSERT_EQ(0, cgroup_enter());
-	ASSERT_EQ(0, abi_world_open(w));
-	for (i = 0; i < ARRAY_SIZE(faults); i++) {
+	OK(cgroup_enter());
+	OK(abi_world_open(w));
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		const struct abi_command *c = find(faults[i].name);
 
 		ASSERT_NE(NULL, c);
@@ -226,13 +223,13 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_nothing, 200)
 		fds = abi_count_fds();
 		objects = cgroup_objects();
 		ASSERT_LT(0, objects);
-		ASSERT_EQ(0, mock_count(&before));
-		ASSERT_EQ(0, abi_charges(&w->s, &charges));
-		ASSERT_EQ(0, fail_op(&faults[i], MOCK_ERRNO, 1));
+		OK(mock_count(&before));
+		OK(abi_charges(&w->s, &charges));
+		OK(fail_op(&faults[i], MOCK_ERRNO, 1));
 		ret = run(w, c, self->arg);
 		LOGGED(EXPECT_EQ(-MOCK_ERRNO, ret), "%s, %s fails", c->name, faults[i].op);
-		ASSERT_EQ(0, fail_op(&faults[i], 0, 0));
-		ASSERT_EQ(0, mock_count(&after));
+		OK(fail_op(&faults[i], 0, 0));
+		OK(mock_count(&after));
 		LOGGED(EXPECT_EQ(0, memcmp(&before, &after, sizeof(before))),
 		       "%s left something", c->name);
 		LOGGED(EXPECT_EQ(objects, cgroup_objects()),
@@ -241,12 +238,12 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_nothing, 200)
 		       "%s left a charge, %s", c->name, faults[i].op);
 		EXPECT_EQ(fds, abi_count_fds());
 		/* Nothing else is broken. */
-		ASSERT_EQ(0, prepare(w, c, self->arg));
+		OK(prepare(w, c, self->arg));
 		LOGGED(EXPECT_EQ(0, run(w, c, self->arg)), "%s afterwards", c->name);
 	}
 	abi_world_close(w);
 	usleep(100000);
-	ASSERT_EQ(0, mock_count(&after));
+	OK(mock_count(&after));
 	EXPECT_EQ(0, after.qp + after.cq + after.srq + after.pd + after.mr + after.ah + after.xrcd);
 	EXPECT_GE(0, cgroup_objects());
 	cgroup_leave();
@@ -259,16 +256,15 @@ TEST_F(fault, failed_refining_query_tolerated)
 		{ "CREATE_QP", "query_qp" }, { "CREATE_SRQ", "query_srq" },
 	};
 	struct abi_world *w = &self->w;
-	size_t i;
 
-	ASSERT_EQ(0, abi_world_open(w));
-	for (i = 0; i < ARRAY_SIZE(queries); i++) {
+	OK(abi_world_open(w));
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
 		const struct abi_command *c = find(queries[i].name);
 
-		ASSERT_EQ(0, prepare(w, c, self->arg));
-		ASSERT_EQ(0, fail_op(&queries[i], MOCK_ERRNO, -1));
+		OK(prepare(w, c, self->arg));
+		OK(fail_op(&queries[i], MOCK_ERRNO, -1));
 		EXPECT_EQ(0, run(w, c, self->arg));
-		ASSERT_EQ(0, fail_op(&queries[i], 0, 0));
+		OK(fail_op(&queries[i], 0, 0));
 	}
 }
 
@@ -278,15 +274,14 @@ TEST_F(fault, failed_default_context_retried)
 	static const struct fault pd = { "", "alloc_pd" };
 	struct mock_count c;
 	struct abi s;
-	int i;
 
-	ASSERT_EQ(0, fail_op(&pd, MOCK_ERRNO, -1));
-	for (i = 0; i < 3; i++) {
+	OK(fail_op(&pd, MOCK_ERRNO, -1));
+	for (int i = 0; i < 3; i++) {
 		EXPECT_EQ(-MOCK_ERRNO, abi_open(&s));
 		abi_close(&s);
 	}
-	ASSERT_EQ(0, fail_op(&pd, 0, 0));
-	ASSERT_EQ(0, mock_count(&c));
+	OK(fail_op(&pd, 0, 0));
+	OK(mock_count(&c));
 	EXPECT_EQ(0, c.pd);
 }
 
@@ -305,15 +300,15 @@ static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault)
 
 	server = abi_channel(s);
 	client = abi_channel(s);
-	ASSERT_EQ(0, abi_tcp_listen(s, server, 0, 1, &listener, &sin));
-	ASSERT_EQ(0, abi_tcp_client(s, client, &sin, 2, &id));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, id, &c));
-	ASSERT_EQ(0, abi_connect(s, id, 0));
-	ASSERT_EQ(0, abi_event(server, EV_CONNECT_REQUEST, &ev));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, ev.child, &c));
+	OK(abi_tcp_listen(s, server, 0, 1, &listener, &sin));
+	OK(abi_tcp_client(s, client, &sin, 2, &id));
+	OK(abi_create_cq(s, -1, 64, 0, &cq));
+	OK(abi_create_qp(s, QPT_RC, cq, id, &c));
+	OK(abi_connect(s, id, 0));
+	OK(abi_event(server, EV_CONNECT_REQUEST, &ev));
+	OK(abi_create_qp(s, QPT_RC, cq, ev.child, &c));
 
-	ASSERT_EQ(0, mock_write("fail/modify_qp", "%d 1 %d", MOCK_ERRNO, after));
+	OK(mock_write("fail/modify_qp", "%d 1 %d", MOCK_ERRNO, after));
 	ret = abi_accept(s, ev.child, 3, 0);
 	LOGGED(EXPECT_EQ(after < 3 ? -MOCK_ERRNO : 0, ret), "after %d", after);
 	/* The server may try again, so that the client hears of it later. */
@@ -325,7 +320,7 @@ static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault)
 	LOGGED(EXPECT_EQ(after < 3 ? EV_REJECTED : EV_CONNECT_ERROR, ev.event),
 	       "after %d: status %d", after, ev.status);
 	EXPECT_EQ(id, ev.id);
-	ASSERT_EQ(0, mock_write("fail/modify_qp", "0"));
+	OK(mock_write("fail/modify_qp", "0"));
 	close(server);
 	close(client);
 }
@@ -333,14 +328,13 @@ static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault)
 TEST_F_TIMEOUT(fault, failed_modify_fails_connect, 120)
 {
 	struct mock_count c;
-	int i;
 
 	/* INIT, RTR, RTS of the server, the same of the client */
-	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, abi_world_open(&self->w));
+	for (int i = 0; i < 6; i++) {
+		OK(abi_world_open(&self->w));
 		connect_fails(_metadata, self, i);
 		abi_world_close(&self->w);
-		ASSERT_EQ(0, mock_count(&c));
+		OK(mock_count(&c));
 		EXPECT_EQ(0, c.qp + c.cq + c.pd + c.mr);
 	}
 }
@@ -353,13 +347,13 @@ static int quota_try(struct abi_world *w, const struct fault *f, int gate, union
 {
 	const struct abi_command *c = find(f->name);
 	char text[32];
-	int i, ret;
+	int ret;
 
 	ret = prepare(w, c, arg);
 	if (ret)
 		return ret == -EOPNOTSUPP ? 0 : ret;
 	snprintf(text, sizeof(text), "%d -1 %d", MOCK_ERRNO, f->after);
-	for (i = 0; i < QUOTA_TRIES; i++) {
+	for (int i = 0; i < QUOTA_TRIES; i++) {
 		if ((!i || f->after) && write(gate, text, strlen(text)) < 0)
 			return -errno;
 		ret = run(w, c, arg);
@@ -382,9 +376,8 @@ static int quota_child(struct abi_world *w, union abi_arg *arg)
 	const struct rlimit limit = { 8 << 20, 8 << 20 };
 	int gate[ARRAY_SIZE(faults)], ret;
 	char file[64];
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(faults); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		snprintf(file, sizeof(file), "fail/%s", faults[i].op);
 		gate[i] = mock_open(file);
 		if (gate[i] < 0)
@@ -395,7 +388,7 @@ static int quota_child(struct abi_world *w, union abi_arg *arg)
 	/* As long as a session is open, what the user is charged stays. */
 	if (abi_open_node() < 0)
 		return 13;
-	for (i = 0; i < ARRAY_SIZE(faults); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		if (!faults[i].many)
 			continue;
 		/* Of its own, so that what the others have made is gone. */
@@ -421,9 +414,8 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_no_charge, 200)
 	};
 	int status;
 	pid_t pid;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(params); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(params); i++) {
 		params[i].value = abi_param(params[i].name, params[i].value);
 		EXPECT_LT(0, params[i].value);
 	}
@@ -431,7 +423,7 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_no_charge, 200)
 	if (!pid)
 		_exit(quota_child(&self->w, self->arg));
 	EXPECT_EQ(pid, waitpid(pid, &status, 0));
-	for (i = 0; i < ARRAY_SIZE(params); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(params); i++)
 		abi_param(params[i].name, params[i].value);
 	EXPECT_TRUE(WIFEXITED(status));
 	EXPECT_EQ(0, WEXITSTATUS(status));
@@ -490,10 +482,9 @@ static void run_all(struct __test_metadata *_metadata,
 		    FIXTURE_DATA(fault) * self, const char *stalled)
 {
 	long start;
-	size_t i;
 	int ret;
 
-	for (i = 0; i < ARRAY_SIZE(faults); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		const struct abi_command *c = find(faults[i].name);
 
 		start = abi_now_ms();
@@ -511,18 +502,17 @@ static void run_all(struct __test_metadata *_metadata,
 TEST_F_TIMEOUT(fault, stalled_command_blocks_no_others, 200)
 {
 	struct stalled *st = calloc(1, sizeof(*st));
-	size_t i;
 	int ret;
 
-	ASSERT_EQ(0, abi_world_open(&st->w));
-	for (i = 0; i < ARRAY_SIZE(faults); i++) {
+	OK(abi_world_open(&st->w));
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		if (!can_stall(&faults[i]))
 			continue;
 		ret = stalled_begin(st, &faults[i]);
 		if (ret == -EOPNOTSUPP)
 			continue;
 		LOGGED(ASSERT_EQ(0, ret), "%s", faults[i].name);
-		ASSERT_EQ(0, abi_world_open(&self->w));
+		OK(abi_world_open(&self->w));
 		run_all(_metadata, self, faults[i].op);
 		abi_world_close(&self->w);
 		EXPECT_EQ(0, stalled_end(st, &faults[i]));
@@ -551,19 +541,18 @@ TEST_F_TIMEOUT(fault, stalled_close_blocks_no_others, 200)
 	struct abi_world *w = calloc(1, sizeof(*w));
 	const struct abi_command *c;
 	pthread_t thread;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		c = find(kinds[i].name);
-		ASSERT_EQ(0, abi_world_open(&self->w));
-		ASSERT_EQ(0, abi_world_open(w));
-		ASSERT_EQ(0, prepare(w, c, self->arg));
-		ASSERT_EQ(0, run(w, c, self->arg));
-		ASSERT_EQ(0, stall_op(kinds[i].op, 1));
-		ASSERT_EQ(0, pthread_create(&thread, NULL, close_thread, w));
+		OK(abi_world_open(&self->w));
+		OK(abi_world_open(w));
+		OK(prepare(w, c, self->arg));
+		OK(run(w, c, self->arg));
+		OK(stall_op(kinds[i].op, 1));
+		OK(pthread_create(&thread, NULL, close_thread, w));
 		LOGGED(EXPECT_EQ(0, mock_wait_stalled(kinds[i].op, 1)), "%s", kinds[i].op);
 		run_all(_metadata, self, kinds[i].op);
-		ASSERT_EQ(0, stall_op(kinds[i].op, 0));
+		OK(stall_op(kinds[i].op, 0));
 		pthread_join(thread, NULL);
 		abi_world_close(&self->w);
 	}
@@ -584,7 +573,7 @@ TEST_F(fault, stalled_close_by_other_user_returns)
 	int sockets[2], status;
 	pid_t pid;
 
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 	pid = fork();
 	if (!pid)
 		_exit(abi_become_nobody() || abi_open(&s) || abi_send_fd(sockets[1], s.fd));
@@ -592,13 +581,13 @@ TEST_F(fault, stalled_close_by_other_user_returns)
 	ASSERT_LE(0, s.fd);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(0, status);
-	ASSERT_EQ(0, stall_op("dealloc_pd", 1));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, close_one, &s));
+	OK(stall_op("dealloc_pd", 1));
+	OK(pthread_create(&thread, NULL, close_one, &s));
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec += 5 * TEST_SCALE;
 	EXPECT_EQ(0, pthread_timedjoin_np(thread, NULL, &end));
 	EXPECT_EQ(0, mock_wait_stalled("dealloc_pd", 1));
-	ASSERT_EQ(0, stall_op("dealloc_pd", 0));
+	OK(stall_op("dealloc_pd", 0));
 	close(sockets[0]);
 	close(sockets[1]);
 }
@@ -611,22 +600,21 @@ TEST_F_TIMEOUT(fault, many_stalled_closes_block_no_others, 200)
 	struct abi *s = calloc(MANY, sizeof(*s)), other;
 	pthread_t *threads = calloc(MANY, sizeof(*threads)), thread;
 	struct timespec end;
-	int i;
 
-	ASSERT_EQ(0, abi_open(&other));
-	for (i = 0; i < MANY; i++)
-		ASSERT_EQ(0, abi_open(&s[i]));
-	ASSERT_EQ(0, stall_op("dealloc_pd", MANY));
-	for (i = 0; i < MANY; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, close_one, &s[i]));
+	OK(abi_open(&other));
+	for (int i = 0; i < MANY; i++)
+		OK(abi_open(&s[i]));
+	OK(stall_op("dealloc_pd", MANY));
+	for (int i = 0; i < MANY; i++)
+		OK(pthread_create(&threads[i], NULL, close_one, &s[i]));
 	/* Each has got to where the device keeps it. */
 	EXPECT_EQ(0, mock_wait_stalled("dealloc_pd", MANY));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, close_one, &other));
+	OK(pthread_create(&thread, NULL, close_one, &other));
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec += 5 * TEST_SCALE;
 	EXPECT_EQ(0, pthread_timedjoin_np(thread, NULL, &end));
-	ASSERT_EQ(0, stall_op("dealloc_pd", 0));
-	for (i = 0; i < MANY; i++)
+	OK(stall_op("dealloc_pd", 0));
+	for (int i = 0; i < MANY; i++)
 		pthread_join(threads[i], NULL);
 	free(threads);
 	free(s);
@@ -654,21 +642,20 @@ TEST_F_TIMEOUT(fault, removal_waits_for_stalled_command, 300)
 	struct removal r;
 	__u32 pd;
 	long start;
-	size_t i;
-	int ret, n;
+	int ret;
 
-	for (i = 0; i < ARRAY_SIZE(faults); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		if (!can_stall(&faults[i]))
 			continue;
-		ASSERT_EQ(0, abi_world_open(&st->w));
-		ASSERT_EQ(0, abi_world_open(&self->w));
+		OK(abi_world_open(&st->w));
+		OK(abi_world_open(&self->w));
 		ret = stalled_begin(st, &faults[i]);
 		if (ret != -EOPNOTSUPP) {
 			ASSERT_EQ(0, ret);
 			r.done = false;
-			ASSERT_EQ(0, pthread_create(&r.thread, NULL, removal_thread, &r));
+			OK(pthread_create(&r.thread, NULL, removal_thread, &r));
 			/* It has begun for everybody else. */
-			for (n = 0; n < 500; n++) {
+			for (int n = 0; n < 500; n++) {
 				ret = abi_alloc_pd(&self->w.s, self->w.s.ctx, &pd);
 				if (ret == -EIO)
 					break;
@@ -689,7 +676,7 @@ TEST_F_TIMEOUT(fault, removal_waits_for_stalled_command, 300)
 		}
 		abi_world_close(&st->w);
 		abi_world_close(&self->w);
-		ASSERT_EQ(0, mock_new(""));
+		OK(mock_new(""));
 	}
 }
 
@@ -756,9 +743,8 @@ TEST_F_TIMEOUT(fault, killed_while_stalled_dies, 120)
 	};
 	struct mock_count c;
 	pid_t stuck, waiting;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
 		waiting = child(NULL);
 		ASSERT_LT(0, waiting);
 		stuck = child(&ops[i]);
@@ -767,10 +753,10 @@ TEST_F_TIMEOUT(fault, killed_while_stalled_dies, 120)
 		kill(waiting, SIGKILL);
 		EXPECT_TRUE(dies(waiting, 5000));
 		EXPECT_FALSE(dies(stuck, 300));
-		ASSERT_EQ(0, stall_op(ops[i].op, 0));
+		OK(stall_op(ops[i].op, 0));
 		EXPECT_TRUE(dies(stuck, 10000));
 		/* Nothing of them is left when their parent knows. */
-		ASSERT_EQ(0, mock_count(&c));
+		OK(mock_count(&c));
 		LOGGED(EXPECT_EQ(0, c.qp + c.cq + c.srq + c.pd + c.mr + c.ah),
 		       "qp %d cq %d srq %d pd %d mr %d ah %d", c.qp, c.cq, c.srq, c.pd, c.mr, c.ah);
 	}
@@ -830,25 +816,22 @@ static void *user_thread(void *data)
 
 TEST_F_TIMEOUT(fault, removal_at_any_moment, 300)
 {
-	static const char * const contexts[] = {
-		"irq", "post", "locked", "work",
-	};
+	static const char * const contexts[] = { "irq", "post", "locked", "work" };
 	struct user *u = calloc(3, sizeof(*u));
 	volatile bool stop;
 	unsigned int calls;
-	int round, i;
+	int i;
 	long start;
 
-	for (round = 0; round < 8; round++) {
-		ASSERT_EQ(0, mock_write("context", "%s", contexts[round % 4]));
+	for (int round = 0; round < 8; round++) {
+		OK(mock_write("context", "%s", contexts[round % 4]));
 		stop = false;
 		for (i = 0; i < 3; i++) {
 			u[i].stop = &stop;
-			ASSERT_EQ(0, abi_world_open(&u[i].w));
+			OK(abi_world_open(&u[i].w));
 		}
-		for (i = 0; i < 3; i++) {
-			ASSERT_EQ(0, pthread_create(&u[i].thread, NULL, user_thread, &u[i]));
-		}
+		for (i = 0; i < 3; i++)
+			OK(pthread_create(&u[i].thread, NULL, user_thread, &u[i]));
 		usleep(abi_random() % 700000);
 		start = abi_now_ms();
 		EXPECT_EQ(0, round & 1 ? system("rdma link delete " MOCK_NAME) : mock_del());
@@ -862,7 +845,7 @@ TEST_F_TIMEOUT(fault, removal_at_any_moment, 300)
 			abi_world_close(&u[i].w);
 		}
 		EXPECT_LT(0, calls);
-		ASSERT_EQ(0, mock_new(""));
+		OK(mock_new(""));
 	}
 }
 

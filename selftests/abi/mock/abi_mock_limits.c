@@ -17,7 +17,7 @@ FIXTURE_SETUP(limits)
 {
 	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
-	ASSERT_EQ(0, mock_load());
+	OK(mock_load());
 	self->mem = abi_map(65536);
 }
 
@@ -48,13 +48,10 @@ static int log_lines(const char *text)
 static int driver_flags(const struct abi *s)
 {
 	struct rdma_ep_device devs[16] = {};
-	struct rdma_ep_query_devices q = {
-		.devices = (uintptr_t)devs, .max = 16,
-	};
+	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
 	int ret = ABI(s->fd, QUERY_DEVICES, &q);
-	__u32 i;
 
-	for (i = 0; !ret && i < q.num && i < q.max; i++)
+	for (__u32 i = 0; !ret && i < q.num && i < q.max; i++)
 		if (devs[i].dev_index == s->dev)
 			return devs[i].flags & RDMA_EP_DEVICE_USER_MR;
 	return ret ?: -ENODEV;
@@ -68,19 +65,18 @@ TEST_F(limits, refused_drivers)
 	};
 	struct rdma_ep_reg_mr mr;
 	char options[32];
-	int before, after, i;
+	int before, after;
 	__u32 cq;
-	size_t d;
 
-	for (d = 0; d < ARRAY_SIZE(refused); d++) {
+	for (size_t d = 0; d < ARRAY_SIZE(refused); d++) {
 		snprintf(options, sizeof(options), "driver=%u", refused[d]);
-		ASSERT_EQ(0, mock_new(options));
-		ASSERT_EQ(0, abi_open(&self->s));
+		OK(mock_new(options));
+		OK(abi_open(&self->s));
 		EXPECT_EQ(0, driver_flags(&self->s));
 		/* The log's own limit is one for 5 seconds, at most 10. */
 		before = log_lines(MOCK_NAME ": its driver cannot register");
 		ASSERT_LE(0, before);
-		for (i = 0; i < 200; i++) {
+		for (int i = 0; i < 200; i++) {
 			EXPECT_EQ(-EOPNOTSUPP, abi_reg_mr(&self->s, self->s.pd, self->mem,
 							  4096, AC_ALL, &mr)) {
 				TH_LOG("driver %u", refused[d]);
@@ -94,7 +90,7 @@ TEST_F(limits, refused_drivers)
 		/* All else works. */
 		EXPECT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
 		abi_close(&self->s);
-		ASSERT_EQ(0, mock_del());
+		OK(mock_del());
 	}
 }
 
@@ -107,14 +103,13 @@ TEST_F(limits, known_drivers)
 	};
 	struct rdma_ep_reg_mr mr;
 	char options[32];
-	size_t d;
 
-	for (d = 0; d < ARRAY_SIZE(known); d++) {
+	for (size_t d = 0; d < ARRAY_SIZE(known); d++) {
 		bool plain = known[d] == RDMA_DRIVER_HFI1 || known[d] == RDMA_DRIVER_QIB;
 
 		snprintf(options, sizeof(options), "driver=%u", known[d]);
-		ASSERT_EQ(0, mock_new(options));
-		ASSERT_EQ(0, abi_open(&self->s));
+		OK(mock_new(options));
+		OK(abi_open(&self->s));
 		EXPECT_EQ(RDMA_EP_DEVICE_USER_MR, driver_flags(&self->s));
 		EXPECT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, 4096, AC_ALL, &mr));
 		/* Some look at the address and not at iova. */
@@ -122,7 +117,7 @@ TEST_F(limits, known_drivers)
 		LOGGED(EXPECT_EQ(plain ? -EINVAL : 0, ABI(self->s.fd, REG_MR, &mr)),
 		       "driver %u", known[d]);
 		abi_close(&self->s);
-		ASSERT_EQ(0, mock_del());
+		OK(mock_del());
 	}
 }
 
@@ -131,8 +126,8 @@ TEST_F(limits, device_without_srq_says_so)
 	struct abi *s = &self->s;
 	__u32 srq;
 
-	ASSERT_EQ(0, mock_new("srq=0"));
-	ASSERT_EQ(0, abi_open(s));
+	OK(mock_new("srq=0"));
+	OK(abi_open(s));
 	EXPECT_EQ(-EOPNOTSUPP, abi_create_srq(s, s->pd, 4, 0, &srq));
 }
 
@@ -164,16 +159,16 @@ TEST_F(limits, queue_limits_of_device)
 	__u32 cq, bad;
 	int calls;
 
-	ASSERT_EQ(0, mock_new(SMALL));
-	ASSERT_EQ(0, abi_open(s));
+	OK(mock_new(SMALL));
+	OK(abi_open(s));
 	q.dev_index = s->dev;
-	ASSERT_EQ(0, ABI(s->fd, QUERY_DEVICE, &q));
+	OK(ABI(s->fd, QUERY_DEVICE, &q));
 	EXPECT_EQ(3, q.attr.max_qp_wr);
 	EXPECT_EQ(1, q.attr.max_sge);
 	EXPECT_EQ(5, q.attr.max_cqe);
 	EXPECT_EQ(3, q.attr.max_srq_wr);
 
-	ASSERT_EQ(0, abi_create_cq(s, -1, 5, 0, &cq));
+	OK(abi_create_cq(s, -1, 5, 0, &cq));
 	calls = mock_read("fail/create_cq");
 	EXPECT_EQ(-EINVAL, abi_create_cq(s, -1, 6, 0, &bad));
 	EXPECT_EQ(-EINVAL, abi_create_cq(s, -1, ~0U, 0, &bad));
@@ -218,8 +213,8 @@ TEST_F(limits, object_limits_of_device)
 	struct mock_count c;
 	__u32 cq, h;
 
-	ASSERT_EQ(0, mock_new(FEW));
-	ASSERT_EQ(0, abi_open(s));
+	OK(mock_new(FEW));
+	OK(abi_open(s));
 	EXPECT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
 	EXPECT_EQ(-ENOMEM, abi_create_cq(s, -1, 16, 0, &h));
 	EXPECT_EQ(0, abi_alloc_pd(s, s->ctx, &h));
@@ -234,7 +229,7 @@ TEST_F(limits, object_limits_of_device)
 	EXPECT_EQ(0, mock_read("fail/reg_user_mr"));
 	EXPECT_EQ(0, abi_reg_mr(s, s->pd, self->mem, 8192, AC_ALL, &mr));
 	EXPECT_EQ(-ENOMEM, abi_reg_mr(s, s->pd, self->mem, 1, AC_ALL, &mr));
-	ASSERT_EQ(0, mock_count(&c));
+	OK(mock_count(&c));
 	EXPECT_EQ(1, c.qp);
 	EXPECT_EQ(1, c.cq);
 	EXPECT_EQ(2, c.pd);
@@ -252,14 +247,13 @@ static int post_long(const struct abi *s, unsigned long cmd, __u32 qp,
 		     const struct rdma_ep_reg_mr *mr, int num, __u32 length, __u32 last)
 {
 	struct abi_wrs w;
-	int i;
 
 	abi_wrs_init(&w);
 	if (cmd == RDMA_EP_IOC_POST_SEND)
 		abi_send_wr(&w, WR_SEND, SEND_SIGNALED, 1);
 	else
 		abi_recv_wr(&w, 1);
-	for (i = 0; i < num; i++)
+	for (int i = 0; i < num; i++)
 		abi_sge(&w, mr->iova, i < num - 1 ? length : last, mr->lkey);
 	return abi_post(s, cmd, qp, &w, NULL);
 }
@@ -275,16 +269,16 @@ TEST_F(limits, message_size_limit)
 	__u32 cq;
 	int calls;
 
-	ASSERT_EQ(0, mock_new("max_recv_sge=256"));
-	ASSERT_EQ(0, abi_open(s));
+	OK(mock_new("max_recv_sge=256"));
+	OK(abi_open(s));
 	mem = abi_map(ENTRY);
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, ENTRY, AC_ALL, &mr));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
+	OK(abi_reg_mr(s, s->pd, mem, ENTRY, AC_ALL, &mr));
+	OK(abi_create_cq(s, -1, 64, 0, &cq));
 	abi_qp_attr(&c, QPT_RC, s->pd, cq, cq);
 	c.init.max_recv_sge = 256;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
+	OK(ABI(s->fd, CREATE_QP, &c));
+	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
+	OK(abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
 
 	/* Drivers add up in 32 bits. (This one has not as many entries as it says.) */
 	calls = mock_read("fail/post_recv");
@@ -306,21 +300,21 @@ TEST_F(limits, sge_limit_of_reads)
 	struct rdma_ep_create_qp c;
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_reg_mr mr;
-	int num, calls, ret;
+	int calls, ret;
 	struct abi_wrs w;
 	char mem[64];
 	__u32 cq;
 
-	ASSERT_EQ(0, mock_new("max_sge_rd=1"));
-	ASSERT_EQ(0, abi_open(s));
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &mr));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
+	OK(mock_new("max_sge_rd=1"));
+	OK(abi_open(s));
+	OK(abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &mr));
+	OK(abi_create_cq(s, -1, 64, 0, &cq));
 	abi_qp_attr(&c, QPT_RC, s->pd, cq, cq);
 	ASSERT_LE(2, c.init.max_send_sge);
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
-	for (num = 2; num; num--) {
+	OK(ABI(s->fd, CREATE_QP, &c));
+	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
+	OK(abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
+	for (int num = 2; num; num--) {
 		wr = abi_wrs_send(&w, WR_RDMA_READ, SEND_SIGNALED, 1);
 		abi_remote(wr, &mr, 0);
 		for (ret = 0; ret < num; ret++)
@@ -344,29 +338,28 @@ TEST_F(limits, keys_of_kernel_and_stale_refused)
 	__u32 cq, pd, srq, keys[9];
 	struct abi_wrs w;
 	char mem[64];
-	size_t i;
 	int calls;
 
-	ASSERT_EQ(0, mock_new(""));
-	ASSERT_EQ(0, abi_open(s));
-	ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &mr));
-	ASSERT_EQ(0, abi_reg_mr(s, pd, mem, sizeof(mem), AC_ALL, &other));
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &stale));
-	ASSERT_EQ(0, ABI_DESTROY(s, MR, stale.mr));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
-	ASSERT_EQ(0, abi_create_srq(s, s->pd, 16, 0, &srq));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &c));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
-	for (i = 0; i < 5; i++)
+	OK(mock_new(""));
+	OK(abi_open(s));
+	OK(abi_alloc_pd(s, s->ctx, &pd));
+	OK(abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &mr));
+	OK(abi_reg_mr(s, pd, mem, sizeof(mem), AC_ALL, &other));
+	OK(abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &stale));
+	OK(ABI_DESTROY(s, MR, stale.mr));
+	OK(abi_create_cq(s, -1, 64, 0, &cq));
+	OK(abi_create_srq(s, s->pd, 16, 0, &srq));
+	OK(abi_create_qp(s, QPT_RC, cq, 0, &c));
+	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
+	OK(abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
+	for (size_t i = 0; i < 5; i++)
 		keys[i] = MOCK_LOCAL_LKEY - 2 + i;
 	keys[5] = other.lkey;
 	keys[6] = stale.lkey;
 	keys[7] = 0;
 	keys[8] = ~0U;
 	calls = mock_read("fail/post_send");
-	for (i = 0; i < ARRAY_SIZE(keys); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
 		abi_sge(&w, mr.iova, 8, keys[i]);
 		LOGGED(EXPECT_EQ(-EINVAL, ABI_POST(s, SEND, c.init.qp, &w, NULL)),
@@ -418,11 +411,10 @@ static int fill(const struct abi *s, unsigned long cmd, __u32 handle)
 static int drain(const struct abi *s, __u32 cq, int num)
 {
 	struct rdma_ep_wc wc[200];
-	int i;
 
 	if (abi_wait(s, cq, wc, num) != num || abi_poll(s, cq, wc + num, 1))
 		return -ENOMSG;
-	for (i = 0; i < num; i++)
+	for (int i = 0; i < num; i++)
 		if (wc[i].wr_id != i)
 			return -EILSEQ;
 	return 0;
@@ -447,13 +439,12 @@ static void caps(struct __test_metadata *_metadata, FIXTURE_DATA(limits) * self,
 	__u32 cq[3], srq;
 	int i, n;
 
-	ASSERT_EQ(0, mock_write("caps", "%s", mode));
-	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, abi_create_cq(s, -1, 256, 0, &cq[i]));
-	}
-	ASSERT_EQ(0, abi_create_srq(s, s->pd, ASKED, 0, &srq));
-	ASSERT_EQ(0, caps_qp(s, cq[0], cq[1], 0, &c[0]));
-	ASSERT_EQ(0, caps_qp(s, cq[2], cq[2], srq, &c[1]));
+	OK(mock_write("caps", "%s", mode));
+	for (i = 0; i < 3; i++)
+		OK(abi_create_cq(s, -1, 256, 0, &cq[i]));
+	OK(abi_create_srq(s, s->pd, ASKED, 0, &srq));
+	OK(caps_qp(s, cq[0], cq[1], 0, &c[0]));
+	OK(caps_qp(s, cq[2], cq[2], srq, &c[1]));
 	EXPECT_LE(granted, c[0].init.max_send_wr);
 	EXPECT_LE(granted, c[0].init.max_recv_wr);
 
@@ -461,14 +452,14 @@ static void caps(struct __test_metadata *_metadata, FIXTURE_DATA(limits) * self,
 	n = fill(s, RDMA_EP_IOC_POST_RECV, c[0].init.qp);
 	EXPECT_LE(granted, n);
 	EXPECT_GE(2 * ASKED, n);
-	ASSERT_EQ(0, abi_qp_state(s, c[0].init.qp, QPS_ERR));
+	OK(abi_qp_state(s, c[0].init.qp, QPS_ERR));
 	EXPECT_EQ(0, drain(s, cq[1], n));
-	ASSERT_EQ(0, abi_qp_state(s, c[0].init.qp, QPS_RESET));
+	OK(abi_qp_state(s, c[0].init.qp, QPS_RESET));
 
 	/* Sends wait for receives, then they arrive. */
-	ASSERT_EQ(0, abi_qp_init(s, c[0].init.qp, QPT_RC, 0));
-	ASSERT_EQ(0, abi_qp_rts(s, c[0].init.qp, QPT_RC, c[1].init.qp_num));
-	ASSERT_EQ(0, abi_qp_rts(s, c[1].init.qp, QPT_RC, c[0].init.qp_num));
+	OK(abi_qp_init(s, c[0].init.qp, QPT_RC, 0));
+	OK(abi_qp_rts(s, c[0].init.qp, QPT_RC, c[1].init.qp_num));
+	OK(abi_qp_rts(s, c[1].init.qp, QPT_RC, c[0].init.qp_num));
 	n = fill(s, RDMA_EP_IOC_POST_SEND, c[0].init.qp);
 	EXPECT_LE(granted, n);
 	EXPECT_GE(2 * ASKED, n);
@@ -487,15 +478,14 @@ TEST_F(limits, granted_caps_usable)
 		{ "exact", ASKED }, { "more", 2 * ASKED },
 		{ "unwritten", 2 * ASKED }, { "silent", ASKED },
 	};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(modes); i++) {
-		ASSERT_EQ(0, mock_new(""));
-		ASSERT_EQ(0, abi_open(&self->s));
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		OK(mock_new(""));
+		OK(abi_open(&self->s));
 		TH_LOG("%s", modes[i].mode);
 		caps(_metadata, self, modes[i].mode, modes[i].granted);
 		abi_close(&self->s);
-		ASSERT_EQ(0, mock_del());
+		OK(mock_del());
 	}
 }
 
@@ -533,20 +523,19 @@ TEST_F(limits, privileged_qkey_of_group_refused)
 	struct rdma_ep_create_qp qp;
 	struct abi *s = &self->s;
 	bool privileged;
-	size_t i;
 
-	ASSERT_EQ(0, mock_new(""));
-	ASSERT_EQ(0, abi_open(s));
-	for (i = 0; i < ARRAY_SIZE(qkeys); i++) {
+	OK(mock_new(""));
+	OK(abi_open(s));
+	for (size_t i = 0; i < ARRAY_SIZE(qkeys); i++) {
 		privileged = qkeys[i] & 0x80000000;
-		ASSERT_EQ(0, mock_ud_qkey(qkeys[i]));
-		ASSERT_EQ(0, ud_qp(s, &qp));
+		OK(mock_ud_qkey(qkeys[i]));
+		OK(ud_qp(s, &qp));
 		q.qp = qp.init.qp;
-		ASSERT_EQ(0, ABI(s->fd, QUERY_QP, &q));
+		OK(ABI(s->fd, QUERY_QP, &q));
 		EXPECT_EQ(qkeys[i], q.attr.qkey);
-		ASSERT_EQ(0, mock_count(&before));
+		OK(mock_count(&before));
 		EXPECT_EQ(privileged ? EPERM : 0, abi_child(ud_qp_of_nobody, s));
-		ASSERT_EQ(0, mock_count(&after));
+		OK(mock_count(&after));
 		EXPECT_EQ(before.qp + !privileged, after.qp);
 	}
 }

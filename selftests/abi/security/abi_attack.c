@@ -20,22 +20,19 @@ FIXTURE(attack) {
 
 FIXTURE_SETUP(attack)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->p.max_wr = 32;
 	self->p.max_sge = 6;		/* which siw and rxe have */
-	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
+	OK(abi_pair_open(&self->s, &self->p));
 	self->qp = self->p.end[0].qp.qp;
 	self->peer = self->p.end[1].qp.qp;
 	/* Own pages on both sides, so that a range check is all there is. */
 	self->buf = abi_map(LEN + 8192);
 	self->buf += 4096;
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
+	OK(abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
 }
 
-FIXTURE_TEARDOWN(attack)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(attack)
 
 /* Posts; what was refused was not posted, either. */
 static int post_to(const struct abi *s, unsigned long cmd, __u32 qp, const struct abi_wrs *w)
@@ -109,20 +106,19 @@ static int still_works(struct _test_data_attack *self)
 TEST_F(attack, guessed_keys)
 {
 	__u64 addr = self->mr.iova;
-	__u32 own = self->mr.lkey, key, low;
-	int i;
+	__u32 own = self->mr.lkey;
 
 	expect_refused(_metadata, self, addr, 8, 0);
 	expect_refused(_metadata, self, addr, 8, ~0U);
 	expect_refused(_metadata, self, addr, 8, 0x80000000);
 	expect_refused(_metadata, self, 0xffff888000000000ULL, 8, own);
-	for (i = -256; i <= 256; i++) {
+	for (int i = -256; i <= 256; i++) {
 		if (i)
 			expect_refused(_metadata, self, addr, 8, own + i);
 	}
 	/* rxe: index << 8 | variant, the PD's all-memory MR comes before ours. */
-	for (key = (own >> 8) - 3; key != (own >> 8) + 3; key++) {
-		for (low = 0; low < 256; low++) {
+	for (__u32 key = (own >> 8) - 3; key != (own >> 8) + 3; key++) {
+		for (__u32 low = 0; low < 256; low++) {
 			if ((key << 8 | low) == own)
 				continue;
 			LOGGED(EXPECT_EQ(-EINVAL, send_sge(self, WR_SEND, addr, 8, key << 8 | low)),
@@ -140,18 +136,18 @@ TEST_F(attack, other_keys)
 	__u32 pd;
 
 	/* Another session's, of the very same memory */
-	ASSERT_EQ(0, abi_open(&other));
-	ASSERT_EQ(0, abi_reg_mr(&other, other.pd, self->buf, LEN, AC_ALL, &mr));
+	OK(abi_open(&other));
+	OK(abi_reg_mr(&other, other.pd, self->buf, LEN, AC_ALL, &mr));
 	expect_refused(_metadata, self, addr, 8, mr.lkey);
 	expect_refused(_metadata, self, addr, 8, mr.rkey);
 	/* Another PD's of this session */
-	ASSERT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
-	ASSERT_EQ(0, abi_reg_mr(&self->s, pd, self->buf, LEN, AC_ALL, &mr));
+	OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	OK(abi_reg_mr(&self->s, pd, self->buf, LEN, AC_ALL, &mr));
 	expect_refused(_metadata, self, addr, 8, mr.lkey);
 	/* One that is gone */
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &mr));
+	OK(abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &mr));
 	EXPECT_EQ(0, recv_sge(self, addr, 8, mr.lkey));
-	ASSERT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
+	OK(ABI_DESTROY(&self->s, MR, mr.mr));
 	expect_refused(_metadata, self, addr, 8, mr.lkey);
 	abi_close(&other);
 	EXPECT_EQ(0, send_sge(self, WR_SEND, addr, 8, self->mr.lkey));
@@ -174,9 +170,8 @@ TEST_F(attack, ranges)
 		{ -(__u64)LEN, LEN }, { base | 1ULL << 63, 8 },
 		{ base + (1ULL << 32), 8 }, { base - (1ULL << 32), 8 },
 	};
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		expect_refused(_metadata, self, bad[i].addr, bad[i].len, lkey);
 	/* A good entry does not help a bad one. */
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
@@ -215,15 +210,12 @@ static void expect_long_receives_refused(struct __test_metadata *_metadata,
 					 struct _test_data_attack *self,
 					 const struct rdma_ep_reg_mr *mr, __u64 part, __u32 n)
 {
-	struct rdma_ep_create_srq c = {
-		.pd = self->s.pd, .max_wr = 8, .max_sge = n,
-	};
-	__u32 i;
+	struct rdma_ep_create_srq c = { .pd = self->s.pd, .max_wr = 8, .max_sge = n };
 
-	ASSERT_EQ(0, ABI(self->s.fd, CREATE_SRQ, &c));
+	OK(ABI(self->s.fd, CREATE_SRQ, &c));
 	ASSERT_EQ(n, c.max_sge);
 	abi_wrs_recv(&self->w, 1);
-	for (i = 0; i < n; i++)
+	for (__u32 i = 0; i < n; i++)
 		abi_sge(&self->w, mr->iova, part, mr->lkey);
 	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SRQ_RECV, c.srq, &self->w));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, SRQ, c.srq));
@@ -232,29 +224,27 @@ static void expect_long_receives_refused(struct __test_metadata *_metadata,
 /* Lengths whose sum is small, or negative, in 32 bits, or just too much (SIW-19) */
 TEST_F(attack, long_messages)
 {
-	struct rdma_ep_query_port port = {
-		.dev_index = self->s.dev, .port_num = 1,
-	};
+	struct rdma_ep_query_port port = { .dev_index = self->s.dev, .port_num = 1 };
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-	__u32 n = self->p.end[0].qp.max_send_sge, i;
+	__u32 n = self->p.end[0].qp.max_send_sge;
 	struct rdma_ep_reg_mr mr;
 	__u64 max, part;
 	char *mem;
 	int ret;
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &port));
+	OK(ABI(self->s.fd, QUERY_PORT, &port));
 	max = port.attr.max_msg_sz;
 	/* siw counts in an int. */
 	if (self->s.iwarp && max > INT_MAX)
 		max = INT_MAX;
 	/* (siw knows no CAP_IPC_LOCK.) */
-	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &unlimited));
+	OK(setrlimit(RLIMIT_MEMLOCK, &unlimited));
 	part = (max / n + 4096) & ~4095ULL;
 	mem = same_pages(part);
 	ASSERT_NE(NULL, mem);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, mem, part, AC_LOCAL_WRITE, &mr));
+	OK(abi_reg_mr(&self->s, self->s.pd, mem, part, AC_LOCAL_WRITE, &mr));
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
-	for (i = 0; i < n; i++)
+	for (__u32 i = 0; i < n; i++)
 		abi_mr_sge(&self->w, &mr, 0, part);
 	ret = post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
 	LOGGED(EXPECT_EQ(-EINVAL, ret), "%u times %llu bytes", n, part);
@@ -289,23 +279,22 @@ TEST_F(attack, short_messages)
 	struct abi_pair one = { .max_wr = 4, .max_sge = 1 };
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_wc wc[1];
-	__u32 off, len;
 	bool wrong;
 
-	ASSERT_EQ(0, abi_pair_open(&self->s, &one));
-	for (off = 0; off < LEN; off++)
+	OK(abi_pair_open(&self->s, &one));
+	for (__u32 off = 0; off < LEN; off++)
 		self->buf[off] = abi_random() | 1;
-	for (off = 4096 - 33; off < 4096; off++) {
-		for (len = 2; len <= 33; len += off & 1 ? 31 : 3) {
+	for (__u32 off = 4096 - 33; off < 4096; off++) {
+		for (__u32 len = 2; len <= 33; len += off & 1 ? 31 : 3) {
 			LOGGED(ASSERT_EQ(0, write_from(self, self->qp, off, len)),
 			       "%u bytes at %u", len, off);
 			ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0], wc, 1));
-			ASSERT_EQ(0, write_from(self, one.end[0].qp.qp, off, len));
+			OK(write_from(self, one.end[0].qp.qp, off, len));
 			ASSERT_EQ(1, abi_wait(&self->s, one.end[0].cq[0], wc, 1));
 		}
 	}
-	for (len = 31; len <= 33; len++) {
-		for (off = 4096 - len; off <= 4097 - len; off++) {
+	for (__u32 len = 31; len <= 33; len++) {
+		for (__u32 off = 4096 - len; off <= 4097 - len; off++) {
 			wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 1);
 			wr->remote_addr = base + off;
 			wr->rkey = self->mr.rkey;
@@ -329,7 +318,7 @@ TEST_F(attack, access)
 {
 	struct rdma_ep_reg_mr ro;
 
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, 0, &ro));
+	OK(abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, 0, &ro));
 	EXPECT_EQ(-EINVAL, recv_sge(self, ro.iova, 8, ro.lkey));
 	EXPECT_EQ(-EINVAL, send_sge(self, WR_RDMA_READ, ro.iova, 8, ro.lkey));
 	if (!self->s.iwarp) {
@@ -343,13 +332,12 @@ TEST_F(attack, access)
 
 TEST_F(attack, send_flags)
 {
-	unsigned int bit;
 	int ret, expected;
 
-	for (bit = 0; bit < 32; bit++) {
+	for (unsigned int bit = 0; bit < 32; bit++) {
 		if (1U << bit == SEND_INLINE)
 			continue;
-		ASSERT_EQ(0, recv_sge(self, self->mr.iova, 8, self->mr.lkey));
+		OK(recv_sge(self, self->mr.iova, 8, self->mr.lkey));
 		abi_wrs_send(&self->w, WR_SEND, 1U << bit, 1);
 		expected = (1U << bit) & (SEND_FENCE | SEND_SIGNALED |
 					  SEND_SOLICITED) ? 0 : -EINVAL;
@@ -367,10 +355,9 @@ TEST_F(attack, numbers_of_entries)
 	};
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_recv_wr *rwr;
-	__u32 max = self->p.end[0].qp.max_send_sge, n;
-	size_t i;
+	__u32 max = self->p.end[0].qp.max_send_sge;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 		abi_mr_sge(&self->w, &self->mr, 0, 8);
 		wr->num_sge = bad[i];
@@ -387,12 +374,12 @@ TEST_F(attack, numbers_of_entries)
 	/* All there, but one more than the queue has */
 	ASSERT_GT(200, max);
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
-	for (n = 0; n <= max; n++)
+	for (__u32 n = 0; n <= max; n++)
 		abi_mr_sge(&self->w, &self->mr, 0, 8);
 	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
 	max = self->p.end[1].qp.max_recv_sge;
 	abi_wrs_recv(&self->w, 1);
-	for (n = 0; n <= max; n++)
+	for (__u32 n = 0; n <= max; n++)
 		abi_mr_sge(&self->w, &self->mr, 0, 8);
 	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer, &self->w));
 	EXPECT_EQ(0, still_works(self));
@@ -406,10 +393,9 @@ TEST_F(attack, inline_lengths)
 		0xfffffff8, 0xfffffff9, 0xffffffff,
 	};
 	struct rdma_ep_send_wr *wr;
-	size_t i;
 
 	/* 16 bytes are there. */
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 		abi_inline(&self->w, wr, "0123456789abcdef", 16);
 		wr->inline_len = bad[i];
@@ -438,13 +424,11 @@ TEST_F(attack, buffers)
 	struct rdma_ep_post good = { .handle = self->qp, .num = 3 }, p;
 	static const __u32 too_many[] = { 4, 1000, 0x80000000, ~0U };
 	char *page;
-	__u32 len;
-	size_t i;
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
+	OK(ABI(self->s.fd, QUERY, &q));
 	abi_wrs_init(&self->w);
 	/* (SENDs would want to be received, or end an iWARP connection.) */
-	for (i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++)
 		abi_send_wr(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, i);
 	good.wrs = (uintptr_t)self->w.buf;
 	good.wrs_len = self->w.len;
@@ -454,7 +438,7 @@ TEST_F(attack, buffers)
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, POST_SEND, &p));
 	EXPECT_EQ(0, p.posted);
 	/* Not even the first one fits. */
-	for (len = 0; len < sizeof(struct rdma_ep_send_wr); len += 7) {
+	for (__u32 len = 0; len < sizeof(struct rdma_ep_send_wr); len += 7) {
 		p = good;
 		p.wrs_len = len;
 		LOGGED(EXPECT_EQ(-EINVAL, ABI(self->s.fd, POST_SEND, &p)), "length %u", len);
@@ -480,7 +464,7 @@ TEST_F(attack, buffers)
 	EXPECT_EQ(-EFAULT, ABI(self->s.fd, POST_SEND, &p));
 
 	/* More announced than there are: the error is about the fourth. */
-	for (i = 0; i < ARRAY_SIZE(too_many); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(too_many); i++) {
 		p = good;
 		p.num = too_many[i];
 		EXPECT_EQ(-EINVAL, ABI(self->s.fd, POST_SEND, &p));
@@ -505,18 +489,18 @@ TEST_F(attack, reserved)
 TEST_F(attack, one_bad_in_a_list)
 {
 	struct rdma_ep_wc wc[8];
-	__u32 bad, i, posted;
+	__u32 posted;
 
-	for (bad = 0; bad < 6; bad++) {
+	for (__u32 bad = 0; bad < 6; bad++) {
 		abi_wrs_init(&self->w);
-		for (i = 0; i < 6; i++) {
+		for (__u32 i = 0; i < 6; i++) {
 			abi_recv_wr(&self->w, 100 * bad + i);
 			abi_sge(&self->w, self->mr.iova + 64 * i, 64, i == bad ? 0 : self->mr.lkey);
 		}
 		EXPECT_EQ(-EINVAL, ABI_POST(&self->s, RECV, self->peer, &self->w, &posted));
 		EXPECT_EQ(bad, posted);
 		abi_wrs_init(&self->w);
-		for (i = 0; i < 6; i++) {
+		for (__u32 i = 0; i < 6; i++) {
 			abi_send_wr(&self->w, i == bad ? 7 : WR_SEND,
 				    SEND_SIGNALED, 1000 * bad + i);
 			abi_mr_sge(&self->w, &self->mr, 4096, 8 + i);
@@ -524,15 +508,14 @@ TEST_F(attack, one_bad_in_a_list)
 		EXPECT_EQ(-EINVAL, ABI_POST(&self->s, SEND, self->qp, &self->w, &posted));
 		EXPECT_EQ(bad, posted);
 		ASSERT_EQ(bad, abi_wait(&self->s, self->p.end[1].cq[1], wc, bad));
-		for (i = 0; i < bad; i++) {
+		for (__u32 i = 0; i < bad; i++) {
 			EXPECT_EQ(100 * bad + i, wc[i].wr_id);
 			EXPECT_EQ(8 + i, wc[i].byte_len);
 			EXPECT_EQ(WC_SUCCESS, wc[i].status);
 		}
 		ASSERT_EQ(bad, abi_wait(&self->s, self->p.end[0].cq[0], wc, bad));
-		for (i = 0; i < bad; i++) {
+		for (__u32 i = 0; i < bad; i++)
 			EXPECT_EQ(1000 * bad + i, wc[i].wr_id);
-		}
 	}
 	EXPECT_EQ(0, still_works(self));
 }

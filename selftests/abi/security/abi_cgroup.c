@@ -13,17 +13,14 @@
 static int limit_objects(const char *limit)
 {
 	struct rdma_ep_device devs[16];
-	struct rdma_ep_query_devices q = {
-		.devices = (uintptr_t)devs, .max = 16,
-	};
+	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
 	int ret = -ENODEV;
 	char text[128];
 	struct abi s;
-	__u32 i;
 
 	if (abi_open(&s) || ABI(s.fd, QUERY_DEVICES, &q))
 		return ret;
-	for (i = 0; i < q.num && i < 16; i++) {
+	for (__u32 i = 0; i < q.num && i < 16; i++) {
 		if (devs[i].dev_index != s.dev)
 			continue;
 		snprintf(text, sizeof(text), "%.64s hca_object=%s", devs[i].name, limit);
@@ -59,12 +56,10 @@ FIXTURE(cgroup) {
 FIXTURE_SETUP(cgroup)
 {
 	mkdir(CGROUPS, 0700);
-	if (mount("none", CGROUPS, "cgroup2", 0, NULL))
-		SKIP(return, "cannot mount cgroup2");
+	SKIP_IF(mount("none", CGROUPS, "cgroup2", 0, NULL), "cannot mount cgroup2");
 	abi_put(CGROUPS "/cgroup.subtree_control", "+rdma");
 	mkdir(CGROUP, 0700);
-	if (access(CGROUP "/rdma.max", W_OK))
-		SKIP(return, "no RDMA controller");
+	SKIP_IF(access(CGROUP "/rdma.max", W_OK), "no RDMA controller");
 	self->ok = true;
 }
 
@@ -119,11 +114,9 @@ static void run_limited(struct __test_metadata *_metadata,
 {
 	int status;
 
-	if (!self->ok)
-		SKIP(return, "no RDMA controller");
+	SKIP_IF(!self->ok, "no RDMA controller");
 	status = abi_child(fn, arg);
-	if (status == 77)
-		SKIP(return, "cannot limit the device");
+	SKIP_IF(status == 77, "cannot limit the device");
 	EXPECT_EQ(0, status);
 }
 
@@ -150,7 +143,7 @@ TEST_F(cgroup, passed_session_charges_caller)
 	struct abi s;
 	__u32 pd;
 
-	ASSERT_EQ(0, abi_open(&s));
+	OK(abi_open(&s));
 	run_limited(_metadata, self, fill_passed, &s);
 	EXPECT_EQ(0, abi_alloc_pd(&s, s.ctx, &pd));
 	abi_close(&s);
@@ -188,21 +181,21 @@ static int fill_again(void *arg)
 	struct rdma_ep_create_ep e;
 	struct abi s;
 	__u32 pds[3];
-	int i, n;
+	int n;
 
 	if (limit_objects("max") || abi_put(CGROUP "/cgroup.procs", "0"))
 		return 77;
 	CHECK(1, abi_open(&s) == 0);
 	n = nr_objects();
 	CHECK(2, n > 0);
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		CHECK(3, make_ep(&s, &e) == 0);
 		CHECK(4, nr_objects() == n + 3);
 		CHECK(5, destroy_ep(&s, &e) == 0);
 		CHECK(6, nr_objects() == n);
 	}
 	/* Other objects may be had in their place, and they are refused then. */
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		CHECK(7, abi_alloc_pd(&s, s.ctx, &pds[i]) == 0);
 	CHECK(8, limit_objects("0") == 0);
 	CHECK(9, make_ep(&s, &e) == -EAGAIN);

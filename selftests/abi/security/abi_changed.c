@@ -27,20 +27,17 @@ FIXTURE(changed) {
 
 FIXTURE_SETUP(changed)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->p.max_wr = 32;
-	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
+	OK(abi_pair_open(&self->s, &self->p));
 	self->qp = self->p.end[0].qp.qp;
 	self->peer = self->p.end[1].qp.qp;
 	self->buf = abi_map(LEN);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
+	OK(abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
 	memcpy(self->buf, "sixteen bytes...", 16);
 }
 
-FIXTURE_TEARDOWN(changed)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(changed)
 
 /* Where a list of one request changes. In one byte: a copy is one or the other. */
 struct change {
@@ -66,9 +63,7 @@ static const struct change send_changes[] = {
 };
 
 /* More than any QP has, and all of it is there. */
-static const struct change inline_change = {
-	"inline_len", WR(send, inline_len), 0x1000,
-};
+static const struct change inline_change = { "inline_len", WR(send, inline_len), 0x1000 };
 
 static const struct change recv_changes[] = {
 	{ "lkey", SGE(recv, lkey), 0x80000000 },
@@ -183,12 +178,12 @@ static void race_send(struct __test_metadata *_metadata,
 {
 	struct flip f;
 	long end = abi_now_ms() + ABI_WAIT_MS;
-	int round, ret;
+	int ret;
 
 	self->refused = 0;
 	self->taken = 0;
-	ASSERT_EQ(0, flip_begin(&f, &self->send, c));
-	for (round = 0; go_on(self, round, end); round++) {
+	OK(flip_begin(&f, &self->send, c));
+	for (int round = 0; go_on(self, round, end); round++) {
 		ret = post_send(self);
 		if (ret) {
 			LOGGED(EXPECT_EQ(-EINVAL, ret), "%s", c->name);
@@ -197,7 +192,7 @@ static void race_send(struct __test_metadata *_metadata,
 		}
 		self->taken++;
 		LOGGED(ASSERT_EQ(0, one_message(self)), "%s, round %d", c->name, round);
-		ASSERT_EQ(0, post_recv(self));
+		OK(post_recv(self));
 	}
 	flip_end(&f);
 	met_both(_metadata, self, c);
@@ -205,23 +200,19 @@ static void race_send(struct __test_metadata *_metadata,
 
 TEST_F_TIMEOUT(changed, send_changed_while_posted, 120)
 {
-	size_t i;
-
-	if (abi_one_cpu())
-		SKIP(return, "one CPU: nothing changes meanwhile");
+	SKIP_IF(abi_one_cpu(), "one CPU: nothing changes meanwhile");
 	good_recv(self);
-	ASSERT_EQ(0, post_recv(self));
+	OK(post_recv(self));
 	good_send(self);
-	for (i = 0; i < ARRAY_SIZE(send_changes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(send_changes); i++)
 		race_send(_metadata, self, &send_changes[i]);
 }
 
 TEST_F_TIMEOUT(changed, inline_data_changed_while_posted, 120)
 {
-	if (abi_one_cpu())
-		SKIP(return, "one CPU: nothing changes meanwhile");
+	SKIP_IF(abi_one_cpu(), "one CPU: nothing changes meanwhile");
 	good_recv(self);
-	ASSERT_EQ(0, post_recv(self));
+	OK(post_recv(self));
 	good_inline(self);
 	race_send(_metadata, self, &inline_change);
 }
@@ -231,12 +222,12 @@ static void race_recv(struct __test_metadata *_metadata,
 {
 	struct flip f;
 	long end = abi_now_ms() + ABI_WAIT_MS;
-	int round, ret;
+	int ret;
 
 	self->refused = 0;
 	self->taken = 0;
-	ASSERT_EQ(0, flip_begin(&f, &self->recv, c));
-	for (round = 0; go_on(self, round, end); round++) {
+	OK(flip_begin(&f, &self->recv, c));
+	for (int round = 0; go_on(self, round, end); round++) {
 		ret = post_recv(self);
 		if (ret) {
 			LOGGED(EXPECT_EQ(-EINVAL, ret), "%s", c->name);
@@ -244,7 +235,7 @@ static void race_recv(struct __test_metadata *_metadata,
 			continue;
 		}
 		self->taken++;
-		ASSERT_EQ(0, post_send(self));
+		OK(post_send(self));
 		LOGGED(ASSERT_EQ(0, one_message(self)), "%s, round %d", c->name, round);
 	}
 	flip_end(&f);
@@ -253,13 +244,10 @@ static void race_recv(struct __test_metadata *_metadata,
 
 TEST_F_TIMEOUT(changed, receive_changed_while_posted, 120)
 {
-	size_t i;
-
-	if (abi_one_cpu())
-		SKIP(return, "one CPU: nothing changes meanwhile");
+	SKIP_IF(abi_one_cpu(), "one CPU: nothing changes meanwhile");
 	good_send(self);
 	good_recv(self);
-	for (i = 0; i < ARRAY_SIZE(recv_changes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(recv_changes); i++)
 		race_recv(_metadata, self, &recv_changes[i]);
 }
 
@@ -294,9 +282,7 @@ static int midway_open(struct midway *m)
 static void *midway_thread(void *arg)
 {
 	struct midway *m = arg;
-	struct uffdio_zeropage zero = {
-		.range = { (uintptr_t)m->mem + 2 * PAGE, PAGE },
-	};
+	struct uffdio_zeropage zero = { .range = { (uintptr_t)m->mem + 2 * PAGE, PAGE } };
 	struct pollfd p = { .fd = m->fd, .events = POLLIN };
 	struct uffd_msg msg;
 
@@ -331,8 +317,7 @@ static int midway_post(struct _test_data_changed *self, struct midway *m,
 	if (madvise(m->mem + 2 * PAGE, PAGE, MADV_DONTNEED) ||
 	    pthread_create(&m->thread, NULL, midway_thread, m))
 		return -EAGAIN;
-	ret = send ? ABI(self->s.fd, POST_SEND, &p) :
-	      ABI(self->s.fd, POST_RECV, &p);
+	ret = send ? ABI(self->s.fd, POST_SEND, &p) : ABI(self->s.fd, POST_RECV, &p);
 	pthread_join(m->thread, NULL);
 	return m->met ? ret : -ESTALE;
 }
@@ -344,11 +329,11 @@ static void midway(struct __test_metadata *_metadata,
 	LOGGED(EXPECT_EQ(-EINVAL, midway_post(self, m, send, c, true)),
 	       "%s of a %s that was bad", c->name, send ? "send" : "receive");
 	if (send)
-		ASSERT_EQ(0, post_recv(self));
+		OK(post_recv(self));
 	LOGGED(ASSERT_EQ(0, midway_post(self, m, send, c, false)),
 	       "%s of a %s that was good", c->name, send ? "send" : "receive");
 	if (!send)
-		ASSERT_EQ(0, post_send(self));
+		OK(post_send(self));
 	LOGGED(ASSERT_EQ(0, one_message(self)),
 	       "%s of a %s that was good", c->name, send ? "send" : "receive");
 }
@@ -357,14 +342,13 @@ static void midway(struct __test_metadata *_metadata,
 TEST_F_TIMEOUT(changed, list_changed_after_read, 120)
 {
 	struct midway m;
-	size_t i;
 
-	ASSERT_EQ(0, midway_open(&m));
+	OK(midway_open(&m));
 	good_recv(self);
 	good_send(self);
-	for (i = 0; i < ARRAY_SIZE(recv_changes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(recv_changes); i++)
 		midway(_metadata, self, &m, false, &recv_changes[i]);
-	for (i = 0; i < ARRAY_SIZE(send_changes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(send_changes); i++)
 		midway(_metadata, self, &m, true, &send_changes[i]);
 	good_inline(self);
 	midway(_metadata, self, &m, true, &inline_change);

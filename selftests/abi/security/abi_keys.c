@@ -31,9 +31,9 @@ static __u8 *new_memory(void *at)
 static int set_up(struct _test_data_keys *self)
 {
 	struct side *side;
-	int ret, i;
+	int ret;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		side = &self->side[i];
 		side->mem = new_memory(NULL);
 		ret = abi_open(&side->s) ?:
@@ -43,7 +43,7 @@ static int set_up(struct _test_data_keys *self)
 	}
 	self->p.max_wr = 32;
 	ret = abi_pair_between(&self->side[0].s, &self->side[1].s, &self->p);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		self->side[i].qp = self->p.end[i].qp.qp;
 		self->side[i].cq = self->p.end[i].cq[0];
 	}
@@ -52,7 +52,7 @@ static int set_up(struct _test_data_keys *self)
 
 FIXTURE_SETUP(keys)
 {
-	ASSERT_EQ(0, set_up(self));
+	OK(set_up(self));
 }
 
 FIXTURE_TEARDOWN(keys)
@@ -101,8 +101,6 @@ static bool all_are(const volatile __u8 *mem, size_t len, __u8 value)
 	return true;
 }
 
-/* ------------------------------------------------------------------ */
-
 /* Every key that root is shown: of PDs for all memory, and of all regions. */
 static int known_keys(__u32 *keys, int max)
 {
@@ -123,13 +121,12 @@ TEST_F(keys, kernel_keys_refused)
 	struct side *c = &self->side[0];
 	__u64 addr[2] = { c->mr.iova, 0xffff888000001000ULL };
 	__u32 keys[64], key;
-	int n, i, j, a;
+	int n, j;
 
 	n = known_keys(keys, 64);
 	/* Two regions with two keys each */
-	if (n < 4)
-		SKIP(return, "rdma(8) shows no keys");
-	for (i = 0; i < n * 5; i++) {
+	SKIP_IF(n < 4, "rdma(8) shows no keys");
+	for (int i = 0; i < n * 5; i++) {
 		key = keys[i / 5] + near[i % 5];
 		for (j = 0; j < 2; j++) {
 			if (key == self->side[j].mr.lkey)
@@ -137,7 +134,7 @@ TEST_F(keys, kernel_keys_refused)
 		}
 		if (j == 0)
 			continue;
-		for (a = 0; a < 2; a++) {
+		for (int a = 0; a < 2; a++) {
 			LOGGED(EXPECT_EQ(-EINVAL, post(self, WR_SEND, 0, 0, addr[a], 8, key)),
 			       "send: key 0x%x", key);
 			EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, self->side[1].mr.iova,
@@ -176,14 +173,13 @@ TEST_F(keys, empty_sge_ignored)
 	struct side *c = &self->side[0], *s = &self->side[1];
 	static const __u64 addrs[] = { 0, ~0ULL, 0xffff888000000000ULL };
 	struct rdma_ep_wc wc;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(addrs); i++) {
-		ASSERT_EQ(0, post_recv(self, 1, s->mr.iova, LEN, s->mr.lkey));
+	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
+		OK(post_recv(self, 1, s->mr.iova, LEN, s->mr.lkey));
 		abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 7);
 		abi_sge(&self->w, addrs[i], 0, i ? ~0U : 0);
 		abi_mr_sge(&self->w, &c->mr, 0, 5);
-		ASSERT_EQ(0, ABI_POST(&c->s, SEND, c->qp, &self->w, NULL));
+		OK(ABI_POST(&c->s, SEND, c->qp, &self->w, NULL));
 		ASSERT_EQ(1, abi_wait(&c->s, c->cq, &wc, 1));
 		EXPECT_EQ(WC_SUCCESS, wc.status);
 		ASSERT_EQ(1, abi_wait(&s->s, self->p.end[1].cq[1], &wc, 1));
@@ -191,8 +187,6 @@ TEST_F(keys, empty_sge_ignored)
 		EXPECT_EQ(5, wc.byte_len);
 	}
 }
-
-/* ------------------------------------------------------------------ */
 
 /*
  * Threads go on with a key while its region is taken away and another one made at
@@ -246,14 +240,13 @@ TEST_F(keys, stale_key_refused)
 	struct abi_pair pair;
 	__u8 *sink = new_memory(NULL);
 	unsigned int before;
-	int round, i, again;
 
 	memset(s->mem, 0xee, LEN);
-	for (round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < ROUNDS; round++) {
 		/* A request that finds its region gone ends the connection. */
 		memset(&pair, 0, sizeof(pair));
-		ASSERT_EQ(0, abi_pair_between(&c->s, &s->s, &pair));
-		ASSERT_EQ(0, abi_reg_mr(&c->s, c->s.pd, sink, LEN, AC_LOCAL_WRITE, &mr));
+		OK(abi_pair_between(&c->s, &s->s, &pair));
+		OK(abi_reg_mr(&c->s, c->s.pd, sink, LEN, AC_LOCAL_WRITE, &mr));
 		st.qp = pair.end[0].qp.qp;
 		st.cq = pair.end[0].cq[0];
 		st.addr = mr.iova;
@@ -262,30 +255,29 @@ TEST_F(keys, stale_key_refused)
 		st.rkey = s->mr.rkey;
 		st.stop = false;
 		before = st.taken;
-		for (i = 0; i < THREADS; i++) {
-			ASSERT_EQ(0, pthread_create(&thread[i], NULL, stale_thread, &st));
-		}
+		for (int i = 0; i < THREADS; i++)
+			OK(pthread_create(&thread[i], NULL, stale_thread, &st));
 		while (st.taken == before)
 			usleep(100);
 		usleep(1000 * (round % 4));
-		for (again = 0; again < AGAIN; again++) {
-			ASSERT_EQ(0, ABI_DESTROY(&c->s, MR, again ? next.mr : mr.mr));
+		for (int again = 0; again < AGAIN; again++) {
+			OK(ABI_DESTROY(&c->s, MR, again ? next.mr : mr.mr));
 			/* From here on nobody takes the first key. */
 			EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, st.remote,
 						st.rkey, st.addr, 8, mr.lkey));
 			ASSERT_EQ(sink, new_memory(sink));
-			ASSERT_EQ(0, abi_reg_mr(&c->s, c->s.pd, sink, LEN, AC_LOCAL_WRITE, &next));
+			OK(abi_reg_mr(&c->s, c->s.pd, sink, LEN, AC_LOCAL_WRITE, &next));
 			ASSERT_NE(mr.lkey, next.lkey);
 			usleep(4000);
 			LOGGED(ASSERT_TRUE(all_are(sink, LEN, 0)),
 			       "round %d, region %d", round, again);
 		}
 		st.stop = true;
-		for (i = 0; i < THREADS; i++)
+		for (int i = 0; i < THREADS; i++)
 			pthread_join(thread[i], NULL);
 		EXPECT_EQ(0, ABI_DESTROY(&c->s, MR, next.mr));
 		EXPECT_EQ(0, ABI_DESTROY(&s->s, ID, pair.listener));
-		for (i = 0; i < 2; i++) {
+		for (int i = 0; i < 2; i++) {
 			struct abi *o = i ? &s->s : &c->s;
 
 			ABI_DESTROY(o, ID, pair.end[i].id);
@@ -296,8 +288,6 @@ TEST_F(keys, stale_key_refused)
 	EXPECT_LT(0, st.refused);
 	EXPECT_EQ(0, st.other);
 }
-
-/* ------------------------------------------------------------------ */
 
 /* What a server in another process tells of itself. */
 struct server {
@@ -357,7 +347,6 @@ static int connect_server(struct _test_data_keys *self, const struct server *ser
 	struct side *c = &self->side[0];
 	struct abi_end end = { .channel = abi_channel(&c->s) };
 	struct rdma_ep_create_qp qp;
-	struct rdma_ep_event ev;
 	int ret;
 
 	ret = abi_tcp_client(&c->s, end.channel, &server->sin, 0, &end.id) ?:
@@ -366,7 +355,7 @@ static int connect_server(struct _test_data_keys *self, const struct server *ser
 		return ret;
 	ret = abi_create_qp(&c->s, QPT_RC, end.cq[0], end.id, &qp) ?:
 	      abi_connect(&c->s, end.id, 0) ?:
-	      abi_event(end.channel, EV_ESTABLISHED, &ev);
+	      abi_event(end.channel, EV_ESTABLISHED, NULL);
 	c->qp = qp.init.qp;
 	c->cq = end.cq[0];
 	return ret;
@@ -389,7 +378,7 @@ TEST_F(keys, mr_key_of_dead_session_refused)
 	memset(c->mem, 0xee, LEN);
 	pid = start_server(mem, &dead);
 	ASSERT_LT(0, pid);
-	ASSERT_EQ(0, connect_server(self, &dead));
+	OK(connect_server(self, &dead));
 	ASSERT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, dead.addr, dead.rkey));
 	/*
 	 * (iWARP completes when it is under way. And siw does not read what comes right after
@@ -401,11 +390,9 @@ TEST_F(keys, mr_key_of_dead_session_refused)
 			ASSERT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, dead.addr, dead.rkey));
 	}
 	ASSERT_TRUE(all_are(mem, 64, 0xee));
-	for (i = 0; i < 12; i++) {
-		ASSERT_EQ(0, post(self, WR_RDMA_WRITE, dead.addr, dead.rkey,
-				  c->mr.iova, LEN, c->mr.lkey));
-	}
-	ASSERT_EQ(0, kill(pid, SIGKILL));
+	for (i = 0; i < 12; i++)
+		OK(post(self, WR_RDMA_WRITE, dead.addr, dead.rkey, c->mr.iova, LEN, c->mr.lkey));
+	OK(kill(pid, SIGKILL));
 	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
 	memset(mem, 0x22, LEN);
 	for (i = 0; i < 30; i++) {
@@ -418,23 +405,21 @@ TEST_F(keys, mr_key_of_dead_session_refused)
 	/* Nor by way of another session that has the same memory. */
 	pid = start_server(mem, &alive);
 	ASSERT_LT(0, pid);
-	ASSERT_EQ(0, connect_server(self, &alive));
+	OK(connect_server(self, &alive));
 	ASSERT_NE(dead.rkey, alive.rkey);
 	i = carry_out(self, WR_RDMA_READ, dead.addr, dead.rkey);
 	EXPECT_NE(WC_SUCCESS, i);
-	if (!c->s.iwarp) {
+	if (!c->s.iwarp)
 		EXPECT_EQ(WC_REM_ACCESS_ERR, i);
-	}
 	EXPECT_TRUE(all_are(c->mem, LEN, 0xee));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	pid = start_server(mem, &alive);
 	ASSERT_LT(0, pid);
-	ASSERT_EQ(0, connect_server(self, &alive));
+	OK(connect_server(self, &alive));
 	i = carry_out(self, WR_RDMA_WRITE, dead.addr, dead.rkey);
-	if (!c->s.iwarp) {
+	if (!c->s.iwarp)
 		EXPECT_EQ(WC_REM_ACCESS_ERR, i);
-	}
 	usleep(100000);
 	EXPECT_TRUE(all_are(mem, LEN, 0x22));
 	kill(pid, SIGKILL);
@@ -452,24 +437,22 @@ TEST_F(keys, mr_key_of_another_pd_refused)
 	int ret;
 
 	memset(mem, 0x33, LEN);
-	ASSERT_EQ(0, abi_alloc_pd(&s->s, s->s.ctx, &pd));
-	ASSERT_EQ(0, abi_open(&other));
-	ASSERT_EQ(0, abi_reg_mr(&other, other.pd, mem, LEN, AC_ALL, &mr));
+	OK(abi_alloc_pd(&s->s, s->s.ctx, &pd));
+	OK(abi_open(&other));
+	OK(abi_reg_mr(&other, other.pd, mem, LEN, AC_ALL, &mr));
 	ret = carry_out(self, WR_RDMA_READ, mr.iova, mr.rkey);
 	EXPECT_NE(WC_SUCCESS, ret);
 	memset(&self->p, 0, sizeof(self->p));
-	ASSERT_EQ(0, abi_pair_between(&self->side[0].s, &s->s, &self->p));
+	OK(abi_pair_between(&self->side[0].s, &s->s, &self->p));
 	self->side[0].qp = self->p.end[0].qp.qp;
 	self->side[0].cq = self->p.end[0].cq[0];
-	ASSERT_EQ(0, abi_reg_mr(&s->s, pd, mem, LEN, AC_ALL, &mr));
+	OK(abi_reg_mr(&s->s, pd, mem, LEN, AC_ALL, &mr));
 	memset(self->side[0].mem, 0xee, LEN);
 	carry_out(self, WR_RDMA_WRITE, mr.iova, mr.rkey);
 	usleep(100000);
 	EXPECT_TRUE(all_are(mem, LEN, 0x33));
 	abi_close(&other);
 }
-
-/* ------------------------------------------------------------------ */
 
 static __u32 number_of(struct abi *s, __u32 *qp)
 {
@@ -500,22 +483,22 @@ TEST_F(keys, qp_number_of_another_session_refused)
 	num[1] = number_of(s, &qp[1]);
 	num[2] = number_of(s, &qp[2]);
 	ASSERT_TRUE(num[0] && num[1] && num[2]);
-	ASSERT_EQ(0, abi_tcp_listen(s, channel[1], 0, 0, &listener, &sin));
-	ASSERT_EQ(0, abi_tcp_client(c, channel[0], &sin, 0, &id));
+	OK(abi_tcp_listen(s, channel[1], 0, 0, &listener, &sin));
+	OK(abi_tcp_client(c, channel[0], &sin, 0, &id));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id, num[1]));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id, self->p.end[1].qp.qp_num));
-	ASSERT_EQ(0, ABI_DESTROY(s, QP, qp[2]));
+	OK(ABI_DESTROY(s, QP, qp[2]));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id, num[2]));
 	EXPECT_TRUE(abi_quiet(channel[1]));
 	if (c->iwarp) {
 		struct rdma_ep_create_qp own;
 		__u32 cq;
 
-		ASSERT_EQ(0, abi_create_cq(c, -1, 16, 0, &cq));
-		ASSERT_EQ(0, abi_create_qp(c, QPT_RC, cq, id, &own));
+		OK(abi_create_cq(c, -1, 16, 0, &cq));
+		OK(abi_create_qp(c, QPT_RC, cq, id, &own));
 	}
-	ASSERT_EQ(0, abi_connect(c, id, num[0]));
-	ASSERT_EQ(0, abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
+	OK(abi_connect(c, id, num[0]));
+	OK(abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
 	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, num[0]));
 	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, self->p.end[0].qp.qp_num));
 	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, num[2]));
@@ -532,24 +515,23 @@ TEST_F(keys, iwarp_qp_connects_once)
 	struct rdma_ep_event ev;
 	struct sockaddr_in sin;
 	__u32 listener, id[2], qp[2], num[2];
-	int channel[2], i;
+	int channel[2];
 
-	if (!c->iwarp)
-		SKIP(return, "elsewhere the CM only tells the peer its number");
+	SKIP_IF(!c->iwarp, "elsewhere the CM only tells the peer its number");
 	channel[0] = abi_channel(c);
 	channel[1] = abi_channel(s);
-	ASSERT_EQ(0, abi_tcp_listen(s, channel[1], 0, 0, &listener, &sin));
-	for (i = 0; i < 2; i++) {
+	OK(abi_tcp_listen(s, channel[1], 0, 0, &listener, &sin));
+	for (int i = 0; i < 2; i++) {
 		num[i] = number_of(c, &qp[i]);
 		ASSERT_NE(0, num[i]);
-		ASSERT_EQ(0, abi_qp_init(c, qp[i], QPT_RC, 0));
-		ASSERT_EQ(0, abi_tcp_client(c, channel[0], &sin, 0, &id[i]));
+		OK(abi_qp_init(c, qp[i], QPT_RC, 0));
+		OK(abi_tcp_client(c, channel[0], &sin, 0, &id[i]));
 	}
 	/* One that is connected, and one that is connecting */
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[0], self->p.end[0].qp.qp_num));
-	ASSERT_EQ(0, abi_connect(c, id[0], num[0]));
+	OK(abi_connect(c, id[0], num[0]));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[1], num[0]));
-	ASSERT_EQ(0, abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
+	OK(abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
 	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, self->p.end[1].qp.qp_num));
 	/* A call that fails is no connection. */
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[0], num[1]));
@@ -559,39 +541,37 @@ TEST_F(keys, iwarp_qp_connects_once)
 					self->side[1].mr.rkey ^ 0x5500));
 	EXPECT_TRUE(abi_quiet(channel[0]));
 	num[1] = number_of(s, &qp[1]);
-	ASSERT_EQ(0, abi_qp_init(s, qp[1], QPT_RC, 0));
+	OK(abi_qp_init(s, qp[1], QPT_RC, 0));
 	EXPECT_EQ(0, abi_accept(s, ev.child, 0, num[1]));
 	EXPECT_EQ(0, abi_event(channel[0], EV_ESTABLISHED, &ev));
 	EXPECT_EQ(id[0], ev.id);
 }
 
-/* ------------------------------------------------------------------ */
-
 /* As many sends as the queue holds, all of which arrive. */
 static int fill_queue(struct _test_data_keys *self)
 {
 	struct side *c = &self->side[0], *s = &self->side[1];
-	__u32 depth = self->p.end[0].qp.max_send_wr, i;
+	__u32 depth = self->p.end[0].qp.max_send_wr;
 	struct rdma_ep_wc wc[64];
 
 	if (depth > self->p.end[1].qp.max_recv_wr)
 		depth = self->p.end[1].qp.max_recv_wr;
 	if (depth > 64)
 		depth = 64;
-	for (i = 0; i < depth; i++)
+	for (__u32 i = 0; i < depth; i++)
 		if (post_recv(self, 1, s->mr.iova, 64, s->mr.lkey))
 			return -1;
-	for (i = 0; i < depth; i++)
+	for (__u32 i = 0; i < depth; i++)
 		if (post(self, WR_SEND, 0, 0, c->mr.iova, 8, c->mr.lkey))
 			return -2;
 	if (abi_wait(&c->s, c->cq, wc, depth) != depth)
 		return -3;
-	for (i = 0; i < depth; i++)
+	for (__u32 i = 0; i < depth; i++)
 		if (wc[i].status)
 			return -4;
 	if (abi_wait(&s->s, self->p.end[1].cq[1], wc, depth) != depth)
 		return -5;
-	for (i = 0; i < depth; i++)
+	for (__u32 i = 0; i < depth; i++)
 		if (wc[i].status)
 			return -6;
 	return 0;
@@ -623,9 +603,8 @@ TEST_F(keys, siw_sends_that_stick_refused)
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_wc wc;
 	__u32 op;
-	size_t i;
 
-	for (i = 0; i < 256 + ARRAY_SIZE(far); i++) {
+	for (size_t i = 0; i < 256 + ARRAY_SIZE(far); i++) {
 		op = i < 256 ? i : far[i - 256];
 		if (op == WR_SEND || op == WR_RDMA_WRITE ||
 		    op == WR_RDMA_READ || op == WR_SEND_WITH_INV)
@@ -636,9 +615,8 @@ TEST_F(keys, siw_sends_that_stick_refused)
 					c->mr.iova, 8, c->mr.lkey)) {
 			TH_LOG("opcode 0x%x", op);
 		}
-		if (i < 16 || i >= 250) {
+		if (i < 16 || i >= 250)
 			LOGGED(ASSERT_EQ(0, fill_queue(self)), "after opcode 0x%x", op);
-		}
 	}
 	/* Reads into two places, which one iWARP sink can not be */
 	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 7);
@@ -646,9 +624,9 @@ TEST_F(keys, siw_sends_that_stick_refused)
 	abi_mr_sge(&self->w, &c->mr, 0, 8);
 	abi_mr_sge(&self->w, &c->mr, 8, 8);
 	EXPECT_EQ(0, not_on_iwarp(self));
-	ASSERT_EQ(0, fill_queue(self));
+	OK(fill_queue(self));
 	/* One into none is for no bytes, and completes. */
-	for (i = 0; i < 2 && c->s.iwarp; i++) {
+	for (size_t i = 0; i < 2 && c->s.iwarp; i++) {
 		wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 7);
 		abi_remote(wr, &s->mr, 0);
 		if (i)
@@ -656,24 +634,24 @@ TEST_F(keys, siw_sends_that_stick_refused)
 		EXPECT_EQ(0, ABI_POST(&c->s, SEND, c->qp, &self->w, NULL));
 		EXPECT_EQ(1, abi_wait(&c->s, c->cq, &wc, 1));
 		EXPECT_EQ(WC_SUCCESS, wc.status);
-		ASSERT_EQ(0, fill_queue(self));
+		OK(fill_queue(self));
 	}
 	/* siw fences no READs, and has no keys next to inline data. */
 	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED | SEND_FENCE, 7);
 	abi_remote(wr, &s->mr, 0);
 	abi_mr_sge(&self->w, &c->mr, 0, 8);
 	EXPECT_EQ(0, not_on_iwarp(self));
-	ASSERT_EQ(0, fill_queue(self));
+	OK(fill_queue(self));
 	if (c->s.iwarp) {
 		wr = abi_wrs_send(&self->w, WR_SEND_WITH_INV, SEND_SIGNALED | SEND_INLINE, 7);
 		abi_inline(&self->w, wr, "12345678", 8);
 		EXPECT_EQ(0, not_on_iwarp(self));
-		ASSERT_EQ(0, fill_queue(self));
+		OK(fill_queue(self));
 	}
 	/* Inline, and nothing there */
-	ASSERT_EQ(0, post_recv(self, 1, s->mr.iova, 64, s->mr.lkey));
+	OK(post_recv(self, 1, s->mr.iova, 64, s->mr.lkey));
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED | SEND_INLINE | SEND_SOLICITED, 7);
-	ASSERT_EQ(0, ABI_POST(&c->s, SEND, c->qp, &self->w, NULL));
+	OK(ABI_POST(&c->s, SEND, c->qp, &self->w, NULL));
 	ASSERT_EQ(1, abi_wait(&c->s, c->cq, &wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc.status);
 	ASSERT_EQ(1, abi_wait(&s->s, self->p.end[1].cq[1], &wc, 1));
@@ -688,11 +666,10 @@ TEST(siw_read_without_agreed_reads_refused)
 	struct side *c = &self->side[0], *s = &self->side[1];
 
 	self->p.no_reads = true;
-	ASSERT_EQ(0, set_up(self));
-	if (c->s.iwarp) {
+	OK(set_up(self));
+	if (c->s.iwarp)
 		EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, s->mr.iova, s->mr.rkey, c->mr.iova, 8,
 					c->mr.lkey));
-	}
 	EXPECT_EQ(0, fill_queue(self));
 	abi_close(&c->s);
 	abi_close(&s->s);

@@ -14,7 +14,6 @@ static int new_id(const struct abi *s, int channel, __u32 *id)
 static bool unreachable(struct abi *s, int channel)
 {
 	struct sockaddr_in sin = s->addr;
-	struct rdma_ep_event ev;
 	__u32 id;
 
 	sin.sin_port = htons(7000);
@@ -22,10 +21,8 @@ static bool unreachable(struct abi *s, int channel)
 		return false;
 	if (abi_resolve_addr(s, id, &sin, 500))
 		return true;
-	return !abi_event(channel, EV_ADDR_ERROR, &ev);
+	return !abi_event(channel, EV_ADDR_ERROR, NULL);
 }
-
-/* ------------------------------------------------------------------ */
 
 /* What a session is worth in a new namespace */
 struct moved {
@@ -64,7 +61,6 @@ static int in_a_new_one(void *arg)
 
 TEST(addresses)
 {
-	struct rdma_ep_event ev;
 	struct moved m = {};
 	__u32 listener, id;
 	int status, channel, client;
@@ -72,15 +68,15 @@ TEST(addresses)
 	pid_t pid;
 	char c;
 
-	ASSERT_EQ(0, abi_open(&s));
-	ASSERT_EQ(0, abi_open(&m.s));
+	OK(abi_open(&s));
+	OK(abi_open(&m.s));
 	channel = abi_channel(&s);
 	client = abi_channel(&s);
 	m.channel = abi_channel(&m.s);
-	ASSERT_EQ(0, new_id(&m.s, m.channel, &m.id));
-	ASSERT_EQ(0, abi_tcp_listen(&s, channel, 0, 0, &listener, &m.sin));
-	ASSERT_EQ(0, pipe(m.fds));
-	ASSERT_EQ(0, pipe(m.fds + 2));
+	OK(new_id(&m.s, m.channel, &m.id));
+	OK(abi_tcp_listen(&s, channel, 0, 0, &listener, &m.sin));
+	OK(pipe(m.fds));
+	OK(pipe(m.fds + 2));
 	pid = fork();
 	if (!pid)
 		_exit(in_a_new_one(&m));
@@ -92,26 +88,23 @@ TEST(addresses)
 		struct rdma_ep_create_qp qp;
 		__u32 cq;
 
-		ASSERT_EQ(0, abi_create_cq(&s, -1, 8, 0, &cq));
-		ASSERT_EQ(0, abi_create_qp(&s, QPT_RC, cq, id, &qp));
+		OK(abi_create_cq(&s, -1, 8, 0, &cq));
+		OK(abi_create_qp(&s, QPT_RC, cq, id, &qp));
 		EXPECT_EQ(0, abi_connect(&s, id, 0));
-		EXPECT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, &ev));
+		EXPECT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, NULL));
 	}
 	EXPECT_EQ(1, write(m.fds[3], "", 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 }
 
-/* ------------------------------------------------------------------ */
-
 /* As long as a namespace is around, the mode can not be changed. */
 static int set_mode(const char *mode)
 {
 	char cmd[80];
-	int i;
 
 	snprintf(cmd, sizeof(cmd), "rdma system set netns %s 2>/dev/null", mode);
-	for (i = 0; i < 100; i++) {
+	for (int i = 0; i < 100; i++) {
 		if (!system(cmd))
 			return 0;
 		usleep(100000);
@@ -127,10 +120,10 @@ FIXTURE(exclusive) {
 
 FIXTURE_SETUP(exclusive)
 {
-	ASSERT_EQ(0, set_mode("exclusive"));
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(set_mode("exclusive"));
+	OK(abi_open(&self->s));
 	self->channel = abi_channel(&self->s);
-	ASSERT_EQ(0, new_id(&self->s, self->channel, &self->id));
+	OK(new_id(&self->s, self->channel, &self->id));
 }
 
 FIXTURE_TEARDOWN(exclusive)
@@ -144,13 +137,9 @@ static int invisible(const struct abi *s)
 {
 	struct rdma_ep_device devs[4];
 	struct ib_uverbs_gid_entry gids[64];
-	struct rdma_ep_query_devices q = {
-		.devices = (uintptr_t)devs, .max = 4,
-	};
+	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 4 };
 	struct rdma_ep_query_device dev = { .dev_index = s->dev };
-	struct rdma_ep_query_port port = {
-		.dev_index = s->dev, .port_num = 1,
-	};
+	struct rdma_ep_query_port port = { .dev_index = s->dev, .port_num = 1 };
 	struct rdma_ep_query_gid gid = {
 		.dev_index = s->dev, .port_num = 1,
 		.gid_index = s->gid_index,
@@ -158,15 +147,12 @@ static int invisible(const struct abi *s)
 	struct rdma_ep_query_gid_table table = {
 		.dev_index = s->dev, .max = 64, .entries = (uintptr_t)gids,
 	};
-	struct rdma_ep_query_pkey pkey = {
-		.dev_index = s->dev, .port_num = 1,
-	};
+	struct rdma_ep_query_pkey pkey = { .dev_index = s->dev, .port_num = 1 };
 	struct rdma_ep_open_device open = { .dev_index = s->dev };
-	__u32 i;
 
 	CHECK(30, ABI(s->fd, QUERY_DEVICES, &q) == 0);
 	CHECK(31, q.num == 0);
-	for (i = 0; i < s->dev + 4; i++) {
+	for (__u32 i = 0; i < s->dev + 4; i++) {
 		open.dev_index = i;
 		open.flags = i & 1 ? RDMA_EP_OPEN_DEFAULT : 0;
 		CHECK(32, ABI(s->fd, OPEN_DEVICE, &open) == -ENODEV);
@@ -331,8 +317,6 @@ TEST_F(exclusive, passed_session)
 	EXPECT_EQ(0, abi_bind(&self->s, self->id, &sin));
 }
 
-/* ------------------------------------------------------------------ */
-
 /* A device of elsewhere is there where devices are shared, its addresses are not. */
 static int with_shared_device(const struct abi *before)
 {
@@ -350,7 +334,7 @@ static int with_shared_device(const struct abi *before)
 	};
 	struct rdma_ep_create_qp qp;
 	struct abi own = *before;
-	__u32 cq, ah, i;
+	__u32 cq, ah;
 	int channel;
 
 	own.fd = abi_open_node();
@@ -360,7 +344,7 @@ static int with_shared_device(const struct abi *before)
 	CHECK(22, ABI(own.fd, QUERY_GID, &gid) == 0);
 	CHECK(23, gid.ndev_ifindex == 0);
 	CHECK(24, ABI(own.fd, QUERY_GID_TABLE, &table) == 0 && table.num);
-	for (i = 0; i < table.num; i++)
+	for (__u32 i = 0; i < table.num; i++)
 		CHECK(25, gids[i].netdev_ifindex == 0);
 	if (!own.iwarp) {
 		CHECK(26, abi_create_ah(&own, own.pd, &ah) == -ENODATA);
@@ -392,7 +376,7 @@ static int in_macvlan(void *arg)
 	char cmd[200], dev[IF_NAMESIZE];
 	struct rdma_ep_query_id q = {};
 	struct rdma_ep_event ev;
-	int channel, i, ret = -1;
+	int channel, ret = -1;
 	__u32 id;
 
 	CHECK(51, if_indextoname(s->netdev, dev));
@@ -406,7 +390,7 @@ static int in_macvlan(void *arg)
 	s->fd = abi_open_node();
 	channel = abi_channel(s);
 	/* ib_core adds the address to the device's in its own time. */
-	for (i = 0; i < 50 && ret; i++) {
+	for (int i = 0; i < 50 && ret; i++) {
 		CHECK(55, new_id(s, channel, &id) == 0);
 		ret = abi_bind(s, id, &sin);
 		if (ret)
@@ -428,9 +412,8 @@ TEST(macvlan)
 {
 	struct abi s;
 
-	ASSERT_EQ(0, abi_open(&s));
-	if (s.iwarp)
-		SKIP(return, "siw: a device has the addresses of one interface");
+	OK(abi_open(&s));
+	SKIP_IF(s.iwarp, "siw: a device has the addresses of one interface");
 	EXPECT_EQ(0, abi_child(in_macvlan, &s));
 	abi_close(&s);
 }
@@ -472,9 +455,8 @@ TEST(link_address)
 {
 	struct abi s;
 
-	ASSERT_EQ(0, abi_open(&s));
-	if (!s.iwarp)
-		SKIP(return, "a GID of RoCE is an address of its interface");
+	OK(abi_open(&s));
+	SKIP_IF(!s.iwarp, "a GID of RoCE is an address of its interface");
 	EXPECT_EQ(0, abi_child(with_its_link_address, &s));
 	abi_close(&s);
 }
@@ -484,14 +466,12 @@ TEST(shared)
 	struct abi s;
 	__u32 ah;
 
-	ASSERT_EQ(0, abi_open(&s));
+	OK(abi_open(&s));
 	EXPECT_EQ(0, abi_child(in_shared_mode, &s));
 	if (!s.iwarp)
 		EXPECT_EQ(0, abi_create_ah(&s, s.pd, &ah));
 	abi_close(&s);
 }
-
-/* ------------------------------------------------------------------ */
 
 #define C1	"ip netns exec ep_c1 "
 #define C2	"ip netns exec ep_c2 "
@@ -521,14 +501,11 @@ FIXTURE_SETUP(namespaces)
 		C1 "rdma link add siw_c1 type siw netdev ep_v1",
 		C2 "rdma link add siw_c2 type siw netdev ep_v2",
 	};
-	size_t i;
 
-	if (system("modprobe -q siw"))
-		SKIP(return, "no siw");
+	SKIP_IF(system("modprobe -q siw"), "no siw");
 	remove_namespaces();
-	for (i = 0; i < ARRAY_SIZE(setup); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(setup); i++)
 		LOGGED(ASSERT_EQ(0, system(setup[i])), "%s", setup[i]);
-	}
 	self->ok = true;
 }
 
@@ -591,8 +568,7 @@ static int two_namespaces(void *arg)
 
 TEST_F(namespaces, siw)
 {
-	if (!self->ok)
-		SKIP(return, "no siw");
+	SKIP_IF(!self->ok, "no siw");
 	EXPECT_EQ(0, abi_child(two_namespaces, NULL));
 }
 

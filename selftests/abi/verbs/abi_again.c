@@ -20,9 +20,9 @@ FIXTURE(again) {
 
 FIXTURE_SETUP(again)
 {
-	ASSERT_EQ(0, abi_idle());
-	ASSERT_EQ(0, abi_objects(&self->none));
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_idle());
+	OK(abi_objects(&self->none));
+	OK(abi_open(&self->s));
 	abi_own_ep(&self->s, 4730, &self->proto);
 }
 
@@ -76,14 +76,13 @@ static int post_recv(struct _test_data_again *t, struct endpoint *p)
 TEST_F(again, pd_of_endpoint_freed_at_once)
 {
 	__u32 pd;
-	int i;
 
-	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	for (int i = 0; i < 5; i++) {
+		OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
 		self->proto.qp.pd = pd;
-		ASSERT_EQ(0, make(self, &self->a));
-		ASSERT_EQ(0, unmake(self, &self->a));
-		ASSERT_EQ(0, ABI_DESTROY(&self->s, PD, pd));
+		OK(make(self, &self->a));
+		OK(unmake(self, &self->a));
+		OK(ABI_DESTROY(&self->s, PD, pd));
 	}
 }
 
@@ -92,12 +91,11 @@ TEST_F(again, cq_outlives_qp)
 {
 	struct abi_objects before;
 	struct rdma_ep_resize_cq r = {};
-	int i;
 
-	ASSERT_EQ(0, abi_objects(&before));
-	for (i = 0; i < 10; i++) {
-		ASSERT_EQ(0, make(self, &self->a));
-		ASSERT_EQ(0, unmake_qp(self, &self->a));
+	OK(abi_objects(&before));
+	for (int i = 0; i < 10; i++) {
+		OK(make(self, &self->a));
+		OK(unmake_qp(self, &self->a));
 		if (i & 1) {
 			/* Then it is not kept itself. */
 			r.cq = self->a.e.qp.recv_cq.cq;
@@ -106,7 +104,7 @@ TEST_F(again, cq_outlives_qp)
 		}
 		if (i & 2)
 			usleep(200000);
-		ASSERT_EQ(0, unmake_rest(self, &self->a));
+		OK(unmake_rest(self, &self->a));
 	}
 	EXPECT_EQ(0, abi_objects_wait(&before));
 }
@@ -115,22 +113,20 @@ TEST_F(again, cq_outlives_qp)
 TEST_F(again, kept_cq_serves_user_and_endpoint)
 {
 	struct rdma_ep_create_cq c;
-	int i;
 
-	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, make(self, &self->a));
-		ASSERT_EQ(0, unmake(self, &self->a));
+	for (int i = 0; i < 20; i++) {
+		OK(make(self, &self->a));
+		OK(unmake(self, &self->a));
 		memset(&c, 0, sizeof(c));
 		c.ctx = self->s.ctx;
 		c.channel_fd = -1;
 		c.cqe = self->proto.qp.max_recv_wr;
-		ASSERT_EQ(0, ABI(self->s.fd, CREATE_CQ, &c));
-		if (i & 1) {
+		OK(ABI(self->s.fd, CREATE_CQ, &c));
+		if (i & 1)
 			usleep(150000);
-		}
-		ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, c.cq));
-		ASSERT_EQ(0, make(self, &self->b));
-		ASSERT_EQ(0, unmake(self, &self->b));
+		OK(ABI_DESTROY(&self->s, CQ, c.cq));
+		OK(make(self, &self->b));
+		OK(unmake(self, &self->b));
 	}
 }
 
@@ -140,28 +136,25 @@ TEST_F(again, kept_cqs_destroyed_soon)
 	enum { MANY = 30 };
 	struct endpoint many[MANY];
 	struct abi_objects before, after;
-	int i;
 
-	ASSERT_EQ(0, abi_objects(&before));
-	for (i = 0; i < MANY; i++) {
-		ASSERT_EQ(0, make(self, &many[i]));
-	}
-	for (i = 0; i < MANY; i++) {
-		ASSERT_EQ(0, unmake(self, &many[i]));
-	}
-	ASSERT_EQ(0, abi_objects(&after));
+	OK(abi_objects(&before));
+	for (int i = 0; i < MANY; i++)
+		OK(make(self, &many[i]));
+	for (int i = 0; i < MANY; i++)
+		OK(unmake(self, &many[i]));
+	OK(abi_objects(&after));
 	EXPECT_EQ(before.qp, after.qp);
 	EXPECT_GE(before.cq + 24, after.cq);
 	EXPECT_EQ(0, abi_objects_wait(&before));
 
-	ASSERT_EQ(0, make(self, &self->a));
-	ASSERT_EQ(0, unmake(self, &self->a));
+	OK(make(self, &self->a));
+	OK(unmake(self, &self->a));
 	abi_close(&self->s);
-	ASSERT_EQ(0, abi_objects(&after));
+	OK(abi_objects(&after));
 	EXPECT_EQ(self->none.qp, after.qp);
 	EXPECT_EQ(self->none.cq, after.cq);
 	EXPECT_EQ(self->none.pd, after.pd);
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 }
 
 /* A connection with kept CQs is like one with new CQs. */
@@ -173,7 +166,6 @@ TEST_F(again, kept_cqs_serve_connection)
 	int channel = abi_channel(&self->s), round;
 	struct endpoint *p = &self->c;
 	struct sockaddr_in sin;
-	struct rdma_ep_event ev;
 	struct rdma_ep_reg_mr mr;
 	struct rdma_ep_wc wc;
 	struct abi_wrs w;
@@ -181,32 +173,32 @@ TEST_F(again, kept_cqs_serve_connection)
 	char *mem;
 
 	mem = abi_map(4096);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, mem, 4096, AC_ALL, &mr));
-	ASSERT_EQ(0, abi_tcp_listen(&self->s, channel, 10, 1, &listener, &sin));
+	OK(abi_reg_mr(&self->s, self->s.pd, mem, 4096, AC_ALL, &mr));
+	OK(abi_tcp_listen(&self->s, channel, 10, 1, &listener, &sin));
 	memcpy(&self->proto.dst, &sin, sizeof(sin));
 	for (round = 0; round < 10; round++) {
-		ASSERT_EQ(0, make(self, &self->a));
-		ASSERT_EQ(0, unmake(self, &self->a));
-		ASSERT_EQ(0, make(self, p));
-		ASSERT_EQ(0, post_recv(self, p));
-		ASSERT_EQ(0, abi_connect(&self->s, p->id, 0));
+		OK(make(self, &self->a));
+		OK(unmake(self, &self->a));
+		OK(make(self, p));
+		OK(post_recv(self, p));
+		OK(abi_connect(&self->s, p->id, 0));
 		ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
 		g.id = listener;
 		g.qp = self->proto.qp;
-		ASSERT_EQ(0, ABI(self->s.fd, GET_REQUEST, &g));
+		OK(ABI(self->s.fd, GET_REQUEST, &g));
 		ASSERT_EQ(0, g.qp_errno);
 		/* Before the peer may send */
 		abi_wrs_recv(&w, 5);
 		abi_sge(&w, (uintptr_t)mem, 8, mr.lkey);
-		ASSERT_EQ(0, ABI_POST(&self->s, RECV, g.qp.qp, &w, NULL));
-		ASSERT_EQ(0, abi_accept(&self->s, g.event.child, 73, 0));
-		ASSERT_EQ(0, abi_event(p->e.channel_fd, EV_ESTABLISHED, &ev));
-		ASSERT_EQ(0, abi_event(g.channel_fd, EV_ESTABLISHED, &ev));
+		OK(ABI_POST(&self->s, RECV, g.qp.qp, &w, NULL));
+		OK(abi_accept(&self->s, g.event.child, 73, 0));
+		OK(abi_event(p->e.channel_fd, EV_ESTABLISHED, NULL));
+		OK(abi_event(g.channel_fd, EV_ESTABLISHED, NULL));
 
 		sprintf(mem + 8, "round%d", round);
 		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 6);
 		abi_sge(&w, (uintptr_t)mem + 8, 8, mr.lkey);
-		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p->e.qp.qp, &w, NULL));
+		OK(ABI_POST(&self->s, SEND, p->e.qp.qp, &w, NULL));
 		ASSERT_EQ(1, abi_wait(&self->s, g.qp.recv_cq.cq, &wc, 1));
 		EXPECT_EQ(0, wc.status);
 		EXPECT_EQ(5, wc.wr_id);
@@ -217,11 +209,11 @@ TEST_F(again, kept_cqs_serve_connection)
 		EXPECT_EQ(6, wc.wr_id);
 		EXPECT_EQ(p->e.qp.qp_num, wc.qp_num);
 
-		ASSERT_EQ(0, unmake(self, p));
+		OK(unmake(self, p));
 		self->b.e.qp = g.qp;
 		self->b.e.channel_fd = g.channel_fd;
 		self->b.id = g.event.child;
-		ASSERT_EQ(0, unmake(self, &self->b));
+		OK(unmake(self, &self->b));
 	}
 }
 

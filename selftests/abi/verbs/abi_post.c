@@ -17,22 +17,16 @@ FIXTURE(rc) {
 
 FIXTURE_SETUP(rc)
 {
-	int i;
-
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->p.max_wr = 16;
-	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
-	for (i = 0; i < 2; i++) {
+	OK(abi_pair_open(&self->s, &self->p));
+	for (int i = 0; i < 2; i++) {
 		self->buf[i] = abi_map(LEN);
-		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf[i],
-					LEN, AC_ALL, &self->mr[i]));
+		OK(abi_reg_mr(&self->s, self->s.pd, self->buf[i], LEN, AC_ALL, &self->mr[i]));
 	}
 }
 
-FIXTURE_TEARDOWN(rc)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(rc)
 
 static int recv_one(struct _test_data_rc *self, __u64 wr_id, __u32 offset, __u32 len)
 {
@@ -61,12 +55,12 @@ TEST_F(rc, send)
 	struct rdma_ep_wc wc[2];
 
 	abi_fill(self->buf[0], LEN);
-	ASSERT_EQ(0, recv_one(self, rid, 100, 6000));
+	OK(recv_one(self, rid, 100, 6000));
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, sid);
 	/* Gathered from two places, with nothing in between */
 	abi_mr_sge(&self->w, &self->mr[0], 4000, 1500);
 	abi_mr_sge(&self->w, &self->mr[0], 7, 3000);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(rid, wc[0].wr_id);
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
@@ -90,14 +84,13 @@ TEST_F(rc, send_with_imm)
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_wc wc[1];
 
-	if (self->s.iwarp)
-		SKIP(return, "iWARP has no immediate data");
-	ASSERT_EQ(0, recv_one(self, 1, 0, 64));
+	SKIP_IF(self->s.iwarp, "iWARP has no immediate data");
+	OK(recv_one(self, 1, 0, 64));
 	strcpy(self->buf[0], "with");
 	wr = abi_wrs_send(&self->w, WR_SEND_WITH_IMM, 0, 2);
 	wr->imm_data = htonl(0xdeadbeef);
 	abi_mr_sge(&self->w, &self->mr[0], 0, 5);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 	EXPECT_EQ(WC_WITH_IMM, wc[0].wc_flags & WC_WITH_IMM);
@@ -121,7 +114,7 @@ TEST_F(rc, write_and_read)
 	abi_fill(self->buf[0], LEN);
 	rdma(self, WR_RDMA_WRITE, 1000);
 	abi_mr_sge(&self->w, &self->mr[0], 1, 5000);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, sent(self, wc, 1));
 	EXPECT_EQ(100 + WR_RDMA_WRITE, wc[0].wr_id);
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
@@ -134,7 +127,7 @@ TEST_F(rc, write_and_read)
 	memset(self->buf[0], 0, LEN);
 	rdma(self, WR_RDMA_READ, 33);
 	abi_mr_sge(&self->w, &self->mr[0], 2000, 6000);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, sent(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 	EXPECT_EQ(WC_OP_RDMA_READ, wc[0].opcode);
@@ -151,19 +144,17 @@ TEST_F(rc, read_before_write)
 	struct rdma_ep_wc wc[2];
 	struct rdma_ep_send_wr *wr;
 	bool first;
-	int round;
-	__u32 i;
 
 	/* There are slots for 16 requests. */
-	for (round = 0; round < 50; round++) {
+	for (int round = 0; round < 50; round++) {
 		abi_fill(self->buf[1], LEN);
 		abi_wrs_init(&self->w);
-		for (i = 0; i < 3; i++) {
+		for (__u32 i = 0; i < 3; i++) {
 			wr = abi_send_wr(&self->w, ops[i], flags[i], 3 * round + i);
 			abi_remote(wr, &self->mr[1], i * 2048);
 			abi_mr_sge(&self->w, &self->mr[0], i * 2048, 2048);
 		}
-		ASSERT_EQ(0, post(self));
+		OK(post(self));
 		LOGGED(ASSERT_EQ(2, sent(self, wc, 2)), "round %d", round);
 		first = wc[0].wr_id != 3 * round;
 		EXPECT_TRUE(!first || self->s.iwarp);
@@ -181,18 +172,18 @@ TEST_F(rc, read_before_many)
 {
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_wc wc[16];
-	__u32 i, seen = 0;
+	__u32 seen = 0;
 
 	abi_wrs_init(&self->w);
-	for (i = 0; i < 16; i++) {
+	for (__u32 i = 0; i < 16; i++) {
 		wr = abi_send_wr(&self->w, i ? WR_RDMA_WRITE : WR_RDMA_READ, SEND_SIGNALED, i);
 		abi_remote(wr, &self->mr[1], 0);
 		abi_mr_sge(&self->w, &self->mr[0], 0, LEN);
 	}
-	ASSERT_EQ(0, post(self));
-	ASSERT_EQ(0, abi_qp_state(&self->s, self->p.end[0].qp.qp, QPS_ERR));
+	OK(post(self));
+	OK(abi_qp_state(&self->s, self->p.end[0].qp.qp, QPS_ERR));
 	ASSERT_EQ(16, sent(self, wc, 16));
-	for (i = 0; i < 16; i++)
+	for (__u32 i = 0; i < 16; i++)
 		seen |= 1U << wc[i].wr_id;
 	EXPECT_EQ(0xffff, seen);
 }
@@ -202,14 +193,13 @@ TEST_F(rc, write_with_imm)
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_wc wc[1];
 
-	if (self->s.iwarp)
-		SKIP(return, "iWARP has no immediate data");
-	ASSERT_EQ(0, recv_one(self, 44, 0, 0));
+	SKIP_IF(self->s.iwarp, "iWARP has no immediate data");
+	OK(recv_one(self, 44, 0, 0));
 	abi_fill(self->buf[0], 100);
 	wr = rdma(self, WR_RDMA_WRITE_WITH_IMM, 500);
 	wr->imm_data = 7;
 	abi_mr_sge(&self->w, &self->mr[0], 0, 100);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(44, wc[0].wr_id);
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
@@ -226,13 +216,12 @@ TEST_F(rc, atomics)
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_wc wc[1];
 
-	if (self->s.iwarp)
-		SKIP(return, "iWARP has no atomics");
+	SKIP_IF(self->s.iwarp, "iWARP has no atomics");
 	remote[3] = 1000;
 	wr = rdma(self, WR_FETCH_AND_ADD, 24);
 	wr->compare_add = 0x100000000ULL;
 	abi_mr_sge(&self->w, &self->mr[0], 0, 8);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, sent(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 	EXPECT_EQ(WC_OP_FETCH_ADD, wc[0].opcode);
@@ -243,7 +232,7 @@ TEST_F(rc, atomics)
 	wr->compare_add = 0x1000003e8ULL;
 	wr->swap = 0xfedcba9876543210ULL;
 	abi_mr_sge(&self->w, &self->mr[0], 8, 8);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, sent(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 	EXPECT_EQ(WC_OP_COMP_SWAP, wc[0].opcode);
@@ -261,17 +250,16 @@ TEST_F(rc, inline_data)
 	struct rdma_ep_wc wc[1];
 	static char data[16384];
 	__u32 len;
-	size_t i;
 
 	ASSERT_LE(64, max);
 	ASSERT_GT(sizeof(data), max);
-	for (i = 0; i <= ARRAY_SIZE(lens); i++) {
+	for (size_t i = 0; i <= ARRAY_SIZE(lens); i++) {
 		len = i < ARRAY_SIZE(lens) ? lens[i] : max;
 		if (!len && self->s.iwarp)
 			continue;
 		abi_fill(data, sizeof(data));
 		memset(self->buf[1], 0, LEN);
-		ASSERT_EQ(0, recv_one(self, i, 0, LEN));
+		OK(recv_one(self, i, 0, LEN));
 		wr = abi_wrs_send(&self->w, WR_SEND, 0, 0);
 		abi_inline(&self->w, wr, data, len);
 		LOGGED(ASSERT_EQ(0, post(self)), "%u bytes", len);
@@ -291,7 +279,7 @@ TEST_F(rc, inline_data)
 	abi_fill(data, sizeof(data));
 	wr = rdma(self, WR_RDMA_WRITE, 9);
 	abi_inline(&self->w, wr, data, 64);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, sent(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 	EXPECT_TRUE(abi_arrived(self->buf[1] + 9, data, 64));
@@ -309,14 +297,13 @@ TEST_F(rc, iova)
 	};
 	struct rdma_ep_wc wc[1];
 
-	if (self->s.iwarp)
-		SKIP(return, "iWARP has no iova of its own");
-	ASSERT_EQ(0, ABI(self->s.fd, REG_MR, &mr));
+	SKIP_IF(self->s.iwarp, "iWARP has no iova of its own");
+	OK(ABI(self->s.fd, REG_MR, &mr));
 	abi_fill(self->buf[0], LEN);
-	ASSERT_EQ(0, recv_one(self, 1, 0, LEN));
+	OK(recv_one(self, 1, 0, LEN));
 	abi_wrs_send(&self->w, WR_SEND, 0, 2);
 	abi_mr_sge(&self->w, &mr, 5000, 100);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 	EXPECT_EQ(0, memcmp(self->buf[1], self->buf[0] + 5000, 100));
@@ -329,21 +316,21 @@ TEST_F(rc, zero_length_entries)
 {
 	struct rdma_ep_wc wc[1];
 
-	ASSERT_EQ(0, recv_one(self, 1, 0, LEN));
+	OK(recv_one(self, 1, 0, LEN));
 	strcpy(self->buf[0], "abc");
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 2);
 	/* It is ignored, whatever else it says. */
 	abi_sge(&self->w, 0xdead0000, 0, 0x12345678);
 	abi_mr_sge(&self->w, &self->mr[0], 0, 4);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(4, wc[0].byte_len);
 	EXPECT_STREQ("abc", self->buf[1]);
 	/* And nothing at all */
-	ASSERT_EQ(0, recv_one(self, 3, 0, LEN));
+	OK(recv_one(self, 3, 0, LEN));
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 4);
 	abi_sge(&self->w, 0, 0, 0);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(0, wc[0].byte_len);
 }
@@ -351,26 +338,26 @@ TEST_F(rc, zero_length_entries)
 /* Many at once, only some of which complete; wr_ids come back as given. */
 TEST_F(rc, unsignalled)
 {
-	__u32 depth = self->p.end[0].qp.max_send_wr, round, i;
+	__u32 depth = self->p.end[0].qp.max_send_wr;
 	struct rdma_ep_wc wc[8];
 	__u64 id, expect[8];
 
 	ASSERT_LE(16, depth);
-	for (round = 0; round < 2 * depth; round++) {
+	for (__u32 round = 0; round < 2 * depth; round++) {
 		abi_wrs_init(&self->w);
-		for (i = 0; i < 8; i++) {
+		for (__u32 i = 0; i < 8; i++) {
 			id = abi_random();
 			expect[i] = id;
 			abi_recv_wr(&self->w, ~id);
 		}
-		ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL));
+		OK(ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL));
 		abi_wrs_init(&self->w);
-		for (i = 0; i < 8; i++)
+		for (__u32 i = 0; i < 8; i++)
 			abi_send_wr(&self->w, WR_SEND, i == 5 || i == 7 ? SEND_SIGNALED : 0,
 				    expect[i]);
-		ASSERT_EQ(0, post(self));
+		OK(post(self));
 		ASSERT_EQ(8, received(self, wc, 8));
-		for (i = 0; i < 8; i++) {
+		for (__u32 i = 0; i < 8; i++) {
 			EXPECT_EQ(WC_SUCCESS, wc[i].status);
 			EXPECT_EQ(~expect[i], wc[i].wr_id);
 		}
@@ -387,8 +374,7 @@ TEST_F(rc, send_queue_full)
 	__u32 depth = self->p.end[0].qp.max_send_wr, posted, i, n = 0;
 	struct rdma_ep_wc *wc = calloc(4 * depth, sizeof(*wc));
 
-	if (self->s.iwarp)
-		SKIP(return, "iWARP's sends do not wait for receives");
+	SKIP_IF(self->s.iwarp, "iWARP's sends do not wait for receives");
 	ASSERT_GE(100, depth);
 	/* Nothing can complete while there is no receive. */
 	abi_wrs_init(&self->w);
@@ -399,9 +385,8 @@ TEST_F(rc, send_queue_full)
 	ASSERT_GT(4 * depth, posted);
 	EXPECT_EQ(-ENOMEM, post(self));
 	while (n < posted) {
-		for (i = 0; i < depth && i < posted - n; i++) {
-			ASSERT_EQ(0, recv_one(self, i, 0, 0));
-		}
+		for (i = 0; i < depth && i < posted - n; i++)
+			OK(recv_one(self, i, 0, 0));
 		ASSERT_EQ(i, received(self, wc, i));
 		n += i;
 	}
@@ -410,7 +395,7 @@ TEST_F(rc, send_queue_full)
 		EXPECT_EQ(WC_SUCCESS, wc[i].status);
 		EXPECT_EQ(500 + i, wc[i].wr_id);
 	}
-	ASSERT_EQ(0, recv_one(self, 0, 0, 0));
+	OK(recv_one(self, 0, 0, 0));
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	EXPECT_EQ(0, post(self));
 	EXPECT_EQ(1, sent(self, wc, 1));
@@ -424,11 +409,11 @@ static int post_all(struct _test_data_rc *self, __u32 *posted)
 /* All of a list or nothing, however many batches it makes. */
 TEST_F(rc, all_or_nothing)
 {
-	__u32 depth = self->p.end[0].qp.max_send_wr, posted, i, bad;
+	__u32 depth = self->p.end[0].qp.max_send_wr, posted, i;
 	struct rdma_ep_wc *wc = calloc(depth + 1, sizeof(*wc));
 
 	ASSERT_LE(16, depth);
-	for (bad = 0; bad < depth; bad += 5) {
+	for (__u32 bad = 0; bad < depth; bad += 5) {
 		abi_wrs_init(&self->w);
 		for (i = 0; i < depth; i++) {
 			abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
@@ -454,24 +439,24 @@ TEST_F(rc, all_or_nothing)
 		abi_sge(&self->w, 1, 0, 2);
 		abi_mr_sge(&self->w, &self->mr[0], 0, 4);
 	}
-	ASSERT_EQ(0, post_all(self, &posted));
+	OK(post_all(self, &posted));
 	EXPECT_EQ(depth - 1, posted);
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 2);
 	EXPECT_EQ(-ENOMEM, post_all(self, &posted));
 	EXPECT_EQ(0, posted);
 	for (i = 0; i < depth - 1; i++) {
-		ASSERT_EQ(0, recv_one(self, i, 0, LEN));
+		OK(recv_one(self, i, 0, LEN));
 		ASSERT_EQ(1, received(self, wc, 1));
 		EXPECT_EQ(4, wc[0].byte_len);
 	}
 	/* Their completions wait; that makes room */
-	ASSERT_EQ(0, recv_one(self, i, 0, LEN));
-	ASSERT_EQ(0, recv_one(self, i, 0, LEN));
+	OK(recv_one(self, i, 0, LEN));
+	OK(recv_one(self, i, 0, LEN));
 	usleep(50000);
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, 2);
-	ASSERT_EQ(0, post_all(self, &posted));
+	OK(post_all(self, &posted));
 	EXPECT_EQ(2, posted);
 	ASSERT_EQ(depth + 1, sent(self, wc, depth + 1));
 	for (i = 0; i < depth + 1; i++)
@@ -481,17 +466,17 @@ TEST_F(rc, all_or_nothing)
 
 TEST_F(rc, recv_queue_full)
 {
-	__u32 depth = self->p.end[1].qp.max_recv_wr, posted, i;
+	__u32 depth = self->p.end[1].qp.max_recv_wr, posted;
 	struct rdma_ep_wc wc[1];
 
 	ASSERT_GE(1000, depth);
 	abi_wrs_init(&self->w);
-	for (i = 0; i < depth + 1; i++)
+	for (__u32 i = 0; i < depth + 1; i++)
 		abi_recv_wr(&self->w, i);
 	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, &posted));
 	EXPECT_EQ(depth, posted);
 	abi_wrs_send(&self->w, WR_SEND, 0, 1);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(0, wc[0].wr_id);
 	/* The place that has become free is the only one. */
@@ -501,9 +486,7 @@ TEST_F(rc, recv_queue_full)
 
 TEST_F(rc, poll)
 {
-	struct rdma_ep_poll_cq p = {
-		.cq = self->p.end[1].cq[1], .wcs = 1, .max = 4,
-	};
+	struct rdma_ep_poll_cq p = { .cq = self->p.end[1].cq[1], .wcs = 1, .max = 4 };
 	struct rdma_ep_wc wc[16];
 	char *page;
 	int i;
@@ -512,9 +495,9 @@ TEST_F(rc, poll)
 	EXPECT_EQ(0, ABI(self->s.fd, POLL_CQ, &p));
 	EXPECT_EQ(0, p.num);
 	for (i = 0; i < 12; i++) {
-		ASSERT_EQ(0, recv_one(self, 600 + i, 0, 0));
+		OK(recv_one(self, 600 + i, 0, 0));
 		abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, i);
-		ASSERT_EQ(0, post(self));
+		OK(post(self));
 	}
 	ASSERT_EQ(12, sent(self, wc, 12));
 	usleep(50000);
@@ -559,12 +542,11 @@ TEST_F(rc, reset_of_nothing)
 {
 	struct rdma_ep_wc wc[1];
 
-	if (!self->s.iwarp)
-		SKIP(return, "not iWARP");
-	ASSERT_EQ(0, recv_one(self, 77, 0, 8));
-	ASSERT_EQ(0, abi_qp_state(&self->s, self->p.end[1].qp.qp, QPS_RESET));
+	SKIP_IF(!self->s.iwarp, "not iWARP");
+	OK(recv_one(self, 77, 0, 8));
+	OK(abi_qp_state(&self->s, self->p.end[1].qp.qp, QPS_RESET));
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
-	ASSERT_EQ(0, post(self));
+	OK(post(self));
 	ASSERT_EQ(1, received(self, wc, 1));
 	EXPECT_EQ(77, wc[0].wr_id);
 }
@@ -574,14 +556,12 @@ TEST_F(rc, resize_filled_cq)
 {
 	struct rdma_ep_resize_cq r = { .cq = self->p.end[1].cq[1], .cqe = 2 };
 	struct rdma_ep_wc wc[6];
-	int i;
 
-	if (self->s.iwarp)
-		SKIP(return, "siw does not resize CQs");
-	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, recv_one(self, 800 + i, 0, 0));
+	SKIP_IF(self->s.iwarp, "siw does not resize CQs");
+	for (int i = 0; i < 6; i++) {
+		OK(recv_one(self, 800 + i, 0, 0));
 		abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, i);
-		ASSERT_EQ(0, post(self));
+		OK(post(self));
 	}
 	ASSERT_EQ(6, sent(self, wc, 6));
 	usleep(50000);
@@ -589,9 +569,8 @@ TEST_F(rc, resize_filled_cq)
 	r.cqe = 64;
 	EXPECT_EQ(0, ABI(self->s.fd, RESIZE_CQ, &r));
 	ASSERT_EQ(6, received(self, wc, 6));
-	for (i = 0; i < 6; i++) {
+	for (int i = 0; i < 6; i++)
 		EXPECT_EQ(800 + i, wc[i].wr_id);
-	}
 	r.cqe = 2;
 	EXPECT_EQ(0, ABI(self->s.fd, RESIZE_CQ, &r));
 }
@@ -599,36 +578,33 @@ TEST_F(rc, resize_filled_cq)
 TEST_F(rc, shared_receive_queue)
 {
 	struct abi_pair p = {};
-	struct rdma_ep_srq_attr a = {
-		.flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 3,
-	};
+	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 3 };
 	struct rdma_ep_async_event ev;
 	struct rdma_ep_wc wc[8];
 	unsigned int seen = 0;
-	int i;
 
-	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 4, 321, &p.srq));
-	ASSERT_EQ(0, abi_pair_open(&self->s, &p));
+	OK(abi_create_srq(&self->s, self->s.pd, 4, 321, &p.srq));
+	OK(abi_pair_open(&self->s, &p));
 	abi_wrs_recv(&self->w, 0);
 	/* Not by way of its QP */
 	EXPECT_EQ(-EINVAL, ABI_POST(&self->s, RECV, p.end[1].qp.qp, &self->w, NULL));
 	abi_wrs_init(&self->w);
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		abi_recv_wr(&self->w, 700 + i);
 		abi_mr_sge(&self->w, &self->mr[1], 64 * i, 64);
 	}
-	ASSERT_EQ(0, ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w, NULL));
+	OK(ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w, NULL));
 	a.srq = p.srq;
-	ASSERT_EQ(0, ABI(self->s.fd, MODIFY_SRQ, &a));
+	OK(ABI(self->s.fd, MODIFY_SRQ, &a));
 	EXPECT_TRUE(abi_quiet(self->s.async_fd));
 	strcpy(self->buf[0], "shared");
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		abi_wrs_send(&self->w, WR_SEND, 0, i);
 		abi_mr_sge(&self->w, &self->mr[0], 0, 7);
-		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w, NULL));
+		OK(ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w, NULL));
 	}
 	ASSERT_EQ(2, abi_wait(&self->s, p.end[1].cq[1], wc, 2));
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		EXPECT_EQ(WC_SUCCESS, wc[i].status);
 		EXPECT_EQ(p.end[1].qp.qp_num, wc[i].qp_num);
 		EXPECT_EQ(7, wc[i].byte_len);
@@ -649,19 +625,19 @@ TEST_F(rc, shared_receive_queue_not_filled_by_completions)
 {
 	struct abi_pair p = {};
 	struct rdma_ep_wc wc[8];
-	int i, n;
+	int n;
 
-	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 4, 0, &p.srq));
-	ASSERT_EQ(0, abi_pair_open(&self->s, &p));
-	for (i = 0; i < 40; i++) {
+	OK(abi_create_srq(&self->s, self->s.pd, 4, 0, &p.srq));
+	OK(abi_pair_open(&self->s, &p));
+	for (int i = 0; i < 40; i++) {
 		abi_wrs_recv(&self->w, i);
 		LOGGED(ASSERT_EQ(0, ABI_POST(&self->s, SRQ_RECV, p.srq, &self->w, NULL)),
 		       "receive %d", i);
 		abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, i);
-		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w, NULL));
+		OK(ABI_POST(&self->s, SEND, p.end[0].qp.qp, &self->w, NULL));
 		ASSERT_EQ(1, abi_wait(&self->s, p.end[0].cq[0], wc, 1));
 	}
-	for (i = 0; i < 40; i += n) {
+	for (int i = 0; i < 40; i += n) {
 		n = abi_wait(&self->s, p.end[1].cq[1], wc, 1);
 		ASSERT_EQ(1, n);
 		EXPECT_EQ(i, wc[0].wr_id);
@@ -673,13 +649,13 @@ TEST_F(rc, shared_receive_queue_not_filled_by_completions)
 TEST_F(rc, shared_receive_queue_full)
 {
 	struct rdma_ep_srq_attr a = {};
-	__u32 posted, i;
+	__u32 posted;
 
-	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 8, 0, &a.srq));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_SRQ, &a));
+	OK(abi_create_srq(&self->s, self->s.pd, 8, 0, &a.srq));
+	OK(ABI(self->s.fd, QUERY_SRQ, &a));
 	ASSERT_GE(1000, a.max_wr);
 	abi_wrs_init(&self->w);
-	for (i = 0; i < a.max_wr + 1; i++)
+	for (__u32 i = 0; i < a.max_wr + 1; i++)
 		abi_recv_wr(&self->w, i);
 	EXPECT_EQ(-ENOMEM, ABI_POST(&self->s, SRQ_RECV, a.srq, &self->w, &posted));
 	EXPECT_EQ(a.max_wr, posted);
@@ -706,27 +682,26 @@ static void *post_on(void *arg)
 TEST_F(rc, no_room_while_destroyed)
 {
 	struct poster p = { .rc = self };
-	__u32 depth, i;
+	__u32 depth;
 	pthread_t thread;
-	int round;
 
-	for (round = 0; round < 30; round++) {
+	for (int round = 0; round < 30; round++) {
 		struct abi_pair pair = { .max_wr = 16, .no_reads = round & 1 };
 
-		ASSERT_EQ(0, abi_pair_open(&self->s, &pair));
+		OK(abi_pair_open(&self->s, &pair));
 		p.qp = pair.end[0].qp.qp;
 		depth = pair.end[0].qp.max_send_wr;
 		/* Nobody receives these; and siw's are announced where nobody looks. */
 		abi_wrs_init(&self->w);
-		for (i = 0; i < depth / 2; i++)
+		for (__u32 i = 0; i < depth / 2; i++)
 			abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
-		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p.qp, &self->w, NULL));
+		OK(ABI_POST(&self->s, SEND, p.qp, &self->w, NULL));
 		abi_wrs_init(&self->w);
-		for (i = 0; i < depth; i++) {
+		for (__u32 i = 0; i < depth; i++) {
 			abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
 			abi_mr_sge(&self->w, &self->mr[0], 0, 8);
 		}
-		ASSERT_EQ(0, pthread_create(&thread, NULL, post_on, &p));
+		OK(pthread_create(&thread, NULL, post_on, &p));
 		usleep(abi_random() % 3000);
 		EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, p.qp));
 		pthread_join(thread, NULL);

@@ -50,8 +50,7 @@ FIXTURE_VARIANT_ADD(type, rc) {
 
 FIXTURE_VARIANT_ADD(type, uc) {
 	.type = QPT_UC,
-	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) |
-		   OP(RDMA_WRITE_WITH_IMM),
+	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM),
 };
 
 FIXTURE_VARIANT_ADD(type, ud) {
@@ -78,18 +77,15 @@ static int map_buf(struct raw *r)
 /* Returns false if it can not be done on this device. */
 static bool setup(struct __test_metadata *_metadata, struct raw *r, __u32 type)
 {
-	int i;
-
-	ASSERT_EQ(0, abi_open(&r->s));
+	OK(abi_open(&r->s));
 	if (r->s.iwarp)
 		return false;
 	r->type = type;
-	ASSERT_EQ(0, abi_create_cq(&r->s, -1, 128, 0, &r->cq));
-	ASSERT_EQ(0, abi_create_ah(&r->s, r->s.pd, &r->ah));
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, create(r, &r->qp[i]));
-	}
-	ASSERT_EQ(0, map_buf(r));
+	OK(abi_create_cq(&r->s, -1, 128, 0, &r->cq));
+	OK(abi_create_ah(&r->s, r->s.pd, &r->ah));
+	for (int i = 0; i < 2; i++)
+		OK(create(r, &r->qp[i]));
+	OK(map_buf(r));
 	return true;
 }
 
@@ -190,13 +186,12 @@ static void expect_done(struct __test_metadata *_metadata, struct raw *r, __u32 
 	int i, want = 2 + has(MESSAGES, op) + !!(flags & SEND_SIGNALED);
 	struct rdma_ep_wc wc[4];
 
-	for (i = 0; i < 1 + has(MESSAGES, op); i++) {
-		ASSERT_EQ(0, post_recv(r, 1, 1000));
-	}
+	for (i = 0; i < 1 + has(MESSAGES, op); i++)
+		OK(post_recv(r, 1, 1000));
 	build_flags(r, op, flags, 1);
 	LOGGED(ASSERT_EQ(0, post_send(r)), "opcode 0x%x, flags 0x%x", op, flags);
 	build(r, WR_SEND, 2);
-	ASSERT_EQ(0, post_send(r));
+	OK(post_send(r));
 	LOGGED(ASSERT_EQ(want, abi_wait(&r->s, r->cq, wc, want)),
 	       "opcode 0x%x, flags 0x%x", op, flags);
 	for (i = 0; i < want; i++) {
@@ -224,14 +219,12 @@ static void cross(struct __test_metadata *_metadata, struct raw *r, __u32 opcode
 		0xf0, 0xf1, 0xff, 0x100, 0x102, 0x10002, 0x7fffffff,
 		0x80000002, 0xfffffffe, 0xffffffff,
 	};
-	__u32 op, flags, n;
-	size_t i;
+	__u32 op, flags;
 
-	for (i = 0; i < 256 + ARRAY_SIZE(far); i++) {
+	for (size_t i = 0; i < 256 + ARRAY_SIZE(far); i++) {
 		op = i < 256 ? i : far[i - 256];
-		for (n = 0; n <= ALL_FLAGS + 28; n++) {
-			flags = n <= ALL_FLAGS ? n :
-				SEND_SIGNALED | 1U << (n - ALL_FLAGS + 3);
+		for (__u32 n = 0; n <= ALL_FLAGS + 28; n++) {
+			flags = n <= ALL_FLAGS ? n : SEND_SIGNALED | 1U << (n - ALL_FLAGS + 3);
 			if (!allowed(&r->s, opcodes, op, flags)) {
 				build_flags(r, op, flags, op);
 				LOGGED(EXPECT_EQ(-EINVAL, post_send(r)),
@@ -250,7 +243,7 @@ TEST_F(type, opcodes)
 {
 	struct raw *r = &self->raw;
 
-	ASSERT_EQ(0, ready(r));
+	OK(ready(r));
 	cross(_metadata, r, variant->opcodes, false);
 }
 
@@ -264,13 +257,13 @@ TEST(opcodes_of_a_connection)
 	struct abi_pair p = {};
 
 	ASSERT_NE(NULL, r);
-	ASSERT_EQ(0, abi_open(&r->s));
-	ASSERT_EQ(0, abi_pair_open(&r->s, &p));
+	OK(abi_open(&r->s));
+	OK(abi_pair_open(&r->s, &p));
 	r->type = QPT_RC;
 	r->qp[0] = p.end[0].qp;
 	r->cq = p.end[0].cq[0];
-	ASSERT_EQ(0, map_buf(r));
-	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	OK(map_buf(r));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
 	cross(_metadata, r, r->s.iwarp ? IWARP_OPCODES : RC_OPCODES, true);
 	abi_close(&r->s);
 	free(r);
@@ -288,19 +281,19 @@ TEST_F(type, states)
 	EXPECT_EQ(0, posted);
 	EXPECT_EQ(-EINVAL, post_recv(r, 0, 2));
 	/* INIT: receives */
-	ASSERT_EQ(0, to_init(r, 0));
+	OK(to_init(r, 0));
 	EXPECT_EQ(-EINVAL, post_send(r));
 	EXPECT_EQ(0, post_recv(r, 0, 3));
 	/* RTS: both */
-	ASSERT_EQ(0, to_init(r, 1));
-	ASSERT_EQ(0, to_rts(r, 0));
-	ASSERT_EQ(0, to_rts(r, 1));
+	OK(to_init(r, 1));
+	OK(to_rts(r, 0));
+	OK(to_rts(r, 1));
 	EXPECT_EQ(0, post_recv(r, 1, 4));
 	EXPECT_EQ(0, post_send(r));
 	ASSERT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
 	EXPECT_EQ(1 + 4, wc[0].wr_id + wc[1].wr_id);
 	/* ERR: both, to be told so */
-	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
 	build(r, WR_SEND, 5);
 	EXPECT_EQ(0, post_send(r));
 	EXPECT_EQ(0, post_recv(r, 0, 6));
@@ -310,7 +303,7 @@ TEST_F(type, states)
 	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[1].status);
 	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[2].status);
 	/* And RESET again */
-	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
 	EXPECT_EQ(-EINVAL, post_send(r));
 	EXPECT_EQ(-EINVAL, post_recv(r, 0, 7));
 }
@@ -326,14 +319,13 @@ TEST_F(type, wrong_current_state_refused)
 	struct raw *r = &self->raw;
 	bool rc = r->type == QPT_RC;
 
-	if (r->s.iwarp)
-		SKIP(return, "rxe's attributes");
+	SKIP_IF(r->s.iwarp, "rxe's attributes");
 	/* Nothing but a state can be changed in RESET. */
 	m.attr.qp_attr_mask = QP_SQ_PSN;
 	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
 	m.attr.qp_attr_mask = QP_TIMEOUT | QP_RETRY_CNT;
 	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
-	ASSERT_EQ(0, ready(r));
+	OK(ready(r));
 	m.attr.qp_attr_mask = QP_SQ_PSN;
 	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
 	m.attr.qp_attr_mask = QP_MAX_DEST_RD_ATOMIC;
@@ -353,7 +345,7 @@ TEST_F(type, wrong_current_state_refused)
 	m.attr.cur_qp_state = QPS_RTS;
 	m.attr.qp_state = QPS_RTS;
 	EXPECT_EQ(0, ABI(r->s.fd, MODIFY_QP, &m));
-	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
 	m.attr.cur_qp_state = QPS_RTR;
 	m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE | QP_SQ_PSN;
 	if (rc)
@@ -370,18 +362,16 @@ TEST_F(type, reset_empties_queues)
 	struct rdma_ep_wc wc[1];
 
 	ASSERT_GE(100, depth);
-	ASSERT_EQ(0, to_init(r, 0));
-	for (i = 0; i < depth; i++) {
-		ASSERT_EQ(0, post_recv(r, 0, i));
-	}
+	OK(to_init(r, 0));
+	for (i = 0; i < depth; i++)
+		OK(post_recv(r, 0, i));
 	EXPECT_EQ(-ENOMEM, post_recv(r, 0, i));
-	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
 	usleep(20000);
 	EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 1));
-	ASSERT_EQ(0, to_init(r, 0));
-	for (i = 0; i < depth; i++) {
-		ASSERT_EQ(0, post_recv(r, 0, i));
-	}
+	OK(to_init(r, 0));
+	for (i = 0; i < depth; i++)
+		OK(post_recv(r, 0, i));
 	EXPECT_EQ(-ENOMEM, post_recv(r, 0, i));
 }
 
@@ -391,26 +381,25 @@ TEST_F(type, destroy_with_completions)
 	struct raw *r = &self->raw;
 	struct rdma_ep_wc wc[64];
 	unsigned int seen[2] = {};
-	int i, n, which;
+	int n, which;
 
 	for (which = 0; which < 2; which++) {
-		ASSERT_EQ(0, to_init(r, which));
-		for (i = 0; i < 8; i++) {
-			ASSERT_EQ(0, post_recv(r, which, which * 1000 + i));
-		}
-		ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[which].qp, QPS_ERR));
+		OK(to_init(r, which));
+		for (int i = 0; i < 8; i++)
+			OK(post_recv(r, which, which * 1000 + i));
+		OK(abi_qp_state(&r->s, r->qp[which].qp, QPS_ERR));
 	}
-	ASSERT_EQ(0, ABI_DESTROY(&r->s, QP, r->qp[0].qp));
+	OK(ABI_DESTROY(&r->s, QP, r->qp[0].qp));
 	/* Its number, and what it leaves in memory, is soon another's. */
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct rdma_ep_qp_init other;
 
-		ASSERT_EQ(0, create(r, &other));
+		OK(create(r, &other));
 	}
 	usleep(100000);
 	n = abi_poll(&r->s, r->cq, wc, 64);
 	ASSERT_LE(8, n);
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		which = wc[i].wr_id / 1000;
 		ASSERT_GT(2, which);
 		ASSERT_GT(8, wc[i].wr_id % 1000);
@@ -423,25 +412,21 @@ TEST_F(type, destroy_with_completions)
 	EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 64));
 }
 
-/* ------------------------------------------------------------------ */
-
 TEST_F(datagram, ah_of_other_pd_refused)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_send_wr *wr;
 	struct abi other;
 	__u32 pd, ah, foreign, gone;
-	int i;
 
-	ASSERT_EQ(0, ready(r));
-	ASSERT_EQ(0, abi_alloc_pd(&r->s, r->s.ctx, &pd));
-	ASSERT_EQ(0, abi_create_ah(&r->s, pd, &ah));
-	ASSERT_EQ(0, abi_create_ah(&r->s, r->s.pd, &gone));
-	ASSERT_EQ(0, ABI_DESTROY(&r->s, AH, gone));
-	ASSERT_EQ(0, abi_open(&other));
-	for (i = 0; i < 100; i++) {
-		ASSERT_EQ(0, abi_create_ah(&other, other.pd, &foreign));
-	}
+	OK(ready(r));
+	OK(abi_alloc_pd(&r->s, r->s.ctx, &pd));
+	OK(abi_create_ah(&r->s, pd, &ah));
+	OK(abi_create_ah(&r->s, r->s.pd, &gone));
+	OK(ABI_DESTROY(&r->s, AH, gone));
+	OK(abi_open(&other));
+	for (int i = 0; i < 100; i++)
+		OK(abi_create_ah(&other, other.pd, &foreign));
 	wr = build(r, WR_SEND, 1);
 	wr->ah = ah;
 	EXPECT_EQ(-EINVAL, post_send(r));
@@ -492,8 +477,8 @@ TEST_F(datagram, datagram_received)
 	struct rdma_ep_wc wc[2];
 	int send;
 
-	ASSERT_EQ(0, ready(r));
-	ASSERT_EQ(0, post_datagram(r));
+	OK(ready(r));
+	OK(post_datagram(r));
 	ASSERT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
 	send = wc[0].wr_id == 11 ? 0 : 1;
 	EXPECT_EQ(11, wc[send].wr_id);
@@ -502,10 +487,9 @@ TEST_F(datagram, datagram_received)
 }
 
 /*
- * The address may go as soon as the request is posted: the datagram has left by
- * then, or it is the request that fails. (rxe looks for the address when it
- * sends; newer ones send in a work item, and end in the error state, which
- * flushes the request with the error of its own or the flush's.)
+ * The address may go as soon as the request is posted: the datagram has left by then, or it is the
+ * request that fails. (rxe looks for the address when it sends; newer ones send in a work item, and
+ * end in the error state, which flushes the request with the error of its own or the flush's.)
  */
 TEST_F(datagram, ah_destroyed_after_post)
 {
@@ -513,8 +497,8 @@ TEST_F(datagram, ah_destroyed_after_post)
 	struct rdma_ep_wc wc[2];
 	int send;
 
-	ASSERT_EQ(0, ready(r));
-	ASSERT_EQ(0, post_datagram(r));
+	OK(ready(r));
+	OK(post_datagram(r));
 	EXPECT_EQ(0, ABI_DESTROY(&r->s, AH, r->ah));
 	ASSERT_EQ(1, abi_wait(&r->s, r->cq, wc, 1));
 	if (wc[0].wr_id == 11 && wc[0].status != WC_SUCCESS) {
@@ -537,11 +521,11 @@ TEST_F(datagram, privileged_qkey)
 	struct rdma_ep_send_wr *wr;
 	__u32 posted;
 
-	ASSERT_EQ(0, ready(r));
+	OK(ready(r));
 	wr = build(r, WR_SEND, 1);
 	wr->remote_qkey = 0x80000000 | QKEY;
 	EXPECT_EQ(0, post_send(r));
-	ASSERT_EQ(0, abi_become_nobody());
+	OK(abi_become_nobody());
 	EXPECT_EQ(-EPERM, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w, &posted));
 	EXPECT_EQ(0, posted);
 	wr->remote_qkey = QKEY;
@@ -556,25 +540,24 @@ TEST_F(type, cq_overflow)
 	struct rdma_ep_async_event ev;
 	struct rdma_ep_qp_init good;
 	struct rdma_ep_wc wc[16];
-	__u32 i, cq;
+	__u32 cq;
 	int n;
 
-	ASSERT_EQ(0, abi_create_cq(&r->s, -1, 1, 909, &cq));
-	ASSERT_EQ(0, abi_create_qp(&r->s, r->type, cq, 0, &c));
+	OK(abi_create_cq(&r->s, -1, 1, 909, &cq));
+	OK(abi_create_qp(&r->s, r->type, cq, 0, &c));
 	good = r->qp[0];
 	r->qp[0] = c.init;
-	ASSERT_EQ(0, to_init(r, 0));
-	for (i = 0; i < 16; i++) {
-		ASSERT_EQ(0, post_recv(r, 0, i));
-	}
-	ASSERT_EQ(0, abi_qp_state(&r->s, c.init.qp, QPS_ERR));
-	ASSERT_EQ(0, abi_read(r->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	OK(to_init(r, 0));
+	for (__u32 i = 0; i < 16; i++)
+		OK(post_recv(r, 0, i));
+	OK(abi_qp_state(&r->s, c.init.qp, QPS_ERR));
+	OK(abi_read(r->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 	EXPECT_EQ(909, ev.uid);
 	EXPECT_EQ(EVENT_CQ_ERR, ev.event);
 	usleep(50000);
 	n = abi_poll(&r->s, cq, wc, 16);
 	EXPECT_GT(16, n);
-	for (i = 0; (int)i < n; i++) {
+	for (__u32 i = 0; (int)i < n; i++) {
 		EXPECT_EQ(i, wc[i].wr_id);
 		EXPECT_EQ(c.init.qp_num, wc[i].qp_num);
 	}
@@ -582,14 +565,12 @@ TEST_F(type, cq_overflow)
 	EXPECT_EQ(0, ABI_DESTROY(&r->s, CQ, cq));
 	EXPECT_TRUE(abi_quiet(r->s.async_fd));
 	r->qp[0] = good;
-	ASSERT_EQ(0, ready(r));
-	ASSERT_EQ(0, post_recv(r, 1, 50));
+	OK(ready(r));
+	OK(post_recv(r, 1, 50));
 	build(r, WR_SEND, 51);
-	ASSERT_EQ(0, post_send(r));
+	OK(post_send(r));
 	EXPECT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
 }
-
-/* ------------------------------------------------------------------ */
 
 FIXTURE(flush) {
 	struct abi s;
@@ -617,21 +598,17 @@ FIXTURE_VARIANT_ADD(flush, signal_all) {
 
 FIXTURE_SETUP(flush)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->p.sig_all = variant->sig_all;
-	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
+	OK(abi_pair_open(&self->s, &self->p));
 }
 
-FIXTURE_TEARDOWN(flush)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(flush)
 
 static int stop(struct abi *s, struct abi_end *e, bool by_modify)
 {
 	usleep(50000);
-	return by_modify ? abi_qp_state(s, e->qp.qp, QPS_ERR) :
-			   ABI_ID_CMD(s, DISCONNECT, e->id, 0);
+	return by_modify ? abi_qp_state(s, e->qp.qp, QPS_ERR) : ABI_ID_CMD(s, DISCONNECT, e->id, 0);
 }
 
 /*
@@ -644,27 +621,24 @@ TEST_F(flush, every_request_completes_once)
 	enum { SENDS = 6, RECVS = 9 };
 	struct abi_end *e = &self->p.end[0];
 	struct rdma_ep_wc wc[RECVS];
-	int i, sends = self->s.iwarp && !variant->by_modify ? 0 : SENDS;
+	int sends = self->s.iwarp && !variant->by_modify ? 0 : SENDS;
 	unsigned int seen = 0;
 
 	abi_wrs_init(&self->w);
-	for (i = 0; i < RECVS; i++)
+	for (int i = 0; i < RECVS; i++)
 		abi_recv_wr(&self->w, 0xabcd000000000000ULL + i);
-	ASSERT_EQ(0, ABI_POST(&self->s, RECV, e->qp.qp, &self->w, NULL));
-	if (self->s.iwarp) {
-		ASSERT_EQ(0, stop(&self->s, e, variant->by_modify));
-	}
+	OK(ABI_POST(&self->s, RECV, e->qp.qp, &self->w, NULL));
+	if (self->s.iwarp)
+		OK(stop(&self->s, e, variant->by_modify));
 	abi_wrs_init(&self->w);
-	for (i = 0; i < sends; i++)
+	for (int i = 0; i < sends; i++)
 		abi_send_wr(&self->w, WR_SEND, i % 2 ? SEND_SIGNALED : 0, i);
-	if (sends) {
-		ASSERT_EQ(0, ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
-	}
-	if (!self->s.iwarp) {
-		ASSERT_EQ(0, stop(&self->s, e, variant->by_modify));
-	}
+	if (sends)
+		OK(ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
+	if (!self->s.iwarp)
+		OK(stop(&self->s, e, variant->by_modify));
 	ASSERT_EQ(RECVS, abi_wait(&self->s, e->cq[1], wc, RECVS));
-	for (i = 0; i < RECVS; i++) {
+	for (int i = 0; i < RECVS; i++) {
 		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
 		EXPECT_EQ(e->qp.qp_num, wc[i].qp_num);
 		EXPECT_EQ(0xabcd000000000000ULL, wc[i].wr_id & ~15ULL);
@@ -672,7 +646,7 @@ TEST_F(flush, every_request_completes_once)
 	}
 	EXPECT_EQ((1U << RECVS) - 1, seen);
 	ASSERT_EQ(sends, abi_wait(&self->s, e->cq[0], wc, sends));
-	for (i = 0; i < sends; i++) {
+	for (int i = 0; i < sends; i++) {
 		EXPECT_EQ(i, wc[i].wr_id);
 		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
 		EXPECT_EQ(e->qp.qp_num, wc[i].qp_num);
@@ -689,27 +663,25 @@ TEST_F(flush, every_request_completes_once)
 TEST_F(flush, unsignalled_requests_flushed)
 {
 	struct abi_end *e = &self->p.end[0];
-	__u32 depth = e->qp.max_send_wr, posted, total, i;
+	__u32 depth = e->qp.max_send_wr, posted, total;
 	struct rdma_ep_wc wc[64];
 
-	if (self->s.iwarp)
-		SKIP(return, "iWARP's sends do not wait for receives");
+	SKIP_IF(self->s.iwarp, "iWARP's sends do not wait for receives");
 	ASSERT_GE(32, depth);
 	abi_wrs_init(&self->w);
-	for (i = 0; i < depth; i++)
+	for (__u32 i = 0; i < depth; i++)
 		abi_send_wr(&self->w, WR_SEND, 0, i);
-	ASSERT_EQ(0, ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
+	OK(ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
 	usleep(50000);
 	abi_wrs_init(&self->w);
-	for (i = 0; i < 8; i++)
+	for (__u32 i = 0; i < 8; i++)
 		abi_send_wr(&self->w, WR_SEND, 0, depth + i);
-	if (ABI_POST(&self->s, SEND, e->qp.qp, &self->w, &posted)) {
+	if (ABI_POST(&self->s, SEND, e->qp.qp, &self->w, &posted))
 		EXPECT_EQ(0, posted);
-	}
 	total = depth + posted;
-	ASSERT_EQ(0, abi_qp_state(&self->s, e->qp.qp, QPS_ERR));
+	OK(abi_qp_state(&self->s, e->qp.qp, QPS_ERR));
 	ASSERT_EQ(total, abi_wait(&self->s, e->cq[0], wc, total));
-	for (i = 0; i < total; i++) {
+	for (__u32 i = 0; i < total; i++) {
 		EXPECT_EQ(i, wc[i].wr_id);
 		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
 	}
@@ -719,16 +691,16 @@ TEST_F(flush, unsignalled_requests_flushed)
 TEST_F(flush, unsignalled_successes_report_nothing)
 {
 	struct rdma_ep_wc wc[4];
-	int i, expected = variant->sig_all ? 3 : 1;
+	int expected = variant->sig_all ? 3 : 1;
 
 	abi_wrs_init(&self->w);
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		abi_recv_wr(&self->w, i);
-	ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL));
+	OK(ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL));
 	abi_wrs_init(&self->w);
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		abi_send_wr(&self->w, WR_SEND, i == 2 ? SEND_SIGNALED : 0, i);
-	ASSERT_EQ(0, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w, NULL));
+	OK(ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w, NULL));
 	ASSERT_EQ(expected, abi_wait(&self->s, self->p.end[0].cq[0], wc, expected));
 	EXPECT_EQ(2, wc[expected - 1].wr_id);
 	EXPECT_EQ(0, abi_poll(&self->s, self->p.end[0].cq[0], wc, 4));

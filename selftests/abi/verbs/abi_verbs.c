@@ -16,18 +16,15 @@ FIXTURE(verbs) {
 
 FIXTURE_SETUP(verbs)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->dev.dev_index = self->s.dev;
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &self->dev));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &self->limits));
+	OK(ABI(self->s.fd, QUERY_DEVICE, &self->dev));
+	OK(ABI(self->s.fd, QUERY, &self->limits));
 	self->mem = abi_map(MB);
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 64, 0, &self->cq));
+	OK(abi_create_cq(&self->s, -1, 64, 0, &self->cq));
 }
 
-FIXTURE_TEARDOWN(verbs)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(verbs)
 
 static int reg(struct _test_data_verbs *self, void *addr, size_t len, __u32 access)
 {
@@ -43,9 +40,9 @@ TEST_F(verbs, mr)
 {
 	struct rdma_ep_reg_mr a, b, c = {};
 
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, MB, AC_ALL, &a));
+	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, MB, AC_ALL, &a));
 	/* The same memory again, in part, at odd addresses, one byte */
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem + 4001, 1, 0, &b));
+	OK(abi_reg_mr(&self->s, self->s.pd, self->mem + 4001, 1, 0, &b));
 	EXPECT_NE(0, a.mr);
 	EXPECT_NE(a.mr, b.mr);
 	EXPECT_NE(a.lkey, b.lkey);
@@ -76,7 +73,6 @@ TEST_F(verbs, mr)
 TEST_F(verbs, mr_range)
 {
 	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int i;
 
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, 0, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, -1UL, AC_LOCAL_WRITE));
@@ -87,7 +83,7 @@ TEST_F(verbs, mr_range)
 	 * More than there can be: refused before anybody makes a list of it, as all that
 	 * is not there. A page's number has 32 bits.
 	 */
-	for (i = 35; i < 47; i++) {
+	for (int i = 35; i < 47; i++) {
 		int ret = i < 44 ? -EFAULT : -EINVAL;
 
 		EXPECT_EQ(ret, reg(self, self->mem, 1UL << i, AC_LOCAL_WRITE));
@@ -110,11 +106,11 @@ TEST_F(verbs, mr_range)
 TEST_F(verbs, mr_access)
 {
 	struct utsname u;
-	__u32 a, bit;
+	__u32 a;
 	bool old;
 	int ret;
 
-	ASSERT_EQ(0, uname(&u));
+	OK(uname(&u));
 	old = !strncmp(u.release, "6.1.", 4);
 	/* Every combination of the basic ones */
 	for (a = 0; a <= AC_ALL; a++) {
@@ -123,7 +119,7 @@ TEST_F(verbs, mr_access)
 		LOGGED(EXPECT_EQ(ok ? 0 : -EINVAL, reg(self, self->mem, 4096, a)),
 		       "access 0x%x", a);
 	}
-	for (bit = 0; bit < 32; bit++) {
+	for (__u32 bit = 0; bit < 32; bit++) {
 		a = 1U << bit;
 		ret = reg(self, self->mem, 4096, a | AC_LOCAL_WRITE);
 		if (a & (AC_ALL | IB_UVERBS_ACCESS_OPTIONAL_RANGE)) {
@@ -193,16 +189,13 @@ TEST_F(verbs, memlock)
 TEST_F(verbs, cq)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_cq good = {
-		.ctx = s->ctx, .channel_fd = -1, .cqe = 10, .uid = 1,
-	}, c;
+	struct rdma_ep_create_cq good = { .ctx = s->ctx, .channel_fd = -1, .cqe = 10, .uid = 1 }, c;
 	static const __u32 bad_cqe[] = { 0, 0x7fffffff, 0x80000000, ~0U };
 	struct abi other;
 	int bad_fd[6];
-	size_t i;
 
 	c = good;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_CQ, &c));
+	OK(ABI(s->fd, CREATE_CQ, &c));
 	EXPECT_LE(10, c.cqe);
 	/* Drivers round up; what siw gets besides is not the user's. */
 	EXPECT_GT(2 * 10, c.cqe);
@@ -214,7 +207,7 @@ TEST_F(verbs, cq)
 	c.comp_vector = self->dev.num_comp_vectors - 1;
 	EXPECT_EQ(0, ABI(s->fd, CREATE_CQ, &c));
 
-	for (i = 0; i < ARRAY_SIZE(bad_cqe); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad_cqe); i++) {
 		c = good;
 		c.cqe = bad_cqe[i];
 		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c)), "%u entries", c.cqe);
@@ -230,14 +223,14 @@ TEST_F(verbs, cq)
 	c.comp_vector = ~0U;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c));
 
-	ASSERT_EQ(0, abi_open(&other));
+	OK(abi_open(&other));
 	bad_fd[0] = -2;
 	bad_fd[1] = 10000;
 	bad_fd[2] = open("/dev/null", O_RDWR);
 	bad_fd[3] = s->fd;
 	bad_fd[4] = abi_channel(s);
 	bad_fd[5] = abi_comp_channel(&other);
-	for (i = 0; i < ARRAY_SIZE(bad_fd); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad_fd); i++) {
 		c = good;
 		c.channel_fd = bad_fd[i];
 		LOGGED(EXPECT_EQ(-EBADF, ABI(s->fd, CREATE_CQ, &c)), "channel %zu", i);
@@ -274,14 +267,13 @@ TEST_F(verbs, srq)
 	}, c;
 	struct rdma_ep_srq_attr a = {};
 	static const __u32 bad[] = { 0x10000000, 0x80000000, ~0U };
-	size_t i;
 
 	c = good;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_SRQ, &c));
+	OK(ABI(s->fd, CREATE_SRQ, &c));
 	EXPECT_LE(10, c.max_wr);
 	EXPECT_LE(2, c.max_sge);
 	a.srq = c.srq;
-	ASSERT_EQ(0, ABI(s->fd, QUERY_SRQ, &a));
+	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_EQ(c.max_wr, a.max_wr);
 	EXPECT_EQ(c.max_sge, a.max_sge);
 	EXPECT_EQ(3, a.srq_limit);
@@ -296,7 +288,7 @@ TEST_F(verbs, srq)
 	/* Nothing to change */
 	a.flags = 0;
 	EXPECT_EQ(0, ABI(s->fd, MODIFY_SRQ, &a));
-	ASSERT_EQ(0, ABI(s->fd, QUERY_SRQ, &a));
+	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_EQ(7, a.srq_limit);
 	a.flags = RDMA_EP_SRQ_LIMIT;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, QUERY_SRQ, &a));
@@ -313,7 +305,7 @@ TEST_F(verbs, srq)
 	c = good;
 	c.max_sge = self->dev.attr.max_srq_sge + 1;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		c = good;
 		c.max_wr = bad[i];
 		EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
@@ -332,27 +324,26 @@ TEST_F(verbs, srq_resize)
 	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_MAX_WR };
 	struct abi_wrs w;
 	__u32 posted;
-	int i, ret;
+	int ret;
 
-	ASSERT_EQ(0, abi_create_srq(s, s->pd, 8, 0, &a.srq));
+	OK(abi_create_srq(s, s->pd, 8, 0, &a.srq));
 	abi_wrs_init(&w);
-	for (i = 0; i < 8; i++)
+	for (int i = 0; i < 8; i++)
 		abi_recv_wr(&w, i);
-	ASSERT_EQ(0, ABI_POST(s, SRQ_RECV, a.srq, &w, NULL));
+	OK(ABI_POST(s, SRQ_RECV, a.srq, &w, NULL));
 	a.max_wr = 64;
 	ret = ABI(s->fd, MODIFY_SRQ, &a);
-	if (ret == -EOPNOTSUPP)
-		SKIP(return, "the device can not resize SRQs");
+	SKIP_IF(ret == -EOPNOTSUPP, "the device can not resize SRQs");
 	EXPECT_EQ(0, ret);
 	/* More are in it. A driver that refuses still has its queue. */
 	a.max_wr = 4;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
 	/* As many as it says, and not more */
 	a.flags = 0;
-	ASSERT_EQ(0, ABI(s->fd, QUERY_SRQ, &a));
+	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_LE(64, a.max_wr);
 	abi_wrs_init(&w);
-	for (i = 0; i < (int)a.max_wr; i++)
+	for (int i = 0; i < (int)a.max_wr; i++)
 		abi_recv_wr(&w, i);
 	EXPECT_EQ(-ENOMEM, ABI_POST(s, SRQ_RECV, a.srq, &w, &posted));
 	EXPECT_EQ(a.max_wr - 8, posted);
@@ -376,22 +367,19 @@ static int create_qp(struct _test_data_verbs *self, __u32 type, struct rdma_ep_c
 
 TEST_F(verbs, qp)
 {
-	static const __u32 types[] = {
-		QPT_RC, QPT_UC, QPT_UD,
-	};
+	static const __u32 types[] = { QPT_RC, QPT_UC, QPT_UD };
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp c;
 	struct rdma_ep_query_qp q;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		abi_qp_attr(&c, types[i], s->pd, self->cq, self->cq);
 		if (s->iwarp && i) {
 			EXPECT_EQ(-EOPNOTSUPP, ABI(s->fd, CREATE_QP, &c));
 			continue;
 		}
 		c.init.flags = i ? RDMA_EP_QP_SQ_SIG_ALL : 0;
-		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+		OK(ABI(s->fd, CREATE_QP, &c));
 		EXPECT_EQ(QPS_RESET, c.init.state);
 		EXPECT_EQ(s->pd, c.init.pd);
 		EXPECT_EQ(self->cq, c.init.send_cq.cq);
@@ -403,11 +391,10 @@ TEST_F(verbs, qp)
 		memset(&q, 0xff, sizeof(q));
 		q.flags = 0;
 		q.qp = c.init.qp;
-		ASSERT_EQ(0, ABI(s->fd, QUERY_QP, &q));
+		OK(ABI(s->fd, QUERY_QP, &q));
 		/* (iWARP's states are others, which drivers translate.) */
-		if (!s->iwarp) {
+		if (!s->iwarp)
 			EXPECT_EQ(QPS_RESET, q.attr.qp_state);
-		}
 		EXPECT_EQ(types[i], q.qp_type);
 		EXPECT_EQ(i ? 1 : 0, q.sq_sig_all);
 		EXPECT_EQ(c.init.max_send_wr, q.attr.max_send_wr);
@@ -421,14 +408,11 @@ TEST_F(verbs, qp)
 
 TEST_F(verbs, qp_types_refused)
 {
-	static const __u32 types[] = {
-		0, 1, 5, 6, 7, 8, 9, 10, 11, 0xff, 0x102, 0x1000, ~0U,
-	};
+	static const __u32 types[] = { 0, 1, 5, 6, 7, 8, 9, 10, 11, 0xff, 0x102, 0x1000, ~0U };
 	struct rdma_ep_create_qp c;
-	size_t i;
 	int ret;
 
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		ret = create_qp(self, types[i], &c);
 		/* An XRC target names a domain, which no such device has. */
 		EXPECT_TRUE(ret == -EINVAL || ret == -EOPNOTSUPP ||
@@ -440,14 +424,11 @@ TEST_F(verbs, qp_types_refused)
 
 TEST_F(verbs, qp_caps)
 {
-	static const __u32 bad[] = {
-		0x00100001, 0x10000000, 0x7fffffff, 0x80000000, ~0U,
-	};
+	static const __u32 bad[] = { 0x00100001, 0x10000000, 0x7fffffff, 0x80000000, ~0U };
 	struct rdma_ep_query_device *d = &self->dev;
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp good, c;
 	__u32 *caps[5], limit[5];
-	size_t i, j;
 
 	abi_qp_attr(&good, QPT_RC, s->pd, self->cq, self->cq);
 	caps[0] = &c.init.max_send_wr;
@@ -460,12 +441,12 @@ TEST_F(verbs, qp_caps)
 	limit[3] = d->attr.max_sge;
 	caps[4] = &c.init.max_inline_data;
 	limit[4] = 0x000fffff;
-	for (i = 0; i < 5; i++) {
+	for (size_t i = 0; i < 5; i++) {
 		c = good;
 		*caps[i] = limit[i] + 1;
 		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c)),
 		       "capability %zu: %u", i, limit[i] + 1);
-		for (j = 0; j < ARRAY_SIZE(bad); j++) {
+		for (size_t j = 0; j < ARRAY_SIZE(bad); j++) {
 			c = good;
 			*caps[i] = bad[j];
 			LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c)),
@@ -507,9 +488,8 @@ TEST_F(verbs, qp_modify)
 	struct rdma_ep_modify_qp m;
 	__u32 qp;
 
-	if (s->iwarp)
-		SKIP(return, "the CM moves iWARP's QPs");
-	ASSERT_EQ(0, create_qp(self, QPT_RC, &c));
+	SKIP_IF(s->iwarp, "the CM moves iWARP's QPs");
+	OK(create_qp(self, QPT_RC, &c));
 	qp = c.init.qp;
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_RTS));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_RTR));
@@ -519,8 +499,7 @@ TEST_F(verbs, qp_modify)
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, ~0U));
 	memset(&m, 0, sizeof(m));
 	m.qp = qp;
-	m.attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT |
-			      QP_ACCESS_FLAGS;
+	m.attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS;
 	m.attr.qp_state = QPS_INIT;
 	m.attr.port_num = 2;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_QP, &m));
@@ -545,12 +524,11 @@ TEST_F(verbs, privileged_qkey)
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp c, d;
 
-	if (s->iwarp)
-		SKIP(return, "iWARP has no Q_Keys");
-	ASSERT_EQ(0, create_qp(self, QPT_UD, &c));
-	ASSERT_EQ(0, create_qp(self, QPT_UD, &d));
+	SKIP_IF(s->iwarp, "iWARP has no Q_Keys");
+	OK(create_qp(self, QPT_UD, &c));
+	OK(create_qp(self, QPT_UD, &d));
 	EXPECT_EQ(0, abi_qp_init(s, c.init.qp, QPT_UD, 0x80000001));
-	ASSERT_EQ(0, abi_become_nobody());
+	OK(abi_become_nobody());
 	EXPECT_EQ(-EPERM, abi_qp_init(s, d.init.qp, QPT_UD, 0x80000001));
 	EXPECT_EQ(-EPERM, abi_qp_init(s, d.init.qp, QPT_UD, ~0U));
 	EXPECT_EQ(0, abi_qp_init(s, d.init.qp, QPT_UD, 0x7fffffff));
@@ -563,11 +541,10 @@ TEST_F(verbs, ah)
 	struct rdma_ep_query_port p = { .dev_index = s->dev, .port_num = 1 };
 	int ret;
 
-	if (s->iwarp)
-		SKIP(return, "iWARP has no address handles");
+	SKIP_IF(s->iwarp, "iWARP has no address handles");
 	abi_self_ah(s, &good.attr);
 	a = good;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_AH, &a));
+	OK(ABI(s->fd, CREATE_AH, &a));
 	EXPECT_NE(0, a.ah);
 	EXPECT_EQ(0, ABI_DESTROY(s, AH, a.ah));
 	a = good;
@@ -582,7 +559,7 @@ TEST_F(verbs, ah)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_AH, &a));
 	a = good;
 	a.attr.grh.sgid_index = 255;
-	ASSERT_EQ(0, ABI(s->fd, QUERY_PORT, &p));
+	OK(ABI(s->fd, QUERY_PORT, &p));
 	EXPECT_EQ(p.attr.gid_tbl_len > 255 ? -ENODATA : -EINVAL, ABI(s->fd, CREATE_AH, &a));
 	/* A neighbour that does not answer */
 	a = good;
