@@ -559,7 +559,6 @@ TEST_F(fail, read_survives_failure)
 	struct rdma_ep_event ev;
 	struct rdma_ep_comp_event comp;
 	struct rdma_ep_async_event async;
-	struct abi_wrs r;
 
 	open_world(_metadata, self, variant);
 	user.id = w->obj[RDMA_EP_OBJ_ID];
@@ -573,8 +572,7 @@ TEST_F(fail, read_survives_failure)
 		ASSERT_EQ(0, ABI(w->s.fd, NOTIFY_CQ, &notify));
 		ASSERT_EQ(0, abi_create_qp(&w->s, QPT_RC, notify.cq, 0, &c));
 		ASSERT_EQ(0, abi_qp_init(&w->s, c.init.qp, QPT_RC, 0));
-		abi_wrs_recv(&r, 1);
-		ASSERT_EQ(0, ABI_POST(&w->s, RECV, c.init.qp, &r, NULL));
+		ASSERT_EQ(0, abi_post_empty_recv(&w->s, c.init.qp, 1));
 		ASSERT_EQ(0, abi_qp_state(&w->s, c.init.qp, QPS_ERR));
 		read_record(_metadata, self, variant, w->comp_channel, &comp,
 			    sizeof(comp), "completion event");

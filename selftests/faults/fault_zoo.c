@@ -234,9 +234,7 @@ static int start_srq(struct zoo *z)
 	struct abi_pair p = {};
 	struct abi_wrs w;
 
-	abi_wrs_init(&w);
-	for (int i = 0; i < 8; i++)
-		abi_recv_wr(&w, i);
+	abi_recv_wrs(&w, 8, 0);
 	return abi_create_srq(&z->s, z->s.pd, 16, 0, &p.srq) ?:
 	       ABI_POST(&z->s, SRQ_RECV, p.srq, &w, NULL) ?:
 	       abi_pair_open(&z->s, &p);

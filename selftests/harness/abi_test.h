@@ -41,6 +41,45 @@
 	__wc;								\
 })
 
+/* Takes the next event of the channel, which is of this kind; returns it. */
+#define NEXT_EVENT(_channel, _event) ({					\
+	struct rdma_ep_event __ev;					\
+									\
+	ASSERT_EQ(0, abi_event(_channel, _event, &__ev));		\
+	__ev;								\
+})
+/* The same, and it is about this id. */
+#define EXPECT_EVENT(_channel, _event, _id) ({				\
+	struct rdma_ep_event __event = NEXT_EVENT(_channel, _event);	\
+									\
+	EXPECT_EQ(_id, __event.id);					\
+	__event;							\
+})
+/* The same of completion events, and of asynchronous ones */
+#define EXPECT_COMP(_channel, _uid) ({					\
+	struct rdma_ep_comp_event __ev;					\
+									\
+	ASSERT_EQ(0, abi_read(_channel, &__ev, sizeof(__ev), ABI_WAIT_MS)); \
+	EXPECT_EQ(_uid, __ev.uid);					\
+})
+#define EXPECT_ASYNC(_fd, _event, _uid) ({				\
+	struct rdma_ep_async_event __ev;				\
+									\
+	ASSERT_EQ(0, abi_read(_fd, &__ev, sizeof(__ev), ABI_WAIT_MS));	\
+	EXPECT_EQ(_event, __ev.event);					\
+	EXPECT_EQ(_uid, __ev.uid);					\
+})
+
+/* A command in a thread of its own waits; it returns. */
+#define START_BLOCKED(_call, _s, _cmd, _arg) ({				\
+	ASSERT_EQ(0, ABI_CALL(_call, _s, _cmd, _arg));			\
+	EXPECT_TRUE(abi_call_blocked(_call));				\
+})
+#define EXPECT_RETURNS(_ret, _call) ({					\
+	ASSERT_TRUE(abi_call_returned(_call));				\
+	EXPECT_EQ(_ret, (_call)->ret);					\
+})
+
 /* The teardown of a fixture that has nothing but its session, "s". */
 #define TEARDOWN_CLOSES(_fixture)					\
 	FIXTURE_TEARDOWN(_fixture)					\

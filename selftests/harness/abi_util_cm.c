@@ -92,17 +92,23 @@ int abi_resolve_addr(const struct abi *s, __u32 id, const struct sockaddr_in *ds
 	return ABI(s->fd, RESOLVE_ADDR, &r);
 }
 
+int abi_resolve(const struct abi *s, int channel, __u32 id, const struct sockaddr_in *dst)
+{
+	return abi_resolve_addr(s, id, dst, 5000) ?: abi_event(channel, EV_ADDR_RESOLVED, NULL);
+}
+
+int abi_resolve_route(const struct abi *s, int channel, __u32 id)
+{
+	return ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000) ?:
+	       abi_event(channel, EV_ROUTE_RESOLVED, NULL);
+}
+
 /* An id that is ready to connect. */
 int abi_client(const struct abi *s, int channel, __u32 ps,
 	       const struct sockaddr_in *dst, __u64 uid, __u32 *id)
 {
-	struct rdma_ep_event ev;
-
 	return abi_create_id(s, channel, ps, type_of(ps), uid, id) ?:
-	       abi_resolve_addr(s, *id, dst, 5000) ?:
-	       abi_event(channel, EV_ADDR_RESOLVED, &ev) ?:
-	       ABI_ID_CMD(s, RESOLVE_ROUTE, *id, 5000) ?:
-	       abi_event(channel, EV_ROUTE_RESOLVED, &ev);
+	       abi_resolve(s, channel, *id, dst) ?: abi_resolve_route(s, channel, *id);
 }
 
 int abi_ud_id(const struct abi *s, int channel, __u64 uid, __u32 *id)
@@ -155,6 +161,13 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group)
 
 	abi_group_gid(a.gid, group);
 	return ABI(s->fd, DETACH_MCAST, &a);
+}
+
+int abi_migrate(const struct abi *s, __u32 id, int channel)
+{
+	struct rdma_ep_migrate_id m = { .id = id, .channel_fd = channel };
+
+	return ABI(s->fd, MIGRATE_ID, &m);
 }
 
 int abi_user_event(const struct abi *s, __u32 id, __u64 arg)
@@ -309,8 +322,8 @@ int abi_pair_between(const struct abi *c, const struct abi *s, struct abi_pair *
 	server->id = ev.child;
 	return create_end_qp(s, p, 1) ?:
 	       accept_with(s, server->id, 3, 0, !p->no_reads) ?:
-	       abi_event(client->channel, EV_ESTABLISHED, &ev) ?:
-	       abi_event(server->channel, EV_ESTABLISHED, &ev);
+	       abi_event(client->channel, EV_ESTABLISHED, NULL) ?:
+	       abi_event(server->channel, EV_ESTABLISHED, NULL);
 }
 
 int abi_pair_open(const struct abi *s, struct abi_pair *p)

@@ -13,19 +13,6 @@
 #define ROOT	"/sys/kernel/debug/rdma_ep_mock"
 #define PEER	"epmock1"
 
-static int put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
 int mock_load(void)
 {
 	if (system("modprobe -a veth rdma_ep_mock 2>/dev/null")) {
@@ -43,7 +30,7 @@ static int put_number(const char *path, __u32 number)
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", number);
-	return put(path, text);
+	return abi_put(path, text);
 }
 
 int mock_put_gid_ms(int ms)
@@ -92,7 +79,7 @@ int mock_new(const char *options)
 	unsetenv("RDMA_EP_TEST_ADDR");
 	setenv("RDMA_DEV", MOCK_NAME, 1);
 	snprintf(line, sizeof(line), "%s %s %s", MOCK_NAME, MOCK_NETDEV, options);
-	ret = put(ROOT "/new", line);
+	ret = abi_put(ROOT "/new", line);
 	if (ret)
 		return ret;
 	/* Its GIDs come a little later. */
@@ -107,7 +94,7 @@ int mock_new(const char *options)
 
 int mock_del(void)
 {
-	return put(ROOT "/del", MOCK_NAME);
+	return abi_put(ROOT "/del", MOCK_NAME);
 }
 
 int mock_write(const char *file, const char *fmt, ...)
@@ -119,7 +106,23 @@ int mock_write(const char *file, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	return put(path, text);
+	return abi_put(path, text);
+}
+
+int mock_fail(const char *op, int err, int times, int after)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "fail/%s", op);
+	return mock_write(file, "%d %d %d", err, times, after);
+}
+
+int mock_stall(const char *op, int calls)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "stall/%s", op);
+	return mock_write(file, "%d", calls);
 }
 
 static FILE *mock_file(const char *file)
@@ -181,16 +184,18 @@ int mock_open(const char *file)
 	return fd < 0 ? -errno : fd;
 }
 
+int mock_calls(const char *op)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "fail/%s", op);
+	return mock_read(file);
+}
+
 int mock_wait_stalled(const char *op, int calls)
 {
-	long end = abi_now_ms() + ABI_WAIT_MS;
 	char file[64];
 
 	snprintf(file, sizeof(file), "stall/%s", op);
-	do {
-		if (mock_read(file) == calls)
-			return 0;
-		usleep(5000);
-	} while (abi_now_ms() < end);
-	return -ETIMEDOUT;
+	return ABI_UNTIL(mock_read(file) == calls) ? 0 : -ETIMEDOUT;
 }

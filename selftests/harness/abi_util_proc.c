@@ -76,11 +76,11 @@ int abi_charges_wait(const struct abi *s, const struct abi_charges *want)
 
 int abi_put(const char *file, const char *text)
 {
-	int fd = open(file, O_WRONLY | O_CLOEXEC);
-	int ret = -1;
+	int fd = open(file, O_WRONLY | O_CLOEXEC), ret;
 
-	if (fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text))
-		ret = 0;
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
 	close(fd);
 	return ret;
 }
@@ -149,4 +149,32 @@ int abi_recv_fd(int socket)
 		return -EPROTO;
 	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	return fd;
+}
+
+static void *call_thread(void *arg)
+{
+	struct abi_call *c = arg;
+
+	c->ret = abi_raw(c->fd, c->cmd, c->arg);
+	c->done = true;
+	return NULL;
+}
+
+int abi_call(struct abi_call *c, int fd, unsigned long cmd, void *arg)
+{
+	*c = (struct abi_call) { .fd = fd, .cmd = cmd, .arg = arg };
+	return -pthread_create(&c->thread, NULL, call_thread, c);
+}
+
+bool abi_call_blocked(const struct abi_call *c)
+{
+	usleep(200000);
+	return !c->done;
+}
+
+bool abi_call_returned(struct abi_call *c)
+{
+	if (ABI_UNTIL(c->done))
+		pthread_join(c->thread, NULL);
+	return c->done;
 }

@@ -96,6 +96,20 @@ int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
 	return post(s, cmd, 0, handle, w, posted);
 }
 
+void abi_recv_wrs(struct abi_wrs *w, __u32 num, __u64 first)
+{
+	abi_wrs_init(w);
+	while (num--)
+		abi_recv_wr(w, first++);
+}
+
+void abi_send_wrs(struct abi_wrs *w, __u32 num, __u32 flags, __u64 first)
+{
+	abi_wrs_init(w);
+	while (num--)
+		abi_send_wr(w, WR_SEND, flags, first++);
+}
+
 int abi_recv_one(const struct abi *s, __u32 qp, __u64 wr_id, __u64 addr, __u32 len, __u32 lkey)
 {
 	struct abi_wrs w;

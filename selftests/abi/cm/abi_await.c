@@ -51,50 +51,6 @@ static void set_resolve(struct _test_data_await *self, struct rdma_ep_resolve_ad
 	set_await(&r->flags, &r->await, &self->ev, self->channel);
 }
 
-struct waiter {
-	const struct abi *s;
-	unsigned long cmd;
-	void *arg;
-	pthread_t thread;
-	int ret;
-	volatile bool done;
-};
-
-static void *waiter_thread(void *arg)
-{
-	struct waiter *w = arg;
-
-	w->ret = abi_ioctl(w->s->fd, w->cmd, w->arg);
-	w->done = true;
-	return NULL;
-}
-
-#define START(_w, _s, _cmd, _arg)					\
-	start_waiter(_w, _s, RDMA_EP_IOC_##_cmd, _arg)
-
-static int start_waiter(struct waiter *w, const struct abi *s, unsigned long cmd, void *arg)
-{
-	*w = (struct waiter) { .s = s, .cmd = cmd, .arg = arg };
-	return pthread_create(&w->thread, NULL, waiter_thread, w);
-}
-
-static bool blocked(const struct waiter *w)
-{
-	usleep(200000);
-	return !w->done;
-}
-
-static bool came_back(struct waiter *w)
-{
-	long end = abi_now_ms() + ABI_WAIT_MS;
-
-	while (!w->done && abi_now_ms() < end)
-		usleep(10000);
-	if (w->done)
-		pthread_join(w->thread, NULL);
-	return w->done;
-}
-
 /* The next event of the channel comes back, whatever it is about, and counts. */
 TEST_F(await, pending_event_returned)
 {
@@ -134,7 +90,7 @@ TEST_F(await, connection_by_waiting_commands)
 	struct rdma_ep_create_qp c;
 	struct sockaddr_in sin;
 	int server = abi_channel(s);
-	struct waiter w, w2;
+	struct abi_call w, w2;
 
 	OK(abi_tcp_listen(s, server, 0, 14, &g.id, &sin));
 	set_resolve(self, &r, false);
@@ -151,13 +107,10 @@ TEST_F(await, connection_by_waiting_commands)
 
 	abi_auto_qp(&g.qp);
 	g.await_fd = server;
-	OK(START(&w, s, GET_REQUEST, &g));
-	EXPECT_TRUE(blocked(&w));
-	g.size = sizeof(g);
+	START_BLOCKED(&w, s, GET_REQUEST, &g);
 	set_await(&connect.flags, &connect.await, &self->ev, self->channel);
-	OK(START(&w2, s, CONNECT, &connect));
-	ASSERT_TRUE(came_back(&w));
-	ASSERT_EQ(0, w.ret);
+	OK(ABI_CALL(&w2, s, CONNECT, &connect));
+	EXPECT_RETURNS(0, &w);
 	EXPECT_EQ(EV_CONNECT_REQUEST, g.event.event);
 	EXPECT_EQ(0, g.qp_errno);
 	EXPECT_NE(0, g.qp.qp);
@@ -171,23 +124,21 @@ TEST_F(await, connection_by_waiting_commands)
 	ASSERT_EQ(RDMA_EP_AWAIT_EVENT, accept.await.state);
 	EXPECT_EQ(EV_ESTABLISHED, ev.event);
 	EXPECT_EQ(13, ev.uid);
-	ASSERT_TRUE(came_back(&w2));
-	EXPECT_EQ(0, w2.ret);
+	EXPECT_RETURNS(0, &w2);
 	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, connect.await.state);
 	EXPECT_EQ(EV_ESTABLISHED, self->ev.event);
 	EXPECT_EQ(self->id, self->ev.id);
 
 	end[0].id = self->id;
 	set_await(&end[0].flags, &end[0].await, &evs[0], self->channel);
-	OK(START(&w, s, DISCONNECT, &end[0]));
+	OK(ABI_CALL(&w, s, DISCONNECT, &end[0]));
 	if (!s->iwarp)
-		EXPECT_TRUE(blocked(&w));
+		EXPECT_TRUE(abi_call_blocked(&w));
 	end[1].id = g.event.child;
 	set_await(&end[1].flags, &end[1].await, &evs[1], g.channel_fd);
 	EXPECT_EQ(0, ABI(s->fd, DISCONNECT, &end[1]));
 	EXPECT_EQ(EV_DISCONNECTED, evs[1].event);
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(0, w.ret);
+	EXPECT_RETURNS(0, &w);
 	EXPECT_EQ(EV_DISCONNECTED, evs[0].event);
 }
 
@@ -216,19 +167,15 @@ TEST_F(await, foreign_channel_refused)
 {
 	struct abi *s = &self->s, other;
 	struct rdma_ep_resolve_addr r;
-	int fds[6];
 	__u32 id;
 
 	OK(abi_open(&other));
-	fds[0] = -1;
-	fds[1] = 1 << 20;
-	fds[2] = open("/dev/null", O_RDONLY);
-	fds[3] = abi_comp_channel(s);
-	fds[4] = abi_channel(&other);
-	fds[5] = s->fd;
+	int fds[] = { -1, 1 << 20, open("/dev/null", O_RDONLY), abi_comp_channel(s),
+		      abi_channel(&other), s->fd };
+
 	OK(abi_tcp_id(&other, fds[4], 15, &id));
 	OK(abi_user_event(&other, id, 7));
-	for (int i = 0; i < 6; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
 		set_resolve(self, &r, true);
 		r.await.channel_fd = fds[i];
 		/* The id can be resolved once only. */
@@ -295,21 +242,20 @@ TEST_F(await, restarted_without_second_execution)
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr r;
-	struct waiter w;
+	struct abi_call w;
 
 	signals = 0;
 	sigaction(SIGUSR1, &sa, NULL);
 	set_resolve(self, &r, true);
-	OK(START(&w, s, RESOLVE_ADDR, &r));
+	OK(ABI_CALL(&w, s, RESOLVE_ADDR, &r));
 	for (int i = 0; i < 3; i++) {
-		EXPECT_TRUE(blocked(&w));
+		EXPECT_TRUE(abi_call_blocked(&w));
 		pthread_kill(w.thread, SIGUSR1);
 	}
-	EXPECT_TRUE(blocked(&w));
+	EXPECT_TRUE(abi_call_blocked(&w));
 	EXPECT_EQ(3, signals);
 	OK(abi_user_event(s, self->id, 9));
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(0, w.ret);
+	EXPECT_RETURNS(0, &w);
 	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
 	EXPECT_EQ(9, self->ev.param.arg);
 }
@@ -346,21 +292,19 @@ TEST_F(await, id_destroyed_while_waiting)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr r;
-	struct waiter w;
+	struct abi_call w;
 	__u32 other;
 
 	OK(abi_tcp_id(s, self->channel, 12, &other));
 	set_resolve(self, &r, true);
-	OK(START(&w, s, RESOLVE_ADDR, &r));
-	EXPECT_TRUE(blocked(&w));
+	START_BLOCKED(&w, s, RESOLVE_ADDR, &r);
 	EXPECT_WITHIN(2000, EXPECT_EQ(0, ABI_DESTROY(s, ID, self->id)));
-	EXPECT_TRUE(blocked(&w));
+	EXPECT_TRUE(abi_call_blocked(&w));
 	/* The file is still open for it, too. */
 	close(self->channel);
-	EXPECT_TRUE(blocked(&w));
+	EXPECT_TRUE(abi_call_blocked(&w));
 	OK(abi_user_event(s, other, 3));
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(0, w.ret);
+	EXPECT_RETURNS(0, &w);
 	EXPECT_EQ(other, self->ev.id);
 }
 
@@ -370,17 +314,16 @@ TEST_F(await, session_closed_while_waiting)
 	struct rdma_ep_resolve_addr r;
 	struct rdma_ep_event ev;
 	struct abi s = self->s;
-	struct waiter w;
+	struct abi_call w;
 	long start;
 
 	set_resolve(self, &r, true);
-	OK(START(&w, &s, RESOLVE_ADDR, &r));
-	EXPECT_TRUE(blocked(&w));
+	START_BLOCKED(&w, &s, RESOLVE_ADDR, &r);
 	start = abi_now_ms();
 	close(self->s.fd);
 	self->s.fd = -1;
 	EXPECT_GT(2000, abi_now_ms() - start);
-	EXPECT_TRUE(blocked(&w));
+	EXPECT_TRUE(abi_call_blocked(&w));
 	EXPECT_FALSE(abi_ready(self->channel, 0));
 	abi_alarm(1);
 	abi_alarm(0);
@@ -388,8 +331,7 @@ TEST_F(await, session_closed_while_waiting)
 		pthread_kill(w.thread, SIGALRM);
 		usleep(100000);
 	}
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(-EINTR, w.ret);
+	EXPECT_RETURNS(-EINTR, &w);
 	EXPECT_EQ(-1, read(self->channel, &ev, sizeof(ev)));
 	EXPECT_EQ(EIO, errno);
 }
@@ -400,21 +342,20 @@ TEST_F(await, each_event_one_waiter)
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr r[4];
 	struct rdma_ep_event ev[4] = {};
-	struct waiter w[4];
+	struct abi_call w[4];
 	__u64 sum = 0;
 
 	for (int i = 0; i < 4; i++) {
 		set_resolve(self, &r[i], true);
 		r[i].await.event = (uintptr_t)&ev[i];
 		r[i].await.state = RDMA_EP_AWAIT_DONE;
-		OK(START(&w[i], s, RESOLVE_ADDR, &r[i]));
+		OK(ABI_CALL(&w[i], s, RESOLVE_ADDR, &r[i]));
 	}
-	EXPECT_TRUE(blocked(&w[3]));
+	EXPECT_TRUE(abi_call_blocked(&w[3]));
 	for (int i = 0; i < 4; i++)
 		OK(abi_user_event(s, self->id, 1 << i));
 	for (int i = 0; i < 4; i++) {
-		ASSERT_TRUE(came_back(&w[i]));
-		EXPECT_EQ(0, w[i].ret);
+		EXPECT_RETURNS(0, &w[i]);
 		sum += ev[i].param.arg;
 	}
 	EXPECT_EQ(15, sum);
@@ -440,8 +381,7 @@ FIXTURE_SETUP(request)
 	abi_qp_attr(&c, QPT_RC, 0, 0, 0);
 	self->g = (struct rdma_ep_get_request) {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP | RDMA_EP_AWAIT,
-		.await_fd = self->server,
-		.qp = c.init,
+		.await_fd = self->server, .qp = c.init,
 	};
 	OK(abi_tcp_listen(s, self->server, 0, 71, &self->g.id, &sin));
 	OK(abi_tcp_client(s, self->client, &sin, 72, &self->id));
@@ -471,20 +411,28 @@ TEST_F(request, interrupted)
 TEST_F(request, pending_request_returned)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_get_request g = self->g;
 
-	g.await_fd = self->client;
 	fcntl(self->client, F_SETFL, O_NONBLOCK);
-	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
-	g.await_fd = -1;
-	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
-	g.await_fd = s->fd;
-	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
-	g.await_fd = self->server;
 	fcntl(self->server, F_SETFL, O_NONBLOCK);
-	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
-	g.flags &= ~RDMA_EP_AWAIT;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, GET_REQUEST, &g));
+	EXPECT_EQ(-EAGAIN, ABI_WITH(s->fd, GET_REQUEST, self->g, await_fd, self->client));
+	EXPECT_EQ(-EAGAIN, ABI_WITH(s->fd, GET_REQUEST, self->g, await_fd, -1));
+	EXPECT_EQ(-EAGAIN, ABI_WITH(s->fd, GET_REQUEST, self->g, await_fd, s->fd));
+	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &self->g));
+	self->g.flags &= ~RDMA_EP_AWAIT;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, GET_REQUEST, &self->g));
+}
+
+/* So many more files can be opened. */
+static void limit_files(int more, struct rlimit *old)
+{
+	int next = dup(0);
+	struct rlimit limit;
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, old);
+	limit = *old;
+	limit.rlim_cur = next + more;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* A request that comes when there is no room for its files is not lost. */
@@ -492,20 +440,14 @@ TEST_F(request, request_without_fds_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = self->g;
-	struct rlimit old, limit;
-	struct waiter w;
-	int next;
+	struct rlimit old;
+	struct abi_call w;
 
-	OK(START(&w, s, GET_REQUEST, &g));
-	EXPECT_TRUE(blocked(&w));
-	getrlimit(RLIMIT_NOFILE, &old);
-	next = dup(0);
-	close(next);
-	limit = old;
-	limit.rlim_cur = next + 1;	/* not those of the CQs */
-	setrlimit(RLIMIT_NOFILE, &limit);
+	START_BLOCKED(&w, s, GET_REQUEST, &g);
+	/* Not those of the CQs */
+	limit_files(1, &old);
 	OK(abi_connect(s, self->id, 0));
-	ASSERT_TRUE(came_back(&w));
+	ASSERT_TRUE(abi_call_returned(&w));
 	/* The id can be had, but no QP. */
 	EXPECT_EQ(0, w.ret);
 	EXPECT_EQ(EMFILE, g.qp_errno);
@@ -518,21 +460,13 @@ TEST_F(request, request_without_any_fd_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = self->g;
-	struct rlimit old, limit;
-	struct waiter w;
-	int next;
+	struct rlimit old;
+	struct abi_call w;
 
-	OK(START(&w, s, GET_REQUEST, &g));
-	EXPECT_TRUE(blocked(&w));
-	getrlimit(RLIMIT_NOFILE, &old);
-	next = dup(0);
-	close(next);
-	limit = old;
-	limit.rlim_cur = next;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	START_BLOCKED(&w, s, GET_REQUEST, &g);
+	limit_files(0, &old);
 	OK(abi_connect(s, self->id, 0));
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(-EMFILE, w.ret);
+	EXPECT_RETURNS(-EMFILE, &w);
 	setrlimit(RLIMIT_NOFILE, &old);
 	EXPECT_EQ(0, abi_events_reported(s, g.id));
 	EXPECT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
@@ -545,17 +479,15 @@ TEST_F(request, listener_destroyed_while_waiting)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = self->g;
-	struct waiter w;
+	struct abi_call w;
 	__u32 other;
 
 	OK(abi_tcp_id(s, self->server, 12, &other));
-	OK(START(&w, s, GET_REQUEST, &g));
-	EXPECT_TRUE(blocked(&w));
+	START_BLOCKED(&w, s, GET_REQUEST, &g);
 	EXPECT_WITHIN(2000, EXPECT_EQ(0, ABI_DESTROY(s, ID, self->g.id)));
-	EXPECT_TRUE(blocked(&w));
+	EXPECT_TRUE(abi_call_blocked(&w));
 	OK(abi_user_event(s, other, 4));
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(0, w.ret);
+	EXPECT_RETURNS(0, &w);
 	EXPECT_EQ(4, g.event.param.arg);
 	EXPECT_EQ(-1, g.channel_fd);
 }

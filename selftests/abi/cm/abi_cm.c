@@ -303,18 +303,14 @@ TEST_F(cm, connect_errors)
 		       "QP number 0x%x (%zu)", bad_num[i], i);
 	}
 	if (d.attr.max_qp_rd_atom < 255) {
-		c = good;
-		c.conn.responder_resources = d.attr.max_qp_rd_atom + 1;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
-		c.conn.responder_resources = 255;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
+		EXPECT_EQ(-EINVAL,
+			  ABI_WITH(s->fd, CONNECT, good, conn.responder_resources, d.attr.max_qp_rd_atom + 1));
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CONNECT, good, conn.responder_resources, 255));
 	}
 	if (d.attr.max_qp_init_rd_atom < 255) {
-		c = good;
-		c.conn.initiator_depth = d.attr.max_qp_init_rd_atom + 1;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
-		c.conn.initiator_depth = 255;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
+		EXPECT_EQ(-EINVAL,
+			  ABI_WITH(s->fd, CONNECT, good, conn.initiator_depth, d.attr.max_qp_init_rd_atom + 1));
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CONNECT, good, conn.initiator_depth, 255));
 	}
 	c = good;
 	c.conn.private_data_len = max_data(s, REQ_BYTES) + 1;
@@ -322,9 +318,7 @@ TEST_F(cm, connect_errors)
 	/* 36 more do not fit into the field for the length; nor do 4 for siw. */
 	c.conn.private_data_len = 255;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
-	c = good;
-	c.uid = 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CONNECT, good, uid, 1));
 
 	/* None of that has had an effect. */
 	EXPECT_TRUE(abi_quiet(self->server));
@@ -442,7 +436,6 @@ TEST_F(cm, accept_twice)
 	struct abi *s = &self->s;
 	struct abi_pair p = {};
 	struct rdma_ep_wc wc[1];
-	struct abi_wrs w;
 
 	OK(abi_pair_open(s, &p));
 	for (int i = 0; i < 2; i++) {
@@ -450,10 +443,8 @@ TEST_F(cm, accept_twice)
 		EXPECT_EQ(-EINVAL, abi_connect(s, p.end[i].id, 0));
 		EXPECT_QPS(QPS_RTS, s, p.end[i].qp.qp);
 	}
-	abi_wrs_recv(&w, 1);
-	OK(ABI_POST(s, RECV, p.end[1].qp.qp, &w, NULL));
-	abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 2);
-	OK(ABI_POST(s, SEND, p.end[0].qp.qp, &w, NULL));
+	OK(abi_post_empty_recv(s, p.end[1].qp.qp, 1));
+	OK(abi_post_empty_send(s, p.end[0].qp.qp, SEND_SIGNALED, 2));
 	ASSERT_EQ(1, abi_wait(s, p.end[0].cq[0], wc, 1));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 }
@@ -487,8 +478,7 @@ TEST_F(cm, reject)
 		r.private_data_len = strlen(why);
 		strcpy((char *)r.private_data, why);
 		EXPECT_EQ(0, ABI(s->fd, REJECT, &r));
-		OK(abi_event(self->client, EV_REJECTED, &ev));
-		EXPECT_EQ(id, ev.id);
+		ev = EXPECT_EVENT(self->client, EV_REJECTED, id);
 		EXPECT_EQ(CLIENT_UID, ev.uid);
 		EXPECT_EQ(0, ev.flags);
 		EXPECT_TRUE(same_data(ev.param.conn.private_data, why,
@@ -531,7 +521,6 @@ TEST_F(cm, destroying_a_listener_rejects)
 {
 	struct rdma_ep_destroy d = { .handle = self->listener, .type = RDMA_EP_OBJ_ID };
 	struct rdma_ep_qp_init qp;
-	struct rdma_ep_event ev;
 	__u32 id[2], child;
 
 	/* One request is read, one is not. */
@@ -544,13 +533,11 @@ TEST_F(cm, destroying_a_listener_rejects)
 	OK(ABI(self->s.fd, DESTROY, &d));
 	EXPECT_EQ(1, d.events_reported);
 	EXPECT_FALSE(abi_ready(self->server, 0));
-	EXPECT_EQ(0, abi_event(self->client, EV_REJECTED, &ev));
-	EXPECT_EQ(id[1], ev.id);
+	EXPECT_EVENT(self->client, EV_REJECTED, id[1]);
 	/* The one that was read lives on. */
 	OK(new_qp(self, child, QPT_RC, &qp));
 	EXPECT_EQ(0, abi_accept(&self->s, child, CHILD_UID, 0));
-	EXPECT_EQ(0, abi_event(self->client, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(id[0], ev.id);
+	EXPECT_EVENT(self->client, EV_ESTABLISHED, id[0]);
 }
 
 /*
@@ -618,8 +605,7 @@ TEST_F(cm, disconnect)
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(s, ESTABLISH, p.end[0].id, 0));
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
 	EXPECT_QPS(QPS_ERR, s, p.end[0].qp.qp);
-	OK(abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
-	EXPECT_EQ(p.end[1].id, ev.id);
+	ev = EXPECT_EVENT(p.end[1].channel, EV_DISCONNECTED, p.end[1].id);
 	EXPECT_EQ(3, ev.uid);
 	/* The answer */
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[1].id, 0));
@@ -648,13 +634,11 @@ TEST_F(cm, disconnect_unconnected)
 /* Who destroys a connected id has disconnected. */
 TEST_F(cm, destroy_connected)
 {
-	struct rdma_ep_event ev;
 	__u32 id, child;
 
 	OK(connection(self, &id, &child));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, child));
-	EXPECT_EQ(0, abi_event(self->client, EV_DISCONNECTED, &ev));
-	EXPECT_EQ(id, ev.id);
+	EXPECT_EVENT(self->client, EV_DISCONNECTED, id);
 }
 
 /* Moves a QP that belongs to no id, with what the CM knows. */
@@ -676,7 +660,6 @@ TEST_F(cm, qp_without_id)
 	struct rdma_ep_qp_init cqp, sqp;
 	struct rdma_ep_event ev;
 	struct rdma_ep_wc wc[2];
-	struct abi_wrs w;
 	__u32 id, child;
 
 	OK(new_client(self, &id));
@@ -689,8 +672,7 @@ TEST_F(cm, qp_without_id)
 	child = ev.child;
 	EXPECT_EQ(s->iwarp ? 0 : cqp.qp_num, ev.param.conn.qp_num);
 	OK(modify_as_told(s, child, sqp.qp, QPS_INIT));
-	abi_wrs_recv(&w, 77);
-	OK(ABI_POST(s, RECV, sqp.qp, &w, NULL));
+	OK(abi_post_empty_recv(s, sqp.qp, 77));
 	if (s->iwarp) {			/* the CM moves both */
 		OK(abi_accept(s, child, CHILD_UID, sqp.qp_num));
 		OK(abi_event(self->client, EV_ESTABLISHED, &ev));
@@ -707,11 +689,9 @@ TEST_F(cm, qp_without_id)
 		EXPECT_EQ(0, ABI_ID_CMD(s, ESTABLISH, id, 0));
 		EXPECT_EQ(-EINVAL, ABI_ID_CMD(s, ESTABLISH, id, 0));
 	}
-	OK(abi_event(self->server, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(child, ev.id);
+	EXPECT_EVENT(self->server, EV_ESTABLISHED, child);
 
-	abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 78);
-	OK(ABI_POST(s, SEND, cqp.qp, &w, NULL));
+	OK(abi_post_empty_send(s, cqp.qp, SEND_SIGNALED, 78));
 	ASSERT_EQ(2, abi_wait(s, self->cq, wc, 2));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 	EXPECT_EQ(WC_SUCCESS, wc[1].status);

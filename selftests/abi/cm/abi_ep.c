@@ -73,10 +73,8 @@ TEST_F(ep, qp_with_everything_made)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp c = { .id = self->bound };
-	struct rdma_ep_comp_event ev;
 	struct rdma_ep_notify_cq n = {};
 	struct rdma_ep_wc wc;
-	struct abi_wrs w;
 
 	set_qp(&c.init);
 	OK(ABI(s->fd, CREATE_QP, &c));
@@ -97,13 +95,11 @@ TEST_F(ep, qp_with_everything_made)
 	EXPECT_EQ(FD_CLOEXEC, fcntl(c.init.recv_cq.channel_fd, F_GETFD));
 
 	/* Ready for receives; the channel is the CQ's. */
-	abi_wrs_recv(&w, 5);
-	EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &w, NULL));
+	EXPECT_EQ(0, abi_post_empty_recv(s, c.init.qp, 5));
 	n.cq = c.init.recv_cq.cq;
 	EXPECT_EQ(0, ABI(s->fd, NOTIFY_CQ, &n));
 	EXPECT_EQ(0, abi_qp_state(s, c.init.qp, QPS_ERR));
-	EXPECT_EQ(0, abi_read(c.init.recv_cq.channel_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(33, ev.uid);
+	EXPECT_COMP(c.init.recv_cq.channel_fd, 33);
 	EXPECT_EQ(1, abi_wait(s, c.init.recv_cq.cq, &wc, 1));
 	EXPECT_EQ(c.init.qp_num, wc.qp_num);
 
@@ -294,26 +290,16 @@ TEST_F(ep, bad_arguments_refused)
 	set_ep(self, &e, RDMA_EP_EP_PASSIVE, 0);
 	memcpy(&e.dst, &e.src, sizeof(e.dst));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_EP, &e));
-	e = good;
-	e.ps = 5;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_EP, &e));
-	e = good;
-	e.qp_type = 77;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_EP, &e));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_EP, good, ps, 5));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_EP, good, qp_type, 77));
 	e = good;
 	e.flags &= ~RDMA_EP_ID_PRIVATE_CHANNEL;
 	e.channel_fd = 0;
 	EXPECT_EQ(-EBADF, ABI(s->fd, CREATE_EP, &e));
-	e = good;
-	e.dst.ss_family = AF_UNIX;
-	EXPECT_EQ(-EAFNOSUPPORT, ABI(s->fd, CREATE_EP, &e));
+	EXPECT_EQ(-EAFNOSUPPORT, ABI_WITH(s->fd, CREATE_EP, good, dst.ss_family, AF_UNIX));
 	/* QP capabilities that nobody grants */
-	e = good;
-	e.qp.max_send_sge = 100000;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_EP, &e));
-	e = good;
-	e.qp.max_recv_wr = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_EP, &e));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_EP, good, qp.max_send_sge, 100000));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_EP, good, qp.max_recv_wr, ~0U));
 	/* A neighbour that does not answer */
 	e = good;
 	((struct sockaddr_in *)&e.dst)->sin_addr.s_addr ^= htonl(0x4e);

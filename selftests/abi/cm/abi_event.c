@@ -368,7 +368,6 @@ TEST(notify_in_time)
 	union abi_arg arg, arg2;
 	struct rdma_ep_id_cmd *n = (struct rdma_ep_id_cmd *)&arg;
 	struct rdma_ep_migrate_id m = {};
-	struct rdma_ep_event ev;
 	struct abi_world w;
 
 	OK(abi_world_open(&w));
@@ -380,8 +379,7 @@ TEST(notify_in_time)
 	EXPECT_TRUE(abi_quiet(m.channel_fd));
 	arg2 = arg;
 	EXPECT_EQ(0, abi_raw(w.s.fd, c->cmd, &arg));
-	EXPECT_EQ(0, abi_event(m.channel_fd, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(n->id, ev.id);
+	EXPECT_EVENT(m.channel_fd, EV_ESTABLISHED, n->id);
 	EXPECT_EQ(-EISCONN, abi_raw(w.s.fd, c->cmd, &arg2));
 	abi_close(&w.s);
 }
@@ -409,8 +407,7 @@ TEST_F(event, notify_before_peer)
 		OK(abi_create_qp(s, QPT_RC, cq, 0, &qp[1]));
 		OK(abi_tcp_client(s, self->channel, &sin, 0, &client));
 		OK(abi_connect(s, client, qp[0].init.qp_num));
-		OK(abi_event(channel, EV_CONNECT_REQUEST, &ev));
-		server = ev.child;
+		server = NEXT_EVENT(channel, EV_CONNECT_REQUEST).child;
 		EXPECT_EQ(-EINVAL, notify(s, server, EVENT_COMM_EST));
 		OK(abi_accept(s, server, 77, qp[1].init.qp_num));
 		OK(abi_event(self->channel, EV_CONNECT_RESPONSE, &ev));

@@ -244,8 +244,7 @@ TEST_F(id, resolve)
 	/* Not twice */
 	EXPECT_EQ(-EINVAL, abi_resolve_addr(&self->s, self->id, &dst, 5000));
 	OK(ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 5000));
-	OK(abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
-	EXPECT_EQ(self->id, ev.id);
+	ev = EXPECT_EVENT(self->channel, EV_ROUTE_RESOLVED, self->id);
 	EXPECT_EQ(RDMA_EP_EVENT_INFO, ev.flags);
 	if (!self->s.iwarp) {
 		EXPECT_EQ(1, ev.info.num_paths);
@@ -288,8 +287,7 @@ TEST_F(id, resolve_errors)
 	dst.sin_addr.s_addr ^= htonl(0x4d);
 	memcpy(&r.dst, &dst, sizeof(dst));
 	OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
-	OK(abi_event(self->channel, EV_ADDR_ERROR, &ev));
-	EXPECT_EQ(self->id, ev.id);
+	ev = EXPECT_EVENT(self->channel, EV_ADDR_ERROR, self->id);
 	LOGGED(EXPECT_TRUE(ev.status == -ETIMEDOUT || ev.status == -EHOSTUNREACH),
 	       "status %d", ev.status);
 }
@@ -434,7 +432,6 @@ TEST_F(id, migrate)
 	struct rdma_ep_migrate_id m = { .flags = RDMA_EP_ID_PRIVATE_CHANNEL, .id = self->id };
 	struct sockaddr_in dst = s->addr;
 	int second = abi_channel(s);
-	struct rdma_ep_event ev;
 	struct abi other;
 	int bad_fd[5];
 	__u32 reported;
@@ -442,7 +439,7 @@ TEST_F(id, migrate)
 	/* One event has been read, one has not. */
 	dst.sin_port = htons(4712);
 	OK(abi_resolve_addr(s, self->id, &dst, 5000));
-	OK(abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
 	OK(ABI_ID_CMD(s, RESOLVE_ROUTE, self->id, 5000));
 	ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
 
@@ -465,8 +462,7 @@ TEST_F(id, migrate)
 	EXPECT_EQ(1, m.events_reported);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(m.channel_fd, F_GETFD));
 	EXPECT_FALSE(abi_ready(second, 0));
-	OK(abi_event(m.channel_fd, EV_ROUTE_RESOLVED, &ev));
-	EXPECT_EQ(self->id, ev.id);
+	EXPECT_EVENT(m.channel_fd, EV_ROUTE_RESOLVED, self->id);
 	/* And back, with nothing to move */
 	EXPECT_EQ(0, migrate(s, self->id, self->channel, &reported));
 	EXPECT_EQ(2, reported);
@@ -496,8 +492,7 @@ TEST_F(id, destroy_with_events)
 	OK(ABI(s->fd, DESTROY, &d));
 	EXPECT_EQ(1, d.events_reported);
 	EXPECT_EQ(0, d.comp_events_reported);
-	OK(abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-	EXPECT_EQ(self->id, ev.id);
+	EXPECT_EVENT(self->channel, EV_ADDR_RESOLVED, self->id);
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 

@@ -148,8 +148,7 @@ TEST_F(mcast, join_event)
 
 	OK(abi_join(&self->s, self->a.id, 1, MC_UID, &mc));
 	EXPECT_NE(0, mc);
-	OK(abi_event(self->a.channel, EV_MULTICAST_JOIN, &ev));
-	EXPECT_EQ(self->a.id, ev.id);
+	ev = EXPECT_EVENT(self->a.channel, EV_MULTICAST_JOIN, self->a.id);
 	EXPECT_EQ(ID_UID, ev.uid);
 	EXPECT_EQ(0, ev.status);
 	EXPECT_EQ(RDMA_EP_EVENT_UD, ev.flags);

@@ -71,11 +71,9 @@ TEST_F(route, other_interface_resolved)
 
 	for (int round = 0; round < 4; round++) {
 		OK(abi_tcp_id(&self->s, self->channel, 0, &id));
-		OK(abi_resolve_addr(&self->s, id, &self->s.addr, 5000));
-		OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
+		OK(abi_resolve(&self->s, self->channel, id, &self->s.addr));
 		EXPECT_EQ(-EINVAL, resolve6(&self->s, id, self->s.netdev + 1000));
-		OK(ABI_ID_CMD(&self->s, RESOLVE_ROUTE, id, 5000));
-		OK(abi_event(self->channel, EV_ROUTE_RESOLVED, NULL));
+		OK(abi_resolve_route(&self->s, self->channel, id));
 		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 	}
 }

@@ -436,7 +436,6 @@ TEST_F(comp, async_events_are_merged)
 		.srq_limit = 1,
 	};
 	struct rdma_ep_destroy d = { .handle = self->src.srq, .type = RDMA_EP_OBJ_SRQ };
-	struct rdma_ep_async_event ev;
 	struct abi *s = &self->s;
 
 	SKIP_IF(self->s.iwarp, "needs datagrams");
@@ -447,9 +446,7 @@ TEST_F(comp, async_events_are_merged)
 		OK(drain(s, self->src.cq, 1));
 		usleep(20000);
 	}
-	EXPECT_EQ(0, abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(7, ev.uid);
-	EXPECT_EQ(EVENT_SRQ_LIMIT_REACHED, ev.event);
+	EXPECT_ASYNC(s->async_fd, EVENT_SRQ_LIMIT_REACHED, 7);
 	EXPECT_TRUE(abi_quiet(s->async_fd));
 	/* Fired: not armed any more */
 	a.flags = 0;

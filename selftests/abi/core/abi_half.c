@@ -291,7 +291,6 @@ TEST_F(half, unpublished_srq_not_used)
 	struct rdma_ep_create_srq srq = { .size = sizeof(srq), .max_wr = 8, .max_sge = 1 };
 	struct rdma_ep_create_qp qp;
 	struct sockaddr_in sin = s->addr;
-	struct abi_wrs w;
 	struct stall st;
 	struct call c;
 	__u32 id, cq;
@@ -310,8 +309,7 @@ TEST_F(half, unpublished_srq_not_used)
 	stall_end(&st, NULL);
 	pthread_join(c.thread, NULL);
 	EXPECT_EQ(-EFAULT, c.ret);
-	abi_wrs_recv(&w, 1);
-	EXPECT_EQ(0, ABI_POST(s, RECV, qp.init.qp, &w, NULL));
+	EXPECT_EQ(0, abi_post_empty_recv(s, qp.init.qp, 1));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
 	/* Another one can be made for it. */
 	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &srq));

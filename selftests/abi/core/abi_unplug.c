@@ -170,7 +170,6 @@ TEST_F(unplug, removal_gives_events)
 TEST_F(unplug, removal_wakes_waiter)
 {
 	struct rdma_ep_notify_cq n = {};
-	struct rdma_ep_comp_event ev;
 	struct rdma_ep_wc wc;
 	__u32 gone;
 
@@ -181,8 +180,7 @@ TEST_F(unplug, removal_wakes_waiter)
 	OK(ABI(self->w.s.fd, NOTIFY_CQ, &n));
 	ASSERT_TRUE(abi_quiet(self->w.comp_channel));
 	OK(unplug());
-	EXPECT_EQ(0, abi_read(self->w.comp_channel, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(42, ev.uid);
+	EXPECT_COMP(self->w.comp_channel, 42);
 	EXPECT_TRUE(abi_quiet(self->w.comp_channel));
 	EXPECT_EQ(-EIO, abi_poll(&self->w.s, n.cq, &wc, 1));
 	EXPECT_EQ(-EIO, ABI(self->w.s.fd, NOTIFY_CQ, &n));
@@ -240,7 +238,6 @@ TEST_F(unplug, removal_seen_in_ring)
 	struct abi_pair p = { .rings = true };
 	struct rdma_ep_cq_ring *rings, *full;
 	struct rdma_ep_poll_cq fill = {};
-	struct rdma_ep_comp_event ev;
 	struct rdma_ep_wc wc[8];
 	long end;
 	__u32 index;
@@ -279,8 +276,7 @@ TEST_F(unplug, removal_seen_in_ring)
 		/* And so it stays. */
 		EXPECT_EQ(-EIO, abi_ring_poll(&self->w.s, poller[i].cq, poller[i].ring, wc, 8));
 	}
-	EXPECT_EQ(0, abi_read(self->w.comp_channel, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(43, ev.uid);
+	EXPECT_COMP(self->w.comp_channel, 43);
 	/* What had completed before can still be taken. */
 	EXPECT_EQ(3, abi_ring_poll(&self->w.s, fill.cq, full, wc, 8));
 	for (int i = 0; i < 3; i++) {
@@ -311,16 +307,13 @@ static void *traffic_thread(void *arg)
 	struct traffic *t = arg;
 	struct abi_end *e = t->p->end;
 	struct rdma_ep_wc wc[8];
-	struct abi_wrs w;
 	int ret = 0;
 
 	while (!t->stop && goes_on(ret)) {
-		abi_wrs_recv(&w, 1);
-		ret = ABI_POST(t->s, RECV, e[1].qp.qp, &w, NULL);
+		ret = abi_post_empty_recv(t->s, e[1].qp.qp, 1);
 		if (!goes_on(ret))
 			break;
-		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 2);
-		ret = ABI_POST(t->s, SEND, e[0].qp.qp, &w, NULL);
+		ret = abi_post_empty_send(t->s, e[0].qp.qp, SEND_SIGNALED, 2);
 		if (!ret)
 			t->sent++;
 		abi_poll(t->s, e[1].cq[1], wc, 8);

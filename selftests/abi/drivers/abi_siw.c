@@ -27,7 +27,6 @@ FIXTURE_SETUP(siw)
 		.ird = htons(MPA_PEER_TO_PEER | 1),
 		.ord = htons(MPA_RTR_WRITE | 1),
 	};
-	struct rdma_ep_event ev;
 	struct sockaddr_in sin;
 	__u32 listener;
 
@@ -40,8 +39,7 @@ FIXTURE_SETUP(siw)
 	OK(connect(self->tcp, (struct sockaddr *)&sin, sizeof(sin)));
 	memcpy(req.frame.key, MPA_REQUEST, sizeof(req.frame.key));
 	ASSERT_EQ(sizeof(req), write(self->tcp, &req, sizeof(req)));
-	OK(abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
-	self->id = ev.child;
+	self->id = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST).child;
 	OK(abi_id_qp(&self->s, variant->other ? 0 : self->id, &self->qp));
 	OK(abi_accept(&self->s, self->id, 2, variant->other ? self->qp.init.qp_num : 0));
 	/* So it is not connected before the peer has said something. */
@@ -62,15 +60,12 @@ FIXTURE_TEARDOWN(siw)
 TEST_F(siw, silent_peer_resets)
 {
 	struct linger now = { .l_onoff = 1 };
-	struct rdma_ep_event ev;
 
 	OK(setsockopt(self->tcp, SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
 	close(self->tcp);
 	self->tcp = -1;
-	OK(abi_event(self->channel, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(self->id, ev.id);
-	OK(abi_event(self->channel, EV_DISCONNECTED, &ev));
-	EXPECT_EQ(self->id, ev.id);
+	EXPECT_EVENT(self->channel, EV_ESTABLISHED, self->id);
+	EXPECT_EVENT(self->channel, EV_DISCONNECTED, self->id);
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 

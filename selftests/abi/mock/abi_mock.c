@@ -88,7 +88,6 @@ static void completions(struct __test_metadata *_metadata,
 			FIXTURE_DATA(mock) * self, struct wire *w)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_comp_event ev;
 	struct rdma_ep_wc wc;
 
 	for (int i = 0; i < 50; i++) {
@@ -99,8 +98,7 @@ static void completions(struct __test_metadata *_metadata,
 		OK(abi_post_send(s, w->qp[0], SEND_SIGNALED, 100 + i, self->mem, 1000,
 				 self->mr.lkey));
 		for (int j = 0; j < 2; j++) {
-			OK(abi_read(w->channel[j], &ev, sizeof(ev), ABI_WAIT_MS));
-			EXPECT_EQ(70 + j, ev.uid);
+			EXPECT_COMP(w->channel[j], 70 + j);
 			ASSERT_EQ(1, abi_wait(s, w->cq[j], &wc, 1));
 			EXPECT_EQ(WC_SUCCESS, wc.status);
 			EXPECT_EQ(j ? i : 100 + i, wc.wr_id);
@@ -351,9 +349,7 @@ TEST_F(mock, device_events_reach_every_context)
 		EXPECT_TRUE(abi_quiet(fd[j]));
 	OK(system("ip addr add 10.92.17.2/24 dev " MOCK_NETDEV));
 	for (int j = 0; j < 3; j++) {
-		OK(abi_read(fd[j], &ev, sizeof(ev), ABI_WAIT_MS));
-		EXPECT_EQ(EVENT_GID_CHANGE, ev.event);
-		EXPECT_EQ(1, ev.uid);
+		EXPECT_ASYNC(fd[j], EVENT_GID_CHANGE, 1);
 	}
 	/* A port that the device does not have */
 	OK(mock_write("event", "%u port 2", EVENT_PORT_ERR));
@@ -366,16 +362,13 @@ TEST_F(mock, device_events_reach_every_context)
 /* A device that has failed says so, and is removed then: told twice. */
 TEST_F(mock, fatal_event_then_removal)
 {
-	struct rdma_ep_async_event ev;
 	__u32 pd;
 
 	OK(begin(_metadata, self, ""));
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, i ? mock_del() : mock_write("event", "%u device 0",
 							 EVENT_DEVICE_FATAL));
-		OK(abi_read(self->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-		EXPECT_EQ(EVENT_DEVICE_FATAL, ev.event);
-		EXPECT_EQ(0, ev.uid);
+		EXPECT_ASYNC(self->s.async_fd, EVENT_DEVICE_FATAL, 0);
 		EXPECT_TRUE(abi_quiet(self->s.async_fd));
 		EXPECT_EQ(i ? -EIO : 0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	}
@@ -395,9 +388,7 @@ TEST_F(mock, srq_events_have_their_uid)
 	OK(wire_open(s, &w, srq));
 	a.srq = srq;
 	for (int round = 0; round < 3; round++) {
-		abi_wrs_init(&wr);
-		for (int i = 0; i < 4; i++)
-			abi_recv_wr(&wr, i);
+		abi_recv_wrs(&wr, 4, 0);
 		OK(ABI_POST(s, SRQ_RECV, srq, &wr, NULL));
 		OK(ABI(s->fd, MODIFY_SRQ, &a));
 		OK(abi_post_send(s, w.qp[0], 0, 1, NULL, 0, 0));
@@ -405,9 +396,7 @@ TEST_F(mock, srq_events_have_their_uid)
 		/* Once, although it stays below the limit. */
 		for (int i = 0; i < 3; i++)
 			OK(abi_post_send(s, w.qp[0], 0, 1, NULL, 0, 0));
-		OK(abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-		EXPECT_EQ(EVENT_SRQ_LIMIT_REACHED, ev.event);
-		EXPECT_EQ(77, ev.uid);
+		EXPECT_ASYNC(s->async_fd, EVENT_SRQ_LIMIT_REACHED, 77);
 		EXPECT_TRUE(abi_quiet(s->async_fd));
 	}
 	a.srq_limit = 17;
@@ -420,7 +409,6 @@ TEST_F(mock, srq_events_have_their_uid)
 /* More completions than the CQ has room for: an event, and it can be destroyed. */
 TEST_F(mock, cq_overrun_gives_event)
 {
-	struct rdma_ep_async_event ev;
 	struct rdma_ep_create_qp c;
 	struct abi *s = &self->s;
 	struct rdma_ep_wc wc[16];
@@ -431,23 +419,17 @@ TEST_F(mock, cq_overrun_gives_event)
 	OK(abi_create_cq(s, -1, 2, 88, &cq));
 	OK(abi_create_qp(s, QPT_RC, cq, 0, &c));
 	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	abi_wrs_init(&wr);
-	for (int i = 0; i < 8; i++)
-		abi_recv_wr(&wr, i);
+	abi_recv_wrs(&wr, 8, 0);
 	OK(ABI_POST(s, RECV, c.init.qp, &wr, NULL));
 	OK(abi_qp_state(s, c.init.qp, QPS_ERR));
-	OK(abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(EVENT_CQ_ERR, ev.event);
-	EXPECT_EQ(88, ev.uid);
+	EXPECT_ASYNC(s->async_fd, EVENT_CQ_ERR, 88);
 	EXPECT_EQ(2, abi_poll(s, cq, wc, 16));
 	EXPECT_EQ(0, wc[0].wr_id);
 	EXPECT_EQ(1, wc[1].wr_id);
 	/* The lost ones' slots come back with a reset. */
 	OK(abi_qp_state(s, c.init.qp, QPS_RESET));
 	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	abi_wrs_init(&wr);
-	for (int i = 0; i < 16; i++)
-		abi_recv_wr(&wr, i);
+	abi_recv_wrs(&wr, 16, 0);
 	EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &wr, NULL));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, CQ, cq));
@@ -462,10 +444,8 @@ struct slow_post {
 static void *post_slowly(void *p)
 {
 	struct slow_post *t = p;
-	struct abi_wrs w;
 
-	abi_wrs_recv(&w, 1);
-	t->ret = ABI_POST(t->s, RECV, t->qp, &w, NULL);
+	t->ret = abi_post_empty_recv(t->s, t->qp, 1);
 	return NULL;
 }
 
@@ -476,7 +456,6 @@ TEST_F(mock, reset_while_posting)
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp c;
 	struct rdma_ep_wc wc[16];
-	struct abi_wrs wr;
 	pthread_t thread;
 	__u32 cq;
 
@@ -497,8 +476,7 @@ TEST_F(mock, reset_while_posting)
 	/* It is empty: there is room for as many as ever, and no other completes. */
 	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
 	for (__u32 i = 0; i < c.init.max_recv_wr; i++) {
-		abi_wrs_recv(&wr, 100 + i);
-		LOGGED(EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &wr, NULL)),
+		LOGGED(EXPECT_EQ(0, abi_post_empty_recv(s, c.init.qp, 100 + i)),
 		       "receive %u of %u", i, c.init.max_recv_wr);
 	}
 	OK(abi_qp_state(s, c.init.qp, QPS_ERR));

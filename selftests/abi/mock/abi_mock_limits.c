@@ -86,7 +86,7 @@ TEST_F(limits, refused_drivers)
 		EXPECT_GE(before + 20, after);
 		if (!d)
 			EXPECT_LT(before, after);
-		EXPECT_EQ(0, mock_read("fail/reg_user_mr"));
+		EXPECT_EQ(0, mock_calls("reg_user_mr"));
 		/* All else works. */
 		EXPECT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
 		abi_close(&self->s);
@@ -169,37 +169,37 @@ TEST_F(limits, queue_limits_of_device)
 	EXPECT_EQ(3, q.attr.max_srq_wr);
 
 	OK(abi_create_cq(s, -1, 5, 0, &cq));
-	calls = mock_read("fail/create_cq");
+	calls = mock_calls("create_cq");
 	EXPECT_EQ(-EINVAL, abi_create_cq(s, -1, 6, 0, &bad));
 	EXPECT_EQ(-EINVAL, abi_create_cq(s, -1, ~0U, 0, &bad));
-	EXPECT_EQ(calls, mock_read("fail/create_cq"));
-	calls = mock_read("fail/resize_cq");
+	EXPECT_EQ(calls, mock_calls("create_cq"));
+	calls = mock_calls("resize_cq");
 	r.cq = cq;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, RESIZE_CQ, &r));
-	EXPECT_EQ(calls, mock_read("fail/resize_cq"));
+	EXPECT_EQ(calls, mock_calls("resize_cq"));
 
 	EXPECT_EQ(0, small_qp(s, cq, 3, 3, 1, 2));
-	calls = mock_read("fail/create_qp");
+	calls = mock_calls("create_qp");
 	EXPECT_EQ(-EINVAL, small_qp(s, cq, 4, 3, 1, 2));
 	EXPECT_EQ(-EINVAL, small_qp(s, cq, 3, 4, 1, 2));
 	EXPECT_EQ(-EINVAL, small_qp(s, cq, 3, 3, 2, 2));
 	EXPECT_EQ(-EINVAL, small_qp(s, cq, 3, 3, 1, 3));
-	EXPECT_EQ(calls, mock_read("fail/create_qp"));
+	EXPECT_EQ(calls, mock_calls("create_qp"));
 
 	c.pd = s->pd;
 	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &c));
 	a.srq = c.srq;
 	a.max_wr = 4;
-	calls = mock_read("fail/modify_srq");
+	calls = mock_calls("modify_srq");
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
-	EXPECT_EQ(calls, mock_read("fail/modify_srq"));
-	calls = mock_read("fail/create_srq");
+	EXPECT_EQ(calls, mock_calls("modify_srq"));
+	calls = mock_calls("create_srq");
 	c.max_wr = 4;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
 	c.max_wr = 3;
 	c.max_sge = 2;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	EXPECT_EQ(calls, mock_read("fail/create_srq"));
+	EXPECT_EQ(calls, mock_calls("create_srq"));
 }
 
 #define FEW "max_qp=1 max_cq=1 max_pd=2 max_mr=1 max_srq=1 max_ah=1 " \
@@ -226,7 +226,7 @@ TEST_F(limits, object_limits_of_device)
 	EXPECT_EQ(0, abi_create_ah(s, s->pd, &h));
 	EXPECT_EQ(-ENOMEM, abi_create_ah(s, s->pd, &h));
 	EXPECT_EQ(-EINVAL, abi_reg_mr(s, s->pd, self->mem, 8193, AC_ALL, &mr));
-	EXPECT_EQ(0, mock_read("fail/reg_user_mr"));
+	EXPECT_EQ(0, mock_calls("reg_user_mr"));
 	EXPECT_EQ(0, abi_reg_mr(s, s->pd, self->mem, 8192, AC_ALL, &mr));
 	EXPECT_EQ(-ENOMEM, abi_reg_mr(s, s->pd, self->mem, 1, AC_ALL, &mr));
 	OK(mock_count(&c));
@@ -281,11 +281,11 @@ TEST_F(limits, message_size_limit)
 	OK(abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
 
 	/* Drivers add up in 32 bits. (This one has not as many entries as it says.) */
-	calls = mock_read("fail/post_recv");
+	calls = mock_calls("post_recv");
 	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY, ENTRY));
-	EXPECT_EQ(calls, mock_read("fail/post_recv"));
+	EXPECT_EQ(calls, mock_calls("post_recv"));
 	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY, ENTRY - 1));
-	EXPECT_EQ(calls + 1, mock_read("fail/post_recv"));
+	EXPECT_EQ(calls + 1, mock_calls("post_recv"));
 	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 1, 0, MESSAGE + 1));
 	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 2, MESSAGE, 1));
 	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 2, ENTRY, ENTRY));
@@ -319,10 +319,10 @@ TEST_F(limits, sge_limit_of_reads)
 		abi_remote(wr, &mr, 0);
 		for (ret = 0; ret < num; ret++)
 			abi_mr_sge(&w, &mr, ret, 1);
-		calls = mock_read("fail/post_send");
+		calls = mock_calls("post_send");
 		ret = ABI_POST(s, SEND, c.init.qp, &w, NULL);
 		EXPECT_EQ(num == 2 ? -EINVAL : 0, ret);
-		EXPECT_EQ(calls + (num == 1), mock_read("fail/post_send"));
+		EXPECT_EQ(calls + (num == 1), mock_calls("post_send"));
 	}
 }
 
@@ -358,7 +358,7 @@ TEST_F(limits, keys_of_kernel_and_stale_refused)
 	keys[6] = stale.lkey;
 	keys[7] = 0;
 	keys[8] = ~0U;
-	calls = mock_read("fail/post_send");
+	calls = mock_calls("post_send");
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
 		abi_sge(&w, mr.iova, 8, keys[i]);
@@ -371,7 +371,7 @@ TEST_F(limits, keys_of_kernel_and_stale_refused)
 		LOGGED(EXPECT_EQ(-EINVAL, ABI_POST(s, SRQ_RECV, srq, &w, NULL)),
 		       "SRQ, key 0x%x", keys[i]);
 	}
-	EXPECT_EQ(calls, mock_read("fail/post_send"));
+	EXPECT_EQ(calls, mock_calls("post_send"));
 	abi_wrs_recv(&w, 1);
 	abi_mr_sge(&w, &mr, 0, 8);
 	EXPECT_EQ(0, ABI_POST(s, SRQ_RECV, srq, &w, NULL));

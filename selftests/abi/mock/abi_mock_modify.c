@@ -43,11 +43,11 @@ static void expect_modify(struct __test_metadata *_metadata, FIXTURE_DATA(modify
 			  const struct ib_uverbs_qp_attr *attr, const char *what, __u32 value)
 {
 	struct rdma_ep_modify_qp m = { .qp = self->qp, .attr = *attr };
-	int calls = mock_read("fail/modify_qp");
+	int calls = mock_calls("modify_qp");
 
 	ASSERT_LE(0, calls);
 	LOGGED(EXPECT_EQ(want, ABI(self->s.fd, MODIFY_QP, &m)), "%s 0x%x", what, value);
-	LOGGED(EXPECT_EQ(calls + !want, mock_read("fail/modify_qp")), "%s 0x%x", what, value);
+	LOGGED(EXPECT_EQ(calls + !want, mock_calls("modify_qp")), "%s 0x%x", what, value);
 }
 
 #define EXPECT_MODIFY(_want, _attr, _what, _value) \

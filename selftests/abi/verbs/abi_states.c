@@ -537,7 +537,6 @@ TEST_F(type, cq_overflow)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_create_qp c;
-	struct rdma_ep_async_event ev;
 	struct rdma_ep_qp_init good;
 	struct rdma_ep_wc wc[16];
 	__u32 cq;
@@ -551,9 +550,7 @@ TEST_F(type, cq_overflow)
 	for (__u32 i = 0; i < 16; i++)
 		OK(post_recv(r, 0, i));
 	OK(abi_qp_state(&r->s, c.init.qp, QPS_ERR));
-	OK(abi_read(r->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(909, ev.uid);
-	EXPECT_EQ(EVENT_CQ_ERR, ev.event);
+	EXPECT_ASYNC(r->s.async_fd, EVENT_CQ_ERR, 909);
 	usleep(50000);
 	n = abi_poll(&r->s, cq, wc, 16);
 	EXPECT_GT(16, n);
@@ -624,9 +621,7 @@ TEST_F(flush, every_request_completes_once)
 	int sends = self->s.iwarp && !variant->by_modify ? 0 : SENDS;
 	unsigned int seen = 0;
 
-	abi_wrs_init(&self->w);
-	for (int i = 0; i < RECVS; i++)
-		abi_recv_wr(&self->w, 0xabcd000000000000ULL + i);
+	abi_recv_wrs(&self->w, RECVS, 0xabcd000000000000ULL);
 	OK(ABI_POST(&self->s, RECV, e->qp.qp, &self->w, NULL));
 	if (self->s.iwarp)
 		OK(stop(&self->s, e, variant->by_modify));
@@ -668,14 +663,10 @@ TEST_F(flush, unsignalled_requests_flushed)
 
 	SKIP_IF(self->s.iwarp, "iWARP's sends do not wait for receives");
 	ASSERT_GE(32, depth);
-	abi_wrs_init(&self->w);
-	for (__u32 i = 0; i < depth; i++)
-		abi_send_wr(&self->w, WR_SEND, 0, i);
+	abi_send_wrs(&self->w, depth, 0, 0);
 	OK(ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
 	usleep(50000);
-	abi_wrs_init(&self->w);
-	for (__u32 i = 0; i < 8; i++)
-		abi_send_wr(&self->w, WR_SEND, 0, depth + i);
+	abi_send_wrs(&self->w, 8, 0, depth);
 	if (ABI_POST(&self->s, SEND, e->qp.qp, &self->w, &posted))
 		EXPECT_EQ(0, posted);
 	total = depth + posted;
@@ -693,9 +684,7 @@ TEST_F(flush, unsignalled_successes_report_nothing)
 	struct rdma_ep_wc wc[4];
 	int expected = variant->sig_all ? 3 : 1;
 
-	abi_wrs_init(&self->w);
-	for (int i = 0; i < 3; i++)
-		abi_recv_wr(&self->w, i);
+	abi_recv_wrs(&self->w, 3, 0);
 	OK(ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL));
 	abi_wrs_init(&self->w);
 	for (int i = 0; i < 3; i++)

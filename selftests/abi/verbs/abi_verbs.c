@@ -200,28 +200,19 @@ TEST_F(verbs, cq)
 	/* Drivers round up; what siw gets besides is not the user's. */
 	EXPECT_GT(2 * 10, c.cqe);
 	EXPECT_NE(0, c.cq);
-	c = good;
-	c.cqe = 1;
-	EXPECT_EQ(0, ABI(s->fd, CREATE_CQ, &c));
-	c = good;
-	c.comp_vector = self->dev.num_comp_vectors - 1;
-	EXPECT_EQ(0, ABI(s->fd, CREATE_CQ, &c));
+	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_CQ, good, cqe, 1));
+	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, self->dev.num_comp_vectors - 1));
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad_cqe); i++) {
 		c = good;
 		c.cqe = bad_cqe[i];
 		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c)), "%u entries", c.cqe);
 	}
-	c = good;
-	c.cqe = self->dev.attr.max_cqe + 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c));
-	c = good;
-	c.comp_vector = self->dev.num_comp_vectors;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c));
-	c.comp_vector = 0x80000000;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c));
-	c.comp_vector = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_CQ, good, cqe, self->dev.attr.max_cqe + 1));
+	EXPECT_EQ(-EINVAL,
+		  ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, self->dev.num_comp_vectors));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, 0x80000000));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, ~0U));
 
 	OK(abi_open(&other));
 	bad_fd[0] = -2;
@@ -293,28 +284,16 @@ TEST_F(verbs, srq)
 	a.flags = RDMA_EP_SRQ_LIMIT;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, QUERY_SRQ, &a));
 
-	c = good;
-	c.pd = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	c = good;
-	c.max_wr = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	c = good;
-	c.max_wr = self->dev.attr.max_srq_wr + 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	c = good;
-	c.max_sge = self->dev.attr.max_srq_sge + 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, good, pd, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, good, max_wr, 0));
+	EXPECT_EQ(-EINVAL,
+		  ABI_WITH(s->fd, CREATE_SRQ, good, max_wr, self->dev.attr.max_srq_wr + 1));
+	EXPECT_EQ(-EINVAL,
+		  ABI_WITH(s->fd, CREATE_SRQ, good, max_sge, self->dev.attr.max_srq_sge + 1));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		c = good;
-		c.max_wr = bad[i];
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-		c = good;
-		c.max_sge = bad[i];
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-		c = good;
-		c.srq_limit = bad[i];
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, good, max_wr, bad[i]));
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, good, max_sge, bad[i]));
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, good, srq_limit, bad[i]));
 	}
 }
 
@@ -327,9 +306,7 @@ TEST_F(verbs, srq_resize)
 	int ret;
 
 	OK(abi_create_srq(s, s->pd, 8, 0, &a.srq));
-	abi_wrs_init(&w);
-	for (int i = 0; i < 8; i++)
-		abi_recv_wr(&w, i);
+	abi_recv_wrs(&w, 8, 0);
 	OK(ABI_POST(s, SRQ_RECV, a.srq, &w, NULL));
 	a.max_wr = 64;
 	ret = ABI(s->fd, MODIFY_SRQ, &a);
@@ -342,9 +319,7 @@ TEST_F(verbs, srq_resize)
 	a.flags = 0;
 	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_LE(64, a.max_wr);
-	abi_wrs_init(&w);
-	for (int i = 0; i < (int)a.max_wr; i++)
-		abi_recv_wr(&w, i);
+	abi_recv_wrs(&w, (int)a.max_wr, 0);
 	EXPECT_EQ(-ENOMEM, ABI_POST(s, SRQ_RECV, a.srq, &w, &posted));
 	EXPECT_EQ(a.max_wr - 8, posted);
 	/* More are in it. */
@@ -454,12 +429,8 @@ TEST_F(verbs, qp_caps)
 		}
 	}
 	/* Everything at its limit at once may be too much, one is not. */
-	c = good;
-	c.init.max_send_sge = d->attr.max_sge;
-	EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-	c = good;
-	c.init.max_recv_wr = d->attr.max_qp_wr;
-	EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_QP, good, init.max_send_sge, d->attr.max_sge));
+	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_QP, good, init.max_recv_wr, d->attr.max_qp_wr));
 }
 
 /* Without an id nothing is made or found for the caller. */
@@ -547,16 +518,10 @@ TEST_F(verbs, ah)
 	OK(ABI(s->fd, CREATE_AH, &a));
 	EXPECT_NE(0, a.ah);
 	EXPECT_EQ(0, ABI_DESTROY(s, AH, a.ah));
-	a = good;
-	a.attr.port_num = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_AH, &a));
-	a.attr.port_num = 2;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_AH, &a));
-	a.attr.port_num = 255;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_AH, &a));
-	a = good;
-	a.attr.is_global = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_AH, &a));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_AH, good, attr.port_num, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_AH, good, attr.port_num, 2));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_AH, good, attr.port_num, 255));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_AH, good, attr.is_global, 0));
 	a = good;
 	a.attr.grh.sgid_index = 255;
 	OK(ABI(s->fd, QUERY_PORT, &p));

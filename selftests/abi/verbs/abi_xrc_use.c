@@ -299,7 +299,7 @@ TEST_F(xrc, xrc_driver_error_leaves_nothing)
 	struct rdma_ep_create_qp c;
 	__u32 xrcd, none, cq, qp;
 
-	OK(mock_write("fail/alloc_xrcd", "%d 2", MOCK_ERRNO));
+	OK(mock_fail("alloc_xrcd", MOCK_ERRNO, 2, 0));
 	EXPECT_EQ(-MOCK_ERRNO, abi_open_xrcd(s, -1, 0, &none));
 	EXPECT_EQ(-MOCK_ERRNO, abi_open_xrcd(s, self->file, CREATE, &none));
 	/* It is not there half. */
@@ -308,9 +308,9 @@ TEST_F(xrc, xrc_driver_error_leaves_nothing)
 	OK(abi_create_cq(s, -1, 16, 0, &cq));
 
 	OK(mock_count(&before));
-	OK(mock_write("fail/create_srq", "%d 1", MOCK_ERRNO));
+	OK(mock_fail_once("create_srq"));
 	EXPECT_EQ(-MOCK_ERRNO, new_srq(s, xrcd, cq, &srq));
-	OK(mock_write("fail/create_qp", "%d 2", MOCK_ERRNO));
+	OK(mock_fail("create_qp", MOCK_ERRNO, 2, 0));
 	EXPECT_EQ(-MOCK_ERRNO, new_target(s, xrcd, &c));
 	abi_qp_attr(&c, INI, s->pd, cq, 0);
 	EXPECT_EQ(-MOCK_ERRNO, ABI(s->fd, CREATE_QP, &c));
@@ -318,20 +318,20 @@ TEST_F(xrc, xrc_driver_error_leaves_nothing)
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 
 	OK(new_target(s, xrcd, &c));
-	OK(mock_write("fail/modify_qp", "%d 1", MOCK_ERRNO));
+	OK(mock_fail_once("modify_qp"));
 	EXPECT_EQ(-MOCK_ERRNO, abi_qp_init(s, c.init.qp, TGT, 0));
 	OK(abi_qp_init(s, c.init.qp, TGT, 0));
 	/* The PD that a target borrows to find the peer */
 	OK(mock_count(&before));
-	OK(mock_write("fail/alloc_pd", "%d 1", MOCK_ERRNO));
+	OK(mock_fail_once("alloc_pd"));
 	EXPECT_EQ(-MOCK_ERRNO, abi_qp_rts(s, c.init.qp, TGT, 1));
-	OK(mock_write("fail/create_ah", "%d 1", MOCK_ERRNO));
+	OK(mock_fail_once("create_ah"));
 	EXPECT_EQ(-MOCK_ERRNO, abi_qp_rts(s, c.init.qp, TGT, 1));
 	OK(abi_qp_rts(s, c.init.qp, TGT, 1));
 	OK(mock_count(&after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 	/* Only to know its state */
-	OK(mock_write("fail/query_qp", "%d 1", MOCK_ERRNO));
+	OK(mock_fail_once("query_qp"));
 	EXPECT_EQ(0, open_qp(s, xrcd, c.init.qp_num, 0, &qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
@@ -369,7 +369,7 @@ TEST_F(xrc, removal_while_opening_domain)
 	int ret = -1;
 
 	for (int i = 0; i < 2; i++) {
-		OK(mock_write("stall/alloc_xrcd", "1"));
+		OK(mock_stall("alloc_xrcd", 1));
 		OK(pthread_create(&thread[0], NULL, opener, &o[0]));
 		OK(mock_wait_stalled("alloc_xrcd", 1));
 		OK(pthread_create(&thread[1], NULL, opener, &o[1]));
@@ -377,7 +377,7 @@ TEST_F(xrc, removal_while_opening_domain)
 		if (i)
 			OK(pthread_create(&del, NULL, remover, &ret));
 		usleep(100000);
-		OK(mock_write("stall/alloc_xrcd", "0"));
+		OK(mock_stall("alloc_xrcd", 0));
 		pthread_join(thread[0], NULL);
 		pthread_join(thread[1], NULL);
 		EXPECT_EQ(0, o[0].ret);
