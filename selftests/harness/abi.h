@@ -191,6 +191,8 @@ int abi_raw(int fd, unsigned long cmd, void *arg);
 
 int abi_open_node(void);
 int abi_open(struct abi *s);
+/* The same on a device that has just been made: its GIDs come a little later. */
+int abi_open_wait(struct abi *s);
 void abi_close(struct abi *s);
 
 #define ABI_DESTROY(_s, _type, _handle) \
@@ -440,6 +442,11 @@ int abi_charges_wait(const struct abi *s, const struct abi_charges *want);
 int abi_param(const char *name, int value);
 /* Writes the text to a file that exists. */
 int abi_put(const char *file, const char *text);
+/* system(3) with a formatted command */
+int abi_system(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A network device (of a veth pair) with this address; removes it. */
+int abi_add_netdev(const char *name, const char *addr);
+void abi_del_netdev(const char *name);
 /* Runs the function in a child; returns its exit status, 128 if it was killed. */
 int abi_child(int (*fn)(void *arg), void *arg);
 /* In a child: ends the function with that exit status, and says why. */

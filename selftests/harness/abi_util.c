@@ -139,6 +139,18 @@ int abi_open(struct abi *s)
 	return ret;
 }
 
+int abi_open_wait(struct abi *s)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	int ret;
+
+	while ((ret = abi_open(s)) && abi_now_ms() < end) {
+		abi_close(s);
+		usleep(50000);
+	}
+	return ret;
+}
+
 void abi_close(struct abi *s)
 {
 	if (s->async_fd > 0)

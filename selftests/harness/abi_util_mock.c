@@ -11,7 +11,6 @@
 #include "abi_mock.h"
 
 #define ROOT	"/sys/kernel/debug/rdma_ep_mock"
-#define PEER	"epmock1"
 
 int mock_load(void)
 {
@@ -19,10 +18,7 @@ int mock_load(void)
 		fprintf(stderr, "# no mock device: modprobe rdma_ep_mock\n");
 		return -ENOENT;
 	}
-	system("ip link del " MOCK_NETDEV " 2>/dev/null");
-	return system("ip link add " MOCK_NETDEV " type veth peer name " PEER) ||
-	       system("ip link set " PEER " up") || system("ip link set " MOCK_NETDEV " up") ||
-	       system("ip addr add 10.92.17.1/24 dev " MOCK_NETDEV) ? -ENODEV : 0;
+	return abi_add_netdev(MOCK_NETDEV, "10.92.17.1/24") ? -ENODEV : 0;
 }
 
 static int put_number(const char *path, __u32 number)
@@ -66,12 +62,11 @@ void mock_unload(void)
 	mock_cm_ms(0);
 	mock_ud_qkey(0);
 	mock_del();
-	system("ip link del " MOCK_NETDEV " 2>/dev/null");
+	abi_del_netdev(MOCK_NETDEV);
 }
 
 int mock_new(const char *options)
 {
-	long end = abi_now_ms() + ABI_WAIT_MS;
 	char line[256];
 	struct abi s;
 	int ret;
@@ -79,16 +74,8 @@ int mock_new(const char *options)
 	unsetenv("RDMA_EP_TEST_ADDR");
 	setenv("RDMA_DEV", MOCK_NAME, 1);
 	snprintf(line, sizeof(line), "%s %s %s", MOCK_NAME, MOCK_NETDEV, options);
-	ret = abi_put(ROOT "/new", line);
-	if (ret)
-		return ret;
-	/* Its GIDs come a little later. */
-	do {
-		ret = abi_open(&s);
-		abi_close(&s);
-		if (ret)
-			usleep(50000);
-	} while (ret && abi_now_ms() < end);
+	ret = abi_put(ROOT "/new", line) ?: abi_open_wait(&s);
+	abi_close(&s);
 	return ret;
 }
 

@@ -3,6 +3,7 @@
  * Other processes, and the module's parameters, for the raw ioctl tests.
  */
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -83,6 +84,30 @@ int abi_put(const char *file, const char *text)
 	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
 	close(fd);
 	return ret;
+}
+
+int abi_system(const char *fmt, ...)
+{
+	char command[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(command, sizeof(command), fmt, args);
+	va_end(args);
+	return system(command);
+}
+
+int abi_add_netdev(const char *name, const char *addr)
+{
+	abi_del_netdev(name);
+	return abi_system("ip link add %s type veth peer name %s_p && ip link set %s_p up && "
+			  "ip link set %s up && ip addr add %s dev %s",
+			  name, name, name, name, addr, name);
+}
+
+void abi_del_netdev(const char *name)
+{
+	abi_system("ip link del %s 2>/dev/null", name);
 }
 
 int abi_child(int (*fn)(void *arg), void *arg)

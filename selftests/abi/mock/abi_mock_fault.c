@@ -44,11 +44,16 @@ static const struct fault {
 	{ "CREATE_EP", "modify_qp", .many = true },
 };
 
+#define for_each_fault(_f) \
+	for (_f = faults; _f < faults + ARRAY_SIZE(faults); _f++)
+
 static const struct abi_command *find(const char *name)
 {
-	for (unsigned int i = 0; i < abi_num_commands; i++)
-		if (!strcmp(abi_commands[i].name, name))
-			return &abi_commands[i];
+	const struct abi_command *c;
+
+	for_each_command(c)
+		if (!strcmp(c->name, name))
+			return c;
 	return NULL;
 }
 
@@ -61,7 +66,6 @@ static int prepare_ep(struct abi_world *w, struct rdma_ep_create_ep *a)
 
 	ret = abi_tcp_listen(&w->s, w->channel, 0, 1, &id, &sin);
 	abi_own_ep(&w->s, ntohs(sin.sin_port), a);
-	a->size = sizeof(*a);
 	return ret;
 }
 
@@ -70,19 +74,15 @@ static int prepare_ep(struct abi_world *w, struct rdma_ep_create_ep *a)
 
 static int prepare_mr(struct abi_world *w, struct rdma_ep_reg_mr *a)
 {
-	char *mem = abi_map(REGION_BYTES);
-
-	if (mem == MAP_FAILED)
-		return -errno;
-	a->addr = (uintptr_t)mem;
+	a->addr = (uintptr_t)abi_map(REGION_BYTES);
 	a->iova = a->addr;
 	a->length = REGION_BYTES;
-	a->pd = w->obj[RDMA_EP_OBJ_PD];
+	a->pd = ABI_OBJ(w, PD);
 	a->access = AC_LOCAL_WRITE;
 	return 0;
 }
 
-/* What the kernel can not do can not fail, either: -EOPNOTSUPP. */
+/* Operations that the kernel does not have cannot fail, either: -EOPNOTSUPP. */
 static int prepare(struct abi_world *w, const struct abi_command *c, union abi_arg *arg)
 {
 	memset(arg, 0, sizeof(*arg));
@@ -96,7 +96,7 @@ static int prepare(struct abi_world *w, const struct abi_command *c, union abi_a
 	}
 }
 
-/* The command, without what files it made. */
+/* The command, without the files that it made */
 static int run(struct abi_world *w, const struct abi_command *c, union abi_arg *arg)
 {
 	struct rdma_ep_create_ep *ep = (struct rdma_ep_create_ep *)arg;
@@ -131,59 +131,24 @@ FIXTURE_TEARDOWN(fault)
 	mock_unload();
 }
 
-static int fail_op(const struct fault *f, int err, int times)
-{
-	char file[64];
-
-	snprintf(file, sizeof(file), "fail/%s", f->op);
-	return mock_write(file, "%d %d %d", err, times, f->after);
-}
-
-static int stall_op(const char *op, int on)
-{
-	char file[64];
-
-	snprintf(file, sizeof(file), "stall/%s", op);
-	return mock_write(file, "%d", on);
-}
-
 /* ---- failing operations */
 
-#define CGROUP "/sys/fs/cgroup/rdma_ep_mock"
-
-static int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
+#define CGROUPS	"/sys/fs/cgroup"
+#define CGROUP	CGROUPS "/rdma_ep_mock"
 
 /* This process in a cgroup of its own, whose objects are counted. */
 static int cgroup_enter(void)
 {
-	char pid[16];
-	int ret;
+	int ret = abi_put(CGROUPS "/cgroup.subtree_control", "+rdma");
 
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	ret = write_file("/sys/fs/cgroup/cgroup.subtree_control", "+rdma");
-	if (ret)
-		return ret;
-	if (mkdir(CGROUP, 0755) && errno != EEXIST)
+	if (!ret && mkdir(CGROUP, 0755) && errno != EEXIST)
 		return -errno;
-	return write_file(CGROUP "/cgroup.procs", pid);
+	return ret ?: abi_put(CGROUP "/cgroup.procs", "0");
 }
 
 static void cgroup_leave(void)
 {
-	char pid[16];
-
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	write_file("/sys/fs/cgroup/cgroup.procs", pid);
+	abi_put(CGROUPS "/cgroup.procs", "0");
 	rmdir(CGROUP);
 }
 
@@ -208,12 +173,13 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_nothing, 200)
 	struct abi_world *w = &self->w;
 	struct mock_count before, after;
 	struct abi_charges charges;
+	const struct fault *f;
 	int fds, objects, ret;
 
 	OK(cgroup_enter());
 	OK(abi_world_open(w));
-	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
-		const struct abi_command *c = find(faults[i].name);
+	for_each_fault(f) {
+		const struct abi_command *c = find(f->name);
 
 		ASSERT_NE(NULL, c);
 		ret = prepare(w, c, self->arg);
@@ -225,17 +191,17 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_nothing, 200)
 		ASSERT_LT(0, objects);
 		OK(mock_count(&before));
 		OK(abi_charges(&w->s, &charges));
-		OK(fail_op(&faults[i], MOCK_ERRNO, 1));
+		OK(mock_fail(f->op, MOCK_ERRNO, 1, f->after));
 		ret = run(w, c, self->arg);
-		LOGGED(EXPECT_EQ(-MOCK_ERRNO, ret), "%s, %s fails", c->name, faults[i].op);
-		OK(fail_op(&faults[i], 0, 0));
+		LOGGED(EXPECT_EQ(-MOCK_ERRNO, ret), "%s, %s fails", c->name, f->op);
+		OK(mock_fail(f->op, 0, 0, 0));
 		OK(mock_count(&after));
 		LOGGED(EXPECT_EQ(0, memcmp(&before, &after, sizeof(before))),
 		       "%s left something", c->name);
 		LOGGED(EXPECT_EQ(objects, cgroup_objects()),
 		       "%s left a charge of its cgroup's", c->name);
 		LOGGED(EXPECT_EQ(0, abi_charges_wait(&w->s, &charges)),
-		       "%s left a charge, %s", c->name, faults[i].op);
+		       "%s left a charge, %s", c->name, f->op);
 		EXPECT_EQ(fds, abi_count_fds());
 		/* Nothing else is broken. */
 		OK(prepare(w, c, self->arg));
@@ -244,7 +210,7 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_nothing, 200)
 	abi_world_close(w);
 	usleep(100000);
 	OK(mock_count(&after));
-	EXPECT_EQ(0, after.qp + after.cq + after.srq + after.pd + after.mr + after.ah + after.xrcd);
+	EXPECT_EQ(0, mock_count_all(&after));
 	EXPECT_GE(0, cgroup_objects());
 	cgroup_leave();
 }
@@ -255,39 +221,35 @@ TEST_F(fault, failed_refining_query_tolerated)
 	static const struct fault queries[] = {
 		{ "CREATE_QP", "query_qp" }, { "CREATE_SRQ", "query_srq" },
 	};
-	struct abi_world *w = &self->w;
 
-	OK(abi_world_open(w));
+	OK(abi_world_open(&self->w));
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
 		const struct abi_command *c = find(queries[i].name);
 
-		OK(prepare(w, c, self->arg));
-		OK(fail_op(&queries[i], MOCK_ERRNO, -1));
-		EXPECT_EQ(0, run(w, c, self->arg));
-		OK(fail_op(&queries[i], 0, 0));
+		OK(prepare(&self->w, c, self->arg));
+		OK(mock_fail(queries[i].op, MOCK_ERRNO, -1, 0));
+		EXPECT_EQ(0, run(&self->w, c, self->arg));
+		OK(mock_fail(queries[i].op, 0, 0, 0));
 	}
 }
 
 /* The first use of a device makes a context and a PD. */
 TEST_F(fault, failed_default_context_retried)
 {
-	static const struct fault pd = { "", "alloc_pd" };
-	struct mock_count c;
 	struct abi s;
 
-	OK(fail_op(&pd, MOCK_ERRNO, -1));
+	OK(mock_fail("alloc_pd", MOCK_ERRNO, -1, 0));
 	for (int i = 0; i < 3; i++) {
 		EXPECT_EQ(-MOCK_ERRNO, abi_open(&s));
 		abi_close(&s);
 	}
-	OK(fail_op(&pd, 0, 0));
-	OK(mock_count(&c));
-	EXPECT_EQ(0, c.pd);
+	OK(mock_fail("alloc_pd", 0, 0, 0));
+	EXPECT_EQ(0, mock_read_key("count", "pd"));
 }
 
 /*
- * A QP that does not move on the way to a connection: of the server, which is
- * told at once, or of the client, which gets an event.
+ * A QP that does not move on the way to a connection: that of the server, whose command fails,
+ * or that of the client, which gets an event.
  */
 static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault) * self, int after)
 {
@@ -295,32 +257,30 @@ static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault)
 	struct rdma_ep_create_qp c;
 	struct rdma_ep_event ev;
 	struct sockaddr_in sin;
-	__u32 listener, id, cq;
-	int server, client, ret;
+	__u32 listener, id, child;
+	int server, client;
 
 	server = abi_channel(s);
 	client = abi_channel(s);
 	OK(abi_tcp_listen(s, server, 0, 1, &listener, &sin));
 	OK(abi_tcp_client(s, client, &sin, 2, &id));
-	OK(abi_create_cq(s, -1, 64, 0, &cq));
-	OK(abi_create_qp(s, QPT_RC, cq, id, &c));
+	OK(abi_id_qp(s, id, &c));
 	OK(abi_connect(s, id, 0));
-	OK(abi_event(server, EV_CONNECT_REQUEST, &ev));
-	OK(abi_create_qp(s, QPT_RC, cq, ev.child, &c));
+	child = NEXT_EVENT(server, EV_CONNECT_REQUEST).child;
+	OK(abi_id_qp(s, child, &c));
 
-	OK(mock_write("fail/modify_qp", "%d 1 %d", MOCK_ERRNO, after));
-	ret = abi_accept(s, ev.child, 3, 0);
-	LOGGED(EXPECT_EQ(after < 3 ? -MOCK_ERRNO : 0, ret), "after %d", after);
+	OK(mock_fail("modify_qp", MOCK_ERRNO, 1, after));
+	LOGGED(EXPECT_EQ(after < 3 ? -MOCK_ERRNO : 0, abi_accept(s, child, 3, 0)), "after %d", after);
 	/* The server may try again, so that the client hears of it later. */
 	if (after < 3) {
 		EXPECT_TRUE(abi_quiet(client));
-		EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, child));
 	}
 	LOGGED(ASSERT_EQ(0, abi_read(client, &ev, sizeof(ev), ABI_WAIT_MS)), "after %d", after);
 	LOGGED(EXPECT_EQ(after < 3 ? EV_REJECTED : EV_CONNECT_ERROR, ev.event),
 	       "after %d: status %d", after, ev.status);
 	EXPECT_EQ(id, ev.id);
-	OK(mock_write("fail/modify_qp", "0"));
+	OK(mock_fail("modify_qp", 0, 0, 0));
 	close(server);
 	close(client);
 }
@@ -339,10 +299,11 @@ TEST_F_TIMEOUT(fault, failed_modify_fails_connect, 120)
 	}
 }
 
-/* Somebody without privileges who fails again and again still has his quota. */
+/* A user without privileges whose commands fail again and again keeps the whole quota. */
 #define QUOTA_OBJECTS	64
 #define QUOTA_TRIES	100
 
+/* @gate: the open file that makes the operation fail */
 static int quota_try(struct abi_world *w, const struct fault *f, int gate, union abi_arg *arg)
 {
 	const struct abi_command *c = find(f->name);
@@ -370,33 +331,30 @@ static int quota_try(struct abi_world *w, const struct fault *f, int gate, union
 	return ret;
 }
 
-static int quota_child(struct abi_world *w, union abi_arg *arg)
+static int quota_child(void *arg)
 {
-	/* Enough for all that there is at a time; without limit nothing is asked. */
+	/* Enough for all that there is at a time; without a limit nothing is counted. */
 	const struct rlimit limit = { 8 << 20, 8 << 20 };
+	FIXTURE_DATA(fault) *self = arg;
 	int gate[ARRAY_SIZE(faults)], ret;
 	char file[64];
 
 	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		snprintf(file, sizeof(file), "fail/%s", faults[i].op);
 		gate[i] = mock_open(file);
-		if (gate[i] < 0)
-			return 10;
+		CHECK(10, gate[i] >= 0);
 	}
-	if (abi_become_nobody() || setrlimit(RLIMIT_MEMLOCK, &limit))
-		return 11;
-	/* As long as a session is open, what the user is charged stays. */
-	if (abi_open_node() < 0)
-		return 13;
+	CHECK(11, !abi_become_nobody() && !setrlimit(RLIMIT_MEMLOCK, &limit));
+	/* As long as a session is open, the user stays charged. */
+	CHECK(13, abi_open_node() >= 0);
 	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		if (!faults[i].many)
 			continue;
 		/* Of its own, so that what the others have made is gone. */
-		ret = abi_world_open(w) ?:
-		      quota_try(w, &faults[i], gate[i], arg);
-		abi_world_close(w);
-		if (ret)
-			return 12;
+		ret = abi_world_open(&self->w) ?:
+		      quota_try(&self->w, &faults[i], gate[i], self->arg);
+		abi_world_close(&self->w);
+		CHECK(12, !ret);
 	}
 	return 0;
 }
@@ -407,26 +365,17 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_no_charge, 200)
 		const char *name;
 		int value;
 	} params[] = {
-		{ "session_max_objects", QUOTA_OBJECTS },
-		{ "session_max_queue_mb", 1 },
-		{ "user_max_queue_mb", 1 },
-		{ "user_max_pinned_mb", 1 },
+		{ "session_max_objects", QUOTA_OBJECTS }, { "session_max_queue_mb", 1 },
+		{ "user_max_queue_mb", 1 }, { "user_max_pinned_mb", 1 },
 	};
-	int status;
-	pid_t pid;
 
 	for (size_t i = 0; i < ARRAY_SIZE(params); i++) {
 		params[i].value = abi_param(params[i].name, params[i].value);
 		EXPECT_LT(0, params[i].value);
 	}
-	pid = fork();
-	if (!pid)
-		_exit(quota_child(&self->w, self->arg));
-	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, abi_child(quota_child, self));
 	for (size_t i = 0; i < ARRAY_SIZE(params); i++)
 		abi_param(params[i].name, params[i].value);
-	EXPECT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(0, WEXITSTATUS(status));
 }
 
 /* ---- operations that take for ever */
@@ -450,23 +399,15 @@ static void *stalled_thread(void *data)
 /* One thread of another session is in the operation when this returns. */
 static int stalled_begin(struct stalled *st, const struct fault *f)
 {
-	int ret;
-
 	st->c = find(f->name);
-	ret = prepare(&st->w, st->c, &st->arg);
-	if (ret)
-		return ret;
-	ret = stall_op(f->op, 1);
-	if (ret)
-		return ret;
-	if (pthread_create(&st->thread, NULL, stalled_thread, st))
-		return -EAGAIN;
-	return mock_wait_stalled(f->op, 1);
+	return prepare(&st->w, st->c, &st->arg) ?: mock_stall(f->op, 1) ?:
+	       -pthread_create(&st->thread, NULL, stalled_thread, st) ?:
+	       mock_wait_stalled(f->op, 1);
 }
 
 static int stalled_end(struct stalled *st, const struct fault *f)
 {
-	int ret = stall_op(f->op, 0);
+	int ret = mock_stall(f->op, 0);
 
 	pthread_join(st->thread, NULL);
 	return ret;
@@ -477,15 +418,16 @@ static bool can_stall(const struct fault *f)
 	return !f->atomic && !f->after;
 }
 
-/* All commands in time, by somebody else who is there */
+/* All commands in time, by another session */
 static void run_all(struct __test_metadata *_metadata,
 		    FIXTURE_DATA(fault) * self, const char *stalled)
 {
+	const struct fault *f;
 	long start;
 	int ret;
 
-	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
-		const struct abi_command *c = find(faults[i].name);
+	for_each_fault(f) {
+		const struct abi_command *c = find(f->name);
 
 		start = abi_now_ms();
 		ret = prepare(&self->w, c, self->arg);
@@ -502,21 +444,20 @@ static void run_all(struct __test_metadata *_metadata,
 TEST_F_TIMEOUT(fault, stalled_command_blocks_no_others, 200)
 {
 	struct stalled *st = calloc(1, sizeof(*st));
+	const struct fault *f;
 	int ret;
 
 	OK(abi_world_open(&st->w));
-	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
-		if (!can_stall(&faults[i]))
-			continue;
-		ret = stalled_begin(st, &faults[i]);
+	for_each_fault(f) {
+		ret = can_stall(f) ? stalled_begin(st, f) : -EOPNOTSUPP;
 		if (ret == -EOPNOTSUPP)
 			continue;
-		LOGGED(ASSERT_EQ(0, ret), "%s", faults[i].name);
+		LOGGED(ASSERT_EQ(0, ret), "%s", f->name);
 		OK(abi_world_open(&self->w));
-		run_all(_metadata, self, faults[i].op);
+		run_all(_metadata, self, f->op);
 		abi_world_close(&self->w);
-		EXPECT_EQ(0, stalled_end(st, &faults[i]));
-		LOGGED(EXPECT_EQ(0, st->ret), "%s after it was stalled", faults[i].name);
+		EXPECT_EQ(0, stalled_end(st, f));
+		LOGGED(EXPECT_EQ(0, st->ret), "%s after it was stalled", f->name);
 	}
 	abi_world_close(&st->w);
 }
@@ -527,12 +468,10 @@ static void *close_thread(void *data)
 	return NULL;
 }
 
-/* Who closes a session waits for the device; nobody else does. */
+/* A task that closes a session waits for the device; no other does. */
 TEST_F_TIMEOUT(fault, stalled_close_blocks_no_others, 200)
 {
-	static const struct {
-		const char *name, *op;
-	} kinds[] = {
+	static const struct fault kinds[] = {
 		{ "CREATE_QP", "destroy_qp" }, { "CREATE_SRQ", "destroy_srq" },
 		{ "CREATE_CQ", "destroy_cq" }, { "REG_MR", "dereg_mr" },
 		{ "CREATE_AH", "destroy_ah" },
@@ -548,11 +487,11 @@ TEST_F_TIMEOUT(fault, stalled_close_blocks_no_others, 200)
 		OK(abi_world_open(w));
 		OK(prepare(w, c, self->arg));
 		OK(run(w, c, self->arg));
-		OK(stall_op(kinds[i].op, 1));
+		OK(mock_stall(kinds[i].op, 1));
 		OK(pthread_create(&thread, NULL, close_thread, w));
 		LOGGED(EXPECT_EQ(0, mock_wait_stalled(kinds[i].op, 1)), "%s", kinds[i].op);
 		run_all(_metadata, self, kinds[i].op);
-		OK(stall_op(kinds[i].op, 0));
+		OK(mock_stall(kinds[i].op, 0));
 		pthread_join(thread, NULL);
 		abi_world_close(&self->w);
 	}
@@ -564,11 +503,21 @@ static void *close_one(void *data)
 	return NULL;
 }
 
-/* Who was only sent a session does not wait for the device when it lets go of it. */
-TEST_F(fault, stalled_close_by_other_user_returns)
+/* Closing the session in a thread of its own returns soon. */
+static int closes_soon(struct abi *s)
 {
 	struct timespec end;
 	pthread_t thread;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 5 * TEST_SCALE;
+	return pthread_create(&thread, NULL, close_one, s) ?:
+	       pthread_timedjoin_np(thread, NULL, &end);
+}
+
+/* A user who was sent the session does not wait for the device when closing it. */
+TEST_F(fault, stalled_close_by_other_user_returns)
+{
 	struct abi s = {};
 	int sockets[2], status;
 	pid_t pid;
@@ -581,13 +530,10 @@ TEST_F(fault, stalled_close_by_other_user_returns)
 	ASSERT_LE(0, s.fd);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(0, status);
-	OK(stall_op("dealloc_pd", 1));
-	OK(pthread_create(&thread, NULL, close_one, &s));
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += 5 * TEST_SCALE;
-	EXPECT_EQ(0, pthread_timedjoin_np(thread, NULL, &end));
+	OK(mock_stall("dealloc_pd", 1));
+	EXPECT_EQ(0, closes_soon(&s));
 	EXPECT_EQ(0, mock_wait_stalled("dealloc_pd", 1));
-	OK(stall_op("dealloc_pd", 0));
+	OK(mock_stall("dealloc_pd", 0));
 	close(sockets[0]);
 	close(sockets[1]);
 }
@@ -598,22 +544,18 @@ TEST_F(fault, stalled_close_by_other_user_returns)
 TEST_F_TIMEOUT(fault, many_stalled_closes_block_no_others, 200)
 {
 	struct abi *s = calloc(MANY, sizeof(*s)), other;
-	pthread_t *threads = calloc(MANY, sizeof(*threads)), thread;
-	struct timespec end;
+	pthread_t *threads = calloc(MANY, sizeof(*threads));
 
 	OK(abi_open(&other));
 	for (int i = 0; i < MANY; i++)
 		OK(abi_open(&s[i]));
-	OK(stall_op("dealloc_pd", MANY));
+	OK(mock_stall("dealloc_pd", MANY));
 	for (int i = 0; i < MANY; i++)
 		OK(pthread_create(&threads[i], NULL, close_one, &s[i]));
 	/* Each has got to where the device keeps it. */
 	EXPECT_EQ(0, mock_wait_stalled("dealloc_pd", MANY));
-	OK(pthread_create(&thread, NULL, close_one, &other));
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += 5 * TEST_SCALE;
-	EXPECT_EQ(0, pthread_timedjoin_np(thread, NULL, &end));
-	OK(stall_op("dealloc_pd", 0));
+	EXPECT_EQ(0, closes_soon(&other));
+	OK(mock_stall("dealloc_pd", 0));
 	for (int i = 0; i < MANY; i++)
 		pthread_join(threads[i], NULL);
 	free(threads);
@@ -635,44 +577,43 @@ static void *removal_thread(void *data)
 	return NULL;
 }
 
-/* A removal waits for the operation, for nothing else, and everybody is told. */
+/* A removal waits for the stalled operation, for nothing else, and its command ends. */
+static void remove_stalled(struct __test_metadata *_metadata, FIXTURE_DATA(fault) * self,
+			   struct stalled *st, const struct fault *f)
+{
+	const struct abi *s = &self->w.s;
+	struct removal r = {};
+	__u32 pd;
+
+	OK(pthread_create(&r.thread, NULL, removal_thread, &r));
+	/* It has begun for all others. */
+	ABI_UNTIL(abi_alloc_pd(s, s->ctx, &pd) == -EIO);
+	usleep(100000);
+	LOGGED(EXPECT_FALSE(r.done), "%s", f->name);
+	EXPECT_WITHIN(10000 * TEST_SCALE, EXPECT_EQ(0, stalled_end(st, f));
+		      pthread_join(r.thread, NULL));
+	EXPECT_EQ(0, r.ret);
+	LOGGED(EXPECT_TRUE(!st->ret || st->ret == -EIO), "%s: %d", f->name, st->ret);
+	EXPECT_EQ(-EIO, abi_alloc_pd(s, s->ctx, &pd));
+}
+
 TEST_F_TIMEOUT(fault, removal_waits_for_stalled_command, 300)
 {
 	struct stalled *st = calloc(1, sizeof(*st));
-	struct removal r;
-	__u32 pd;
-	long start;
+	const struct fault *f;
 	int ret;
 
-	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
-		if (!can_stall(&faults[i]))
+	for_each_fault(f) {
+		if (!can_stall(f))
 			continue;
 		OK(abi_world_open(&st->w));
 		OK(abi_world_open(&self->w));
-		ret = stalled_begin(st, &faults[i]);
-		if (ret != -EOPNOTSUPP) {
-			ASSERT_EQ(0, ret);
-			r.done = false;
-			OK(pthread_create(&r.thread, NULL, removal_thread, &r));
-			/* It has begun for everybody else. */
-			for (int n = 0; n < 500; n++) {
-				ret = abi_alloc_pd(&self->w.s, self->w.s.ctx, &pd);
-				if (ret == -EIO)
-					break;
-				usleep(10000);
-			}
-			usleep(100000);
-			LOGGED(EXPECT_FALSE(r.done), "%s", faults[i].name);
-			start = abi_now_ms();
-			EXPECT_EQ(0, stalled_end(st, &faults[i]));
-			pthread_join(r.thread, NULL);
-			EXPECT_EQ(0, r.ret);
-			EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
-			LOGGED(EXPECT_TRUE(!st->ret || st->ret == -EIO),
-			       "%s: %d", faults[i].name, st->ret);
-			EXPECT_EQ(-EIO, abi_alloc_pd(&self->w.s, self->w.s.ctx, &pd));
-		} else {
+		ret = stalled_begin(st, f);
+		if (ret == -EOPNOTSUPP) {
 			mock_del();
+		} else {
+			ASSERT_EQ(0, ret);
+			remove_stalled(_metadata, self, st, f);
 		}
 		abi_world_close(&st->w);
 		abi_world_close(&self->w);
@@ -680,42 +621,32 @@ TEST_F_TIMEOUT(fault, removal_waits_for_stalled_command, 300)
 	}
 }
 
-/* Who is killed dies when the operation ends; who only waits dies at once. */
+/* A task that is killed dies when the operation ends; one that only waits dies at once. */
 static void killed_child(int ready, const struct fault *f)
 {
 	struct stalled *st = calloc(1, sizeof(*st));
 	struct rdma_ep_async_event ev;
 
-	if (abi_world_open(&st->w) || stalled_begin(st, f) || write(ready, "x", 1) != 1)
+	if (f ? abi_world_open(&st->w) || stalled_begin(st, f) : abi_open(&st->w.s))
+		_exit(1);
+	if (write(ready, "x", 1) != 1)
 		_exit(1);
 	abi_read(st->w.s.async_fd, &ev, sizeof(ev), -1);
 	_exit(2);
 }
 
-static void waiting_child(int ready)
-{
-	struct rdma_ep_async_event ev;
-	struct abi s;
-
-	if (abi_open(&s) || write(ready, "x", 1) != 1)
-		_exit(1);
-	read(s.async_fd, &ev, sizeof(ev));
-	_exit(2);
-}
-
+/* @f: the child is in this operation when this returns, NULL: reads events */
 static pid_t child(const struct fault *f)
 {
 	int ready[2];
-	char x;
 	pid_t pid;
+	char x;
 
 	if (pipe(ready))
 		return -1;
 	pid = fork();
-	if (!pid && f)
-		killed_child(ready[1], f);
 	if (!pid)
-		waiting_child(ready[1]);
+		killed_child(ready[1], f);
 	close(ready[1]);
 	if (read(ready[0], &x, 1) != 1)
 		pid = -1;
@@ -753,12 +684,11 @@ TEST_F_TIMEOUT(fault, killed_while_stalled_dies, 120)
 		kill(waiting, SIGKILL);
 		EXPECT_TRUE(dies(waiting, 5000));
 		EXPECT_FALSE(dies(stuck, 300));
-		OK(stall_op(ops[i].op, 0));
+		OK(mock_stall(ops[i].op, 0));
 		EXPECT_TRUE(dies(stuck, 10000));
 		/* Nothing of them is left when their parent knows. */
 		OK(mock_count(&c));
-		LOGGED(EXPECT_EQ(0, c.qp + c.cq + c.srq + c.pd + c.mr + c.ah),
-		       "qp %d cq %d srq %d pd %d mr %d ah %d", c.qp, c.cq, c.srq, c.pd, c.mr, c.ah);
+		LOGGED(EXPECT_EQ(0, mock_count_all(&c)), MOCK_COUNTS, MOCK_COUNT_ARGS(c));
 	}
 }
 
