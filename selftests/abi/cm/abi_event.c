@@ -46,6 +46,17 @@ static bool reads(int channel, __u64 arg)
 	return !abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) && ev.param.arg == arg;
 }
 
+/* Events of the id, numbered from 0, until there is no room (or @max): how many */
+static int fill(const struct abi *s, __u32 id, int max)
+{
+	int ret, n = 0;
+
+	do {
+		ret = abi_user_event(s, id, n);
+	} while (!ret && ++n < max);
+	return !ret || ret == -ENOBUFS ? n : ret;
+}
+
 TEST_F(event, write)
 {
 	static const int status[] = { 0, -ENODEV, 28, INT32_MIN, INT32_MAX };
@@ -112,21 +123,18 @@ TEST_F(event, order)
 TEST_F(event, belong_to_the_id)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_migrate_id m = { .id = self->id };
-	struct rdma_ep_destroy d = { .handle = self->id, .type = RDMA_EP_OBJ_ID };
+	int channel = abi_channel(s);
 
-	m.channel_fd = abi_channel(s);
-	ASSERT_LE(0, m.channel_fd);
+	ASSERT_LE(0, channel);
 	OK(abi_user_event(s, self->id, 1));
 	OK(abi_user_event(s, self->other, 2));
 	OK(abi_user_event(s, self->id, 3));
-	OK(ABI(s->fd, MIGRATE_ID, &m));
+	OK(abi_migrate(s, self->id, channel));
 	EXPECT_TRUE(reads(self->channel, 2));
 	EXPECT_TRUE(abi_quiet(self->channel));
-	EXPECT_TRUE(reads(m.channel_fd, 1));
-	EXPECT_EQ(0, ABI(s->fd, DESTROY, &d));
-	EXPECT_EQ(1, d.events_reported);
-	EXPECT_TRUE(abi_quiet(m.channel_fd));
+	EXPECT_TRUE(reads(channel, 1));
+	EXPECT_EQ(1, ABI_DESTROY_COUNT(s, ID, self->id));
+	EXPECT_TRUE(abi_quiet(channel));
 	EXPECT_EQ(-ENOENT, abi_user_event(s, self->id, 4));
 }
 
@@ -160,12 +168,12 @@ TEST_F(event, write_to_request)
 	struct rdma_ep_get_request g = {};
 	struct rdma_ep_create_qp c;
 	struct sockaddr_in sin;
-	__u32 listener, client, cq;
+	__u32 listener, client;
 	int channel = abi_channel(s);
 
 	OK(abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
 	OK(abi_user_event(s, listener, 1));
-	/* Requests are not the only thing that this takes. */
+	/* GET_REQUEST takes other events as well. */
 	g.id = listener;
 	OK(ABI(s->fd, GET_REQUEST, &g));
 	EXPECT_EQ(RDMA_EP_CM_EVENT_USER, g.event.event);
@@ -174,15 +182,14 @@ TEST_F(event, write_to_request)
 	EXPECT_EQ(-1, g.channel_fd);
 
 	OK(abi_tcp_client(s, self->channel, &sin, 0, &client));
-	OK(abi_create_cq(s, -1, 32, 0, &cq));
-	OK(abi_create_qp(s, QPT_RC, cq, client, &c));
+	OK(abi_id_qp(s, client, &c));
 	OK(abi_connect(s, client, 0));
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
 	OK(ABI(s->fd, GET_REQUEST, &g));
 	ASSERT_EQ(EV_CONNECT_REQUEST, g.event.event);
 	EXPECT_EQ(-EINVAL, abi_user_event(s, g.event.child, 2));
 	EXPECT_TRUE(abi_quiet(channel));
-	OK(abi_create_qp(s, QPT_RC, cq, g.event.child, &c));
+	OK(abi_id_qp(s, g.event.child, &c));
 	OK(abi_accept(s, g.event.child, 0, 0));
 	OK(abi_event(channel, EV_ESTABLISHED, &g.event));
 	OK(abi_user_event(s, g.event.id, 3));
@@ -194,17 +201,11 @@ TEST_F(event, write_too_many)
 {
 	__u32 id = self->id;
 	struct abi other;
-	int ret, n;
 
 	for (int i = 0; i < MAX_EVENTS / MAX_ID_EVENTS; i++) {
 		if (i)
 			OK(abi_tcp_id(&self->s, self->channel, 0, &id));
-		n = 0;
-		do {
-			ret = abi_user_event(&self->s, id, n);
-		} while (!ret && ++n <= MAX_ID_EVENTS);
-		ASSERT_EQ(-ENOBUFS, ret);
-		ASSERT_EQ(MAX_ID_EVENTS, n);
+		ASSERT_EQ(MAX_ID_EVENTS, fill(&self->s, id, MAX_ID_EVENTS + 1));
 	}
 	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->other, 0));
 	OK(abi_open(&other));
@@ -218,96 +219,85 @@ TEST_F(event, write_too_many)
 	EXPECT_EQ(0, abi_user_event(&self->s, self->other, 0));
 }
 
-/* ... and all sessions of a user for so many together. */
-TEST_F(event, write_too_many_in_all)
-{
-	int old = abi_param("user_max_events", 10), n = 0;
-	struct abi other;
-	int channel;
-	__u32 id;
+/* A user may have ten unread events, and another session has an id. */
+FIXTURE(crowded) {
+	struct abi s, other;
+	int channel, other_channel;
+	__u32 id, other_id;
+	int limit;
+};
 
-	ASSERT_LT(10, old);
-	OK(abi_open(&other));
-	channel = abi_channel(&other);
-	OK(abi_tcp_id(&other, channel, 0, &id));
-	EXPECT_EQ(0, abi_user_event(&other, id, 0));
-	while (!abi_user_event(&self->s, self->id, n) && n < 20)
-		n++;
-	EXPECT_EQ(9, n);
-	EXPECT_EQ(-ENOBUFS, abi_user_event(&other, id, 1));
-	EXPECT_TRUE(reads(self->channel, 0));
-	EXPECT_EQ(0, abi_user_event(&other, id, 1));
-	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->id, n));
-	abi_close(&other);
-	abi_param("user_max_events", old);
+FIXTURE_SETUP(crowded)
+{
+	self->limit = abi_param("user_max_events", 10);
+	ASSERT_LT(10, self->limit);
+	OK(abi_open(&self->s));
+	OK(abi_open(&self->other));
+	self->channel = abi_channel(&self->s);
+	self->other_channel = abi_channel(&self->other);
+	OK(abi_tcp_id(&self->s, self->channel, 0, &self->id));
+	OK(abi_tcp_id(&self->other, self->other_channel, 0, &self->other_id));
 }
 
-/*
- * Who does not read his events keeps no other session of the user from learning what
- * becomes of its ids.
- */
-TEST_F(event, others_are_told)
+FIXTURE_TEARDOWN(crowded)
 {
-	int old = abi_param("user_max_events", 10), channel, n = 0;
+	abi_close(&self->s);
+	abi_close(&self->other);
+	abi_param("user_max_events", self->limit);
+}
+
+/* ... and all sessions of a user for so many together. */
+TEST_F(crowded, write_too_many_in_all)
+{
+	EXPECT_EQ(0, abi_user_event(&self->other, self->other_id, 0));
+	EXPECT_EQ(9, fill(&self->s, self->id, 20));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->other, self->other_id, 1));
+	EXPECT_TRUE(reads(self->channel, 0));
+	EXPECT_EQ(0, abi_user_event(&self->other, self->other_id, 1));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->id, 9));
+}
+
+/* Unread events of one session keep no other session of the user from getting the CM's. */
+TEST_F(crowded, others_are_told)
+{
+	struct abi *other = &self->other;
 	struct abi_pair p = {};
-	struct abi other;
-	__u32 id;
 
-	ASSERT_LT(10, old);
-	OK(abi_open(&other));
-	OK(abi_pair_open(&other, &p));
-	while (!abi_user_event(&self->s, self->id, n) && n < 20)
-		n++;
-	EXPECT_EQ(10, n);
-
-	channel = abi_channel(&other);
-	OK(abi_tcp_id(&other, channel, 0, &id));
-	OK(abi_resolve_addr(&other, id, &other.addr, 5000));
-	EXPECT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, NULL));
-	EXPECT_EQ(-ENOBUFS, abi_user_event(&other, id, 0));
-	OK(ABI_ID_CMD(&other, DISCONNECT, p.end[0].id, 0));
+	OK(abi_pair_open(other, &p));
+	EXPECT_EQ(10, fill(&self->s, self->id, 20));
+	OK(abi_resolve_addr(other, self->other_id, &other->addr, 5000));
+	EXPECT_EQ(0, abi_event(self->other_channel, EV_ADDR_RESOLVED, NULL));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(other, self->other_id, 0));
+	OK(ABI_ID_CMD(other, DISCONNECT, p.end[0].id, 0));
 	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, NULL));
-	OK(ABI_ID_CMD(&other, DISCONNECT, p.end[1].id, 0));
+	OK(ABI_ID_CMD(other, DISCONNECT, p.end[1].id, 0));
 	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, NULL));
 	/* The bystander's have all been kept. */
-	for (n = 0; n < 10; n++)
+	for (int n = 0; n < 10; n++)
 		EXPECT_TRUE(reads(self->channel, n));
 	EXPECT_TRUE(abi_quiet(self->channel));
-	abi_close(&other);
-	abi_param("user_max_events", old);
 }
 
 /* ... but of one id there is not room for any number of them either. */
-TEST_F(event, unread_of_an_id)
+TEST_F(crowded, unread_of_an_id)
 {
-	int old = abi_param("user_max_events", 10), channel, i, n = 0;
-	struct sockaddr_in nobody;
+	struct sockaddr_in nobody = self->other.addr;
 	struct rdma_ep_event ev;
-	struct abi other;
-	__u32 id;
+	int n = 0;
 
-	ASSERT_LT(10, old);
-	while (!abi_user_event(&self->s, self->id, n) && n < 20)
-		n++;
-	EXPECT_EQ(10, n);
-	OK(abi_open(&other));
-	channel = abi_channel(&other);
-	OK(abi_tcp_id(&other, channel, 0, &id));
-	nobody = other.addr;
+	EXPECT_EQ(10, fill(&self->s, self->id, 20));
 	nobody.sin_addr.s_addr ^= htonl(0x80);
-	for (i = n = 0; n < 20 && i < 1000; i++) {
-		n += !abi_resolve_addr(&other, id, &nobody, 1);
+	for (int i = 0; n < 20 && i < 1000; i++) {
+		n += !abi_resolve_addr(&self->other, self->other_id, &nobody, 1);
 		usleep(10000);
 	}
 	ASSERT_EQ(20, n);
 	/* The last one may be on its way, and finds room when others are read. */
 	usleep(1000000 * TEST_SCALE);
-	for (n = 0; !abi_read(channel, &ev, sizeof(ev), ABI_QUIET_MS); n++)
+	for (n = 0; !abi_read(self->other_channel, &ev, sizeof(ev), ABI_QUIET_MS); n++)
 		EXPECT_EQ(EV_ADDR_ERROR, ev.event);
 	EXPECT_EQ(4, n);
-	EXPECT_EQ(-ENOBUFS, abi_user_event(&other, id, 0));
-	abi_close(&other);
-	abi_param("user_max_events", old);
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->other, self->other_id, 0));
 }
 
 /* ---- NOTIFY */
@@ -488,20 +478,16 @@ TEST_F(event, modify_cq)
 {
 	static const __u32 bad[] = { 0x10000, 0x10001, 0x80000000, ~0U };
 	static const __u32 good[] = { 0, 1, 0xffff };
+	struct rdma_ep_modify_cq m = { .cq_count = 1, .cq_period = 1 };
 	struct abi *s = &self->s;
-	struct rdma_ep_modify_cq m = {};
 	int first = 1, ret;
 
 	OK(abi_create_cq(s, -1, 32, 0, &m.cq));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		m.cq_count = bad[i];
-		m.cq_period = 1;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_CQ, &m));
-		m.cq_count = 1;
-		m.cq_period = bad[i];
-		EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_CQ, &m));
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_CQ, m, cq_count, bad[i]));
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_CQ, m, cq_period, bad[i]));
 	}
-	/* A device can do it or not: the software ones can not. */
+	/* A device supports it or not: the software ones do not. */
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		m.cq_count = good[i];
 		m.cq_period = good[i];
@@ -518,18 +504,13 @@ TEST_F(event, modify_cq)
 /* To where it is already, with events that are not all its own */
 TEST_F(event, migrate_to_its_channel)
 {
-	struct rdma_ep_migrate_id m = { .id = self->id, .channel_fd = self->channel };
 	struct abi *s = &self->s;
-	struct rdma_ep_event ev;
 
 	for (int i = 0; i < 6; i++)
-		OK(write_event(s, i % 3 == 2 ? self->other : self->id, RDMA_EP_CM_EVENT_USER, 0,
-			       i));
-	OK(ABI(s->fd, MIGRATE_ID, &m));
-	for (int i = 0; i < 6; i++) {
-		OK(abi_event(self->channel, RDMA_EP_CM_EVENT_USER, &ev));
-		EXPECT_EQ(i, ev.param.arg);
-	}
+		OK(abi_user_event(s, i % 3 == 2 ? self->other : self->id, i));
+	OK(abi_migrate(s, self->id, self->channel));
+	for (int i = 0; i < 6; i++)
+		EXPECT_TRUE(reads(self->channel, i));
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
@@ -543,19 +524,17 @@ TEST_F(event, reject_while_connecting)
 	struct rdma_ep_create_qp qp;
 	struct rdma_ep_reject rej = {};
 	struct sockaddr_in sin;
-	struct rdma_ep_event ev;
-	__u32 listener, cq;
+	__u32 listener, child;
 	int server = abi_channel(s);
 
 	OK(abi_tcp_listen(s, server, 0, 0, &listener, &sin));
 	OK(abi_tcp_client(s, self->channel, &sin, 0, &rej.id));
-	OK(abi_create_cq(s, -1, 8, 0, &cq));
-	OK(abi_create_qp(s, QPT_RC, cq, rej.id, &qp));
+	OK(abi_id_qp(s, rej.id, &qp));
 	OK(abi_connect(s, rej.id, 0));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &rej));
 	/* Answered, so that iWARP's does not wait for that */
-	OK(abi_event(server, EV_CONNECT_REQUEST, &ev));
-	EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
+	child = NEXT_EVENT(server, EV_CONNECT_REQUEST).child;
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, child));
 	ABI_ID_CMD(s, DISCONNECT, rej.id, 0);
 }
 

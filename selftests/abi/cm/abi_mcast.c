@@ -63,15 +63,7 @@ FIXTURE_TEARDOWN(mcast)
 /* Ends a membership: the number of its events that have been read, or an errno. */
 static int leave(const struct abi *s, __u32 mcast)
 {
-	struct rdma_ep_destroy d = {
-		.handle = mcast, .type = RDMA_EP_OBJ_MCAST,
-		.events_reported = ~0U, .comp_events_reported = ~0U,
-	};
-	int ret = ABI(s->fd, DESTROY, &d);
-
-	if (!ret && d.comp_events_reported)
-		return -EPROTO;
-	return ret ?: (int)d.events_reported;
+	return ABI_DESTROY_COUNT(s, MCAST, mcast);
 }
 
 /* Joins, and takes the event. */
@@ -267,12 +259,12 @@ TEST_F(mcast, same_group_twice)
 		EXPECT_EQ(1, leave(&self->s, mc[first]));
 		EXPECT_EQ(1, ip_members(1));
 		LOGGED(EXPECT_EQ(1, b_gets(self, 1)), "number %d has left", first);
-		EXPECT_EQ(-EBUSY, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->b.qp, 0));
+		EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, QP, self->b.qp));
 		EXPECT_EQ(1, leave(&self->s, mc[!first]));
 		EXPECT_EQ(0, ip_members(1));
 		EXPECT_EQ(0, b_gets(self, 1));
 	}
-	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->b.qp, 0));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->b.qp));
 }
 
 /* The same before the events have come */
@@ -309,7 +301,7 @@ TEST_F(mcast, send_only)
 	EXPECT_EQ(0, ip_members(1));
 	/* The QP is not attached. */
 	EXPECT_EQ(-EINVAL, abi_detach(&self->s, self->a.qp, 1));
-	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->a.qp));
 	EXPECT_EQ(1, leave(&self->s, j.mcast));
 }
 
@@ -325,7 +317,7 @@ TEST_F(mcast, unicast_address)
 	EXPECT_EQ(-EINVAL, ev.status);
 	EXPECT_EQ(MC_UID, ev.param.ud.mcast_uid);
 	EXPECT_EQ(1, leave(&self->s, j.mcast));
-	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->a.qp));
 }
 
 TEST_F(mcast, bad_addresses)
@@ -448,7 +440,7 @@ TEST_F(mcast, bad_response_pointer)
 	EXPECT_EQ(MC_UID, ev.param.ud.mcast_uid);
 	EXPECT_EQ(1, abi_events_reported(&self->s, self->a.id));
 	EXPECT_EQ(1, leave(&self->s, mc));
-	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->a.qp));
 }
 
 /* ---- In which order they end */
@@ -465,11 +457,11 @@ TEST_F(mcast, id_first)
 	/* It has left, but the QP is attached. */
 	EXPECT_EQ(0, ip_members(1));
 	EXPECT_EQ(0, ip_members(2));
-	EXPECT_EQ(-EBUSY, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, QP, self->a.qp));
 	EXPECT_EQ(1, leave(&self->s, mc[0]));
-	EXPECT_EQ(-EBUSY, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, QP, self->a.qp));
 	EXPECT_EQ(0, leave(&self->s, mc[1]));
-	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->a.qp));
 }
 
 TEST_F(mcast, qp_first)
@@ -477,7 +469,7 @@ TEST_F(mcast, qp_first)
 	__u32 mc[2];
 
 	OK(joined(&self->s, &self->a, 1, &mc[0]));
-	EXPECT_EQ(-EBUSY, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, QP, self->a.qp));
 	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, RDMA_EP_DESTROY_DETACH));
 	/* The membership is the id's, and goes on; so do new ones. */
 	EXPECT_EQ(1, ip_members(1));
@@ -500,7 +492,7 @@ TEST_F(mcast, detach_the_ids_qp)
 	OK(joined(&self->s, &self->a, 1, &mc[0]));
 	OK(joined(&self->s, &self->a, 1, &mc[1]));
 	EXPECT_EQ(0, abi_detach(&self->s, self->a.qp, 1));
-	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, 0));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->a.qp));
 	EXPECT_EQ(1, leave(&self->s, mc[0]));
 	EXPECT_EQ(1, leave(&self->s, mc[1]));
 }
@@ -577,14 +569,14 @@ TEST_F(mcast, attach)
 	EXPECT_EQ(0, abi_attach(s, qp, 1));
 	EXPECT_EQ(-EINVAL, abi_detach(s, qp, 2));
 	EXPECT_EQ(-EINVAL, abi_detach(s, self->b.qp, 1));
-	EXPECT_EQ(-EBUSY, abi_destroy_flags(s, RDMA_EP_OBJ_QP, qp, 0));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, QP, qp));
 	EXPECT_EQ(0, abi_detach(s, qp, 1));
 	EXPECT_EQ(-EINVAL, abi_detach(s, qp, 1));
 	/* In any state, RESET for example */
 	EXPECT_EQ(0, abi_qp_state(s, qp, QPS_RESET));
 	for (int i = 0; i < 20; i++)
 		EXPECT_EQ(0, abi_attach(s, qp, i));
-	EXPECT_EQ(-EBUSY, abi_destroy_flags(s, RDMA_EP_OBJ_QP, qp, 0));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, QP, qp));
 	EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, qp, RDMA_EP_DESTROY_DETACH));
 	EXPECT_EQ(-ENOENT, abi_attach(s, qp, 1));
 	EXPECT_EQ(-ENOENT, abi_detach(s, qp, 1));
@@ -613,9 +605,9 @@ TEST_F(mcast, attach_what_can_not_be)
 		OK(abi_create_qp(s, types[i], self->a.cq, 0, &c));
 		EXPECT_EQ(-EINVAL, abi_attach(s, c.init.qp, 1));
 		EXPECT_EQ(-EINVAL, abi_detach(s, c.init.qp, 1));
-		EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, c.init.qp, 0));
+		EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	}
-	EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, self->a.qp, 0));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, self->a.qp));
 }
 
 /* A QP can be in so many groups, whoever attaches it. */

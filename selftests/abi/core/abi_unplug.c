@@ -7,7 +7,6 @@
 #include "abi_cmds.h"
 
 #define NETDEV	"epunplug0"
-#define PEER	"epunplug1"
 #define DEVICE	"ep_unplug"
 
 FIXTURE(unplug) {
@@ -19,21 +18,8 @@ FIXTURE(unplug) {
 /* Of the kind that is under test */
 static int add_device(void)
 {
-	const char *kind = getenv("DEVICE") ?: "rxe";
-	char command[128];
-
-	snprintf(command, sizeof(command), "rdma link add " DEVICE " type %s netdev " NETDEV, kind);
-	return system(command);
-}
-
-/* A device of our own, next to the one that other tests use */
-static int plug(void)
-{
-	return system("ip link add " NETDEV " type veth peer name " PEER) ?:
-	       system("ip link set " PEER " up") ?:
-	       system("ip link set " NETDEV " up") ?:
-	       system("ip addr add 10.91.17.1/24 dev " NETDEV) ?:
-	       add_device();
+	return abi_system("rdma link add " DEVICE " type %s netdev " NETDEV,
+			  getenv("DEVICE") ?: "rxe");
 }
 
 static int unplug(void)
@@ -43,25 +29,19 @@ static int unplug(void)
 
 static int usable(struct abi_world *w)
 {
-	long end = abi_now_ms() + ABI_WAIT_MS;
-	struct abi s;
-	int ret;
+	int ret = abi_open_wait(&w->s);
 
-	/* Its GIDs come a little later. */
-	do {
-		usleep(100000);
-		ret = abi_open(&s);
-		abi_close(&s);
-	} while (ret && abi_now_ms() < end);
+	abi_close(&w->s);
 	return ret ?: abi_world_open(w);
 }
 
 FIXTURE_SETUP(unplug)
 {
-	system("ip link del " NETDEV " 2>/dev/null");
 	unsetenv("RDMA_EP_TEST_ADDR");
 	setenv("RDMA_DEV", DEVICE, 1);
-	SKIP_IF(plug(), "cannot make a device with ip(8) and rdma(8)");
+	/* Next to the one that other tests use */
+	if (abi_add_netdev(NETDEV, "10.91.17.1/24") || add_device())
+		SKIP_FIXTURE("cannot make a device with ip(8) and rdma(8)");
 	OK(usable(&self->w));
 	self->arg = calloc(abi_num_commands, sizeof(*self->arg));
 	self->prepared = calloc(abi_num_commands, sizeof(bool));
@@ -71,7 +51,7 @@ FIXTURE_SETUP(unplug)
 FIXTURE_TEARDOWN(unplug)
 {
 	abi_close(&self->w.s);
-	system("ip link del " NETDEV " 2>/dev/null");
+	abi_del_netdev(NETDEV);
 }
 
 static bool expected(const struct abi_command *c, int ret)
@@ -87,7 +67,6 @@ TEST_F(unplug, every_command)
 	long start;
 	int ret;
 
-	SKIP_IF(!self->arg, "no device");
 	for (unsigned int i = 0; i < abi_num_commands; i++) {
 		ret = abi_prepare(&self->w, &abi_commands[i], &self->arg[i]);
 		if (ret == -EOPNOTSUPP)
@@ -129,7 +108,6 @@ TEST_F(unplug, unused_objects_destroyed_after_removal)
 		RDMA_EP_OBJ_CTX,
 	};
 
-	SKIP_IF(!self->arg, "no device");
 	OK(unplug());
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		if (!self->w.obj[order[i]])
@@ -153,7 +131,6 @@ TEST_F(unplug, removal_gives_events)
 	struct rdma_ep_event ev;
 	struct abi_pair p = {};
 
-	SKIP_IF(!self->arg, "no device");
 	OK(abi_pair_open(&self->w.s, &p));
 	OK(unplug());
 	EXPECT_EQ(0, removal(&self->w.s, p.end[0].channel, &ev));
@@ -173,7 +150,6 @@ TEST_F(unplug, removal_wakes_waiter)
 	struct rdma_ep_wc wc;
 	__u32 gone;
 
-	SKIP_IF(!self->arg, "no device");
 	OK(abi_create_cq(&self->w.s, self->w.comp_channel, 16, 41, &gone));
 	OK(ABI_DESTROY(&self->w.s, CQ, gone));
 	OK(abi_create_cq(&self->w.s, self->w.comp_channel, 16, 42, &n.cq));
@@ -242,7 +218,6 @@ TEST_F(unplug, removal_seen_in_ring)
 	long end;
 	__u32 index;
 
-	SKIP_IF(!self->arg, "no device");
 	rings = abi_rings(&self->w.s);
 	ASSERT_NE(NULL, rings);
 	OK(abi_create_ring_cq(&self->w.s, self->w.comp_channel, 16, 43, &poller[0].cq, &index));
@@ -330,7 +305,6 @@ TEST_F(unplug, removal_under_traffic)
 	struct traffic t = { .s = &self->w.s, .p = &p };
 	pthread_t thread;
 
-	SKIP_IF(!self->arg, "no device");
 	OK(abi_pair_open(&self->w.s, &p));
 	OK(pthread_create(&thread, NULL, traffic_thread, &t));
 	usleep(200000);
@@ -361,7 +335,6 @@ TEST_F(unplug, removal_ends_memberships)
 	__u32 id, own, plain, mc[3], late;
 	int channel = abi_channel(&w->s), i;
 
-	SKIP_IF(!self->arg, "no device");
 	SKIP_IF(w->s.iwarp, "iWARP has no multicast");
 	OK(abi_ud_id(&w->s, channel, 0, &id));
 	OK(ud_qp(w, id, &own));
@@ -433,7 +406,6 @@ TEST_F(unplug, removal_while_joining)
 	struct joiner j = { .w = w };
 	pthread_t thread[2];
 
-	SKIP_IF(!self->arg, "no device");
 	SKIP_IF(w->s.iwarp, "iWARP has no multicast");
 	OK(abi_ud_id(&w->s, w->ud_channel, 0, &j.id));
 	OK(ud_qp(w, j.id, &j.qp));
@@ -457,7 +429,6 @@ TEST_F(unplug, close_after_removal)
 	struct abi_pair p = {};
 	struct pollfd pfd = { .events = POLLIN };
 
-	SKIP_IF(!self->arg, "no device");
 	OK(abi_pair_open(&self->w.s, &p));
 	OK(unplug());
 	close(self->w.s.fd);
@@ -500,7 +471,6 @@ TEST_F_TIMEOUT(unplug, removal_with_many_qps_fast, 200)
 	struct abi s;
 	long ms[3];
 
-	SKIP_IF(!self->arg, "no device");
 	SKIP_IF(self->w.s.iwarp, "siw takes no QP without a connection");
 	for (int i = 0; i < 3; i++) {
 		OK(abi_open(&s));
@@ -532,7 +502,6 @@ TEST_F(unplug, removal_with_kept_cqs)
 	struct rdma_ep_create_ep e;
 	struct abi *s = &self->w.s;
 
-	SKIP_IF(!self->arg, "no device");
 	for (int round = 0; round < 3; round++) {
 		abi_own_ep(s, 4740, &e);
 		OK(ABI(s->fd, CREATE_EP, &e));

@@ -104,8 +104,8 @@ static bool all_are(const volatile __u8 *mem, size_t len, __u8 value)
 /* Every key that root is shown: of PDs for all memory, and of all regions. */
 static int known_keys(__u32 *keys, int max)
 {
-	FILE *f = popen("{ rdma -d resource show pd; rdma -d resource show mr; } 2>/dev/null | tr ' ' '\\n' | grep -A1 key | grep 0x",
-			"re");
+	FILE *f = popen("{ rdma -d resource show pd; rdma -d resource show mr; } 2>/dev/null | "
+			"tr ' ' '\\n' | grep -A1 key | grep 0x", "re");
 	int n = 0;
 
 	while (f && n < max && fscanf(f, "%x", &keys[n]) == 1)
@@ -118,35 +118,28 @@ static int known_keys(__u32 *keys, int max)
 TEST_F(keys, kernel_keys_refused)
 {
 	static const int near[] = { 0, -1, 1, -256, 256 };
-	struct side *c = &self->side[0];
+	struct side *c = &self->side[0], *s = &self->side[1];
 	__u64 addr[2] = { c->mr.iova, 0xffff888000001000ULL };
 	__u32 keys[64], key;
-	int n, j;
+	int n;
 
 	n = known_keys(keys, 64);
 	/* Two regions with two keys each */
 	SKIP_IF(n < 4, "rdma(8) shows no keys");
 	for (int i = 0; i < n * 5; i++) {
 		key = keys[i / 5] + near[i % 5];
-		for (j = 0; j < 2; j++) {
-			if (key == self->side[j].mr.lkey)
-				break;
-		}
-		if (j == 0)
+		if (key == c->mr.lkey)
 			continue;
 		for (int a = 0; a < 2; a++) {
 			LOGGED(EXPECT_EQ(-EINVAL, post(self, WR_SEND, 0, 0, addr[a], 8, key)),
 			       "send: key 0x%x", key);
-			EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, self->side[1].mr.iova,
-						self->side[1].mr.rkey, addr[a], 8, key)) {
-				TH_LOG("read: key 0x%x", key);
-			}
+			LOGGED(EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, s->mr.iova, s->mr.rkey,
+						       addr[a], 8, key)), "read: key 0x%x", key);
 			LOGGED(EXPECT_EQ(-EINVAL, post_recv(self, 0, addr[a], 8, key)),
 			       "recv: key 0x%x", key);
 		}
 	}
-	EXPECT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, self->side[1].mr.iova,
-					self->side[1].mr.rkey));
+	EXPECT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, s->mr.iova, s->mr.rkey));
 }
 
 /* rxe and siw have no key for all memory but by a region in each kernel's PD. */
@@ -172,7 +165,6 @@ TEST_F(keys, empty_sge_ignored)
 {
 	struct side *c = &self->side[0], *s = &self->side[1];
 	static const __u64 addrs[] = { 0, ~0ULL, 0xffff888000000000ULL };
-	struct rdma_ep_wc wc;
 
 	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
 		OK(post_recv(self, 1, s->mr.iova, LEN, s->mr.lkey));
@@ -180,11 +172,8 @@ TEST_F(keys, empty_sge_ignored)
 		abi_sge(&self->w, addrs[i], 0, i ? ~0U : 0);
 		abi_mr_sge(&self->w, &c->mr, 0, 5);
 		OK(ABI_POST(&c->s, SEND, c->qp, &self->w, NULL));
-		ASSERT_EQ(1, abi_wait(&c->s, c->cq, &wc, 1));
-		EXPECT_EQ(WC_SUCCESS, wc.status);
-		ASSERT_EQ(1, abi_wait(&s->s, self->p.end[1].cq[1], &wc, 1));
-		EXPECT_EQ(WC_SUCCESS, wc.status);
-		EXPECT_EQ(5, wc.byte_len);
+		EXPECT_WC(&c->s, c->cq, 7, WC_SUCCESS);
+		EXPECT_EQ(5, EXPECT_WC(&s->s, self->p.end[1].cq[1], 8, WC_SUCCESS).byte_len);
 	}
 }
 
@@ -296,32 +285,27 @@ struct server {
 	__u32 rkey;
 };
 
-static void serve(int fd, void *mem)
+/* In a child, which ends with the number of the step that fails */
+static int serve(int fd, void *mem)
 {
 	struct rdma_ep_reg_mr mr;
 	struct rdma_ep_create_qp qp;
 	struct rdma_ep_event ev;
 	struct server me;
-	__u32 listener, cq;
+	__u32 listener;
 	struct abi s;
 	int channel;
 
-	if (abi_open(&s) || abi_reg_mr(&s, s.pd, mem, LEN, AC_ALL, &mr))
-		_exit(1);
+	CHECK(1, !abi_open(&s) && !abi_reg_mr(&s, s.pd, mem, LEN, AC_ALL, &mr));
 	channel = abi_channel(&s);
-	if (abi_tcp_listen(&s, channel, 0, 0, &listener, &me.sin))
-		_exit(2);
+	CHECK(2, !abi_tcp_listen(&s, channel, 0, 0, &listener, &me.sin));
 	me.addr = mr.iova;
 	me.rkey = mr.rkey;
-	if (write(fd, &me, sizeof(me)) != sizeof(me) ||
-	    abi_event(channel, EV_CONNECT_REQUEST, &ev) || abi_create_cq(&s, -1, 64, 0, &cq))
-		_exit(3);
-	abi_qp_attr(&qp, QPT_RC, s.pd, cq, cq);
-	qp.id = ev.child;
-	if (ABI(s.fd, CREATE_QP, &qp) || abi_accept(&s, ev.child, 0, 0))
-		_exit(4);
+	CHECK(3, write(fd, &me, sizeof(me)) == sizeof(me));
+	CHECK(4, !abi_event(channel, EV_CONNECT_REQUEST, &ev));
+	CHECK(5, !abi_id_qp(&s, ev.child, &qp) && !abi_accept(&s, ev.child, 0, 0));
 	pause();
-	_exit(0);
+	return 0;
 }
 
 static pid_t start_server(void *mem, struct server *server)
@@ -333,7 +317,7 @@ static pid_t start_server(void *mem, struct server *server)
 		return -1;
 	pid = fork();
 	if (!pid)
-		serve(fds[1], mem);
+		_exit(serve(fds[1], mem));
 	close(fds[1]);
 	if (read(fds[0], server, sizeof(*server)) != sizeof(*server))
 		pid = -1;
@@ -345,20 +329,34 @@ static pid_t start_server(void *mem, struct server *server)
 static int connect_server(struct _test_data_keys *self, const struct server *server)
 {
 	struct side *c = &self->side[0];
-	struct abi_end end = { .channel = abi_channel(&c->s) };
+	int channel = abi_channel(&c->s);
 	struct rdma_ep_create_qp qp;
+	__u32 id;
 	int ret;
 
-	ret = abi_tcp_client(&c->s, end.channel, &server->sin, 0, &end.id) ?:
-	      abi_create_cq(&c->s, -1, 64, 0, &end.cq[0]);
-	if (ret)
-		return ret;
-	ret = abi_create_qp(&c->s, QPT_RC, end.cq[0], end.id, &qp) ?:
-	      abi_connect(&c->s, end.id, 0) ?:
-	      abi_event(end.channel, EV_ESTABLISHED, NULL);
+	ret = abi_tcp_client(&c->s, channel, &server->sin, 0, &id) ?:
+	      abi_id_qp(&c->s, id, &qp) ?: abi_connect(&c->s, id, 0) ?:
+	      abi_event(channel, EV_ESTABLISHED, NULL);
 	c->qp = qp.init.qp;
-	c->cq = end.cq[0];
+	c->cq = qp.init.send_cq.cq;
 	return ret;
+}
+
+/* Starts a server with this memory, and connects the client with it. */
+static pid_t new_server(struct __test_metadata *_metadata, struct _test_data_keys *self,
+			void *mem, struct server *server)
+{
+	pid_t pid = start_server(mem, server);
+
+	ASSERT_LT(0, pid);
+	OK(connect_server(self, server));
+	return pid;
+}
+
+static void end_server(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 /*
@@ -370,32 +368,29 @@ TEST_F(keys, mr_key_of_dead_session_refused)
 	struct side *c = &self->side[0];
 	struct server dead, alive;
 	struct rdma_ep_wc wc[16];
-	__u8 *mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	__u8 *mem = abi_map_shared(LEN);
 	pid_t pid;
-	int i;
+	int ret;
 
 	memset(mem, 0x11, LEN);
 	memset(c->mem, 0xee, LEN);
-	pid = start_server(mem, &dead);
-	ASSERT_LT(0, pid);
-	OK(connect_server(self, &dead));
+	pid = new_server(_metadata, self, mem, &dead);
 	ASSERT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, dead.addr, dead.rkey));
 	/*
 	 * (iWARP completes when it is under way. And siw does not read what comes right after
 	 * it has accepted until more comes.)
 	 */
-	for (i = 1; i < 1000 && !all_are(mem, 64, 0xee); i++) {
+	for (int i = 1; i < 1000 && !all_are(mem, 64, 0xee); i++) {
 		usleep(10000);
 		if (i % 200 == 0)
 			ASSERT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, dead.addr, dead.rkey));
 	}
 	ASSERT_TRUE(all_are(mem, 64, 0xee));
-	for (i = 0; i < 12; i++)
+	for (int i = 0; i < 12; i++)
 		OK(post(self, WR_RDMA_WRITE, dead.addr, dead.rkey, c->mr.iova, LEN, c->mr.lkey));
-	OK(kill(pid, SIGKILL));
-	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+	end_server(pid);
 	memset(mem, 0x22, LEN);
-	for (i = 0; i < 30; i++) {
+	for (int i = 0; i < 30; i++) {
 		abi_poll(&c->s, c->cq, wc, 16);
 		post(self, WR_RDMA_WRITE, dead.addr, dead.rkey, c->mr.iova, LEN, c->mr.lkey);
 		usleep(10000);
@@ -403,27 +398,21 @@ TEST_F(keys, mr_key_of_dead_session_refused)
 	EXPECT_TRUE(all_are(mem, LEN, 0x22));
 
 	/* Nor by way of another session that has the same memory. */
-	pid = start_server(mem, &alive);
-	ASSERT_LT(0, pid);
-	OK(connect_server(self, &alive));
+	pid = new_server(_metadata, self, mem, &alive);
 	ASSERT_NE(dead.rkey, alive.rkey);
-	i = carry_out(self, WR_RDMA_READ, dead.addr, dead.rkey);
-	EXPECT_NE(WC_SUCCESS, i);
+	ret = carry_out(self, WR_RDMA_READ, dead.addr, dead.rkey);
+	EXPECT_NE(WC_SUCCESS, ret);
 	if (!c->s.iwarp)
-		EXPECT_EQ(WC_REM_ACCESS_ERR, i);
+		EXPECT_EQ(WC_REM_ACCESS_ERR, ret);
 	EXPECT_TRUE(all_are(c->mem, LEN, 0xee));
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	pid = start_server(mem, &alive);
-	ASSERT_LT(0, pid);
-	OK(connect_server(self, &alive));
-	i = carry_out(self, WR_RDMA_WRITE, dead.addr, dead.rkey);
+	end_server(pid);
+	pid = new_server(_metadata, self, mem, &alive);
+	ret = carry_out(self, WR_RDMA_WRITE, dead.addr, dead.rkey);
 	if (!c->s.iwarp)
-		EXPECT_EQ(WC_REM_ACCESS_ERR, i);
+		EXPECT_EQ(WC_REM_ACCESS_ERR, ret);
 	usleep(100000);
 	EXPECT_TRUE(all_are(mem, LEN, 0x22));
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	end_server(pid);
 }
 
 /* A remote key is good only for connections of its own PD. */
@@ -457,28 +446,21 @@ TEST_F(keys, mr_key_of_another_pd_refused)
 static __u32 number_of(struct abi *s, __u32 *qp)
 {
 	struct rdma_ep_create_qp c;
-	__u32 cq;
+	int ret = abi_id_qp(s, 0, &c);
 
-	if (abi_create_cq(s, -1, 16, 0, &cq))
-		return 0;
-	abi_qp_attr(&c, QPT_RC, s->pd, cq, cq);
-	if (ABI(s->fd, CREATE_QP, &c))
-		return 0;
 	*qp = c.init.qp;
-	return c.init.qp_num;
+	return ret ? 0 : c.init.qp_num;
 }
 
 /* A peer can not be sent to a QP of somebody else's, by either side. */
 TEST_F(keys, qp_number_of_another_session_refused)
 {
 	struct abi *c = &self->side[0].s, *s = &self->side[1].s;
-	struct rdma_ep_event ev;
+	int channel[2] = { abi_channel(c), abi_channel(s) };
+	__u32 listener, id, child, qp[3], num[3];
+	struct rdma_ep_create_qp own;
 	struct sockaddr_in sin;
-	__u32 listener, id, qp[3], num[3];
-	int channel[2];
 
-	channel[0] = abi_channel(c);
-	channel[1] = abi_channel(s);
 	num[0] = number_of(c, &qp[0]);
 	num[1] = number_of(s, &qp[1]);
 	num[2] = number_of(s, &qp[2]);
@@ -490,18 +472,13 @@ TEST_F(keys, qp_number_of_another_session_refused)
 	OK(ABI_DESTROY(s, QP, qp[2]));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id, num[2]));
 	EXPECT_TRUE(abi_quiet(channel[1]));
-	if (c->iwarp) {
-		struct rdma_ep_create_qp own;
-		__u32 cq;
-
-		OK(abi_create_cq(c, -1, 16, 0, &cq));
-		OK(abi_create_qp(c, QPT_RC, cq, id, &own));
-	}
+	if (c->iwarp)
+		OK(abi_id_qp(c, id, &own));
 	OK(abi_connect(c, id, num[0]));
-	OK(abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
-	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, num[0]));
-	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, self->p.end[0].qp.qp_num));
-	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, num[2]));
+	child = NEXT_EVENT(channel[1], EV_CONNECT_REQUEST).child;
+	EXPECT_EQ(-EINVAL, abi_accept(s, child, 0, num[0]));
+	EXPECT_EQ(-EINVAL, abi_accept(s, child, 0, self->p.end[0].qp.qp_num));
+	EXPECT_EQ(-EINVAL, abi_accept(s, child, 0, num[2]));
 	EXPECT_TRUE(abi_quiet(channel[0]));
 }
 
@@ -512,14 +489,11 @@ TEST_F(keys, qp_number_of_another_session_refused)
 TEST_F(keys, iwarp_qp_connects_once)
 {
 	struct abi *c = &self->side[0].s, *s = &self->side[1].s;
-	struct rdma_ep_event ev;
+	int channel[2] = { abi_channel(c), abi_channel(s) };
+	__u32 listener, child, id[2], qp[2], num[2];
 	struct sockaddr_in sin;
-	__u32 listener, id[2], qp[2], num[2];
-	int channel[2];
 
 	SKIP_IF(!c->iwarp, "elsewhere the CM only tells the peer its number");
-	channel[0] = abi_channel(c);
-	channel[1] = abi_channel(s);
 	OK(abi_tcp_listen(s, channel[1], 0, 0, &listener, &sin));
 	for (int i = 0; i < 2; i++) {
 		num[i] = number_of(c, &qp[i]);
@@ -531,8 +505,8 @@ TEST_F(keys, iwarp_qp_connects_once)
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[0], self->p.end[0].qp.qp_num));
 	OK(abi_connect(c, id[0], num[0]));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[1], num[0]));
-	OK(abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
-	EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, self->p.end[1].qp.qp_num));
+	child = NEXT_EVENT(channel[1], EV_CONNECT_REQUEST).child;
+	EXPECT_EQ(-EINVAL, abi_accept(s, child, 0, self->p.end[1].qp.qp_num));
 	/* A call that fails is no connection. */
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[0], num[1]));
 	EXPECT_EQ(0, abi_connect(c, id[1], num[1]));
@@ -542,7 +516,7 @@ TEST_F(keys, iwarp_qp_connects_once)
 	EXPECT_TRUE(abi_quiet(channel[0]));
 	num[1] = number_of(s, &qp[1]);
 	OK(abi_qp_init(s, qp[1], QPT_RC, 0));
-	EXPECT_EQ(0, abi_accept(s, ev.child, 0, num[1]));
+	EXPECT_EQ(0, abi_accept(s, child, 0, num[1]));
 	EXPECT_EVENT(channel[0], EV_ESTABLISHED, id[0]);
 }
 
@@ -558,25 +532,19 @@ static int fill_queue(struct _test_data_keys *self)
 	if (depth > 64)
 		depth = 64;
 	for (__u32 i = 0; i < depth; i++)
-		if (post_recv(self, 1, s->mr.iova, 64, s->mr.lkey))
-			return -1;
+		CHECK(1, !post_recv(self, 1, s->mr.iova, 64, s->mr.lkey));
 	for (__u32 i = 0; i < depth; i++)
-		if (post(self, WR_SEND, 0, 0, c->mr.iova, 8, c->mr.lkey))
-			return -2;
-	if (abi_wait(&c->s, c->cq, wc, depth) != depth)
-		return -3;
+		CHECK(2, !post(self, WR_SEND, 0, 0, c->mr.iova, 8, c->mr.lkey));
+	CHECK(3, abi_wait(&c->s, c->cq, wc, depth) == depth);
 	for (__u32 i = 0; i < depth; i++)
-		if (wc[i].status)
-			return -4;
-	if (abi_wait(&s->s, self->p.end[1].cq[1], wc, depth) != depth)
-		return -5;
+		CHECK(4, !wc[i].status);
+	CHECK(5, abi_wait(&s->s, self->p.end[1].cq[1], wc, depth) == depth);
 	for (__u32 i = 0; i < depth; i++)
-		if (wc[i].status)
-			return -6;
+		CHECK(6, !wc[i].status);
 	return 0;
 }
 
-/* Posts what iWARP refuses, and others carry out. */
+/* Posts what iWARP refuses, and others carry out; the queue is as good as before. */
 static int not_on_iwarp(struct _test_data_keys *self)
 {
 	struct side *c = &self->side[0];
@@ -585,8 +553,17 @@ static int not_on_iwarp(struct _test_data_keys *self)
 
 	ret = ABI_POST(&c->s, SEND, c->qp, &self->w, NULL);
 	if (c->s.iwarp)
-		return ret == -EINVAL ? 0 : -EPROTO;
-	return ret ?: abi_wait(&c->s, c->cq, &wc, 1) == 1 ? wc.status : -EIO;
+		ret = ret == -EINVAL ? 0 : -EPROTO;
+	else
+		ret = ret ?: abi_wait(&c->s, c->cq, &wc, 1) == 1 ? wc.status : -EIO;
+	return ret ?: fill_queue(self);
+}
+
+/* A READ of the server's memory, without a place to put it */
+static void begin_read(struct _test_data_keys *self, __u32 flags)
+{
+	abi_remote(abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED | flags, 7),
+		   &self->side[1].mr, 0);
 }
 
 /*
@@ -596,64 +573,49 @@ static int not_on_iwarp(struct _test_data_keys *self)
  */
 TEST_F(keys, siw_sends_that_stick_refused)
 {
-	static const __u32 far[] = { 0xf0, 0x100, 0x102, 0x10002, 0x80000002,
-				     ~0U };
+	static const __u32 far[] = { 0xf0, 0x100, 0x102, 0x10002, 0x80000002, ~0U };
 	struct side *c = &self->side[0], *s = &self->side[1];
 	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_wc wc;
 	__u32 op;
 
 	for (size_t i = 0; i < 256 + ARRAY_SIZE(far); i++) {
 		op = i < 256 ? i : far[i - 256];
-		if (op == WR_SEND || op == WR_RDMA_WRITE ||
-		    op == WR_RDMA_READ || op == WR_SEND_WITH_INV)
+		if (op == WR_SEND || op == WR_RDMA_WRITE || op == WR_RDMA_READ ||
+		    op == WR_SEND_WITH_INV || (!c->s.iwarp && op < WR_SEND_WITH_INV))
 			continue;
-		if (!c->s.iwarp && op < WR_SEND_WITH_INV)
-			continue;
-		EXPECT_EQ(-EINVAL, post(self, op, s->mr.iova, s->mr.rkey,
-					c->mr.iova, 8, c->mr.lkey)) {
-			TH_LOG("opcode 0x%x", op);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, post(self, op, s->mr.iova, s->mr.rkey, c->mr.iova, 8,
+					       c->mr.lkey)), "opcode 0x%x", op);
 		if (i < 16 || i >= 250)
 			LOGGED(ASSERT_EQ(0, fill_queue(self)), "after opcode 0x%x", op);
 	}
-	/* Reads into two places, which one iWARP sink can not be */
-	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 7);
-	abi_remote(wr, &s->mr, 0);
+	/* READs into two places, which one iWARP sink cannot be */
+	begin_read(self, 0);
 	abi_mr_sge(&self->w, &c->mr, 0, 8);
 	abi_mr_sge(&self->w, &c->mr, 8, 8);
-	EXPECT_EQ(0, not_on_iwarp(self));
-	OK(fill_queue(self));
+	OK(not_on_iwarp(self));
 	/* One into none is for no bytes, and completes. */
-	for (size_t i = 0; i < 2 && c->s.iwarp; i++) {
-		wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 7);
-		abi_remote(wr, &s->mr, 0);
+	for (int i = 0; i < 2 && c->s.iwarp; i++) {
+		begin_read(self, 0);
 		if (i)
 			abi_mr_sge(&self->w, &c->mr, 0, 0);
 		EXPECT_EQ(0, ABI_POST(&c->s, SEND, c->qp, &self->w, NULL));
-		EXPECT_EQ(1, abi_wait(&c->s, c->cq, &wc, 1));
-		EXPECT_EQ(WC_SUCCESS, wc.status);
+		EXPECT_WC(&c->s, c->cq, 7, WC_SUCCESS);
 		OK(fill_queue(self));
 	}
 	/* siw fences no READs, and has no keys next to inline data. */
-	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED | SEND_FENCE, 7);
-	abi_remote(wr, &s->mr, 0);
+	begin_read(self, SEND_FENCE);
 	abi_mr_sge(&self->w, &c->mr, 0, 8);
-	EXPECT_EQ(0, not_on_iwarp(self));
-	OK(fill_queue(self));
+	OK(not_on_iwarp(self));
 	if (c->s.iwarp) {
 		wr = abi_wrs_send(&self->w, WR_SEND_WITH_INV, SEND_SIGNALED | SEND_INLINE, 7);
 		abi_inline(&self->w, wr, "12345678", 8);
-		EXPECT_EQ(0, not_on_iwarp(self));
-		OK(fill_queue(self));
+		OK(not_on_iwarp(self));
 	}
 	/* Inline, and nothing there */
 	OK(post_recv(self, 1, s->mr.iova, 64, s->mr.lkey));
 	OK(abi_post_empty_send(&c->s, c->qp, SEND_SIGNALED | SEND_INLINE | SEND_SOLICITED, 7));
-	ASSERT_EQ(1, abi_wait(&c->s, c->cq, &wc, 1));
-	EXPECT_EQ(WC_SUCCESS, wc.status);
-	ASSERT_EQ(1, abi_wait(&s->s, self->p.end[1].cq[1], &wc, 1));
-	EXPECT_EQ(0, wc.byte_len);
+	EXPECT_WC(&c->s, c->cq, 7, WC_SUCCESS);
+	EXPECT_EQ(0, EXPECT_WC(&s->s, self->p.end[1].cq[1], 8, WC_SUCCESS).byte_len);
 	EXPECT_EQ(0, fill_queue(self));
 }
 

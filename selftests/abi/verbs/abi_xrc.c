@@ -288,7 +288,7 @@ TEST_F(xrc, one_file_two_devices_two_domains)
 	__u32 xrcd, other, cq, pd1, id;
 	char text[128];
 
-	snprintf(text, sizeof(text), "echo mock1 epmock1 > %s/new", dir);
+	snprintf(text, sizeof(text), "echo mock1 epmock0_p > %s/new", dir);
 	OK(system(text));
 	OK(ABI(s->fd, QUERY_DEVICES, &q));
 	for (unsigned int i = 0; i < q.num && i < 16; i++) {
