@@ -112,16 +112,23 @@ static int new_client(struct _test_data_cm *self, __u32 *id)
 	return abi_tcp_client(&self->s, self->client, &self->sin, CLIENT_UID, id);
 }
 
-/* A client whose request has arrived; QPs of their own on both sides. */
-static int request(struct _test_data_cm *self, __u32 *id, __u32 *child)
+/* A client, with a QP of its own, that has asked */
+static int asking(struct _test_data_cm *self, __u32 *id)
 {
 	struct rdma_ep_qp_init qp;
+
+	return new_client(self, id) ?:
+	       new_qp(self, *id, QPT_RC, &qp) ?:
+	       abi_connect(&self->s, *id, 0);
+}
+
+/* Such a client, whose request has arrived */
+static int request(struct _test_data_cm *self, __u32 *id, __u32 *child)
+{
 	struct rdma_ep_event ev;
 	int ret;
 
-	ret = new_client(self, id) ?:
-	      new_qp(self, *id, QPT_RC, &qp) ?:
-	      abi_connect(&self->s, *id, 0) ?:
+	ret = asking(self, id) ?:
 	      abi_event(self->server, EV_CONNECT_REQUEST, &ev);
 	*child = ev.child;
 	return ret;
@@ -139,7 +146,7 @@ static int connection(struct _test_data_cm *self, __u32 *id, __u32 *child)
 }
 
 /*
- * The QP's state, or the expected one where the device can not tell: iWARP's states are others, of
+ * The QP's state, or the expected one where the device cannot tell: iWARP's states are others, of
  * which only "connected" has a counterpart, and siw of old kernels never says more than RESET.
  */
 static __u32 qp_state(const struct abi *s, __u32 qp, __u32 expected)
@@ -171,19 +178,21 @@ static bool same_data(const __u8 *data, const char *sent, __u8 len)
 
 TEST_F(cm, what_the_peer_is_told)
 {
+	static const char asked[] = "may I?", answer[] = "you may, of course";
 	struct abi *s = &self->s;
 	struct rdma_ep_connect c = { .conn = {
 		.responder_resources = 3, .initiator_depth = 2,
 		.flow_control = 1, .retry_count = 5, .rnr_retry_count = 6,
 		/* Not the user's to say */
 		.srq = 1, .qp_num = 0x123456,
+		.private_data = "may I?", .private_data_len = strlen(asked),
 	} };
 	struct rdma_ep_connect a = { .uid = CHILD_UID, .conn = {
 		.responder_resources = 2, .initiator_depth = 1,
 		.flow_control = 1, .rnr_retry_count = 4,
 		.srq = 1, .qp_num = 0x123456,
+		.private_data = "you may, of course", .private_data_len = strlen(answer),
 	} };
-	static const char asked[] = "may I?", answer[] = "you may, of course";
 	struct rdma_ep_qp_init client_qp, server_qp;
 	struct sockaddr_in *src, *dst;
 	struct rdma_ep_event ev;
@@ -193,8 +202,6 @@ TEST_F(cm, what_the_peer_is_told)
 	OK(new_qp(self, id, QPT_RC, &client_qp));
 	EXPECT_EQ(QPS_INIT, client_qp.state);
 	c.id = id;
-	strcpy((char *)c.conn.private_data, asked);
-	c.conn.private_data_len = strlen(asked);
 	OK(ABI(s->fd, CONNECT, &c));
 
 	OK(abi_event(self->server, EV_CONNECT_REQUEST, &ev));
@@ -232,8 +239,6 @@ TEST_F(cm, what_the_peer_is_told)
 
 	OK(new_qp(self, child, QPT_RC, &server_qp));
 	a.id = child;
-	strcpy((char *)a.conn.private_data, answer);
-	a.conn.private_data_len = strlen(answer);
 	OK(ABI(s->fd, ACCEPT, &a));
 	/* The kernel has moved the QP before it answered. */
 	EXPECT_QPS(QPS_RTS, s, server_qp.qp);
@@ -270,14 +275,15 @@ TEST_F(cm, connect_errors)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_query_device d = { .dev_index = s->dev };
-	struct rdma_ep_connect good = {}, c;
+	struct rdma_ep_connect good = {};
 	struct rdma_ep_create_qp theirs;
 	struct rdma_ep_qp_init qp, gone;
-	struct rdma_ep_event ev;
 	struct abi other;
-	__u32 id, cq, bad_num[6];
+	__u32 id, cq, reads, asks;
 
 	OK(ABI(s->fd, QUERY_DEVICE, &d));
+	reads = d.attr.max_qp_rd_atom;
+	asks = d.attr.max_qp_init_rd_atom;
 	OK(abi_open(&other));
 	OK(abi_create_cq(&other, -1, 16, 0, &cq));
 	OK(abi_create_qp(&other, QPT_RC, cq, 0, &theirs));
@@ -290,44 +296,36 @@ TEST_F(cm, connect_errors)
 	good.conn.retry_count = 7;
 	good.conn.rnr_retry_count = 7;
 
-	bad_num[0] = 0;
-	bad_num[1] = 1;				/* the GSI QP */
-	bad_num[2] = theirs.init.qp_num;
-	bad_num[3] = gone.qp_num;
-	bad_num[4] = qp.qp_num | 1 << 24;
-	bad_num[5] = ~0U;
-	for (size_t i = 0; i < ARRAY_SIZE(bad_num); i++) {
-		c = good;
-		c.conn.qp_num = bad_num[i];
-		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c)),
+	const __u32 bad_num[] = {
+		0, 1 /* the GSI QP */, theirs.init.qp_num, gone.qp_num, qp.qp_num | 1 << 24, ~0U,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad_num); i++)
+		LOGGED(EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CONNECT, good, conn.qp_num, bad_num[i])),
 		       "QP number 0x%x (%zu)", bad_num[i], i);
+#define EXPECT_REFUSED(_member, _value) \
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CONNECT, good, _member, _value))
+	if (reads < 255) {
+		EXPECT_REFUSED(conn.responder_resources, reads + 1);
+		EXPECT_REFUSED(conn.responder_resources, 255);
 	}
-	if (d.attr.max_qp_rd_atom < 255) {
-		EXPECT_EQ(-EINVAL,
-			  ABI_WITH(s->fd, CONNECT, good, conn.responder_resources, d.attr.max_qp_rd_atom + 1));
-		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CONNECT, good, conn.responder_resources, 255));
+	if (asks < 255) {
+		EXPECT_REFUSED(conn.initiator_depth, asks + 1);
+		EXPECT_REFUSED(conn.initiator_depth, 255);
 	}
-	if (d.attr.max_qp_init_rd_atom < 255) {
-		EXPECT_EQ(-EINVAL,
-			  ABI_WITH(s->fd, CONNECT, good, conn.initiator_depth, d.attr.max_qp_init_rd_atom + 1));
-		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CONNECT, good, conn.initiator_depth, 255));
-	}
-	c = good;
-	c.conn.private_data_len = max_data(s, REQ_BYTES) + 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
+	EXPECT_REFUSED(conn.private_data_len, max_data(s, REQ_BYTES) + 1);
 	/* 36 more do not fit into the field for the length; nor do 4 for siw. */
-	c.conn.private_data_len = 255;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &c));
-	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CONNECT, good, uid, 1));
+	EXPECT_REFUSED(conn.private_data_len, 255);
+	EXPECT_REFUSED(uid, 1);
+#undef EXPECT_REFUSED
 
 	/* None of that has had an effect. */
 	EXPECT_TRUE(abi_quiet(self->server));
-	c = good;
-	c.conn.responder_resources = d.attr.max_qp_rd_atom < 255 ? d.attr.max_qp_rd_atom : 255;
-	c.conn.private_data_len = max_data(s, REQ_BYTES);
-	EXPECT_EQ(0, ABI(s->fd, CONNECT, &c));
-	EXPECT_EQ(0, abi_event(self->server, EV_CONNECT_REQUEST, &ev));
-	EXPECT_EQ(c.conn.private_data_len, ev.param.conn.private_data_len);
+	good.conn.responder_resources = reads < 255 ? reads : 255;
+	good.conn.private_data_len = max_data(s, REQ_BYTES);
+	EXPECT_EQ(0, ABI(s->fd, CONNECT, &good));
+	EXPECT_EQ(good.conn.private_data_len,
+		  NEXT_EVENT(self->server, EV_CONNECT_REQUEST).param.conn.private_data_len);
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CONNECT, &good));
 }
 
@@ -337,97 +335,84 @@ TEST_F(cm, accept_errors)
 	struct rdma_ep_connect a = { .uid = CHILD_UID };
 	struct rdma_ep_query_device d = { .dev_index = s->dev };
 	struct rdma_ep_qp_init qp;
-	struct rdma_ep_event ev;
-	__u32 id, child;
+	__u32 id;
 
 	OK(ABI(s->fd, QUERY_DEVICE, &d));
-	OK(request(self, &id, &child));
-	a.id = child;
+	OK(request(self, &id, &a.id));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
-	a.conn.qp_num = s->iwarp ? 0xfffffe : 1;	/* nobody's, the GSI QP */
-	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
-	OK(new_qp(self, child, QPT_RC, &qp));
-	a.conn.qp_num = 0;
-	if (d.attr.max_qp_rd_atom < 255) {
-		a.conn.responder_resources = 255;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
-		a.conn.responder_resources = 0;
-	}
-	a.conn.private_data_len = max_data(s, REP_BYTES) + 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
+	/* No QP's; the GSI QP */
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, ACCEPT, a, conn.qp_num, s->iwarp ? 0xfffffe : 1));
+	OK(new_qp(self, a.id, QPT_RC, &qp));
+	if (d.attr.max_qp_rd_atom < 255)
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, ACCEPT, a, conn.responder_resources, 255));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, ACCEPT, a, conn.private_data_len,
+				    max_data(s, REP_BYTES) + 1));
 	EXPECT_QPS(QPS_INIT, s, qp.qp);
 	/* An id that asked, not one that was asked */
 	EXPECT_EQ(-EINVAL, abi_accept(s, id, 1, 0));
 
 	a.conn.private_data_len = max_data(s, REP_BYTES);
 	EXPECT_EQ(0, ABI(s->fd, ACCEPT, &a));
-	EXPECT_EQ(0, abi_event(self->client, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(a.conn.private_data_len, ev.param.conn.private_data_len);
+	EXPECT_EQ(a.conn.private_data_len,
+		  NEXT_EVENT(self->client, EV_ESTABLISHED).param.conn.private_data_len);
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
 }
 
-/* An id whose QP can not be had ready has its request still. */
+/* An id whose QP cannot be had ready still has its request. */
 TEST_F(cm, reject_after_accept)
 {
 	static const char why[] = "after all";
 	struct abi *s = &self->s;
-	struct rdma_ep_reject r = {};
+	struct rdma_ep_reject r = { .reason = 28, .private_data_len = sizeof(why) };
 	struct rdma_ep_qp_init qp;
 	struct rdma_ep_event ev;
-	__u32 id, child;
+	__u32 id;
 
 	SKIP_IF(s->iwarp, "iWARP's CM moves the QP");
-	OK(request(self, &id, &child));
-	OK(new_qp(self, child, QPT_RC, &qp));
-	OK(abi_qp_state(s, qp.qp, QPS_ERR));
-	EXPECT_EQ(-EINVAL, abi_accept(s, child, CHILD_UID, 0));
-	/* ... but the QP is in error, and stays so. */
-	EXPECT_EQ(-EINVAL, abi_accept(s, child, CHILD_UID, 0));
-	r.id = child;
-	r.reason = 28;
-	r.private_data_len = sizeof(why);
 	memcpy(r.private_data, why, sizeof(why));
+	OK(request(self, &id, &r.id));
+	OK(new_qp(self, r.id, QPT_RC, &qp));
+	OK(abi_qp_state(s, qp.qp, QPS_ERR));
+	EXPECT_EQ(-EINVAL, abi_accept(s, r.id, CHILD_UID, 0));
+	/* ... but the QP is in error, and stays so. */
+	EXPECT_EQ(-EINVAL, abi_accept(s, r.id, CHILD_UID, 0));
 	EXPECT_EQ(0, ABI(s->fd, REJECT, &r));
-	OK(abi_event(self->client, EV_REJECTED, &ev));
+	ev = NEXT_EVENT(self->client, EV_REJECTED);
 	EXPECT_STREQ(why, (char *)ev.param.conn.private_data);
 	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
 	ABI_DESTROY(s, QP, qp.qp);
 
 	/* With another QP it goes on. */
-	OK(request(self, &id, &child));
-	OK(new_qp(self, child, QPT_RC, &qp));
+	OK(request(self, &id, &r.id));
+	OK(new_qp(self, r.id, QPT_RC, &qp));
 	OK(abi_qp_state(s, qp.qp, QPS_ERR));
-	EXPECT_EQ(-EINVAL, abi_accept(s, child, CHILD_UID, 0));
+	EXPECT_EQ(-EINVAL, abi_accept(s, r.id, CHILD_UID, 0));
 	OK(ABI_DESTROY(s, QP, qp.qp));
-	OK(new_qp(self, child, QPT_RC, &qp));
-	EXPECT_EQ(0, abi_accept(s, child, CHILD_UID, 0));
-	EXPECT_EQ(0, abi_event(self->client, EV_ESTABLISHED, &ev));
+	OK(new_qp(self, r.id, QPT_RC, &qp));
+	EXPECT_EQ(0, abi_accept(s, r.id, CHILD_UID, 0));
+	EXPECT_EQ(0, abi_event(self->client, EV_ESTABLISHED, NULL));
 }
 
-/* What becomes of a request is told where the request is. */
+/* The events of a request go where the request is. */
 TEST_F(cm, migrate_with_request)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_migrate_id m = { .id = self->listener, .channel_fd = abi_channel(s) };
+	int channel = abi_channel(s);
 	struct rdma_ep_qp_init qp;
-	struct rdma_ep_event ev;
-	__u32 id;
+	__u32 id, child;
 
-	ASSERT_LE(0, m.channel_fd);
-	OK(new_client(self, &id));
-	OK(new_qp(self, id, QPT_RC, &qp));
-	OK(abi_connect(s, id, 0));
+	ASSERT_LE(0, channel);
+	OK(asking(self, &id));
 	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
-	OK(ABI(s->fd, MIGRATE_ID, &m));
+	OK(abi_migrate(s, self->listener, channel));
 	close(self->server);
-	OK(abi_event(m.channel_fd, EV_CONNECT_REQUEST, &ev));
-	OK(new_qp(self, ev.child, QPT_RC, &qp));
-	OK(abi_accept(s, ev.child, CHILD_UID, 0));
-	OK(abi_event(m.channel_fd, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(CHILD_UID, ev.uid);
-	OK(abi_event(self->client, EV_ESTABLISHED, &ev));
+	child = NEXT_EVENT(channel, EV_CONNECT_REQUEST).child;
+	OK(new_qp(self, child, QPT_RC, &qp));
+	OK(abi_accept(s, child, CHILD_UID, 0));
+	EXPECT_EQ(CHILD_UID, NEXT_EVENT(channel, EV_ESTABLISHED).uid);
+	OK(abi_event(self->client, EV_ESTABLISHED, NULL));
 	OK(ABI_ID_CMD(s, DISCONNECT, id, 0));
-	EXPECT_EQ(0, abi_event(m.channel_fd, EV_DISCONNECTED, &ev));
+	EXPECT_EQ(0, abi_event(channel, EV_DISCONNECTED, NULL));
 }
 
 /* A call in the wrong state does not break what works. */
@@ -435,7 +420,6 @@ TEST_F(cm, accept_twice)
 {
 	struct abi *s = &self->s;
 	struct abi_pair p = {};
-	struct rdma_ep_wc wc[1];
 
 	OK(abi_pair_open(s, &p));
 	for (int i = 0; i < 2; i++) {
@@ -445,8 +429,7 @@ TEST_F(cm, accept_twice)
 	}
 	OK(abi_post_empty_recv(s, p.end[1].qp.qp, 1));
 	OK(abi_post_empty_send(s, p.end[0].qp.qp, SEND_SIGNALED, 2));
-	ASSERT_EQ(1, abi_wait(s, p.end[0].cq[0], wc, 1));
-	EXPECT_EQ(WC_SUCCESS, wc[0].status);
+	EXPECT_WC(s, p.end[0].cq[0], 2, WC_SUCCESS);
 }
 
 TEST_F(cm, reject)
@@ -462,19 +445,17 @@ TEST_F(cm, reject)
 	for (__u32 reason = 0; reason <= 35; reason += reason ? 7 : 28) {
 		OK(request(self, &id, &child));
 		OK(new_qp(self, child, QPT_RC, &qp));
-		memset(&r, 0, sizeof(r));
-		r.id = child;
-		for (size_t i = 0; i < ARRAY_SIZE(bad_reason); i++) {
-			r.reason = bad_reason[i];
-			LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r)), "reason %u", r.reason);
-		}
-		r.reason = reason;
-		r.private_data_len = RDMA_EP_MAX_PRIVATE_DATA + 1;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
-		r.private_data_len = ~0U;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
-		r.private_data_len = max_data(s, REJ_BYTES) + 1;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
+		r = (struct rdma_ep_reject) { .id = child, .reason = reason };
+		for (size_t i = 0; i < ARRAY_SIZE(bad_reason); i++)
+			LOGGED(EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, REJECT, r, reason, bad_reason[i])),
+			       "reason %u", bad_reason[i]);
+
+		const __u32 bad_len[] = {
+			RDMA_EP_MAX_PRIVATE_DATA + 1, ~0U, max_data(s, REJ_BYTES) + 1
+		};
+
+		for (size_t i = 0; i < ARRAY_SIZE(bad_len); i++)
+			EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, REJECT, r, private_data_len, bad_len[i]));
 		r.private_data_len = strlen(why);
 		strcpy((char *)r.private_data, why);
 		EXPECT_EQ(0, ABI(s->fd, REJECT, &r));
@@ -516,22 +497,18 @@ TEST_F(cm, destroying_a_child_rejects)
 	EXPECT_EQ(0, abi_event(self->client, EV_REJECTED, NULL));
 }
 
-/* Nobody has a handle of the child yet. */
+/* The child has no handle yet. */
 TEST_F(cm, destroying_a_listener_rejects)
 {
-	struct rdma_ep_destroy d = { .handle = self->listener, .type = RDMA_EP_OBJ_ID };
 	struct rdma_ep_qp_init qp;
 	__u32 id[2], child;
 
 	/* One request is read, one is not. */
 	OK(request(self, &id[0], &child));
-	OK(new_client(self, &id[1]));
-	OK(new_qp(self, id[1], QPT_RC, &qp));
-	OK(abi_connect(&self->s, id[1], 0));
+	OK(asking(self, &id[1]));
 	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
 
-	OK(ABI(self->s.fd, DESTROY, &d));
-	EXPECT_EQ(1, d.events_reported);
+	EXPECT_EQ(1, ABI_DESTROY_COUNT(&self->s, ID, self->listener));
 	EXPECT_FALSE(abi_ready(self->server, 0));
 	EXPECT_EVENT(self->client, EV_REJECTED, id[1]);
 	/* The one that was read lives on. */
@@ -541,19 +518,16 @@ TEST_F(cm, destroying_a_listener_rejects)
 }
 
 /*
- * A session that has both sides: over iWARP an id can not be destroyed before its
+ * A session that has both sides: over iWARP an id cannot be destroyed before its
  * request is answered, so the answer, for one that is read and one that is not,
  * must come first. (Or else siw waits for 10 s.)
  */
 TEST_F(cm, closing_answers_requests)
 {
-	struct rdma_ep_qp_init qp;
 	__u32 id[2], child;
 
 	OK(request(self, &id[0], &child));
-	OK(new_client(self, &id[1]));
-	OK(new_qp(self, id[1], QPT_RC, &qp));
-	OK(abi_connect(&self->s, id[1], 0));
+	OK(asking(self, &id[1]));
 	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
 	EXPECT_WITHIN(5000 * TEST_SCALE, abi_close(&self->s));
 	OK(abi_open(&self->s));
@@ -598,20 +572,17 @@ TEST_F(cm, disconnect)
 {
 	struct abi *s = &self->s;
 	struct abi_pair p = {};
-	struct rdma_ep_event ev;
 
 	OK(abi_pair_open(s, &p));
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(s, DISCONNECT, p.listener, 0));
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(s, ESTABLISH, p.end[0].id, 0));
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
 	EXPECT_QPS(QPS_ERR, s, p.end[0].qp.qp);
-	ev = EXPECT_EVENT(p.end[1].channel, EV_DISCONNECTED, p.end[1].id);
-	EXPECT_EQ(3, ev.uid);
+	EXPECT_EQ(3, EXPECT_EVENT(p.end[1].channel, EV_DISCONNECTED, p.end[1].id).uid);
 	/* The answer */
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[1].id, 0));
 	EXPECT_QPS(QPS_ERR, s, p.end[1].qp.qp);
-	OK(abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
-	EXPECT_EQ(2, ev.uid);
+	EXPECT_EQ(2, NEXT_EVENT(p.end[0].channel, EV_DISCONNECTED).uid);
 	/* Id and QP go in either order. */
 	EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[0].id));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
@@ -645,13 +616,8 @@ TEST_F(cm, destroy_connected)
 static int modify_as_told(const struct abi *s, __u32 id, __u32 qp, __u32 state)
 {
 	struct rdma_ep_init_qp_attr a = { .id = id, .qp_state = state };
-	struct rdma_ep_modify_qp m = { .qp = qp };
-	int ret = ABI(s->fd, INIT_QP_ATTR, &a);
 
-	if (ret)
-		return ret;
-	m.attr = a.attr;
-	return ABI(s->fd, MODIFY_QP, &m);
+	return ABI(s->fd, INIT_QP_ATTR, &a) ?: abi_modify_qp(s, qp, &a.attr);
 }
 
 TEST_F(cm, qp_without_id)
@@ -703,14 +669,19 @@ TEST_F(cm, datagrams)
 {
 	static const char asked[] = "where?", answer[] = "there";
 	struct abi *s = &self->s;
-	struct rdma_ep_connect c = {};
-	struct rdma_ep_create_ah ah = {};
+	struct rdma_ep_connect c = { .conn = {
+		.private_data = "where?", .private_data_len = strlen(asked),
+	} };
+	struct rdma_ep_connect a = { .uid = CHILD_UID, .conn = {
+		.private_data = "there", .private_data_len = strlen(answer),
+	} };
+	struct rdma_ep_create_ah ah = { .pd = self->s.pd };
 	struct rdma_ep_qp_init cqp, sqp;
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_event ev;
 	struct rdma_ep_wc wc[2];
 	struct sockaddr_in sin;
-	__u32 listener, id, child;
+	__u32 listener, id;
 	struct rdma_ep_reg_mr mr;
 	char buf[64] = "";
 	struct abi_wrs w;
@@ -721,22 +692,15 @@ TEST_F(cm, datagrams)
 	OK(new_qp(self, id, QPT_UD, &cqp));
 	EXPECT_EQ(QPS_RTS, cqp.state);
 	c.id = id;
-	c.conn.private_data_len = strlen(asked);
-	strcpy((char *)c.conn.private_data, asked);
 	OK(ABI(s->fd, CONNECT, &c));
 	OK(abi_event(self->server, EV_CONNECT_REQUEST, &ev));
-	child = ev.child;
+	a.id = ev.child;
 	EXPECT_EQ(RDMA_EP_EVENT_UD | RDMA_EP_EVENT_INFO, ev.flags);
 	EXPECT_EQ(SIDR_REQ_BYTES, ev.param.ud.private_data_len);
 	EXPECT_TRUE(same_data(ev.param.ud.private_data, asked, ev.param.ud.private_data_len));
-	OK(new_qp(self, child, QPT_UD, &sqp));
+	OK(new_qp(self, a.id, QPT_UD, &sqp));
 
-	memset(&c, 0, sizeof(c));
-	c.id = child;
-	c.uid = CHILD_UID;
-	c.conn.private_data_len = strlen(answer);
-	strcpy((char *)c.conn.private_data, answer);
-	OK(ABI(s->fd, ACCEPT, &c));
+	OK(ABI(s->fd, ACCEPT, &a));
 	OK(abi_event(self->client, EV_ESTABLISHED, &ev));
 	EXPECT_EQ(RDMA_EP_EVENT_UD, ev.flags);
 	EXPECT_EQ(SIDR_REP_BYTES, ev.param.ud.private_data_len);
@@ -746,10 +710,7 @@ TEST_F(cm, datagrams)
 	EXPECT_EQ(0, memcmp(ev.param.ud.ah_attr.grh.dgid, s->gid, 16));
 
 	OK(abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_LOCAL_WRITE, &mr));
-	abi_wrs_recv(&w, 1);
-	abi_sge(&w, (uintptr_t)buf, sizeof(buf), mr.lkey);
-	OK(ABI_POST(s, RECV, sqp.qp, &w, NULL));
-	ah.pd = s->pd;
+	OK(abi_post_recv(s, sqp.qp, 1, buf, sizeof(buf), mr.lkey));
 	ah.attr = ev.param.ud.ah_attr;
 	OK(ABI(s->fd, CREATE_AH, &ah));
 	wr = abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 2);
