@@ -453,7 +453,7 @@ int abi_child(int (*fn)(void *arg), void *arg);
 #define CHECK(_nr, _cond)						\
 	do {								\
 		if (!(_cond)) {						\
-			fprintf(stderr, "# not so: " #_cond "\n");	\
+			fputs("# not so: " #_cond "\n", stderr);	\
 			return _nr;					\
 		}							\
 	} while (0)

@@ -42,49 +42,48 @@ static bool known(const struct abi_world *w, __u32 handle)
 	return handle == w->s.ctx || handle == w->s.pd;
 }
 
-/* An object of this type in the other session: no handle of this one. */
-static __u32 foreign(struct __test_metadata *_metadata, struct _test_data_handles *self, int type)
+static int make(struct abi_world *w, int type, __u32 *h)
 {
-	struct abi *s = &self->other.s;
+	struct abi *s = &w->s;
 	struct rdma_ep_reg_mr mr;
 	struct rdma_ep_create_qp qp;
-	__u32 h = 0;
-	int fd;
+	int fd, ret;
 
 	switch (type) {
 	case RDMA_EP_OBJ_CTX:
-		OK(abi_ctx(s, &h, &fd));
-		break;
+		return abi_ctx(s, h, &fd);
 	case RDMA_EP_OBJ_ID:
-		OK(abi_tcp_id(s, self->other.channel, 0, &h));
-		break;
+		return abi_tcp_id(s, w->channel, 0, h);
 	case RDMA_EP_OBJ_PD:
-		OK(abi_alloc_pd(s, s->ctx, &h));
-		break;
+		return abi_alloc_pd(s, s->ctx, h);
 	case RDMA_EP_OBJ_MR:
-		OK(abi_reg_mr(s, s->pd, self->other.page, 4096, 0, &mr));
-		h = mr.mr;
-		break;
+		ret = abi_reg_mr(s, s->pd, w->page, 4096, 0, &mr);
+		*h = mr.mr;
+		return ret;
 	case RDMA_EP_OBJ_AH:
-		OK(abi_create_ah(s, s->pd, &h));
-		break;
+		return abi_create_ah(s, s->pd, h);
 	case RDMA_EP_OBJ_CQ:
-		OK(abi_create_cq(s, -1, 8, 0, &h));
-		break;
+		return abi_create_cq(s, -1, 8, 0, h);
 	case RDMA_EP_OBJ_SRQ:
-		OK(abi_create_srq(s, s->pd, 8, 0, &h));
-		break;
+		return abi_create_srq(s, s->pd, 8, 0, h);
 	case RDMA_EP_OBJ_QP:
-		OK(abi_create_qp(s, QPT_RC, self->other.obj[RDMA_EP_OBJ_CQ], 0, &qp));
-		h = qp.init.qp;
-		break;
+		ret = abi_create_qp(s, QPT_RC, ABI_OBJ(w, CQ), 0, &qp);
+		*h = qp.init.qp;
+		return ret;
 	case RDMA_EP_OBJ_MCAST:
-		OK(abi_join(s, self->other.ud_id, 4, 0, &h));
-		break;
+		return abi_join(s, w->ud_id, 4, 0, h);
 	case RDMA_EP_OBJ_XRCD:
-		OK(abi_open_xrcd(s, -1, 0, &h));
-		break;
+		return abi_open_xrcd(s, -1, 0, h);
 	}
+	return -EINVAL;
+}
+
+/* An object of this type in the other session: no handle of this one. */
+static __u32 foreign(struct __test_metadata *_metadata, struct _test_data_handles *self, int type)
+{
+	__u32 h;
+
+	OK(make(&self->other, type, &h));
 	return h;
 }
 
@@ -102,14 +101,12 @@ static bool missing(const struct abi_world *w, int type)
 	}
 }
 
-#define EXPECT_BAD(_what, _handle)					\
-	do {								\
-		self->arg = self->valid;				\
-		self->arg.u32[at / 4] = (_handle);			\
-		EXPECT_EQ(-ENOENT, abi_raw(w->s.fd, c->cmd, &self->arg)) { \
-			TH_LOG("%s: %s as handle at %u", c->name, _what, at); \
-		}							\
-	} while (0)
+#define EXPECT_BAD(_what, _handle) ({					\
+	self->arg = self->valid;					\
+	self->arg.u32[at / 4] = (_handle);				\
+	LOGGED(EXPECT_EQ(-ENOENT, abi_raw(w->s.fd, c->cmd, &self->arg)), \
+	       "%s: %s as handle at %u", c->name, _what, at);		\
+})
 
 /* Each handle of each command, all else being valid */
 TEST_F(handles, wrong_handles)
@@ -190,26 +187,23 @@ TEST_F(handles, destroy_wrong_type)
 		}
 	}
 	/* Nothing has happened to them. */
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, w->obj[RDMA_EP_OBJ_QP]));
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, w->obj[RDMA_EP_OBJ_ID]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, ABI_OBJ(w, QP)));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, ABI_OBJ(w, ID)));
 }
 
 /* Only QPs can be detached from something. */
 TEST_F(handles, destroy_flags)
 {
 	struct abi_world *w = &self->w;
-	struct rdma_ep_destroy d;
 
-	for (d.type = RDMA_EP_OBJ_CTX; d.type <= ABI_OBJ_LAST; d.type++) {
-		d.flags = RDMA_EP_DESTROY_DETACH;
-		d.handle = w->obj[d.type];
-		LOGGED(EXPECT_EQ(d.type == RDMA_EP_OBJ_QP ? 0 : -EINVAL, ABI(w->s.fd, DESTROY, &d)),
-		       "type %u", d.type);
-	}
+	for (__u32 type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++)
+		LOGGED(EXPECT_EQ(type == RDMA_EP_OBJ_QP ? 0 : -EINVAL,
+				 abi_destroy_flags(&w->s, type, w->obj[type],
+						   RDMA_EP_DESTROY_DETACH)), "type %u", type);
 	/* Nothing has happened to the others. */
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, w->obj[RDMA_EP_OBJ_MR]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, ABI_OBJ(w, MR)));
 	if (!w->s.iwarp)
-		EXPECT_EQ(0, ABI_DESTROY(&w->s, MCAST, w->obj[RDMA_EP_OBJ_MCAST]));
+		EXPECT_EQ(0, ABI_DESTROY(&w->s, MCAST, ABI_OBJ(w, MCAST)));
 }
 
 TEST_F(handles, busy)
@@ -252,13 +246,7 @@ TEST_F(handles, busy)
 
 static int destroy_ctx_contents(struct abi_world *w, __u32 type, __u32 handle)
 {
-	struct rdma_ep_destroy d = {
-		.flags = RDMA_EP_DESTROY_CONTENTS,
-		.type = type,
-		.handle = handle,
-	};
-
-	return ABI(w->s.fd, DESTROY, &d);
+	return abi_destroy_flags(&w->s, type, handle, RDMA_EP_DESTROY_CONTENTS);
 }
 
 /* One object of each type that can be in a context; s->ctx is the context. */
@@ -288,7 +276,7 @@ static int fill_ctx(struct abi *s, void *mem, __u32 *obj)
 TEST_F(handles, context_with_contents)
 {
 	struct abi_world *w = &self->w;
-	__u32 other[ABI_OBJ_LAST + 1], ctx = w->obj[RDMA_EP_OBJ_CTX];
+	__u32 other[ABI_OBJ_LAST + 1], ctx = ABI_OBJ(w, CTX);
 	struct abi s = w->s;
 
 	s.ctx = ctx;
@@ -301,29 +289,26 @@ TEST_F(handles, context_with_contents)
 
 	EXPECT_EQ(0, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
 	EXPECT_EQ(-ENOENT, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
-	for (__u32 type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
-		if (!other[type])
-			continue;
+	for (__u32 type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++)
 		LOGGED(EXPECT_EQ(-ENOENT, abi_destroy(&w->s, type, other[type])), "type %u", type);
-	}
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, w->obj[RDMA_EP_OBJ_QP]));
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, SRQ, w->obj[RDMA_EP_OBJ_SRQ]));
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, w->obj[RDMA_EP_OBJ_CQ]));
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, w->obj[RDMA_EP_OBJ_MR]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, ABI_OBJ(w, QP)));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, SRQ, ABI_OBJ(w, SRQ)));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, ABI_OBJ(w, CQ)));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, ABI_OBJ(w, MR)));
 }
 
 /* What another context uses stays, and the context with it. */
 TEST_F(handles, context_whose_cq_is_used_elsewhere)
 {
 	struct abi_world *w = &self->w;
-	__u32 ctx = w->obj[RDMA_EP_OBJ_CTX], cq, pd;
+	__u32 ctx = ABI_OBJ(w, CTX), cq, pd;
 	struct rdma_ep_create_qp qp;
 	struct abi s = w->s;
 
 	s.ctx = ctx;
 	OK(abi_create_cq(&s, -1, 8, 0, &cq));
 	OK(abi_alloc_pd(&s, ctx, &pd));
-	abi_qp_attr(&qp, QPT_RC, w->obj[RDMA_EP_OBJ_PD], cq, cq);
+	abi_qp_attr(&qp, QPT_RC, ABI_OBJ(w, PD), cq, cq);
 	OK(ABI(w->s.fd, CREATE_QP, &qp));
 	EXPECT_EQ(-EBUSY, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
 	EXPECT_EQ(-ENOENT, ABI_DESTROY(&w->s, PD, pd));
@@ -375,25 +360,19 @@ struct race {
 	__u32 type;
 	__u32 *handle;
 	int rounds;
-	int won, lost, other;
+	int won, lost;
 };
 
 static void *race_thread(void *arg)
 {
 	struct race *r = arg;
+	int ret;
 
 	for (int i = 0; i < r->rounds; i++) {
 		pthread_barrier_wait(r->barrier);
-		switch (abi_destroy(r->s, r->type, *r->handle)) {
-		case 0:
-			r->won++;
-			break;
-		case -ENOENT:
-			r->lost++;
-			break;
-		default:
-			r->other++;
-		}
+		ret = abi_destroy(r->s, r->type, *r->handle);
+		r->won += !ret;
+		r->lost += ret == -ENOENT;
 		pthread_barrier_wait(r->barrier);
 	}
 	return NULL;
@@ -414,14 +393,12 @@ TEST_F(handles, destroy_race)
 	for (size_t t = 0; t < ARRAY_SIZE(types); t++) {
 		if (missing(&self->w, types[t]))
 			continue;
-		memset(r, 0, sizeof(r));
 		pthread_barrier_init(&barrier, NULL, THREADS + 1);
 		for (int i = 0; i < THREADS; i++) {
-			r[i].s = &self->other.s;
-			r[i].barrier = &barrier;
-			r[i].type = types[t];
-			r[i].handle = &handle;
-			r[i].rounds = ROUNDS;
+			r[i] = (struct race) {
+				.s = &self->other.s, .barrier = &barrier, .type = types[t],
+				.handle = &handle, .rounds = ROUNDS,
+			};
 			OK(pthread_create(&thread[i], NULL, race_thread, &r[i]));
 		}
 		for (int i = 0; i < ROUNDS; i++) {
@@ -433,7 +410,6 @@ TEST_F(handles, destroy_race)
 			pthread_join(thread[i], NULL);
 		EXPECT_EQ(ROUNDS, r[0].won + r[1].won);
 		EXPECT_EQ(ROUNDS, r[0].lost + r[1].lost);
-		EXPECT_EQ(0, r[0].other + r[1].other);
 		pthread_barrier_destroy(&barrier);
 	}
 }
@@ -449,16 +425,14 @@ struct use {
 static void *use_thread(void *arg)
 {
 	struct use *u = arg;
-	struct abi_wrs w;
 	struct rdma_ep_wc wc[4];
 	int ret;
 
-	abi_wrs_recv(&w, 1);
 	while (!u->stop) {
 		ret = abi_qp_state(u->s, u->qp, QPS_ERR);
 		if (ret && ret != -ENOENT && ret != -EINVAL)
 			u->bad = ret;
-		ret = ABI_POST(u->s, RECV, u->qp, &w, NULL);
+		ret = abi_post_empty_recv(u->s, u->qp, 1);
 		if (ret && ret != -ENOENT && ret != -EINVAL && ret != -ENOMEM)
 			u->bad = ret;
 		ret = abi_poll(u->s, u->cq, wc, 4);
@@ -495,22 +469,22 @@ TEST_F(handles, use_while_destroyed)
 TEST_F(handles, fork_and_close)
 {
 	struct abi *s = &self->w.s;
-	struct rdma_ep_query_qp q = { .qp = self->w.obj[RDMA_EP_OBJ_QP] };
+	__u32 qp = ABI_OBJ(&self->w, QP);
 	int status;
 	pid_t pid = fork();
 
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		/* It is the same session there. */
-		status = ABI(s->fd, QUERY_QP, &q);
+		status = abi_state_of(s, qp);
 		abi_close(s);
-		_exit(status != 0);
+		_exit(status < 0);
 	}
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	usleep(100000);
-	EXPECT_EQ(0, ABI(s->fd, QUERY_QP, &q));
-	EXPECT_EQ(0, ABI_DESTROY(s, QP, q.qp));
+	EXPECT_LE(0, abi_state_of(s, qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp));
 }
 
 /* Without a single DESTROY, and with all channels left open */

@@ -88,7 +88,7 @@ TEST_F(calls, refused_with_short_data_leaks_nothing)
 	EXPECT_EQ(0, ev.param.conn.private_data_len);
 }
 
-/* A listener that answers nobody any more, as nobody accepts. */
+/* A listener that answers no more, as its queue is full. */
 struct full {
 	struct sockaddr_in sin;
 	int tcp, clients[2];
@@ -111,7 +111,7 @@ static int fill(const struct abi *s, struct full *f)
 	return 0;
 }
 
-/* Who waits for it gets a reset. */
+/* What waits for it gets a reset. */
 static void unfill(struct full *f)
 {
 	close(f->tcp);
@@ -121,43 +121,34 @@ static void unfill(struct full *f)
 
 /* A call that waits for such a listener */
 struct connecting {
-	const struct abi *s;
 	struct full full;
-	pthread_t thread;
-	__u32 id, qp_num;
-	int ret;
+	struct rdma_ep_connect arg;
+	struct abi_call call;
 };
-
-static void *connecting(void *arg)
-{
-	struct connecting *c = arg;
-
-	c->ret = abi_connect(c->s, c->id, c->qp_num);
-	return NULL;
-}
 
 static int begin(struct _test_data_calls *self, struct connecting *c, __u32 qp_num)
 {
+	const struct abi *s = &self->s;
 	int ret;
 
-	c->s = &self->s;
-	c->qp_num = qp_num;
-	ret = fill(c->s, &c->full) ?:
-	      abi_tcp_client(c->s, self->channel, &c->full.sin, 1, &c->id) ?:
-	      -pthread_create(&c->thread, NULL, connecting, c);
+	c->arg.conn.qp_num = qp_num;
+	ret = fill(s, &c->full) ?:
+	      abi_tcp_client(s, self->channel, &c->full.sin, 1, &c->arg.id) ?:
+	      ABI_CALL(&c->call, s, CONNECT, &c->arg);
 	usleep(300000 * TEST_SCALE);
 	return ret;
 }
 
-static void end(struct connecting *c)
+/* Returns what the call does. */
+static int end(struct connecting *c)
 {
 	unfill(&c->full);
-	pthread_join(c->thread, NULL);
+	return abi_call_returned(&c->call) ? c->call.ret : -ETIMEDOUT;
 }
 
 /*
  * The TCP handshake goes on: siw keeps what it has to itself meanwhile, and does not
- * expect anybody else at the QP. (SIW-24)
+ * expect other calls at the QP. (SIW-24)
  */
 TEST_F(calls, qp_busy_while_connecting)
 {
@@ -166,8 +157,7 @@ TEST_F(calls, qp_busy_while_connecting)
 
 	OK(begin(self, &c, self->qp.init.qp_num));
 	EXPECT_EQ(-EBUSY, abi_qp_state(s, self->qp.init.qp, QPS_SQD));
-	end(&c);
-	EXPECT_GT(0, c.ret);
+	EXPECT_GT(0, end(&c));
 	EXPECT_EQ(0, abi_qp_state(s, self->qp.init.qp, QPS_ERR));
 }
 
@@ -194,8 +184,7 @@ TEST_F(calls, qp_in_error_does_not_connect)
 	EXPECT_TRUE(abi_ready(tcp, ABI_WAIT_MS));
 	EXPECT_GE(0, recv(tcp, &byte, 1, MSG_DONTWAIT));
 	close(tcp);
-	end(&c);
-	EXPECT_EQ(0, c.ret);
+	EXPECT_EQ(0, end(&c));
 }
 
 /* What waits for that call in order to destroy something can be killed. */
@@ -205,11 +194,10 @@ TEST_F(calls, destroyer_killed_while_connecting)
 	struct {
 		__u32 type, handle;
 	} what[] = { { RDMA_EP_OBJ_QP, self->qp.init.qp }, { RDMA_EP_OBJ_ID } };
-	size_t j;
 	pid_t pid;
 
 	OK(begin(self, &c, self->qp.init.qp_num));
-	what[1].handle = c.id;
+	what[1].handle = c.arg.id;
 	for (size_t i = 0; i < 2; i++) {
 		pid = fork();
 		if (!pid) {
@@ -220,19 +208,17 @@ TEST_F(calls, destroyer_killed_while_connecting)
 		LOGGED(EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG)),
 		       "object of type %u is gone", what[i].type);
 		kill(pid, SIGKILL);
-		for (j = 0; j < 50 && !waitpid(pid, NULL, WNOHANG); j++)
-			usleep(100000 * TEST_SCALE);
-		LOGGED(EXPECT_GT(50, j),
-		       "who destroys an object of type %u can not be killed", what[i].type);
+		LOGGED(EXPECT_TRUE(ABI_UNTIL(waitpid(pid, NULL, WNOHANG))),
+		       "the destroyer of an object of type %u cannot be killed", what[i].type);
 	}
 	end(&c);
-	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.arg.id));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->qp.init.qp));
 }
 
 /*
- * An answer for the id whose QP that is: what is delivered to everybody by one thread of
- * the CM waits for no call.
+ * An answer for the id whose QP that is: the one thread of the CM that delivers all
+ * answers waits for no call.
  */
 TEST_F(calls, event_delivered_while_connecting)
 {
@@ -245,12 +231,11 @@ TEST_F(calls, event_delivered_while_connecting)
 	OK(begin(self, &c, own.init.qp_num));
 	EXPECT_EQ(0, refuse(self, "\0\1\0\1", 4));
 	EXPECT_EVENT(self->channel, EV_REJECTED, self->id);
-	end(&c);
-	EXPECT_GT(0, c.ret);
+	EXPECT_GT(0, end(&c));
 }
 
 /*
- * Nobody answers a READ. What is posted after it is sent, and makes room; and it ends
+ * A READ is not answered. What is posted after it is sent, and makes room; and it ends
  * with the connection.
  */
 TEST_F(calls, unanswered_read_blocks_no_sends)
@@ -278,9 +263,8 @@ TEST_F(calls, unanswered_read_blocks_no_sends)
 	abi_mr_sge(&w, &mr, 0, sizeof(buf));
 	OK(ABI_POST(s, SEND, own.init.qp, &w, NULL));
 	for (int round = 0; round < 40; round++) {
-		abi_wrs_init(&w);
-		for (i = 0; i + 1 < own.init.max_send_wr; i++)
-			abi_send_wr(&w, WR_SEND, SEND_SIGNALED, i);
+		i = own.init.max_send_wr - 1;
+		abi_send_wrs(&w, i, SEND_SIGNALED, 0);
 		ASSERT_EQ(0, round & 1 ? abi_send_all(s, own.init.qp, &w, NULL) :
 			  ABI_POST(s, SEND, own.init.qp, &w, NULL)) {
 			TH_LOG("round %d", round);
@@ -290,12 +274,19 @@ TEST_F(calls, unanswered_read_blocks_no_sends)
 			EXPECT_EQ(i, wc[i].wr_id);
 	}
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, self->id, 0));
-	ASSERT_EQ(1, abi_wait(s, own.init.send_cq.cq, wc, 1));
-	EXPECT_EQ(1000, wc[0].wr_id);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
+	EXPECT_WC(s, own.init.send_cq.cq, 1000, WC_WR_FLUSH_ERR);
 	close(tcp);
 }
 
+static void drain(int channel)
+{
+	struct rdma_ep_event ev;
+
+	while (abi_ready(channel, 0))
+		abi_read(channel, &ev, sizeof(ev), 0);
+}
+
+/* Ends a connection with a reset, after a while. */
 struct cutter {
 	int tcp;
 	unsigned int delay_us;
@@ -340,8 +331,7 @@ TEST_F(calls, post_while_flushing_completes_once)
 	const struct abi *s = &self->s;
 	struct rdma_ep_create_qp qp;
 	struct rdma_ep_reg_mr mr;
-	struct rdma_ep_event ev;
-	struct rdma_ep_wc wc[64];
+	struct rdma_ep_wc wc;
 	struct poster p = { .s = s };
 	struct abi_wrs *w = calloc(1, sizeof(*w));
 	pthread_t thread;
@@ -363,7 +353,7 @@ TEST_F(calls, post_while_flushing_completes_once)
 		OK(abi_connect(s, id, 0));
 		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 		ASSERT_LE(0, c.tcp);
-		OK(abi_event(self->channel, EV_ESTABLISHED, &ev));
+		OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
 		p.qp = qp.init.qp;
 		p.posted = 0;
 		for (int i = 0; i < FLUSHED; i++)
@@ -373,7 +363,7 @@ TEST_F(calls, post_while_flushing_completes_once)
 		pthread_join(thread, NULL);
 		p.posted += FLUSHED;
 		for (seen = 0; seen < p.posted; seen += n) {
-			n = abi_wait(s, cq, wc, 1);
+			n = abi_wait(s, cq, &wc, 1);
 			if (n <= 0)
 				break;
 		}
@@ -381,8 +371,7 @@ TEST_F(calls, post_while_flushing_completes_once)
 		OK(ABI_DESTROY(s, QP, p.qp));
 		OK(ABI_DESTROY(s, CQ, cq));
 		OK(ABI_DESTROY(s, ID, id));
-		while (abi_ready(self->channel, 0))
-			abi_read(self->channel, &ev, sizeof(ev), 0);
+		drain(self->channel);
 	}
 	free(w);
 }
@@ -397,7 +386,6 @@ TEST_F(calls, reads_cut_off_complete_once)
 	struct rdma_ep_create_qp qp;
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_reg_mr mr;
-	struct rdma_ep_event ev;
 	struct rdma_ep_wc wc[16];
 	pthread_t thread;
 	struct cutter c;
@@ -412,7 +400,7 @@ TEST_F(calls, reads_cut_off_complete_once)
 		OK(abi_connect_reads(s, id, 0, 16));
 		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\20\0\20", 4);
 		ASSERT_LE(0, c.tcp);
-		OK(abi_event(self->channel, EV_ESTABLISHED, &ev));
+		OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
 		abi_wrs_init(&w);
 		for (i = 0; i < 16; i++) {
 			wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, i);
@@ -433,12 +421,11 @@ TEST_F(calls, reads_cut_off_complete_once)
 		}
 		EXPECT_EQ((1U << posted) - 1, seen);
 		OK(ABI_DESTROY(s, ID, id));
-		while (abi_ready(self->channel, 0))
-			abi_read(self->channel, &ev, sizeof(ev), 0);
+		drain(self->channel);
 	}
 }
 
-/* A request from a peer who is going to go: returns his socket. */
+/* A request from a peer that is going to go: returns its socket. */
 static int request(struct _test_data_calls *self, const struct sockaddr_in *sin)
 {
 	struct mpa_request req = {
@@ -458,7 +445,7 @@ static int request(struct _test_data_calls *self, const struct sockaddr_in *sin)
 }
 
 /*
- * Who asked is gone when he is accepted. If siw finds that out late, it leaves the QP as
+ * The peer is gone when its request is accepted. If siw finds that out late, it leaves the QP as
  * a connected one, without its socket. (SIW-24)
  */
 TEST_F(calls, accept_after_reset_sets_qp_in_error)
@@ -466,11 +453,10 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 	struct linger now = { .l_onoff = 1 };
 	const struct abi *s = &self->s;
 	struct rdma_ep_create_qp qp;
-	struct rdma_ep_wc wc;
 	struct sockaddr_in sin;
-	struct abi_wrs w;
 	int round, tcp, ret, failed = 0;
 	__u32 listener, id;
+	bool posted;
 
 	OK(abi_tcp_listen(s, self->channel, 0, 2, &listener, &sin));
 	for (round = 0; round < 100; round++) {
@@ -481,16 +467,13 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 		setsockopt(tcp, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 		close(tcp);
 		ret = abi_accept(s, id, 3, qp.init.qp_num);
-		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
+		posted = !abi_post_empty_send(s, qp.init.qp, SEND_SIGNALED, 1);
 		if (ret) {
 			failed++;
 			/* It is flushed, if it can be posted. */
-			if (!ABI_POST(s, SEND, qp.init.qp, &w, NULL)) {
-				ASSERT_EQ(1, abi_wait(s, qp.init.send_cq.cq, &wc, 1));
-				EXPECT_EQ(WC_WR_FLUSH_ERR, wc.status);
-			}
+			if (posted)
+				EXPECT_WC(s, qp.init.send_cq.cq, 1, WC_WR_FLUSH_ERR);
 		} else {
-			ABI_POST(s, SEND, qp.init.qp, &w, NULL);
 			OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
 			OK(abi_event(self->channel, EV_DISCONNECTED, NULL));
 		}
@@ -508,17 +491,13 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 
 static int add_device(const struct sockaddr_in *other)
 {
-	char route[128];
-
-	snprintf(route, sizeof(route), "ip -n " NS " route add %s via " ADDR,
-		 inet_ntoa(other->sin_addr));
 	return system("ip netns add " NS) ?:
 	       system("ip link add " NETDEV " type veth peer name eth0 netns " NS) ?:
 	       system("ip addr add " ADDR "/24 dev " NETDEV) ?:
 	       system("ip -n " NS " addr add 10.91.18.2/24 dev eth0") ?:
 	       system("ip link set " NETDEV " up") ?:
 	       system("ip -n " NS " link set eth0 up") ?:
-	       system(route) ?:
+	       abi_system("ip -n " NS " route add %s via " ADDR, inet_ntoa(other->sin_addr)) ?:
 	       system("rdma link add " DEVICE " type siw netdev " NETDEV);
 }
 

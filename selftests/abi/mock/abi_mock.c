@@ -88,7 +88,6 @@ static void completions(struct __test_metadata *_metadata,
 			FIXTURE_DATA(mock) * self, struct wire *w)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_wc wc;
 
 	for (int i = 0; i < 50; i++) {
 		memset(self->mem, i + 1, 1000);
@@ -99,9 +98,7 @@ static void completions(struct __test_metadata *_metadata,
 				 self->mr.lkey));
 		for (int j = 0; j < 2; j++) {
 			EXPECT_COMP(w->channel[j], 70 + j);
-			ASSERT_EQ(1, abi_wait(s, w->cq[j], &wc, 1));
-			EXPECT_EQ(WC_SUCCESS, wc.status);
-			EXPECT_EQ(j ? i : 100 + i, wc.wr_id);
+			EXPECT_WC(s, w->cq[j], j ? i : 100 + i, WC_SUCCESS);
 		}
 		EXPECT_EQ(0, memcmp(self->mem, self->mem + 4096, 1000));
 	}

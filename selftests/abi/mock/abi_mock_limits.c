@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Devices with small limits, devices that make more of a request than was asked
- * for, devices whose driver must not be used, and Q_Keys that are not everybody's.
+ * for, devices whose driver must not be used, and Q_Keys that need a right.
  */
 #include <sys/klog.h>
 
@@ -77,10 +77,9 @@ TEST_F(limits, refused_drivers)
 		before = log_lines(MOCK_NAME ": its driver cannot register");
 		ASSERT_LE(0, before);
 		for (int i = 0; i < 200; i++) {
-			EXPECT_EQ(-EOPNOTSUPP, abi_reg_mr(&self->s, self->s.pd, self->mem,
-							  4096, AC_ALL, &mr)) {
-				TH_LOG("driver %u", refused[d]);
-			}
+			LOGGED(EXPECT_EQ(-EOPNOTSUPP, abi_reg_mr(&self->s, self->s.pd, self->mem,
+								 4096, AC_ALL, &mr)),
+			       "driver %u", refused[d]);
 		}
 		after = log_lines(MOCK_NAME ": its driver cannot register");
 		EXPECT_GE(before + 20, after);
@@ -137,6 +136,13 @@ TEST_F(limits, device_without_srq_says_so)
 	"max_srq_wr=3 max_srq_sge=1 max_qp_rd_atom=1 max_qp_init_rd_atom=1"
 
 /* The driver must not even see what is over its limits. */
+#define EXPECT_UNCALLED(_op, _call) ({					\
+	int __calls = mock_calls(_op);					\
+									\
+	EXPECT_EQ(-EINVAL, _call);					\
+	EXPECT_EQ(__calls, mock_calls(_op));				\
+})
+
 static int small_qp(const struct abi *s, __u32 cq, __u32 swr, __u32 rwr, __u32 ssge, __u32 rsge)
 {
 	struct rdma_ep_create_qp c;
@@ -153,11 +159,10 @@ TEST_F(limits, queue_limits_of_device)
 {
 	struct rdma_ep_create_srq c = { .max_wr = 3, .max_sge = 1 };
 	struct rdma_ep_query_device q = {};
-	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_MAX_WR };
+	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 4 };
 	struct rdma_ep_resize_cq r = { .cqe = 6 };
 	struct abi *s = &self->s;
 	__u32 cq, bad;
-	int calls;
 
 	OK(mock_new(SMALL));
 	OK(abi_open(s));
@@ -169,37 +174,23 @@ TEST_F(limits, queue_limits_of_device)
 	EXPECT_EQ(3, q.attr.max_srq_wr);
 
 	OK(abi_create_cq(s, -1, 5, 0, &cq));
-	calls = mock_calls("create_cq");
-	EXPECT_EQ(-EINVAL, abi_create_cq(s, -1, 6, 0, &bad));
-	EXPECT_EQ(-EINVAL, abi_create_cq(s, -1, ~0U, 0, &bad));
-	EXPECT_EQ(calls, mock_calls("create_cq"));
-	calls = mock_calls("resize_cq");
+	EXPECT_UNCALLED("create_cq", abi_create_cq(s, -1, 6, 0, &bad));
+	EXPECT_UNCALLED("create_cq", abi_create_cq(s, -1, ~0U, 0, &bad));
 	r.cq = cq;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, RESIZE_CQ, &r));
-	EXPECT_EQ(calls, mock_calls("resize_cq"));
+	EXPECT_UNCALLED("resize_cq", ABI(s->fd, RESIZE_CQ, &r));
 
 	EXPECT_EQ(0, small_qp(s, cq, 3, 3, 1, 2));
-	calls = mock_calls("create_qp");
-	EXPECT_EQ(-EINVAL, small_qp(s, cq, 4, 3, 1, 2));
-	EXPECT_EQ(-EINVAL, small_qp(s, cq, 3, 4, 1, 2));
-	EXPECT_EQ(-EINVAL, small_qp(s, cq, 3, 3, 2, 2));
-	EXPECT_EQ(-EINVAL, small_qp(s, cq, 3, 3, 1, 3));
-	EXPECT_EQ(calls, mock_calls("create_qp"));
+	EXPECT_UNCALLED("create_qp", small_qp(s, cq, 4, 3, 1, 2));
+	EXPECT_UNCALLED("create_qp", small_qp(s, cq, 3, 4, 1, 2));
+	EXPECT_UNCALLED("create_qp", small_qp(s, cq, 3, 3, 2, 2));
+	EXPECT_UNCALLED("create_qp", small_qp(s, cq, 3, 3, 1, 3));
 
 	c.pd = s->pd;
 	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &c));
 	a.srq = c.srq;
-	a.max_wr = 4;
-	calls = mock_calls("modify_srq");
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
-	EXPECT_EQ(calls, mock_calls("modify_srq"));
-	calls = mock_calls("create_srq");
-	c.max_wr = 4;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	c.max_wr = 3;
-	c.max_sge = 2;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	EXPECT_EQ(calls, mock_calls("create_srq"));
+	EXPECT_UNCALLED("modify_srq", ABI(s->fd, MODIFY_SRQ, &a));
+	EXPECT_UNCALLED("create_srq", ABI_WITH(s->fd, CREATE_SRQ, c, max_wr, 4));
+	EXPECT_UNCALLED("create_srq", ABI_WITH(s->fd, CREATE_SRQ, c, max_sge, 2));
 }
 
 #define FEW "max_qp=1 max_cq=1 max_pd=2 max_mr=1 max_srq=1 max_ah=1 " \
@@ -230,12 +221,21 @@ TEST_F(limits, object_limits_of_device)
 	EXPECT_EQ(0, abi_reg_mr(s, s->pd, self->mem, 8192, AC_ALL, &mr));
 	EXPECT_EQ(-ENOMEM, abi_reg_mr(s, s->pd, self->mem, 1, AC_ALL, &mr));
 	OK(mock_count(&c));
-	EXPECT_EQ(1, c.qp);
-	EXPECT_EQ(1, c.cq);
-	EXPECT_EQ(2, c.pd);
-	EXPECT_EQ(1, c.mr);
-	EXPECT_EQ(1, c.srq);
-	EXPECT_EQ(1, c.ah);
+	LOGGED(EXPECT_TRUE(c.qp == 1 && c.cq == 1 && c.pd == 2 && c.mr == 1 && c.srq == 1 &&
+			   c.ah == 1), MOCK_COUNTS, MOCK_COUNT_ARGS(c));
+}
+
+/* An RC QP that is connected to itself */
+static int own_peer(const struct abi *s, __u32 recv_sge, struct rdma_ep_create_qp *c)
+{
+	__u32 cq;
+	int ret = abi_create_cq(s, -1, 64, 0, &cq);
+
+	abi_qp_attr(c, QPT_RC, s->pd, cq, cq);
+	c->init.max_recv_sge = recv_sge;
+	return ret ?: ABI(s->fd, CREATE_QP, c) ?:
+	       abi_qp_init(s, c->init.qp, QPT_RC, 0) ?:
+	       abi_qp_rts(s, c->init.qp, QPT_RC, c->init.qp_num);
 }
 
 /* ---- sums of lengths */
@@ -266,24 +266,17 @@ TEST_F(limits, message_size_limit)
 	struct rdma_ep_create_qp c;
 	struct rdma_ep_reg_mr mr;
 	char *mem;
-	__u32 cq;
 	int calls;
 
 	OK(mock_new("max_recv_sge=256"));
 	OK(abi_open(s));
 	mem = abi_map(ENTRY);
 	OK(abi_reg_mr(s, s->pd, mem, ENTRY, AC_ALL, &mr));
-	OK(abi_create_cq(s, -1, 64, 0, &cq));
-	abi_qp_attr(&c, QPT_RC, s->pd, cq, cq);
-	c.init.max_recv_sge = 256;
-	OK(ABI(s->fd, CREATE_QP, &c));
-	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	OK(abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
+	OK(own_peer(s, 256, &c));
 
 	/* Drivers add up in 32 bits. (This one has not as many entries as it says.) */
 	calls = mock_calls("post_recv");
-	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY, ENTRY));
-	EXPECT_EQ(calls, mock_calls("post_recv"));
+	EXPECT_UNCALLED("post_recv", post_long(s, recv, c.init.qp, &mr, 256, ENTRY, ENTRY));
 	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY, ENTRY - 1));
 	EXPECT_EQ(calls + 1, mock_calls("post_recv"));
 	EXPECT_EQ(-EINVAL, post_long(s, send, c.init.qp, &mr, 1, 0, MESSAGE + 1));
@@ -303,17 +296,12 @@ TEST_F(limits, sge_limit_of_reads)
 	int calls, ret;
 	struct abi_wrs w;
 	char mem[64];
-	__u32 cq;
 
 	OK(mock_new("max_sge_rd=1"));
 	OK(abi_open(s));
 	OK(abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &mr));
-	OK(abi_create_cq(s, -1, 64, 0, &cq));
-	abi_qp_attr(&c, QPT_RC, s->pd, cq, cq);
+	OK(own_peer(s, 1, &c));
 	ASSERT_LE(2, c.init.max_send_sge);
-	OK(ABI(s->fd, CREATE_QP, &c));
-	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	OK(abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
 	for (int num = 2; num; num--) {
 		wr = abi_wrs_send(&w, WR_RDMA_READ, SEND_SIGNALED, 1);
 		abi_remote(wr, &mr, 0);
@@ -335,7 +323,7 @@ TEST_F(limits, keys_of_kernel_and_stale_refused)
 	struct abi *s = &self->s;
 	struct rdma_ep_reg_mr mr, other, stale;
 	struct rdma_ep_create_qp c;
-	__u32 cq, pd, srq, keys[9];
+	__u32 pd, srq;
 	struct abi_wrs w;
 	char mem[64];
 	int calls;
@@ -347,22 +335,18 @@ TEST_F(limits, keys_of_kernel_and_stale_refused)
 	OK(abi_reg_mr(s, pd, mem, sizeof(mem), AC_ALL, &other));
 	OK(abi_reg_mr(s, s->pd, mem, sizeof(mem), AC_ALL, &stale));
 	OK(ABI_DESTROY(s, MR, stale.mr));
-	OK(abi_create_cq(s, -1, 64, 0, &cq));
 	OK(abi_create_srq(s, s->pd, 16, 0, &srq));
-	OK(abi_create_qp(s, QPT_RC, cq, 0, &c));
-	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	OK(abi_qp_rts(s, c.init.qp, QPT_RC, c.init.qp_num));
-	for (size_t i = 0; i < 5; i++)
-		keys[i] = MOCK_LOCAL_LKEY - 2 + i;
-	keys[5] = other.lkey;
-	keys[6] = stale.lkey;
-	keys[7] = 0;
-	keys[8] = ~0U;
+	OK(own_peer(s, 1, &c));
+
+	const __u32 local = MOCK_LOCAL_LKEY;
+	const __u32 keys[] = {
+		local - 2, local - 1, local, local + 1, local + 2, other.lkey, stale.lkey, 0, ~0U,
+	};
+
 	calls = mock_calls("post_send");
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
-		abi_sge(&w, mr.iova, 8, keys[i]);
-		LOGGED(EXPECT_EQ(-EINVAL, ABI_POST(s, SEND, c.init.qp, &w, NULL)),
+		LOGGED(EXPECT_EQ(-EINVAL, abi_post_send(s, c.init.qp, SEND_SIGNALED, 1,
+							mr.iova, 8, keys[i])),
 		       "send, key 0x%x", keys[i]);
 		abi_wrs_recv(&w, 1);
 		abi_sge(&w, mr.iova, 8, keys[i]);
@@ -383,10 +367,6 @@ TEST_F(limits, keys_of_kernel_and_stale_refused)
 /* ---- drivers that make more of a request than was asked for */
 
 #define ASKED	10
-
-struct filled {
-	int sends, recvs, srq_recvs;
-};
 
 /* Posts until the queue is full. */
 static int fill(const struct abi *s, unsigned long cmd, __u32 handle)
@@ -494,16 +474,13 @@ TEST_F(limits, granted_caps_usable)
 static int ud_qp(const struct abi *s, struct rdma_ep_create_qp *qp)
 {
 	__u32 id, cq;
-	int ret;
 
-	ret = abi_ud_id(s, abi_channel(s), 0, &id) ?:
-	      abi_create_cq(s, -1, 16, 0, &cq);
-	abi_qp_attr(qp, QPT_UD, s->pd, cq, cq);
-	qp->id = id;
-	return ret ?: ABI(s->fd, CREATE_QP, qp);
+	return abi_ud_id(s, abi_channel(s), 0, &id) ?:
+	       abi_create_cq(s, -1, 16, 0, &cq) ?:
+	       abi_create_qp(s, QPT_UD, cq, id, qp);
 }
 
-static int ud_qp_of_nobody(void *arg)
+static int ud_qp_without_rights(void *arg)
 {
 	struct rdma_ep_create_qp qp;
 
@@ -518,7 +495,7 @@ static int ud_qp_of_nobody(void *arg)
 TEST_F(limits, privileged_qkey_of_group_refused)
 {
 	static const __u32 qkeys[] = { 0x00000b1b, 0x80000b1b };
-	struct rdma_ep_query_qp q = { .attr_mask = QP_QKEY };
+	struct ib_uverbs_qp_attr attr;
 	struct mock_count before, after;
 	struct rdma_ep_create_qp qp;
 	struct abi *s = &self->s;
@@ -530,11 +507,10 @@ TEST_F(limits, privileged_qkey_of_group_refused)
 		privileged = qkeys[i] & 0x80000000;
 		OK(mock_ud_qkey(qkeys[i]));
 		OK(ud_qp(s, &qp));
-		q.qp = qp.init.qp;
-		OK(ABI(s->fd, QUERY_QP, &q));
-		EXPECT_EQ(qkeys[i], q.attr.qkey);
+		OK(abi_query_qp(s, qp.init.qp, QP_QKEY, &attr));
+		EXPECT_EQ(qkeys[i], attr.qkey);
 		OK(mock_count(&before));
-		EXPECT_EQ(privileged ? EPERM : 0, abi_child(ud_qp_of_nobody, s));
+		EXPECT_EQ(privileged ? EPERM : 0, abi_child(ud_qp_without_rights, s));
 		OK(mock_count(&after));
 		EXPECT_EQ(before.qp + !privileged, after.qp);
 	}

@@ -28,9 +28,9 @@ static const struct queue {
 	const char *op;			/* of the driver */
 	unsigned long cmd;
 } queues[] = {
-	{ "SEND", "fail/post_send", RDMA_EP_IOC_POST_SEND },
-	{ "RECV", "fail/post_recv", RDMA_EP_IOC_POST_RECV },
-	{ "SRQ_RECV", "fail/post_srq_recv", RDMA_EP_IOC_POST_SRQ_RECV },
+	{ "SEND", "post_send", RDMA_EP_IOC_POST_SEND },
+	{ "RECV", "post_recv", RDMA_EP_IOC_POST_RECV },
+	{ "SRQ_RECV", "post_srq_recv", RDMA_EP_IOC_POST_SRQ_RECV },
 };
 
 enum { SEND, RECV, SRQ_RECV };
@@ -114,24 +114,26 @@ static void empty_entry(struct _test_data_posts *self)
 	abi_sge(&self->w, ~0ULL, 0, 0);
 }
 
-static int post_on(struct _test_data_posts *self, int q, int i)
+/* So many entries of 8 bytes */
+static void entries(struct _test_data_posts *self, int num)
+{
+	for (int n = 0; n < num; n++)
+		entry(self, 100 * n, 8);
+}
+
+static int post(struct _test_data_posts *self, int q, int i)
 {
 	return abi_post(&self->s, queues[q].cmd,
 			q == SRQ_RECV ? self->srq : self->qp[i].qp, &self->w, NULL);
 }
 
-static int post(struct _test_data_posts *self, int q)
-{
-	return post_on(self, q, 0);
-}
-
 /* 0: refused, and the driver has not been asked */
 static int refused(struct _test_data_posts *self, int q)
 {
-	int calls = mock_read(queues[q].op);
-	int ret = post(self, q);
+	int calls = mock_calls(queues[q].op);
+	int ret = post(self, q, 0);
 
-	if (calls < 0 || mock_read(queues[q].op) != calls) {
+	if (calls < 0 || mock_calls(queues[q].op) != calls) {
 		fprintf(stderr, "# %s has got to the driver\n", queues[q].name);
 		return -EPROTO;
 	}
@@ -141,12 +143,10 @@ static int refused(struct _test_data_posts *self, int q)
 /* 0: taken, by the driver, too */
 static int taken(struct _test_data_posts *self, int q, int i)
 {
-	int calls = mock_read(queues[q].op);
-	int ret = post_on(self, q, i);
+	int calls = mock_calls(queues[q].op);
+	int ret = post(self, q, i);
 
-	if (ret)
-		return ret;
-	return mock_read(queues[q].op) == calls + 1 ? 0 : -EPROTO;
+	return ret ?: mock_calls(queues[q].op) == calls + 1 ? 0 : -EPROTO;
 }
 
 /* So many completions, all of them good; those of receives have so many bytes. */
@@ -191,9 +191,11 @@ TEST_F(posts, empty_sge_left_out)
 	memcpy(self->mem, "abc", 3);
 	memcpy(self->mem + 100, "defgh", 5);
 	for (int i = 0; i < 2; i++) {
+		int recv = i ? SRQ_RECV : RECV;
+
 		begin(self, RECV);
 		entries_among_empty(self, 1000);
-		OK(taken(self, i ? SRQ_RECV : RECV, i));
+		OK(taken(self, recv, i));
 		begin(self, SEND);
 		entries_among_empty(self, 0);
 		OK(taken(self, SEND, i));
@@ -204,7 +206,7 @@ TEST_F(posts, empty_sge_left_out)
 		begin(self, RECV);
 		entry(self, 1000, 8);
 		empty_entry(self);
-		OK(taken(self, i ? SRQ_RECV : RECV, i));
+		OK(taken(self, recv, i));
 		begin(self, SEND);
 		entry(self, 0, 3);
 		empty_entry(self);
@@ -212,7 +214,7 @@ TEST_F(posts, empty_sge_left_out)
 		OK(completed(self, i, 2, 3));
 		begin(self, RECV);
 		empty_entry(self);
-		OK(taken(self, i ? SRQ_RECV : RECV, i));
+		OK(taken(self, recv, i));
 		begin(self, SEND);
 		empty_entry(self);
 		OK(taken(self, SEND, i));
@@ -263,12 +265,12 @@ TEST_F(posts, completion_shows_nothing_else)
 	for (int i = 0; i < WCS / 2; i++) {
 		begin(self, RECV);
 		entry(self, 1000, 8);
-		OK(post(self, RECV));
+		OK(post(self, RECV, 0));
 	}
 	for (int i = 0; i < WCS / 2; i++) {
 		abi_wrs_send(&self->w, WR_SEND_WITH_IMM, SEND_SIGNALED, 1)->imm_data = 0x04030201;
 		entry(self, 0, 8);
-		OK(post(self, SEND));
+		OK(post(self, SEND, 0));
 	}
 	OK(take(self, wc));
 	for (int i = 0; i < WCS; i++) {
@@ -288,7 +290,7 @@ TEST_F(posts, completion_shows_nothing_else)
 	}
 	for (int i = 0; i < WCS; i++) {
 		begin(self, RECV);
-		OK(post(self, RECV));
+		OK(post(self, RECV, 0));
 	}
 	OK(abi_qp_state(&self->s, self->qp[0].qp, QPS_ERR));
 	OK(take(self, wc));
@@ -340,8 +342,7 @@ TEST_F(posts, numbers_of_entries)
 
 	for (int q = SEND; q <= SRQ_RECV; q++) {
 		begin(self, q);
-		for (int n = 0; n < SGES + 1; n++)
-			entry(self, 100 * n, 8);
+		entries(self, SGES + 1);
 		LOGGED(EXPECT_EQ(0, refused(self, q)), "%s", queues[q].name);
 		for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 			*self->w.num_sge = bad[i];
@@ -350,15 +351,13 @@ TEST_F(posts, numbers_of_entries)
 		}
 		/* Nor do empty ones make room. */
 		begin(self, q);
-		for (int n = 0; n < SGES; n++)
-			entry(self, 100 * n, 8);
+		entries(self, SGES);
 		empty_entry(self);
 		LOGGED(EXPECT_EQ(0, refused(self, q)), "%s, and an empty one", queues[q].name);
 	}
 	for (int q = SRQ_RECV; q >= SEND; q--) {
 		begin(self, q);
-		for (int n = 0; n < SGES; n++)
-			entry(self, 100 * n, 8);
+		entries(self, SGES);
 		EXPECT_EQ(0, taken(self, q, 0));
 	}
 	EXPECT_EQ(0, completed(self, 0, 2, 8 * SGES));
@@ -388,10 +387,8 @@ TEST_F(posts, range_outside_mr_refused)
 		for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 			begin(self, q);
 			abi_sge(&self->w, bad[i].addr, bad[i].len, self->mr.lkey);
-			EXPECT_EQ(0, refused(self, q)) {
-				TH_LOG("%s: base%+lld, %u bytes", queues[q].name,
-				       (long long)(bad[i].addr - base), bad[i].len);
-			}
+			LOGGED(EXPECT_EQ(0, refused(self, q)), "%s: base%+lld, %u bytes",
+			       queues[q].name, (long long)(bad[i].addr - base), bad[i].len);
 		}
 		/* A good entry does not help a bad one. */
 		begin(self, q);
@@ -484,19 +481,10 @@ TEST_F(posts, atomic_size_and_alignment_checked)
 struct datagram {
 	const struct abi *s;
 	__u32 pd, cq, qp, ah;
-	pthread_t thread;
-	volatile int ret;		/* of the post, 1 until it is over */
-};
-
-static void *post_datagram(void *arg)
-{
-	struct datagram *d = arg;
 	struct abi_wrs w;
-
-	abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1)->ah = d->ah;
-	d->ret = ABI_POST(d->s, SEND, d->qp, &w, NULL);
-	return NULL;
-}
+	struct rdma_ep_post post;
+	struct abi_call call;
+};
 
 /* Returns when another thread is in the post, as long as @slow says. */
 static int begin_datagram(struct datagram *d, int (*slow)(int ms))
@@ -516,20 +504,23 @@ static int begin_datagram(struct datagram *d, int (*slow)(int ms))
 	      abi_qp_rts(s, c.init.qp, QPT_UD, 0) ?:
 	      slow(2000);
 	d->qp = c.init.qp;
-	d->ret = 1;
-	return ret ?: -pthread_create(&d->thread, NULL, post_datagram, d) ?:
+	abi_wrs_send(&d->w, WR_SEND, SEND_SIGNALED, 1)->ah = d->ah;
+	d->post = (struct rdma_ep_post) {
+		.wrs = (uintptr_t)d->w.buf, .wrs_len = d->w.len, .num = 1, .handle = d->qp,
+	};
+	return ret ?: ABI_CALL(&d->call, s, POST_SEND, &d->post) ?:
 	       mock_wait_stalled("post_send", 1);
 }
 
 /* If not, what has been seen before is worth nothing. */
 static bool still_posting(const struct datagram *d)
 {
-	return mock_read("stall/post_send") == 1 && d->ret == 1;
+	return mock_read("stall/post_send") == 1 && !d->call.done;
 }
 
 static int end_datagram(struct datagram *d, int (*slow)(int ms))
 {
-	return slow(0) ?: -pthread_join(d->thread, NULL) ?: d->ret;
+	return slow(0) ?: abi_call_returned(&d->call) ? d->call.ret : -ETIMEDOUT;
 }
 
 /* The handle is gone at once; what the driver knows of it, and its PD, after the post. */

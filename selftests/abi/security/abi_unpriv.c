@@ -11,33 +11,36 @@
 
 #define QKEY	0x11111111
 
+/* What the limits are is put back, whatever happens in between. */
+static const struct {
+	const char *name;
+	int value;			/* meanwhile; 0: what it is */
+} limits[] = {
+	{ "user_max_objects", 262144 },
+	{ "user_max_queue_mb", 1024 },
+	{ "session_max_objects", 65536 },
+	{ "session_max_queue_mb", 512 },
+	{ "user_max_pinned_mb" },
+};
+
 FIXTURE(unpriv) {
-	int objects, queue_mb, session_objects, session_mb, pinned_mb;
+	int old[ARRAY_SIZE(limits)];
 };
 
 FIXTURE_SETUP(unpriv)
 {
-	/* What they are is put back, whatever happens in between. */
-	self->objects = abi_param("user_max_objects", 262144);
-	self->queue_mb = abi_param("user_max_queue_mb", 1024);
-	self->session_objects = abi_param("session_max_objects", 65536);
-	self->session_mb = abi_param("session_max_queue_mb", 512);
-	ASSERT_LT(0, self->objects);
-	ASSERT_LT(0, self->queue_mb);
-	ASSERT_LT(0, self->session_objects);
-	ASSERT_LT(0, self->session_mb);
-	self->pinned_mb = abi_param("user_max_pinned_mb", 2);
-	ASSERT_LT(2, self->pinned_mb);
-	abi_param("user_max_pinned_mb", self->pinned_mb);
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		self->old[i] = abi_param(limits[i].name, limits[i].value ?: 2);
+		ASSERT_LT(0, self->old[i]);
+		if (!limits[i].value)
+			abi_param(limits[i].name, self->old[i]);
+	}
 }
 
 FIXTURE_TEARDOWN(unpriv)
 {
-	abi_param("user_max_objects", self->objects);
-	abi_param("user_max_queue_mb", self->queue_mb);
-	abi_param("session_max_objects", self->session_objects);
-	abi_param("session_max_queue_mb", self->session_mb);
-	abi_param("user_max_pinned_mb", self->pinned_mb);
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		abi_param(limits[i].name, self->old[i]);
 }
 
 static int become(uid_t uid)
@@ -333,8 +336,7 @@ static int pin_mb(void *arg)
 static int pin(void *arg)
 {
 	const struct rlimit limit = { 1 << 20, 1 << 20 };
-	struct pinning *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct pinning *p = abi_map_shared(4096);
 	struct abi s, other;
 
 	CHECK(1, become(1000) == 0);

@@ -168,7 +168,6 @@ TEST_F(again, kept_cqs_serve_connection)
 	struct sockaddr_in sin;
 	struct rdma_ep_reg_mr mr;
 	struct rdma_ep_wc wc;
-	struct abi_wrs w;
 	__u32 listener;
 	char *mem;
 
@@ -188,25 +187,17 @@ TEST_F(again, kept_cqs_serve_connection)
 		OK(ABI(self->s.fd, GET_REQUEST, &g));
 		ASSERT_EQ(0, g.qp_errno);
 		/* Before the peer may send */
-		abi_wrs_recv(&w, 5);
-		abi_sge(&w, (uintptr_t)mem, 8, mr.lkey);
-		OK(ABI_POST(&self->s, RECV, g.qp.qp, &w, NULL));
+		OK(abi_post_recv(&self->s, g.qp.qp, 5, mem, 8, mr.lkey));
 		OK(abi_accept(&self->s, g.event.child, 73, 0));
 		OK(abi_event(p->e.channel_fd, EV_ESTABLISHED, NULL));
 		OK(abi_event(g.channel_fd, EV_ESTABLISHED, NULL));
 
 		sprintf(mem + 8, "round%d", round);
-		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 6);
-		abi_sge(&w, (uintptr_t)mem + 8, 8, mr.lkey);
-		OK(ABI_POST(&self->s, SEND, p->e.qp.qp, &w, NULL));
-		ASSERT_EQ(1, abi_wait(&self->s, g.qp.recv_cq.cq, &wc, 1));
-		EXPECT_EQ(0, wc.status);
-		EXPECT_EQ(5, wc.wr_id);
+		OK(abi_post_send(&self->s, p->e.qp.qp, SEND_SIGNALED, 6, mem + 8, 8, mr.lkey));
+		wc = EXPECT_WC(&self->s, g.qp.recv_cq.cq, 5, 0);
 		EXPECT_EQ(8, wc.byte_len);
 		EXPECT_EQ(0, memcmp(mem, mem + 8, 8));
-		ASSERT_EQ(1, abi_wait(&self->s, p->e.qp.send_cq.cq, &wc, 1));
-		EXPECT_EQ(0, wc.status);
-		EXPECT_EQ(6, wc.wr_id);
+		wc = EXPECT_WC(&self->s, p->e.qp.send_cq.cq, 6, 0);
 		EXPECT_EQ(p->e.qp.qp_num, wc.qp_num);
 
 		OK(unmake(self, p));

@@ -74,25 +74,22 @@ static int map_buf(struct raw *r)
 	return abi_reg_mr(&r->s, r->s.pd, r->buf, LEN, AC_ALL, &r->mr);
 }
 
-/* Returns false if it can not be done on this device. */
-static bool setup(struct __test_metadata *_metadata, struct raw *r, __u32 type)
+static int setup(struct raw *r, __u32 type)
 {
-	OK(abi_open(&r->s));
-	if (r->s.iwarp)
-		return false;
 	r->type = type;
-	OK(abi_create_cq(&r->s, -1, 128, 0, &r->cq));
-	OK(abi_create_ah(&r->s, r->s.pd, &r->ah));
-	for (int i = 0; i < 2; i++)
-		OK(create(r, &r->qp[i]));
-	OK(map_buf(r));
-	return true;
+	return abi_create_cq(&r->s, -1, 128, 0, &r->cq) ?:
+	       abi_create_ah(&r->s, r->s.pd, &r->ah) ?:
+	       create(r, &r->qp[0]) ?:
+	       create(r, &r->qp[1]) ?:
+	       map_buf(r);
 }
 
 FIXTURE_SETUP(type)
 {
-	if (!setup(_metadata, &self->raw, variant->type))
+	OK(abi_open(&self->raw.s));
+	if (self->raw.s.iwarp)
 		SKIP_FIXTURE("the CM moves iWARP's QPs");
+	OK(setup(&self->raw, variant->type));
 }
 
 FIXTURE_TEARDOWN(type)
@@ -106,8 +103,10 @@ FIXTURE(datagram) {
 
 FIXTURE_SETUP(datagram)
 {
-	if (!setup(_metadata, &self->raw, QPT_UD))
+	OK(abi_open(&self->raw.s));
+	if (self->raw.s.iwarp)
 		SKIP_FIXTURE("iWARP has no datagrams");
+	OK(setup(&self->raw, QPT_UD));
 }
 
 FIXTURE_TEARDOWN(datagram)
@@ -127,8 +126,7 @@ static int to_rts(struct raw *r, int i)
 
 static int ready(struct raw *r)
 {
-	return to_init(r, 0) ?: to_init(r, 1) ?: to_rts(r, 0) ?:
-	       to_rts(r, 1);
+	return to_init(r, 0) ?: to_init(r, 1) ?: to_rts(r, 0) ?: to_rts(r, 1);
 }
 
 /* A send that is right in every respect, but perhaps for its opcode and flags. */
@@ -203,13 +201,9 @@ static void expect_done(struct __test_metadata *_metadata, struct raw *r, __u32 
 /* It is taken, to be told that the QP is in ERR, whatever it would do. */
 static void expect_flushed(struct __test_metadata *_metadata, struct raw *r, __u32 op, __u32 flags)
 {
-	struct rdma_ep_wc wc;
-
 	build_flags(r, op, flags, 3);
 	LOGGED(ASSERT_EQ(0, post_send(r)), "opcode 0x%x, flags 0x%x", op, flags);
-	ASSERT_EQ(1, abi_wait(&r->s, r->cq, &wc, 1));
-	EXPECT_EQ(3, wc.wr_id);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc.status);
+	EXPECT_WC(&r->s, r->cq, 3, WC_WR_FLUSH_ERR);
 }
 
 /* Each opcode with all that flags can be; unknown bits one at a time. */
@@ -299,9 +293,8 @@ TEST_F(type, states)
 	EXPECT_EQ(0, post_recv(r, 0, 6));
 	ASSERT_EQ(3, abi_wait(&r->s, r->cq, wc, 3));
 	EXPECT_EQ(3 + 5 + 6, wc[0].wr_id + wc[1].wr_id + wc[2].wr_id);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[1].status);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[2].status);
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
 	/* And RESET again */
 	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
 	EXPECT_EQ(-EINVAL, post_send(r));
@@ -315,43 +308,33 @@ TEST_F(type, states)
  */
 TEST_F(type, wrong_current_state_refused)
 {
-	struct rdma_ep_modify_qp m = { .qp = self->raw.qp[0].qp };
 	struct raw *r = &self->raw;
 	bool rc = r->type == QPT_RC;
 
-	SKIP_IF(r->s.iwarp, "rxe's attributes");
+#define MODIFY(_mask, ...) ({						\
+	const struct ib_uverbs_qp_attr __attr = { .qp_attr_mask = (_mask), ##__VA_ARGS__ }; \
+									\
+	abi_modify_qp(&r->s, r->qp[0].qp, &__attr);			\
+})
 	/* Nothing but a state can be changed in RESET. */
-	m.attr.qp_attr_mask = QP_SQ_PSN;
-	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
-	m.attr.qp_attr_mask = QP_TIMEOUT | QP_RETRY_CNT;
-	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+	EXPECT_EQ(-EINVAL, MODIFY(QP_SQ_PSN));
+	EXPECT_EQ(-EINVAL, MODIFY(QP_TIMEOUT | QP_RETRY_CNT));
 	OK(ready(r));
-	m.attr.qp_attr_mask = QP_SQ_PSN;
-	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
-	m.attr.qp_attr_mask = QP_MAX_DEST_RD_ATOMIC;
-	m.attr.max_dest_rd_atomic = 4;
-	EXPECT_EQ(-EOPNOTSUPP, ABI(r->s.fd, MODIFY_QP, &m));
-	m.attr.qp_attr_mask = QP_MAX_DEST_RD_ATOMIC | QP_CUR_STATE;
-	m.attr.cur_qp_state = QPS_SQD;
-	EXPECT_EQ(-EOPNOTSUPP, ABI(r->s.fd, MODIFY_QP, &m));
+	EXPECT_EQ(-EINVAL, MODIFY(QP_SQ_PSN));
+	EXPECT_EQ(-EOPNOTSUPP, MODIFY(QP_MAX_DEST_RD_ATOMIC, .max_dest_rd_atomic = 4));
+	EXPECT_EQ(-EOPNOTSUPP, MODIFY(QP_MAX_DEST_RD_ATOMIC | QP_CUR_STATE,
+				      .max_dest_rd_atomic = 4, .cur_qp_state = QPS_SQD));
 	/* What may be changed in RTS */
-	if (rc) {
-		m.attr.qp_attr_mask = QP_MIN_RNR_TIMER;
-		m.attr.min_rnr_timer = 7;
-		EXPECT_EQ(0, ABI(r->s.fd, MODIFY_QP, &m));
-	}
-	/* The truth is no harm. */
-	m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE;
-	m.attr.cur_qp_state = QPS_RTS;
-	m.attr.qp_state = QPS_RTS;
-	EXPECT_EQ(0, ABI(r->s.fd, MODIFY_QP, &m));
-	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
-	m.attr.cur_qp_state = QPS_RTR;
-	m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE | QP_SQ_PSN;
 	if (rc)
-		m.attr.qp_attr_mask |= QP_TIMEOUT | QP_RETRY_CNT |
-				       QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
-	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+		EXPECT_EQ(0, MODIFY(QP_MIN_RNR_TIMER, .min_rnr_timer = 7));
+	/* The truth is no harm. */
+	EXPECT_EQ(0, MODIFY(QP_STATE | QP_CUR_STATE, .cur_qp_state = QPS_RTS, .qp_state = QPS_RTS));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	EXPECT_EQ(-EINVAL, MODIFY(QP_STATE | QP_CUR_STATE | QP_SQ_PSN |
+				  (rc ? QP_TIMEOUT | QP_RETRY_CNT | QP_RNR_RETRY |
+				   QP_MAX_QP_RD_ATOMIC : 0),
+				  .cur_qp_state = QPS_RTR, .qp_state = QPS_RTS));
+#undef MODIFY
 }
 
 /* What was in the queues is gone without a completion, and so is its place. */
@@ -359,7 +342,7 @@ TEST_F(type, reset_empties_queues)
 {
 	struct raw *r = &self->raw;
 	__u32 depth = r->qp[0].max_recv_wr, i;
-	struct rdma_ep_wc wc[1];
+	struct rdma_ep_wc wc;
 
 	ASSERT_GE(100, depth);
 	OK(to_init(r, 0));
@@ -368,7 +351,7 @@ TEST_F(type, reset_empties_queues)
 	EXPECT_EQ(-ENOMEM, post_recv(r, 0, i));
 	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
 	usleep(20000);
-	EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 1));
+	EXPECT_EQ(0, abi_poll(&r->s, r->cq, &wc, 1));
 	OK(to_init(r, 0));
 	for (i = 0; i < depth; i++)
 		OK(post_recv(r, 0, i));
@@ -428,20 +411,13 @@ TEST_F(datagram, ah_of_other_pd_refused)
 	for (int i = 0; i < 100; i++)
 		OK(abi_create_ah(&other, other.pd, &foreign));
 	wr = build(r, WR_SEND, 1);
-	wr->ah = ah;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = 0;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = foreign;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = gone;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = r->s.pd;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = r->qp[0].qp;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = ~0U;
-	EXPECT_EQ(-EINVAL, post_send(r));
+
+	const __u32 bad[] = { ah, 0, foreign, gone, r->s.pd, r->qp[0].qp, ~0U };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		wr->ah = bad[i];
+		LOGGED(EXPECT_EQ(-EINVAL, post_send(r)), "address handle %zu", i);
+	}
 	wr->ah = r->ah;
 	EXPECT_EQ(0, post_send(r));
 }
@@ -459,8 +435,13 @@ static int post_datagram(struct raw *r)
 }
 
 static void expect_datagram(struct __test_metadata *_metadata, struct raw *r,
-			    const struct rdma_ep_wc *recv)
+			    const struct rdma_ep_wc wc[2])
 {
+	int first = wc[0].wr_id == 11 ? 0 : 1;
+	const struct rdma_ep_wc *send = &wc[first], *recv = &wc[!first];
+
+	EXPECT_EQ(11, send->wr_id);
+	EXPECT_EQ(WC_SUCCESS, send->status);
 	EXPECT_EQ(10, recv->wr_id);
 	EXPECT_EQ(WC_SUCCESS, recv->status);
 	EXPECT_EQ(WC_OP_RECV, recv->opcode);
@@ -475,15 +456,11 @@ TEST_F(datagram, datagram_received)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_wc wc[2];
-	int send;
 
 	OK(ready(r));
 	OK(post_datagram(r));
 	ASSERT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
-	send = wc[0].wr_id == 11 ? 0 : 1;
-	EXPECT_EQ(11, wc[send].wr_id);
-	EXPECT_EQ(WC_SUCCESS, wc[send].status);
-	expect_datagram(_metadata, r, &wc[!send]);
+	expect_datagram(_metadata, r, wc);
 }
 
 /*
@@ -495,7 +472,6 @@ TEST_F(datagram, ah_destroyed_after_post)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_wc wc[2];
-	int send;
 
 	OK(ready(r));
 	OK(post_datagram(r));
@@ -509,10 +485,7 @@ TEST_F(datagram, ah_destroyed_after_post)
 	}
 	LOGGED(ASSERT_EQ(1, abi_wait(&r->s, r->cq, wc + 1, 1)),
 	       "only request %llu, status %u", wc[0].wr_id, wc[0].status);
-	send = wc[0].wr_id == 11 ? 0 : 1;
-	EXPECT_EQ(11, wc[send].wr_id);
-	EXPECT_EQ(WC_SUCCESS, wc[send].status);
-	expect_datagram(_metadata, r, &wc[!send]);
+	expect_datagram(_metadata, r, wc);
 }
 
 TEST_F(datagram, privileged_qkey)
@@ -554,7 +527,7 @@ TEST_F(type, cq_overflow)
 	usleep(50000);
 	n = abi_poll(&r->s, cq, wc, 16);
 	EXPECT_GT(16, n);
-	for (__u32 i = 0; (int)i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		EXPECT_EQ(i, wc[i].wr_id);
 		EXPECT_EQ(c.init.qp_num, wc[i].qp_num);
 	}
@@ -580,18 +553,9 @@ FIXTURE_VARIANT(flush) {
 	bool sig_all;
 };
 
-FIXTURE_VARIANT_ADD(flush, disconnect) {
-	.by_modify = false,
-};
-
-FIXTURE_VARIANT_ADD(flush, modify) {
-	.by_modify = true,
-};
-
-FIXTURE_VARIANT_ADD(flush, signal_all) {
-	.by_modify = true,
-	.sig_all = true,
-};
+FIXTURE_VARIANT_ADD(flush, disconnect) {};
+FIXTURE_VARIANT_ADD(flush, modify) { .by_modify = true };
+FIXTURE_VARIANT_ADD(flush, signal_all) { .by_modify = true, .sig_all = true };
 
 FIXTURE_SETUP(flush)
 {

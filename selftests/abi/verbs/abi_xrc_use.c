@@ -48,19 +48,15 @@ static int path_open(const struct abi *s, void *mem, __u32 type, struct path *p)
 static int path_message(const struct abi *s, const struct path *p, __u64 wr_id)
 {
 	struct abi_wrs w;
-	int ret;
 
 	abi_wrs_recv(&w, wr_id);
-	ret = ABI_POST(s, SRQ_RECV, p->srq.srq, &w, NULL);
-	if (ret)
-		return ret;
-	return abi_post_send(s, p->qp, 0, 1, 0, 0, 0);
+	return ABI_POST(s, SRQ_RECV, p->srq.srq, &w, NULL) ?:
+	       abi_post_empty_send(s, p->qp, 0, 1);
 }
 
 TEST_F(xrc, xrc_receive)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_wc wc;
 	struct path p = {};
 	struct abi_wrs w;
 
@@ -70,15 +66,9 @@ TEST_F(xrc, xrc_receive)
 		abi_wrs_recv(&w, i);
 		abi_sge(&w, (uintptr_t)self->mem + 4096, 500, p.mr.lkey);
 		OK(ABI_POST(s, SRQ_RECV, p.srq.srq, &w, NULL));
-		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 100 + i);
-		abi_sge(&w, (uintptr_t)self->mem, 500, p.mr.lkey);
-		OK(ABI_POST(s, SEND, p.qp, &w, NULL));
-		ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
-		EXPECT_EQ(WC_SUCCESS, wc.status);
-		EXPECT_EQ(i, wc.wr_id);
-		EXPECT_EQ(p.target_num, wc.qp_num);
-		ASSERT_EQ(1, abi_wait(s, p.cq, &wc, 1));
-		EXPECT_EQ(100 + i, wc.wr_id);
+		OK(abi_post_send(s, p.qp, SEND_SIGNALED, 100 + i, self->mem, 500, p.mr.lkey));
+		EXPECT_EQ(p.target_num, EXPECT_WC(s, p.recv_cq, i, WC_SUCCESS).qp_num);
+		EXPECT_WC(s, p.cq, 100 + i, WC_SUCCESS);
 		EXPECT_EQ(0, memcmp(self->mem, self->mem + 4096, 500));
 	}
 	/* Memory of another PD does not get there. */
@@ -89,16 +79,13 @@ TEST_F(xrc, xrc_receive)
 	OK(path_message(s, &p, 55));
 	OK(ABI_DESTROY(s, SRQ, p.srq.srq));
 	OK(ABI_DESTROY(s, QP, p.target));
-	ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
-	EXPECT_EQ(55, wc.wr_id);
-	EXPECT_EQ(p.target_num, wc.qp_num);
+	EXPECT_EQ(p.target_num, EXPECT_WC(s, p.recv_cq, 55, WC_SUCCESS).qp_num);
 }
 
 /* A QP that is gone by the time of the poll is not followed; with its last opener. */
 TEST_F(xrc, completion_of_destroyed_target)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_wc wc;
 	struct path p = {};
 	__u32 opened;
 
@@ -106,21 +93,16 @@ TEST_F(xrc, completion_of_destroyed_target)
 	OK(open_qp(s, p.xrcd, p.target_num, 0, &opened));
 	OK(path_message(s, &p, 65));
 	OK(ABI_DESTROY(s, QP, opened));
-	ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
-	EXPECT_EQ(65, wc.wr_id);
-	EXPECT_EQ(p.target_num, wc.qp_num);
+	EXPECT_EQ(p.target_num, EXPECT_WC(s, p.recv_cq, 65, WC_SUCCESS).qp_num);
 	OK(path_message(s, &p, 66));
 	OK(ABI_DESTROY(s, QP, p.target));
-	ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
-	EXPECT_EQ(66, wc.wr_id);
-	EXPECT_EQ(0, wc.qp_num);
+	EXPECT_EQ(0, EXPECT_WC(s, p.recv_cq, 66, WC_SUCCESS).qp_num);
 }
 
 TEST_F(xrc, initiator_opcodes)
 {
 	static const __u32 refused[] = {
-		WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_WRITE_WITH_IMM,
-		WR_SEND_WITH_INV,
+		WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_WRITE_WITH_IMM, WR_SEND_WITH_INV,
 	};
 	static const __u32 offered[] = {
 		WR_RDMA_WRITE, WR_RDMA_READ, WR_CMP_AND_SWP, WR_FETCH_AND_ADD,
@@ -144,9 +126,7 @@ TEST_F(xrc, initiator_opcodes)
 		wr->swap = 0x3333;
 		abi_sge(&w, (uintptr_t)local, 8, p.mr.lkey);
 		OK(ABI_POST(s, SEND, p.qp, &w, NULL));
-		ASSERT_EQ(1, abi_wait(s, p.cq, &wc, 1));
-		EXPECT_EQ(WC_SUCCESS, wc.status);
-		EXPECT_EQ(i, wc.wr_id);
+		EXPECT_WC(s, p.cq, i, WC_SUCCESS);
 		EXPECT_EQ(offered[i] == WR_RDMA_WRITE ? 0x1111 : 0x2222, *local);
 		EXPECT_EQ(offered[i] == WR_RDMA_WRITE ? 0x1111 :
 			  offered[i] == WR_RDMA_READ ? 0x2222 :
@@ -192,17 +172,14 @@ TEST_F(xrc, xrc_ids_connect)
 	__u32 xrcd, cq, listener, child, plain;
 	struct rdma_ep_get_request req = {};
 	struct rdma_ep_create_ep ep = {};
-	struct rdma_ep_create_srq srq = {};
+	struct rdma_ep_create_srq srq;
 	struct rdma_ep_create_qp c;
 	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_event ev;
 	struct rdma_ep_reg_mr mr;
 	struct sockaddr_in sin = s->addr;
 	struct abi_wrs w;
-	struct rdma_ep_wc wc;
-	int channel;
+	int channel = abi_channel(s);
 
-	channel = abi_channel(s);
 	OK(abi_open_xrcd(s, -1, 0, &xrcd));
 	OK(abi_create_cq(s, -1, 16, 0, &cq));
 	OK(abi_reg_mr(s, s->pd, self->mem, 65536, AC_ALL, &mr));
@@ -211,16 +188,10 @@ TEST_F(xrc, xrc_ids_connect)
 	OK(ABI_ID_CMD(s, LISTEN, listener, 4));
 
 	/* The client: everything at once */
-	ep.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
+	abi_own_ep(s, ntohs(sin.sin_port), &ep);
 	ep.ps = PS_IB;
 	ep.qp_type = INI;
-	ep.addr_timeout_ms = 5000;
-	ep.route_timeout_ms = 5000;
-	memcpy(&ep.dst, &sin, sizeof(sin));
-	abi_qp_attr(&c, RC, 0, 0, 0);
-	ep.qp = c.init;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_EP, &ep));
-	ep.qp = c.init;
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_EP, ep, qp.qp_type, RC));
 	ep.qp.qp_type = INI;
 	OK(ABI(s->fd, CREATE_EP, &ep));
 	EXPECT_EQ(QPS_INIT, ep.qp.state);
@@ -239,20 +210,16 @@ TEST_F(xrc, xrc_ids_connect)
 	ASSERT_EQ(0, req.qp_errno);
 	EXPECT_EQ(QPS_INIT, req.qp.state);
 	child = req.event.child;
-	srq.id = child;
-	srq.max_wr = 4;
-	srq.max_sge = 1;
-	srq.srq_type = IB_UVERBS_SRQT_XRC;
-	srq.xrcd = xrcd;
-	srq.cq = cq;
+	srq = (struct rdma_ep_create_srq) {
+		.id = child, .max_wr = 4, .max_sge = 1, .srq_type = IB_UVERBS_SRQT_XRC,
+		.xrcd = xrcd, .cq = cq,
+	};
 	OK(ABI(s->fd, CREATE_SRQ, &srq));
 	EXPECT_EQ(s->pd, srq.pd);
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &srq));
 	OK(abi_accept(s, child, 2, 0));
-	OK(abi_event(ep.channel_fd, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(req.qp.qp_num, ev.param.conn.qp_num);
-	OK(abi_event(channel, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(2, ev.uid);
+	EXPECT_EQ(req.qp.qp_num, NEXT_EVENT(ep.channel_fd, EV_ESTABLISHED).param.conn.qp_num);
+	EXPECT_EQ(2, NEXT_EVENT(channel, EV_ESTABLISHED).uid);
 	EXPECT_EQ(QPS_RTS, state_of(s, ep.qp.qp));
 	EXPECT_EQ(QPS_RTS, state_of(s, req.qp.qp));
 
@@ -262,12 +229,11 @@ TEST_F(xrc, xrc_ids_connect)
 	wr->rkey = mr.rkey;
 	abi_sge(&w, (uintptr_t)self->mem, 100, mr.lkey);
 	OK(ABI_POST(s, SEND, ep.qp.qp, &w, NULL));
-	ASSERT_EQ(1, abi_wait(s, ep.qp.send_cq.cq, &wc, 1));
-	EXPECT_EQ(WC_SUCCESS, wc.status);
+	EXPECT_WC(s, ep.qp.send_cq.cq, 7, WC_SUCCESS);
 	EXPECT_EQ(0, memcmp(self->mem, self->mem + 4096, 100));
 
 	OK(ABI_ID_CMD(s, DISCONNECT, ep.id, 0));
-	EXPECT_EQ(0, abi_event(channel, EV_DISCONNECTED, &ev));
+	EXPECT_EQ(0, abi_event(channel, EV_DISCONNECTED, NULL));
 	EXPECT_EQ(QPS_ERR, state_of(s, ep.qp.qp));
 
 	/* Ids of other types do not take them. */
@@ -363,8 +329,7 @@ static void *remover(void *arg)
 /* Two who want the same domain while the driver makes it, and the device goes. */
 TEST_F(xrc, removal_while_opening_domain)
 {
-	struct opener o[2] = { { &self->s, self->file },
-			       { &self->s2, self->file } };
+	struct opener o[2] = { { &self->s, self->file }, { &self->s2, self->file } };
 	pthread_t thread[2], del;
 	int ret = -1;
 
@@ -432,10 +397,9 @@ TEST_F(xrc, stalled_open_blocks_no_others)
 {
 	static const char * const ops[] = { "alloc_xrcd", "dealloc_xrcd" };
 	struct opener o = { .s = &self->s2 };
-	char file[64], name[] = "/tmp/abi_xrc.XXXXXX";
+	char name[] = "/tmp/abi_xrc.XXXXXX";
 	pthread_t thread[2];
 	int other;
-	long end;
 
 	other = mkstemp(name);
 	ASSERT_LE(0, other);
@@ -444,20 +408,16 @@ TEST_F(xrc, stalled_open_blocks_no_others)
 		struct other t = { .s = &self->s, .file = self->file };
 
 		o.file = i & 2 ? -1 : other;
-		snprintf(file, sizeof(file), "stall/%s", ops[i & 1]);
 		OK(abi_open_xrcd(t.s, -1, 0, &t.mine));
 		OK(abi_open_xrcd(t.s, t.file, CREATE, &t.shared));
 		if (i & 1)
 			opener(&o);
-		OK(mock_write(file, "1"));
+		OK(mock_stall(ops[i & 1], 1));
 		OK(pthread_create(&thread[0], NULL, i & 1 ? closer : opener, &o));
 		OK(mock_wait_stalled(ops[i & 1], 1));
 		OK(pthread_create(&thread[1], NULL, others, &t));
-		end = abi_now_ms() + 5000 * TEST_SCALE;
-		while (!t.done && abi_now_ms() < end)
-			usleep(10000);
-		LOGGED(EXPECT_TRUE(t.done), "others wait for %s", ops[i & 1]);
-		OK(mock_write(file, "0"));
+		LOGGED(EXPECT_TRUE(ABI_UNTIL(t.done)), "others wait for %s", ops[i & 1]);
+		OK(mock_stall(ops[i & 1], 0));
 		pthread_join(thread[0], NULL);
 		pthread_join(thread[1], NULL);
 		EXPECT_EQ(0, t.ret);
