@@ -25,8 +25,8 @@ FIXTURE_SETUP(ring)
 	OK(abi_idle());
 	OK(abi_objects(&self->none));
 	OK(abi_open(&self->s));
-	self->rings = mmap(NULL, ALL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, self->s.fd, 0);
-	ASSERT_NE(MAP_FAILED, self->rings);
+	self->rings = abi_rings(&self->s);
+	ASSERT_NE(NULL, self->rings);
 	self->p.rings = true;
 	self->p.max_wr = 100;
 	self->p.comp = abi_comp_channel(&self->s);
@@ -43,6 +43,15 @@ FIXTURE_TEARDOWN(ring)
 	abi_close(&self->s);
 }
 
+/* A place that nothing else gets, without memory */
+static void *reserve(size_t len)
+{
+	void *p = abi_map(len);
+
+	mprotect(p, len, PROT_NONE);
+	return p;
+}
+
 static volatile struct rdma_ep_cq_ring *ring_of(struct _test_data_ring *t, int end, int cq)
 {
 	return &t->rings[t->p.end[end].ring[cq]];
@@ -57,20 +66,17 @@ static int fill(const struct _test_data_ring *t, int end, int cq)
 
 static int notify(const struct _test_data_ring *t, int end, int cq, __u32 flags)
 {
-	struct rdma_ep_notify_cq n = { .flags = flags, .cq = t->p.end[end].cq[cq] };
-
-	return ABI(t->s.fd, NOTIFY_CQ, &n);
+	return abi_notify_cq(&t->s, t->p.end[end].cq[cq], flags);
 }
 
 /* @n signalled RDMA WRITEs by the client, as siw's READ would be a driver's error. */
-static int post(struct _test_data_ring *t, int n, __u64 wr_id, __u32 flags)
+static int post(struct _test_data_ring *t, int n, __u64 wr_id)
 {
 	struct rdma_ep_send_wr *wr;
 	int ret;
 
 	while (n--) {
-		wr = abi_wrs_send(&t->w, WR_RDMA_WRITE, SEND_SIGNALED | flags, 1);
-		wr->wr_id = wr_id++;
+		wr = abi_wrs_send(&t->w, WR_RDMA_WRITE, SEND_SIGNALED, wr_id++);
 		abi_remote(wr, &t->mr, 0);
 		abi_mr_sge(&t->w, &t->mr, 0, 8);
 		ret = ABI_POST(&t->s, SEND, t->p.end[0].qp.qp, &t->w, NULL);
@@ -78,6 +84,14 @@ static int post(struct _test_data_ring *t, int n, __u64 wr_id, __u32 flags)
 			return ret;
 	}
 	return 0;
+}
+
+/* Takes a completion event, of the client's send CQ. */
+static int event(struct _test_data_ring *t)
+{
+	struct rdma_ep_comp_event ev;
+
+	return abi_read(t->p.comp, &ev, sizeof(ev), ABI_WAIT_MS) ?: ev.uid ? -EPROTO : 0;
 }
 
 /* Until @n completions are there in sequence from @wr_id on; takes them. */
@@ -107,6 +121,12 @@ static int take(struct _test_data_ring *t, int n, __u64 wr_id)
 	return n ? -ETIMEDOUT : 0;
 }
 
+/* One completion comes, and is taken. */
+static int once(struct _test_data_ring *t, __u64 wr_id)
+{
+	return post(t, 1, wr_id) ?: take(t, 1, wr_id);
+}
+
 /* As long as the device's way to say "something has come" is armed by itself. */
 static int settle(struct _test_data_ring *t)
 {
@@ -119,12 +139,7 @@ static int settle(struct _test_data_ring *t)
 static int wait_pending(struct _test_data_ring *t)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(t, 0, 0);
-	long end = abi_now_ms() + ABI_WAIT_MS;
-
-	while (!r->pending && r->head == r->tail)
-		if (abi_now_ms() > end)
-			return -ETIMEDOUT;
-	return 0;
+	return ABI_UNTIL(r->pending || r->head != r->tail) ? 0 : -ETIMEDOUT;
 }
 
 /* All that is connected goes, and the same is made again. */
@@ -152,7 +167,7 @@ TEST_F(ring, completions)
 {
 	/* Often enough for every place to be used several times. */
 	for (int round = 0; round < 4 * ENTRIES; round++) {
-		OK(post(self, 3, 100 * round, 0));
+		OK(post(self, 3, 100 * round));
 		OK(take(self, 3, 100 * round));
 	}
 }
@@ -164,7 +179,7 @@ TEST_F(ring, full_ring_keeps_rest)
 	long end = abi_now_ms() + ABI_WAIT_MS;
 
 	for (int round = 0; round < 8; round++)
-		OK(post(self, 8, 8 * round, 0));
+		OK(post(self, 8, 8 * round));
 	while (r->head - r->tail < ENTRIES && abi_now_ms() < end)
 		OK(fill(self, 0, 0));
 	EXPECT_EQ(ENTRIES, r->head - r->tail);
@@ -184,9 +199,9 @@ TEST_F(ring, pending_flag_tells_of_completions)
 	for (int round = 0; round < 20; round++) {
 		OK(settle(self));
 		ASSERT_EQ(0, r->pending);
-		OK(post(self, 1, round, 0));
+		OK(post(self, 1, round));
 		OK(wait_pending(self));
-		/* Nobody has asked to be told. */
+		/* No event was asked for. */
 		ASSERT_FALSE(abi_ready(self->p.comp, 0));
 		OK(take(self, 1, round));
 	}
@@ -196,20 +211,16 @@ TEST_F(ring, pending_flag_tells_of_completions)
 TEST_F(ring, armed_ring_gives_one_event)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
-	struct rdma_ep_comp_event ev;
-
 	for (int round = 0; round < 20; round++) {
 		OK(settle(self));
 		__atomic_store_n(&r->armed, 1, __ATOMIC_SEQ_CST);
 		ASSERT_EQ(0, r->pending);
-		OK(post(self, 1, round, 0));
-		OK(abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
-		/* The client's send CQ */
-		ASSERT_EQ(0, ev.uid);
+		OK(post(self, 1, round));
+		OK(event(self));
 		ASSERT_EQ(0, r->armed);
 		OK(take(self, 1, round));
 		OK(settle(self));
-		OK(post(self, 1, round, 0));
+		OK(post(self, 1, round));
 		OK(wait_pending(self));
 		ASSERT_FALSE(abi_ready(self->p.comp, 0));
 		OK(take(self, 1, round));
@@ -219,12 +230,10 @@ TEST_F(ring, armed_ring_gives_one_event)
 /* ... or by command, also where something is pending already. */
 TEST_F(ring, armed_by_command_gives_one_event)
 {
-	struct rdma_ep_comp_event ev;
-
 	OK(notify(self, 0, 0, 0));
-	OK(post(self, 1, 1, 0));
-	OK(abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
-	OK(post(self, 1, 2, 0));
+	OK(post(self, 1, 1));
+	OK(event(self));
+	OK(post(self, 1, 2));
 	OK(take(self, 2, 1));
 	EXPECT_TRUE(abi_quiet(self->p.comp));
 
@@ -232,27 +241,25 @@ TEST_F(ring, armed_by_command_gives_one_event)
 	OK(settle(self));
 	OK(notify(self, 0, 0, 0));
 	ring_of(self, 0, 0)->armed = 1;
-	OK(post(self, 1, 3, 0));
-	OK(abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
+	OK(post(self, 1, 3));
+	OK(event(self));
 	OK(take(self, 1, 3));
 	OK(settle(self));
-	OK(post(self, 1, 4, 0));
-	OK(take(self, 1, 4));
+	OK(once(self, 4));
 	EXPECT_TRUE(abi_quiet(self->p.comp));
 
 	/* These are not solicited. The first may find it armed for any. */
 	OK(notify(self, 0, 0, RDMA_EP_NOTIFY_SOLICITED));
-	OK(post(self, 1, 5, 0));
-	OK(take(self, 1, 5));
+	OK(once(self, 5));
 	if (abi_ready(self->p.comp, ABI_QUIET_MS))
-		OK(abi_read(self->p.comp, &ev, sizeof(ev), 0));
+		OK(event(self));
 	OK(notify(self, 0, 0, RDMA_EP_NOTIFY_SOLICITED));
-	OK(post(self, 2, 6, 0));
+	OK(post(self, 2, 6));
 	OK(take(self, 2, 6));
 	EXPECT_TRUE(abi_quiet(self->p.comp));
 	OK(notify(self, 0, 0, 0));
-	OK(post(self, 1, 8, 0));
-	OK(abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
+	OK(post(self, 1, 8));
+	OK(event(self));
 	OK(take(self, 1, 8));
 }
 
@@ -276,14 +283,13 @@ TEST_F(ring, garbage_in_ring_harmless)
 		for (unsigned int byte = 0; byte < 128; byte++)
 			((__u8 *)all)[byte] = abi_random();
 		/* Nothing makes room if the user takes nothing. */
-		post(self, 1, i, 0);
+		post(self, 1, i);
 		fill(self, 0, 0);
 		notify(self, 0, 0, 0);
 	}
 	/* That CQ is lost to its user. The next one is in the same place. */
 	OK(reopen(self));
-	EXPECT_EQ(0, post(self, 1, 4711, 0));
-	EXPECT_EQ(0, take(self, 1, 4711));
+	EXPECT_EQ(0, once(self, 4711));
 }
 
 /* The same places for two CQs in turn, which has to look like new. */
@@ -311,26 +317,23 @@ TEST_F(ring, ring_reused_looks_new)
 
 /*
  * A connection on the CQs of the one before it sees nothing of that, however it has
- * left them: full, armed, with events that nobody has read.
+ * left them: full, armed, with events that are not read.
  */
 TEST_F(ring, reused_cq_shows_nothing)
 {
-	struct rdma_ep_comp_event ev;
-
 	for (int round = 0; round < 10; round++) {
-		OK(post(self, 20, 1000 * round, 0));
+		OK(post(self, 20, 1000 * round));
 		OK(notify(self, 0, round & 1, 0));
-		OK(post(self, 5, 1000 * round + 20, 0));
+		OK(post(self, 5, 1000 * round + 20));
 		if (round & 2)
 			OK(take(self, 10, 1000 * round));
 		OK(reopen(self));
 		OK(settle(self));
-		OK(post(self, 1, 77, 0));
-		OK(take(self, 1, 77));
+		OK(once(self, 77));
 		ASSERT_TRUE(abi_quiet(self->p.comp));
 		OK(notify(self, 0, 0, 0));
-		OK(post(self, 1, 78, 0));
-		OK(abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
+		OK(post(self, 1, 78));
+		OK(event(self));
 		OK(take(self, 1, 78));
 	}
 }
@@ -358,7 +361,7 @@ TEST_F(ring, idle_cq_destroyed_soon)
 	OK(ABI_DESTROY(&self->s, CQ, cq[0]));
 	/* Closing waits for what it has left behind. */
 	munmap(self->rings, ALL_BYTES);
-	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->rings = reserve(ALL_BYTES);
 	close(self->p.comp);
 	abi_close(&self->s);
 	OK(abi_objects(&after));
@@ -431,7 +434,7 @@ TEST_F(ring, mapping_flags_and_ranges)
 	EXPECT_EQ(SIGBUS, killed_by(touch_new_page, NULL));
 }
 
-/* Is there a mapping? (A child has none, and can not be asked.) */
+/* Is there a mapping? (A child has none, and cannot be asked.) */
 static bool mapped(void *p)
 {
 	return !msync(p, PAGE, MS_ASYNC);
@@ -440,11 +443,10 @@ static bool mapped(void *p)
 /* A session with a file of this mode, and a ring in it: the first one */
 static int open_mode(struct abi *s, int mode)
 {
-	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
+	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = s->dev };
 	__u32 cq, ring;
 	int ret;
 
-	o.dev_index = s->dev;
 	s->fd = open(RDMA_EP_DEVICE_NODE, mode | O_CLOEXEC);
 	if (s->fd < 0)
 		return -errno;
@@ -455,7 +457,7 @@ static int open_mode(struct abi *s, int mode)
 	       ring ? -EPROTO : 0;
 }
 
-/* Who opened the file for reading, or writing, alone gets no memory to do both. */
+/* A file opened for reading, or writing, alone gives no memory to do both. */
 TEST_F(ring, mapping_needs_read_and_write)
 {
 	static const int modes[] = { O_RDONLY, O_WRONLY };
@@ -468,10 +470,7 @@ TEST_F(ring, mapping_needs_read_and_write)
 		OK(open_mode(&s, modes[i]));
 		for (size_t j = 0; j < ARRAY_SIZE(prots); j++) {
 			p = mmap(NULL, PAGE, prots[j], MAP_SHARED, s.fd, 0);
-			EXPECT_EQ(MAP_FAILED, p) {
-				TH_LOG("mode %d, protection %d", modes[i], prots[j]);
-				munmap(p, PAGE);
-			}
+			LOGGED(EXPECT_EQ(MAP_FAILED, p), "mode %d, protection %d", modes[i], prots[j]);
 			EXPECT_TRUE(errno == EACCES || errno == EINVAL);
 		}
 		abi_close(&s);
@@ -492,8 +491,7 @@ TEST_F(ring, mremap_moves_but_does_not_grow)
 
 	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, self->s.fd, 0);
 	ASSERT_NE(MAP_FAILED, p);
-	to = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, to);
+	to = reserve(2 * PAGE);
 	/* Of an old size of 0: the same once more */
 	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE));
 	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to));
@@ -504,10 +502,9 @@ TEST_F(ring, mremap_moves_but_does_not_grow)
 	munmap(to, 2 * PAGE);
 
 	/* All of it, while completions come */
-	to = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, to);
+	to = reserve(ALL_BYTES);
 	for (int i = 0; i < 20; i++) {
-		OK(post(self, 1, i, 0));
+		OK(post(self, 1, i));
 		ASSERT_EQ(to, mremap(self->rings, ALL_BYTES, ALL_BYTES,
 				     MREMAP_MAYMOVE | MREMAP_FIXED, to));
 		EXPECT_FALSE(mapped(self->rings));
@@ -541,7 +538,7 @@ TEST_F(ring, partly_unmapped_ring_stays)
 		EXPECT_TRUE(mapped(page + PAGE));
 		OK(madvise(page + PAGE, PAGE, MADV_DONTNEED));
 		EXPECT_EQ(1000 + i, other->unused[0]);
-		OK(post(self, 1, i, 0));
+		OK(post(self, 1, i));
 		OK(fill(self, 0, 0));
 		OK(notify(self, 0, 0, 0));
 		ASSERT_EQ(page, mmap(page, PAGE, PROT_READ | PROT_WRITE,
@@ -553,8 +550,7 @@ TEST_F(ring, partly_unmapped_ring_stays)
 	if (others)
 		OK(munmap(all, others));
 	OK(munmap(page + PAGE, ALL_BYTES - others - PAGE));
-	OK(post(self, 1, 77, 0));
-	OK(take(self, 1, 77));
+	OK(once(self, 77));
 	/* It keeps the session. */
 	abi_close(&self->s);
 	OK(abi_objects(&after));
@@ -562,7 +558,7 @@ TEST_F(ring, partly_unmapped_ring_stays)
 	EXPECT_EQ(21, r->head);
 	OK(munmap(page, PAGE));
 	EXPECT_EQ(0, abi_objects_wait(&self->none));
-	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->rings = reserve(ALL_BYTES);
 	OK(abi_open(&self->s));
 }
 
@@ -570,12 +566,11 @@ TEST_F(ring, partly_unmapped_ring_stays)
 TEST_F(ring, ring_unmapped_and_mapped_again)
 {
 	for (int i = 0; i < 50; i++) {
-		OK(post(self, 1, i, 0));
+		OK(post(self, 1, i));
 		OK(munmap(self->rings, ALL_BYTES));
 		OK(fill(self, 0, 0));
-		self->rings = mmap(NULL, ALL_BYTES, PROT_READ | PROT_WRITE,
-				   MAP_SHARED, self->s.fd, 0);
-		ASSERT_NE(MAP_FAILED, self->rings);
+		self->rings = abi_rings(&self->s);
+		ASSERT_NE(NULL, self->rings);
 		OK(take(self, 1, i));
 	}
 }
@@ -586,8 +581,7 @@ TEST_F(ring, mapping_outlives_file)
 	struct abi_objects before, after;
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
 
-	OK(post(self, 1, 5, 0));
-	OK(take(self, 1, 5));
+	OK(once(self, 5));
 	OK(abi_objects(&before));
 	abi_close(&self->s);
 	OK(abi_objects(&after));
@@ -595,7 +589,7 @@ TEST_F(ring, mapping_outlives_file)
 	EXPECT_EQ(1, r->head);
 	EXPECT_EQ(5, r->wc[0].wr_id);
 	OK(munmap(self->rings, ALL_BYTES));
-	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->rings = reserve(ALL_BYTES);
 	OK(abi_objects(&after));
 	EXPECT_EQ(self->none.qp, after.qp);
 	OK(abi_open(&self->s));
