@@ -40,14 +40,10 @@ FIXTURE_VARIANT(fail) {
 
 #ifdef FAIL_ON_MOCK
 /* Its driver counts its objects itself. */
-FIXTURE_VARIANT_ADD(fail, mock) {
-	.mock = true,
-};
+FIXTURE_VARIANT_ADD(fail, mock) { .mock = true };
 #else
 /* rxe or siw */
-FIXTURE_VARIANT_ADD(fail, device) {
-	.mock = false,
-};
+FIXTURE_VARIANT_ADD(fail, device) { .mock = false };
 #endif
 
 /* Quotas do not count for who has it. */

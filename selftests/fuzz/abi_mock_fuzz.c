@@ -129,8 +129,7 @@ static const char *end(void)
 static int furnish(struct fuzz_session *fs)
 {
 	struct rdma_ep_create_srq srq = {
-		.pd = fs->s.pd, .max_wr = 16, .max_sge = 1,
-		.srq_type = IB_UVERBS_SRQT_XRC,
+		.pd = fs->s.pd, .max_wr = 16, .max_sge = 1, .srq_type = IB_UVERBS_SRQT_XRC,
 	};
 	struct rdma_ep_create_qp qp;
 	uint32_t xrcd;
@@ -158,10 +157,7 @@ static int furnish(struct fuzz_session *fs)
 int main(int argc, char **argv)
 {
 	static const struct fuzz_device device = {
-		.begin = begin,
-		.furnish = furnish,
-		.disturb = disturb,
-		.end = end,
+		.begin = begin, .furnish = furnish, .disturb = disturb, .end = end,
 	};
 	int ret;
 

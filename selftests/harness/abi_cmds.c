@@ -87,8 +87,7 @@ static void qp_init(struct abi_world *w, struct rdma_ep_qp_init *init)
 {
 	struct rdma_ep_create_qp c;
 
-	abi_qp_attr(&c, QPT_RC, ABI_OBJ(w, PD),
-		    ABI_OBJ(w, CQ), ABI_OBJ(w, CQ));
+	abi_qp_attr(&c, QPT_RC, ABI_OBJ(w, PD), ABI_OBJ(w, CQ), ABI_OBJ(w, CQ));
 	*init = c.init;
 	init->srq = ABI_OBJ(w, SRQ);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every command of the ABI with valid arguments, and where in its structure
- * the flags, reserved fields and handles are: for the tests that do the same
- * to all commands.
+ * Every command of the ABI with valid arguments, and where in its structure the flags, reserved
+ * fields and handles are: for the tests that do the same to all commands.
  */
 #ifndef ABI_CMDS_H
 #define ABI_CMDS_H

@@ -31,6 +31,12 @@
 	EXPECT_GT(_ms, abi_now_ms() - __start);				\
 })
 
+/* Fails with this errno, as system calls do. */
+#define EXPECT_ERRNO(_errno, _call) ({					\
+	EXPECT_EQ(-1, _call);						\
+	EXPECT_EQ(_errno, errno);					\
+})
+
 /* Takes the next completion of the CQ, which has this id and status; returns it. */
 #define EXPECT_WC(_s, _cq, _wr_id, _status) ({				\
 	struct rdma_ep_wc __wc = {};					\

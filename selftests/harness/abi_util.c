@@ -421,8 +421,7 @@ int abi_qp_state(const struct abi *s, __u32 qp, __u32 state)
 int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey)
 {
 	struct ib_uverbs_qp_attr attr = {
-		.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT,
-		.qp_state = QPS_INIT,
+		.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT, .qp_state = QPS_INIT,
 		.port_num = 1,
 	};
 

@@ -74,12 +74,8 @@ static int post(const struct abi *s, unsigned long cmd, __u32 flags,
 		__u32 handle, const struct abi_wrs *w, __u32 *posted)
 {
 	struct rdma_ep_post p = {
-		.flags = flags,
-		.wrs = (uintptr_t)w->buf,
-		.wrs_len = w->len,
-		.handle = handle,
-		.num = w->num,
-		.posted = ~0U,
+		.flags = flags, .wrs = (uintptr_t)w->buf, .wrs_len = w->len, .handle = handle,
+		.num = w->num, .posted = ~0U,
 	};
 	int ret = abi_ioctl(s->fd, cmd, &p);
 

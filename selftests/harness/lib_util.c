@@ -299,10 +299,7 @@ struct ibv_qp_init_attr lib_qp_attr(void)
 {
 	return (struct ibv_qp_init_attr) {
 		.cap = {
-			.max_send_wr = 8,
-			.max_recv_wr = 8,
-			.max_send_sge = 2,
-			.max_recv_sge = 2,
+			.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2,
 			.max_inline_data = 16,
 		},
 		.qp_type = IBV_QPT_RC,

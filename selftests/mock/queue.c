@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Objects with numbers and their handlers; completion queues and shared receive
- * queues.
- */
+/* Objects with numbers and their handlers; completion queues and shared receive queues. */
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>

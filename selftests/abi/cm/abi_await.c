@@ -158,8 +158,7 @@ TEST_F(await, nonblocking_channel_does_not_wait)
 	OK(ABI(s->fd, RESOLVE_ADDR, &r));
 	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
 	EXPECT_EQ(6, self->ev.param.arg);
-	EXPECT_EQ(-1, read(self->channel, &ev, sizeof(ev)));
-	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_ERRNO(EAGAIN, read(self->channel, &ev, sizeof(ev)));
 }
 
 /* Then nothing is taken from anywhere. */
@@ -332,8 +331,7 @@ TEST_F(await, session_closed_while_waiting)
 		usleep(100000);
 	}
 	EXPECT_RETURNS(-EINTR, &w);
-	EXPECT_EQ(-1, read(self->channel, &ev, sizeof(ev)));
-	EXPECT_EQ(EIO, errno);
+	EXPECT_ERRNO(EIO, read(self->channel, &ev, sizeof(ev)));
 }
 
 /* Each event is one waiter's. */

@@ -216,13 +216,8 @@ FIXTURE_VARIANT(race) {
 	bool moves;
 };
 
-FIXTURE_VARIANT_ADD(race, created) {
-	.moves = false,
-};
-
-FIXTURE_VARIANT_ADD(race, migrated) {
-	.moves = true,
-};
+FIXTURE_VARIANT_ADD(race, created) { .moves = false };
+FIXTURE_VARIANT_ADD(race, migrated) { .moves = true };
 
 FIXTURE_SETUP(race)
 {

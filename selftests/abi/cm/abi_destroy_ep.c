@@ -88,9 +88,7 @@ TEST_F(destroy_ep, destroys_all_parts)
 TEST_F(destroy_ep, id_alone_destroyed)
 {
 	struct rdma_ep_destroy_ep d = {
-		.id = self->d.id,
-		.channel_fd = -1,
-		.recv_cq.channel_fd = -1,
+		.id = self->d.id, .channel_fd = -1, .recv_cq.channel_fd = -1,
 		.send_cq.channel_fd = -1,
 	};
 	struct abi *s = &self->s;
@@ -337,9 +335,7 @@ TEST_F(destroy_ep, peer_sees_disconnect)
 	struct abi *s = &self->s;
 	struct abi_pair p = {};
 	struct rdma_ep_destroy_ep d = {
-		.channel_fd = -1,
-		.recv_cq.channel_fd = -1,
-		.send_cq.channel_fd = -1,
+		.channel_fd = -1, .recv_cq.channel_fd = -1, .send_cq.channel_fd = -1,
 	};
 
 	OK(abi_pair_open(s, &p));

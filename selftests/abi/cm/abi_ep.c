@@ -370,8 +370,7 @@ TEST_F(request, request_taken_and_accepted)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.id = self->listener,
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP, .id = self->listener,
 	};
 	struct rdma_ep_query_id q = { .id = self->listener };
 	struct rdma_ep_event ev;
@@ -433,8 +432,7 @@ TEST_F(request, failed_qp_keeps_request)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.id = self->listener,
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP, .id = self->listener,
 	};
 	struct rdma_ep_reject r = {};
 	int fds;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Events that the user makes (WRITE_EVENT), announces (NOTIFY) and wants fewer
- * of (MODIFY_CQ).
- */
+/* Events that the user makes (WRITE_EVENT), announces (NOTIFY) and wants fewer of (MODIFY_CQ). */
 #include "abi_test.h"
 #include "abi_cmds.h"
 

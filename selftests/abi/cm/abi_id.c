@@ -46,9 +46,7 @@ TEST_F(id, create)
 		{ RDMA_PS_IB, QPT_UD },
 	};
 	struct rdma_ep_create_id c = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
-		.channel_fd = -1,
-		.ps = RDMA_PS_TCP,
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL, .channel_fd = -1, .ps = RDMA_PS_TCP,
 		.qp_type = QPT_RC,
 	};
 	__u32 id;
@@ -332,11 +330,7 @@ static int set_option(const struct abi *s, __u32 id, __u32 level, __u32 name,
 		      const void *val, __u32 len)
 {
 	struct rdma_ep_set_option o = {
-		.id = id,
-		.level = level,
-		.optname = name,
-		.optlen = len,
-		.optval = (uintptr_t)val,
+		.id = id, .level = level, .optname = name, .optlen = len, .optval = (uintptr_t)val,
 	};
 
 	return ABI(s->fd, SET_OPTION, &o);

@@ -280,8 +280,7 @@ TEST_F(mcast, same_group_twice_at_once)
 TEST_F(mcast, send_only)
 {
 	struct rdma_ep_join_multicast j = {
-		.flags = RDMA_EP_JOIN_SEND_ONLY, .uid = MC_UID,
-		.id = self->a.id,
+		.flags = RDMA_EP_JOIN_SEND_ONLY, .uid = MC_UID, .id = self->a.id,
 	};
 
 	abi_group((struct sockaddr_in *)&j.addr, 1);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memberships and attachments that several tasks make and end at the same time,
- * or that end while they are being made. What counts is that the kernel survives
- * and that nothing is left.
+ * Memberships and attachments that several tasks make and end at the same time, or that end while
+ * they are being made. What counts is that the kernel survives and that nothing is left.
  */
 #include "abi_test.h"
 
@@ -202,8 +201,7 @@ static int change_nothing(struct race *r)
 TEST_F(race, join_and_leave)
 {
 	static void *(*const fns[])(void *) = {
-		join_thread, join_thread, leave_thread, leave_thread,
-		read_thread,
+		join_thread, join_thread, leave_thread, leave_thread, read_thread,
 	};
 
 	run(_metadata, &self->r, fns, 5, change_nothing);

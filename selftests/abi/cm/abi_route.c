@@ -131,9 +131,8 @@ static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16], __u8 mtu
 		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
 	};
 	struct rdma_ep_set_option o = {
-		.id = id, .level = RDMA_OPTION_IB,
-		.optname = RDMA_OPTION_IB_PATH, .optlen = sizeof(path),
-		.optval = (uintptr_t)&path,
+		.id = id, .level = RDMA_OPTION_IB, .optname = RDMA_OPTION_IB_PATH,
+		.optlen = sizeof(path), .optval = (uintptr_t)&path,
 	};
 
 	memcpy(rec.sgid, sgid, sizeof(rec.sgid));

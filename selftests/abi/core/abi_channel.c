@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The three kinds of file descriptors that events are read from: the same
- * rules for all of them.
- */
+/* The three kinds of file descriptors that events are read from: the same rules for all of them. */
 #include "abi_test.h"
 
 #define QKEY	0x22223333
@@ -28,20 +25,9 @@ FIXTURE_VARIANT(channel) {
 	size_t len;
 };
 
-FIXTURE_VARIANT_ADD(channel, cm) {
-	.kind = CM,
-	.len = sizeof(struct rdma_ep_event),
-};
-
-FIXTURE_VARIANT_ADD(channel, comp) {
-	.kind = COMP,
-	.len = sizeof(struct rdma_ep_comp_event),
-};
-
-FIXTURE_VARIANT_ADD(channel, async) {
-	.kind = ASYNC,
-	.len = sizeof(struct rdma_ep_async_event),
-};
+FIXTURE_VARIANT_ADD(channel, cm) { .kind = CM, .len = sizeof(struct rdma_ep_event) };
+FIXTURE_VARIANT_ADD(channel, comp) { .kind = COMP, .len = sizeof(struct rdma_ep_comp_event) };
+FIXTURE_VARIANT_ADD(channel, async) { .kind = ASYNC, .len = sizeof(struct rdma_ep_async_event) };
 
 static int make_source(const struct abi *s, int channel, __u64 uid, struct source *src)
 {
@@ -179,12 +165,9 @@ TEST_F(channel, nothing_there)
 	EXPECT_FALSE(abi_ready(self->fd, 0));
 	EXPECT_EQ(FD_CLOEXEC, fcntl(self->fd, F_GETFD));
 	EXPECT_EQ(0, fcntl(self->fd, F_SETFL, fcntl(self->fd, F_GETFL) | O_NONBLOCK));
-	EXPECT_EQ(-1, read(self->fd, buf, variant->len));
-	EXPECT_EQ(EAGAIN, errno);
-	EXPECT_EQ(-1, read(self->fd, buf, sizeof(buf)));
-	EXPECT_EQ(EAGAIN, errno);
-	EXPECT_EQ(-1, read(self->fd, buf, variant->len - 1));
-	EXPECT_EQ(EINVAL, errno);
+	EXPECT_ERRNO(EAGAIN, read(self->fd, buf, variant->len));
+	EXPECT_ERRNO(EAGAIN, read(self->fd, buf, sizeof(buf)));
+	EXPECT_ERRNO(EINVAL, read(self->fd, buf, variant->len - 1));
 	EXPECT_EQ(-1, write(self->fd, buf, variant->len));
 	EXPECT_EQ(-1, lseek(self->fd, 0, SEEK_SET));
 }
@@ -197,13 +180,10 @@ TEST_F(channel, one_record)
 	OK(cause(self, variant->kind, 0));
 	ASSERT_TRUE(abi_ready(self->fd, ABI_WAIT_MS));
 	/* A buffer that is too short, or not there, does not take it. */
-	EXPECT_EQ(-1, read(self->fd, buf, variant->len - 1));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(-1, read(self->fd, buf, 1));
-	EXPECT_EQ(EINVAL, errno);
+	EXPECT_ERRNO(EINVAL, read(self->fd, buf, variant->len - 1));
+	EXPECT_ERRNO(EINVAL, read(self->fd, buf, 1));
 	hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	EXPECT_EQ(-1, read(self->fd, hole, variant->len));
-	EXPECT_EQ(EFAULT, errno);
+	EXPECT_ERRNO(EFAULT, read(self->fd, hole, variant->len));
 	EXPECT_TRUE(abi_ready(self->fd, 0));
 	/* Nor is more written than it has. */
 	memset(buf, 0x5a, sizeof(buf));
@@ -244,8 +224,7 @@ TEST_F(channel, interrupted)
 	long start = abi_now_ms();
 
 	abi_alarm(100);
-	EXPECT_EQ(-1, read(self->fd, buf, variant->len));
-	EXPECT_EQ(EINTR, errno);
+	EXPECT_ERRNO(EINTR, read(self->fd, buf, variant->len));
 	abi_alarm(0);
 	EXPECT_LE(90, abi_now_ms() - start);
 }
@@ -312,8 +291,7 @@ TEST_F(channel, session_goes)
 	EXPECT_EQ(EIO, r.err);
 	EXPECT_EQ(1, poll(&p, 1, 0));
 	EXPECT_TRUE(p.revents & POLLERR);
-	EXPECT_EQ(-1, read(self->fd, buf, variant->len));
-	EXPECT_EQ(EIO, errno);
+	EXPECT_ERRNO(EIO, read(self->fd, buf, variant->len));
 }
 
 /* Somebody waits in poll(2) while the session goes. */
@@ -431,9 +409,7 @@ TEST_F(comp, destroy_cq)
 TEST_F(comp, async_events_are_merged)
 {
 	struct rdma_ep_srq_attr a = {
-		.flags = RDMA_EP_SRQ_LIMIT,
-		.srq = self->src.srq,
-		.srq_limit = 1,
+		.flags = RDMA_EP_SRQ_LIMIT, .srq = self->src.srq, .srq_limit = 1,
 	};
 	struct rdma_ep_destroy d = { .handle = self->src.srq, .type = RDMA_EP_OBJ_SRQ };
 	struct abi *s = &self->s;

@@ -176,9 +176,8 @@ static void *closing_thread(void *arg)
 {
 	struct closing *c = arg;
 	struct rdma_ep_create_id id = {
-		.size = sizeof(id),
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
-		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
+		.size = sizeof(id), .flags = RDMA_EP_ID_PRIVATE_CHANNEL, .ps = RDMA_PS_TCP,
+		.qp_type = QPT_RC,
 	};
 	struct rdma_ep_create_qp qp;
 	struct abi s = c->s;
@@ -247,21 +246,17 @@ TEST_F_TIMEOUT(gone, files_closed_under_commands, 120)
 /* Only a session's rings can be mapped, and a session is not read or written. */
 TEST_F(gone, only_rings_can_be_mapped)
 {
-	int fds[3] = { self->p.end[0].channel, abi_comp_channel(&self->s),
-		       self->s.async_fd };
+	int fds[3] = { self->p.end[0].channel, abi_comp_channel(&self->s), self->s.async_fd };
 	char buf[256] = {};
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
 		EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, fds[i], 0));
 		EXPECT_EQ(ENODEV, errno);
 		EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fds[i], 0));
-		EXPECT_EQ(-1, write(fds[i], buf, sizeof(buf)));
-		EXPECT_EQ(EBADF, errno);
+		EXPECT_ERRNO(EBADF, write(fds[i], buf, sizeof(buf)));
 	}
-	EXPECT_EQ(-1, write(self->s.fd, buf, sizeof(buf)));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(-1, read(self->s.fd, buf, sizeof(buf)));
-	EXPECT_EQ(EINVAL, errno);
+	EXPECT_ERRNO(EINVAL, write(self->s.fd, buf, sizeof(buf)));
+	EXPECT_ERRNO(EINVAL, read(self->s.fd, buf, sizeof(buf)));
 	EXPECT_EQ(-1, lseek(self->s.fd, 0, SEEK_SET));
 }
 

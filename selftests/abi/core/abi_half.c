@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In the middle of things: objects that are half made, commands that are stuck in
- * memory of the user's that does not come, and memory and files that go away
- * under a command. (userfaultfd(2) stops a command exactly where it reads or
- * writes the user's memory.)
+ * In the middle of things: objects that are half made, commands that are stuck in memory of the
+ * user's that does not come, and memory and files that go away under a command. (userfaultfd(2)
+ * stops a command exactly where it reads or writes the user's memory.)
  */
 #include <linux/userfaultfd.h>
 
@@ -60,9 +59,7 @@ static void stall_end(struct stall *st, const void *data)
 {
 	struct uffdio_writeprotect wp = { .range = { (uintptr_t)st->page, PAGE } };
 	struct uffdio_copy copy = {
-		.dst = (uintptr_t)st->page,
-		.src = (uintptr_t)data,
-		.len = PAGE,
+		.dst = (uintptr_t)st->page, .src = (uintptr_t)data, .len = PAGE,
 	};
 
 	if (st->reads)
@@ -313,8 +310,7 @@ TEST_F(half, stuck_list_blocks_no_others)
 	struct abi *s = &self->w.s;
 	struct abi_pair p = {};
 	struct rdma_ep_post arg = {
-		.size = sizeof(arg), .num = 1,
-		.wrs_len = sizeof(struct rdma_ep_send_wr),
+		.size = sizeof(arg), .num = 1, .wrs_len = sizeof(struct rdma_ep_send_wr),
 	};
 	struct rdma_ep_send_wr wr = { .opcode = WR_SEND };
 	static __u8 page[PAGE];

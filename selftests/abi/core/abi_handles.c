@@ -381,8 +381,7 @@ static void *race_thread(void *arg)
 TEST_F(handles, destroy_race)
 {
 	static const int types[] = {
-		RDMA_EP_OBJ_PD, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_ID, RDMA_EP_OBJ_QP,
-		RDMA_EP_OBJ_MCAST,
+		RDMA_EP_OBJ_PD, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_ID, RDMA_EP_OBJ_QP, RDMA_EP_OBJ_MCAST,
 	};
 	enum { THREADS = 2, ROUNDS = 100 };
 	pthread_barrier_t barrier;

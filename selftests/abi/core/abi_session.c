@@ -62,10 +62,8 @@ TEST(no_write)
 	int fd = abi_open_node();
 
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(-1, write(fd, &a, sizeof(a)));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(-1, read(fd, &a, sizeof(a)));
-	EXPECT_EQ(EINVAL, errno);
+	EXPECT_ERRNO(EINVAL, write(fd, &a, sizeof(a)));
+	EXPECT_ERRNO(EINVAL, read(fd, &a, sizeof(a)));
 	close(fd);
 }
 
@@ -120,13 +118,8 @@ FIXTURE_VARIANT(format) {
 	bool mock;
 };
 
-FIXTURE_VARIANT_ADD(format, device) {
-	.mock = false,
-};
-
-FIXTURE_VARIANT_ADD(format, mock) {
-	.mock = true,
-};
+FIXTURE_VARIANT_ADD(format, device) { .mock = false };
+FIXTURE_VARIANT_ADD(format, mock) { .mock = true };
 
 FIXTURE_SETUP(format)
 {

@@ -102,9 +102,8 @@ TEST_F(unplug, every_command)
 TEST_F(unplug, unused_objects_destroyed_after_removal)
 {
 	static const int order[] = {
-		RDMA_EP_OBJ_QP, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_CQ,
-		RDMA_EP_OBJ_MR, RDMA_EP_OBJ_AH, RDMA_EP_OBJ_XRCD,
-		RDMA_EP_OBJ_PD, RDMA_EP_OBJ_ID, RDMA_EP_OBJ_MCAST,
+		RDMA_EP_OBJ_QP, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_MR, RDMA_EP_OBJ_AH,
+		RDMA_EP_OBJ_XRCD, RDMA_EP_OBJ_PD, RDMA_EP_OBJ_ID, RDMA_EP_OBJ_MCAST,
 		RDMA_EP_OBJ_CTX,
 	};
 

@@ -22,10 +22,8 @@ FIXTURE_VARIANT_ADD(siw, other) { .other = true };
 FIXTURE_SETUP(siw)
 {
 	struct mpa_request req = {
-		.frame.bits = htons(MPA_ENHANCED | MPA_REVISION_2),
-		.frame.len = htons(4),
-		.ird = htons(MPA_PEER_TO_PEER | 1),
-		.ord = htons(MPA_RTR_WRITE | 1),
+		.frame.bits = htons(MPA_ENHANCED | MPA_REVISION_2), .frame.len = htons(4),
+		.ird = htons(MPA_PEER_TO_PEER | 1), .ord = htons(MPA_RTR_WRITE | 1),
 	};
 	struct sockaddr_in sin;
 	__u32 listener;

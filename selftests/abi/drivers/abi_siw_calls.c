@@ -429,8 +429,7 @@ TEST_F(calls, reads_cut_off_complete_once)
 static int request(struct _test_data_calls *self, const struct sockaddr_in *sin)
 {
 	struct mpa_request req = {
-		.frame.bits = htons(MPA_ENHANCED | MPA_REVISION_2),
-		.frame.len = htons(4),
+		.frame.bits = htons(MPA_ENHANCED | MPA_REVISION_2), .frame.len = htons(4),
 		.ird = htons(1), .ord = htons(1),
 	};
 	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What drivers may do and the software devices do not: handlers in hard
- * interrupt context or with locks held, events of every kind, small limits, more
- * than was asked for.
+ * What drivers may do and the software devices do not: handlers in hard interrupt context or with
+ * locks held, events of every kind, small limits, more than was asked for.
  */
 #include <sys/klog.h>
 
@@ -315,9 +314,8 @@ TEST_F(mock, unknown_event_ignored)
 TEST_F(mock, device_events_reach_every_context)
 {
 	static const __u32 types[] = {
-		EVENT_DEVICE_FATAL, EVENT_PORT_ACTIVE, EVENT_PORT_ERR,
-		EVENT_LID_CHANGE, EVENT_PKEY_CHANGE, EVENT_SM_CHANGE,
-		EVENT_CLIENT_REREGISTER,
+		EVENT_DEVICE_FATAL, EVENT_PORT_ACTIVE, EVENT_PORT_ERR, EVENT_LID_CHANGE,
+		EVENT_PKEY_CHANGE, EVENT_SM_CHANGE, EVENT_CLIENT_REREGISTER,
 	};
 	struct rdma_ep_async_event ev;
 	struct abi s2;

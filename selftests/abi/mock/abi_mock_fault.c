@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Drivers whose operations fail or take for ever, and a device that goes away at
- * any moment.
- */
+/* Drivers whose operations fail or take for ever, and a device that goes away at any moment. */
 #include "abi_test.h"
 #include "abi_cmds.h"
 #include "abi_mock.h"

@@ -335,9 +335,8 @@ TEST_F(posts, inline_data_up_to_grant)
 TEST_F(posts, numbers_of_entries)
 {
 	static const __u32 bad[] = {
-		SGES + 1, 17, 256, 65536, 0x0fffffff, 0x10000000, 0x10000001,
-		0x40000000, 0x7fffffff, 0x80000000, 0xf0000000, 0xfffffffc,
-		0xfffffffe, 0xffffffff,
+		SGES + 1, 17, 256, 65536, 0x0fffffff, 0x10000000, 0x10000001, 0x40000000,
+		0x7fffffff, 0x80000000, 0xf0000000, 0xfffffffc, 0xfffffffe, 0xffffffff,
 	};
 
 	for (int q = SEND; q <= SRQ_RECV; q++) {

@@ -70,18 +70,15 @@ static void expect_refused(struct __test_metadata *_metadata,
 {
 	const __u64 base = self->mr.iova;
 
-	EXPECT_EQ(-EINVAL, send_sge(self, WR_SEND, addr, len, lkey)) {
-		TH_LOG("send: base%+lld, %u bytes, key 0x%x (own is 0x%x)",
-		       (long long)(addr - base), len, lkey, self->mr.lkey);
-	}
-	EXPECT_EQ(-EINVAL, send_sge(self, WR_RDMA_READ, addr, len, lkey)) {
-		TH_LOG("read: base%+lld, %u bytes, key 0x%x (own is 0x%x)",
-		       (long long)(addr - base), len, lkey, self->mr.lkey);
-	}
-	EXPECT_EQ(-EINVAL, recv_sge(self, addr, len, lkey)) {
-		TH_LOG("recv: base%+lld, %u bytes, key 0x%x (own is 0x%x)",
-		       (long long)(addr - base), len, lkey, self->mr.lkey);
-	}
+	LOGGED(EXPECT_EQ(-EINVAL, send_sge(self, WR_SEND, addr, len, lkey)),
+	       "send: base%+lld, %u bytes, key 0x%x (own is 0x%x)", (long long)(addr - base), len,
+	       lkey, self->mr.lkey);
+	LOGGED(EXPECT_EQ(-EINVAL, send_sge(self, WR_RDMA_READ, addr, len, lkey)),
+	       "read: base%+lld, %u bytes, key 0x%x (own is 0x%x)", (long long)(addr - base), len,
+	       lkey, self->mr.lkey);
+	LOGGED(EXPECT_EQ(-EINVAL, recv_sge(self, addr, len, lkey)),
+	       "recv: base%+lld, %u bytes, key 0x%x (own is 0x%x)", (long long)(addr - base), len,
+	       lkey, self->mr.lkey);
 }
 
 /* After all that the connection works. */
@@ -349,9 +346,8 @@ TEST_F(attack, send_flags)
 TEST_F(attack, numbers_of_entries)
 {
 	static const __u32 bad[] = {
-		17, 33, 255, 256, 65535, 65536, 0x0fffffff, 0x10000000,
-		0x10000001, 0x40000000, 0x7fffffff, 0x80000000, 0xf0000000,
-		0xfffffffc, 0xffffffff,
+		17, 33, 255, 256, 65535, 65536, 0x0fffffff, 0x10000000, 0x10000001, 0x40000000,
+		0x7fffffff, 0x80000000, 0xf0000000, 0xfffffffc, 0xffffffff,
 	};
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_recv_wr *rwr;

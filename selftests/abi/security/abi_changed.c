@@ -301,10 +301,8 @@ static int midway_post(struct _test_data_changed *self, struct midway *m,
 	const struct abi_wrs *w = send ? &self->send : &self->recv;
 	char *list = m->mem + 2 * PAGE - w->len;
 	struct rdma_ep_post p = {
-		.wrs = (uintptr_t)list,
-		.wrs_len = w->len + 8,
-		.handle = send ? self->qp : self->peer,
-		.num = 1,
+		.wrs = (uintptr_t)list, .wrs_len = w->len + 8,
+		.handle = send ? self->qp : self->peer, .num = 1,
 	};
 	int ret;
 

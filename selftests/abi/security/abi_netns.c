@@ -180,9 +180,8 @@ static bool shows_devices(int fd)
 static int create_ep(const struct abi *s, const struct sockaddr_in *sin)
 {
 	struct rdma_ep_create_ep ep = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
-		.addr_timeout_ms = 200, .route_timeout_ms = 200,
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP, .ps = RDMA_PS_TCP,
+		.qp_type = QPT_RC, .addr_timeout_ms = 200, .route_timeout_ms = 200,
 	};
 
 	memcpy(&ep.dst, sin, sizeof(*sin));
@@ -194,8 +193,7 @@ static int create_ep(const struct abi *s, const struct sockaddr_in *sin)
 static int loopback(const struct abi *s, int channel, __u32 addr)
 {
 	struct sockaddr_in sin = {
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(addr),
-		.sin_port = htons(7000),
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(addr), .sin_port = htons(7000),
 	};
 	struct rdma_ep_create_qp qp;
 	struct rdma_ep_query_id q = {};

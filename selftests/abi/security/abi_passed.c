@@ -96,8 +96,7 @@ static int no_privileged_ports(struct receiver *r)
 {
 	struct sockaddr_in sin = r->s.addr;
 	struct rdma_ep_create_ep ep = {
-		.flags = RDMA_EP_EP_PASSIVE | RDMA_EP_ID_PRIVATE_CHANNEL,
-		.ps = RDMA_PS_TCP,
+		.flags = RDMA_EP_EP_PASSIVE | RDMA_EP_ID_PRIVATE_CHANNEL, .ps = RDMA_PS_TCP,
 		.qp_type = QPT_RC,
 	};
 	struct rdma_ep_resolve_addr res = { .id = r->id, .timeout_ms = 1000 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What somebody without privileges gets: limits for all that is his together,
- * nothing for being root in a namespace of his own, and nothing from the kernel's
- * own threads that work for him.
+ * What somebody without privileges gets: limits for all that is his together, nothing for being
+ * root in a namespace of his own, and nothing from the kernel's own threads that work for him.
  */
 #include <grp.h>
 #include <sys/prctl.h>
@@ -195,8 +194,7 @@ static int slots(void *arg)
 	struct rdma_ep_srq_attr shrink = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 1 };
 	/* Refused by every driver: the limit is more than there can be. */
 	struct rdma_ep_srq_attr refused = {
-		.flags = RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT,
-		.max_wr = 3000, .srq_limit = 3001,
+		.flags = RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT, .max_wr = 3000, .srq_limit = 3001,
 	};
 	__u32 srq[3];
 	struct abi s;

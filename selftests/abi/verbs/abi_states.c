@@ -43,20 +43,14 @@ FIXTURE_VARIANT(type) {
 	(OP(SEND) | OP(RDMA_WRITE) | OP(RDMA_READ) | OP(SEND_WITH_INV))
 #define ALL_FLAGS	(SEND_FENCE | SEND_SIGNALED | SEND_SOLICITED | SEND_INLINE)
 
-FIXTURE_VARIANT_ADD(type, rc) {
-	.type = QPT_RC,
-	.opcodes = RC_OPCODES,
-};
+FIXTURE_VARIANT_ADD(type, rc) { .type = QPT_RC, .opcodes = RC_OPCODES };
 
 FIXTURE_VARIANT_ADD(type, uc) {
 	.type = QPT_UC,
 	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM),
 };
 
-FIXTURE_VARIANT_ADD(type, ud) {
-	.type = QPT_UD,
-	.opcodes = OP(SEND) | OP(SEND_WITH_IMM),
-};
+FIXTURE_VARIANT_ADD(type, ud) { .type = QPT_UD, .opcodes = OP(SEND) | OP(SEND_WITH_IMM) };
 
 static int create(struct raw *r, struct rdma_ep_qp_init *init)
 {

@@ -124,9 +124,8 @@ static int receive(struct _test_data_traffic *self, int end)
 static __u32 choose(struct _test_data_traffic *self, int end)
 {
 	static const __u32 ops[] = {
-		WR_RDMA_WRITE, WR_SEND, WR_RDMA_WRITE,
-		WR_RDMA_READ, WR_RDMA_READ,
-		WR_SEND_WITH_IMM, WR_RDMA_WRITE_WITH_IMM, WR_FETCH_AND_ADD,
+		WR_RDMA_WRITE, WR_SEND, WR_RDMA_WRITE, WR_RDMA_READ, WR_RDMA_READ, WR_SEND_WITH_IMM,
+		WR_RDMA_WRITE_WITH_IMM, WR_FETCH_AND_ADD,
 	};
 	__u32 nr = !self->s.iwarp ? 8 : end ? 3 : 5, op;
 	const struct side *a = &self->side[end];
@@ -380,11 +379,9 @@ TEST_F(traffic, random)
 		ASSERT_LE(0, n);
 		if (n)
 			end = abi_now_ms() + ABI_WAIT_MS;
-		ASSERT_GT(end, abi_now_ms()) {
-			TH_LOG("posted %u, %u, done %u, %u",
-			       self->side[0].posted, self->side[1].posted,
-			       self->side[0].oldest, self->side[1].oldest);
-		}
+		LOGGED(ASSERT_GT(end, abi_now_ms()),
+		       "posted %u, %u, done %u, %u", self->side[0].posted, self->side[1].posted,
+		       self->side[0].oldest, self->side[1].oldest);
 	}
 	for (int i = 0; i < 2; i++)
 		EXPECT_EQ(self->side[!i].adds, self->side[i].m->counter);

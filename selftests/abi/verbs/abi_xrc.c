@@ -72,8 +72,7 @@ TEST_F(xrc, driver_without_xrc_posts_refused)
 {
 	/* (not those whose modules look for devices of theirs) */
 	static const __u32 others[] = {
-		RDMA_DRIVER_HNS, RDMA_DRIVER_OCRDMA, RDMA_DRIVER_CXGB4,
-		RDMA_DRIVER_UNKNOWN,
+		RDMA_DRIVER_HNS, RDMA_DRIVER_OCRDMA, RDMA_DRIVER_CXGB4, RDMA_DRIVER_UNKNOWN,
 	};
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp qp;

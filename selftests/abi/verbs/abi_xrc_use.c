@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * XRC in use: what is received and sent, through ids, and when the driver fails or
- * goes away.
- */
+/* XRC in use: what is received and sent, through ids, and when the driver fails or goes away. */
 #include "abi_test.h"
 #include "abi_xrc.h"
 
@@ -153,8 +150,7 @@ TEST_F(xrc, initiator_opcodes)
 	EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, p.target, &w, NULL));
 	for (__u32 op = 0; op < 16; op++) {
 		struct rdma_ep_post post = {
-			.flags = op & 8 ? RDMA_EP_POST_ALL : 0,
-			.handle = p.target, .num = 1,
+			.flags = op & 8 ? RDMA_EP_POST_ALL : 0, .handle = p.target, .num = 1,
 		};
 
 		abi_wrs_send(&w, op & 7, SEND_SIGNALED, 1);
