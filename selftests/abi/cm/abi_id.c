@@ -73,28 +73,23 @@ TEST_F(id, create_errors)
 	static const __u32 bad_ps[] = { 0, 1, 3, 0x105, 0x107, 0x10106, ~0U };
 	static const __u32 bad_type[] = { 0, 1, 5, 8, 255, 256 + 2, ~0U };
 	struct abi other;
-	int bad_fd[6];
 	__u32 id;
 
-	for (size_t i = 0; i < ARRAY_SIZE(bad_ps); i++) {
-		EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel, bad_ps[i], QPT_RC,
-						 0, &id)) {
-			TH_LOG("port space 0x%x", bad_ps[i]);
-		}
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(bad_type); i++) {
-		EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel,
-						 RDMA_PS_IB, bad_type[i], 0, &id)) {
-			TH_LOG("QP type %u", bad_type[i]);
-		}
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad_ps); i++)
+		LOGGED(EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel, bad_ps[i],
+							QPT_RC, 0, &id)),
+		       "port space 0x%x", bad_ps[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(bad_type); i++)
+		LOGGED(EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel, RDMA_PS_IB,
+							bad_type[i], 0, &id)),
+		       "QP type %u", bad_type[i]);
 	OK(abi_open(&other));
-	bad_fd[0] = -1;
-	bad_fd[1] = 10000;
-	bad_fd[2] = open("/dev/null", O_RDWR);
-	bad_fd[3] = self->s.fd;
-	bad_fd[4] = abi_comp_channel(&self->s);
-	bad_fd[5] = abi_channel(&other);
+
+	const int bad_fd[] = {
+		-1, 10000, open("/dev/null", O_RDWR), self->s.fd, abi_comp_channel(&self->s),
+		abi_channel(&other),
+	};
+
 	for (size_t i = 0; i < ARRAY_SIZE(bad_fd); i++)
 		LOGGED(EXPECT_EQ(-EBADF, new_id(&self->s, bad_fd[i], &id)), "channel %zu", i);
 }
@@ -344,26 +339,33 @@ TEST_F(id, options)
 	int one = 1;
 	__u32 id[2];
 
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1));
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &one, 4));
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, 4));
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID,
-				RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
-				      RDMA_OPTION_ID_ACK_TIMEOUT, &too_long, 1));
+	const struct {
+		int ret;
+		__u32 level, name;
+		const void *val;
+		__u32 len;
+	} cases[] = {
+		{ 0, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1 },
+		{ 0, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &one, 4 },
+		{ 0, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, 4 },
+		{ 0, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1 },
+		{ -EINVAL, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &too_long, 1 },
+		{ -ENOSYS, RDMA_OPTION_ID, 99, &one, 4 },
+		{ -ENOSYS, RDMA_OPTION_IB, 99, &one, 4 },
+		{ -ENOSYS, 2, 0, &one, 4 },
+		{ -ENOSYS, ~0U, 0, &one, 4 },
+		{ -EINVAL, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &one, 4 },
+		{ -EINVAL, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 0 },
+		{ -EINVAL, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &tos, 1 },
+		{ -EINVAL, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &one, 4 },
+		{ -EINVAL, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, ~0U },
+		{ -EFAULT, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, (void *)16, 1 },
+	};
 
-	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_ID, 99, &one, 4));
-	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_IB, 99, &one, 4));
-	EXPECT_EQ(-ENOSYS, set_option(s, self->id, 2, 0, &one, 4));
-	EXPECT_EQ(-ENOSYS, set_option(s, self->id, ~0U, 0, &one, 4));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &one, 4));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 0));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
-				      RDMA_OPTION_ID_REUSEADDR, &tos, 1));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &one, 4));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, ~0U));
-	EXPECT_EQ(-EFAULT, set_option(s, self->id, RDMA_OPTION_ID,
-				      RDMA_OPTION_ID_TOS, (void *)16, 1));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		LOGGED(EXPECT_EQ(cases[i].ret, set_option(s, self->id, cases[i].level, cases[i].name,
+							  cases[i].val, cases[i].len)),
+		       "option %zu", i);
 
 	/* Both share a port, if both say so. */
 	sin = s->addr;

@@ -12,22 +12,20 @@ static const char * const contexts[] = { "irq", "post", "locked", "work" };
 
 FIXTURE(mock) {
 	struct abi s;
-	int loaded;
 	char *mem;
 	struct rdma_ep_reg_mr mr;
 };
 
-static int begin(struct __test_metadata *_metadata, FIXTURE_DATA(mock) * self, const char *options)
+static int begin(FIXTURE_DATA(mock) * self)
 {
-	return mock_new(options) ?: abi_open(&self->s);
+	return mock_new("") ?: abi_open(&self->s);
 }
 
 FIXTURE_SETUP(mock)
 {
 	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
-	self->loaded = !mock_load();
-	LOGGED(ASSERT_TRUE(self->loaded), "no mock device: modprobe rdma_ep_mock");
+	LOGGED(ASSERT_EQ(0, mock_load()), "no mock device: modprobe rdma_ep_mock");
 	self->mem = abi_map(65536);
 }
 
@@ -40,7 +38,6 @@ FIXTURE_TEARDOWN(mock)
 /* ---- completion handlers */
 
 struct wire {
-	struct abi_pair p;
 	int channel[2];			/* completions of sends, receives */
 	__u32 cq[2];
 	__u32 qp[2];
@@ -49,8 +46,7 @@ struct wire {
 /* Two connected QPs: the first's sends and the second's receives have channels. */
 static int wire_open(const struct abi *s, struct wire *w, __u32 srq)
 {
-	struct rdma_ep_create_qp c;
-	__u32 num[2];
+	struct rdma_ep_create_qp c[2];
 	int ret;
 
 	for (int i = 0; i < 2; i++) {
@@ -61,26 +57,16 @@ static int wire_open(const struct abi *s, struct wire *w, __u32 srq)
 			return ret;
 	}
 	for (int i = 0; i < 2; i++) {
-		abi_qp_attr(&c, QPT_RC, s->pd, w->cq[0], w->cq[1]);
-		c.init.max_send_wr = 64;
-		c.init.max_recv_wr = 64;
-		c.init.srq = i ? srq : 0;
-		ret = ABI(s->fd, CREATE_QP, &c) ?:
-		      abi_qp_init(s, c.init.qp, QPT_RC, 0);
+		abi_qp_attr(&c[i], QPT_RC, s->pd, w->cq[0], w->cq[1]);
+		c[i].init.max_send_wr = 64;
+		c[i].init.max_recv_wr = 64;
+		c[i].init.srq = i ? srq : 0;
+		ret = ABI(s->fd, CREATE_QP, &c[i]);
 		if (ret)
 			return ret;
-		w->qp[i] = c.init.qp;
-		num[i] = c.init.qp_num;
+		w->qp[i] = c[i].init.qp;
 	}
-	return abi_qp_rts(s, w->qp[0], QPT_RC, num[1]) ?:
-	       abi_qp_rts(s, w->qp[1], QPT_RC, num[0]);
-}
-
-static int notify(const struct abi *s, __u32 cq, __u32 flags)
-{
-	struct rdma_ep_notify_cq n = { .cq = cq, .flags = flags };
-
-	return ABI(s->fd, NOTIFY_CQ, &n);
+	return abi_qp_connect(s, QPT_RC, &c[0].init, &c[1].init);
 }
 
 static void completions(struct __test_metadata *_metadata,
@@ -92,7 +78,7 @@ static void completions(struct __test_metadata *_metadata,
 		memset(self->mem, i + 1, 1000);
 		OK(abi_post_recv(s, w->qp[1], i, self->mem + 4096, 1000, self->mr.lkey));
 		for (int j = 0; j < 2; j++)
-			OK(notify(s, w->cq[j], 0));
+			OK(abi_notify_cq(s, w->cq[j], 0));
 		OK(abi_post_send(s, w->qp[0], SEND_SIGNALED, 100 + i, self->mem, 1000,
 				 self->mr.lkey));
 		for (int j = 0; j < 2; j++) {
@@ -103,10 +89,10 @@ static void completions(struct __test_metadata *_metadata,
 	}
 	/* Not armed, no events; solicited ones only if asked for those. */
 	for (int i = 0; i < 3; i++) {
-		OK(abi_post_recv(s, w->qp[1], i, NULL, 0, 0));
-		OK(abi_post_send(s, w->qp[0], i == 2 ? SEND_SOLICITED : 0, i, NULL, 0, 0));
+		OK(abi_post_empty_recv(s, w->qp[1], i));
+		OK(abi_post_empty_send(s, w->qp[0], i == 2 ? SEND_SOLICITED : 0, i));
 		EXPECT_EQ(i < 2, !abi_ready(w->channel[1], i < 2 ? ABI_QUIET_MS : ABI_WAIT_MS));
-		OK(notify(s, w->cq[1], RDMA_EP_NOTIFY_SOLICITED));
+		OK(abi_notify_cq(s, w->cq[1], RDMA_EP_NOTIFY_SOLICITED));
 	}
 }
 
@@ -115,7 +101,7 @@ TEST_F(mock, completions_in_any_context)
 	struct wire w;
 
 	for (size_t i = 0; i < ARRAY_SIZE(contexts); i++) {
-		OK(begin(_metadata, self, ""));
+		OK(begin(self));
 		OK(mock_write("context", "%s", contexts[i]));
 		OK(abi_reg_mr(&self->s, self->s.pd, self->mem, 65536, AC_ALL, &self->mr));
 		LOGGED(ASSERT_EQ(0, wire_open(&self->s, &w, 0)), "%s", contexts[i]);
@@ -139,10 +125,10 @@ static void *mill_post(void *arg)
 	int ret;
 
 	while (!m->stop) {
-		ret = abi_post_recv(m->s, m->w->qp[1], 1, NULL, 0, 0);
+		ret = abi_post_empty_recv(m->s, m->w->qp[1], 1);
 		if (ret && ret != -ENOMEM)
 			m->failed++;
-		ret = abi_post_send(m->s, m->w->qp[0], SEND_SIGNALED, 2, NULL, 0, 0);
+		ret = abi_post_empty_send(m->s, m->w->qp[0], SEND_SIGNALED, 2);
 		if (ret && ret != -ENOMEM)
 			m->failed++;
 	}
@@ -158,7 +144,7 @@ static void *mill_poll(void *arg)
 
 	while (!m->stop) {
 		for (int i = 0; i < 2; i++) {
-			if (notify(m->s, m->w->cq[i], 0))
+			if (abi_notify_cq(m->s, m->w->cq[i], 0))
 				m->failed++;
 			n = abi_poll(m->s, m->w->cq[i], wc, 8);
 			if (n < 0)
@@ -181,7 +167,7 @@ TEST_F_TIMEOUT(mock, completions_from_many_threads, 120)
 	for (size_t i = 0; i < ARRAY_SIZE(contexts); i++) {
 		struct mill m = { .s = &self->s, .w = &w };
 
-		OK(begin(_metadata, self, ""));
+		OK(begin(self));
 		OK(mock_write("context", "%s", contexts[i]));
 		OK(wire_open(&self->s, &w, 0));
 		for (int j = 0; j < 3; j++)
@@ -243,11 +229,10 @@ static __u32 event_number(const char *kind, const __u32 number[3])
 
 TEST_F(mock, object_events_have_their_uid)
 {
-	struct rdma_ep_async_event ev;
 	__u32 number[3];
 	struct abi s2;
 
-	OK(begin(_metadata, self, ""));
+	OK(begin(self));
 	OK(abi_open(&s2));
 	OK(event_objects(&self->s, number));
 	for (size_t i = 0; i < ARRAY_SIZE(contexts); i++) {
@@ -257,13 +242,9 @@ TEST_F(mock, object_events_have_their_uid)
 
 			OK(mock_write("event", "%u %s %u", object_events[j].type, kind,
 				      event_number(kind, number)));
-			ASSERT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS)) {
-				TH_LOG("%s: event %u", contexts[i], object_events[j].type);
-			}
-			EXPECT_EQ(object_events[j].type, ev.event);
-			EXPECT_EQ(event_uid(kind), ev.uid);
+			EXPECT_ASYNC(self->s.async_fd, object_events[j].type, event_uid(kind));
 		}
-		/* Each of them once, and nobody else got any. */
+		/* Each of them once, and no other session got any. */
 		EXPECT_TRUE(abi_quiet(self->s.async_fd));
 		EXPECT_TRUE(abi_quiet(s2.async_fd));
 	}
@@ -277,7 +258,7 @@ TEST_F(mock, repeated_event_reported_once)
 	__u32 number[3], seen = 0;
 	int n;
 
-	OK(begin(_metadata, self, ""));
+	OK(begin(self));
 	OK(event_objects(&self->s, number));
 	for (int i = 0; i < 400; i++)
 		OK(mock_write("event", "%u qp %u", 1 + i % 7, number[0]));
@@ -290,14 +271,14 @@ TEST_F(mock, repeated_event_reported_once)
 	EXPECT_EQ(0xfe, seen);
 }
 
-/* Types that nobody knows do no harm. */
+/* Unknown types do no harm. */
 TEST_F(mock, unknown_event_ignored)
 {
 	static const char * const kinds[] = { "qp", "cq", "srq", "device" };
 	static const __u32 types[] = { 32, 33, 64, 1000, 0x7fffffff, ~0U };
 	__u32 number[3];
 
-	OK(begin(_metadata, self, ""));
+	OK(begin(self));
 	OK(event_objects(&self->s, number));
 	for (size_t k = 0; k < ARRAY_SIZE(contexts); k++) {
 		OK(mock_write("context", "%s", contexts[k]));
@@ -317,12 +298,11 @@ TEST_F(mock, device_events_reach_every_context)
 		EVENT_DEVICE_FATAL, EVENT_PORT_ACTIVE, EVENT_PORT_ERR, EVENT_LID_CHANGE,
 		EVENT_PKEY_CHANGE, EVENT_SM_CHANGE, EVENT_CLIENT_REREGISTER,
 	};
-	struct rdma_ep_async_event ev;
 	struct abi s2;
 	__u32 ctx;
 	int fd[3];
 
-	OK(begin(_metadata, self, ""));
+	OK(begin(self));
 	OK(abi_open(&s2));
 	fd[0] = self->s.async_fd;
 	fd[1] = s2.async_fd;
@@ -331,21 +311,16 @@ TEST_F(mock, device_events_reach_every_context)
 		__u32 port = types[i] == EVENT_DEVICE_FATAL ? 0 : 1;
 
 		OK(mock_write("event", "%u %s %u", types[i], port ? "port" : "device", port));
-		for (int j = 0; j < 3; j++) {
-			LOGGED(ASSERT_EQ(0, abi_read(fd[j], &ev, sizeof(ev), ABI_WAIT_MS)),
-			       "event %u, context %d", types[i], j);
-			EXPECT_EQ(types[i], ev.event);
-			EXPECT_EQ(port, ev.uid);
-		}
+		for (int j = 0; j < 3; j++)
+			EXPECT_ASYNC(fd[j], types[i], port);
 	}
 	/* The core reports these itself, and none that a RoCE driver does. */
 	OK(mock_write("event", "%u port 1", EVENT_GID_CHANGE));
 	for (int j = 0; j < 3; j++)
 		EXPECT_TRUE(abi_quiet(fd[j]));
 	OK(system("ip addr add 10.92.17.2/24 dev " MOCK_NETDEV));
-	for (int j = 0; j < 3; j++) {
+	for (int j = 0; j < 3; j++)
 		EXPECT_ASYNC(fd[j], EVENT_GID_CHANGE, 1);
-	}
 	/* A port that the device does not have */
 	OK(mock_write("event", "%u port 2", EVENT_PORT_ERR));
 	OK(mock_write("event", "%u port %u", EVENT_PORT_ERR, ~0U));
@@ -354,12 +329,12 @@ TEST_F(mock, device_events_reach_every_context)
 	abi_close(&s2);
 }
 
-/* A device that has failed says so, and is removed then: told twice. */
+/* A device that has failed says so, and is removed then: two events. */
 TEST_F(mock, fatal_event_then_removal)
 {
 	__u32 pd;
 
-	OK(begin(_metadata, self, ""));
+	OK(begin(self));
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, i ? mock_del() : mock_write("event", "%u device 0",
 							 EVENT_DEVICE_FATAL));
@@ -378,7 +353,7 @@ TEST_F(mock, srq_events_have_their_uid)
 	struct wire w;
 	__u32 srq;
 
-	OK(begin(_metadata, self, ""));
+	OK(begin(self));
 	OK(abi_create_srq(s, s->pd, 16, 77, &srq));
 	OK(wire_open(s, &w, srq));
 	a.srq = srq;
@@ -386,11 +361,11 @@ TEST_F(mock, srq_events_have_their_uid)
 		abi_recv_wrs(&wr, 4, 0);
 		OK(ABI_POST(s, SRQ_RECV, srq, &wr, NULL));
 		OK(ABI(s->fd, MODIFY_SRQ, &a));
-		OK(abi_post_send(s, w.qp[0], 0, 1, NULL, 0, 0));
+		OK(abi_post_empty_send(s, w.qp[0], 0, 1));
 		EXPECT_TRUE(abi_quiet(s->async_fd));
 		/* Once, although it stays below the limit. */
 		for (int i = 0; i < 3; i++)
-			OK(abi_post_send(s, w.qp[0], 0, 1, NULL, 0, 0));
+			OK(abi_post_empty_send(s, w.qp[0], 0, 1));
 		EXPECT_ASYNC(s->async_fd, EVENT_SRQ_LIMIT_REACHED, 77);
 		EXPECT_TRUE(abi_quiet(s->async_fd));
 	}
@@ -410,7 +385,7 @@ TEST_F(mock, cq_overrun_gives_event)
 	struct abi_wrs wr;
 	__u32 cq;
 
-	OK(begin(_metadata, self, ""));
+	OK(begin(self));
 	OK(abi_create_cq(s, -1, 2, 88, &cq));
 	OK(abi_create_qp(s, QPT_RC, cq, 0, &c));
 	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
@@ -430,50 +405,39 @@ TEST_F(mock, cq_overrun_gives_event)
 	EXPECT_EQ(0, ABI_DESTROY(s, CQ, cq));
 }
 
-struct slow_post {
-	struct abi *s;
-	__u32 qp;
-	int ret;
-};
-
-static void *post_slowly(void *p)
-{
-	struct slow_post *t = p;
-
-	t->ret = abi_post_empty_recv(t->s, t->qp, 1);
-	return NULL;
-}
-
-/* Nothing gets into a QP that is RESET behind its back: who posts is waited for. */
+/* Nothing gets into a QP that is RESET behind its back: it waits for posts. */
 TEST_F(mock, reset_while_posting)
 {
-	struct slow_post t = { .s = &self->s };
 	struct abi *s = &self->s;
+	struct rdma_ep_post post = {};
 	struct rdma_ep_create_qp c;
 	struct rdma_ep_wc wc[16];
-	pthread_t thread;
+	struct abi_call call;
+	struct abi_wrs w;
 	__u32 cq;
 
-	OK(begin(_metadata, self, ""));
+	OK(begin(self));
 	OK(abi_create_cq(s, -1, 64, 0, &cq));
 	OK(abi_create_qp(s, QPT_RC, cq, 0, &c));
 	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
 	ASSERT_GE(16, c.init.max_recv_wr);
-	t.qp = c.init.qp;
 	OK(mock_post_ms(1000));
-	OK(pthread_create(&thread, NULL, post_slowly, &t));
+	abi_wrs_recv(&w, 1);
+	post.wrs = (uintptr_t)w.buf;
+	post.wrs_len = w.len;
+	post.num = 1;
+	post.handle = c.init.qp;
+	OK(ABI_CALL(&call, s, POST_RECV, &post));
 	OK(mock_wait_stalled("post_recv", 1));
 	EXPECT_EQ(0, abi_qp_state(s, c.init.qp, QPS_RESET));
-	pthread_join(thread, NULL);
-	EXPECT_EQ(0, t.ret);
+	EXPECT_RETURNS(0, &call);
 	OK(mock_post_ms(0));
 
 	/* It is empty: there is room for as many as ever, and no other completes. */
 	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	for (__u32 i = 0; i < c.init.max_recv_wr; i++) {
+	for (__u32 i = 0; i < c.init.max_recv_wr; i++)
 		LOGGED(EXPECT_EQ(0, abi_post_empty_recv(s, c.init.qp, 100 + i)),
 		       "receive %u of %u", i, c.init.max_recv_wr);
-	}
 	OK(abi_qp_state(s, c.init.qp, QPS_ERR));
 	ASSERT_EQ(c.init.max_recv_wr, abi_poll(s, cq, wc, 16));
 	for (__u32 i = 0; i < c.init.max_recv_wr; i++)

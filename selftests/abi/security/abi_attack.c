@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work requests as somebody would write them who wants more than is his. None
- * may get through to a driver: most would let it read and write the kernel.
+ * Work requests of an attacker. None may get through to a driver: most would let it read
+ * and write the kernel.
  */
 #include "abi_test.h"
 
@@ -47,6 +47,16 @@ static int post_to(const struct abi *s, unsigned long cmd, __u32 qp, const struc
 	return ret;
 }
 
+static int post_send(struct _test_data_attack *self)
+{
+	return post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
+}
+
+static int post_recv(struct _test_data_attack *self)
+{
+	return post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer, &self->w);
+}
+
 static int send_sge(struct _test_data_attack *self, __u32 opcode, __u64 addr, __u32 len, __u32 lkey)
 {
 	struct rdma_ep_send_wr *wr;
@@ -54,14 +64,14 @@ static int send_sge(struct _test_data_attack *self, __u32 opcode, __u64 addr, __
 	wr = abi_wrs_send(&self->w, opcode, SEND_SIGNALED, 1);
 	abi_remote(wr, &self->mr, 0);
 	abi_sge(&self->w, addr, len, lkey);
-	return post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
+	return post_send(self);
 }
 
 static int recv_sge(struct _test_data_attack *self, __u64 addr, __u32 len, __u32 lkey)
 {
 	abi_wrs_recv(&self->w, 1);
 	abi_sge(&self->w, addr, len, lkey);
-	return post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer, &self->w);
+	return post_recv(self);
 }
 
 /* The entry is refused for sends, for receives and where data comes back. */
@@ -70,33 +80,27 @@ static void expect_refused(struct __test_metadata *_metadata,
 {
 	const __u64 base = self->mr.iova;
 
-	LOGGED(EXPECT_EQ(-EINVAL, send_sge(self, WR_SEND, addr, len, lkey)),
-	       "send: base%+lld, %u bytes, key 0x%x (own is 0x%x)", (long long)(addr - base), len,
-	       lkey, self->mr.lkey);
-	LOGGED(EXPECT_EQ(-EINVAL, send_sge(self, WR_RDMA_READ, addr, len, lkey)),
-	       "read: base%+lld, %u bytes, key 0x%x (own is 0x%x)", (long long)(addr - base), len,
-	       lkey, self->mr.lkey);
-	LOGGED(EXPECT_EQ(-EINVAL, recv_sge(self, addr, len, lkey)),
-	       "recv: base%+lld, %u bytes, key 0x%x (own is 0x%x)", (long long)(addr - base), len,
-	       lkey, self->mr.lkey);
+	LOGGED(EXPECT_TRUE(send_sge(self, WR_SEND, addr, len, lkey) == -EINVAL &&
+			   send_sge(self, WR_RDMA_READ, addr, len, lkey) == -EINVAL &&
+			   recv_sge(self, addr, len, lkey) == -EINVAL),
+	       "base%+lld, %u bytes, key 0x%x (own is 0x%x)",
+	       (long long)(addr - base), len, lkey, self->mr.lkey);
 }
 
 /* After all that the connection works. */
 static int still_works(struct _test_data_attack *self)
 {
-	struct rdma_ep_wc wc[1];
+	const __u32 cq[] = { self->p.end[0].cq[0], self->p.end[1].cq[1] };
+	struct rdma_ep_wc wc;
 
 	strcpy(self->buf, "fine");
 	self->buf[100] = 0;
 	if (recv_sge(self, self->mr.iova + 100, 64, self->mr.lkey) ||
 	    send_sge(self, WR_SEND, self->mr.iova, 5, self->mr.lkey))
 		return -1;
-	if (abi_wait(&self->s, self->p.end[0].cq[0], wc, 1) != 1 ||
-	    wc[0].status || wc[0].wr_id != 1)
-		return -2;
-	if (abi_wait(&self->s, self->p.end[1].cq[1], wc, 1) != 1 ||
-	    wc[0].status || wc[0].wr_id != 1)
-		return -3;
+	for (size_t i = 0; i < ARRAY_SIZE(cq); i++)
+		if (abi_wait(&self->s, cq[i], &wc, 1) != 1 || wc.status || wc.wr_id != 1)
+			return -2;
 	return strcmp(self->buf + 100, "fine");
 }
 
@@ -174,7 +178,7 @@ TEST_F(attack, ranges)
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	abi_sge(&self->w, base, 8, lkey);
 	abi_sge(&self->w, base + LEN, 8, lkey);
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
+	EXPECT_EQ(-EINVAL, post_send(self));
 	/* To the last byte */
 	EXPECT_EQ(0, recv_sge(self, base, LEN, lkey));
 	EXPECT_EQ(0, send_sge(self, WR_SEND, base, LEN, lkey));
@@ -243,7 +247,7 @@ TEST_F(attack, long_messages)
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	for (__u32 i = 0; i < n; i++)
 		abi_mr_sge(&self->w, &mr, 0, part);
-	ret = post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
+	ret = post_send(self);
 	LOGGED(EXPECT_EQ(-EINVAL, ret), "%u times %llu bytes", n, part);
 	if (self->s.iwarp)
 		expect_long_receives_refused(_metadata, self, &mr, part, n);
@@ -297,14 +301,10 @@ TEST_F(attack, short_messages)
 			wr->rkey = self->mr.rkey;
 			abi_sge(&self->w, base + 6000, len, self->mr.lkey);
 			wrong = self->s.iwarp && off + len > 4096 && len <= 32;
-			EXPECT_EQ(wrong ? -EINVAL : 0, post_to(&self->s, RDMA_EP_IOC_POST_SEND,
-							       self->qp, &self->w)) {
-				TH_LOG("%u bytes at %u", len, off);
-			}
+			LOGGED(EXPECT_EQ(wrong ? -EINVAL : 0, post_send(self)), "%u bytes at %u", len, off);
 			if (wrong)
 				continue;
-			ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0], wc, 1));
-			EXPECT_EQ(WC_SUCCESS, wc[0].status);
+			EXPECT_WC(&self->s, self->p.end[0].cq[0], 1, WC_SUCCESS);
 			EXPECT_TRUE(abi_arrived(self->buf + 6000, self->buf + off, len));
 		}
 	}
@@ -336,9 +336,8 @@ TEST_F(attack, send_flags)
 			continue;
 		OK(recv_sge(self, self->mr.iova, 8, self->mr.lkey));
 		abi_wrs_send(&self->w, WR_SEND, 1U << bit, 1);
-		expected = (1U << bit) & (SEND_FENCE | SEND_SIGNALED |
-					  SEND_SOLICITED) ? 0 : -EINVAL;
-		ret = post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w);
+		expected = (1U << bit) & (SEND_FENCE | SEND_SIGNALED | SEND_SOLICITED) ? 0 : -EINVAL;
+		ret = post_send(self);
 		LOGGED(EXPECT_EQ(expected, ret), "flag bit %u", bit);
 	}
 }
@@ -357,27 +356,23 @@ TEST_F(attack, numbers_of_entries)
 		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 		abi_mr_sge(&self->w, &self->mr, 0, 8);
 		wr->num_sge = bad[i];
-		EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w)) {
-			TH_LOG("send: %u entries", bad[i]);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, post_send(self)), "send: %u entries", bad[i]);
 		rwr = abi_wrs_recv(&self->w, 1);
 		abi_mr_sge(&self->w, &self->mr, 0, 8);
 		rwr->num_sge = bad[i];
-		EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer, &self->w)) {
-			TH_LOG("recv: %u entries", bad[i]);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, post_recv(self)), "recv: %u entries", bad[i]);
 	}
 	/* All there, but one more than the queue has */
 	ASSERT_GT(200, max);
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	for (__u32 n = 0; n <= max; n++)
 		abi_mr_sge(&self->w, &self->mr, 0, 8);
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
+	EXPECT_EQ(-EINVAL, post_send(self));
 	max = self->p.end[1].qp.max_recv_sge;
 	abi_wrs_recv(&self->w, 1);
 	for (__u32 n = 0; n <= max; n++)
 		abi_mr_sge(&self->w, &self->mr, 0, 8);
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer, &self->w));
+	EXPECT_EQ(-EINVAL, post_recv(self));
 	EXPECT_EQ(0, still_works(self));
 }
 
@@ -395,22 +390,20 @@ TEST_F(attack, inline_lengths)
 		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 		abi_inline(&self->w, wr, "0123456789abcdef", 16);
 		wr->inline_len = bad[i];
-		EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w)) {
-			TH_LOG("%u bytes", bad[i]);
-		}
+		LOGGED(EXPECT_EQ(-EINVAL, post_send(self)), "%u bytes", bad[i]);
 	}
 	/* Both kinds of data, or a length without the flag */
 	wr = abi_wrs_send(&self->w, WR_SEND, SEND_INLINE, 1);
 	abi_mr_sge(&self->w, &self->mr, 0, 8);
 	wr->inline_len = 16;
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
+	EXPECT_EQ(-EINVAL, post_send(self));
 	wr->send_flags = 0;
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
+	EXPECT_EQ(-EINVAL, post_send(self));
 	/* Nothing to bring back data into */
 	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 1);
 	abi_remote(wr, &self->mr, 0);
 	abi_inline(&self->w, wr, "0123456789abcdef", 16);
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
+	EXPECT_EQ(-EINVAL, post_send(self));
 	EXPECT_EQ(0, still_works(self));
 }
 
@@ -422,6 +415,10 @@ TEST_F(attack, buffers)
 	char *page;
 
 	OK(ABI(self->s.fd, QUERY, &q));
+#define EXPECT_REFUSED(_errno) ({					\
+	LOGGED(EXPECT_EQ(_errno, ABI(self->s.fd, POST_SEND, &p)), "length %u", p.wrs_len); \
+	EXPECT_EQ(0, p.posted);						\
+})
 	abi_wrs_init(&self->w);
 	/* (SENDs would want to be received, or end an iWARP connection.) */
 	for (size_t i = 0; i < 3; i++)
@@ -431,33 +428,27 @@ TEST_F(attack, buffers)
 
 	p = good;
 	p.num = 0;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, POST_SEND, &p));
-	EXPECT_EQ(0, p.posted);
+	EXPECT_REFUSED(-EINVAL);
 	/* Not even the first one fits. */
-	for (__u32 len = 0; len < sizeof(struct rdma_ep_send_wr); len += 7) {
-		p = good;
-		p.wrs_len = len;
-		LOGGED(EXPECT_EQ(-EINVAL, ABI(self->s.fd, POST_SEND, &p)), "length %u", len);
-		EXPECT_EQ(0, p.posted);
-	}
 	p = good;
+	for (p.wrs_len = 0; p.wrs_len < sizeof(struct rdma_ep_send_wr); p.wrs_len += 7)
+		EXPECT_REFUSED(-EINVAL);
 	p.wrs_len = q.max_post_bytes + 1;
-	EXPECT_EQ(-E2BIG, ABI(self->s.fd, POST_SEND, &p));
-	EXPECT_EQ(0, p.posted);
+	EXPECT_REFUSED(-E2BIG);
 	p.wrs_len = ~0U;
-	EXPECT_EQ(-E2BIG, ABI(self->s.fd, POST_SEND, &p));
+	EXPECT_REFUSED(-E2BIG);
 
 	page = abi_map(8192);
 	munmap(page + 4096, 4096);
 	memcpy(page + 4096 - good.wrs_len + 8, self->w.buf, good.wrs_len - 8);
 	p = good;
 	p.wrs = (uintptr_t)page + 4096 - good.wrs_len + 8;
-	EXPECT_EQ(-EFAULT, ABI(self->s.fd, POST_SEND, &p));
-	EXPECT_EQ(0, p.posted);
+	EXPECT_REFUSED(-EFAULT);
 	p.wrs = 0;
-	EXPECT_EQ(-EFAULT, ABI(self->s.fd, POST_SEND, &p));
+	EXPECT_REFUSED(-EFAULT);
 	p.wrs = 0xffff888000000000ULL;
-	EXPECT_EQ(-EFAULT, ABI(self->s.fd, POST_SEND, &p));
+	EXPECT_REFUSED(-EFAULT);
+#undef EXPECT_REFUSED
 
 	/* More announced than there are: the error is about the fourth. */
 	for (size_t i = 0; i < ARRAY_SIZE(too_many); i++) {
@@ -470,15 +461,10 @@ TEST_F(attack, buffers)
 
 TEST_F(attack, reserved)
 {
-	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_recv_wr *rwr;
-
-	wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
-	wr->reserved = 1;
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_SEND, self->qp, &self->w));
-	rwr = abi_wrs_recv(&self->w, 1);
-	rwr->reserved = 0x80000000;
-	EXPECT_EQ(-EINVAL, post_to(&self->s, RDMA_EP_IOC_POST_RECV, self->peer, &self->w));
+	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1)->reserved = 1;
+	EXPECT_EQ(-EINVAL, post_send(self));
+	abi_wrs_recv(&self->w, 1)->reserved = 0x80000000;
+	EXPECT_EQ(-EINVAL, post_recv(self));
 }
 
 /* Everything in front of the bad one arrives, nothing behind it does. */

@@ -80,8 +80,8 @@ TEST_F(verbs, mr_range)
 	EXPECT_EQ(-EINVAL, reg(self, (void *)-1UL, 2, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, -(uintptr_t)self->mem + 1, AC_LOCAL_WRITE));
 	/*
-	 * More than there can be: refused before anybody makes a list of it, as all that
-	 * is not there. A page's number has 32 bits.
+	 * More than there can be: refused before a list of it is made, as all that is not
+	 * there. A page's number has 32 bits.
 	 */
 	for (int i = 35; i < 47; i++) {
 		int ret = i < 44 ? -EFAULT : -EINVAL;
@@ -137,53 +137,35 @@ TEST_F(verbs, mr_access)
 	}
 }
 
-static int memlock(struct abi *s, char *mem)
+static int memlock(void *arg)
 {
+	struct _test_data_verbs *self = arg;
+	const struct abi *s = &self->s;
 	struct rlimit r = { 65536, 65536 };
 	struct rdma_ep_reg_mr mr[3];
+	char *mem = self->mem;
 	int ret;
 
 	/* Root may lock what it likes, others what they may. */
-	if (setrlimit(RLIMIT_MEMLOCK, &r))
-		return 1;
+	CHECK(1, setrlimit(RLIMIT_MEMLOCK, &r) == 0);
 	/* (siw of old kernels has the limit for root as well.) */
-	ret = abi_reg_mr(s, s->pd, mem, MB, AC_LOCAL_WRITE, &mr[0]);
-	if (!ret)
-		ret = ABI_DESTROY(s, MR, mr[0].mr);
-	if (ret && !(s->iwarp && ret == -ENOMEM))
-		return 2;
-	if (abi_become_nobody())
-		return 3;
-	if (abi_reg_mr(s, s->pd, mem, MB, AC_LOCAL_WRITE, &mr[0]) != -ENOMEM)
-		return 4;
-	if (abi_reg_mr(s, s->pd, mem, 32768, AC_LOCAL_WRITE, &mr[0]))
-		return 5;
-	if (abi_reg_mr(s, s->pd, mem + 32768, 32768, AC_LOCAL_WRITE, &mr[1]))
-		return 6;
+	ret = reg(self, mem, MB, AC_LOCAL_WRITE);
+	CHECK(2, !ret || (s->iwarp && ret == -ENOMEM));
+	CHECK(3, abi_become_nobody() == 0);
+	CHECK(4, abi_reg_mr(s, s->pd, mem, MB, AC_LOCAL_WRITE, &mr[0]) == -ENOMEM);
+	CHECK(5, abi_reg_mr(s, s->pd, mem, 32768, AC_LOCAL_WRITE, &mr[0]) == 0);
+	CHECK(6, abi_reg_mr(s, s->pd, mem + 32768, 32768, AC_LOCAL_WRITE, &mr[1]) == 0);
 	/* The limit is for all together, and what has gone is not counted. */
-	if (abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]) != -ENOMEM)
-		return 7;
-	if (ABI_DESTROY(s, MR, mr[0].mr))
-		return 8;
-	if (abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]))
-		return 9;
+	CHECK(7, abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]) == -ENOMEM);
+	CHECK(8, ABI_DESTROY(s, MR, mr[0].mr) == 0);
+	CHECK(9, abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]) == 0);
 	return 0;
 }
 
+/* Pinned pages are the caller's, not the session's. */
 TEST_F(verbs, memlock)
 {
-	int status;
-	pid_t pid = fork();
-
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		/* Pinned pages are the caller's, not the session's. */
-		status = memlock(&self->s, self->mem);
-		_exit(status);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_EQ(0, abi_child(memlock, self));
 }
 
 TEST_F(verbs, cq)
@@ -192,7 +174,6 @@ TEST_F(verbs, cq)
 	struct rdma_ep_create_cq good = { .ctx = s->ctx, .channel_fd = -1, .cqe = 10, .uid = 1 }, c;
 	static const __u32 bad_cqe[] = { 0, 0x7fffffff, 0x80000000, ~0U };
 	struct abi other;
-	int bad_fd[6];
 
 	c = good;
 	OK(ABI(s->fd, CREATE_CQ, &c));
@@ -203,11 +184,9 @@ TEST_F(verbs, cq)
 	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_CQ, good, cqe, 1));
 	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, self->dev.num_comp_vectors - 1));
 
-	for (size_t i = 0; i < ARRAY_SIZE(bad_cqe); i++) {
-		c = good;
-		c.cqe = bad_cqe[i];
-		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c)), "%u entries", c.cqe);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad_cqe); i++)
+		LOGGED(EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_CQ, good, cqe, bad_cqe[i])),
+		       "%u entries", bad_cqe[i]);
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_CQ, good, cqe, self->dev.attr.max_cqe + 1));
 	EXPECT_EQ(-EINVAL,
 		  ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, self->dev.num_comp_vectors));
@@ -215,17 +194,14 @@ TEST_F(verbs, cq)
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, ~0U));
 
 	OK(abi_open(&other));
-	bad_fd[0] = -2;
-	bad_fd[1] = 10000;
-	bad_fd[2] = open("/dev/null", O_RDWR);
-	bad_fd[3] = s->fd;
-	bad_fd[4] = abi_channel(s);
-	bad_fd[5] = abi_comp_channel(&other);
-	for (size_t i = 0; i < ARRAY_SIZE(bad_fd); i++) {
-		c = good;
-		c.channel_fd = bad_fd[i];
-		LOGGED(EXPECT_EQ(-EBADF, ABI(s->fd, CREATE_CQ, &c)), "channel %zu", i);
-	}
+
+	const int bad_fd[] = {
+		-2, 10000, open("/dev/null", O_RDWR), s->fd, abi_channel(s), abi_comp_channel(&other),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad_fd); i++)
+		LOGGED(EXPECT_EQ(-EBADF, ABI_WITH(s->fd, CREATE_CQ, good, channel_fd, bad_fd[i])),
+		       "channel %zu", i);
 }
 
 TEST_F(verbs, cq_resize)
@@ -242,12 +218,9 @@ TEST_F(verbs, cq_resize)
 	r.cqe = 20;
 	EXPECT_EQ(0, ABI(self->s.fd, RESIZE_CQ, &r));
 	EXPECT_LE(20, r.cqe);
-	r.cqe = 0;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESIZE_CQ, &r));
-	r.cqe = self->dev.attr.max_cqe + 1;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESIZE_CQ, &r));
-	r.cqe = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESIZE_CQ, &r));
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, self->dev.attr.max_cqe + 1));
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, ~0U));
 }
 
 TEST_F(verbs, srq)
@@ -272,10 +245,8 @@ TEST_F(verbs, srq)
 	a.flags = RDMA_EP_SRQ_LIMIT;
 	a.srq_limit = 7;
 	EXPECT_EQ(0, ABI(s->fd, MODIFY_SRQ, &a));
-	a.srq_limit = c.max_wr + 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
-	a.srq_limit = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_SRQ, a, srq_limit, c.max_wr + 1));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_SRQ, a, srq_limit, ~0U));
 	/* Nothing to change */
 	a.flags = 0;
 	EXPECT_EQ(0, ABI(s->fd, MODIFY_SRQ, &a));
@@ -310,7 +281,7 @@ TEST_F(verbs, srq_resize)
 	OK(ABI_POST(s, SRQ_RECV, a.srq, &w, NULL));
 	a.max_wr = 64;
 	ret = ABI(s->fd, MODIFY_SRQ, &a);
-	SKIP_IF(ret == -EOPNOTSUPP, "the device can not resize SRQs");
+	SKIP_IF(ret == -EOPNOTSUPP, "the device cannot resize SRQs");
 	EXPECT_EQ(0, ret);
 	/* More are in it. A driver that refuses still has its queue. */
 	a.max_wr = 4;
@@ -328,10 +299,8 @@ TEST_F(verbs, srq_resize)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
 	EXPECT_EQ(-ENOMEM, ABI_POST(s, SRQ_RECV, a.srq, &w, &posted));
 	EXPECT_EQ(0, posted);
-	a.max_wr = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
-	a.max_wr = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_SRQ, a, max_wr, ~0U));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_SRQ, a, max_wr, 0));
 }
 
 static int create_qp(struct _test_data_verbs *self, __u32 type, struct rdma_ep_create_qp *c)
@@ -403,29 +372,23 @@ TEST_F(verbs, qp_caps)
 	struct rdma_ep_query_device *d = &self->dev;
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp good, c;
-	__u32 *caps[5], limit[5];
+	const struct {
+		__u32 *cap, limit;
+	} caps[] = {
+		{ &c.init.max_send_wr, d->attr.max_qp_wr },
+		{ &c.init.max_recv_wr, d->attr.max_qp_wr },
+		{ &c.init.max_send_sge, d->attr.max_sge },
+		{ &c.init.max_recv_sge, d->attr.max_sge },
+		{ &c.init.max_inline_data, 0x000fffff },
+	};
 
 	abi_qp_attr(&good, QPT_RC, s->pd, self->cq, self->cq);
-	caps[0] = &c.init.max_send_wr;
-	limit[0] = d->attr.max_qp_wr;
-	caps[1] = &c.init.max_recv_wr;
-	limit[1] = d->attr.max_qp_wr;
-	caps[2] = &c.init.max_send_sge;
-	limit[2] = d->attr.max_sge;
-	caps[3] = &c.init.max_recv_sge;
-	limit[3] = d->attr.max_sge;
-	caps[4] = &c.init.max_inline_data;
-	limit[4] = 0x000fffff;
-	for (size_t i = 0; i < 5; i++) {
-		c = good;
-		*caps[i] = limit[i] + 1;
-		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c)),
-		       "capability %zu: %u", i, limit[i] + 1);
-		for (size_t j = 0; j < ARRAY_SIZE(bad); j++) {
+	for (size_t i = 0; i < ARRAY_SIZE(caps); i++) {
+		for (size_t j = 0; j <= ARRAY_SIZE(bad); j++) {
 			c = good;
-			*caps[i] = bad[j];
+			*caps[i].cap = j < ARRAY_SIZE(bad) ? bad[j] : caps[i].limit + 1;
 			LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c)),
-			       "capability %zu: %u", i, bad[j]);
+			       "capability %zu: %u", i, *caps[i].cap);
 		}
 	}
 	/* Everything at its limit at once may be too much, one is not. */
@@ -440,15 +403,12 @@ TEST_F(verbs, qp_needs_everything)
 	struct rdma_ep_create_qp c;
 	int ret, fds = abi_count_fds();
 
-	abi_qp_attr(&c, QPT_RC, 0, self->cq, self->cq);
-	ret = ABI(s->fd, CREATE_QP, &c);
-	EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
-	abi_qp_attr(&c, QPT_RC, s->pd, 0, self->cq);
-	ret = ABI(s->fd, CREATE_QP, &c);
-	EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
-	abi_qp_attr(&c, QPT_RC, s->pd, self->cq, 0);
-	ret = ABI(s->fd, CREATE_QP, &c);
-	EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
+	for (int missing = 0; missing < 3; missing++) {
+		abi_qp_attr(&c, QPT_RC, missing == 0 ? 0 : s->pd, missing == 1 ? 0 : self->cq,
+			    missing == 2 ? 0 : self->cq);
+		ret = ABI(s->fd, CREATE_QP, &c);
+		EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
+	}
 	EXPECT_EQ(fds, abi_count_fds());
 }
 
@@ -468,18 +428,14 @@ TEST_F(verbs, qp_modify)
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_INIT));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_ERR + 1));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, ~0U));
-	memset(&m, 0, sizeof(m));
-	m.qp = qp;
-	m.attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS;
-	m.attr.qp_state = QPS_INIT;
-	m.attr.port_num = 2;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_QP, &m));
-	m.attr.port_num = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_QP, &m));
-	m.attr.port_num = 1;
-	m.attr.qp_attr_mask |= 1U << 31;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_QP, &m));
-	m.attr.qp_attr_mask &= ~(1U << 31);
+	m = (struct rdma_ep_modify_qp) {
+		.qp = qp, .attr.qp_state = QPS_INIT, .attr.port_num = 1,
+		.attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS,
+	};
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_QP, m, attr.port_num, 2));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_QP, m, attr.port_num, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_QP, m, attr.qp_attr_mask,
+				    m.attr.qp_attr_mask | 1U << 31));
 	EXPECT_EQ(0, ABI(s->fd, MODIFY_QP, &m));
 
 	EXPECT_EQ(0, abi_qp_rts(s, qp, QPT_RC, c.init.qp_num));
