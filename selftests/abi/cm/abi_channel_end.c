@@ -25,16 +25,9 @@ TEARDOWN_CLOSES(end)
 /* QUERY_ID: -ENOENT if it has ended */
 static int query(const struct abi *s, __u32 id)
 {
-	struct rdma_ep_query_id q = { .id = id };
+	int reported = abi_events_reported(s, id);
 
-	return ABI(s->fd, QUERY_ID, &q);
-}
-
-static int migrate(const struct abi *s, __u32 id, int channel)
-{
-	struct rdma_ep_migrate_id m = { .id = id, .channel_fd = channel };
-
-	return ABI(s->fd, MIGRATE_ID, &m);
+	return reported < 0 ? reported : 0;
 }
 
 static int make(const struct abi *s, int channel, __u32 *id)
@@ -53,9 +46,9 @@ TEST_F(end, ids_end_and_others_stay)
 		OK(make(s, self->channel, &id[i]));
 	OK(make(s, other, &stays));
 	OK(make(s, self->channel, &moved));
-	OK(migrate(s, moved, other));
-	OK(migrate(s, id[3], other));
-	OK(migrate(s, id[3], self->channel));
+	OK(abi_migrate(s, moved, other));
+	OK(abi_migrate(s, id[3], other));
+	OK(abi_migrate(s, id[3], self->channel));
 
 	EXPECT_EQ(0, close(self->channel));
 	for (int i = 0; i < 4; i++) {
@@ -190,7 +183,7 @@ static void *bring_ids(void *arg)
 		if (make(m->s, m->moves ? m->other : m->channel, &id))
 			break;
 		m->id[m->n] = id;
-		if (m->moves && migrate(m->s, id, m->channel)) {
+		if (m->moves && abi_migrate(m->s, id, m->channel)) {
 			ABI_DESTROY(m->s, ID, id);
 			break;
 		}

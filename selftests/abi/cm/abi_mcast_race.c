@@ -44,7 +44,7 @@ static void *join_thread(void *arg)
 
 	for (unsigned int i = 0; !r->stop; i++) {
 		ret = abi_join(&r->s, r->id, i % GROUPS, i, &mc);
-		/* In too many: nobody leaves as fast. */
+		/* In too many: leaving is not as fast. */
 		if (ret != -ENOMEM)
 			note(r, ret);
 		if (!ret)
@@ -149,8 +149,8 @@ FIXTURE_TEARDOWN(race)
 #define RACE_DONE	50
 
 /* Runs the threads while @change is called over and over. */
-static void run(struct __test_metadata *_metadata, struct race *r,
-		void *(*const *fns)(void *), int nr, int (*change)(struct race *))
+static void run_threads(struct __test_metadata *_metadata, struct race *r,
+			void *(*const *fns)(void *), int nr, int (*change)(struct race *))
 {
 	long end = abi_now_ms() + RACE_MS;
 	pthread_t thread[8];
@@ -172,19 +172,30 @@ static void run(struct __test_metadata *_metadata, struct race *r,
 	EXPECT_EQ(0, change(r));
 }
 
+#define RUN(_change, ...) ({						\
+	static void *(*const __fns[])(void *) = { __VA_ARGS__ };	\
+									\
+	run_threads(_metadata, &self->r, __fns, ARRAY_SIZE(__fns), _change); \
+})
+
 static int change_id(struct race *r)
 {
 	return ABI_DESTROY(&r->s, ID, r->id) ?: new_id(r);
 }
 
+static int destroy_qp(struct race *r)
+{
+	return abi_destroy_flags(&r->s, RDMA_EP_OBJ_QP, r->qp, RDMA_EP_DESTROY_DETACH);
+}
+
 static int change_own_qp(struct race *r)
 {
-	return abi_destroy_flags(&r->s, RDMA_EP_OBJ_QP, r->qp, RDMA_EP_DESTROY_DETACH) ?: new_qp(r, true);
+	return destroy_qp(r) ?: new_qp(r, true);
 }
 
 static int change_qp(struct race *r)
 {
-	return abi_destroy_flags(&r->s, RDMA_EP_OBJ_QP, r->qp, RDMA_EP_DESTROY_DETACH) ?: new_qp(r, false);
+	return destroy_qp(r) ?: new_qp(r, false);
 }
 
 static int change_both(struct race *r)
@@ -200,45 +211,29 @@ static int change_nothing(struct race *r)
 /* Several join and leave the same groups through the same id. */
 TEST_F(race, join_and_leave)
 {
-	static void *(*const fns[])(void *) = {
-		join_thread, join_thread, leave_thread, leave_thread, read_thread,
-	};
-
-	run(_metadata, &self->r, fns, 5, change_nothing);
+	RUN(change_nothing, join_thread, join_thread, leave_thread, leave_thread, read_thread);
 }
 
 /* The id or its QP, or both, go and come meanwhile. */
 TEST_F(race, join_and_destroy_id)
 {
-	static void *(*const fns[])(void *) = { join_thread, leave_thread, read_thread };
-
-	run(_metadata, &self->r, fns, 3, change_id);
+	RUN(change_id, join_thread, leave_thread, read_thread);
 }
 
 TEST_F(race, join_and_destroy_qp)
 {
-	static void *(*const fns[])(void *) = {
-		join_thread, leave_thread, read_thread, detach_thread,
-	};
-
-	run(_metadata, &self->r, fns, 4, change_own_qp);
+	RUN(change_own_qp, join_thread, leave_thread, read_thread, detach_thread);
 }
 
 TEST_F(race, join_and_destroy_both)
 {
-	static void *(*const fns[])(void *) = { join_thread, leave_thread, attach_thread };
-
-	run(_metadata, &self->r, fns, 3, change_both);
+	RUN(change_both, join_thread, leave_thread, attach_thread);
 }
 
 /* A QP is attached, detached and destroyed with what is attached. */
 TEST_F(race, attach_and_destroy_qp)
 {
-	static void *(*const fns[])(void *) = {
-		attach_thread, attach_thread, detach_thread, detach_thread,
-	};
-
-	run(_metadata, &self->r, fns, 4, change_qp);
+	RUN(change_qp, attach_thread, attach_thread, detach_thread, detach_thread);
 }
 
 /*
@@ -281,7 +276,7 @@ TEST_F(race, leave_while_qp_destroyed)
 		OK(pthread_create(&thread, NULL, leave_all_thread, &l));
 		pthread_barrier_wait(&barrier);
 		usleep(100 * round);
-		EXPECT_EQ(0, abi_destroy_flags(&r->s, RDMA_EP_OBJ_QP, r->qp, RDMA_EP_DESTROY_DETACH));
+		EXPECT_EQ(0, destroy_qp(r));
 		pthread_join(thread, NULL);
 		EXPECT_EQ(0, l.bad);
 		OK(new_qp(r, true));
@@ -424,9 +419,7 @@ TEST_F(race, attached_by_many)
 
 	for (int i = 0; i < CROWD; i++) {
 		OK(new_qp(r, false));
-		c[i] = (struct crowd){
-			.r = r, .qp = r->qp, .group = 10 + i, .done = &done,
-		};
+		c[i] = (struct crowd) { .r = r, .qp = r->qp, .group = 10 + i, .done = &done };
 		OK(pthread_create(&c[i].thread, NULL, crowd_thread, &c[i]));
 	}
 	r->qp = own;

@@ -52,6 +52,16 @@ static int resolve6(const struct abi *s, __u32 id, __u32 scope)
 	return ABI(s->fd, RESOLVE_ADDR, &r);
 }
 
+static int bind_link_local(const struct abi *s, __u32 id)
+{
+	struct rdma_ep_bind_addr b = { .id = id };
+	struct sockaddr_in6 sin6 = link_local;
+
+	sin6.sin6_scope_id = s->netdev;
+	memcpy(&b.addr, &sin6, sizeof(sin6));
+	return ABI(s->fd, BIND_ADDR, &b);
+}
+
 /* A destination with another interface is refused, and leaves the one that there is. (CMA-06) */
 TEST_F(route, other_interface)
 {
@@ -81,7 +91,6 @@ TEST_F(route, other_interface_resolved)
 /* AF_IB addresses have no interface, unless a bind that failed left one behind. */
 TEST_F(route, ib_address)
 {
-	struct sockaddr_in6 nobody = link_local;
 	struct ib_address dst = {
 		.family = 27,			/* AF_IB */
 		.pkey = htons(0xffff),
@@ -89,19 +98,13 @@ TEST_F(route, ib_address)
 		.sid_mask = htobe64(~0ULL),
 	};
 	struct rdma_ep_resolve_addr r = { .timeout_ms = 300 };
-	struct rdma_ep_bind_addr b = {};
-	int ret;
 
 	SKIP_IF(self->s.iwarp, "no AF_IB addresses");
 	memcpy(dst.gid, self->s.gid, sizeof(self->s.gid));
 	memcpy(&r.dst, &dst, sizeof(dst));
-	nobody.sin6_scope_id = self->s.netdev;
-	memcpy(&b.addr, &nobody, sizeof(nobody));
 	for (int round = 0; round < 4; round++) {
 		OK(abi_tcp_id(&self->s, self->channel, 0, &r.id));
-		b.id = r.id;
-		ret = ABI(self->s.fd, BIND_ADDR, &b);
-		EXPECT_GT(0, ret);
+		EXPECT_GT(0, bind_link_local(&self->s, r.id));
 		OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
 		OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
 		EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id, 5000));
@@ -157,8 +160,7 @@ TEST_F(route, mtu)
 	OK(abi_tcp_listen(&self->s, self->channel, 0, 1, &listener, &sin));
 	for (size_t i = 0; i < ARRAY_SIZE(mtus); i++) {
 		OK(abi_tcp_id(&self->s, self->channel, 0, &id));
-		OK(abi_resolve_addr(&self->s, id, &sin, 5000));
-		OK(abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+		OK(abi_resolve(&self->s, self->channel, id, &sin));
 		OK(set_path(&self->s, id, self->s.gid, mtus[i], 8));
 		OK(abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
 		/* Once */
@@ -204,8 +206,7 @@ TEST_F(route, life_time)
 	OK(abi_tcp_listen(s, self->channel, 0, 1, &listener, &sin));
 	for (int by_path = 0; by_path < 2; by_path++) {
 		OK(abi_tcp_id(s, self->channel, 0, &id));
-		OK(abi_resolve_addr(s, id, &sin, 5000));
-		OK(abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+		OK(abi_resolve(s, self->channel, id, &sin));
 		timeout.id = id;
 		if (by_path) {
 			OK(set_path(s, id, s->gid, 3, 63));
@@ -232,15 +233,10 @@ TEST_F(route, path_without_gid)
 	/* Loopback, for rdma_cm */
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(4711) };
 	struct rdma_ep_resolve_addr r = { .timeout_ms = 300 };
-	struct sockaddr_in6 nobody = link_local;
-	struct rdma_ep_bind_addr b = {};
 
 	SKIP_IF(self->s.iwarp, "no paths");
 	OK(abi_tcp_id(&self->s, self->channel, 0, &r.id));
-	b.id = r.id;
-	nobody.sin6_scope_id = self->s.netdev;
-	memcpy(&b.addr, &nobody, sizeof(nobody));
-	EXPECT_GT(0, ABI(self->s.fd, BIND_ADDR, &b));
+	EXPECT_GT(0, bind_link_local(&self->s, r.id));
 	memcpy(&r.dst, &any, sizeof(any));
 	OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
 	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));

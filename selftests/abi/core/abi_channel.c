@@ -50,7 +50,7 @@ static int make_source(const struct abi *s, int channel, __u64 uid, struct sourc
 	       abi_qp_rts(s, src->qp, QPT_UD, 0);
 }
 
-/* One message; its completion stays in the CQ until somebody polls. */
+/* One message; its completion stays in the CQ until a poll. */
 static int send_one(const struct abi *s, struct source *src, __u32 flags)
 {
 	struct rdma_ep_send_wr *wr;
@@ -79,13 +79,6 @@ static int drain(const struct abi *s, __u32 cq, __u32 num)
 	return 0;
 }
 
-static int arm(const struct abi *s, __u32 cq, __u32 flags)
-{
-	struct rdma_ep_notify_cq n = { .flags = flags, .cq = cq };
-
-	return ABI(s->fd, NOTIFY_CQ, &n);
-}
-
 /* Source i leads to one event, whose cookie is 100 + i. */
 static int cause(struct _test_data_channel *self, enum kind kind, int i)
 {
@@ -103,7 +96,7 @@ static int cause(struct _test_data_channel *self, enum kind kind, int i)
 		       abi_resolve_addr(s, id, &dst, 5000);
 	case COMP:
 		ret = src->cq ? 0 : make_source(s, self->fd, 100 + i, src);
-		return ret ?: arm(s, src->cq, 0) ?: send_one(s, src, 0) ?:
+		return ret ?: abi_notify_cq(s, src->cq, 0) ?: send_one(s, src, 0) ?:
 		       drain(s, src->cq, 1);
 	case ASYNC:
 		/* The only receive is used up, less than the limit are left. */
@@ -118,17 +111,11 @@ static int cause(struct _test_data_channel *self, enum kind kind, int i)
 FIXTURE_SETUP(channel)
 {
 	OK(abi_open(&self->s));
-	switch (variant->kind) {
-	case CM:
-		self->fd = abi_channel(&self->s);
-		break;
-	case COMP:
-		self->fd = abi_comp_channel(&self->s);
-		break;
-	case ASYNC:
+	if (variant->kind == ASYNC) {
 		self->fd = self->s.async_fd;
 		self->s.async_fd = -1;
-		break;
+	} else {
+		self->fd = variant->kind == CM ? abi_channel(&self->s) : abi_comp_channel(&self->s);
 	}
 	ASSERT_LE(0, self->fd);
 	SKIP_IF(variant->kind != CM && self->s.iwarp, "needs datagrams");
@@ -250,13 +237,7 @@ static void *reader_thread(void *arg)
 /* Joins if the thread has come back. */
 static bool came_back(struct reader *r, pthread_t thread)
 {
-	long end = abi_now_ms() + ABI_WAIT_MS;
-
-	while (!r->done && abi_now_ms() < end)
-		usleep(10000);
-	if (r->done)
-		pthread_join(thread, NULL);
-	return r->done;
+	return ABI_UNTIL(r->done) && !pthread_join(thread, NULL);
 }
 
 TEST_F(channel, wakes_reader)
@@ -294,7 +275,7 @@ TEST_F(channel, session_goes)
 	EXPECT_ERRNO(EIO, read(self->fd, buf, variant->len));
 }
 
-/* Somebody waits in poll(2) while the session goes. */
+/* The session goes while poll(2) waits. */
 TEST_F(channel, session_goes_under_poll)
 {
 	struct pollfd p = { .fd = self->fd, .events = POLLIN };
@@ -329,7 +310,8 @@ FIXTURE_SETUP(comp)
 	OK(abi_open(&self->s));
 	self->fd = abi_comp_channel(&self->s);
 	ASSERT_LE(0, self->fd);
-	SKIP_IF(self->s.iwarp, "needs datagrams");
+	if (self->s.iwarp)
+		SKIP_FIXTURE("needs datagrams");
 	OK(make_source(&self->s, self->fd, 7, &self->src));
 }
 
@@ -340,13 +322,12 @@ TEST_F(comp, one_event_for_each_arming)
 	struct rdma_ep_comp_event ev[4];
 	struct abi *s = &self->s;
 
-	SKIP_IF(self->s.iwarp, "needs datagrams");
 	/* Not armed */
 	OK(send_one(s, &self->src, SEND_SIGNALED));
 	OK(drain(s, self->src.cq, 2));
 	EXPECT_TRUE(abi_quiet(self->fd));
 	/* Armed once, however many completions come */
-	OK(arm(s, self->src.cq, 0));
+	OK(abi_notify_cq(s, self->src.cq, 0));
 	EXPECT_TRUE(abi_quiet(self->fd));
 	for (int i = 0; i < 4; i++)
 		OK(send_one(s, &self->src, SEND_SIGNALED));
@@ -357,7 +338,7 @@ TEST_F(comp, one_event_for_each_arming)
 	EXPECT_TRUE(abi_quiet(self->fd));
 	/* Armed and fired twice: two events of the same CQ */
 	for (int i = 0; i < 2; i++) {
-		OK(arm(s, self->src.cq, 0));
+		OK(abi_notify_cq(s, self->src.cq, 0));
 		OK(send_one(s, &self->src, 0));
 		OK(drain(s, self->src.cq, 1));
 		usleep(20000);
@@ -369,39 +350,32 @@ TEST_F(comp, one_event_for_each_arming)
 TEST_F(comp, solicited)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_comp_event ev;
 
-	SKIP_IF(self->s.iwarp, "needs datagrams");
-	OK(arm(s, self->src.cq, RDMA_EP_NOTIFY_SOLICITED));
+	OK(abi_notify_cq(s, self->src.cq, RDMA_EP_NOTIFY_SOLICITED));
 	OK(send_one(s, &self->src, SEND_SIGNALED));
 	OK(drain(s, self->src.cq, 2));
 	EXPECT_TRUE(abi_quiet(self->fd));
 	OK(send_one(s, &self->src, SEND_SOLICITED));
 	OK(drain(s, self->src.cq, 1));
-	EXPECT_EQ(0, abi_read(self->fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_COMP(self->fd, 7);
 	EXPECT_TRUE(abi_quiet(self->fd));
 }
 
 /* Unread events of a CQ go with it. */
 TEST_F(comp, destroy_cq)
 {
-	struct rdma_ep_destroy d = { .handle = self->src.cq, .type = RDMA_EP_OBJ_CQ };
-	struct rdma_ep_comp_event ev;
 	struct abi *s = &self->s;
 
-	SKIP_IF(self->s.iwarp, "needs datagrams");
 	for (int i = 0; i < 3; i++) {
-		OK(arm(s, self->src.cq, 0));
+		OK(abi_notify_cq(s, self->src.cq, 0));
 		OK(send_one(s, &self->src, 0));
 		OK(drain(s, self->src.cq, 1));
 		if (i < 2)
-			EXPECT_EQ(0, abi_read(self->fd, &ev, sizeof(ev), ABI_WAIT_MS));
+			EXPECT_COMP(self->fd, 7);
 	}
 	ASSERT_TRUE(abi_ready(self->fd, ABI_WAIT_MS));
 	OK(ABI_DESTROY(s, QP, self->src.qp));
-	OK(ABI(s->fd, DESTROY, &d));
-	EXPECT_EQ(2, d.comp_events_reported);
-	EXPECT_EQ(0, d.events_reported);
+	EXPECT_EQ(2, ABI_DESTROY_COUNT(s, CQ, self->src.cq));
 	EXPECT_FALSE(abi_ready(self->fd, 0));
 }
 
@@ -411,10 +385,8 @@ TEST_F(comp, async_events_are_merged)
 	struct rdma_ep_srq_attr a = {
 		.flags = RDMA_EP_SRQ_LIMIT, .srq = self->src.srq, .srq_limit = 1,
 	};
-	struct rdma_ep_destroy d = { .handle = self->src.srq, .type = RDMA_EP_OBJ_SRQ };
 	struct abi *s = &self->s;
 
-	SKIP_IF(self->s.iwarp, "needs datagrams");
 	for (int i = 0; i < 3; i++) {
 		a.srq_limit = 1;
 		OK(ABI(s->fd, MODIFY_SRQ, &a));
@@ -429,8 +401,7 @@ TEST_F(comp, async_events_are_merged)
 	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_EQ(0, a.srq_limit);
 	OK(ABI_DESTROY(s, QP, self->src.qp));
-	OK(ABI(s->fd, DESTROY, &d));
-	EXPECT_EQ(1, d.events_reported);
+	EXPECT_EQ(1, ABI_DESTROY_COUNT(s, SRQ, self->src.srq));
 }
 
 TEST_HARNESS_MAIN

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory that goes away under a post, files that go away under commands, and what
- * can not be done with the files at all.
+ * cannot be done with the files at all.
  */
 #include "abi_test.h"
 #include "abi_cmds.h"
@@ -46,7 +46,6 @@ TEST_F(gone, mr_outlives_its_mapping)
 {
 	enum { UNMAP, REPLACE, PROTECT, TRUNCATE, KINDS, ROUNDS = 4 };
 	struct rdma_ep_reg_mr mr;
-	struct rdma_ep_wc wc;
 	int kind, fd;
 	__u8 *mem;
 
@@ -74,12 +73,10 @@ TEST_F(gone, mr_outlives_its_mapping)
 			OK(ftruncate(fd, 0));
 			break;
 		}
-		ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0], &wc, 1));
-		EXPECT_EQ(WC_SUCCESS, wc.status);
+		EXPECT_WC(&self->s, self->p.end[0].cq[0], 1, WC_SUCCESS);
 		/* And once more, when it has long been gone */
 		OK(read_into(self, mr.iova, LEN, mr.lkey));
-		ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0], &wc, 1));
-		EXPECT_EQ(WC_SUCCESS, wc.status);
+		EXPECT_WC(&self->s, self->p.end[0].cq[0], 1, WC_SUCCESS);
 		if (kind == REPLACE) {
 			for (__u32 i = 0; i < LEN; i++)
 				ASSERT_EQ(0, mem[i]);

@@ -11,7 +11,7 @@
 
 #define PAGE	4096
 
-/* A page, at which whoever touches it waits. */
+/* A page: access to it waits. */
 struct stall {
 	int fd;
 	__u8 *page;
@@ -43,7 +43,7 @@ static int stall_begin(struct stall *st, const void *data, size_t len, bool read
 	return 0;
 }
 
-/* Somebody waits. */
+/* Until an access waits */
 static int stall_wait(struct stall *st)
 {
 	struct pollfd p = { .fd = st->fd, .events = POLLIN };
@@ -54,7 +54,7 @@ static int stall_wait(struct stall *st)
 	return read(st->fd, &msg, sizeof(msg)) == sizeof(msg) ? 0 : -EPROTO;
 }
 
-/* He goes on; with these data if he wanted to read. */
+/* It goes on; a read, with these data. */
 static void stall_end(struct stall *st, const void *data)
 {
 	struct uffdio_writeprotect wp = { .range = { (uintptr_t)st->page, PAGE } };
@@ -77,31 +77,6 @@ static bool can_stall(void)
 		return false;
 	close(st.fd);
 	return true;
-}
-
-/* A command in a thread of its own. */
-struct call {
-	pthread_t thread;
-	int fd;
-	unsigned long cmd;
-	void *arg;
-	int ret;
-};
-
-static void *call_thread(void *arg)
-{
-	struct call *c = arg;
-
-	c->ret = abi_raw(c->fd, c->cmd, c->arg);
-	return NULL;
-}
-
-static int call(struct call *c, int fd, unsigned long cmd, void *arg)
-{
-	c->fd = fd;
-	c->cmd = cmd;
-	c->arg = arg;
-	return -pthread_create(&c->thread, NULL, call_thread, c);
 }
 
 FIXTURE(half) {
@@ -133,14 +108,14 @@ static int destroy_guessed(const struct abi *s, __u32 from, __u32 to)
 	return n;
 }
 
-/* What a command makes is nobody's until he has been told. */
+/* What a command makes cannot be used before it has returned. */
 TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 {
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;
 	int found = 0, commands = 0, next;
 	struct stall st;
-	struct call call_;
+	struct abi_call call;
 	__u32 pd;
 
 	for_each_command(c) {
@@ -152,13 +127,13 @@ TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 		OK(stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
 		next = dup(0);
 		close(next);
-		OK(call(&call_, w->s.fd, c->cmd, st.page));
+		OK(abi_call(&call, w->s.fd, c->cmd, st.page));
 		LOGGED(ASSERT_EQ(0, stall_wait(&st)), "%s", c->name);
 		LOGGED(EXPECT_EQ(0, destroy_guessed(&w->s, pd + 1, pd + 16)), "%s", c->name);
 		LOGGED(EXPECT_EQ(-1, fcntl(next, F_GETFD)), "%s: file %d", c->name, next);
 		stall_end(&st, NULL);
-		pthread_join(call_.thread, NULL);
-		LOGGED(EXPECT_EQ(w->result, call_.ret), "%s", c->name);
+		ASSERT_TRUE(abi_call_returned(&call));
+		LOGGED(EXPECT_EQ(w->result, call.ret), "%s", c->name);
 		found += !!destroy_guessed(&w->s, pd + 1, pd + 16);
 		commands++;
 		munmap(st.page, PAGE);
@@ -174,7 +149,7 @@ TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;
 	struct stall st;
-	struct call call_;
+	struct abi_call call;
 	int first;
 
 	abi_close(&w->s);
@@ -187,11 +162,11 @@ TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 		OK(abi_world_open(w));
 		LOGGED(ASSERT_EQ(0, abi_prepare(w, c, &self->arg)), "cannot prepare %s", c->name);
 		OK(stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
-		OK(call(&call_, w->s.fd, c->cmd, st.page));
+		OK(abi_call(&call, w->s.fd, c->cmd, st.page));
 		OK(stall_wait(&st));
 		abi_close(&w->s);
 		stall_end(&st, NULL);
-		pthread_join(call_.thread, NULL);
+		ASSERT_TRUE(abi_call_returned(&call));
 		munmap(st.page, PAGE);
 		/* Channels are files of their own. */
 		close_range(first, ~0U, 0);
@@ -217,7 +192,7 @@ static void *read_thread(void *arg)
 }
 
 /*
- * A request that is being read has an id already, which is nobody's. Meanwhile its
+ * A request that is being read has an id already, which cannot be used. Meanwhile its
  * listener goes; or the whole session.
  */
 static void request(struct __test_metadata *_metadata, struct abi *s, bool close_session)
@@ -228,13 +203,12 @@ static void request(struct __test_metadata *_metadata, struct abi *s, bool close
 	struct reading r = { .fd = channel };
 	struct sockaddr_in sin;
 	struct stall st;
-	__u32 listener, id, cq, pd;
+	__u32 listener, id, pd;
 	static __u8 zero[PAGE];
 
 	OK(abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
 	OK(abi_tcp_client(s, client, &sin, 0, &id));
-	OK(abi_create_cq(s, -1, 16, 0, &cq));
-	OK(abi_create_qp(s, QPT_RC, cq, id, &qp));
+	OK(abi_id_qp(s, id, &qp));
 	OK(abi_alloc_pd(s, s->ctx, &pd));
 	OK(abi_connect(s, id, 0));
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
@@ -265,7 +239,6 @@ TEST_F(half, listener_destroyed_while_read)
 
 TEST_F(half, session_closed_while_read)
 {
-
 	abi_close(&self->w.s);
 	OK(abi_idle());
 	OK(abi_open(&self->w.s));
@@ -281,30 +254,28 @@ TEST_F(half, unpublished_srq_not_used)
 	struct rdma_ep_create_qp qp;
 	struct sockaddr_in sin = s->addr;
 	struct stall st;
-	struct call c;
-	__u32 id, cq;
+	struct abi_call c;
+	__u32 id;
 
 	sin.sin_port = 0;
-	OK(abi_create_cq(s, -1, 16, 0, &cq));
 	OK(abi_tcp_id(s, self->w.channel, 0, &id));
 	OK(abi_bind(s, id, &sin));
 	srq.id = id;
 	OK(stall_begin(&st, &srq, sizeof(srq), false));
-	OK(call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
+	OK(abi_call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
 	OK(stall_wait(&st));
-	/* Nobody has it yet: the QP gets a queue of its own. */
-	OK(abi_create_qp(s, QPT_RC, cq, id, &qp));
+	/* It cannot be used yet: the QP gets a queue of its own. */
+	OK(abi_id_qp(s, id, &qp));
 	munmap(st.page, PAGE);
 	stall_end(&st, NULL);
-	pthread_join(c.thread, NULL);
-	EXPECT_EQ(-EFAULT, c.ret);
+	EXPECT_RETURNS(-EFAULT, &c);
 	EXPECT_EQ(0, abi_post_empty_recv(s, qp.init.qp, 1));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
 	/* Another one can be made for it. */
 	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &srq));
 }
 
-/* A list that does not come holds up nobody. */
+/* A list that does not come holds up no other command. */
 TEST_F(half, stuck_list_blocks_no_others)
 {
 	struct abi *s = &self->w.s;
@@ -315,71 +286,51 @@ TEST_F(half, stuck_list_blocks_no_others)
 	struct rdma_ep_send_wr wr = { .opcode = WR_SEND };
 	static __u8 page[PAGE];
 	struct stall st;
-	struct call c;
-	long begin;
+	struct abi_call c;
 
 	OK(abi_pair_open(s, &p));
 	memcpy(page, &wr, sizeof(wr));
 	OK(stall_begin(&st, NULL, 0, true));
 	arg.wrs = (uintptr_t)st.page;
 	arg.handle = p.end[0].qp.qp;
-	OK(call(&c, s->fd, RDMA_EP_IOC_POST_SEND, &arg));
+	OK(abi_call(&c, s->fd, RDMA_EP_IOC_POST_SEND, &arg));
 	OK(stall_wait(&st));
-	begin = abi_now_ms();
-	EXPECT_EQ(0, abi_qp_state(s, p.end[0].qp.qp, QPS_ERR));
-	EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
-	EXPECT_EQ(0, ABI_DESTROY(s, CQ, p.end[0].cq[0]));
-	EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[0].id));
-	EXPECT_GT(ABI_WAIT_MS, abi_now_ms() - begin);
+	EXPECT_WITHIN(ABI_WAIT_MS,
+		      EXPECT_EQ(0, abi_qp_state(s, p.end[0].qp.qp, QPS_ERR));
+		      EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
+		      EXPECT_EQ(0, ABI_DESTROY(s, CQ, p.end[0].cq[0]));
+		      EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[0].id)));
 	stall_end(&st, page);
-	pthread_join(c.thread, NULL);
-	EXPECT_EQ(-ENOENT, c.ret);
+	EXPECT_RETURNS(-ENOENT, &c);
 }
 
-struct registering {
-	pthread_t thread;
-	const struct abi *s;
-	void *page;
-	struct rdma_ep_reg_mr mr;
-	int ret;
-	volatile bool done;
-};
-
-static void *register_thread(void *arg)
-{
-	struct registering *r = arg;
-
-	r->ret = abi_reg_mr(r->s, r->s->pd, r->page, PAGE, AC_ALL, &r->mr);
-	r->done = true;
-	return NULL;
-}
-
-/* Nor does memory that can not be pinned yet. */
+/* Nor does memory that cannot be pinned yet. */
 TEST_F(half, stuck_registration_blocks_no_others)
 {
 	struct abi *s = &self->w.s;
-	struct registering r = { .s = s };
+	struct rdma_ep_reg_mr mr = { .length = PAGE, .pd = s->pd, .access = AC_ALL };
+	struct abi_call c;
 	static __u8 page[PAGE];
 	struct abi_pair p = {};
 	struct stall st;
 	__u32 pd;
 
 	OK(stall_begin(&st, NULL, 0, true));
-	r.page = st.page;
-	OK(pthread_create(&r.thread, NULL, register_thread, &r));
-	while (!r.done && !abi_ready(st.fd, 10))
+	mr.addr = (uintptr_t)st.page;
+	mr.iova = mr.addr;
+	OK(ABI_CALL(&c, s, REG_MR, &mr));
+	while (!c.done && !abi_ready(st.fd, 10))
 		;
-	if (r.done) {
-		EXPECT_EQ(-EFAULT, r.ret);
+	if (c.done) {
+		EXPECT_RETURNS(-EFAULT, &c);
 		SKIP(return, "this kernel does not wait for pages to pin");
 	}
 	EXPECT_EQ(0, abi_pair_open(s, &p));
 	EXPECT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
 	EXPECT_EQ(0, ABI_DESTROY(s, PD, pd));
-	EXPECT_FALSE(r.done);
+	EXPECT_FALSE(c.done);
 	stall_end(&st, page);
-	pthread_join(r.thread, NULL);
-	EXPECT_EQ(0, r.ret);
+	EXPECT_RETURNS(0, &c);
 }
 
 TEST_HARNESS_MAIN

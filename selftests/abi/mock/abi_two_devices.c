@@ -23,7 +23,6 @@ FIXTURE(two) {
 static int open_mock(struct abi *mock, const struct abi *s)
 {
 	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
-	long end = abi_now_ms() + ABI_WAIT_MS;
 	int ret = mock_new("") ?: abi_open(mock);
 
 	abi_close(mock);
@@ -36,12 +35,7 @@ static int open_mock(struct abi *mock, const struct abi *s)
 	mock->ctx = o.ctx;
 	mock->pd = o.pd;
 	/* The sessions in which it was looked for end some time later. */
-	while (!ret && mock_read_key("count", "pd") != 1) {
-		if (abi_now_ms() > end)
-			return -ETIMEDOUT;
-		usleep(5000);
-	}
-	return ret;
+	return ret ?: ABI_UNTIL(mock_read_key("count", "pd") == 1) ? 0 : -ETIMEDOUT;
 }
 
 FIXTURE_SETUP(two)
@@ -132,8 +126,7 @@ TEST_F(two, qp_of_other_device_for_id_refused)
 	for (int i = 0; i < 2; i++) {
 		mix(_metadata, self, i);
 		srq[i] = (struct rdma_ep_create_srq) {
-			.id = self->id[i], .pd = self->s[!i].pd, .max_wr = 16,
-			.max_sge = 1,
+			.id = self->id[i], .pd = self->s[!i].pd, .max_wr = 16, .max_sge = 1,
 		};
 		EXPECT_EQ(-EINVAL, ABI(self->s[i].fd, CREATE_SRQ, &srq[i]));
 	}

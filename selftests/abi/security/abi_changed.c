@@ -2,7 +2,7 @@
 /*
  * One thread changes what another posts. Only what has been checked is used: a request
  * is refused, or it is the good one, in whole. (userfaultfd(2) stops a post where it has
- * read the request and not yet all of the list; whoever reads it again reads another.)
+ * read the request and not yet all of the list; a second read of it gives another.)
  */
 #include <linux/userfaultfd.h>
 
@@ -164,17 +164,9 @@ static int post_send(struct _test_data_changed *self)
 	return ABI_POST(&self->s, SEND, self->qp, &self->send, NULL);
 }
 
-static void met_both(struct __test_metadata *_metadata,
-		     struct _test_data_changed *self, const struct change *c)
-{
-	TH_LOG("%s: %u refused, %u taken", c->name, self->refused, self->taken);
-	EXPECT_LT(0, self->refused);
-	EXPECT_LT(0, self->taken);
-}
-
-/* A receive is posted each time before it. */
-static void race_send(struct __test_metadata *_metadata,
-		      struct _test_data_changed *self, const struct change *c)
+/* Posts what changes; the other side is posted before it (a receive), or behind it (a send). */
+static void race(struct __test_metadata *_metadata, struct _test_data_changed *self,
+		 const struct change *c, bool send)
 {
 	struct flip f;
 	long end = abi_now_ms() + ABI_WAIT_MS;
@@ -182,20 +174,25 @@ static void race_send(struct __test_metadata *_metadata,
 
 	self->refused = 0;
 	self->taken = 0;
-	OK(flip_begin(&f, &self->send, c));
+	OK(flip_begin(&f, send ? &self->send : &self->recv, c));
 	for (int round = 0; go_on(self, round, end); round++) {
-		ret = post_send(self);
+		ret = send ? post_send(self) : post_recv(self);
 		if (ret) {
 			LOGGED(EXPECT_EQ(-EINVAL, ret), "%s", c->name);
 			self->refused++;
 			continue;
 		}
 		self->taken++;
+		if (!send)
+			OK(post_send(self));
 		LOGGED(ASSERT_EQ(0, one_message(self)), "%s, round %d", c->name, round);
-		OK(post_recv(self));
+		if (send)
+			OK(post_recv(self));
 	}
 	flip_end(&f);
-	met_both(_metadata, self, c);
+	TH_LOG("%s: %u refused, %u taken", c->name, self->refused, self->taken);
+	EXPECT_LT(0, self->refused);
+	EXPECT_LT(0, self->taken);
 }
 
 TEST_F_TIMEOUT(changed, send_changed_while_posted, 120)
@@ -205,7 +202,7 @@ TEST_F_TIMEOUT(changed, send_changed_while_posted, 120)
 	OK(post_recv(self));
 	good_send(self);
 	for (size_t i = 0; i < ARRAY_SIZE(send_changes); i++)
-		race_send(_metadata, self, &send_changes[i]);
+		race(_metadata, self, &send_changes[i], true);
 }
 
 TEST_F_TIMEOUT(changed, inline_data_changed_while_posted, 120)
@@ -214,32 +211,7 @@ TEST_F_TIMEOUT(changed, inline_data_changed_while_posted, 120)
 	good_recv(self);
 	OK(post_recv(self));
 	good_inline(self);
-	race_send(_metadata, self, &inline_change);
-}
-
-static void race_recv(struct __test_metadata *_metadata,
-		      struct _test_data_changed *self, const struct change *c)
-{
-	struct flip f;
-	long end = abi_now_ms() + ABI_WAIT_MS;
-	int ret;
-
-	self->refused = 0;
-	self->taken = 0;
-	OK(flip_begin(&f, &self->recv, c));
-	for (int round = 0; go_on(self, round, end); round++) {
-		ret = post_recv(self);
-		if (ret) {
-			LOGGED(EXPECT_EQ(-EINVAL, ret), "%s", c->name);
-			self->refused++;
-			continue;
-		}
-		self->taken++;
-		OK(post_send(self));
-		LOGGED(ASSERT_EQ(0, one_message(self)), "%s, round %d", c->name, round);
-	}
-	flip_end(&f);
-	met_both(_metadata, self, c);
+	race(_metadata, self, &inline_change, true);
 }
 
 TEST_F_TIMEOUT(changed, receive_changed_while_posted, 120)
@@ -248,7 +220,7 @@ TEST_F_TIMEOUT(changed, receive_changed_while_posted, 120)
 	good_send(self);
 	good_recv(self);
 	for (size_t i = 0; i < ARRAY_SIZE(recv_changes); i++)
-		race_recv(_metadata, self, &recv_changes[i]);
+		race(_metadata, self, &recv_changes[i], false);
 }
 
 /* ---- exactly when it has been read */

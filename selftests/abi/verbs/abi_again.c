@@ -67,11 +67,6 @@ static int unmake(struct _test_data_again *t, const struct endpoint *p)
 	return unmake_qp(t, p) ?: unmake_rest(t, p);
 }
 
-static int post_recv(struct _test_data_again *t, struct endpoint *p)
-{
-	return abi_post_recv(&t->s, p->e.qp.qp, 4711, 0, 0, 0);
-}
-
 /* A PD can be freed at once, also if it is not the default one. */
 TEST_F(again, pd_of_endpoint_freed_at_once)
 {
@@ -112,19 +107,15 @@ TEST_F(again, cq_outlives_qp)
 /* A kept CQ serves a CQ of the user, then an endpoint again. */
 TEST_F(again, kept_cq_serves_user_and_endpoint)
 {
-	struct rdma_ep_create_cq c;
+	__u32 cq;
 
 	for (int i = 0; i < 20; i++) {
 		OK(make(self, &self->a));
 		OK(unmake(self, &self->a));
-		memset(&c, 0, sizeof(c));
-		c.ctx = self->s.ctx;
-		c.channel_fd = -1;
-		c.cqe = self->proto.qp.max_recv_wr;
-		OK(ABI(self->s.fd, CREATE_CQ, &c));
+		OK(abi_create_cq(&self->s, -1, self->proto.qp.max_recv_wr, 0, &cq));
 		if (i & 1)
 			usleep(150000);
-		OK(ABI_DESTROY(&self->s, CQ, c.cq));
+		OK(ABI_DESTROY(&self->s, CQ, cq));
 		OK(make(self, &self->b));
 		OK(unmake(self, &self->b));
 	}
@@ -179,7 +170,7 @@ TEST_F(again, kept_cqs_serve_connection)
 		OK(make(self, &self->a));
 		OK(unmake(self, &self->a));
 		OK(make(self, p));
-		OK(post_recv(self, p));
+		OK(abi_post_empty_recv(&self->s, p->e.qp.qp, 4711));
 		OK(abi_connect(&self->s, p->id, 0));
 		ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
 		g.id = listener;

@@ -20,17 +20,11 @@ TEST_F(xrc, open_and_close_xrcd)
 	EXPECT_EQ(3, count_of("xrcd"));
 	EXPECT_EQ(-EBADF, abi_open_xrcd(s, 999, CREATE, &o.xrcd));
 	EXPECT_EQ(-EBADF, abi_open_xrcd(s, -2, CREATE, &o.xrcd));
-	o.flags = 4;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, OPEN_XRCD, &o));
-	o.flags = 0;
-	o.reserved = 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, OPEN_XRCD, &o));
-	o.reserved = 0;
-	o.ctx = s->pd;
-	EXPECT_EQ(-ENOENT, ABI(s->fd, OPEN_XRCD, &o));
-	/* An answer that can not be written leaves nothing. */
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, OPEN_XRCD, o, flags, 4));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, OPEN_XRCD, o, reserved, 1));
+	EXPECT_EQ(-ENOENT, ABI_WITH(s->fd, OPEN_XRCD, o, ctx, s->pd));
+	/* An answer that cannot be written leaves nothing. */
 	page = abi_map(4096);
-	o.ctx = s->ctx;
 	o.size = sizeof(o);
 	memcpy(page, &o, sizeof(o));
 	OK(mprotect(page, 4096, PROT_READ));
@@ -188,40 +182,36 @@ TEST_F(xrc, xrcd_keeps_mount_busy_no_longer)
 	EXPECT_EQ(0, system("umount /tmp/abi_xrc.mnt"));
 }
 
+struct shared {
+	int file;
+	__u32 qp_num;
+};
+
 /* In a child, as another user, who has the file open. */
-static int other_user(int file, __u32 qp_num)
+static int other_user(void *arg)
 {
+	const struct shared *f = arg;
 	__u32 xrcd, qp;
 	struct abi s;
 
-	if (abi_become_nobody() || abi_open(&s))
-		return 10;
-	if (abi_open_xrcd(&s, file, 0, &xrcd) != -EAGAIN)
-		return 11;
-	/* What is there does not keep him from having his own. */
-	if (abi_open_xrcd(&s, file, CREATE | EXCL, &xrcd))
-		return 12;
-	if (open_qp(&s, xrcd, qp_num, 0, &qp) != -EINVAL)
-		return 13;
+	CHECK(10, abi_become_nobody() == 0 && abi_open(&s) == 0);
+	CHECK(11, abi_open_xrcd(&s, f->file, 0, &xrcd) == -EAGAIN);
+	/* Besides what is there, it can have one of its own. */
+	CHECK(12, abi_open_xrcd(&s, f->file, CREATE | EXCL, &xrcd) == 0);
+	CHECK(13, open_qp(&s, xrcd, f->qp_num, 0, &qp) == -EINVAL);
 	return 0;
 }
 
 TEST_F(xrc, xrcd_of_other_user_refused)
 {
+	struct shared f = { .file = self->file };
 	struct rdma_ep_create_qp c;
-	int status;
 	__u32 xrcd;
-	pid_t pid;
 
 	OK(abi_open_xrcd(&self->s, self->file, CREATE, &xrcd));
 	OK(new_target(&self->s, xrcd, &c));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(other_user(self->file, c.init.qp_num));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(0, WEXITSTATUS(status));
+	f.qp_num = c.init.qp_num;
+	EXPECT_EQ(0, abi_child(other_user, &f));
 	EXPECT_EQ(1, count_of("xrcd"));
 }
 
@@ -235,9 +225,8 @@ TEST_F(xrc, foreign_handles)
 
 	OK(abi_open_xrcd(s, self->file, CREATE, &xrcd));
 	OK(abi_open_xrcd(s2, -1, 0, &mine));
-	while (mine <= xrcd) {	/* no number that both have */
+	while (mine <= xrcd)	/* no number that both have */
 		OK(abi_open_xrcd(s2, -1, 0, &mine));
-	}
 	OK(abi_create_cq(s, -1, 16, 0, &cq));
 	OK(abi_create_cq(s2, -1, 16, 0, &cq2));
 	OK(new_target(s, xrcd, &c));
@@ -258,25 +247,19 @@ TEST_F(xrc, foreign_handles)
 	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, 1, 0, &qp));
 	OK(abi_create_qp(s, RC, cq, 0, &c2));
 	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, c2.init.qp_num, 0, &qp));
-	/* An XRC SRQ is no QP's, and a basic one nobody's. */
+	/* An XRC SRQ is no QP's, and a basic one has no domain. */
 	OK(new_srq(s, xrcd, cq, &srq));
 	abi_qp_attr(&c2, RC, s->pd, cq, cq);
 	c2.init.srq = srq.srq;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c2));
-	memset(&srq, 0, sizeof(srq));
-	srq.pd = s->pd;
-	srq.max_wr = 4;
-	srq.xrcd = xrcd;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &srq));
-	srq.xrcd = 0;
-	srq.srq_type = IB_UVERBS_SRQT_TM;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &srq));
+	srq = (struct rdma_ep_create_srq) { .pd = s->pd, .max_wr = 4 };
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, srq, xrcd, xrcd));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, srq, srq_type, IB_UVERBS_SRQT_TM));
 }
 
 /* One file, two devices: two domains, and nothing is made of both. */
 TEST_F(xrc, one_file_two_devices_two_domains)
 {
-	static const char dir[] = "/sys/kernel/debug/rdma_ep_mock";
 	struct rdma_ep_open_device dev = {};
 	struct rdma_ep_device list[16] = {};
 	struct rdma_ep_query_devices q = { .devices = (uintptr_t)list, .max = 16 };
@@ -285,10 +268,8 @@ TEST_F(xrc, one_file_two_devices_two_domains)
 	struct rdma_ep_create_srq srq;
 	struct rdma_ep_create_qp c;
 	__u32 xrcd, other, cq, pd1, id;
-	char text[128];
 
-	snprintf(text, sizeof(text), "echo mock1 epmock0_p > %s/new", dir);
-	OK(system(text));
+	OK(abi_put("/sys/kernel/debug/rdma_ep_mock/new", "mock1 epmock0_p"));
 	OK(ABI(s->fd, QUERY_DEVICES, &q));
 	for (unsigned int i = 0; i < q.num && i < 16; i++) {
 		if (!strcmp((char *)list[i].name, "mock1"))
@@ -320,14 +301,12 @@ TEST_F(xrc, one_file_two_devices_two_domains)
 	c.id = id;
 	EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c));
 	abi_close(s);
-	snprintf(text, sizeof(text), "echo mock1 > %s/del", dir);
-	OK(system(text));
+	OK(abi_put("/sys/kernel/debug/rdma_ep_mock/del", "mock1"));
 }
 
 /* What is used stays. */
 TEST_F(xrc, xrcd_in_use_busy)
 {
-	struct rdma_ep_destroy d = { .flags = RDMA_EP_DESTROY_CONTENTS, .type = RDMA_EP_OBJ_CTX };
 	struct abi *s = &self->s, in_ctx;
 	struct rdma_ep_create_srq srq;
 	struct rdma_ep_create_qp c;
@@ -362,12 +341,11 @@ TEST_F(xrc, xrcd_in_use_busy)
 	OK(new_target(s, xrcd, &c));
 	OK(abi_open_xrcd(&self->s2, self->file, 0, &xrcd));
 	OK(open_qp(&self->s2, xrcd, c.init.qp_num, 0, &qp));
-	d.handle = in_ctx.ctx;
-	EXPECT_EQ(0, ABI(s->fd, DESTROY, &d));
+	EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_CTX, in_ctx.ctx, RDMA_EP_DESTROY_CONTENTS));
 	EXPECT_EQ(0, count_of("srq"));
 	EXPECT_EQ(1, count_of("qp"));
 	EXPECT_EQ(1, count_of("xrcd"));
-	EXPECT_EQ(QPS_RESET, state_of(&self->s2, qp));
+	EXPECT_EQ(QPS_RESET, abi_state_of(&self->s2, qp));
 	abi_close(&self->s2);
 	EXPECT_EQ(0, count_of("qp") + count_of("xrcd"));
 }
@@ -377,7 +355,6 @@ TEST_F(xrc, xrcd_in_use_busy)
 TEST_F(xrc, shared_qp_openers_independent)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
-	struct rdma_ep_async_event ev;
 	struct rdma_ep_create_qp c;
 	__u32 xrcd, xrcd2, qp, num;
 
@@ -396,20 +373,19 @@ TEST_F(xrc, shared_qp_openers_independent)
 	OK(abi_qp_init(s, c.init.qp, TGT, 0));
 	OK(open_qp(s2, xrcd2, num, 22, &qp));
 	EXPECT_EQ(1, count_of("qp"));
-	EXPECT_EQ(QPS_INIT, state_of(s2, qp));
-	/* Who opens it can change it, and hears what happens. */
+	EXPECT_EQ(QPS_INIT, abi_state_of(s2, qp));
+	/* Each opener can change it, and gets its events. */
 	OK(abi_qp_rts(s2, qp, TGT, 77));
-	EXPECT_EQ(QPS_RTS, state_of(s, c.init.qp));
+	EXPECT_EQ(QPS_RTS, abi_state_of(s, c.init.qp));
 	OK(mock_write("event", "%u qp %u", EVENT_QP_FATAL, num));
 	EXPECT_ASYNC(s->async_fd, EVENT_QP_FATAL, 11);
-	OK(abi_read(s2->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(22, ev.uid);
+	EXPECT_ASYNC(s2->async_fd, EVENT_QP_FATAL, 22);
 	/* It stays until the last one lets go. */
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(1, count_of("qp"));
-	EXPECT_EQ(QPS_RTS, state_of(s2, qp));
+	EXPECT_EQ(QPS_RTS, abi_state_of(s2, qp));
 	OK(mock_write("event", "%u qp %u", EVENT_QP_FATAL, num));
-	OK(abi_read(s2->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_ASYNC(s2->async_fd, EVENT_QP_FATAL, 22);
 	EXPECT_TRUE(abi_quiet(s->async_fd));
 	OK(open_qp(s, xrcd, num, 33, &c.init.qp));
 	EXPECT_EQ(0, ABI_DESTROY(s2, QP, qp));

@@ -216,8 +216,8 @@ TEST_F(xrc, xrc_ids_connect)
 	OK(abi_accept(s, child, 2, 0));
 	EXPECT_EQ(req.qp.qp_num, NEXT_EVENT(ep.channel_fd, EV_ESTABLISHED).param.conn.qp_num);
 	EXPECT_EQ(2, NEXT_EVENT(channel, EV_ESTABLISHED).uid);
-	EXPECT_EQ(QPS_RTS, state_of(s, ep.qp.qp));
-	EXPECT_EQ(QPS_RTS, state_of(s, req.qp.qp));
+	EXPECT_EQ(QPS_RTS, abi_state_of(s, ep.qp.qp));
+	EXPECT_EQ(QPS_RTS, abi_state_of(s, req.qp.qp));
 
 	memset(self->mem, 0x5a, 100);
 	wr = abi_wrs_send(&w, WR_RDMA_WRITE, SEND_SIGNALED, 7);
@@ -230,7 +230,7 @@ TEST_F(xrc, xrc_ids_connect)
 
 	OK(ABI_ID_CMD(s, DISCONNECT, ep.id, 0));
 	EXPECT_EQ(0, abi_event(channel, EV_DISCONNECTED, NULL));
-	EXPECT_EQ(QPS_ERR, state_of(s, ep.qp.qp));
+	EXPECT_EQ(QPS_ERR, abi_state_of(s, ep.qp.qp));
 
 	/* Ids of other types do not take them. */
 	sin.sin_port = 0;
@@ -450,7 +450,7 @@ TEST_F(xrc, removal_with_xrc_objects)
 	EXPECT_EQ(-EIO, abi_open_xrcd(s, -1, 0, &xrcd2));
 	EXPECT_EQ(-EIO, new_target(s, xrcd, &c2));
 	EXPECT_EQ(-EIO, new_srq(s, xrcd, p.cq, &none));
-	EXPECT_EQ(-EIO, state_of(s2, qp));
+	EXPECT_EQ(-EIO, abi_state_of(s2, qp));
 	EXPECT_EQ(-EIO, abi_qp_init(s, c.init.qp, TGT, 0));
 	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
