@@ -89,6 +89,11 @@ removed()
 	unplug_rest
 }
 
+link_deleted()
+{
+	fault "rdma link delete, everything alive" removed by_name
+}
+
 netdev_deleted()
 {
 	local name="ip link del, everything alive"
@@ -156,7 +161,7 @@ driver_unloaded()
 	end
 }
 
-fault "rdma link delete, everything alive" removed by_name
+link_deleted
 netdev_deleted
 driver_unloaded
 finish_tests

@@ -75,6 +75,69 @@ int abi_charges_wait(const struct abi *s, const struct abi_charges *want)
 	return -ETIMEDOUT;
 }
 
+/* "0: rxe0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0 srq 0", a line a device */
+int abi_objects(struct abi_objects *o)
+{
+	const struct {
+		const char *name;
+		int *count;
+	} kinds[] = {
+		{ "pd", &o->pd }, { "cq", &o->cq }, { "qp", &o->qp },
+		{ "cm_id", &o->cm_id }, { "mr", &o->mr }, { "ctx", &o->ctx },
+		{ "srq", &o->srq },
+	};
+	FILE *f = popen("rdma resource show 2>/dev/null", "re");
+	char word[64];
+	int n, found = 0;
+
+	memset(o, 0, sizeof(*o));
+	if (!f)
+		return -errno;
+	while (fscanf(f, "%63s", word) == 1) {
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+			if (strcmp(word, kinds[i].name) || fscanf(f, "%d", &n) != 1)
+				continue;
+			*kinds[i].count += n;
+			found++;
+		}
+	}
+	return pclose(f) || !found ? -ENOENT : 0;
+}
+
+int abi_objects_wait(const struct abi_objects *want)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	struct abi_objects o;
+	int ret;
+
+	do {
+		ret = abi_objects(&o);
+		if (ret)
+			return ret;
+		if (!memcmp(&o, want, sizeof(o)))
+			return 0;
+		usleep(100000);
+	} while (abi_now_ms() < end);
+	fprintf(stderr, "# are/should be: pd %d/%d cq %d/%d qp %d/%d id %d/%d mr %d/%d srq %d/%d\n",
+		o.pd, want->pd, o.cq, want->cq, o.qp, want->qp, o.cm_id,
+		want->cm_id, o.mr, want->mr, o.srq, want->srq);
+	return -ETIMEDOUT;
+}
+
+/* Counted before the first test. */
+static struct abi_objects idle;
+static bool idle_known;
+
+static void __attribute__((constructor)) count_idle(void)
+{
+	idle_known = !abi_objects(&idle);
+}
+
+int abi_idle(void)
+{
+	return idle_known ? abi_objects_wait(&idle) : 0;
+}
+
 int abi_put(const char *file, const char *text)
 {
 	int fd = open(file, O_WRONLY | O_CLOEXEC), ret;

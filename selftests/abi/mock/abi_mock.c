@@ -23,7 +23,6 @@ static int begin(FIXTURE_DATA(mock) * self)
 
 FIXTURE_SETUP(mock)
 {
-	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
 	LOGGED(ASSERT_EQ(0, mock_load()), "no mock device: modprobe rdma_ep_mock");
 	self->mem = abi_map(65536);

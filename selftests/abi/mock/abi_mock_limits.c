@@ -15,7 +15,6 @@ FIXTURE(limits) {
 
 FIXTURE_SETUP(limits)
 {
-	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
 	OK(mock_load());
 	self->mem = abi_map(65536);

@@ -22,7 +22,6 @@ FIXTURE_SETUP(modify)
 	struct rdma_ep_create_qp c;
 	__u32 cq;
 
-	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
 	OK(mock_load());
 	OK(mock_new("ib_port=1"));
@@ -42,11 +41,10 @@ FIXTURE_TEARDOWN(modify)
 static void expect_modify(struct __test_metadata *_metadata, FIXTURE_DATA(modify) * self, int want,
 			  const struct ib_uverbs_qp_attr *attr, const char *what, __u32 value)
 {
-	struct rdma_ep_modify_qp m = { .qp = self->qp, .attr = *attr };
 	int calls = mock_calls("modify_qp");
 
 	ASSERT_LE(0, calls);
-	LOGGED(EXPECT_EQ(want, ABI(self->s.fd, MODIFY_QP, &m)), "%s 0x%x", what, value);
+	LOGGED(EXPECT_EQ(want, abi_modify_qp(&self->s, self->qp, attr)), "%s 0x%x", what, value);
 	LOGGED(EXPECT_EQ(calls + !want, mock_calls("modify_qp")), "%s 0x%x", what, value);
 }
 
@@ -55,10 +53,10 @@ static void expect_modify(struct __test_metadata *_metadata, FIXTURE_DATA(modify
 
 static void init_attr(struct ib_uverbs_qp_attr *a, __u8 port)
 {
-	memset(a, 0, sizeof(*a));
-	a->qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS;
-	a->qp_state = QPS_INIT;
-	a->port_num = port;
+	*a = (struct ib_uverbs_qp_attr) {
+		.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS,
+		.qp_state = QPS_INIT, .port_num = port,
+	};
 }
 
 /* Our own address on RoCE; on InfiniBand any */
@@ -74,30 +72,17 @@ static void ah_attr(const struct abi *s, struct ib_uverbs_ah_attr *ah, __u8 port
 
 static void rtr_attr(const struct abi *s, struct ib_uverbs_qp_attr *a, __u8 port)
 {
-	memset(a, 0, sizeof(*a));
-	a->qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU | QP_DEST_QPN |
-			  QP_RQ_PSN | QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER;
-	a->qp_state = QPS_RTR;
-	a->path_mtu = 3;
+	abi_rtr_attr(s, 0, a);
 	ah_attr(s, &a->ah_attr, port);
 }
 
 /* From any state */
 static int to_init(const struct abi *s, __u32 qp, __u8 port)
 {
-	struct rdma_ep_modify_qp m = { .qp = qp };
+	struct ib_uverbs_qp_attr a;
 
-	init_attr(&m.attr, port);
-	return abi_qp_state(s, qp, QPS_RESET) ?: ABI(s->fd, MODIFY_QP, &m);
-}
-
-static int query(const struct abi *s, __u32 qp, __u32 mask, struct ib_uverbs_qp_attr *a)
-{
-	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = mask };
-	int ret = ABI(s->fd, QUERY_QP, &q);
-
-	*a = q.attr;
-	return ret;
+	init_attr(&a, port);
+	return abi_qp_state(s, qp, QPS_RESET) ?: abi_modify_qp(s, qp, &a);
 }
 
 TEST_F(modify, unknown_access_refused)
@@ -105,14 +90,13 @@ TEST_F(modify, unknown_access_refused)
 	struct ib_uverbs_qp_attr a = { .qp_attr_mask = QP_ACCESS_FLAGS };
 	/* Those of FLUSH, which not all kernels know */
 	const __u32 flush = 3 << 8;
-	struct rdma_ep_modify_qp m = { .qp = self->qp, .attr = a };
 	struct ib_uverbs_qp_attr now;
 	__u32 flag;
 	int flushes;
 
 	OK(to_init(&self->s, self->qp, PORT_ROCE));
-	m.attr.qp_access_flags = flush;
-	flushes = ABI(self->s.fd, MODIFY_QP, &m);
+	a.qp_access_flags = flush;
+	flushes = abi_modify_qp(&self->s, self->qp, &a);
 	EXPECT_TRUE(!flushes || flushes == -EINVAL);
 	a.qp_access_flags = AC_ALL;
 	EXPECT_MODIFY(0, &a, "access", AC_ALL);
@@ -125,7 +109,7 @@ TEST_F(modify, unknown_access_refused)
 		a.qp_access_flags = flag | AC_LOCAL_WRITE;
 		EXPECT_MODIFY(-EINVAL, &a, "access", a.qp_access_flags);
 	}
-	OK(query(&self->s, self->qp, QP_ACCESS_FLAGS, &now));
+	OK(abi_query_qp(&self->s, self->qp, QP_ACCESS_FLAGS, &now));
 	EXPECT_EQ(AC_ALL, now.qp_access_flags);
 	for (__u32 bit = 0; bit < 32; bit++) {
 		flag = 1U << bit;
@@ -150,7 +134,7 @@ TEST_F(modify, bad_mtu_refused)
 	}
 	for (a.path_mtu = 1; a.path_mtu <= 5; a.path_mtu++) {
 		EXPECT_MODIFY(0, &a, "MTU", a.path_mtu);
-		OK(query(&self->s, self->qp, QP_PATH_MTU, &now));
+		OK(abi_query_qp(&self->s, self->qp, QP_PATH_MTU, &now));
 		EXPECT_EQ(a.path_mtu, now.path_mtu);
 		OK(to_init(&self->s, self->qp, PORT_ROCE));
 	}
@@ -170,10 +154,7 @@ TEST_F(modify, psn_masked)
 	rtr_attr(&self->s, &a, PORT_ROCE);
 	a.rq_psn = 0xff000001;
 	EXPECT_MODIFY(0, &a, "PSN", a.rq_psn);
-	memset(&a, 0, sizeof(a));
-	a.qp_attr_mask = QP_STATE | QP_SQ_PSN | QP_TIMEOUT | QP_RETRY_CNT |
-			 QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
-	a.qp_state = QPS_RTS;
+	abi_rts_attr(&a);
 	a.sq_psn = ~0U;
 	EXPECT_MODIFY(0, &a, "PSN", a.sq_psn);
 	while ((len = read(log, line, sizeof(line) - 1)) > 0) {
@@ -227,12 +208,12 @@ TEST_F(modify, drained_qp_moves_with_address)
 		ah_attr(&self->s, &a.ah_attr, no_ports[i]);
 		EXPECT_MODIFY(-EINVAL, &a, "address of port", no_ports[i]);
 	}
-	OK(query(&self->s, self->qp, QP_PORT, &now));
+	OK(abi_query_qp(&self->s, self->qp, QP_PORT, &now));
 	EXPECT_EQ(PORT_ROCE, now.port_num);
 	/* It goes where the address does, whether or not that is said. */
 	ah_attr(&self->s, &a.ah_attr, PORT_IB);
 	EXPECT_MODIFY(0, &a, "address of port", PORT_IB);
-	OK(query(&self->s, self->qp, QP_PORT, &now));
+	OK(abi_query_qp(&self->s, self->qp, QP_PORT, &now));
 	EXPECT_EQ(PORT_IB, now.port_num);
 }
 

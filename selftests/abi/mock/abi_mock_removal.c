@@ -12,7 +12,6 @@ FIXTURE(removal) {
 
 FIXTURE_SETUP(removal)
 {
-	memset(self, 0, sizeof(*self));
 	self->w.s.fd = -1;
 	OK(mock_load());
 	OK(mock_new(""));
@@ -58,8 +57,7 @@ static int routes_begin(struct routes *r)
 		return ret ?: r->channel;
 	for (int i = 0; i < ROUTES; i++) {
 		ret = abi_tcp_id(&r->s, r->channel, i, &r->ids[i]) ?:
-		      abi_resolve_addr(&r->s, r->ids[i], &r->s.addr, 5000) ?:
-		      abi_event(r->channel, EV_ADDR_RESOLVED, NULL);
+		      abi_resolve(&r->s, r->channel, r->ids[i], &r->s.addr);
 		if (ret)
 			return ret;
 	}

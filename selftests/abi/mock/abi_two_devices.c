@@ -43,7 +43,6 @@ FIXTURE_SETUP(two)
 	struct sockaddr_in sin;
 	int channel;
 
-	memset(self, 0, sizeof(*self));
 	self->s[0].fd = -1;
 	OK(mock_load());
 	OK(abi_idle());

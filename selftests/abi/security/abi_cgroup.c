@@ -89,24 +89,19 @@ static int fill_cgroup(void *arg)
 	if (limit_objects("4") || abi_put(CGROUP "/cgroup.procs", "0"))
 		return 77;
 	/* The default PD is one of them. */
-	if (abi_open(&s))
-		return 1;
+	CHECK(1, abi_open(&s) == 0);
 	do {
 		ret = abi_alloc_pd(&s, s.ctx, n ? &h : &pd);
 	} while (!ret && ++n < 16);
-	if (ret != -EAGAIN)
-		return 2;
-	if (n != limit - 1)
-		return 3;
-	if (abi_create_cq(&s, -1, 8, 0, &h) != -EAGAIN ||
-	    abi_reg_mr(&s, s.pd, &h, sizeof(h), AC_ALL, &mr) != -EAGAIN ||
-	    (!s.iwarp && abi_create_ah(&s, s.pd, &h) != -EAGAIN) ||
-	    abi_create_srq(&s, s.pd, 8, 0, &h) != -EAGAIN)
-		return 4;
-	/* What has gone is not counted. */
-	if (ABI_DESTROY(&s, PD, pd) || abi_create_cq(&s, -1, 8, 0, &h))
-		return 5;
-	return abi_create_qp(&s, QPT_RC, h, 0, &qp) == -EAGAIN ? 0 : 6;
+	CHECK(2, ret == -EAGAIN && n == limit - 1);
+	CHECK(3, abi_create_cq(&s, -1, 8, 0, &h) == -EAGAIN);
+	CHECK(4, abi_reg_mr(&s, s.pd, &h, sizeof(h), AC_ALL, &mr) == -EAGAIN);
+	CHECK(5, s.iwarp || abi_create_ah(&s, s.pd, &h) == -EAGAIN);
+	CHECK(6, abi_create_srq(&s, s.pd, 8, 0, &h) == -EAGAIN);
+	/* What has been destroyed is not counted. */
+	CHECK(7, ABI_DESTROY(&s, PD, pd) == 0 && abi_create_cq(&s, -1, 8, 0, &h) == 0);
+	CHECK(8, abi_create_qp(&s, QPT_RC, h, 0, &qp) == -EAGAIN);
+	return 0;
 }
 
 static void run_limited(struct __test_metadata *_metadata,
@@ -125,7 +120,7 @@ TEST_F(cgroup, objects_of_a_cgroup)
 	run_limited(_metadata, self, fill_cgroup, NULL);
 }
 
-/* With the session of somebody who is in no such cgroup */
+/* With a session whose opener is in no such cgroup */
 static int fill_passed(void *arg)
 {
 	const struct abi *s = arg;
@@ -173,8 +168,8 @@ static int destroy_ep(const struct abi *s, const struct rdma_ep_create_ep *e)
 }
 
 /*
- * The device's CQs and QPs of those that have gone serve the next ones, and whoever has
- * them is charged then, up to the limit.
+ * The device's CQs and QPs of destroyed endpoints serve the next ones, whose user is charged
+ * then, up to the limit.
  */
 static int fill_again(void *arg)
 {

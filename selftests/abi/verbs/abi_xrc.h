@@ -27,7 +27,6 @@ FIXTURE_SETUP(xrc)
 {
 	char name[] = "/tmp/abi_xrc.XXXXXX";
 
-	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
 	self->s2.fd = -1;
 	OK(mock_load());
