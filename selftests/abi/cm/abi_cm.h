@@ -45,8 +45,9 @@ FIXTURE_SETUP(cm)
 
 TEARDOWN_CLOSES(cm)
 
-/* A QP of @id, or without id one that nobody moves but us */
-static inline int new_qp(struct _test_data_cm *self, __u32 id, __u32 type, struct rdma_ep_qp_init *init)
+/* A QP of @id, which the CM moves; 0: of no id */
+static inline int new_qp(struct _test_data_cm *self, __u32 id, __u32 type,
+			 struct rdma_ep_qp_init *init)
 {
 	struct rdma_ep_create_qp c;
 	int ret;

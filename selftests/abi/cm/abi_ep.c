@@ -266,7 +266,8 @@ TEST_F(ep, bad_arguments_refused)
 	set_ep(self, &good, RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL, htons(4716));
 	set_qp(&good.qp);
 
-	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_EP, good, flags, good.flags | RDMA_EP_EP_PASSIVE));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_EP, good, flags,
+				    good.flags | RDMA_EP_EP_PASSIVE));
 	/* Without a QP, but with its attributes */
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_EP, good, flags, RDMA_EP_ID_PRIVATE_CHANNEL));
 	set_ep(self, &e, RDMA_EP_EP_PASSIVE, 0);

@@ -363,8 +363,9 @@ TEST_F(id, options)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		LOGGED(EXPECT_EQ(cases[i].ret, set_option(s, self->id, cases[i].level, cases[i].name,
-							  cases[i].val, cases[i].len)),
+		LOGGED(EXPECT_EQ(cases[i].ret,
+				 set_option(s, self->id, cases[i].level, cases[i].name,
+					    cases[i].val, cases[i].len)),
 		       "option %zu", i);
 
 	/* Both share a port, if both say so. */

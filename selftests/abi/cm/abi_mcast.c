@@ -390,7 +390,8 @@ TEST_F(mcast, qp_first)
 
 	OK(joined(&self->s, &self->a, 1, &mc[0]));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, QP, self->a.qp));
-	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp, RDMA_EP_DESTROY_DETACH));
+	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp,
+				       RDMA_EP_DESTROY_DETACH));
 	/* The membership is the id's, and goes on; so do new ones. */
 	EXPECT_EQ(1, ip_members(1));
 	EXPECT_EQ(0, joined(&self->s, &self->a, 2, &mc[1]));

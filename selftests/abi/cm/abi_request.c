@@ -52,7 +52,8 @@ TEST_F(cm, reject)
 		OK(new_qp(self, child, QPT_RC, &qp));
 		r = (struct rdma_ep_reject) { .id = child, .reason = reason };
 		for (size_t i = 0; i < ARRAY_SIZE(bad_reason); i++)
-			LOGGED(EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, REJECT, r, reason, bad_reason[i])),
+			LOGGED(EXPECT_EQ(-EINVAL,
+					 ABI_WITH(s->fd, REJECT, r, reason, bad_reason[i])),
 			       "reason %u", bad_reason[i]);
 
 		const __u32 bad_len[] = {
@@ -60,7 +61,8 @@ TEST_F(cm, reject)
 		};
 
 		for (size_t i = 0; i < ARRAY_SIZE(bad_len); i++)
-			EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, REJECT, r, private_data_len, bad_len[i]));
+			EXPECT_EQ(-EINVAL,
+				  ABI_WITH(s->fd, REJECT, r, private_data_len, bad_len[i]));
 		r.private_data_len = strlen(why);
 		strcpy((char *)r.private_data, why);
 		EXPECT_EQ(0, ABI(s->fd, REJECT, &r));

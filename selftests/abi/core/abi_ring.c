@@ -470,7 +470,8 @@ TEST_F(ring, mapping_needs_read_and_write)
 		OK(open_mode(&s, modes[i]));
 		for (size_t j = 0; j < ARRAY_SIZE(prots); j++) {
 			p = mmap(NULL, PAGE, prots[j], MAP_SHARED, s.fd, 0);
-			LOGGED(EXPECT_EQ(MAP_FAILED, p), "mode %d, protection %d", modes[i], prots[j]);
+			LOGGED(EXPECT_EQ(MAP_FAILED, p),
+			       "mode %d, protection %d", modes[i], prots[j]);
 			EXPECT_TRUE(errno == EACCES || errno == EINVAL);
 		}
 		abi_close(&s);

@@ -139,7 +139,8 @@ static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault)
 	OK(abi_id_qp(s, child, &c));
 
 	OK(mock_fail("modify_qp", MOCK_ERRNO, 1, after));
-	LOGGED(EXPECT_EQ(after < 3 ? -MOCK_ERRNO : 0, abi_accept(s, child, 3, 0)), "after %d", after);
+	LOGGED(EXPECT_EQ(after < 3 ? -MOCK_ERRNO : 0, abi_accept(s, child, 3, 0)),
+	       "after %d", after);
 	/* The server may try again, so that the client hears of it later. */
 	if (after < 3) {
 		EXPECT_TRUE(abi_quiet(client));

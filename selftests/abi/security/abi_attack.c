@@ -301,7 +301,8 @@ TEST_F(attack, short_messages)
 			wr->rkey = self->mr.rkey;
 			abi_sge(&self->w, base + 6000, len, self->mr.lkey);
 			wrong = self->s.iwarp && off + len > 4096 && len <= 32;
-			LOGGED(EXPECT_EQ(wrong ? -EINVAL : 0, post_send(self)), "%u bytes at %u", len, off);
+			LOGGED(EXPECT_EQ(wrong ? -EINVAL : 0, post_send(self)),
+			       "%u bytes at %u", len, off);
 			if (wrong)
 				continue;
 			EXPECT_WC(&self->s, self->p.end[0].cq[0], 1, WC_SUCCESS);
@@ -336,7 +337,7 @@ TEST_F(attack, send_flags)
 			continue;
 		OK(recv_sge(self, self->mr.iova, 8, self->mr.lkey));
 		abi_wrs_send(&self->w, WR_SEND, 1U << bit, 1);
-		expected = (1U << bit) & (SEND_FENCE | SEND_SIGNALED | SEND_SOLICITED) ? 0 : -EINVAL;
+		expected = 1U << bit & (SEND_FENCE | SEND_SIGNALED | SEND_SOLICITED) ? 0 : -EINVAL;
 		ret = post_send(self);
 		LOGGED(EXPECT_EQ(expected, ret), "flag bit %u", bit);
 	}

@@ -148,7 +148,8 @@ static int invisible(const struct abi *s)
 	CHECK(31, q.num == 0);
 	for (open.dev_index = 0; open.dev_index < s->dev + 4; open.dev_index++) {
 		CHECK(32, ABI_WITH(s->fd, OPEN_DEVICE, open, flags, 0) == -ENODEV);
-		CHECK(33, ABI_WITH(s->fd, OPEN_DEVICE, open, flags, RDMA_EP_OPEN_DEFAULT) == -ENODEV);
+		CHECK(33, ABI_WITH(s->fd, OPEN_DEVICE, open, flags, RDMA_EP_OPEN_DEFAULT) ==
+			  -ENODEV);
 	}
 	CHECK(34, ABI(s->fd, QUERY_DEVICE, &dev) == -ENODEV);
 	CHECK(35, ABI(s->fd, QUERY_PORT, &port) == -ENODEV);

@@ -196,7 +196,8 @@ TEST_F(verbs, cq)
 	OK(abi_open(&other));
 
 	const int bad_fd[] = {
-		-2, 10000, open("/dev/null", O_RDWR), s->fd, abi_channel(s), abi_comp_channel(&other),
+		-2, 10000, open("/dev/null", O_RDWR), s->fd, abi_channel(s),
+		abi_comp_channel(&other),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad_fd); i++)
