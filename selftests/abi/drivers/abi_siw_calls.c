@@ -131,7 +131,9 @@ static int begin(struct _test_data_calls *self, struct connecting *c, __u32 qp_n
 	const struct abi *s = &self->s;
 	int ret;
 
-	c->arg.conn.qp_num = qp_num;
+	c->arg.conn = (struct rdma_ep_conn_param) {
+		.responder_resources = 1, .initiator_depth = 1, .qp_num = qp_num,
+	};
 	ret = fill(s, &c->full) ?:
 	      abi_tcp_client(s, self->channel, &c->full.sin, 1, &c->arg.id) ?:
 	      ABI_CALL(&c->call, s, CONNECT, &c->arg);
