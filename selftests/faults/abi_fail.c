@@ -40,22 +40,16 @@ FIXTURE_VARIANT(fail) {
 
 #ifdef FAIL_ON_MOCK
 /* Its driver counts its objects itself. */
-FIXTURE_VARIANT_ADD(fail, mock) {
-	.mock = true,
-};
+FIXTURE_VARIANT_ADD(fail, mock) { .mock = true };
 #else
 /* rxe or siw */
-FIXTURE_VARIANT_ADD(fail, device) {
-	.mock = false,
-};
+FIXTURE_VARIANT_ADD(fail, device) { .mock = false };
 #endif
 
 /* Quotas do not count for who has it. */
 static int drop_sys_resource(void)
 {
-	struct __user_cap_header_struct h = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2];
 
 	if (syscall(SYS_capget, &h, d))
@@ -75,16 +69,16 @@ FIXTURE_SETUP(fail)
 	if (ret == -ENOENT)
 		SKIP_FIXTURE("kernel without fault injection (CONFIG_FAULT_INJECTION)");
 	ASSERT_EQ(0, ret);
-	ASSERT_EQ(0, drop_sys_resource());
+	OK(drop_sys_resource());
 	self->arg = calloc(1, sizeof(*self->arg));
 	self->valid = calloc(1, sizeof(*self->valid));
 	self->param = open(objects_param, O_WRONLY | O_CLOEXEC);
 	ASSERT_LE(0, self->param);
 	if (variant->mock) {
-		ASSERT_EQ(0, mock_load());
-		ASSERT_EQ(0, mock_new(""));
+		OK(mock_load());
+		OK(mock_new(""));
 	} else {
-		ASSERT_EQ(0, abi_idle());
+		OK(abi_idle());
 	}
 	self->first_fd = dup(0);
 	close(self->first_fd);
@@ -174,11 +168,11 @@ static void take_state(DATA, struct state *st)
 {
 	memset(st, 0, sizeof(*st));
 	if (variant->mock) {
-		ASSERT_EQ(0, mock_count(&st->mock));
+		OK(mock_count(&st->mock));
 	}
 	/* (Who meets a limit has what is kept to be used again destroyed.) */
 	st->objects = count_objects(self);
-	ASSERT_EQ(0, abi_charges(&self->w.s, &st->charges));
+	OK(abi_charges(&self->w.s, &st->charges));
 	st->fds = abi_count_fds();
 }
 
@@ -200,18 +194,14 @@ static void expect_state(DATA, const struct state *before,
 	LOGGED(EXPECT_EQ(0, abi_charges_wait(&self->w.s, &want)),
 	       "%s, failure %u: charges", name, nth);
 	LOGGED(EXPECT_EQ(before->fds, st.fds), "%s, failure %u: files", name, nth);
-	EXPECT_EQ(0, memcmp(&before->mock, &st.mock, sizeof(st.mock))) {
-		TH_LOG("%s, failure %u: qp %d cq %d srq %d pd %d mr %d ah %d xrcd %d more",
-		       name, nth, st.mock.qp - before->mock.qp, st.mock.cq - before->mock.cq,
-		       st.mock.srq - before->mock.srq, st.mock.pd - before->mock.pd,
-		       st.mock.mr - before->mock.mr, st.mock.ah - before->mock.ah,
-		       st.mock.xrcd - before->mock.xrcd);
-	}
+	LOGGED(EXPECT_EQ(0, memcmp(&before->mock, &st.mock, sizeof(st.mock))),
+	       "%s, failure %u: " MOCK_COUNTS ", before: " MOCK_COUNTS, name, nth,
+	       MOCK_COUNT_ARGS(st.mock), MOCK_COUNT_ARGS(before->mock));
 }
 
 static void open_world(DATA)
 {
-	ASSERT_EQ(0, abi_world_open(&self->w));
+	OK(abi_world_open(&self->w));
 }
 
 static void close_world(DATA)
@@ -226,11 +216,9 @@ static void expect_nothing(DATA, const char *name)
 	struct mock_count c;
 
 	if (variant->mock) {
-		ASSERT_EQ(0, mock_count(&c));
-		EXPECT_EQ(0, c.qp + c.cq + c.srq + c.pd + c.mr + c.ah + c.xrcd) {
-			TH_LOG("after %s: qp %d cq %d srq %d pd %d mr %d ah %d xrcd %d",
-			       name, c.qp, c.cq, c.srq, c.pd, c.mr, c.ah, c.xrcd);
-		}
+		OK(mock_count(&c));
+		LOGGED(EXPECT_EQ(0, mock_count_all(&c)),
+		       "after %s: " MOCK_COUNTS, name, MOCK_COUNT_ARGS(c));
 	} else {
 		LOGGED(EXPECT_EQ(0, abi_idle()), "after %s", name);
 	}
@@ -259,6 +247,17 @@ static bool says_so(const struct abi *s, int ret)
 	 */
 	return ret == -ENOMEM || ret == -EFAULT || ret == -ENOBUFS ||
 	       ret == -ENFILE || (s->iwarp && ret == -EADDRINUSE);
+}
+
+/* After a call: no more failures; true if there was one */
+static bool disarm(FIXTURE_DATA(fail) * self, bool failed)
+{
+	bool hit = nth_disarm();
+
+	self->calls++;
+	self->failures += failed;
+	self->passed += hit && !failed;
+	return hit;
 }
 
 /* After a failure: the same without one. */
@@ -294,24 +293,21 @@ static bool call(DATA, const struct abi_command *c, const struct fail_case *f, u
 
 	take_state(_metadata, self, variant, &st);
 	*self->arg = *self->valid;
-	ASSERT_EQ(0, nth_arm(nth));
+	OK(nth_arm(nth));
 	ret = abi_raw(w->s.fd, c->cmd, self->arg);
-	hit = nth_disarm();
-	self->calls++;
+	hit = disarm(self, ret != w->result);
 	if (getenv("FAIL_VERBOSE"))
 		TH_LOG("%s, failure %u: %d%s", name, nth, ret, hit ? "" : " (none)");
 	if (hit)
 		self->last = ret;
 	if (ret == w->result) {
 		/* Some allocations are dispensable. */
-		self->passed += hit;
 		if (!ret && f->check) {
 			LOGGED(EXPECT_EQ(0, f->check(w, self->arg)),
 			       "%s, failure %u: check", name, nth);
 		}
 		return hit;
 	}
-	self->failures++;
 	LOGGED(EXPECT_TRUE(hit && (says_so(&w->s, ret) || (w->s.iwarp && ret == -f->siw_says))),
 	       "%s, failure %u: %d", name, nth, ret);
 	if (!done || ret != -EFAULT)
@@ -332,8 +328,7 @@ static void every_failure(DATA, const struct abi_command *c, const struct fail_c
 	if (only && strcmp(only, name))
 		return;
 	open_world(_metadata, self, variant);
-	why = f->prepare ? abi_missing(&self->w.s, f->needs) :
-				abi_left_out(&self->w.s, c);
+	why = f->prepare ? abi_missing(&self->w.s, f->needs) : abi_left_out(&self->w.s, c);
 	if (!why && self->w.s.iwarp)
 		why = f->not_siw;
 	if (why) {
@@ -397,9 +392,8 @@ TEST_F_TIMEOUT(fail, every_command_survives_failure, 600)
 static void every_case(DATA, const struct fail_case *cases, unsigned int nr)
 {
 	const struct abi_command *c;
-	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		c = abi_find_command(cases[i].cmd);
 		ASSERT_NE(NULL, c);
 		every_failure(_metadata, self, variant, c, &cases[i]);
@@ -419,19 +413,14 @@ TEST_F_TIMEOUT(fail, rings_and_waits_survive_failure, 600)
 /* Of a path, a file and a session */
 TEST_F(fail, open_survives_failure)
 {
-	unsigned int nth;
 	bool hit = true;
-	int fd, ret, fds;
+	int fd, ret, fds = abi_count_fds();
 
-	fds = abi_count_fds();
-	for (nth = 1; hit && nth < MAX_NTH; nth++) {
-		ASSERT_EQ(0, nth_arm(nth));
+	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
+		OK(nth_arm(nth));
 		fd = open(RDMA_EP_DEVICE_NODE, O_RDWR | O_CLOEXEC);
 		ret = fd < 0 ? -errno : 0;
-		hit = nth_disarm();
-		self->calls++;
-		self->failures += !!ret;
-		self->passed += hit && !ret;
+		hit = disarm(self, ret);
 		LOGGED(EXPECT_TRUE(!ret || (hit && says_so(&self->w.s, ret))),
 		       "failure %u: %d", nth, ret);
 		if (fd >= 0)
@@ -446,7 +435,6 @@ TEST_F(fail, open_survives_failure)
 TEST_F(fail, first_use_survives_failure)
 {
 	struct rdma_ep_open_device o;
-	unsigned int nth;
 	bool hit = true;
 	__u32 dev;
 	int fd, ret;
@@ -454,18 +442,15 @@ TEST_F(fail, first_use_survives_failure)
 	open_world(_metadata, self, variant);
 	dev = self->w.s.dev;
 	close_world(_metadata, self, variant);
-	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
 		fd = abi_open_node();
 		ASSERT_LE(0, fd);
-		memset(&o, 0, sizeof(o));
-		o.size = sizeof(o);
-		o.flags = RDMA_EP_OPEN_DEFAULT;
-		o.dev_index = dev;
-		ASSERT_EQ(0, nth_arm(nth));
+		o = (struct rdma_ep_open_device) {
+			.size = sizeof(o), .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = dev,
+		};
+		OK(nth_arm(nth));
 		ret = abi_raw(fd, RDMA_EP_IOC_OPEN_DEVICE, &o);
-		hit = nth_disarm();
-		self->calls++;
-		self->failures += !!ret;
+		hit = disarm(self, ret);
 		LOGGED(EXPECT_TRUE(!ret || (hit && says_so(&self->w.s, ret))),
 		       "failure %u: %d", nth, ret);
 		if (ret) {
@@ -485,16 +470,15 @@ TEST_F(fail, first_use_survives_failure)
 /* Closing can not fail, whatever the session holds. */
 TEST_F(fail, close_survives_failure)
 {
-	unsigned int nth;
 	bool hit = true;
 
-	for (nth = 1; hit && nth < MAX_NTH; nth++) {
+	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
 		struct abi_pair p = {};
 		int ret;
 
 		open_world(_metadata, self, variant);
-		ASSERT_EQ(0, abi_pair_open(&self->w.s, &p));
-		ASSERT_EQ(0, nth_arm(nth));
+		OK(abi_pair_open(&self->w.s, &p));
+		OK(nth_arm(nth));
 		ret = close(self->w.s.fd);
 		hit = nth_disarm();
 		EXPECT_EQ(0, ret);
@@ -508,20 +492,16 @@ TEST_F(fail, close_survives_failure)
 TEST_F(fail, mmap_survives_failure)
 {
 	struct rdma_ep_cq_ring *rings;
-	unsigned int nth;
 	bool hit = true;
 	__u32 cq, ring, pending;
 
 	open_world(_metadata, self, variant);
-	ASSERT_EQ(0, abi_create_ring_cq(&self->w.s, -1, 8, 0, &cq, &ring));
-	for (nth = 1; hit && nth < MAX_NTH; nth++) {
-		ASSERT_EQ(0, nth_arm(nth));
+	OK(abi_create_ring_cq(&self->w.s, -1, 8, 0, &cq, &ring));
+	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
+		OK(nth_arm(nth));
 		rings = abi_rings(&self->w.s);
 		pending = rings ? *(volatile __u32 *)&rings[ring].pending : 1;
-		hit = nth_disarm();
-		self->calls++;
-		self->failures += !rings;
-		self->passed += hit && rings;
+		hit = disarm(self, !rings);
 		EXPECT_EQ(1, pending);
 		if (!rings) {
 			LOGGED(EXPECT_TRUE(hit && errno == ENOMEM), "failure %u: %d", nth, errno);
@@ -547,7 +527,7 @@ static void read_record(DATA, int fd, void *record, size_t len, const char *what
 
 	for (nth = 1; hit && nth < MAX_NTH; nth++) {
 		LOGGED(ASSERT_TRUE(abi_ready(fd, ABI_WAIT_MS)), "no %s, failure %u", what, nth);
-		ASSERT_EQ(0, nth_arm(nth));
+		OK(nth_arm(nth));
 		n = read(fd, record, len);
 		hit = nth_disarm();
 		LOGGED(EXPECT_TRUE(!hit || (n < 0 && errno == EFAULT)),
@@ -560,36 +540,28 @@ static void read_record(DATA, int fd, void *record, size_t len, const char *what
 
 TEST_F(fail, read_survives_failure)
 {
-	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
 	struct abi_world *w = &self->w;
-	struct rdma_ep_notify_cq notify = {};
-	struct rdma_ep_create_qp c;
 	struct rdma_ep_event ev;
 	struct rdma_ep_comp_event comp;
 	struct rdma_ep_async_event async;
-	struct abi_wrs r;
+	__u32 cq, qp;
 
 	open_world(_metadata, self, variant);
-	user.id = w->obj[RDMA_EP_OBJ_ID];
-	ASSERT_EQ(0, ABI(w->s.fd, WRITE_EVENT, &user));
+	OK(abi_user_event(&w->s, w->obj[RDMA_EP_OBJ_ID], 0));
 	read_record(_metadata, self, variant, w->channel, &ev, sizeof(ev), "event");
-	EXPECT_EQ(user.id, ev.id);
+	EXPECT_EQ(w->obj[RDMA_EP_OBJ_ID], ev.id);
 
 	/* (siw takes no receive before a connection.) */
 	if (!w->s.iwarp) {
-		ASSERT_EQ(0, abi_create_cq(&w->s, w->comp_channel, 8, 5, &notify.cq));
-		ASSERT_EQ(0, ABI(w->s.fd, NOTIFY_CQ, &notify));
-		ASSERT_EQ(0, abi_create_qp(&w->s, QPT_RC, notify.cq, 0, &c));
-		ASSERT_EQ(0, abi_qp_init(&w->s, c.init.qp, QPT_RC, 0));
-		abi_wrs_recv(&r, 1);
-		ASSERT_EQ(0, ABI_POST(&w->s, RECV, c.init.qp, &r, NULL));
-		ASSERT_EQ(0, abi_qp_state(&w->s, c.init.qp, QPS_ERR));
+		OK(abi_create_cq(&w->s, w->comp_channel, 8, 5, &cq));
+		OK(abi_notify_cq(&w->s, cq, 0));
+		OK(fail_flushed(w, cq, &qp));
 		read_record(_metadata, self, variant, w->comp_channel, &comp,
 			    sizeof(comp), "completion event");
 		EXPECT_EQ(5, comp.uid);
 	}
 	if (variant->mock) {
-		ASSERT_EQ(0, mock_write("event", "%d port 1", EVENT_LID_CHANGE));
+		OK(mock_write("event", "%d port 1", EVENT_LID_CHANGE));
 		read_record(_metadata, self, variant, w->s.async_fd, &async,
 			    sizeof(async), "asynchronous event");
 		EXPECT_EQ(EVENT_LID_CHANGE, async.event);

@@ -54,11 +54,15 @@ extern const unsigned int fail_nr_more_cases;
 int fail_make_qp(struct abi_world *w, __u32 type, __u32 id, __u32 *qp);
 /* the arguments of CREATE_EP, */
 int fail_ep_active(struct abi_world *w, void *arg);
-/* those of CONNECT and ACCEPT, */
-void fail_conn_param(struct rdma_ep_connect *a, __u32 id);
-void fail_accept_param(const struct abi_world *w, struct rdma_ep_connect *a, __u32 id);
-/* and a request that has arrived at a listener, whose channel is *server. */
+/* a request that has arrived at a listener, whose channel is *server, */
 int fail_requested(struct abi_world *w, int *server, __u32 *listener);
+/* those of CONNECT and ACCEPT, with a QP, */
+int fail_connect_own(struct abi_world *w, struct rdma_ep_connect *a, int *channel);
+int fail_accept_own(struct abi_world *w, struct rdma_ep_connect *a, int *server, __u32 *listener);
+/* and a QP that has a receive flushed to the CQ. */
+int fail_flushed(struct abi_world *w, __u32 cq, __u32 *qp);
+/* A QP that has CQs of its own */
+int fail_destroy_qp(const struct abi *s, const struct rdma_ep_qp_init *qp);
 
 /* 0, or -ENOENT: the kernel can not do it */
 int nth_setup(void);

@@ -53,25 +53,24 @@ ABI_FILL(create_ep_passive, create_ep)
 	memcpy(&a->src, &w->s.addr, sizeof(w->s.addr));
 }
 
+int fail_destroy_qp(const struct abi *s, const struct rdma_ep_qp_init *qp)
+{
+	return ABI_DESTROY(s, QP, qp->qp) ?:
+	       ABI_DESTROY(s, CQ, qp->send_cq.cq) ?:
+	       ABI_DESTROY(s, CQ, qp->recv_cq.cq);
+}
+
 /* The endpoint is there: its handles can be destroyed. */
 ABI_FN(check_ep, create_ep)
 {
-	int ret;
-
-	ret = ABI_DESTROY(&w->s, QP, a->qp.qp) ?:
-	      ABI_DESTROY(&w->s, CQ, a->qp.send_cq.cq) ?:
-	      ABI_DESTROY(&w->s, CQ, a->qp.recv_cq.cq);
-	return ret ?: ABI_DESTROY(&w->s, ID, a->id);
+	return fail_destroy_qp(&w->s, &a->qp) ?: ABI_DESTROY(&w->s, ID, a->id);
 }
 
 ABI_FN(migrate_with_event, migrate_id)
 {
-	struct rdma_ep_write_event ev = { .event = RDMA_EP_CM_EVENT_USER };
-	int ret = abi_tcp_id(&w->s, w->channel, 0, &a->id);
-
-	ev.id = a->id;
 	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL;
-	return ret ?: ABI(w->s.fd, WRITE_EVENT, &ev);
+	return abi_tcp_id(&w->s, w->channel, 0, &a->id) ?:
+	       abi_user_event(&w->s, a->id, 0);
 }
 
 /* The event has moved with the id. */
@@ -83,18 +82,19 @@ ABI_FN(check_migrated, migrate_id)
 	return ret ?: ev.id == a->id ? 0 : -EPROTO;
 }
 
-static int connectable(struct abi_world *w, int *server, __u32 *listener, __u32 *client, __u32 *qp)
+static int connectable(struct abi_world *w, int *server, __u32 *listener, int *channel,
+		       __u32 *client, __u32 *qp)
 {
 	struct sockaddr_in sin;
-	int channel = abi_channel(&w->s);
 
+	*channel = abi_channel(&w->s);
 	*server = abi_channel(&w->s);
 	return abi_tcp_listen(&w->s, *server, 0, 0, listener, &sin) ?:
-	       abi_tcp_client(&w->s, channel, &sin, 0, client) ?:
+	       abi_tcp_client(&w->s, *channel, &sin, 0, client) ?:
 	       fail_make_qp(w, QPT_RC, *client, qp);
 }
 
-void fail_conn_param(struct rdma_ep_connect *a, __u32 id)
+static void fail_conn_param(struct rdma_ep_connect *a, __u32 id)
 {
 	a->id = id;
 	a->conn.responder_resources = 1;
@@ -104,51 +104,61 @@ void fail_conn_param(struct rdma_ep_connect *a, __u32 id)
 	a->conn.private_data_len = 16;
 }
 
-/*
- * With READs of both sides siw allocates two queues for them, frees the first one if it
- * does not get the second, and then once more with the QP (SIW-06): with none
- * of ours there is one.
- */
-void fail_accept_param(const struct abi_world *w, struct rdma_ep_connect *a, __u32 id)
+int fail_connect_own(struct abi_world *w, struct rdma_ep_connect *a, int *channel)
 {
-	fail_conn_param(a, id);
-	if (w->s.iwarp)
-		a->conn.initiator_depth = 0;
-}
-
-static int connect_own_qp(struct abi_world *w, void *arg)
-{
-	__u32 listener, client, qp;
+	__u32 listener, qp;
 	int server, ret;
 
-	ret = connectable(w, &server, &listener, &client, &qp);
-	fail_conn_param(arg, client);
+	ret = connectable(w, &server, &listener, channel, &a->id, &qp);
+	fail_conn_param(a, a->id);
 	return ret;
+}
+
+ABI_FN(connect_own_qp, connect)
+{
+	int channel;
+
+	return fail_connect_own(w, a, &channel);
 }
 
 int fail_requested(struct abi_world *w, int *server, __u32 *listener)
 {
 	__u32 client, qp;
-	int ret;
+	int channel, ret;
 
-	ret = connectable(w, server, listener, &client, &qp) ?:
+	ret = connectable(w, server, listener, &channel, &client, &qp) ?:
 	      abi_connect(&w->s, client, 0);
 	if (!ret && !abi_ready(*server, ABI_WAIT_MS))
 		ret = -ETIMEDOUT;
 	return ret;
 }
 
-static int accept_own_qp(struct abi_world *w, void *arg)
+int fail_accept_own(struct abi_world *w, struct rdma_ep_connect *a, int *server, __u32 *listener)
 {
 	struct rdma_ep_event ev = {};
-	__u32 listener, qp;
-	int server, ret;
+	__u32 qp;
+	int ret;
 
-	ret = fail_requested(w, &server, &listener) ?:
-	      abi_event(server, EV_CONNECT_REQUEST, &ev) ?:
+	ret = fail_requested(w, server, listener) ?:
+	      abi_event(*server, EV_CONNECT_REQUEST, &ev) ?:
 	      fail_make_qp(w, QPT_RC, ev.child, &qp);
-	fail_accept_param(w, arg, ev.child);
+	fail_conn_param(a, ev.child);
+	/*
+	 * With READs of both sides siw allocates two queues for them, frees the first one if it
+	 * does not get the second, and then once more with the QP (SIW-06): with none of ours
+	 * there is one.
+	 */
+	if (w->s.iwarp)
+		a->conn.initiator_depth = 0;
 	return ret;
+}
+
+ABI_FN(accept_own_qp, connect)
+{
+	__u32 listener;
+	int server;
+
+	return fail_accept_own(w, a, &server, &listener);
 }
 
 ABI_FN(get_request_auto, get_request)
@@ -165,8 +175,7 @@ ABI_FN(get_request_await, get_request)
 	int server;
 	int ret = fail_requested(w, &server, &a->id);
 
-	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
-		   RDMA_EP_AWAIT;
+	a->flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP | RDMA_EP_AWAIT;
 	a->await_fd = server;
 	abi_auto_qp(&a->qp);
 	return ret;
@@ -175,19 +184,15 @@ ABI_FN(get_request_await, get_request)
 /* With an event that is there before: as it has been put back it is there again. */
 ABI_FN(resolve_addr_await, resolve_addr)
 {
-	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
-	struct sockaddr_in dst = w->s.addr;
-	int channel = abi_channel(&w->s), ret;
+	int channel = abi_channel(&w->s);
 
-	dst.sin_port = htons(7471);
-	ret = abi_tcp_id(&w->s, channel, 1, &a->id);
-	user.id = a->id;
 	a->flags = RDMA_EP_AWAIT;
 	a->timeout_ms = 5000;
-	memcpy(&a->dst, &dst, sizeof(dst));
+	abi_own_addr(&w->s, 7471, &a->dst);
 	a->await.event = (uintptr_t)w->page;
 	a->await.channel_fd = channel;
-	return ret ?: ABI(w->s.fd, WRITE_EVENT, &user);
+	return abi_tcp_id(&w->s, channel, 1, &a->id) ?:
+	       abi_user_event(&w->s, a->id, 0);
 }
 
 static void resume_awaited(union abi_arg *arg)
@@ -200,8 +205,7 @@ ABI_FN(check_awaited, resolve_addr)
 	struct rdma_ep_event *ev = w->page;
 
 	return a->await.state == RDMA_EP_AWAIT_EVENT &&
-	       ev->event == RDMA_EP_CM_EVENT_USER && ev->id == a->id ?
-	       0 : -EPROTO;
+	       ev->event == RDMA_EP_CM_EVENT_USER && ev->id == a->id ? 0 : -EPROTO;
 }
 
 /* An endpoint as the library makes it. */
@@ -219,16 +223,11 @@ ABI_FN(destroy_ep_files, destroy_ep)
 /* The new id is there in any case, and its QP unless it says why not. */
 ABI_FN(check_request, get_request)
 {
-	int ret = 0;
-
 	/* ENFILE is what sockets say, which rxe and siw have. */
 	if (a->qp_errno && a->qp_errno != ENOMEM && a->qp_errno != ENFILE)
 		return -EPROTO;
-	if (!a->qp_errno)
-		ret = ABI_DESTROY(&w->s, QP, a->qp.qp) ?:
-		      ABI_DESTROY(&w->s, CQ, a->qp.send_cq.cq) ?:
-		      ABI_DESTROY(&w->s, CQ, a->qp.recv_cq.cq);
-	return ret ?: ABI_DESTROY(&w->s, ID, a->event.child);
+	return (a->qp_errno ? 0 : fail_destroy_qp(&w->s, &a->qp)) ?:
+	       ABI_DESTROY(&w->s, ID, a->event.child);
 }
 
 ABI_FN(disconnect_own_qp, id_cmd)
@@ -331,10 +330,8 @@ ABI_FN(modify_srq_grow, srq_attr)
 	return abi_create_srq(&w->s, w->obj[RDMA_EP_OBJ_PD], 16, 0, &a->srq);
 }
 
-static int modify_qp_to(struct abi_world *w, void *arg, __u32 state)
+static int modify_qp_to(struct abi_world *w, struct rdma_ep_modify_qp *a, __u32 state)
 {
-	struct rdma_ep_modify_qp *a = arg;
-
 	a->attr.qp_attr_mask = QP_STATE;
 	a->attr.qp_state = state;
 	return fail_make_qp(w, QPT_RC, 0, &a->qp) ?:
@@ -344,14 +341,7 @@ static int modify_qp_to(struct abi_world *w, void *arg, __u32 state)
 /* Makes an address handle on the way. */
 ABI_FN(modify_qp_rtr, modify_qp)
 {
-	a->attr.qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU | QP_DEST_QPN |
-		QP_RQ_PSN | QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER;
-	a->attr.qp_state = QPS_RTR;
-	a->attr.dest_qp_num = w->qp_num;
-	a->attr.path_mtu = 3;
-	a->attr.max_dest_rd_atomic = 1;
-	a->attr.min_rnr_timer = 1;
-	abi_self_ah(&w->s, &a->attr.ah_attr);
+	abi_rtr_attr(&w->s, w->qp_num, &a->attr);
 	return fail_make_qp(w, QPT_RC, 0, &a->qp) ?:
 	       abi_qp_init(&w->s, a->qp, QPT_RC, 0);
 }
@@ -366,26 +356,30 @@ static int modify_qp_err(struct abi_world *w, void *arg)
 	return modify_qp_to(w, arg, QPS_ERR);
 }
 
-/* A receive that has been flushed */
-ABI_FN(poll_cq_flushed, poll_cq)
+/* A receive that has been flushed; some flush in a thread of their own */
+int fail_flushed(struct abi_world *w, __u32 cq, __u32 *qp)
 {
 	struct rdma_ep_create_qp c;
-	struct abi_wrs r;
 	int ret;
+
+	ret = abi_create_qp(&w->s, QPT_RC, cq, 0, &c) ?:
+	      abi_qp_init(&w->s, c.init.qp, QPT_RC, 0) ?:
+	      abi_post_empty_recv(&w->s, c.init.qp, 77) ?:
+	      abi_qp_state(&w->s, c.init.qp, QPS_ERR);
+	*qp = c.init.qp;
+	return ret;
+}
+
+ABI_FN(poll_cq_flushed, poll_cq)
+{
+	__u32 qp;
 
 	a->wcs = (uintptr_t)w->page;
 	a->max = 4;
-	ret = abi_create_cq(&w->s, -1, 8, 0, &a->cq);
-	if (ret)
-		return ret;
-	abi_qp_attr(&c, QPT_RC, w->s.pd, a->cq, a->cq);
-	abi_wrs_recv(&r, 77);
-	ret = ABI(w->s.fd, CREATE_QP, &c) ?:
-	      abi_qp_init(&w->s, c.init.qp, QPT_RC, 0) ?:
-	      ABI_POST(&w->s, RECV, c.init.qp, &r, NULL) ?:
-	      abi_qp_state(&w->s, c.init.qp, QPS_ERR);
-	/* Some flush in a thread of their own; destroying waits for it. */
-	return ret ?: ABI_DESTROY(&w->s, QP, c.init.qp);
+	/* Destroying it waits for that thread. */
+	return abi_create_cq(&w->s, -1, 8, 0, &a->cq) ?:
+	       fail_flushed(w, a->cq, &qp) ?:
+	       ABI_DESTROY(&w->s, QP, qp);
 }
 
 /* It has not been lost. */
@@ -401,12 +395,12 @@ ABI_FN(post_send_list, post)
 {
 	struct rdma_ep_reg_mr mr;
 	struct abi_pair p = { .max_wr = 64 };
-	int i, ret;
+	int ret;
 
 	ret = abi_pair_open(&w->s, &p) ?:
 	      abi_reg_mr(&w->s, w->s.pd, w->page, 4096, AC_LOCAL_WRITE, &mr);
 	abi_wrs_init(&w->wrs);
-	for (i = 0; i < 40; i++) {
+	for (int i = 0; i < 40; i++) {
 		struct rdma_ep_send_wr *wr;
 
 		wr = abi_send_wr(&w->wrs, WR_SEND, SEND_SIGNALED, i);
@@ -425,14 +419,12 @@ ABI_FN(post_send_list, post)
 	return ret;
 }
 
-static int set_path(struct abi_world *w, void *arg)
+ABI_FN(set_path, set_option)
 {
 	static struct ib_path_rec_data path = {
 		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
 	};
-	struct rdma_ep_set_option *a = arg;
 	struct sockaddr_in dst = w->s.addr;
-	struct rdma_ep_event ev;
 
 	a->level = RDMA_OPTION_IB;
 	a->optname = RDMA_OPTION_IB_PATH;
@@ -440,16 +432,13 @@ static int set_path(struct abi_world *w, void *arg)
 	a->optval = (uintptr_t)&path;
 	dst.sin_port = htons(7471);
 	return abi_tcp_id(&w->s, w->channel, 0, &a->id) ?:
-	       abi_resolve_addr(&w->s, a->id, &dst, 5000) ?:
-	       abi_event(w->channel, EV_ADDR_RESOLVED, &ev);
+	       abi_resolve(&w->s, w->channel, a->id, &dst);
 }
 
 /* It comes with the path, and once. */
 static int check_path(struct abi_world *w, void *arg)
 {
-	struct rdma_ep_event ev;
-
-	return abi_event(w->channel, EV_ROUTE_RESOLVED, &ev);
+	return abi_event(w->channel, EV_ROUTE_RESOLVED, NULL);
 }
 
 ABI_FN(destroy_qp, destroy)
@@ -464,31 +453,18 @@ ABI_FN(destroy_qp, destroy)
 	return ret ?: abi_attach(&w->s, a->handle, 3);
 }
 
-static void of_the_world(const struct abi_world *w, struct rdma_ep_destroy *a, __u32 type)
-{
-	a->type = type;
-	a->handle = w->obj[type];
-}
+/* An object of the world's */
+#define DESTROY_WORLDS(_fn, _type)					\
+	ABI_FILL(_fn, destroy)						\
+	{								\
+		a->type = RDMA_EP_OBJ_##_type;				\
+		a->handle = w->obj[a->type];				\
+	}
 
-ABI_FILL(destroy_mr, destroy)
-{
-	of_the_world(w, a, RDMA_EP_OBJ_MR);
-}
-
-ABI_FILL(destroy_ah, destroy)
-{
-	of_the_world(w, a, RDMA_EP_OBJ_AH);
-}
-
-ABI_FILL(destroy_mcast, destroy)
-{
-	of_the_world(w, a, RDMA_EP_OBJ_MCAST);
-}
-
-ABI_FILL(destroy_xrcd, destroy)
-{
-	of_the_world(w, a, RDMA_EP_OBJ_XRCD);
-}
+DESTROY_WORLDS(destroy_mr, MR)
+DESTROY_WORLDS(destroy_ah, AH)
+DESTROY_WORLDS(destroy_mcast, MCAST)
+DESTROY_WORLDS(destroy_xrcd, XRCD)
 
 ABI_FN(destroy_cq, destroy)
 {

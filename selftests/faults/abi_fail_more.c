@@ -43,14 +43,13 @@ static long kib_before, kib_new;
 ABI_FN(create_cq_ring, create_cq)
 {
 	__u32 cq, ring;
-	unsigned int i;
 	int ret = 0;
 
 	a->flags = RDMA_EP_CQ_RING;
 	a->ctx = w->s.ctx;
 	a->channel_fd = w->comp_channel;
 	a->cqe = 8;
-	for (i = 0; i < RINGS_PAGE && !ret; i++) {
+	for (unsigned int i = 0; i < RINGS_PAGE && !ret; i++) {
 		kib_before = queue_kib(&w->s);
 		ret = abi_create_ring_cq(&w->s, -1, 8, 0, &cq, &ring);
 	}
@@ -91,13 +90,12 @@ ABI_FN(check_cq_ring, create_cq)
 static int ring_qp(struct abi_world *w, struct rdma_ep_qp_init *init)
 {
 	__u32 cq, ring;
-	unsigned int i;
 	int ret = 0;
 
 	abi_auto_qp(init);
 	init->send_cq.ring = RDMA_EP_CQ_RING;
 	init->recv_cq.ring = RDMA_EP_CQ_RING;
-	for (i = 0; i < RINGS_PAGE - 1 && !ret; i++)
+	for (unsigned int i = 0; i < RINGS_PAGE - 1 && !ret; i++)
 		ret = abi_create_ring_cq(&w->s, -1, 8, 0, &cq, &ring);
 	return ret;
 }
@@ -110,9 +108,7 @@ static int check_ring_qp(const struct abi *s, const struct rdma_ep_qp_init *init
 		fprintf(stderr, "# rings %u, %u\n", send, recv);
 		return -EEXIST;
 	}
-	return ABI_DESTROY(s, QP, init->qp) ?:
-	       ABI_DESTROY(s, CQ, init->send_cq.cq) ?:
-	       ABI_DESTROY(s, CQ, init->recv_cq.cq);
+	return fail_destroy_qp(s, init);
 }
 
 ABI_FN(create_qp_ring, create_qp)
@@ -155,25 +151,14 @@ ABI_FN(check_get_request_ring, get_request)
 	return check_ring_qp(&w->s, &a->qp);
 }
 
-/* A receive that has been flushed, on a CQ of its own; nobody has polled that. */
+/* A receive that has been flushed, on a CQ of its own; its completion is not polled. */
 static int flushed(struct abi_world *w, __u32 cq, __u32 *qp)
 {
-	struct rdma_ep_notify_cq n = { .cq = cq };
 	struct rdma_ep_comp_event ev;
-	struct rdma_ep_create_qp c;
-	struct abi_wrs r;
-	int ret;
 
-	abi_qp_attr(&c, QPT_RC, w->s.pd, cq, cq);
-	abi_wrs_recv(&r, 77);
-	ret = ABI(w->s.fd, NOTIFY_CQ, &n) ?:
-	      ABI(w->s.fd, CREATE_QP, &c) ?:
-	      abi_qp_init(&w->s, c.init.qp, QPT_RC, 0) ?:
-	      ABI_POST(&w->s, RECV, c.init.qp, &r, NULL) ?:
-	      abi_qp_state(&w->s, c.init.qp, QPS_ERR) ?:
-	      abi_read(w->comp_channel, &ev, sizeof(ev), ABI_WAIT_MS);
-	*qp = c.init.qp;
-	return ret;
+	return abi_notify_cq(&w->s, cq, 0) ?:
+	       fail_flushed(w, cq, qp) ?:
+	       abi_read(w->comp_channel, &ev, sizeof(ev), ABI_WAIT_MS);
 }
 
 /* Of the last case that was prepared: its CQ, or ring */
@@ -187,7 +172,7 @@ ABI_FN(poll_cq_ring, poll_cq)
 	       flushed(w, a->cq, &qp);
 }
 
-/* Put there once, however often somebody has asked for it. */
+/* Put there once, however often it was asked for. */
 static int check_ring_polled(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_cq_ring *rings = abi_rings(&w->s);
@@ -195,8 +180,7 @@ static int check_ring_polled(struct abi_world *w, void *arg)
 
 	if (!rings)
 		return -ENOMEM;
-	ret = rings[flushed_to].head == 1 && rings[flushed_to].wc[0].wr_id == 77 ?
-	      0 : -ENODATA;
+	ret = rings[flushed_to].head == 1 && rings[flushed_to].wc[0].wr_id == 77 ? 0 : -ENODATA;
 	munmap(rings, ABI_RINGS_BYTES);
 	return ret;
 }
@@ -229,13 +213,10 @@ static int check_flushed(struct abi_world *w, void *arg)
 /* It is there before, and as it is put back it is there again. */
 static int user_event(struct abi_world *w, __u32 id, int channel, struct rdma_ep_await *aw)
 {
-	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER, .id = id };
-
 	aw->event = (uintptr_t)w->page;
 	aw->channel_fd = channel;
-	/* If it is not there any more nobody waits for it. */
-	return fcntl(channel, F_SETFL, O_NONBLOCK) ? -errno :
-	       ABI(w->s.fd, WRITE_EVENT, &user);
+	/* If it is not there any more, this does not wait. */
+	return fcntl(channel, F_SETFL, O_NONBLOCK) ? -errno : abi_user_event(&w->s, id, 0);
 }
 
 /* @id: of the event, or 0 */
@@ -272,33 +253,25 @@ ABI_FN(resolve_route_await, id_cmd)
 {
 	struct sockaddr_in dst = w->s.addr;
 	int channel = abi_channel(&w->s);
-	struct rdma_ep_event ev;
 
 	dst.sin_port = htons(7471);
 	a->flags = RDMA_EP_AWAIT;
 	a->arg = 5000;
 	return abi_tcp_id(&w->s, channel, 0, &a->id) ?:
-	       abi_resolve_addr(&w->s, a->id, &dst, 5000) ?:
-	       abi_event(channel, EV_ADDR_RESOLVED, &ev) ?:
+	       abi_resolve(&w->s, channel, a->id, &dst) ?:
 	       user_event(w, a->id, channel, &a->await);
 }
 
-static int connect_await(struct abi_world *w, void *arg)
+ABI_FN(connect_await, connect)
 {
-	int server = abi_channel(&w->s), channel = abi_channel(&w->s), ret;
-	struct rdma_ep_connect *a = arg;
-	struct sockaddr_in sin;
-	__u32 listener, id, qp;
+	int channel;
 
-	ret = abi_tcp_listen(&w->s, server, 0, 0, &listener, &sin) ?:
-	      abi_tcp_client(&w->s, channel, &sin, 0, &id) ?:
-	      fail_make_qp(w, QPT_RC, id, &qp);
 	a->flags = RDMA_EP_AWAIT;
-	fail_conn_param(a, id);
-	return ret ?: user_event(w, id, channel, &a->await);
+	return fail_connect_own(w, a, &channel) ?:
+	       user_event(w, a->id, channel, &a->await);
 }
 
-/* (Nobody writes events of an id that has not been accepted: it is the listener's.) */
+/* (An id that has not been accepted takes no such event: it is the listener's.) */
 ABI_FN(check_accept_await, connect)
 {
 	return awaited(w, &a->await, 0);
@@ -306,16 +279,12 @@ ABI_FN(check_accept_await, connect)
 
 ABI_FN(accept_await, connect)
 {
-	struct rdma_ep_event ev = {};
-	__u32 listener, qp;
-	int server, ret;
+	__u32 listener;
+	int server;
 
-	ret = fail_requested(w, &server, &listener) ?:
-	      abi_event(server, EV_CONNECT_REQUEST, &ev) ?:
-	      fail_make_qp(w, QPT_RC, ev.child, &qp);
 	a->flags = RDMA_EP_AWAIT;
-	fail_accept_param(w, a, ev.child);
-	return ret ?: user_event(w, listener, server, &a->await);
+	return fail_accept_own(w, a, &server, &listener) ?:
+	       user_event(w, listener, server, &a->await);
 }
 
 ABI_FN(disconnect_await, id_cmd)

@@ -30,18 +30,6 @@ static const struct {
 
 #define NR_SETTINGS	(sizeof(settings) / sizeof(settings[0]))
 
-static int put(const char *file, const char *value)
-{
-	int fd = open(file, O_WRONLY | O_CLOEXEC), ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, value, strlen(value)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
 /*
  * Not the memory in which kmemleak writes down the others: it has a reserve. Where it
  * is not there, or has another name, those calls get through.
@@ -65,22 +53,21 @@ static void spare_kmemleak(void)
 	if (!start)
 		return;
 	snprintf(text, sizeof(text), "0x%lx", start);
-	put(DEBUGFS "failslab/reject-start", text);
+	abi_put(DEBUGFS "failslab/reject-start", text);
 	snprintf(text, sizeof(text), "0x%lx", end);
-	put(DEBUGFS "failslab/reject-end", text);
-	put(DEBUGFS "failslab/stacktrace-depth", "16");
+	abi_put(DEBUGFS "failslab/reject-end", text);
+	abi_put(DEBUGFS "failslab/stacktrace-depth", "16");
 }
 
 int nth_setup(void)
 {
-	unsigned int i;
 	int ret;
 
 	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 	if (nth_fd < 0)
 		return -ENOENT;
-	for (i = 0; i < NR_SETTINGS; i++) {
-		ret = put(settings[i].file, settings[i].value);
+	for (unsigned int i = 0; i < NR_SETTINGS; i++) {
+		ret = abi_put(settings[i].file, settings[i].value);
 		if (ret) {
 			fprintf(stderr, "# %s: %s\n", settings[i].file, strerror(-ret));
 			return ret;
@@ -92,13 +79,11 @@ int nth_setup(void)
 
 void nth_restore(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < NR_SETTINGS; i++)
-		put(settings[i].file, settings[i].usual);
-	put(DEBUGFS "failslab/stacktrace-depth", "0");
-	put(DEBUGFS "failslab/reject-start", "0");
-	put(DEBUGFS "failslab/reject-end", "0");
+	for (unsigned int i = 0; i < NR_SETTINGS; i++)
+		abi_put(settings[i].file, settings[i].usual);
+	abi_put(DEBUGFS "failslab/stacktrace-depth", "0");
+	abi_put(DEBUGFS "failslab/reject-start", "0");
+	abi_put(DEBUGFS "failslab/reject-end", "0");
 	close(nth_fd);
 }
 

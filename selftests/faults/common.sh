@@ -90,14 +90,6 @@ one_in()
 
 # ---- rounds
 
-# while another_round; do ...
-rounds_begin()
-{
-	round=$((FAULT_ROUND - 1))
-	rounds_end=$((SECONDS + FAULT_SECONDS))
-	worst=()
-}
-
 another_round()
 {
 	((!${#problems[@]})) || return 1
@@ -108,9 +100,17 @@ another_round()
 	SEED=$((RANDOM * 32768 + RANDOM + 1))
 }
 
-rounds_report()
+# rounds COMMAND...: again and again; after each, nothing is held but what was held before
+rounds()
 {
 	local what
+	round=$((FAULT_ROUND - 1))
+	rounds_end=$((SECONDS + FAULT_SECONDS))
+	worst=()
+	while another_round; do
+		"$@"
+		timed "until nothing is held" "$BOUND" expect_clean
+	done
 	echo "# $case_name: $((round - FAULT_ROUND + 1)) rounds"
 	for what in "${!worst[@]}"; do
 		echo "#   $what: at most ${worst[$what]} ms"
@@ -195,6 +195,17 @@ bystander_end()
 		problem "the bystander was held up for $gap ms"
 	echo "# bystander: ${n:-0} messages checked, ${connections:-0} new connections, at most ${gap:-0} ms without either"
 	baseline=$outer
+}
+
+# fault NAME COMMAND...: a case of such rounds, next to a bystander
+fault()
+{
+	begin "$1"
+	shift
+	bystander_begin
+	rounds "$@"
+	bystander_end
+	end
 }
 
 # ---- modules that are in use

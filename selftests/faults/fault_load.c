@@ -142,7 +142,7 @@ int fault_overrun(__u64 seed)
 	struct rdma_ep_create_qp c;
 	struct abi s;
 	__u32 cq;
-	int ret, i;
+	int ret;
 
 	ret = abi_open(&s) ?: abi_create_cq(&s, -1, 1, 909, &cq);
 	if (ret)
@@ -151,7 +151,7 @@ int fault_overrun(__u64 seed)
 	c.init.max_recv_wr = 64;
 	ret = ABI(s.fd, CREATE_QP, &c) ?:
 	      abi_qp_init(&s, c.init.qp, QPT_RC, 0);
-	for (i = 0; i < 64 && !ret; i++)
+	for (int i = 0; i < 64 && !ret; i++)
 		ret = abi_post_recv(&s, c.init.qp, i, 0, 0, 0);
 	ret = ret ?: abi_qp_state(&s, c.init.qp, QPS_ERR) ?:
 	      abi_read(s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS);
@@ -167,9 +167,8 @@ int fault_overrun(__u64 seed)
 }
 
 /*
- * More is sent than the SRQ has room for, and it is filled up by and by. With
- * InfiniBand's protocol the sender tries again, and all arrives; iWARP's ends the
- * connection, and says so.
+ * More is sent than the SRQ has room for, and it is filled up by and by. With InfiniBand's protocol
+ * the sender tries again, and all arrives; iWARP's ends the connection, and says so.
  */
 int fault_exhaust(__u64 seed, int messages)
 {
@@ -178,7 +177,7 @@ int fault_exhaust(__u64 seed, int messages)
 	struct rdma_ep_reg_mr mr;
 	struct rdma_ep_event ev;
 	struct rdma_ep_wc wc[8];
-	int posted = 0, got = 0, sent = 0, done = 0, ret, i, n;
+	int posted = 0, got = 0, sent = 0, done = 0, ret, n;
 	/* The sender waits half a second each time that there is no room. */
 	long end = abi_now_ms() + 3 * ABI_WAIT_MS;
 	struct abi_wrs w;
@@ -204,14 +203,14 @@ int fault_exhaust(__u64 seed, int messages)
 			ret = ret ?: ABI_POST(&s, SRQ_RECV, p.srq, &w, NULL);
 		}
 		n = abi_poll(&s, p.end[1].cq[1], wc, 8);
-		for (i = 0; i < n && !ret; i++) {
+		for (int i = 0; i < n && !ret; i++) {
 			ret = wc[i].status;
 			if (!ret && (wc[i].wr_id != got || mem[64][0] != seed + got))
 				return FAULT_WRONG;
 			got++;
 		}
 		n = abi_poll(&s, p.end[0].cq[0], wc, 8);
-		for (i = 0; i < n && !ret; i++, done++)
+		for (int i = 0; i < n && !ret; i++, done++)
 			ret = wc[i].status;
 		usleep(200);
 	}
@@ -220,15 +219,13 @@ int fault_exhaust(__u64 seed, int messages)
 		return FAULT_OK;
 	if (!s.iwarp)
 		return FAULT_BROKEN;
-	return abi_event(p.end[0].channel, EV_DISCONNECTED, &ev) ?
-		FAULT_FAILED : FAULT_OK;
+	return abi_event(p.end[0].channel, EV_DISCONNECTED, &ev) ? FAULT_FAILED : FAULT_OK;
 }
 
 /*
- * A channel with as many unread events as the session may have (the script has
- * made that few). A connection request finds no room, and who asked is refused, or
- * left without an answer; what is in the channel stays as it is, and when it has
- * been read connections are possible again.
+ * A channel with as many unread events as the session may have (the script has made that few). A
+ * connection request finds no room, and who asked is refused, or left without an answer; what is in
+ * the channel stays as it is, and when it has been read connections are possible again.
  */
 int fault_flood(__u64 seed)
 {
@@ -237,7 +234,7 @@ int fault_flood(__u64 seed)
 	struct rdma_ep_event ev;
 	struct sockaddr_in sin;
 	struct abi full, s;
-	int channel, ret, n = 0, i, asked = 0;
+	int channel, ret, n = 0, asked = 0;
 	__u32 id, listener;
 
 	ret = abi_open(&full) ?: abi_open(&s);
@@ -254,7 +251,7 @@ int fault_flood(__u64 seed)
 	fault_say("full after %d events: %d", n, ret);
 	if (ret != -EDQUOT && ret != -ENOBUFS)
 		return FAULT_FAILED;
-	for (i = 0; i < 8; i++) {
+	for (int i = 0; i < 8; i++) {
 		ret = ask(&s, &sin, &id);
 		if (ret) {
 			fault_say("can not ask: %d", ret);
@@ -263,7 +260,7 @@ int fault_flood(__u64 seed)
 		asked++;
 	}
 	usleep(200000);
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		if (abi_read(channel, &ev, sizeof(ev), ABI_WAIT_MS) ||
 		    ev.event != RDMA_EP_CM_EVENT_USER || ev.param.arg != seed + i) {
 			fault_say("event %d is %u", i, ev.event);

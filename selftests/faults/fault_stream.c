@@ -61,13 +61,12 @@ static __u32 fill(char *buf, __u64 seed, __u64 seq)
 {
 	__u64 gen = generator(seed, seq), *word, sum = seq;
 	struct message *m = (struct message *)buf;
-	__u32 i;
 
 	m->seq = seq;
 	m->len = length(&gen);
 	m->pad = 0;
 	word = (__u64 *)(m + 1);
-	for (i = 0; i < (m->len - sizeof(*m)) / 8; i++) {
+	for (__u32 i = 0; i < (m->len - sizeof(*m)) / 8; i++) {
 		word[i] = fault_random(&gen);
 		sum = (sum ^ word[i]) * 0x100000001b3ULL;
 	}
@@ -80,14 +79,13 @@ static bool right(const char *buf, __u32 len, __u64 seed, __u64 seq)
 	__u64 gen = generator(seed, seq), sum = seq;
 	const struct message *m = (const struct message *)buf;
 	const __u64 *word = (const __u64 *)(m + 1);
-	__u32 i;
 
 	if (len < sizeof(*m) || m->seq != seq || m->len != len || len != length(&gen)) {
 		fprintf(stderr, "# %u bytes, message %llu of %u bytes, instead of message %llu\n",
 			len, m->seq, m->len, seq);
 		return false;
 	}
-	for (i = 0; i < (len - sizeof(*m)) / 8; i++) {
+	for (__u32 i = 0; i < (len - sizeof(*m)) / 8; i++) {
 		if (word[i] != fault_random(&gen)) {
 			fprintf(stderr, "# message %llu is wrong from byte %zu on\n",
 				seq, sizeof(*m) + i * 8);
@@ -139,7 +137,7 @@ static void post_send(struct fault_end *e, __u32 len)
 
 int fault_end_init(struct fault_end *e, const struct abi *s, __u32 pd, __u64 seed)
 {
-	int i, ret;
+	int ret;
 
 	e->s = s;
 	e->seed = seed;
@@ -147,7 +145,7 @@ int fault_end_init(struct fault_end *e, const struct abi *s, __u32 pd, __u64 see
 	if (e->buf == MAP_FAILED)
 		return -ENOMEM;
 	ret = abi_reg_mr(s, pd, e->buf, MEM_BYTES, AC_LOCAL_WRITE, &e->mr);
-	for (i = 0; i < FAULT_WINDOW && !ret; i++)
+	for (int i = 0; i < FAULT_WINDOW && !ret; i++)
 		ret = post_recv(e, i);
 	return ret;
 }

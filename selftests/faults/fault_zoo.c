@@ -116,15 +116,15 @@ static int post_some(struct zoo *z, struct abi_pair *p)
 	struct rdma_ep_reg_mr mr;
 	struct rdma_ep_send_wr *wr;
 	struct abi_wrs w;
-	int i, ret;
+	int ret;
 
 	ret = abi_reg_mr(&z->s, z->s.pd, mem, size, AC_ALL, &mr);
-	for (i = 0; i < 8 && !ret; i++) {
+	for (int i = 0; i < 8 && !ret; i++) {
 		abi_wrs_recv(&w, i);
 		abi_sge(&w, (uintptr_t)mem, 4096, mr.lkey);
 		ret = ABI_POST(&z->s, RECV, p->end[0].qp.qp, &w, NULL);
 	}
-	for (i = 0; i < 6 && !ret; i++) {
+	for (int i = 0; i < 6 && !ret; i++) {
 		wr = abi_wrs_send(&w, i % 2 ? WR_RDMA_READ : WR_RDMA_WRITE, SEND_SIGNALED, i);
 		wr->rkey = mr.rkey;
 		wr->remote_addr = (uintptr_t)mem;
@@ -132,7 +132,7 @@ static int post_some(struct zoo *z, struct abi_pair *p)
 		ret = ABI_POST(&z->s, SEND, p->end[0].qp.qp, &w, NULL);
 	}
 	/* Nothing is posted to receive this: it is sent over and over. */
-	for (i = 0; i < 4 && !ret && !z->s.iwarp; i++) {
+	for (int i = 0; i < 4 && !ret && !z->s.iwarp; i++) {
 		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 100 + i);
 		abi_sge(&w, (uintptr_t)mem, 2048, mr.lkey);
 		ret = ABI_POST(&z->s, SEND, p->end[0].qp.qp, &w, NULL);
@@ -233,11 +233,8 @@ static int start_srq(struct zoo *z)
 {
 	struct abi_pair p = {};
 	struct abi_wrs w;
-	int i;
 
-	abi_wrs_init(&w);
-	for (i = 0; i < 8; i++)
-		abi_recv_wr(&w, i);
+	abi_recv_wrs(&w, 8, 0);
 	return abi_create_srq(&z->s, z->s.pd, 16, 0, &p.srq) ?:
 	       ABI_POST(&z->s, SRQ_RECV, p.srq, &w, NULL) ?:
 	       abi_pair_open(&z->s, &p);
@@ -270,11 +267,11 @@ static int start_verbs(struct zoo *z)
 {
 	struct rdma_ep_create_qp c;
 	__u32 cq, srq;
-	int i, ret;
+	int ret;
 
 	ret = abi_create_cq(&z->s, -1, 64, 0, &cq) ?:
 	      abi_create_srq(&z->s, z->s.pd, 8, 0, &srq);
-	for (i = 0; i < 8 && !ret; i++) {
+	for (int i = 0; i < 8 && !ret; i++) {
 		abi_qp_attr(&c, QPT_RC, z->s.pd, cq, cq);
 		c.init.srq = i % 2 ? srq : 0;
 		ret = ABI(z->s.fd, CREATE_QP, &c);
@@ -334,14 +331,14 @@ static bool wanted(const struct zoo *z, const struct state *st, bool leave, char
 
 static int start_all(struct zoo *z, bool leave, char **names)
 {
-	int order[NR_STATES], i, k, ret;
+	int order[NR_STATES], k, ret;
 
-	for (i = 0; i < (int)NR_STATES; i++) {
+	for (int i = 0; i < (int)NR_STATES; i++) {
 		k = fault_random(&z->rand) % (i + 1);
 		order[i] = order[k];
 		order[k] = i;
 	}
-	for (i = 0; i < (int)NR_STATES && !fault_stop; i++) {
+	for (int i = 0; i < (int)NR_STATES && !fault_stop; i++) {
 		const struct state *st = &states[order[i]];
 
 		if (!wanted(z, st, leave, names))
@@ -362,9 +359,9 @@ static int start_all(struct zoo *z, bool leave, char **names)
 static int all_woken(struct zoo *z)
 {
 	long end = abi_now_ms() + WOKEN_MS;
-	int i, asleep = 0;
+	int asleep = 0;
 
-	for (i = 0; i < z->nr_tasks; i++) {
+	for (int i = 0; i < z->nr_tasks; i++) {
 		while (!z->task[i].done && !z->task[i].stays && abi_now_ms() < end)
 			usleep(10000);
 		if (z->task[i].done || z->task[i].stays)

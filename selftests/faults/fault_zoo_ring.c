@@ -14,13 +14,13 @@ static void poll_ring(struct task *t)
 {
 	struct zoo_ring *r = &t->zoo->ring[t->id];
 	struct rdma_ep_wc wc[8];
-	int i, n;
+	int n;
 
 	for (;;) {
 		n = abi_ring_poll(&t->zoo->s, r->cq, r->ring, wc, 8);
 		if (n < 0)
 			break;
-		for (i = 0; i < n; i++) {
+		for (int i = 0; i < n; i++) {
 			/* Those that the end of the device flushes are in turn, too. */
 			if (wc[i].wr_id != r->taken) {
 				fault_say("completion %llu instead of %llu",

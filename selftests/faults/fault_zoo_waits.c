@@ -88,11 +88,8 @@ int zoo_async(struct zoo *z)
 static void create_ep(struct task *t)
 {
 	struct rdma_ep_create_ep e = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.ps = RDMA_PS_TCP,
-		.qp_type = QPT_RC,
-		.addr_timeout_ms = RESOLVE_MS,
-		.route_timeout_ms = RESOLVE_MS,
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP, .ps = RDMA_PS_TCP,
+		.qp_type = QPT_RC, .addr_timeout_ms = RESOLVE_MS, .route_timeout_ms = RESOLVE_MS,
 	};
 
 	memcpy(&e.dst, &t->zoo->silent, sizeof(t->zoo->silent));
@@ -129,8 +126,7 @@ static void await_request(struct task *t)
 {
 	struct rdma_ep_get_request g = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP | RDMA_EP_AWAIT,
-		.id = t->id,
-		.await_fd = t->fd,
+		.id = t->id, .await_fd = t->fd,
 	};
 
 	abi_auto_qp(&g.qp);

@@ -63,53 +63,35 @@ baseline=$(held)
 # process has been killed, all the rest.
 processes_in_namespace()
 {
-	begin "ip netns del with processes in it, which are killed"
-	bystander_begin
-	rounds_begin
-	while another_round; do
-		inhabit "$kind" || problem "round $round: no device"
-		in_namespace zoo "$SEED" "${ZOO[@]}"
-		ready_or_early zoo 2 1000
-		if one_in 2; then
-			timed "ip netns del" 5 ip netns del $NS
-			pause 300
-			kill -KILL "${pids[zoo]}"
-		else
-			kill -KILL "${pids[zoo]}"
-			timed "ip netns del" 5 ip netns del $NS
-		fi
-		ended zoo "SIGKILL until the parent knows" 137
-		timed "the end of the namespace" $NS_BOUND namespace_gone
-		timed "until nothing is held" "$BOUND" expect_clean
-	done
-	rounds_report
-	bystander_end
-	end
+	inhabit "$kind" || problem "round $round: no device"
+	in_namespace zoo "$SEED" "${ZOO[@]}"
+	ready_or_early zoo 2 1000
+	if one_in 2; then
+		timed "ip netns del" 5 ip netns del $NS
+		pause 300
+		kill -KILL "${pids[zoo]}"
+	else
+		kill -KILL "${pids[zoo]}"
+		timed "ip netns del" 5 ip netns del $NS
+	fi
+	ended zoo "SIGKILL until the parent knows" 137
+	timed "the end of the namespace" $NS_BOUND namespace_gone
 }
 
 # The process has the device open, but is elsewhere, and has no ids.
 device_in_namespace()
 {
-	begin "ip netns del with a device in it that is in use from outside"
-	bystander_begin
-	rounds_begin
-	while another_round; do
-		inhabit "$kind" || problem "round $round: no device"
-		in_namespace leave "$SEED"
-		wait_ready zoo
-		pause 200
-		ip netns del $NS
-		timed "the end of the namespace" $NS_BOUND namespace_gone
-		ended zoo "the end of the process after it" 0
-		says zoo gone || problem "round $round: the process was not told"
-		timed "until nothing is held" "$BOUND" expect_clean
-	done
-	rounds_report
-	bystander_end
-	end
+	inhabit "$kind" || problem "round $round: no device"
+	in_namespace leave "$SEED"
+	wait_ready zoo
+	pause 200
+	ip netns del $NS
+	timed "the end of the namespace" $NS_BOUND namespace_gone
+	ended zoo "the end of the process after it" 0
+	says zoo gone || problem "round $round: the process was not told"
 }
 
-processes_in_namespace
-device_in_namespace
+fault "ip netns del with processes in it, which are killed" processes_in_namespace
+fault "ip netns del with a device in it that is in use from outside" device_in_namespace
 [[ $kind == "$DEVICE" ]] || modprobe -r "$(driver_of "$kind")" 2>/dev/null
 finish_tests

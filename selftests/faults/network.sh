@@ -133,31 +133,18 @@ baseline=$(held)
 
 bad_network()
 {
-	local loss lost=0 before
-	begin "packets lost, doubled, reordered and delayed"
-	bystander_begin
-	rounds_begin
-	while another_round; do
-		loss=$((RANDOM % 30 + 1))
-		netem delay 1ms 1ms reorder $((75 + RANDOM % 20))% 50% \
-			duplicate 1% loss "$((loss / 10)).$((loss % 10))%"
-		before=$(packets)
-		sender "$MESSAGES"
-		timed "$MESSAGES messages" 120 finish send 240
-		ended serve "the server after the client" 0
-		expect_status send 0
-		(($(packets) - before > 2 * MESSAGES)) ||
-			problem "round $round: it was not over the wire"
-		lost=$((lost + $(dropped)))
-		good_network
-		timed "until nothing is held" "$BOUND" expect_clean
-	done
+	local loss=$((RANDOM % 30 + 1)) before
+	netem delay 1ms 1ms reorder $((75 + RANDOM % 20))% 50% \
+		duplicate 1% loss "$((loss / 10)).$((loss % 10))%"
+	before=$(packets)
+	sender "$MESSAGES"
+	timed "$MESSAGES messages" 120 finish send 240
+	ended serve "the server after the client" 0
+	expect_status send 0
+	(($(packets) - before > 2 * MESSAGES)) ||
+		problem "round $round: it was not over the wire"
+	lost=$((lost + $(dropped)))
 	good_network
-	rounds_report
-	echo "#   $lost packets lost"
-	((lost)) || problem "no packet was lost"
-	bystander_end
-	end
 }
 
 # How long nothing came through
@@ -170,32 +157,22 @@ longest_gap()
 # on for.
 silence()
 {
-	local quiet
-	begin "a network that is silent for a while"
-	bystander_begin
-	rounds_begin
-	while another_round; do
-		quiet=$((RANDOM % 1000 + 500))
-		netem
-		sender 0
-		wait_ready send
-		pause 300
-		netem loss 100%
-		sleep "$((quiet / 1000)).$(printf '%03d' $((quiet % 1000)))"
-		netem
-		pause 500
-		kill -TERM "${pids[send]}"
-		timed "the rest, after the silence" 60 finish send 120
-		ended serve "the server after the client" 0
-		expect_status send 0
-		(($(longest_gap) + 0 >= quiet / 2)) ||
-			problem "round $round: it was not over the wire"
-		good_network
-		timed "until nothing is held" "$BOUND" expect_clean
-	done
-	rounds_report
-	bystander_end
-	end
+	local quiet=$((RANDOM % 1000 + 500))
+	netem
+	sender 0
+	wait_ready send
+	pause 300
+	netem loss 100%
+	sleep "$((quiet / 1000)).$(printf '%03d' $((quiet % 1000)))"
+	netem
+	pause 500
+	kill -TERM "${pids[send]}"
+	timed "the rest, after the silence" 60 finish send 120
+	ended serve "the server after the client" 0
+	expect_status send 0
+	(($(longest_gap) + 0 >= quiet / 2)) ||
+		problem "round $round: it was not over the wire"
+	good_network
 }
 
 # Over a link that was down rxe of 6.1 makes no connection any more, not for the stock
@@ -205,33 +182,23 @@ new_wire()
 	cut_wire
 	wait_for 30 wire_gone && wire && return
 	problem "round $round: no new wire"
-	return 1
 }
 
 # siw ends its connections when the link goes down, and both sides are told (2).
 # rxe of 6.1 goes on trying; later it fails when it sends where there is no carrier.
 link_stays_down()
 {
-	local side
-	begin "a link that stays down"
-	bystander_begin
-	rounds_begin
-	while another_round; do
-		side=$((RANDOM % 2))
-		sender 0
-		wait_ready send
-		ip link set "${ENDS[side]}" down
-		pause 500
-		kill -KILL "${pids[send]}" 2>/dev/null
-		ended send "SIGKILL until the parent knows" 137 2
-		kill -TERM "${pids[serve]}" 2>/dev/null
-		ended serve "SIGTERM until the parent knows" 0
-		timed "until nothing is held" "$BOUND" expect_clean
-		new_wire || break
-	done
-	rounds_report
-	bystander_end
-	end
+	local side=$((RANDOM % 2))
+	sender 0
+	wait_ready send
+	ip link set "${ENDS[side]}" down
+	pause 500
+	kill -KILL "${pids[send]}" 2>/dev/null
+	ended send "SIGKILL until the parent knows" 137 2
+	kill -TERM "${pids[serve]}" 2>/dev/null
+	ended serve "SIGTERM until the parent knows" 0
+	timed "until nothing is held" "$BOUND" expect_clean
+	new_wire
 }
 
 # Is each of its threads asleep so that a signal ends that?
@@ -260,54 +227,52 @@ link_down()
 # peer_vanishes VANISH COME_BACK
 peer_vanishes()
 {
-	begin "a peer that vanishes: $1"
-	bystander_begin
 	sysctl -qw net.ipv4.tcp_retries2=$TCP_RETRIES
-	rounds_begin
-	while another_round; do
-		RDMA_DEV=${DEVS[0]} load waits zoo "$SEED" event request comp async
-		wait_ready waits
-		[[ $1 != silent_wire ]] || netem
-		sender 0 $RETRIES
-		wait_ready send
-		pause 500
-		! stopped send || problem "round $round: the sender ended before"
-		"$1"
-		timed "until the sender is told" $GIVE_UP finish send $((2 * GIVE_UP))
-		expect_status send 2
-		# (IB_WC_RETRY_EXC_ERR.) Where there is no carrier rxe fails
-		# at once, but on 6.1, and siw ends the connection.
-		[[ $DEVICE == siw || $1 == link_down ]] || says send "broken: 2 (12)" ||
-			problem "round $round: it is not for want of an answer: $(tail -n 1 "$WORK/send.out")"
-		wait_for 5 interruptible waits ||
-			problem "round $round: not all waits can be interrupted: $(stack_of "${pids[waits]}")"
-		says waits gone && problem "round $round: the device is gone"
-		kill -TERM "${pids[waits]}"
-		ended waits "SIGTERM to who waits" 0
-		# It was told as well if it had sent something.
-		kill -TERM "${pids[serve]}" 2>/dev/null
-		ended serve "SIGTERM until the parent knows" 0
-		timed "until nothing is held" "$BOUND" expect_clean
-		"$2"
-		((${#problems[@]})) || {
-			sender 50 $RETRIES
-			timed "50 messages over the wire, again" 60 finish send 120
-			ended serve "the server after the client" 0
-			expect_status send 0
-			timed "until nothing is held" "$BOUND" expect_clean
-		}
-	done
+	RDMA_DEV=${DEVS[0]} load waits zoo "$SEED" event request comp async
+	wait_ready waits
+	[[ $1 != silent_wire ]] || netem
+	sender 0 $RETRIES
+	wait_ready send
+	pause 500
+	! stopped send || problem "round $round: the sender ended before"
+	"$1"
+	timed "until the sender is told" $GIVE_UP finish send $((2 * GIVE_UP))
+	expect_status send 2
+	# (IB_WC_RETRY_EXC_ERR.) Where there is no carrier rxe fails
+	# at once, but on 6.1, and siw ends the connection.
+	[[ $DEVICE == siw || $1 == link_down ]] || says send "broken: 2 (12)" ||
+		problem "round $round: it is not for want of an answer: $(tail -n 1 "$WORK/send.out")"
+	wait_for 5 interruptible waits ||
+		problem "round $round: not all waits can be interrupted: $(stack_of "${pids[waits]}")"
+	says waits gone && problem "round $round: the device is gone"
+	kill -TERM "${pids[waits]}"
+	ended waits "SIGTERM to who waits" 0
+	# It was told as well if it had sent something.
+	kill -TERM "${pids[serve]}" 2>/dev/null
+	ended serve "SIGTERM until the parent knows" 0
+	timed "until nothing is held" "$BOUND" expect_clean
+	"$2"
+	((${#problems[@]})) || {
+		sender 50 $RETRIES
+		timed "50 messages over the wire, again" 60 finish send 120
+		ended serve "the server after the client" 0
+		expect_status send 0
+	}
 	sysctl -qw net.ipv4.tcp_retries2="$tcp_retries2"
-	rounds_report
-	bystander_end
-	end
 }
 
-bad_network
-silence
-link_stays_down
-peer_vanishes silent_wire good_network
-peer_vanishes link_down new_wire
+begin "packets lost, doubled, reordered and delayed"
+bystander_begin
+lost=0
+rounds bad_network
+echo "#   $lost packets lost"
+((lost)) || problem "no packet was lost"
+bystander_end
+end
+fault "a network that is silent for a while" silence
+fault "a link that stays down" link_stays_down
+fault "a peer that vanishes: silent_wire" peer_vanishes silent_wire good_network
+fault "a peer that vanishes: link_down" peer_vanishes link_down new_wire
 cut_wire
 wait_for 30 wire_gone || echo "# the wire's devices are left"
 sleep 1

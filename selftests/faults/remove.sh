@@ -84,23 +84,14 @@ unplug_rest()
 # removed HOW: the device alone
 removed()
 {
-	bystander_begin
-	rounds_begin
-	while another_round; do
-		plug || problem "round $round: no device"
-		one_removal "$1"
-		unplug_rest
-		timed "removal until nothing is held" "$BOUND" expect_clean
-	done
-	rounds_report
-	bystander_end
+	plug || problem "round $round: no device"
+	one_removal "$1"
+	unplug_rest
 }
 
 link_deleted()
 {
-	begin "rdma link delete, everything alive"
-	removed by_name
-	end
+	fault "rdma link delete, everything alive" removed by_name
 }
 
 netdev_deleted()
@@ -113,9 +104,7 @@ netdev_deleted()
 		skip "$name" "rxe of Linux 6.1 loses MADs when the route goes"
 		return
 	fi
-	begin "$name"
-	removed with_netdev
-	end
+	fault "$name" removed with_netdev
 }
 
 # All devices of the driver go, also the one under test: the bystander has one of
@@ -129,6 +118,19 @@ other_device()
 	ip link set epo1 up && ip link set epo0 up &&
 	ip addr add 10.93.0.1/24 dev epo0 &&
 	add_link "$other" epother epo0 10.93.0.1
+}
+
+unloaded()
+{
+	plug || problem "round $round: no device"
+	if [[ $DEVICE == siw ]]; then
+		one_refusal
+	else
+		one_removal with_driver
+	fi
+	unplugged "$RDMA_DEV" || problem "round $round: $RDMA_DEV stays"
+	unplug_rest
+	add_device || problem "round $round: $RDMA_DEV does not come back"
 }
 
 # SIW-22
@@ -147,20 +149,7 @@ driver_unloaded()
 		driver_baseline=$baseline
 		baseline=$(held)
 		bystander_begin epother
-		rounds_begin
-		while another_round; do
-			plug || problem "round $round: no device"
-			if [[ $DEVICE == siw ]]; then
-				one_refusal
-			else
-				one_removal with_driver
-			fi
-			unplugged "$RDMA_DEV" || problem "round $round: $RDMA_DEV stays"
-			unplug_rest
-			add_device || problem "round $round: $RDMA_DEV does not come back"
-			timed "removal until nothing is held" "$BOUND" expect_clean
-		done
-		rounds_report
+		rounds unloaded
 		bystander_end
 		rdma link delete epother
 		ip link del epo0

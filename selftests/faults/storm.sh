@@ -27,64 +27,30 @@ over()
 
 many_connections()
 {
-	begin "$CONNECTIONS connections, opened and dropped"
-	bystander_begin
-	round=1
-	worst=()
 	over storm storm "$FAULT_SEED" "$CONNECTIONS"
-	timed "until nothing is held" "$BOUND" expect_clean
-	rounds_report
-	bystander_end
-	end
 }
 
 full_channels()
 {
-	begin "full event channels"
-	bystander_begin
+	local old
 	old=$(<$LIMITS/session_max_objects)
-	rounds_begin
-	while another_round; do
-		echo $((60 + RANDOM % 200)) > $LIMITS/session_max_objects
-		over flood flood "$SEED"
-		timed "until nothing is held" "$BOUND" expect_clean
-	done
+	echo $((60 + RANDOM % 200)) > $LIMITS/session_max_objects
+	over flood flood "$SEED"
 	echo "$old" > $LIMITS/session_max_objects
-	rounds_report
-	bystander_end
-	end
 }
 
 overrun_queues()
 {
-	begin "overrun completion queues"
-	bystander_begin
-	rounds_begin
-	while another_round; do
-		over overrun overrun "$SEED"
-		timed "until nothing is held" "$BOUND" expect_clean
-	done
-	rounds_report
-	bystander_end
-	end
+	over overrun overrun "$SEED"
 }
 
 exhausted_queues()
 {
-	begin "exhausted shared receive queues"
-	bystander_begin
-	rounds_begin
-	while another_round; do
-		over exhaust exhaust "$SEED" $((20 + RANDOM % 40))
-		timed "until nothing is held" "$BOUND" expect_clean
-	done
-	rounds_report
-	bystander_end
-	end
+	over exhaust exhaust "$SEED" $((20 + RANDOM % 40))
 }
 
-many_connections
-full_channels
-overrun_queues
-exhausted_queues
+FAULT_SECONDS=0 fault "$CONNECTIONS connections, opened and dropped" many_connections
+fault "full event channels" full_channels
+fault "overrun completion queues" overrun_queues
+fault "exhausted shared receive queues" exhausted_queues
 finish_tests

@@ -17,9 +17,7 @@ static const struct fuzz_known corpus[] = {
 
 int main(int argc, char **argv)
 {
-	static const struct fuzz_device device = {
-		.corpus = corpus,
-	};
+	static const struct fuzz_device device = { .corpus = corpus };
 
 	return fuzz_main(argc, argv, &device);
 }

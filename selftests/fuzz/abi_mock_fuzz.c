@@ -42,9 +42,7 @@ static bool removed;
 
 static void fail_op(struct fuzz_random *r)
 {
-	static const int errors[] = {
-		ENOMEM, EINVAL, EAGAIN, EBUSY, EIO, ENODEV, MOCK_ERRNO,
-	};
+	static const int errors[] = { ENOMEM, EINVAL, EAGAIN, EBUSY, EIO, ENODEV, MOCK_ERRNO };
 	char file[64];
 
 	snprintf(file, sizeof(file), "fail/%s", ONE_OF(r, may_fail));
@@ -131,12 +129,11 @@ static const char *end(void)
 static int furnish(struct fuzz_session *fs)
 {
 	struct rdma_ep_create_srq srq = {
-		.pd = fs->s.pd, .max_wr = 16, .max_sge = 1,
-		.srq_type = IB_UVERBS_SRQT_XRC,
+		.pd = fs->s.pd, .max_wr = 16, .max_sge = 1, .srq_type = IB_UVERBS_SRQT_XRC,
 	};
 	struct rdma_ep_create_qp qp;
 	uint32_t xrcd;
-	int i, ret;
+	int ret;
 
 	ret = abi_open_xrcd(&fs->s, -1, 0, &xrcd);
 	if (ret)
@@ -148,11 +145,11 @@ static int furnish(struct fuzz_session *fs)
 	      ABI(fs->s.fd, CREATE_QP, &qp);
 	if (ret)
 		return ret;
-	for (i = 0; i < FUZZ_POOL; i++)
+	for (int i = 0; i < FUZZ_POOL; i++)
 		fs->handles[RDMA_EP_OBJ_XRCD][i] = xrcd;
 	fs->handles[RDMA_EP_OBJ_SRQ][0] = srq.srq;
 	fs->handles[RDMA_EP_OBJ_QP][2] = qp.init.qp;
-	for (i = 2; i < FUZZ_POOL; i++)
+	for (int i = 2; i < FUZZ_POOL; i++)
 		fs->qp_nums[i] = qp.init.qp_num;
 	return 0;
 }
@@ -160,10 +157,7 @@ static int furnish(struct fuzz_session *fs)
 int main(int argc, char **argv)
 {
 	static const struct fuzz_device device = {
-		.begin = begin,
-		.furnish = furnish,
-		.disturb = disturb,
-		.end = end,
+		.begin = begin, .furnish = furnish, .disturb = disturb, .end = end,
 	};
 	int ret;
 

@@ -94,12 +94,12 @@ void fuzz_cover_begin(unsigned long *cover)
 
 void fuzz_cover_end(unsigned long *cover)
 {
-	unsigned long i, n, at;
+	unsigned long n, at;
 
 	if (!cover)
 		return;
 	n = __atomic_load_n(cover, __ATOMIC_RELAXED);
-	for (i = 1; i <= n; i++) {
+	for (unsigned long i = 1; i <= n; i++) {
 		at = cover[i] - text;
 		if (at < text_end - text)
 			seen[at] = 1;

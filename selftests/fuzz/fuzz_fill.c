@@ -23,15 +23,13 @@ static uint32_t get32(const uint8_t *arg, const struct abi_field *f)
 static uint64_t odd_number(struct fuzz_random *r)
 {
 	static const uint64_t numbers[] = {
-		0, 1, 2, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff,
-		0x10000, 0xffffff, 0x1000000, 0x7fffffff, 0x80000000,
-		0xfffffffe, 0xffffffff, 0x100000000, 0x7fffffffffffffff,
-		0x8000000000000000, 0xfffffffffffff000, 0xffffffffffffffff,
+		0, 1, 2, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x10000, 0xffffff,
+		0x1000000, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff, 0x100000000,
+		0x7fffffffffffffff, 0x8000000000000000, 0xfffffffffffff000, 0xffffffffffffffff,
 	};
 
 	return fuzz_chance(r, 70) ?
-	       numbers[fuzz_below(r, sizeof(numbers) / sizeof(numbers[0]))] :
-	       fuzz_next(r);
+	       numbers[fuzz_below(r, sizeof(numbers) / sizeof(numbers[0]))] : fuzz_next(r);
 }
 
 static uint64_t bad_address(struct fuzz_session *fs, struct fuzz_random *r)
@@ -62,10 +60,8 @@ static uint32_t handle(struct fuzz_session *fs, struct fuzz_random *r, uint32_t 
 
 static uint32_t type_of(struct fuzz_session *fs, struct fuzz_random *r, uint32_t h)
 {
-	uint32_t type, i;
-
-	for (type = 1; type <= ABI_OBJ_LAST; type++)
-		for (i = 0; i < FUZZ_POOL; i++)
+	for (uint32_t type = 1; type <= ABI_OBJ_LAST; type++)
+		for (uint32_t i = 0; i < FUZZ_POOL; i++)
 			if (fs->handles[type][i] == h)
 				return type;
 	return 1 + fuzz_below(r, ABI_OBJ_LAST);
@@ -213,7 +209,6 @@ static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
 		       uint8_t *arg, const struct abi_field *f, uint32_t *last)
 {
 	const struct abi_field *q;
-	uint32_t i;
 
 	switch (f->kind) {
 	case FIELD_QP:
@@ -275,7 +270,7 @@ static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
 		    (uintptr_t)fs->out + FUZZ_MEM / 2);
 		break;
 	case FIELD_BYTES:
-		for (i = 0; i < f->arg; i++)
+		for (uint32_t i = 0; i < f->arg; i++)
 			arg[f->at + i] = fuzz_next(r);
 		break;
 	case FIELD_COOKIE:
@@ -359,14 +354,12 @@ static void fill_special(struct fuzz_random *r, const struct abi_command *c, uin
 	/* Only certain masks get a QP anywhere. */
 	if (c->cmd == RDMA_EP_IOC_MODIFY_QP && fuzz_chance(r, 70)) {
 		static const uint32_t masks[] = {
-			[QPS_INIT] = QP_STATE | QP_PKEY_INDEX | QP_PORT |
-				     QP_ACCESS_FLAGS,
+			[QPS_INIT] = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS,
 			[QPS_RTR] = QP_STATE | QP_AV | QP_PATH_MTU |
 				    QP_DEST_QPN | QP_RQ_PSN |
 				    QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER,
 			[QPS_RTS] = QP_STATE | QP_TIMEOUT | QP_RETRY_CNT |
-				    QP_RNR_RETRY | QP_SQ_PSN |
-				    QP_MAX_QP_RD_ATOMIC,
+				    QP_RNR_RETRY | QP_SQ_PSN | QP_MAX_QP_RD_ATOMIC,
 			[QPS_ERR] = QP_STATE,
 		};
 

@@ -60,13 +60,13 @@ void fuzz_log_call(const struct fuzz_step *at, const char *name,
 		   unsigned long cmd, const uint8_t *arg, uint32_t size)
 {
 	char words[LINE_LEN];
-	uint32_t i, word;
+	uint32_t word;
 	int len = 0;
 
 	if (log_fd < 0)
 		return;
 	words[0] = 0;
-	for (i = 0; i + 4 <= size && len < (int)sizeof(words) - 20; i += 4) {
+	for (uint32_t i = 0; i + 4 <= size && len < (int)sizeof(words) - 20; i += 4) {
 		memcpy(&word, arg + i, sizeof(word));
 		if (word)
 			len += sprintf(words + len, " %u:%x", i, word);

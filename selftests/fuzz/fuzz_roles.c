@@ -14,8 +14,7 @@
 
 static int event(int channel, enum abi_cm_event want, struct rdma_ep_event *ev)
 {
-	int ret = channel < 0 ? -EBADF :
-		  abi_read(channel, ev, sizeof(*ev), EVENT_MS);
+	int ret = channel < 0 ? -EBADF : abi_read(channel, ev, sizeof(*ev), EVENT_MS);
 
 	return ret ?: ev->event == want ? 0 : -EPROTO;
 }

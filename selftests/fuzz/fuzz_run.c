@@ -198,10 +198,10 @@ static void *fuzz_thread(void *p)
 	const struct abi_command *c;
 	unsigned long *cover = fuzz_cover_thread(t->cover);
 	unsigned long cmd;
-	int i, nr, ret, roles = 0;
+	int i, ret, roles = 0;
 	bool good;
 
-	for (nr = 0; nr < ROUND_OPS; nr++) {
+	for (int nr = 0; nr < ROUND_OPS; nr++) {
 		draw_again(t, nr);
 		__atomic_store_n(&t->at.nr, nr, __ATOMIC_RELAXED);
 		if (fuzz_chance(&t->random, 15)) {
@@ -247,7 +247,7 @@ static int furnish(struct fuzz_session *fs, bool rings)
 {
 	struct abi_pair pair = { .max_wr = 64, .rings = rings };
 	struct rdma_ep_reg_mr mr;
-	int i, ret;
+	int ret;
 
 	ret = abi_pair_open(&fs->s, &pair) ?:
 	      abi_reg_mr(&fs->s, fs->s.pd, fs->mem, FUZZ_MEM / 4, AC_ALL, &mr);
@@ -255,9 +255,9 @@ static int furnish(struct fuzz_session *fs, bool rings)
 		return ret;
 	fs->handles[RDMA_EP_OBJ_ID][7] = pair.listener;
 	fs->handles[RDMA_EP_OBJ_MR][0] = mr.mr;
-	for (i = 0; i < FUZZ_POOL; i++)
+	for (int i = 0; i < FUZZ_POOL; i++)
 		fs->keys[i] = i & 1 ? mr.rkey : mr.lkey;
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		fs->handles[RDMA_EP_OBJ_ID][i] = pair.end[i].id;
 		fs->handles[RDMA_EP_OBJ_QP][i] = pair.end[i].qp.qp;
 		fs->roles[ROLE_CONNECTED][i] = pair.end[i].qp.qp;
@@ -271,11 +271,10 @@ static int furnish(struct fuzz_session *fs, bool rings)
 
 static int open_session(struct fuzz_session *fs, bool rings)
 {
-	uint32_t kind, i;
 	int ret;
 
-	for (kind = 0; kind < NR_FDS; kind++)
-		for (i = 0; i < FUZZ_POOL; i++)
+	for (uint32_t kind = 0; kind < NR_FDS; kind++)
+		for (uint32_t i = 0; i < FUZZ_POOL; i++)
 			fs->fds[kind][i] = -1;
 	ret = abi_open(&fs->s);
 	if (ret)
@@ -283,10 +282,10 @@ static int open_session(struct fuzz_session *fs, bool rings)
 	fs->mem = map(FUZZ_MEM, PROT_READ | PROT_WRITE);
 	fs->out = map(FUZZ_MEM, PROT_READ | PROT_WRITE);
 	fs->readonly = map(4096, PROT_READ);
-	for (i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < 4; i++) {
 		fs->handles[RDMA_EP_OBJ_CTX][i] = fs->s.ctx;
 		fs->handles[RDMA_EP_OBJ_PD][i] = fs->s.pd;
-		for (kind = 0; kind < FD_ASYNC; kind++)
+		for (uint32_t kind = 0; kind < FD_ASYNC; kind++)
 			fs->fds[kind][i] = kind == FD_CHANNEL ?
 				abi_channel(&fs->s) : abi_comp_channel(&fs->s);
 	}
@@ -312,15 +311,14 @@ static void nudge(struct task *t)
 static void join(struct task *tasks, int nr)
 {
 	struct timespec t;
-	int i, j;
 
-	for (i = 0; i < nr; i++)
+	for (int i = 0; i < nr; i++)
 		for (;;) {
 			clock_gettime(CLOCK_REALTIME, &t);
 			t.tv_sec += TEST_SCALE;
 			if (!pthread_timedjoin_np(tasks[i].thread, NULL, &t))
 				break;
-			for (j = i; j < nr; j++)
+			for (int j = i; j < nr; j++)
 				nudge(&tasks[j]);
 		}
 }
@@ -358,8 +356,7 @@ static void fuzz_round(uint64_t seed)
 		if (open_session(&sessions[i], fuzz_chance(&r, 50)))
 			_exit(3);
 	/* Somebody else's handles and keys, now and then. */
-	sessions[1].s.fd = fuzz_chance(&r, 10) ? sessions[0].s.fd :
-						 sessions[1].s.fd;
+	sessions[1].s.fd = fuzz_chance(&r, 10) ? sessions[0].s.fd : sessions[1].s.fd;
 	if (sessions[0].s.iwarp)
 		nr = 1;
 	stats->furnished = true;
@@ -445,9 +442,9 @@ static const char *impossible(const struct abi_command *c, const struct abi *s)
 /* How many commands never succeeded that could. */
 static int nr_never(const struct abi *s)
 {
-	int i, never = 0;
+	int never = 0;
 
-	for (i = 0; i < abi_num_commands; i++)
+	for (int i = 0; i < abi_num_commands; i++)
 		never += !stats->good[i] && !impossible(&abi_commands[i], s);
 	return never;
 }
@@ -455,9 +452,8 @@ static int nr_never(const struct abi *s)
 static void print_stats(const struct abi *s)
 {
 	const char *why;
-	int i;
 
-	for (i = 0; i < abi_num_commands; i++) {
+	for (int i = 0; i < abi_num_commands; i++) {
 		why = impossible(&abi_commands[i], s);
 		printf("# %-20s %7u calls, %6u succeeded%s%s\n",
 		       abi_commands[i].name, stats->calls[i], stats->good[i],
@@ -489,12 +485,10 @@ static const char *whole_round(uint64_t seed, const struct abi_objects *before, 
 
 int fuzz_main(int argc, char **argv, const struct fuzz_device *dev)
 {
-	long seconds = argc > 1 ? atol(argv[1]) :
-		       number("FUZZ_SECONDS", 15 * TEST_SCALE);
+	long seconds = argc > 1 ? atol(argv[1]) : number("FUZZ_SECONDS", 15 * TEST_SCALE);
 	long wanted = number("FUZZ_ROUNDS", 0);
 	/* As a test it does the same every time, as far as it gets. */
-	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) :
-			argc > 1 ? time(NULL) : 1000;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : argc > 1 ? time(NULL) : 1000;
 	const char *failure = NULL, *left = NULL, *broken;
 	/* Where everything is slow, a command's turn comes late. */
 	long patience = argc > 1 ? 1 : PATIENCE, end, late, now;

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdbool.h>
@@ -177,17 +178,31 @@ struct abi {
 	abi_ioctl(_fd, RDMA_EP_IOC_##_cmd, __arg);			\
 })
 
+/* The command with a copy of the structure in which one member has another value. */
+#define ABI_WITH(_fd, _cmd, _good, _member, _value) ({			\
+	__auto_type __copy = (_good);					\
+									\
+	__copy._member = (_value);					\
+	ABI(_fd, _cmd, &__copy);					\
+})
+
 int abi_ioctl(int fd, unsigned long cmd, void *arg);
 int abi_raw(int fd, unsigned long cmd, void *arg);
 
 int abi_open_node(void);
 int abi_open(struct abi *s);
+/* The same on a device that has just been made: its GIDs come a little later. */
+int abi_open_wait(struct abi *s);
 void abi_close(struct abi *s);
 
 #define ABI_DESTROY(_s, _type, _handle) \
 	abi_destroy(_s, RDMA_EP_OBJ_##_type, _handle)
 int abi_destroy(const struct abi *s, __u32 type, __u32 handle);
 int abi_destroy_flags(const struct abi *s, __u32 type, __u32 handle, __u32 flags);
+#define ABI_DESTROY_COUNT(_s, _type, _handle) \
+	abi_destroy_count(_s, RDMA_EP_OBJ_##_type, _handle)
+/* How many of its events have been read, of a CQ: completion events; or a negative errno */
+int abi_destroy_count(const struct abi *s, __u32 type, __u32 handle);
 
 /* Verbs objects */
 int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd);
@@ -199,6 +214,7 @@ int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid, __u32 
 /* As CREATE_CQ says, with a ring whose index is in *ring. */
 int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 		       __u32 *cq, __u32 *ring);
+int abi_notify_cq(const struct abi *s, __u32 cq, __u32 flags);
 int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32 *srq);
 /* @file: descriptor, or -1. -EOPNOTSUPP on all devices but the mock one */
 int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd);
@@ -217,10 +233,21 @@ void abi_own_addr(const struct abi *s, __u16 port, void *addr);
 void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr);
 int abi_create_ah(const struct abi *s, __u32 pd, __u32 *ah);
 
+/* Attributes of RC QPs for RTR, with the address of this very port, and for RTS */
+void abi_rtr_attr(const struct abi *s, __u32 dest, struct ib_uverbs_qp_attr *attr);
+void abi_rts_attr(struct ib_uverbs_qp_attr *attr);
+int abi_modify_qp(const struct abi *s, __u32 qp, const struct ib_uverbs_qp_attr *attr);
+int abi_query_qp(const struct abi *s, __u32 qp, __u32 mask, struct ib_uverbs_qp_attr *attr);
+/* A state, or a negative errno */
+int abi_state_of(const struct abi *s, __u32 qp);
+
 /* Raw QP transitions; those to RTR and RTS address this very port. */
 int abi_qp_state(const struct abi *s, __u32 qp, __u32 state);
 int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey);
 int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest);
+/* Two QPs connected with each other, from RESET */
+int abi_qp_connect(const struct abi *s, __u32 type, const struct rdma_ep_qp_init *a,
+		   const struct rdma_ep_qp_init *b);
 
 /* Communication ids */
 /* An IPv6 address of the device's, not a link local one; -ENOENT if it has none */
@@ -239,6 +266,9 @@ int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
 	       __u64 uid, __u32 *id, struct sockaddr_in *sin);
 int abi_resolve_addr(const struct abi *s, __u32 id,
 		     const struct sockaddr_in *dst, __u32 timeout_ms);
+/* The same, and takes the event. */
+int abi_resolve(const struct abi *s, int channel, __u32 id, const struct sockaddr_in *dst);
+int abi_resolve_route(const struct abi *s, int channel, __u32 id);
 int abi_client(const struct abi *s, int channel, __u32 ps,
 	       const struct sockaddr_in *dst, __u64 uid, __u32 *id);
 /* An RC QP with a CQ of its own, the id's own if there is one */
@@ -248,6 +278,8 @@ int abi_connect(const struct abi *s, __u32 id, __u32 qp_num);
 int abi_connect_reads(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads);
 int abi_accept(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num);
 
+/* To a channel, with what is unread of its events */
+int abi_migrate(const struct abi *s, __u32 id, int channel);
 /* An event of the user's */
 int abi_user_event(const struct abi *s, __u32 id, __u64 arg);
 /* How many of its events have been read, or a negative errno. */
@@ -267,7 +299,7 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group);
 
 /* Takes one record of @len bytes: 0, -ETIMEDOUT, or what read(2) said. */
 int abi_read(int fd, void *record, size_t len, int timeout_ms);
-/* The next event, which must be of this kind. */
+/* The next event, which must be of this kind; @ev: copied to, or NULL. */
 int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_event *ev);
 /* Can be read from (or has failed). */
 bool abi_ready(int fd, int timeout_ms);
@@ -336,6 +368,15 @@ void abi_mr_sge(struct abi_wrs *w, const struct rdma_ep_reg_mr *mr, __u64 offset
 void abi_remote(struct rdma_ep_send_wr *wr, const struct rdma_ep_reg_mr *mr, __u64 offset);
 void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr, const void *data, __u32 len);
 
+/* A list of so many empty requests, numbered from @first on */
+void abi_recv_wrs(struct abi_wrs *w, __u32 num, __u64 first);
+void abi_send_wrs(struct abi_wrs *w, __u32 num, __u32 flags, __u64 first);
+
+/* An empty request */
+#define abi_post_empty_recv(_s, _qp, _wr_id) \
+	abi_recv_one(_s, _qp, _wr_id, 0, 0, 0)
+#define abi_post_empty_send(_s, _qp, _flags, _wr_id) \
+	abi_send_one(_s, _qp, _flags, _wr_id, 0, 0, 0)
 /* One request of one place; @_addr: address or pointer, @_len: 0 for no place */
 #define abi_post_recv(_s, _qp, _wr_id, _addr, _len, _lkey) \
 	abi_recv_one(_s, _qp, _wr_id, (uintptr_t)(_addr), _len, _lkey)
@@ -399,15 +440,20 @@ int abi_charges_wait(const struct abi *s, const struct abi_charges *want);
 
 /* A parameter of the module: writes the value; returns the old one, or -1. */
 int abi_param(const char *name, int value);
-/* Writes the text to a file that there is: 0, or -1. */
+/* Writes the text to a file that exists. */
 int abi_put(const char *file, const char *text);
+/* system(3) with a formatted command */
+int abi_system(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A network device (of a veth pair) with this address; removes it. */
+int abi_add_netdev(const char *name, const char *addr);
+void abi_del_netdev(const char *name);
 /* Runs the function in a child; returns its exit status, 128 if it was killed. */
 int abi_child(int (*fn)(void *arg), void *arg);
 /* In a child: ends the function with that exit status, and says why. */
 #define CHECK(_nr, _cond)						\
 	do {								\
 		if (!(_cond)) {						\
-			fprintf(stderr, "# not so: " #_cond "\n");	\
+			fputs("# not so: " #_cond "\n", stderr);	\
 			return _nr;					\
 		}							\
 	} while (0)
@@ -431,7 +477,40 @@ bool abi_arrived(const void *at, const void *data, size_t len);
 /* Reproducible random numbers. */
 __u64 abi_random(void);
 void abi_fill(void *buf, size_t len);
-/* Memory of this process alone; without, it ends. */
+/* Memory of this process alone, or of its children as well; without, it ends. */
 void *abi_map(size_t len);
+void *abi_map_shared(size_t len);
+
+/* A command in a thread of its own */
+struct abi_call {
+	int fd;
+	unsigned long cmd;
+	void *arg;
+	pthread_t thread;
+	int ret;
+	volatile bool done;
+};
+
+#define ABI_CALL(_call, _s, _cmd, _arg) ({				\
+	__auto_type __arg = (_arg);					\
+									\
+	__arg->size = _IOC_SIZE(RDMA_EP_IOC_##_cmd);			\
+	abi_call(_call, (_s)->fd, RDMA_EP_IOC_##_cmd, __arg);		\
+})
+/* The size in the structure is the caller's. */
+int abi_call(struct abi_call *c, int fd, unsigned long cmd, void *arg);
+bool abi_call_blocked(const struct abi_call *c);
+/* Has it returned, within ABI_WAIT_MS? Joins then. */
+bool abi_call_returned(struct abi_call *c);
+
+/* Waits for the condition as long as anything may take; is it true? */
+#define ABI_UNTIL(_cond) ({						\
+	long __end = abi_now_ms() + ABI_WAIT_MS;			\
+	bool __true;							\
+									\
+	while (!(__true = (_cond)) && abi_now_ms() < __end)		\
+		usleep(1000);						\
+	__true;								\
+})
 
 #endif /* ABI_H */

@@ -3,117 +3,12 @@
  * The table of all commands.
  */
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "abi_cmds.h"
 
-static int fail(const char *what, int ret)
-{
-	if (ret)
-		fprintf(stderr, "# %s: %s\n", what, strerror(-ret));
-	return ret;
-}
-
-/* rxe has it since Linux 6.5. */
-static bool abi_rereg(const struct abi *s)
-{
-	struct utsname u;
-
-	return !s->iwarp && !uname(&u) && strncmp(u.release, "6.1.", 4);
-}
-
-const char *abi_missing(const struct abi *s, enum abi_feature feature)
-{
-	switch (feature) {
-	case ABI_EVERYWHERE:
-		break;
-	case ABI_IB:
-		return s->iwarp ? "iWARP has none of this" : NULL;
-	case ABI_XRC:
-		return s->mock ? NULL : "neither rxe nor siw has XRC";
-	case ABI_RESIZE_CQ:
-		return s->iwarp ? "siw does not resize CQs" : NULL;
-	case ABI_REREG_MR:
-		return s->mock || abi_rereg(s) ? NULL :
-		       "neither siw nor rxe of Linux 6.1 changes regions";
-	case ABI_MODERATION:
-		return s->mock ? NULL : "neither rxe nor siw moderates events";
-	}
-	return NULL;
-}
-
-/* A QP without id, in RESET, on the world's PD and CQ. */
-static int plain_qp(struct abi_world *w, __u32 type, __u32 *qp, __u32 *num)
-{
-	struct rdma_ep_create_qp c;
-	int ret;
-
-	abi_qp_attr(&c, type, w->obj[RDMA_EP_OBJ_PD], w->obj[RDMA_EP_OBJ_CQ],
-		    w->obj[RDMA_EP_OBJ_CQ]);
-	ret = ABI(w->s.fd, CREATE_QP, &c);
-	*qp = c.init.qp;
-	*num = c.init.qp_num;
-	return ret;
-}
-
-static int bound_id(struct abi_world *w, __u32 *id)
-{
-	struct sockaddr_in sin = w->s.addr;
-
-	return abi_tcp_id(&w->s, w->channel, 7, id) ?:
-	       abi_bind(&w->s, *id, &sin);
-}
-
-int abi_world_open(struct abi_world *w)
-{
-	struct abi *s = &w->s;
-	__u32 *obj = w->obj;
-	struct rdma_ep_reg_mr mr;
-	int fd, ret;
-
-	memset(w, 0, sizeof(*w));
-	ret = fail("open", abi_open(s));
-	if (ret)
-		return ret;
-	w->channel = abi_channel(s);
-	w->ud_channel = abi_channel(s);
-	w->comp_channel = abi_comp_channel(s);
-	if (w->channel < 0 || w->ud_channel < 0 || w->comp_channel < 0)
-		return fail("channels", -EIO);
-	w->page = abi_map(4096);
-	ret = fail("context", abi_ctx(s, &obj[RDMA_EP_OBJ_CTX], &fd)) ?:
-	      fail("PD", abi_alloc_pd(s, s->ctx, &obj[RDMA_EP_OBJ_PD])) ?:
-	      fail("MR", abi_reg_mr(s, obj[RDMA_EP_OBJ_PD], w->page, 4096, AC_ALL, &mr)) ?:
-	      fail("CQ", abi_create_cq(s, -1, 64, 0, &obj[RDMA_EP_OBJ_CQ])) ?:
-	      fail("SRQ", abi_create_srq(s, obj[RDMA_EP_OBJ_PD], 16, 0, &obj[RDMA_EP_OBJ_SRQ])) ?:
-	      fail("id", bound_id(w, &obj[RDMA_EP_OBJ_ID])) ?:
-	      fail("QP", plain_qp(w, QPT_RC, &obj[RDMA_EP_OBJ_QP], &w->qp_num)) ?:
-	      fail("QP to INIT", abi_qp_init(s, obj[RDMA_EP_OBJ_QP], QPT_RC, 0));
-	obj[RDMA_EP_OBJ_MR] = mr.mr;
-	if (!ret && !abi_missing(s, ABI_XRC))
-		ret = fail("XRC domain", abi_open_xrcd(s, -1, 0, &obj[RDMA_EP_OBJ_XRCD]));
-	if (!ret && !abi_missing(s, ABI_IB))
-		ret = fail("AH", abi_create_ah(s, obj[RDMA_EP_OBJ_PD], &obj[RDMA_EP_OBJ_AH])) ?:
-		      fail("UD id", abi_ud_id(s, w->ud_channel, 0, &w->ud_id)) ?:
-		      fail("group", abi_join(s, w->ud_id, 1, 0, &obj[RDMA_EP_OBJ_MCAST]));
-	return ret;
-}
-
-void abi_world_close(struct abi_world *w)
-{
-	abi_close(&w->s);
-	close(w->channel);
-	close(w->ud_channel);
-	close(w->comp_channel);
-}
-
 const struct abi_command *abi_find_command(unsigned long cmd)
 {
-	unsigned int i;
-
-	for (i = 0; i < abi_num_commands; i++)
+	for (unsigned int i = 0; i < abi_num_commands; i++)
 		if (abi_commands[i].cmd == cmd)
 			return &abi_commands[i];
 	return NULL;
@@ -122,6 +17,21 @@ const struct abi_command *abi_find_command(unsigned long cmd)
 const char *abi_left_out(const struct abi *s, const struct abi_command *c)
 {
 	return c->says_so ? NULL : abi_missing(s, c->needs);
+}
+
+/* The session's device, its first port, and objects of the world */
+static __u32 usual(const struct abi_world *w, const struct abi_field *f)
+{
+	switch (f->kind) {
+	case FIELD_DEVICE:
+		return w->s.dev;
+	case FIELD_PORT:
+		return 1;
+	case FIELD_HANDLE:
+		return f->arg == RDMA_EP_OBJ_CTX ? w->s.ctx : w->obj[f->arg];
+	default:
+		return 0;
+	}
 }
 
 int abi_prepare(struct abi_world *w, const struct abi_command *c, union abi_arg *arg)
@@ -135,10 +45,13 @@ int abi_prepare(struct abi_world *w, const struct abi_command *c, union abi_arg 
 		return -EOPNOTSUPP;
 	}
 	w->result = abi_missing(&w->s, c->needs) ? -EOPNOTSUPP : 0;
+	for (const struct abi_field *f = c->fields; f->kind; f++)
+		if (f->size == sizeof(__u32))
+			arg->u32[f->at / 4] = usual(w, f);
 	ret = c->prepare(w, arg);
 	arg->size = _IOC_SIZE(c->cmd);
 	/* Of a step on the way, which should have worked. */
-	return ret == -EOPNOTSUPP ? fail(c->name, -EPROTO) : ret;
+	return ret == -EOPNOTSUPP ? -EPROTO : ret;
 }
 
 static int prepare_nothing(struct abi_world *w, void *arg)
@@ -146,40 +59,15 @@ static int prepare_nothing(struct abi_world *w, void *arg)
 	return 0;
 }
 
-ABI_FILL(prepare_open_device, open_device)
-{
-	a->dev_index = w->s.dev;
-}
-
-ABI_FILL(prepare_query_device, query_device)
-{
-	a->dev_index = w->s.dev;
-}
-
-ABI_FILL(prepare_query_port, query_port)
-{
-	a->dev_index = w->s.dev;
-	a->port_num = 1;
-}
-
 ABI_FILL(prepare_query_gid, query_gid)
 {
-	a->dev_index = w->s.dev;
-	a->port_num = 1;
 	a->gid_index = w->s.gid_index;
 }
 
 ABI_FILL(prepare_query_gid_table, query_gid_table)
 {
 	a->entries = (uintptr_t)w->page;
-	a->dev_index = w->s.dev;
 	a->max = 4096 / sizeof(struct ib_uverbs_gid_entry);
-}
-
-ABI_FILL(prepare_query_pkey, query_pkey)
-{
-	a->dev_index = w->s.dev;
-	a->port_num = 1;
 }
 
 ABI_FN(prepare_destroy, destroy)
@@ -199,10 +87,9 @@ static void qp_init(struct abi_world *w, struct rdma_ep_qp_init *init)
 {
 	struct rdma_ep_create_qp c;
 
-	abi_qp_attr(&c, QPT_RC, w->obj[RDMA_EP_OBJ_PD],
-		    w->obj[RDMA_EP_OBJ_CQ], w->obj[RDMA_EP_OBJ_CQ]);
+	abi_qp_attr(&c, QPT_RC, ABI_OBJ(w, PD), ABI_OBJ(w, CQ), ABI_OBJ(w, CQ));
 	*init = c.init;
-	init->srq = w->obj[RDMA_EP_OBJ_SRQ];
+	init->srq = ABI_OBJ(w, SRQ);
 }
 
 ABI_FILL(prepare_create_ep, create_ep)
@@ -251,7 +138,7 @@ ABI_FN(prepare_listen, id_cmd)
 {
 	/* Over iWARP each place of the backlog is two allocations. */
 	a->arg = 2;
-	return bound_id(w, &a->id);
+	return abi_world_id(w, &a->id);
 }
 
 /* Connections of QPs that belong to no id, up to some state. */
@@ -268,8 +155,8 @@ static int conn_client(struct abi_world *w, struct conn *c)
 
 	c->server_channel = abi_channel(&w->s);
 	c->client_channel = abi_channel(&w->s);
-	return plain_qp(w, QPT_RC, &qp, &c->client_qp) ?:
-	       plain_qp(w, QPT_RC, &qp, &c->server_qp) ?:
+	return abi_world_qp(w, QPT_RC, &qp, &c->client_qp) ?:
+	       abi_world_qp(w, QPT_RC, &qp, &c->server_qp) ?:
 	       abi_tcp_listen(&w->s, c->server_channel, 0, 0, &c->listener, &sin) ?:
 	       abi_tcp_client(&w->s, c->client_channel, &sin, 0, &c->client);
 }
@@ -382,7 +269,6 @@ ABI_FN(prepare_notify, id_cmd)
 
 ABI_FILL(prepare_write_event, write_event)
 {
-	a->id = w->obj[RDMA_EP_OBJ_ID];
 	a->event = RDMA_EP_CM_EVENT_USER;
 }
 
@@ -395,11 +281,11 @@ ABI_FN(prepare_destroy_ep, destroy_ep)
 	a->channel_fd = -1;
 	a->recv_cq.channel_fd = -1;
 	a->send_cq.channel_fd = -1;
-	ret = bound_id(w, &a->id) ?:
-	      abi_create_srq(&w->s, w->obj[RDMA_EP_OBJ_PD], 8, 0, &a->srq) ?:
+	ret = abi_world_id(w, &a->id) ?:
+	      abi_create_srq(&w->s, ABI_OBJ(w, PD), 8, 0, &a->srq) ?:
 	      abi_create_cq(&w->s, -1, 8, 0, &a->recv_cq.cq) ?:
 	      abi_create_cq(&w->s, -1, 8, 0, &a->send_cq.cq);
-	abi_qp_attr(&c, QPT_RC, w->obj[RDMA_EP_OBJ_PD], a->send_cq.cq, a->recv_cq.cq);
+	abi_qp_attr(&c, QPT_RC, ABI_OBJ(w, PD), a->send_cq.cq, a->recv_cq.cq);
 	c.id = a->id;
 	c.init.srq = a->srq;
 	ret = ret ?: ABI(w->s.fd, CREATE_QP, &c);
@@ -407,14 +293,8 @@ ABI_FN(prepare_destroy_ep, destroy_ep)
 	return ret;
 }
 
-ABI_FILL(prepare_query_id, query_id)
-{
-	a->id = w->obj[RDMA_EP_OBJ_ID];
-}
-
 ABI_FILL(prepare_set_option, set_option)
 {
-	a->id = w->obj[RDMA_EP_OBJ_ID];
 	a->level = RDMA_OPTION_ID;
 	a->optname = RDMA_OPTION_ID_TOS;
 	a->optlen = sizeof(w->tos);
@@ -423,19 +303,12 @@ ABI_FILL(prepare_set_option, set_option)
 
 ABI_FILL(prepare_migrate_id, migrate_id)
 {
-	a->id = w->obj[RDMA_EP_OBJ_ID];
 	a->channel_fd = w->channel;
 }
 
 ABI_FILL(prepare_init_qp_attr, init_qp_attr)
 {
-	a->id = w->obj[RDMA_EP_OBJ_ID];
 	a->qp_state = QPS_INIT;
-}
-
-ABI_FILL(prepare_alloc_pd, alloc_pd)
-{
-	a->ctx = w->s.ctx;
 }
 
 ABI_FILL(prepare_reg_mr, reg_mr)
@@ -443,100 +316,79 @@ ABI_FILL(prepare_reg_mr, reg_mr)
 	a->addr = (uintptr_t)w->page;
 	a->iova = a->addr;
 	a->length = 4096;
-	a->pd = w->obj[RDMA_EP_OBJ_PD];
 	a->access = AC_LOCAL_WRITE;
 }
 
 ABI_FILL(prepare_rereg_mr, rereg_mr)
 {
 	a->flags = RDMA_EP_REREG_ACCESS;
-	a->mr = w->obj[RDMA_EP_OBJ_MR];
 	a->access = AC_LOCAL_WRITE | AC_REMOTE_READ;
 }
 
 ABI_FILL(prepare_create_ah, create_ah)
 {
-	a->pd = w->obj[RDMA_EP_OBJ_PD];
 	abi_self_ah(&w->s, &a->attr);
 }
 
 ABI_FILL(prepare_open_xrcd, open_xrcd)
 {
-	a->ctx = w->s.ctx;
 	a->fd = -1;
 }
 
 ABI_FILL(prepare_create_cq, create_cq)
 {
-	a->ctx = w->s.ctx;
 	a->channel_fd = w->comp_channel;
 	a->cqe = 8;
 }
 
 ABI_FILL(prepare_resize_cq, resize_cq)
 {
-	a->cq = w->obj[RDMA_EP_OBJ_CQ];
 	a->cqe = 128;
 }
 
 ABI_FILL(prepare_poll_cq, poll_cq)
 {
-	a->cq = w->obj[RDMA_EP_OBJ_CQ];
 	a->wcs = (uintptr_t)w->page;
 	a->max = 4;
 }
 
-ABI_FILL(prepare_notify_cq, notify_cq)
-{
-	a->cq = w->obj[RDMA_EP_OBJ_CQ];
-}
-
 ABI_FILL(prepare_modify_cq, modify_cq)
 {
-	a->cq = w->obj[RDMA_EP_OBJ_CQ];
 	a->cq_count = 1;
 }
 
 ABI_FN(prepare_create_srq, create_srq)
 {
-	a->pd = w->obj[RDMA_EP_OBJ_PD];
+	a->pd = ABI_OBJ(w, PD);
 	a->max_wr = 8;
 	a->max_sge = 1;
-	return bound_id(w, &a->id);
+	return abi_world_id(w, &a->id);
 }
 
 ABI_FILL(prepare_modify_srq, srq_attr)
 {
-	a->srq = w->obj[RDMA_EP_OBJ_SRQ];
 	a->flags = RDMA_EP_SRQ_LIMIT;
 	a->srq_limit = 1;
-}
-
-ABI_FILL(prepare_query_srq, srq_attr)
-{
-	a->srq = w->obj[RDMA_EP_OBJ_SRQ];
 }
 
 ABI_FN(prepare_create_qp, create_qp)
 {
 	qp_init(w, &a->init);
-	return bound_id(w, &a->id);
+	return abi_world_id(w, &a->id);
 }
 
 ABI_FN(prepare_modify_qp, modify_qp)
 {
 	__u32 num;
 
-	a->attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT |
-			       QP_ACCESS_FLAGS;
+	a->attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS;
 	a->attr.qp_state = QPS_INIT;
 	a->attr.port_num = 1;
-	return plain_qp(w, QPT_RC, &a->qp, &num);
+	return abi_world_qp(w, QPT_RC, &a->qp, &num);
 }
 
 ABI_FILL(prepare_query_qp, query_qp)
 {
-	a->qp = w->obj[RDMA_EP_OBJ_QP];
 	a->attr_mask = QP_STATE;
 }
 
@@ -545,9 +397,8 @@ ABI_FN(prepare_open_qp, open_qp)
 	struct rdma_ep_create_qp c;
 	int ret;
 
-	abi_qp_attr(&c, QPT_XRC_TGT, w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
+	abi_qp_attr(&c, QPT_XRC_TGT, ABI_OBJ(w, XRCD), 0, 0);
 	ret = ABI(w->s.fd, CREATE_QP, &c);
-	a->xrcd = w->obj[RDMA_EP_OBJ_XRCD];
 	a->qp_num = c.init.qp_num;
 	return ret;
 }
@@ -579,11 +430,11 @@ ABI_FN(prepare_post_send, post)
 
 	if (w->s.iwarp)
 		return prepare_post_write(w, a);
-	ret = plain_qp(w, QPT_UD, &qp, &num) ?:
+	ret = abi_world_qp(w, QPT_UD, &qp, &num) ?:
 	      abi_qp_init(&w->s, qp, QPT_UD, 0x1234) ?:
 	      abi_qp_rts(&w->s, qp, QPT_UD, 0);
 	wr = abi_wrs_send(&w->wrs, WR_SEND, 0, 1);
-	wr->ah = w->obj[RDMA_EP_OBJ_AH];
+	wr->ah = ABI_OBJ(w, AH);
 	wr->remote_qpn = num;
 	wr->remote_qkey = 0x1234;
 	wrs(w, a, qp);
@@ -593,13 +444,13 @@ ABI_FN(prepare_post_send, post)
 ABI_FILL(prepare_post_recv, post)
 {
 	abi_wrs_recv(&w->wrs, 2);
-	wrs(w, a, w->obj[RDMA_EP_OBJ_QP]);
+	wrs(w, a, ABI_OBJ(w, QP));
 }
 
 ABI_FILL(prepare_post_srq_recv, post)
 {
 	abi_wrs_recv(&w->wrs, 3);
-	wrs(w, a, w->obj[RDMA_EP_OBJ_SRQ]);
+	wrs(w, a, ABI_OBJ(w, SRQ));
 }
 
 ABI_FN(prepare_attach_mcast, qp_mcast)
@@ -607,7 +458,7 @@ ABI_FN(prepare_attach_mcast, qp_mcast)
 	__u32 num;
 
 	abi_group_gid(a->gid, 3);
-	return plain_qp(w, QPT_UD, &a->qp, &num);
+	return abi_world_qp(w, QPT_UD, &a->qp, &num);
 }
 
 ABI_FN(prepare_detach_mcast, qp_mcast)

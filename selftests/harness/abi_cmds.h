@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every command of the ABI with valid arguments, and where in its structure
- * the flags, reserved fields and handles are: for the tests that do the same
- * to all commands.
+ * Every command of the ABI with valid arguments, and where in its structure the flags, reserved
+ * fields and handles are: for the tests that do the same to all commands.
  */
 #ifndef ABI_CMDS_H
 #define ABI_CMDS_H
@@ -43,6 +42,11 @@ struct abi_world {
 	int result;			/* of the prepared command */
 };
 
+#define ABI_OBJ(_w, _type)	((_w)->obj[RDMA_EP_OBJ_##_type])
+
+/* A QP without id, in RESET, on the world's PD and CQ; an id that is bound to the device */
+int abi_world_qp(struct abi_world *w, __u32 type, __u32 *qp, __u32 *num);
+int abi_world_id(struct abi_world *w, __u32 *id);
 int abi_world_open(struct abi_world *w);
 void abi_world_close(struct abi_world *w);
 

@@ -36,6 +36,14 @@ struct mock_count {
 	int qp, cq, srq, pd, mr, ah, xrcd;
 };
 
+#define MOCK_COUNTS		"qp %d cq %d srq %d pd %d mr %d ah %d xrcd %d"
+#define MOCK_COUNT_ARGS(_c)	(_c).qp, (_c).cq, (_c).srq, (_c).pd, (_c).mr, (_c).ah, (_c).xrcd
+
+static inline int mock_count_all(const struct mock_count *c)
+{
+	return c->qp + c->cq + c->srq + c->pd + c->mr + c->ah + c->xrcd;
+}
+
 /* The module, and a network device of our own. -ENOENT: there is no module */
 int mock_load(void);
 void mock_unload(void);
@@ -57,6 +65,13 @@ int mock_after_ms(int ms);
 int mock_write(const char *file, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int mock_read(const char *file);
+/* So many calls of the operation fail, -1: all, after so many that do not. */
+int mock_fail(const char *op, int err, int times, int after);
+#define mock_fail_once(_op)	mock_fail(_op, MOCK_ERRNO, 1, 0)
+/* So many calls of the operation wait until it is 0. */
+int mock_stall(const char *op, int calls);
+/* How often it has been called */
+int mock_calls(const char *op);
 /* A number that stands behind a name: ("last", "qp") */
 int mock_read_key(const char *file, const char *key);
 int mock_count(struct mock_count *c);

@@ -8,4 +8,89 @@
 #include "test.h"
 #include "abi.h"
 
+/* Asserts that the call returns 0; logs the call and its errno. */
+#define OK(_call) ({							\
+	int __result = (_call);						\
+									\
+	ASSERT_EQ(0, __result) {					\
+		TH_LOG("%s: %s", #_call, strerror(abs(__result)));	\
+	}								\
+})
+
+/* Skips the rest of the test where the condition holds. */
+#define SKIP_IF(_cond, ...) do {					\
+	if (_cond)							\
+		SKIP(return, __VA_ARGS__);				\
+} while (0)
+
+/* Runs the statements, which take less than so many ms. */
+#define EXPECT_WITHIN(_ms, ...) ({					\
+	long __start = abi_now_ms();					\
+									\
+	__VA_ARGS__;							\
+	EXPECT_GT(_ms, abi_now_ms() - __start);				\
+})
+
+/* Fails with this errno, as system calls do. */
+#define EXPECT_ERRNO(_errno, _call) ({					\
+	EXPECT_EQ(-1, _call);						\
+	EXPECT_EQ(_errno, errno);					\
+})
+
+/* Takes the next completion of the CQ, which has this id and status; returns it. */
+#define EXPECT_WC(_s, _cq, _wr_id, _status) ({				\
+	struct rdma_ep_wc __wc = {};					\
+									\
+	ASSERT_EQ(1, abi_wait(_s, _cq, &__wc, 1));			\
+	EXPECT_EQ(_wr_id, __wc.wr_id);					\
+	EXPECT_EQ(_status, __wc.status);				\
+	__wc;								\
+})
+
+/* Takes the next event of the channel, which is of this kind; returns it. */
+#define NEXT_EVENT(_channel, _event) ({					\
+	struct rdma_ep_event __ev;					\
+									\
+	ASSERT_EQ(0, abi_event(_channel, _event, &__ev));		\
+	__ev;								\
+})
+/* The same, and it is about this id. */
+#define EXPECT_EVENT(_channel, _event, _id) ({				\
+	struct rdma_ep_event __event = NEXT_EVENT(_channel, _event);	\
+									\
+	EXPECT_EQ(_id, __event.id);					\
+	__event;							\
+})
+/* The same of completion events, and of asynchronous ones */
+#define EXPECT_COMP(_channel, _uid) ({					\
+	struct rdma_ep_comp_event __ev;					\
+									\
+	ASSERT_EQ(0, abi_read(_channel, &__ev, sizeof(__ev), ABI_WAIT_MS)); \
+	EXPECT_EQ(_uid, __ev.uid);					\
+})
+#define EXPECT_ASYNC(_fd, _event, _uid) ({				\
+	struct rdma_ep_async_event __ev;				\
+									\
+	ASSERT_EQ(0, abi_read(_fd, &__ev, sizeof(__ev), ABI_WAIT_MS));	\
+	EXPECT_EQ(_event, __ev.event);					\
+	EXPECT_EQ(_uid, __ev.uid);					\
+})
+
+/* A command in a thread of its own waits; it returns. */
+#define START_BLOCKED(_call, _s, _cmd, _arg) ({				\
+	ASSERT_EQ(0, ABI_CALL(_call, _s, _cmd, _arg));			\
+	EXPECT_TRUE(abi_call_blocked(_call));				\
+})
+#define EXPECT_RETURNS(_ret, _call) ({					\
+	ASSERT_TRUE(abi_call_returned(_call));				\
+	EXPECT_EQ(_ret, (_call)->ret);					\
+})
+
+/* The teardown of a fixture that has nothing but its session, "s". */
+#define TEARDOWN_CLOSES(_fixture)					\
+	FIXTURE_TEARDOWN(_fixture)					\
+	{								\
+		abi_close(&self->s);					\
+	}
+
 #endif

@@ -48,16 +48,12 @@ static int find_device(struct abi *s)
 {
 	const char *want = getenv("RDMA_DEV");
 	struct rdma_ep_device devs[16] = {};
-	struct rdma_ep_query_devices q = {
-		.devices = (uintptr_t)devs,
-		.max = 16,
-	};
+	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
 	int ret = ABI(s->fd, QUERY_DEVICES, &q);
-	__u32 i;
 
 	if (ret)
 		return ret;
-	for (i = 0; i < q.num && i < q.max; i++) {
+	for (__u32 i = 0; i < q.num && i < q.max; i++) {
 		if (want ? !strcmp(want, (char *)devs[i].name) :
 		    !!(devs[i].flags & RDMA_EP_DEVICE_USER_MR)) {
 			s->dev = devs[i].dev_index;
@@ -73,9 +69,7 @@ static int find_device(struct abi *s)
 /* Its address: $RDMA_EP_TEST_ADDR, or what its network device has. */
 static int find_address(struct abi *s)
 {
-	struct rdma_ep_query_port port = {
-		.dev_index = s->dev, .port_num = 1,
-	};
+	struct rdma_ep_query_port port = { .dev_index = s->dev, .port_num = 1 };
 	const char *given = getenv("RDMA_EP_TEST_ADDR");
 	struct ifaddrs *list, *a;
 	int ret = ABI(s->fd, QUERY_PORT, &port);
@@ -85,8 +79,7 @@ static int find_address(struct abi *s)
 	s->netdev = port.netdev_index;
 	s->addr.sin_family = AF_INET;
 	if (given)
-		return inet_pton(AF_INET, given, &s->addr.sin_addr) == 1 ?
-			0 : -EINVAL;
+		return inet_pton(AF_INET, given, &s->addr.sin_addr) == 1 ? 0 : -EINVAL;
 	if (getifaddrs(&list))
 		return -errno;
 	ret = -EADDRNOTAVAIL;
@@ -107,15 +100,13 @@ static int find_address(struct abi *s)
 static int find_gid(struct abi *s)
 {
 	__u8 want[16] = { [10] = 0xff, 0xff };
-	__u32 i, best = 0;
+	__u32 best = 0;
 
 	if (s->iwarp)
 		return 0;
 	memcpy(want + 12, &s->addr.sin_addr, 4);
-	for (i = 0; i < 32; i++) {
-		struct rdma_ep_query_gid g = {
-			.dev_index = s->dev, .port_num = 1, .gid_index = i,
-		};
+	for (__u32 i = 0; i < 32; i++) {
+		struct rdma_ep_query_gid g = { .dev_index = s->dev, .port_num = 1, .gid_index = i };
 
 		if (ABI(s->fd, QUERY_GID, &g) || memcmp(g.gid, want, 16) || g.gid_type <= best)
 			continue;
@@ -148,6 +139,18 @@ int abi_open(struct abi *s)
 	return ret;
 }
 
+int abi_open_wait(struct abi *s)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	int ret;
+
+	while ((ret = abi_open(s)) && abi_now_ms() < end) {
+		abi_close(s);
+		usleep(50000);
+	}
+	return ret;
+}
+
 void abi_close(struct abi *s)
 {
 	if (s->async_fd > 0)
@@ -168,6 +171,18 @@ int abi_destroy_flags(const struct abi *s, __u32 type, __u32 handle, __u32 flags
 int abi_destroy(const struct abi *s, __u32 type, __u32 handle)
 {
 	return abi_destroy_flags(s, type, handle, 0);
+}
+
+int abi_destroy_count(const struct abi *s, __u32 type, __u32 handle)
+{
+	struct rdma_ep_destroy d = {
+		.handle = handle, .type = type, .events_reported = ~0U, .comp_events_reported = ~0U,
+	};
+	int ret = ABI(s->fd, DESTROY, &d);
+
+	if (!ret && (type == RDMA_EP_OBJ_CQ ? d.events_reported : d.comp_events_reported))
+		return -EPROTO;
+	return ret ?: (int)(d.events_reported + d.comp_events_reported);
 }
 
 int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd)
@@ -208,36 +223,45 @@ int abi_comp_channel(const struct abi *s)
 	return ABI(s->fd, CREATE_COMP_CHANNEL, &f) ?: f.fd;
 }
 
+static int create_cq(const struct abi *s, struct rdma_ep_create_cq *c, __u32 *cq)
+{
+	int ret;
+
+	c->ctx = s->ctx;
+	ret = ABI(s->fd, CREATE_CQ, c);
+	*cq = c->cq;
+	return ret;
+}
+
 int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid, __u32 *cq)
 {
-	struct rdma_ep_create_cq c = {
-		.uid = uid, .ctx = s->ctx, .channel_fd = channel, .cqe = cqe,
-	};
-	int ret = ABI(s->fd, CREATE_CQ, &c);
+	struct rdma_ep_create_cq c = { .uid = uid, .channel_fd = channel, .cqe = cqe };
 
-	*cq = c.cq;
-	return ret;
+	return create_cq(s, &c, cq);
 }
 
 int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 		       __u32 *cq, __u32 *ring)
 {
 	struct rdma_ep_create_cq c = {
-		.flags = RDMA_EP_CQ_RING, .uid = uid, .ctx = s->ctx,
-		.channel_fd = channel, .cqe = cqe,
+		.flags = RDMA_EP_CQ_RING, .uid = uid, .channel_fd = channel, .cqe = cqe,
 	};
-	int ret = ABI(s->fd, CREATE_CQ, &c);
+	int ret = create_cq(s, &c, cq);
 
-	*cq = c.cq;
 	*ring = c.ring;
 	return ret;
 }
 
+int abi_notify_cq(const struct abi *s, __u32 cq, __u32 flags)
+{
+	struct rdma_ep_notify_cq n = { .flags = flags, .cq = cq };
+
+	return ABI(s->fd, NOTIFY_CQ, &n);
+}
+
 int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32 *srq)
 {
-	struct rdma_ep_create_srq c = {
-		.uid = uid, .pd = pd, .max_wr = max_wr, .max_sge = 1,
-	};
+	struct rdma_ep_create_srq c = { .uid = uid, .pd = pd, .max_wr = max_wr, .max_sge = 1 };
 	int ret = ABI(s->fd, CREATE_SRQ, &c);
 
 	*srq = c.srq;
@@ -246,9 +270,7 @@ int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32
 
 int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd)
 {
-	struct rdma_ep_open_xrcd o = {
-		.flags = flags, .ctx = s->ctx, .fd = file,
-	};
+	struct rdma_ep_open_xrcd o = { .flags = flags, .ctx = s->ctx, .fd = file };
 	int ret = ABI(s->fd, OPEN_XRCD, &o);
 
 	*xrcd = o.xrcd;
@@ -339,137 +361,107 @@ int abi_create_ah(const struct abi *s, __u32 pd, __u32 *ah)
 	return ret;
 }
 
+void abi_rtr_attr(const struct abi *s, __u32 dest, struct ib_uverbs_qp_attr *attr)
+{
+	*attr = (struct ib_uverbs_qp_attr) {
+		.qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU | QP_DEST_QPN | QP_RQ_PSN |
+				QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER,
+		.qp_state = QPS_RTR,
+		.dest_qp_num = dest,
+		.path_mtu = 3,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 1,
+	};
+	abi_self_ah(s, &attr->ah_attr);
+}
+
+void abi_rts_attr(struct ib_uverbs_qp_attr *attr)
+{
+	*attr = (struct ib_uverbs_qp_attr) {
+		.qp_attr_mask = QP_STATE | QP_SQ_PSN | QP_TIMEOUT | QP_RETRY_CNT | QP_RNR_RETRY |
+				QP_MAX_QP_RD_ATOMIC,
+		.qp_state = QPS_RTS,
+		.timeout = 18,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_rd_atomic = 1,
+	};
+}
+
+int abi_modify_qp(const struct abi *s, __u32 qp, const struct ib_uverbs_qp_attr *attr)
+{
+	struct rdma_ep_modify_qp m = { .qp = qp, .attr = *attr };
+
+	return ABI(s->fd, MODIFY_QP, &m);
+}
+
+int abi_query_qp(const struct abi *s, __u32 qp, __u32 mask, struct ib_uverbs_qp_attr *attr)
+{
+	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = mask };
+	int ret = ABI(s->fd, QUERY_QP, &q);
+
+	*attr = q.attr;
+	return ret;
+}
+
+int abi_state_of(const struct abi *s, __u32 qp)
+{
+	struct ib_uverbs_qp_attr attr;
+
+	return abi_query_qp(s, qp, QP_STATE, &attr) ?: (int)attr.qp_state;
+}
+
 int abi_qp_state(const struct abi *s, __u32 qp, __u32 state)
 {
-	struct rdma_ep_modify_qp m = { .qp = qp };
+	struct ib_uverbs_qp_attr attr = { .qp_attr_mask = QP_STATE, .qp_state = state };
 
-	m.attr.qp_attr_mask = QP_STATE;
-	m.attr.qp_state = state;
-	return ABI(s->fd, MODIFY_QP, &m);
+	return abi_modify_qp(s, qp, &attr);
 }
 
 int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey)
 {
-	struct rdma_ep_modify_qp m = { .qp = qp };
+	struct ib_uverbs_qp_attr attr = {
+		.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT, .qp_state = QPS_INIT,
+		.port_num = 1,
+	};
 
-	m.attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT;
-	m.attr.qp_state = QPS_INIT;
-	m.attr.port_num = 1;
 	if (type == QPT_UD) {
-		m.attr.qp_attr_mask |= QP_QKEY;
-		m.attr.qkey = qkey;
+		attr.qp_attr_mask |= QP_QKEY;
+		attr.qkey = qkey;
 	} else {
-		m.attr.qp_attr_mask |= QP_ACCESS_FLAGS;
-		m.attr.qp_access_flags = type == QPT_UC ?
-			AC_LOCAL_WRITE | AC_REMOTE_WRITE : AC_ALL;
+		attr.qp_attr_mask |= QP_ACCESS_FLAGS;
+		attr.qp_access_flags = type == QPT_UC ? AC_LOCAL_WRITE | AC_REMOTE_WRITE : AC_ALL;
 	}
-	return ABI(s->fd, MODIFY_QP, &m);
+	return abi_modify_qp(s, qp, &attr);
 }
 
-/* From INIT. */
+/* From INIT: attributes that the type does not have are left out. */
 int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest)
 {
 	bool requester = type == QPT_RC || type == QPT_XRC_INI;
 	bool responder = type == QPT_RC || type == QPT_XRC_TGT;
-	struct rdma_ep_modify_qp m = { .qp = qp };
+	struct ib_uverbs_qp_attr attr;
 	int ret;
 
-	m.attr.qp_attr_mask = QP_STATE;
-	m.attr.qp_state = QPS_RTR;
-	if (type != QPT_UD) {
-		m.attr.qp_attr_mask |= QP_AV | QP_PATH_MTU | QP_DEST_QPN |
-				       QP_RQ_PSN;
-		m.attr.dest_qp_num = dest;
-		m.attr.path_mtu = 3;
-		abi_self_ah(s, &m.attr.ah_attr);
-	}
-	if (responder) {
-		m.attr.qp_attr_mask |= QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER;
-		m.attr.max_dest_rd_atomic = 1;
-		m.attr.min_rnr_timer = 1;
-	}
-	ret = ABI(s->fd, MODIFY_QP, &m);
-	if (ret)
-		return ret;
-	memset(&m.attr, 0, sizeof(m.attr));
-	m.attr.qp_attr_mask = QP_STATE | QP_SQ_PSN;
-	m.attr.qp_state = QPS_RTS;
-	if (requester || responder) {
-		m.attr.qp_attr_mask |= QP_TIMEOUT;
-		m.attr.timeout = 18;
-	}
-	if (requester) {
-		m.attr.qp_attr_mask |= QP_RETRY_CNT | QP_RNR_RETRY |
-				       QP_MAX_QP_RD_ATOMIC;
-		m.attr.retry_cnt = 7;
-		m.attr.rnr_retry = 7;
-		m.attr.max_rd_atomic = 1;
-	}
-	return ABI(s->fd, MODIFY_QP, &m);
+	abi_rtr_attr(s, dest, &attr);
+	if (type == QPT_UD)
+		attr.qp_attr_mask = QP_STATE;
+	else if (!responder)
+		attr.qp_attr_mask &= ~(QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER);
+	ret = abi_modify_qp(s, qp, &attr);
+	abi_rts_attr(&attr);
+	if (!requester)
+		attr.qp_attr_mask &= ~(QP_RETRY_CNT | QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC);
+	if (!requester && !responder)
+		attr.qp_attr_mask &= ~QP_TIMEOUT;
+	return ret ?: abi_modify_qp(s, qp, &attr);
 }
 
-/* "0: rxe0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0 srq 0", a line a device */
-int abi_objects(struct abi_objects *o)
+int abi_qp_connect(const struct abi *s, __u32 type, const struct rdma_ep_qp_init *a,
+		   const struct rdma_ep_qp_init *b)
 {
-	const struct {
-		const char *name;
-		int *count;
-	} kinds[] = {
-		{ "pd", &o->pd }, { "cq", &o->cq }, { "qp", &o->qp },
-		{ "cm_id", &o->cm_id }, { "mr", &o->mr }, { "ctx", &o->ctx },
-		{ "srq", &o->srq },
-	};
-	FILE *f = popen("rdma resource show 2>/dev/null", "re");
-	char word[64];
-	int n, found = 0;
-	size_t i;
-
-	memset(o, 0, sizeof(*o));
-	if (!f)
-		return -errno;
-	while (fscanf(f, "%63s", word) == 1) {
-		for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-			if (strcmp(word, kinds[i].name) || fscanf(f, "%d", &n) != 1)
-				continue;
-			*kinds[i].count += n;
-			found++;
-		}
-	}
-	return pclose(f) || !found ? -ENOENT : 0;
-}
-
-int abi_objects_wait(const struct abi_objects *want)
-{
-	long end = abi_now_ms() + ABI_WAIT_MS;
-	struct abi_objects o;
-	int ret;
-
-	do {
-		ret = abi_objects(&o);
-		if (ret)
-			return ret;
-		if (!memcmp(&o, want, sizeof(o)))
-			return 0;
-		usleep(100000);
-	} while (abi_now_ms() < end);
-	fprintf(stderr, "# are/should be: pd %d/%d cq %d/%d qp %d/%d id %d/%d mr %d/%d srq %d/%d\n",
-		o.pd, want->pd, o.cq, want->cq, o.qp, want->qp, o.cm_id,
-		want->cm_id, o.mr, want->mr, o.srq, want->srq);
-	return -ETIMEDOUT;
-}
-
-/* Counted before the first test. */
-static struct abi_objects idle;
-static bool idle_known;
-
-static void __attribute__((constructor)) count_idle(void)
-{
-	idle_known = !abi_objects(&idle);
-}
-
-int abi_idle(void)
-{
-	return idle_known ? abi_objects_wait(&idle) : 0;
+	return abi_qp_init(s, a->qp, type, 0) ?: abi_qp_init(s, b->qp, type, 0) ?:
+	       abi_qp_rts(s, a->qp, type, b->qp_num) ?: abi_qp_rts(s, b->qp, type, a->qp_num);
 }
 
 int abi_count_fds(void)
@@ -513,14 +505,7 @@ void abi_alarm(int ms)
 
 bool abi_arrived(const void *at, const void *data, size_t len)
 {
-	long end = abi_now_ms() + ABI_WAIT_MS;
-
-	while (memcmp(at, data, len)) {
-		if (abi_now_ms() > end)
-			return false;
-		usleep(1000);
-	}
-	return true;
+	return ABI_UNTIL(!memcmp(at, data, len));
 }
 
 long abi_now_ms(void)
@@ -547,11 +532,21 @@ void abi_fill(void *buf, size_t len)
 		((char *)buf)[len] = abi_random();
 }
 
-void *abi_map(size_t len)
+static void *map(size_t len, int flags)
 {
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		abort();
 	return p;
+}
+
+void *abi_map(size_t len)
+{
+	return map(len, MAP_PRIVATE);
+}
+
+void *abi_map_shared(size_t len)
+{
+	return map(len, MAP_SHARED);
 }

@@ -92,17 +92,23 @@ int abi_resolve_addr(const struct abi *s, __u32 id, const struct sockaddr_in *ds
 	return ABI(s->fd, RESOLVE_ADDR, &r);
 }
 
+int abi_resolve(const struct abi *s, int channel, __u32 id, const struct sockaddr_in *dst)
+{
+	return abi_resolve_addr(s, id, dst, 5000) ?: abi_event(channel, EV_ADDR_RESOLVED, NULL);
+}
+
+int abi_resolve_route(const struct abi *s, int channel, __u32 id)
+{
+	return ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000) ?:
+	       abi_event(channel, EV_ROUTE_RESOLVED, NULL);
+}
+
 /* An id that is ready to connect. */
 int abi_client(const struct abi *s, int channel, __u32 ps,
 	       const struct sockaddr_in *dst, __u64 uid, __u32 *id)
 {
-	struct rdma_ep_event ev;
-
 	return abi_create_id(s, channel, ps, type_of(ps), uid, id) ?:
-	       abi_resolve_addr(s, *id, dst, 5000) ?:
-	       abi_event(channel, EV_ADDR_RESOLVED, &ev) ?:
-	       ABI_ID_CMD(s, RESOLVE_ROUTE, *id, 5000) ?:
-	       abi_event(channel, EV_ROUTE_RESOLVED, &ev);
+	       abi_resolve(s, channel, *id, dst) ?: abi_resolve_route(s, channel, *id);
 }
 
 int abi_ud_id(const struct abi *s, int channel, __u64 uid, __u32 *id)
@@ -157,11 +163,16 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group)
 	return ABI(s->fd, DETACH_MCAST, &a);
 }
 
+int abi_migrate(const struct abi *s, __u32 id, int channel)
+{
+	struct rdma_ep_migrate_id m = { .id = id, .channel_fd = channel };
+
+	return ABI(s->fd, MIGRATE_ID, &m);
+}
+
 int abi_user_event(const struct abi *s, __u32 id, __u64 arg)
 {
-	struct rdma_ep_write_event w = {
-		.id = id, .event = RDMA_EP_CM_EVENT_USER, .arg = arg,
-	};
+	struct rdma_ep_write_event w = { .id = id, .event = RDMA_EP_CM_EVENT_USER, .arg = arg };
 
 	return ABI(s->fd, WRITE_EVENT, &w);
 }
@@ -235,8 +246,10 @@ int abi_read(int fd, void *record, size_t len, int timeout_ms)
 
 int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_event *ev)
 {
+	struct rdma_ep_event unused;
 	int ret;
 
+	ev = ev ?: &unused;
 	memset(ev, 0, sizeof(*ev));
 	ret = abi_read(channel, ev, sizeof(*ev), ABI_WAIT_MS);
 	if (ret) {
@@ -260,9 +273,9 @@ static int create_end_qp(const struct abi *s, const struct abi_pair *p, int i)
 {
 	struct abi_end *e = (struct abi_end *)&p->end[i];
 	struct rdma_ep_create_qp c;
-	int ret, j;
+	int ret;
 
-	for (j = 0; j < 2; j++) {
+	for (int j = 0; j < 2; j++) {
 		ret = p->rings ? abi_create_ring_cq(s, p->comp ?: -1, 128, 2 * i + j, &e->cq[j],
 						    &e->ring[j]) :
 		      abi_create_cq(s, p->comp ?: -1, 128, 2 * i + j, &e->cq[j]);
@@ -309,8 +322,8 @@ int abi_pair_between(const struct abi *c, const struct abi *s, struct abi_pair *
 	server->id = ev.child;
 	return create_end_qp(s, p, 1) ?:
 	       accept_with(s, server->id, 3, 0, !p->no_reads) ?:
-	       abi_event(client->channel, EV_ESTABLISHED, &ev) ?:
-	       abi_event(server->channel, EV_ESTABLISHED, &ev);
+	       abi_event(client->channel, EV_ESTABLISHED, NULL) ?:
+	       abi_event(server->channel, EV_ESTABLISHED, NULL);
 }
 
 int abi_pair_open(const struct abi *s, struct abi_pair *p)

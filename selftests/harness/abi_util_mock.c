@@ -11,20 +11,6 @@
 #include "abi_mock.h"
 
 #define ROOT	"/sys/kernel/debug/rdma_ep_mock"
-#define PEER	"epmock1"
-
-static int put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
 
 int mock_load(void)
 {
@@ -32,11 +18,7 @@ int mock_load(void)
 		fprintf(stderr, "# no mock device: modprobe rdma_ep_mock\n");
 		return -ENOENT;
 	}
-	system("ip link del " MOCK_NETDEV " 2>/dev/null");
-	return system("ip link add " MOCK_NETDEV " type veth peer name " PEER) ||
-	       system("ip link set " PEER " up") || system("ip link set " MOCK_NETDEV " up") ||
-	       system("ip addr add 10.92.17.1/24 dev " MOCK_NETDEV) ?
-	       -ENODEV : 0;
+	return abi_add_netdev(MOCK_NETDEV, "10.92.17.1/24") ? -ENODEV : 0;
 }
 
 static int put_number(const char *path, __u32 number)
@@ -44,7 +26,7 @@ static int put_number(const char *path, __u32 number)
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", number);
-	return put(path, text);
+	return abi_put(path, text);
 }
 
 int mock_put_gid_ms(int ms)
@@ -80,12 +62,11 @@ void mock_unload(void)
 	mock_cm_ms(0);
 	mock_ud_qkey(0);
 	mock_del();
-	system("ip link del " MOCK_NETDEV " 2>/dev/null");
+	abi_del_netdev(MOCK_NETDEV);
 }
 
 int mock_new(const char *options)
 {
-	long end = abi_now_ms() + ABI_WAIT_MS;
 	char line[256];
 	struct abi s;
 	int ret;
@@ -93,22 +74,14 @@ int mock_new(const char *options)
 	unsetenv("RDMA_EP_TEST_ADDR");
 	setenv("RDMA_DEV", MOCK_NAME, 1);
 	snprintf(line, sizeof(line), "%s %s %s", MOCK_NAME, MOCK_NETDEV, options);
-	ret = put(ROOT "/new", line);
-	if (ret)
-		return ret;
-	/* Its GIDs come a little later. */
-	do {
-		ret = abi_open(&s);
-		abi_close(&s);
-		if (ret)
-			usleep(50000);
-	} while (ret && abi_now_ms() < end);
+	ret = abi_put(ROOT "/new", line) ?: abi_open_wait(&s);
+	abi_close(&s);
 	return ret;
 }
 
 int mock_del(void)
 {
-	return put(ROOT "/del", MOCK_NAME);
+	return abi_put(ROOT "/del", MOCK_NAME);
 }
 
 int mock_write(const char *file, const char *fmt, ...)
@@ -120,7 +93,23 @@ int mock_write(const char *file, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	return put(path, text);
+	return abi_put(path, text);
+}
+
+int mock_fail(const char *op, int err, int times, int after)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "fail/%s", op);
+	return mock_write(file, "%d %d %d", err, times, after);
+}
+
+int mock_stall(const char *op, int calls)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "stall/%s", op);
+	return mock_write(file, "%d", calls);
 }
 
 static FILE *mock_file(const char *file)
@@ -182,16 +171,18 @@ int mock_open(const char *file)
 	return fd < 0 ? -errno : fd;
 }
 
+int mock_calls(const char *op)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "fail/%s", op);
+	return mock_read(file);
+}
+
 int mock_wait_stalled(const char *op, int calls)
 {
-	long end = abi_now_ms() + ABI_WAIT_MS;
 	char file[64];
 
 	snprintf(file, sizeof(file), "stall/%s", op);
-	do {
-		if (mock_read(file) == calls)
-			return 0;
-		usleep(5000);
-	} while (abi_now_ms() < end);
-	return -ETIMEDOUT;
+	return ABI_UNTIL(mock_read(file) == calls) ? 0 : -ETIMEDOUT;
 }

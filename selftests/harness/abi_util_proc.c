@@ -3,6 +3,7 @@
  * Other processes, and the module's parameters, for the raw ioctl tests.
  */
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -74,15 +75,102 @@ int abi_charges_wait(const struct abi *s, const struct abi_charges *want)
 	return -ETIMEDOUT;
 }
 
+/* "0: rxe0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0 srq 0", a line a device */
+int abi_objects(struct abi_objects *o)
+{
+	const struct {
+		const char *name;
+		int *count;
+	} kinds[] = {
+		{ "pd", &o->pd }, { "cq", &o->cq }, { "qp", &o->qp },
+		{ "cm_id", &o->cm_id }, { "mr", &o->mr }, { "ctx", &o->ctx },
+		{ "srq", &o->srq },
+	};
+	FILE *f = popen("rdma resource show 2>/dev/null", "re");
+	char word[64];
+	int n, found = 0;
+
+	memset(o, 0, sizeof(*o));
+	if (!f)
+		return -errno;
+	while (fscanf(f, "%63s", word) == 1) {
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+			if (strcmp(word, kinds[i].name) || fscanf(f, "%d", &n) != 1)
+				continue;
+			*kinds[i].count += n;
+			found++;
+		}
+	}
+	return pclose(f) || !found ? -ENOENT : 0;
+}
+
+int abi_objects_wait(const struct abi_objects *want)
+{
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	struct abi_objects o;
+	int ret;
+
+	do {
+		ret = abi_objects(&o);
+		if (ret)
+			return ret;
+		if (!memcmp(&o, want, sizeof(o)))
+			return 0;
+		usleep(100000);
+	} while (abi_now_ms() < end);
+	fprintf(stderr, "# are/should be: pd %d/%d cq %d/%d qp %d/%d id %d/%d mr %d/%d srq %d/%d\n",
+		o.pd, want->pd, o.cq, want->cq, o.qp, want->qp, o.cm_id,
+		want->cm_id, o.mr, want->mr, o.srq, want->srq);
+	return -ETIMEDOUT;
+}
+
+/* Counted before the first test. */
+static struct abi_objects idle;
+static bool idle_known;
+
+static void __attribute__((constructor)) count_idle(void)
+{
+	idle_known = !abi_objects(&idle);
+}
+
+int abi_idle(void)
+{
+	return idle_known ? abi_objects_wait(&idle) : 0;
+}
+
 int abi_put(const char *file, const char *text)
 {
-	int fd = open(file, O_WRONLY | O_CLOEXEC);
-	int ret = -1;
+	int fd = open(file, O_WRONLY | O_CLOEXEC), ret;
 
-	if (fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text))
-		ret = 0;
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
 	close(fd);
 	return ret;
+}
+
+int abi_system(const char *fmt, ...)
+{
+	char command[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(command, sizeof(command), fmt, args);
+	va_end(args);
+	return system(command);
+}
+
+int abi_add_netdev(const char *name, const char *addr)
+{
+	abi_del_netdev(name);
+	return abi_system("ip link add %s type veth peer name %s_p && ip link set %s_p up && "
+			  "ip link set %s up && ip addr add %s dev %s",
+			  name, name, name, name, addr, name);
+}
+
+void abi_del_netdev(const char *name)
+{
+	abi_system("ip link del %s 2>/dev/null", name);
 }
 
 int abi_child(int (*fn)(void *arg), void *arg)
@@ -149,4 +237,32 @@ int abi_recv_fd(int socket)
 		return -EPROTO;
 	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	return fd;
+}
+
+static void *call_thread(void *arg)
+{
+	struct abi_call *c = arg;
+
+	c->ret = abi_raw(c->fd, c->cmd, c->arg);
+	c->done = true;
+	return NULL;
+}
+
+int abi_call(struct abi_call *c, int fd, unsigned long cmd, void *arg)
+{
+	*c = (struct abi_call) { .fd = fd, .cmd = cmd, .arg = arg };
+	return -pthread_create(&c->thread, NULL, call_thread, c);
+}
+
+bool abi_call_blocked(const struct abi_call *c)
+{
+	usleep(200000);
+	return !c->done;
+}
+
+bool abi_call_returned(struct abi_call *c)
+{
+	if (ABI_UNTIL(c->done))
+		pthread_join(c->thread, NULL);
+	return c->done;
 }

@@ -74,12 +74,8 @@ static int post(const struct abi *s, unsigned long cmd, __u32 flags,
 		__u32 handle, const struct abi_wrs *w, __u32 *posted)
 {
 	struct rdma_ep_post p = {
-		.flags = flags,
-		.wrs = (uintptr_t)w->buf,
-		.wrs_len = w->len,
-		.handle = handle,
-		.num = w->num,
-		.posted = ~0U,
+		.flags = flags, .wrs = (uintptr_t)w->buf, .wrs_len = w->len, .handle = handle,
+		.num = w->num, .posted = ~0U,
 	};
 	int ret = abi_ioctl(s->fd, cmd, &p);
 
@@ -94,6 +90,20 @@ int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
 	     const struct abi_wrs *w, __u32 *posted)
 {
 	return post(s, cmd, 0, handle, w, posted);
+}
+
+void abi_recv_wrs(struct abi_wrs *w, __u32 num, __u64 first)
+{
+	abi_wrs_init(w);
+	while (num--)
+		abi_recv_wr(w, first++);
+}
+
+void abi_send_wrs(struct abi_wrs *w, __u32 num, __u32 flags, __u64 first)
+{
+	abi_wrs_init(w);
+	while (num--)
+		abi_send_wr(w, WR_SEND, flags, first++);
 }
 
 int abi_recv_one(const struct abi *s, __u32 qp, __u64 wr_id, __u64 addr, __u32 len, __u32 lkey)
@@ -124,9 +134,7 @@ int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w, __u32 *
 
 int abi_poll(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 max)
 {
-	struct rdma_ep_poll_cq p = {
-		.wcs = (uintptr_t)wcs, .cq = cq, .max = max,
-	};
+	struct rdma_ep_poll_cq p = { .wcs = (uintptr_t)wcs, .cq = cq, .max = max };
 	int ret = ABI(s->fd, POLL_CQ, &p);
 
 	if (ret)

@@ -37,10 +37,10 @@ struct ibv_context *lib_mock_open(void)
 {
 	struct ibv_context *context = NULL;
 	struct ibv_device **list;
-	int i, n = 0;
+	int n = 0;
 
 	list = ibv_get_device_list(&n);
-	for (i = 0; list && i < n; i++)
+	for (int i = 0; list && i < n; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), NAME))
 			context = ibv_open_device(list[i]);
 	if (list)
@@ -64,7 +64,6 @@ struct ibv_context *lib_mock_up(void)
 	struct ibv_context *context;
 	union ibv_gid gid;
 	struct stat st;
-	int tries;
 
 	if (stat("/sys/class/infiniband/" NAME, &st) && make_device()) {
 		lib_say(__FILE__, __LINE__, "no mock device");
@@ -72,7 +71,7 @@ struct ibv_context *lib_mock_up(void)
 	}
 	context = lib_mock_open();
 	/* Its GIDs come a little later. */
-	for (tries = 0; context && tries < 100; tries++) {
+	for (int tries = 0; context && tries < 100; tries++) {
 		if (!ibv_query_gid(context, 1, 1, &gid))
 			break;
 		usleep(50000);

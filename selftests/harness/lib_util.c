@@ -87,7 +87,6 @@ struct ibv_context *lib_context(void)
 	struct sockaddr_in sin = lib_addr(0);
 	struct ibv_context **list, *found = NULL;
 	struct rdma_cm_id *id;
-	int i;
 
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP)) {
 		lib_say(__FILE__, __LINE__, "rdma_create_id: %s", strerror(errno));
@@ -95,7 +94,7 @@ struct ibv_context *lib_context(void)
 	}
 	list = rdma_get_devices(NULL);
 	if (list && !rdma_bind_addr(id, SA(&sin))) {
-		for (i = 0; list[i]; i++)
+		for (int i = 0; list[i]; i++)
 			if (list[i] == id->verbs)
 				found = list[i];
 	}
@@ -132,15 +131,11 @@ struct ibv_ah *lib_own_ah(struct rdma_cm_id *id)
 	struct ibv_ah_attr attr = {
 		.is_global = 1,
 		.port_num = id->port_num,
-		.grh = {
-			.dgid = id->route.addr.addr.ibaddr.sgid,
-			.hop_limit = 1,
-		},
+		.grh = { .dgid = id->route.addr.addr.ibaddr.sgid, .hop_limit = 1 },
 	};
 	union ibv_gid gid;
-	int i;
 
-	for (i = 0; !ibv_query_gid(id->verbs, id->port_num, i, &gid); i++) {
+	for (int i = 0; !ibv_query_gid(id->verbs, id->port_num, i, &gid); i++) {
 		if (memcmp(&gid, &attr.grh.dgid, sizeof(gid)))
 			continue;
 		attr.grh.sgid_index = i;
@@ -325,10 +320,7 @@ struct ibv_qp_init_attr lib_qp_attr(void)
 {
 	return (struct ibv_qp_init_attr) {
 		.cap = {
-			.max_send_wr = 8,
-			.max_recv_wr = 8,
-			.max_send_sge = 2,
-			.max_recv_sge = 2,
+			.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2,
 			.max_inline_data = 16,
 		},
 		.qp_type = IBV_QPT_RC,

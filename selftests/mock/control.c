@@ -24,18 +24,12 @@ static const char * const mock_op_names[] = {
 
 static_assert(ARRAY_SIZE(mock_op_names) == MOCK_NR_OPS);
 
-static const char * const mock_context_names[] = {
-	"irq", "post", "locked", "work",
-};
+static const char * const mock_context_names[] = { "irq", "post", "locked", "work" };
 
-static const char * const mock_caps_names[] = {
-	"exact", "more", "unwritten", "silent",
-};
+static const char * const mock_caps_names[] = { "exact", "more", "unwritten", "silent" };
 
 /* The kinds that have numbers come first. */
-static const char * const mock_kind_names[] = {
-	"qp", "cq", "srq", "pd", "mr", "ah", "xrcd",
-};
+static const char * const mock_kind_names[] = { "qp", "cq", "srq", "pd", "mr", "ah", "xrcd" };
 
 static struct dentry *mock_root;
 
@@ -55,7 +49,7 @@ static int mock_gate_result(struct mock_gate *gate)
 	return -gate->err;
 }
 
-/* An operation begins that can not wait; m->lock is held. */
+/* An operation begins that cannot wait; m->lock is held. */
 int mock_gate_locked(struct mock_dev *m, enum mock_op op)
 {
 	m->gates[op].calls++;
@@ -103,6 +97,11 @@ static struct mock_dev *mock_of(struct file *file)
 	struct seq_file *seq = file->private_data;
 
 	return seq->private;
+}
+
+static int mock_nothing_show(struct seq_file *seq, void *v)
+{
+	return 0;
 }
 
 static int mock_fail_show(struct seq_file *seq, void *v)
@@ -177,27 +176,11 @@ static ssize_t mock_choose(u32 *choice, const char * const *names, size_t nr,
 	return len;
 }
 
-static int mock_context_show(struct seq_file *seq, void *v)
-{
-	struct mock_dev *m = seq->private;
-
-	seq_printf(seq, "%s\n", mock_context_names[READ_ONCE(m->context)]);
-	return 0;
-}
-
 static ssize_t mock_context_write(struct file *file, const char __user *buf,
 				  size_t len, loff_t *pos)
 {
 	return mock_choose(&mock_of(file)->context, mock_context_names,
 			   ARRAY_SIZE(mock_context_names), buf, len);
-}
-
-static int mock_caps_show(struct seq_file *seq, void *v)
-{
-	struct mock_dev *m = seq->private;
-
-	seq_printf(seq, "%s\n", mock_caps_names[READ_ONCE(m->caps)]);
-	return 0;
 }
 
 static ssize_t mock_caps_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
@@ -230,14 +213,10 @@ static int mock_count_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-/* An event of the device or of a port is for everybody who asked the core. */
+/* An event of the device or of a port is for all handlers that the core has. */
 static void mock_event_dispatch(struct mock_dev *m, u32 type, u32 port)
 {
-	struct ib_event event = {
-		.device = &m->ibdev,
-		.event = type,
-		.element.port_num = port,
-	};
+	struct ib_event event = { .device = &m->ibdev, .event = type, .element.port_num = port };
 
 	ib_dispatch_event(&event);
 }
@@ -276,11 +255,6 @@ static ssize_t mock_event_write(struct file *file, const char __user *buf, size_
 	else
 		ret = mock_event_raise(m, type, kind, num);
 	return ret ?: len;
-}
-
-static int mock_nothing_show(struct seq_file *seq, void *v)
-{
-	return 0;
 }
 
 static ssize_t mock_new_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
@@ -337,8 +311,8 @@ static const struct file_operations mock_##name##_fops = {		\
 
 MOCK_FILE(fail, fail, mock_fail_write);
 MOCK_FILE(stall, stall, mock_stall_write);
-MOCK_FILE(context, context, mock_context_write);
-MOCK_FILE(caps, caps, mock_caps_write);
+MOCK_FILE(context, nothing, mock_context_write);
+MOCK_FILE(caps, nothing, mock_caps_write);
 MOCK_FILE(last, last, NULL);
 MOCK_FILE(count, count, NULL);
 MOCK_FILE(event, nothing, mock_event_write);
@@ -352,8 +326,8 @@ void mock_control_add(struct mock_dev *m, const char *name)
 	int i;
 
 	m->dir = debugfs_create_dir(name, mock_root);
-	debugfs_create_file("context", 0600, m->dir, m, &mock_context_fops);
-	debugfs_create_file("caps", 0600, m->dir, m, &mock_caps_fops);
+	debugfs_create_file("context", 0200, m->dir, m, &mock_context_fops);
+	debugfs_create_file("caps", 0200, m->dir, m, &mock_caps_fops);
 	debugfs_create_file("last", 0400, m->dir, m, &mock_last_fops);
 	debugfs_create_file("count", 0400, m->dir, m, &mock_count_fops);
 	debugfs_create_file("event", 0200, m->dir, m, &mock_event_fops);

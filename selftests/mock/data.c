@@ -126,12 +126,8 @@ static void mock_complete_send(struct mock_qp *qp, const struct mock_wqe *wqe,
 		[IB_WR_SEND_WITH_INV] = IB_WC_SEND,
 	};
 	struct ib_wc wc = {
-		.wr_id = wqe->id,
-		.status = status,
-		.opcode = opcodes[wqe->opcode],
-		.qp = &qp->ibqp,
-		.byte_len = mock_length(wqe),
-		.port_num = 1,
+		.wr_id = wqe->id, .status = status, .opcode = opcodes[wqe->opcode], .qp = &qp->ibqp,
+		.byte_len = mock_length(wqe), .port_num = 1,
 	};
 
 	if (status == IB_WC_SUCCESS && !qp->sig_all && !(wqe->flags & IB_SEND_SIGNALED))
@@ -207,11 +203,8 @@ static bool mock_put_grh(struct mock_dev *m, struct mock_qp *qp, const struct mo
 {
 	struct ib_grh grh = {
 		.version_tclass_flow = cpu_to_be32(6 << 28),
-		.paylen = cpu_to_be16(mock_length(send)),
-		.next_hdr = 0x1b,
-		.hop_limit = 1,
-		.sgid = send->sgid,
-		.dgid = send->dgid,
+		.paylen = cpu_to_be16(mock_length(send)), .next_hdr = 0x1b, .hop_limit = 1,
+		.sgid = send->sgid, .dgid = send->dgid,
 	};
 
 	return mock_copy(m, qp->pd, recv, 0, (u8 *)&grh, sizeof(grh), true);
@@ -231,8 +224,7 @@ static int mock_deliver(struct mock_dev *m, struct mock_qp *qp,
 	u64 skip = mock_is_ud(dest) ? sizeof(struct ib_grh) : 0;
 	struct ib_wc wc = {
 		.opcode = data ? IB_WC_RECV : IB_WC_RECV_RDMA_WITH_IMM,
-		.byte_len = mock_length(wqe) + (data ? skip : 0),
-		.src_qp = qp->obj.num,
+		.byte_len = mock_length(wqe) + (data ? skip : 0), .src_qp = qp->obj.num,
 	};
 	struct mock_wqe *recv;
 	int status = IB_WC_SUCCESS;

@@ -38,8 +38,7 @@ static int mock_query_port(struct ib_device *ibdev, u32 port, struct ib_port_att
 	if (ret)
 		return ret;
 	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
-	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP :
-				IB_PORT_PHYS_STATE_DISABLED;
+	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = IB_MTU_1024;
 	attr->gid_tbl_len = 32;
@@ -302,9 +301,7 @@ static void mock_init(struct mock_dev *m, const struct mock_options *o)
 int mock_create(const char *name, const char *netdev, char *options)
 {
 	/* One that rdma_ep knows, and of which no kernel module finds devices. */
-	struct mock_options o = {
-		.driver = RDMA_DRIVER_MLX5, .srq = 1, .xrc = 1,
-	};
+	struct mock_options o = { .driver = RDMA_DRIVER_MLX5, .srq = 1, .xrc = 1 };
 	struct mock_dev *m;
 	int ret;
 
@@ -381,9 +378,7 @@ static int mock_netdev_event(struct notifier_block *nb, unsigned long event, voi
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block mock_netdev_nb = {
-	.notifier_call = mock_netdev_event,
-};
+static struct notifier_block mock_netdev_nb = { .notifier_call = mock_netdev_event };
 
 static int __init mock_module_init(void)
 {

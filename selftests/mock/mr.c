@@ -144,8 +144,7 @@ struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 {
 	int ret = MOCK_GATE(ibpd->device, reg_user_mr);
 
-	return ret ? ERR_PTR(ret) :
-		     mock_mr_new(ibpd, start, length, iova, access);
+	return ret ? ERR_PTR(ret) : mock_mr_new(ibpd, start, length, iova, access);
 }
 
 /* Does not look at what the memory is pinned for, as some drivers do not. */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Objects with numbers and their handlers; completion queues and shared receive
- * queues.
- */
+/* Objects with numbers and their handlers; completion queues and shared receive queues. */
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -73,10 +70,7 @@ void mock_obj_del(struct mock_dev *m, struct mock_obj *obj)
 
 static void mock_call_event(struct mock_dev *m, struct mock_obj *obj, u32 type)
 {
-	struct ib_event event = {
-		.device = &m->ibdev,
-		.event = type,
-	};
+	struct ib_event event = { .device = &m->ibdev, .event = type };
 	struct ib_srq *srq;
 	struct ib_qp *qp;
 	struct ib_cq *cq;

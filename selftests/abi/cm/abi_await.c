@@ -2,7 +2,7 @@
 /*
  * Commands that end with an event (RDMA_EP_AWAIT).
  *
- * It would catch: an event that is lost when it can not be written or a signal comes, one
+ * It would catch: an event that is lost when it cannot be written or a signal comes, one
  * that is taken twice or not counted, a command that is executed once more after a
  * signal, a wait that nothing ends or that holds others up, files that are none of the
  * session's being taken for its channels.
@@ -18,84 +18,29 @@ FIXTURE(await) {
 
 FIXTURE_SETUP(await)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->channel = abi_channel(&self->s);
 	ASSERT_LE(0, self->channel);
-	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 11, &self->id));
+	OK(abi_tcp_id(&self->s, self->channel, 11, &self->id));
 }
 
-FIXTURE_TEARDOWN(await)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(await)
 
 static void set_await(__u32 *flags, struct rdma_ep_await *await, struct rdma_ep_event *ev, int fd)
 {
 	*flags = RDMA_EP_AWAIT;
-	*await = (struct rdma_ep_await) {
-		.event = (uintptr_t)ev,
-		.channel_fd = fd,
-	};
+	*await = (struct rdma_ep_await) { .event = (uintptr_t)ev, .channel_fd = fd };
 }
 
-/* To our own address, or to one where nobody is. */
-static void set_resolve(struct _test_data_await *self, struct rdma_ep_resolve_addr *r, bool nobody)
+/* To our own address, or to an unused one */
+static void set_resolve(struct _test_data_await *self, struct rdma_ep_resolve_addr *r, bool unused)
 {
-	struct sockaddr_in dst = self->s.addr;
-
-	memset(r, 0, sizeof(*r));
-	r->id = self->id;
-	r->timeout_ms = 20000;
-	dst.sin_port = htons(4720);
-	if (nobody)
-		dst.sin_addr.s_addr ^= htonl(0x4e);
-	memcpy(&r->dst, &dst, sizeof(dst));
+	*r = (struct rdma_ep_resolve_addr) { .id = self->id, .timeout_ms = 20000 };
+	abi_own_addr(&self->s, 4720, &r->dst);
+	if (unused)
+		((struct sockaddr_in *)&r->dst)->sin_addr.s_addr ^= htonl(0x4e);
 	memset(&self->ev, 0, sizeof(self->ev));
 	set_await(&r->flags, &r->await, &self->ev, self->channel);
-}
-
-struct waiter {
-	const struct abi *s;
-	unsigned long cmd;
-	void *arg;
-	pthread_t thread;
-	int ret;
-	volatile bool done;
-};
-
-static void *waiter_thread(void *arg)
-{
-	struct waiter *w = arg;
-
-	w->ret = abi_ioctl(w->s->fd, w->cmd, w->arg);
-	w->done = true;
-	return NULL;
-}
-
-#define START(_w, _s, _cmd, _arg)					\
-	start_waiter(_w, _s, RDMA_EP_IOC_##_cmd, _arg)
-
-static int start_waiter(struct waiter *w, const struct abi *s, unsigned long cmd, void *arg)
-{
-	*w = (struct waiter) { .s = s, .cmd = cmd, .arg = arg };
-	return pthread_create(&w->thread, NULL, waiter_thread, w);
-}
-
-static bool blocked(const struct waiter *w)
-{
-	usleep(200000);
-	return !w->done;
-}
-
-static bool came_back(struct waiter *w)
-{
-	long end = abi_now_ms() + ABI_WAIT_MS;
-
-	while (!w->done && abi_now_ms() < end)
-		usleep(10000);
-	if (w->done)
-		pthread_join(w->thread, NULL);
-	return w->done;
 }
 
 /* The next event of the channel comes back, whatever it is about, and counts. */
@@ -106,10 +51,10 @@ TEST_F(await, pending_event_returned)
 	struct rdma_ep_event ev;
 	__u32 other;
 
-	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 12, &other));
-	ASSERT_EQ(0, abi_user_event(s, other, 5));
+	OK(abi_tcp_id(s, self->channel, 12, &other));
+	OK(abi_user_event(s, other, 5));
 	set_resolve(self, &r, false);
-	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
+	OK(ABI(s->fd, RESOLVE_ADDR, &r));
 	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
 	EXPECT_EQ(RDMA_EP_CM_EVENT_USER, self->ev.event);
 	EXPECT_EQ(12, self->ev.uid);
@@ -117,7 +62,7 @@ TEST_F(await, pending_event_returned)
 	EXPECT_EQ(1, abi_events_reported(s, other));
 	EXPECT_EQ(0, abi_events_reported(s, self->id));
 	/* What has been executed is the command. */
-	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	OK(abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
 	EXPECT_EQ(1, abi_events_reported(s, self->id));
 }
 
@@ -130,38 +75,32 @@ TEST_F(await, connection_by_waiting_commands)
 	struct rdma_ep_connect connect = { .id = self->id };
 	struct rdma_ep_connect accept = { .uid = 13 };
 	struct rdma_ep_get_request g = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_AWAIT |
-			 RDMA_EP_EP_CREATE_QP,
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_AWAIT | RDMA_EP_EP_CREATE_QP,
 	};
 	struct rdma_ep_event ev, evs[2];
 	struct rdma_ep_resolve_addr r;
 	struct rdma_ep_create_qp c;
 	struct sockaddr_in sin;
 	int server = abi_channel(s);
-	struct waiter w, w2;
+	struct abi_call w, w2;
 
-	ASSERT_EQ(0, abi_tcp_listen(s, server, 0, 14, &g.id, &sin));
+	OK(abi_tcp_listen(s, server, 0, 14, &g.id, &sin));
 	set_resolve(self, &r, false);
 	memcpy(&r.dst, &sin, sizeof(sin));
-	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
+	OK(ABI(s->fd, RESOLVE_ADDR, &r));
 	ASSERT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
 	ASSERT_EQ(EV_ADDR_RESOLVED, self->ev.event);
 	set_await(&route.flags, &route.await, &self->ev, self->channel);
-	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ROUTE, &route));
+	OK(ABI(s->fd, RESOLVE_ROUTE, &route));
 	ASSERT_EQ(EV_ROUTE_RESOLVED, self->ev.event);
-	abi_qp_attr(&c, QPT_RC, 0, 0, 0);
-	c.id = self->id;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	OK(abi_id_qp(s, self->id, &c));
 
 	abi_auto_qp(&g.qp);
 	g.await_fd = server;
-	ASSERT_EQ(0, START(&w, s, GET_REQUEST, &g));
-	EXPECT_TRUE(blocked(&w));
-	g.size = sizeof(g);
+	START_BLOCKED(&w, s, GET_REQUEST, &g);
 	set_await(&connect.flags, &connect.await, &self->ev, self->channel);
-	ASSERT_EQ(0, START(&w2, s, CONNECT, &connect));
-	ASSERT_TRUE(came_back(&w));
-	ASSERT_EQ(0, w.ret);
+	OK(ABI_CALL(&w2, s, CONNECT, &connect));
+	EXPECT_RETURNS(0, &w);
 	EXPECT_EQ(EV_CONNECT_REQUEST, g.event.event);
 	EXPECT_EQ(0, g.qp_errno);
 	EXPECT_NE(0, g.qp.qp);
@@ -171,27 +110,25 @@ TEST_F(await, connection_by_waiting_commands)
 
 	accept.id = g.event.child;
 	set_await(&accept.flags, &accept.await, &ev, g.channel_fd);
-	ASSERT_EQ(0, ABI(s->fd, ACCEPT, &accept));
+	OK(ABI(s->fd, ACCEPT, &accept));
 	ASSERT_EQ(RDMA_EP_AWAIT_EVENT, accept.await.state);
 	EXPECT_EQ(EV_ESTABLISHED, ev.event);
 	EXPECT_EQ(13, ev.uid);
-	ASSERT_TRUE(came_back(&w2));
-	EXPECT_EQ(0, w2.ret);
+	EXPECT_RETURNS(0, &w2);
 	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, connect.await.state);
 	EXPECT_EQ(EV_ESTABLISHED, self->ev.event);
 	EXPECT_EQ(self->id, self->ev.id);
 
 	end[0].id = self->id;
 	set_await(&end[0].flags, &end[0].await, &evs[0], self->channel);
-	ASSERT_EQ(0, START(&w, s, DISCONNECT, &end[0]));
+	OK(ABI_CALL(&w, s, DISCONNECT, &end[0]));
 	if (!s->iwarp)
-		EXPECT_TRUE(blocked(&w));
+		EXPECT_TRUE(abi_call_blocked(&w));
 	end[1].id = g.event.child;
 	set_await(&end[1].flags, &end[1].await, &evs[1], g.channel_fd);
 	EXPECT_EQ(0, ABI(s->fd, DISCONNECT, &end[1]));
 	EXPECT_EQ(EV_DISCONNECTED, evs[1].event);
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(0, w.ret);
+	EXPECT_RETURNS(0, &w);
 	EXPECT_EQ(EV_DISCONNECTED, evs[0].event);
 }
 
@@ -204,15 +141,14 @@ TEST_F(await, nonblocking_channel_does_not_wait)
 
 	fcntl(self->channel, F_SETFL, O_NONBLOCK);
 	set_resolve(self, &r, true);
-	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
+	OK(ABI(s->fd, RESOLVE_ADDR, &r));
 	EXPECT_EQ(RDMA_EP_AWAIT_DONE, r.await.state);
 	EXPECT_EQ(0, self->ev.event);
-	ASSERT_EQ(0, abi_user_event(s, self->id, 6));
-	ASSERT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
+	OK(abi_user_event(s, self->id, 6));
+	OK(ABI(s->fd, RESOLVE_ADDR, &r));
 	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
 	EXPECT_EQ(6, self->ev.param.arg);
-	EXPECT_EQ(-1, read(self->channel, &ev, sizeof(ev)));
-	EXPECT_EQ(EAGAIN, errno);
+	EXPECT_ERRNO(EAGAIN, read(self->channel, &ev, sizeof(ev)));
 }
 
 /* Then nothing is taken from anywhere. */
@@ -220,19 +156,15 @@ TEST_F(await, foreign_channel_refused)
 {
 	struct abi *s = &self->s, other;
 	struct rdma_ep_resolve_addr r;
-	int fds[6], i;
 	__u32 id;
 
-	ASSERT_EQ(0, abi_open(&other));
-	fds[0] = -1;
-	fds[1] = 1 << 20;
-	fds[2] = open("/dev/null", O_RDONLY);
-	fds[3] = abi_comp_channel(s);
-	fds[4] = abi_channel(&other);
-	fds[5] = s->fd;
-	ASSERT_EQ(0, abi_tcp_id(&other, fds[4], 15, &id));
-	ASSERT_EQ(0, abi_user_event(&other, id, 7));
-	for (i = 0; i < 6; i++) {
+	OK(abi_open(&other));
+	int fds[] = { -1, 1 << 20, open("/dev/null", O_RDONLY), abi_comp_channel(s),
+		      abi_channel(&other), s->fd };
+
+	OK(abi_tcp_id(&other, fds[4], 15, &id));
+	OK(abi_user_event(&other, id, 7));
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
 		set_resolve(self, &r, true);
 		r.await.channel_fd = fds[i];
 		/* The id can be resolved once only. */
@@ -279,7 +211,7 @@ TEST_F(await, interrupted)
 	abi_alarm(0);
 	EXPECT_EQ(0, self->ev.event);
 	EXPECT_EQ(0, abi_events_reported(s, self->id));
-	ASSERT_EQ(0, abi_user_event(s, self->id, 8));
+	OK(abi_user_event(s, self->id, 8));
 	EXPECT_EQ(0, ABI(s->fd, RESOLVE_ADDR, &r));
 	EXPECT_EQ(8, self->ev.param.arg);
 	r.await.state = 0;
@@ -299,40 +231,38 @@ TEST_F(await, restarted_without_second_execution)
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr r;
-	struct waiter w;
-	int i;
+	struct abi_call w;
 
 	signals = 0;
 	sigaction(SIGUSR1, &sa, NULL);
 	set_resolve(self, &r, true);
-	ASSERT_EQ(0, START(&w, s, RESOLVE_ADDR, &r));
-	for (i = 0; i < 3; i++) {
-		EXPECT_TRUE(blocked(&w));
+	OK(ABI_CALL(&w, s, RESOLVE_ADDR, &r));
+	for (int i = 0; i < 3; i++) {
+		EXPECT_TRUE(abi_call_blocked(&w));
 		pthread_kill(w.thread, SIGUSR1);
 	}
-	EXPECT_TRUE(blocked(&w));
+	EXPECT_TRUE(abi_call_blocked(&w));
 	EXPECT_EQ(3, signals);
-	ASSERT_EQ(0, abi_user_event(s, self->id, 9));
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(0, w.ret);
+	OK(abi_user_event(s, self->id, 9));
+	EXPECT_RETURNS(0, &w);
 	EXPECT_EQ(RDMA_EP_AWAIT_EVENT, r.await.state);
 	EXPECT_EQ(9, self->ev.param.arg);
 }
 
-/* An event that can not be written stays the next one, and is not counted. */
+/* An event that cannot be written stays the next one, and is not counted. */
 TEST_F(await, unwritable_event_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr *r = abi_map(4096);
 	struct rdma_ep_event ev;
 
-	ASSERT_EQ(0, abi_user_event(s, self->id, 1));
-	ASSERT_EQ(0, abi_user_event(s, self->id, 2));
+	OK(abi_user_event(s, self->id, 1));
+	OK(abi_user_event(s, self->id, 2));
 	set_resolve(self, r, true);
 	r->await.event = 8;
 	EXPECT_EQ(-EFAULT, ABI(s->fd, RESOLVE_ADDR, r));
 	EXPECT_EQ(0, abi_events_reported(s, self->id));
-	/* Nor if the structure can not. */
+	/* Nor if the structure cannot. */
 	r->await.event = (uintptr_t)&self->ev;
 	r->await.state = RDMA_EP_AWAIT_DONE;
 	mprotect(r, 4096, PROT_READ);
@@ -346,29 +276,24 @@ TEST_F(await, unwritable_event_stays)
 	EXPECT_EQ(2, abi_events_reported(s, self->id));
 }
 
-/* As a blocked read: the id goes at once, and who waits still does. */
+/* As a blocked read: the id goes at once, and the wait goes on. */
 TEST_F(await, id_destroyed_while_waiting)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr r;
-	long start;
-	struct waiter w;
+	struct abi_call w;
 	__u32 other;
 
-	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 12, &other));
+	OK(abi_tcp_id(s, self->channel, 12, &other));
 	set_resolve(self, &r, true);
-	ASSERT_EQ(0, START(&w, s, RESOLVE_ADDR, &r));
-	EXPECT_TRUE(blocked(&w));
-	start = abi_now_ms();
-	EXPECT_EQ(0, ABI_DESTROY(s, ID, self->id));
-	EXPECT_GT(2000, abi_now_ms() - start);
-	EXPECT_TRUE(blocked(&w));
+	START_BLOCKED(&w, s, RESOLVE_ADDR, &r);
+	EXPECT_WITHIN(2000, EXPECT_EQ(0, ABI_DESTROY(s, ID, self->id)));
+	EXPECT_TRUE(abi_call_blocked(&w));
 	/* The file is still open for it, too. */
 	close(self->channel);
-	EXPECT_TRUE(blocked(&w));
-	ASSERT_EQ(0, abi_user_event(s, other, 3));
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(0, w.ret);
+	EXPECT_TRUE(abi_call_blocked(&w));
+	OK(abi_user_event(s, other, 3));
+	EXPECT_RETURNS(0, &w);
 	EXPECT_EQ(other, self->ev.id);
 }
 
@@ -378,17 +303,13 @@ TEST_F(await, session_closed_while_waiting)
 	struct rdma_ep_resolve_addr r;
 	struct rdma_ep_event ev;
 	struct abi s = self->s;
-	struct waiter w;
-	long start;
+	struct abi_call w;
 
 	set_resolve(self, &r, true);
-	ASSERT_EQ(0, START(&w, &s, RESOLVE_ADDR, &r));
-	EXPECT_TRUE(blocked(&w));
-	start = abi_now_ms();
-	close(self->s.fd);
+	START_BLOCKED(&w, &s, RESOLVE_ADDR, &r);
+	EXPECT_WITHIN(2000, close(self->s.fd));
 	self->s.fd = -1;
-	EXPECT_GT(2000, abi_now_ms() - start);
-	EXPECT_TRUE(blocked(&w));
+	EXPECT_TRUE(abi_call_blocked(&w));
 	EXPECT_FALSE(abi_ready(self->channel, 0));
 	abi_alarm(1);
 	abi_alarm(0);
@@ -396,10 +317,8 @@ TEST_F(await, session_closed_while_waiting)
 		pthread_kill(w.thread, SIGALRM);
 		usleep(100000);
 	}
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(-EINTR, w.ret);
-	EXPECT_EQ(-1, read(self->channel, &ev, sizeof(ev)));
-	EXPECT_EQ(EIO, errno);
+	EXPECT_RETURNS(-EINTR, &w);
+	EXPECT_ERRNO(EIO, read(self->channel, &ev, sizeof(ev)));
 }
 
 /* Each event is one waiter's. */
@@ -408,29 +327,25 @@ TEST_F(await, each_event_one_waiter)
 	struct abi *s = &self->s;
 	struct rdma_ep_resolve_addr r[4];
 	struct rdma_ep_event ev[4] = {};
-	struct waiter w[4];
+	struct abi_call w[4];
 	__u64 sum = 0;
-	int i;
 
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		set_resolve(self, &r[i], true);
 		r[i].await.event = (uintptr_t)&ev[i];
 		r[i].await.state = RDMA_EP_AWAIT_DONE;
-		ASSERT_EQ(0, START(&w[i], s, RESOLVE_ADDR, &r[i]));
+		OK(ABI_CALL(&w[i], s, RESOLVE_ADDR, &r[i]));
 	}
-	EXPECT_TRUE(blocked(&w[3]));
-	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, abi_user_event(s, self->id, 1 << i));
-	for (i = 0; i < 4; i++) {
-		ASSERT_TRUE(came_back(&w[i]));
-		EXPECT_EQ(0, w[i].ret);
+	EXPECT_TRUE(abi_call_blocked(&w[3]));
+	for (int i = 0; i < 4; i++)
+		OK(abi_user_event(s, self->id, 1 << i));
+	for (int i = 0; i < 4; i++) {
+		EXPECT_RETURNS(0, &w[i]);
 		sum += ev[i].param.arg;
 	}
 	EXPECT_EQ(15, sum);
 	EXPECT_EQ(4, abi_events_reported(s, self->id));
 }
-
-/* ------------------------------------------------------------------ */
 
 FIXTURE(request) {
 	struct abi s;
@@ -445,26 +360,20 @@ FIXTURE_SETUP(request)
 	struct rdma_ep_create_qp c;
 	struct sockaddr_in sin;
 
-	ASSERT_EQ(0, abi_open(s));
+	OK(abi_open(s));
 	self->server = abi_channel(s);
 	self->client = abi_channel(s);
-	abi_qp_attr(&c, QPT_RC, 0, 0, 0);
 	self->g = (struct rdma_ep_get_request) {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP |
-			 RDMA_EP_AWAIT,
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP | RDMA_EP_AWAIT,
 		.await_fd = self->server,
-		.qp = c.init,
 	};
-	ASSERT_EQ(0, abi_tcp_listen(s, self->server, 0, 71, &self->g.id, &sin));
-	ASSERT_EQ(0, abi_tcp_client(s, self->client, &sin, 72, &self->id));
-	c.id = self->id;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	abi_auto_qp(&self->g.qp);
+	OK(abi_tcp_listen(s, self->server, 0, 71, &self->g.id, &sin));
+	OK(abi_tcp_client(s, self->client, &sin, 72, &self->id));
+	OK(abi_id_qp(s, self->id, &c));
 }
 
-FIXTURE_TEARDOWN(request)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(request)
 
 TEST_F(request, interrupted)
 {
@@ -477,8 +386,8 @@ TEST_F(request, interrupted)
 	abi_alarm(0);
 	EXPECT_EQ(0, g.event.event);
 	EXPECT_EQ(fds, abi_count_fds());
-	ASSERT_EQ(0, abi_connect(s, self->id, 0));
-	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
+	OK(abi_connect(s, self->id, 0));
+	OK(ABI(s->fd, GET_REQUEST, &g));
 	EXPECT_EQ(EV_CONNECT_REQUEST, g.event.event);
 	EXPECT_NE(0, g.qp.qp);
 }
@@ -486,20 +395,28 @@ TEST_F(request, interrupted)
 TEST_F(request, pending_request_returned)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_get_request g = self->g;
 
-	g.await_fd = self->client;
 	fcntl(self->client, F_SETFL, O_NONBLOCK);
-	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
-	g.await_fd = -1;
-	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
-	g.await_fd = s->fd;
-	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
-	g.await_fd = self->server;
 	fcntl(self->server, F_SETFL, O_NONBLOCK);
-	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
-	g.flags &= ~RDMA_EP_AWAIT;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, GET_REQUEST, &g));
+	EXPECT_EQ(-EAGAIN, ABI_WITH(s->fd, GET_REQUEST, self->g, await_fd, self->client));
+	EXPECT_EQ(-EAGAIN, ABI_WITH(s->fd, GET_REQUEST, self->g, await_fd, -1));
+	EXPECT_EQ(-EAGAIN, ABI_WITH(s->fd, GET_REQUEST, self->g, await_fd, s->fd));
+	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &self->g));
+	self->g.flags &= ~RDMA_EP_AWAIT;
+	EXPECT_EQ(-EINVAL, ABI(s->fd, GET_REQUEST, &self->g));
+}
+
+/* So many more files can be opened. */
+static void limit_files(int more, struct rlimit *old)
+{
+	int next = dup(0);
+	struct rlimit limit;
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, old);
+	limit = *old;
+	limit.rlim_cur = next + more;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* A request that comes when there is no room for its files is not lost. */
@@ -507,20 +424,14 @@ TEST_F(request, request_without_fds_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = self->g;
-	struct rlimit old, limit;
-	struct waiter w;
-	int next;
+	struct rlimit old;
+	struct abi_call w;
 
-	ASSERT_EQ(0, START(&w, s, GET_REQUEST, &g));
-	EXPECT_TRUE(blocked(&w));
-	getrlimit(RLIMIT_NOFILE, &old);
-	next = dup(0);
-	close(next);
-	limit = old;
-	limit.rlim_cur = next + 1;	/* not those of the CQs */
-	setrlimit(RLIMIT_NOFILE, &limit);
-	ASSERT_EQ(0, abi_connect(s, self->id, 0));
-	ASSERT_TRUE(came_back(&w));
+	START_BLOCKED(&w, s, GET_REQUEST, &g);
+	/* Not those of the CQs */
+	limit_files(1, &old);
+	OK(abi_connect(s, self->id, 0));
+	ASSERT_TRUE(abi_call_returned(&w));
 	/* The id can be had, but no QP. */
 	EXPECT_EQ(0, w.ret);
 	EXPECT_EQ(EMFILE, g.qp_errno);
@@ -533,21 +444,13 @@ TEST_F(request, request_without_any_fd_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = self->g;
-	struct rlimit old, limit;
-	struct waiter w;
-	int next;
+	struct rlimit old;
+	struct abi_call w;
 
-	ASSERT_EQ(0, START(&w, s, GET_REQUEST, &g));
-	EXPECT_TRUE(blocked(&w));
-	getrlimit(RLIMIT_NOFILE, &old);
-	next = dup(0);
-	close(next);
-	limit = old;
-	limit.rlim_cur = next;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	ASSERT_EQ(0, abi_connect(s, self->id, 0));
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(-EMFILE, w.ret);
+	START_BLOCKED(&w, s, GET_REQUEST, &g);
+	limit_files(0, &old);
+	OK(abi_connect(s, self->id, 0));
+	EXPECT_RETURNS(-EMFILE, &w);
 	setrlimit(RLIMIT_NOFILE, &old);
 	EXPECT_EQ(0, abi_events_reported(s, g.id));
 	EXPECT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
@@ -560,20 +463,15 @@ TEST_F(request, listener_destroyed_while_waiting)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_get_request g = self->g;
-	struct waiter w;
-	long start;
+	struct abi_call w;
 	__u32 other;
 
-	ASSERT_EQ(0, abi_tcp_id(s, self->server, 12, &other));
-	ASSERT_EQ(0, START(&w, s, GET_REQUEST, &g));
-	EXPECT_TRUE(blocked(&w));
-	start = abi_now_ms();
-	EXPECT_EQ(0, ABI_DESTROY(s, ID, self->g.id));
-	EXPECT_GT(2000, abi_now_ms() - start);
-	EXPECT_TRUE(blocked(&w));
-	ASSERT_EQ(0, abi_user_event(s, other, 4));
-	ASSERT_TRUE(came_back(&w));
-	EXPECT_EQ(0, w.ret);
+	OK(abi_tcp_id(s, self->server, 12, &other));
+	START_BLOCKED(&w, s, GET_REQUEST, &g);
+	EXPECT_WITHIN(2000, EXPECT_EQ(0, ABI_DESTROY(s, ID, self->g.id)));
+	EXPECT_TRUE(abi_call_blocked(&w));
+	OK(abi_user_event(s, other, 4));
+	EXPECT_RETURNS(0, &w);
 	EXPECT_EQ(4, g.event.param.arg);
 	EXPECT_EQ(-1, g.channel_fd);
 }

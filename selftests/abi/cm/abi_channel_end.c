@@ -15,29 +15,19 @@ FIXTURE(end) {
 
 FIXTURE_SETUP(end)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->channel = abi_channel(&self->s);
 	ASSERT_LE(0, self->channel);
 }
 
-FIXTURE_TEARDOWN(end)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(end)
 
 /* QUERY_ID: -ENOENT if it has ended */
 static int query(const struct abi *s, __u32 id)
 {
-	struct rdma_ep_query_id q = { .id = id };
+	int reported = abi_events_reported(s, id);
 
-	return ABI(s->fd, QUERY_ID, &q);
-}
-
-static int migrate(const struct abi *s, __u32 id, int channel)
-{
-	struct rdma_ep_migrate_id m = { .id = id, .channel_fd = channel };
-
-	return ABI(s->fd, MIGRATE_ID, &m);
+	return reported < 0 ? reported : 0;
 }
 
 static int make(const struct abi *s, int channel, __u32 *id)
@@ -50,20 +40,18 @@ TEST_F(end, ids_end_and_others_stay)
 	struct abi *s = &self->s;
 	int other = abi_channel(s);
 	__u32 id[4], stays, moved;
-	int i;
 
 	ASSERT_LE(0, other);
-	for (i = 0; i < 4; i++) {
-		ASSERT_EQ(0, make(s, self->channel, &id[i]));
-	}
-	ASSERT_EQ(0, make(s, other, &stays));
-	ASSERT_EQ(0, make(s, self->channel, &moved));
-	ASSERT_EQ(0, migrate(s, moved, other));
-	ASSERT_EQ(0, migrate(s, id[3], other));
-	ASSERT_EQ(0, migrate(s, id[3], self->channel));
+	for (int i = 0; i < 4; i++)
+		OK(make(s, self->channel, &id[i]));
+	OK(make(s, other, &stays));
+	OK(make(s, self->channel, &moved));
+	OK(abi_migrate(s, moved, other));
+	OK(abi_migrate(s, id[3], other));
+	OK(abi_migrate(s, id[3], self->channel));
 
 	EXPECT_EQ(0, close(self->channel));
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		EXPECT_EQ(-ENOENT, query(s, id[i]));
 		EXPECT_EQ(-ENOENT, ABI_DESTROY(s, ID, id[i]));
 	}
@@ -80,11 +68,11 @@ TEST_F(end, charges_end)
 	int channel;
 	__u32 id;
 
-	ASSERT_EQ(0, abi_charges(&self->s, &before));
+	OK(abi_charges(&self->s, &before));
 	channel = abi_channel(&self->s);
 	ASSERT_LE(0, channel);
-	ASSERT_EQ(0, make(&self->s, channel, &id));
-	ASSERT_EQ(0, abi_charges(&self->s, &c));
+	OK(make(&self->s, channel, &id));
+	OK(abi_charges(&self->s, &c));
 	EXPECT_NE(before.objects, c.objects);
 	EXPECT_EQ(0, close(channel));
 	EXPECT_EQ(0, abi_charges_wait(&self->s, &before));
@@ -98,7 +86,7 @@ TEST_F(end, last_descriptor_counts)
 	pid_t pid;
 
 	ASSERT_LE(0, copy);
-	ASSERT_EQ(0, make(s, self->channel, &id));
+	OK(make(s, self->channel, &id));
 	EXPECT_EQ(0, close(self->channel));
 	EXPECT_EQ(0, query(s, id));
 	/* A child's counts as well, and ends with it. */
@@ -116,30 +104,29 @@ TEST_F(end, last_descriptor_counts)
 TEST_F(end, peer_hears_and_port_is_free)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_event ev;
 	struct abi_pair p = {};
 	struct sockaddr_in sin;
 	struct abi other;
 	__u32 id;
 
-	ASSERT_EQ(0, abi_open(&other));
-	ASSERT_EQ(0, abi_pair_between(s, &other, &p));
+	OK(abi_open(&other));
+	OK(abi_pair_between(s, &other, &p));
 	/* The server's channel: its listener and the accepted id. */
 	EXPECT_EQ(0, close(p.end[1].channel));
 	EXPECT_EQ(-ENOENT, query(&other, p.end[1].id));
 	EXPECT_EQ(-ENOENT, query(&other, p.listener));
-	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
+	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, NULL));
 	/* The QP is an object of its own. */
 	EXPECT_EQ(0, ABI_DESTROY(&other, QP, p.end[1].qp.qp));
 
 	sin = s->addr;
 	sin.sin_port = htons(PORT);
-	ASSERT_EQ(0, make(s, self->channel, &id));
-	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	OK(make(s, self->channel, &id));
+	OK(abi_bind(s, id, &sin));
 	EXPECT_EQ(0, close(self->channel));
 	self->channel = abi_channel(s);
 	ASSERT_LE(0, self->channel);
-	ASSERT_EQ(0, make(s, self->channel, &id));
+	OK(make(s, self->channel, &id));
 	EXPECT_EQ(0, abi_bind(s, id, &sin));
 	abi_close(&other);
 }
@@ -156,15 +143,14 @@ TEST_F(end, requests_are_refused)
 
 	ASSERT_LE(0, client);
 	sin.sin_port = 0;
-	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 4, UID, &listener, &sin));
+	OK(abi_tcp_listen(s, self->channel, 4, UID, &listener, &sin));
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, abi_tcp_client(s, client, &sin, UID + i, &id[i]));
-		ASSERT_EQ(0, abi_id_qp(s, id[i], &qp[i]));
-		ASSERT_EQ(0, abi_connect(s, id[i], qp[i].init.qp_num));
+		OK(abi_tcp_client(s, client, &sin, UID + i, &id[i]));
+		OK(abi_id_qp(s, id[i], &qp[i]));
+		OK(abi_connect(s, id[i], qp[i].init.qp_num));
 		ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
-		if (!i) {
-			ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
-		}
+		if (!i)
+			OK(abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
 	}
 	EXPECT_EQ(0, close(self->channel));
 	EXPECT_EQ(-ENOENT, query(s, ev.child));
@@ -172,9 +158,7 @@ TEST_F(end, requests_are_refused)
 	EXPECT_EQ(0, abi_event(client, EV_REJECTED, &ev));
 }
 
-/* ------------------------------------------------------------------ */
-/* At the same time                                                   */
-/* ------------------------------------------------------------------ */
+/* ---- At the same time */
 
 #define ROUNDS	200
 #define IDS	16
@@ -199,7 +183,7 @@ static void *bring_ids(void *arg)
 		if (make(m->s, m->moves ? m->other : m->channel, &id))
 			break;
 		m->id[m->n] = id;
-		if (m->moves && migrate(m->s, id, m->channel)) {
+		if (m->moves && abi_migrate(m->s, id, m->channel)) {
 			ABI_DESTROY(m->s, ID, id);
 			break;
 		}
@@ -225,47 +209,38 @@ FIXTURE_VARIANT(race) {
 	bool moves;
 };
 
-FIXTURE_VARIANT_ADD(race, created) {
-	.moves = false,
-};
-
-FIXTURE_VARIANT_ADD(race, migrated) {
-	.moves = true,
-};
+FIXTURE_VARIANT_ADD(race, created) { .moves = false };
+FIXTURE_VARIANT_ADD(race, migrated) { .moves = true };
 
 FIXTURE_SETUP(race)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->m.s = &self->s;
 	self->m.moves = variant->moves;
 	self->m.other = abi_channel(&self->s);
 	ASSERT_LE(0, self->m.other);
-	ASSERT_EQ(0, pthread_barrier_init(&self->m.start, NULL, 2));
+	OK(pthread_barrier_init(&self->m.start, NULL, 2));
 }
 
-FIXTURE_TEARDOWN(race)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(race)
 
 TEST_F(race, no_id_outlives_the_channel)
 {
 	struct maker *m = &self->m;
 	pthread_t thread;
-	int i, round, came = 0;
+	int came = 0;
 
-	for (round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < ROUNDS; round++) {
 		m->channel = abi_channel(m->s);
 		ASSERT_LE(0, m->channel);
-		ASSERT_EQ(0, pthread_create(&thread, NULL, bring_ids, m));
+		OK(pthread_create(&thread, NULL, bring_ids, m));
 		pthread_barrier_wait(&m->start);
 		usleep(abi_random() % 2000);
-		ASSERT_EQ(0, close(m->channel));
-		ASSERT_EQ(0, pthread_join(thread, NULL));
+		OK(close(m->channel));
+		OK(pthread_join(thread, NULL));
 		came += m->n;
-		for (i = 0; i < m->n; i++) {
+		for (int i = 0; i < m->n; i++)
 			ASSERT_EQ(-ENOENT, query(m->s, m->id[i]));
-		}
 	}
 	EXPECT_LT(0, came);
 }
@@ -277,21 +252,19 @@ TEST_F(race, session_ends_at_the_same_time)
 	pthread_t thread;
 	struct abi s;
 	__u32 id;
-	int i, round;
 
-	for (round = 0; round < ROUNDS / 4; round++) {
-		ASSERT_EQ(0, abi_open(&s));
+	for (int round = 0; round < ROUNDS / 4; round++) {
+		OK(abi_open(&s));
 		m->s = &s;
 		m->channel = abi_channel(&s);
 		ASSERT_LE(0, m->channel);
-		for (i = 0; i < IDS; i++) {
-			ASSERT_EQ(0, make(&s, m->channel, &id));
-		}
-		ASSERT_EQ(0, pthread_create(&thread, NULL, close_session, m));
+		for (int i = 0; i < IDS; i++)
+			OK(make(&s, m->channel, &id));
+		OK(pthread_create(&thread, NULL, close_session, m));
 		pthread_barrier_wait(&m->start);
 		usleep(abi_random() % 200);
-		ASSERT_EQ(0, close(m->channel));
-		ASSERT_EQ(0, pthread_join(thread, NULL));
+		OK(close(m->channel));
+		OK(pthread_join(thread, NULL));
 		s.fd = -1;
 		abi_close(&s);
 	}

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Events that the user makes (WRITE_EVENT), announces (NOTIFY) and wants fewer
- * of (MODIFY_CQ).
- */
+/* Events that the user makes (WRITE_EVENT), announces (NOTIFY) and wants fewer of (MODIFY_CQ). */
 #include "abi_test.h"
 #include "abi_cmds.h"
 
@@ -22,23 +19,18 @@ FIXTURE_SETUP(event)
 {
 	struct abi *s = &self->s;
 
-	ASSERT_EQ(0, abi_open(s));
+	OK(abi_open(s));
 	self->channel = abi_channel(s);
 	ASSERT_LE(0, self->channel);
-	ASSERT_EQ(0, abi_tcp_id(s, self->channel, UID, &self->id));
-	ASSERT_EQ(0, abi_tcp_id(s, self->channel, UID + 1, &self->other));
+	OK(abi_tcp_id(s, self->channel, UID, &self->id));
+	OK(abi_tcp_id(s, self->channel, UID + 1, &self->other));
 }
 
-FIXTURE_TEARDOWN(event)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(event)
 
 static int write_event(const struct abi *s, __u32 id, __u32 event, int status, __u64 arg)
 {
-	struct rdma_ep_write_event w = {
-		.id = id, .event = event, .status = status, .arg = arg,
-	};
+	struct rdma_ep_write_event w = { .id = id, .event = event, .status = status, .arg = arg };
 
 	return ABI(s->fd, WRITE_EVENT, &w);
 }
@@ -51,18 +43,28 @@ static bool reads(int channel, __u64 arg)
 	return !abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) && ev.param.arg == arg;
 }
 
+/* Events of the id, numbered from 0, until there is no room (or @max): how many */
+static int fill(const struct abi *s, __u32 id, int max)
+{
+	int ret, n = 0;
+
+	do {
+		ret = abi_user_event(s, id, n);
+	} while (!ret && ++n < max);
+	return !ret || ret == -ENOBUFS ? n : ret;
+}
+
 TEST_F(event, write)
 {
 	static const int status[] = { 0, -ENODEV, 28, INT32_MIN, INT32_MAX };
 	struct rdma_ep_event ev, want;
 	__u32 event;
-	size_t i;
 	int n = 0;
 
 	for (event = RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED; event <= RDMA_EP_CM_EVENT_USER; event++) {
-		for (i = 0; i < ARRAY_SIZE(status); i++) {
-			ASSERT_EQ(0, write_event(&self->s, self->id, event, status[i], ARG + i));
-			ASSERT_EQ(0, abi_event(self->channel, event, &ev));
+		for (size_t i = 0; i < ARRAY_SIZE(status); i++) {
+			OK(write_event(&self->s, self->id, event, status[i], ARG + i));
+			OK(abi_event(self->channel, event, &ev));
 			memset(&want, 0, sizeof(want));
 			want.uid = UID;
 			want.id = self->id;
@@ -79,20 +81,14 @@ TEST_F(event, write)
 
 TEST_F(event, write_others)
 {
-	static const __u32 bad[] = {
-		19, 20, 255, 0x110, 0x10000, 0x80000012, 0xffffffff,
-	};
-	__u32 event;
-	size_t i;
+	static const __u32 bad[] = { 19, 20, 255, 0x110, 0x10000, 0x80000012, 0xffffffff };
 
-	for (event = 0; event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED; event++) {
+	for (__u32 event = 0; event < RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED; event++)
 		LOGGED(EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, event, 0, 0)),
 		       "event %u", event);
-	}
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		LOGGED(EXPECT_EQ(-EINVAL, write_event(&self->s, self->id, bad[i], 0, 0)),
 		       "event %u", bad[i]);
-	}
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
@@ -101,20 +97,19 @@ TEST_F(event, order)
 {
 	struct abi *s = &self->s;
 	struct sockaddr_in dst = s->addr;
-	struct rdma_ep_event ev;
 
 	dst.sin_port = htons(7471);
-	ASSERT_EQ(0, abi_resolve_addr(s, self->other, &dst, 5000));
+	OK(abi_resolve_addr(s, self->other, &dst, 5000));
 	ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
-	ASSERT_EQ(0, abi_user_event(s, self->id, 1));
-	ASSERT_EQ(0, abi_user_event(s, self->other, 2));
-	EXPECT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-	ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, self->other, 5000));
+	OK(abi_user_event(s, self->id, 1));
+	OK(abi_user_event(s, self->other, 2));
+	EXPECT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
+	OK(ABI_ID_CMD(s, RESOLVE_ROUTE, self->other, 5000));
 	usleep(2 * ABI_QUIET_MS * 1000);
-	ASSERT_EQ(0, abi_user_event(s, self->id, 3));
+	OK(abi_user_event(s, self->id, 3));
 	EXPECT_TRUE(reads(self->channel, 1));
 	EXPECT_TRUE(reads(self->channel, 2));
-	EXPECT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+	EXPECT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, NULL));
 	EXPECT_TRUE(reads(self->channel, 3));
 	EXPECT_TRUE(abi_quiet(self->channel));
 	EXPECT_EQ(2, abi_events_reported(s, self->id));
@@ -125,23 +120,18 @@ TEST_F(event, order)
 TEST_F(event, belong_to_the_id)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_migrate_id m = { .id = self->id };
-	struct rdma_ep_destroy d = {
-		.handle = self->id, .type = RDMA_EP_OBJ_ID,
-	};
+	int channel = abi_channel(s);
 
-	m.channel_fd = abi_channel(s);
-	ASSERT_LE(0, m.channel_fd);
-	ASSERT_EQ(0, abi_user_event(s, self->id, 1));
-	ASSERT_EQ(0, abi_user_event(s, self->other, 2));
-	ASSERT_EQ(0, abi_user_event(s, self->id, 3));
-	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
+	ASSERT_LE(0, channel);
+	OK(abi_user_event(s, self->id, 1));
+	OK(abi_user_event(s, self->other, 2));
+	OK(abi_user_event(s, self->id, 3));
+	OK(abi_migrate(s, self->id, channel));
 	EXPECT_TRUE(reads(self->channel, 2));
 	EXPECT_TRUE(abi_quiet(self->channel));
-	EXPECT_TRUE(reads(m.channel_fd, 1));
-	EXPECT_EQ(0, ABI(s->fd, DESTROY, &d));
-	EXPECT_EQ(1, d.events_reported);
-	EXPECT_TRUE(abi_quiet(m.channel_fd));
+	EXPECT_TRUE(reads(channel, 1));
+	EXPECT_EQ(1, ABI_DESTROY_COUNT(s, ID, self->id));
+	EXPECT_TRUE(abi_quiet(channel));
 	EXPECT_EQ(-ENOENT, abi_user_event(s, self->id, 4));
 }
 
@@ -161,10 +151,10 @@ TEST_F(event, wakes_reader)
 	pthread_t thread;
 	void *seen;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, read_thread, self));
+	OK(pthread_create(&thread, NULL, read_thread, self));
 	usleep(ABI_QUIET_MS * 1000);
-	ASSERT_EQ(0, abi_user_event(&self->s, self->id, ARG));
-	ASSERT_EQ(0, pthread_join(thread, &seen));
+	OK(abi_user_event(&self->s, self->id, ARG));
+	OK(pthread_join(thread, &seen));
 	EXPECT_EQ(ARG, *(__u64 *)seen);
 }
 
@@ -175,32 +165,31 @@ TEST_F(event, write_to_request)
 	struct rdma_ep_get_request g = {};
 	struct rdma_ep_create_qp c;
 	struct sockaddr_in sin;
-	__u32 listener, client, cq;
+	__u32 listener, client;
 	int channel = abi_channel(s);
 
-	ASSERT_EQ(0, abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
-	ASSERT_EQ(0, abi_user_event(s, listener, 1));
-	/* Requests are not the only thing that this takes. */
+	OK(abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
+	OK(abi_user_event(s, listener, 1));
+	/* GET_REQUEST takes other events as well. */
 	g.id = listener;
-	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
+	OK(ABI(s->fd, GET_REQUEST, &g));
 	EXPECT_EQ(RDMA_EP_CM_EVENT_USER, g.event.event);
 	EXPECT_EQ(1, g.event.param.arg);
 	EXPECT_EQ(0, g.event.child);
 	EXPECT_EQ(-1, g.channel_fd);
 
-	ASSERT_EQ(0, abi_tcp_client(s, self->channel, &sin, 0, &client));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 32, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, client, &c));
-	ASSERT_EQ(0, abi_connect(s, client, 0));
+	OK(abi_tcp_client(s, self->channel, &sin, 0, &client));
+	OK(abi_id_qp(s, client, &c));
+	OK(abi_connect(s, client, 0));
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
-	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
+	OK(ABI(s->fd, GET_REQUEST, &g));
 	ASSERT_EQ(EV_CONNECT_REQUEST, g.event.event);
 	EXPECT_EQ(-EINVAL, abi_user_event(s, g.event.child, 2));
 	EXPECT_TRUE(abi_quiet(channel));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, g.event.child, &c));
-	ASSERT_EQ(0, abi_accept(s, g.event.child, 0, 0));
-	ASSERT_EQ(0, abi_event(channel, EV_ESTABLISHED, &g.event));
-	ASSERT_EQ(0, abi_user_event(s, g.event.id, 3));
+	OK(abi_id_qp(s, g.event.child, &c));
+	OK(abi_accept(s, g.event.child, 0, 0));
+	OK(abi_event(channel, EV_ESTABLISHED, &g.event));
+	OK(abi_user_event(s, g.event.id, 3));
 	EXPECT_TRUE(reads(channel, 3));
 }
 
@@ -209,22 +198,15 @@ TEST_F(event, write_too_many)
 {
 	__u32 id = self->id;
 	struct abi other;
-	int ret, i, n;
 
-	for (i = 0; i < MAX_EVENTS / MAX_ID_EVENTS; i++) {
-		if (i) {
-			ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
-		}
-		n = 0;
-		do {
-			ret = abi_user_event(&self->s, id, n);
-		} while (!ret && ++n <= MAX_ID_EVENTS);
-		ASSERT_EQ(-ENOBUFS, ret);
-		ASSERT_EQ(MAX_ID_EVENTS, n);
+	for (int i = 0; i < MAX_EVENTS / MAX_ID_EVENTS; i++) {
+		if (i)
+			OK(abi_tcp_id(&self->s, self->channel, 0, &id));
+		ASSERT_EQ(MAX_ID_EVENTS, fill(&self->s, id, MAX_ID_EVENTS + 1));
 	}
 	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->other, 0));
-	ASSERT_EQ(0, abi_open(&other));
-	ASSERT_EQ(0, abi_tcp_id(&other, abi_channel(&other), 0, &id));
+	OK(abi_open(&other));
+	OK(abi_tcp_id(&other, abi_channel(&other), 0, &id));
 	EXPECT_EQ(0, abi_user_event(&other, id, 0));
 	abi_close(&other);
 	EXPECT_TRUE(reads(self->channel, 0));
@@ -234,102 +216,88 @@ TEST_F(event, write_too_many)
 	EXPECT_EQ(0, abi_user_event(&self->s, self->other, 0));
 }
 
-/* ... and all sessions of a user for so many together. */
-TEST_F(event, write_too_many_in_all)
-{
-	int old = abi_param("user_max_events", 10), n = 0;
-	struct abi other;
-	int channel;
-	__u32 id;
+/* A user may have ten unread events, and another session has an id. */
+FIXTURE(crowded) {
+	struct abi s, other;
+	int channel, other_channel;
+	__u32 id, other_id;
+	int limit;
+};
 
-	ASSERT_LT(10, old);
-	ASSERT_EQ(0, abi_open(&other));
-	channel = abi_channel(&other);
-	ASSERT_EQ(0, abi_tcp_id(&other, channel, 0, &id));
-	EXPECT_EQ(0, abi_user_event(&other, id, 0));
-	while (!abi_user_event(&self->s, self->id, n) && n < 20)
-		n++;
-	EXPECT_EQ(9, n);
-	EXPECT_EQ(-ENOBUFS, abi_user_event(&other, id, 1));
-	EXPECT_TRUE(reads(self->channel, 0));
-	EXPECT_EQ(0, abi_user_event(&other, id, 1));
-	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->id, n));
-	abi_close(&other);
-	abi_param("user_max_events", old);
+FIXTURE_SETUP(crowded)
+{
+	self->limit = abi_param("user_max_events", 10);
+	ASSERT_LT(10, self->limit);
+	OK(abi_open(&self->s));
+	OK(abi_open(&self->other));
+	self->channel = abi_channel(&self->s);
+	self->other_channel = abi_channel(&self->other);
+	OK(abi_tcp_id(&self->s, self->channel, 0, &self->id));
+	OK(abi_tcp_id(&self->other, self->other_channel, 0, &self->other_id));
 }
 
-/*
- * Who does not read his events keeps no other session of the user from learning what
- * becomes of its ids.
- */
-TEST_F(event, others_are_told)
+FIXTURE_TEARDOWN(crowded)
 {
-	int old = abi_param("user_max_events", 10), channel, n = 0;
-	struct rdma_ep_event ev;
+	abi_close(&self->s);
+	abi_close(&self->other);
+	abi_param("user_max_events", self->limit);
+}
+
+/* ... and all sessions of a user for so many together. */
+TEST_F(crowded, write_too_many_in_all)
+{
+	EXPECT_EQ(0, abi_user_event(&self->other, self->other_id, 0));
+	EXPECT_EQ(9, fill(&self->s, self->id, 20));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->other, self->other_id, 1));
+	EXPECT_TRUE(reads(self->channel, 0));
+	EXPECT_EQ(0, abi_user_event(&self->other, self->other_id, 1));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->id, 9));
+}
+
+/* Unread events of one session keep no other session of the user from getting the CM's. */
+TEST_F(crowded, others_are_told)
+{
+	struct abi *other = &self->other;
 	struct abi_pair p = {};
-	struct abi other;
-	__u32 id;
 
-	ASSERT_LT(10, old);
-	ASSERT_EQ(0, abi_open(&other));
-	ASSERT_EQ(0, abi_pair_open(&other, &p));
-	while (!abi_user_event(&self->s, self->id, n) && n < 20)
-		n++;
-	EXPECT_EQ(10, n);
-
-	channel = abi_channel(&other);
-	ASSERT_EQ(0, abi_tcp_id(&other, channel, 0, &id));
-	ASSERT_EQ(0, abi_resolve_addr(&other, id, &other.addr, 5000));
-	EXPECT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
-	EXPECT_EQ(-ENOBUFS, abi_user_event(&other, id, 0));
-	ASSERT_EQ(0, ABI_ID_CMD(&other, DISCONNECT, p.end[0].id, 0));
-	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
-	ASSERT_EQ(0, ABI_ID_CMD(&other, DISCONNECT, p.end[1].id, 0));
-	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
+	OK(abi_pair_open(other, &p));
+	EXPECT_EQ(10, fill(&self->s, self->id, 20));
+	OK(abi_resolve_addr(other, self->other_id, &other->addr, 5000));
+	EXPECT_EQ(0, abi_event(self->other_channel, EV_ADDR_RESOLVED, NULL));
+	EXPECT_EQ(-ENOBUFS, abi_user_event(other, self->other_id, 0));
+	OK(ABI_ID_CMD(other, DISCONNECT, p.end[0].id, 0));
+	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, NULL));
+	OK(ABI_ID_CMD(other, DISCONNECT, p.end[1].id, 0));
+	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, NULL));
 	/* The bystander's have all been kept. */
-	for (n = 0; n < 10; n++)
+	for (int n = 0; n < 10; n++)
 		EXPECT_TRUE(reads(self->channel, n));
 	EXPECT_TRUE(abi_quiet(self->channel));
-	abi_close(&other);
-	abi_param("user_max_events", old);
 }
 
 /* ... but of one id there is not room for any number of them either. */
-TEST_F(event, unread_of_an_id)
+TEST_F(crowded, unread_of_an_id)
 {
-	int old = abi_param("user_max_events", 10), channel, i, n = 0;
-	struct sockaddr_in nobody;
+	struct sockaddr_in nobody = self->other.addr;
 	struct rdma_ep_event ev;
-	struct abi other;
-	__u32 id;
+	int n = 0;
 
-	ASSERT_LT(10, old);
-	while (!abi_user_event(&self->s, self->id, n) && n < 20)
-		n++;
-	EXPECT_EQ(10, n);
-	ASSERT_EQ(0, abi_open(&other));
-	channel = abi_channel(&other);
-	ASSERT_EQ(0, abi_tcp_id(&other, channel, 0, &id));
-	nobody = other.addr;
+	EXPECT_EQ(10, fill(&self->s, self->id, 20));
 	nobody.sin_addr.s_addr ^= htonl(0x80);
-	for (i = n = 0; n < 20 && i < 1000; i++) {
-		n += !abi_resolve_addr(&other, id, &nobody, 1);
+	for (int i = 0; n < 20 && i < 1000; i++) {
+		n += !abi_resolve_addr(&self->other, self->other_id, &nobody, 1);
 		usleep(10000);
 	}
 	ASSERT_EQ(20, n);
 	/* The last one may be on its way, and finds room when others are read. */
 	usleep(1000000 * TEST_SCALE);
-	for (n = 0; !abi_read(channel, &ev, sizeof(ev), ABI_QUIET_MS); n++)
+	for (n = 0; !abi_read(self->other_channel, &ev, sizeof(ev), ABI_QUIET_MS); n++)
 		EXPECT_EQ(EV_ADDR_ERROR, ev.event);
 	EXPECT_EQ(4, n);
-	EXPECT_EQ(-ENOBUFS, abi_user_event(&other, id, 0));
-	abi_close(&other);
-	abi_param("user_max_events", old);
+	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->other, self->other_id, 0));
 }
 
-/* ------------------------------------------------------------------ */
-/* NOTIFY                                                             */
-/* ------------------------------------------------------------------ */
+/* ---- NOTIFY */
 
 static int notify(const struct abi *s, __u32 id, __u32 event)
 {
@@ -343,11 +311,11 @@ TEST_F(event, notify_without_connection)
 	__u32 listener;
 
 	EXPECT_EQ(-EINVAL, notify(s, self->id, EVENT_COMM_EST));
-	ASSERT_EQ(0, abi_bind(s, self->id, &sin));
+	OK(abi_bind(s, self->id, &sin));
 	EXPECT_EQ(-EINVAL, notify(s, self->id, EVENT_COMM_EST));
 	if (s->iwarp)
 		return;		/* its CM listens to nothing of the kind */
-	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 0, 0, &listener, &sin));
+	OK(abi_tcp_listen(s, self->channel, 0, 0, &listener, &sin));
 	EXPECT_EQ(-EINVAL, notify(s, listener, EVENT_COMM_EST));
 }
 
@@ -357,14 +325,11 @@ TEST_F(event, notify_established)
 	struct abi *s = &self->s;
 	int known = s->iwarp ? 0 : -EISCONN;
 	struct abi_pair p = {};
-	struct rdma_ep_event ev;
-	__u32 event;
-	int i;
 
-	ASSERT_EQ(0, abi_pair_open(s, &p));
-	for (i = 0; i < 2; i++) {
+	OK(abi_pair_open(s, &p));
+	for (int i = 0; i < 2; i++) {
 		EXPECT_EQ(known, notify(s, p.end[i].id, EVENT_COMM_EST));
-		for (event = 0; event < 40; event++) {
+		for (__u32 event = 0; event < 40; event++) {
 			if (event == EVENT_COMM_EST)
 				continue;
 			LOGGED(EXPECT_EQ(-EINVAL, notify(s, p.end[i].id, event)),
@@ -378,9 +343,9 @@ TEST_F(event, notify_established)
 	EXPECT_TRUE(abi_quiet(p.end[1].channel));
 	/* They still talk to each other. */
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
-	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
+	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, NULL));
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[1].id, 0));
-	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
+	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, NULL));
 }
 
 /* The first message is here before the CM's: that is what it is for. */
@@ -390,21 +355,18 @@ TEST(notify_in_time)
 	union abi_arg arg, arg2;
 	struct rdma_ep_id_cmd *n = (struct rdma_ep_id_cmd *)&arg;
 	struct rdma_ep_migrate_id m = {};
-	struct rdma_ep_event ev;
 	struct abi_world w;
 
-	ASSERT_EQ(0, abi_world_open(&w));
-	if (w.s.iwarp)
-		SKIP(return, "iWARP has no such message");
-	ASSERT_EQ(0, abi_prepare(&w, c, &arg));
+	OK(abi_world_open(&w));
+	SKIP_IF(w.s.iwarp, "iWARP has no such message");
+	OK(abi_prepare(&w, c, &arg));
 	m.id = n->id;
 	m.channel_fd = abi_channel(&w.s);
-	ASSERT_EQ(0, ABI(w.s.fd, MIGRATE_ID, &m));
+	OK(ABI(w.s.fd, MIGRATE_ID, &m));
 	EXPECT_TRUE(abi_quiet(m.channel_fd));
 	arg2 = arg;
 	EXPECT_EQ(0, abi_raw(w.s.fd, c->cmd, &arg));
-	EXPECT_EQ(0, abi_event(m.channel_fd, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(n->id, ev.id);
+	EXPECT_EVENT(m.channel_fd, EV_ESTABLISHED, n->id);
 	EXPECT_EQ(-EISCONN, abi_raw(w.s.fd, c->cmd, &arg2));
 	abi_close(&w.s);
 }
@@ -420,28 +382,26 @@ TEST_F(event, notify_before_peer)
 	struct sockaddr_in sin;
 	struct rdma_ep_create_qp qp[2];
 	__u32 cq, listener, client, server;
-	int channel, first;
+	int channel;
 
-	if (s->iwarp)
-		SKIP(return, "iWARP has no such message");
+	SKIP_IF(s->iwarp, "iWARP has no such message");
 	channel = abi_channel(s);
-	ASSERT_EQ(0, abi_create_cq(s, -1, 8, 0, &cq));
-	ASSERT_EQ(0, abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
-	for (first = 0; first < 2; first++) {
+	OK(abi_create_cq(s, -1, 8, 0, &cq));
+	OK(abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
+	for (int first = 0; first < 2; first++) {
 		/* QPs that are no id's */
-		ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &qp[0]));
-		ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &qp[1]));
-		ASSERT_EQ(0, abi_tcp_client(s, self->channel, &sin, 0, &client));
-		ASSERT_EQ(0, abi_connect(s, client, qp[0].init.qp_num));
-		ASSERT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, &ev));
-		server = ev.child;
+		OK(abi_create_qp(s, QPT_RC, cq, 0, &qp[0]));
+		OK(abi_create_qp(s, QPT_RC, cq, 0, &qp[1]));
+		OK(abi_tcp_client(s, self->channel, &sin, 0, &client));
+		OK(abi_connect(s, client, qp[0].init.qp_num));
+		server = NEXT_EVENT(channel, EV_CONNECT_REQUEST).child;
 		EXPECT_EQ(-EINVAL, notify(s, server, EVENT_COMM_EST));
-		ASSERT_EQ(0, abi_accept(s, server, 77, qp[1].init.qp_num));
-		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_RESPONSE, &ev));
+		OK(abi_accept(s, server, 77, qp[1].init.qp_num));
+		OK(abi_event(self->channel, EV_CONNECT_RESPONSE, &ev));
 		EXPECT_EQ(-EINVAL, notify(s, client, EVENT_COMM_EST));
 		EXPECT_EQ(0, notify(s, server, EVENT_COMM_EST));
 		EXPECT_EQ(-EISCONN, notify(s, server, EVENT_COMM_EST));
-		ASSERT_EQ(0, abi_event(channel, EV_ESTABLISHED, &ev));
+		OK(abi_event(channel, EV_ESTABLISHED, &ev));
 		EXPECT_EQ(77, ev.uid);
 		if (first)
 			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, server, 0));
@@ -451,20 +411,19 @@ TEST_F(event, notify_before_peer)
 			EXPECT_TRUE(abi_quiet(channel));
 			EXPECT_EQ(-EISCONN, notify(s, server, EVENT_COMM_EST));
 			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, client, 0));
-			ASSERT_EQ(0, abi_event(channel, EV_DISCONNECTED, &ev));
+			OK(abi_event(channel, EV_DISCONNECTED, &ev));
 			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, server, 0));
 		} else {
-			ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
+			OK(abi_event(self->channel, EV_DISCONNECTED, &ev));
 			EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, client, 0));
-			ASSERT_EQ(0, abi_event(channel, EV_DISCONNECTED, &ev));
+			OK(abi_event(channel, EV_DISCONNECTED, &ev));
 		}
 		EXPECT_EQ(-EINVAL, notify(s, server, EVENT_COMM_EST));
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, server));
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, client));
 		/* Nothing is left of it for the next one. */
-		while (abi_ready(self->channel, 0)) {
-			ASSERT_EQ(0, abi_read(self->channel, &ev, sizeof(ev), 0));
-		}
+		while (abi_ready(self->channel, 0))
+			OK(abi_read(self->channel, &ev, sizeof(ev), 0));
 	}
 }
 
@@ -481,10 +440,9 @@ static int keep_cpu(bool keep)
 }
 
 /*
- * Who has announced it may leave at once. The IB CM takes back the answer that the
- * peer has not confirmed in a thread of its own; if the connection is over by then, it
- * forgets about it, and destroying the id waits until that has been sent sixteen
- * times, for more than a minute. (IBCM-04)
+ * Who has announced it may leave at once. The IB CM takes back the answer that the peer has not
+ * confirmed in a thread of its own; if the connection is over by then, it forgets about it, and
+ * destroying the id waits until that has been sent sixteen times, for more than a minute. (IBCM-04)
  */
 TEST(notify_and_leave)
 {
@@ -493,50 +451,41 @@ TEST(notify_and_leave)
 	__u32 id;
 	struct abi_world w;
 	long start;
-	int i;
 
-	for (i = 0; i < 4; i++) {
-		ASSERT_EQ(0, abi_world_open(&w));
-		if (w.s.iwarp)
-			SKIP(return, "iWARP has no such message");
-		ASSERT_EQ(0, abi_prepare(&w, c, &arg));
+	for (int i = 0; i < 4; i++) {
+		OK(abi_world_open(&w));
+		SKIP_IF(w.s.iwarp, "iWARP has no such message");
+		OK(abi_prepare(&w, c, &arg));
 		id = ((struct rdma_ep_id_cmd *)&arg)->id;
-		ASSERT_EQ(0, keep_cpu(true));
+		OK(keep_cpu(true));
 		start = abi_now_ms();
 		EXPECT_EQ(0, abi_raw(w.s.fd, c->cmd, &arg));
 		if (i & 1)
 			EXPECT_EQ(0, ABI_ID_CMD(&w.s, DISCONNECT, id, 0));
 		EXPECT_EQ(0, ABI_DESTROY(&w.s, ID, id));
-		ASSERT_EQ(0, keep_cpu(false));
+		OK(keep_cpu(false));
 		EXPECT_GT(LEAVE_MS, abi_now_ms() - start);
 		abi_close(&w.s);
 	}
 }
 
-/* ------------------------------------------------------------------ */
-/* MODIFY_CQ                                                          */
-/* ------------------------------------------------------------------ */
+/* ---- MODIFY_CQ */
 
 TEST_F(event, modify_cq)
 {
 	static const __u32 bad[] = { 0x10000, 0x10001, 0x80000000, ~0U };
 	static const __u32 good[] = { 0, 1, 0xffff };
+	struct rdma_ep_modify_cq m = { .cq_count = 1, .cq_period = 1 };
 	struct abi *s = &self->s;
-	struct rdma_ep_modify_cq m = {};
 	int first = 1, ret;
-	size_t i;
 
-	ASSERT_EQ(0, abi_create_cq(s, -1, 32, 0, &m.cq));
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		m.cq_count = bad[i];
-		m.cq_period = 1;
-		EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_CQ, &m));
-		m.cq_count = 1;
-		m.cq_period = bad[i];
-		EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_CQ, &m));
+	OK(abi_create_cq(s, -1, 32, 0, &m.cq));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_CQ, m, cq_count, bad[i]));
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_CQ, m, cq_period, bad[i]));
 	}
-	/* A device can do it or not: the software ones can not. */
-	for (i = 0; i < ARRAY_SIZE(good); i++) {
+	/* A device supports it or not: the software ones do not. */
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		m.cq_count = good[i];
 		m.cq_period = good[i];
 		ret = ABI(s->fd, MODIFY_CQ, &m);
@@ -545,29 +494,20 @@ TEST_F(event, modify_cq)
 		EXPECT_EQ(first, ret);
 	}
 	EXPECT_TRUE(!first || first == -EOPNOTSUPP);
-	ASSERT_EQ(0, ABI_DESTROY(s, CQ, m.cq));
+	OK(ABI_DESTROY(s, CQ, m.cq));
 	EXPECT_EQ(-ENOENT, ABI(s->fd, MODIFY_CQ, &m));
 }
 
 /* To where it is already, with events that are not all its own */
 TEST_F(event, migrate_to_its_channel)
 {
-	struct rdma_ep_migrate_id m = {
-		.id = self->id, .channel_fd = self->channel,
-	};
 	struct abi *s = &self->s;
-	struct rdma_ep_event ev;
-	int i;
 
-	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, write_event(s, i % 3 == 2 ? self->other : self->id,
-					 RDMA_EP_CM_EVENT_USER, 0, i));
-	}
-	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
-	for (i = 0; i < 6; i++) {
-		ASSERT_EQ(0, abi_event(self->channel, RDMA_EP_CM_EVENT_USER, &ev));
-		EXPECT_EQ(i, ev.param.arg);
-	}
+	for (int i = 0; i < 6; i++)
+		OK(abi_user_event(s, i % 3 == 2 ? self->other : self->id, i));
+	OK(abi_migrate(s, self->id, self->channel));
+	for (int i = 0; i < 6; i++)
+		EXPECT_TRUE(reads(self->channel, i));
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
@@ -581,19 +521,17 @@ TEST_F(event, reject_while_connecting)
 	struct rdma_ep_create_qp qp;
 	struct rdma_ep_reject rej = {};
 	struct sockaddr_in sin;
-	struct rdma_ep_event ev;
-	__u32 listener, cq;
+	__u32 listener, child;
 	int server = abi_channel(s);
 
-	ASSERT_EQ(0, abi_tcp_listen(s, server, 0, 0, &listener, &sin));
-	ASSERT_EQ(0, abi_tcp_client(s, self->channel, &sin, 0, &rej.id));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 8, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, rej.id, &qp));
-	ASSERT_EQ(0, abi_connect(s, rej.id, 0));
+	OK(abi_tcp_listen(s, server, 0, 0, &listener, &sin));
+	OK(abi_tcp_client(s, self->channel, &sin, 0, &rej.id));
+	OK(abi_id_qp(s, rej.id, &qp));
+	OK(abi_connect(s, rej.id, 0));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &rej));
 	/* Answered, so that iWARP's does not wait for that */
-	ASSERT_EQ(0, abi_event(server, EV_CONNECT_REQUEST, &ev));
-	EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
+	child = NEXT_EVENT(server, EV_CONNECT_REQUEST).child;
+	EXPECT_EQ(0, ABI_DESTROY(s, ID, child));
 	ABI_ID_CMD(s, DISCONNECT, rej.id, 0);
 }
 

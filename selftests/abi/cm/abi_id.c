@@ -12,16 +12,13 @@ FIXTURE(id) {
 
 FIXTURE_SETUP(id)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->channel = abi_channel(&self->s);
 	ASSERT_LE(0, self->channel);
-	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0xabcdef0123456789ULL, &self->id));
+	OK(abi_tcp_id(&self->s, self->channel, 0xabcdef0123456789ULL, &self->id));
 }
 
-FIXTURE_TEARDOWN(id)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(id)
 
 static int bind_ss(const struct abi *s, __u32 id, const void *addr, size_t len)
 {
@@ -49,27 +46,24 @@ TEST_F(id, create)
 		{ RDMA_PS_IB, QPT_UD },
 	};
 	struct rdma_ep_create_id c = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
-		.channel_fd = -1,
-		.ps = RDMA_PS_TCP,
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL, .channel_fd = -1, .ps = RDMA_PS_TCP,
 		.qp_type = QPT_RC,
 	};
 	__u32 id;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(good); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		EXPECT_EQ(0, abi_create_id(&self->s, self->channel, good[i].ps,
 					   good[i].type, 0, &id));
 		EXPECT_NE(0, id);
 	}
-	ASSERT_EQ(0, ABI(self->s.fd, CREATE_ID, &c));
+	OK(ABI(self->s.fd, CREATE_ID, &c));
 	EXPECT_LE(0, c.channel_fd);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(c.channel_fd, F_GETFD));
 	EXPECT_TRUE(abi_quiet(c.channel_fd));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.id));
 	close(c.channel_fd);
 	/* The id ends with its channel. */
-	ASSERT_EQ(0, ABI(self->s.fd, CREATE_ID, &c));
+	OK(ABI(self->s.fd, CREATE_ID, &c));
 	close(c.channel_fd);
 	EXPECT_EQ(-ENOENT, ABI_DESTROY(&self->s, ID, c.id));
 }
@@ -79,32 +73,25 @@ TEST_F(id, create_errors)
 	static const __u32 bad_ps[] = { 0, 1, 3, 0x105, 0x107, 0x10106, ~0U };
 	static const __u32 bad_type[] = { 0, 1, 5, 8, 255, 256 + 2, ~0U };
 	struct abi other;
-	int bad_fd[6];
 	__u32 id;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(bad_ps); i++) {
-		EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel, bad_ps[i], QPT_RC,
-						 0, &id)) {
-			TH_LOG("port space 0x%x", bad_ps[i]);
-		}
-	}
-	for (i = 0; i < ARRAY_SIZE(bad_type); i++) {
-		EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel,
-						 RDMA_PS_IB, bad_type[i], 0, &id)) {
-			TH_LOG("QP type %u", bad_type[i]);
-		}
-	}
-	ASSERT_EQ(0, abi_open(&other));
-	bad_fd[0] = -1;
-	bad_fd[1] = 10000;
-	bad_fd[2] = open("/dev/null", O_RDWR);
-	bad_fd[3] = self->s.fd;
-	bad_fd[4] = abi_comp_channel(&self->s);
-	bad_fd[5] = abi_channel(&other);
-	for (i = 0; i < ARRAY_SIZE(bad_fd); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad_ps); i++)
+		LOGGED(EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel, bad_ps[i],
+							QPT_RC, 0, &id)),
+		       "port space 0x%x", bad_ps[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(bad_type); i++)
+		LOGGED(EXPECT_EQ(-EINVAL, abi_create_id(&self->s, self->channel, RDMA_PS_IB,
+							bad_type[i], 0, &id)),
+		       "QP type %u", bad_type[i]);
+	OK(abi_open(&other));
+
+	const int bad_fd[] = {
+		-1, 10000, open("/dev/null", O_RDWR), self->s.fd, abi_comp_channel(&self->s),
+		abi_channel(&other),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad_fd); i++)
 		LOGGED(EXPECT_EQ(-EBADF, new_id(&self->s, bad_fd[i], &id)), "channel %zu", i);
-	}
 }
 
 TEST_F(id, bind)
@@ -115,29 +102,28 @@ TEST_F(id, bind)
 	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
 	__u32 id;
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_ID, &q));
+	OK(ABI(self->s.fd, QUERY_ID, &q));
 	EXPECT_EQ(0, q.info.dev_index);
 	EXPECT_EQ(0, q.info.node_guid);
 	EXPECT_EQ(0, q.events_reported);
 
 	memcpy(&b.addr, &self->s.addr, sizeof(self->s.addr));
-	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));
+	OK(ABI(self->s.fd, BIND_ADDR, &b));
 	EXPECT_EQ(AF_INET, src->sin_family);
 	EXPECT_EQ(self->s.addr.sin_addr.s_addr, src->sin_addr.s_addr);
 	EXPECT_NE(0, src->sin_port);
 	EXPECT_EQ(self->s.dev, b.info.dev_index);
 	EXPECT_EQ(1, b.info.port_num);
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
 	EXPECT_EQ(d.attr.node_guid, b.info.node_guid);
-	if (!self->s.iwarp) {
+	if (!self->s.iwarp)
 		EXPECT_EQ(0, memcmp(b.info.sgid, self->s.gid, 16));
-	}
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_ID, &q));
+	OK(ABI(self->s.fd, QUERY_ID, &q));
 	EXPECT_EQ(0, memcmp(&q.info, &b.info, sizeof(q.info)));
 
 	/* Already bound; the port in use by another id */
 	EXPECT_EQ(-EINVAL, bind_ss(&self->s, self->id, &self->s.addr, sizeof(self->s.addr)));
-	ASSERT_EQ(0, new_id(&self->s, self->channel, &id));
+	OK(new_id(&self->s, self->channel, &id));
 	EXPECT_EQ(-EADDRINUSE, bind_ss(&self->s, id, src, sizeof(*src)));
 	/* The failure left it unbound. */
 	src->sin_port = 0;
@@ -151,20 +137,19 @@ TEST_F(id, ipv6)
 	struct rdma_ep_resolve_addr r = { .timeout_ms = 5000 };
 	struct rdma_ep_event ev;
 
-	if (abi_addr6(&self->s, &sin6))
-		SKIP(return, "no IPv6 address");
+	SKIP_IF(abi_addr6(&self->s, &sin6), "no IPv6 address");
 	memcpy(&b.addr, &sin6, sizeof(sin6));
-	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));
+	OK(ABI(self->s.fd, BIND_ADDR, &b));
 	EXPECT_EQ(self->s.dev, b.info.dev_index);
 	src = (struct sockaddr_in6 *)&b.info.src;
 	EXPECT_EQ(AF_INET6, src->sin6_family);
 	EXPECT_EQ(0, memcmp(&src->sin6_addr, &sin6.sin6_addr, 16));
 
-	ASSERT_EQ(0, new_id(&self->s, self->channel, &r.id));
+	OK(new_id(&self->s, self->channel, &r.id));
 	sin6.sin6_port = htons(4719);
 	memcpy(&r.dst, &sin6, sizeof(sin6));
-	ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
-	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
+	OK(abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
 	EXPECT_EQ(0, memcmp(&ev.info.dst, &sin6, sizeof(sin6)));
 }
 
@@ -176,7 +161,7 @@ TEST_F(id, bind_any)
 	int ret;
 
 	memcpy(&b.addr, &any, sizeof(any));
-	ASSERT_EQ(0, ABI(self->s.fd, BIND_ADDR, &b));
+	OK(ABI(self->s.fd, BIND_ADDR, &b));
 	EXPECT_EQ(0, b.info.dev_index);
 	EXPECT_EQ(0, b.info.port_num);
 	EXPECT_EQ(0, b.info.node_guid);
@@ -213,13 +198,13 @@ TEST_F(id, privileged_port)
 	__u32 id;
 
 	sin.sin_port = htons(81);
-	ASSERT_EQ(0, new_id(&self->s, self->channel, &id));
+	OK(new_id(&self->s, self->channel, &id));
 	EXPECT_EQ(0, abi_bind(&self->s, id, &sin));
 	EXPECT_EQ(htons(81), sin.sin_port);
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 
 	/* Who asks now counts, not who opened the session. */
-	ASSERT_EQ(0, abi_become_nobody());
+	OK(abi_become_nobody());
 	EXPECT_EQ(-EACCES, abi_bind(&self->s, self->id, &sin));
 	sin.sin_port = htons(1023);
 	EXPECT_EQ(-EACCES, abi_bind(&self->s, self->id, &sin));
@@ -234,8 +219,8 @@ TEST_F(id, resolve)
 	struct rdma_ep_query_id q = { .id = self->id };
 
 	dst.sin_port = htons(4711);
-	ASSERT_EQ(0, abi_resolve_addr(&self->s, self->id, &dst, 5000));
-	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	OK(abi_resolve_addr(&self->s, self->id, &dst, 5000));
+	OK(abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
 	EXPECT_EQ(0xabcdef0123456789ULL, ev.uid);
 	EXPECT_EQ(self->id, ev.id);
 	EXPECT_EQ(0, ev.child);
@@ -251,9 +236,8 @@ TEST_F(id, resolve)
 
 	/* Not twice */
 	EXPECT_EQ(-EINVAL, abi_resolve_addr(&self->s, self->id, &dst, 5000));
-	ASSERT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 5000));
-	ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
-	EXPECT_EQ(self->id, ev.id);
+	OK(ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 5000));
+	ev = EXPECT_EVENT(self->channel, EV_ROUTE_RESOLVED, self->id);
 	EXPECT_EQ(RDMA_EP_EVENT_INFO, ev.flags);
 	if (!self->s.iwarp) {
 		EXPECT_EQ(1, ev.info.num_paths);
@@ -263,7 +247,7 @@ TEST_F(id, resolve)
 	}
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100));
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_ID, &q));
+	OK(ABI(self->s.fd, QUERY_ID, &q));
 	EXPECT_EQ(2, q.events_reported);
 	EXPECT_EQ(0, memcmp(&q.info, &ev.info, sizeof(q.info)));
 }
@@ -295,9 +279,8 @@ TEST_F(id, resolve_errors)
 	memset(&r.src, 0, sizeof(r.src));
 	dst.sin_addr.s_addr ^= htonl(0x4d);
 	memcpy(&r.dst, &dst, sizeof(dst));
-	ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
-	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_ERROR, &ev));
-	EXPECT_EQ(self->id, ev.id);
+	OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
+	ev = EXPECT_EVENT(self->channel, EV_ADDR_ERROR, self->id);
 	LOGGED(EXPECT_TRUE(ev.status == -ETIMEDOUT || ev.status == -EHOSTUNREACH),
 	       "status %d", ev.status);
 }
@@ -307,7 +290,7 @@ TEST_F(id, listen)
 	struct sockaddr_in sin;
 	__u32 id;
 
-	ASSERT_EQ(0, abi_tcp_listen(&self->s, self->channel, 0, 0, &id, &sin));
+	OK(abi_tcp_listen(&self->s, self->channel, 0, 0, &id, &sin));
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, LISTEN, id, 0));
 	EXPECT_EQ(-EINVAL, abi_resolve_addr(&self->s, id, &sin, 100));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
@@ -321,20 +304,18 @@ TEST_F(id, states)
 	struct rdma_ep_reject r = { .id = self->id };
 	struct sockaddr_in sin = self->s.addr;
 	struct rdma_ep_create_qp qp;
-	int bound;
 	__u32 cq;
 
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 64, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_RC, cq, 0, &qp));
-	for (bound = 0; bound < 2; bound++) {
+	OK(abi_create_cq(&self->s, -1, 64, 0, &cq));
+	OK(abi_create_qp(&self->s, QPT_RC, cq, 0, &qp));
+	for (int bound = 0; bound < 2; bound++) {
 		EXPECT_EQ(-EINVAL, abi_connect(&self->s, self->id, qp.init.qp_num));
 		EXPECT_EQ(-EINVAL, abi_accept(&self->s, self->id, 1, qp.init.qp_num));
 		EXPECT_EQ(-EINVAL, ABI(self->s.fd, REJECT, &r));
 		EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, DISCONNECT, self->id, 0));
 		EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, ESTABLISH, self->id, 0));
-		if (!bound) {
-			ASSERT_EQ(0, abi_bind(&self->s, self->id, &sin));
-		}
+		if (!bound)
+			OK(abi_bind(&self->s, self->id, &sin));
 	}
 	/* Bound, but without a destination */
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100));
@@ -344,11 +325,7 @@ static int set_option(const struct abi *s, __u32 id, __u32 level, __u32 name,
 		      const void *val, __u32 len)
 {
 	struct rdma_ep_set_option o = {
-		.id = id,
-		.level = level,
-		.optname = name,
-		.optlen = len,
-		.optval = (uintptr_t)val,
+		.id = id, .level = level, .optname = name, .optlen = len, .optval = (uintptr_t)val,
 	};
 
 	return ABI(s->fd, SET_OPTION, &o);
@@ -361,38 +338,44 @@ TEST_F(id, options)
 	__u8 tos = 0x28, timeout = 14, too_long = 32;
 	int one = 1;
 	__u32 id[2];
-	int i;
 
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1));
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &one, 4));
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, 4));
-	EXPECT_EQ(0, set_option(s, self->id, RDMA_OPTION_ID,
-				RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
-				      RDMA_OPTION_ID_ACK_TIMEOUT, &too_long, 1));
+	const struct {
+		int ret;
+		__u32 level, name;
+		const void *val;
+		__u32 len;
+	} cases[] = {
+		{ 0, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1 },
+		{ 0, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &one, 4 },
+		{ 0, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, 4 },
+		{ 0, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1 },
+		{ -EINVAL, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &too_long, 1 },
+		{ -ENOSYS, RDMA_OPTION_ID, 99, &one, 4 },
+		{ -ENOSYS, RDMA_OPTION_IB, 99, &one, 4 },
+		{ -ENOSYS, 2, 0, &one, 4 },
+		{ -ENOSYS, ~0U, 0, &one, 4 },
+		{ -EINVAL, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &one, 4 },
+		{ -EINVAL, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 0 },
+		{ -EINVAL, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &tos, 1 },
+		{ -EINVAL, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &one, 4 },
+		{ -EINVAL, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, ~0U },
+		{ -EFAULT, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, (void *)16, 1 },
+	};
 
-	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_ID, 99, &one, 4));
-	EXPECT_EQ(-ENOSYS, set_option(s, self->id, RDMA_OPTION_IB, 99, &one, 4));
-	EXPECT_EQ(-ENOSYS, set_option(s, self->id, 2, 0, &one, 4));
-	EXPECT_EQ(-ENOSYS, set_option(s, self->id, ~0U, 0, &one, 4));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &one, 4));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 0));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID,
-				      RDMA_OPTION_ID_REUSEADDR, &tos, 1));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_IB, RDMA_OPTION_IB_PATH, &one, 4));
-	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, ~0U));
-	EXPECT_EQ(-EFAULT, set_option(s, self->id, RDMA_OPTION_ID,
-				      RDMA_OPTION_ID_TOS, (void *)16, 1));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		LOGGED(EXPECT_EQ(cases[i].ret,
+				 set_option(s, self->id, cases[i].level, cases[i].name,
+					    cases[i].val, cases[i].len)),
+		       "option %zu", i);
 
 	/* Both share a port, if both say so. */
 	sin = s->addr;
-	ASSERT_EQ(0, abi_bind(s, self->id, &sin));
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, new_id(s, self->channel, &id[i]));
-		if (i) {
+	OK(abi_bind(s, self->id, &sin));
+	for (int i = 0; i < 2; i++) {
+		OK(new_id(s, self->channel, &id[i]));
+		if (i)
 			EXPECT_EQ(0, set_option(s, id[i], RDMA_OPTION_ID,
 						RDMA_OPTION_ID_REUSEADDR, &one, 4));
-		}
 		EXPECT_EQ(i ? 0 : -EADDRINUSE, abi_bind(s, id[i], &sin));
 	}
 	/* Only one of them can listen, and then some options come too late. */
@@ -405,18 +388,15 @@ TEST_F(id, options)
 /* As long as there is no connection: what INIT needs, whatever is asked for */
 TEST_F(id, init_qp_attr)
 {
-	struct rdma_ep_init_qp_attr a = {
-		.id = self->id, .qp_state = QPS_INIT,
-	};
+	struct rdma_ep_init_qp_attr a = { .id = self->id, .qp_state = QPS_INIT };
 	struct sockaddr_in sin = self->s.addr;
-	__u32 state;
 
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, INIT_QP_ATTR, &a));
-	ASSERT_EQ(0, abi_bind(&self->s, self->id, &sin));
-	for (state = QPS_INIT; state <= QPS_ERR; state++) {
+	OK(abi_bind(&self->s, self->id, &sin));
+	for (__u32 state = QPS_INIT; state <= QPS_ERR; state++) {
 		memset(&a.attr, 0xff, sizeof(a.attr));
 		a.qp_state = state;
-		ASSERT_EQ(0, ABI(self->s.fd, INIT_QP_ATTR, &a));
+		OK(ABI(self->s.fd, INIT_QP_ATTR, &a));
 		EXPECT_EQ(state, a.attr.qp_state);
 		EXPECT_EQ(QP_STATE, a.attr.qp_attr_mask & QP_STATE);
 		if (self->s.iwarp)
@@ -446,46 +426,40 @@ static int migrate(const struct abi *s, __u32 id, int channel, __u32 *reported)
 TEST_F(id, migrate)
 {
 	const struct abi *s = &self->s;
-	struct rdma_ep_migrate_id m = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL, .id = self->id,
-	};
+	struct rdma_ep_migrate_id m = { .flags = RDMA_EP_ID_PRIVATE_CHANNEL, .id = self->id };
 	struct sockaddr_in dst = s->addr;
 	int second = abi_channel(s);
-	struct rdma_ep_event ev;
 	struct abi other;
 	int bad_fd[5];
 	__u32 reported;
-	size_t i;
 
 	/* One event has been read, one has not. */
 	dst.sin_port = htons(4712);
-	ASSERT_EQ(0, abi_resolve_addr(s, self->id, &dst, 5000));
-	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-	ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, self->id, 5000));
+	OK(abi_resolve_addr(s, self->id, &dst, 5000));
+	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
+	OK(ABI_ID_CMD(s, RESOLVE_ROUTE, self->id, 5000));
 	ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
 
-	ASSERT_EQ(0, abi_open(&other));
+	OK(abi_open(&other));
 	bad_fd[0] = -1;
 	bad_fd[1] = 0;
 	bad_fd[2] = s->fd;
 	bad_fd[3] = abi_comp_channel(s);
 	bad_fd[4] = abi_channel(&other);
-	for (i = 0; i < ARRAY_SIZE(bad_fd); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad_fd); i++)
 		LOGGED(EXPECT_EQ(-EBADF, migrate(s, self->id, bad_fd[i], &reported)),
 		       "channel %zu", i);
-	}
 	EXPECT_TRUE(abi_ready(self->channel, 0));
 
 	EXPECT_EQ(0, migrate(s, self->id, second, &reported));
 	EXPECT_EQ(1, reported);
 	EXPECT_FALSE(abi_ready(self->channel, 0));
 	EXPECT_TRUE(abi_ready(second, 0));
-	ASSERT_EQ(0, ABI(s->fd, MIGRATE_ID, &m));
+	OK(ABI(s->fd, MIGRATE_ID, &m));
 	EXPECT_EQ(1, m.events_reported);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(m.channel_fd, F_GETFD));
 	EXPECT_FALSE(abi_ready(second, 0));
-	ASSERT_EQ(0, abi_event(m.channel_fd, EV_ROUTE_RESOLVED, &ev));
-	EXPECT_EQ(self->id, ev.id);
+	EXPECT_EVENT(m.channel_fd, EV_ROUTE_RESOLVED, self->id);
 	/* And back, with nothing to move */
 	EXPECT_EQ(0, migrate(s, self->id, self->channel, &reported));
 	EXPECT_EQ(2, reported);
@@ -502,21 +476,20 @@ TEST_F(id, destroy_with_events)
 	__u32 id;
 
 	dst.sin_port = htons(4713);
-	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 55, &id));
-	ASSERT_EQ(0, abi_resolve_addr(s, id, &dst, 5000));
-	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	OK(abi_tcp_id(s, self->channel, 55, &id));
+	OK(abi_resolve_addr(s, id, &dst, 5000));
+	OK(abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
 	EXPECT_EQ(55, ev.uid);
-	ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000));
+	OK(ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000));
 	ASSERT_TRUE(abi_ready(self->channel, ABI_WAIT_MS));
-	ASSERT_EQ(0, abi_resolve_addr(s, self->id, &dst, 5000));
+	OK(abi_resolve_addr(s, self->id, &dst, 5000));
 	usleep(ABI_QUIET_MS * 1000);
 
 	d.handle = id;
-	ASSERT_EQ(0, ABI(s->fd, DESTROY, &d));
+	OK(ABI(s->fd, DESTROY, &d));
 	EXPECT_EQ(1, d.events_reported);
 	EXPECT_EQ(0, d.comp_events_reported);
-	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-	EXPECT_EQ(self->id, ev.id);
+	EXPECT_EVENT(self->channel, EV_ADDR_RESOLVED, self->id);
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 

@@ -31,7 +31,7 @@ FIXTURE(route) {
 
 FIXTURE_SETUP(route)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->channel = abi_channel(&self->s);
 	ASSERT_LE(0, self->channel);
 }
@@ -52,17 +52,23 @@ static int resolve6(const struct abi *s, __u32 id, __u32 scope)
 	return ABI(s->fd, RESOLVE_ADDR, &r);
 }
 
-/*
- * A destination with another interface is refused, and leaves the one that there is.
- * (CMA-06)
- */
+static int bind_link_local(const struct abi *s, __u32 id)
+{
+	struct rdma_ep_bind_addr b = { .id = id };
+	struct sockaddr_in6 sin6 = link_local;
+
+	sin6.sin6_scope_id = s->netdev;
+	memcpy(&b.addr, &sin6, sizeof(sin6));
+	return ABI(s->fd, BIND_ADDR, &b);
+}
+
+/* A destination with another interface is refused, and leaves the one that there is. (CMA-06) */
 TEST_F(route, other_interface)
 {
-	int round;
 	__u32 id;
 
-	for (round = 0; round < 4; round++) {
-		ASSERT_EQ(0, abi_tcp_client(&self->s, self->channel, &self->s.addr, round, &id));
+	for (int round = 0; round < 4; round++) {
+		OK(abi_tcp_client(&self->s, self->channel, &self->s.addr, round, &id));
 		EXPECT_EQ(-EINVAL, resolve6(&self->s, id, self->s.netdev + 1000 + round));
 		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 	}
@@ -71,17 +77,13 @@ TEST_F(route, other_interface)
 /* Before there is a route, too. */
 TEST_F(route, other_interface_resolved)
 {
-	struct rdma_ep_event ev;
-	int round;
 	__u32 id;
 
-	for (round = 0; round < 4; round++) {
-		ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
-		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &self->s.addr, 5000));
-		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	for (int round = 0; round < 4; round++) {
+		OK(abi_tcp_id(&self->s, self->channel, 0, &id));
+		OK(abi_resolve(&self->s, self->channel, id, &self->s.addr));
 		EXPECT_EQ(-EINVAL, resolve6(&self->s, id, self->s.netdev + 1000));
-		ASSERT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, id, 5000));
-		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+		OK(abi_resolve_route(&self->s, self->channel, id));
 		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 	}
 }
@@ -89,7 +91,6 @@ TEST_F(route, other_interface_resolved)
 /* AF_IB addresses have no interface, unless a bind that failed left one behind. */
 TEST_F(route, ib_address)
 {
-	struct sockaddr_in6 nobody = link_local;
 	struct ib_address dst = {
 		.family = 27,			/* AF_IB */
 		.pkey = htons(0xffff),
@@ -97,23 +98,15 @@ TEST_F(route, ib_address)
 		.sid_mask = htobe64(~0ULL),
 	};
 	struct rdma_ep_resolve_addr r = { .timeout_ms = 300 };
-	struct rdma_ep_bind_addr b = {};
-	struct rdma_ep_event ev;
-	int round, ret;
 
-	if (self->s.iwarp)
-		SKIP(return, "no AF_IB addresses");
+	SKIP_IF(self->s.iwarp, "no AF_IB addresses");
 	memcpy(dst.gid, self->s.gid, sizeof(self->s.gid));
 	memcpy(&r.dst, &dst, sizeof(dst));
-	nobody.sin6_scope_id = self->s.netdev;
-	memcpy(&b.addr, &nobody, sizeof(nobody));
-	for (round = 0; round < 4; round++) {
-		ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &r.id));
-		b.id = r.id;
-		ret = ABI(self->s.fd, BIND_ADDR, &b);
-		EXPECT_GT(0, ret);
-		ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
-		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	for (int round = 0; round < 4; round++) {
+		OK(abi_tcp_id(&self->s, self->channel, 0, &r.id));
+		EXPECT_GT(0, bind_link_local(&self->s, r.id));
+		OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
+		OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
 		EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id, 5000));
 		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, r.id));
 	}
@@ -141,9 +134,8 @@ static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16], __u8 mtu
 		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
 	};
 	struct rdma_ep_set_option o = {
-		.id = id, .level = RDMA_OPTION_IB,
-		.optname = RDMA_OPTION_IB_PATH, .optlen = sizeof(path),
-		.optval = (uintptr_t)&path,
+		.id = id, .level = RDMA_OPTION_IB, .optname = RDMA_OPTION_IB_PATH,
+		.optlen = sizeof(path), .optval = (uintptr_t)&path,
 	};
 
 	memcpy(rec.sgid, sgid, sizeof(rec.sgid));
@@ -163,23 +155,20 @@ TEST_F(route, mtu)
 	struct sockaddr_in sin;
 	struct rdma_ep_event ev;
 	__u32 id, listener;
-	size_t i;
 
-	if (self->s.iwarp)
-		SKIP(return, "no paths");
-	ASSERT_EQ(0, abi_tcp_listen(&self->s, self->channel, 0, 1, &listener, &sin));
-	for (i = 0; i < ARRAY_SIZE(mtus); i++) {
-		ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
-		ASSERT_EQ(0, abi_resolve_addr(&self->s, id, &sin, 5000));
-		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
-		ASSERT_EQ(0, set_path(&self->s, id, self->s.gid, mtus[i], 8));
-		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+	SKIP_IF(self->s.iwarp, "no paths");
+	OK(abi_tcp_listen(&self->s, self->channel, 0, 1, &listener, &sin));
+	for (size_t i = 0; i < ARRAY_SIZE(mtus); i++) {
+		OK(abi_tcp_id(&self->s, self->channel, 0, &id));
+		OK(abi_resolve(&self->s, self->channel, id, &sin));
+		OK(set_path(&self->s, id, self->s.gid, mtus[i], 8));
+		OK(abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
 		/* Once */
 		EXPECT_EQ(-EINVAL, set_path(&self->s, id, self->s.gid, 3, 8));
-		ASSERT_EQ(0, abi_id_qp(&self->s, id, &qp));
-		ASSERT_EQ(0, abi_connect(&self->s, id, 0));
-		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
-		ASSERT_EQ(0, abi_id_qp(&self->s, ev.child, &qp));
+		OK(abi_id_qp(&self->s, id, &qp));
+		OK(abi_connect(&self->s, id, 0));
+		OK(abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
+		OK(abi_id_qp(&self->s, ev.child, &qp));
 		LOGGED(EXPECT_EQ(mtus[i] == 3 ? 0 : -EINVAL, abi_accept(&self->s, ev.child, 2, 0)),
 		       "MTU %u", mtus[i]);
 		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, ev.child));
@@ -212,28 +201,25 @@ TEST_F(route, life_time)
 	struct sockaddr_in sin;
 	struct rdma_ep_event ev;
 	__u32 id, listener;
-	int by_path;
 
-	if (s->iwarp)
-		SKIP(return, "no paths");
-	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 0, 1, &listener, &sin));
-	for (by_path = 0; by_path < 2; by_path++) {
-		ASSERT_EQ(0, abi_tcp_id(s, self->channel, 0, &id));
-		ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, 5000));
-		ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	SKIP_IF(s->iwarp, "no paths");
+	OK(abi_tcp_listen(s, self->channel, 0, 1, &listener, &sin));
+	for (int by_path = 0; by_path < 2; by_path++) {
+		OK(abi_tcp_id(s, self->channel, 0, &id));
+		OK(abi_resolve(s, self->channel, id, &sin));
 		timeout.id = id;
 		if (by_path) {
-			ASSERT_EQ(0, set_path(s, id, s->gid, 3, 63));
+			OK(set_path(s, id, s->gid, 3, 63));
 		} else {
-			ASSERT_EQ(0, ABI(s->fd, SET_OPTION, &timeout));
-			ASSERT_EQ(0, ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000));
+			OK(ABI(s->fd, SET_OPTION, &timeout));
+			OK(ABI_ID_CMD(s, RESOLVE_ROUTE, id, 5000));
 		}
-		ASSERT_EQ(0, abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
+		OK(abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
 		EXPECT_EQ(by_path ? 63 : 30, life_time(s, id));
-		ASSERT_EQ(0, abi_id_qp(s, id, &qp));
-		ASSERT_EQ(0, abi_connect(s, id, 0));
+		OK(abi_id_qp(s, id, &qp));
+		OK(abi_connect(s, id, 0));
 		EXPECT_EQ(20, life_time(s, id));
-		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
+		OK(abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, ev.child));
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, id));
 		while (!abi_read(self->channel, &ev, sizeof(ev), 0))
@@ -245,24 +231,15 @@ TEST_F(route, life_time)
 TEST_F(route, path_without_gid)
 {
 	/* Loopback, for rdma_cm */
-	struct sockaddr_in any = {
-		.sin_family = AF_INET, .sin_port = htons(4711),
-	};
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(4711) };
 	struct rdma_ep_resolve_addr r = { .timeout_ms = 300 };
-	struct sockaddr_in6 nobody = link_local;
-	struct rdma_ep_bind_addr b = {};
-	struct rdma_ep_event ev;
 
-	if (self->s.iwarp)
-		SKIP(return, "no paths");
-	ASSERT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &r.id));
-	b.id = r.id;
-	nobody.sin6_scope_id = self->s.netdev;
-	memcpy(&b.addr, &nobody, sizeof(nobody));
-	EXPECT_GT(0, ABI(self->s.fd, BIND_ADDR, &b));
+	SKIP_IF(self->s.iwarp, "no paths");
+	OK(abi_tcp_id(&self->s, self->channel, 0, &r.id));
+	EXPECT_GT(0, bind_link_local(&self->s, r.id));
 	memcpy(&r.dst, &any, sizeof(any));
-	ASSERT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
-	ASSERT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
+	OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
+	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
 	EXPECT_EQ(-ENODEV, set_path(&self->s, r.id, self->s.gid, 3, 8));
 	EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id, 5000));
 }

@@ -4,5 +4,5 @@
 
 vpath %.c abi/cm
 
-ABI_PROGS += abi_id abi_route abi_cm abi_channel_end abi_ep abi_destroy_ep abi_event \
-	abi_await abi_mcast abi_mcast_race
+ABI_PROGS += abi_id abi_route abi_cm abi_request abi_channel_end abi_ep abi_destroy_ep abi_event \
+	abi_await abi_mcast abi_attach abi_mcast_race

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In the middle of things: objects that are half made, commands that are stuck in
- * memory of the user's that does not come, and memory and files that go away
- * under a command. (userfaultfd(2) stops a command exactly where it reads or
- * writes the user's memory.)
+ * In the middle of things: objects that are half made, commands that are stuck in memory of the
+ * user's that does not come, and memory and files that go away under a command. (userfaultfd(2)
+ * stops a command exactly where it reads or writes the user's memory.)
  */
 #include <linux/userfaultfd.h>
 
@@ -12,7 +11,7 @@
 
 #define PAGE	4096
 
-/* A page, at which whoever touches it waits. */
+/* A page: access to it waits. */
 struct stall {
 	int fd;
 	__u8 *page;
@@ -24,8 +23,7 @@ static int stall_begin(struct stall *st, const void *data, size_t len, bool read
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register reg = {
-		.mode = reads ? UFFDIO_REGISTER_MODE_MISSING :
-				UFFDIO_REGISTER_MODE_WP,
+		.mode = reads ? UFFDIO_REGISTER_MODE_MISSING : UFFDIO_REGISTER_MODE_WP,
 	};
 	struct uffdio_writeprotect wp = { .mode = UFFDIO_WRITEPROTECT_MODE_WP };
 
@@ -45,7 +43,7 @@ static int stall_begin(struct stall *st, const void *data, size_t len, bool read
 	return 0;
 }
 
-/* Somebody waits. */
+/* Until an access waits */
 static int stall_wait(struct stall *st)
 {
 	struct pollfd p = { .fd = st->fd, .events = POLLIN };
@@ -56,16 +54,12 @@ static int stall_wait(struct stall *st)
 	return read(st->fd, &msg, sizeof(msg)) == sizeof(msg) ? 0 : -EPROTO;
 }
 
-/* He goes on; with these data if he wanted to read. */
+/* It goes on; a read, with these data. */
 static void stall_end(struct stall *st, const void *data)
 {
-	struct uffdio_writeprotect wp = {
-		.range = { (uintptr_t)st->page, PAGE },
-	};
+	struct uffdio_writeprotect wp = { .range = { (uintptr_t)st->page, PAGE } };
 	struct uffdio_copy copy = {
-		.dst = (uintptr_t)st->page,
-		.src = (uintptr_t)data,
-		.len = PAGE,
+		.dst = (uintptr_t)st->page, .src = (uintptr_t)data, .len = PAGE,
 	};
 
 	if (st->reads)
@@ -85,31 +79,6 @@ static bool can_stall(void)
 	return true;
 }
 
-/* A command in a thread of its own. */
-struct call {
-	pthread_t thread;
-	int fd;
-	unsigned long cmd;
-	void *arg;
-	int ret;
-};
-
-static void *call_thread(void *arg)
-{
-	struct call *c = arg;
-
-	c->ret = abi_raw(c->fd, c->cmd, c->arg);
-	return NULL;
-}
-
-static int call(struct call *c, int fd, unsigned long cmd, void *arg)
-{
-	c->fd = fd;
-	c->cmd = cmd;
-	c->arg = arg;
-	return -pthread_create(&c->thread, NULL, call_thread, c);
-}
-
 FIXTURE(half) {
 	struct abi_world w;
 	union abi_arg arg;
@@ -119,8 +88,8 @@ FIXTURE_SETUP(half)
 {
 	if (!can_stall())
 		SKIP_FIXTURE("no userfaultfd for writes");
-	ASSERT_EQ(0, abi_idle());
-	ASSERT_EQ(0, abi_world_open(&self->w));
+	OK(abi_idle());
+	OK(abi_world_open(&self->w));
 }
 
 FIXTURE_TEARDOWN(half)
@@ -131,23 +100,22 @@ FIXTURE_TEARDOWN(half)
 /* Destroys what has one of these handles: how many that are. */
 static int destroy_guessed(const struct abi *s, __u32 from, __u32 to)
 {
-	__u32 h, type;
 	int n = 0;
 
-	for (h = from; h < to; h++)
-		for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++)
+	for (__u32 h = from; h < to; h++)
+		for (__u32 type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++)
 			n += !abi_destroy(s, type, h);
 	return n;
 }
 
-/* What a command makes is nobody's until he has been told. */
+/* What a command makes cannot be used before it has returned. */
 TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 {
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;
 	int found = 0, commands = 0, next;
 	struct stall st;
-	struct call call_;
+	struct abi_call call;
 	__u32 pd;
 
 	for_each_command(c) {
@@ -155,17 +123,17 @@ TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 			continue;
 		LOGGED(ASSERT_EQ(0, abi_prepare(w, c, &self->arg)), "cannot prepare %s", c->name);
 		/* Handles go up. */
-		ASSERT_EQ(0, abi_alloc_pd(&w->s, w->s.ctx, &pd));
-		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
+		OK(abi_alloc_pd(&w->s, w->s.ctx, &pd));
+		OK(stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
 		next = dup(0);
 		close(next);
-		ASSERT_EQ(0, call(&call_, w->s.fd, c->cmd, st.page));
+		OK(abi_call(&call, w->s.fd, c->cmd, st.page));
 		LOGGED(ASSERT_EQ(0, stall_wait(&st)), "%s", c->name);
 		LOGGED(EXPECT_EQ(0, destroy_guessed(&w->s, pd + 1, pd + 16)), "%s", c->name);
 		LOGGED(EXPECT_EQ(-1, fcntl(next, F_GETFD)), "%s: file %d", c->name, next);
 		stall_end(&st, NULL);
-		pthread_join(call_.thread, NULL);
-		LOGGED(EXPECT_EQ(w->result, call_.ret), "%s", c->name);
+		ASSERT_TRUE(abi_call_returned(&call));
+		LOGGED(EXPECT_EQ(w->result, call.ret), "%s", c->name);
 		found += !!destroy_guessed(&w->s, pd + 1, pd + 16);
 		commands++;
 		munmap(st.page, PAGE);
@@ -180,38 +148,31 @@ TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 {
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;
-	struct abi_objects before;
 	struct stall st;
-	struct call call_;
-	bool counted;
+	struct abi_call call;
 	int first;
 
 	abi_close(&w->s);
-	ASSERT_EQ(0, abi_idle());
-	counted = !abi_objects(&before);
+	OK(abi_idle());
 	for_each_command(c) {
 		if (!c->creates || abi_left_out(&w->s, c))
 			continue;
 		first = dup(0);
 		close(first);
-		ASSERT_EQ(0, abi_world_open(w));
+		OK(abi_world_open(w));
 		LOGGED(ASSERT_EQ(0, abi_prepare(w, c, &self->arg)), "cannot prepare %s", c->name);
-		ASSERT_EQ(0, stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
-		ASSERT_EQ(0, call(&call_, w->s.fd, c->cmd, st.page));
-		ASSERT_EQ(0, stall_wait(&st));
+		OK(stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
+		OK(abi_call(&call, w->s.fd, c->cmd, st.page));
+		OK(stall_wait(&st));
 		abi_close(&w->s);
 		stall_end(&st, NULL);
-		pthread_join(call_.thread, NULL);
+		ASSERT_TRUE(abi_call_returned(&call));
 		munmap(st.page, PAGE);
 		/* Channels are files of their own. */
 		close_range(first, ~0U, 0);
-		if (counted) {
-			LOGGED(ASSERT_EQ(0, abi_objects_wait(&before)), "%s", c->name);
-		}
+		LOGGED(ASSERT_EQ(0, abi_idle()), "%s", c->name);
 	}
 }
-
-/* ------------------------------------------------------------------ */
 
 struct reading {
 	pthread_t thread;
@@ -231,7 +192,7 @@ static void *read_thread(void *arg)
 }
 
 /*
- * A request that is being read has an id already, which is nobody's. Meanwhile its
+ * A request that is being read has an id already, which cannot be used. Meanwhile its
  * listener goes; or the whole session.
  */
 static void request(struct __test_metadata *_metadata, struct abi *s, bool close_session)
@@ -242,20 +203,19 @@ static void request(struct __test_metadata *_metadata, struct abi *s, bool close
 	struct reading r = { .fd = channel };
 	struct sockaddr_in sin;
 	struct stall st;
-	__u32 listener, id, cq, pd;
+	__u32 listener, id, pd;
 	static __u8 zero[PAGE];
 
-	ASSERT_EQ(0, abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
-	ASSERT_EQ(0, abi_tcp_client(s, client, &sin, 0, &id));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, id, &qp));
-	ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
-	ASSERT_EQ(0, abi_connect(s, id, 0));
+	OK(abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
+	OK(abi_tcp_client(s, client, &sin, 0, &id));
+	OK(abi_id_qp(s, id, &qp));
+	OK(abi_alloc_pd(s, s->ctx, &pd));
+	OK(abi_connect(s, id, 0));
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
-	ASSERT_EQ(0, stall_begin(&st, zero, PAGE, false));
+	OK(stall_begin(&st, zero, PAGE, false));
 	r.page = st.page;
-	ASSERT_EQ(0, pthread_create(&r.thread, NULL, read_thread, &r));
-	ASSERT_EQ(0, stall_wait(&st));
+	OK(pthread_create(&r.thread, NULL, read_thread, &r));
+	OK(stall_wait(&st));
 	EXPECT_EQ(0, destroy_guessed(s, pd + 1, pd + 8));
 	if (close_session)
 		abi_close(s);
@@ -266,9 +226,8 @@ static void request(struct __test_metadata *_metadata, struct abi *s, bool close
 	EXPECT_EQ(sizeof(*ev), r.ret);
 	ev = (void *)st.page;
 	EXPECT_EQ(EV_CONNECT_REQUEST, ev->event);
-	if (!close_session) {
+	if (!close_session)
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, ev->child));
-	}
 	close(channel);
 	close(client);
 }
@@ -280,133 +239,98 @@ TEST_F(half, listener_destroyed_while_read)
 
 TEST_F(half, session_closed_while_read)
 {
-	struct abi_objects before;
-	bool counted;
-
 	abi_close(&self->w.s);
-	ASSERT_EQ(0, abi_idle());
-	counted = !abi_objects(&before);
-	ASSERT_EQ(0, abi_open(&self->w.s));
+	OK(abi_idle());
+	OK(abi_open(&self->w.s));
 	request(_metadata, &self->w.s, true);
-	if (counted) {
-		EXPECT_EQ(0, abi_objects_wait(&before));
-	}
+	EXPECT_EQ(0, abi_idle());
 }
-
-/* ------------------------------------------------------------------ */
 
 /* An SRQ whose command waits for the user's memory, and has been taken back then. */
 TEST_F(half, unpublished_srq_not_used)
 {
 	struct abi *s = &self->w.s;
-	struct rdma_ep_create_srq srq = {
-		.size = sizeof(srq), .max_wr = 8, .max_sge = 1,
-	};
+	struct rdma_ep_create_srq srq = { .size = sizeof(srq), .max_wr = 8, .max_sge = 1 };
 	struct rdma_ep_create_qp qp;
 	struct sockaddr_in sin = s->addr;
-	struct abi_wrs w;
 	struct stall st;
-	struct call c;
-	__u32 id, cq;
+	struct abi_call c;
+	__u32 id;
 
 	sin.sin_port = 0;
-	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_tcp_id(s, self->w.channel, 0, &id));
-	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	OK(abi_tcp_id(s, self->w.channel, 0, &id));
+	OK(abi_bind(s, id, &sin));
 	srq.id = id;
-	ASSERT_EQ(0, stall_begin(&st, &srq, sizeof(srq), false));
-	ASSERT_EQ(0, call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
-	ASSERT_EQ(0, stall_wait(&st));
-	/* Nobody has it yet: the QP gets a queue of its own. */
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, id, &qp));
+	OK(stall_begin(&st, &srq, sizeof(srq), false));
+	OK(abi_call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
+	OK(stall_wait(&st));
+	/* It cannot be used yet: the QP gets a queue of its own. */
+	OK(abi_id_qp(s, id, &qp));
 	munmap(st.page, PAGE);
 	stall_end(&st, NULL);
-	pthread_join(c.thread, NULL);
-	EXPECT_EQ(-EFAULT, c.ret);
-	abi_wrs_recv(&w, 1);
-	EXPECT_EQ(0, ABI_POST(s, RECV, qp.init.qp, &w, NULL));
+	EXPECT_RETURNS(-EFAULT, &c);
+	EXPECT_EQ(0, abi_post_empty_recv(s, qp.init.qp, 1));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
 	/* Another one can be made for it. */
 	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &srq));
 }
 
-/* A list that does not come holds up nobody. */
+/* A list that does not come holds up no other command. */
 TEST_F(half, stuck_list_blocks_no_others)
 {
 	struct abi *s = &self->w.s;
 	struct abi_pair p = {};
 	struct rdma_ep_post arg = {
-		.size = sizeof(arg), .num = 1,
-		.wrs_len = sizeof(struct rdma_ep_send_wr),
+		.size = sizeof(arg), .num = 1, .wrs_len = sizeof(struct rdma_ep_send_wr),
 	};
 	struct rdma_ep_send_wr wr = { .opcode = WR_SEND };
 	static __u8 page[PAGE];
 	struct stall st;
-	struct call c;
-	long begin;
+	struct abi_call c;
 
-	ASSERT_EQ(0, abi_pair_open(s, &p));
+	OK(abi_pair_open(s, &p));
 	memcpy(page, &wr, sizeof(wr));
-	ASSERT_EQ(0, stall_begin(&st, NULL, 0, true));
+	OK(stall_begin(&st, NULL, 0, true));
 	arg.wrs = (uintptr_t)st.page;
 	arg.handle = p.end[0].qp.qp;
-	ASSERT_EQ(0, call(&c, s->fd, RDMA_EP_IOC_POST_SEND, &arg));
-	ASSERT_EQ(0, stall_wait(&st));
-	begin = abi_now_ms();
-	EXPECT_EQ(0, abi_qp_state(s, p.end[0].qp.qp, QPS_ERR));
-	EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
-	EXPECT_EQ(0, ABI_DESTROY(s, CQ, p.end[0].cq[0]));
-	EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[0].id));
-	EXPECT_GT(ABI_WAIT_MS, abi_now_ms() - begin);
+	OK(abi_call(&c, s->fd, RDMA_EP_IOC_POST_SEND, &arg));
+	OK(stall_wait(&st));
+	EXPECT_WITHIN(ABI_WAIT_MS,
+		      EXPECT_EQ(0, abi_qp_state(s, p.end[0].qp.qp, QPS_ERR));
+		      EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
+		      EXPECT_EQ(0, ABI_DESTROY(s, CQ, p.end[0].cq[0]));
+		      EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[0].id)));
 	stall_end(&st, page);
-	pthread_join(c.thread, NULL);
-	EXPECT_EQ(-ENOENT, c.ret);
+	EXPECT_RETURNS(-ENOENT, &c);
 }
 
-struct registering {
-	pthread_t thread;
-	const struct abi *s;
-	void *page;
-	struct rdma_ep_reg_mr mr;
-	int ret;
-	volatile bool done;
-};
-
-static void *register_thread(void *arg)
-{
-	struct registering *r = arg;
-
-	r->ret = abi_reg_mr(r->s, r->s->pd, r->page, PAGE, AC_ALL, &r->mr);
-	r->done = true;
-	return NULL;
-}
-
-/* Nor does memory that can not be pinned yet. */
+/* Nor does memory that cannot be pinned yet. */
 TEST_F(half, stuck_registration_blocks_no_others)
 {
 	struct abi *s = &self->w.s;
-	struct registering r = { .s = s };
+	struct rdma_ep_reg_mr mr = { .length = PAGE, .pd = s->pd, .access = AC_ALL };
+	struct abi_call c;
 	static __u8 page[PAGE];
 	struct abi_pair p = {};
 	struct stall st;
 	__u32 pd;
 
-	ASSERT_EQ(0, stall_begin(&st, NULL, 0, true));
-	r.page = st.page;
-	ASSERT_EQ(0, pthread_create(&r.thread, NULL, register_thread, &r));
-	while (!r.done && !abi_ready(st.fd, 10))
+	OK(stall_begin(&st, NULL, 0, true));
+	mr.addr = (uintptr_t)st.page;
+	mr.iova = mr.addr;
+	OK(ABI_CALL(&c, s, REG_MR, &mr));
+	while (!c.done && !abi_ready(st.fd, 10))
 		;
-	if (r.done) {
-		EXPECT_EQ(-EFAULT, r.ret);
+	if (c.done) {
+		EXPECT_RETURNS(-EFAULT, &c);
 		SKIP(return, "this kernel does not wait for pages to pin");
 	}
 	EXPECT_EQ(0, abi_pair_open(s, &p));
 	EXPECT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
 	EXPECT_EQ(0, ABI_DESTROY(s, PD, pd));
-	EXPECT_FALSE(r.done);
+	EXPECT_FALSE(c.done);
 	stall_end(&st, page);
-	pthread_join(r.thread, NULL);
-	EXPECT_EQ(0, r.ret);
+	EXPECT_RETURNS(0, &c);
 }
 
 TEST_HARNESS_MAIN

@@ -16,17 +16,15 @@ FIXTURE(handles) {
 FIXTURE_SETUP(handles)
 {
 	__u32 pd;
-	int i;
 
-	ASSERT_EQ(0, abi_world_open(&self->w));
-	ASSERT_EQ(0, abi_world_open(&self->other));
+	OK(abi_world_open(&self->w));
+	OK(abi_world_open(&self->other));
 	/*
 	 * Numbers of the other session's handles must not by chance be good in
 	 * this one: let it use up more than this one ever has.
 	 */
-	for (i = 0; i < 300; i++) {
-		ASSERT_EQ(0, abi_alloc_pd(&self->other.s, self->other.s.ctx, &pd));
-	}
+	for (int i = 0; i < 300; i++)
+		OK(abi_alloc_pd(&self->other.s, self->other.s.ctx, &pd));
 }
 
 FIXTURE_TEARDOWN(handles)
@@ -37,58 +35,55 @@ FIXTURE_TEARDOWN(handles)
 
 static bool known(const struct abi_world *w, __u32 handle)
 {
-	int i;
-
-	for (i = RDMA_EP_OBJ_CTX; i <= ABI_OBJ_LAST; i++) {
+	for (int i = RDMA_EP_OBJ_CTX; i <= ABI_OBJ_LAST; i++) {
 		if (w->obj[i] == handle)
 			return true;
 	}
 	return handle == w->s.ctx || handle == w->s.pd;
 }
 
-/* An object of this type in the other session: no handle of this one. */
-static __u32 foreign(struct __test_metadata *_metadata, struct _test_data_handles *self, int type)
+static int make(struct abi_world *w, int type, __u32 *h)
 {
-	struct abi *s = &self->other.s;
+	struct abi *s = &w->s;
 	struct rdma_ep_reg_mr mr;
 	struct rdma_ep_create_qp qp;
-	__u32 h = 0;
-	int fd;
+	int fd, ret;
 
 	switch (type) {
 	case RDMA_EP_OBJ_CTX:
-		ASSERT_EQ(0, abi_ctx(s, &h, &fd));
-		break;
+		return abi_ctx(s, h, &fd);
 	case RDMA_EP_OBJ_ID:
-		ASSERT_EQ(0, abi_tcp_id(s, self->other.channel, 0, &h));
-		break;
+		return abi_tcp_id(s, w->channel, 0, h);
 	case RDMA_EP_OBJ_PD:
-		ASSERT_EQ(0, abi_alloc_pd(s, s->ctx, &h));
-		break;
+		return abi_alloc_pd(s, s->ctx, h);
 	case RDMA_EP_OBJ_MR:
-		ASSERT_EQ(0, abi_reg_mr(s, s->pd, self->other.page, 4096, 0, &mr));
-		h = mr.mr;
-		break;
+		ret = abi_reg_mr(s, s->pd, w->page, 4096, 0, &mr);
+		*h = mr.mr;
+		return ret;
 	case RDMA_EP_OBJ_AH:
-		ASSERT_EQ(0, abi_create_ah(s, s->pd, &h));
-		break;
+		return abi_create_ah(s, s->pd, h);
 	case RDMA_EP_OBJ_CQ:
-		ASSERT_EQ(0, abi_create_cq(s, -1, 8, 0, &h));
-		break;
+		return abi_create_cq(s, -1, 8, 0, h);
 	case RDMA_EP_OBJ_SRQ:
-		ASSERT_EQ(0, abi_create_srq(s, s->pd, 8, 0, &h));
-		break;
+		return abi_create_srq(s, s->pd, 8, 0, h);
 	case RDMA_EP_OBJ_QP:
-		ASSERT_EQ(0, abi_create_qp(s, QPT_RC, self->other.obj[RDMA_EP_OBJ_CQ], 0, &qp));
-		h = qp.init.qp;
-		break;
+		ret = abi_create_qp(s, QPT_RC, ABI_OBJ(w, CQ), 0, &qp);
+		*h = qp.init.qp;
+		return ret;
 	case RDMA_EP_OBJ_MCAST:
-		ASSERT_EQ(0, abi_join(s, self->other.ud_id, 4, 0, &h));
-		break;
+		return abi_join(s, w->ud_id, 4, 0, h);
 	case RDMA_EP_OBJ_XRCD:
-		ASSERT_EQ(0, abi_open_xrcd(s, -1, 0, &h));
-		break;
+		return abi_open_xrcd(s, -1, 0, h);
 	}
+	return -EINVAL;
+}
+
+/* An object of this type in the other session: no handle of this one. */
+static __u32 foreign(struct __test_metadata *_metadata, struct _test_data_handles *self, int type)
+{
+	__u32 h;
+
+	OK(make(&self->other, type, &h));
 	return h;
 }
 
@@ -106,14 +101,12 @@ static bool missing(const struct abi_world *w, int type)
 	}
 }
 
-#define EXPECT_BAD(_what, _handle)					\
-	do {								\
-		self->arg = self->valid;				\
-		self->arg.u32[at / 4] = (_handle);			\
-		EXPECT_EQ(-ENOENT, abi_raw(w->s.fd, c->cmd, &self->arg)) { \
-			TH_LOG("%s: %s as handle at %u", c->name, _what, at); \
-		}							\
-	} while (0)
+#define EXPECT_BAD(_what, _handle) ({					\
+	self->arg = self->valid;					\
+	self->arg.u32[at / 4] = (_handle);				\
+	LOGGED(EXPECT_EQ(-ENOENT, abi_raw(w->s.fd, c->cmd, &self->arg)), \
+	       "%s: %s as handle at %u", c->name, _what, at);		\
+})
 
 /* Each handle of each command, all else being valid */
 TEST_F(handles, wrong_handles)
@@ -128,8 +121,7 @@ TEST_F(handles, wrong_handles)
 	};
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;
-	unsigned int i;
-	int type, ret;
+	int ret;
 	__u32 h, at;
 
 	for_each_command(c) {
@@ -139,7 +131,7 @@ TEST_F(handles, wrong_handles)
 		if (ret == -EOPNOTSUPP)
 			continue;
 		LOGGED(ASSERT_EQ(0, ret), "cannot prepare %s", c->name);
-		for (i = 0; i < ARRAY_SIZE(c->handles); i++) {
+		for (unsigned int i = 0; i < ARRAY_SIZE(c->handles); i++) {
 			if (!c->handles[i].type)
 				break;
 			at = c->handles[i].at;
@@ -148,7 +140,7 @@ TEST_F(handles, wrong_handles)
 			EXPECT_BAD("one never allocated", 0x7fffff00);
 			EXPECT_BAD("one never allocated", 0x80000000);
 			EXPECT_BAD("one never allocated", 0xffffffff);
-			for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+			for (int type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
 				if (type != c->handles[i].type && w->obj[type])
 					EXPECT_BAD(names[type], w->obj[type]);
 			}
@@ -165,10 +157,9 @@ TEST_F(handles, wrong_handles)
 /* The other session's objects are as they were. */
 TEST_F(handles, destroy_foreign)
 {
-	int type;
 	__u32 h;
 
-	for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+	for (int type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
 		if (missing(&self->w, type))
 			continue;
 		h = foreign(_metadata, self, type);
@@ -183,15 +174,12 @@ TEST_F(handles, destroy_wrong_type)
 		0, ABI_OBJ_LAST + 1, ABI_OBJ_LAST + 2, 0xffffffff, 0x80000001,
 	};
 	struct abi_world *w = &self->w;
-	int have, claimed;
-	size_t i;
 
-	for (have = RDMA_EP_OBJ_CTX; have <= ABI_OBJ_LAST; have++) {
-		for (i = 0; i < ARRAY_SIZE(unknown); i++) {
+	for (int have = RDMA_EP_OBJ_CTX; have <= ABI_OBJ_LAST; have++) {
+		for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
 			LOGGED(EXPECT_EQ(-EINVAL, abi_destroy(&w->s, unknown[i], w->obj[have])),
 			       "%d as unknown type %u", have, unknown[i]);
-		}
-		for (claimed = RDMA_EP_OBJ_CTX; claimed <= ABI_OBJ_LAST; claimed++) {
+		for (int claimed = RDMA_EP_OBJ_CTX; claimed <= ABI_OBJ_LAST; claimed++) {
 			if (claimed == have)
 				continue;
 			LOGGED(EXPECT_EQ(-ENOENT, abi_destroy(&w->s, claimed, w->obj[have])),
@@ -199,26 +187,23 @@ TEST_F(handles, destroy_wrong_type)
 		}
 	}
 	/* Nothing has happened to them. */
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, w->obj[RDMA_EP_OBJ_QP]));
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, w->obj[RDMA_EP_OBJ_ID]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, ABI_OBJ(w, QP)));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, ABI_OBJ(w, ID)));
 }
 
 /* Only QPs can be detached from something. */
 TEST_F(handles, destroy_flags)
 {
 	struct abi_world *w = &self->w;
-	struct rdma_ep_destroy d;
 
-	for (d.type = RDMA_EP_OBJ_CTX; d.type <= ABI_OBJ_LAST; d.type++) {
-		d.flags = RDMA_EP_DESTROY_DETACH;
-		d.handle = w->obj[d.type];
-		LOGGED(EXPECT_EQ(d.type == RDMA_EP_OBJ_QP ? 0 : -EINVAL, ABI(w->s.fd, DESTROY, &d)),
-		       "type %u", d.type);
-	}
+	for (__u32 type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++)
+		LOGGED(EXPECT_EQ(type == RDMA_EP_OBJ_QP ? 0 : -EINVAL,
+				 abi_destroy_flags(&w->s, type, w->obj[type],
+						   RDMA_EP_DESTROY_DETACH)), "type %u", type);
 	/* Nothing has happened to the others. */
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, w->obj[RDMA_EP_OBJ_MR]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, ABI_OBJ(w, MR)));
 	if (!w->s.iwarp)
-		EXPECT_EQ(0, ABI_DESTROY(&w->s, MCAST, w->obj[RDMA_EP_OBJ_MCAST]));
+		EXPECT_EQ(0, ABI_DESTROY(&w->s, MCAST, ABI_OBJ(w, MCAST)));
 }
 
 TEST_F(handles, busy)
@@ -231,13 +216,13 @@ TEST_F(handles, busy)
 	/* PD: MR, AH, SRQ, QP. SRQ: QP. CQ: QP (twice the same) */
 	abi_qp_attr(&qp, QPT_RC, obj[RDMA_EP_OBJ_PD], obj[RDMA_EP_OBJ_CQ], obj[RDMA_EP_OBJ_CQ]);
 	qp.init.srq = obj[RDMA_EP_OBJ_SRQ];
-	ASSERT_EQ(0, ABI(w->s.fd, CREATE_QP, &qp));
-	ASSERT_EQ(0, ABI_DESTROY(&w->s, QP, obj[RDMA_EP_OBJ_QP]));
+	OK(ABI(w->s.fd, CREATE_QP, &qp));
+	OK(ABI_DESTROY(&w->s, QP, obj[RDMA_EP_OBJ_QP]));
 
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CQ, obj[RDMA_EP_OBJ_CQ]));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, SRQ, obj[RDMA_EP_OBJ_SRQ]));
-	ASSERT_EQ(0, ABI_DESTROY(&w->s, QP, qp.init.qp));
+	OK(ABI_DESTROY(&w->s, QP, qp.init.qp));
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, obj[RDMA_EP_OBJ_CQ]));
 
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
@@ -253,7 +238,7 @@ TEST_F(handles, busy)
 	/* The default context and PD never go, the other when it is empty. */
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, w->s.pd));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CTX, w->s.ctx));
-	ASSERT_EQ(0, abi_alloc_pd(&w->s, obj[RDMA_EP_OBJ_CTX], &pd));
+	OK(abi_alloc_pd(&w->s, obj[RDMA_EP_OBJ_CTX], &pd));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CTX, obj[RDMA_EP_OBJ_CTX]));
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, PD, pd));
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, CTX, obj[RDMA_EP_OBJ_CTX]));
@@ -261,13 +246,7 @@ TEST_F(handles, busy)
 
 static int destroy_ctx_contents(struct abi_world *w, __u32 type, __u32 handle)
 {
-	struct rdma_ep_destroy d = {
-		.flags = RDMA_EP_DESTROY_CONTENTS,
-		.type = type,
-		.handle = handle,
-	};
-
-	return ABI(w->s.fd, DESTROY, &d);
+	return abi_destroy_flags(&w->s, type, handle, RDMA_EP_DESTROY_CONTENTS);
 }
 
 /* One object of each type that can be in a context; s->ctx is the context. */
@@ -297,13 +276,12 @@ static int fill_ctx(struct abi *s, void *mem, __u32 *obj)
 TEST_F(handles, context_with_contents)
 {
 	struct abi_world *w = &self->w;
-	__u32 other[ABI_OBJ_LAST + 1], ctx = w->obj[RDMA_EP_OBJ_CTX];
+	__u32 other[ABI_OBJ_LAST + 1], ctx = ABI_OBJ(w, CTX);
 	struct abi s = w->s;
-	__u32 type;
 
 	s.ctx = ctx;
-	ASSERT_EQ(0, fill_ctx(&s, w->page, other));
-	for (type = RDMA_EP_OBJ_CTX + 1; type <= ABI_OBJ_LAST; type++)
+	OK(fill_ctx(&s, w->page, other));
+	for (__u32 type = RDMA_EP_OBJ_CTX + 1; type <= ABI_OBJ_LAST; type++)
 		EXPECT_EQ(-EINVAL, destroy_ctx_contents(w, type, w->obj[type]));
 	/* The default context keeps all that it has. */
 	EXPECT_EQ(-EBUSY, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, w->s.ctx));
@@ -311,30 +289,27 @@ TEST_F(handles, context_with_contents)
 
 	EXPECT_EQ(0, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
 	EXPECT_EQ(-ENOENT, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
-	for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
-		if (!other[type])
-			continue;
+	for (__u32 type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++)
 		LOGGED(EXPECT_EQ(-ENOENT, abi_destroy(&w->s, type, other[type])), "type %u", type);
-	}
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, w->obj[RDMA_EP_OBJ_QP]));
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, SRQ, w->obj[RDMA_EP_OBJ_SRQ]));
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, w->obj[RDMA_EP_OBJ_CQ]));
-	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, w->obj[RDMA_EP_OBJ_MR]));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, ABI_OBJ(w, QP)));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, SRQ, ABI_OBJ(w, SRQ)));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, CQ, ABI_OBJ(w, CQ)));
+	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, ABI_OBJ(w, MR)));
 }
 
 /* What another context uses stays, and the context with it. */
 TEST_F(handles, context_whose_cq_is_used_elsewhere)
 {
 	struct abi_world *w = &self->w;
-	__u32 ctx = w->obj[RDMA_EP_OBJ_CTX], cq, pd;
+	__u32 ctx = ABI_OBJ(w, CTX), cq, pd;
 	struct rdma_ep_create_qp qp;
 	struct abi s = w->s;
 
 	s.ctx = ctx;
-	ASSERT_EQ(0, abi_create_cq(&s, -1, 8, 0, &cq));
-	ASSERT_EQ(0, abi_alloc_pd(&s, ctx, &pd));
-	abi_qp_attr(&qp, QPT_RC, w->obj[RDMA_EP_OBJ_PD], cq, cq);
-	ASSERT_EQ(0, ABI(w->s.fd, CREATE_QP, &qp));
+	OK(abi_create_cq(&s, -1, 8, 0, &cq));
+	OK(abi_alloc_pd(&s, ctx, &pd));
+	abi_qp_attr(&qp, QPT_RC, ABI_OBJ(w, PD), cq, cq);
+	OK(ABI(w->s.fd, CREATE_QP, &qp));
 	EXPECT_EQ(-EBUSY, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, ctx));
 	EXPECT_EQ(-ENOENT, ABI_DESTROY(&w->s, PD, pd));
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, qp.init.qp));
@@ -350,9 +325,9 @@ TEST_F(handles, failed_creation_holds_nothing)
 	struct rdma_ep_reg_mr mr;
 	__u32 pd, cq[2], srq;
 
-	ASSERT_EQ(0, abi_alloc_pd(&w->s, w->s.ctx, &pd));
-	ASSERT_EQ(0, abi_create_cq(&w->s, -1, 8, 0, &cq[0]));
-	ASSERT_EQ(0, abi_create_cq(&w->s, -1, 8, 0, &cq[1]));
+	OK(abi_alloc_pd(&w->s, w->s.ctx, &pd));
+	OK(abi_create_cq(&w->s, -1, 8, 0, &cq[0]));
+	OK(abi_create_cq(&w->s, -1, 8, 0, &cq[1]));
 	EXPECT_EQ(-EINVAL, abi_reg_mr(&w->s, pd, w->page, 0, 0, &mr));
 	EXPECT_EQ(-EINVAL, abi_create_srq(&w->s, pd, 0, 0, &srq));
 	abi_qp_attr(&qp, QPT_RC, pd, cq[0], cq[1]);
@@ -367,10 +342,9 @@ TEST_F(handles, failed_creation_holds_nothing)
 
 TEST_F(handles, destroy_twice)
 {
-	int type;
 	__u32 h;
 
-	for (type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+	for (int type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
 		if (missing(&self->w, type))
 			continue;
 		h = foreign(_metadata, self, type);
@@ -386,26 +360,19 @@ struct race {
 	__u32 type;
 	__u32 *handle;
 	int rounds;
-	int won, lost, other;
+	int won, lost;
 };
 
 static void *race_thread(void *arg)
 {
 	struct race *r = arg;
-	int i;
+	int ret;
 
-	for (i = 0; i < r->rounds; i++) {
+	for (int i = 0; i < r->rounds; i++) {
 		pthread_barrier_wait(r->barrier);
-		switch (abi_destroy(r->s, r->type, *r->handle)) {
-		case 0:
-			r->won++;
-			break;
-		case -ENOENT:
-			r->lost++;
-			break;
-		default:
-			r->other++;
-		}
+		ret = abi_destroy(r->s, r->type, *r->handle);
+		r->won += !ret;
+		r->lost += ret == -ENOENT;
 		pthread_barrier_wait(r->barrier);
 	}
 	return NULL;
@@ -414,40 +381,34 @@ static void *race_thread(void *arg)
 TEST_F(handles, destroy_race)
 {
 	static const int types[] = {
-		RDMA_EP_OBJ_PD, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_ID, RDMA_EP_OBJ_QP,
-		RDMA_EP_OBJ_MCAST,
+		RDMA_EP_OBJ_PD, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_ID, RDMA_EP_OBJ_QP, RDMA_EP_OBJ_MCAST,
 	};
 	enum { THREADS = 2, ROUNDS = 100 };
 	pthread_barrier_t barrier;
 	pthread_t thread[THREADS];
 	struct race r[THREADS];
 	__u32 handle;
-	size_t t;
-	int i;
 
-	for (t = 0; t < ARRAY_SIZE(types); t++) {
+	for (size_t t = 0; t < ARRAY_SIZE(types); t++) {
 		if (missing(&self->w, types[t]))
 			continue;
-		memset(r, 0, sizeof(r));
 		pthread_barrier_init(&barrier, NULL, THREADS + 1);
-		for (i = 0; i < THREADS; i++) {
-			r[i].s = &self->other.s;
-			r[i].barrier = &barrier;
-			r[i].type = types[t];
-			r[i].handle = &handle;
-			r[i].rounds = ROUNDS;
-			ASSERT_EQ(0, pthread_create(&thread[i], NULL, race_thread, &r[i]));
+		for (int i = 0; i < THREADS; i++) {
+			r[i] = (struct race) {
+				.s = &self->other.s, .barrier = &barrier, .type = types[t],
+				.handle = &handle, .rounds = ROUNDS,
+			};
+			OK(pthread_create(&thread[i], NULL, race_thread, &r[i]));
 		}
-		for (i = 0; i < ROUNDS; i++) {
+		for (int i = 0; i < ROUNDS; i++) {
 			handle = foreign(_metadata, self, types[t]);
 			pthread_barrier_wait(&barrier);
 			pthread_barrier_wait(&barrier);
 		}
-		for (i = 0; i < THREADS; i++)
+		for (int i = 0; i < THREADS; i++)
 			pthread_join(thread[i], NULL);
 		EXPECT_EQ(ROUNDS, r[0].won + r[1].won);
 		EXPECT_EQ(ROUNDS, r[0].lost + r[1].lost);
-		EXPECT_EQ(0, r[0].other + r[1].other);
 		pthread_barrier_destroy(&barrier);
 	}
 }
@@ -463,16 +424,14 @@ struct use {
 static void *use_thread(void *arg)
 {
 	struct use *u = arg;
-	struct abi_wrs w;
 	struct rdma_ep_wc wc[4];
 	int ret;
 
-	abi_wrs_recv(&w, 1);
 	while (!u->stop) {
 		ret = abi_qp_state(u->s, u->qp, QPS_ERR);
 		if (ret && ret != -ENOENT && ret != -EINVAL)
 			u->bad = ret;
-		ret = ABI_POST(u->s, RECV, u->qp, &w, NULL);
+		ret = abi_post_empty_recv(u->s, u->qp, 1);
 		if (ret && ret != -ENOENT && ret != -EINVAL && ret != -ENOMEM)
 			u->bad = ret;
 		ret = abi_poll(u->s, u->cq, wc, 4);
@@ -488,10 +447,9 @@ TEST_F(handles, use_while_destroyed)
 	struct use u = { .s = s };
 	struct rdma_ep_create_qp c;
 	pthread_t thread;
-	int i;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, use_thread, &u));
-	for (i = 0; i < 60; i++) {
+	OK(pthread_create(&thread, NULL, use_thread, &u));
+	for (int i = 0; i < 60; i++) {
 		EXPECT_EQ(0, abi_create_cq(s, -1, 16, 0, &u.cq));
 		EXPECT_EQ(0, abi_create_qp(s, QPT_RC, u.cq, 0, &c));
 		abi_qp_init(s, c.init.qp, QPT_RC, 0);
@@ -510,22 +468,22 @@ TEST_F(handles, use_while_destroyed)
 TEST_F(handles, fork_and_close)
 {
 	struct abi *s = &self->w.s;
-	struct rdma_ep_query_qp q = { .qp = self->w.obj[RDMA_EP_OBJ_QP] };
+	__u32 qp = ABI_OBJ(&self->w, QP);
 	int status;
 	pid_t pid = fork();
 
 	ASSERT_LE(0, pid);
 	if (!pid) {
 		/* It is the same session there. */
-		status = ABI(s->fd, QUERY_QP, &q);
+		status = abi_state_of(s, qp);
 		abi_close(s);
-		_exit(status != 0);
+		_exit(status < 0);
 	}
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	usleep(100000);
-	EXPECT_EQ(0, ABI(s->fd, QUERY_QP, &q));
-	EXPECT_EQ(0, ABI_DESTROY(s, QP, q.qp));
+	EXPECT_LE(0, abi_state_of(s, qp));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp));
 }
 
 /* Without a single DESTROY, and with all channels left open */
@@ -536,13 +494,12 @@ TEST(close_destroys_everything)
 	struct abi_pair p = {};
 	struct rdma_ep_event ev;
 
-	ASSERT_EQ(0, abi_idle());
-	if (abi_objects(&before))
-		SKIP(return, "no rdma(8)");
+	OK(abi_idle());
+	SKIP_IF(abi_objects(&before), "no rdma(8)");
 	w = calloc(1, sizeof(*w));
-	ASSERT_EQ(0, abi_world_open(w));
-	ASSERT_EQ(0, abi_pair_open(&w->s, &p));
-	ASSERT_EQ(0, abi_objects(&during));
+	OK(abi_world_open(w));
+	OK(abi_pair_open(&w->s, &p));
+	OK(abi_objects(&during));
 	EXPECT_LE(before.pd + 2, during.pd);
 	EXPECT_LE(before.cq + 5, during.cq);
 	EXPECT_LE(before.qp + 3, during.qp);
@@ -566,10 +523,9 @@ TEST(kill_destroys_everything)
 	char c = 0;
 	pid_t pid;
 
-	ASSERT_EQ(0, abi_idle());
-	if (abi_objects(&before))
-		SKIP(return, "no rdma(8)");
-	ASSERT_EQ(0, pipe(pipefd));
+	OK(abi_idle());
+	SKIP_IF(abi_objects(&before), "no rdma(8)");
+	OK(pipe(pipefd));
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid) {
@@ -583,7 +539,7 @@ TEST(kill_destroys_everything)
 	}
 	ASSERT_EQ(1, read(pipefd[0], &c, 1));
 	EXPECT_EQ(1, c);
-	ASSERT_EQ(0, abi_objects(&during));
+	OK(abi_objects(&during));
 	EXPECT_LT(before.qp, during.qp);
 	kill(pid, SIGKILL);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));

@@ -12,13 +12,10 @@ FIXTURE(query) {
 
 FIXTURE_SETUP(query)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 }
 
-FIXTURE_TEARDOWN(query)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(query)
 
 TEST_F(query, session)
 {
@@ -26,7 +23,7 @@ TEST_F(query, session)
 
 	memset(&q, 0xff, sizeof(q));
 	q.flags = 0;
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
+	OK(ABI(self->s.fd, QUERY, &q));
 	EXPECT_EQ(sizeof(q), q.size);
 	EXPECT_EQ(RDMA_EP_ABI_VERSION, q.abi_version);
 	EXPECT_EQ(0, q.caps);
@@ -48,7 +45,7 @@ TEST_F(query, devices)
 	__u32 num, i;
 	FILE *f;
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	OK(ABI(self->s.fd, QUERY_DEVICES, &q));
 	num = q.num;
 	ASSERT_LE(1, num);
 
@@ -62,7 +59,7 @@ TEST_F(query, devices)
 	memset(devs, 0xff, sizeof(devs));
 	q.devices = (uintptr_t)devs;
 	q.max = 16;
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	OK(ABI(self->s.fd, QUERY_DEVICES, &q));
 	EXPECT_EQ(num, q.num);
 	for (i = 0; i < num && i < 16; i++) {
 		EXPECT_LT(0, (__s32)devs[i].dev_index);
@@ -92,7 +89,7 @@ TEST_F(query, devices)
 	/* Less room than devices, or exactly as much */
 	memset(devs, 0xff, sizeof(devs));
 	q.max = 1;
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
+	OK(ABI(self->s.fd, QUERY_DEVICES, &q));
 	EXPECT_EQ(num, q.num);
 	EXPECT_NE(~0U, devs[0].dev_index);
 	EXPECT_EQ(~0U, devs[1].dev_index);
@@ -100,12 +97,9 @@ TEST_F(query, devices)
 
 TEST_F(query, open_default_twice)
 {
-	struct rdma_ep_open_device o = {
-		.flags = RDMA_EP_OPEN_DEFAULT,
-		.dev_index = self->s.dev,
-	};
+	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = self->s.dev };
 
-	ASSERT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
+	OK(ABI(self->s.fd, OPEN_DEVICE, &o));
 	EXPECT_EQ(self->s.ctx, o.ctx);
 	EXPECT_EQ(self->s.pd, o.pd);
 	EXPECT_NE(0, o.pd);
@@ -119,11 +113,12 @@ TEST_F(query, open_default_twice)
 TEST_F(query, open_another_context)
 {
 	__u32 ctx[2], pd;
-	int fd[2], i;
-	struct rdma_ep_open_device o = { .dev_index = self->s.dev };
+	int fd[2];
 
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
+	for (int i = 0; i < 2; i++) {
+		struct rdma_ep_open_device o = { .dev_index = self->s.dev };
+
+		OK(ABI(self->s.fd, OPEN_DEVICE, &o));
 		EXPECT_EQ(0, o.pd);
 		EXPECT_NE(0, o.ctx);
 		ctx[i] = o.ctx;
@@ -131,7 +126,7 @@ TEST_F(query, open_another_context)
 	}
 	EXPECT_NE(ctx[0], ctx[1]);
 	EXPECT_NE(ctx[0], self->s.ctx);
-	ASSERT_EQ(0, abi_alloc_pd(&self->s, ctx[0], &pd));
+	OK(abi_alloc_pd(&self->s, ctx[0], &pd));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, CTX, ctx[0]));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, PD, pd));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, CTX, ctx[0]));
@@ -143,33 +138,21 @@ TEST_F(query, open_another_context)
 
 TEST_F(query, no_such_device)
 {
-	size_t i;
+	struct rdma_ep_open_device open = {};
+	struct rdma_ep_query_device device = {};
+	struct rdma_ep_query_port port = { .port_num = 1 };
+	struct rdma_ep_query_gid gid = { .port_num = 1 };
+	struct rdma_ep_query_gid_table table = {};
+	struct rdma_ep_query_pkey pkey = { .port_num = 1 };
+	int s = self->s.fd, fds = abi_count_fds();
 
-	for (i = 0; i < ARRAY_SIZE(no_device); i++) {
-		struct rdma_ep_open_device open = { .dev_index = no_device[i] };
-		struct rdma_ep_query_device device = {
-			.dev_index = no_device[i],
-		};
-		struct rdma_ep_query_port port = {
-			.dev_index = no_device[i], .port_num = 1,
-		};
-		struct rdma_ep_query_gid gid = {
-			.dev_index = no_device[i], .port_num = 1,
-		};
-		struct rdma_ep_query_gid_table table = {
-			.dev_index = no_device[i],
-		};
-		struct rdma_ep_query_pkey pkey = {
-			.dev_index = no_device[i], .port_num = 1,
-		};
-		int fds = abi_count_fds();
-
-		EXPECT_EQ(-ENODEV, ABI(self->s.fd, OPEN_DEVICE, &open));
-		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_DEVICE, &device));
-		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_PORT, &port));
-		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_GID, &gid));
-		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_GID_TABLE, &table));
-		EXPECT_EQ(-ENODEV, ABI(self->s.fd, QUERY_PKEY, &pkey));
+	for (size_t i = 0; i < ARRAY_SIZE(no_device); i++) {
+		EXPECT_EQ(-ENODEV, ABI_WITH(s, OPEN_DEVICE, open, dev_index, no_device[i]));
+		EXPECT_EQ(-ENODEV, ABI_WITH(s, QUERY_DEVICE, device, dev_index, no_device[i]));
+		EXPECT_EQ(-ENODEV, ABI_WITH(s, QUERY_PORT, port, dev_index, no_device[i]));
+		EXPECT_EQ(-ENODEV, ABI_WITH(s, QUERY_GID, gid, dev_index, no_device[i]));
+		EXPECT_EQ(-ENODEV, ABI_WITH(s, QUERY_GID_TABLE, table, dev_index, no_device[i]));
+		EXPECT_EQ(-ENODEV, ABI_WITH(s, QUERY_PKEY, pkey, dev_index, no_device[i]));
 		EXPECT_EQ(fds, abi_count_fds());
 	}
 }
@@ -179,8 +162,8 @@ TEST_F(query, device)
 	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
 	struct rdma_ep_query q = {};
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &q));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
+	OK(ABI(self->s.fd, QUERY, &q));
+	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
 	EXPECT_LE(1, d.num_comp_vectors);
 	EXPECT_LE(1, d.attr.phys_port_cnt);
 	EXPECT_LT(0, d.attr.max_qp);
@@ -203,9 +186,7 @@ TEST_F(query, device)
 static int ask_for(struct abi *s, const struct rdma_ep_query_device *d,
 		   __u32 bit, __u32 qp, __u32 srq)
 {
-	struct rdma_ep_srq_attr a = {
-		.srq = srq, .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 16,
-	};
+	struct rdma_ep_srq_attr a = { .srq = srq, .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 16 };
 	struct rdma_ep_query_port p = { .dev_index = s->dev, .port_num = 1 };
 	struct rdma_ep_modify_qp m = { .qp = qp };
 
@@ -240,17 +221,17 @@ TEST_F(query, told_capabilities_are_granted)
 {
 	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
 	struct rdma_ep_create_qp qp;
-	__u32 cq, srq, bit;
+	__u32 cq, srq;
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 8, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_RC, cq, 0, &qp));
-	ASSERT_EQ(0, abi_create_srq(&self->s, self->s.pd, 8, 0, &srq));
+	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
+	OK(abi_create_cq(&self->s, -1, 8, 0, &cq));
+	OK(abi_create_qp(&self->s, QPT_RC, cq, 0, &qp));
+	OK(abi_create_srq(&self->s, self->s.pd, 8, 0, &srq));
 	if (!self->s.iwarp) {
-		ASSERT_EQ(0, abi_qp_init(&self->s, qp.init.qp, QPT_RC, 0));
-		ASSERT_EQ(0, abi_qp_rts(&self->s, qp.init.qp, QPT_RC, qp.init.qp_num));
+		OK(abi_qp_init(&self->s, qp.init.qp, QPT_RC, 0));
+		OK(abi_qp_rts(&self->s, qp.init.qp, QPT_RC, qp.init.qp_num));
 	}
-	for (bit = 0; bit < 64; bit++) {
+	for (__u32 bit = 0; bit < 64; bit++) {
 		if (!(d.device_cap_flags_ex & 1ULL << bit))
 			continue;
 		LOGGED(EXPECT_EQ(0, ask_for(&self->s, &d, bit, qp.init.qp, srq)),
@@ -264,13 +245,11 @@ TEST_F(query, told_capabilities_are_granted)
 TEST_F(query, port)
 {
 	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
-	struct rdma_ep_query_port p = {
-		.dev_index = self->s.dev, .port_num = 1,
-	};
+	struct rdma_ep_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
 	char name[IF_NAMESIZE];
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
+	OK(ABI(self->s.fd, QUERY_PORT, &p));
 	EXPECT_EQ(4, p.attr.state);		/* IBV_PORT_ACTIVE */
 	EXPECT_EQ(2, p.attr.link_layer);	/* IBV_LINK_LAYER_ETHERNET */
 	EXPECT_LT(0, p.attr.gid_tbl_len);
@@ -284,43 +263,32 @@ TEST_F(query, port)
 		EXPECT_EQ(1, p.attr.flags & 1);
 	}
 
-	p.port_num = 0;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
-	p.port_num = d.attr.phys_port_cnt + 1;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
-	p.port_num = 257;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
-	p.port_num = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PORT, &p));
+	const __u32 bad[] = { 0, d.attr.phys_port_cnt + 1, 257, ~0U };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, QUERY_PORT, p, port_num, bad[i]));
 }
 
 TEST_F(query, gid)
 {
-	struct rdma_ep_query_port p = {
-		.dev_index = self->s.dev, .port_num = 1,
-	};
-	struct rdma_ep_query_gid g = {
-		.dev_index = self->s.dev,
-		.port_num = 1,
-		.gid_index = self->s.gid_index,
-	};
+	struct rdma_ep_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
+	struct rdma_ep_query_gid good = {
+		.dev_index = self->s.dev, .port_num = 1, .gid_index = self->s.gid_index,
+	}, g = good;
 	const __u8 zero[16] = {};
-	int ret, empty = 0;
-	__u32 i;
+	int ret, fd = self->s.fd, empty = 0;
 
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_GID, &g));
+	OK(ABI(fd, QUERY_PORT, &p));
+	OK(ABI(fd, QUERY_GID, &g));
 	if (!self->s.iwarp) {
 		EXPECT_EQ(0, memcmp(g.gid, self->s.gid, 16));
 		EXPECT_EQ(2, g.gid_type);
 		EXPECT_EQ(p.netdev_index, g.ndev_ifindex);
 	}
-	for (i = 0; i < p.attr.gid_tbl_len && i < 64; i++) {
-		memset(&g, 0, sizeof(g));
-		g.dev_index = self->s.dev;
-		g.port_num = 1;
+	for (__u32 i = 0; i < p.attr.gid_tbl_len && i < 64; i++) {
+		g = good;
 		g.gid_index = i;
-		ret = ABI(self->s.fd, QUERY_GID, &g);
+		ret = ABI(fd, QUERY_GID, &g);
 		if (ret == -ENODATA) {
 			empty++;
 			continue;
@@ -329,124 +297,104 @@ TEST_F(query, gid)
 		EXPECT_NE(0, memcmp(g.gid, zero, 16));
 		EXPECT_LE(g.gid_type, 2);
 	}
-	if (!self->s.iwarp) {
+	if (!self->s.iwarp)
 		EXPECT_LT(0, empty);
-	}
 
-	g.gid_index = p.attr.gid_tbl_len;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
-	g.gid_index = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
-	g.gid_index = 0x80000000;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
-	g.gid_index = 0;
-	g.port_num = 0;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
-	g.port_num = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID, &g));
+	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_GID, good, gid_index, p.attr.gid_tbl_len));
+	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_GID, good, gid_index, ~0U));
+	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_GID, good, gid_index, 0x80000000));
+	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_GID, good, port_num, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_GID, good, port_num, ~0U));
 }
 
-/* All that QUERY_GID tells, in one go */
-TEST_F(query, gid_table)
+/* How many entries QUERY_GID has for all ports, each of which is the table's next one */
+static __u32 count_gids(struct __test_metadata *_metadata, const struct abi *s, __u32 ports,
+			const struct ib_uverbs_gid_entry *e, __u32 num)
 {
-	enum { MAX = 64 };
-	struct ib_uverbs_gid_entry *e;
-	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
-	struct rdma_ep_query_gid_table t = { .dev_index = self->s.dev };
-	struct rdma_ep_query_gid_table again;
-	__u32 i, n = 0, num;
-	char *page;
-	size_t at;
+	__u32 n = 0;
 
-	page = abi_map(8192);
-	munmap(page + 4096, 4096);
-	e = (void *)page;
-	t.entries = (uintptr_t)e;
-	t.max = MAX;
-	memset(page, 0xaa, 4096);
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_GID_TABLE, &t));
-	num = t.num;
-	ASSERT_LT(self->s.iwarp ? 0 : 1, num);
-	ASSERT_GE(MAX, num);
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &d));
-	for (i = 1; i <= d.attr.phys_port_cnt; i++) {
-		struct rdma_ep_query_port p = {
-			.dev_index = self->s.dev, .port_num = i,
-		};
-		struct rdma_ep_query_gid g = {
-			.dev_index = self->s.dev, .port_num = i,
-		};
+	for (__u32 port = 1; port <= ports; port++) {
+		struct rdma_ep_query_port p = { .dev_index = s->dev, .port_num = port };
+		struct rdma_ep_query_gid g = { .dev_index = s->dev, .port_num = port };
 
-		ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
+		OK(ABI(s->fd, QUERY_PORT, &p));
 		for (; g.gid_index < p.attr.gid_tbl_len; g.gid_index++) {
-			if (ABI(self->s.fd, QUERY_GID, &g))
+			if (ABI(s->fd, QUERY_GID, &g))
 				continue;
 			ASSERT_GT(num, n);
 			EXPECT_EQ(0, memcmp(e[n].gid, g.gid, 16));
 			EXPECT_EQ(g.gid_index, e[n].gid_index);
-			EXPECT_EQ(i, e[n].port_num);
+			EXPECT_EQ(port, e[n].port_num);
 			EXPECT_EQ(g.gid_type, e[n].gid_type);
 			EXPECT_EQ(g.ndev_ifindex, e[n].netdev_ifindex);
 			n++;
 		}
 	}
-	EXPECT_EQ(num, n);
-	for (at = num * sizeof(*e); at < 4096; at++) {
+	return n;
+}
+
+/* All that QUERY_GID reports, with one command */
+TEST_F(query, gid_table)
+{
+	enum { MAX = 64 };
+	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_query_gid_table t = { .dev_index = self->s.dev, .max = MAX };
+	struct ib_uverbs_gid_entry *e;
+	int fd = self->s.fd;
+	char *page;
+	__u32 num;
+
+	page = abi_map(8192);
+	munmap(page + 4096, 4096);
+	e = (void *)page;
+	t.entries = (uintptr_t)e;
+	memset(page, 0xaa, 4096);
+	OK(ABI(fd, QUERY_GID_TABLE, &t));
+	num = t.num;
+	ASSERT_LT(self->s.iwarp ? 0 : 1, num);
+	ASSERT_GE(MAX, num);
+	OK(ABI(fd, QUERY_DEVICE, &d));
+	EXPECT_EQ(num, count_gids(_metadata, &self->s, d.attr.phys_port_cnt, e, num));
+	for (size_t at = num * sizeof(*e); at < 4096; at++)
 		EXPECT_EQ((char)0xaa, page[at]);
-	}
 
 	/* Just enough room; one entry less; none */
-	again = t;
-	again.max = num;
-	again.entries = (uintptr_t)page + 4096 - num * sizeof(*e);
-	EXPECT_EQ(0, ABI(self->s.fd, QUERY_GID_TABLE, &again));
-	EXPECT_EQ(num, again.num);
+	t.max = num;
+	t.entries = (uintptr_t)page + 4096 - num * sizeof(*e);
+	EXPECT_EQ(0, ABI(fd, QUERY_GID_TABLE, &t));
+	EXPECT_EQ(num, t.num);
 	memset(page, 0xaa, 4096);
-	for (again.max = 0; again.max < num; again.max++) {
-		EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_GID_TABLE, &again));
-	}
-	for (at = 0; at < 4096; at++) {
+	for (__u32 max = 0; max < num; max++)
+		EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_GID_TABLE, t, max, max));
+	for (size_t at = 0; at < 4096; at++)
 		EXPECT_EQ((char)0xaa, page[at]);
-	}
-	again.max = ~0U;
-	again.entries += 8;
-	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_GID_TABLE, &again));
-	again.entries = 0;
-	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_GID_TABLE, &again));
-	again.entries = 0xffff888000000000ULL;
-	EXPECT_EQ(-EFAULT, ABI(self->s.fd, QUERY_GID_TABLE, &again));
+	t.max = ~0U;
+	EXPECT_EQ(-EFAULT, ABI_WITH(fd, QUERY_GID_TABLE, t, entries, t.entries + 8));
+	EXPECT_EQ(-EFAULT, ABI_WITH(fd, QUERY_GID_TABLE, t, entries, 0));
+	EXPECT_EQ(-EFAULT, ABI_WITH(fd, QUERY_GID_TABLE, t, entries, 0xffff888000000000ULL));
 	munmap(page, 4096);
 }
 
 TEST_F(query, pkey)
 {
-	struct rdma_ep_query_port p = {
-		.dev_index = self->s.dev, .port_num = 1,
-	};
+	struct rdma_ep_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
 	struct rdma_ep_query_pkey k = {
 		.dev_index = self->s.dev, .port_num = 1, .pkey = 0x77777777,
 	};
+	int fd = self->s.fd;
 
-	if (self->s.iwarp)
-		SKIP(return, "iWARP has no P_Keys");
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PORT, &p));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_PKEY, &k));
+	SKIP_IF(self->s.iwarp, "iWARP has no P_Keys");
+	OK(ABI(fd, QUERY_PORT, &p));
+	OK(ABI(fd, QUERY_PKEY, &k));
 	EXPECT_EQ(0xffff, k.pkey);
-	k.pkey_index = p.attr.pkey_tbl_len;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
-	k.pkey_index = 0x10000;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
-	k.pkey_index = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
-	k.pkey_index = 0;
-	k.port_num = 0;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
-	k.port_num = 256 + 1;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, QUERY_PKEY, &k));
+	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_PKEY, k, pkey_index, p.attr.pkey_tbl_len));
+	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_PKEY, k, pkey_index, 0x10000));
+	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_PKEY, k, pkey_index, ~0U));
+	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_PKEY, k, port_num, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_PKEY, k, port_num, 256 + 1));
 }
 
-/* No file can be opened: nothing is made, and everything works afterwards. */
-/* What fdinfo says of the state of an id; "" if nothing. */
+/* The state of an id in fdinfo; "" if it is not there. */
 static const char *id_state(const struct abi *s, __u32 id)
 {
 	static char state[32];
@@ -473,58 +421,53 @@ TEST_F(query, state_of_an_id)
 	int channel = abi_channel(s);
 	struct sockaddr_in sin = s->addr;
 	struct abi_pair p = {};
-	struct rdma_ep_event ev;
 	__u32 id;
 
 	ASSERT_LE(0, channel);
-	ASSERT_EQ(0, abi_tcp_id(s, channel, 0, &id));
+	OK(abi_tcp_id(s, channel, 0, &id));
 	EXPECT_STREQ("idle", id_state(s, id));
-	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	OK(abi_bind(s, id, &sin));
 	EXPECT_STREQ("bound", id_state(s, id));
-	ASSERT_EQ(0, abi_resolve_addr(s, id, &sin, ABI_WAIT_MS));
-	ASSERT_EQ(0, abi_event(channel, EV_ADDR_RESOLVED, &ev));
+	OK(abi_resolve_addr(s, id, &sin, ABI_WAIT_MS));
+	OK(abi_event(channel, EV_ADDR_RESOLVED, NULL));
 	EXPECT_STREQ("resolved", id_state(s, id));
-	ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
+	OK(ABI_DESTROY(s, ID, id));
 	EXPECT_STREQ("", id_state(s, id));
 
-	ASSERT_EQ(0, abi_pair_open(s, &p));
+	OK(abi_pair_open(s, &p));
 	EXPECT_STREQ("listening", id_state(s, p.listener));
 	EXPECT_STREQ("connected", id_state(s, p.end[0].id));
 	EXPECT_STREQ("connected", id_state(s, p.end[1].id));
-	ASSERT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
-	ASSERT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, &ev));
+	OK(ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
+	OK(abi_event(p.end[1].channel, EV_DISCONNECTED, NULL));
 	EXPECT_STREQ("disconnected", id_state(s, p.end[1].id));
 }
 
+/* No file can be opened: nothing is made, and everything works afterwards. */
 TEST_F(query, no_more_files)
 {
 	struct rdma_ep_open_device o = { .dev_index = self->s.dev };
 	struct rdma_ep_create_fd f = {};
 	struct rdma_ep_create_id c = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
-		.ps = RDMA_PS_TCP,
-		.qp_type = QPT_RC,
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL, .ps = RDMA_PS_TCP, .qp_type = QPT_RC,
 	};
 	struct abi_objects before;
 	struct rlimit old, none = { 0, 0 };
-	bool counted;
 
 	abi_close(&self->s);
-	ASSERT_EQ(0, abi_idle());
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_idle());
+	OK(abi_open(&self->s));
 	o.dev_index = self->s.dev;
-	counted = !abi_objects(&before);
-	ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &old));
+	OK(abi_objects(&before));
+	OK(getrlimit(RLIMIT_NOFILE, &old));
 	none.rlim_max = old.rlim_max;
-	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	OK(setrlimit(RLIMIT_NOFILE, &none));
 	EXPECT_EQ(-EMFILE, ABI(self->s.fd, OPEN_DEVICE, &o));
 	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_CHANNEL, &f));
 	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_COMP_CHANNEL, &f));
 	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_ID, &c));
-	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &old));
-	if (counted) {
-		EXPECT_EQ(0, abi_objects_wait(&before));
-	}
+	OK(setrlimit(RLIMIT_NOFILE, &old));
+	EXPECT_EQ(0, abi_objects_wait(&before));
 	EXPECT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
 	EXPECT_EQ(0, ABI(self->s.fd, CREATE_CHANNEL, &f));
 	EXPECT_EQ(0, ABI(self->s.fd, CREATE_COMP_CHANNEL, &f));
@@ -548,34 +491,34 @@ FIXTURE_TEARDOWN(quota)
 	abi_param("session_max_objects", self->old);
 }
 
-/* As somebody without privilege; in a child, which only then opens. */
+/* PDs until there are no more: how many, or an errno other than the quota's */
+static int fill_with_pds(const struct abi *s)
+{
+	int ret, n = 0;
+	__u32 pd;
+
+	do {
+		ret = abi_alloc_pd(s, s->ctx, &pd);
+	} while (!ret && ++n < 16);
+	return !ret || ret == -EDQUOT ? n : ret;
+}
+
+/* As a user without privilege; in a child, which only then opens. */
 static int fill_session(void *arg)
 {
 	struct rdma_ep_query q = {};
 	struct abi s, other;
-	__u32 pd[16], extra;
-	int ret, n = 0;
+	__u32 pd, extra;
 
-	ret = abi_become_nobody() ?: abi_open(&s) ?: ABI(s.fd, QUERY, &q);
-	if (ret || q.max_objects != 12)
-		return 1;
-	do {
-		ret = abi_alloc_pd(&s, s.ctx, &pd[n]);
-	} while (!ret && ++n < 16);
-	if (ret != -EDQUOT)
-		return 2;
+	CHECK(1, !abi_become_nobody() && !abi_open(&s));
+	CHECK(2, !ABI(s.fd, QUERY, &q) && q.max_objects == 12);
 	/* The limit includes the default context and its PD. */
-	if (n != 10)
-		return 3;
-	if (abi_create_cq(&s, -1, 16, 0, &extra) != -EDQUOT)
-		return 4;
+	CHECK(3, !abi_alloc_pd(&s, s.ctx, &pd) && fill_with_pds(&s) == 9);
+	CHECK(4, abi_create_cq(&s, -1, 16, 0, &extra) == -EDQUOT);
 	/* Another session has its own. */
-	if (abi_open(&other) || abi_alloc_pd(&other, other.ctx, &extra))
-		return 5;
-	/* What has been destroyed does not count any more. */
-	if (ABI_DESTROY(&s, PD, pd[3]) || abi_alloc_pd(&s, s.ctx, &pd[3]) ||
-	    abi_alloc_pd(&s, s.ctx, &extra) != -EDQUOT)
-		return 6;
+	CHECK(5, !abi_open(&other) && !abi_alloc_pd(&other, other.ctx, &extra));
+	/* Destroyed objects do not count any more. */
+	CHECK(6, !ABI_DESTROY(&s, PD, pd) && fill_with_pds(&s) == 1);
 	return 0;
 }
 
@@ -583,72 +526,48 @@ static int fill_session(void *arg)
 static int fill_with_memberships(void *arg)
 {
 	__u32 id, mc[16], extra;
-	struct rdma_ep_event ev;
 	struct abi s;
 	int channel, ret, n = 0;
 
-	ret = abi_become_nobody() ?: abi_open(&s);
-	if (ret)
-		return 1;
+	CHECK(1, !abi_become_nobody() && !abi_open(&s));
 	if (s.iwarp)
 		return 0;
 	channel = abi_channel(&s);
-	if (abi_ud_id(&s, channel, 0, &id))
-		return 2;
+	CHECK(2, !abi_ud_id(&s, channel, 0, &id));
 	do {
 		ret = abi_join(&s, id, n, n, &mc[n]);
 	} while (!ret && ++n < 16);
-	if (ret != -EDQUOT)
-		return 3;
-	if (n != 9)
-		return 4;
-	while (n--) {
-		if (abi_event(channel, EV_MULTICAST_JOIN, &ev))
-			return 5;
-	}
-	if (!abi_quiet(channel))
-		return 6;
-	if (ABI_DESTROY(&s, MCAST, mc[3]) || abi_join(&s, id, 20, 0, &mc[3]) ||
-	    abi_join(&s, id, 21, 0, &extra) != -EDQUOT)
-		return 7;
+	CHECK(3, ret == -EDQUOT);
+	CHECK(4, n == 9);
+	while (n--)
+		CHECK(5, !abi_event(channel, EV_MULTICAST_JOIN, NULL));
+	CHECK(6, abi_quiet(channel));
+	CHECK(7, !ABI_DESTROY(&s, MCAST, mc[3]) && !abi_join(&s, id, 20, 0, &mc[3]));
+	CHECK(8, abi_join(&s, id, 21, 0, &extra) == -EDQUOT);
 	/* They outlive their id. */
-	if (ABI_DESTROY(&s, ID, id) || ABI_DESTROY(&s, MCAST, mc[0]) ||
-	    abi_alloc_pd(&s, s.ctx, &extra))
-		return 8;
+	CHECK(9, !ABI_DESTROY(&s, ID, id) && !ABI_DESTROY(&s, MCAST, mc[0]));
+	CHECK(10, !abi_alloc_pd(&s, s.ctx, &extra));
 	return 0;
 }
 
-/* Events of the user's making, until they have been read or their id is gone. */
+/* The user's own events, until they have been read or their id is destroyed. */
 static int fill_with_events(void *arg)
 {
-	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
-	struct rdma_ep_event ev;
 	struct abi s;
 	int channel, ret, n = 0;
-	__u32 extra;
+	__u32 id;
 
-	ret = abi_become_nobody() ?: abi_open(&s);
-	if (ret)
-		return 1;
+	CHECK(1, !abi_become_nobody() && !abi_open(&s));
 	channel = abi_channel(&s);
-	if (abi_tcp_id(&s, channel, 0, &user.id))
-		return 2;
+	CHECK(2, !abi_tcp_id(&s, channel, 0, &id));
 	do {
-		ret = ABI(s.fd, WRITE_EVENT, &user);
+		ret = abi_user_event(&s, id, 0);
 	} while (!ret && ++n < 16);
-	if (ret != -EDQUOT)
-		return 3;
-	if (n != 9)
-		return 4;
-	if (abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) || abi_alloc_pd(&s, s.ctx, &extra) ||
-	    abi_alloc_pd(&s, s.ctx, &extra) != -EDQUOT)
-		return 5;
-	if (ABI_DESTROY(&s, ID, user.id))
-		return 6;
-	for (n = 0; n < 9; n++)
-		if (abi_alloc_pd(&s, s.ctx, &extra))
-			return 7;
-	return abi_alloc_pd(&s, s.ctx, &extra) == -EDQUOT ? 0 : 8;
+	CHECK(3, ret == -EDQUOT);
+	CHECK(4, n == 9);
+	CHECK(5, !abi_event(channel, RDMA_EP_CM_EVENT_USER, NULL) && fill_with_pds(&s) == 1);
+	CHECK(6, !ABI_DESTROY(&s, ID, id) && fill_with_pds(&s) == 9);
+	return 0;
 }
 
 TEST_F(quota, objects)

@@ -22,18 +22,18 @@ FIXTURE(ring) {
 
 FIXTURE_SETUP(ring)
 {
-	ASSERT_EQ(0, abi_idle());
-	ASSERT_EQ(0, abi_objects(&self->none));
-	ASSERT_EQ(0, abi_open(&self->s));
-	self->rings = mmap(NULL, ALL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, self->s.fd, 0);
-	ASSERT_NE(MAP_FAILED, self->rings);
+	OK(abi_idle());
+	OK(abi_objects(&self->none));
+	OK(abi_open(&self->s));
+	self->rings = abi_rings(&self->s);
+	ASSERT_NE(NULL, self->rings);
 	self->p.rings = true;
 	self->p.max_wr = 100;
 	self->p.comp = abi_comp_channel(&self->s);
 	ASSERT_LT(0, self->p.comp);
-	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
+	OK(abi_pair_open(&self->s, &self->p));
 	self->mem = abi_map(PAGE);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, PAGE, AC_ALL, &self->mr));
+	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, PAGE, AC_ALL, &self->mr));
 }
 
 FIXTURE_TEARDOWN(ring)
@@ -41,6 +41,15 @@ FIXTURE_TEARDOWN(ring)
 	munmap(self->rings, ALL_BYTES);
 	close(self->p.comp);
 	abi_close(&self->s);
+}
+
+/* A place that nothing else gets, without memory */
+static void *reserve(size_t len)
+{
+	void *p = abi_map(len);
+
+	mprotect(p, len, PROT_NONE);
+	return p;
 }
 
 static volatile struct rdma_ep_cq_ring *ring_of(struct _test_data_ring *t, int end, int cq)
@@ -57,22 +66,17 @@ static int fill(const struct _test_data_ring *t, int end, int cq)
 
 static int notify(const struct _test_data_ring *t, int end, int cq, __u32 flags)
 {
-	struct rdma_ep_notify_cq n = {
-		.flags = flags, .cq = t->p.end[end].cq[cq],
-	};
-
-	return ABI(t->s.fd, NOTIFY_CQ, &n);
+	return abi_notify_cq(&t->s, t->p.end[end].cq[cq], flags);
 }
 
 /* @n signalled RDMA WRITEs by the client, as siw's READ would be a driver's error. */
-static int post(struct _test_data_ring *t, int n, __u64 wr_id, __u32 flags)
+static int post(struct _test_data_ring *t, int n, __u64 wr_id)
 {
 	struct rdma_ep_send_wr *wr;
 	int ret;
 
 	while (n--) {
-		wr = abi_wrs_send(&t->w, WR_RDMA_WRITE, SEND_SIGNALED | flags, 1);
-		wr->wr_id = wr_id++;
+		wr = abi_wrs_send(&t->w, WR_RDMA_WRITE, SEND_SIGNALED, wr_id++);
 		abi_remote(wr, &t->mr, 0);
 		abi_mr_sge(&t->w, &t->mr, 0, 8);
 		ret = ABI_POST(&t->s, SEND, t->p.end[0].qp.qp, &t->w, NULL);
@@ -80,6 +84,14 @@ static int post(struct _test_data_ring *t, int n, __u64 wr_id, __u32 flags)
 			return ret;
 	}
 	return 0;
+}
+
+/* Takes a completion event, of the client's send CQ. */
+static int event(struct _test_data_ring *t)
+{
+	struct rdma_ep_comp_event ev;
+
+	return abi_read(t->p.comp, &ev, sizeof(ev), ABI_WAIT_MS) ?: ev.uid ? -EPROTO : 0;
 }
 
 /* Until @n completions are there in sequence from @wr_id on; takes them. */
@@ -109,6 +121,12 @@ static int take(struct _test_data_ring *t, int n, __u64 wr_id)
 	return n ? -ETIMEDOUT : 0;
 }
 
+/* One completion comes, and is taken. */
+static int once(struct _test_data_ring *t, __u64 wr_id)
+{
+	return post(t, 1, wr_id) ?: take(t, 1, wr_id);
+}
+
 /* As long as the device's way to say "something has come" is armed by itself. */
 static int settle(struct _test_data_ring *t)
 {
@@ -121,12 +139,7 @@ static int settle(struct _test_data_ring *t)
 static int wait_pending(struct _test_data_ring *t)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(t, 0, 0);
-	long end = abi_now_ms() + ABI_WAIT_MS;
-
-	while (!r->pending && r->head == r->tail)
-		if (abi_now_ms() > end)
-			return -ETIMEDOUT;
-	return 0;
+	return ABI_UNTIL(r->pending || r->head != r->tail) ? 0 : -ETIMEDOUT;
 }
 
 /* All that is connected goes, and the same is made again. */
@@ -152,12 +165,10 @@ static int reopen(struct _test_data_ring *t)
 
 TEST_F(ring, completions)
 {
-	int round;
-
 	/* Often enough for every place to be used several times. */
-	for (round = 0; round < 4 * ENTRIES; round++) {
-		ASSERT_EQ(0, post(self, 3, 100 * round, 0));
-		ASSERT_EQ(0, take(self, 3, 100 * round));
+	for (int round = 0; round < 4 * ENTRIES; round++) {
+		OK(post(self, 3, 100 * round));
+		OK(take(self, 3, 100 * round));
 	}
 }
 
@@ -166,12 +177,11 @@ TEST_F(ring, full_ring_keeps_rest)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
 	long end = abi_now_ms() + ABI_WAIT_MS;
-	int round;
 
-	for (round = 0; round < 8; round++)
-		ASSERT_EQ(0, post(self, 8, 8 * round, 0));
+	for (int round = 0; round < 8; round++)
+		OK(post(self, 8, 8 * round));
 	while (r->head - r->tail < ENTRIES && abi_now_ms() < end)
-		ASSERT_EQ(0, fill(self, 0, 0));
+		OK(fill(self, 0, 0));
 	EXPECT_EQ(ENTRIES, r->head - r->tail);
 	EXPECT_EQ(0, fill(self, 0, 0));
 	EXPECT_EQ(ENTRIES, r->head - r->tail);
@@ -184,17 +194,16 @@ TEST_F(ring, full_ring_keeps_rest)
 TEST_F(ring, pending_flag_tells_of_completions)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
-	int round;
 
 	EXPECT_NE(0, r->pending);
-	for (round = 0; round < 20; round++) {
-		ASSERT_EQ(0, settle(self));
+	for (int round = 0; round < 20; round++) {
+		OK(settle(self));
 		ASSERT_EQ(0, r->pending);
-		ASSERT_EQ(0, post(self, 1, round, 0));
-		ASSERT_EQ(0, wait_pending(self));
-		/* Nobody has asked to be told. */
+		OK(post(self, 1, round));
+		OK(wait_pending(self));
+		/* No event was asked for. */
 		ASSERT_FALSE(abi_ready(self->p.comp, 0));
-		ASSERT_EQ(0, take(self, 1, round));
+		OK(take(self, 1, round));
 	}
 }
 
@@ -202,65 +211,56 @@ TEST_F(ring, pending_flag_tells_of_completions)
 TEST_F(ring, armed_ring_gives_one_event)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
-	struct rdma_ep_comp_event ev;
-	int round;
-
-	for (round = 0; round < 20; round++) {
-		ASSERT_EQ(0, settle(self));
+	for (int round = 0; round < 20; round++) {
+		OK(settle(self));
 		__atomic_store_n(&r->armed, 1, __ATOMIC_SEQ_CST);
 		ASSERT_EQ(0, r->pending);
-		ASSERT_EQ(0, post(self, 1, round, 0));
-		ASSERT_EQ(0, abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
-		/* The client's send CQ */
-		ASSERT_EQ(0, ev.uid);
+		OK(post(self, 1, round));
+		OK(event(self));
 		ASSERT_EQ(0, r->armed);
-		ASSERT_EQ(0, take(self, 1, round));
-		ASSERT_EQ(0, settle(self));
-		ASSERT_EQ(0, post(self, 1, round, 0));
-		ASSERT_EQ(0, wait_pending(self));
+		OK(take(self, 1, round));
+		OK(settle(self));
+		OK(post(self, 1, round));
+		OK(wait_pending(self));
 		ASSERT_FALSE(abi_ready(self->p.comp, 0));
-		ASSERT_EQ(0, take(self, 1, round));
+		OK(take(self, 1, round));
 	}
 }
 
 /* ... or by command, also where something is pending already. */
 TEST_F(ring, armed_by_command_gives_one_event)
 {
-	struct rdma_ep_comp_event ev;
-
-	ASSERT_EQ(0, notify(self, 0, 0, 0));
-	ASSERT_EQ(0, post(self, 1, 1, 0));
-	ASSERT_EQ(0, abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
-	ASSERT_EQ(0, post(self, 1, 2, 0));
-	ASSERT_EQ(0, take(self, 2, 1));
+	OK(notify(self, 0, 0, 0));
+	OK(post(self, 1, 1));
+	OK(event(self));
+	OK(post(self, 1, 2));
+	OK(take(self, 2, 1));
 	EXPECT_TRUE(abi_quiet(self->p.comp));
 
 	/* Asked for both ways: one event. */
-	ASSERT_EQ(0, settle(self));
-	ASSERT_EQ(0, notify(self, 0, 0, 0));
+	OK(settle(self));
+	OK(notify(self, 0, 0, 0));
 	ring_of(self, 0, 0)->armed = 1;
-	ASSERT_EQ(0, post(self, 1, 3, 0));
-	ASSERT_EQ(0, abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
-	ASSERT_EQ(0, take(self, 1, 3));
-	ASSERT_EQ(0, settle(self));
-	ASSERT_EQ(0, post(self, 1, 4, 0));
-	ASSERT_EQ(0, take(self, 1, 4));
+	OK(post(self, 1, 3));
+	OK(event(self));
+	OK(take(self, 1, 3));
+	OK(settle(self));
+	OK(once(self, 4));
 	EXPECT_TRUE(abi_quiet(self->p.comp));
 
 	/* These are not solicited. The first may find it armed for any. */
-	ASSERT_EQ(0, notify(self, 0, 0, RDMA_EP_NOTIFY_SOLICITED));
-	ASSERT_EQ(0, post(self, 1, 5, 0));
-	ASSERT_EQ(0, take(self, 1, 5));
+	OK(notify(self, 0, 0, RDMA_EP_NOTIFY_SOLICITED));
+	OK(once(self, 5));
 	if (abi_ready(self->p.comp, ABI_QUIET_MS))
-		ASSERT_EQ(0, abi_read(self->p.comp, &ev, sizeof(ev), 0));
-	ASSERT_EQ(0, notify(self, 0, 0, RDMA_EP_NOTIFY_SOLICITED));
-	ASSERT_EQ(0, post(self, 2, 6, 0));
-	ASSERT_EQ(0, take(self, 2, 6));
+		OK(event(self));
+	OK(notify(self, 0, 0, RDMA_EP_NOTIFY_SOLICITED));
+	OK(post(self, 2, 6));
+	OK(take(self, 2, 6));
 	EXPECT_TRUE(abi_quiet(self->p.comp));
-	ASSERT_EQ(0, notify(self, 0, 0, 0));
-	ASSERT_EQ(0, post(self, 1, 8, 0));
-	ASSERT_EQ(0, abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
-	ASSERT_EQ(0, take(self, 1, 8));
+	OK(notify(self, 0, 0, 0));
+	OK(post(self, 1, 8));
+	OK(event(self));
+	OK(take(self, 1, 8));
 }
 
 /* Not both ways at once. */
@@ -270,7 +270,7 @@ TEST_F(ring, poll_into_memory_refused)
 	__u32 cq;
 
 	EXPECT_EQ(-EINVAL, abi_poll(&self->s, self->p.end[0].cq[0], wc, 2));
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 4, 0, &cq));
+	OK(abi_create_cq(&self->s, -1, 4, 0, &cq));
 	EXPECT_EQ(0, abi_poll(&self->s, cq, wc, 2));
 }
 
@@ -278,20 +278,18 @@ TEST_F(ring, poll_into_memory_refused)
 TEST_F(ring, garbage_in_ring_harmless)
 {
 	struct rdma_ep_cq_ring *all = (void *)ring_of(self, 0, 0);
-	unsigned int i, byte;
 
-	for (i = 0; i < 200; i++) {
-		for (byte = 0; byte < 128; byte++)
+	for (unsigned int i = 0; i < 200; i++) {
+		for (unsigned int byte = 0; byte < 128; byte++)
 			((__u8 *)all)[byte] = abi_random();
 		/* Nothing makes room if the user takes nothing. */
-		post(self, 1, i, 0);
+		post(self, 1, i);
 		fill(self, 0, 0);
 		notify(self, 0, 0, 0);
 	}
 	/* That CQ is lost to its user. The next one is in the same place. */
-	ASSERT_EQ(0, reopen(self));
-	EXPECT_EQ(0, post(self, 1, 4711, 0));
-	EXPECT_EQ(0, take(self, 1, 4711));
+	OK(reopen(self));
+	EXPECT_EQ(0, once(self, 4711));
 }
 
 /* The same places for two CQs in turn, which has to look like new. */
@@ -299,10 +297,9 @@ TEST_F(ring, ring_reused_looks_new)
 {
 	struct rdma_ep_cq_ring *r;
 	__u32 cq, index, first = 0;
-	int i;
 
-	for (i = 0; i < 50; i++) {
-		ASSERT_EQ(0, abi_create_ring_cq(&self->s, self->p.comp, 64, 99, &cq, &index));
+	for (int i = 0; i < 50; i++) {
+		OK(abi_create_ring_cq(&self->s, self->p.comp, 64, 99, &cq, &index));
 		ASSERT_GT(RDMA_EP_MAX_RINGS, index);
 		if (!i)
 			first = index;
@@ -313,35 +310,31 @@ TEST_F(ring, ring_reused_looks_new)
 		ASSERT_EQ(0, r->armed);
 		ASSERT_NE(0, r->pending);
 		memset(r, 0xff, 128);
-		ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, cq));
+		OK(ABI_DESTROY(&self->s, CQ, cq));
 	}
 	ASSERT_FALSE(abi_ready(self->p.comp, 0));
 }
 
 /*
  * A connection on the CQs of the one before it sees nothing of that, however it has
- * left them: full, armed, with events that nobody has read.
+ * left them: full, armed, with events that are not read.
  */
 TEST_F(ring, reused_cq_shows_nothing)
 {
-	struct rdma_ep_comp_event ev;
-	int round;
-
-	for (round = 0; round < 10; round++) {
-		ASSERT_EQ(0, post(self, 20, 1000 * round, 0));
-		ASSERT_EQ(0, notify(self, 0, round & 1, 0));
-		ASSERT_EQ(0, post(self, 5, 1000 * round + 20, 0));
+	for (int round = 0; round < 10; round++) {
+		OK(post(self, 20, 1000 * round));
+		OK(notify(self, 0, round & 1, 0));
+		OK(post(self, 5, 1000 * round + 20));
 		if (round & 2)
-			ASSERT_EQ(0, take(self, 10, 1000 * round));
-		ASSERT_EQ(0, reopen(self));
-		ASSERT_EQ(0, settle(self));
-		ASSERT_EQ(0, post(self, 1, 77, 0));
-		ASSERT_EQ(0, take(self, 1, 77));
+			OK(take(self, 10, 1000 * round));
+		OK(reopen(self));
+		OK(settle(self));
+		OK(once(self, 77));
 		ASSERT_TRUE(abi_quiet(self->p.comp));
-		ASSERT_EQ(0, notify(self, 0, 0, 0));
-		ASSERT_EQ(0, post(self, 1, 78, 0));
-		ASSERT_EQ(0, abi_read(self->p.comp, &ev, sizeof(ev), ABI_WAIT_MS));
-		ASSERT_EQ(0, take(self, 1, 78));
+		OK(notify(self, 0, 0, 0));
+		OK(post(self, 1, 78));
+		OK(event(self));
+		OK(take(self, 1, 78));
 	}
 }
 
@@ -351,30 +344,29 @@ TEST_F(ring, idle_cq_destroyed_soon)
 	struct abi_objects before, after;
 	__u32 cq[8];
 	struct abi other;
-	int i;
 
-	ASSERT_EQ(0, abi_objects(&before));
-	for (i = 0; i < 8; i++)
-		ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq[i]));
-	for (i = 0; i < 8; i++)
-		ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, cq[i]));
+	OK(abi_objects(&before));
+	for (int i = 0; i < 8; i++)
+		OK(abi_create_cq(&self->s, -1, 16, 0, &cq[i]));
+	for (int i = 0; i < 8; i++)
+		OK(ABI_DESTROY(&self->s, CQ, cq[i]));
 	EXPECT_EQ(0, abi_objects_wait(&before));
 
-	ASSERT_EQ(0, abi_open(&other));
-	ASSERT_EQ(0, abi_objects(&before));
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq[0]));
-	ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, cq[0]));
+	OK(abi_open(&other));
+	OK(abi_objects(&before));
+	OK(abi_create_cq(&self->s, -1, 16, 0, &cq[0]));
+	OK(ABI_DESTROY(&self->s, CQ, cq[0]));
 	abi_close(&other);
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq[0]));
-	ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, cq[0]));
+	OK(abi_create_cq(&self->s, -1, 16, 0, &cq[0]));
+	OK(ABI_DESTROY(&self->s, CQ, cq[0]));
 	/* Closing waits for what it has left behind. */
 	munmap(self->rings, ALL_BYTES);
-	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->rings = reserve(ALL_BYTES);
 	close(self->p.comp);
 	abi_close(&self->s);
-	ASSERT_EQ(0, abi_objects(&after));
+	OK(abi_objects(&after));
 	EXPECT_EQ(self->none.cq, after.cq);
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 }
 
 static int killed_by(void (*fn)(void *), void *arg)
@@ -442,7 +434,7 @@ TEST_F(ring, mapping_flags_and_ranges)
 	EXPECT_EQ(SIGBUS, killed_by(touch_new_page, NULL));
 }
 
-/* Is there a mapping? (A child has none, and can not be asked.) */
+/* Is there a mapping? (A child has none, and cannot be asked.) */
 static bool mapped(void *p)
 {
 	return !msync(p, PAGE, MS_ASYNC);
@@ -451,11 +443,10 @@ static bool mapped(void *p)
 /* A session with a file of this mode, and a ring in it: the first one */
 static int open_mode(struct abi *s, int mode)
 {
-	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
+	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = s->dev };
 	__u32 cq, ring;
 	int ret;
 
-	o.dev_index = s->dev;
 	s->fd = open(RDMA_EP_DEVICE_NODE, mode | O_CLOEXEC);
 	if (s->fd < 0)
 		return -errno;
@@ -466,32 +457,27 @@ static int open_mode(struct abi *s, int mode)
 	       ring ? -EPROTO : 0;
 }
 
-/* Who opened the file for reading, or writing, alone gets no memory to do both. */
+/* A file opened for reading, or writing, alone gives no memory to do both. */
 TEST_F(ring, mapping_needs_read_and_write)
 {
 	static const int modes[] = { O_RDONLY, O_WRONLY };
-	static const int prots[] = {
-		PROT_NONE, PROT_READ, PROT_WRITE, PROT_READ | PROT_WRITE,
-	};
+	static const int prots[] = { PROT_NONE, PROT_READ, PROT_WRITE, PROT_READ | PROT_WRITE };
 	struct abi s = self->s;
-	size_t i, j;
 	void *p;
 
-	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 		/* Another session on the same device, with a ring */
-		ASSERT_EQ(0, open_mode(&s, modes[i]));
-		for (j = 0; j < ARRAY_SIZE(prots); j++) {
+		OK(open_mode(&s, modes[i]));
+		for (size_t j = 0; j < ARRAY_SIZE(prots); j++) {
 			p = mmap(NULL, PAGE, prots[j], MAP_SHARED, s.fd, 0);
-			EXPECT_EQ(MAP_FAILED, p) {
-				TH_LOG("mode %d, protection %d", modes[i], prots[j]);
-				munmap(p, PAGE);
-			}
+			LOGGED(EXPECT_EQ(MAP_FAILED, p),
+			       "mode %d, protection %d", modes[i], prots[j]);
 			EXPECT_TRUE(errno == EACCES || errno == EINVAL);
 		}
 		abi_close(&s);
 	}
 	/* It is the mode that makes the difference. */
-	ASSERT_EQ(0, open_mode(&s, O_RDWR));
+	OK(open_mode(&s, O_RDWR));
 	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, s.fd, 0);
 	ASSERT_NE(MAP_FAILED, p);
 	EXPECT_NE(0, ((volatile struct rdma_ep_cq_ring *)p)->pending);
@@ -503,12 +489,10 @@ TEST_F(ring, mapping_needs_read_and_write)
 TEST_F(ring, mremap_moves_but_does_not_grow)
 {
 	__u8 *old = (__u8 *)self->rings, *p, *to;
-	int i;
 
 	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, self->s.fd, 0);
 	ASSERT_NE(MAP_FAILED, p);
-	to = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, to);
+	to = reserve(2 * PAGE);
 	/* Of an old size of 0: the same once more */
 	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE));
 	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to));
@@ -519,16 +503,15 @@ TEST_F(ring, mremap_moves_but_does_not_grow)
 	munmap(to, 2 * PAGE);
 
 	/* All of it, while completions come */
-	to = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, to);
-	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, post(self, 1, i, 0));
+	to = reserve(ALL_BYTES);
+	for (int i = 0; i < 20; i++) {
+		OK(post(self, 1, i));
 		ASSERT_EQ(to, mremap(self->rings, ALL_BYTES, ALL_BYTES,
 				     MREMAP_MAYMOVE | MREMAP_FIXED, to));
 		EXPECT_FALSE(mapped(self->rings));
 		p = (__u8 *)self->rings;
 		self->rings = (void *)to;
-		ASSERT_EQ(0, take(self, 1, i));
+		OK(take(self, 1, i));
 		to = p;
 	}
 	/* The fixture takes away what there is now. */
@@ -544,58 +527,52 @@ TEST_F(ring, partly_unmapped_ring_stays)
 	volatile struct rdma_ep_cq_ring *other = ring_of(self, 1, 0);
 	struct abi_objects before, after;
 	__u32 others;
-	int i;
 
 	ASSERT_EQ(page + PAGE, (__u8 *)other);
-	ASSERT_EQ(0, abi_objects(&before));
-	for (i = 0; i < 20; i++) {
+	OK(abi_objects(&before));
+	for (int i = 0; i < 20; i++) {
 		other->unused[0] = 1000 + i;
 		/* The page alone, in the middle of the rest or at its beginning */
-		ASSERT_EQ(0, munmap(page, PAGE));
+		OK(munmap(page, PAGE));
 		EXPECT_FALSE(mapped(page));
 		/* The rest is what it was, also when it is asked for again. */
 		EXPECT_TRUE(mapped(page + PAGE));
-		ASSERT_EQ(0, madvise(page + PAGE, PAGE, MADV_DONTNEED));
+		OK(madvise(page + PAGE, PAGE, MADV_DONTNEED));
 		EXPECT_EQ(1000 + i, other->unused[0]);
-		ASSERT_EQ(0, post(self, 1, i, 0));
-		ASSERT_EQ(0, fill(self, 0, 0));
-		ASSERT_EQ(0, notify(self, 0, 0, 0));
+		OK(post(self, 1, i));
+		OK(fill(self, 0, 0));
+		OK(notify(self, 0, 0, 0));
 		ASSERT_EQ(page, mmap(page, PAGE, PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_FIXED, self->s.fd, page - all));
-		ASSERT_EQ(0, take(self, 1, i));
+		OK(take(self, 1, i));
 	}
 	/* All but that page, whose place in the array is remembered. */
 	others = page - all;
-	if (others) {
-		ASSERT_EQ(0, munmap(all, others));
-	}
-	ASSERT_EQ(0, munmap(page + PAGE, ALL_BYTES - others - PAGE));
-	ASSERT_EQ(0, post(self, 1, 77, 0));
-	ASSERT_EQ(0, take(self, 1, 77));
+	if (others)
+		OK(munmap(all, others));
+	OK(munmap(page + PAGE, ALL_BYTES - others - PAGE));
+	OK(once(self, 77));
 	/* It keeps the session. */
 	abi_close(&self->s);
-	ASSERT_EQ(0, abi_objects(&after));
+	OK(abi_objects(&after));
 	EXPECT_EQ(before.qp, after.qp);
 	EXPECT_EQ(21, r->head);
-	ASSERT_EQ(0, munmap(page, PAGE));
+	OK(munmap(page, PAGE));
 	EXPECT_EQ(0, abi_objects_wait(&self->none));
-	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_EQ(0, abi_open(&self->s));
+	self->rings = reserve(ALL_BYTES);
+	OK(abi_open(&self->s));
 }
 
 /* Taken away while completions come, and mapped again. */
 TEST_F(ring, ring_unmapped_and_mapped_again)
 {
-	int i;
-
-	for (i = 0; i < 50; i++) {
-		ASSERT_EQ(0, post(self, 1, i, 0));
-		ASSERT_EQ(0, munmap(self->rings, ALL_BYTES));
-		ASSERT_EQ(0, fill(self, 0, 0));
-		self->rings = mmap(NULL, ALL_BYTES, PROT_READ | PROT_WRITE,
-				   MAP_SHARED, self->s.fd, 0);
-		ASSERT_NE(MAP_FAILED, self->rings);
-		ASSERT_EQ(0, take(self, 1, i));
+	for (int i = 0; i < 50; i++) {
+		OK(post(self, 1, i));
+		OK(munmap(self->rings, ALL_BYTES));
+		OK(fill(self, 0, 0));
+		self->rings = abi_rings(&self->s);
+		ASSERT_NE(NULL, self->rings);
+		OK(take(self, 1, i));
 	}
 }
 
@@ -605,19 +582,18 @@ TEST_F(ring, mapping_outlives_file)
 	struct abi_objects before, after;
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
 
-	ASSERT_EQ(0, post(self, 1, 5, 0));
-	ASSERT_EQ(0, take(self, 1, 5));
-	ASSERT_EQ(0, abi_objects(&before));
+	OK(once(self, 5));
+	OK(abi_objects(&before));
 	abi_close(&self->s);
-	ASSERT_EQ(0, abi_objects(&after));
+	OK(abi_objects(&after));
 	EXPECT_EQ(before.qp, after.qp);
 	EXPECT_EQ(1, r->head);
 	EXPECT_EQ(5, r->wc[0].wr_id);
-	ASSERT_EQ(0, munmap(self->rings, ALL_BYTES));
-	self->rings = mmap(NULL, ALL_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_EQ(0, abi_objects(&after));
+	OK(munmap(self->rings, ALL_BYTES));
+	self->rings = reserve(ALL_BYTES);
+	OK(abi_objects(&after));
 	EXPECT_EQ(self->none.qp, after.qp);
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 }
 
 TEST_HARNESS_MAIN

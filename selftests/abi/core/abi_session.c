@@ -62,10 +62,8 @@ TEST(no_write)
 	int fd = abi_open_node();
 
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(-1, write(fd, &a, sizeof(a)));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(-1, read(fd, &a, sizeof(a)));
-	EXPECT_EQ(EINVAL, errno);
+	EXPECT_ERRNO(EINVAL, write(fd, &a, sizeof(a)));
+	EXPECT_ERRNO(EINVAL, read(fd, &a, sizeof(a)));
 	close(fd);
 }
 
@@ -74,12 +72,11 @@ TEST(unknown_command)
 	union abi_arg a = { .size = 24 };
 	bool known[256] = {};
 	int fd = abi_open_node();
-	unsigned int i, nr;
 
 	ASSERT_LE(0, fd);
-	for (i = 0; i < abi_num_commands; i++)
+	for (unsigned int i = 0; i < abi_num_commands; i++)
 		known[_IOC_NR(abi_commands[i].cmd)] = true;
-	for (nr = 0; nr < 256; nr++) {
+	for (unsigned int nr = 0; nr < 256; nr++) {
 		if (known[nr])
 			continue;
 		LOGGED(EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE, nr, __u64[3]), &a)),
@@ -101,7 +98,7 @@ TEST(commands_on_channels)
 	struct rdma_ep_query q = {};
 	struct abi_world w;
 
-	ASSERT_EQ(0, abi_world_open(&w));
+	OK(abi_world_open(&w));
 	EXPECT_EQ(-ENOTTY, ABI(w.channel, QUERY, &q));
 	EXPECT_EQ(-ENOTTY, ABI(w.comp_channel, QUERY, &q));
 	EXPECT_EQ(-ENOTTY, ABI(w.s.async_fd, QUERY, &q));
@@ -121,21 +118,16 @@ FIXTURE_VARIANT(format) {
 	bool mock;
 };
 
-FIXTURE_VARIANT_ADD(format, device) {
-	.mock = false,
-};
-
-FIXTURE_VARIANT_ADD(format, mock) {
-	.mock = true,
-};
+FIXTURE_VARIANT_ADD(format, device) { .mock = false };
+FIXTURE_VARIANT_ADD(format, mock) { .mock = true };
 
 FIXTURE_SETUP(format)
 {
 	if (variant->mock) {
-		ASSERT_EQ(0, mock_load());
-		ASSERT_EQ(0, mock_new(""));
+		OK(mock_load());
+		OK(mock_new(""));
 	}
-	ASSERT_EQ(0, abi_world_open(&self->w));
+	OK(abi_world_open(&self->w));
 }
 
 FIXTURE_TEARDOWN(format)
@@ -230,10 +222,9 @@ TEST_F(format, longer_with_rest_set)
 {
 	const __u32 more[] = { 1, 8, 4096 };
 	const struct abi_command *c = NULL;
-	size_t i;
 
 	while ((c = next(_metadata, self, c))) {
-		for (i = 0; i < ARRAY_SIZE(more); i++) {
+		for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
 			__u32 size = _IOC_SIZE(c->cmd) + more[i];
 
 			reset(self);
@@ -265,10 +256,9 @@ TEST_F(format, longer_with_zeros)
 TEST_F(format, unknown_flags)
 {
 	const struct abi_command *c = NULL;
-	unsigned int bit;
 
 	while ((c = next(_metadata, self, c))) {
-		for (bit = 0; bit < 32; bit++) {
+		for (unsigned int bit = 0; bit < 32; bit++) {
 			if (!c->other_flags && c->flags & (1U << bit))
 				continue;
 			reset(self);
@@ -276,7 +266,7 @@ TEST_F(format, unknown_flags)
 			EXPECT_CMD(-EINVAL, c, abi_raw(self->w.s.fd, c->cmd, &self->arg),
 				   "flag bit %u", bit);
 		}
-		for (bit = 0; c->flags2_at && bit < 32; bit++) {
+		for (unsigned int bit = 0; c->flags2_at && bit < 32; bit++) {
 			if (c->flags2 & (1U << bit))
 				continue;
 			reset(self);
@@ -292,11 +282,10 @@ TEST_F(format, unknown_flags)
 TEST_F(format, reserved_fields)
 {
 	const struct abi_command *c = NULL;
-	size_t i, j;
 
 	while ((c = next(_metadata, self, c))) {
-		for (i = 0; i < ARRAY_SIZE(c->reserved); i++) {
-			for (j = 0; j < c->reserved[i].len; j++) {
+		for (size_t i = 0; i < ARRAY_SIZE(c->reserved); i++) {
+			for (size_t j = 0; j < c->reserved[i].len; j++) {
 				size_t at = c->reserved[i].at + j;
 
 				reset(self);
@@ -306,10 +295,9 @@ TEST_F(format, reserved_fields)
 			}
 		}
 		/* It would have worked. */
-		if (c->reserved[0].len) {
+		if (c->reserved[0].len)
 			EXPECT_CMD(self->w.result, c, abi_raw(self->w.s.fd, c->cmd, &self->valid),
 				   "valid");
-		}
 	}
 }
 
@@ -326,10 +314,9 @@ TEST_F(format, bad_pointers)
 		};
 		size_t i;
 
-		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		for (i = 0; i < ARRAY_SIZE(bad); i++)
 			EXPECT_CMD(-EFAULT, c, abi_raw(self->w.s.fd, c->cmd, bad[i]),
 				   "pointer %p", bad[i]);
-		}
 		/* All but the last 8 bytes */
 		memcpy(page + 4096 - (_IOC_SIZE(c->cmd) - 8), &self->valid, _IOC_SIZE(c->cmd) - 8);
 		EXPECT_CMD(-EFAULT, c, abi_raw(self->w.s.fd, c->cmd,
@@ -351,19 +338,17 @@ TEST_F(format, read_only_structure)
 	abi_world_close(&self->w);
 	/* The mock device's own objects are always there: begin with a new one. */
 	if (variant->mock) {
-		ASSERT_EQ(0, mock_del());
-		ASSERT_EQ(0, mock_new(""));
+		OK(mock_del());
+		OK(mock_new(""));
 	} else {
-		ASSERT_EQ(0, abi_idle());
+		OK(abi_idle());
 	}
-	ASSERT_EQ(0, abi_world_open(&self->w));
-	while ((c = next(_metadata, self, c))) {
+	OK(abi_world_open(&self->w));
+	while ((c = next(_metadata, self, c)))
 		args[c - abi_commands] = self->valid;
-	}
 	/* What preparing has made is not counted, nor a CQ that it let go of. */
 	usleep(500000);
-	if (abi_objects(&before))
-		SKIP(return, "no rdma(8)");
+	SKIP_IF(abi_objects(&before), "no rdma(8)");
 	fds = abi_count_fds();
 	for_each_command(c) {
 		arg = &args[c - abi_commands];
@@ -380,9 +365,8 @@ TEST_F(format, read_only_structure)
 	/* It would have worked. */
 	for_each_command(c) {
 		arg = &args[c - abi_commands];
-		if (c->creates && arg->size) {
+		if (c->creates && arg->size)
 			EXPECT_CMD(0, c, abi_raw(self->w.s.fd, c->cmd, arg), "valid");
-		}
 	}
 }
 
@@ -406,8 +390,7 @@ TEST_F(format, compat)
 
 	ASSERT_NE(MAP_FAILED, low);
 	memcpy(low, &q, sizeof(q));
-	if (ioctl32(self->w.s.fd, RDMA_EP_IOC_QUERY, low) == -ENOSYS)
-		SKIP(return, "no 32-bit system calls");
+	SKIP_IF(ioctl32(self->w.s.fd, RDMA_EP_IOC_QUERY, low) == -ENOSYS, "no 32-bit system calls");
 	while ((c = next(_metadata, self, c))) {
 		memcpy(low, &self->valid, ABI_ARG_BYTES);
 		EXPECT_CMD(self->w.result, c, ioctl32(self->w.s.fd, c->cmd, low), "32-bit");

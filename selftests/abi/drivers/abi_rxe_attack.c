@@ -8,7 +8,6 @@
 #include "abi_test.h"
 
 #define NETDEV		"epattack0"
-#define PEER		"epattack1"
 #define DEVICE		"ep_attack"
 
 #define READERS		24
@@ -40,52 +39,27 @@ FIXTURE(attack) {
 	struct shared *shared;
 };
 
-static int usable(struct abi *s)
-{
-	long end = abi_now_ms() + ABI_WAIT_MS;
-	int ret;
-
-	do {
-		usleep(100000);
-		ret = abi_open(s);
-		if (ret)
-			abi_close(s);
-	} while (ret && abi_now_ms() < end);
-	return ret;
-}
-
-static int plug(void)
-{
-	return system("ip link add " NETDEV " type veth peer name " PEER) ?:
-	       system("ip link set " PEER " up") ?:
-	       system("ip link set " NETDEV " up") ?:
-	       system("ip addr add 10.91.19.1/24 dev " NETDEV) ?:
-	       system("rdma link add " DEVICE " type rxe netdev " NETDEV);
-}
-
 FIXTURE_SETUP(attack)
 {
 	const char *kind = getenv("DEVICE") ?: "rxe";
 
 	if (strcmp(kind, "rxe"))
 		SKIP_FIXTURE("it is about rxe");
-	system("ip link del " NETDEV " 2>/dev/null");
 	unsetenv("RDMA_EP_TEST_ADDR");
 	setenv("RDMA_DEV", DEVICE, 1);
-	ASSERT_EQ(0, plug());
-	ASSERT_EQ(0, usable(&self->s));
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1024, 0, &self->cq));
+	OK(abi_add_netdev(NETDEV, "10.91.19.1/24"));
+	OK(system("rdma link add " DEVICE " type rxe netdev " NETDEV));
+	OK(abi_open_wait(&self->s));
+	OK(abi_create_cq(&self->s, -1, 1024, 0, &self->cq));
 	self->buf = abi_map(1 << 20);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, 1 << 20, AC_ALL, &self->mr));
-	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->shared);
+	OK(abi_reg_mr(&self->s, self->s.pd, self->buf, 1 << 20, AC_ALL, &self->mr));
+	self->shared = abi_map_shared(sizeof(*self->shared));
 }
 
 FIXTURE_TEARDOWN(attack)
 {
 	abi_close(&self->s);
-	system("ip link del " NETDEV " 2>/dev/null");
+	abi_del_netdev(NETDEV);
 }
 
 static int create_qp(const struct abi *s, __u32 send_cq, __u32 recv_cq, struct rdma_ep_qp_init *qp)
@@ -103,32 +77,22 @@ static int create_qp(const struct abi *s, __u32 send_cq, __u32 recv_cq, struct r
 
 static int to_rtr(const struct abi *s, __u32 qp, __u32 dest)
 {
-	struct rdma_ep_modify_qp m = { .qp = qp };
+	struct ib_uverbs_qp_attr attr;
 
-	m.attr.qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU | QP_DEST_QPN |
-			      QP_RQ_PSN | QP_MAX_DEST_RD_ATOMIC |
-			      QP_MIN_RNR_TIMER;
-	m.attr.qp_state = QPS_RTR;
-	m.attr.dest_qp_num = dest;
-	m.attr.path_mtu = 1;
-	m.attr.max_dest_rd_atomic = READS;
-	m.attr.min_rnr_timer = 1;
-	abi_self_ah(s, &m.attr.ah_attr);
-	return ABI(s->fd, MODIFY_QP, &m);
+	abi_rtr_attr(s, dest, &attr);
+	attr.path_mtu = 1;
+	attr.max_dest_rd_atomic = READS;
+	return abi_modify_qp(s, qp, &attr);
 }
 
 static int to_rts(const struct abi *s, __u32 qp)
 {
-	struct rdma_ep_modify_qp m = { .qp = qp };
+	struct ib_uverbs_qp_attr attr;
 
-	m.attr.qp_attr_mask = QP_STATE | QP_SQ_PSN | QP_TIMEOUT | QP_RETRY_CNT |
-			      QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
-	m.attr.qp_state = QPS_RTS;
-	m.attr.timeout = 8;
-	m.attr.retry_cnt = 7;
-	m.attr.rnr_retry = 7;
-	m.attr.max_rd_atomic = READS;
-	return ABI(s->fd, MODIFY_QP, &m);
+	abi_rts_attr(&attr);
+	attr.timeout = 8;
+	attr.max_rd_atomic = READS;
+	return abi_modify_qp(s, qp, &attr);
 }
 
 static int post_reads(const struct abi *s, const struct shared *sh, __u32 qp,
@@ -137,10 +101,9 @@ static int post_reads(const struct abi *s, const struct shared *sh, __u32 qp,
 	static struct abi_wrs w;
 	struct rdma_ep_send_wr *wr;
 	__u32 posted;
-	int i;
 
 	abi_wrs_init(&w);
-	for (i = 0; i < num; i++) {
+	for (int i = 0; i < num; i++) {
 		wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, qp);
 		wr->remote_addr = sh->addr;
 		wr->rkey = sh->rkey;
@@ -166,24 +129,22 @@ static int readers(struct shared *sh)
 	struct rdma_ep_wc wc[16];
 	struct abi s;
 	__u32 cq;
-	char *buf;
-	int i, n;
+	char *buf = abi_map(READ_LEN);
+	int n;
 
-	buf = abi_map(READ_LEN);
-	CHECK(1, buf != MAP_FAILED);
 	CHECK(2, !abi_open(&s));
 	CHECK(3, !abi_create_cq(&s, -1, 1024, 0, &cq));
 	CHECK(4, !abi_reg_mr(&s, s.pd, buf, READ_LEN, AC_ALL, &mr));
-	for (i = 0; i < READERS; i++)
+	for (int i = 0; i < READERS; i++)
 		CHECK(5, !create_qp(&s, cq, cq, &qp[i]));
 	__atomic_store_n(&sh->reader_qpn, qp[0].qp_num, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&sh->victim_qpn, __ATOMIC_SEQ_CST))
 		usleep(1000);
-	for (i = 0; i < READERS; i++)
+	for (int i = 0; i < READERS; i++)
 		CHECK(6, !read_on(&s, sh, qp[i].qp, &mr));
 	for (;;) {
 		n = abi_poll(&s, cq, wc, 16);
-		for (i = 0; i < n; i++) {
+		for (int i = 0; i < n; i++) {
 			if (!wc[i].status) {
 				__atomic_add_fetch(&sh->reads, 1, __ATOMIC_RELAXED);
 				post_reads(&s, sh, wc[i].wr_id, &mr, 1);
@@ -200,9 +161,7 @@ static int readers(struct shared *sh)
 /* A READ from before the RESET may have been refused, which ends in ERR. */
 static bool has_failed(const struct abi *s, __u32 qp)
 {
-	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = QP_STATE };
-
-	return !ABI(s->fd, QUERY_QP, &q) && q.attr.qp_state == QPS_ERR;
+	return abi_state_of(s, qp) == QPS_ERR;
 }
 
 /* One QP that is connected again and again */
@@ -213,11 +172,9 @@ static int victim(struct shared *sh)
 	struct abi s;
 	long start, took;
 	__u32 cq;
-	char *buf;
+	char *buf = abi_map(READ_LEN);
 	int ret;
 
-	buf = abi_map(READ_LEN);
-	CHECK(1, buf != MAP_FAILED);
 	CHECK(2, !abi_open(&s));
 	CHECK(3, !abi_create_cq(&s, -1, 64, 0, &cq));
 	CHECK(4, !abi_reg_mr(&s, s.pd, buf, READ_LEN, AC_ALL, &mr));
@@ -291,7 +248,7 @@ TEST_F_TIMEOUT(attack, reconnect_under_readers_ends, 120)
 {
 	struct shared *sh = self->shared;
 	pid_t reading, moving;
-	long took, turns, begin;
+	long took, turns;
 
 	reading = start(readers, sh);
 	moving = start(victim, sh);
@@ -313,9 +270,7 @@ TEST_F_TIMEOUT(attack, reconnect_under_readers_ends, 120)
 		end(moving, 60000);
 		return;
 	}
-	begin = abi_now_ms();
-	EXPECT_EQ(0, unplug());
-	EXPECT_GT(LIMIT_MS, abi_now_ms() - begin);
+	EXPECT_WITHIN(LIMIT_MS, EXPECT_EQ(0, unplug()));
 	took = end(reading, LIMIT_MS);
 	EXPECT_LE(0, took);
 }
@@ -324,21 +279,19 @@ TEST_F_TIMEOUT(attack, reconnect_under_readers_ends, 120)
 static int overrun(const FIXTURE_DATA(attack) * self, __u32 small,
 		   const struct rdma_ep_reg_mr *mr, __u32 *kept)
 {
-	struct rdma_ep_query_qp q = { .attr_mask = QP_STATE };
 	const struct abi *s = &self->s;
 	struct rdma_ep_qp_init from, to;
 	struct rdma_ep_send_wr *wr;
 	static struct abi_wrs w;
 	__u32 posted;
-	long end;
-	int ret, i;
+	int ret;
 
 	ret = create_qp(s, self->cq, self->cq, &from) ?:
 	      create_qp(s, self->cq, small, &to) ?:
 	      abi_qp_init(s, from.qp, QPT_RC, 0) ?:
 	      abi_qp_init(s, to.qp, QPT_RC, 0);
 	abi_wrs_init(&w);
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		abi_recv_wr(&w, i);
 		abi_mr_sge(&w, &self->mr, 0, 8);
 	}
@@ -346,24 +299,15 @@ static int overrun(const FIXTURE_DATA(attack) * self, __u32 small,
 		     abi_qp_rts(s, from.qp, QPT_RC, to.qp_num) ?:
 		     abi_qp_rts(s, to.qp, QPT_RC, from.qp_num);
 	abi_wrs_init(&w);
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		wr = abi_send_wr(&w, WR_RDMA_WRITE_WITH_IMM, 0, i);
 		wr->remote_addr = mr->iova;
 		wr->rkey = mr->rkey;
 		abi_mr_sge(&w, &self->mr, 0, 8);
 	}
 	ret = ret ?: ABI_POST(s, SEND, from.qp, &w, &posted);
-	*kept = q.qp = to.qp;
-	end = abi_now_ms() + ABI_WAIT_MS;
-	while (!ret) {
-		ret = ABI(s->fd, QUERY_QP, &q);
-		if (ret || q.attr.qp_state == QPS_ERR)
-			break;
-		if (abi_now_ms() > end)
-			ret = -ETIMEDOUT;
-		usleep(500);
-	}
-	return ret;
+	*kept = to.qp;
+	return ret ?: ABI_UNTIL(abi_state_of(s, to.qp) == QPS_ERR) ? 0 : -ETIMEDOUT;
 }
 
 static int reg_page(const FIXTURE_DATA(attack) * self, struct rdma_ep_reg_mr *mr)
@@ -379,21 +323,16 @@ TEST_F_TIMEOUT(attack, region_of_failed_qp_among_many_ends, 120)
 	struct rdma_ep_qp_init qp;
 	struct rdma_ep_reg_mr mr;
 	__u32 small, kept;
-	long begin;
-	int i;
 
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1, 0, &small));
-	for (i = 0; i < FAILED; i++) {
-		ASSERT_EQ(0, create_qp(&self->s, self->cq, self->cq, &qp));
-		ASSERT_EQ(0, abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
-		ASSERT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_ERR));
+	OK(abi_create_cq(&self->s, -1, 1, 0, &small));
+	for (int i = 0; i < FAILED; i++) {
+		OK(create_qp(&self->s, self->cq, self->cq, &qp));
+		OK(abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
+		OK(abi_qp_state(&self->s, qp.qp, QPS_ERR));
 	}
-	ASSERT_EQ(0, reg_page(self, &mr));
-	ASSERT_EQ(0, overrun(self, small, &mr, &kept));
-	begin = abi_now_ms();
-	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
-	TH_LOG("%ld ms", abi_now_ms() - begin);
-	EXPECT_GT(LIMIT_MS, abi_now_ms() - begin);
+	OK(reg_page(self, &mr));
+	OK(overrun(self, small, &mr, &kept));
+	EXPECT_WITHIN(LIMIT_MS, EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr)));
 }
 
 struct failing {
@@ -420,16 +359,12 @@ TEST_F_TIMEOUT(attack, region_of_qp_that_fails_again_ends, 120)
 	struct rdma_ep_reg_mr mr;
 	pthread_t thread;
 	__u32 small;
-	long begin;
 
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1, 0, &small));
-	ASSERT_EQ(0, reg_page(self, &mr));
-	ASSERT_EQ(0, overrun(self, small, &mr, &f.qp));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, fail_again, &f));
-	begin = abi_now_ms();
-	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
-	TH_LOG("%ld ms", abi_now_ms() - begin);
-	EXPECT_GT(LIMIT_MS, abi_now_ms() - begin);
+	OK(abi_create_cq(&self->s, -1, 1, 0, &small));
+	OK(reg_page(self, &mr));
+	OK(overrun(self, small, &mr, &f.qp));
+	OK(pthread_create(&thread, NULL, fail_again, &f));
+	EXPECT_WITHIN(LIMIT_MS, EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr)));
 	__atomic_store_n(&f.stop, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 }
@@ -476,29 +411,28 @@ TEST_F_TIMEOUT(attack, regions_at_once_leave_work_queue_free, 170)
 	long took, longest = 0, last = 0;
 	pthread_attr_t attr;
 	__u32 small, kept;
-	int i;
 
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 1, 0, &small));
+	OK(abi_create_cq(&self->s, -1, 1, 0, &small));
 	pthread_barrier_init(&together, NULL, REGIONS + 1);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 65536);
-	for (i = 0; i < REGIONS; i++) {
-		ASSERT_EQ(0, reg_page(self, &mr));
+	for (int i = 0; i < REGIONS; i++) {
+		OK(reg_page(self, &mr));
 		LOGGED(ASSERT_EQ(0, overrun(self, small, &mr, &kept)), "region %d", i);
 		d[i].s = &self->s;
 		d[i].mr = mr.mr;
 		d[i].together = &together;
-		ASSERT_EQ(0, pthread_create(&d[i].thread, &attr, dereg_thread, &d[i]));
+		OK(pthread_create(&d[i].thread, &attr, dereg_thread, &d[i]));
 	}
 	pthread_barrier_wait(&together);
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		took = refresh();
 		EXPECT_LE(0, took);
 		if (took > longest)
 			longest = took;
 		usleep(100000);
 	}
-	for (i = 0; i < REGIONS; i++) {
+	for (int i = 0; i < REGIONS; i++) {
 		pthread_join(d[i].thread, NULL);
 		EXPECT_EQ(0, d[i].ret);
 		if (d[i].took > last)

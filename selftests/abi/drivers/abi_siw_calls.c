@@ -18,17 +18,17 @@ FIXTURE_SETUP(calls)
 {
 	socklen_t len = sizeof(self->sin);
 
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	if (!self->s.iwarp)
 		SKIP_FIXTURE("it is no TCP");
 	self->channel = abi_channel(&self->s);
 	self->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	self->sin = self->s.addr;
-	ASSERT_EQ(0, bind(self->tcp, (struct sockaddr *)&self->sin, len));
-	ASSERT_EQ(0, getsockname(self->tcp, (struct sockaddr *)&self->sin, &len));
-	ASSERT_EQ(0, listen(self->tcp, 0));
-	ASSERT_EQ(0, abi_tcp_client(&self->s, self->channel, &self->sin, 1, &self->id));
-	ASSERT_EQ(0, abi_id_qp(&self->s, 0, &self->qp));
+	OK(bind(self->tcp, (struct sockaddr *)&self->sin, len));
+	OK(getsockname(self->tcp, (struct sockaddr *)&self->sin, &len));
+	OK(listen(self->tcp, 0));
+	OK(abi_tcp_client(&self->s, self->channel, &self->sin, 1, &self->id));
+	OK(abi_id_qp(&self->s, 0, &self->qp));
 }
 
 FIXTURE_TEARDOWN(calls)
@@ -69,9 +69,9 @@ TEST_F(calls, refused_with_data)
 	static const char data[] = "\0\1\0\1sorry";
 	struct rdma_ep_event ev;
 
-	ASSERT_EQ(0, abi_connect(&self->s, self->id, self->qp.init.qp_num));
-	ASSERT_EQ(0, refuse(self, data, sizeof(data)));
-	ASSERT_EQ(0, abi_event(self->channel, EV_REJECTED, &ev));
+	OK(abi_connect(&self->s, self->id, self->qp.init.qp_num));
+	OK(refuse(self, data, sizeof(data)));
+	OK(abi_event(self->channel, EV_REJECTED, &ev));
 	EXPECT_EQ(sizeof(data) - 4, ev.param.conn.private_data_len);
 	EXPECT_EQ(0, memcmp(ev.param.conn.private_data, data + 4, sizeof(data) - 4));
 }
@@ -81,15 +81,14 @@ TEST_F(calls, refused_with_short_data_leaks_nothing)
 {
 	struct rdma_ep_event ev;
 
-	if (TEST_SCALE > 1)
-		SKIP(return, "siw reads it, which KASAN reports");
-	ASSERT_EQ(0, abi_connect(&self->s, self->id, self->qp.init.qp_num));
-	ASSERT_EQ(0, refuse(self, "no", 2));
-	ASSERT_EQ(0, abi_event(self->channel, EV_REJECTED, &ev));
+	SKIP_IF(TEST_SCALE > 1, "siw reads it, which KASAN reports");
+	OK(abi_connect(&self->s, self->id, self->qp.init.qp_num));
+	OK(refuse(self, "no", 2));
+	OK(abi_event(self->channel, EV_REJECTED, &ev));
 	EXPECT_EQ(0, ev.param.conn.private_data_len);
 }
 
-/* A listener that answers nobody any more, as nobody accepts. */
+/* A listener that answers no more, as its queue is full. */
 struct full {
 	struct sockaddr_in sin;
 	int tcp, clients[2];
@@ -98,14 +97,13 @@ struct full {
 static int fill(const struct abi *s, struct full *f)
 {
 	socklen_t len = sizeof(f->sin);
-	int i;
 
 	f->sin = s->addr;
 	f->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (bind(f->tcp, (struct sockaddr *)&f->sin, len) ||
 	    getsockname(f->tcp, (struct sockaddr *)&f->sin, &len) || listen(f->tcp, 0))
 		return -errno;
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		f->clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		connect(f->clients[i], (struct sockaddr *)&f->sin, len);
 	}
@@ -113,65 +111,55 @@ static int fill(const struct abi *s, struct full *f)
 	return 0;
 }
 
-/* Who waits for it gets a reset. */
+/* What waits for it gets a reset. */
 static void unfill(struct full *f)
 {
-	int i;
-
 	close(f->tcp);
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		close(f->clients[i]);
 }
 
 /* A call that waits for such a listener */
 struct connecting {
-	const struct abi *s;
 	struct full full;
-	pthread_t thread;
-	__u32 id, qp_num;
-	int ret;
+	struct rdma_ep_connect arg;
+	struct abi_call call;
 };
-
-static void *connecting(void *arg)
-{
-	struct connecting *c = arg;
-
-	c->ret = abi_connect(c->s, c->id, c->qp_num);
-	return NULL;
-}
 
 static int begin(struct _test_data_calls *self, struct connecting *c, __u32 qp_num)
 {
+	const struct abi *s = &self->s;
 	int ret;
 
-	c->s = &self->s;
-	c->qp_num = qp_num;
-	ret = fill(c->s, &c->full) ?:
-	      abi_tcp_client(c->s, self->channel, &c->full.sin, 1, &c->id) ?:
-	      -pthread_create(&c->thread, NULL, connecting, c);
+	c->arg.conn = (struct rdma_ep_conn_param) {
+		.responder_resources = 1, .initiator_depth = 1, .qp_num = qp_num,
+	};
+	ret = fill(s, &c->full) ?:
+	      abi_tcp_client(s, self->channel, &c->full.sin, 1, &c->arg.id) ?:
+	      ABI_CALL(&c->call, s, CONNECT, &c->arg);
 	usleep(300000 * TEST_SCALE);
 	return ret;
 }
 
-static void end(struct connecting *c)
+/* Returns what the call does. */
+static int end(struct connecting *c)
 {
 	unfill(&c->full);
-	pthread_join(c->thread, NULL);
+	return abi_call_returned(&c->call) ? c->call.ret : -ETIMEDOUT;
 }
 
 /*
  * The TCP handshake goes on: siw keeps what it has to itself meanwhile, and does not
- * expect anybody else at the QP. (SIW-24)
+ * expect other calls at the QP. (SIW-24)
  */
 TEST_F(calls, qp_busy_while_connecting)
 {
 	const struct abi *s = &self->s;
 	struct connecting c = {};
 
-	ASSERT_EQ(0, begin(self, &c, self->qp.init.qp_num));
+	OK(begin(self, &c, self->qp.init.qp_num));
 	EXPECT_EQ(-EBUSY, abi_qp_state(s, self->qp.init.qp, QPS_SQD));
-	end(&c);
-	EXPECT_GT(0, c.ret);
+	EXPECT_GT(0, end(&c));
 	EXPECT_EQ(0, abi_qp_state(s, self->qp.init.qp, QPS_ERR));
 }
 
@@ -181,26 +169,24 @@ TEST_F(calls, qp_in_error_does_not_connect)
 	const struct abi *s = &self->s;
 	struct connecting c = {};
 	struct rdma_ep_event ev;
-	int i, tcp;
+	int tcp;
 	char byte;
 
-	ASSERT_EQ(0, begin(self, &c, self->qp.init.qp_num));
+	OK(begin(self, &c, self->qp.init.qp_num));
 	EXPECT_EQ(0, abi_qp_state(s, self->qp.init.qp, QPS_ERR));
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		close(accept(c.full.tcp, NULL, NULL));
 	tcp = answer(c.full.tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 	EXPECT_LE(0, tcp);
-	ASSERT_EQ(0, abi_read(self->channel, &ev, sizeof(ev), 5000 * TEST_SCALE));
+	OK(abi_read(self->channel, &ev, sizeof(ev), 5000 * TEST_SCALE));
 	/* siw may have taken the answer just before. */
-	if (ev.event == EV_ESTABLISHED) {
-		ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
-	}
+	if (ev.event == EV_ESTABLISHED)
+		OK(abi_event(self->channel, EV_DISCONNECTED, &ev));
 	/* The peer learns it, too. */
 	EXPECT_TRUE(abi_ready(tcp, ABI_WAIT_MS));
 	EXPECT_GE(0, recv(tcp, &byte, 1, MSG_DONTWAIT));
 	close(tcp);
-	end(&c);
-	EXPECT_EQ(0, c.ret);
+	EXPECT_EQ(0, end(&c));
 }
 
 /* What waits for that call in order to destroy something can be killed. */
@@ -209,16 +195,12 @@ TEST_F(calls, destroyer_killed_while_connecting)
 	struct connecting c = {};
 	struct {
 		__u32 type, handle;
-	} what[] = {
-		{ RDMA_EP_OBJ_QP, self->qp.init.qp },
-		{ RDMA_EP_OBJ_ID },
-	};
-	size_t i, j;
+	} what[] = { { RDMA_EP_OBJ_QP, self->qp.init.qp }, { RDMA_EP_OBJ_ID } };
 	pid_t pid;
 
-	ASSERT_EQ(0, begin(self, &c, self->qp.init.qp_num));
-	what[1].handle = c.id;
-	for (i = 0; i < 2; i++) {
+	OK(begin(self, &c, self->qp.init.qp_num));
+	what[1].handle = c.arg.id;
+	for (size_t i = 0; i < 2; i++) {
 		pid = fork();
 		if (!pid) {
 			abi_destroy(&self->s, what[i].type, what[i].handle);
@@ -228,39 +210,34 @@ TEST_F(calls, destroyer_killed_while_connecting)
 		LOGGED(EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG)),
 		       "object of type %u is gone", what[i].type);
 		kill(pid, SIGKILL);
-		for (j = 0; j < 50 && !waitpid(pid, NULL, WNOHANG); j++)
-			usleep(100000 * TEST_SCALE);
-		LOGGED(EXPECT_GT(50, j),
-		       "who destroys an object of type %u can not be killed", what[i].type);
+		LOGGED(EXPECT_TRUE(ABI_UNTIL(waitpid(pid, NULL, WNOHANG))),
+		       "the destroyer of an object of type %u cannot be killed", what[i].type);
 	}
 	end(&c);
-	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.id));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.arg.id));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->qp.init.qp));
 }
 
 /*
- * An answer for the id whose QP that is: what is delivered to everybody by one thread of
- * the CM waits for no call.
+ * An answer for the id whose QP that is: the one thread of the CM that delivers all
+ * answers waits for no call.
  */
 TEST_F(calls, event_delivered_while_connecting)
 {
 	struct rdma_ep_create_qp own;
 	const struct abi *s = &self->s;
 	struct connecting c = {};
-	struct rdma_ep_event ev;
 
-	ASSERT_EQ(0, abi_connect(s, self->id, self->qp.init.qp_num));
-	ASSERT_EQ(0, abi_id_qp(s, self->id, &own));
-	ASSERT_EQ(0, begin(self, &c, own.init.qp_num));
+	OK(abi_connect(s, self->id, self->qp.init.qp_num));
+	OK(abi_id_qp(s, self->id, &own));
+	OK(begin(self, &c, own.init.qp_num));
 	EXPECT_EQ(0, refuse(self, "\0\1\0\1", 4));
-	EXPECT_EQ(0, abi_event(self->channel, EV_REJECTED, &ev));
-	EXPECT_EQ(self->id, ev.id);
-	end(&c);
-	EXPECT_GT(0, c.ret);
+	EXPECT_EVENT(self->channel, EV_REJECTED, self->id);
+	EXPECT_GT(0, end(&c));
 }
 
 /*
- * Nobody answers a READ. What is posted after it is sent, and makes room; and it ends
+ * A READ is not answered. What is posted after it is sent, and makes room; and it ends
  * with the connection.
  */
 TEST_F(calls, unanswered_read_blocks_no_sends)
@@ -269,29 +246,27 @@ TEST_F(calls, unanswered_read_blocks_no_sends)
 	struct rdma_ep_create_qp own;
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_reg_mr mr;
-	struct rdma_ep_event ev;
 	struct rdma_ep_wc wc[16];
 	struct abi_wrs w;
 	char buf[64];
-	int tcp, round;
+	int tcp;
 	__u32 i;
 
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
-	ASSERT_EQ(0, abi_id_qp(s, self->id, &own));
+	OK(abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
+	OK(abi_id_qp(s, self->id, &own));
 	ASSERT_GE(ARRAY_SIZE(wc), own.init.max_send_wr);
 	ASSERT_LT(1, own.init.max_send_wr);
-	ASSERT_EQ(0, abi_connect(s, self->id, 0));
+	OK(abi_connect(s, self->id, 0));
 	tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 	ASSERT_LE(0, tcp);
-	ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+	OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
 	wr = abi_wrs_send(&w, WR_RDMA_READ, SEND_SIGNALED, 1000);
 	wr->rkey = 1;
 	abi_mr_sge(&w, &mr, 0, sizeof(buf));
-	ASSERT_EQ(0, ABI_POST(s, SEND, own.init.qp, &w, NULL));
-	for (round = 0; round < 40; round++) {
-		abi_wrs_init(&w);
-		for (i = 0; i + 1 < own.init.max_send_wr; i++)
-			abi_send_wr(&w, WR_SEND, SEND_SIGNALED, i);
+	OK(ABI_POST(s, SEND, own.init.qp, &w, NULL));
+	for (int round = 0; round < 40; round++) {
+		i = own.init.max_send_wr - 1;
+		abi_send_wrs(&w, i, SEND_SIGNALED, 0);
 		ASSERT_EQ(0, round & 1 ? abi_send_all(s, own.init.qp, &w, NULL) :
 			  ABI_POST(s, SEND, own.init.qp, &w, NULL)) {
 			TH_LOG("round %d", round);
@@ -301,12 +276,19 @@ TEST_F(calls, unanswered_read_blocks_no_sends)
 			EXPECT_EQ(i, wc[i].wr_id);
 	}
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, self->id, 0));
-	ASSERT_EQ(1, abi_wait(s, own.init.send_cq.cq, wc, 1));
-	EXPECT_EQ(1000, wc[0].wr_id);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
+	EXPECT_WC(s, own.init.send_cq.cq, 1000, WC_WR_FLUSH_ERR);
 	close(tcp);
 }
 
+static void drain(int channel)
+{
+	struct rdma_ep_event ev;
+
+	while (abi_ready(channel, 0))
+		abi_read(channel, &ev, sizeof(ev), 0);
+}
+
+/* Ends a connection with a reset, after a while. */
 struct cutter {
 	int tcp;
 	unsigned int delay_us;
@@ -336,16 +318,14 @@ struct poster {
 static void *post_on(void *arg)
 {
 	struct poster *p = arg;
-	int i;
 
-	for (i = 0; i < FLUSHED; i++)
+	for (int i = 0; i < FLUSHED; i++)
 		p->posted += !ABI_POST(p->s, SEND, p->qp, p->one, NULL);
 	return NULL;
 }
 
 /*
- * siw flushes what waits for a peer that has gone; what is posted meanwhile may complete
- * before it.
+ * siw flushes what waits for a peer that has gone; what is posted meanwhile may complete before it.
  */
 TEST_F(calls, post_while_flushing_completes_once)
 {
@@ -353,49 +333,47 @@ TEST_F(calls, post_while_flushing_completes_once)
 	const struct abi *s = &self->s;
 	struct rdma_ep_create_qp qp;
 	struct rdma_ep_reg_mr mr;
-	struct rdma_ep_event ev;
-	struct rdma_ep_wc wc[64];
+	struct rdma_ep_wc wc;
 	struct poster p = { .s = s };
 	struct abi_wrs *w = calloc(1, sizeof(*w));
 	pthread_t thread;
 	struct cutter c = {};
 	__u32 id, cq, seen;
-	int round, i, n;
+	int n;
 
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
+	OK(abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
 	abi_send_wr(w, WR_SEND, SEND_SIGNALED, 1);
 	abi_mr_sge(w, &mr, 0, sizeof(buf));
 	p.one = w;
-	for (round = 0; round < 5; round++) {
-		ASSERT_EQ(0, abi_create_cq(s, -1, 2 * FLUSHED + 64, 0, &cq));
-		ASSERT_EQ(0, abi_tcp_client(s, self->channel, &self->sin, 1, &id));
+	for (int round = 0; round < 5; round++) {
+		OK(abi_create_cq(s, -1, 2 * FLUSHED + 64, 0, &cq));
+		OK(abi_tcp_client(s, self->channel, &self->sin, 1, &id));
 		abi_qp_attr(&qp, QPT_RC, s->pd, cq, cq);
 		qp.id = id;
 		qp.init.max_send_wr = 2 * FLUSHED;
-		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &qp));
-		ASSERT_EQ(0, abi_connect(s, id, 0));
+		OK(ABI(s->fd, CREATE_QP, &qp));
+		OK(abi_connect(s, id, 0));
 		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 		ASSERT_LE(0, c.tcp);
-		ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+		OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
 		p.qp = qp.init.qp;
 		p.posted = 0;
-		for (i = 0; i < FLUSHED; i++)
-			ASSERT_EQ(0, ABI_POST(s, SEND, p.qp, w, NULL));
-		ASSERT_EQ(0, pthread_create(&thread, NULL, post_on, &p));
+		for (int i = 0; i < FLUSHED; i++)
+			OK(ABI_POST(s, SEND, p.qp, w, NULL));
+		OK(pthread_create(&thread, NULL, post_on, &p));
 		cut_off(&c);
 		pthread_join(thread, NULL);
 		p.posted += FLUSHED;
 		for (seen = 0; seen < p.posted; seen += n) {
-			n = abi_wait(s, cq, wc, 1);
+			n = abi_wait(s, cq, &wc, 1);
 			if (n <= 0)
 				break;
 		}
 		LOGGED(EXPECT_EQ(p.posted, seen), "round %d", round);
-		ASSERT_EQ(0, ABI_DESTROY(s, QP, p.qp));
-		ASSERT_EQ(0, ABI_DESTROY(s, CQ, cq));
-		ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
-		while (abi_ready(self->channel, 0))
-			abi_read(self->channel, &ev, sizeof(ev), 0);
+		OK(ABI_DESTROY(s, QP, p.qp));
+		OK(ABI_DESTROY(s, CQ, cq));
+		OK(ABI_DESTROY(s, ID, id));
+		drain(self->channel);
 	}
 	free(w);
 }
@@ -410,23 +388,21 @@ TEST_F(calls, reads_cut_off_complete_once)
 	struct rdma_ep_create_qp qp;
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_reg_mr mr;
-	struct rdma_ep_event ev;
 	struct rdma_ep_wc wc[16];
 	pthread_t thread;
 	struct cutter c;
 	struct abi_wrs w;
 	char buf[64];
 	__u32 i, id, posted, seen;
-	int round;
 
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
-	for (round = 0; round < 20; round++) {
-		ASSERT_EQ(0, abi_tcp_client(s, self->channel, &self->sin, 1, &id));
-		ASSERT_EQ(0, abi_id_qp(s, id, &qp));
-		ASSERT_EQ(0, abi_connect_reads(s, id, 0, 16));
+	OK(abi_reg_mr(s, s->pd, buf, sizeof(buf), AC_ALL, &mr));
+	for (int round = 0; round < 20; round++) {
+		OK(abi_tcp_client(s, self->channel, &self->sin, 1, &id));
+		OK(abi_id_qp(s, id, &qp));
+		OK(abi_connect_reads(s, id, 0, 16));
 		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\20\0\20", 4);
 		ASSERT_LE(0, c.tcp);
-		ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
+		OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
 		abi_wrs_init(&w);
 		for (i = 0; i < 16; i++) {
 			wr = abi_send_wr(&w, WR_RDMA_READ, SEND_SIGNALED, i);
@@ -434,7 +410,7 @@ TEST_F(calls, reads_cut_off_complete_once)
 			abi_mr_sge(&w, &mr, 0, sizeof(buf));
 		}
 		c.delay_us = abi_random() % 2000;
-		ASSERT_EQ(0, pthread_create(&thread, NULL, cut_off, &c));
+		OK(pthread_create(&thread, NULL, cut_off, &c));
 		usleep(abi_random() % 2000);
 		ABI_POST(s, SEND, qp.init.qp, &w, &posted);
 		pthread_join(thread, NULL);
@@ -446,18 +422,16 @@ TEST_F(calls, reads_cut_off_complete_once)
 			seen |= 1U << wc[i].wr_id;
 		}
 		EXPECT_EQ((1U << posted) - 1, seen);
-		ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
-		while (abi_ready(self->channel, 0))
-			abi_read(self->channel, &ev, sizeof(ev), 0);
+		OK(ABI_DESTROY(s, ID, id));
+		drain(self->channel);
 	}
 }
 
-/* A request from a peer who is going to go: returns his socket. */
+/* A request from a peer that is going to go: returns its socket. */
 static int request(struct _test_data_calls *self, const struct sockaddr_in *sin)
 {
 	struct mpa_request req = {
-		.frame.bits = htons(MPA_ENHANCED | MPA_REVISION_2),
-		.frame.len = htons(4),
+		.frame.bits = htons(MPA_ENHANCED | MPA_REVISION_2), .frame.len = htons(4),
 		.ird = htons(1), .ord = htons(1),
 	};
 	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -472,7 +446,7 @@ static int request(struct _test_data_calls *self, const struct sockaddr_in *sin)
 }
 
 /*
- * Who asked is gone when he is accepted. If siw finds that out late, it leaves the QP as
+ * The peer is gone when its request is accepted. If siw finds that out late, it leaves the QP as
  * a connected one, without its socket. (SIW-24)
  */
 TEST_F(calls, accept_after_reset_sets_qp_in_error)
@@ -480,38 +454,32 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 	struct linger now = { .l_onoff = 1 };
 	const struct abi *s = &self->s;
 	struct rdma_ep_create_qp qp;
-	struct rdma_ep_event ev;
-	struct rdma_ep_wc wc;
 	struct sockaddr_in sin;
-	struct abi_wrs w;
 	int round, tcp, ret, failed = 0;
 	__u32 listener, id;
+	bool posted;
 
-	ASSERT_EQ(0, abi_tcp_listen(s, self->channel, 0, 2, &listener, &sin));
+	OK(abi_tcp_listen(s, self->channel, 0, 2, &listener, &sin));
 	for (round = 0; round < 100; round++) {
 		tcp = request(self, &sin);
 		ASSERT_LE(0, tcp);
-		ASSERT_EQ(0, abi_event(self->channel, EV_CONNECT_REQUEST, &ev));
-		id = ev.child;
-		ASSERT_EQ(0, abi_id_qp(s, 0, &qp));
+		id = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST).child;
+		OK(abi_id_qp(s, 0, &qp));
 		setsockopt(tcp, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 		close(tcp);
 		ret = abi_accept(s, id, 3, qp.init.qp_num);
-		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
+		posted = !abi_post_empty_send(s, qp.init.qp, SEND_SIGNALED, 1);
 		if (ret) {
 			failed++;
 			/* It is flushed, if it can be posted. */
-			if (!ABI_POST(s, SEND, qp.init.qp, &w, NULL)) {
-				ASSERT_EQ(1, abi_wait(s, qp.init.send_cq.cq, &wc, 1));
-				EXPECT_EQ(WC_WR_FLUSH_ERR, wc.status);
-			}
+			if (posted)
+				EXPECT_WC(s, qp.init.send_cq.cq, 1, WC_WR_FLUSH_ERR);
 		} else {
-			ABI_POST(s, SEND, qp.init.qp, &w, NULL);
-			ASSERT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, &ev));
-			ASSERT_EQ(0, abi_event(self->channel, EV_DISCONNECTED, &ev));
+			OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
+			OK(abi_event(self->channel, EV_DISCONNECTED, NULL));
 		}
-		ASSERT_EQ(0, ABI_DESTROY(s, ID, id));
-		ASSERT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
+		OK(ABI_DESTROY(s, ID, id));
+		OK(ABI_DESTROY(s, QP, qp.init.qp));
 	}
 	TH_LOG("%d of %d accepted too late", failed, round);
 }
@@ -524,17 +492,13 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 
 static int add_device(const struct sockaddr_in *other)
 {
-	char route[128];
-
-	snprintf(route, sizeof(route), "ip -n " NS " route add %s via " ADDR,
-		 inet_ntoa(other->sin_addr));
 	return system("ip netns add " NS) ?:
 	       system("ip link add " NETDEV " type veth peer name eth0 netns " NS) ?:
 	       system("ip addr add " ADDR "/24 dev " NETDEV) ?:
 	       system("ip -n " NS " addr add 10.91.18.2/24 dev eth0") ?:
 	       system("ip link set " NETDEV " up") ?:
 	       system("ip -n " NS " link set eth0 up") ?:
-	       system(route) ?:
+	       abi_system("ip -n " NS " route add %s via " ADDR, inet_ntoa(other->sin_addr)) ?:
 	       system("rdma link add " DEVICE " type siw netdev " NETDEV);
 }
 
@@ -569,11 +533,11 @@ TEST_F(calls, request_on_other_device_refused)
 	__u32 id;
 
 	remove_device();
-	ASSERT_EQ(0, add_device(&s->addr));
-	ASSERT_EQ(0, abi_tcp_id(s, self->channel, 4, &id));
-	ASSERT_EQ(0, abi_bind(s, id, &sin));
-	ASSERT_EQ(0, ABI_ID_CMD(s, LISTEN, id, 0));
-	ASSERT_EQ(0, enter("/run/netns/" NS));
+	OK(add_device(&s->addr));
+	OK(abi_tcp_id(s, self->channel, 4, &id));
+	OK(abi_bind(s, id, &sin));
+	OK(ABI_ID_CMD(s, LISTEN, id, 0));
+	OK(enter("/run/netns/" NS));
 
 	inet_pton(AF_INET, ADDR, &sin.sin_addr);
 	own = request(self, &sin);
@@ -603,13 +567,13 @@ static int listen_as_user(void *arg)
 	const struct sockaddr_in any = { .sin_family = AF_INET };
 	struct sockaddr_in sin;
 	struct abi s;
-	__u32 id, i;
+	__u32 id;
 	int channel;
 
 	CHECK(1, setresuid(1000, 1000, 1000) == 0);
 	CHECK(2, abi_open(&s) == 0);
 	channel = abi_channel(&s);
-	for (i = 0; i < 2; i++) {
+	for (__u32 i = 0; i < 2; i++) {
 		sin = i ? any : s.addr;
 		sin.sin_port = 0;
 		CHECK(3 + i, abi_tcp_id(&s, channel, i, &id) == 0);
@@ -625,7 +589,7 @@ TEST_F(calls, listener_charged_for_each_device)
 	int old;
 
 	remove_device();
-	ASSERT_EQ(0, add_device(&self->s.addr));
+	OK(add_device(&self->s.addr));
 	old = abi_param("session_max_queue_mb", 1);
 	EXPECT_EQ(0, abi_child(listen_as_user, NULL));
 	abi_param("session_max_queue_mb", old);

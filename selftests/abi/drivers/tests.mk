@@ -4,4 +4,4 @@
 
 vpath %.c abi/drivers
 
-ABI_PROGS += abi_rxe abi_rxe_attack abi_siw abi_siw_calls
+ABI_PROGS += abi_rxe abi_rxe_regions abi_rxe_attack abi_siw abi_siw_calls

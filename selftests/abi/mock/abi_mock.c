@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What drivers may do and the software devices do not: handlers in hard
- * interrupt context or with locks held, events of every kind, small limits, more
- * than was asked for.
+ * What drivers may do and the software devices do not: handlers in hard interrupt context or with
+ * locks held, events of every kind, small limits, more than was asked for.
  */
 #include <sys/klog.h>
 
@@ -13,22 +12,19 @@ static const char * const contexts[] = { "irq", "post", "locked", "work" };
 
 FIXTURE(mock) {
 	struct abi s;
-	int loaded;
 	char *mem;
 	struct rdma_ep_reg_mr mr;
 };
 
-static int begin(struct __test_metadata *_metadata, FIXTURE_DATA(mock) * self, const char *options)
+static int begin(FIXTURE_DATA(mock) * self)
 {
-	return mock_new(options) ?: abi_open(&self->s);
+	return mock_new("") ?: abi_open(&self->s);
 }
 
 FIXTURE_SETUP(mock)
 {
-	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
-	self->loaded = !mock_load();
-	LOGGED(ASSERT_TRUE(self->loaded), "no mock device: modprobe rdma_ep_mock");
+	LOGGED(ASSERT_EQ(0, mock_load()), "no mock device: modprobe rdma_ep_mock");
 	self->mem = abi_map(65536);
 }
 
@@ -41,7 +37,6 @@ FIXTURE_TEARDOWN(mock)
 /* ---- completion handlers */
 
 struct wire {
-	struct abi_pair p;
 	int channel[2];			/* completions of sends, receives */
 	__u32 cq[2];
 	__u32 qp[2];
@@ -50,88 +45,68 @@ struct wire {
 /* Two connected QPs: the first's sends and the second's receives have channels. */
 static int wire_open(const struct abi *s, struct wire *w, __u32 srq)
 {
-	struct rdma_ep_create_qp c;
-	__u32 num[2];
-	int i, ret;
+	struct rdma_ep_create_qp c[2];
+	int ret;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		w->channel[i] = abi_comp_channel(s);
 		ret = w->channel[i] < 0 ? w->channel[i] :
 		      abi_create_cq(s, w->channel[i], 256, 70 + i, &w->cq[i]);
 		if (ret)
 			return ret;
 	}
-	for (i = 0; i < 2; i++) {
-		abi_qp_attr(&c, QPT_RC, s->pd, w->cq[0], w->cq[1]);
-		c.init.max_send_wr = 64;
-		c.init.max_recv_wr = 64;
-		c.init.srq = i ? srq : 0;
-		ret = ABI(s->fd, CREATE_QP, &c) ?:
-		      abi_qp_init(s, c.init.qp, QPT_RC, 0);
+	for (int i = 0; i < 2; i++) {
+		abi_qp_attr(&c[i], QPT_RC, s->pd, w->cq[0], w->cq[1]);
+		c[i].init.max_send_wr = 64;
+		c[i].init.max_recv_wr = 64;
+		c[i].init.srq = i ? srq : 0;
+		ret = ABI(s->fd, CREATE_QP, &c[i]);
 		if (ret)
 			return ret;
-		w->qp[i] = c.init.qp;
-		num[i] = c.init.qp_num;
+		w->qp[i] = c[i].init.qp;
 	}
-	return abi_qp_rts(s, w->qp[0], QPT_RC, num[1]) ?:
-	       abi_qp_rts(s, w->qp[1], QPT_RC, num[0]);
-}
-
-static int notify(const struct abi *s, __u32 cq, __u32 flags)
-{
-	struct rdma_ep_notify_cq n = { .cq = cq, .flags = flags };
-
-	return ABI(s->fd, NOTIFY_CQ, &n);
+	return abi_qp_connect(s, QPT_RC, &c[0].init, &c[1].init);
 }
 
 static void completions(struct __test_metadata *_metadata,
 			FIXTURE_DATA(mock) * self, struct wire *w)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_comp_event ev;
-	struct rdma_ep_wc wc;
-	int i, j;
 
-	for (i = 0; i < 50; i++) {
+	for (int i = 0; i < 50; i++) {
 		memset(self->mem, i + 1, 1000);
-		ASSERT_EQ(0, abi_post_recv(s, w->qp[1], i, self->mem + 4096, 1000, self->mr.lkey));
-		for (j = 0; j < 2; j++) {
-			ASSERT_EQ(0, notify(s, w->cq[j], 0));
-		}
-		ASSERT_EQ(0, abi_post_send(s, w->qp[0], SEND_SIGNALED, 100 + i,
-					   self->mem, 1000, self->mr.lkey));
-		for (j = 0; j < 2; j++) {
-			ASSERT_EQ(0, abi_read(w->channel[j], &ev, sizeof(ev), ABI_WAIT_MS));
-			EXPECT_EQ(70 + j, ev.uid);
-			ASSERT_EQ(1, abi_wait(s, w->cq[j], &wc, 1));
-			EXPECT_EQ(WC_SUCCESS, wc.status);
-			EXPECT_EQ(j ? i : 100 + i, wc.wr_id);
+		OK(abi_post_recv(s, w->qp[1], i, self->mem + 4096, 1000, self->mr.lkey));
+		for (int j = 0; j < 2; j++)
+			OK(abi_notify_cq(s, w->cq[j], 0));
+		OK(abi_post_send(s, w->qp[0], SEND_SIGNALED, 100 + i, self->mem, 1000,
+				 self->mr.lkey));
+		for (int j = 0; j < 2; j++) {
+			EXPECT_COMP(w->channel[j], 70 + j);
+			EXPECT_WC(s, w->cq[j], j ? i : 100 + i, WC_SUCCESS);
 		}
 		EXPECT_EQ(0, memcmp(self->mem, self->mem + 4096, 1000));
 	}
 	/* Not armed, no events; solicited ones only if asked for those. */
-	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, abi_post_recv(s, w->qp[1], i, NULL, 0, 0));
-		ASSERT_EQ(0, abi_post_send(s, w->qp[0], i == 2 ? SEND_SOLICITED :
-					   0, i, NULL, 0, 0));
+	for (int i = 0; i < 3; i++) {
+		OK(abi_post_empty_recv(s, w->qp[1], i));
+		OK(abi_post_empty_send(s, w->qp[0], i == 2 ? SEND_SOLICITED : 0, i));
 		EXPECT_EQ(i < 2, !abi_ready(w->channel[1], i < 2 ? ABI_QUIET_MS : ABI_WAIT_MS));
-		ASSERT_EQ(0, notify(s, w->cq[1], RDMA_EP_NOTIFY_SOLICITED));
+		OK(abi_notify_cq(s, w->cq[1], RDMA_EP_NOTIFY_SOLICITED));
 	}
 }
 
 TEST_F(mock, completions_in_any_context)
 {
 	struct wire w;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		ASSERT_EQ(0, begin(_metadata, self, ""));
-		ASSERT_EQ(0, mock_write("context", "%s", contexts[i]));
-		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, 65536, AC_ALL, &self->mr));
+	for (size_t i = 0; i < ARRAY_SIZE(contexts); i++) {
+		OK(begin(self));
+		OK(mock_write("context", "%s", contexts[i]));
+		OK(abi_reg_mr(&self->s, self->s.pd, self->mem, 65536, AC_ALL, &self->mr));
 		LOGGED(ASSERT_EQ(0, wire_open(&self->s, &w, 0)), "%s", contexts[i]);
 		completions(_metadata, self, &w);
 		abi_close(&self->s);
-		ASSERT_EQ(0, mock_del());
+		OK(mock_del());
 	}
 }
 
@@ -149,10 +124,10 @@ static void *mill_post(void *arg)
 	int ret;
 
 	while (!m->stop) {
-		ret = abi_post_recv(m->s, m->w->qp[1], 1, NULL, 0, 0);
+		ret = abi_post_empty_recv(m->s, m->w->qp[1], 1);
 		if (ret && ret != -ENOMEM)
 			m->failed++;
-		ret = abi_post_send(m->s, m->w->qp[0], SEND_SIGNALED, 2, NULL, 0, 0);
+		ret = abi_post_empty_send(m->s, m->w->qp[0], SEND_SIGNALED, 2);
 		if (ret && ret != -ENOMEM)
 			m->failed++;
 	}
@@ -164,11 +139,11 @@ static void *mill_poll(void *arg)
 	struct mill *m = arg;
 	struct rdma_ep_comp_event ev;
 	struct rdma_ep_wc wc[8];
-	int i, n;
+	int n;
 
 	while (!m->stop) {
-		for (i = 0; i < 2; i++) {
-			if (notify(m->s, m->w->cq[i], 0))
+		for (int i = 0; i < 2; i++) {
+			if (abi_notify_cq(m->s, m->w->cq[i], 0))
 				m->failed++;
 			n = abi_poll(m->s, m->w->cq[i], wc, 8);
 			if (n < 0)
@@ -187,27 +162,23 @@ TEST_F_TIMEOUT(mock, completions_from_many_threads, 120)
 {
 	pthread_t thread[3];
 	struct wire w;
-	size_t i;
-	int j;
 
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(contexts); i++) {
 		struct mill m = { .s = &self->s, .w = &w };
 
-		ASSERT_EQ(0, begin(_metadata, self, ""));
-		ASSERT_EQ(0, mock_write("context", "%s", contexts[i]));
-		ASSERT_EQ(0, wire_open(&self->s, &w, 0));
-		for (j = 0; j < 3; j++) {
-			ASSERT_EQ(0, pthread_create(&thread[j], NULL, j ?
-						    mill_post : mill_poll, &m));
-		}
+		OK(begin(self));
+		OK(mock_write("context", "%s", contexts[i]));
+		OK(wire_open(&self->s, &w, 0));
+		for (int j = 0; j < 3; j++)
+			OK(pthread_create(&thread[j], NULL, j ? mill_post : mill_poll, &m));
 		sleep(2);
 		m.stop = true;
-		for (j = 0; j < 3; j++)
+		for (int j = 0; j < 3; j++)
 			pthread_join(thread[j], NULL);
 		EXPECT_EQ(0, m.failed);
 		LOGGED(EXPECT_LT(100, m.rounds), "%s", contexts[i]);
 		abi_close(&self->s);
-		ASSERT_EQ(0, mock_del());
+		OK(mock_del());
 	}
 }
 
@@ -231,15 +202,15 @@ static int event_objects(const struct abi *s, __u32 number[3])
 	static const char * const kinds[] = { "qp", "cq", "srq" };
 	struct rdma_ep_create_qp c;
 	__u32 cq[2], srq[2];
-	int i, j, ret = 0;
+	int ret = 0;
 
-	for (i = 0; i < 2 && !ret; i++) {
+	for (int i = 0; i < 2 && !ret; i++) {
 		ret = abi_create_cq(s, -1, 16, 300 + i, &cq[i]) ?:
 		      abi_create_srq(s, s->pd, 16, 400 + i, &srq[i]);
 		abi_qp_attr(&c, QPT_RC, s->pd, cq[i], cq[i]);
 		c.init.uid = 200 + i;
 		ret = ret ?: ABI(s->fd, CREATE_QP, &c);
-		for (j = 0; j < 3 && !i; j++)
+		for (int j = 0; j < 3 && !i; j++)
 			number[j] = mock_read_key("last", kinds[j]);
 	}
 	return ret;
@@ -257,28 +228,22 @@ static __u32 event_number(const char *kind, const __u32 number[3])
 
 TEST_F(mock, object_events_have_their_uid)
 {
-	struct rdma_ep_async_event ev;
 	__u32 number[3];
 	struct abi s2;
-	size_t i, j;
 
-	ASSERT_EQ(0, begin(_metadata, self, ""));
-	ASSERT_EQ(0, abi_open(&s2));
-	ASSERT_EQ(0, event_objects(&self->s, number));
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		ASSERT_EQ(0, mock_write("context", "%s", contexts[i]));
-		for (j = 0; j < ARRAY_SIZE(object_events); j++) {
+	OK(begin(self));
+	OK(abi_open(&s2));
+	OK(event_objects(&self->s, number));
+	for (size_t i = 0; i < ARRAY_SIZE(contexts); i++) {
+		OK(mock_write("context", "%s", contexts[i]));
+		for (size_t j = 0; j < ARRAY_SIZE(object_events); j++) {
 			const char *kind = object_events[j].kind;
 
-			ASSERT_EQ(0, mock_write("event", "%u %s %u", object_events[j].type, kind,
-						event_number(kind, number)));
-			ASSERT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS)) {
-				TH_LOG("%s: event %u", contexts[i], object_events[j].type);
-			}
-			EXPECT_EQ(object_events[j].type, ev.event);
-			EXPECT_EQ(event_uid(kind), ev.uid);
+			OK(mock_write("event", "%u %s %u", object_events[j].type, kind,
+				      event_number(kind, number)));
+			EXPECT_ASYNC(self->s.async_fd, object_events[j].type, event_uid(kind));
 		}
-		/* Each of them once, and nobody else got any. */
+		/* Each of them once, and no other session got any. */
 		EXPECT_TRUE(abi_quiet(self->s.async_fd));
 		EXPECT_TRUE(abi_quiet(s2.async_fd));
 	}
@@ -290,15 +255,14 @@ TEST_F(mock, repeated_event_reported_once)
 {
 	struct rdma_ep_async_event ev;
 	__u32 number[3], seen = 0;
-	int i, n;
+	int n;
 
-	ASSERT_EQ(0, begin(_metadata, self, ""));
-	ASSERT_EQ(0, event_objects(&self->s, number));
-	for (i = 0; i < 400; i++) {
-		ASSERT_EQ(0, mock_write("event", "%u qp %u", 1 + i % 7, number[0]));
-	}
+	OK(begin(self));
+	OK(event_objects(&self->s, number));
+	for (int i = 0; i < 400; i++)
+		OK(mock_write("event", "%u qp %u", 1 + i % 7, number[0]));
 	for (n = 0; abi_ready(self->s.async_fd, ABI_QUIET_MS); n++) {
-		ASSERT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev), 0));
+		OK(abi_read(self->s.async_fd, &ev, sizeof(ev), 0));
 		EXPECT_EQ(200, ev.uid);
 		seen |= 1 << ev.event;
 	}
@@ -306,23 +270,21 @@ TEST_F(mock, repeated_event_reported_once)
 	EXPECT_EQ(0xfe, seen);
 }
 
-/* Types that nobody knows do no harm. */
+/* Unknown types do no harm. */
 TEST_F(mock, unknown_event_ignored)
 {
 	static const char * const kinds[] = { "qp", "cq", "srq", "device" };
 	static const __u32 types[] = { 32, 33, 64, 1000, 0x7fffffff, ~0U };
 	__u32 number[3];
-	size_t i, j, k;
 
-	ASSERT_EQ(0, begin(_metadata, self, ""));
-	ASSERT_EQ(0, event_objects(&self->s, number));
-	for (k = 0; k < ARRAY_SIZE(contexts); k++) {
-		ASSERT_EQ(0, mock_write("context", "%s", contexts[k]));
-		for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-			for (j = 0; j < ARRAY_SIZE(types); j++) {
-				ASSERT_EQ(0, mock_write("event", "%u %s %u", types[j], kinds[i],
-							i < 3 ? number[i] : 0));
-			}
+	OK(begin(self));
+	OK(event_objects(&self->s, number));
+	for (size_t k = 0; k < ARRAY_SIZE(contexts); k++) {
+		OK(mock_write("context", "%s", contexts[k]));
+		for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+			for (size_t j = 0; j < ARRAY_SIZE(types); j++)
+				OK(mock_write("event", "%u %s %u", types[j], kinds[i],
+					      i < 3 ? number[i] : 0));
 		}
 	}
 	EXPECT_TRUE(abi_quiet(self->s.async_fd));
@@ -332,68 +294,50 @@ TEST_F(mock, unknown_event_ignored)
 TEST_F(mock, device_events_reach_every_context)
 {
 	static const __u32 types[] = {
-		EVENT_DEVICE_FATAL, EVENT_PORT_ACTIVE, EVENT_PORT_ERR,
-		EVENT_LID_CHANGE, EVENT_PKEY_CHANGE, EVENT_SM_CHANGE,
-		EVENT_CLIENT_REREGISTER,
+		EVENT_DEVICE_FATAL, EVENT_PORT_ACTIVE, EVENT_PORT_ERR, EVENT_LID_CHANGE,
+		EVENT_PKEY_CHANGE, EVENT_SM_CHANGE, EVENT_CLIENT_REREGISTER,
 	};
-	struct rdma_ep_async_event ev;
 	struct abi s2;
 	__u32 ctx;
 	int fd[3];
-	size_t i;
-	int j;
 
-	ASSERT_EQ(0, begin(_metadata, self, ""));
-	ASSERT_EQ(0, abi_open(&s2));
+	OK(begin(self));
+	OK(abi_open(&s2));
 	fd[0] = self->s.async_fd;
 	fd[1] = s2.async_fd;
-	ASSERT_EQ(0, abi_ctx(&s2, &ctx, &fd[2]));
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
+	OK(abi_ctx(&s2, &ctx, &fd[2]));
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		__u32 port = types[i] == EVENT_DEVICE_FATAL ? 0 : 1;
 
-		ASSERT_EQ(0, mock_write("event", "%u %s %u", types[i],
-					port ? "port" : "device", port));
-		for (j = 0; j < 3; j++) {
-			LOGGED(ASSERT_EQ(0, abi_read(fd[j], &ev, sizeof(ev), ABI_WAIT_MS)),
-			       "event %u, context %d", types[i], j);
-			EXPECT_EQ(types[i], ev.event);
-			EXPECT_EQ(port, ev.uid);
-		}
+		OK(mock_write("event", "%u %s %u", types[i], port ? "port" : "device", port));
+		for (int j = 0; j < 3; j++)
+			EXPECT_ASYNC(fd[j], types[i], port);
 	}
 	/* The core reports these itself, and none that a RoCE driver does. */
-	ASSERT_EQ(0, mock_write("event", "%u port 1", EVENT_GID_CHANGE));
-	for (j = 0; j < 3; j++) {
+	OK(mock_write("event", "%u port 1", EVENT_GID_CHANGE));
+	for (int j = 0; j < 3; j++)
 		EXPECT_TRUE(abi_quiet(fd[j]));
-	}
-	ASSERT_EQ(0, system("ip addr add 10.92.17.2/24 dev " MOCK_NETDEV));
-	for (j = 0; j < 3; j++) {
-		ASSERT_EQ(0, abi_read(fd[j], &ev, sizeof(ev), ABI_WAIT_MS));
-		EXPECT_EQ(EVENT_GID_CHANGE, ev.event);
-		EXPECT_EQ(1, ev.uid);
-	}
+	OK(system("ip addr add 10.92.17.2/24 dev " MOCK_NETDEV));
+	for (int j = 0; j < 3; j++)
+		EXPECT_ASYNC(fd[j], EVENT_GID_CHANGE, 1);
 	/* A port that the device does not have */
-	ASSERT_EQ(0, mock_write("event", "%u port 2", EVENT_PORT_ERR));
-	ASSERT_EQ(0, mock_write("event", "%u port %u", EVENT_PORT_ERR, ~0U));
-	for (j = 0; j < 3; j++) {
+	OK(mock_write("event", "%u port 2", EVENT_PORT_ERR));
+	OK(mock_write("event", "%u port %u", EVENT_PORT_ERR, ~0U));
+	for (int j = 0; j < 3; j++)
 		EXPECT_TRUE(abi_quiet(fd[j]));
-	}
 	abi_close(&s2);
 }
 
-/* A device that has failed says so, and is removed then: told twice. */
+/* A device that has failed says so, and is removed then: two events. */
 TEST_F(mock, fatal_event_then_removal)
 {
-	struct rdma_ep_async_event ev;
 	__u32 pd;
-	int i;
 
-	ASSERT_EQ(0, begin(_metadata, self, ""));
-	for (i = 0; i < 2; i++) {
+	OK(begin(self));
+	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, i ? mock_del() : mock_write("event", "%u device 0",
 							 EVENT_DEVICE_FATAL));
-		ASSERT_EQ(0, abi_read(self->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-		EXPECT_EQ(EVENT_DEVICE_FATAL, ev.event);
-		EXPECT_EQ(0, ev.uid);
+		EXPECT_ASYNC(self->s.async_fd, EVENT_DEVICE_FATAL, 0);
 		EXPECT_TRUE(abi_quiet(self->s.async_fd));
 		EXPECT_EQ(i ? -EIO : 0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	}
@@ -401,132 +345,101 @@ TEST_F(mock, fatal_event_then_removal)
 
 TEST_F(mock, srq_events_have_their_uid)
 {
-	struct rdma_ep_srq_attr a = {
-		.flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 3,
-	};
+	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 3 };
 	struct rdma_ep_async_event ev;
 	struct abi *s = &self->s;
 	struct abi_wrs wr;
 	struct wire w;
-	int i, round;
 	__u32 srq;
 
-	ASSERT_EQ(0, begin(_metadata, self, ""));
-	ASSERT_EQ(0, abi_create_srq(s, s->pd, 16, 77, &srq));
-	ASSERT_EQ(0, wire_open(s, &w, srq));
+	OK(begin(self));
+	OK(abi_create_srq(s, s->pd, 16, 77, &srq));
+	OK(wire_open(s, &w, srq));
 	a.srq = srq;
-	for (round = 0; round < 3; round++) {
-		abi_wrs_init(&wr);
-		for (i = 0; i < 4; i++)
-			abi_recv_wr(&wr, i);
-		ASSERT_EQ(0, ABI_POST(s, SRQ_RECV, srq, &wr, NULL));
-		ASSERT_EQ(0, ABI(s->fd, MODIFY_SRQ, &a));
-		ASSERT_EQ(0, abi_post_send(s, w.qp[0], 0, 1, NULL, 0, 0));
+	for (int round = 0; round < 3; round++) {
+		abi_recv_wrs(&wr, 4, 0);
+		OK(ABI_POST(s, SRQ_RECV, srq, &wr, NULL));
+		OK(ABI(s->fd, MODIFY_SRQ, &a));
+		OK(abi_post_empty_send(s, w.qp[0], 0, 1));
 		EXPECT_TRUE(abi_quiet(s->async_fd));
 		/* Once, although it stays below the limit. */
-		for (i = 0; i < 3; i++) {
-			ASSERT_EQ(0, abi_post_send(s, w.qp[0], 0, 1, NULL, 0, 0));
-		}
-		ASSERT_EQ(0, abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-		EXPECT_EQ(EVENT_SRQ_LIMIT_REACHED, ev.event);
-		EXPECT_EQ(77, ev.uid);
+		for (int i = 0; i < 3; i++)
+			OK(abi_post_empty_send(s, w.qp[0], 0, 1));
+		EXPECT_ASYNC(s->async_fd, EVENT_SRQ_LIMIT_REACHED, 77);
 		EXPECT_TRUE(abi_quiet(s->async_fd));
 	}
 	a.srq_limit = 17;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
-	ASSERT_EQ(0, abi_qp_state(s, w.qp[1], QPS_ERR));
-	ASSERT_EQ(0, abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	OK(abi_qp_state(s, w.qp[1], QPS_ERR));
+	OK(abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 	EXPECT_EQ(EVENT_QP_LAST_WQE_REACHED, ev.event);
 }
 
 /* More completions than the CQ has room for: an event, and it can be destroyed. */
 TEST_F(mock, cq_overrun_gives_event)
 {
-	struct rdma_ep_async_event ev;
 	struct rdma_ep_create_qp c;
 	struct abi *s = &self->s;
 	struct rdma_ep_wc wc[16];
 	struct abi_wrs wr;
 	__u32 cq;
-	int i;
 
-	ASSERT_EQ(0, begin(_metadata, self, ""));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 2, 88, &cq));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &c));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	abi_wrs_init(&wr);
-	for (i = 0; i < 8; i++)
-		abi_recv_wr(&wr, i);
-	ASSERT_EQ(0, ABI_POST(s, RECV, c.init.qp, &wr, NULL));
-	ASSERT_EQ(0, abi_qp_state(s, c.init.qp, QPS_ERR));
-	ASSERT_EQ(0, abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(EVENT_CQ_ERR, ev.event);
-	EXPECT_EQ(88, ev.uid);
+	OK(begin(self));
+	OK(abi_create_cq(s, -1, 2, 88, &cq));
+	OK(abi_create_qp(s, QPT_RC, cq, 0, &c));
+	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
+	abi_recv_wrs(&wr, 8, 0);
+	OK(ABI_POST(s, RECV, c.init.qp, &wr, NULL));
+	OK(abi_qp_state(s, c.init.qp, QPS_ERR));
+	EXPECT_ASYNC(s->async_fd, EVENT_CQ_ERR, 88);
 	EXPECT_EQ(2, abi_poll(s, cq, wc, 16));
 	EXPECT_EQ(0, wc[0].wr_id);
 	EXPECT_EQ(1, wc[1].wr_id);
 	/* The lost ones' slots come back with a reset. */
-	ASSERT_EQ(0, abi_qp_state(s, c.init.qp, QPS_RESET));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	abi_wrs_init(&wr);
-	for (i = 0; i < 16; i++)
-		abi_recv_wr(&wr, i);
+	OK(abi_qp_state(s, c.init.qp, QPS_RESET));
+	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
+	abi_recv_wrs(&wr, 16, 0);
 	EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &wr, NULL));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, CQ, cq));
 }
 
-struct slow_post {
-	struct abi *s;
-	__u32 qp;
-	int ret;
-};
-
-static void *post_slowly(void *p)
-{
-	struct slow_post *t = p;
-	struct abi_wrs w;
-
-	abi_wrs_recv(&w, 1);
-	t->ret = ABI_POST(t->s, RECV, t->qp, &w, NULL);
-	return NULL;
-}
-
-/* Nothing gets into a QP that is RESET behind its back: who posts is waited for. */
+/* Nothing gets into a QP that is RESET behind its back: it waits for posts. */
 TEST_F(mock, reset_while_posting)
 {
-	struct slow_post t = { .s = &self->s };
 	struct abi *s = &self->s;
+	struct rdma_ep_post post = {};
 	struct rdma_ep_create_qp c;
 	struct rdma_ep_wc wc[16];
-	struct abi_wrs wr;
-	pthread_t thread;
-	__u32 cq, i;
+	struct abi_call call;
+	struct abi_wrs w;
+	__u32 cq;
 
-	ASSERT_EQ(0, begin(_metadata, self, ""));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(s, QPT_RC, cq, 0, &c));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
+	OK(begin(self));
+	OK(abi_create_cq(s, -1, 64, 0, &cq));
+	OK(abi_create_qp(s, QPT_RC, cq, 0, &c));
+	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
 	ASSERT_GE(16, c.init.max_recv_wr);
-	t.qp = c.init.qp;
-	ASSERT_EQ(0, mock_post_ms(1000));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, post_slowly, &t));
-	ASSERT_EQ(0, mock_wait_stalled("post_recv", 1));
+	OK(mock_post_ms(1000));
+	abi_wrs_recv(&w, 1);
+	post.wrs = (uintptr_t)w.buf;
+	post.wrs_len = w.len;
+	post.num = 1;
+	post.handle = c.init.qp;
+	OK(ABI_CALL(&call, s, POST_RECV, &post));
+	OK(mock_wait_stalled("post_recv", 1));
 	EXPECT_EQ(0, abi_qp_state(s, c.init.qp, QPS_RESET));
-	pthread_join(thread, NULL);
-	EXPECT_EQ(0, t.ret);
-	ASSERT_EQ(0, mock_post_ms(0));
+	EXPECT_RETURNS(0, &call);
+	OK(mock_post_ms(0));
 
 	/* It is empty: there is room for as many as ever, and no other completes. */
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, QPT_RC, 0));
-	for (i = 0; i < c.init.max_recv_wr; i++) {
-		abi_wrs_recv(&wr, 100 + i);
-		LOGGED(EXPECT_EQ(0, ABI_POST(s, RECV, c.init.qp, &wr, NULL)),
+	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
+	for (__u32 i = 0; i < c.init.max_recv_wr; i++)
+		LOGGED(EXPECT_EQ(0, abi_post_empty_recv(s, c.init.qp, 100 + i)),
 		       "receive %u of %u", i, c.init.max_recv_wr);
-	}
-	ASSERT_EQ(0, abi_qp_state(s, c.init.qp, QPS_ERR));
+	OK(abi_qp_state(s, c.init.qp, QPS_ERR));
 	ASSERT_EQ(c.init.max_recv_wr, abi_poll(s, cq, wc, 16));
-	for (i = 0; i < c.init.max_recv_wr; i++)
+	for (__u32 i = 0; i < c.init.max_recv_wr; i++)
 		EXPECT_EQ(100 + i, wc[i].wr_id);
 }
 

@@ -22,13 +22,12 @@ FIXTURE_SETUP(modify)
 	struct rdma_ep_create_qp c;
 	__u32 cq;
 
-	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
-	ASSERT_EQ(0, mock_load());
-	ASSERT_EQ(0, mock_new("ib_port=1"));
-	ASSERT_EQ(0, abi_open(&self->s));
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(&self->s, QPT_RC, cq, 0, &c));
+	OK(mock_load());
+	OK(mock_new("ib_port=1"));
+	OK(abi_open(&self->s));
+	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
+	OK(abi_create_qp(&self->s, QPT_RC, cq, 0, &c));
 	self->qp = c.init.qp;
 }
 
@@ -42,12 +41,11 @@ FIXTURE_TEARDOWN(modify)
 static void expect_modify(struct __test_metadata *_metadata, FIXTURE_DATA(modify) * self, int want,
 			  const struct ib_uverbs_qp_attr *attr, const char *what, __u32 value)
 {
-	struct rdma_ep_modify_qp m = { .qp = self->qp, .attr = *attr };
-	int calls = mock_read("fail/modify_qp");
+	int calls = mock_calls("modify_qp");
 
 	ASSERT_LE(0, calls);
-	LOGGED(EXPECT_EQ(want, ABI(self->s.fd, MODIFY_QP, &m)), "%s 0x%x", what, value);
-	LOGGED(EXPECT_EQ(calls + !want, mock_read("fail/modify_qp")), "%s 0x%x", what, value);
+	LOGGED(EXPECT_EQ(want, abi_modify_qp(&self->s, self->qp, attr)), "%s 0x%x", what, value);
+	LOGGED(EXPECT_EQ(calls + !want, mock_calls("modify_qp")), "%s 0x%x", what, value);
 }
 
 #define EXPECT_MODIFY(_want, _attr, _what, _value) \
@@ -55,10 +53,10 @@ static void expect_modify(struct __test_metadata *_metadata, FIXTURE_DATA(modify
 
 static void init_attr(struct ib_uverbs_qp_attr *a, __u8 port)
 {
-	memset(a, 0, sizeof(*a));
-	a->qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS;
-	a->qp_state = QPS_INIT;
-	a->port_num = port;
+	*a = (struct ib_uverbs_qp_attr) {
+		.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS,
+		.qp_state = QPS_INIT, .port_num = port,
+	};
 }
 
 /* Our own address on RoCE; on InfiniBand any */
@@ -74,30 +72,17 @@ static void ah_attr(const struct abi *s, struct ib_uverbs_ah_attr *ah, __u8 port
 
 static void rtr_attr(const struct abi *s, struct ib_uverbs_qp_attr *a, __u8 port)
 {
-	memset(a, 0, sizeof(*a));
-	a->qp_attr_mask = QP_STATE | QP_AV | QP_PATH_MTU | QP_DEST_QPN |
-			  QP_RQ_PSN | QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER;
-	a->qp_state = QPS_RTR;
-	a->path_mtu = 3;
+	abi_rtr_attr(s, 0, a);
 	ah_attr(s, &a->ah_attr, port);
 }
 
 /* From any state */
 static int to_init(const struct abi *s, __u32 qp, __u8 port)
 {
-	struct rdma_ep_modify_qp m = { .qp = qp };
+	struct ib_uverbs_qp_attr a;
 
-	init_attr(&m.attr, port);
-	return abi_qp_state(s, qp, QPS_RESET) ?: ABI(s->fd, MODIFY_QP, &m);
-}
-
-static int query(const struct abi *s, __u32 qp, __u32 mask, struct ib_uverbs_qp_attr *a)
-{
-	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = mask };
-	int ret = ABI(s->fd, QUERY_QP, &q);
-
-	*a = q.attr;
-	return ret;
+	init_attr(&a, port);
+	return abi_qp_state(s, qp, QPS_RESET) ?: abi_modify_qp(s, qp, &a);
 }
 
 TEST_F(modify, unknown_access_refused)
@@ -105,18 +90,17 @@ TEST_F(modify, unknown_access_refused)
 	struct ib_uverbs_qp_attr a = { .qp_attr_mask = QP_ACCESS_FLAGS };
 	/* Those of FLUSH, which not all kernels know */
 	const __u32 flush = 3 << 8;
-	struct rdma_ep_modify_qp m = { .qp = self->qp, .attr = a };
 	struct ib_uverbs_qp_attr now;
-	__u32 bit, flag;
+	__u32 flag;
 	int flushes;
 
-	ASSERT_EQ(0, to_init(&self->s, self->qp, PORT_ROCE));
-	m.attr.qp_access_flags = flush;
-	flushes = ABI(self->s.fd, MODIFY_QP, &m);
+	OK(to_init(&self->s, self->qp, PORT_ROCE));
+	a.qp_access_flags = flush;
+	flushes = abi_modify_qp(&self->s, self->qp, &a);
 	EXPECT_TRUE(!flushes || flushes == -EINVAL);
 	a.qp_access_flags = AC_ALL;
 	EXPECT_MODIFY(0, &a, "access", AC_ALL);
-	for (bit = 0; bit < 32; bit++) {
+	for (__u32 bit = 0; bit < 32; bit++) {
 		flag = 1U << bit;
 		if (flag & (AC_ALL | flush))
 			continue;
@@ -125,9 +109,9 @@ TEST_F(modify, unknown_access_refused)
 		a.qp_access_flags = flag | AC_LOCAL_WRITE;
 		EXPECT_MODIFY(-EINVAL, &a, "access", a.qp_access_flags);
 	}
-	ASSERT_EQ(0, query(&self->s, self->qp, QP_ACCESS_FLAGS, &now));
+	OK(abi_query_qp(&self->s, self->qp, QP_ACCESS_FLAGS, &now));
 	EXPECT_EQ(AC_ALL, now.qp_access_flags);
-	for (bit = 0; bit < 32; bit++) {
+	for (__u32 bit = 0; bit < 32; bit++) {
 		flag = 1U << bit;
 		if (!(flag & (AC_ALL | flush)))
 			continue;
@@ -139,23 +123,20 @@ TEST_F(modify, unknown_access_refused)
 /* rxe divides messages by it; the CM's way to it is abi_route.c's. */
 TEST_F(modify, bad_mtu_refused)
 {
-	static const __u32 bad[] = {
-		0, 6, 7, 15, 0x83, 255, 256, 0x103, 0x10003, 0x80000003, ~0U,
-	};
+	static const __u32 bad[] = { 0, 6, 7, 15, 0x83, 255, 256, 0x103, 0x10003, 0x80000003, ~0U };
 	struct ib_uverbs_qp_attr a, now;
-	size_t i;
 
-	ASSERT_EQ(0, to_init(&self->s, self->qp, PORT_ROCE));
+	OK(to_init(&self->s, self->qp, PORT_ROCE));
 	rtr_attr(&self->s, &a, PORT_ROCE);
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		a.path_mtu = bad[i];
 		EXPECT_MODIFY(-EINVAL, &a, "MTU", bad[i]);
 	}
 	for (a.path_mtu = 1; a.path_mtu <= 5; a.path_mtu++) {
 		EXPECT_MODIFY(0, &a, "MTU", a.path_mtu);
-		ASSERT_EQ(0, query(&self->s, self->qp, QP_PATH_MTU, &now));
+		OK(abi_query_qp(&self->s, self->qp, QP_PATH_MTU, &now));
 		EXPECT_EQ(a.path_mtu, now.path_mtu);
-		ASSERT_EQ(0, to_init(&self->s, self->qp, PORT_ROCE));
+		OK(to_init(&self->s, self->qp, PORT_ROCE));
 	}
 }
 
@@ -169,14 +150,11 @@ TEST_F(modify, psn_masked)
 
 	ASSERT_LE(0, log);
 	ASSERT_LE(0, lseek(log, 0, SEEK_END));
-	ASSERT_EQ(0, to_init(&self->s, self->qp, PORT_ROCE));
+	OK(to_init(&self->s, self->qp, PORT_ROCE));
 	rtr_attr(&self->s, &a, PORT_ROCE);
 	a.rq_psn = 0xff000001;
 	EXPECT_MODIFY(0, &a, "PSN", a.rq_psn);
-	memset(&a, 0, sizeof(a));
-	a.qp_attr_mask = QP_STATE | QP_SQ_PSN | QP_TIMEOUT | QP_RETRY_CNT |
-			 QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
-	a.qp_state = QPS_RTS;
+	abi_rts_attr(&a);
 	a.sq_psn = ~0U;
 	EXPECT_MODIFY(0, &a, "PSN", a.sq_psn);
 	while ((len = read(log, line, sizeof(line) - 1)) > 0) {
@@ -190,17 +168,15 @@ TEST_F(modify, psn_masked)
 TEST_F(modify, port_mismatch_refused)
 {
 	struct ib_uverbs_qp_attr a;
-	size_t i;
-	__u8 port;
 
 	init_attr(&a, 0);
-	for (i = 0; i < ARRAY_SIZE(no_ports); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(no_ports); i++) {
 		a.port_num = no_ports[i];
 		EXPECT_MODIFY(-EINVAL, &a, "port", no_ports[i]);
 	}
-	for (port = PORT_ROCE; port <= PORT_IB; port++) {
-		ASSERT_EQ(0, to_init(&self->s, self->qp, port));
-		for (i = 0; i < ARRAY_SIZE(no_ports); i++) {
+	for (__u8 port = PORT_ROCE; port <= PORT_IB; port++) {
+		OK(to_init(&self->s, self->qp, port));
+		for (size_t i = 0; i < ARRAY_SIZE(no_ports); i++) {
 			rtr_attr(&self->s, &a, no_ports[i]);
 			EXPECT_MODIFY(-EINVAL, &a, "address of port", no_ports[i]);
 		}
@@ -216,11 +192,10 @@ TEST_F(modify, port_mismatch_refused)
 TEST_F(modify, drained_qp_moves_with_address)
 {
 	struct ib_uverbs_qp_attr a = {}, now;
-	size_t i;
 
-	ASSERT_EQ(0, to_init(&self->s, self->qp, PORT_ROCE));
-	ASSERT_EQ(0, abi_qp_rts(&self->s, self->qp, QPT_RC, 2));
-	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp, QPS_SQD));
+	OK(to_init(&self->s, self->qp, PORT_ROCE));
+	OK(abi_qp_rts(&self->s, self->qp, QPT_RC, 2));
+	OK(abi_qp_state(&self->s, self->qp, QPS_SQD));
 	a.qp_attr_mask = QP_PORT | QP_AV;
 	a.port_num = PORT_ROCE;
 	ah_attr(&self->s, &a.ah_attr, PORT_IB);
@@ -229,16 +204,16 @@ TEST_F(modify, drained_qp_moves_with_address)
 	ah_attr(&self->s, &a.ah_attr, PORT_ROCE);
 	EXPECT_MODIFY(-EINVAL, &a, "not to port", PORT_IB);
 	a.qp_attr_mask = QP_AV;
-	for (i = 0; i < ARRAY_SIZE(no_ports); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(no_ports); i++) {
 		ah_attr(&self->s, &a.ah_attr, no_ports[i]);
 		EXPECT_MODIFY(-EINVAL, &a, "address of port", no_ports[i]);
 	}
-	ASSERT_EQ(0, query(&self->s, self->qp, QP_PORT, &now));
+	OK(abi_query_qp(&self->s, self->qp, QP_PORT, &now));
 	EXPECT_EQ(PORT_ROCE, now.port_num);
 	/* It goes where the address does, whether or not that is said. */
 	ah_attr(&self->s, &a.ah_attr, PORT_IB);
 	EXPECT_MODIFY(0, &a, "address of port", PORT_IB);
-	ASSERT_EQ(0, query(&self->s, self->qp, QP_PORT, &now));
+	OK(abi_query_qp(&self->s, self->qp, QP_PORT, &now));
 	EXPECT_EQ(PORT_IB, now.port_num);
 }
 
@@ -246,15 +221,14 @@ TEST_F(modify, drained_qp_moves_with_address)
 TEST_F(modify, alternate_path_port_checked)
 {
 	struct ib_uverbs_qp_attr a;
-	size_t i;
 
-	ASSERT_EQ(0, to_init(&self->s, self->qp, PORT_IB));
+	OK(to_init(&self->s, self->qp, PORT_IB));
 	rtr_attr(&self->s, &a, PORT_IB);
 	a.qp_attr_mask |= QP_ALT_PATH;
 	ah_attr(&self->s, &a.alt_ah_attr, PORT_IB);
 	a.alt_port_num = PORT_ROCE;
 	EXPECT_MODIFY(-EINVAL, &a, "alternate port", PORT_ROCE);
-	for (i = 0; i < ARRAY_SIZE(no_ports); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(no_ports); i++) {
 		a.alt_port_num = no_ports[i];
 		ah_attr(&self->s, &a.alt_ah_attr, PORT_IB);
 		EXPECT_MODIFY(-EINVAL, &a, "alternate port", no_ports[i]);
@@ -266,7 +240,7 @@ TEST_F(modify, alternate_path_port_checked)
 	ah_attr(&self->s, &a.alt_ah_attr, PORT_IB);
 	EXPECT_MODIFY(0, &a, "alternate path", PORT_IB);
 	/* Not on RoCE */
-	ASSERT_EQ(0, to_init(&self->s, self->qp, PORT_ROCE));
+	OK(to_init(&self->s, self->qp, PORT_ROCE));
 	rtr_attr(&self->s, &a, PORT_ROCE);
 	a.qp_attr_mask |= QP_ALT_PATH;
 	ah_attr(&self->s, &a.alt_ah_attr, PORT_ROCE);

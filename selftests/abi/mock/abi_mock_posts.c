@@ -28,9 +28,9 @@ static const struct queue {
 	const char *op;			/* of the driver */
 	unsigned long cmd;
 } queues[] = {
-	{ "SEND", "fail/post_send", RDMA_EP_IOC_POST_SEND },
-	{ "RECV", "fail/post_recv", RDMA_EP_IOC_POST_RECV },
-	{ "SRQ_RECV", "fail/post_srq_recv", RDMA_EP_IOC_POST_SRQ_RECV },
+	{ "SEND", "post_send", RDMA_EP_IOC_POST_SEND },
+	{ "RECV", "post_recv", RDMA_EP_IOC_POST_RECV },
+	{ "SRQ_RECV", "post_srq_recv", RDMA_EP_IOC_POST_SRQ_RECV },
 };
 
 enum { SEND, RECV, SRQ_RECV };
@@ -59,22 +59,21 @@ FIXTURE_SETUP(posts)
 	struct rdma_ep_create_srq c = { .max_wr = 16, .max_sge = SGES };
 	struct abi *s = &self->s;
 
-	memset(self, 0, sizeof(*self));
 	s->fd = -1;
-	ASSERT_EQ(0, mock_load());
-	ASSERT_EQ(0, mock_new(""));
-	ASSERT_EQ(0, abi_open(s));
+	OK(mock_load());
+	OK(mock_new(""));
+	OK(abi_open(s));
 	c.pd = s->pd;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_SRQ, &c));
+	OK(ABI(s->fd, CREATE_SRQ, &c));
 	ASSERT_EQ(SGES, c.max_sge);
 	self->srq = c.srq;
-	ASSERT_EQ(0, make_qp(self, 0));
-	ASSERT_EQ(0, make_qp(self, 1));
+	OK(make_qp(self, 0));
+	OK(make_qp(self, 1));
 	ASSERT_EQ(SGES, self->qp[0].max_send_sge);
 	ASSERT_EQ(SGES, self->qp[0].max_recv_sge);
 	ASSERT_EQ(INLINE, self->qp[0].max_inline_data);
 	self->mem = abi_map(LEN);
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, self->mem, LEN, AC_ALL, &self->mr));
+	OK(abi_reg_mr(s, s->pd, self->mem, LEN, AC_ALL, &self->mr));
 }
 
 FIXTURE_TEARDOWN(posts)
@@ -114,24 +113,26 @@ static void empty_entry(struct _test_data_posts *self)
 	abi_sge(&self->w, ~0ULL, 0, 0);
 }
 
-static int post_on(struct _test_data_posts *self, int q, int i)
+/* So many entries of 8 bytes */
+static void entries(struct _test_data_posts *self, int num)
+{
+	for (int n = 0; n < num; n++)
+		entry(self, 100 * n, 8);
+}
+
+static int post(struct _test_data_posts *self, int q, int i)
 {
 	return abi_post(&self->s, queues[q].cmd,
 			q == SRQ_RECV ? self->srq : self->qp[i].qp, &self->w, NULL);
 }
 
-static int post(struct _test_data_posts *self, int q)
-{
-	return post_on(self, q, 0);
-}
-
 /* 0: refused, and the driver has not been asked */
 static int refused(struct _test_data_posts *self, int q)
 {
-	int calls = mock_read(queues[q].op);
-	int ret = post(self, q);
+	int calls = mock_calls(queues[q].op);
+	int ret = post(self, q, 0);
 
-	if (calls < 0 || mock_read(queues[q].op) != calls) {
+	if (calls < 0 || mock_calls(queues[q].op) != calls) {
 		fprintf(stderr, "# %s has got to the driver\n", queues[q].name);
 		return -EPROTO;
 	}
@@ -141,23 +142,20 @@ static int refused(struct _test_data_posts *self, int q)
 /* 0: taken, by the driver, too */
 static int taken(struct _test_data_posts *self, int q, int i)
 {
-	int calls = mock_read(queues[q].op);
-	int ret = post_on(self, q, i);
+	int calls = mock_calls(queues[q].op);
+	int ret = post(self, q, i);
 
-	if (ret)
-		return ret;
-	return mock_read(queues[q].op) == calls + 1 ? 0 : -EPROTO;
+	return ret ?: mock_calls(queues[q].op) == calls + 1 ? 0 : -EPROTO;
 }
 
 /* So many completions, all of them good; those of receives have so many bytes. */
 static int completed(struct _test_data_posts *self, int i, int num, __u32 len)
 {
 	struct rdma_ep_wc wc[4];
-	int n;
 
 	if (abi_wait(&self->s, self->cq[i], wc, num) != num)
 		return -ETIMEDOUT;
-	for (n = 0; n < num; n++)
+	for (int n = 0; n < num; n++)
 		if (wc[n].status || (wc[n].wr_id == 2 && wc[n].byte_len != len)) {
 			fprintf(stderr, "# request %d: status %u, %u bytes\n",
 				(int)wc[n].wr_id, wc[n].status, wc[n].byte_len);
@@ -189,49 +187,49 @@ static bool arrived(struct _test_data_posts *self, __u64 offset)
 /* They are left out, and all others are there. */
 TEST_F(posts, empty_sge_left_out)
 {
-	int i;
-
 	memcpy(self->mem, "abc", 3);
 	memcpy(self->mem + 100, "defgh", 5);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
+		int recv = i ? SRQ_RECV : RECV;
+
 		begin(self, RECV);
 		entries_among_empty(self, 1000);
-		ASSERT_EQ(0, taken(self, i ? SRQ_RECV : RECV, i));
+		OK(taken(self, recv, i));
 		begin(self, SEND);
 		entries_among_empty(self, 0);
-		ASSERT_EQ(0, taken(self, SEND, i));
-		ASSERT_EQ(0, completed(self, i, 2, 8));
+		OK(taken(self, SEND, i));
+		OK(completed(self, i, 2, 8));
 		EXPECT_TRUE(arrived(self, 1000));
 
 		/* Behind them, and nothing else */
 		begin(self, RECV);
 		entry(self, 1000, 8);
 		empty_entry(self);
-		ASSERT_EQ(0, taken(self, i ? SRQ_RECV : RECV, i));
+		OK(taken(self, recv, i));
 		begin(self, SEND);
 		entry(self, 0, 3);
 		empty_entry(self);
-		ASSERT_EQ(0, taken(self, SEND, i));
-		ASSERT_EQ(0, completed(self, i, 2, 3));
+		OK(taken(self, SEND, i));
+		OK(completed(self, i, 2, 3));
 		begin(self, RECV);
 		empty_entry(self);
-		ASSERT_EQ(0, taken(self, i ? SRQ_RECV : RECV, i));
+		OK(taken(self, recv, i));
 		begin(self, SEND);
 		empty_entry(self);
-		ASSERT_EQ(0, taken(self, SEND, i));
-		ASSERT_EQ(0, completed(self, i, 2, 0));
+		OK(taken(self, SEND, i));
+		OK(completed(self, i, 2, 0));
 	}
 	/* Where data comes back to */
 	memcpy(self->mem + 200, "abcdefgh", 8);
 	begin_remote(self, WR_RDMA_READ, 200);
 	entries_among_empty(self, 1000);
-	ASSERT_EQ(0, taken(self, SEND, 0));
-	ASSERT_EQ(0, completed(self, 0, 1, 0));
+	OK(taken(self, SEND, 0));
+	OK(completed(self, 0, 1, 0));
 	EXPECT_TRUE(arrived(self, 1000));
 	begin_remote(self, WR_FETCH_AND_ADD, 200);
 	entries_among_empty(self, 1000);
-	ASSERT_EQ(0, taken(self, SEND, 0));
-	ASSERT_EQ(0, completed(self, 0, 1, 0));
+	OK(taken(self, SEND, 0));
+	OK(completed(self, 0, 1, 0));
 	EXPECT_TRUE(arrived(self, 1000));
 }
 
@@ -243,9 +241,7 @@ TEST_F(posts, empty_sge_left_out)
 /* Exactly WCS with one call, in which the room behind them stays as it was. */
 static int take(struct _test_data_posts *self, struct rdma_ep_wc *wc)
 {
-	struct rdma_ep_poll_cq p = {
-		.cq = self->cq[0], .wcs = (uintptr_t)wc, .max = WCS + 1,
-	};
+	struct rdma_ep_poll_cq p = { .cq = self->cq[0], .wcs = (uintptr_t)wc, .max = WCS + 1 };
 	struct rdma_ep_wc none;
 	int ret;
 
@@ -264,20 +260,19 @@ static int take(struct _test_data_posts *self, struct rdma_ep_wc *wc)
 TEST_F(posts, completion_shows_nothing_else)
 {
 	struct rdma_ep_wc wc[WCS + 1], want;
-	int i;
 
-	for (i = 0; i < WCS / 2; i++) {
+	for (int i = 0; i < WCS / 2; i++) {
 		begin(self, RECV);
 		entry(self, 1000, 8);
-		ASSERT_EQ(0, post(self, RECV));
+		OK(post(self, RECV, 0));
 	}
-	for (i = 0; i < WCS / 2; i++) {
+	for (int i = 0; i < WCS / 2; i++) {
 		abi_wrs_send(&self->w, WR_SEND_WITH_IMM, SEND_SIGNALED, 1)->imm_data = 0x04030201;
 		entry(self, 0, 8);
-		ASSERT_EQ(0, post(self, SEND));
+		OK(post(self, SEND, 0));
 	}
-	ASSERT_EQ(0, take(self, wc));
-	for (i = 0; i < WCS; i++) {
+	OK(take(self, wc));
+	for (int i = 0; i < WCS; i++) {
 		want = (struct rdma_ep_wc){
 			.wr_id = 1, .opcode = WC_OP_SEND, .byte_len = 8,
 			.qp_num = self->qp[0].qp_num,
@@ -292,17 +287,17 @@ TEST_F(posts, completion_shows_nothing_else)
 		LOGGED(EXPECT_EQ(0, memcmp(&want, &wc[i], sizeof(want))),
 		       "completion %d of %d", i, (int)wc[i].wr_id);
 	}
-	for (i = 0; i < WCS; i++) {
+	for (int i = 0; i < WCS; i++) {
 		begin(self, RECV);
-		ASSERT_EQ(0, post(self, RECV));
+		OK(post(self, RECV, 0));
 	}
-	ASSERT_EQ(0, abi_qp_state(&self->s, self->qp[0].qp, QPS_ERR));
-	ASSERT_EQ(0, take(self, wc));
+	OK(abi_qp_state(&self->s, self->qp[0].qp, QPS_ERR));
+	OK(take(self, wc));
 	want = (struct rdma_ep_wc){
 		.wr_id = 2, .status = WC_WR_FLUSH_ERR,
 		.qp_num = self->qp[0].qp_num,
 	};
-	for (i = 0; i < WCS; i++)
+	for (int i = 0; i < WCS; i++)
 		EXPECT_EQ(0, memcmp(&want, &wc[i], sizeof(want)));
 }
 
@@ -311,15 +306,12 @@ TEST_F(posts, completion_shows_nothing_else)
 /* All of the bytes are there. */
 TEST_F(posts, inline_data_up_to_grant)
 {
-	static const __u32 bad[] = {
-		INLINE + 1, INLINE + 7, INLINE + 8, 2 * INLINE, 4096,
-	};
+	static const __u32 bad[] = { INLINE + 1, INLINE + 7, INLINE + 8, 2 * INLINE, 4096 };
 	struct rdma_ep_send_wr *wr;
 	char data[4096];
-	size_t i;
 
 	memset(data, 'x', sizeof(data));
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 		abi_inline(&self->w, wr, data, bad[i]);
 		LOGGED(EXPECT_EQ(0, refused(self, SEND)), "SEND of %u bytes", bad[i]);
@@ -329,11 +321,11 @@ TEST_F(posts, inline_data_up_to_grant)
 	}
 	begin(self, RECV);
 	entry(self, 0, LEN);
-	ASSERT_EQ(0, taken(self, RECV, 0));
+	OK(taken(self, RECV, 0));
 	wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	abi_inline(&self->w, wr, data, INLINE);
-	ASSERT_EQ(0, taken(self, SEND, 0));
-	ASSERT_EQ(0, completed(self, 0, 2, INLINE));
+	OK(taken(self, SEND, 0));
+	OK(completed(self, 0, 2, INLINE));
 	EXPECT_EQ(0, memcmp(self->mem, data, INLINE));
 	EXPECT_EQ(0, self->mem[INLINE]);
 }
@@ -342,34 +334,28 @@ TEST_F(posts, inline_data_up_to_grant)
 TEST_F(posts, numbers_of_entries)
 {
 	static const __u32 bad[] = {
-		SGES + 1, 17, 256, 65536, 0x0fffffff, 0x10000000, 0x10000001,
-		0x40000000, 0x7fffffff, 0x80000000, 0xf0000000, 0xfffffffc,
-		0xfffffffe, 0xffffffff,
+		SGES + 1, 17, 256, 65536, 0x0fffffff, 0x10000000, 0x10000001, 0x40000000,
+		0x7fffffff, 0x80000000, 0xf0000000, 0xfffffffc, 0xfffffffe, 0xffffffff,
 	};
-	size_t i;
-	int q, n;
 
-	for (q = SEND; q <= SRQ_RECV; q++) {
+	for (int q = SEND; q <= SRQ_RECV; q++) {
 		begin(self, q);
-		for (n = 0; n < SGES + 1; n++)
-			entry(self, 100 * n, 8);
+		entries(self, SGES + 1);
 		LOGGED(EXPECT_EQ(0, refused(self, q)), "%s", queues[q].name);
-		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 			*self->w.num_sge = bad[i];
 			LOGGED(EXPECT_EQ(0, refused(self, q)),
 			       "%s: %u entries", queues[q].name, bad[i]);
 		}
 		/* Nor do empty ones make room. */
 		begin(self, q);
-		for (n = 0; n < SGES; n++)
-			entry(self, 100 * n, 8);
+		entries(self, SGES);
 		empty_entry(self);
 		LOGGED(EXPECT_EQ(0, refused(self, q)), "%s, and an empty one", queues[q].name);
 	}
-	for (q = SRQ_RECV; q >= SEND; q--) {
+	for (int q = SRQ_RECV; q >= SEND; q--) {
 		begin(self, q);
-		for (n = 0; n < SGES; n++)
-			entry(self, 100 * n, 8);
+		entries(self, SGES);
 		EXPECT_EQ(0, taken(self, q, 0));
 	}
 	EXPECT_EQ(0, completed(self, 0, 2, 8 * SGES));
@@ -394,17 +380,13 @@ TEST_F(posts, range_outside_mr_refused)
 		{ base + (1ULL << 32), 8 }, { base - (1ULL << 32), 8 },
 		{ 0xffff888000000000ULL, 8 },
 	};
-	size_t i;
-	int q;
 
-	for (q = SEND; q <= SRQ_RECV; q++) {
-		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+	for (int q = SEND; q <= SRQ_RECV; q++) {
+		for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 			begin(self, q);
 			abi_sge(&self->w, bad[i].addr, bad[i].len, self->mr.lkey);
-			EXPECT_EQ(0, refused(self, q)) {
-				TH_LOG("%s: base%+lld, %u bytes", queues[q].name,
-				       (long long)(bad[i].addr - base), bad[i].len);
-			}
+			LOGGED(EXPECT_EQ(0, refused(self, q)), "%s: base%+lld, %u bytes",
+			       queues[q].name, (long long)(bad[i].addr - base), bad[i].len);
 		}
 		/* A good entry does not help a bad one. */
 		begin(self, q);
@@ -413,7 +395,7 @@ TEST_F(posts, range_outside_mr_refused)
 		LOGGED(EXPECT_EQ(0, refused(self, q)), "%s: two entries", queues[q].name);
 	}
 	/* To the last byte */
-	for (q = SRQ_RECV; q >= SEND; q--) {
+	for (int q = SRQ_RECV; q >= SEND; q--) {
 		begin(self, q);
 		entry(self, 0, LEN);
 		EXPECT_EQ(0, taken(self, q, 0));
@@ -424,30 +406,26 @@ TEST_F(posts, range_outside_mr_refused)
 /* A region that may not be written is nowhere for data to come to. */
 TEST_F(posts, receive_into_read_only_mr_refused)
 {
-	static const __u32 sinks[] = {
-		WR_RDMA_READ, WR_CMP_AND_SWP, WR_FETCH_AND_ADD,
-	};
+	static const __u32 sinks[] = { WR_RDMA_READ, WR_CMP_AND_SWP, WR_FETCH_AND_ADD };
 	struct rdma_ep_reg_mr ro;
-	size_t i;
-	int q;
 
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, 0, &ro));
-	for (q = RECV; q <= SRQ_RECV; q++) {
+	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, 0, &ro));
+	for (int q = RECV; q <= SRQ_RECV; q++) {
 		begin(self, q);
 		abi_mr_sge(&self->w, &ro, 0, 8);
 		LOGGED(EXPECT_EQ(0, refused(self, q)), "%s", queues[q].name);
 	}
-	for (i = 0; i < ARRAY_SIZE(sinks); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(sinks); i++) {
 		begin_remote(self, sinks[i], 0);
 		abi_mr_sge(&self->w, &ro, 0, 8);
 		LOGGED(EXPECT_EQ(0, refused(self, SEND)), "opcode %u", sinks[i]);
 	}
 	begin(self, RECV);
 	entry(self, 0, 8);
-	ASSERT_EQ(0, taken(self, RECV, 0));
+	OK(taken(self, RECV, 0));
 	begin(self, SEND);
 	abi_mr_sge(&self->w, &ro, 0, 8);
-	ASSERT_EQ(0, taken(self, SEND, 0));
+	OK(taken(self, SEND, 0));
 	EXPECT_EQ(0, completed(self, 0, 2, 8));
 }
 
@@ -458,12 +436,11 @@ TEST_F(posts, atomic_size_and_alignment_checked)
 	static const __u32 opcodes[] = { WR_CMP_AND_SWP, WR_FETCH_AND_ADD };
 	__u64 *target = (__u64 *)self->mem, *old = target + 100;
 	struct rdma_ep_send_wr *wr;
-	__u32 len, i;
 
 	*target = 5;
-	for (i = 0; i < ARRAY_SIZE(opcodes); i++) {
+	for (__u32 i = 0; i < ARRAY_SIZE(opcodes); i++) {
 		/* No room for the old value */
-		for (len = 0; len < 8; len++) {
+		for (__u32 len = 0; len < 8; len++) {
 			begin_remote(self, opcodes[i], 0);
 			entry(self, 800, len);
 			LOGGED(EXPECT_EQ(0, refused(self, SEND)),
@@ -477,7 +454,7 @@ TEST_F(posts, atomic_size_and_alignment_checked)
 		begin_remote(self, opcodes[i], 0);
 		EXPECT_EQ(0, refused(self, SEND));
 		/* Not at its place */
-		for (len = 1; len < 8; len++) {
+		for (__u32 len = 1; len < 8; len++) {
 			begin_remote(self, opcodes[i], len);
 			entry(self, 800, 8);
 			LOGGED(EXPECT_EQ(0, refused(self, SEND)),
@@ -489,8 +466,8 @@ TEST_F(posts, atomic_size_and_alignment_checked)
 		wr->compare_add = 5;
 		wr->swap = 10;
 		entry(self, 800, 8);
-		ASSERT_EQ(0, taken(self, SEND, 0));
-		ASSERT_EQ(0, completed(self, 0, 1, 0));
+		OK(taken(self, SEND, 0));
+		OK(completed(self, 0, 1, 0));
 		EXPECT_EQ(5, *old);
 		EXPECT_EQ(10, *target);
 		*target = 5;
@@ -502,19 +479,10 @@ TEST_F(posts, atomic_size_and_alignment_checked)
 struct datagram {
 	const struct abi *s;
 	__u32 pd, cq, qp, ah;
-	pthread_t thread;
-	volatile int ret;		/* of the post, 1 until it is over */
-};
-
-static void *post_datagram(void *arg)
-{
-	struct datagram *d = arg;
 	struct abi_wrs w;
-
-	abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1)->ah = d->ah;
-	d->ret = ABI_POST(d->s, SEND, d->qp, &w, NULL);
-	return NULL;
-}
+	struct rdma_ep_post post;
+	struct abi_call call;
+};
 
 /* Returns when another thread is in the post, as long as @slow says. */
 static int begin_datagram(struct datagram *d, int (*slow)(int ms))
@@ -534,20 +502,23 @@ static int begin_datagram(struct datagram *d, int (*slow)(int ms))
 	      abi_qp_rts(s, c.init.qp, QPT_UD, 0) ?:
 	      slow(2000);
 	d->qp = c.init.qp;
-	d->ret = 1;
-	return ret ?: -pthread_create(&d->thread, NULL, post_datagram, d) ?:
+	abi_wrs_send(&d->w, WR_SEND, SEND_SIGNALED, 1)->ah = d->ah;
+	d->post = (struct rdma_ep_post) {
+		.wrs = (uintptr_t)d->w.buf, .wrs_len = d->w.len, .num = 1, .handle = d->qp,
+	};
+	return ret ?: ABI_CALL(&d->call, s, POST_SEND, &d->post) ?:
 	       mock_wait_stalled("post_send", 1);
 }
 
 /* If not, what has been seen before is worth nothing. */
 static bool still_posting(const struct datagram *d)
 {
-	return mock_read("stall/post_send") == 1 && d->ret == 1;
+	return mock_read("stall/post_send") == 1 && !d->call.done;
 }
 
 static int end_datagram(struct datagram *d, int (*slow)(int ms))
 {
-	return slow(0) ?: -pthread_join(d->thread, NULL) ?: d->ret;
+	return slow(0) ?: abi_call_returned(&d->call) ? d->call.ret : -ETIMEDOUT;
 }
 
 /* The handle is gone at once; what the driver knows of it, and its PD, after the post. */
@@ -556,11 +527,11 @@ static void destroy_meanwhile(struct __test_metadata *_metadata, const struct ab
 {
 	struct datagram d = { .s = s };
 	bool posting = false;
-	int round, ah, pd;
+	int ah, pd;
 
 	/* (A host that stood still, or softirqs that got a thread, are another try.) */
-	for (round = 0; round < 10 && !posting; round++) {
-		ASSERT_EQ(0, begin_datagram(&d, slow));
+	for (int round = 0; round < 10 && !posting; round++) {
+		OK(begin_datagram(&d, slow));
 		if (without_qp)
 			EXPECT_EQ(0, ABI_DESTROY(s, QP, d.qp));
 		EXPECT_EQ(0, ABI_DESTROY(s, AH, d.ah));
@@ -586,16 +557,14 @@ static void destroy_meanwhile(struct __test_metadata *_metadata, const struct ab
 /* While the driver reads it. The QP is waited for, so it has the PD as well. */
 TEST_F(posts, ah_destroyed_while_driver_posts)
 {
-	if (abi_one_cpu())
-		SKIP(return, "one CPU: nothing happens meanwhile");
+	SKIP_IF(abi_one_cpu(), "one CPU: nothing happens meanwhile");
 	destroy_meanwhile(_metadata, &self->s, mock_post_ms, false);
 }
 
 /* When the driver has read it, and nothing else is left in the PD */
 TEST_F(posts, ah_in_use_keeps_its_pd)
 {
-	if (abi_one_cpu())
-		SKIP(return, "one CPU: nothing happens meanwhile");
+	SKIP_IF(abi_one_cpu(), "one CPU: nothing happens meanwhile");
 	destroy_meanwhile(_metadata, &self->s, mock_after_ms, true);
 }
 

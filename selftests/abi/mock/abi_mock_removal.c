@@ -12,10 +12,9 @@ FIXTURE(removal) {
 
 FIXTURE_SETUP(removal)
 {
-	memset(self, 0, sizeof(*self));
 	self->w.s.fd = -1;
-	ASSERT_EQ(0, mock_load());
-	ASSERT_EQ(0, mock_new(""));
+	OK(mock_load());
+	OK(mock_new(""));
 }
 
 FIXTURE_TEARDOWN(removal)
@@ -30,15 +29,13 @@ FIXTURE_TEARDOWN(removal)
  */
 TEST_F_TIMEOUT(removal, removal_keeps_gid_table, 60)
 {
-	int round;
-
-	for (round = 0; round < 3; round++) {
-		ASSERT_EQ(0, abi_world_open(&self->w));
-		ASSERT_EQ(0, mock_put_gid_ms(300 * TEST_SCALE));
+	for (int round = 0; round < 3; round++) {
+		OK(abi_world_open(&self->w));
+		OK(mock_put_gid_ms(300 * TEST_SCALE));
 		EXPECT_EQ(0, mock_del());
-		ASSERT_EQ(0, mock_put_gid_ms(0));
+		OK(mock_put_gid_ms(0));
 		abi_world_close(&self->w);
-		ASSERT_EQ(0, mock_new(""));
+		OK(mock_new(""));
 	}
 }
 
@@ -52,22 +49,20 @@ struct routes {
 
 static int routes_begin(struct routes *r)
 {
-	struct rdma_ep_event ev;
-	int i, ret;
+	int ret;
 
 	ret = abi_open(&r->s);
 	r->channel = ret ? -1 : abi_channel(&r->s);
 	if (r->channel < 0)
 		return ret ?: r->channel;
-	for (i = 0; i < ROUTES; i++) {
+	for (int i = 0; i < ROUTES; i++) {
 		ret = abi_tcp_id(&r->s, r->channel, i, &r->ids[i]) ?:
-		      abi_resolve_addr(&r->s, r->ids[i], &r->s.addr, 5000) ?:
-		      abi_event(r->channel, EV_ADDR_RESOLVED, &ev);
+		      abi_resolve(&r->s, r->channel, r->ids[i], &r->s.addr);
 		if (ret)
 			return ret;
 	}
 	ret = mock_cm_ms(20 * TEST_SCALE);
-	for (i = 0; i < ROUTES && !ret; i++)
+	for (int i = 0; i < ROUTES && !ret; i++)
 		ret = ABI_ID_CMD(&r->s, RESOLVE_ROUTE, r->ids[i], 5000);
 	return ret;
 }
@@ -76,9 +71,8 @@ static int routes_begin(struct routes *r)
 static void *routes_destroy_thread(void *data)
 {
 	struct routes *r = data;
-	int i;
 
-	for (i = ROUTES; i-- > 0;)
+	for (int i = ROUTES; i-- > 0;)
 		ABI_DESTROY(&r->s, ID, r->ids[i]);
 	return NULL;
 }
@@ -105,21 +99,18 @@ TEST_F_TIMEOUT(removal, removal_while_resolving_route, 120)
 	int removed, resolved;
 	struct routes r;
 	pthread_t user;
-	size_t i;
 	int ret;
 
-	for (i = 0; i < ARRAY_SIZE(users); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
 		ret = routes_begin(&r);
-		if (ret == -ENOENT)
-			SKIP(return, "rdma_cm has no such functions here");
+		SKIP_IF(ret == -ENOENT, "rdma_cm has no such functions here");
 		ASSERT_EQ(0, ret);
-		if (users[i]) {
-			ASSERT_EQ(0, pthread_create(&user, NULL, users[i], &r));
-		}
+		if (users[i])
+			OK(pthread_create(&user, NULL, users[i], &r));
 		EXPECT_EQ(0, mock_del());
 		if (users[i])
 			pthread_join(user, NULL);
-		ASSERT_EQ(0, mock_cm_ms(0));
+		OK(mock_cm_ms(0));
 
 		removed = 0;
 		resolved = 0;
@@ -133,7 +124,7 @@ TEST_F_TIMEOUT(removal, removal_while_resolving_route, 120)
 		}
 		abi_close(&r.s);
 		close(r.channel);
-		ASSERT_EQ(0, mock_new(""));
+		OK(mock_new(""));
 	}
 }
 
@@ -144,11 +135,11 @@ TEST_F(removal, netdev_removal_removes_device)
 	long start = abi_now_ms();
 	__u32 pd;
 
-	ASSERT_EQ(0, abi_world_open(&self->w));
-	ASSERT_EQ(0, system("ip link del " MOCK_NETDEV));
+	OK(abi_world_open(&self->w));
+	OK(system("ip link del " MOCK_NETDEV));
 	EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
 	do {
-		ASSERT_EQ(0, abi_read(self->w.s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+		OK(abi_read(self->w.s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
 	} while (ev.event != EVENT_DEVICE_FATAL);
 	EXPECT_EQ(-EIO, abi_alloc_pd(&self->w.s, self->w.s.ctx, &pd));
 }

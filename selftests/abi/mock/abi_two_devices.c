@@ -23,7 +23,6 @@ FIXTURE(two) {
 static int open_mock(struct abi *mock, const struct abi *s)
 {
 	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
-	long end = abi_now_ms() + ABI_WAIT_MS;
 	int ret = mock_new("") ?: abi_open(mock);
 
 	abi_close(mock);
@@ -36,37 +35,31 @@ static int open_mock(struct abi *mock, const struct abi *s)
 	mock->ctx = o.ctx;
 	mock->pd = o.pd;
 	/* The sessions in which it was looked for end some time later. */
-	while (!ret && mock_read_key("count", "pd") != 1) {
-		if (abi_now_ms() > end)
-			return -ETIMEDOUT;
-		usleep(5000);
-	}
-	return ret;
+	return ret ?: ABI_UNTIL(mock_read_key("count", "pd") == 1) ? 0 : -ETIMEDOUT;
 }
 
 FIXTURE_SETUP(two)
 {
 	struct sockaddr_in sin;
-	int channel, i;
+	int channel;
 
-	memset(self, 0, sizeof(*self));
 	self->s[0].fd = -1;
-	ASSERT_EQ(0, mock_load());
-	ASSERT_EQ(0, abi_idle());
-	ASSERT_EQ(0, abi_open(&self->s[0]));
+	OK(mock_load());
+	OK(abi_idle());
+	OK(abi_open(&self->s[0]));
 	ASSERT_FALSE(self->s[0].mock);
-	ASSERT_EQ(0, open_mock(&self->s[1], &self->s[0]));
+	OK(open_mock(&self->s[1], &self->s[0]));
 	channel = abi_channel(&self->s[0]);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		struct abi *s = &self->s[i];
 
-		ASSERT_EQ(0, abi_create_cq(s, -1, 64, 0, &self->cq[i]));
-		ASSERT_EQ(0, abi_create_srq(s, s->pd, 16, 0, &self->srq[i]));
-		ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_TCP, RC, i, &self->id[i]));
+		OK(abi_create_cq(s, -1, 64, 0, &self->cq[i]));
+		OK(abi_create_srq(s, s->pd, 16, 0, &self->srq[i]));
+		OK(abi_create_id(s, channel, RDMA_PS_TCP, RC, i, &self->id[i]));
 		sin = s->addr;
-		ASSERT_EQ(0, abi_bind(s, self->id[i], &sin));
+		OK(abi_bind(s, self->id[i], &sin));
 	}
-	ASSERT_EQ(0, abi_objects(&self->before));
+	OK(abi_objects(&self->before));
 	self->fds = abi_count_fds();
 }
 
@@ -96,11 +89,11 @@ static void parts(const struct _test_data_two *self, unsigned int mock, bool srq
 static void mix(struct __test_metadata *_metadata, const struct _test_data_two *self, int of)
 {
 	struct rdma_ep_create_qp c;
-	unsigned int mock, all, srq;
+	unsigned int all;
 
-	for (srq = 0; srq < 2; srq++) {
+	for (unsigned int srq = 0; srq < 2; srq++) {
 		all = srq ? ALL : ALL - SRQ;
-		for (mock = 0; mock <= all; mock++) {
+		for (unsigned int mock = 0; mock <= all; mock++) {
 			if ((mock == 0 && of != 1) || (mock == all && of != 0))
 				continue;
 			parts(self, mock, srq, &c);
@@ -114,11 +107,10 @@ static void mix(struct __test_metadata *_metadata, const struct _test_data_two *
 TEST_F(two, qp_with_cq_of_other_device_refused)
 {
 	struct rdma_ep_create_qp c;
-	int i;
 
 	mix(_metadata, self, -1);
 	EXPECT_TRUE(made_nothing(self));
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		parts(self, i * ALL, true, &c);
 		EXPECT_EQ(0, ABI(self->s[0].fd, CREATE_QP, &c));
 	}
@@ -129,18 +121,16 @@ TEST_F(two, qp_of_other_device_for_id_refused)
 {
 	struct rdma_ep_create_srq srq[2];
 	struct rdma_ep_create_qp c;
-	int i;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		mix(_metadata, self, i);
 		srq[i] = (struct rdma_ep_create_srq) {
-			.id = self->id[i], .pd = self->s[!i].pd, .max_wr = 16,
-			.max_sge = 1,
+			.id = self->id[i], .pd = self->s[!i].pd, .max_wr = 16, .max_sge = 1,
 		};
 		EXPECT_EQ(-EINVAL, ABI(self->s[i].fd, CREATE_SRQ, &srq[i]));
 	}
 	EXPECT_TRUE(made_nothing(self));
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		srq[i].pd = self->s[i].pd;
 		EXPECT_EQ(0, ABI(self->s[i].fd, CREATE_SRQ, &srq[i]));
 		parts(self, i * ALL, true, &c);
@@ -164,17 +154,14 @@ static int create_ep(const struct _test_data_two *self, int of, unsigned int moc
 TEST_F(two, ep_with_parts_of_other_device_refused)
 {
 	static const unsigned int others[] = { PD, SEND_CQ, RECV_CQ, SRQ, ALL };
-	size_t n;
-	int i;
 
-	for (i = 0; i < 2; i++) {
-		for (n = 0; n < ARRAY_SIZE(others); n++) {
+	for (int i = 0; i < 2; i++) {
+		for (size_t n = 0; n < ARRAY_SIZE(others); n++)
 			LOGGED(EXPECT_EQ(-EINVAL, create_ep(self, i, (i * ALL) ^ others[n])),
 			       "device %d, 0x%x of the other", i, others[n]);
-		}
 	}
 	EXPECT_TRUE(made_nothing(self));
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		EXPECT_EQ(0, create_ep(self, i, i * ALL));
 }
 
@@ -197,24 +184,24 @@ TEST_F(two, qp_number_of_other_device_refused)
 	__u32 listener, client, own, other;
 	struct rdma_ep_event ev;
 	struct sockaddr_in sin;
-	int channel[2], i;
+	int channel[2];
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		const struct abi *s = &self->s[i];
 
 		channel[0] = abi_channel(s);
 		channel[1] = abi_channel(s);
-		ASSERT_EQ(0, new_qp(s, 0, &own));
-		ASSERT_EQ(0, new_qp(&self->s[!i], own, &other));
-		ASSERT_EQ(0, abi_tcp_listen(s, channel[1], 0, 0, &listener, &sin));
-		ASSERT_EQ(0, abi_tcp_client(s, channel[0], &sin, 0, &client));
+		OK(new_qp(s, 0, &own));
+		OK(new_qp(&self->s[!i], own, &other));
+		OK(abi_tcp_listen(s, channel[1], 0, 0, &listener, &sin));
+		OK(abi_tcp_client(s, channel[0], &sin, 0, &client));
 		EXPECT_EQ(-EINVAL, abi_connect(s, client, other));
 		EXPECT_TRUE(abi_quiet(channel[1]));
-		ASSERT_EQ(0, abi_connect(s, client, own));
-		ASSERT_EQ(0, abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
+		OK(abi_connect(s, client, own));
+		OK(abi_event(channel[1], EV_CONNECT_REQUEST, &ev));
 		EXPECT_EQ(-EINVAL, abi_accept(s, ev.child, 0, other));
 		EXPECT_TRUE(abi_quiet(channel[0]));
-		ASSERT_EQ(0, new_qp(s, other, &own));
+		OK(new_qp(s, other, &own));
 		EXPECT_EQ(0, abi_accept(s, ev.child, 0, own));
 	}
 }
@@ -222,13 +209,13 @@ TEST_F(two, qp_number_of_other_device_refused)
 /* A CQ that waits to be used again does so for its own device. */
 TEST_F(two, reused_cq_keeps_its_device)
 {
-	int calls = mock_read("fail/create_cq");
+	int calls = mock_calls("create_cq");
 	__u32 cq;
 
-	ASSERT_EQ(0, abi_create_cq(&self->s[0], -1, 32, 0, &cq));
-	ASSERT_EQ(0, ABI_DESTROY(&self->s[0], CQ, cq));
-	ASSERT_EQ(0, abi_create_cq(&self->s[1], -1, 32, 0, &cq));
-	EXPECT_EQ(calls + 1, mock_read("fail/create_cq"));
+	OK(abi_create_cq(&self->s[0], -1, 32, 0, &cq));
+	OK(ABI_DESTROY(&self->s[0], CQ, cq));
+	OK(abi_create_cq(&self->s[1], -1, 32, 0, &cq));
+	EXPECT_EQ(calls + 1, mock_calls("create_cq"));
 }
 
 TEST_HARNESS_MAIN

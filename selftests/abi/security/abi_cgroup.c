@@ -13,17 +13,14 @@
 static int limit_objects(const char *limit)
 {
 	struct rdma_ep_device devs[16];
-	struct rdma_ep_query_devices q = {
-		.devices = (uintptr_t)devs, .max = 16,
-	};
+	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
 	int ret = -ENODEV;
 	char text[128];
 	struct abi s;
-	__u32 i;
 
 	if (abi_open(&s) || ABI(s.fd, QUERY_DEVICES, &q))
 		return ret;
-	for (i = 0; i < q.num && i < 16; i++) {
+	for (__u32 i = 0; i < q.num && i < 16; i++) {
 		if (devs[i].dev_index != s.dev)
 			continue;
 		snprintf(text, sizeof(text), "%.64s hca_object=%s", devs[i].name, limit);
@@ -59,12 +56,10 @@ FIXTURE(cgroup) {
 FIXTURE_SETUP(cgroup)
 {
 	mkdir(CGROUPS, 0700);
-	if (mount("none", CGROUPS, "cgroup2", 0, NULL))
-		SKIP(return, "cannot mount cgroup2");
+	SKIP_IF(mount("none", CGROUPS, "cgroup2", 0, NULL), "cannot mount cgroup2");
 	abi_put(CGROUPS "/cgroup.subtree_control", "+rdma");
 	mkdir(CGROUP, 0700);
-	if (access(CGROUP "/rdma.max", W_OK))
-		SKIP(return, "no RDMA controller");
+	SKIP_IF(access(CGROUP "/rdma.max", W_OK), "no RDMA controller");
 	self->ok = true;
 }
 
@@ -94,24 +89,19 @@ static int fill_cgroup(void *arg)
 	if (limit_objects("4") || abi_put(CGROUP "/cgroup.procs", "0"))
 		return 77;
 	/* The default PD is one of them. */
-	if (abi_open(&s))
-		return 1;
+	CHECK(1, abi_open(&s) == 0);
 	do {
 		ret = abi_alloc_pd(&s, s.ctx, n ? &h : &pd);
 	} while (!ret && ++n < 16);
-	if (ret != -EAGAIN)
-		return 2;
-	if (n != limit - 1)
-		return 3;
-	if (abi_create_cq(&s, -1, 8, 0, &h) != -EAGAIN ||
-	    abi_reg_mr(&s, s.pd, &h, sizeof(h), AC_ALL, &mr) != -EAGAIN ||
-	    (!s.iwarp && abi_create_ah(&s, s.pd, &h) != -EAGAIN) ||
-	    abi_create_srq(&s, s.pd, 8, 0, &h) != -EAGAIN)
-		return 4;
-	/* What has gone is not counted. */
-	if (ABI_DESTROY(&s, PD, pd) || abi_create_cq(&s, -1, 8, 0, &h))
-		return 5;
-	return abi_create_qp(&s, QPT_RC, h, 0, &qp) == -EAGAIN ? 0 : 6;
+	CHECK(2, ret == -EAGAIN && n == limit - 1);
+	CHECK(3, abi_create_cq(&s, -1, 8, 0, &h) == -EAGAIN);
+	CHECK(4, abi_reg_mr(&s, s.pd, &h, sizeof(h), AC_ALL, &mr) == -EAGAIN);
+	CHECK(5, s.iwarp || abi_create_ah(&s, s.pd, &h) == -EAGAIN);
+	CHECK(6, abi_create_srq(&s, s.pd, 8, 0, &h) == -EAGAIN);
+	/* What has been destroyed is not counted. */
+	CHECK(7, ABI_DESTROY(&s, PD, pd) == 0 && abi_create_cq(&s, -1, 8, 0, &h) == 0);
+	CHECK(8, abi_create_qp(&s, QPT_RC, h, 0, &qp) == -EAGAIN);
+	return 0;
 }
 
 static void run_limited(struct __test_metadata *_metadata,
@@ -119,11 +109,9 @@ static void run_limited(struct __test_metadata *_metadata,
 {
 	int status;
 
-	if (!self->ok)
-		SKIP(return, "no RDMA controller");
+	SKIP_IF(!self->ok, "no RDMA controller");
 	status = abi_child(fn, arg);
-	if (status == 77)
-		SKIP(return, "cannot limit the device");
+	SKIP_IF(status == 77, "cannot limit the device");
 	EXPECT_EQ(0, status);
 }
 
@@ -132,7 +120,7 @@ TEST_F(cgroup, objects_of_a_cgroup)
 	run_limited(_metadata, self, fill_cgroup, NULL);
 }
 
-/* With the session of somebody who is in no such cgroup */
+/* With a session whose opener is in no such cgroup */
 static int fill_passed(void *arg)
 {
 	const struct abi *s = arg;
@@ -150,7 +138,7 @@ TEST_F(cgroup, passed_session_charges_caller)
 	struct abi s;
 	__u32 pd;
 
-	ASSERT_EQ(0, abi_open(&s));
+	OK(abi_open(&s));
 	run_limited(_metadata, self, fill_passed, &s);
 	EXPECT_EQ(0, abi_alloc_pd(&s, s.ctx, &pd));
 	abi_close(&s);
@@ -180,29 +168,29 @@ static int destroy_ep(const struct abi *s, const struct rdma_ep_create_ep *e)
 }
 
 /*
- * The device's CQs and QPs of those that have gone serve the next ones, and whoever has
- * them is charged then, up to the limit.
+ * The device's CQs and QPs of destroyed endpoints serve the next ones, whose user is charged
+ * then, up to the limit.
  */
 static int fill_again(void *arg)
 {
 	struct rdma_ep_create_ep e;
 	struct abi s;
 	__u32 pds[3];
-	int i, n;
+	int n;
 
 	if (limit_objects("max") || abi_put(CGROUP "/cgroup.procs", "0"))
 		return 77;
 	CHECK(1, abi_open(&s) == 0);
 	n = nr_objects();
 	CHECK(2, n > 0);
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		CHECK(3, make_ep(&s, &e) == 0);
 		CHECK(4, nr_objects() == n + 3);
 		CHECK(5, destroy_ep(&s, &e) == 0);
 		CHECK(6, nr_objects() == n);
 	}
 	/* Other objects may be had in their place, and they are refused then. */
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		CHECK(7, abi_alloc_pd(&s, s.ctx, &pds[i]) == 0);
 	CHECK(8, limit_objects("0") == 0);
 	CHECK(9, make_ep(&s, &e) == -EAGAIN);

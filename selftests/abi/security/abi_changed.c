@@ -2,7 +2,7 @@
 /*
  * One thread changes what another posts. Only what has been checked is used: a request
  * is refused, or it is the good one, in whole. (userfaultfd(2) stops a post where it has
- * read the request and not yet all of the list; whoever reads it again reads another.)
+ * read the request and not yet all of the list; a second read of it gives another.)
  */
 #include <linux/userfaultfd.h>
 
@@ -27,20 +27,17 @@ FIXTURE(changed) {
 
 FIXTURE_SETUP(changed)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->p.max_wr = 32;
-	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
+	OK(abi_pair_open(&self->s, &self->p));
 	self->qp = self->p.end[0].qp.qp;
 	self->peer = self->p.end[1].qp.qp;
 	self->buf = abi_map(LEN);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
+	OK(abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
 	memcpy(self->buf, "sixteen bytes...", 16);
 }
 
-FIXTURE_TEARDOWN(changed)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(changed)
 
 /* Where a list of one request changes. In one byte: a copy is one or the other. */
 struct change {
@@ -66,9 +63,7 @@ static const struct change send_changes[] = {
 };
 
 /* More than any QP has, and all of it is there. */
-static const struct change inline_change = {
-	"inline_len", WR(send, inline_len), 0x1000,
-};
+static const struct change inline_change = { "inline_len", WR(send, inline_len), 0x1000 };
 
 static const struct change recv_changes[] = {
 	{ "lkey", SGE(recv, lkey), 0x80000000 },
@@ -169,98 +164,63 @@ static int post_send(struct _test_data_changed *self)
 	return ABI_POST(&self->s, SEND, self->qp, &self->send, NULL);
 }
 
-static void met_both(struct __test_metadata *_metadata,
-		     struct _test_data_changed *self, const struct change *c)
+/* Posts what changes; the other side is posted before it (a receive), or behind it (a send). */
+static void race(struct __test_metadata *_metadata, struct _test_data_changed *self,
+		 const struct change *c, bool send)
 {
+	struct flip f;
+	long end = abi_now_ms() + ABI_WAIT_MS;
+	int ret;
+
+	self->refused = 0;
+	self->taken = 0;
+	OK(flip_begin(&f, send ? &self->send : &self->recv, c));
+	for (int round = 0; go_on(self, round, end); round++) {
+		ret = send ? post_send(self) : post_recv(self);
+		if (ret) {
+			LOGGED(EXPECT_EQ(-EINVAL, ret), "%s", c->name);
+			self->refused++;
+			continue;
+		}
+		self->taken++;
+		if (!send)
+			OK(post_send(self));
+		LOGGED(ASSERT_EQ(0, one_message(self)), "%s, round %d", c->name, round);
+		if (send)
+			OK(post_recv(self));
+	}
+	flip_end(&f);
 	TH_LOG("%s: %u refused, %u taken", c->name, self->refused, self->taken);
 	EXPECT_LT(0, self->refused);
 	EXPECT_LT(0, self->taken);
 }
 
-/* A receive is posted each time before it. */
-static void race_send(struct __test_metadata *_metadata,
-		      struct _test_data_changed *self, const struct change *c)
-{
-	struct flip f;
-	long end = abi_now_ms() + ABI_WAIT_MS;
-	int round, ret;
-
-	self->refused = 0;
-	self->taken = 0;
-	ASSERT_EQ(0, flip_begin(&f, &self->send, c));
-	for (round = 0; go_on(self, round, end); round++) {
-		ret = post_send(self);
-		if (ret) {
-			LOGGED(EXPECT_EQ(-EINVAL, ret), "%s", c->name);
-			self->refused++;
-			continue;
-		}
-		self->taken++;
-		LOGGED(ASSERT_EQ(0, one_message(self)), "%s, round %d", c->name, round);
-		ASSERT_EQ(0, post_recv(self));
-	}
-	flip_end(&f);
-	met_both(_metadata, self, c);
-}
-
 TEST_F_TIMEOUT(changed, send_changed_while_posted, 120)
 {
-	size_t i;
-
-	if (abi_one_cpu())
-		SKIP(return, "one CPU: nothing changes meanwhile");
+	SKIP_IF(abi_one_cpu(), "one CPU: nothing changes meanwhile");
 	good_recv(self);
-	ASSERT_EQ(0, post_recv(self));
+	OK(post_recv(self));
 	good_send(self);
-	for (i = 0; i < ARRAY_SIZE(send_changes); i++)
-		race_send(_metadata, self, &send_changes[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(send_changes); i++)
+		race(_metadata, self, &send_changes[i], true);
 }
 
 TEST_F_TIMEOUT(changed, inline_data_changed_while_posted, 120)
 {
-	if (abi_one_cpu())
-		SKIP(return, "one CPU: nothing changes meanwhile");
+	SKIP_IF(abi_one_cpu(), "one CPU: nothing changes meanwhile");
 	good_recv(self);
-	ASSERT_EQ(0, post_recv(self));
+	OK(post_recv(self));
 	good_inline(self);
-	race_send(_metadata, self, &inline_change);
-}
-
-static void race_recv(struct __test_metadata *_metadata,
-		      struct _test_data_changed *self, const struct change *c)
-{
-	struct flip f;
-	long end = abi_now_ms() + ABI_WAIT_MS;
-	int round, ret;
-
-	self->refused = 0;
-	self->taken = 0;
-	ASSERT_EQ(0, flip_begin(&f, &self->recv, c));
-	for (round = 0; go_on(self, round, end); round++) {
-		ret = post_recv(self);
-		if (ret) {
-			LOGGED(EXPECT_EQ(-EINVAL, ret), "%s", c->name);
-			self->refused++;
-			continue;
-		}
-		self->taken++;
-		ASSERT_EQ(0, post_send(self));
-		LOGGED(ASSERT_EQ(0, one_message(self)), "%s, round %d", c->name, round);
-	}
-	flip_end(&f);
-	met_both(_metadata, self, c);
+	race(_metadata, self, &inline_change, true);
 }
 
 TEST_F_TIMEOUT(changed, receive_changed_while_posted, 120)
 {
-	size_t i;
-
-	if (abi_one_cpu())
-		SKIP(return, "one CPU: nothing changes meanwhile");
+	SKIP_IF(abi_one_cpu(), "one CPU: nothing changes meanwhile");
 	good_send(self);
 	good_recv(self);
-	for (i = 0; i < ARRAY_SIZE(recv_changes); i++)
-		race_recv(_metadata, self, &recv_changes[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(recv_changes); i++)
+		race(_metadata, self, &recv_changes[i], false);
 }
 
 /* ---- exactly when it has been read */
@@ -294,9 +254,7 @@ static int midway_open(struct midway *m)
 static void *midway_thread(void *arg)
 {
 	struct midway *m = arg;
-	struct uffdio_zeropage zero = {
-		.range = { (uintptr_t)m->mem + 2 * PAGE, PAGE },
-	};
+	struct uffdio_zeropage zero = { .range = { (uintptr_t)m->mem + 2 * PAGE, PAGE } };
 	struct pollfd p = { .fd = m->fd, .events = POLLIN };
 	struct uffd_msg msg;
 
@@ -315,10 +273,8 @@ static int midway_post(struct _test_data_changed *self, struct midway *m,
 	const struct abi_wrs *w = send ? &self->send : &self->recv;
 	char *list = m->mem + 2 * PAGE - w->len;
 	struct rdma_ep_post p = {
-		.wrs = (uintptr_t)list,
-		.wrs_len = w->len + 8,
-		.handle = send ? self->qp : self->peer,
-		.num = 1,
+		.wrs = (uintptr_t)list, .wrs_len = w->len + 8,
+		.handle = send ? self->qp : self->peer, .num = 1,
 	};
 	int ret;
 
@@ -331,8 +287,7 @@ static int midway_post(struct _test_data_changed *self, struct midway *m,
 	if (madvise(m->mem + 2 * PAGE, PAGE, MADV_DONTNEED) ||
 	    pthread_create(&m->thread, NULL, midway_thread, m))
 		return -EAGAIN;
-	ret = send ? ABI(self->s.fd, POST_SEND, &p) :
-	      ABI(self->s.fd, POST_RECV, &p);
+	ret = send ? ABI(self->s.fd, POST_SEND, &p) : ABI(self->s.fd, POST_RECV, &p);
 	pthread_join(m->thread, NULL);
 	return m->met ? ret : -ESTALE;
 }
@@ -344,11 +299,11 @@ static void midway(struct __test_metadata *_metadata,
 	LOGGED(EXPECT_EQ(-EINVAL, midway_post(self, m, send, c, true)),
 	       "%s of a %s that was bad", c->name, send ? "send" : "receive");
 	if (send)
-		ASSERT_EQ(0, post_recv(self));
+		OK(post_recv(self));
 	LOGGED(ASSERT_EQ(0, midway_post(self, m, send, c, false)),
 	       "%s of a %s that was good", c->name, send ? "send" : "receive");
 	if (!send)
-		ASSERT_EQ(0, post_send(self));
+		OK(post_send(self));
 	LOGGED(ASSERT_EQ(0, one_message(self)),
 	       "%s of a %s that was good", c->name, send ? "send" : "receive");
 }
@@ -357,14 +312,13 @@ static void midway(struct __test_metadata *_metadata,
 TEST_F_TIMEOUT(changed, list_changed_after_read, 120)
 {
 	struct midway m;
-	size_t i;
 
-	ASSERT_EQ(0, midway_open(&m));
+	OK(midway_open(&m));
 	good_recv(self);
 	good_send(self);
-	for (i = 0; i < ARRAY_SIZE(recv_changes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(recv_changes); i++)
 		midway(_metadata, self, &m, false, &recv_changes[i]);
-	for (i = 0; i < ARRAY_SIZE(send_changes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(send_changes); i++)
 		midway(_metadata, self, &m, true, &send_changes[i]);
 	good_inline(self);
 	midway(_metadata, self, &m, true, &inline_change);

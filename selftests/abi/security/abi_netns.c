@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Network namespaces, in both modes of "rdma system set netns": what is in another
- * one can not be used, also not by way of a session that came from there.
+ * one cannot be used, also not by way of a session that came from there.
  */
 #include "abi_test.h"
 
@@ -14,7 +14,6 @@ static int new_id(const struct abi *s, int channel, __u32 *id)
 static bool unreachable(struct abi *s, int channel)
 {
 	struct sockaddr_in sin = s->addr;
-	struct rdma_ep_event ev;
 	__u32 id;
 
 	sin.sin_port = htons(7000);
@@ -22,10 +21,8 @@ static bool unreachable(struct abi *s, int channel)
 		return false;
 	if (abi_resolve_addr(s, id, &sin, 500))
 		return true;
-	return !abi_event(channel, EV_ADDR_ERROR, &ev);
+	return !abi_event(channel, EV_ADDR_ERROR, NULL);
 }
-
-/* ------------------------------------------------------------------ */
 
 /* What a session is worth in a new namespace */
 struct moved {
@@ -64,7 +61,6 @@ static int in_a_new_one(void *arg)
 
 TEST(addresses)
 {
-	struct rdma_ep_event ev;
 	struct moved m = {};
 	__u32 listener, id;
 	int status, channel, client;
@@ -72,15 +68,15 @@ TEST(addresses)
 	pid_t pid;
 	char c;
 
-	ASSERT_EQ(0, abi_open(&s));
-	ASSERT_EQ(0, abi_open(&m.s));
+	OK(abi_open(&s));
+	OK(abi_open(&m.s));
 	channel = abi_channel(&s);
 	client = abi_channel(&s);
 	m.channel = abi_channel(&m.s);
-	ASSERT_EQ(0, new_id(&m.s, m.channel, &m.id));
-	ASSERT_EQ(0, abi_tcp_listen(&s, channel, 0, 0, &listener, &m.sin));
-	ASSERT_EQ(0, pipe(m.fds));
-	ASSERT_EQ(0, pipe(m.fds + 2));
+	OK(new_id(&m.s, m.channel, &m.id));
+	OK(abi_tcp_listen(&s, channel, 0, 0, &listener, &m.sin));
+	OK(pipe(m.fds));
+	OK(pipe(m.fds + 2));
 	pid = fork();
 	if (!pid)
 		_exit(in_a_new_one(&m));
@@ -90,29 +86,21 @@ TEST(addresses)
 	EXPECT_EQ(0, abi_tcp_client(&s, client, &m.sin, 0, &id));
 	if (!s.iwarp) {
 		struct rdma_ep_create_qp qp;
-		__u32 cq;
 
-		ASSERT_EQ(0, abi_create_cq(&s, -1, 8, 0, &cq));
-		ASSERT_EQ(0, abi_create_qp(&s, QPT_RC, cq, id, &qp));
+		OK(abi_id_qp(&s, id, &qp));
 		EXPECT_EQ(0, abi_connect(&s, id, 0));
-		EXPECT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, &ev));
+		EXPECT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, NULL));
 	}
 	EXPECT_EQ(1, write(m.fds[3], "", 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 }
 
-/* ------------------------------------------------------------------ */
-
-/* As long as a namespace is around, the mode can not be changed. */
+/* As long as a namespace is around, the mode cannot be changed. */
 static int set_mode(const char *mode)
 {
-	char cmd[80];
-	int i;
-
-	snprintf(cmd, sizeof(cmd), "rdma system set netns %s 2>/dev/null", mode);
-	for (i = 0; i < 100; i++) {
-		if (!system(cmd))
+	for (int i = 0; i < 100; i++) {
+		if (!abi_system("rdma system set netns %s 2>/dev/null", mode))
 			return 0;
 		usleep(100000);
 	}
@@ -127,10 +115,10 @@ FIXTURE(exclusive) {
 
 FIXTURE_SETUP(exclusive)
 {
-	ASSERT_EQ(0, set_mode("exclusive"));
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(set_mode("exclusive"));
+	OK(abi_open(&self->s));
 	self->channel = abi_channel(&self->s);
-	ASSERT_EQ(0, new_id(&self->s, self->channel, &self->id));
+	OK(new_id(&self->s, self->channel, &self->id));
 }
 
 FIXTURE_TEARDOWN(exclusive)
@@ -144,34 +132,24 @@ static int invisible(const struct abi *s)
 {
 	struct rdma_ep_device devs[4];
 	struct ib_uverbs_gid_entry gids[64];
-	struct rdma_ep_query_devices q = {
-		.devices = (uintptr_t)devs, .max = 4,
-	};
+	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 4 };
 	struct rdma_ep_query_device dev = { .dev_index = s->dev };
-	struct rdma_ep_query_port port = {
-		.dev_index = s->dev, .port_num = 1,
-	};
+	struct rdma_ep_query_port port = { .dev_index = s->dev, .port_num = 1 };
 	struct rdma_ep_query_gid gid = {
-		.dev_index = s->dev, .port_num = 1,
-		.gid_index = s->gid_index,
+		.dev_index = s->dev, .port_num = 1, .gid_index = s->gid_index,
 	};
 	struct rdma_ep_query_gid_table table = {
 		.dev_index = s->dev, .max = 64, .entries = (uintptr_t)gids,
 	};
-	struct rdma_ep_query_pkey pkey = {
-		.dev_index = s->dev, .port_num = 1,
-	};
-	struct rdma_ep_open_device open = { .dev_index = s->dev };
-	__u32 i;
+	struct rdma_ep_query_pkey pkey = { .dev_index = s->dev, .port_num = 1 };
+	struct rdma_ep_open_device open = {};
 
 	CHECK(30, ABI(s->fd, QUERY_DEVICES, &q) == 0);
 	CHECK(31, q.num == 0);
-	for (i = 0; i < s->dev + 4; i++) {
-		open.dev_index = i;
-		open.flags = i & 1 ? RDMA_EP_OPEN_DEFAULT : 0;
-		CHECK(32, ABI(s->fd, OPEN_DEVICE, &open) == -ENODEV);
-		open.flags ^= RDMA_EP_OPEN_DEFAULT;
-		CHECK(33, ABI(s->fd, OPEN_DEVICE, &open) == -ENODEV);
+	for (open.dev_index = 0; open.dev_index < s->dev + 4; open.dev_index++) {
+		CHECK(32, ABI_WITH(s->fd, OPEN_DEVICE, open, flags, 0) == -ENODEV);
+		CHECK(33, ABI_WITH(s->fd, OPEN_DEVICE, open, flags, RDMA_EP_OPEN_DEFAULT) ==
+			  -ENODEV);
 	}
 	CHECK(34, ABI(s->fd, QUERY_DEVICE, &dev) == -ENODEV);
 	CHECK(35, ABI(s->fd, QUERY_PORT, &port) == -ENODEV);
@@ -199,19 +177,26 @@ static bool shows_devices(int fd)
 	return shows;
 }
 
+/* To an address, with a QP */
+static int create_ep(const struct abi *s, const struct sockaddr_in *sin)
+{
+	struct rdma_ep_create_ep ep = {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP, .ps = RDMA_PS_TCP,
+		.qp_type = QPT_RC, .addr_timeout_ms = 200, .route_timeout_ms = 200,
+	};
+
+	memcpy(&ep.dst, sin, sizeof(*sin));
+	abi_auto_qp(&ep.qp);
+	return ABI(s->fd, CREATE_EP, &ep);
+}
+
 /* Loopback would do with any device. (If the address resolves, that is all.) */
 static int loopback(const struct abi *s, int channel, __u32 addr)
 {
 	struct sockaddr_in sin = {
-		.sin_family = AF_INET, .sin_addr.s_addr = htonl(addr),
-		.sin_port = htons(7000),
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(addr), .sin_port = htons(7000),
 	};
 	struct rdma_ep_create_qp qp;
-	struct rdma_ep_create_ep ep = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
-		.addr_timeout_ms = 200, .route_timeout_ms = 200,
-	};
 	struct rdma_ep_query_id q = {};
 	struct rdma_ep_event ev = {};
 	__u32 id;
@@ -227,9 +212,7 @@ static int loopback(const struct abi *s, int channel, __u32 addr)
 	qp.id = id;
 	CHECK(42, ABI(s->fd, CREATE_QP, &qp) < 0);
 	CHECK(43, abi_connect(s, id, 0x123456) < 0);
-	memcpy(&ep.dst, &sin, sizeof(sin));
-	ep.qp = qp.init;
-	CHECK(44, ABI(s->fd, CREATE_EP, &ep) < 0);
+	CHECK(44, create_ep(s, &sin) < 0);
 	return 0;
 }
 
@@ -237,11 +220,6 @@ static int outside(void *arg)
 {
 	const struct abi *before = arg;
 	struct abi own = *before;
-	struct rdma_ep_create_ep ep = {
-		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
-		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
-		.addr_timeout_ms = 200, .route_timeout_ms = 200,
-	};
 	struct sockaddr_in sin = before->addr;
 	int ret, channel;
 	__u32 id;
@@ -261,13 +239,9 @@ static int outside(void *arg)
 	CHECK(4, new_id(&own, channel, &id) == 0);
 	CHECK(5, abi_bind(&own, id, &sin) < 0);
 	CHECK(6, unreachable(&own, channel));
-	memcpy(&ep.dst, &sin, sizeof(sin));
-	ep.qp.qp_type = QPT_RC;
-	ep.qp.max_send_wr = 1;
-	ep.qp.max_recv_wr = 1;
-	CHECK(7, ABI(own.fd, CREATE_EP, &ep) < 0);
-	ret = loopback(&own, channel, INADDR_LOOPBACK);
-	return ret ? ret : loopback(&own, channel, INADDR_ANY);
+	CHECK(7, create_ep(&own, &sin) < 0);
+	return loopback(&own, channel, INADDR_LOOPBACK) ?:
+	       loopback(&own, channel, INADDR_ANY);
 }
 
 /* The same address in there does not bring the device back. */
@@ -276,20 +250,16 @@ static int outside_with_address(void *arg)
 	const struct abi *s = arg;
 	struct sockaddr_in sin = s->addr;
 	struct abi own = *s;
-	int channel, ret;
-	char cmd[200];
+	int channel;
 	__u32 id;
 
 	CHECK(1, unshare(CLONE_NEWNET) == 0);
-	snprintf(cmd, sizeof(cmd),
-		 "ip link set lo up && ip link add d0 type veth peer name d1 && ip link set d1 up && ip link set d0 up && ip addr add %s/24 dev d0",
-		 inet_ntoa(sin.sin_addr));
-	CHECK(2, system(cmd) == 0);
+	CHECK(2, system("ip link set lo up") == 0);
+	CHECK(6, abi_add_netdev("d0", inet_ntoa(sin.sin_addr)) == 0);
 	own.fd = abi_open_node();
 	channel = abi_channel(&own);
 	CHECK(3, new_id(&own, channel, &id) == 0);
-	ret = abi_bind(&own, id, &sin);
-	CHECK(4, ret < 0);
+	CHECK(4, abi_bind(&own, id, &sin) < 0);
 	CHECK(5, unreachable(&own, channel));
 	return 0;
 }
@@ -307,8 +277,8 @@ TEST_F(exclusive, devices)
 }
 
 /*
- * Who was given a session has what is in it, wherever he is: it is the opener who
- * gave it. But he gets nothing new of the device.
+ * A process that was given a session has what is in it, in any namespace: its opener has
+ * given that. But it gets nothing new of the device.
  */
 static int with_what_there_is(void *arg)
 {
@@ -331,26 +301,22 @@ TEST_F(exclusive, passed_session)
 	EXPECT_EQ(0, abi_bind(&self->s, self->id, &sin));
 }
 
-/* ------------------------------------------------------------------ */
-
 /* A device of elsewhere is there where devices are shared, its addresses are not. */
 static int with_shared_device(const struct abi *before)
 {
 	struct ib_uverbs_gid_entry gids[64];
 	struct rdma_ep_query_gid_table table = {
-		.dev_index = before->dev, .max = 64,
-		.entries = (uintptr_t)gids,
+		.dev_index = before->dev, .max = 64, .entries = (uintptr_t)gids,
 	};
 	struct rdma_ep_query_gid gid = {
-		.dev_index = before->dev, .port_num = 1,
-		.gid_index = before->gid_index,
+		.dev_index = before->dev, .port_num = 1, .gid_index = before->gid_index,
 	};
 	struct rdma_ep_open_device open = {
 		.dev_index = before->dev, .flags = RDMA_EP_OPEN_DEFAULT,
 	};
 	struct rdma_ep_create_qp qp;
 	struct abi own = *before;
-	__u32 cq, ah, i;
+	__u32 cq, ah;
 	int channel;
 
 	own.fd = abi_open_node();
@@ -360,7 +326,7 @@ static int with_shared_device(const struct abi *before)
 	CHECK(22, ABI(own.fd, QUERY_GID, &gid) == 0);
 	CHECK(23, gid.ndev_ifindex == 0);
 	CHECK(24, ABI(own.fd, QUERY_GID_TABLE, &table) == 0 && table.num);
-	for (i = 0; i < table.num; i++)
+	for (__u32 i = 0; i < table.num; i++)
 		CHECK(25, gids[i].netdev_ifindex == 0);
 	if (!own.iwarp) {
 		CHECK(26, abi_create_ah(&own, own.pd, &ah) == -ENODATA);
@@ -389,24 +355,22 @@ static int in_macvlan(void *arg)
 {
 	struct abi *s = arg;
 	struct sockaddr_in sin = { .sin_family = AF_INET };
-	char cmd[200], dev[IF_NAMESIZE];
+	char dev[IF_NAMESIZE];
 	struct rdma_ep_query_id q = {};
 	struct rdma_ep_event ev;
-	int channel, i, ret = -1;
+	int channel, ret = -1;
 	__u32 id;
 
 	CHECK(51, if_indextoname(s->netdev, dev));
 	CHECK(52, unshare(CLONE_NEWNET) == 0);
-	snprintf(cmd, sizeof(cmd),
-		 "nsenter -t %d -n ip link add ep_mv0 link %s netns %d type macvlan mode bridge",
-		 getppid(), dev, getpid());
-	CHECK(53, system(cmd) == 0);
+	CHECK(53, abi_system("nsenter -t %d -n ip link add ep_mv0 link %s netns %d type macvlan mode bridge",
+			     getppid(), dev, getpid()) == 0);
 	CHECK(54, system("ip addr add 10.98.7.1/24 dev ep_mv0 && ip link set ep_mv0 up") == 0);
 	sin.sin_addr.s_addr = inet_addr("10.98.7.1");
 	s->fd = abi_open_node();
 	channel = abi_channel(s);
 	/* ib_core adds the address to the device's in its own time. */
-	for (i = 0; i < 50 && ret; i++) {
+	for (int i = 0; i < 50 && ret; i++) {
 		CHECK(55, new_id(s, channel, &id) == 0);
 		ret = abi_bind(s, id, &sin);
 		if (ret)
@@ -428,14 +392,13 @@ TEST(macvlan)
 {
 	struct abi s;
 
-	ASSERT_EQ(0, abi_open(&s));
-	if (s.iwarp)
-		SKIP(return, "siw: a device has the addresses of one interface");
+	OK(abi_open(&s));
+	SKIP_IF(s.iwarp, "siw: a device has the addresses of one interface");
 	EXPECT_EQ(0, abi_child(in_macvlan, &s));
 	abi_close(&s);
 }
 
-/* Linux 6.1 finds a device of iWARP by its link address, which anybody can have. */
+/* Linux 6.1 finds a device of iWARP by its link address, which any device can have. */
 static int with_its_link_address(void *arg)
 {
 	struct abi *s = arg;
@@ -444,16 +407,14 @@ static int with_its_link_address(void *arg)
 	struct rdma_ep_query_id q = {};
 	struct rdma_ep_create_qp qp;
 	const __u8 *mac = gid.gid;
-	char cmd[200];
 	int channel;
 	__u32 id;
 
 	CHECK(71, ABI(s->fd, QUERY_GID, &gid) == 0);
 	CHECK(72, unshare(CLONE_NEWNET) == 0);
-	snprintf(cmd, sizeof(cmd),
-		 "ip link add ep_d0 address %02x:%02x:%02x:%02x:%02x:%02x type dummy",
-		 mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-	CHECK(73, system(cmd) == 0 && system("ip link set lo up") == 0);
+	CHECK(73, system("ip link set lo up") == 0 &&
+	      abi_system("ip link add ep_d0 address %02x:%02x:%02x:%02x:%02x:%02x type dummy",
+			 mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]) == 0);
 	CHECK(77, system("ip addr add 10.98.7.1/24 dev ep_d0 && ip link set ep_d0 up") == 0);
 	sin.sin_addr.s_addr = inet_addr("10.98.7.1");
 	s->fd = abi_open_node();
@@ -472,9 +433,8 @@ TEST(link_address)
 {
 	struct abi s;
 
-	ASSERT_EQ(0, abi_open(&s));
-	if (!s.iwarp)
-		SKIP(return, "a GID of RoCE is an address of its interface");
+	OK(abi_open(&s));
+	SKIP_IF(!s.iwarp, "a GID of RoCE is an address of its interface");
 	EXPECT_EQ(0, abi_child(with_its_link_address, &s));
 	abi_close(&s);
 }
@@ -484,21 +444,18 @@ TEST(shared)
 	struct abi s;
 	__u32 ah;
 
-	ASSERT_EQ(0, abi_open(&s));
+	OK(abi_open(&s));
 	EXPECT_EQ(0, abi_child(in_shared_mode, &s));
 	if (!s.iwarp)
 		EXPECT_EQ(0, abi_create_ah(&s, s.pd, &ah));
 	abi_close(&s);
 }
 
-/* ------------------------------------------------------------------ */
-
 #define C1	"ip netns exec ep_c1 "
 #define C2	"ip netns exec ep_c2 "
 
 /* Two software iWARP devices, each with its network device elsewhere */
 FIXTURE(namespaces) {
-	bool ok;
 };
 
 static void remove_namespaces(void)
@@ -521,15 +478,12 @@ FIXTURE_SETUP(namespaces)
 		C1 "rdma link add siw_c1 type siw netdev ep_v1",
 		C2 "rdma link add siw_c2 type siw netdev ep_v2",
 	};
-	size_t i;
 
 	if (system("modprobe -q siw"))
-		SKIP(return, "no siw");
+		SKIP_FIXTURE("no siw");
 	remove_namespaces();
-	for (i = 0; i < ARRAY_SIZE(setup); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(setup); i++)
 		LOGGED(ASSERT_EQ(0, system(setup[i])), "%s", setup[i]);
-	}
-	self->ok = true;
 }
 
 FIXTURE_TEARDOWN(namespaces)
@@ -591,8 +545,6 @@ static int two_namespaces(void *arg)
 
 TEST_F(namespaces, siw)
 {
-	if (!self->ok)
-		SKIP(return, "no siw");
 	EXPECT_EQ(0, abi_child(two_namespaces, NULL));
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What somebody without privileges gets: limits for all that is his together,
- * nothing for being root in a namespace of his own, and nothing from the kernel's
- * own threads that work for him.
+ * What somebody without privileges gets: limits for all that is his together, nothing for being
+ * root in a namespace of his own, and nothing from the kernel's own threads that work for him.
  */
 #include <grp.h>
 #include <sys/prctl.h>
@@ -11,33 +10,36 @@
 
 #define QKEY	0x11111111
 
+/* What the limits are is put back, whatever happens in between. */
+static const struct {
+	const char *name;
+	int value;			/* meanwhile; 0: what it is */
+} limits[] = {
+	{ "user_max_objects", 262144 },
+	{ "user_max_queue_mb", 1024 },
+	{ "session_max_objects", 65536 },
+	{ "session_max_queue_mb", 512 },
+	{ "user_max_pinned_mb" },
+};
+
 FIXTURE(unpriv) {
-	int objects, queue_mb, session_objects, session_mb, pinned_mb;
+	int old[ARRAY_SIZE(limits)];
 };
 
 FIXTURE_SETUP(unpriv)
 {
-	/* What they are is put back, whatever happens in between. */
-	self->objects = abi_param("user_max_objects", 262144);
-	self->queue_mb = abi_param("user_max_queue_mb", 1024);
-	self->session_objects = abi_param("session_max_objects", 65536);
-	self->session_mb = abi_param("session_max_queue_mb", 512);
-	ASSERT_LT(0, self->objects);
-	ASSERT_LT(0, self->queue_mb);
-	ASSERT_LT(0, self->session_objects);
-	ASSERT_LT(0, self->session_mb);
-	self->pinned_mb = abi_param("user_max_pinned_mb", 2);
-	ASSERT_LT(2, self->pinned_mb);
-	abi_param("user_max_pinned_mb", self->pinned_mb);
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		self->old[i] = abi_param(limits[i].name, limits[i].value ?: 2);
+		ASSERT_LT(0, self->old[i]);
+		if (!limits[i].value)
+			abi_param(limits[i].name, self->old[i]);
+	}
 }
 
 FIXTURE_TEARDOWN(unpriv)
 {
-	abi_param("user_max_objects", self->objects);
-	abi_param("user_max_queue_mb", self->queue_mb);
-	abi_param("session_max_objects", self->session_objects);
-	abi_param("session_max_queue_mb", self->session_mb);
-	abi_param("user_max_pinned_mb", self->pinned_mb);
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		abi_param(limits[i].name, self->old[i]);
 }
 
 static int become(uid_t uid)
@@ -58,8 +60,6 @@ static int exhaust(struct abi *s, int *n)
 	} while (!ret && ++*n < 1000);
 	return ret;
 }
-
-/* ------------------------------------------------------------------ */
 
 static int another_user(void *arg)
 {
@@ -190,24 +190,18 @@ static int queues(void *arg)
 /* An SRQ that has been made so large, or was to be, keeps the slots that it got for it. */
 static int slots(void *arg)
 {
-	struct rdma_ep_srq_attr grow = {
-		.flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 3000,
-	};
-	struct rdma_ep_srq_attr shrink = {
-		.flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 1,
-	};
+	struct rdma_ep_srq_attr grow = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 3000 };
+	struct rdma_ep_srq_attr shrink = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 1 };
 	/* Refused by every driver: the limit is more than there can be. */
 	struct rdma_ep_srq_attr refused = {
-		.flags = RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT,
-		.max_wr = 3000, .srq_limit = 3001,
+		.flags = RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT, .max_wr = 3000, .srq_limit = 3001,
 	};
 	__u32 srq[3];
 	struct abi s;
-	int i;
 
 	CHECK(1, become(1000) == 0);
 	CHECK(2, abi_open(&s) == 0);
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		CHECK(3, abi_create_srq(&s, s.pd, 1, 1, &srq[i]) == 0);
 	grow.srq = srq[0];
 	shrink.srq = srq[0];
@@ -323,8 +317,6 @@ TEST_F(unpriv, listeners)
 	EXPECT_EQ(0, abi_child(listeners, NULL));
 }
 
-/* ------------------------------------------------------------------ */
-
 struct pinning {
 	const struct abi *s;
 	struct rdma_ep_reg_mr mr;
@@ -342,8 +334,7 @@ static int pin_mb(void *arg)
 static int pin(void *arg)
 {
 	const struct rlimit limit = { 1 << 20, 1 << 20 };
-	struct pinning *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct pinning *p = abi_map_shared(4096);
 	struct abi s, other;
 
 	CHECK(1, become(1000) == 0);
@@ -367,8 +358,6 @@ TEST_F(unpriv, memory_of_a_user)
 	abi_param("user_max_pinned_mb", 2);
 	EXPECT_EQ(0, abi_child(pin, NULL));
 }
-
-/* ------------------------------------------------------------------ */
 
 /*
  * IPoIB needs InfiniBand, but rdma_cm finds out later: when the device of an address is
@@ -410,30 +399,25 @@ static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
 		.sin6_family = ((const struct sockaddr *)dst)->sa_family,
 	};
 	const void *addr = space->ipoib ? &any : dst;
-	enum abi_cm_event resolved = space->ipoib ? EV_ADDR_ERROR :
-						    EV_ADDR_RESOLVED;
+	enum abi_cm_event resolved = space->ipoib ? EV_ADDR_ERROR : EV_ADDR_RESOLVED;
 	static const __u16 low[] = { 1, 81, 1023 };
 	int family = any.sin6_family;
 	int want = privileged ? 0 : -EACCES;
 	int channel = abi_channel(s);
-	struct rdma_ep_event ev;
 	__u32 id[2];
-	size_t i, j;
 
-	for (i = 0; i < ARRAY_SIZE(low); i++) {
-		for (j = 0; j < 2; j++) {
-			ASSERT_EQ(0, abi_create_id(s, channel, space->ps, space->type, 0, &id[j]));
-		}
+	for (size_t i = 0; i < ARRAY_SIZE(low); i++) {
+		for (size_t j = 0; j < 2; j++)
+			OK(abi_create_id(s, channel, space->ps, space->type, 0, &id[j]));
 		LOGGED(EXPECT_EQ(want, bind_port(s, id[0], addr, low[i])),
 		       "%s, family %d, binding to %u", space->name, family, low[i]);
-		if (privileged) {
-			ASSERT_EQ(0, ABI_DESTROY(s, ID, id[0]));
-		}
+		if (privileged)
+			OK(ABI_DESTROY(s, ID, id[0]));
 		LOGGED(EXPECT_EQ(want, resolve_from_port(s, id[1], addr, dst, low[i])),
 		       "%s, family %d, resolving from %u", space->name, family, low[i]);
 		if (privileged) {
-			ASSERT_EQ(0, abi_event(channel, resolved, &ev));
-			ASSERT_EQ(0, ABI_DESTROY(s, ID, id[1]));
+			OK(abi_event(channel, resolved, NULL));
+			OK(ABI_DESTROY(s, ID, id[1]));
 		}
 	}
 	if (privileged)
@@ -443,9 +427,9 @@ static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
 	LOGGED(EXPECT_EQ(0, bind_port(s, id[0], addr, 1024)), "%s, family %d", space->name, family);
 	LOGGED(EXPECT_EQ(0, resolve_from_port(s, id[1], addr, dst, 1025)),
 	       "%s, family %d", space->name, family);
-	ASSERT_EQ(0, abi_event(channel, resolved, &ev));
-	ASSERT_EQ(0, ABI_DESTROY(s, ID, id[0]));
-	ASSERT_EQ(0, ABI_DESTROY(s, ID, id[1]));
+	OK(abi_event(channel, resolved, NULL));
+	OK(ABI_DESTROY(s, ID, id[0]));
+	OK(ABI_DESTROY(s, ID, id[1]));
 }
 
 /* Of each port space, by each address, in a session that has got them before */
@@ -459,22 +443,19 @@ TEST(privileged_ports)
 	};
 	struct sockaddr_in6 addr[2] = {};
 	struct abi s;
-	size_t i, j;
 
-	ASSERT_EQ(0, abi_open(&s));
+	OK(abi_open(&s));
 	memcpy(&addr[0], &s.addr, sizeof(s.addr));
 	LOGGED(ASSERT_EQ(0, abi_addr6(&s, &addr[1])), "the device has no IPv6 address");
-	for (i = 0; i < ARRAY_SIZE(spaces); i++)
-		for (j = 0; j < ARRAY_SIZE(addr); j++)
+	for (size_t i = 0; i < ARRAY_SIZE(spaces); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(addr); j++)
 			expect_ports(_metadata, &s, &spaces[i], &addr[j], true);
-	ASSERT_EQ(0, abi_become_nobody());
-	for (i = 0; i < ARRAY_SIZE(spaces); i++)
-		for (j = 0; j < ARRAY_SIZE(addr); j++)
+	OK(abi_become_nobody());
+	for (size_t i = 0; i < ARRAY_SIZE(spaces); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(addr); j++)
 			expect_ports(_metadata, &s, &spaces[i], &addr[j], false);
 	abi_close(&s);
 }
-
-/* ------------------------------------------------------------------ */
 
 /* Root in a user namespace, which may do everything to what belongs to that. */
 static int become_rootless(void)
@@ -532,12 +513,9 @@ TEST_F(unpriv, root_in_a_user_namespace)
 
 	abi_param("session_max_objects", 30);
 	ret = abi_child(rootless, NULL);
-	if (ret == 77)
-		SKIP(return, "no user namespaces for users");
+	SKIP_IF(ret == 77, "no user namespaces for users");
 	EXPECT_EQ(0, ret);
 }
-
-/* ------------------------------------------------------------------ */
 
 /*
  * A connection request makes an object of the listener's, in a kernel thread that
@@ -579,21 +557,21 @@ TEST_F(unpriv, kernel_threads)
 	__u32 id, cq;
 	pid_t pid;
 
-	ASSERT_EQ(0, pipe(fds));
-	ASSERT_EQ(0, pipe(fds + 2));
+	OK(pipe(fds));
+	OK(pipe(fds + 2));
 	abi_param("session_max_objects", 20);
 	pid = fork();
 	if (!pid)
 		_exit(full_listener(fds));
 	ASSERT_EQ(sizeof(sin), read(fds[0], &sin, sizeof(sin)));
-	ASSERT_EQ(0, abi_open(&s));
+	OK(abi_open(&s));
 	channel = abi_channel(&s);
-	ASSERT_EQ(0, abi_tcp_client(&s, channel, &sin, 0, &id));
-	ASSERT_EQ(0, abi_create_cq(&s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_create_qp(&s, QPT_RC, cq, id, &qp));
-	ASSERT_EQ(0, abi_connect(&s, id, 0));
+	OK(abi_tcp_client(&s, channel, &sin, 0, &id));
+	OK(abi_create_cq(&s, -1, 16, 0, &cq));
+	OK(abi_create_qp(&s, QPT_RC, cq, id, &qp));
+	OK(abi_connect(&s, id, 0));
 	if (s.iwarp) {
-		ASSERT_EQ(0, abi_read(channel, &ev, sizeof(ev), ABI_WAIT_MS));
+		OK(abi_read(channel, &ev, sizeof(ev), ABI_WAIT_MS));
 		EXPECT_NE(EV_ESTABLISHED, ev.event);
 	}
 	ASSERT_EQ(1, write(fds[3], "", 1));

@@ -20,9 +20,9 @@ FIXTURE(again) {
 
 FIXTURE_SETUP(again)
 {
-	ASSERT_EQ(0, abi_idle());
-	ASSERT_EQ(0, abi_objects(&self->none));
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_idle());
+	OK(abi_objects(&self->none));
+	OK(abi_open(&self->s));
 	abi_own_ep(&self->s, 4730, &self->proto);
 }
 
@@ -67,23 +67,17 @@ static int unmake(struct _test_data_again *t, const struct endpoint *p)
 	return unmake_qp(t, p) ?: unmake_rest(t, p);
 }
 
-static int post_recv(struct _test_data_again *t, struct endpoint *p)
-{
-	return abi_post_recv(&t->s, p->e.qp.qp, 4711, 0, 0, 0);
-}
-
 /* A PD can be freed at once, also if it is not the default one. */
 TEST_F(again, pd_of_endpoint_freed_at_once)
 {
 	__u32 pd;
-	int i;
 
-	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	for (int i = 0; i < 5; i++) {
+		OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
 		self->proto.qp.pd = pd;
-		ASSERT_EQ(0, make(self, &self->a));
-		ASSERT_EQ(0, unmake(self, &self->a));
-		ASSERT_EQ(0, ABI_DESTROY(&self->s, PD, pd));
+		OK(make(self, &self->a));
+		OK(unmake(self, &self->a));
+		OK(ABI_DESTROY(&self->s, PD, pd));
 	}
 }
 
@@ -92,12 +86,11 @@ TEST_F(again, cq_outlives_qp)
 {
 	struct abi_objects before;
 	struct rdma_ep_resize_cq r = {};
-	int i;
 
-	ASSERT_EQ(0, abi_objects(&before));
-	for (i = 0; i < 10; i++) {
-		ASSERT_EQ(0, make(self, &self->a));
-		ASSERT_EQ(0, unmake_qp(self, &self->a));
+	OK(abi_objects(&before));
+	for (int i = 0; i < 10; i++) {
+		OK(make(self, &self->a));
+		OK(unmake_qp(self, &self->a));
 		if (i & 1) {
 			/* Then it is not kept itself. */
 			r.cq = self->a.e.qp.recv_cq.cq;
@@ -106,7 +99,7 @@ TEST_F(again, cq_outlives_qp)
 		}
 		if (i & 2)
 			usleep(200000);
-		ASSERT_EQ(0, unmake_rest(self, &self->a));
+		OK(unmake_rest(self, &self->a));
 	}
 	EXPECT_EQ(0, abi_objects_wait(&before));
 }
@@ -114,23 +107,17 @@ TEST_F(again, cq_outlives_qp)
 /* A kept CQ serves a CQ of the user, then an endpoint again. */
 TEST_F(again, kept_cq_serves_user_and_endpoint)
 {
-	struct rdma_ep_create_cq c;
-	int i;
+	__u32 cq;
 
-	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, make(self, &self->a));
-		ASSERT_EQ(0, unmake(self, &self->a));
-		memset(&c, 0, sizeof(c));
-		c.ctx = self->s.ctx;
-		c.channel_fd = -1;
-		c.cqe = self->proto.qp.max_recv_wr;
-		ASSERT_EQ(0, ABI(self->s.fd, CREATE_CQ, &c));
-		if (i & 1) {
+	for (int i = 0; i < 20; i++) {
+		OK(make(self, &self->a));
+		OK(unmake(self, &self->a));
+		OK(abi_create_cq(&self->s, -1, self->proto.qp.max_recv_wr, 0, &cq));
+		if (i & 1)
 			usleep(150000);
-		}
-		ASSERT_EQ(0, ABI_DESTROY(&self->s, CQ, c.cq));
-		ASSERT_EQ(0, make(self, &self->b));
-		ASSERT_EQ(0, unmake(self, &self->b));
+		OK(ABI_DESTROY(&self->s, CQ, cq));
+		OK(make(self, &self->b));
+		OK(unmake(self, &self->b));
 	}
 }
 
@@ -140,28 +127,25 @@ TEST_F(again, kept_cqs_destroyed_soon)
 	enum { MANY = 30 };
 	struct endpoint many[MANY];
 	struct abi_objects before, after;
-	int i;
 
-	ASSERT_EQ(0, abi_objects(&before));
-	for (i = 0; i < MANY; i++) {
-		ASSERT_EQ(0, make(self, &many[i]));
-	}
-	for (i = 0; i < MANY; i++) {
-		ASSERT_EQ(0, unmake(self, &many[i]));
-	}
-	ASSERT_EQ(0, abi_objects(&after));
+	OK(abi_objects(&before));
+	for (int i = 0; i < MANY; i++)
+		OK(make(self, &many[i]));
+	for (int i = 0; i < MANY; i++)
+		OK(unmake(self, &many[i]));
+	OK(abi_objects(&after));
 	EXPECT_EQ(before.qp, after.qp);
 	EXPECT_GE(before.cq + 24, after.cq);
 	EXPECT_EQ(0, abi_objects_wait(&before));
 
-	ASSERT_EQ(0, make(self, &self->a));
-	ASSERT_EQ(0, unmake(self, &self->a));
+	OK(make(self, &self->a));
+	OK(unmake(self, &self->a));
 	abi_close(&self->s);
-	ASSERT_EQ(0, abi_objects(&after));
+	OK(abi_objects(&after));
 	EXPECT_EQ(self->none.qp, after.qp);
 	EXPECT_EQ(self->none.cq, after.cq);
 	EXPECT_EQ(self->none.pd, after.pd);
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 }
 
 /* A connection with kept CQs is like one with new CQs. */
@@ -173,55 +157,45 @@ TEST_F(again, kept_cqs_serve_connection)
 	int channel = abi_channel(&self->s), round;
 	struct endpoint *p = &self->c;
 	struct sockaddr_in sin;
-	struct rdma_ep_event ev;
 	struct rdma_ep_reg_mr mr;
 	struct rdma_ep_wc wc;
-	struct abi_wrs w;
 	__u32 listener;
 	char *mem;
 
 	mem = abi_map(4096);
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, mem, 4096, AC_ALL, &mr));
-	ASSERT_EQ(0, abi_tcp_listen(&self->s, channel, 10, 1, &listener, &sin));
+	OK(abi_reg_mr(&self->s, self->s.pd, mem, 4096, AC_ALL, &mr));
+	OK(abi_tcp_listen(&self->s, channel, 10, 1, &listener, &sin));
 	memcpy(&self->proto.dst, &sin, sizeof(sin));
 	for (round = 0; round < 10; round++) {
-		ASSERT_EQ(0, make(self, &self->a));
-		ASSERT_EQ(0, unmake(self, &self->a));
-		ASSERT_EQ(0, make(self, p));
-		ASSERT_EQ(0, post_recv(self, p));
-		ASSERT_EQ(0, abi_connect(&self->s, p->id, 0));
+		OK(make(self, &self->a));
+		OK(unmake(self, &self->a));
+		OK(make(self, p));
+		OK(abi_post_empty_recv(&self->s, p->e.qp.qp, 4711));
+		OK(abi_connect(&self->s, p->id, 0));
 		ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
 		g.id = listener;
 		g.qp = self->proto.qp;
-		ASSERT_EQ(0, ABI(self->s.fd, GET_REQUEST, &g));
+		OK(ABI(self->s.fd, GET_REQUEST, &g));
 		ASSERT_EQ(0, g.qp_errno);
 		/* Before the peer may send */
-		abi_wrs_recv(&w, 5);
-		abi_sge(&w, (uintptr_t)mem, 8, mr.lkey);
-		ASSERT_EQ(0, ABI_POST(&self->s, RECV, g.qp.qp, &w, NULL));
-		ASSERT_EQ(0, abi_accept(&self->s, g.event.child, 73, 0));
-		ASSERT_EQ(0, abi_event(p->e.channel_fd, EV_ESTABLISHED, &ev));
-		ASSERT_EQ(0, abi_event(g.channel_fd, EV_ESTABLISHED, &ev));
+		OK(abi_post_recv(&self->s, g.qp.qp, 5, mem, 8, mr.lkey));
+		OK(abi_accept(&self->s, g.event.child, 73, 0));
+		OK(abi_event(p->e.channel_fd, EV_ESTABLISHED, NULL));
+		OK(abi_event(g.channel_fd, EV_ESTABLISHED, NULL));
 
 		sprintf(mem + 8, "round%d", round);
-		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 6);
-		abi_sge(&w, (uintptr_t)mem + 8, 8, mr.lkey);
-		ASSERT_EQ(0, ABI_POST(&self->s, SEND, p->e.qp.qp, &w, NULL));
-		ASSERT_EQ(1, abi_wait(&self->s, g.qp.recv_cq.cq, &wc, 1));
-		EXPECT_EQ(0, wc.status);
-		EXPECT_EQ(5, wc.wr_id);
+		OK(abi_post_send(&self->s, p->e.qp.qp, SEND_SIGNALED, 6, mem + 8, 8, mr.lkey));
+		wc = EXPECT_WC(&self->s, g.qp.recv_cq.cq, 5, 0);
 		EXPECT_EQ(8, wc.byte_len);
 		EXPECT_EQ(0, memcmp(mem, mem + 8, 8));
-		ASSERT_EQ(1, abi_wait(&self->s, p->e.qp.send_cq.cq, &wc, 1));
-		EXPECT_EQ(0, wc.status);
-		EXPECT_EQ(6, wc.wr_id);
+		wc = EXPECT_WC(&self->s, p->e.qp.send_cq.cq, 6, 0);
 		EXPECT_EQ(p->e.qp.qp_num, wc.qp_num);
 
-		ASSERT_EQ(0, unmake(self, p));
+		OK(unmake(self, p));
 		self->b.e.qp = g.qp;
 		self->b.e.channel_fd = g.channel_fd;
 		self->b.id = g.event.child;
-		ASSERT_EQ(0, unmake(self, &self->b));
+		OK(unmake(self, &self->b));
 	}
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What may be posted to which QP in which state, and what becomes of what was
- * posted when the QP goes.
+ * What may be posted to which QP in which state, and what becomes of it when the QP changes.
  */
 #include "abi_test.h"
 
@@ -43,21 +42,14 @@ FIXTURE_VARIANT(type) {
 	(OP(SEND) | OP(RDMA_WRITE) | OP(RDMA_READ) | OP(SEND_WITH_INV))
 #define ALL_FLAGS	(SEND_FENCE | SEND_SIGNALED | SEND_SOLICITED | SEND_INLINE)
 
-FIXTURE_VARIANT_ADD(type, rc) {
-	.type = QPT_RC,
-	.opcodes = RC_OPCODES,
-};
+FIXTURE_VARIANT_ADD(type, rc) { .type = QPT_RC, .opcodes = RC_OPCODES };
 
 FIXTURE_VARIANT_ADD(type, uc) {
 	.type = QPT_UC,
-	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) |
-		   OP(RDMA_WRITE_WITH_IMM),
+	.opcodes = OP(SEND) | OP(SEND_WITH_IMM) | OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM),
 };
 
-FIXTURE_VARIANT_ADD(type, ud) {
-	.type = QPT_UD,
-	.opcodes = OP(SEND) | OP(SEND_WITH_IMM),
-};
+FIXTURE_VARIANT_ADD(type, ud) { .type = QPT_UD, .opcodes = OP(SEND) | OP(SEND_WITH_IMM) };
 
 static int create(struct raw *r, struct rdma_ep_qp_init *init)
 {
@@ -75,28 +67,22 @@ static int map_buf(struct raw *r)
 	return abi_reg_mr(&r->s, r->s.pd, r->buf, LEN, AC_ALL, &r->mr);
 }
 
-/* Returns false if it can not be done on this device. */
-static bool setup(struct __test_metadata *_metadata, struct raw *r, __u32 type)
+static int setup(struct raw *r, __u32 type)
 {
-	int i;
-
-	ASSERT_EQ(0, abi_open(&r->s));
-	if (r->s.iwarp)
-		return false;
 	r->type = type;
-	ASSERT_EQ(0, abi_create_cq(&r->s, -1, 128, 0, &r->cq));
-	ASSERT_EQ(0, abi_create_ah(&r->s, r->s.pd, &r->ah));
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, create(r, &r->qp[i]));
-	}
-	ASSERT_EQ(0, map_buf(r));
-	return true;
+	return abi_create_cq(&r->s, -1, 128, 0, &r->cq) ?:
+	       abi_create_ah(&r->s, r->s.pd, &r->ah) ?:
+	       create(r, &r->qp[0]) ?:
+	       create(r, &r->qp[1]) ?:
+	       map_buf(r);
 }
 
 FIXTURE_SETUP(type)
 {
-	if (!setup(_metadata, &self->raw, variant->type))
+	OK(abi_open(&self->raw.s));
+	if (self->raw.s.iwarp)
 		SKIP_FIXTURE("the CM moves iWARP's QPs");
+	OK(setup(&self->raw, variant->type));
 }
 
 FIXTURE_TEARDOWN(type)
@@ -110,8 +96,10 @@ FIXTURE(datagram) {
 
 FIXTURE_SETUP(datagram)
 {
-	if (!setup(_metadata, &self->raw, QPT_UD))
+	OK(abi_open(&self->raw.s));
+	if (self->raw.s.iwarp)
 		SKIP_FIXTURE("iWARP has no datagrams");
+	OK(setup(&self->raw, QPT_UD));
 }
 
 FIXTURE_TEARDOWN(datagram)
@@ -131,8 +119,7 @@ static int to_rts(struct raw *r, int i)
 
 static int ready(struct raw *r)
 {
-	return to_init(r, 0) ?: to_init(r, 1) ?: to_rts(r, 0) ?:
-	       to_rts(r, 1);
+	return to_init(r, 0) ?: to_init(r, 1) ?: to_rts(r, 0) ?: to_rts(r, 1);
 }
 
 /* A send that is right in every respect, but perhaps for its opcode and flags. */
@@ -190,13 +177,12 @@ static void expect_done(struct __test_metadata *_metadata, struct raw *r, __u32 
 	int i, want = 2 + has(MESSAGES, op) + !!(flags & SEND_SIGNALED);
 	struct rdma_ep_wc wc[4];
 
-	for (i = 0; i < 1 + has(MESSAGES, op); i++) {
-		ASSERT_EQ(0, post_recv(r, 1, 1000));
-	}
+	for (i = 0; i < 1 + has(MESSAGES, op); i++)
+		OK(post_recv(r, 1, 1000));
 	build_flags(r, op, flags, 1);
 	LOGGED(ASSERT_EQ(0, post_send(r)), "opcode 0x%x, flags 0x%x", op, flags);
 	build(r, WR_SEND, 2);
-	ASSERT_EQ(0, post_send(r));
+	OK(post_send(r));
 	LOGGED(ASSERT_EQ(want, abi_wait(&r->s, r->cq, wc, want)),
 	       "opcode 0x%x, flags 0x%x", op, flags);
 	for (i = 0; i < want; i++) {
@@ -208,13 +194,9 @@ static void expect_done(struct __test_metadata *_metadata, struct raw *r, __u32 
 /* It is taken, to be told that the QP is in ERR, whatever it would do. */
 static void expect_flushed(struct __test_metadata *_metadata, struct raw *r, __u32 op, __u32 flags)
 {
-	struct rdma_ep_wc wc;
-
 	build_flags(r, op, flags, 3);
 	LOGGED(ASSERT_EQ(0, post_send(r)), "opcode 0x%x, flags 0x%x", op, flags);
-	ASSERT_EQ(1, abi_wait(&r->s, r->cq, &wc, 1));
-	EXPECT_EQ(3, wc.wr_id);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc.status);
+	EXPECT_WC(&r->s, r->cq, 3, WC_WR_FLUSH_ERR);
 }
 
 /* Each opcode with all that flags can be; unknown bits one at a time. */
@@ -224,14 +206,12 @@ static void cross(struct __test_metadata *_metadata, struct raw *r, __u32 opcode
 		0xf0, 0xf1, 0xff, 0x100, 0x102, 0x10002, 0x7fffffff,
 		0x80000002, 0xfffffffe, 0xffffffff,
 	};
-	__u32 op, flags, n;
-	size_t i;
+	__u32 op, flags;
 
-	for (i = 0; i < 256 + ARRAY_SIZE(far); i++) {
+	for (size_t i = 0; i < 256 + ARRAY_SIZE(far); i++) {
 		op = i < 256 ? i : far[i - 256];
-		for (n = 0; n <= ALL_FLAGS + 28; n++) {
-			flags = n <= ALL_FLAGS ? n :
-				SEND_SIGNALED | 1U << (n - ALL_FLAGS + 3);
+		for (__u32 n = 0; n <= ALL_FLAGS + 28; n++) {
+			flags = n <= ALL_FLAGS ? n : SEND_SIGNALED | 1U << (n - ALL_FLAGS + 3);
 			if (!allowed(&r->s, opcodes, op, flags)) {
 				build_flags(r, op, flags, op);
 				LOGGED(EXPECT_EQ(-EINVAL, post_send(r)),
@@ -250,7 +230,7 @@ TEST_F(type, opcodes)
 {
 	struct raw *r = &self->raw;
 
-	ASSERT_EQ(0, ready(r));
+	OK(ready(r));
 	cross(_metadata, r, variant->opcodes, false);
 }
 
@@ -264,13 +244,13 @@ TEST(opcodes_of_a_connection)
 	struct abi_pair p = {};
 
 	ASSERT_NE(NULL, r);
-	ASSERT_EQ(0, abi_open(&r->s));
-	ASSERT_EQ(0, abi_pair_open(&r->s, &p));
+	OK(abi_open(&r->s));
+	OK(abi_pair_open(&r->s, &p));
 	r->type = QPT_RC;
 	r->qp[0] = p.end[0].qp;
 	r->cq = p.end[0].cq[0];
-	ASSERT_EQ(0, map_buf(r));
-	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	OK(map_buf(r));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
 	cross(_metadata, r, r->s.iwarp ? IWARP_OPCODES : RC_OPCODES, true);
 	abi_close(&r->s);
 	free(r);
@@ -288,29 +268,28 @@ TEST_F(type, states)
 	EXPECT_EQ(0, posted);
 	EXPECT_EQ(-EINVAL, post_recv(r, 0, 2));
 	/* INIT: receives */
-	ASSERT_EQ(0, to_init(r, 0));
+	OK(to_init(r, 0));
 	EXPECT_EQ(-EINVAL, post_send(r));
 	EXPECT_EQ(0, post_recv(r, 0, 3));
 	/* RTS: both */
-	ASSERT_EQ(0, to_init(r, 1));
-	ASSERT_EQ(0, to_rts(r, 0));
-	ASSERT_EQ(0, to_rts(r, 1));
+	OK(to_init(r, 1));
+	OK(to_rts(r, 0));
+	OK(to_rts(r, 1));
 	EXPECT_EQ(0, post_recv(r, 1, 4));
 	EXPECT_EQ(0, post_send(r));
 	ASSERT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
 	EXPECT_EQ(1 + 4, wc[0].wr_id + wc[1].wr_id);
 	/* ERR: both, to be told so */
-	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
 	build(r, WR_SEND, 5);
 	EXPECT_EQ(0, post_send(r));
 	EXPECT_EQ(0, post_recv(r, 0, 6));
 	ASSERT_EQ(3, abi_wait(&r->s, r->cq, wc, 3));
 	EXPECT_EQ(3 + 5 + 6, wc[0].wr_id + wc[1].wr_id + wc[2].wr_id);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[0].status);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[1].status);
-	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[2].status);
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
 	/* And RESET again */
-	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
 	EXPECT_EQ(-EINVAL, post_send(r));
 	EXPECT_EQ(-EINVAL, post_recv(r, 0, 7));
 }
@@ -322,44 +301,33 @@ TEST_F(type, states)
  */
 TEST_F(type, wrong_current_state_refused)
 {
-	struct rdma_ep_modify_qp m = { .qp = self->raw.qp[0].qp };
 	struct raw *r = &self->raw;
 	bool rc = r->type == QPT_RC;
 
-	if (r->s.iwarp)
-		SKIP(return, "rxe's attributes");
+#define MODIFY(_mask, ...) ({						\
+	const struct ib_uverbs_qp_attr __attr = { .qp_attr_mask = (_mask), ##__VA_ARGS__ }; \
+									\
+	abi_modify_qp(&r->s, r->qp[0].qp, &__attr);			\
+})
 	/* Nothing but a state can be changed in RESET. */
-	m.attr.qp_attr_mask = QP_SQ_PSN;
-	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
-	m.attr.qp_attr_mask = QP_TIMEOUT | QP_RETRY_CNT;
-	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
-	ASSERT_EQ(0, ready(r));
-	m.attr.qp_attr_mask = QP_SQ_PSN;
-	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
-	m.attr.qp_attr_mask = QP_MAX_DEST_RD_ATOMIC;
-	m.attr.max_dest_rd_atomic = 4;
-	EXPECT_EQ(-EOPNOTSUPP, ABI(r->s.fd, MODIFY_QP, &m));
-	m.attr.qp_attr_mask = QP_MAX_DEST_RD_ATOMIC | QP_CUR_STATE;
-	m.attr.cur_qp_state = QPS_SQD;
-	EXPECT_EQ(-EOPNOTSUPP, ABI(r->s.fd, MODIFY_QP, &m));
+	EXPECT_EQ(-EINVAL, MODIFY(QP_SQ_PSN));
+	EXPECT_EQ(-EINVAL, MODIFY(QP_TIMEOUT | QP_RETRY_CNT));
+	OK(ready(r));
+	EXPECT_EQ(-EINVAL, MODIFY(QP_SQ_PSN));
+	EXPECT_EQ(-EOPNOTSUPP, MODIFY(QP_MAX_DEST_RD_ATOMIC, .max_dest_rd_atomic = 4));
+	EXPECT_EQ(-EOPNOTSUPP, MODIFY(QP_MAX_DEST_RD_ATOMIC | QP_CUR_STATE,
+				      .max_dest_rd_atomic = 4, .cur_qp_state = QPS_SQD));
 	/* What may be changed in RTS */
-	if (rc) {
-		m.attr.qp_attr_mask = QP_MIN_RNR_TIMER;
-		m.attr.min_rnr_timer = 7;
-		EXPECT_EQ(0, ABI(r->s.fd, MODIFY_QP, &m));
-	}
-	/* The truth is no harm. */
-	m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE;
-	m.attr.cur_qp_state = QPS_RTS;
-	m.attr.qp_state = QPS_RTS;
-	EXPECT_EQ(0, ABI(r->s.fd, MODIFY_QP, &m));
-	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
-	m.attr.cur_qp_state = QPS_RTR;
-	m.attr.qp_attr_mask = QP_STATE | QP_CUR_STATE | QP_SQ_PSN;
 	if (rc)
-		m.attr.qp_attr_mask |= QP_TIMEOUT | QP_RETRY_CNT |
-				       QP_RNR_RETRY | QP_MAX_QP_RD_ATOMIC;
-	EXPECT_EQ(-EINVAL, ABI(r->s.fd, MODIFY_QP, &m));
+		EXPECT_EQ(0, MODIFY(QP_MIN_RNR_TIMER, .min_rnr_timer = 7));
+	/* The truth is no harm. */
+	EXPECT_EQ(0, MODIFY(QP_STATE | QP_CUR_STATE, .cur_qp_state = QPS_RTS, .qp_state = QPS_RTS));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
+	EXPECT_EQ(-EINVAL, MODIFY(QP_STATE | QP_CUR_STATE | QP_SQ_PSN |
+				  (rc ? QP_TIMEOUT | QP_RETRY_CNT | QP_RNR_RETRY |
+				   QP_MAX_QP_RD_ATOMIC : 0),
+				  .cur_qp_state = QPS_RTR, .qp_state = QPS_RTS));
+#undef MODIFY
 }
 
 /* What was in the queues is gone without a completion, and so is its place. */
@@ -367,21 +335,19 @@ TEST_F(type, reset_empties_queues)
 {
 	struct raw *r = &self->raw;
 	__u32 depth = r->qp[0].max_recv_wr, i;
-	struct rdma_ep_wc wc[1];
+	struct rdma_ep_wc wc;
 
 	ASSERT_GE(100, depth);
-	ASSERT_EQ(0, to_init(r, 0));
-	for (i = 0; i < depth; i++) {
-		ASSERT_EQ(0, post_recv(r, 0, i));
-	}
+	OK(to_init(r, 0));
+	for (i = 0; i < depth; i++)
+		OK(post_recv(r, 0, i));
 	EXPECT_EQ(-ENOMEM, post_recv(r, 0, i));
-	ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
+	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
 	usleep(20000);
-	EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 1));
-	ASSERT_EQ(0, to_init(r, 0));
-	for (i = 0; i < depth; i++) {
-		ASSERT_EQ(0, post_recv(r, 0, i));
-	}
+	EXPECT_EQ(0, abi_poll(&r->s, r->cq, &wc, 1));
+	OK(to_init(r, 0));
+	for (i = 0; i < depth; i++)
+		OK(post_recv(r, 0, i));
 	EXPECT_EQ(-ENOMEM, post_recv(r, 0, i));
 }
 
@@ -391,26 +357,25 @@ TEST_F(type, destroy_with_completions)
 	struct raw *r = &self->raw;
 	struct rdma_ep_wc wc[64];
 	unsigned int seen[2] = {};
-	int i, n, which;
+	int n, which;
 
 	for (which = 0; which < 2; which++) {
-		ASSERT_EQ(0, to_init(r, which));
-		for (i = 0; i < 8; i++) {
-			ASSERT_EQ(0, post_recv(r, which, which * 1000 + i));
-		}
-		ASSERT_EQ(0, abi_qp_state(&r->s, r->qp[which].qp, QPS_ERR));
+		OK(to_init(r, which));
+		for (int i = 0; i < 8; i++)
+			OK(post_recv(r, which, which * 1000 + i));
+		OK(abi_qp_state(&r->s, r->qp[which].qp, QPS_ERR));
 	}
-	ASSERT_EQ(0, ABI_DESTROY(&r->s, QP, r->qp[0].qp));
+	OK(ABI_DESTROY(&r->s, QP, r->qp[0].qp));
 	/* Its number, and what it leaves in memory, is soon another's. */
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct rdma_ep_qp_init other;
 
-		ASSERT_EQ(0, create(r, &other));
+		OK(create(r, &other));
 	}
 	usleep(100000);
 	n = abi_poll(&r->s, r->cq, wc, 64);
 	ASSERT_LE(8, n);
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		which = wc[i].wr_id / 1000;
 		ASSERT_GT(2, which);
 		ASSERT_GT(8, wc[i].wr_id % 1000);
@@ -423,40 +388,29 @@ TEST_F(type, destroy_with_completions)
 	EXPECT_EQ(0, abi_poll(&r->s, r->cq, wc, 64));
 }
 
-/* ------------------------------------------------------------------ */
-
 TEST_F(datagram, ah_of_other_pd_refused)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_send_wr *wr;
 	struct abi other;
 	__u32 pd, ah, foreign, gone;
-	int i;
 
-	ASSERT_EQ(0, ready(r));
-	ASSERT_EQ(0, abi_alloc_pd(&r->s, r->s.ctx, &pd));
-	ASSERT_EQ(0, abi_create_ah(&r->s, pd, &ah));
-	ASSERT_EQ(0, abi_create_ah(&r->s, r->s.pd, &gone));
-	ASSERT_EQ(0, ABI_DESTROY(&r->s, AH, gone));
-	ASSERT_EQ(0, abi_open(&other));
-	for (i = 0; i < 100; i++) {
-		ASSERT_EQ(0, abi_create_ah(&other, other.pd, &foreign));
-	}
+	OK(ready(r));
+	OK(abi_alloc_pd(&r->s, r->s.ctx, &pd));
+	OK(abi_create_ah(&r->s, pd, &ah));
+	OK(abi_create_ah(&r->s, r->s.pd, &gone));
+	OK(ABI_DESTROY(&r->s, AH, gone));
+	OK(abi_open(&other));
+	for (int i = 0; i < 100; i++)
+		OK(abi_create_ah(&other, other.pd, &foreign));
 	wr = build(r, WR_SEND, 1);
-	wr->ah = ah;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = 0;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = foreign;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = gone;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = r->s.pd;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = r->qp[0].qp;
-	EXPECT_EQ(-EINVAL, post_send(r));
-	wr->ah = ~0U;
-	EXPECT_EQ(-EINVAL, post_send(r));
+
+	const __u32 bad[] = { ah, 0, foreign, gone, r->s.pd, r->qp[0].qp, ~0U };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		wr->ah = bad[i];
+		LOGGED(EXPECT_EQ(-EINVAL, post_send(r)), "address handle %zu", i);
+	}
 	wr->ah = r->ah;
 	EXPECT_EQ(0, post_send(r));
 }
@@ -474,8 +428,13 @@ static int post_datagram(struct raw *r)
 }
 
 static void expect_datagram(struct __test_metadata *_metadata, struct raw *r,
-			    const struct rdma_ep_wc *recv)
+			    const struct rdma_ep_wc wc[2])
 {
+	int first = wc[0].wr_id == 11 ? 0 : 1;
+	const struct rdma_ep_wc *send = &wc[first], *recv = &wc[!first];
+
+	EXPECT_EQ(11, send->wr_id);
+	EXPECT_EQ(WC_SUCCESS, send->status);
 	EXPECT_EQ(10, recv->wr_id);
 	EXPECT_EQ(WC_SUCCESS, recv->status);
 	EXPECT_EQ(WC_OP_RECV, recv->opcode);
@@ -490,31 +449,25 @@ TEST_F(datagram, datagram_received)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_wc wc[2];
-	int send;
 
-	ASSERT_EQ(0, ready(r));
-	ASSERT_EQ(0, post_datagram(r));
+	OK(ready(r));
+	OK(post_datagram(r));
 	ASSERT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
-	send = wc[0].wr_id == 11 ? 0 : 1;
-	EXPECT_EQ(11, wc[send].wr_id);
-	EXPECT_EQ(WC_SUCCESS, wc[send].status);
-	expect_datagram(_metadata, r, &wc[!send]);
+	expect_datagram(_metadata, r, wc);
 }
 
 /*
- * The address may go as soon as the request is posted: the datagram has left by
- * then, or it is the request that fails. (rxe looks for the address when it
- * sends; newer ones send in a work item, and end in the error state, which
- * flushes the request with the error of its own or the flush's.)
+ * The address may go as soon as the request is posted: the datagram has left by then, or it is the
+ * request that fails. (rxe looks for the address when it sends; newer ones send in a work item, and
+ * end in the error state, which flushes the request with the error of its own or the flush's.)
  */
 TEST_F(datagram, ah_destroyed_after_post)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_wc wc[2];
-	int send;
 
-	ASSERT_EQ(0, ready(r));
-	ASSERT_EQ(0, post_datagram(r));
+	OK(ready(r));
+	OK(post_datagram(r));
 	EXPECT_EQ(0, ABI_DESTROY(&r->s, AH, r->ah));
 	ASSERT_EQ(1, abi_wait(&r->s, r->cq, wc, 1));
 	if (wc[0].wr_id == 11 && wc[0].status != WC_SUCCESS) {
@@ -525,10 +478,7 @@ TEST_F(datagram, ah_destroyed_after_post)
 	}
 	LOGGED(ASSERT_EQ(1, abi_wait(&r->s, r->cq, wc + 1, 1)),
 	       "only request %llu, status %u", wc[0].wr_id, wc[0].status);
-	send = wc[0].wr_id == 11 ? 0 : 1;
-	EXPECT_EQ(11, wc[send].wr_id);
-	EXPECT_EQ(WC_SUCCESS, wc[send].status);
-	expect_datagram(_metadata, r, &wc[!send]);
+	expect_datagram(_metadata, r, wc);
 }
 
 TEST_F(datagram, privileged_qkey)
@@ -537,11 +487,11 @@ TEST_F(datagram, privileged_qkey)
 	struct rdma_ep_send_wr *wr;
 	__u32 posted;
 
-	ASSERT_EQ(0, ready(r));
+	OK(ready(r));
 	wr = build(r, WR_SEND, 1);
 	wr->remote_qkey = 0x80000000 | QKEY;
 	EXPECT_EQ(0, post_send(r));
-	ASSERT_EQ(0, abi_become_nobody());
+	OK(abi_become_nobody());
 	EXPECT_EQ(-EPERM, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w, &posted));
 	EXPECT_EQ(0, posted);
 	wr->remote_qkey = QKEY;
@@ -553,28 +503,24 @@ TEST_F(type, cq_overflow)
 {
 	struct raw *r = &self->raw;
 	struct rdma_ep_create_qp c;
-	struct rdma_ep_async_event ev;
 	struct rdma_ep_qp_init good;
 	struct rdma_ep_wc wc[16];
-	__u32 i, cq;
+	__u32 cq;
 	int n;
 
-	ASSERT_EQ(0, abi_create_cq(&r->s, -1, 1, 909, &cq));
-	ASSERT_EQ(0, abi_create_qp(&r->s, r->type, cq, 0, &c));
+	OK(abi_create_cq(&r->s, -1, 1, 909, &cq));
+	OK(abi_create_qp(&r->s, r->type, cq, 0, &c));
 	good = r->qp[0];
 	r->qp[0] = c.init;
-	ASSERT_EQ(0, to_init(r, 0));
-	for (i = 0; i < 16; i++) {
-		ASSERT_EQ(0, post_recv(r, 0, i));
-	}
-	ASSERT_EQ(0, abi_qp_state(&r->s, c.init.qp, QPS_ERR));
-	ASSERT_EQ(0, abi_read(r->s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(909, ev.uid);
-	EXPECT_EQ(EVENT_CQ_ERR, ev.event);
+	OK(to_init(r, 0));
+	for (__u32 i = 0; i < 16; i++)
+		OK(post_recv(r, 0, i));
+	OK(abi_qp_state(&r->s, c.init.qp, QPS_ERR));
+	EXPECT_ASYNC(r->s.async_fd, EVENT_CQ_ERR, 909);
 	usleep(50000);
 	n = abi_poll(&r->s, cq, wc, 16);
 	EXPECT_GT(16, n);
-	for (i = 0; (int)i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		EXPECT_EQ(i, wc[i].wr_id);
 		EXPECT_EQ(c.init.qp_num, wc[i].qp_num);
 	}
@@ -582,156 +528,11 @@ TEST_F(type, cq_overflow)
 	EXPECT_EQ(0, ABI_DESTROY(&r->s, CQ, cq));
 	EXPECT_TRUE(abi_quiet(r->s.async_fd));
 	r->qp[0] = good;
-	ASSERT_EQ(0, ready(r));
-	ASSERT_EQ(0, post_recv(r, 1, 50));
+	OK(ready(r));
+	OK(post_recv(r, 1, 50));
 	build(r, WR_SEND, 51);
-	ASSERT_EQ(0, post_send(r));
+	OK(post_send(r));
 	EXPECT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
-}
-
-/* ------------------------------------------------------------------ */
-
-FIXTURE(flush) {
-	struct abi s;
-	struct abi_pair p;
-	struct abi_wrs w;
-};
-
-FIXTURE_VARIANT(flush) {
-	bool by_modify;
-	bool sig_all;
-};
-
-FIXTURE_VARIANT_ADD(flush, disconnect) {
-	.by_modify = false,
-};
-
-FIXTURE_VARIANT_ADD(flush, modify) {
-	.by_modify = true,
-};
-
-FIXTURE_VARIANT_ADD(flush, signal_all) {
-	.by_modify = true,
-	.sig_all = true,
-};
-
-FIXTURE_SETUP(flush)
-{
-	ASSERT_EQ(0, abi_open(&self->s));
-	self->p.sig_all = variant->sig_all;
-	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
-}
-
-FIXTURE_TEARDOWN(flush)
-{
-	abi_close(&self->s);
-}
-
-static int stop(struct abi *s, struct abi_end *e, bool by_modify)
-{
-	usleep(50000);
-	return by_modify ? abi_qp_state(s, e->qp.qp, QPS_ERR) :
-			   ABI_ID_CMD(s, DISCONNECT, e->id, 0);
-}
-
-/*
- * Everything that is posted completes exactly once. (What keeps sends on their
- * queue is a peer without a receive. iWARP's do not wait for one: those come when
- * the QP is in ERR. One that was disconnected is not, and takes none.)
- */
-TEST_F(flush, every_request_completes_once)
-{
-	enum { SENDS = 6, RECVS = 9 };
-	struct abi_end *e = &self->p.end[0];
-	struct rdma_ep_wc wc[RECVS];
-	int i, sends = self->s.iwarp && !variant->by_modify ? 0 : SENDS;
-	unsigned int seen = 0;
-
-	abi_wrs_init(&self->w);
-	for (i = 0; i < RECVS; i++)
-		abi_recv_wr(&self->w, 0xabcd000000000000ULL + i);
-	ASSERT_EQ(0, ABI_POST(&self->s, RECV, e->qp.qp, &self->w, NULL));
-	if (self->s.iwarp) {
-		ASSERT_EQ(0, stop(&self->s, e, variant->by_modify));
-	}
-	abi_wrs_init(&self->w);
-	for (i = 0; i < sends; i++)
-		abi_send_wr(&self->w, WR_SEND, i % 2 ? SEND_SIGNALED : 0, i);
-	if (sends) {
-		ASSERT_EQ(0, ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
-	}
-	if (!self->s.iwarp) {
-		ASSERT_EQ(0, stop(&self->s, e, variant->by_modify));
-	}
-	ASSERT_EQ(RECVS, abi_wait(&self->s, e->cq[1], wc, RECVS));
-	for (i = 0; i < RECVS; i++) {
-		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
-		EXPECT_EQ(e->qp.qp_num, wc[i].qp_num);
-		EXPECT_EQ(0xabcd000000000000ULL, wc[i].wr_id & ~15ULL);
-		seen |= 1U << (wc[i].wr_id & 15);
-	}
-	EXPECT_EQ((1U << RECVS) - 1, seen);
-	ASSERT_EQ(sends, abi_wait(&self->s, e->cq[0], wc, sends));
-	for (i = 0; i < sends; i++) {
-		EXPECT_EQ(i, wc[i].wr_id);
-		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
-		EXPECT_EQ(e->qp.qp_num, wc[i].qp_num);
-	}
-	usleep(50000);
-	EXPECT_EQ(0, abi_poll(&self->s, e->cq[0], wc, RECVS));
-	EXPECT_EQ(0, abi_poll(&self->s, e->cq[1], wc, RECVS));
-}
-
-/*
- * As many as there is room for, none of which asks for a completion. If more
- * are taken than that, they must not push others out.
- */
-TEST_F(flush, unsignalled_requests_flushed)
-{
-	struct abi_end *e = &self->p.end[0];
-	__u32 depth = e->qp.max_send_wr, posted, total, i;
-	struct rdma_ep_wc wc[64];
-
-	if (self->s.iwarp)
-		SKIP(return, "iWARP's sends do not wait for receives");
-	ASSERT_GE(32, depth);
-	abi_wrs_init(&self->w);
-	for (i = 0; i < depth; i++)
-		abi_send_wr(&self->w, WR_SEND, 0, i);
-	ASSERT_EQ(0, ABI_POST(&self->s, SEND, e->qp.qp, &self->w, NULL));
-	usleep(50000);
-	abi_wrs_init(&self->w);
-	for (i = 0; i < 8; i++)
-		abi_send_wr(&self->w, WR_SEND, 0, depth + i);
-	if (ABI_POST(&self->s, SEND, e->qp.qp, &self->w, &posted)) {
-		EXPECT_EQ(0, posted);
-	}
-	total = depth + posted;
-	ASSERT_EQ(0, abi_qp_state(&self->s, e->qp.qp, QPS_ERR));
-	ASSERT_EQ(total, abi_wait(&self->s, e->cq[0], wc, total));
-	for (i = 0; i < total; i++) {
-		EXPECT_EQ(i, wc[i].wr_id);
-		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
-	}
-}
-
-/* Without SIGNALED, too */
-TEST_F(flush, unsignalled_successes_report_nothing)
-{
-	struct rdma_ep_wc wc[4];
-	int i, expected = variant->sig_all ? 3 : 1;
-
-	abi_wrs_init(&self->w);
-	for (i = 0; i < 3; i++)
-		abi_recv_wr(&self->w, i);
-	ASSERT_EQ(0, ABI_POST(&self->s, RECV, self->p.end[1].qp.qp, &self->w, NULL));
-	abi_wrs_init(&self->w);
-	for (i = 0; i < 3; i++)
-		abi_send_wr(&self->w, WR_SEND, i == 2 ? SEND_SIGNALED : 0, i);
-	ASSERT_EQ(0, ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w, NULL));
-	ASSERT_EQ(expected, abi_wait(&self->s, self->p.end[0].cq[0], wc, expected));
-	EXPECT_EQ(2, wc[expected - 1].wr_id);
-	EXPECT_EQ(0, abi_poll(&self->s, self->p.end[0].cq[0], wc, 4));
 }
 
 TEST_HARNESS_MAIN

@@ -67,30 +67,23 @@ FIXTURE_VARIANT_ADD(traffic, all_cut) { .sig_all = true, .cut = true };
 
 FIXTURE_SETUP(traffic)
 {
-	int i;
-
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->p.max_wr = DEPTH;
 	self->p.sig_all = variant->sig_all;
-	ASSERT_EQ(0, abi_pair_open(&self->s, &self->p));
-	for (i = 0; i < 2; i++) {
+	OK(abi_pair_open(&self->s, &self->p));
+	for (int i = 0; i < 2; i++) {
 		struct side *a = &self->side[i];
 
 		a->m = abi_map(sizeof(*a->m));
-		ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, a->m, sizeof(*a->m), AC_ALL, &a->mr));
+		OK(abi_reg_mr(&self->s, self->s.pd, a->m, sizeof(*a->m), AC_ALL, &a->mr));
 	}
 }
 
-FIXTURE_TEARDOWN(traffic)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(traffic)
 
 static void fill(char block[BLOCK], __u32 number, __u32 opcode)
 {
-	int i;
-
-	for (i = 0; i < BLOCK; i++)
+	for (int i = 0; i < BLOCK; i++)
 		block[i] = number * 7 + opcode * 31 + i;
 }
 
@@ -131,9 +124,8 @@ static int receive(struct _test_data_traffic *self, int end)
 static __u32 choose(struct _test_data_traffic *self, int end)
 {
 	static const __u32 ops[] = {
-		WR_RDMA_WRITE, WR_SEND, WR_RDMA_WRITE,
-		WR_RDMA_READ, WR_RDMA_READ,
-		WR_SEND_WITH_IMM, WR_RDMA_WRITE_WITH_IMM, WR_FETCH_AND_ADD,
+		WR_RDMA_WRITE, WR_SEND, WR_RDMA_WRITE, WR_RDMA_READ, WR_RDMA_READ, WR_SEND_WITH_IMM,
+		WR_RDMA_WRITE_WITH_IMM, WR_FETCH_AND_ADD,
 	};
 	__u32 nr = !self->s.iwarp ? 8 : end ? 3 : 5, op;
 	const struct side *a = &self->side[end];
@@ -218,7 +210,7 @@ static int post(struct _test_data_traffic *self, int end, bool sig_all, bool fen
 static int sent(struct _test_data_traffic *self, int end, const struct rdma_ep_wc *wc)
 {
 	struct side *a = &self->side[end], *b = &self->side[!end];
-	__u32 n = wc->wr_id, block = n % BLOCKS, i;
+	__u32 n = wc->wr_id, block = n % BLOCKS;
 	struct request *r = &a->all[n];
 
 	CHECK(31, n < a->posted);
@@ -233,7 +225,7 @@ static int sent(struct _test_data_traffic *self, int end, const struct rdma_ep_w
 	/* What fails is announced in any case. */
 	CHECK(3, r->announced || wc->status);
 	r->done = true;
-	for (i = a->oldest; i < n; i++) {
+	for (__u32 i = a->oldest; i < n; i++) {
 		struct request *before = &a->all[i];
 
 		if (before->done)
@@ -301,17 +293,16 @@ static int received(struct _test_data_traffic *self, int end, const struct rdma_
 static int take(struct _test_data_traffic *self)
 {
 	struct rdma_ep_wc wc[8];
-	int end, which, i, n, ret, nr = 0;
+	int n, ret, nr = 0;
 
-	for (end = 0; end < 2; end++) {
-		for (which = 0; which < 2; which++) {
+	for (int end = 0; end < 2; end++) {
+		for (int which = 0; which < 2; which++) {
 			n = abi_poll(&self->s, self->p.end[end].cq[which], wc,
 				     1 + abi_random() % 8);
 			if (n < 0)
 				return n;
-			for (i = 0; i < n; i++) {
-				ret = which ? received(self, end, &wc[i]) :
-					      sent(self, end, &wc[i]);
+			for (int i = 0; i < n; i++) {
+				ret = which ? received(self, end, &wc[i]) : sent(self, end, &wc[i]);
 				if (ret) {
 					fprintf(stderr, "# end %d: request %llu, status %u, of %u\n",
 						end, wc[i].wr_id, wc[i].status,
@@ -327,9 +318,7 @@ static int take(struct _test_data_traffic *self)
 
 static bool finished(const struct _test_data_traffic *self)
 {
-	int i;
-
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		const struct side *a = &self->side[i];
 
 		if (a->posted < REQUESTS || a->oldest < REQUESTS || a->nr_arrived < a->nr_sends)
@@ -343,12 +332,12 @@ static int cut(struct _test_data_traffic *self)
 {
 	long end = abi_now_ms() + ABI_WAIT_MS;
 	struct rdma_ep_wc wc[8];
-	int i, j, n, ret;
+	int n, ret;
 
 	self->cutting = true;
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		CHECK(21, abi_qp_state(&self->s, self->p.end[i].qp.qp, QPS_ERR) == 0);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		struct side *a = &self->side[i];
 		__u32 last = a->posted;
 
@@ -357,7 +346,7 @@ static int cut(struct _test_data_traffic *self)
 			last--;
 		while (a->oldest < last && abi_now_ms() < end) {
 			n = abi_poll(&self->s, self->p.end[i].cq[0], wc, 8);
-			for (j = 0; j < n; j++) {
+			for (int j = 0; j < n; j++) {
 				ret = sent(self, i, &wc[j]);
 				if (ret)
 					return ret;
@@ -373,30 +362,28 @@ static int cut(struct _test_data_traffic *self)
 TEST_F(traffic, random)
 {
 	long end;
-	int i, n;
+	int n;
 
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		for (n = 0; n < DEPTH; n++)
-			ASSERT_EQ(0, receive(self, i));
+			OK(receive(self, i));
 	end = abi_now_ms() + ABI_WAIT_MS;
 	while (!finished(self)) {
-		for (i = 0; i < 2; i++)
-			ASSERT_EQ(0, post(self, i, variant->sig_all, variant->fenced));
+		for (int i = 0; i < 2; i++)
+			OK(post(self, i, variant->sig_all, variant->fenced));
 		if (variant->cut && self->side[0].posted > REQUESTS / 3) {
-			ASSERT_EQ(0, cut(self));
+			OK(cut(self));
 			return;
 		}
 		n = take(self);
 		ASSERT_LE(0, n);
 		if (n)
 			end = abi_now_ms() + ABI_WAIT_MS;
-		ASSERT_GT(end, abi_now_ms()) {
-			TH_LOG("posted %u, %u, done %u, %u",
-			       self->side[0].posted, self->side[1].posted,
-			       self->side[0].oldest, self->side[1].oldest);
-		}
+		LOGGED(ASSERT_GT(end, abi_now_ms()),
+		       "posted %u, %u, done %u, %u", self->side[0].posted, self->side[1].posted,
+		       self->side[0].oldest, self->side[1].oldest);
 	}
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		EXPECT_EQ(self->side[!i].adds, self->side[i].m->counter);
 }
 

@@ -16,18 +16,15 @@ FIXTURE(verbs) {
 
 FIXTURE_SETUP(verbs)
 {
-	ASSERT_EQ(0, abi_open(&self->s));
+	OK(abi_open(&self->s));
 	self->dev.dev_index = self->s.dev;
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY_DEVICE, &self->dev));
-	ASSERT_EQ(0, ABI(self->s.fd, QUERY, &self->limits));
+	OK(ABI(self->s.fd, QUERY_DEVICE, &self->dev));
+	OK(ABI(self->s.fd, QUERY, &self->limits));
 	self->mem = abi_map(MB);
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 64, 0, &self->cq));
+	OK(abi_create_cq(&self->s, -1, 64, 0, &self->cq));
 }
 
-FIXTURE_TEARDOWN(verbs)
-{
-	abi_close(&self->s);
-}
+TEARDOWN_CLOSES(verbs)
 
 static int reg(struct _test_data_verbs *self, void *addr, size_t len, __u32 access)
 {
@@ -43,9 +40,9 @@ TEST_F(verbs, mr)
 {
 	struct rdma_ep_reg_mr a, b, c = {};
 
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, MB, AC_ALL, &a));
+	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, MB, AC_ALL, &a));
 	/* The same memory again, in part, at odd addresses, one byte */
-	ASSERT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem + 4001, 1, 0, &b));
+	OK(abi_reg_mr(&self->s, self->s.pd, self->mem + 4001, 1, 0, &b));
 	EXPECT_NE(0, a.mr);
 	EXPECT_NE(a.mr, b.mr);
 	EXPECT_NE(a.lkey, b.lkey);
@@ -76,7 +73,6 @@ TEST_F(verbs, mr)
 TEST_F(verbs, mr_range)
 {
 	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int i;
 
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, 0, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, -1UL, AC_LOCAL_WRITE));
@@ -84,10 +80,10 @@ TEST_F(verbs, mr_range)
 	EXPECT_EQ(-EINVAL, reg(self, (void *)-1UL, 2, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, -(uintptr_t)self->mem + 1, AC_LOCAL_WRITE));
 	/*
-	 * More than there can be: refused before anybody makes a list of it, as all that
-	 * is not there. A page's number has 32 bits.
+	 * More than there can be: refused before a list of it is made, as all that is not
+	 * there. A page's number has 32 bits.
 	 */
-	for (i = 35; i < 47; i++) {
+	for (int i = 35; i < 47; i++) {
 		int ret = i < 44 ? -EFAULT : -EINVAL;
 
 		EXPECT_EQ(ret, reg(self, self->mem, 1UL << i, AC_LOCAL_WRITE));
@@ -110,11 +106,11 @@ TEST_F(verbs, mr_range)
 TEST_F(verbs, mr_access)
 {
 	struct utsname u;
-	__u32 a, bit;
+	__u32 a;
 	bool old;
 	int ret;
 
-	ASSERT_EQ(0, uname(&u));
+	OK(uname(&u));
 	old = !strncmp(u.release, "6.1.", 4);
 	/* Every combination of the basic ones */
 	for (a = 0; a <= AC_ALL; a++) {
@@ -123,7 +119,7 @@ TEST_F(verbs, mr_access)
 		LOGGED(EXPECT_EQ(ok ? 0 : -EINVAL, reg(self, self->mem, 4096, a)),
 		       "access 0x%x", a);
 	}
-	for (bit = 0; bit < 32; bit++) {
+	for (__u32 bit = 0; bit < 32; bit++) {
 		a = 1U << bit;
 		ret = reg(self, self->mem, 4096, a | AC_LOCAL_WRITE);
 		if (a & (AC_ALL | IB_UVERBS_ACCESS_OPTIONAL_RANGE)) {
@@ -141,107 +137,72 @@ TEST_F(verbs, mr_access)
 	}
 }
 
-static int memlock(struct abi *s, char *mem)
+static int memlock(void *arg)
 {
+	struct _test_data_verbs *self = arg;
+	const struct abi *s = &self->s;
 	struct rlimit r = { 65536, 65536 };
 	struct rdma_ep_reg_mr mr[3];
+	char *mem = self->mem;
 	int ret;
 
 	/* Root may lock what it likes, others what they may. */
-	if (setrlimit(RLIMIT_MEMLOCK, &r))
-		return 1;
+	CHECK(1, setrlimit(RLIMIT_MEMLOCK, &r) == 0);
 	/* (siw of old kernels has the limit for root as well.) */
-	ret = abi_reg_mr(s, s->pd, mem, MB, AC_LOCAL_WRITE, &mr[0]);
-	if (!ret)
-		ret = ABI_DESTROY(s, MR, mr[0].mr);
-	if (ret && !(s->iwarp && ret == -ENOMEM))
-		return 2;
-	if (abi_become_nobody())
-		return 3;
-	if (abi_reg_mr(s, s->pd, mem, MB, AC_LOCAL_WRITE, &mr[0]) != -ENOMEM)
-		return 4;
-	if (abi_reg_mr(s, s->pd, mem, 32768, AC_LOCAL_WRITE, &mr[0]))
-		return 5;
-	if (abi_reg_mr(s, s->pd, mem + 32768, 32768, AC_LOCAL_WRITE, &mr[1]))
-		return 6;
+	ret = reg(self, mem, MB, AC_LOCAL_WRITE);
+	CHECK(2, !ret || (s->iwarp && ret == -ENOMEM));
+	CHECK(3, abi_become_nobody() == 0);
+	CHECK(4, abi_reg_mr(s, s->pd, mem, MB, AC_LOCAL_WRITE, &mr[0]) == -ENOMEM);
+	CHECK(5, abi_reg_mr(s, s->pd, mem, 32768, AC_LOCAL_WRITE, &mr[0]) == 0);
+	CHECK(6, abi_reg_mr(s, s->pd, mem + 32768, 32768, AC_LOCAL_WRITE, &mr[1]) == 0);
 	/* The limit is for all together, and what has gone is not counted. */
-	if (abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]) != -ENOMEM)
-		return 7;
-	if (ABI_DESTROY(s, MR, mr[0].mr))
-		return 8;
-	if (abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]))
-		return 9;
+	CHECK(7, abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]) == -ENOMEM);
+	CHECK(8, ABI_DESTROY(s, MR, mr[0].mr) == 0);
+	CHECK(9, abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]) == 0);
 	return 0;
 }
 
+/* Pinned pages are the caller's, not the session's. */
 TEST_F(verbs, memlock)
 {
-	int status;
-	pid_t pid = fork();
-
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		/* Pinned pages are the caller's, not the session's. */
-		status = memlock(&self->s, self->mem);
-		_exit(status);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(0, WEXITSTATUS(status));
+	EXPECT_EQ(0, abi_child(memlock, self));
 }
 
 TEST_F(verbs, cq)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_cq good = {
-		.ctx = s->ctx, .channel_fd = -1, .cqe = 10, .uid = 1,
-	}, c;
+	struct rdma_ep_create_cq good = { .ctx = s->ctx, .channel_fd = -1, .cqe = 10, .uid = 1 }, c;
 	static const __u32 bad_cqe[] = { 0, 0x7fffffff, 0x80000000, ~0U };
 	struct abi other;
-	int bad_fd[6];
-	size_t i;
 
 	c = good;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_CQ, &c));
+	OK(ABI(s->fd, CREATE_CQ, &c));
 	EXPECT_LE(10, c.cqe);
 	/* Drivers round up; what siw gets besides is not the user's. */
 	EXPECT_GT(2 * 10, c.cqe);
 	EXPECT_NE(0, c.cq);
-	c = good;
-	c.cqe = 1;
-	EXPECT_EQ(0, ABI(s->fd, CREATE_CQ, &c));
-	c = good;
-	c.comp_vector = self->dev.num_comp_vectors - 1;
-	EXPECT_EQ(0, ABI(s->fd, CREATE_CQ, &c));
+	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_CQ, good, cqe, 1));
+	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, self->dev.num_comp_vectors - 1));
 
-	for (i = 0; i < ARRAY_SIZE(bad_cqe); i++) {
-		c = good;
-		c.cqe = bad_cqe[i];
-		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c)), "%u entries", c.cqe);
-	}
-	c = good;
-	c.cqe = self->dev.attr.max_cqe + 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c));
-	c = good;
-	c.comp_vector = self->dev.num_comp_vectors;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c));
-	c.comp_vector = 0x80000000;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c));
-	c.comp_vector = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_CQ, &c));
+	for (size_t i = 0; i < ARRAY_SIZE(bad_cqe); i++)
+		LOGGED(EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_CQ, good, cqe, bad_cqe[i])),
+		       "%u entries", bad_cqe[i]);
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_CQ, good, cqe, self->dev.attr.max_cqe + 1));
+	EXPECT_EQ(-EINVAL,
+		  ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, self->dev.num_comp_vectors));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, 0x80000000));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_CQ, good, comp_vector, ~0U));
 
-	ASSERT_EQ(0, abi_open(&other));
-	bad_fd[0] = -2;
-	bad_fd[1] = 10000;
-	bad_fd[2] = open("/dev/null", O_RDWR);
-	bad_fd[3] = s->fd;
-	bad_fd[4] = abi_channel(s);
-	bad_fd[5] = abi_comp_channel(&other);
-	for (i = 0; i < ARRAY_SIZE(bad_fd); i++) {
-		c = good;
-		c.channel_fd = bad_fd[i];
-		LOGGED(EXPECT_EQ(-EBADF, ABI(s->fd, CREATE_CQ, &c)), "channel %zu", i);
-	}
+	OK(abi_open(&other));
+
+	const int bad_fd[] = {
+		-2, 10000, open("/dev/null", O_RDWR), s->fd, abi_channel(s),
+		abi_comp_channel(&other),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad_fd); i++)
+		LOGGED(EXPECT_EQ(-EBADF, ABI_WITH(s->fd, CREATE_CQ, good, channel_fd, bad_fd[i])),
+		       "channel %zu", i);
 }
 
 TEST_F(verbs, cq_resize)
@@ -258,12 +219,9 @@ TEST_F(verbs, cq_resize)
 	r.cqe = 20;
 	EXPECT_EQ(0, ABI(self->s.fd, RESIZE_CQ, &r));
 	EXPECT_LE(20, r.cqe);
-	r.cqe = 0;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESIZE_CQ, &r));
-	r.cqe = self->dev.attr.max_cqe + 1;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESIZE_CQ, &r));
-	r.cqe = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESIZE_CQ, &r));
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, self->dev.attr.max_cqe + 1));
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, ~0U));
 }
 
 TEST_F(verbs, srq)
@@ -274,14 +232,13 @@ TEST_F(verbs, srq)
 	}, c;
 	struct rdma_ep_srq_attr a = {};
 	static const __u32 bad[] = { 0x10000000, 0x80000000, ~0U };
-	size_t i;
 
 	c = good;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_SRQ, &c));
+	OK(ABI(s->fd, CREATE_SRQ, &c));
 	EXPECT_LE(10, c.max_wr);
 	EXPECT_LE(2, c.max_sge);
 	a.srq = c.srq;
-	ASSERT_EQ(0, ABI(s->fd, QUERY_SRQ, &a));
+	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_EQ(c.max_wr, a.max_wr);
 	EXPECT_EQ(c.max_sge, a.max_sge);
 	EXPECT_EQ(3, a.srq_limit);
@@ -289,40 +246,26 @@ TEST_F(verbs, srq)
 	a.flags = RDMA_EP_SRQ_LIMIT;
 	a.srq_limit = 7;
 	EXPECT_EQ(0, ABI(s->fd, MODIFY_SRQ, &a));
-	a.srq_limit = c.max_wr + 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
-	a.srq_limit = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_SRQ, a, srq_limit, c.max_wr + 1));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_SRQ, a, srq_limit, ~0U));
 	/* Nothing to change */
 	a.flags = 0;
 	EXPECT_EQ(0, ABI(s->fd, MODIFY_SRQ, &a));
-	ASSERT_EQ(0, ABI(s->fd, QUERY_SRQ, &a));
+	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_EQ(7, a.srq_limit);
 	a.flags = RDMA_EP_SRQ_LIMIT;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, QUERY_SRQ, &a));
 
-	c = good;
-	c.pd = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	c = good;
-	c.max_wr = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	c = good;
-	c.max_wr = self->dev.attr.max_srq_wr + 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	c = good;
-	c.max_sge = self->dev.attr.max_srq_sge + 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		c = good;
-		c.max_wr = bad[i];
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-		c = good;
-		c.max_sge = bad[i];
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
-		c = good;
-		c.srq_limit = bad[i];
-		EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &c));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, good, pd, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, good, max_wr, 0));
+	EXPECT_EQ(-EINVAL,
+		  ABI_WITH(s->fd, CREATE_SRQ, good, max_wr, self->dev.attr.max_srq_wr + 1));
+	EXPECT_EQ(-EINVAL,
+		  ABI_WITH(s->fd, CREATE_SRQ, good, max_sge, self->dev.attr.max_srq_sge + 1));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, good, max_wr, bad[i]));
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, good, max_sge, bad[i]));
+		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, good, srq_limit, bad[i]));
 	}
 }
 
@@ -332,28 +275,23 @@ TEST_F(verbs, srq_resize)
 	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_MAX_WR };
 	struct abi_wrs w;
 	__u32 posted;
-	int i, ret;
+	int ret;
 
-	ASSERT_EQ(0, abi_create_srq(s, s->pd, 8, 0, &a.srq));
-	abi_wrs_init(&w);
-	for (i = 0; i < 8; i++)
-		abi_recv_wr(&w, i);
-	ASSERT_EQ(0, ABI_POST(s, SRQ_RECV, a.srq, &w, NULL));
+	OK(abi_create_srq(s, s->pd, 8, 0, &a.srq));
+	abi_recv_wrs(&w, 8, 0);
+	OK(ABI_POST(s, SRQ_RECV, a.srq, &w, NULL));
 	a.max_wr = 64;
 	ret = ABI(s->fd, MODIFY_SRQ, &a);
-	if (ret == -EOPNOTSUPP)
-		SKIP(return, "the device can not resize SRQs");
+	SKIP_IF(ret == -EOPNOTSUPP, "the device cannot resize SRQs");
 	EXPECT_EQ(0, ret);
 	/* More are in it. A driver that refuses still has its queue. */
 	a.max_wr = 4;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
 	/* As many as it says, and not more */
 	a.flags = 0;
-	ASSERT_EQ(0, ABI(s->fd, QUERY_SRQ, &a));
+	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_LE(64, a.max_wr);
-	abi_wrs_init(&w);
-	for (i = 0; i < (int)a.max_wr; i++)
-		abi_recv_wr(&w, i);
+	abi_recv_wrs(&w, (int)a.max_wr, 0);
 	EXPECT_EQ(-ENOMEM, ABI_POST(s, SRQ_RECV, a.srq, &w, &posted));
 	EXPECT_EQ(a.max_wr - 8, posted);
 	/* More are in it. */
@@ -362,10 +300,8 @@ TEST_F(verbs, srq_resize)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
 	EXPECT_EQ(-ENOMEM, ABI_POST(s, SRQ_RECV, a.srq, &w, &posted));
 	EXPECT_EQ(0, posted);
-	a.max_wr = ~0U;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
-	a.max_wr = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_SRQ, a, max_wr, ~0U));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_SRQ, a, max_wr, 0));
 }
 
 static int create_qp(struct _test_data_verbs *self, __u32 type, struct rdma_ep_create_qp *c)
@@ -376,22 +312,19 @@ static int create_qp(struct _test_data_verbs *self, __u32 type, struct rdma_ep_c
 
 TEST_F(verbs, qp)
 {
-	static const __u32 types[] = {
-		QPT_RC, QPT_UC, QPT_UD,
-	};
+	static const __u32 types[] = { QPT_RC, QPT_UC, QPT_UD };
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp c;
 	struct rdma_ep_query_qp q;
-	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		abi_qp_attr(&c, types[i], s->pd, self->cq, self->cq);
 		if (s->iwarp && i) {
 			EXPECT_EQ(-EOPNOTSUPP, ABI(s->fd, CREATE_QP, &c));
 			continue;
 		}
 		c.init.flags = i ? RDMA_EP_QP_SQ_SIG_ALL : 0;
-		ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+		OK(ABI(s->fd, CREATE_QP, &c));
 		EXPECT_EQ(QPS_RESET, c.init.state);
 		EXPECT_EQ(s->pd, c.init.pd);
 		EXPECT_EQ(self->cq, c.init.send_cq.cq);
@@ -403,11 +336,10 @@ TEST_F(verbs, qp)
 		memset(&q, 0xff, sizeof(q));
 		q.flags = 0;
 		q.qp = c.init.qp;
-		ASSERT_EQ(0, ABI(s->fd, QUERY_QP, &q));
+		OK(ABI(s->fd, QUERY_QP, &q));
 		/* (iWARP's states are others, which drivers translate.) */
-		if (!s->iwarp) {
+		if (!s->iwarp)
 			EXPECT_EQ(QPS_RESET, q.attr.qp_state);
-		}
 		EXPECT_EQ(types[i], q.qp_type);
 		EXPECT_EQ(i ? 1 : 0, q.sq_sig_all);
 		EXPECT_EQ(c.init.max_send_wr, q.attr.max_send_wr);
@@ -421,14 +353,11 @@ TEST_F(verbs, qp)
 
 TEST_F(verbs, qp_types_refused)
 {
-	static const __u32 types[] = {
-		0, 1, 5, 6, 7, 8, 9, 10, 11, 0xff, 0x102, 0x1000, ~0U,
-	};
+	static const __u32 types[] = { 0, 1, 5, 6, 7, 8, 9, 10, 11, 0xff, 0x102, 0x1000, ~0U };
 	struct rdma_ep_create_qp c;
-	size_t i;
 	int ret;
 
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		ret = create_qp(self, types[i], &c);
 		/* An XRC target names a domain, which no such device has. */
 		EXPECT_TRUE(ret == -EINVAL || ret == -EOPNOTSUPP ||
@@ -440,45 +369,32 @@ TEST_F(verbs, qp_types_refused)
 
 TEST_F(verbs, qp_caps)
 {
-	static const __u32 bad[] = {
-		0x00100001, 0x10000000, 0x7fffffff, 0x80000000, ~0U,
-	};
+	static const __u32 bad[] = { 0x00100001, 0x10000000, 0x7fffffff, 0x80000000, ~0U };
 	struct rdma_ep_query_device *d = &self->dev;
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp good, c;
-	__u32 *caps[5], limit[5];
-	size_t i, j;
+	const struct {
+		__u32 *cap, limit;
+	} caps[] = {
+		{ &c.init.max_send_wr, d->attr.max_qp_wr },
+		{ &c.init.max_recv_wr, d->attr.max_qp_wr },
+		{ &c.init.max_send_sge, d->attr.max_sge },
+		{ &c.init.max_recv_sge, d->attr.max_sge },
+		{ &c.init.max_inline_data, 0x000fffff },
+	};
 
 	abi_qp_attr(&good, QPT_RC, s->pd, self->cq, self->cq);
-	caps[0] = &c.init.max_send_wr;
-	limit[0] = d->attr.max_qp_wr;
-	caps[1] = &c.init.max_recv_wr;
-	limit[1] = d->attr.max_qp_wr;
-	caps[2] = &c.init.max_send_sge;
-	limit[2] = d->attr.max_sge;
-	caps[3] = &c.init.max_recv_sge;
-	limit[3] = d->attr.max_sge;
-	caps[4] = &c.init.max_inline_data;
-	limit[4] = 0x000fffff;
-	for (i = 0; i < 5; i++) {
-		c = good;
-		*caps[i] = limit[i] + 1;
-		LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c)),
-		       "capability %zu: %u", i, limit[i] + 1);
-		for (j = 0; j < ARRAY_SIZE(bad); j++) {
+	for (size_t i = 0; i < ARRAY_SIZE(caps); i++) {
+		for (size_t j = 0; j <= ARRAY_SIZE(bad); j++) {
 			c = good;
-			*caps[i] = bad[j];
+			*caps[i].cap = j < ARRAY_SIZE(bad) ? bad[j] : caps[i].limit + 1;
 			LOGGED(EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c)),
-			       "capability %zu: %u", i, bad[j]);
+			       "capability %zu: %u", i, *caps[i].cap);
 		}
 	}
 	/* Everything at its limit at once may be too much, one is not. */
-	c = good;
-	c.init.max_send_sge = d->attr.max_sge;
-	EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c));
-	c = good;
-	c.init.max_recv_wr = d->attr.max_qp_wr;
-	EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_QP, good, init.max_send_sge, d->attr.max_sge));
+	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_QP, good, init.max_recv_wr, d->attr.max_qp_wr));
 }
 
 /* Without an id nothing is made or found for the caller. */
@@ -488,15 +404,12 @@ TEST_F(verbs, qp_needs_everything)
 	struct rdma_ep_create_qp c;
 	int ret, fds = abi_count_fds();
 
-	abi_qp_attr(&c, QPT_RC, 0, self->cq, self->cq);
-	ret = ABI(s->fd, CREATE_QP, &c);
-	EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
-	abi_qp_attr(&c, QPT_RC, s->pd, 0, self->cq);
-	ret = ABI(s->fd, CREATE_QP, &c);
-	EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
-	abi_qp_attr(&c, QPT_RC, s->pd, self->cq, 0);
-	ret = ABI(s->fd, CREATE_QP, &c);
-	EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
+	for (int missing = 0; missing < 3; missing++) {
+		abi_qp_attr(&c, QPT_RC, missing == 0 ? 0 : s->pd, missing == 1 ? 0 : self->cq,
+			    missing == 2 ? 0 : self->cq);
+		ret = ABI(s->fd, CREATE_QP, &c);
+		EXPECT_TRUE(ret == -EINVAL || ret == -ENOENT);
+	}
 	EXPECT_EQ(fds, abi_count_fds());
 }
 
@@ -507,9 +420,8 @@ TEST_F(verbs, qp_modify)
 	struct rdma_ep_modify_qp m;
 	__u32 qp;
 
-	if (s->iwarp)
-		SKIP(return, "the CM moves iWARP's QPs");
-	ASSERT_EQ(0, create_qp(self, QPT_RC, &c));
+	SKIP_IF(s->iwarp, "the CM moves iWARP's QPs");
+	OK(create_qp(self, QPT_RC, &c));
 	qp = c.init.qp;
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_RTS));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_RTR));
@@ -517,19 +429,14 @@ TEST_F(verbs, qp_modify)
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_INIT));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_ERR + 1));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, ~0U));
-	memset(&m, 0, sizeof(m));
-	m.qp = qp;
-	m.attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT |
-			      QP_ACCESS_FLAGS;
-	m.attr.qp_state = QPS_INIT;
-	m.attr.port_num = 2;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_QP, &m));
-	m.attr.port_num = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_QP, &m));
-	m.attr.port_num = 1;
-	m.attr.qp_attr_mask |= 1U << 31;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_QP, &m));
-	m.attr.qp_attr_mask &= ~(1U << 31);
+	m = (struct rdma_ep_modify_qp) {
+		.qp = qp, .attr.qp_state = QPS_INIT, .attr.port_num = 1,
+		.attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS,
+	};
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_QP, m, attr.port_num, 2));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_QP, m, attr.port_num, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_QP, m, attr.qp_attr_mask,
+				    m.attr.qp_attr_mask | 1U << 31));
 	EXPECT_EQ(0, ABI(s->fd, MODIFY_QP, &m));
 
 	EXPECT_EQ(0, abi_qp_rts(s, qp, QPT_RC, c.init.qp_num));
@@ -545,12 +452,11 @@ TEST_F(verbs, privileged_qkey)
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp c, d;
 
-	if (s->iwarp)
-		SKIP(return, "iWARP has no Q_Keys");
-	ASSERT_EQ(0, create_qp(self, QPT_UD, &c));
-	ASSERT_EQ(0, create_qp(self, QPT_UD, &d));
+	SKIP_IF(s->iwarp, "iWARP has no Q_Keys");
+	OK(create_qp(self, QPT_UD, &c));
+	OK(create_qp(self, QPT_UD, &d));
 	EXPECT_EQ(0, abi_qp_init(s, c.init.qp, QPT_UD, 0x80000001));
-	ASSERT_EQ(0, abi_become_nobody());
+	OK(abi_become_nobody());
 	EXPECT_EQ(-EPERM, abi_qp_init(s, d.init.qp, QPT_UD, 0x80000001));
 	EXPECT_EQ(-EPERM, abi_qp_init(s, d.init.qp, QPT_UD, ~0U));
 	EXPECT_EQ(0, abi_qp_init(s, d.init.qp, QPT_UD, 0x7fffffff));
@@ -563,26 +469,19 @@ TEST_F(verbs, ah)
 	struct rdma_ep_query_port p = { .dev_index = s->dev, .port_num = 1 };
 	int ret;
 
-	if (s->iwarp)
-		SKIP(return, "iWARP has no address handles");
+	SKIP_IF(s->iwarp, "iWARP has no address handles");
 	abi_self_ah(s, &good.attr);
 	a = good;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_AH, &a));
+	OK(ABI(s->fd, CREATE_AH, &a));
 	EXPECT_NE(0, a.ah);
 	EXPECT_EQ(0, ABI_DESTROY(s, AH, a.ah));
-	a = good;
-	a.attr.port_num = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_AH, &a));
-	a.attr.port_num = 2;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_AH, &a));
-	a.attr.port_num = 255;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_AH, &a));
-	a = good;
-	a.attr.is_global = 0;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_AH, &a));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_AH, good, attr.port_num, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_AH, good, attr.port_num, 2));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_AH, good, attr.port_num, 255));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_AH, good, attr.is_global, 0));
 	a = good;
 	a.attr.grh.sgid_index = 255;
-	ASSERT_EQ(0, ABI(s->fd, QUERY_PORT, &p));
+	OK(ABI(s->fd, QUERY_PORT, &p));
 	EXPECT_EQ(p.attr.gid_tbl_len > 255 ? -ENODATA : -EINVAL, ABI(s->fd, CREATE_AH, &a));
 	/* A neighbour that does not answer */
 	a = good;

@@ -14,28 +14,20 @@ TEST_F(xrc, open_and_close_xrcd)
 	struct rdma_ep_open_xrcd o = { .ctx = s->ctx, .fd = -1 };
 	__u32 xrcd[3];
 	char *page;
-	int i;
 
-	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, abi_open_xrcd(s, -1, i, &xrcd[i]));
-	}
+	for (int i = 0; i < 3; i++)
+		OK(abi_open_xrcd(s, -1, i, &xrcd[i]));
 	EXPECT_EQ(3, count_of("xrcd"));
 	EXPECT_EQ(-EBADF, abi_open_xrcd(s, 999, CREATE, &o.xrcd));
 	EXPECT_EQ(-EBADF, abi_open_xrcd(s, -2, CREATE, &o.xrcd));
-	o.flags = 4;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, OPEN_XRCD, &o));
-	o.flags = 0;
-	o.reserved = 1;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, OPEN_XRCD, &o));
-	o.reserved = 0;
-	o.ctx = s->pd;
-	EXPECT_EQ(-ENOENT, ABI(s->fd, OPEN_XRCD, &o));
-	/* An answer that can not be written leaves nothing. */
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, OPEN_XRCD, o, flags, 4));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, OPEN_XRCD, o, reserved, 1));
+	EXPECT_EQ(-ENOENT, ABI_WITH(s->fd, OPEN_XRCD, o, ctx, s->pd));
+	/* An answer that cannot be written leaves nothing. */
 	page = abi_map(4096);
-	o.ctx = s->ctx;
 	o.size = sizeof(o);
 	memcpy(page, &o, sizeof(o));
-	ASSERT_EQ(0, mprotect(page, 4096, PROT_READ));
+	OK(mprotect(page, 4096, PROT_READ));
 	EXPECT_EQ(-EFAULT, abi_raw(s->fd, RDMA_EP_IOC_OPEN_XRCD, page));
 	munmap(page, 4096);
 	EXPECT_EQ(3, count_of("xrcd"));
@@ -54,10 +46,10 @@ TEST_F(xrc, device_without_xrc_says_so)
 
 	abi_close(&self->s);
 	abi_close(&self->s2);
-	ASSERT_EQ(0, mock_del());
-	ASSERT_EQ(0, mock_new("xrc=0"));
-	ASSERT_EQ(0, abi_open(&self->s));
-	ASSERT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
+	OK(mock_del());
+	OK(mock_new("xrc=0"));
+	OK(abi_open(&self->s));
+	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
 	EXPECT_EQ(-EOPNOTSUPP, abi_open_xrcd(&self->s, -1, 0, &xrcd));
 	EXPECT_EQ(-EOPNOTSUPP, abi_open_xrcd(&self->s, self->file, CREATE, &xrcd));
 	EXPECT_EQ(-EOPNOTSUPP, new_srq(&self->s, 1, cq, &srq));
@@ -74,33 +66,31 @@ TEST_F(xrc, driver_without_xrc_posts_refused)
 {
 	/* (not those whose modules look for devices of theirs) */
 	static const __u32 others[] = {
-		RDMA_DRIVER_HNS, RDMA_DRIVER_OCRDMA, RDMA_DRIVER_CXGB4,
-		RDMA_DRIVER_UNKNOWN,
+		RDMA_DRIVER_HNS, RDMA_DRIVER_OCRDMA, RDMA_DRIVER_CXGB4, RDMA_DRIVER_UNKNOWN,
 	};
 	struct abi *s = &self->s;
 	struct rdma_ep_create_qp qp;
 	struct mock_count count;
 	char options[32];
 	__u32 xrcd, cq;
-	size_t d;
 	int calls;
 
 	abi_close(s);
 	abi_close(&self->s2);
-	for (d = 0; d < ARRAY_SIZE(others); d++) {
-		ASSERT_EQ(0, mock_del());
+	for (size_t d = 0; d < ARRAY_SIZE(others); d++) {
+		OK(mock_del());
 		snprintf(options, sizeof(options), "driver=%u", others[d]);
-		ASSERT_EQ(0, mock_new(options));
-		ASSERT_EQ(0, abi_open(s));
-		ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
-		calls = mock_read("fail/create_qp");
+		OK(mock_new(options));
+		OK(abi_open(s));
+		OK(abi_create_cq(s, -1, 16, 0, &cq));
+		calls = mock_calls("create_qp");
 		abi_qp_attr(&qp, INI, s->pd, cq, 0);
 		LOGGED(EXPECT_EQ(-EOPNOTSUPP, ABI(s->fd, CREATE_QP, &qp)), "driver %u", others[d]);
-		EXPECT_EQ(calls, mock_read("fail/create_qp"));
-		ASSERT_EQ(0, mock_count(&count));
+		EXPECT_EQ(calls, mock_calls("create_qp"));
+		OK(mock_count(&count));
 		EXPECT_EQ(0, count.qp);
 		/* Nothing is wrong with receiving. */
-		ASSERT_EQ(0, abi_open_xrcd(s, -1, 0, &xrcd));
+		OK(abi_open_xrcd(s, -1, 0, &xrcd));
 		EXPECT_EQ(0, new_target(s, xrcd, &qp));
 		abi_close(s);
 	}
@@ -116,11 +106,11 @@ TEST_F(xrc, sessions_share_xrcd_by_inode)
 
 	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, self->file, 0, &a));
 	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, self->file, EXCL, &a));
-	ASSERT_EQ(0, abi_open_xrcd(s, self->file, CREATE | EXCL, &a));
+	OK(abi_open_xrcd(s, self->file, CREATE | EXCL, &a));
 	EXPECT_EQ(-EINVAL, abi_open_xrcd(s2, self->file, CREATE | EXCL, &b));
 	EXPECT_EQ(-EINVAL, abi_open_xrcd(s2, self->file, EXCL, &b));
-	ASSERT_EQ(0, abi_open_xrcd(s2, self->file, 0, &b));
-	ASSERT_EQ(0, abi_open_xrcd(s2, self->file, CREATE, &c));
+	OK(abi_open_xrcd(s2, self->file, 0, &b));
+	OK(abi_open_xrcd(s2, self->file, CREATE, &c));
 	EXPECT_EQ(1, count_of("xrcd"));
 
 	/* Another descriptor, another file, and none */
@@ -130,14 +120,14 @@ TEST_F(xrc, sessions_share_xrcd_by_inode)
 	other = mkstemp(name);
 	ASSERT_LE(0, other);
 	unlink(name);
-	ASSERT_EQ(0, abi_open_xrcd(s, again, 0, &d));
+	OK(abi_open_xrcd(s, again, 0, &d));
 	EXPECT_EQ(1, count_of("xrcd"));
 	EXPECT_EQ(0, close_xrcd(s, d));
 	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, other, 0, &d));
-	ASSERT_EQ(0, abi_open_xrcd(s, other, CREATE, &d));
+	OK(abi_open_xrcd(s, other, CREATE, &d));
 	EXPECT_EQ(2, count_of("xrcd"));
 	EXPECT_EQ(0, close_xrcd(s, d));
-	ASSERT_EQ(0, abi_open_xrcd(s, -1, 0, &d));
+	OK(abi_open_xrcd(s, -1, 0, &d));
 	EXPECT_EQ(2, count_of("xrcd"));
 	EXPECT_EQ(0, close_xrcd(s, d));
 
@@ -145,7 +135,7 @@ TEST_F(xrc, sessions_share_xrcd_by_inode)
 	EXPECT_EQ(0, close_xrcd(s, a));
 	close(self->file);
 	self->file = again;
-	ASSERT_EQ(0, abi_open_xrcd(s, again, 0, &a));
+	OK(abi_open_xrcd(s, again, 0, &a));
 	EXPECT_EQ(1, count_of("xrcd"));
 	abi_close(s2);
 	EXPECT_EQ(1, count_of("xrcd"));
@@ -182,50 +172,46 @@ TEST_F(xrc, xrcd_keeps_mount_busy_no_longer)
 	int fd;
 
 	mkdir("/tmp/abi_xrc.mnt", 0700);
-	ASSERT_EQ(0, system("mount -t tmpfs none /tmp/abi_xrc.mnt"));
+	OK(system("mount -t tmpfs none /tmp/abi_xrc.mnt"));
 	fd = open("/tmp/abi_xrc.mnt/f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, abi_open_xrcd(s, fd, CREATE, &xrcd));
+	OK(abi_open_xrcd(s, fd, CREATE, &xrcd));
 	close(fd);
 	EXPECT_NE(0, system("umount /tmp/abi_xrc.mnt 2>/dev/null"));
 	EXPECT_EQ(0, close_xrcd(s, xrcd));
 	EXPECT_EQ(0, system("umount /tmp/abi_xrc.mnt"));
 }
 
+struct shared {
+	int file;
+	__u32 qp_num;
+};
+
 /* In a child, as another user, who has the file open. */
-static int other_user(int file, __u32 qp_num)
+static int other_user(void *arg)
 {
+	const struct shared *f = arg;
 	__u32 xrcd, qp;
 	struct abi s;
 
-	if (abi_become_nobody() || abi_open(&s))
-		return 10;
-	if (abi_open_xrcd(&s, file, 0, &xrcd) != -EAGAIN)
-		return 11;
-	/* What is there does not keep him from having his own. */
-	if (abi_open_xrcd(&s, file, CREATE | EXCL, &xrcd))
-		return 12;
-	if (open_qp(&s, xrcd, qp_num, 0, &qp) != -EINVAL)
-		return 13;
+	CHECK(10, abi_become_nobody() == 0 && abi_open(&s) == 0);
+	CHECK(11, abi_open_xrcd(&s, f->file, 0, &xrcd) == -EAGAIN);
+	/* Besides what is there, it can have one of its own. */
+	CHECK(12, abi_open_xrcd(&s, f->file, CREATE | EXCL, &xrcd) == 0);
+	CHECK(13, open_qp(&s, xrcd, f->qp_num, 0, &qp) == -EINVAL);
 	return 0;
 }
 
 TEST_F(xrc, xrcd_of_other_user_refused)
 {
+	struct shared f = { .file = self->file };
 	struct rdma_ep_create_qp c;
-	int status;
 	__u32 xrcd;
-	pid_t pid;
 
-	ASSERT_EQ(0, abi_open_xrcd(&self->s, self->file, CREATE, &xrcd));
-	ASSERT_EQ(0, new_target(&self->s, xrcd, &c));
-	pid = fork();
-	ASSERT_LE(0, pid);
-	if (!pid)
-		_exit(other_user(self->file, c.init.qp_num));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(0, WEXITSTATUS(status));
+	OK(abi_open_xrcd(&self->s, self->file, CREATE, &xrcd));
+	OK(new_target(&self->s, xrcd, &c));
+	f.qp_num = c.init.qp_num;
+	EXPECT_EQ(0, abi_child(other_user, &f));
 	EXPECT_EQ(1, count_of("xrcd"));
 }
 
@@ -237,14 +223,13 @@ TEST_F(xrc, foreign_handles)
 	struct rdma_ep_create_qp c, c2;
 	__u32 xrcd, mine, cq, cq2, qp;
 
-	ASSERT_EQ(0, abi_open_xrcd(s, self->file, CREATE, &xrcd));
-	ASSERT_EQ(0, abi_open_xrcd(s2, -1, 0, &mine));
-	while (mine <= xrcd) {	/* no number that both have */
-		ASSERT_EQ(0, abi_open_xrcd(s2, -1, 0, &mine));
-	}
-	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_create_cq(s2, -1, 16, 0, &cq2));
-	ASSERT_EQ(0, new_target(s, xrcd, &c));
+	OK(abi_open_xrcd(s, self->file, CREATE, &xrcd));
+	OK(abi_open_xrcd(s2, -1, 0, &mine));
+	while (mine <= xrcd)	/* no number that both have */
+		OK(abi_open_xrcd(s2, -1, 0, &mine));
+	OK(abi_create_cq(s, -1, 16, 0, &cq));
+	OK(abi_create_cq(s2, -1, 16, 0, &cq2));
+	OK(new_target(s, xrcd, &c));
 	EXPECT_EQ(-ENOENT, close_xrcd(s, mine));
 	EXPECT_EQ(-ENOENT, new_srq(s, mine, cq, &srq));
 	EXPECT_EQ(-ENOENT, new_target(s, mine, &c2));
@@ -260,66 +245,55 @@ TEST_F(xrc, foreign_handles)
 	/* A number is looked for in the domain only. */
 	EXPECT_EQ(-EINVAL, open_qp(s2, mine, c.init.qp_num, 0, &qp));
 	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, 1, 0, &qp));
-	ASSERT_EQ(0, abi_create_qp(s, RC, cq, 0, &c2));
+	OK(abi_create_qp(s, RC, cq, 0, &c2));
 	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, c2.init.qp_num, 0, &qp));
-	/* An XRC SRQ is no QP's, and a basic one nobody's. */
-	ASSERT_EQ(0, new_srq(s, xrcd, cq, &srq));
+	/* An XRC SRQ is no QP's, and a basic one has no domain. */
+	OK(new_srq(s, xrcd, cq, &srq));
 	abi_qp_attr(&c2, RC, s->pd, cq, cq);
 	c2.init.srq = srq.srq;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c2));
-	memset(&srq, 0, sizeof(srq));
-	srq.pd = s->pd;
-	srq.max_wr = 4;
-	srq.xrcd = xrcd;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &srq));
-	srq.xrcd = 0;
-	srq.srq_type = IB_UVERBS_SRQT_TM;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &srq));
+	srq = (struct rdma_ep_create_srq) { .pd = s->pd, .max_wr = 4 };
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, srq, xrcd, xrcd));
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, srq, srq_type, IB_UVERBS_SRQT_TM));
 }
 
 /* One file, two devices: two domains, and nothing is made of both. */
 TEST_F(xrc, one_file_two_devices_two_domains)
 {
-	static const char dir[] = "/sys/kernel/debug/rdma_ep_mock";
 	struct rdma_ep_open_device dev = {};
 	struct rdma_ep_device list[16] = {};
-	struct rdma_ep_query_devices q = {
-		.devices = (uintptr_t)list, .max = 16,
-	};
+	struct rdma_ep_query_devices q = { .devices = (uintptr_t)list, .max = 16 };
 	struct abi *s = &self->s, s1;
 	struct sockaddr_in sin = s->addr;
 	struct rdma_ep_create_srq srq;
 	struct rdma_ep_create_qp c;
 	__u32 xrcd, other, cq, pd1, id;
-	char text[128];
-	unsigned int i;
 
-	snprintf(text, sizeof(text), "echo mock1 epmock1 > %s/new", dir);
-	ASSERT_EQ(0, system(text));
-	ASSERT_EQ(0, ABI(s->fd, QUERY_DEVICES, &q));
-	for (i = 0; i < q.num && i < 16; i++) {
+	OK(abi_put("/sys/kernel/debug/rdma_ep_mock/new", "mock1 epmock0_p"));
+	OK(ABI(s->fd, QUERY_DEVICES, &q));
+	for (unsigned int i = 0; i < q.num && i < 16; i++) {
 		if (!strcmp((char *)list[i].name, "mock1"))
 			dev.dev_index = list[i].dev_index;
 		EXPECT_EQ(!strncmp((char *)list[i].name, "mock", 4),
 			  !!(list[i].flags & RDMA_EP_DEVICE_XRC));
 	}
-	ASSERT_EQ(0, ABI(s->fd, OPEN_DEVICE, &dev));
+	OK(ABI(s->fd, OPEN_DEVICE, &dev));
 	s1 = *s;
 	s1.ctx = dev.ctx;
-	ASSERT_EQ(0, abi_alloc_pd(&s1, s1.ctx, &pd1));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_open_xrcd(s, self->file, CREATE | EXCL, &xrcd));
+	OK(abi_alloc_pd(&s1, s1.ctx, &pd1));
+	OK(abi_create_cq(s, -1, 16, 0, &cq));
+	OK(abi_open_xrcd(s, self->file, CREATE | EXCL, &xrcd));
 	EXPECT_EQ(-EAGAIN, abi_open_xrcd(&s1, self->file, 0, &other));
-	ASSERT_EQ(0, abi_open_xrcd(&s1, self->file, CREATE | EXCL, &other));
+	OK(abi_open_xrcd(&s1, self->file, CREATE | EXCL, &other));
 	EXPECT_EQ(1, count_of("xrcd"));
 	EXPECT_EQ(-EINVAL, new_srq(s, other, cq, &srq));
 	s1.pd = pd1;
 	EXPECT_EQ(-EINVAL, new_srq(&s1, other, cq, &srq));
 	EXPECT_EQ(-EINVAL, new_srq(&s1, xrcd, cq, &srq));
-	ASSERT_EQ(0, new_srq(s, xrcd, cq, &srq));
+	OK(new_srq(s, xrcd, cq, &srq));
 	/* An id has targets on its own device only. */
-	ASSERT_EQ(0, abi_create_id(s, abi_channel(s), PS_IB, TGT, 1, &id));
-	ASSERT_EQ(0, abi_bind(s, id, &sin));
+	OK(abi_create_id(s, abi_channel(s), PS_IB, TGT, 1, &id));
+	OK(abi_bind(s, id, &sin));
 	abi_qp_attr(&c, TGT, other, 0, 0);
 	c.id = id;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c));
@@ -327,16 +301,12 @@ TEST_F(xrc, one_file_two_devices_two_domains)
 	c.id = id;
 	EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c));
 	abi_close(s);
-	snprintf(text, sizeof(text), "echo mock1 > %s/del", dir);
-	ASSERT_EQ(0, system(text));
+	OK(abi_put("/sys/kernel/debug/rdma_ep_mock/del", "mock1"));
 }
 
 /* What is used stays. */
 TEST_F(xrc, xrcd_in_use_busy)
 {
-	struct rdma_ep_destroy d = {
-		.flags = RDMA_EP_DESTROY_CONTENTS, .type = RDMA_EP_OBJ_CTX,
-	};
 	struct abi *s = &self->s, in_ctx;
 	struct rdma_ep_create_srq srq;
 	struct rdma_ep_create_qp c;
@@ -344,19 +314,19 @@ TEST_F(xrc, xrcd_in_use_busy)
 	int fd;
 
 	in_ctx = *s;
-	ASSERT_EQ(0, abi_ctx(s, &in_ctx.ctx, &fd));
-	ASSERT_EQ(0, abi_alloc_pd(s, in_ctx.ctx, &in_ctx.pd));
-	ASSERT_EQ(0, abi_create_cq(&in_ctx, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_open_xrcd(&in_ctx, self->file, CREATE, &xrcd));
+	OK(abi_ctx(s, &in_ctx.ctx, &fd));
+	OK(abi_alloc_pd(s, in_ctx.ctx, &in_ctx.pd));
+	OK(abi_create_cq(&in_ctx, -1, 16, 0, &cq));
+	OK(abi_open_xrcd(&in_ctx, self->file, CREATE, &xrcd));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, CTX, in_ctx.ctx));
-	ASSERT_EQ(0, new_srq(&in_ctx, xrcd, cq, &srq));
+	OK(new_srq(&in_ctx, xrcd, cq, &srq));
 	EXPECT_NE(0, srq.srq_num);
 	EXPECT_EQ(mock_read_key("last", "srq"), srq.srq_num);
 	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, CQ, cq));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, PD, in_ctx.pd));
-	ASSERT_EQ(0, new_target(s, xrcd, &c));
-	ASSERT_EQ(0, open_qp(s, xrcd, c.init.qp_num, 0, &qp));
+	OK(new_target(s, xrcd, &c));
+	OK(open_qp(s, xrcd, c.init.qp_num, 0, &qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, SRQ, srq.srq));
 	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
@@ -366,17 +336,16 @@ TEST_F(xrc, xrcd_in_use_busy)
 	EXPECT_EQ(0, close_xrcd(s, xrcd));
 	EXPECT_EQ(0, count_of("xrcd"));
 	/* A context takes all along, but not the other session's. */
-	ASSERT_EQ(0, abi_open_xrcd(&in_ctx, self->file, CREATE, &xrcd));
-	ASSERT_EQ(0, new_srq(&in_ctx, xrcd, cq, &srq));
-	ASSERT_EQ(0, new_target(s, xrcd, &c));
-	ASSERT_EQ(0, abi_open_xrcd(&self->s2, self->file, 0, &xrcd));
-	ASSERT_EQ(0, open_qp(&self->s2, xrcd, c.init.qp_num, 0, &qp));
-	d.handle = in_ctx.ctx;
-	EXPECT_EQ(0, ABI(s->fd, DESTROY, &d));
+	OK(abi_open_xrcd(&in_ctx, self->file, CREATE, &xrcd));
+	OK(new_srq(&in_ctx, xrcd, cq, &srq));
+	OK(new_target(s, xrcd, &c));
+	OK(abi_open_xrcd(&self->s2, self->file, 0, &xrcd));
+	OK(open_qp(&self->s2, xrcd, c.init.qp_num, 0, &qp));
+	EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_CTX, in_ctx.ctx, RDMA_EP_DESTROY_CONTENTS));
 	EXPECT_EQ(0, count_of("srq"));
 	EXPECT_EQ(1, count_of("qp"));
 	EXPECT_EQ(1, count_of("xrcd"));
-	EXPECT_EQ(QPS_RESET, state_of(&self->s2, qp));
+	EXPECT_EQ(QPS_RESET, abi_state_of(&self->s2, qp));
 	abi_close(&self->s2);
 	EXPECT_EQ(0, count_of("qp") + count_of("xrcd"));
 }
@@ -386,15 +355,14 @@ TEST_F(xrc, xrcd_in_use_busy)
 TEST_F(xrc, shared_qp_openers_independent)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
-	struct rdma_ep_async_event ev;
 	struct rdma_ep_create_qp c;
 	__u32 xrcd, xrcd2, qp, num;
 
-	ASSERT_EQ(0, abi_open_xrcd(s, self->file, CREATE, &xrcd));
-	ASSERT_EQ(0, abi_open_xrcd(s2, self->file, 0, &xrcd2));
+	OK(abi_open_xrcd(s, self->file, CREATE, &xrcd));
+	OK(abi_open_xrcd(s2, self->file, 0, &xrcd2));
 	abi_qp_attr(&c, TGT, xrcd, 0, 0);
 	c.init.uid = 11;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_QP, &c));
+	OK(ABI(s->fd, CREATE_QP, &c));
 	EXPECT_EQ(xrcd, c.init.pd);
 	EXPECT_EQ(0, c.init.max_send_wr + c.init.max_recv_wr +
 		  c.init.max_send_sge + c.init.max_recv_sge + c.init.max_inline_data);
@@ -402,27 +370,24 @@ TEST_F(xrc, shared_qp_openers_independent)
 	EXPECT_EQ(-1, c.init.send_cq.channel_fd);
 	EXPECT_EQ(-1, c.init.recv_cq.channel_fd);
 	num = c.init.qp_num;
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, TGT, 0));
-	ASSERT_EQ(0, open_qp(s2, xrcd2, num, 22, &qp));
+	OK(abi_qp_init(s, c.init.qp, TGT, 0));
+	OK(open_qp(s2, xrcd2, num, 22, &qp));
 	EXPECT_EQ(1, count_of("qp"));
-	EXPECT_EQ(QPS_INIT, state_of(s2, qp));
-	/* Who opens it can change it, and hears what happens. */
-	ASSERT_EQ(0, abi_qp_rts(s2, qp, TGT, 77));
-	EXPECT_EQ(QPS_RTS, state_of(s, c.init.qp));
-	ASSERT_EQ(0, mock_write("event", "%u qp %u", EVENT_QP_FATAL, num));
-	ASSERT_EQ(0, abi_read(s->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(11, ev.uid);
-	EXPECT_EQ(EVENT_QP_FATAL, ev.event);
-	ASSERT_EQ(0, abi_read(s2->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
-	EXPECT_EQ(22, ev.uid);
+	EXPECT_EQ(QPS_INIT, abi_state_of(s2, qp));
+	/* Each opener can change it, and gets its events. */
+	OK(abi_qp_rts(s2, qp, TGT, 77));
+	EXPECT_EQ(QPS_RTS, abi_state_of(s, c.init.qp));
+	OK(mock_write("event", "%u qp %u", EVENT_QP_FATAL, num));
+	EXPECT_ASYNC(s->async_fd, EVENT_QP_FATAL, 11);
+	EXPECT_ASYNC(s2->async_fd, EVENT_QP_FATAL, 22);
 	/* It stays until the last one lets go. */
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(1, count_of("qp"));
-	EXPECT_EQ(QPS_RTS, state_of(s2, qp));
-	ASSERT_EQ(0, mock_write("event", "%u qp %u", EVENT_QP_FATAL, num));
-	ASSERT_EQ(0, abi_read(s2->async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	EXPECT_EQ(QPS_RTS, abi_state_of(s2, qp));
+	OK(mock_write("event", "%u qp %u", EVENT_QP_FATAL, num));
+	EXPECT_ASYNC(s2->async_fd, EVENT_QP_FATAL, 22);
 	EXPECT_TRUE(abi_quiet(s->async_fd));
-	ASSERT_EQ(0, open_qp(s, xrcd, num, 33, &c.init.qp));
+	OK(open_qp(s, xrcd, num, 33, &c.init.qp));
 	EXPECT_EQ(0, ABI_DESTROY(s2, QP, qp));
 	EXPECT_EQ(1, count_of("qp"));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
@@ -440,9 +405,9 @@ static void *hammer(void *arg)
 {
 	struct hammer *h = arg;
 	__u32 qp;
-	int i, ret;
+	int ret;
 
-	for (i = 0; i < 300; i++) {
+	for (int i = 0; i < 300; i++) {
 		ret = open_qp(h->s, h->xrcd, h->num, 0, &qp) ?:
 		      abi_qp_state(h->s, qp, QPS_RESET) ?:
 		      abi_qp_init(h->s, qp, TGT, 0);
@@ -463,17 +428,15 @@ TEST_F(xrc, shared_qp_modified_at_once)
 	struct hammer h[2] = { { .s = &self->s }, { .s = &self->s2 } };
 	struct rdma_ep_create_qp c;
 	pthread_t thread[2];
-	int i;
 
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, abi_open_xrcd(h[i].s, self->file, CREATE, &h[i].xrcd));
-	}
-	ASSERT_EQ(0, new_target(&self->s, h[0].xrcd, &c));
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++)
+		OK(abi_open_xrcd(h[i].s, self->file, CREATE, &h[i].xrcd));
+	OK(new_target(&self->s, h[0].xrcd, &c));
+	for (int i = 0; i < 2; i++) {
 		h[i].num = c.init.qp_num;
-		ASSERT_EQ(0, pthread_create(&thread[i], NULL, hammer, &h[i]));
+		OK(pthread_create(&thread[i], NULL, hammer, &h[i]));
 	}
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		pthread_join(thread[i], NULL);
 		EXPECT_EQ(0, h[i].bad);
 	}

@@ -27,18 +27,16 @@ FIXTURE_SETUP(xrc)
 {
 	char name[] = "/tmp/abi_xrc.XXXXXX";
 
-	memset(self, 0, sizeof(*self));
 	self->s.fd = -1;
 	self->s2.fd = -1;
-	ASSERT_EQ(0, mock_load());
-	ASSERT_EQ(0, mock_new(""));
-	ASSERT_EQ(0, abi_open(&self->s));
-	ASSERT_EQ(0, abi_open(&self->s2));
+	OK(mock_load());
+	OK(mock_new(""));
+	OK(abi_open(&self->s));
+	OK(abi_open(&self->s2));
 	self->file = mkstemp(name);
 	ASSERT_LE(0, self->file);
 	unlink(name);
-	self->mem = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->mem);
+	self->mem = abi_map(65536);
 }
 
 FIXTURE_TEARDOWN(xrc)
@@ -68,13 +66,10 @@ static inline int new_target(const struct abi *s, __u32 xrcd, struct rdma_ep_cre
 
 static inline int new_srq(const struct abi *s, __u32 xrcd, __u32 cq, struct rdma_ep_create_srq *c)
 {
-	memset(c, 0, sizeof(*c));
-	c->pd = s->pd;
-	c->max_wr = 16;
-	c->max_sge = 1;
-	c->srq_type = IB_UVERBS_SRQT_XRC;
-	c->xrcd = xrcd;
-	c->cq = cq;
+	*c = (struct rdma_ep_create_srq) {
+		.pd = s->pd, .max_wr = 16, .max_sge = 1, .srq_type = IB_UVERBS_SRQT_XRC,
+		.xrcd = xrcd, .cq = cq,
+	};
 	return ABI(s->fd, CREATE_SRQ, c);
 }
 
@@ -85,14 +80,6 @@ static inline int open_qp(const struct abi *s, __u32 xrcd, __u32 num, __u64 uid,
 
 	*qp = o.qp;
 	return ret;
-}
-
-static inline int state_of(const struct abi *s, __u32 qp)
-{
-	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = QP_STATE };
-	int ret = ABI(s->fd, QUERY_QP, &q);
-
-	return ret ?: q.attr.qp_state;
 }
 
 #endif /* ABI_XRC_H */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * XRC in use: what is received and sent, through ids, and when the driver fails or
- * goes away.
- */
+/* XRC in use: what is received and sent, through ids, and when the driver fails or goes away. */
 #include "abi_test.h"
 #include "abi_xrc.h"
 
@@ -48,38 +45,27 @@ static int path_open(const struct abi *s, void *mem, __u32 type, struct path *p)
 static int path_message(const struct abi *s, const struct path *p, __u64 wr_id)
 {
 	struct abi_wrs w;
-	int ret;
 
 	abi_wrs_recv(&w, wr_id);
-	ret = ABI_POST(s, SRQ_RECV, p->srq.srq, &w, NULL);
-	if (ret)
-		return ret;
-	return abi_post_send(s, p->qp, 0, 1, 0, 0, 0);
+	return ABI_POST(s, SRQ_RECV, p->srq.srq, &w, NULL) ?:
+	       abi_post_empty_send(s, p->qp, 0, 1);
 }
 
 TEST_F(xrc, xrc_receive)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_wc wc;
 	struct path p = {};
 	struct abi_wrs w;
-	int i;
 
-	ASSERT_EQ(0, path_open(s, self->mem, RC, &p));
-	for (i = 0; i < 40; i++) {
+	OK(path_open(s, self->mem, RC, &p));
+	for (int i = 0; i < 40; i++) {
 		memset(self->mem, i + 1, 500);
 		abi_wrs_recv(&w, i);
 		abi_sge(&w, (uintptr_t)self->mem + 4096, 500, p.mr.lkey);
-		ASSERT_EQ(0, ABI_POST(s, SRQ_RECV, p.srq.srq, &w, NULL));
-		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 100 + i);
-		abi_sge(&w, (uintptr_t)self->mem, 500, p.mr.lkey);
-		ASSERT_EQ(0, ABI_POST(s, SEND, p.qp, &w, NULL));
-		ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
-		EXPECT_EQ(WC_SUCCESS, wc.status);
-		EXPECT_EQ(i, wc.wr_id);
-		EXPECT_EQ(p.target_num, wc.qp_num);
-		ASSERT_EQ(1, abi_wait(s, p.cq, &wc, 1));
-		EXPECT_EQ(100 + i, wc.wr_id);
+		OK(ABI_POST(s, SRQ_RECV, p.srq.srq, &w, NULL));
+		OK(abi_post_send(s, p.qp, SEND_SIGNALED, 100 + i, self->mem, 500, p.mr.lkey));
+		EXPECT_EQ(p.target_num, EXPECT_WC(s, p.recv_cq, i, WC_SUCCESS).qp_num);
+		EXPECT_WC(s, p.cq, 100 + i, WC_SUCCESS);
 		EXPECT_EQ(0, memcmp(self->mem, self->mem + 4096, 500));
 	}
 	/* Memory of another PD does not get there. */
@@ -87,41 +73,33 @@ TEST_F(xrc, xrc_receive)
 	abi_sge(&w, (uintptr_t)self->mem, 500, p.mr.lkey + 1);
 	EXPECT_EQ(-EINVAL, ABI_POST(s, SRQ_RECV, p.srq.srq, &w, NULL));
 	/* Received, and the SRQ destroyed before it is polled */
-	ASSERT_EQ(0, path_message(s, &p, 55));
-	ASSERT_EQ(0, ABI_DESTROY(s, SRQ, p.srq.srq));
-	ASSERT_EQ(0, ABI_DESTROY(s, QP, p.target));
-	ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
-	EXPECT_EQ(55, wc.wr_id);
-	EXPECT_EQ(p.target_num, wc.qp_num);
+	OK(path_message(s, &p, 55));
+	OK(ABI_DESTROY(s, SRQ, p.srq.srq));
+	OK(ABI_DESTROY(s, QP, p.target));
+	EXPECT_EQ(p.target_num, EXPECT_WC(s, p.recv_cq, 55, WC_SUCCESS).qp_num);
 }
 
 /* A QP that is gone by the time of the poll is not followed; with its last opener. */
 TEST_F(xrc, completion_of_destroyed_target)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_wc wc;
 	struct path p = {};
 	__u32 opened;
 
-	ASSERT_EQ(0, path_open(s, self->mem, RC, &p));
-	ASSERT_EQ(0, open_qp(s, p.xrcd, p.target_num, 0, &opened));
-	ASSERT_EQ(0, path_message(s, &p, 65));
-	ASSERT_EQ(0, ABI_DESTROY(s, QP, opened));
-	ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
-	EXPECT_EQ(65, wc.wr_id);
-	EXPECT_EQ(p.target_num, wc.qp_num);
-	ASSERT_EQ(0, path_message(s, &p, 66));
-	ASSERT_EQ(0, ABI_DESTROY(s, QP, p.target));
-	ASSERT_EQ(1, abi_wait(s, p.recv_cq, &wc, 1));
-	EXPECT_EQ(66, wc.wr_id);
-	EXPECT_EQ(0, wc.qp_num);
+	OK(path_open(s, self->mem, RC, &p));
+	OK(open_qp(s, p.xrcd, p.target_num, 0, &opened));
+	OK(path_message(s, &p, 65));
+	OK(ABI_DESTROY(s, QP, opened));
+	EXPECT_EQ(p.target_num, EXPECT_WC(s, p.recv_cq, 65, WC_SUCCESS).qp_num);
+	OK(path_message(s, &p, 66));
+	OK(ABI_DESTROY(s, QP, p.target));
+	EXPECT_EQ(0, EXPECT_WC(s, p.recv_cq, 66, WC_SUCCESS).qp_num);
 }
 
 TEST_F(xrc, initiator_opcodes)
 {
 	static const __u32 refused[] = {
-		WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_WRITE_WITH_IMM,
-		WR_SEND_WITH_INV,
+		WR_SEND, WR_SEND_WITH_IMM, WR_RDMA_WRITE_WITH_IMM, WR_SEND_WITH_INV,
 	};
 	static const __u32 offered[] = {
 		WR_RDMA_WRITE, WR_RDMA_READ, WR_CMP_AND_SWP, WR_FETCH_AND_ADD,
@@ -132,11 +110,10 @@ TEST_F(xrc, initiator_opcodes)
 	struct rdma_ep_wc wc;
 	struct path p = {};
 	struct abi_wrs w;
-	__u32 posted, op;
-	size_t i;
+	__u32 posted;
 
-	ASSERT_EQ(0, path_open(s, self->mem, INI, &p));
-	for (i = 0; i < ARRAY_SIZE(offered); i++) {
+	OK(path_open(s, self->mem, INI, &p));
+	for (size_t i = 0; i < ARRAY_SIZE(offered); i++) {
 		*local = 0x1111;
 		*remote = 0x2222;
 		wr = abi_wrs_send(&w, offered[i], SEND_SIGNALED, i);
@@ -145,24 +122,22 @@ TEST_F(xrc, initiator_opcodes)
 		wr->compare_add = offered[i] == WR_CMP_AND_SWP ? 0x2222 : 1;
 		wr->swap = 0x3333;
 		abi_sge(&w, (uintptr_t)local, 8, p.mr.lkey);
-		ASSERT_EQ(0, ABI_POST(s, SEND, p.qp, &w, NULL));
-		ASSERT_EQ(1, abi_wait(s, p.cq, &wc, 1));
-		EXPECT_EQ(WC_SUCCESS, wc.status);
-		EXPECT_EQ(i, wc.wr_id);
+		OK(ABI_POST(s, SEND, p.qp, &w, NULL));
+		EXPECT_WC(s, p.cq, i, WC_SUCCESS);
 		EXPECT_EQ(offered[i] == WR_RDMA_WRITE ? 0x1111 : 0x2222, *local);
 		EXPECT_EQ(offered[i] == WR_RDMA_WRITE ? 0x1111 :
 			  offered[i] == WR_RDMA_READ ? 0x2222 :
 			  offered[i] == WR_CMP_AND_SWP ? 0x3333 : 0x2223, *remote);
 	}
 	/* There is no place for the SRQ that these are for. */
-	for (i = 0; i < ARRAY_SIZE(refused); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		abi_wrs_send(&w, refused[i], SEND_SIGNALED, i);
 		posted = 9;
 		LOGGED(EXPECT_EQ(-EOPNOTSUPP, ABI_POST(s, SEND, p.qp, &w, &posted)),
 		       "opcode %u", refused[i]);
 		EXPECT_EQ(0, posted);
 	}
-	for (op = 7; op < 256; op++) {
+	for (__u32 op = 7; op < 256; op++) {
 		abi_wrs_send(&w, op, SEND_SIGNALED, 1);
 		if (op != WR_SEND_WITH_INV)
 			EXPECT_EQ(-EINVAL, ABI_POST(s, SEND, p.qp, &w, NULL));
@@ -173,10 +148,9 @@ TEST_F(xrc, initiator_opcodes)
 	abi_wrs_recv(&w, 1);
 	EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, p.qp, &w, NULL));
 	EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, p.target, &w, NULL));
-	for (op = 0; op < 16; op++) {
+	for (__u32 op = 0; op < 16; op++) {
 		struct rdma_ep_post post = {
-			.flags = op & 8 ? RDMA_EP_POST_ALL : 0,
-			.handle = p.target, .num = 1,
+			.flags = op & 8 ? RDMA_EP_POST_ALL : 0, .handle = p.target, .num = 1,
 		};
 
 		abi_wrs_send(&w, op & 7, SEND_SIGNALED, 1);
@@ -194,42 +168,33 @@ TEST_F(xrc, xrc_ids_connect)
 	__u32 xrcd, cq, listener, child, plain;
 	struct rdma_ep_get_request req = {};
 	struct rdma_ep_create_ep ep = {};
-	struct rdma_ep_create_srq srq = {};
+	struct rdma_ep_create_srq srq;
 	struct rdma_ep_create_qp c;
 	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_event ev;
 	struct rdma_ep_reg_mr mr;
 	struct sockaddr_in sin = s->addr;
 	struct abi_wrs w;
-	struct rdma_ep_wc wc;
-	int channel;
+	int channel = abi_channel(s);
 
-	channel = abi_channel(s);
-	ASSERT_EQ(0, abi_open_xrcd(s, -1, 0, &xrcd));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
-	ASSERT_EQ(0, abi_reg_mr(s, s->pd, self->mem, 65536, AC_ALL, &mr));
-	ASSERT_EQ(0, abi_create_id(s, channel, PS_IB, TGT, 1, &listener));
-	ASSERT_EQ(0, abi_bind(s, listener, &sin));
-	ASSERT_EQ(0, ABI_ID_CMD(s, LISTEN, listener, 4));
+	OK(abi_open_xrcd(s, -1, 0, &xrcd));
+	OK(abi_create_cq(s, -1, 16, 0, &cq));
+	OK(abi_reg_mr(s, s->pd, self->mem, 65536, AC_ALL, &mr));
+	OK(abi_create_id(s, channel, PS_IB, TGT, 1, &listener));
+	OK(abi_bind(s, listener, &sin));
+	OK(ABI_ID_CMD(s, LISTEN, listener, 4));
 
 	/* The client: everything at once */
-	ep.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP;
+	abi_own_ep(s, ntohs(sin.sin_port), &ep);
 	ep.ps = PS_IB;
 	ep.qp_type = INI;
-	ep.addr_timeout_ms = 5000;
-	ep.route_timeout_ms = 5000;
-	memcpy(&ep.dst, &sin, sizeof(sin));
-	abi_qp_attr(&c, RC, 0, 0, 0);
-	ep.qp = c.init;
-	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_EP, &ep));
-	ep.qp = c.init;
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_EP, ep, qp.qp_type, RC));
 	ep.qp.qp_type = INI;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_EP, &ep));
+	OK(ABI(s->fd, CREATE_EP, &ep));
 	EXPECT_EQ(QPS_INIT, ep.qp.state);
 	EXPECT_LE(0, ep.qp.send_cq.channel_fd);
 	EXPECT_EQ(-1, ep.qp.recv_cq.channel_fd);
 	EXPECT_EQ(0, ep.qp.recv_cq.cq);
-	ASSERT_EQ(0, abi_connect(s, ep.id, 0));
+	OK(abi_connect(s, ep.id, 0));
 
 	/* The server: its domain in place of a PD */
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
@@ -237,45 +202,40 @@ TEST_F(xrc, xrc_ids_connect)
 	req.flags = RDMA_EP_EP_CREATE_QP;
 	abi_qp_attr(&c, TGT, xrcd, 0, 0);
 	req.qp = c.init;
-	ASSERT_EQ(0, ABI(s->fd, GET_REQUEST, &req));
+	OK(ABI(s->fd, GET_REQUEST, &req));
 	ASSERT_EQ(0, req.qp_errno);
 	EXPECT_EQ(QPS_INIT, req.qp.state);
 	child = req.event.child;
-	srq.id = child;
-	srq.max_wr = 4;
-	srq.max_sge = 1;
-	srq.srq_type = IB_UVERBS_SRQT_XRC;
-	srq.xrcd = xrcd;
-	srq.cq = cq;
-	ASSERT_EQ(0, ABI(s->fd, CREATE_SRQ, &srq));
+	srq = (struct rdma_ep_create_srq) {
+		.id = child, .max_wr = 4, .max_sge = 1, .srq_type = IB_UVERBS_SRQT_XRC,
+		.xrcd = xrcd, .cq = cq,
+	};
+	OK(ABI(s->fd, CREATE_SRQ, &srq));
 	EXPECT_EQ(s->pd, srq.pd);
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &srq));
-	ASSERT_EQ(0, abi_accept(s, child, 2, 0));
-	ASSERT_EQ(0, abi_event(ep.channel_fd, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(req.qp.qp_num, ev.param.conn.qp_num);
-	ASSERT_EQ(0, abi_event(channel, EV_ESTABLISHED, &ev));
-	EXPECT_EQ(2, ev.uid);
-	EXPECT_EQ(QPS_RTS, state_of(s, ep.qp.qp));
-	EXPECT_EQ(QPS_RTS, state_of(s, req.qp.qp));
+	OK(abi_accept(s, child, 2, 0));
+	EXPECT_EQ(req.qp.qp_num, NEXT_EVENT(ep.channel_fd, EV_ESTABLISHED).param.conn.qp_num);
+	EXPECT_EQ(2, NEXT_EVENT(channel, EV_ESTABLISHED).uid);
+	EXPECT_EQ(QPS_RTS, abi_state_of(s, ep.qp.qp));
+	EXPECT_EQ(QPS_RTS, abi_state_of(s, req.qp.qp));
 
 	memset(self->mem, 0x5a, 100);
 	wr = abi_wrs_send(&w, WR_RDMA_WRITE, SEND_SIGNALED, 7);
 	wr->remote_addr = (uintptr_t)self->mem + 4096;
 	wr->rkey = mr.rkey;
 	abi_sge(&w, (uintptr_t)self->mem, 100, mr.lkey);
-	ASSERT_EQ(0, ABI_POST(s, SEND, ep.qp.qp, &w, NULL));
-	ASSERT_EQ(1, abi_wait(s, ep.qp.send_cq.cq, &wc, 1));
-	EXPECT_EQ(WC_SUCCESS, wc.status);
+	OK(ABI_POST(s, SEND, ep.qp.qp, &w, NULL));
+	EXPECT_WC(s, ep.qp.send_cq.cq, 7, WC_SUCCESS);
 	EXPECT_EQ(0, memcmp(self->mem, self->mem + 4096, 100));
 
-	ASSERT_EQ(0, ABI_ID_CMD(s, DISCONNECT, ep.id, 0));
-	EXPECT_EQ(0, abi_event(channel, EV_DISCONNECTED, &ev));
-	EXPECT_EQ(QPS_ERR, state_of(s, ep.qp.qp));
+	OK(ABI_ID_CMD(s, DISCONNECT, ep.id, 0));
+	EXPECT_EQ(0, abi_event(channel, EV_DISCONNECTED, NULL));
+	EXPECT_EQ(QPS_ERR, abi_state_of(s, ep.qp.qp));
 
 	/* Ids of other types do not take them. */
 	sin.sin_port = 0;
-	ASSERT_EQ(0, abi_create_id(s, channel, RDMA_PS_TCP, RC, 1, &plain));
-	ASSERT_EQ(0, abi_bind(s, plain, &sin));
+	OK(abi_create_id(s, channel, RDMA_PS_TCP, RC, 1, &plain));
+	OK(abi_bind(s, plain, &sin));
 	abi_qp_attr(&c, TGT, xrcd, 0, 0);
 	c.id = plain;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c));
@@ -301,39 +261,39 @@ TEST_F(xrc, xrc_driver_error_leaves_nothing)
 	struct rdma_ep_create_qp c;
 	__u32 xrcd, none, cq, qp;
 
-	ASSERT_EQ(0, mock_write("fail/alloc_xrcd", "%d 2", MOCK_ERRNO));
+	OK(mock_fail("alloc_xrcd", MOCK_ERRNO, 2, 0));
 	EXPECT_EQ(-MOCK_ERRNO, abi_open_xrcd(s, -1, 0, &none));
 	EXPECT_EQ(-MOCK_ERRNO, abi_open_xrcd(s, self->file, CREATE, &none));
 	/* It is not there half. */
 	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, self->file, 0, &none));
-	ASSERT_EQ(0, abi_open_xrcd(s, self->file, CREATE | EXCL, &xrcd));
-	ASSERT_EQ(0, abi_create_cq(s, -1, 16, 0, &cq));
+	OK(abi_open_xrcd(s, self->file, CREATE | EXCL, &xrcd));
+	OK(abi_create_cq(s, -1, 16, 0, &cq));
 
-	ASSERT_EQ(0, mock_count(&before));
-	ASSERT_EQ(0, mock_write("fail/create_srq", "%d 1", MOCK_ERRNO));
+	OK(mock_count(&before));
+	OK(mock_fail_once("create_srq"));
 	EXPECT_EQ(-MOCK_ERRNO, new_srq(s, xrcd, cq, &srq));
-	ASSERT_EQ(0, mock_write("fail/create_qp", "%d 2", MOCK_ERRNO));
+	OK(mock_fail("create_qp", MOCK_ERRNO, 2, 0));
 	EXPECT_EQ(-MOCK_ERRNO, new_target(s, xrcd, &c));
 	abi_qp_attr(&c, INI, s->pd, cq, 0);
 	EXPECT_EQ(-MOCK_ERRNO, ABI(s->fd, CREATE_QP, &c));
-	ASSERT_EQ(0, mock_count(&after));
+	OK(mock_count(&after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 
-	ASSERT_EQ(0, new_target(s, xrcd, &c));
-	ASSERT_EQ(0, mock_write("fail/modify_qp", "%d 1", MOCK_ERRNO));
+	OK(new_target(s, xrcd, &c));
+	OK(mock_fail_once("modify_qp"));
 	EXPECT_EQ(-MOCK_ERRNO, abi_qp_init(s, c.init.qp, TGT, 0));
-	ASSERT_EQ(0, abi_qp_init(s, c.init.qp, TGT, 0));
+	OK(abi_qp_init(s, c.init.qp, TGT, 0));
 	/* The PD that a target borrows to find the peer */
-	ASSERT_EQ(0, mock_count(&before));
-	ASSERT_EQ(0, mock_write("fail/alloc_pd", "%d 1", MOCK_ERRNO));
+	OK(mock_count(&before));
+	OK(mock_fail_once("alloc_pd"));
 	EXPECT_EQ(-MOCK_ERRNO, abi_qp_rts(s, c.init.qp, TGT, 1));
-	ASSERT_EQ(0, mock_write("fail/create_ah", "%d 1", MOCK_ERRNO));
+	OK(mock_fail_once("create_ah"));
 	EXPECT_EQ(-MOCK_ERRNO, abi_qp_rts(s, c.init.qp, TGT, 1));
-	ASSERT_EQ(0, abi_qp_rts(s, c.init.qp, TGT, 1));
-	ASSERT_EQ(0, mock_count(&after));
+	OK(abi_qp_rts(s, c.init.qp, TGT, 1));
+	OK(mock_count(&after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
 	/* Only to know its state */
-	ASSERT_EQ(0, mock_write("fail/query_qp", "%d 1", MOCK_ERRNO));
+	OK(mock_fail_once("query_qp"));
 	EXPECT_EQ(0, open_qp(s, xrcd, c.init.qp_num, 0, &qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
@@ -365,21 +325,20 @@ static void *remover(void *arg)
 /* Two who want the same domain while the driver makes it, and the device goes. */
 TEST_F(xrc, removal_while_opening_domain)
 {
-	struct opener o[2] = { { &self->s, self->file },
-			       { &self->s2, self->file } };
+	struct opener o[2] = { { &self->s, self->file }, { &self->s2, self->file } };
 	pthread_t thread[2], del;
-	int i, ret = -1;
+	int ret = -1;
 
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, mock_write("stall/alloc_xrcd", "1"));
-		ASSERT_EQ(0, pthread_create(&thread[0], NULL, opener, &o[0]));
-		ASSERT_EQ(0, mock_wait_stalled("alloc_xrcd", 1));
-		ASSERT_EQ(0, pthread_create(&thread[1], NULL, opener, &o[1]));
+	for (int i = 0; i < 2; i++) {
+		OK(mock_stall("alloc_xrcd", 1));
+		OK(pthread_create(&thread[0], NULL, opener, &o[0]));
+		OK(mock_wait_stalled("alloc_xrcd", 1));
+		OK(pthread_create(&thread[1], NULL, opener, &o[1]));
 		usleep(100000);
 		if (i)
-			ASSERT_EQ(0, pthread_create(&del, NULL, remover, &ret));
+			OK(pthread_create(&del, NULL, remover, &ret));
 		usleep(100000);
-		ASSERT_EQ(0, mock_write("stall/alloc_xrcd", "0"));
+		OK(mock_stall("alloc_xrcd", 0));
 		pthread_join(thread[0], NULL);
 		pthread_join(thread[1], NULL);
 		EXPECT_EQ(0, o[0].ret);
@@ -434,32 +393,27 @@ TEST_F(xrc, stalled_open_blocks_no_others)
 {
 	static const char * const ops[] = { "alloc_xrcd", "dealloc_xrcd" };
 	struct opener o = { .s = &self->s2 };
-	char file[64], name[] = "/tmp/abi_xrc.XXXXXX";
+	char name[] = "/tmp/abi_xrc.XXXXXX";
 	pthread_t thread[2];
-	int i, other;
-	long end;
+	int other;
 
 	other = mkstemp(name);
 	ASSERT_LE(0, other);
 	unlink(name);
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct other t = { .s = &self->s, .file = self->file };
 
 		o.file = i & 2 ? -1 : other;
-		snprintf(file, sizeof(file), "stall/%s", ops[i & 1]);
-		ASSERT_EQ(0, abi_open_xrcd(t.s, -1, 0, &t.mine));
-		ASSERT_EQ(0, abi_open_xrcd(t.s, t.file, CREATE, &t.shared));
+		OK(abi_open_xrcd(t.s, -1, 0, &t.mine));
+		OK(abi_open_xrcd(t.s, t.file, CREATE, &t.shared));
 		if (i & 1)
 			opener(&o);
-		ASSERT_EQ(0, mock_write(file, "1"));
-		ASSERT_EQ(0, pthread_create(&thread[0], NULL, i & 1 ? closer : opener, &o));
-		ASSERT_EQ(0, mock_wait_stalled(ops[i & 1], 1));
-		ASSERT_EQ(0, pthread_create(&thread[1], NULL, others, &t));
-		end = abi_now_ms() + 5000 * TEST_SCALE;
-		while (!t.done && abi_now_ms() < end)
-			usleep(10000);
-		LOGGED(EXPECT_TRUE(t.done), "others wait for %s", ops[i & 1]);
-		ASSERT_EQ(0, mock_write(file, "0"));
+		OK(mock_stall(ops[i & 1], 1));
+		OK(pthread_create(&thread[0], NULL, i & 1 ? closer : opener, &o));
+		OK(mock_wait_stalled(ops[i & 1], 1));
+		OK(pthread_create(&thread[1], NULL, others, &t));
+		LOGGED(EXPECT_TRUE(ABI_UNTIL(t.done)), "others wait for %s", ops[i & 1]);
+		OK(mock_stall(ops[i & 1], 0));
 		pthread_join(thread[0], NULL);
 		pthread_join(thread[1], NULL);
 		EXPECT_EQ(0, t.ret);
@@ -480,26 +434,23 @@ TEST_F(xrc, removal_with_xrc_objects)
 	struct path p = {};
 	__u32 xrcd, xrcd2, cq2, qp;
 	struct rdma_ep_wc wc;
-	long start;
 
-	ASSERT_EQ(0, path_open(s, self->mem, RC, &p));
-	ASSERT_EQ(0, path_message(s, &p, 1));
-	ASSERT_EQ(0, abi_open_xrcd(s, self->file, CREATE, &xrcd));
-	ASSERT_EQ(0, abi_open_xrcd(s2, self->file, 0, &xrcd2));
-	ASSERT_EQ(0, new_target(s, xrcd, &c));
-	ASSERT_EQ(0, open_qp(s2, xrcd2, c.init.qp_num, 0, &qp));
-	ASSERT_EQ(0, abi_create_cq(s2, -1, 16, 0, &cq2));
-	ASSERT_EQ(0, new_srq(s2, xrcd2, cq2, &srq));
-	start = abi_now_ms();
-	ASSERT_EQ(0, mock_del());
-	EXPECT_GT(10000 * TEST_SCALE, abi_now_ms() - start);
+	OK(path_open(s, self->mem, RC, &p));
+	OK(path_message(s, &p, 1));
+	OK(abi_open_xrcd(s, self->file, CREATE, &xrcd));
+	OK(abi_open_xrcd(s2, self->file, 0, &xrcd2));
+	OK(new_target(s, xrcd, &c));
+	OK(open_qp(s2, xrcd2, c.init.qp_num, 0, &qp));
+	OK(abi_create_cq(s2, -1, 16, 0, &cq2));
+	OK(new_srq(s2, xrcd2, cq2, &srq));
+	EXPECT_WITHIN(10000 * TEST_SCALE, OK(mock_del()));
 
 	/* What had been received is not lost. */
 	EXPECT_EQ(1, abi_poll(s, p.recv_cq, &wc, 1));
 	EXPECT_EQ(-EIO, abi_open_xrcd(s, -1, 0, &xrcd2));
 	EXPECT_EQ(-EIO, new_target(s, xrcd, &c2));
 	EXPECT_EQ(-EIO, new_srq(s, xrcd, p.cq, &none));
-	EXPECT_EQ(-EIO, state_of(s2, qp));
+	EXPECT_EQ(-EIO, abi_state_of(s2, qp));
 	EXPECT_EQ(-EIO, abi_qp_init(s, c.init.qp, TGT, 0));
 	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));

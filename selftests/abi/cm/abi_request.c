@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Requests that are refused, wait, or lose one of their ends. */
+#include "abi_cm.h"
+
+/* An id whose QP cannot be had ready still has its request. */
+TEST_F(cm, reject_after_accept)
+{
+	static const char why[] = "after all";
+	struct abi *s = &self->s;
+	struct rdma_ep_reject r = { .reason = 28, .private_data_len = sizeof(why) };
+	struct rdma_ep_qp_init qp;
+	struct rdma_ep_event ev;
+	__u32 id;
+
+	SKIP_IF(s->iwarp, "iWARP's CM moves the QP");
+	memcpy(r.private_data, why, sizeof(why));
+	OK(request(self, &id, &r.id));
+	OK(new_qp(self, r.id, QPT_RC, &qp));
+	OK(abi_qp_state(s, qp.qp, QPS_ERR));
+	EXPECT_EQ(-EINVAL, abi_accept(s, r.id, CHILD_UID, 0));
+	/* ... but the QP is in error, and stays so. */
+	EXPECT_EQ(-EINVAL, abi_accept(s, r.id, CHILD_UID, 0));
+	EXPECT_EQ(0, ABI(s->fd, REJECT, &r));
+	ev = NEXT_EVENT(self->client, EV_REJECTED);
+	EXPECT_STREQ(why, (char *)ev.param.conn.private_data);
+	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
+	ABI_DESTROY(s, QP, qp.qp);
+
+	/* With another QP it goes on. */
+	OK(request(self, &id, &r.id));
+	OK(new_qp(self, r.id, QPT_RC, &qp));
+	OK(abi_qp_state(s, qp.qp, QPS_ERR));
+	EXPECT_EQ(-EINVAL, abi_accept(s, r.id, CHILD_UID, 0));
+	OK(ABI_DESTROY(s, QP, qp.qp));
+	OK(new_qp(self, r.id, QPT_RC, &qp));
+	EXPECT_EQ(0, abi_accept(s, r.id, CHILD_UID, 0));
+	EXPECT_EQ(0, abi_event(self->client, EV_ESTABLISHED, NULL));
+}
+
+TEST_F(cm, reject)
+{
+	static const __u32 bad_reason[] = { 1, 8, 24, 27, 29, 34, 36, ~0U };
+	static const char why[] = "no time for you";
+	struct abi *s = &self->s;
+	struct rdma_ep_reject r = {};
+	struct rdma_ep_qp_init qp;
+	struct rdma_ep_event ev;
+	__u32 id, child;
+
+	for (__u32 reason = 0; reason <= 35; reason += reason ? 7 : 28) {
+		OK(request(self, &id, &child));
+		OK(new_qp(self, child, QPT_RC, &qp));
+		r = (struct rdma_ep_reject) { .id = child, .reason = reason };
+		for (size_t i = 0; i < ARRAY_SIZE(bad_reason); i++)
+			LOGGED(EXPECT_EQ(-EINVAL,
+					 ABI_WITH(s->fd, REJECT, r, reason, bad_reason[i])),
+			       "reason %u", bad_reason[i]);
+
+		const __u32 bad_len[] = {
+			RDMA_EP_MAX_PRIVATE_DATA + 1, ~0U, max_data(s, REJ_BYTES) + 1
+		};
+
+		for (size_t i = 0; i < ARRAY_SIZE(bad_len); i++)
+			EXPECT_EQ(-EINVAL,
+				  ABI_WITH(s->fd, REJECT, r, private_data_len, bad_len[i]));
+		r.private_data_len = strlen(why);
+		strcpy((char *)r.private_data, why);
+		EXPECT_EQ(0, ABI(s->fd, REJECT, &r));
+		ev = EXPECT_EVENT(self->client, EV_REJECTED, id);
+		EXPECT_EQ(CLIENT_UID, ev.uid);
+		EXPECT_EQ(0, ev.flags);
+		EXPECT_TRUE(same_data(ev.param.conn.private_data, why,
+				      ev.param.conn.private_data_len));
+		if (!s->iwarp) {
+			EXPECT_EQ(REJ_BYTES, ev.param.conn.private_data_len);
+			EXPECT_EQ(reason ?: 28, (__u32)ev.status);
+		}
+		/* Only once; accepting it now does not disturb a QP. */
+		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
+		EXPECT_EQ(-EINVAL, abi_accept(s, child, 1, 0));
+		EXPECT_QPS(QPS_INIT, s, qp.qp);
+		EXPECT_EQ(0, ABI_DESTROY(s, ID, child));
+	}
+}
+
+/* The library closes what it accepted late: nothing may arrive before that. */
+TEST_F(cm, events_before_accept_are_dropped)
+{
+	__u32 id, child;
+
+	OK(request(self, &id, &child));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
+	EXPECT_TRUE(abi_quiet(self->server));
+	EXPECT_EQ(0, abi_events_reported(&self->s, child));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, child));
+}
+
+TEST_F(cm, destroying_a_child_rejects)
+{
+	__u32 id, child;
+
+	OK(request(self, &id, &child));
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, child));
+	EXPECT_EQ(0, abi_event(self->client, EV_REJECTED, NULL));
+}
+
+/* The child has no handle yet. */
+TEST_F(cm, destroying_a_listener_rejects)
+{
+	struct rdma_ep_qp_init qp;
+	__u32 id[2], child;
+
+	/* One request is read, one is not. */
+	OK(request(self, &id[0], &child));
+	OK(asking(self, &id[1]));
+	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
+
+	EXPECT_EQ(1, ABI_DESTROY_COUNT(&self->s, ID, self->listener));
+	EXPECT_FALSE(abi_ready(self->server, 0));
+	EXPECT_EVENT(self->client, EV_REJECTED, id[1]);
+	/* The one that was read lives on. */
+	OK(new_qp(self, child, QPT_RC, &qp));
+	EXPECT_EQ(0, abi_accept(&self->s, child, CHILD_UID, 0));
+	EXPECT_EVENT(self->client, EV_ESTABLISHED, id[0]);
+}
+
+/*
+ * A session that has both sides: over iWARP an id cannot be destroyed before its
+ * request is answered, so the answer, for one that is read and one that is not,
+ * must come first. (Or else siw waits for 10 s.)
+ */
+TEST_F(cm, closing_answers_requests)
+{
+	__u32 id[2], child;
+
+	OK(request(self, &id[0], &child));
+	OK(asking(self, &id[1]));
+	ASSERT_TRUE(abi_ready(self->server, ABI_WAIT_MS));
+	EXPECT_WITHIN(5000 * TEST_SCALE, abi_close(&self->s));
+	OK(abi_open(&self->s));
+}
+
+/*
+ * Requests over the limit are not lost: the peer asks again after a while. Not
+ * over iWARP: there it is refused.
+ */
+TEST_F_TIMEOUT(cm, backlog, 60)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_event ev[4];
+	struct sockaddr_in sin;
+	int i, channel = abi_channel(s);
+	__u32 listener, id;
+	struct rdma_ep_qp_init qp;
+
+	OK(abi_tcp_listen(s, channel, 2, 0, &listener, &sin));
+	for (i = 0; i < 3; i++) {
+		OK(abi_tcp_client(s, self->client, &sin, i, &id));
+		OK(new_qp(self, id, QPT_RC, &qp));
+		OK(abi_connect(s, id, 0));
+	}
+	usleep(4 * ABI_QUIET_MS * 1000);
+	ASSERT_EQ(2 * sizeof(ev[0]), read(channel, ev, sizeof(ev)));
+	if (s->iwarp) {
+		EXPECT_EQ(0, abi_event(self->client, EV_REJECTED, &ev[2]));
+		EXPECT_EQ(id, ev[2].id);
+		EXPECT_TRUE(abi_quiet(channel));
+		return;
+	}
+	OK(abi_read(channel, &ev[2], sizeof(ev[2]), 2 * ABI_WAIT_MS));
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(EV_CONNECT_REQUEST, ev[i].event);
+	EXPECT_NE(ev[0].child, ev[1].child);
+	EXPECT_NE(ev[1].child, ev[2].child);
+	EXPECT_EQ(3, abi_events_reported(s, listener));
+}
+
+TEST_HARNESS_MAIN
