@@ -258,8 +258,8 @@ TEST_F(qpx, not_asked_for)
 			ibv_wr_atomic_fetch_add(ex, 1, 8, 0);
 			break;
 		}
-		/* The first error is the one that is told */
-		ibv_wr_local_inv(ex, 1);
+		/* The first error is the one that is returned */
+		ibv_wr_set_sge_list(ex, 1000000, NULL);
 		EXPECT_EQ(EINVAL, ibv_wr_complete(ex));
 	}
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
@@ -698,11 +698,28 @@ TEST_F(wr, unsignalled)
 	EXPECT_TRUE(lib_no_wc(self->acq));
 }
 
+/*
+ * Programs test these pointers before they use an operation. A pointer that is set although
+ * no QP has the operation makes them post it, and the whole list fails (librpma).
+ */
+TEST_F(wr, unsupported_operations_are_null)
+{
+	struct ibv_qp_ex *a = self->a;
+
+	EXPECT_TRUE(a->wr_send != NULL);
+	EXPECT_TRUE(a->wr_local_inv == NULL);
+	EXPECT_TRUE(a->wr_bind_mw == NULL);
+	EXPECT_TRUE(a->wr_send_tso == NULL);
+	EXPECT_TRUE(a->wr_atomic_write == NULL);
+	/* wr_flush of newer headers; older stock libraries have no room for it. */
+	if (!is_stock())
+		EXPECT_TRUE((&a->wr_atomic_write)[1] == NULL);
+}
+
 /* What crashes the stock library, or gets lost there. */
 TEST_F(wr, misuse)
 {
 	struct ibv_qp_ex *a = self->a;
-	int i;
 
 	if (is_stock())
 		SKIP(return, "the stock library crashes");
@@ -716,35 +733,15 @@ TEST_F(wr, misuse)
 	ibv_wr_start(a);
 	set_out(self, 8);
 	EXPECT_EQ(EINVAL, ibv_wr_complete(a));
-	/* Does not exist */
-	for (i = 0; i < 6; i++) {
-		ibv_wr_start(a);
-		switch (i) {
-		case 0:
-			ibv_wr_local_inv(a, 1);
-			break;
-		case 1:
-			ibv_wr_bind_mw(a, NULL, 1, NULL);
-			break;
-		case 2:
-			ibv_wr_send_tso(a, NULL, 0, 0);
-			break;
-		case 3:
-			ibv_wr_atomic_write(a, 1, 0, NULL);
-			break;
-		case 4:
-			ibv_wr_send(a);
-			ibv_wr_set_xrc_srqn(a, 1);
-			break;
-		case 5:	/* ibv_wr_flush() of newer headers */
-			((void (**)(struct ibv_qp_ex *qp))(a + 1))[0](a);
-			break;
-		}
-		EXPECT_EQ(EOPNOTSUPP, ibv_wr_complete(a));
-	}
-	/* The first error is the one that is told */
+	/* A request has no field for the number of an SRQ. */
 	ibv_wr_start(a);
-	ibv_wr_local_inv(a, 1);
+	ibv_wr_send(a);
+	ibv_wr_set_xrc_srqn(a, 1);
+	EXPECT_EQ(EOPNOTSUPP, ibv_wr_complete(a));
+	/* The first error is the one that is returned */
+	ibv_wr_start(a);
+	ibv_wr_send(a);
+	ibv_wr_set_xrc_srqn(a, 1);
 	ibv_wr_set_sge_list(a, 1000000, NULL);
 	EXPECT_EQ(EOPNOTSUPP, ibv_wr_complete(a));
 	ibv_wr_start(a);
