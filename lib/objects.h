@@ -165,7 +165,10 @@ struct ibv_qp *lep_open_qp(struct ibv_context *context,
 
 struct lep_wr_list;
 
-/* The extended structure begins with the plain one, and grows at its end. */
+/*
+ * The extended structure begins with the plain one, and grows at its end: functions that
+ * newer headers add are NULL.
+ */
 #define LEP_QP_EX_NEWER 8
 struct lep_qp {
 	union {

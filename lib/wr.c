@@ -183,44 +183,10 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
 		     IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
-/* No QP can be created with these operations. */
-
-static void wr_bind_mw(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
-		       const struct ibv_mw_bind_info *info)
-{
-	(void)mw, (void)rkey, (void)info;
-	fail(qp, EOPNOTSUPP);
-}
-
-static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
-{
-	(void)invalidate_rkey;
-	fail(qp, EOPNOTSUPP);
-}
-
-static void wr_send_tso(struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz,
-			uint16_t mss)
-{
-	(void)hdr, (void)hdr_sz, (void)mss;
-	fail(qp, EOPNOTSUPP);
-}
-
-static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey,
-			    uint64_t remote_addr, const void *atomic_wr)
-{
-	(void)rkey, (void)remote_addr, (void)atomic_wr;
-	fail(qp, EOPNOTSUPP);
-}
-
+/* A work request of the kernel has no field for the number of an SRQ. */
 static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t remote_srqn)
 {
 	(void)remote_srqn;
-	fail(qp, EOPNOTSUPP);
-}
-
-/* For the members that newer headers add; more arguments are ignored. */
-static void wr_newer(struct ibv_qp_ex *qp)
-{
 	fail(qp, EOPNOTSUPP);
 }
 
@@ -418,19 +384,20 @@ static void wr_abort(struct ibv_qp_ex *qp)
 		unlock_list(list);
 }
 
+/*
+ * Operations that no QP can be created with stay NULL, as with other providers: programs
+ * test these pointers (librpma: wr_atomic_write, wr_flush).
+ */
 static void set_qp_functions(struct ibv_qp_ex *qp)
 {
 	qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
-	qp->wr_bind_mw = wr_bind_mw;
-	qp->wr_local_inv = wr_local_inv;
 	qp->wr_rdma_read = wr_rdma_read;
 	qp->wr_rdma_write = wr_rdma_write;
 	qp->wr_rdma_write_imm = wr_rdma_write_imm;
 	qp->wr_send = wr_send;
 	qp->wr_send_imm = wr_send_imm;
 	qp->wr_send_inv = wr_send_inv;
-	qp->wr_send_tso = wr_send_tso;
 	qp->wr_set_ud_addr = wr_set_ud_addr;
 	qp->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	qp->wr_set_inline_data = wr_set_inline_data;
@@ -440,7 +407,6 @@ static void set_qp_functions(struct ibv_qp_ex *qp)
 	qp->wr_start = wr_start;
 	qp->wr_complete = wr_complete;
 	qp->wr_abort = wr_abort;
-	qp->wr_atomic_write = wr_atomic_write;
 }
 
 #define FIRST_SIZE 2048
@@ -449,7 +415,6 @@ static void set_qp_functions(struct ibv_qp_ex *qp)
 int lep_wr_list_create(struct lep_qp *qp, uint64_t ops)
 {
 	struct lep_wr_list *list;
-	size_t i;
 
 	list = calloc(1, sizeof(*list));
 	if (!list)
@@ -463,8 +428,6 @@ int lep_wr_list_create(struct lep_qp *qp, uint64_t ops)
 	list->ops = ops;
 	pthread_mutex_init(&list->lock, NULL);
 	qp->wr = list;
-	for (i = 0; i < LEP_QP_EX_NEWER; i++)
-		qp->newer[i] = wr_newer;
 	set_qp_functions(&qp->ex);
 	return 0;
 }

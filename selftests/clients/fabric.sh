@@ -14,7 +14,7 @@
 ITERS=20
 # rxm makes one CQ for the requests of so many peers. With its default, 1024, that is
 # more entries than an rxe CQ can have.
-export FI_UNIVERSE_SIZE=8
+export FI_UNIVERSE_SIZE=8 FI_VERBS_IFACE=$RDMA_NETDEV
 
 # pingpong_args PROVIDER TYPE: sets ARGS, and SIZE as the program prints it
 pingpong_args()
@@ -41,6 +41,12 @@ pingpong()
 	finish server
 }
 
+# reports NAME: its output has the one result (bytes, iterations, ...)
+reports()
+{
+	(($(grep -Ec "^$SIZE +$ITERS +" "$WORK/$1.out") == 1))
+}
+
 # fabric_case PAIR PROVIDER TYPE
 fabric_case()
 {
@@ -49,20 +55,25 @@ fabric_case()
 	begin "fi_pingpong $2 $3, server ${pair%:*}, client ${pair#*:}"
 	pingpong "${pair%:*}" "${pair#*:}"
 	for name in client server; do
-		expect_status "$name" 0
-		# bytes, iterations, ...
-		expect_lines "$name" 1 "^$SIZE +$ITERS +"
+		reports "$name" || problem "$name: no result"
 	done
+	expect_status client 0
+	expect_status server "$SERVER_STATUS"
 	end
 }
 
-# works_on_stock PROVIDER TYPE: or is skipped
+# works_on_stock PROVIDER TYPE: or is skipped. Sets SERVER_STATUS: the server of some
+# versions exits with an error although it has printed its result.
 works_on_stock()
 {
 	pingpong_args "$1" "$2"
 	begin "fi_pingpong $1 $2 on the stock libraries"
 	pingpong stock stock
-	[[ ${statuses[server]}:${statuses[client]} != 0:0 ]] || return 0
+	SERVER_STATUS=${statuses[server]}
+	if [[ ${statuses[client]} == 0 ]] && ((SERVER_STATUS < 128)) &&
+			reports server && reports client; then
+		return 0
+	fi
 	skip "fi_pingpong $1 $2" \
 		"fails on the stock libraries, too: $(tail -q -n 1 "$WORK"/{server,client}.err | head -n 1)"
 	return 1

@@ -42,6 +42,10 @@ target_down()
 	rm -rf "$WORK"
 }
 
+[[ $DEVICE != siw ]] || {
+	skip "iSER" "the target listens on the port with TCP, which siw needs for itself"
+	finish_tests
+}
 new_port
 PORT_OF_TARGET=$PORT
 target_up || {

@@ -31,25 +31,28 @@ stack = "ours" if "rdma_ep" in files else "stock" if "rdma_cm" in files else "no
 print("rank %d of %d ok on %s" % (rank, comm.Get_size(), stack), flush=True)
 END
 
-# rank_on STACK: what a rank is started with
-rank_on()
-{
-	[[ $1 == stock ]] || printf 'rdma-ep-run '
-	printf 'python3 %s' "$WORK/exchange.py"
-}
+cat > "$WORK/rank" <<'END'
+#!/bin/sh
+# rank STACK STACK PROGRAM ARGS...: runs the program on the stack of this rank
+stack=$1
+[ "$OMPI_COMM_WORLD_RANK" = 0 ] || stack=$2
+shift 2
+[ "$stack" = stock ] || exec rdma-ep-run "$@"
+exec "$@"
+END
+chmod +x "$WORK/rank"
 
 # job_on STACK STACK: the two ranks
 # (Open MPI 4 and 5 name the provider's parameter in two ways. A rank spins as it waits.)
 job_on()
 {
-	local job=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-		FI_VERBS_IFACE="$RDMA_NETDEV"
-		mpirun --oversubscribe --mca pml cm --mca mtl ofi --mca btl self
-		--mca mtl_ofi_provider_include "verbs;ofi_rxm"
-		--mca opal_common_ofi_provider_include "verbs;ofi_rxm"
-		--mca mpi_yield_when_idle 1)
-	# shellcheck disable=SC2046
-	start stock job "${job[@]}" -np 1 $(rank_on "$1") : -np 1 $(rank_on "$2")
+	start stock job env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+		FI_VERBS_IFACE="$RDMA_NETDEV" \
+		mpirun --oversubscribe --mca pml cm --mca mtl ofi --mca btl self \
+		--mca mtl_ofi_provider_include "verbs;ofi_rxm" \
+		--mca opal_common_ofi_provider_include "verbs;ofi_rxm" \
+		--mca mpi_yield_when_idle 1 -np 2 \
+		"$WORK/rank" "$1" "$2" python3 "$WORK/exchange.py"
 	finish job
 }
 

@@ -37,23 +37,40 @@ stock=$(<"$WORK/stock")
 echo "# the stock libraries offer: ${stock:-neither}"
 end
 
+# exchange SERVER CLIENT
+exchange()
+{
+	server "$1" "$PEER" server "$RDMA_ADDR" "$PORT"
+	client "$2" "$PEER" client "$RDMA_ADDR" "$PORT"
+	finish server
+}
+
+# (librpma 1.3 makes extended QPs, which siw's library does not have.)
+begin "librpma on the stock libraries"
+exchange stock stock
+on_stock=$([[ ${statuses[server]}:${statuses[client]} != 0:0 ]] ||
+	echo yes)
+error=$(tail -q -n 1 "$WORK"/{client,server}.err | head -n 1)
+
 for pair in "${PAIRS[@]}"; do
+	name="librpma, server ${pair%:*}, client ${pair#*:}"
+	if [[ ! $on_stock && $pair == *stock* ]]; then
+		skip "$name" "fails on the stock libraries, too: $error"
+		continue
+	fi
 	# It registers what its own device can do: a peer's real FLUSH may be refused then, as
 	# between an older kernel and a newer one.
-	if [[ $pair != *:stock || $pair == stock:* || $stock != *flush* ]]; then
-		begin "librpma, server ${pair%:*}, client ${pair#*:}"
-		server "${pair%:*}" "$PEER" server "$RDMA_ADDR" "$PORT"
-		client "${pair#*:}" "$PEER" client "$RDMA_ADDR" "$PORT"
-		finish server
-		for name in client server; do
-			expect_status "$name" 0
-			expect_lines "$name" 1 '^done$'
-		done
-		end
-	else
-		skip "librpma, server ${pair%:*}, client ${pair#*:}" \
-			"librpma wants FLUSH on both ends or on neither"
+	if [[ $pair == *:stock && $pair != stock:* && $stock == *flush* ]]; then
+		skip "$name" "librpma wants FLUSH on both ends or on neither"
+		continue
 	fi
+	begin "$name"
+	exchange "${pair%:*}" "${pair#*:}"
+	for name in client server; do
+		expect_status "$name" 0
+		expect_lines "$name" 1 '^done$'
+	done
+	end
 done
 
 finish_tests

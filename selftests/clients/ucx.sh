@@ -48,9 +48,12 @@ fi
 perftest_case()
 {
 	local pair=$1 name
-	local program=(ucx_perftest -n "$ITERS" -w 2 -f "${@:2}")
+	# A ucx_perftest that has been built with MPI (trixie, sid) takes itself for a rank of
+	# a job, unless its standard input is a terminal (UCX, src/tools/perf/perftest.c).
+	# shellcheck disable=SC2016
+	local program=(sh -c 'exec ucx_perftest "$@" < /dev/console' ucx_perftest)
 	begin "ucx_perftest ${UCX_TLS:+$UCX_TLS }${*:2}, server ${pair%:*}, client ${pair#*:}"
-	program+=(-p "$PORT")
+	program+=(-n "$ITERS" -w 2 -f "${@:2}" -p "$PORT")
 	# It opens the device when a client has come.
 	listens_on=tcp
 	start "${pair%:*}" server "${program[@]}"

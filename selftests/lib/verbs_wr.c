@@ -438,10 +438,22 @@ TEST_F(wr, unsignalled)
 	EXPECT_EQ(_errno, ibv_wr_complete(self->a)); \
 } while (0)
 
-/* ibv_wr_flush() of newer headers */
-static void wr_flush(struct ibv_qp_ex *qp)
+/*
+ * Programs test these pointers before they use an operation. A pointer that is set although
+ * no QP has the operation makes them post it, and the whole list fails (librpma).
+ */
+TEST_F(wr, unsupported_operations_are_null)
 {
-	((void (**)(struct ibv_qp_ex *qp))(qp + 1))[0](qp);
+	struct ibv_qp_ex *a = self->a;
+
+	EXPECT_TRUE(a->wr_send != NULL);
+	EXPECT_TRUE(a->wr_local_inv == NULL);
+	EXPECT_TRUE(a->wr_bind_mw == NULL);
+	EXPECT_TRUE(a->wr_send_tso == NULL);
+	EXPECT_TRUE(a->wr_atomic_write == NULL);
+	/* wr_flush of newer headers; older stock libraries have no room for it. */
+	if (!is_stock())
+		EXPECT_TRUE((&a->wr_atomic_write)[1] == NULL);
 }
 
 /* These crash the stock library, or are lost there. */
@@ -459,19 +471,15 @@ TEST_F(wr, misuse)
 	EXPECT_TRUE(nothing_happened(self));
 	/* Data without a request */
 	EXPECT_REFUSED(EINVAL, set_out(self, 8));
-	/* Operations that do not exist */
-	EXPECT_REFUSED(EOPNOTSUPP, ibv_wr_local_inv(a, 1));
-	EXPECT_REFUSED(EOPNOTSUPP, ibv_wr_bind_mw(a, NULL, 1, NULL));
-	EXPECT_REFUSED(EOPNOTSUPP, ibv_wr_send_tso(a, NULL, 0, 0));
-	EXPECT_REFUSED(EOPNOTSUPP, ibv_wr_atomic_write(a, 1, 0, NULL));
-	EXPECT_REFUSED(EOPNOTSUPP, wr_flush(a));
+	/* A request has no field for the number of an SRQ. */
 	EXPECT_REFUSED_SEND(EOPNOTSUPP, ibv_wr_set_xrc_srqn(a, 1));
 	EXPECT_REFUSED_SEND(EINVAL, ibv_wr_set_sge_list(a, 1, NULL));
 	EXPECT_REFUSED_SEND(EINVAL, ibv_wr_set_inline_data_list(a, 1, NULL));
 	EXPECT_REFUSED_SEND(EINVAL, ibv_wr_set_ud_addr(a, NULL, 1, 1));
 	/* The first error is the one that is reported */
 	ibv_wr_start(a);
-	ibv_wr_local_inv(a, 1);
+	ibv_wr_send(a);
+	ibv_wr_set_xrc_srqn(a, 1);
 	ibv_wr_set_sge_list(a, 1000000, NULL);
 	EXPECT_EQ(EOPNOTSUPP, ibv_wr_complete(a));
 	EXPECT_TRUE(nothing_happened(self));

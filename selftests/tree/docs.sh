@@ -103,4 +103,33 @@ else
 		"$WORK/bad"
 fi
 
+# The page of programs: its scripts exist, and an example that does not run has its reason.
+awk -F ' *[|] *' -v scripts="$(cd "$TOP/selftests/clients" && echo *.sh)" '
+	BEGIN { n = split(scripts, s, " "); while (n) there[s[n--]] = 1 }
+	/^- \*[^*]+\*:/ { split($0, s, "*"); reason[s[2]] = 1 }
+	/^\| [^|]+ \| `[a-z_]+\.sh` \|/ {
+		gsub(/`/, "", $3)
+		if (!there[$3])
+			print "no selftests/clients/" $3
+		programs++
+	}
+	/^\| `[0-9]/ {
+		examples++
+		if (NF != 6)
+			print $2 " has no result of three pairs"
+		for (i = 3; i <= 5; i++)
+			if ($i != "runs")
+				why[$2 ": " $i] = $i
+	}
+	END {
+		if (!programs || !examples)
+			print "no tables"
+		for (i in why) {
+			split(why[i], s, ": ")
+			if (!reason[s[2]])
+				print i " has no reason"
+		}
+	}' "$TOP/docs/programs/clients.md" > "$WORK/bad"
+result "programs have scripts, examples that do not run a reason" "$WORK/bad"
+
 finish_checks
