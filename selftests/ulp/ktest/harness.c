@@ -307,7 +307,7 @@ static int kt_test_thread(void *arg)
 	return 0;
 }
 
-void __noreturn kt_abort(struct kt *t)
+void kt_end_thread(struct kt *t)
 {
 	kthread_complete_and_exit(&t->done, 0);
 }

@@ -82,7 +82,15 @@ bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
 #define kt_assert_ok(t, ptr) \
 	kt_abort_unless(t, kt_expect_ok(t, ptr))
 
-void __noreturn kt_abort(struct kt *t);
+void kt_end_thread(struct kt *t);
+
+/* The loop ends the code for objtool, which takes a call of a module's function to return. */
+static inline void __noreturn kt_abort(struct kt *t)
+{
+	kt_end_thread(t);
+	for (;;)
+		cpu_relax();
+}
 
 static inline void kt_abort_unless(struct kt *t, bool ok)
 {
