@@ -307,9 +307,9 @@ static int kt_test_thread(void *arg)
 	return 0;
 }
 
-void kt_end_thread(struct kt *t)
+struct completion *kt_done(struct kt *t)
 {
-	kthread_complete_and_exit(&t->done, 0);
+	return &t->done;
 }
 
 static int kt_destroy_thread(void *arg)

@@ -19,6 +19,7 @@
 #include <linux/completion.h>
 #include <linux/dcache.h>
 #include <linux/err.h>
+#include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -82,14 +83,12 @@ bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
 #define kt_assert_ok(t, ptr) \
 	kt_abort_unless(t, kt_expect_ok(t, ptr))
 
-void kt_end_thread(struct kt *t);
+struct completion *kt_done(struct kt *t);
 
-/* The loop ends the code for objtool, which takes a call of a module's function to return. */
+/* Inline, as objtool knows by name which functions do not return, and none of modules. */
 static inline void __noreturn kt_abort(struct kt *t)
 {
-	kt_end_thread(t);
-	for (;;)
-		cpu_relax();
+	kthread_complete_and_exit(kt_done(t), 0);
 }
 
 static inline void kt_abort_unless(struct kt *t, bool ok)
