@@ -4,9 +4,9 @@
 
 vpath %.c faults
 
-ABI_PROGS += abi_fail abi_fail_mock
+ABI_PROGS += abi_fail abi_fail_calls abi_fail_mock
 
-$(O)/abi_fail $(O)/abi_fail_mock: $(addprefix $(O)/,abi_fail_cases.o abi_fail_more.o \
+$(addprefix $(O)/,abi_fail abi_fail_calls abi_fail_mock): $(addprefix $(O)/,abi_fail_cases.o abi_fail_more.o \
 	abi_util_fail.o)
 
 # What the scripts inject faults into.
@@ -20,6 +20,7 @@ TEST_PROGS += $(addprefix faults/,kill.sh remove.sh storm.sh netns.sh network.sh
 TEST_FILES += faults/common.sh
 
 TIMEOUT_abi_fail := 1200
+TIMEOUT_abi_fail_calls := 1200
 TIMEOUT_abi_fail_mock := 1200
 TIMEOUT_faults/kill.sh := 800
 TIMEOUT_faults/remove.sh := 1200
