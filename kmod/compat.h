@@ -20,11 +20,9 @@
 static inline int ep_compat_resize_cq(struct ib_cq *cq, unsigned int cqe)
 {
 #ifdef HAVE_RESIZE_USER_CQ
-	const typeof(cq->device->ops.resize_user_cq) resize =
-		cq->device->ops.resize_user_cq;
+	const typeof(cq->device->ops.resize_user_cq) resize = cq->device->ops.resize_user_cq;
 #else
-	const typeof(cq->device->ops.resize_cq) resize =
-		cq->device->ops.resize_cq;
+	const typeof(cq->device->ops.resize_cq) resize = cq->device->ops.resize_cq;
 #endif
 
 	return resize ? resize(cq, cqe, NULL) : -EOPNOTSUPP;
@@ -34,8 +32,7 @@ static inline int ep_compat_resize_cq(struct ib_cq *cq, unsigned int cqe)
  * The port's network device with a reference, or NULL. (What ib_core does itself
  * where it does not export it. The GID table names none for iWARP there.)
  */
-static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
-						       u32 port)
+static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev, u32 port)
 {
 #ifdef HAVE_IB_DEVICE_GET_NETDEV
 	return ib_device_get_netdev(ibdev, port);
@@ -145,25 +142,21 @@ struct rdma_cgroup;
 #endif
 
 /* Charges the RDMA controller of the current task's cgroup. */
-static inline int ep_compat_cg_charge(struct ib_device *ibdev,
-				      struct rdma_cgroup **cg)
+static inline int ep_compat_cg_charge(struct ib_device *ibdev, struct rdma_cgroup **cg)
 {
 #ifdef CONFIG_CGROUP_RDMA
-	return rdmacg_try_charge(cg, &ibdev->cg_device,
-				 RDMACG_RESOURCE_HCA_OBJECT);
+	return rdmacg_try_charge(cg, &ibdev->cg_device, RDMACG_RESOURCE_HCA_OBJECT);
 #else
 	*cg = NULL;
 	return 0;
 #endif
 }
 
-static inline void ep_compat_cg_uncharge(struct ib_device *ibdev,
-					 struct rdma_cgroup *cg)
+static inline void ep_compat_cg_uncharge(struct ib_device *ibdev, struct rdma_cgroup *cg)
 {
 #ifdef CONFIG_CGROUP_RDMA
 	if (cg)
-		rdmacg_uncharge(cg, &ibdev->cg_device,
-				RDMACG_RESOURCE_HCA_OBJECT);
+		rdmacg_uncharge(cg, &ibdev->cg_device, RDMACG_RESOURCE_HCA_OBJECT);
 #endif
 }
 

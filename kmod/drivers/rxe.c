@@ -58,8 +58,7 @@ static enum ib_qp_state ep_rxe_state(const struct ep_qp *qp)
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
 
-	return ib_query_qp(qp->ibqp, &attr, IB_QP_STATE, &init) ? IB_QPS_ERR :
-								   attr.qp_state;
+	return ib_query_qp(qp->ibqp, &attr, IB_QP_STATE, &init) ? IB_QPS_ERR : attr.qp_state;
 }
 
 /*
@@ -108,8 +107,7 @@ static void ep_rxe_stop_receiving(struct ep_qp *qp)
  * takes any attribute at any time if the state does not change. It frees resources for
  * READs that a responder is using. (RXE-17, RXE-23)
  */
-static int ep_rxe_before_modify(struct ep_qp *qp, struct ib_qp_attr *attr,
-				int *mask)
+static int ep_rxe_before_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 {
 	struct ib_qp_init_attr init;
 	struct ib_qp_attr now;
@@ -169,8 +167,7 @@ static const union ib_gid ep_rxe_no_peer = { .raw = { 0xff } };
  * one last. Requests from before the RESET are answered in INIT, too, so the QP has no
  * access rights until then: a READ would take long. (RXE-16)
  */
-static int ep_rxe_to_rtr(struct ep_qp *qp, const struct ib_qp_attr *given,
-			 int mask)
+static int ep_rxe_to_rtr(struct ep_qp *qp, const struct ib_qp_attr *given, int mask)
 {
 	struct ib_qp_attr attr = *given;
 	int ret;
@@ -195,15 +192,13 @@ static int ep_rxe_reset(struct ep_qp *qp, struct ib_qp_attr *attr)
 
 	return ib_modify_qp(qp->ibqp, attr, IB_QP_STATE) ?:
 	       ib_modify_qp(qp->ibqp, attr, IB_QP_STATE) ?:
-	       ep_rxe_qp(qp)->used ? ib_modify_qp(qp->ibqp, &room,
-						  IB_QP_MAX_DEST_RD_ATOMIC) : 0;
+	       ep_rxe_qp(qp)->used ? ib_modify_qp(qp->ibqp, &room, IB_QP_MAX_DEST_RD_ATOMIC) : 0;
 }
 
 static int ep_rxe_modify_hw(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
-	enum ib_qp_state state = mask & IB_QP_STATE ? attr->qp_state :
-						      qp->state;
+	enum ib_qp_state state = mask & IB_QP_STATE ? attr->qp_state : qp->state;
 	struct ib_qp_attr init;
 	bool used;
 	int ret;
@@ -225,8 +220,7 @@ static int ep_rxe_modify_hw(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		/* (A change that fails may be half done.) */
 		used = rxe->used;
 		rxe->used = true;
-		if (used && ib_modify_qp_is_ok(ep_rxe_state(qp), IB_QPS_RTR,
-					       qp->type, mask))
+		if (used && ib_modify_qp_is_ok(ep_rxe_state(qp), IB_QPS_RTR, qp->type, mask))
 			return ep_rxe_to_rtr(qp, attr, mask);
 	}
 	return ib_modify_qp(qp->ibqp, attr, mask);
@@ -258,13 +252,11 @@ static struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num)
 }
 
 /* Does the address belong to this device? */
-static bool ep_rxe_is_local(const struct ep_qp *qp,
-			    const struct rdma_ah_attr *ah_attr)
+static bool ep_rxe_is_local(const struct ep_qp *qp, const struct rdma_ah_attr *ah_attr)
 {
 	const struct ib_gid_attr *gid;
 
-	gid = rdma_find_gid(qp->res.dev->ibdev,
-			    (union ib_gid *)&rdma_ah_read_grh(ah_attr)->dgid,
+	gid = rdma_find_gid(qp->res.dev->ibdev, (union ib_gid *)&rdma_ah_read_grh(ah_attr)->dgid,
 			    IB_GID_TYPE_ROCE_UDP_ENCAP, NULL);
 	if (IS_ERR(gid))
 		return false;
@@ -277,8 +269,7 @@ static bool ep_rxe_is_local(const struct ep_qp *qp,
  * its peer's queue when it is destroyed, so its peers on this device are recorded. One that
  * does not exist any more makes room for the next. -EBUSY if all exist.
  */
-static int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr,
-			   int mask)
+static int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
 	u32 qp_num = attr->dest_qp_num, i;
@@ -373,8 +364,7 @@ static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 	found = peer->ibqp &&
 		!ib_query_qp(peer->ibqp, &attr, IB_QP_DEST_QPN | IB_QP_AV,
 			     &init) &&
-		attr.dest_qp_num == qp->qp_num &&
-		ep_rxe_is_local(peer, &attr.ah_attr);
+		attr.dest_qp_num == qp->qp_num && ep_rxe_is_local(peer, &attr.ah_attr);
 	ep_qp_unlock(peer);
 	return found;
 }
@@ -533,8 +523,7 @@ static struct ep_qp *ep_rxe_next(struct ep_dev *dev, unsigned int *left)
 	spin_lock(&dev->lock);
 	while (!found && *left) {
 		qp = list_first_entry_or_null(all, struct ep_qp, res.entry);
-		if (!qp || rxe->stopped ||
-		    ep_rxe_qp(qp)->looked == rxe->round) {
+		if (!qp || rxe->stopped || ep_rxe_qp(qp)->looked == rxe->round) {
 			rxe->round++;
 			*left = 0;
 			break;
@@ -596,8 +585,7 @@ static bool ep_rxe_fail_next(struct ep_rxe_dev *rxe, unsigned long look)
 		if (!due)
 			continue;
 		qp->look_at = look + EP_RXE_LOOK_TIME;
-		ep_rxe_fail_peers(container_of((void *)qp, struct ep_qp,
-					       driver_data));
+		ep_rxe_fail_peers(container_of((void *)qp, struct ep_qp, driver_data));
 		break;
 	}
 	mutex_unlock(&rxe->lock);
@@ -606,8 +594,7 @@ static bool ep_rxe_fail_next(struct ep_rxe_dev *rxe, unsigned long look)
 
 static void ep_rxe_look(struct work_struct *work)
 {
-	struct ep_rxe_dev *rxe = container_of(to_delayed_work(work),
-					      struct ep_rxe_dev, work);
+	struct ep_rxe_dev *rxe = container_of(to_delayed_work(work), struct ep_rxe_dev, work);
 	unsigned long look = jiffies;
 	bool all = true;
 
@@ -616,8 +603,7 @@ static void ep_rxe_look(struct work_struct *work)
 	if (atomic_read(&rxe->nr_regions))
 		all = ep_rxe_drop_regions(rxe);
 	if (atomic_read(&rxe->nr_regions) || !list_empty_careful(&rxe->going))
-		queue_delayed_work(ep_rxe_wq, &rxe->work,
-				   all ? EP_RXE_LOOK_TIME : 0);
+		queue_delayed_work(ep_rxe_wq, &rxe->work, all ? EP_RXE_LOOK_TIME : 0);
 }
 
 static int ep_rxe_add(struct ep_dev *dev)

@@ -47,8 +47,7 @@ static int ep_siw_established(struct iw_cm_id *iw, struct iw_cm_event *event)
 static int ep_siw_accepted(struct iw_cm_id *iw, struct iw_cm_event *event);
 
 /* @event: siw's, or NULL. Does nothing after ESTABLISHED. */
-static void ep_siw_establish(struct iw_cm_id *iw,
-			     const struct iw_cm_event *event)
+static void ep_siw_establish(struct iw_cm_id *iw, const struct iw_cm_event *event)
 {
 	struct iw_cm_event first = { .event = IW_CM_EVENT_ESTABLISHED };
 	unsigned long flags;
@@ -214,15 +213,13 @@ static int ep_siw_prepare_send(struct ep_qp *qp, struct ib_send_wr *wr,
 	if (wr->opcode == IB_WR_RDMA_READ) {
 		/* The peer, which is likely to be siw as well, would miscopy. */
 		if ((flags & IB_SEND_FENCE) ||
-		    ep_siw_miscopies(rdma_wr(wr)->remote_addr,
-				     wr->sg_list->length))
+		    ep_siw_miscopies(rdma_wr(wr)->remote_addr, wr->sg_list->length))
 			return -EINVAL;
 		return ep_siw_check_reads(qp);
 	}
 	if (flags & IB_SEND_INLINE)
 		return wr->opcode == IB_WR_SEND_WITH_INV ? -EINVAL : 0;
-	if (wr->num_sge == 1 &&
-	    ep_siw_miscopies(wr->sg_list->addr, wr->sg_list->length))
+	if (wr->num_sge == 1 && ep_siw_miscopies(wr->sg_list->addr, wr->sg_list->length))
 		ep_siw_split(wr, spare);
 	return 0;
 }

@@ -37,8 +37,7 @@ struct ep_qp *ep_id_get_qp(struct ep_id *id)
 }
 
 /* Moves the QP with the CM's attributes, within @limit if given; qp->lock is held. */
-static int ep_id_move_qp(struct ep_id *id, struct ep_qp *qp,
-			 enum ib_qp_state state,
+static int ep_id_move_qp(struct ep_id *id, struct ep_qp *qp, enum ib_qp_state state,
 			 const struct rdma_conn_param *limit)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
@@ -89,16 +88,14 @@ static int ep_id_init_ud_qp(struct ep_id *id, struct ep_qp *qp)
 
 static bool ep_qp_type_special(enum ib_qp_type qp_type)
 {
-	return qp_type == IB_QPT_UD || qp_type == IB_QPT_XRC_INI ||
-	       qp_type == IB_QPT_XRC_TGT;
+	return qp_type == IB_QPT_UD || qp_type == IB_QPT_XRC_INI || qp_type == IB_QPT_XRC_TGT;
 }
 
 /* The CM treats other connected types as one. */
 bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type)
 {
 	return qp_type == id->cm_id->qp_type ||
-	       (!ep_qp_type_special(qp_type) &&
-		!ep_qp_type_special(id->cm_id->qp_type));
+	       (!ep_qp_type_special(qp_type) && !ep_qp_type_special(id->cm_id->qp_type));
 }
 
 /**
@@ -150,8 +147,7 @@ void ep_id_forget_qp(struct ep_id *id)
 }
 
 /* qp->lock is held. */
-static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp,
-			  const struct rdma_conn_param *limit)
+static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp, const struct rdma_conn_param *limit)
 {
 	int ret;
 
@@ -203,8 +199,7 @@ static u8 ep_id_max_private(const struct ep_id *id)
 	return ep_driver_of(id->cm_id->device)->max_private_data ?: U8_MAX;
 }
 
-static int ep_id_check_param(const struct ep_id *id,
-			     const struct rdma_conn_param *param)
+static int ep_id_check_param(const struct ep_id *id, const struct rdma_conn_param *param)
 {
 	const struct ib_device_attr *attrs = &id->cm_id->device->attrs;
 
@@ -230,8 +225,7 @@ static int ep_id_tell_qp(struct ep_qp *qp, struct rdma_conn_param *param)
 }
 
 /* On iWARP the CM has the QP then. */
-static int ep_id_pin_qp(struct ep_id *id, struct ep_qp *qp, bool accepting,
-			bool *pinned)
+static int ep_id_pin_qp(struct ep_id *id, struct ep_qp *qp, bool accepting, bool *pinned)
 {
 	*pinned = ep_id_iwarp(id) && ep_qp_pin(qp, accepting);
 	return ep_id_iwarp(id) && !*pinned ? -EINVAL : 0;
@@ -247,8 +241,7 @@ static void ep_id_limit_life(struct rdma_cm_id *cm_id)
 	struct sa_path_rec *path = cm_id->route.path_rec;
 
 	if (path)
-		path->packet_life_time = min_t(u8, path->packet_life_time,
-					       EP_MAX_LIFE_TIME);
+		path->packet_life_time = min_t(u8, path->packet_life_time, EP_MAX_LIFE_TIME);
 }
 
 static int ep_id_offer_qp(struct ep_id *id, struct ep_qp *qp,
@@ -334,8 +327,7 @@ static int ep_id_lock_with_qp(struct ep_id *id, struct ep_qp *qp)
 }
 
 /* With the handler and the QP locked, unlocks the QP. */
-static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp,
-			       struct rdma_conn_param *param,
+static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp, struct rdma_conn_param *param,
 			       struct rdma_ucm_ece *ece, bool own, bool *pinned)
 {
 	const struct ep_driver_ops *drv = ep_driver_ops_of(id->cm_id->device);
@@ -389,9 +381,8 @@ out:
  * Return: 0, -EINVAL for bad parameters, no QP, or no request, -EINTR if the task is
  * killed, or what rdma_cm says
  */
-int ep_id_accept(struct ep_id *id, struct ep_qp *other,
-		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece,
-		 void (*accepted)(struct ep_id *id, void *arg), void *arg)
+int ep_id_accept(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param *param,
+		 struct rdma_ucm_ece *ece, void (*accepted)(struct ep_id *id, void *arg), void *arg)
 {
 	struct ep_qp *own = ep_id_get_qp(id);
 	struct ep_qp *qp = own ?: other;
@@ -399,15 +390,13 @@ int ep_id_accept(struct ep_id *id, struct ep_qp *other,
 	int ret;
 
 	ret = ep_id_check_param(id, param);
-	if (!ret && (!qp || param->private_data_len >
-			    ep_id_accept_max_private(id)))
+	if (!ret && (!qp || param->private_data_len > ep_id_accept_max_private(id)))
 		ret = -EINVAL;
 	if (!ret)
 		ret = ep_id_lock_with_qp(id, qp);
 	if (ret)
 		goto out;
-	ret = ep_id_accept_locked(id, qp, param, ece,
-				  own && own->type != IB_QPT_UD, &pinned);
+	ret = ep_id_accept_locked(id, qp, param, ece, own && own->type != IB_QPT_UD, &pinned);
 	if (!ret && accepted)
 		accepted(id, arg);
 	rdma_unlock_handler(id->cm_id);

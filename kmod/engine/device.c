@@ -43,8 +43,7 @@ const struct ep_driver_ops *ep_driver_ops_of(const struct ib_device *ibdev)
 {
 	static const struct ep_driver_ops none;
 
-	return ibdev && ep_driver_of(ibdev)->ops ? ep_driver_of(ibdev)->ops :
-						   &none;
+	return ibdev && ep_driver_of(ibdev)->ops ? ep_driver_of(ibdev)->ops : &none;
 }
 
 static void ep_dev_free(struct kref *ref)
@@ -244,8 +243,7 @@ void ep_dev_put_pd(struct ep_dev *dev)
  * Return: 0, -EAGAIN or -ENOMEM from the RDMA controller
  */
 int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
-		const struct ep_res_ops *ops,
-		void (*destroy)(struct ep_res *res))
+		const struct ep_res_ops *ops, void (*destroy)(struct ep_res *res))
 {
 	int ret;
 
@@ -291,8 +289,7 @@ int ep_res_abort(struct ep_res *res, const void *hw)
 
 static struct ep_qp *ep_res_qp(struct ep_res *res)
 {
-	return res->class == EP_RES_QP ? container_of(res, struct ep_qp, res) :
-					 NULL;
+	return res->class == EP_RES_QP ? container_of(res, struct ep_qp, res) : NULL;
 }
 
 /* Is it in the device's list? Not any more; dev->lock is held. */
@@ -380,8 +377,7 @@ void ep_res_fini(struct ep_res *res)
 	res->dev = NULL;
 }
 
-static struct ep_res *ep_dev_claim_res(struct ep_dev *dev,
-				       enum ep_res_class class)
+static struct ep_res *ep_dev_claim_res(struct ep_dev *dev, enum ep_res_class class)
 {
 	struct ep_res *res;
 
@@ -393,11 +389,9 @@ static struct ep_res *ep_dev_claim_res(struct ep_dev *dev,
 	return res;
 }
 
-static void ep_dev_event_handler(struct ib_event_handler *handler,
-				 struct ib_event *event)
+static void ep_dev_event_handler(struct ib_event_handler *handler, struct ib_event *event)
 {
-	ep_dev_event(container_of(handler, struct ep_dev, event_handler),
-		     event);
+	ep_dev_event(container_of(handler, struct ep_dev, event_handler), event);
 }
 
 /* A hold whose owner does not know of the removal yet, with a reference. */
@@ -426,11 +420,9 @@ static void ep_dev_release(struct ep_dev *dev)
 	while ((hold = ep_dev_untold(dev)))
 		hold->removed(hold);
 
-	while (!wait_event_timeout(dev->unheld, list_empty(&dev->holds),
-				   EP_HOLD_COMPLAIN)) {
+	while (!wait_event_timeout(dev->unheld, list_empty(&dev->holds), EP_HOLD_COMPLAIN)) {
 		mutex_lock(&dev->hold_lock);
-		hold = list_first_entry_or_null(&dev->holds, struct ep_hold,
-						entry);
+		hold = list_first_entry_or_null(&dev->holds, struct ep_hold, entry);
 		if (hold)
 			pr_warn("%s: can not go away before %s destroys its endpoints\n",
 				dev->ibdev->name, hold->owner);
@@ -447,8 +439,7 @@ static int ep_client_add(struct ib_device *ibdev)
 	u32 port;
 	int ret, i;
 
-	dev = kzalloc(struct_size(dev, max_msg_sz, ibdev->phys_port_cnt + 1),
-		      GFP_KERNEL);
+	dev = kzalloc(struct_size(dev, max_msg_sz, ibdev->phys_port_cnt + 1), GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;
 	ret = init_srcu_struct(&dev->srcu);

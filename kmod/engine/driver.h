@@ -54,8 +54,7 @@ struct ep_driver_ops {
 	int (*dereg_mr)(struct ep_dev *dev, struct ib_mr *mr);
 
 	/* Checks and corrects a change (lock) */
-	int (*before_modify)(struct ep_qp *qp, struct ib_qp_attr *attr,
-			     int *mask);
+	int (*before_modify)(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
 	/* Posts are refused, the QP is reset next. @old: its state (lock) */
 	void (*before_reset)(struct ep_qp *qp, enum ib_qp_state old);
 	/* Replaces ib_modify_qp() (lock) */

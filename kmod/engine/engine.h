@@ -198,8 +198,7 @@ struct ep_res {
 };
 
 int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
-		const struct ep_res_ops *ops,
-		void (*destroy)(struct ep_res *res));
+		const struct ep_res_ops *ops, void (*destroy)(struct ep_res *res));
 int ep_res_charge(struct ep_res *res);
 void ep_res_uncharge(struct ep_res *res);
 void ep_res_add(struct ep_res *res);
@@ -275,23 +274,18 @@ struct ep_qp {
 	u64 driver_data[16];		/* for the driver's operations; zeroed at first */
 };
 
-int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
-		 const struct ep_res_ops *ops);
-int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
-		 const struct ep_res_ops *ops, ib_comp_handler comp,
-		 void (*event)(struct ib_event *, void *), void *context,
+int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev, const struct ep_res_ops *ops);
+int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev, const struct ep_res_ops *ops,
+		 ib_comp_handler comp, void (*event)(struct ib_event *, void *), void *context,
 		 const struct ib_cq_init_attr *attr);
 int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
-		  const struct ep_res_ops *ops,
-		  struct ib_srq_init_attr *attr);
+		  const struct ep_res_ops *ops, struct ib_srq_init_attr *attr);
 int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
-		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr,
-		 const char *caller);
+		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr, const char *caller);
 int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
 	       const struct ep_res_ops *ops, struct ib_qp_open_attr *attr);
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
-int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
-		struct ib_qp_init_attr *init);
+int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init);
 int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 void ep_qp_unlock(struct ep_qp *qp);
 void ep_qp_error(struct ep_qp *qp);
@@ -306,8 +300,7 @@ static inline void ep_qp_stop(struct ep_qp *qp, bool *waited)
 
 static inline int ep_mr_dereg(struct ep_dev *dev, struct ib_mr *mr)
 {
-	return dev->ops->dereg_mr ? dev->ops->dereg_mr(dev, mr) :
-				    ib_dereg_mr(mr);
+	return dev->ops->dereg_mr ? dev->ops->dereg_mr(dev, mr) : ib_dereg_mr(mr);
 }
 
 int ep_qp_settle(struct ep_qp *qp);
@@ -317,26 +310,20 @@ void ep_qp_unpin(struct ep_qp *qp, int ret);
 struct ib_qp *ep_qp_hold_iwarp(struct ep_qp *qp);
 void ep_qp_unhold_iwarp(struct ib_qp *ibqp);
 
-int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
-		 const struct ep_res_ops *ops, const void *file,
-		 const void *user, bool create, bool exclusive);
-struct ib_qp *ep_xrcd_create_qp(struct ep_xrcd *xrcd,
-				struct ib_qp_init_attr *attr,
+int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev, const struct ep_res_ops *ops,
+		 const void *file, const void *user, bool create, bool exclusive);
+struct ib_qp *ep_xrcd_create_qp(struct ep_xrcd *xrcd, struct ib_qp_init_attr *attr,
 				const char *caller);
-struct ib_qp *ep_xrcd_open_qp(struct ep_xrcd *xrcd,
-			      struct ib_qp_open_attr *attr);
-int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp,
-		      struct ib_qp_attr *attr, int mask);
+struct ib_qp *ep_xrcd_open_qp(struct ep_xrcd *xrcd, struct ib_qp_open_attr *attr);
+int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask);
 int ep_xrcd_destroy_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp);
 u32 ep_xrcd_qp_num(struct ep_xrcd *xrcd, const struct ib_qp *ibqp);
 
 void ep_dev_lock_mcast(struct ep_dev *dev);
 bool ep_dev_trylock_mcast(struct ep_dev *dev);
 void ep_dev_unlock_mcast(struct ep_dev *dev);
-int ep_qp_attach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
-			u32 members);
-int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
-			u32 members);
+int ep_qp_attach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members);
+int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members);
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp);
@@ -435,11 +422,9 @@ int ep_id_init_engine(void);
 void ep_id_cleanup_engine(void);
 
 void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops);
-int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
-		 enum ib_qp_type qp_type);
-int ep_id_create_kernel(struct ep_id *id, struct net *net,
-			enum rdma_ucm_port_space ps, enum ib_qp_type qp_type,
-			const char *caller);
+int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps, enum ib_qp_type qp_type);
+int ep_id_create_kernel(struct ep_id *id, struct net *net, enum rdma_ucm_port_space ps,
+			enum ib_qp_type qp_type, const char *caller);
 void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id);
 void ep_id_destroy(struct ep_id *id);
 int ep_id_settle(struct ep_id *id, bool ending);
@@ -452,9 +437,8 @@ int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
 		       const struct sockaddr *dst, u32 timeout_ms);
 int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms);
 int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path);
-int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
-		  const struct sockaddr *dst, u32 addr_timeout_ms,
-		  u32 route_timeout_ms);
+int ep_id_resolve(struct ep_id *id, struct sockaddr *src, const struct sockaddr *dst,
+		  u32 addr_timeout_ms, u32 route_timeout_ms);
 
 bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type);
 int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp);

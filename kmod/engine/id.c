@@ -62,8 +62,7 @@ static void ep_id_destroy_routing(struct ep_id *id)
 		ep_dev_exit_cm(dev, idx);
 		return;
 	}
-	wait_event(id->route_wait,
-		   !READ_ONCE(id->routing) || READ_ONCE(id->removed));
+	wait_event(id->route_wait, !READ_ONCE(id->routing) || READ_ONCE(id->removed));
 	/* The handler, which may sleep, is over, */
 	rdma_lock_handler(id->cm_id);
 	rdma_unlock_handler(id->cm_id);
@@ -170,8 +169,7 @@ static bool ep_id_confirmed(struct ep_id *id, const struct rdma_cm_event *event)
 }
 
 /* @ret: what ep_id_conn_response() has returned. With the handler locked. */
-static void ep_id_responded(struct ep_id *id, const struct rdma_cm_event *event,
-			    int ret)
+static void ep_id_responded(struct ep_id *id, const struct rdma_cm_event *event, int ret)
 {
 	/* The rest of the event is the same. */
 	struct rdma_cm_event changed = *event;
@@ -179,8 +177,7 @@ static void ep_id_responded(struct ep_id *id, const struct rdma_cm_event *event,
 	if (ret > 0) {
 		id->responded = true;
 	} else {
-		changed.event = ret ? RDMA_CM_EVENT_CONNECT_ERROR :
-				      RDMA_CM_EVENT_ESTABLISHED;
+		changed.event = ret ? RDMA_CM_EVENT_CONNECT_ERROR : RDMA_CM_EVENT_ESTABLISHED;
 		changed.status = ret;
 		id->failed = ret;
 	}
@@ -198,8 +195,7 @@ static void ep_id_later(struct ep_id *id)
 }
 
 /* The peer has accepted, but the QP is locked. With the handler locked. */
-static int ep_id_respond_later(struct ep_id *id,
-			       const struct rdma_cm_event *event)
+static int ep_id_respond_later(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	u8 len = event->param.conn.private_data_len;
 	struct ep_response *r;
@@ -294,12 +290,10 @@ static void ep_id_later_work(struct work_struct *work)
 }
 
 /* InfiniBand's ports are in no network namespace; other ports may be losing theirs. */
-static bool ep_port_in_net(struct ib_device *ibdev, u32 port,
-			   const struct net *net)
+static bool ep_port_in_net(struct ib_device *ibdev, u32 port, const struct net *net)
 {
 	struct net_device *ndev = ep_compat_port_netdev(ibdev, port);
-	bool ret = ndev ? net_eq(dev_net(ndev), net) :
-			  rdma_protocol_ib(ibdev, port);
+	bool ret = ndev ? net_eq(dev_net(ndev), net) : rdma_protocol_ib(ibdev, port);
 
 	dev_put(ndev);
 	return ret;
@@ -319,8 +313,7 @@ static bool ep_id_misplaced(struct rdma_cm_id *cm_id)
 		return false;
 	return rdma_iw_cm_id(cm_id)->device != ibdev ||
 	       (ep_dev_has(ibdev, EP_CAP_LISTEN_ANY_NET) &&
-		!ep_port_in_net(ibdev, cm_id->port_num,
-				cm_id->route.addr.dev_addr.net));
+		!ep_port_in_net(ibdev, cm_id->port_num, cm_id->route.addr.dev_addr.net));
 }
 
 static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
@@ -433,20 +426,16 @@ static int ep_id_open(struct ep_id *id, struct rdma_cm_id *cm_id)
 }
 
 /* The id belongs to the network namespace and the process of the caller. */
-int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
-		 enum ib_qp_type qp_type)
+int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps, enum ib_qp_type qp_type)
 {
-	return ep_id_open(id, rdma_create_user_id(ep_id_handler, id, ps,
-						  qp_type));
+	return ep_id_open(id, rdma_create_user_id(ep_id_handler, id, ps, qp_type));
 }
 
 /* The id belongs to the module @caller. */
-int ep_id_create_kernel(struct ep_id *id, struct net *net,
-			enum rdma_ucm_port_space ps, enum ib_qp_type qp_type,
-			const char *caller)
+int ep_id_create_kernel(struct ep_id *id, struct net *net, enum rdma_ucm_port_space ps,
+			enum ib_qp_type qp_type, const char *caller)
 {
-	return ep_id_open(id, __rdma_create_kernel_id(net, ep_id_handler, id,
-						      ps, qp_type, caller));
+	return ep_id_open(id, __rdma_create_kernel_id(net, ep_id_handler, id, ps, qp_type, caller));
 }
 
 /* Takes over the new id of a connection request, in ep_id_ops.request. */
@@ -524,8 +513,7 @@ static bool ep_id_may_use_dev(const struct ep_id *id)
 		return true;
 	if (!rdma_dev_access_netns(ibdev, addr->dev_addr.net))
 		return false;
-	if (ep_addr_of_netdev(&addr->src_addr) &&
-	    !rdma_protocol_iwarp(ibdev, port))
+	if (ep_addr_of_netdev(&addr->src_addr) && !rdma_protocol_iwarp(ibdev, port))
 		return true;
 	return ep_port_in_net(ibdev, port, addr->dev_addr.net);
 }
@@ -540,11 +528,9 @@ int ep_id_begin(struct ep_id *id)
 
 	/* A driver may connect with the lock held, at the peer's pace. */
 	if (id->ops->wait_state == TASK_KILLABLE ?
-	    mutex_lock_killable(&id->lock) :
-	    mutex_lock_interruptible(&id->lock))
+	    mutex_lock_killable(&id->lock) : mutex_lock_interruptible(&id->lock))
 		return -ERESTARTSYS;
-	ret = id->closed || id->ending ? -EIO :
-	      ep_id_may_use_dev(id) ? 0 : -ENODEV;
+	ret = id->closed || id->ending ? -EIO : ep_id_may_use_dev(id) ? 0 : -ENODEV;
 	if (ret)
 		mutex_unlock(&id->lock);
 	return ret;
@@ -558,8 +544,7 @@ int ep_id_begin_bound(struct ep_id *id)
 	if (ret)
 		return ret;
 	/* (It may have got one just now.) */
-	ret = !id->cm_id->device ? -EINVAL :
-	      ep_id_may_use_dev(id) ? 0 : -ENODEV;
+	ret = !id->cm_id->device ? -EINVAL : ep_id_may_use_dev(id) ? 0 : -ENODEV;
 	if (ret)
 		ep_id_end(id);
 	return ret;
@@ -644,8 +629,7 @@ static bool ep_id_may_route(const struct ep_id *id)
 {
 	const struct rdma_cm_id *cm_id = id->cm_id;
 
-	return !rdma_protocol_roce(cm_id->device, cm_id->port_num) ||
-	       ep_id_has_gid(id);
+	return !rdma_protocol_roce(cm_id->device, cm_id->port_num) || ep_id_has_gid(id);
 }
 
 /*
@@ -660,8 +644,7 @@ int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms)
 	if (!id->route_dev)
 		id->route_dev = ep_id_dev(id);
 	ret = !id->route_dev ? -EIO :
-	      !ep_id_may_route(id) ? -ENODEV :
-	      rdma_resolve_route(id->cm_id, timeout_ms);
+	      !ep_id_may_route(id) ? -ENODEV : rdma_resolve_route(id->cm_id, timeout_ms);
 	if (!ret)
 		id->routing = true;
 	rdma_unlock_handler(id->cm_id);
@@ -683,8 +666,7 @@ int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path)
 		return -EINVAL;
 	if (!ep_id_may_route(id))
 		return -ENODEV;
-	if (rdma_cap_ib_cm(cm_id->device, cm_id->port_num) &&
-	    !ep_id_has_gid(id)) {
+	if (rdma_cap_ib_cm(cm_id->device, cm_id->port_num) && !ep_id_has_gid(id)) {
 		rdma_read_gids(cm_id, &gid, NULL);
 		if (memcmp(&path->sgid, &gid, sizeof(gid)))
 			return -EINVAL;
@@ -696,9 +678,7 @@ int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path)
 static int ep_id_sync_end(struct ep_id *id, int ret)
 {
 	ep_id_end(id);
-	return ret ?: wait_for_completion_state(&id->done,
-						id->ops->wait_state) ?:
-	       id->status;
+	return ret ?: wait_for_completion_state(&id->done, id->ops->wait_state) ?: id->status;
 }
 
 /**
@@ -713,9 +693,8 @@ static int ep_id_sync_end(struct ep_id *id, int ret)
  *
  * Return: 0, -ERESTARTSYS, or what rdma_cm reports
  */
-int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
-		  const struct sockaddr *dst, u32 addr_timeout_ms,
-		  u32 route_timeout_ms)
+int ep_id_resolve(struct ep_id *id, struct sockaddr *src, const struct sockaddr *dst,
+		  u32 addr_timeout_ms, u32 route_timeout_ms)
 {
 	int ret;
 
@@ -723,8 +702,7 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
 	ret = ep_id_begin(id);
 	if (ret)
 		return ret;
-	ret = ep_id_sync_end(id, ep_id_resolve_addr(id, src, dst,
-						    addr_timeout_ms));
+	ret = ep_id_sync_end(id, ep_id_resolve_addr(id, src, dst, addr_timeout_ms));
 	if (ret)
 		return ret;
 	reinit_completion(&id->done);

@@ -115,8 +115,7 @@ int ep_id_join(struct ep_id *id, struct ep_mcast *mc)
 	spin_unlock(&id->link_lock);
 
 	ret = rdma_join_multicast(id->cm_id, (struct sockaddr *)&mc->addr,
-				  BIT(mc->send_only ? SENDONLY_FULLMEMBER_JOIN :
-						      FULLMEMBER_JOIN),
+				  BIT(mc->send_only ? SENDONLY_FULLMEMBER_JOIN : FULLMEMBER_JOIN),
 				  (void *)(uintptr_t)mc->key);
 	if (ret) {
 		spin_lock(&id->link_lock);
@@ -156,8 +155,7 @@ void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
 }
 
 /* The membership that an event is about, with a reference, or NULL. */
-static struct ep_mcast *ep_id_mcast_of(struct ep_id *id,
-				       const struct rdma_cm_event *event)
+static struct ep_mcast *ep_id_mcast_of(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	u32 key = (uintptr_t)event->param.ud.private_data;
 	struct ep_mcast *mc, *found = NULL;
@@ -176,8 +174,7 @@ static struct ep_mcast *ep_id_mcast_of(struct ep_id *id,
  * Attaches the QP to the group that was joined, with ep_mcast_lock(), which ends. Takes
  * over the reference to it.
  */
-static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc,
-			   struct ep_qp *qp)
+static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc, struct ep_qp *qp)
 {
 	struct ep_qp *old = NULL;
 	bool left;
@@ -223,8 +220,7 @@ static void ep_mcast_report(struct ep_id *id, struct ep_mcast *mc,
  * Another task has qp->lock; takes over the reference to @mc. With the handler locked.
  * Returns whether the id's work item has to attach the QP.
  */
-static bool ep_mcast_later(struct ep_id *id, struct ep_mcast *mc,
-			   const struct rdma_cm_event *event)
+static bool ep_mcast_later(struct ep_id *id, struct ep_mcast *mc, const struct rdma_cm_event *event)
 {
 	if (id->no_later || mc->later) {
 		id->ops->put_mcast(mc);
@@ -232,8 +228,7 @@ static bool ep_mcast_later(struct ep_id *id, struct ep_mcast *mc,
 	}
 	mc->later = true;
 	mc->event = *event;
-	rdma_copy_ah_attr(&mc->event.param.ud.ah_attr,
-			  &event->param.ud.ah_attr);
+	rdma_copy_ah_attr(&mc->event.param.ud.ah_attr, &event->param.ud.ah_attr);
 	spin_lock(&id->link_lock);
 	list_add_tail(&mc->joined, &id->joined);
 	spin_unlock(&id->link_lock);

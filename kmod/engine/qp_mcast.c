@@ -21,8 +21,7 @@ struct ep_attachment {
 	u32 members;			/* memberships of the QP's id that need it */
 };
 
-static struct ep_attachment *ep_qp_attachment(struct ep_qp *qp,
-					      const union ib_gid *gid, u16 lid)
+static struct ep_attachment *ep_qp_attachment(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 {
 	struct ep_attachment *att;
 
@@ -33,8 +32,7 @@ static struct ep_attachment *ep_qp_attachment(struct ep_qp *qp,
 }
 
 /* With any LID */
-static struct ep_attachment *ep_qp_same_gid(struct ep_qp *qp,
-					    const union ib_gid *gid)
+static struct ep_attachment *ep_qp_same_gid(struct ep_qp *qp, const union ib_gid *gid)
 {
 	struct ep_attachment *att;
 
@@ -58,8 +56,7 @@ void ep_dev_lock_mcast(struct ep_dev *dev)
 
 bool ep_dev_trylock_mcast(struct ep_dev *dev)
 {
-	return !(dev->driver->caps & EP_CAP_MCAST_ALONE) ||
-	       mutex_trylock(&dev->mcast_lock);
+	return !(dev->driver->caps & EP_CAP_MCAST_ALONE) || mutex_trylock(&dev->mcast_lock);
 }
 
 void ep_dev_unlock_mcast(struct ep_dev *dev)
@@ -69,8 +66,7 @@ void ep_dev_unlock_mcast(struct ep_dev *dev)
 }
 
 /* @att is not on the list. */
-static int ep_qp_detach_hw(struct ep_qp *qp, struct ib_qp *ibqp,
-			   struct ep_attachment *att)
+static int ep_qp_detach_hw(struct ep_qp *qp, struct ib_qp *ibqp, struct ep_attachment *att)
 {
 	if (ep_qp_same_gid(qp, &att->gid))
 		return 0;
@@ -82,8 +78,7 @@ static int ep_qp_detach_hw(struct ep_qp *qp, struct ib_qp *ibqp,
  * are held. The driver gets each GID once: some attach it again with another LID, which ib_core
  * counts, but detach it only once.
  */
-int ep_qp_attach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
-			u32 members)
+int ep_qp_attach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members)
 {
 	struct ep_attachment *att, *same;
 	int ret;
@@ -115,8 +110,7 @@ out:
 }
 
 /* Takes @members away, 0: all. The same locks are held. */
-int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
-			u32 members)
+int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members)
 {
 	struct ep_attachment *att;
 	int ret;

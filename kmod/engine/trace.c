@@ -31,8 +31,7 @@ void ep_trace_addr(u8 *dst, const struct sockaddr_storage *ss)
 	case AF_IB:
 		in6->sin6_family = AF_INET6;
 		in6->sin6_port = htons(be64_to_cpu(ib->sib_sid) & 0xffff);
-		memcpy(&in6->sin6_addr, &ib->sib_addr,
-		       sizeof(in6->sin6_addr));
+		memcpy(&in6->sin6_addr, &ib->sib_addr, sizeof(in6->sin6_addr));
 		break;
 	default:
 		in6->sin6_family = AF_INET;

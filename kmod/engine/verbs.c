@@ -32,8 +32,7 @@ static void ep_pd_drop_dma_mr(struct ib_pd *ibpd)
 }
 
 /* For what users post: the PD can not be used with ib_pd.local_dma_lkey. */
-int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
-		 const struct ep_res_ops *ops)
+int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev, const struct ep_res_ops *ops)
 {
 	struct ib_pd *ibpd;
 	int ret;
@@ -58,9 +57,8 @@ static void ep_cq_destroy_hw(struct ep_res *res)
 }
 
 /* @comp and @event must not be NULL: some drivers call them unchecked. */
-int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
-		 const struct ep_res_ops *ops, ib_comp_handler comp,
-		 void (*event)(struct ib_event *, void *), void *context,
+int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev, const struct ep_res_ops *ops,
+		 ib_comp_handler comp, void (*event)(struct ib_event *, void *), void *context,
 		 const struct ib_cq_init_attr *attr)
 {
 	struct ib_cq *ibcq;
@@ -100,8 +98,7 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 	if (!dev->ibdev->ops.create_srq)
 		return -EOPNOTSUPP;
 	if (!attr->attr.max_wr || attr->attr.max_wr > limits->max_srq_wr ||
-	    attr->attr.max_sge > limits->max_srq_sge ||
-	    attr->attr.srq_limit > attr->attr.max_wr)
+	    attr->attr.max_sge > limits->max_srq_sge || attr->attr.srq_limit > attr->attr.max_wr)
 		return -EINVAL;
 
 	ret = ep_res_init(&srq->res, dev, EP_RES_SRQ, ops, ep_srq_destroy_hw);
@@ -123,13 +120,11 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 /* The driver's module, if each QP holds it, or NULL */
 static struct module *ep_qp_module(const struct ib_device *ibdev)
 {
-	return ep_dev_has(ibdev, EP_CAP_QP_PINS_MODULE) ? ibdev->ops.owner :
-							  NULL;
+	return ep_dev_has(ibdev, EP_CAP_QP_PINS_MODULE) ? ibdev->ops.owner : NULL;
 }
 
 /* XRC targets are made, and destroyed, by xrcd.c. */
-static struct ib_qp *ep_qp_create_hw(struct ib_pd *pd,
-				     struct ib_qp_init_attr *attr,
+static struct ib_qp *ep_qp_create_hw(struct ib_pd *pd, struct ib_qp_init_attr *attr,
 				     const char *caller)
 {
 	struct module *module = ep_qp_module(pd->device);
@@ -169,19 +164,16 @@ static void ep_qp_destroy_hw(struct ep_res *res)
 		return;
 	}
 	module = ep_qp_module(ibqp->device);
-	WARN_ON_ONCE(drv->destroy ? drv->destroy(qp, ibqp) :
-				    ib_destroy_qp(ibqp));
+	WARN_ON_ONCE(drv->destroy ? drv->destroy(qp, ibqp) : ib_destroy_qp(ibqp));
 	module_put(module);
 }
 
-static int ep_qp_check_cap(const struct ib_device *ibdev,
-			   const struct ib_qp_init_attr *attr)
+static int ep_qp_check_cap(const struct ib_device *ibdev, const struct ib_qp_init_attr *attr)
 {
 	const struct ib_device_attr *limits = &ibdev->attrs;
 	const struct ib_qp_cap *cap = &attr->cap;
 
-	if (cap->max_send_wr > limits->max_qp_wr ||
-	    cap->max_send_sge > limits->max_send_sge)
+	if (cap->max_send_wr > limits->max_qp_wr || cap->max_send_sge > limits->max_send_sge)
 		return -EINVAL;
 	if (!attr->srq && (cap->max_recv_wr > limits->max_qp_wr ||
 			   cap->max_recv_sge > limits->max_recv_sge))
@@ -198,11 +190,9 @@ static void ep_qp_learn_depth(struct ep_qp *qp)
 	if (ib_query_qp(qp->ibqp, &attr, IB_QP_CAP, &init))
 		return;
 	qp->cap.max_send_wr = max(qp->cap.max_send_wr, attr.cap.max_send_wr);
-	qp->cap.max_inline_data = max(qp->cap.max_inline_data,
-				      attr.cap.max_inline_data);
+	qp->cap.max_inline_data = max(qp->cap.max_inline_data, attr.cap.max_inline_data);
 	if (!qp->has_srq)
-		qp->cap.max_recv_wr = max(qp->cap.max_recv_wr,
-					  attr.cap.max_recv_wr);
+		qp->cap.max_recv_wr = max(qp->cap.max_recv_wr, attr.cap.max_recv_wr);
 }
 
 /* The QP has been made, or not. */
@@ -220,8 +210,7 @@ static int ep_qp_set_hw(struct ep_qp *qp, struct ib_qp *ibqp)
 
 /* What is granted is in qp->cap. @caller: module that is shown as the owner */
 int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
-		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr,
-		 const char *caller)
+		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr, const char *caller)
 {
 	struct ib_qp *ibqp;
 	int ret;
@@ -287,8 +276,7 @@ static int ep_qp_modify_hw(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 
 	if (qp->xrcd)
 		return ep_xrcd_modify_qp(qp->xrcd, qp->ibqp, attr, mask);
-	return drv->modify ? drv->modify(qp, attr, mask) :
-			     ib_modify_qp(qp->ibqp, attr, mask);
+	return drv->modify ? drv->modify(qp, attr, mask) : ib_modify_qp(qp->ibqp, attr, mask);
 }
 
 /*
@@ -305,8 +293,7 @@ static int ep_qp_move(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 	enum ib_qp_state old = qp->state;
 	int ret;
 
-	if ((mask & IB_QP_PATH_MTU) &&
-	    !ep_qp_mtu_ok(qp->ibqp->device, attr->path_mtu))
+	if ((mask & IB_QP_PATH_MTU) && !ep_qp_mtu_ok(qp->ibqp->device, attr->path_mtu))
 		return -EINVAL;
 	if (!(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_INIT)
 		qp->worn = true;
@@ -321,8 +308,7 @@ static int ep_qp_move(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 			drv->before_reset(qp, old);
 	}
 	ret = ep_qp_modify_hw(qp, attr, mask);
-	if (!ret && reset && ops && ops->forget &&
-	    !(driver->caps & EP_CAP_NO_RESET))
+	if (!ret && reset && ops && ops->forget && !(driver->caps & EP_CAP_NO_RESET))
 		ops->forget(&qp->res);
 	if (mask & IB_QP_STATE)
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
@@ -342,8 +328,7 @@ static void ep_qp_fail(struct ep_qp *qp)
 
 static bool ep_qp_must_fail(const struct ep_qp *qp)
 {
-	return test_bit(EP_QP_FAILED, &qp->cm_use) &&
-	       !test_bit(EP_QP_PINNED, &qp->cm_use);
+	return test_bit(EP_QP_FAILED, &qp->cm_use) && !test_bit(EP_QP_PINNED, &qp->cm_use);
 }
 
 /* Does what ep_qp_error() has left to the task with the lock. */
@@ -410,8 +395,7 @@ int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 }
 
 /* The same */
-int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
-		struct ib_qp_init_attr *init)
+int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
 {
 	int ret = mutex_lock_killable(&qp->lock);
 

@@ -25,8 +25,7 @@ struct ep_xrc_domain {
 	struct xarray qps;		/* numbers of target QPs by address, for completions */
 };
 
-static struct ep_xrc_domain *ep_xrcd_find(struct ep_dev *dev, const void *file,
-					  const void *user)
+static struct ep_xrc_domain *ep_xrcd_find(struct ep_dev *dev, const void *file, const void *user)
 {
 	struct ep_xrc_domain *dom;
 
@@ -36,8 +35,7 @@ static struct ep_xrc_domain *ep_xrcd_find(struct ep_dev *dev, const void *file,
 	return NULL;
 }
 
-static struct ep_xrc_domain *ep_xrcd_new(struct ep_dev *dev, const void *file,
-					 const void *user)
+static struct ep_xrc_domain *ep_xrcd_new(struct ep_dev *dev, const void *file, const void *user)
 {
 	struct ep_xrc_domain *dom = kzalloc(sizeof(*dom), GFP_KERNEL_ACCOUNT);
 
@@ -53,9 +51,8 @@ static struct ep_xrc_domain *ep_xrcd_new(struct ep_dev *dev, const void *file,
 }
 
 /* Finds or makes it; ep_xrcd_put() follows. */
-static struct ep_xrc_domain *ep_xrcd_get(struct ep_dev *dev, const void *file,
-					 const void *user, bool create,
-					 bool exclusive)
+static struct ep_xrc_domain *ep_xrcd_get(struct ep_dev *dev, const void *file, const void *user,
+					 bool create, bool exclusive)
 {
 	struct ep_xrc_domain *dom = NULL;
 
@@ -103,8 +100,7 @@ static void ep_xrcd_put(struct ep_dev *dev, struct ep_xrc_domain *dom)
 }
 
 /* @create: if not, an opener whose driver has failed has left it without */
-static int ep_xrcd_alloc_hw(struct ep_dev *dev, struct ep_xrc_domain *dom,
-			    bool create)
+static int ep_xrcd_alloc_hw(struct ep_dev *dev, struct ep_xrc_domain *dom, bool create)
 {
 	struct ib_xrcd *ibxrcd;
 	int ret = 0;
@@ -113,8 +109,7 @@ static int ep_xrcd_alloc_hw(struct ep_dev *dev, struct ep_xrc_domain *dom,
 	if (dom->ibxrcd)
 		goto out;
 	/* The inode would only be kept for us. */
-	ibxrcd = create ? ib_alloc_xrcd_user(dev->ibdev, NULL, NULL) :
-			  ERR_PTR(-EAGAIN);
+	ibxrcd = create ? ib_alloc_xrcd_user(dev->ibdev, NULL, NULL) : ERR_PTR(-EAGAIN);
 	if (IS_ERR(ibxrcd))
 		ret = PTR_ERR(ibxrcd);
 	else
@@ -147,17 +142,15 @@ static void ep_xrcd_destroy_hw(struct ep_res *res)
  * Return: 0, -EOPNOTSUPP if the device has none, -EAGAIN if it is not there,
  * -EINVAL if it is, or an error of the driver
  */
-int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
-		 const struct ep_res_ops *ops, const void *file,
-		 const void *user, bool create, bool exclusive)
+int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev, const struct ep_res_ops *ops,
+		 const void *file, const void *user, bool create, bool exclusive)
 {
 	struct ep_xrc_domain *dom;
 	int ret;
 
 	if (!dev->ibdev->ops.alloc_xrcd)
 		return -EOPNOTSUPP;
-	ret = ep_res_init(&xrcd->res, dev, EP_RES_XRCD, ops,
-			  ep_xrcd_destroy_hw);
+	ret = ep_res_init(&xrcd->res, dev, EP_RES_XRCD, ops, ep_xrcd_destroy_hw);
 	if (ret)
 		return ret;
 	/* Nobody waits for the driver but who wants the same domain. */
@@ -181,8 +174,7 @@ err_res:
 }
 
 /* A new target QP, which others can open by its number. */
-struct ib_qp *ep_xrcd_create_qp(struct ep_xrcd *xrcd,
-				struct ib_qp_init_attr *attr,
+struct ib_qp *ep_xrcd_create_qp(struct ep_xrcd *xrcd, struct ib_qp_init_attr *attr,
 				const char *caller)
 {
 	struct ep_xrc_domain *dom = xrcd->dom;
@@ -206,8 +198,7 @@ struct ib_qp *ep_xrcd_create_qp(struct ep_xrcd *xrcd,
 }
 
 /* One more opener of a target QP. -EINVAL if none has the number. */
-struct ib_qp *ep_xrcd_open_qp(struct ep_xrcd *xrcd,
-			      struct ib_qp_open_attr *attr)
+struct ib_qp *ep_xrcd_open_qp(struct ep_xrcd *xrcd, struct ib_qp_open_attr *attr)
 {
 	struct ep_xrc_domain *dom = xrcd->dom;
 	struct ib_qp *ibqp;
@@ -218,8 +209,7 @@ struct ib_qp *ep_xrcd_open_qp(struct ep_xrcd *xrcd,
 	return ibqp;
 }
 
-int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp,
-		      struct ib_qp_attr *attr, int mask)
+int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask)
 {
 	struct ep_xrc_domain *dom = xrcd->dom;
 	int ret;
