@@ -148,7 +148,7 @@ static void ep_rxe_before_reset(struct ep_qp *qp, enum ib_qp_state old)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	if (old <= IB_QPS_INIT || !qp->res.ops || !qp->res.ops->reap)
+	if (old <= IB_QPS_INIT || !qp->res.ops)
 		return;
 	qp->res.ops->reap(&qp->res);
 	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
@@ -348,8 +348,7 @@ static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 
 	if (READ_ONCE(peer->state) < IB_QPS_RTR)
 		return false;
-	if (qp->res.ops && qp->res.ops->user &&
-	    qp->res.ops->user(&qp->res) == peer->res.ops->user(&peer->res))
+	if (qp->res.ops && qp->res.ops->user(&qp->res) == peer->res.ops->user(&peer->res))
 		return true;
 	if (!ep_rxe_trylock(peer))
 		return false;
@@ -390,8 +389,7 @@ static void ep_rxe_before_destroy(struct ep_qp *qp)
 	if (state == IB_QPS_ERR)
 		return;
 	if (state >= IB_QPS_RTR && !ep_rxe_qp(qp)->acked)
-		ep_rxe_wait_acks(qp->res.ops && qp->res.ops->reaped_at ?
-				 qp->res.ops->reaped_at(&qp->res) : jiffies);
+		ep_rxe_wait_acks(qp->res.ops ? qp->res.ops->reaped_at(&qp->res) : jiffies);
 	ep_rxe_empty(qp);
 }
 

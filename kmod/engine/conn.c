@@ -369,28 +369,23 @@ out:
 	return ret;
 }
 
-/* Called between ep_id_begin_bound() and ep_id_end(). */
+/*
+ * Called between ep_id_begin_bound() and ep_id_end(), only for a request or a response: if an id
+ * that is connecting rejects, the IB CM forgets the request that it has to take back, and
+ * rdma_destroy_id() waits for minutes, until the request times out (IBCM-03). iw_cm assumes a
+ * failure, and BUG()s in a disconnect (IWCM-02).
+ */
 int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 {
 	int ret = -EINVAL;
-	bool responded;
 
-	scoped_guard(ep_id_handler, id->cm_id)
-		responded = id->responded;
-	/*
-	 * If an id that is connecting rejects, the IB CM forgets the request that it has to
-	 * take back, and rdma_destroy_id() waits for minutes, until the request times out
-	 * (IBCM-03). iw_cm assumes a failure, and BUG()s in a disconnect (IWCM-02).
-	 */
-	if ((!id->request && !responded) || len > ep_id_max_private(id))
-		goto out;
-	ret = rdma_reject(id->cm_id, data, len, reason);
-	if (ret)
-		goto out;
-	id->request = false;
-	scoped_guard(ep_id_handler, id->cm_id)
+	guard(ep_id_handler)(id->cm_id);
+	if ((id->request || id->responded) && len <= ep_id_max_private(id))
+		ret = rdma_reject(id->cm_id, data, len, reason);
+	if (!ret) {
+		id->request = false;
 		id->responded = false;
-out:
+	}
 	trace_rdma_ep_reject(id, NULL, ret);
 	return ret;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * RDMA devices, their addition and removal, and the hardware objects on them.
- */
+/* RDMA devices, their addition and removal, and the hardware objects on them. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/slab.h>
@@ -408,7 +406,6 @@ static int ep_client_add(struct ib_device *ibdev)
 	hash_init(dev->xrcds);
 	mutex_init(&dev->mcast_lock);
 	dev->ibdev = ibdev;
-	dev->driver = ep_driver_of(ibdev);
 	dev->ops = ep_driver_ops_of(ibdev);
 	rdma_for_each_port(ibdev, port)
 		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?

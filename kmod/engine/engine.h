@@ -105,7 +105,6 @@ struct ep_dev {
 	struct mutex xrcd_lock;		/* xrcds, ep_xrc_domain.opens */
 	DECLARE_HASHTABLE(xrcds, 6);	/* XRC domains that can be shared */
 	struct mutex mcast_lock;	/* the driver's groups, with EP_CAP_MCAST_ALONE */
-	const struct ep_driver *driver;
 	const struct ep_driver_ops *ops;
 	void *driver_data;		/* for ops */
 	u32 max_recv_sz;		/* most bytes of a receive */
@@ -147,23 +146,25 @@ void ep_dev_del_user(struct ep_dev_user *user);
 struct ib_pd *ep_dev_get_pd(struct ep_dev *dev);
 void ep_dev_put_pd(struct ep_dev *dev);
 
-/* Operations of an object's owner. "hw": the hardware object */
+/*
+ * Operations of an object's owner. QPs have all of them, others get() and put(), and perhaps
+ * before_destroy() and destroyed(). "hw": the hardware object
+ */
 struct ep_res_ops {
-	/* Optional. hw is destroyed next: stops using it. Called once, may sleep */
+	/* hw is destroyed next: stops using it. Called once, may sleep */
 	void (*before_destroy)(struct ep_res *res);
-	/*
-	 * Optional, of QPs, as is all but get() and put(). ep_qp.state has become RESET, or
-	 * EP_QP_ACCEPTING is set. On return no task posts that read an older value. Under
-	 * ep_qp.lock
-	 */
-	void (*stop_posts)(struct ep_res *res);
-	/* After stop_posts(), at a reset: takes completions; no other request completes */
-	void (*reap)(struct ep_res *res);
-	/* Optional. hw has been destroyed. Called once, may sleep */
+	/* hw has been destroyed. Called once, may sleep */
 	void (*destroyed)(struct ep_res *res);
 	/* References to the owner's object, not to hw; get() is called under a spinlock */
 	void (*get)(struct ep_res *res);
 	void (*put)(struct ep_res *res);
+	/*
+	 * ep_qp.state has become RESET, or EP_QP_ACCEPTING is set. On return no task posts that
+	 * read an older value. Under ep_qp.lock
+	 */
+	void (*stop_posts)(struct ep_res *res);
+	/* After stop_posts(), at a reset: takes completions; no other request completes */
+	void (*reap)(struct ep_res *res);
 	/* The user whose object it is, for comparisons */
 	const void *(*user)(struct ep_res *res);
 	/* Is a region of the QP's PD being deregistered? Under a spinlock */

@@ -43,14 +43,12 @@ static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		id->status = event->status;
-		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		id->status = -ENODEV;
 		break;
 	default:
 		return false;
 	}
+	id->status = event->event == RDMA_CM_EVENT_DEVICE_REMOVAL ? -ENODEV : event->status;
 	complete(&id->done);
 	return true;
 }

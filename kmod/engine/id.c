@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Communication ids: creation, destruction, and sections in which they can be used.
- */
+/* Communication ids: creation, destruction, and sections in which they can be used. */
 #include <linux/sched/signal.h>
 #include <net/ipv6.h>
 
@@ -154,9 +152,8 @@ void ep_id_destroy(struct ep_id *id)
 }
 
 /*
- * Waits for the running call, which may be a handshake at the peer's pace. @destroying: the
- * caller has claimed the id and destroys it next: no other call begins. -EINTR if the task is
- * killed
+ * Waits for the running call, which may be a handshake at the peer's pace. @destroying: the caller
+ * has claimed the id and destroys it next: no other call begins. -EINTR if the task is killed
  */
 int ep_id_wait(struct ep_id *id, bool destroying)
 {

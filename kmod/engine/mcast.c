@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Multicast groups that ids have joined, and attaching the id's QP to them.
- */
+/* Multicast groups that ids have joined, and attaching the id's QP to them. */
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <rdma/ib.h>

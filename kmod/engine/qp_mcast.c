@@ -41,14 +41,10 @@ static struct ep_attachment *ep_qp_find_mcast(struct ep_qp *qp, const union ib_g
 static int ep_qp_call_mcast(int (*call)(struct ib_qp *, union ib_gid *, u16), struct ep_dev *dev,
 			    struct ib_qp *ibqp, struct ep_attachment *att)
 {
-	int ret;
-
-	if (!(dev->driver->caps & EP_CAP_MCAST_ALONE))
+	if (!ep_dev_has(ibqp->device, EP_CAP_MCAST_ALONE))
 		return call(ibqp, &att->gid, att->hw_lid);
-	mutex_lock(&dev->mcast_lock);
-	ret = call(ibqp, &att->gid, att->hw_lid);
-	mutex_unlock(&dev->mcast_lock);
-	return ret;
+	guard(mutex)(&dev->mcast_lock);
+	return call(ibqp, &att->gid, att->hw_lid);
 }
 
 /* @att is not on the list. */

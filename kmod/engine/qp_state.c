@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * State changes of QPs, and their use by the CM.
- */
+/* State changes of QPs, and their use by the CM. */
 #include "engine.h"
 
 /* ib_cm does not check the MTU of a peer or a user, and drivers divide by it. */
@@ -30,7 +28,6 @@ static int ep_qp_modify_hw(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 static int ep_qp_move(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	bool reset = (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
-	const struct ep_driver *driver = qp->res.dev->driver;
 	const struct ep_driver_ops *drv = qp->res.dev->ops;
 	const struct ep_res_ops *ops = qp->res.ops;
 	enum ib_qp_state old = qp->state;
@@ -45,13 +42,13 @@ static int ep_qp_move(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		return ret;
 	if (reset) {
 		WRITE_ONCE(qp->state, IB_QPS_RESET);
-		if (ops && ops->stop_posts)
+		if (ops)
 			ops->stop_posts(&qp->res);
 		if (drv->before_reset)
 			drv->before_reset(qp, old);
 	}
 	ret = ep_qp_modify_hw(qp, attr, mask);
-	if (!ret && reset && ops && ops->reap && !(driver->caps & EP_CAP_NO_RESET))
+	if (!ret && reset && ops && !ep_dev_has(qp->ibqp->device, EP_CAP_NO_RESET))
 		ops->reap(&qp->res);
 	if (mask & IB_QP_STATE)
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
@@ -151,9 +148,8 @@ int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_q
 }
 
 /*
- * The caller has claimed the QP and destroys it next: no call of the CM begins with it any
- * more, and a running one has ended on return. -EINTR if the task is killed: nothing has
- * changed.
+ * The caller has claimed the QP and destroys it next: no call of the CM begins with it any more,
+ * and a running one has ended on return. -EINTR if the task is killed: nothing has changed.
  */
 int ep_qp_begin_destroy(struct ep_qp *qp)
 {
@@ -194,7 +190,7 @@ bool ep_qp_pin(struct ep_qp *qp, bool accepting)
 	set_bit(EP_QP_PINNED, &qp->cm_use);
 	if (accepting) {
 		set_bit(EP_QP_ACCEPTING, &qp->cm_use);
-		if (ops && ops->stop_posts)
+		if (ops)
 			ops->stop_posts(&qp->res);
 	}
 	return true;

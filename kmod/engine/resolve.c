@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Resolution of addresses and routes.
- */
+/* Resolution of addresses and routes. */
 #include <rdma/rdma_cm_ib.h>
 
 #include "engine.h"
