@@ -24,7 +24,7 @@ struct ep_rxe_dev {
 	struct delayed_work work;	/* the rescue */
 	atomic_t nr_regions;		/* that are being deregistered */
 	u32 round;			/* current walk through the QPs (ep_dev.lock) */
-	bool stopped;			/* ep_rxe_stop_all() walks; the rescue does not (the same) */
+	bool stopped;			/* only ep_rxe_stop_all() walks (the same) */
 	struct mutex lock;		/* destroying; held while peers fail, outside ep_qp.lock */
 	struct list_head destroying;	/* QPs that are being destroyed */
 };

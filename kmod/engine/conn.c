@@ -420,7 +420,7 @@ int ep_id_disconnect(struct ep_id *id, struct ep_qp *conn_qp)
 	ret = 0;
 	if (ep_id_iwarp(id) && !ibqp)
 		goto out;
-	/* While the CM waits for the confirmation it does not disconnect: ep_id_confirmed() does. */
+	/* Until the confirmation the CM cannot disconnect: ep_id_confirmed() does it then. */
 	scoped_guard(ep_id_handler, id->cm_id)
 		id->disconnecting = id->announced;
 	if (drv->before_disconnect)

@@ -436,7 +436,7 @@ err_free:
 	return ret;
 }
 
-/* Waits for calls in flight, then destroys all objects of programs; kernel consumers destroy theirs. */
+/* Waits for running calls, then destroys all objects of programs, and waits for other users. */
 static void ep_client_remove(struct ib_device *ibdev, void *data)
 {
 	struct ib_event event = { .device = ibdev, .event = IB_EVENT_DEVICE_FATAL };

@@ -249,7 +249,7 @@ struct ep_qp {
 	bool cm_used;			/* iWARP: it is, or was, connected (lock) */
 	unsigned long cm_use;		/* enum ep_qp_cm_use */
 	bool destroying;		/* no call of the CM begins with it (set under lock) */
-	bool tainted;			/* a peer may send to it, or it left INIT (lock, only set) */
+	bool tainted;			/* a peer may send to it, or it left INIT (lock) */
 	/* XRC target: set before creation. ibqp is this opener's, the QP may have others */
 	struct ep_xrcd *xrcd;
 	bool sq_sig_all;
@@ -431,7 +431,8 @@ struct ep_qp *ep_id_get_qp(struct ep_id *id);
 int ep_id_connect(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param *param,
 		  struct rdma_ucm_ece *ece);
 int ep_id_accept(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param *param,
-		 struct rdma_ucm_ece *ece, void (*accepted)(struct ep_id *id, void *arg), void *arg);
+		 struct rdma_ucm_ece *ece, void (*accepted)(struct ep_id *id, void *arg),
+		 void *arg);
 int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason);
 int ep_id_disconnect(struct ep_id *id, struct ep_qp *conn_qp);
 int ep_id_establish(struct ep_id *id);
