@@ -114,8 +114,8 @@ static void ep_xrcd_destroy_hw(struct ep_res *res)
 
 /*
  * Opens a domain, inside ep_dev_enter(). @file and @user: key of a domain that can be shared; @file
- * stays valid until @xrcd has been freed, or is NULL for a domain of its own. Returns -EOPNOTSUPP if the
- * device has none, -EAGAIN if it does not exist and not @create, -EINVAL if it exists and
+ * stays valid until @xrcd has been freed, or is NULL for a domain of its own. Returns -EOPNOTSUPP
+ * if the device has none, -EAGAIN if it does not exist and not @create, -EINVAL if it exists and
  * @exclusive, or an error of the driver.
  */
 int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev, const struct ep_res_ops *ops,
