@@ -12,7 +12,7 @@
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
 
-/* Without udata: for drivers that then take the CQ for the kernel's (6.1: resize_cq) */
+/* Without udata: for drivers that then take the CQ for the kernel's */
 static inline int ep_compat_resize_cq(struct ib_cq *cq, unsigned int cqe)
 {
 #ifdef HAVE_RESIZE_USER_CQ
@@ -46,9 +46,9 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev, 
 }
 
 /*
- * Access rights that the CM gives to peers, on devices that have them. The next release turned a
- * software driver's tasks into work items, and gave the state of its QPs a lock; no header shows
- * that.
+ * Access rights that the CM gives to peers, on devices that have them. Soon after their
+ * addition a software driver's tasks became work items, and the state of its QPs got a lock; no
+ * header shows that.
  */
 #ifdef HAVE_IB_ACCESS_FLUSH
 #define EP_COMPAT_ACCESS_FLUSH						\

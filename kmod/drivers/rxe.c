@@ -396,8 +396,8 @@ static void ep_rxe_before_destroy(struct ep_qp *qp)
 /* Called after ep_rxe_wait_acks(). */
 static void ep_rxe_stop_acked(struct ep_qp *qp)
 {
-	ep_rxe_qp(qp)->acked = true;
 	guard(ep_qp)(qp);
+	ep_rxe_qp(qp)->acked = true;
 	if (!qp->ibqp)
 		return;
 	/* No task posts while it is emptied, or later. */

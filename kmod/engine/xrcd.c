@@ -152,8 +152,8 @@ struct ib_qp *ep_xrcd_create_qp(struct ep_xrcd *xrcd, struct ib_qp_init_attr *at
 	struct ib_qp *ibqp;
 	int ret;
 
-	attr->xrcd = dom->ibxrcd;
 	guard(mutex)(&dom->lock);
+	attr->xrcd = dom->ibxrcd;
 	ibqp = ep_compat_create_xrc_target(dom->ibxrcd->device, attr, caller);
 	if (IS_ERR(ibqp))
 		return ibqp;
