@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The only place that knows how kernels differ. Kbuild probes the headers of
- * the kernel that is built for and defines HAVE_*; nothing here or elsewhere
- * looks at version numbers, because distributions backport.
+ * All differences between kernels. Kbuild probes the headers of the kernel and defines HAVE_*;
+ * no code tests version numbers, because distributions backport.
  */
 #ifndef RDMA_EP_COMPAT_H
 #define RDMA_EP_COMPAT_H
@@ -13,29 +12,23 @@
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
 
-/*
- * Without udata: for drivers that then take the CQ for the kernel's. (ib_resize_cq()
- * went when the operation was renamed.)
- */
+/* Without udata: for drivers that then take the CQ for the kernel's */
 static inline int ep_compat_resize_cq(struct ib_cq *cq, unsigned int cqe)
 {
 #ifdef HAVE_RESIZE_USER_CQ
-	const typeof(cq->device->ops.resize_user_cq) resize =
-		cq->device->ops.resize_user_cq;
+	const typeof(cq->device->ops.resize_user_cq) resize = cq->device->ops.resize_user_cq;
 #else
-	const typeof(cq->device->ops.resize_cq) resize =
-		cq->device->ops.resize_cq;
+	const typeof(cq->device->ops.resize_cq) resize = cq->device->ops.resize_cq;
 #endif
 
 	return resize ? resize(cq, cqe, NULL) : -EOPNOTSUPP;
 }
 
 /*
- * The port's network device with a reference, or NULL. (What ib_core does itself
- * where it does not export it. The GID table names none for iWARP there.)
+ * The port's network device with a reference, or NULL. Where ib_core does not export its
+ * function, this does the same, and the GID table has no device for iWARP.
  */
-static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
-						       u32 port)
+static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev, u32 port)
 {
 #ifdef HAVE_IB_DEVICE_GET_NETDEV
 	return ib_device_get_netdev(ibdev, port);
@@ -53,9 +46,9 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
 }
 
 /*
- * Access rights that the CM gives to peers, on devices that have them. Soon after these
- * came, a software driver's tasks became work items, and the state of its QPs got a lock;
- * no header shows that.
+ * Access rights that the CM gives to peers, on devices that have them. Soon after their
+ * addition a software driver's tasks became work items, and the state of its QPs got a lock; no
+ * header shows that.
  */
 #ifdef HAVE_IB_ACCESS_FLUSH
 #define EP_COMPAT_ACCESS_FLUSH						\
@@ -66,10 +59,7 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
 #define EP_COMPAT_QP_WORK_ITEMS		false
 #endif
 
-/*
- * Arrays that are written before they are read, on the way of every message: a kernel
- * that clears all variables need not clear them.
- */
+/* For arrays on the way of each message: kernels that clear all variables leave them out. */
 #ifndef __uninitialized
 #if __has_attribute(__uninitialized__)
 #define __uninitialized __attribute__((__uninitialized__))
@@ -78,7 +68,7 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev,
 #endif
 #endif
 
-/* Of an area that is being mapped. */
+/* For an area that is being mapped */
 static inline void ep_compat_vm_flags(struct vm_area_struct *vma,
 				      unsigned long set, unsigned long clear)
 {
@@ -90,9 +80,9 @@ static inline void ep_compat_vm_flags(struct vm_area_struct *vma,
 }
 
 /*
- * May any task set Q_Keys with the privileged bit? The administrator's switch (rdma
- * system set privileged-qkey). Declared in a private header of ib_core; where it is not
- * exported, the module cannot read the switch, and takes its default: off.
+ * May any task set Q_Keys with the privileged bit? The administrator's switch (rdma system set
+ * privileged-qkey). Declared in a private header of ib_core. Where it is not exported, the module
+ * assumes the default: off.
  */
 #ifdef HAVE_RDMA_NL_GET_PRIVILEGED_QKEY
 bool rdma_nl_get_privileged_qkey(void);
@@ -102,25 +92,22 @@ bool rdma_nl_get_privileged_qkey(void);
 #endif
 
 /*
- * May the calling task set such Q_Keys? (The switch included the capability check until
- * that became a matter of the device's user namespace.)
+ * May the calling task set such Q_Keys? The switch included the capability check before that
+ * moved to the device's user namespace.
  */
 static inline bool ep_compat_qkey_allowed(struct ib_device *ibdev)
 {
 #ifdef HAVE_RDMA_DEV_HAS_RAW_CAP
-	if (rdma_dev_has_raw_cap(ibdev))
-		return true;
+	return rdma_dev_has_raw_cap(ibdev) || ep_compat_privileged_qkey();
 #else
-	if (capable(CAP_NET_RAW))
-		return true;
+	return capable(CAP_NET_RAW) || ep_compat_privileged_qkey();
 #endif
-	return ep_compat_privileged_qkey();
 }
 
 /*
- * An XRC target that others can open: nothing but ib_create_qp_user() tells its domain
- * of it. That is declared in the same private header. Its fourth argument, always NULL
- * here, is a pointer to what has changed (struct ib_udata, struct uverbs_attr_bundle).
+ * ib_create_qp_user() alone adds an XRC target to its domain, so that others can open it. It is
+ * declared in the same private header. Its fourth argument, NULL here, has changed its type
+ * (struct ib_udata, struct uverbs_attr_bundle).
  */
 #ifndef DECLARES_IB_CREATE_QP_USER
 struct ib_uqp_object;
@@ -145,25 +132,21 @@ struct rdma_cgroup;
 #endif
 
 /* Charges the RDMA controller of the current task's cgroup. */
-static inline int ep_compat_cg_charge(struct ib_device *ibdev,
-				      struct rdma_cgroup **cg)
+static inline int ep_compat_cg_charge(struct ib_device *ibdev, struct rdma_cgroup **cg)
 {
 #ifdef CONFIG_CGROUP_RDMA
-	return rdmacg_try_charge(cg, &ibdev->cg_device,
-				 RDMACG_RESOURCE_HCA_OBJECT);
+	return rdmacg_try_charge(cg, &ibdev->cg_device, RDMACG_RESOURCE_HCA_OBJECT);
 #else
 	*cg = NULL;
 	return 0;
 #endif
 }
 
-static inline void ep_compat_cg_uncharge(struct ib_device *ibdev,
-					 struct rdma_cgroup *cg)
+static inline void ep_compat_cg_uncharge(struct ib_device *ibdev, struct rdma_cgroup *cg)
 {
 #ifdef CONFIG_CGROUP_RDMA
 	if (cg)
-		rdmacg_uncharge(cg, &ibdev->cg_device,
-				RDMACG_RESOURCE_HCA_OBJECT);
+		rdmacg_uncharge(cg, &ibdev->cg_device, RDMACG_RESOURCE_HCA_OBJECT);
 #endif
 }
 

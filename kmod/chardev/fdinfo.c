@@ -109,7 +109,7 @@ static const char *uep_id_state(const struct uep_id *id)
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		return "removed";
 	}
-	if (id->id.begun)
+	if (id->id.has_conn)
 		return "connecting";
 	/* (Binding sets the family of both.) */
 	if (memchr_inv(addr->dst_addr.__data, 0, sizeof(addr->dst_addr.__data)))

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The drivers, by their sources of Linux 6.1, 6.12 and 7.2: what each does for a kernel
- * consumer that brings user memory. A driver that is not in the table does none of it.
- * Those that are known not to be fit:
+ * Capabilities of drivers for a kernel consumer that brings user memory, by the sources of Linux
+ * 6.1, 6.12 and 7.2. A driver that is not in the table has none. Unfit ones:
  *
- *  irdma	looks into the missing udata when it registers user memory
- *  mthca	the same
- *  hns		takes a missing udata for kernel memory, and registers the wrong pages
- *  efa		makes no queues for the kernel
- *  usnic	the same
- *  bng_re	the same
+ *  irdma, mthca	use the missing udata when they register user memory
+ *  hns			takes a missing udata for kernel memory, and registers the wrong pages
+ *  efa, usnic, bng_re	create no queues for the kernel
  */
 #include "drivers.h"
 
-/* Of enum rdma_driver_id, which is uverbs' ABI; not in all headers */
+/* Of enum rdma_driver_id (the ABI of uverbs); not in all headers */
 #define EP_DRIVER_MANA	20
 #define EP_DRIVER_IONIC	21
 
@@ -33,7 +29,7 @@ static const struct ep_driver ep_drivers[] = {
 			EP_CAP_SPLIT_SEND | EP_CAP_NO_RESET | EP_CAP_NO_SQD |
 			EP_CAP_QP_PINS_MODULE |	/* SIW-22 */
 			EP_CAP_LISTEN_ANY_NET,	/* IWCM-03 */
-		/* It counts the bytes of a message in eight bits, its own four among them. */
+		/* It counts a message, with its own four bytes, in eight bits. */
 		.max_private_data = U8_MAX - 4,
 		/* READs of the peer, and its own */
 		.read_bytes = 2 * 128,
@@ -43,20 +39,14 @@ static const struct ep_driver ep_drivers[] = {
 		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_INLINE |
 			EP_CAP_RESIZE_CQ | EP_CAP_XRC,
 	},
-	[RDMA_DRIVER_MLX4] = {
-		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_RESIZE_CQ,
-	},
+	[RDMA_DRIVER_MLX4] = { .caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_RESIZE_CQ },
 	[RDMA_DRIVER_CXGB4] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
 	[RDMA_DRIVER_BNXT_RE] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
 	[RDMA_DRIVER_OCRDMA] = { .caps = EP_CAPS_MAP | EP_CAP_RESIZE_CQ },
-	[RDMA_DRIVER_QEDR] = {
-		.caps = EP_CAPS_MAP | EP_CAP_INLINE | EP_CAP_XRC,
-	},
+	[RDMA_DRIVER_QEDR] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE | EP_CAP_XRC },
 	[RDMA_DRIVER_VMW_PVRDMA] = { .caps = EP_CAPS_MAP },
 	[RDMA_DRIVER_ERDMA] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
-	[RDMA_DRIVER_HFI1] = {
-		.caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ | EP_CAP_MTU_10240,
-	},
+	[RDMA_DRIVER_HFI1] = { .caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ | EP_CAP_MTU_10240 },
 	[RDMA_DRIVER_QIB] = { .caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ },
 	/* 7.2 only. It has no SRQs, and takes lkey 0 for all memory. */
 	[EP_DRIVER_IONIC] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
@@ -64,14 +54,14 @@ static const struct ep_driver ep_drivers[] = {
 	[EP_DRIVER_MANA] = { .caps = EP_CAPS_MAP },
 };
 
-/* Before the first device is added */
+/* Called before the first device is added. */
 int ep_drivers_init(void)
 {
 	ep_drivers_register(ep_drivers, ARRAY_SIZE(ep_drivers));
 	return ep_rxe_init();
 }
 
-/* After the last id and device have been destroyed */
+/* Called after the last id and device have been destroyed. */
 void ep_drivers_exit(void)
 {
 	ep_rxe_exit();

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * QPs and regions of rxe. It waits fifty seconds for users of an object that is being
- * destroyed, and then frees the object all the same.
+ * QPs and regions of rxe. Its destroy functions wait fifty seconds for users of an object, and
+ * then free the object all the same.
  *
- * By the sources of Linux 6.1, 6.12 and 7.2. Where a comment names no version, 6.12 and 7.2
- * behave so, and 6.1, too, where its row of operations (ep_rxe_ops) has the function: there
- * is no fix in 7.2.
+ * By the sources of Linux 6.1, 6.12 and 7.2, and no quirk has a fix in 7.2. Where a comment
+ * names no version, 6.12 and 7.2 behave so, and 6.1, too, if its operations (ep_rxe_ops) contain
+ * the function.
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_cache.h>
 
@@ -22,10 +23,10 @@ struct ep_rxe_dev {
 	struct ep_dev *dev;
 	struct delayed_work work;	/* the rescue */
 	atomic_t nr_regions;		/* that are being deregistered */
-	u32 round;			/* the rescue's walk through the QPs (ep_dev.lock) */
-	bool stopped;			/* it walks through them no more (ep_dev.lock) */
-	struct mutex lock;		/* going; held while peers fail, outside ep_qp.lock */
-	struct list_head going;		/* QPs that are being destroyed */
+	u32 round;			/* current walk through the QPs (ep_dev.lock) */
+	bool stopped;			/* only ep_rxe_stop_all() walks (the same) */
+	struct mutex lock;		/* destroying; held while peers fail, outside ep_qp.lock */
+	struct list_head destroying;	/* QPs that are being destroyed */
 };
 
 /* A QP of rxe (ep_qp.driver_data). Without another lock: ep_qp.lock */
@@ -33,16 +34,14 @@ struct ep_rxe_qp {
 	unsigned long failed_at;	/* jiffies when the rescue found it in ERR, or 0 */
 	unsigned long failed_rcu;	/* the grace period that began then */
 	bool emptied;			/* the rescue has emptied it since */
-	bool abandoned;			/* all that it received is acknowledged */
-	bool stopped;			/* ep_rxe_stop_all() has come by (ep_dev.lock) */
+	bool acked;			/* ep_rxe_wait_acks() has returned */
 	bool used;			/* it has been in RTR, or almost */
-	u32 looked;			/* last round of the rescue (ep_dev.lock) */
-	unsigned int missed;		/* rounds in a row that found it locked (rescue only) */
+	u32 round;			/* last walk that visited it (ep_dev.lock) */
+	unsigned int missed;		/* visits in a row that found it locked (rescue only) */
 	int access;			/* access rights in RTR */
-	struct list_head going;		/* in ep_rxe_dev.going (ep_rxe_dev.lock) */
+	struct list_head entry;		/* in ep_rxe_dev.destroying (ep_rxe_dev.lock) */
 	unsigned long look_at;		/* jiffies when its peers are to fail (the same) */
-	u32 nr_peers;
-	u32 peers[EP_RXE_PEERS];	/* QPs of this device that it was connected to */
+	u32 peers[EP_RXE_PEERS];	/* QPs of this device that it was connected to, or 0 */
 };
 
 static struct workqueue_struct *ep_rxe_wq;
@@ -53,20 +52,26 @@ static struct ep_rxe_qp *ep_rxe_qp(const struct ep_qp *qp)
 	return (struct ep_rxe_qp *)qp->driver_data;
 }
 
-static enum ib_qp_state ep_rxe_state(const struct ep_qp *qp)
+static int ep_rxe_query(const struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	struct ib_qp_init_attr init = {};
-	struct ib_qp_attr attr = {};
 
-	return ib_query_qp(qp->ibqp, &attr, IB_QP_STATE, &init) ? IB_QPS_ERR :
-								   attr.qp_state;
+	*attr = (struct ib_qp_attr){};
+	return ib_query_qp(qp->ibqp, attr, mask, &init);
+}
+
+static enum ib_qp_state ep_rxe_state(const struct ep_qp *qp)
+{
+	struct ib_qp_attr attr;
+
+	return ep_rxe_query(qp, &attr, IB_QP_STATE) ? IB_QPS_ERR : attr.qp_state;
 }
 
 /*
- * Drops all posted requests of a QP, without completing them, and its hold on a region;
- * qp->lock is held. In RESET a packet that is just arriving would stay, in ERR it is
- * dropped. One RESET is not enough: it forgets the place in the send queue before it
- * empties the queue, and an error may overtake it. (RXE-18, RXE-19)
+ * Drops all posted requests of a QP without completing them, and its reference to a region;
+ * qp->lock is held. In RESET an arriving packet would stay, in ERR rxe drops it. One RESET is not
+ * enough: rxe loses its place in the send queue before it empties the queue, and an error may
+ * overtake it. (RXE-18, RXE-19)
  */
 static void ep_rxe_empty(struct ep_qp *qp)
 {
@@ -75,12 +80,11 @@ static void ep_rxe_empty(struct ep_qp *qp)
 	};
 	int to_init = IB_QP_PKEY_INDEX | IB_QP_PORT |
 		      (qp->type == IB_QPT_UD ? IB_QP_QKEY : IB_QP_ACCESS_FLAGS);
-	struct ib_qp_init_attr init = {};
-	struct ib_qp_attr attr = {};
+	struct ib_qp_attr attr;
 	size_t i;
 
-	/* A QP that never was in INIT has no port, and is empty. */
-	if (ib_query_qp(qp->ibqp, &attr, to_init, &init) || !attr.port_num)
+	/* Without a port the QP has never been in INIT, and is empty. */
+	if (ep_rxe_query(qp, &attr, to_init) || !attr.port_num)
 		return;
 	/* A QP in SQD accepts only the last transition (ERR), which flushes it. */
 	for (i = 0; i < ARRAY_SIZE(way); i++) {
@@ -90,87 +94,78 @@ static void ep_rxe_empty(struct ep_qp *qp)
 	}
 }
 
-/*
- * In ERR rxe may still be about to complete a receive that it has begun. It is not after
- * this.
- */
+/* In ERR rxe may still complete a receive that it has begun; after this it does not. */
 static void ep_rxe_stop_receiving(struct ep_qp *qp)
 {
-	mutex_lock(&qp->lock);
+	guard(ep_qp)(qp);
 	if (qp->ibqp)
 		ep_rxe_empty(qp);
-	ep_qp_unlock(qp);
 }
 
 /*
- * rxe does not check a change against the QP's state. It uses the current state that the
- * caller claims, also RTR of a QP in ERR, whose queues have been flushed; from 6.12 on it
- * takes any attribute at any time if the state does not change. It frees resources for
- * READs that a responder is using. (RXE-17, RXE-23)
+ * rxe does not check a change against the QP's state. It takes the current state from the
+ * caller, also RTR of a QP in ERR, whose queues have been flushed; from 6.12 on it takes any
+ * attribute at any time if the state does not change, and frees resources for READs that a
+ * responder is using. (RXE-17, RXE-23)
  */
-static int ep_rxe_before_modify(struct ep_qp *qp, struct ib_qp_attr *attr,
-				int *mask)
+static int ep_rxe_before_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask)
 {
-	struct ib_qp_init_attr init;
+	bool reset = (*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
 	struct ib_qp_attr now;
 	enum ib_qp_state next;
-	bool reset;
 	int ret;
 
 	if ((*mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
 	    !((*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR))
 		return -EOPNOTSUPP;
 	/*
-	 * A peer's FLUSH takes a resource, whether there is one or not. rxe rounds their
-	 * number up, and has eight bits for it.
+	 * A peer's FLUSH takes a resource without checking that there is one. rxe rounds their
+	 * number up, in eight bits.
 	 */
 	if (*mask & IB_QP_MAX_DEST_RD_ATOMIC)
-		attr->max_dest_rd_atomic =
-			clamp_t(int, attr->max_dest_rd_atomic, 1,
-				qp->ibqp->device->attrs.max_qp_rd_atom);
-	reset = (*mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET;
+		attr->max_dest_rd_atomic = clamp_t(int, attr->max_dest_rd_atomic, 1,
+						   qp->ibqp->device->attrs.max_qp_rd_atom);
 	if ((*mask & IB_QP_STATE) && !(*mask & IB_QP_CUR_STATE) && !reset)
 		return 0;
-	ret = ib_query_qp(qp->ibqp, &now, IB_QP_STATE, &init);
+	ret = ep_rxe_query(qp, &now, IB_QP_STATE);
 	if (ret)
 		return ret;
 	if ((*mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now.qp_state)
 		return -EINVAL;
-	/* rxe would refuse it, too, but only after the queues have been emptied. */
+	/* rxe refuses it, too, but after the queues have been emptied. */
 	if (reset && now.qp_state == IB_QPS_SQD && now.sq_draining)
 		return -EINVAL;
 	next = *mask & IB_QP_STATE ? attr->qp_state : now.qp_state;
 	if (!ib_modify_qp_is_ok(now.qp_state, next, qp->type, *mask))
 		return -EINVAL;
-	/* The state may be another one by the time that rxe compares it. */
+	/* The state may change before rxe compares it. */
 	*mask &= ~IB_QP_CUR_STATE;
 	return 0;
 }
 
-/* 6.1 works on a packet as it arrives, under RCU; in ERR it drops packets. */
+/* 6.1 processes a packet as it arrives, under RCU; in ERR it drops packets. */
 static void ep_rxe_before_reset(struct ep_qp *qp, enum ib_qp_state old)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	if (old <= IB_QPS_INIT || !qp->res.ops || !qp->res.ops->forget)
+	if (old <= IB_QPS_INIT || !qp->res.ops)
 		return;
-	qp->res.ops->forget(&qp->res);
+	qp->res.ops->reap(&qp->res);
 	ib_modify_qp(qp->ibqp, &attr, IB_QP_STATE);
 	synchronize_rcu();
 }
 
-/* The address of no peer: the network stack drops packets from there. */
+/* The address of no peer: the network stack drops packets from it. */
 static const union ib_gid ep_rxe_no_peer = { .raw = { 0xff } };
 
 /*
- * RTR of a QP that was connected before. rxe makes room for READs when the QP is in RTR
- * already, and waits until its responder is idle (6.12, 7.2): for ever, if former peers go
- * on sending. So the QP gets an address first from which nothing comes; rxe sets the real
- * one last. Requests from before the RESET are answered in INIT, too, so the QP has no
- * access rights until then: a READ would take long. (RXE-16)
+ * RTR of a QP that was connected before. rxe makes room for READs when the QP is in RTR already,
+ * and waits until its responder is idle (6.12, 7.2): for ever, if former peers go on sending. So
+ * the QP first gets an address from which nothing arrives; rxe sets the real one last. rxe also
+ * answers requests from before the RESET in INIT, and a READ would take long. So the QP has no
+ * access rights until then. (RXE-16)
  */
-static int ep_rxe_to_rtr(struct ep_qp *qp, const struct ib_qp_attr *given,
-			 int mask)
+static int ep_rxe_to_rtr(struct ep_qp *qp, const struct ib_qp_attr *given, int mask)
 {
 	struct ib_qp_attr attr = *given;
 	int ret;
@@ -186,8 +181,8 @@ static int ep_rxe_to_rtr(struct ep_qp *qp, const struct ib_qp_attr *given,
 }
 
 /*
- * Twice, see ep_rxe_empty(). A READ that was being answered is only forgotten with the room
- * for READs, and would be resumed later.
+ * Twice, see ep_rxe_empty(). rxe drops a READ that it was answering only with the room for READs,
+ * and would resume it later.
  */
 static int ep_rxe_reset(struct ep_qp *qp, struct ib_qp_attr *attr)
 {
@@ -195,15 +190,13 @@ static int ep_rxe_reset(struct ep_qp *qp, struct ib_qp_attr *attr)
 
 	return ib_modify_qp(qp->ibqp, attr, IB_QP_STATE) ?:
 	       ib_modify_qp(qp->ibqp, attr, IB_QP_STATE) ?:
-	       ep_rxe_qp(qp)->used ? ib_modify_qp(qp->ibqp, &room,
-						  IB_QP_MAX_DEST_RD_ATOMIC) : 0;
+	       ep_rxe_qp(qp)->used ? ib_modify_qp(qp->ibqp, &room, IB_QP_MAX_DEST_RD_ATOMIC) : 0;
 }
 
 static int ep_rxe_modify_hw(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
-	enum ib_qp_state state = mask & IB_QP_STATE ? attr->qp_state :
-						      qp->state;
+	enum ib_qp_state state = mask & IB_QP_STATE ? attr->qp_state : qp->state;
 	struct ib_qp_attr init;
 	bool used;
 	int ret;
@@ -222,11 +215,10 @@ static int ep_rxe_modify_hw(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		return ret;
 	}
 	if ((mask & IB_QP_STATE) && state == IB_QPS_RTR) {
-		/* (A change that fails may be half done.) */
+		/* A change that fails may be half done. */
 		used = rxe->used;
 		rxe->used = true;
-		if (used && ib_modify_qp_is_ok(ep_rxe_state(qp), IB_QPS_RTR,
-					       qp->type, mask))
+		if (used && ib_modify_qp_is_ok(ep_rxe_state(qp), IB_QPS_RTR, qp->type, mask))
 			return ep_rxe_to_rtr(qp, attr, mask);
 	}
 	return ib_modify_qp(qp->ibqp, attr, mask);
@@ -240,31 +232,29 @@ static void ep_rxe_after_query(const struct ep_qp *qp, struct ib_qp_attr *attr)
 		attr->qp_access_flags = rxe->access;
 }
 
-/* The user's QP of that number on the device, held (ep_res_ops.hold), or NULL */
+/* A program's QP of that number on the device with a reference (ep_res_ops.get), or NULL */
 static struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num)
 {
 	struct ep_qp *qp, *found = NULL;
 
 	spin_lock(&dev->lock);
 	hash_for_each_possible(dev->qps, qp, by_num, qp_num) {
-		if (qp->qp_num != qp_num || !qp->res.ops->hold)
-			continue;
-		qp->res.ops->hold(&qp->res);
-		found = qp;
-		break;
+		if (qp->qp_num == qp_num) {
+			qp->res.ops->get(&qp->res);
+			found = qp;
+			break;
+		}
 	}
 	spin_unlock(&dev->lock);
 	return found;
 }
 
 /* Does the address belong to this device? */
-static bool ep_rxe_is_local(const struct ep_qp *qp,
-			    const struct rdma_ah_attr *ah_attr)
+static bool ep_rxe_is_local(const struct ep_qp *qp, const struct rdma_ah_attr *ah_attr)
 {
 	const struct ib_gid_attr *gid;
 
-	gid = rdma_find_gid(qp->res.dev->ibdev,
-			    (union ib_gid *)&rdma_ah_read_grh(ah_attr)->dgid,
+	gid = rdma_find_gid(qp->res.dev->ibdev, (union ib_gid *)&rdma_ah_read_grh(ah_attr)->dgid,
 			    IB_GID_TYPE_ROCE_UDP_ENCAP, NULL);
 	if (IS_ERR(gid))
 		return false;
@@ -273,42 +263,37 @@ static bool ep_rxe_is_local(const struct ep_qp *qp,
 }
 
 /*
- * The QP is going to be connected. Packets that it sends before its next reset may be in
- * its peer's queue when it is destroyed, so its peers on this device are recorded. One that
- * does not exist any more makes room for the next. -EBUSY if all exist.
+ * The QP is being connected. Packets that it sends before its next reset may be in its peer's
+ * queue when it is destroyed, so its peers on this device are recorded. A peer that has been
+ * destroyed makes room for the next. -EBUSY if all exist. @added: the new record, or NULL
  */
-static int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr,
-			   int mask)
+static int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask, u32 **added)
 {
 	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
 	u32 qp_num = attr->dest_qp_num, i;
-	struct ib_qp_init_attr init = {};
-	struct ib_qp_attr now = {};
+	struct ib_qp_attr now;
 	struct ep_qp *peer;
 	int ret;
 
 	if (!EP_COMPAT_QP_WORK_ITEMS || !ep_rxe_is_local(qp, &attr->ah_attr))
 		return 0;
 	if (!(mask & IB_QP_DEST_QPN)) {
-		ret = ib_query_qp(qp->ibqp, &now, IB_QP_DEST_QPN, &init);
+		ret = ep_rxe_query(qp, &now, IB_QP_DEST_QPN);
 		if (ret)
 			return ret;
 		qp_num = now.dest_qp_num;
 	}
-	for (i = 0; i < rxe->nr_peers; i++)
+	for (i = 0; i < EP_RXE_PEERS; i++)
 		if (rxe->peers[i] == qp_num)
 			return 0;
-	if (rxe->nr_peers < EP_RXE_PEERS) {
-		rxe->peers[rxe->nr_peers++] = qp_num;
-		return 0;
-	}
-	for (i = 0; i < rxe->nr_peers; i++) {
+	for (i = 0; i < EP_RXE_PEERS; i++) {
 		peer = ep_rxe_find(qp->res.dev, rxe->peers[i]);
 		if (!peer) {
-			rxe->peers[i] = qp_num;
+			*added = &rxe->peers[i];
+			**added = qp_num;
 			return 0;
 		}
-		peer->res.ops->unhold(&peer->res);
+		peer->res.ops->put(&peer->res);
 	}
 	return -EBUSY;
 }
@@ -316,30 +301,29 @@ static int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr,
 static int ep_rxe_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
-	u32 nr_peers = rxe->nr_peers;
+	u32 *added = NULL;
 	int ret = 0;
 
 	if (mask & IB_QP_AV)
-		ret = ep_rxe_add_peer(qp, attr, mask);
+		ret = ep_rxe_add_peer(qp, attr, mask, &added);
 	if (!ret)
 		ret = ep_rxe_modify_hw(qp, attr, mask);
-	if (ret) {
-		rxe->nr_peers = nr_peers;
-	} else if ((mask & IB_QP_STATE) && attr->qp_state != IB_QPS_ERR) {
-		/* In ERR again it keeps its region. */
+	if (ret && added)
+		*added = 0;
+	if (!ret && (mask & IB_QP_STATE) && attr->qp_state != IB_QPS_ERR) {
+		/* When it enters ERR again it may keep a region. */
 		rxe->failed_at = 0;
 		rxe->emptied = false;
 	}
 	return ret;
 }
 
-/* After so many attempts the rescue waits for a QP's lock. */
+/*
+ * Locks a QP for the rescue, which has to visit other QPs: a user whose tasks keep the QP locked
+ * delays the rescue only with every EP_RXE_MISSES-th visit.
+ */
 #define EP_RXE_MISSES		8
 
-/*
- * Locks a QP for the rescue, which has other QPs to look at: a user whose tasks keep the
- * QP locked delays the rescue for EP_RXE_MISSES looks at most.
- */
 static bool ep_rxe_trylock(struct ep_qp *qp)
 {
 	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
@@ -354,49 +338,43 @@ static bool ep_rxe_trylock(struct ep_qp *qp)
 }
 
 /*
- * Does @peer belong to the same user as @qp, which is being destroyed, or is it connected
- * to it, and not to a QP of that number on another machine? False if it is locked.
+ * Does @peer belong to the same user as @qp, which is being destroyed, or is it connected to @qp,
+ * and not to a QP of that number on another machine? False if it is locked.
  */
 static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 {
-	struct ib_qp_init_attr init = {};
-	struct ib_qp_attr attr = {};
+	struct ib_qp_attr attr;
 	bool found;
 
 	if (READ_ONCE(peer->state) < IB_QPS_RTR)
 		return false;
-	if (qp->res.ops && qp->res.ops->user &&
-	    qp->res.ops->user(&qp->res) == peer->res.ops->user(&peer->res))
+	if (qp->res.ops && qp->res.ops->user(&qp->res) == peer->res.ops->user(&peer->res))
 		return true;
 	if (!ep_rxe_trylock(peer))
 		return false;
-	found = peer->ibqp &&
-		!ib_query_qp(peer->ibqp, &attr, IB_QP_DEST_QPN | IB_QP_AV,
-			     &init) &&
-		attr.dest_qp_num == qp->qp_num &&
-		ep_rxe_is_local(peer, &attr.ah_attr);
+	found = peer->ibqp && !ep_rxe_query(peer, &attr, IB_QP_DEST_QPN | IB_QP_AV) &&
+		attr.dest_qp_num == qp->qp_num && ep_rxe_is_local(peer, &attr.ah_attr);
 	ep_qp_unlock(peer);
 	return found;
 }
 
-/* In which a work item of rxe that was interrupted resumes, also on a busy machine */
-#define EP_RXE_ANSWER_TIME	(HZ / 100 + 1)
+/* An interrupted work item of rxe resumes within this time, also on a busy machine. */
+#define EP_RXE_ACK_TIME		(HZ / 100 + 1)
 
 /*
- * rxe acknowledges a message only after delivering its completion, and not at all once the
- * QP has left RTS. The sender may repeat it for ever then, as rxe does not count to 7
- * retries. So wait for as long as destroying a QP alone would. Completions that are recent,
- * or of an unknown time, get longer than data without one. @got_at: jiffies (RXE-20)
+ * rxe acknowledges a message only after delivering its completion, and not at all once the QP has
+ * left RTS. The sender may repeat it for ever then, as rxe does not count 7 retries. So this waits
+ * as long as destroying one QP would. Messages with a recent completion, or one of an unknown
+ * time, get more time than those without. @reaped_at: jiffies (RXE-20)
  */
-static void ep_rxe_answer(unsigned long got_at)
+static void ep_rxe_wait_acks(unsigned long reaped_at)
 {
-	unsigned long until = got_at + EP_RXE_ANSWER_TIME;
 	long left;
 
 	usleep_range(1000, 2000);
-	left = until - jiffies;
-	/* (A time long ago may look like the future.) */
-	if (left > 0 && left <= EP_RXE_ANSWER_TIME)
+	left = reaped_at + EP_RXE_ACK_TIME - jiffies;
+	/* After a wrap of jiffies a time long ago may look like the future. */
+	if (left > 0 && left <= EP_RXE_ACK_TIME)
 		schedule_timeout_uninterruptible(left);
 }
 
@@ -405,95 +383,97 @@ static void ep_rxe_before_destroy(struct ep_qp *qp)
 {
 	enum ib_qp_state state;
 
-	if (!qp->worn)
+	if (!qp->tainted)
 		return;
 	state = ep_rxe_state(qp);
 	if (state == IB_QPS_ERR)
 		return;
-	if (state >= IB_QPS_RTR && !ep_rxe_qp(qp)->abandoned)
-		ep_rxe_answer(qp->res.ops && qp->res.ops->got_at ?
-			      qp->res.ops->got_at(&qp->res) : jiffies);
+	if (state >= IB_QPS_RTR && !ep_rxe_qp(qp)->acked)
+		ep_rxe_wait_acks(qp->res.ops ? qp->res.ops->reaped_at(&qp->res) : jiffies);
 	ep_rxe_empty(qp);
 }
 
-/* After ep_rxe_answer() */
-static void ep_rxe_stop_answered(struct ep_qp *qp)
+/* Called after ep_rxe_wait_acks(). */
+static void ep_rxe_stop_acked(struct ep_qp *qp)
 {
-	ep_rxe_qp(qp)->abandoned = true;
-	mutex_lock(&qp->lock);
-	if (qp->ibqp) {
-		/* No task posts while it is emptied, or later. */
-		qp->res.ops->killing(&qp->res);
-		ep_rxe_before_destroy(qp);
-	}
-	ep_qp_unlock(qp);
+	guard(ep_qp)(qp);
+	ep_rxe_qp(qp)->acked = true;
+	if (!qp->ibqp)
+		return;
+	/* No task posts while it is emptied, or later. */
+	qp->res.ops->before_destroy(&qp->res);
+	ep_rxe_before_destroy(qp);
 }
 
 static void ep_rxe_stop(struct ep_qp *qp, bool *waited)
 {
 	if (!*waited)
-		ep_rxe_answer(jiffies);
+		ep_rxe_wait_acks(jiffies);
 	*waited = true;
-	ep_rxe_stop_answered(qp);
+	ep_rxe_stop_acked(qp);
+}
+
+/* The next QP of the current walk, or NULL; dev->lock is held. */
+static struct ep_qp *ep_rxe_walk(struct ep_dev *dev)
+{
+	struct list_head *all = &dev->res[EP_RES_QP];
+	struct ep_rxe_dev *rxe = dev->driver_data;
+	struct ep_qp *qp;
+
+	qp = list_first_entry_or_null(all, struct ep_qp, res.entry);
+	if (!qp || ep_rxe_qp(qp)->round == rxe->round)
+		return NULL;
+	ep_rxe_qp(qp)->round = rxe->round;
+	list_move_tail(&qp->res.entry, all);
+	return qp;
 }
 
 /*
- * The device is removed, so no QP is created any more. Packets of one may be in the queues
- * of any other: all are emptied first, as each QP would wait for its peer.
+ * The device is being removed, so no QP is created any more. Packets of one may be in the queues
+ * of any other: all are emptied first, as otherwise the destruction of each waits for its peer.
  */
 static void ep_rxe_stop_all(struct ep_dev *dev)
 {
 	struct ep_rxe_dev *rxe = dev->driver_data;
-	struct list_head *all = &dev->res[EP_RES_QP];
 	struct ep_qp *qp;
-	bool held;
 
-	ep_rxe_answer(jiffies);
-	do {
-		spin_lock(&dev->lock);
-		/* The rescue walks through the same list. */
-		rxe->stopped = true;
-		qp = list_first_entry_or_null(all, struct ep_qp, res.entry);
-		if (qp && ep_rxe_qp(qp)->stopped)
-			qp = NULL;
-		held = qp && qp->res.ops->hold;
-		if (qp) {
-			ep_rxe_qp(qp)->stopped = true;
-			list_move_tail(&qp->res.entry, all);
-		}
-		if (held)
-			qp->res.ops->hold(&qp->res);
+	ep_rxe_wait_acks(jiffies);
+	spin_lock(&dev->lock);
+	rxe->stopped = true;
+	rxe->round++;
+	while ((qp = ep_rxe_walk(dev))) {
+		qp->res.ops->get(&qp->res);
 		spin_unlock(&dev->lock);
-		if (held) {
-			ep_rxe_stop_answered(qp);
-			qp->res.ops->unhold(&qp->res);
-		}
+		ep_rxe_stop_acked(qp);
+		qp->res.ops->put(&qp->res);
 		cond_resched();
-	} while (qp);
+		spin_lock(&dev->lock);
+	}
+	spin_unlock(&dev->lock);
 }
 
 /*
- * The rescue: rxe waits fifty seconds for a QP or a region that it cannot destroy as yet,
- * and then frees it. One work item for each device ends such waits of all destroyers, and
- * is not queued while there are none. A QP that is locked has its turn with the next look,
- * and is waited for if it is locked again and again. (RXE-03)
+ * The rescue: rxe waits fifty seconds for a QP or a region that it cannot destroy as yet, and
+ * then frees it. One work item for each device ends such waits of all destroyers; it is not
+ * queued while there are none. It visits a locked QP again with the next look, and waits for its
+ * lock after some of these. (RXE-03)
  */
 
-/* A wait that takes longer is looked after, at this interval. */
+/* Interval of the looks; shorter waits end by themselves. */
 #define EP_RXE_LOOK_TIME	(HZ / 4)
-/* How long a QP's packets may be in other queues before those are emptied */
+/* A QP's packets may be in other queues for this time before those are emptied. */
 #define EP_RXE_PEER_TIME	(2 * HZ)
-/* In which a QP that failed flushes its queues */
+/* A QP in ERR flushes its queues within this time. */
 #define EP_RXE_FLUSH_TIME	(HZ / 2)
-/* QPs that one run looks at */
+/* QPs that one run visits */
 #define EP_RXE_BATCH		1024
 
 /*
- * A QP keeps a region when a completion did not fit into the CQ, and goes to ERR then; and
- * on 6.1 when it goes to ERR during a WRITE with immediate data. One that has been in ERR
- * for a while has flushed its queues as far as it can, and is emptied, once: that ends its
- * use of the region. By then a grace period has passed, for all at once, since when rxe
- * drops packets for it (see ep_rxe_before_reset()). (RXE-21)
+ * A QP keeps a region when a completion does not fit into the CQ, and moves to ERR; and on 6.1
+ * when it moves to ERR during a WRITE with immediate data. After some time in ERR it has flushed
+ * its queues as far as it can. Emptying it then, once, ends its use of the region. A grace period
+ * has passed by then, for all QPs at once, since when rxe drops packets for it (see
+ * ep_rxe_before_reset()). (RXE-21)
  */
 static void ep_rxe_drop_region(struct ep_qp *qp)
 {
@@ -512,57 +492,48 @@ static void ep_rxe_drop_region(struct ep_qp *qp)
 		goto out;
 	rxe->emptied = true;
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
-	qp->res.ops->quiet(&qp->res);
-	qp->res.ops->forget(&qp->res);
+	qp->res.ops->stop_posts(&qp->res);
+	qp->res.ops->reap(&qp->res);
 	ep_rxe_empty(qp);
 	WRITE_ONCE(qp->state, IB_QPS_ERR);
 out:
 	ep_qp_unlock(qp);
 }
 
-/*
- * The next QP of this round that may keep a region, held, or NULL: that was all, or *@left
- * have been walked through.
- */
+/* The next QP that may keep a region with a reference; NULL after the last, or when *@left is 0 */
 static struct ep_qp *ep_rxe_next(struct ep_dev *dev, unsigned int *left)
 {
 	struct ep_rxe_dev *rxe = dev->driver_data;
-	struct list_head *all = &dev->res[EP_RES_QP];
-	struct ep_qp *qp, *found = NULL;
+	struct ep_qp *qp = NULL;
 
 	spin_lock(&dev->lock);
-	while (!found && *left) {
-		qp = list_first_entry_or_null(all, struct ep_qp, res.entry);
-		if (!qp || rxe->stopped ||
-		    ep_rxe_qp(qp)->looked == rxe->round) {
-			rxe->round++;
-			*left = 0;
+	for (; *left; --*left) {
+		qp = rxe->stopped ? NULL : ep_rxe_walk(dev);
+		if (!qp || qp->res.ops->dereg_pending(&qp->res))
 			break;
-		}
-		--*left;
-		ep_rxe_qp(qp)->looked = rxe->round;
-		list_move_tail(&qp->res.entry, all);
-		if (!qp->res.ops->hold || !qp->res.ops->kept(&qp->res))
-			continue;
-		qp->res.ops->hold(&qp->res);
-		found = qp;
+		qp = NULL;
 	}
+	if (qp)
+		qp->res.ops->get(&qp->res);
+	else if (*left && !rxe->stopped)
+		rxe->round++;
 	spin_unlock(&dev->lock);
-	return found;
+	return qp;
 }
 
-/* Returns whether all QPs have been looked at. */
+/* Returns whether all QPs have been visited. */
 static bool ep_rxe_drop_regions(struct ep_rxe_dev *rxe)
 {
-	unsigned int left = EP_RXE_BATCH, round = rxe->round;
+	unsigned int left = EP_RXE_BATCH;
 	struct ep_qp *qp;
 
 	while ((qp = ep_rxe_next(rxe->dev, &left))) {
+		left--;
 		ep_rxe_drop_region(qp);
-		qp->res.ops->unhold(&qp->res);
+		qp->res.ops->put(&qp->res);
 		cond_resched();
 	}
-	return rxe->round != round;
+	return left;
 }
 
 static void ep_rxe_fail_peers(struct ep_qp *qp)
@@ -571,7 +542,7 @@ static void ep_rxe_fail_peers(struct ep_qp *qp)
 	struct ep_qp *peer;
 	u32 i;
 
-	for (i = 0; i < rxe->nr_peers; i++) {
+	for (i = 0; i < EP_RXE_PEERS; i++) {
 		peer = ep_rxe_find(qp->res.dev, rxe->peers[i]);
 		if (!peer)
 			continue;
@@ -580,34 +551,29 @@ static void ep_rxe_fail_peers(struct ep_qp *qp)
 			ep_qp_error(peer);
 			rxe->peers[i] = 0;
 		}
-		peer->res.ops->unhold(&peer->res);
+		peer->res.ops->put(&peer->res);
 	}
 }
 
-/* One at a time, so that a destroyer waits for one only. Returns whether there was one. */
+/* One at a time: a task that destroys a QP waits for one. Returns whether there was one. */
 static bool ep_rxe_fail_next(struct ep_rxe_dev *rxe, unsigned long look)
 {
 	struct ep_rxe_qp *qp;
-	bool due = false;
 
-	mutex_lock(&rxe->lock);
-	list_for_each_entry(qp, &rxe->going, going) {
-		due = time_after_eq(look, qp->look_at);
-		if (!due)
+	guard(mutex)(&rxe->lock);
+	list_for_each_entry(qp, &rxe->destroying, entry) {
+		if (time_before(look, qp->look_at))
 			continue;
 		qp->look_at = look + EP_RXE_LOOK_TIME;
-		ep_rxe_fail_peers(container_of((void *)qp, struct ep_qp,
-					       driver_data));
-		break;
+		ep_rxe_fail_peers(container_of((void *)qp, struct ep_qp, driver_data));
+		return true;
 	}
-	mutex_unlock(&rxe->lock);
-	return due;
+	return false;
 }
 
 static void ep_rxe_look(struct work_struct *work)
 {
-	struct ep_rxe_dev *rxe = container_of(to_delayed_work(work),
-					      struct ep_rxe_dev, work);
+	struct ep_rxe_dev *rxe = container_of(to_delayed_work(work), struct ep_rxe_dev, work);
 	unsigned long look = jiffies;
 	bool all = true;
 
@@ -615,9 +581,8 @@ static void ep_rxe_look(struct work_struct *work)
 		cond_resched();
 	if (atomic_read(&rxe->nr_regions))
 		all = ep_rxe_drop_regions(rxe);
-	if (atomic_read(&rxe->nr_regions) || !list_empty_careful(&rxe->going))
-		queue_delayed_work(ep_rxe_wq, &rxe->work,
-				   all ? EP_RXE_LOOK_TIME : 0);
+	if (atomic_read(&rxe->nr_regions) || !list_empty_careful(&rxe->destroying))
+		queue_delayed_work(ep_rxe_wq, &rxe->work, all ? EP_RXE_LOOK_TIME : 0);
 }
 
 static int ep_rxe_add(struct ep_dev *dev)
@@ -628,7 +593,7 @@ static int ep_rxe_add(struct ep_dev *dev)
 		return -ENOMEM;
 	rxe->dev = dev;
 	mutex_init(&rxe->lock);
-	INIT_LIST_HEAD(&rxe->going);
+	INIT_LIST_HEAD(&rxe->destroying);
 	rxe->round = 1;
 	INIT_DELAYED_WORK(&rxe->work, ep_rxe_look);
 	dev->driver_data = rxe;
@@ -643,16 +608,13 @@ static void ep_rxe_remove(struct ep_dev *dev)
 	kfree(rxe);
 }
 
-/*
- * rxe allocates 16 bytes for each page, in one piece, and the core warns of too large ones.
- * (Early 6.12 did not; no header shows it.)
- */
+/* rxe allocates 16 bytes a page in one piece, which ib_core warns of. (Early 6.12 did not.) */
 static u64 ep_rxe_max_mr_pages(void)
 {
 	return KMALLOC_MAX_SIZE / 16;
 }
 
-/* (ep_res_ops.kept is true then for QPs that may keep the region.) */
+/* ep_res_ops.dereg_pending is true meanwhile for QPs that may keep the region. */
 static int ep_rxe_dereg_mr(struct ep_dev *dev, struct ib_mr *mr)
 {
 	struct ep_rxe_dev *rxe = dev->driver_data;
@@ -666,10 +628,10 @@ static int ep_rxe_dereg_mr(struct ep_dev *dev, struct ib_mr *mr)
 }
 
 /*
- * Packets that the QP has sent to another one of this machine refer to it until they are
- * looked at there, which may be after gigabytes of READs. So if it takes long its peers
- * fail, which have lost their connection anyway. QPs of other users do not: a number is
- * all that it takes to be connected to them. (RXE-04)
+ * Packets that the QP has sent to another one of this machine refer to it until rxe processes
+ * them there, which may be after gigabytes of READs. So if that takes long its peers move to ERR,
+ * which have lost their connection anyway. QPs of other users do not: connecting to them takes
+ * only a number. (RXE-04)
  */
 static int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp)
 {
@@ -677,21 +639,20 @@ static int ep_rxe_destroy(struct ep_qp *qp, struct ib_qp *ibqp)
 	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
 	int ret;
 
-	if (!rxe->nr_peers)
+	if (!memchr_inv(rxe->peers, 0, sizeof(rxe->peers)))
 		return ib_destroy_qp(ibqp);
-	mutex_lock(&dev->lock);
-	rxe->look_at = jiffies + EP_RXE_PEER_TIME;
-	list_add(&rxe->going, &dev->going);
-	mutex_unlock(&dev->lock);
+	scoped_guard(mutex, &dev->lock) {
+		rxe->look_at = jiffies + EP_RXE_PEER_TIME;
+		list_add(&rxe->entry, &dev->destroying);
+	}
 	queue_delayed_work(ep_rxe_wq, &dev->work, EP_RXE_LOOK_TIME);
 	ret = ib_destroy_qp(ibqp);
-	mutex_lock(&dev->lock);
-	list_del(&rxe->going);
-	mutex_unlock(&dev->lock);
+	scoped_guard(mutex, &dev->lock)
+		list_del(&rxe->entry);
 	return ret;
 }
 
-/* For rxe whose tasks are work items, and for that of 6.1, where they are tasklets */
+/* rxe's tasks are work items, or tasklets (6.1). */
 #define EP_RXE_WORKS(fn)	(EP_COMPAT_QP_WORK_ITEMS ? (fn) : NULL)
 #define EP_RXE_TASKLETS(fn)	(EP_COMPAT_QP_WORK_ITEMS ? NULL : (fn))
 
@@ -711,7 +672,7 @@ const struct ep_driver_ops ep_rxe_ops = {
 	.destroy = EP_RXE_WORKS(ep_rxe_destroy),
 };
 
-/* No other work delays the rescue. */
+/* A queue of its own: no other work delays the rescue. */
 int ep_rxe_init(void)
 {
 	ep_rxe_wq = alloc_workqueue("rdma_ep_rxe", WQ_UNBOUND, 0);

@@ -2,16 +2,15 @@
 /*
  * Queues of siw, and its connections.
  *
- * A peer may request that it sends the first message (MPA v2, peer to peer). siw accepts
- * such a connection and reports nothing until the message arrives. If the connection ends
- * before that, iw_cm BUG()s: it sees CLOSE before ESTABLISHED. Until one of them arrives,
- * rdma_disconnect() and rdma_destroy_id() wait, without regard to signals.
+ * A peer may request to send the first message (MPA v2, peer to peer). siw accepts such a
+ * connection and reports nothing until the message arrives. If the connection ends before that,
+ * iw_cm BUG()s: it sees CLOSE before ESTABLISHED. Until one of them arrives rdma_disconnect()
+ * and rdma_destroy_id() wait, uninterruptibly. (IWCM-02)
  *
- * So siw's events of an accepted connection pass through this file, which inserts an
- * ESTABLISHED where it is missing: at the end of the connection, or of the id.
+ * So siw's events of an accepted connection pass through this file, which inserts a missing
+ * ESTABLISHED at the end of the connection, or of the id.
  *
- * By the sources of Linux 6.1, 6.12 and 7.2. Where a comment names no version, all of them
- * behave so: there is no fix in 7.2.
+ * By the sources of Linux 6.1, 6.12 and 7.2, which all behave so: no quirk has a fix in 7.2.
  */
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
@@ -20,10 +19,10 @@
 
 #include "drivers.h"
 
-/* What fits into an MPA frame besides siw's own four bytes */
+/* Room in an MPA frame besides siw's own four bytes */
 #define EP_SIW_MAX_PRIVATE_DATA	252
 
-/* iw_cm's own, which is the same for every id */
+/* iw_cm's own handler, the same for every id */
 static iw_event_handler ep_siw_iw_handler;
 /*
  * Orders the events that are passed on; protects the choice of handler of an iw_cm id. Any
@@ -31,7 +30,7 @@ static iw_event_handler ep_siw_iw_handler;
  */
 static DEFINE_SPINLOCK(ep_siw_lock);
 
-/* After ESTABLISHED: iw_cm BUG()s if it sees another one. (IWCM-02) */
+/* After ESTABLISHED: iw_cm BUG()s if it sees another one. */
 static int ep_siw_established(struct iw_cm_id *iw, struct iw_cm_event *event)
 {
 	unsigned long flags;
@@ -47,8 +46,7 @@ static int ep_siw_established(struct iw_cm_id *iw, struct iw_cm_event *event)
 static int ep_siw_accepted(struct iw_cm_id *iw, struct iw_cm_event *event);
 
 /* @event: siw's, or NULL. Does nothing after ESTABLISHED. */
-static void ep_siw_establish(struct iw_cm_id *iw,
-			     const struct iw_cm_event *event)
+static void ep_siw_establish(struct iw_cm_id *iw, const struct iw_cm_event *event)
 {
 	struct iw_cm_event first = { .event = IW_CM_EVENT_ESTABLISHED };
 	unsigned long flags;
@@ -80,7 +78,7 @@ static void ep_siw_before_accept(struct rdma_cm_id *cm_id)
 	WRITE_ONCE(iw->event_handler, ep_siw_accepted);
 }
 
-/* siw reports nothing then. */
+/* siw reports nothing after a failed accept. */
 static void ep_siw_accept_failed(struct rdma_cm_id *cm_id)
 {
 	struct iw_cm_id *iw = rdma_iw_cm_id(cm_id);
@@ -97,7 +95,7 @@ static void ep_siw_before_disconnect(struct rdma_cm_id *cm_id)
 		ep_siw_establish(iw, NULL);
 }
 
-/* siw may have the iw_cm id for longer than rdma_cm. */
+/* siw may keep the iw_cm id for longer than rdma_cm. */
 static struct iw_cm_id *ep_siw_before_destroy_id(struct rdma_cm_id *cm_id)
 {
 	struct iw_cm_id *iw = rdma_iw_cm_id(cm_id);
@@ -110,7 +108,7 @@ static struct iw_cm_id *ep_siw_before_destroy_id(struct rdma_cm_id *cm_id)
 	return iw;
 }
 
-/* iw_cm ignores events from here on. */
+/* iw_cm ignores events after rdma_destroy_id(). */
 static void ep_siw_after_destroy_id(struct iw_cm_id *iw)
 {
 	WRITE_ONCE(iw->event_handler, ep_siw_iw_handler);
@@ -118,8 +116,8 @@ static void ep_siw_after_destroy_id(struct iw_cm_id *iw)
 }
 
 /*
- * siw's client trusts the length in the peer's answer. It computes a huge length from a
- * short answer, and reads behind its buffer; a failed answer may be incomplete. (SIW-03)
+ * siw's client trusts the length in the peer's answer. It computes a huge length from a short
+ * answer and reads beyond its buffer; a failed answer may be incomplete. (SIW-03)
  */
 static void ep_siw_fix_event(struct rdma_cm_event *event)
 {
@@ -139,9 +137,8 @@ static void ep_siw_fix_event(struct rdma_cm_event *event)
 }
 
 /*
- * siw reports longer messages, but adds lengths in an int. And the length of an almost full
- * receive with the next packet must not wrap to 0: siw would go on behind the last entry.
- * (SIW-19)
+ * siw reports longer messages, but adds lengths in an int. The length of an almost full receive
+ * with the next packet must not wrap to 0: siw would go on beyond the last entry. (SIW-19)
  */
 static int ep_siw_add(struct ep_dev *dev)
 {
@@ -150,10 +147,7 @@ static int ep_siw_add(struct ep_dev *dev)
 	return 0;
 }
 
-/*
- * siw allocates for all pages before it pins one. (6.1 and 6.12 count them in an int as
- * well, 7.2 does not.)
- */
+/* siw allocates for all pages before it pins one. (6.1 and 6.12 also count them in an int.) */
 static u64 ep_siw_max_mr_pages(void)
 {
 	return totalram_pages();
@@ -162,15 +156,15 @@ static u64 ep_siw_max_mr_pages(void)
 #define EP_SIW_SHORT	32	/* siw's MAX_HDR_INLINE */
 
 /*
- * siw copies the data of so short a message of one entry next to its header, and where it
- * crosses into the next page, it copies the memory behind the first page. (SIW-16)
+ * siw copies the data of such a short message of one entry next to its header. Where the data
+ * crosses into the next page, it copies the memory after the first page instead. (SIW-16)
  */
 static bool ep_siw_miscopies(u64 addr, u64 len)
 {
 	return len <= EP_SIW_SHORT && offset_in_page(addr) + len > PAGE_SIZE;
 }
 
-/* An entry for each page: siw sends more than one entry in another way. */
+/* An entry for each page: siw sends two entries by other code. */
 static void ep_siw_split(struct ib_send_wr *wr, struct ib_sge *sge)
 {
 	u32 len = PAGE_SIZE - offset_in_page(wr->sg_list->addr);
@@ -184,7 +178,7 @@ static void ep_siw_split(struct ib_send_wr *wr, struct ib_sge *sge)
 	wr->num_sge = 2;
 }
 
-/* Have READs been agreed on? ep_qp.driver_data notes that they have. */
+/* Have READs been agreed on? ep_qp.driver_data[0] caches that they have. */
 static int ep_siw_check_reads(struct ep_qp *qp)
 {
 	struct ib_qp_init_attr init = {};
@@ -196,7 +190,7 @@ static int ep_siw_check_reads(struct ep_qp *qp)
 	ret = ep_qp_query(qp, &attr, IB_QP_MAX_DEST_RD_ATOMIC, &init);
 	if (ret)
 		return ret;
-	/* (siw reports the one limit for the other.) */
+	/* siw reports each of the two limits for the other. */
 	if (!attr.max_dest_rd_atomic)
 		return -EINVAL;
 	WRITE_ONCE(qp->driver_data[0], true);
@@ -204,25 +198,22 @@ static int ep_siw_check_reads(struct ep_qp *qp)
 }
 
 /*
- * siw takes some requests into its queue and then neither sends nor completes them, so that
- * nothing after them is sent: a READ behind a fence, or where no READs were agreed on;
- * inline data next to a key. (SIW-21)
+ * siw queues some requests and then neither sends nor completes them, nor any after them: a READ
+ * behind a fence, or where no READs were agreed on; inline data next to a key. (SIW-21)
  */
 static int ep_siw_prepare_send(struct ep_qp *qp, struct ib_send_wr *wr,
 			       u32 flags, struct ib_sge *spare)
 {
 	if (wr->opcode == IB_WR_RDMA_READ) {
-		/* The peer, which is likely to be siw as well, would miscopy. */
+		/* The peer is likely to be siw as well, and would miscopy. */
 		if ((flags & IB_SEND_FENCE) ||
-		    ep_siw_miscopies(rdma_wr(wr)->remote_addr,
-				     wr->sg_list->length))
+		    ep_siw_miscopies(rdma_wr(wr)->remote_addr, wr->sg_list->length))
 			return -EINVAL;
 		return ep_siw_check_reads(qp);
 	}
 	if (flags & IB_SEND_INLINE)
 		return wr->opcode == IB_WR_SEND_WITH_INV ? -EINVAL : 0;
-	if (wr->num_sge == 1 &&
-	    ep_siw_miscopies(wr->sg_list->addr, wr->sg_list->length))
+	if (wr->num_sge == 1 && ep_siw_miscopies(wr->sg_list->addr, wr->sg_list->length))
 		ep_siw_split(wr, spare);
 	return 0;
 }
@@ -239,7 +230,7 @@ const struct ep_driver_ops ep_siw_ops = {
 	.after_destroy_id = ep_siw_after_destroy_id,
 };
 
-/* siw may still have to return from this file's code: in any context. */
+/* siw may still be executing code of this file, in any context. */
 void ep_siw_exit(void)
 {
 	if (!ep_siw_iw_handler)

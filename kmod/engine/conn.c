@@ -12,10 +12,10 @@
 #include "engine.h"
 #include "trace.h"
 
-/* 4.3 s, in the IB's way to write it */
+/* 4.3 s: 4.096 us * 2^20 */
 #define EP_MAX_LIFE_TIME	20
 
-/* It may be destroyed at once. */
+/* A hint without ep_qp.lock: the QP may be destroyed at any time. */
 static bool ep_qp_alive(const struct ep_qp *qp)
 {
 	return READ_ONCE(qp->ibqp);
@@ -37,8 +37,7 @@ struct ep_qp *ep_id_get_qp(struct ep_id *id)
 }
 
 /* Moves the QP with the CM's attributes, within @limit if given; qp->lock is held. */
-static int ep_id_move_qp(struct ep_id *id, struct ep_qp *qp,
-			 enum ib_qp_state state,
+static int ep_id_move_qp(struct ep_id *id, struct ep_qp *qp, enum ib_qp_state state,
 			 const struct rdma_conn_param *limit)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
@@ -52,7 +51,7 @@ static int ep_id_move_qp(struct ep_id *id, struct ep_qp *qp,
 		attr.max_dest_rd_atomic = limit->responder_resources;
 	if (limit && (mask & IB_QP_MAX_QP_RD_ATOMIC))
 		attr.max_rd_atomic = limit->initiator_depth;
-	/* IPoIB's, of the broadcast group */
+	/* The broadcast group of IPoIB has such a Q_Key. */
 	if ((mask & IB_QP_QKEY) && (attr.qkey & IB_QP_SET_QKEY) && qp->res.ops &&
 	    !ep_compat_qkey_allowed(id->cm_id->device))
 		return -EPERM;
@@ -61,24 +60,16 @@ static int ep_id_move_qp(struct ep_id *id, struct ep_qp *qp,
 
 static int ep_id_init_qp(struct ep_id *id, struct ep_qp *qp)
 {
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
 	int ret = mutex_lock_killable(&qp->lock);
 
 	if (ret)
 		return ret;
 	ret = ep_id_move_qp(id, qp, IB_QPS_INIT, NULL);
 	ep_qp_unlock(qp);
-	return ret;
-}
-
-/* An unconnected QP is ready to send at once. */
-static int ep_id_init_ud_qp(struct ep_id *id, struct ep_qp *qp)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
-	int ret;
-
-	ret = ep_id_init_qp(id, qp);
-	if (ret)
+	if (ret || qp->type != IB_QPT_UD)
 		return ret;
+	/* An unconnected QP can send at once. */
 	ret = ep_qp_modify(qp, &attr, IB_QP_STATE);
 	if (ret)
 		return ret;
@@ -89,47 +80,35 @@ static int ep_id_init_ud_qp(struct ep_id *id, struct ep_qp *qp)
 
 static bool ep_qp_type_special(enum ib_qp_type qp_type)
 {
-	return qp_type == IB_QPT_UD || qp_type == IB_QPT_XRC_INI ||
-	       qp_type == IB_QPT_XRC_TGT;
+	return qp_type == IB_QPT_UD || qp_type == IB_QPT_XRC_INI || qp_type == IB_QPT_XRC_TGT;
 }
 
 /* The CM treats other connected types as one. */
 bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type)
 {
 	return qp_type == id->cm_id->qp_type ||
-	       (!ep_qp_type_special(qp_type) &&
-		!ep_qp_type_special(id->cm_id->qp_type));
+	       (!ep_qp_type_special(qp_type) && !ep_qp_type_special(id->cm_id->qp_type));
 }
 
-/**
- * ep_id_attach_qp - make a new QP the id's own
- * @id: an id that is bound to the QP's device, between ep_id_begin_bound() and
- *	ep_id_end()
- * @qp: QP in RESET
- *
- * The QP is ready to post receives afterwards, an unconnected one to send. The
- * id takes a reference on success.
- *
- * Return: 0, -EINVAL if the id has a QP, or an error of the transition
+/*
+ * Makes a QP in RESET the id's own, between ep_id_begin_bound() and ep_id_end(). Afterwards it can
+ * post receives, an unconnected one also sends. The id takes a reference on success. Returns
+ * -EINVAL if the id has a QP, or an error of the transition.
  */
 int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp)
 {
-	struct ep_qp *old;
+	struct ep_qp *old = qp;
 	int ret;
 
 	if (id->qp && ep_qp_alive(id->qp))
 		return -EINVAL;
-	if (qp->type == IB_QPT_UD)
-		ret = ep_id_init_ud_qp(id, qp);
-	else
-		ret = ep_id_init_qp(id, qp);
+	ret = ep_id_init_qp(id, qp);
 	if (ret)
 		return ret;
 
 	id->ops->get_qp(qp);
 	spin_lock(&id->link_lock);
-	old = id->qp;
-	id->qp = qp;
+	swap(old, id->qp);
 	spin_unlock(&id->link_lock);
 	if (old)
 		id->ops->put_qp(old);
@@ -139,36 +118,29 @@ int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp)
 /* Drops a QP that has been destroyed. Called between ep_id_begin() and ep_id_end(). */
 void ep_id_forget_qp(struct ep_id *id)
 {
-	struct ep_qp *gone = NULL;
+	struct ep_qp *old = NULL;
 
 	spin_lock(&id->link_lock);
 	if (id->qp && !ep_qp_alive(id->qp))
-		swap(gone, id->qp);
+		swap(old, id->qp);
 	spin_unlock(&id->link_lock);
-	if (gone)
-		id->ops->put_qp(gone);
+	if (old)
+		id->ops->put_qp(old);
 }
 
 /* qp->lock is held. */
-static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp,
-			  const struct rdma_conn_param *limit)
+static int ep_id_ready_qp(struct ep_id *id, struct ep_qp *qp, const struct rdma_conn_param *limit)
 {
-	int ret;
-
 	/* INIT again: now the CM has the access rights of the peer. */
-	ret = ep_id_move_qp(id, qp, IB_QPS_INIT, NULL);
-	if (ret)
-		return ret;
-	ret = ep_id_move_qp(id, qp, IB_QPS_RTR, limit);
-	if (ret)
-		return ret;
-	return ep_id_move_qp(id, qp, IB_QPS_RTS, limit);
+	return ep_id_move_qp(id, qp, IB_QPS_INIT, NULL) ?:
+	       ep_id_move_qp(id, qp, IB_QPS_RTR, limit) ?:
+	       ep_id_move_qp(id, qp, IB_QPS_RTS, limit);
 }
 
 /*
  * The peer has accepted: brings up the id's own QP, and confirms. With the handler locked.
- * Returns 1 if the id has no QP, so that the owner completes the connection; and -EBUSY if
- * another task has qp->lock: nothing has been done.
+ * Returns 1 if the id has no QP, so that the owner completes the connection; -EBUSY if another
+ * task has qp->lock: nothing has changed.
  */
 int ep_id_conn_response(struct ep_id *id)
 {
@@ -203,8 +175,7 @@ static u8 ep_id_max_private(const struct ep_id *id)
 	return ep_driver_of(id->cm_id->device)->max_private_data ?: U8_MAX;
 }
 
-static int ep_id_check_param(const struct ep_id *id,
-			     const struct rdma_conn_param *param)
+static int ep_id_check_param(const struct ep_id *id, const struct rdma_conn_param *param)
 {
 	const struct ib_device_attr *attrs = &id->cm_id->device->attrs;
 
@@ -217,67 +188,57 @@ static int ep_id_check_param(const struct ep_id *id,
 	return 0;
 }
 
-/* Fills in what the peer learns of the QP; qp->lock is held. */
-static int ep_id_tell_qp(struct ep_qp *qp, struct rdma_conn_param *param)
+/* Fills in the QP's part of the message to the peer; qp->lock is held. */
+static int ep_id_set_param(struct ep_qp *qp, struct rdma_conn_param *param)
 {
-	/* The peer may send to it from here on. */
-	qp->worn = true;
-	if (!qp->ibqp || qp->cm_has)
+	qp->tainted = true;
+	if (!qp->ibqp || qp->cm_used)
 		return -EINVAL;
 	param->qp_num = qp->qp_num;
 	param->srq = qp->has_srq;
 	return 0;
 }
 
-/* On iWARP the CM has the QP then. */
-static int ep_id_pin_qp(struct ep_id *id, struct ep_qp *qp, bool accepting,
-			bool *pinned)
+/* iWARP's CM uses the QP itself, which is pinned until its call has ended. */
+static int ep_id_pin_qp(struct ep_id *id, struct ep_qp *qp, bool accepting, bool *pinned)
 {
-	*pinned = ep_id_iwarp(id) && ep_qp_pin(qp, accepting);
-	return ep_id_iwarp(id) && !*pinned ? -EINVAL : 0;
+	if (!ep_id_iwarp(id))
+		return 0;
+	*pinned = ep_qp_pin(qp, accepting);
+	return *pinned ? 0 : -EINVAL;
 }
 
 /*
  * A path's packets live for seconds. The IB CM keeps the remains of a connection, which are
- * charged to no user, for the path's life time, up to hours; and it computes with it
- * unchecked.
+ * charged to no user, for the path's life time, up to hours, and computes with it unchecked.
  */
 static void ep_id_limit_life(struct rdma_cm_id *cm_id)
 {
 	struct sa_path_rec *path = cm_id->route.path_rec;
 
 	if (path)
-		path->packet_life_time = min_t(u8, path->packet_life_time,
-					       EP_MAX_LIFE_TIME);
+		path->packet_life_time = min_t(u8, path->packet_life_time, EP_MAX_LIFE_TIME);
 }
 
-static int ep_id_offer_qp(struct ep_id *id, struct ep_qp *qp,
-			  struct rdma_conn_param *param, bool *pinned)
+static int ep_id_offer_qp(struct ep_id *id, struct ep_qp *qp, struct rdma_conn_param *param,
+			  bool *pinned)
 {
-	int ret;
+	int ret = qp ? mutex_lock_killable(&qp->lock) : -EINVAL;
 
-	if (!qp)
-		return -EINVAL;
-	ret = mutex_lock_killable(&qp->lock);
 	if (ret)
 		return ret;
-	ret = ep_id_tell_qp(qp, param) ?: ep_id_pin_qp(id, qp, false, pinned);
+	ret = ep_id_set_param(qp, param) ?: ep_id_pin_qp(id, qp, false, pinned);
 	ep_qp_unlock(qp);
 	return ret;
 }
 
-/**
- * ep_id_connect - begin to connect
- * @id: id, between ep_id_begin_bound() and ep_id_end()
- * @other: QP that the peer is told of if the id has none of its own, or NULL
- * @param: parameters; what is about the QP is filled in here
- * @ece: enhanced connection establishment options
- *
- * Return: 0, -EINVAL for bad parameters or no QP, -EINTR if the task is killed, or what
- * rdma_cm says
+/*
+ * Begins to connect, between ep_id_begin_bound() and ep_id_end(). @other: QP for the connection if
+ * the id has none of its own, or NULL. Fills in the QP's parameters. Returns -EINVAL for bad
+ * parameters or no QP, -EINTR if the task is killed, or an error of rdma_cm.
  */
-int ep_id_connect(struct ep_id *id, struct ep_qp *other,
-		  struct rdma_conn_param *param, struct rdma_ucm_ece *ece)
+int ep_id_connect(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param *param,
+		  struct rdma_ucm_ece *ece)
 {
 	struct ep_qp *own = ep_id_get_qp(id);
 	struct ep_qp *qp = own ?: other;
@@ -288,23 +249,24 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other,
 	/* An unconnected endpoint sends a request without a QP. */
 	if (!ret && id->cm_id->qp_type != IB_QPT_UD)
 		ret = ep_id_offer_qp(id, qp, param, &pinned);
-	if (!ret) {
-		ep_id_limit_life(id->cm_id);
-		ret = rdma_connect_ece(id->cm_id, param, ece);
-		if (pinned)
-			ep_qp_unpin(qp, ret);
-	}
+	if (ret)
+		goto out;
+	ep_id_limit_life(id->cm_id);
+	ret = rdma_connect_ece(id->cm_id, param, ece);
+	if (pinned)
+		ep_qp_unpin(qp, ret);
+	if (ret)
+		goto out;
+	id->has_conn = true;
+	id->conn_qpn = param->qp_num;
+out:
 	trace_rdma_ep_connect(id, qp, ret);
 	if (own)
 		id->ops->put_qp(own);
-	if (!ret) {
-		id->begun = true;
-		id->told = param->qp_num;
-	}
 	return ret;
 }
 
-/* The CM checks this too late: the QP is up by then, and it rejects the peer. */
+/* The CM checks this after the QP has been brought up, and rejects the peer. */
 static u8 ep_id_accept_max_private(const struct ep_id *id)
 {
 	if (ep_id_iwarp(id))
@@ -333,16 +295,15 @@ static int ep_id_lock_with_qp(struct ep_id *id, struct ep_qp *qp)
 	}
 }
 
-/* With the handler and the QP locked, unlocks the QP. */
-static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp,
-			       struct rdma_conn_param *param,
+/* With the handler and the QP locked; unlocks the QP. */
+static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp, struct rdma_conn_param *param,
 			       struct rdma_ucm_ece *ece, bool own, bool *pinned)
 {
 	const struct ep_driver_ops *drv = ep_driver_ops_of(id->cm_id->device);
 	int ret;
 
-	ret = ep_id_tell_qp(qp, param);
-	/* Anything else must not disturb what the QP is in the middle of. */
+	ret = ep_id_set_param(qp, param);
+	/* Without a request the QP may be in use, and stays as it is. */
 	if (!ret && !id->request)
 		ret = -EINVAL;
 	if (ret) {
@@ -362,7 +323,7 @@ static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp,
 		drv->before_accept(id->cm_id);
 	ret = rdma_accept_ece(id->cm_id, param, ece);
 	if (!ret)
-		id->told = param->qp_num;
+		id->conn_qpn = param->qp_num;
 	else if (*pinned && drv->accept_failed)
 		drv->accept_failed(id->cm_id);
 out:
@@ -372,26 +333,16 @@ out:
 	return ret;
 }
 
-/**
- * ep_id_accept - accept a connection request
- * @id: id, between ep_id_begin_bound() and ep_id_end()
- * @other: as for ep_id_connect()
- * @param: as for ep_id_connect()
- * @ece: as for ep_id_connect()
- * @accepted: called with @arg when it has been accepted, before any event of the
- *	connection; or NULL
- * @arg: the same
+/*
+ * Accepts a connection request; parameters and results are those of ep_id_connect(), and -EINVAL
+ * if there is no request. @accepted: called with @arg after the accept, before any event of the
+ * connection; or NULL
  *
- * The id's own QP is brought up first, so that it can receive before the peer learns of
- * it. If that fails the request is as it was: it may be rejected, or accepted with another
- * QP.
- *
- * Return: 0, -EINVAL for bad parameters, no QP, or no request, -EINTR if the task is
- * killed, or what rdma_cm says
+ * The id's own QP is brought up first, so that it can receive before the peer can send. If that
+ * fails the request is as before: it may be rejected, or accepted with another QP.
  */
-int ep_id_accept(struct ep_id *id, struct ep_qp *other,
-		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece,
-		 void (*accepted)(struct ep_id *id, void *arg), void *arg)
+int ep_id_accept(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param *param,
+		 struct rdma_ucm_ece *ece, void (*accepted)(struct ep_id *id, void *arg), void *arg)
 {
 	struct ep_qp *own = ep_id_get_qp(id);
 	struct ep_qp *qp = own ?: other;
@@ -399,15 +350,13 @@ int ep_id_accept(struct ep_id *id, struct ep_qp *other,
 	int ret;
 
 	ret = ep_id_check_param(id, param);
-	if (!ret && (!qp || param->private_data_len >
-			    ep_id_accept_max_private(id)))
+	if (!ret && (!qp || param->private_data_len > ep_id_accept_max_private(id)))
 		ret = -EINVAL;
 	if (!ret)
 		ret = ep_id_lock_with_qp(id, qp);
 	if (ret)
 		goto out;
-	ret = ep_id_accept_locked(id, qp, param, ece,
-				  own && own->type != IB_QPT_UD, &pinned);
+	ret = ep_id_accept_locked(id, qp, param, ece, own && own->type != IB_QPT_UD, &pinned);
 	if (!ret && accepted)
 		accepted(id, arg);
 	rdma_unlock_handler(id->cm_id);
@@ -420,54 +369,46 @@ out:
 	return ret;
 }
 
-/* Called between ep_id_begin_bound() and ep_id_end(). */
+/*
+ * Called between ep_id_begin_bound() and ep_id_end(), only for a request or a response: if an id
+ * that is connecting rejects, the IB CM forgets the request that it has to take back, and
+ * rdma_destroy_id() waits for minutes, until the request times out (IBCM-03). iw_cm assumes a
+ * failure, and BUG()s in a disconnect (IWCM-02).
+ */
 int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 {
 	int ret = -EINVAL;
-	bool responded;
 
-	rdma_lock_handler(id->cm_id);
-	responded = id->responded;
-	rdma_unlock_handler(id->cm_id);
-	/*
-	 * If an id that is connecting rejected, the IB CM would forget that it has a
-	 * request to take back, and destroying the id would wait for minutes, until the
-	 * request times out. iw_cm would assume a failure, and BUG() in a disconnect.
-	 * (IBCM-03, IWCM-02)
-	 */
-	if ((!id->request && !responded) || len > ep_id_max_private(id))
-		goto out;
-	ret = rdma_reject(id->cm_id, data, len, reason);
-	if (ret)
-		goto out;
-	id->request = false;
-	rdma_lock_handler(id->cm_id);
-	id->responded = false;
-	rdma_unlock_handler(id->cm_id);
-out:
+	guard(ep_id_handler)(id->cm_id);
+	if ((id->request || id->responded) && len <= ep_id_max_private(id))
+		ret = rdma_reject(id->cm_id, data, len, reason);
+	if (!ret) {
+		id->request = false;
+		id->responded = false;
+	}
 	trace_rdma_ep_reject(id, NULL, ret);
 	return ret;
 }
 
 /*
  * Flushes the id's own QP, then disconnects. Called between ep_id_begin_bound() and
- * ep_id_end(). @told: the QP of @id->told; NULL: it has been destroyed, or is the id's own
+ * ep_id_end(). @conn_qp: the QP of @id->conn_qpn; NULL: destroyed, or the id's own
  */
-int ep_id_disconnect(struct ep_id *id, struct ep_qp *told)
+int ep_id_disconnect(struct ep_id *id, struct ep_qp *conn_qp)
 {
 	const struct ep_driver_ops *drv = ep_driver_ops_of(id->cm_id->device);
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ep_qp *qp = ep_id_get_qp(id);
-	struct ib_qp *held = NULL;
+	struct ib_qp *ibqp = NULL;
 	int ret = -EINVAL;
 
-	if (!id->begun)
+	if (!id->has_conn)
 		goto out;
 	if (ep_id_iwarp(id)) {
-		if (!told && qp && qp->qp_num == id->told)
-			told = qp;
-		if (told)
-			held = ep_qp_hold_iwarp(told);
+		if (!conn_qp && qp && qp->qp_num == id->conn_qpn)
+			conn_qp = qp;
+		if (conn_qp)
+			ibqp = ep_qp_get_iwarp(conn_qp);
 		/* iWARP drains the send queue before it closes. */
 		if (!ep_dev_has(id->cm_id->device, EP_CAP_NO_SQD))
 			attr.qp_state = IB_QPS_SQD;
@@ -475,18 +416,17 @@ int ep_id_disconnect(struct ep_id *id, struct ep_qp *told)
 	/* The QP of a killed task is flushed all the same. */
 	if (qp && ep_qp_modify(qp, &attr, IB_QP_STATE) == -EINTR)
 		ep_qp_error(qp);
-	/* Destroying its QP has ended the connection, or is about to. */
+	/* The destruction of iWARP's QP ends the connection. */
 	ret = 0;
-	if (ep_id_iwarp(id) && !held)
+	if (ep_id_iwarp(id) && !ibqp)
 		goto out;
-	/* If the CM still waits for the confirmation, ep_id_confirmed() disconnects. */
-	rdma_lock_handler(id->cm_id);
-	id->leaving = id->announced;
-	rdma_unlock_handler(id->cm_id);
+	/* Until the confirmation the CM cannot disconnect: ep_id_confirmed() does it then. */
+	scoped_guard(ep_id_handler, id->cm_id)
+		id->disconnecting = id->announced;
 	if (drv->before_disconnect)
 		drv->before_disconnect(id->cm_id);
 	ret = rdma_disconnect(id->cm_id);
-	ep_qp_unhold_iwarp(held);
+	ep_qp_put_iwarp(ibqp);
 out:
 	trace_rdma_ep_disconnect(id, qp, ret);
 	if (qp)
@@ -494,39 +434,29 @@ out:
 	return ret;
 }
 
-/*
- * Completes a connection whose QP the owner has brought up. Called between
- * ep_id_begin_bound() and ep_id_end().
- */
+/* The owner has brought up its QP. Called between ep_id_begin_bound() and ep_id_end(). */
 int ep_id_establish(struct ep_id *id)
 {
 	int ret;
 
-	rdma_lock_handler(id->cm_id);
-	/* In another state it would reject the peer. */
-	ret = -EINVAL;
-	if (id->responded)
-		ret = rdma_accept(id->cm_id, NULL);
+	guard(ep_id_handler)(id->cm_id);
+	/* In another state rdma_accept() rejects the peer. */
+	ret = id->responded ? rdma_accept(id->cm_id, NULL) : -EINVAL;
 	id->responded = false;
 	trace_rdma_ep_establish(id, NULL, ret);
-	rdma_unlock_handler(id->cm_id);
 	return ret;
 }
 
-/**
- * ep_id_notify - an asynchronous event of the id's QP that the CM should know of
- * @id: id, between ep_id_begin_bound() and ep_id_end(), with the handler locked
- * @event: event
+/*
+ * Passes an asynchronous event of the id's QP on to the CM, between ep_id_begin_bound() and
+ * ep_id_end(), with the handler locked. Returns 1 if the owner has to report the connection as
+ * established: data has arrived through the QP before the peer's confirmation.
  *
- * Data has arrived through the QP before the peer's confirmation. The IB CM does not get
- * this event: it would cancel its repeated response in another thread, but not if the
- * connection has ended by then. Destroying the id would wait until the response has been
- * sent sixteen times, for more than a minute. (IBCM-04)
- *
- * Nor does it get a path migration: it would use an alternate path that it has never
- * received, and lose its references to the device and its GID.
- *
- * Return: 0, 1 if the owner has to report the connection as established, or an errno
+ * The IB CM does not get that event. It would cancel its repeated response in another thread, but
+ * not if the connection has ended by then: rdma_destroy_id() would wait until the response has
+ * been sent sixteen times, for more than a minute (IBCM-04). Nor does it get a path migration: it
+ * would use an alternate path that it has never received, and lose its references to the device
+ * and its GID.
  */
 int ep_id_notify(struct ep_id *id, enum ib_event_type event)
 {

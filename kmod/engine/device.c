@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * RDMA devices as they come and go, and the hardware objects on them.
- */
+/* RDMA devices, their addition and removal, and the hardware objects on them. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/slab.h>
@@ -10,10 +8,10 @@
 #include "../compat.h"
 #include "engine.h"
 
-/* How long a removal waits for a kernel consumer before it says so. */
-#define EP_HOLD_COMPLAIN	(10 * HZ)
+/* A removal that waits for a kernel consumer warns at this interval. */
+#define EP_DEV_USER_WARN	(10 * HZ)
 
-/* Devices by our index; an entry holds a reference until the removal. */
+/* By ep_dev.index; an entry holds a reference until the removal. */
 static DEFINE_XARRAY_ALLOC1(ep_devs);
 static u32 ep_dev_next_index;
 static void (*ep_dev_event)(struct ep_dev *dev, struct ib_event *event);
@@ -22,7 +20,6 @@ static void (*ep_dev_event)(struct ep_dev *dev, struct ib_event *event);
 static const struct ep_driver *ep_drivers;
 static unsigned int ep_nr_drivers;
 
-/* Before the first device is added */
 void ep_drivers_register(const struct ep_driver *drivers, unsigned int nr)
 {
 	ep_drivers = drivers;
@@ -38,13 +35,12 @@ const struct ep_driver *ep_driver_of(const struct ib_device *ibdev)
 	return id < ep_nr_drivers ? &ep_drivers[id] : &unknown;
 }
 
-/* Never NULL. @ibdev: NULL: of an id that is not bound to a device */
+/* Never NULL. @ibdev: may be NULL, as in an id that is not bound to a device */
 const struct ep_driver_ops *ep_driver_ops_of(const struct ib_device *ibdev)
 {
 	static const struct ep_driver_ops none;
 
-	return ibdev && ep_driver_of(ibdev)->ops ? ep_driver_of(ibdev)->ops :
-						   &none;
+	return ibdev && ep_driver_of(ibdev)->ops ? ep_driver_of(ibdev)->ops : &none;
 }
 
 static void ep_dev_free(struct kref *ref)
@@ -59,19 +55,6 @@ static void ep_dev_free(struct kref *ref)
 void ep_dev_put(struct ep_dev *dev)
 {
 	kref_put(&dev->ref, ep_dev_free);
-}
-
-/* Returns the device with a reference, or NULL. */
-struct ep_dev *ep_dev_get(u32 index)
-{
-	struct ep_dev *dev;
-
-	xa_lock(&ep_devs);
-	dev = xa_load(&ep_devs, index);
-	if (dev)
-		kref_get(&dev->ref);
-	xa_unlock(&ep_devs);
-	return dev;
 }
 
 /* Returns the first device after *index with a reference, or NULL. */
@@ -89,9 +72,22 @@ struct ep_dev *ep_dev_next(u32 *index)
 	return dev;
 }
 
+/* Returns the device with a reference, or NULL. */
+struct ep_dev *ep_dev_get(u32 index)
+{
+	struct ep_dev *dev;
+
+	xa_lock(&ep_devs);
+	dev = xa_load(&ep_devs, index);
+	if (dev)
+		kref_get(&dev->ref);
+	xa_unlock(&ep_devs);
+	return dev;
+}
+
 /*
- * Returns our device for @ibdev with a reference, or NULL if it is going away.
- * The caller makes sure that @ibdev itself does not.
+ * Returns our device for @ibdev with a reference, or NULL if it is being removed. The caller
+ * keeps @ibdev itself from being freed.
  */
 struct ep_dev *ep_dev_of(struct ib_device *ibdev)
 {
@@ -109,7 +105,7 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev)
 	return dev;
 }
 
-/* Devices on which listening takes memory for as many requests as may wait */
+/* On these devices listening takes memory for as many requests as may wait. */
 u32 ep_dev_nr_iwarp(void)
 {
 	struct ep_dev *dev;
@@ -135,12 +131,12 @@ static bool ep_srcu_enter(struct srcu_struct *srcu, const bool *over, int *idx)
 }
 
 /*
- * Begins a section in which dev->ibdev is valid and its objects can be used. Must not wait
- * for users or peers inside. Returns -EIO after the removal of the device.
+ * Begins a section in which dev->ibdev is valid and its objects can be used. Nothing inside
+ * waits for users or peers. Returns -EIO after the removal of the device.
  */
 int ep_dev_enter(struct ep_dev *dev, int *idx)
 {
-	return ep_srcu_enter(&dev->srcu, &dev->dead, idx) ? 0 : -EIO;
+	return ep_srcu_enter(&dev->srcu, &dev->removing, idx) ? 0 : -EIO;
 }
 
 void ep_dev_exit(struct ep_dev *dev, int idx)
@@ -150,12 +146,12 @@ void ep_dev_exit(struct ep_dev *dev, int idx)
 }
 
 /*
- * Begins a section in which rdma_cm does not learn of the removal of the device, also
- * while ep_client_remove() runs. Returns false if it may have.
+ * Begins a section in which rdma_cm does not begin to remove the device, also while
+ * ep_client_remove() runs. Returns false if it may have begun.
  */
 bool ep_dev_enter_cm(struct ep_dev *dev, int *idx)
 {
-	return ep_srcu_enter(&dev->cm_srcu, &dev->gone, idx);
+	return ep_srcu_enter(&dev->cm_srcu, &dev->removed, idx);
 }
 
 void ep_dev_exit_cm(struct ep_dev *dev, int idx)
@@ -164,88 +160,65 @@ void ep_dev_exit_cm(struct ep_dev *dev, int idx)
 	srcu_read_unlock(&dev->cm_srcu, idx);
 }
 
-/**
- * ep_dev_hold - keep a device from going away without telling us
- * @dev: device
- * @hold: hold, with @owner, @get and @removed set
- *
- * The device can be used outside of ep_dev_enter() until ep_dev_unhold().
- *
- * Return: 0, or -ENODEV if it is going away already
+/*
+ * The device can be used outside ep_dev_enter() until ep_dev_del_user(), which a removal waits
+ * for. Returns -ENODEV if it is being removed already.
  */
-int ep_dev_hold(struct ep_dev *dev, struct ep_hold *hold)
+int ep_dev_add_user(struct ep_dev *dev, struct ep_dev_user *user)
 {
-	int ret = -ENODEV;
-
-	mutex_lock(&dev->hold_lock);
-	if (!dev->dead) {
-		kref_get(&dev->ref);
-		hold->dev = dev;
-		list_add_tail(&hold->entry, &dev->holds);
-		ret = 0;
-	}
-	mutex_unlock(&dev->hold_lock);
-	return ret;
+	guard(mutex)(&dev->user_lock);
+	if (dev->removing)
+		return -ENODEV;
+	kref_get(&dev->ref);
+	user->dev = dev;
+	list_add_tail(&user->entry, &dev->users);
+	return 0;
 }
 
-/* Does nothing if no device is held. */
-void ep_dev_unhold(struct ep_hold *hold)
+void ep_dev_del_user(struct ep_dev_user *user)
 {
-	struct ep_dev *dev = hold->dev;
+	struct ep_dev *dev = user->dev;
 
 	if (!dev)
 		return;
-	hold->dev = NULL;
-	mutex_lock(&dev->hold_lock);
-	list_del(&hold->entry);
-	wake_up(&dev->unheld);
-	mutex_unlock(&dev->hold_lock);
+	user->dev = NULL;
+	scoped_guard(mutex, &dev->user_lock) {
+		list_del(&user->entry);
+		wake_up(&dev->user_wait);
+	}
 	ep_dev_put(dev);
 }
 
-/* The PD that kernel consumers of the device share. For who holds it. */
+/* The PD that kernel consumers of the device share. The caller is a user of the device. */
 struct ib_pd *ep_dev_get_pd(struct ep_dev *dev)
 {
 	struct ib_pd *pd;
 
-	mutex_lock(&dev->pd_lock);
-	pd = dev->kernel_pd;
-	if (!pd)
-		pd = ib_alloc_pd(dev->ibdev, 0);
+	guard(mutex)(&dev->pd_lock);
+	pd = dev->kernel_pd ?: ib_alloc_pd(dev->ibdev, 0);
 	if (!IS_ERR(pd)) {
 		dev->kernel_pd = pd;
 		dev->kernel_pd_users++;
 	}
-	mutex_unlock(&dev->pd_lock);
 	return pd;
 }
 
 void ep_dev_put_pd(struct ep_dev *dev)
 {
-	mutex_lock(&dev->pd_lock);
+	guard(mutex)(&dev->pd_lock);
 	if (!--dev->kernel_pd_users) {
 		ib_dealloc_pd(dev->kernel_pd);
 		dev->kernel_pd = NULL;
 	}
-	mutex_unlock(&dev->pd_lock);
 }
 
-/**
- * ep_res_init - prepare a hardware object and charge it to the current cgroup
- * @res: object
- * @dev: device, inside ep_dev_enter() or held
- * @class: kind of object
- * @ops: the owner's operations; NULL: a kernel consumer's, not charged
- * @destroy: destroys the hardware object
- *
- * Followed by ep_res_add() once the hardware object exists, or ep_res_abort().
- * Either way the owner calls ep_res_fini() before it frees @res.
- *
- * Return: 0, -EAGAIN or -ENOMEM from the RDMA controller
+/*
+ * Prepares an object and charges the current cgroup, inside ep_dev_enter() or for a user of the
+ * device. Followed by ep_res_add() once the hardware object exists, or ep_res_abort(); either way
+ * by ep_res_fini() before @res is freed. Returns -EAGAIN or -ENOMEM of the RDMA controller.
  */
 int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
-		const struct ep_res_ops *ops,
-		void (*destroy)(struct ep_res *res))
+		const struct ep_res_ops *ops, void (*destroy)(struct ep_res *res))
 {
 	int ret;
 
@@ -261,20 +234,15 @@ int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 	return ret;
 }
 
-/*
- * To the current cgroup; and back again, once, by whoever has the object to himself or
- * destroys it.
- */
 int ep_res_charge(struct ep_res *res)
 {
-	int ret = 0;
+	int ret = res->ops ? ep_compat_cg_charge(res->dev->ibdev, &res->cg) : 0;
 
-	if (res->ops)
-		ret = ep_compat_cg_charge(res->dev->ibdev, &res->cg);
 	res->charged = res->ops && !ret;
 	return ret;
 }
 
+/* Called by the task that has the object to itself or destroys it. */
 void ep_res_uncharge(struct ep_res *res)
 {
 	if (res->charged)
@@ -282,7 +250,7 @@ void ep_res_uncharge(struct ep_res *res)
 	res->charged = false;
 }
 
-/* Undoes the charge of ep_res_init(): there is no hardware object, but an ERR_PTR. */
+/* Undoes the charge of ep_res_init(). @hw: an ERR_PTR instead of a hardware object */
 int ep_res_abort(struct ep_res *res, const void *hw)
 {
 	ep_res_uncharge(res);
@@ -291,26 +259,12 @@ int ep_res_abort(struct ep_res *res, const void *hw)
 
 static struct ep_qp *ep_res_qp(struct ep_res *res)
 {
-	return res->class == EP_RES_QP ? container_of(res, struct ep_qp, res) :
-					 NULL;
-}
-
-/* Is it in the device's list? Not any more; dev->lock is held. */
-static bool ep_res_unlink(struct ep_res *res)
-{
-	struct ep_qp *qp = ep_res_qp(res);
-
-	if (list_empty(&res->entry))
-		return false;
-	list_del_init(&res->entry);
-	if (qp)
-		hash_del(&qp->by_num);
-	return true;
+	return res->class == EP_RES_QP ? container_of(res, struct ep_qp, res) : NULL;
 }
 
 /*
- * From here on the object is destroyed with its device, whose list holds a reference to the
- * owner's.
+ * Puts the object on its device's list, with a reference to the owner's object: from here on
+ * the removal of the device destroys it.
  */
 void ep_res_add(struct ep_res *res)
 {
@@ -320,55 +274,58 @@ void ep_res_add(struct ep_res *res)
 	if (!res->ops)
 		return;
 	spin_lock(&dev->lock);
-	res->ops->hold(res);
+	res->ops->get(res);
 	list_add_tail(&res->entry, &dev->res[res->class]);
 	if (qp)
 		hash_add(dev->qps, &qp->by_num, qp->qp_num);
 	spin_unlock(&dev->lock);
 }
 
-static void ep_res_kill(struct ep_res *res)
+/*
+ * Takes an object off its device's list: @res, if it is there, or if that is NULL the first
+ * of @class. The caller destroys the result.
+ */
+static struct ep_res *ep_res_claim(struct ep_dev *dev, struct ep_res *res, enum ep_res_class class)
 {
-	if (res->ops->killing)
-		res->ops->killing(res);
-	res->destroy(res);
-	ep_res_uncharge(res);
-	if (res->ops->gone)
-		res->ops->gone(res);
-	res->ops->unhold(res);
+	spin_lock(&dev->lock);
+	if (!res)
+		res = list_first_entry_or_null(&dev->res[class], struct ep_res, entry);
+	else if (list_empty(&res->entry))
+		res = NULL;
+	if (res) {
+		list_del_init(&res->entry);
+		if (ep_res_qp(res))
+			hash_del(&ep_res_qp(res)->by_num);
+	}
+	spin_unlock(&dev->lock);
+	return res;
 }
 
-/* Whoever takes it off the list is the one who may do away with it. */
-static bool ep_res_claim(struct ep_res *res)
+static void ep_res_kill(struct ep_res *res)
 {
-	struct ep_dev *dev = res->dev;
-	bool claimed;
-
-	spin_lock(&dev->lock);
-	claimed = ep_res_unlink(res);
-	spin_unlock(&dev->lock);
-	return claimed;
+	if (res->ops->before_destroy)
+		res->ops->before_destroy(res);
+	res->destroy(res);
+	ep_res_uncharge(res);
+	if (res->ops->destroyed)
+		res->ops->destroyed(res);
+	res->ops->put(res);
 }
 
 /*
- * Destroys the hardware object, if it was ever made. Not if the removal of the
- * device has done so or is about to, which leaves alone what a kernel consumer
- * made. Process context.
+ * Destroys the hardware object, if there is one and ep_client_remove() has not claimed it,
+ * which leaves objects of kernel consumers to them. Process context.
  */
 void ep_res_destroy(struct ep_res *res)
 {
 	struct ep_dev *dev = res->dev;
 	int idx;
 
-	if (!dev)
-		return;
-	if (!res->ops) {
+	if (dev && !res->ops)
 		res->destroy(res);
+	if (!dev || !res->ops || ep_dev_enter(dev, &idx))
 		return;
-	}
-	if (ep_dev_enter(dev, &idx))
-		return;
-	if (ep_res_claim(res))
+	if (ep_res_claim(dev, res, res->class))
 		ep_res_kill(res);
 	ep_dev_exit(dev, idx);
 }
@@ -380,61 +337,41 @@ void ep_res_fini(struct ep_res *res)
 	res->dev = NULL;
 }
 
-static struct ep_res *ep_dev_claim_res(struct ep_dev *dev,
-				       enum ep_res_class class)
+static void ep_dev_event_handler(struct ib_event_handler *handler, struct ib_event *event)
 {
-	struct ep_res *res;
-
-	spin_lock(&dev->lock);
-	res = list_first_entry_or_null(&dev->res[class], struct ep_res, entry);
-	if (res)
-		ep_res_unlink(res);
-	spin_unlock(&dev->lock);
-	return res;
+	ep_dev_event(container_of(handler, struct ep_dev, event_handler), event);
 }
 
-static void ep_dev_event_handler(struct ib_event_handler *handler,
-				 struct ib_event *event)
+/* A kernel consumer that has not been notified of the removal, with a reference, or NULL */
+static struct ep_dev_user *ep_dev_next_user(struct ep_dev *dev)
 {
-	ep_dev_event(container_of(handler, struct ep_dev, event_handler),
-		     event);
-}
+	struct ep_dev_user *user;
 
-/* A hold whose owner does not know of the removal yet, with a reference. */
-static struct ep_hold *ep_dev_untold(struct ep_dev *dev)
-{
-	struct ep_hold *hold, *found = NULL;
-
-	mutex_lock(&dev->hold_lock);
-	list_for_each_entry(hold, &dev->holds, entry) {
-		if (hold->told)
+	guard(mutex)(&dev->user_lock);
+	list_for_each_entry(user, &dev->users, entry) {
+		if (user->notified)
 			continue;
-		hold->told = true;
-		hold->get(hold);
-		found = hold;
-		break;
+		user->notified = true;
+		user->get(user);
+		return user;
 	}
-	mutex_unlock(&dev->hold_lock);
-	return found;
+	return NULL;
 }
 
-/* Tells kernel consumers that the device goes, and waits for them to let go. */
-static void ep_dev_release(struct ep_dev *dev)
+/* Notifies the kernel consumers of the removal, and waits until they have destroyed all. */
+static void ep_dev_wait_users(struct ep_dev *dev)
 {
-	struct ep_hold *hold;
+	struct ep_dev_user *user;
 
-	while ((hold = ep_dev_untold(dev)))
-		hold->removed(hold);
+	while ((user = ep_dev_next_user(dev)))
+		user->removed(user);
 
-	while (!wait_event_timeout(dev->unheld, list_empty(&dev->holds),
-				   EP_HOLD_COMPLAIN)) {
-		mutex_lock(&dev->hold_lock);
-		hold = list_first_entry_or_null(&dev->holds, struct ep_hold,
-						entry);
-		if (hold)
-			pr_warn("%s: can not go away before %s destroys its endpoints\n",
-				dev->ibdev->name, hold->owner);
-		mutex_unlock(&dev->hold_lock);
+	while (!wait_event_timeout(dev->user_wait, list_empty(&dev->users), EP_DEV_USER_WARN)) {
+		guard(mutex)(&dev->user_lock);
+		user = list_first_entry_or_null(&dev->users, struct ep_dev_user, entry);
+		if (user)
+			pr_warn("%s: cannot be removed before %s destroys its endpoints\n",
+				dev->ibdev->name, user->owner);
 	}
 }
 
@@ -447,8 +384,7 @@ static int ep_client_add(struct ib_device *ibdev)
 	u32 port;
 	int ret, i;
 
-	dev = kzalloc(struct_size(dev, max_msg_sz, ibdev->phys_port_cnt + 1),
-		      GFP_KERNEL);
+	dev = kzalloc(struct_size(dev, max_msg_sz, ibdev->phys_port_cnt + 1), GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;
 	ret = init_srcu_struct(&dev->srcu);
@@ -461,29 +397,27 @@ static int ep_client_add(struct ib_device *ibdev)
 	spin_lock_init(&dev->lock);
 	for (i = 0; i < EP_RES_NR; i++)
 		INIT_LIST_HEAD(&dev->res[i]);
-	mutex_init(&dev->hold_lock);
-	mutex_init(&dev->pd_lock);
-	INIT_LIST_HEAD(&dev->holds);
-	init_waitqueue_head(&dev->unheld);
-	mutex_init(&dev->xrcd_lock);
-	mutex_init(&dev->mcast_lock);
 	hash_init(dev->qps);
+	mutex_init(&dev->user_lock);
+	INIT_LIST_HEAD(&dev->users);
+	init_waitqueue_head(&dev->user_wait);
+	mutex_init(&dev->pd_lock);
+	mutex_init(&dev->xrcd_lock);
 	hash_init(dev->xrcds);
+	mutex_init(&dev->mcast_lock);
 	dev->ibdev = ibdev;
-	dev->driver = ep_driver_of(ibdev);
 	dev->ops = ep_driver_ops_of(ibdev);
 	rdma_for_each_port(ibdev, port)
 		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?
 					1U << 31 : attr.max_msg_sz;
-	/* Drivers add lengths up in 32 bits. */
-	dev->max_recv_sz = U32_MAX;
+	dev->max_recv_sz = U32_MAX;	/* drivers add lengths up in 32 bits */
 	ret = dev->ops->add ? dev->ops->add(dev) : 0;
 	if (ret)
 		goto err_cm_srcu;
 	ib_set_client_data(ibdev, &ep_client, dev);
 
-	ret = xa_alloc_cyclic(&ep_devs, &dev->index, dev, xa_limit_31b,
-			      &ep_dev_next_index, GFP_KERNEL);
+	ret = xa_alloc_cyclic(&ep_devs, &dev->index, dev, xa_limit_31b, &ep_dev_next_index,
+			      GFP_KERNEL);
 	if (ret < 0)
 		goto err_driver;
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, ep_dev_event_handler);
@@ -502,41 +436,33 @@ err_free:
 	return ret;
 }
 
-/*
- * The device goes away now, whether or not users let go of it: wait for calls in
- * flight, then destroy what there is, users of objects first. Kernel consumers are
- * to do that themselves.
- */
+/* Waits for running calls, then destroys all objects of programs, and waits for other users. */
 static void ep_client_remove(struct ib_device *ibdev, void *data)
 {
+	struct ib_event event = { .device = ibdev, .event = IB_EVENT_DEVICE_FATAL };
 	struct ep_dev *dev = data;
 	struct ep_res *res;
-	struct ib_event event = {
-		.device = ibdev,
-		.event = IB_EVENT_DEVICE_FATAL,
-	};
 	int class;
 
 	ib_unregister_event_handler(&dev->event_handler);
 	xa_erase(&ep_devs, dev->index);
-	mutex_lock(&dev->hold_lock);
-	WRITE_ONCE(dev->dead, true);
-	mutex_unlock(&dev->hold_lock);
+	scoped_guard(mutex, &dev->user_lock)
+		WRITE_ONCE(dev->removing, true);
 	synchronize_srcu(&dev->srcu);
 	if (dev->ops->stop_all)
 		dev->ops->stop_all(dev);
 
 	for (class = 0; class < EP_RES_NR; class++)
-		while ((res = ep_dev_claim_res(dev, class)))
+		while ((res = ep_res_claim(dev, NULL, class)))
 			ep_res_kill(res);
 
 	ep_dev_event(dev, &event);
-	ep_dev_release(dev);
+	ep_dev_wait_users(dev);
 	if (dev->ops->remove)
 		dev->ops->remove(dev);
 
-	/* rdma_cm is told after us, who were there later. */
-	WRITE_ONCE(dev->gone, true);
+	/* rdma_cm registered before this client, so it removes the device afterwards. */
+	WRITE_ONCE(dev->removed, true);
 	synchronize_srcu(&dev->cm_srcu);
 	ep_dev_put(dev);
 }

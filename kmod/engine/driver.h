@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between drivers: capabilities, limits, and operations for what a driver
- * needs beside calls of ib_core. kmod/drivers implements them.
+ * Differences between drivers: capabilities, limits, and operations for quirks. kmod/drivers
+ * implements them.
  */
 #ifndef RDMA_EP_DRIVER_H
 #define RDMA_EP_DRIVER_H
@@ -22,10 +22,10 @@ enum ep_dev_caps {
 	EP_CAP_INLINE		= BIT(3),	/* takes inline data from a kernel address */
 	EP_CAP_RESIZE_CQ	= BIT(4),	/* resizes a CQ without udata */
 	EP_CAP_XRC		= BIT(5),	/* makes XRC requests of posted sends */
-	/* A program of this machine: notifications are cheap, queues are ordinary memory */
+	/* Software: notifications are cheap, queues are ordinary memory */
 	EP_CAP_SOFTWARE		= BIT(6),
 	EP_CAP_MTU_10240	= BIT(7),	/* has path MTUs above 4096 */
-	/* Notifies of the next completion even if later asked for solicited ones only */
+	/* Notifies of the next completion even after a request for solicited ones only */
 	EP_CAP_STICKY_NOTIFY	= BIT(8),
 	/* Attaching or detaching two QPs at a time corrupts its multicast groups */
 	EP_CAP_MCAST_ALONE	= BIT(9),
@@ -35,15 +35,14 @@ enum ep_dev_caps {
 	EP_CAP_NO_RESET		= BIT(13),	/* RESET leaves the queues as they are */
 	EP_CAP_NO_SQD		= BIT(14),	/* SQD does not drain the send queue */
 	EP_CAP_QP_PINS_MODULE	= BIT(15),	/* unloading it hangs while it has QPs */
-	/* Accepts connection requests from other network namespaces */
-	EP_CAP_LISTEN_ANY_NET	= BIT(16),
+	EP_CAP_LISTEN_ANY_NET	= BIT(16),	/* accepts requests of other net namespaces */
 };
 
 /* Operations of a driver; all are optional. (lock): under ep_qp.lock */
 struct ep_driver_ops {
 	/* Sets limits and ep_dev.driver_data of a new device */
 	int (*add)(struct ep_dev *dev);
-	/* The device is removed, no call on it runs or begins: its QPs are destroyed next */
+	/* The device is being removed: no other call runs, its QPs are destroyed next */
 	void (*stop_all)(struct ep_dev *dev);
 	/* Frees driver_data; no objects are left */
 	void (*remove)(struct ep_dev *dev);
@@ -54,15 +53,14 @@ struct ep_driver_ops {
 	int (*dereg_mr)(struct ep_dev *dev, struct ib_mr *mr);
 
 	/* Checks and corrects a change (lock) */
-	int (*before_modify)(struct ep_qp *qp, struct ib_qp_attr *attr,
-			     int *mask);
-	/* Posts are refused, the QP is reset next. @old: its state (lock) */
+	int (*before_modify)(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
+	/* Posts are refused, the QP is reset next. @old: its state before (lock) */
 	void (*before_reset)(struct ep_qp *qp, enum ib_qp_state old);
 	/* Replaces ib_modify_qp() (lock) */
 	int (*modify)(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 	/* Corrects the result of ib_query_qp() (lock) */
 	void (*after_query)(const struct ep_qp *qp, struct ib_qp_attr *attr);
-	/* On return a QP in ERR, without posted requests, receives nothing more */
+	/* On return a QP in ERR that has no posted requests receives nothing more */
 	void (*stop_receiving)(struct ep_qp *qp);
 	/* The QP is destroyed next, with others. The first call sets *@waited */
 	void (*stop)(struct ep_qp *qp, bool *waited);

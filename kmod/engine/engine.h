@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The engine: RDMA devices, verbs objects and communication ids, and the connection logic
- * that ties them together. It is free of user space: the character device and the kernel
- * API embed its objects in theirs.
+ * The engine: RDMA devices, verbs objects, communication ids, and the connection logic that
+ * ties them together. It is free of user space: the character device and the kernel API
+ * embed its objects in theirs.
  *
  * Lifetime of verbs objects
  * -------------------------
- * Every verbs object embeds a struct ep_res and is on its device's list until its hardware
- * object is destroyed. That happens exactly once, by the task that takes it off the list
- * (under ep_dev.lock): the owner's, or the removal of the device. The list holds a reference
- * on the owner's object (ep_res_ops.hold). After a removal the owner's object stays and its
- * hardware pointer is NULL; operations on it return -EIO.
+ * Every verbs object embeds a struct ep_res and is on its device's list, with a reference to
+ * the owner's object (ep_res_ops.get), until its hardware object is destroyed. The task that
+ * takes it off the list (under ep_dev.lock) destroys it: the owner's, or the removal of the
+ * device. After a removal the owner's object stays with a NULL hardware pointer; operations
+ * on it return -EIO.
  *
  * Calls of the driver stand between ep_dev_enter() and ep_dev_exit(), an SRCU read section
  * that the removal waits for. Nothing in it waits for a user or a peer, except that
- * registering memory faults the user's pages in. The data path is the exception: locks that
- * the owner takes in ep_res_ops.killing exclude posts and polls from destruction.
+ * registering memory faults the user's pages in. The data path does without: locks that the
+ * owner takes in ep_res_ops.before_destroy exclude posts and polls from destruction.
  *
- * A kernel consumer uses the bare hardware objects, so they cannot be taken from it. It
- * holds the device (struct ep_hold) instead, and a removal notifies it and waits until it
- * releases the device. Its objects have no ep_res_ops, are on no list and in no cgroup, and
- * only it destroys them.
+ * A kernel consumer uses the bare hardware objects, so only it destroys them. They have no
+ * ep_res_ops, are on no list and in no cgroup. The consumer is a user of the device (struct
+ * ep_dev_user): a removal notifies it and waits for ep_dev_del_user().
  *
  * Locks, outermost first
  * ----------------------
@@ -29,28 +28,26 @@
  *    a driver's own      QPs that are being destroyed (drivers/)
  *     ep_qp.lock         state changes of a QP against its destruction; with the handler
  *			mutex held it is only tried
- *      ep_dev.mcast_lock multicast groups; in handlers it is only tried
- *      the owner's, of posted requests and of CQs (ep_res_ops.forget)
+ *      ep_dev.mcast_lock multicast groups (leaf, but for calls of the driver)
+ *      the owner's, of posted requests and of CQs (ep_res_ops.reap)
  *      XRC domain        changes of the QPs that it shares (leaf)
  *      ep_dev.lock       the device's list of objects (leaf)
  *      ep_id.link_lock   QP and multicast groups of the id (leaf)
- *    ep_dev.pd_lock      kernel consumers' PD: around calls of the driver, so in no
- *			handler
- *    ep_dev.hold_lock    kernel consumers' holds (leaf)
+ *    ep_dev.pd_lock      kernel consumers' PD: around calls of the driver, in no handler
+ *    ep_dev.user_lock    kernel consumers of the device (leaf)
  *    ep_dev.xrcd_lock    the XRC domains (leaf)
  *
- * Event handlers run with the handler mutex held, so they must not take ep_id.lock. They
- * run in few work items, for all ids of the machine: so they wait for no lock that a user
- * can hold for long. They try it, and if it is held leave the work to the task that unlocks
- * it (ep_qp_error()), or to the id's own work item, which takes first the lock and then the
- * handler mutex, each for itself (ep_id.later_work). No task with the handler mutex waits
- * for ep_qp.lock, either.
+ * Event handlers run with the handler mutex held, so they never take ep_id.lock. They share
+ * few work items with all ids of the machine, so they wait for no lock that a user can hold
+ * for long. They try it, and leave the work to the task that unlocks it (ep_qp_error()) or
+ * to the id's own work item, which takes first that lock and then the handler mutex, one at
+ * a time (ep_id.work). No task with the handler mutex waits for ep_qp.lock.
  *
- * Drivers' calls under ep_qp.lock and inside of ep_dev_enter() end soon, whatever users
- * do: where a driver's do not, its operations (driver.h) bound them, and
- * docs/security/known-issues.md lists what they cannot bound.
+ * Calls of the driver under ep_qp.lock and inside ep_dev_enter() end soon, whatever users
+ * do. Operations of drivers (driver.h) bound those that do not;
+ * docs/security/known-issues.md lists the rest.
  *
- * ep_dev.cm_srcu is held around rdma_destroy_id(), outside of everything but ep_dev.srcu;
+ * ep_dev.cm_srcu is held around rdma_destroy_id(), outside everything but ep_dev.srcu;
  * ep_client_remove() waits for it at its end, without any lock.
  */
 #ifndef RDMA_EP_ENGINE_H
@@ -71,7 +68,7 @@
 
 struct ep_res;
 
-/* Teardown order of a device that goes away. */
+/* In the order in which the removal of a device destroys them */
 enum ep_res_class {
 	EP_RES_QP,
 	EP_RES_SRQ,
@@ -84,41 +81,37 @@ enum ep_res_class {
 };
 
 /*
- * An RDMA device, and its remains after the removal. @ibdev is valid between ep_dev_enter()
- * and ep_dev_exit(), and while the device is held.
+ * An RDMA device, or a removed one that objects still refer to. @ibdev is valid between
+ * ep_dev_enter() and ep_dev_exit(), and for a user of the device (ep_dev_add_user()).
  */
 struct ep_dev {
 	struct kref ref;
 	struct ib_device *ibdev;
-	u32 index;			/* names it to users; never used twice */
-	bool dead;			/* the removal has begun (srcu, hold_lock) */
-	bool gone;			/* ... and is over here: rdma_cm's begins (cm_srcu) */
+	u32 index;			/* its name for programs; never used twice */
+	bool removing;			/* the removal has begun (srcu, user_lock) */
+	bool removed;			/* ... and is over here: rdma_cm's begins (cm_srcu) */
 	struct srcu_struct srcu;
 	struct srcu_struct cm_srcu;
 	spinlock_t lock;		/* res, qps */
-	struct list_head res[EP_RES_NR]; /* objects of users */
+	struct list_head res[EP_RES_NR]; /* objects of programs */
 	DECLARE_HASHTABLE(qps, 10);	/* the QPs among them, by number */
 	struct ib_event_handler event_handler;
-	struct mutex hold_lock;		/* holds */
-	struct list_head holds;
-	wait_queue_head_t unheld;	/* woken when a hold ends */
+	struct mutex user_lock;		/* users */
+	struct list_head users;		/* kernel consumers (ep_dev_user.entry) */
+	wait_queue_head_t user_wait;	/* woken when one leaves the list */
 	struct mutex pd_lock;		/* kernel_pd, kernel_pd_users */
 	struct ib_pd *kernel_pd;	/* of kernel consumers without one of their own */
 	unsigned int kernel_pd_users;
-	struct mutex xrcd_lock;		/* xrcds, and how often each of them is open */
+	struct mutex xrcd_lock;		/* xrcds, ep_xrc_domain.opens */
 	DECLARE_HASHTABLE(xrcds, 6);	/* XRC domains that can be shared */
 	struct mutex mcast_lock;	/* the driver's groups, with EP_CAP_MCAST_ALONE */
-	const struct ep_driver *driver;
 	const struct ep_driver_ops *ops;
 	void *driver_data;		/* for ops */
 	u32 max_recv_sz;		/* most bytes of a receive */
 	u32 max_msg_sz[];		/* longest message, by port number */
 };
 
-/*
- * Work that users cause goes here and not to the system's queues, where others would wait
- * for it. Each item is short.
- */
+/* For work that programs cause: on the system's queues it would delay others. Short items */
 extern struct workqueue_struct *ep_wq;
 
 int ep_dev_init(void (*event)(struct ep_dev *dev, struct ib_event *event));
@@ -133,73 +126,67 @@ void ep_dev_exit(struct ep_dev *dev, int idx);
 bool ep_dev_enter_cm(struct ep_dev *dev, int *idx);
 void ep_dev_exit_cm(struct ep_dev *dev, int idx);
 
-/* A kernel consumer's hold on a device */
-struct ep_hold {
-	struct ep_dev *dev;		/* holds a reference; NULL: none is held */
-	struct list_head entry;		/* in dev->holds */
-	bool told;			/* removed() has been called */
+/* A kernel consumer of a device */
+struct ep_dev_user {
+	struct ep_dev *dev;		/* a reference; NULL: not added */
+	struct list_head entry;		/* in dev->users */
+	bool notified;			/* removed() has been called */
 	const char *owner;		/* name of the consumer */
-	/* Takes a reference on the object around the hold */
-	void (*get)(struct ep_hold *hold);
+	/* Takes a reference to the object that embeds @user */
+	void (*get)(struct ep_dev_user *user);
 	/*
-	 * The device is being removed, and waits for ep_dev_unhold(). Called once at most,
-	 * in process context, perhaps after ep_dev_unhold(). Drops the reference
+	 * The removal of the device waits for ep_dev_del_user(). Called once at most, in
+	 * process context, perhaps after ep_dev_del_user(). Drops the reference
 	 */
-	void (*removed)(struct ep_hold *hold);
+	void (*removed)(struct ep_dev_user *user);
 };
 
-int ep_dev_hold(struct ep_dev *dev, struct ep_hold *hold);
-void ep_dev_unhold(struct ep_hold *hold);
+int ep_dev_add_user(struct ep_dev *dev, struct ep_dev_user *user);
+void ep_dev_del_user(struct ep_dev_user *user);
 struct ib_pd *ep_dev_get_pd(struct ep_dev *dev);
 void ep_dev_put_pd(struct ep_dev *dev);
 
 /*
- * Operations of an object's owner. "hw": the hardware object.
+ * Operations of an object's owner. QPs have all of them, others get() and put(), and perhaps
+ * before_destroy() and destroyed(). "hw": the hardware object
  */
 struct ep_res_ops {
-	/* Optional: hw is destroyed next: stop using it. Called once, may sleep */
-	void (*killing)(struct ep_res *res);
+	/* hw is destroyed next: stops using it. Called once, may sleep */
+	void (*before_destroy)(struct ep_res *res);
+	/* hw has been destroyed. Called once, may sleep */
+	void (*destroyed)(struct ep_res *res);
+	/* References to the owner's object, not to hw; get() is called under a spinlock */
+	void (*get)(struct ep_res *res);
+	void (*put)(struct ep_res *res);
 	/*
-	 * Optional, of QPs: ep_qp.state has become RESET, or EP_QP_ACCEPTING is set. On
-	 * return no task posts that saw the state before. Under ep_qp.lock
+	 * ep_qp.state has become RESET, or EP_QP_ACCEPTING is set. On return no task posts that
+	 * read an older value. Under ep_qp.lock
 	 */
-	void (*quiet)(struct ep_res *res);
-	/*
-	 * Comes with quiet(), as the following do: takes what has completed; the rest will
-	 * not complete. After quiet(), for a reset
-	 */
-	void (*forget)(struct ep_res *res);
-	/* Optional: hw has been destroyed. Once, may sleep */
-	void (*gone)(struct ep_res *res);
-	/*
-	 * Keeps the owner's object, not hw: for the device's list, and for a caller that
-	 * finds it there. Under a spinlock
-	 */
-	void (*hold)(struct ep_res *res);
-	void (*unhold)(struct ep_res *res);
-	/* Its user; only to be compared */
+	void (*stop_posts)(struct ep_res *res);
+	/* After stop_posts(), at a reset: takes completions; no other request completes */
+	void (*reap)(struct ep_res *res);
+	/* The user whose object it is, for comparisons */
 	const void *(*user)(struct ep_res *res);
 	/* Is a region of the QP's PD being deregistered? Under a spinlock */
-	bool (*kept)(struct ep_res *res);
+	bool (*dereg_pending)(struct ep_res *res);
 	/* When completions of its receive CQ were last taken (jiffies) */
-	unsigned long (*got_at)(struct ep_res *res);
+	unsigned long (*reaped_at)(struct ep_res *res);
 };
 
 /* A hardware object on a device */
 struct ep_res {
-	struct ep_dev *dev;		/* holds a reference */
+	struct ep_dev *dev;		/* a reference */
 	struct list_head entry;		/* in dev->res, empty once claimed for destruction */
 	enum ep_res_class class;
-	const struct ep_res_ops *ops;	/* NULL: a kernel consumer's, which holds the device */
-	void *owner;			/* for @ops; the owner sets it */
+	const struct ep_res_ops *ops;	/* NULL: a kernel consumer's */
+	void *owner;			/* for @ops; set by the owner */
 	void (*destroy)(struct ep_res *res); /* destroys the hardware object */
-	struct rdma_cgroup *cg;		/* that was charged, if charged */
+	struct rdma_cgroup *cg;		/* charged one, if charged */
 	bool charged;
 };
 
 int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
-		const struct ep_res_ops *ops,
-		void (*destroy)(struct ep_res *res));
+		const struct ep_res_ops *ops, void (*destroy)(struct ep_res *res));
 int ep_res_charge(struct ep_res *res);
 void ep_res_uncharge(struct ep_res *res);
 void ep_res_add(struct ep_res *res);
@@ -229,7 +216,7 @@ struct ep_xrc_domain;
 
 /*
  * An XRC domain as one opener sees it. SRQs and QPs in it are destroyed before it is closed,
- * so neither pointer is NULL where one of them has its hardware object.
+ * so neither pointer is NULL while one of them has its hardware object.
  */
 struct ep_xrcd {
 	struct ep_res res;
@@ -241,15 +228,13 @@ struct ep_xrcd {
 enum ep_qp_cm_use {
 	EP_QP_PINNED,		/* in a call of the CM: no other task moves or destroys it */
 	EP_QP_ACCEPTING,	/* a connection is being accepted with it: sends wait */
-	EP_QP_FAILED,		/* it is to fail when neither pinned nor locked (set unlocked) */
+	EP_QP_FAILED,		/* moves to ERR when neither pinned nor locked (set unlocked) */
 };
 
 /*
- * A queue pair.
- *
- * ep_qp.lock is held over state changes. @ibqp is not NULL under it until the QP is being
- * destroyed. Handlers of rdma_cm, and tasks with the handler mutex, only try it; it is
- * unlocked by ep_qp_unlock().
+ * A queue pair. ep_qp.lock is held over state changes; @ibqp is not NULL under it until the
+ * QP is being destroyed. Handlers of rdma_cm, and tasks with the handler mutex, only try it.
+ * ep_qp_unlock() releases it.
  */
 struct ep_qp {
 	struct ep_res res;
@@ -258,15 +243,14 @@ struct ep_qp {
 	struct ib_qp *ibqp;
 	enum ib_qp_type type;
 	enum ib_qp_state state;		/* last one set here (the data path reads it unlocked) */
-	u32 port;			/* last one that it was given (lock) */
+	u32 port;			/* last one that was set (lock) */
 	u32 qp_num;
 	bool has_srq;
-	bool cm_has;			/* iWARP: it is, or was, connected (lock) */
+	bool cm_used;			/* iWARP: it is, or was, connected (lock) */
 	unsigned long cm_use;		/* enum ep_qp_cm_use */
-	bool ending;			/* no call of the CM begins with it (set under lock) */
-	/* A peer may know it, or it left INIT: not like a new one again (lock, only set) */
-	bool worn;
-	/* XRC target: set before it is made. ibqp is this opener's, the QP may have others */
+	bool destroying;		/* no call of the CM begins with it (set under lock) */
+	bool tainted;			/* a peer may send to it, or it left INIT (lock) */
+	/* XRC target: set before creation. ibqp is this opener's, the QP may have others */
 	struct ep_xrcd *xrcd;
 	bool sq_sig_all;
 	struct ib_qp_cap cap;		/* granted */
@@ -275,25 +259,22 @@ struct ep_qp {
 	u64 driver_data[16];		/* for the driver's operations; zeroed at first */
 };
 
-int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev,
-		 const struct ep_res_ops *ops);
-int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev,
-		 const struct ep_res_ops *ops, ib_comp_handler comp,
-		 void (*event)(struct ib_event *, void *), void *context,
+void ep_qp_unlock(struct ep_qp *qp);
+DEFINE_GUARD(ep_qp, struct ep_qp *, mutex_lock(&_T->lock), ep_qp_unlock(_T))
+
+int ep_pd_create(struct ep_pd *pd, struct ep_dev *dev, const struct ep_res_ops *ops);
+int ep_cq_create(struct ep_cq *cq, struct ep_dev *dev, const struct ep_res_ops *ops,
+		 ib_comp_handler comp, void (*event)(struct ib_event *, void *), void *context,
 		 const struct ib_cq_init_attr *attr);
 int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
-		  const struct ep_res_ops *ops,
-		  struct ib_srq_init_attr *attr);
+		  const struct ep_res_ops *ops, struct ib_srq_init_attr *attr);
 int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
-		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr,
-		 const char *caller);
-int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev,
-	       const struct ep_res_ops *ops, struct ib_qp_open_attr *attr);
+		 const struct ep_res_ops *ops, struct ib_qp_init_attr *attr, const char *caller);
+int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev, const struct ep_res_ops *ops,
+	       struct ib_qp_open_attr *attr);
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
-int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask,
-		struct ib_qp_init_attr *init);
+int ep_qp_query(struct ep_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init);
 int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
-void ep_qp_unlock(struct ep_qp *qp);
 void ep_qp_error(struct ep_qp *qp);
 void ep_qp_error_wait(struct ep_qp *qp);
 
@@ -306,39 +287,29 @@ static inline void ep_qp_stop(struct ep_qp *qp, bool *waited)
 
 static inline int ep_mr_dereg(struct ep_dev *dev, struct ib_mr *mr)
 {
-	return dev->ops->dereg_mr ? dev->ops->dereg_mr(dev, mr) :
-				    ib_dereg_mr(mr);
+	return dev->ops->dereg_mr ? dev->ops->dereg_mr(dev, mr) : ib_dereg_mr(mr);
 }
 
-int ep_qp_settle(struct ep_qp *qp);
-void ep_qp_unsettle(struct ep_qp *qp);
+int ep_qp_begin_destroy(struct ep_qp *qp);
+void ep_qp_cancel_destroy(struct ep_qp *qp);
 bool ep_qp_pin(struct ep_qp *qp, bool accepting);
 void ep_qp_unpin(struct ep_qp *qp, int ret);
-struct ib_qp *ep_qp_hold_iwarp(struct ep_qp *qp);
-void ep_qp_unhold_iwarp(struct ib_qp *ibqp);
+struct ib_qp *ep_qp_get_iwarp(struct ep_qp *qp);
+void ep_qp_put_iwarp(struct ib_qp *ibqp);
 
-int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev,
-		 const struct ep_res_ops *ops, const void *file,
-		 const void *user, bool create, bool exclusive);
-struct ib_qp *ep_xrcd_create_qp(struct ep_xrcd *xrcd,
-				struct ib_qp_init_attr *attr,
+int ep_xrcd_open(struct ep_xrcd *xrcd, struct ep_dev *dev, const struct ep_res_ops *ops,
+		 const void *file, const void *user, bool create, bool exclusive);
+struct ib_qp *ep_xrcd_create_qp(struct ep_xrcd *xrcd, struct ib_qp_init_attr *attr,
 				const char *caller);
-struct ib_qp *ep_xrcd_open_qp(struct ep_xrcd *xrcd,
-			      struct ib_qp_open_attr *attr);
-int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp,
-		      struct ib_qp_attr *attr, int mask);
+struct ib_qp *ep_xrcd_open_qp(struct ep_xrcd *xrcd, struct ib_qp_open_attr *attr);
+int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask);
 int ep_xrcd_destroy_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp);
 u32 ep_xrcd_qp_num(struct ep_xrcd *xrcd, const struct ib_qp *ibqp);
 
-void ep_dev_lock_mcast(struct ep_dev *dev);
-bool ep_dev_trylock_mcast(struct ep_dev *dev);
-void ep_dev_unlock_mcast(struct ep_dev *dev);
-int ep_qp_attach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
-			u32 members);
-int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
-			u32 members);
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
+int ep_qp_join_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
+void ep_qp_leave_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp);
 
 struct ep_id;
@@ -346,40 +317,34 @@ struct ep_id;
 /* Membership of an id in a multicast group */
 struct ep_mcast {
 	struct list_head entry;		/* in ep_id.mcasts (ep_id.link_lock) */
-	u32 key;			/* names it to rdma_cm, also after its end */
+	u32 key;			/* rdma_cm's context, also after its end */
 	struct sockaddr_storage addr;	/* of the group, with key */
-	bool send_only;			/* the id's QP is not to be attached */
+	bool send_only;			/* the id's QP is not attached */
 	struct ep_qp *qp;		/* attached one (a reference) or NULL (link_lock) */
 	union ib_gid gid;		/* ... to this group */
 	u16 lid;
 	struct list_head joined;	/* in ep_id.joined: qp is to be attached (link_lock) */
-	bool later;			/* ... or is just being attached (handler mutex) */
-	struct rdma_cm_event event;	/* for the owner then, while later */
+	bool deferred;			/* ... or is just being attached (handler mutex) */
+	struct rdma_cm_event event;	/* for the owner then, while deferred */
 	bool lost;			/* the group is lost (handler mutex) */
-};
-
-/* A peer's answer that is to be confirmed. event has its private data here */
-struct ep_response {
-	struct rdma_cm_event event;
-	u8 private_data[];
 };
 
 /* Operations of an id's owner */
 struct ep_id_ops {
 	/*
-	 * A connection request arrived on listening id @id. The owner makes an id of its
-	 * own, calls ep_id_adopt() on it, and reports it. On an error nothing may have been
-	 * adopted, and the request is refused
+	 * A connection request arrived on listening id @id. The owner creates an id, calls
+	 * ep_id_adopt() on it, and reports it. After an error nothing has been adopted, and
+	 * the request is refused
 	 */
 	int (*request)(struct ep_id *id, struct rdma_cm_id *cm_id,
 		       const struct rdma_cm_event *event);
 	/*
-	 * Any other event. With the handler mutex: may sleep, must not call any ep_id_*
-	 * function but ep_id_dev(), nor wait for a user. With multicast events
+	 * Any other event. With the handler mutex: may sleep, calls no ep_id_* function but
+	 * ep_id_dev(), does not wait for a user. With multicast events
 	 * param.ud.private_data is the struct ep_mcast
 	 */
 	void (*event)(struct ep_id *id, const struct rdma_cm_event *event);
-	/* Take a reference on the object around @qp or @mc, under a spinlock; drop it */
+	/* References to the object around @qp or @mc; get_*() is called under a spinlock */
 	void (*get_qp)(struct ep_qp *qp);
 	void (*put_qp)(struct ep_qp *qp);
 	void (*get_mcast)(struct ep_mcast *mc);
@@ -388,27 +353,28 @@ struct ep_id_ops {
 	unsigned int wait_state;
 };
 
-/*
- * A communication id. "handler" is rdma_cm's handler mutex of it.
- */
+struct ep_response;
+
+DEFINE_GUARD(ep_id_handler, struct rdma_cm_id *, rdma_lock_handler(_T), rdma_unlock_handler(_T))
+
+/* A communication id. "handler" is rdma_cm's handler mutex of it */
 struct ep_id {
 	const struct ep_id_ops *ops;
 	u64 owner;			/* for traces: number of a session, or 0 */
 	u32 number;			/* ... and of the id; both set before cm_id */
 	struct mutex lock;		/* calls of rdma_cm; closed */
-	struct rdma_cm_id *cm_id;	/* under lock while not closed, and in handlers */
-	bool opened;			/* cm_id has been set */
+	struct rdma_cm_id *cm_id;	/* under lock while not closed, and in handlers; set once */
 	bool closed;			/* destroyed, or being so, also with the device */
-	bool ending;			/* about to be destroyed: no call begins (lock) */
+	bool destroying;		/* no call begins (lock) */
 	struct work_struct close_work;	/* destroys cm_id after the device's removal */
-	struct work_struct later_work;	/* does what would make a handler wait (ep_wq) */
-	bool no_later;			/* handlers leave nothing any more (handler) */
-	int fail_qp;			/* the QP, an XRC target, is to fail (xchg) */
+	struct work_struct work;	/* does what would make a handler wait (ep_wq) */
+	bool no_work;			/* handlers queue it no more (handler) */
+	int fail_qp;			/* its QP, an XRC target, is to move to ERR (xchg) */
 	struct ep_response *response;	/* the peer's, to be confirmed (handler) */
 	bool resolving;			/* rdma_cm looks for an address (handler; set under lock) */
 	struct ep_dev *route_dev;	/* set with the first route (a reference) */
 	bool routing;			/* rdma_cm looks for a route (handler) */
-	bool removed;			/* it has reported the removal (handler) */
+	bool removed;			/* rdma_cm has reported the removal (handler) */
 	wait_queue_head_t route_wait;	/* woken when routing ends, or removed is set */
 	spinlock_t link_lock;		/* qp, mcasts, nr_mcasts, joined */
 	struct ep_qp *qp;		/* the id's own (a reference), maybe destroyed by now */
@@ -417,14 +383,14 @@ struct ep_id {
 	struct list_head joined;	/* those whose QP is to be attached (references) */
 	u32 mcast_key;			/* last ep_mcast.key */
 	bool failed;			/* connecting failed here: no more events (handler) */
-	bool begun;			/* there is, or was, a connection to disconnect (lock) */
-	u32 told;			/* number of the QP that the peer knows (lock) */
+	bool has_conn;			/* there is, or was, a connection to disconnect (lock) */
+	u32 conn_qpn;			/* number of the QP in the connection (lock) */
 	bool listening;			/* (lock) */
 	bool request;			/* one that has not been accepted (lock) */
 	bool responded;			/* the owner is to complete the connection (handler) */
 	bool unconfirmed;		/* accepted; the peer has not confirmed (handler) */
-	bool announced;			/* ... but ep_id_notify() has (handler) */
-	bool leaving;			/* ... and the owner has disconnected (handler) */
+	bool announced;			/* ... but the owner has an ESTABLISHED (handler) */
+	bool disconnecting;		/* ... and has disconnected (handler) */
 	atomic_t backlog;		/* requests that may still be queued */
 	bool sync;			/* events of ep_id_resolve() are not for the owner */
 	struct completion done;		/* completed by such an event */
@@ -435,38 +401,40 @@ int ep_id_init_engine(void);
 void ep_id_cleanup_engine(void);
 
 void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops);
-int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps,
-		 enum ib_qp_type qp_type);
-int ep_id_create_kernel(struct ep_id *id, struct net *net,
-			enum rdma_ucm_port_space ps, enum ib_qp_type qp_type,
-			const char *caller);
+int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps, enum ib_qp_type qp_type);
+int ep_id_create_kernel(struct ep_id *id, struct net *net, enum rdma_ucm_port_space ps,
+			enum ib_qp_type qp_type, const char *caller);
 void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id);
 void ep_id_destroy(struct ep_id *id);
-int ep_id_settle(struct ep_id *id, bool ending);
+int ep_id_wait(struct ep_id *id, bool destroying);
 int ep_id_begin(struct ep_id *id);
 int ep_id_begin_bound(struct ep_id *id);
 void ep_id_end(struct ep_id *id);
 struct ep_dev *ep_id_dev(struct ep_id *id);
 int ep_id_listen(struct ep_id *id, int backlog);
-int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src,
-		       const struct sockaddr *dst, u32 timeout_ms);
+int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src, const struct sockaddr *dst,
+		       u32 timeout_ms);
 int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms);
 int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path);
-int ep_id_resolve(struct ep_id *id, struct sockaddr *src,
-		  const struct sockaddr *dst, u32 addr_timeout_ms,
-		  u32 route_timeout_ms);
+int ep_id_resolve(struct ep_id *id, struct sockaddr *src, const struct sockaddr *dst,
+		  u32 addr_timeout_ms, u32 route_timeout_ms);
+
+void ep_id_drop_response(struct ep_id *id);
+void ep_id_work(struct work_struct *work);
+bool ep_port_in_net(struct ib_device *ibdev, u32 port, const struct net *net);
+int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event);
 
 bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type);
 int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp);
 void ep_id_forget_qp(struct ep_id *id);
 struct ep_qp *ep_id_get_qp(struct ep_id *id);
-int ep_id_connect(struct ep_id *id, struct ep_qp *other,
-		  struct rdma_conn_param *param, struct rdma_ucm_ece *ece);
-int ep_id_accept(struct ep_id *id, struct ep_qp *other,
-		 struct rdma_conn_param *param, struct rdma_ucm_ece *ece,
-		 void (*accepted)(struct ep_id *id, void *arg), void *arg);
+int ep_id_connect(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param *param,
+		  struct rdma_ucm_ece *ece);
+int ep_id_accept(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param *param,
+		 struct rdma_ucm_ece *ece, void (*accepted)(struct ep_id *id, void *arg),
+		 void *arg);
 int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason);
-int ep_id_disconnect(struct ep_id *id, struct ep_qp *told);
+int ep_id_disconnect(struct ep_id *id, struct ep_qp *conn_qp);
 int ep_id_establish(struct ep_id *id);
 int ep_id_conn_response(struct ep_id *id);
 int ep_id_notify(struct ep_id *id, enum ib_event_type event);
@@ -474,7 +442,7 @@ int ep_id_notify(struct ep_id *id, enum ib_event_type event);
 int ep_id_join(struct ep_id *id, struct ep_mcast *mc);
 void ep_id_leave(struct ep_id *id, struct ep_mcast *mc);
 bool ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event);
-bool ep_id_attach_later(struct ep_id *id);
-void ep_id_drop_mcasts(struct ep_id *id);
+bool ep_id_attach_joined(struct ep_id *id);
+void ep_id_drop_joined(struct ep_id *id);
 
 #endif /* RDMA_EP_ENGINE_H */

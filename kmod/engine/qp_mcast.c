@@ -2,8 +2,8 @@
 /*
  * Multicast groups that QPs are attached to.
  *
- * Drivers count attachments, and a QP that has one cannot be destroyed, so each QP has a
- * list of them (ep_qp.lock).
+ * Drivers count attachments, and a QP that has one cannot be destroyed, so each QP has a list
+ * of them (ep_qp.lock).
  */
 #include <linux/slab.h>
 
@@ -21,76 +21,52 @@ struct ep_attachment {
 	u32 members;			/* memberships of the QP's id that need it */
 };
 
-static struct ep_attachment *ep_qp_attachment(struct ep_qp *qp,
-					      const union ib_gid *gid, u16 lid)
+/* @lid: NULL: any */
+static struct ep_attachment *ep_qp_find_mcast(struct ep_qp *qp, const union ib_gid *gid,
+					      const u16 *lid)
 {
 	struct ep_attachment *att;
 
 	list_for_each_entry(att, &qp->mcasts, entry)
-		if (att->lid == lid && !memcmp(&att->gid, gid, sizeof(*gid)))
-			return att;
-	return NULL;
-}
-
-/* With any LID */
-static struct ep_attachment *ep_qp_same_gid(struct ep_qp *qp,
-					    const union ib_gid *gid)
-{
-	struct ep_attachment *att;
-
-	list_for_each_entry(att, &qp->mcasts, entry)
-		if (!memcmp(&att->gid, gid, sizeof(*gid)))
+		if ((!lid || att->lid == *lid) && !memcmp(&att->gid, gid, sizeof(*gid)))
 			return att;
 	return NULL;
 }
 
 /*
- * Locks ep_dev.mcast_lock, for drivers with EP_CAP_MCAST_ALONE: such a driver removes a
- * group with its last QP even if another QP is being attached just then, which is in no
- * group that can be found any more, but counted; or it removes the group twice. (A stuck
- * driver of another kind delays no other user.)
+ * A driver with EP_CAP_MCAST_ALONE removes a group with its last QP while another QP is being
+ * attached to it, which is then in no group that can be found, or removes it twice. So its
+ * calls are serialised; calls of other drivers do not wait for each other.
  */
-void ep_dev_lock_mcast(struct ep_dev *dev)
+static int ep_qp_call_mcast(int (*call)(struct ib_qp *, union ib_gid *, u16), struct ep_dev *dev,
+			    struct ib_qp *ibqp, struct ep_attachment *att)
 {
-	if (dev->driver->caps & EP_CAP_MCAST_ALONE)
-		mutex_lock(&dev->mcast_lock);
-}
-
-bool ep_dev_trylock_mcast(struct ep_dev *dev)
-{
-	return !(dev->driver->caps & EP_CAP_MCAST_ALONE) ||
-	       mutex_trylock(&dev->mcast_lock);
-}
-
-void ep_dev_unlock_mcast(struct ep_dev *dev)
-{
-	if (dev->driver->caps & EP_CAP_MCAST_ALONE)
-		mutex_unlock(&dev->mcast_lock);
+	if (!ep_dev_has(ibqp->device, EP_CAP_MCAST_ALONE))
+		return call(ibqp, &att->gid, att->hw_lid);
+	guard(mutex)(&dev->mcast_lock);
+	return call(ibqp, &att->gid, att->hw_lid);
 }
 
 /* @att is not on the list. */
-static int ep_qp_detach_hw(struct ep_qp *qp, struct ib_qp *ibqp,
-			   struct ep_attachment *att)
+static int ep_qp_detach_hw(struct ep_qp *qp, struct ib_qp *ibqp, struct ep_attachment *att)
 {
-	if (ep_qp_same_gid(qp, &att->gid))
+	if (ep_qp_find_mcast(qp, &att->gid, NULL))
 		return 0;
-	return ib_detach_mcast(ibqp, &att->gid, att->hw_lid);
+	return ep_qp_call_mcast(ib_detach_mcast, qp->res.dev, ibqp, att);
 }
 
 /*
- * Adds @members to an attachment, which is made if need be; qp->lock and ep_dev.mcast_lock
- * are held. The driver gets each GID once: some attach it again with another LID, which ib_core
- * counts, but detach it only once.
+ * The driver gets each GID once: some attach it again with another LID, which ib_core counts,
+ * but detach it only once. qp->lock is held.
  */
-int ep_qp_attach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
-			u32 members)
+static int ep_qp_attach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members)
 {
 	struct ep_attachment *att, *same;
 	int ret;
 
 	if (!qp->ibqp)
 		return -EIO;
-	att = ep_qp_attachment(qp, gid, lid);
+	att = ep_qp_find_mcast(qp, gid, &lid);
 	if (att)
 		goto out;
 	if (qp->nr_mcasts == EP_QP_MAX_MCASTS)
@@ -98,11 +74,11 @@ int ep_qp_attach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
 	att = kzalloc(sizeof(*att), GFP_KERNEL_ACCOUNT);
 	if (!att)
 		return -ENOMEM;
+	same = ep_qp_find_mcast(qp, gid, NULL);
 	att->gid = *gid;
 	att->lid = lid;
-	same = ep_qp_same_gid(qp, gid);
 	att->hw_lid = same ? same->hw_lid : lid;
-	ret = same ? 0 : ib_attach_mcast(qp->ibqp, &att->gid, lid);
+	ret = same ? 0 : ep_qp_call_mcast(ib_attach_mcast, qp->res.dev, qp->ibqp, att);
 	if (ret) {
 		kfree(att);
 		return ret;
@@ -114,16 +90,15 @@ out:
 	return 0;
 }
 
-/* Takes @members away, 0: all. The same locks are held. */
-int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
-			u32 members)
+/* @members: removed memberships; 0: all. qp->lock is held. */
+static int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members)
 {
 	struct ep_attachment *att;
 	int ret;
 
 	if (!qp->ibqp)
 		return -EIO;
-	att = ep_qp_attachment(qp, gid, lid);
+	att = ep_qp_find_mcast(qp, gid, &lid);
 	if (!att)
 		return -EINVAL;
 	if (members && att->members > members) {
@@ -141,16 +116,55 @@ int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 lid,
 	return 0;
 }
 
-/* @ibqp is no longer in @qp, so no other task looks at its attachments. */
+static int ep_qp_attach(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members)
+{
+	int ret = mutex_lock_killable(&qp->lock);
+
+	if (ret)
+		return ret;
+	ret = ep_qp_attach_locked(qp, gid, lid, members);
+	ep_qp_unlock(qp);
+	return ret;
+}
+
+/* Attaching twice is attaching once, as with uverbs. -EINTR if the task is killed */
+int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
+{
+	return ep_qp_attach(qp, gid, lid, 0);
+}
+
+/* Regardless of memberships. -EINTR if the task is killed */
+int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
+{
+	int ret = mutex_lock_killable(&qp->lock);
+
+	if (ret)
+		return ret;
+	ret = ep_qp_detach_locked(qp, gid, lid, 0);
+	ep_qp_unlock(qp);
+	return ret;
+}
+
+/* Attaches the QP for one membership of its id; ep_qp_leave_mcast() follows. */
+int ep_qp_join_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
+{
+	return ep_qp_attach(qp, gid, lid, 1);
+}
+
+void ep_qp_leave_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
+{
+	guard(ep_qp)(qp);
+	ep_qp_detach_locked(qp, gid, lid, 1);
+}
+
+/* @ibqp is no longer in @qp, so no other task accesses its attachments. */
 void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp)
 {
 	struct ep_attachment *att, *next;
 
 	list_for_each_entry_safe(att, next, &qp->mcasts, entry) {
 		list_del(&att->entry);
-		ep_dev_lock_mcast(qp->res.dev);
 		ep_qp_detach_hw(qp, ibqp, att);
-		ep_dev_unlock_mcast(qp->res.dev);
 		kfree(att);
 	}
 	qp->nr_mcasts = 0;

@@ -11,10 +11,7 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/*
- * All that is printed is a valid address. The CM may be writing the other: then the
- * event shows some of both.
- */
+/* A valid address. The CM may be writing @ss: the event shows some of both then. */
 void ep_trace_addr(u8 *dst, const struct sockaddr_storage *ss)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)dst;
@@ -31,8 +28,7 @@ void ep_trace_addr(u8 *dst, const struct sockaddr_storage *ss)
 	case AF_IB:
 		in6->sin6_family = AF_INET6;
 		in6->sin6_port = htons(be64_to_cpu(ib->sib_sid) & 0xffff);
-		memcpy(&in6->sin6_addr, &ib->sib_addr,
-		       sizeof(in6->sin6_addr));
+		memcpy(&in6->sin6_addr, &ib->sib_addr, sizeof(in6->sin6_addr));
 		break;
 	default:
 		in6->sin6_family = AF_INET;

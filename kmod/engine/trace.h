@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Trace events of ids, those of programs and those of kernel consumers. With the
- * ones of sessions (chardev/trace.h) they are the system "rdma_ep".
- *
- * docs/admin/tracing.md says what to do with them. Fields stay as they are, others may
- * come. Not in there: pointers, and the users' own values (cookies, private data).
+ * Trace events of ids, those of programs and those of kernel consumers. Together with those of
+ * sessions (chardev/trace.h) they are the system "rdma_ep". docs/admin/tracing.md is their
+ * manual. Fields stay as they are, others may be added, but no pointers, nor values of users
+ * (cookies, private data).
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rdma_ep
@@ -23,12 +22,12 @@ void ep_trace_addr(u8 *dst, const struct sockaddr_storage *ss);
 void ep_trace_dev(char *dst, const struct rdma_cm_id *cm_id);
 
 /*
- * What all of them say of an id:
+ * Common fields:
  *
- * @session: whose it is, the number that rdma-ep(1) shows; 0: a kernel consumer's
+ * @session: number of the id's session in rdma-ep(1); 0: a kernel consumer's
  * @id: its handle in the session; kernel consumers': a number never used again
- * @src: its address, a struct sockaddr_in or sockaddr_in6; 0.0.0.0:0 if it has none
- *	yet. Of an AF_IB address the GID
+ * @src: its address, a struct sockaddr_in or sockaddr_in6; 0.0.0.0:0 if it has none yet. Of an
+ *	AF_IB address the GID
  * @dst: the peer's, the same
  * @dev: the device that it is bound to, or "-"
  */
@@ -51,12 +50,11 @@ void ep_trace_dev(char *dst, const struct rdma_cm_id *cm_id);
 	} while (0)
 
 /*
- * A step in the life of an id, and what came of it: written when it has been made, so
- * what the CM reports of it may have come before. Between ep_id_begin() and
- * ep_id_end(), or where nobody else has the id.
+ * A step in the life of an id and its result, written afterwards: events that the CM reports of
+ * it may precede it. Between ep_id_begin() and ep_id_end(), or while no other task has the id
  *
- * @qp_num: connect, accept: QP that the peer is told of; disconnect: QP of the id;
- *	else, and if there is none, 0
+ * @qp_num: connect, accept: QP in the message to the peer; disconnect: QP of the id; otherwise,
+ *	and if there is none, 0
  * @ret: 0, or an errno below 0
  */
 DECLARE_EVENT_CLASS(rdma_ep_id,
@@ -87,9 +85,9 @@ DECLARE_EVENT_CLASS(rdma_ep_id,
 			 int ret),					\
 		TP_ARGS(id, qp, ret))
 
-/* There is an id. That of a connection request has its addresses already. */
+/* The id of a connection request has its addresses already. */
 EP_TRACE_STEP(id_create);
-/* It is about to go: its owner destroys it, or its device has been removed. */
+/* Its owner destroys it, or its device has been removed. */
 EP_TRACE_STEP(id_destroy);
 EP_TRACE_STEP(bind_addr);
 EP_TRACE_STEP(resolve_addr);
@@ -99,17 +97,17 @@ EP_TRACE_STEP(connect);
 EP_TRACE_STEP(accept);
 EP_TRACE_STEP(reject);
 EP_TRACE_STEP(disconnect);
-/* The owner, who has brought the QP up himself, completes the connection. */
+/* The owner has brought up its QP, and completes the connection. */
 EP_TRACE_STEP(establish);
 
 /*
- * What the CM has to say of an id, as its owner gets it, or the command that waits for
- * it. Of a connection request: the listener's id, the addresses of the new one.
+ * An event of rdma_cm, as the id's owner gets it, or the command that waits for it. Of a
+ * connection request: the listener's id, the addresses of the new one
  *
  * @event: enum rdma_cm_event_type
  * @status: 0, an errno below 0, or the transport's reason above 0
- * @ret: 0; of a request an errno: it is refused, as the listener's owner can not have
- *	it. -ENOMEM: no memory, a quota, or more than the backlog; from IB it comes again
+ * @ret: 0; of a refused request an errno. -ENOMEM: no memory, a quota, or more than the backlog;
+ *	IB repeats it
  */
 TRACE_EVENT(rdma_ep_cm_event,
 	TP_PROTO(const struct ep_id *id, const struct rdma_cm_id *cm_id,

@@ -165,7 +165,7 @@ int ulp_ep_hold(struct rdma_ep *ep)
 
 	if (!ep->dev)
 		return 0;
-	ret = ep_dev_hold(ep->dev, &ep->hold);
+	ret = ep_dev_add_user(ep->dev, &ep->hold);
 	if (!ret)
 		ep->ibdev = ep->dev->ibdev;
 	return ret;
@@ -224,7 +224,7 @@ void ulp_ep_release(struct rdma_ep *ep)
 {
 	ulp_event_free(ep->last);
 	kfree(ep->request_qp);
-	ep_dev_unhold(&ep->hold);
+	ep_dev_del_user(&ep->hold);
 	if (ep->dev)
 		ep_dev_put(ep->dev);
 	module_put(THIS_MODULE);

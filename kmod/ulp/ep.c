@@ -62,14 +62,14 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 	ulp_report(ep, event);
 }
 
-static void ulp_hold_get(struct ep_hold *hold)
+static void ulp_hold_get(struct ep_dev_user *hold)
 {
 	kref_get(&container_of(hold, struct rdma_ep, hold)->ref);
 }
 
 static const struct ep_id_ops ulp_id_ops;
 
-static void ulp_hold_removed(struct ep_hold *hold)
+static void ulp_hold_removed(struct ep_dev_user *hold)
 {
 	struct rdma_ep *ep = container_of(hold, struct rdma_ep, hold);
 

@@ -10,7 +10,7 @@
  *                          held over event callbacks; that of a listener before
  *                          that of a request
  *     rdma_ep_channel.lock queue (leaf)
- *     ep_dev.hold_lock     see the engine
+ *     ep_dev.user_lock     see the engine
  *
  * Lifetime
  * --------
@@ -18,7 +18,7 @@
  * events that have been taken and not acknowledged. Its users (ulp_enter()) are
  * the calls that are being made; destroying it waits for them.
  *
- * An endpoint that is bound to a device holds it (struct ep_hold) from then on. The
+ * An endpoint that is bound to a device holds it (struct ep_dev_user) from then on. The
  * exception is a connection request that nobody has taken yet: its owner, who would
  * have to let go of the device, does not know of it. It has no hardware objects
  * and goes with its id. Its own events wait in a private channel until it is taken
@@ -101,7 +101,7 @@ struct rdma_ep {
 	struct completion unused;	/* completed when there are none left */
 	struct ep_id id;
 	struct ep_dev *dev;		/* that it is bound to (a reference), or NULL */
-	struct ep_hold hold;		/* on dev */
+	struct ep_dev_user hold;	/* on dev */
 	struct ib_device *ibdev;	/* dev's while it is held, or NULL */
 	u32 port;
 	enum ib_qp_type qp_type;	/* of the id */

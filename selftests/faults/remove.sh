@@ -62,7 +62,7 @@ one_removal()
 	ended zoo "the end of the process after it" "${statuses_allowed[@]}"
 }
 
-# siw is not unloaded under QPs (ep_qp_driver()), but as soon as they are gone.
+# siw is not unloaded under QPs (ep_qp_module()), but as soon as they are gone.
 one_refusal()
 {
 	RDMA_DEV=$FAULT_DEV load zoo zoo "$SEED" "${ZOO[@]}"

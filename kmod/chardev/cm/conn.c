@@ -178,7 +178,7 @@ int uep_disconnect(struct uep_cmd *cmd)
 	id = uep_id_begin_bound(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	told = uep_conn_other_qp(id, id->id.told);
+	told = uep_conn_other_qp(id, id->id.conn_qpn);
 	ret = ep_id_disconnect(&id->id, told ? &told->qp : NULL);
 	if (told)
 		uep_obj_put(&told->obj);

@@ -91,7 +91,7 @@ static void uep_id_free(struct uep_obj *obj)
 
 static int uep_id_settle(struct uep_obj *obj)
 {
-	return ep_id_settle(&container_of(obj, struct uep_id, obj)->id, true);
+	return ep_id_wait(&container_of(obj, struct uep_id, obj)->id, true);
 }
 
 static void uep_id_unclaim(struct uep_obj *obj)

@@ -32,7 +32,7 @@ static int uep_mcast_settle(struct uep_obj *obj)
 {
 	struct uep_mcast *mcast = container_of(obj, struct uep_mcast, obj);
 
-	return ep_id_settle(&mcast->id->id, false);
+	return ep_id_wait(&mcast->id->id, false);
 }
 
 static const struct uep_obj_type uep_mcast_type = {

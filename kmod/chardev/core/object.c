@@ -114,8 +114,8 @@ void uep_obj_put_res(struct ep_res *res)
 }
 
 const struct ep_res_ops uep_obj_res_ops = {
-	.hold = uep_obj_get_res,
-	.unhold = uep_obj_put_res,
+	.get = uep_obj_get_res,
+	.put = uep_obj_put_res,
 };
 
 /* Returns the object with a reference, or NULL. */

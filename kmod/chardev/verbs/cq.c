@@ -99,9 +99,9 @@ static void uep_cq_hw_put_res(struct ep_res *res)
 }
 
 static const struct ep_res_ops uep_cq_res_ops = {
-	.killing = uep_cq_hw_killing,
-	.hold = uep_cq_hw_get_res,
-	.unhold = uep_cq_hw_put_res,
+	.before_destroy = uep_cq_hw_killing,
+	.get = uep_cq_hw_get_res,
+	.put = uep_cq_hw_put_res,
 };
 
 /* Called inside ep_dev_enter(). */

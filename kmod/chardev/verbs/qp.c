@@ -89,15 +89,15 @@ static unsigned long uep_qp_got_at(struct ep_res *res)
 }
 
 const struct ep_res_ops uep_qp_res_ops = {
-	.killing = uep_qp_killing,
-	.quiet = uep_qp_quiet,
-	.forget = uep_qp_forget_res,
-	.gone = uep_qp_gone,
-	.hold = uep_obj_get_res,
-	.unhold = uep_obj_put_res,
+	.before_destroy = uep_qp_killing,
+	.stop_posts = uep_qp_quiet,
+	.reap = uep_qp_forget_res,
+	.destroyed = uep_qp_gone,
+	.get = uep_obj_get_res,
+	.put = uep_obj_put_res,
 	.user = uep_qp_user,
-	.kept = uep_qp_kept,
-	.got_at = uep_qp_got_at,
+	.dereg_pending = uep_qp_kept,
+	.reaped_at = uep_qp_got_at,
 };
 
 static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
@@ -129,12 +129,12 @@ static bool uep_qp_busy(struct uep_obj *obj)
 
 static int uep_qp_settle(struct uep_obj *obj)
 {
-	return ep_qp_settle(&container_of(obj, struct uep_qp, obj)->qp);
+	return ep_qp_begin_destroy(&container_of(obj, struct uep_qp, obj)->qp);
 }
 
 static void uep_qp_unclaim(struct uep_obj *obj)
 {
-	ep_qp_unsettle(&container_of(obj, struct uep_qp, obj)->qp);
+	ep_qp_cancel_destroy(&container_of(obj, struct uep_qp, obj)->qp);
 	uep_obj_unclaimed(obj);
 }
 

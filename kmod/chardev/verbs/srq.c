@@ -35,10 +35,10 @@ static void uep_srq_gone(struct ep_res *res)
 }
 
 static const struct ep_res_ops uep_srq_res_ops = {
-	.killing = uep_srq_killing,
-	.gone = uep_srq_gone,
-	.hold = uep_obj_get_res,
-	.unhold = uep_obj_put_res,
+	.before_destroy = uep_srq_killing,
+	.destroyed = uep_srq_gone,
+	.get = uep_obj_get_res,
+	.put = uep_obj_put_res,
 };
 
 static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
