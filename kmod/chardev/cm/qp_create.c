@@ -308,7 +308,7 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id
 		goto out;
 	}
 	/* Ports of a device do not differ in this until one is chosen. */
-	uep_qp_learn_port(qp, id ? id->id.cm_id->port_num : rdma_start_port(parent->dev->ibdev));
+	uep_qp_set_port(qp, id ? id->id.cm_id->port_num : rdma_start_port(parent->dev->ibdev));
 	if (id) {
 		ret = ep_id_attach_qp(&id->id, &qp->qp);
 		if (ret) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CQs of the device that their user has destroyed, kept for a moment.
+ * CQs of the device that their user has destroyed, for the session's next CQ of the same kind.
  *
- * Most of what a CQ costs on a software device is to allocate and to clear the memory of
- * its queue. Programs that connect, talk and disconnect again and again need the same
- * queue soon after they have destroyed it. So the device's CQ, empty and without QPs,
- * waits a little for the session's next request for one that is the same. It has nothing
- * of its user any more, and is never given to another session. It is destroyed with the
- * session, when its time has passed, when it is in the way of a quota or of a limit of
- * the device, and with the device.
+ * Allocating and clearing the memory of its queue is most of the cost of a CQ of a software
+ * device, and a program that connects, talks and disconnects repeatedly soon needs the same
+ * queue. On Linux 7.2 a cycle of such a program (docs/performance/measuring.md) costs 0.53 of
+ * the stock stack's instructions, and 0.73 without this file.
+ *
+ * An idle CQ is empty, has no QPs, and serves its own session only. It is destroyed with the
+ * session or the device, after UEP_IDLE_TIME, or when it counts in a quota or a limit of the
+ * device that is reached.
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -16,16 +17,16 @@
 
 #include "core.h"
 
-/* For each session. */
+/* Of a session */
 #define UEP_IDLE_MAX		24
 #define UEP_IDLE_MAX_BYTES	(2ULL << 20)
-/* For each user */
+/* Of a user */
 #define UEP_IDLE_MAX_USER	256
 #define UEP_IDLE_TIME		(HZ / 10)
-/* So many are destroyed in one go: the user may be waiting to destroy more. */
+/* Destroyed in one go: meanwhile the user's own tasks wait for uep_idle_user.ending. */
 #define UEP_IDLE_BATCH		64
 
-/* Off both lists. */
+/* Takes it off both lists, with idle.lock. */
 static void uep_idle_remove(struct uep_idle *idle)
 {
 	list_del(&idle->all);
@@ -45,8 +46,8 @@ static void uep_idle_end(struct list_head *list)
 }
 
 /*
- * Destroys those of the session, or, NULL, all. Returns whether there were any. Afterwards
- * none is left half-way, either.
+ * Destroys those of the session, or, NULL, all of the user's. Returns whether there were any. On
+ * return none is being destroyed.
  */
 static bool uep_idle_flush_of(struct uep_idle_user *user, const struct uep_session *s)
 {
@@ -105,7 +106,7 @@ static void uep_idle_expire(struct work_struct *work)
 	mutex_unlock(&user->ending);
 }
 
-/* Would uep_idle_add() take it? */
+/* Without the lock only a hint. */
 bool uep_idle_room(const struct uep_session *s, u64 bytes)
 {
 	return !READ_ONCE(s->dead) && READ_ONCE(s->nr_idle) < UEP_IDLE_MAX &&
@@ -113,10 +114,7 @@ bool uep_idle_room(const struct uep_session *s, u64 bytes)
 	       READ_ONCE(s->idle_bytes) + bytes <= UEP_IDLE_MAX_BYTES;
 }
 
-/*
- * @idle: its end() is set
- * @bytes: what the session has been charged for it, which passes on success
- */
+/* @bytes: charged to the session for it. On success the charge is the list's. */
 bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes)
 {
 	struct uep_idle_user *user = &s->user->idle;
@@ -141,23 +139,23 @@ bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes)
 	return ok;
 }
 
-/* One of the session's, the latest first, that is the caller's now; or NULL. */
+/* Gives the session's latest one that matches to the caller, or returns NULL. */
 struct uep_idle *uep_idle_take(struct uep_session *s,
 			       bool (*match)(struct uep_idle *idle,
 					     const void *arg), const void *arg)
 {
-	struct uep_idle *idle, *found = NULL;
+	struct uep_idle *idle;
 
 	spin_lock(&s->user->idle.lock);
-	list_for_each_entry(idle, &s->idle, entry) {
-		if (match(idle, arg)) {
-			uep_idle_remove(idle);
-			found = idle;
+	list_for_each_entry(idle, &s->idle, entry)
+		if (match(idle, arg))
 			break;
-		}
-	}
+	if (list_entry_is_head(idle, &s->idle, entry))
+		idle = NULL;
+	else
+		uep_idle_remove(idle);
 	spin_unlock(&s->user->idle.lock);
-	return found;
+	return idle;
 }
 
 void uep_idle_init(struct uep_user *user)
@@ -169,7 +167,7 @@ void uep_idle_init(struct uep_user *user)
 	user->reclaim = uep_idle_flush_user;
 }
 
-/* The user has no sessions any more. */
+/* The user's last session has been freed. */
 void uep_idle_cleanup(struct uep_user *user)
 {
 	cancel_delayed_work_sync(&user->idle.work);

@@ -13,7 +13,7 @@ static void uep_ah_destroy_hw(struct ep_res *res)
 	rdma_destroy_ah(ibah, RDMA_DESTROY_AH_SLEEPABLE);
 }
 
-/* For a post, so that the hardware object stays until the driver has seen it. */
+/* For a post: keeps the hardware object until uep_ah_put(), when the driver has read it. */
 struct uep_ah *uep_ah_get(struct uep_session *s, u32 handle)
 {
 	struct uep_ah *ah = uep_obj_lookup(s, handle, RDMA_EP_OBJ_AH);
@@ -24,8 +24,11 @@ struct uep_ah *uep_ah_get(struct uep_session *s, u32 handle)
 	return NULL;
 }
 
-static void uep_ah_drop(struct uep_ah *ah)
+/* obj.users of the PD counts until here, which may be after the handle has been destroyed. */
+static void uep_ah_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
+	struct uep_ah *ah = container_of(obj, struct uep_ah, obj);
+
 	if (!refcount_dec_and_test(&ah->live))
 		return;
 	ep_res_destroy(&ah->res);
@@ -34,13 +37,8 @@ static void uep_ah_drop(struct uep_ah *ah)
 
 void uep_ah_put(struct uep_ah *ah)
 {
-	uep_ah_drop(ah);
+	uep_ah_destroy(&ah->obj, NULL);
 	uep_obj_put(&ah->obj);
-}
-
-static void uep_ah_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
-{
-	uep_ah_drop(container_of(obj, struct uep_ah, obj));
 }
 
 static void uep_ah_free(struct uep_obj *obj)
@@ -54,16 +52,13 @@ static const struct uep_obj_type uep_ah_type = {
 	.free = uep_ah_free,
 };
 
-/* Called inside ep_dev_enter(). */
 static int uep_ah_create_hw(struct uep_ah *ah, const struct ib_uverbs_ah_attr *uattr)
 {
 	struct rdma_ah_attr attr = {};
 	int ret;
 
-	ret = uep_ah_attr_from_user(ah->pd->ctx, &attr, uattr);
-	if (ret)
-		goto out;
-	ret = ep_res_init(&ah->res, ah->obj.dev, EP_RES_AH, &uep_obj_res_ops, uep_ah_destroy_hw);
+	ret = uep_ah_attr_from_user(ah->pd->ctx, &attr, uattr) ?:
+	      ep_res_init(&ah->res, ah->obj.dev, EP_RES_AH, &uep_obj_res_ops, uep_ah_destroy_hw);
 	if (ret)
 		goto out;
 	/* The variant for users resolves the destination's link address. */
@@ -79,31 +74,34 @@ out:
 	return ret;
 }
 
+/* Called inside ep_dev_enter(). */
+static struct uep_ah *uep_ah_create(struct uep_pd *pd, const struct ib_uverbs_ah_attr *uattr)
+{
+	struct uep_ah *ah = uep_obj_alloc_in(&pd->obj, &uep_ah_type, sizeof(*ah), 0);
+	int ret;
+
+	if (IS_ERR(ah))
+		return ah;
+	refcount_set(&ah->live, 1);
+	uep_obj_hold(&pd->obj);
+	ah->pd = pd;
+	ah->res.owner = ah;
+	ret = uep_ah_create_hw(ah, uattr);
+	if (!ret)
+		return ah;
+	uep_obj_discard(&ah->obj);
+	return ERR_PTR(ret);
+}
+
 int uep_create_ah(struct uep_cmd *cmd)
 {
 	struct rdma_ep_create_ah *arg = cmd->arg;
 	struct uep_pd *pd;
-	struct uep_ah *ah;
 	int srcu, ret;
 
 	pd = uep_obj_enter(cmd->s, arg->pd, RDMA_EP_OBJ_PD, &srcu);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	ah = uep_obj_alloc_in(&pd->obj, &uep_ah_type, sizeof(*ah), 0);
-	if (IS_ERR(ah)) {
-		ret = PTR_ERR(ah);
-		goto out;
-	}
-	refcount_set(&ah->live, 1);
-	/* Until uep_ah_drop(), which may come after the handle has been destroyed. */
-	uep_obj_hold(&pd->obj);
-	ah->pd = pd;
-	ah->res.owner = ah;
-	ret = uep_ah_create_hw(ah, &arg->attr);
-	if (ret)
-		uep_obj_discard(&ah->obj);
-	else
-		ret = uep_cmd_add_obj(cmd, ah, &arg->ah);
-out:
+	ret = uep_cmd_add_obj(cmd, uep_ah_create(pd, &arg->attr), &arg->ah);
 	return uep_obj_exit(&pd->obj, srcu, ret);
 }

@@ -8,29 +8,33 @@
 #include "../../compat.h"
 #include "verbs.h"
 
+/* The member of both structures */
+#define UEP_COPY(member)	.member = src->member
+
 void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst, struct rdma_ah_attr *src)
 {
-	memset(dst, 0, sizeof(*dst));
-	dst->dlid = rdma_ah_get_dlid(src);
-	dst->sl = rdma_ah_get_sl(src);
-	dst->src_path_bits = rdma_ah_get_path_bits(src);
-	dst->static_rate = rdma_ah_get_static_rate(src);
-	dst->port_num = rdma_ah_get_port_num(src);
-	if (rdma_ah_get_ah_flags(src) & IB_AH_GRH) {
-		const struct ib_global_route *grh = rdma_ah_read_grh(src);
+	const struct ib_global_route *grh = rdma_ah_read_grh(src);
 
-		dst->is_global = 1;
-		memcpy(dst->grh.dgid, grh->dgid.raw, sizeof(dst->grh.dgid));
-		dst->grh.flow_label = grh->flow_label;
-		dst->grh.sgid_index = grh->sgid_index;
-		dst->grh.hop_limit = grh->hop_limit;
-		dst->grh.traffic_class = grh->traffic_class;
-	}
+	*dst = (struct ib_uverbs_ah_attr) {
+		.dlid = rdma_ah_get_dlid(src),
+		.sl = rdma_ah_get_sl(src),
+		.src_path_bits = rdma_ah_get_path_bits(src),
+		.static_rate = rdma_ah_get_static_rate(src),
+		.port_num = rdma_ah_get_port_num(src),
+	};
+	if (!(rdma_ah_get_ah_flags(src) & IB_AH_GRH))
+		return;
+	dst->is_global = 1;
+	memcpy(dst->grh.dgid, grh->dgid.raw, sizeof(dst->grh.dgid));
+	dst->grh.flow_label = grh->flow_label;
+	dst->grh.sgid_index = grh->sgid_index;
+	dst->grh.hop_limit = grh->hop_limit;
+	dst->grh.traffic_class = grh->traffic_class;
 }
 
 /*
- * Devices may be shared among network namespaces, but an address is of one of them:
- * that the context was opened in, or the caller's. InfiniBand's are of none.
+ * Network namespaces can share a device, but an address belongs to one of them: here that of the
+ * context's opener, or the caller's. InfiniBand's belong to none.
  */
 static bool uep_gid_allowed(const struct uep_ctx *ctx, const struct ib_gid_attr *gid)
 {
@@ -47,9 +51,7 @@ static bool uep_gid_allowed(const struct uep_ctx *ctx, const struct ib_gid_attr 
 	return ret;
 }
 
-/*
- * Called inside ep_dev_enter(). Whatever this returns, rdma_destroy_ah_attr() follows.
- */
+/* Called inside ep_dev_enter(). rdma_destroy_ah_attr() follows, also after an error. */
 int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 			  const struct ib_uverbs_ah_attr *src)
 {
@@ -70,7 +72,7 @@ int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 	gid = rdma_get_gid_attr(ibdev, src->port_num, src->grh.sgid_index);
 	if (IS_ERR(gid))
 		return PTR_ERR(gid);
-	/* The core does not look the index up again. */
+	/* Passes the reference: the core does not look the index up again. */
 	rdma_move_grh_sgid_attr(dst, NULL, src->grh.flow_label,
 				src->grh.hop_limit, src->grh.traffic_class, gid);
 	rdma_ah_set_dgid_raw(dst, (void *)src->grh.dgid);
@@ -79,40 +81,28 @@ int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 
 void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src, int mask)
 {
-	memset(dst, 0, sizeof(*dst));
-	dst->qp_attr_mask = mask;
-	dst->qp_state = src->qp_state;
-	dst->cur_qp_state = src->cur_qp_state;
-	dst->path_mtu = src->path_mtu;
-	dst->path_mig_state = src->path_mig_state;
-	dst->qkey = src->qkey;
-	dst->rq_psn = src->rq_psn;
-	dst->sq_psn = src->sq_psn;
-	dst->dest_qp_num = src->dest_qp_num;
-	dst->qp_access_flags = src->qp_access_flags;
+	const struct ib_qp_cap *cap = &src->cap;
+
+	*dst = (struct ib_uverbs_qp_attr) {
+		.qp_attr_mask = mask,
+		UEP_COPY(qp_state), UEP_COPY(cur_qp_state), UEP_COPY(path_mtu),
+		UEP_COPY(path_mig_state), UEP_COPY(qkey), UEP_COPY(rq_psn), UEP_COPY(sq_psn),
+		UEP_COPY(dest_qp_num), UEP_COPY(qp_access_flags), UEP_COPY(pkey_index),
+		UEP_COPY(alt_pkey_index), UEP_COPY(en_sqd_async_notify), UEP_COPY(sq_draining),
+		UEP_COPY(max_rd_atomic), UEP_COPY(max_dest_rd_atomic), UEP_COPY(min_rnr_timer),
+		UEP_COPY(port_num), UEP_COPY(timeout), UEP_COPY(retry_cnt), UEP_COPY(rnr_retry),
+		UEP_COPY(alt_port_num), UEP_COPY(alt_timeout),
+		.max_send_wr = cap->max_send_wr,
+		.max_recv_wr = cap->max_recv_wr,
+		.max_send_sge = cap->max_send_sge,
+		.max_recv_sge = cap->max_recv_sge,
+		.max_inline_data = cap->max_inline_data,
+	};
 	uep_ah_attr_to_user(&dst->ah_attr, &src->ah_attr);
 	uep_ah_attr_to_user(&dst->alt_ah_attr, &src->alt_ah_attr);
-	dst->max_send_wr = src->cap.max_send_wr;
-	dst->max_recv_wr = src->cap.max_recv_wr;
-	dst->max_send_sge = src->cap.max_send_sge;
-	dst->max_recv_sge = src->cap.max_recv_sge;
-	dst->max_inline_data = src->cap.max_inline_data;
-	dst->pkey_index = src->pkey_index;
-	dst->alt_pkey_index = src->alt_pkey_index;
-	dst->en_sqd_async_notify = src->en_sqd_async_notify;
-	dst->sq_draining = src->sq_draining;
-	dst->max_rd_atomic = src->max_rd_atomic;
-	dst->max_dest_rd_atomic = src->max_dest_rd_atomic;
-	dst->min_rnr_timer = src->min_rnr_timer;
-	dst->port_num = src->port_num;
-	dst->timeout = src->timeout;
-	dst->retry_cnt = src->retry_cnt;
-	dst->rnr_retry = src->rnr_retry;
-	dst->alt_port_num = src->alt_port_num;
-	dst->alt_timeout = src->alt_timeout;
 }
 
-/* What ibv_modify_qp(3) may change. Capabilities can not be. */
+/* ibv_modify_qp(3) changes all but capabilities. */
 #define UEP_QP_MASK							\
 	(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_EN_SQD_ASYNC_NOTIFY |	\
 	 IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX | IB_QP_PORT |		\
@@ -159,13 +149,10 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	int ret;
 
 	*mask = src->qp_attr_mask;
-	if ((src->qp_attr_mask & ~UEP_QP_MASK) ||
-	    memchr_inv(src->reserved, 0, sizeof(src->reserved)))
-		return -EINVAL;
-	if (((*mask & IB_QP_STATE) && src->qp_state > IB_QPS_ERR) ||
+	if ((*mask & ~UEP_QP_MASK) || memchr_inv(src->reserved, 0, sizeof(src->reserved)) ||
+	    ((*mask & IB_QP_STATE) && src->qp_state > IB_QPS_ERR) ||
 	    ((*mask & IB_QP_CUR_STATE) && src->cur_qp_state > IB_QPS_ERR) ||
-	    ((*mask & IB_QP_ACCESS_FLAGS) &&
-	     (src->qp_access_flags & ~UEP_QP_ACCESS)))
+	    ((*mask & IB_QP_ACCESS_FLAGS) && (src->qp_access_flags & ~UEP_QP_ACCESS)))
 		return -EINVAL;
 	if ((*mask & IB_QP_QKEY) && (src->qkey & IB_QP_SET_QKEY) && !ep_compat_qkey_allowed(ibdev))
 		return -EPERM;
@@ -173,29 +160,18 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	if ((*mask & IB_QP_DEST_QPN) && src->dest_qp_num > 0xffffff)
 		return -EINVAL;
 
-	dst->qp_state = src->qp_state;
-	dst->cur_qp_state = src->cur_qp_state;
-	dst->path_mtu = src->path_mtu;
-	dst->path_mig_state = src->path_mig_state;
-	dst->qkey = src->qkey;
-	/* Of larger ones the core cuts the rest off, and tells everybody. */
-	dst->rq_psn = src->rq_psn & 0xffffff;
-	dst->sq_psn = src->sq_psn & 0xffffff;
-	dst->dest_qp_num = src->dest_qp_num;
-	dst->qp_access_flags = src->qp_access_flags;
-	dst->pkey_index = src->pkey_index;
-	dst->en_sqd_async_notify = src->en_sqd_async_notify;
-	dst->max_rd_atomic = src->max_rd_atomic;
-	dst->max_dest_rd_atomic = src->max_dest_rd_atomic;
-	dst->min_rnr_timer = src->min_rnr_timer;
-	dst->port_num = src->port_num;
-	dst->timeout = src->timeout;
-	dst->retry_cnt = src->retry_cnt;
-	dst->rnr_retry = src->rnr_retry;
-	dst->alt_port_num = src->alt_port_num;
-	dst->alt_timeout = src->alt_timeout;
-	dst->alt_pkey_index = src->alt_pkey_index;
-
+	*dst = (struct ib_qp_attr) {
+		UEP_COPY(qp_state), UEP_COPY(cur_qp_state), UEP_COPY(path_mtu),
+		UEP_COPY(path_mig_state), UEP_COPY(qkey), UEP_COPY(dest_qp_num),
+		UEP_COPY(qp_access_flags), UEP_COPY(pkey_index), UEP_COPY(alt_pkey_index),
+		UEP_COPY(en_sqd_async_notify), UEP_COPY(max_rd_atomic),
+		UEP_COPY(max_dest_rd_atomic), UEP_COPY(min_rnr_timer), UEP_COPY(port_num),
+		UEP_COPY(timeout), UEP_COPY(retry_cnt), UEP_COPY(rnr_retry),
+		UEP_COPY(alt_port_num), UEP_COPY(alt_timeout),
+		/* The core ignores the upper bits, and logs that. */
+		.rq_psn = src->rq_psn & 0xffffff,
+		.sq_psn = src->sq_psn & 0xffffff,
+	};
 	ret = uep_qp_check_ports(qp, src, mask, dst);
 	if (ret)
 		return ret;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Completion queues: making, changing and destroying them. What is in them is the
- * matter of poll.c.
+ * Completion queues: creating, changing and destroying them. See poll.c for their contents.
  */
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -9,18 +8,14 @@
 #include "../../compat.h"
 #include "verbs.h"
 
-/* ------------------------------------------------------------------ */
-/* The device's                                                       */
-/* ------------------------------------------------------------------ */
+/* The device's */
 
 static struct uep_cq_hw *uep_cq_hw_of(struct ep_res *res)
 {
-	struct ep_cq *cq = container_of(res, struct ep_cq, res);
-
-	return container_of(cq, struct uep_cq_hw, cq);
+	return container_of(res, struct uep_cq_hw, cq.res);
 }
 
-/* Any context, as all handlers. */
+/* Any context. */
 static void uep_cq_hw_comp(struct ib_cq *ibcq, void *context)
 {
 	struct uep_cq_hw *hw = context;
@@ -35,21 +30,20 @@ static void uep_cq_hw_comp(struct ib_cq *ibcq, void *context)
 	spin_unlock_irqrestore(&hw->lock, flags);
 }
 
+/* Any context. */
 static void uep_cq_hw_event(struct ib_event *event, void *context)
 {
 	struct uep_cq_hw *hw = context;
-	struct uep_cq *cq;
 	unsigned long flags;
 
 	spin_lock_irqsave(&hw->lock, flags);
-	hw->worn = true;
-	cq = hw->user;
-	if (cq)
-		uep_node_post(cq->ctx->async, &cq->async, event->event);
+	hw->tainted = true;
+	if (hw->user)
+		uep_node_post(hw->user->ctx->async, &hw->user->async, event->event);
 	spin_unlock_irqrestore(&hw->lock, flags);
 }
 
-/* Afterwards nobody polls it. */
+/* On return no task polls it. */
 static void uep_cq_hw_killing(struct ep_res *res)
 {
 	struct uep_cq_hw *hw = uep_cq_hw_of(res);
@@ -57,7 +51,7 @@ static void uep_cq_hw_killing(struct ep_res *res)
 	mutex_lock(&hw->poll_lock);
 	spin_lock_irq(&hw->lock);
 	if (hw->user)
-		uep_cq_lost(hw->user);
+		uep_cq_set_dead(hw->user);
 	spin_unlock_irq(&hw->lock);
 	mutex_unlock(&hw->poll_lock);
 }
@@ -67,25 +61,20 @@ static void uep_cq_hw_free(struct kref *ref)
 	struct uep_cq_hw *hw = container_of(ref, struct uep_cq_hw, ref);
 
 	ep_res_fini(&hw->cq.res);
-	/* A driver may be late with a notification. */
 	kfree_rcu(hw, rcu);
 }
 
-void uep_cq_hw_put(struct uep_cq_hw *hw)
+static void uep_cq_hw_put(struct uep_cq_hw *hw)
 {
 	kref_put(&hw->ref, uep_cq_hw_free);
 }
 
-/* Nobody uses it any more. */
-static void uep_cq_hw_end(struct uep_cq_hw *hw)
+static void uep_cq_hw_destroy(struct uep_idle *idle)
 {
+	struct uep_cq_hw *hw = container_of(idle, struct uep_cq_hw, idle);
+
 	ep_res_destroy(&hw->cq.res);
 	uep_cq_hw_put(hw);
-}
-
-static void uep_cq_hw_end_idle(struct uep_idle *idle)
-{
-	uep_cq_hw_end(container_of(idle, struct uep_cq_hw, idle));
 }
 
 static void uep_cq_hw_get_res(struct ep_res *res)
@@ -114,12 +103,8 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_
 	struct uep_cq_hw *hw;
 	int ret;
 
-	/*
-	 * A READ that is cut off when it is its turn may complete twice: there
-	 * must be room for one of each QP that has room for any. (uep_cq_granted())
-	 */
-	if (ep_dev_has(dev->ibdev, EP_CAP_READ_TWICE) &&
-	    cqe <= dev->ibdev->attrs.max_cqe)
+	/* Room for the second completion of one READ of each QP that has room for a READ. */
+	if (ep_dev_has(dev->ibdev, EP_CAP_READ_TWICE) && cqe <= dev->ibdev->attrs.max_cqe)
 		attr.cqe = min_t(u32, 2 * cqe, dev->ibdev->attrs.max_cqe);
 	hw = kzalloc(sizeof(*hw), GFP_KERNEL_ACCOUNT);
 	if (!hw)
@@ -129,7 +114,7 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_
 	spin_lock_init(&hw->lock);
 	hw->wanted = cqe;
 	hw->comp_vector = comp_vector;
-	hw->idle.end = uep_cq_hw_end_idle;
+	hw->idle.end = uep_cq_hw_destroy;
 
 	ret = ep_cq_create(&hw->cq, dev, &uep_cq_res_ops, uep_cq_hw_comp,
 			   uep_cq_hw_event, hw, &attr);
@@ -139,7 +124,7 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_
 	return ERR_PTR(ret);
 }
 
-/* What the user may reckon with; called inside ep_dev_enter(). */
+/* The entries that the user may use, without those for READ_TWICE. Inside ep_dev_enter(). */
 u32 uep_cq_granted(const struct uep_cq *cq)
 {
 	const struct uep_cq_hw *hw = cq->hw;
@@ -149,41 +134,73 @@ u32 uep_cq_granted(const struct uep_cq *cq)
 }
 
 /*
- * A CQ whose QPs are gone is like a new one once it is empty. Is it now? If so it is
- * in no cgroup any more.
+ * Empties a CQ without QPs, which is like a new one then, and takes it out of its cgroup.
+ * False: it cannot be used again.
  */
 static bool uep_cq_hw_renew(struct uep_cq_hw *hw)
 {
-	bool empty = false;
 	u32 left = hw->cq.cqe;
-	int n, idx;
+	int n = 1, idx;
 
 	if (ep_dev_enter(hw->cq.res.dev, &idx))
 		return false;
 	mutex_lock(&hw->poll_lock);
 	if (!ep_dev_has(hw->cq.ibcq->device, EP_CAP_SOFTWARE))
 		left = 0;
-	while (!empty && left && !hw->worn) {
+	while (n > 0 && left && !hw->tainted) {
 		n = ib_poll_cq(hw->cq.ibcq, UEP_POLL_BATCH, hw->wc);
-		empty = !n;
 		memset(hw->wc, 0, sizeof(hw->wc));
-		if (n < 0)
-			break;
-		left -= min_t(u32, left, n);
+		left -= min_t(u32, left, max(n, 0));
 	}
 	mutex_unlock(&hw->poll_lock);
-	/* Other objects may be had in its place. */
-	if (empty)
+	if (!n)
 		ep_res_uncharge(&hw->cq.res);
 	ep_dev_exit(hw->cq.res.dev, idx);
-	return empty;
+	return !n;
 }
 
-/* ------------------------------------------------------------------ */
-/* The user's                                                         */
-/* ------------------------------------------------------------------ */
+struct uep_cq_match {
+	const struct ep_dev *dev;
+	u32 cqe;
+	u32 comp_vector;
+};
 
-/* Nobody can find it any more, but who has is still using it. */
+static bool uep_cq_hw_matches(struct uep_idle *idle, const void *arg)
+{
+	struct uep_cq_hw *hw = container_of(idle, struct uep_cq_hw, idle);
+	const struct uep_cq_match *match = arg;
+
+	return !hw->tainted && hw->cq.res.dev == match->dev && hw->wanted == match->cqe &&
+	       hw->comp_vector == match->comp_vector;
+}
+
+/*
+ * An idle one of the session, or a new one. Called inside ep_dev_enter(), so the idle one is
+ * not destroyed with its device meanwhile.
+ */
+static struct uep_cq_hw *uep_cq_hw_get(struct uep_session *s, struct ep_dev *dev, u32 cqe,
+				       u32 comp_vector)
+{
+	struct uep_cq_match match = { dev, cqe, comp_vector };
+	struct uep_idle *idle = uep_idle_take(s, uep_cq_hw_matches, &match);
+	struct uep_cq_hw *hw;
+
+	if (idle) {
+		hw = container_of(idle, struct uep_cq_hw, idle);
+		if (!ep_res_charge(&hw->cq.res))
+			return hw;
+		uep_cq_hw_destroy(idle);
+	}
+	hw = uep_cq_hw_create(dev, cqe, comp_vector);
+	/* Idle ones count in the limits of the device. */
+	if (IS_ERR(hw) && PTR_ERR(hw) != -EINVAL && uep_idle_flush_user(s->user))
+		hw = uep_cq_hw_create(dev, cqe, comp_vector);
+	return hw;
+}
+
+/* The user's */
+
+/* Lookups fail, but tasks that have looked it up go on. */
 static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
 	struct uep_cq *cq = container_of(obj, struct uep_cq, obj);
@@ -197,12 +214,12 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 		hw->user = NULL;
 		spin_unlock_irq(&hw->lock);
 		kref_get(&hw->ref);
-		/* It takes the charge with it. */
+		/* On success the charge for its memory moves to the idle list. */
 		if (uep_idle_room(obj->session, obj->queue_bytes) && uep_cq_hw_renew(hw) &&
 		    uep_idle_add(&hw->idle, obj->session, obj->queue_bytes))
 			obj->queue_bytes = 0;
 		else
-			uep_cq_hw_end(hw);
+			uep_cq_hw_destroy(&hw->idle);
 	}
 	out->comp_events_reported = cq->chan ? uep_node_purge(cq->chan, &cq->comp) : 0;
 	out->events_reported = uep_node_purge(cq->ctx->async, &cq->async);
@@ -212,7 +229,8 @@ static void uep_cq_free(struct uep_obj *obj)
 {
 	struct uep_cq *cq = container_of(obj, struct uep_cq, obj);
 
-	uep_cq_drop_held(cq);
+	if (cq->held != cq->few)
+		kvfree(cq->held);
 	atomic64_add(cq->nr_polled, &obj->session->past_polled);
 	xa_destroy(&cq->qps);
 	uep_ring_destroy(obj->session, &cq->ring);
@@ -228,53 +246,15 @@ static const struct uep_obj_type uep_cq_type = {
 	.free = uep_cq_free,
 };
 
+/* Of the device's queue, and of held completions. */
 static u64 uep_cq_bytes(u32 cqe)
 {
 	return uep_queue_bytes(cqe, 2 * sizeof(struct ib_wc));
 }
 
-struct uep_cq_wish {
-	const struct ep_dev *dev;
-	u32 cqe;
-	u32 comp_vector;
-};
-
-static bool uep_cq_hw_suits(struct uep_idle *idle, const void *arg)
-{
-	struct uep_cq_hw *hw = container_of(idle, struct uep_cq_hw, idle);
-	const struct uep_cq_wish *wish = arg;
-
-	return !hw->worn && hw->cq.res.dev == wish->dev && hw->wanted == wish->cqe &&
-	       hw->comp_vector == wish->comp_vector;
-}
-
 /*
- * One that the session has had before, or a new one. Called inside ep_dev_enter(): so the
- * former is not destroyed with its device at the same time.
- */
-static struct uep_cq_hw *uep_cq_hw_find(struct uep_session *s, struct ep_dev *dev, u32 cqe,
-					u32 comp_vector)
-{
-	struct uep_cq_wish wish = { dev, cqe, comp_vector };
-	struct uep_idle *idle = uep_idle_take(s, uep_cq_hw_suits, &wish);
-	struct uep_cq_hw *hw;
-
-	if (idle) {
-		hw = container_of(idle, struct uep_cq_hw, idle);
-		if (!ep_res_charge(&hw->cq.res))
-			return hw;
-		uep_cq_hw_end(hw);
-	}
-	hw = uep_cq_hw_create(dev, cqe, comp_vector);
-	/* Those that are idle are not to be in the user's way. */
-	if (IS_ERR(hw) && PTR_ERR(hw) != -EINVAL && uep_idle_flush_user(s->user))
-		hw = uep_cq_hw_create(dev, cqe, comp_vector);
-	return hw;
-}
-
-/*
- * Called inside ep_dev_enter(). @chan: the channel, whose reference passes to
- * the CQ in any case, or NULL.
+ * Called inside ep_dev_enter(). @chan: completion channel or NULL; its reference passes to
+ * the CQ, also on failure.
  */
 struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring)
@@ -295,7 +275,8 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 	cq->comp.uid = uid;
 	cq->comp.obj = &cq->obj;
 	cq->polled_at = jiffies;
-	INIT_LIST_HEAD(&cq->held);
+	cq->held = cq->few;
+	cq->max_held = ARRAY_SIZE(cq->few);
 	xa_init(&cq->qps);
 	cq->async.uid = uid;
 	cq->ctx = ctx;
@@ -304,11 +285,10 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 	ret = ring ? uep_ring_create(s, &cq->ring) : 0;
 	if (ret)
 		goto err;
-	hw = uep_cq_hw_find(s, ctx->obj.dev, cqe, comp_vector);
-	if (IS_ERR(hw)) {
-		ret = PTR_ERR(hw);
+	hw = uep_cq_hw_get(s, ctx->obj.dev, cqe, comp_vector);
+	ret = PTR_ERR_OR_ZERO(hw);
+	if (ret)
 		goto err;
-	}
 	cq->hw = hw;
 	spin_lock_irq(&hw->lock);
 	hw->user = cq;
@@ -332,7 +312,7 @@ int uep_create_cq(struct uep_cmd *cmd)
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	if (arg->channel_fd != -1) {
-		chan = uep_comp_find(cmd->s, arg->channel_fd);
+		chan = uep_comp_get(cmd->s, arg->channel_fd);
 		if (!chan) {
 			ret = -EBADF;
 			goto out;
@@ -349,18 +329,38 @@ out:
 	return uep_obj_exit(&ctx->obj, srcu, ret);
 }
 
+/* With poll_lock. *@bytes: charged for the new size, is exchanged for what the old one was. */
+static int uep_cq_resize(struct uep_cq *cq, u32 *cqe, u64 *bytes)
+{
+	struct ib_cq *ibcq = cq->hw->cq.ibcq;
+	int ret;
+
+	if (cq->dead)
+		return -EIO;
+	if (*cqe < cq->nr_held || *cqe > ibcq->device->attrs.max_cqe)
+		return -EINVAL;
+	if (!ep_dev_has(ibcq->device, EP_CAP_RESIZE_CQ))
+		return -EOPNOTSUPP;
+	cq->hw->tainted = true;
+	ret = ep_compat_resize_cq(ibcq, *cqe);
+	if (ret)
+		return ret;
+	swap(*bytes, cq->obj.queue_bytes);
+	cq->hw->cq.cqe = ibcq->cqe;
+	*cqe = ibcq->cqe;
+	return 0;
+}
+
 int uep_resize_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_resize_cq *arg = cmd->arg;
-	struct ib_cq *ibcq;
 	struct uep_cq *cq;
 	u64 bytes;
-	int ret;
+	int ret = -EINVAL;
 
 	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
 	if (!cq)
 		return -ENOENT;
-	ret = -EINVAL;
 	if (!arg->cqe || arg->cqe > UEP_MAX_CQE)
 		goto out;
 	/* Charged as one more object until it has worked. */
@@ -368,26 +368,8 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	ret = uep_charge(cmd->s, bytes);
 	if (ret)
 		goto out;
-
 	mutex_lock(&cq->hw->poll_lock);
-	ret = -EIO;
-	if (cq->dead)
-		goto out_unlock;
-	ret = -EINVAL;
-	ibcq = cq->hw->cq.ibcq;
-	if (arg->cqe < cq->nr_held || arg->cqe > ibcq->device->attrs.max_cqe)
-		goto out_unlock;
-	ret = -EOPNOTSUPP;
-	if (!ep_dev_has(ibcq->device, EP_CAP_RESIZE_CQ))
-		goto out_unlock;
-	cq->hw->worn = true;
-	ret = ep_compat_resize_cq(ibcq, arg->cqe);
-	if (!ret) {
-		swap(bytes, cq->obj.queue_bytes);
-		cq->hw->cq.cqe = ibcq->cqe;
-		arg->cqe = ibcq->cqe;
-	}
-out_unlock:
+	ret = uep_cq_resize(cq, &arg->cqe, &bytes);
 	mutex_unlock(&cq->hw->poll_lock);
 	uep_uncharge(cmd->s, bytes);
 out:
@@ -398,18 +380,13 @@ int uep_modify_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_modify_cq *arg = cmd->arg;
 	struct uep_cq *cq;
-	int ret = -EIO;
 
 	if (arg->reserved || arg->cq_count > U16_MAX || arg->cq_period > U16_MAX)
 		return -EINVAL;
-	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!cq)
-		return -ENOENT;
-	mutex_lock(&cq->hw->poll_lock);
-	if (!cq->dead) {
-		cq->hw->worn = true;
-		ret = rdma_set_cq_moderation(cq->hw->cq.ibcq, arg->cq_count, arg->cq_period);
-	}
-	mutex_unlock(&cq->hw->poll_lock);
-	return uep_obj_done(&cq->obj, ret);
+	cq = uep_cq_lock(cmd->s, arg->cq);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	cq->hw->tainted = true;
+	return uep_cq_unlock(cq, rdma_set_cq_moderation(cq->hw->cq.ibcq, arg->cq_count,
+							arg->cq_period));
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Contexts: what a session has open of a device.
+ * Contexts, and the default context and PD of a session on a device.
  */
 #include <linux/nsproxy.h>
 
 #include "verbs.h"
 
-/* All contexts of all sessions, to find those that a device event is for. */
+/* All contexts of all sessions: each gets the events of its device. */
 static DEFINE_MUTEX(uep_ctxs_lock);
 static LIST_HEAD(uep_ctxs);
 
@@ -39,12 +39,11 @@ static const struct uep_obj_type uep_ctx_type = {
 };
 
 /* Called inside ep_dev_enter(). */
-struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
+static struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 {
-	u32 nr_ports = dev->ibdev->phys_port_cnt + 1;
+	u32 i, nr_ports = dev->ibdev->phys_port_cnt + 1;
 	struct uep_queue *async;
 	struct uep_ctx *ctx;
-	u32 i;
 
 	ctx = uep_obj_alloc(s, &uep_ctx_type, struct_size(ctx, ports, nr_ports), 0);
 	if (IS_ERR(ctx))
@@ -67,11 +66,87 @@ struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 	return ctx;
 }
 
+static struct uep_ctx *uep_ctx_create_default(struct uep_session *s, struct ep_dev *dev)
+{
+	struct uep_ctx *ctx;
+	struct uep_pd *pd;
+	int ret;
+
+	ctx = uep_ctx_create(s, dev);
+	if (IS_ERR(ctx))
+		return ctx;
+	pd = uep_pd_create(ctx);
+	ret = PTR_ERR_OR_ZERO(pd);
+	if (ret)
+		goto err_ctx;
+	ret = uep_obj_reserve(&ctx->obj) ?: uep_obj_reserve(&pd->obj) ?:
+	      xa_insert(&s->default_ctxs, dev->index, ctx, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		goto err_pd;
+
+	/* Until the session ends, so DESTROY finds it in use. */
+	uep_obj_hold(&pd->obj);
+	ctx->default_pd = pd;
+	uep_obj_publish(&ctx->obj);
+	uep_obj_publish(&pd->obj);
+	return ctx;
+
+err_pd:
+	uep_obj_discard(&pd->obj);
+err_ctx:
+	uep_obj_discard(&ctx->obj);
+	return ERR_PTR(ret);
+}
+
+/* The session's default context on @dev, until the session ends. Inside ep_dev_enter(). */
+static struct uep_ctx *uep_ctx_default(struct uep_session *s, struct ep_dev *dev)
+{
+	struct uep_ctx *ctx;
+
+	mutex_lock(&s->ctx_lock);
+	ctx = xa_load(&s->default_ctxs, dev->index);
+	if (!ctx)
+		ctx = uep_ctx_create_default(s, dev);
+	mutex_unlock(&s->ctx_lock);
+	return ctx;
+}
+
+/**
+ * uep_pd_enter - the PD for a new QP or SRQ
+ * @s: session
+ * @handle: its handle, or 0 for the default PD of @dev
+ * @dev: device that it must be on, or NULL
+ * @srcu: for uep_obj_exit()
+ *
+ * Return: the PD, with a reference and inside ep_dev_enter(); -ENOENT, -EINVAL for
+ * another device or neither PD nor device, -EIO
+ */
+struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *dev, int *srcu)
+{
+	struct uep_ctx *ctx;
+	int ret;
+
+	if (handle)
+		return uep_obj_enter_on(s, handle, RDMA_EP_OBJ_PD, dev, srcu);
+	if (!dev)
+		return ERR_PTR(-EINVAL);
+	ret = ep_dev_enter(dev, srcu);
+	if (ret)
+		return ERR_PTR(ret);
+	ctx = uep_ctx_default(s, dev);
+	if (IS_ERR(ctx)) {
+		ep_dev_exit(dev, *srcu);
+		return ERR_CAST(ctx);
+	}
+	uep_obj_get(&ctx->default_pd->obj);
+	return ctx->default_pd;
+}
+
 /*
  * The device that a command names, with a reference and inside ep_dev_enter(), until
- * uep_dev_leave(); or ERR_PTR(-ENODEV) if the caller's network namespace may not use it.
+ * uep_dev_exit(); or ERR_PTR(-ENODEV) if the caller's network namespace may not use it.
  */
-struct ep_dev *uep_dev_lookup(u32 index, int *srcu)
+struct ep_dev *uep_dev_enter(u32 index, int *srcu)
 {
 	struct ep_dev *dev = ep_dev_get(index);
 
@@ -90,13 +165,43 @@ err_put:
 	return ERR_PTR(-ENODEV);
 }
 
-void uep_dev_leave(struct ep_dev *dev, int srcu)
+void uep_dev_exit(struct ep_dev *dev, int srcu)
 {
 	ep_dev_exit(dev, srcu);
 	ep_dev_put(dev);
 }
 
-/* An event of a device or port. Process context. */
+int uep_open_device(struct uep_cmd *cmd)
+{
+	struct rdma_ep_open_device *arg = cmd->arg;
+	struct uep_ctx *ctx;
+	struct ep_dev *dev;
+	int srcu, ret;
+
+	dev = uep_dev_enter(arg->dev_index, &srcu);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	arg->pd = 0;
+	if (arg->flags & RDMA_EP_OPEN_DEFAULT) {
+		ctx = uep_ctx_default(cmd->s, dev);
+		ret = PTR_ERR_OR_ZERO(ctx);
+		if (!ret)
+			arg->pd = ctx->default_pd->obj.handle;
+	} else {
+		ctx = uep_ctx_create(cmd->s, dev);
+		ret = uep_cmd_add_obj(cmd, ctx, NULL);
+	}
+	if (ret)
+		goto out;
+	arg->ctx = ctx->obj.handle;
+	arg->async_fd = uep_queue_add_file(cmd, ctx->async);
+	ret = min(arg->async_fd, 0);
+out:
+	uep_dev_exit(dev, srcu);
+	return ret;
+}
+
+/* Reports an event of a device or port. Process context. */
 void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
 {
 	struct uep_ctx *ctx;

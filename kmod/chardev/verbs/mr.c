@@ -14,7 +14,7 @@ static void uep_mr_destroy_hw(struct ep_res *res)
 	struct uep_mr *mr = container_of(res, struct uep_mr, res);
 
 	xa_erase(&mr->pd->mrs, mr->ibmr->lkey);
-	/* A QP that has failed may keep it. */
+	/* May take long: a QP that has failed can hold it (uep_qp_kept()). */
 	atomic_inc(&mr->pd->nr_deregs);
 	WARN_ON_ONCE(ep_mr_dereg(res->dev, mr->ibmr));
 	atomic_dec(&mr->pd->nr_deregs);
@@ -28,9 +28,8 @@ static const struct uep_obj_type uep_mr_type = {
 };
 
 /*
- * Is the whole entry inside a region of this PD, which may be written if @write?
- * This is the only way by which an lkey gets to a driver: there the same number
- * could mean kernel memory.
+ * Is the whole entry inside a region of this PD, which may be written if @write? The only way
+ * for an lkey to a driver, where the same number could be a key of kernel memory.
  */
 bool uep_mr_check(struct uep_pd *pd, const struct ib_sge *sge, bool write)
 {
@@ -67,7 +66,7 @@ static bool uep_mr_is_mapped(u64 addr, u64 length)
 	return addr >= end;
 }
 
-/* What a driver that tries it says of a region that is too large to try it. */
+/* The error of drivers for a region that is too large, and is not tried. */
 static int uep_mr_too_large(u64 addr, u64 length)
 {
 	if (length > rlimit(RLIMIT_MEMLOCK) && !capable(CAP_IPC_LOCK))
@@ -80,25 +79,23 @@ static u64 uep_mr_nr_pages(u64 addr, u64 length)
 	return ((addr + length - 1) >> PAGE_SHIFT) - (addr >> PAGE_SHIFT) + 1;
 }
 
-/* This and the next: what ib_reg_user_mr() leaves to its caller. */
+/* This function and the next make the checks that ib_reg_user_mr() expects of its caller. */
 static int uep_mr_check_range(struct ib_device *ibdev, u64 addr, u64 length, u64 iova)
 {
 	const struct ep_driver_ops *drv = ep_driver_ops_of(ibdev);
 	u64 end;
 
-	/* (Drivers put addresses and lengths into a long.) */
+	/*
+	 * Drivers store addresses and lengths in a long. Those without EP_CAP_MAP_IOVA ignore
+	 * iova when they check an lkey.
+	 */
 	if (!length || check_add_overflow(addr, length, &end) ||
 	    PAGE_ALIGN(end) < end || (unsigned long)end != end ||
 	    check_add_overflow(iova, length, &end) || length > ibdev->attrs.max_mr_size ||
-	    uep_mr_nr_pages(addr, length) > U32_MAX)
+	    uep_mr_nr_pages(addr, length) > U32_MAX || offset_in_page(addr ^ iova) ||
+	    (iova != addr && !ep_dev_has(ibdev, EP_CAP_MAP_IOVA)))
 		return -EINVAL;
-	if ((addr & ~PAGE_MASK) != (iova & ~PAGE_MASK))
-		return -EINVAL;
-	/* Others ignore iova when they check an lkey. */
-	if (iova != addr && !ep_dev_has(ibdev, EP_CAP_MAP_IOVA))
-		return -EINVAL;
-	if (drv->max_mr_pages &&
-	    uep_mr_nr_pages(addr, length) > drv->max_mr_pages())
+	if (drv->max_mr_pages && uep_mr_nr_pages(addr, length) > drv->max_mr_pages())
 		return uep_mr_too_large(addr, length);
 	return 0;
 }
@@ -107,7 +104,7 @@ static int uep_mr_check_access(struct ib_device *ibdev, u32 *access)
 {
 	u32 hints = *access & IB_UVERBS_ACCESS_OPTIONAL_RANGE;
 
-	/* In software there is no order to relax. */
+	/* Software devices have no order to relax. */
 	*access &= ~IB_UVERBS_ACCESS_OPTIONAL_RANGE;
 	if (*access & (IB_ACCESS_MW_BIND | IB_ACCESS_ON_DEMAND | IB_ACCESS_HUGETLB | IB_ZERO_BASED))
 		return -EOPNOTSUPP;
@@ -119,7 +116,7 @@ static int uep_mr_check_access(struct ib_device *ibdev, u32 *access)
 	return ib_check_mr_access(ibdev, *access);
 }
 
-/* Drivers whose registration must not be used are named in the log. */
+/* The log names drivers whose registration must not be used. */
 static int uep_mr_check_driver(struct ib_device *ibdev)
 {
 	if (ibdev->ops.reg_user_mr && ep_dev_has(ibdev, EP_CAP_REG_MR))
@@ -135,29 +132,24 @@ static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, u64 *nr)
 	return uep_charge_pages(mr->obj.session, *nr) ? uep_mr_too_large(addr, length) : 0;
 }
 
-/* Called inside ep_dev_enter(). */
 static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_reg_mr *arg)
 {
 	struct ib_device *ibdev = mr->obj.dev->ibdev;
 	int ret;
 
-	ret = uep_mr_check_driver(ibdev);
-	if (!ret)
-		ret = uep_mr_check_range(ibdev, arg->addr, arg->length, arg->iova);
-	if (!ret)
-		ret = uep_mr_check_access(ibdev, &arg->access);
-	if (!ret)
-		ret = uep_mr_charge(mr, arg->addr, arg->length, &mr->nr_pages);
+	ret = uep_mr_check_driver(ibdev) ?:
+	      uep_mr_check_range(ibdev, arg->addr, arg->length, arg->iova) ?:
+	      uep_mr_check_access(ibdev, &arg->access) ?:
+	      uep_mr_charge(mr, arg->addr, arg->length, &mr->nr_pages);
 	if (ret)
 		return ret;
 	ret = ep_res_init(&mr->res, mr->obj.dev, EP_RES_MR, &uep_obj_res_ops, uep_mr_destroy_hw);
 	if (ret)
 		goto err_pages;
 	mr->ibmr = ib_reg_user_mr(mr->pd->pd.ibpd, arg->addr, arg->length, arg->iova, arg->access);
-	if (IS_ERR(mr->ibmr)) {
-		ret = PTR_ERR(mr->ibmr);
+	ret = PTR_ERR_OR_ZERO(mr->ibmr);
+	if (ret)
 		goto err_res;
-	}
 	mr->iova = arg->iova;
 	mr->length = arg->length;
 	mr->access = arg->access;
@@ -179,11 +171,27 @@ err_pages:
 	return ret;
 }
 
+/* Called inside ep_dev_enter(). */
+static struct uep_mr *uep_mr_create(struct uep_pd *pd, struct rdma_ep_reg_mr *arg)
+{
+	struct uep_mr *mr = uep_obj_alloc_in(&pd->obj, &uep_mr_type, sizeof(*mr), 0);
+	int ret;
+
+	if (IS_ERR(mr))
+		return mr;
+	mutex_init(&mr->lock);
+	mr->pd = pd;
+	ret = uep_mr_create_hw(mr, arg);
+	if (!ret)
+		return mr;
+	uep_obj_discard(&mr->obj);
+	return ERR_PTR(ret);
+}
+
 int uep_reg_mr(struct uep_cmd *cmd)
 {
 	struct rdma_ep_reg_mr *arg = cmd->arg;
 	struct uep_pd *pd;
-	struct uep_mr *mr;
 	int srcu, ret;
 
 	if (arg->reserved)
@@ -191,19 +199,7 @@ int uep_reg_mr(struct uep_cmd *cmd)
 	pd = uep_obj_enter(cmd->s, arg->pd, RDMA_EP_OBJ_PD, &srcu);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	mr = uep_obj_alloc_in(&pd->obj, &uep_mr_type, sizeof(*mr), 0);
-	if (IS_ERR(mr)) {
-		ret = PTR_ERR(mr);
-		goto out;
-	}
-	mutex_init(&mr->lock);
-	mr->pd = pd;
-	ret = uep_mr_create_hw(mr, arg);
-	if (ret)
-		uep_obj_discard(&mr->obj);
-	else
-		ret = uep_cmd_add_obj(cmd, mr, &arg->mr);
-out:
+	ret = uep_cmd_add_obj(cmd, uep_mr_create(pd, arg), &arg->mr);
 	return uep_obj_exit(&pd->obj, srcu, ret);
 }
 
@@ -211,24 +207,13 @@ static_assert(RDMA_EP_REREG_TRANSLATION == IB_MR_REREG_TRANS);
 static_assert(RDMA_EP_REREG_ACCESS == IB_MR_REREG_ACCESS);
 
 /*
- * Some drivers make another region instead, which the core takes over; here it is for
- * us to do so. The old one, whose keys are of no use any more, can go.
+ * Updates @mr after a change. @new: NULL, or a region that the driver has created instead of
+ * changing the old one: ib_uverbs would initialise it, and deregister the old one.
  */
-static void uep_mr_replace(struct uep_mr *mr, struct ib_mr *new)
+static void uep_mr_update(struct uep_mr *mr, struct ib_mr *new, const struct rdma_ep_rereg_mr *arg)
 {
 	struct ib_mr *old = mr->ibmr;
 
-	new->device = old->device;
-	new->pd = old->pd;
-	new->type = IB_MR_TYPE_USER;
-	atomic_inc(&new->pd->usecnt);
-	mr->ibmr = new;
-	WARN_ON_ONCE(ib_dereg_mr(old));
-}
-
-/* What the driver has changed, or has made instead. */
-static void uep_mr_changed(struct uep_mr *mr, struct ib_mr *new, const struct rdma_ep_rereg_mr *arg)
-{
 	if (arg->flags & RDMA_EP_REREG_ACCESS)
 		mr->access = arg->access;
 	if (arg->flags & RDMA_EP_REREG_TRANSLATION) {
@@ -236,15 +221,21 @@ static void uep_mr_changed(struct uep_mr *mr, struct ib_mr *new, const struct rd
 		mr->length = arg->length;
 		mr->pinned_writable = ib_access_writable(mr->access);
 	}
-	if (new)
-		uep_mr_replace(mr, new);
+	if (new) {
+		new->device = old->device;
+		new->pd = old->pd;
+		new->type = IB_MR_TYPE_USER;
+		atomic_inc(&new->pd->usecnt);
+		mr->ibmr = new;
+		WARN_ON_ONCE(ib_dereg_mr(old));
+	}
 	mr->ibmr->iova = mr->iova;
 	mr->ibmr->length = mr->length;
 }
 
 /*
- * Called inside ep_dev_enter() and with mr->lock. Meanwhile work requests do not find
- * the region; what becomes of those that have is up to the device.
+ * Inside ep_dev_enter() and with mr->lock. Work requests do not find the region until the end;
+ * the device decides about those that use it already.
  */
 static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_rereg_mr *arg)
 {
@@ -264,10 +255,10 @@ static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_rereg_mr *arg)
 	if (IS_ERR(new)) {
 		ret = PTR_ERR(new);
 	} else {
-		/* The old key may be another region's as soon as the old region is gone. */
+		/* The old key can be another region's as soon as the old region is destroyed. */
 		if (new && new->lkey != lkey)
 			xa_erase(mrs, lkey);
-		uep_mr_changed(mr, new, arg);
+		uep_mr_update(mr, new, arg);
 		if (arg->flags & RDMA_EP_REREG_TRANSLATION)
 			swap(mr->nr_pages, nr_pages);
 	}
@@ -292,7 +283,7 @@ static int uep_mr_check_rereg(struct uep_mr *mr, struct ib_device *ibdev,
 		return ret;
 	if (arg->flags & RDMA_EP_REREG_TRANSLATION)
 		return uep_mr_check_range(ibdev, arg->addr, arg->length, arg->iova);
-	/* Memory that has been pinned to be read. Not all drivers look. */
+	/* The memory is pinned for reading only. Not all drivers check that. */
 	return ib_access_writable(arg->access) && !mr->pinned_writable ? -EACCES : 0;
 }
 
@@ -304,7 +295,7 @@ int uep_rereg_mr(struct uep_cmd *cmd)
 
 	if (!arg->flags)
 		return -EINVAL;
-	/* A DESTROY meanwhile finds it in use. */
+	/* DESTROY returns -EBUSY until the end. */
 	mr = uep_obj_use(cmd->s, arg->mr, RDMA_EP_OBJ_MR);
 	if (!mr)
 		return -ENOENT;
@@ -314,9 +305,7 @@ int uep_rereg_mr(struct uep_cmd *cmd)
 	ret = ep_dev_enter(mr->obj.dev, &srcu);
 	if (ret)
 		goto out_unlock;
-	ret = uep_mr_check_rereg(mr, mr->obj.dev->ibdev, arg);
-	if (!ret)
-		ret = uep_mr_change(mr, arg);
+	ret = uep_mr_check_rereg(mr, mr->obj.dev->ibdev, arg) ?: uep_mr_change(mr, arg);
 	ep_dev_exit(mr->obj.dev, srcu);
 out_unlock:
 	mutex_unlock(&mr->lock);

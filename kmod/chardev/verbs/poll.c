@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Completions: from the device to the user, on request or into the ring that is
- * shared with him.
+ * Completions: from the device to the user, on request or into the shared ring.
  */
+#include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -13,20 +13,21 @@
 #include "../trace.h"
 #include "verbs.h"
 
-/* Completions that were taken from the device before the user could have them. */
-struct uep_wc_chunk {
-	struct list_head entry;
-	u32 pos;
-	u32 nr;
-	struct rdma_ep_wc wc[UEP_POLL_BATCH];
-};
-
-void uep_cq_drop_held(struct uep_cq *cq)
+/* The CQ with a reference and its poll_lock, until uep_cq_unlock(); or ERR_PTR, -EIO if dead. */
+struct uep_cq *uep_cq_lock(struct uep_session *s, u32 handle)
 {
-	struct uep_wc_chunk *chunk, *next;
+	struct uep_cq *cq = uep_obj_lookup(s, handle, RDMA_EP_OBJ_CQ);
 
-	list_for_each_entry_safe(chunk, next, &cq->held, entry)
-		kfree(chunk);
+	if (!cq)
+		return ERR_PTR(-ENOENT);
+	mutex_lock(&cq->hw->poll_lock);
+	return cq->dead ? ERR_PTR(uep_cq_unlock(cq, -EIO)) : cq;
+}
+
+int uep_cq_unlock(struct uep_cq *cq, int ret)
+{
+	mutex_unlock(&cq->hw->poll_lock);
+	return uep_obj_done(&cq->obj, ret);
 }
 
 static void uep_cq_set_pending(struct uep_cq *cq)
@@ -36,36 +37,29 @@ static void uep_cq_set_pending(struct uep_cq *cq)
 }
 
 /*
- * Has the user asked for this event? If the CQ is armed by itself he does so in the
- * ring. The barrier pairs with the user's, between asking and looking whether
- * anything is pending.
+ * Ends the user's request for an event, made by NOTIFY_CQ or, with auto_arm, in the ring: one
+ * event answers both. The barrier pairs with the user's: the user sets armed and then reads
+ * pending, here pending is set and then armed read.
  */
-static bool uep_cq_asked(struct uep_cq *cq)
+static bool uep_cq_test_and_clear_notify(struct uep_cq *cq)
 {
 	struct rdma_ep_cq_ring *ring = cq->ring.shared;
+	bool notify = xchg(&cq->notify, 0);
 
-	bool asked = xchg(&cq->asked, 0);
-
-	/* Either way is answered by the same event. */
-	smp_mb(); /* pending before armed, as the user armed before pending */
-	if (ring && READ_ONCE(ring->armed) && xchg(&ring->armed, 0))
-		asked = true;
-	return asked;
+	smp_mb(); /* pending before armed */
+	return (ring && READ_ONCE(ring->armed) && xchg(&ring->armed, 0)) || notify;
 }
 
-/* The device says so; hw->lock is held. Any context. */
+/* The device reports a completion. Any context, with hw->lock. */
 void uep_cq_completed(struct uep_cq *cq)
 {
 	uep_cq_set_pending(cq);
-	if (uep_cq_asked(cq) && cq->chan)
+	if (uep_cq_test_and_clear_notify(cq) && cq->chan)
 		uep_node_post(cq->chan, &cq->comp, 0);
 }
 
-/*
- * The device goes away: nothing will complete any more, and who waits for it is to
- * find out. hw->poll_lock and hw->lock are held.
- */
-void uep_cq_lost(struct uep_cq *cq)
+/* The device is being removed: wakes tasks that wait for completions. Both locks are held. */
+void uep_cq_set_dead(struct uep_cq *cq)
 {
 	cq->dead = true;
 	uep_cq_set_pending(cq);
@@ -73,24 +67,16 @@ void uep_cq_lost(struct uep_cq *cq)
 		uep_node_post(cq->chan, &cq->comp, 0);
 }
 
-/* The ABI's flags, which are those of libibverbs. */
-enum {
-	UEP_WC_GRH = 1 << 0,
-	UEP_WC_WITH_IMM = 1 << 1,
-	UEP_WC_IP_CSUM_OK = 1 << 2,
-	UEP_WC_WITH_INV = 1 << 3,
-};
+/* The ABI has the flags of libibverbs, which exchange checksum and invalidation. */
+static_assert(IB_WC_WITH_INVALIDATE == BIT(2) && IB_WC_IP_CSUM_OK == BIT(3));
 
 static u32 uep_wc_flags(int flags)
 {
-	/* The kernel has the last two the other way round. */
-	return (flags & IB_WC_GRH ? UEP_WC_GRH : 0) |
-	       (flags & IB_WC_WITH_IMM ? UEP_WC_WITH_IMM : 0) |
-	       (flags & IB_WC_IP_CSUM_OK ? UEP_WC_IP_CSUM_OK : 0) |
-	       (flags & IB_WC_WITH_INVALIDATE ? UEP_WC_WITH_INV : 0);
+	return (flags & (IB_WC_GRH | IB_WC_WITH_IMM)) | (flags & IB_WC_IP_CSUM_OK) >> 1 |
+	       (flags & IB_WC_WITH_INVALIDATE) << 1;
 }
 
-/* Returns false for a completion that belongs to nobody any more. */
+/* Returns false for a completion of a queue that has been freed. Under rcu_read_lock(). */
 static bool uep_wc_to_user(struct uep_cq *cq, struct rdma_ep_wc *dst, const struct ib_wc *src)
 {
 	const struct uep_qp *qp;
@@ -124,116 +110,68 @@ static void uep_cq_trace_errors(const struct uep_cq *cq, const struct rdma_ep_wc
 }
 
 /*
- * Takes up to @max completions, at most a batch, from the device;
- * cq->hw->poll_lock is held. Returns how many the device had, or its error; *@nr of
- * them are for the user.
+ * Adds up to @max completions of the device, for which there is room, to the held ones, with
+ * poll_lock. Returns how many the device had, or its error.
  */
-static int uep_cq_poll_hw(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc, u32 *nr)
+static int uep_cq_poll_hw(struct uep_cq *cq, u32 max)
 {
+	struct rdma_ep_wc *wc = &cq->held[cq->first_held + cq->nr_held];
 	struct ib_wc *ibwc = cq->hw->wc;
+	u32 nr = 0;
 	int n, i;
 
-	*nr = 0;
 	n = ib_poll_cq(cq->hw->cq.ibcq, max, ibwc);
 	if (n > 0) {
 		rcu_read_lock();
 		for (i = 0; i < n; i++)
-			if (uep_wc_to_user(cq, &wc[*nr], &ibwc[i]))
-				(*nr)++;
+			if (uep_wc_to_user(cq, &wc[nr], &ibwc[i]))
+				nr++;
 		rcu_read_unlock();
-		cq->nr_polled += *nr;
+		cq->nr_held += nr;
+		cq->nr_polled += nr;
 		WRITE_ONCE(cq->polled_at, jiffies);
 	}
-	trace_rdma_ep_poll(cq, *nr, n);
+	trace_rdma_ep_poll(cq, nr, n);
 	if (trace_rdma_ep_wc_error_enabled())
-		uep_cq_trace_errors(cq, wc, *nr);
-	/* Drivers may have begun with one that they do not report. */
+		uep_cq_trace_errors(cq, wc, nr);
+	/* A driver may have begun to write one more than it returns. */
 	memset(ibwc, 0, (n < 0 ? max : min_t(u32, n + 1, max)) * sizeof(*ibwc));
 	return n;
 }
 
-/* A chunk with room at the end of the held ones, or NULL. */
-static struct uep_wc_chunk *uep_cq_last_chunk(struct uep_cq *cq)
-{
-	struct uep_wc_chunk *chunk;
-
-	if (!list_empty(&cq->held)) {
-		chunk = list_last_entry(&cq->held, struct uep_wc_chunk, entry);
-		if (chunk->nr < UEP_POLL_BATCH)
-			return chunk;
-	}
-	chunk = kzalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT);
-	if (chunk)
-		list_add_tail(&chunk->entry, &cq->held);
-	return chunk;
-}
-
 /*
- * They could not be delivered: keep them for the next call, which takes these first. So
- * there is never more than one batch of each polling task.
+ * Polls the device, up to one batch, if no completion is held; with poll_lock. Returns 1 if
+ * there may be more than are held then, 0 if not, or an errno.
  */
-static void uep_cq_hold(struct uep_cq *cq, const struct rdma_ep_wc *wc, u32 nr)
-{
-	struct uep_wc_chunk *chunk;
-
-	chunk = kmalloc(sizeof(*chunk), GFP_KERNEL_ACCOUNT | __GFP_NOFAIL);
-	chunk->pos = 0;
-	chunk->nr = nr;
-	memcpy(chunk->wc, wc, nr * sizeof(*wc));
-	mutex_lock(&cq->hw->poll_lock);
-	list_add(&chunk->entry, &cq->held);
-	cq->nr_held += nr;
-	mutex_unlock(&cq->hw->poll_lock);
-}
-
-static u32 uep_cq_poll_held(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc)
-{
-	struct uep_wc_chunk *chunk;
-	u32 nr;
-
-	chunk = list_first_entry(&cq->held, struct uep_wc_chunk, entry);
-	nr = min(max, chunk->nr - chunk->pos);
-	memcpy(wc, &chunk->wc[chunk->pos], nr * sizeof(*wc));
-	chunk->pos += nr;
-	cq->nr_held -= nr;
-	if (chunk->pos == chunk->nr) {
-		list_del(&chunk->entry);
-		kfree(chunk);
-	}
-	return nr;
-}
-
-/*
- * Up to one batch; cq->hw->poll_lock is held. Returns 1 if there may be more, 0 if
- * not, or an errno.
- */
-static int uep_cq_poll(struct uep_cq *cq, u32 max, struct rdma_ep_wc *wc, u32 *nr)
+static int uep_cq_poll(struct uep_cq *cq, u32 max)
 {
 	int ret;
 
-	max = min_t(u32, max, UEP_POLL_BATCH);
-	*nr = 0;
-	if (!list_empty(&cq->held)) {
-		*nr = uep_cq_poll_held(cq, max, wc);
+	if (cq->nr_held)
 		return 1;
-	}
 	if (cq->dead)
 		return -EIO;
-	ret = uep_cq_poll_hw(cq, max, wc, nr);
+	cq->first_held = 0;
+	max = min_t(u32, max, UEP_POLL_BATCH);
+	ret = uep_cq_poll_hw(cq, max);
 	return ret < 0 ? ret : ret == max;
 }
 
-/*
- * Has the device say when something completes; cq->hw->poll_lock is held. Until it
- * is certain that nothing has before, the user must think that there may be
- * something. Returns whether the device does.
- */
-static bool uep_cq_arm_itself(struct uep_cq *cq)
+static void uep_cq_consume(struct uep_cq *cq, u32 nr)
 {
-	if (cq->manual ||
-	    !ep_dev_has(cq->hw->cq.ibcq->device, EP_CAP_SOFTWARE))
+	cq->first_held += nr;
+	cq->nr_held -= nr;
+}
+
+/*
+ * Arms the CQ, with poll_lock. Until a further poll has found it empty the user has to assume
+ * that something is pending. Returns false if it is not armed.
+ */
+static bool uep_cq_arm(struct uep_cq *cq)
+{
+	if (cq->solicited || !ep_dev_has(cq->hw->cq.ibcq->device, EP_CAP_SOFTWARE))
 		return false;
-	WRITE_ONCE(cq->by_itself, true);
+	WRITE_ONCE(cq->auto_arm, true);
 	WRITE_ONCE(cq->hw->armed, true);
 	/* Before the handler is called. */
 	smp_store_mb(cq->ring.shared->pending, UEP_RING_ARMING);
@@ -241,18 +179,16 @@ static bool uep_cq_arm_itself(struct uep_cq *cq)
 }
 
 /*
- * Puts what has completed into the ring, at most what one takes: others may be adding
- * and taking at the same time. cq->hw->poll_lock is held. Returns 0, or why nothing
- * could be put there.
+ * Moves completions into the ring, with poll_lock; not more than the ring takes, as the user
+ * and the device may go on at the same time. Returns 0, or an errno if there were none.
  *
- * The CQ is looked at again after it has been armed. A driver's answer to
- * IB_CQ_REPORT_MISSED_EVENTS is not certain: it may read how much there is without the
- * lock under which its completions are added and notified. Polling takes that lock,
- * so what has not been found will be notified.
+ * The CQ is polled once more after it has been armed. The answer to
+ * IB_CQ_REPORT_MISSED_EVENTS is not reliable: a driver may read its count without the lock
+ * under which it adds and reports completions. A poll takes that lock, so the driver reports
+ * each completion that the poll does not find.
  */
 static int uep_cq_fill(struct uep_cq *cq)
 {
-	struct rdma_ep_wc wc[UEP_POLL_BATCH] __uninitialized;
 	u32 room, nr, filled = 0;
 	bool armed = false;
 	int ret;
@@ -261,8 +197,10 @@ static int uep_cq_fill(struct uep_cq *cq)
 		room = uep_ring_room(&cq->ring);
 		if (!room)
 			return 0;
-		ret = uep_cq_poll(cq, room, wc, &nr);
-		uep_ring_put(&cq->ring, wc, nr);
+		ret = uep_cq_poll(cq, room);
+		nr = min(room, cq->nr_held);
+		uep_ring_put(&cq->ring, &cq->held[cq->first_held], nr);
+		uep_cq_consume(cq, nr);
 		filled += nr;
 		if (ret < 0)
 			return filled ? 0 : ret;
@@ -272,100 +210,108 @@ static int uep_cq_fill(struct uep_cq *cq)
 			cmpxchg(&cq->ring.shared->pending, UEP_RING_ARMING, 0);
 			return 0;
 		}
-		armed = uep_cq_arm_itself(cq);
+		armed = uep_cq_arm(cq);
 		if (!armed)
 			return 0;
 	}
 	return 0;
 }
 
+/* Makes @held as large as the CQ, and moves its completions to the front. False: no memory. */
+static bool uep_cq_extend_held(struct uep_cq *cq)
+{
+	struct rdma_ep_wc *old = cq->held;
+
+	if (cq->max_held < cq->hw->cq.cqe) {
+		cq->held = kvmalloc_array(cq->hw->cq.cqe, sizeof(*old), GFP_KERNEL_ACCOUNT);
+		if (!cq->held) {
+			cq->held = old;
+			return false;
+		}
+		cq->max_held = cq->hw->cq.cqe;
+	}
+	memmove(cq->held, old + cq->first_held, cq->nr_held * sizeof(*old));
+	cq->first_held = 0;
+	if (old != cq->held && old != cq->few)
+		kvfree(old);
+	return true;
+}
+
 /*
- * Takes what the device has, so that completions of a QP that is going away can
- * still be told apart. Bounded by the size of the CQ.
+ * Takes completions from the device, as many as the CQ has entries, while their queues can
+ * still be found: a QP is destroyed or reset next, or its slots are needed.
  */
 void uep_cq_drain(struct uep_cq *cq)
 {
-	struct uep_wc_chunk *chunk;
-	u32 want, nr;
+	u32 max;
 	int n;
 
 	mutex_lock(&cq->hw->poll_lock);
 	if (cq->ring.shared)
 		uep_cq_fill(cq);
 	while (!cq->dead && cq->nr_held < cq->hw->cq.cqe) {
-		chunk = uep_cq_last_chunk(cq);
-		if (!chunk)
+		max = min_t(u32, cq->hw->cq.cqe - cq->nr_held, UEP_POLL_BATCH);
+		if (cq->first_held + cq->nr_held + max > cq->max_held && !uep_cq_extend_held(cq))
 			break;
-		want = UEP_POLL_BATCH - chunk->nr;
-		n = uep_cq_poll_hw(cq, want, &chunk->wc[chunk->nr], &nr);
-		chunk->nr += nr;
-		cq->nr_held += nr;
-		if (!chunk->nr) {
-			list_del(&chunk->entry);
-			kfree(chunk);
-		}
-		if (n < (int)want)
+		n = uep_cq_poll_hw(cq, max);
+		if (n < (int)max)
 			break;
 	}
 	mutex_unlock(&cq->hw->poll_lock);
 }
 
-/*
- * Fills the ring in passing, if something has completed. Nothing is lost if
- * somebody else is at it.
- */
-void uep_cq_harvest(struct uep_cq *cq)
+/* Fills the ring if something is pending, unless another task is polling. */
+void uep_cq_reap(struct uep_cq *cq)
 {
-	if (!READ_ONCE(cq->by_itself) || !READ_ONCE(cq->ring.shared->pending) ||
+	if (!READ_ONCE(cq->auto_arm) || !READ_ONCE(cq->ring.shared->pending) ||
 	    !mutex_trylock(&cq->hw->poll_lock))
 		return;
 	uep_cq_fill(cq);
 	mutex_unlock(&cq->hw->poll_lock);
 }
 
-/* Who posts is going to poll. */
-void uep_qp_harvest(struct uep_qp *qp)
-{
-	uep_cq_harvest(qp->send_cq);
-	if (qp->recv_cq != qp->send_cq)
-		uep_cq_harvest(qp->recv_cq);
-}
-
-static int uep_cq_poll_ring(struct uep_cq *cq)
-{
-	int ret;
-
-	mutex_lock(&cq->hw->poll_lock);
-	ret = uep_cq_fill(cq);
-	mutex_unlock(&cq->hw->poll_lock);
-	return ret;
-}
-
 /*
- * The completions, and how many they are with those before. Written with no lock
- * held: a fault may take as long as the user likes.
+ * Writes up to one batch of the held completions, and their number with those before: each
+ * stays until both are written. With poll_lock, so no page is faulted in: a fault takes as
+ * long as the user likes. Returns how many could not be written.
  */
-static int uep_cq_deliver(struct uep_cmd *cmd, const struct rdma_ep_wc *wc, u32 nr)
+static u32 uep_cq_deliver(struct uep_cmd *cmd, struct uep_cq *cq)
+{
+	struct rdma_ep_poll_cq __user *uarg = cmd->uarg;
+	struct rdma_ep_poll_cq *arg = cmd->arg;
+	struct rdma_ep_wc __user *uwc = u64_to_user_ptr(arg->wcs);
+	u32 nr = min3(cq->nr_held, arg->max - arg->num, (u32)UEP_POLL_BATCH);
+	u32 num = arg->num + nr;
+
+	if (!nr)
+		return 0;
+	if (copy_to_user_nofault(uwc + arg->num, &cq->held[cq->first_held], nr * sizeof(*uwc)) ||
+	    copy_to_user_nofault(&uarg->num, &num, sizeof(num)))
+		return nr;
+	uep_cq_consume(cq, nr);
+	arg->num = num;
+	return 0;
+}
+
+/* Faults in the memory that uep_cq_deliver() has failed to write. */
+static int uep_cq_fault_in(struct uep_cmd *cmd, u32 nr)
 {
 	struct rdma_ep_poll_cq __user *uarg = cmd->uarg;
 	struct rdma_ep_poll_cq *arg = cmd->arg;
 	struct rdma_ep_wc __user *uwc = u64_to_user_ptr(arg->wcs);
 
-	if (nr && copy_to_user(uwc + arg->num, wc, nr * sizeof(*wc)))
+	if (fault_in_subpage_writeable((char __user *)(uwc + arg->num), nr * sizeof(*uwc)))
 		return -EFAULT;
-	if (put_user(arg->num + nr, &uarg->num))
-		return -EFAULT;
-	arg->num += nr;
-	return 0;
+	return put_user(arg->num, &uarg->num);
 }
 
 int uep_poll_cq(struct uep_cmd *cmd)
 {
+	struct rdma_ep_poll_cq __user *uarg = cmd->uarg;
 	struct rdma_ep_poll_cq *arg = cmd->arg;
-	struct rdma_ep_wc wc[UEP_POLL_BATCH] __uninitialized;
 	struct uep_cq *cq;
-	u32 nr = 0;
-	int ret;
+	int ret, more;
+	u32 faulty;
 
 	if (arg->reserved)
 		return -EINVAL;
@@ -373,25 +319,28 @@ int uep_poll_cq(struct uep_cmd *cmd)
 	if (!cq)
 		return -ENOENT;
 	arg->num = 0;
-	ret = uep_cq_deliver(cmd, wc, 0);
-	if (!ret && cq->ring.shared)
-		ret = arg->max || arg->wcs ? -EINVAL : uep_cq_poll_ring(cq);
-	while (ret >= 0 && arg->num < arg->max) {
+	ret = put_user(arg->num, &uarg->num);
+	if (!ret && cq->ring.shared) {
 		mutex_lock(&cq->hw->poll_lock);
-		ret = uep_cq_poll(cq, arg->max - arg->num, wc, &nr);
+		ret = arg->max || arg->wcs ? -EINVAL : uep_cq_fill(cq);
 		mutex_unlock(&cq->hw->poll_lock);
-		if (nr && uep_cq_deliver(cmd, wc, nr)) {
-			uep_cq_hold(cq, wc, nr);
-			ret = -EFAULT;
-		}
-		/* Fewer than asked for means to the user that it is empty. */
-		if (ret <= 0 || fatal_signal_pending(current))
+	}
+	while (!ret && arg->num < arg->max) {
+		mutex_lock(&cq->hw->poll_lock);
+		more = uep_cq_poll(cq, arg->max - arg->num);
+		faulty = uep_cq_deliver(cmd, cq);
+		mutex_unlock(&cq->hw->poll_lock);
+		if (faulty)
+			ret = uep_cq_fault_in(cmd, faulty);
+		else if (more <= 0)
+			ret = more;
+		/* A user who gets fewer than wanted takes the CQ as empty. */
+		if ((!faulty && !more) || fatal_signal_pending(current))
 			break;
-		ret = 0;
 		cond_resched();
 	}
 	ret = uep_obj_done(&cq->obj, ret);
-	/* What has been delivered can not be taken back. */
+	/* Delivered completions cannot be taken back. */
 	return ret < 0 && !arg->num ? ret : 0;
 }
 
@@ -403,7 +352,7 @@ static void uep_cq_no_event(struct ib_event *event, void *context)
 {
 }
 
-/* One completion, of a QP that is made for it and has failed. No work request stands behind it. */
+/* Causes one completion, which resolves to no work request: of a QP that is made to fail. */
 static void uep_cq_complete_once(struct uep_cq_hw *hw, struct ib_pd *pd)
 {
 	struct ib_cq *ibcq = hw->cq.ibcq;
@@ -426,7 +375,7 @@ static void uep_cq_complete_once(struct uep_cq_hw *hw, struct ib_pd *pd)
 	qp = ib_create_qp(pd, &init);
 	if (IS_ERR(qp))
 		return;
-	/* There is no way from RESET. */
+	/* RESET does not lead to ERR. */
 	if (ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
 			 IB_QP_PORT | IB_QP_ACCESS_FLAGS))
 		goto out;
@@ -442,10 +391,9 @@ out:
 }
 
 /*
- * A driver with EP_CAP_STICKY_NOTIFY notifies of the next completion, also after a later
- * request for solicited completions only. So a completion comes, unless the user has
- * asked for it: another CQ object may have used the hardware CQ before. (It is empty, or it
- * would have notified.) hw->poll_lock is held.
+ * Before a request for events of solicited completions, with poll_lock. A driver with
+ * EP_CAP_STICKY_NOTIFY reports any next completion if that was requested before, so one is
+ * caused, unless the user has made that request. (The CQ is empty, or it would not be armed.)
  */
 static void uep_cq_disarm(struct uep_cq *cq)
 {
@@ -453,7 +401,7 @@ static void uep_cq_disarm(struct uep_cq *cq)
 	struct ib_pd *pd;
 	int srcu;
 
-	if (!READ_ONCE(cq->hw->armed) || READ_ONCE(cq->asked) ||
+	if (!READ_ONCE(cq->hw->armed) || READ_ONCE(cq->notify) ||
 	    (cq->ring.shared && READ_ONCE(cq->ring.shared->armed)) || ep_dev_enter(dev, &srcu))
 		return;
 	pd = ep_dev_has(dev->ibdev, EP_CAP_STICKY_NOTIFY) ?
@@ -465,38 +413,27 @@ static void uep_cq_disarm(struct uep_cq *cq)
 	ep_dev_exit(dev, srcu);
 }
 
-/*
- * Only the device knows which completions are solicited, so who wants to hear of
- * those alone has to ask it each time.
- */
-static int uep_cq_ask(struct uep_cq *cq, bool solicited)
+int uep_notify_cq(struct uep_cmd *cmd)
 {
-	cq->manual = solicited;
+	struct rdma_ep_notify_cq *arg = cmd->arg;
+	bool solicited = arg->flags & RDMA_EP_NOTIFY_SOLICITED;
+	struct uep_cq *cq;
+
+	if (arg->reserved)
+		return -EINVAL;
+	cq = uep_cq_lock(cmd->s, arg->cq);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	/* Only the device distinguishes solicited completions, so each event is requested there. */
+	cq->solicited = solicited;
 	if (solicited) {
 		uep_cq_disarm(cq);
-		WRITE_ONCE(cq->by_itself, false);
+		WRITE_ONCE(cq->auto_arm, false);
 		uep_cq_set_pending(cq);
 	} else {
 		WRITE_ONCE(cq->hw->armed, true);
 	}
-	smp_store_mb(cq->asked, 1); /* before the handler is called */
-	return ib_req_notify_cq(cq->hw->cq.ibcq, solicited ? IB_CQ_SOLICITED : IB_CQ_NEXT_COMP);
-}
-
-int uep_notify_cq(struct uep_cmd *cmd)
-{
-	struct rdma_ep_notify_cq *arg = cmd->arg;
-	struct uep_cq *cq;
-	int ret = -EIO;
-
-	if (arg->reserved)
-		return -EINVAL;
-	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!cq)
-		return -ENOENT;
-	mutex_lock(&cq->hw->poll_lock);
-	if (!cq->dead)
-		ret = uep_cq_ask(cq, arg->flags & RDMA_EP_NOTIFY_SOLICITED);
-	mutex_unlock(&cq->hw->poll_lock);
-	return uep_obj_done(&cq->obj, ret);
+	smp_store_mb(cq->notify, 1); /* before the handler is called */
+	return uep_cq_unlock(cq, ib_req_notify_cq(cq->hw->cq.ibcq, solicited ? IB_CQ_SOLICITED :
+						  IB_CQ_NEXT_COMP));
 }

@@ -2,33 +2,34 @@
 /*
  * Posting work requests.
  *
- * Drivers trust kernel consumers: keys, addresses, opcodes and flags are taken
- * as they come. So everything is copied once, checked on the copy, and only what
- * is on the lists here and in send.c is passed on. Nothing that a driver would
- * refuse half way is given to it; what it still refuses is rolled back.
+ * Drivers trust kernel consumers: they do not check keys, addresses, opcodes and flags. So a list
+ * is copied once and checked on the copy, and a driver gets only what the lists here and in
+ * send.c allow, and nothing that it would refuse half-way. Requests that it refuses nevertheless
+ * are rolled back.
  */
 #include <linux/sched/signal.h>
 
 #include "../trace.h"
 #include "post.h"
 
-/* Sends and receives are chained, and taken back, by the same members. */
+/* Sends and receives are chained and rolled back by the same members. */
 static_assert(offsetof(struct ib_send_wr, next) == offsetof(struct ib_recv_wr, next));
 static_assert(offsetof(struct ib_send_wr, wr_id) == offsetof(struct ib_recv_wr, wr_id));
 static_assert(offsetof(struct ib_send_wr, sg_list) == offsetof(struct ib_recv_wr, sg_list));
 static_assert(offsetof(struct ib_send_wr, num_sge) == offsetof(struct ib_recv_wr, num_sge));
 
-/* Where requests are posted: a QP's send or receive queue, or a shared one. */
+/* A QP's send or receive queue, or a shared one, for posting */
 struct uep_post_queue {
 	struct uep_wq *wq;
 	struct uep_pd *pd;
 	struct uep_qp *qp;		/* NULL: an SRQ */
-	struct uep_srq *srq;
+	struct uep_srq *srq;		/* NULL: a QP's */
 	bool send;
-	u32 max_sge;			/* of a receive */
+	u32 max_sge;			/* entries of a receive */
+	u64 bytes;			/* posted, for traces */
 };
 
-/* Checks one receive, which is the next of the batch. */
+/* As uep_send_add(), for a receive. */
 static int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf,
 			struct uep_post_batch *b)
 {
@@ -64,7 +65,7 @@ static bool uep_batch_push(struct uep_post_queue *q, struct uep_post_batch *b, u
 			   q->send && wr->opcode == IB_WR_RDMA_READ, &b->wr[n].recv.wr_id);
 }
 
-/* @bad: the first that is not on the queue */
+/* @bad: the first request that has not been posted */
 static int uep_batch_post_hw(struct uep_post_queue *q, const union uep_wr *wr,
 			     const union uep_wr **bad)
 {
@@ -78,19 +79,22 @@ static int uep_batch_post_hw(struct uep_post_queue *q, const union uep_wr *wr,
 	return ib_post_recv(q->qp->qp.ibqp, &wr->recv, bad_recv);
 }
 
-/* A request is on the queue; wq->lock is held. */
-static void uep_wq_count(struct uep_wq *wq, const struct ib_recv_wr *wr)
+/* With wq->lock. */
+static void uep_post_count(struct uep_post_queue *q, const struct ib_recv_wr *wr)
 {
+	u64 bytes = 0;
 	int i;
 
-	wq->traffic.posted++;
 	for (i = 0; i < wr->num_sge; i++)
-		wq->traffic.bytes += wr->sg_list[i].length;
+		bytes += wr->sg_list[i].length;
+	q->wq->traffic.posted++;
+	q->wq->traffic.bytes += bytes;
+	q->bytes += bytes;
 }
 
 /*
- * Posts from the @first of the batch on. Returns how many are on the queue;
- * *@err is why there are no more.
+ * Posts the requests of the batch from @first on. Returns how many are on the queue; *@err is the
+ * error of the next one, or 0.
  */
 static u32 uep_batch_post(struct uep_post_queue *q, struct uep_post_batch *b, u32 first, int *err)
 {
@@ -105,8 +109,8 @@ again:
 	if (*err)
 		return 0;
 	/*
-	 * _bh: a driver of Linux 6.1 hands a kernel consumer's sends to a tasklet,
-	 * which runs when the lock is dropped instead of some time later.
+	 * _bh: on Linux 6.1 a driver schedules a tasklet for sends of kernel consumers, which
+	 * then runs at the unlock instead of some time later.
 	 */
 	spin_lock_bh(&wq->lock);
 	if (q->send && unlikely(test_bit(EP_QP_ACCEPTING, &qp->qp.cm_use))) {
@@ -115,7 +119,7 @@ again:
 	}
 	if (wq->dead)
 		*err = -EIO;
-	/* The send queue of an iWARP QP is moved by its driver, which checks. */
+	/* The driver changes the state of a connected iWARP QP, and checks it. */
 	else if (qp && !(q->send && qp->iwarp) &&
 		 READ_ONCE(qp->qp.state) < (q->send ? IB_QPS_RTS : IB_QPS_INIT))
 		*err = -EINVAL;
@@ -140,15 +144,15 @@ again:
 		for (i = n; i > good; i--)
 			uep_wq_pop(wq, b->wr[i - 1].recv.wr_id);
 		for (i = first; i < good; i++)
-			uep_wq_count(wq, &b->wr[i].recv);
+			uep_post_count(q, &b->wr[i].recv);
 	}
 	spin_unlock_bh(&wq->lock);
 	return good - first;
 }
 
 /*
- * Of what has been received from an SRQ the completions are in the CQs of its QPs, and
- * have slots until they are taken. Each CQ, as long as there is no free one.
+ * Drains the CQs with completions of the SRQ, which have slots until they are polled: those of
+ * its QPs, one by one until a slot is free.
  */
 static void uep_srq_drain(struct uep_srq *srq)
 {
@@ -178,7 +182,7 @@ static void uep_srq_drain(struct uep_srq *srq)
 	rcu_read_unlock();
 }
 
-/* Done with what is in the batch. */
+/* Empties the batch. */
 static void uep_batch_drop(struct uep_post_queue *q, struct uep_post_batch *b)
 {
 	u32 i;
@@ -189,7 +193,7 @@ static void uep_batch_drop(struct uep_post_queue *q, struct uep_post_batch *b)
 	b->nr = 0;
 }
 
-/* Slots are those of requests whose completion the user has not polled. */
+/* Frees the slots of requests that have completed. */
 static void uep_post_drain(struct uep_post_queue *q)
 {
 	if (q->srq)
@@ -204,7 +208,7 @@ static u32 uep_batch_flush(struct uep_post_queue *q, struct uep_post_batch *b, i
 
 	done = uep_batch_post(q, b, 0, err);
 	if (*err == -ENOMEM) {
-		/* The device may have room nevertheless. */
+		/* No free slot, but the device may have room. */
 		uep_post_drain(q);
 		done += uep_batch_post(q, b, done, err);
 	}
@@ -213,8 +217,8 @@ static u32 uep_batch_flush(struct uep_post_queue *q, struct uep_post_batch *b, i
 }
 
 /*
- * Before a list of sends is posted as a whole. One that makes several batches is gone
- * through; the only batch of one that does not is posted when it is complete.
+ * For a list that is posted completely or not at all. If it makes several batches all sends are
+ * checked before the first is posted; a single batch is posted only when it is complete.
  */
 static int uep_post_check_all(struct uep_post_queue *q, u32 num, struct uep_post_buf *buf,
 			      struct uep_post_batch *b)
@@ -244,12 +248,12 @@ static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma
 	int ret, err;
 	u32 left;
 
-	/* Without its device the memory regions are gone, too: say which. */
+	/* Before the checks: with its device the QP has lost its memory regions. */
 	if (READ_ONCE(q->wq->dead))
 		return -EIO;
 	ret = uep_wq_prepare(q->wq);
 	b.nr = 0;
-	/* (Only POST_SEND has the flag.) */
+	/* Only POST_SEND has the flag. */
 	if (!ret && (arg->flags & RDMA_EP_POST_ALL))
 		ret = uep_post_check_all(q, arg->num, buf, &b);
 	for (left = arg->num; left && !ret; left--) {
@@ -272,27 +276,29 @@ static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma
 	return ret;
 }
 
-/* With an SRQ, receives are posted there. An XRC target only receives, and that from SRQs. */
-static bool uep_post_to_qp(struct uep_post_queue *q, struct uep_qp *qp, bool send)
+/* A QP with an SRQ has no receive queue. An XRC target has no queues, an initiator only sends. */
+static bool uep_post_queue_init(struct uep_post_queue *q, struct uep_obj *obj, bool send)
 {
-	*q = (struct uep_post_queue) {
-		.wq = send ? &qp->sq : &qp->rq,
-		.pd = qp->pd,
-		.qp = qp,
-		.send = send,
-		.max_sge = qp->qp.cap.max_recv_sge,
-	};
+	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
+	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
+
+	if (obj->type->type == RDMA_EP_OBJ_SRQ) {
+		*q = (struct uep_post_queue) { &srq->wq, srq->pd, NULL, srq, false, srq->max_sge };
+		return true;
+	}
+	*q = (struct uep_post_queue) { send ? &qp->sq : &qp->rq, qp->pd, qp, NULL, send,
+				       qp->qp.cap.max_recv_sge };
 	return !qp->xrcd && (send || !(qp->srq || qp->qp.type == IB_QPT_XRC_INI));
 }
 
-static void uep_post_to_srq(struct uep_post_queue *q, struct uep_srq *srq)
+/* For traces: of the first request. */
+static u32 uep_post_opcode(const struct uep_post_buf *buf, bool send)
 {
-	*q = (struct uep_post_queue) {
-		.wq = &srq->wq,
-		.pd = srq->pd,
-		.srq = srq,
-		.max_sge = srq->max_sge,
-	};
+	const struct rdma_ep_send_wr *u = (void *)buf->data;
+
+	if (!send)
+		return UEP_TRACE_RECV;
+	return buf->len < sizeof(*u) ? 0 : u->opcode;
 }
 
 static int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type, bool send)
@@ -311,15 +317,15 @@ static int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type, bool send)
 	if (!obj)
 		goto out_free;
 	ret = -EINVAL;
-	if (type == RDMA_EP_OBJ_SRQ)
-		uep_post_to_srq(&q, container_of(obj, struct uep_srq, obj));
-	else if (!uep_post_to_qp(&q, container_of(obj, struct uep_qp, obj), send))
+	if (!uep_post_queue_init(&q, obj, send))
 		goto out;
 	ret = uep_post_all(&q, arg, &buf);
-	if (trace_rdma_ep_post_enabled())
-		uep_post_trace(obj, arg, &buf, send, ret);
+	trace_rdma_ep_post(obj, arg, uep_post_opcode(&buf, send), q.bytes, ret);
+	/* The user polls next. */
 	if (q.qp)
-		uep_qp_harvest(q.qp);
+		uep_cq_reap(q.qp->send_cq);
+	if (q.qp && q.qp->recv_cq != q.qp->send_cq)
+		uep_cq_reap(q.qp->recv_cq);
 out:
 	ret = uep_obj_done(obj, ret);
 out_free:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What posting sends and receives has in common.
+ * Common to the posting of sends and receives.
  */
 #ifndef RDMA_EP_POST_H
 #define RDMA_EP_POST_H
@@ -11,19 +11,17 @@
 /* Buffers up to this size need no allocation. */
 #define UEP_POST_STACK		512
 
-/* The user's buffer, copied, and how much of it has been read. */
+/* A copy of the user's buffer */
 struct uep_post_buf {
 	u8 *data;
 	u32 len;
-	u32 pos;
+	u32 pos;			/* of the next record */
 	u64 stack[UEP_POST_STACK / sizeof(u64)];
 };
 
 int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg);
 void uep_post_free(struct uep_post_buf *buf);
 void *uep_post_next(struct uep_post_buf *buf, u64 len);
-void uep_post_trace(const struct uep_obj *obj, const struct rdma_ep_post *arg,
-		    const struct uep_post_buf *buf, bool send, int ret);
 int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write, u64 *total);
 
 union uep_wr {
@@ -34,11 +32,11 @@ union uep_wr {
 	struct ib_ud_wr ud;
 };
 
-/* Requests that have been checked and not yet posted. */
+/* Requests that are checked and not yet posted */
 struct uep_post_batch {
 	u32 nr;
 	union uep_wr wr[UEP_POST_BATCH];
-	struct ib_sge sge[UEP_POST_BATCH][2];	/* of sends, that are not the user's */
+	struct ib_sge sge[UEP_POST_BATCH][2];	/* of sends: the module's own */
 	struct uep_ah *ah[UEP_POST_BATCH];	/* of sends (references) */
 	u64 wr_id[UEP_POST_BATCH];
 };

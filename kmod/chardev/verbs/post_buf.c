@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The list of work requests that a user posts, copied, and the memory that it names.
+ * The copy of the user's list of work requests, and the memory that it names.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "../trace.h"
 #include "post.h"
 
-/* The user's entries are posted from the copy as they are. */
+/* Entries are posted from the copy. */
 static_assert(sizeof(struct rdma_ep_sge) == sizeof(struct ib_sge));
 static_assert(offsetof(struct rdma_ep_sge, addr) == offsetof(struct ib_sge, addr));
 static_assert(offsetof(struct rdma_ep_sge, length) == offsetof(struct ib_sge, length));
@@ -41,7 +40,7 @@ int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg)
 	return -EFAULT;
 }
 
-/* The next @len bytes, which the caller may change, or NULL. */
+/* The next @len bytes, which the caller may change, or NULL if there are fewer. */
 void *uep_post_next(struct uep_post_buf *buf, u64 len)
 {
 	void *ret = buf->data + buf->pos;
@@ -53,9 +52,8 @@ void *uep_post_next(struct uep_post_buf *buf, u64 len)
 }
 
 /*
- * Checks entries and drops empty ones, which mean 2^31 bytes to some hardware.
- * Returns how many are left. What is behind them is empty then, so that it can
- * be done again.
+ * Checks entries and drops empty ones, as some hardware takes a length of 0 for 2^31. Returns
+ * how many are left. The entries behind these become empty, so a second call returns the same.
  */
 int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write, u64 *total)
 {
@@ -73,52 +71,4 @@ int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write, u6
 	for (i = left; i < num; i++)
 		sge[i].length = 0;
 	return left;
-}
-
-/* For traces: of the first send. */
-static u32 uep_post_opcode(const struct uep_post_buf *buf)
-{
-	const struct rdma_ep_send_wr *u = (void *)buf->data;
-
-	return buf->len < sizeof(*u) ? 0 : u->opcode;
-}
-
-/*
- * For traces, which have time: the data that the first @nr requests name. They are on
- * the queue, so all has been checked.
- */
-static u64 uep_post_bytes(const struct uep_post_buf *buf, u32 nr, bool send)
-{
-	const u8 *pos = buf->data;
-	const struct ib_sge *sge;
-	u64 bytes = 0;
-	u32 num;
-
-	while (nr--) {
-		if (send) {
-			const struct rdma_ep_send_wr *u = (const void *)pos;
-
-			pos += sizeof(*u) + ALIGN(u->inline_len, 8);
-			bytes += u->inline_len;
-			num = u->num_sge;
-		} else {
-			const struct rdma_ep_recv_wr *u = (const void *)pos;
-
-			pos += sizeof(*u);
-			num = u->num_sge;
-		}
-		sge = (const void *)pos;
-		pos += num * sizeof(*sge);
-		while (num--)
-			bytes += sge++->length;
-	}
-	return bytes;
-}
-
-/* Called if rdma_ep_post is traced. */
-void uep_post_trace(const struct uep_obj *obj, const struct rdma_ep_post *arg,
-		    const struct uep_post_buf *buf, bool send, int ret)
-{
-	trace_rdma_ep_post(obj, arg, send ? uep_post_opcode(buf) : UEP_TRACE_RECV,
-			   uep_post_bytes(buf, arg->posted, send), ret);
 }

@@ -14,7 +14,7 @@ void uep_qp_event(struct ib_event *event, void *context)
 	uep_node_post(qp->ctx->async, &qp->async, event->event);
 }
 
-/* Takes the locks that posts hold: afterwards none is in the driver. */
+/* On return no post calls the driver. */
 static void uep_qp_killing(struct ep_res *res)
 {
 	struct uep_qp *qp = res->owner;
@@ -24,16 +24,16 @@ static void uep_qp_killing(struct ep_res *res)
 	uep_wq_stop(&qp->rq);
 }
 
-/* The same, for a while: a later post sees the new state. */
+/* On return each running post has read the new state. */
 static void uep_qp_quiet(struct ep_res *res)
 {
 	struct uep_qp *qp = res->owner;
 
-	uep_wq_pass(&qp->sq);
-	uep_wq_pass(&qp->rq);
+	uep_wq_sync(&qp->sq);
+	uep_wq_sync(&qp->rq);
 }
 
-/* An XRC target has no CQs. */
+/* XRC targets have no CQs. */
 static void uep_qp_drain(struct uep_qp *qp)
 {
 	if (qp->xrcd)
@@ -43,7 +43,7 @@ static void uep_qp_drain(struct uep_qp *qp)
 		uep_cq_drain(qp->send_cq);
 }
 
-/* A reset empties the queues of the device: follow it. What had completed stays. */
+/* A reset has emptied the device's queues. Completions that it made before are kept. */
 static void uep_qp_forget_res(struct ep_res *res)
 {
 	struct uep_qp *qp = res->owner;
@@ -53,14 +53,14 @@ static void uep_qp_forget_res(struct ep_res *res)
 	uep_wq_reset(&qp->rq);
 }
 
-/* Completions of the QP may still be in the CQs: takes them while it is known whose they are. */
+/* Takes the QP's completions out of the CQs, while they can be resolved. */
 static void uep_qp_gone(struct ep_res *res)
 {
 	struct uep_qp *qp = res->owner;
 
 	if (qp->sq.id || qp->rq.id || qp->srq)
 		uep_qp_drain(qp);
-	/* A new QP may have the address by now, and the number. */
+	/* A new QP may have the address. */
 	if (qp->srq)
 		xa_cmpxchg(&qp->recv_cq->qps, qp->hw_key, qp, NULL, 0);
 	uep_wq_free(&qp->sq);
@@ -105,7 +105,6 @@ static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
 
 	xa_cmpxchg(&obj->session->qps, qp->key, qp, NULL, 0);
-	/* Being destroyed is no event. */
 	out->events_reported = uep_node_purge(qp->ctx->async, &qp->async);
 }
 
@@ -119,7 +118,7 @@ static void uep_qp_free(struct uep_obj *obj)
 	uep_past_add(&obj->session->past_recvs, &qp->rq.traffic);
 }
 
-/* Destroying it would detach it, but the user is to know what he does. */
+/* As with uverbs a QP in a multicast group is destroyed only with RDMA_EP_DESTROY_DETACH. */
 static bool uep_qp_busy(struct uep_obj *obj)
 {
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
@@ -148,7 +147,7 @@ static const struct uep_obj_type uep_qp_type = {
 	.free = uep_qp_free,
 };
 
-/* A QP in a PD or an XRC domain, which the caller gives CQs and hardware. */
+/* A QP in a PD or XRC domain, without CQs and hardware object. */
 struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid)
 {
 	struct uep_qp *qp;
@@ -164,8 +163,8 @@ struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid
 }
 
 /*
- * QPs by device and number, of 24 bits. Where a long has 32, two devices have the same key
- * if 255 others have come between them: a caller that looks a QP up compares the device.
+ * QPs by device and number, which has 24 bits. On 32-bit machines devices whose indexes differ by
+ * a multiple of 256 have the same keys, so lookups compare the device.
  */
 static unsigned long uep_qp_key_of(const struct ep_dev *dev, u32 qp_num)
 {
@@ -177,8 +176,8 @@ unsigned long uep_qp_key(const struct uep_qp *qp)
 	return uep_qp_key_of(qp->obj.dev, qp->qp.qp_num);
 }
 
-/* What a valid port says about the messages that may be sent. */
-void uep_qp_learn_port(struct uep_qp *qp, u32 port)
+/* Sets the rules for work requests that depend on the port, which is valid. */
+void uep_qp_set_port(struct uep_qp *qp, u32 port)
 {
 	struct ep_dev *dev = qp->obj.dev;
 

@@ -4,24 +4,14 @@
  */
 #include "verbs.h"
 
-static int uep_pd_resolve_av(struct ib_pd *ibpd, struct rdma_ah_attr *attr)
-{
-	struct ib_ah *ah = rdma_create_user_ah(ibpd, attr, NULL);
-
-	if (IS_ERR(ah))
-		return PTR_ERR(ah);
-	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
-	return 0;
-}
-
 /*
- * The core leaves it to kernel consumers to know the link address of a RoCE
- * destination. Making an address handle finds it out, in the attributes.
+ * The core expects kernel consumers to resolve the link address of a RoCE destination. Creating
+ * an address handle writes it into the attributes.
  */
 static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
 {
 	struct ib_pd *ibpd;
-	int ret;
+	struct ib_ah *ah;
 
 	if (attr->type != RDMA_AH_ATTR_TYPE_ROCE)
 		return 0;
@@ -30,16 +20,20 @@ static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
 		ibpd = ib_alloc_pd(qp->obj.dev->ibdev, 0);
 		if (IS_ERR(ibpd))
 			return PTR_ERR(ibpd);
-		ret = uep_pd_resolve_av(ibpd, attr);
-		ib_dealloc_pd(ibpd);
-		return ret;
+	} else {
+		/* The QP may be destroyed meanwhile, and its PD after it. */
+		if (!uep_obj_hold(&qp->pd->obj))
+			return -ENOENT;
+		ibpd = qp->pd->pd.ibpd;
 	}
-	/* The QP may be destroyed meanwhile, and its PD after it. */
-	if (!uep_obj_hold(&qp->pd->obj))
-		return -ENOENT;
-	ret = uep_pd_resolve_av(qp->pd->pd.ibpd, attr);
-	uep_obj_unhold(&qp->pd->obj);
-	return ret;
+	ah = rdma_create_user_ah(ibpd, attr, NULL);
+	if (!IS_ERR(ah))
+		rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+	if (qp->xrcd)
+		ib_dealloc_pd(ibpd);
+	else
+		uep_obj_unhold(&qp->pd->obj);
+	return PTR_ERR_OR_ZERO(ah);
 }
 
 int uep_modify_qp(struct uep_cmd *cmd)
@@ -60,7 +54,7 @@ int uep_modify_qp(struct uep_cmd *cmd)
 	if (!ret)
 		ret = ep_qp_modify(&qp->qp, &attr, mask);
 	if (!ret && (mask & IB_QP_PORT))
-		uep_qp_learn_port(qp, attr.port_num);
+		uep_qp_set_port(qp, attr.port_num);
 	rdma_destroy_ah_attr(&attr.ah_attr);
 	rdma_destroy_ah_attr(&attr.alt_ah_attr);
 	return uep_obj_exit(&qp->obj, srcu, ret);

@@ -30,18 +30,17 @@ static void uep_device_to_user(struct rdma_ep_device *dst, struct ep_dev *dev)
 {
 	struct ib_device *ibdev = dev->ibdev;
 
-	memset(dst, 0, sizeof(*dst));
-	dst->dev_index = dev->index;
-	if (ep_dev_has(ibdev, EP_CAP_REG_MR))
-		dst->flags |= RDMA_EP_DEVICE_USER_MR;
-	if (ibdev->ops.alloc_xrcd)
-		dst->flags |= RDMA_EP_DEVICE_XRC;
-	dst->node_guid = ibdev->node_guid;
-	dst->node_type = ibdev->node_type;
-	dst->phys_port_cnt = ibdev->phys_port_cnt;
-	dst->num_comp_vectors = ibdev->num_comp_vectors;
-	dst->ib_index = ibdev->index;
-	dst->driver_id = ibdev->ops.driver_id;
+	*dst = (struct rdma_ep_device) {
+		.dev_index = dev->index,
+		.flags = (ep_dev_has(ibdev, EP_CAP_REG_MR) ? RDMA_EP_DEVICE_USER_MR : 0) |
+			 (ibdev->ops.alloc_xrcd ? RDMA_EP_DEVICE_XRC : 0),
+		.node_guid = ibdev->node_guid,
+		.node_type = ibdev->node_type,
+		.phys_port_cnt = ibdev->phys_port_cnt,
+		.num_comp_vectors = ibdev->num_comp_vectors,
+		.ib_index = ibdev->index,
+		.driver_id = ibdev->ops.driver_id,
+	};
 	strscpy(dst->name, ibdev->name, sizeof(dst->name));
 }
 
@@ -74,10 +73,9 @@ int uep_query_devices(struct uep_cmd *cmd)
 }
 
 /*
- * Capabilities that can be had here, or that say something of what happens by itself.
- * Of others the device may have some that are not for kernel consumers, or that no command
- * asks for: they are not told. So of FLUSH and ATOMIC WRITE, as drivers take no
- * address and no key from a kernel consumer's request.
+ * Capabilities that commands can use, or that need no command. The others of a device are not
+ * reported: FLUSH and ATOMIC WRITE for example, as drivers do not read the address and key of a
+ * kernel consumer's request.
  */
 #define UEP_DEVICE_CAPS						\
 	(IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |	\
@@ -97,42 +95,30 @@ static u64 uep_device_caps(const struct ib_device *ibdev)
 	return ibdev->attrs.device_cap_flags & offered;
 }
 
+/* The member of both structures */
+#define UEP_COPY(member)	.member = attr->member
+
 static void uep_device_attr(struct ib_uverbs_query_device_resp *dst, struct ib_device *ibdev)
 {
 	const struct ib_device_attr *attr = &ibdev->attrs;
 
-	memset(dst, 0, sizeof(*dst));
-	dst->fw_ver = attr->fw_ver;
-	dst->node_guid = ibdev->node_guid;
-	dst->sys_image_guid = attr->sys_image_guid;
-	dst->max_mr_size = attr->max_mr_size;
-	dst->page_size_cap = attr->page_size_cap;
-	dst->vendor_id = attr->vendor_id;
-	dst->vendor_part_id = attr->vendor_part_id;
-	dst->hw_ver = attr->hw_ver;
-	dst->max_qp = attr->max_qp;
-	dst->max_qp_wr = min_t(u32, attr->max_qp_wr, UEP_MAX_WR);
-	dst->device_cap_flags = lower_32_bits(uep_device_caps(ibdev));
-	dst->max_sge = min(attr->max_send_sge, attr->max_recv_sge);
-	dst->max_sge_rd = attr->max_sge_rd;
-	dst->max_cq = attr->max_cq;
-	dst->max_cqe = min_t(u32, attr->max_cqe, UEP_MAX_CQE);
-	dst->max_mr = attr->max_mr;
-	dst->max_pd = attr->max_pd;
-	dst->max_qp_rd_atom = attr->max_qp_rd_atom;
-	dst->max_res_rd_atom = attr->max_res_rd_atom;
-	dst->max_qp_init_rd_atom = attr->max_qp_init_rd_atom;
-	dst->atomic_cap = attr->atomic_cap;
-	dst->max_mcast_grp = attr->max_mcast_grp;
-	dst->max_mcast_qp_attach = attr->max_mcast_qp_attach;
-	dst->max_total_mcast_qp_attach = attr->max_total_mcast_qp_attach;
-	dst->max_ah = attr->max_ah;
-	dst->max_srq = attr->max_srq;
-	dst->max_srq_wr = min_t(u32, attr->max_srq_wr, UEP_MAX_WR);
-	dst->max_srq_sge = attr->max_srq_sge;
-	dst->max_pkeys = attr->max_pkeys;
-	dst->local_ca_ack_delay = attr->local_ca_ack_delay;
-	dst->phys_port_cnt = min_t(u32, ibdev->phys_port_cnt, U8_MAX);
+	*dst = (struct ib_uverbs_query_device_resp) {
+		UEP_COPY(fw_ver), UEP_COPY(sys_image_guid), UEP_COPY(max_mr_size),
+		UEP_COPY(page_size_cap), UEP_COPY(vendor_id), UEP_COPY(vendor_part_id),
+		UEP_COPY(hw_ver), UEP_COPY(max_qp), UEP_COPY(max_sge_rd), UEP_COPY(max_cq),
+		UEP_COPY(max_mr), UEP_COPY(max_pd), UEP_COPY(max_qp_rd_atom),
+		UEP_COPY(max_res_rd_atom), UEP_COPY(max_qp_init_rd_atom), UEP_COPY(atomic_cap),
+		UEP_COPY(max_mcast_grp), UEP_COPY(max_mcast_qp_attach),
+		UEP_COPY(max_total_mcast_qp_attach), UEP_COPY(max_ah), UEP_COPY(max_srq),
+		UEP_COPY(max_srq_sge), UEP_COPY(max_pkeys), UEP_COPY(local_ca_ack_delay),
+		.node_guid = ibdev->node_guid,
+		.max_qp_wr = min_t(u32, attr->max_qp_wr, UEP_MAX_WR),
+		.device_cap_flags = lower_32_bits(uep_device_caps(ibdev)),
+		.max_sge = min(attr->max_send_sge, attr->max_recv_sge),
+		.max_cqe = min_t(u32, attr->max_cqe, UEP_MAX_CQE),
+		.max_srq_wr = min_t(u32, attr->max_srq_wr, UEP_MAX_WR),
+		.phys_port_cnt = min_t(u32, ibdev->phys_port_cnt, U8_MAX),
+	};
 }
 
 int uep_query_device(struct uep_cmd *cmd)
@@ -141,74 +127,58 @@ int uep_query_device(struct uep_cmd *cmd)
 	struct ep_dev *dev;
 	int srcu;
 
-	dev = uep_dev_lookup(arg->dev_index, &srcu);
+	dev = uep_dev_enter(arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	uep_device_attr(&arg->attr, dev->ibdev);
 	arg->num_comp_vectors = dev->ibdev->num_comp_vectors;
 	arg->device_cap_flags_ex = uep_device_caps(dev->ibdev);
-	/* No command reads it. */
+	/* No command reads the clock. */
 	arg->hca_core_clock = 0;
 	arg->timestamp_mask = 0;
-	uep_dev_leave(dev, srcu);
+	uep_dev_exit(dev, srcu);
 	return 0;
+}
+
+static u16 uep_lid(struct ib_device *ibdev, u32 port, u32 lid)
+{
+	return rdma_cap_opa_ah(ibdev, port) ? OPA_TO_IB_UCAST_LID(lid) : ib_lid_cpu16(lid);
 }
 
 static void uep_port_attr(struct ib_uverbs_query_port_resp *dst, const struct ib_port_attr *attr,
 			  struct ib_device *ibdev, u32 port)
 {
-	memset(dst, 0, sizeof(*dst));
-	dst->state = attr->state;
-	dst->max_mtu = attr->max_mtu;
-	dst->active_mtu = attr->active_mtu;
-	dst->gid_tbl_len = attr->gid_tbl_len;
-	dst->port_cap_flags = attr->port_cap_flags & ~IB_UVERBS_PCF_IP_BASED_GIDS;
-	if (attr->ip_gids)
-		dst->port_cap_flags |= IB_UVERBS_PCF_IP_BASED_GIDS;
-	dst->max_msg_sz = attr->max_msg_sz;
-	dst->bad_pkey_cntr = attr->bad_pkey_cntr;
-	dst->qkey_viol_cntr = attr->qkey_viol_cntr;
-	dst->pkey_tbl_len = attr->pkey_tbl_len;
-	if (rdma_is_grh_required(ibdev, port))
-		dst->flags |= IB_UVERBS_QPF_GRH_REQUIRED;
-	if (rdma_cap_opa_ah(ibdev, port)) {
-		dst->lid = OPA_TO_IB_UCAST_LID(attr->lid);
-		dst->sm_lid = OPA_TO_IB_UCAST_LID(attr->sm_lid);
-	} else {
-		dst->lid = ib_lid_cpu16(attr->lid);
-		dst->sm_lid = ib_lid_cpu16(attr->sm_lid);
-	}
-	dst->lmc = attr->lmc;
-	dst->max_vl_num = attr->max_vl_num;
-	dst->sm_sl = attr->sm_sl;
-	dst->subnet_timeout = attr->subnet_timeout;
-	dst->init_type_reply = attr->init_type_reply;
-	dst->active_width = attr->active_width;
-	dst->active_speed = min_t(u16, attr->active_speed, IB_SPEED_NDR);
-	dst->phys_state = attr->phys_state;
-	dst->link_layer = rdma_port_get_link_layer(ibdev, port);
+	*dst = (struct ib_uverbs_query_port_resp) {
+		UEP_COPY(state), UEP_COPY(max_mtu), UEP_COPY(active_mtu), UEP_COPY(gid_tbl_len),
+		UEP_COPY(max_msg_sz), UEP_COPY(bad_pkey_cntr), UEP_COPY(qkey_viol_cntr),
+		UEP_COPY(pkey_tbl_len), UEP_COPY(lmc), UEP_COPY(max_vl_num), UEP_COPY(sm_sl),
+		UEP_COPY(subnet_timeout), UEP_COPY(init_type_reply), UEP_COPY(active_width),
+		UEP_COPY(phys_state),
+		.port_cap_flags = (attr->port_cap_flags & ~IB_UVERBS_PCF_IP_BASED_GIDS) |
+				  (attr->ip_gids ? IB_UVERBS_PCF_IP_BASED_GIDS : 0),
+		.flags = rdma_is_grh_required(ibdev, port) ? IB_UVERBS_QPF_GRH_REQUIRED : 0,
+		.lid = uep_lid(ibdev, port, attr->lid),
+		.sm_lid = uep_lid(ibdev, port, attr->sm_lid),
+		.active_speed = min_t(u16, attr->active_speed, IB_SPEED_NDR),
+		.link_layer = rdma_port_get_link_layer(ibdev, port),
+	};
 }
 
-/* Index of the port's network device as the caller sees it, or 0. */
-static u32 uep_port_ifindex(struct ib_device *ibdev, u32 port)
+/* Index of a network device as the caller sees it, or 0. */
+static u32 uep_ifindex(const struct net_device *ndev)
 {
-	struct net_device *ndev = ep_compat_port_netdev(ibdev, port);
-	u32 ifindex = 0;
-
-	if (ndev && net_eq(dev_net(ndev), current->nsproxy->net_ns))
-		ifindex = ndev->ifindex;
-	dev_put(ndev);
-	return ifindex;
+	return ndev && net_eq(dev_net(ndev), current->nsproxy->net_ns) ? ndev->ifindex : 0;
 }
 
 int uep_query_port(struct uep_cmd *cmd)
 {
 	struct rdma_ep_query_port *arg = cmd->arg;
+	struct net_device *ndev;
 	struct ib_port_attr attr;
 	struct ep_dev *dev;
 	int srcu, ret;
 
-	dev = uep_dev_lookup(arg->dev_index, &srcu);
+	dev = uep_dev_enter(arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	/* Checks the port number. */
@@ -216,22 +186,20 @@ int uep_query_port(struct uep_cmd *cmd)
 	if (!ret) {
 		uep_port_attr(&arg->attr, &attr, dev->ibdev, arg->port_num);
 		arg->port_cap_flags2 = attr.port_cap_flags2;
-		arg->netdev_index = uep_port_ifindex(dev->ibdev, arg->port_num);
+		ndev = ep_compat_port_netdev(dev->ibdev, arg->port_num);
+		arg->netdev_index = uep_ifindex(ndev);
+		dev_put(ndev);
 	}
-	uep_dev_leave(dev, srcu);
+	uep_dev_exit(dev, srcu);
 	return ret;
 }
 
-/* The same of the address's network device. */
 static u32 uep_gid_ifindex(const struct ib_gid_attr *attr)
 {
-	const struct net_device *ndev;
-	u32 ifindex = 0;
+	u32 ifindex;
 
 	rcu_read_lock();
-	ndev = rcu_dereference(attr->ndev);
-	if (ndev && net_eq(dev_net(ndev), current->nsproxy->net_ns))
-		ifindex = ndev->ifindex;
+	ifindex = uep_ifindex(rcu_dereference(attr->ndev));
 	rcu_read_unlock();
 	return ifindex;
 }
@@ -261,32 +229,21 @@ int uep_query_gid(struct uep_cmd *cmd)
 
 	if (arg->reserved)
 		return -EINVAL;
-	dev = uep_dev_lookup(arg->dev_index, &srcu);
+	dev = uep_dev_enter(arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	ret = uep_gid(dev->ibdev, arg);
-	uep_dev_leave(dev, srcu);
+	uep_dev_exit(dev, srcu);
 	return ret;
-}
-
-/* The core does not ask whose interface it is. */
-static void uep_gid_entry_ifindex(struct ib_device *ibdev, struct ib_uverbs_gid_entry *entry)
-{
-	const struct ib_gid_attr *attr;
-
-	attr = rdma_get_gid_attr(ibdev, entry->port_num, entry->gid_index);
-	entry->netdev_ifindex = 0;
-	if (IS_ERR(attr))
-		return;
-	entry->netdev_ifindex = uep_gid_ifindex(attr);
-	rdma_put_gid_attr(attr);
 }
 
 /* Returns the number of entries in the array, or an errno. */
 static ssize_t uep_gid_table(struct ib_device *ibdev, struct ib_uverbs_gid_entry **entries)
 {
+	const struct ib_gid_attr *attr;
+	struct ib_uverbs_gid_entry *e;
 	size_t size = 0;
-	ssize_t ret, i;
+	ssize_t num;
 	u32 port;
 
 	rdma_for_each_port(ibdev, port)
@@ -294,14 +251,17 @@ static ssize_t uep_gid_table(struct ib_device *ibdev, struct ib_uverbs_gid_entry
 	*entries = kvcalloc(size, sizeof(**entries), GFP_KERNEL_ACCOUNT);
 	if (!*entries)
 		return -ENOMEM;
-	ret = rdma_query_gid_table(ibdev, *entries, size);
-	for (i = 0; i < ret; i++)
-		uep_gid_entry_ifindex(ibdev, &(*entries)[i]);
-	if (ret < 0) {
-		kvfree(*entries);
-		*entries = NULL;
+	num = rdma_query_gid_table(ibdev, *entries, size);
+	/* The core writes interfaces of all network namespaces. */
+	for (e = *entries; e < *entries + max_t(ssize_t, num, 0); e++) {
+		attr = rdma_get_gid_attr(ibdev, e->port_num, e->gid_index);
+		e->netdev_ifindex = IS_ERR(attr) ? 0 : uep_gid_ifindex(attr);
+		if (!IS_ERR(attr))
+			rdma_put_gid_attr(attr);
 	}
-	return ret;
+	if (num < 0)
+		kvfree(*entries);
+	return num;
 }
 
 int uep_query_gid_table(struct uep_cmd *cmd)
@@ -314,11 +274,11 @@ int uep_query_gid_table(struct uep_cmd *cmd)
 
 	if (arg->reserved)
 		return -EINVAL;
-	dev = uep_dev_lookup(arg->dev_index, &srcu);
+	dev = uep_dev_enter(arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	num = uep_gid_table(dev->ibdev, &entries);
-	uep_dev_leave(dev, srcu);
+	uep_dev_exit(dev, srcu);
 	if (num < 0)
 		return num;
 
@@ -338,13 +298,13 @@ int uep_query_pkey(struct uep_cmd *cmd)
 	int srcu, ret = -EINVAL;
 	u16 pkey;
 
-	dev = uep_dev_lookup(arg->dev_index, &srcu);
+	dev = uep_dev_enter(arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	if (rdma_is_port_valid(dev->ibdev, arg->port_num) && arg->pkey_index <= U16_MAX)
 		ret = ib_query_pkey(dev->ibdev, arg->port_num, arg->pkey_index, &pkey);
 	if (!ret)
 		arg->pkey = pkey;
-	uep_dev_leave(dev, srcu);
+	uep_dev_exit(dev, srcu);
 	return ret;
 }

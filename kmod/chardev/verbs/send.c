@@ -12,41 +12,28 @@
 #define UEP_UD		BIT(IB_QPT_UD)
 #define UEP_XRC		BIT(IB_QPT_XRC_INI)
 
-/**
- * struct uep_send_op - an opcode that may be posted
- * @qp_types: on what
- * @iwarp: iWARP has it
- * @imm: carries immediate data or an rkey to invalidate
- * @rdma: has a remote address
- * @atomic: is an atomic
- * @sink: writes to local memory
- */
+/* An opcode that may be posted */
 struct uep_send_op {
 	u32 qp_types;
-	bool iwarp;
-	bool imm;
-	bool rdma;
+	bool iwarp;		/* iWARP has it */
+	bool imm;		/* has immediate data, or an rkey to invalidate */
+	bool rdma;		/* has a remote address */
 	bool atomic;
-	bool sink;
+	bool sink;		/* writes to local memory */
 };
 
 /*
- * An XRC initiator has what RC has, except for what goes to an SRQ of the peer's
- * choice: there is no place for its number in struct ib_send_wr.
+ * XRC initiators have the opcodes of RC, except for those that consume a receive of the peer's
+ * SRQ: struct ib_send_wr has no member for its number.
  */
 static const struct uep_send_op uep_send_ops[] = {
-	[IB_WR_RDMA_WRITE] = { UEP_RC | UEP_UC | UEP_XRC, .iwarp = true,
-			       .rdma = true },
-	[IB_WR_RDMA_WRITE_WITH_IMM] = { UEP_RC | UEP_UC, .imm = true,
-					.rdma = true },
+	[IB_WR_RDMA_WRITE] = { UEP_RC | UEP_UC | UEP_XRC, .iwarp = true, .rdma = true },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { UEP_RC | UEP_UC, .imm = true, .rdma = true },
 	[IB_WR_SEND] = { UEP_RC | UEP_UC | UEP_UD, .iwarp = true },
 	[IB_WR_SEND_WITH_IMM] = { UEP_RC | UEP_UC | UEP_UD, .imm = true },
-	[IB_WR_RDMA_READ] = { UEP_RC | UEP_XRC, .iwarp = true, .rdma = true,
-			      .sink = true },
-	[IB_WR_ATOMIC_CMP_AND_SWP] = { UEP_RC | UEP_XRC, .atomic = true,
-				       .sink = true },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = { UEP_RC | UEP_XRC, .atomic = true,
-					 .sink = true },
+	[IB_WR_RDMA_READ] = { UEP_RC | UEP_XRC, .iwarp = true, .rdma = true, .sink = true },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { UEP_RC | UEP_XRC, .atomic = true, .sink = true },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { UEP_RC | UEP_XRC, .atomic = true, .sink = true },
 	[IB_WR_SEND_WITH_INV] = { UEP_RC, .iwarp = true, .imm = true },
 };
 
@@ -65,10 +52,7 @@ static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
 	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ? -EOPNOTSUPP : -EINVAL);
 }
 
-/*
- * The data of one send: entries, or bytes to be sent inline. @sge: for two entries that
- * are not the user's.
- */
+/* The data of one send: entries, or inline bytes. @sge: two entries of the module's own */
 static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 			 const struct rdma_ep_send_wr *u,
 			 struct uep_post_buf *buf, struct ib_send_wr *wr, struct ib_sge *sge)
@@ -84,14 +68,12 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 		data = uep_post_next(buf, ALIGN((u64)u->inline_len, 8));
 		if (!data)
 			return -EINVAL;
-		/* Drivers may get stuck on inline sends without data. */
+		/* Inline sends of no bytes can block the queue of a driver. */
 		if (!u->inline_len) {
 			wr->send_flags &= ~IB_SEND_INLINE;
 			return 0;
 		}
-		sge->addr = (uintptr_t)data;
-		sge->length = u->inline_len;
-		sge->lkey = 0;
+		*sge = (struct ib_sge) { .addr = (uintptr_t)data, .length = u->inline_len };
 		wr->sg_list = sge;
 		wr->num_sge = 1;
 		return 0;
@@ -109,7 +91,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 		return n;
 	if (total > qp->max_msg_size || (op->atomic && total < 8))
 		return -EINVAL;
-	/* iWARP names one sink on the wire, also of a READ of no bytes. */
+	/* On iWARP a READ names exactly one sink, even for no bytes. */
 	if (qp->iwarp && op->sink && !n) {
 		*sge = (struct ib_sge) {};
 		data = sge;
@@ -123,8 +105,8 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 }
 
 /*
- * Some drivers put a privileged key on the wire, where it would reach QP1. Posts
- * are in no section of the device: only this rare case needs one.
+ * Some drivers send a privileged key, with which a request reaches QP1. Posts do not enter the
+ * device, except for this rare case.
  */
 static int uep_send_check_qkey(struct uep_qp *qp, u32 qkey)
 {
@@ -164,7 +146,10 @@ static int uep_send_ud(struct uep_qp *qp, const struct rdma_ep_send_wr *u,
 	return 0;
 }
 
-/* Checks one send, which is the next of the batch. In any case b->ah[b->nr] is set. */
+/*
+ * Checks one send and adds it to the batch, which the caller then counts. b->ah[b->nr] is set
+ * also on failure.
+ */
 int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_batch *b)
 {
 	union uep_wr *k = &b->wr[b->nr];
@@ -198,7 +183,7 @@ int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_ba
 		k->atomic.rkey = u->rkey;
 	}
 	b->wr_id[b->nr] = u->wr_id;
-	/* Last: the record's place in the buffer is behind us from here on. */
+	/* Last, as it reads the buffer behind the record. */
 	ret = uep_send_data(qp, op, u, buf, &k->wr, b->sge[b->nr]);
 	if (!ret && qp->prepare_send)
 		ret = qp->prepare_send(&qp->qp, &k->wr, u->send_flags, b->sge[b->nr]);

@@ -14,21 +14,27 @@ static void uep_srq_event(struct ib_event *event, void *context)
 	uep_node_post(srq->pd->ctx->async, &srq->async, event->event);
 }
 
+/* On return no task is changing the SRQ, or its queue_bytes. */
+static void uep_srq_set_dead(struct uep_srq *srq)
+{
+	mutex_lock(&srq->modify_lock);
+	srq->dead = true;
+	mutex_unlock(&srq->modify_lock);
+}
+
 static void uep_srq_killing(struct ep_res *res)
 {
 	struct uep_srq *srq = res->owner;
 
 	uep_wq_stop(&srq->wq);
-	mutex_lock(&srq->modify_lock);
-	srq->dead = true;
-	mutex_unlock(&srq->modify_lock);
+	uep_srq_set_dead(srq);
 }
 
 static void uep_srq_gone(struct ep_res *res)
 {
 	struct uep_srq *srq = res->owner;
 
-	/* What has been received through XRC belongs to no QP of this session. */
+	/* Takes completions of XRC receives out of the CQ, while they can be resolved. */
 	if (srq->cq)
 		uep_cq_drain(srq->cq);
 	uep_wq_free(&srq->wq);
@@ -45,10 +51,7 @@ static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
 	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
 
-	/* A task that is resizing it has done with what it is charged. */
-	mutex_lock(&srq->modify_lock);
-	srq->dead = true;
-	mutex_unlock(&srq->modify_lock);
+	uep_srq_set_dead(srq);
 	out->events_reported = uep_node_purge(srq->pd->ctx->async, &srq->async);
 }
 
@@ -73,7 +76,7 @@ static u64 uep_srq_bytes(u32 max_wr, u32 max_sge)
 			       max_sge * sizeof(struct ib_sge));
 }
 
-/* What an XRC SRQ has besides its PD. */
+/* Sets domain and CQ of an XRC SRQ. */
 static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
 			    const struct rdma_ep_create_srq *arg)
 {
@@ -132,7 +135,7 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_create_srq *arg
 	if (ret)
 		goto err;
 	srq->max_sge = srq->srq.attr.max_sge;
-	/* Twice: what has been received and not polled keeps its slot, too. */
+	/* Twice: a receive keeps its slot until its completion has been polled. */
 	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr, false);
 	if (ret)
 		goto err;
@@ -165,9 +168,9 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 		ret = uep_charge(s, bytes);
 		if (ret)
 			return ret;
-		/* Slots first: they must never be fewer than the device's. */
+		/* First: there must be as many slots as the device's queue has entries. */
 		ret = uep_wq_grow(&srq->wq, 2 * roundup_pow_of_two(arg->max_wr + 1));
-		/* They stay, whatever the driver says, or shrinks to later. */
+		/* Slots are not given back, so the charge does not fall. */
 		if (!ret && bytes > srq->obj.queue_bytes)
 			swap(bytes, srq->obj.queue_bytes);
 		uep_uncharge(s, bytes);
@@ -177,41 +180,41 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 	return mask ? ib_modify_srq(srq->srq.ibsrq, &attr, mask) : 0;
 }
 
-int uep_modify_srq(struct uep_cmd *cmd)
+static int uep_srq_query(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
+{
+	struct ib_srq_attr attr = {};
+	int ret = ib_query_srq(srq->srq.ibsrq, &attr);
+
+	if (ret)
+		return ret;
+	arg->max_wr = attr.max_wr;
+	arg->max_sge = attr.max_sge;
+	arg->srq_limit = attr.srq_limit;
+	return 0;
+}
+
+static int uep_srq_call(struct uep_cmd *cmd,
+			int (*fn)(struct uep_srq *srq, struct rdma_ep_srq_attr *arg))
 {
 	struct rdma_ep_srq_attr *arg = cmd->arg;
 	struct uep_srq *srq;
-	int srcu, ret = -EIO;
+	int srcu, ret;
 
 	srq = uep_obj_enter(cmd->s, arg->srq, RDMA_EP_OBJ_SRQ, &srcu);
 	if (IS_ERR(srq))
 		return PTR_ERR(srq);
 	mutex_lock(&srq->modify_lock);
-	if (!srq->dead)
-		ret = uep_srq_modify(srq, arg);
+	ret = srq->dead ? -EIO : fn(srq, arg);
 	mutex_unlock(&srq->modify_lock);
 	return uep_obj_exit(&srq->obj, srcu, ret);
 }
 
+int uep_modify_srq(struct uep_cmd *cmd)
+{
+	return uep_srq_call(cmd, uep_srq_modify);
+}
+
 int uep_query_srq(struct uep_cmd *cmd)
 {
-	struct rdma_ep_srq_attr *arg = cmd->arg;
-	struct ib_srq_attr attr = {};
-	struct uep_srq *srq;
-	int srcu, ret = -EIO;
-
-	srq = uep_obj_enter(cmd->s, arg->srq, RDMA_EP_OBJ_SRQ, &srcu);
-	if (IS_ERR(srq))
-		return PTR_ERR(srq);
-	mutex_lock(&srq->modify_lock);
-	if (!srq->dead)
-		ret = ib_query_srq(srq->srq.ibsrq, &attr);
-	mutex_unlock(&srq->modify_lock);
-	ret = uep_obj_exit(&srq->obj, srcu, ret);
-	if (!ret) {
-		arg->max_wr = attr.max_wr;
-		arg->max_sge = attr.max_sge;
-		arg->srq_limit = attr.srq_limit;
-	}
-	return ret;
+	return uep_srq_call(cmd, uep_srq_query);
 }

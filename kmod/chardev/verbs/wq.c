@@ -2,10 +2,9 @@
 /*
  * Slots of posted work requests.
  *
- * A driver is never given the user's wr_id: what it reports back could be stale
- * or belong to another queue, and the QP pointer in a completion may dangle. It
- * is given a cookie that names a queue, a slot and the slot's use count; a
- * completion whose cookie does not resolve is dropped.
+ * A driver does not get the user's wr_id but a cookie that names a queue, a slot and the slot's
+ * use count, as a completion may be late, or of another queue, and the QP that it points to
+ * may be freed. A completion whose cookie does not resolve is dropped.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -18,7 +17,7 @@
 
 static_assert(4 * UEP_MAX_WR <= 1U << UEP_SLOT_BITS);
 
-/* Queues of all sessions by id. Ids come round late. */
+/* Queues of all sessions by id; an id is not used again soon. */
 static DEFINE_XARRAY_ALLOC1(uep_wqs);
 static u32 uep_wqs_next;
 
@@ -32,17 +31,13 @@ static void uep_slot_set_next(struct uep_wq *wq, u32 i, u32 next)
 	wq->slots[i].next = next - i - 1;
 }
 
-/* All slots, of both orders. */
+/* Slots of both orders */
 static u32 uep_wq_nr_slots(const struct uep_wq *wq, u32 size)
 {
 	return wq->reads_apart ? 2 * size : size;
 }
 
-/*
- * @session: whose queue it is
- * @ordered: a send queue; see &struct uep_wq. Slots are made when something is
- * posted: many endpoints wait for long until it is their turn.
- */
+/* @ordered: a send queue. Slots are allocated with the first post: many endpoints wait long. */
 int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size, bool ordered)
 {
 	spin_lock_init(&wq->lock);
@@ -54,11 +49,10 @@ int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size, 
 	return 0;
 }
 
-static int uep_wq_make_slots(struct uep_wq *wq)
+static int uep_wq_alloc_slots(struct uep_wq *wq)
 {
 	u32 size = READ_ONCE(wq->size), id = 0;
 	struct uep_slot *slots;
-	bool mine;
 	int ret;
 
 	slots = kvcalloc(uep_wq_nr_slots(wq, size), sizeof(*slots), GFP_KERNEL_ACCOUNT);
@@ -71,34 +65,29 @@ static int uep_wq_make_slots(struct uep_wq *wq)
 		return ret;
 	}
 	spin_lock(&wq->lock);
-	mine = !wq->dead && !wq->slots && wq->size == size;
-	if (mine) {
-		wq->slots = slots;
-		/* From here on there are cookies. */
+	if (!wq->dead && !wq->slots && wq->size == size) {
+		swap(wq->slots, slots);
 		WRITE_ONCE(wq->id, id);
+		id = 0;
 	}
 	spin_unlock(&wq->lock);
-	if (!mine) {
+	if (id)
 		xa_erase(&uep_wqs, id);
-		kvfree(slots);
-	}
+	kvfree(slots);
 	return 0;
 }
 
-/*
- * Before anything is pushed; process context. An empty queue needs no slots, and one
- * that is dead gets none.
- */
+/* Before the first push; process context. Queues that are empty or dead get no slots. */
 int uep_wq_prepare(struct uep_wq *wq)
 {
 	int ret = 0;
 
 	while (!READ_ONCE(wq->id) && READ_ONCE(wq->size) && !READ_ONCE(wq->dead) && !ret)
-		ret = uep_wq_make_slots(wq);
+		ret = uep_wq_alloc_slots(wq);
 	return ret;
 }
 
-/* Makes room for more requests of an unordered queue. */
+/* Adds slots to an unordered queue. */
 int uep_wq_grow(struct uep_wq *wq, u32 size)
 {
 	struct uep_slot *slots, *old;
@@ -114,7 +103,7 @@ int uep_wq_grow(struct uep_wq *wq, u32 size)
 		memcpy(slots, wq->slots, wq->size * sizeof(*slots));
 		old = wq->slots;
 		wq->slots = slots;
-		/* The new ones come first. */
+		/* The new slots come first. */
 		uep_slot_set_next(wq, size - 1, wq->order[0].head);
 		wq->order[0].head = wq->size;
 		wq->size = size;
@@ -124,14 +113,14 @@ int uep_wq_grow(struct uep_wq *wq, u32 size)
 	return 0;
 }
 
-/* Waits for those who post. */
-void uep_wq_pass(struct uep_wq *wq)
+/* Waits for posts under way. */
+void uep_wq_sync(struct uep_wq *wq)
 {
 	spin_lock(&wq->lock);
 	spin_unlock(&wq->lock);
 }
 
-/* No more posts; those in flight have returned. */
+/* On return no post is under way, and none will be. */
 void uep_wq_stop(struct uep_wq *wq)
 {
 	spin_lock(&wq->lock);
@@ -139,13 +128,13 @@ void uep_wq_stop(struct uep_wq *wq)
 	spin_unlock(&wq->lock);
 }
 
-/* The device has forgotten what was posted, and refuses posts for now. */
+/* The QP has been reset, and posts are refused until it leaves RESET. */
 void uep_wq_reset(struct uep_wq *wq)
 {
 	u32 i;
 
 	spin_lock(&wq->lock);
-	/* Use counts go on, so that old cookies do not resolve. */
+	/* seq stays, so that old cookies do not resolve. */
 	for (i = 0; wq->slots && i < uep_wq_nr_slots(wq, wq->size); i++) {
 		wq->slots[i].busy = false;
 		wq->slots[i].next = 0;
@@ -154,7 +143,7 @@ void uep_wq_reset(struct uep_wq *wq)
 	spin_unlock(&wq->lock);
 }
 
-/* No more completions either. The structure itself must stay a grace period. */
+/* From here on no cookie resolves. */
 void uep_wq_free(struct uep_wq *wq)
 {
 	struct uep_slot *slots;
@@ -176,7 +165,7 @@ static u32 uep_wq_next(const struct uep_wq *wq, u32 i)
 	return i + 1 == wq->size ? 0 : i + 1;
 }
 
-/* Of what is older than all others of its order and not signalled nothing is known. */
+/* Is the oldest request of the order unsignalled? It may have completed unreported. */
 static bool uep_wq_may_be_done(const struct uep_wq *wq, u32 o)
 {
 	const struct uep_wq_order *order = &wq->order[o];
@@ -184,16 +173,13 @@ static bool uep_wq_may_be_done(const struct uep_wq *wq, u32 o)
 	return order->used && !wq->slots[o * wq->size + order->tail].signalled;
 }
 
-/*
- * Is there room for @num more in a send queue of @max? What may have completed without
- * a word is no reason not to try.
- */
+/* Can @num more be posted to a send queue of @max? Requests may have completed unreported. */
 bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num)
 {
 	bool ret;
 
 	spin_lock(&wq->lock);
-	/* Without slots it is empty, or ends: the post will tell. */
+	/* Without slots it is empty, or dead: the post will fail. */
 	ret = num <= max &&
 	      (!wq->slots ||
 	       wq->order[0].used + wq->order[1].used + num <= max ||
@@ -203,8 +189,8 @@ bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num)
 }
 
 /*
- * Takes a slot for a request that is about to be posted; wq->lock is held. False
- * if the queue is full of requests whose completion the user has not seen.
+ * Takes a slot for a request that is posted next, with wq->lock. False if all are in use by
+ * requests whose completion has not been polled.
  */
 bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read, u64 *cookie)
 {
@@ -215,10 +201,7 @@ bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read, u64 *c
 	if (!wq->slots)
 		return false;
 	if (order->used == wq->size) {
-		/*
-		 * There are more slots than the device holds requests and one
-		 * call posts: an unsignalled send this old is done.
-		 */
+		/* There are more slots than the device's queue and a batch need. */
 		if (!wq->ordered || !uep_wq_may_be_done(wq, o))
 			return false;
 		order->tail = uep_wq_next(wq, order->tail);
@@ -246,7 +229,7 @@ static void uep_wq_free_slot(struct uep_wq *wq, u32 i)
 	wq->order[0].used--;
 }
 
-/* Undoes the last uep_wq_push() of its order, which was not posted; wq->lock is held. */
+/* Undoes the latest uep_wq_push() of the order, with wq->lock. */
 void uep_wq_pop(struct uep_wq *wq, u64 cookie)
 {
 	u32 i = cookie & ((1U << UEP_SLOT_BITS) - 1), o = i >= wq->size;
@@ -261,8 +244,8 @@ void uep_wq_pop(struct uep_wq *wq, u64 cookie)
 }
 
 /*
- * Everything up to a completed send of an order has completed, too; but a driver may
- * report a send that it could not send any more before those posted earlier.
+ * With a request all older ones of its order have completed. With reads_apart the driver may
+ * report a failed one before older ones, so signalled ones wait for their own completion.
  */
 static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 {
@@ -290,8 +273,8 @@ static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 }
 
 /*
- * Resolves what a completion brought back to @session, and frees the slot. @qp_num is
- * left alone for a basic shared receive queue. Called under rcu_read_lock().
+ * Resolves a completion's cookie and frees the slot, under rcu_read_lock(). *@qp_num is not set
+ * for a basic shared receive queue.
  */
 bool uep_wq_complete(const struct uep_session *session, u64 cookie,
 		     const struct ib_qp *ibqp, u64 *wr_id, u32 *qp_num)
@@ -301,7 +284,7 @@ bool uep_wq_complete(const struct uep_session *session, u64 cookie,
 	u16 seq = (cookie >> UEP_SLOT_BITS) & UEP_SEQ_MASK;
 	bool ok = false;
 
-	/* A completion that nobody takes may outlast all ids. */
+	/* An unpolled completion may be older than the queue that has the id now. */
 	if (!wq || wq->session != session)
 		return false;
 	spin_lock(&wq->lock);

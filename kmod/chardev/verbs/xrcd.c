@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * XRC domains.
+ * XRC domains and their target QPs, which have neither PD nor queues.
  *
- * One is shared by those sessions of a user that have opened it with the same file.
- * A path is held for that, not the inode alone: then nobody can unmount the file's
- * file system, and not the file: it may be the session's own.
+ * The sessions of a user that have opened a domain with the same file share it. Each holds
+ * the file's path: an inode alone would not keep its file system mounted, and the open file
+ * may be the session's own.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -22,8 +22,7 @@ static const struct uep_obj_type uep_xrcd_type = {
 	.free = uep_xrcd_free,
 };
 
-/* Keeps what @fd is open to. */
-static int uep_xrcd_hold_file(struct uep_xrcd *xrcd, int fd)
+static int uep_xrcd_get_path(struct uep_xrcd *xrcd, int fd)
 {
 	struct file *file = fget(fd);
 
@@ -47,7 +46,7 @@ static struct uep_xrcd *uep_xrcd_create(struct uep_ctx *ctx, int fd, u32 flags)
 		return xrcd;
 	xrcd->ctx = ctx;
 	if (fd != -1) {
-		ret = uep_xrcd_hold_file(xrcd, fd);
+		ret = uep_xrcd_get_path(xrcd, fd);
 		if (ret)
 			goto err;
 		inode = d_inode(xrcd->path.dentry);
@@ -75,4 +74,63 @@ int uep_open_xrcd(struct uep_cmd *cmd)
 		return PTR_ERR(ctx);
 	ret = uep_cmd_add_obj(cmd, uep_xrcd_create(ctx, arg->fd, arg->flags), &arg->xrcd);
 	return uep_obj_exit(&ctx->obj, srcu, ret);
+}
+
+/*
+ * One more opener of a target QP in the domain: of the QP with the number, or with @num NULL of
+ * a new one. Called inside ep_dev_enter().
+ */
+struct uep_qp *uep_target_create(struct uep_xrcd *xrcd, u64 uid, const u32 *num)
+{
+	struct ib_qp_init_attr init = {
+		.event_handler = uep_qp_event,
+		.qp_type = IB_QPT_XRC_TGT,
+	};
+	struct ib_qp_open_attr open = {
+		.event_handler = uep_qp_event,
+		.qp_num = num ? *num : 0,
+		.qp_type = IB_QPT_XRC_TGT,
+	};
+	struct uep_qp *qp;
+	int ret;
+
+	qp = uep_qp_alloc(&xrcd->obj, xrcd->ctx, uid);
+	if (IS_ERR(qp))
+		return qp;
+	qp->xrcd = xrcd;
+	qp->qp.xrcd = &xrcd->xrcd;
+	init.qp_context = qp;
+	open.qp_context = qp;
+	if (num)
+		ret = ep_qp_open(&qp->qp, qp->obj.dev, &uep_qp_res_ops, &open);
+	else
+		ret = ep_qp_create(&qp->qp, qp->obj.dev, NULL, &uep_qp_res_ops, &init,
+				   KBUILD_MODNAME);
+	if (ret)
+		goto err;
+	/* -EBUSY: the session has opened it before. */
+	qp->key = uep_qp_key(qp);
+	ret = xa_insert(&qp->obj.session->qps, qp->key, qp, GFP_KERNEL_ACCOUNT);
+	if (!ret || ret == -EBUSY)
+		return qp;
+err:
+	uep_obj_discard(&qp->obj);
+	return ERR_PTR(ret);
+}
+
+int uep_open_qp(struct uep_cmd *cmd)
+{
+	struct rdma_ep_open_qp *arg = cmd->arg;
+	struct uep_xrcd *xrcd;
+	struct uep_qp *qp;
+	int srcu, ret;
+
+	xrcd = uep_obj_enter(cmd->s, arg->xrcd, RDMA_EP_OBJ_XRCD, &srcu);
+	if (IS_ERR(xrcd))
+		return PTR_ERR(xrcd);
+	qp = uep_target_create(xrcd, arg->uid, &arg->qp_num);
+	ret = uep_cmd_add_obj(cmd, qp, &arg->qp);
+	if (!ret)
+		arg->state = qp->qp.state;
+	return uep_obj_exit(&xrcd->obj, srcu, ret);
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Completion channels, and the queues of asynchronous events.
+ *
+ * As with uverbs each notification of a CQ is an event of its channel, but the unread events
+ * of a CQ are a counter instead of a list.
+ */
+#include <linux/uaccess.h>
+
+#include "verbs.h"
+
+/*
+ * Faults in memory before it takes an event: once the object is destroyed, an event of which
+ * the copy fails cannot be given back.
+ */
+static int uep_comp_deliver(struct uep_queue *q, char __user *buf)
+{
+	struct rdma_ep_comp_event rec = {};
+	struct uep_taken taken;
+
+	if (clear_user(buf, sizeof(rec)))
+		return -EFAULT;
+	if (!uep_node_take(q, &taken))
+		return -EAGAIN;
+	/* The user polls next. */
+	uep_cq_reap(container_of(taken.obj, struct uep_cq, obj));
+	rec.uid = taken.uid;
+	return uep_node_settle(q, &taken, !copy_to_user(buf, &rec, sizeof(rec)));
+}
+
+static int uep_async_deliver(struct uep_queue *q, char __user *buf)
+{
+	struct rdma_ep_async_event rec = {};
+	struct uep_taken taken;
+
+	if (clear_user(buf, sizeof(rec)))
+		return -EFAULT;
+	if (!uep_node_take(q, &taken))
+		return -EAGAIN;
+	rec.event = taken.type;
+	rec.uid = taken.uid;
+	return uep_node_settle(q, &taken, !copy_to_user(buf, &rec, sizeof(rec)));
+}
+
+static const struct uep_queue_ops uep_comp_ops = {
+	.name = "[rdma_ep_comp]",
+	.size = sizeof(struct rdma_ep_comp_event),
+	.deliver = uep_comp_deliver,
+};
+
+static const struct uep_queue_ops uep_async_ops = {
+	.name = "[rdma_ep_async]",
+	.size = sizeof(struct rdma_ep_async_event),
+	.typed = true,
+	.deliver = uep_async_deliver,
+};
+
+/* It belongs to no session: its files can be open longer. */
+struct uep_queue *uep_async_create(void)
+{
+	return uep_queue_alloc(NULL, &uep_async_ops, sizeof(struct uep_queue));
+}
+
+/* A channel with a file, and with a reference for the caller. */
+struct uep_queue *uep_comp_create(struct uep_cmd *cmd, s32 *fd)
+{
+	return uep_queue_create(cmd, &uep_comp_ops, sizeof(struct uep_queue), fd);
+}
+
+/* The channel of the caller's file, with a reference, or NULL. */
+struct uep_queue *uep_comp_get(struct uep_session *s, int fd)
+{
+	return uep_queue_find(s, fd, &uep_comp_ops);
+}
+
+int uep_create_comp_channel(struct uep_cmd *cmd)
+{
+	struct rdma_ep_create_fd *arg = cmd->arg;
+	struct uep_queue *chan;
+
+	if (arg->reserved)
+		return -EINVAL;
+	chan = uep_comp_create(cmd, &arg->fd);
+	if (IS_ERR(chan))
+		return PTR_ERR(chan);
+	uep_queue_put(chan);
+	return 0;
+}
