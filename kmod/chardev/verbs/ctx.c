@@ -60,7 +60,7 @@ struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 	ctx->async = async;
 	ctx->nr_ports = nr_ports;
 	for (i = 0; i < nr_ports; i++)
-		ctx->ports[i].uid = i;
+		uep_node_init(&ctx->ports[i], &ctx->obj, i);
 	mutex_lock(&uep_ctxs_lock);
 	list_add_tail(&ctx->entry, &uep_ctxs);
 	mutex_unlock(&uep_ctxs_lock);
