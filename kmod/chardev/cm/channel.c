@@ -45,7 +45,8 @@ static void uep_channel_end_work(struct work_struct *work)
 	do {
 		spin_lock(&s->ev_lock);
 		/* uep_session_release_work() destroys the ids of a dead session. */
-		id = s->dead ? NULL : list_first_entry_or_null(&chan->ids, struct uep_id, chan_entry);
+		id = s->dead ? NULL :
+		     list_first_entry_or_null(&chan->ids, struct uep_id, chan_entry);
 		if (id && uep_obj_claim(&id->obj)) {
 			id->chan_ends = true;
 			list_move_tail(&id->chan_entry, &ids);

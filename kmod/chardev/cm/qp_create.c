@@ -50,34 +50,25 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_qp *qp,
 	return cq;
 }
 
+/* The SRQ that the user names, or that of the id, unless its command has not succeeded yet. */
 static int uep_qp_find_srq(struct uep_qp *qp, u32 handle, struct uep_id *id)
 {
+	bool of_id = !handle && id && id->srq && !uep_obj_claimed(&id->srq->obj);
 	struct uep_srq *srq;
-	bool used;
 
-	if (handle) {
-		srq = uep_obj_use_for(&qp->obj, handle, RDMA_EP_OBJ_SRQ);
-		if (IS_ERR(srq))
-			return PTR_ERR(srq);
-	} else if (id && id->srq) {
-		/* The lookup does not find an SRQ whose command has not succeeded yet. */
-		srq = uep_obj_lookup(qp->obj.session, id->srq->obj.handle, RDMA_EP_OBJ_SRQ);
-		used = srq == id->srq && uep_obj_depend(&qp->obj, &srq->obj);
-		if (srq)
-			uep_obj_put(&srq->obj);
-		if (!used)
-			return 0;
-	} else {
+	if (!handle && !of_id)
 		return 0;
-	}
+	srq = uep_obj_use_for(&qp->obj, of_id ? id->srq->obj.handle : handle, RDMA_EP_OBJ_SRQ);
+	if (IS_ERR(srq))
+		return of_id && PTR_ERR(srq) == -ENOENT ? 0 : PTR_ERR(srq);
 	qp->srq = srq;
 	/* An XRC SRQ is for the targets in its domain. */
-	return srq->obj.dev == qp->obj.dev && !srq->xrcd ? 0 : -EINVAL;
+	return srq->xrcd ? -EINVAL : 0;
 }
 
 /* Finds or creates the CQs and the SRQ that the QP depends on. */
 static int uep_qp_find_queues(struct uep_cmd *cmd, struct uep_qp *qp,
-			     struct rdma_ep_qp_init *init, struct uep_id *id)
+			      struct rdma_ep_qp_init *init, struct uep_id *id)
 {
 	struct uep_cq *recv = NULL, *send;
 	int ret;
@@ -122,12 +113,11 @@ static u64 uep_qp_read_bytes(const struct ib_device *ibdev, u32 qp_type)
 	return qp_type == IB_QPT_RC && nr ? uep_queue_bytes(nr - 1, size) : 0;
 }
 
-static u64 uep_qp_bytes(const struct ib_device *ibdev,
-			const struct rdma_ep_qp_init *init, bool has_rq)
+static u64 uep_qp_bytes(const struct ib_device *ibdev, const struct rdma_ep_qp_init *init,
+			bool has_rq)
 {
 	u32 send = 192 + sizeof(struct uep_slot) +
-		   max_t(u32, init->max_inline_data,
-			 init->max_send_sge * sizeof(struct ib_sge));
+		   max_t(u32, init->max_inline_data, init->max_send_sge * sizeof(struct ib_sge));
 	u32 recv = 64 + sizeof(struct uep_slot) + init->max_recv_sge * sizeof(struct ib_sge);
 
 	return uep_queue_bytes(init->max_send_wr, send) +
@@ -229,7 +219,7 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 
 /* Called inside ep_dev_enter(). */
 static struct uep_qp *uep_qp_create_in(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
-				   struct uep_id *id, struct uep_pd *pd)
+				       struct uep_id *id, struct uep_pd *pd)
 {
 	struct ib_device *ibdev = pd->obj.dev->ibdev;
 	struct uep_qp *qp;
@@ -303,10 +293,9 @@ int uep_qp_create(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_
 	} else {
 		qp = uep_qp_create_in(cmd, init, id, container_of(parent, struct uep_pd, obj));
 	}
-	if (IS_ERR(qp)) {
-		ret = PTR_ERR(qp);
+	ret = PTR_ERR_OR_ZERO(qp);
+	if (ret)
 		goto out;
-	}
 	/* Until a port is chosen, the first one stands for all: they do not differ here. */
 	uep_qp_learn_port(qp, id ? id->id.cm_id->port_num : rdma_start_port(parent->dev->ibdev));
 	if (id) {
@@ -320,7 +309,6 @@ int uep_qp_create(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_
 	ret = uep_cmd_add_obj(cmd, qp, &init->qp);
 	if (ret)
 		goto out;
-
 	init->pd = parent->handle;
 	init->max_send_wr = qp->qp.cap.max_send_wr;
 	init->max_recv_wr = qp->qp.cap.max_recv_wr;

@@ -153,7 +153,7 @@ void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, siz
 	return q;
 }
 
-/* Returns the session's queue that the file reads; NULL if it is not of the kind @ops (NULL: any). */
+/* Returns the session's queue that the file reads, or NULL. @ops: of this kind; NULL: of any */
 void *uep_queue_of_file(struct file *file, const struct uep_session *s,
 			const struct uep_queue_ops *ops)
 {
