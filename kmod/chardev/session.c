@@ -170,7 +170,7 @@ static void uep_session_release_work(struct work_struct *work)
 	for (t = 0; t < ARRAY_SIZE(uep_end_order); t++) {
 		if (uep_end_order[t] == RDMA_EP_OBJ_PD)
 			xa_for_each(&s->default_ctxs, i, ctx)
-				uep_obj_unhold(&ctx->default_pd->obj);
+				uep_obj_del_user(&ctx->default_pd->obj);
 		uep_for_each_obj(s, uep_end_order[t], NULL, uep_discard_obj, NULL);
 	}
 	uep_session_put(s);

@@ -290,8 +290,8 @@ int uep_obj_done(struct uep_obj *obj, int ret);
 void *uep_obj_enter_on(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type,
 		       const struct ep_dev *dev, int *srcu);
 int uep_obj_exit(struct uep_obj *obj, int srcu, int ret);
-bool uep_obj_hold(struct uep_obj *obj);
-void uep_obj_unhold(struct uep_obj *obj);
+bool uep_obj_add_user(struct uep_obj *obj);
+void uep_obj_del_user(struct uep_obj *obj);
 void *uep_obj_use(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type);
 void *uep_obj_use_for(struct uep_obj *user, u32 handle, enum rdma_ep_obj_type type);
 bool uep_obj_depend(struct uep_obj *obj, struct uep_obj *used);

@@ -52,11 +52,11 @@ void *uep_obj_alloc_in(struct uep_obj *parent, const struct uep_obj_type *type, 
 {
 	struct uep_obj *obj;
 
-	if (!uep_obj_hold(parent))
+	if (!uep_obj_add_user(parent))
 		return ERR_PTR(-ENOENT);
 	obj = uep_obj_alloc(parent->session, type, size, queue_bytes);
 	if (IS_ERR(obj)) {
-		uep_obj_unhold(parent);
+		uep_obj_del_user(parent);
 		return obj;
 	}
 	obj->uses[obj->nr_uses++] = parent;
@@ -157,7 +157,7 @@ int uep_obj_exit(struct uep_obj *obj, int srcu, int ret)
 }
 
 /* Counts a user of @obj, with a reference, unless a destroyer has claimed @obj. */
-bool uep_obj_hold(struct uep_obj *obj)
+bool uep_obj_add_user(struct uep_obj *obj)
 {
 	if (!atomic_inc_unless_negative(&obj->users))
 		return false;
@@ -165,7 +165,7 @@ bool uep_obj_hold(struct uep_obj *obj)
 	return true;
 }
 
-void uep_obj_unhold(struct uep_obj *obj)
+void uep_obj_del_user(struct uep_obj *obj)
 {
 	atomic_dec(&obj->users);
 	uep_obj_put(obj);
@@ -175,13 +175,13 @@ void uep_obj_unhold(struct uep_obj *obj)
 void *uep_obj_use(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type)
 {
 	struct uep_obj *obj = uep_obj_lookup(s, handle, type);
-	bool held;
+	bool added;
 
 	if (!obj)
 		return NULL;
-	held = uep_obj_hold(obj);
+	added = uep_obj_add_user(obj);
 	uep_obj_put(obj);
-	return held ? obj : NULL;
+	return added ? obj : NULL;
 }
 
 /* Makes @user depend on the object, which must be on the same device. Or ERR_PTR */
@@ -192,7 +192,7 @@ void *uep_obj_use_for(struct uep_obj *user, u32 handle, enum rdma_ep_obj_type ty
 	if (!obj)
 		return ERR_PTR(-ENOENT);
 	if (obj->dev != user->dev) {
-		uep_obj_unhold(obj);
+		uep_obj_del_user(obj);
 		return ERR_PTR(-EINVAL);
 	}
 	user->uses[user->nr_uses++] = obj;
@@ -202,7 +202,7 @@ void *uep_obj_use_for(struct uep_obj *user, u32 handle, enum rdma_ep_obj_type ty
 /* Makes @obj depend on @used, unless a destroyer has claimed that. */
 bool uep_obj_depend(struct uep_obj *obj, struct uep_obj *used)
 {
-	if (!uep_obj_hold(used))
+	if (!uep_obj_add_user(used))
 		return false;
 	obj->uses[obj->nr_uses++] = used;
 	return true;

@@ -29,7 +29,7 @@ static void uep_ah_drop(struct uep_ah *ah)
 	if (!refcount_dec_and_test(&ah->live))
 		return;
 	ep_res_destroy(&ah->res);
-	uep_obj_unhold(&ah->pd->obj);
+	uep_obj_del_user(&ah->pd->obj);
 }
 
 void uep_ah_put(struct uep_ah *ah)
@@ -96,7 +96,7 @@ int uep_create_ah(struct uep_cmd *cmd)
 	}
 	refcount_set(&ah->live, 1);
 	/* Until uep_ah_drop(), which may come after the handle has been destroyed. */
-	uep_obj_hold(&pd->obj);
+	uep_obj_add_user(&pd->obj);
 	ah->pd = pd;
 	ah->res.owner = ah;
 	ret = uep_ah_create_hw(ah, &arg->attr);

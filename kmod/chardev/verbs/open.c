@@ -29,7 +29,7 @@ static struct uep_ctx *uep_ctx_create_default(struct uep_session *s, struct ep_d
 		goto err_pd;
 
 	/* Keeps the user from destroying it until the session ends. */
-	uep_obj_hold(&pd->obj);
+	uep_obj_add_user(&pd->obj);
 	ctx->default_pd = pd;
 	uep_obj_publish(&ctx->obj);
 	uep_obj_publish(&pd->obj);

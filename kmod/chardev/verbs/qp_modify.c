@@ -35,10 +35,10 @@ static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
 		return ret;
 	}
 	/* The QP may be destroyed meanwhile, and its PD after it. */
-	if (!uep_obj_hold(&qp->pd->obj))
+	if (!uep_obj_add_user(&qp->pd->obj))
 		return -ENOENT;
 	ret = uep_pd_resolve_av(qp->pd->pd.ibpd, attr);
-	uep_obj_unhold(&qp->pd->obj);
+	uep_obj_del_user(&qp->pd->obj);
 	return ret;
 }
 
