@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The table of commands, and how each of them is executed.
+ * The table of commands, and their execution.
  */
 #include <linux/nospec.h>
 #include <linux/slab.h>
@@ -12,7 +12,7 @@
 #include "trace.h"
 #include "verbs/verbs.h"
 
-/* What every command's structure begins with. */
+/* The first members of every command's structure */
 struct uep_cmd_hdr {
 	u32 size;
 	u32 flags;
@@ -20,15 +20,14 @@ struct uep_cmd_hdr {
 
 /**
  * struct uep_cmd_op - a command
- * @fn: executes it
+ * @fn: handler
  * @name: for traces
  * @size: size of its structure
- * @min_size: the part that the first version had
- * @flags: flag bits that it knows
- * @await: where in the structure it has a struct rdma_ep_await, or 0
- * @respond_always: copy the structure back on failure, too
- * @responds: it writes its results itself, as what it takes from a queue could not
- *	be put back afterwards
+ * @min_size: size in the first version of the ABI
+ * @flags: valid flags
+ * @await: offset of its struct rdma_ep_await, or 0
+ * @respond_always: the structure is also copied out on failure
+ * @responds: @fn copies the results out itself, as it cannot undo the command
  */
 struct uep_cmd_op {
 	int (*fn)(struct uep_cmd *cmd);
@@ -131,13 +130,10 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(OPEN_QP, uep_open_qp, rdma_ep_open_qp, state, 0),
 };
 
-/* Structures up to this size need no allocation: those of the data path. */
+/* Structures up to this size, those of the data path, need no allocation. */
 #define UEP_CMD_STACK_SIZE	64
 
-/*
- * What the command is to wait for, NULL: nothing. Called before it is executed, as
- * later there is no way back.
- */
+/* Returns the event to wait for, or NULL. Before the handler, as a failure is final after it. */
 static struct rdma_ep_await *uep_cmd_await_arg(const struct uep_cmd_op *op, void *arg)
 {
 	struct rdma_ep_await *aw = arg + op->await;
@@ -156,7 +152,7 @@ static int uep_cmd_await(struct uep_cmd *cmd, struct rdma_ep_await *aw)
 	struct uep_event *ev = uep_cmd_await_event(cmd, aw->channel_fd);
 
 	aw->state = RDMA_EP_AWAIT_DONE;
-	/* When the command is begun anew it is not to be executed once more. */
+	/* A restarted system call waits only, and does not execute the command again. */
 	if (IS_ERR(ev))
 		return put_user(aw->state, &uaw->state) ? -EFAULT : PTR_ERR(ev);
 	if (!ev)
@@ -167,7 +163,7 @@ static int uep_cmd_await(struct uep_cmd *cmd, struct rdma_ep_await *aw)
 	return 0;
 }
 
-/* Only where something has failed: what succeeds is to cost nothing. */
+/* Traces a failed command; a successful one costs nothing. */
 static int uep_refuse(struct uep_session *s, const struct uep_cmd_op *op,
 		      const char *stage, int ret)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a session holds and has done: /proc/PID/fdinfo/FD of its file, for those who
- * may look into the process. One "key:<tab>value" a line, as proc(5) has it; keys
- * that are here stay, others may come.
+ * Objects, memory and traffic of a session: /proc/PID/fdinfo/FD of its file. One
+ * "key:<tab>value" a line, as in proc(5); keys are stable, others may follow.
  */
 #include <linux/seq_file.h>
 #include <rdma/rdma_user_cm.h>
@@ -33,7 +32,13 @@ struct uep_sums {
 	u64 pinned;
 };
 
-static void uep_sum_add(struct uep_traffic *sum, struct uep_wq *wq)
+static void uep_sum_past(struct uep_traffic *sum, struct uep_past *past)
+{
+	sum->posted = atomic64_read(&past->posted);
+	sum->bytes = atomic64_read(&past->bytes);
+}
+
+static void uep_sum_wq(struct uep_traffic *sum, struct uep_wq *wq)
 {
 	spin_lock(&wq->lock);
 	sum->posted += wq->traffic.posted;
@@ -41,51 +46,43 @@ static void uep_sum_add(struct uep_traffic *sum, struct uep_wq *wq)
 	spin_unlock(&wq->lock);
 }
 
-/* Under RCU, which keeps the memory of the object. */
-static void uep_sum_obj(struct uep_sums *sums, struct uep_obj *obj)
-{
-	struct uep_mr *mr;
-	struct uep_qp *qp;
-
-	sums->objs[obj->type->type]++;
-	switch (obj->type->type) {
-	case RDMA_EP_OBJ_MR:
-		mr = container_of(obj, struct uep_mr, obj);
-		sums->pinned += mr->nr_pages << PAGE_SHIFT;
-		break;
-	case RDMA_EP_OBJ_CQ:
-		sums->polled += READ_ONCE(container_of(obj, struct uep_cq, obj)->nr_polled);
-		break;
-	case RDMA_EP_OBJ_SRQ:
-		uep_sum_add(&sums->recvs, &container_of(obj, struct uep_srq, obj)->wq);
-		break;
-	case RDMA_EP_OBJ_QP:
-		qp = container_of(obj, struct uep_qp, obj);
-		uep_sum_add(&sums->sends, &qp->sq);
-		uep_sum_add(&sums->recvs, &qp->rq);
-		break;
-	default:
-		break;
-	}
-}
-
 static void uep_sum_session(struct uep_sums *sums, struct uep_session *s)
 {
-	struct uep_obj *obj;
 	unsigned long handle;
+	struct uep_obj *obj;
+	struct uep_qp *qp;
 
+	uep_sum_past(&sums->sends, &s->past_sends);
+	uep_sum_past(&sums->recvs, &s->past_recvs);
+	sums->polled = atomic64_read(&s->past_polled);
+	/* Keeps the memory of objects. */
 	rcu_read_lock();
-	xa_for_each(&s->objs, handle, obj)
-		uep_sum_obj(sums, obj);
+	xa_for_each(&s->objs, handle, obj) {
+		sums->objs[obj->type->type]++;
+		switch (obj->type->type) {
+		case RDMA_EP_OBJ_MR:
+			sums->pinned += container_of(obj, struct uep_mr, obj)->nr_pages
+					<< PAGE_SHIFT;
+			break;
+		case RDMA_EP_OBJ_CQ:
+			sums->polled += READ_ONCE(container_of(obj, struct uep_cq, obj)->nr_polled);
+			break;
+		case RDMA_EP_OBJ_SRQ:
+			uep_sum_wq(&sums->recvs, &container_of(obj, struct uep_srq, obj)->wq);
+			break;
+		case RDMA_EP_OBJ_QP:
+			qp = container_of(obj, struct uep_qp, obj);
+			uep_sum_wq(&sums->sends, &qp->sq);
+			uep_sum_wq(&sums->recvs, &qp->rq);
+			break;
+		default:
+			break;
+		}
+	}
 	rcu_read_unlock();
-	sums->sends.posted += atomic64_read(&s->past_sends.posted);
-	sums->sends.bytes += atomic64_read(&s->past_sends.bytes);
-	sums->recvs.posted += atomic64_read(&s->past_recvs.posted);
-	sums->recvs.bytes += atomic64_read(&s->past_recvs.bytes);
-	sums->polled += atomic64_read(&s->past_polled);
 }
 
-/* As far as events have told; between ep_id_begin() and ep_id_end(). */
+/* By the latest event; between ep_id_begin() and ep_id_end(). */
 static const char *uep_id_state(const struct uep_id *id)
 {
 	const struct rdma_addr *addr = &id->id.cm_id->route.addr;
@@ -111,7 +108,7 @@ static const char *uep_id_state(const struct uep_id *id)
 	}
 	if (id->id.has_conn)
 		return "connecting";
-	/* (Binding sets the family of both.) */
+	/* rdma_bind_addr() sets the family of both. */
 	if (memchr_inv(addr->dst_addr.__data, 0, sizeof(addr->dst_addr.__data)))
 		return "resolved";
 	return addr->src_addr.ss_family ? "bound" : "idle";
@@ -126,10 +123,9 @@ static const char *uep_ps_name(enum rdma_ucm_port_space ps)
 		return "ib";
 	case RDMA_PS_TCP:
 		return "tcp";
-	case RDMA_PS_UDP:
+	default:
 		return "udp";
 	}
-	return "-";
 }
 
 static void uep_show_addr(struct seq_file *m, const struct sockaddr_storage *ss)
@@ -147,7 +143,7 @@ static void uep_show_id(struct seq_file *m, struct uep_id *id)
 	struct ep_dev *dev;
 	struct ep_qp *qp;
 
-	/* Whoever has it may take long. */
+	/* A task may hold the lock for long. */
 	if (!mutex_trylock(&id->id.lock)) {
 		seq_printf(m, "id:\t%u - busy - - - -\n", id->obj.handle);
 		return;
@@ -175,28 +171,13 @@ out:
 	ep_id_end(&id->id);
 }
 
-static void uep_show_ids(struct seq_file *m, struct uep_session *s)
-{
-	unsigned long handle;
-	struct uep_id *id;
-	void *entry;
-
-	xa_for_each(&s->objs, handle, entry) {
-		id = uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
-		if (!id)
-			continue;
-		uep_show_id(m, id);
-		uep_obj_put(&id->obj);
-		if (seq_has_overflowed(m))
-			break;
-		cond_resched();
-	}
-}
-
 void uep_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct uep_session *s = file->private_data;
 	struct uep_sums sums = {};
+	unsigned long handle;
+	struct uep_id *id;
+	void *entry;
 	int i;
 
 	uep_sum_session(&sums, s);
@@ -212,5 +193,14 @@ void uep_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "receives:\t%llu\n", sums.recvs.posted);
 	seq_printf(m, "receive-bytes:\t%llu\n", sums.recvs.bytes);
 	seq_printf(m, "completions:\t%llu\n", sums.polled);
-	uep_show_ids(m, s);
+	xa_for_each(&s->objs, handle, entry) {
+		id = uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
+		if (!id)
+			continue;
+		uep_show_id(m, id);
+		uep_obj_put(&id->obj);
+		if (seq_has_overflowed(m))
+			break;
+		cond_resched();
+	}
 }

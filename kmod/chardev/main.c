@@ -83,8 +83,8 @@ err_drivers:
 }
 
 /*
- * No file is open any more, but sessions may still be torn down in the
- * background: wait for them first, then let go of the devices.
+ * No file is open any more, but uep_session_release_work() may run: wait for it before the
+ * devices are released.
  */
 static void __exit uep_module_exit(void)
 {

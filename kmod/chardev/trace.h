@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Trace events of sessions: what they post, what completes, what is refused. The rest
- * is in engine/trace.h.
+ * Trace events of sessions: posts, completions, failed commands. Those of ids are in
+ * engine/trace.h.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rdma_ep
@@ -20,7 +20,7 @@ struct uep_cq;
 struct uep_obj;
 struct uep_session;
 
-/* Beside a send's opcode, which is an enum ib_wr_opcode. */
+/* Opcode of receives; those of sends are an enum ib_wr_opcode. */
 #define UEP_TRACE_RECV	IB_WC_RECV
 
 #define UEP_TRACE_OPCODES						\
@@ -37,7 +37,7 @@ struct uep_session;
 #undef uep_trace_op
 #undef uep_trace_op_end
 #define uep_trace_op(value, name)	TRACE_DEFINE_ENUM(value);
-#define uep_trace_op_end(value, name)	TRACE_DEFINE_ENUM(value);
+#define uep_trace_op_end		uep_trace_op
 UEP_TRACE_OPCODES
 
 #undef uep_trace_op
@@ -46,32 +46,25 @@ UEP_TRACE_OPCODES
 #define uep_trace_op_end(value, name)	{ value, #name }
 
 /*
- * The life of a session, in the task that opens the device and that closes it. All
- * other events of the session name it.
+ * The life of a session, in the task that opens the device, and in the task that closes it.
  *
  * @session: number, as rdma-ep(1) shows it
- * @pid: process
- * @comm: its name, which who reads a trace may not be able to find out any more
+ * @comm: its name, as the process may have exited when the trace is read
  */
 DECLARE_EVENT_CLASS(rdma_ep_session,
 	TP_PROTO(const struct uep_session *s),
-
 	TP_ARGS(s),
-
 	TP_STRUCT__entry(
 		__field(u64, session)
 		__field(pid_t, pid)
 		__array(char, comm, TASK_COMM_LEN)
 	),
-
 	TP_fast_assign(
 		__entry->session = s->number;
 		__entry->pid = task_tgid_nr(current);
 		strscpy(__entry->comm, current->comm, TASK_COMM_LEN);
 	),
-
-	TP_printk("session=%llu pid=%d comm=%s", __entry->session,
-		  __entry->pid, __entry->comm)
+	TP_printk("session=%llu pid=%d comm=%s", __entry->session, __entry->pid, __entry->comm)
 );
 
 DEFINE_EVENT(rdma_ep_session, rdma_ep_session_open,
@@ -82,24 +75,21 @@ DEFINE_EVENT(rdma_ep_session, rdma_ep_session_close,
 	TP_ARGS(s));
 
 /*
- * A list of work requests has been posted, or some of it. (What is refused as a whole,
- * for its handle or its size, is only a rdma_ep_refuse.)
+ * A list of work requests has been posted, or its first requests. A list that is refused as
+ * a whole, for its handle or its size, is traced by rdma_ep_refuse only.
  *
- * @session: session
  * @qp_num: QP, or 0
  * @srq: handle of the SRQ, or 0
  * @opcode: of the first request, enum ib_wr_opcode; of receives IB_WC_RECV
- * @num: how many were to be posted
- * @posted: how many are on the queue
- * @bytes: the data that those name
- * @ret: 0, or why the others are not
+ * @num: number of requests in the list
+ * @posted: number of posted requests
+ * @bytes: data of the posted requests
+ * @ret: 0, or errno of the first refused request
  */
 TRACE_EVENT(rdma_ep_post,
 	TP_PROTO(const struct uep_obj *obj, const struct rdma_ep_post *arg,
 		 u32 opcode, u64 bytes, int ret),
-
 	TP_ARGS(obj, arg, opcode, bytes, ret),
-
 	TP_STRUCT__entry(
 		__field(u64, session)
 		__field(u64, bytes)
@@ -110,7 +100,6 @@ TRACE_EVENT(rdma_ep_post,
 		__field(u32, posted)
 		__field(int, ret)
 	),
-
 	TP_fast_assign(
 		__entry->session = obj->session->number;
 		__entry->qp_num = uep_trace_qp_num(obj);
@@ -121,7 +110,6 @@ TRACE_EVENT(rdma_ep_post,
 		__entry->bytes = bytes;
 		__entry->ret = ret;
 	),
-
 	TP_printk("session=%llu qp=%u srq=%u opcode=%s num=%u posted=%u bytes=%llu ret=%d",
 		  __entry->session, __entry->qp_num, __entry->srq,
 		  __print_symbolic(__entry->opcode, UEP_TRACE_OPCODES),
@@ -129,53 +117,42 @@ TRACE_EVENT(rdma_ep_post,
 );
 
 /*
- * Completions have been taken from the device, for the user to fetch or into the ring
- * that is shared with him. Nothing is traced when there are none.
+ * The device has been polled, for POLL_CQ or into the shared ring. Not traced if the device
+ * had no completion.
  *
- * @session: session
  * @cq: handle of the CQ
  * @num: completions for the user
- * @ret: how many the device had, others belong to queues that are gone; or its errno
+ * @ret: completions of the device, including those of destroyed queues; or its errno
  */
 TRACE_EVENT_CONDITION(rdma_ep_poll,
 	TP_PROTO(const struct uep_cq *cq, u32 num, int ret),
-
 	TP_ARGS(cq, num, ret),
-
 	TP_CONDITION(ret),
-
 	TP_STRUCT__entry(
 		__field(u64, session)
 		__field(u32, cq)
 		__field(u32, num)
 		__field(int, ret)
 	),
-
 	TP_fast_assign(
 		__entry->session = cq->obj.session->number;
 		__entry->cq = cq->obj.handle;
 		__entry->num = num;
 		__entry->ret = ret;
 	),
-
 	TP_printk("session=%llu cq=%u num=%u ret=%d", __entry->session,
 		  __entry->cq, __entry->num, __entry->ret)
 );
 
 /*
- * One of those completions tells of a failure.
+ * A completion for the user has an error status.
  *
- * @session: session
  * @cq: handle of the CQ
- * @qp_num: QP
- * @status: enum ib_wc_status
- * @vendor_err: what the device says, each its own
+ * @vendor_err: specific to the device
  */
 TRACE_EVENT(rdma_ep_wc_error,
 	TP_PROTO(const struct uep_cq *cq, const struct rdma_ep_wc *wc),
-
 	TP_ARGS(cq, wc),
-
 	TP_STRUCT__entry(
 		__field(u64, session)
 		__field(u32, cq)
@@ -183,7 +160,6 @@ TRACE_EVENT(rdma_ep_wc_error,
 		__field(u32, status)
 		__field(u32, vendor_err)
 	),
-
 	TP_fast_assign(
 		__entry->session = cq->obj.session->number;
 		__entry->cq = cq->obj.handle;
@@ -191,32 +167,23 @@ TRACE_EVENT(rdma_ep_wc_error,
 		__entry->status = wc->status;
 		__entry->vendor_err = wc->vendor_err;
 	),
-
 	TP_printk("session=%llu cq=%u qp=%u status=%s vendor_err=%u",
 		  __entry->session, __entry->cq, __entry->qp_num,
 		  rdma_show_wc_status(__entry->status), __entry->vendor_err)
 );
 
 /*
- * A command has failed, in the task that gave it. (Not one that a signal interrupts and
- * that is begun anew. One that does not exist, ENOTTY, has no place here either.)
+ * A command has failed, in the task that called it. Neither commands that are restarted
+ * after a signal nor unknown commands (ENOTTY) are traced.
  *
- * @session: session
- * @nr: RDMA_EP_CMD_*
- * @cmd: its name
- * @stage: where: "arguments" (the structure: address, size, flags), "command" (what it
- *	asks for), "wait" (for the event that was to come with it), "results" (they
- *	could not be written back, and all has been undone)
- * @ret: errno below 0. rdma_ep.h has the reasons of each command
+ * @stage: "arguments" (address, size or flags of the structure), "command" (its execution),
+ *	"wait" (for the event that completes it), "results" (the copy to user memory)
+ * @ret: errno below 0; rdma_ep.h has the reasons of each command
  */
 TRACE_EVENT_CONDITION(rdma_ep_refuse,
-	TP_PROTO(const struct uep_session *s, u32 nr, const char *cmd,
-		 const char *stage, int ret),
-
+	TP_PROTO(const struct uep_session *s, u32 nr, const char *cmd, const char *stage, int ret),
 	TP_ARGS(s, nr, cmd, stage, ret),
-
 	TP_CONDITION(ret != -ERESTARTSYS),
-
 	TP_STRUCT__entry(
 		__field(u64, session)
 		__field(u32, nr)
@@ -224,7 +191,6 @@ TRACE_EVENT_CONDITION(rdma_ep_refuse,
 		__array(char, cmd, 24)
 		__array(char, stage, 16)
 	),
-
 	TP_fast_assign(
 		__entry->session = s->number;
 		__entry->nr = nr;
@@ -232,40 +198,32 @@ TRACE_EVENT_CONDITION(rdma_ep_refuse,
 		strscpy(__entry->cmd, cmd, sizeof(__entry->cmd));
 		strscpy(__entry->stage, stage, sizeof(__entry->stage));
 	),
-
 	TP_printk("session=%llu cmd=%s stage=%s ret=%d", __entry->session,
 		  __entry->cmd, __entry->stage, __entry->ret)
 );
 
 /*
- * A limit of ours was in the way; comes before what is refused for that. One for each
- * limit that is exceeded.
+ * A limit is exceeded. One event for each limit, before the rdma_ep_refuse of the command.
  *
- * @session: session
  * @limit: the module's parameter, or "unread_events" (of a session; they are lost)
- * @wanted: what there would have been: objects, bytes, events
- * @max: as many there may be
+ * @wanted: objects, bytes or events with the refused ones
+ * @max: the limit
  */
 TRACE_EVENT(rdma_ep_over_limit,
-	TP_PROTO(const struct uep_session *s, const char *limit, u64 wanted,
-		 u64 max),
-
+	TP_PROTO(const struct uep_session *s, const char *limit, u64 wanted, u64 max),
 	TP_ARGS(s, limit, wanted, max),
-
 	TP_STRUCT__entry(
 		__field(u64, session)
 		__field(u64, wanted)
 		__field(u64, max)
 		__array(char, limit, 24)
 	),
-
 	TP_fast_assign(
 		__entry->session = s->number;
 		__entry->wanted = wanted;
 		__entry->max = max;
 		strscpy(__entry->limit, limit, sizeof(__entry->limit));
 	),
-
 	TP_printk("session=%llu limit=%s wanted=%llu max=%llu",
 		  __entry->session, __entry->limit, __entry->wanted,
 		  __entry->max)

@@ -31,7 +31,7 @@ static void uep_path_to_user(struct rdma_ep_path_rec *dst, struct sa_path_rec *s
 	dst->preference = src->preference;
 }
 
-/* Returns whether there is a device: one that it may not see is none. */
+/* Returns false if the id has no device, or none that ep_id_dev() allows it. */
 static bool uep_id_addresses(struct uep_id *id, struct rdma_ep_id_info *info)
 {
 	struct rdma_cm_id *cm_id = id->id.cm_id;
@@ -57,8 +57,8 @@ static bool uep_id_addresses(struct uep_id *id, struct rdma_ep_id_info *info)
 }
 
 /*
- * For use between ep_id_begin() and ep_id_end(), and in handlers of events after which
- * rdma_cm does not touch the paths.
+ * Between ep_id_begin() and ep_id_end(), and in handlers of events after which rdma_cm does
+ * not change the paths.
  */
 void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info)
 {
@@ -98,10 +98,7 @@ static void uep_ud_to_user(struct rdma_ep_ud_param *dst, const struct rdma_ud_pa
 	dst->qkey = src->qkey;
 }
 
-/*
- * The event's data is only valid in the handler, so it is converted there.
- * @id: the id that the event is about; the new one of a connection request
- */
+/* In rdma_cm's handler, as @event ends with it. @id: of a connection request the new id */
 void uep_event_fill(struct uep_id *id, struct rdma_ep_event *rec, const struct rdma_cm_event *event)
 {
 	rec->event = event->event;
@@ -115,7 +112,7 @@ void uep_event_fill(struct uep_id *id, struct rdma_ep_event *rec, const struct r
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		/* Another thread may be at its route already. */
+		/* Another task may be resolving its route already. */
 		rec->flags |= RDMA_EP_EVENT_INFO;
 		uep_id_addresses(id, &rec->info);
 		break;

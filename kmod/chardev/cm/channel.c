@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Event channels: the ids that report to them, and the files that CM events are read
- * from. User memory is only touched with an event off the queue and no lock held, so that a
- * reader whose copy faults holds up no other task.
+ * Event channels: the ids that report to them, and the files that CM events are read from.
+ * User memory is only touched with an event off the queue and no lock held, so that a
+ * reader whose copy faults delays no other task.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -11,17 +11,17 @@
 #include "cm.h"
 
 /*
- * Before many ids are destroyed, in the tear-down of a session or a channel: answers a
- * connection request over iWARP, be it in the event queue of a listener or an id of its own.
- * InfiniBand's CM does that when the id is destroyed, one after the other: drivers of Linux
- * 6.1 may lose MADs if several are in flight when the route is removed.
+ * Before many ids are destroyed, with a session or a channel: answers a connection request
+ * over iWARP, in the event queue of a listener or with an id of its own. InfiniBand's CM
+ * answers when the id is destroyed, one request after the other: drivers of Linux 6.1 may
+ * lose MADs if several are in flight when the route is removed.
  */
 void uep_id_refuse(struct uep_obj *obj)
 {
 	struct uep_id *id = container_of(obj, struct uep_id, obj);
 	const struct rdma_cm_id *cm_id = id->id.cm_id;
 
-	uep_channel_purge(id, NULL);
+	uep_events_purge(id, NULL);
 	if (ep_id_begin_bound(&id->id))
 		return;
 	if (id->id.request && rdma_protocol_iwarp(cm_id->device, cm_id->port_num))
@@ -30,8 +30,8 @@ void uep_id_refuse(struct uep_obj *obj)
 }
 
 /*
- * The file is gone, and with it the ids that report to it, as on the stock stack. Requests
- * are answered first: an id of the same channel may wait for that.
+ * Destroys the ids of a channel whose file has been closed, as the stock stack does. It
+ * answers requests first: another id of the same channel may wait for the answer.
  */
 static void uep_channel_end_work(struct work_struct *work)
 {
@@ -44,20 +44,21 @@ static void uep_channel_end_work(struct work_struct *work)
 	down_read(&s->ending);
 	do {
 		spin_lock(&s->ev_lock);
-		/* Then the session ends them. */
-		id = s->dead ? NULL : list_first_entry_or_null(&chan->ids, struct uep_id, of_chan);
+		/* uep_session_release_work() destroys the ids of a dead session. */
+		id = s->dead ? NULL :
+		     list_first_entry_or_null(&chan->ids, struct uep_id, chan_entry);
 		if (id && uep_obj_claim(&id->obj)) {
 			id->chan_ends = true;
-			list_move_tail(&id->of_chan, &ids);
+			list_move_tail(&id->chan_entry, &ids);
 		} else if (id) {
-			list_del_init(&id->of_chan);
+			list_del_init(&id->chan_entry);
 		}
 		spin_unlock(&s->ev_lock);
 		cond_resched();
 	} while (id);
-	list_for_each_entry(id, &ids, of_chan)
+	list_for_each_entry(id, &ids, chan_entry)
 		uep_id_refuse(&id->obj);
-	list_for_each_entry_safe(id, next, &ids, of_chan)
+	list_for_each_entry_safe(id, next, &ids, chan_entry)
 		uep_obj_end(&id->obj, &out);
 	up_read(&s->ending);
 	uep_queue_put(&chan->q);
@@ -70,26 +71,26 @@ static void uep_channel_end(struct uep_channel *chan)
 		uep_queue_put(&chan->q);
 }
 
-/* Drops ev_lock. @chan: an id has come to it, and ends if it is closed; or NULL */
+/* Drops ev_lock, and destroys the ids of @chan if it is closed: one may have come to it. */
 static void uep_channel_unlock(struct uep_session *s, struct uep_channel *chan)
 	__releases(&s->ev_lock)
 {
-	bool closed = chan && chan->closed;
+	bool end = chan && chan->closed && !list_empty(&chan->ids) && !s->dead;
 
-	if (closed)
+	if (end)
 		kref_get(&chan->q.ref);
 	spin_unlock(&s->ev_lock);
-	if (closed) {
+	if (end) {
 		uep_channel_end(chan);
 		uep_queue_put(&chan->q);
 	}
 }
 
-/* Makes the id the user's; ev_lock is held. Returns the channel that it has come to. */
+/* Publishes the id, and returns its channel. Holds ev_lock. */
 static struct uep_channel *uep_id_publish_locked(struct uep_id *id)
 {
 	uep_obj_publish(&id->obj);
-	list_add_tail(&id->of_chan, &id->chan->ids);
+	list_add_tail(&id->chan_entry, &id->chan->ids);
 	return id->chan;
 }
 
@@ -100,24 +101,24 @@ void uep_id_publish(struct uep_obj *obj)
 			   uep_id_publish_locked(container_of(obj, struct uep_id, obj)));
 }
 
-/* The task that was to destroy the id is killed: it ends with its channel after all. */
-void uep_channel_unclaim(struct uep_id *id)
+/* The channel's end skipped the claimed id if it came meanwhile: the id ends with it now. */
+void uep_id_unclaim(struct uep_obj *obj)
 {
-	struct uep_session *s = id->obj.session;
+	struct uep_id *id = container_of(obj, struct uep_id, obj);
 	struct uep_channel *chan = NULL;
 
-	spin_lock(&s->ev_lock);
-	uep_obj_unclaimed(&id->obj);
-	if (list_empty(&id->of_chan)) {
+	spin_lock(&obj->session->ev_lock);
+	uep_obj_drop_claim(obj);
+	if (list_empty(&id->chan_entry)) {
 		chan = id->chan;
-		list_add_tail(&id->of_chan, &chan->ids);
+		list_add_tail(&id->chan_entry, &chan->ids);
 	}
-	uep_channel_unlock(s, chan);
+	uep_channel_unlock(obj->session, chan);
 }
 
 /*
- * Moves the id with its unread events. @chan: reference, which the id takes.
- * Returns the old channel with the reference that the id had.
+ * Moves the id with its unread events. The reference to @chan passes to the id; returns the
+ * old channel with the id's reference.
  */
 static struct uep_channel *uep_channel_move(struct uep_id *id, struct uep_channel *chan,
 					    u32 *reported)
@@ -129,16 +130,12 @@ static struct uep_channel *uep_channel_move(struct uep_id *id, struct uep_channe
 	spin_lock(&s->ev_lock);
 	old = id->chan;
 	id->chan = chan;
-	/* One that ends with its channel is in a list of uep_channel_end_work(). */
-	if (!list_empty(&id->of_chan) && !id->chan_ends)
-		list_move_tail(&id->of_chan, &chan->ids);
+	/* With chan_ends, the entry is in the list of uep_channel_end_work(). */
+	if (!list_empty(&id->chan_entry) && !id->chan_ends)
+		list_move_tail(&id->chan_entry, &chan->ids);
 	if (old != chan)
-		list_for_each_entry(ev, &id->events, own) {
+		list_for_each_entry(ev, &id->events, own)
 			list_move_tail(&ev->entry, &chan->q.records);
-			/* It reported to @old, too: not the last reference. */
-			if (ev->child)
-				uep_queue_put(&uep_event_follow(ev, chan)->q);
-		}
 	*reported = id->events_reported;
 	if (!list_empty(&chan->q.records))
 		uep_queue_wake(&chan->q);
@@ -146,42 +143,38 @@ static struct uep_channel *uep_channel_move(struct uep_id *id, struct uep_channe
 	return old;
 }
 
-static void uep_moved(struct uep_cmd_step *step)
+static void uep_cmd_end_move(struct uep_cmd_step *step, bool commit)
 {
 	struct uep_id *id = step->obj;
+	struct uep_channel *old = step->arg;
+	u32 reported;
 
-	uep_queue_put(step->arg);
+	if (!commit)
+		old = uep_channel_move(id, old, &reported);
+	uep_queue_put(&old->q);
 	uep_obj_put(&id->obj);
 }
 
-static void uep_move_back(struct uep_cmd_step *step)
-{
-	u32 reported;
-
-	step->arg = uep_channel_move(step->obj, step->arg, &reported);
-	uep_moved(step);
-}
-
-static const struct uep_cmd_step_ops uep_move_ops = {
-	.commit = uep_moved,
-	.abort = uep_move_back,
-};
-
-/* Moves the id as part of the command: back again if that fails. */
+/* Moves the id as a step of the command. */
 void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id, struct uep_channel *chan, u32 *reported)
 {
 	uep_obj_get(&id->obj);
-	uep_cmd_add_step(cmd, &uep_move_ops, id, uep_channel_move(id, chan, reported));
+	uep_cmd_add_step(cmd, uep_cmd_end_move, id, uep_channel_move(id, chan, reported));
 }
 
 /*
- * Takes the next event, counted as read. The id that it is about can go away
- * meanwhile, but not its memory: the event has a reference now.
+ * Takes the next event of the channel, or of the id's channel, counted as read, with a
+ * reference to ev->id: the id may be destroyed before uep_event_read(), which follows. From
+ * here on the id of a request reports to the same channel as its listener.
  */
-static struct uep_event *uep_channel_take_locked(struct uep_channel *chan)
+static struct uep_event *uep_event_dequeue(struct uep_session *s, struct uep_channel *chan,
+					   struct uep_id *id)
 {
 	struct uep_event *ev;
 
+	spin_lock(&s->ev_lock);
+	if (id)
+		chan = id->chan;
 	ev = list_first_entry_or_null(&chan->q.records, struct uep_event, entry);
 	if (ev) {
 		list_del(&ev->entry);
@@ -190,113 +183,88 @@ static struct uep_event *uep_channel_take_locked(struct uep_channel *chan)
 		ev->id->events_reported++;
 		if (ev->mcast)
 			ev->mcast->events_reported++;
-		if (ev->child)
+		if (ev->child) {
 			atomic_inc(&ev->id->id.backlog);
+			kref_get(&chan->q.ref);
+			ev->child->chan = chan;
+		}
 		uep_obj_get(&ev->id->obj);
 	}
-	return ev;
-}
-
-static struct uep_event *uep_channel_take(struct uep_channel *chan)
-{
-	struct uep_session *s = chan->q.session;
-	struct uep_event *ev;
-
-	spin_lock(&s->ev_lock);
-	ev = uep_channel_take_locked(chan);
 	spin_unlock(&s->ev_lock);
 	return ev;
-}
-
-/* The next event of the channel that the id reports to. */
-static struct uep_event *uep_channel_take_of(struct uep_id *id)
-{
-	struct uep_session *s = id->obj.session;
-	struct uep_event *ev;
-
-	spin_lock(&s->ev_lock);
-	ev = uep_channel_take_locked(id->chan);
-	spin_unlock(&s->ev_lock);
-	return ev;
-}
-
-/* The event could not be delivered after all: it is the next one again. */
-static void uep_channel_untake(struct uep_event *ev)
-{
-	struct uep_id *id = ev->id;
-	struct uep_session *s = id->obj.session;
-	struct uep_channel *old = NULL;
-	bool stale;
-
-	spin_lock(&s->ev_lock);
-	stale = uep_event_stale(ev);
-	id->events_reported--;
-	if (ev->mcast)
-		ev->mcast->events_reported--;
-	if (!stale) {
-		uep_event_count(ev, true);
-		if (ev->child) {
-			atomic_dec(&id->id.backlog);
-			old = uep_event_follow(ev, id->chan);
-		}
-		list_add(&ev->entry, &id->chan->q.records);
-		list_add(&ev->own, &id->events);
-		uep_queue_wake(&id->chan->q);
-	}
-	spin_unlock(&s->ev_lock);
-	if (old)
-		uep_queue_put(&old->q);
-	if (stale)
-		uep_event_free(ev);
-	uep_obj_put(&id->obj);
 }
 
 /*
- * The user has the event: its new id, if any, is his. Unless the session was
- * closed meanwhile: nobody would destroy an id that is published after that.
+ * Makes the event the next one again. Returns the channel that its child reported to, with a
+ * reference, or NULL. Holds ev_lock.
  */
-static void uep_channel_delivered(struct uep_event *ev)
+static struct uep_channel *uep_event_requeue(struct uep_event *ev)
 {
+	struct uep_channel *old = NULL;
+	struct uep_id *id = ev->id;
+
+	uep_event_count(ev, true);
+	if (ev->child) {
+		atomic_dec(&id->id.backlog);
+		swap(old, ev->child->chan);
+	}
+	list_add(&ev->entry, &id->chan->q.records);
+	list_add(&ev->own, &id->events);
+	uep_queue_wake(&id->chan->q);
+	return old;
+}
+
+/* Ends the reading of an event: publishes its child, or, if not delivered, requeues it. */
+static void uep_event_read(struct uep_event *ev, bool delivered)
+{
+	struct uep_channel *chan = NULL, *old = NULL;
 	struct uep_id *id = ev->id;
 	struct uep_session *s = id->obj.session;
-	struct uep_channel *chan = NULL;
 
 	spin_lock(&s->ev_lock);
-	if (ev->child && !s->dead) {
-		chan = uep_id_publish_locked(ev->child);
-		ev->child = NULL;
+	if (delivered) {
+		/* uep_session_release_work() does not see ids that are published after it. */
+		if (ev->child && !s->dead) {
+			chan = uep_id_publish_locked(ev->child);
+			ev->child = NULL;
+		}
+	} else {
+		id->events_reported--;
+		if (ev->mcast)
+			ev->mcast->events_reported--;
+		if (!uep_event_stale(ev)) {
+			old = uep_event_requeue(ev);
+			ev = NULL;
+		}
 	}
 	uep_channel_unlock(s, chan);
-	uep_event_free(ev);
+	if (old)
+		uep_queue_put(&old->q);
+	if (ev)
+		uep_event_free(ev);
 	uep_obj_put(&id->obj);
 }
 
 static int uep_channel_deliver(struct uep_queue *q, char __user *buf)
 {
-	struct uep_event *ev = uep_channel_take(container_of(q, struct uep_channel, q));
+	struct uep_event *ev = uep_event_dequeue(q->session,
+						 container_of(q, struct uep_channel, q), NULL);
+	bool delivered;
 
 	if (!ev)
 		return -EAGAIN;
-	if (copy_to_user(buf, &ev->rec, sizeof(ev->rec))) {
-		uep_channel_untake(ev);
-		return -EFAULT;
-	}
-	uep_channel_delivered(ev);
-	return 0;
+	delivered = !copy_to_user(buf, &ev->rec, sizeof(ev->rec));
+	uep_event_read(ev, delivered);
+	return delivered ? 0 : -EFAULT;
 }
 
 static void uep_channel_closed(struct uep_queue *q)
 {
 	struct uep_channel *chan = container_of(q, struct uep_channel, q);
-	struct uep_session *s = q->session;
-	bool ids;
 
-	spin_lock(&s->ev_lock);
+	spin_lock(&q->session->ev_lock);
 	chan->closed = true;
-	ids = !list_empty(&chan->ids) && !s->dead;
-	spin_unlock(&s->ev_lock);
-	if (ids)
-		uep_channel_end(chan);
+	uep_channel_unlock(q->session, chan);
 }
 
 static const struct uep_queue_ops uep_channel_ops = {
@@ -306,12 +274,17 @@ static const struct uep_queue_ops uep_channel_ops = {
 	.closed = uep_channel_closed,
 };
 
+static void uep_cmd_end_event(struct uep_cmd_step *step, bool commit)
+{
+	uep_event_read(step->obj, commit);
+}
+
 /*
- * The next event as read(2) of the file would get it, with the same wait; NULL if that
- * would not wait or fail. Nothing of any id is held meanwhile, and the session can
- * not end: the command has its file.
+ * Takes the next event as a step of the command, as read(2) of the file would, with the
+ * same wait. NULL if read(2) would neither wait nor succeed. No lock of an id is held
+ * meanwhile, and the session does not end: the command has its file.
  */
-static struct uep_event *uep_channel_await(struct uep_session *s, int fd)
+struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd)
 {
 	struct file *file = fget(fd);
 	struct uep_event *ev = NULL;
@@ -319,56 +292,33 @@ static struct uep_event *uep_channel_await(struct uep_session *s, int fd)
 
 	if (!file)
 		return NULL;
-	chan = uep_queue_of_file(file, s, &uep_channel_ops);
+	chan = uep_queue_of_file(file, cmd->s, &uep_channel_ops);
 	if (!chan)
 		goto out;
-	while (!(ev = uep_channel_take(chan)) && !(file->f_flags & O_NONBLOCK)) {
+	while (!(ev = uep_event_dequeue(cmd->s, chan, NULL)) && !(file->f_flags & O_NONBLOCK)) {
 		if (wait_event_interruptible(chan->q.wait, !list_empty_careful(&chan->q.records))) {
 			ev = ERR_PTR(-ERESTARTSYS);
-			break;
+			goto out;
 		}
 	}
+	if (ev)
+		uep_cmd_add_step(cmd, uep_cmd_end_event, ev, NULL);
 out:
 	fput(file);
 	return ev;
 }
 
-static void uep_cmd_event_delivered(struct uep_cmd_step *step)
+/* Takes the next event of the id's channel as a step of the command. Or NULL */
+struct uep_event *uep_cmd_dequeue_event(struct uep_cmd *cmd, struct uep_id *id)
 {
-	uep_channel_delivered(step->obj);
-}
-
-static void uep_cmd_event_untake(struct uep_cmd_step *step)
-{
-	uep_channel_untake(step->obj);
-}
-
-static const struct uep_cmd_step_ops uep_cmd_event_ops = {
-	.commit = uep_cmd_event_delivered,
-	.abort = uep_cmd_event_untake,
-};
-
-/* As uep_channel_await(), as part of the command: the event is put back if that fails. */
-struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd)
-{
-	struct uep_event *ev = uep_channel_await(cmd->s, fd);
-
-	if (!IS_ERR_OR_NULL(ev))
-		uep_cmd_add_step(cmd, &uep_cmd_event_ops, ev, NULL);
-	return ev;
-}
-
-/* The next event of the channel that the id reports to, the same; or NULL. */
-struct uep_event *uep_cmd_take_event(struct uep_cmd *cmd, struct uep_id *id)
-{
-	struct uep_event *ev = uep_channel_take_of(id);
+	struct uep_event *ev = uep_event_dequeue(cmd->s, NULL, id);
 
 	if (ev)
-		uep_cmd_add_step(cmd, &uep_cmd_event_ops, ev, NULL);
+		uep_cmd_add_step(cmd, uep_cmd_end_event, ev, NULL);
 	return ev;
 }
 
-/* Makes a channel with a file. Returns it with a reference of the caller's. */
+/* Creates a channel with a file. Returns it with a reference of the caller. */
 static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
 {
 	struct uep_channel *chan;
@@ -381,7 +331,7 @@ static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
 	return chan;
 }
 
-/* The channel that a command names or wants made, with a reference. */
+/* Returns the channel that a command names or creates, with a reference. */
 struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd)
 {
 	struct uep_channel *chan;
@@ -400,8 +350,7 @@ int uep_create_channel(struct uep_cmd *cmd)
 	if (arg->reserved)
 		return -EINVAL;
 	chan = uep_channel_create(cmd, &arg->fd);
-	if (IS_ERR(chan))
-		return PTR_ERR(chan);
-	uep_queue_put(&chan->q);
-	return 0;
+	if (!IS_ERR(chan))
+		uep_queue_put(&chan->q);
+	return PTR_ERR_OR_ZERO(chan);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections: the commands that make and break them.
+ * The commands that establish and end connections.
  */
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
@@ -9,10 +9,10 @@
 #include "cm.h"
 #include "../verbs/verbs.h"
 
-/* What iw_cm and the driver set aside for a request that may wait */
+/* Memory of iw_cm and the driver for each request of the backlog */
 #define UEP_IW_REQUEST_BYTES	(512 + 128)
 
-/* What @id takes of them: unless it is bound to a device, it listens on all. */
+/* An id that is not bound to a device listens on all. */
 static u64 uep_listen_bytes(const struct uep_id *id, u32 backlog)
 {
 	const struct ib_device *ibdev = id->id.cm_id->device;
@@ -24,35 +24,34 @@ static u64 uep_listen_bytes(const struct uep_id *id, u32 backlog)
 int uep_listen(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct uep_id *id = uep_id_begin(cmd->s, arg->id);
 	u32 backlog = arg->arg;
-	struct uep_id *id;
 	u64 bytes;
 	int ret;
 
-	if (!backlog || backlog > UEP_MAX_BACKLOG)
-		backlog = UEP_MAX_BACKLOG;
-	id = uep_id_begin(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
+	if (!backlog || backlog > UEP_MAX_BACKLOG)
+		backlog = UEP_MAX_BACKLOG;
 	bytes = uep_listen_bytes(id, backlog);
-	ret = uep_charge_queues(cmd->s, bytes);
+	ret = uep_charge(cmd->s, 0, bytes);
 	if (ret)
-		goto end;
+		goto out;
 	ret = ep_id_listen(&id->id, backlog);
 	if (ret)
-		uep_uncharge_queues(cmd->s, bytes);
+		uep_uncharge(cmd->s, 0, bytes);
 	else
 		id->obj.queue_bytes += bytes;
-end:
+out:
 	return uep_id_end(id, ret);
 }
 
 /*
- * The QP of this session that the peer is to be told of if the id has none of its
- * own, with a reference, or NULL. A number that is not the user's never gets to
- * the CM, which would look it up among all QPs of the device.
+ * The QP of the session whose number the peer gets if the id has no QP, with a reference, or
+ * NULL. The CM looks a number up among all QPs of the device, so it only gets those of the
+ * session.
  */
-static struct uep_qp *uep_conn_other_qp(struct uep_id *id, u32 qp_num)
+static struct ep_qp *uep_conn_get_qp(struct uep_id *id, u32 qp_num)
 {
 	struct ep_dev *dev = ep_id_dev(&id->id);
 	struct uep_qp *qp;
@@ -61,35 +60,16 @@ static struct uep_qp *uep_conn_other_qp(struct uep_id *id, u32 qp_num)
 		return NULL;
 	qp = uep_qp_by_num(id->obj.session, dev, qp_num);
 	ep_dev_put(dev);
-	return qp;
+	return qp ? &qp->qp : NULL;
 }
 
-static int uep_conn_param(struct uep_id *id, struct rdma_ep_connect *arg,
-			  struct rdma_conn_param *param)
+static void uep_conn_put_qp(struct uep_id *id, struct ep_qp *qp)
 {
-	const struct rdma_cm_id *cm_id = id->id.cm_id;
-
-	if (memchr_inv(arg->conn.reserved, 0, sizeof(arg->conn.reserved)))
-		return -EINVAL;
-	param->private_data = arg->conn.private_data;
-	param->private_data_len = arg->conn.private_data_len;
-	param->flow_control = arg->conn.flow_control;
-	param->retry_count = arg->conn.retry_count;
-	param->rnr_retry_count = arg->conn.rnr_retry_count;
-	if (cm_id->route.addr.src_addr.ss_family == AF_IB)
-		param->qkey = arg->qkey;
-
-	if (cm_id->qp_type != IB_QPT_UD) {
-		param->responder_resources = arg->conn.responder_resources;
-		param->initiator_depth = arg->conn.initiator_depth;
-	}
-	return 0;
+	if (qp)
+		id->id.ops->put_qp(qp);
 }
 
-/*
- * From here on the user's cookie is known and events are reported. That has to
- * be so before the first of them.
- */
+/* Called before the first event of an accepted id, which has the user's cookie. */
 static void uep_accepted(struct ep_id *eid, void *arg)
 {
 	struct uep_id *id = container_of(eid, struct uep_id, id);
@@ -102,36 +82,42 @@ static void uep_accepted(struct ep_id *eid, void *arg)
 	spin_unlock(&s->ev_lock);
 }
 
-/*
- * Connecting and accepting: with the QP that the peer is told of if the id has none of its
- * own.
- */
 static int uep_conn(struct rdma_ep_connect *arg, struct uep_session *s, bool accept)
 {
-	struct rdma_conn_param param = {};
 	struct rdma_ucm_ece ece = {
 		.vendor_id = arg->ece_vendor_id,
 		.attr_mod = arg->ece_options,
 	};
-	struct uep_qp *other;
+	struct rdma_conn_param param = {
+		.private_data = arg->conn.private_data,
+		.private_data_len = arg->conn.private_data_len,
+		.flow_control = arg->conn.flow_control,
+		.retry_count = arg->conn.retry_count,
+		.rnr_retry_count = arg->conn.rnr_retry_count,
+	};
+	const struct rdma_cm_id *cm_id;
 	struct uep_id *id;
+	struct ep_qp *qp;
 	int ret;
 
 	id = uep_id_begin_bound(s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	other = uep_conn_other_qp(id, arg->conn.qp_num);
-	ret = uep_conn_param(id, arg, &param);
-	if (ret)
-		goto end;
+	if (memchr_inv(arg->conn.reserved, 0, sizeof(arg->conn.reserved)))
+		return uep_id_end(id, -EINVAL);
+	cm_id = id->id.cm_id;
+	if (cm_id->route.addr.src_addr.ss_family == AF_IB)
+		param.qkey = arg->qkey;
+	if (cm_id->qp_type != IB_QPT_UD) {
+		param.responder_resources = arg->conn.responder_resources;
+		param.initiator_depth = arg->conn.initiator_depth;
+	}
+	qp = uep_conn_get_qp(id, arg->conn.qp_num);
 	if (accept)
-		ret = ep_id_accept(&id->id, other ? &other->qp : NULL, &param, &ece, uep_accepted,
-				   arg);
+		ret = ep_id_accept(&id->id, qp, &param, &ece, uep_accepted, arg);
 	else
-		ret = ep_id_connect(&id->id, other ? &other->qp : NULL, &param, &ece);
-end:
-	if (other)
-		uep_obj_put(&other->obj);
+		ret = ep_id_connect(&id->id, qp, &param, &ece);
+	uep_conn_put_qp(id, qp);
 	return uep_id_end(id, ret);
 }
 
@@ -169,8 +155,8 @@ int uep_reject(struct uep_cmd *cmd)
 int uep_disconnect(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
-	struct uep_qp *told;
 	struct uep_id *id;
+	struct ep_qp *qp;
 	int ret;
 
 	if (arg->arg)
@@ -178,10 +164,9 @@ int uep_disconnect(struct uep_cmd *cmd)
 	id = uep_id_begin_bound(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	told = uep_conn_other_qp(id, id->id.conn_qpn);
-	ret = ep_id_disconnect(&id->id, told ? &told->qp : NULL);
-	if (told)
-		uep_obj_put(&told->obj);
+	qp = uep_conn_get_qp(id, id->id.conn_qpn);
+	ret = ep_id_disconnect(&id->id, qp);
+	uep_conn_put_qp(id, qp);
 	return uep_id_end(id, ret);
 }
 
@@ -214,12 +199,10 @@ int uep_init_qp_attr(struct uep_cmd *cmd)
 	return uep_id_end(id, ret);
 }
 
-/* Called with the handler locked. Takes over @ev if there is something to report. */
-static int uep_notify_with(struct uep_id *id, enum ib_event_type event, struct uep_event **ev)
+/* Holds the handler mutex. Queues *@ev and clears it, if the id is established now. */
+static int uep_notify_locked(struct uep_id *id, enum ib_event_type event, struct uep_event **ev)
 {
-	struct rdma_cm_event established = {
-		.event = RDMA_CM_EVENT_ESTABLISHED,
-	};
+	struct rdma_cm_event established = { .event = RDMA_CM_EVENT_ESTABLISHED };
 	int ret;
 
 	ret = ep_id_notify(&id->id, event);
@@ -227,7 +210,7 @@ static int uep_notify_with(struct uep_id *id, enum ib_event_type event, struct u
 		return ret;
 	trace_rdma_ep_cm_event(&id->id, id->id.cm_id, &established, 0);
 	uep_event_fill(id, &(*ev)->rec, &established);
-	if (uep_channel_queue(id, *ev, NULL))
+	if (uep_event_queue(id, *ev, NULL))
 		*ev = NULL;
 	return 0;
 }
@@ -239,19 +222,19 @@ int uep_notify(struct uep_cmd *cmd)
 	struct uep_id *id;
 	int ret;
 
-	/* First, as it can not be announced twice. */
+	/* First, as ep_id_notify() cannot be repeated. */
 	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
 	if (!ev)
 		return -ENOMEM;
 	id = uep_id_begin_bound(cmd->s, arg->id);
-	if (IS_ERR(id)) {
-		ret = PTR_ERR(id);
-	} else {
-		rdma_lock_handler(id->id.cm_id);
-		ret = uep_notify_with(id, arg->arg, &ev);
-		rdma_unlock_handler(id->id.cm_id);
-		ret = uep_id_end(id, ret);
-	}
+	ret = PTR_ERR_OR_ZERO(id);
+	if (ret)
+		goto out;
+	rdma_lock_handler(id->id.cm_id);
+	ret = uep_notify_locked(id, arg->arg, &ev);
+	rdma_unlock_handler(id->id.cm_id);
+	ret = uep_id_end(id, ret);
+out:
 	kfree(ev);
 	return ret;
 }

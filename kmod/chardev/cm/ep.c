@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whole endpoints in one command.
+ * Endpoints: CREATE_EP, GET_REQUEST and DESTROY_EP.
  */
 #include <linux/fdtable.h>
 #include <linux/string.h>
@@ -9,11 +9,10 @@
 #include "cm.h"
 #include "../verbs/verbs.h"
 
-static int uep_ep_passive(struct uep_id *id, struct sockaddr *src)
+static int uep_ep_bind(struct uep_id *id, struct sockaddr *src)
 {
-	int ret;
+	int ret = ep_id_begin(&id->id);
 
-	ret = ep_id_begin(&id->id);
 	if (ret)
 		return ret;
 	ret = rdma_bind_addr(id->id.cm_id, src);
@@ -22,10 +21,7 @@ static int uep_ep_passive(struct uep_id *id, struct sockaddr *src)
 	return ret;
 }
 
-/*
- * Nothing that was made here is published before it is complete, so a failure
- * or a signal in the middle leaves nothing: the command is rolled back.
- */
+/* All objects are published with the command, so a failure or a signal leaves none. */
 int uep_create_ep(struct uep_cmd *cmd)
 {
 	struct rdma_ep_create_ep *arg = cmd->arg;
@@ -42,26 +38,21 @@ int uep_create_ep(struct uep_cmd *cmd)
 		return -EAFNOSUPPORT;
 	if (!with_qp && memchr_inv(&arg->qp, 0, sizeof(arg->qp)))
 		return -EINVAL;
-	id = uep_id_make(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps, arg->qp_type);
+	id = uep_id_create(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps, arg->qp_type);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-
-	if (passive)
-		ret = uep_ep_passive(id, src);
-	else
-		ret = ep_id_resolve(&id->id, src, dst, arg->addr_timeout_ms, arg->route_timeout_ms);
-	if (ret)
-		return ret;
-
-	ret = ep_id_begin(&id->id);
+	arg->id = id->obj.handle;
+	ret = passive ? uep_ep_bind(id, src) :
+	      ep_id_resolve(&id->id, src, dst, arg->addr_timeout_ms, arg->route_timeout_ms);
+	if (!ret)
+		ret = ep_id_begin(&id->id);
 	if (ret)
 		return ret;
 	if (with_qp)
-		ret = uep_qp_make(cmd, &arg->qp, id);
+		ret = uep_qp_create(cmd, &arg->qp, id);
 	if (!ret)
 		uep_id_info(id, &arg->info);
 	ep_id_end(&id->id);
-	arg->id = id->obj.handle;
 	return ret;
 }
 
@@ -73,7 +64,7 @@ static int uep_request_qp(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, str
 	ret = ep_id_begin_bound(&child->id);
 	if (ret)
 		return ret;
-	ret = uep_qp_make(cmd, init, child);
+	ret = uep_qp_create(cmd, init, child);
 	ep_id_end(&child->id);
 	if (ret)
 		uep_cmd_rollback(cmd, nr_steps);
@@ -96,7 +87,7 @@ int uep_get_request(struct uep_cmd *cmd)
 	id = uep_obj_lookup(cmd->s, arg->id, RDMA_EP_OBJ_ID);
 	if (!id)
 		return -ENOENT;
-	ev = uep_cmd_take_event(cmd, id);
+	ev = uep_cmd_dequeue_event(cmd, id);
 	uep_obj_put(&id->obj);
 	if (!ev && await)
 		ev = uep_cmd_await_event(cmd, arg->await_fd);
@@ -124,7 +115,7 @@ int uep_get_request(struct uep_cmd *cmd)
 		return ret;
 	arg->qp_errno = -ret;
 	if (ret) {
-		/* What it mentions has been undone. */
+		/* The objects that it names have been undone. */
 		memset(&arg->qp, 0, sizeof(arg->qp));
 		arg->qp.send_cq.channel_fd = -1;
 		arg->qp.recv_cq.channel_fd = -1;
@@ -133,16 +124,16 @@ int uep_get_request(struct uep_cmd *cmd)
 }
 
 /**
- * struct uep_part - an object that ends with its endpoint
+ * struct uep_member - an object that is destroyed with its endpoint
  * @type: type
- * @handle: in the command's structure, like what follows
- * @events: events that are to be acknowledged
- * @comp_events: CQ: the same of completion events
- * @fd: id or CQ: the file to close
- * @obj: object (reference), NULL if there is none
- * @claimed: it is about to be destroyed
+ * @handle: in the command's structure, as the following pointers
+ * @events: events to be acknowledged
+ * @comp_events: CQ: completion events to be acknowledged
+ * @fd: id or CQ: file to be closed
+ * @obj: object (reference); NULL: none
+ * @claimed: to be destroyed
  */
-struct uep_part {
+struct uep_member {
 	enum rdma_ep_obj_type type;
 	u32 *handle;
 	u32 *events;
@@ -153,54 +144,56 @@ struct uep_part {
 };
 
 /* Is it a file of the channel that the id or the CQ reports to? */
-static bool uep_part_fd_ok(const struct uep_part *part)
+static bool uep_member_fd_ok(const struct uep_member *m)
 {
-	struct uep_queue *q = uep_queue_find(part->obj->session, *part->fd, NULL);
+	struct uep_queue *q = uep_queue_find(m->obj->session, *m->fd, NULL);
 	const void *chan;
 
 	if (!q)
 		return false;
-	if (part->type == RDMA_EP_OBJ_ID)
-		chan = READ_ONCE(container_of(part->obj, struct uep_id, obj)->chan);
+	if (m->type == RDMA_EP_OBJ_ID)
+		chan = READ_ONCE(container_of(m->obj, struct uep_id, obj)->chan);
 	else
-		chan = container_of(part->obj, struct uep_cq, obj)->chan;
+		chan = container_of(m->obj, struct uep_cq, obj)->chan;
 	uep_queue_put(q);
 	return q == chan;
 }
 
-static int uep_part_find(struct uep_session *s, struct uep_part *part)
+static int uep_member_lookup(struct uep_session *s, struct uep_member *m)
 {
-	/* An id there must be. */
-	if (!*part->handle && part->type != RDMA_EP_OBJ_ID)
-		return part->fd && *part->fd != -1 ? -EBADF : 0;
-	part->obj = uep_obj_lookup(s, *part->handle, part->type);
-	if (!part->obj)
+	bool has_fd = m->fd && *m->fd != -1;
+
+	/* The id is mandatory. */
+	if (!*m->handle && m->type != RDMA_EP_OBJ_ID)
+		return has_fd ? -EBADF : 0;
+	m->obj = uep_obj_lookup(s, *m->handle, m->type);
+	if (!m->obj)
 		return -ENOENT;
-	return part->fd && *part->fd != -1 && !uep_part_fd_ok(part) ? -EBADF : 0;
+	return has_fd && !uep_member_fd_ok(m) ? -EBADF : 0;
 }
 
-/* Destroys the object, which has been claimed, and closes its file. */
-static void uep_part_end(struct uep_part *part)
+/* Destroys a claimed object, and closes its file. */
+static void uep_member_destroy(struct uep_member *m)
 {
 	struct rdma_ep_destroy out = {};
 	bool acked;
 
-	uep_obj_end(part->obj, &out);
-	acked = *part->events == out.events_reported && (!part->comp_events ||
-		 *part->comp_events == out.comp_events_reported);
-	*part->handle = 0;
-	*part->events = out.events_reported;
-	if (part->comp_events)
-		*part->comp_events = out.comp_events_reported;
-	/* Whoever has yet to acknowledge may read from it again before that. */
-	if (part->fd && *part->fd != -1 && acked && uep_part_fd_ok(part)) {
-		close_fd(*part->fd);
-		*part->fd = -1;
+	uep_obj_end(m->obj, &out);
+	acked = *m->events == out.events_reported &&
+		(!m->comp_events || *m->comp_events == out.comp_events_reported);
+	*m->handle = 0;
+	*m->events = out.events_reported;
+	if (m->comp_events)
+		*m->comp_events = out.comp_events_reported;
+	/* Before the last event is acknowledged, its reader may read the file again. */
+	if (m->fd && *m->fd != -1 && acked && uep_member_fd_ok(m)) {
+		close_fd(*m->fd);
+		*m->fd = -1;
 	}
 }
 
-/* Of the two that calls are waited for. -EINTR: neither is destroyed. */
-static int uep_parts_claim(struct uep_part *id, struct uep_part *qp)
+/* Claims id and QP, and waits for calls with them. -EINTR: neither is destroyed */
+static int uep_members_claim(struct uep_member *id, struct uep_member *qp)
 {
 	int ret;
 
@@ -222,40 +215,36 @@ static int uep_parts_claim(struct uep_part *id, struct uep_part *qp)
 }
 
 /*
- * The id is claimed first, and so decides who of several destroys the endpoint: from
- * there on nothing fails, unless the task is killed. It ends last, as its connection belongs
- * to the QP.
+ * Of several tasks, the one that claims the id destroys the endpoint. From there on nothing
+ * fails, unless the task is killed. The id is destroyed last, as its connection uses the QP.
  */
 int uep_destroy_ep(struct uep_cmd *cmd)
 {
 	struct rdma_ep_destroy_ep *arg = cmd->arg;
-	struct uep_part parts[] = {
+	struct uep_member members[] = {
 		{ RDMA_EP_OBJ_QP, &arg->qp, &arg->qp_events },
 		{ RDMA_EP_OBJ_SRQ, &arg->srq, &arg->srq_events },
 		{ RDMA_EP_OBJ_CQ, &arg->send_cq.cq, &arg->send_cq.events,
 		  &arg->send_cq.comp_events, &arg->send_cq.channel_fd },
 		{ RDMA_EP_OBJ_CQ, &arg->recv_cq.cq, &arg->recv_cq.events,
 		  &arg->recv_cq.comp_events, &arg->recv_cq.channel_fd },
-		{ RDMA_EP_OBJ_ID, &arg->id, &arg->events, NULL,
-		  &arg->channel_fd },
+		{ RDMA_EP_OBJ_ID, &arg->id, &arg->events, NULL, &arg->channel_fd },
 	};
-	struct uep_part *id = &parts[ARRAY_SIZE(parts) - 1];
-	struct uep_part *qp = &parts[0];
-	int i, ret = 0;
+	struct uep_member *end = members + ARRAY_SIZE(members);
+	struct uep_member *qp = members, *id = end - 1, *m;
+	int ret = 0;
 
 	if (arg->reserved)
 		return -EINVAL;
-	for (i = 0; !ret && i < ARRAY_SIZE(parts); i++)
-		ret = uep_part_find(cmd->s, &parts[i]);
+	for (m = members; !ret && m < end; m++)
+		ret = uep_member_lookup(cmd->s, m);
 	if (!ret)
-		ret = uep_parts_claim(id, qp);
-	for (i = 0; !ret && i < ARRAY_SIZE(parts); i++)
-		if (parts[i].claimed ||
-		    (&parts[i] != qp && parts[i].obj &&
-		     uep_obj_claim(parts[i].obj)))
-			uep_part_end(&parts[i]);
-	for (i = 0; i < ARRAY_SIZE(parts); i++)
-		if (parts[i].obj)
-			uep_obj_put(parts[i].obj);
+		ret = uep_members_claim(id, qp);
+	for (m = members; !ret && m < end; m++)
+		if (m->claimed || (m != qp && m->obj && uep_obj_claim(m->obj)))
+			uep_member_destroy(m);
+	for (m = members; m < end; m++)
+		if (m->obj)
+			uep_obj_put(m->obj);
 	return ret;
 }

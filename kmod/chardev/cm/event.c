@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CM events: what there is room for, queueing them, dropping them.
+ * CM events: their limits, queueing and dropping them.
  *
- * All queues of a session are under one lock, so that an id moves between channels with
+ * One lock protects all queues of a session, so that an id moves to another channel with
  * its events in one step.
  */
 #include <linux/slab.h>
 
 #include "cm.h"
 
-/* The id that it is about is still there. */
+/* The caller keeps ev->id. */
 void uep_event_free(struct uep_event *ev)
 {
 	if (ev->charged)
-		uep_uncharge(ev->id->obj.session, 0);
+		uep_uncharge(ev->id->obj.session, 1, 0);
 	if (ev->child)
 		uep_obj_discard(&ev->child->obj);
 	if (ev->mcast)
@@ -21,83 +21,75 @@ void uep_event_free(struct uep_event *ev)
 	kfree(ev);
 }
 
-/* Does nobody want to know of it any more? */
+/* Are the events of its id or membership dropped? Holds ev_lock. */
 bool uep_event_stale(const struct uep_event *ev)
 {
-	return ev->id->gone || (ev->mcast && uep_obj_ended(&ev->mcast->obj));
+	return ev->id->dying || (ev->mcast && uep_obj_claimed(&ev->mcast->obj));
 }
 
 /*
- * Is it news of the id from the CM? Nobody has asked for these, and they come once. So
- * there is room for some of each id, which has been paid for: other ids, and other
- * sessions, whose events nobody reads, do not keep it from learning that its connection is
- * up, or down, or that its device goes.
+ * An event that is neither the user's nor a request is a change of the id's state, and comes
+ * once. Each id is charged for some of them in advance (UEP_ID_BYTES), so that unread events
+ * of other ids and sessions never drop it.
  */
-static bool uep_event_is_news(const struct uep_event *ev)
+static bool uep_event_reserved(const struct uep_event *ev)
 {
 	return !ev->charged && !ev->child;
 }
 
-/* Counts an unread event if there is room; ev_lock is held. */
+/* Counts an unread event if there is room. @force: regardless of room. Holds ev_lock. */
 bool uep_event_count(struct uep_event *ev, bool force)
 {
-	bool news = uep_event_is_news(ev);
+	bool reserved = uep_event_reserved(ev);
 	struct uep_id *id = ev->id;
 
-	force |= news && id->nr_news < UEP_ID_NEWS;
+	force |= reserved && id->nr_reserved < UEP_ID_RESERVED_EVENTS;
 	if (!force && id->nr_events >= UEP_MAX_ID_EVENTS)
 		return false;
-	if (!uep_count_event(id->obj.session, force))
+	if (!uep_charge_event(id->obj.session, force))
 		return false;
 	id->nr_events++;
-	id->nr_news += news;
+	id->nr_reserved += reserved;
 	return true;
 }
 
 void uep_event_uncount(struct uep_event *ev)
 {
 	ev->id->nr_events--;
-	ev->id->nr_news -= uep_event_is_news(ev);
-	uep_uncount_event(ev->id->obj.session);
+	ev->id->nr_reserved -= uep_event_reserved(ev);
+	uep_uncharge_event(ev->id->obj.session);
 }
 
 /*
- * Queues an event of the id. @cm_id: the new id of a connection request, which
- * passes to ev->child; else NULL. Returns false if nobody would read it; then
- * the event is still the caller's, and the request rdma_cm's.
+ * Queues an event of the id. @cm_id: rdma_cm's id of a connection request, which ev->child
+ * adopts; else NULL. Returns false if the event is dropped; then the caller still owns the
+ * event, and rdma_cm the request.
  */
-bool uep_channel_queue(struct uep_id *id, struct uep_event *ev, struct rdma_cm_id *cm_id)
+bool uep_event_queue(struct uep_id *id, struct uep_event *ev, struct rdma_cm_id *cm_id)
 {
 	struct uep_session *s = id->obj.session;
-	bool wanted;
+	bool queued;
 
 	ev->id = id;
 	spin_lock(&s->ev_lock);
-	wanted = !uep_event_stale(ev) && id->accepted;
-	if (!wanted || !uep_event_count(ev, false)) {
-		spin_unlock(&s->ev_lock);
-		return false;
-	}
-	if (cm_id) {
+	queued = !uep_event_stale(ev) && id->accepted && uep_event_count(ev, false);
+	if (!queued)
+		goto out;
+	if (cm_id)
 		ep_id_adopt(&ev->child->id, cm_id);
-		ev->child->chan = id->chan;
-		kref_get(&id->chan->q.ref);
-	}
 	ev->rec.id = id->obj.handle;
 	ev->rec.uid = id->uid;
 	list_add_tail(&ev->entry, &id->chan->q.records);
 	list_add_tail(&ev->own, &id->events);
-	/* Under the lock: it keeps the channel. */
+	/* Under the lock, which keeps the channel. */
 	uep_queue_wake(&id->chan->q);
+out:
 	spin_unlock(&s->ev_lock);
-	return true;
+	return queued;
 }
 
-/*
- * Drops the unread events of an id that is being destroyed, or only those of a
- * membership of its that is.
- */
-void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast)
+/* Drops the unread events of an id that is being destroyed, or of a membership of it. */
+void uep_events_purge(struct uep_id *id, struct uep_mcast *mcast)
 {
 	struct uep_session *s = id->obj.session;
 	struct uep_event *ev, *next;
@@ -105,7 +97,7 @@ void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast)
 
 	spin_lock(&s->ev_lock);
 	if (!mcast)
-		id->gone = true;
+		id->dying = true;
 	list_for_each_entry_safe(ev, next, &id->events, own)
 		if (!mcast || ev->mcast == mcast) {
 			list_del(&ev->own);
@@ -115,18 +107,4 @@ void uep_channel_purge(struct uep_id *id, struct uep_mcast *mcast)
 	spin_unlock(&s->ev_lock);
 	list_for_each_entry_safe(ev, next, &dropped, entry)
 		uep_event_free(ev);
-}
-
-/*
- * A request that has not been read is for who reads its listener's events, and so is
- * what becomes of it; ev_lock is held. Returns the channel that its id reported to, with
- * a reference.
- */
-struct uep_channel *uep_event_follow(const struct uep_event *ev, struct uep_channel *chan)
-{
-	struct uep_channel *old = ev->child->chan;
-
-	kref_get(&chan->q.ref);
-	ev->child->chan = chan;
-	return old;
 }

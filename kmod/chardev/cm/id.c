@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Communication ids: their events and their commands.
+ * Communication ids: their life, events and addresses.
  */
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -16,29 +16,26 @@
 #include "cm.h"
 #include "../verbs/verbs.h"
 
-/*
- * What the CM allocates for an id, its route and its connection, and what of its events
- * there is always room for; for us it is a queue.
- */
-#define UEP_ID_BYTES	(4096U + UEP_ID_NEWS * 1024U)
+/* Charged: the CM's memory of an id, its route and connection, and the reserved events */
+#define UEP_ID_BYTES	(4096U + UEP_ID_RESERVED_EVENTS * 1024U)
 static_assert(sizeof(struct uep_event) <= 1024);
 
 static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 {
 	struct uep_id *id = container_of(obj, struct uep_id, obj);
 
-	uep_channel_purge(id, NULL);
+	uep_events_purge(id, NULL);
 	ep_id_destroy(&id->id);
 	spin_lock(&obj->session->ev_lock);
-	list_del_init(&id->of_chan);
+	list_del_init(&id->chan_entry);
 	out->events_reported = id->events_reported;
 	spin_unlock(&obj->session->ev_lock);
 }
 
 /*
- * What was made for the id has been undone. It does not keep that, as it would what
- * its user destroys. (If a signal comes first, it does, until it gets another one or
- * ends.)
+ * A command that created a QP or SRQ for the id has been undone: drops the id's references
+ * to them, which would keep objects that the id depends on in use. If the task is killed,
+ * they stay until the id gets another one or is destroyed.
  */
 static void uep_id_forget(struct uep_id *id)
 {
@@ -47,36 +44,27 @@ static void uep_id_forget(struct uep_id *id)
 	if (ep_id_begin(&id->id))
 		return;
 	ep_id_forget_qp(&id->id);
-	if (id->srq && uep_obj_ended(&id->srq->obj))
+	if (id->srq && uep_obj_claimed(&id->srq->obj))
 		swap(srq, id->srq);
 	ep_id_end(&id->id);
 	if (srq)
 		uep_obj_put(&srq->obj);
 }
 
-static void uep_cmd_owned(struct uep_cmd_step *step)
+static void uep_cmd_end_own(struct uep_cmd_step *step, bool commit)
 {
 	struct uep_id *id = step->obj;
 
+	if (!commit)
+		uep_id_forget(id);
 	uep_obj_put(&id->obj);
 }
 
-static void uep_cmd_disown(struct uep_cmd_step *step)
-{
-	uep_id_forget(step->obj);
-	uep_cmd_owned(step);
-}
-
-static const struct uep_cmd_step_ops uep_cmd_own_ops = {
-	.commit = uep_cmd_owned,
-	.abort = uep_cmd_disown,
-};
-
-/* A QP or SRQ of the id is what the command adds next. */
+/* The next step of the command is a QP or SRQ of the id. */
 void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id)
 {
 	uep_obj_get(&id->obj);
-	uep_cmd_add_step(cmd, &uep_cmd_own_ops, id, NULL);
+	uep_cmd_add_step(cmd, uep_cmd_end_own, id, NULL);
 }
 
 static void uep_id_free(struct uep_obj *obj)
@@ -92,11 +80,6 @@ static void uep_id_free(struct uep_obj *obj)
 static int uep_id_settle(struct uep_obj *obj)
 {
 	return ep_id_wait(&container_of(obj, struct uep_id, obj)->id, true);
-}
-
-static void uep_id_unclaim(struct uep_obj *obj)
-{
-	uep_channel_unclaim(container_of(obj, struct uep_id, obj));
 }
 
 static const struct uep_obj_type uep_id_type = {
@@ -142,7 +125,7 @@ static const struct ep_id_ops uep_id_ops = {
 	.wait_state = TASK_INTERRUPTIBLE,
 };
 
-static struct uep_id *uep_id_new(struct uep_session *s)
+static struct uep_id *uep_id_alloc(struct uep_session *s)
 {
 	struct uep_id *id;
 
@@ -151,7 +134,7 @@ static struct uep_id *uep_id_new(struct uep_session *s)
 		return id;
 	ep_id_init(&id->id, &uep_id_ops);
 	INIT_LIST_HEAD(&id->events);
-	INIT_LIST_HEAD(&id->of_chan);
+	INIT_LIST_HEAD(&id->chan_entry);
 	id->id.owner = s->number;
 	id->last = -1;
 	return id;
@@ -166,37 +149,31 @@ static struct uep_id *uep_id_begin_with(struct uep_session *s, u32 handle,
 	if (!id)
 		return ERR_PTR(-ENOENT);
 	ret = begin(&id->id);
-	if (!ret)
-		return id;
-	return ERR_PTR(uep_obj_done(&id->obj, ret));
+	return ret ? ERR_PTR(uep_obj_done(&id->obj, ret)) : id;
 }
 
-/* The id with a reference, begun to be used; or an errno. */
+/* Looks the id up, and calls ep_id_begin() until uep_id_end(). Or ERR_PTR */
 struct uep_id *uep_id_begin(struct uep_session *s, u32 handle)
 {
 	return uep_id_begin_with(s, handle, ep_id_begin);
 }
 
-/* The same for an id that is bound to a device: -EINVAL if it is not. */
+/* The same, with -EINVAL if the id is not bound to a device. */
 struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle)
 {
 	return uep_id_begin_with(s, handle, ep_id_begin_bound);
 }
 
-/* Returns what the command returns. */
+/* @ret: result of the command. Returns the errno for the user, as uep_obj_done() does. */
 int uep_id_end(struct uep_id *id, int ret)
 {
 	ep_id_end(&id->id);
 	return uep_obj_done(&id->obj, ret);
 }
 
-/* ------------------------------------------------------------------ */
-/* Events, in rdma_cm's handlers                                      */
-/* ------------------------------------------------------------------ */
-
-static void uep_id_learn_ece(struct uep_id *id, const struct rdma_cm_event *event)
+/* Only requests and responses carry it, under any event type. */
+static void uep_id_set_ece(struct uep_id *id, const struct rdma_cm_event *event)
 {
-	/* Only request and response carry it, whatever they have become. */
 	if (!event->ece.vendor_id && !event->ece.attr_mod)
 		return;
 	spin_lock(&id->obj.session->ev_lock);
@@ -204,10 +181,7 @@ static void uep_id_learn_ece(struct uep_id *id, const struct rdma_cm_event *even
 	spin_unlock(&id->obj.session->ev_lock);
 }
 
-/*
- * The new id has a handle already, which the event tells, but it is published
- * only when the event has been read.
- */
+/* The new id has a handle, which the event contains, but is published when that is read. */
 static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
 			  const struct rdma_cm_event *event)
 {
@@ -216,7 +190,7 @@ static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
 	struct uep_event *ev;
 	int ret;
 
-	child = uep_id_new(id->obj.session);
+	child = uep_id_alloc(id->obj.session);
 	if (IS_ERR(child))
 		return -ENOMEM;
 	ret = uep_obj_reserve(&child->obj);
@@ -229,12 +203,12 @@ static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
 		goto err_child;
 	ev->child = child;
 	ev->rec.child = child->obj.handle;
-	uep_id_learn_ece(child, event);
-	/* What it is bound to is read through the id, not yet adopted. */
+	uep_id_set_ece(child, event);
+	/* For uep_event_fill(); uep_event_queue() adopts it. */
 	child->id.cm_id = cm_id;
 	uep_event_fill(child, &ev->rec, event);
 	ret = -ECONNREFUSED;
-	if (!uep_channel_queue(id, ev, cm_id))
+	if (!uep_event_queue(id, ev, cm_id))
 		goto err_event;
 	return 0;
 
@@ -245,21 +219,16 @@ err_child:
 	return ret;
 }
 
-static void uep_event_of_mcast(struct uep_event *ev, const void *mc)
-{
-	ev->mcast = container_of(mc, struct uep_mcast, mc);
-	uep_obj_get(&ev->mcast->obj);
-	ev->rec.param.ud.mcast_uid = ev->mcast->uid;
-}
-
 static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 {
+	bool of_mcast = event->event == RDMA_CM_EVENT_MULTICAST_JOIN ||
+			event->event == RDMA_CM_EVENT_MULTICAST_ERROR;
 	struct uep_id *id = container_of(eid, struct uep_id, id);
+	const struct ep_mcast *mc = event->param.ud.private_data;
 	struct uep_event *ev;
 
-	uep_id_learn_ece(id, event);
-	if (event->event != RDMA_CM_EVENT_MULTICAST_JOIN &&
-	    event->event != RDMA_CM_EVENT_MULTICAST_ERROR)
+	uep_id_set_ece(id, event);
+	if (!of_mcast)
 		WRITE_ONCE(id->last, event->event);
 	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
 	if (!ev) {
@@ -268,14 +237,16 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 		return;
 	}
 	uep_event_fill(id, &ev->rec, event);
-	if (event->event == RDMA_CM_EVENT_MULTICAST_JOIN ||
-	    event->event == RDMA_CM_EVENT_MULTICAST_ERROR)
-		uep_event_of_mcast(ev, event->param.ud.private_data);
-	if (!uep_channel_queue(id, ev, NULL))
+	if (of_mcast) {
+		ev->mcast = container_of(mc, struct uep_mcast, mc);
+		uep_obj_get(&ev->mcast->obj);
+		ev->rec.param.ud.mcast_uid = ev->mcast->uid;
+	}
+	if (!uep_event_queue(id, ev, NULL))
 		uep_event_free(ev);
 }
 
-/* An event that the user makes. */
+/* Queues an event that the user writes. */
 int uep_write_event(struct uep_cmd *cmd)
 {
 	struct rdma_ep_write_event *arg = cmd->arg;
@@ -289,12 +260,12 @@ int uep_write_event(struct uep_cmd *cmd)
 	id = uep_obj_lookup(cmd->s, arg->id, RDMA_EP_OBJ_ID);
 	if (!id)
 		return -ENOENT;
-	ret = uep_charge(cmd->s, 0);
+	ret = uep_charge(cmd->s, 1, 0);
 	if (ret)
 		goto out;
 	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
 	if (!ev) {
-		uep_uncharge(cmd->s, 0);
+		uep_uncharge(cmd->s, 1, 0);
 		ret = -ENOMEM;
 		goto out;
 	}
@@ -303,10 +274,10 @@ int uep_write_event(struct uep_cmd *cmd)
 	ev->rec.status = arg->status;
 	ev->rec.flags = RDMA_EP_EVENT_ARG;
 	ev->rec.param.arg = arg->arg;
-	if (!uep_channel_queue(id, ev, NULL)) {
+	if (!uep_event_queue(id, ev, NULL)) {
 		uep_event_free(ev);
 		ret = READ_ONCE(id->accepted) ? -ENOBUFS : -EINVAL;
-		if (uep_obj_ended(&id->obj))
+		if (uep_obj_claimed(&id->obj))
 			ret = -ENOENT;
 	}
 out:
@@ -314,11 +285,7 @@ out:
 	return ret;
 }
 
-/* ------------------------------------------------------------------ */
-/* Creation and addresses                                             */
-/* ------------------------------------------------------------------ */
-
-/* The port space decides on the type of QP, except for one. */
+/* The port space determines the QP type, except for RDMA_PS_IB. */
 static int uep_id_qp_type(u32 ps, u32 *qp_type)
 {
 	switch (*qp_type) {
@@ -346,9 +313,9 @@ static int uep_id_qp_type(u32 ps, u32 *qp_type)
 	}
 }
 
-/* Makes an id as a result of the command. Returns it without a reference. */
-struct uep_id *uep_id_make(struct uep_cmd *cmd, u32 flags, u64 uid,
-			   s32 *channel_fd, u32 ps, u32 qp_type)
+/* Creates an id as a step of the command. Returns it without a reference. */
+struct uep_id *uep_id_create(struct uep_cmd *cmd, u32 flags, u64 uid,
+			     s32 *channel_fd, u32 ps, u32 qp_type)
 {
 	struct uep_channel *chan;
 	struct uep_id *id;
@@ -357,13 +324,13 @@ struct uep_id *uep_id_make(struct uep_cmd *cmd, u32 flags, u64 uid,
 	ret = uep_id_qp_type(ps, &qp_type);
 	if (ret)
 		return ERR_PTR(ret);
-	id = uep_id_new(cmd->s);
+	id = uep_id_alloc(cmd->s);
 	if (IS_ERR(id))
 		return id;
 	chan = uep_channel_for(cmd, flags, channel_fd);
 	if (IS_ERR(chan)) {
-		ret = PTR_ERR(chan);
-		goto err;
+		uep_obj_discard(&id->obj);
+		return ERR_CAST(chan);
 	}
 	id->chan = chan;
 	id->uid = uid;
@@ -374,10 +341,6 @@ struct uep_id *uep_id_make(struct uep_cmd *cmd, u32 flags, u64 uid,
 	id->id.number = id->obj.handle;
 	ret = ep_id_create(&id->id, ps, qp_type);
 	return ret ? ERR_PTR(ret) : id;
-
-err:
-	uep_obj_discard(&id->obj);
-	return ERR_PTR(ret);
 }
 
 int uep_create_id(struct uep_cmd *cmd)
@@ -385,17 +348,14 @@ int uep_create_id(struct uep_cmd *cmd)
 	struct rdma_ep_create_id *arg = cmd->arg;
 	struct uep_id *id;
 
-	id = uep_id_make(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps, arg->qp_type);
+	id = uep_id_create(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps, arg->qp_type);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	arg->id = id->obj.handle;
 	return 0;
 }
 
-/*
- * The address that the user gave, NULL if none. Only families whose addresses
- * fit the storage get to rdma_cm.
- */
+/* The user's address, or NULL. rdma_cm only gets families whose addresses fit the storage. */
 struct sockaddr *uep_sockaddr(struct __kernel_sockaddr_storage *ss)
 {
 	switch (ss->ss_family) {
@@ -451,12 +411,9 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 int uep_resolve_route(struct uep_cmd *cmd)
 {
 	struct rdma_ep_id_cmd *arg = cmd->arg;
-	struct uep_id *id;
+	struct uep_id *id = uep_id_begin_bound(cmd->s, arg->id);
 
-	id = uep_id_begin_bound(cmd->s, arg->id);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	return uep_id_end(id, ep_id_resolve_route(&id->id, arg->arg));
+	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, ep_id_resolve_route(&id->id, arg->arg));
 }
 
 int uep_migrate_id(struct uep_cmd *cmd)

@@ -15,7 +15,7 @@ static void uep_mcast_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	if (!mcast->joined)
 		return;
 	ep_id_leave(&mcast->id->id, &mcast->mc);
-	uep_channel_purge(mcast->id, mcast);
+	uep_events_purge(mcast->id, mcast);
 	spin_lock(&s->ev_lock);
 	out->events_reported = mcast->events_reported;
 	spin_unlock(&s->ev_lock);
@@ -23,16 +23,12 @@ static void uep_mcast_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 
 static void uep_mcast_free(struct uep_obj *obj)
 {
-	struct uep_mcast *mcast = container_of(obj, struct uep_mcast, obj);
-
-	uep_obj_put(&mcast->id->obj);
+	uep_obj_put(&container_of(obj, struct uep_mcast, obj)->id->obj);
 }
 
 static int uep_mcast_settle(struct uep_obj *obj)
 {
-	struct uep_mcast *mcast = container_of(obj, struct uep_mcast, obj);
-
-	return ep_id_wait(&mcast->id->id, false);
+	return ep_id_wait(&container_of(obj, struct uep_mcast, obj)->id->id, false);
 }
 
 static const struct uep_obj_type uep_mcast_type = {

@@ -39,7 +39,7 @@ static int uep_set_option_id(struct rdma_cm_id *cm_id, u32 optname, const void *
 	}
 }
 
-/* The path is set without asking anybody, so the event is ours to make. */
+/* rdma_cm reports no event when the user sets a path, so one is made here. */
 static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data *path, u32 optlen)
 {
 	const u32 wanted = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
@@ -58,7 +58,7 @@ static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data 
 		return -EINVAL;
 	if (rdma_cap_opa_ah(cm_id->device, cm_id->port_num))
 		return -EOPNOTSUPP;
-	/* First, as the path can not be taken back. */
+	/* First, as the path cannot be unset. */
 	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
 	if (!ev)
 		return -ENOMEM;
@@ -70,7 +70,7 @@ static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data 
 	}
 	trace_rdma_ep_cm_event(&id->id, cm_id, &event, 0);
 	uep_event_fill(id, &ev->rec, &event);
-	if (!uep_channel_queue(id, ev, NULL))
+	if (!uep_event_queue(id, ev, NULL))
 		uep_event_free(ev);
 	return 0;
 }

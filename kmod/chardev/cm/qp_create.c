@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Creating queue pairs, of an id or of none, with the CQs that they bring along.
+ * CREATE_QP, with an id or without, and the CQs that it creates.
  */
 #include <linux/log2.h>
 
@@ -8,21 +8,31 @@
 #include "../verbs/verbs.h"
 #include "cm.h"
 
-/* The CQ that the user named, or one made with a channel of its own. */
+/* The results for a queue without a CQ */
+static void uep_qp_no_cq(struct rdma_ep_auto_cq *arg)
+{
+	arg->cq = 0;
+	arg->channel_fd = -1;
+	arg->cqe = 0;
+	arg->ring = RDMA_EP_NO_RING;
+}
+
+/* Returns the CQ that the user names, or creates one with a channel of its own. */
 static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_qp *qp,
-				struct rdma_ep_auto_cq *arg, bool make, u32 cqe)
+				struct rdma_ep_auto_cq *arg, bool create, u32 cqe)
 {
 	bool ring = arg->ring & RDMA_EP_CQ_RING;
+	u32 handle = arg->cq;
 	struct uep_queue *chan;
 	struct uep_cq *cq;
 	int ret;
 
-	arg->channel_fd = -1;
-	arg->cqe = 0;
-	arg->ring = RDMA_EP_NO_RING;
-	if (arg->cq)
-		return uep_obj_use_for(&qp->obj, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!make)
+	uep_qp_no_cq(arg);
+	if (handle) {
+		arg->cq = handle;
+		return uep_obj_use_for(&qp->obj, handle, RDMA_EP_OBJ_CQ);
+	}
+	if (!create)
 		return ERR_PTR(-ENOENT);
 	if (!cqe)
 		return NULL;
@@ -40,43 +50,25 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_qp *qp,
 	return cq;
 }
 
-/* For a queue that QPs of this type do not have. */
-static void uep_qp_no_cq(struct rdma_ep_auto_cq *arg)
-{
-	arg->cq = 0;
-	arg->channel_fd = -1;
-	arg->cqe = 0;
-	arg->ring = RDMA_EP_NO_RING;
-}
-
+/* The SRQ that the user names, or that of the id, unless its command has not succeeded yet. */
 static int uep_qp_find_srq(struct uep_qp *qp, u32 handle, struct uep_id *id)
 {
+	bool of_id = !handle && id && id->srq && !uep_obj_claimed(&id->srq->obj);
 	struct uep_srq *srq;
-	bool used;
 
-	if (handle) {
-		srq = uep_obj_use_for(&qp->obj, handle, RDMA_EP_OBJ_SRQ);
-		if (IS_ERR(srq))
-			return PTR_ERR(srq);
-	} else if (id && id->srq) {
-		/* Not one whose command has not succeeded yet. */
-		srq = uep_obj_lookup(qp->obj.session, id->srq->obj.handle, RDMA_EP_OBJ_SRQ);
-		used = srq == id->srq && uep_obj_depend(&qp->obj, &srq->obj);
-		if (srq)
-			uep_obj_put(&srq->obj);
-		if (!used)
-			return 0;
-	} else {
+	if (!handle && !of_id)
 		return 0;
-	}
+	srq = uep_obj_use_for(&qp->obj, of_id ? id->srq->obj.handle : handle, RDMA_EP_OBJ_SRQ);
+	if (IS_ERR(srq))
+		return of_id && PTR_ERR(srq) == -ENOENT ? 0 : PTR_ERR(srq);
 	qp->srq = srq;
 	/* An XRC SRQ is for the targets in its domain. */
-	return srq->obj.dev == qp->obj.dev && !srq->xrcd ? 0 : -EINVAL;
+	return srq->xrcd ? -EINVAL : 0;
 }
 
-/* Finds or makes the other objects that the QP depends on. */
-static int uep_qp_find_parts(struct uep_cmd *cmd, struct uep_qp *qp,
-			     struct rdma_ep_qp_init *init, struct uep_id *id)
+/* Finds or creates the CQs and the SRQ that the QP depends on. */
+static int uep_qp_find_queues(struct uep_cmd *cmd, struct uep_qp *qp,
+			      struct rdma_ep_qp_init *init, struct uep_id *id)
 {
 	struct uep_cq *recv = NULL, *send;
 	int ret;
@@ -89,7 +81,7 @@ static int uep_qp_find_parts(struct uep_cmd *cmd, struct uep_qp *qp,
 		ret = uep_qp_find_srq(qp, init->srq, id);
 		if (ret)
 			return ret;
-		/* With an SRQ there is no receive queue that could be too large. */
+		/* With an SRQ the QP has no receive queue. */
 		if (!qp->srq && (init->max_recv_wr > UEP_MAX_WR ||
 				 init->max_recv_sge > UEP_MAX_SGE))
 			return -EINVAL;
@@ -100,7 +92,7 @@ static int uep_qp_find_parts(struct uep_cmd *cmd, struct uep_qp *qp,
 	send = uep_qp_cq(cmd, qp, &init->send_cq, id, init->max_send_wr);
 	if (IS_ERR(send))
 		return PTR_ERR(send);
-	/* A queue without entries gets no CQ, but drivers want to see one. */
+	/* A queue without entries needs no CQ, but drivers expect one. */
 	if (!recv && !send)
 		return -EINVAL;
 	if (!recv && uep_obj_depend(&qp->obj, &send->obj))
@@ -112,7 +104,7 @@ static int uep_qp_find_parts(struct uep_cmd *cmd, struct uep_qp *qp,
 	return 0;
 }
 
-/* For outstanding READs, as many as the device has. */
+/* Memory for as many outstanding READs as the device allows */
 static u64 uep_qp_read_bytes(const struct ib_device *ibdev, u32 qp_type)
 {
 	u32 size = ep_driver_of(ibdev)->read_bytes ?: 64;
@@ -121,12 +113,11 @@ static u64 uep_qp_read_bytes(const struct ib_device *ibdev, u32 qp_type)
 	return qp_type == IB_QPT_RC && nr ? uep_queue_bytes(nr - 1, size) : 0;
 }
 
-static u64 uep_qp_bytes(const struct ib_device *ibdev,
-			const struct rdma_ep_qp_init *init, bool has_rq)
+static u64 uep_qp_bytes(const struct ib_device *ibdev, const struct rdma_ep_qp_init *init,
+			bool has_rq)
 {
 	u32 send = 192 + sizeof(struct uep_slot) +
-		   max_t(u32, init->max_inline_data,
-			 init->max_send_sge * sizeof(struct ib_sge));
+		   max_t(u32, init->max_inline_data, init->max_send_sge * sizeof(struct ib_sge));
 	u32 recv = 64 + sizeof(struct uep_slot) + init->max_recv_sge * sizeof(struct ib_sge);
 
 	return uep_queue_bytes(init->max_send_wr, send) +
@@ -135,8 +126,8 @@ static u64 uep_qp_bytes(const struct ib_device *ibdev,
 }
 
 /*
- * A driver's send queue may hold more than it grants, as its size is rounded up.
- * There must be a slot for all that it holds and what is posted in one go.
+ * A driver rounds the size of its send queue up, and may hold more requests than it grants.
+ * Each of them needs a slot, and so does each request of a batch that is being posted.
  */
 static u32 uep_qp_sq_slots(u32 max_send_wr)
 {
@@ -177,7 +168,7 @@ static int uep_qp_create_hw(struct uep_qp *qp, const struct rdma_ep_qp_init *ini
 	return ret;
 }
 
-/* The slots of the QP's requests, and the ways by which completions find the QP. */
+/* Prepares the slots of requests, and the tables by which completions find the QP. */
 static int uep_qp_init_queues(struct uep_qp *qp)
 {
 	struct uep_session *s = qp->obj.session;
@@ -192,7 +183,7 @@ static int uep_qp_init_queues(struct uep_qp *qp)
 	if (ret)
 		return ret;
 	if (qp->srq) {
-		/* One that is going, with completions to drain, may have had the address. */
+		/* A QP at the same address may be being destroyed, with completions left. */
 		if (xa_load(&qp->recv_cq->qps, hw_key))
 			uep_cq_drain(qp->recv_cq);
 		ret = xa_err(xa_store(&qp->recv_cq->qps, hw_key, qp, GFP_KERNEL_ACCOUNT));
@@ -227,8 +218,8 @@ static int uep_qp_check_init(const struct rdma_ep_qp_init *init)
 }
 
 /* Called inside ep_dev_enter(). */
-static struct uep_qp *uep_qp_build(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
-				   struct uep_id *id, struct uep_pd *pd)
+static struct uep_qp *uep_qp_create_in(struct uep_cmd *cmd, struct rdma_ep_qp_init *init,
+				       struct uep_id *id, struct uep_pd *pd)
 {
 	struct ib_device *ibdev = pd->obj.dev->ibdev;
 	struct uep_qp *qp;
@@ -245,11 +236,11 @@ static struct uep_qp *uep_qp_build(struct uep_cmd *cmd, struct rdma_ep_qp_init *
 		return qp;
 	qp->pd = pd;
 	qp->max_sge_rd = ibdev->attrs.max_sge_rd;
-	ret = uep_qp_find_parts(cmd, qp, init, id);
+	ret = uep_qp_find_queues(cmd, qp, init, id);
 	if (ret)
 		goto err;
 	bytes = uep_qp_bytes(ibdev, init, !qp->srq);
-	ret = uep_charge_queues(cmd->s, bytes);
+	ret = uep_charge(cmd->s, 0, bytes);
 	if (ret)
 		goto err;
 	qp->obj.queue_bytes = bytes;
@@ -262,15 +253,14 @@ err:
 }
 
 /**
- * uep_qp_make - create a QP with what belongs to it
- * @cmd: command; the QP and CQs that are made become part of its results
+ * uep_qp_create - create a QP, and the CQs that it needs, as steps of a command
+ * @cmd: command
  * @init: attributes, in and out
- * @id: id that the QP is to belong to, between ep_id_begin_bound() and
- *	ep_id_end(), or NULL
+ * @id: id of the QP, between ep_id_begin_bound() and ep_id_end(), or NULL
  *
  * Return: 0 or an errno of &struct rdma_ep_create_qp
  */
-int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id *id)
+int uep_qp_create(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id *id)
 {
 	bool target = init->qp_type == IB_QPT_XRC_TGT;
 	struct ep_dev *dev = NULL;
@@ -301,12 +291,11 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id
 		uep_qp_no_cq(&init->recv_cq);
 		qp = uep_target_create(container_of(parent, struct uep_xrcd, obj), init->uid, NULL);
 	} else {
-		qp = uep_qp_build(cmd, init, id, container_of(parent, struct uep_pd, obj));
+		qp = uep_qp_create_in(cmd, init, id, container_of(parent, struct uep_pd, obj));
 	}
-	if (IS_ERR(qp)) {
-		ret = PTR_ERR(qp);
+	ret = PTR_ERR_OR_ZERO(qp);
+	if (ret)
 		goto out;
-	}
 	/* Ports of a device do not differ in this until one is chosen. */
 	uep_qp_set_port(qp, id ? id->id.cm_id->port_num : rdma_start_port(parent->dev->ibdev));
 	if (id) {
@@ -320,7 +309,6 @@ int uep_qp_make(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id
 	ret = uep_cmd_add_obj(cmd, qp, &init->qp);
 	if (ret)
 		goto out;
-
 	init->pd = parent->handle;
 	init->max_send_wr = qp->qp.cap.max_send_wr;
 	init->max_recv_wr = qp->qp.cap.max_recv_wr;
@@ -341,7 +329,7 @@ int uep_create_qp(struct uep_cmd *cmd)
 	if (arg->reserved)
 		return -EINVAL;
 	if (!arg->id)
-		return uep_qp_make(cmd, &arg->init, NULL);
+		return uep_qp_create(cmd, &arg->init, NULL);
 	id = uep_id_begin_bound(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, uep_qp_make(cmd, &arg->init, id));
+	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, uep_qp_create(cmd, &arg->init, id));
 }

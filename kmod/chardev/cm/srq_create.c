@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Creating shared receive queues, of an id or of none.
+ * CREATE_SRQ, with an id or without.
  */
 #include "../verbs/verbs.h"
 #include "cm.h"
 
-static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
+static int uep_create_srq_for(struct uep_cmd *cmd, struct uep_id *id)
 {
 	struct rdma_ep_create_srq *arg = cmd->arg;
 	struct ep_dev *dev = NULL;
@@ -16,7 +16,7 @@ static int uep_srq_make(struct uep_cmd *cmd, struct uep_id *id)
 	if (arg->srq_type > IB_SRQT_XRC || (arg->srq_type != IB_SRQT_XRC && (arg->xrcd || arg->cq)))
 		return -EINVAL;
 	if (id) {
-		if (id->srq && !uep_obj_ended(&id->srq->obj))
+		if (id->srq && !uep_obj_claimed(&id->srq->obj))
 			return -EINVAL;
 		dev = ep_id_dev(&id->id);
 		if (!dev)
@@ -53,7 +53,7 @@ int uep_create_srq(struct uep_cmd *cmd)
 	struct uep_id *id;
 
 	if (!arg->id)
-		return uep_srq_make(cmd, NULL);
+		return uep_create_srq_for(cmd, NULL);
 	id = uep_id_begin_bound(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, uep_srq_make(cmd, id));
+	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, uep_create_srq_for(cmd, id));
 }

@@ -1,44 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a command makes and takes: all of it, or nothing.
+ * The transaction of a command: all of its changes are committed, or all are undone.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 
 #include "core.h"
 
-/*
- * From here on the command's end decides: step->ops->commit() or ->abort() is called, the
- * latest step first.
- */
-void uep_cmd_add_step(struct uep_cmd *cmd, const struct uep_cmd_step_ops *ops, void *obj, void *arg)
+void uep_cmd_add_step(struct uep_cmd *cmd, void (*end)(struct uep_cmd_step *step, bool commit),
+		      void *obj, void *arg)
 {
-	cmd->steps[cmd->nr_steps++] = (struct uep_cmd_step) { ops, obj, arg };
+	cmd->steps[cmd->nr_steps++] = (struct uep_cmd_step) { end, obj, arg };
 }
 
-static void uep_cmd_publish_obj(struct uep_cmd_step *step)
+static void uep_cmd_end_obj(struct uep_cmd_step *step, bool commit)
 {
 	struct uep_obj *obj = step->obj;
 
-	if (obj->type->publish)
+	if (!commit)
+		uep_obj_discard(obj);
+	else if (obj->type->publish)
 		obj->type->publish(obj);
 	else
 		uep_obj_publish(obj);
 }
 
-static void uep_cmd_discard_obj(struct uep_cmd_step *step)
-{
-	uep_obj_discard(step->obj);
-}
-
-static const struct uep_cmd_step_ops uep_cmd_obj_ops = {
-	.commit = uep_cmd_publish_obj,
-	.abort = uep_cmd_discard_obj,
-};
-
 /*
- * From here on the object is published or discarded with the command. @obj: begins with a
- * struct uep_obj, or ERR_PTR. @handle: where its handle is written, or NULL
+ * Publishes or discards the object with the command. @obj: begins with a struct uep_obj, or
+ * ERR_PTR. @handle: where to write its handle, or NULL. On failure it has been discarded.
  */
 int uep_cmd_add_obj(struct uep_cmd *cmd, void *obj, u32 *handle)
 {
@@ -52,31 +41,27 @@ int uep_cmd_add_obj(struct uep_cmd *cmd, void *obj, u32 *handle)
 		uep_obj_discard(o);
 		return ret;
 	}
-	uep_cmd_add_step(cmd, &uep_cmd_obj_ops, o, NULL);
+	uep_cmd_add_step(cmd, uep_cmd_end_obj, o, NULL);
 	if (handle)
 		*handle = o->handle;
 	return 0;
 }
 
-static void uep_cmd_install_file(struct uep_cmd_step *step)
+static void uep_cmd_end_file(struct uep_cmd_step *step, bool commit)
 {
-	fd_install((long)step->arg, step->obj);
-}
+	int fd = (long)step->arg;
 
-static void uep_cmd_drop_file(struct uep_cmd_step *step)
-{
-	put_unused_fd((long)step->arg);
-	fput(step->obj);
+	if (commit) {
+		fd_install(fd, step->obj);
+	} else {
+		put_unused_fd(fd);
+		fput(step->obj);
+	}
 }
-
-static const struct uep_cmd_step_ops uep_cmd_file_ops = {
-	.commit = uep_cmd_install_file,
-	.abort = uep_cmd_drop_file,
-};
 
 /*
- * Makes a file that appears in the caller's table if the command succeeds.
- * Returns its number. On failure @priv has not been released.
+ * Creates a file that is installed with the command. Returns its descriptor. On failure
+ * @priv has not been released.
  */
 int uep_cmd_add_file(struct uep_cmd *cmd, const char *name,
 		     const struct file_operations *fops, void *priv)
@@ -92,25 +77,26 @@ int uep_cmd_add_file(struct uep_cmd *cmd, const char *name,
 		put_unused_fd(fd);
 		return PTR_ERR(file);
 	}
-	uep_cmd_add_step(cmd, &uep_cmd_file_ops, file, (void *)(long)fd);
+	uep_cmd_add_step(cmd, uep_cmd_end_file, file, (void *)(long)fd);
 	return fd;
 }
 
+/* The latest step first. */
 void uep_cmd_commit(struct uep_cmd *cmd)
 {
 	struct uep_cmd_step *step = &cmd->steps[cmd->nr_steps];
 
 	while (step-- > cmd->steps)
-		step->ops->commit(step);
+		step->end(step, true);
 }
 
-/* Undoes all but the first steps of the command. */
+/* Undoes all but the first @nr_steps, the latest first. */
 void uep_cmd_rollback(struct uep_cmd *cmd, int nr_steps)
 {
 	struct uep_cmd_step *step;
 
 	while (cmd->nr_steps > nr_steps) {
 		step = &cmd->steps[--cmd->nr_steps];
-		step->ops->abort(step);
+		step->end(step, false);
 	}
 }

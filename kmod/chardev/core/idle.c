@@ -23,10 +23,10 @@
 /* Of a user */
 #define UEP_IDLE_MAX_USER	256
 #define UEP_IDLE_TIME		(HZ / 10)
-/* Destroyed in one go: meanwhile the user's own tasks wait for uep_idle_user.ending. */
+/* Destroyed in one go: uep_idle_flush() may wait for the mutex meanwhile. */
 #define UEP_IDLE_BATCH		64
 
-/* Takes it off both lists, with idle.lock. */
+/* Holds idle.lock of the user. */
 static void uep_idle_remove(struct uep_idle *idle)
 {
 	list_del(&idle->all);
@@ -34,79 +34,57 @@ static void uep_idle_remove(struct uep_idle *idle)
 	idle->session->nr_idle--;
 	idle->session->user->idle.nr--;
 	idle->session->idle_bytes -= idle->bytes;
-	uep_uncharge_queues(idle->session, idle->bytes);
-}
-
-static void uep_idle_end(struct list_head *list)
-{
-	struct uep_idle *idle, *next;
-
-	list_for_each_entry_safe(idle, next, list, all)
-		idle->end(idle);
+	uep_uncharge(idle->session, 0, idle->bytes);
 }
 
 /*
- * Destroys those of the session, or, NULL, all of the user's. Returns whether there were any. On
- * return none is being destroyed.
+ * Destroys idle CQs of the session (NULL: of all sessions of the user), the expired ones or
+ * all, and waits for those that another task is destroying. Returns whether there were any.
  */
-static bool uep_idle_flush_of(struct uep_idle_user *user, const struct uep_session *s)
+static bool uep_idle_reap(struct uep_idle_user *user, const struct uep_session *s, bool expired)
 {
+	unsigned long now = jiffies;
 	struct uep_idle *idle, *next;
 	LIST_HEAD(list);
-	bool any;
+	int n = 0;
 
 	mutex_lock(&user->ending);
 	spin_lock(&user->lock);
 	list_for_each_entry_safe(idle, next, &user->all, all) {
 		if (s && idle->session != s)
 			continue;
-		uep_idle_remove(idle);
-		list_add_tail(&idle->all, &list);
-	}
-	spin_unlock(&user->lock);
-	any = !list_empty(&list);
-	uep_idle_end(&list);
-	mutex_unlock(&user->ending);
-	return any;
-}
-
-void uep_idle_flush(const struct uep_session *s)
-{
-	uep_idle_flush_of(&s->user->idle, s);
-}
-
-bool uep_idle_flush_user(struct uep_user *user)
-{
-	return uep_idle_flush_of(&user->idle, NULL);
-}
-
-static void uep_idle_expire(struct work_struct *work)
-{
-	struct uep_idle_user *user = container_of(to_delayed_work(work),
-						  struct uep_idle_user, work);
-	struct uep_idle *idle, *next;
-	LIST_HEAD(list);
-	unsigned long now;
-	int n = 0;
-
-	mutex_lock(&user->ending);
-	spin_lock(&user->lock);
-	now = jiffies;
-	list_for_each_entry_safe(idle, next, &user->all, all) {
-		if (time_before(now, idle->until) || n++ == UEP_IDLE_BATCH) {
+		if (expired && (time_before(now, idle->until) || n == UEP_IDLE_BATCH)) {
 			queue_delayed_work(ep_wq, &user->work, time_before(now, idle->until) ?
 					   idle->until - now : 0);
 			break;
 		}
 		uep_idle_remove(idle);
 		list_add_tail(&idle->all, &list);
+		n++;
 	}
 	spin_unlock(&user->lock);
-	uep_idle_end(&list);
+	list_for_each_entry_safe(idle, next, &list, all)
+		idle->end(idle);
 	mutex_unlock(&user->ending);
+	return n;
 }
 
-/* Without the lock only a hint. */
+void uep_idle_flush(const struct uep_session *s)
+{
+	uep_idle_reap(&s->user->idle, s, false);
+}
+
+bool uep_idle_flush_user(struct uep_user *user)
+{
+	return uep_idle_reap(&user->idle, NULL, false);
+}
+
+static void uep_idle_expire(struct work_struct *work)
+{
+	uep_idle_reap(container_of(to_delayed_work(work), struct uep_idle_user, work), NULL, true);
+}
+
+/* Does the session have room for one more idle CQ? */
 bool uep_idle_room(const struct uep_session *s, u64 bytes)
 {
 	return !READ_ONCE(s->dead) && READ_ONCE(s->nr_idle) < UEP_IDLE_MAX &&
@@ -114,7 +92,7 @@ bool uep_idle_room(const struct uep_session *s, u64 bytes)
 	       READ_ONCE(s->idle_bytes) + bytes <= UEP_IDLE_MAX_BYTES;
 }
 
-/* @bytes: charged to the session for it. On success the charge is the list's. */
+/* @bytes: charged to the session for it; the charge passes to @idle on success */
 bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes)
 {
 	struct uep_idle_user *user = &s->user->idle;
@@ -139,10 +117,10 @@ bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes)
 	return ok;
 }
 
-/* Gives the session's latest one that matches to the caller, or returns NULL. */
+/* Removes and returns the session's latest idle CQ that matches, or NULL. */
 struct uep_idle *uep_idle_take(struct uep_session *s,
-			       bool (*match)(struct uep_idle *idle,
-					     const void *arg), const void *arg)
+			       bool (*match)(struct uep_idle *idle, const void *arg),
+			       const void *arg)
 {
 	struct uep_idle *idle;
 
@@ -165,10 +143,4 @@ void uep_idle_init(struct uep_user *user)
 	INIT_LIST_HEAD(&user->idle.all);
 	INIT_DELAYED_WORK(&user->idle.work, uep_idle_expire);
 	user->reclaim = uep_idle_flush_user;
-}
-
-/* The user's last session has been freed. */
-void uep_idle_cleanup(struct uep_user *user)
-{
-	cancel_delayed_work_sync(&user->idle.work);
 }

@@ -2,18 +2,20 @@
 /*
  * Queues of counters: completion channels and asynchronous events.
  *
- * Handlers post in any context, also inside our own calls of the driver, so a post only
- * counts and wakes, and allocates nothing: each object has a node, with the number of its
- * unread events or one bit for each type of them.
+ * Handlers post in any context, also during calls of the driver, so a post only counts and
+ * wakes, and allocates nothing: each object has a node with the number, or the types, of
+ * its unread events.
  */
 #include <linux/bitops.h>
 
 #include "core.h"
 
-/* The node comes after @head if it has had nothing unread; q->lock is held. */
-static void uep_node_pend(struct uep_queue *q, struct uep_node *node, u32 type,
-			  struct list_head *head)
+/* @head: the list entry that the node follows if it had no unread event. Holds q->lock. */
+static void uep_node_add(struct uep_queue *q, struct uep_node *node, u32 type,
+			 struct list_head *head)
 {
+	if (node->closed)
+		return;
 	if (!node->pending)
 		list_add(&node->entry, head);
 	if (q->ops->typed)
@@ -22,31 +24,32 @@ static void uep_node_pend(struct uep_queue *q, struct uep_node *node, u32 type,
 		node->pending++;
 }
 
-/* Any context. @type: of queues that have types */
+void uep_node_init(struct uep_node *node, struct uep_obj *obj, u64 uid)
+{
+	node->obj = obj;
+	node->uid = uid;
+}
+
+/* Any context. @type: event type of a typed queue, else 0 */
 void uep_node_post(struct uep_queue *q, struct uep_node *node, u32 type)
 {
 	unsigned long flags;
 
-	/* Newer kernels may have events that a bit mask has no place for. */
+	/* Newer kernels may define types beyond the mask. */
 	if (type >= BITS_PER_TYPE(node->pending))
 		return;
 	spin_lock_irqsave(&q->lock, flags);
-	if (!node->closed)
-		uep_node_pend(q, node, type, q->records.prev);
+	uep_node_add(q, node, type, q->records.prev);
 	spin_unlock_irqrestore(&q->lock, flags);
 	uep_queue_wake(q);
 }
 
-/* Drops unread events, and those that may still come. Returns the number of read ones. */
+/* Drops unread and later events. Returns the number of read events. */
 u32 uep_node_purge(struct uep_queue *q, struct uep_node *node)
 {
-	struct uep_taken *taken;
 	u32 reported;
 
 	spin_lock_irq(&q->lock);
-	list_for_each_entry(taken, &q->taken, entry)
-		if (taken->node == node)
-			taken->node = NULL;
 	if (node->pending)
 		list_del(&node->entry);
 	node->pending = 0;
@@ -56,55 +59,44 @@ u32 uep_node_purge(struct uep_queue *q, struct uep_node *node)
 	return reported;
 }
 
-/* Takes the next event, counted as read. uep_node_settle() follows if there is one. */
-bool uep_node_take(struct uep_queue *q, struct uep_taken *taken)
+/* Takes the next event, counted as read. If there is one, uep_node_read() follows. */
+bool uep_node_dequeue(struct uep_queue *q, struct uep_node_event *ev)
 {
 	struct uep_node *node;
 
 	spin_lock_irq(&q->lock);
 	node = list_first_entry_or_null(&q->records, struct uep_node, entry);
 	if (node) {
-		taken->node = node;
-		taken->obj = node->obj;
-		taken->uid = node->uid;
-		taken->type = q->ops->typed ? __ffs(node->pending) : 0;
+		ev->node = node;
+		ev->type = q->ops->typed ? __ffs(node->pending) : 0;
+		node->pending -= q->ops->typed ? BIT(ev->type) : 1;
 		node->reported++;
-		node->pending = q->ops->typed ? node->pending & (node->pending - 1) :
-						node->pending - 1;
 		if (node->pending)
 			list_move_tail(&node->entry, &q->records);
 		else
 			list_del(&node->entry);
 		/* The last reference is only dropped after uep_node_purge(). */
-		if (node->obj)
-			uep_obj_get(node->obj);
-		else
-			list_add(&taken->entry, &q->taken);
+		uep_obj_get(node->obj);
 	}
 	spin_unlock_irq(&q->lock);
 	return node;
 }
 
 /*
- * The user has the event, or it is the next one again. Not if its object has been
- * destroyed meanwhile, with this one counted as read.
+ * Ends the reading of an event. One that has not been delivered is the next one again,
+ * unless its object has been destroyed, with the event counted as read.
  */
-int uep_node_settle(struct uep_queue *q, struct uep_taken *taken, bool delivered)
+int uep_node_read(struct uep_queue *q, struct uep_node_event *ev, bool delivered)
 {
-	if (!taken->obj || !delivered) {
+	struct uep_node *node = ev->node;
+
+	if (!delivered) {
 		spin_lock_irq(&q->lock);
-		if (!taken->obj)
-			list_del(&taken->entry);
-		if (!delivered && taken->node && !taken->node->closed) {
-			taken->node->reported--;
-			uep_node_pend(q, taken->node, taken->type, &q->records);
-		}
+		node->reported -= !node->closed;
+		uep_node_add(q, node, ev->type, &q->records);
 		spin_unlock_irq(&q->lock);
+		uep_queue_wake(q);
 	}
-	if (taken->obj)
-		uep_obj_put(taken->obj);
-	if (delivered)
-		return 0;
-	uep_queue_wake(q);
-	return -EFAULT;
+	uep_obj_put(node->obj);
+	return delivered ? 0 : -EFAULT;
 }

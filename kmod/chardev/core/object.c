@@ -18,8 +18,7 @@ static struct ep_res *uep_obj_res(struct uep_obj *obj)
  * @size: of the structure, which begins with a struct uep_obj
  * @queue_bytes: memory of its queues
  *
- * The caller owns the reference until it gives it to the handle table with
- * uep_cmd_add_obj().
+ * The caller owns the reference until uep_cmd_add_obj() gives it to the handle table.
  *
  * Return: zeroed object, or ERR_PTR: -EDQUOT, -ENOMEM
  */
@@ -29,16 +28,15 @@ void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type, size
 	struct uep_obj *obj;
 	int ret;
 
-	ret = uep_charge(s, queue_bytes);
+	ret = uep_charge(s, 1, queue_bytes);
 	if (ret)
 		return ERR_PTR(ret);
 	obj = kzalloc(size, GFP_KERNEL_ACCOUNT);
 	if (!obj) {
-		uep_uncharge(s, queue_bytes);
+		uep_uncharge(s, 1, queue_bytes);
 		return ERR_PTR(-ENOMEM);
 	}
 	kref_init(&obj->ref);
-	atomic_set(&obj->users, 0);
 	obj->type = type;
 	obj->queue_bytes = queue_bytes;
 	obj->session = s;
@@ -48,31 +46,22 @@ void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type, size
 	return obj;
 }
 
-/* The same, of an object that depends on @parent. -ENOENT if that is being destroyed. */
+/* Allocates an object that depends on @parent. -ENOENT if a destroyer has claimed that. */
 void *uep_obj_alloc_in(struct uep_obj *parent, const struct uep_obj_type *type, size_t size,
 		       u64 queue_bytes)
 {
 	struct uep_obj *obj;
 
-	if (!uep_obj_hold(parent))
+	if (!uep_obj_add_user(parent))
 		return ERR_PTR(-ENOENT);
 	obj = uep_obj_alloc(parent->session, type, size, queue_bytes);
 	if (IS_ERR(obj)) {
-		uep_obj_unhold(parent);
+		uep_obj_del_user(parent);
 		return obj;
 	}
 	obj->uses[obj->nr_uses++] = parent;
 	obj->dev = parent->dev;
 	return obj;
-}
-
-/* Makes @obj depend on one more object, unless that is being destroyed. */
-bool uep_obj_depend(struct uep_obj *obj, struct uep_obj *used)
-{
-	if (!uep_obj_hold(used))
-		return false;
-	obj->uses[obj->nr_uses++] = used;
-	return true;
 }
 
 void uep_obj_get(struct uep_obj *obj)
@@ -86,7 +75,7 @@ static void uep_obj_release(struct kref *ref)
 	struct uep_session *s = obj->session;
 	int i;
 
-	uep_uncharge(s, obj->queue_bytes);
+	uep_uncharge(s, 1, obj->queue_bytes);
 	if (obj->type->free)
 		obj->type->free(obj);
 	if (obj->type->res)
@@ -131,31 +120,22 @@ void *uep_obj_lookup(struct uep_session *s, u32 handle, enum rdma_ep_obj_type ty
 	return obj;
 }
 
-/* Has a destroyer claimed it? */
-bool uep_obj_ended(struct uep_obj *obj)
-{
-	return atomic_read(&obj->users) < 0;
-}
-
 /*
- * An object without hardware has lost it with its device, unless another task has
- * destroyed the object while the caller was about to use it.
+ * Puts the object of a command, whose result is @ret, and returns the errno for the user:
+ * -EIO of an object without hardware means that its device has been removed, unless another
+ * task has destroyed the object after the lookup.
  */
-int uep_obj_error(struct uep_obj *obj, int ret)
-{
-	return ret == -EIO && uep_obj_ended(obj) ? -ENOENT : ret;
-}
-
-/* Puts the object of a command. Returns what the command returns. */
 int uep_obj_done(struct uep_obj *obj, int ret)
 {
-	ret = uep_obj_error(obj, ret);
+	if (ret == -EIO && uep_obj_claimed(obj))
+		ret = -ENOENT;
 	uep_obj_put(obj);
 	return ret;
 }
 
-/* As uep_obj_lookup(), and inside ep_dev_enter() until uep_obj_exit(); or ERR_PTR. */
-void *uep_obj_enter(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type, int *srcu)
+/* As uep_obj_enter(). -EINVAL if the object is not on @dev, which may be NULL: any */
+void *uep_obj_enter_on(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type,
+		       const struct ep_dev *dev, int *srcu)
 {
 	struct uep_obj *obj = uep_obj_lookup(s, handle, type);
 	int ret;
@@ -163,7 +143,11 @@ void *uep_obj_enter(struct uep_session *s, u32 handle, enum rdma_ep_obj_type typ
 	if (!obj)
 		return ERR_PTR(-ENOENT);
 	ret = ep_dev_enter(obj->dev, srcu);
-	return ret ? ERR_PTR(uep_obj_done(obj, ret)) : obj;
+	if (ret)
+		return ERR_PTR(uep_obj_done(obj, ret));
+	if (dev && obj->dev != dev)
+		return ERR_PTR(uep_obj_exit(obj, *srcu, -EINVAL));
+	return obj;
 }
 
 int uep_obj_exit(struct uep_obj *obj, int srcu, int ret)
@@ -172,19 +156,8 @@ int uep_obj_exit(struct uep_obj *obj, int srcu, int ret)
 	return uep_obj_done(obj, ret);
 }
 
-/* As uep_obj_enter(), of an object that must be on @dev, unless that is NULL: else -EINVAL. */
-void *uep_obj_enter_on(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type,
-		       const struct ep_dev *dev, int *srcu)
-{
-	struct uep_obj *obj = uep_obj_enter(s, handle, type, srcu);
-
-	if (!IS_ERR(obj) && dev && obj->dev != dev)
-		return ERR_PTR(uep_obj_exit(obj, *srcu, -EINVAL));
-	return obj;
-}
-
-/* Makes the caller's object depend on @obj, unless that is being destroyed. */
-bool uep_obj_hold(struct uep_obj *obj)
+/* Counts a user of @obj, with a reference, unless a destroyer has claimed @obj. */
+bool uep_obj_add_user(struct uep_obj *obj)
 {
 	if (!atomic_inc_unless_negative(&obj->users))
 		return false;
@@ -192,26 +165,26 @@ bool uep_obj_hold(struct uep_obj *obj)
 	return true;
 }
 
-void uep_obj_unhold(struct uep_obj *obj)
+void uep_obj_del_user(struct uep_obj *obj)
 {
 	atomic_dec(&obj->users);
 	uep_obj_put(obj);
 }
 
-/* Lookup and hold. */
+/* Looks the object up and counts the caller as its user. Or NULL */
 void *uep_obj_use(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type)
 {
 	struct uep_obj *obj = uep_obj_lookup(s, handle, type);
-	bool held;
+	bool added;
 
 	if (!obj)
 		return NULL;
-	held = uep_obj_hold(obj);
+	added = uep_obj_add_user(obj);
 	uep_obj_put(obj);
-	return held ? obj : NULL;
+	return added ? obj : NULL;
 }
 
-/* The object that a command names, for @user to depend on; on the same device. Or ERR_PTR. */
+/* Makes @user depend on the object, which must be on the same device. Or ERR_PTR */
 void *uep_obj_use_for(struct uep_obj *user, u32 handle, enum rdma_ep_obj_type type)
 {
 	struct uep_obj *obj = uep_obj_use(user->session, handle, type);
@@ -219,16 +192,25 @@ void *uep_obj_use_for(struct uep_obj *user, u32 handle, enum rdma_ep_obj_type ty
 	if (!obj)
 		return ERR_PTR(-ENOENT);
 	if (obj->dev != user->dev) {
-		uep_obj_unhold(obj);
+		uep_obj_del_user(obj);
 		return ERR_PTR(-EINVAL);
 	}
 	user->uses[user->nr_uses++] = obj;
 	return obj;
 }
 
+/* Makes @obj depend on @used, unless a destroyer has claimed that. */
+bool uep_obj_depend(struct uep_obj *obj, struct uep_obj *used)
+{
+	if (!uep_obj_add_user(used))
+		return false;
+	obj->uses[obj->nr_uses++] = used;
+	return true;
+}
+
 /*
- * Gives the object a handle that does not work yet. Not one that has been freed
- * just now: who still uses that is to be told, not to get another object.
+ * Reserves a handle, which lookups do not find yet. Handles are not used again soon, so that
+ * a late user of a destroyed object gets -ENOENT, and not another object.
  */
 int uep_obj_reserve(struct uep_obj *obj)
 {
@@ -239,35 +221,29 @@ int uep_obj_reserve(struct uep_obj *obj)
 	return ret < 0 ? ret : 0;
 }
 
-/* The place is reserved, so this can not fail. */
+/* The entry is reserved, so xa_store() cannot fail. */
 void uep_obj_publish(struct uep_obj *obj)
 {
 	xa_store(&obj->session->objs, obj->handle, obj, 0);
 }
 
-/* The caller is the destroyer from here on; false: it is in use, or has a destroyer. */
+/* Makes the caller the destroyer. False: the object is in use or has been claimed. */
 bool uep_obj_claim(struct uep_obj *obj)
 {
 	return atomic_cmpxchg(&obj->users, 0, -1) == 0;
 }
 
-void uep_obj_unclaimed(struct uep_obj *obj)
-{
-	atomic_set(&obj->users, 0);
-}
-
-/* It is not destroyed after all: the task is killed. */
 void uep_obj_unclaim(struct uep_obj *obj)
 {
 	if (obj->type->unclaim)
 		obj->type->unclaim(obj);
 	else
-		uep_obj_unclaimed(obj);
+		uep_obj_drop_claim(obj);
 }
 
 /*
- * After uep_obj_claim(), before uep_obj_end(), in which nothing can be interrupted. -EINTR:
- * the object has been let go of again.
+ * Waits, between uep_obj_claim() and uep_obj_end(), as uep_obj_end() cannot be interrupted.
+ * -EINTR: the claim has been dropped
  */
 int uep_obj_settle(struct uep_obj *obj)
 {
@@ -291,15 +267,28 @@ void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out)
 		ep_res_destroy(uep_obj_res(obj));
 	for (i = obj->nr_uses; i--;)
 		atomic_dec(&obj->uses[i]->users);
-	/* The object itself may be kept a while, by its id for example. */
-	uep_uncharge_queues(obj->session, obj->queue_bytes);
+	/* References, its id's for example, may keep the object itself for a while. */
+	uep_uncharge(obj->session, 0, obj->queue_bytes);
 	obj->queue_bytes = 0;
 	uep_obj_put(obj);
 }
 
+/* -EBUSY: in use; -ENOENT: another task destroys it; -EINTR: the task is killed */
+int uep_obj_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+{
+	int ret;
+
+	if (!uep_obj_claim(obj))
+		return uep_obj_claimed(obj) ? -ENOENT : -EBUSY;
+	ret = uep_obj_settle(obj);
+	if (!ret)
+		uep_obj_end(obj, out);
+	return ret;
+}
+
 /*
- * Ends an object whose creation failed or that has not been published, or in
- * the tear-down of its session: nobody else can claim it, nothing depends on it.
+ * Destroys an object that has no user and no other destroyer: its creation failed, it has
+ * not been published, or its session ends.
  */
 void uep_obj_discard(struct uep_obj *obj)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queues that are read by record: event channels, completion channels and asynchronous
- * event queues as files.
+ * Files that are read by record: event channels, completion channels and queues of
+ * asynchronous events.
  */
 #include <linux/file.h>
 #include <linux/poll.h>
@@ -14,7 +14,7 @@ static bool uep_queue_ready(const struct uep_queue *q)
 	return READ_ONCE(q->dead) || !list_empty_careful(&q->records);
 }
 
-/* As many whole records as fit and are there, at least one. */
+/* Reads whole records: at least one, and no more than are there. */
 static ssize_t uep_queue_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
 {
 	struct uep_queue *q = file->private_data;
@@ -86,7 +86,6 @@ void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, si
 	INIT_LIST_HEAD(&q->records);
 	init_waitqueue_head(&q->wait);
 	spin_lock_init(&q->lock);
-	INIT_LIST_HEAD(&q->taken);
 	if (s) {
 		uep_session_get(s);
 		q->session = s;
@@ -102,7 +101,7 @@ static void uep_queue_free(struct kref *ref)
 	struct uep_queue *q = container_of(ref, struct uep_queue, ref);
 	struct uep_session *s = q->session;
 
-	/* What has records holds a reference, or takes them with it. */
+	/* The owner of a record holds a reference, or purges the record first. */
 	WARN_ON_ONCE(!list_empty(&q->records));
 	if (s) {
 		spin_lock(&s->ev_lock);
@@ -125,7 +124,7 @@ void uep_queue_kill(struct uep_queue *q)
 	wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
 }
 
-/* Makes a file that reads the queue. Returns its number. */
+/* Creates a file that reads the queue. Returns its descriptor. */
 int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q)
 {
 	int fd;
@@ -137,7 +136,7 @@ int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q)
 	return fd;
 }
 
-/* Makes a queue with a file. Returns it with a reference of the caller's own. */
+/* Creates a queue with a file. Returns it with a reference of the caller. */
 void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, size_t size, s32 *fd)
 {
 	struct uep_queue *q = uep_queue_alloc(cmd->s, ops, size);
@@ -154,7 +153,7 @@ void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, siz
 	return q;
 }
 
-/* The session's queue of that kind, or NULL: any, that the file reads; or NULL. */
+/* Returns the session's queue that the file reads, or NULL. @ops: of this kind; NULL: of any */
 void *uep_queue_of_file(struct file *file, const struct uep_session *s,
 			const struct uep_queue_ops *ops)
 {
@@ -165,7 +164,7 @@ void *uep_queue_of_file(struct file *file, const struct uep_session *s,
 	return q;
 }
 
-/* The same of the caller's file, with a reference. */
+/* The same of the caller's descriptor, with a reference. */
 void *uep_queue_find(struct uep_session *s, int fd, const struct uep_queue_ops *ops)
 {
 	struct file *file = fget(fd);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits on what a session and a user may hold.
+ * Limits of a session and of a user.
  *
- * Drivers allocate the queues of kernel consumers from memory that no cgroup is
- * charged for, so an unprivileged opener of the device could exhaust the kernel
- * without these. A task with CAP_SYS_RESOURCE is not limited.
+ * Drivers allocate the queues of kernel consumers from memory that no cgroup is charged
+ * for, so without limits an unprivileged opener of the device could exhaust the kernel.
+ * CAP_SYS_RESOURCE exempts a task from them.
  */
 #include <linux/capability.h>
 #include <linux/log2.h>
@@ -26,7 +26,7 @@ static unsigned int user_max_objects = 262144;
 module_param(user_max_objects, uint, 0644);
 MODULE_PARM_DESC(user_max_objects, "most objects of all sessions of a user");
 
-/* This and the next: 0 until uep_quota_init() */
+/* The parameters that are 0 here get their value from uep_quota_init(). */
 static unsigned int session_max_queue_mb;
 module_param(session_max_queue_mb, uint, 0644);
 MODULE_PARM_DESC(session_max_queue_mb, "most queue memory of one session, MiB (half of a user's)");
@@ -41,7 +41,6 @@ static unsigned int user_max_events = 262144;
 module_param(user_max_events, uint, 0644);
 MODULE_PARM_DESC(user_max_events, "most unread events of all sessions of a user");
 
-/* 0 until uep_quota_init() */
 static unsigned int user_max_pinned_mb;
 module_param(user_max_pinned_mb, uint, 0644);
 MODULE_PARM_DESC(user_max_pinned_mb,
@@ -51,9 +50,9 @@ static const struct uep_limit {
 	const char *name;		/* of the parameter */
 	const char *key;		/* in fdinfo */
 	const unsigned int *max;
-	unsigned int shift;		/* MiB: 20 */
+	unsigned int shift;		/* of @max; MiB: 20 */
 	bool of_user;			/* of all sessions of the user together */
-	enum uep_held what;
+	enum uep_held counter;
 } uep_limits[] = {
 	{ "session_max_objects", "objects:\t", &session_max_objects, 0, false, UEP_OBJS },
 	{ "session_max_queue_mb", "queue-memory:\t", &session_max_queue_mb, 20, false,
@@ -70,7 +69,7 @@ static u64 uep_limit_max(const struct uep_limit *l)
 
 static u64 uep_limit_held(const struct uep_limit *l, const struct uep_session *s)
 {
-	return atomic64_read(l->of_user ? &s->user->held[l->what] : &s->held[l->what]);
+	return atomic64_read(&(l->of_user ? s->user->held : s->held)[l->counter]);
 }
 
 static u64 uep_mb(unsigned int mb)
@@ -90,14 +89,6 @@ void __init uep_quota_init(void)
 		session_max_queue_mb = user_max_queue_mb / 2;
 }
 
-static void uep_add(struct uep_session *s, int objs, s64 queue_bytes)
-{
-	atomic64_add(objs, &s->held[UEP_OBJS]);
-	atomic64_add(objs, &s->user->held[UEP_OBJS]);
-	atomic64_add(queue_bytes, &s->held[UEP_QUEUE_BYTES]);
-	atomic64_add(queue_bytes, &s->user->held[UEP_QUEUE_BYTES]);
-}
-
 static bool uep_over_limit(const struct uep_session *s)
 {
 	int i;
@@ -114,14 +105,8 @@ static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted
 		trace_rdma_ep_over_limit(s, limit, wanted, max);
 }
 
-/* What drivers allocate for a queue: they round up, need one entry more, and take pages. */
-u64 uep_queue_bytes(u32 nr, u32 size)
-{
-	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) * roundup_pow_of_two(size));
-}
-
-/* A task has any name that its user likes: all but printable ASCII is escaped. */
-static void uep_say_over(const char *limit)
+/* A user gives a task any name, so all but printable ASCII is escaped. */
+static void uep_log_over(const char *limit)
 {
 	char comm[TASK_COMM_LEN], name[4 * TASK_COMM_LEN];
 	int len;
@@ -133,46 +118,47 @@ static void uep_say_over(const char *limit)
 			      task_pid_nr(current), limit);
 }
 
-/*
- * Returns -EDQUOT if that is too much. The capabilities of a kernel thread, which
- * delivers connection requests, do not count.
- */
-static int uep_try_add(struct uep_session *s, int objs, u64 queue_bytes)
+/* The memory of a queue: drivers round it up, use one more entry, and allocate pages. */
+u64 uep_queue_bytes(u32 nr, u32 size)
 {
-	int i;
+	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) * roundup_pow_of_two(size));
+}
 
-	uep_add(s, objs, queue_bytes);
+static void uep_held_add(struct uep_session *s, s64 nr_objs, s64 queue_bytes)
+{
+	atomic64_add(nr_objs, &s->held[UEP_OBJS]);
+	atomic64_add(nr_objs, &s->user->held[UEP_OBJS]);
+	atomic64_add(queue_bytes, &s->held[UEP_QUEUE_BYTES]);
+	atomic64_add(queue_bytes, &s->user->held[UEP_QUEUE_BYTES]);
+}
+
+/*
+ * Returns -EDQUOT over a limit. A kernel thread, which delivers connection requests, gains
+ * nothing from its capabilities, and does not reclaim, as other users wait for it.
+ */
+int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes)
+{
+	const struct uep_limit *l;
+
+	uep_held_add(s, nr_objs, queue_bytes);
 	if (likely(!uep_over_limit(s)))
 		return 0;
-	/* Other users' connections wait for that thread. */
 	if (!(current->flags & PF_KTHREAD) &&
-	    ((s->user->reclaim(s->user) && !uep_over_limit(s)) ||
-	     capable(CAP_SYS_RESOURCE)))
+	    ((s->user->reclaim(s->user) && !uep_over_limit(s)) || capable(CAP_SYS_RESOURCE)))
 		return 0;
-	/* What was too much is still added. */
-	for (i = 0; trace_rdma_ep_over_limit_enabled() && i < ARRAY_SIZE(uep_limits); i++)
-		uep_trace_limit(s, uep_limits[i].name, uep_limit_held(&uep_limits[i], s),
-				uep_limit_max(&uep_limits[i]));
-	uep_add(s, -objs, -(s64)queue_bytes);
-	uep_say_over("its limit of objects or queue memory (see the module's parameters)");
+	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
+		uep_trace_limit(s, l->name, uep_limit_held(l, s), uep_limit_max(l));
+	uep_uncharge(s, nr_objs, queue_bytes);
+	uep_log_over("its limit of objects or queue memory (see the module's parameters)");
 	return -EDQUOT;
 }
 
-/* One object with its queues; or queues only. */
-int uep_charge(struct uep_session *s, u64 queue_bytes)
+void uep_uncharge(struct uep_session *s, int nr_objs, u64 queue_bytes)
 {
-	return uep_try_add(s, 1, queue_bytes);
+	uep_held_add(s, -nr_objs, -(s64)queue_bytes);
 }
 
-int uep_charge_queues(struct uep_session *s, u64 queue_bytes)
-{
-	return uep_try_add(s, 0, queue_bytes);
-}
-
-/*
- * A session or a channel: a file, with what belongs to it. Of the user's objects one, of
- * the session's none.
- */
+/* The file of a session or a channel counts as an object of the user, not of the session. */
 int uep_charge_file(struct uep_user *user)
 {
 	atomic64_t *held = &user->held[UEP_OBJS];
@@ -182,7 +168,7 @@ int uep_charge_file(struct uep_user *user)
 	    (user->reclaim(user) && atomic64_read(held) <= max) || capable(CAP_SYS_RESOURCE))
 		return 0;
 	atomic64_dec(held);
-	uep_say_over("its user's limit of objects (user_max_objects)");
+	uep_log_over("its user's limit of objects (user_max_objects)");
 	return -EDQUOT;
 }
 
@@ -191,28 +177,16 @@ void uep_uncharge_file(struct uep_user *user)
 	atomic64_dec(&user->held[UEP_OBJS]);
 }
 
-/* The queues are gone, the object is not yet. */
-void uep_uncharge_queues(struct uep_session *s, u64 queue_bytes)
-{
-	uep_add(s, 0, -(s64)queue_bytes);
-}
-
-void uep_uncharge(struct uep_session *s, u64 queue_bytes)
-{
-	uep_add(s, -1, -(s64)queue_bytes);
-}
-
 /*
- * Pages that are going to be registered. A region stays when the process that made it
- * within its RLIMIT_MEMLOCK is gone: to start others is no way around it. Who may pin
- * without a limit is not asked.
+ * Pages that the caller registers next. RLIMIT_MEMLOCK is per process but a region outlives
+ * its process, so the pages are limited per user as well.
  */
 int uep_charge_pages(struct uep_session *s, u64 nr)
 {
 	u64 max = uep_mb(READ_ONCE(user_max_pinned_mb)) >> PAGE_SHIFT;
 	s64 pinned = atomic64_read(&s->user->pinned_pages);
 
-	/* What is refused is never added: others would be refused because of it. */
+	/* Refused pages are never added, as other tasks would be refused because of them. */
 	while (nr <= max && pinned <= (s64)(max - nr))
 		if (atomic64_try_cmpxchg(&s->user->pinned_pages, &pinned, pinned + nr))
 			return 0;
@@ -221,7 +195,7 @@ int uep_charge_pages(struct uep_session *s, u64 nr)
 		return 0;
 	}
 	uep_trace_limit(s, "user_max_pinned_mb", (pinned + nr) << PAGE_SHIFT, max << PAGE_SHIFT);
-	uep_say_over("its user's limit of registered memory (user_max_pinned_mb)");
+	uep_log_over("its user's limit of registered memory (user_max_pinned_mb)");
 	return -ENOMEM;
 }
 
@@ -231,10 +205,10 @@ void uep_uncharge_pages(struct uep_session *s, u64 nr)
 }
 
 /*
- * One more unread event; s->ev_lock is held. Nobody is asked whose memory it is, as it
- * comes from the CM's work queues. @force: whether or not there is room.
+ * One more unread event; s->ev_lock is held. It comes from the CM's work queues, whose
+ * capabilities do not count. @force: regardless of the limits
  */
-bool uep_count_event(struct uep_session *s, bool force)
+bool uep_charge_event(struct uep_session *s, bool force)
 {
 	u32 of_user = atomic_inc_return(&s->user->nr_events);
 	u32 max = READ_ONCE(user_max_events);
@@ -252,7 +226,7 @@ bool uep_count_event(struct uep_session *s, bool force)
 	return false;
 }
 
-void uep_uncount_event(struct uep_session *s)
+void uep_uncharge_event(struct uep_session *s)
 {
 	s->nr_events--;
 	atomic_dec(&s->user->nr_events);

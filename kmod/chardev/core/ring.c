@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that a session shares with its user: the places where CQs put
- * completions, so that polling needs no system call as long as there is nothing
- * to poll, or something there already.
+ * Memory that a session shares with its user: CQs put completions there, so that polling
+ * needs a system call only if completions may have to be fetched from the device.
  *
- * Whatever the user writes there is his own affair: the kernel reads two words,
- * how far he has got and whether he wants an event, and believes neither beyond
- * what harms him alone. What the kernel has to know it keeps to itself.
+ * The kernel reads two words of it, the user's position and the request for an event. Wrong
+ * values harm only the user. The kernel's own state is in struct uep_ring.
  */
 #include <linux/mm.h>
 
@@ -19,39 +17,38 @@
 
 static_assert(PAGE_SIZE % UEP_RING_SIZE == 0);
 
-static struct page *uep_ring_new_page(struct uep_session *s, unsigned long nr)
-{
-	struct page *page;
-	int ret;
-
-	ret = uep_charge_queues(s, PAGE_SIZE);
-	if (ret)
-		return ERR_PTR(ret);
-	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	ret = page ? xa_err(xa_store(&s->ring_pages, nr, page, GFP_KERNEL_ACCOUNT)) : -ENOMEM;
-	if (!ret)
-		return page;
-	if (page)
-		__free_page(page);
-	uep_uncharge_queues(s, PAGE_SIZE);
-	return ERR_PTR(ret);
-}
-
-/* The page that a ring is in; it stays, and is charged, as long as the session. */
+/* Returns the page of a ring. It stays allocated and charged as long as the session. */
 static struct page *uep_ring_page(struct uep_session *s, u32 index)
 {
 	unsigned long nr = index / UEP_RINGS_PAGE;
 	struct page *page;
+	int ret;
 
 	mutex_lock(&s->ring_lock);
 	page = xa_load(&s->ring_pages, nr);
+	if (page)
+		goto out;
+	ret = uep_charge(s, 0, PAGE_SIZE);
+	if (ret)
+		goto err;
+	ret = -ENOMEM;
+	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!page)
-		page = uep_ring_new_page(s, nr);
+		goto err_uncharge;
+	ret = xa_err(xa_store(&s->ring_pages, nr, page, GFP_KERNEL_ACCOUNT));
+	if (!ret)
+		goto out;
+	__free_page(page);
+err_uncharge:
+	uep_uncharge(s, 0, PAGE_SIZE);
+err:
+	page = ERR_PTR(ret);
+out:
 	mutex_unlock(&s->ring_lock);
 	return page;
 }
 
-/* Returns 0, also if there are too many already: then without a ring. */
+/* Returns 0 without a ring if all rings of the session are in use. */
 int uep_ring_create(struct uep_session *s, struct uep_ring *ring)
 {
 	struct page *page;
@@ -70,13 +67,13 @@ int uep_ring_create(struct uep_session *s, struct uep_ring *ring)
 	}
 	ring->index = index;
 	ring->shared = page_address(page) + index % UEP_RINGS_PAGE * UEP_RING_SIZE;
-	/* Another CQ may have been here. */
+	/* Another CQ may have used it before. */
 	memset(ring->shared, 0, offsetof(struct rdma_ep_cq_ring, wc));
 	WRITE_ONCE(ring->shared->pending, UEP_RING_PENDING);
 	return 0;
 }
 
-/* Completion handlers have been told to stay away. */
+/* Completion handlers do not use the ring any more. */
 void uep_ring_destroy(struct uep_session *s, struct uep_ring *ring)
 {
 	if (!ring->shared)
@@ -85,13 +82,12 @@ void uep_ring_destroy(struct uep_session *s, struct uep_ring *ring)
 	ida_free(&s->rings, ring->index);
 }
 
-/* How many entries may be written at uep_ring_entry(ring, 0) and so on. */
+/* Returns the number of entries that uep_ring_put() may write. */
 u32 uep_ring_room(const struct uep_ring *ring)
 {
-	u32 used;
+	/* Pairs with the user's release after it has read the entries before the tail. */
+	u32 used = ring->head - smp_load_acquire(&ring->shared->tail);
 
-	/* The user has read what is before it. */
-	used = ring->head - smp_load_acquire(&ring->shared->tail);
 	return used < RDMA_EP_RING_ENTRIES ? RDMA_EP_RING_ENTRIES - used : 0;
 }
 
@@ -101,7 +97,7 @@ void uep_ring_put(struct uep_ring *ring, const struct rdma_ep_wc *wc, u32 nr)
 
 	for (i = 0; i < nr; i++)
 		ring->shared->wc[ring->head++ % RDMA_EP_RING_ENTRIES] = wc[i];
-	/* After the entries. */
+	/* Pairs with the user's acquire before it reads the entries. */
 	smp_store_release(&ring->shared->head, ring->head);
 }
 
@@ -110,7 +106,7 @@ static vm_fault_t uep_ring_fault(struct vm_fault *vmf)
 	struct uep_session *s = vmf->vma->vm_private_data;
 	struct page *page = xa_load(&s->ring_pages, vmf->pgoff);
 
-	/* Nothing has been put there yet. */
+	/* No ring has been created there yet. */
 	if (!page)
 		return VM_FAULT_SIGBUS;
 	get_page(page);
@@ -118,15 +114,12 @@ static vm_fault_t uep_ring_fault(struct vm_fault *vmf)
 	return 0;
 }
 
-/* The mapping holds the file, and that the session. */
+/* A mapping holds a reference to the file, and the file one to the session. */
 static const struct vm_operations_struct uep_ring_vm_ops = {
 	.fault = uep_ring_fault,
 };
 
-/*
- * Not for children: they would keep the session alive without being able to use
- * it.
- */
+/* Children do not inherit the mapping: it would keep the session alive without any use. */
 int uep_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) ||
@@ -138,13 +131,6 @@ int uep_mmap(struct file *file, struct vm_area_struct *vma)
 	return 0;
 }
 
-void uep_rings_init(struct uep_session *s)
-{
-	mutex_init(&s->ring_lock);
-	xa_init(&s->ring_pages);
-	ida_init(&s->rings);
-}
-
 void uep_rings_cleanup(struct uep_session *s)
 {
 	struct page *page;
@@ -152,7 +138,7 @@ void uep_rings_cleanup(struct uep_session *s)
 
 	xa_for_each(&s->ring_pages, i, page) {
 		__free_page(page);
-		uep_uncharge_queues(s, PAGE_SIZE);
+		uep_uncharge(s, 0, PAGE_SIZE);
 	}
 	xa_destroy(&s->ring_pages);
 	ida_destroy(&s->rings);

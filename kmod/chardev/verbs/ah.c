@@ -32,7 +32,7 @@ static void uep_ah_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
 	if (!refcount_dec_and_test(&ah->live))
 		return;
 	ep_res_destroy(&ah->res);
-	uep_obj_unhold(&ah->pd->obj);
+	uep_obj_del_user(&ah->pd->obj);
 }
 
 void uep_ah_put(struct uep_ah *ah)
@@ -83,7 +83,7 @@ static struct uep_ah *uep_ah_create(struct uep_pd *pd, const struct ib_uverbs_ah
 	if (IS_ERR(ah))
 		return ah;
 	refcount_set(&ah->live, 1);
-	uep_obj_hold(&pd->obj);
+	uep_obj_add_user(&pd->obj);
 	ah->pd = pd;
 	ah->res.owner = ah;
 	ret = uep_ah_create_hw(ah, uattr);

@@ -272,13 +272,12 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 		return cq;
 	}
 	cq->chan = chan;
-	cq->comp.uid = uid;
-	cq->comp.obj = &cq->obj;
+	uep_node_init(&cq->comp, &cq->obj, uid);
 	cq->polled_at = jiffies;
 	cq->held = cq->few;
 	cq->max_held = ARRAY_SIZE(cq->few);
 	xa_init(&cq->qps);
-	cq->async.uid = uid;
+	uep_node_init(&cq->async, &cq->obj, uid);
 	cq->ctx = ctx;
 
 	cq->ring.index = RDMA_EP_NO_RING;
@@ -365,13 +364,13 @@ int uep_resize_cq(struct uep_cmd *cmd)
 		goto out;
 	/* Charged as one more object until it has worked. */
 	bytes = uep_cq_bytes(arg->cqe);
-	ret = uep_charge(cmd->s, bytes);
+	ret = uep_charge(cmd->s, 1, bytes);
 	if (ret)
 		goto out;
 	mutex_lock(&cq->hw->poll_lock);
 	ret = uep_cq_resize(cq, &arg->cqe, &bytes);
 	mutex_unlock(&cq->hw->poll_lock);
-	uep_uncharge(cmd->s, bytes);
+	uep_uncharge(cmd->s, 1, bytes);
 out:
 	return uep_obj_done(&cq->obj, ret);
 }

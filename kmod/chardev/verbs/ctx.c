@@ -59,7 +59,7 @@ static struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 	ctx->async = async;
 	ctx->nr_ports = nr_ports;
 	for (i = 0; i < nr_ports; i++)
-		ctx->ports[i].uid = i;
+		uep_node_init(&ctx->ports[i], &ctx->obj, i);
 	mutex_lock(&uep_ctxs_lock);
 	list_add_tail(&ctx->entry, &uep_ctxs);
 	mutex_unlock(&uep_ctxs_lock);
@@ -85,7 +85,7 @@ static struct uep_ctx *uep_ctx_create_default(struct uep_session *s, struct ep_d
 		goto err_pd;
 
 	/* Until the session ends, so DESTROY finds it in use. */
-	uep_obj_hold(&pd->obj);
+	uep_obj_add_user(&pd->obj);
 	ctx->default_pd = pd;
 	uep_obj_publish(&ctx->obj);
 	uep_obj_publish(&pd->obj);

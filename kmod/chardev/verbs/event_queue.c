@@ -16,30 +16,30 @@
 static int uep_comp_deliver(struct uep_queue *q, char __user *buf)
 {
 	struct rdma_ep_comp_event rec = {};
-	struct uep_taken taken;
+	struct uep_node_event ev;
 
 	if (clear_user(buf, sizeof(rec)))
 		return -EFAULT;
-	if (!uep_node_take(q, &taken))
+	if (!uep_node_dequeue(q, &ev))
 		return -EAGAIN;
 	/* The user polls next. */
-	uep_cq_reap(container_of(taken.obj, struct uep_cq, obj));
-	rec.uid = taken.uid;
-	return uep_node_settle(q, &taken, !copy_to_user(buf, &rec, sizeof(rec)));
+	uep_cq_reap(container_of(ev.node->obj, struct uep_cq, obj));
+	rec.uid = ev.node->uid;
+	return uep_node_read(q, &ev, !copy_to_user(buf, &rec, sizeof(rec)));
 }
 
 static int uep_async_deliver(struct uep_queue *q, char __user *buf)
 {
 	struct rdma_ep_async_event rec = {};
-	struct uep_taken taken;
+	struct uep_node_event ev;
 
 	if (clear_user(buf, sizeof(rec)))
 		return -EFAULT;
-	if (!uep_node_take(q, &taken))
+	if (!uep_node_dequeue(q, &ev))
 		return -EAGAIN;
-	rec.event = taken.type;
-	rec.uid = taken.uid;
-	return uep_node_settle(q, &taken, !copy_to_user(buf, &rec, sizeof(rec)));
+	rec.event = ev.type;
+	rec.uid = ev.node->uid;
+	return uep_node_read(q, &ev, !copy_to_user(buf, &rec, sizeof(rec)));
 }
 
 static const struct uep_queue_ops uep_comp_ops = {

@@ -310,6 +310,6 @@ int uep_rereg_mr(struct uep_cmd *cmd)
 out_unlock:
 	mutex_unlock(&mr->lock);
 out:
-	uep_obj_unhold(&mr->obj);
+	uep_obj_del_user(&mr->obj);
 	return ret;
 }

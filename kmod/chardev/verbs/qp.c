@@ -134,7 +134,7 @@ static int uep_qp_settle(struct uep_obj *obj)
 static void uep_qp_unclaim(struct uep_obj *obj)
 {
 	ep_qp_cancel_destroy(&container_of(obj, struct uep_qp, obj)->qp);
-	uep_obj_unclaimed(obj);
+	uep_obj_drop_claim(obj);
 }
 
 static const struct uep_obj_type uep_qp_type = {
@@ -158,7 +158,7 @@ struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid
 	qp->ctx = ctx;
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
-	qp->async.uid = uid;
+	uep_node_init(&qp->async, &qp->obj, uid);
 	return qp;
 }
 

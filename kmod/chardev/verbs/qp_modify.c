@@ -22,7 +22,7 @@ static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
 			return PTR_ERR(ibpd);
 	} else {
 		/* The QP may be destroyed meanwhile, and its PD after it. */
-		if (!uep_obj_hold(&qp->pd->obj))
+		if (!uep_obj_add_user(&qp->pd->obj))
 			return -ENOENT;
 		ibpd = qp->pd->pd.ibpd;
 	}
@@ -32,7 +32,7 @@ static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
 	if (qp->xrcd)
 		ib_dealloc_pd(ibpd);
 	else
-		uep_obj_unhold(&qp->pd->obj);
+		uep_obj_del_user(&qp->pd->obj);
 	return PTR_ERR_OR_ZERO(ah);
 }
 

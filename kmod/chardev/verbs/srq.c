@@ -123,7 +123,7 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_create_srq *arg
 		return srq;
 	srq->pd = pd;
 	mutex_init(&srq->modify_lock);
-	srq->async.uid = arg->uid;
+	uep_node_init(&srq->async, &srq->obj, arg->uid);
 	attr.srq_context = srq;
 	if (arg->srq_type == IB_SRQT_XRC) {
 		ret = uep_srq_find_xrc(srq, &attr, arg);
@@ -165,7 +165,7 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 		    arg->max_wr > srq->obj.dev->ibdev->attrs.max_srq_wr)
 			return -EINVAL;
 		bytes = uep_srq_bytes(arg->max_wr, srq->max_sge);
-		ret = uep_charge(s, bytes);
+		ret = uep_charge(s, 1, bytes);
 		if (ret)
 			return ret;
 		/* First: there must be as many slots as the device's queue has entries. */
@@ -173,7 +173,7 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 		/* Slots are not given back, so the charge does not fall. */
 		if (!ret && bytes > srq->obj.queue_bytes)
 			swap(bytes, srq->obj.queue_bytes);
-		uep_uncharge(s, bytes);
+		uep_uncharge(s, 1, bytes);
 		if (ret)
 			return ret;
 	}
