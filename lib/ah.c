@@ -7,7 +7,7 @@
 
 static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct rdma_ep_create_ah cmd = { .pd = pd->handle };
+	struct rdma_ep_cmd_create_ah cmd = { .pd = pd->handle };
 	struct ibv_ah *ah;
 
 	ah = calloc(1, sizeof(*ah));
@@ -47,7 +47,7 @@ LEP_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 static int find_gid(struct ibv_context *context, uint8_t port_num,
 		    const uint8_t *gid, bool roce_v2)
 {
-	struct rdma_ep_query_gid entry;
+	struct rdma_ep_cmd_query_gid entry;
 	struct ibv_port_attr attr;
 	int i, ret;
 

@@ -102,7 +102,7 @@ struct lep_id *lep_id_alloc_sync(struct lep_session *session, void *context, int
 				 enum ibv_qp_type qp_type);
 void lep_id_free(struct lep_id *id);
 int lep_id_set_info(struct lep_id *id, const struct rdma_ep_id_info *info);
-int lep_id_query(struct lep_id *id, struct rdma_ep_query_id *cmd);
+int lep_id_query(struct lep_id *id, struct rdma_ep_cmd_query_id *cmd);
 int lep_id_init_qp_attr(struct lep_id *id, struct ibv_qp_attr *attr, int *mask);
 void lep_id_drop_addrinfo(struct lep_id *id);
 struct lep_event *lep_event_alloc(void);
@@ -169,7 +169,7 @@ int lep_id_migrate(struct lep_id *id, struct rdma_event_channel *channel);
 
 /* ---------------------------------------------------------------- cm_event.c */
 
-bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *record,
+bool lep_event_fill(struct lep_event *event, const struct rdma_ep_channel_event *record,
 		    struct lep_id *child, struct rdma_event_channel *channel);
 int lep_channel_get_event(struct rdma_event_channel *channel,
 			  struct rdma_cm_event **event);
@@ -185,7 +185,7 @@ struct lep_await {
 	struct lep_id *id;
 	struct rdma_ep_await *await;	/* in the command */
 	struct lep_event *event;	/* to be filled from rec */
-	struct rdma_ep_event rec;
+	struct rdma_ep_channel_event rec;
 	int error;			/* of the wait, or 0 */
 };
 

@@ -6,7 +6,7 @@ int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
 			socklen_t src_len, const struct sockaddr *dst,
 			socklen_t dst_len, int timeout_ms)
 {
-	struct rdma_ep_resolve_addr cmd = {
+	struct rdma_ep_cmd_resolve_addr cmd = {
 		.id = id->handle,
 		.timeout_ms = timeout_ms,
 	};
@@ -42,7 +42,7 @@ LEP_EXPORT int rdma_resolve_addr(struct rdma_cm_id *id,
 /* rdma_resolve_route(3) */
 LEP_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 {
-	struct rdma_ep_id_cmd cmd = { .arg = timeout_ms };
+	struct rdma_ep_cmd_id cmd = { .arg = timeout_ms };
 	struct lep_await wait;
 
 	if (lep_foreign_id(id))
@@ -58,8 +58,8 @@ LEP_EXPORT int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
 /* rdma_listen(3) */
 LEP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
-	struct rdma_ep_id_cmd cmd = { .arg = backlog > 0 ? backlog : 0 };
-	struct rdma_ep_query_id query;
+	struct rdma_ep_cmd_id cmd = { .arg = backlog > 0 ? backlog : 0 };
+	struct rdma_ep_cmd_query_id query;
 	int ret;
 
 	if (lep_foreign_id(id))
@@ -150,7 +150,7 @@ LEP_EXPORT int rdma_connect(struct rdma_cm_id *cm_id,
 			    struct rdma_conn_param *conn_param)
 {
 	struct lep_id *id = lep_to_id(cm_id);
-	struct rdma_ep_connect cmd = {};
+	struct rdma_ep_cmd_connect cmd = {};
 	struct lep_device *dev;
 	struct lep_await wait;
 
@@ -189,7 +189,7 @@ LEP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 			   struct rdma_conn_param *conn_param)
 {
 	struct lep_id *id = lep_to_id(cm_id);
-	struct rdma_ep_connect cmd = {};
+	struct rdma_ep_cmd_connect cmd = {};
 	bool datagram = cm_id && cm_id->qp_type == IBV_QPT_UD;
 	struct ibv_qp *external = NULL;
 	struct lep_device *dev;
@@ -240,7 +240,7 @@ LEP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 static int reject(struct rdma_cm_id *id, const void *private_data,
 		  uint8_t private_data_len, uint32_t reason)
 {
-	struct rdma_ep_reject cmd = { .reason = reason };
+	struct rdma_ep_cmd_reject cmd = { .reason = reason };
 
 	if (!id)
 		return lep_err(EINVAL);
@@ -275,7 +275,7 @@ LEP_EXPORT int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,
 /* rdma_establish(3) */
 LEP_EXPORT int rdma_establish(struct rdma_cm_id *id)
 {
-	struct rdma_ep_id_cmd cmd = {};
+	struct rdma_ep_cmd_id cmd = {};
 
 	if (lep_foreign_id(id))
 		return lep_forward_cm(-1, rdma_establish, id);
@@ -292,7 +292,7 @@ LEP_EXPORT int rdma_establish(struct rdma_cm_id *id)
 LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
 	enum ibv_qp_state state = IBV_QPS_ERR;
-	struct rdma_ep_id_cmd cmd = {};
+	struct rdma_ep_cmd_id cmd = {};
 	struct ibv_qp *external;
 	struct lep_await wait;
 
@@ -331,7 +331,7 @@ LEP_EXPORT int rdma_init_qp_attr(struct rdma_cm_id *id,
 /* rdma_notify(3): the kernel accepts only "communication established". */
 LEP_EXPORT int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
-	struct rdma_ep_id_cmd cmd = { .arg = event };
+	struct rdma_ep_cmd_id cmd = { .arg = event };
 
 	if (lep_foreign_id(id))
 		return lep_forward_cm(-1, rdma_notify, id, event);

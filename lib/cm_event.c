@@ -15,7 +15,7 @@ LEP_EXPORT int rdma_ack_cm_event(struct rdma_cm_event *event)
 	return 0;
 }
 
-static void set_param(struct lep_event *event, const struct rdma_ep_event *rec)
+static void set_param(struct lep_event *event, const struct rdma_ep_channel_event *rec)
 {
 	struct rdma_conn_param *conn = &event->event.param.conn;
 	struct rdma_ud_param *ud = &event->event.param.ud;
@@ -58,7 +58,7 @@ static void set_param(struct lep_event *event, const struct rdma_ep_event *rec)
  * already created it. Returns false, and frees the child, if the program cannot get the
  * request.
  */
-static bool set_child(struct lep_id *listener, const struct rdma_ep_event *rec,
+static bool set_child(struct lep_id *listener, const struct rdma_ep_channel_event *rec,
 		      struct lep_id *child, struct rdma_event_channel *channel)
 {
 	if (!child) {
@@ -96,7 +96,7 @@ static void set_error(struct lep_event *event, enum rdma_cm_event_type type)
 static void connect_external_qp(struct lep_event *event, struct lep_id *id,
 				struct ibv_qp *qp)
 {
-	struct rdma_ep_id_cmd cmd = { .id = id->handle };
+	struct rdma_ep_cmd_id cmd = { .id = id->handle };
 
 	if (!lep_external_qp_connect(id, qp, NULL) &&
 	    !lep_call(id->session, ESTABLISH, &cmd)) {
@@ -113,7 +113,7 @@ static void connect_external_qp(struct lep_event *event, struct lep_id *id,
  * there is no event for the program, and acknowledges the record then. child and channel
  * are as in set_child(); only connection requests use them.
  */
-bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *rec,
+bool lep_event_fill(struct lep_event *event, const struct rdma_ep_channel_event *rec,
 		    struct lep_id *child, struct rdma_event_channel *channel)
 {
 	struct lep_id *id = (void *)(uintptr_t)rec->uid;
@@ -183,7 +183,7 @@ bool lep_event_fill(struct lep_event *event, const struct rdma_ep_event *rec,
 }
 
 /* Allocates the id of a connection request. Other events have none: NULL. */
-static struct lep_id *child_for(const struct rdma_ep_event *rec)
+static struct lep_id *child_for(const struct rdma_ep_channel_event *rec)
 {
 	if (rec->event != RDMA_CM_EVENT_CONNECT_REQUEST || !rec->uid)
 		return NULL;
@@ -195,7 +195,7 @@ static struct lep_id *child_for(const struct rdma_ep_event *rec)
 static bool read_event(struct rdma_event_channel *channel,
 		       struct lep_event *event, int *ret)
 {
-	struct rdma_ep_event rec;
+	struct rdma_ep_channel_event rec;
 	ssize_t len;
 
 	len = read(channel->fd, &rec, sizeof(rec));
@@ -245,7 +245,7 @@ LEP_EXPORT int rdma_get_cm_event(struct rdma_event_channel *channel,
 int lep_id_write_event(struct lep_id *id, uint32_t event, int status,
 		       uint64_t arg)
 {
-	struct rdma_ep_write_event cmd = {
+	struct rdma_ep_cmd_write_event cmd = {
 		.id = id->handle,
 		.event = event,
 		.status = status,

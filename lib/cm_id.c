@@ -5,7 +5,7 @@
 /* rdma_create_event_channel(3) */
 LEP_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 {
-	struct rdma_ep_create_fd cmd = {};
+	struct rdma_ep_cmd_create_fd cmd = {};
 	struct rdma_event_channel *channel;
 	struct lep_session *session;
 
@@ -62,7 +62,7 @@ LEP_EXPORT int rdma_destroy_id(struct rdma_cm_id *id)
 LEP_EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	socklen_t len = lep_addr_len(addr);
-	struct rdma_ep_bind_addr cmd = {};
+	struct rdma_ep_cmd_bind_addr cmd = {};
 
 	if (lep_foreign_id(id))
 		return lep_forward_cm(-1, rdma_bind_addr, id, addr);
@@ -78,7 +78,7 @@ LEP_EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 int lep_id_set_option(struct lep_id *id, int level, int optname, void *optval,
 		      size_t optlen)
 {
-	struct rdma_ep_set_option cmd = {
+	struct rdma_ep_cmd_set_option cmd = {
 		.id = id->handle,
 		.level = level,
 		.optname = optname,
@@ -138,7 +138,7 @@ LEP_EXPORT int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 /* rdma_get_remote_ece(3) */
 LEP_EXPORT int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-	struct rdma_ep_query_id cmd;
+	struct rdma_ep_cmd_query_id cmd;
 
 	if (lep_foreign_id(id))
 		return lep_forward_cm(-1, rdma_get_remote_ece, id, ece);

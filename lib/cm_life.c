@@ -6,7 +6,7 @@
 int lep_id_create(struct rdma_event_channel *channel, void *context, int ps,
 		  enum ibv_qp_type qp_type, struct lep_id **out)
 {
-	struct rdma_ep_create_id cmd = {
+	struct rdma_ep_cmd_create_id cmd = {
 		.ps = ps,
 		.qp_type = qp_type,
 		.channel_fd = -1,
@@ -66,7 +66,7 @@ int lep_id_destroy(struct lep_id *id)
  */
 int lep_id_migrate(struct lep_id *id, struct rdma_event_channel *channel)
 {
-	struct rdma_ep_migrate_id cmd = { .id = id->handle, .channel_fd = -1 };
+	struct rdma_ep_cmd_migrate_id cmd = { .id = id->handle, .channel_fd = -1 };
 	struct rdma_event_channel *own = NULL;
 
 	if (channel) {

@@ -143,7 +143,7 @@ int lep_id_set_info(struct lep_id *id, const struct rdma_ep_id_info *info)
 	return 0;
 }
 
-int lep_id_query(struct lep_id *id, struct rdma_ep_query_id *cmd)
+int lep_id_query(struct lep_id *id, struct rdma_ep_cmd_query_id *cmd)
 {
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->id = id->handle;
@@ -153,7 +153,7 @@ int lep_id_query(struct lep_id *id, struct rdma_ep_query_id *cmd)
 /* Queries the attributes for the transition of a QP to attr->qp_state. */
 int lep_id_init_qp_attr(struct lep_id *id, struct ibv_qp_attr *attr, int *mask)
 {
-	struct rdma_ep_init_qp_attr cmd = {
+	struct rdma_ep_cmd_init_qp_attr cmd = {
 		.id = id->handle,
 		.qp_state = attr->qp_state,
 	};

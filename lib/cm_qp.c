@@ -82,7 +82,7 @@ int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 		     struct ibv_qp_init_attr *attr,
 		     const struct ibv_qp_init_attr_ex *ex)
 {
-	struct rdma_ep_create_qp cmd = {};
+	struct rdma_ep_cmd_create_qp cmd = {};
 	struct rdma_cm_id *id = &ours->id;
 	struct ibv_xrcd *xrcd = NULL;
 	struct lep_qp_build build;

@@ -71,7 +71,7 @@ struct ibv_context *lep_context_open(struct lep_session *session,
 				     struct lep_device *dev, uint32_t flags,
 				     uint32_t *pd)
 {
-	struct rdma_ep_open_device cmd = {
+	struct rdma_ep_cmd_open_device cmd = {
 		.flags = flags,
 		.dev_index = dev->index,
 	};
@@ -123,7 +123,7 @@ LEP_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
  */
 LEP_EXPORT int ibv_close_device(struct ibv_context *context)
 {
-	struct rdma_ep_destroy cmd = { .type = RDMA_EP_OBJ_CTX };
+	struct rdma_ep_cmd_destroy cmd = { .type = RDMA_EP_OBJ_CTX };
 	struct lep_context *ctx;
 	bool left = false;
 	int ret;

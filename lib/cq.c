@@ -7,7 +7,7 @@
 
 struct ibv_comp_channel *lep_comp_channel_create(struct ibv_context *context)
 {
-	struct rdma_ep_create_fd cmd = {};
+	struct rdma_ep_cmd_create_fd cmd = {};
 	struct ibv_comp_channel *channel;
 
 	channel = calloc(1, sizeof(*channel));
@@ -109,7 +109,7 @@ struct ibv_cq *lep_cq_create(struct ibv_context *context, uint32_t cqe,
 			     void *cq_context, struct ibv_comp_channel *channel,
 			     uint32_t comp_vector)
 {
-	struct rdma_ep_create_cq cmd = {};
+	struct rdma_ep_cmd_create_cq cmd = {};
 	struct ibv_cq *cq;
 	int error;
 
@@ -184,7 +184,7 @@ struct ibv_cq_ex *lep_create_cq_ex(struct ibv_context *context,
 /* ibv_resize_cq(3) */
 LEP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	struct rdma_ep_resize_cq cmd = {};
+	struct rdma_ep_cmd_resize_cq cmd = {};
 
 	if (!cq)
 		return EINVAL;
@@ -269,7 +269,7 @@ LEP_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 /* ibv_req_notify_cq(3) */
 int lep_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	struct rdma_ep_notify_cq cmd = {
+	struct rdma_ep_cmd_notify_cq cmd = {
 		.flags = solicited_only ? RDMA_EP_NOTIFY_SOLICITED : 0,
 		.cq = cq->handle,
 	};
@@ -282,7 +282,7 @@ int lep_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 /* ibv_modify_cq(3) */
 int lep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
-	struct rdma_ep_modify_cq cmd = { .cq = cq->handle };
+	struct rdma_ep_cmd_modify_cq cmd = { .cq = cq->handle };
 
 	if (!attr)
 		return EINVAL;

@@ -46,7 +46,7 @@ static enum ibv_transport_type transport_of(uint32_t node_type)
 }
 
 static void set_strings(struct ibv_device *ibdev,
-			const struct rdma_ep_device *info)
+			const struct rdma_ep_device_info *info)
 {
 	_Static_assert(sizeof(info->name) == sizeof(ibdev->name), "device name");
 	memcpy(ibdev->name, info->name, sizeof(ibdev->name));
@@ -63,7 +63,7 @@ static void set_strings(struct ibv_device *ibdev,
 		 "/sys/class/infiniband/%s", ibdev->name);
 }
 
-static struct lep_device *add_device(const struct rdma_ep_device *info)
+static struct lep_device *add_device(const struct rdma_ep_device_info *info)
 {
 	struct lep_device *dev;
 
@@ -98,8 +98,8 @@ static struct lep_device *add_device(const struct rdma_ep_device *info)
  */
 int lep_devices_refresh(struct lep_session *session, struct ibv_device ***out)
 {
-	struct rdma_ep_query_devices cmd = { .max = 8 };
-	struct rdma_ep_device *info = NULL, *more;
+	struct rdma_ep_cmd_query_devices cmd = { .max = 8 };
+	struct rdma_ep_device_info *info = NULL, *more;
 	struct ibv_device **list = NULL;
 	struct lep_device *dev;
 	uint32_t i;
@@ -207,7 +207,7 @@ static uint8_t max_u8(uint32_t value)
 /* The limits of a connection's parameters; a CM message has 8 bits for each. */
 int lep_device_limits(struct lep_session *session, struct lep_device *dev)
 {
-	struct rdma_ep_query_device cmd = { .dev_index = dev->index };
+	struct rdma_ep_cmd_query_device cmd = { .dev_index = dev->index };
 
 	if (__atomic_load_n(&dev->have_limits, __ATOMIC_ACQUIRE))
 		return 0;

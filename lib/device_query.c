@@ -5,7 +5,7 @@
 #include "objects.h"
 
 static int query_device(struct ibv_context *context,
-			struct rdma_ep_query_device *cmd)
+			struct rdma_ep_cmd_query_device *cmd)
 {
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->dev_index = lep_to_dev(context->device)->index;
@@ -65,7 +65,7 @@ static void copy_device_attr(struct ibv_device_attr *attr,
 LEP_EXPORT int ibv_query_device(struct ibv_context *context,
 				struct ibv_device_attr *attr)
 {
-	struct rdma_ep_query_device cmd;
+	struct rdma_ep_cmd_query_device cmd;
 	int ret;
 
 	if (!context || !attr)
@@ -85,7 +85,7 @@ int lep_query_device_ex(struct ibv_context *context,
 			struct ibv_device_attr_ex *attr, size_t len)
 {
 	struct ibv_device_attr_ex full = {};
-	struct rdma_ep_query_device cmd;
+	struct rdma_ep_cmd_query_device cmd;
 	int ret;
 
 	if (!attr || (input && input->comp_mask))
@@ -110,7 +110,7 @@ int lep_query_device_ex(struct ibv_context *context,
 int lep_query_port(struct ibv_context *context, uint8_t port_num,
 		   struct ibv_port_attr *attr, size_t len)
 {
-	struct rdma_ep_query_port cmd = {
+	struct rdma_ep_cmd_query_port cmd = {
 		.dev_index = lep_to_dev(context->device)->index,
 		.port_num = port_num,
 	};

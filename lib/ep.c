@@ -89,7 +89,7 @@ static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 			  struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	bool passive = res->ai_flags & RAI_PASSIVE;
-	struct rdma_ep_create_ep cmd = {
+	struct rdma_ep_cmd_create_ep cmd = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL,
 		.uid = (uintptr_t)id,
 		.channel_fd = -1,
@@ -213,7 +213,7 @@ static bool destroy_at_once(struct lep_id *id)
 	struct ibv_cq *send_cq = qp || srq ? id->id.send_cq : NULL;
 	struct ibv_comp_channel *recv_channel = id->id.recv_cq_channel;
 	struct ibv_comp_channel *send_channel = id->id.send_cq_channel;
-	struct rdma_ep_destroy_ep cmd = {
+	struct rdma_ep_cmd_destroy_ep cmd = {
 		.id = id->handle,
 		.channel_fd = -1,
 		.qp = qp ? qp->handle : 0,
@@ -340,7 +340,7 @@ static int request_from_event(struct rdma_cm_id *listen,
 /* The next event of a listener, and the objects for a connection request. */
 struct get_request {
 	struct lep_id *listener;
-	struct rdma_ep_get_request cmd;
+	struct rdma_ep_cmd_get_request cmd;
 	struct ibv_qp_init_attr attr;
 	struct lep_qp_build build;
 	struct rdma_event_channel *channel;
@@ -366,7 +366,7 @@ static void free_request(struct get_request *req)
 static int finish_request(struct get_request *req, struct rdma_cm_event **out,
 			  int *qp_errno)
 {
-	struct rdma_ep_get_request *cmd = &req->cmd;
+	struct rdma_ep_cmd_get_request *cmd = &req->cmd;
 	struct lep_session *session = req->listener->session;
 	struct ibv_pd *pd = req->listener->id.pd;
 	struct rdma_event_channel *channel = NULL;

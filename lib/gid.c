@@ -8,7 +8,7 @@
 
 /* Returns 0 or an errno: ENODATA for an entry that is empty. */
 int lep_gid_query(struct ibv_context *context, uint32_t port_num,
-		  uint32_t index, struct rdma_ep_query_gid *cmd)
+		  uint32_t index, struct rdma_ep_cmd_query_gid *cmd)
 {
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->dev_index = lep_to_dev(context->device)->index;
@@ -21,7 +21,7 @@ int lep_gid_query(struct ibv_context *context, uint32_t port_num,
 LEP_EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port_num,
 			     int index, union ibv_gid *gid)
 {
-	struct rdma_ep_query_gid cmd;
+	struct rdma_ep_cmd_query_gid cmd;
 	int ret;
 
 	if (!context || !gid || index < 0)
@@ -52,7 +52,7 @@ LEP_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num,
 				 uint32_t flags, size_t entry_size)
 {
 	struct ibv_gid_entry full = {};
-	struct rdma_ep_query_gid cmd;
+	struct rdma_ep_cmd_query_gid cmd;
 	int ret;
 
 	if (!context)
@@ -83,7 +83,7 @@ LEP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 					size_t max_entries, uint32_t flags,
 					size_t entry_size)
 {
-	struct rdma_ep_query_gid_table cmd = {};
+	struct rdma_ep_cmd_query_gid_table cmd = {};
 	struct ibv_gid_entry *table;
 	size_t i;
 
@@ -127,7 +127,7 @@ LEP_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context,
 static int query_gid_type(struct ibv_context *context, uint8_t port_num,
 			  unsigned int index, unsigned int *type)
 {
-	struct rdma_ep_query_gid cmd;
+	struct rdma_ep_cmd_query_gid cmd;
 	int ret;
 
 	if (!context || !type)
@@ -171,7 +171,7 @@ GID_TYPE_VERSION(65);
 static int query_pkey(struct ibv_context *context, uint8_t port_num, int index,
 		      __be16 *pkey)
 {
-	struct rdma_ep_query_pkey cmd = {
+	struct rdma_ep_cmd_query_pkey cmd = {
 		.dev_index = lep_to_dev(context->device)->index,
 		.port_num = port_num,
 		.pkey_index = index,

@@ -5,7 +5,7 @@
 static int join(struct lep_id *id, const struct sockaddr *addr, bool send_only,
 		void *context)
 {
-	struct rdma_ep_join_multicast cmd = {
+	struct rdma_ep_cmd_join_multicast cmd = {
 		.flags = send_only ? RDMA_EP_JOIN_SEND_ONLY : 0,
 		.id = id->handle,
 	};

@@ -59,7 +59,7 @@ int lep_query_device_ex(struct ibv_context *context,
 int lep_query_port(struct ibv_context *context, uint8_t port_num,
 		   struct ibv_port_attr *attr, size_t len);
 int lep_gid_query(struct ibv_context *context, uint32_t port_num,
-		  uint32_t index, struct rdma_ep_query_gid *cmd);
+		  uint32_t index, struct rdma_ep_cmd_query_gid *cmd);
 
 /* ------------------------------------------------------------------- pd_mr.c */
 
@@ -228,7 +228,7 @@ int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
 		       const struct ibv_qp_init_attr_ex *ex, bool make_cqs);
 int lep_qp_build_create(struct lep_qp_build *build, struct ibv_context *context,
-			struct rdma_ep_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd);
+			struct rdma_ep_cmd_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd);
 void lep_qp_build_abort(struct lep_qp_build *build);
 void lep_qp_build_undo(struct lep_session *session,
 		       const struct rdma_ep_qp_init *init);

@@ -5,7 +5,7 @@
 /* ibv_alloc_pd(3) */
 LEP_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-	struct rdma_ep_alloc_pd cmd = {};
+	struct rdma_ep_cmd_alloc_pd cmd = {};
 	struct ibv_pd *pd;
 
 	if (!context)
@@ -47,7 +47,7 @@ static int offered_access(unsigned int *access)
 struct ibv_mr *lep_mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 			  uint64_t iova, unsigned int access)
 {
-	struct rdma_ep_reg_mr cmd = {
+	struct rdma_ep_cmd_reg_mr cmd = {
 		.addr = (uintptr_t)addr,
 		.length = length,
 		.iova = iova,
@@ -123,7 +123,7 @@ static int rereg_fail(int error)
 LEP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 			    void *addr, size_t length, int access)
 {
-	struct rdma_ep_rereg_mr cmd = {
+	struct rdma_ep_cmd_rereg_mr cmd = {
 		.flags = flags,
 		.addr = (uintptr_t)addr,
 		.length = length,

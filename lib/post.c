@@ -76,7 +76,7 @@ static int buffer_flush(struct buffer *buf, struct lep_session *session,
 			unsigned long request, uint32_t handle,
 			uint32_t *posted)
 {
-	struct rdma_ep_post cmd = {
+	struct rdma_ep_cmd_post cmd = {
 		.size = sizeof(cmd),
 		.wrs = (uintptr_t)buf->start,
 		.wrs_len = buf->len,

@@ -198,7 +198,7 @@ struct ibv_qp *lep_qp_build_finish(struct lep_qp_build *build,
  * xrcd is the domain of an XRC target QP, else NULL. Returns 0, or -1 and errno.
  */
 int lep_qp_build_create(struct lep_qp_build *build, struct ibv_context *context,
-			struct rdma_ep_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd)
+			struct rdma_ep_cmd_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd)
 {
 	cmd->id = id;
 	if (xrcd)
@@ -215,7 +215,7 @@ struct ibv_qp *lep_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 			     const struct ibv_qp_init_attr_ex *ex)
 {
 	bool target = attr->qp_type == IBV_QPT_XRC_RECV;
-	struct rdma_ep_create_qp cmd = {};
+	struct rdma_ep_cmd_create_qp cmd = {};
 	struct lep_qp_build build;
 
 	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, ex, false) ||
@@ -253,7 +253,7 @@ LEP_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
 LEP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 			     int attr_mask)
 {
-	struct rdma_ep_modify_qp cmd = {};
+	struct rdma_ep_cmd_modify_qp cmd = {};
 
 	if (!qp || !attr)
 		return EINVAL;
@@ -275,7 +275,7 @@ LEP_EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 			    int attr_mask, struct ibv_qp_init_attr *init_attr)
 {
-	struct rdma_ep_query_qp cmd = {};
+	struct rdma_ep_cmd_query_qp cmd = {};
 
 	if (!qp || !attr)
 		return EINVAL;
@@ -315,7 +315,7 @@ void lep_qp_release(struct ibv_qp *qp, uint32_t events)
 /* The flags are those of RDMA_EP_IOC_DESTROY. */
 int lep_qp_destroy(struct ibv_qp *qp, uint32_t flags)
 {
-	struct rdma_ep_destroy cmd = {
+	struct rdma_ep_cmd_destroy cmd = {
 		.flags = flags,
 		.type = RDMA_EP_OBJ_QP,
 		.handle = qp->handle,
@@ -340,7 +340,7 @@ LEP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 static int qp_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid,
 		    unsigned long request)
 {
-	struct rdma_ep_qp_mcast cmd = {
+	struct rdma_ep_cmd_qp_mcast cmd = {
 		.size = sizeof(cmd),
 		.qp = qp->handle,
 		.lid = lid,

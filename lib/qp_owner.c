@@ -53,7 +53,7 @@ void lep_owner_qp_connected(struct lep_qp_owner *owner)
 /* Queries the QP's state after a failed command, which may have moved the QP. */
 void lep_owner_query_qp_state(struct lep_qp_owner *owner)
 {
-	struct rdma_ep_query_qp cmd = { .attr_mask = IBV_QP_STATE };
+	struct rdma_ep_cmd_query_qp cmd = { .attr_mask = IBV_QP_STATE };
 	struct lep_session *session = NULL;
 	const struct lep_qp *qp;
 	int error = errno;

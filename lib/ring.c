@@ -20,7 +20,7 @@ static bool pending(const struct rdma_ep_cq_ring *ring)
 /* Calls the kernel, which puts more completions into the ring. 0 or an errno. */
 static int fill_ring(struct ibv_cq *cq)
 {
-	struct rdma_ep_poll_cq cmd = { .cq = cq->handle };
+	struct rdma_ep_cmd_poll_cq cmd = { .cq = cq->handle };
 
 	return lep_ctx_call(cq->context, POLL_CQ, &cmd);
 }
@@ -89,7 +89,7 @@ _Static_assert(sizeof(struct ibv_wc) == sizeof(struct rdma_ep_wc), "wc");
 /* Polls a CQ. Without a ring, the kernel writes into the caller's array. */
 int lep_cq_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
-	struct rdma_ep_poll_cq cmd = {
+	struct rdma_ep_cmd_poll_cq cmd = {
 		.wcs = (uintptr_t)wc,
 		.cq = cq->handle,
 		.max = num,

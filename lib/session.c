@@ -60,7 +60,7 @@ static void map_rings(struct lep_session *session)
 
 static struct lep_session *session_open(void)
 {
-	struct rdma_ep_query query = {};
+	struct rdma_ep_cmd_query query = {};
 	struct lep_session *session;
 	int error;
 
@@ -136,7 +136,7 @@ void lep_session_forked(void)
 int lep_obj_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
 		    uint32_t *events, uint32_t *comp_events)
 {
-	struct rdma_ep_destroy cmd = { .handle = handle, .type = type };
+	struct rdma_ep_cmd_destroy cmd = { .handle = handle, .type = type };
 
 	if (lep_call(session, DESTROY, &cmd))
 		return -1;

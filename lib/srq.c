@@ -11,7 +11,7 @@ struct ibv_srq *lep_srq_create(struct ibv_context *context, struct ibv_pd *pd,
 			       struct ibv_srq_attr *attr,
 			       struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
-	struct rdma_ep_create_srq cmd = {
+	struct rdma_ep_cmd_create_srq cmd = {
 		.id = id,
 		.pd = pd->handle,
 		.max_wr = attr->max_wr,
@@ -119,15 +119,15 @@ struct ibv_srq *lep_create_srq_ex(struct ibv_context *context,
 LEP_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
 			      int attr_mask)
 {
-	struct rdma_ep_srq_attr cmd = {};
+	struct rdma_ep_cmd_srq_attr cmd = {};
 
 	if (!srq || !attr)
 		return EINVAL;
 	if (!lep_ours(srq->context))
 		return lep_forward(ENOSYS, "IBVERBS_1.1", ibv_modify_srq, srq,
 				   attr, attr_mask);
-	_Static_assert(RDMA_EP_SRQ_MAX_WR == IBV_SRQ_MAX_WR &&
-		       RDMA_EP_SRQ_LIMIT == IBV_SRQ_LIMIT, "srq flags");
+	_Static_assert((int)RDMA_EP_SRQ_MAX_WR == IBV_SRQ_MAX_WR &&
+		       (int)RDMA_EP_SRQ_LIMIT == IBV_SRQ_LIMIT, "srq flags");
 	cmd.flags = attr_mask;
 	cmd.srq = srq->handle;
 	if (attr_mask & IBV_SRQ_MAX_WR)
@@ -140,7 +140,7 @@ LEP_EXPORT int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
 /* ibv_query_srq(3) */
 LEP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
-	struct rdma_ep_srq_attr cmd = {};
+	struct rdma_ep_cmd_srq_attr cmd = {};
 
 	if (!srq || !attr)
 		return EINVAL;

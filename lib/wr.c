@@ -338,7 +338,7 @@ static int post_some(struct ibv_qp_ex *qp, size_t *pos)
 {
 	struct lep_session *session = lep_to_ctx(qp->qp_base.context)->session;
 	struct lep_wr_list *list = list_of(qp);
-	struct rdma_ep_post cmd = {
+	struct rdma_ep_cmd_post cmd = {
 		.flags = RDMA_EP_POST_ALL,
 		.wrs = (uintptr_t)(list->buf + *pos),
 		.handle = qp->qp_base.handle,

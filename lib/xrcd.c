@@ -10,7 +10,7 @@ struct ibv_xrcd *lep_open_xrcd(struct ibv_context *context,
 {
 	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD |
 				IBV_XRCD_INIT_ATTR_OFLAGS;
-	struct rdma_ep_open_xrcd cmd = {};
+	struct rdma_ep_cmd_open_xrcd cmd = {};
 	struct lep_xrcd *xrcd;
 
 	if (!attr)
@@ -48,7 +48,7 @@ struct ibv_qp *lep_open_qp(struct ibv_context *context,
 {
 	const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
 				IBV_QP_OPEN_ATTR_TYPE;
-	struct rdma_ep_open_qp cmd = {};
+	struct rdma_ep_cmd_open_qp cmd = {};
 	struct lep_qp *qp;
 	int error;
 

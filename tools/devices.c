@@ -18,9 +18,9 @@ int node_open(void)
 	return open(NODE, O_RDWR | O_CLOEXEC);
 }
 
-int devices_get(int fd, struct rdma_ep_device *devs, int max)
+int devices_get(int fd, struct rdma_ep_device_info *devs, int max)
 {
-	struct rdma_ep_query_devices q = {
+	struct rdma_ep_cmd_query_devices q = {
 		.size = sizeof(q),
 		.devices = (uintptr_t)devs,
 		.max = max,
@@ -51,15 +51,15 @@ static void get_netdev(struct port *port)
 	freeifaddrs(all);
 }
 
-bool port_get(int fd, const struct rdma_ep_device *dev, int number,
+bool port_get(int fd, const struct rdma_ep_device_info *dev, int number,
 	      struct port *port)
 {
-	struct rdma_ep_query_port q = {
+	struct rdma_ep_cmd_query_port q = {
 		.size = sizeof(q),
 		.dev_index = dev->dev_index,
 		.port_num = number,
 	};
-	struct rdma_ep_query_gid g = {
+	struct rdma_ep_cmd_query_gid g = {
 		.size = sizeof(g),
 		.dev_index = dev->dev_index,
 		.port_num = number,
@@ -82,7 +82,7 @@ bool port_get(int fd, const struct rdma_ep_device *dev, int number,
 	return true;
 }
 
-static const char *transport(const struct rdma_ep_device *dev,
+static const char *transport(const struct rdma_ep_device_info *dev,
 			     const struct port *port)
 {
 	return dev->node_type == NODE_IWARP ? "iWARP" :
@@ -90,7 +90,7 @@ static const char *transport(const struct rdma_ep_device *dev,
 }
 
 /* kmod/drivers/caps.c has the same. */
-const char *device_refused(const struct rdma_ep_device *dev)
+const char *device_refused(const struct rdma_ep_device_info *dev)
 {
 	switch (dev->driver_id) {
 	case RDMA_DRIVER_IRDMA:
@@ -108,7 +108,7 @@ const char *device_refused(const struct rdma_ep_device *dev)
 	}
 }
 
-static void show(int fd, const struct rdma_ep_device *dev, bool json)
+static void show(int fd, const struct rdma_ep_device_info *dev, bool json)
 {
 	bool mr = dev->flags & RDMA_EP_DEVICE_USER_MR;
 	bool xrc = dev->flags & RDMA_EP_DEVICE_XRC;
@@ -155,7 +155,7 @@ static void show(int fd, const struct rdma_ep_device *dev, bool json)
 
 int cmd_devices(int argc, char **argv)
 {
-	struct rdma_ep_device devs[MAX_DEVICES];
+	struct rdma_ep_device_info devs[MAX_DEVICES];
 	bool json = false;
 	int fd, i, num;
 

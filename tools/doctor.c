@@ -159,7 +159,7 @@ static int check_node(void)
 
 static void check_abi(int fd)
 {
-	struct rdma_ep_query q = { .size = sizeof(q) };
+	struct rdma_ep_cmd_query q = { .size = sizeof(q) };
 
 	if (ioctl(fd, RDMA_EP_IOC_QUERY, &q))
 		say("abi", FAIL, "install module and library of one version",
@@ -222,7 +222,7 @@ static void check_port(const char *name, const struct port *port)
 
 static void check_devices(int fd)
 {
-	struct rdma_ep_device devs[MAX_DEVICES];
+	struct rdma_ep_device_info devs[MAX_DEVICES];
 	int num = devices_get(fd, devs, MAX_DEVICES), i, usable = 0;
 	struct port port;
 	unsigned int j;

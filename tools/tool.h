@@ -57,10 +57,10 @@ struct port {
 /* Returns a file of the module, or -1 and errno. */
 int node_open(void);
 /* Returns the number of devices, or -1 and errno. */
-int devices_get(int fd, struct rdma_ep_device *devs, int max);
+int devices_get(int fd, struct rdma_ep_device_info *devs, int max);
 /* Returns the reason why programs cannot use the device. */
-const char *device_refused(const struct rdma_ep_device *dev);
-bool port_get(int fd, const struct rdma_ep_device *dev, int number,
+const char *device_refused(const struct rdma_ep_device_info *dev);
+bool port_get(int fd, const struct rdma_ep_device_info *dev, int number,
 	      struct port *port);
 
 /* sessions.c */

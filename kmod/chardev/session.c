@@ -85,7 +85,7 @@ static int uep_destroy_obj(struct uep_obj *obj, void *out)
  */
 static int uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 {
-	struct rdma_ep_destroy out;
+	struct rdma_ep_cmd_destroy out;
 	int i, ret = 0;
 
 	uep_stop_qps(s, ctx);
@@ -108,7 +108,7 @@ static u32 uep_destroy_flags(u32 type)
 
 int uep_destroy(struct uep_cmd *cmd)
 {
-	struct rdma_ep_destroy *arg = cmd->arg;
+	struct rdma_ep_cmd_destroy *arg = cmd->arg;
 	struct uep_obj *obj;
 	struct uep_ctx *ctx;
 	int ret = 0;

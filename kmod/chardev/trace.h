@@ -14,7 +14,7 @@
 #include <rdma/ib_cm.h>
 #include <trace/misc/rdma.h>
 
-struct rdma_ep_post;
+struct rdma_ep_cmd_post;
 struct rdma_ep_wc;
 struct uep_cq;
 struct uep_obj;
@@ -87,7 +87,7 @@ DEFINE_EVENT(rdma_ep_session, rdma_ep_session_close,
  * @ret: 0, or errno of the first refused request
  */
 TRACE_EVENT(rdma_ep_post,
-	TP_PROTO(const struct uep_obj *obj, const struct rdma_ep_post *arg,
+	TP_PROTO(const struct uep_obj *obj, const struct rdma_ep_cmd_post *arg,
 		 u32 opcode, u64 bytes, int ret),
 	TP_ARGS(obj, arg, opcode, bytes, ret),
 	TP_STRUCT__entry(

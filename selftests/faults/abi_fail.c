@@ -414,7 +414,7 @@ TEST_F(fail, open_survives_failure)
 /* The first use of a device in a session makes its default context. */
 TEST_F(fail, first_use_survives_failure)
 {
-	struct rdma_ep_open_device o;
+	struct rdma_ep_cmd_open_device o;
 	bool hit = true;
 	__u32 dev;
 	int fd, ret;
@@ -425,7 +425,7 @@ TEST_F(fail, first_use_survives_failure)
 	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
 		fd = abi_open_node();
 		ASSERT_LE(0, fd);
-		o = (struct rdma_ep_open_device) {
+		o = (struct rdma_ep_cmd_open_device) {
 			.size = sizeof(o), .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = dev,
 		};
 		OK(nth_arm(nth));
@@ -521,7 +521,7 @@ static void read_record(DATA, int fd, void *record, size_t len, const char *what
 TEST_F(fail, read_survives_failure)
 {
 	struct abi_world *w = &self->w;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct rdma_ep_comp_event comp;
 	struct rdma_ep_async_event async;
 	__u32 cq, qp;

@@ -57,8 +57,9 @@ int fail_ep_active(struct abi_world *w, void *arg);
 /* a request that has arrived at a listener, whose channel is *server, */
 int fail_requested(struct abi_world *w, int *server, __u32 *listener);
 /* those of CONNECT and ACCEPT, with a QP, */
-int fail_connect_own(struct abi_world *w, struct rdma_ep_connect *a, int *channel);
-int fail_accept_own(struct abi_world *w, struct rdma_ep_connect *a, int *server, __u32 *listener);
+int fail_connect_own(struct abi_world *w, struct rdma_ep_cmd_connect *a, int *channel);
+int fail_accept_own(struct abi_world *w, struct rdma_ep_cmd_connect *a, int *server,
+		    __u32 *listener);
 /* and a QP that has a receive flushed to the CQ. */
 int fail_flushed(struct abi_world *w, __u32 cq, __u32 *qp);
 /* A QP that has CQs of its own */

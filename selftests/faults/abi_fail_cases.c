@@ -8,7 +8,7 @@
 
 #include "abi_fail.h"
 
-static void given_qp(struct abi_world *w, struct rdma_ep_create_qp *a, __u32 type)
+static void given_qp(struct abi_world *w, struct rdma_ep_cmd_create_qp *a, __u32 type)
 {
 	abi_qp_attr(a, type, w->obj[RDMA_EP_OBJ_PD], w->obj[RDMA_EP_OBJ_CQ],
 		    w->obj[RDMA_EP_OBJ_CQ]);
@@ -16,7 +16,7 @@ static void given_qp(struct abi_world *w, struct rdma_ep_create_qp *a, __u32 typ
 
 int fail_make_qp(struct abi_world *w, __u32 type, __u32 id, __u32 *qp)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	given_qp(w, &c, type);
@@ -76,7 +76,7 @@ ABI_FN(migrate_with_event, migrate_id)
 /* The event has moved with the id. */
 ABI_FN(check_migrated, migrate_id)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int ret = abi_read(a->channel_fd, &ev, sizeof(ev), ABI_WAIT_MS);
 
 	return ret ?: ev.id == a->id ? 0 : -EPROTO;
@@ -94,7 +94,7 @@ static int connectable(struct abi_world *w, int *server, __u32 *listener, int *c
 	       fail_make_qp(w, QPT_RC, *client, qp);
 }
 
-static void fail_conn_param(struct rdma_ep_connect *a, __u32 id)
+static void fail_conn_param(struct rdma_ep_cmd_connect *a, __u32 id)
 {
 	a->id = id;
 	a->conn.responder_resources = 1;
@@ -104,7 +104,7 @@ static void fail_conn_param(struct rdma_ep_connect *a, __u32 id)
 	a->conn.private_data_len = 16;
 }
 
-int fail_connect_own(struct abi_world *w, struct rdma_ep_connect *a, int *channel)
+int fail_connect_own(struct abi_world *w, struct rdma_ep_cmd_connect *a, int *channel)
 {
 	__u32 listener, qp;
 	int server, ret;
@@ -133,9 +133,10 @@ int fail_requested(struct abi_world *w, int *server, __u32 *listener)
 	return ret;
 }
 
-int fail_accept_own(struct abi_world *w, struct rdma_ep_connect *a, int *server, __u32 *listener)
+int fail_accept_own(struct abi_world *w, struct rdma_ep_cmd_connect *a, int *server,
+		    __u32 *listener)
 {
-	struct rdma_ep_event ev = {};
+	struct rdma_ep_channel_event ev = {};
 	__u32 qp;
 	int ret;
 
@@ -197,12 +198,12 @@ ABI_FN(resolve_addr_await, resolve_addr)
 
 static void resume_awaited(union abi_arg *arg)
 {
-	((struct rdma_ep_resolve_addr *)arg)->await.state = RDMA_EP_AWAIT_DONE;
+	((struct rdma_ep_cmd_resolve_addr *)arg)->await.state = RDMA_EP_AWAIT_DONE;
 }
 
 ABI_FN(check_awaited, resolve_addr)
 {
-	struct rdma_ep_event *ev = w->page;
+	struct rdma_ep_channel_event *ev = w->page;
 
 	return a->await.state == RDMA_EP_AWAIT_EVENT &&
 	       ev->event == RDMA_EP_CM_EVENT_USER && ev->id == a->id ? 0 : -EPROTO;
@@ -211,7 +212,7 @@ ABI_FN(check_awaited, resolve_addr)
 /* An endpoint as the library makes it. */
 ABI_FN(destroy_ep_files, destroy_ep)
 {
-	struct rdma_ep_create_ep e;
+	struct rdma_ep_cmd_create_ep e;
 	int ret;
 
 	abi_own_ep(&w->s, 7471, &e);
@@ -230,7 +231,7 @@ ABI_FN(check_request, get_request)
 	       ABI_DESTROY(&w->s, ID, a->event.child);
 }
 
-ABI_FN(disconnect_own_qp, id_cmd)
+ABI_FN(disconnect_own_qp, id)
 {
 	struct abi_pair p = {};
 	int ret = abi_pair_open(&w->s, &p);
@@ -330,7 +331,7 @@ ABI_FN(modify_srq_grow, srq_attr)
 	return abi_create_srq(&w->s, w->obj[RDMA_EP_OBJ_PD], 16, 0, &a->srq);
 }
 
-static int modify_qp_to(struct abi_world *w, struct rdma_ep_modify_qp *a, __u32 state)
+static int modify_qp_to(struct abi_world *w, struct rdma_ep_cmd_modify_qp *a, __u32 state)
 {
 	a->attr.qp_attr_mask = QP_STATE;
 	a->attr.qp_state = state;
@@ -359,7 +360,7 @@ static int modify_qp_err(struct abi_world *w, void *arg)
 /* A receive that has been flushed; some flush in a thread of their own */
 int fail_flushed(struct abi_world *w, __u32 cq, __u32 *qp)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	ret = abi_create_qp(&w->s, QPT_RC, cq, 0, &c) ?:
@@ -393,7 +394,7 @@ ABI_FN(check_polled, poll_cq)
 /* A list of all kinds, longer than one buffer of the module */
 ABI_FN(post_send_list, post)
 {
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_pair p = { .max_wr = 64 };
 	int ret;
 

@@ -222,7 +222,7 @@ static int user_event(struct abi_world *w, __u32 id, int channel, struct rdma_ep
 /* @id: of the event, or 0 */
 static int awaited(struct abi_world *w, const struct rdma_ep_await *aw, __u32 id)
 {
-	struct rdma_ep_event *ev = w->page;
+	struct rdma_ep_channel_event *ev = w->page;
 
 	return aw->state == RDMA_EP_AWAIT_EVENT && ev->event == RDMA_EP_CM_EVENT_USER &&
 	       (!id || ev->id == id) ? 0 : -EPROTO;
@@ -231,15 +231,15 @@ static int awaited(struct abi_world *w, const struct rdma_ep_await *aw, __u32 id
 /* The command has been executed, or not: it is to be waited for. */
 static void resume_id_cmd(union abi_arg *arg)
 {
-	((struct rdma_ep_id_cmd *)arg)->await.state = RDMA_EP_AWAIT_DONE;
+	((struct rdma_ep_cmd_id *)arg)->await.state = RDMA_EP_AWAIT_DONE;
 }
 
 static void resume_connect(union abi_arg *arg)
 {
-	((struct rdma_ep_connect *)arg)->await.state = RDMA_EP_AWAIT_DONE;
+	((struct rdma_ep_cmd_connect *)arg)->await.state = RDMA_EP_AWAIT_DONE;
 }
 
-ABI_FN(check_id_cmd_await, id_cmd)
+ABI_FN(check_id_cmd_await, id)
 {
 	return awaited(w, &a->await, a->id);
 }
@@ -249,7 +249,7 @@ ABI_FN(check_connect_await, connect)
 	return awaited(w, &a->await, a->id);
 }
 
-ABI_FN(resolve_route_await, id_cmd)
+ABI_FN(resolve_route_await, id)
 {
 	struct sockaddr_in dst = w->s.addr;
 	int channel = abi_channel(&w->s);
@@ -287,7 +287,7 @@ ABI_FN(accept_await, connect)
 	       user_event(w, listener, server, &a->await);
 }
 
-ABI_FN(disconnect_await, id_cmd)
+ABI_FN(disconnect_await, id)
 {
 	struct abi_pair p = {};
 	int ret = abi_pair_open(&w->s, &p);

@@ -56,7 +56,7 @@ struct fault_end {
 	__u32 qp;
 	__u32 send_cq;
 	__u32 recv_cq;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	char *buf;
 	__u64 seed;
 	__u64 next;

@@ -124,7 +124,7 @@ int fault_storm(__u64 seed, int connections)
 /* Asks for a connection, and does not wait for the answer. */
 static int ask(const struct abi *s, const struct sockaddr_in *dst, __u32 *id)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 cq;
 	int ret;
 
@@ -139,7 +139,7 @@ static int ask(const struct abi *s, const struct sockaddr_in *dst, __u32 *id)
 int fault_overrun(__u64 seed)
 {
 	struct rdma_ep_async_event ev;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	struct abi s;
 	__u32 cq;
 	int ret;
@@ -174,8 +174,8 @@ int fault_exhaust(__u64 seed, int messages)
 {
 	struct abi_pair p = { .max_wr = 64 };
 	__u64 mem[65][8] = {}, r = seed;
-	struct rdma_ep_reg_mr mr;
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_reg_mr mr;
+	struct rdma_ep_channel_event ev;
 	struct rdma_ep_wc wc[8];
 	int posted = 0, got = 0, sent = 0, done = 0, ret, n;
 	/* The sender waits half a second each time that there is no room. */
@@ -229,9 +229,9 @@ int fault_exhaust(__u64 seed, int messages)
  */
 int fault_flood(__u64 seed)
 {
-	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
+	struct rdma_ep_cmd_write_event user = { .event = RDMA_EP_CM_EVENT_USER };
 	struct abi_pair p = {};
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct sockaddr_in sin;
 	struct abi full, s;
 	int channel, ret, n = 0, asked = 0;

@@ -315,7 +315,7 @@ int fault_stream(__u64 seed, int pause_us)
 
 static int make_qp(struct fault_end *e, const struct abi *s)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	ret = abi_create_cq(s, -1, 2 * FAULT_WINDOW, 0, &e->send_cq) ?:
@@ -332,7 +332,7 @@ static int make_qp(struct fault_end *e, const struct abi *s)
 /* Has the connection ended? */
 static bool ended(struct fault_end *e, int channel)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 
 	if (!abi_ready(channel, 0) || abi_read(channel, &ev, sizeof(ev), 0))
 		return false;
@@ -345,7 +345,7 @@ int fault_serve(int port)
 {
 	struct fault_end e = {};
 	struct sockaddr_in sin;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct abi s;
 	int channel, ret;
 	__u32 listener;
@@ -390,14 +390,14 @@ static int reach(struct fault_end *e, const struct abi *s, int channel,
 		 const char *addr, int port, __u64 seed, int retries)
 {
 	struct sockaddr_in src = s->addr, dst = src;
-	struct rdma_ep_connect c = {
+	struct rdma_ep_cmd_connect c = {
 		.conn = {
 			.responder_resources = 1, .initiator_depth = 1,
 			.retry_count = retries, .rnr_retry_count = 7,
 			.private_data_len = sizeof(seed),
 		},
 	};
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int ret;
 
 	if (inet_pton(AF_INET, addr, &dst.sin_addr) != 1)

@@ -81,7 +81,7 @@ void zoo_only_removal(struct task *t, int why)
 
 static int client(struct zoo *z, const struct sockaddr_in *dst, __u32 *id)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 cq;
 	int ret;
 
@@ -96,7 +96,7 @@ static int client(struct zoo *z, const struct sockaddr_in *dst, __u32 *id)
 static int start_pending(struct zoo *z)
 {
 	int nr = 2 + fault_random(&z->rand) % 6, channel, i, ret;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct sockaddr_in sin;
 	__u32 id;
 
@@ -113,7 +113,7 @@ static int post_some(struct zoo *z, struct abi_pair *p)
 {
 	size_t size = 1 << 20;
 	char *mem = abi_map(size);
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct rdma_ep_send_wr *wr;
 	struct abi_wrs w;
 	int ret;
@@ -210,8 +210,8 @@ static int start_churn(struct zoo *z)
 static int start_groups(struct zoo *z)
 {
 	int channel = abi_channel(&z->s), i, ret;
-	struct rdma_ep_create_qp c;
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_create_qp c;
+	struct rdma_ep_channel_event ev;
 	__u32 id, cq, mc;
 
 	ret = abi_create_cq(&z->s, -1, 64, 0, &cq) ?:
@@ -243,7 +243,7 @@ static int start_srq(struct zoo *z)
 static int start_pages(struct zoo *z)
 {
 	char *mem = abi_map(PAGES_BYTES);
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	__u32 pd;
 
 	return abi_alloc_pd(&z->s, z->s.ctx, &pd) ?:
@@ -253,7 +253,7 @@ static int start_pages(struct zoo *z)
 /* Nobody reads them. */
 static int start_unread(struct zoo *z)
 {
-	struct rdma_ep_write_event ev = { .event = RDMA_EP_CM_EVENT_USER };
+	struct rdma_ep_cmd_write_event ev = { .event = RDMA_EP_CM_EVENT_USER };
 	int channel = abi_channel(&z->s), i, ret;
 
 	ret = abi_tcp_id(&z->s, channel, 0, &ev.id);
@@ -265,7 +265,7 @@ static int start_unread(struct zoo *z)
 /* One of each type, without any id */
 static int start_verbs(struct zoo *z)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 cq, srq;
 	int ret;
 

@@ -56,7 +56,7 @@ static void post_writes(struct task *t)
 	const struct abi *s = &t->zoo->s;
 	char *mem = abi_map(2 * BYTES);
 	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs w;
 	__u64 n = 0;
 	int ret;

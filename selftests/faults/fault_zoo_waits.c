@@ -13,7 +13,7 @@
 /* Until an event comes; any will do. */
 static void read_event(struct task *t)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 
 	read(t->fd, &ev, sizeof(ev));
 }
@@ -36,7 +36,7 @@ int zoo_event(struct zoo *z)
 /* As rdma_get_request(3) waits where the kernel does not for it. */
 static void get_request(struct task *t)
 {
-	struct rdma_ep_get_request g = { .id = t->id };
+	struct rdma_ep_cmd_get_request g = { .id = t->id };
 	struct pollfd p = { .fd = t->fd, .events = POLLIN };
 	int ret;
 
@@ -60,7 +60,7 @@ static void read_comp(struct task *t)
 
 int zoo_comp(struct zoo *z)
 {
-	struct rdma_ep_notify_cq n = {};
+	struct rdma_ep_cmd_notify_cq n = {};
 	int channel = abi_comp_channel(&z->s);
 
 	return abi_create_cq(&z->s, channel, 16, 7, &n.cq) ?:
@@ -87,7 +87,7 @@ int zoo_async(struct zoo *z)
 /* Nobody answers, and no device is there yet that could go. */
 static void create_ep(struct task *t)
 {
-	struct rdma_ep_create_ep e = {
+	struct rdma_ep_cmd_create_ep e = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP, .ps = RDMA_PS_TCP,
 		.qp_type = QPT_RC, .addr_timeout_ms = RESOLVE_MS, .route_timeout_ms = RESOLVE_MS,
 	};
@@ -124,7 +124,7 @@ int zoo_resolve(struct zoo *z)
 
 static void await_request(struct task *t)
 {
-	struct rdma_ep_get_request g = {
+	struct rdma_ep_cmd_get_request g = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP | RDMA_EP_AWAIT,
 		.id = t->id, .await_fd = t->fd,
 	};
@@ -135,8 +135,8 @@ static void await_request(struct task *t)
 
 static void await_resolve(struct task *t)
 {
-	struct rdma_ep_event ev;
-	struct rdma_ep_resolve_addr r = {
+	struct rdma_ep_channel_event ev;
+	struct rdma_ep_cmd_resolve_addr r = {
 		.flags = RDMA_EP_AWAIT,
 		.id = t->id,
 		.timeout_ms = RESOLVE_MS,

@@ -128,10 +128,10 @@ static const char *end(void)
 /* An XRC domain, and what can be in it. */
 static int furnish(struct fuzz_session *fs)
 {
-	struct rdma_ep_create_srq srq = {
+	struct rdma_ep_cmd_create_srq srq = {
 		.pd = fs->s.pd, .max_wr = 16, .max_sge = 1, .srq_type = IB_UVERBS_SRQT_XRC,
 	};
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	uint32_t xrcd;
 	int ret;
 

@@ -186,7 +186,7 @@ static uint8_t *add_recv(struct fuzz_session *fs, struct fuzz_random *r, uint8_t
 
 /* A list of work requests; in a random place, as threads do not wait. */
 static void wrs(struct fuzz_session *fs, struct fuzz_random *r,
-		struct rdma_ep_post *post, bool send)
+		struct rdma_ep_cmd_post *post, bool send)
 {
 	uint8_t *start = fs->out + fuzz_below(r, FUZZ_MEM / 2 / 64) * 64;
 	uint8_t *p = start;
@@ -260,7 +260,7 @@ static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
 		break;
 	case FIELD_SENDS:
 	case FIELD_RECVS:
-		wrs(fs, r, (struct rdma_ep_post *)arg, f->kind == FIELD_SENDS);
+		wrs(fs, r, (struct rdma_ep_cmd_post *)arg, f->kind == FIELD_SENDS);
 		break;
 	case FIELD_MEMORY:
 		put(arg, f, (uintptr_t)fs->mem + fuzz_below(r, FUZZ_MEM / 2));
@@ -295,16 +295,16 @@ static void fill_port_space(struct fuzz_random *r, uint32_t *ps, uint32_t *qp_ty
 
 static void fill_special(struct fuzz_random *r, const struct abi_command *c, uint8_t *arg)
 {
-	struct rdma_ep_create_id *id = (void *)arg;
-	struct rdma_ep_create_ep *ep = (void *)arg;
-	struct rdma_ep_modify_qp *qp = (void *)arg;
-	struct rdma_ep_create_qp *create = (void *)arg;
-	struct rdma_ep_srq_attr *srq = (void *)arg;
-	struct rdma_ep_set_option *opt = (void *)arg;
-	struct rdma_ep_reject *rej = (void *)arg;
-	struct rdma_ep_write_event *user = (void *)arg;
-	struct rdma_ep_id_cmd *cmd = (void *)arg;
-	struct rdma_ep_poll_cq *poll = (void *)arg;
+	struct rdma_ep_cmd_create_id *id = (void *)arg;
+	struct rdma_ep_cmd_create_ep *ep = (void *)arg;
+	struct rdma_ep_cmd_modify_qp *qp = (void *)arg;
+	struct rdma_ep_cmd_create_qp *create = (void *)arg;
+	struct rdma_ep_cmd_srq_attr *srq = (void *)arg;
+	struct rdma_ep_cmd_set_option *opt = (void *)arg;
+	struct rdma_ep_cmd_reject *rej = (void *)arg;
+	struct rdma_ep_cmd_write_event *user = (void *)arg;
+	struct rdma_ep_cmd_id *cmd = (void *)arg;
+	struct rdma_ep_cmd_poll_cq *poll = (void *)arg;
 
 	/* That into the ring */
 	if (c->cmd == RDMA_EP_IOC_POLL_CQ && fuzz_chance(r, 50)) {
@@ -380,8 +380,8 @@ static void fill_special(struct fuzz_random *r, const struct abi_command *c, uin
 static void fill_xrc(struct fuzz_session *fs, struct fuzz_random *r,
 		     const struct abi_command *c, uint8_t *arg)
 {
-	struct rdma_ep_create_srq *srq = (void *)arg;
-	struct rdma_ep_create_qp *qp = (void *)arg;
+	struct rdma_ep_cmd_create_srq *srq = (void *)arg;
+	struct rdma_ep_cmd_create_qp *qp = (void *)arg;
 
 	if (!fs->handles[RDMA_EP_OBJ_XRCD][0])
 		return;
@@ -403,10 +403,10 @@ static void fill_xrc(struct fuzz_session *fs, struct fuzz_random *r,
 /* What must be 0 without RDMA_EP_AWAIT mostly is. */
 static void fill_await(struct fuzz_random *r, const struct abi_command *c, uint8_t *arg)
 {
-	struct rdma_ep_resolve_addr *addr = (void *)arg;
-	struct rdma_ep_get_request *req = (void *)arg;
-	struct rdma_ep_connect *conn = (void *)arg;
-	struct rdma_ep_id_cmd *cmd = (void *)arg;
+	struct rdma_ep_cmd_resolve_addr *addr = (void *)arg;
+	struct rdma_ep_cmd_get_request *req = (void *)arg;
+	struct rdma_ep_cmd_connect *conn = (void *)arg;
+	struct rdma_ep_cmd_id *cmd = (void *)arg;
 
 	if (cmd->flags & RDMA_EP_AWAIT || fuzz_chance(r, 2))
 		return;
@@ -429,7 +429,7 @@ static void fill_await(struct fuzz_random *r, const struct abi_command *c, uint8
 }
 
 /* Everything that it names has to be right. */
-static void fill_destroy_ep(struct fuzz_random *r, struct rdma_ep_destroy_ep *ep)
+static void fill_destroy_ep(struct fuzz_random *r, struct rdma_ep_cmd_destroy_ep *ep)
 {
 	if (fuzz_chance(r, 60))
 		ep->srq = 0;

@@ -12,7 +12,7 @@
 /* What is awaited comes at once, or not at all: a thread may have destroyed it. */
 #define EVENT_MS	(200 * TEST_SCALE)
 
-static int event(int channel, enum abi_cm_event want, struct rdma_ep_event *ev)
+static int event(int channel, enum abi_cm_event want, struct rdma_ep_channel_event *ev)
 {
 	int ret = channel < 0 ? -EBADF : abi_read(channel, ev, sizeof(*ev), EVENT_MS);
 
@@ -47,7 +47,7 @@ static void learn_fd(struct fuzz_session *fs, struct fuzz_random *r, uint32_t ki
 static int make_qp(struct fuzz_session *fs, struct fuzz_random *r,
 		   uint32_t type, uint32_t id, struct rdma_ep_qp_init *init)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	uint32_t cq, ring;
 	int ret;
 
@@ -69,7 +69,7 @@ static int make_qp(struct fuzz_session *fs, struct fuzz_random *r,
 static int make_resolved(struct fuzz_session *fs, int channel,
 			 const struct sockaddr_in *to, uint32_t *id)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 
 	return abi_tcp_id(&fs->s, channel, 1, id) ?:
 	       abi_resolve_addr(&fs->s, *id, to, 1000) ?:
@@ -79,7 +79,7 @@ static int make_resolved(struct fuzz_session *fs, int channel,
 /* It could connect next. */
 static int make_client(struct fuzz_session *fs, int channel, uint32_t *id)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 
 	return ABI_ID_CMD(&fs->s, RESOLVE_ROUTE, *id, 1000) ?:
 	       event(channel, EV_ROUTE_RESOLVED, &ev);
@@ -94,7 +94,7 @@ static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r, en
 	int channel[2] = { abi_channel(&fs->s), abi_channel(&fs->s) };
 	struct rdma_ep_qp_init qp = { 0 };
 	struct sockaddr_in sin;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	uint32_t listener = 0, id = 0;
 	int ret;
 

@@ -150,7 +150,7 @@ static void something_else(struct task *t)
 	struct fuzz_random *r = &t->random;
 	uint32_t kind = fuzz_below(r, NR_FDS);
 	uint32_t slot = fuzz_below(r, FUZZ_POOL);
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int fd = fs->fds[kind][slot];
 	uint32_t page_nr = fuzz_below(r, FUZZ_MEM / 4096);
 	uint8_t *page = fs->mem + page_nr * 4096;
@@ -246,7 +246,7 @@ static void *fuzz_thread(void *p)
 static int furnish(struct fuzz_session *fs, bool rings)
 {
 	struct abi_pair pair = { .max_wr = 64, .rings = rings };
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	int ret;
 
 	ret = abi_pair_open(&fs->s, &pair) ?:

@@ -208,7 +208,7 @@ int abi_destroy_count(const struct abi *s, __u32 type, __u32 handle);
 int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd);
 int abi_alloc_pd(const struct abi *s, __u32 ctx, __u32 *pd);
 int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
-	       __u32 access, struct rdma_ep_reg_mr *mr);
+	       __u32 access, struct rdma_ep_cmd_reg_mr *mr);
 int abi_comp_channel(const struct abi *s);
 int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid, __u32 *cq);
 /* As CREATE_CQ says, with a ring whose index is in *ring. */
@@ -218,16 +218,17 @@ int abi_notify_cq(const struct abi *s, __u32 cq, __u32 flags);
 int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32 *srq);
 /* @file: descriptor, or -1. -EOPNOTSUPP on all devices but the mock one */
 int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd);
-void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd, __u32 send_cq, __u32 recv_cq);
+void abi_qp_attr(struct rdma_ep_cmd_create_qp *qp, __u32 type, __u32 pd, __u32 send_cq,
+		 __u32 recv_cq);
 /* A QP to be made by a command, with nothing given. */
 void abi_auto_qp(struct rdma_ep_qp_init *init);
 /* On the default PD, with one CQ for both; @id: 0, or an id that it is for */
 int abi_create_qp(const struct abi *s, __u32 type, __u32 cq, __u32 id,
-		  struct rdma_ep_create_qp *qp);
+		  struct rdma_ep_cmd_create_qp *qp);
 /* For CREATE_EP: to a port of our own address, with a QP and two CQs made for it. */
-void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e);
+void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_cmd_create_ep *e);
 /* For DESTROY_EP: all that was made for an endpoint. */
-void abi_ep_parts(const struct rdma_ep_create_ep *e, struct rdma_ep_destroy_ep *d);
+void abi_ep_parts(const struct rdma_ep_cmd_create_ep *e, struct rdma_ep_cmd_destroy_ep *d);
 /* Our own address with this port, into any address field. */
 void abi_own_addr(const struct abi *s, __u16 port, void *addr);
 void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr);
@@ -272,7 +273,7 @@ int abi_resolve_route(const struct abi *s, int channel, __u32 id);
 int abi_client(const struct abi *s, int channel, __u32 ps,
 	       const struct sockaddr_in *dst, __u64 uid, __u32 *id);
 /* An RC QP with a CQ of its own, the id's own if there is one */
-int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_create_qp *qp);
+int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_cmd_create_qp *qp);
 int abi_connect(const struct abi *s, __u32 id, __u32 qp_num);
 /* The same with so many READs at a time, each way */
 int abi_connect_reads(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads);
@@ -300,7 +301,7 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group);
 /* Takes one record of @len bytes: 0, -ETIMEDOUT, or what read(2) said. */
 int abi_read(int fd, void *record, size_t len, int timeout_ms);
 /* The next event, which must be of this kind; @ev: copied to, or NULL. */
-int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_event *ev);
+int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_channel_event *ev);
 /* Can be read from (or has failed). */
 bool abi_ready(int fd, int timeout_ms);
 /* Nothing arrives for a while. */
@@ -364,8 +365,8 @@ struct rdma_ep_recv_wr *abi_recv_wr(struct abi_wrs *w, __u64 wr_id);
 #define abi_wrs_recv(_w, ...) (abi_wrs_init(_w), abi_recv_wr(_w, __VA_ARGS__))
 void abi_sge(struct abi_wrs *w, __u64 addr, __u32 length, __u32 lkey);
 /* A part of a region; that of the peer */
-void abi_mr_sge(struct abi_wrs *w, const struct rdma_ep_reg_mr *mr, __u64 offset, __u32 length);
-void abi_remote(struct rdma_ep_send_wr *wr, const struct rdma_ep_reg_mr *mr, __u64 offset);
+void abi_mr_sge(struct abi_wrs *w, const struct rdma_ep_cmd_reg_mr *mr, __u64 offset, __u32 length);
+void abi_remote(struct rdma_ep_send_wr *wr, const struct rdma_ep_cmd_reg_mr *mr, __u64 offset);
 void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr, const void *data, __u32 len);
 
 /* A list of so many empty requests, numbered from @first on */

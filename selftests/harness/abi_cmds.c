@@ -85,7 +85,7 @@ ABI_FILL(prepare_create_id, create_id)
 
 static void qp_init(struct abi_world *w, struct rdma_ep_qp_init *init)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 
 	abi_qp_attr(&c, QPT_RC, ABI_OBJ(w, PD), ABI_OBJ(w, CQ), ABI_OBJ(w, CQ));
 	*init = c.init;
@@ -121,9 +121,9 @@ ABI_FN(prepare_resolve_addr, resolve_addr)
 	return new_id(w, &a->id);
 }
 
-ABI_FN(prepare_resolve_route, id_cmd)
+ABI_FN(prepare_resolve_route, id)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct sockaddr_in dst = w->s.addr;
 	int channel = abi_channel(&w->s);
 
@@ -134,7 +134,7 @@ ABI_FN(prepare_resolve_route, id_cmd)
 	       abi_event(channel, EV_ADDR_RESOLVED, &ev);
 }
 
-ABI_FN(prepare_listen, id_cmd)
+ABI_FN(prepare_listen, id)
 {
 	/* Over iWARP each place of the backlog is two allocations. */
 	a->arg = 2;
@@ -163,7 +163,7 @@ static int conn_client(struct abi_world *w, struct conn *c)
 
 static int conn_request(struct abi_world *w, struct conn *c)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int ret = conn_client(w, c) ?:
 		  abi_connect(&w->s, c->client, c->client_qp) ?:
 		  abi_event(c->server_channel, EV_CONNECT_REQUEST, &ev);
@@ -175,7 +175,7 @@ static int conn_request(struct abi_world *w, struct conn *c)
 /* (Not over iWARP, whose CM completes a connection itself.) */
 static int conn_response(struct abi_world *w, struct conn *c)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 
 	return conn_request(w, c) ?:
 	       abi_accept(&w->s, c->child, 9, c->server_qp) ?:
@@ -212,7 +212,7 @@ ABI_FN(prepare_reject, reject)
 	return ret;
 }
 
-ABI_FN(prepare_establish, id_cmd)
+ABI_FN(prepare_establish, id)
 {
 	struct conn c = {};
 	int ret = conn_response(w, &c);
@@ -221,10 +221,10 @@ ABI_FN(prepare_establish, id_cmd)
 	return ret;
 }
 
-ABI_FN(prepare_disconnect, id_cmd)
+ABI_FN(prepare_disconnect, id)
 {
 	struct conn c = {};
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int ret = w->s.iwarp ?
 		  conn_request(w, &c) ?:
 		  abi_accept(&w->s, c.child, 9, c.server_qp) :
@@ -257,7 +257,7 @@ ABI_FILL(prepare_join_multicast, join_multicast)
 }
 
 /* The peer has accepted, but this side has not confirmed it. */
-ABI_FN(prepare_notify, id_cmd)
+ABI_FN(prepare_notify, id)
 {
 	struct conn c = {};
 	int ret = conn_response(w, &c);
@@ -275,7 +275,7 @@ ABI_FILL(prepare_write_event, write_event)
 /* All that an endpoint can have. */
 ABI_FN(prepare_destroy_ep, destroy_ep)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	a->channel_fd = -1;
@@ -394,7 +394,7 @@ ABI_FILL(prepare_query_qp, query_qp)
 
 ABI_FN(prepare_open_qp, open_qp)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	abi_qp_attr(&c, QPT_XRC_TGT, ABI_OBJ(w, XRCD), 0, 0);
@@ -403,7 +403,7 @@ ABI_FN(prepare_open_qp, open_qp)
 	return ret;
 }
 
-static void wrs(struct abi_world *w, struct rdma_ep_post *a, __u32 handle)
+static void wrs(struct abi_world *w, struct rdma_ep_cmd_post *a, __u32 handle)
 {
 	a->wrs = (uintptr_t)w->wrs.buf;
 	a->wrs_len = w->wrs.len;
@@ -412,7 +412,7 @@ static void wrs(struct abi_world *w, struct rdma_ep_post *a, __u32 handle)
 }
 
 /* iWARP's QPs send over connections. This asks for no receive, nor for memory. */
-static int prepare_post_write(struct abi_world *w, struct rdma_ep_post *a)
+static int prepare_post_write(struct abi_world *w, struct rdma_ep_cmd_post *a)
 {
 	struct abi_pair p = {};
 	int ret = abi_pair_open(&w->s, &p);
@@ -466,13 +466,17 @@ ABI_FN(prepare_detach_mcast, qp_mcast)
 	return prepare_attach_mcast(w, a) ?: abi_attach(&w->s, a->qp, 3);
 }
 
-#define F(_type, _member, _kind, ...) {					\
-	.at = offsetof(struct rdma_ep_##_type, _member),		\
-	.size = sizeof(((struct rdma_ep_##_type *)0)->_member),		\
+#define FIELD(_struct, _member, _kind, ...) {				\
+	.at = offsetof(struct _struct, _member),			\
+	.size = sizeof(((struct _struct *)0)->_member),			\
 	.kind = FIELD_##_kind,						\
 	.arg = 0 __VA_OPT__(+) __VA_ARGS__,				\
 }
 
+#define F(_cmd, _member, _kind, ...)					\
+	FIELD(rdma_ep_cmd_##_cmd, _member, _kind __VA_OPT__(,) __VA_ARGS__)
+#define Q(_member, _kind, ...)						\
+	FIELD(rdma_ep_qp_init, _member, _kind __VA_OPT__(,) __VA_ARGS__)
 #define UNUSED(_type, _member)	F(_type, _member, UNUSED)
 #define FIELDS(...)		.fields = { __VA_ARGS__ }
 

@@ -189,20 +189,20 @@ extern const struct abi_field abi_qp_fields[];
  * returns 0 or an errno; and one that fills them in, and cannot fail.
  */
 #define ABI_FN(_fn, _type)						\
-	static int args_##_fn(struct abi_world *w, struct rdma_ep_##_type *a); \
+	static int args_##_fn(struct abi_world *w, struct rdma_ep_cmd_##_type *a); \
 	static int _fn(struct abi_world *w, void *arg)			\
 	{								\
 		return args_##_fn(w, arg);				\
 	}								\
-	static int args_##_fn(struct abi_world *w, struct rdma_ep_##_type *a)
+	static int args_##_fn(struct abi_world *w, struct rdma_ep_cmd_##_type *a)
 #define ABI_FILL(_fn, _type)						\
-	static void args_##_fn(struct abi_world *w, struct rdma_ep_##_type *a); \
+	static void args_##_fn(struct abi_world *w, struct rdma_ep_cmd_##_type *a); \
 	static int _fn(struct abi_world *w, void *arg)			\
 	{								\
 		args_##_fn(w, arg);					\
 		return 0;						\
 	}								\
-	static void args_##_fn(struct abi_world *w, struct rdma_ep_##_type *a)
+	static void args_##_fn(struct abi_world *w, struct rdma_ep_cmd_##_type *a)
 
 /* Any command's structure, with room for a longer one. */
 #define ABI_ARG_BYTES	8192

@@ -49,14 +49,14 @@
 
 /* Takes the next event of the channel, which is of this kind; returns it. */
 #define NEXT_EVENT(_channel, _event) ({					\
-	struct rdma_ep_event __ev;					\
+	struct rdma_ep_channel_event __ev;					\
 									\
 	ASSERT_EQ(0, abi_event(_channel, _event, &__ev));		\
 	__ev;								\
 })
 /* The same, and it is about this id. */
 #define EXPECT_EVENT(_channel, _event, _id) ({				\
-	struct rdma_ep_event __event = NEXT_EVENT(_channel, _event);	\
+	struct rdma_ep_channel_event __event = NEXT_EVENT(_channel, _event);	\
 									\
 	EXPECT_EQ(_id, __event.id);					\
 	__event;							\

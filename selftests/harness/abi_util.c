@@ -47,8 +47,8 @@ int abi_open_node(void)
 static int find_device(struct abi *s)
 {
 	const char *want = getenv("RDMA_DEV");
-	struct rdma_ep_device devs[16] = {};
-	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
+	struct rdma_ep_device_info devs[16] = {};
+	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
 	int ret = ABI(s->fd, QUERY_DEVICES, &q);
 
 	if (ret)
@@ -69,7 +69,7 @@ static int find_device(struct abi *s)
 /* Its address: $RDMA_EP_TEST_ADDR, or what its network device has. */
 static int find_address(struct abi *s)
 {
-	struct rdma_ep_query_port port = { .dev_index = s->dev, .port_num = 1 };
+	struct rdma_ep_cmd_query_port port = { .dev_index = s->dev, .port_num = 1 };
 	const char *given = getenv("RDMA_EP_TEST_ADDR");
 	struct ifaddrs *list, *a;
 	int ret = ABI(s->fd, QUERY_PORT, &port);
@@ -106,7 +106,8 @@ static int find_gid(struct abi *s)
 		return 0;
 	memcpy(want + 12, &s->addr.sin_addr, 4);
 	for (__u32 i = 0; i < 32; i++) {
-		struct rdma_ep_query_gid g = { .dev_index = s->dev, .port_num = 1, .gid_index = i };
+		struct rdma_ep_cmd_query_gid g = { .dev_index = s->dev, .port_num = 1,
+			.gid_index = i };
 
 		if (ABI(s->fd, QUERY_GID, &g) || memcmp(g.gid, want, 16) || g.gid_type <= best)
 			continue;
@@ -121,7 +122,7 @@ static int find_gid(struct abi *s)
 
 int abi_open(struct abi *s)
 {
-	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
+	struct rdma_ep_cmd_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
 	int ret;
 
 	memset(s, 0, sizeof(*s));
@@ -163,7 +164,7 @@ void abi_close(struct abi *s)
 
 int abi_destroy_flags(const struct abi *s, __u32 type, __u32 handle, __u32 flags)
 {
-	struct rdma_ep_destroy d = { .flags = flags, .handle = handle, .type = type };
+	struct rdma_ep_cmd_destroy d = { .flags = flags, .handle = handle, .type = type };
 
 	return ABI(s->fd, DESTROY, &d);
 }
@@ -175,7 +176,7 @@ int abi_destroy(const struct abi *s, __u32 type, __u32 handle)
 
 int abi_destroy_count(const struct abi *s, __u32 type, __u32 handle)
 {
-	struct rdma_ep_destroy d = {
+	struct rdma_ep_cmd_destroy d = {
 		.handle = handle, .type = type, .events_reported = ~0U, .comp_events_reported = ~0U,
 	};
 	int ret = ABI(s->fd, DESTROY, &d);
@@ -187,7 +188,7 @@ int abi_destroy_count(const struct abi *s, __u32 type, __u32 handle)
 
 int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd)
 {
-	struct rdma_ep_open_device o = { .dev_index = s->dev };
+	struct rdma_ep_cmd_open_device o = { .dev_index = s->dev };
 	int ret = ABI(s->fd, OPEN_DEVICE, &o);
 
 	*ctx = o.ctx;
@@ -197,7 +198,7 @@ int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd)
 
 int abi_alloc_pd(const struct abi *s, __u32 ctx, __u32 *pd)
 {
-	struct rdma_ep_alloc_pd a = { .ctx = ctx };
+	struct rdma_ep_cmd_alloc_pd a = { .ctx = ctx };
 	int ret = ABI(s->fd, ALLOC_PD, &a);
 
 	*pd = a.pd;
@@ -205,7 +206,7 @@ int abi_alloc_pd(const struct abi *s, __u32 ctx, __u32 *pd)
 }
 
 int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
-	       __u32 access, struct rdma_ep_reg_mr *mr)
+	       __u32 access, struct rdma_ep_cmd_reg_mr *mr)
 {
 	memset(mr, 0, sizeof(*mr));
 	mr->addr = (uintptr_t)addr;
@@ -218,12 +219,12 @@ int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
 
 int abi_comp_channel(const struct abi *s)
 {
-	struct rdma_ep_create_fd f = {};
+	struct rdma_ep_cmd_create_fd f = {};
 
 	return ABI(s->fd, CREATE_COMP_CHANNEL, &f) ?: f.fd;
 }
 
-static int create_cq(const struct abi *s, struct rdma_ep_create_cq *c, __u32 *cq)
+static int create_cq(const struct abi *s, struct rdma_ep_cmd_create_cq *c, __u32 *cq)
 {
 	int ret;
 
@@ -235,7 +236,7 @@ static int create_cq(const struct abi *s, struct rdma_ep_create_cq *c, __u32 *cq
 
 int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid, __u32 *cq)
 {
-	struct rdma_ep_create_cq c = { .uid = uid, .channel_fd = channel, .cqe = cqe };
+	struct rdma_ep_cmd_create_cq c = { .uid = uid, .channel_fd = channel, .cqe = cqe };
 
 	return create_cq(s, &c, cq);
 }
@@ -243,7 +244,7 @@ int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid, __u32 
 int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 		       __u32 *cq, __u32 *ring)
 {
-	struct rdma_ep_create_cq c = {
+	struct rdma_ep_cmd_create_cq c = {
 		.flags = RDMA_EP_CQ_RING, .uid = uid, .channel_fd = channel, .cqe = cqe,
 	};
 	int ret = create_cq(s, &c, cq);
@@ -254,14 +255,14 @@ int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 
 int abi_notify_cq(const struct abi *s, __u32 cq, __u32 flags)
 {
-	struct rdma_ep_notify_cq n = { .flags = flags, .cq = cq };
+	struct rdma_ep_cmd_notify_cq n = { .flags = flags, .cq = cq };
 
 	return ABI(s->fd, NOTIFY_CQ, &n);
 }
 
 int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32 *srq)
 {
-	struct rdma_ep_create_srq c = { .uid = uid, .pd = pd, .max_wr = max_wr, .max_sge = 1 };
+	struct rdma_ep_cmd_create_srq c = { .uid = uid, .pd = pd, .max_wr = max_wr, .max_sge = 1 };
 	int ret = ABI(s->fd, CREATE_SRQ, &c);
 
 	*srq = c.srq;
@@ -270,14 +271,15 @@ int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32
 
 int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd)
 {
-	struct rdma_ep_open_xrcd o = { .flags = flags, .ctx = s->ctx, .fd = file };
+	struct rdma_ep_cmd_open_xrcd o = { .flags = flags, .ctx = s->ctx, .fd = file };
 	int ret = ABI(s->fd, OPEN_XRCD, &o);
 
 	*xrcd = o.xrcd;
 	return ret;
 }
 
-void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd, __u32 send_cq, __u32 recv_cq)
+void abi_qp_attr(struct rdma_ep_cmd_create_qp *qp, __u32 type, __u32 pd, __u32 send_cq,
+		 __u32 recv_cq)
 {
 	memset(qp, 0, sizeof(*qp));
 	qp->init.qp_type = type;
@@ -293,13 +295,14 @@ void abi_qp_attr(struct rdma_ep_create_qp *qp, __u32 type, __u32 pd, __u32 send_
 
 void abi_auto_qp(struct rdma_ep_qp_init *init)
 {
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 
 	abi_qp_attr(&qp, QPT_RC, 0, 0, 0);
 	*init = qp.init;
 }
 
-int abi_create_qp(const struct abi *s, __u32 type, __u32 cq, __u32 id, struct rdma_ep_create_qp *qp)
+int abi_create_qp(const struct abi *s, __u32 type, __u32 cq, __u32 id,
+		  struct rdma_ep_cmd_create_qp *qp)
 {
 	abi_qp_attr(qp, type, s->pd, cq, cq);
 	qp->id = id;
@@ -314,9 +317,9 @@ void abi_own_addr(const struct abi *s, __u16 port, void *addr)
 	memcpy(addr, &sin, sizeof(sin));
 }
 
-void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e)
+void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_cmd_create_ep *e)
 {
-	*e = (struct rdma_ep_create_ep) {
+	*e = (struct rdma_ep_cmd_create_ep) {
 		.flags = RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL,
 		.channel_fd = -1,
 		.ps = RDMA_PS_TCP,
@@ -328,9 +331,9 @@ void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_create_ep *e)
 	abi_auto_qp(&e->qp);
 }
 
-void abi_ep_parts(const struct rdma_ep_create_ep *e, struct rdma_ep_destroy_ep *d)
+void abi_ep_parts(const struct rdma_ep_cmd_create_ep *e, struct rdma_ep_cmd_destroy_ep *d)
 {
-	*d = (struct rdma_ep_destroy_ep) {
+	*d = (struct rdma_ep_cmd_destroy_ep) {
 		.id = e->id,
 		.channel_fd = e->channel_fd,
 		.qp = e->qp.qp,
@@ -352,7 +355,7 @@ void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr)
 
 int abi_create_ah(const struct abi *s, __u32 pd, __u32 *ah)
 {
-	struct rdma_ep_create_ah c = { .pd = pd };
+	struct rdma_ep_cmd_create_ah c = { .pd = pd };
 	int ret;
 
 	abi_self_ah(s, &c.attr);
@@ -390,14 +393,14 @@ void abi_rts_attr(struct ib_uverbs_qp_attr *attr)
 
 int abi_modify_qp(const struct abi *s, __u32 qp, const struct ib_uverbs_qp_attr *attr)
 {
-	struct rdma_ep_modify_qp m = { .qp = qp, .attr = *attr };
+	struct rdma_ep_cmd_modify_qp m = { .qp = qp, .attr = *attr };
 
 	return ABI(s->fd, MODIFY_QP, &m);
 }
 
 int abi_query_qp(const struct abi *s, __u32 qp, __u32 mask, struct ib_uverbs_qp_attr *attr)
 {
-	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = mask };
+	struct rdma_ep_cmd_query_qp q = { .qp = qp, .attr_mask = mask };
 	int ret = ABI(s->fd, QUERY_QP, &q);
 
 	*attr = q.attr;

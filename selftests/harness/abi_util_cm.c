@@ -33,14 +33,14 @@ int abi_addr6(const struct abi *s, struct sockaddr_in6 *sin6)
 
 int abi_channel(const struct abi *s)
 {
-	struct rdma_ep_create_fd f = {};
+	struct rdma_ep_cmd_create_fd f = {};
 
 	return ABI(s->fd, CREATE_CHANNEL, &f) ?: f.fd;
 }
 
 int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type, __u64 uid, __u32 *id)
 {
-	struct rdma_ep_create_id c = {
+	struct rdma_ep_cmd_create_id c = {
 		.uid = uid, .channel_fd = channel, .ps = ps, .qp_type = type,
 	};
 	int ret = ABI(s->fd, CREATE_ID, &c);
@@ -52,7 +52,7 @@ int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type, __u64 
 /* On return @sin has the port. */
 int abi_bind(const struct abi *s, __u32 id, struct sockaddr_in *sin)
 {
-	struct rdma_ep_bind_addr b = { .id = id };
+	struct rdma_ep_cmd_bind_addr b = { .id = id };
 	int ret;
 
 	memcpy(&b.addr, sin, sizeof(*sin));
@@ -64,7 +64,7 @@ int abi_bind(const struct abi *s, __u32 id, struct sockaddr_in *sin)
 
 int abi_id_cmd(const struct abi *s, unsigned long cmd, __u32 id, __u32 arg)
 {
-	struct rdma_ep_id_cmd c = { .id = id, .arg = arg };
+	struct rdma_ep_cmd_id c = { .id = id, .arg = arg };
 
 	return abi_ioctl(s->fd, cmd, &c);
 }
@@ -86,7 +86,7 @@ int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
 
 int abi_resolve_addr(const struct abi *s, __u32 id, const struct sockaddr_in *dst, __u32 timeout_ms)
 {
-	struct rdma_ep_resolve_addr r = { .id = id, .timeout_ms = timeout_ms };
+	struct rdma_ep_cmd_resolve_addr r = { .id = id, .timeout_ms = timeout_ms };
 
 	memcpy(&r.dst, dst, sizeof(*dst));
 	return ABI(s->fd, RESOLVE_ADDR, &r);
@@ -138,7 +138,7 @@ void abi_group_gid(__u8 gid[16], __u16 number)
 
 int abi_join(const struct abi *s, __u32 id, __u16 group, __u64 uid, __u32 *mcast)
 {
-	struct rdma_ep_join_multicast j = { .uid = uid, .id = id };
+	struct rdma_ep_cmd_join_multicast j = { .uid = uid, .id = id };
 	int ret;
 
 	abi_group((struct sockaddr_in *)&j.addr, group);
@@ -149,7 +149,7 @@ int abi_join(const struct abi *s, __u32 id, __u16 group, __u64 uid, __u32 *mcast
 
 int abi_attach(const struct abi *s, __u32 qp, __u16 group)
 {
-	struct rdma_ep_qp_mcast a = { .qp = qp };
+	struct rdma_ep_cmd_qp_mcast a = { .qp = qp };
 
 	abi_group_gid(a.gid, group);
 	return ABI(s->fd, ATTACH_MCAST, &a);
@@ -157,7 +157,7 @@ int abi_attach(const struct abi *s, __u32 qp, __u16 group)
 
 int abi_detach(const struct abi *s, __u32 qp, __u16 group)
 {
-	struct rdma_ep_qp_mcast a = { .qp = qp };
+	struct rdma_ep_cmd_qp_mcast a = { .qp = qp };
 
 	abi_group_gid(a.gid, group);
 	return ABI(s->fd, DETACH_MCAST, &a);
@@ -165,26 +165,26 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group)
 
 int abi_migrate(const struct abi *s, __u32 id, int channel)
 {
-	struct rdma_ep_migrate_id m = { .id = id, .channel_fd = channel };
+	struct rdma_ep_cmd_migrate_id m = { .id = id, .channel_fd = channel };
 
 	return ABI(s->fd, MIGRATE_ID, &m);
 }
 
 int abi_user_event(const struct abi *s, __u32 id, __u64 arg)
 {
-	struct rdma_ep_write_event w = { .id = id, .event = RDMA_EP_CM_EVENT_USER, .arg = arg };
+	struct rdma_ep_cmd_write_event w = { .id = id, .event = RDMA_EP_CM_EVENT_USER, .arg = arg };
 
 	return ABI(s->fd, WRITE_EVENT, &w);
 }
 
 int abi_events_reported(const struct abi *s, __u32 id)
 {
-	struct rdma_ep_query_id q = { .id = id };
+	struct rdma_ep_cmd_query_id q = { .id = id };
 
 	return ABI(s->fd, QUERY_ID, &q) ?: (int)q.events_reported;
 }
 
-int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_create_qp *qp)
+int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_cmd_create_qp *qp)
 {
 	__u32 cq;
 	int ret = abi_create_cq(s, -1, 16, 0, &cq);
@@ -192,7 +192,7 @@ int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_create_qp *qp)
 	return ret ?: abi_create_qp(s, QPT_RC, cq, id, qp);
 }
 
-static void conn_param(struct rdma_ep_connect *c, __u32 id, __u32 qp_num, __u8 reads)
+static void conn_param(struct rdma_ep_cmd_connect *c, __u32 id, __u32 qp_num, __u8 reads)
 {
 	c->id = id;
 	c->conn.qp_num = qp_num;
@@ -204,7 +204,7 @@ static void conn_param(struct rdma_ep_connect *c, __u32 id, __u32 qp_num, __u8 r
 
 int abi_connect_reads(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads)
 {
-	struct rdma_ep_connect c = {};
+	struct rdma_ep_cmd_connect c = {};
 
 	conn_param(&c, id, qp_num, reads);
 	return ABI(s->fd, CONNECT, &c);
@@ -217,7 +217,7 @@ int abi_connect(const struct abi *s, __u32 id, __u32 qp_num)
 
 static int accept_with(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num, __u8 reads)
 {
-	struct rdma_ep_connect c = { .uid = uid };
+	struct rdma_ep_cmd_connect c = { .uid = uid };
 
 	conn_param(&c, id, qp_num, reads);
 	return ABI(s->fd, ACCEPT, &c);
@@ -244,9 +244,9 @@ int abi_read(int fd, void *record, size_t len, int timeout_ms)
 	return n == (ssize_t)len ? 0 : -EPROTO;
 }
 
-int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_event *ev)
+int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_channel_event *ev)
 {
-	struct rdma_ep_event unused;
+	struct rdma_ep_channel_event unused;
 	int ret;
 
 	ev = ev ?: &unused;
@@ -272,7 +272,7 @@ bool abi_ready(int fd, int timeout_ms)
 static int create_end_qp(const struct abi *s, const struct abi_pair *p, int i)
 {
 	struct abi_end *e = (struct abi_end *)&p->end[i];
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	for (int j = 0; j < 2; j++) {
@@ -303,7 +303,7 @@ int abi_pair_between(const struct abi *c, const struct abi *s, struct abi_pair *
 {
 	struct abi_end *client = &p->end[0], *server = &p->end[1];
 	struct sockaddr_in sin;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int ret;
 
 	client->channel = abi_channel(c);

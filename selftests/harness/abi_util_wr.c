@@ -52,12 +52,12 @@ void abi_sge(struct abi_wrs *w, __u64 addr, __u32 length, __u32 lkey)
 	++*w->num_sge;
 }
 
-void abi_mr_sge(struct abi_wrs *w, const struct rdma_ep_reg_mr *mr, __u64 offset, __u32 length)
+void abi_mr_sge(struct abi_wrs *w, const struct rdma_ep_cmd_reg_mr *mr, __u64 offset, __u32 length)
 {
 	abi_sge(w, mr->iova + offset, length, mr->lkey);
 }
 
-void abi_remote(struct rdma_ep_send_wr *wr, const struct rdma_ep_reg_mr *mr, __u64 offset)
+void abi_remote(struct rdma_ep_send_wr *wr, const struct rdma_ep_cmd_reg_mr *mr, __u64 offset)
 {
 	wr->remote_addr = mr->iova + offset;
 	wr->rkey = mr->rkey;
@@ -73,7 +73,7 @@ void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr, const void *data,
 static int post(const struct abi *s, unsigned long cmd, __u32 flags,
 		__u32 handle, const struct abi_wrs *w, __u32 *posted)
 {
-	struct rdma_ep_post p = {
+	struct rdma_ep_cmd_post p = {
 		.flags = flags, .wrs = (uintptr_t)w->buf, .wrs_len = w->len, .handle = handle,
 		.num = w->num, .posted = ~0U,
 	};
@@ -134,7 +134,7 @@ int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w, __u32 *
 
 int abi_poll(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 max)
 {
-	struct rdma_ep_poll_cq p = { .wcs = (uintptr_t)wcs, .cq = cq, .max = max };
+	struct rdma_ep_cmd_poll_cq p = { .wcs = (uintptr_t)wcs, .cq = cq, .max = max };
 	int ret = ABI(s->fd, POLL_CQ, &p);
 
 	if (ret)
@@ -182,7 +182,7 @@ static __u32 ring_take(struct rdma_ep_cq_ring *ring, struct rdma_ep_wc *wcs, __u
 int abi_ring_poll(const struct abi *s, __u32 cq, struct rdma_ep_cq_ring *ring,
 		  struct rdma_ep_wc *wcs, __u32 max)
 {
-	struct rdma_ep_poll_cq p = { .cq = cq };
+	struct rdma_ep_cmd_poll_cq p = { .cq = cq };
 	__u32 n = ring_take(ring, wcs, max), more;
 	int ret;
 

@@ -45,7 +45,7 @@ const char *abi_missing(const struct abi *s, enum abi_feature feature)
 
 int abi_world_qp(struct abi_world *w, __u32 type, __u32 *qp, __u32 *num)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	abi_qp_attr(&c, type, ABI_OBJ(w, PD), ABI_OBJ(w, CQ), ABI_OBJ(w, CQ));
@@ -67,7 +67,7 @@ int abi_world_open(struct abi_world *w)
 {
 	struct abi *s = &w->s;
 	__u32 *obj = w->obj;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	int fd, ret;
 
 	memset(w, 0, sizeof(*w));

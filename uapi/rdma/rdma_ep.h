@@ -44,7 +44,7 @@
  *  - ENODEV: a loopback address has bound the id to a device of another network
  *    namespace. Such an id can only be destroyed
  *  - EDQUOT: a limit of the session or the user on objects or queue memory is
- *    reached (see &struct rdma_ep_query for the limits)
+ *    reached (see &struct rdma_ep_cmd_query for the limits)
  *  - EAGAIN: the RDMA controller of the task's cgroup refused the object
  *
  * A signal interrupts every wait of a command, which then has had no effect. The
@@ -53,7 +53,7 @@
  * Until version 1.0 of the module the ABI may change together with the library.
  */
 
-#define RDMA_EP_ABI_VERSION	6
+#define RDMA_EP_ABI_VERSION	7
 #define RDMA_EP_DEVICE_NODE	"/dev/infiniband/rdma_ep"
 #define RDMA_EP_IOC_TYPE	0xEB
 #define RDMA_EP_MAX_PRIVATE_DATA 256
@@ -119,6 +119,10 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_OPEN_QP,
 };
 
+/*
+ * The number carries the size, and the module checks both: it reads a structure from user
+ * memory once, without a separate read of its size.
+ */
 #define RDMA_EP_IOC(cmd, type) \
 	_IOWR(RDMA_EP_IOC_TYPE, RDMA_EP_CMD_##cmd, struct type)
 
@@ -127,8 +131,8 @@ enum rdma_ep_cmd {
 /* ------------------------------------------------------------------ */
 
 /**
- * struct rdma_ep_query - ioctl(RDMA_EP_IOC_QUERY)
- * @size: sizeof(struct rdma_ep_query)
+ * struct rdma_ep_cmd_query - ioctl(RDMA_EP_IOC_QUERY)
+ * @size: sizeof(struct rdma_ep_cmd_query)
  * @flags: must be 0
  * @abi_version: out: RDMA_EP_ABI_VERSION of the module
  * @caps: out: 0
@@ -144,7 +148,7 @@ enum rdma_ep_cmd {
  *
  * Fails only with the errnos of every command.
  */
-struct rdma_ep_query {
+struct rdma_ep_cmd_query {
 	__u32 size;
 	__u32 flags;
 	__u32 abi_version;
@@ -159,15 +163,20 @@ struct rdma_ep_query {
 	__u32 max_backlog;
 };
 
-#define RDMA_EP_IOC_QUERY RDMA_EP_IOC(QUERY, rdma_ep_query)
-
-/** RDMA_EP_DEVICE_USER_MR - this device's driver can register user memory */
-#define RDMA_EP_DEVICE_USER_MR	(1U << 0)
-/** RDMA_EP_DEVICE_XRC - the device has XRC domains */
-#define RDMA_EP_DEVICE_XRC	(1U << 1)
+#define RDMA_EP_IOC_QUERY RDMA_EP_IOC(QUERY, rdma_ep_cmd_query)
 
 /**
- * struct rdma_ep_device - one entry of RDMA_EP_IOC_QUERY_DEVICES
+ * enum rdma_ep_device_flags - &struct rdma_ep_device_info.flags
+ * @RDMA_EP_DEVICE_USER_MR: this device's driver can register user memory
+ * @RDMA_EP_DEVICE_XRC: the device has XRC domains
+ */
+enum rdma_ep_device_flags {
+	RDMA_EP_DEVICE_USER_MR = 1 << 0,
+	RDMA_EP_DEVICE_XRC = 1 << 1,
+};
+
+/**
+ * struct rdma_ep_device_info - one entry of RDMA_EP_IOC_QUERY_DEVICES
  * @dev_index: names the device in other commands; positive, and not reused
  *	while the module is loaded
  * @flags: RDMA_EP_DEVICE_* bits
@@ -181,7 +190,7 @@ struct rdma_ep_query {
  * @reserved: 0
  * @name: zero-terminated name, as in /sys/class/infiniband
  */
-struct rdma_ep_device {
+struct rdma_ep_device_info {
 	__u32 dev_index;
 	__u32 flags;
 	__be64 node_guid;
@@ -195,15 +204,15 @@ struct rdma_ep_device {
 };
 
 /**
- * struct rdma_ep_query_devices - ioctl(RDMA_EP_IOC_QUERY_DEVICES)
- * @size: sizeof(struct rdma_ep_query_devices)
+ * struct rdma_ep_cmd_query_devices - ioctl(RDMA_EP_IOC_QUERY_DEVICES)
+ * @size: sizeof(struct rdma_ep_cmd_query_devices)
  * @flags: must be 0
- * @devices: user pointer to an array of struct rdma_ep_device
+ * @devices: user pointer to an array of struct rdma_ep_device_info
  * @max: in: number of entries that fit into @devices (0: only count)
  * @num: out: number of devices that the caller's network namespace may use;
  *	min(@max, @num) entries have been written
  */
-struct rdma_ep_query_devices {
+struct rdma_ep_cmd_query_devices {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 devices;
@@ -212,14 +221,19 @@ struct rdma_ep_query_devices {
 };
 
 #define RDMA_EP_IOC_QUERY_DEVICES \
-	RDMA_EP_IOC(QUERY_DEVICES, rdma_ep_query_devices)
-
-/** RDMA_EP_OPEN_DEFAULT - open the context that ids of this session use */
-#define RDMA_EP_OPEN_DEFAULT	(1U << 0)
+	RDMA_EP_IOC(QUERY_DEVICES, rdma_ep_cmd_query_devices)
 
 /**
- * struct rdma_ep_open_device - ioctl(RDMA_EP_IOC_OPEN_DEVICE)
- * @size: sizeof(struct rdma_ep_open_device)
+ * enum rdma_ep_open_flags - &struct rdma_ep_cmd_open_device.flags
+ * @RDMA_EP_OPEN_DEFAULT: open the context that ids of this session use
+ */
+enum rdma_ep_open_flags {
+	RDMA_EP_OPEN_DEFAULT = 1 << 0,
+};
+
+/**
+ * struct rdma_ep_cmd_open_device - ioctl(RDMA_EP_IOC_OPEN_DEVICE)
+ * @size: sizeof(struct rdma_ep_cmd_open_device)
  * @flags: RDMA_EP_OPEN_DEFAULT or 0
  * @dev_index: in: device
  * @ctx: out: handle of the context
@@ -239,7 +253,7 @@ struct rdma_ep_query_devices {
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */
-struct rdma_ep_open_device {
+struct rdma_ep_cmd_open_device {
 	__u32 size;
 	__u32 flags;
 	__u32 dev_index;
@@ -248,11 +262,11 @@ struct rdma_ep_open_device {
 	__u32 pd;
 };
 
-#define RDMA_EP_IOC_OPEN_DEVICE RDMA_EP_IOC(OPEN_DEVICE, rdma_ep_open_device)
+#define RDMA_EP_IOC_OPEN_DEVICE RDMA_EP_IOC(OPEN_DEVICE, rdma_ep_cmd_open_device)
 
 /**
- * struct rdma_ep_query_device - ioctl(RDMA_EP_IOC_QUERY_DEVICE)
- * @size: sizeof(struct rdma_ep_query_device)
+ * struct rdma_ep_cmd_query_device - ioctl(RDMA_EP_IOC_QUERY_DEVICE)
+ * @size: sizeof(struct rdma_ep_cmd_query_device)
  * @flags: must be 0
  * @dev_index: in: device
  * @num_comp_vectors: out: completion vectors
@@ -267,7 +281,7 @@ struct rdma_ep_open_device {
  *
  *  - ENODEV: no such device, or not in the caller's network namespace
  */
-struct rdma_ep_query_device {
+struct rdma_ep_cmd_query_device {
 	__u32 size;
 	__u32 flags;
 	__u32 dev_index;
@@ -278,11 +292,11 @@ struct rdma_ep_query_device {
 	__aligned_u64 timestamp_mask;
 };
 
-#define RDMA_EP_IOC_QUERY_DEVICE RDMA_EP_IOC(QUERY_DEVICE, rdma_ep_query_device)
+#define RDMA_EP_IOC_QUERY_DEVICE RDMA_EP_IOC(QUERY_DEVICE, rdma_ep_cmd_query_device)
 
 /**
- * struct rdma_ep_query_port - ioctl(RDMA_EP_IOC_QUERY_PORT)
- * @size: sizeof(struct rdma_ep_query_port)
+ * struct rdma_ep_cmd_query_port - ioctl(RDMA_EP_IOC_QUERY_PORT)
+ * @size: sizeof(struct rdma_ep_cmd_query_port)
  * @flags: must be 0
  * @dev_index: in: device
  * @port_num: in: port, from 1
@@ -295,7 +309,7 @@ struct rdma_ep_query_device {
  *  - ENODEV: no such device, or not in the caller's network namespace
  *  - EINVAL: no such port
  */
-struct rdma_ep_query_port {
+struct rdma_ep_cmd_query_port {
 	__u32 size;
 	__u32 flags;
 	__u32 dev_index;
@@ -305,11 +319,11 @@ struct rdma_ep_query_port {
 	__u32 netdev_index;
 };
 
-#define RDMA_EP_IOC_QUERY_PORT RDMA_EP_IOC(QUERY_PORT, rdma_ep_query_port)
+#define RDMA_EP_IOC_QUERY_PORT RDMA_EP_IOC(QUERY_PORT, rdma_ep_cmd_query_port)
 
 /**
- * struct rdma_ep_query_gid - ioctl(RDMA_EP_IOC_QUERY_GID)
- * @size: sizeof(struct rdma_ep_query_gid)
+ * struct rdma_ep_cmd_query_gid - ioctl(RDMA_EP_IOC_QUERY_GID)
+ * @size: sizeof(struct rdma_ep_cmd_query_gid)
  * @flags: must be 0
  * @dev_index: in: device
  * @port_num: in: port, from 1
@@ -324,7 +338,7 @@ struct rdma_ep_query_port {
  *  - EINVAL: no such port or index
  *  - ENODATA: the entry is empty
  */
-struct rdma_ep_query_gid {
+struct rdma_ep_cmd_query_gid {
 	__u32 size;
 	__u32 flags;
 	__u32 dev_index;
@@ -336,11 +350,11 @@ struct rdma_ep_query_gid {
 	__u8 gid[16];
 };
 
-#define RDMA_EP_IOC_QUERY_GID RDMA_EP_IOC(QUERY_GID, rdma_ep_query_gid)
+#define RDMA_EP_IOC_QUERY_GID RDMA_EP_IOC(QUERY_GID, rdma_ep_cmd_query_gid)
 
 /**
- * struct rdma_ep_query_gid_table - ioctl(RDMA_EP_IOC_QUERY_GID_TABLE)
- * @size: sizeof(struct rdma_ep_query_gid_table)
+ * struct rdma_ep_cmd_query_gid_table - ioctl(RDMA_EP_IOC_QUERY_GID_TABLE)
+ * @size: sizeof(struct rdma_ep_cmd_query_gid_table)
  * @flags: must be 0
  * @entries: user pointer to an array of struct ib_uverbs_gid_entry, which is
  *	laid out as &struct ibv_gid_entry
@@ -354,7 +368,7 @@ struct rdma_ep_query_gid {
  *  - ENODEV: no such device, or not in the caller's network namespace
  *  - EINVAL: there are more than @max entries; none has been written
  */
-struct rdma_ep_query_gid_table {
+struct rdma_ep_cmd_query_gid_table {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 entries;
@@ -365,11 +379,11 @@ struct rdma_ep_query_gid_table {
 };
 
 #define RDMA_EP_IOC_QUERY_GID_TABLE \
-	RDMA_EP_IOC(QUERY_GID_TABLE, rdma_ep_query_gid_table)
+	RDMA_EP_IOC(QUERY_GID_TABLE, rdma_ep_cmd_query_gid_table)
 
 /**
- * struct rdma_ep_query_pkey - ioctl(RDMA_EP_IOC_QUERY_PKEY)
- * @size: sizeof(struct rdma_ep_query_pkey)
+ * struct rdma_ep_cmd_query_pkey - ioctl(RDMA_EP_IOC_QUERY_PKEY)
+ * @size: sizeof(struct rdma_ep_cmd_query_pkey)
  * @flags: must be 0
  * @dev_index: in: device
  * @port_num: in: port, from 1
@@ -379,7 +393,7 @@ struct rdma_ep_query_gid_table {
  *  - ENODEV: no such device, or not in the caller's network namespace
  *  - EINVAL: no such port or index
  */
-struct rdma_ep_query_pkey {
+struct rdma_ep_cmd_query_pkey {
 	__u32 size;
 	__u32 flags;
 	__u32 dev_index;
@@ -388,7 +402,7 @@ struct rdma_ep_query_pkey {
 	__u32 pkey;
 };
 
-#define RDMA_EP_IOC_QUERY_PKEY RDMA_EP_IOC(QUERY_PKEY, rdma_ep_query_pkey)
+#define RDMA_EP_IOC_QUERY_PKEY RDMA_EP_IOC(QUERY_PKEY, rdma_ep_cmd_query_pkey)
 
 /**
  * enum rdma_ep_obj_type - the type of the object that a handle names
@@ -416,14 +430,19 @@ enum rdma_ep_obj_type {
 	RDMA_EP_OBJ_XRCD,
 };
 
-/** RDMA_EP_DESTROY_DETACH - detach the QP from multicast groups first */
-#define RDMA_EP_DESTROY_DETACH	(1U << 0)
-/** RDMA_EP_DESTROY_CONTENTS - destroy the objects in the context first */
-#define RDMA_EP_DESTROY_CONTENTS	(1U << 1)
+/**
+ * enum rdma_ep_destroy_flags - &struct rdma_ep_cmd_destroy.flags
+ * @RDMA_EP_DESTROY_DETACH: detach the QP from multicast groups first
+ * @RDMA_EP_DESTROY_CONTENTS: destroy the objects in the context first
+ */
+enum rdma_ep_destroy_flags {
+	RDMA_EP_DESTROY_DETACH = 1 << 0,
+	RDMA_EP_DESTROY_CONTENTS = 1 << 1,
+};
 
 /**
- * struct rdma_ep_destroy - ioctl(RDMA_EP_IOC_DESTROY)
- * @size: sizeof(struct rdma_ep_destroy)
+ * struct rdma_ep_cmd_destroy - ioctl(RDMA_EP_IOC_DESTROY)
+ * @size: sizeof(struct rdma_ep_cmd_destroy)
  * @flags: RDMA_EP_DESTROY_DETACH for a QP, RDMA_EP_DESTROY_CONTENTS for a
  *	context, or 0
  * @handle: in: the object
@@ -453,7 +472,7 @@ enum rdma_ep_obj_type {
  *    been destroyed
  *  - EINVAL: @type is unknown, or @flags do not suit it
  */
-struct rdma_ep_destroy {
+struct rdma_ep_cmd_destroy {
 	__u32 size;
 	__u32 flags;
 	__u32 handle;
@@ -462,7 +481,7 @@ struct rdma_ep_destroy {
 	__u32 comp_events_reported;
 };
 
-#define RDMA_EP_IOC_DESTROY RDMA_EP_IOC(DESTROY, rdma_ep_destroy)
+#define RDMA_EP_IOC_DESTROY RDMA_EP_IOC(DESTROY, rdma_ep_cmd_destroy)
 
 /* ------------------------------------------------------------------ */
 /* Records read from the file descriptors                             */
@@ -543,7 +562,7 @@ struct rdma_ep_id_info {
 /**
  * struct rdma_ep_conn_param - parameters of a connected endpoint
  * @qp_num: connect and accept: number of a QP of this session that is not the
- *	id's own (see &struct rdma_ep_connect); event: the peer's QP number
+ *	id's own (see &struct rdma_ep_cmd_connect); event: the peer's QP number
  * @private_data: private data
  * @private_data_len: bytes of private data; events report the length of the CM
  *	message's field, padded with zeros
@@ -592,15 +611,20 @@ struct rdma_ep_ud_param {
 	__aligned_u64 mcast_uid;
 };
 
-/** RDMA_EP_EVENT_UD - param.ud is valid, not param.conn */
-#define RDMA_EP_EVENT_UD	(1U << 0)
-/** RDMA_EP_EVENT_INFO - info is valid */
-#define RDMA_EP_EVENT_INFO	(1U << 1)
-/** RDMA_EP_EVENT_ARG - param.arg is valid, nothing else of param is */
-#define RDMA_EP_EVENT_ARG	(1U << 2)
+/**
+ * enum rdma_ep_event_flags - &struct rdma_ep_channel_event.flags
+ * @RDMA_EP_EVENT_UD: param.ud is valid, not param.conn
+ * @RDMA_EP_EVENT_INFO: info is valid
+ * @RDMA_EP_EVENT_ARG: param.arg is valid, nothing else of param is
+ */
+enum rdma_ep_event_flags {
+	RDMA_EP_EVENT_UD = 1 << 0,
+	RDMA_EP_EVENT_INFO = 1 << 1,
+	RDMA_EP_EVENT_ARG = 1 << 2,
+};
 
 /*
- * Events that the kernel does not generate, see &struct rdma_ep_write_event. The
+ * Events that the kernel does not generate, see &struct rdma_ep_cmd_write_event. The
  * numbers are those of enum rdma_cm_event_type in newer versions of rdma_cma.h.
  */
 #define RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED	16
@@ -608,7 +632,7 @@ struct rdma_ep_ud_param {
 #define RDMA_EP_CM_EVENT_USER			18
 
 /**
- * struct rdma_ep_event - record read from an event channel
+ * struct rdma_ep_channel_event - record read from an event channel
  * @uid: cookie of the event's id; for a connection request, of the listening id
  * @id: handle of that id
  * @child: connection request: handle of the new id, created in the same channel
@@ -638,7 +662,7 @@ struct rdma_ep_ud_param {
  *  - EAGAIN: O_NONBLOCK is set, and there is no event
  *  - EIO: the session has been closed
  */
-struct rdma_ep_event {
+struct rdma_ep_channel_event {
 	__aligned_u64 uid;
 	__u32 id;
 	__u32 child;
@@ -658,7 +682,7 @@ struct rdma_ep_event {
  * struct rdma_ep_comp_event - record read from a completion channel
  * @uid: cookie of the CQ
  *
- * read(2) works as for &struct rdma_ep_event. There is one record for every
+ * read(2) works as for &struct rdma_ep_channel_event. There is one record for every
  * notification that fired, and one for each CQ whose device has been removed.
  */
 struct rdma_ep_comp_event {
@@ -671,7 +695,7 @@ struct rdma_ep_comp_event {
  * @event: enum ibv_event_type
  * @reserved: 0
  *
- * read(2) works as for &struct rdma_ep_event. Unread events of the same type on
+ * read(2) works as for &struct rdma_ep_channel_event. Unread events of the same type on
  * the same object are reported once.
  */
 struct rdma_ep_async_event {
@@ -685,24 +709,24 @@ struct rdma_ep_async_event {
 /* ------------------------------------------------------------------ */
 
 /**
- * struct rdma_ep_alloc_pd - ioctl(RDMA_EP_IOC_ALLOC_PD)
- * @size: sizeof(struct rdma_ep_alloc_pd)
+ * struct rdma_ep_cmd_alloc_pd - ioctl(RDMA_EP_IOC_ALLOC_PD)
+ * @size: sizeof(struct rdma_ep_cmd_alloc_pd)
  * @flags: must be 0
  * @ctx: in: context
  * @pd: out: handle
  */
-struct rdma_ep_alloc_pd {
+struct rdma_ep_cmd_alloc_pd {
 	__u32 size;
 	__u32 flags;
 	__u32 ctx;
 	__u32 pd;
 };
 
-#define RDMA_EP_IOC_ALLOC_PD RDMA_EP_IOC(ALLOC_PD, rdma_ep_alloc_pd)
+#define RDMA_EP_IOC_ALLOC_PD RDMA_EP_IOC(ALLOC_PD, rdma_ep_cmd_alloc_pd)
 
 /**
- * struct rdma_ep_reg_mr - ioctl(RDMA_EP_IOC_REG_MR)
- * @size: sizeof(struct rdma_ep_reg_mr)
+ * struct rdma_ep_cmd_reg_mr - ioctl(RDMA_EP_IOC_REG_MR)
+ * @size: sizeof(struct rdma_ep_cmd_reg_mr)
  * @flags: must be 0
  * @addr: in: start of the memory
  * @length: in: bytes
@@ -727,7 +751,7 @@ struct rdma_ep_alloc_pd {
  *    1 GiB
  *  - EFAULT: the range is not mapped, or not writable
  */
-struct rdma_ep_reg_mr {
+struct rdma_ep_cmd_reg_mr {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 addr;
@@ -741,23 +765,28 @@ struct rdma_ep_reg_mr {
 	__u32 reserved;
 };
 
-#define RDMA_EP_IOC_REG_MR RDMA_EP_IOC(REG_MR, rdma_ep_reg_mr)
-
-/** RDMA_EP_REREG_TRANSLATION - change the memory: addr, length, iova */
-#define RDMA_EP_REREG_TRANSLATION	(1U << 0)
-/** RDMA_EP_REREG_ACCESS - change the access: access */
-#define RDMA_EP_REREG_ACCESS		(1U << 2)
+#define RDMA_EP_IOC_REG_MR RDMA_EP_IOC(REG_MR, rdma_ep_cmd_reg_mr)
 
 /**
- * struct rdma_ep_rereg_mr - ioctl(RDMA_EP_IOC_REREG_MR)
- * @size: sizeof(struct rdma_ep_rereg_mr)
+ * enum rdma_ep_rereg_flags - &struct rdma_ep_cmd_rereg_mr.flags
+ * @RDMA_EP_REREG_TRANSLATION: change the memory: addr, length, iova
+ * @RDMA_EP_REREG_ACCESS: change the access: access
+ */
+enum rdma_ep_rereg_flags {
+	RDMA_EP_REREG_TRANSLATION = 1 << 0,
+	RDMA_EP_REREG_ACCESS = 1 << 2,
+};
+
+/**
+ * struct rdma_ep_cmd_rereg_mr - ioctl(RDMA_EP_IOC_REREG_MR)
+ * @size: sizeof(struct rdma_ep_cmd_rereg_mr)
  * @flags: RDMA_EP_REREG_* bits, at least one: the changes; fields that belong to
  *	no bit of @flags are ignored
- * @addr: in: start of the memory, as in &struct rdma_ep_reg_mr
- * @length: in: bytes, as in &struct rdma_ep_reg_mr
- * @iova: in: address that work requests use, as in &struct rdma_ep_reg_mr
+ * @addr: in: start of the memory, as in &struct rdma_ep_cmd_reg_mr
+ * @length: in: bytes, as in &struct rdma_ep_cmd_reg_mr
+ * @iova: in: address that work requests use, as in &struct rdma_ep_cmd_reg_mr
  * @mr: in: region
- * @access: in: as in &struct rdma_ep_reg_mr
+ * @access: in: as in &struct rdma_ep_cmd_reg_mr
  * @lkey: out: local key
  * @rkey: out: remote key
  *
@@ -775,7 +804,7 @@ struct rdma_ep_reg_mr {
  * After any other error of the driver, the region may be unusable. It can be
  * destroyed.
  */
-struct rdma_ep_rereg_mr {
+struct rdma_ep_cmd_rereg_mr {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 addr;
@@ -787,11 +816,11 @@ struct rdma_ep_rereg_mr {
 	__u32 rkey;
 };
 
-#define RDMA_EP_IOC_REREG_MR RDMA_EP_IOC(REREG_MR, rdma_ep_rereg_mr)
+#define RDMA_EP_IOC_REREG_MR RDMA_EP_IOC(REREG_MR, rdma_ep_cmd_rereg_mr)
 
 /**
- * struct rdma_ep_create_ah - ioctl(RDMA_EP_IOC_CREATE_AH)
- * @size: sizeof(struct rdma_ep_create_ah)
+ * struct rdma_ep_cmd_create_ah - ioctl(RDMA_EP_IOC_CREATE_AH)
+ * @size: sizeof(struct rdma_ep_cmd_create_ah)
  * @flags: must be 0
  * @pd: in: protection domain
  * @ah: out: handle
@@ -806,7 +835,7 @@ struct rdma_ep_rereg_mr {
  *  - EHOSTUNREACH: there is no route to the destination
  *  - ETIMEDOUT: the neighbour does not answer
  */
-struct rdma_ep_create_ah {
+struct rdma_ep_cmd_create_ah {
 	__u32 size;
 	__u32 flags;
 	__u32 pd;
@@ -814,16 +843,21 @@ struct rdma_ep_create_ah {
 	struct ib_uverbs_ah_attr attr;
 };
 
-#define RDMA_EP_IOC_CREATE_AH RDMA_EP_IOC(CREATE_AH, rdma_ep_create_ah)
-
-/** RDMA_EP_XRCD_CREATE - create the XRC domain if there is none (O_CREAT) */
-#define RDMA_EP_XRCD_CREATE	(1U << 0)
-/** RDMA_EP_XRCD_EXCLUSIVE - fail if the XRC domain exists (O_EXCL) */
-#define RDMA_EP_XRCD_EXCLUSIVE	(1U << 1)
+#define RDMA_EP_IOC_CREATE_AH RDMA_EP_IOC(CREATE_AH, rdma_ep_cmd_create_ah)
 
 /**
- * struct rdma_ep_open_xrcd - ioctl(RDMA_EP_IOC_OPEN_XRCD)
- * @size: sizeof(struct rdma_ep_open_xrcd)
+ * enum rdma_ep_xrcd_flags - &struct rdma_ep_cmd_open_xrcd.flags
+ * @RDMA_EP_XRCD_CREATE: create the XRC domain if there is none (O_CREAT)
+ * @RDMA_EP_XRCD_EXCLUSIVE: fail if the XRC domain exists (O_EXCL)
+ */
+enum rdma_ep_xrcd_flags {
+	RDMA_EP_XRCD_CREATE = 1 << 0,
+	RDMA_EP_XRCD_EXCLUSIVE = 1 << 1,
+};
+
+/**
+ * struct rdma_ep_cmd_open_xrcd - ioctl(RDMA_EP_IOC_OPEN_XRCD)
+ * @size: sizeof(struct rdma_ep_cmd_open_xrcd)
  * @flags: RDMA_EP_XRCD_* bits; ignored if @fd is -1
  * @ctx: in: context
  * @fd: in: file that names the domain, or -1 for a new domain that cannot be
@@ -842,7 +876,7 @@ struct rdma_ep_create_ah {
  *  - EINVAL: the domain exists, and RDMA_EP_XRCD_EXCLUSIVE is set
  *  - EOPNOTSUPP: the device has no XRC
  */
-struct rdma_ep_open_xrcd {
+struct rdma_ep_cmd_open_xrcd {
 	__u32 size;
 	__u32 flags;
 	__u32 ctx;
@@ -851,12 +885,12 @@ struct rdma_ep_open_xrcd {
 	__u32 reserved;
 };
 
-#define RDMA_EP_IOC_OPEN_XRCD RDMA_EP_IOC(OPEN_XRCD, rdma_ep_open_xrcd)
+#define RDMA_EP_IOC_OPEN_XRCD RDMA_EP_IOC(OPEN_XRCD, rdma_ep_cmd_open_xrcd)
 
 /**
- * struct rdma_ep_create_fd - ioctl(RDMA_EP_IOC_CREATE_CHANNEL),
+ * struct rdma_ep_cmd_create_fd - ioctl(RDMA_EP_IOC_CREATE_CHANNEL),
  *	ioctl(RDMA_EP_IOC_CREATE_COMP_CHANNEL)
- * @size: sizeof(struct rdma_ep_create_fd)
+ * @size: sizeof(struct rdma_ep_cmd_create_fd)
  * @flags: must be 0
  * @fd: out: the channel, O_CLOEXEC
  * @reserved: must be 0
@@ -868,7 +902,7 @@ struct rdma_ep_open_xrcd {
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */
-struct rdma_ep_create_fd {
+struct rdma_ep_cmd_create_fd {
 	__u32 size;
 	__u32 flags;
 	__s32 fd;
@@ -876,16 +910,21 @@ struct rdma_ep_create_fd {
 };
 
 #define RDMA_EP_IOC_CREATE_CHANNEL \
-	RDMA_EP_IOC(CREATE_CHANNEL, rdma_ep_create_fd)
+	RDMA_EP_IOC(CREATE_CHANNEL, rdma_ep_cmd_create_fd)
 #define RDMA_EP_IOC_CREATE_COMP_CHANNEL \
-	RDMA_EP_IOC(CREATE_COMP_CHANNEL, rdma_ep_create_fd)
-
-/** RDMA_EP_CQ_RING - deliver completions through a &struct rdma_ep_cq_ring */
-#define RDMA_EP_CQ_RING		(1U << 0)
+	RDMA_EP_IOC(CREATE_COMP_CHANNEL, rdma_ep_cmd_create_fd)
 
 /**
- * struct rdma_ep_create_cq - ioctl(RDMA_EP_IOC_CREATE_CQ)
- * @size: sizeof(struct rdma_ep_create_cq)
+ * enum rdma_ep_cq_flags - &struct rdma_ep_cmd_create_cq.flags
+ * @RDMA_EP_CQ_RING: deliver completions through a &struct rdma_ep_cq_ring
+ */
+enum rdma_ep_cq_flags {
+	RDMA_EP_CQ_RING = 1 << 0,
+};
+
+/**
+ * struct rdma_ep_cmd_create_cq - ioctl(RDMA_EP_IOC_CREATE_CQ)
+ * @size: sizeof(struct rdma_ep_cmd_create_cq)
  * @flags: RDMA_EP_CQ_RING or 0
  * @uid: in: cookie, reported by completion and asynchronous events
  * @ctx: in: context
@@ -898,7 +937,7 @@ struct rdma_ep_create_fd {
  *  - EINVAL: @cqe or @comp_vector is out of range
  *  - EBADF: @channel_fd is not a completion channel of this session
  */
-struct rdma_ep_create_cq {
+struct rdma_ep_cmd_create_cq {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 uid;
@@ -910,11 +949,11 @@ struct rdma_ep_create_cq {
 	__u32 ring;
 };
 
-#define RDMA_EP_IOC_CREATE_CQ RDMA_EP_IOC(CREATE_CQ, rdma_ep_create_cq)
+#define RDMA_EP_IOC_CREATE_CQ RDMA_EP_IOC(CREATE_CQ, rdma_ep_cmd_create_cq)
 
 /**
- * struct rdma_ep_resize_cq - ioctl(RDMA_EP_IOC_RESIZE_CQ)
- * @size: sizeof(struct rdma_ep_resize_cq)
+ * struct rdma_ep_cmd_resize_cq - ioctl(RDMA_EP_IOC_RESIZE_CQ)
+ * @size: sizeof(struct rdma_ep_cmd_resize_cq)
  * @flags: must be 0
  * @cq: in: CQ
  * @cqe: in: entries wanted; out: entries granted
@@ -923,14 +962,14 @@ struct rdma_ep_create_cq {
  *    allowed
  *  - EOPNOTSUPP: the device cannot resize CQs, or its driver cannot for the kernel
  */
-struct rdma_ep_resize_cq {
+struct rdma_ep_cmd_resize_cq {
 	__u32 size;
 	__u32 flags;
 	__u32 cq;
 	__u32 cqe;
 };
 
-#define RDMA_EP_IOC_RESIZE_CQ RDMA_EP_IOC(RESIZE_CQ, rdma_ep_resize_cq)
+#define RDMA_EP_IOC_RESIZE_CQ RDMA_EP_IOC(RESIZE_CQ, rdma_ep_cmd_resize_cq)
 
 /**
  * struct rdma_ep_wc - a work completion, laid out as &struct ibv_wc
@@ -1012,8 +1051,8 @@ struct rdma_ep_cq_ring {
 };
 
 /**
- * struct rdma_ep_poll_cq - ioctl(RDMA_EP_IOC_POLL_CQ)
- * @size: sizeof(struct rdma_ep_poll_cq)
+ * struct rdma_ep_cmd_poll_cq - ioctl(RDMA_EP_IOC_POLL_CQ)
+ * @size: sizeof(struct rdma_ep_cmd_poll_cq)
  * @flags: must be 0
  * @wcs: in: user pointer to an array of struct rdma_ep_wc
  * @cq: in: CQ
@@ -1027,7 +1066,7 @@ struct rdma_ep_cq_ring {
  *  - EFAULT: @wcs or the structure itself cannot be written. The next call returns
  *    the completions that were taken from the CQ
  */
-struct rdma_ep_poll_cq {
+struct rdma_ep_cmd_poll_cq {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 wcs;
@@ -1037,14 +1076,19 @@ struct rdma_ep_poll_cq {
 	__u32 reserved;
 };
 
-#define RDMA_EP_IOC_POLL_CQ RDMA_EP_IOC(POLL_CQ, rdma_ep_poll_cq)
-
-/** RDMA_EP_NOTIFY_SOLICITED - only solicited completions and errors notify */
-#define RDMA_EP_NOTIFY_SOLICITED (1U << 0)
+#define RDMA_EP_IOC_POLL_CQ RDMA_EP_IOC(POLL_CQ, rdma_ep_cmd_poll_cq)
 
 /**
- * struct rdma_ep_notify_cq - ioctl(RDMA_EP_IOC_NOTIFY_CQ)
- * @size: sizeof(struct rdma_ep_notify_cq)
+ * enum rdma_ep_notify_flags - &struct rdma_ep_cmd_notify_cq.flags
+ * @RDMA_EP_NOTIFY_SOLICITED: only solicited completions and errors notify
+ */
+enum rdma_ep_notify_flags {
+	RDMA_EP_NOTIFY_SOLICITED = 1 << 0,
+};
+
+/**
+ * struct rdma_ep_cmd_notify_cq - ioctl(RDMA_EP_IOC_NOTIFY_CQ)
+ * @size: sizeof(struct rdma_ep_cmd_notify_cq)
  * @flags: RDMA_EP_NOTIFY_SOLICITED or 0
  * @cq: in: CQ
  * @reserved: must be 0
@@ -1053,18 +1097,18 @@ struct rdma_ep_poll_cq {
  * event may be for an unsolicited completion if the CQ was already armed for any
  * completion. The kernel arms it so for its ring, too.
  */
-struct rdma_ep_notify_cq {
+struct rdma_ep_cmd_notify_cq {
 	__u32 size;
 	__u32 flags;
 	__u32 cq;
 	__u32 reserved;
 };
 
-#define RDMA_EP_IOC_NOTIFY_CQ RDMA_EP_IOC(NOTIFY_CQ, rdma_ep_notify_cq)
+#define RDMA_EP_IOC_NOTIFY_CQ RDMA_EP_IOC(NOTIFY_CQ, rdma_ep_cmd_notify_cq)
 
 /**
- * struct rdma_ep_modify_cq - ioctl(RDMA_EP_IOC_MODIFY_CQ)
- * @size: sizeof(struct rdma_ep_modify_cq)
+ * struct rdma_ep_cmd_modify_cq - ioctl(RDMA_EP_IOC_MODIFY_CQ)
+ * @size: sizeof(struct rdma_ep_cmd_modify_cq)
  * @flags: must be 0
  * @cq: in: CQ
  * @cq_count: in: number of completions that trigger an event
@@ -1076,7 +1120,7 @@ struct rdma_ep_notify_cq {
  *  - EINVAL: a value is over 65535
  *  - EOPNOTSUPP: the device cannot moderate events
  */
-struct rdma_ep_modify_cq {
+struct rdma_ep_cmd_modify_cq {
 	__u32 size;
 	__u32 flags;
 	__u32 cq;
@@ -1085,11 +1129,11 @@ struct rdma_ep_modify_cq {
 	__u32 reserved;
 };
 
-#define RDMA_EP_IOC_MODIFY_CQ RDMA_EP_IOC(MODIFY_CQ, rdma_ep_modify_cq)
+#define RDMA_EP_IOC_MODIFY_CQ RDMA_EP_IOC(MODIFY_CQ, rdma_ep_cmd_modify_cq)
 
 /**
- * struct rdma_ep_create_srq - ioctl(RDMA_EP_IOC_CREATE_SRQ)
- * @size: sizeof(struct rdma_ep_create_srq)
+ * struct rdma_ep_cmd_create_srq - ioctl(RDMA_EP_IOC_CREATE_SRQ)
+ * @size: sizeof(struct rdma_ep_cmd_create_srq)
  * @flags: must be 0
  * @uid: in: cookie, reported by asynchronous events
  * @id: in: id to associate the SRQ with, or 0
@@ -1114,7 +1158,7 @@ struct rdma_ep_modify_cq {
  *    device's
  *  - EOPNOTSUPP: the device has no SRQs for kernel consumers, or no XRC
  */
-struct rdma_ep_create_srq {
+struct rdma_ep_cmd_create_srq {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 uid;
@@ -1130,17 +1174,22 @@ struct rdma_ep_create_srq {
 	__u32 srq_num;
 };
 
-#define RDMA_EP_IOC_CREATE_SRQ RDMA_EP_IOC(CREATE_SRQ, rdma_ep_create_srq)
-
-/** RDMA_EP_SRQ_MAX_WR - change the size of the SRQ */
-#define RDMA_EP_SRQ_MAX_WR	(1U << 0)
-/** RDMA_EP_SRQ_LIMIT - arm the limit event */
-#define RDMA_EP_SRQ_LIMIT	(1U << 1)
+#define RDMA_EP_IOC_CREATE_SRQ RDMA_EP_IOC(CREATE_SRQ, rdma_ep_cmd_create_srq)
 
 /**
- * struct rdma_ep_srq_attr - ioctl(RDMA_EP_IOC_MODIFY_SRQ),
+ * enum rdma_ep_srq_flags - &struct rdma_ep_cmd_srq_attr.flags
+ * @RDMA_EP_SRQ_MAX_WR: change the size of the SRQ
+ * @RDMA_EP_SRQ_LIMIT: arm the limit event
+ */
+enum rdma_ep_srq_flags {
+	RDMA_EP_SRQ_MAX_WR = 1 << 0,
+	RDMA_EP_SRQ_LIMIT = 1 << 1,
+};
+
+/**
+ * struct rdma_ep_cmd_srq_attr - ioctl(RDMA_EP_IOC_MODIFY_SRQ),
  *	ioctl(RDMA_EP_IOC_QUERY_SRQ)
- * @size: sizeof(struct rdma_ep_srq_attr)
+ * @size: sizeof(struct rdma_ep_cmd_srq_attr)
  * @flags: modify: RDMA_EP_SRQ_* bits, the changes; query: must be 0
  * @srq: in: SRQ
  * @max_wr: work requests
@@ -1150,7 +1199,7 @@ struct rdma_ep_create_srq {
  *  - EINVAL: a value is out of range
  *  - EOPNOTSUPP: the device cannot resize SRQs
  */
-struct rdma_ep_srq_attr {
+struct rdma_ep_cmd_srq_attr {
 	__u32 size;
 	__u32 flags;
 	__u32 srq;
@@ -1159,8 +1208,8 @@ struct rdma_ep_srq_attr {
 	__u32 srq_limit;
 };
 
-#define RDMA_EP_IOC_MODIFY_SRQ RDMA_EP_IOC(MODIFY_SRQ, rdma_ep_srq_attr)
-#define RDMA_EP_IOC_QUERY_SRQ RDMA_EP_IOC(QUERY_SRQ, rdma_ep_srq_attr)
+#define RDMA_EP_IOC_MODIFY_SRQ RDMA_EP_IOC(MODIFY_SRQ, rdma_ep_cmd_srq_attr)
+#define RDMA_EP_IOC_QUERY_SRQ RDMA_EP_IOC(QUERY_SRQ, rdma_ep_cmd_srq_attr)
 
 /**
  * struct rdma_ep_auto_cq - a CQ created together with a QP
@@ -1170,7 +1219,7 @@ struct rdma_ep_srq_attr {
  * @channel_fd: out: completion channel of a created CQ, else -1
  * @cqe: out: entries of a created CQ, else 0
  * @ring: in: RDMA_EP_CQ_RING or 0, for a created CQ; out: as in
- *	&struct rdma_ep_create_cq
+ *	&struct rdma_ep_cmd_create_cq
  *
  * No CQ is created for a queue without entries: @cq is 0 and @channel_fd is -1 on
  * return.
@@ -1183,8 +1232,13 @@ struct rdma_ep_auto_cq {
 	__u32 ring;
 };
 
-/** RDMA_EP_QP_SQ_SIG_ALL - every send work request completes with a CQE */
-#define RDMA_EP_QP_SQ_SIG_ALL	(1U << 0)
+/**
+ * enum rdma_ep_qp_flags - &struct rdma_ep_qp_init.flags
+ * @RDMA_EP_QP_SQ_SIG_ALL: every send work request completes with a CQE
+ */
+enum rdma_ep_qp_flags {
+	RDMA_EP_QP_SQ_SIG_ALL = 1 << 0,
+};
 
 /**
  * struct rdma_ep_qp_init - attributes of a new QP
@@ -1226,8 +1280,8 @@ struct rdma_ep_qp_init {
 };
 
 /**
- * struct rdma_ep_create_qp - ioctl(RDMA_EP_IOC_CREATE_QP)
- * @size: sizeof(struct rdma_ep_create_qp)
+ * struct rdma_ep_cmd_create_qp - ioctl(RDMA_EP_IOC_CREATE_QP)
+ * @size: sizeof(struct rdma_ep_cmd_create_qp)
  * @flags: must be 0
  * @id: in: id to associate the QP with, or 0
  * @reserved: must be 0
@@ -1251,7 +1305,7 @@ struct rdma_ep_qp_init {
  *  - EPERM: the QP type needs a privilege
  *  - EOPNOTSUPP: the device or the kernel does not offer this type of QP
  */
-struct rdma_ep_create_qp {
+struct rdma_ep_cmd_create_qp {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1259,11 +1313,11 @@ struct rdma_ep_create_qp {
 	struct rdma_ep_qp_init init;
 };
 
-#define RDMA_EP_IOC_CREATE_QP RDMA_EP_IOC(CREATE_QP, rdma_ep_create_qp)
+#define RDMA_EP_IOC_CREATE_QP RDMA_EP_IOC(CREATE_QP, rdma_ep_cmd_create_qp)
 
 /**
- * struct rdma_ep_open_qp - ioctl(RDMA_EP_IOC_OPEN_QP)
- * @size: sizeof(struct rdma_ep_open_qp)
+ * struct rdma_ep_cmd_open_qp - ioctl(RDMA_EP_IOC_OPEN_QP)
+ * @size: sizeof(struct rdma_ep_cmd_open_qp)
  * @flags: must be 0
  * @uid: in: cookie, reported by asynchronous events
  * @xrcd: in: XRC domain
@@ -1277,7 +1331,7 @@ struct rdma_ep_create_qp {
  *
  *  - EINVAL: no target QP in the domain has this number
  */
-struct rdma_ep_open_qp {
+struct rdma_ep_cmd_open_qp {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 uid;
@@ -1287,11 +1341,11 @@ struct rdma_ep_open_qp {
 	__u32 state;
 };
 
-#define RDMA_EP_IOC_OPEN_QP RDMA_EP_IOC(OPEN_QP, rdma_ep_open_qp)
+#define RDMA_EP_IOC_OPEN_QP RDMA_EP_IOC(OPEN_QP, rdma_ep_cmd_open_qp)
 
 /**
- * struct rdma_ep_modify_qp - ioctl(RDMA_EP_IOC_MODIFY_QP)
- * @size: sizeof(struct rdma_ep_modify_qp)
+ * struct rdma_ep_cmd_modify_qp - ioctl(RDMA_EP_IOC_MODIFY_QP)
+ * @size: sizeof(struct rdma_ep_cmd_modify_qp)
  * @flags: must be 0
  * @qp: in: QP
  * @reserved: must be 0
@@ -1310,7 +1364,7 @@ struct rdma_ep_open_qp {
  *    device. On iWARP, a connection is being established with the QP. Only a
  *    transition to ERR succeeds then, and takes effect when that has ended
  */
-struct rdma_ep_modify_qp {
+struct rdma_ep_cmd_modify_qp {
 	__u32 size;
 	__u32 flags;
 	__u32 qp;
@@ -1318,11 +1372,11 @@ struct rdma_ep_modify_qp {
 	struct ib_uverbs_qp_attr attr;
 };
 
-#define RDMA_EP_IOC_MODIFY_QP RDMA_EP_IOC(MODIFY_QP, rdma_ep_modify_qp)
+#define RDMA_EP_IOC_MODIFY_QP RDMA_EP_IOC(MODIFY_QP, rdma_ep_cmd_modify_qp)
 
 /**
- * struct rdma_ep_query_qp - ioctl(RDMA_EP_IOC_QUERY_QP)
- * @size: sizeof(struct rdma_ep_query_qp)
+ * struct rdma_ep_cmd_query_qp - ioctl(RDMA_EP_IOC_QUERY_QP)
+ * @size: sizeof(struct rdma_ep_cmd_query_qp)
  * @flags: must be 0
  * @qp: in: QP
  * @attr_mask: in: IBV_QP_* bits wanted (a hint, as in ibv_query_qp(3))
@@ -1330,7 +1384,7 @@ struct rdma_ep_modify_qp {
  * @qp_type: out: type
  * @sq_sig_all: out: 1 if every send completes with a CQE
  */
-struct rdma_ep_query_qp {
+struct rdma_ep_cmd_query_qp {
 	__u32 size;
 	__u32 flags;
 	__u32 qp;
@@ -1340,12 +1394,12 @@ struct rdma_ep_query_qp {
 	__u32 sq_sig_all;
 };
 
-#define RDMA_EP_IOC_QUERY_QP RDMA_EP_IOC(QUERY_QP, rdma_ep_query_qp)
+#define RDMA_EP_IOC_QUERY_QP RDMA_EP_IOC(QUERY_QP, rdma_ep_cmd_query_qp)
 
 /**
- * struct rdma_ep_qp_mcast - ioctl(RDMA_EP_IOC_ATTACH_MCAST),
+ * struct rdma_ep_cmd_qp_mcast - ioctl(RDMA_EP_IOC_ATTACH_MCAST),
  *	ioctl(RDMA_EP_IOC_DETACH_MCAST)
- * @size: sizeof(struct rdma_ep_qp_mcast)
+ * @size: sizeof(struct rdma_ep_cmd_qp_mcast)
  * @flags: must be 0
  * @qp: in: UD QP
  * @lid: in: LID of the group, 0 on Ethernet
@@ -1359,7 +1413,7 @@ struct rdma_ep_query_qp {
  *  - ENOMEM: too many groups
  *  - EOPNOTSUPP: the device has no multicast
  */
-struct rdma_ep_qp_mcast {
+struct rdma_ep_cmd_qp_mcast {
 	__u32 size;
 	__u32 flags;
 	__u32 qp;
@@ -1367,8 +1421,8 @@ struct rdma_ep_qp_mcast {
 	__u8 gid[16];
 };
 
-#define RDMA_EP_IOC_ATTACH_MCAST RDMA_EP_IOC(ATTACH_MCAST, rdma_ep_qp_mcast)
-#define RDMA_EP_IOC_DETACH_MCAST RDMA_EP_IOC(DETACH_MCAST, rdma_ep_qp_mcast)
+#define RDMA_EP_IOC_ATTACH_MCAST RDMA_EP_IOC(ATTACH_MCAST, rdma_ep_cmd_qp_mcast)
+#define RDMA_EP_IOC_DETACH_MCAST RDMA_EP_IOC(DETACH_MCAST, rdma_ep_cmd_qp_mcast)
 
 /* ------------------------------------------------------------------ */
 /* Data path                                                          */
@@ -1434,17 +1488,22 @@ struct rdma_ep_recv_wr {
 	__u32 reserved;
 };
 
-/** RDMA_EP_POST_ALL - post the whole list, or nothing of it */
-#define RDMA_EP_POST_ALL	(1U << 0)
+/**
+ * enum rdma_ep_post_flags - &struct rdma_ep_cmd_post.flags
+ * @RDMA_EP_POST_ALL: post the whole list, or nothing of it
+ */
+enum rdma_ep_post_flags {
+	RDMA_EP_POST_ALL = 1 << 0,
+};
 
 /**
- * struct rdma_ep_post - ioctl(RDMA_EP_IOC_POST_SEND),
+ * struct rdma_ep_cmd_post - ioctl(RDMA_EP_IOC_POST_SEND),
  *	ioctl(RDMA_EP_IOC_POST_RECV), ioctl(RDMA_EP_IOC_POST_SRQ_RECV)
- * @size: sizeof(struct rdma_ep_post)
+ * @size: sizeof(struct rdma_ep_cmd_post)
  * @flags: RDMA_EP_IOC_POST_SEND: RDMA_EP_POST_ALL or 0; else must be 0
  * @wrs: in: user pointer to @num records, each a struct rdma_ep_send_wr or
  *	struct rdma_ep_recv_wr followed by its entries or inline data
- * @wrs_len: in: bytes at @wrs, at most rdma_ep_query.max_post_bytes
+ * @wrs_len: in: bytes at @wrs, at most rdma_ep_cmd_query.max_post_bytes
  * @handle: in: the QP or SRQ
  * @num: in: number of work requests, at least 1
  * @posted: out: work requests that have been posted, counted from the first;
@@ -1475,7 +1534,7 @@ struct rdma_ep_recv_wr {
  *  - ENOMEM: the queue is full
  *  - E2BIG: @wrs_len is over the limit
  */
-struct rdma_ep_post {
+struct rdma_ep_cmd_post {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 wrs;
@@ -1485,27 +1544,35 @@ struct rdma_ep_post {
 	__u32 posted;
 };
 
-#define RDMA_EP_IOC_POST_SEND RDMA_EP_IOC(POST_SEND, rdma_ep_post)
-#define RDMA_EP_IOC_POST_RECV RDMA_EP_IOC(POST_RECV, rdma_ep_post)
-#define RDMA_EP_IOC_POST_SRQ_RECV RDMA_EP_IOC(POST_SRQ_RECV, rdma_ep_post)
+#define RDMA_EP_IOC_POST_SEND RDMA_EP_IOC(POST_SEND, rdma_ep_cmd_post)
+#define RDMA_EP_IOC_POST_RECV RDMA_EP_IOC(POST_RECV, rdma_ep_cmd_post)
+#define RDMA_EP_IOC_POST_SRQ_RECV RDMA_EP_IOC(POST_SRQ_RECV, rdma_ep_cmd_post)
 
 /* ------------------------------------------------------------------ */
 /* Communication ids                                                  */
 /* ------------------------------------------------------------------ */
 
-/** RDMA_EP_AWAIT - wait for the next event, and return it with the command */
-#define RDMA_EP_AWAIT		(1U << 3)
-
-/*
- * Values of rdma_ep_await.state: the command has been executed, and the event has
- * been taken.
+/**
+ * enum rdma_ep_await_flags - flag of each command with a &struct rdma_ep_await
+ * @RDMA_EP_AWAIT: wait for the next event, and return it with the command
  */
-#define RDMA_EP_AWAIT_DONE	1
-#define RDMA_EP_AWAIT_EVENT	2
+enum rdma_ep_await_flags {
+	RDMA_EP_AWAIT = 1 << 3,
+};
+
+/**
+ * enum rdma_ep_await_state - &struct rdma_ep_await.state
+ * @RDMA_EP_AWAIT_DONE: the command has been executed
+ * @RDMA_EP_AWAIT_EVENT: the event has been taken as well
+ */
+enum rdma_ep_await_state {
+	RDMA_EP_AWAIT_DONE = 1,
+	RDMA_EP_AWAIT_EVENT = 2,
+};
 
 /**
  * struct rdma_ep_await - the event that a command waits for
- * @event: in: user pointer to a &struct rdma_ep_event
+ * @event: in: user pointer to a &struct rdma_ep_channel_event
  * @channel_fd: in: event channel
  * @state: in: 0; RDMA_EP_AWAIT_DONE: do not execute the command, only wait.
  *	out: RDMA_EP_AWAIT_*
@@ -1534,12 +1601,17 @@ struct rdma_ep_await {
 	__u32 state;
 };
 
-/** RDMA_EP_ID_PRIVATE_CHANNEL - create an event channel for the id */
-#define RDMA_EP_ID_PRIVATE_CHANNEL (1U << 0)
+/**
+ * enum rdma_ep_id_flags - &struct rdma_ep_cmd_create_id.flags
+ * @RDMA_EP_ID_PRIVATE_CHANNEL: create an event channel for the id
+ */
+enum rdma_ep_id_flags {
+	RDMA_EP_ID_PRIVATE_CHANNEL = 1 << 0,
+};
 
 /**
- * struct rdma_ep_create_id - ioctl(RDMA_EP_IOC_CREATE_ID)
- * @size: sizeof(struct rdma_ep_create_id)
+ * struct rdma_ep_cmd_create_id - ioctl(RDMA_EP_IOC_CREATE_ID)
+ * @size: sizeof(struct rdma_ep_cmd_create_id)
  * @flags: RDMA_EP_ID_PRIVATE_CHANNEL or 0
  * @uid: in: cookie, reported by events
  * @channel_fd: in: event channel; out with RDMA_EP_ID_PRIVATE_CHANNEL: the
@@ -1556,7 +1628,7 @@ struct rdma_ep_await {
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */
-struct rdma_ep_create_id {
+struct rdma_ep_cmd_create_id {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 uid;
@@ -1566,28 +1638,33 @@ struct rdma_ep_create_id {
 	__u32 id;
 };
 
-#define RDMA_EP_IOC_CREATE_ID RDMA_EP_IOC(CREATE_ID, rdma_ep_create_id)
-
-/** RDMA_EP_EP_PASSIVE - bind to src instead of resolving dst */
-#define RDMA_EP_EP_PASSIVE	(1U << 1)
-/** RDMA_EP_EP_CREATE_QP - create a QP on the id (not with EP_PASSIVE) */
-#define RDMA_EP_EP_CREATE_QP	(1U << 2)
+#define RDMA_EP_IOC_CREATE_ID RDMA_EP_IOC(CREATE_ID, rdma_ep_cmd_create_id)
 
 /**
- * struct rdma_ep_create_ep - ioctl(RDMA_EP_IOC_CREATE_EP)
- * @size: sizeof(struct rdma_ep_create_ep)
+ * enum rdma_ep_ep_flags - &struct rdma_ep_cmd_create_ep.flags
+ * @RDMA_EP_EP_PASSIVE: bind to src instead of resolving dst
+ * @RDMA_EP_EP_CREATE_QP: create a QP on the id (not with EP_PASSIVE)
+ */
+enum rdma_ep_ep_flags {
+	RDMA_EP_EP_PASSIVE = 1 << 1,
+	RDMA_EP_EP_CREATE_QP = 1 << 2,
+};
+
+/**
+ * struct rdma_ep_cmd_create_ep - ioctl(RDMA_EP_IOC_CREATE_EP)
+ * @size: sizeof(struct rdma_ep_cmd_create_ep)
  * @flags: RDMA_EP_ID_PRIVATE_CHANNEL, RDMA_EP_EP_*
- * @uid: as in &struct rdma_ep_create_id
- * @channel_fd: as in &struct rdma_ep_create_id
- * @ps: as in &struct rdma_ep_create_id
- * @qp_type: as in &struct rdma_ep_create_id
+ * @uid: as in &struct rdma_ep_cmd_create_id
+ * @channel_fd: as in &struct rdma_ep_cmd_create_id
+ * @ps: as in &struct rdma_ep_cmd_create_id
+ * @qp_type: as in &struct rdma_ep_cmd_create_id
  * @id: out: handle
  * @addr_timeout_ms: in: time limit for address resolution
  * @route_timeout_ms: in: time limit for route resolution
  * @src: in: source address; family 0 if none
  * @dst: in: destination address; family 0 with RDMA_EP_EP_PASSIVE
  * @qp: in, out: the QP with RDMA_EP_EP_CREATE_QP, as in
- *	&struct rdma_ep_create_qp with an id; else must be 0
+ *	&struct rdma_ep_cmd_create_qp with an id; else must be 0
  * @info: out: device, addresses and paths of the id
  *
  * Executes rdma_create_ep(3) in one call. With RDMA_EP_EP_PASSIVE it creates an id and
@@ -1604,7 +1681,7 @@ struct rdma_ep_create_id {
  *  - EHOSTUNREACH: there is no route to the destination host
  *  - ENETUNREACH: there is no route to the destination network
  */
-struct rdma_ep_create_ep {
+struct rdma_ep_cmd_create_ep {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 uid;
@@ -1620,11 +1697,11 @@ struct rdma_ep_create_ep {
 	struct rdma_ep_id_info info;
 };
 
-#define RDMA_EP_IOC_CREATE_EP RDMA_EP_IOC(CREATE_EP, rdma_ep_create_ep)
+#define RDMA_EP_IOC_CREATE_EP RDMA_EP_IOC(CREATE_EP, rdma_ep_cmd_create_ep)
 
 /**
- * struct rdma_ep_bind_addr - ioctl(RDMA_EP_IOC_BIND_ADDR)
- * @size: sizeof(struct rdma_ep_bind_addr)
+ * struct rdma_ep_cmd_bind_addr - ioctl(RDMA_EP_IOC_BIND_ADDR)
+ * @size: sizeof(struct rdma_ep_cmd_bind_addr)
  * @flags: must be 0
  * @id: in: id
  * @reserved: must be 0
@@ -1639,7 +1716,7 @@ struct rdma_ep_create_ep {
  *  - ENODEV: no RDMA device has the address
  *  - EACCES: a privileged port needs CAP_NET_BIND_SERVICE
  */
-struct rdma_ep_bind_addr {
+struct rdma_ep_cmd_bind_addr {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1648,11 +1725,11 @@ struct rdma_ep_bind_addr {
 	struct rdma_ep_id_info info;
 };
 
-#define RDMA_EP_IOC_BIND_ADDR RDMA_EP_IOC(BIND_ADDR, rdma_ep_bind_addr)
+#define RDMA_EP_IOC_BIND_ADDR RDMA_EP_IOC(BIND_ADDR, rdma_ep_cmd_bind_addr)
 
 /**
- * struct rdma_ep_resolve_addr - ioctl(RDMA_EP_IOC_RESOLVE_ADDR)
- * @size: sizeof(struct rdma_ep_resolve_addr)
+ * struct rdma_ep_cmd_resolve_addr - ioctl(RDMA_EP_IOC_RESOLVE_ADDR)
+ * @size: sizeof(struct rdma_ep_cmd_resolve_addr)
  * @flags: RDMA_EP_AWAIT or 0
  * @id: in: id
  * @timeout_ms: in: time limit
@@ -1666,7 +1743,7 @@ struct rdma_ep_bind_addr {
  *  - EINVAL: the id's state does not allow it, an address is malformed, or the id has
  *    an IPv6 address and is a member of a multicast group
  */
-struct rdma_ep_resolve_addr {
+struct rdma_ep_cmd_resolve_addr {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1676,15 +1753,15 @@ struct rdma_ep_resolve_addr {
 	struct rdma_ep_await await;
 };
 
-#define RDMA_EP_IOC_RESOLVE_ADDR RDMA_EP_IOC(RESOLVE_ADDR, rdma_ep_resolve_addr)
+#define RDMA_EP_IOC_RESOLVE_ADDR RDMA_EP_IOC(RESOLVE_ADDR, rdma_ep_cmd_resolve_addr)
 
 /**
- * struct rdma_ep_id_cmd - commands that take an id and one number
- * @size: sizeof(struct rdma_ep_id_cmd)
+ * struct rdma_ep_cmd_id - commands that take an id and one number
+ * @size: sizeof(struct rdma_ep_cmd_id)
  * @flags: RESOLVE_ROUTE, DISCONNECT: RDMA_EP_AWAIT or 0; else must be 0
  * @id: in: id
  * @arg: in: RESOLVE_ROUTE: time limit in ms. LISTEN: backlog; 0 or more than
- *	allowed takes rdma_ep_query.max_backlog. NOTIFY: enum ibv_event_type.
+ *	allowed takes rdma_ep_cmd_query.max_backlog. NOTIFY: enum ibv_event_type.
  *	DISCONNECT, ESTABLISH: must be 0
  * @await: in, out: the event to wait for
  *
@@ -1711,7 +1788,7 @@ struct rdma_ep_resolve_addr {
  *  - ENODEV: RESOLVE_ROUTE: the device needs a GID (RoCE), and the id has none, as
  *    its address is a loopback or an AF_IB one
  */
-struct rdma_ep_id_cmd {
+struct rdma_ep_cmd_id {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1719,15 +1796,15 @@ struct rdma_ep_id_cmd {
 	struct rdma_ep_await await;
 };
 
-#define RDMA_EP_IOC_RESOLVE_ROUTE RDMA_EP_IOC(RESOLVE_ROUTE, rdma_ep_id_cmd)
-#define RDMA_EP_IOC_LISTEN RDMA_EP_IOC(LISTEN, rdma_ep_id_cmd)
-#define RDMA_EP_IOC_DISCONNECT RDMA_EP_IOC(DISCONNECT, rdma_ep_id_cmd)
-#define RDMA_EP_IOC_ESTABLISH RDMA_EP_IOC(ESTABLISH, rdma_ep_id_cmd)
-#define RDMA_EP_IOC_NOTIFY RDMA_EP_IOC(NOTIFY, rdma_ep_id_cmd)
+#define RDMA_EP_IOC_RESOLVE_ROUTE RDMA_EP_IOC(RESOLVE_ROUTE, rdma_ep_cmd_id)
+#define RDMA_EP_IOC_LISTEN RDMA_EP_IOC(LISTEN, rdma_ep_cmd_id)
+#define RDMA_EP_IOC_DISCONNECT RDMA_EP_IOC(DISCONNECT, rdma_ep_cmd_id)
+#define RDMA_EP_IOC_ESTABLISH RDMA_EP_IOC(ESTABLISH, rdma_ep_cmd_id)
+#define RDMA_EP_IOC_NOTIFY RDMA_EP_IOC(NOTIFY, rdma_ep_cmd_id)
 
 /**
- * struct rdma_ep_connect - ioctl(RDMA_EP_IOC_CONNECT), ioctl(RDMA_EP_IOC_ACCEPT)
- * @size: sizeof(struct rdma_ep_connect)
+ * struct rdma_ep_cmd_connect - ioctl(RDMA_EP_IOC_CONNECT), ioctl(RDMA_EP_IOC_ACCEPT)
+ * @size: sizeof(struct rdma_ep_cmd_connect)
  * @flags: RDMA_EP_AWAIT or 0
  * @uid: in: ACCEPT: cookie that events of this id report from now on. CONNECT:
  *	must be 0
@@ -1749,7 +1826,7 @@ struct rdma_ep_id_cmd {
  *    or, over iWARP, it has had a connection; ACCEPT: the peer's request has a
  *    packet size that does not exist
  */
-struct rdma_ep_connect {
+struct rdma_ep_cmd_connect {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 uid;
@@ -1761,12 +1838,12 @@ struct rdma_ep_connect {
 	struct rdma_ep_await await;
 };
 
-#define RDMA_EP_IOC_CONNECT RDMA_EP_IOC(CONNECT, rdma_ep_connect)
-#define RDMA_EP_IOC_ACCEPT RDMA_EP_IOC(ACCEPT, rdma_ep_connect)
+#define RDMA_EP_IOC_CONNECT RDMA_EP_IOC(CONNECT, rdma_ep_cmd_connect)
+#define RDMA_EP_IOC_ACCEPT RDMA_EP_IOC(ACCEPT, rdma_ep_cmd_connect)
 
 /**
- * struct rdma_ep_reject - ioctl(RDMA_EP_IOC_REJECT)
- * @size: sizeof(struct rdma_ep_reject)
+ * struct rdma_ep_cmd_reject - ioctl(RDMA_EP_IOC_REJECT)
+ * @size: sizeof(struct rdma_ep_cmd_reject)
  * @flags: must be 0
  * @id: in: id of a connection request, or an id that waits for
  *	RDMA_EP_IOC_ESTABLISH after its peer has accepted
@@ -1778,7 +1855,7 @@ struct rdma_ep_connect {
  *  - EINVAL: the id's state does not allow it, @reason is another one, or the private
  *    data is too long
  */
-struct rdma_ep_reject {
+struct rdma_ep_cmd_reject {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1788,11 +1865,11 @@ struct rdma_ep_reject {
 	__u8 private_data[RDMA_EP_MAX_PRIVATE_DATA];
 };
 
-#define RDMA_EP_IOC_REJECT RDMA_EP_IOC(REJECT, rdma_ep_reject)
+#define RDMA_EP_IOC_REJECT RDMA_EP_IOC(REJECT, rdma_ep_cmd_reject)
 
 /**
- * struct rdma_ep_query_id - ioctl(RDMA_EP_IOC_QUERY_ID)
- * @size: sizeof(struct rdma_ep_query_id)
+ * struct rdma_ep_cmd_query_id - ioctl(RDMA_EP_IOC_QUERY_ID)
+ * @size: sizeof(struct rdma_ep_cmd_query_id)
  * @flags: must be 0
  * @id: in: id
  * @events_reported: out: number of read events of the id
@@ -1800,7 +1877,7 @@ struct rdma_ep_reject {
  * @ece_options: out: the same
  * @info: out: device, addresses and paths of the id
  */
-struct rdma_ep_query_id {
+struct rdma_ep_cmd_query_id {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1810,11 +1887,11 @@ struct rdma_ep_query_id {
 	struct rdma_ep_id_info info;
 };
 
-#define RDMA_EP_IOC_QUERY_ID RDMA_EP_IOC(QUERY_ID, rdma_ep_query_id)
+#define RDMA_EP_IOC_QUERY_ID RDMA_EP_IOC(QUERY_ID, rdma_ep_cmd_query_id)
 
 /**
- * struct rdma_ep_set_option - ioctl(RDMA_EP_IOC_SET_OPTION)
- * @size: sizeof(struct rdma_ep_set_option)
+ * struct rdma_ep_cmd_set_option - ioctl(RDMA_EP_IOC_SET_OPTION)
+ * @size: sizeof(struct rdma_ep_cmd_set_option)
  * @flags: must be 0
  * @id: in: id
  * @level: in: RDMA_OPTION_ID (0) or RDMA_OPTION_IB (1)
@@ -1829,7 +1906,7 @@ struct rdma_ep_query_id {
  *    the id's state does not allow it, or a path begins at another GID than the id's
  *  - ENODEV: a path: as for RDMA_EP_IOC_RESOLVE_ROUTE
  */
-struct rdma_ep_set_option {
+struct rdma_ep_cmd_set_option {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1839,11 +1916,11 @@ struct rdma_ep_set_option {
 	__aligned_u64 optval;
 };
 
-#define RDMA_EP_IOC_SET_OPTION RDMA_EP_IOC(SET_OPTION, rdma_ep_set_option)
+#define RDMA_EP_IOC_SET_OPTION RDMA_EP_IOC(SET_OPTION, rdma_ep_cmd_set_option)
 
 /**
- * struct rdma_ep_migrate_id - ioctl(RDMA_EP_IOC_MIGRATE_ID)
- * @size: sizeof(struct rdma_ep_migrate_id)
+ * struct rdma_ep_cmd_migrate_id - ioctl(RDMA_EP_IOC_MIGRATE_ID)
+ * @size: sizeof(struct rdma_ep_cmd_migrate_id)
  * @flags: RDMA_EP_ID_PRIVATE_CHANNEL or 0
  * @id: in: id
  * @channel_fd: in: new channel; out with RDMA_EP_ID_PRIVATE_CHANNEL: the created
@@ -1858,7 +1935,7 @@ struct rdma_ep_set_option {
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */
-struct rdma_ep_migrate_id {
+struct rdma_ep_cmd_migrate_id {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1867,11 +1944,11 @@ struct rdma_ep_migrate_id {
 	__u32 reserved;
 };
 
-#define RDMA_EP_IOC_MIGRATE_ID RDMA_EP_IOC(MIGRATE_ID, rdma_ep_migrate_id)
+#define RDMA_EP_IOC_MIGRATE_ID RDMA_EP_IOC(MIGRATE_ID, rdma_ep_cmd_migrate_id)
 
 /**
- * struct rdma_ep_init_qp_attr - ioctl(RDMA_EP_IOC_INIT_QP_ATTR)
- * @size: sizeof(struct rdma_ep_init_qp_attr)
+ * struct rdma_ep_cmd_init_qp_attr - ioctl(RDMA_EP_IOC_INIT_QP_ATTR)
+ * @size: sizeof(struct rdma_ep_cmd_init_qp_attr)
  * @flags: must be 0
  * @id: in: id, bound to a device
  * @qp_state: in: new state of the QP, at most ERR
@@ -1883,7 +1960,7 @@ struct rdma_ep_migrate_id {
  *  - EINVAL: the id is not bound to a device, @qp_state is over ERR, or the state of
  *    the connection does not have this transition
  */
-struct rdma_ep_init_qp_attr {
+struct rdma_ep_cmd_init_qp_attr {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1891,11 +1968,11 @@ struct rdma_ep_init_qp_attr {
 	struct ib_uverbs_qp_attr attr;
 };
 
-#define RDMA_EP_IOC_INIT_QP_ATTR RDMA_EP_IOC(INIT_QP_ATTR, rdma_ep_init_qp_attr)
+#define RDMA_EP_IOC_INIT_QP_ATTR RDMA_EP_IOC(INIT_QP_ATTR, rdma_ep_cmd_init_qp_attr)
 
 /**
- * struct rdma_ep_get_request - ioctl(RDMA_EP_IOC_GET_REQUEST)
- * @size: sizeof(struct rdma_ep_get_request)
+ * struct rdma_ep_cmd_get_request - ioctl(RDMA_EP_IOC_GET_REQUEST)
+ * @size: sizeof(struct rdma_ep_cmd_get_request)
  * @flags: RDMA_EP_ID_PRIVATE_CHANNEL, RDMA_EP_EP_CREATE_QP, RDMA_EP_AWAIT
  * @id: in: listening id
  * @channel_fd: out: with RDMA_EP_ID_PRIVATE_CHANNEL the new id's own channel,
@@ -1919,7 +1996,7 @@ struct rdma_ep_init_qp_attr {
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */
-struct rdma_ep_get_request {
+struct rdma_ep_cmd_get_request {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1927,17 +2004,22 @@ struct rdma_ep_get_request {
 	__u32 qp_errno;
 	__s32 await_fd;
 	struct rdma_ep_qp_init qp;
-	struct rdma_ep_event event;
+	struct rdma_ep_channel_event event;
 };
 
-#define RDMA_EP_IOC_GET_REQUEST RDMA_EP_IOC(GET_REQUEST, rdma_ep_get_request)
-
-/** RDMA_EP_JOIN_SEND_ONLY - only send to the group, never receive from it */
-#define RDMA_EP_JOIN_SEND_ONLY	(1U << 0)
+#define RDMA_EP_IOC_GET_REQUEST RDMA_EP_IOC(GET_REQUEST, rdma_ep_cmd_get_request)
 
 /**
- * struct rdma_ep_join_multicast - ioctl(RDMA_EP_IOC_JOIN_MULTICAST)
- * @size: sizeof(struct rdma_ep_join_multicast)
+ * enum rdma_ep_join_flags - &struct rdma_ep_cmd_join_multicast.flags
+ * @RDMA_EP_JOIN_SEND_ONLY: only send to the group, never receive from it
+ */
+enum rdma_ep_join_flags {
+	RDMA_EP_JOIN_SEND_ONLY = 1 << 0,
+};
+
+/**
+ * struct rdma_ep_cmd_join_multicast - ioctl(RDMA_EP_IOC_JOIN_MULTICAST)
+ * @size: sizeof(struct rdma_ep_cmd_join_multicast)
  * @flags: RDMA_EP_JOIN_SEND_ONLY or 0
  * @uid: in: cookie, reported by the events as param.ud.mcast_uid
  * @id: in: id, bound to a device, whose qp_type is UD
@@ -1954,7 +2036,7 @@ struct rdma_ep_get_request {
  *  - ENOMEM: the id is in 1024 groups
  *  - ENOSYS: the device has no multicast
  */
-struct rdma_ep_join_multicast {
+struct rdma_ep_cmd_join_multicast {
 	__u32 size;
 	__u32 flags;
 	__aligned_u64 uid;
@@ -1964,11 +2046,11 @@ struct rdma_ep_join_multicast {
 };
 
 #define RDMA_EP_IOC_JOIN_MULTICAST \
-	RDMA_EP_IOC(JOIN_MULTICAST, rdma_ep_join_multicast)
+	RDMA_EP_IOC(JOIN_MULTICAST, rdma_ep_cmd_join_multicast)
 
 /**
- * struct rdma_ep_write_event - ioctl(RDMA_EP_IOC_WRITE_EVENT)
- * @size: sizeof(struct rdma_ep_write_event)
+ * struct rdma_ep_cmd_write_event - ioctl(RDMA_EP_IOC_WRITE_EVENT)
+ * @size: sizeof(struct rdma_ep_cmd_write_event)
  * @flags: must be 0
  * @id: in: id
  * @event: in: RDMA_EP_CM_EVENT_ADDRINFO_RESOLVED, RDMA_EP_CM_EVENT_ADDRINFO_ERROR
@@ -1984,7 +2066,7 @@ struct rdma_ep_join_multicast {
  *    been accepted
  *  - ENOBUFS: too many unread events of the session, the user, or the id (4096)
  */
-struct rdma_ep_write_event {
+struct rdma_ep_cmd_write_event {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -1994,7 +2076,7 @@ struct rdma_ep_write_event {
 	__aligned_u64 arg;
 };
 
-#define RDMA_EP_IOC_WRITE_EVENT RDMA_EP_IOC(WRITE_EVENT, rdma_ep_write_event)
+#define RDMA_EP_IOC_WRITE_EVENT RDMA_EP_IOC(WRITE_EVENT, rdma_ep_cmd_write_event)
 
 /**
  * struct rdma_ep_destroy_cq - a CQ that is destroyed with an endpoint
@@ -2013,8 +2095,8 @@ struct rdma_ep_destroy_cq {
 };
 
 /**
- * struct rdma_ep_destroy_ep - ioctl(RDMA_EP_IOC_DESTROY_EP)
- * @size: sizeof(struct rdma_ep_destroy_ep)
+ * struct rdma_ep_cmd_destroy_ep - ioctl(RDMA_EP_IOC_DESTROY_EP)
+ * @size: sizeof(struct rdma_ep_cmd_destroy_ep)
  * @flags: must be 0
  * @id: in: id; out: 0
  * @channel_fd: in: its event channel, to be closed, or -1; out: -1 if it has been
@@ -2045,7 +2127,7 @@ struct rdma_ep_destroy_cq {
  *  - EBADF: a descriptor is neither -1 nor the channel of the id, or of the CQ
  *  - EFAULT: the structure cannot be written; the objects have been destroyed
  */
-struct rdma_ep_destroy_ep {
+struct rdma_ep_cmd_destroy_ep {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
@@ -2060,6 +2142,6 @@ struct rdma_ep_destroy_ep {
 	struct rdma_ep_destroy_cq send_cq;
 };
 
-#define RDMA_EP_IOC_DESTROY_EP RDMA_EP_IOC(DESTROY_EP, rdma_ep_destroy_ep)
+#define RDMA_EP_IOC_DESTROY_EP RDMA_EP_IOC(DESTROY_EP, rdma_ep_cmd_destroy_ep)
 
 #endif /* _UAPI_RDMA_RDMA_EP_H */

@@ -99,7 +99,8 @@ static void uep_ud_to_user(struct rdma_ep_ud_param *dst, const struct rdma_ud_pa
 }
 
 /* In rdma_cm's handler, as @event ends with it. @id: of a connection request the new id */
-void uep_event_fill(struct uep_id *id, struct rdma_ep_event *rec, const struct rdma_cm_event *event)
+void uep_event_fill(struct uep_id *id, struct rdma_ep_channel_event *rec,
+		    const struct rdma_cm_event *event)
 {
 	rec->event = event->event;
 	rec->status = event->status;

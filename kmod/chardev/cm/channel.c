@@ -37,7 +37,7 @@ static void uep_channel_end_work(struct work_struct *work)
 {
 	struct uep_channel *chan = container_of(work, struct uep_channel, end_work);
 	struct uep_session *s = chan->q.session;
-	struct rdma_ep_destroy out;
+	struct rdma_ep_cmd_destroy out;
 	struct uep_id *id, *next;
 	LIST_HEAD(ids);
 
@@ -268,8 +268,8 @@ static void uep_channel_closed(struct uep_queue *q)
 }
 
 static const struct uep_queue_ops uep_channel_ops = {
-	.name = "[rdma_ep_event]",
-	.size = sizeof(struct rdma_ep_event),
+	.name = "[rdma_ep_channel_event]",
+	.size = sizeof(struct rdma_ep_channel_event),
 	.deliver = uep_channel_deliver,
 	.closed = uep_channel_closed,
 };
@@ -344,7 +344,7 @@ struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd)
 
 int uep_create_channel(struct uep_cmd *cmd)
 {
-	struct rdma_ep_create_fd *arg = cmd->arg;
+	struct rdma_ep_cmd_create_fd *arg = cmd->arg;
 	struct uep_channel *chan;
 
 	if (arg->reserved)

@@ -41,7 +41,7 @@ struct uep_event {
 	struct uep_id *child;
 	struct uep_mcast *mcast;
 	bool charged;
-	struct rdma_ep_event rec;
+	struct rdma_ep_channel_event rec;
 };
 
 /**
@@ -105,7 +105,7 @@ struct uep_mcast {
 
 /* attr.c */
 void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info);
-void uep_event_fill(struct uep_id *id, struct rdma_ep_event *rec,
+void uep_event_fill(struct uep_id *id, struct rdma_ep_channel_event *rec,
 		    const struct rdma_cm_event *event);
 
 /* event.c */

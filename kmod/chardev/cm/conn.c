@@ -23,7 +23,7 @@ static u64 uep_listen_bytes(const struct uep_id *id, u32 backlog)
 
 int uep_listen(struct uep_cmd *cmd)
 {
-	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct rdma_ep_cmd_id *arg = cmd->arg;
 	struct uep_id *id = uep_id_begin(cmd->s, arg->id);
 	u32 backlog = arg->arg;
 	u64 bytes;
@@ -73,7 +73,7 @@ static void uep_conn_put_qp(struct uep_id *id, struct ep_qp *qp)
 static void uep_accepted(struct ep_id *eid, void *arg)
 {
 	struct uep_id *id = container_of(eid, struct uep_id, id);
-	const struct rdma_ep_connect *accept = arg;
+	const struct rdma_ep_cmd_connect *accept = arg;
 	struct uep_session *s = id->obj.session;
 
 	spin_lock(&s->ev_lock);
@@ -82,7 +82,7 @@ static void uep_accepted(struct ep_id *eid, void *arg)
 	spin_unlock(&s->ev_lock);
 }
 
-static int uep_conn(struct rdma_ep_connect *arg, struct uep_session *s, bool accept)
+static int uep_conn(struct rdma_ep_cmd_connect *arg, struct uep_session *s, bool accept)
 {
 	struct rdma_ucm_ece ece = {
 		.vendor_id = arg->ece_vendor_id,
@@ -123,7 +123,7 @@ static int uep_conn(struct rdma_ep_connect *arg, struct uep_session *s, bool acc
 
 int uep_connect(struct uep_cmd *cmd)
 {
-	struct rdma_ep_connect *arg = cmd->arg;
+	struct rdma_ep_cmd_connect *arg = cmd->arg;
 
 	return arg->uid ? -EINVAL : uep_conn(arg, cmd->s, false);
 }
@@ -135,7 +135,7 @@ int uep_accept(struct uep_cmd *cmd)
 
 int uep_reject(struct uep_cmd *cmd)
 {
-	struct rdma_ep_reject *arg = cmd->arg;
+	struct rdma_ep_cmd_reject *arg = cmd->arg;
 	u8 reason = IB_CM_REJ_CONSUMER_DEFINED;
 	struct uep_id *id;
 
@@ -154,7 +154,7 @@ int uep_reject(struct uep_cmd *cmd)
 
 int uep_disconnect(struct uep_cmd *cmd)
 {
-	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct rdma_ep_cmd_id *arg = cmd->arg;
 	struct uep_id *id;
 	struct ep_qp *qp;
 	int ret;
@@ -172,7 +172,7 @@ int uep_disconnect(struct uep_cmd *cmd)
 
 int uep_establish(struct uep_cmd *cmd)
 {
-	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct rdma_ep_cmd_id *arg = cmd->arg;
 	struct uep_id *id;
 
 	if (arg->arg)
@@ -183,7 +183,7 @@ int uep_establish(struct uep_cmd *cmd)
 
 int uep_init_qp_attr(struct uep_cmd *cmd)
 {
-	struct rdma_ep_init_qp_attr *arg = cmd->arg;
+	struct rdma_ep_cmd_init_qp_attr *arg = cmd->arg;
 	struct ib_qp_attr attr = { .qp_state = arg->qp_state };
 	struct uep_id *id;
 	int ret, mask = 0;
@@ -217,7 +217,7 @@ static int uep_notify_locked(struct uep_id *id, enum ib_event_type event, struct
 
 int uep_notify(struct uep_cmd *cmd)
 {
-	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct rdma_ep_cmd_id *arg = cmd->arg;
 	struct uep_event *ev;
 	struct uep_id *id;
 	int ret;

@@ -24,7 +24,7 @@ static int uep_ep_bind(struct uep_id *id, struct sockaddr *src)
 /* All objects are published with the command, so a failure or a signal leaves none. */
 int uep_create_ep(struct uep_cmd *cmd)
 {
-	struct rdma_ep_create_ep *arg = cmd->arg;
+	struct rdma_ep_cmd_create_ep *arg = cmd->arg;
 	bool passive = arg->flags & RDMA_EP_EP_PASSIVE;
 	bool with_qp = arg->flags & RDMA_EP_EP_CREATE_QP;
 	struct sockaddr *src = uep_sockaddr(&arg->src);
@@ -73,7 +73,7 @@ static int uep_request_qp(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, str
 
 int uep_get_request(struct uep_cmd *cmd)
 {
-	struct rdma_ep_get_request *arg = cmd->arg;
+	struct rdma_ep_cmd_get_request *arg = cmd->arg;
 	bool with_qp = arg->flags & RDMA_EP_EP_CREATE_QP;
 	bool await = arg->flags & RDMA_EP_AWAIT;
 	struct uep_channel *chan;
@@ -175,7 +175,7 @@ static int uep_member_lookup(struct uep_session *s, struct uep_member *m)
 /* Destroys a claimed object, and closes its file. */
 static void uep_member_destroy(struct uep_member *m)
 {
-	struct rdma_ep_destroy out = {};
+	struct rdma_ep_cmd_destroy out = {};
 	bool acked;
 
 	uep_obj_end(m->obj, &out);
@@ -220,7 +220,7 @@ static int uep_members_claim(struct uep_member *id, struct uep_member *qp)
  */
 int uep_destroy_ep(struct uep_cmd *cmd)
 {
-	struct rdma_ep_destroy_ep *arg = cmd->arg;
+	struct rdma_ep_cmd_destroy_ep *arg = cmd->arg;
 	struct uep_member members[] = {
 		{ RDMA_EP_OBJ_QP, &arg->qp, &arg->qp_events },
 		{ RDMA_EP_OBJ_SRQ, &arg->srq, &arg->srq_events },

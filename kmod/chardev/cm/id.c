@@ -20,7 +20,7 @@
 #define UEP_ID_BYTES	(4096U + UEP_ID_RESERVED_EVENTS * 1024U)
 static_assert(sizeof(struct uep_event) <= 1024);
 
-static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+static void uep_id_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	struct uep_id *id = container_of(obj, struct uep_id, obj);
 
@@ -249,7 +249,7 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 /* Queues an event that the user writes. */
 int uep_write_event(struct uep_cmd *cmd)
 {
-	struct rdma_ep_write_event *arg = cmd->arg;
+	struct rdma_ep_cmd_write_event *arg = cmd->arg;
 	struct uep_event *ev;
 	struct uep_id *id;
 	int ret;
@@ -345,7 +345,7 @@ struct uep_id *uep_id_create(struct uep_cmd *cmd, u32 flags, u64 uid,
 
 int uep_create_id(struct uep_cmd *cmd)
 {
-	struct rdma_ep_create_id *arg = cmd->arg;
+	struct rdma_ep_cmd_create_id *arg = cmd->arg;
 	struct uep_id *id;
 
 	id = uep_id_create(cmd, arg->flags, arg->uid, &arg->channel_fd, arg->ps, arg->qp_type);
@@ -372,7 +372,7 @@ struct sockaddr *uep_sockaddr(struct __kernel_sockaddr_storage *ss)
 
 int uep_bind_addr(struct uep_cmd *cmd)
 {
-	struct rdma_ep_bind_addr *arg = cmd->arg;
+	struct rdma_ep_cmd_bind_addr *arg = cmd->arg;
 	struct sockaddr *addr = uep_sockaddr(&arg->addr);
 	struct uep_id *id;
 	int ret;
@@ -393,7 +393,7 @@ int uep_bind_addr(struct uep_cmd *cmd)
 
 int uep_resolve_addr(struct uep_cmd *cmd)
 {
-	struct rdma_ep_resolve_addr *arg = cmd->arg;
+	struct rdma_ep_cmd_resolve_addr *arg = cmd->arg;
 	struct sockaddr *src = uep_sockaddr(&arg->src);
 	struct sockaddr *dst = uep_sockaddr(&arg->dst);
 	struct uep_id *id;
@@ -410,7 +410,7 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 
 int uep_resolve_route(struct uep_cmd *cmd)
 {
-	struct rdma_ep_id_cmd *arg = cmd->arg;
+	struct rdma_ep_cmd_id *arg = cmd->arg;
 	struct uep_id *id = uep_id_begin_bound(cmd->s, arg->id);
 
 	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, ep_id_resolve_route(&id->id, arg->arg));
@@ -418,7 +418,7 @@ int uep_resolve_route(struct uep_cmd *cmd)
 
 int uep_migrate_id(struct uep_cmd *cmd)
 {
-	struct rdma_ep_migrate_id *arg = cmd->arg;
+	struct rdma_ep_cmd_migrate_id *arg = cmd->arg;
 	struct uep_channel *chan;
 	struct uep_id *id;
 
@@ -436,7 +436,7 @@ int uep_migrate_id(struct uep_cmd *cmd)
 
 int uep_query_id(struct uep_cmd *cmd)
 {
-	struct rdma_ep_query_id *arg = cmd->arg;
+	struct rdma_ep_cmd_query_id *arg = cmd->arg;
 	struct uep_id *id;
 
 	id = uep_id_begin(cmd->s, arg->id);

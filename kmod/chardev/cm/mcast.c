@@ -7,7 +7,7 @@
 
 #include "cm.h"
 
-static void uep_mcast_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+static void uep_mcast_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	struct uep_mcast *mcast = container_of(obj, struct uep_mcast, obj);
 	struct uep_session *s = obj->session;
@@ -40,7 +40,7 @@ static const struct uep_obj_type uep_mcast_type = {
 
 int uep_join_multicast(struct uep_cmd *cmd)
 {
-	struct rdma_ep_join_multicast *arg = cmd->arg;
+	struct rdma_ep_cmd_join_multicast *arg = cmd->arg;
 	struct sockaddr *addr = uep_sockaddr(&arg->addr);
 	struct uep_mcast *mcast;
 	struct uep_id *id;

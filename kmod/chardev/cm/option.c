@@ -77,7 +77,7 @@ static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data 
 
 int uep_set_option(struct uep_cmd *cmd)
 {
-	struct rdma_ep_set_option *arg = cmd->arg;
+	struct rdma_ep_cmd_set_option *arg = cmd->arg;
 	struct uep_id *id;
 	void *optval;
 	int ret;

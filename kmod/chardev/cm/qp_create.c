@@ -258,7 +258,7 @@ err:
  * @init: attributes, in and out
  * @id: id of the QP, between ep_id_begin_bound() and ep_id_end(), or NULL
  *
- * Return: 0 or an errno of &struct rdma_ep_create_qp
+ * Return: 0 or an errno of &struct rdma_ep_cmd_create_qp
  */
 int uep_qp_create(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id *id)
 {
@@ -323,7 +323,7 @@ out:
 
 int uep_create_qp(struct uep_cmd *cmd)
 {
-	struct rdma_ep_create_qp *arg = cmd->arg;
+	struct rdma_ep_cmd_create_qp *arg = cmd->arg;
 	struct uep_id *id;
 
 	if (arg->reserved)

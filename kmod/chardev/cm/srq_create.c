@@ -7,7 +7,7 @@
 
 static int uep_create_srq_for(struct uep_cmd *cmd, struct uep_id *id)
 {
-	struct rdma_ep_create_srq *arg = cmd->arg;
+	struct rdma_ep_cmd_create_srq *arg = cmd->arg;
 	struct ep_dev *dev = NULL;
 	struct uep_srq *srq;
 	struct uep_pd *pd;
@@ -49,7 +49,7 @@ out:
 
 int uep_create_srq(struct uep_cmd *cmd)
 {
-	struct rdma_ep_create_srq *arg = cmd->arg;
+	struct rdma_ep_cmd_create_srq *arg = cmd->arg;
 	struct uep_id *id;
 
 	if (!arg->id)

@@ -113,7 +113,7 @@ int uep_charge_pages(struct uep_session *s, u64 nr);
 void uep_uncharge_pages(struct uep_session *s, u64 nr);
 bool uep_charge_event(struct uep_session *s, bool force);
 void uep_uncharge_event(struct uep_session *s);
-void uep_quota_query(struct rdma_ep_query *q);
+void uep_quota_query(struct rdma_ep_cmd_query *q);
 void uep_quota_show(struct seq_file *m, struct uep_session *s);
 
 /* Idle CQs (idle.c) */
@@ -244,7 +244,7 @@ struct uep_obj_type {
 	bool (*busy)(struct uep_obj *obj);
 	int (*settle)(struct uep_obj *obj);
 	void (*unclaim)(struct uep_obj *obj);
-	void (*destroy)(struct uep_obj *obj, struct rdma_ep_destroy *out);
+	void (*destroy)(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out);
 	void (*publish)(struct uep_obj *obj);
 	void (*free)(struct uep_obj *obj);
 };
@@ -300,8 +300,8 @@ void uep_obj_publish(struct uep_obj *obj);
 bool uep_obj_claim(struct uep_obj *obj);
 int uep_obj_settle(struct uep_obj *obj);
 void uep_obj_unclaim(struct uep_obj *obj);
-void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out);
-int uep_obj_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out);
+void uep_obj_end(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out);
+int uep_obj_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out);
 void uep_obj_discard(struct uep_obj *obj);
 
 /* Has a destroyer claimed it? */

@@ -255,7 +255,7 @@ int uep_obj_settle(struct uep_obj *obj)
 }
 
 /* Destroys an object that the caller has claimed. */
-void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out)
+void uep_obj_end(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	int i;
 
@@ -274,7 +274,7 @@ void uep_obj_end(struct uep_obj *obj, struct rdma_ep_destroy *out)
 }
 
 /* -EBUSY: in use; -ENOENT: another task destroys it; -EINTR: the task is killed */
-int uep_obj_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+int uep_obj_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	int ret;
 
@@ -292,7 +292,7 @@ int uep_obj_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
  */
 void uep_obj_discard(struct uep_obj *obj)
 {
-	struct rdma_ep_destroy out;
+	struct rdma_ep_cmd_destroy out;
 
 	WARN_ON_ONCE(!uep_obj_claim(obj));
 	uep_obj_end(obj, &out);

@@ -232,7 +232,7 @@ void uep_uncharge_event(struct uep_session *s)
 	atomic_dec(&s->user->nr_events);
 }
 
-void uep_quota_query(struct rdma_ep_query *q)
+void uep_quota_query(struct rdma_ep_cmd_query *q)
 {
 	q->max_objects = READ_ONCE(session_max_objects);
 	q->max_user_objects = READ_ONCE(user_max_objects);

@@ -25,7 +25,7 @@ struct uep_ah *uep_ah_get(struct uep_session *s, u32 handle)
 }
 
 /* obj.users of the PD counts until here, which may be after the handle has been destroyed. */
-static void uep_ah_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+static void uep_ah_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	struct uep_ah *ah = container_of(obj, struct uep_ah, obj);
 
@@ -95,7 +95,7 @@ static struct uep_ah *uep_ah_create(struct uep_pd *pd, const struct ib_uverbs_ah
 
 int uep_create_ah(struct uep_cmd *cmd)
 {
-	struct rdma_ep_create_ah *arg = cmd->arg;
+	struct rdma_ep_cmd_create_ah *arg = cmd->arg;
 	struct uep_pd *pd;
 	int srcu, ret;
 

@@ -201,7 +201,7 @@ static struct uep_cq_hw *uep_cq_hw_get(struct uep_session *s, struct ep_dev *dev
 /* The user's */
 
 /* Lookups fail, but tasks that have looked it up go on. */
-static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	struct uep_cq *cq = container_of(obj, struct uep_cq, obj);
 	struct uep_cq_hw *hw = cq->hw;
@@ -301,7 +301,7 @@ err:
 
 int uep_create_cq(struct uep_cmd *cmd)
 {
-	struct rdma_ep_create_cq *arg = cmd->arg;
+	struct rdma_ep_cmd_create_cq *arg = cmd->arg;
 	struct uep_queue *chan = NULL;
 	struct uep_ctx *ctx;
 	struct uep_cq *cq;
@@ -352,7 +352,7 @@ static int uep_cq_resize(struct uep_cq *cq, u32 *cqe, u64 *bytes)
 
 int uep_resize_cq(struct uep_cmd *cmd)
 {
-	struct rdma_ep_resize_cq *arg = cmd->arg;
+	struct rdma_ep_cmd_resize_cq *arg = cmd->arg;
 	struct uep_cq *cq;
 	u64 bytes;
 	int ret = -EINVAL;
@@ -377,7 +377,7 @@ out:
 
 int uep_modify_cq(struct uep_cmd *cmd)
 {
-	struct rdma_ep_modify_cq *arg = cmd->arg;
+	struct rdma_ep_cmd_modify_cq *arg = cmd->arg;
 	struct uep_cq *cq;
 
 	if (arg->reserved || arg->cq_count > U16_MAX || arg->cq_period > U16_MAX)

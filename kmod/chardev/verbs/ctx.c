@@ -10,7 +10,7 @@
 static DEFINE_MUTEX(uep_ctxs_lock);
 static LIST_HEAD(uep_ctxs);
 
-static void uep_ctx_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+static void uep_ctx_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	struct uep_ctx *ctx = container_of(obj, struct uep_ctx, obj);
 	u32 i;
@@ -173,7 +173,7 @@ void uep_dev_exit(struct ep_dev *dev, int srcu)
 
 int uep_open_device(struct uep_cmd *cmd)
 {
-	struct rdma_ep_open_device *arg = cmd->arg;
+	struct rdma_ep_cmd_open_device *arg = cmd->arg;
 	struct uep_ctx *ctx;
 	struct ep_dev *dev;
 	int srcu, ret;

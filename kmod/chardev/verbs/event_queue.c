@@ -75,7 +75,7 @@ struct uep_queue *uep_comp_get(struct uep_session *s, int fd)
 
 int uep_create_comp_channel(struct uep_cmd *cmd)
 {
-	struct rdma_ep_create_fd *arg = cmd->arg;
+	struct rdma_ep_cmd_create_fd *arg = cmd->arg;
 	struct uep_queue *chan;
 
 	if (arg->reserved)

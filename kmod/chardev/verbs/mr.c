@@ -132,7 +132,7 @@ static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, u64 *nr)
 	return uep_charge_pages(mr->obj.session, *nr) ? uep_mr_too_large(addr, length) : 0;
 }
 
-static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_reg_mr *arg)
+static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_cmd_reg_mr *arg)
 {
 	struct ib_device *ibdev = mr->obj.dev->ibdev;
 	int ret;
@@ -172,7 +172,7 @@ err_pages:
 }
 
 /* Called inside ep_dev_enter(). */
-static struct uep_mr *uep_mr_create(struct uep_pd *pd, struct rdma_ep_reg_mr *arg)
+static struct uep_mr *uep_mr_create(struct uep_pd *pd, struct rdma_ep_cmd_reg_mr *arg)
 {
 	struct uep_mr *mr = uep_obj_alloc_in(&pd->obj, &uep_mr_type, sizeof(*mr), 0);
 	int ret;
@@ -190,7 +190,7 @@ static struct uep_mr *uep_mr_create(struct uep_pd *pd, struct rdma_ep_reg_mr *ar
 
 int uep_reg_mr(struct uep_cmd *cmd)
 {
-	struct rdma_ep_reg_mr *arg = cmd->arg;
+	struct rdma_ep_cmd_reg_mr *arg = cmd->arg;
 	struct uep_pd *pd;
 	int srcu, ret;
 
@@ -203,14 +203,15 @@ int uep_reg_mr(struct uep_cmd *cmd)
 	return uep_obj_exit(&pd->obj, srcu, ret);
 }
 
-static_assert(RDMA_EP_REREG_TRANSLATION == IB_MR_REREG_TRANS);
-static_assert(RDMA_EP_REREG_ACCESS == IB_MR_REREG_ACCESS);
+static_assert((int)RDMA_EP_REREG_TRANSLATION == IB_MR_REREG_TRANS);
+static_assert((int)RDMA_EP_REREG_ACCESS == IB_MR_REREG_ACCESS);
 
 /*
  * Updates @mr after a change. @new: NULL, or a region that the driver has created instead of
  * changing the old one: ib_uverbs would initialise it, and deregister the old one.
  */
-static void uep_mr_update(struct uep_mr *mr, struct ib_mr *new, const struct rdma_ep_rereg_mr *arg)
+static void uep_mr_update(struct uep_mr *mr, struct ib_mr *new,
+			  const struct rdma_ep_cmd_rereg_mr *arg)
 {
 	struct ib_mr *old = mr->ibmr;
 
@@ -237,7 +238,7 @@ static void uep_mr_update(struct uep_mr *mr, struct ib_mr *new, const struct rdm
  * Inside ep_dev_enter() and with mr->lock. Work requests do not find the region until the end;
  * the device decides about those that use it already.
  */
-static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_rereg_mr *arg)
+static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_cmd_rereg_mr *arg)
 {
 	struct xarray *mrs = &mr->pd->mrs;
 	u32 lkey = mr->ibmr->lkey;
@@ -269,7 +270,7 @@ static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_rereg_mr *arg)
 }
 
 static int uep_mr_check_rereg(struct uep_mr *mr, struct ib_device *ibdev,
-			      struct rdma_ep_rereg_mr *arg)
+			      struct rdma_ep_cmd_rereg_mr *arg)
 {
 	int ret = 0;
 
@@ -289,7 +290,7 @@ static int uep_mr_check_rereg(struct uep_mr *mr, struct ib_device *ibdev,
 
 int uep_rereg_mr(struct uep_cmd *cmd)
 {
-	struct rdma_ep_rereg_mr *arg = cmd->arg;
+	struct rdma_ep_cmd_rereg_mr *arg = cmd->arg;
 	struct uep_mr *mr;
 	int srcu, ret;
 

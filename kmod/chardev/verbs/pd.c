@@ -35,7 +35,7 @@ struct uep_pd *uep_pd_create(struct uep_ctx *ctx)
 
 int uep_alloc_pd(struct uep_cmd *cmd)
 {
-	struct rdma_ep_alloc_pd *arg = cmd->arg;
+	struct rdma_ep_cmd_alloc_pd *arg = cmd->arg;
 	struct uep_ctx *ctx;
 	int srcu, ret;
 

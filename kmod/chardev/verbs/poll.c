@@ -277,8 +277,8 @@ void uep_cq_reap(struct uep_cq *cq)
  */
 static u32 uep_cq_deliver(struct uep_cmd *cmd, struct uep_cq *cq)
 {
-	struct rdma_ep_poll_cq __user *uarg = cmd->uarg;
-	struct rdma_ep_poll_cq *arg = cmd->arg;
+	struct rdma_ep_cmd_poll_cq __user *uarg = cmd->uarg;
+	struct rdma_ep_cmd_poll_cq *arg = cmd->arg;
 	struct rdma_ep_wc __user *uwc = u64_to_user_ptr(arg->wcs);
 	u32 nr = min3(cq->nr_held, arg->max - arg->num, (u32)UEP_POLL_BATCH);
 	u32 num = arg->num + nr;
@@ -296,8 +296,8 @@ static u32 uep_cq_deliver(struct uep_cmd *cmd, struct uep_cq *cq)
 /* Faults in the memory that uep_cq_deliver() has failed to write. */
 static int uep_cq_fault_in(struct uep_cmd *cmd, u32 nr)
 {
-	struct rdma_ep_poll_cq __user *uarg = cmd->uarg;
-	struct rdma_ep_poll_cq *arg = cmd->arg;
+	struct rdma_ep_cmd_poll_cq __user *uarg = cmd->uarg;
+	struct rdma_ep_cmd_poll_cq *arg = cmd->arg;
 	struct rdma_ep_wc __user *uwc = u64_to_user_ptr(arg->wcs);
 
 	if (fault_in_subpage_writeable((char __user *)(uwc + arg->num), nr * sizeof(*uwc)))
@@ -307,8 +307,8 @@ static int uep_cq_fault_in(struct uep_cmd *cmd, u32 nr)
 
 int uep_poll_cq(struct uep_cmd *cmd)
 {
-	struct rdma_ep_poll_cq __user *uarg = cmd->uarg;
-	struct rdma_ep_poll_cq *arg = cmd->arg;
+	struct rdma_ep_cmd_poll_cq __user *uarg = cmd->uarg;
+	struct rdma_ep_cmd_poll_cq *arg = cmd->arg;
 	struct uep_cq *cq;
 	int ret, more;
 	u32 faulty;
@@ -415,7 +415,7 @@ static void uep_cq_disarm(struct uep_cq *cq)
 
 int uep_notify_cq(struct uep_cmd *cmd)
 {
-	struct rdma_ep_notify_cq *arg = cmd->arg;
+	struct rdma_ep_cmd_notify_cq *arg = cmd->arg;
 	bool solicited = arg->flags & RDMA_EP_NOTIFY_SOLICITED;
 	struct uep_cq *cq;
 

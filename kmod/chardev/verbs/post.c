@@ -241,7 +241,7 @@ static int uep_post_check_all(struct uep_post_queue *q, u32 num, struct uep_post
 }
 
 /* Posts what is in the buffer, and counts in arg->posted. */
-static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma_ep_post *arg,
+static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma_ep_cmd_post *arg,
 					   struct uep_post_buf *buf)
 {
 	struct uep_post_batch b __uninitialized;
@@ -304,7 +304,7 @@ static u32 uep_post_opcode(const struct uep_post_buf *buf, bool send)
 static int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type, bool send)
 {
 	struct uep_post_buf buf __uninitialized;
-	struct rdma_ep_post *arg = cmd->arg;
+	struct rdma_ep_cmd_post *arg = cmd->arg;
 	struct uep_post_queue q;
 	struct uep_obj *obj;
 	int ret;

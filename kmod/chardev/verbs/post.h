@@ -19,7 +19,7 @@ struct uep_post_buf {
 	u64 stack[UEP_POST_STACK / sizeof(u64)];
 };
 
-int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg);
+int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg);
 void uep_post_free(struct uep_post_buf *buf);
 void *uep_post_next(struct uep_post_buf *buf, u64 len);
 int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write, u64 *total);

@@ -19,7 +19,7 @@ void uep_post_free(struct uep_post_buf *buf)
 		kvfree(buf->data);
 }
 
-int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_post *arg)
+int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg)
 {
 	arg->posted = 0;
 	if (!arg->num)

@@ -100,7 +100,7 @@ const struct ep_res_ops uep_qp_res_ops = {
 	.reaped_at = uep_qp_got_at,
 };
 
-static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
 

@@ -38,7 +38,7 @@ static int uep_qp_resolve_av(struct uep_qp *qp, struct rdma_ah_attr *attr)
 
 int uep_modify_qp(struct uep_cmd *cmd)
 {
-	struct rdma_ep_modify_qp *arg = cmd->arg;
+	struct rdma_ep_cmd_modify_qp *arg = cmd->arg;
 	struct ib_qp_attr attr = {};
 	struct uep_qp *qp;
 	int srcu, mask, ret;
@@ -62,7 +62,7 @@ int uep_modify_qp(struct uep_cmd *cmd)
 
 int uep_query_qp(struct uep_cmd *cmd)
 {
-	struct rdma_ep_query_qp *arg = cmd->arg;
+	struct rdma_ep_cmd_query_qp *arg = cmd->arg;
 	struct ib_qp_init_attr init = {};
 	struct ib_qp_attr attr = {};
 	struct uep_qp *qp;
@@ -85,7 +85,7 @@ static int uep_qp_mcast(struct uep_cmd *cmd,
 			int (*fn)(struct ep_qp *qp, const union ib_gid *gid,
 				  u16 lid))
 {
-	struct rdma_ep_qp_mcast *arg = cmd->arg;
+	struct rdma_ep_cmd_qp_mcast *arg = cmd->arg;
 	struct uep_qp *qp;
 	union ib_gid gid;
 

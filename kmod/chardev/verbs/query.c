@@ -14,7 +14,7 @@
 
 int uep_query(struct uep_cmd *cmd)
 {
-	struct rdma_ep_query *arg = cmd->arg;
+	struct rdma_ep_cmd_query *arg = cmd->arg;
 
 	arg->caps = 0;
 	arg->abi_version = RDMA_EP_ABI_VERSION;
@@ -26,11 +26,11 @@ int uep_query(struct uep_cmd *cmd)
 	return 0;
 }
 
-static void uep_device_to_user(struct rdma_ep_device *dst, struct ep_dev *dev)
+static void uep_device_to_user(struct rdma_ep_device_info *dst, struct ep_dev *dev)
 {
 	struct ib_device *ibdev = dev->ibdev;
 
-	*dst = (struct rdma_ep_device) {
+	*dst = (struct rdma_ep_device_info) {
 		.dev_index = dev->index,
 		.flags = (ep_dev_has(ibdev, EP_CAP_REG_MR) ? RDMA_EP_DEVICE_USER_MR : 0) |
 			 (ibdev->ops.alloc_xrcd ? RDMA_EP_DEVICE_XRC : 0),
@@ -46,9 +46,9 @@ static void uep_device_to_user(struct rdma_ep_device *dst, struct ep_dev *dev)
 
 int uep_query_devices(struct uep_cmd *cmd)
 {
-	struct rdma_ep_query_devices *arg = cmd->arg;
-	struct rdma_ep_device __user *udevs = u64_to_user_ptr(arg->devices);
-	struct rdma_ep_device rec;
+	struct rdma_ep_cmd_query_devices *arg = cmd->arg;
+	struct rdma_ep_device_info __user *udevs = u64_to_user_ptr(arg->devices);
+	struct rdma_ep_device_info rec;
 	struct ep_dev *dev;
 	u32 index = 0;
 	int srcu;
@@ -123,7 +123,7 @@ static void uep_device_attr(struct ib_uverbs_query_device_resp *dst, struct ib_d
 
 int uep_query_device(struct uep_cmd *cmd)
 {
-	struct rdma_ep_query_device *arg = cmd->arg;
+	struct rdma_ep_cmd_query_device *arg = cmd->arg;
 	struct ep_dev *dev;
 	int srcu;
 
@@ -172,7 +172,7 @@ static u32 uep_ifindex(const struct net_device *ndev)
 
 int uep_query_port(struct uep_cmd *cmd)
 {
-	struct rdma_ep_query_port *arg = cmd->arg;
+	struct rdma_ep_cmd_query_port *arg = cmd->arg;
 	struct net_device *ndev;
 	struct ib_port_attr attr;
 	struct ep_dev *dev;
@@ -204,7 +204,7 @@ static u32 uep_gid_ifindex(const struct ib_gid_attr *attr)
 	return ifindex;
 }
 
-static int uep_gid(struct ib_device *ibdev, struct rdma_ep_query_gid *arg)
+static int uep_gid(struct ib_device *ibdev, struct rdma_ep_cmd_query_gid *arg)
 {
 	const struct ib_gid_attr *attr;
 
@@ -223,7 +223,7 @@ static int uep_gid(struct ib_device *ibdev, struct rdma_ep_query_gid *arg)
 
 int uep_query_gid(struct uep_cmd *cmd)
 {
-	struct rdma_ep_query_gid *arg = cmd->arg;
+	struct rdma_ep_cmd_query_gid *arg = cmd->arg;
 	struct ep_dev *dev;
 	int srcu, ret;
 
@@ -266,7 +266,7 @@ static ssize_t uep_gid_table(struct ib_device *ibdev, struct ib_uverbs_gid_entry
 
 int uep_query_gid_table(struct uep_cmd *cmd)
 {
-	struct rdma_ep_query_gid_table *arg = cmd->arg;
+	struct rdma_ep_cmd_query_gid_table *arg = cmd->arg;
 	struct ib_uverbs_gid_entry *entries;
 	struct ep_dev *dev;
 	ssize_t num;
@@ -293,7 +293,7 @@ int uep_query_gid_table(struct uep_cmd *cmd)
 
 int uep_query_pkey(struct uep_cmd *cmd)
 {
-	struct rdma_ep_query_pkey *arg = cmd->arg;
+	struct rdma_ep_cmd_query_pkey *arg = cmd->arg;
 	struct ep_dev *dev;
 	int srcu, ret = -EINVAL;
 	u16 pkey;

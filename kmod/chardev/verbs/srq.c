@@ -47,7 +47,7 @@ static const struct ep_res_ops uep_srq_res_ops = {
 	.put = uep_obj_put_res,
 };
 
-static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_destroy *out)
+static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
 
@@ -78,7 +78,7 @@ static u64 uep_srq_bytes(u32 max_wr, u32 max_sge)
 
 /* Sets domain and CQ of an XRC SRQ. */
 static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
-			    const struct rdma_ep_create_srq *arg)
+			    const struct rdma_ep_cmd_create_srq *arg)
 {
 	struct uep_xrcd *xrcd;
 	struct uep_cq *cq;
@@ -101,7 +101,7 @@ static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
 }
 
 /* Called inside ep_dev_enter(). */
-struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_create_srq *arg)
+struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq *arg)
 {
 	struct ib_srq_init_attr attr = {
 		.event_handler = uep_srq_event,
@@ -146,7 +146,7 @@ err:
 	return ERR_PTR(ret);
 }
 
-static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
+static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_cmd_srq_attr *arg)
 {
 	struct ib_srq_attr attr = {
 		.max_wr = arg->max_wr,
@@ -180,7 +180,7 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 	return mask ? ib_modify_srq(srq->srq.ibsrq, &attr, mask) : 0;
 }
 
-static int uep_srq_query(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
+static int uep_srq_query(struct uep_srq *srq, struct rdma_ep_cmd_srq_attr *arg)
 {
 	struct ib_srq_attr attr = {};
 	int ret = ib_query_srq(srq->srq.ibsrq, &attr);
@@ -194,9 +194,9 @@ static int uep_srq_query(struct uep_srq *srq, struct rdma_ep_srq_attr *arg)
 }
 
 static int uep_srq_call(struct uep_cmd *cmd,
-			int (*fn)(struct uep_srq *srq, struct rdma_ep_srq_attr *arg))
+			int (*fn)(struct uep_srq *srq, struct rdma_ep_cmd_srq_attr *arg))
 {
-	struct rdma_ep_srq_attr *arg = cmd->arg;
+	struct rdma_ep_cmd_srq_attr *arg = cmd->arg;
 	struct uep_srq *srq;
 	int srcu, ret;
 

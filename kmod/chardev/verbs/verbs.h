@@ -247,7 +247,7 @@ struct uep_srq {
 	struct uep_node async;		/* asynchronous events */
 };
 
-struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_create_srq *arg);
+struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq *arg);
 int uep_modify_srq(struct uep_cmd *cmd);
 int uep_query_srq(struct uep_cmd *cmd);
 

@@ -63,7 +63,7 @@ err:
 
 int uep_open_xrcd(struct uep_cmd *cmd)
 {
-	struct rdma_ep_open_xrcd *arg = cmd->arg;
+	struct rdma_ep_cmd_open_xrcd *arg = cmd->arg;
 	struct uep_ctx *ctx;
 	int srcu, ret;
 
@@ -120,7 +120,7 @@ err:
 
 int uep_open_qp(struct uep_cmd *cmd)
 {
-	struct rdma_ep_open_qp *arg = cmd->arg;
+	struct rdma_ep_cmd_open_qp *arg = cmd->arg;
 	struct uep_xrcd *xrcd;
 	struct uep_qp *qp;
 	int srcu, ret;

@@ -29,9 +29,9 @@ TEST_F(mcast, attach_what_can_not_be)
 {
 	static const __u32 lids[] = { 0x10000, 0x1c000, 0x80000000, ~0U };
 	static const int types[] = { QPT_RC, QPT_UC };
-	struct rdma_ep_qp_mcast a = { .qp = self->a.qp };
+	struct rdma_ep_cmd_qp_mcast a = { .qp = self->a.qp };
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 
 	abi_group_gid(a.gid, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(lids); i++) {
@@ -55,9 +55,9 @@ TEST_F(mcast, attach_what_can_not_be)
 TEST_F(mcast, attach_too_many)
 {
 	enum { MAX = 1024 };
-	struct rdma_ep_query_device q = { .dev_index = self->s.dev };
+	struct rdma_ep_cmd_query_device q = { .dev_index = self->s.dev };
 	struct abi *s = &self->s;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	__u32 mc;
 
 	OK(ABI(s->fd, QUERY_DEVICE, &q));

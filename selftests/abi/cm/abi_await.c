@@ -13,7 +13,7 @@ FIXTURE(await) {
 	struct abi s;
 	int channel;
 	__u32 id;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 };
 
 FIXTURE_SETUP(await)
@@ -26,16 +26,18 @@ FIXTURE_SETUP(await)
 
 TEARDOWN_CLOSES(await)
 
-static void set_await(__u32 *flags, struct rdma_ep_await *await, struct rdma_ep_event *ev, int fd)
+static void set_await(__u32 *flags, struct rdma_ep_await *await, struct rdma_ep_channel_event *ev,
+		      int fd)
 {
 	*flags = RDMA_EP_AWAIT;
 	*await = (struct rdma_ep_await) { .event = (uintptr_t)ev, .channel_fd = fd };
 }
 
 /* To our own address, or to an unused one */
-static void set_resolve(struct _test_data_await *self, struct rdma_ep_resolve_addr *r, bool unused)
+static void set_resolve(struct _test_data_await *self, struct rdma_ep_cmd_resolve_addr *r,
+			bool unused)
 {
-	*r = (struct rdma_ep_resolve_addr) { .id = self->id, .timeout_ms = 20000 };
+	*r = (struct rdma_ep_cmd_resolve_addr) { .id = self->id, .timeout_ms = 20000 };
 	abi_own_addr(&self->s, 4720, &r->dst);
 	if (unused)
 		((struct sockaddr_in *)&r->dst)->sin_addr.s_addr ^= htonl(0x4e);
@@ -47,8 +49,8 @@ static void set_resolve(struct _test_data_await *self, struct rdma_ep_resolve_ad
 TEST_F(await, pending_event_returned)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_resolve_addr r;
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_resolve_addr r;
+	struct rdma_ep_channel_event ev;
 	__u32 other;
 
 	OK(abi_tcp_id(s, self->channel, 12, &other));
@@ -70,16 +72,16 @@ TEST_F(await, pending_event_returned)
 TEST_F(await, connection_by_waiting_commands)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_id_cmd route = { .id = self->id, .arg = 5000 };
-	struct rdma_ep_id_cmd end[2] = {};
-	struct rdma_ep_connect connect = { .id = self->id };
-	struct rdma_ep_connect accept = { .uid = 13 };
-	struct rdma_ep_get_request g = {
+	struct rdma_ep_cmd_id route = { .id = self->id, .arg = 5000 };
+	struct rdma_ep_cmd_id end[2] = {};
+	struct rdma_ep_cmd_connect connect = { .id = self->id };
+	struct rdma_ep_cmd_connect accept = { .uid = 13 };
+	struct rdma_ep_cmd_get_request g = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_AWAIT | RDMA_EP_EP_CREATE_QP,
 	};
-	struct rdma_ep_event ev, evs[2];
-	struct rdma_ep_resolve_addr r;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_channel_event ev, evs[2];
+	struct rdma_ep_cmd_resolve_addr r;
+	struct rdma_ep_cmd_create_qp c;
 	struct sockaddr_in sin;
 	int server = abi_channel(s);
 	struct abi_call w, w2;
@@ -136,8 +138,8 @@ TEST_F(await, connection_by_waiting_commands)
 TEST_F(await, nonblocking_channel_does_not_wait)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_resolve_addr r;
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_resolve_addr r;
+	struct rdma_ep_channel_event ev;
 
 	fcntl(self->channel, F_SETFL, O_NONBLOCK);
 	set_resolve(self, &r, true);
@@ -155,7 +157,7 @@ TEST_F(await, nonblocking_channel_does_not_wait)
 TEST_F(await, foreign_channel_refused)
 {
 	struct abi *s = &self->s, other;
-	struct rdma_ep_resolve_addr r;
+	struct rdma_ep_cmd_resolve_addr r;
 	__u32 id;
 
 	OK(abi_open(&other));
@@ -179,14 +181,14 @@ TEST_F(await, foreign_channel_refused)
 
 TEST_F(await, bad_await_state_refused)
 {
-	struct rdma_ep_resolve_addr r;
+	struct rdma_ep_cmd_resolve_addr r;
 
 	set_resolve(self, &r, true);
 	r.await.state = RDMA_EP_AWAIT_EVENT;
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESOLVE_ADDR, &r));
 	/* Too short for an answer. */
 	r.await.state = 0;
-	r.size = offsetof(struct rdma_ep_resolve_addr, await.state);
+	r.size = offsetof(struct rdma_ep_cmd_resolve_addr, await.state);
 	EXPECT_EQ(-EINVAL, abi_raw(self->s.fd, _IOC(_IOC_READ | _IOC_WRITE, RDMA_EP_IOC_TYPE,
 						    RDMA_EP_CMD_RESOLVE_ADDR, r.size), &r));
 	/* It has not been executed. */
@@ -198,7 +200,7 @@ TEST_F(await, bad_await_state_refused)
 TEST_F(await, interrupted)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_resolve_addr r;
+	struct rdma_ep_cmd_resolve_addr r;
 	long start = abi_now_ms();
 
 	set_resolve(self, &r, true);
@@ -230,7 +232,7 @@ TEST_F(await, restarted_without_second_execution)
 {
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct abi *s = &self->s;
-	struct rdma_ep_resolve_addr r;
+	struct rdma_ep_cmd_resolve_addr r;
 	struct abi_call w;
 
 	signals = 0;
@@ -253,8 +255,8 @@ TEST_F(await, restarted_without_second_execution)
 TEST_F(await, unwritable_event_stays)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_resolve_addr *r = abi_map(4096);
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_resolve_addr *r = abi_map(4096);
+	struct rdma_ep_channel_event ev;
 
 	OK(abi_user_event(s, self->id, 1));
 	OK(abi_user_event(s, self->id, 2));
@@ -280,7 +282,7 @@ TEST_F(await, unwritable_event_stays)
 TEST_F(await, id_destroyed_while_waiting)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_resolve_addr r;
+	struct rdma_ep_cmd_resolve_addr r;
 	struct abi_call w;
 	__u32 other;
 
@@ -300,8 +302,8 @@ TEST_F(await, id_destroyed_while_waiting)
 /* The command has the session's file, so the session goes with its end. */
 TEST_F(await, session_closed_while_waiting)
 {
-	struct rdma_ep_resolve_addr r;
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_resolve_addr r;
+	struct rdma_ep_channel_event ev;
 	struct abi s = self->s;
 	struct abi_call w;
 
@@ -325,8 +327,8 @@ TEST_F(await, session_closed_while_waiting)
 TEST_F(await, each_event_one_waiter)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_resolve_addr r[4];
-	struct rdma_ep_event ev[4] = {};
+	struct rdma_ep_cmd_resolve_addr r[4];
+	struct rdma_ep_channel_event ev[4] = {};
 	struct abi_call w[4];
 	__u64 sum = 0;
 
@@ -351,19 +353,19 @@ FIXTURE(request) {
 	struct abi s;
 	int server, client;
 	__u32 id;
-	struct rdma_ep_get_request g;
+	struct rdma_ep_cmd_get_request g;
 };
 
 FIXTURE_SETUP(request)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	struct sockaddr_in sin;
 
 	OK(abi_open(s));
 	self->server = abi_channel(s);
 	self->client = abi_channel(s);
-	self->g = (struct rdma_ep_get_request) {
+	self->g = (struct rdma_ep_cmd_get_request) {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP | RDMA_EP_AWAIT,
 		.await_fd = self->server,
 	};
@@ -377,7 +379,7 @@ TEARDOWN_CLOSES(request)
 
 TEST_F(request, interrupted)
 {
-	struct rdma_ep_get_request g = self->g;
+	struct rdma_ep_cmd_get_request g = self->g;
 	struct abi *s = &self->s;
 	int fds = abi_count_fds();
 
@@ -423,7 +425,7 @@ static void limit_files(int more, struct rlimit *old)
 TEST_F(request, request_without_fds_stays)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_get_request g = self->g;
+	struct rdma_ep_cmd_get_request g = self->g;
 	struct rlimit old;
 	struct abi_call w;
 
@@ -443,7 +445,7 @@ TEST_F(request, request_without_fds_stays)
 TEST_F(request, request_without_any_fd_stays)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_get_request g = self->g;
+	struct rdma_ep_cmd_get_request g = self->g;
 	struct rlimit old;
 	struct abi_call w;
 
@@ -462,7 +464,7 @@ TEST_F(request, request_without_any_fd_stays)
 TEST_F(request, listener_destroyed_while_waiting)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_get_request g = self->g;
+	struct rdma_ep_cmd_get_request g = self->g;
 	struct abi_call w;
 	__u32 other;
 

@@ -135,9 +135,9 @@ TEST_F(end, peer_hears_and_port_is_free)
 TEST_F(end, requests_are_refused)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp qp[2] = {};
+	struct rdma_ep_cmd_create_qp qp[2] = {};
 	int client = abi_channel(s), i;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct sockaddr_in sin = s->addr;
 	__u32 listener, id[2];
 

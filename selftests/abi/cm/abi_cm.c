@@ -33,7 +33,7 @@ TEST_F(cm, route_before_the_event)
 {
 	struct router r = { .s = &self->s };
 	struct sockaddr_in sin = self->sin;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int paths = 0;
 	__u32 id;
 
@@ -71,14 +71,14 @@ TEST_F(cm, what_the_peer_is_told)
 {
 	static const char asked[] = "may I?", answer[] = "you may, of course";
 	struct abi *s = &self->s;
-	struct rdma_ep_connect c = { .conn = {
+	struct rdma_ep_cmd_connect c = { .conn = {
 		.responder_resources = 3, .initiator_depth = 2,
 		.flow_control = 1, .retry_count = 5, .rnr_retry_count = 6,
 		/* Not the user's to say */
 		.srq = 1, .qp_num = 0x123456,
 		.private_data = "may I?", .private_data_len = strlen(asked),
 	} };
-	struct rdma_ep_connect a = { .uid = CHILD_UID, .conn = {
+	struct rdma_ep_cmd_connect a = { .uid = CHILD_UID, .conn = {
 		.responder_resources = 2, .initiator_depth = 1,
 		.flow_control = 1, .rnr_retry_count = 4,
 		.srq = 1, .qp_num = 0x123456,
@@ -86,7 +86,7 @@ TEST_F(cm, what_the_peer_is_told)
 	} };
 	struct rdma_ep_qp_init client_qp, server_qp;
 	struct sockaddr_in *src, *dst;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	__u32 id, child;
 
 	OK(new_client(self, &id));
@@ -165,9 +165,9 @@ TEST_F(cm, what_the_peer_is_told)
 TEST_F(cm, connect_errors)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_query_device d = { .dev_index = s->dev };
-	struct rdma_ep_connect good = {};
-	struct rdma_ep_create_qp theirs;
+	struct rdma_ep_cmd_query_device d = { .dev_index = s->dev };
+	struct rdma_ep_cmd_connect good = {};
+	struct rdma_ep_cmd_create_qp theirs;
 	struct rdma_ep_qp_init qp, gone;
 	struct abi other;
 	__u32 id, cq, reads, asks;
@@ -223,8 +223,8 @@ TEST_F(cm, connect_errors)
 TEST_F(cm, accept_errors)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_connect a = { .uid = CHILD_UID };
-	struct rdma_ep_query_device d = { .dev_index = s->dev };
+	struct rdma_ep_cmd_connect a = { .uid = CHILD_UID };
+	struct rdma_ep_cmd_query_device d = { .dev_index = s->dev };
 	struct rdma_ep_qp_init qp;
 	__u32 id;
 
@@ -335,7 +335,7 @@ TEST_F(cm, destroy_connected)
 /* Moves a QP that belongs to no id, with what the CM knows. */
 static int modify_as_told(const struct abi *s, __u32 id, __u32 qp, __u32 state)
 {
-	struct rdma_ep_init_qp_attr a = { .id = id, .qp_state = state };
+	struct rdma_ep_cmd_init_qp_attr a = { .id = id, .qp_state = state };
 
 	return ABI(s->fd, INIT_QP_ATTR, &a) ?: abi_modify_qp(s, qp, &a.attr);
 }
@@ -344,7 +344,7 @@ TEST_F(cm, qp_without_id)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_qp_init cqp, sqp;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct rdma_ep_wc wc[2];
 	__u32 id, child;
 
@@ -389,20 +389,20 @@ TEST_F(cm, datagrams)
 {
 	static const char asked[] = "where?", answer[] = "there";
 	struct abi *s = &self->s;
-	struct rdma_ep_connect c = { .conn = {
+	struct rdma_ep_cmd_connect c = { .conn = {
 		.private_data = "where?", .private_data_len = strlen(asked),
 	} };
-	struct rdma_ep_connect a = { .uid = CHILD_UID, .conn = {
+	struct rdma_ep_cmd_connect a = { .uid = CHILD_UID, .conn = {
 		.private_data = "there", .private_data_len = strlen(answer),
 	} };
-	struct rdma_ep_create_ah ah = { .pd = self->s.pd };
+	struct rdma_ep_cmd_create_ah ah = { .pd = self->s.pd };
 	struct rdma_ep_qp_init cqp, sqp;
 	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct rdma_ep_wc wc[2];
 	struct sockaddr_in sin;
 	__u32 listener, id;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	char buf[64] = "";
 	struct abi_wrs w;
 

@@ -49,7 +49,7 @@ TEARDOWN_CLOSES(cm)
 static inline int new_qp(struct _test_data_cm *self, __u32 id, __u32 type,
 			 struct rdma_ep_qp_init *init)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	ret = abi_create_qp(&self->s, type, self->cq, id, &c);
@@ -75,7 +75,7 @@ static inline int asking(struct _test_data_cm *self, __u32 *id)
 /* Such a client, whose request has arrived */
 static inline int request(struct _test_data_cm *self, __u32 *id, __u32 *child)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int ret;
 
 	ret = asking(self, id) ?:
@@ -90,7 +90,7 @@ static inline int request(struct _test_data_cm *self, __u32 *id, __u32 *child)
  */
 static inline __u32 qp_state(const struct abi *s, __u32 qp, __u32 expected)
 {
-	struct rdma_ep_query_qp q = { .qp = qp, .attr_mask = QP_STATE };
+	struct rdma_ep_cmd_query_qp q = { .qp = qp, .attr_mask = QP_STATE };
 
 	if (ABI(s->fd, QUERY_QP, &q))
 		return ~0U;

@@ -10,12 +10,12 @@
 
 FIXTURE(destroy_ep) {
 	struct abi s;
-	struct rdma_ep_destroy_ep d;	/* all of an endpoint */
+	struct rdma_ep_cmd_destroy_ep d;	/* all of an endpoint */
 };
 
-static int make_ep(const struct abi *s, struct rdma_ep_destroy_ep *d)
+static int make_ep(const struct abi *s, struct rdma_ep_cmd_destroy_ep *d)
 {
-	struct rdma_ep_create_ep e;
+	struct rdma_ep_cmd_create_ep e;
 	int ret;
 
 	abi_own_ep(s, 4721, &e);
@@ -38,7 +38,7 @@ static bool is_open(int fd)
 }
 
 /* Nothing of it is left in the structure. */
-static bool all_gone(const struct rdma_ep_destroy_ep *d)
+static bool all_gone(const struct rdma_ep_cmd_destroy_ep *d)
 {
 	return !d->id && !d->qp && !d->srq && !d->recv_cq.cq &&
 	       !d->send_cq.cq && d->channel_fd == -1 &&
@@ -46,7 +46,7 @@ static bool all_gone(const struct rdma_ep_destroy_ep *d)
 }
 
 /* All of it can still be used. */
-static bool all_there(const struct abi *s, const struct rdma_ep_destroy_ep *d)
+static bool all_there(const struct abi *s, const struct rdma_ep_cmd_destroy_ep *d)
 {
 	return abi_state_of(s, d->qp) >= 0 && !abi_notify_cq(s, d->recv_cq.cq, 0) &&
 	       !abi_notify_cq(s, d->send_cq.cq, 0) && abi_events_reported(s, d->id) >= 0 &&
@@ -57,7 +57,7 @@ static bool all_there(const struct abi *s, const struct rdma_ep_destroy_ep *d)
 TEST_F(destroy_ep, destroys_all_parts)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_destroy_ep was = self->d;
+	struct rdma_ep_cmd_destroy_ep was = self->d;
 	struct abi_objects before;
 	int fds = abi_count_fds();
 
@@ -82,7 +82,7 @@ TEST_F(destroy_ep, destroys_all_parts)
 /* It need not have everything. */
 TEST_F(destroy_ep, id_alone_destroyed)
 {
-	struct rdma_ep_destroy_ep d = {
+	struct rdma_ep_cmd_destroy_ep d = {
 		.id = self->d.id, .channel_fd = -1, .recv_cq.channel_fd = -1,
 		.send_cq.channel_fd = -1,
 	};
@@ -103,7 +103,7 @@ TEST_F(destroy_ep, id_alone_destroyed)
 TEST_F(destroy_ep, wrong_fd_destroys_nothing)
 {
 	struct abi *s = &self->s, other;
-	struct rdma_ep_destroy_ep theirs;
+	struct rdma_ep_cmd_destroy_ep theirs;
 
 	OK(abi_open(&other));
 	OK(make_ep(&other, &theirs));
@@ -135,7 +135,7 @@ TEST_F(destroy_ep, wrong_fd_destroys_nothing)
 TEST_F(destroy_ep, wrong_handle_destroys_nothing)
 {
 	struct abi *s = &self->s, other;
-	struct rdma_ep_destroy_ep theirs;
+	struct rdma_ep_cmd_destroy_ep theirs;
 	__u32 pd;
 
 	OK(abi_open(&other));
@@ -161,8 +161,8 @@ TEST_F(destroy_ep, wrong_handle_destroys_nothing)
 TEST_F(destroy_ep, cq_in_use_stays)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_destroy_ep was = self->d;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_destroy_ep was = self->d;
+	struct rdma_ep_cmd_create_qp c;
 
 	OK(abi_create_qp(s, QPT_RC, was.recv_cq.cq, 0, &c));
 	OK(ABI(s->fd, DESTROY_EP, &self->d));
@@ -180,7 +180,7 @@ TEST_F(destroy_ep, cq_in_use_stays)
 TEST_F(destroy_ep, unacknowledged_channel_stays)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_destroy_ep was = self->d;
+	struct rdma_ep_cmd_destroy_ep was = self->d;
 	struct rdma_ep_comp_event comp;
 
 	/* A flushed receive for one, ours for the other. */
@@ -221,7 +221,7 @@ TEST_F(destroy_ep, acknowledged_channel_closed)
 
 struct racer {
 	const struct abi *s;
-	struct rdma_ep_destroy_ep d;
+	struct rdma_ep_cmd_destroy_ep d;
 	pthread_barrier_t *start;
 	int ret;
 };
@@ -269,7 +269,7 @@ TEST_F(destroy_ep, destroyed_once_by_many)
 
 static void *read_thread(void *arg)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int fd = *(int *)arg;
 
 	errno = 0;
@@ -298,7 +298,7 @@ TEST_F(destroy_ep, peer_sees_disconnect)
 {
 	struct abi *s = &self->s;
 	struct abi_pair p = {};
-	struct rdma_ep_destroy_ep d = {
+	struct rdma_ep_cmd_destroy_ep d = {
 		.channel_fd = -1, .recv_cq.channel_fd = -1, .send_cq.channel_fd = -1,
 	};
 

@@ -41,7 +41,8 @@ static void count(struct __test_metadata *_metadata, struct _test_data_ep *self,
 	OK(abi_objects(o));
 }
 
-static void set_ep(struct _test_data_ep *self, struct rdma_ep_create_ep *e, __u32 flags, __u16 port)
+static void set_ep(struct _test_data_ep *self, struct rdma_ep_cmd_create_ep *e, __u32 flags,
+		   __u16 port)
 {
 	struct sockaddr_in sin = self->s.addr;
 
@@ -72,8 +73,8 @@ static void set_qp(struct rdma_ep_qp_init *q)
 TEST_F(ep, qp_with_everything_made)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c = { .id = self->bound };
-	struct rdma_ep_notify_cq n = {};
+	struct rdma_ep_cmd_create_qp c = { .id = self->bound };
+	struct rdma_ep_cmd_notify_cq n = {};
 	struct rdma_ep_wc wc;
 
 	set_qp(&c.init);
@@ -111,7 +112,7 @@ TEST_F(ep, qp_with_everything_made)
 TEST_F(ep, qp_again_after_destroy)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c = { .id = self->bound };
+	struct rdma_ep_cmd_create_qp c = { .id = self->bound };
 
 	set_qp(&c.init);
 	OK(ABI(s->fd, CREATE_QP, &c));
@@ -124,7 +125,7 @@ TEST_F(ep, qp_again_after_destroy)
 
 TEST_F(ep, qp_of_an_unbound_id)
 {
-	struct rdma_ep_create_qp c = {};
+	struct rdma_ep_cmd_create_qp c = {};
 	int fds;
 
 	OK(abi_tcp_id(&self->s, self->channel, 0, &c.id));
@@ -137,7 +138,7 @@ TEST_F(ep, qp_of_an_unbound_id)
 /* No CQ for a queue without entries; other CQs as given. */
 TEST_F(ep, qp_without_receives)
 {
-	struct rdma_ep_create_qp c = { .id = self->bound };
+	struct rdma_ep_cmd_create_qp c = { .id = self->bound };
 
 	set_qp(&c.init);
 	c.init.max_recv_wr = 0;
@@ -157,7 +158,7 @@ TEST_F(ep, qp_without_receives)
 /* A failure after the CQs have been made takes them back. */
 TEST_F(ep, failed_qp_leaves_nothing)
 {
-	struct rdma_ep_create_qp c = {};
+	struct rdma_ep_cmd_create_qp c = {};
 	struct abi_objects before;
 	int fds = abi_count_fds();
 
@@ -176,9 +177,9 @@ TEST_F(ep, failed_qp_leaves_nothing)
 TEST_F(ep, srq_of_an_id)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_srq c = { .id = self->bound, .max_wr = 8, .max_sge = 1 };
-	struct rdma_ep_create_qp qp = { .id = self->bound };
-	struct rdma_ep_create_srq unbound = c;
+	struct rdma_ep_cmd_create_srq c = { .id = self->bound, .max_wr = 8, .max_sge = 1 };
+	struct rdma_ep_cmd_create_qp qp = { .id = self->bound };
+	struct rdma_ep_cmd_create_srq unbound = c;
 
 	OK(ABI(s->fd, CREATE_SRQ, &c));
 	EXPECT_NE(0, c.srq);
@@ -204,7 +205,7 @@ TEST_F(ep, srq_of_an_id)
 TEST_F(ep, passive_ep_listens)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_ep e;
+	struct rdma_ep_cmd_create_ep e;
 	struct sockaddr_in *src = (struct sockaddr_in *)&e.info.src;
 
 	set_ep(self, &e, RDMA_EP_EP_PASSIVE, 0);
@@ -223,8 +224,8 @@ TEST_F(ep, passive_ep_listens)
 TEST_F(ep, active_ep_resolves)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_ep e;
-	struct rdma_ep_query_id q = {};
+	struct rdma_ep_cmd_create_ep e;
+	struct rdma_ep_cmd_query_id q = {};
 	struct sockaddr_in *dst = (struct sockaddr_in *)&e.info.dst;
 
 	set_ep(self, &e, RDMA_EP_EP_CREATE_QP | RDMA_EP_ID_PRIVATE_CHANNEL, htons(4715));
@@ -258,7 +259,7 @@ TEST_F(ep, active_ep_resolves)
 TEST_F(ep, bad_arguments_refused)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_ep good, e;
+	struct rdma_ep_cmd_create_ep good, e;
 	struct abi_objects before;
 	int ret, fds = abi_count_fds();
 
@@ -304,7 +305,7 @@ TEST_F(ep, bad_arguments_refused)
 TEST_F(ep, signal_interrupts_create_ep)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_ep e;
+	struct rdma_ep_cmd_create_ep e;
 	struct abi_objects before;
 	int fds = abi_count_fds();
 	long start;
@@ -326,7 +327,7 @@ TEST_F(ep, signal_interrupts_create_ep)
 
 TEST_F(ep, privileged_port_needs_right)
 {
-	struct rdma_ep_create_ep e;
+	struct rdma_ep_cmd_create_ep e;
 
 	OK(abi_become_nobody());
 	set_ep(self, &e, RDMA_EP_EP_PASSIVE, htons(82));
@@ -341,7 +342,7 @@ FIXTURE(request) {
 	__u32 cq;
 	__u32 listener;
 	__u32 id;		/* has asked */
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 };
 
 FIXTURE_SETUP(request)
@@ -370,11 +371,11 @@ static int ask(struct _test_data_request *self)
 TEST_F(request, request_taken_and_accepted)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_get_request g = {
+	struct rdma_ep_cmd_get_request g = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP, .id = self->listener,
 	};
-	struct rdma_ep_query_id q = { .id = self->listener };
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_query_id q = { .id = self->listener };
+	struct rdma_ep_channel_event ev;
 
 	set_qp(&g.qp);
 	EXPECT_EQ(-EAGAIN, ABI(s->fd, GET_REQUEST, &g));
@@ -407,9 +408,9 @@ TEST_F(request, request_taken_and_accepted)
 TEST_F(request, request_without_qp)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_get_request g = { .id = self->listener };
-	struct rdma_ep_create_qp c;
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_get_request g = { .id = self->listener };
+	struct rdma_ep_cmd_create_qp c;
+	struct rdma_ep_channel_event ev;
 
 	OK(ask(self));
 	g.qp.max_send_wr = 1;
@@ -432,10 +433,10 @@ TEST_F(request, request_without_qp)
 TEST_F(request, failed_qp_keeps_request)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_get_request g = {
+	struct rdma_ep_cmd_get_request g = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP, .id = self->listener,
 	};
-	struct rdma_ep_reject r = {};
+	struct rdma_ep_cmd_reject r = {};
 	int fds;
 
 	OK(ask(self));
@@ -456,7 +457,7 @@ TEST_F(request, failed_qp_keeps_request)
 /* If nothing can be reported the request stays where it was. */
 TEST_F(request, unreported_request_stays)
 {
-	struct rdma_ep_get_request *g = abi_map(4096);
+	struct rdma_ep_cmd_get_request *g = abi_map(4096);
 	int fds;
 
 	OK(ask(self));
@@ -481,7 +482,7 @@ TEST_F(request, unreported_request_stays)
 TEST_F(request, other_events_pass_unchanged)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_get_request g = {
+	struct rdma_ep_cmd_get_request g = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL, .id = self->listener,
 	};
 	struct sockaddr_in dst = s->addr;

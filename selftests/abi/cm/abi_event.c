@@ -30,7 +30,8 @@ TEARDOWN_CLOSES(event)
 
 static int write_event(const struct abi *s, __u32 id, __u32 event, int status, __u64 arg)
 {
-	struct rdma_ep_write_event w = { .id = id, .event = event, .status = status, .arg = arg };
+	struct rdma_ep_cmd_write_event w = { .id = id, .event = event, .status = status,
+		.arg = arg };
 
 	return ABI(s->fd, WRITE_EVENT, &w);
 }
@@ -38,7 +39,7 @@ static int write_event(const struct abi *s, __u32 id, __u32 event, int status, _
 /* The next event is this one of ours. */
 static bool reads(int channel, __u64 arg)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 
 	return !abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) && ev.param.arg == arg;
 }
@@ -57,7 +58,7 @@ static int fill(const struct abi *s, __u32 id, int max)
 TEST_F(event, write)
 {
 	static const int status[] = { 0, -ENODEV, 28, INT32_MIN, INT32_MAX };
-	struct rdma_ep_event ev, want;
+	struct rdma_ep_channel_event ev, want;
 	__u32 event;
 	int n = 0;
 
@@ -138,7 +139,7 @@ TEST_F(event, belong_to_the_id)
 static void *read_thread(void *arg)
 {
 	struct _test_data_event *self = arg;
-	struct rdma_ep_event ev = {};
+	struct rdma_ep_channel_event ev = {};
 	static __u64 seen;
 
 	if (read(self->channel, &ev, sizeof(ev)) == sizeof(ev))
@@ -162,8 +163,8 @@ TEST_F(event, wakes_reader)
 TEST_F(event, write_to_request)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_get_request g = {};
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_get_request g = {};
+	struct rdma_ep_cmd_create_qp c;
 	struct sockaddr_in sin;
 	__u32 listener, client;
 	int channel = abi_channel(s);
@@ -279,7 +280,7 @@ TEST_F(crowded, others_are_told)
 TEST_F(crowded, unread_of_an_id)
 {
 	struct sockaddr_in nobody = self->other.addr;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int n = 0;
 
 	EXPECT_EQ(10, fill(&self->s, self->id, 20));
@@ -353,8 +354,8 @@ TEST(notify_in_time)
 {
 	const struct abi_command *c = abi_find_command(RDMA_EP_IOC_NOTIFY);
 	union abi_arg arg, arg2;
-	struct rdma_ep_id_cmd *n = (struct rdma_ep_id_cmd *)&arg;
-	struct rdma_ep_migrate_id m = {};
+	struct rdma_ep_cmd_id *n = (struct rdma_ep_cmd_id *)&arg;
+	struct rdma_ep_cmd_migrate_id m = {};
 	struct abi_world w;
 
 	OK(abi_world_open(&w));
@@ -378,9 +379,9 @@ TEST(notify_in_time)
 TEST_F(event, notify_before_peer)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct sockaddr_in sin;
-	struct rdma_ep_create_qp qp[2];
+	struct rdma_ep_cmd_create_qp qp[2];
 	__u32 cq, listener, client, server;
 	int channel;
 
@@ -456,7 +457,7 @@ TEST(notify_and_leave)
 		OK(abi_world_open(&w));
 		SKIP_IF(w.s.iwarp, "iWARP has no such message");
 		OK(abi_prepare(&w, c, &arg));
-		id = ((struct rdma_ep_id_cmd *)&arg)->id;
+		id = ((struct rdma_ep_cmd_id *)&arg)->id;
 		OK(keep_cpu(true));
 		start = abi_now_ms();
 		EXPECT_EQ(0, abi_raw(w.s.fd, c->cmd, &arg));
@@ -475,7 +476,7 @@ TEST_F(event, modify_cq)
 {
 	static const __u32 bad[] = { 0x10000, 0x10001, 0x80000000, ~0U };
 	static const __u32 good[] = { 0, 1, 0xffff };
-	struct rdma_ep_modify_cq m = { .cq_count = 1, .cq_period = 1 };
+	struct rdma_ep_cmd_modify_cq m = { .cq_count = 1, .cq_period = 1 };
 	struct abi *s = &self->s;
 	int first = 1, ret;
 
@@ -518,8 +519,8 @@ TEST_F(event, migrate_to_its_channel)
 TEST_F(event, reject_while_connecting)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp qp;
-	struct rdma_ep_reject rej = {};
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_cmd_reject rej = {};
 	struct sockaddr_in sin;
 	__u32 listener, child;
 	int server = abi_channel(s);

@@ -22,7 +22,7 @@ TEARDOWN_CLOSES(id)
 
 static int bind_ss(const struct abi *s, __u32 id, const void *addr, size_t len)
 {
-	struct rdma_ep_bind_addr b = { .id = id };
+	struct rdma_ep_cmd_bind_addr b = { .id = id };
 
 	memcpy(&b.addr, addr, len);
 	return ABI(s->fd, BIND_ADDR, &b);
@@ -45,7 +45,7 @@ TEST_F(id, create)
 		{ RDMA_PS_IB, QPT_UC },
 		{ RDMA_PS_IB, QPT_UD },
 	};
-	struct rdma_ep_create_id c = {
+	struct rdma_ep_cmd_create_id c = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL, .channel_fd = -1, .ps = RDMA_PS_TCP,
 		.qp_type = QPT_RC,
 	};
@@ -96,10 +96,10 @@ TEST_F(id, create_errors)
 
 TEST_F(id, bind)
 {
-	struct rdma_ep_bind_addr b = { .id = self->id };
-	struct rdma_ep_query_id q = { .id = self->id };
+	struct rdma_ep_cmd_bind_addr b = { .id = self->id };
+	struct rdma_ep_cmd_query_id q = { .id = self->id };
 	struct sockaddr_in *src = (struct sockaddr_in *)&b.info.src;
-	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_cmd_query_device d = { .dev_index = self->s.dev };
 	__u32 id;
 
 	OK(ABI(self->s.fd, QUERY_ID, &q));
@@ -133,9 +133,9 @@ TEST_F(id, bind)
 TEST_F(id, ipv6)
 {
 	struct sockaddr_in6 sin6, *src;
-	struct rdma_ep_bind_addr b = { .id = self->id };
-	struct rdma_ep_resolve_addr r = { .timeout_ms = 5000 };
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_bind_addr b = { .id = self->id };
+	struct rdma_ep_cmd_resolve_addr r = { .timeout_ms = 5000 };
+	struct rdma_ep_channel_event ev;
 
 	SKIP_IF(abi_addr6(&self->s, &sin6), "no IPv6 address");
 	memcpy(&b.addr, &sin6, sizeof(sin6));
@@ -155,7 +155,7 @@ TEST_F(id, ipv6)
 
 TEST_F(id, bind_any)
 {
-	struct rdma_ep_bind_addr b = { .id = self->id };
+	struct rdma_ep_cmd_bind_addr b = { .id = self->id };
 	struct sockaddr_in *src = (struct sockaddr_in *)&b.info.src;
 	struct sockaddr_in any = { .sin_family = AF_INET };
 	int ret;
@@ -215,8 +215,8 @@ TEST_F(id, privileged_port)
 TEST_F(id, resolve)
 {
 	struct sockaddr_in dst = self->s.addr;
-	struct rdma_ep_event ev;
-	struct rdma_ep_query_id q = { .id = self->id };
+	struct rdma_ep_channel_event ev;
+	struct rdma_ep_cmd_query_id q = { .id = self->id };
 
 	dst.sin_port = htons(4711);
 	OK(abi_resolve_addr(&self->s, self->id, &dst, 5000));
@@ -254,10 +254,10 @@ TEST_F(id, resolve)
 
 TEST_F(id, resolve_errors)
 {
-	struct rdma_ep_resolve_addr r = { .id = self->id, .timeout_ms = 300 };
+	struct rdma_ep_cmd_resolve_addr r = { .id = self->id, .timeout_ms = 300 };
 	struct sockaddr_in dst = self->s.addr;
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	struct rdma_ep_event ev = {};
+	struct rdma_ep_channel_event ev = {};
 	int ret;
 
 	/* Nothing is known of a destination yet. */
@@ -301,9 +301,9 @@ TEST_F(id, listen)
 /* Commands that need a connection, or a request for one */
 TEST_F(id, states)
 {
-	struct rdma_ep_reject r = { .id = self->id };
+	struct rdma_ep_cmd_reject r = { .id = self->id };
 	struct sockaddr_in sin = self->s.addr;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	__u32 cq;
 
 	OK(abi_create_cq(&self->s, -1, 64, 0, &cq));
@@ -324,7 +324,7 @@ TEST_F(id, states)
 static int set_option(const struct abi *s, __u32 id, __u32 level, __u32 name,
 		      const void *val, __u32 len)
 {
-	struct rdma_ep_set_option o = {
+	struct rdma_ep_cmd_set_option o = {
 		.id = id, .level = level, .optname = name, .optlen = len, .optval = (uintptr_t)val,
 	};
 
@@ -388,7 +388,7 @@ TEST_F(id, options)
 /* As long as there is no connection: what INIT needs, whatever is asked for */
 TEST_F(id, init_qp_attr)
 {
-	struct rdma_ep_init_qp_attr a = { .id = self->id, .qp_state = QPS_INIT };
+	struct rdma_ep_cmd_init_qp_attr a = { .id = self->id, .qp_state = QPS_INIT };
 	struct sockaddr_in sin = self->s.addr;
 
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, INIT_QP_ATTR, &a));
@@ -416,7 +416,7 @@ TEST_F(id, init_qp_attr)
 
 static int migrate(const struct abi *s, __u32 id, int channel, __u32 *reported)
 {
-	struct rdma_ep_migrate_id m = { .id = id, .channel_fd = channel };
+	struct rdma_ep_cmd_migrate_id m = { .id = id, .channel_fd = channel };
 	int ret = ABI(s->fd, MIGRATE_ID, &m);
 
 	*reported = m.events_reported;
@@ -426,7 +426,7 @@ static int migrate(const struct abi *s, __u32 id, int channel, __u32 *reported)
 TEST_F(id, migrate)
 {
 	const struct abi *s = &self->s;
-	struct rdma_ep_migrate_id m = { .flags = RDMA_EP_ID_PRIVATE_CHANNEL, .id = self->id };
+	struct rdma_ep_cmd_migrate_id m = { .flags = RDMA_EP_ID_PRIVATE_CHANNEL, .id = self->id };
 	struct sockaddr_in dst = s->addr;
 	int second = abi_channel(s);
 	struct abi other;
@@ -470,9 +470,9 @@ TEST_F(id, migrate)
 TEST_F(id, destroy_with_events)
 {
 	const struct abi *s = &self->s;
-	struct rdma_ep_destroy d = { .type = RDMA_EP_OBJ_ID };
+	struct rdma_ep_cmd_destroy d = { .type = RDMA_EP_OBJ_ID };
 	struct sockaddr_in dst = s->addr;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	__u32 id;
 
 	dst.sin_port = htons(4713);
@@ -496,7 +496,7 @@ TEST_F(id, destroy_with_events)
 /* Closes a session with so many ids, and so many unread events of the last few. */
 static long close_ms(int ids, int events)
 {
-	struct rdma_ep_write_event w = { .event = RDMA_EP_CM_EVENT_USER };
+	struct rdma_ep_cmd_write_event w = { .event = RDMA_EP_CM_EVENT_USER };
 	__u32 last[16];
 	struct abi s;
 	int channel;

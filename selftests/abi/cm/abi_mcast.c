@@ -38,7 +38,7 @@ static int ip_members(__u16 group)
 /* a sends to the group: the number of messages that b gets, 0 or 1 */
 static int b_gets(struct _test_data_mcast *self, __u16 group)
 {
-	struct rdma_ep_create_ah ah = { .pd = self->s.pd };
+	struct rdma_ep_cmd_create_ah ah = { .pd = self->s.pd };
 	const struct abi *s = &self->s;
 	struct rdma_ep_send_wr *wr;
 	struct rdma_ep_wc wc[4];
@@ -74,7 +74,7 @@ static int b_gets(struct _test_data_mcast *self, __u16 group)
 
 TEST_F(mcast, join_event)
 {
-	struct rdma_ep_event ev, only = {};
+	struct rdma_ep_channel_event ev, only = {};
 	__u8 gid[16];
 	__u32 mc;
 
@@ -215,7 +215,7 @@ TEST_F(mcast, same_group_twice_at_once)
 
 TEST_F(mcast, send_only)
 {
-	struct rdma_ep_join_multicast j = {
+	struct rdma_ep_cmd_join_multicast j = {
 		.flags = RDMA_EP_JOIN_SEND_ONLY, .uid = MC_UID, .id = self->a.id,
 	};
 
@@ -232,8 +232,8 @@ TEST_F(mcast, send_only)
 /* The group can be joined, but the QP not be attached. */
 TEST_F(mcast, unicast_address)
 {
-	struct rdma_ep_join_multicast j = { .uid = MC_UID, .id = self->a.id };
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_join_multicast j = { .uid = MC_UID, .id = self->a.id };
+	struct rdma_ep_channel_event ev;
 
 	memcpy(&j.addr, &self->s.addr, sizeof(self->s.addr));
 	OK(ABI(self->s.fd, JOIN_MULTICAST, &j));
@@ -259,7 +259,7 @@ TEST_F(mcast, bad_addresses)
 		{ { .sin6_family = AF_INET6, .sin6_addr.s6_addr = {
 			0xff, 0x0e, [15] = 1 } }, -ENOTSUPP },
 	};
-	struct rdma_ep_join_multicast j = { .id = self->a.id };
+	struct rdma_ep_cmd_join_multicast j = { .id = self->a.id };
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		memcpy(&j.addr, &bad[i].sin6, sizeof(bad[i].sin6));
@@ -272,9 +272,9 @@ TEST_F(mcast, bad_addresses)
 /* It leaves its groups where it is then, which has to be where it is a member. (CMA-09) */
 TEST_F(mcast, resolve_as_a_member)
 {
-	struct rdma_ep_resolve_addr r = { .timeout_ms = 5000 };
+	struct rdma_ep_cmd_resolve_addr r = { .timeout_ms = 5000 };
 	struct sockaddr_in dst = self->s.addr;
-	struct rdma_ep_bind_addr b = {};
+	struct rdma_ep_cmd_bind_addr b = {};
 	struct sockaddr_in6 sin6;
 	__u32 mcast;
 
@@ -304,7 +304,7 @@ TEST_F(mcast, states_of_the_id)
 {
 	struct abi *s = &self->s;
 	int channel = abi_channel(s), server = abi_channel(s);
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct sockaddr_in sin;
 	struct abi_pair p = {};
 	__u32 id, listener, mc;
@@ -342,7 +342,7 @@ TEST_F(mcast, states_of_the_id)
 /* A membership whose handle cannot be told must not stay. */
 TEST_F(mcast, bad_response_pointer)
 {
-	struct rdma_ep_join_multicast *j;
+	struct rdma_ep_cmd_join_multicast *j;
 	__u32 mc;
 
 	j = abi_map(4096);
@@ -422,7 +422,7 @@ TEST_F(mcast, detach_the_ids_qp)
 TEST(close_session)
 {
 	struct member m[6] = {};
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct abi s;
 	__u32 mc;
 
@@ -478,7 +478,7 @@ TEST_F(mcast, close_with_many)
 TEST_F(mcast, join_too_many)
 {
 	enum { MAX = 1024 };
-	struct rdma_ep_join_multicast j = { .flags = RDMA_EP_JOIN_SEND_ONLY, .id = self->a.id };
+	struct rdma_ep_cmd_join_multicast j = { .flags = RDMA_EP_JOIN_SEND_ONLY, .id = self->a.id };
 	struct abi *s = &self->s;
 
 	abi_group((struct sockaddr_in *)&j.addr, 1);
@@ -495,7 +495,7 @@ TEST_F(mcast, join_too_many)
 
 TEST(iwarp)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	struct abi s;
 	__u32 id, mc, cq;
 

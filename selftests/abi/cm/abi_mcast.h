@@ -17,7 +17,7 @@ struct member {
 	int channel;
 	__u32 id, cq, qp;
 	char *buf;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 };
 
 FIXTURE(mcast) {
@@ -28,7 +28,7 @@ FIXTURE(mcast) {
 
 static inline int member_up(const struct abi *s, struct member *m)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	m->channel = abi_channel(s);

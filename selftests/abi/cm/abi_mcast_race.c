@@ -66,7 +66,7 @@ static void *leave_thread(void *arg)
 static void *read_thread(void *arg)
 {
 	struct race *r = arg;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int ret;
 
 	while (!r->stop) {
@@ -107,7 +107,7 @@ static int new_id(struct race *r)
 /* Of the id, if it is to have one */
 static int new_qp(struct race *r, bool own)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	abi_qp_attr(&c, QPT_UD, r->s.pd, r->cq, r->cq);

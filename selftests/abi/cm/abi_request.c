@@ -7,9 +7,9 @@ TEST_F(cm, reject_after_accept)
 {
 	static const char why[] = "after all";
 	struct abi *s = &self->s;
-	struct rdma_ep_reject r = { .reason = 28, .private_data_len = sizeof(why) };
+	struct rdma_ep_cmd_reject r = { .reason = 28, .private_data_len = sizeof(why) };
 	struct rdma_ep_qp_init qp;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	__u32 id;
 
 	SKIP_IF(s->iwarp, "iWARP's CM moves the QP");
@@ -42,15 +42,15 @@ TEST_F(cm, reject)
 	static const __u32 bad_reason[] = { 1, 8, 24, 27, 29, 34, 36, ~0U };
 	static const char why[] = "no time for you";
 	struct abi *s = &self->s;
-	struct rdma_ep_reject r = {};
+	struct rdma_ep_cmd_reject r = {};
 	struct rdma_ep_qp_init qp;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	__u32 id, child;
 
 	for (__u32 reason = 0; reason <= 35; reason += reason ? 7 : 28) {
 		OK(request(self, &id, &child));
 		OK(new_qp(self, child, QPT_RC, &qp));
-		r = (struct rdma_ep_reject) { .id = child, .reason = reason };
+		r = (struct rdma_ep_cmd_reject) { .id = child, .reason = reason };
 		for (size_t i = 0; i < ARRAY_SIZE(bad_reason); i++)
 			LOGGED(EXPECT_EQ(-EINVAL,
 					 ABI_WITH(s->fd, REJECT, r, reason, bad_reason[i])),
@@ -147,7 +147,7 @@ TEST_F(cm, closing_answers_requests)
 TEST_F_TIMEOUT(cm, backlog, 60)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_event ev[4];
+	struct rdma_ep_channel_event ev[4];
 	struct sockaddr_in sin;
 	int i, channel = abi_channel(s);
 	__u32 listener, id;

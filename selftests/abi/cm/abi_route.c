@@ -44,7 +44,7 @@ FIXTURE_TEARDOWN(route)
 
 static int resolve6(const struct abi *s, __u32 id, __u32 scope)
 {
-	struct rdma_ep_resolve_addr r = { .id = id, .timeout_ms = 300 };
+	struct rdma_ep_cmd_resolve_addr r = { .id = id, .timeout_ms = 300 };
 	struct sockaddr_in6 dst = link_local;
 
 	dst.sin6_scope_id = scope;
@@ -54,7 +54,7 @@ static int resolve6(const struct abi *s, __u32 id, __u32 scope)
 
 static int bind_link_local(const struct abi *s, __u32 id)
 {
-	struct rdma_ep_bind_addr b = { .id = id };
+	struct rdma_ep_cmd_bind_addr b = { .id = id };
 	struct sockaddr_in6 sin6 = link_local;
 
 	sin6.sin6_scope_id = s->netdev;
@@ -97,7 +97,7 @@ TEST_F(route, ib_address)
 		.sid = htobe64(0x01060000 | 4711),	/* TCP, port */
 		.sid_mask = htobe64(~0ULL),
 	};
-	struct rdma_ep_resolve_addr r = { .timeout_ms = 300 };
+	struct rdma_ep_cmd_resolve_addr r = { .timeout_ms = 300 };
 
 	SKIP_IF(self->s.iwarp, "no AF_IB addresses");
 	memcpy(dst.gid, self->s.gid, sizeof(self->s.gid));
@@ -133,7 +133,7 @@ static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16], __u8 mtu
 	struct ib_path_rec_data path = {
 		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
 	};
-	struct rdma_ep_set_option o = {
+	struct rdma_ep_cmd_set_option o = {
 		.id = id, .level = RDMA_OPTION_IB, .optname = RDMA_OPTION_IB_PATH,
 		.optlen = sizeof(path), .optval = (uintptr_t)&path,
 	};
@@ -151,9 +151,9 @@ static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16], __u8 mtu
 TEST_F(route, mtu)
 {
 	static const __u8 mtus[] = { 0, 6, 15, 3 };
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct sockaddr_in sin;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	__u32 id, listener;
 
 	SKIP_IF(self->s.iwarp, "no paths");
@@ -180,7 +180,7 @@ TEST_F(route, mtu)
 
 static int life_time(const struct abi *s, __u32 id)
 {
-	struct rdma_ep_query_id q = { .id = id };
+	struct rdma_ep_cmd_query_id q = { .id = id };
 
 	return ABI(s->fd, QUERY_ID, &q) ?: q.info.path[0].packet_life_time;
 }
@@ -191,15 +191,15 @@ static int life_time(const struct abi *s, __u32 id)
  */
 TEST_F(route, life_time)
 {
-	struct rdma_ep_set_option timeout = {
+	struct rdma_ep_cmd_set_option timeout = {
 		.level = RDMA_OPTION_ID,
 		.optname = RDMA_OPTION_ID_ACK_TIMEOUT, .optlen = 1,
 		.optval = (uintptr_t)"\x1f",
 	};
 	const struct abi *s = &self->s;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct sockaddr_in sin;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	__u32 id, listener;
 
 	SKIP_IF(s->iwarp, "no paths");
@@ -232,7 +232,7 @@ TEST_F(route, path_without_gid)
 {
 	/* Loopback, for rdma_cm */
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(4711) };
-	struct rdma_ep_resolve_addr r = { .timeout_ms = 300 };
+	struct rdma_ep_cmd_resolve_addr r = { .timeout_ms = 300 };
 
 	SKIP_IF(self->s.iwarp, "no paths");
 	OK(abi_tcp_id(&self->s, self->channel, 0, &r.id));

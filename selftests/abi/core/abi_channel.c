@@ -10,7 +10,7 @@ enum kind { CM, COMP, ASYNC };
 struct source {
 	__u32 cq, srq, qp, qp_num, ah;
 	char grh[GRH_BYTES];
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs wrs;
 };
 
@@ -25,13 +25,13 @@ FIXTURE_VARIANT(channel) {
 	size_t len;
 };
 
-FIXTURE_VARIANT_ADD(channel, cm) { .kind = CM, .len = sizeof(struct rdma_ep_event) };
+FIXTURE_VARIANT_ADD(channel, cm) { .kind = CM, .len = sizeof(struct rdma_ep_channel_event) };
 FIXTURE_VARIANT_ADD(channel, comp) { .kind = COMP, .len = sizeof(struct rdma_ep_comp_event) };
 FIXTURE_VARIANT_ADD(channel, async) { .kind = ASYNC, .len = sizeof(struct rdma_ep_async_event) };
 
 static int make_source(const struct abi *s, int channel, __u64 uid, struct source *src)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	ret = abi_create_cq(s, channel, 64, uid, &src->cq) ?:
@@ -83,7 +83,7 @@ static int drain(const struct abi *s, __u32 cq, __u32 num)
 static int cause(struct _test_data_channel *self, enum kind kind, int i)
 {
 	const struct abi *s = &self->s;
-	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 1 };
+	struct rdma_ep_cmd_srq_attr a = { .flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 1 };
 	struct sockaddr_in dst = s->addr;
 	struct source *src = &self->src[i];
 	__u32 id;
@@ -131,7 +131,7 @@ static bool is_event(const struct _fixture_variant_channel *variant, const void 
 {
 	const struct rdma_ep_comp_event *comp = rec;
 	const struct rdma_ep_async_event *async = rec;
-	const struct rdma_ep_event *cm = rec;
+	const struct rdma_ep_channel_event *cm = rec;
 
 	switch (variant->kind) {
 	case CM:
@@ -382,7 +382,7 @@ TEST_F(comp, destroy_cq)
 /* Of an asynchronous queue: the same event twice is one. */
 TEST_F(comp, async_events_are_merged)
 {
-	struct rdma_ep_srq_attr a = {
+	struct rdma_ep_cmd_srq_attr a = {
 		.flags = RDMA_EP_SRQ_LIMIT, .srq = self->src.srq, .srq_limit = 1,
 	};
 	struct abi *s = &self->s;

@@ -13,7 +13,7 @@ FIXTURE(gone) {
 	struct abi_pair p;
 	struct abi_wrs w;
 	__u8 *mem;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 };
 
 FIXTURE_SETUP(gone)
@@ -45,7 +45,7 @@ static int read_into(struct _test_data_gone *self, __u64 addr, __u32 len, __u32 
 TEST_F(gone, mr_outlives_its_mapping)
 {
 	enum { UNMAP, REPLACE, PROTECT, TRUNCATE, KINDS, ROUNDS = 4 };
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	int kind, fd;
 	__u8 *mem;
 
@@ -109,7 +109,7 @@ static void *flicker_thread(void *arg)
 TEST_F(gone, list_unmapped_while_posted)
 {
 	enum { ROUNDS = 400 };
-	struct rdma_ep_post *post, good = {
+	struct rdma_ep_cmd_post *post, good = {
 		.size = sizeof(good), .num = 1, .handle = self->p.end[0].qp.qp,
 	};
 	struct flicker f = {};
@@ -172,11 +172,11 @@ struct closing {
 static void *closing_thread(void *arg)
 {
 	struct closing *c = arg;
-	struct rdma_ep_create_id id = {
+	struct rdma_ep_cmd_create_id id = {
 		.size = sizeof(id), .flags = RDMA_EP_ID_PRIVATE_CHANNEL, .ps = RDMA_PS_TCP,
 		.qp_type = QPT_RC,
 	};
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct abi s = c->s;
 	__u32 pd, cq, ctx;
 	int ret, fd;
@@ -290,7 +290,7 @@ static void *post_to_ah(void *arg)
 TEST_F(gone, ah_destroyed_while_posted)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct poster p = { .s = s };
 	pthread_t thread;
 	int ret, busy = 0;

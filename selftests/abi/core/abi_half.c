@@ -185,7 +185,7 @@ static void *read_thread(void *arg)
 {
 	struct reading *r = arg;
 
-	r->ret = read(r->fd, r->page, sizeof(struct rdma_ep_event));
+	r->ret = read(r->fd, r->page, sizeof(struct rdma_ep_channel_event));
 	if (r->ret < 0)
 		r->ret = -errno;
 	return NULL;
@@ -198,8 +198,8 @@ static void *read_thread(void *arg)
 static void request(struct __test_metadata *_metadata, struct abi *s, bool close_session)
 {
 	int channel = abi_channel(s), client = abi_channel(s);
-	struct rdma_ep_create_qp qp;
-	struct rdma_ep_event *ev;
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_channel_event *ev;
 	struct reading r = { .fd = channel };
 	struct sockaddr_in sin;
 	struct stall st;
@@ -250,8 +250,8 @@ TEST_F(half, session_closed_while_read)
 TEST_F(half, unpublished_srq_not_used)
 {
 	struct abi *s = &self->w.s;
-	struct rdma_ep_create_srq srq = { .size = sizeof(srq), .max_wr = 8, .max_sge = 1 };
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_srq srq = { .size = sizeof(srq), .max_wr = 8, .max_sge = 1 };
+	struct rdma_ep_cmd_create_qp qp;
 	struct sockaddr_in sin = s->addr;
 	struct stall st;
 	struct abi_call c;
@@ -280,7 +280,7 @@ TEST_F(half, stuck_list_blocks_no_others)
 {
 	struct abi *s = &self->w.s;
 	struct abi_pair p = {};
-	struct rdma_ep_post arg = {
+	struct rdma_ep_cmd_post arg = {
 		.size = sizeof(arg), .num = 1, .wrs_len = sizeof(struct rdma_ep_send_wr),
 	};
 	struct rdma_ep_send_wr wr = { .opcode = WR_SEND };
@@ -308,7 +308,7 @@ TEST_F(half, stuck_list_blocks_no_others)
 TEST_F(half, stuck_registration_blocks_no_others)
 {
 	struct abi *s = &self->w.s;
-	struct rdma_ep_reg_mr mr = { .length = PAGE, .pd = s->pd, .access = AC_ALL };
+	struct rdma_ep_cmd_reg_mr mr = { .length = PAGE, .pd = s->pd, .access = AC_ALL };
 	struct abi_call c;
 	static __u8 page[PAGE];
 	struct abi_pair p = {};

@@ -45,8 +45,8 @@ static bool known(const struct abi_world *w, __u32 handle)
 static int make(struct abi_world *w, int type, __u32 *h)
 {
 	struct abi *s = &w->s;
-	struct rdma_ep_reg_mr mr;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_reg_mr mr;
+	struct rdma_ep_cmd_create_qp qp;
 	int fd, ret;
 
 	switch (type) {
@@ -210,7 +210,7 @@ TEST_F(handles, busy)
 {
 	struct abi_world *w = &self->w;
 	const __u32 *obj = w->obj;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	__u32 pd;
 
 	/* PD: MR, AH, SRQ, QP. SRQ: QP. CQ: QP (twice the same) */
@@ -252,8 +252,8 @@ static int destroy_ctx_contents(struct abi_world *w, __u32 type, __u32 handle)
 /* One object of each type that can be in a context; s->ctx is the context. */
 static int fill_ctx(struct abi *s, void *mem, __u32 *obj)
 {
-	struct rdma_ep_create_qp qp;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_cmd_reg_mr mr;
 	int ret;
 
 	memset(obj, 0, (ABI_OBJ_LAST + 1) * sizeof(*obj));
@@ -302,7 +302,7 @@ TEST_F(handles, context_whose_cq_is_used_elsewhere)
 {
 	struct abi_world *w = &self->w;
 	__u32 ctx = ABI_OBJ(w, CTX), cq, pd;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct abi s = w->s;
 
 	s.ctx = ctx;
@@ -321,8 +321,8 @@ TEST_F(handles, context_whose_cq_is_used_elsewhere)
 TEST_F(handles, failed_creation_holds_nothing)
 {
 	struct abi_world *w = &self->w;
-	struct rdma_ep_create_qp qp;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_cmd_reg_mr mr;
 	__u32 pd, cq[2], srq;
 
 	OK(abi_alloc_pd(&w->s, w->s.ctx, &pd));
@@ -445,7 +445,7 @@ TEST_F(handles, use_while_destroyed)
 {
 	struct abi *s = &self->other.s;
 	struct use u = { .s = s };
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	pthread_t thread;
 
 	OK(pthread_create(&thread, NULL, use_thread, &u));
@@ -492,7 +492,7 @@ TEST(close_destroys_everything)
 	struct abi_objects before, during;
 	struct abi_world *w;
 	struct abi_pair p = {};
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 
 	OK(abi_idle());
 	SKIP_IF(abi_objects(&before), "no rdma(8)");

@@ -19,7 +19,7 @@ TEARDOWN_CLOSES(query)
 
 TEST_F(query, session)
 {
-	struct rdma_ep_query q;
+	struct rdma_ep_cmd_query q;
 
 	memset(&q, 0xff, sizeof(q));
 	q.flags = 0;
@@ -39,8 +39,8 @@ TEST_F(query, session)
 
 TEST_F(query, devices)
 {
-	struct rdma_ep_device devs[17], *mine = NULL;
-	struct rdma_ep_query_devices q = {};
+	struct rdma_ep_device_info devs[17], *mine = NULL;
+	struct rdma_ep_cmd_query_devices q = {};
 	char path[128], guid[32] = "";
 	__u32 num, i;
 	FILE *f;
@@ -97,7 +97,8 @@ TEST_F(query, devices)
 
 TEST_F(query, open_default_twice)
 {
-	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = self->s.dev };
+	struct rdma_ep_cmd_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT,
+		.dev_index = self->s.dev };
 
 	OK(ABI(self->s.fd, OPEN_DEVICE, &o));
 	EXPECT_EQ(self->s.ctx, o.ctx);
@@ -116,7 +117,7 @@ TEST_F(query, open_another_context)
 	int fd[2];
 
 	for (int i = 0; i < 2; i++) {
-		struct rdma_ep_open_device o = { .dev_index = self->s.dev };
+		struct rdma_ep_cmd_open_device o = { .dev_index = self->s.dev };
 
 		OK(ABI(self->s.fd, OPEN_DEVICE, &o));
 		EXPECT_EQ(0, o.pd);
@@ -138,12 +139,12 @@ TEST_F(query, open_another_context)
 
 TEST_F(query, no_such_device)
 {
-	struct rdma_ep_open_device open = {};
-	struct rdma_ep_query_device device = {};
-	struct rdma_ep_query_port port = { .port_num = 1 };
-	struct rdma_ep_query_gid gid = { .port_num = 1 };
-	struct rdma_ep_query_gid_table table = {};
-	struct rdma_ep_query_pkey pkey = { .port_num = 1 };
+	struct rdma_ep_cmd_open_device open = {};
+	struct rdma_ep_cmd_query_device device = {};
+	struct rdma_ep_cmd_query_port port = { .port_num = 1 };
+	struct rdma_ep_cmd_query_gid gid = { .port_num = 1 };
+	struct rdma_ep_cmd_query_gid_table table = {};
+	struct rdma_ep_cmd_query_pkey pkey = { .port_num = 1 };
 	int s = self->s.fd, fds = abi_count_fds();
 
 	for (size_t i = 0; i < ARRAY_SIZE(no_device); i++) {
@@ -159,8 +160,8 @@ TEST_F(query, no_such_device)
 
 TEST_F(query, device)
 {
-	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
-	struct rdma_ep_query q = {};
+	struct rdma_ep_cmd_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_cmd_query q = {};
 
 	OK(ABI(self->s.fd, QUERY, &q));
 	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
@@ -183,12 +184,12 @@ TEST_F(query, device)
 }
 
 /* Asks for one capability, of a QP in RTS and an SRQ. -ENOSYS: nothing asks for it here. */
-static int ask_for(struct abi *s, const struct rdma_ep_query_device *d,
+static int ask_for(struct abi *s, const struct rdma_ep_cmd_query_device *d,
 		   __u32 bit, __u32 qp, __u32 srq)
 {
-	struct rdma_ep_srq_attr a = { .srq = srq, .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 16 };
-	struct rdma_ep_query_port p = { .dev_index = s->dev, .port_num = 1 };
-	struct rdma_ep_modify_qp m = { .qp = qp };
+	struct rdma_ep_cmd_srq_attr a = { .srq = srq, .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 16 };
+	struct rdma_ep_cmd_query_port p = { .dev_index = s->dev, .port_num = 1 };
+	struct rdma_ep_cmd_modify_qp m = { .qp = qp };
 
 	switch (bit) {
 	case 1:		/* BAD_PKEY_CNTR, BAD_QKEY_CNTR: counters of a port */
@@ -219,8 +220,8 @@ static int ask_for(struct abi *s, const struct rdma_ep_query_device *d,
 
 TEST_F(query, told_capabilities_are_granted)
 {
-	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_cmd_create_qp qp;
 	__u32 cq, srq;
 
 	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
@@ -244,8 +245,8 @@ TEST_F(query, told_capabilities_are_granted)
 
 TEST_F(query, port)
 {
-	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
-	struct rdma_ep_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
+	struct rdma_ep_cmd_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_cmd_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
 	char name[IF_NAMESIZE];
 
 	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
@@ -271,8 +272,8 @@ TEST_F(query, port)
 
 TEST_F(query, gid)
 {
-	struct rdma_ep_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
-	struct rdma_ep_query_gid good = {
+	struct rdma_ep_cmd_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
+	struct rdma_ep_cmd_query_gid good = {
 		.dev_index = self->s.dev, .port_num = 1, .gid_index = self->s.gid_index,
 	}, g = good;
 	const __u8 zero[16] = {};
@@ -314,8 +315,8 @@ static __u32 count_gids(struct __test_metadata *_metadata, const struct abi *s, 
 	__u32 n = 0;
 
 	for (__u32 port = 1; port <= ports; port++) {
-		struct rdma_ep_query_port p = { .dev_index = s->dev, .port_num = port };
-		struct rdma_ep_query_gid g = { .dev_index = s->dev, .port_num = port };
+		struct rdma_ep_cmd_query_port p = { .dev_index = s->dev, .port_num = port };
+		struct rdma_ep_cmd_query_gid g = { .dev_index = s->dev, .port_num = port };
 
 		OK(ABI(s->fd, QUERY_PORT, &p));
 		for (; g.gid_index < p.attr.gid_tbl_len; g.gid_index++) {
@@ -337,8 +338,8 @@ static __u32 count_gids(struct __test_metadata *_metadata, const struct abi *s, 
 TEST_F(query, gid_table)
 {
 	enum { MAX = 64 };
-	struct rdma_ep_query_device d = { .dev_index = self->s.dev };
-	struct rdma_ep_query_gid_table t = { .dev_index = self->s.dev, .max = MAX };
+	struct rdma_ep_cmd_query_device d = { .dev_index = self->s.dev };
+	struct rdma_ep_cmd_query_gid_table t = { .dev_index = self->s.dev, .max = MAX };
 	struct ib_uverbs_gid_entry *e;
 	int fd = self->s.fd;
 	char *page;
@@ -377,8 +378,8 @@ TEST_F(query, gid_table)
 
 TEST_F(query, pkey)
 {
-	struct rdma_ep_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
-	struct rdma_ep_query_pkey k = {
+	struct rdma_ep_cmd_query_port p = { .dev_index = self->s.dev, .port_num = 1 };
+	struct rdma_ep_cmd_query_pkey k = {
 		.dev_index = self->s.dev, .port_num = 1, .pkey = 0x77777777,
 	};
 	int fd = self->s.fd;
@@ -446,9 +447,9 @@ TEST_F(query, state_of_an_id)
 /* No file can be opened: nothing is made, and everything works afterwards. */
 TEST_F(query, no_more_files)
 {
-	struct rdma_ep_open_device o = { .dev_index = self->s.dev };
-	struct rdma_ep_create_fd f = {};
-	struct rdma_ep_create_id c = {
+	struct rdma_ep_cmd_open_device o = { .dev_index = self->s.dev };
+	struct rdma_ep_cmd_create_fd f = {};
+	struct rdma_ep_cmd_create_id c = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL, .ps = RDMA_PS_TCP, .qp_type = QPT_RC,
 	};
 	struct abi_objects before;
@@ -506,7 +507,7 @@ static int fill_with_pds(const struct abi *s)
 /* As a user without privilege; in a child, which only then opens. */
 static int fill_session(void *arg)
 {
-	struct rdma_ep_query q = {};
+	struct rdma_ep_cmd_query q = {};
 	struct abi s, other;
 	__u32 pd, extra;
 

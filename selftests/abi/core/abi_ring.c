@@ -17,7 +17,7 @@ FIXTURE(ring) {
 	struct abi_wrs w;
 	struct rdma_ep_cq_ring *rings;
 	__u8 *mem;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 };
 
 FIXTURE_SETUP(ring)
@@ -59,7 +59,7 @@ static volatile struct rdma_ep_cq_ring *ring_of(struct _test_data_ring *t, int e
 
 static int fill(const struct _test_data_ring *t, int end, int cq)
 {
-	struct rdma_ep_poll_cq p = { .cq = t->p.end[end].cq[cq] };
+	struct rdma_ep_cmd_poll_cq p = { .cq = t->p.end[end].cq[cq] };
 
 	return ABI(t->s.fd, POLL_CQ, &p);
 }
@@ -443,7 +443,7 @@ static bool mapped(void *p)
 /* A session with a file of this mode, and a ring in it: the first one */
 static int open_mode(struct abi *s, int mode)
 {
-	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = s->dev };
+	struct rdma_ep_cmd_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = s->dev };
 	__u32 cq, ring;
 	int ret;
 

@@ -16,11 +16,11 @@ static unsigned long resized(unsigned long cmd, __u32 size)
 /* 32-bit callers have the same structures, also in those of commands (abi_cmds.c). */
 #define MULTIPLE_OF_8(_type) \
 	static_assert(sizeof(struct rdma_ep_##_type) % 8 == 0, #_type)
-MULTIPLE_OF_8(device);
+MULTIPLE_OF_8(device_info);
 MULTIPLE_OF_8(id_info);
 MULTIPLE_OF_8(conn_param);
 MULTIPLE_OF_8(ud_param);
-MULTIPLE_OF_8(event);
+MULTIPLE_OF_8(channel_event);
 MULTIPLE_OF_8(comp_event);
 MULTIPLE_OF_8(async_event);
 MULTIPLE_OF_8(wc);
@@ -58,7 +58,7 @@ static void *page_before_hole(int prot)
 /* What is written would be a command with the credentials of who can be made to write. */
 TEST(no_write)
 {
-	union abi_arg a = { .size = sizeof(struct rdma_ep_query) };
+	union abi_arg a = { .size = sizeof(struct rdma_ep_cmd_query) };
 	int fd = abi_open_node();
 
 	ASSERT_LE(0, fd);
@@ -83,10 +83,11 @@ TEST(unknown_command)
 		       "command 0x%x", nr);
 	}
 	/* Our numbers, but not our direction */
-	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOW(RDMA_EP_IOC_TYPE, 0, struct rdma_ep_query), &a));
-	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOR(RDMA_EP_IOC_TYPE, 0, struct rdma_ep_query), &a));
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOW(RDMA_EP_IOC_TYPE, 0, struct rdma_ep_cmd_query), &a));
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOR(RDMA_EP_IOC_TYPE, 0, struct rdma_ep_cmd_query), &a));
 	/* Another magic; a terminal's command; none at all */
-	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE - 1, 0, struct rdma_ep_query), &a));
+	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE - 1, 0, struct rdma_ep_cmd_query),
+				   &a));
 	EXPECT_EQ(-ENOTTY, abi_raw(fd, 0x5401, &a));
 	EXPECT_EQ(-ENOTTY, abi_raw(fd, 0, &a));
 	EXPECT_EQ(-ENOTTY, abi_raw(fd, ~0U, &a));
@@ -95,7 +96,7 @@ TEST(unknown_command)
 /* The file descriptors that commands make are not sessions. */
 TEST(commands_on_channels)
 {
-	struct rdma_ep_query q = {};
+	struct rdma_ep_cmd_query q = {};
 	struct abi_world w;
 
 	OK(abi_world_open(&w));
@@ -386,7 +387,7 @@ TEST_F(format, compat)
 	void *low = mmap(NULL, ABI_ARG_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 	const struct abi_command *c = NULL;
-	struct rdma_ep_query q = { .size = sizeof(q) };
+	struct rdma_ep_cmd_query q = { .size = sizeof(q) };
 
 	ASSERT_NE(MAP_FAILED, low);
 	memcpy(low, &q, sizeof(q));

@@ -117,7 +117,7 @@ TEST_F(unplug, unused_objects_destroyed_after_removal)
 }
 
 /* Over iWARP a connection ends with its QP, before its id. */
-static int removal(const struct abi *s, int channel, struct rdma_ep_event *ev)
+static int removal(const struct abi *s, int channel, struct rdma_ep_channel_event *ev)
 {
 	int ret = s->iwarp ? abi_event(channel, EV_DISCONNECTED, ev) : 0;
 
@@ -127,7 +127,7 @@ static int removal(const struct abi *s, int channel, struct rdma_ep_event *ev)
 TEST_F(unplug, removal_gives_events)
 {
 	struct rdma_ep_async_event async;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct abi_pair p = {};
 
 	OK(abi_pair_open(&self->w.s, &p));
@@ -145,7 +145,7 @@ TEST_F(unplug, removal_gives_events)
 /* Nothing completes any more: who waits for that must not do so for ever. */
 TEST_F(unplug, removal_wakes_waiter)
 {
-	struct rdma_ep_notify_cq n = {};
+	struct rdma_ep_cmd_notify_cq n = {};
 	struct rdma_ep_wc wc;
 	__u32 gone;
 
@@ -212,7 +212,7 @@ TEST_F(unplug, removal_seen_in_ring)
 	struct ring_poller poller[2] = { { .s = &self->w.s }, { .s = &self->w.s } };
 	struct abi_pair p = { .rings = true };
 	struct rdma_ep_cq_ring *rings, *full;
-	struct rdma_ep_poll_cq fill = {};
+	struct rdma_ep_cmd_poll_cq fill = {};
 	struct rdma_ep_wc wc[8];
 	long end;
 	__u32 index;
@@ -318,7 +318,7 @@ TEST_F(unplug, removal_under_traffic)
 
 static int ud_qp(const struct abi_world *w, __u32 id, __u32 *qp)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	ret = abi_create_qp(&w->s, QPT_UD, w->obj[RDMA_EP_OBJ_CQ], id, &c);
@@ -330,7 +330,7 @@ static int ud_qp(const struct abi_world *w, __u32 id, __u32 *qp)
 TEST_F(unplug, removal_ends_memberships)
 {
 	struct abi_world *w = &self->w;
-	struct rdma_ep_destroy d = { .type = RDMA_EP_OBJ_MCAST };
+	struct rdma_ep_cmd_destroy d = { .type = RDMA_EP_OBJ_MCAST };
 	__u32 id, own, plain, mc[3], late;
 	int channel = abi_channel(&w->s), i;
 
@@ -446,7 +446,7 @@ TEST_F(unplug, close_after_removal)
 /* Ready for messages, which nobody sends. */
 static int make_qps(const struct abi *s)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 	__u32 cq;
 
@@ -465,7 +465,8 @@ static int make_qps(const struct abi *s)
  */
 TEST_F_TIMEOUT(unplug, removal_with_many_qps_fast, 200)
 {
-	struct rdma_ep_destroy d = { .type = RDMA_EP_OBJ_CTX, .flags = RDMA_EP_DESTROY_CONTENTS };
+	struct rdma_ep_cmd_destroy d = { .type = RDMA_EP_OBJ_CTX,
+		.flags = RDMA_EP_DESTROY_CONTENTS };
 	int ret, async;
 	struct abi s;
 	long ms[3];
@@ -498,7 +499,7 @@ TEST_F_TIMEOUT(unplug, removal_with_many_qps_fast, 200)
 
 TEST_F(unplug, removal_with_kept_cqs)
 {
-	struct rdma_ep_create_ep e;
+	struct rdma_ep_cmd_create_ep e;
 	struct abi *s = &self->w.s;
 
 	for (int round = 0; round < 3; round++) {

@@ -10,9 +10,9 @@
  * length of a message of 2 GiB for a negative number.)
  */
 static int make_busy(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp,
-		     const struct rdma_ep_reg_mr *mr)
+		     const struct rdma_ep_cmd_reg_mr *mr)
 {
-	struct rdma_ep_query_port port = { .dev_index = self->s.dev, .port_num = 1 };
+	struct rdma_ep_cmd_query_port port = { .dev_index = self->s.dev, .port_num = 1 };
 	__u32 length, part;
 	int ret;
 
@@ -218,7 +218,7 @@ TEST_F(rxe, destroy_draining_qp_fast)
 {
 	size_t len = 128u << 20;
 	struct rdma_ep_qp_init qp;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 
 	OK(abi_reg_mr(&self->s, self->s.pd, abi_map(len), len, AC_ALL, &mr));
 	OK(make_busy(self, &qp, &mr));

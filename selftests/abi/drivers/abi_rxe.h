@@ -15,7 +15,7 @@ FIXTURE(rxe) {
 	struct abi s;
 	__u32 cq;
 	char *buf;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs w;
 };
 
@@ -34,7 +34,7 @@ TEARDOWN_CLOSES(rxe)
 static inline int create_qp(const FIXTURE_DATA(rxe) * self, __u32 type, __u32 cq,
 		     struct rdma_ep_qp_init *qp)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	abi_qp_attr(&c, type, self->s.pd, self->cq, cq);
@@ -75,7 +75,7 @@ static inline int connect_to(const FIXTURE_DATA(rxe) * self, __u32 qp, __u32 des
 }
 
 static inline int post_sends(FIXTURE_DATA(rxe) * self, __u32 qp, int num, __u32 opcode,
-		      const struct rdma_ep_reg_mr *to)
+		      const struct rdma_ep_cmd_reg_mr *to)
 {
 	struct rdma_ep_send_wr *wr;
 

@@ -35,7 +35,7 @@ FIXTURE(attack) {
 	struct abi s;
 	__u32 cq;
 	char *buf;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct shared *shared;
 };
 
@@ -64,7 +64,7 @@ FIXTURE_TEARDOWN(attack)
 
 static int create_qp(const struct abi *s, __u32 send_cq, __u32 recv_cq, struct rdma_ep_qp_init *qp)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	abi_qp_attr(&c, QPT_RC, s->pd, send_cq, recv_cq);
@@ -96,7 +96,7 @@ static int to_rts(const struct abi *s, __u32 qp)
 }
 
 static int post_reads(const struct abi *s, const struct shared *sh, __u32 qp,
-		      const struct rdma_ep_reg_mr *to, int num)
+		      const struct rdma_ep_cmd_reg_mr *to, int num)
 {
 	static struct abi_wrs w;
 	struct rdma_ep_send_wr *wr;
@@ -113,7 +113,7 @@ static int post_reads(const struct abi *s, const struct shared *sh, __u32 qp,
 }
 
 static int read_on(const struct abi *s, const struct shared *sh, __u32 qp,
-		   const struct rdma_ep_reg_mr *to)
+		   const struct rdma_ep_cmd_reg_mr *to)
 {
 	return abi_qp_init(s, qp, QPT_RC, 0) ?:
 	       to_rtr(s, qp, sh->victim_qpn) ?:
@@ -125,7 +125,7 @@ static int read_on(const struct abi *s, const struct shared *sh, __u32 qp,
 static int readers(struct shared *sh)
 {
 	struct rdma_ep_qp_init qp[READERS];
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct rdma_ep_wc wc[16];
 	struct abi s;
 	__u32 cq;
@@ -168,7 +168,7 @@ static bool has_failed(const struct abi *s, __u32 qp)
 static int victim(struct shared *sh)
 {
 	struct rdma_ep_qp_init qp;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi s;
 	long start, took;
 	__u32 cq;
@@ -277,7 +277,7 @@ TEST_F_TIMEOUT(attack, reconnect_under_readers_ends, 120)
 
 /* @kept: a QP that keeps @mr, as the completion of what it got does not fit into @small */
 static int overrun(const FIXTURE_DATA(attack) * self, __u32 small,
-		   const struct rdma_ep_reg_mr *mr, __u32 *kept)
+		   const struct rdma_ep_cmd_reg_mr *mr, __u32 *kept)
 {
 	const struct abi *s = &self->s;
 	struct rdma_ep_qp_init from, to;
@@ -310,7 +310,7 @@ static int overrun(const FIXTURE_DATA(attack) * self, __u32 small,
 	return ret ?: ABI_UNTIL(abi_state_of(s, to.qp) == QPS_ERR) ? 0 : -ETIMEDOUT;
 }
 
-static int reg_page(const FIXTURE_DATA(attack) * self, struct rdma_ep_reg_mr *mr)
+static int reg_page(const FIXTURE_DATA(attack) * self, struct rdma_ep_cmd_reg_mr *mr)
 {
 	return abi_reg_mr(&self->s, self->s.pd, self->buf, 4096, AC_ALL, mr);
 }
@@ -321,7 +321,7 @@ static int reg_page(const FIXTURE_DATA(attack) * self, struct rdma_ep_reg_mr *mr
 TEST_F_TIMEOUT(attack, region_of_failed_qp_among_many_ends, 120)
 {
 	struct rdma_ep_qp_init qp;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	__u32 small, kept;
 
 	OK(abi_create_cq(&self->s, -1, 1, 0, &small));
@@ -356,7 +356,7 @@ static void *fail_again(void *data)
 TEST_F_TIMEOUT(attack, region_of_qp_that_fails_again_ends, 120)
 {
 	struct failing f = { .s = &self->s };
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	pthread_t thread;
 	__u32 small;
 
@@ -407,7 +407,7 @@ TEST_F_TIMEOUT(attack, regions_at_once_leave_work_queue_free, 170)
 {
 	static struct dereg d[REGIONS];
 	pthread_barrier_t together;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	long took, longest = 0, last = 0;
 	pthread_attr_t attr;
 	__u32 small, kept;

@@ -3,7 +3,7 @@
 #include "abi_rxe.h"
 
 /* A region of so many MiB in 16 MiB of memory */
-static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib, struct rdma_ep_reg_mr *mr)
+static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib, struct rdma_ep_cmd_reg_mr *mr)
 {
 	size_t part = 16u << 20, len = mib << 20;
 	int fd = memfd_create("rxe", MFD_CLOEXEC);
@@ -24,7 +24,7 @@ static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib, struct rdma_ep_r
 TEST_F(rxe, huge_region_refused)
 {
 	static const size_t mib[] = { 2048, 1040 };
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	int ret;
 
 	for (size_t i = 0; i < ARRAY_SIZE(mib); i++) {
@@ -37,8 +37,8 @@ TEST_F(rxe, huge_region_refused)
 }
 
 /* READs something that takes long to answer, and leaves a packet behind that. */
-static int read_huge(FIXTURE_DATA(rxe) * self, __u32 qp, const struct rdma_ep_reg_mr *to,
-		     const struct rdma_ep_reg_mr *from)
+static int read_huge(FIXTURE_DATA(rxe) * self, __u32 qp, const struct rdma_ep_cmd_reg_mr *to,
+		     const struct rdma_ep_cmd_reg_mr *from)
 {
 	int ret;
 
@@ -53,7 +53,7 @@ static int read_huge(FIXTURE_DATA(rxe) * self, __u32 qp, const struct rdma_ep_re
 /* Before 6.12 there are no messages of that size, and packets do not know who sent them. */
 static bool can_read_huge(const FIXTURE_DATA(rxe) * self)
 {
-	struct rdma_ep_query_port port = { .dev_index = self->s.dev, .port_num = 1 };
+	struct rdma_ep_cmd_query_port port = { .dev_index = self->s.dev, .port_num = 1 };
 
 	return !ABI(self->s.fd, QUERY_PORT, &port) && port.attr.max_msg_sz >= 1u << 31;
 }
@@ -77,7 +77,7 @@ static void destroy_requester(struct __test_metadata *_metadata, FIXTURE_DATA(rx
 			      FIXTURE_DATA(rxe) * other, FIXTURE_DATA(rxe) * their, bool connected)
 {
 	struct rdma_ep_qp_init from, to, stranger;
-	struct rdma_ep_reg_mr mr, their_mr;
+	struct rdma_ep_cmd_reg_mr mr, their_mr;
 	long start, took;
 
 	OK(create_qp(other, QPT_RC, other->cq, &stranger));
@@ -163,7 +163,7 @@ TEST_F(rxe, destroy_after_many_peers_fast)
 static void overrun(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self, __u32 small)
 {
 	struct rdma_ep_qp_init from, to, healthy;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct rdma_ep_wc wc[16];
 
 	OK(create_qp(self, QPT_RC, self->cq, &from));
@@ -215,7 +215,7 @@ TEST_F(rxe, dereg_after_overrun_in_other_ctx_fast)
 
 struct sender {
 	FIXTURE_DATA(rxe) * self;
-	const struct rdma_ep_reg_mr *to;
+	const struct rdma_ep_cmd_reg_mr *to;
 	__u32 qp;
 	int ret;
 };
@@ -237,7 +237,7 @@ TEST_F_TIMEOUT(rxe, dereg_after_error_fast, 300)
 {
 	struct sender sender = { .self = self };
 	struct rdma_ep_qp_init from, to;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct rdma_ep_wc wc;
 	pthread_t thread;
 	long start;
@@ -274,7 +274,7 @@ TEST_F_TIMEOUT(rxe, dereg_after_error_fast, 300)
 static void make_requesters(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self)
 {
 	struct rdma_ep_qp_init from[PAIRS], to[PAIRS];
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 
 	OK(reg_huge(self, 960, &mr));
 	for (int i = 0; i < PAIRS; i++)

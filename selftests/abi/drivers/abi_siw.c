@@ -7,7 +7,7 @@
 
 FIXTURE(siw) {
 	struct abi s;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	int channel, tcp;
 	__u32 id;
 };

@@ -8,7 +8,7 @@
 
 FIXTURE(calls) {
 	struct abi s;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	int channel, tcp;
 	struct sockaddr_in sin;		/* of a TCP socket that listens */
 	__u32 id;
@@ -67,7 +67,7 @@ static int refuse(struct _test_data_calls *self, const void *data, __u16 len)
 TEST_F(calls, refused_with_data)
 {
 	static const char data[] = "\0\1\0\1sorry";
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 
 	OK(abi_connect(&self->s, self->id, self->qp.init.qp_num));
 	OK(refuse(self, data, sizeof(data)));
@@ -79,7 +79,7 @@ TEST_F(calls, refused_with_data)
 /* ... of which there is less than siw takes: what it says then is the kernel's. */
 TEST_F(calls, refused_with_short_data_leaks_nothing)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 
 	SKIP_IF(TEST_SCALE > 1, "siw reads it, which KASAN reports");
 	OK(abi_connect(&self->s, self->id, self->qp.init.qp_num));
@@ -122,7 +122,7 @@ static void unfill(struct full *f)
 /* A call that waits for such a listener */
 struct connecting {
 	struct full full;
-	struct rdma_ep_connect arg;
+	struct rdma_ep_cmd_connect arg;
 	struct abi_call call;
 };
 
@@ -168,7 +168,7 @@ TEST_F(calls, qp_in_error_does_not_connect)
 {
 	const struct abi *s = &self->s;
 	struct connecting c = {};
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int tcp;
 	char byte;
 
@@ -224,7 +224,7 @@ TEST_F(calls, destroyer_killed_while_connecting)
  */
 TEST_F(calls, event_delivered_while_connecting)
 {
-	struct rdma_ep_create_qp own;
+	struct rdma_ep_cmd_create_qp own;
 	const struct abi *s = &self->s;
 	struct connecting c = {};
 
@@ -243,9 +243,9 @@ TEST_F(calls, event_delivered_while_connecting)
 TEST_F(calls, unanswered_read_blocks_no_sends)
 {
 	const struct abi *s = &self->s;
-	struct rdma_ep_create_qp own;
+	struct rdma_ep_cmd_create_qp own;
 	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct rdma_ep_wc wc[16];
 	struct abi_wrs w;
 	char buf[64];
@@ -282,7 +282,7 @@ TEST_F(calls, unanswered_read_blocks_no_sends)
 
 static void drain(int channel)
 {
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 
 	while (abi_ready(channel, 0))
 		abi_read(channel, &ev, sizeof(ev), 0);
@@ -331,8 +331,8 @@ TEST_F(calls, post_while_flushing_completes_once)
 {
 	static char buf[32768];
 	const struct abi *s = &self->s;
-	struct rdma_ep_create_qp qp;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct rdma_ep_wc wc;
 	struct poster p = { .s = s };
 	struct abi_wrs *w = calloc(1, sizeof(*w));
@@ -385,9 +385,9 @@ TEST_F(calls, post_while_flushing_completes_once)
 TEST_F(calls, reads_cut_off_complete_once)
 {
 	const struct abi *s = &self->s;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct rdma_ep_wc wc[16];
 	pthread_t thread;
 	struct cutter c;
@@ -453,7 +453,7 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 {
 	struct linger now = { .l_onoff = 1 };
 	const struct abi *s = &self->s;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct sockaddr_in sin;
 	int round, tcp, ret, failed = 0;
 	__u32 listener, id;
@@ -525,7 +525,7 @@ TEST_F(calls, request_on_other_device_refused)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET };
 	const struct abi *s = &self->s;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct mpa_frame frame;
 	struct timeval limit = { .tv_sec = 10 * TEST_SCALE };
 	int tcp, own;

@@ -13,7 +13,7 @@ static const char * const contexts[] = { "irq", "post", "locked", "work" };
 FIXTURE(mock) {
 	struct abi s;
 	char *mem;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 };
 
 static int begin(FIXTURE_DATA(mock) * self)
@@ -45,7 +45,7 @@ struct wire {
 /* Two connected QPs: the first's sends and the second's receives have channels. */
 static int wire_open(const struct abi *s, struct wire *w, __u32 srq)
 {
-	struct rdma_ep_create_qp c[2];
+	struct rdma_ep_cmd_create_qp c[2];
 	int ret;
 
 	for (int i = 0; i < 2; i++) {
@@ -200,7 +200,7 @@ static const struct {
 static int event_objects(const struct abi *s, __u32 number[3])
 {
 	static const char * const kinds[] = { "qp", "cq", "srq" };
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 cq[2], srq[2];
 	int ret = 0;
 
@@ -345,7 +345,7 @@ TEST_F(mock, fatal_event_then_removal)
 
 TEST_F(mock, srq_events_have_their_uid)
 {
-	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 3 };
+	struct rdma_ep_cmd_srq_attr a = { .flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 3 };
 	struct rdma_ep_async_event ev;
 	struct abi *s = &self->s;
 	struct abi_wrs wr;
@@ -378,7 +378,7 @@ TEST_F(mock, srq_events_have_their_uid)
 /* More completions than the CQ has room for: an event, and it can be destroyed. */
 TEST_F(mock, cq_overrun_gives_event)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	struct abi *s = &self->s;
 	struct rdma_ep_wc wc[16];
 	struct abi_wrs wr;
@@ -408,8 +408,8 @@ TEST_F(mock, cq_overrun_gives_event)
 TEST_F(mock, reset_while_posting)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_post post = {};
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_post post = {};
+	struct rdma_ep_cmd_create_qp c;
 	struct rdma_ep_wc wc[16];
 	struct abi_call call;
 	struct abi_wrs w;

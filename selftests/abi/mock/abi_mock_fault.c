@@ -123,8 +123,8 @@ TEST_F(fault, failed_default_context_retried)
 static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault) * self, int after)
 {
 	struct abi *s = &self->w.s;
-	struct rdma_ep_create_qp c;
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_create_qp c;
+	struct rdma_ep_channel_event ev;
 	struct sockaddr_in sin;
 	__u32 listener, id, child;
 	int server, client;

@@ -58,7 +58,7 @@ static inline const struct abi_command *find(const char *name)
 }
 
 /* The table's endpoint is passive; this one resolves, and makes a QP and CQs. */
-static inline int prepare_ep(struct abi_world *w, struct rdma_ep_create_ep *a)
+static inline int prepare_ep(struct abi_world *w, struct rdma_ep_cmd_create_ep *a)
 {
 	struct sockaddr_in sin;
 	__u32 id;
@@ -72,7 +72,7 @@ static inline int prepare_ep(struct abi_world *w, struct rdma_ep_create_ep *a)
 /* So large that a few of them are more than the test of quotas lets a user have */
 #define REGION_BYTES	(256 << 10)
 
-static inline int prepare_mr(struct abi_world *w, struct rdma_ep_reg_mr *a)
+static inline int prepare_mr(struct abi_world *w, struct rdma_ep_cmd_reg_mr *a)
 {
 	a->addr = (uintptr_t)abi_map(REGION_BYTES);
 	a->iova = a->addr;
@@ -88,9 +88,9 @@ static inline int prepare(struct abi_world *w, const struct abi_command *c, unio
 	memset(arg, 0, sizeof(*arg));
 	switch (c->cmd) {
 	case RDMA_EP_IOC_CREATE_EP:
-		return prepare_ep(w, (struct rdma_ep_create_ep *)arg);
+		return prepare_ep(w, (struct rdma_ep_cmd_create_ep *)arg);
 	case RDMA_EP_IOC_REG_MR:
-		return prepare_mr(w, (struct rdma_ep_reg_mr *)arg);
+		return prepare_mr(w, (struct rdma_ep_cmd_reg_mr *)arg);
 	default:
 		return abi_prepare(w, c, arg) ?: w->result;
 	}
@@ -99,7 +99,7 @@ static inline int prepare(struct abi_world *w, const struct abi_command *c, unio
 /* The command, without the files that it made */
 static inline int run(struct abi_world *w, const struct abi_command *c, union abi_arg *arg)
 {
-	struct rdma_ep_create_ep *ep = (struct rdma_ep_create_ep *)arg;
+	struct rdma_ep_cmd_create_ep *ep = (struct rdma_ep_cmd_create_ep *)arg;
 	int ret = abi_ioctl(w->s.fd, c->cmd, arg);
 
 	if (!ret && c->cmd == RDMA_EP_IOC_CREATE_EP) {

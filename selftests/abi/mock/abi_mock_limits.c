@@ -46,8 +46,8 @@ static int log_lines(const char *text)
 /* Does it say that it registers user memory? */
 static int driver_flags(const struct abi *s)
 {
-	struct rdma_ep_device devs[16] = {};
-	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
+	struct rdma_ep_device_info devs[16] = {};
+	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
 	int ret = ABI(s->fd, QUERY_DEVICES, &q);
 
 	for (__u32 i = 0; !ret && i < q.num && i < q.max; i++)
@@ -62,7 +62,7 @@ TEST_F(limits, refused_drivers)
 		RDMA_DRIVER_UNKNOWN, RDMA_DRIVER_MTHCA, RDMA_DRIVER_I40IW,
 		RDMA_DRIVER_HNS, RDMA_DRIVER_USNIC, RDMA_DRIVER_EFA, 1000,
 	};
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	char options[32];
 	int before, after;
 	__u32 cq;
@@ -99,7 +99,7 @@ TEST_F(limits, known_drivers)
 		RDMA_DRIVER_CXGB4, RDMA_DRIVER_QEDR, RDMA_DRIVER_OCRDMA,
 		RDMA_DRIVER_VMW_PVRDMA, RDMA_DRIVER_HFI1, RDMA_DRIVER_QIB,
 	};
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	char options[32];
 
 	for (size_t d = 0; d < ARRAY_SIZE(known); d++) {
@@ -144,7 +144,7 @@ TEST_F(limits, device_without_srq_says_so)
 
 static int small_qp(const struct abi *s, __u32 cq, __u32 swr, __u32 rwr, __u32 ssge, __u32 rsge)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 
 	abi_qp_attr(&c, QPT_RC, s->pd, cq, cq);
 	c.init.max_send_wr = swr;
@@ -156,10 +156,10 @@ static int small_qp(const struct abi *s, __u32 cq, __u32 swr, __u32 rwr, __u32 s
 
 TEST_F(limits, queue_limits_of_device)
 {
-	struct rdma_ep_create_srq c = { .max_wr = 3, .max_sge = 1 };
-	struct rdma_ep_query_device q = {};
-	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 4 };
-	struct rdma_ep_resize_cq r = { .cqe = 6 };
+	struct rdma_ep_cmd_create_srq c = { .max_wr = 3, .max_sge = 1 };
+	struct rdma_ep_cmd_query_device q = {};
+	struct rdma_ep_cmd_srq_attr a = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 4 };
+	struct rdma_ep_cmd_resize_cq r = { .cqe = 6 };
 	struct abi *s = &self->s;
 	__u32 cq, bad;
 
@@ -199,7 +199,7 @@ TEST_F(limits, queue_limits_of_device)
 TEST_F(limits, object_limits_of_device)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct mock_count c;
 	__u32 cq, h;
 
@@ -225,7 +225,7 @@ TEST_F(limits, object_limits_of_device)
 }
 
 /* An RC QP that is connected to itself */
-static int own_peer(const struct abi *s, __u32 recv_sge, struct rdma_ep_create_qp *c)
+static int own_peer(const struct abi *s, __u32 recv_sge, struct rdma_ep_cmd_create_qp *c)
 {
 	__u32 cq;
 	int ret = abi_create_cq(s, -1, 64, 0, &cq);
@@ -243,7 +243,7 @@ static int own_peer(const struct abi *s, __u32 recv_sge, struct rdma_ep_create_q
 #define ENTRY		(16 << 20)
 
 static int post_long(const struct abi *s, unsigned long cmd, __u32 qp,
-		     const struct rdma_ep_reg_mr *mr, int num, __u32 length, __u32 last)
+		     const struct rdma_ep_cmd_reg_mr *mr, int num, __u32 length, __u32 last)
 {
 	struct abi_wrs w;
 
@@ -262,8 +262,8 @@ TEST_F(limits, message_size_limit)
 	const unsigned long send = RDMA_EP_IOC_POST_SEND;
 	const unsigned long recv = RDMA_EP_IOC_POST_RECV;
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_create_qp c;
+	struct rdma_ep_cmd_reg_mr mr;
 	char *mem;
 	int calls;
 
@@ -289,9 +289,9 @@ TEST_F(limits, message_size_limit)
 TEST_F(limits, sge_limit_of_reads)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	int calls, ret;
 	struct abi_wrs w;
 	char mem[64];
@@ -320,8 +320,8 @@ TEST_F(limits, sge_limit_of_reads)
 TEST_F(limits, keys_of_kernel_and_stale_refused)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_reg_mr mr, other, stale;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_reg_mr mr, other, stale;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 pd, srq;
 	struct abi_wrs w;
 	char mem[64];
@@ -400,7 +400,7 @@ static int drain(const struct abi *s, __u32 cq, int num)
 }
 
 static int caps_qp(const struct abi *s, __u32 scq, __u32 rcq, __u32 srq,
-		   struct rdma_ep_create_qp *c)
+		   struct rdma_ep_cmd_create_qp *c)
 {
 	abi_qp_attr(c, QPT_RC, s->pd, scq, rcq);
 	c->init.max_send_wr = ASKED;
@@ -413,7 +413,7 @@ static int caps_qp(const struct abi *s, __u32 scq, __u32 rcq, __u32 srq,
 static void caps(struct __test_metadata *_metadata, FIXTURE_DATA(limits) * self,
 		 const char *mode, __u32 granted)
 {
-	struct rdma_ep_create_qp c[2];
+	struct rdma_ep_cmd_create_qp c[2];
 	struct abi *s = &self->s;
 	__u32 cq[3], srq;
 	int i, n;
@@ -470,7 +470,7 @@ TEST_F(limits, granted_caps_usable)
 
 /* ---- Q_Keys that rdma_cm chooses */
 
-static int ud_qp(const struct abi *s, struct rdma_ep_create_qp *qp)
+static int ud_qp(const struct abi *s, struct rdma_ep_cmd_create_qp *qp)
 {
 	__u32 id, cq;
 
@@ -481,7 +481,7 @@ static int ud_qp(const struct abi *s, struct rdma_ep_create_qp *qp)
 
 static int ud_qp_without_rights(void *arg)
 {
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 
 	CHECK(100, abi_become_nobody() == 0);
 	return -ud_qp(arg, &qp);
@@ -496,7 +496,7 @@ TEST_F(limits, privileged_qkey_of_group_refused)
 	static const __u32 qkeys[] = { 0x00000b1b, 0x80000b1b };
 	struct ib_uverbs_qp_attr attr;
 	struct mock_count before, after;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct abi *s = &self->s;
 	bool privileged;
 

@@ -19,7 +19,7 @@ FIXTURE(modify) {
 
 FIXTURE_SETUP(modify)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 cq;
 
 	self->s.fd = -1;

@@ -18,7 +18,7 @@ FIXTURE(posts) {
 	__u32 cq[2];
 	__u32 srq;
 	char *mem;			/* LEN bytes, registered */
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs w;
 };
 
@@ -38,7 +38,7 @@ enum { SEND, RECV, SRQ_RECV };
 static int make_qp(struct _test_data_posts *self, int i)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	ret = abi_create_cq(s, -1, 64, 0, &self->cq[i]);
@@ -56,7 +56,7 @@ static int make_qp(struct _test_data_posts *self, int i)
 
 FIXTURE_SETUP(posts)
 {
-	struct rdma_ep_create_srq c = { .max_wr = 16, .max_sge = SGES };
+	struct rdma_ep_cmd_create_srq c = { .max_wr = 16, .max_sge = SGES };
 	struct abi *s = &self->s;
 
 	s->fd = -1;
@@ -241,7 +241,7 @@ TEST_F(posts, empty_sge_left_out)
 /* Exactly WCS with one call, in which the room behind them stays as it was. */
 static int take(struct _test_data_posts *self, struct rdma_ep_wc *wc)
 {
-	struct rdma_ep_poll_cq p = { .cq = self->cq[0], .wcs = (uintptr_t)wc, .max = WCS + 1 };
+	struct rdma_ep_cmd_poll_cq p = { .cq = self->cq[0], .wcs = (uintptr_t)wc, .max = WCS + 1 };
 	struct rdma_ep_wc none;
 	int ret;
 
@@ -407,7 +407,7 @@ TEST_F(posts, range_outside_mr_refused)
 TEST_F(posts, receive_into_read_only_mr_refused)
 {
 	static const __u32 sinks[] = { WR_RDMA_READ, WR_CMP_AND_SWP, WR_FETCH_AND_ADD };
-	struct rdma_ep_reg_mr ro;
+	struct rdma_ep_cmd_reg_mr ro;
 
 	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, 0, &ro));
 	for (int q = RECV; q <= SRQ_RECV; q++) {
@@ -480,7 +480,7 @@ struct datagram {
 	const struct abi *s;
 	__u32 pd, cq, qp, ah;
 	struct abi_wrs w;
-	struct rdma_ep_post post;
+	struct rdma_ep_cmd_post post;
 	struct abi_call call;
 };
 
@@ -488,7 +488,7 @@ struct datagram {
 static int begin_datagram(struct datagram *d, int (*slow)(int ms))
 {
 	const struct abi *s = d->s;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	ret = abi_alloc_pd(s, s->ctx, &d->pd) ?:
@@ -503,7 +503,7 @@ static int begin_datagram(struct datagram *d, int (*slow)(int ms))
 	      slow(2000);
 	d->qp = c.init.qp;
 	abi_wrs_send(&d->w, WR_SEND, SEND_SIGNALED, 1)->ah = d->ah;
-	d->post = (struct rdma_ep_post) {
+	d->post = (struct rdma_ep_cmd_post) {
 		.wrs = (uintptr_t)d->w.buf, .wrs_len = d->w.len, .num = 1, .handle = d->qp,
 	};
 	return ret ?: ABI_CALL(&d->call, s, POST_SEND, &d->post) ?:

@@ -95,7 +95,7 @@ TEST_F_TIMEOUT(removal, removal_while_resolving_route, 120)
 	static void *(* const users[])(void *data) = {
 		NULL, routes_destroy_thread, routes_close_thread,
 	};
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	int removed, resolved;
 	struct routes r;
 	pthread_t user;

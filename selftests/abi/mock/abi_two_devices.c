@@ -22,7 +22,7 @@ FIXTURE(two) {
 /* The mock device in the session that there is. */
 static int open_mock(struct abi *mock, const struct abi *s)
 {
-	struct rdma_ep_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
+	struct rdma_ep_cmd_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
 	int ret = mock_new("") ?: abi_open(mock);
 
 	abi_close(mock);
@@ -77,7 +77,7 @@ static bool made_nothing(struct _test_data_two *self)
 
 /* @mock: which of the parts are the mock device's */
 static void parts(const struct _test_data_two *self, unsigned int mock, bool srq,
-		  struct rdma_ep_create_qp *c)
+		  struct rdma_ep_cmd_create_qp *c)
 {
 	abi_qp_attr(c, RC, self->s[!!(mock & PD)].pd,
 		    self->cq[!!(mock & SEND_CQ)], self->cq[!!(mock & RECV_CQ)]);
@@ -88,7 +88,7 @@ static void parts(const struct _test_data_two *self, unsigned int mock, bool srq
 /* All mixtures, for an id of device @of (-1: none). */
 static void mix(struct __test_metadata *_metadata, const struct _test_data_two *self, int of)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	unsigned int all;
 
 	for (unsigned int srq = 0; srq < 2; srq++) {
@@ -106,7 +106,7 @@ static void mix(struct __test_metadata *_metadata, const struct _test_data_two *
 
 TEST_F(two, qp_with_cq_of_other_device_refused)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 
 	mix(_metadata, self, -1);
 	EXPECT_TRUE(made_nothing(self));
@@ -119,12 +119,12 @@ TEST_F(two, qp_with_cq_of_other_device_refused)
 /* What is an id's is its device's, also if it would do without the id. */
 TEST_F(two, qp_of_other_device_for_id_refused)
 {
-	struct rdma_ep_create_srq srq[2];
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_srq srq[2];
+	struct rdma_ep_cmd_create_qp c;
 
 	for (int i = 0; i < 2; i++) {
 		mix(_metadata, self, i);
-		srq[i] = (struct rdma_ep_create_srq) {
+		srq[i] = (struct rdma_ep_cmd_create_srq) {
 			.id = self->id[i], .pd = self->s[!i].pd, .max_wr = 16, .max_sge = 1,
 		};
 		EXPECT_EQ(-EINVAL, ABI(self->s[i].fd, CREATE_SRQ, &srq[i]));
@@ -142,8 +142,8 @@ TEST_F(two, qp_of_other_device_for_id_refused)
 /* An endpoint at the address of device @of. */
 static int create_ep(const struct _test_data_two *self, int of, unsigned int mock)
 {
-	struct rdma_ep_create_ep a;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_ep a;
+	struct rdma_ep_cmd_create_qp c;
 
 	abi_own_ep(&self->s[of], 7471, &a);
 	parts(self, mock, true, &c);
@@ -168,7 +168,7 @@ TEST_F(two, ep_with_parts_of_other_device_refused)
 /* A QP that can be told of, and whose number is not @not. */
 static int new_qp(const struct abi *s, __u32 not, __u32 *num)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	do {
@@ -182,7 +182,7 @@ static int new_qp(const struct abi *s, __u32 not, __u32 *num)
 TEST_F(two, qp_number_of_other_device_refused)
 {
 	__u32 listener, client, own, other;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct sockaddr_in sin;
 	int channel[2];
 

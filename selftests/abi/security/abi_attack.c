@@ -14,7 +14,7 @@ FIXTURE(attack) {
 	__u32 qp;			/* client */
 	__u32 peer;			/* server */
 	char *buf;			/* LEN bytes, registered */
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs w;
 };
 
@@ -132,7 +132,7 @@ TEST_F(attack, guessed_keys)
 TEST_F(attack, other_keys)
 {
 	__u64 addr = self->mr.iova;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi other;
 	__u32 pd;
 
@@ -209,9 +209,9 @@ static char *same_pages(size_t len)
  */
 static void expect_long_receives_refused(struct __test_metadata *_metadata,
 					 struct _test_data_attack *self,
-					 const struct rdma_ep_reg_mr *mr, __u64 part, __u32 n)
+					 const struct rdma_ep_cmd_reg_mr *mr, __u64 part, __u32 n)
 {
-	struct rdma_ep_create_srq c = { .pd = self->s.pd, .max_wr = 8, .max_sge = n };
+	struct rdma_ep_cmd_create_srq c = { .pd = self->s.pd, .max_wr = 8, .max_sge = n };
 
 	OK(ABI(self->s.fd, CREATE_SRQ, &c));
 	ASSERT_EQ(n, c.max_sge);
@@ -225,10 +225,10 @@ static void expect_long_receives_refused(struct __test_metadata *_metadata,
 /* Lengths whose sum is small, or negative, in 32 bits, or just too much (SIW-19) */
 TEST_F(attack, long_messages)
 {
-	struct rdma_ep_query_port port = { .dev_index = self->s.dev, .port_num = 1 };
+	struct rdma_ep_cmd_query_port port = { .dev_index = self->s.dev, .port_num = 1 };
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	__u32 n = self->p.end[0].qp.max_send_sge;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	__u64 max, part;
 	char *mem;
 	int ret;
@@ -314,7 +314,7 @@ TEST_F(attack, short_messages)
 
 TEST_F(attack, access)
 {
-	struct rdma_ep_reg_mr ro;
+	struct rdma_ep_cmd_reg_mr ro;
 
 	OK(abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, 0, &ro));
 	EXPECT_EQ(-EINVAL, recv_sge(self, ro.iova, 8, ro.lkey));
@@ -410,8 +410,8 @@ TEST_F(attack, inline_lengths)
 
 TEST_F(attack, buffers)
 {
-	struct rdma_ep_query q = {};
-	struct rdma_ep_post good = { .handle = self->qp, .num = 3 }, p;
+	struct rdma_ep_cmd_query q = {};
+	struct rdma_ep_cmd_post good = { .handle = self->qp, .num = 3 }, p;
 	static const __u32 too_many[] = { 4, 1000, 0x80000000, ~0U };
 	char *page;
 

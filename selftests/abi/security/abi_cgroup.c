@@ -12,8 +12,8 @@
 /* Limits the objects of the device under test. */
 static int limit_objects(const char *limit)
 {
-	struct rdma_ep_device devs[16];
-	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
+	struct rdma_ep_device_info devs[16];
+	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
 	int ret = -ENODEV;
 	char text[128];
 	struct abi s;
@@ -80,8 +80,8 @@ FIXTURE_TEARDOWN(cgroup)
 static int fill_cgroup(void *arg)
 {
 	const int limit = 4;
-	struct rdma_ep_create_qp qp;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi s;
 	__u32 h, pd;
 	int n = 0, ret;
@@ -145,7 +145,7 @@ TEST_F(cgroup, passed_session_charges_caller)
 }
 
 /* An endpoint with a QP and two CQs, which are likely to be used again */
-static int make_ep(const struct abi *s, struct rdma_ep_create_ep *e)
+static int make_ep(const struct abi *s, struct rdma_ep_cmd_create_ep *e)
 {
 	abi_own_ep(s, 4731, e);
 	return ABI(s->fd, CREATE_EP, e);
@@ -157,7 +157,7 @@ static int destroy_cq(const struct abi *s, const struct rdma_ep_auto_cq *cq)
 	return ABI_DESTROY(s, CQ, cq->cq);
 }
 
-static int destroy_ep(const struct abi *s, const struct rdma_ep_create_ep *e)
+static int destroy_ep(const struct abi *s, const struct rdma_ep_cmd_create_ep *e)
 {
 	int ret = ABI_DESTROY(s, QP, e->qp.qp) ?:
 		  ABI_DESTROY(s, ID, e->id);
@@ -173,7 +173,7 @@ static int destroy_ep(const struct abi *s, const struct rdma_ep_create_ep *e)
  */
 static int fill_again(void *arg)
 {
-	struct rdma_ep_create_ep e;
+	struct rdma_ep_cmd_create_ep e;
 	struct abi s;
 	__u32 pds[3];
 	int n;

@@ -19,7 +19,7 @@ FIXTURE(changed) {
 	__u32 qp;			/* client */
 	__u32 peer;			/* server */
 	char *buf;			/* LEN bytes, registered */
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs send, recv;
 	/* How often it was refused, and taken. */
 	unsigned int refused, taken;
@@ -272,7 +272,7 @@ static int midway_post(struct _test_data_changed *self, struct midway *m,
 {
 	const struct abi_wrs *w = send ? &self->send : &self->recv;
 	char *list = m->mem + 2 * PAGE - w->len;
-	struct rdma_ep_post p = {
+	struct rdma_ep_cmd_post p = {
 		.wrs = (uintptr_t)list, .wrs_len = w->len + 8,
 		.handle = send ? self->qp : self->peer, .num = 1,
 	};

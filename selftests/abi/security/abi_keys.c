@@ -135,7 +135,7 @@ TEST_F(keys, stale_key_refused)
 	enum { THREADS = 2, ROUNDS = 12, AGAIN = 4 };
 	struct side *c = &self->side[0], *s = &self->side[1];
 	pthread_t thread[THREADS];
-	struct rdma_ep_reg_mr mr, next;
+	struct rdma_ep_cmd_reg_mr mr, next;
 	struct stale st = { .s = &c->s };
 	struct abi_pair pair;
 	__u8 *sink = new_memory(NULL);
@@ -199,9 +199,9 @@ struct server {
 /* In a child, which ends with the number of the step that fails */
 static int serve(int fd, void *mem)
 {
-	struct rdma_ep_reg_mr mr;
-	struct rdma_ep_create_qp qp;
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_reg_mr mr;
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_channel_event ev;
 	struct server me;
 	__u32 listener;
 	struct abi s;
@@ -241,7 +241,7 @@ static int connect_server(struct _test_data_keys *self, const struct server *ser
 {
 	struct side *c = &self->side[0];
 	int channel = abi_channel(&c->s);
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	__u32 id;
 	int ret;
 
@@ -330,7 +330,7 @@ TEST_F(keys, mr_key_of_dead_session_refused)
 TEST_F(keys, mr_key_of_another_pd_refused)
 {
 	struct side *s = &self->side[1];
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi other;
 	__u8 *mem = new_memory(NULL);
 	__u32 pd;
@@ -360,7 +360,7 @@ TEST_F(keys, qp_number_of_another_session_refused)
 	struct abi *c = &self->side[0].s, *s = &self->side[1].s;
 	int channel[2] = { abi_channel(c), abi_channel(s) };
 	__u32 listener, id, child, qp[3], num[3];
-	struct rdma_ep_create_qp own;
+	struct rdma_ep_cmd_create_qp own;
 	struct sockaddr_in sin;
 
 	num[0] = number_of(c, &qp[0]);

@@ -13,7 +13,7 @@ struct side {
 	struct abi s;
 	__u32 qp, cq;
 	__u8 *mem;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 };
 
 FIXTURE(keys) {
@@ -95,7 +95,7 @@ static inline int carry_out(struct _test_data_keys *self, __u32 opcode, __u64 re
 
 static inline __u32 number_of(struct abi *s, __u32 *qp)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret = abi_id_qp(s, 0, &c);
 
 	*qp = c.init.qp;

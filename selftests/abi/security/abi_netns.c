@@ -37,7 +37,7 @@ static int in_a_new_one(void *arg)
 {
 	struct moved *m = arg;
 	struct sockaddr_in sin = m->s.addr, any = m->sin;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	__u32 id, listener;
 	char c;
 
@@ -85,7 +85,7 @@ TEST(addresses)
 	/* Out here it is the listener's out here that is asked. */
 	EXPECT_EQ(0, abi_tcp_client(&s, client, &m.sin, 0, &id));
 	if (!s.iwarp) {
-		struct rdma_ep_create_qp qp;
+		struct rdma_ep_cmd_create_qp qp;
 
 		OK(abi_id_qp(&s, id, &qp));
 		EXPECT_EQ(0, abi_connect(&s, id, 0));
@@ -130,19 +130,19 @@ FIXTURE_TEARDOWN(exclusive)
 /* Nothing of a device that is not of this namespace */
 static int invisible(const struct abi *s)
 {
-	struct rdma_ep_device devs[4];
+	struct rdma_ep_device_info devs[4];
 	struct ib_uverbs_gid_entry gids[64];
-	struct rdma_ep_query_devices q = { .devices = (uintptr_t)devs, .max = 4 };
-	struct rdma_ep_query_device dev = { .dev_index = s->dev };
-	struct rdma_ep_query_port port = { .dev_index = s->dev, .port_num = 1 };
-	struct rdma_ep_query_gid gid = {
+	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)devs, .max = 4 };
+	struct rdma_ep_cmd_query_device dev = { .dev_index = s->dev };
+	struct rdma_ep_cmd_query_port port = { .dev_index = s->dev, .port_num = 1 };
+	struct rdma_ep_cmd_query_gid gid = {
 		.dev_index = s->dev, .port_num = 1, .gid_index = s->gid_index,
 	};
-	struct rdma_ep_query_gid_table table = {
+	struct rdma_ep_cmd_query_gid_table table = {
 		.dev_index = s->dev, .max = 64, .entries = (uintptr_t)gids,
 	};
-	struct rdma_ep_query_pkey pkey = { .dev_index = s->dev, .port_num = 1 };
-	struct rdma_ep_open_device open = {};
+	struct rdma_ep_cmd_query_pkey pkey = { .dev_index = s->dev, .port_num = 1 };
+	struct rdma_ep_cmd_open_device open = {};
 
 	CHECK(30, ABI(s->fd, QUERY_DEVICES, &q) == 0);
 	CHECK(31, q.num == 0);
@@ -180,7 +180,7 @@ static bool shows_devices(int fd)
 /* To an address, with a QP */
 static int create_ep(const struct abi *s, const struct sockaddr_in *sin)
 {
-	struct rdma_ep_create_ep ep = {
+	struct rdma_ep_cmd_create_ep ep = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP, .ps = RDMA_PS_TCP,
 		.qp_type = QPT_RC, .addr_timeout_ms = 200, .route_timeout_ms = 200,
 	};
@@ -196,9 +196,9 @@ static int loopback(const struct abi *s, int channel, __u32 addr)
 	struct sockaddr_in sin = {
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(addr), .sin_port = htons(7000),
 	};
-	struct rdma_ep_create_qp qp;
-	struct rdma_ep_query_id q = {};
-	struct rdma_ep_event ev = {};
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_cmd_query_id q = {};
+	struct rdma_ep_channel_event ev = {};
 	__u32 id;
 
 	CHECK(40, new_id(s, channel, &id) == 0);
@@ -305,16 +305,16 @@ TEST_F(exclusive, passed_session)
 static int with_shared_device(const struct abi *before)
 {
 	struct ib_uverbs_gid_entry gids[64];
-	struct rdma_ep_query_gid_table table = {
+	struct rdma_ep_cmd_query_gid_table table = {
 		.dev_index = before->dev, .max = 64, .entries = (uintptr_t)gids,
 	};
-	struct rdma_ep_query_gid gid = {
+	struct rdma_ep_cmd_query_gid gid = {
 		.dev_index = before->dev, .port_num = 1, .gid_index = before->gid_index,
 	};
-	struct rdma_ep_open_device open = {
+	struct rdma_ep_cmd_open_device open = {
 		.dev_index = before->dev, .flags = RDMA_EP_OPEN_DEFAULT,
 	};
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct abi own = *before;
 	__u32 cq, ah;
 	int channel;
@@ -356,8 +356,8 @@ static int in_macvlan(void *arg)
 	struct abi *s = arg;
 	struct sockaddr_in sin = { .sin_family = AF_INET };
 	char dev[IF_NAMESIZE];
-	struct rdma_ep_query_id q = {};
-	struct rdma_ep_event ev;
+	struct rdma_ep_cmd_query_id q = {};
+	struct rdma_ep_channel_event ev;
 	int channel, ret = -1;
 	__u32 id;
 
@@ -402,10 +402,10 @@ TEST(macvlan)
 static int with_its_link_address(void *arg)
 {
 	struct abi *s = arg;
-	struct rdma_ep_query_gid gid = { .dev_index = s->dev, .port_num = 1 };
+	struct rdma_ep_cmd_query_gid gid = { .dev_index = s->dev, .port_num = 1 };
 	struct sockaddr_in sin = { .sin_family = AF_INET };
-	struct rdma_ep_query_id q = {};
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_query_id q = {};
+	struct rdma_ep_cmd_create_qp qp;
 	const __u8 *mac = gid.gid;
 	int channel;
 	__u32 id;

@@ -17,7 +17,7 @@
 struct receiver {
 	struct abi s;			/* its files are those received */
 	struct abi_pair p;
-	struct rdma_ep_reg_mr mr;	/* of the opener's memory */
+	struct rdma_ep_cmd_reg_mr mr;	/* of the opener's memory */
 	__u32 id, ah, ud_qp;
 	int fds[4];			/* session, more */
 	int nr_fds;
@@ -95,11 +95,11 @@ static int passed(struct _test_data_passed *self, int (*fn)(struct receiver *r))
 static int no_privileged_ports(struct receiver *r)
 {
 	struct sockaddr_in sin = r->s.addr;
-	struct rdma_ep_create_ep ep = {
+	struct rdma_ep_cmd_create_ep ep = {
 		.flags = RDMA_EP_EP_PASSIVE | RDMA_EP_ID_PRIVATE_CHANNEL, .ps = RDMA_PS_TCP,
 		.qp_type = QPT_RC,
 	};
-	struct rdma_ep_resolve_addr res = { .id = r->id, .timeout_ms = 1000 };
+	struct rdma_ep_cmd_resolve_addr res = { .id = r->id, .timeout_ms = 1000 };
 
 	sin.sin_port = htons(81);
 	CHECK(1, abi_bind(&r->s, r->id, &sin) == -EACCES);
@@ -131,7 +131,7 @@ static int no_privileged_qkeys(struct receiver *r)
 {
 	static struct abi_wrs w;
 	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_modify_qp m = { .qp = r->ud_qp };
+	struct rdma_ep_cmd_modify_qp m = { .qp = r->ud_qp };
 	__u32 posted;
 
 	wr = abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 1);
@@ -151,7 +151,7 @@ static int no_privileged_qkeys(struct receiver *r)
 
 TEST_F(passed, privileged_qkey_needs_right_of_caller)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 cq;
 
 	SKIP_IF(self->s.iwarp, "iWARP has no datagrams");
@@ -182,7 +182,7 @@ static int pinned(void)
 static int limited_memory(struct receiver *r)
 {
 	const struct rlimit limit = { 65536, 65536 };
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	int before = pinned();
 	char *big = abi_map(1 << 20);
 
@@ -200,7 +200,7 @@ static int limited_memory(struct receiver *r)
 TEST_F(passed, memlock_of_caller_counts)
 {
 	const struct rlimit much = { RLIM_INFINITY, RLIM_INFINITY };
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	int before;
 	char *big = abi_map(1 << 20);
 
@@ -220,7 +220,7 @@ static int send_from(struct abi *s, struct abi_pair *p, __u64 addr, __u32 len, _
 /* The lists are in the receiver's memory, the data where the region is. */
 static int other_memory(struct receiver *r)
 {
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	char *gone = abi_map(LEN);
 
 	CHECK(1, abi_reg_mr(&r->s, r->s.pd, PLACE, LEN, AC_ALL, &mr) == 0);
@@ -238,11 +238,11 @@ static int other_memory(struct receiver *r)
 
 TEST_F(passed, memory_of_caller_is_registered)
 {
-	struct rdma_ep_reg_mr own = self->shared->mr, *theirs;
+	struct rdma_ep_cmd_reg_mr own = self->shared->mr, *theirs;
 	struct rdma_ep_wc wc[3];
 	struct abi_wrs w;
 	__u8 *sink = abi_map(4096);
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 
 	OK(abi_reg_mr(&self->s, self->s.pd, sink, 4096, AC_LOCAL_WRITE, &mr));
 	abi_wrs_init(&w);
@@ -300,11 +300,11 @@ enum { SESSION, CHANNEL, COMP, ASYNC };
 
 static int only_events(struct receiver *r)
 {
-	struct rdma_ep_event ev;
-	struct rdma_ep_query q = {};
-	struct rdma_ep_create_cq cq = { .cqe = 8 };
-	struct rdma_ep_create_id id = { .ps = RDMA_PS_TCP, .qp_type = QPT_RC };
-	struct rdma_ep_migrate_id mig = {};
+	struct rdma_ep_channel_event ev;
+	struct rdma_ep_cmd_query q = {};
+	struct rdma_ep_cmd_create_cq cq = { .cqe = 8 };
+	struct rdma_ep_cmd_create_id id = { .ps = RDMA_PS_TCP, .qp_type = QPT_RC };
+	struct rdma_ep_cmd_migrate_id mig = {};
 	struct abi own;
 	int c;
 
@@ -342,7 +342,7 @@ static int only_events(struct receiver *r)
 /* Channels: who has one gets the events, and nothing else of the session. */
 TEST_F(passed, channel_gives_only_events)
 {
-	struct rdma_ep_write_event user = { .event = RDMA_EP_CM_EVENT_USER, .arg = 4711 };
+	struct rdma_ep_cmd_write_event user = { .event = RDMA_EP_CM_EVENT_USER, .arg = 4711 };
 	int fds[4], status;
 
 	abi_close(&self->s);
@@ -370,7 +370,7 @@ TEST_F(passed, channel_gives_only_events)
 
 static int outlive(struct receiver *r)
 {
-	struct rdma_ep_query_qp q = { .qp = r->p.end[0].qp.qp };
+	struct rdma_ep_cmd_query_qp q = { .qp = r->p.end[0].qp.qp };
 
 	/* The opener is gone when the other end of its pipe is. */
 	for (int i = 0; i < 1000 && !kill(r->nr_fds, 0); i++)
@@ -434,8 +434,8 @@ TEST_F(passed, session_outlives_its_opener)
 /* Both sides of a fork make, use and destroy things in the same session. */
 static int busy(struct abi *s, char *page, int rounds)
 {
-	struct rdma_ep_create_qp c;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_create_qp c;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct rdma_ep_wc wc[4];
 	static struct abi_wrs w;
 	__u32 pd, cq;

@@ -147,8 +147,8 @@ static int exhaust_queues(struct abi *s, int *n)
 
 static int queues(void *arg)
 {
-	struct rdma_ep_create_qp qp;
-	struct rdma_ep_query q = {};
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_cmd_query q = {};
 	struct abi s[2], roots;
 	__u32 cq, srq;
 	int n, m;
@@ -190,10 +190,10 @@ static int queues(void *arg)
 /* An SRQ that has been made so large, or was to be, keeps the slots that it got for it. */
 static int slots(void *arg)
 {
-	struct rdma_ep_srq_attr grow = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 3000 };
-	struct rdma_ep_srq_attr shrink = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 1 };
+	struct rdma_ep_cmd_srq_attr grow = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 3000 };
+	struct rdma_ep_cmd_srq_attr shrink = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 1 };
 	/* Refused by every driver: the limit is more than there can be. */
-	struct rdma_ep_srq_attr refused = {
+	struct rdma_ep_cmd_srq_attr refused = {
 		.flags = RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT, .max_wr = 3000, .srq_limit = 3001,
 	};
 	__u32 srq[3];
@@ -265,7 +265,7 @@ TEST_F(unpriv, memory_of_ids)
 /* Drivers have room for all READs that there may be of each QP. */
 static int reads(void *arg)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int n = 0, ret;
 	struct abi s;
 	__u32 cq;
@@ -319,7 +319,7 @@ TEST_F(unpriv, listeners)
 
 struct pinning {
 	const struct abi *s;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 };
 
 /* A process of its own, which has registered nothing yet. */
@@ -371,7 +371,7 @@ struct port_space {
 
 static int bind_port(const struct abi *s, __u32 id, const void *addr, __u16 port)
 {
-	struct rdma_ep_bind_addr b = { .id = id };
+	struct rdma_ep_cmd_bind_addr b = { .id = id };
 
 	memcpy(&b.addr, addr, sizeof(struct sockaddr_in6));
 	/* (It is in the same place for both families.) */
@@ -382,7 +382,7 @@ static int bind_port(const struct abi *s, __u32 id, const void *addr, __u16 port
 static int resolve_from_port(const struct abi *s, __u32 id, const void *src,
 			     const void *dst, __u16 port)
 {
-	struct rdma_ep_resolve_addr r = { .id = id, .timeout_ms = 5000 };
+	struct rdma_ep_cmd_resolve_addr r = { .id = id, .timeout_ms = 5000 };
 
 	memcpy(&r.src, src, sizeof(struct sockaddr_in6));
 	memcpy(&r.dst, dst, sizeof(struct sockaddr_in6));
@@ -477,9 +477,9 @@ static int rootless(void *arg)
 {
 	const struct rlimit limit = { 65536, 65536 };
 	char *big = abi_map(1 << 20);
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct sockaddr_in sin;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi s;
 	int n, ret;
 	__u32 id, cq;
@@ -525,7 +525,7 @@ TEST_F(unpriv, root_in_a_user_namespace)
 static int full_listener(void *arg)
 {
 	const int *fds = arg;
-	struct rdma_ep_event ev;
+	struct rdma_ep_channel_event ev;
 	struct sockaddr_in sin;
 	struct abi s;
 	__u32 id, pd;
@@ -549,8 +549,8 @@ static int full_listener(void *arg)
 
 TEST_F(unpriv, kernel_threads)
 {
-	struct rdma_ep_event ev;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_channel_event ev;
+	struct rdma_ep_cmd_create_qp qp;
 	struct sockaddr_in sin;
 	int channel, status, fds[4];
 	struct abi s;

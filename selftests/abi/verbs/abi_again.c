@@ -7,14 +7,14 @@
 
 /* An endpoint that owns all of its parts */
 struct endpoint {
-	struct rdma_ep_create_ep e;
+	struct rdma_ep_cmd_create_ep e;
 	__u32 id;
 };
 
 FIXTURE(again) {
 	struct abi_objects none;
 	struct abi s;
-	struct rdma_ep_create_ep proto;
+	struct rdma_ep_cmd_create_ep proto;
 	struct endpoint a, b, c;
 };
 
@@ -85,7 +85,7 @@ TEST_F(again, pd_of_endpoint_freed_at_once)
 TEST_F(again, cq_outlives_qp)
 {
 	struct abi_objects before;
-	struct rdma_ep_resize_cq r = {};
+	struct rdma_ep_cmd_resize_cq r = {};
 
 	OK(abi_objects(&before));
 	for (int i = 0; i < 10; i++) {
@@ -151,13 +151,13 @@ TEST_F(again, kept_cqs_destroyed_soon)
 /* A connection with kept CQs is like one with new CQs. */
 TEST_F(again, kept_cqs_serve_connection)
 {
-	struct rdma_ep_get_request g = {
+	struct rdma_ep_cmd_get_request g = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_CREATE_QP,
 	};
 	int channel = abi_channel(&self->s), round;
 	struct endpoint *p = &self->c;
 	struct sockaddr_in sin;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct rdma_ep_wc wc;
 	__u32 listener;
 	char *mem;

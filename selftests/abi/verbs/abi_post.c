@@ -11,7 +11,7 @@ FIXTURE(rc) {
 	struct abi s;
 	struct abi_pair p;
 	char *buf[2];			/* LEN bytes each: client, server */
-	struct rdma_ep_reg_mr mr[2];
+	struct rdma_ep_cmd_reg_mr mr[2];
 	struct abi_wrs w;
 };
 
@@ -286,7 +286,7 @@ TEST_F(rc, inline_data)
 /* The address of a work request is the iova. */
 TEST_F(rc, iova)
 {
-	struct rdma_ep_reg_mr mr = {
+	struct rdma_ep_cmd_reg_mr mr = {
 		.addr = (uintptr_t)self->buf[0], .length = LEN, .iova = 0xfffffffffffe0000ULL,
 		.pd = self->s.pd, .access = AC_ALL,
 	};
@@ -453,7 +453,7 @@ TEST_F(rc, recv_queue_full)
 
 TEST_F(rc, poll)
 {
-	struct rdma_ep_poll_cq p = { .cq = self->p.end[1].cq[1], .wcs = 1, .max = 4 };
+	struct rdma_ep_cmd_poll_cq p = { .cq = self->p.end[1].cq[1], .wcs = 1, .max = 4 };
 	struct rdma_ep_wc wc[16];
 	char *page;
 	int ret;
@@ -514,7 +514,7 @@ TEST_F(rc, reset_of_nothing)
 /* A CQ cannot become smaller than its contents. */
 TEST_F(rc, resize_filled_cq)
 {
-	struct rdma_ep_resize_cq r = { .cq = self->p.end[1].cq[1], .cqe = 2 };
+	struct rdma_ep_cmd_resize_cq r = { .cq = self->p.end[1].cq[1], .cqe = 2 };
 
 	SKIP_IF(self->s.iwarp, "siw does not resize CQs");
 	OK(empty_messages(self, 6, 800));

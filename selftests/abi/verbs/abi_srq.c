@@ -6,7 +6,7 @@ FIXTURE(srq) {
 	struct abi s;
 	struct abi_pair p;
 	char *buf;			/* a page, registered */
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs w;
 };
 
@@ -23,7 +23,7 @@ TEARDOWN_CLOSES(srq)
 
 TEST_F(srq, shared_receive_queue)
 {
-	struct rdma_ep_srq_attr a = {
+	struct rdma_ep_cmd_srq_attr a = {
 		.flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 3, .srq = self->p.srq,
 	};
 	struct abi_pair *p = &self->p;
@@ -77,7 +77,7 @@ TEST_F(srq, shared_receive_queue_not_filled_by_completions)
 
 TEST_F(srq, shared_receive_queue_full)
 {
-	struct rdma_ep_srq_attr a = { .srq = self->p.srq };
+	struct rdma_ep_cmd_srq_attr a = { .srq = self->p.srq };
 	__u32 posted;
 
 	OK(ABI(self->s.fd, QUERY_SRQ, &a));

@@ -15,7 +15,7 @@ struct raw {
 	struct rdma_ep_qp_init qp[2];
 	__u32 ah;
 	char *buf;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs w;
 };
 
@@ -53,7 +53,7 @@ FIXTURE_VARIANT_ADD(type, ud) { .type = QPT_UD, .opcodes = OP(SEND) | OP(SEND_WI
 
 static int create(struct raw *r, struct rdma_ep_qp_init *init)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	ret = abi_create_qp(&r->s, r->type, r->cq, 0, &c);
@@ -502,7 +502,7 @@ TEST_F(datagram, privileged_qkey)
 TEST_F(type, cq_overflow)
 {
 	struct raw *r = &self->raw;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	struct rdma_ep_qp_init good;
 	struct rdma_ep_wc wc[16];
 	__u32 cq;

@@ -34,7 +34,7 @@ struct memory {
 
 struct side {
 	struct memory *m;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct request all[REQUESTS];
 	__u32 posted, oldest;		/* not known to be done */
 	__u32 quiet;

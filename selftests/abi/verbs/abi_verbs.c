@@ -8,8 +8,8 @@
 
 FIXTURE(verbs) {
 	struct abi s;
-	struct rdma_ep_query_device dev;
-	struct rdma_ep_query limits;
+	struct rdma_ep_cmd_query_device dev;
+	struct rdma_ep_cmd_query limits;
 	char *mem;		/* 1 MiB */
 	__u32 cq;
 };
@@ -28,7 +28,7 @@ TEARDOWN_CLOSES(verbs)
 
 static int reg(struct _test_data_verbs *self, void *addr, size_t len, __u32 access)
 {
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	int ret = abi_reg_mr(&self->s, self->s.pd, addr, len, access, &mr);
 
 	if (!ret)
@@ -38,7 +38,7 @@ static int reg(struct _test_data_verbs *self, void *addr, size_t len, __u32 acce
 
 TEST_F(verbs, mr)
 {
-	struct rdma_ep_reg_mr a, b, c = {};
+	struct rdma_ep_cmd_reg_mr a, b, c = {};
 
 	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, MB, AC_ALL, &a));
 	/* The same memory again, in part, at odd addresses, one byte */
@@ -142,7 +142,7 @@ static int memlock(void *arg)
 	struct _test_data_verbs *self = arg;
 	const struct abi *s = &self->s;
 	struct rlimit r = { 65536, 65536 };
-	struct rdma_ep_reg_mr mr[3];
+	struct rdma_ep_cmd_reg_mr mr[3];
 	char *mem = self->mem;
 	int ret;
 
@@ -171,7 +171,8 @@ TEST_F(verbs, memlock)
 TEST_F(verbs, cq)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_cq good = { .ctx = s->ctx, .channel_fd = -1, .cqe = 10, .uid = 1 }, c;
+	struct rdma_ep_cmd_create_cq good = { .ctx = s->ctx, .channel_fd = -1, .cqe = 10,
+		.uid = 1 }, c;
 	static const __u32 bad_cqe[] = { 0, 0x7fffffff, 0x80000000, ~0U };
 	struct abi other;
 
@@ -207,7 +208,7 @@ TEST_F(verbs, cq)
 
 TEST_F(verbs, cq_resize)
 {
-	struct rdma_ep_resize_cq r = { .cq = self->cq, .cqe = 200 };
+	struct rdma_ep_cmd_resize_cq r = { .cq = self->cq, .cqe = 200 };
 	int ret = ABI(self->s.fd, RESIZE_CQ, &r);
 
 	if (self->s.iwarp) {
@@ -227,10 +228,10 @@ TEST_F(verbs, cq_resize)
 TEST_F(verbs, srq)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_srq good = {
+	struct rdma_ep_cmd_create_srq good = {
 		.pd = s->pd, .max_wr = 10, .max_sge = 2, .srq_limit = 3,
 	}, c;
-	struct rdma_ep_srq_attr a = {};
+	struct rdma_ep_cmd_srq_attr a = {};
 	static const __u32 bad[] = { 0x10000000, 0x80000000, ~0U };
 
 	c = good;
@@ -272,7 +273,7 @@ TEST_F(verbs, srq)
 TEST_F(verbs, srq_resize)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_srq_attr a = { .flags = RDMA_EP_SRQ_MAX_WR };
+	struct rdma_ep_cmd_srq_attr a = { .flags = RDMA_EP_SRQ_MAX_WR };
 	struct abi_wrs w;
 	__u32 posted;
 	int ret;
@@ -304,7 +305,7 @@ TEST_F(verbs, srq_resize)
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_SRQ, a, max_wr, 0));
 }
 
-static int create_qp(struct _test_data_verbs *self, __u32 type, struct rdma_ep_create_qp *c)
+static int create_qp(struct _test_data_verbs *self, __u32 type, struct rdma_ep_cmd_create_qp *c)
 {
 	abi_qp_attr(c, type, self->s.pd, self->cq, self->cq);
 	return ABI(self->s.fd, CREATE_QP, c);
@@ -314,8 +315,8 @@ TEST_F(verbs, qp)
 {
 	static const __u32 types[] = { QPT_RC, QPT_UC, QPT_UD };
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c;
-	struct rdma_ep_query_qp q;
+	struct rdma_ep_cmd_create_qp c;
+	struct rdma_ep_cmd_query_qp q;
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		abi_qp_attr(&c, types[i], s->pd, self->cq, self->cq);
@@ -354,7 +355,7 @@ TEST_F(verbs, qp)
 TEST_F(verbs, qp_types_refused)
 {
 	static const __u32 types[] = { 0, 1, 5, 6, 7, 8, 9, 10, 11, 0xff, 0x102, 0x1000, ~0U };
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
@@ -370,9 +371,9 @@ TEST_F(verbs, qp_types_refused)
 TEST_F(verbs, qp_caps)
 {
 	static const __u32 bad[] = { 0x00100001, 0x10000000, 0x7fffffff, 0x80000000, ~0U };
-	struct rdma_ep_query_device *d = &self->dev;
+	struct rdma_ep_cmd_query_device *d = &self->dev;
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp good, c;
+	struct rdma_ep_cmd_create_qp good, c;
 	const struct {
 		__u32 *cap, limit;
 	} caps[] = {
@@ -401,7 +402,7 @@ TEST_F(verbs, qp_caps)
 TEST_F(verbs, qp_needs_everything)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret, fds = abi_count_fds();
 
 	for (int missing = 0; missing < 3; missing++) {
@@ -416,8 +417,8 @@ TEST_F(verbs, qp_needs_everything)
 TEST_F(verbs, qp_modify)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c;
-	struct rdma_ep_modify_qp m;
+	struct rdma_ep_cmd_create_qp c;
+	struct rdma_ep_cmd_modify_qp m;
 	__u32 qp;
 
 	SKIP_IF(s->iwarp, "the CM moves iWARP's QPs");
@@ -429,7 +430,7 @@ TEST_F(verbs, qp_modify)
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_INIT));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_ERR + 1));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, ~0U));
-	m = (struct rdma_ep_modify_qp) {
+	m = (struct rdma_ep_cmd_modify_qp) {
 		.qp = qp, .attr.qp_state = QPS_INIT, .attr.port_num = 1,
 		.attr.qp_attr_mask = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS,
 	};
@@ -450,7 +451,7 @@ TEST_F(verbs, qp_modify)
 TEST_F(verbs, privileged_qkey)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp c, d;
+	struct rdma_ep_cmd_create_qp c, d;
 
 	SKIP_IF(s->iwarp, "iWARP has no Q_Keys");
 	OK(create_qp(self, QPT_UD, &c));
@@ -465,8 +466,8 @@ TEST_F(verbs, privileged_qkey)
 TEST_F(verbs, ah)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_ah good = { .pd = s->pd }, a;
-	struct rdma_ep_query_port p = { .dev_index = s->dev, .port_num = 1 };
+	struct rdma_ep_cmd_create_ah good = { .pd = s->pd }, a;
+	struct rdma_ep_cmd_query_port p = { .dev_index = s->dev, .port_num = 1 };
 	int ret;
 
 	SKIP_IF(s->iwarp, "iWARP has no address handles");

@@ -11,7 +11,7 @@
 TEST_F(xrc, open_and_close_xrcd)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_open_xrcd o = { .ctx = s->ctx, .fd = -1 };
+	struct rdma_ep_cmd_open_xrcd o = { .ctx = s->ctx, .fd = -1 };
 	__u32 xrcd[3];
 	char *page;
 
@@ -40,8 +40,8 @@ TEST_F(xrc, open_and_close_xrcd)
 
 TEST_F(xrc, device_without_xrc_says_so)
 {
-	struct rdma_ep_create_srq srq;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_srq srq;
+	struct rdma_ep_cmd_create_qp qp;
 	__u32 xrcd, cq;
 
 	abi_close(&self->s);
@@ -69,7 +69,7 @@ TEST_F(xrc, driver_without_xrc_posts_refused)
 		RDMA_DRIVER_HNS, RDMA_DRIVER_OCRDMA, RDMA_DRIVER_CXGB4, RDMA_DRIVER_UNKNOWN,
 	};
 	struct abi *s = &self->s;
-	struct rdma_ep_create_qp qp;
+	struct rdma_ep_cmd_create_qp qp;
 	struct mock_count count;
 	char options[32];
 	__u32 xrcd, cq;
@@ -205,7 +205,7 @@ static int other_user(void *arg)
 TEST_F(xrc, xrcd_of_other_user_refused)
 {
 	struct shared f = { .file = self->file };
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 xrcd;
 
 	OK(abi_open_xrcd(&self->s, self->file, CREATE, &xrcd));
@@ -219,8 +219,8 @@ TEST_F(xrc, xrcd_of_other_user_refused)
 TEST_F(xrc, foreign_handles)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
-	struct rdma_ep_create_srq srq;
-	struct rdma_ep_create_qp c, c2;
+	struct rdma_ep_cmd_create_srq srq;
+	struct rdma_ep_cmd_create_qp c, c2;
 	__u32 xrcd, mine, cq, cq2, qp;
 
 	OK(abi_open_xrcd(s, self->file, CREATE, &xrcd));
@@ -252,7 +252,7 @@ TEST_F(xrc, foreign_handles)
 	abi_qp_attr(&c2, RC, s->pd, cq, cq);
 	c2.init.srq = srq.srq;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c2));
-	srq = (struct rdma_ep_create_srq) { .pd = s->pd, .max_wr = 4 };
+	srq = (struct rdma_ep_cmd_create_srq) { .pd = s->pd, .max_wr = 4 };
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, srq, xrcd, xrcd));
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, srq, srq_type, IB_UVERBS_SRQT_TM));
 }
@@ -260,13 +260,13 @@ TEST_F(xrc, foreign_handles)
 /* One file, two devices: two domains, and nothing is made of both. */
 TEST_F(xrc, one_file_two_devices_two_domains)
 {
-	struct rdma_ep_open_device dev = {};
-	struct rdma_ep_device list[16] = {};
-	struct rdma_ep_query_devices q = { .devices = (uintptr_t)list, .max = 16 };
+	struct rdma_ep_cmd_open_device dev = {};
+	struct rdma_ep_device_info list[16] = {};
+	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)list, .max = 16 };
 	struct abi *s = &self->s, s1;
 	struct sockaddr_in sin = s->addr;
-	struct rdma_ep_create_srq srq;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_srq srq;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 xrcd, other, cq, pd1, id;
 
 	OK(abi_put("/sys/kernel/debug/rdma_ep_mock/new", "mock1 epmock0_p"));
@@ -308,8 +308,8 @@ TEST_F(xrc, one_file_two_devices_two_domains)
 TEST_F(xrc, xrcd_in_use_busy)
 {
 	struct abi *s = &self->s, in_ctx;
-	struct rdma_ep_create_srq srq;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_srq srq;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 xrcd, cq, qp;
 	int fd;
 
@@ -355,7 +355,7 @@ TEST_F(xrc, xrcd_in_use_busy)
 TEST_F(xrc, shared_qp_openers_independent)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 xrcd, xrcd2, qp, num;
 
 	OK(abi_open_xrcd(s, self->file, CREATE, &xrcd));
@@ -426,7 +426,7 @@ static void *hammer(void *arg)
 TEST_F(xrc, shared_qp_modified_at_once)
 {
 	struct hammer h[2] = { { .s = &self->s }, { .s = &self->s2 } };
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	pthread_t thread[2];
 
 	for (int i = 0; i < 2; i++)

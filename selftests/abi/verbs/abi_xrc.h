@@ -58,15 +58,16 @@ static inline int close_xrcd(const struct abi *s, __u32 xrcd)
 }
 
 /* A target QP in RESET. */
-static inline int new_target(const struct abi *s, __u32 xrcd, struct rdma_ep_create_qp *c)
+static inline int new_target(const struct abi *s, __u32 xrcd, struct rdma_ep_cmd_create_qp *c)
 {
 	abi_qp_attr(c, TGT, xrcd, 0, 0);
 	return ABI(s->fd, CREATE_QP, c);
 }
 
-static inline int new_srq(const struct abi *s, __u32 xrcd, __u32 cq, struct rdma_ep_create_srq *c)
+static inline int new_srq(const struct abi *s, __u32 xrcd, __u32 cq,
+			  struct rdma_ep_cmd_create_srq *c)
 {
-	*c = (struct rdma_ep_create_srq) {
+	*c = (struct rdma_ep_cmd_create_srq) {
 		.pd = s->pd, .max_wr = 16, .max_sge = 1, .srq_type = IB_UVERBS_SRQT_XRC,
 		.xrcd = xrcd, .cq = cq,
 	};
@@ -75,7 +76,7 @@ static inline int new_srq(const struct abi *s, __u32 xrcd, __u32 cq, struct rdma
 
 static inline int open_qp(const struct abi *s, __u32 xrcd, __u32 num, __u64 uid, __u32 *qp)
 {
-	struct rdma_ep_open_qp o = { .uid = uid, .xrcd = xrcd, .qp_num = num };
+	struct rdma_ep_cmd_open_qp o = { .uid = uid, .xrcd = xrcd, .qp_num = num };
 	int ret = ABI(s->fd, OPEN_QP, &o);
 
 	*qp = o.qp;

@@ -7,8 +7,8 @@
 
 struct path {
 	__u32 xrcd, cq, recv_cq, qp, target, target_num;
-	struct rdma_ep_create_srq srq;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_create_srq srq;
+	struct rdma_ep_cmd_reg_mr mr;
 };
 
 /*
@@ -17,7 +17,7 @@ struct path {
  */
 static int path_open(const struct abi *s, void *mem, __u32 type, struct path *p)
 {
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	int ret;
 
 	ret = abi_open_xrcd(s, -1, 0, &p->xrcd) ?:
@@ -149,7 +149,7 @@ TEST_F(xrc, initiator_opcodes)
 	EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, p.qp, &w, NULL));
 	EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, p.target, &w, NULL));
 	for (__u32 op = 0; op < 16; op++) {
-		struct rdma_ep_post post = {
+		struct rdma_ep_cmd_post post = {
 			.flags = op & 8 ? RDMA_EP_POST_ALL : 0, .handle = p.target, .num = 1,
 		};
 
@@ -166,12 +166,12 @@ TEST_F(xrc, xrc_ids_connect)
 {
 	struct abi *s = &self->s;
 	__u32 xrcd, cq, listener, child, plain;
-	struct rdma_ep_get_request req = {};
-	struct rdma_ep_create_ep ep = {};
-	struct rdma_ep_create_srq srq;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_get_request req = {};
+	struct rdma_ep_cmd_create_ep ep = {};
+	struct rdma_ep_cmd_create_srq srq;
+	struct rdma_ep_cmd_create_qp c;
 	struct rdma_ep_send_wr *wr;
-	struct rdma_ep_reg_mr mr;
+	struct rdma_ep_cmd_reg_mr mr;
 	struct sockaddr_in sin = s->addr;
 	struct abi_wrs w;
 	int channel = abi_channel(s);
@@ -206,7 +206,7 @@ TEST_F(xrc, xrc_ids_connect)
 	ASSERT_EQ(0, req.qp_errno);
 	EXPECT_EQ(QPS_INIT, req.qp.state);
 	child = req.event.child;
-	srq = (struct rdma_ep_create_srq) {
+	srq = (struct rdma_ep_cmd_create_srq) {
 		.id = child, .max_wr = 4, .max_sge = 1, .srq_type = IB_UVERBS_SRQT_XRC,
 		.xrcd = xrcd, .cq = cq,
 	};
@@ -256,9 +256,9 @@ TEST_F(xrc, xrc_ids_connect)
 TEST_F(xrc, xrc_driver_error_leaves_nothing)
 {
 	struct abi *s = &self->s;
-	struct rdma_ep_create_srq srq;
+	struct rdma_ep_cmd_create_srq srq;
 	struct mock_count before, after;
-	struct rdma_ep_create_qp c;
+	struct rdma_ep_cmd_create_qp c;
 	__u32 xrcd, none, cq, qp;
 
 	OK(mock_fail("alloc_xrcd", MOCK_ERRNO, 2, 0));
@@ -429,8 +429,8 @@ TEST_F(xrc, stalled_open_blocks_no_others)
 TEST_F(xrc, removal_with_xrc_objects)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
-	struct rdma_ep_create_srq srq, none;
-	struct rdma_ep_create_qp c, c2;
+	struct rdma_ep_cmd_create_srq srq, none;
+	struct rdma_ep_cmd_create_qp c, c2;
 	struct path p = {};
 	__u32 xrcd, xrcd2, cq2, qp;
 	struct rdma_ep_wc wc;
