@@ -31,9 +31,9 @@ static bool uep_obj_is_in(const struct uep_obj *obj, const struct uep_ctx *ctx)
  * Calls @fn for each published object of a type in the context (NULL: in any) until it
  * returns an errno. @fn may sleep, and other tasks may create and destroy objects.
  */
-static int uep_for_each_obj(struct uep_session *s, enum rdma_ep_obj_type type,
-			    const struct uep_ctx *ctx,
-			    int (*fn)(struct uep_obj *obj, void *arg), void *arg)
+static int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type,
+			 const struct uep_ctx *ctx,
+			 int (*fn)(struct uep_obj *obj, void *arg), void *arg)
 {
 	struct uep_obj *obj;
 	unsigned long handle;
@@ -69,7 +69,7 @@ static void uep_stop_qps(struct uep_session *s, const struct uep_ctx *ctx)
 	bool waited = false;
 
 	if (!xa_empty(&s->qps))
-		uep_for_each_obj(s, RDMA_EP_OBJ_QP, ctx, uep_stop_qp, &waited);
+		uep_walk_objs(s, RDMA_EP_OBJ_QP, ctx, uep_stop_qp, &waited);
 }
 
 static int uep_destroy_obj(struct uep_obj *obj, void *out)
@@ -90,7 +90,7 @@ static int uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 
 	uep_stop_qps(s, ctx);
 	for (i = 0; !ret && uep_end_order[i] != RDMA_EP_OBJ_CTX; i++)
-		ret = uep_for_each_obj(s, uep_end_order[i], ctx, uep_destroy_obj, &out);
+		ret = uep_walk_objs(s, uep_end_order[i], ctx, uep_destroy_obj, &out);
 	return ret;
 }
 
@@ -164,14 +164,14 @@ static void uep_session_release_work(struct work_struct *work)
 	 * On iWARP the destruction of a connecting id waits for the peer's answer, or 10 s for
 	 * the driver. The request may be in the same session.
 	 */
-	uep_for_each_obj(s, RDMA_EP_OBJ_ID, NULL, uep_refuse_request, NULL);
+	uep_walk_objs(s, RDMA_EP_OBJ_ID, NULL, uep_refuse_request, NULL);
 	uep_stop_qps(s, NULL);
 	uep_idle_flush(s);
 	for (t = 0; t < ARRAY_SIZE(uep_end_order); t++) {
 		if (uep_end_order[t] == RDMA_EP_OBJ_PD)
 			xa_for_each(&s->default_ctxs, i, ctx)
 				uep_obj_del_user(&ctx->default_pd->obj);
-		uep_for_each_obj(s, uep_end_order[t], NULL, uep_discard_obj, NULL);
+		uep_walk_objs(s, uep_end_order[t], NULL, uep_discard_obj, NULL);
 	}
 	uep_session_put(s);
 }

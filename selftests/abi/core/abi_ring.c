@@ -139,6 +139,7 @@ static int settle(struct _test_data_ring *t)
 static int wait_pending(struct _test_data_ring *t)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(t, 0, 0);
+
 	return ABI_UNTIL(r->pending || r->head != r->tail) ? 0 : -ETIMEDOUT;
 }
 
@@ -211,6 +212,7 @@ TEST_F(ring, pending_flag_tells_of_completions)
 TEST_F(ring, armed_ring_gives_one_event)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
+
 	for (int round = 0; round < 20; round++) {
 		OK(settle(self));
 		__atomic_store_n(&r->armed, 1, __ATOMIC_SEQ_CST);
