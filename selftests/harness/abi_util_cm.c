@@ -78,10 +78,18 @@ static __u32 type_of(__u32 ps)
 int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
 	       __u64 uid, __u32 *id, struct sockaddr_in *sin)
 {
-	*sin = s->addr;
-	return abi_create_id(s, channel, ps, type_of(ps), uid, id) ?:
-	       abi_bind(s, *id, sin) ?:
-	       ABI_ID_CMD(s, LISTEN, *id, backlog);
+	int ret;
+
+	/* Again if a TCP socket has the port, see tcp_port_in_use(). */
+	do {
+		*sin = s->addr;
+		ret = abi_create_id(s, channel, ps, type_of(ps), uid, id) ?:
+		      abi_bind(s, *id, sin);
+		if (ret)
+			return ret;
+		ret = ABI_ID_CMD(s, LISTEN, *id, backlog);
+	} while (ret == -EADDRINUSE && s->iwarp && !ABI_DESTROY(s, ID, *id));
+	return ret;
 }
 
 int abi_resolve_addr(const struct abi *s, __u32 id, const struct sockaddr_in *dst, __u32 timeout_ms)
@@ -104,11 +112,37 @@ int abi_resolve_route(const struct abi *s, int channel, __u32 id)
 }
 
 /* An id that is ready to connect. */
+/*
+ * rdma_cm chooses a port for an id without regard to the ports of TCP, and an iWARP driver in
+ * software binds a TCP socket to it: CONNECT fails with EADDRINUSE if another socket has it.
+ */
+static bool tcp_port_in_use(const struct abi *s, __u32 id)
+{
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct rdma_ep_cmd_query_id q = { .id = id };
+	bool used;
+
+	used = !ABI(s->fd, QUERY_ID, &q) &&
+	       !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) &&
+	       bind(fd, (void *)&q.info.src, sizeof(struct sockaddr_in)) && errno == EADDRINUSE;
+	close(fd);
+	return used;
+}
+
 int abi_client(const struct abi *s, int channel, __u32 ps,
 	       const struct sockaddr_in *dst, __u64 uid, __u32 *id)
 {
-	return abi_create_id(s, channel, ps, type_of(ps), uid, id) ?:
-	       abi_resolve(s, channel, *id, dst) ?: abi_resolve_route(s, channel, *id);
+	int ret;
+
+	for (;;) {
+		ret = abi_create_id(s, channel, ps, type_of(ps), uid, id) ?:
+		      abi_resolve(s, channel, *id, dst);
+		if (ret || !s->iwarp || !tcp_port_in_use(s, *id))
+			return ret ?: abi_resolve_route(s, channel, *id);
+		ret = ABI_DESTROY(s, ID, *id);
+		if (ret)
+			return ret;
+	}
 }
 
 int abi_ud_id(const struct abi *s, int channel, __u64 uid, __u32 *id)
