@@ -57,7 +57,7 @@ install-lib:
 		install -m 644 $(h) $(INCDIR)/rdma_ep/kernel/;)
 	$(if $(DESTDIR),,ldconfig)
 
-# Who may open the device, and that the module is loaded at boot: docs/admin/install.md.
+# Access to the device, and loading the module at boot: docs/admin/install.md.
 install-config:
 	install -d $(CONFDIR)/udev/rules.d $(CONFDIR)/modules-load.d
 	install -m 644 packaging/60-rdma_ep.rules $(CONFDIR)/udev/rules.d/

@@ -34,8 +34,8 @@ static void ulp_ep_removed(struct rdma_ep *ep)
 
 /*
  * rdma_cm calls the peer unreachable, too, when the hardware address of a neighbour with
- * its IP address changes, be it in another namespace, and as often as it does: any user
- * can have it do so. Once is enough, of who has been connected.
+ * its IP address changes, also in another namespace, and each time that it does. Any user can
+ * cause that. A connected endpoint reports it once.
  */
 static bool ulp_unwanted(struct rdma_ep *ep, const struct rdma_cm_event *event)
 {

@@ -4,8 +4,8 @@
  *
  * It would catch: an event that is lost when it cannot be written or a signal comes, one
  * that is taken twice or not counted, a command that is executed once more after a
- * signal, a wait that nothing ends or that holds others up, files that are none of the
- * session's being taken for its channels.
+ * signal, a wait without an end or one that delays other commands, another file that passes
+ * for a channel of the session.
  */
 #include "abi_test.h"
 

@@ -142,7 +142,7 @@ TEST_F(cm, what_the_peer_is_told)
 	EXPECT_EQ(0, ev.flags);
 	EXPECT_EQ(0, ev.info.dev_index);
 	EXPECT_TRUE(same_data(ev.param.conn.private_data, answer, ev.param.conn.private_data_len));
-	/* (Of an iWARP connection rdma_cm tells it the other way round.) */
+	/* rdma_cm reports the two limits of an iWARP connection the other way round. */
 	EXPECT_EQ(s->iwarp ? 2 : 1, ev.param.conn.responder_resources);
 	EXPECT_EQ(s->iwarp ? 1 : 2, ev.param.conn.initiator_depth);
 	if (!s->iwarp) {

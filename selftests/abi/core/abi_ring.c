@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Rings: completions in memory shared with the kernel, what may be done to that
- * memory, and CQs that serve one user object after another.
- */
+/* Rings: completions in shared memory, changes to that memory, and CQs that are used again. */
 #include "abi_test.h"
 
 #define PAGE		4096
