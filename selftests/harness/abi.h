@@ -369,6 +369,15 @@ void abi_mr_sge(struct abi_wrs *w, const struct rdma_ep_cmd_reg_mr *mr, __u64 of
 void abi_remote(struct rdma_ep_send_wr *wr, const struct rdma_ep_cmd_reg_mr *mr, __u64 offset);
 void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr, const void *data, __u32 len);
 
+/* Ranges that are not all within @len bytes at @base */
+struct abi_range {
+	__u64 addr;
+	__u32 len;
+};
+
+#define ABI_BAD_RANGES	21
+void abi_bad_ranges(__u64 base, __u32 len, struct abi_range *bad);
+
 /* A list of so many empty requests, numbered from @first on */
 void abi_recv_wrs(struct abi_wrs *w, __u32 num, __u64 first);
 void abi_send_wrs(struct abi_wrs *w, __u32 num, __u32 flags, __u64 first);

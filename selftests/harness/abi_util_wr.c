@@ -197,3 +197,20 @@ int abi_ring_poll(const struct abi *s, __u32 cq, struct rdma_ep_cq_ring *ring,
 	}
 	return n;
 }
+
+void abi_bad_ranges(__u64 base, __u32 len, struct abi_range *bad)
+{
+	const struct abi_range ranges[ABI_BAD_RANGES] = {
+		{ base - 1, 1 }, { base - 1, 2 }, { base - 4096, 4096 },
+		{ base + len, 1 }, { base + len - 1, 2 }, { base, len + 1 },
+		{ base, 0x80000000 }, { base, 0xffffffff },
+		{ base + 1, 0xffffffff }, { base + len - 1, 0xffffffff },
+		{ base - 1, len + 2 }, { 0, 1 }, { 0, 0xffffffff },
+		{ ~0ULL, 1 }, { ~0ULL, 2 }, { ~0ULL, 0xffffffff },
+		{ -(__u64)len, len }, { base | 1ULL << 63, 8 },
+		{ base + (1ULL << 32), 8 }, { base - (1ULL << 32), 8 },
+		{ 0xffff888000000000ULL, 8 },	/* of the kernel's direct map */
+	};
+
+	memcpy(bad, ranges, sizeof(ranges));
+}

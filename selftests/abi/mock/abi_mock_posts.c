@@ -366,21 +366,9 @@ TEST_F(posts, numbers_of_entries)
 TEST_F(posts, range_outside_mr_refused)
 {
 	const __u64 base = self->mr.iova;
-	const struct {
-		__u64 addr;
-		__u32 len;
-	} bad[] = {
-		{ base - 1, 1 }, { base - 1, 2 }, { base - 4096, 4096 },
-		{ base + LEN, 1 }, { base + LEN - 1, 2 }, { base, LEN + 1 },
-		{ base, 0x80000000 }, { base, 0xffffffff },
-		{ base + 1, 0xffffffff }, { base + LEN - 1, 0xffffffff },
-		{ base - 1, LEN + 2 }, { 0, 1 }, { 0, 0xffffffff },
-		{ ~0ULL, 1 }, { ~0ULL, 2 }, { ~0ULL, 0xffffffff },
-		{ -(__u64)LEN, LEN }, { base | 1ULL << 63, 8 },
-		{ base + (1ULL << 32), 8 }, { base - (1ULL << 32), 8 },
-		{ 0xffff888000000000ULL, 8 },
-	};
+	struct abi_range bad[ABI_BAD_RANGES];
 
+	abi_bad_ranges(base, LEN, bad);
 	for (int q = SEND; q <= SRQ_RECV; q++) {
 		for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 			begin(self, q);
