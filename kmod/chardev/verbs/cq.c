@@ -209,6 +209,8 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 	if (hw) {
 		mutex_lock(&hw->poll_lock);
 		cq->dead = true;
+		/* The CQ's charge ends, though tasks may still have references to it. */
+		uep_cq_free_held(cq);
 		mutex_unlock(&hw->poll_lock);
 		spin_lock_irq(&hw->lock);
 		hw->user = NULL;
@@ -229,8 +231,6 @@ static void uep_cq_free(struct uep_obj *obj)
 {
 	struct uep_cq *cq = container_of(obj, struct uep_cq, obj);
 
-	if (cq->held != cq->few)
-		kvfree(cq->held);
 	atomic64_add(cq->nr_polled, &obj->session->past_polled);
 	xa_destroy(&cq->qps);
 	uep_ring_destroy(obj->session, &cq->ring);
@@ -344,7 +344,11 @@ static int uep_cq_resize(struct uep_cq *cq, u32 *cqe, u64 *bytes)
 	ret = ep_compat_resize_cq(ibcq, *cqe);
 	if (ret)
 		return ret;
-	swap(*bytes, cq->obj.queue_bytes);
+	if (!cq->nr_held)
+		uep_cq_free_held(cq);
+	/* The charge falls only without memory of held completions. */
+	if (*bytes > cq->obj.queue_bytes || cq->held == cq->few)
+		swap(*bytes, cq->obj.queue_bytes);
 	cq->hw->cq.cqe = ibcq->cqe;
 	*cqe = ibcq->cqe;
 	return 0;

@@ -217,24 +217,42 @@ static int uep_cq_fill(struct uep_cq *cq)
 	return 0;
 }
 
-/* Makes @held as large as the CQ, and moves its completions to the front. False: no memory. */
-static bool uep_cq_extend_held(struct uep_cq *cq)
+/*
+ * Makes room for @more completions behind the held ones, or for as many as there is memory,
+ * and returns that. Not more at a time than are held: their memory is charged with the CQ, but
+ * few CQs ever hold as many as they may.
+ */
+static u32 uep_cq_extend_held(struct uep_cq *cq, u32 more)
 {
-	struct rdma_ep_wc *old = cq->held;
+	u32 want = cq->nr_held + more, size = max(want, 2 * cq->nr_held);
+	struct rdma_ep_wc *held = NULL;
 
-	if (cq->max_held < cq->hw->cq.cqe) {
-		cq->held = kvmalloc_array(cq->hw->cq.cqe, sizeof(*old), GFP_KERNEL_ACCOUNT);
-		if (!cq->held) {
-			cq->held = old;
-			return false;
-		}
-		cq->max_held = cq->hw->cq.cqe;
+	if (cq->first_held + want <= cq->max_held)
+		return more;
+	if (want > cq->max_held) {
+		size = min_t(u32, size, cq->hw->cq.cqe);
+		held = kvmalloc_array(size, sizeof(*held), GFP_KERNEL_ACCOUNT);
 	}
-	memmove(cq->held, old + cq->first_held, cq->nr_held * sizeof(*old));
+	memmove(held ?: cq->held, cq->held + cq->first_held, cq->nr_held * sizeof(*held));
 	cq->first_held = 0;
-	if (old != cq->held && old != cq->few)
-		kvfree(old);
-	return true;
+	if (held) {
+		if (cq->held != cq->few)
+			kvfree(cq->held);
+		cq->held = held;
+		cq->max_held = size;
+	}
+	return min(more, cq->max_held - cq->nr_held);
+}
+
+/* Frees the memory of held completions of which there are none any more; with poll_lock. */
+void uep_cq_free_held(struct uep_cq *cq)
+{
+	if (cq->held != cq->few)
+		kvfree(cq->held);
+	cq->held = cq->few;
+	cq->max_held = ARRAY_SIZE(cq->few);
+	cq->first_held = 0;
+	cq->nr_held = 0;
 }
 
 /*
@@ -251,10 +269,9 @@ void uep_cq_drain(struct uep_cq *cq)
 		uep_cq_fill(cq);
 	while (!cq->dead && cq->nr_held < cq->hw->cq.cqe) {
 		max = min_t(u32, cq->hw->cq.cqe - cq->nr_held, UEP_POLL_BATCH);
-		if (cq->first_held + cq->nr_held + max > cq->max_held && !uep_cq_extend_held(cq))
-			break;
-		n = uep_cq_poll_hw(cq, max);
-		if (n < (int)max)
+		max = uep_cq_extend_held(cq, max);
+		n = max ? uep_cq_poll_hw(cq, max) : 0;
+		if (n <= 0 || n < (int)max)
 			break;
 	}
 	mutex_unlock(&cq->hw->poll_lock);

@@ -225,6 +225,54 @@ TEST_F(verbs, cq_resize)
 	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, ~0U));
 }
 
+/* KiB that the kernel has allocated for itself, in large pieces or small ones */
+static long kernel_memory(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	long kib, sum = 0;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmallocUsed: %ld", &kib) == 1 ||
+		    sscanf(line, "SUnreclaim: %ld", &kib) == 1)
+			sum += kib;
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+/* Completions that a CQ has held for the user are not paid for any more when it is small. */
+TEST_F(verbs, shrunk_cq_keeps_no_memory)
+{
+	enum { CQS = 16, RECVS = 16 };
+	struct abi *s = &self->s;
+	struct rdma_ep_cmd_resize_cq r = { .cqe = 1 };
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_wc wc[RECVS];
+	struct abi_wrs w;
+	long before;
+
+	if (s->iwarp)
+		SKIP(return, "siw does not resize CQs");
+	before = kernel_memory();
+	ASSERT_LT(0, before);
+	for (int i = 0; i < CQS; i++) {
+		OK(abi_create_cq(s, -1, self->dev.attr.max_cqe, 0, &r.cq));
+		OK(abi_create_qp(s, QPT_RC, r.cq, 0, &qp));
+		OK(abi_qp_init(s, qp.init.qp, QPT_RC, 0));
+		abi_recv_wrs(&w, RECVS, 0);
+		OK(ABI_POST(s, RECV, qp.init.qp, &w, NULL));
+		OK(abi_qp_state(s, qp.init.qp, QPS_ERR));
+		usleep(10000);
+		/* From the device to the held ones */
+		OK(ABI_DESTROY(s, QP, qp.init.qp));
+		ASSERT_EQ(RECVS, abi_wait(s, r.cq, wc, RECVS));
+		r.cqe = 1;
+		OK(ABI(s->fd, RESIZE_CQ, &r));
+	}
+	EXPECT_GT(before + (8 << 10), kernel_memory());
+}
+
 TEST_F(verbs, srq)
 {
 	struct abi *s = &self->s;
