@@ -74,16 +74,35 @@ int ep_id_join(struct ep_id *id, struct ep_mcast *mc)
 	return ret;
 }
 
+/* No QP is attached for @mc later: rdma_leave_multicast() has waited for ep_id_mcast_event(). */
+static void ep_mcast_cancel_attach(struct ep_id *id, struct ep_mcast *mc)
+{
+	bool queued;
+
+	spin_lock(&id->link_lock);
+	queued = !list_empty(&mc->joined);
+	list_del_init(&mc->joined);
+	spin_unlock(&id->link_lock);
+	if (queued) {
+		rdma_destroy_ah_attr(&mc->event.param.ud.ah_attr);
+		id->ops->put_mcast(mc);
+	} else if (mc->deferred) {
+		/* ep_id_attach_joined() has it. */
+		flush_work(&id->work);
+	}
+}
+
 /*
- * Detaches the QP and leaves the group. Process context, not in an event handler. The id may
- * have been destroyed, by its owner or with its device. ep_id_mcast_event() and the id's work
- * item may run meanwhile, with a reference to @mc, and still report on it.
+ * Detaches the QP and leaves the group. Process context, not in an event handler, nor in ep_wq.
+ * The id may have been destroyed, by its owner or with its device. ep_id_mcast_event() and the
+ * id's work item may run meanwhile, with a reference to @mc, and still report on it; on return
+ * they have ended.
  */
 void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
 {
 	struct ep_qp *qp;
 
-	guard(mutex)(&id->lock);
+	mutex_lock(&id->lock);
 	qp = ep_mcast_unlink(id, mc);
 	if (qp) {
 		ep_qp_leave_mcast(qp, &mc->gid, mc->lid);
@@ -91,6 +110,8 @@ void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
 	}
 	if (!id->closed)
 		rdma_leave_multicast(id->cm_id, (struct sockaddr *)&mc->addr);
+	mutex_unlock(&id->lock);
+	ep_mcast_cancel_attach(id, mc);
 }
 
 /* The membership of an event, with a reference, or NULL */

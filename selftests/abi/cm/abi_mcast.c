@@ -195,6 +195,23 @@ TEST_F(mcast, same_group_twice)
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->b.qp));
 }
 
+/* A QP that its group was left for is in none, also if the event of joining is on its way. */
+TEST_F(mcast, qp_destroyed_right_after_leaving)
+{
+	struct rdma_ep_cmd_create_qp qp;
+	__u32 mc;
+
+	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->a.qp));
+	for (int i = 0; i < 100; i++) {
+		OK(abi_create_qp(&self->s, QPT_UD, self->a.cq, self->a.id, &qp));
+		OK(abi_join(&self->s, self->a.id, 1, 0, &mc));
+		usleep(i % 10 * 20);
+		ASSERT_LE(0, leave(&self->s, mc));
+		LOGGED(ASSERT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, qp.init.qp, 0)),
+		       "round %d", i);
+	}
+}
+
 /* The same before the events have come */
 TEST_F(mcast, same_group_twice_at_once)
 {
