@@ -249,6 +249,18 @@ static struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num)
 	return found;
 }
 
+/* As ep_rxe_find(), without a reference, which must not be the last one to be dropped here. */
+static bool ep_rxe_exists(struct ep_dev *dev, u32 qp_num)
+{
+	struct ep_qp *qp;
+
+	guard(spinlock)(&dev->lock);
+	hash_for_each_possible(dev->qps, qp, by_num, qp_num)
+		if (qp->qp_num == qp_num)
+			return true;
+	return false;
+}
+
 /* Does the address belong to this device? */
 static bool ep_rxe_is_local(const struct ep_qp *qp, const struct rdma_ah_attr *ah_attr)
 {
@@ -272,7 +284,6 @@ static int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int 
 	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
 	u32 qp_num = attr->dest_qp_num, i;
 	struct ib_qp_attr now;
-	struct ep_qp *peer;
 	int ret;
 
 	if (!EP_COMPAT_QP_WORK_ITEMS || !ep_rxe_is_local(qp, &attr->ah_attr))
@@ -287,13 +298,11 @@ static int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int 
 		if (rxe->peers[i] == qp_num)
 			return 0;
 	for (i = 0; i < EP_RXE_PEERS; i++) {
-		peer = ep_rxe_find(qp->res.dev, rxe->peers[i]);
-		if (!peer) {
+		if (!rxe->peers[i] || !ep_rxe_exists(qp->res.dev, rxe->peers[i])) {
 			*added = &rxe->peers[i];
 			**added = qp_num;
 			return 0;
 		}
-		peer->res.ops->put(&peer->res);
 	}
 	return -EBUSY;
 }
