@@ -268,7 +268,7 @@ static void uep_channel_closed(struct uep_queue *q)
 }
 
 static const struct uep_queue_ops uep_channel_ops = {
-	.name = "[rdma_ep_channel_event]",
+	.name = "[rdma_ep_event]",
 	.size = sizeof(struct rdma_ep_channel_event),
 	.deliver = uep_channel_deliver,
 	.closed = uep_channel_closed,
