@@ -53,6 +53,12 @@ expect "missing_symbol_is_named" "does not export what is needed:" \
 grep -c '^rdma_ep:   ' "$WORK/out" | grep -vx 1 > "$WORK/bad"
 result "only_the_missing_symbol_is_named" "$WORK/bad"
 
+mkdir "$WORK/kdir/include/linux"
+echo 'extern void mutex_lock(struct mutex *lock);' > "$WORK/kdir/include/linux/mutex.h"
+lacks "$WORK/kdir" > "$WORK/out"
+expect "missing_header_is_named" "has no linux/cleanup.h" "status 1"
+rm "$WORK/kdir/include/linux/mutex.h"
+
 grep -w rdma_resolve_addr "$KDIR/Module.symvers" > "$WORK/extra"
 "$LACKS" "$WORK/kdir" "$MODULE" "$WORK/extra" > "$WORK/out" 2>&1
 echo "status $?" >> "$WORK/out"
