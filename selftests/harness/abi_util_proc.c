@@ -163,8 +163,7 @@ int abi_system(const char *fmt, ...)
 int abi_add_netdev(const char *name, const char *addr)
 {
 	abi_del_netdev(name);
-	return abi_system("ip link add %s type veth peer name %s_p && ip link set %s_p up && "
-			  "ip link set %s up && ip addr add %s dev %s",
+	return abi_system("ip link add %s type veth peer name %s_p && ip link set %s_p up && ip link set %s up && ip addr add %s dev %s",
 			  name, name, name, name, addr, name);
 }
 

@@ -427,11 +427,11 @@ int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struct ib_udata *udata);
 #endif
 #ifdef HAVE_RESIZE_USER_CQ
-typedef unsigned int mock_cqe_t;
+#define MOCK_CQE_TYPE unsigned int
 #else
-typedef int mock_cqe_t;
+#define MOCK_CQE_TYPE int
 #endif
-int mock_resize_cq(struct ib_cq *ibcq, mock_cqe_t cqe, struct ib_udata *udata);
+int mock_resize_cq(struct ib_cq *ibcq, MOCK_CQE_TYPE cqe, struct ib_udata *udata);
 int mock_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int mock_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int mock_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);

@@ -273,7 +273,7 @@ int mock_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr, struc
 	       mock_cq_init(to_mock_cq(ibcq), attr);
 }
 
-int mock_resize_cq(struct ib_cq *ibcq, mock_cqe_t cqe, struct ib_udata *udata)
+int mock_resize_cq(struct ib_cq *ibcq, MOCK_CQE_TYPE cqe, struct ib_udata *udata)
 {
 	struct mock_dev *m = to_mock(ibcq->device);
 	struct mock_cq *cq = to_mock_cq(ibcq);

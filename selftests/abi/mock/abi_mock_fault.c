@@ -203,9 +203,9 @@ static int quota_try(struct abi_world *w, const struct fault *f, int gate, union
 
 static int quota_child(void *arg)
 {
+	FIXTURE_DATA(fault) *self = arg;
 	/* Enough for all that there is at a time; without a limit nothing is counted. */
 	const struct rlimit limit = { 8 << 20, 8 << 20 };
-	FIXTURE_DATA(fault) *self = arg;
 	int gate[ARRAY_SIZE(faults)], ret;
 	char file[64];
 
