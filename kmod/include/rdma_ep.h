@@ -108,10 +108,10 @@ void rdma_ep_ack_event(struct rdma_ep_cm_event *event);
 
 /**
  * struct rdma_ep_qp_attr - QP of an endpoint
- * @pd: protection domain, on the endpoint's device; NULL: the one that this module
- *	keeps for all kernel users of the device, which is there for the caller's
- *	memory regions until the endpoint is destroyed. The caller keeps his own
- *	until the QP is destroyed
+ * @pd: protection domain, on the endpoint's device; NULL: the one that all endpoints of
+ *	the calling module share on the device, and no other module: it exists until the
+ *	endpoint is destroyed, so the caller's memory regions may use it. A PD of the
+ *	caller's is kept until the QP is destroyed
  * @poll_ctx: how the completion queues that are made for the QP run their
  *	handlers; see &enum ib_poll_context
  * @init: as for ib_create_qp(). Capabilities are those wanted and, on return,

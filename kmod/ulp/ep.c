@@ -109,8 +109,8 @@ void ulp_ep_end(struct rdma_ep *ep)
 	ulp_destroy_qp(ep);
 	if (ep->srq)
 		ulp_srq_put(ep->srq);
-	if (ep->shared_pd)
-		ep_dev_put_pd(ep->hold.dev);
+	if (ep->own_pd)
+		ep_dev_put_pd(ep->hold.dev, ep->own_pd);
 	ulp_ep_release(ep);
 }
 

@@ -16,22 +16,22 @@
 #define ULP_LAST_WQE_TIME	HZ
 
 /*
- * @pd: the caller's, or NULL: the one that kernel consumers of the device share. The
- * endpoint, which holds the device, keeps that from the first use on: consumers destroy their
- * memory regions after the QP.
+ * @pd: the caller's, or NULL: the one of the calling module on the device. The endpoint, which
+ * holds the device, keeps that from the first use on: consumers destroy their memory regions
+ * after the QP.
  */
 static struct ib_pd *ulp_pd(struct rdma_ep *ep, struct ib_pd *pd)
 {
 	if (pd)
 		return IS_ERR(pd) || pd->device != ep->ibdev ?
 		       ERR_PTR(-EINVAL) : pd;
-	if (!ep->shared_pd) {
-		pd = ep_dev_get_pd(ep->hold.dev);
+	if (!ep->own_pd) {
+		pd = ep_dev_get_pd(ep->hold.dev, ep->caller);
 		if (IS_ERR(pd))
 			return pd;
-		ep->shared_pd = pd;
+		ep->own_pd = pd;
 	}
-	return ep->shared_pd;
+	return ep->own_pd;
 }
 
 static void ulp_srq_event(struct ib_event *event, void *context)
@@ -51,8 +51,8 @@ static void ulp_srq_free(struct kref *ref)
 	struct ulp_srq *srq = container_of(ref, struct ulp_srq, ref);
 
 	ep_res_destroy(&srq->srq.res);
-	if (srq->shared)
-		ep_dev_put_pd(srq->shared);
+	if (srq->pd_dev)
+		ep_dev_put_pd(srq->pd_dev, srq->pd);
 	ep_res_fini(&srq->srq.res);
 	kfree(srq);
 }
@@ -84,10 +84,10 @@ static struct ulp_srq *ulp_srq_new(struct rdma_ep *ep, struct ib_pd *pd,
 	ret = ep_srq_create(&srq->srq, ep->hold.dev, srq->pd, NULL, &init);
 	if (ret)
 		goto err;
-	/* It may outlive the endpoint. (There is a shared PD.) */
+	/* It may outlive the endpoint. (This cannot fail: the PD exists.) */
 	if (!pd) {
-		ep_dev_get_pd(ep->hold.dev);
-		srq->shared = ep->hold.dev;
+		ep_dev_get_pd(ep->hold.dev, ep->caller);
+		srq->pd_dev = ep->hold.dev;
 	}
 	attr->attr = srq->srq.attr;
 	return srq;

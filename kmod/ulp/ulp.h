@@ -64,7 +64,7 @@ struct ulp_srq {
 	struct kref ref;
 	struct ep_srq srq;
 	struct ib_pd *pd;
-	struct ep_dev *shared;		/* device whose shared PD is pd (a use), or NULL */
+	struct ep_dev *pd_dev;		/* device whose PD of the caller's module is pd (a use), or NULL */
 	void (*event_handler)(struct ib_event *event, void *context);
 	void *context;			/* the consumer's, as event_handler */
 };
@@ -73,7 +73,7 @@ struct ulp_srq {
 struct ulp_qp {
 	struct kref ref;
 	struct ep_qp qp;
-	struct ib_pd *pd;		/* the caller's, or rdma_ep.shared_pd */
+	struct ib_pd *pd;		/* the caller's, or rdma_ep.own_pd */
 	struct ib_ah *drain_ah;		/* unconnected QP: destination of its last send */
 	struct ib_cq *send_cq;
 	struct ib_cq *recv_cq;
@@ -108,10 +108,10 @@ struct rdma_ep {
 	const char *caller;		/* module that made it */
 	void *context;			/* the consumer's */
 	unsigned long flags;		/* ULP_EP_* */
-	struct mutex lock;		/* making and destroying qp and srq; shared_pd */
+	struct mutex lock;		/* making and destroying qp and srq; own_pd */
 	struct ulp_qp *qp;
 	struct ulp_srq *srq;		/* (deliver, too, against requests that are taken) */
-	struct ib_pd *shared_pd;	/* of the device, from the first use on */
+	struct ib_pd *own_pd;		/* of the caller on the device, from the first use on */
 	const struct work_struct *cq_work[2]; /* run the completion handlers of qp */
 	struct rdma_ep_qp_attr *request_qp; /* for requests of a passive endpoint, or NULL */
 	u8 responder_resources;		/* of a request: the peer's wish */

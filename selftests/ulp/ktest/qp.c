@@ -4,7 +4,7 @@
  */
 #include "tests.h"
 
-/* Without a PD of the caller's, all endpoints of a device share one. */
+/* Without a PD of the caller's, all endpoints of a module and device share one. */
 static void kt_default_pd(struct kt *t)
 {
 	struct kt_pair p;
@@ -15,6 +15,32 @@ static void kt_default_pd(struct kt *t)
 	kt_expect_ptr(t, rdma_ep_pd(p.client), rdma_ep_pd(p.server));
 	kt_expect_ptr(t, rdma_ep_device(p.client), rdma_ep_pd(p.client)->device);
 	kt_expect_ptr(t, rdma_ep_pd(p.client), rdma_ep_qp(p.client)->pd);
+}
+
+/* Peers of one module must not reach the memory of another: each has a PD of its own. */
+static void kt_pd_of_modules(struct kt *t)
+{
+	/* The same name at another address is the same module. */
+	char name[][8] = { "first", "second", "first" };
+	struct ib_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct rdma_ep_attr attr = { .net = &init_net, .src = kt_ptr(kt_addr()) };
+	struct rdma_ep *ep[3];
+	struct ib_pd *pd;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ep); i++) {
+		ep[i] = kt_own(t, __rdma_ep_create(&attr, name[i]));
+		kt_expect_eq(t, 0, rdma_ep_create_srq(ep[i], NULL, &srq));
+	}
+	pd = rdma_ep_pd(ep[0]);
+	kt_expect(t, pd);
+	kt_expect(t, pd != rdma_ep_pd(ep[1]));
+	kt_expect_ptr(t, pd, rdma_ep_pd(ep[2]));
+	kt_destroy(t, ep[0]);
+	kt_destroy(t, ep[1]);
+	/* The last of its endpoints keeps it. */
+	kt_expect_eq(t, 1, atomic_read(&pd->usecnt));
+	kt_destroy(t, ep[2]);
 }
 
 /* The caller's PD and CQs are used, and stay when the endpoint is destroyed. */
@@ -208,6 +234,7 @@ static void kt_rw_contexts(struct kt *t)
 
 const struct kt_test kt_qp_tests[] = {
 	{ "default_pd", kt_default_pd },
+	{ "pd_of_each_module", kt_pd_of_modules },
 	{ "own_pd_and_cqs", kt_own_parts },
 	{ "request_qp_inherited", kt_inherited_qp },
 	{ "request_qp_fails", kt_request_qp_fails },
