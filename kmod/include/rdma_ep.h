@@ -24,23 +24,26 @@
 /**
  * DOC: Conventions
  *
- * Contexts: the accessors (those from rdma_ep_device() to rdma_ep_set_context()) can be
- * called in any context. Every other function may sleep and is called in process
- * context, without locks that an event callback or a completion handler takes.
- * Calls that would wait for themselves are refused with -EDEADLK and a warning
- * that names the caller, and change nothing: all calls from interrupts, from event
- * callbacks (&struct rdma_ep_channel) and from the handlers of asynchronous QP and
- * SRQ events; and calls on an endpoint from a completion handler that its own
- * CQ runs in a work queue.
+ * Contexts: the accessors (those from rdma_ep_device() to rdma_ep_peer_addr()),
+ * rdma_ep_abort() and rdma_ep_on_end() can be called in any context. Every other function may
+ * sleep and is called in process context, without locks that a callback or a completion
+ * handler takes. Calls that would wait for themselves are refused with -EDEADLK and a warning
+ * that names the caller, and change nothing:
+ *
+ * * all calls from interrupts, and from the handlers of asynchronous QP and SRQ events
+ * * rdma_ep_destroy() and rdma_ep_migrate() of an endpoint from its own event callback
+ *   (&struct rdma_ep_channel), and from its &rdma_ep_end_fn
+ * * calls on an endpoint from a completion handler that its own CQ runs in a work queue
  *
  * Errors: functions return 0 or a negative errno, or an ERR_PTR. These can come
  * from any of them and are not repeated below:
  *
  * * -EINVAL: an object is NULL or an ERR_PTR (destroying none is fine)
  * * -EDEADLK: called in a context that is not allowed, see above
- * * -ENODEV: the endpoint's device is going away, see below
- * * -ESHUTDOWN: the object is being destroyed by somebody else
+ * * -ENODEV: the endpoint's device is being removed, see below
+ * * -ESHUTDOWN: another task destroys the object
  * * -EINTR: the wait was killed, or kthread_stop() was called on the caller
+ * * the error of rdma_ep_abort()
  *
  * Waiting: timeouts are in milliseconds. %RDMA_EP_FOREVER means none, 0 does not
  * wait. Only fatal signals and kthread_stop() end a wait early, so that a kernel
@@ -49,19 +52,30 @@
  * end early, and iWARP's, where a driver may do all of a TCP handshake before
  * rdma_ep_connect() begins to count, and rdma_ep_destroy() waits for it.
  *
- * Lifetime: the caller who is given an endpoint destroys it, exactly once. Calls
+ * Lifetime: the caller that is given an endpoint destroys it, exactly once. Calls
  * of other threads on the endpoint end then with -ESHUTDOWN, and
  * rdma_ep_destroy() waits for them; no call may begin afterwards.
  *
+ * The end: an endpoint is over when it could not be resolved or connected, the peer has
+ * rejected or disconnected, its QP failed, its device is removed, or rdma_ep_abort() was
+ * called. rdma_ep_status() returns why from then on. Its QP goes to ERR, so what is posted
+ * completes with %IB_WC_WR_FLUSH_ERR (of an unconnected endpoint only after
+ * rdma_ep_abort()). The first event of the end has &rdma_ep_cm_event.status set; after it
+ * comes no other one but a device removal. The owner destroys the endpoint. So a protocol
+ * need not know events: one has a child, or a status, or may be ignored.
+ *
  * Device removal: endpoints on the device get %RDMA_CM_EVENT_DEVICE_REMOVAL, once,
- * on their channel; whoever waits in a call on one gets -ENODEV, and so do later
- * calls but rdma_ep_destroy(), rdma_ep_destroy_qp(), rdma_ep_destroy_srq(),
- * rdma_ep_migrate(), the addresses and the accessors. The objects stay usable until
+ * on their channel; a task that waits in a call on one gets -ENODEV, and so do later
+ * calls but rdma_ep_destroy(), rdma_ep_destroy_qp(), rdma_ep_destroy_srq(), rdma_ep_drain(),
+ * rdma_ep_migrate() and the accessors. The objects stay usable until
  * the endpoint is destroyed, which the removal waits for: protocols must do so
- * without waiting for a peer. So an endpoint that is going to be idle needs a channel
- * (rdma_ep_migrate()), to hear of it. Only listeners on a wildcard address do not
+ * without waiting for a peer. An endpoint that is going to be idle learns of it by the flush
+ * of a receive, by rdma_ep_on_end(), or by a channel. Only listeners on a wildcard address do not
  * belong to a device. (Some drivers' modules cannot be unloaded while their devices have
  * QPs, so there is no removal then: delete the link to remove a device.)
+ *
+ * Memory: callbacks run in a scope of memalloc_noio_save(), and what goes to them needs no
+ * memory, so that protocols of storage can use them to reconnect.
  */
 
 /** RDMA_EP_FOREVER - timeout of a wait that has none */
@@ -75,15 +89,19 @@ struct rdma_ep;
  * @child: new endpoint with %RDMA_CM_EVENT_CONNECT_REQUEST, which belongs to the
  *	receiver of the event, who accepts, rejects or destroys it; NULL with other
  *	events
+ * @status: not 0: the endpoint is over, and this is why: rdma_ep_status() of that time, or
+ *	-ENODEV with %RDMA_CM_EVENT_DEVICE_REMOVAL
  * @cm: event, status and parameters in the terms of rdma_cm(7); its private data
  *	is valid as long as the event: until rdma_ep_ack_event(), or in the callback.
- *	%RDMA_CM_EVENT_UNREACHABLE because the hardware address of a neighbour has
- *	changed, which anybody may bring about, comes once, and only to an endpoint
- *	that has been connected: it may still be
+ *	After rdma_ep_abort() it is %RDMA_CM_EVENT_DISCONNECTED with the error as its status.
+ *	rdma_cm's %RDMA_CM_EVENT_UNREACHABLE that comes because the hardware address of a
+ *	neighbour has changed is left out; %RDMA_CM_EVENT_ADDR_CHANGE has no @status: the
+ *	interface's own has changed, and the connection may still work
  */
 struct rdma_ep_cm_event {
 	struct rdma_ep *ep;
 	struct rdma_ep *child;
+	int status;
 	struct rdma_cm_event cm;
 };
 
@@ -92,12 +110,23 @@ struct rdma_ep_cm_event {
  * @event: what has happened
  * @context: of rdma_ep_channel_create()
  *
- * Process context; may sleep, but not wait for other events or for a call on
- * the endpoint, and not call functions of this interface except the accessors and
- * rdma_ep_set_context(). Calls for the same endpoint come one after another.
+ * Process context, in a work item of the channel: one event after another. It may sleep, but
+ * not wait for other events of the channel. It may make all calls but those that wait for
+ * itself: create the QP of @event->child and accept it, or destroy it, or end @event->ep with
+ * rdma_ep_abort().
  */
 typedef void (*rdma_ep_event_fn)(const struct rdma_ep_cm_event *event,
 				 void *context);
+
+/**
+ * typedef rdma_ep_end_fn - function that is called when an endpoint is over
+ * @ep: endpoint
+ * @error: rdma_ep_status()
+ *
+ * Process context, in a work item of the endpoint. It may sleep and make all calls but those
+ * that wait for itself.
+ */
+typedef void (*rdma_ep_end_fn)(struct rdma_ep *ep, int error);
 
 struct rdma_ep_channel *rdma_ep_channel_create(rdma_ep_event_fn fn,
 					       void *context);
@@ -190,6 +219,7 @@ int rdma_ep_destroy(struct rdma_ep *ep);
 
 int rdma_ep_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr);
 int rdma_ep_destroy_qp(struct rdma_ep *ep);
+int rdma_ep_drain(struct rdma_ep *ep);
 int rdma_ep_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
 		       struct ib_srq_init_attr *attr);
 int rdma_ep_destroy_srq(struct rdma_ep *ep);
@@ -204,6 +234,8 @@ int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
 int rdma_ep_reject(struct rdma_ep *ep, const void *data, u8 len);
 int rdma_ep_disconnect(struct rdma_ep *ep, unsigned int timeout_ms);
 int rdma_ep_migrate(struct rdma_ep *ep, struct rdma_ep_channel *channel);
+void rdma_ep_abort(struct rdma_ep *ep, int error);
+void rdma_ep_on_end(struct rdma_ep *ep, rdma_ep_end_fn fn);
 
 struct ib_device *rdma_ep_device(const struct rdma_ep *ep);
 u32 rdma_ep_port(const struct rdma_ep *ep);
@@ -214,9 +246,10 @@ struct ib_cq *rdma_ep_recv_cq(const struct rdma_ep *ep);
 struct ib_srq *rdma_ep_srq(const struct rdma_ep *ep);
 struct rdma_ep_channel *rdma_ep_channel(const struct rdma_ep *ep);
 const struct rdma_cm_event *rdma_ep_event(const struct rdma_ep *ep);
+int rdma_ep_status(const struct rdma_ep *ep);
 void *rdma_ep_context(const struct rdma_ep *ep);
 void rdma_ep_set_context(struct rdma_ep *ep, void *context);
-int rdma_ep_local_addr(struct rdma_ep *ep, struct sockaddr_storage *addr);
-int rdma_ep_peer_addr(struct rdma_ep *ep, struct sockaddr_storage *addr);
+int rdma_ep_local_addr(const struct rdma_ep *ep, struct sockaddr_storage *addr);
+int rdma_ep_peer_addr(const struct rdma_ep *ep, struct sockaddr_storage *addr);
 
 #endif /* RDMA_EP_H */

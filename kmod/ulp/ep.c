@@ -3,6 +3,8 @@
  * Endpoints: creation, destruction, events, and what there is to know of one.
  */
 #include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <rdma/ib_addr.h>
@@ -13,61 +15,70 @@
 /* As long as librdmacm's rdma_create_ep() waits */
 #define ULP_TIMEOUT_MS	2000
 
-/*
- * An event that gets lost might be waited for without a limit, so its few bytes
- * must be found.
- */
-static void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event)
-{
-	ulp_deliver(ep, ulp_event_new(ep, event, GFP_KERNEL | __GFP_NOFAIL),
-		    NULL);
-}
-
 /* Our own notice of the removal, or rdma_cm's: whichever comes first. */
 static void ulp_ep_removed(struct rdma_ep *ep)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
 
-	if (!test_and_set_bit(ULP_EP_REMOVED, &ep->flags))
-		ulp_report(ep, &event);
+	if (test_and_set_bit(ULP_EP_REMOVED, &ep->flags))
+		return;
+	ulp_over(ep, -ENODEV);
+	set_bit(ULP_EP_OVER, &ep->flags);
+	ulp_report(ep, &event, -ENODEV);
 }
 
 /*
- * rdma_cm calls the peer unreachable, too, when the hardware address of a neighbour with
- * its IP address changes, also in another namespace, and each time that it does. Any user can
- * cause that. A connected endpoint reports it once.
+ * rdma_cm calls the peer unreachable, too, when the hardware address of a neighbour with its
+ * IP address changes, also in another namespace. Any user can cause that. The connection is
+ * as good as before.
  */
-static bool ulp_unwanted(struct rdma_ep *ep, const struct rdma_cm_event *event)
+static bool ulp_of_neighbour(const struct ep_id *id,
+			     const struct rdma_cm_event *event)
 {
 	return event->event == RDMA_CM_EVENT_UNREACHABLE &&
-	       current_work() == &ep->id.cm_id->net_work &&
-	       (!test_bit(ULP_EP_ESTABLISHED, &ep->flags) ||
-		test_and_set_bit(ULP_EP_NEIGH_CHANGED, &ep->flags));
+	       current_work() == &id->cm_id->net_work;
 }
 
-static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
+/* With the handler locked */
+void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	struct rdma_ep *ep = container_of(id, struct rdma_ep, id);
+	int error = ulp_end_of(event);
 
-	if (ulp_unwanted(ep, event))
+	if (ulp_of_neighbour(id, event))
 		return;
-	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
+	switch (event->event) {
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		ulp_ep_removed(ep);
 		return;
-	}
-	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
+	case RDMA_CM_EVENT_ESTABLISHED:
 		set_bit(ULP_EP_ESTABLISHED, &ep->flags);
-	if (event->event == RDMA_CM_EVENT_DISCONNECTED)
+		/* Only now it can be disconnected. */
+		if (test_bit(ULP_EP_ABORTED, &ep->flags)) {
+			ulp_queue_work(ep);
+			return;
+		}
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
 		set_bit(ULP_EP_DISCONNECTED, &ep->flags);
-	ulp_report(ep, event);
+		break;
+	default:
+		break;
+	}
+	if (!error) {
+		/* Nothing follows the end: %RDMA_CM_EVENT_TIMEWAIT_EXIT would. */
+		if (!test_bit(ULP_EP_OVER, &ep->flags))
+			ulp_report(ep, event, 0);
+		return;
+	}
+	ulp_over(ep, error);
+	ulp_report_end(ep, event);
 }
 
 static void ulp_hold_get(struct ep_dev_user *hold)
 {
 	kref_get(&container_of(hold, struct rdma_ep, hold)->ref);
 }
-
-static const struct ep_id_ops ulp_id_ops;
 
 static void ulp_hold_removed(struct ep_dev_user *hold)
 {
@@ -76,6 +87,8 @@ static void ulp_hold_removed(struct ep_dev_user *hold)
 	ulp_ep_removed(ep);
 	ulp_ep_put(ep);
 }
+
+static const struct ep_id_ops ulp_id_ops;
 
 /* Number of endpoints so far */
 static atomic_t ulp_eps;
@@ -91,6 +104,7 @@ static struct rdma_ep *ulp_ep_new(const char *caller)
 	kref_init(&ep->ref);
 	refcount_set(&ep->users, 1);
 	init_completion(&ep->unused);
+	INIT_WORK(&ep->work, ulp_work);
 	ep_id_init(&ep->id, &ulp_id_ops);
 	ep->id.number = atomic_inc_return(&ulp_eps);
 	ep->hold.owner = caller;
@@ -137,7 +151,7 @@ int rdma_ep_destroy(struct rdma_ep *ep)
 
 	if (IS_ERR_OR_NULL(ep))
 		return 0;
-	ret = ulp_check_context(ep, _RET_IP_);
+	ret = ulp_check_context(ep, true, _RET_IP_);
 	if (!ret)
 		ulp_ep_end(ep);
 	return ret;
@@ -162,6 +176,8 @@ static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener,
 	}
 	if (ulp_migrate(child, NULL) || ulp_ep_bind(child, cm_id))
 		goto err;
+	child->local = cm_id->route.addr.src_addr;
+	child->peer = cm_id->route.addr.dst_addr;
 	child->context = listener->context;
 	child->responder_resources = event->param.conn.responder_resources;
 	child->initiator_depth = event->param.conn.initiator_depth;
@@ -172,10 +188,9 @@ err:
 	return NULL;
 }
 
-static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
-			  const struct rdma_cm_event *event)
+static int ulp_new_request(struct rdma_ep *ep, struct rdma_cm_id *cm_id,
+			   const struct rdma_cm_event *event)
 {
-	struct rdma_ep *ep = container_of(id, struct rdma_ep, id);
 	struct rdma_ep *child;
 	struct ulp_event *ev;
 	int ret = -ENOMEM;
@@ -183,16 +198,29 @@ static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 	child = ulp_child_new(ep, cm_id, event);
 	if (!child)
 		return -ENOMEM;
-	ev = ulp_event_new(ep, event, GFP_KERNEL);
+	ev = ulp_event_new(ep, event, 0);
 	if (!ev)
 		goto err;
 	ev->pub.child = child;
-	ret = ulp_deliver(ep, ev, cm_id);
+	ret = ulp_deliver_request(ep, ev, cm_id);
 	if (!ret)
 		return 0;
 	ulp_event_free(ev);
 err:
 	ulp_ep_end(child);
+	return ret;
+}
+
+static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
+			  const struct rdma_cm_event *event)
+{
+	/* To release memory may take a consumer that waits for the CM. */
+	unsigned int noio = memalloc_noio_save();
+	int ret;
+
+	ret = ulp_new_request(container_of(id, struct rdma_ep, id), cm_id,
+			      event);
+	memalloc_noio_restore(noio);
 	return ret;
 }
 
@@ -243,6 +271,8 @@ static int ulp_ep_bound(struct rdma_ep *ep)
 	if (ret)
 		return ret;
 	ret = ulp_ep_bind(ep, ep->id.cm_id);
+	ep->local = ep->id.cm_id->route.addr.src_addr;
+	ep->peer = ep->id.cm_id->route.addr.dst_addr;
 	ep_id_end(&ep->id);
 	return ret ?: ulp_ep_hold(ep);
 }
@@ -306,7 +336,7 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
 
 	if (IS_ERR_OR_NULL(attr) || ulp_check_attr(attr))
 		return ERR_PTR(-EINVAL);
-	ret = ulp_check_context(NULL, _RET_IP_);
+	ret = ulp_check_context(NULL, false, _RET_IP_);
 	if (ret)
 		return ERR_PTR(ret);
 	ep = ulp_ep_new(caller);
@@ -365,10 +395,20 @@ static const struct ulp_qp *ulp_qp(const struct rdma_ep *ep)
 struct ib_pd *rdma_ep_pd(const struct rdma_ep *ep)
 {
 	const struct ulp_qp *qp = ulp_qp(ep);
+	const struct ulp_srq *srq;
+	struct ib_pd *pd = NULL;
 
 	if (qp)
 		return qp->pd;
-	return IS_ERR_OR_NULL(ep) || !ep->srq ? NULL : ep->srq->pd;
+	if (IS_ERR_OR_NULL(ep))
+		return NULL;
+	/* rdma_ep_destroy_srq() may free it meanwhile. */
+	rcu_read_lock();
+	srq = READ_ONCE(ep->srq);
+	if (srq)
+		pd = srq->pd;
+	rcu_read_unlock();
+	return pd;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_pd);
 
@@ -425,7 +465,17 @@ EXPORT_SYMBOL_GPL(rdma_ep_recv_cq);
  */
 struct ib_srq *rdma_ep_srq(const struct rdma_ep *ep)
 {
-	return IS_ERR_OR_NULL(ep) ? NULL : ulp_ibsrq(ep);
+	const struct ulp_srq *srq;
+	struct ib_srq *ibsrq = NULL;
+
+	if (IS_ERR_OR_NULL(ep))
+		return NULL;
+	rcu_read_lock();
+	srq = READ_ONCE(ep->srq);
+	if (srq)
+		ibsrq = READ_ONCE(srq->srq.ibsrq);
+	rcu_read_unlock();
+	return ibsrq;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_srq);
 
@@ -454,7 +504,10 @@ EXPORT_SYMBOL_GPL(rdma_ep_channel);
  */
 const struct rdma_cm_event *rdma_ep_event(const struct rdma_ep *ep)
 {
-	return IS_ERR_OR_NULL(ep) || !ep->last ? NULL : &ep->last->pub.cm;
+	const struct ulp_event *ev = IS_ERR_OR_NULL(ep) ? NULL :
+							  READ_ONCE(ep->last);
+
+	return ev ? &ev->pub.cm : NULL;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_event);
 
@@ -482,43 +535,19 @@ void rdma_ep_set_context(struct rdma_ep *ep, void *context)
 }
 EXPORT_SYMBOL_GPL(rdma_ep_set_context);
 
-static int ulp_addr(struct rdma_ep *ep, struct sockaddr_storage *addr,
-		    bool peer, unsigned long caller)
-{
-	const struct rdma_addr *route;
-	int ret;
-
-	if (IS_ERR_OR_NULL(addr))
-		return -EINVAL;
-	ret = ulp_enter_from(ep, caller);
-	if (ret)
-		return ret;
-	ret = ep_id_begin(&ep->id);
-	if (!ret) {
-		route = &ep->id.cm_id->route.addr;
-		*addr = peer ? route->dst_addr : route->src_addr;
-		ep_id_end(&ep->id);
-	}
-	/* Whoever listens has the family of a peer, and nothing else. */
-	if (!ret && peer && !memchr_inv(addr->__data, 0, sizeof(addr->__data)))
-		ret = -ENOTCONN;
-	ret = ulp_errno(ep, ret);
-	ulp_exit(ep);
-	return ret;
-}
-
 /**
  * rdma_ep_local_addr() - local address of an endpoint
  * @ep: endpoint
  * @addr: is filled in
  *
- * Also of a removed device, as long as rdma_cm knows.
- *
- * Return: 0
+ * Return: 0, or -EINVAL
  */
-int rdma_ep_local_addr(struct rdma_ep *ep, struct sockaddr_storage *addr)
+int rdma_ep_local_addr(const struct rdma_ep *ep, struct sockaddr_storage *addr)
 {
-	return ulp_addr(ep, addr, false, _RET_IP_);
+	if (IS_ERR_OR_NULL(ep) || IS_ERR_OR_NULL(addr))
+		return -EINVAL;
+	*addr = ep->local;
+	return 0;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_local_addr);
 
@@ -527,10 +556,14 @@ EXPORT_SYMBOL_GPL(rdma_ep_local_addr);
  * @ep: endpoint
  * @addr: is filled in
  *
- * Return: 0, or -ENOTCONN if there is no peer
+ * Return: 0, -ENOTCONN if there is no peer, or -EINVAL
  */
-int rdma_ep_peer_addr(struct rdma_ep *ep, struct sockaddr_storage *addr)
+int rdma_ep_peer_addr(const struct rdma_ep *ep, struct sockaddr_storage *addr)
 {
-	return ulp_addr(ep, addr, true, _RET_IP_);
+	if (IS_ERR_OR_NULL(ep) || IS_ERR_OR_NULL(addr))
+		return -EINVAL;
+	*addr = ep->peer;
+	/* A listener has the family of a peer, and nothing else. */
+	return memchr_inv(addr->__data, 0, sizeof(addr->__data)) ? 0 : -ENOTCONN;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_peer_addr);

@@ -3,7 +3,6 @@
  * An endpoint's QP and SRQ, and what they are made of.
  */
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "ulp.h"
@@ -41,7 +40,7 @@ static void ulp_srq_event(struct ib_event *event, void *context)
 
 	if (!srq->event_handler)
 		return;
-	ulp_callback_begin(&cb);
+	ulp_callback_begin(&cb, NULL);
 	srq->event_handler(event, srq->context);
 	ulp_callback_end(&cb);
 }
@@ -54,7 +53,7 @@ static void ulp_srq_free(struct kref *ref)
 	if (srq->pd_dev)
 		ep_dev_put_pd(srq->pd_dev, srq->pd);
 	ep_res_fini(&srq->srq.res);
-	kfree(srq);
+	kfree_rcu(srq, rcu);
 }
 
 void ulp_srq_put(struct ulp_srq *srq)
@@ -136,7 +135,7 @@ int rdma_ep_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
 	if (ret)
 		goto out;
 	mutex_lock(&ep->deliver);
-	ep->srq = srq;
+	smp_store_release(&ep->srq, srq);	/* accessors read it unlocked */
 	mutex_unlock(&ep->deliver);
 out:
 	mutex_unlock(&ep->lock);
@@ -182,7 +181,7 @@ int rdma_ep_destroy_srq(struct rdma_ep *ep)
 	else if (ulp_srq_busy(ep, srq))
 		ret = -EBUSY;
 	else
-		ep->srq = NULL;
+		WRITE_ONCE(ep->srq, NULL);
 	mutex_unlock(&ep->deliver);
 	if (!ret)
 		ulp_srq_put(srq);
@@ -205,11 +204,25 @@ static void ulp_qp_event(struct ib_event *event, void *context)
 
 	if (!qp)
 		return;
-	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
+	switch (event->event) {
+	case IB_EVENT_QP_LAST_WQE_REACHED:
 		complete_all(&qp->last_wqe);
+		break;
+	case IB_EVENT_COMM_EST:
+		set_bit(ULP_EP_COMM_EST, &qp->ep->flags);
+		ulp_queue_work(qp->ep);
+		break;
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		rdma_ep_abort(qp->ep, -EIO);
+		break;
+	default:
+		break;
+	}
 	if (!qp->event_handler)
 		return;
-	ulp_callback_begin(&cb);
+	ulp_callback_begin(&cb, NULL);
 	qp->event_handler(event, context);
 	ulp_callback_end(&cb);
 }
@@ -254,9 +267,6 @@ static void ulp_free_cqs_work(struct work_struct *work)
 	complete(&f->done);
 }
 
-/* A queue of our own: any number of other queues' work items may wait for it. */
-static struct workqueue_struct *ulp_wq;
-
 /*
  * ib_free_cq() waits for the work item that runs the CQ's handlers. The caller may be
  * in that of another endpoint's CQ, which is no less right than any other task that
@@ -268,7 +278,7 @@ static void ulp_qp_free_cqs_in_work(const struct ulp_qp *qp)
 
 	init_completion(&f.done);
 	INIT_WORK_ONSTACK(&f.work, ulp_free_cqs_work);
-	queue_work(ulp_wq, &f.work);
+	queue_work(ulp_cq_wq, &f.work);
 	wait_for_completion(&f.done);
 	destroy_work_on_stack(&f.work);
 }
@@ -500,6 +510,7 @@ int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 	kref_init(&qp->ref);
 	init_completion(&qp->last_wqe);
 	qp->event_handler = attr->init.event_handler;
+	qp->ep = ep;
 	ret = ulp_qp_make_hw(ep, qp, attr);
 	if (ret) {
 		ulp_put_qp(&qp->qp);
@@ -599,9 +610,10 @@ static void ulp_drain_sq(struct ulp_qp *qp)
 }
 
 /*
- * What was received from an SRQ, into the CQ of the send queue: whoever handles it follows
- * wc->qp, and may post an answer. All that was posted has been waited for; now first for
- * what was received meanwhile, and then for the answers.
+ * What was received from an SRQ: whoever handles it follows wc->qp, and may post an answer.
+ * All that was posted has been waited for; now first for what was received meanwhile, and
+ * then for the answers. Completions of receives are in front of the last one of the send
+ * queue, if both have one CQ; else, if that runs its handlers in a work item, before its end.
  */
 static void ulp_drain_shared(struct ulp_qp *qp)
 {
@@ -613,28 +625,39 @@ static void ulp_drain_shared(struct ulp_qp *qp)
 	/* Hardware reports its last receive. (Not all drivers do.) */
 	if (!ep_dev_has(qp->qp.ibqp->device, EP_CAP_SOFTWARE))
 		wait_for_completion_timeout(&qp->last_wqe, ULP_LAST_WQE_TIME);
+	/* (To lockdep all CQs' work items are one.) */
+	if (qp->recv_cq != qp->send_cq && !current_work() &&
+	    (qp->recv_cq->poll_ctx == IB_POLL_WORKQUEUE ||
+	     qp->recv_cq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE))
+		flush_work(&qp->recv_cq->work);
 	ulp_drain_sq(qp);
 	ulp_drain_sq(qp);
+}
+
+/*
+ * On return all that has been posted has completed, and its handlers have run. Handlers still
+ * look at ep->qp, and must be told if they call.
+ */
+static void ulp_drain_qp(struct ulp_qp *qp)
+{
+	ep_qp_error_wait(&qp->qp);
+	if (qp->qp.cap.max_send_wr)
+		ulp_drain_sq(qp);
+	/* Not ib_drain_qp(): of an SRQ's receives not every driver tells the last. */
+	if (qp->qp.has_srq)
+		ulp_drain_shared(qp);
+	else if (qp->qp.cap.max_recv_wr)
+		ib_drain_rq(qp->qp.ibqp);
 }
 
 /* Called with ep->lock held, or after everybody else has let go. */
 void ulp_destroy_qp(struct rdma_ep *ep)
 {
 	struct ulp_qp *qp = ep->qp;
-	struct ib_qp *ibqp;
 
 	if (!qp)
 		return;
-	/* Handlers still look at ep->qp, and must be told if they call. */
-	ep_qp_error_wait(&qp->qp);
-	ibqp = qp->qp.ibqp;
-	if (qp->qp.cap.max_send_wr)
-		ulp_drain_sq(qp);
-	/* Not ib_drain_qp(): of an SRQ's receives not every driver tells the last. */
-	if (qp->qp.has_srq && qp->send_cq == qp->recv_cq)
-		ulp_drain_shared(qp);
-	else if (!qp->qp.has_srq && qp->qp.cap.max_recv_wr)
-		ib_drain_rq(ibqp);
+	ulp_drain_qp(qp);
 	WRITE_ONCE(ep->qp, NULL);
 	ulp_qp_destroy_hw(qp);
 	ulp_qp_free_parts(qp);
@@ -643,6 +666,35 @@ void ulp_destroy_qp(struct rdma_ep *ep)
 	WRITE_ONCE(ep->cq_work[1], NULL);
 	ulp_put_qp(&qp->qp);
 }
+
+/**
+ * rdma_ep_drain() - wait for all completions of an endpoint
+ * @ep: endpoint with a QP
+ *
+ * What has been posted to the QP completes, with %IB_WC_WR_FLUSH_ERR if it has not been
+ * carried out, and on return the completion handlers have run. The QP stays, in ERR: later
+ * posts complete in the same way, so the caller makes sure that there are none. A connection
+ * is not disconnected. Of receives from an SRQ it waits for those that the QP has taken.
+ *
+ * Return: 0, or -EINVAL if there is no QP
+ */
+int rdma_ep_drain(struct rdma_ep *ep)
+{
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	mutex_lock(&ep->lock);
+	if (ep->qp)
+		ulp_drain_qp(ep->qp);
+	else
+		ret = -EINVAL;
+	mutex_unlock(&ep->lock);
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_drain);
 
 /**
  * rdma_ep_destroy_qp() - destroy an endpoint's QP
@@ -670,14 +722,3 @@ int rdma_ep_destroy_qp(struct rdma_ep *ep)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy_qp);
-
-int ulp_init(void)
-{
-	ulp_wq = alloc_workqueue("rdma_ep_cq", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return ulp_wq ? 0 : -ENOMEM;
-}
-
-void ulp_cleanup(void)
-{
-	destroy_workqueue(ulp_wq);
-}

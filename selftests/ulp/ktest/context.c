@@ -52,6 +52,7 @@ static unsigned long kt_call_about(struct rdma_ep *ep)
 		rdma_ep_migrate(ep, NULL),
 		rdma_ep_create_qp(ep, &qp),
 		rdma_ep_destroy_qp(ep),
+		rdma_ep_drain(ep),
 		rdma_ep_create_srq(ep, NULL, &srq),
 		rdma_ep_destroy_srq(ep),
 		rdma_ep_destroy(ep),
@@ -219,12 +220,23 @@ static void kt_context_other_ep(struct kt *t)
 
 /* ---- from event handlers */
 
+/* Only what would wait for the callback is refused. */
 static void kt_inside_event(const struct rdma_ep_cm_event *event, void *context)
 {
 	struct kt_inside *in = context;
+	struct sockaddr_storage addr;
 
-	if (event->cm.event == RDMA_CM_EVENT_DISCONNECTED)
-		kt_inside(in);
+	if (event->cm.event != RDMA_CM_EVENT_DISCONNECTED)
+		return;
+	if (rdma_ep_destroy(event->ep) != -EDEADLK)
+		in->wrong |= BIT(0);
+	if (rdma_ep_migrate(event->ep, NULL) != -EDEADLK)
+		in->wrong |= BIT(1);
+	if (rdma_ep_channel_destroy(rdma_ep_channel(event->ep)) != -EBUSY)
+		in->wrong |= BIT(2);
+	if (rdma_ep_peer_addr(event->ep, &addr) || rdma_ep_disconnect(event->ep, 0))
+		in->wrong |= BIT(3);
+	complete(&in->made);
 }
 
 static void kt_context_event(struct kt *t)
@@ -241,6 +253,32 @@ static void kt_context_event(struct kt *t)
 	kt_expect_refused(t, in);
 	kt_splats_end();
 	kt_expect_ptr(t, ch, rdma_ep_channel(p.client));
+}
+
+static void kt_inside_end(struct rdma_ep *ep, int error)
+{
+	struct kt_inside *in = rdma_ep_context(ep);
+
+	if (rdma_ep_destroy(ep) != -EDEADLK)
+		in->wrong |= BIT(0);
+	if (rdma_ep_drain(ep))
+		in->wrong |= BIT(1);
+	complete(&in->made);
+}
+
+static void kt_context_end(struct kt *t)
+{
+	struct kt_inside *in;
+	struct kt_pair p;
+
+	kt_pair_open(t, &p, NULL);
+	in = kt_inside_init(t, p.client);
+	rdma_ep_set_context(p.client, in);
+	rdma_ep_on_end(p.client, kt_inside_end);
+	kt_splats_begin();
+	kt_destroy(t, p.server);
+	kt_expect_refused(t, in);
+	kt_splats_end();
 }
 
 static void kt_inside_verbs(struct ib_event *event, void *context)
@@ -311,6 +349,7 @@ const struct kt_test kt_context_tests[] = {
 	{ "context_workqueue_cq", kt_context_cq, .arg = IB_POLL_WORKQUEUE },
 	{ "context_unbound_cq", kt_context_cq, .arg = IB_POLL_UNBOUND_WORKQUEUE },
 	{ "context_event_callback", kt_context_event },
+	{ "context_end_callback", kt_context_end },
 	{ "context_qp_event", kt_context_qp_event },
 	{ "context_srq_event", kt_context_srq_event },
 	{ "other_endpoint_in_handler", kt_context_other_ep },
