@@ -2,12 +2,11 @@
 /*
  * rdma_ep for kernel consumers: connected RDMA endpoints in a few calls.
  *
- * What librdmacm's endpoint API is to programs, this is to kernel protocols:
- * rdma_ep_create() resolves addresses and makes an id, a QP, its CQs and a PD;
- * rdma_ep_connect(), rdma_ep_accept() and rdma_ep_disconnect() return when the
- * connection is what they say; rdma_ep_get_request() waits for a client. A
- * protocol that has better things to do than to wait gives its endpoints a
- * channel, and gets events. See docs/kernel/ulp.md for a tour.
+ * The endpoint API of librdmacm for kernel protocols: rdma_ep_create() resolves addresses and
+ * makes an id, a QP, its CQs and a PD; rdma_ep_connect() and rdma_ep_accept() return when the
+ * connection is up, rdma_ep_disconnect() when it has ended; rdma_ep_get_request() waits for a
+ * client. A protocol that cannot wait gives its endpoints a channel, and gets events. See
+ * docs/kernel/ulp.md for a tour.
  */
 #ifndef RDMA_EP_H
 #define RDMA_EP_H
@@ -58,11 +57,11 @@
  *
  * The end: an endpoint is over when it could not be resolved or connected, the peer has
  * rejected or disconnected, its QP failed, its device is removed, or rdma_ep_abort() was
- * called. rdma_ep_status() returns why from then on. Its QP goes to ERR, so what is posted
- * completes with %IB_WC_WR_FLUSH_ERR (of an unconnected endpoint only after
+ * called. rdma_ep_status() returns why from then on. Its QP goes to ERR, so posted requests
+ * complete with %IB_WC_WR_FLUSH_ERR (of an unconnected endpoint only after
  * rdma_ep_abort()). The first event of the end has &rdma_ep_cm_event.status set; after it
  * comes no other one but a device removal. The owner destroys the endpoint. So a protocol
- * need not know events: one has a child, or a status, or may be ignored.
+ * needs no table of events: one has a child, or a status, or may be ignored.
  *
  * Device removal: endpoints on the device get %RDMA_CM_EVENT_DEVICE_REMOVAL, once,
  * on their channel; a task that waits in a call on one gets -ENODEV, and so do later
@@ -74,8 +73,8 @@
  * belong to a device. (Some drivers' modules cannot be unloaded while their devices have
  * QPs, so there is no removal then: delete the link to remove a device.)
  *
- * Memory: callbacks run in a scope of memalloc_noio_save(), and what goes to them needs no
- * memory, so that protocols of storage can use them to reconnect.
+ * Memory: callbacks run in a scope of memalloc_noio_save(), and the delivery of the events
+ * of a connection allocates no memory, so protocols of storage can reconnect in them.
  */
 
 /** RDMA_EP_FOREVER - timeout of a wait that has none */
@@ -107,7 +106,7 @@ struct rdma_ep_cm_event {
 
 /**
  * typedef rdma_ep_event_fn - event callback of a channel
- * @event: what has happened
+ * @event: event
  * @context: of rdma_ep_channel_create()
  *
  * Process context, in a work item of the channel: one event after another. It may sleep, but
@@ -136,6 +135,20 @@ struct rdma_ep_cm_event *rdma_ep_get_event(struct rdma_ep_channel *channel,
 void rdma_ep_ack_event(struct rdma_ep_cm_event *event);
 
 /**
+ * enum rdma_ep_qp_attr_flags - what a QP's CQs are to be
+ * @RDMA_EP_QP_ONE_CQ: both queues get one CQ, if the caller gives none
+ * @RDMA_EP_QP_POOL_CQ: the same, one of ib_cq_pool_get(), which other QPs use as well: its
+ *	cq_context is not the endpoint, and destroying the QP is refused in a completion handler
+ *	of any of these QPs. Not with %IB_POLL_DIRECT
+ * @RDMA_EP_QP_VECTOR: the CQs that are made use @comp_vector
+ */
+enum rdma_ep_qp_attr_flags {
+	RDMA_EP_QP_ONE_CQ	= BIT(0),
+	RDMA_EP_QP_POOL_CQ	= BIT(1),
+	RDMA_EP_QP_VECTOR	= BIT(2),
+};
+
+/**
  * struct rdma_ep_qp_attr - QP of an endpoint
  * @pd: protection domain, on the endpoint's device; NULL: the one that all endpoints of
  *	the calling module share on the device, and no other module: it exists until the
@@ -155,6 +168,10 @@ void rdma_ep_ack_event(struct rdma_ep_cm_event *event);
  *	@init.cap.max_rdma_ctxs a send CQ that is made has room, too. @init.port_num:
  *	0: the endpoint's. @init.qp_type: %IB_QPT_UD in the port space %RDMA_PS_UDP;
  *	%IB_QPT_RC, or %IB_QPT_UC if given to rdma_ep_create(), in %RDMA_PS_TCP
+ * @flags: &enum rdma_ep_qp_attr_flags
+ * @comp_vector: with %RDMA_EP_QP_VECTOR, of as many as the device has, counted round
+ * @slots_free: called by rdma_ep_put_slots() after rdma_ep_try_slots() has failed, in the
+ *	context of the former; or NULL
  *
  * One entry of each queue is kept for draining, so at most one less than the
  * device's limit is granted. Never post more than was granted: drivers may take it,
@@ -166,6 +183,24 @@ struct rdma_ep_qp_attr {
 	struct ib_pd *pd;
 	enum ib_poll_context poll_ctx;
 	struct ib_qp_init_attr init;
+	u32 flags;
+	u32 comp_vector;
+	void (*slots_free)(struct rdma_ep *ep);
+};
+
+/**
+ * enum rdma_ep_attr_flags - how an endpoint is to be made
+ * @RDMA_EP_DUAL_STACK: a passive endpoint on [::] has its port for IPv4, too. Else it is for
+ *	IPv6 only, and an endpoint on 0.0.0.0 can have the same port
+ * @RDMA_EP_REUSEADDR: a passive endpoint may have the address of another that has this flag
+ * @RDMA_EP_ASYNC: an active endpoint is resolved after rdma_ep_create() has returned, and its
+ *	QP made. Then %RDMA_CM_EVENT_ROUTE_RESOLVED follows, or its end. Until then it has no
+ *	device, and rdma_ep_connect() returns -EINVAL
+ */
+enum rdma_ep_attr_flags {
+	RDMA_EP_DUAL_STACK	= BIT(0),
+	RDMA_EP_REUSEADDR	= BIT(1),
+	RDMA_EP_ASYNC		= BIT(2),
 };
 
 /**
@@ -174,14 +209,20 @@ struct rdma_ep_qp_attr {
  * @src: local address. Required of a passive endpoint, where port 0 is any port;
  *	optional of an active one
  * @dst: address of the peer, or NULL: a passive endpoint
- * @ps: %RDMA_PS_TCP, %RDMA_PS_UDP, or 0: %RDMA_PS_UDP if @qp is of type %IB_QPT_UD,
- *	else %RDMA_PS_TCP
+ * @ps: %RDMA_PS_TCP, %RDMA_PS_UDP, %RDMA_PS_IB (for addresses of AF_IB, too), or 0:
+ *	%RDMA_PS_UDP if @qp is of type %IB_QPT_UD, else %RDMA_PS_TCP
  * @timeout_ms: limit for resolving the address, and again for the route; 0: 2000
  * @qp: QP of an active endpoint, made at once; of a passive endpoint's requests,
  *	made by rdma_ep_get_request(). NULL: none
  * @channel: where its events go, and those of requests; NULL: to the calls that
  *	wait for them (a synchronous endpoint)
  * @context: for rdma_ep_context(); requests inherit it
+ * @flags: &enum rdma_ep_attr_flags
+ * @tos: type of service of its packets, and those of requests; 0: none
+ * @ack_timeout: how long a connected QP, also of a request, waits for an acknowledgment, as in
+ *	&struct ib_qp_attr: 4.096 us * 2^@ack_timeout, at most 31; 0: rdma_cm's value
+ * @min_rnr_timer: how long the peer waits before it sends again what found no receive, as in
+ *	&struct ib_qp_attr, at most 31; 0: rdma_cm's value. Not with iWARP
  */
 struct rdma_ep_attr {
 	struct net *net;
@@ -192,17 +233,21 @@ struct rdma_ep_attr {
 	struct rdma_ep_qp_attr *qp;
 	struct rdma_ep_channel *channel;
 	void *context;
+	u32 flags;
+	u8 tos;
+	u8 ack_timeout;
+	u8 min_rnr_timer;
 };
 
 struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
 				 const char *caller);
 /**
  * rdma_ep_create() - make an endpoint
- * @attr: what it is to be
+ * @attr: attributes
  *
- * An active endpoint has its route resolved, and its QP, if asked for, in state
- * INIT (RTS if unconnected) on return: receives can be posted. What its QP was
- * granted is in @attr->qp. A passive endpoint is bound to its address. Even with
+ * An active endpoint has its route resolved, and its QP, if @attr has one, in state
+ * INIT (RTS if unconnected) on return: receives can be posted. The capabilities that its
+ * QP was granted are in @attr->qp. A passive endpoint is bound to its address. Even with
  * a channel this waits for address and route. See rdma_create_ep(3).
  *
  * Return: the endpoint, to be destroyed with rdma_ep_destroy(), or
@@ -234,6 +279,15 @@ int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
 int rdma_ep_reject(struct rdma_ep *ep, const void *data, u8 len);
 int rdma_ep_disconnect(struct rdma_ep *ep, unsigned int timeout_ms);
 int rdma_ep_migrate(struct rdma_ep *ep, struct rdma_ep_channel *channel);
+int rdma_ep_join(struct rdma_ep *ep, const struct sockaddr *group,
+		 bool send_only, unsigned int timeout_ms);
+int rdma_ep_leave(struct rdma_ep *ep, const struct sockaddr *group);
+
+bool rdma_ep_try_slots(struct rdma_ep *ep, unsigned int n);
+int rdma_ep_wait_slots(struct rdma_ep *ep, unsigned int n,
+		       unsigned int timeout_ms);
+void rdma_ep_put_slots(struct rdma_ep *ep, unsigned int n);
+
 void rdma_ep_abort(struct rdma_ep *ep, int error);
 void rdma_ep_on_end(struct rdma_ep *ep, rdma_ep_end_fn fn);
 
@@ -251,5 +305,13 @@ void *rdma_ep_context(const struct rdma_ep *ep);
 void rdma_ep_set_context(struct rdma_ep *ep, void *context);
 int rdma_ep_local_addr(const struct rdma_ep *ep, struct sockaddr_storage *addr);
 int rdma_ep_peer_addr(const struct rdma_ep *ep, struct sockaddr_storage *addr);
+int rdma_ep_qp_cap(const struct rdma_ep *ep, struct ib_qp_cap *cap);
+const char *rdma_ep_reject_msg(const struct rdma_ep *ep,
+			       const struct rdma_cm_event *event);
+bool rdma_ep_consumer_reject(const struct rdma_ep *ep,
+			     const struct rdma_cm_event *event);
+
+int rdma_ep_path(struct rdma_ep *ep, struct sa_path_rec *path);
+int rdma_ep_gids(struct rdma_ep *ep, union ib_gid *sgid, union ib_gid *dgid);
 
 #endif /* RDMA_EP_H */

@@ -125,7 +125,7 @@ void ulp_exit(struct rdma_ep *ep)
 		complete(&ep->unused);
 }
 
-/* What the engine says, as rdma_ep.h promises it. */
+/* Result of the engine -> result of a call */
 int ulp_errno(const struct rdma_ep *ep, int ret)
 {
 	switch (ret) {
@@ -245,13 +245,13 @@ struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 	memcpy(ev->data, data, len);
 	ev->pub.cm.param.conn.private_data = len ? ev->data : NULL;
 	ev->pub.cm.param.conn.private_data_len = len;
-	/* It is the id's. Who makes an address handle has it looked up again. */
+	/* It is the id's. Making an address handle looks it up again. */
 	if (ep->qp_type == IB_QPT_UD)
 		ev->pub.cm.param.ud.ah_attr.grh.sgid_attr = NULL;
 	return ev;
 }
 
-/* What it brought has been taken. */
+/* A child has been taken. */
 void ulp_event_free(struct ulp_event *ev)
 {
 	struct rdma_ep *ep;

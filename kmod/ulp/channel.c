@@ -67,7 +67,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_channel_create);
  * rdma_ep_channel_destroy() - destroy a channel
  * @channel: channel; nothing is done if it is NULL or an ERR_PTR
  *
- * Who waits in rdma_ep_get_event() gets -ESHUTDOWN.
+ * Tasks that wait in rdma_ep_get_event() get -ESHUTDOWN.
  *
  * Return: 0, -EBUSY if endpoints use it, or -EDEADLK
  */
@@ -150,7 +150,7 @@ static struct rdma_ep_channel *ulp_leave(struct rdma_ep *ep,
 		if (ev->pub.ep == ep)
 			list_move_tail(&ev->entry, events);
 	chan->nr_eps--;
-	/* Who waits there for a synchronous endpoint waits in vain. */
+	/* Tasks that wait there for a synchronous endpoint are to return. */
 	if (chan->private)
 		chan->closed = true;
 	spin_unlock(&chan->lock);
@@ -159,8 +159,8 @@ static struct rdma_ep_channel *ulp_leave(struct rdma_ep *ep,
 }
 
 /*
- * A connection request that is no longer queued, or never was, gets what an endpoint
- * has that somebody owns. Called with the listener's deliver lock held, so that
+ * A connection request that is no longer queued gets the hold and the SRQ of an endpoint
+ * with an owner. Called with the listener's deliver lock held, so that
  * its SRQ stays.
  */
 static int ulp_claim_child(struct ulp_event *ev)
@@ -255,6 +255,7 @@ void ulp_ep_close(struct rdma_ep *ep)
 
 	set_bit(ULP_EP_DYING, &ep->flags);
 	ulp_wake(ep);
+	wake_up_all(&ep->slots_wait);
 	ulp_exit(ep);
 	wait_for_completion(&ep->unused);
 	ep_id_destroy(&ep->id);
@@ -454,8 +455,9 @@ EXPORT_SYMBOL_GPL(rdma_ep_get_event);
  * rdma_ep_ack_event() - give an event back
  * @event: from rdma_ep_get_event(); nothing is done if it is NULL or an ERR_PTR
  *
- * Its private data is gone afterwards. A new endpoint that it brought is not: that
- * belongs to who got the event. Any context but interrupts.
+ * Frees its private data, but not its child, which belongs to the receiver of the event.
+ *
+ * Context: any but interrupts
  */
 void rdma_ep_ack_event(struct rdma_ep_cm_event *event)
 {

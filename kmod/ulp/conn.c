@@ -26,11 +26,9 @@ static void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev)
 	ulp_event_free(xchg(&ep->last, ev));
 }
 
-/*
- * Waits until it is known whether a synchronous endpoint is connected. Nothing to
- * do for others.
- */
-static int ulp_await_connected(struct rdma_ep *ep, unsigned int timeout_ms)
+/* A synchronous endpoint waits for an event, or the end. Nothing to do for others. */
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
+	      unsigned int timeout_ms)
 {
 	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
 	long left = ulp_timeout(timeout_ms);
@@ -44,15 +42,17 @@ static int ulp_await_connected(struct rdma_ep *ep, unsigned int timeout_ms)
 		ret = PTR_ERR_OR_ZERO(ev);
 		if (ret)
 			break;
-		ret = ev->pub.cm.event == RDMA_CM_EVENT_ESTABLISHED ?
-		      0 : ev->pub.status ?: 1;
+		if (ev->pub.cm.event == RDMA_CM_EVENT_MULTICAST_ERROR)
+			ret = min(ev->pub.cm.status, 0) ?: -EIO;
+		else if (ev->pub.cm.event != type)
+			ret = ev->pub.status ?: 1;
 		ulp_set_last(ep, ev);
 	} while (ret > 0);
 	ulp_channel_put(chan);
 	return ret;
 }
 
-/* The same for a connection that ends. The event stays, for who wants it. */
+/* The same for a connection that ends, but the event stays. */
 static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 {
 	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
@@ -69,7 +69,8 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 	ulp_channel_put(chan);
 	ret = ret ?: error;
 	/* Its peer is not waited for. */
-	return ret && test_bit(ULP_EP_ABORTED, &ep->flags) ? 0 : ret;
+	return test_bit(ULP_EP_ABORTED, &ep->flags) &&
+	       ret == READ_ONCE(ep->status) ? 0 : ret;
 }
 
 /**
@@ -135,13 +136,12 @@ static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
 	ret = listener->id.listening ? -EAGAIN : -EINVAL;
 	while (ret == -EAGAIN) {
 		ev = ulp_take(listener, chan, &left);
-		if (IS_ERR(ev)) {
+		if (IS_ERR(ev))
 			ret = PTR_ERR(ev);
-		} else if (ev->pub.child) {
+		else if (ev->pub.child)
 			ret = ulp_make_request(ev);
-		} else {
+		else
 			ulp_event_free(ev);
-		}
 	}
 	ulp_channel_put(chan);
 	return ret ? ERR_PTR(ret) : ev->pub.child;
@@ -181,8 +181,8 @@ struct rdma_ep *rdma_ep_get_request(struct rdma_ep *listener,
 EXPORT_SYMBOL_GPL(rdma_ep_get_request);
 
 /*
- * What no parameters mean: as much as the device can, and the peer of a request has
- * asked for. @param becomes a copy, as the engine fills in what is about the QP.
+ * Without parameters: the limits of the device, and of the wish of a request's peer. @param
+ * becomes a copy, as the engine fills in the fields of the QP.
  */
 static int ulp_set_param(const struct rdma_ep *ep,
 			 const struct rdma_conn_param *given,
@@ -240,7 +240,7 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
  *
  * With a channel it returns when the request is on its way, and %RDMA_CM_EVENT_ESTABLISHED
  * or an error follows. After an error of the peer's or a timeout the endpoint is only
- * good for rdma_ep_event(), which tells more, and rdma_ep_destroy(). The QP can send on
+ * good for rdma_ep_event(), which has the details, and rdma_ep_destroy(). The QP can send on
  * return, or when the event comes. See rdma_connect(3).
  *
  * Return: 0, or
@@ -253,15 +253,16 @@ int rdma_ep_connect(struct rdma_ep *ep, const struct rdma_conn_param *param,
 		    unsigned int timeout_ms)
 {
 	return ulp_entered(ep, ulp_connect(ep, param, false) ?:
-			       ulp_await_connected(ep, timeout_ms));
+			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED,
+					 timeout_ms));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_connect);
 
 /**
  * rdma_ep_accept() - accept a connection request
  * @ep: endpoint of a request, with a QP
- * @param: as for rdma_ep_connect(); NULL: the depths that the peer asked for, as
- *	far as the device can
+ * @param: as for rdma_ep_connect(); NULL: the depths of the request, within
+ *	the limits of the device
  * @timeout_ms: limit for the peer to be ready, if the endpoint is synchronous
  *
  * Post receives before: the peer may send as soon as it has been accepted. With a
@@ -278,7 +279,8 @@ int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
 	/* Without a connection, the answer is all that there is. */
 	return ulp_entered(ep, ulp_connect(ep, param, true) ?:
 			       ep->qp_type == IB_QPT_UD ? 0 :
-			       ulp_await_connected(ep, timeout_ms));
+			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED,
+					 timeout_ms));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_accept);
 
@@ -339,13 +341,13 @@ static int ulp_disconnect(struct rdma_ep *ep)
  * @ep: connected endpoint
  * @timeout_ms: limit for the peer's answer, if the endpoint is synchronous
  *
- * What has been posted completes with %IB_WC_WR_FLUSH_ERR. With a channel,
+ * Posted requests complete with %IB_WC_WR_FLUSH_ERR. With a channel,
  * %RDMA_CM_EVENT_DISCONNECTED follows, unless the peer has been first. Ending a
  * connection that has ended is fine. The peer's answer comes when its owner, too,
- * disconnects or destroys his endpoint: who does not want to depend on that calls
- * rdma_ep_destroy() at once. See rdma_disconnect(3).
+ * disconnects or destroys the endpoint: to be independent of that, call rdma_ep_abort() or
+ * rdma_ep_destroy() instead. See rdma_disconnect(3).
  *
- * Return: 0, -EINVAL if it was never connected (an unconnected endpoint can not be),
+ * Return: 0, -EINVAL if it was never connected (an unconnected endpoint cannot be),
  * or -ETIMEDOUT
  */
 int rdma_ep_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)

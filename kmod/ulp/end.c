@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of endpoints: what has ended one, and what follows from that.
+ * The end of endpoints: its causes and its effects.
  */
 #include <linux/sched/mm.h>
 #include <rdma/ib_cm.h>
@@ -78,7 +78,7 @@ static void ulp_comm_est(struct rdma_ep *ep)
 	ep_id_end(&ep->id);
 }
 
-/* What is posted completes, of an unconnected QP only if its owner wants it. */
+/* Posted requests complete, of an unconnected QP only after an abort. */
 static void ulp_fail_qp(struct rdma_ep *ep)
 {
 	struct ep_qp *qp = ep_id_get_qp(&ep->id);
@@ -113,6 +113,7 @@ static void ulp_finish(struct rdma_ep *ep)
 	struct ulp_callback cb;
 
 	ulp_fail_qp(ep);
+	wake_up_all(&ep->slots_wait);
 	if (test_bit(ULP_EP_ABORTED, &ep->flags)) {
 		ulp_leave_peer(ep);
 		ulp_report_end(ep, &event);
@@ -134,6 +135,7 @@ void ulp_work(struct work_struct *work)
 	if (refcount_inc_not_zero(&ep->users)) {
 		if (test_and_clear_bit(ULP_EP_COMM_EST, &ep->flags))
 			ulp_comm_est(ep);
+		ulp_resolve_next(ep);
 		if (READ_ONCE(ep->status))
 			ulp_finish(ep);
 		ulp_exit(ep);
@@ -148,7 +150,7 @@ void ulp_work(struct work_struct *work)
  * @error: why: a negative errno, others mean -ECONNABORTED. Only the first error of an
  *	endpoint counts
  *
- * Does not wait. What is posted to the QP, and later posts, complete with
+ * Does not wait. Requests of the QP, also those that are posted later, complete with
  * %IB_WC_WR_FLUSH_ERR soon; a connection is disconnected, a request rejected, a listener
  * refuses requests. Calls on the endpoint return the error, also those that wait now, except
  * for those that destroy or drain something, rdma_ep_disconnect(), rdma_ep_migrate() and the

@@ -12,7 +12,7 @@
  *     ep_dev.user_lock     see the engine
  *
  * Callbacks run without locks, in a work item of their channel or of the endpoint. They may
- * call everything but what waits for them to return: struct ulp_callback.
+ * make all calls but those that wait for them to return: struct ulp_callback.
  *
  * Lifetime
  * --------
@@ -87,7 +87,7 @@ struct ulp_srq {
 	struct rcu_head rcu;		/* accessors look at it without a lock */
 	struct ep_srq srq;
 	struct ib_pd *pd;
-	struct ep_dev *pd_dev;		/* device whose PD of the caller's module is pd (a use), or NULL */
+	struct ep_dev *pd_dev;		/* for the PD of the caller's module (a use), or NULL */
 	void (*event_handler)(struct ib_event *event, void *context);
 	void *context;			/* the consumer's, as event_handler */
 };
@@ -102,6 +102,8 @@ struct ulp_qp {
 	struct ib_cq *recv_cq;
 	bool own_send_cq;		/* made for it */
 	bool own_recv_cq;
+	u32 pool_cqe;			/* entries of both CQs, which are from a pool; or 0 */
+	struct ib_qp_cap granted;
 	struct completion last_wqe;	/* it has taken its last receive from an SRQ */
 	struct rdma_ep *ep;		/* exists as long as the hardware object */
 	void (*event_handler)(struct ib_event *event, void *context);
@@ -116,6 +118,9 @@ enum {
 	ULP_EP_ABORTED,		/* status is set: work disconnects, calls return it */
 	ULP_EP_OVER,		/* the first event of the end has been reported */
 	ULP_EP_COMM_EST,	/* data came before the peer's confirmation, for work */
+	ULP_EP_ADDR,		/* the address is resolved, for work */
+	ULP_EP_ROUTE,		/* the route is */
+	ULP_EP_WANTS_SLOTS,	/* slots_free is to be called */
 };
 
 /*
@@ -136,13 +141,22 @@ struct rdma_ep {
 	unsigned long flags;		/* ULP_EP_* */
 	int status;			/* why it is over, or 0 (set once, in any context) */
 	rdma_ep_end_fn on_end;		/* called once when status is set (xchg) */
-	struct work_struct work;	/* what status, and ULP_EP_COMM_EST, leave to be done */
+	struct work_struct work;	/* the steps that follow from status and some flags */
 	struct mutex lock;		/* making and destroying qp and srq; own_pd */
 	struct ulp_qp *qp;
 	struct ulp_srq *srq;		/* (deliver, too, against requests that are taken) */
 	struct ib_pd *own_pd;		/* of the caller on the device, from the first use on */
 	const struct work_struct *cq_work[2]; /* run the completion handlers of qp */
-	struct rdma_ep_qp_attr *request_qp; /* for requests of a passive endpoint, or NULL */
+	struct rdma_ep_qp_attr *request_qp; /* for requests, or for later; or NULL */
+	struct list_head mcasts;	/* groups that it has joined (lock) */
+	u32 resolve_ms;			/* limit of each step */
+	u8 tos;				/* options, also of requests; 0: none */
+	u8 ack_timeout;
+	u8 min_rnr_timer;
+	atomic_t slots;			/* sends that may be posted */
+	u32 max_slots;
+	wait_queue_head_t slots_wait;
+	void (*slots_free)(struct rdma_ep *ep); /* the consumer's, or NULL */
 	u8 responder_resources;		/* of a request: the peer's wish */
 	u8 initiator_depth;
 	struct sockaddr_storage local;	/* addresses, from creation on */
@@ -210,9 +224,9 @@ static inline long ulp_timeout(unsigned int timeout_ms)
 }
 
 /**
- * ulp_wait() - wait until something is so, as rdma_ep.h promises
+ * ulp_wait() - wait for a condition, as rdma_ep.h promises
  * @wq: wait queue
- * @cond: what
+ * @cond: condition
  * @left: how many jiffies, in and out
  *
  * Return: 0, -ETIMEDOUT or -EINTR
@@ -250,6 +264,16 @@ void ulp_report_end(struct rdma_ep *ep, const struct rdma_cm_event *event);
 /* ep.c */
 void ulp_ep_end(struct rdma_ep *ep);
 void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event);
+void ulp_resolve_next(struct rdma_ep *ep);
+
+/* conn.c */
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
+	      unsigned int timeout_ms);
+
+/* mcast.c */
+void ulp_get_mcast(struct ep_mcast *mc);
+void ulp_put_mcast(struct ep_mcast *mc);
+void ulp_leave_all(struct rdma_ep *ep);
 
 /* Neither aborted, being destroyed nor removed with its device? */
 static inline int ulp_alive(const struct rdma_ep *ep)

@@ -119,6 +119,33 @@ static void kt_request_qp_fails(struct kt *t)
 	kt_expect_no_ep(t, -ETIMEDOUT, rdma_ep_get_request(p.listener, 0));
 }
 
+/*
+ * Any peer can cause that no QP can be created for it, by many connections: its request is
+ * refused, and the server's wait goes on.
+ */
+static void kt_request_no_memory(struct kt *t)
+{
+	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
+	struct kt_call *wait, *connect;
+	struct rdma_ep *refused;
+	struct kt_pair p;
+
+	kt_mock_device(t);
+	kt_pair_listen(t, &p, &(struct kt_setup) { .addr = &addr });
+	refused = kt_active(t, NULL, p.listener);
+	p.client = kt_active(t, NULL, p.listener);
+	wait = kt_call(t, kt_call_get_request, &(struct kt_args) {
+		.ep = p.listener, .timeout_ms = RDMA_EP_FOREVER });
+	kt_expect_eq(t, 0, kt_helper("fail create_qp 12 1 0"));
+	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_connect(refused, NULL, KT_CALL_MS));
+	kt_expect_waits(t, wait);
+	connect = kt_connect(t, p.client, KT_CALL_MS);
+	kt_abort_unless(t, kt_expect_call(t, wait, KT_CALL_MS, 0));
+	p.server = kt_own(t, wait->args.child);
+	kt_expect_eq(t, 0, rdma_ep_accept(p.server, NULL, KT_CALL_MS));
+	kt_expect_call(t, connect, KT_CALL_MS, 0);
+}
+
 /* A request without a QP gets one from its owner, or cannot be accepted. */
 static void kt_request_without_qp(struct kt *t)
 {
@@ -238,6 +265,7 @@ const struct kt_test kt_qp_tests[] = {
 	{ "own_pd_and_cqs", kt_own_parts },
 	{ "request_qp_inherited", kt_inherited_qp },
 	{ "request_qp_fails", kt_request_qp_fails },
+	{ "request_no_memory", kt_request_no_memory },
 	{ "request_without_qp", kt_request_without_qp },
 	{ "connect_without_qp", kt_connect_without_qp },
 	{ "flushed_softirq", kt_flushed_softirq },

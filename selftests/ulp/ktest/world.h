@@ -213,6 +213,8 @@ __printf(1, 2) int kt_helper(const char *fmt, ...);
 
 /* Removed after the test. */
 void kt_second_device(struct kt *t);
+/* The same of the mock device, whose operations kt_helper("fail ...") lets fail. */
+void kt_mock_device(struct kt *t);
 /* Its removal, for which the endpoints must be destroyed. @how: argument of the script */
 struct kt_call *kt_remove(struct kt *t, const char *how);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A connection to a server, made by waiting calls. When it is there its events
- * go to a callback: device removal does not wait for the next request.
+ * A connection to a server, made by waiting calls. A function is called at its end: device
+ * removal does not wait for the next request.
  */
 #include <linux/slab.h>
 
@@ -9,8 +9,6 @@
 
 #define CONNECT_MS	5000
 #define REPLY_MS	5000
-
-static struct rdma_ep_channel *channel;
 
 static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -35,13 +33,11 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /* ---- connection */
 
-/* No other event than the end comes here. */
-static void on_event(const struct rdma_ep_cm_event *event, void *context)
+static void on_end(struct rdma_ep *ep, int error)
 {
-	struct kvs_client *client = rdma_ep_context(event->ep);
+	struct kvs_client *client = rdma_ep_context(ep);
 
-	client->error = event->cm.event == RDMA_CM_EVENT_DEVICE_REMOVAL ?
-			-ENODEV : -ENOTCONN;
+	client->error = error == -ENODEV ? error : -ENOTCONN;
 	complete_all(&client->done);
 	schedule_work(&client->gone);
 }
@@ -97,10 +93,10 @@ static int connect(struct kvs_client *client, struct net *net, const struct sock
 		goto destroy;
 	client->ep = ep;
 	ret = rdma_ep_connect(ep, &param, CONNECT_MS);
-	if (!ret)
-		ret = rdma_ep_migrate(ep, channel);
 	if (ret)
 		disconnect(client);
+	else
+		rdma_ep_on_end(ep, on_end);
 	return ret;
 
 destroy:
@@ -134,21 +130,10 @@ struct kvs_client *kvs_connect(struct net *net, const struct sockaddr *addr)
 void kvs_close(struct kvs_client *client)
 {
 	disconnect(client);
-	/* There are no events any more that could start it. */
+	/* Nothing starts it any more. */
 	cancel_work_sync(&client->gone);
 	kfree(client->msg);
 	kfree(client);
-}
-
-int kvs_client_init(void)
-{
-	channel = rdma_ep_channel_create(on_event, NULL);
-	return PTR_ERR_OR_ZERO(channel);
-}
-
-void kvs_client_exit(void)
-{
-	rdma_ep_channel_destroy(channel);
 }
 
 /* ---- requests */

@@ -56,10 +56,9 @@ static int handle_events(void *data)
 			continue;
 		if (event->child)
 			add_conn(srv, event->child);
-		else if (event->cm.event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		else if (event->status && event->ep == srv->listener)
 			close_all(srv);
-		else if (event->cm.event == RDMA_CM_EVENT_DISCONNECTED ||
-			 event->cm.event == RDMA_CM_EVENT_CONNECT_ERROR)
+		else if (event->status)
 			remove_conn(rdma_ep_context(event->ep));
 		rdma_ep_ack_event(event);
 	}

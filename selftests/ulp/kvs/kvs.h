@@ -30,11 +30,9 @@
 /**
  * struct kvs_conn - a client; its endpoint's context
  * @ep: endpoint, NULL: nobody is connected
- * @replies: that are on their way
  */
 struct kvs_conn {
 	struct rdma_ep *ep;
-	atomic_t replies;
 };
 
 /**
@@ -131,8 +129,6 @@ struct kvs_client *kvs_connect(struct net *net, const struct sockaddr *addr);
 ssize_t kvs_call(struct kvs_client *client, enum kvs_op op, const char *key,
 		 const void *value, size_t len, void *reply);
 void kvs_close(struct kvs_client *client);
-int kvs_client_init(void);
-void kvs_client_exit(void);
 
 /**
  * struct kvs_load - many clients at once
