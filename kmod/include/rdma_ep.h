@@ -189,6 +189,25 @@ struct rdma_ep_qp_attr {
 };
 
 /**
+ * RDMA_EP_RC_QP - a usual &struct rdma_ep_qp_attr
+ * @_send: send work requests
+ * @_recv: receive work requests; 0 with an SRQ
+ * @_poll_ctx: context of its completion handlers
+ *
+ * Reliable, with one scatter/gather element each, and all sends signaled.
+ */
+#define RDMA_EP_RC_QP(_send, _recv, _poll_ctx)				\
+	((struct rdma_ep_qp_attr) {					\
+		.poll_ctx = (_poll_ctx),				\
+		.init.qp_type = IB_QPT_RC,				\
+		.init.sq_sig_type = IB_SIGNAL_ALL_WR,			\
+		.init.cap.max_send_wr = (_send),			\
+		.init.cap.max_recv_wr = (_recv),			\
+		.init.cap.max_send_sge = 1,				\
+		.init.cap.max_recv_sge = 1,				\
+	})
+
+/**
  * enum rdma_ep_attr_flags - how an endpoint is to be made
  * @RDMA_EP_DUAL_STACK: a passive endpoint on [::] has its port for IPv4, too. Else it is for
  *	IPv6 only, and an endpoint on 0.0.0.0 can have the same port

@@ -61,24 +61,13 @@ static void gone(struct work_struct *work)
 
 static int connect(struct kvs_client *client, struct net *net, const struct sockaddr *addr)
 {
-	struct rdma_ep_qp_attr qp = {
-		.poll_ctx = IB_POLL_SOFTIRQ,
-		.init.cap = {
-			.max_send_wr = 1,
-			.max_recv_wr = 1,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-		},
-		.init.sq_sig_type = IB_SIGNAL_ALL_WR,
-		.init.qp_type = IB_QPT_RC,
-	};
+	struct rdma_ep_qp_attr qp = RDMA_EP_RC_QP(1, 1, IB_POLL_SOFTIRQ);
 	struct rdma_ep_attr attr = {
 		.net = net,
 		.dst = addr,
 		.qp = &qp,
 		.context = client,
 	};
-	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
 	struct rdma_ep *ep;
 	int ret;
 
@@ -92,7 +81,7 @@ static int connect(struct kvs_client *client, struct net *net, const struct sock
 	if (ib_dma_mapping_error(client->dev, client->dma))
 		goto destroy;
 	client->ep = ep;
-	ret = rdma_ep_connect(ep, &param, CONNECT_MS);
+	ret = rdma_ep_connect(ep, NULL, CONNECT_MS);
 	if (ret)
 		disconnect(client);
 	else

@@ -67,13 +67,7 @@ static int handle_events(void *data)
 
 static int listen(struct kvs_server *srv, struct net *net, const struct sockaddr *addr)
 {
-	struct rdma_ep_qp_attr qp = {	/* of each client */
-		.poll_ctx = IB_POLL_WORKQUEUE,
-		.init.cap.max_send_wr = KVS_CREDITS,
-		.init.cap.max_send_sge = 1,
-		.init.sq_sig_type = IB_SIGNAL_ALL_WR,
-		.init.qp_type = IB_QPT_RC,
-	};
+	struct rdma_ep_qp_attr qp = RDMA_EP_RC_QP(KVS_CREDITS, 0, IB_POLL_WORKQUEUE);
 	struct ib_srq_init_attr srq = { .attr.max_wr = KVS_SLOTS, .attr.max_sge = 1 };
 	struct rdma_ep_attr attr = {
 		.net = net,
