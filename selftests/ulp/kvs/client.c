@@ -33,6 +33,23 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /* ---- connection */
 
+/* The message of a request, and the one of a reply */
+static int map(struct kvs_client *client)
+{
+	client->dev = rdma_ep_device(client->ep);
+	client->dma = ib_dma_map_single(client->dev, client->msg, 2 * KVS_MSG_MAX,
+					DMA_BIDIRECTIONAL);
+	client->mapped = !ib_dma_mapping_error(client->dev, client->dma);
+	return client->mapped ? 0 : -EIO;
+}
+
+static void unmap(struct kvs_client *client)
+{
+	if (client->mapped)
+		ib_dma_unmap_single(client->dev, client->dma, 2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
+	client->mapped = false;
+}
+
 static void on_end(struct rdma_ep *ep, int error)
 {
 	struct kvs_client *client = rdma_ep_context(ep);
@@ -47,7 +64,7 @@ static void disconnect(struct kvs_client *client)
 	mutex_lock(&client->lock);
 	if (client->ep) {
 		rdma_ep_destroy_qp(client->ep);
-		ib_dma_unmap_single(client->dev, client->dma, 2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
+		unmap(client);
 		rdma_ep_destroy(client->ep);
 		client->ep = NULL;
 	}
@@ -68,32 +85,20 @@ static int connect(struct kvs_client *client, struct net *net, const struct sock
 		.qp = &qp,
 		.context = client,
 	};
-	struct rdma_ep *ep;
 	int ret;
 
-	ep = rdma_ep_create(&attr);
-	if (IS_ERR(ep))
-		return PTR_ERR(ep);
-	client->dev = rdma_ep_device(ep);
-	client->dma = ib_dma_map_single(client->dev, client->msg,
-					2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
-	ret = -EIO;
-	if (ib_dma_mapping_error(client->dev, client->dma))
-		goto destroy;
-	client->ep = ep;
-	ret = rdma_ep_connect(ep, NULL, CONNECT_MS);
+	client->ep = rdma_ep_create(&attr);
+	if (IS_ERR(client->ep))
+		return PTR_ERR(client->ep);
+	ret = map(client) ?: rdma_ep_connect(client->ep, NULL, CONNECT_MS);
 	if (ret)
 		disconnect(client);
 	else
-		rdma_ep_on_end(ep, on_end);
-	return ret;
-
-destroy:
-	rdma_ep_destroy(ep);
+		rdma_ep_on_end(client->ep, on_end);
 	return ret;
 }
 
-/* One connection; whoever makes requests on it waits for his turn. */
+/* One connection: requests on it wait for each other. */
 struct kvs_client *kvs_connect(struct net *net, const struct sockaddr *addr)
 {
 	struct kvs_client *client;

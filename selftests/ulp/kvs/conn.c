@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The server's connections, all of them: a listener with an SRQ, who may
- * connect, and what becomes of a client. One thread handles all events, so that
- * nothing here needs a lock.
+ * The server's connections: a listener with an SRQ, and its clients. One thread handles all
+ * events, so that nothing here needs a lock.
  */
 #include <linux/kthread.h>
 
@@ -75,17 +74,12 @@ static int listen(struct kvs_server *srv, struct net *net, const struct sockaddr
 		.qp = &qp,
 		.channel = srv->channel,
 	};
-	int ret;
 
 	srv->listener = rdma_ep_create(&attr);
-	ret = PTR_ERR_OR_ZERO(srv->listener);
-	if (!ret)
-		ret = rdma_ep_create_srq(srv->listener, NULL, &srq);
-	if (!ret)
-		ret = kvs_slots_post(&srv->slots, rdma_ep_srq(srv->listener));
-	if (!ret)
-		ret = rdma_ep_listen(srv->listener, KVS_CLIENTS);
-	return ret;
+	return PTR_ERR_OR_ZERO(srv->listener) ?:
+	       rdma_ep_create_srq(srv->listener, NULL, &srq) ?:
+	       kvs_slots_post(&srv->slots, rdma_ep_srq(srv->listener)) ?:
+	       rdma_ep_listen(srv->listener, KVS_CLIENTS);
 }
 
 int kvs_server_start(struct kvs_server *srv, struct net *net, const struct sockaddr *addr)
@@ -93,9 +87,7 @@ int kvs_server_start(struct kvs_server *srv, struct net *net, const struct socka
 	int ret;
 
 	srv->channel = rdma_ep_channel_create(NULL, NULL);
-	if (IS_ERR(srv->channel))
-		return PTR_ERR(srv->channel);
-	ret = listen(srv, net, addr);
+	ret = PTR_ERR_OR_ZERO(srv->channel) ?: listen(srv, net, addr);
 	if (!ret) {
 		srv->thread = kthread_run(handle_events, srv, "kvs");
 		ret = PTR_ERR_OR_ZERO(srv->thread);

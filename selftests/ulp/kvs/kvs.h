@@ -108,6 +108,7 @@ void kvs_store_clear(void);
  * @len: of the reply
  * @tag: of the latest request
  * @dma: address of @msg for the device
+ * @mapped: whether it has one
  * @msg: request, and %KVS_MSG_MAX behind it its reply
  */
 struct kvs_client {
@@ -122,6 +123,7 @@ struct kvs_client {
 	u32 len;
 	u16 tag;
 	u64 dma;
+	bool mapped;
 	struct kvs_msg *msg;
 };
 
