@@ -7,6 +7,7 @@
 #   add		a second device of that kind, ktdev, on a netdev with 10.77.0.1
 #   add-mock	the same, of the mock device
 #   fail OP ERRNO TIMES AFTER	the mock device's operation fails so often, after so many
+#   event TYPE qp NUMBER	the mock device raises that event
 #   del		take the device away
 #   del-netdev	take the netdev away, and so the device
 #   plain	a netdev with 10.78.0.1, without a device
@@ -61,6 +62,8 @@ add-mock)
 	until_true 20 has_gid ;;
 fail)
 	echo "$4 $5 $6" > "$MOCK/ktdev/fail/$3" ;;
+event)
+	echo "$3 $4 $5" > "$MOCK/ktdev/event" ;;
 del)
 	rdma link del ktdev ;;
 del-netdev)

@@ -430,14 +430,22 @@ static void kt_qp_event(struct rdma_ep *ep, enum ib_event_type type)
 /* The confirmation of the peer gets lost, but its data arrive. */
 static void kt_comm_est(struct kt *t)
 {
+	bool mock = kt_arg(t);
 	struct kt_waiter w;
 	struct kt_call *call;
 
 	kt_not_on_iwarp(t, "iWARP has no confirmation");
-	kt_assert(t, kt_waiter_open(t, &w, KT_WAIT_ACCEPT, kt_local(), RDMA_EP_FOREVER));
+	if (mock)
+		kt_mock_device(t);
+	kt_assert(t, kt_waiter_open(t, &w, KT_WAIT_ACCEPT, mock ? KT_ADDR2 : kt_local(),
+				    RDMA_EP_FOREVER));
 	call = kt_call(t, w.fn, &w.args);
 	kt_expect_waits(t, call);
-	kt_qp_event(w.args.ep, IB_EVENT_COMM_EST);
+	if (mock)
+		kt_expect_eq(t, 0, kt_helper("event %d qp %u", IB_EVENT_COMM_EST,
+					     rdma_ep_qp(w.args.ep)->qp_num));
+	else
+		kt_qp_event(w.args.ep, IB_EVENT_COMM_EST);
 	kt_expect_call(t, call, KT_PROMPT_MS, 0);
 	kt_expect_eq(t, 0, rdma_ep_status(w.args.ep));
 	/* A second one changes nothing. */
@@ -526,6 +534,7 @@ const struct kt_test kt_end_tests[] = {
 	{ "callback_accepts", kt_callback_accepts },
 	{ "callback_refuses", kt_callback_refuses },
 	{ "unconfirmed_but_used", kt_comm_est },
+	{ "unconfirmed_but_used_mock", kt_comm_est, .arg = true },
 	{ "drain", kt_drain },
 	{ "srq_looked_at", kt_srq_looked_at },
 	{}
