@@ -146,16 +146,20 @@ void ulp_ep_end(struct rdma_ep *ep)
  * rdma_ep_destroy() - destroy an endpoint
  * @ep: endpoint; nothing is done if it is NULL or an ERR_PTR
  *
- * Disconnects if need be, without waiting for the peer, or rejects. Waits for calls
- * of other threads on the endpoint, which are woken, and for everything that has
- * been posted to its QP to complete: on return no callback and no completion handler
- * of the endpoint runs or will run, and its QP and CQs are gone. Receives in an
- * SRQ do not complete; one that has just now may be lost with an own CQ, or still be
- * in one of the caller's, so its handler must not count on the endpoint. Connection
- * requests that were not taken are refused. The SRQ stays until the last of the
- * endpoints that came from this one is destroyed, too; QPs of others that receive from it
- * must have been destroyed by then. CQs that the caller gave must
- * be in a state to run handlers. See rdma_destroy_ep(3).
+ * Disconnects if need be, without waiting for the peer, or rejects. Waits for calls of other
+ * threads on the endpoint, which are woken, for its callbacks, and for everything that has been
+ * posted to its QP to complete: on return no callback and no completion handler of the
+ * endpoint runs or will run, and its QP and CQs have been destroyed. So the caller holds no
+ * lock that its event callback, its &rdma_ep_end_fn or one of its completion handlers takes:
+ * they would wait for each other. Where such a lock is held, call rdma_ep_abort() and destroy
+ * the endpoint later.
+ *
+ * Receives in an SRQ do not complete; one that has just now may be lost with an own CQ, or
+ * still be in one of the caller's, so its handler must not count on the endpoint. Connection
+ * requests that were not taken are refused. The SRQ stays until the last of the endpoints that
+ * came from this one is destroyed, too; QPs of others that receive from it must have been
+ * destroyed by then. CQs that the caller gave must be in a state to run handlers. See
+ * rdma_destroy_ep(3).
  *
  * Return: 0, or -EDEADLK; then nothing has been done
  */
