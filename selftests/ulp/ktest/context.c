@@ -5,6 +5,7 @@
  * it anew for each of these tests, and looks for it.
  */
 #include <linux/interrupt.h>
+#include <rdma/ib_sa.h>
 
 #include "tests.h"
 
@@ -42,6 +43,7 @@ static unsigned long kt_call_about(struct rdma_ep *ep)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	struct rdma_ep_qp_attr qp = kt_qp();
+	struct sa_path_rec path;
 	int ret[] = {
 		PTR_ERR_OR_ZERO(rdma_ep_get_request(ep, 0)),
 		rdma_ep_connect(ep, NULL, 0),
@@ -53,6 +55,11 @@ static unsigned long kt_call_about(struct rdma_ep *ep)
 		rdma_ep_create_qp(ep, &qp),
 		rdma_ep_destroy_qp(ep),
 		rdma_ep_drain(ep),
+		rdma_ep_wait_slots(ep, 1, 0),
+		rdma_ep_join(ep, kt_ptr(kt_addr()), false, 0),
+		rdma_ep_leave(ep, kt_ptr(kt_addr())),
+		rdma_ep_path(ep, &path),
+		rdma_ep_gids(ep, NULL, NULL),
 		rdma_ep_create_srq(ep, NULL, &srq),
 		rdma_ep_destroy_srq(ep),
 		rdma_ep_destroy(ep),
@@ -87,6 +94,8 @@ static unsigned long kt_call_others(struct rdma_ep_channel *queue)
 static void kt_inside(void *arg)
 {
 	struct kt_inside *in = arg;
+	struct sockaddr_storage addr;
+	struct ib_qp_cap cap;
 
 	if (atomic_inc_return(&in->first) > 1)
 		return;
@@ -95,8 +104,11 @@ static void kt_inside(void *arg)
 		in->wrong |= kt_call_others(in->queue);
 	/* These are fine everywhere. */
 	if (!rdma_ep_device(in->ep) || !rdma_ep_qp(in->ep) ||
-	    !rdma_ep_channel(in->ep) || !rdma_ep_pd(in->ep))
+	    !rdma_ep_channel(in->ep) || !rdma_ep_pd(in->ep) ||
+	    rdma_ep_local_addr(in->ep, &addr) || rdma_ep_qp_cap(in->ep, &cap) ||
+	    !rdma_ep_try_slots(in->ep, 1))
 		in->wrong |= BIT(30);
+	rdma_ep_put_slots(in->ep, 1);
 	complete(&in->made);
 }
 

@@ -338,11 +338,6 @@ static void kt_slots_free(struct rdma_ep *ep)
 	atomic_inc(&kt_slots_freed);
 }
 
-static int kt_call_slots(struct kt_args *a)
-{
-	return rdma_ep_wait_slots(a->ep, KT_WRS, a->timeout_ms);
-}
-
 static void kt_slots(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();

@@ -127,6 +127,7 @@ int kt_call_get_request(struct kt_args *args);
 int kt_call_connect(struct kt_args *args);
 int kt_call_accept(struct kt_args *args);
 int kt_call_disconnect(struct kt_args *args);
+int kt_call_slots(struct kt_args *args);
 int kt_call_get_event(struct kt_args *args);
 /* kt_call_connect() under way */
 struct kt_call *kt_connect(struct kt *t, struct rdma_ep *ep, unsigned int timeout_ms);
