@@ -92,7 +92,8 @@ struct rdma_ep;
  *	-ENODEV with %RDMA_CM_EVENT_DEVICE_REMOVAL
  * @cm: event, status and parameters in the terms of rdma_cm(7); its private data
  *	is valid as long as the event: until rdma_ep_ack_event(), or in the callback.
- *	After rdma_ep_abort() it is %RDMA_CM_EVENT_DISCONNECTED with the error as its status.
+ *	After rdma_ep_abort() it is %RDMA_CM_EVENT_DISCONNECTED, and only @status is the error:
+ *	iWARP's own event may be quicker.
  *	rdma_cm's %RDMA_CM_EVENT_UNREACHABLE that comes because the hardware address of a
  *	neighbour has changed is left out; %RDMA_CM_EVENT_ADDR_CHANGE has no @status: the
  *	interface's own has changed, and the connection may still work

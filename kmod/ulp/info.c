@@ -272,7 +272,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_reject_msg);
  * @ep: endpoint that was rejected
  * @event: as for rdma_ep_reject_msg()
  *
- * Then the private data of the event are the protocol's.
+ * Then the private data of the event are the protocol's. Not every iWARP driver reports this.
  *
  * Return: whether it was
  */

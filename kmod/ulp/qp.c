@@ -715,10 +715,11 @@ void ulp_destroy_qp(struct rdma_ep *ep)
  * @ep: endpoint with a QP
  *
  * Requests of the QP complete, with %IB_WC_WR_FLUSH_ERR if they have not been carried out,
- * and on return the completion handlers have run. The QP stays, in ERR: later
- * posts complete in the same way, so the caller makes sure that there are none. A connection
- * is not disconnected. Of receives from an SRQ it waits for those that the QP has taken. The
- * wait is for the device and for the caller's handlers, not for the peer, and no signal ends it.
+ * and on return the completion handlers have run. The QP stays, in ERR: later posts complete
+ * in the same way, so the caller makes sure that there are none. A connection is not
+ * disconnected, but iWARP's ends with the state RTS. Of receives from an SRQ it waits for those
+ * that the QP has taken. The wait is for the device and for the caller's handlers, not for the
+ * peer, and no signal ends it.
  *
  * Return: 0, or -EINVAL if there is no QP
  */
