@@ -189,26 +189,51 @@ void ep_dev_del_user(struct ep_dev_user *user)
 	ep_dev_put(dev);
 }
 
-/* The PD that kernel consumers of the device share. The caller is a user of the device. */
-struct ib_pd *ep_dev_get_pd(struct ep_dev *dev)
+/* The PD of a kernel consumer on a device */
+struct ep_owner_pd {
+	struct list_head entry;		/* in ep_dev.owner_pds */
+	const char *owner;
+	struct ib_pd *pd;
+	unsigned int users;
+};
+
+/* A use of the PD that module @owner has on the device, of which the caller is a user */
+struct ib_pd *ep_dev_get_pd(struct ep_dev *dev, const char *owner)
 {
+	struct ep_owner_pd *p;
 	struct ib_pd *pd;
 
 	guard(mutex)(&dev->pd_lock);
-	pd = dev->kernel_pd ?: ib_alloc_pd(dev->ibdev, 0);
-	if (!IS_ERR(pd)) {
-		dev->kernel_pd = pd;
-		dev->kernel_pd_users++;
+	list_for_each_entry(p, &dev->owner_pds, entry)
+		if (!strcmp(p->owner, owner))
+			goto found;
+	p = kzalloc(sizeof(*p), GFP_KERNEL);
+	if (!p)
+		return ERR_PTR(-ENOMEM);
+	pd = ib_alloc_pd(dev->ibdev, 0);
+	if (IS_ERR(pd)) {
+		kfree(p);
+		return pd;
 	}
-	return pd;
+	p->owner = owner;
+	p->pd = pd;
+	list_add(&p->entry, &dev->owner_pds);
+found:
+	p->users++;
+	return p->pd;
 }
 
-void ep_dev_put_pd(struct ep_dev *dev)
+void ep_dev_put_pd(struct ep_dev *dev, struct ib_pd *pd)
 {
+	struct ep_owner_pd *p, *next;
+
 	guard(mutex)(&dev->pd_lock);
-	if (!--dev->kernel_pd_users) {
-		ib_dealloc_pd(dev->kernel_pd);
-		dev->kernel_pd = NULL;
+	list_for_each_entry_safe(p, next, &dev->owner_pds, entry) {
+		if (p->pd != pd || --p->users)
+			continue;
+		list_del(&p->entry);
+		ib_dealloc_pd(pd);
+		kfree(p);
 	}
 }
 
@@ -402,6 +427,7 @@ static int ep_client_add(struct ib_device *ibdev)
 	INIT_LIST_HEAD(&dev->users);
 	init_waitqueue_head(&dev->user_wait);
 	mutex_init(&dev->pd_lock);
+	INIT_LIST_HEAD(&dev->owner_pds);
 	mutex_init(&dev->xrcd_lock);
 	hash_init(dev->xrcds);
 	mutex_init(&dev->mcast_lock);

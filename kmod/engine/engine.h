@@ -33,7 +33,7 @@
  *      XRC domain        changes of the QPs that it shares (leaf)
  *      ep_dev.lock       the device's list of objects (leaf)
  *      ep_id.link_lock   QP and multicast groups of the id (leaf)
- *    ep_dev.pd_lock      kernel consumers' PD: around calls of the driver, in no handler
+ *    ep_dev.pd_lock      kernel consumers' PDs: around calls of the driver, in no handler
  *    ep_dev.user_lock    kernel consumers of the device (leaf)
  *    ep_dev.xrcd_lock    the XRC domains (leaf)
  *
@@ -99,9 +99,8 @@ struct ep_dev {
 	struct mutex user_lock;		/* users */
 	struct list_head users;		/* kernel consumers (ep_dev_user.entry) */
 	wait_queue_head_t user_wait;	/* woken when one leaves the list */
-	struct mutex pd_lock;		/* kernel_pd, kernel_pd_users */
-	struct ib_pd *kernel_pd;	/* of kernel consumers without one of their own */
-	unsigned int kernel_pd_users;
+	struct mutex pd_lock;		/* owner_pds */
+	struct list_head owner_pds;	/* of kernel consumers without one of their own */
 	struct mutex xrcd_lock;		/* xrcds, ep_xrc_domain.opens */
 	DECLARE_HASHTABLE(xrcds, 6);	/* XRC domains that can be shared */
 	struct mutex mcast_lock;	/* the driver's groups, with EP_CAP_MCAST_ALONE */
@@ -143,8 +142,8 @@ struct ep_dev_user {
 
 int ep_dev_add_user(struct ep_dev *dev, struct ep_dev_user *user);
 void ep_dev_del_user(struct ep_dev_user *user);
-struct ib_pd *ep_dev_get_pd(struct ep_dev *dev);
-void ep_dev_put_pd(struct ep_dev *dev);
+struct ib_pd *ep_dev_get_pd(struct ep_dev *dev, const char *owner);
+void ep_dev_put_pd(struct ep_dev *dev, struct ib_pd *pd);
 
 /*
  * Operations of an object's owner. QPs have all of them, others get() and put(), and perhaps

@@ -2,8 +2,8 @@
 /*
  * Calls on endpoints: their contexts, waits and errors, and the device of an endpoint.
  *
- * A call in a callback would wait for the callback to return. Tasks in callbacks are on a
- * list, so that such calls are refused.
+ * Some calls in a callback would wait for the callback to return. Tasks in callbacks are on
+ * a list, so that such calls are refused.
  */
 #include <linux/interrupt.h>
 #include <linux/kthread.h>
@@ -14,15 +14,19 @@
 
 #include "ulp.h"
 
+struct workqueue_struct *ulp_cq_wq;
+struct workqueue_struct *ulp_event_wq;
+
 static LIST_HEAD(ulp_callbacks);
 static DEFINE_SPINLOCK(ulp_callbacks_lock);
 
 /* Any context. */
-void ulp_callback_begin(struct ulp_callback *cb)
+void ulp_callback_begin(struct ulp_callback *cb, const struct rdma_ep *ep)
 {
 	unsigned long flags;
 
 	cb->task = current;
+	cb->ep = ep;
 	spin_lock_irqsave(&ulp_callbacks_lock, flags);
 	list_add(&cb->entry, &ulp_callbacks);
 	spin_unlock_irqrestore(&ulp_callbacks_lock, flags);
@@ -37,7 +41,8 @@ void ulp_callback_end(struct ulp_callback *cb)
 	spin_unlock_irqrestore(&ulp_callbacks_lock, flags);
 }
 
-static bool ulp_in_callback(void)
+/* @ends: the call waits for the callbacks of @ep */
+static bool ulp_in_callback(const struct rdma_ep *ep, bool ends)
 {
 	const struct ulp_callback *cb;
 	unsigned long flags;
@@ -45,7 +50,8 @@ static bool ulp_in_callback(void)
 
 	spin_lock_irqsave(&ulp_callbacks_lock, flags);
 	list_for_each_entry(cb, &ulp_callbacks, entry)
-		found |= cb->task == current;
+		found |= cb->task == current &&
+			 (!cb->ep || (ends && cb->ep == ep));
 	spin_unlock_irqrestore(&ulp_callbacks_lock, flags);
 	return found;
 }
@@ -63,10 +69,14 @@ static bool ulp_in_completion(const struct rdma_ep *ep)
 			work == READ_ONCE(ep->cq_work[1]));
 }
 
-/* @ep: endpoint that the call is about, or NULL. @caller: who called */
-int ulp_check_context(const struct rdma_ep *ep, unsigned long caller)
+/*
+ * @ep: endpoint that the call is about, or NULL. @ends: see ulp_in_callback(). @caller:
+ * address in the calling function
+ */
+int ulp_check_context(const struct rdma_ep *ep, bool ends, unsigned long caller)
 {
-	if (likely(!in_interrupt() && !irqs_disabled() && !ulp_in_callback() &&
+	if (likely(!in_interrupt() && !irqs_disabled() &&
+		   !ulp_in_callback(ep, ends) &&
 		   !(ep && ulp_in_completion(ep)))) {
 		might_sleep();
 		return 0;
@@ -98,7 +108,7 @@ int ulp_enter_from(struct rdma_ep *ep, unsigned long caller)
 
 	if (IS_ERR_OR_NULL(ep))
 		return -EINVAL;
-	ret = ulp_check_context(ep, caller);
+	ret = ulp_check_context(ep, false, caller);
 	if (ret)
 		return ret;
 	if (!refcount_inc_not_zero(&ep->users))
@@ -115,7 +125,7 @@ void ulp_exit(struct rdma_ep *ep)
 		complete(&ep->unused);
 }
 
-/* What the engine says, as rdma_ep.h promises it. */
+/* Result of the engine -> result of a call */
 int ulp_errno(const struct rdma_ep *ep, int ret)
 {
 	switch (ret) {
@@ -181,42 +191,77 @@ void ulp_ep_put(struct rdma_ep *ep)
 	kref_put(&ep->ref, ulp_ep_free);
 }
 
-struct ulp_event *ulp_event_new(struct rdma_ep *ep,
-				const struct rdma_cm_event *cm, gfp_t gfp)
+static unsigned int ulp_event_index(const struct rdma_cm_event *cm, int status)
 {
+	switch (cm->event) {
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return ULP_EVENT_REMOVED;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		return ULP_EVENT_RESOLVED;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return ULP_EVENT_UP;
+	default:
+		return status ? ULP_EVENT_OVER : ULP_EVENT_NR;
+	}
+}
+
+/*
+ * An event of the first kinds is never lost, as its memory is there: a task might wait for
+ * it without a limit. Allocating it could wait for memory, and the release of memory for a
+ * consumer that waits for the event. With the endpoint's deliver lock held.
+ */
+static struct ulp_event *ulp_event_get(struct rdma_ep *ep, unsigned int index)
+{
+	struct ulp_event *ev;
+
+	if (index < ULP_EVENT_NR && !__test_and_set_bit(index, &ep->used_events))
+		return &ep->own_events[index];
+	ev = kzalloc(sizeof(*ev), GFP_NOIO | __GFP_NOWARN);
+	if (ev)
+		ev->allocated = true;
+	return ev;
+}
+
+struct ulp_event *ulp_event_new(struct rdma_ep *ep,
+				const struct rdma_cm_event *cm, int status)
+{
+	struct ulp_event *ev = ulp_event_get(ep, ulp_event_index(cm, status));
 	/* The two kinds of parameters have it in the same place. */
 	const void *data = cm->param.conn.private_data;
 	u8 len = cm->param.conn.private_data_len;
-	struct ulp_event *ev;
 
 	BUILD_BUG_ON(offsetof(struct rdma_cm_event, param.conn.private_data) !=
 		     offsetof(struct rdma_cm_event, param.ud.private_data));
 	BUILD_BUG_ON(offsetof(struct rdma_cm_event, param.conn.private_data_len) !=
 		     offsetof(struct rdma_cm_event, param.ud.private_data_len));
-	if (!data)
-		len = 0;
-	ev = kzalloc(struct_size(ev, data, len), gfp);
 	if (!ev)
 		return NULL;
+	if (!data)
+		len = 0;
 	kref_get(&ep->ref);
 	ev->pub.ep = ep;
+	ev->pub.status = status;
 	ev->pub.cm = *cm;
 	memcpy(ev->data, data, len);
 	ev->pub.cm.param.conn.private_data = len ? ev->data : NULL;
 	ev->pub.cm.param.conn.private_data_len = len;
-	/* It is the id's. Who makes an address handle has it looked up again. */
+	/* It is the id's. Making an address handle looks it up again. */
 	if (ep->qp_type == IB_QPT_UD)
 		ev->pub.cm.param.ud.ah_attr.grh.sgid_attr = NULL;
 	return ev;
 }
 
-/* What it brought has been taken. */
+/* A child has been taken. */
 void ulp_event_free(struct ulp_event *ev)
 {
+	struct rdma_ep *ep;
+
 	if (!ev)
 		return;
-	ulp_ep_put(ev->pub.ep);
-	kfree(ev);
+	ep = ev->pub.ep;
+	if (ev->allocated)
+		kfree(ev);
+	ulp_ep_put(ep);
 }
 
 /* The end of an endpoint without calls, events and hardware objects */
@@ -229,4 +274,24 @@ void ulp_ep_release(struct rdma_ep *ep)
 		ep_dev_put(ep->dev);
 	module_put(THIS_MODULE);
 	ulp_ep_put(ep);
+}
+
+int ulp_init(void)
+{
+	ulp_cq_wq = alloc_workqueue("rdma_ep_cq", WQ_UNBOUND | WQ_MEM_RECLAIM,
+				    0);
+	if (!ulp_cq_wq)
+		return -ENOMEM;
+	ulp_event_wq = alloc_workqueue("rdma_ep_event", WQ_UNBOUND, 0);
+	if (ulp_event_wq)
+		return 0;
+	destroy_workqueue(ulp_cq_wq);
+	return -ENOMEM;
+}
+
+/* Work items of endpoints that have been destroyed may still be queued. */
+void ulp_cleanup(void)
+{
+	destroy_workqueue(ulp_event_wq);
+	destroy_workqueue(ulp_cq_wq);
 }

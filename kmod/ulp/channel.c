@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Events and the channels that they go to.
+ *
+ * The events of a channel with a callback are queued as others are, and the channel's work
+ * item reads them. So a callback runs without a lock of rdma_cm.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "ulp.h"
+
+static void ulp_channel_work(struct work_struct *work);
 
 struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context)
 {
@@ -18,6 +24,7 @@ struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context)
 	spin_lock_init(&chan->lock);
 	INIT_LIST_HEAD(&chan->events);
 	init_waitqueue_head(&chan->wait);
+	INIT_WORK(&chan->work, ulp_channel_work);
 	chan->fn = fn;
 	chan->context = context;
 	return chan;
@@ -48,7 +55,7 @@ struct rdma_ep_channel *rdma_ep_channel_create(rdma_ep_event_fn fn,
 	struct rdma_ep_channel *chan;
 	int ret;
 
-	ret = ulp_check_context(NULL, _RET_IP_);
+	ret = ulp_check_context(NULL, false, _RET_IP_);
 	if (ret)
 		return ERR_PTR(ret);
 	chan = ulp_channel_new(fn, context);
@@ -60,7 +67,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_channel_create);
  * rdma_ep_channel_destroy() - destroy a channel
  * @channel: channel; nothing is done if it is NULL or an ERR_PTR
  *
- * Who waits in rdma_ep_get_event() gets -ESHUTDOWN.
+ * Tasks that wait in rdma_ep_get_event() get -ESHUTDOWN.
  *
  * Return: 0, -EBUSY if endpoints use it, or -EDEADLK
  */
@@ -71,7 +78,7 @@ int rdma_ep_channel_destroy(struct rdma_ep_channel *channel)
 
 	if (IS_ERR_OR_NULL(channel))
 		return 0;
-	ret = ulp_check_context(NULL, _RET_IP_);
+	ret = ulp_check_context(NULL, false, _RET_IP_);
 	if (ret)
 		return ret;
 	spin_lock(&channel->lock);
@@ -107,27 +114,18 @@ static void ulp_events_drop(struct list_head *events)
 		ulp_event_drop(ev);
 }
 
-static void ulp_call(struct rdma_ep_channel *chan, const struct ulp_event *ev)
+/* With the deliver lock of the event's endpoint held, whose channel it is */
+static void ulp_event_queue(struct rdma_ep_channel *chan, struct ulp_event *ev)
 {
-	struct ulp_callback cb;
-
-	ulp_callback_begin(&cb);
-	chan->fn(&ev->pub, chan->context);
-	ulp_callback_end(&cb);
-}
-
-/* Called with the deliver lock of the event's endpoint held. */
-static void ulp_event_pass(struct rdma_ep_channel *chan, struct ulp_event *ev)
-{
-	if (chan->fn) {
-		ulp_call(chan, ev);
-		ulp_event_free(ev);
-		return;
-	}
 	spin_lock(&chan->lock);
 	list_add_tail(&ev->entry, &chan->events);
 	spin_unlock(&chan->lock);
 	wake_up_all(&chan->wait);
+	if (!chan->fn)
+		return;
+	kref_get(&chan->ref);
+	if (!queue_work(ulp_event_wq, &chan->work))
+		ulp_channel_put(chan);
 }
 
 static void ulp_attach(struct rdma_ep *ep, struct rdma_ep_channel *chan)
@@ -152,7 +150,7 @@ static struct rdma_ep_channel *ulp_leave(struct rdma_ep *ep,
 		if (ev->pub.ep == ep)
 			list_move_tail(&ev->entry, events);
 	chan->nr_eps--;
-	/* Who waits there for a synchronous endpoint waits in vain. */
+	/* Tasks that wait there for a synchronous endpoint are to return. */
 	if (chan->private)
 		chan->closed = true;
 	spin_unlock(&chan->lock);
@@ -161,8 +159,8 @@ static struct rdma_ep_channel *ulp_leave(struct rdma_ep *ep,
 }
 
 /*
- * A connection request that is no longer queued, or never was, gets what an endpoint
- * has that somebody owns. Called with the listener's deliver lock held, so that
+ * A connection request that is no longer queued gets the hold and the SRQ of an endpoint
+ * with an owner. Called with the listener's deliver lock held, so that
  * its SRQ stays.
  */
 static int ulp_claim_child(struct ulp_event *ev)
@@ -182,9 +180,8 @@ static int ulp_claim_child(struct ulp_event *ev)
 }
 
 /*
- * Its events go where the request went, if that is not an endpoint's own channel;
- * what has happened to it meanwhile comes after the request. Called as
- * ulp_claim_child() is, and afterwards.
+ * Its events go where the request went, if that is not an endpoint's own channel: after the
+ * request. Called as ulp_claim_child() is, and afterwards.
  */
 static void ulp_hand_over(struct ulp_event *ev, struct rdma_ep_channel *chan)
 {
@@ -195,54 +192,59 @@ static void ulp_hand_over(struct ulp_event *ev, struct rdma_ep_channel *chan)
 
 	if (chan->private)
 		return;
-	/* A callback may hand it to somebody who destroys it. */
-	kref_get(&child->ref);
 	mutex_lock_nested(&child->deliver, SINGLE_DEPTH_NESTING);
 	old = ulp_leave(child, &events);
 	ulp_attach(child, chan);
-	if (chan->fn)
-		ulp_call(chan, ev);
-	list_for_each_entry_safe(own, next, &events, entry) {
-		list_del(&own->entry);
-		ulp_event_pass(chan, own);
-	}
+	list_for_each_entry_safe(own, next, &events, entry)
+		ulp_event_queue(chan, own);
 	mutex_unlock(&child->deliver);
-	ulp_ep_put(child);
 	ulp_channel_put(old);
 }
 
-/*
- * Delivers an event and consumes it. Fails only for a connection request
- * (@child_id) that nobody would take, which is left as it is. Process context.
- */
-int ulp_deliver(struct rdma_ep *ep, struct ulp_event *ev,
-		struct rdma_cm_id *child_id)
+/* Consumes @ev, unless this fails: the listener ends. Process context */
+int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev,
+			struct rdma_cm_id *child_id)
 {
-	struct rdma_ep *child = ev->pub.child;
-	struct rdma_ep_channel *chan;
-	int ret = 0;
+	int ret;
 
 	mutex_lock(&ep->deliver);
-	chan = ep->channel;
-	if (test_bit(ULP_EP_DYING, &ep->flags))
-		ret = -ESHUTDOWN;
-	else if (child && chan->fn)
-		ret = ulp_claim_child(ev);
-	if (child && !ret)
-		ep_id_adopt(&child->id, child_id);
-
-	if (ret) {
-		if (!child)
-			ulp_event_free(ev);
-	} else if (child && chan->fn) {
-		atomic_inc(&ep->id.backlog);
-		ulp_hand_over(ev, chan);
-		ulp_event_free(ev);
-	} else {
-		ulp_event_pass(chan, ev);
+	ret = ulp_alive(ep);
+	if (!ret) {
+		ep_id_adopt(&ev->pub.child->id, child_id);
+		ulp_event_queue(ep->channel, ev);
 	}
 	mutex_unlock(&ep->deliver);
 	return ret;
+}
+
+/* @status: why the endpoint is over since this event, or 0. Process context */
+void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event,
+		int status)
+{
+	struct ulp_event *ev;
+
+	mutex_lock(&ep->deliver);
+	if (!test_bit(ULP_EP_DYING, &ep->flags)) {
+		ev = ulp_event_new(ep, event, status);
+		if (ev)
+			ulp_event_queue(ep->channel, ev);
+	}
+	mutex_unlock(&ep->deliver);
+}
+
+/* Tasks that wait for events look at the endpoint again. */
+void ulp_wake(struct rdma_ep *ep)
+{
+	mutex_lock(&ep->deliver);
+	if (ep->channel)
+		wake_up_all(&ep->channel->wait);
+	mutex_unlock(&ep->deliver);
+}
+
+/* Waits for the callback that runs for the endpoint. */
+static void ulp_settle(struct rdma_ep_channel *chan, const struct rdma_ep *ep)
+{
+	wait_event(chan->wait, READ_ONCE(chan->running) != ep);
 }
 
 /* Ends the calls and events of an endpoint: on return no handler runs, and none will. */
@@ -252,10 +254,8 @@ void ulp_ep_close(struct rdma_ep *ep)
 	LIST_HEAD(events);
 
 	set_bit(ULP_EP_DYING, &ep->flags);
-	mutex_lock(&ep->deliver);
-	if (ep->channel)
-		wake_up_all(&ep->channel->wait);
-	mutex_unlock(&ep->deliver);
+	ulp_wake(ep);
+	wake_up_all(&ep->slots_wait);
 	ulp_exit(ep);
 	wait_for_completion(&ep->unused);
 	ep_id_destroy(&ep->id);
@@ -265,41 +265,34 @@ void ulp_ep_close(struct rdma_ep *ep)
 		chan = ulp_leave(ep, &events);
 	mutex_unlock(&ep->deliver);
 	ulp_events_drop(&events);
-	if (chan)
+	if (chan) {
+		ulp_settle(chan, ep);
 		ulp_channel_put(chan);
+	}
 }
 
-/*
- * Events of the endpoint that were read nowhere go to its new channel. Those that
- * nobody would take become @dropped.
- */
-static void ulp_pass_all(struct rdma_ep *ep, struct list_head *events,
-			 struct list_head *dropped)
+/* The endpoint's channel with its deliver lock held, and no callback runs for it. */
+static struct rdma_ep_channel *ulp_lock_settled(struct rdma_ep *ep)
 {
-	struct rdma_ep_channel *chan = ep->channel;
-	struct ulp_event *ev, *next;
+	struct rdma_ep_channel *chan;
 
-	list_for_each_entry_safe(ev, next, events, entry) {
-		list_del(&ev->entry);
-		if (!chan->fn || !ev->pub.child) {
-			ulp_event_pass(chan, ev);
-			continue;
-		}
-		atomic_inc(&ep->id.backlog);
-		if (ulp_claim_child(ev)) {
-			list_add_tail(&ev->entry, dropped);
-			continue;
-		}
-		ulp_hand_over(ev, chan);
-		ulp_event_free(ev);
+	for (;;) {
+		mutex_lock(&ep->deliver);
+		chan = ep->channel;
+		if (!chan || READ_ONCE(chan->running) != ep)
+			return chan;
+		kref_get(&chan->ref);
+		mutex_unlock(&ep->deliver);
+		ulp_settle(chan, ep);
+		ulp_channel_put(chan);
 	}
 }
 
 /* @new: channel, or NULL: a private one, which may not be had (-ENOMEM) */
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 {
-	struct rdma_ep_channel *private = NULL, *old = NULL;
-	LIST_HEAD(dropped);
+	struct rdma_ep_channel *private = NULL, *old;
+	struct ulp_event *ev, *next;
 	LIST_HEAD(events);
 
 	if (!new) {
@@ -309,13 +302,13 @@ int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 		private->private = true;
 		new = private;
 	}
-	mutex_lock(&ep->deliver);
-	if (ep->channel)
-		old = ulp_leave(ep, &events);
+	old = ulp_lock_settled(ep);
+	if (old)
+		ulp_leave(ep, &events);
 	ulp_attach(ep, new);
-	ulp_pass_all(ep, &events, &dropped);
+	list_for_each_entry_safe(ev, next, &events, entry)
+		ulp_event_queue(new, ev);
 	mutex_unlock(&ep->deliver);
-	ulp_events_drop(&dropped);
 	if (old)
 		ulp_channel_put(old);
 	if (private)
@@ -336,6 +329,8 @@ static struct ulp_event *ulp_channel_pop(struct rdma_ep_channel *chan,
 		/* The channel stays until its endpoint is there, or is not. */
 		if (ev->pub.child)
 			chan->taking++;
+		if (chan->fn)
+			WRITE_ONCE(chan->running, ev->pub.ep);
 	}
 	spin_unlock(&chan->lock);
 	return ev;
@@ -362,13 +357,46 @@ static bool ulp_event_taken(struct ulp_event *ev, struct rdma_ep_channel *chan)
 	return !ret;
 }
 
+static void ulp_channel_call(struct rdma_ep_channel *chan,
+			     struct ulp_event *ev)
+{
+	struct ulp_callback cb;
+
+	if (ulp_event_taken(ev, chan)) {
+		ulp_callback_begin(&cb, ev->pub.ep);
+		chan->fn(&ev->pub, chan->context);
+		ulp_callback_end(&cb);
+		ulp_event_free(ev);
+	} else {
+		ulp_event_drop(ev);
+	}
+	spin_lock(&chan->lock);
+	WRITE_ONCE(chan->running, NULL);
+	spin_unlock(&chan->lock);
+	wake_up_all(&chan->wait);
+}
+
+static void ulp_channel_work(struct work_struct *work)
+{
+	struct rdma_ep_channel *chan =
+		container_of(work, struct rdma_ep_channel, work);
+	unsigned int noio = memalloc_noio_save();
+	struct ulp_event *ev;
+	int closed;
+
+	while ((ev = ulp_channel_pop(chan, &closed)))
+		ulp_channel_call(chan, ev);
+	memalloc_noio_restore(noio);
+	ulp_channel_put(chan);
+}
+
 /**
  * ulp_take - wait for the next event
  * @ep: synchronous endpoint that waits for one of its own, or NULL
  * @chan: where
  * @left: jiffies to wait, in and out
  *
- * Return: the event, -ETIMEDOUT, -EINTR, -ESHUTDOWN or -ENODEV
+ * Return: the event, -ETIMEDOUT, -EINTR, -ESHUTDOWN, -ENODEV, or why @ep was aborted
  */
 struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 			   long *left)
@@ -413,7 +441,7 @@ struct rdma_ep_cm_event *rdma_ep_get_event(struct rdma_ep_channel *channel,
 
 	if (IS_ERR_OR_NULL(channel) || channel->fn)
 		return ERR_PTR(-EINVAL);
-	ret = ulp_check_context(NULL, _RET_IP_);
+	ret = ulp_check_context(NULL, false, _RET_IP_);
 	if (ret)
 		return ERR_PTR(ret);
 	kref_get(&channel->ref);
@@ -427,8 +455,9 @@ EXPORT_SYMBOL_GPL(rdma_ep_get_event);
  * rdma_ep_ack_event() - give an event back
  * @event: from rdma_ep_get_event(); nothing is done if it is NULL or an ERR_PTR
  *
- * Its private data is gone afterwards. A new endpoint that it brought is not: that
- * belongs to who got the event. Any context but interrupts.
+ * Frees its private data, but not its child, which belongs to the receiver of the event.
+ *
+ * Context: any but interrupts
  */
 void rdma_ep_ack_event(struct rdma_ep_cm_event *event)
 {

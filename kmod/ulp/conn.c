@@ -26,35 +26,9 @@ static void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev)
 	ulp_event_free(xchg(&ep->last, ev));
 }
 
-/* Returns 1 if that is not what a connecting endpoint waits for. */
-static int ulp_connect_result(const struct rdma_cm_event *event)
-{
-	/* Statuses above 0 are the peer's. */
-	int error = min(event->status, 0);
-
-	switch (event->event) {
-	case RDMA_CM_EVENT_ESTABLISHED:
-		return 0;
-	case RDMA_CM_EVENT_REJECTED:
-		return -ECONNREFUSED;
-	case RDMA_CM_EVENT_UNREACHABLE:
-		/* This is how an unconnected endpoint is rejected. */
-		return event->status > 0 ? -ECONNREFUSED : error ?: -ETIMEDOUT;
-	case RDMA_CM_EVENT_ADDR_ERROR:
-	case RDMA_CM_EVENT_CONNECT_ERROR:
-		return error ?: -ECONNABORTED;
-	case RDMA_CM_EVENT_DISCONNECTED:
-		return -ECONNRESET;
-	default:
-		return 1;
-	}
-}
-
-/*
- * Waits until it is known whether a synchronous endpoint is connected. Nothing to
- * do for others.
- */
-static int ulp_await_connected(struct rdma_ep *ep, unsigned int timeout_ms)
+/* A synchronous endpoint waits for an event, or the end. Nothing to do for others. */
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
+	      unsigned int timeout_ms)
 {
 	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
 	long left = ulp_timeout(timeout_ms);
@@ -68,14 +42,17 @@ static int ulp_await_connected(struct rdma_ep *ep, unsigned int timeout_ms)
 		ret = PTR_ERR_OR_ZERO(ev);
 		if (ret)
 			break;
-		ret = ulp_connect_result(&ev->pub.cm);
+		if (ev->pub.cm.event == RDMA_CM_EVENT_MULTICAST_ERROR)
+			ret = min(ev->pub.cm.status, 0) ?: -EIO;
+		else if (ev->pub.cm.event != type)
+			ret = ev->pub.status ?: 1;
 		ulp_set_last(ep, ev);
 	} while (ret > 0);
 	ulp_channel_put(chan);
 	return ret;
 }
 
-/* The same for a connection that ends. The event stays, for who wants it. */
+/* The same for a connection that ends, but the event stays. */
 static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 {
 	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
@@ -90,7 +67,10 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 		       (error = READ_ONCE(chan->closed) ? -ESHUTDOWN : 0),
 		       left);
 	ulp_channel_put(chan);
-	return ret ?: error;
+	ret = ret ?: error;
+	/* Its peer is not waited for. */
+	return test_bit(ULP_EP_ABORTED, &ep->flags) &&
+	       ret == READ_ONCE(ep->status) ? 0 : ret;
 }
 
 /**
@@ -115,19 +95,10 @@ int rdma_ep_listen(struct rdma_ep *ep, int backlog)
 }
 EXPORT_SYMBOL_GPL(rdma_ep_listen);
 
-/* Has anything happened to a request? Nothing but its end can have. */
-static bool ulp_given_up(struct rdma_ep *child)
-{
-	struct rdma_ep_channel *chan = child->channel;
-	bool given_up;
-
-	spin_lock(&chan->lock);
-	given_up = !list_empty(&chan->events);
-	spin_unlock(&chan->lock);
-	return given_up;
-}
-
-/* A request that has been taken. It has a channel of its own. */
+/*
+ * A request that has been taken, with a channel of its own. A peer may be the cause that
+ * there is no QP for it: only a mistake in the listener's attributes ends the server's wait.
+ */
 static int ulp_make_request(struct ulp_event *ev)
 {
 	struct rdma_ep *child = ev->pub.child;
@@ -135,16 +106,21 @@ static int ulp_make_request(struct ulp_event *ev)
 
 	if (child->request_qp)
 		ret = ulp_create_request_qp(child);
-	if (ret) {
-		/* Of a peer that has given up; there is nobody to tell. */
-		if (ulp_given_up(child))
-			ret = -EAGAIN;
-		ulp_ep_end(child);
-		ulp_event_free(ev);
-		return ret;
+	if (!ret) {
+		ulp_set_last(child, ev);
+		return 0;
 	}
-	ulp_set_last(child, ev);
-	return 0;
+	/* There is no peer any more, or no device. */
+	if (READ_ONCE(child->status) || ulp_alive(child))
+		ret = -EAGAIN;
+	if (ret != -EAGAIN)
+		pr_warn_ratelimited("%s: a connection request for %s is refused, as it gets no QP: %d\n",
+				    KBUILD_MODNAME, child->caller, ret);
+	if (ret != -EINVAL && ret != -EOPNOTSUPP)
+		ret = -EAGAIN;
+	ulp_ep_end(child);
+	ulp_event_free(ev);
+	return ret;
 }
 
 static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
@@ -160,16 +136,12 @@ static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
 	ret = listener->id.listening ? -EAGAIN : -EINVAL;
 	while (ret == -EAGAIN) {
 		ev = ulp_take(listener, chan, &left);
-		if (IS_ERR(ev)) {
+		if (IS_ERR(ev))
 			ret = PTR_ERR(ev);
-		} else if (ev->pub.child) {
+		else if (ev->pub.child)
 			ret = ulp_make_request(ev);
-			/* The request's device has gone, not the listener's. */
-			if (ret == -ENODEV)
-				ret = -EAGAIN;
-		} else {
+		else
 			ulp_event_free(ev);
-		}
 	}
 	ulp_channel_put(chan);
 	return ret ? ERR_PTR(ret) : ev->pub.child;
@@ -181,15 +153,17 @@ static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
  * @timeout_ms: timeout
  *
  * The new endpoint is synchronous. If @listener was made with QP attributes it has
- * a QP with them, on its own device, and receives can be posted; if that fails, the
- * request is refused. rdma_ep_event() tells what the peer has sent. Followed by
+ * a QP with them, on its own device, and receives can be posted. If there is no memory
+ * for that, or the device has no more QPs, the request is refused, which is logged, and the
+ * wait goes on. rdma_ep_event() has what the peer has sent. Followed by
  * rdma_ep_accept() or rdma_ep_reject(), and rdma_ep_destroy() in any case. Several
  * threads may wait. See rdma_get_request(3).
  *
  * Return: the new endpoint, or
  * * -ETIMEDOUT: there was no request
- * * -EINVAL: @listener does not listen or has a channel
- * * others: from making the QP; @listener is as good as before
+ * * -EINVAL: @listener does not listen or has a channel; or its QP attributes do not fit
+ *   the device of a request, which is refused; @listener is as good as before
+ * * -EOPNOTSUPP: the same, the device cannot
  */
 struct rdma_ep *rdma_ep_get_request(struct rdma_ep *listener,
 				    unsigned int timeout_ms)
@@ -207,8 +181,8 @@ struct rdma_ep *rdma_ep_get_request(struct rdma_ep *listener,
 EXPORT_SYMBOL_GPL(rdma_ep_get_request);
 
 /*
- * What no parameters mean: as much as the device can, and the peer of a request has
- * asked for. @param becomes a copy, as the engine fills in what is about the QP.
+ * Without parameters: the limits of the device, and of the wish of a request's peer. @param
+ * becomes a copy, as the engine fills in the fields of the QP.
  */
 static int ulp_set_param(const struct rdma_ep *ep,
 			 const struct rdma_conn_param *given,
@@ -247,7 +221,7 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 	ret = ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
-	ret = ulp_set_param(ep, given, &param, accept);
+	ret = ep->ibdev ? ulp_set_param(ep, given, &param, accept) : -EINVAL;
 	if (ret)
 		return ulp_end(ep, ret);
 	if (accept)
@@ -266,7 +240,7 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
  *
  * With a channel it returns when the request is on its way, and %RDMA_CM_EVENT_ESTABLISHED
  * or an error follows. After an error of the peer's or a timeout the endpoint is only
- * good for rdma_ep_event(), which tells more, and rdma_ep_destroy(). The QP can send on
+ * good for rdma_ep_event(), which has the details, and rdma_ep_destroy(). The QP can send on
  * return, or when the event comes. See rdma_connect(3).
  *
  * Return: 0, or
@@ -279,15 +253,16 @@ int rdma_ep_connect(struct rdma_ep *ep, const struct rdma_conn_param *param,
 		    unsigned int timeout_ms)
 {
 	return ulp_entered(ep, ulp_connect(ep, param, false) ?:
-			       ulp_await_connected(ep, timeout_ms));
+			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED,
+					 timeout_ms));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_connect);
 
 /**
  * rdma_ep_accept() - accept a connection request
  * @ep: endpoint of a request, with a QP
- * @param: as for rdma_ep_connect(); NULL: the depths that the peer asked for, as
- *	far as the device can
+ * @param: as for rdma_ep_connect(); NULL: the depths of the request, within
+ *	the limits of the device
  * @timeout_ms: limit for the peer to be ready, if the endpoint is synchronous
  *
  * Post receives before: the peer may send as soon as it has been accepted. With a
@@ -304,7 +279,8 @@ int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
 	/* Without a connection, the answer is all that there is. */
 	return ulp_entered(ep, ulp_connect(ep, param, true) ?:
 			       ep->qp_type == IB_QPT_UD ? 0 :
-			       ulp_await_connected(ep, timeout_ms));
+			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED,
+					 timeout_ms));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_accept);
 
@@ -342,13 +318,18 @@ static int ulp_disconnect(struct rdma_ep *ep)
 {
 	int ret;
 
+	/* The work item does it. */
+	if (test_bit(ULP_EP_ABORTED, &ep->flags))
+		return 0;
 	ret = ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
 	ret = -EINVAL;
 	if (test_bit(ULP_EP_ESTABLISHED, &ep->flags) &&
-	    ep->qp_type != IB_QPT_UD)
+	    ep->qp_type != IB_QPT_UD) {
+		cmpxchg(&ep->status, 0, -ESHUTDOWN);
 		ret = ep_id_disconnect(&ep->id, NULL);
+	}
 	/* Perhaps the peer was first. */
 	if (test_bit(ULP_EP_DISCONNECTED, &ep->flags))
 		ret = 0;
@@ -360,13 +341,13 @@ static int ulp_disconnect(struct rdma_ep *ep)
  * @ep: connected endpoint
  * @timeout_ms: limit for the peer's answer, if the endpoint is synchronous
  *
- * What has been posted completes with %IB_WC_WR_FLUSH_ERR. With a channel,
+ * Posted requests complete with %IB_WC_WR_FLUSH_ERR. With a channel,
  * %RDMA_CM_EVENT_DISCONNECTED follows, unless the peer has been first. Ending a
  * connection that has ended is fine. The peer's answer comes when its owner, too,
- * disconnects or destroys his endpoint: who does not want to depend on that calls
- * rdma_ep_destroy() at once. See rdma_disconnect(3).
+ * disconnects or destroys the endpoint: to be independent of that, call rdma_ep_abort() or
+ * rdma_ep_destroy() instead. See rdma_disconnect(3).
  *
- * Return: 0, -EINVAL if it was never connected (an unconnected endpoint can not be),
+ * Return: 0, -EINVAL if it was never connected (an unconnected endpoint cannot be),
  * or -ETIMEDOUT
  */
 int rdma_ep_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)
@@ -381,16 +362,19 @@ EXPORT_SYMBOL_GPL(rdma_ep_disconnect);
  * @ep: endpoint
  * @channel: channel, or NULL: make it synchronous
  *
- * Unread events go along; if @channel has a callback, it is called for them before
- * this returns. Calls that wait for the endpoint's events get -ESHUTDOWN. See
- * rdma_migrate_id(3).
+ * Unread events go along. Calls that wait for the endpoint's events get -ESHUTDOWN. Waits
+ * for a callback that runs for the endpoint. See rdma_migrate_id(3).
  *
  * Return: 0, -EINVAL if @channel is an ERR_PTR or another endpoint's own, or -ENOMEM
  */
 int rdma_ep_migrate(struct rdma_ep *ep, struct rdma_ep_channel *channel)
 {
 	bool ok = !IS_ERR(channel) && !(channel && channel->private);
+	int ret = 0;
 
-	return ulp_entered(ep, ok ? ulp_migrate(ep, channel) : -EINVAL);
+	/* It waits for the endpoint's callbacks. */
+	if (!IS_ERR_OR_NULL(ep))
+		ret = ulp_check_context(ep, true, _RET_IP_);
+	return ret ?: ulp_entered(ep, ok ? ulp_migrate(ep, channel) : -EINVAL);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_migrate);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Endpoints: creation, destruction, events, and what there is to know of one.
+ * Endpoints: creation, destruction, events.
  */
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <net/ipv6.h>
 #include <rdma/ib_addr.h>
 
 #include "../engine/trace.h"
@@ -12,62 +14,82 @@
 
 /* As long as librdmacm's rdma_create_ep() waits */
 #define ULP_TIMEOUT_MS	2000
-
-/*
- * An event that gets lost might be waited for without a limit, so its few bytes
- * must be found.
- */
-static void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event)
-{
-	ulp_deliver(ep, ulp_event_new(ep, event, GFP_KERNEL | __GFP_NOFAIL),
-		    NULL);
-}
+#define ULP_FLAGS	(RDMA_EP_DUAL_STACK | RDMA_EP_REUSEADDR | RDMA_EP_ASYNC)
+/* The timers of IB have five bits. */
+#define ULP_MAX_TIMER	31
 
 /* Our own notice of the removal, or rdma_cm's: whichever comes first. */
 static void ulp_ep_removed(struct rdma_ep *ep)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
 
-	if (!test_and_set_bit(ULP_EP_REMOVED, &ep->flags))
-		ulp_report(ep, &event);
+	if (test_and_set_bit(ULP_EP_REMOVED, &ep->flags))
+		return;
+	ulp_over(ep, -ENODEV);
+	set_bit(ULP_EP_OVER, &ep->flags);
+	ulp_report(ep, &event, -ENODEV);
 }
 
 /*
- * rdma_cm calls the peer unreachable, too, when the hardware address of a neighbour with
- * its IP address changes, also in another namespace, and each time that it does. Any user can
- * cause that. A connected endpoint reports it once.
+ * rdma_cm calls the peer unreachable, too, when the hardware address of a neighbour with its
+ * IP address changes, also in another namespace. Any user can cause that. The connection is
+ * as good as before.
  */
-static bool ulp_unwanted(struct rdma_ep *ep, const struct rdma_cm_event *event)
+static bool ulp_of_neighbour(const struct ep_id *id,
+			     const struct rdma_cm_event *event)
 {
 	return event->event == RDMA_CM_EVENT_UNREACHABLE &&
-	       current_work() == &ep->id.cm_id->net_work &&
-	       (!test_bit(ULP_EP_ESTABLISHED, &ep->flags) ||
-		test_and_set_bit(ULP_EP_NEIGH_CHANGED, &ep->flags));
+	       current_work() == &id->cm_id->net_work;
 }
 
-static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
+/* With the handler locked */
+void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	struct rdma_ep *ep = container_of(id, struct rdma_ep, id);
+	int error = ulp_end_of(event);
 
-	if (ulp_unwanted(ep, event))
+	if (ulp_of_neighbour(id, event))
 		return;
-	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL) {
+	switch (event->event) {
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		ulp_ep_removed(ep);
 		return;
-	}
-	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
+	case RDMA_CM_EVENT_ESTABLISHED:
 		set_bit(ULP_EP_ESTABLISHED, &ep->flags);
-	if (event->event == RDMA_CM_EVENT_DISCONNECTED)
+		/* Only now it can be disconnected. */
+		if (test_bit(ULP_EP_ABORTED, &ep->flags)) {
+			ulp_queue_work(ep);
+			return;
+		}
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
 		set_bit(ULP_EP_DISCONNECTED, &ep->flags);
-	ulp_report(ep, event);
+		break;
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		set_bit(ULP_EP_ADDR, &ep->flags);
+		ulp_queue_work(ep);
+		return;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		set_bit(ULP_EP_ROUTE, &ep->flags);
+		ulp_queue_work(ep);
+		return;
+	default:
+		break;
+	}
+	if (!error) {
+		/* Nothing follows the end: %RDMA_CM_EVENT_TIMEWAIT_EXIT would. */
+		if (!test_bit(ULP_EP_OVER, &ep->flags))
+			ulp_report(ep, event, 0);
+		return;
+	}
+	ulp_over(ep, error);
+	ulp_report_end(ep, event);
 }
 
 static void ulp_hold_get(struct ep_dev_user *hold)
 {
 	kref_get(&container_of(hold, struct rdma_ep, hold)->ref);
 }
-
-static const struct ep_id_ops ulp_id_ops;
 
 static void ulp_hold_removed(struct ep_dev_user *hold)
 {
@@ -76,6 +98,8 @@ static void ulp_hold_removed(struct ep_dev_user *hold)
 	ulp_ep_removed(ep);
 	ulp_ep_put(ep);
 }
+
+static const struct ep_id_ops ulp_id_ops;
 
 /* Number of endpoints so far */
 static atomic_t ulp_eps;
@@ -91,6 +115,7 @@ static struct rdma_ep *ulp_ep_new(const char *caller)
 	kref_init(&ep->ref);
 	refcount_set(&ep->users, 1);
 	init_completion(&ep->unused);
+	INIT_WORK(&ep->work, ulp_work);
 	ep_id_init(&ep->id, &ulp_id_ops);
 	ep->id.number = atomic_inc_return(&ulp_eps);
 	ep->hold.owner = caller;
@@ -98,6 +123,8 @@ static struct rdma_ep *ulp_ep_new(const char *caller)
 	ep->hold.removed = ulp_hold_removed;
 	ep->caller = caller;
 	mutex_init(&ep->lock);
+	INIT_LIST_HEAD(&ep->mcasts);
+	init_waitqueue_head(&ep->slots_wait);
 	mutex_init(&ep->deliver);
 	return ep;
 }
@@ -106,11 +133,12 @@ static struct rdma_ep *ulp_ep_new(const char *caller)
 void ulp_ep_end(struct rdma_ep *ep)
 {
 	ulp_ep_close(ep);
+	ulp_leave_all(ep);
 	ulp_destroy_qp(ep);
 	if (ep->srq)
 		ulp_srq_put(ep->srq);
-	if (ep->shared_pd)
-		ep_dev_put_pd(ep->hold.dev);
+	if (ep->own_pd)
+		ep_dev_put_pd(ep->hold.dev, ep->own_pd);
 	ulp_ep_release(ep);
 }
 
@@ -118,16 +146,20 @@ void ulp_ep_end(struct rdma_ep *ep)
  * rdma_ep_destroy() - destroy an endpoint
  * @ep: endpoint; nothing is done if it is NULL or an ERR_PTR
  *
- * Disconnects if need be, without waiting for the peer, or rejects. Waits for calls
- * of other threads on the endpoint, which are woken, and for everything that has
- * been posted to its QP to complete: on return no callback and no completion handler
- * of the endpoint runs or will run, and its QP and CQs are gone. Receives in an
- * SRQ do not complete; one that has just now may be lost with an own CQ, or still be
- * in one of the caller's, so its handler must not count on the endpoint. Connection
- * requests that nobody has taken are refused. The SRQ stays until the last of the
- * endpoints that came from this one is destroyed, too; QPs of others that receive from it
- * must have been destroyed by then. CQs that the caller gave must
- * be in a state to run handlers. See rdma_destroy_ep(3).
+ * Disconnects if need be, without waiting for the peer, or rejects. Waits for calls of other
+ * threads on the endpoint, which are woken, for its callbacks, and for everything that has been
+ * posted to its QP to complete: on return no callback and no completion handler of the
+ * endpoint runs or will run, and its QP and CQs have been destroyed. So the caller holds no
+ * lock that its event callback, its &rdma_ep_end_fn or one of its completion handlers takes:
+ * they would wait for each other. Where such a lock is held, call rdma_ep_abort() and destroy
+ * the endpoint later.
+ *
+ * Receives in an SRQ do not complete; one that has just now may be lost with an own CQ, or
+ * still be in one of the caller's, so its handler must not count on the endpoint. Connection
+ * requests that were not taken are refused. The SRQ stays until the last of the endpoints that
+ * came from this one is destroyed, too; QPs of others that receive from it must have been
+ * destroyed by then. CQs that the caller gave must be in a state to run handlers. See
+ * rdma_destroy_ep(3).
  *
  * Return: 0, or -EDEADLK; then nothing has been done
  */
@@ -137,16 +169,30 @@ int rdma_ep_destroy(struct rdma_ep *ep)
 
 	if (IS_ERR_OR_NULL(ep))
 		return 0;
-	ret = ulp_check_context(ep, _RET_IP_);
+	ret = ulp_check_context(ep, true, _RET_IP_);
 	if (!ret)
 		ulp_ep_end(ep);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy);
 
-/* A new endpoint for a request, with a channel of its own as long as it is nobody's. */
+/* Also of a request that is new, with the handler locked */
+static int ulp_set_options(const struct rdma_ep *ep, struct rdma_cm_id *cm_id)
+{
+	int ret = 0;
+
+	if (ep->tos)
+		rdma_set_service_type(cm_id, ep->tos);
+	if (ep->ack_timeout)
+		ret = rdma_set_ack_timeout(cm_id, ep->ack_timeout);
+	if (!ret && ep->min_rnr_timer)
+		ret = rdma_set_min_rnr_timer(cm_id, ep->min_rnr_timer);
+	return ret;
+}
+
+/* A new endpoint for a request, with a channel of its own until it is taken. */
 static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener,
-				     const struct rdma_cm_id *cm_id,
+				     struct rdma_cm_id *cm_id,
 				     const struct rdma_cm_event *event)
 {
 	struct rdma_ep *child = ulp_ep_new(listener->caller);
@@ -160,8 +206,11 @@ static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener,
 		if (!child->request_qp)
 			goto err;
 	}
-	if (ulp_migrate(child, NULL) || ulp_ep_bind(child, cm_id))
+	if (ulp_migrate(child, NULL) || ulp_ep_bind(child, cm_id) ||
+	    ulp_set_options(listener, cm_id))
 		goto err;
+	child->local = cm_id->route.addr.src_addr;
+	child->peer = cm_id->route.addr.dst_addr;
 	child->context = listener->context;
 	child->responder_resources = event->param.conn.responder_resources;
 	child->initiator_depth = event->param.conn.initiator_depth;
@@ -172,10 +221,9 @@ err:
 	return NULL;
 }
 
-static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
-			  const struct rdma_cm_event *event)
+static int ulp_new_request(struct rdma_ep *ep, struct rdma_cm_id *cm_id,
+			   const struct rdma_cm_event *event)
 {
-	struct rdma_ep *ep = container_of(id, struct rdma_ep, id);
 	struct rdma_ep *child;
 	struct ulp_event *ev;
 	int ret = -ENOMEM;
@@ -183,11 +231,11 @@ static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 	child = ulp_child_new(ep, cm_id, event);
 	if (!child)
 		return -ENOMEM;
-	ev = ulp_event_new(ep, event, GFP_KERNEL);
+	ev = ulp_event_new(ep, event, 0);
 	if (!ev)
 		goto err;
 	ev->pub.child = child;
-	ret = ulp_deliver(ep, ev, cm_id);
+	ret = ulp_deliver_request(ep, ev, cm_id);
 	if (!ret)
 		return 0;
 	ulp_event_free(ev);
@@ -196,11 +244,26 @@ err:
 	return ret;
 }
 
+static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
+			  const struct rdma_cm_event *event)
+{
+	/* To release memory may take a consumer that waits for the CM. */
+	unsigned int noio = memalloc_noio_save();
+	int ret;
+
+	ret = ulp_new_request(container_of(id, struct rdma_ep, id), cm_id,
+			      event);
+	memalloc_noio_restore(noio);
+	return ret;
+}
+
 static const struct ep_id_ops ulp_id_ops = {
 	.request = ulp_id_request,
 	.event = ulp_id_event,
 	.get_qp = ulp_get_qp,
 	.put_qp = ulp_put_qp,
+	.get_mcast = ulp_get_mcast,
+	.put_mcast = ulp_put_mcast,
 	.wait_state = TASK_KILLABLE,
 };
 
@@ -214,25 +277,47 @@ static int ulp_copy_addr(struct sockaddr_storage *dst,
 	return src && !len ? -EINVAL : 0;
 }
 
+static int ulp_bind(struct rdma_ep *ep, u32 flags, struct sockaddr *src)
+{
+	struct rdma_cm_id *cm_id = ep->id.cm_id;
+	int ret = 0;
+
+	/* A listener on 0.0.0.0 can have the same port then. */
+	if (src->sa_family == AF_INET6 &&
+	    ipv6_addr_any(&((struct sockaddr_in6 *)src)->sin6_addr))
+		ret = rdma_set_afonly(cm_id, !(flags & RDMA_EP_DUAL_STACK));
+	if (!ret && (flags & RDMA_EP_REUSEADDR))
+		ret = rdma_set_reuseaddr(cm_id, 1);
+	if (!ret)
+		ret = rdma_bind_addr(cm_id, src);
+	trace_rdma_ep_bind_addr(&ep->id, NULL, ret);
+	return ret;
+}
+
 static int ulp_resolve(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 {
-	unsigned int timeout = attr->timeout_ms ?: ULP_TIMEOUT_MS;
 	struct sockaddr_storage src, dst;
+	struct sockaddr *from = NULL;
 	int ret;
 
 	if (ulp_copy_addr(&src, attr->src) || ulp_copy_addr(&dst, attr->dst))
 		return -EINVAL;
-	if (attr->dst)
-		return ep_id_resolve(&ep->id,
-				     attr->src ? (struct sockaddr *)&src : NULL,
-				     (struct sockaddr *)&dst, timeout, timeout);
+	if (attr->src)
+		from = (struct sockaddr *)&src;
 	ret = ep_id_begin(&ep->id);
 	if (ret)
 		return ret;
-	ret = rdma_bind_addr(ep->id.cm_id, (struct sockaddr *)&src);
-	trace_rdma_ep_bind_addr(&ep->id, NULL, ret);
+	ret = ulp_set_options(ep, ep->id.cm_id);
+	if (!ret && !attr->dst)
+		ret = ulp_bind(ep, attr->flags, from);
+	else if (!ret && (attr->flags & RDMA_EP_ASYNC))
+		ret = ep_id_resolve_addr(&ep->id, from, (struct sockaddr *)&dst,
+					 ep->resolve_ms);
 	ep_id_end(&ep->id);
-	return ret;
+	if (ret || !attr->dst || (attr->flags & RDMA_EP_ASYNC))
+		return ret;
+	return ep_id_resolve(&ep->id, from, (struct sockaddr *)&dst,
+			     ep->resolve_ms, ep->resolve_ms);
 }
 
 static int ulp_ep_bound(struct rdma_ep *ep)
@@ -243,8 +328,50 @@ static int ulp_ep_bound(struct rdma_ep *ep)
 	if (ret)
 		return ret;
 	ret = ulp_ep_bind(ep, ep->id.cm_id);
+	ep->local = ep->id.cm_id->route.addr.src_addr;
+	ep->peer = ep->id.cm_id->route.addr.dst_addr;
 	ep_id_end(&ep->id);
 	return ret ?: ulp_ep_hold(ep);
+}
+
+static int ulp_resolve_route(struct rdma_ep *ep)
+{
+	return ulp_begin(ep, ep_id_begin_bound) ?:
+	       ulp_end(ep, ep_id_resolve_route(&ep->id, ep->resolve_ms));
+}
+
+static int ulp_route_resolved(struct rdma_ep *ep)
+{
+	static const struct rdma_cm_event resolved = {
+		.event = RDMA_CM_EVENT_ROUTE_RESOLVED,
+	};
+	int ret;
+
+	mutex_lock(&ep->lock);
+	ret = ulp_ep_bound(ep);
+	if (!ret && ep->request_qp)
+		ret = ulp_create_qp(ep, ep->request_qp);
+	mutex_unlock(&ep->lock);
+	if (!ret)
+		ulp_report(ep, &resolved, 0);
+	return ret;
+}
+
+/* The next step of an endpoint that is resolved without waiting. In its work item */
+void ulp_resolve_next(struct rdma_ep *ep)
+{
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_ROUTE_ERROR };
+	int ret = 0;
+
+	if (test_and_clear_bit(ULP_EP_ADDR, &ep->flags))
+		ret = ulp_resolve_route(ep);
+	if (!ret && test_and_clear_bit(ULP_EP_ROUTE, &ep->flags))
+		ret = ulp_route_resolved(ep);
+	if (!ret)
+		return;
+	event.status = ret;
+	ulp_over(ep, ret);
+	ulp_report_end(ep, &event);
 }
 
 static enum rdma_ucm_port_space ulp_port_space(const struct rdma_ep_attr *attr)
@@ -255,30 +382,48 @@ static enum rdma_ucm_port_space ulp_port_space(const struct rdma_ep_attr *attr)
 								 RDMA_PS_TCP;
 }
 
-/* With a channel of its own, so that nobody hears of it too soon. */
+static enum ib_qp_type ulp_qp_type(const struct rdma_ep_attr *attr,
+				   enum rdma_ucm_port_space ps)
+{
+	enum ib_qp_type qp_type = attr->qp ? attr->qp->init.qp_type :
+					     IB_QPT_RC;
+
+	if (ps == RDMA_PS_UDP)
+		return IB_QPT_UD;
+	return qp_type == IB_QPT_UC || (qp_type == IB_QPT_UD && ps == RDMA_PS_IB) ?
+	       qp_type : IB_QPT_RC;
+}
+
+/* With a channel of its own at first: no callback runs before the caller has the endpoint. */
 static int ulp_ep_setup(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 {
 	enum rdma_ucm_port_space ps = ulp_port_space(attr);
-	enum ib_qp_type qp_type = ps == RDMA_PS_UDP ? IB_QPT_UD : IB_QPT_RC;
+	bool later = !attr->dst || (attr->flags & RDMA_EP_ASYNC);
 	int ret;
 
-	if (attr->qp && attr->qp->init.qp_type == IB_QPT_UC && ps == RDMA_PS_TCP)
-		qp_type = IB_QPT_UC;
+	ep->resolve_ms = attr->timeout_ms ?: ULP_TIMEOUT_MS;
+	ep->tos = attr->tos;
+	ep->ack_timeout = attr->ack_timeout;
+	ep->min_rnr_timer = attr->min_rnr_timer;
+	if (attr->qp && later) {
+		ep->request_qp = kmemdup(attr->qp, sizeof(*attr->qp), GFP_KERNEL);
+		if (!ep->request_qp)
+			return -ENOMEM;
+	}
 	ret = ulp_migrate(ep, NULL);
 	if (ret)
 		return ret;
-	ret = ep_id_create_kernel(&ep->id, attr->net, ps, qp_type, ep->caller);
+	ret = ep_id_create_kernel(&ep->id, attr->net, ps, ulp_qp_type(attr, ps),
+				  ep->caller);
 	if (ret)
 		return ret;
+	ep->qp_type = ep->id.cm_id->qp_type;
 	ret = ulp_resolve(ep, attr);
-	if (!ret)
+	if (!ret && !(attr->flags & RDMA_EP_ASYNC))
 		ret = ulp_ep_bound(ep);
-	if (ret || !attr->qp)
+	if (ret || !attr->qp || later)
 		return ulp_errno(ep, ret);
-	if (attr->dst)
-		return ulp_create_qp(ep, attr->qp);
-	ep->request_qp = kmemdup(attr->qp, sizeof(*attr->qp), GFP_KERNEL);
-	return ep->request_qp ? 0 : -ENOMEM;
+	return ulp_create_qp(ep, attr->qp);
 }
 
 static int ulp_check_attr(const struct rdma_ep_attr *attr)
@@ -288,10 +433,15 @@ static int ulp_check_attr(const struct rdma_ep_attr *attr)
 	    IS_ERR(attr->qp) || IS_ERR(attr->channel) ||
 	    (attr->channel && attr->channel->private))
 		return -EINVAL;
+	if ((attr->flags & ~ULP_FLAGS) || attr->ack_timeout > ULP_MAX_TIMER ||
+	    attr->min_rnr_timer > ULP_MAX_TIMER ||
+	    (!attr->dst && (attr->flags & RDMA_EP_ASYNC)))
+		return -EINVAL;
 	switch ((int)attr->ps) {
 	case 0:
 	case RDMA_PS_TCP:
 	case RDMA_PS_UDP:
+	case RDMA_PS_IB:
 		return 0;
 	default:
 		return -EINVAL;
@@ -306,7 +456,7 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
 
 	if (IS_ERR_OR_NULL(attr) || ulp_check_attr(attr))
 		return ERR_PTR(-EINVAL);
-	ret = ulp_check_context(NULL, _RET_IP_);
+	ret = ulp_check_context(NULL, false, _RET_IP_);
 	if (ret)
 		return ERR_PTR(ret);
 	ep = ulp_ep_new(caller);
@@ -323,214 +473,3 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
 	return ERR_PTR(ret);
 }
 EXPORT_SYMBOL_GPL(__rdma_ep_create);
-
-/**
- * rdma_ep_device() - device of an endpoint
- * @ep: endpoint
- *
- * The device stays until the endpoint is destroyed.
- *
- * Return: device, or NULL if the endpoint listens on a wildcard address
- */
-struct ib_device *rdma_ep_device(const struct rdma_ep *ep)
-{
-	return IS_ERR_OR_NULL(ep) ? NULL : ep->ibdev;
-}
-EXPORT_SYMBOL_GPL(rdma_ep_device);
-
-/**
- * rdma_ep_port() - port of an endpoint
- * @ep: endpoint
- *
- * Return: number of the port of rdma_ep_device(), or 0
- */
-u32 rdma_ep_port(const struct rdma_ep *ep)
-{
-	return IS_ERR_OR_NULL(ep) ? 0 : ep->port;
-}
-EXPORT_SYMBOL_GPL(rdma_ep_port);
-
-/* Its handlers may look while rdma_ep_destroy() takes it away. */
-static const struct ulp_qp *ulp_qp(const struct rdma_ep *ep)
-{
-	return IS_ERR_OR_NULL(ep) ? NULL : READ_ONCE(ep->qp);
-}
-
-/**
- * rdma_ep_pd() - PD of an endpoint
- * @ep: endpoint
- *
- * Return: PD of its QP, or else of its SRQ, or NULL if it has neither
- */
-struct ib_pd *rdma_ep_pd(const struct rdma_ep *ep)
-{
-	const struct ulp_qp *qp = ulp_qp(ep);
-
-	if (qp)
-		return qp->pd;
-	return IS_ERR_OR_NULL(ep) || !ep->srq ? NULL : ep->srq->pd;
-}
-EXPORT_SYMBOL_GPL(rdma_ep_pd);
-
-/**
- * rdma_ep_qp() - QP of an endpoint
- * @ep: endpoint
- *
- * Post to it, but leave its state alone.
- *
- * Return: QP, or NULL
- */
-struct ib_qp *rdma_ep_qp(const struct rdma_ep *ep)
-{
-	const struct ulp_qp *qp = ulp_qp(ep);
-
-	return qp ? qp->qp.ibqp : NULL;
-}
-EXPORT_SYMBOL_GPL(rdma_ep_qp);
-
-/**
- * rdma_ep_send_cq() - CQ of an endpoint's sends
- * @ep: endpoint
- *
- * Return: CQ, or NULL
- */
-struct ib_cq *rdma_ep_send_cq(const struct rdma_ep *ep)
-{
-	const struct ulp_qp *qp = ulp_qp(ep);
-
-	return qp ? qp->send_cq : NULL;
-}
-EXPORT_SYMBOL_GPL(rdma_ep_send_cq);
-
-/**
- * rdma_ep_recv_cq() - CQ of an endpoint's receives
- * @ep: endpoint
- *
- * Return: CQ, or NULL
- */
-struct ib_cq *rdma_ep_recv_cq(const struct rdma_ep *ep)
-{
-	const struct ulp_qp *qp = ulp_qp(ep);
-
-	return qp ? qp->recv_cq : NULL;
-}
-EXPORT_SYMBOL_GPL(rdma_ep_recv_cq);
-
-/**
- * rdma_ep_srq() - SRQ of an endpoint
- * @ep: endpoint
- *
- * Return: the SRQ of rdma_ep_create_srq(), or of the listener that the endpoint came
- * from, or NULL
- */
-struct ib_srq *rdma_ep_srq(const struct rdma_ep *ep)
-{
-	return IS_ERR_OR_NULL(ep) ? NULL : ulp_ibsrq(ep);
-}
-EXPORT_SYMBOL_GPL(rdma_ep_srq);
-
-/**
- * rdma_ep_channel() - channel of an endpoint's events
- * @ep: endpoint
- *
- * Return: channel. That of a synchronous endpoint is its own and only good for
- * rdma_ep_get_event()
- */
-struct rdma_ep_channel *rdma_ep_channel(const struct rdma_ep *ep)
-{
-	return IS_ERR_OR_NULL(ep) ? NULL : READ_ONCE(ep->channel);
-}
-EXPORT_SYMBOL_GPL(rdma_ep_channel);
-
-/**
- * rdma_ep_event() - event that a synchronous call has waited for
- * @ep: endpoint
- *
- * The event of the last rdma_ep_connect() or rdma_ep_accept(), or the request that
- * rdma_ep_get_request() made @ep of: parameters, private data, and why the peer has
- * rejected. Valid until the next such call.
- *
- * Return: event, or NULL
- */
-const struct rdma_cm_event *rdma_ep_event(const struct rdma_ep *ep)
-{
-	return IS_ERR_OR_NULL(ep) || !ep->last ? NULL : &ep->last->pub.cm;
-}
-EXPORT_SYMBOL_GPL(rdma_ep_event);
-
-/**
- * rdma_ep_context() - the caller's own pointer
- * @ep: endpoint
- *
- * Return: what was given to rdma_ep_create() or rdma_ep_set_context()
- */
-void *rdma_ep_context(const struct rdma_ep *ep)
-{
-	return IS_ERR_OR_NULL(ep) ? NULL : READ_ONCE(ep->context);
-}
-EXPORT_SYMBOL_GPL(rdma_ep_context);
-
-/**
- * rdma_ep_set_context() - set the caller's own pointer
- * @ep: endpoint
- * @context: for rdma_ep_context()
- */
-void rdma_ep_set_context(struct rdma_ep *ep, void *context)
-{
-	if (!IS_ERR_OR_NULL(ep))
-		WRITE_ONCE(ep->context, context);
-}
-EXPORT_SYMBOL_GPL(rdma_ep_set_context);
-
-static int ulp_addr(struct rdma_ep *ep, struct sockaddr_storage *addr,
-		    bool peer, unsigned long caller)
-{
-	const struct rdma_addr *route;
-	int ret;
-
-	if (IS_ERR_OR_NULL(addr))
-		return -EINVAL;
-	ret = ulp_enter_from(ep, caller);
-	if (ret)
-		return ret;
-	ret = ep_id_begin(&ep->id);
-	if (!ret) {
-		route = &ep->id.cm_id->route.addr;
-		*addr = peer ? route->dst_addr : route->src_addr;
-		ep_id_end(&ep->id);
-	}
-	/* Whoever listens has the family of a peer, and nothing else. */
-	if (!ret && peer && !memchr_inv(addr->__data, 0, sizeof(addr->__data)))
-		ret = -ENOTCONN;
-	ret = ulp_errno(ep, ret);
-	ulp_exit(ep);
-	return ret;
-}
-
-/**
- * rdma_ep_local_addr() - local address of an endpoint
- * @ep: endpoint
- * @addr: is filled in
- *
- * Also of a removed device, as long as rdma_cm knows.
- *
- * Return: 0
- */
-int rdma_ep_local_addr(struct rdma_ep *ep, struct sockaddr_storage *addr)
-{
-	return ulp_addr(ep, addr, false, _RET_IP_);
-}
-EXPORT_SYMBOL_GPL(rdma_ep_local_addr);
-
-/**
- * rdma_ep_peer_addr() - address of an endpoint's peer
- * @ep: endpoint
- * @addr: is filled in
- *
- * Return: 0, or -ENOTCONN if there is no peer
- */
-int rdma_ep_peer_addr(struct rdma_ep *ep, struct sockaddr_storage *addr)
-{
-	return ulp_addr(ep, addr, true, _RET_IP_);
-}
-EXPORT_SYMBOL_GPL(rdma_ep_peer_addr);

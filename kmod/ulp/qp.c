@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An endpoint's QP and SRQ, and what they are made of.
+ * An endpoint's QP and SRQ, and their parts.
  */
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "ulp.h"
 
-/* What ib_drain_sq() and ib_drain_rq() need: a work request, and two completions. */
+/* For ib_drain_sq() and ib_drain_rq(): a work request, and two completions */
 #define ULP_DRAIN_WR	1
 #define ULP_DRAIN_CQE	2
 /* Work requests of an rdma_rw context at most: registration, access, invalidation */
 #define ULP_RW_CTX_WR	3
 #define ULP_LAST_WQE_TIME	HZ
+#define ULP_QP_FLAGS							\
+	(RDMA_EP_QP_ONE_CQ | RDMA_EP_QP_POOL_CQ | RDMA_EP_QP_VECTOR)
 
 /*
- * @pd: the caller's, or NULL: the one that kernel consumers of the device share. The
- * endpoint, which holds the device, keeps that from the first use on: consumers destroy their
- * memory regions after the QP.
+ * @pd: the caller's, or NULL: the one of the calling module on the device. The endpoint, which
+ * holds the device, keeps that from the first use on: consumers destroy their memory regions
+ * after the QP.
  */
 static struct ib_pd *ulp_pd(struct rdma_ep *ep, struct ib_pd *pd)
 {
 	if (pd)
 		return IS_ERR(pd) || pd->device != ep->ibdev ?
 		       ERR_PTR(-EINVAL) : pd;
-	if (!ep->shared_pd) {
-		pd = ep_dev_get_pd(ep->hold.dev);
+	if (!ep->own_pd) {
+		pd = ep_dev_get_pd(ep->hold.dev, ep->caller);
 		if (IS_ERR(pd))
 			return pd;
-		ep->shared_pd = pd;
+		ep->own_pd = pd;
 	}
-	return ep->shared_pd;
+	return ep->own_pd;
 }
 
 static void ulp_srq_event(struct ib_event *event, void *context)
@@ -41,7 +42,7 @@ static void ulp_srq_event(struct ib_event *event, void *context)
 
 	if (!srq->event_handler)
 		return;
-	ulp_callback_begin(&cb);
+	ulp_callback_begin(&cb, NULL);
 	srq->event_handler(event, srq->context);
 	ulp_callback_end(&cb);
 }
@@ -51,10 +52,10 @@ static void ulp_srq_free(struct kref *ref)
 	struct ulp_srq *srq = container_of(ref, struct ulp_srq, ref);
 
 	ep_res_destroy(&srq->srq.res);
-	if (srq->shared)
-		ep_dev_put_pd(srq->shared);
+	if (srq->pd_dev)
+		ep_dev_put_pd(srq->pd_dev, srq->pd);
 	ep_res_fini(&srq->srq.res);
-	kfree(srq);
+	kfree_rcu(srq, rcu);
 }
 
 void ulp_srq_put(struct ulp_srq *srq)
@@ -84,10 +85,10 @@ static struct ulp_srq *ulp_srq_new(struct rdma_ep *ep, struct ib_pd *pd,
 	ret = ep_srq_create(&srq->srq, ep->hold.dev, srq->pd, NULL, &init);
 	if (ret)
 		goto err;
-	/* It may outlive the endpoint. (There is a shared PD.) */
+	/* It may outlive the endpoint. (This cannot fail: the PD exists.) */
 	if (!pd) {
-		ep_dev_get_pd(ep->hold.dev);
-		srq->shared = ep->hold.dev;
+		ep_dev_get_pd(ep->hold.dev, ep->caller);
+		srq->pd_dev = ep->hold.dev;
 	}
 	attr->attr = srq->srq.attr;
 	return srq;
@@ -102,8 +103,8 @@ err:
  * rdma_ep_create_srq() - make a shared receive queue for an endpoint
  * @ep: endpoint that is bound to a device and has no SRQ
  * @pd: PD, or NULL; see &struct rdma_ep_qp_attr
- * @attr: as for ib_create_srq(), of type %IB_SRQT_BASIC; what is granted is
- *	written back
+ * @attr: as for ib_create_srq(), of type %IB_SRQT_BASIC; the granted attributes
+ *	are written back
  *
  * QPs that are made for the endpoint and for its requests receive from it. See
  * rdma_create_srq(3).
@@ -136,7 +137,7 @@ int rdma_ep_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
 	if (ret)
 		goto out;
 	mutex_lock(&ep->deliver);
-	ep->srq = srq;
+	smp_store_release(&ep->srq, srq);	/* accessors read it unlocked */
 	mutex_unlock(&ep->deliver);
 out:
 	mutex_unlock(&ep->lock);
@@ -145,7 +146,7 @@ out:
 }
 EXPORT_SYMBOL_GPL(rdma_ep_create_srq);
 
-/* With the endpoint's deliver lock held: nobody comes to share it meanwhile. */
+/* With the endpoint's deliver lock held, so that no request shares it meanwhile */
 static bool ulp_srq_busy(const struct rdma_ep *ep, const struct ulp_srq *srq)
 {
 	const struct ib_srq *ibsrq = srq->srq.ibsrq;
@@ -182,7 +183,7 @@ int rdma_ep_destroy_srq(struct rdma_ep *ep)
 	else if (ulp_srq_busy(ep, srq))
 		ret = -EBUSY;
 	else
-		ep->srq = NULL;
+		WRITE_ONCE(ep->srq, NULL);
 	mutex_unlock(&ep->deliver);
 	if (!ret)
 		ulp_srq_put(srq);
@@ -205,11 +206,25 @@ static void ulp_qp_event(struct ib_event *event, void *context)
 
 	if (!qp)
 		return;
-	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
+	switch (event->event) {
+	case IB_EVENT_QP_LAST_WQE_REACHED:
 		complete_all(&qp->last_wqe);
+		break;
+	case IB_EVENT_COMM_EST:
+		set_bit(ULP_EP_COMM_EST, &qp->ep->flags);
+		ulp_queue_work(qp->ep);
+		break;
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		rdma_ep_abort(qp->ep, -EIO);
+		break;
+	default:
+		break;
+	}
 	if (!qp->event_handler)
 		return;
-	ulp_callback_begin(&cb);
+	ulp_callback_begin(&cb, NULL);
 	qp->event_handler(event, context);
 	ulp_callback_end(&cb);
 }
@@ -234,6 +249,10 @@ void ulp_put_qp(struct ep_qp *qp)
 
 static void ulp_qp_free_cqs(const struct ulp_qp *qp)
 {
+	if (qp->pool_cqe) {
+		ib_cq_pool_put(qp->send_cq, qp->pool_cqe);
+		return;
+	}
 	if (qp->own_send_cq)
 		ib_free_cq(qp->send_cq);
 	if (qp->own_recv_cq)
@@ -254,9 +273,6 @@ static void ulp_free_cqs_work(struct work_struct *work)
 	complete(&f->done);
 }
 
-/* A queue of our own: any number of other queues' work items may wait for it. */
-static struct workqueue_struct *ulp_wq;
-
 /*
  * ib_free_cq() waits for the work item that runs the CQ's handlers. The caller may be
  * in that of another endpoint's CQ, which is no less right than any other task that
@@ -268,7 +284,7 @@ static void ulp_qp_free_cqs_in_work(const struct ulp_qp *qp)
 
 	init_completion(&f.done);
 	INIT_WORK_ONSTACK(&f.work, ulp_free_cqs_work);
-	queue_work(ulp_wq, &f.work);
+	queue_work(ulp_cq_wq, &f.work);
 	wait_for_completion(&f.done);
 	destroy_work_on_stack(&f.work);
 }
@@ -277,25 +293,50 @@ static void ulp_qp_free_parts(struct ulp_qp *qp)
 {
 	if (qp->drain_ah)
 		rdma_destroy_ah(qp->drain_ah, RDMA_DESTROY_AH_SLEEPABLE);
-	if (current_work() && (qp->own_send_cq || qp->own_recv_cq))
+	if (current_work() && !qp->pool_cqe &&
+	    (qp->own_send_cq || qp->own_recv_cq))
 		ulp_qp_free_cqs_in_work(qp);
 	else
 		ulp_qp_free_cqs(qp);
 }
 
-/* One that ib_alloc_cq() has made: others can not be drained. */
+/* One that ib_alloc_cq() has made: others cannot be drained. */
 static bool ulp_cq_ok(const struct rdma_ep *ep, const struct ib_cq *cq)
 {
 	return !IS_ERR(cq) && cq->device == ep->ibdev && cq->wc;
 }
 
 static struct ib_cq *ulp_cq_new(struct rdma_ep *ep, u32 depth,
-				enum ib_poll_context poll_ctx)
+				const struct rdma_ep_qp_attr *attr)
 {
+	u32 vector = attr->comp_vector % ep->ibdev->num_comp_vectors;
+
 	if (depth > ep->ibdev->attrs.max_cqe - ULP_DRAIN_CQE)
 		return ERR_PTR(-EINVAL);
-	return __ib_alloc_cq_any(ep->ibdev, ep, depth + ULP_DRAIN_CQE, poll_ctx,
-				 ep->caller);
+	if (attr->flags & RDMA_EP_QP_VECTOR)
+		return __ib_alloc_cq(ep->ibdev, ep, depth + ULP_DRAIN_CQE,
+				     vector, attr->poll_ctx, ep->caller);
+	return __ib_alloc_cq_any(ep->ibdev, ep, depth + ULP_DRAIN_CQE,
+				 attr->poll_ctx, ep->caller);
+}
+
+/* Both queues get one CQ, which other QPs use as well. */
+static int ulp_qp_pool_cq(struct rdma_ep *ep, struct ulp_qp *qp,
+			  const struct rdma_ep_qp_attr *attr, u32 depth)
+{
+	int hint = attr->flags & RDMA_EP_QP_VECTOR ? attr->comp_vector : -1;
+	struct ib_cq *cq;
+
+	depth += 2 * ULP_DRAIN_CQE;
+	if (depth > ep->ibdev->attrs.max_cqe)
+		return -EINVAL;
+	cq = ib_cq_pool_get(ep->ibdev, depth, hint, attr->poll_ctx);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	qp->send_cq = cq;
+	qp->recv_cq = cq;
+	qp->pool_cqe = depth;
+	return 0;
 }
 
 /* The CQ that the caller gave, or a new one, or, for no queue, none. */
@@ -309,7 +350,7 @@ static int ulp_qp_cq(struct rdma_ep *ep, const struct rdma_ep_qp_attr *attr,
 	}
 	if (!depth)
 		return 0;
-	*cq = ulp_cq_new(ep, depth, attr->poll_ctx);
+	*cq = ulp_cq_new(ep, depth, attr);
 	if (IS_ERR(*cq))
 		return PTR_ERR(*cq);
 	*own = true;
@@ -336,23 +377,26 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 	/* The QP may get all that is in the SRQ. */
 	if (!recv && init->srq && init->srq == ulp_ibsrq(ep))
 		recv = ep->srq->srq.attr.max_wr;
-	/* How much is in the caller's only the caller knows. */
+	/* The depth of the caller's SRQ is unknown here. */
 	if (!recv && init->srq && !init->recv_cq)
 		return -EINVAL;
 	/*
-	 * What comes from an SRQ is not drained. In one CQ its completions are
-	 * in front of the last one of the send queue, which is: see
-	 * ulp_drain_shared(). In one of our own alone nothing would tell.
+	 * Receives from an SRQ are not drained. In one CQ their completions are
+	 * in front of the last one of the send queue, which is drained: see
+	 * ulp_drain_shared(). In a CQ of their own made here, their end would be unknown.
 	 */
 	if (init->srq && init->send_cq && !init->recv_cq)
 		return -EINVAL;
-	if (init->srq && !init->recv_cq && !init->send_cq) {
-		recv += send;
+	if ((init->srq || (attr->flags & RDMA_EP_QP_ONE_CQ)) &&
+	    !init->recv_cq && !init->send_cq) {
+		recv += send ? send + ULP_DRAIN_CQE : 0;
 		send = 0;
 	}
 	qp->pd = ulp_pd(ep, attr->pd);
 	if (IS_ERR(qp->pd))
 		return PTR_ERR(qp->pd);
+	if (attr->flags & RDMA_EP_QP_POOL_CQ)
+		return ulp_qp_pool_cq(ep, qp, attr, recv + send);
 	ret = ulp_qp_cq(ep, attr, init->recv_cq, recv, &qp->recv_cq,
 			&qp->own_recv_cq);
 	if (!ret)
@@ -370,7 +414,7 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 	return 0;
 }
 
-/* What is passed to the driver. */
+/* The attributes for the driver */
 static int ulp_qp_init_attr(struct rdma_ep *ep,
 			    const struct ib_qp_init_attr *given,
 			    struct ib_qp_init_attr *init)
@@ -385,7 +429,7 @@ static int ulp_qp_init_attr(struct rdma_ep *ep,
 	    (init->srq && init->srq->device != ep->ibdev))
 		return -EINVAL;
 	init->event_handler = ulp_qp_event;
-	/* Of a request that a listener on all devices will get nobody else knows it. */
+	/* Only the endpoint has that of a request for a listener on all devices. */
 	init->port_num = given->port_num ?: ep->port;
 	return 0;
 }
@@ -459,10 +503,11 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 	if (ret)
 		goto err_qp;
 	attr->init.cap = qp->qp.cap;
-	/* Drivers round up, but the CQs are as deep as what was asked for. */
+	/* Drivers round up, but the CQs are as deep as the caller wanted. */
 	attr->init.cap.max_send_wr = wanted.max_send_wr;
 	if (!init.srq)
 		attr->init.cap.max_recv_wr = wanted.max_recv_wr;
+	qp->granted = attr->init.cap;
 	return 0;
 
 err_qp:
@@ -476,12 +521,17 @@ static int ulp_qp_check(const struct rdma_ep *ep,
 			const struct rdma_ep_qp_attr *attr)
 {
 	if (IS_ERR_OR_NULL(attr) || IS_ERR(attr->init.send_cq) ||
-	    IS_ERR(attr->init.recv_cq) || attr->poll_ctx > IB_POLL_DIRECT)
+	    IS_ERR(attr->init.recv_cq) || attr->poll_ctx > IB_POLL_DIRECT ||
+	    (attr->flags & ~ULP_QP_FLAGS))
+		return -EINVAL;
+	if ((attr->flags & RDMA_EP_QP_POOL_CQ) &&
+	    (attr->init.send_cq || attr->init.recv_cq ||
+	     attr->poll_ctx == IB_POLL_DIRECT))
 		return -EINVAL;
 	return attr->init.qp_type == ep->qp_type ? 0 : -EINVAL;
 }
 
-/* Called with ep->lock held, or before anybody else has the endpoint. */
+/* Called with ep->lock held, or before the endpoint has an owner. */
 int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 {
 	struct ulp_qp *qp;
@@ -500,11 +550,15 @@ int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 	kref_init(&qp->ref);
 	init_completion(&qp->last_wqe);
 	qp->event_handler = attr->init.event_handler;
+	qp->ep = ep;
 	ret = ulp_qp_make_hw(ep, qp, attr);
 	if (ret) {
 		ulp_put_qp(&qp->qp);
 		goto out;
 	}
+	ep->slots_free = attr->slots_free;
+	WRITE_ONCE(ep->max_slots, qp->granted.max_send_wr);
+	atomic_set(&ep->slots, qp->granted.max_send_wr);
 	WRITE_ONCE(ep->cq_work[0], &qp->send_cq->work);
 	WRITE_ONCE(ep->cq_work[1], &qp->recv_cq->work);
 	WRITE_ONCE(ep->qp, qp);
@@ -525,15 +579,15 @@ int ulp_create_request_qp(struct rdma_ep *ep)
  * @ep: endpoint that is bound to a device, does not listen and has no QP
  * @attr: attributes; NULL: those that the listener had whose request it is
  *
- * The QP is in state INIT on return, or RTS if unconnected. The handlers of its CQs are
- * not called with anything but what is posted to it. See rdma_create_qp(3).
+ * The QP is in state INIT on return, or RTS if unconnected. The handlers of its CQs run
+ * for requests of the caller only. See rdma_create_qp(3).
  *
  * Return: 0, or
  * * -EINVAL: the endpoint has a QP or no device; PD, CQ or SRQ are of another
  *   device; a CQ is not from ib_alloc_cq(), or given for the sends alone although there
  *   is an SRQ; the type is not the port space's; more is wanted than the device can, or
  *   no queue at all
- * * -ENOMEM, and what else the driver may say
+ * * -ENOMEM, and other errors of the driver
  */
 int rdma_ep_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 {
@@ -566,7 +620,7 @@ static void ulp_drained(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * ib_drain_sq() posts an RDMA WRITE, which an unconnected QP can not. The QP is in
+ * ib_drain_sq() posts an RDMA WRITE, which an unconnected QP cannot do. The QP is in
  * ERR, so this is not sent either.
  */
 static void ulp_drain_ud(struct ulp_qp *qp)
@@ -599,9 +653,10 @@ static void ulp_drain_sq(struct ulp_qp *qp)
 }
 
 /*
- * What was received from an SRQ, into the CQ of the send queue: whoever handles it follows
- * wc->qp, and may post an answer. All that was posted has been waited for; now first for
- * what was received meanwhile, and then for the answers.
+ * Receives from an SRQ: their handlers follow wc->qp, and may post answers. All posts before
+ * have been waited for; now first for the receives meanwhile, and then for the answers.
+ * Completions of receives are in front of the last one of the send queue, if both have one
+ * CQ; else, if that runs its handlers in a work item, they have run when the item has ended.
  */
 static void ulp_drain_shared(struct ulp_qp *qp)
 {
@@ -613,28 +668,39 @@ static void ulp_drain_shared(struct ulp_qp *qp)
 	/* Hardware reports its last receive. (Not all drivers do.) */
 	if (!ep_dev_has(qp->qp.ibqp->device, EP_CAP_SOFTWARE))
 		wait_for_completion_timeout(&qp->last_wqe, ULP_LAST_WQE_TIME);
+	/* (To lockdep all CQs' work items are one.) */
+	if (qp->recv_cq != qp->send_cq && !current_work() &&
+	    (qp->recv_cq->poll_ctx == IB_POLL_WORKQUEUE ||
+	     qp->recv_cq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE))
+		flush_work(&qp->recv_cq->work);
 	ulp_drain_sq(qp);
 	ulp_drain_sq(qp);
 }
 
-/* Called with ep->lock held, or after everybody else has let go. */
+/*
+ * On return all that has been posted has completed, and its handlers have run. Handlers still
+ * look at ep->qp, so that their calls are refused.
+ */
+static void ulp_drain_qp(struct ulp_qp *qp)
+{
+	ep_qp_error_wait(&qp->qp);
+	if (qp->qp.cap.max_send_wr)
+		ulp_drain_sq(qp);
+	/* Not ib_drain_qp(): not every driver reports the last receive from an SRQ. */
+	if (qp->qp.has_srq)
+		ulp_drain_shared(qp);
+	else if (qp->qp.cap.max_recv_wr)
+		ib_drain_rq(qp->qp.ibqp);
+}
+
+/* Called with ep->lock held, or when no other task uses the endpoint */
 void ulp_destroy_qp(struct rdma_ep *ep)
 {
 	struct ulp_qp *qp = ep->qp;
-	struct ib_qp *ibqp;
 
 	if (!qp)
 		return;
-	/* Handlers still look at ep->qp, and must be told if they call. */
-	ep_qp_error_wait(&qp->qp);
-	ibqp = qp->qp.ibqp;
-	if (qp->qp.cap.max_send_wr)
-		ulp_drain_sq(qp);
-	/* Not ib_drain_qp(): of an SRQ's receives not every driver tells the last. */
-	if (qp->qp.has_srq && qp->send_cq == qp->recv_cq)
-		ulp_drain_shared(qp);
-	else if (!qp->qp.has_srq && qp->qp.cap.max_recv_wr)
-		ib_drain_rq(ibqp);
+	ulp_drain_qp(qp);
 	WRITE_ONCE(ep->qp, NULL);
 	ulp_qp_destroy_hw(qp);
 	ulp_qp_free_parts(qp);
@@ -643,6 +709,37 @@ void ulp_destroy_qp(struct rdma_ep *ep)
 	WRITE_ONCE(ep->cq_work[1], NULL);
 	ulp_put_qp(&qp->qp);
 }
+
+/**
+ * rdma_ep_drain() - wait for all completions of an endpoint
+ * @ep: endpoint with a QP
+ *
+ * Requests of the QP complete, with %IB_WC_WR_FLUSH_ERR if they have not been carried out,
+ * and on return the completion handlers have run. The QP stays, in ERR: later posts complete
+ * in the same way, so the caller makes sure that there are none. A connection is not
+ * disconnected, but iWARP's ends with the state RTS. Of receives from an SRQ it waits for those
+ * that the QP has taken. The wait is for the device and for the caller's handlers, not for the
+ * peer, and no signal ends it.
+ *
+ * Return: 0, or -EINVAL if there is no QP
+ */
+int rdma_ep_drain(struct rdma_ep *ep)
+{
+	int ret;
+
+	ret = ulp_enter(ep);
+	if (ret)
+		return ret;
+	mutex_lock(&ep->lock);
+	if (ep->qp)
+		ulp_drain_qp(ep->qp);
+	else
+		ret = -EINVAL;
+	mutex_unlock(&ep->lock);
+	ulp_exit(ep);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_drain);
 
 /**
  * rdma_ep_destroy_qp() - destroy an endpoint's QP
@@ -670,14 +767,3 @@ int rdma_ep_destroy_qp(struct rdma_ep *ep)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy_qp);
-
-int ulp_init(void)
-{
-	ulp_wq = alloc_workqueue("rdma_ep_cq", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return ulp_wq ? 0 : -ENOMEM;
-}
-
-void ulp_cleanup(void)
-{
-	destroy_workqueue(ulp_wq);
-}

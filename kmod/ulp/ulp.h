@@ -4,25 +4,34 @@
  *
  * Locks, outermost first
  * ----------------------
- *  rdma_ep.lock            making and destroying QP and SRQ
+ *  rdma_ep.lock            making, draining and destroying QP and SRQ
  *   ep_id.lock, rdma_cm's handler mutex: see the engine
- *    rdma_ep.deliver       the endpoint's events in order, and their channel;
- *                          held over event callbacks; that of a listener before
- *                          that of a request
+ *    rdma_ep.deliver       the endpoint's channel; that of a listener before that of a
+ *			  request
  *     rdma_ep_channel.lock queue (leaf)
  *     ep_dev.user_lock     see the engine
+ *
+ * Callbacks run without locks, in a work item of their channel or of the endpoint. They may
+ * make all calls but those that wait for them to return: struct ulp_callback.
  *
  * Lifetime
  * --------
  * An endpoint has one owner, and a reference for that. Others keep only its memory:
- * events that have been taken and not acknowledged. Its users (ulp_enter()) are
- * the calls that are being made; destroying it waits for them.
+ * events that have been taken and not acknowledged, and its work item. Its users
+ * (ulp_enter()) are the calls that are being made, and the running work item; destroying it
+ * waits for them.
  *
- * An endpoint that is bound to a device holds it (struct ep_dev_user) from then on. The
- * exception is a connection request that nobody has taken yet: its owner, who would
- * have to let go of the device, does not know of it. It has no hardware objects
- * and goes with its id. Its own events wait in a private channel until it is taken
- * (ulp_take_child()).
+ * An endpoint that is bound to a device holds it (struct ep_dev_user) from then on. A connection
+ * request that was not taken yet is the exception: it has no owner that could release the
+ * device. It has no hardware objects and is destroyed with its id. Its own events wait in a
+ * private channel until it is taken (ulp_event_taken()).
+ *
+ * The end
+ * -------
+ * An endpoint is over when rdma_ep.status is set, by an event of rdma_cm, the removal of its
+ * device, or rdma_ep_abort(). ulp_over() sets it, in any context, and the work item does the
+ * rest: the QP fails, an abort disconnects, the consumer's callback runs. The first such
+ * event is reported (%ULP_EP_OVER), and the removal.
  */
 #ifndef RDMA_EP_ULP_H
 #define RDMA_EP_ULP_H
@@ -31,6 +40,7 @@
 #include <linux/instruction_pointer.h>
 #include <linux/refcount.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "../include/rdma_ep.h"
 #include "../engine/engine.h"
@@ -38,7 +48,7 @@
 int ulp_init(void);
 void ulp_cleanup(void);
 
-/* Where events go. Owner, endpoints and waiting tasks have references. */
+/* Where events go. Owner, endpoints, waiting tasks and the work item have references. */
 struct rdma_ep_channel {
 	struct kref ref;
 	spinlock_t lock;		/* all but fn and context */
@@ -48,23 +58,36 @@ struct rdma_ep_channel {
 	unsigned int taking;		/* tasks that take a request: one more endpoint soon */
 	bool closed;			/* gets no more events */
 	bool private;			/* a synchronous endpoint's */
-	rdma_ep_event_fn fn;		/* called instead of queueing events */
+	rdma_ep_event_fn fn;		/* called for each event, by work */
 	void *context;			/* for fn */
+	struct work_struct work;
+	const struct rdma_ep *running;	/* fn runs, or is about to, for its event */
+};
+
+/* Events that must not get lost: rdma_ep has the memory, each comes once */
+enum {
+	ULP_EVENT_RESOLVED,
+	ULP_EVENT_UP,
+	ULP_EVENT_OVER,
+	ULP_EVENT_REMOVED,
+	ULP_EVENT_NR,
 };
 
 /* An event and its private data */
 struct ulp_event {
 	struct list_head entry;		/* in rdma_ep_channel.events */
+	bool allocated;			/* not one of rdma_ep.own_events */
 	struct rdma_ep_cm_event pub;	/* the consumer's part; pub.ep is a reference */
-	u8 data[];
+	u8 data[U8_MAX];
 };
 
 /* An endpoint's SRQ, and that of its requests. Endpoints have references. */
 struct ulp_srq {
 	struct kref ref;
+	struct rcu_head rcu;		/* accessors look at it without a lock */
 	struct ep_srq srq;
 	struct ib_pd *pd;
-	struct ep_dev *shared;		/* device whose shared PD is pd (a use), or NULL */
+	struct ep_dev *pd_dev;		/* for the PD of the caller's module (a use), or NULL */
 	void (*event_handler)(struct ib_event *event, void *context);
 	void *context;			/* the consumer's, as event_handler */
 };
@@ -73,23 +96,31 @@ struct ulp_srq {
 struct ulp_qp {
 	struct kref ref;
 	struct ep_qp qp;
-	struct ib_pd *pd;		/* the caller's, or rdma_ep.shared_pd */
+	struct ib_pd *pd;		/* the caller's, or rdma_ep.own_pd */
 	struct ib_ah *drain_ah;		/* unconnected QP: destination of its last send */
 	struct ib_cq *send_cq;
 	struct ib_cq *recv_cq;
 	bool own_send_cq;		/* made for it */
 	bool own_recv_cq;
+	u32 pool_cqe;			/* entries of both CQs, which are from a pool; or 0 */
+	struct ib_qp_cap granted;
 	struct completion last_wqe;	/* it has taken its last receive from an SRQ */
+	struct rdma_ep *ep;		/* exists as long as the hardware object */
 	void (*event_handler)(struct ib_event *event, void *context);
 };
 
 /* Bits of rdma_ep.flags */
 enum {
 	ULP_EP_DYING,		/* being destroyed */
-	ULP_EP_REMOVED,		/* the device goes away */
+	ULP_EP_REMOVED,		/* the device is being removed */
 	ULP_EP_ESTABLISHED,	/* was connected once */
 	ULP_EP_DISCONNECTED,	/* and is no more */
-	ULP_EP_NEIGH_CHANGED,	/* its peer's address, as far as rdma_cm knows */
+	ULP_EP_ABORTED,		/* status is set: work disconnects, calls return it */
+	ULP_EP_OVER,		/* the first event of the end has been reported */
+	ULP_EP_COMM_EST,	/* data came before the peer's confirmation, for work */
+	ULP_EP_ADDR,		/* the address is resolved, for work */
+	ULP_EP_ROUTE,		/* the route is */
+	ULP_EP_WANTS_SLOTS,	/* slots_free is to be called */
 };
 
 /*
@@ -108,30 +139,55 @@ struct rdma_ep {
 	const char *caller;		/* module that made it */
 	void *context;			/* the consumer's */
 	unsigned long flags;		/* ULP_EP_* */
-	struct mutex lock;		/* making and destroying qp and srq; shared_pd */
+	int status;			/* why it is over, or 0 (set once, in any context) */
+	rdma_ep_end_fn on_end;		/* called once when status is set (xchg) */
+	struct work_struct work;	/* the steps that follow from status and some flags */
+	struct mutex lock;		/* making and destroying qp and srq; own_pd */
 	struct ulp_qp *qp;
 	struct ulp_srq *srq;		/* (deliver, too, against requests that are taken) */
-	struct ib_pd *shared_pd;	/* of the device, from the first use on */
+	struct ib_pd *own_pd;		/* of the caller on the device, from the first use on */
 	const struct work_struct *cq_work[2]; /* run the completion handlers of qp */
-	struct rdma_ep_qp_attr *request_qp; /* for requests of a passive endpoint, or NULL */
+	struct rdma_ep_qp_attr *request_qp; /* for requests, or for later; or NULL */
+	struct list_head mcasts;	/* groups that it has joined (lock) */
+	u32 resolve_ms;			/* limit of each step */
+	u8 tos;				/* options, also of requests; 0: none */
+	u8 ack_timeout;
+	u8 min_rnr_timer;
+	atomic_t slots;			/* sends that may be posted */
+	u32 max_slots;
+	wait_queue_head_t slots_wait;
+	void (*slots_free)(struct rdma_ep *ep); /* the consumer's, or NULL */
 	u8 responder_resources;		/* of a request: the peer's wish */
 	u8 initiator_depth;
-	struct mutex deliver;		/* channel; held while events are delivered */
+	struct sockaddr_storage local;	/* addresses, from creation on */
+	struct sockaddr_storage peer;
+	struct mutex deliver;		/* channel; held while events are queued */
 	struct rdma_ep_channel *channel;
 	struct ulp_event *last;		/* that a call has waited for (the owner's calls) */
+	unsigned long used_events;	/* bits of own_events (deliver) */
+	struct ulp_event own_events[ULP_EVENT_NR];
 };
 
 /* base.c */
 
-/* A task that runs a consumer's callback */
+/*
+ * A task that runs a consumer's callback. @ep: calls that wait for this endpoint's callbacks
+ * are refused; NULL: all calls are
+ */
 struct ulp_callback {
 	struct list_head entry;
 	const struct task_struct *task;
+	const struct rdma_ep *ep;
 };
 
-void ulp_callback_begin(struct ulp_callback *cb);
+/* Frees CQs for callers in other work items, any number of which may wait for it. */
+extern struct workqueue_struct *ulp_cq_wq;
+/* Runs callbacks of channels and endpoints. */
+extern struct workqueue_struct *ulp_event_wq;
+
+void ulp_callback_begin(struct ulp_callback *cb, const struct rdma_ep *ep);
 void ulp_callback_end(struct ulp_callback *cb);
-int ulp_check_context(const struct rdma_ep *ep, unsigned long caller);
+int ulp_check_context(const struct rdma_ep *ep, bool ends, unsigned long caller);
 int ulp_wait_error(long ret);
 bool ulp_stopped(void);
 int ulp_enter_from(struct rdma_ep *ep, unsigned long caller);
@@ -143,7 +199,7 @@ int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id);
 int ulp_ep_hold(struct rdma_ep *ep);
 void ulp_ep_put(struct rdma_ep *ep);
 struct ulp_event *ulp_event_new(struct rdma_ep *ep,
-				const struct rdma_cm_event *cm, gfp_t gfp);
+				const struct rdma_cm_event *cm, int status);
 void ulp_event_free(struct ulp_event *ev);
 void ulp_ep_release(struct rdma_ep *ep);
 
@@ -168,9 +224,9 @@ static inline long ulp_timeout(unsigned int timeout_ms)
 }
 
 /**
- * ulp_wait() - wait until something is so, as rdma_ep.h promises
+ * ulp_wait() - wait for a condition, as rdma_ep.h promises
  * @wq: wait queue
- * @cond: what
+ * @cond: condition
  * @left: how many jiffies, in and out
  *
  * Return: 0, -ETIMEDOUT or -EINTR
@@ -188,27 +244,50 @@ static inline long ulp_timeout(unsigned int timeout_ms)
 /* channel.c */
 struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context);
 void ulp_channel_put(struct rdma_ep_channel *chan);
-int ulp_deliver(struct rdma_ep *ep, struct ulp_event *ev,
-		struct rdma_cm_id *child_id);
+int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev,
+			struct rdma_cm_id *child_id);
+void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event,
+		int status);
+void ulp_wake(struct rdma_ep *ep);
 struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 			   long *left);
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new);
 void ulp_ep_close(struct rdma_ep *ep);
 
+/* end.c */
+int ulp_end_of(const struct rdma_cm_event *event);
+void ulp_over(struct rdma_ep *ep, int error);
+void ulp_queue_work(struct rdma_ep *ep);
+void ulp_work(struct work_struct *work);
+void ulp_report_end(struct rdma_ep *ep, const struct rdma_cm_event *event);
+
 /* ep.c */
 void ulp_ep_end(struct rdma_ep *ep);
+void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event);
+void ulp_resolve_next(struct rdma_ep *ep);
 
-/* Neither being destroyed nor going away with its device? */
+/* conn.c */
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
+	      unsigned int timeout_ms);
+
+/* mcast.c */
+void ulp_get_mcast(struct ep_mcast *mc);
+void ulp_put_mcast(struct ep_mcast *mc);
+void ulp_leave_all(struct rdma_ep *ep);
+
+/* Neither aborted, being destroyed nor removed with its device? */
 static inline int ulp_alive(const struct rdma_ep *ep)
 {
 	if (test_bit(ULP_EP_DYING, &ep->flags))
 		return -ESHUTDOWN;
 	if (test_bit(ULP_EP_REMOVED, &ep->flags))
 		return -ENODEV;
+	if (test_bit(ULP_EP_ABORTED, &ep->flags))
+		return READ_ONCE(ep->status);
 	return 0;
 }
 
-/* The SRQ of the endpoint, or NULL */
+/* The SRQ of the endpoint, or NULL. With its lock or deliver lock held */
 static inline struct ib_srq *ulp_ibsrq(const struct rdma_ep *ep)
 {
 	return ep->srq ? ep->srq->srq.ibsrq : NULL;

@@ -5,6 +5,9 @@
 # script, on behalf of the kernel: what it makes is all that there is to know.
 #
 #   add		a second device of that kind, ktdev, on a netdev with 10.77.0.1
+#   add-mock	the same, of the mock device
+#   fail OP ERRNO TIMES AFTER	the mock device's operation fails so often, after so many
+#   event TYPE qp NUMBER	the mock device raises that event
 #   del		take the device away
 #   del-netdev	take the netdev away, and so the device
 #   plain	a netdev with 10.78.0.1, without a device
@@ -13,6 +16,7 @@
 #   clean	remove all that is left of these
 
 kind=$1
+MOCK=/sys/kernel/debug/rdma_ep_mock
 
 # until_true SECONDS COMMAND...
 until_true()
@@ -51,6 +55,15 @@ add)
 	netdev 10.77.0.1 &&
 	rdma link add ktdev type "$kind" netdev ktv0 || exit 1
 	[[ $kind != rxe ]] || until_true 20 has_gid ;;
+add-mock)
+	modprobe -q rdma_ep_mock &&
+	netdev 10.77.0.1 &&
+	echo "ktdev ktv0" > $MOCK/new &&
+	until_true 20 has_gid ;;
+fail)
+	echo "$4 $5 $6" > "$MOCK/ktdev/fail/$3" ;;
+event)
+	echo "$3 $4 $5" > "$MOCK/ktdev/event" ;;
 del)
 	rdma link del ktdev ;;
 del-netdev)
@@ -70,6 +83,8 @@ netns-siw)
 	ip -n ktest addr add 10.79.0.1/24 dev ktv0 &&
 	ip netns exec ktest rdma link add ktns type siw netdev ktv0 ;;
 clean)
+	[[ ! -e $MOCK/ktdev ]] || echo ktdev > $MOCK/del
+	[[ ! -e $MOCK ]] || rmmod rdma_ep_mock
 	[[ ! -e /sys/class/infiniband/ktdev ]] || rdma link del ktdev
 	[[ ! -e /sys/class/net/ktv0 ]] || ip link del ktv0
 	[[ ! -e /run/netns/ktest ]] || ip netns del ktest

@@ -266,6 +266,46 @@ expect_load $CLIENTS 8
 expect_idle
 end
 
+# More of them than the server has places for clients. (1000 pass as well, in 40 s.)
+REFUSED=${REFUSED:-250}
+case_name="$REFUSED clients give up between the request and the connection"
+if [[ $DEVICE == siw ]]; then
+	skip "$case_name" "an iWARP connection is one step"
+else
+	begin "$case_name"
+	exec 9<>$KVS/client
+	expect_done connect "$RDMA_ADDR" $SERVICE
+	expect_done put steady connection
+	start stock client "$PEER" "$RDMA_ADDR" $SERVICE refuse $REFUSED
+	finish client 600
+	expect_status client 0
+	expect_lines client 1 "^refused $REFUSED\$"
+	expect_value steady connection
+	expect_done delete steady
+	exec 9>&-
+	expect_idle
+	expect_load $CLIENTS 8
+	expect_idle
+	end
+fi
+
+begin "the neighbour of a connection changes its address"
+exec 9<>$KVS/client
+expect_done connect "$RDMA_ADDR" $SERVICE
+expect_done put steady connection
+for i in {1..9}; do
+	ip neigh replace "$RDMA_ADDR" lladdr 02:00:00:00:00:0$i dev "$RDMA_NETDEV" nud permanent ||
+		problem "ip neigh replace"
+	nap 0.1
+done
+ip neigh del "$RDMA_ADDR" dev "$RDMA_NETDEV"
+expect_value steady connection
+expect_done delete steady
+has_clients 1 || problem "$(tr '\n' ',' <"$KVS/server")"
+exec 9>&-
+expect_idle
+end
+
 begin "SIGKILL of clients, connected and in mid-run"
 hold idle1 hold
 hold idle2 hold

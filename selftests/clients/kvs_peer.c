@@ -9,6 +9,9 @@
  *	kvs_peer ADDR PORT burst N	so many requests at once
  *	kvs_peer ADDR PORT deaf N	the same, without receives; until it is killed
  *	kvs_peer ADDR PORT hold		no requests; until it is killed
+ *	kvs_peer ADDR PORT refuse N	so many connections, one after another, that are given up
+ *					before they exist: the server's answer is rejected, or
+ *					the peer ends after it, or before it (IB and RoCE)
  *
  * Prints "status N VALUE" for each reply.
  */
@@ -150,6 +153,52 @@ static void burst(int n, int receives)
 	}
 }
 
+static void next_event(struct rdma_event_channel *ch, enum rdma_cm_event_type want)
+{
+	struct rdma_cm_event *event;
+	int ok;
+
+	must(!rdma_get_cm_event(ch, &event), "rdma_get_cm_event");
+	ok = event->event == want;
+	if (!ok)
+		fprintf(stderr, "%s, not %s: ", rdma_event_str(event->event), rdma_event_str(want));
+	rdma_ack_cm_event(event);
+	must(ok, "event");
+}
+
+static void refuse_one(const struct sockaddr *dst, int how)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct rdma_conn_param param = {
+		.qp_num = 0x1234, .retry_count = 3, .rnr_retry_count = 7,
+	};
+
+	must(ch && !rdma_create_id(ch, &id, NULL, RDMA_PS_TCP), "rdma_create_id");
+	must(!rdma_resolve_addr(id, NULL, (struct sockaddr *)dst, 5000), "rdma_resolve_addr");
+	next_event(ch, RDMA_CM_EVENT_ADDR_RESOLVED);
+	must(!rdma_resolve_route(id, 5000), "rdma_resolve_route");
+	next_event(ch, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	must(!rdma_connect(id, &param), "rdma_connect");
+	if (how)
+		next_event(ch, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	if (how == 1)
+		must(!rdma_reject(id, NULL, 0), "rdma_reject");
+	rdma_destroy_id(id);
+	rdma_destroy_event_channel(ch);
+}
+
+static void refuse(const char *addr, const char *port, int n)
+{
+	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *res;
+	int i;
+
+	must(!rdma_getaddrinfo(addr, port, &hints, &res), "rdma_getaddrinfo");
+	for (i = 0; i < n; i++)
+		refuse_one(res->ai_dst_addr, i % 3);
+	rdma_freeaddrinfo(res);
+	printf("refused %d\n", n);
+}
+
 static int command(const char *cmd, int argc, char **argv)
 {
 	const char *key = argc ? argv[0] : "", *value = argc > 1 ? argv[1] : "";
@@ -187,6 +236,10 @@ int main(int argc, char **argv)
 	if (argc < 4) {
 		fprintf(stderr, "usage: see the source\n");
 		return 2;
+	}
+	if (!strcmp(argv[3], "refuse") && argc == 5) {
+		refuse(argv[1], argv[2], atoi(argv[4]));
+		return 0;
 	}
 	open_connection(argv[1], argv[2]);
 	ret = command(argv[3], argc - 4, argv + 4);

@@ -9,13 +9,13 @@ TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
 	perftest.sh mckey.sh two_devices.sh rsocket.sh valgrind.sh sigkill.sh \
 	no_module.sh alone.sh tool.sh pyverbs.sh container.sh oci.sh \
 	accounting.sh messages.sh hello.sh fio.sh migration.sh ucx.sh fabric.sh \
-	mpi.sh iser.sh rpma.sh kvs.sh kping.sh bench.sh trace.sh bpftrace.sh ktest.sh)
+	mpi.sh iser.sh rpma.sh kvs.sh 9p.sh kping.sh bench.sh trace.sh bpftrace.sh ktest.sh)
 TEST_FILES += $(addprefix clients/,common.sh pyverbs_cases.py oci.py accounting.py \
 	ktest_device.sh)
 
-# contain enters a container, kvs_peer is a client of ulp/kvs, mckey_pause.so is preloaded
-# by a program.
-TEST_GEN_FILES += contain kvs_peer mckey_pause.so
+# contain enters a container, kvs_peer is a client of ulp/kvs, p9_relay is between those of
+# ulp/9p and a server, mckey_pause.so is preloaded by a program.
+TEST_GEN_FILES += contain kvs_peer p9_relay mckey_pause.so
 # Suites without librpma have no program for it.
 TEST_GEN_FILES += $(if $(wildcard /usr/include/librpma.h),rpma_peer)
 
@@ -27,6 +27,9 @@ $(O)/%.so: %.c | $(O)
 
 $(O)/kvs_peer: $(O)/kvs_peer.o
 	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs $(LDLIBS)
+
+$(O)/p9_relay: $(O)/p9_relay.o
+	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs -lpthread $(LDLIBS)
 
 $(O)/rpma_peer: $(O)/rpma_peer.o
 	$(CC) $(LDFLAGS) -o $@ $^ -lrpma -libverbs $(LDLIBS)
@@ -42,7 +45,8 @@ TIMEOUT_clients/pingpong.sh := 1200
 TIMEOUT_clients/perftest.sh := 2400
 TIMEOUT_clients/mckey.sh := 800
 TIMEOUT_clients/two_devices.sh := 800
-TIMEOUT_clients/kvs.sh := 1400
+TIMEOUT_clients/kvs.sh := 2000
+TIMEOUT_clients/9p.sh := 1400
 TIMEOUT_clients/migration.sh := 1800
 TIMEOUT_clients/ucx.sh := 1200
 TIMEOUT_clients/fabric.sh := 1200

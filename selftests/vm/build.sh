@@ -66,6 +66,11 @@ build_in_tree()
 				install &&
 			"${run[@]}" make -j2 -C /src/selftests/mock "${var[@]}" \
 				install ;;
+		ulps)		# the kernel consumers alone
+			"${run[@]}" make -j2 -C /src/selftests/ulp "${var[@]}" \
+				install &&
+			"${run[@]}" make -j2 -C /src/selftests/mock "${var[@]}" \
+				install ;;
 		bench)		# what is measured with
 			"${run[@]}" make -j2 -C /src/selftests "${var[@]}" \
 				INSTALL_PATH="$GUEST_TESTS" install-bench &&

@@ -7,7 +7,8 @@
 use strict;
 use warnings;
 
-my $accessor = qr/rdma_ep_(device|port|pd|qp|send_cq|recv_cq|srq|channel|event|context)\(/;
+my $accessor = qr/rdma_ep_(device|port|pd|qp|send_cq|recv_cq|srq|channel|event|context|status|
+	qp_cap|(local|peer)_addr|(try|wait|put)_slots)\(/x;
 my $touch = qr/\b(rdma_ep_\w+|RDMA_CM_EVENT_\w+|rdma_conn_param)\b|
 	\bib_(alloc|create|modify|drain|free|destroy|dealloc)_(cq|qp|pd|srq|sq|rq)/x;
 my ($functions, $raw, $code, $all) = (0) x 4;

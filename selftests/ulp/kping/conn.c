@@ -3,9 +3,8 @@
  * Connections: this is all that kping does with endpoints (besides the SRQ in
  * echo.c, which is the listener's).
  *
- * They are made synchronously: every call returns when its work is done. When a
- * connection stands, its endpoint moves to a channel with a callback, to learn
- * in the middle of the data that the peer or the device goes away.
+ * They are made synchronously: every call returns when its work is done. A function is called
+ * when a connection ends, in the middle of the data.
  */
 #include "kping.h"
 
@@ -25,33 +24,9 @@ struct kping_hello {
 	__be32 depth;
 };
 
-static struct rdma_ep_channel *kping_channel;
-
-static void kping_event(const struct rdma_ep_cm_event *event, void *context)
+static void kping_on_end(struct rdma_ep *ep, int error)
 {
-	struct kping_conn *conn = rdma_ep_context(event->ep);
-
-	switch (event->cm.event) {
-	case RDMA_CM_EVENT_DISCONNECTED:
-		kping_fail(conn, -ECONNRESET);
-		break;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		kping_fail(conn, -ENODEV);
-		break;
-	default:
-		break;
-	}
-}
-
-int kping_conn_init(void)
-{
-	kping_channel = rdma_ep_channel_create(kping_event, NULL);
-	return PTR_ERR_OR_ZERO(kping_channel);
-}
-
-void kping_conn_exit(void)
-{
-	rdma_ep_channel_destroy(kping_channel);
+	kping_fail(rdma_ep_context(ep), error);
 }
 
 /* Modes by their clients and servers. */
@@ -182,10 +157,10 @@ struct kping_conn *kping_connect(struct kping_run *run)
 		param.private_data_len = sizeof(hello);
 	}
 	ret = rdma_ep_connect(conn->ep, &param, run->cmd.timeout);
-	if (!ret)
-		ret = rdma_ep_migrate(conn->ep, kping_channel);
-	if (!ret)
+	if (!ret) {
+		rdma_ep_on_end(conn->ep, kping_on_end);
 		return conn;
+	}
 
 	kping_close(conn);
 	return ERR_PTR(ret);
@@ -267,10 +242,10 @@ struct kping_conn *kping_accept(struct kping_run *run, struct rdma_ep *ep)
 
 	param = kping_param(conn);
 	ret = rdma_ep_accept(ep, &param, run->cmd.timeout);
-	if (!ret)
-		ret = rdma_ep_migrate(ep, kping_channel);
-	if (!ret)
+	if (!ret) {
+		rdma_ep_on_end(ep, kping_on_end);
 		return conn;
+	}
 
 err_close:
 	kping_close(conn);

@@ -46,7 +46,10 @@ bool kping_succeeded(struct kping_conn *conn, const struct ib_wc *wc)
 		return true;
 	if (wc->status != IB_WC_WR_FLUSH_ERR)
 		pr_debug("kping: %s\n", ib_wc_status_msg(wc->status));
-	kping_fail(conn, wc->status == IB_WC_WR_FLUSH_ERR ? -ECONNRESET : -EIO);
+	if (wc->status != IB_WC_WR_FLUSH_ERR)
+		kping_fail(conn, -EIO);
+	else
+		kping_fail(conn, rdma_ep_status(conn->ep) ?: -ECONNRESET);
 	return false;
 }
 

@@ -262,8 +262,6 @@ int kping_client(struct kping_run *run);
 int kping_server(struct kping_run *run);
 
 /* conn.c */
-int kping_conn_init(void);
-void kping_conn_exit(void);
 struct rdma_ep *kping_listen(struct kping_run *run);
 void kping_unlisten(struct kping_run *run, struct rdma_ep *listener);
 struct kping_conn *kping_accept(struct kping_run *run, struct rdma_ep *ep);

@@ -267,10 +267,6 @@ DEFINE_SHOW_ATTRIBUTE(kping_results);
 
 static int __init kping_init(void)
 {
-	int ret = kping_conn_init();
-
-	if (ret)
-		return ret;
 	kping_dir = debugfs_create_dir("kping", NULL);
 	debugfs_create_file("run", 0600, kping_dir, NULL, &kping_run_fops);
 	debugfs_create_file("results", 0400, kping_dir, NULL, &kping_results_fops);
@@ -284,7 +280,6 @@ static void __exit kping_exit(void)
 	debugfs_remove(kping_dir);
 	list_for_each_entry_safe(run, next, &kping_runs, entry)
 		kping_run_remove(run);
-	kping_conn_exit();
 }
 
 module_init(kping_init);

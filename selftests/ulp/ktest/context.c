@@ -5,6 +5,7 @@
  * it anew for each of these tests, and looks for it.
  */
 #include <linux/interrupt.h>
+#include <rdma/ib_sa.h>
 
 #include "tests.h"
 
@@ -42,6 +43,7 @@ static unsigned long kt_call_about(struct rdma_ep *ep)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	struct rdma_ep_qp_attr qp = kt_qp();
+	struct sa_path_rec path;
 	int ret[] = {
 		PTR_ERR_OR_ZERO(rdma_ep_get_request(ep, 0)),
 		rdma_ep_connect(ep, NULL, 0),
@@ -52,6 +54,12 @@ static unsigned long kt_call_about(struct rdma_ep *ep)
 		rdma_ep_migrate(ep, NULL),
 		rdma_ep_create_qp(ep, &qp),
 		rdma_ep_destroy_qp(ep),
+		rdma_ep_drain(ep),
+		rdma_ep_wait_slots(ep, 1, 0),
+		rdma_ep_join(ep, kt_ptr(kt_addr()), false, 0),
+		rdma_ep_leave(ep, kt_ptr(kt_addr())),
+		rdma_ep_path(ep, &path),
+		rdma_ep_gids(ep, NULL, NULL),
 		rdma_ep_create_srq(ep, NULL, &srq),
 		rdma_ep_destroy_srq(ep),
 		rdma_ep_destroy(ep),
@@ -86,6 +94,8 @@ static unsigned long kt_call_others(struct rdma_ep_channel *queue)
 static void kt_inside(void *arg)
 {
 	struct kt_inside *in = arg;
+	struct sockaddr_storage addr;
+	struct ib_qp_cap cap;
 
 	if (atomic_inc_return(&in->first) > 1)
 		return;
@@ -94,8 +104,11 @@ static void kt_inside(void *arg)
 		in->wrong |= kt_call_others(in->queue);
 	/* These are fine everywhere. */
 	if (!rdma_ep_device(in->ep) || !rdma_ep_qp(in->ep) ||
-	    !rdma_ep_channel(in->ep) || !rdma_ep_pd(in->ep))
+	    !rdma_ep_channel(in->ep) || !rdma_ep_pd(in->ep) ||
+	    rdma_ep_local_addr(in->ep, &addr) || rdma_ep_qp_cap(in->ep, &cap) ||
+	    !rdma_ep_try_slots(in->ep, 1))
 		in->wrong |= BIT(30);
+	rdma_ep_put_slots(in->ep, 1);
 	complete(&in->made);
 }
 
@@ -219,12 +232,23 @@ static void kt_context_other_ep(struct kt *t)
 
 /* ---- from event handlers */
 
+/* Only what would wait for the callback is refused. */
 static void kt_inside_event(const struct rdma_ep_cm_event *event, void *context)
 {
 	struct kt_inside *in = context;
+	struct sockaddr_storage addr;
 
-	if (event->cm.event == RDMA_CM_EVENT_DISCONNECTED)
-		kt_inside(in);
+	if (event->cm.event != RDMA_CM_EVENT_DISCONNECTED)
+		return;
+	if (rdma_ep_destroy(event->ep) != -EDEADLK)
+		in->wrong |= BIT(0);
+	if (rdma_ep_migrate(event->ep, NULL) != -EDEADLK)
+		in->wrong |= BIT(1);
+	if (rdma_ep_channel_destroy(rdma_ep_channel(event->ep)) != -EBUSY)
+		in->wrong |= BIT(2);
+	if (rdma_ep_peer_addr(event->ep, &addr) || rdma_ep_disconnect(event->ep, 0))
+		in->wrong |= BIT(3);
+	complete(&in->made);
 }
 
 static void kt_context_event(struct kt *t)
@@ -241,6 +265,32 @@ static void kt_context_event(struct kt *t)
 	kt_expect_refused(t, in);
 	kt_splats_end();
 	kt_expect_ptr(t, ch, rdma_ep_channel(p.client));
+}
+
+static void kt_inside_end(struct rdma_ep *ep, int error)
+{
+	struct kt_inside *in = rdma_ep_context(ep);
+
+	if (rdma_ep_destroy(ep) != -EDEADLK)
+		in->wrong |= BIT(0);
+	if (rdma_ep_drain(ep))
+		in->wrong |= BIT(1);
+	complete(&in->made);
+}
+
+static void kt_context_end(struct kt *t)
+{
+	struct kt_inside *in;
+	struct kt_pair p;
+
+	kt_pair_open(t, &p, NULL);
+	in = kt_inside_init(t, p.client);
+	rdma_ep_set_context(p.client, in);
+	rdma_ep_on_end(p.client, kt_inside_end);
+	kt_splats_begin();
+	kt_destroy(t, p.server);
+	kt_expect_refused(t, in);
+	kt_splats_end();
 }
 
 static void kt_inside_verbs(struct ib_event *event, void *context)
@@ -311,6 +361,7 @@ const struct kt_test kt_context_tests[] = {
 	{ "context_workqueue_cq", kt_context_cq, .arg = IB_POLL_WORKQUEUE },
 	{ "context_unbound_cq", kt_context_cq, .arg = IB_POLL_UNBOUND_WORKQUEUE },
 	{ "context_event_callback", kt_context_event },
+	{ "context_end_callback", kt_context_end },
 	{ "context_qp_event", kt_context_qp_event },
 	{ "context_srq_event", kt_context_srq_event },
 	{ "other_endpoint_in_handler", kt_context_other_ep },

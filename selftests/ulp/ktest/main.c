@@ -15,6 +15,8 @@ const struct kt_test *const kt_suites[] = {
 	kt_srq_tests,
 	kt_event_tests,
 	kt_migrate_tests,
+	kt_end_tests,
+	kt_option_tests,
 	kt_context_tests,
 	kt_wait_tests,
 	kt_fault_tests,

@@ -250,6 +250,12 @@ int kt_call_disconnect(struct kt_args *a)
 	return rdma_ep_disconnect(a->ep, a->timeout_ms);
 }
 
+/* All of a QP with the attributes kt_qp() */
+int kt_call_slots(struct kt_args *a)
+{
+	return rdma_ep_wait_slots(a->ep, KT_WRS, a->timeout_ms);
+}
+
 int kt_call_get_event(struct kt_args *a)
 {
 	a->event = rdma_ep_get_event(a->channel, a->timeout_ms);

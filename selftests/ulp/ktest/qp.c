@@ -4,7 +4,7 @@
  */
 #include "tests.h"
 
-/* Without a PD of the caller's, all endpoints of a device share one. */
+/* Without a PD of the caller's, all endpoints of a module and device share one. */
 static void kt_default_pd(struct kt *t)
 {
 	struct kt_pair p;
@@ -15,6 +15,32 @@ static void kt_default_pd(struct kt *t)
 	kt_expect_ptr(t, rdma_ep_pd(p.client), rdma_ep_pd(p.server));
 	kt_expect_ptr(t, rdma_ep_device(p.client), rdma_ep_pd(p.client)->device);
 	kt_expect_ptr(t, rdma_ep_pd(p.client), rdma_ep_qp(p.client)->pd);
+}
+
+/* Peers of one module must not reach the memory of another: each has a PD of its own. */
+static void kt_pd_of_modules(struct kt *t)
+{
+	/* The same name at another address is the same module. */
+	char name[][8] = { "first", "second", "first" };
+	struct ib_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct rdma_ep_attr attr = { .net = &init_net, .src = kt_ptr(kt_addr()) };
+	struct rdma_ep *ep[3];
+	struct ib_pd *pd;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ep); i++) {
+		ep[i] = kt_own(t, __rdma_ep_create(&attr, name[i]));
+		kt_expect_eq(t, 0, rdma_ep_create_srq(ep[i], NULL, &srq));
+	}
+	pd = rdma_ep_pd(ep[0]);
+	kt_expect(t, pd);
+	kt_expect(t, pd != rdma_ep_pd(ep[1]));
+	kt_expect_ptr(t, pd, rdma_ep_pd(ep[2]));
+	kt_destroy(t, ep[0]);
+	kt_destroy(t, ep[1]);
+	/* The last of its endpoints keeps it. */
+	kt_expect_eq(t, 1, atomic_read(&pd->usecnt));
+	kt_destroy(t, ep[2]);
 }
 
 /* The caller's PD and CQs are used, and stay when the endpoint is destroyed. */
@@ -91,6 +117,33 @@ static void kt_request_qp_fails(struct kt *t)
 	kt_expect_call(t, call, KT_CALL_MS, -ECONNREFUSED);
 	/* As good as before. */
 	kt_expect_no_ep(t, -ETIMEDOUT, rdma_ep_get_request(p.listener, 0));
+}
+
+/*
+ * Any peer can cause that no QP can be created for it, by many connections: its request is
+ * refused, and the server's wait goes on.
+ */
+static void kt_request_no_memory(struct kt *t)
+{
+	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
+	struct kt_call *wait, *connect;
+	struct rdma_ep *refused;
+	struct kt_pair p;
+
+	kt_mock_device(t);
+	kt_pair_listen(t, &p, &(struct kt_setup) { .addr = &addr });
+	refused = kt_active(t, NULL, p.listener);
+	p.client = kt_active(t, NULL, p.listener);
+	wait = kt_call(t, kt_call_get_request, &(struct kt_args) {
+		.ep = p.listener, .timeout_ms = RDMA_EP_FOREVER });
+	kt_expect_eq(t, 0, kt_helper("fail create_qp 12 1 0"));
+	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_connect(refused, NULL, KT_CALL_MS));
+	kt_expect_waits(t, wait);
+	connect = kt_connect(t, p.client, KT_CALL_MS);
+	kt_abort_unless(t, kt_expect_call(t, wait, KT_CALL_MS, 0));
+	p.server = kt_own(t, wait->args.child);
+	kt_expect_eq(t, 0, rdma_ep_accept(p.server, NULL, KT_CALL_MS));
+	kt_expect_call(t, connect, KT_CALL_MS, 0);
 }
 
 /* A request without a QP gets one from its owner, or cannot be accepted. */
@@ -208,9 +261,11 @@ static void kt_rw_contexts(struct kt *t)
 
 const struct kt_test kt_qp_tests[] = {
 	{ "default_pd", kt_default_pd },
+	{ "pd_of_each_module", kt_pd_of_modules },
 	{ "own_pd_and_cqs", kt_own_parts },
 	{ "request_qp_inherited", kt_inherited_qp },
 	{ "request_qp_fails", kt_request_qp_fails },
+	{ "request_no_memory", kt_request_no_memory },
 	{ "request_without_qp", kt_request_without_qp },
 	{ "connect_without_qp", kt_connect_without_qp },
 	{ "flushed_softirq", kt_flushed_softirq },

@@ -53,6 +53,7 @@ const char *const kt_wait_names[KT_WAIT_NR] = {
 	[KT_WAIT_GET_REQUEST] = "get_request",
 	[KT_WAIT_CONNECT] = "connect",
 	[KT_WAIT_ACCEPT] = "accept",
+	[KT_WAIT_SLOTS] = "wait_slots",
 	[KT_WAIT_DISCONNECT] = "disconnect",
 	[KT_WAIT_GET_EVENT] = "get_event",
 	[KT_WAIT_CREATE] = "create",
@@ -110,6 +111,11 @@ bool kt_waiter_open(struct kt *t, struct kt_waiter *w, enum kt_wait_kind kind,
 	case KT_WAIT_ACCEPT:
 		w->fn = kt_call_accept;
 		w->args.ep = kt_raw_request(t, w, false);
+		break;
+	case KT_WAIT_SLOTS:
+		w->fn = kt_call_slots;
+		w->args.ep = kt_active(t, NULL, w->listener);
+		kt_assert(t, rdma_ep_try_slots(w->args.ep, KT_WRS));
 		break;
 	case KT_WAIT_DISCONNECT:
 		w->fn = kt_call_disconnect;

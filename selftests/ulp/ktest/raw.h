@@ -30,6 +30,7 @@ enum kt_wait_kind {
 	KT_WAIT_GET_REQUEST,	/* for a client that does not come */
 	KT_WAIT_CONNECT,	/* for a server that does not answer */
 	KT_WAIT_ACCEPT,		/* for a client that is never ready */
+	KT_WAIT_SLOTS,		/* for a send slot, all of which are taken */
 	KT_WAIT_DISCONNECT,	/* for a peer that does not answer */
 	KT_WAIT_GET_EVENT,	/* on a channel without events */
 	KT_WAIT_CREATE,		/* for a neighbour that is not there */

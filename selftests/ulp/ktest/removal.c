@@ -4,6 +4,8 @@
  * returns within KT_PROMPT_MS; the removal waits until all endpoints have been destroyed, and
  * ends within KT_REMOVAL_MS then.
  */
+#include <rdma/ib_sa.h>
+
 #include "raw.h"
 #include "tests.h"
 
@@ -47,6 +49,7 @@ static void kt_removed_under(struct kt *t)
 static void kt_expect_dead(struct kt *t, struct rdma_ep *ep)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct sa_path_rec path;
 
 	kt_expect_eq(t, -ENODEV, rdma_ep_listen(ep, 1));
 	kt_expect_eq(t, -ENODEV, rdma_ep_connect(ep, NULL, 0));
@@ -54,6 +57,9 @@ static void kt_expect_dead(struct kt *t, struct rdma_ep *ep)
 	kt_expect_eq(t, -ENODEV, rdma_ep_reject(ep, NULL, 0));
 	kt_expect_eq(t, -ENODEV, rdma_ep_disconnect(ep, 0));
 	kt_expect_eq(t, -ENODEV, rdma_ep_create_srq(ep, NULL, &srq));
+	kt_expect_eq(t, -ENODEV, rdma_ep_path(ep, &path));
+	kt_expect_eq(t, -ENODEV, rdma_ep_gids(ep, NULL, NULL));
+	kt_expect(t, rdma_ep_status(ep));
 }
 
 /*
@@ -273,6 +279,7 @@ const struct kt_test kt_removal_tests[] = {
 	{ "removed_under_get_request", kt_removed_under, .arg = KT_WAIT_GET_REQUEST },
 	{ "removed_under_connect", kt_removed_under, .arg = KT_WAIT_CONNECT },
 	{ "removed_under_accept", kt_removed_under, .arg = KT_WAIT_ACCEPT },
+	{ "removed_under_wait_slots", kt_removed_under, .arg = KT_WAIT_SLOTS },
 	{ "removed_under_disconnect", kt_removed_under, .arg = KT_WAIT_DISCONNECT },
 	{ "removed_under_get_event", kt_removed_under, .arg = KT_WAIT_GET_EVENT },
 	{ "removed_under_create", kt_removed_under, .arg = KT_WAIT_CREATE },

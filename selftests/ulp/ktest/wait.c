@@ -164,7 +164,7 @@ static void kt_listener_destroyed(struct kt *t)
 static void kt_destroyed(struct kt *t)
 {
 	static const enum kt_wait_kind kinds[] = {
-		KT_WAIT_CONNECT, KT_WAIT_ACCEPT, KT_WAIT_DISCONNECT,
+		KT_WAIT_CONNECT, KT_WAIT_ACCEPT, KT_WAIT_SLOTS, KT_WAIT_DISCONNECT,
 	};
 	struct kt_waiter w;
 	struct kt_call *call;

@@ -155,6 +155,12 @@ void kt_second_device(struct kt *t)
 	kt_assert_eq(t, 0, kt_helper("add"));
 }
 
+void kt_mock_device(struct kt *t)
+{
+	kt_defer(t, KT_REST, kt_clean, kt_clean);
+	kt_assert_eq(t, 0, kt_helper("add-mock"));
+}
+
 static int kt_call_helper(struct kt_args *args)
 {
 	return kt_helper("%s", (const char *)args->data);

@@ -127,6 +127,7 @@ int kt_call_get_request(struct kt_args *args);
 int kt_call_connect(struct kt_args *args);
 int kt_call_accept(struct kt_args *args);
 int kt_call_disconnect(struct kt_args *args);
+int kt_call_slots(struct kt_args *args);
 int kt_call_get_event(struct kt_args *args);
 /* kt_call_connect() under way */
 struct kt_call *kt_connect(struct kt *t, struct rdma_ep *ep, unsigned int timeout_ms);
@@ -213,6 +214,8 @@ __printf(1, 2) int kt_helper(const char *fmt, ...);
 
 /* Removed after the test. */
 void kt_second_device(struct kt *t);
+/* The same of the mock device, whose operations kt_helper("fail ...") lets fail. */
+void kt_mock_device(struct kt *t);
 /* Its removal, for which the endpoints must be destroyed. @how: argument of the script */
 struct kt_call *kt_remove(struct kt *t, const char *how);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A connection to a server, made by waiting calls. When it is there its events
- * go to a callback: device removal does not wait for the next request.
+ * A connection to a server, made by waiting calls. A function is called at its end: device
+ * removal does not wait for the next request.
  */
 #include <linux/slab.h>
 
@@ -9,8 +9,6 @@
 
 #define CONNECT_MS	5000
 #define REPLY_MS	5000
-
-static struct rdma_ep_channel *channel;
 
 static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -35,13 +33,28 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /* ---- connection */
 
-/* No other event than the end comes here. */
-static void on_event(const struct rdma_ep_cm_event *event, void *context)
+/* The message of a request, and the one of a reply */
+static int map(struct kvs_client *client)
 {
-	struct kvs_client *client = rdma_ep_context(event->ep);
+	client->dev = rdma_ep_device(client->ep);
+	client->dma = ib_dma_map_single(client->dev, client->msg, 2 * KVS_MSG_MAX,
+					DMA_BIDIRECTIONAL);
+	client->mapped = !ib_dma_mapping_error(client->dev, client->dma);
+	return client->mapped ? 0 : -EIO;
+}
 
-	client->error = event->cm.event == RDMA_CM_EVENT_DEVICE_REMOVAL ?
-			-ENODEV : -ENOTCONN;
+static void unmap(struct kvs_client *client)
+{
+	if (client->mapped)
+		ib_dma_unmap_single(client->dev, client->dma, 2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
+	client->mapped = false;
+}
+
+static void on_end(struct rdma_ep *ep, int error)
+{
+	struct kvs_client *client = rdma_ep_context(ep);
+
+	client->error = error == -ENODEV ? error : -ENOTCONN;
 	complete_all(&client->done);
 	schedule_work(&client->gone);
 }
@@ -51,7 +64,7 @@ static void disconnect(struct kvs_client *client)
 	mutex_lock(&client->lock);
 	if (client->ep) {
 		rdma_ep_destroy_qp(client->ep);
-		ib_dma_unmap_single(client->dev, client->dma, 2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
+		unmap(client);
 		rdma_ep_destroy(client->ep);
 		client->ep = NULL;
 	}
@@ -65,50 +78,27 @@ static void gone(struct work_struct *work)
 
 static int connect(struct kvs_client *client, struct net *net, const struct sockaddr *addr)
 {
-	struct rdma_ep_qp_attr qp = {
-		.poll_ctx = IB_POLL_SOFTIRQ,
-		.init.cap = {
-			.max_send_wr = 1,
-			.max_recv_wr = 1,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-		},
-		.init.sq_sig_type = IB_SIGNAL_ALL_WR,
-		.init.qp_type = IB_QPT_RC,
-	};
+	struct rdma_ep_qp_attr qp = RDMA_EP_RC_QP(1, 1, IB_POLL_SOFTIRQ);
 	struct rdma_ep_attr attr = {
 		.net = net,
 		.dst = addr,
 		.qp = &qp,
 		.context = client,
 	};
-	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
-	struct rdma_ep *ep;
 	int ret;
 
-	ep = rdma_ep_create(&attr);
-	if (IS_ERR(ep))
-		return PTR_ERR(ep);
-	client->dev = rdma_ep_device(ep);
-	client->dma = ib_dma_map_single(client->dev, client->msg,
-					2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
-	ret = -EIO;
-	if (ib_dma_mapping_error(client->dev, client->dma))
-		goto destroy;
-	client->ep = ep;
-	ret = rdma_ep_connect(ep, &param, CONNECT_MS);
-	if (!ret)
-		ret = rdma_ep_migrate(ep, channel);
+	client->ep = rdma_ep_create(&attr);
+	if (IS_ERR(client->ep))
+		return PTR_ERR(client->ep);
+	ret = map(client) ?: rdma_ep_connect(client->ep, NULL, CONNECT_MS);
 	if (ret)
 		disconnect(client);
-	return ret;
-
-destroy:
-	rdma_ep_destroy(ep);
+	else
+		rdma_ep_on_end(client->ep, on_end);
 	return ret;
 }
 
-/* One connection; whoever makes requests on it waits for his turn. */
+/* One connection: requests on it wait for each other. */
 struct kvs_client *kvs_connect(struct net *net, const struct sockaddr *addr)
 {
 	struct kvs_client *client;
@@ -134,21 +124,10 @@ struct kvs_client *kvs_connect(struct net *net, const struct sockaddr *addr)
 void kvs_close(struct kvs_client *client)
 {
 	disconnect(client);
-	/* There are no events any more that could start it. */
+	/* Nothing starts it any more. */
 	cancel_work_sync(&client->gone);
 	kfree(client->msg);
 	kfree(client);
-}
-
-int kvs_client_init(void)
-{
-	channel = rdma_ep_channel_create(on_event, NULL);
-	return PTR_ERR_OR_ZERO(channel);
-}
-
-void kvs_client_exit(void)
-{
-	rdma_ep_channel_destroy(channel);
 }
 
 /* ---- requests */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The server's connections, all of them: a listener with an SRQ, who may
- * connect, and what becomes of a client. One thread handles all events, so that
- * nothing here needs a lock.
+ * The server's connections: a listener with an SRQ, and its clients. One thread handles all
+ * events, so that nothing here needs a lock.
  */
 #include <linux/kthread.h>
 
@@ -56,10 +55,9 @@ static int handle_events(void *data)
 			continue;
 		if (event->child)
 			add_conn(srv, event->child);
-		else if (event->cm.event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		else if (event->status && event->ep == srv->listener)
 			close_all(srv);
-		else if (event->cm.event == RDMA_CM_EVENT_DISCONNECTED ||
-			 event->cm.event == RDMA_CM_EVENT_CONNECT_ERROR)
+		else if (event->status)
 			remove_conn(rdma_ep_context(event->ep));
 		rdma_ep_ack_event(event);
 	}
@@ -68,13 +66,7 @@ static int handle_events(void *data)
 
 static int listen(struct kvs_server *srv, struct net *net, const struct sockaddr *addr)
 {
-	struct rdma_ep_qp_attr qp = {	/* of each client */
-		.poll_ctx = IB_POLL_WORKQUEUE,
-		.init.cap.max_send_wr = KVS_CREDITS,
-		.init.cap.max_send_sge = 1,
-		.init.sq_sig_type = IB_SIGNAL_ALL_WR,
-		.init.qp_type = IB_QPT_RC,
-	};
+	struct rdma_ep_qp_attr qp = RDMA_EP_RC_QP(KVS_CREDITS, 0, IB_POLL_WORKQUEUE);
 	struct ib_srq_init_attr srq = { .attr.max_wr = KVS_SLOTS, .attr.max_sge = 1 };
 	struct rdma_ep_attr attr = {
 		.net = net,
@@ -82,17 +74,12 @@ static int listen(struct kvs_server *srv, struct net *net, const struct sockaddr
 		.qp = &qp,
 		.channel = srv->channel,
 	};
-	int ret;
 
 	srv->listener = rdma_ep_create(&attr);
-	ret = PTR_ERR_OR_ZERO(srv->listener);
-	if (!ret)
-		ret = rdma_ep_create_srq(srv->listener, NULL, &srq);
-	if (!ret)
-		ret = kvs_slots_post(&srv->slots, rdma_ep_srq(srv->listener));
-	if (!ret)
-		ret = rdma_ep_listen(srv->listener, KVS_CLIENTS);
-	return ret;
+	return PTR_ERR_OR_ZERO(srv->listener) ?:
+	       rdma_ep_create_srq(srv->listener, NULL, &srq) ?:
+	       kvs_slots_post(&srv->slots, rdma_ep_srq(srv->listener)) ?:
+	       rdma_ep_listen(srv->listener, KVS_CLIENTS);
 }
 
 int kvs_server_start(struct kvs_server *srv, struct net *net, const struct sockaddr *addr)
@@ -100,9 +87,7 @@ int kvs_server_start(struct kvs_server *srv, struct net *net, const struct socka
 	int ret;
 
 	srv->channel = rdma_ep_channel_create(NULL, NULL);
-	if (IS_ERR(srv->channel))
-		return PTR_ERR(srv->channel);
-	ret = listen(srv, net, addr);
+	ret = PTR_ERR_OR_ZERO(srv->channel) ?: listen(srv, net, addr);
 	if (!ret) {
 		srv->thread = kthread_run(handle_events, srv, "kvs");
 		ret = PTR_ERR_OR_ZERO(srv->thread);

@@ -30,11 +30,9 @@
 /**
  * struct kvs_conn - a client; its endpoint's context
  * @ep: endpoint, NULL: nobody is connected
- * @replies: that are on their way
  */
 struct kvs_conn {
 	struct rdma_ep *ep;
-	atomic_t replies;
 };
 
 /**
@@ -110,6 +108,7 @@ void kvs_store_clear(void);
  * @len: of the reply
  * @tag: of the latest request
  * @dma: address of @msg for the device
+ * @mapped: whether it has one
  * @msg: request, and %KVS_MSG_MAX behind it its reply
  */
 struct kvs_client {
@@ -124,6 +123,7 @@ struct kvs_client {
 	u32 len;
 	u16 tag;
 	u64 dma;
+	bool mapped;
 	struct kvs_msg *msg;
 };
 
@@ -131,8 +131,6 @@ struct kvs_client *kvs_connect(struct net *net, const struct sockaddr *addr);
 ssize_t kvs_call(struct kvs_client *client, enum kvs_op op, const char *key,
 		 const void *value, size_t len, void *reply);
 void kvs_close(struct kvs_client *client);
-int kvs_client_init(void);
-void kvs_client_exit(void);
 
 /**
  * struct kvs_load - many clients at once

@@ -269,14 +269,9 @@ static int __init kvs_init(void)
 {
 	int ret;
 
-	ret = kvs_client_init();
+	ret = start_server();
 	if (ret)
 		return ret;
-	ret = start_server();
-	if (ret) {
-		kvs_client_exit();
-		return ret;
-	}
 	dir = debugfs_create_dir("kvs", NULL);
 	debugfs_create_file("server", 0400, dir, &server, &server_fops);
 	debugfs_create_file("client", 0600, dir, NULL, &client_fops);
@@ -290,7 +285,6 @@ static void __exit kvs_exit(void)
 	debugfs_remove(dir);
 	if (*listen)
 		kvs_server_stop(&server);
-	kvs_client_exit();
 	kvs_store_clear();
 }
 module_exit(kvs_exit);

@@ -19,15 +19,10 @@ static void post(struct kvs_slot *slot)
 }
 
 /* The CQ is the one that was made with the client's QP. */
-static struct kvs_conn *conn_of(const struct ib_cq *cq)
-{
-	return rdma_ep_context(cq->cq_context);
-}
-
 static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	/* If the client has gone, its events tell. */
-	atomic_dec(&conn_of(cq)->replies);
+	rdma_ep_put_slots(cq->cq_context, 1);
 	post(container_of(wc->wr_cqe, struct kvs_slot, send));
 }
 
@@ -50,17 +45,17 @@ static int reply(struct kvs_slot *slot, struct ib_qp *qp, size_t len)
 static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct kvs_slot *slot = container_of(wc->wr_cqe, struct kvs_slot, recv);
-	struct kvs_conn *conn = conn_of(cq);
+	struct rdma_ep *ep = cq->cq_context;
 
 	atomic_dec(&posted);
 	if (wc->status != IB_WC_SUCCESS)
 		goto again;
 	/* A client that asks for more than it was granted is not answered. */
-	if (!atomic_add_unless(&conn->replies, 1, KVS_CREDITS))
+	if (!rdma_ep_try_slots(ep, 1))
 		goto again;
 	if (!reply(slot, wc->qp, wc->byte_len))
 		return;
-	atomic_dec(&conn->replies);
+	rdma_ep_put_slots(ep, 1);
 again:
 	post(slot);
 }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Send slots: how many sends may still be posted to an endpoint's QP.
+ */
+#include "ulp.h"
+
+static bool ulp_take_slots(struct rdma_ep *ep, unsigned int n)
+{
+	int left = atomic_read(&ep->slots);
+
+	do {
+		if (left < 0 || left < n)
+			return false;
+	} while (!atomic_try_cmpxchg(&ep->slots, &left, left - n));
+	return true;
+}
+
+/**
+ * rdma_ep_try_slots() - take send slots, if they are free
+ * @ep: endpoint
+ * @n: how many: the work requests that are posted next
+ *
+ * An endpoint has as many as its QP was granted send work requests (max_send_wr), without
+ * those of rdma_rw contexts. Give them back with rdma_ep_put_slots() when the requests have
+ * completed. If this fails, rdma_ep_qp_attr.slots_free is called when slots are given back.
+ *
+ * Context: any
+ *
+ * Return: whether they were taken
+ */
+bool rdma_ep_try_slots(struct rdma_ep *ep, unsigned int n)
+{
+	if (IS_ERR_OR_NULL(ep))
+		return false;
+	if (ulp_take_slots(ep, n))
+		return true;
+	set_bit(ULP_EP_WANTS_SLOTS, &ep->flags);
+	/* Some may have been put before the bit was set: see rdma_ep_put_slots(). */
+	smp_mb__after_atomic();
+	if (!ulp_take_slots(ep, n))
+		return false;
+	clear_bit(ULP_EP_WANTS_SLOTS, &ep->flags);
+	return true;
+}
+EXPORT_SYMBOL_GPL(rdma_ep_try_slots);
+
+static int ulp_wait_slots(struct rdma_ep *ep, unsigned int n,
+			  unsigned int timeout_ms)
+{
+	long left = ulp_timeout(timeout_ms);
+	int error = 0, ret;
+
+	if (n > READ_ONCE(ep->max_slots))
+		return -EINVAL;
+	ret = ulp_wait(ep->slots_wait,
+		       (error = ulp_alive(ep) ?: READ_ONCE(ep->status)) ||
+		       ulp_take_slots(ep, n), left);
+	return ret ?: error;
+}
+
+/**
+ * rdma_ep_wait_slots() - wait for send slots, and take them
+ * @ep: endpoint with a QP
+ * @n: how many
+ * @timeout_ms: timeout
+ *
+ * See rdma_ep_try_slots(). Tasks that wait are not served in turn.
+ *
+ * Return: 0, or
+ * * -EINVAL: there are not so many, or no QP
+ * * -ETIMEDOUT
+ * * rdma_ep_status(): the endpoint is over
+ */
+int rdma_ep_wait_slots(struct rdma_ep *ep, unsigned int n,
+		       unsigned int timeout_ms)
+{
+	return ulp_entered(ep, ulp_wait_slots(ep, n, timeout_ms));
+}
+EXPORT_SYMBOL_GPL(rdma_ep_wait_slots);
+
+/**
+ * rdma_ep_put_slots() - give send slots back
+ * @ep: endpoint
+ * @n: how many
+ *
+ * Context: any: a completion handler, as a rule. rdma_ep_qp_attr.slots_free is called in it
+ */
+void rdma_ep_put_slots(struct rdma_ep *ep, unsigned int n)
+{
+	void (*fn)(struct rdma_ep *ep);
+
+	if (IS_ERR_OR_NULL(ep))
+		return;
+	/* Ordered before the bit and the queue are looked at. */
+	atomic_add_return(n, &ep->slots);
+	if (wq_has_sleeper(&ep->slots_wait))
+		wake_up(&ep->slots_wait);
+	fn = READ_ONCE(ep->slots_free);
+	if (fn && test_and_clear_bit(ULP_EP_WANTS_SLOTS, &ep->flags))
+		fn(ep);
+}
+EXPORT_SYMBOL_GPL(rdma_ep_put_slots);

@@ -1,0 +1,190 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# ulp/9p, a transport of 9P on kernel endpoints: diod's files behind p9_relay, mounted by it
+# and by the kernel's own trans=rdma; files compared, servers killed, the device removed.
+#
+# It would catch: messages that the other transport cannot read, requests that wait for ever
+# when the connection ends, and a device that waits for a mount.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+RELAY=$(cd "$(dirname "$0")/.." && pwd)/p9_relay
+TREE=$(dirname "$RELAY")/clients
+DIOD=$(PATH=$PATH:/usr/sbin type -p diod)
+
+if [[ -n ${STOCK:-} || ! $DIOD ]] || ! modprobe -a 9p 9pnet_rdma_ep 2>/dev/null; then
+	skip "9P" "no diod, or no 9P in this kernel"
+	finish_tests
+fi
+# With the reference of the module
+baseline=$(held)
+
+FILES=$WORK/files MNT=$WORK/mnt
+mkdir -p "$FILES" "$MNT/ours" "$MNT/other"
+trap 'umount -l "$MNT"/* 2>/dev/null; rm -rf "$WORK"; rmmod 9pnet_rdma_ep 2>/dev/null' EXIT
+
+TCP_PORT=5641
+serving()
+{
+	ss -Htln "sport = :$TCP_PORT" | grep -q . || stopped files
+}
+
+# A 9P server, and what makes RDMA of it
+serve()
+{
+	start stock files "$DIOD" -f -n -L stderr -S -U root -e "$FILES" -l 127.0.0.1:$TCP_PORT
+	wait_for 30 serving || problem "diod: $(<"$WORK/files.err")"
+	relay
+}
+
+relay()
+{
+	start stock server "$RELAY" "$RDMA_ADDR" "$PORT" $TCP_PORT
+	wait_for 30 test -s "$WORK/server.out" || problem "no relay"
+}
+
+killed()
+{
+	kill -KILL "${pids[$1]}"
+	finish "$1" 15
+}
+
+served()
+{
+	killed server
+	killed files
+}
+
+# mount_by TRANSPORT DIR [OPTIONS]
+mount_by()
+{
+	timeout 60 mount -t 9p -o "trans=$1,port=$PORT,version=9p2000.L,aname=$FILES,uname=root$3" \
+		"$RDMA_ADDR" "$MNT/$2" 2>"$WORK/mount" || problem "mount $1: $(<"$WORK/mount")"
+}
+
+unmount()
+{
+	timeout 30 umount "$MNT/$1" 2>"$WORK/umount" || problem "umount: $? $(<"$WORK/umount")"
+}
+
+sums()
+{
+	(cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum)
+}
+
+for msize in 8192 131072 1048576; do
+	begin "a tree is copied and compared, messages of $msize bytes"
+	serve
+	mount_by rdma_ep ours ,msize=$msize
+	timeout 200 cp -r "$TREE" "$MNT/ours/tree" || problem "cp"
+	head -c 1000000 /dev/urandom > "$MNT/ours/tree/long"
+	unmount ours
+	mount_by rdma_ep ours ,msize=$msize
+	sums "$MNT/ours/tree" > "$WORK/read"
+	sums "$FILES/tree" > "$WORK/there"
+	cmp "$WORK/read" "$WORK/there" || problem "the files differ"
+	(($(wc -l < "$WORK/there") > 20)) || problem "$(wc -l < "$WORK/there") files"
+	rm -rf "$MNT/ours/tree"
+	unmount ours
+	served
+	end
+done
+
+begin "one server, mounted by trans=rdma_ep and trans=rdma"
+serve
+mount_by rdma_ep ours
+mount_by rdma other
+head -c 300000 /dev/urandom > "$MNT/ours/a"
+head -c 300000 /dev/urandom > "$MNT/other/b"
+sync -f "$MNT/ours" "$MNT/other"
+for name in a b; do
+	cmp "$MNT/ours/$name" "$FILES/$name" || problem "ours: $name"
+	cmp "$MNT/other/$name" "$FILES/$name" || problem "other: $name"
+done
+unmount other
+unmount ours
+served
+end
+
+begin "two mounts at the same time"
+serve
+mount_by rdma_ep ours
+mount_by rdma_ep other
+for dir in ours other; do
+	(for i in {1..30}; do
+		echo "$dir $i" > "$MNT/$dir/$dir$i" && grep -q "$dir $i" "$MNT/$dir/$dir$i" ||
+			exit 1
+	done) &
+	jobs_of+=($!)
+done
+for job in "${jobs_of[@]}"; do
+	wait "$job" || problem "a file is not as it was written"
+done
+unmount ours
+unmount other
+served
+end
+
+begin "fio verifies what it has written"
+serve
+mount_by rdma_ep ours
+timeout 200 fio --name=job --directory="$MNT/ours" --size=4m --bs=32k --rw=randrw \
+	--verify=crc32c --numjobs=2 --output="$WORK/fio" || problem "fio: $(<"$WORK/fio")"
+unmount ours
+served
+end
+
+# Its tasks end with an error, and none waits.
+load()
+{
+	start stock load bash -c "while dd if=/dev/zero of='$MNT/ours/load' bs=64k count=20 \
+		conv=fsync 2>/dev/null; do :; done"
+	nap 2
+}
+
+begin "the server is killed under load"
+serve
+mount_by rdma_ep ours
+load
+killed server
+finish load 20
+expect_status load 0
+unmount ours
+relay
+mount_by rdma_ep ours
+unmount ours
+served
+end
+
+begin "the device is removed under load"
+serve
+mount_by rdma_ep ours
+load
+timeout 30 rdma link del "$RDMA_DEV" || problem "rdma link del: $?"
+[[ ! -e /sys/class/infiniband/$RDMA_DEV ]] || problem "the device stays"
+finish load 20
+expect_status load 0
+unmount ours
+served
+add_device || problem "no new device"
+end
+
+begin "unmounted under load"
+serve
+mount_by rdma_ep ours
+load
+umount -l "$MNT/ours" || problem "umount -l"
+kill -TERM "${pids[load]}"
+finish load 20
+served
+end
+
+begin "no server listens"
+new_port
+! timeout 60 mount -t 9p -o "trans=rdma_ep,port=$PORT" "$RDMA_ADDR" "$MNT/ours" \
+	2>"$WORK/mount" || problem "it is mounted"
+end
+
+finish_tests

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The end of endpoints: what has ended them, what completes then, which events and
+ * callbacks there are; rdma_ep_abort() in each context and state, rdma_ep_drain().
+ */
+#include <linux/sched/mm.h>
+
+#include "raw.h"
+#include "tests.h"
+
+#define KT_ERROR	(-EBADMSG)	/* that no other part returns */
+
+static void kt_expect_over(struct kt *t, struct rdma_ep *ep, int status)
+{
+	kt_wait_for(rdma_ep_status(ep), KT_PROMPT_MS);
+	kt_expect_eq(t, status, rdma_ep_status(ep));
+}
+
+/* A connection, and two receives of its server */
+struct kt_busy {
+	struct kt_pair p;
+	struct kt_io *io;
+};
+
+static void kt_busy_open(struct kt *t, struct kt_busy *b, const struct kt_setup *setup)
+{
+	kt_pair_open(t, &b->p, setup);
+	b->io = kt_io_create(t, rdma_ep_pd(b->p.server));
+	kt_assert_eq(t, 0, kt_io_recv(b->io, b->p.server));
+	kt_assert_eq(t, 0, kt_io_recv(b->io, b->p.server));
+}
+
+static void kt_expect_flushed(struct kt *t, const struct kt_io *io)
+{
+	kt_expect(t, kt_wait_for(atomic_read(&io->done) == io->posted, KT_PROMPT_MS));
+	kt_expect_eq(t, 0, atomic_read(&io->ok));
+}
+
+/* Receives stayed posted until the owner acted, if the peer disconnected. */
+static void kt_peer_disconnects(struct kt *t)
+{
+	struct kt_busy b;
+	int ret;
+
+	kt_busy_open(t, &b, NULL);
+	kt_expect_eq(t, 0, rdma_ep_status(b.p.listener));
+	kt_expect_eq(t, 0, rdma_ep_status(b.p.client));
+	kt_expect_eq(t, 0, rdma_ep_status(b.p.server));
+	ret = rdma_ep_disconnect(b.p.client, 0);
+	kt_expect(t, !ret || ret == -ETIMEDOUT);
+	kt_expect_flushed(t, b.io);
+	kt_expect_over(t, b.p.server, -ECONNRESET);
+	kt_expect_over(t, b.p.client, -ESHUTDOWN);
+	kt_expect_eq(t, 0, rdma_ep_disconnect(b.p.server, KT_CALL_MS));
+	/* The first error stays. */
+	rdma_ep_abort(b.p.server, KT_ERROR);
+	kt_expect_eq(t, -ECONNRESET, rdma_ep_status(b.p.server));
+	kt_expect_eq(t, 0, rdma_ep_status(b.p.listener));
+}
+
+static void kt_peer_rejects(struct kt *t)
+{
+	struct kt_pair p;
+
+	kt_pair_listen(t, &p, NULL);
+	kt_pair_request(t, &p);
+	kt_expect_eq(t, 0, rdma_ep_reject(p.server, NULL, 0));
+	kt_expect_call(t, p.connect, KT_CALL_MS, -ECONNREFUSED);
+	kt_expect_over(t, p.client, -ECONNREFUSED);
+}
+
+static void kt_end_bad_input(struct kt *t)
+{
+	kt_expect_eq(t, -EINVAL, rdma_ep_status(NULL));
+	kt_expect_eq(t, -EINVAL, rdma_ep_status(ERR_PTR(-ENOMEM)));
+	rdma_ep_abort(NULL, 0);
+	rdma_ep_abort(ERR_PTR(-ENOMEM), 0);
+	rdma_ep_on_end(NULL, NULL);
+	rdma_ep_on_end(ERR_PTR(-ENOMEM), NULL);
+	kt_expect_eq(t, -EINVAL, rdma_ep_drain(NULL));
+	kt_expect_eq(t, -EINVAL, rdma_ep_drain(ERR_PTR(-ENOMEM)));
+}
+
+/* ---- abort */
+
+static void kt_expect_aborted(struct kt *t, struct rdma_ep *ep)
+{
+	struct ib_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
+
+	kt_expect_no_ep(t, -EINVAL, rdma_ep_get_request(ep, 0));
+	kt_expect_eq(t, KT_ERROR, rdma_ep_status(ep));
+	kt_expect_eq(t, KT_ERROR, rdma_ep_listen(ep, 1));
+	kt_expect_eq(t, KT_ERROR, rdma_ep_connect(ep, NULL, 0));
+	kt_expect_eq(t, KT_ERROR, rdma_ep_accept(ep, NULL, 0));
+	kt_expect_eq(t, KT_ERROR, rdma_ep_reject(ep, NULL, 0));
+	kt_expect_eq(t, KT_ERROR, rdma_ep_create_srq(ep, NULL, &srq));
+	kt_expect_eq(t, 0, rdma_ep_disconnect(ep, KT_CALL_MS));
+	kt_expect(t, rdma_ep_device(ep));
+}
+
+static void kt_abort_connected(struct kt *t)
+{
+	struct kt_busy b;
+
+	kt_busy_open(t, &b, NULL);
+	rdma_ep_abort(b.p.server, KT_ERROR);
+	rdma_ep_abort(b.p.server, -EIO);
+	kt_expect_aborted(t, b.p.server);
+	kt_expect_flushed(t, b.io);
+	kt_expect_over(t, b.p.client, -ECONNRESET);
+	/* Later posts complete, too. */
+	kt_expect_eq(t, 0, kt_io_recv(b.io, b.p.server));
+	kt_expect_flushed(t, b.io);
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(b.p.server));
+}
+
+static const char *kt_local(void)
+{
+	static char buf[20];
+
+	snprintf(buf, sizeof(buf), "%pI4", &((const struct sockaddr_in *)kt_addr())->sin_addr);
+	return buf;
+}
+
+/* Each call that waits for something of the endpoint */
+static void kt_abort_waits(struct kt *t)
+{
+	struct kt_waiter w;
+	struct kt_call *call;
+	int kind;
+
+	for (kind = 0; kind <= KT_WAIT_DISCONNECT; kind++) {
+		if (!kt_waiter_open(t, &w, kind, kt_local(), RDMA_EP_FOREVER))
+			continue;
+		call = kt_call(t, w.fn, &w.args);
+		kt_expect_waits(t, call);
+		rdma_ep_abort(w.args.ep, KT_ERROR);
+		kt_expect_call(t, call, KT_PROMPT_MS, kind == KT_WAIT_DISCONNECT ? 0 : KT_ERROR);
+		kt_waiter_close(t, &w);
+	}
+}
+
+/* A request that is not answered any more is refused at once. */
+static void kt_abort_request(struct kt *t)
+{
+	struct kt_pair p;
+
+	kt_pair_listen(t, &p, NULL);
+	kt_pair_request(t, &p);
+	rdma_ep_abort(p.server, 0);
+	kt_expect_call(t, p.connect, KT_CALL_MS, -ECONNREFUSED);
+	kt_expect_over(t, p.server, -ECONNABORTED);
+	/* And a listener's next ones are. */
+	rdma_ep_abort(p.listener, KT_ERROR);
+	p.client = kt_active(t, NULL, p.listener);
+	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_connect(p.client, NULL, KT_CALL_MS));
+}
+
+static void kt_abort_here(void *arg)
+{
+	rdma_ep_abort(arg, KT_ERROR);
+}
+
+/* In the handler of a completion */
+static void kt_abort_in_cq(struct kt *t)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_io *send;
+	struct kt_busy b;
+
+	qp.poll_ctx = kt_arg(t);
+	kt_busy_open(t, &b, &(struct kt_setup) { .server_qp = &qp });
+	b.io->fn = kt_abort_here;
+	b.io->fn_arg = b.p.server;
+	send = kt_io_create(t, rdma_ep_pd(b.p.client));
+	kt_expect_eq(t, 0, kt_io_send(send, b.p.client));
+	kt_expect_over(t, b.p.server, KT_ERROR);
+	kt_expect(t, kt_wait_for(atomic_read(&b.io->done) == 2, KT_PROMPT_MS));
+	kt_expect_over(t, b.p.client, -ECONNRESET);
+}
+
+static void kt_abort_irqs_off(struct kt *t)
+{
+	struct kt_busy b;
+
+	kt_busy_open(t, &b, NULL);
+	local_irq_disable();
+	rdma_ep_abort(b.p.server, KT_ERROR);
+	local_irq_enable();
+	kt_expect_flushed(t, b.io);
+}
+
+/* One event of the end for a channel, whatever else follows */
+static void kt_abort_events(struct kt *t)
+{
+	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
+	struct rdma_ep_cm_event *event;
+	struct kt_pair p;
+
+	kt_pair_open(t, &p, NULL);
+	kt_expect_eq(t, 0, rdma_ep_migrate(p.client, ch));
+	rdma_ep_abort(p.client, KT_ERROR);
+	event = rdma_ep_get_event(ch, KT_PROMPT_MS);
+	kt_assert_ok(t, event);
+	kt_expect_ptr(t, p.client, event->ep);
+	kt_expect_eq(t, RDMA_CM_EVENT_DISCONNECTED, event->cm.event);
+	kt_expect_eq(t, KT_ERROR, event->status);
+	rdma_ep_ack_event(event);
+	kt_expect_over(t, p.server, -ECONNRESET);
+	kt_expect_eq(t, 0, rdma_ep_disconnect(p.server, KT_CALL_MS));
+	event = rdma_ep_get_event(ch, 500);
+	if (!kt_expect_err(t, -ETIMEDOUT, event))
+		kt_note(t, "event %d", event->cm.event);
+	rdma_ep_ack_event(event);
+}
+
+/* The work of an abort may begin before, in and after rdma_ep_destroy(). */
+static void kt_abort_destroy(struct kt *t)
+{
+	struct rdma_ep *ep;
+	struct kt_pair p;
+	int i;
+
+	kt_pair_listen(t, &p, NULL);
+	for (i = 0; i < 60; i++) {
+		ep = kt_active(t, NULL, p.listener);
+		rdma_ep_abort(ep, KT_ERROR);
+		if (i % 3 == 1)
+			cond_resched();
+		else if (i % 3 == 2)
+			schedule_timeout_idle(1);
+		kt_destroy(t, ep);
+	}
+	for (i = 0; i < 4; i++) {
+		kt_pair_request(t, &p);
+		kt_pair_accept(t, &p);
+		rdma_ep_abort(p.client, KT_ERROR);
+		rdma_ep_abort(p.server, KT_ERROR);
+		kt_destroy(t, p.client);
+		kt_destroy(t, p.server);
+	}
+}
+
+/* ---- callbacks */
+
+/**
+ * struct kt_ended - the calls that rdma_ep_on_end() has led to
+ * @n: their number
+ * @error: of the last
+ * @noio: its allocations do not wait for storage
+ */
+struct kt_ended {
+	atomic_t n;
+	int error;
+	bool noio;
+};
+
+static void kt_ended(struct rdma_ep *ep, int error)
+{
+	struct kt_ended *e = rdma_ep_context(ep);
+
+	e->error = error;
+	e->noio = current->flags & PF_MEMALLOC_NOIO;
+	atomic_inc(&e->n);
+}
+
+static struct kt_ended *kt_watch(struct kt *t, struct rdma_ep *ep)
+{
+	struct kt_ended *e = kt_zalloc(t, sizeof(*e));
+
+	rdma_ep_set_context(ep, e);
+	rdma_ep_on_end(ep, kt_ended);
+	return e;
+}
+
+/* An idle synchronous endpoint reports its end, without a channel. */
+static void kt_on_end(struct kt *t)
+{
+	struct kt_ended *c, *s;
+	struct kt_pair p;
+
+	kt_pair_open(t, &p, NULL);
+	c = kt_watch(t, p.client);
+	rdma_ep_on_end(p.client, NULL);
+	s = kt_watch(t, p.server);
+	kt_expect_eq(t, 0, atomic_read(&s->n));
+	rdma_ep_abort(p.client, KT_ERROR);
+	kt_expect(t, kt_wait_for(atomic_read(&s->n), KT_PROMPT_MS));
+	kt_expect_eq(t, -ECONNRESET, s->error);
+	kt_expect(t, s->noio);
+	/* Set after the end, it is called at once. */
+	kt_expect_eq(t, 0, atomic_read(&c->n));
+	rdma_ep_on_end(p.client, kt_ended);
+	kt_expect(t, kt_wait_for(atomic_read(&c->n), KT_PROMPT_MS));
+	kt_expect_eq(t, KT_ERROR, c->error);
+	rdma_ep_abort(p.client, KT_ERROR);
+	rdma_ep_abort(p.server, KT_ERROR);
+	kt_pair_close(t, &p);
+	kt_expect_eq(t, 1, atomic_read(&c->n));
+	kt_expect_eq(t, 1, atomic_read(&s->n));
+}
+
+/* The removal of its device, too */
+static void kt_on_end_removed(struct kt *t)
+{
+	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
+	struct kt_ended *l, *s;
+	struct kt_call *del;
+	struct kt_busy b;
+
+	kt_second_device(t);
+	kt_busy_open(t, &b, &(struct kt_setup) { .addr = &addr });
+	l = kt_watch(t, b.p.listener);
+	s = kt_watch(t, b.p.server);
+	del = kt_remove(t, "del");
+	kt_expect(t, kt_wait_for(atomic_read(&l->n) && atomic_read(&s->n), KT_PROMPT_MS));
+	kt_expect_eq(t, -ENODEV, l->error);
+	kt_expect(t, s->error == -ENODEV || s->error == -ECONNRESET);
+	/* Its receives complete, too. */
+	kt_expect_flushed(t, b.io);
+	kt_destroy(t, b.p.server);
+	kt_undo(t, b.io);
+	kt_destroy(t, b.p.client);
+	kt_destroy(t, b.p.listener);
+	kt_expect_call(t, del, 3 * KT_PROMPT_MS, 0);
+}
+
+/**
+ * struct kt_acceptor - a protocol that accepts in the callback of a request
+ * @child: the request
+ * @local: its address
+ * @peer: that of its peer
+ * @ret: results of the callback's calls
+ * @noio: its allocations do not wait for storage
+ * @up: it is connected
+ * @over: events with a status
+ * @status: of the last
+ */
+struct kt_acceptor {
+	struct rdma_ep *child;
+	struct sockaddr_storage local, peer;
+	int ret[4];
+	bool noio;
+	atomic_t up;
+	atomic_t over;
+	int status;
+};
+
+static void kt_accept_here(const struct rdma_ep_cm_event *event, void *context)
+{
+	struct kt_acceptor *a = context;
+
+	if (event->status) {
+		a->status = event->status;
+		atomic_inc(&a->over);
+	}
+	if (event->cm.event == RDMA_CM_EVENT_ESTABLISHED)
+		atomic_inc(&a->up);
+	if (!event->child)
+		return;
+	a->noio = current->flags & PF_MEMALLOC_NOIO;
+	a->ret[0] = rdma_ep_local_addr(event->child, &a->local);
+	a->ret[1] = rdma_ep_peer_addr(event->child, &a->peer);
+	a->ret[2] = rdma_ep_create_qp(event->child, NULL);
+	a->ret[3] = rdma_ep_accept(event->child, NULL, 0);
+	WRITE_ONCE(a->child, event->child);
+}
+
+static void kt_callback_accepts(struct kt *t)
+{
+	struct kt_acceptor *a = kt_zalloc(t, sizeof(*a));
+	struct kt_setup setup = { .server_channel = kt_channel(t, kt_accept_here, a) };
+	struct sockaddr_storage addr;
+	struct kt_pair p;
+	int i, ret;
+
+	kt_pair_client(t, &p, &setup);
+	ret = rdma_ep_connect(p.client, NULL, KT_CALL_MS);
+	if (a->child)
+		kt_own(t, a->child);
+	kt_assert_eq(t, 0, ret);
+	kt_expect(t, kt_wait_for(atomic_read(&a->up), KT_CALL_MS));
+	for (i = 0; i < ARRAY_SIZE(a->ret); i++)
+		kt_expect_eq(t, 0, a->ret[i]);
+	kt_expect(t, a->noio);
+	kt_expect_eq(t, 0, rdma_ep_local_addr(p.client, &addr));
+	kt_expect(t, kt_same_addr(&addr, &a->peer));
+	kt_expect_eq(t, 0, rdma_ep_peer_addr(p.client, &addr));
+	kt_expect(t, kt_same_addr(&addr, &a->local));
+	rdma_ep_abort(p.client, KT_ERROR);
+	kt_expect(t, kt_wait_for(atomic_read(&a->over), KT_CALL_MS));
+	kt_expect_eq(t, -ECONNRESET, a->status);
+}
+
+static void kt_refuse_here(const struct rdma_ep_cm_event *event, void *context)
+{
+	int *ret = context;
+
+	if (event->child)
+		*ret = rdma_ep_destroy(event->child);
+}
+
+static void kt_callback_refuses(struct kt *t)
+{
+	int *ret = kt_zalloc(t, sizeof(*ret));
+	struct kt_setup setup = { .server_channel = kt_channel(t, kt_refuse_here, ret) };
+	struct kt_pair p;
+
+	*ret = 1;
+	kt_pair_client(t, &p, &setup);
+	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_connect(p.client, NULL, KT_CALL_MS));
+	kt_expect(t, kt_wait_for(READ_ONCE(*ret) <= 0, KT_PROMPT_MS));
+	kt_expect_eq(t, 0, *ret);
+}
+
+/* ---- asynchronous events of the QP */
+
+/* As a driver does it, in an interrupt */
+static void kt_qp_event(struct rdma_ep *ep, enum ib_event_type type)
+{
+	struct ib_qp *qp = rdma_ep_qp(ep);
+	struct ib_event event = { .device = qp->device, .event = type, .element.qp = qp };
+
+	local_irq_disable();
+	qp->event_handler(&event, qp->qp_context);
+	local_irq_enable();
+}
+
+/* The confirmation of the peer gets lost, but its data arrive. */
+static void kt_comm_est(struct kt *t)
+{
+	bool mock = kt_arg(t);
+	struct kt_waiter w;
+	struct kt_call *call;
+
+	kt_not_on_iwarp(t, "iWARP has no confirmation");
+	if (mock)
+		kt_mock_device(t);
+	kt_assert(t, kt_waiter_open(t, &w, KT_WAIT_ACCEPT, mock ? KT_ADDR2 : kt_local(),
+				    RDMA_EP_FOREVER));
+	call = kt_call(t, w.fn, &w.args);
+	kt_expect_waits(t, call);
+	if (mock)
+		kt_expect_eq(t, 0, kt_helper("event %d qp %u", IB_EVENT_COMM_EST,
+					     rdma_ep_qp(w.args.ep)->qp_num));
+	else
+		kt_qp_event(w.args.ep, IB_EVENT_COMM_EST);
+	kt_expect_call(t, call, KT_PROMPT_MS, 0);
+	kt_expect_eq(t, 0, rdma_ep_status(w.args.ep));
+	/* A second one changes nothing. */
+	kt_qp_event(w.args.ep, IB_EVENT_COMM_EST);
+	kt_waiter_close(t, &w);
+}
+
+static void kt_qp_fatal(struct kt *t)
+{
+	struct kt_busy b;
+
+	kt_busy_open(t, &b, NULL);
+	kt_qp_event(b.p.server, kt_arg(t));
+	kt_expect_flushed(t, b.io);
+	kt_expect_eq(t, -EIO, rdma_ep_status(b.p.server));
+	kt_expect_over(t, b.p.client, -ECONNRESET);
+}
+
+/* ---- drain */
+
+static void kt_drain(struct kt *t)
+{
+	struct kt_busy b;
+	struct ib_qp *qp;
+
+	kt_busy_open(t, &b, NULL);
+	qp = rdma_ep_qp(b.p.server);
+	kt_expect_eq(t, 0, rdma_ep_drain(b.p.server));
+	kt_expect_eq(t, 2, atomic_read(&b.io->done));
+	kt_expect_ptr(t, qp, rdma_ep_qp(b.p.server));
+	/* iWARP's connections end with the state RTS. */
+	kt_expect(t, kt_iwarp() || !rdma_ep_status(b.p.server));
+	/* Again, and with something new to wait for */
+	kt_expect_eq(t, 0, rdma_ep_drain(b.p.server));
+	kt_expect_eq(t, 0, kt_io_recv(b.io, b.p.server));
+	rdma_ep_abort(b.p.server, KT_ERROR);
+	kt_expect_eq(t, 0, rdma_ep_drain(b.p.server));
+	kt_expect_eq(t, 3, atomic_read(&b.io->done));
+	kt_expect_eq(t, -EINVAL, rdma_ep_drain(b.p.listener));
+}
+
+/* ---- accessors while an SRQ is created and destroyed */
+
+static int kt_call_look(struct kt_args *a)
+{
+	while (!kthread_should_stop()) {
+		rdma_ep_srq(a->ep);
+		rdma_ep_pd(a->ep);
+		cond_resched();
+	}
+	return 0;
+}
+
+static void kt_srq_looked_at(struct kt *t)
+{
+	struct rdma_ep *ep = kt_passive(t, NULL);
+	struct kt_call *call = kt_call(t, kt_call_look, &(struct kt_args) { .ep = ep });
+	struct ib_srq_init_attr srq;
+	int i, ret = 0;
+
+	for (i = 0; i < 300 && !ret; i++) {
+		srq = (struct ib_srq_init_attr) { .attr = { .max_wr = 1, .max_sge = 1 } };
+		ret = rdma_ep_create_srq(ep, NULL, &srq) ?: rdma_ep_destroy_srq(ep);
+	}
+	kt_expect_eq(t, 0, ret);
+	kt_expect_eq(t, 0, kt_call_stop(call));
+}
+
+const struct kt_test kt_end_tests[] = {
+	{ "end_by_peer", kt_peer_disconnects },
+	{ "end_by_rejection", kt_peer_rejects },
+	{ "end_bad_input", kt_end_bad_input },
+	{ "end_callback", kt_on_end },
+	{ "end_callback_removal", kt_on_end_removed },
+	{ "end_by_qp_fatal", kt_qp_fatal, .arg = IB_EVENT_QP_FATAL },
+	{ "end_by_qp_request_error", kt_qp_fatal, .arg = IB_EVENT_QP_REQ_ERR },
+	{ "end_by_qp_access_error", kt_qp_fatal, .arg = IB_EVENT_QP_ACCESS_ERR },
+	{ "abort_connected", kt_abort_connected },
+	{ "abort_waits", kt_abort_waits, 120 },
+	{ "abort_request", kt_abort_request },
+	{ "abort_in_softirq_cq", kt_abort_in_cq, .arg = IB_POLL_SOFTIRQ },
+	{ "abort_in_workqueue_cq", kt_abort_in_cq, .arg = IB_POLL_WORKQUEUE },
+	{ "abort_in_unbound_cq", kt_abort_in_cq, .arg = IB_POLL_UNBOUND_WORKQUEUE },
+	{ "abort_irqs_off", kt_abort_irqs_off },
+	{ "abort_events", kt_abort_events },
+	{ "abort_and_destroy", kt_abort_destroy, 120 },
+	{ "callback_accepts", kt_callback_accepts },
+	{ "callback_refuses", kt_callback_refuses },
+	{ "unconfirmed_but_used", kt_comm_est },
+	{ "unconfirmed_but_used_mock", kt_comm_est, .arg = true },
+	{ "drain", kt_drain },
+	{ "srq_looked_at", kt_srq_looked_at },
+	{}
+};

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Options of endpoints and QPs, and what can be read of them; multicast; send slots.
+ */
+#include <rdma/ib_sa.h>
+
+#include "tests.h"
+
+#define KT_PORT	7431
+
+static struct rdma_ep *kt_bound(const char *addr, u16 port, u32 flags)
+{
+	struct sockaddr_storage src = kt_sa(addr, port);
+	struct rdma_ep_attr attr = { .net = &init_net, .src = kt_ptr(&src), .flags = flags };
+
+	return rdma_ep_create(&attr);
+}
+
+/* Two listeners at one port, one for each family; the second is refused with @flags. */
+static void kt_families(struct kt *t)
+{
+	struct rdma_ep *a, *b;
+
+	a = kt_own(t, kt_bound("0.0.0.0", KT_PORT, 0));
+	b = kt_own(t, kt_bound("::", KT_PORT, 0));
+	kt_expect_eq(t, 0, rdma_ep_listen(a, 4));
+	kt_expect_eq(t, 0, rdma_ep_listen(b, 4));
+	kt_destroy(t, b);
+	kt_expect_no_ep(t, -EADDRNOTAVAIL, kt_bound("::", KT_PORT, RDMA_EP_DUAL_STACK));
+}
+
+static void kt_reuseaddr(struct kt *t)
+{
+	struct rdma_ep *b;
+
+	kt_own(t, kt_bound("0.0.0.0", KT_PORT, RDMA_EP_REUSEADDR));
+	b = kt_own(t, kt_bound("0.0.0.0", KT_PORT, RDMA_EP_REUSEADDR));
+	kt_destroy(t, b);
+	kt_expect_no_ep(t, -EADDRNOTAVAIL, kt_bound("0.0.0.0", KT_PORT, 0));
+}
+
+static void kt_bad_options(struct kt *t)
+{
+	struct rdma_ep_attr good = { .net = &init_net, .src = kt_ptr(kt_addr()) }, attr = good;
+
+	attr.flags = BIT(7);
+	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
+	attr.flags = RDMA_EP_ASYNC;	/* there is nothing to resolve */
+	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
+	attr = good;
+	attr.ack_timeout = 32;
+	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
+	attr = good;
+	attr.min_rnr_timer = 32;
+	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
+}
+
+static struct rdma_ep *kt_tuned(const struct sockaddr *src, const struct sockaddr *dst)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct rdma_ep_attr attr = {
+		.net = &init_net, .src = src, .dst = dst, .qp = &qp,
+		.timeout_ms = KT_CALL_MS,
+		.tos = 0x20, .ack_timeout = 11, .min_rnr_timer = 7,
+	};
+
+	return rdma_ep_create(&attr);
+}
+
+static void kt_expect_tuned(struct kt *t, struct rdma_ep *ep)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr = {};
+
+	kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(ep), &attr,
+				       IB_QP_TIMEOUT | IB_QP_MIN_RNR_TIMER, &init));
+	kt_expect_eq(t, 11, attr.timeout);
+	kt_expect_eq(t, 7, attr.min_rnr_timer);
+}
+
+/* Of a client, and of a listener for its requests */
+static void kt_timers(struct kt *t)
+{
+	struct sockaddr_storage dst;
+	struct kt_pair p = {};
+
+	kt_not_on_iwarp(t, "timers of IB");
+	p.listener = kt_own(t, kt_tuned(kt_ptr(kt_addr()), NULL));
+	kt_assert_eq(t, 0, rdma_ep_local_addr(p.listener, &dst));
+	kt_expect_eq(t, 0, rdma_ep_listen(p.listener, 4));
+	p.client = kt_own(t, kt_tuned(NULL, kt_ptr(&dst)));
+	p.connect = kt_connect(t, p.client, KT_CALL_MS);
+	p.server = kt_own(t, rdma_ep_get_request(p.listener, KT_CALL_MS));
+	kt_pair_accept(t, &p);
+	kt_expect_tuned(t, p.client);
+	kt_expect_tuned(t, p.server);
+}
+
+/* ---- creating without waiting */
+
+/* The status of the next event, which must be of this type. */
+static int kt_status_of(struct kt *t, struct rdma_ep_channel *ch, enum rdma_cm_event_type type)
+{
+	struct rdma_ep_cm_event *event = rdma_ep_get_event(ch, KT_CALL_MS);
+	int status;
+
+	kt_assert_ok(t, event);
+	kt_expect_eq(t, type, event->cm.event);
+	status = event->status;
+	rdma_ep_ack_event(event);
+	return status;
+}
+
+static void kt_async(struct kt *t)
+{
+	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct sockaddr_storage dst, addr;
+	struct kt_call *call;
+	struct kt_pair p;
+	struct rdma_ep_attr attr = {
+		.net = &init_net, .dst = kt_ptr(&dst), .qp = &qp, .timeout_ms = KT_CALL_MS,
+		.channel = ch, .flags = RDMA_EP_ASYNC,
+	};
+
+	kt_pair_listen(t, &p, NULL);
+	kt_assert_eq(t, 0, rdma_ep_local_addr(p.listener, &dst));
+	call = kt_call(t, kt_call_get_request, &(struct kt_args) {
+		.ep = p.listener, .timeout_ms = KT_CALL_MS });
+	p.client = kt_own(t, rdma_ep_create(&attr));
+	kt_expect_eq(t, 0, kt_status_of(t, ch, RDMA_CM_EVENT_ROUTE_RESOLVED));
+	kt_expect(t, rdma_ep_device(p.client));
+	kt_expect(t, rdma_ep_qp(p.client));
+	kt_expect_eq(t, 0, rdma_ep_peer_addr(p.client, &addr));
+	kt_expect(t, kt_same_addr(&addr, &dst));
+	kt_expect_eq(t, 0, rdma_ep_connect(p.client, NULL, 0));
+	kt_abort_unless(t, kt_expect_call(t, call, KT_CALL_MS, 0));
+	p.server = kt_own(t, call->args.child);
+	kt_expect_eq(t, 0, rdma_ep_accept(p.server, NULL, KT_CALL_MS));
+	kt_expect_eq(t, 0, kt_status_of(t, ch, RDMA_CM_EVENT_ESTABLISHED));
+}
+
+/* A QP that cannot be created, and an endpoint that is destroyed at once */
+static void kt_async_fails(struct kt *t)
+{
+	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct sockaddr_storage dst = kt_with_port(kt_addr(), KT_PORT);
+	struct rdma_ep_attr attr = {
+		.net = &init_net, .dst = kt_ptr(&dst), .qp = &qp, .timeout_ms = KT_CALL_MS,
+		.channel = ch, .flags = RDMA_EP_ASYNC,
+	};
+	struct rdma_ep_cm_event *event;
+	struct rdma_ep *ep;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		ep = kt_own(t, rdma_ep_create(&attr));
+		if (i % 2)
+			schedule_timeout_idle(1);
+		kt_destroy(t, ep);
+	}
+	qp.init.cap.max_send_wr = UINT_MAX;
+	ep = kt_own(t, rdma_ep_create(&attr));
+	event = rdma_ep_get_event(ch, KT_CALL_MS);
+	kt_assert_ok(t, event);
+	kt_expect_eq(t, -EINVAL, event->status);
+	rdma_ep_ack_event(event);
+	kt_expect_eq(t, -EINVAL, rdma_ep_status(ep));
+}
+
+/* ---- CQs */
+
+static void kt_cq_case(struct kt *t, const struct sockaddr_storage *addr, u32 flags, u32 vector,
+		       bool one)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_io *recv, *send;
+	struct kt_pair p;
+
+	qp.flags = flags;
+	qp.comp_vector = vector;
+	kt_pair_open(t, &p, &(struct kt_setup) { .addr = addr, .server_qp = &qp });
+	kt_expect_eq(t, one, rdma_ep_send_cq(p.server) == rdma_ep_recv_cq(p.server));
+	recv = kt_io_create(t, rdma_ep_pd(p.server));
+	send = kt_io_create(t, rdma_ep_pd(p.client));
+	kt_expect_eq(t, 0, kt_io_recv(recv, p.server));
+	kt_expect_eq(t, 0, kt_io_send(send, p.client));
+	kt_expect(t, kt_wait_for(atomic_read(&recv->ok) == 1, KT_CALL_MS));
+	/* As many as were asked for: all of them complete. */
+	while (recv->posted < KT_WRS)
+		kt_assert_eq(t, 0, kt_io_recv(recv, p.server));
+	kt_destroy(t, p.server);
+	kt_expect_eq(t, recv->posted, atomic_read(&recv->done));
+	kt_destroy(t, p.client);
+	kt_undo(t, recv);
+	kt_undo(t, send);
+	kt_destroy(t, p.listener);
+}
+
+static void kt_cqs(struct kt *t)
+{
+	kt_cq_case(t, NULL, 0, 0, false);
+	kt_cq_case(t, NULL, RDMA_EP_QP_ONE_CQ, 0, true);
+	kt_cq_case(t, NULL, RDMA_EP_QP_VECTOR, 12345, false);
+}
+
+/* The CQs of the pool stay as long as their device. */
+static void kt_pool_cqs(struct kt *t)
+{
+	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
+
+	kt_second_device(t);
+	kt_cq_case(t, &addr, RDMA_EP_QP_POOL_CQ, 0, true);
+	kt_cq_case(t, &addr, RDMA_EP_QP_POOL_CQ | RDMA_EP_QP_VECTOR, 1, true);
+}
+
+static void kt_bad_cqs(struct kt *t)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_setup setup = { .client_qp = &qp };
+	struct sockaddr_storage dst = kt_with_port(kt_addr(), KT_PORT);
+
+	qp.flags = BIT(9);
+	kt_expect_no_ep(t, -EINVAL, kt_create_active(&setup, &dst));
+	qp.flags = RDMA_EP_QP_POOL_CQ;
+	qp.poll_ctx = IB_POLL_DIRECT;
+	kt_expect_no_ep(t, -EINVAL, kt_create_active(&setup, &dst));
+}
+
+/* ---- what can be read */
+
+static void kt_qp_caps(struct kt *t)
+{
+	struct ib_qp_cap cap = {};
+	struct kt_pair p;
+
+	kt_pair_open(t, &p, NULL);
+	kt_expect_eq(t, 0, rdma_ep_qp_cap(p.server, &cap));
+	kt_expect(t, cap.max_send_wr >= KT_WRS && cap.max_recv_wr >= KT_WRS);
+	kt_expect(t, cap.max_send_sge >= 1 && cap.max_recv_sge >= 1);
+	kt_expect_eq(t, -EINVAL, rdma_ep_qp_cap(p.listener, &cap));
+	kt_expect_eq(t, -EINVAL, rdma_ep_qp_cap(p.server, NULL));
+	kt_expect_eq(t, -EINVAL, rdma_ep_qp_cap(NULL, &cap));
+}
+
+static void kt_reject_reason(struct kt *t)
+{
+	const struct rdma_cm_event *event;
+	struct kt_pair p;
+
+	kt_pair_listen(t, &p, NULL);
+	kt_pair_request(t, &p);
+	kt_expect_eq(t, 0, rdma_ep_reject(p.server, "why", 3));
+	kt_expect_call(t, p.connect, KT_CALL_MS, -ECONNREFUSED);
+	event = rdma_ep_event(p.client);
+	kt_assert(t, event);
+	/* siw reports the same status as for a connection that broke. */
+	kt_expect(t, kt_iwarp() || rdma_ep_consumer_reject(p.client, event));
+	kt_note(t, "%s", rdma_ep_reject_msg(p.client, event));
+	kt_expect(t, strlen(rdma_ep_reject_msg(p.client, event)) > 5);
+	kt_expect(t, !rdma_ep_consumer_reject(NULL, NULL));
+	kt_expect(t, rdma_ep_reject_msg(NULL, NULL));
+}
+
+static void kt_path(struct kt *t)
+{
+	union ib_gid sgid, dgid, zero = {};
+	struct sa_path_rec path = {};
+	struct kt_pair p;
+
+	kt_pair_open(t, &p, NULL);
+	kt_expect_eq(t, -EINVAL, rdma_ep_path(p.client, NULL));
+	kt_expect_eq(t, -EINVAL, rdma_ep_path(NULL, &path));
+	kt_expect_eq(t, 0, rdma_ep_gids(p.server, NULL, NULL));
+	if (kt_iwarp()) {
+		kt_expect_eq(t, -ENODATA, rdma_ep_path(p.client, &path));
+		return;
+	}
+	kt_expect_eq(t, 0, rdma_ep_path(p.client, &path));
+	kt_expect_eq(t, 0, rdma_ep_gids(p.client, &sgid, &dgid));
+	kt_expect(t, !memcmp(&sgid, &path.sgid, sizeof(sgid)));
+	kt_expect(t, !memcmp(&dgid, &path.dgid, sizeof(dgid)));
+	kt_expect(t, memcmp(&dgid, &zero, sizeof(dgid)));
+}
+
+static void kt_port_space_ib(struct kt *t)
+{
+	struct kt_pair p;
+
+	kt_not_on_iwarp(t, "a port space of IB");
+	kt_pair_open(t, &p, &(struct kt_setup) { .ps = RDMA_PS_IB });
+}
+
+/* ---- multicast */
+
+static void kt_multicast(struct kt *t)
+{
+	struct sockaddr_storage group = kt_sa("239.1.2.3", 0), other = kt_sa("239.1.2.4", 0);
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct rdma_ep_attr attr = {
+		.net = &init_net, .src = kt_ptr(kt_addr()), .ps = RDMA_PS_UDP,
+	};
+	const struct rdma_cm_event *event;
+	struct rdma_ep *ep;
+
+	kt_not_on_iwarp(t, "iWARP has no multicast");
+	qp.init.qp_type = IB_QPT_UD;
+	ep = kt_own(t, rdma_ep_create(&attr));
+	kt_expect_eq(t, 0, rdma_ep_create_qp(ep, &qp));
+	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&group), false, KT_CALL_MS));
+	event = rdma_ep_event(ep);
+	kt_assert(t, event);
+	kt_expect_eq(t, RDMA_CM_EVENT_MULTICAST_JOIN, event->event);
+	kt_expect_eq(t, 0xffffff, event->param.ud.qp_num);
+	kt_expect_eq(t, -EEXIST, rdma_ep_join(ep, kt_ptr(&group), false, KT_CALL_MS));
+	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&other), true, KT_CALL_MS));
+	kt_expect_eq(t, 0, rdma_ep_leave(ep, kt_ptr(&group)));
+	kt_expect_eq(t, -EINVAL, rdma_ep_leave(ep, kt_ptr(&group)));
+	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&group), false, KT_CALL_MS));
+	kt_expect_eq(t, -EINVAL, rdma_ep_join(ep, NULL, false, 0));
+	kt_expect_eq(t, -EINVAL, rdma_ep_join(NULL, kt_ptr(&group), false, 0));
+	kt_expect_eq(t, -EINVAL, rdma_ep_leave(ep, NULL));
+}
+
+static void kt_multicast_connected(struct kt *t)
+{
+	struct sockaddr_storage group = kt_sa("239.1.2.3", 0);
+
+	kt_expect_eq(t, -EINVAL, rdma_ep_join(kt_passive(t, NULL), kt_ptr(&group), false, 0));
+}
+
+/* ---- send slots */
+
+static atomic_t kt_slots_freed;
+
+static void kt_slots_free(struct rdma_ep *ep)
+{
+	atomic_inc(&kt_slots_freed);
+}
+
+static void kt_slots(struct kt *t)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_args args = { .timeout_ms = RDMA_EP_FOREVER };
+	struct kt_call *call;
+	struct kt_pair p;
+
+	qp.slots_free = kt_slots_free;
+	atomic_set(&kt_slots_freed, 0);
+	kt_expect(t, !rdma_ep_try_slots(NULL, 1));
+	kt_expect_eq(t, -EINVAL, rdma_ep_wait_slots(NULL, 1, 0));
+	rdma_ep_put_slots(NULL, 1);
+	kt_pair_open(t, &p, &(struct kt_setup) { .server_qp = &qp });
+	kt_expect(t, !rdma_ep_try_slots(p.listener, 1));
+	kt_expect_eq(t, -EINVAL, rdma_ep_wait_slots(p.listener, 1, 0));
+	kt_expect_eq(t, -EINVAL, rdma_ep_wait_slots(p.server, KT_WRS + 1, 0));
+	kt_expect_eq(t, 0, rdma_ep_wait_slots(p.server, KT_WRS, 0));
+	rdma_ep_put_slots(p.server, KT_WRS);
+	kt_expect_eq(t, 0, atomic_read(&kt_slots_freed));
+	kt_expect(t, rdma_ep_try_slots(p.server, KT_WRS - 1));
+	kt_expect(t, !rdma_ep_try_slots(p.server, 2));
+	kt_expect(t, rdma_ep_try_slots(p.server, 1));
+	kt_expect_eq(t, -ETIMEDOUT, rdma_ep_wait_slots(p.server, 1, 100));
+	local_irq_disable();
+	rdma_ep_put_slots(p.server, 1);
+	local_irq_enable();
+	kt_expect_eq(t, 1, atomic_read(&kt_slots_freed));
+	rdma_ep_put_slots(p.server, 1);
+	kt_expect_eq(t, 1, atomic_read(&kt_slots_freed));
+	args.ep = p.server;
+	call = kt_call(t, kt_call_slots, &args);
+	kt_expect_waits(t, call);
+	rdma_ep_put_slots(p.server, KT_WRS - 2);
+	kt_expect_call(t, call, KT_PROMPT_MS, 0);
+	/* A task that waits can be stopped, */
+	call = kt_call(t, kt_call_slots, &args);
+	kt_expect_waits(t, call);
+	kt_expect_eq(t, -EINTR, kt_call_stop(call));
+	/* and the end wakes it, also if the peer ends the connection. */
+	call = kt_call(t, kt_call_slots, &args);
+	kt_expect_waits(t, call);
+	rdma_ep_abort(p.client, -EBADMSG);
+	kt_expect_call(t, call, KT_PROMPT_MS, -ECONNRESET);
+}
+
+const struct kt_test kt_option_tests[] = {
+	{ "option_families", kt_families },
+	{ "option_reuseaddr", kt_reuseaddr },
+	{ "option_bad", kt_bad_options },
+	{ "option_timers", kt_timers },
+	{ "option_async", kt_async },
+	{ "option_async_fails", kt_async_fails },
+	{ "option_cqs", kt_cqs },
+	{ "option_pool_cqs", kt_pool_cqs },
+	{ "option_bad_cqs", kt_bad_cqs },
+	{ "granted_caps", kt_qp_caps },
+	{ "reject_reason", kt_reject_reason },
+	{ "path_and_gids", kt_path },
+	{ "port_space_ib", kt_port_space_ib },
+	{ "multicast", kt_multicast },
+	{ "multicast_connected", kt_multicast_connected },
+	{ "send_slots", kt_slots },
+	{}
+};
