@@ -26,8 +26,7 @@ struct uep_cmd_hdr {
  * @min_size: size in the first version of the ABI
  * @flags: valid flags
  * @await: offset of its struct rdma_ep_await, or 0
- * @respond_always: the structure is also copied out on failure
- * @responds: @fn copies the results out itself, as it cannot undo the command
+ * @responds: @fn copies the results out itself, as it cannot undo the command, or also on failure
  */
 struct uep_cmd_op {
 	int (*fn)(struct uep_cmd *cmd);
@@ -36,7 +35,6 @@ struct uep_cmd_op {
 	u16 min_size;
 	u32 flags;
 	u16 await;
-	bool respond_always;
 	bool responds;
 };
 
@@ -121,18 +119,22 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(MODIFY_QP, uep_modify_qp, rdma_ep_cmd_modify_qp, attr, 0),
 	UEP_CMD(QUERY_QP, uep_query_qp, rdma_ep_cmd_query_qp, sq_sig_all, 0),
 	UEP_CMD(POST_SEND, uep_post_send, rdma_ep_cmd_post, posted,
-		RDMA_EP_POST_ALL, .respond_always = true),
+		RDMA_EP_POST_ALL, .responds = true),
 	UEP_CMD(POST_RECV, uep_post_recv, rdma_ep_cmd_post, posted, 0,
-		.respond_always = true),
+		.responds = true),
 	UEP_CMD(POST_SRQ_RECV, uep_post_srq_recv, rdma_ep_cmd_post, posted, 0,
-		.respond_always = true),
+		.responds = true),
 	UEP_CMD(ATTACH_MCAST, uep_attach_mcast, rdma_ep_cmd_qp_mcast, gid, 0),
 	UEP_CMD(DETACH_MCAST, uep_detach_mcast, rdma_ep_cmd_qp_mcast, gid, 0),
 	UEP_CMD(OPEN_QP, uep_open_qp, rdma_ep_cmd_open_qp, state, 0),
 };
 
-/* Structures up to this size, those of the data path, need no allocation. */
+/* Structures up to this size need no allocation. */
 #define UEP_CMD_STACK_SIZE	64
+/* Those of the data path */
+#define UEP_CMD_SHORT_SIZE	sizeof(struct rdma_ep_cmd_post)
+
+static_assert(UEP_CMD_SHORT_SIZE == sizeof(struct rdma_ep_cmd_poll_cq));
 
 /* Returns the event to wait for, or NULL. Before the handler, as a failure is final after it. */
 static struct rdma_ep_await *uep_cmd_await_arg(const struct uep_cmd_op *op, void *arg)
@@ -180,7 +182,11 @@ static int uep_cmd_execute(struct uep_session *s, const struct uep_cmd_op *op,
 	struct rdma_ep_await *aw;
 	int ret;
 
-	ret = copy_struct_from_user(arg, op->size, uarg, usize);
+	/* usercopy checks the memory at each copy whose size is not constant. */
+	if (usize == UEP_CMD_SHORT_SIZE && op->size == UEP_CMD_SHORT_SIZE)
+		ret = copy_from_user(arg, uarg, UEP_CMD_SHORT_SIZE) ? -EFAULT : 0;
+	else
+		ret = copy_struct_from_user(arg, op->size, uarg, usize);
 	if (ret)
 		return uep_refuse(s, op, "arguments", ret);
 	if (hdr->size != usize || (hdr->flags & ~op->flags))
@@ -201,7 +207,7 @@ static int uep_cmd_execute(struct uep_session *s, const struct uep_cmd_op *op,
 		if (ret)
 			uep_refuse(s, op, "wait", ret);
 	}
-	if ((!ret || op->respond_always) && !op->responds &&
+	if (!ret && !op->responds &&
 	    copy_to_user(uarg, arg, min_t(u32, usize, op->size)))
 		ret = uep_refuse(s, op, "results", -EFAULT);
 	if (ret)

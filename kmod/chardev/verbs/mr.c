@@ -9,11 +9,18 @@
 #include "../../compat.h"
 #include "verbs.h"
 
+/* A region has left pd->mrs. Ordered before changes of the region and of the device's. */
+static void uep_mr_forget(struct uep_pd *pd)
+{
+	atomic_inc_return(&pd->mr_gen);
+}
+
 static void uep_mr_destroy_hw(struct ep_res *res)
 {
 	struct uep_mr *mr = container_of(res, struct uep_mr, res);
 
 	xa_erase(&mr->pd->mrs, mr->ibmr->lkey);
+	uep_mr_forget(mr->pd);
 	/* May take long: a QP that has failed can hold it (uep_qp_kept()). */
 	atomic_inc(&mr->pd->nr_deregs);
 	WARN_ON_ONCE(ep_mr_dereg(res->dev, mr->ibmr));
@@ -27,24 +34,43 @@ static const struct uep_obj_type uep_mr_type = {
 	.res = offsetof(struct uep_mr, res),
 };
 
-/*
- * Is the whole entry inside a region of this PD, which may be written if @write? The only way
- * for an lkey to a driver, where the same number could be a key of kernel memory.
- */
-bool uep_mr_check(struct uep_pd *pd, const struct ib_sge *sge, bool write)
+/* Copies the region of the key, of no bytes if there is none. */
+static void uep_mr_find(struct uep_pd *pd, struct uep_mr_range *range, u32 lkey)
 {
 	struct uep_mr *mr;
-	bool ok = false;
 
-	rcu_read_lock();
-	mr = xa_load(&pd->mrs, sge->lkey);
-	if (mr && (!write || (mr->access & IB_ACCESS_LOCAL_WRITE)) && sge->addr >= mr->iova) {
-		u64 offset = sge->addr - mr->iova;
+	range->lkey = lkey;
+	do {
+		range->gen = atomic_read_acquire(&pd->mr_gen);
+		range->length = 0;
+		rcu_read_lock();
+		mr = xa_load(&pd->mrs, lkey);
+		if (mr) {
+			range->iova = READ_ONCE(mr->iova);
+			range->length = READ_ONCE(mr->length);
+			range->access = READ_ONCE(mr->access);
+		}
+		rcu_read_unlock();
+		smp_rmb(); /* the region before the generation: uep_mr_forget() */
+	} while (mr && atomic_read(&pd->mr_gen) != range->gen);
+}
 
-		ok = offset <= mr->length && sge->length <= mr->length - offset;
-	}
-	rcu_read_unlock();
-	return ok;
+/*
+ * Is the whole entry inside a region of this PD, which may be written if @write? The only way
+ * for an lkey to a driver, where the same number could be a key of kernel memory. @last: for
+ * the entries of one call, which often name the same region. @sge is not empty
+ */
+bool uep_mr_check(struct uep_pd *pd, struct uep_mr_range *last, const struct ib_sge *sge,
+		  bool write)
+{
+	u64 offset;
+
+	if (last->lkey != sge->lkey || last->gen != atomic_read(&pd->mr_gen))
+		uep_mr_find(pd, last, sge->lkey);
+	offset = sge->addr - last->iova;
+	return sge->addr >= last->iova && offset <= last->length &&
+	       sge->length <= last->length - offset &&
+	       (!write || (last->access & IB_ACCESS_LOCAL_WRITE));
 }
 
 /* Is there memory everywhere in the range? */
@@ -251,6 +277,7 @@ static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_cmd_rereg_mr *arg)
 	if (ret)
 		return ret;
 	xa_store(mrs, lkey, XA_ZERO_ENTRY, 0); /* keeps its place */
+	uep_mr_forget(mr->pd);
 	new = mr->ibmr->device->ops.rereg_user_mr(mr->ibmr, arg->flags, arg->addr, arg->length,
 						  arg->iova, arg->access, mr->ibmr->pd, NULL);
 	if (IS_ERR(new)) {

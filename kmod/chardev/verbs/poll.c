@@ -77,12 +77,13 @@ static u32 uep_wc_flags(int flags)
 }
 
 /* Returns false for a completion of a queue that has been freed. Under rcu_read_lock(). */
-static bool uep_wc_to_user(struct uep_cq *cq, struct rdma_ep_wc *dst, const struct ib_wc *src)
+static bool uep_wc_to_user(struct uep_cq *cq, struct uep_wq **locked, struct rdma_ep_wc *dst,
+			   const struct ib_wc *src)
 {
 	const struct uep_qp *qp;
 
 	memset(dst, 0, sizeof(*dst));
-	if (!uep_wq_complete(cq->obj.session, src->wr_id, src->qp, &dst->wr_id, &dst->qp_num))
+	if (!uep_wq_complete(cq->obj.session, locked, src, &dst->wr_id, &dst->qp_num))
 		return false;
 	if (!dst->qp_num) {
 		qp = xa_load(&cq->qps, (unsigned long)src->qp);
@@ -117,6 +118,7 @@ static int uep_cq_poll_hw(struct uep_cq *cq, u32 max)
 {
 	struct rdma_ep_wc *wc = &cq->held[cq->first_held + cq->nr_held];
 	struct ib_wc *ibwc = cq->hw->wc;
+	struct uep_wq *locked = NULL;
 	u32 nr = 0;
 	int n, i;
 
@@ -124,8 +126,9 @@ static int uep_cq_poll_hw(struct uep_cq *cq, u32 max)
 	if (n > 0) {
 		rcu_read_lock();
 		for (i = 0; i < n; i++)
-			if (uep_wc_to_user(cq, &wc[nr], &ibwc[i]))
+			if (uep_wc_to_user(cq, &locked, &wc[nr], &ibwc[i]))
 				nr++;
+		uep_wq_complete_end(locked);
 		rcu_read_unlock();
 		cq->nr_held += nr;
 		cq->nr_polled += nr;

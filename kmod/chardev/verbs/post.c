@@ -8,6 +8,7 @@
  * are rolled back.
  */
 #include <linux/sched/signal.h>
+#include <linux/uaccess.h>
 
 #include "../trace.h"
 #include "post.h"
@@ -45,7 +46,7 @@ static int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf,
 	sge = uep_post_next(buf, (u64)u->num_sge * sizeof(*sge));
 	if (!sge)
 		return -EINVAL;
-	n = uep_post_sges(q->pd, sge, u->num_sge, true, &total);
+	n = uep_post_sges(q->pd, buf, sge, u->num_sge, true, &total);
 	if (n < 0)
 		return n;
 	if (total > q->pd->obj.dev->max_recv_sz)
@@ -301,10 +302,10 @@ static u32 uep_post_opcode(const struct uep_post_buf *buf, bool send)
 	return buf->len < sizeof(*u) ? 0 : u->opcode;
 }
 
-static int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type, bool send)
+static int uep_post_list(struct uep_session *s, struct rdma_ep_cmd_post *arg,
+			 enum rdma_ep_obj_type type, bool send)
 {
 	struct uep_post_buf buf __uninitialized;
-	struct rdma_ep_cmd_post *arg = cmd->arg;
 	struct uep_post_queue q;
 	struct uep_obj *obj;
 	int ret;
@@ -313,7 +314,7 @@ static int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type, bool send)
 	if (ret)
 		return ret;
 	ret = -ENOENT;
-	obj = uep_obj_lookup(cmd->s, arg->handle, type);
+	obj = uep_obj_lookup(s, arg->handle, type);
 	if (!obj)
 		goto out_free;
 	ret = -EINVAL;
@@ -331,6 +332,17 @@ out:
 out_free:
 	uep_post_free(&buf);
 	return ret;
+}
+
+static int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type, bool send)
+{
+	struct rdma_ep_cmd_post __user *uarg = cmd->uarg;
+	struct rdma_ep_cmd_post *arg = cmd->arg;
+	int ret;
+
+	arg->posted = 0;
+	ret = uep_post_list(cmd->s, arg, type, send);
+	return put_user(arg->posted, &uarg->posted) ? -EFAULT : ret;
 }
 
 int uep_post_send(struct uep_cmd *cmd)

@@ -16,13 +16,15 @@ struct uep_post_buf {
 	u8 *data;
 	u32 len;
 	u32 pos;			/* of the next record */
+	struct uep_mr_range mr;		/* of the latest entry */
 	u64 stack[UEP_POST_STACK / sizeof(u64)];
 };
 
 int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg);
 void uep_post_free(struct uep_post_buf *buf);
 void *uep_post_next(struct uep_post_buf *buf, u64 len);
-int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write, u64 *total);
+int uep_post_sges(struct uep_pd *pd, struct uep_post_buf *buf, struct ib_sge *sge, u32 num,
+		  bool write, u64 *total);
 
 union uep_wr {
 	struct ib_recv_wr recv;

@@ -21,7 +21,6 @@ void uep_post_free(struct uep_post_buf *buf)
 
 int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg)
 {
-	arg->posted = 0;
 	if (!arg->num)
 		return -EINVAL;
 	if (arg->wrs_len > UEP_MAX_POST_BYTES)
@@ -34,6 +33,7 @@ int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg)
 	}
 	buf->len = arg->wrs_len;
 	buf->pos = 0;
+	buf->mr = (struct uep_mr_range) {};
 	if (!copy_from_user(buf->data, u64_to_user_ptr(arg->wrs), buf->len))
 		return 0;
 	uep_post_free(buf);
@@ -55,7 +55,8 @@ void *uep_post_next(struct uep_post_buf *buf, u64 len)
  * Checks entries and drops empty ones, as some hardware takes a length of 0 for 2^31. Returns
  * how many are left. The entries behind these become empty, so a second call returns the same.
  */
-int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write, u64 *total)
+int uep_post_sges(struct uep_pd *pd, struct uep_post_buf *buf, struct ib_sge *sge, u32 num,
+		  bool write, u64 *total)
 {
 	u32 i, left = 0;
 
@@ -63,7 +64,7 @@ int uep_post_sges(struct uep_pd *pd, struct ib_sge *sge, u32 num, bool write, u6
 	for (i = 0; i < num; i++) {
 		if (!sge[i].length)
 			continue;
-		if (!uep_mr_check(pd, &sge[i], write))
+		if (!uep_mr_check(pd, &buf->mr, &sge[i], write))
 			return -EINVAL;
 		*total += sge[i].length;
 		sge[left++] = sge[i];

@@ -86,7 +86,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 	data = uep_post_next(buf, (u64)u->num_sge * sizeof(struct ib_sge));
 	if (!data)
 		return -EINVAL;
-	n = uep_post_sges(qp->pd, data, u->num_sge, op->sink, &total);
+	n = uep_post_sges(qp->pd, buf, data, u->num_sge, op->sink, &total);
 	if (n < 0)
 		return n;
 	if (total > qp->max_msg_size || (op->atomic && total < 8))

@@ -46,7 +46,8 @@ struct uep_pd {
 	struct uep_obj obj;
 	struct uep_ctx *ctx;
 	struct ep_pd pd;
-	struct xarray mrs;		/* MRs by lkey: RCU, for each entry that is posted */
+	struct xarray mrs;		/* MRs by lkey: RCU, for entries that are posted */
+	atomic_t mr_gen;		/* changes after a region has left mrs (uep_mr_range) */
 	atomic_t nr_deregs;		/* MRs that are being deregistered */
 };
 
@@ -68,7 +69,21 @@ struct uep_mr {
 	bool pinned_writable;		/* the memory can be given any right to write */
 };
 
-bool uep_mr_check(struct uep_pd *pd, const struct ib_sge *sge, bool write);
+/*
+ * The region of an earlier entry of the same call, copied. It is the region of @lkey while
+ * uep_pd.mr_gen is @gen: both ends of a region's life, and its changes, take it out of
+ * uep_pd.mrs, increment mr_gen, and only then touch it. All zero: none.
+ */
+struct uep_mr_range {
+	u64 iova;
+	u64 length;
+	u32 lkey;
+	u32 access;
+	int gen;
+};
+
+bool uep_mr_check(struct uep_pd *pd, struct uep_mr_range *last, const struct ib_sge *sge,
+		  bool write);
 int uep_reg_mr(struct uep_cmd *cmd);
 int uep_rereg_mr(struct uep_cmd *cmd);
 
@@ -154,8 +169,9 @@ bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num);
 bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read, u64 *cookie);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
-bool uep_wq_complete(const struct uep_session *session, u64 cookie,
-		     const struct ib_qp *ibqp, u64 *wr_id, u32 *qp_num);
+bool uep_wq_complete(const struct uep_session *session, struct uep_wq **locked,
+		     const struct ib_wc *wc, u64 *wr_id, u32 *qp_num);
+void uep_wq_complete_end(struct uep_wq *locked);
 void uep_wq_cleanup(void);
 
 /* CQs (cq.c), polling them (poll.c) */

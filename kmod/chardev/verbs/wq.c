@@ -272,38 +272,56 @@ static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 	return true;
 }
 
-/*
- * Resolves a completion's cookie and frees the slot, under rcu_read_lock(). *@qp_num is not set
- * for a basic shared receive queue.
- */
-bool uep_wq_complete(const struct uep_session *session, u64 cookie,
-		     const struct ib_qp *ibqp, u64 *wr_id, u32 *qp_num)
+void uep_wq_complete_end(struct uep_wq *locked)
 {
-	struct uep_wq *wq = xa_load(&uep_wqs, cookie >> 32);
+	if (locked)
+		spin_unlock(&locked->lock);
+}
+
+/*
+ * Locks the session's queue of the id instead of *@locked, or none. An unpolled completion may be
+ * older than the queue that has the id now, which can be another session's.
+ */
+static struct uep_wq *uep_wq_switch(const struct uep_session *session, struct uep_wq **locked,
+				    u32 id)
+{
+	struct uep_wq *wq = xa_load(&uep_wqs, id);
+
+	uep_wq_complete_end(*locked);
+	*locked = wq && wq->session == session ? wq : NULL;
+	if (*locked)
+		spin_lock(&wq->lock);
+	return *locked;
+}
+
+/*
+ * Resolves the cookie of a completion and frees the slot, under rcu_read_lock(). *@qp_num is not
+ * set for a basic shared receive queue. *@locked: the queue of the completion before, NULL at
+ * first; it stays locked until uep_wq_complete_end(), as the next completion is often of the same
+ * queue
+ */
+bool uep_wq_complete(const struct uep_session *session, struct uep_wq **locked,
+		     const struct ib_wc *wc, u64 *wr_id, u32 *qp_num)
+{
+	u64 cookie = wc->wr_id;
+	struct uep_wq *wq = *locked;
 	u32 i = cookie & ((1U << UEP_SLOT_BITS) - 1);
 	u16 seq = (cookie >> UEP_SLOT_BITS) & UEP_SEQ_MASK;
-	bool ok = false;
 
-	/* An unpolled completion may be older than the queue that has the id now. */
-	if (!wq || wq->session != session)
+	if (!wq || wq->id != cookie >> 32)
+		wq = uep_wq_switch(session, locked, cookie >> 32);
+	if (!wq || !wq->slots || i >= uep_wq_nr_slots(wq, wq->size) || !wq->slots[i].busy ||
+	    wq->slots[i].seq != seq)
 		return false;
-	spin_lock(&wq->lock);
-	if (wq->slots && i < uep_wq_nr_slots(wq, wq->size) &&
-	    wq->slots[i].busy && wq->slots[i].seq == seq) {
-		*wr_id = wq->slots[i].wr_id;
-		if (wq->qp_num)
-			*qp_num = wq->qp_num;
-		else if (wq->xrcd)
-			*qp_num = ep_xrcd_qp_num(wq->xrcd, ibqp);
-		if (wq->ordered) {
-			ok = uep_wq_complete_ordered(wq, i);
-		} else {
-			uep_wq_free_slot(wq, i);
-			ok = true;
-		}
-	}
-	spin_unlock(&wq->lock);
-	return ok;
+	*wr_id = wq->slots[i].wr_id;
+	if (wq->qp_num)
+		*qp_num = wq->qp_num;
+	else if (wq->xrcd)
+		*qp_num = ep_xrcd_qp_num(wq->xrcd, wc->qp);
+	if (wq->ordered)
+		return uep_wq_complete_ordered(wq, i);
+	uep_wq_free_slot(wq, i);
+	return true;
 }
 
 void uep_wq_cleanup(void)
