@@ -20,6 +20,8 @@ main          kmod/chardev/main
 dispatch      kmod/chardev/dispatch
 session       kmod/chardev/session
 session       kmod/chardev/fdinfo
+session       kmod/chardev/handover
+session       kmod/chardev/list
 cm            kmod/chardev/cm/*
 verbs         kmod/chardev/verbs/*
 core          kmod/chardev/core/*

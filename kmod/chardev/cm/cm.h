@@ -15,12 +15,14 @@ struct uep_srq;
  * @q: its file and its ids hold references; the records are unread events (ev_lock)
  * @ids: published ids that report to it (ev_lock)
  * @closed: its file has been closed: ids that move to it are destroyed (ev_lock)
+ * @private: created with an id, or by its migration
  * @end_work: destroys @ids (holds a reference while it is queued)
  */
 struct uep_channel {
 	struct uep_queue q;
 	struct list_head ids;
 	bool closed;
+	bool private;
 	struct work_struct end_work;
 };
 
@@ -114,9 +116,12 @@ bool uep_event_stale(const struct uep_event *ev);
 bool uep_event_count(struct uep_event *ev, bool force);
 void uep_event_uncount(struct uep_event *ev);
 bool uep_event_queue(struct uep_id *id, struct uep_event *ev, struct rdma_cm_id *cm_id);
+void uep_id_set_uid(struct uep_id *id, u64 uid, bool forget);
+void uep_mcast_set_uid(struct uep_mcast *mcast, u64 uid, bool forget);
 void uep_events_purge(struct uep_id *id, struct uep_mcast *mcast);
 
 /* channel.c */
+struct uep_queue *uep_id_queue(struct uep_id *id);
 void uep_id_refuse(struct uep_obj *obj);
 void uep_id_publish(struct uep_obj *obj);
 void uep_id_unclaim(struct uep_obj *obj);

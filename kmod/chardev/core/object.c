@@ -82,6 +82,7 @@ static void uep_obj_release(struct kref *ref)
 		ep_res_fini(uep_obj_res(obj));
 	for (i = obj->nr_uses; i--;)
 		uep_obj_put(obj->uses[i]);
+	kfree(obj->note);
 	kfree_rcu(obj, rcu);
 	uep_session_put(s);
 }
