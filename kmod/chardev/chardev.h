@@ -24,6 +24,7 @@ int uep_set_obj(struct uep_cmd *cmd);
 int uep_open_queue(struct uep_cmd *cmd);
 int uep_export(struct uep_cmd *cmd);
 int uep_adopt(struct uep_cmd *cmd);
+int uep_split_id(struct uep_cmd *cmd);
 
 /* list.c */
 int uep_list_objs(struct uep_cmd *cmd);

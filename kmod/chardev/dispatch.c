@@ -138,6 +138,7 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 		RDMA_EP_SET_UID | RDMA_EP_SET_COOKIE | RDMA_EP_SET_NOTE),
 	UEP_CMD(OPEN_QUEUE, uep_open_queue, rdma_ep_cmd_open_queue, reserved, 0),
 	UEP_CMD(EXPORT, uep_export, rdma_ep_cmd_export, flags, RDMA_EP_KEEP, .unowned = true),
+	UEP_CMD(SPLIT_ID, uep_split_id, rdma_ep_cmd_split_id, fd, 0),
 	UEP_CMD(ADOPT, uep_adopt, rdma_ep_cmd_adopt, reserved, RDMA_EP_KEEP, .unowned = true),
 };
 

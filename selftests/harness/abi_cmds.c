@@ -212,6 +212,15 @@ ABI_FN(prepare_reject, reject)
 	return ret;
 }
 
+ABI_FN(prepare_split_id, split_id)
+{
+	struct conn c = {};
+	int ret = conn_request(w, &c);
+
+	a->id = c.child;
+	return ret;
+}
+
 ABI_FN(prepare_establish, id)
 {
 	struct conn c = {};

@@ -125,6 +125,7 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_OPEN_QUEUE,
 	RDMA_EP_CMD_EXPORT,
 	RDMA_EP_CMD_ADOPT,
+	RDMA_EP_CMD_SPLIT_ID,
 };
 
 /*
@@ -2415,5 +2416,37 @@ struct rdma_ep_cmd_adopt {
 };
 
 #define RDMA_EP_IOC_ADOPT RDMA_EP_IOC(ADOPT, rdma_ep_cmd_adopt)
+
+/**
+ * struct rdma_ep_cmd_split_id - ioctl(RDMA_EP_IOC_SPLIT_ID)
+ * @size: sizeof(struct rdma_ep_cmd_split_id)
+ * @flags: must be 0
+ * @id: in: id of a connection request that has been read, and neither accepted nor
+ *	rejected
+ * @fd: out: descriptor of a new session, with the id alone
+ *
+ * Moves a connection request into a session of its own, so that another process can
+ * adopt and accept it, and nothing else. Its handle there is another one
+ * (RDMA_EP_IOC_LIST_OBJS). It has an event channel of its own (RDMA_EP_IOC_OPEN_QUEUE). Cookie
+ * and note move with it; its uid does not. The peer notices nothing.
+ *
+ * The new session is charged to the caller's user, as if the caller had opened the
+ * device.
+ *
+ * If the command fails, the id is as before.
+ *
+ *  - EINVAL: the id is no such request
+ *  - EBUSY: the id has a QP or SRQ, or another command uses it
+ *  - EMFILE: the process has too many open files
+ *  - ENFILE: the system has too many open files
+ */
+struct rdma_ep_cmd_split_id {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__s32 fd;
+};
+
+#define RDMA_EP_IOC_SPLIT_ID RDMA_EP_IOC(SPLIT_ID, rdma_ep_cmd_split_id)
 
 #endif /* _UAPI_RDMA_RDMA_EP_H */

@@ -323,16 +323,30 @@ struct uep_event *uep_cmd_dequeue_event(struct uep_cmd *cmd, struct uep_id *id)
 	return ev;
 }
 
+static void uep_channel_init(struct uep_channel *chan)
+{
+	INIT_LIST_HEAD(&chan->ids);
+	INIT_WORK(&chan->end_work, uep_channel_end_work);
+}
+
 /* Creates a channel with a file. Returns it with a reference of the caller. */
 static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
 {
 	struct uep_channel *chan;
 
 	chan = uep_queue_create(cmd, &uep_channel_ops, sizeof(*chan), fd);
-	if (IS_ERR(chan))
-		return chan;
-	INIT_LIST_HEAD(&chan->ids);
-	INIT_WORK(&chan->end_work, uep_channel_end_work);
+	if (!IS_ERR(chan))
+		uep_channel_init(chan);
+	return chan;
+}
+
+/* Allocates a channel without a file: OPEN_QUEUE makes one. */
+struct uep_channel *uep_channel_alloc(struct uep_session *s)
+{
+	struct uep_channel *chan = uep_queue_alloc(s, &uep_channel_ops, sizeof(*chan));
+
+	if (!IS_ERR(chan))
+		uep_channel_init(chan);
 	return chan;
 }
 

@@ -125,6 +125,7 @@ struct uep_queue *uep_id_queue(struct uep_id *id);
 void uep_id_refuse(struct uep_obj *obj);
 void uep_id_publish(struct uep_obj *obj);
 void uep_id_unclaim(struct uep_obj *obj);
+struct uep_channel *uep_channel_alloc(struct uep_session *s);
 struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd);
 void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id, struct uep_channel *chan, u32 *reported);
 struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd);
@@ -133,6 +134,7 @@ int uep_create_channel(struct uep_cmd *cmd);
 
 /* id.c */
 void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id);
+struct uep_id *uep_id_alloc(struct uep_session *s);
 struct uep_id *uep_id_begin(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle);
 int uep_id_end(struct uep_id *id, int ret);
@@ -156,6 +158,9 @@ int uep_disconnect(struct uep_cmd *cmd);
 int uep_establish(struct uep_cmd *cmd);
 int uep_init_qp_attr(struct uep_cmd *cmd);
 int uep_notify(struct uep_cmd *cmd);
+
+/* split.c */
+int uep_cmd_split(struct uep_cmd *cmd, u32 handle, struct uep_session *to);
 
 /* option.c, mcast.c, qp_create.c, srq_create.c, ep.c */
 int uep_set_option(struct uep_cmd *cmd);

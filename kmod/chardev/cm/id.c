@@ -125,7 +125,7 @@ static const struct ep_id_ops uep_id_ops = {
 	.wait_state = TASK_INTERRUPTIBLE,
 };
 
-static struct uep_id *uep_id_alloc(struct uep_session *s)
+struct uep_id *uep_id_alloc(struct uep_session *s)
 {
 	struct uep_id *id;
 

@@ -364,6 +364,7 @@ void *uep_obj_use_for(struct uep_obj *user, u32 handle, enum rdma_ep_obj_type ty
 bool uep_obj_depend(struct uep_obj *obj, struct uep_obj *used);
 int uep_obj_reserve(struct uep_obj *obj);
 void uep_obj_publish(struct uep_obj *obj);
+int uep_obj_copy_note(struct uep_obj *to, struct uep_obj *from);
 bool uep_obj_claim(struct uep_obj *obj);
 int uep_obj_settle(struct uep_obj *obj);
 void uep_obj_unclaim(struct uep_obj *obj);

@@ -228,6 +228,23 @@ void uep_obj_publish(struct uep_obj *obj)
 	xa_store(&obj->session->objs, obj->handle, obj, 0);
 }
 
+/* Copies the note of another object to a new one. */
+int uep_obj_copy_note(struct uep_obj *to, struct uep_obj *from)
+{
+	u8 *note;
+
+	if (!READ_ONCE(from->note))
+		return 0;
+	note = kmalloc(RDMA_EP_NOTE_BYTES, GFP_KERNEL_ACCOUNT);
+	if (!note)
+		return -ENOMEM;
+	spin_lock(&from->session->note_lock);
+	memcpy(note, from->note, RDMA_EP_NOTE_BYTES);
+	spin_unlock(&from->session->note_lock);
+	to->note = note;
+	return 0;
+}
+
 /* Makes the caller the destroyer. False: the object is in use or has been claimed. */
 bool uep_obj_claim(struct uep_obj *obj)
 {

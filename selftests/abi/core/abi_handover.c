@@ -21,6 +21,8 @@ FIXTURE(handover) {
 	int num;
 	__u8 *mem;
 	struct rdma_ep_cmd_reg_mr mr;
+	int channel;			/* of a listener */
+	struct sockaddr_in to;		/* ... and its address */
 };
 
 FIXTURE_SETUP(handover)
@@ -764,6 +766,157 @@ TEST_F_TIMEOUT(handover, killed_while_handing_over, 120)
 		ASSERT_EQ(0, abi_idle());
 	}
 	OK(abi_open(&self->s));
+}
+
+/* ---- a session for one connection */
+
+static int listen_for(struct _test_data_handover *t)
+{
+	__u32 id;
+
+	t->channel = abi_channel(&t->s);
+	return t->channel < 0 ? t->channel :
+	       abi_tcp_listen(&t->s, t->channel, 4, 0, &id, &t->to);
+}
+
+/* A client that connects to that listener, and its request */
+static int request(struct _test_data_handover *t, const struct abi *client, int *channel,
+		   __u32 *id, __u32 *child)
+{
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_channel_event ev;
+	int ret;
+
+	*channel = abi_channel(client);
+	ret = *channel < 0 ? *channel :
+	      abi_tcp_client(client, *channel, &t->to, 0, id) ?:
+	      abi_id_qp(client, *id, &qp) ?:
+	      abi_connect(client, *id, 0) ?:
+	      abi_event(t->channel, EV_CONNECT_REQUEST, &ev);
+	*child = ev.child;
+	return ret;
+}
+
+static int split(int fd, __u32 id)
+{
+	struct rdma_ep_cmd_split_id s = { .id = id };
+	int ret = ABI(fd, SPLIT_ID, &s);
+
+	return ret ?: s.fd;
+}
+
+/* What is passed on is only the request; it is accepted there. */
+TEST_F(handover, request_moves_to_own_session)
+{
+	struct rdma_ep_cmd_set_obj cookie = {
+		.flags = RDMA_EP_SET_COOKIE, .type = RDMA_EP_OBJ_ID, .cookie = 4711,
+	};
+	struct rdma_ep_cmd_open_device dev = {
+		.flags = RDMA_EP_OPEN_DEFAULT, .dev_index = self->s.dev,
+	};
+	struct abi client, own = self->s;
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_channel_event ev;
+	struct rdma_ep_wc wc;
+	int channel, events, fd;
+	__u32 id, child;
+
+	OK(abi_open(&client));
+	OK(listen_for(self));
+	OK(request(self, &client, &channel, &id, &child));
+	cookie.handle = child;
+	OK(ABI(self->s.fd, SET_OBJ, &cookie));
+	fd = split(self->s.fd, child);
+	ASSERT_LT(0, fd);
+	EXPECT_EQ(-ENOENT, split(self->s.fd, child));
+	EXPECT_EQ(-ENOENT, ABI_DESTROY(&self->s, ID, child));
+	own.fd = adopt(fd, 0);
+	ASSERT_LT(0, own.fd);
+	ASSERT_EQ(1, list(own.fd, 64, self->info));
+	EXPECT_EQ(RDMA_EP_OBJ_ID, self->info[0].type);
+	EXPECT_EQ(RDMA_EP_OBJ_REQUEST, self->info[0].flags);
+	EXPECT_EQ(4711, self->info[0].cookie);
+	EXPECT_EQ(self->s.dev, self->info[0].dev_index);
+	child = self->info[0].handle;
+	events = open_queue(own.fd, RDMA_EP_OBJ_ID, child);
+	ASSERT_LT(0, events);
+	OK(ABI(own.fd, OPEN_DEVICE, &dev));
+	own.ctx = dev.ctx;
+	own.pd = dev.pd;
+	OK(abi_id_qp(&own, child, &qp));
+	OK(abi_post_empty_recv(&own, qp.init.qp, 5));
+	OK(abi_accept(&own, child, 9, 0));
+	ev = NEXT_EVENT(events, EV_ESTABLISHED);
+	EXPECT_EQ(9, ev.uid);
+	EXPECT_EQ(0, abi_event(channel, EV_ESTABLISHED, NULL));
+	OK(export(&client, 0));
+	client.fd = adopt(client.fd, 0);
+	ASSERT_LT(0, client.fd);
+	ASSERT_LT(0, list(client.fd, 64, self->info));
+	for (self->num = 0; self->info[self->num].type != RDMA_EP_OBJ_QP; self->num++)
+		;
+	OK(abi_post_empty_send(&client, self->info[self->num].handle, SEND_SIGNALED, 1));
+	ASSERT_EQ(1, abi_wait(&own, qp.init.recv_cq.cq, &wc, 1));
+	EXPECT_EQ(5, wc.wr_id);
+	/* It ends with its session, and the listener stays. */
+	close(own.fd);
+	EXPECT_LT(12, list(self->s.fd, 64, self->info));
+	abi_close(&client);
+}
+
+TEST_F(handover, only_requests_move)
+{
+	struct rdma_ep_cmd_create_qp qp;
+	struct abi client;
+	int channel, fd, fds;
+	__u32 id, child;
+
+	EXPECT_EQ(-EINVAL, split(self->s.fd, self->p.listener));
+	/* Established, with a QP */
+	EXPECT_EQ(-EINVAL, split(self->s.fd, self->p.end[1].id));
+	EXPECT_EQ(-ENOENT, split(self->s.fd, self->p.end[1].qp.qp));
+	OK(abi_open(&client));
+	OK(listen_for(self));
+	OK(request(self, &client, &channel, &id, &child));
+	OK(abi_id_qp(&self->s, child, &qp));
+	fds = abi_count_fds();
+	EXPECT_EQ(-EBUSY, split(self->s.fd, child));
+	EXPECT_EQ(fds, abi_count_fds());
+	/* It is as before. */
+	OK(abi_accept(&self->s, child, 0, 0));
+	EXPECT_EQ(0, abi_event(channel, EV_ESTABLISHED, NULL));
+	EXPECT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, NULL));
+	/* Without a taker the peer is rejected. */
+	OK(request(self, &client, &channel, &id, &child));
+	fd = split(self->s.fd, child);
+	ASSERT_LT(0, fd);
+	close(fd);
+	EXPECT_EQ(0, abi_event(channel, EV_REJECTED, NULL));
+	abi_close(&client);
+}
+
+/* A result that cannot be written leaves the request where it was. */
+TEST_F(handover, failed_split)
+{
+	struct rdma_ep_cmd_split_id *s = abi_map(LEN);
+	struct rdma_ep_cmd_create_qp qp;
+	struct abi client;
+	int channel, fds;
+	__u32 id, child;
+
+	OK(abi_open(&client));
+	OK(listen_for(self));
+	OK(request(self, &client, &channel, &id, &child));
+	fds = abi_count_fds();
+	s->size = sizeof(*s);
+	s->id = child;
+	mprotect(s, LEN, PROT_READ);
+	EXPECT_EQ(-EFAULT, abi_raw(self->s.fd, RDMA_EP_IOC_SPLIT_ID, s));
+	EXPECT_EQ(fds, abi_count_fds());
+	OK(abi_id_qp(&self->s, child, &qp));
+	OK(abi_accept(&self->s, child, 0, 0));
+	EXPECT_EQ(0, abi_event(channel, EV_ESTABLISHED, NULL));
+	abi_close(&client);
 }
 
 TEST_HARNESS_MAIN
