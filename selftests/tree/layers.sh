@@ -41,6 +41,7 @@ lib-cm        lib/cm_*
 lib-cm        lib/ep
 lib-cm        lib/external_qp
 lib-cm        lib/fork
+lib-cm        lib/handover_*
 lib-cm        lib/mcast
 lib-cm        lib/mcast_list
 lib-objects   lib/*
