@@ -52,7 +52,7 @@ install-lib:
 	$(MAKE) -C lib install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 	install -d $(INCDIR)/rdma $(INCDIR)/rdma_ep/kernel
-	install -m 644 uapi/rdma/rdma_ep.h $(INCDIR)/rdma/rdma_ep.h
+	install -m 644 uapi/rdma/rdma_ep.h lib/include/rdma/rdma_ep_handover.h $(INCDIR)/rdma/
 	$(foreach h,$(wildcard kmod/include/*.h),\
 		install -m 644 $(h) $(INCDIR)/rdma_ep/kernel/;)
 	$(if $(DESTDIR),,ldconfig)
@@ -65,7 +65,8 @@ install-config:
 
 uninstall:
 	rm -f $(CONFDIR)/udev/rules.d/60-rdma_ep.rules $(CONFDIR)/modules-load.d/rdma_ep.conf
-	rm -f $(MODDIR)/rdma_ep.ko $(INCDIR)/rdma/rdma_ep.h
+	rm -f $(MODDIR)/rdma_ep.ko $(INCDIR)/rdma/rdma_ep.h \
+		$(INCDIR)/rdma/rdma_ep_handover.h
 	rm -rf $(INCDIR)/rdma_ep $(DEVDIR)
 	$(MAKE) -C lib uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
 	$(MAKE) -C tools uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)

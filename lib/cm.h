@@ -93,7 +93,7 @@ static inline bool lep_foreign_id(struct rdma_cm_id *id)
 	return id && lep_to_id(id)->tag != lep_id_tag;
 }
 
-struct rdma_event_channel *lep_channel_alloc(void);
+struct rdma_event_channel *lep_channel_alloc(struct lep_session *session);
 bool lep_channel_inherited(const struct rdma_event_channel *channel);
 void lep_channel_destroy(struct rdma_event_channel *channel);
 struct lep_id *lep_id_alloc(struct lep_session *session, void *context, int ps,

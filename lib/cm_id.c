@@ -13,7 +13,7 @@ LEP_EXPORT struct rdma_event_channel *rdma_create_event_channel(void)
 		return lep_forward_cm(NULL, rdma_create_event_channel);
 	if (lep_session_get_cm(&session))
 		return NULL;
-	channel = lep_channel_alloc();
+	channel = lep_channel_alloc(session);
 	if (!channel)
 		return NULL;
 	if (lep_call(session, CREATE_CHANNEL, &cmd))

@@ -72,7 +72,7 @@ int lep_id_migrate(struct lep_id *id, struct rdma_event_channel *channel)
 	if (channel) {
 		cmd.channel_fd = channel->fd;
 	} else {
-		own = lep_channel_alloc();
+		own = lep_channel_alloc(id->session);
 		if (!own)
 			return -1;
 		cmd.flags = RDMA_EP_ID_PRIVATE_CHANNEL;

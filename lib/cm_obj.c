@@ -6,13 +6,10 @@ static const char channel_tag;
 const char lep_id_tag[1];
 
 /* The caller fills in the file descriptor. */
-struct rdma_event_channel *lep_channel_alloc(void)
+struct rdma_event_channel *lep_channel_alloc(struct lep_session *session)
 {
-	struct lep_session *session = lep_session_get();
 	struct lep_channel *channel;
 
-	if (!session)
-		return NULL;
 	channel = malloc(sizeof(*channel));
 	if (!channel)
 		return NULL;
@@ -66,7 +63,7 @@ struct lep_id *lep_id_alloc_sync(struct lep_session *session, void *context, int
 
 	if (!id)
 		return NULL;
-	id->id.channel = lep_channel_alloc();
+	id->id.channel = lep_channel_alloc(session);
 	id->sync = id->id.channel;
 	if (id->sync)
 		return id;

@@ -110,7 +110,7 @@ int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 	if (!attr->srq)
 		attr->srq = id->srq;
 
-	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, ex, true) ||
+	if (lep_qp_build_begin(&build, ours->session, &cmd.init, pd, attr, ex, true) ||
 	    lep_qp_build_create(&build, id->verbs, &cmd, ours->handle, xrcd))
 		return -1;
 	lep_id_finish_qp(ours, &build, &cmd.init, pd, attr);

@@ -66,6 +66,30 @@ static void set_xrc_ops(struct verbs_context *verbs)
 	verbs->get_srq_num = lep_get_srq_num;
 }
 
+/* The structure of a context. The caller sets async_fd. */
+struct ibv_context *lep_context_make(struct lep_session *session, struct lep_device *dev,
+				     uint32_t handle, bool is_default)
+{
+	struct lep_context *ctx = calloc(1, sizeof(*ctx));
+	struct ibv_context *context;
+
+	if (!ctx)
+		return NULL;
+	ctx->session = session;
+	ctx->handle = handle;
+	ctx->is_default = is_default;
+	set_ops(&ctx->verbs);
+	if (dev->has_xrc)
+		set_xrc_ops(&ctx->verbs);
+	context = &ctx->verbs.context;
+	context->device = &dev->ibdev;
+	context->cmd_fd = session->fd;
+	context->async_fd = -1;
+	context->num_comp_vectors = dev->num_comp_vectors;
+	pthread_mutex_init(&context->mutex, NULL);
+	return context;
+}
+
 /* A new context, or NULL and errno; flags are those of RDMA_EP_IOC_OPEN_DEVICE. */
 struct ibv_context *lep_context_open(struct lep_session *session,
 				     struct lep_device *dev, uint32_t flags,
@@ -75,28 +99,17 @@ struct ibv_context *lep_context_open(struct lep_session *session,
 		.flags = flags,
 		.dev_index = dev->index,
 	};
-	struct lep_context *ctx;
 	struct ibv_context *context;
 
-	ctx = calloc(1, sizeof(*ctx));
-	if (!ctx)
+	context = lep_context_make(session, dev, 0, flags & RDMA_EP_OPEN_DEFAULT);
+	if (!context)
 		return NULL;
-	if (lep_call(session, OPEN_DEVICE, &cmd))
-		return lep_free_null(ctx);
-
-	ctx->session = session;
-	ctx->handle = cmd.ctx;
-	ctx->is_default = flags & RDMA_EP_OPEN_DEFAULT;
-	set_ops(&ctx->verbs);
-	if (dev->has_xrc)
-		set_xrc_ops(&ctx->verbs);
-
-	context = &ctx->verbs.context;
-	context->device = &dev->ibdev;
-	context->cmd_fd = session->fd;
+	if (lep_call(session, OPEN_DEVICE, &cmd)) {
+		pthread_mutex_destroy(&context->mutex);
+		return lep_free_null(lep_to_ctx(context));
+	}
+	lep_to_ctx(context)->handle = cmd.ctx;
 	context->async_fd = cmd.async_fd;
-	context->num_comp_vectors = dev->num_comp_vectors;
-	pthread_mutex_init(&context->mutex, NULL);
 	if (pd)
 		*pd = cmd.pd;
 	return context;

@@ -91,13 +91,20 @@ static inline void *lep_null(int error)
  * child sets the file descriptor of its parent's session to -1, so that the parent's
  * objects fail with EBADF there.
  */
+struct lep_context;
+
 struct lep_session {
 	int fd;
 	uint32_t max_post_bytes;
 	struct rdma_ep_cq_ring *rings;	/* or NULL */
+	struct lep_context *defaults;	/* contexts that ids use; lep_devices_lock */
+	struct lep_session *next;	/* of all of this process; lep_session_lock */
 };
 
-/* True if the session belongs to a parent of this fork()ed process. */
+/*
+ * True if the session belongs to a parent of this fork()ed process, or has been handed over
+ * to another process.
+ */
 static inline bool lep_inherited(const struct lep_session *session)
 {
 	return session->fd < 0;
@@ -107,6 +114,9 @@ extern pthread_mutex_t lep_session_lock;
 
 struct lep_session *lep_session_get(void);
 void lep_session_forked(void);
+struct lep_session *lep_session_adopt(int fd, uint32_t flags);
+void lep_session_give_up(struct lep_session *session);
+void lep_session_return(struct lep_session *session);
 int lep_obj_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
 		    uint32_t *events, uint32_t *comp_events);
 void lep_close_fd(int fd);
@@ -126,8 +136,6 @@ static inline int lep_query_errno(int error)
 
 /* ------------------------------------------------------------ device_list.c */
 
-struct lep_context;
-
 struct lep_device {
 	struct ibv_device ibdev;
 	/*
@@ -143,11 +151,6 @@ struct lep_device {
 	__be64 guid;
 	int num_comp_vectors;
 	int num_ports;
-
-	/* The default objects of the current session (device_default.c); lep_devices_lock. */
-	struct lep_context *ctx;
-	struct ibv_pd *pd;
-	struct ibv_xrcd *xrcd;
 
 	bool has_xrc;
 
@@ -167,6 +170,7 @@ extern pthread_mutex_t lep_devices_lock;
 int lep_session_get_cm(struct lep_session **session);
 int lep_devices_refresh(struct lep_session *session, struct ibv_device ***list);
 struct lep_device *lep_device_get(struct lep_session *session, uint32_t index);
+struct lep_device *lep_device_removed(uint32_t index);
 bool lep_device_ours(struct ibv_device *device);
 int lep_device_limits(struct lep_session *session, struct lep_device *dev);
 void lep_devices_forked(void);

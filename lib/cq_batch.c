@@ -273,6 +273,35 @@ int lep_cq_batch_left(struct ibv_cq *cq)
 	return left;
 }
 
+bool lep_cq_batch_single_threaded(const struct lep_cq *cq)
+{
+	return cq->batch->single_threaded;
+}
+
+/* True if the completions that are left in the batch can go back to the kernel. */
+bool lep_cq_can_unread(struct lep_cq *cq)
+{
+	int left;
+
+	if (!cq->batch)
+		return true;
+	if (cq->batch->polling)
+		return false;
+	left = lep_cq_batch_left(&cq->cq);
+	return !left || (cq->ring && (unsigned int)left <= lep_ring_room(cq->ring));
+}
+
+/* Puts them into the ring, where the next owner finds them. */
+void lep_cq_unread(struct lep_cq *cq)
+{
+	struct lep_cq_batch *b = cq->batch;
+
+	if (!b || b->next == b->num)
+		return;
+	lep_ring_unread(cq->ring, &b->wc[b->next], b->num - b->next);
+	b->next = b->num;
+}
+
 /* ibv_poll_cq(3) */
 int lep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {

@@ -2,6 +2,30 @@
 /* The context, PD and XRC domain of a device that all ids on it share. */
 #include "objects.h"
 
+static struct lep_context *find_default(struct lep_session *session, struct lep_device *dev)
+{
+	struct lep_context *ctx = session->defaults;
+
+	while (ctx && ctx->verbs.context.device != &dev->ibdev)
+		ctx = ctx->next;
+	return ctx;
+}
+
+static void add_default(struct lep_context *ctx, struct ibv_pd *pd)
+{
+	ctx->pd = pd;
+	ctx->next = ctx->session->defaults;
+	ctx->session->defaults = ctx;
+}
+
+/* Makes the context of an adopted session, with its PD, the default one. */
+void lep_context_add_default(struct lep_context *ctx, struct ibv_pd *pd)
+{
+	pthread_mutex_lock(&lep_devices_lock);
+	add_default(ctx, pd);
+	pthread_mutex_unlock(&lep_devices_lock);
+}
+
 /*
  * The objects are created once and never destroyed: programs use them after they have
  * destroyed their last id.
@@ -9,11 +33,13 @@
 int lep_device_default(struct lep_session *session, struct lep_device *dev,
 		       struct ibv_context **context, struct ibv_pd **pd)
 {
+	struct lep_context *ctx;
 	uint32_t handle;
 	int ret = -1;
 
 	pthread_mutex_lock(&lep_devices_lock);
-	if (!dev->ctx || dev->ctx->session != session) {
+	ctx = find_default(session, dev);
+	if (!ctx) {
 		struct ibv_pd *new_pd = calloc(1, sizeof(*new_pd));
 		struct ibv_context *new_context;
 
@@ -27,12 +53,11 @@ int lep_device_default(struct lep_session *session, struct lep_device *dev,
 		}
 		new_pd->context = new_context;
 		new_pd->handle = handle;
-		dev->pd = new_pd;
-		dev->xrcd = NULL;
-		dev->ctx = lep_to_ctx(new_context);
+		ctx = lep_to_ctx(new_context);
+		add_default(ctx, new_pd);
 	}
-	*context = &dev->ctx->verbs.context;
-	*pd = dev->pd;
+	*context = &ctx->verbs.context;
+	*pd = ctx->pd;
 	ret = 0;
 out:
 	pthread_mutex_unlock(&lep_devices_lock);
@@ -46,16 +71,15 @@ struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context)
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 		.fd = -1,
 	};
-	struct lep_device *dev = lep_to_dev(context->device);
+	struct lep_context *ctx = lep_to_ctx(context);
 	struct ibv_xrcd *xrcd;
 
-	if (!dev->has_xrc)
+	if (!lep_has_xrc(context))
 		return lep_null(EOPNOTSUPP);
 	pthread_mutex_lock(&lep_devices_lock);
-	/* A domain of an earlier session belongs to another context. */
-	if (!dev->xrcd || dev->xrcd->context != context)
-		dev->xrcd = lep_open_xrcd(context, &attr);
-	xrcd = dev->xrcd;
+	if (!ctx->xrcd)
+		ctx->xrcd = lep_open_xrcd(context, &attr);
+	xrcd = ctx->xrcd;
 	pthread_mutex_unlock(&lep_devices_lock);
 	return xrcd;
 }

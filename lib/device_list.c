@@ -189,6 +189,21 @@ struct lep_device *lep_device_get(struct lep_session *session, uint32_t index)
 	return dev ? dev : lep_null(ENODEV);
 }
 
+/* A device that has been removed, or that this process may not see, for its objects. */
+struct lep_device *lep_device_removed(uint32_t index)
+{
+	const struct rdma_ep_device_info info = {
+		.dev_index = index,
+		.num_comp_vectors = 1,
+	};
+	struct lep_device *dev;
+
+	pthread_mutex_lock(&lep_devices_lock);
+	dev = add_device(&info);
+	pthread_mutex_unlock(&lep_devices_lock);
+	return dev;
+}
+
 bool lep_device_ours(struct ibv_device *device)
 {
 	struct lep_device *dev;
@@ -219,17 +234,10 @@ int lep_device_limits(struct lep_session *session, struct lep_device *dev)
 	return 0;
 }
 
-/* Forgets contexts and PDs in a fork()ed child, as they are the parent's. */
+/* A fork()ed child may be in another network namespace later. */
 void lep_devices_forked(void)
 {
-	struct lep_device *dev;
-
 	had_device = false;
-	for (dev = devices; dev; dev = dev->next) {
-		dev->ctx = NULL;
-		dev->pd = NULL;
-		dev->xrcd = NULL;
-	}
 }
 
 /* ibv_get_device_list(3): ENOSYS without the module, as in libibverbs without ib_uverbs. */

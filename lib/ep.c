@@ -117,7 +117,8 @@ static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 	if (make_qp) {
 		cmd.flags |= RDMA_EP_EP_CREATE_QP;
 		attr->qp_type = res->ai_qp_type;
-		if (lep_qp_build_begin(&build, &cmd.qp, pd, attr, NULL, true))
+		if (lep_qp_build_begin(&build, id->session, &cmd.qp, pd, attr, NULL,
+				       true))
 			return -1;
 	}
 
@@ -443,13 +444,13 @@ static int get_at_once(struct lep_id *listener,
 
 	req.event = lep_event_alloc();
 	req.child = lep_id_alloc(listener->session, NULL, 0, 0);
-	req.channel = lep_channel_alloc();
+	req.channel = lep_channel_alloc(listener->session);
 	if (!req.event || !req.child || !req.channel)
 		goto err;
 	if (saved) {
 		req.attr = *saved;
 		req.cmd.flags |= RDMA_EP_EP_CREATE_QP;
-		if (lep_qp_build_begin(&req.build, &req.cmd.qp, listener->id.pd,
+		if (lep_qp_build_begin(&req.build, listener->session, &req.cmd.qp, listener->id.pd,
 				       &req.attr, NULL, true))
 			goto err;
 	}

@@ -17,6 +17,10 @@ struct lep_context {
 	struct lep_session *session;
 	uint32_t handle;
 	bool is_default;
+	/* A default context is in lep_session.defaults, and has these objects that ids share. */
+	struct lep_context *next;
+	struct ibv_pd *pd;
+	struct ibv_xrcd *xrcd;
 	struct verbs_context verbs;	/* ends with the public context */
 };
 
@@ -47,6 +51,9 @@ static inline int lep_obj_destroy_free(struct ibv_context *context, uint32_t typ
 struct ibv_context *lep_context_open(struct lep_session *session,
 				     struct lep_device *dev, uint32_t flags,
 				     uint32_t *pd);
+struct ibv_context *lep_context_make(struct lep_session *session, struct lep_device *dev,
+				     uint32_t handle, bool is_default);
+void lep_context_add_default(struct lep_context *ctx, struct ibv_pd *pd);
 int lep_device_default(struct lep_session *session, struct lep_device *dev,
 		       struct ibv_context **context, struct ibv_pd **pd);
 struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context);
@@ -94,6 +101,11 @@ struct lep_cq_batch *lep_cq_batch_alloc(bool single_threaded);
 void lep_cq_batch_free(struct lep_cq_batch *batch);
 void lep_cq_batch_attach(struct lep_cq *cq, struct lep_cq_batch *batch);
 int lep_cq_batch_left(struct ibv_cq *cq);
+bool lep_cq_batch_single_threaded(const struct lep_cq *cq);
+bool lep_cq_can_unread(struct lep_cq *cq);
+void lep_cq_unread(struct lep_cq *cq);
+void lep_ring_unread(struct rdma_ep_cq_ring *ring, const struct ibv_wc *wc, unsigned int num);
+unsigned int lep_ring_room(const struct rdma_ep_cq_ring *ring);
 int lep_poll_cq(struct ibv_cq *cq, int num, struct ibv_wc *wc);
 
 /*
@@ -208,6 +220,8 @@ void lep_owner_query_qp_state(struct lep_qp_owner *owner);
 int lep_wr_list_create(struct lep_qp *qp, uint64_t ops);
 void lep_wr_list_set_limits(struct lep_qp *qp, const struct ibv_qp_cap *cap);
 void lep_wr_list_free(struct lep_wr_list *list);
+bool lep_wr_list_started(const struct lep_qp *qp);
+uint64_t lep_wr_list_ops(const struct lep_qp *qp);
 
 /* A CQ that the kernel creates together with a QP, and its channel. */
 struct lep_auto_cq {
@@ -224,8 +238,9 @@ struct lep_qp_build {
 
 struct lep_qp *lep_qp_alloc(void);
 void lep_qp_free(struct lep_qp *qp);
-int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
-		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+int lep_qp_build_begin(struct lep_qp_build *build, struct lep_session *session,
+		       struct rdma_ep_qp_init *init, struct ibv_pd *pd,
+		       const struct ibv_qp_init_attr *attr,
 		       const struct ibv_qp_init_attr_ex *ex, bool make_cqs);
 int lep_qp_build_create(struct lep_qp_build *build, struct ibv_context *context,
 			struct rdma_ep_cmd_create_qp *cmd, uint32_t id, struct ibv_xrcd *xrcd);

@@ -24,13 +24,11 @@ void lep_qp_free(struct lep_qp *qp)
 }
 
 /* Prepares the CQ of one direction: the given one, or one that the kernel creates. */
-static int begin_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
-		    bool make, struct lep_auto_cq *made)
+static int begin_cq(struct lep_session *session, struct rdma_ep_auto_cq *init,
+		    struct ibv_cq *given, bool make, struct lep_auto_cq *made)
 {
-	struct lep_session *session = lep_session_get();
-
 	if (given) {
-		if (!lep_ours(given->context))
+		if (!lep_ours(given->context) || lep_to_ctx(given->context)->session != session)
 			return lep_err(EINVAL);
 		init->cq = given->handle;
 		return 0;
@@ -42,7 +40,7 @@ static int begin_cq(struct rdma_ep_auto_cq *init, struct ibv_cq *given,
 	if (!made->cq)
 		return -1;
 	init->uid = (uintptr_t)made->cq;
-	init->ring = session && session->rings ? RDMA_EP_CQ_RING : 0;
+	init->ring = session->rings ? RDMA_EP_CQ_RING : 0;
 	return 0;
 }
 
@@ -93,8 +91,9 @@ static bool of_context(const struct ibv_context *context,
  * NULL if they are plain ones. With make_cqs the kernel also creates the CQs that attr does
  * not name (rdma_create_qp(3)).
  */
-int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
-		       struct ibv_pd *pd, const struct ibv_qp_init_attr *attr,
+int lep_qp_build_begin(struct lep_qp_build *build, struct lep_session *session,
+		       struct rdma_ep_qp_init *init, struct ibv_pd *pd,
+		       const struct ibv_qp_init_attr *attr,
 		       const struct ibv_qp_init_attr_ex *ex, bool make_cqs)
 {
 	memset(build, 0, sizeof(*build));
@@ -107,9 +106,9 @@ int lep_qp_build_begin(struct lep_qp_build *build, struct rdma_ep_qp_init *init,
 	if (!build->qp)
 		return -1;
 
-	if (begin_cq(&init->send_cq, attr->send_cq,
+	if (begin_cq(session, &init->send_cq, attr->send_cq,
 		     make_cqs && attr->cap.max_send_wr, &build->send) ||
-	    begin_cq(&init->recv_cq, attr->recv_cq,
+	    begin_cq(session, &init->recv_cq, attr->recv_cq,
 		     make_cqs && attr->cap.max_recv_wr, &build->recv) ||
 	    (ex && ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
 	     lep_wr_list_create(build->qp, ex->send_ops_flags))) {
@@ -218,7 +217,8 @@ struct ibv_qp *lep_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 	struct rdma_ep_cmd_create_qp cmd = {};
 	struct lep_qp_build build;
 
-	if (lep_qp_build_begin(&build, &cmd.init, pd, attr, ex, false) ||
+	if (lep_qp_build_begin(&build, lep_to_ctx(context)->session, &cmd.init, pd, attr,
+			       ex, false) ||
 	    lep_qp_build_create(&build, context, &cmd, 0, target ? ex->xrcd : NULL))
 		return NULL;
 	return lep_qp_build_finish(&build, &cmd.init, context, pd, attr, NULL);

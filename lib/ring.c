@@ -39,6 +39,27 @@ static int empty_ring(struct rdma_ep_cq_ring *ring, int num, struct ibv_wc *wc)
 	return n;
 }
 
+/* Entries of the ring that hold no unread completion */
+unsigned int lep_ring_room(const struct rdma_ep_cq_ring *ring)
+{
+	return RDMA_EP_RING_ENTRIES -
+	       (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) - ring->tail);
+}
+
+/*
+ * Put completions back before the unread ones of a ring, which has room for them. The kernel
+ * writes no others meanwhile.
+ */
+void lep_ring_unread(struct rdma_ep_cq_ring *ring, const struct ibv_wc *wc, unsigned int num)
+{
+	uint32_t tail = ring->tail - num;
+	unsigned int i;
+
+	for (i = 0; i < num; i++)
+		memcpy(&ring->wc[(tail + i) % RDMA_EP_RING_ENTRIES], &wc[i], sizeof(*wc));
+	__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
+}
+
 /* Fails in a fork()ed child, which does not have the memory of the ring. */
 static int poll_ring(struct lep_cq *cq, int num, struct ibv_wc *wc)
 {

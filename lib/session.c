@@ -11,10 +11,11 @@
 
 #include "core.h"
 
-/* Guards the creation of current_session. */
+/* Guards the creation of current_session, and the list of all sessions. */
 pthread_mutex_t lep_session_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct lep_session *current_session;
+static struct lep_session *sessions;
 
 static void complain(int error)
 {
@@ -58,9 +59,19 @@ static void map_rings(struct lep_session *session)
 	session->rings = p == MAP_FAILED ? NULL : p;
 }
 
-static struct lep_session *session_open(void)
+/* 0 or an errno */
+static int check_version(struct lep_session *session)
 {
 	struct rdma_ep_cmd_query query = {};
+
+	if (lep_call(session, QUERY, &query))
+		return errno;
+	session->max_post_bytes = query.max_post_bytes;
+	return query.abi_version == RDMA_EP_ABI_VERSION ? 0 : EPERM;
+}
+
+static struct lep_session *session_open(void)
+{
 	struct lep_session *session;
 	int error;
 
@@ -73,24 +84,29 @@ static struct lep_session *session_open(void)
 		error = open_errno(errno);
 		goto err_free;
 	}
-	if (lep_call(session, QUERY, &query)) {
-		error = errno == ENOTTY ? EPERM : errno;
-		goto err_close;
-	}
-	if (query.abi_version != RDMA_EP_ABI_VERSION) {
+	error = check_version(session);
+	if (error == ENOTTY)
 		error = EPERM;
-		goto err_close;
+	if (error) {
+		close(session->fd);
+		goto err_free;
 	}
-	session->max_post_bytes = query.max_post_bytes;
 	map_rings(session);
 	return session;
 
-err_close:
-	close(session->fd);
 err_free:
 	free(session);
 	complain(error);
 	return lep_null(error);
+}
+
+/* The caller holds lep_session_lock. */
+static void add_session(struct lep_session *session)
+{
+	if (!session)
+		return;
+	session->next = sessions;
+	sessions = session;
 }
 
 /* The session of this process, or NULL and errno. */
@@ -109,6 +125,7 @@ struct lep_session *lep_session_get(void)
 	session = current_session;
 	if (!session) {
 		session = session_open();
+		add_session(session);
 		__atomic_store_n(&current_session, session, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lep_session_lock);
@@ -117,19 +134,87 @@ struct lep_session *lep_session_get(void)
 }
 
 /*
- * A fork()ed child forgets the session: it cannot use the parent's objects, as a handle
- * means nothing in another session. It closes the inherited descriptor, so that the session
- * ends with the parent.
+ * A fork()ed child forgets all sessions: it cannot use the parent's objects, as a handle
+ * means nothing in another session. It closes the inherited descriptors, so that the sessions
+ * end with the parent.
  */
 void lep_session_forked(void)
 {
-	struct lep_session *session = current_session;
+	struct lep_session *session;
 
-	if (!session)
-		return;
-	syscall(SYS_close, session->fd);
-	session->fd = -1;
+	for (session = sessions; session; session = session->next) {
+		if (lep_inherited(session))
+			continue;
+		syscall(SYS_close, session->fd);
+		session->fd = -1;
+	}
+	sessions = NULL;
 	__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
+}
+
+/*
+ * Adopt the session of a descriptor, which becomes that of the new owner: the program keeps
+ * one number. A process without a session uses this one for all that it creates. On failure
+ * the descriptor can be adopted again.
+ */
+struct lep_session *lep_session_adopt(int fd, uint32_t flags)
+{
+	struct rdma_ep_cmd_adopt cmd = { .flags = flags };
+	struct lep_session *session;
+	int error;
+
+	session = calloc(1, sizeof(*session));
+	if (!session)
+		return NULL;
+	session->fd = fd;
+	error = check_version(session);
+	if (!error && lep_call(session, ADOPT, &cmd))
+		error = errno;
+	if (error) {
+		free(session);
+		if (error == EPERM)
+			complain(error);
+		return lep_null(error);
+	}
+	/* An interrupted dup3() of an open descriptor has not changed it. */
+	while (dup3(cmd.fd, fd, O_CLOEXEC) < 0 && (errno == EBUSY || errno == EINTR))
+		;
+	lep_close_fd(cmd.fd);
+	map_rings(session);
+	pthread_mutex_lock(&lep_session_lock);
+	add_session(session);
+	if (!current_session)
+		__atomic_store_n(&current_session, session, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lep_session_lock);
+	return session;
+}
+
+/*
+ * Forget a session that the kernel has taken from this process: its objects fail with EBADF.
+ * The descriptor stays open.
+ */
+void lep_session_give_up(struct lep_session *session)
+{
+	session->fd = -1;
+	if (session->rings)
+		munmap(session->rings, RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring));
+	session->rings = NULL;
+	pthread_mutex_lock(&lep_session_lock);
+	if (current_session == session)
+		__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lep_session_lock);
+}
+
+/* Undoes lep_session_adopt() of a session that has no objects in this process yet. */
+void lep_session_return(struct lep_session *session)
+{
+	struct rdma_ep_cmd_export cmd = {};
+	int error = errno;
+
+	/* The structure stays in the list of sessions. */
+	lep_call(session, EXPORT, &cmd);
+	lep_session_give_up(session);
+	errno = error;
 }
 
 /* Destroys an object; 0, or -1 and errno. */

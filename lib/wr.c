@@ -439,6 +439,18 @@ void lep_wr_list_set_limits(struct lep_qp *qp, const struct ibv_qp_cap *cap)
 	qp->wr->max_wr = cap->max_send_wr;
 }
 
+/* True between ibv_wr_start() and ibv_wr_complete() */
+bool lep_wr_list_started(const struct lep_qp *qp)
+{
+	return qp->wr && qp->wr->started;
+}
+
+/* The operations of a QP with these functions, else 0 */
+uint64_t lep_wr_list_ops(const struct lep_qp *qp)
+{
+	return qp->wr ? qp->wr->ops : 0;
+}
+
 void lep_wr_list_free(struct lep_wr_list *list)
 {
 	if (!list)

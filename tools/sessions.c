@@ -137,8 +137,8 @@ static bool is_node(int pid, const char *fd)
 	if (len <= 0)
 		return false;
 	target[len] = 0;
-	/* A container may have the device in another directory. */
-	return strstr(target, "/rdma_ep");
+	/* A container may have the device in another directory. An adopted session has no path. */
+	return strstr(target, "/rdma_ep") || strstr(target, "[rdma_ep]");
 }
 
 static int compare(const void *a, const void *b)

@@ -7,13 +7,27 @@
 
 #include "core/core.h"
 
+struct uep_ctx;
+
 /* dispatch.c */
 long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg);
 
 /* session.c */
+int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type, const struct uep_ctx *ctx,
+		  int (*fn)(struct uep_obj *obj, void *arg), void *arg);
 int uep_destroy(struct uep_cmd *cmd);
 struct uep_session *uep_session_create(void);
 void uep_session_release(struct uep_session *s);
+
+/* handover.c */
+int uep_set_obj(struct uep_cmd *cmd);
+int uep_open_queue(struct uep_cmd *cmd);
+int uep_export(struct uep_cmd *cmd);
+int uep_adopt(struct uep_cmd *cmd);
+int uep_split_id(struct uep_cmd *cmd);
+
+/* list.c */
+int uep_list_objs(struct uep_cmd *cmd);
 
 /* fdinfo.c */
 void uep_show_fdinfo(struct seq_file *m, struct file *file);

@@ -26,6 +26,7 @@ struct uep_cmd_hdr {
  * @min_size: size in the first version of the ABI
  * @flags: valid flags
  * @await: offset of its struct rdma_ep_await, or 0
+ * @unowned: works on a session without an owner
  * @responds: @fn copies the results out itself, as it cannot undo the command, or also on failure
  */
 struct uep_cmd_op {
@@ -36,6 +37,7 @@ struct uep_cmd_op {
 	u32 flags;
 	u16 await;
 	bool responds;
+	bool unowned;
 };
 
 #define UEP_CMD(_cmd, _fn, _struct, _last, _flags, ...)			\
@@ -51,7 +53,8 @@ struct uep_cmd_op {
 #define UEP_AWAIT(_struct)	.await = offsetof(struct _struct, await)
 
 static const struct uep_cmd_op uep_cmd_ops[] = {
-	UEP_CMD(QUERY, uep_query, rdma_ep_cmd_query, max_backlog, 0),
+	UEP_CMD(QUERY, uep_query, rdma_ep_cmd_query, max_backlog, 0,
+		.unowned = true),
 	UEP_CMD(QUERY_DEVICES, uep_query_devices, rdma_ep_cmd_query_devices, num, 0),
 	UEP_CMD(OPEN_DEVICE, uep_open_device, rdma_ep_cmd_open_device, pd, RDMA_EP_OPEN_DEFAULT),
 	UEP_CMD(QUERY_DEVICE, uep_query_device, rdma_ep_cmd_query_device, timestamp_mask, 0),
@@ -127,6 +130,14 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(ATTACH_MCAST, uep_attach_mcast, rdma_ep_cmd_qp_mcast, gid, 0),
 	UEP_CMD(DETACH_MCAST, uep_detach_mcast, rdma_ep_cmd_qp_mcast, gid, 0),
 	UEP_CMD(OPEN_QP, uep_open_qp, rdma_ep_cmd_open_qp, state, 0),
+
+	UEP_CMD(LIST_OBJS, uep_list_objs, rdma_ep_cmd_list_objs, reserved, 0),
+	UEP_CMD(SET_OBJ, uep_set_obj, rdma_ep_cmd_set_obj, note,
+		RDMA_EP_SET_UID | RDMA_EP_SET_COOKIE | RDMA_EP_SET_NOTE),
+	UEP_CMD(OPEN_QUEUE, uep_open_queue, rdma_ep_cmd_open_queue, reserved, 0),
+	UEP_CMD(EXPORT, uep_export, rdma_ep_cmd_export, flags, RDMA_EP_KEEP, .unowned = true),
+	UEP_CMD(SPLIT_ID, uep_split_id, rdma_ep_cmd_split_id, fd, 0),
+	UEP_CMD(ADOPT, uep_adopt, rdma_ep_cmd_adopt, reserved, RDMA_EP_KEEP, .unowned = true),
 };
 
 /* Structures up to this size need no allocation. */
@@ -174,7 +185,7 @@ static int uep_refuse(struct uep_session *s, const struct uep_cmd_op *op,
 	return ret;
 }
 
-static int uep_cmd_execute(struct uep_session *s, const struct uep_cmd_op *op,
+static int uep_cmd_execute(struct file *file, struct uep_session *s, const struct uep_cmd_op *op,
 			   void *arg, void __user *uarg, u32 usize)
 {
 	struct uep_cmd cmd __uninitialized;
@@ -196,6 +207,7 @@ static int uep_cmd_execute(struct uep_session *s, const struct uep_cmd_op *op,
 		return uep_refuse(s, op, "arguments", PTR_ERR(aw));
 
 	cmd.s = s;
+	cmd.file = file;
 	cmd.arg = arg;
 	cmd.uarg = uarg;
 	cmd.nr_steps = 0;
@@ -217,15 +229,33 @@ static int uep_cmd_execute(struct uep_session *s, const struct uep_cmd_op *op,
 	return ret;
 }
 
-long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg)
+static int uep_cmd_call(struct file *file, struct uep_session *s, const struct uep_cmd_op *op,
+			void __user *uarg, u32 usize)
 {
 	u64 stack[UEP_CMD_STACK_SIZE / sizeof(u64)] __uninitialized;
-	struct uep_session *s = file->private_data;
+	void *buf = stack;
+	int ret;
+
+	if (usize < op->min_size)
+		return uep_refuse(s, op, "arguments", -EINVAL);
+	if (op->size > sizeof(stack)) {
+		buf = kmalloc(op->size, GFP_KERNEL_ACCOUNT);
+		if (!buf)
+			return uep_refuse(s, op, "arguments", -ENOMEM);
+	}
+	ret = uep_cmd_execute(file, s, op, buf, uarg, usize);
+	if (buf != stack)
+		kfree(buf);
+	return ret;
+}
+
+long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg)
+{
+	struct uep_owner *owner = file->private_data;
 	void __user *uarg = (void __user *)arg;
 	const struct uep_cmd_op *op;
 	u32 index = _IOC_NR(nr);
-	u32 usize = _IOC_SIZE(nr);
-	void *buf = stack;
+	struct uep_session *s;
 	int ret;
 
 	if (_IOC_TYPE(nr) != RDMA_EP_IOC_TYPE || _IOC_DIR(nr) != (_IOC_READ | _IOC_WRITE) ||
@@ -234,16 +264,17 @@ long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg)
 	op = &uep_cmd_ops[array_index_nospec(index, ARRAY_SIZE(uep_cmd_ops))];
 	if (!op->fn)
 		return -ENOTTY;
-	if (usize < op->min_size)
-		return uep_refuse(s, op, "arguments", -EINVAL);
-
-	if (op->size > sizeof(stack)) {
-		buf = kmalloc(op->size, GFP_KERNEL_ACCOUNT);
-		if (!buf)
-			return uep_refuse(s, op, "arguments", -ENOMEM);
+	if (likely(!op->unowned)) {
+		if (!uep_owner_enter(owner))
+			return -EBADF;
+		ret = uep_cmd_call(file, owner->session, op, uarg, _IOC_SIZE(nr));
+		uep_owner_exit(owner);
+		return ret;
 	}
-	ret = uep_cmd_execute(s, op, buf, uarg, usize);
-	if (buf != stack)
-		kfree(buf);
+	s = uep_owner_session(owner);
+	if (!s)
+		return -EBADF;
+	ret = uep_cmd_call(file, s, op, uarg, _IOC_SIZE(nr));
+	uep_session_put(s);
 	return ret;
 }

@@ -171,9 +171,8 @@ out:
 	ep_id_end(&id->id);
 }
 
-void uep_show_fdinfo(struct seq_file *m, struct file *file)
+static void uep_show_session(struct seq_file *m, struct uep_session *s)
 {
-	struct uep_session *s = file->private_data;
 	struct uep_sums sums = {};
 	unsigned long handle;
 	struct uep_id *id;
@@ -203,4 +202,17 @@ void uep_show_fdinfo(struct seq_file *m, struct file *file)
 			break;
 		cond_resched();
 	}
+}
+
+/* Nothing if another owner has adopted the session. */
+void uep_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct uep_owner *owner = file->private_data;
+	struct uep_session *s = uep_owner_session(owner);
+
+	if (!s)
+		return;
+	uep_show_session(m, s);
+	seq_printf(m, "owner:\t%s\n", uep_owner_ended(owner) ? "none" : "file");
+	uep_session_put(s);
 }

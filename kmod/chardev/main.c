@@ -12,17 +12,29 @@
 
 static int uep_open(struct inode *inode, struct file *file)
 {
-	struct uep_session *s = uep_session_create();
+	struct uep_owner *owner = uep_owner_create(NULL);
+	struct uep_session *s;
 
-	if (IS_ERR(s))
+	if (IS_ERR(owner))
+		return PTR_ERR(owner);
+	s = uep_session_create();
+	if (IS_ERR(s)) {
+		uep_owner_put(owner);
 		return PTR_ERR(s);
-	file->private_data = s;
+	}
+	owner->session = s;
+	file->private_data = owner;
 	return stream_open(inode, file);
 }
 
 static int uep_release(struct inode *inode, struct file *file)
 {
-	uep_session_release(file->private_data);
+	struct uep_owner *owner = file->private_data;
+	struct uep_session *s = uep_owner_take_session(owner);
+
+	if (s)
+		uep_session_release(s);
+	uep_owner_put(owner);
 	return 0;
 }
 

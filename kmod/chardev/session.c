@@ -31,9 +31,8 @@ static bool uep_obj_is_in(const struct uep_obj *obj, const struct uep_ctx *ctx)
  * Calls @fn for each published object of a type in the context (NULL: in any) until it
  * returns an errno. @fn may sleep, and other tasks may create and destroy objects.
  */
-static int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type,
-			 const struct uep_ctx *ctx,
-			 int (*fn)(struct uep_obj *obj, void *arg), void *arg)
+int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type, const struct uep_ctx *ctx,
+		  int (*fn)(struct uep_obj *obj, void *arg), void *arg)
 {
 	struct uep_obj *obj;
 	unsigned long handle;
@@ -187,7 +186,7 @@ struct uep_session *uep_session_create(void)
 	return s;
 }
 
-/* The last reference to the file has been dropped. */
+/* The last reference to the owner's file has been dropped. */
 void uep_session_release(struct uep_session *s)
 {
 	struct uep_queue *q;

@@ -74,6 +74,14 @@ DEFINE_EVENT(rdma_ep_session, rdma_ep_session_close,
 	TP_PROTO(const struct uep_session *s),
 	TP_ARGS(s));
 
+/* Its owner gives it up; another one takes it. In the task that does so. */
+DEFINE_EVENT(rdma_ep_session, rdma_ep_session_export,
+	TP_PROTO(const struct uep_session *s),
+	TP_ARGS(s));
+DEFINE_EVENT(rdma_ep_session, rdma_ep_session_adopt,
+	TP_PROTO(const struct uep_session *s),
+	TP_ARGS(s));
+
 /*
  * A list of work requests has been posted, or its first requests. A list that is refused as
  * a whole, for its handle or its size, is traced by rdma_ep_refuse only.

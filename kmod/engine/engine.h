@@ -404,6 +404,8 @@ int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps, enum ib_qp_type 
 int ep_id_create_kernel(struct ep_id *id, struct net *net, enum rdma_ucm_port_space ps,
 			enum ib_qp_type qp_type, const char *caller);
 void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id);
+int ep_id_move(struct ep_id *from, struct ep_id *to);
+void ep_id_move_back(struct ep_id *from, struct ep_id *to);
 void ep_id_destroy(struct ep_id *id);
 int ep_id_wait(struct ep_id *id, bool destroying);
 int ep_id_begin(struct ep_id *id);

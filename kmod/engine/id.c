@@ -134,6 +134,37 @@ void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id)
 	cm_id->context = id;
 }
 
+/*
+ * Moves the request of @from to @to, which has none, and which no other task knows. Called
+ * between ep_id_begin() and ep_id_end() of @from, on which later calls fail with -EIO. -EINVAL: it
+ * is no request that waits for an answer; -EBUSY: it has a QP; -EIO: its device is being removed
+ */
+int ep_id_move(struct ep_id *from, struct ep_id *to)
+{
+	/* Handlers find the id in cm_id->context, under this lock. */
+	guard(ep_id_handler)(from->cm_id);
+	if (!from->request)
+		return -EINVAL;
+	if (from->removed)
+		return -EIO;
+	if (from->qp)
+		return -EBUSY;
+	ep_id_adopt(to, from->cm_id);
+	from->closed = true;
+	return 0;
+}
+
+/* Undoes ep_id_move(), unless the device is being removed: then the request ends with @from. */
+void ep_id_move_back(struct ep_id *from, struct ep_id *to)
+{
+	mutex_lock(&from->lock);
+	mutex_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
+	if (!from->closed)
+		ep_id_move(from, to);
+	mutex_unlock(&to->lock);
+	mutex_unlock(&from->lock);
+}
+
 /* On return no handler runs and none will. Called once, not in an event handler. */
 void ep_id_destroy(struct ep_id *id)
 {

@@ -8,14 +8,14 @@ TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
 	rdma_xserver.sh udaddy.sh cmtime.sh pingpong.sh devinfo.sh \
 	perftest.sh mckey.sh two_devices.sh rsocket.sh valgrind.sh sigkill.sh \
 	no_module.sh alone.sh tool.sh pyverbs.sh container.sh oci.sh \
-	accounting.sh messages.sh hello.sh fio.sh migration.sh ucx.sh fabric.sh \
+	accounting.sh messages.sh hello.sh handover.sh fio.sh migration.sh ucx.sh fabric.sh \
 	mpi.sh iser.sh rpma.sh kvs.sh 9p.sh kping.sh bench.sh trace.sh bpftrace.sh ktest.sh)
 TEST_FILES += $(addprefix clients/,common.sh pyverbs_cases.py oci.py accounting.py \
 	ktest_device.sh)
 
 # contain enters a container, kvs_peer is a client of ulp/kvs, p9_relay is between those of
 # ulp/9p and a server, mckey_pause.so is preloaded by a program.
-TEST_GEN_FILES += contain kvs_peer p9_relay mckey_pause.so
+TEST_GEN_FILES += contain kvs_peer p9_relay mckey_pause.so handover_server handover_client
 # Suites without librpma have no program for it.
 TEST_GEN_FILES += $(if $(wildcard /usr/include/librpma.h),rpma_peer)
 
@@ -30,6 +30,16 @@ $(O)/kvs_peer: $(O)/kvs_peer.o
 
 $(O)/p9_relay: $(O)/p9_relay.o
 	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs -lpthread $(LDLIBS)
+
+$(O)/handover_client: $(O)/handover_client.o
+	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs $(LDLIBS)
+
+# The example of rdma_ep_handover(7)
+$(O)/handover_server.o: ../docs/programs/handover.c | $(O)
+	$(COMPILE) -c -o $@ $<
+
+$(O)/handover_server: $(O)/handover_server.o
+	$(CC) $(LDFLAGS) -o $@ $^ -L../lib -lrdma_ep $(LDLIBS)
 
 $(O)/rpma_peer: $(O)/rpma_peer.o
 	$(CC) $(LDFLAGS) -o $@ $^ -lrpma -libverbs $(LDLIBS)

@@ -293,6 +293,28 @@ static void fill_port_space(struct fuzz_random *r, uint32_t *ps, uint32_t *qp_ty
 	}
 }
 
+/* Each kind of queue; and values only of those that the flags name */
+static void fill_handover(struct fuzz_session *fs, struct fuzz_random *r,
+			  const struct abi_command *c, uint8_t *arg)
+{
+	static const __u32 types[] = { RDMA_EP_OBJ_ID, RDMA_EP_OBJ_CTX };
+	struct rdma_ep_cmd_open_queue *queue = (void *)arg;
+	struct rdma_ep_cmd_set_obj *set = (void *)arg;
+
+	if (c->cmd == RDMA_EP_IOC_OPEN_QUEUE && fuzz_chance(r, 60)) {
+		queue->type = types[fuzz_below(r, 2)];
+		queue->handle = fs->handles[queue->type][fuzz_below(r, FUZZ_POOL)];
+	}
+	if (c->cmd != RDMA_EP_IOC_SET_OBJ || fuzz_chance(r, 10))
+		return;
+	if (!(set->flags & RDMA_EP_SET_UID))
+		set->uid = 0;
+	if (!(set->flags & RDMA_EP_SET_COOKIE))
+		set->cookie = 0;
+	if (!(set->flags & RDMA_EP_SET_NOTE))
+		memset(set->note, 0, sizeof(set->note));
+}
+
 static void fill_special(struct fuzz_random *r, const struct abi_command *c, uint8_t *arg)
 {
 	struct rdma_ep_cmd_create_id *id = (void *)arg;
@@ -459,6 +481,7 @@ unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 	for (f = c->fields; f->kind; f++)
 		fill_field(fs, r, arg, f, &last);
 	fill_special(r, c, arg);
+	fill_handover(fs, r, c, arg);
 	fill_xrc(fs, r, c, arg);
 	fill_await(r, c, arg);
 	if (c->cmd == RDMA_EP_IOC_DESTROY_EP)
@@ -508,8 +531,25 @@ static void learn_fields(struct fuzz_session *fs, struct fuzz_random *r,
 	}
 }
 
+/* The session goes on under the same number. */
+static void take_session(struct fuzz_session *fs, const struct abi_command *c,
+			 const uint8_t *arg)
+{
+	struct rdma_ep_cmd_adopt own = {}, *a = (void *)arg;
+
+	if (c->cmd == RDMA_EP_IOC_EXPORT) {
+		if (a->flags & RDMA_EP_KEEP || ABI(fs->s.fd, ADOPT, &own))
+			return;
+		a = &own;
+	}
+	dup2(a->fd, fs->s.fd);
+	close(a->fd);
+}
+
 void fuzz_learn(struct fuzz_session *fs, struct fuzz_random *r,
 		const struct abi_command *c, const uint8_t *arg)
 {
 	learn_fields(fs, r, c->fields, arg);
+	if (c->cmd == RDMA_EP_IOC_EXPORT || c->cmd == RDMA_EP_IOC_ADOPT)
+		take_session(fs, c, arg);
 }

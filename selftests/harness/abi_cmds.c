@@ -212,6 +212,15 @@ ABI_FN(prepare_reject, reject)
 	return ret;
 }
 
+ABI_FN(prepare_split_id, split_id)
+{
+	struct conn c = {};
+	int ret = conn_request(w, &c);
+
+	a->id = c.child;
+	return ret;
+}
+
 ABI_FN(prepare_establish, id)
 {
 	struct conn c = {};
@@ -464,6 +473,26 @@ ABI_FN(prepare_attach_mcast, qp_mcast)
 ABI_FN(prepare_detach_mcast, qp_mcast)
 {
 	return prepare_attach_mcast(w, a) ?: abi_attach(&w->s, a->qp, 3);
+}
+
+ABI_FILL(prepare_list_objs, list_objs)
+{
+	a->objs = (uintptr_t)w->page;
+	a->max = 4096 / sizeof(struct rdma_ep_obj_info);
+}
+
+ABI_FILL(prepare_set_obj, set_obj)
+{
+	a->flags = RDMA_EP_SET_COOKIE;
+	a->handle = ABI_OBJ(w, PD);
+	a->type = RDMA_EP_OBJ_PD;
+	a->cookie = 4711;
+}
+
+ABI_FN(prepare_open_queue, open_queue)
+{
+	a->type = RDMA_EP_OBJ_CQ;
+	return abi_create_cq(&w->s, w->comp_channel, 8, 0, &a->handle);
 }
 
 #define FIELD(_struct, _member, _kind, ...) {				\

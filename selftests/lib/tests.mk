@@ -15,6 +15,8 @@ LIB_PROGS += $(addprefix page_,rdma_create_id rdma_create_ep rdma_create_qp \
 STOCK_PROGS := $(addsuffix .stock,$(LIB_PROGS))
 # Functions that the stock libraries of the oldest suite do not have.
 LIB_PROGS += cm_newer verbs_newer
+# Functions that only this library has.
+LIB_PROGS += cm_handover
 # On the mock device.
 MOCK_PROGS := verbs_xrc page_xrc
 LIB_PROGS += $(MOCK_PROGS)
@@ -43,11 +45,11 @@ $(DLOPEN_PROGS:%=$(O)/%): $(O)/lib_dlopen.o
 $(O)/%.asan.o: %.c | $(O)
 	$(COMPILE) $(ASAN_FLAGS) -c -o $@ $<
 
-$(ASAN_LIB): $(wildcard ../lib/*.[ch] ../lib/*.map ../uapi/rdma/*.h)
+$(ASAN_LIB): $(wildcard ../lib/*.[ch] ../lib/*.map ../lib/include/rdma/*.h ../uapi/rdma/*.h)
 	rm -rf $(O)/asan
 	mkdir -p $(@D)
 	ln -s $(abspath ../uapi) $(O)/asan/uapi
-	cp ../lib/Makefile $(wildcard ../lib/*.[ch] ../lib/*.map) $(@D)
+	cp -r ../lib/include ../lib/Makefile $(wildcard ../lib/*.[ch] ../lib/*.map) $(@D)
 	$(MAKE) -C $(@D) CFLAGS="-O1 -g $(ASAN_FLAGS)" $(@F)
 
 $(ASAN_PROGS:%=$(O)/%): $(O)/%.asan: $(O)/%.asan.o $(LIB_OBJS:.o=.asan.o) $(ASAN_LIB)

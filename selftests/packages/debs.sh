@@ -35,7 +35,11 @@ lib=usr/lib/x86_64-linux-gnu
 check "library" has librdma-ep1 "$lib"/librdma_ep.so.1
 check "development" has librdma-ep-dev "$lib"/librdma_ep.so \
 	"$lib"/pkgconfig/librdma_ep.pc usr/include/rdma/rdma_ep.h \
+	usr/include/rdma/rdma_ep_handover.h \
 	usr/include/rdma_ep/kernel/rdma_ep.h usr/share/man/man7/librdma_ep.7.gz \
+	usr/share/man/man7/rdma_ep_handover.7.gz \
+	usr/share/man/man3/rdma_ep_export.3ep.gz \
+	usr/share/man/man3/rdma_ep_adopt.3ep.gz \
 	usr/share/man/man3/rdma_create_ep.3ep.gz \
 	usr/share/man/man3/rdma_destroy_ep.3ep.gz
 check "module" has rdma-ep-dkms usr/lib/udev/rules.d/60-rdma_ep.rules \

@@ -20,6 +20,8 @@ main          kmod/chardev/main
 dispatch      kmod/chardev/dispatch
 session       kmod/chardev/session
 session       kmod/chardev/fdinfo
+session       kmod/chardev/handover
+session       kmod/chardev/list
 cm            kmod/chardev/cm/*
 verbs         kmod/chardev/verbs/*
 core          kmod/chardev/core/*
@@ -39,6 +41,7 @@ lib-cm        lib/cm_*
 lib-cm        lib/ep
 lib-cm        lib/external_qp
 lib-cm        lib/fork
+lib-cm        lib/handover_*
 lib-cm        lib/mcast
 lib-cm        lib/mcast_list
 lib-objects   lib/*

@@ -18,7 +18,7 @@ symbols()
 {
 	readelf --dyn-syms -W "$1" | awk -v all="$2" '
 		$4 ~ /FUNC/ && $7 != "UND" && split($8, s, /@+/) == 2 &&
-		s[2] ~ /^(IBVERBS|RDMACM)_/ && (all || $8 ~ /@@/) {
+		s[2] ~ /^(IBVERBS|RDMACM|RDMA_EP)_/ && (all || $8 ~ /@@/) {
 			print s[1], s[2]
 		}' | sort -u
 }
@@ -32,7 +32,7 @@ library()
 # ---- the table: "NAME VERSION STATUS...", one version a line
 
 awk -F ' *[|] *' '
-	$3 ~ /^(RDMACM|IBVERBS)_/ {
+	$3 ~ /^(RDMACM|IBVERBS|RDMA_EP)_/ {
 		n = split($3, v, " ")
 		base = v[1]
 		sub(/[0-9]+$/, "", base)

@@ -46,6 +46,8 @@
  *  - EDQUOT: a limit of the session or the user on objects or queue memory is
  *    reached (see &struct rdma_ep_cmd_query for the limits)
  *  - EAGAIN: the RDMA controller of the task's cgroup refused the object
+ *  - EBADF: the session has another owner, or none, see
+ *    &struct rdma_ep_cmd_export
  *
  * A signal interrupts every wait of a command, which then has had no effect. The
  * exception is RDMA_EP_AWAIT, see &struct rdma_ep_await.
@@ -53,7 +55,7 @@
  * Until version 1.0 of the module the ABI may change together with the library.
  */
 
-#define RDMA_EP_ABI_VERSION	7
+#define RDMA_EP_ABI_VERSION	8
 #define RDMA_EP_DEVICE_NODE	"/dev/infiniband/rdma_ep"
 #define RDMA_EP_IOC_TYPE	0xEB
 #define RDMA_EP_MAX_PRIVATE_DATA 256
@@ -117,6 +119,13 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_ATTACH_MCAST,
 	RDMA_EP_CMD_DETACH_MCAST,
 	RDMA_EP_CMD_OPEN_QP,
+
+	RDMA_EP_CMD_LIST_OBJS = 0x60,
+	RDMA_EP_CMD_SET_OBJ,
+	RDMA_EP_CMD_OPEN_QUEUE,
+	RDMA_EP_CMD_EXPORT,
+	RDMA_EP_CMD_ADOPT,
+	RDMA_EP_CMD_SPLIT_ID,
 };
 
 /*
@@ -2143,5 +2152,301 @@ struct rdma_ep_cmd_destroy_ep {
 };
 
 #define RDMA_EP_IOC_DESTROY_EP RDMA_EP_IOC(DESTROY_EP, rdma_ep_cmd_destroy_ep)
+
+/* ------------------------------------------------------------------ */
+/* Hand-over of a session to another process                          */
+/* ------------------------------------------------------------------ */
+
+/** RDMA_EP_NOTE_BYTES - bytes of an object's note */
+#define RDMA_EP_NOTE_BYTES 64
+
+/**
+ * enum rdma_ep_obj_flags - &struct rdma_ep_obj_info.flags
+ * @RDMA_EP_OBJ_DEFAULT: context: it is the session's default one; PD: that context's
+ * @RDMA_EP_OBJ_REMOVED: the device has been removed
+ * @RDMA_EP_OBJ_PRIVATE: id: its channel was created with RDMA_EP_ID_PRIVATE_CHANNEL
+ * @RDMA_EP_OBJ_LISTENING: id: it listens
+ * @RDMA_EP_OBJ_REQUEST: id: a connection request that has not been accepted
+ */
+enum rdma_ep_obj_flags {
+	RDMA_EP_OBJ_DEFAULT = 1 << 0,
+	RDMA_EP_OBJ_REMOVED = 1 << 1,
+	RDMA_EP_OBJ_PRIVATE = 1 << 2,
+	RDMA_EP_OBJ_LISTENING = 1 << 3,
+	RDMA_EP_OBJ_REQUEST = 1 << 4,
+};
+
+/**
+ * struct rdma_ep_obj_info - one entry of RDMA_EP_IOC_LIST_OBJS
+ * @handle: object
+ * @type: its type (enum rdma_ep_obj_type)
+ * @uid: the library's cookie, with which events name the object; 0: none, or lost when
+ *	the session was adopted
+ * @cookie: the program's, 0 unless it has been set (RDMA_EP_IOC_SET_OBJ)
+ * @flags: RDMA_EP_OBJ_* bits
+ * @dev_index: device, 0 if none
+ * @ctx: context of a PD, CQ, XRC domain, QP
+ * @pd: PD of an MR, AH, SRQ or QP
+ * @send_cq: CQ of a QP
+ * @recv_cq: CQ of a QP; XRC SRQ: its CQ
+ * @srq: SRQ of a QP, or of an id
+ * @xrcd: XRC domain of an SRQ or a target QP
+ * @qp: QP of an id: the one that was created with it
+ * @id: id of a membership; 0 if it has been destroyed
+ * @channel: number of the channel of an id (unless it is a request that has not been read)
+ *	or CQ; 0: none. Objects with the same number have the same channel
+ * @number: number of a QP or XRC SRQ
+ * @subtype: qp_type of a QP or an id (IBV_QPT_*); of an id on a removed device 0
+ * @ps: port space of an id; on a removed device 0
+ * @cqe: entries of a CQ
+ * @ring: ring of a CQ, or RDMA_EP_NO_RING
+ * @lkey: local key of an MR
+ * @rkey: remote key of an MR
+ * @access: IBV_ACCESS_* bits of an MR
+ * @reserved: 0
+ * @addr: MR: where the memory was in the process that registered it
+ * @iova: MR: address that work requests use for @addr
+ * @length: MR: bytes
+ * @note: the library's, zeros unless it has been set
+ *
+ * A handle is 0 if the object has none of the kind.
+ */
+struct rdma_ep_obj_info {
+	__u32 handle;
+	__u32 type;
+	__aligned_u64 uid;
+	__aligned_u64 cookie;
+	__u32 flags;
+	__u32 dev_index;
+	__u32 ctx;
+	__u32 pd;
+	__u32 send_cq;
+	__u32 recv_cq;
+	__u32 srq;
+	__u32 xrcd;
+	__u32 qp;
+	__u32 id;
+	__u32 channel;
+	__u32 number;
+	__u32 subtype;
+	__u32 ps;
+	__u32 cqe;
+	__u32 ring;
+	__u32 lkey;
+	__u32 rkey;
+	__u32 access;
+	__u32 reserved;
+	__aligned_u64 addr;
+	__aligned_u64 iova;
+	__aligned_u64 length;
+	__u8 note[RDMA_EP_NOTE_BYTES];
+};
+
+/**
+ * struct rdma_ep_cmd_list_objs - ioctl(RDMA_EP_IOC_LIST_OBJS)
+ * @size: sizeof(struct rdma_ep_cmd_list_objs)
+ * @flags: must be 0
+ * @objs: user pointer to an array of struct rdma_ep_obj_info
+ * @max: in: entries that fit into @objs; one call writes at most 256
+ * @num: out: entries that have been written
+ * @cursor: in: 0, or @cursor of the call before; out: where the next call continues, 0
+ *	at the end
+ * @reserved: must be 0
+ *
+ * Lists the session's objects in the order of their handles. An object that another
+ * task creates or destroys meanwhile may be missing.
+ *
+ *  - EINVAL: @max is 0
+ */
+struct rdma_ep_cmd_list_objs {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 objs;
+	__u32 max;
+	__u32 num;
+	__u32 cursor;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_LIST_OBJS RDMA_EP_IOC(LIST_OBJS, rdma_ep_cmd_list_objs)
+
+/**
+ * enum rdma_ep_set_flags - &struct rdma_ep_cmd_set_obj.flags
+ * @RDMA_EP_SET_UID: set the library's cookie
+ * @RDMA_EP_SET_COOKIE: set the program's cookie
+ * @RDMA_EP_SET_NOTE: set the library's note
+ */
+enum rdma_ep_set_flags {
+	RDMA_EP_SET_UID = 1 << 0,
+	RDMA_EP_SET_COOKIE = 1 << 1,
+	RDMA_EP_SET_NOTE = 1 << 2,
+};
+
+/**
+ * struct rdma_ep_cmd_set_obj - ioctl(RDMA_EP_IOC_SET_OBJ)
+ * @size: sizeof(struct rdma_ep_cmd_set_obj)
+ * @flags: RDMA_EP_SET_* bits
+ * @handle: in: object
+ * @type: in: its type (enum rdma_ep_obj_type)
+ * @uid: in: cookie of unread and later events
+ * @cookie: in: cookie of the program
+ * @note: in: note of the library
+ *
+ * Cookie and note have no meaning for the kernel. They stay when the session is adopted.
+ *
+ *  - EINVAL: @flags is 0, @type is unknown, or with RDMA_EP_SET_UID not an id, CQ, SRQ,
+ *    QP or membership; a value is not 0 without its flag
+ */
+struct rdma_ep_cmd_set_obj {
+	__u32 size;
+	__u32 flags;
+	__u32 handle;
+	__u32 type;
+	__aligned_u64 uid;
+	__aligned_u64 cookie;
+	__u8 note[RDMA_EP_NOTE_BYTES];
+};
+
+#define RDMA_EP_IOC_SET_OBJ RDMA_EP_IOC(SET_OBJ, rdma_ep_cmd_set_obj)
+
+/**
+ * struct rdma_ep_cmd_open_queue - ioctl(RDMA_EP_IOC_OPEN_QUEUE)
+ * @size: sizeof(struct rdma_ep_cmd_open_queue)
+ * @flags: must be 0
+ * @handle: in: object
+ * @type: in: its type: RDMA_EP_OBJ_ID for the event channel of an id, RDMA_EP_OBJ_CQ for the
+ *	completion channel of a CQ, RDMA_EP_OBJ_CTX for the asynchronous events of a context
+ * @fd: out: a further descriptor of it
+ * @reserved: must be 0
+ *
+ * The ids of an event channel are destroyed when its last descriptor is closed that the
+ * session's owner has created.
+ *
+ *  - EINVAL: @type is another one
+ *  - ENODATA: the CQ has no completion channel, or the id no event channel yet
+ *  - EMFILE: the process has too many open files
+ *  - ENFILE: the system has too many open files
+ */
+struct rdma_ep_cmd_open_queue {
+	__u32 size;
+	__u32 flags;
+	__u32 handle;
+	__u32 type;
+	__s32 fd;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_OPEN_QUEUE RDMA_EP_IOC(OPEN_QUEUE, rdma_ep_cmd_open_queue)
+
+/**
+ * enum rdma_ep_export_flags - flags of RDMA_EP_IOC_EXPORT and RDMA_EP_IOC_ADOPT
+ * @RDMA_EP_KEEP: closing an event channel destroys no ids, as long as this owner has
+ *	the session
+ */
+enum rdma_ep_export_flags {
+	RDMA_EP_KEEP = 1 << 0,
+};
+
+/**
+ * struct rdma_ep_cmd_export - ioctl(RDMA_EP_IOC_EXPORT)
+ * @size: sizeof(struct rdma_ep_cmd_export)
+ * @flags: RDMA_EP_KEEP or 0
+ *
+ * A session has one owner: the opener, or the latest to have adopted it. Descriptors that
+ * an owner has created, of the session and of its channels, belong to that owner, whichever
+ * process has them.
+ *
+ * With RDMA_EP_KEEP the owner keeps the session, and its event channels may be closed, by
+ * the end of the process for example: a task that holds a copy of the session's descriptor
+ * may adopt the session afterwards, with all ids.
+ *
+ * Without it, the session has no owner from now on, until a task adopts it. All commands on
+ * the owner's descriptor of the session but RDMA_EP_IOC_QUERY, RDMA_EP_IOC_EXPORT and
+ * RDMA_EP_IOC_ADOPT fail with EBADF, and so does read(2) of its channels' descriptors. Tasks
+ * that wait there return. Closing these descriptors has no effect on objects. Closing the
+ * last copy of the session's descriptor, and the last mapping, still ends the session. The
+ * objects, peers, unread events and completions are not affected. The command waits until
+ * commands under way have returned.
+ *
+ * The command may be repeated.
+ *
+ *  - EBADF: another owner has adopted the session; or with RDMA_EP_KEEP, it has no owner
+ */
+struct rdma_ep_cmd_export {
+	__u32 size;
+	__u32 flags;
+};
+
+#define RDMA_EP_IOC_EXPORT RDMA_EP_IOC(EXPORT, rdma_ep_cmd_export)
+
+/**
+ * struct rdma_ep_cmd_adopt - ioctl(RDMA_EP_IOC_ADOPT)
+ * @size: sizeof(struct rdma_ep_cmd_adopt)
+ * @flags: RDMA_EP_KEEP, as for RDMA_EP_IOC_EXPORT, or 0
+ * @fd: out: the new owner's descriptor of the session
+ * @reserved: must be 0
+ *
+ * Makes the caller the session's owner. The previous owner loses the session as with
+ * RDMA_EP_IOC_EXPORT, if it still has it. Its descriptor of the session is without any
+ * effect from then on (EBADF for all commands), also for a later adoption. Mappings of its
+ * rings stay, but have lost their connection with the session.
+ *
+ * Handles, keys and queues are the same. Unread completions are in the rings, which the
+ * caller maps with @fd. Each ring has @pending set. The uid of each object is 0 and its
+ * counts of read events are too, so a caller sets the uid (RDMA_EP_IOC_SET_OBJ) before it
+ * reads events.
+ *
+ * The session is charged to the user who opened it, with all that is created later.
+ * Memory stays charged to the process that registered it. Capabilities, RLIMIT_MEMLOCK,
+ * cgroups and network namespaces are those of the caller of a command, as always.
+ *
+ * After EBUSY, EMFILE, ENFILE and EDQUOT the command has had no effect. After another error
+ * the session may have no owner: the command can be repeated.
+ *
+ *  - EBADF: another owner has adopted the session
+ *  - EBUSY: another task is adopting the session
+ *  - EMFILE: the process has too many open files
+ *  - ENFILE: the system has too many open files
+ */
+struct rdma_ep_cmd_adopt {
+	__u32 size;
+	__u32 flags;
+	__s32 fd;
+	__u32 reserved;
+};
+
+#define RDMA_EP_IOC_ADOPT RDMA_EP_IOC(ADOPT, rdma_ep_cmd_adopt)
+
+/**
+ * struct rdma_ep_cmd_split_id - ioctl(RDMA_EP_IOC_SPLIT_ID)
+ * @size: sizeof(struct rdma_ep_cmd_split_id)
+ * @flags: must be 0
+ * @id: in: id of a connection request that has been read, and neither accepted nor
+ *	rejected
+ * @fd: out: descriptor of a new session, with the id alone
+ *
+ * Moves a connection request into a session of its own, so that another process can
+ * adopt and accept it, and nothing else. Its handle there is another one
+ * (RDMA_EP_IOC_LIST_OBJS). It has an event channel of its own (RDMA_EP_IOC_OPEN_QUEUE). Cookie
+ * and note move with it; its uid does not. The peer notices nothing.
+ *
+ * The new session is charged to the caller's user, as if the caller had opened the
+ * device.
+ *
+ * If the command fails, the id is as before.
+ *
+ *  - EINVAL: the id is no such request
+ *  - EBUSY: the id has a QP or SRQ, or another command uses it
+ *  - EMFILE: the process has too many open files
+ *  - ENFILE: the system has too many open files
+ */
+struct rdma_ep_cmd_split_id {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__s32 fd;
+};
+
+#define RDMA_EP_IOC_SPLIT_ID RDMA_EP_IOC(SPLIT_ID, rdma_ep_cmd_split_id)
 
 #endif /* _UAPI_RDMA_RDMA_EP_H */

@@ -296,8 +296,13 @@ struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd)
 	if (!chan)
 		goto out;
 	while (!(ev = uep_event_dequeue(cmd->s, chan, NULL)) && !(file->f_flags & O_NONBLOCK)) {
-		if (wait_event_interruptible(chan->q.wait, !list_empty_careful(&chan->q.records))) {
+		if (wait_event_interruptible(chan->q.wait, !list_empty_careful(&chan->q.records) ||
+					     uep_owner_ended(uep_cmd_owner(cmd)))) {
 			ev = ERR_PTR(-ERESTARTSYS);
+			goto out;
+		}
+		if (uep_owner_ended(uep_cmd_owner(cmd))) {
+			ev = ERR_PTR(-EBADF);
 			goto out;
 		}
 	}
@@ -318,16 +323,30 @@ struct uep_event *uep_cmd_dequeue_event(struct uep_cmd *cmd, struct uep_id *id)
 	return ev;
 }
 
+static void uep_channel_init(struct uep_channel *chan)
+{
+	INIT_LIST_HEAD(&chan->ids);
+	INIT_WORK(&chan->end_work, uep_channel_end_work);
+}
+
 /* Creates a channel with a file. Returns it with a reference of the caller. */
 static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
 {
 	struct uep_channel *chan;
 
 	chan = uep_queue_create(cmd, &uep_channel_ops, sizeof(*chan), fd);
-	if (IS_ERR(chan))
-		return chan;
-	INIT_LIST_HEAD(&chan->ids);
-	INIT_WORK(&chan->end_work, uep_channel_end_work);
+	if (!IS_ERR(chan))
+		uep_channel_init(chan);
+	return chan;
+}
+
+/* Allocates a channel without a file: OPEN_QUEUE makes one. */
+struct uep_channel *uep_channel_alloc(struct uep_session *s)
+{
+	struct uep_channel *chan = uep_queue_alloc(s, &uep_channel_ops, sizeof(*chan));
+
+	if (!IS_ERR(chan))
+		uep_channel_init(chan);
 	return chan;
 }
 
@@ -336,10 +355,29 @@ struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd)
 {
 	struct uep_channel *chan;
 
-	if (flags & RDMA_EP_ID_PRIVATE_CHANNEL)
-		return uep_channel_create(cmd, fd);
+	if (flags & RDMA_EP_ID_PRIVATE_CHANNEL) {
+		chan = uep_channel_create(cmd, fd);
+		if (!IS_ERR(chan))
+			chan->private = true;
+		return chan;
+	}
 	chan = uep_queue_find(cmd->s, *fd, &uep_channel_ops);
 	return chan ? chan : ERR_PTR(-EBADF);
+}
+
+/* The id's channel, with a reference, or NULL: the request is unread. */
+struct uep_queue *uep_id_queue(struct uep_id *id)
+{
+	struct uep_session *s = id->obj.session;
+	struct uep_queue *q = NULL;
+
+	spin_lock(&s->ev_lock);
+	if (id->chan) {
+		q = &id->chan->q;
+		kref_get(&q->ref);
+	}
+	spin_unlock(&s->ev_lock);
+	return q;
 }
 
 int uep_create_channel(struct uep_cmd *cmd)

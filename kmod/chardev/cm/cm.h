@@ -15,12 +15,14 @@ struct uep_srq;
  * @q: its file and its ids hold references; the records are unread events (ev_lock)
  * @ids: published ids that report to it (ev_lock)
  * @closed: its file has been closed: ids that move to it are destroyed (ev_lock)
+ * @private: created with an id, or by its migration
  * @end_work: destroys @ids (holds a reference while it is queued)
  */
 struct uep_channel {
 	struct uep_queue q;
 	struct list_head ids;
 	bool closed;
+	bool private;
 	struct work_struct end_work;
 };
 
@@ -114,12 +116,16 @@ bool uep_event_stale(const struct uep_event *ev);
 bool uep_event_count(struct uep_event *ev, bool force);
 void uep_event_uncount(struct uep_event *ev);
 bool uep_event_queue(struct uep_id *id, struct uep_event *ev, struct rdma_cm_id *cm_id);
+void uep_id_set_uid(struct uep_id *id, u64 uid, bool forget);
+void uep_mcast_set_uid(struct uep_mcast *mcast, u64 uid, bool forget);
 void uep_events_purge(struct uep_id *id, struct uep_mcast *mcast);
 
 /* channel.c */
+struct uep_queue *uep_id_queue(struct uep_id *id);
 void uep_id_refuse(struct uep_obj *obj);
 void uep_id_publish(struct uep_obj *obj);
 void uep_id_unclaim(struct uep_obj *obj);
+struct uep_channel *uep_channel_alloc(struct uep_session *s);
 struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd);
 void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id, struct uep_channel *chan, u32 *reported);
 struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd);
@@ -128,6 +134,7 @@ int uep_create_channel(struct uep_cmd *cmd);
 
 /* id.c */
 void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id);
+struct uep_id *uep_id_alloc(struct uep_session *s);
 struct uep_id *uep_id_begin(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle);
 int uep_id_end(struct uep_id *id, int ret);
@@ -151,6 +158,9 @@ int uep_disconnect(struct uep_cmd *cmd);
 int uep_establish(struct uep_cmd *cmd);
 int uep_init_qp_attr(struct uep_cmd *cmd);
 int uep_notify(struct uep_cmd *cmd);
+
+/* split.c */
+int uep_cmd_split(struct uep_cmd *cmd, u32 handle, struct uep_session *to);
 
 /* option.c, mcast.c, qp_create.c, srq_create.c, ep.c */
 int uep_set_option(struct uep_cmd *cmd);

@@ -79,6 +79,8 @@ bool uep_event_queue(struct uep_id *id, struct uep_event *ev, struct rdma_cm_id 
 		ep_id_adopt(&ev->child->id, cm_id);
 	ev->rec.id = id->obj.handle;
 	ev->rec.uid = id->uid;
+	if (ev->mcast)
+		ev->rec.param.ud.mcast_uid = ev->mcast->uid;
 	list_add_tail(&ev->entry, &id->chan->q.records);
 	list_add_tail(&ev->own, &id->events);
 	/* Under the lock, which keeps the channel. */
@@ -86,6 +88,37 @@ bool uep_event_queue(struct uep_id *id, struct uep_event *ev, struct rdma_cm_id 
 out:
 	spin_unlock(&s->ev_lock);
 	return queued;
+}
+
+/* Also of unread events. @forget: the events that have been read are another owner's */
+void uep_id_set_uid(struct uep_id *id, u64 uid, bool forget)
+{
+	struct uep_session *s = id->obj.session;
+	struct uep_event *ev;
+
+	spin_lock(&s->ev_lock);
+	id->uid = uid;
+	if (forget)
+		id->events_reported = 0;
+	list_for_each_entry(ev, &id->events, own)
+		ev->rec.uid = uid;
+	spin_unlock(&s->ev_lock);
+}
+
+/* The same of a membership. */
+void uep_mcast_set_uid(struct uep_mcast *mcast, u64 uid, bool forget)
+{
+	struct uep_session *s = mcast->obj.session;
+	struct uep_event *ev;
+
+	spin_lock(&s->ev_lock);
+	mcast->uid = uid;
+	if (forget)
+		mcast->events_reported = 0;
+	list_for_each_entry(ev, &mcast->id->events, own)
+		if (ev->mcast == mcast)
+			ev->rec.param.ud.mcast_uid = uid;
+	spin_unlock(&s->ev_lock);
 }
 
 /* Drops the unread events of an id that is being destroyed, or of a membership of it. */

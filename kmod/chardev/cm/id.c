@@ -125,7 +125,7 @@ static const struct ep_id_ops uep_id_ops = {
 	.wait_state = TASK_INTERRUPTIBLE,
 };
 
-static struct uep_id *uep_id_alloc(struct uep_session *s)
+struct uep_id *uep_id_alloc(struct uep_session *s)
 {
 	struct uep_id *id;
 
@@ -240,7 +240,6 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 	if (of_mcast) {
 		ev->mcast = container_of(mc, struct uep_mcast, mc);
 		uep_obj_get(&ev->mcast->obj);
-		ev->rec.param.ud.mcast_uid = ev->mcast->uid;
 	}
 	if (!uep_event_queue(id, ev, NULL))
 		uep_event_free(ev);

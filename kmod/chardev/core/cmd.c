@@ -64,7 +64,7 @@ static void uep_cmd_end_file(struct uep_cmd_step *step, bool commit)
  * @priv has not been released.
  */
 int uep_cmd_add_file(struct uep_cmd *cmd, const char *name,
-		     const struct file_operations *fops, void *priv)
+		     const struct file_operations *fops, void *priv, int flags)
 {
 	struct file *file;
 	int fd;
@@ -72,7 +72,7 @@ int uep_cmd_add_file(struct uep_cmd *cmd, const char *name,
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;
-	file = anon_inode_getfile(name, fops, priv, O_RDONLY);
+	file = anon_inode_getfile(name, fops, priv, flags);
 	if (IS_ERR(file)) {
 		put_unused_fd(fd);
 		return PTR_ERR(file);

@@ -30,8 +30,10 @@
 #ifndef RDMA_EP_CORE_H
 #define RDMA_EP_CORE_H
 
+#include <linux/completion.h>
 #include <linux/file.h>
 #include <linux/idr.h>
+#include <linux/percpu-refcount.h>
 #include <linux/poll.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
@@ -177,13 +179,15 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @past_polled: completions of destroyed CQs
  * @held: charged
  * @nr_events: unread CM events (@ev_lock)
- * @ring_lock: creation of @ring_pages
+ * @ring_lock: @ring_pages
  * @ring_pages: memory shared with the user, by page number
  * @rings: indices of the rings in @ring_pages that are in use
  * @idle: idle CQs (uep_idle_user.lock)
  * @nr_idle: number of idle CQs (uep_idle_user.lock)
  * @idle_bytes: charged for idle CQs (uep_idle_user.lock)
  * @queues: event and completion channels (@ev_lock)
+ * @queue_number: of the latest of them (@ev_lock)
+ * @note_lock: notes of objects
  * @dead: the file has been released (@ev_lock)
  * @ending: read: ids of a closed channel are being ended; write: waits for that
  * @release_work: destroys everything
@@ -210,17 +214,76 @@ struct uep_session {
 	unsigned int nr_idle;
 	u64 idle_bytes;
 	struct list_head queues;
+	u32 queue_number;
+	spinlock_t note_lock;		/* notes */
 	bool dead;
 	struct rw_semaphore ending;	/* before everything is destroyed */
 	struct work_struct release_work;
 };
 
+struct uep_user *uep_user_hold(struct uep_user *user);
+void uep_user_put(struct uep_user *user);
 struct uep_session *uep_session_alloc(void);
 void uep_session_get(struct uep_session *s);
 void uep_session_put(struct uep_session *s);
 bool uep_session_run(struct uep_session *s, struct work_struct *work);
 int uep_session_init(void);
 void uep_session_cleanup(void);
+
+/* Owners of sessions (owner.c) */
+
+/**
+ * struct uep_owner - an owner of a session
+ * @ref: files
+ * @calls: commands and reads under way that need the session; killed: the owner has none
+ * @quiet: completed when @calls, which has been killed, is zero
+ * @lock: @session
+ * @session: session whose file is this owner's: the file's release ends it. NULL: another
+ *	owner has taken it. Holds the session's first reference
+ * @user: user that the file is charged to; NULL: the session's own charge includes it
+ * @ended: @calls has been killed
+ * @adopted: a task is making another owner
+ * @keep: ids outlive the files of their channels
+ * @rings_lost: the session's rings are elsewhere (uep_session.ring_lock)
+ *
+ * Each file of a session and of its queues belongs to the owner that has created it.
+ * private_data of the session's file is its owner.
+ */
+struct uep_owner {
+	struct kref ref;
+	struct percpu_ref calls;
+	struct completion quiet;
+	spinlock_t lock;		/* session */
+	struct uep_session *session;
+	struct uep_user *user;
+	atomic_t ended;
+	atomic_t adopted;
+	bool keep;
+	bool rings_lost;
+};
+
+struct uep_owner *uep_owner_create(struct uep_user *user);
+void uep_owner_put(struct uep_owner *owner);
+struct uep_session *uep_owner_session(struct uep_owner *owner);
+struct uep_session *uep_owner_take_session(struct uep_owner *owner);
+void uep_owner_move_session(struct uep_owner *from, struct uep_owner *to);
+void uep_owner_end(struct uep_owner *owner);
+
+/* Begins a call, until uep_owner_exit(). False: the owner has lost the session. */
+static inline bool uep_owner_enter(struct uep_owner *owner)
+{
+	return percpu_ref_tryget_live(&owner->calls);
+}
+
+static inline void uep_owner_exit(struct uep_owner *owner)
+{
+	percpu_ref_put(&owner->calls);
+}
+
+static inline bool uep_owner_ended(struct uep_owner *owner)
+{
+	return percpu_ref_is_dying(&owner->calls);
+}
 
 struct uep_obj;
 
@@ -261,6 +324,8 @@ struct uep_obj_type {
  * @handle: handle, 0 if none
  * @users: number of objects that depend on this one; -1: claimed for destruction
  * @queue_bytes: charged with the object
+ * @cookie: the program's, see SET_OBJ
+ * @note: the library's, see SET_OBJ (uep_session.note_lock); NULL: zeros
  * @dev: device; NULL: none
  * @uses: objects that this one depends on: it counts in their @users until it is destroyed,
  *	and holds references until it is freed. The first is its PD, context or domain
@@ -274,6 +339,8 @@ struct uep_obj {
 	u32 handle;
 	atomic_t users;
 	u64 queue_bytes;
+	u64 cookie;
+	u8 *note;
 	struct ep_dev *dev;
 	struct uep_obj *uses[UEP_MAX_USES];
 	int nr_uses;
@@ -297,6 +364,7 @@ void *uep_obj_use_for(struct uep_obj *user, u32 handle, enum rdma_ep_obj_type ty
 bool uep_obj_depend(struct uep_obj *obj, struct uep_obj *used);
 int uep_obj_reserve(struct uep_obj *obj);
 void uep_obj_publish(struct uep_obj *obj);
+int uep_obj_copy_note(struct uep_obj *to, struct uep_obj *from);
 bool uep_obj_claim(struct uep_obj *obj);
 int uep_obj_settle(struct uep_obj *obj);
 void uep_obj_unclaim(struct uep_obj *obj);
@@ -354,10 +422,13 @@ struct uep_queue_ops {
  * @ops: kind
  * @session: session (holds a reference, and is charged a file), or NULL
  * @entry: in uep_session.queues
+ * @number: unique among those of the session
  * @records: CM events (uep_session.ev_lock), or nodes with unread events (@lock)
  * @wait: readers
  * @dead: the session or the device's context has ended: reads fail with -EIO
- * @lock: nodes and their @records; taken in any context
+ * @lock: nodes and their @records, @opener, @nr_files; taken in any context
+ * @opener: owner of the latest file; only to be compared
+ * @nr_files: files of @opener
  */
 struct uep_queue {
 	struct kref ref;
@@ -365,10 +436,25 @@ struct uep_queue {
 	const struct uep_queue_ops *ops;
 	struct uep_session *session;
 	struct list_head entry;
+	u32 number;
 	struct list_head records;
 	wait_queue_head_t wait;
 	bool dead;
 	spinlock_t lock;		/* nodes */
+	const struct uep_owner *opener;
+	u32 nr_files;
+};
+
+/**
+ * struct uep_queue_file - a file of a queue; private_data of the file
+ * @q: queue (holds a reference)
+ * @owner: owner (holds a reference)
+ * @unseen: of a command that has not succeeded: its release is no close(2)
+ */
+struct uep_queue_file {
+	struct uep_queue *q;
+	struct uep_owner *owner;
+	bool unseen;
 };
 
 /**
@@ -396,6 +482,7 @@ struct uep_node_event {
 };
 
 void uep_node_init(struct uep_node *node, struct uep_obj *obj, u64 uid);
+void uep_node_set_uid(struct uep_queue *q, struct uep_node *node, u64 uid, bool forget);
 void uep_node_post(struct uep_queue *q, struct uep_node *node, u32 type);
 u32 uep_node_purge(struct uep_queue *q, struct uep_node *node);
 bool uep_node_dequeue(struct uep_queue *q, struct uep_node_event *ev);
@@ -411,6 +498,7 @@ void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, si
 void uep_queue_put(struct uep_queue *q);
 void uep_queue_kill(struct uep_queue *q);
 int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q);
+int uep_queue_reopen(struct uep_cmd *cmd, struct uep_queue *q);
 void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, size_t size, s32 *fd);
 void *uep_queue_of_file(struct file *file, const struct uep_session *s,
 			const struct uep_queue_ops *ops);
@@ -426,7 +514,8 @@ enum {
 
 /**
  * struct uep_ring - a CQ's ring
- * @shared: memory shared with the user; NULL: no ring
+ * @shared: memory shared with the user, holds a reference to its page; NULL: no ring. Moves
+ *	with uep_cq_hw.poll_lock and lock
  * @index: where the user finds it
  * @head: rdma_ep_cq_ring.head (uep_cq_hw.poll_lock)
  */
@@ -441,6 +530,10 @@ int uep_ring_create(struct uep_session *s, struct uep_ring *ring);
 void uep_ring_destroy(struct uep_session *s, struct uep_ring *ring);
 u32 uep_ring_room(const struct uep_ring *ring);
 void uep_ring_put(struct uep_ring *ring, const struct rdma_ep_wc *wc, u32 nr);
+int uep_rings_prepare(struct uep_session *s, struct xarray *pages);
+void uep_ring_move(struct uep_ring *ring, struct xarray *pages);
+void uep_rings_replace(struct uep_session *s, struct uep_owner *old, struct xarray *pages);
+void uep_rings_discard(struct xarray *pages);
 int uep_mmap(struct file *file, struct vm_area_struct *vma);
 
 /* Commands (cmd.c) */
@@ -464,6 +557,7 @@ struct uep_cmd_step {
 /**
  * struct uep_cmd - a command being executed
  * @s: session
+ * @file: its file
  * @arg: private copy of the command's structure, copied out afterwards
  * @uarg: the structure in user memory
  * @steps: changes that are committed or undone at the end
@@ -471,6 +565,7 @@ struct uep_cmd_step {
  */
 struct uep_cmd {
 	struct uep_session *s;
+	struct file *file;
 	void *arg;
 	void __user *uarg;
 	struct uep_cmd_step steps[UEP_CMD_MAX_STEPS];
@@ -481,7 +576,12 @@ void uep_cmd_add_step(struct uep_cmd *cmd, void (*end)(struct uep_cmd_step *step
 		      void *obj, void *arg);
 int uep_cmd_add_obj(struct uep_cmd *cmd, void *obj, u32 *handle);
 int uep_cmd_add_file(struct uep_cmd *cmd, const char *name,
-		     const struct file_operations *fops, void *priv);
+		     const struct file_operations *fops, void *priv, int flags);
+static inline struct uep_owner *uep_cmd_owner(const struct uep_cmd *cmd)
+{
+	return cmd->file->private_data;
+}
+
 void uep_cmd_commit(struct uep_cmd *cmd);
 void uep_cmd_rollback(struct uep_cmd *cmd, int nr_steps);
 

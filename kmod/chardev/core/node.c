@@ -30,6 +30,16 @@ void uep_node_init(struct uep_node *node, struct uep_obj *obj, u64 uid)
 	node->uid = uid;
 }
 
+/* @forget: the events that have been read are another owner's */
+void uep_node_set_uid(struct uep_queue *q, struct uep_node *node, u64 uid, bool forget)
+{
+	spin_lock_irq(&q->lock);
+	node->uid = uid;
+	if (forget)
+		node->reported = 0;
+	spin_unlock_irq(&q->lock);
+}
+
 /* Any context. @type: event type of a typed queue, else 0 */
 void uep_node_post(struct uep_queue *q, struct uep_node *node, u32 type)
 {

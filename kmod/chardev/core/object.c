@@ -82,6 +82,7 @@ static void uep_obj_release(struct kref *ref)
 		ep_res_fini(uep_obj_res(obj));
 	for (i = obj->nr_uses; i--;)
 		uep_obj_put(obj->uses[i]);
+	kfree(obj->note);
 	kfree_rcu(obj, rcu);
 	uep_session_put(s);
 }
@@ -225,6 +226,23 @@ int uep_obj_reserve(struct uep_obj *obj)
 void uep_obj_publish(struct uep_obj *obj)
 {
 	xa_store(&obj->session->objs, obj->handle, obj, 0);
+}
+
+/* Copies the note of another object to a new one. */
+int uep_obj_copy_note(struct uep_obj *to, struct uep_obj *from)
+{
+	u8 *note;
+
+	if (!READ_ONCE(from->note))
+		return 0;
+	note = kmalloc(RDMA_EP_NOTE_BYTES, GFP_KERNEL_ACCOUNT);
+	if (!note)
+		return -ENOMEM;
+	spin_lock(&from->session->note_lock);
+	memcpy(note, from->note, RDMA_EP_NOTE_BYTES);
+	spin_unlock(&from->session->note_lock);
+	to->note = note;
+	return 0;
 }
 
 /* Makes the caller the destroyer. False: the object is in use or has been claimed. */

@@ -14,16 +14,26 @@ static bool uep_queue_ready(const struct uep_queue *q)
 	return READ_ONCE(q->dead) || !list_empty_careful(&q->records);
 }
 
-/* Reads whole records: at least one, and no more than are there. */
-static ssize_t uep_queue_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
+/* Until its owner has lost the session. */
+static int uep_queue_deliver(struct uep_queue_file *qf, char __user *buf)
 {
-	struct uep_queue *q = file->private_data;
+	struct uep_queue *q = qf->q;
+
+	if (uep_owner_ended(qf->owner))
+		return -EBADF;
+	return READ_ONCE(q->dead) ? -EIO : q->ops->deliver(q, buf);
+}
+
+static ssize_t uep_queue_read_all(struct file *file, char __user *buf, size_t len)
+{
+	struct uep_queue_file *qf = file->private_data;
+	struct uep_queue *q = qf->q;
 	size_t size = q->ops->size;
 	ssize_t done = 0;
 	int ret = -EINVAL;
 
 	while (len - done >= size) {
-		ret = READ_ONCE(q->dead) ? -EIO : q->ops->deliver(q, buf + done);
+		ret = uep_queue_deliver(qf, buf + done);
 		if (!ret) {
 			done += size;
 			if (signal_pending(current))
@@ -33,29 +43,77 @@ static ssize_t uep_queue_read(struct file *file, char __user *buf, size_t len, l
 		}
 		if (ret != -EAGAIN || done || (file->f_flags & O_NONBLOCK))
 			break;
-		if (wait_event_interruptible(q->wait, uep_queue_ready(q)))
+		if (wait_event_interruptible(q->wait, uep_queue_ready(q) ||
+					     uep_owner_ended(qf->owner)))
 			return -ERESTARTSYS;
 	}
 	return done ? done : ret;
 }
 
+/* Reads whole records: at least one, and no more than are there. */
+static ssize_t uep_queue_read(struct file *file, char __user *buf, size_t len, loff_t *pos)
+{
+	struct uep_queue_file *qf = file->private_data;
+	ssize_t ret;
+
+	if (!uep_owner_enter(qf->owner))
+		return -EBADF;
+	ret = uep_queue_read_all(file, buf, len);
+	uep_owner_exit(qf->owner);
+	return ret;
+}
+
 static __poll_t uep_queue_poll(struct file *file, poll_table *wait)
 {
-	struct uep_queue *q = file->private_data;
+	struct uep_queue_file *qf = file->private_data;
+	struct uep_queue *q = qf->q;
 
 	poll_wait(file, &q->wait, wait);
-	if (READ_ONCE(q->dead))
+	if (READ_ONCE(q->dead) || uep_owner_ended(qf->owner))
 		return EPOLLERR | EPOLLHUP;
 	return list_empty_careful(&q->records) ? 0 : EPOLLIN | EPOLLRDNORM;
 }
 
+/* Counts a file of the queue. False: other files of its owner are left. */
+static bool uep_queue_count_file(struct uep_queue_file *qf, int nr)
+{
+	struct uep_queue *q = qf->q;
+	bool last = false;
+
+	spin_lock_irq(&q->lock);
+	if (nr > 0 && q->opener != qf->owner) {
+		q->opener = qf->owner;
+		q->nr_files = 0;
+	}
+	if (q->opener == qf->owner) {
+		q->nr_files += nr;
+		last = !q->nr_files;
+	}
+	spin_unlock_irq(&q->lock);
+	return last;
+}
+
+/* The close(2) of the last file of the session's owner. */
+static void uep_queue_closed(struct uep_queue_file *qf)
+{
+	struct uep_queue *q = qf->q;
+
+	if (!uep_queue_count_file(qf, -1) || !q->ops->closed || qf->unseen ||
+	    !uep_owner_enter(qf->owner))
+		return;
+	if (!READ_ONCE(qf->owner->keep))
+		q->ops->closed(q);
+	uep_owner_exit(qf->owner);
+}
+
 static int uep_queue_release(struct inode *inode, struct file *file)
 {
-	struct uep_queue *q = file->private_data;
+	struct uep_queue_file *qf = file->private_data;
 
-	if (q->ops->closed)
-		q->ops->closed(q);
-	uep_queue_put(q);
+	uep_queue_closed(qf);
+	uep_queue_put(qf->q);
+	uep_owner_put(qf->owner);
+	kfree(qf);
 	return 0;
 }
 
@@ -90,6 +148,7 @@ void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, si
 		uep_session_get(s);
 		q->session = s;
 		spin_lock(&s->ev_lock);
+		q->number = ++s->queue_number;
 		list_add(&q->entry, &s->queues);
 		spin_unlock(&s->ev_lock);
 	}
@@ -124,15 +183,52 @@ void uep_queue_kill(struct uep_queue *q)
 	wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
 }
 
-/* Creates a file that reads the queue. Returns its descriptor. */
-int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q)
+static int uep_queue_add(struct uep_cmd *cmd, struct uep_queue *q, struct uep_queue_file *qf)
 {
 	int fd;
 
+	qf->q = q;
+	qf->owner = uep_cmd_owner(cmd);
+	fd = uep_cmd_add_file(cmd, q->ops->name, &uep_queue_fops, qf, O_RDONLY);
+	if (fd < 0) {
+		kfree(qf);
+		return fd;
+	}
 	kref_get(&q->ref);
-	fd = uep_cmd_add_file(cmd, q->ops->name, &uep_queue_fops, q);
-	if (fd < 0)
-		uep_queue_put(q);
+	kref_get(&qf->owner->ref);
+	uep_queue_count_file(qf, 1);
+	return fd;
+}
+
+/* Creates a file that reads the queue. Returns its descriptor. */
+int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q)
+{
+	struct uep_queue_file *qf = kzalloc(sizeof(*qf), GFP_KERNEL_ACCOUNT);
+
+	return qf ? uep_queue_add(cmd, q, qf) : -ENOMEM;
+}
+
+static void uep_queue_end_reopen(struct uep_cmd_step *step, bool commit)
+{
+	struct uep_queue_file *qf = step->obj;
+
+	if (commit)
+		qf->unseen = false;
+}
+
+/* The same of a queue that has objects, which stay if the command fails. */
+int uep_queue_reopen(struct uep_cmd *cmd, struct uep_queue *q)
+{
+	struct uep_queue_file *qf = kzalloc(sizeof(*qf), GFP_KERNEL_ACCOUNT);
+	int fd;
+
+	if (!qf)
+		return -ENOMEM;
+	qf->unseen = true;
+	fd = uep_queue_add(cmd, q, qf);
+	/* Its end comes before that of the file. */
+	if (fd >= 0)
+		uep_cmd_add_step(cmd, uep_queue_end_reopen, qf, NULL);
 	return fd;
 }
 
@@ -157,11 +253,12 @@ void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, siz
 void *uep_queue_of_file(struct file *file, const struct uep_session *s,
 			const struct uep_queue_ops *ops)
 {
-	struct uep_queue *q = file->private_data;
+	struct uep_queue_file *qf = file->private_data;
 
-	if (file->f_op != &uep_queue_fops || q->session != s || (ops && q->ops != ops))
+	if (file->f_op != &uep_queue_fops || qf->q->session != s || (ops && qf->q->ops != ops) ||
+	    uep_owner_ended(qf->owner))
 		return NULL;
-	return q;
+	return qf->q;
 }
 
 /* The same of the caller's descriptor, with a reference. */

@@ -48,6 +48,11 @@ out:
 	return page;
 }
 
+static struct rdma_ep_cq_ring *uep_ring_in(struct page *page, u32 index)
+{
+	return page_address(page) + index % UEP_RINGS_PAGE * UEP_RING_SIZE;
+}
+
 /* Returns 0 without a ring if all rings of the session are in use. */
 int uep_ring_create(struct uep_session *s, struct uep_ring *ring)
 {
@@ -66,7 +71,8 @@ int uep_ring_create(struct uep_session *s, struct uep_ring *ring)
 		return PTR_ERR(page);
 	}
 	ring->index = index;
-	ring->shared = page_address(page) + index % UEP_RINGS_PAGE * UEP_RING_SIZE;
+	get_page(page);
+	ring->shared = uep_ring_in(page, index);
 	/* Another CQ may have used it before. */
 	memset(ring->shared, 0, offsetof(struct rdma_ep_cq_ring, wc));
 	WRITE_ONCE(ring->shared->pending, UEP_RING_PENDING);
@@ -78,6 +84,7 @@ void uep_ring_destroy(struct uep_session *s, struct uep_ring *ring)
 {
 	if (!ring->shared)
 		return;
+	put_page(virt_to_page(ring->shared));
 	ring->shared = NULL;
 	ida_free(&s->rings, ring->index);
 }
@@ -101,20 +108,116 @@ void uep_ring_put(struct uep_ring *ring, const struct rdma_ep_wc *wc, u32 nr)
 	smp_store_release(&ring->shared->head, ring->head);
 }
 
+/*
+ * Allocates a page for each one of the session that @pages does not have yet. They take the
+ * place, and the charge, of those.
+ */
+int uep_rings_prepare(struct uep_session *s, struct xarray *pages)
+{
+	struct page *old, *page;
+	unsigned long i;
+	int ret = 0;
+
+	mutex_lock(&s->ring_lock);
+	xa_for_each(&s->ring_pages, i, old) {
+		if (xa_load(pages, i))
+			continue;
+		page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		ret = page ? xa_err(xa_store(pages, i, page, GFP_KERNEL_ACCOUNT)) : -ENOMEM;
+		if (!ret)
+			continue;
+		if (page)
+			__free_page(page);
+		break;
+	}
+	mutex_unlock(&s->ring_lock);
+	return ret;
+}
+
+/*
+ * Moves a ring to its page in @pages, with unread completions. The user has written what it
+ * likes to the old place; a late user of that is led to the kernel.
+ */
+void uep_ring_move(struct uep_ring *ring, struct xarray *pages)
+{
+	struct rdma_ep_cq_ring *old = ring->shared;
+	struct page *page;
+
+	if (!old)
+		return;
+	page = xa_load(pages, ring->index / UEP_RINGS_PAGE);
+	get_page(page);
+	ring->shared = uep_ring_in(page, ring->index);
+	memcpy(ring->shared, old, sizeof(*old));
+	ring->shared->head = ring->head;
+	if (ring->head - ring->shared->tail > RDMA_EP_RING_ENTRIES)
+		ring->shared->tail = ring->head;
+	WRITE_ONCE(ring->shared->pending, UEP_RING_PENDING);
+	WRITE_ONCE(old->pending, UEP_RING_PENDING);
+	put_page(virt_to_page(old));
+}
+
+/* All rings have moved to @pages. Mappings of @old get no page of the session from now on. */
+void uep_rings_replace(struct uep_session *s, struct uep_owner *old, struct xarray *pages)
+{
+	struct page *page;
+	unsigned long i;
+
+	mutex_lock(&s->ring_lock);
+	old->rings_lost = true;
+	xa_for_each(pages, i, page)
+		put_page(xa_store(&s->ring_pages, i, page, 0));
+	mutex_unlock(&s->ring_lock);
+	xa_destroy(pages);
+}
+
+void uep_rings_discard(struct xarray *pages)
+{
+	struct page *page;
+	unsigned long i;
+
+	xa_for_each(pages, i, page)
+		__free_page(page);
+	xa_destroy(pages);
+}
+
+/* For an owner that has lost the session: rings that lead to the kernel */
+static struct page *uep_ring_lost_page(void)
+{
+	struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	u32 i;
+
+	for (i = 0; page && i < UEP_RINGS_PAGE; i++)
+		uep_ring_in(page, i)->pending = UEP_RING_PENDING;
+	return page;
+}
+
 static vm_fault_t uep_ring_fault(struct vm_fault *vmf)
 {
-	struct uep_session *s = vmf->vma->vm_private_data;
-	struct page *page = xa_load(&s->ring_pages, vmf->pgoff);
+	struct uep_owner *owner = vmf->vma->vm_private_data;
+	struct uep_session *s = uep_owner_session(owner);
+	bool lost = true;
+	struct page *page = NULL;
 
+	if (s) {
+		mutex_lock(&s->ring_lock);
+		lost = owner->rings_lost;
+		page = lost ? NULL : xa_load(&s->ring_pages, vmf->pgoff);
+		if (page)
+			get_page(page);
+		mutex_unlock(&s->ring_lock);
+		uep_session_put(s);
+	}
+	if (lost)
+		page = uep_ring_lost_page();
 	/* No ring has been created there yet. */
 	if (!page)
-		return VM_FAULT_SIGBUS;
-	get_page(page);
+		return lost ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 	vmf->page = page;
 	return 0;
 }
 
-/* A mapping holds a reference to the file, and the file one to the session. */
+/* A mapping holds a reference to the file, and the file one to the owner. */
 static const struct vm_operations_struct uep_ring_vm_ops = {
 	.fault = uep_ring_fault,
 };
@@ -122,6 +225,8 @@ static const struct vm_operations_struct uep_ring_vm_ops = {
 /* Children do not inherit the mapping: it would keep the session alive without any use. */
 int uep_mmap(struct file *file, struct vm_area_struct *vma)
 {
+	if (uep_owner_ended(file->private_data))
+		return -EBADF;
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_flags & VM_EXEC) ||
 	    vma->vm_pgoff + vma_pages(vma) > UEP_RING_PAGES)
 		return -EINVAL;

@@ -46,7 +46,13 @@ out:
 	return user;
 }
 
-static void uep_user_put(struct uep_user *user)
+struct uep_user *uep_user_hold(struct uep_user *user)
+{
+	refcount_inc(&user->ref);
+	return user;
+}
+
+void uep_user_put(struct uep_user *user)
 {
 	if (!refcount_dec_and_mutex_lock(&user->ref, &uep_users_lock))
 		return;
@@ -83,6 +89,7 @@ struct uep_session *uep_session_alloc(void)
 	xa_init(&s->ring_pages);
 	ida_init(&s->rings);
 	mutex_init(&s->ctx_lock);
+	spin_lock_init(&s->note_lock);
 	init_rwsem(&s->ending);
 	return s;
 

@@ -246,6 +246,18 @@ static const struct uep_obj_type uep_cq_type = {
 	.free = uep_cq_free,
 };
 
+/* See uep_ring_move(). Handlers and pollers use the old place or the new one. */
+void uep_cq_move_ring(struct uep_cq *cq, struct xarray *pages)
+{
+	struct uep_cq_hw *hw = cq->hw;
+
+	mutex_lock(&hw->poll_lock);
+	spin_lock_irq(&hw->lock);
+	uep_ring_move(&cq->ring, pages);
+	spin_unlock_irq(&hw->lock);
+	mutex_unlock(&hw->poll_lock);
+}
+
 /* Of the device's queue, and of held completions. */
 static u64 uep_cq_bytes(u32 cqe)
 {

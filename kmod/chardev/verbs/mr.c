@@ -158,6 +158,15 @@ static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, u64 *nr)
 	return uep_charge_pages(mr->obj.session, *nr) ? uep_mr_too_large(addr, length) : 0;
 }
 
+/* Keeps the keys, which stay known when the device's region has been destroyed. */
+static void uep_mr_keys(struct uep_mr *mr, u32 *lkey, u32 *rkey)
+{
+	mr->lkey = mr->ibmr->lkey;
+	mr->rkey = mr->ibmr->rkey;
+	*lkey = mr->lkey;
+	*rkey = mr->rkey;
+}
+
 static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_cmd_reg_mr *arg)
 {
 	struct ib_device *ibdev = mr->obj.dev->ibdev;
@@ -184,8 +193,8 @@ static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_cmd_reg_mr *arg)
 	if (ret)
 		goto err_mr;
 	ep_res_add(&mr->res);
-	arg->lkey = mr->ibmr->lkey;
-	arg->rkey = mr->ibmr->rkey;
+	mr->addr = arg->addr;
+	uep_mr_keys(mr, &arg->lkey, &arg->rkey);
 	return 0;
 
 err_mr:
@@ -244,6 +253,7 @@ static void uep_mr_update(struct uep_mr *mr, struct ib_mr *new,
 	if (arg->flags & RDMA_EP_REREG_ACCESS)
 		mr->access = arg->access;
 	if (arg->flags & RDMA_EP_REREG_TRANSLATION) {
+		mr->addr = arg->addr;
 		mr->iova = arg->iova;
 		mr->length = arg->length;
 		mr->pinned_writable = ib_access_writable(mr->access);
@@ -291,8 +301,7 @@ static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_cmd_rereg_mr *arg)
 			swap(mr->nr_pages, nr_pages);
 	}
 	uep_uncharge_pages(mr->obj.session, nr_pages);
-	arg->lkey = mr->ibmr->lkey;
-	arg->rkey = mr->ibmr->rkey;
+	uep_mr_keys(mr, &arg->lkey, &arg->rkey);
 	return xa_err(xa_store(mrs, arg->lkey, mr, GFP_KERNEL_ACCOUNT)) ?: ret;
 }
 

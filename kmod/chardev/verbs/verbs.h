@@ -62,8 +62,11 @@ struct uep_mr {
 	struct uep_pd *pd;
 	struct ep_res res;
 	struct ib_mr *ibmr;
+	u64 addr;			/* in the process that registered it */
 	u64 iova;
 	u64 length;
+	u32 lkey;
+	u32 rkey;
 	u64 nr_pages;			/* charged */
 	u32 access;			/* enum ib_access_flags */
 	bool pinned_writable;		/* the memory can be given any right to write */
@@ -235,6 +238,7 @@ struct uep_cq {
 struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring);
 u32 uep_cq_granted(const struct uep_cq *cq);
+void uep_cq_move_ring(struct uep_cq *cq, struct xarray *pages);
 int uep_create_cq(struct uep_cmd *cmd);
 int uep_resize_cq(struct uep_cmd *cmd);
 int uep_modify_cq(struct uep_cmd *cmd);

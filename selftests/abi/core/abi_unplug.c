@@ -68,6 +68,9 @@ TEST_F(unplug, every_command)
 	int ret;
 
 	for (unsigned int i = 0; i < abi_num_commands; i++) {
+		/* (abi_handover has these.) */
+		if (abi_commands[i].ends)
+			continue;
 		ret = abi_prepare(&self->w, &abi_commands[i], &self->arg[i]);
 		if (ret == -EOPNOTSUPP)
 			continue;

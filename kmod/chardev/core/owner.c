@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Owners of sessions.
+ *
+ * A session can be handed over to another process, of another user perhaps. The descriptors
+ * of the previous owner stay open where the kernel cannot close them, so each call enters its
+ * owner first, and an owner that has lost the session is not entered any more.
+ */
+#include <linux/slab.h>
+
+#include "core.h"
+
+static void uep_owner_quiet(struct percpu_ref *calls)
+{
+	complete_all(&container_of(calls, struct uep_owner, calls)->quiet);
+}
+
+/* @user: charged for the owner's file, or NULL */
+struct uep_owner *uep_owner_create(struct uep_user *user)
+{
+	struct uep_owner *owner;
+	int ret;
+
+	ret = user ? uep_charge_file(user) : 0;
+	if (ret)
+		return ERR_PTR(ret);
+	owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
+	ret = -ENOMEM;
+	if (!owner)
+		goto err_charge;
+	ret = percpu_ref_init(&owner->calls, uep_owner_quiet, 0, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		goto err_free;
+	kref_init(&owner->ref);
+	init_completion(&owner->quiet);
+	spin_lock_init(&owner->lock);
+	if (user)
+		owner->user = uep_user_hold(user);
+	return owner;
+
+err_free:
+	kfree(owner);
+err_charge:
+	if (user)
+		uep_uncharge_file(user);
+	return ERR_PTR(ret);
+}
+
+static void uep_owner_free(struct kref *ref)
+{
+	struct uep_owner *owner = container_of(ref, struct uep_owner, ref);
+
+	/* No file, so no call, is left, but percpu_ref may be counting still. */
+	if (atomic_read(&owner->ended))
+		wait_for_completion(&owner->quiet);
+	percpu_ref_exit(&owner->calls);
+	if (owner->user) {
+		uep_uncharge_file(owner->user);
+		uep_user_put(owner->user);
+	}
+	kfree(owner);
+}
+
+/* May sleep. */
+void uep_owner_put(struct uep_owner *owner)
+{
+	kref_put(&owner->ref, uep_owner_free);
+}
+
+/* Returns the session with a reference, or NULL if another owner has taken it. */
+struct uep_session *uep_owner_session(struct uep_owner *owner)
+{
+	struct uep_session *s;
+
+	spin_lock(&owner->lock);
+	s = owner->session;
+	if (s)
+		uep_session_get(s);
+	spin_unlock(&owner->lock);
+	return s;
+}
+
+/* Takes the session with the owner's reference, or NULL, away from the owner. */
+struct uep_session *uep_owner_take_session(struct uep_owner *owner)
+{
+	struct uep_session *s;
+
+	spin_lock(&owner->lock);
+	s = owner->session;
+	owner->session = NULL;
+	spin_unlock(&owner->lock);
+	return s;
+}
+
+/* No task knows @to yet. */
+void uep_owner_move_session(struct uep_owner *from, struct uep_owner *to)
+{
+	to->session = uep_owner_take_session(from);
+}
+
+/* No call begins any more. Those that wait have to be woken. */
+void uep_owner_end(struct uep_owner *owner)
+{
+	if (!atomic_xchg(&owner->ended, 1))
+		percpu_ref_kill(&owner->calls);
+}

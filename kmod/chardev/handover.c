@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * EXPORT and ADOPT: the change of a session's owner (core/owner.c). And SET_OBJ and
+ * OPEN_QUEUE, with which the next owner makes the objects its own.
+ */
+#include <linux/slab.h>
+
+#include "chardev.h"
+#include "cm/cm.h"
+#include "trace.h"
+#include "verbs/verbs.h"
+
+/* A value that the objects of a type have, as far as they have one */
+struct uep_uid {
+	u64 uid;
+	bool forget;		/* the owner is a new one: it has read no event */
+};
+
+/* -EINVAL: no event names such an object by its uid. */
+static int uep_obj_set_uid(struct uep_obj *obj, void *arg)
+{
+	const struct uep_uid *new = arg;
+	struct uep_srq *srq;
+	struct uep_cq *cq;
+	struct uep_qp *qp;
+
+	switch (obj->type->type) {
+	case RDMA_EP_OBJ_ID:
+		uep_id_set_uid(container_of(obj, struct uep_id, obj), new->uid, new->forget);
+		return 0;
+	case RDMA_EP_OBJ_MCAST:
+		uep_mcast_set_uid(container_of(obj, struct uep_mcast, obj), new->uid, new->forget);
+		return 0;
+	case RDMA_EP_OBJ_CQ:
+		cq = container_of(obj, struct uep_cq, obj);
+		if (cq->chan)
+			uep_node_set_uid(cq->chan, &cq->comp, new->uid, new->forget);
+		uep_node_set_uid(cq->ctx->async, &cq->async, new->uid, new->forget);
+		return 0;
+	case RDMA_EP_OBJ_SRQ:
+		srq = container_of(obj, struct uep_srq, obj);
+		uep_node_set_uid(srq->pd->ctx->async, &srq->async, new->uid, new->forget);
+		return 0;
+	case RDMA_EP_OBJ_QP:
+		qp = container_of(obj, struct uep_qp, obj);
+		uep_node_set_uid(qp->ctx->async, &qp->async, new->uid, new->forget);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int uep_obj_set_note(struct uep_obj *obj, const u8 *bytes)
+{
+	u8 *note = kmemdup(bytes, RDMA_EP_NOTE_BYTES, GFP_KERNEL_ACCOUNT);
+
+	if (!note)
+		return -ENOMEM;
+	spin_lock(&obj->session->note_lock);
+	swap(obj->note, note);
+	spin_unlock(&obj->session->note_lock);
+	kfree(note);
+	return 0;
+}
+
+static int uep_obj_set(struct uep_obj *obj, const struct rdma_ep_cmd_set_obj *arg)
+{
+	struct uep_uid new = { .uid = arg->uid };
+	int ret = 0;
+
+	if (arg->flags & RDMA_EP_SET_UID)
+		ret = uep_obj_set_uid(obj, &new);
+	if (!ret && (arg->flags & RDMA_EP_SET_NOTE))
+		ret = uep_obj_set_note(obj, arg->note);
+	if (!ret && (arg->flags & RDMA_EP_SET_COOKIE))
+		WRITE_ONCE(obj->cookie, arg->cookie);
+	return ret;
+}
+
+int uep_set_obj(struct uep_cmd *cmd)
+{
+	struct rdma_ep_cmd_set_obj *arg = cmd->arg;
+	struct uep_obj *obj;
+
+	if (!arg->flags || arg->type < RDMA_EP_OBJ_CTX || arg->type > RDMA_EP_OBJ_XRCD ||
+	    (arg->uid && !(arg->flags & RDMA_EP_SET_UID)) ||
+	    (arg->cookie && !(arg->flags & RDMA_EP_SET_COOKIE)) ||
+	    (!(arg->flags & RDMA_EP_SET_NOTE) && memchr_inv(arg->note, 0, sizeof(arg->note))))
+		return -EINVAL;
+	obj = uep_obj_lookup(cmd->s, arg->handle, arg->type);
+	return obj ? uep_obj_done(obj, uep_obj_set(obj, arg)) : -ENOENT;
+}
+
+/* The queue that the object reports to, with a reference, or NULL. */
+static struct uep_queue *uep_obj_queue(struct uep_obj *obj)
+{
+	struct uep_queue *q;
+
+	switch (obj->type->type) {
+	case RDMA_EP_OBJ_ID:
+		return uep_id_queue(container_of(obj, struct uep_id, obj));
+	case RDMA_EP_OBJ_CQ:
+		q = container_of(obj, struct uep_cq, obj)->chan;
+		break;
+	default:
+		q = container_of(obj, struct uep_ctx, obj)->async;
+		break;
+	}
+	if (q)
+		kref_get(&q->ref);
+	return q;
+}
+
+int uep_open_queue(struct uep_cmd *cmd)
+{
+	struct rdma_ep_cmd_open_queue *arg = cmd->arg;
+	struct uep_queue *q;
+	struct uep_obj *obj;
+
+	if (arg->reserved || (arg->type != RDMA_EP_OBJ_ID && arg->type != RDMA_EP_OBJ_CQ &&
+			      arg->type != RDMA_EP_OBJ_CTX))
+		return -EINVAL;
+	obj = uep_obj_lookup(cmd->s, arg->handle, arg->type);
+	if (!obj)
+		return -ENOENT;
+	q = uep_obj_queue(obj);
+	arg->fd = q ? uep_queue_reopen(cmd, q) : -ENODATA;
+	if (q)
+		uep_queue_put(q);
+	return uep_obj_done(obj, min(arg->fd, 0));
+}
+
+static int uep_wake_async(struct uep_obj *obj, void *arg)
+{
+	wake_up_poll(&container_of(obj, struct uep_ctx, obj)->async->wait, EPOLLERR | EPOLLHUP);
+	return 0;
+}
+
+/* The owner gives the session up: wakes its readers, and waits for its calls. */
+static int uep_end_owner(struct uep_session *s, struct uep_owner *owner)
+{
+	struct uep_queue *q;
+
+	uep_owner_end(owner);
+	spin_lock(&s->ev_lock);
+	list_for_each_entry(q, &s->queues, entry)
+		wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
+	spin_unlock(&s->ev_lock);
+	uep_walk_objs(s, RDMA_EP_OBJ_CTX, NULL, uep_wake_async, NULL);
+	return wait_for_completion_interruptible(&owner->quiet);
+}
+
+int uep_export(struct uep_cmd *cmd)
+{
+	struct rdma_ep_cmd_export *arg = cmd->arg;
+	struct uep_owner *owner = uep_cmd_owner(cmd);
+
+	if (!(arg->flags & RDMA_EP_KEEP)) {
+		trace_rdma_ep_session_export(cmd->s);
+		return uep_end_owner(cmd->s, owner);
+	}
+	if (!uep_owner_enter(owner))
+		return -EBADF;
+	WRITE_ONCE(owner->keep, true);
+	uep_owner_exit(owner);
+	return 0;
+}
+
+static int uep_move_ring(struct uep_obj *obj, void *pages)
+{
+	uep_cq_move_ring(container_of(obj, struct uep_cq, obj), pages);
+	return 0;
+}
+
+static void uep_end_adopt(struct uep_cmd_step *step, bool commit)
+{
+	struct uep_owner *old = step->obj;
+
+	if (commit)
+		uep_owner_move_session(old, step->arg);
+	atomic_set(&old->adopted, 0);
+}
+
+/*
+ * The old owner gives the session up, and loses all that it could still use: its view of
+ * rings, and the meaning of uids, which are addresses in its memory.
+ */
+static int uep_change_owner(struct uep_session *s, struct uep_owner *old)
+{
+	static const enum rdma_ep_obj_type named[] = {
+		RDMA_EP_OBJ_ID, RDMA_EP_OBJ_MCAST, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_QP,
+	};
+	struct uep_uid none = { .forget = true };
+	struct xarray pages;
+	int i, ret;
+
+	xa_init(&pages);
+	ret = uep_rings_prepare(s, &pages) ?: uep_end_owner(s, old) ?:
+	      uep_rings_prepare(s, &pages);
+	if (ret) {
+		uep_rings_discard(&pages);
+		return ret;
+	}
+	uep_walk_objs(s, RDMA_EP_OBJ_CQ, NULL, uep_move_ring, &pages);
+	uep_rings_replace(s, old, &pages);
+	for (i = 0; i < ARRAY_SIZE(named); i++)
+		uep_walk_objs(s, named[i], NULL, uep_obj_set_uid, &none);
+	return 0;
+}
+
+int uep_adopt(struct uep_cmd *cmd)
+{
+	struct uep_owner *new, *old = uep_cmd_owner(cmd);
+	struct rdma_ep_cmd_adopt *arg = cmd->arg;
+
+	if (arg->reserved)
+		return -EINVAL;
+	new = uep_owner_create(cmd->s->user);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	new->keep = arg->flags & RDMA_EP_KEEP;
+	arg->fd = uep_cmd_add_file(cmd, "[rdma_ep]", cmd->file->f_op, new, O_RDWR);
+	if (arg->fd < 0) {
+		uep_owner_put(new);
+		return arg->fd;
+	}
+	if (atomic_cmpxchg(&old->adopted, 0, 1))
+		return -EBUSY;
+	uep_cmd_add_step(cmd, uep_end_adopt, old, new);
+	/* Another task may have adopted it meanwhile. */
+	if (!old->session)
+		return -EBADF;
+	trace_rdma_ep_session_adopt(cmd->s);
+	return uep_change_owner(cmd->s, old);
+}
+
+int uep_split_id(struct uep_cmd *cmd)
+{
+	struct rdma_ep_cmd_split_id *arg = cmd->arg;
+	struct uep_owner *owner;
+	struct uep_session *s;
+
+	owner = uep_owner_create(NULL);
+	if (IS_ERR(owner))
+		return PTR_ERR(owner);
+	s = uep_session_create();
+	if (IS_ERR(s)) {
+		uep_owner_put(owner);
+		return PTR_ERR(s);
+	}
+	owner->session = s;
+	arg->fd = uep_cmd_add_file(cmd, "[rdma_ep]", cmd->file->f_op, owner, O_RDWR);
+	if (arg->fd < 0) {
+		uep_session_release(s);
+		uep_owner_put(owner);
+		return arg->fd;
+	}
+	return uep_cmd_split(cmd, arg->id, s);
+}

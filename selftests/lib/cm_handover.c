@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rdma_ep_export(3), rdma_ep_adopt(3): the structures of an adopted session, what the library
+ * itself had kept, and the end of the old structures.
+ *
+ * It would catch: structures that lack a pointer, lost completions or events, an endpoint that
+ * the previous process can still use, objects that cannot be destroyed afterwards.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rdma/rdma_ep_handover.h>
+
+#include "lib_test.h"
+
+#define LEN	4096
+#define CLIENTS	3
+/* Where the regions of the server are, in both of its processes */
+#define PLACE	((void *)0x20000000000)
+
+/* The id with this cookie, or NULL */
+static struct rdma_cm_id *find_id(struct rdma_ep_adopted *all, uint64_t cookie)
+{
+	for (struct rdma_cm_id **id = all->ids; *id; id++)
+		if ((*id)->context == (void *)(uintptr_t)cookie)
+			return *id;
+	return NULL;
+}
+
+static size_t count(void *list)
+{
+	size_t n = 0;
+
+	while (((void **)list)[n])
+		n++;
+	return n;
+}
+
+static int set_cookie(struct rdma_cm_id *id, uint64_t cookie)
+{
+	return rdma_ep_set_cookie(RDMA_EP_OBJ_ID, id, cookie);
+}
+
+/* The session of this process, once more */
+static struct rdma_ep_adopted *readopt(void)
+{
+	int fd = rdma_ep_export(NULL);
+
+	return fd < 0 ? NULL : rdma_ep_adopt(fd, 0);
+}
+
+TEST(synchronous_endpoints)
+{
+	struct eps e = eps_with_qps();
+	struct rdma_cm_id *old, *a, *p, *listener, *again;
+	struct rdma_ep_adopted *all;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	char buf[LEN];
+	uint64_t cookie;
+
+	ASSERT_EQ(0, eps_listen(&e));
+	ASSERT_EQ(0, eps_up(&e));
+	mr = rdma_reg_msgs(e.p, buf, sizeof(buf));
+	ASSERT_TRUE(mr);
+	ASSERT_EQ(0, rdma_ep_set_cookie(RDMA_EP_OBJ_MR, mr, 4));
+	ASSERT_EQ(0, rdma_post_recv(e.p, (void *)99, buf, 64, mr));
+	ASSERT_EQ(0, set_cookie(e.a, 1));
+	ASSERT_EQ(0, set_cookie(e.p, 2));
+	ASSERT_EQ(0, set_cookie(e.listener, 3));
+	EXPECT_EQ(0, rdma_ep_get_cookie(RDMA_EP_OBJ_ID, e.p, &cookie));
+	EXPECT_EQ(2, cookie);
+	old = e.p;
+	all = readopt();
+	ASSERT_TRUE(all);
+	/* The old structures reach nothing. */
+	EXPECT_TRUE(FAILS(EBADF, rdma_disconnect(old)));
+	EXPECT_TRUE(FAILS(EBADF, rdma_destroy_id(old)));
+	EXPECT_EQ(-EBADF, ibv_poll_cq(old->recv_cq, 1, &wc));
+	EXPECT_EQ(EBADF, ibv_destroy_qp(old->qp));
+	EXPECT_TRUE(FAILS(EBADF, rdma_ep_export(old)));
+	EXPECT_NE(0, rdma_post_recv(old, NULL, buf, 64, mr));
+
+	EXPECT_EQ(3, count(all->ids));
+	EXPECT_EQ(2, count(all->qps));
+	EXPECT_EQ(4, count(all->cqs));
+	EXPECT_EQ(4, count(all->comp_channels));
+	EXPECT_EQ(0, count(all->channels));
+	EXPECT_EQ(1, count(all->contexts));
+	EXPECT_EQ(1, count(all->pds));
+	EXPECT_EQ(1, all->num_regions);
+	a = find_id(all, 1);
+	p = find_id(all, 2);
+	listener = find_id(all, 3);
+	ASSERT_TRUE(a && p && listener);
+	EXPECT_TRUE(p->qp && p->send_cq && p->recv_cq && p->send_cq_channel);
+	EXPECT_EQ(p->qp->send_cq, p->send_cq);
+	EXPECT_EQ(p->qp->recv_cq, p->recv_cq);
+	EXPECT_EQ(p->recv_cq->channel, p->recv_cq_channel);
+	EXPECT_EQ(all->contexts[0], p->verbs);
+	EXPECT_EQ(all->pds[0], p->pd);
+	EXPECT_EQ(all->pds[0], p->qp->pd);
+	EXPECT_EQ(IBV_QPS_RTS, p->qp->state);
+	EXPECT_EQ(IBV_QPT_RC, p->qp->qp_type);
+	EXPECT_EQ(RDMA_PS_TCP, p->ps);
+	EXPECT_EQ(0, memcmp(rdma_get_peer_addr(p), rdma_get_local_addr(a),
+			    sizeof(struct sockaddr_in)));
+	mr = all->regions[0].mr;
+	EXPECT_EQ((void *)buf, mr->addr);
+	EXPECT_EQ((uintptr_t)buf, all->regions[0].iova);
+	EXPECT_EQ(4, all->regions[0].cookie);
+	EXPECT_EQ(sizeof(buf), mr->length);
+
+	/* The receive of before, and one of now */
+	ASSERT_EQ(0, rdma_post_recv(p, (void *)100, buf + 64, 64, mr));
+	ASSERT_EQ(0, rdma_post_send(a, NULL, buf + 128, 8, mr, 0));
+	ASSERT_EQ(0, rdma_post_send(a, NULL, buf + 128, 8, mr, 0));
+	ASSERT_EQ(1, rdma_get_recv_comp(p, &wc));
+	EXPECT_EQ(99, wc.wr_id);
+	ASSERT_EQ(1, rdma_get_recv_comp(p, &wc));
+	EXPECT_EQ(100, wc.wr_id);
+
+	/* The listener makes QPs as before. */
+	e.listener = listener;
+	e.a = NULL;
+	e.p = NULL;
+	ASSERT_EQ(0, eps_client(&e));
+	ASSERT_EQ(0, eps_up(&e));
+	again = e.p;
+	EXPECT_TRUE(again->qp && again->recv_cq);
+
+	EXPECT_EQ(0, rdma_dereg_mr(mr));
+	rdma_destroy_ep(a);
+	rdma_destroy_ep(p);
+	EXPECT_EQ(0, eps_down(&e));
+	rdma_ep_free_adopted(all);
+}
+
+TEST(asynchronous_ids)
+{
+	struct rdma_event_channel *channel;
+	struct rdma_ep_adopted *all;
+	struct rdma_cm_event *event;
+	struct pair pair = {};
+	struct rdma_cm_id *a, *p;
+	struct ibv_wc wc;
+
+	ASSERT_EQ(0, pair_up(&pair));
+	ASSERT_EQ(0, set_cookie(pair.a, 1));
+	ASSERT_EQ(0, set_cookie(pair.p, 2));
+	ASSERT_EQ(0, rdma_disconnect(pair.a));
+	/* Unread */
+	ASSERT_TRUE(lib_readable(pair.pc->fd, WAIT_MS));
+	all = readopt();
+	ASSERT_TRUE(all);
+	EXPECT_TRUE(FAILS(EBADF, rdma_get_cm_event(pair.pc, &event)));
+	EXPECT_EQ(2, count(all->channels));
+	a = find_id(all, 1);
+	p = find_id(all, 2);
+	ASSERT_TRUE(a && p);
+	channel = p->channel;
+	EXPECT_NE(a->channel, channel);
+	ASSERT_EQ(0, rdma_get_cm_event(channel, &event));
+	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, event->event);
+	EXPECT_EQ(p, event->id);
+	EXPECT_EQ((void *)2, event->id->context);
+	EXPECT_EQ(0, rdma_ack_cm_event(event));
+	EXPECT_EQ(0, ibv_poll_cq(p->qp->recv_cq, 1, &wc));
+	rdma_destroy_qp(p);
+	EXPECT_EQ(0, rdma_destroy_id(p));
+	rdma_ep_free_adopted(all);
+}
+
+/* The library has taken completions out of the kernel that the program has not read. */
+TEST(completions_of_extended_cq)
+{
+	struct ibv_cq_init_attr_ex init = { .cqe = 64 };
+	struct rdma_ep_adopted *all;
+	struct ibv_poll_cq_attr none = {};
+	struct ibv_qp_init_attr attr;
+	struct eps e = {};
+	struct ibv_recv_wr *bad;
+	struct ibv_cq_ex *cq;
+	struct ibv_wc wc;
+
+	init.wc_flags = IBV_WC_EX_WITH_BYTE_LEN;
+	cq = ibv_create_cq_ex(lib_context(), &init);
+	ASSERT_TRUE(cq);
+	attr = lib_qp_attr_on(ibv_cq_ex_to_cq(cq));
+	e = eps_with_qps();
+	e.passive_attr = &attr;
+	ASSERT_EQ(0, eps_listen(&e));
+	ASSERT_EQ(0, eps_up(&e));
+	for (int i = 0; i < 5; i++)
+		ASSERT_EQ(0, ibv_post_recv(e.p->qp, &(struct ibv_recv_wr) { .wr_id = i }, &bad));
+	ASSERT_EQ(0, set_cookie(e.p, 2));
+	ASSERT_EQ(0, rdma_ep_set_cookie(RDMA_EP_OBJ_CQ, cq, 3));
+	/* All of them are flushed at once. */
+	ASSERT_EQ(0, lib_modify_qp(e.p->qp, IBV_QPS_ERR));
+	for (long end = 0; ibv_start_poll(cq, &none); end++) {
+		ASSERT_GT(WAIT_MS, end);
+		usleep(1000);
+	}
+	EXPECT_EQ(0, cq->wr_id);
+	/* In the middle of an iteration */
+	EXPECT_TRUE(FAILS(EBUSY, rdma_ep_export(NULL)));
+	ibv_end_poll(cq);
+	all = readopt();
+	ASSERT_TRUE(all);
+	cq = NULL;
+	for (struct ibv_cq **c = all->cqs; *c; c++)
+		if ((*c)->cq_context == (void *)3)
+			cq = (struct ibv_cq_ex *)*c;
+	ASSERT_TRUE(cq);
+	for (int i = 1; i < 5; i++) {
+		ASSERT_EQ(0, i == 1 ? ibv_start_poll(cq, &none) : ibv_next_poll(cq));
+		EXPECT_EQ(i, cq->wr_id);
+		EXPECT_EQ(IBV_WC_WR_FLUSH_ERR, cq->status);
+	}
+	ibv_end_poll(cq);
+	EXPECT_EQ(0, ibv_poll_cq(ibv_cq_ex_to_cq(cq), 1, &wc));
+	rdma_ep_free_adopted(all);
+}
+
+/* A list of work requests that is being made */
+TEST(half_a_list_of_requests)
+{
+	struct rdma_ep_adopted *all;
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+		.cap = { 4, 4, 1, 1, 16 },
+	};
+	struct ibv_context *context = lib_context();
+	struct ibv_qp_ex *qp;
+	struct ibv_qp *plain;
+
+	init.pd = ibv_alloc_pd(context);
+	init.send_cq = ibv_create_cq(context, 8, NULL, NULL, 0);
+	init.recv_cq = init.send_cq;
+	plain = ibv_create_qp_ex(context, &init);
+	ASSERT_TRUE(plain);
+	qp = ibv_qp_to_qp_ex(plain);
+	ibv_wr_start(qp);
+	EXPECT_TRUE(FAILS(EBUSY, rdma_ep_export(NULL)));
+	ibv_wr_abort(qp);
+	all = readopt();
+	ASSERT_TRUE(all);
+	ASSERT_EQ(1, count(all->qps));
+	qp = ibv_qp_to_qp_ex(all->qps[0]);
+	ASSERT_TRUE(qp);
+	ibv_wr_start(qp);
+	qp->wr_id = 1;
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_send(qp);
+	ibv_wr_set_sge(qp, 0, 0, 0);
+	/* (It is in RESET.) */
+	EXPECT_NE(0, ibv_wr_complete(qp));
+	EXPECT_EQ(0, ibv_destroy_qp(all->qps[0]));
+	EXPECT_EQ(0, ibv_destroy_cq(all->cqs[0]));
+	rdma_ep_free_adopted(all);
+}
+
+/* Nothing of this is a session. */
+TEST(bad_descriptors)
+{
+	struct rdma_cm_id *id = lib_bound_id(NULL, RDMA_PS_TCP);
+	int fd = open("/dev/null", O_RDWR), session, copy;
+
+	ASSERT_TRUE(id);
+	EXPECT_EQ(NULL, rdma_ep_adopt(fd, 0));
+	EXPECT_EQ(ENOTTY, errno);
+	EXPECT_EQ(NULL, rdma_ep_adopt(-1, 0));
+	EXPECT_EQ(EBADF, errno);
+	EXPECT_EQ(NULL, rdma_ep_adopt(fd, 128));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_set_cookie(RDMA_EP_OBJ_MCAST, id, 1)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_set_cookie(RDMA_EP_OBJ_ID, NULL, 1)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_get_cookie(RDMA_EP_OBJ_ID, id, NULL)));
+	session = rdma_ep_export(id);
+	ASSERT_LT(0, session);
+	copy = dup(session);
+	ASSERT_TRUE(rdma_ep_adopt(session, 0));
+	EXPECT_EQ(NULL, rdma_ep_adopt(copy, 0));
+	EXPECT_EQ(EBADF, errno);
+}
+
+/* ---- the server passes from one process to another, under clients that go on */
+
+static int send_fds(int socket, const int *fds, int n)
+{
+	char control[CMSG_SPACE(2 * sizeof(int))] = {};
+	struct iovec iov = { "", 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = CMSG_SPACE(n * sizeof(int)),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	return sendmsg(socket, &msg, 0) == 1 ? 0 : -1;
+}
+
+static int recv_fds(int socket, int *fds, int n)
+{
+	char control[CMSG_SPACE(2 * sizeof(int))], byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+
+	if (recvmsg(socket, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
+		return -1;
+	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), n * sizeof(int));
+	return 0;
+}
+
+/* Each client has one message at a time, in a slot of the memory by its cookie. */
+static int post_slot(struct rdma_cm_id *id, struct ibv_mr *mr, char *mem, uintptr_t slot)
+{
+	return rdma_post_recv(id, (void *)slot, mem + 64 * slot, 64, mr);
+}
+
+/* Answers n messages: sends each back. */
+static int serve(struct rdma_cm_id **ids, struct ibv_mr *mr, char *mem, int n)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; n; i = (i + 1) % CLIENTS) {
+		if (!ids[i] || ibv_poll_cq(ids[i]->recv_cq, 1, &wc) != 1)
+			continue;
+		/* A client that has all of its answers ends, and over iWARP its receive with it. */
+		if (wc.status != IBV_WC_SUCCESS)
+			continue;
+		DO(post_slot(ids[i], mr, mem, wc.wr_id));
+		DO(rdma_post_send(ids[i], NULL, mem + 64 * wc.wr_id, 64, mr, IBV_SEND_SIGNALED));
+		DO(rdma_get_send_comp(ids[i], &wc) != 1);
+		n--;
+	}
+	return 0;
+}
+
+static int first_server(int socket, int to_next)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 7480, RDMA_PS_TCP);
+	struct rdma_cm_id *listener, *ids[CLIENTS] = {};
+	struct ibv_mr *mr;
+	int fds[2];
+	char *mem;
+
+	fds[1] = memfd_create("handover", 0);
+	DO(ftruncate(fds[1], LEN));
+	mem = mmap(PLACE, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fds[1], 0);
+	DO(rdma_create_ep(&listener, res, NULL, &attr));
+	DO(rdma_listen(listener, CLIENTS));
+	DO(send(socket, "", 1, 0) != 1);
+	mr = NULL;
+	for (uintptr_t i = 0; i < CLIENTS; i++) {
+		DO(rdma_get_request(listener, &ids[i]));
+		if (!mr)
+			mr = rdma_reg_msgs(ids[i], mem, LEN);
+		DO(!mr);
+		DO(post_slot(ids[i], mr, mem, i));
+		DO(rdma_accept(ids[i], NULL));
+		DO(set_cookie(ids[i], i + 1));
+	}
+	DO(serve(ids, mr, mem, 10));
+	fds[0] = rdma_ep_export(listener);
+	DO(fds[0] < 0);
+	DO(send_fds(to_next, fds, 2));
+	return 0;
+}
+
+static int next_server(int socket)
+{
+	struct rdma_cm_id *ids[CLIENTS];
+	struct rdma_ep_adopted *all;
+	int fds[2];
+	char *mem;
+
+	DO(recv_fds(socket, fds, 2));
+	DO(!(all = rdma_ep_adopt(fds[0], 0)));
+	DO(count(all->ids) != CLIENTS + 1);
+	DO(all->num_regions != 1);
+	/* Elsewhere: the addresses of requests are the old ones. */
+	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
+	DO(mem == MAP_FAILED || mem == PLACE);
+	for (int i = 0; i < CLIENTS; i++)
+		DO(!(ids[i] = find_id(all, i + 1)));
+	DO(serve(ids, all->regions[0].mr, (char *)(uintptr_t)all->regions[0].iova, 20));
+	/* The messages are in its memory. */
+	DO(!mem[0]);
+	rdma_ep_free_adopted(all);
+	/* The clients are to see that it ends. */
+	return 0;
+}
+
+static int client(int n, int rounds)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_addrinfo *res = lib_rai(0, 7480, RDMA_PS_TCP);
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	char buf[128];
+	struct ibv_wc wc;
+
+	DO(rdma_create_ep(&id, res, NULL, &attr));
+	DO(!(mr = rdma_reg_msgs(id, buf, sizeof(buf))));
+	DO(rdma_connect(id, NULL));
+	for (int i = 0; i < rounds; i++) {
+		memset(buf, 'a' + (n + i) % 26, 64);
+		memset(buf + 64, 0, 64);
+		DO(rdma_post_recv(id, NULL, buf + 64, 64, mr));
+		DO(rdma_post_send(id, NULL, buf, 64, mr, 0));
+		DO(rdma_get_recv_comp(id, &wc) != 1 || wc.status);
+		DO(memcmp(buf, buf + 64, 64));
+	}
+	return 0;
+}
+
+static pid_t start(int (*fn)(int, int), int a, int b)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		/* A side that waits for one that has failed */
+		alarm(WAIT_MS / 1000);
+		_exit(fn(a, b) ? 1 : 0);
+	}
+	return pid;
+}
+
+static int start_next(int socket, int none)
+{
+	return next_server(socket);
+}
+
+TEST(server_passes_to_another_process)
+{
+	pid_t pids[2 + CLIENTS];
+	int up[2], pass[2], status;
+	char c;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, up));
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
+	pids[0] = start(start_next, pass[1], 0);
+	pids[1] = start(first_server, up[1], pass[0]);
+	ASSERT_EQ(1, recv(up[0], &c, 1, 0));
+	for (int i = 0; i < CLIENTS; i++)
+		pids[2 + i] = start(client, i, 10);
+	close(pass[0]);
+	close(up[1]);
+	for (int i = 0; i < 2 + CLIENTS; i++) {
+		ASSERT_EQ(pids[i], waitpid(pids[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+}
+
+/* ---- a process ends, and its session does not */
+
+static int kept_server(int socket, int none)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 7480, RDMA_PS_TCP);
+	struct rdma_cm_id *listener;
+	int fd;
+
+	DO(rdma_create_ep(&listener, res, NULL, &attr));
+	DO(rdma_listen(listener, CLIENTS));
+	fd = rdma_ep_keep(listener);
+	DO(fd < 0);
+	DO(send_fds(socket, &fd, 1));
+	/* It can still be used here. */
+	DO(set_cookie(listener, 9));
+	return raise(SIGKILL);
+}
+
+TEST(killed_process_is_replaced)
+{
+	struct rdma_cm_id *listener;
+	struct rdma_ep_adopted *all;
+	int to[2], status, fd;
+	pid_t pid;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, to));
+	pid = start(kept_server, to[1], 0);
+	ASSERT_EQ(0, recv_fds(to[0], &fd, 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(SIGKILL, status);
+	all = rdma_ep_adopt(fd, RDMA_EP_KEEP);
+	ASSERT_TRUE(all);
+	ASSERT_EQ(1, count(all->ids));
+	listener = all->ids[0];
+	EXPECT_EQ((void *)9, listener->context);
+	EXPECT_EQ(7480, ntohs(rdma_get_src_port(listener)));
+	rdma_destroy_ep(listener);
+	rdma_ep_free_adopted(all);
+}
+
+/* ---- a server whose children serve */
+
+static int child_server(int socket, int n)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_ep_adopted *all;
+	struct rdma_cm_id *ids[CLIENTS] = {};
+	struct ibv_mr *mr;
+	static char mem[LEN];
+	int fd;
+
+	DO(recv_fds(socket, &fd, 1));
+	DO(!(all = rdma_ep_adopt(fd, 0)));
+	DO(count(all->ids) != 1);
+	ids[0] = all->ids[0];
+	DO(!ids[0]->verbs || ids[0]->qp);
+	DO(ids[0]->context != (void *)(uintptr_t)(n + 1));
+	DO(rdma_create_qp(ids[0], NULL, &attr));
+	DO(!(mr = rdma_reg_msgs(ids[0], mem, LEN)));
+	DO(post_slot(ids[0], mr, mem, 0));
+	DO(rdma_accept(ids[0], NULL));
+	return serve(ids, mr, mem, 10);
+}
+
+TEST(children_serve)
+{
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 7480, RDMA_PS_TCP);
+	pid_t servers[CLIENTS], clients[CLIENTS];
+	struct rdma_cm_id *listener, *id;
+	int pass[CLIENTS][2], status, fd;
+
+	/* They are there before the connections. */
+	for (int i = 0; i < CLIENTS; i++) {
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass[i]));
+		servers[i] = start(child_server, pass[i][1], i);
+		clients[i] = -1;
+	}
+	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
+	ASSERT_EQ(0, rdma_listen(listener, CLIENTS));
+	for (int i = 0; i < CLIENTS; i++) {
+		clients[i] = start(client, i, 10);
+		ASSERT_EQ(0, rdma_get_request(listener, &id));
+		ASSERT_EQ(0, set_cookie(id, i + 1));
+		fd = rdma_ep_split(id);
+		ASSERT_LT(0, fd);
+		ASSERT_EQ(0, send_fds(pass[i][0], &fd, 1));
+		close(fd);
+	}
+	/* Nothing of them is left here. */
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_split(listener)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_split(NULL)));
+	for (int i = 0; i < CLIENTS; i++) {
+		ASSERT_EQ(clients[i], waitpid(clients[i], &status, 0));
+		EXPECT_EQ(0, status);
+		ASSERT_EQ(servers[i], waitpid(servers[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	rdma_destroy_ep(listener);
+}
+
+TEST_HARNESS_MAIN
