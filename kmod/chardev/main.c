@@ -52,6 +52,9 @@ static int __init uep_module_init(void)
 	ret = ep_drivers_init();
 	if (ret)
 		return ret;
+	ret = uep_group_init();
+	if (ret)
+		goto err_drivers;
 	ret = ep_id_init_engine();
 	if (ret)
 		goto err_drivers;

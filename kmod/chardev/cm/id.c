@@ -171,6 +171,17 @@ int uep_id_end(struct uep_id *id, int ret)
 	return uep_obj_done(&id->obj, ret);
 }
 
+/*
+ * May the current task use the device that the id is bound to? Called by the commands that let
+ * the id act on it: listen, resolve a route, connect, join. Inside uep_id_begin()
+ */
+int uep_id_check_access(const struct uep_id *id)
+{
+	const struct ib_device *ibdev = id->id.cm_id->device;
+
+	return ibdev ? uep_dev_check_access(ibdev) : 0;
+}
+
 /* Only requests and responses carry it, under any event type. */
 static void uep_id_set_ece(struct uep_id *id, const struct rdma_cm_event *event)
 {
@@ -413,7 +424,9 @@ int uep_resolve_route(struct uep_cmd *cmd)
 	struct rdma_ep_cmd_id *arg = cmd->arg;
 	struct uep_id *id = uep_id_begin_bound(cmd->s, arg->id);
 
-	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, ep_id_resolve_route(&id->id, arg->arg));
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	return uep_id_end(id, uep_id_check_access(id) ?: ep_id_resolve_route(&id->id, arg->arg));
 }
 
 int uep_migrate_id(struct uep_cmd *cmd)

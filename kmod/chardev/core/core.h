@@ -40,6 +40,7 @@
 #include <rdma/rdma_ep.h>
 
 #include "../../engine/engine.h"
+#include "group.h"
 
 /* Limits of single queues and of one command; those of a device may be lower. */
 #define UEP_MAX_WR		65536U
@@ -74,18 +75,12 @@ struct uep_idle_user {
 	struct delayed_work work;
 };
 
-/* Counters of a session and of a user: objects (of a user also files), memory of queues */
-enum uep_held {
-	UEP_OBJS,
-	UEP_QUEUE_BYTES,
-	UEP_NR_HELD,
-};
-
 /**
- * struct uep_user - all sessions of one user
+ * struct uep_user - all sessions of one user, or those in a cgroup with limits of its own
  * @node: in the table of users with open sessions
  * @ref: sessions
  * @uid: the user's id
+ * @group: id of that cgroup (uep_group_users()), or 0
  * @held: charged
  * @nr_events: unread CM events
  * @pinned_pages: registered
@@ -96,6 +91,7 @@ struct uep_user {
 	struct hlist_node node;
 	refcount_t ref;
 	kuid_t uid;
+	u64 group;
 	atomic64_t held[UEP_NR_HELD];
 	atomic_t nr_events;
 	atomic64_t pinned_pages;
@@ -107,9 +103,9 @@ void uep_quota_init(void);
 u64 uep_queue_bytes(u32 nr, u32 size);
 int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes);
 void uep_uncharge(struct uep_session *s, int nr_objs, u64 queue_bytes);
-int uep_charge_file(struct uep_user *user);
-void uep_uncharge_file(struct uep_user *user);
-int uep_charge_pages(struct uep_session *s, u64 nr);
+int uep_charge_file(struct uep_session *s);
+void uep_uncharge_file(struct uep_session *s);
+int uep_charge_pages(struct uep_session *s, u64 nr, bool skip_rlimit);
 void uep_uncharge_pages(struct uep_session *s, u64 nr);
 bool uep_charge_event(struct uep_session *s, bool force);
 void uep_uncharge_event(struct uep_session *s);
@@ -172,6 +168,7 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @ctx_lock: @default_ctxs
  * @default_ctxs: default contexts by device index
  * @user: user whose quota the session is charged to
+ * @group: cgroup of the opener, charged as well
  * @past_sends: of destroyed queues
  * @past_recvs: of destroyed queues
  * @past_polled: completions of destroyed CQs
@@ -198,6 +195,7 @@ struct uep_session {
 	struct mutex ctx_lock;		/* default_ctxs */
 	struct xarray default_ctxs;
 	struct uep_user *user;
+	struct uep_group *group;
 	struct uep_past past_sends;
 	struct uep_past past_recvs;
 	atomic64_t past_polled;
