@@ -15,6 +15,7 @@
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
+int cmd_metrics(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
 /* main.c */

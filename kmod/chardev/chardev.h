@@ -15,6 +15,10 @@ int uep_destroy(struct uep_cmd *cmd);
 struct uep_session *uep_session_create(void);
 void uep_session_release(struct uep_session *s);
 
+/* metrics.c */
+int uep_metrics_init(void);
+void uep_metrics_cleanup(void);
+
 /* fdinfo.c */
 void uep_show_fdinfo(struct seq_file *m, struct file *file);
 

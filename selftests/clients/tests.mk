@@ -8,9 +8,9 @@ TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
 	rdma_xserver.sh udaddy.sh cmtime.sh pingpong.sh devinfo.sh \
 	perftest.sh mckey.sh two_devices.sh rsocket.sh valgrind.sh sigkill.sh \
 	no_module.sh alone.sh tool.sh pyverbs.sh container.sh oci.sh \
-	accounting.sh messages.sh hello.sh fio.sh migration.sh ucx.sh fabric.sh \
+	accounting.sh metrics.sh messages.sh hello.sh fio.sh migration.sh ucx.sh fabric.sh \
 	mpi.sh iser.sh rpma.sh kvs.sh kping.sh bench.sh trace.sh bpftrace.sh ktest.sh)
-TEST_FILES += $(addprefix clients/,common.sh pyverbs_cases.py oci.py accounting.py \
+TEST_FILES += $(addprefix clients/,common.sh pyverbs_cases.py oci.py accounting.py metrics.py \
 	ktest_device.sh)
 
 # contain enters a container, kvs_peer is a client of ulp/kvs, mckey_pause.so is preloaded

@@ -20,6 +20,7 @@ main          kmod/chardev/main
 dispatch      kmod/chardev/dispatch
 session       kmod/chardev/session
 session       kmod/chardev/fdinfo
+session       kmod/chardev/metrics
 cm            kmod/chardev/cm/*
 verbs         kmod/chardev/verbs/*
 core          kmod/chardev/core/*

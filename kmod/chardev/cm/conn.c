@@ -234,6 +234,7 @@ static int uep_notify_locked(struct uep_id *id, enum ib_event_type event, struct
 	if (ret <= 0)
 		return ret;
 	trace_rdma_ep_cm_event(&id->id, id->id.cm_id, &established, 0);
+	uep_id_count_event(id, RDMA_CM_EVENT_ESTABLISHED);
 	uep_event_fill(id, &(*ev)->rec, &established);
 	if (uep_event_queue(id, *ev, NULL))
 		*ev = NULL;

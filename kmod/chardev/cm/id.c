@@ -230,6 +230,31 @@ err_child:
 	return ret;
 }
 
+/* Counts connections, for the administrator. Inside a handler, or with the handler mutex */
+void uep_id_count_event(const struct uep_id *id, enum rdma_cm_event_type event)
+{
+	const struct ib_device *ibdev = id->id.cm_id->device;
+	struct uep_account *a = id->obj.session->account;
+
+	if (!ibdev)
+		return;
+	switch (event) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		uep_account_count(a, ibdev, UEP_ESTABLISHED);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		uep_account_count(a, ibdev, UEP_DISCONNECTED);
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+		uep_account_count(a, ibdev, UEP_CONNECT_FAILED);
+		break;
+	default:
+		break;
+	}
+}
+
 static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 {
 	bool of_mcast = event->event == RDMA_CM_EVENT_MULTICAST_JOIN ||
@@ -241,6 +266,7 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 	uep_id_set_ece(id, event);
 	if (!of_mcast)
 		WRITE_ONCE(id->last, event->event);
+	uep_id_count_event(id, event->event);
 	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
 	if (!ev) {
 		pr_warn_ratelimited(KBUILD_MODNAME ": out of memory, %s event lost\n",

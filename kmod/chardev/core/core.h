@@ -40,6 +40,7 @@
 #include <rdma/rdma_ep.h>
 
 #include "../../engine/engine.h"
+#include "account.h"
 #include "group.h"
 
 /* Limits of single queues and of one command; those of a device may be lower. */
@@ -143,18 +144,6 @@ void uep_idle_init(struct uep_user *user);
 
 /* Sessions (session_ref.c) and objects (object.c) */
 
-/* Work requests that have been posted to a queue, and their bytes of data */
-struct uep_traffic {
-	u64 posted;
-	u64 bytes;
-};
-
-/* The sum of several queues */
-struct uep_past {
-	atomic64_t posted;
-	atomic64_t bytes;
-};
-
 void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
 
 /**
@@ -169,6 +158,8 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @default_ctxs: default contexts by device index
  * @user: user whose quota the session is charged to
  * @group: cgroup of the opener, charged as well
+ * @account: of user and cgroup, for the administrator
+ * @in_account: in uep_account.sessions
  * @past_sends: of destroyed queues
  * @past_recvs: of destroyed queues
  * @past_polled: completions of destroyed CQs
@@ -196,6 +187,8 @@ struct uep_session {
 	struct xarray default_ctxs;
 	struct uep_user *user;
 	struct uep_group *group;
+	struct uep_account *account;
+	struct list_head in_account;
 	struct uep_past past_sends;
 	struct uep_past past_recvs;
 	atomic64_t past_polled;
@@ -217,6 +210,11 @@ struct uep_session *uep_session_alloc(void);
 void uep_session_get(struct uep_session *s);
 void uep_session_put(struct uep_session *s);
 bool uep_session_run(struct uep_session *s, struct work_struct *work);
+static inline void uep_count_refusal(struct uep_session *s, enum uep_refusal reason)
+{
+	atomic64_inc(&s->account->refused[reason]);
+}
+
 int uep_session_init(void);
 void uep_session_cleanup(void);
 

@@ -197,6 +197,20 @@ static bool uep_may_exceed(const struct uep_session *s)
 	return !uep_groups_over_limit(s) && capable(CAP_SYS_RESOURCE);
 }
 
+static void uep_refuse_objects(struct uep_session *s)
+{
+	const struct uep_group *g;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(uep_limits); i++)
+		if (uep_limit_held(&uep_limits[i], s) > uep_limit_max(&uep_limits[i]))
+			uep_count_refusal(s, UEP_REFUSED_SESSION_OBJECTS + i);
+	for (g = s->group; g; g = g->parent)
+		for (i = UEP_MAX_OBJS; i <= UEP_MAX_QUEUE_BYTES; i++)
+			if (uep_group_is_over(g, i))
+				uep_count_refusal(s, UEP_REFUSED_CGROUP_OBJECTS + i);
+}
+
 /*
  * Returns -EDQUOT over a limit. A kernel thread, which delivers connection requests, gains
  * nothing from its capabilities, and does not reclaim, as other users wait for it.
@@ -213,6 +227,7 @@ int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes)
 	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
 		uep_trace_limit(s, l->name, uep_limit_held(l, s), uep_limit_max(l));
 	uep_trace_group_limits(s);
+	uep_refuse_objects(s);
 	uep_uncharge(s, nr_objs, queue_bytes);
 	uep_log_over("its limit of objects or queue memory (see the module's parameters)");
 	return -EDQUOT;
@@ -250,6 +265,8 @@ int uep_charge_file(struct uep_session *s)
 		return 0;
 	if (!uep_groups_over_limit(s) && capable(CAP_SYS_RESOURCE))
 		return 0;
+	uep_count_refusal(s, uep_files_over_limit(s) ? UEP_REFUSED_USER_OBJECTS :
+						       UEP_REFUSED_CGROUP_OBJECTS);
 	uep_held_add_file(s, -1);
 	uep_log_over("its limit of objects (user_max_objects, or the cgroup's)");
 	return -EDQUOT;
@@ -291,6 +308,7 @@ static bool uep_groups_add_pages(struct uep_session *s, u64 nr)
 			continue;
 		uep_trace_limit(s, uep_group_limits[UEP_MAX_PINNED_BYTES],
 				uep_group_held(g, UEP_MAX_PINNED_BYTES) + (nr << PAGE_SHIFT), max);
+		uep_count_refusal(s, UEP_REFUSED_CGROUP_PINNED);
 		uep_log_over("its cgroup's limit of registered memory (the parameter rules)");
 		uep_groups_drop_pages(s, nr, g);
 		return false;
@@ -318,6 +336,7 @@ int uep_charge_pages(struct uep_session *s, u64 nr, bool skip_rlimit)
 	}
 	uep_trace_limit(s, "user_max_pinned_mb", (atomic64_read(pinned) + nr) << PAGE_SHIFT,
 			max << PAGE_SHIFT);
+	uep_count_refusal(s, UEP_REFUSED_USER_PINNED);
 	uep_log_over("its user's limit of registered memory (user_max_pinned_mb)");
 	uep_groups_drop_pages(s, nr, NULL);
 	return -ENOMEM;
@@ -343,6 +362,7 @@ bool uep_charge_event(struct uep_session *s, bool force)
 		return true;
 	}
 	atomic_dec(&s->user->nr_events);
+	uep_count_refusal(s, UEP_REFUSED_EVENTS);
 	uep_trace_limit(s, "unread_events", s->nr_events + 1, UEP_MAX_EVENTS);
 	uep_trace_limit(s, "user_max_events", of_user, max);
 	if (of_user > max)

@@ -72,9 +72,12 @@ struct uep_session *uep_session_alloc(void)
 	s->user = uep_user_get(current_euid(), uep_group_users(s->group));
 	if (!s->user)
 		goto err_group;
-	ret = uep_charge_file(s);
+	ret = uep_account_open(s);
 	if (ret)
 		goto err_user;
+	ret = uep_charge_file(s);
+	if (ret)
+		goto err_account;
 	kref_init(&s->ref);
 	s->number = atomic64_inc_return(&uep_nr_sessions);
 	xa_init_flags(&s->objs, XA_FLAGS_ALLOC1);
@@ -90,6 +93,8 @@ struct uep_session *uep_session_alloc(void)
 	init_rwsem(&s->ending);
 	return s;
 
+err_account:
+	uep_account_close(s);
 err_user:
 	uep_user_put(s->user);
 err_group:
@@ -108,6 +113,7 @@ static void uep_session_free(struct kref *ref)
 	xa_destroy(&s->default_ctxs);
 	uep_rings_cleanup(s);
 	uep_uncharge_file(s);
+	uep_account_close(s);
 	uep_user_put(s->user);
 	uep_group_put(s->group);
 	kfree(s);

@@ -50,6 +50,11 @@ static struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 		return ctx;
 	kref_get(&dev->ref);
 	ctx->obj.dev = dev;
+	ctx->account = uep_account_dev(s->account, dev);
+	if (!ctx->account) {
+		uep_obj_put(&ctx->obj);
+		return ERR_PTR(-ENOMEM);
+	}
 	ctx->net_cookie = current->nsproxy->net_ns->net_cookie;
 	async = uep_async_create();
 	if (IS_ERR(async)) {

@@ -200,6 +200,8 @@ static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_cmd_reg_mr *arg)
 		goto err_pages;
 	mr->ibmr = uep_mr_reg(mr, arg, skip_rlimit);
 	ret = PTR_ERR_OR_ZERO(mr->ibmr);
+	if (ret == -ENOMEM || ret == -EPERM)
+		uep_count_refusal(mr->obj.session, UEP_REFUSED_MEMLOCK);
 	if (ret)
 		goto err_res;
 	mr->iova = arg->iova;
