@@ -34,7 +34,7 @@ static void print_usage(FILE *to)
 		"  status   [--json] [--pid PID] [--watch [SECONDS]]\n"
 		"  devices  [--json]\n"
 		"  metrics  [--textfile FILE | --http]\n"
-		"  doctor   [--json] [--report]\n"
+		"  doctor   [--json] [--report] [--listen PORT] [HOST]\n"
 		"See rdma-ep(1).\n");
 }
 

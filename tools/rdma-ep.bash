@@ -17,7 +17,7 @@ _rdma_ep()
 		status)  words='--json --pid --watch' ;;
 		devices) words='--json' ;;
 		metrics) words='--textfile --http' ;;
-		doctor)  words='--json --report' ;;
+		doctor)  words='--json --report --listen' ;;
 		esac
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "${words-}" -- "$cur")

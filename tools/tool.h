@@ -27,6 +27,18 @@ _Noreturn void usage(const char *why);
  */
 bool option(char ***argv, const char *name, const char **value);
 
+/* doctor.c */
+enum verdict { OK, WARN, FAIL };
+
+/* @mend: command or advice, or NULL */
+__attribute__((format(printf, 4, 5)))
+void say(const char *check, enum verdict v, const char *mend, const char *fmt, ...);
+
+/* exposed.c, reach.c: checks of doctor */
+void check_exposed(int fd);
+void check_reach(int fd, const char *name);
+void check_listen(const char *port);
+
 /* escape.c */
 /* Room for a text of that length, escaped. */
 #define ESCAPED(_len)	(4 * (size_t)(_len) + 1)
@@ -43,6 +55,9 @@ void json_bool(const char *key, bool value);
 
 /* devices.c */
 #define MAX_DEVICES	64
+
+/* rdma_ep_device_info.node_type */
+enum { NODE_IWARP = 4 };
 
 struct port {
 	int number;
