@@ -26,6 +26,8 @@
  *   uep_wq.lock              slots; held across ib_post_*
  *    uep_cq_hw.lock          the CQ's user; taken by handlers in any context
  *     uep_queue.lock, the same; leaf, interrupts off
+ * uep_groups_lock (group.c) and uep_account_mutex (account.c) are leaf mutexes, taken inside any
+ * of the mutexes above and inside ep_dev_enter(); neither is held for longer than a table takes.
  */
 #ifndef RDMA_EP_CORE_H
 #define RDMA_EP_CORE_H
