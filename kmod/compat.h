@@ -7,6 +7,7 @@
 #define RDMA_EP_COMPAT_H
 
 #include <linux/capability.h>
+#include <linux/cgroup.h>
 #include <linux/cgroup_rdma.h>
 #include <linux/mm.h>
 #include <linux/netdevice.h>
@@ -124,6 +125,34 @@ ep_compat_create_xrc_target(struct ib_device *ibdev,
 	return ib_create_qp_user(ibdev, NULL, attr, NULL, NULL, caller);
 #else
 	return ERR_PTR(-EOPNOTSUPP);
+#endif
+}
+
+/*
+ * The ids of the current task's cgroup and of those above it in the unified hierarchy, by level
+ * (the root is 0), down to level @max. @path: NULL, or the path of the last one, @size bytes.
+ * Returns the level of the last one. Without cgroups all tasks are in the root.
+ */
+static inline int ep_compat_cgroup_ids(u64 *ids, int max, char *path, size_t size)
+{
+#ifdef CONFIG_CGROUPS
+	struct cgroup *cgrp;
+	int i, level;
+
+	rcu_read_lock();
+	cgrp = task_dfl_cgroup(current);
+	level = min(cgrp->level, max);
+	for (i = 0; i <= level; i++)
+		ids[i] = cgroup_id(cgroup_ancestor(cgrp, i));
+	if (path)
+		cgroup_path(cgroup_ancestor(cgrp, level), path, size);
+	rcu_read_unlock();
+	return level;
+#else
+	ids[0] = 1;
+	if (path)
+		strscpy(path, "/", size);
+	return 0;
 #endif
 }
 

@@ -11,7 +11,7 @@
 
 #include "tool.h"
 
-enum { NODE_IWARP = 4, PORT_ACTIVE = 4, LINK_ETHERNET = 2 };
+enum { PORT_ACTIVE = 4, LINK_ETHERNET = 2 };
 
 int node_open(void)
 {

@@ -21,26 +21,21 @@
 
 #define OFED "/usr/src/ofa_kernel"
 
-enum verdict { OK, WARN, FAIL };
-
 static const char * const verdicts[] = { "ok", "warn", "fail" };
 
 static bool json;
 static int failed;
 
-/* @mend: command or advice, or NULL */
-__attribute__((format(printf, 4, 5)))
-static void say(const char *check, enum verdict v, const char *mend,
-		const char *fmt, ...)
+void say(const char *check, enum verdict v, const char *mend, const char *fmt, ...)
 {
-	char raw[512], text[ESCAPED(sizeof(raw))], how[ESCAPED(256)];
+	char raw[512], text[ESCAPED(sizeof(raw))], how[ESCAPED(320)];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(raw, sizeof(raw), fmt, ap);
 	va_end(ap);
 	escape(text, raw, strlen(raw));
-	escape(how, mend ? mend : "", mend ? strnlen(mend, 256) : 0);
+	escape(how, mend ? mend : "", mend ? strnlen(mend, 320) : 0);
 	failed += v == FAIL;
 	if (json) {
 		json_open(NULL, '{');
@@ -129,7 +124,7 @@ static int check_node(void)
 	char mend[256], group[64];
 	struct stat st;
 	struct group *gr;
-	int fd;
+	int fd, error;
 
 	if (stat(NODE, &st)) {
 		say("node", FAIL, "modprobe rdma_ep; in a container: pass the device " NODE " on",
@@ -141,19 +136,20 @@ static int check_node(void)
 		say("node", OK, NULL, NODE " can be opened");
 		return fd;
 	}
+	error = errno;
 	gr = getgrgid(st.st_gid);
 	snprintf(group, sizeof(group), "%s", gr ? gr->gr_name : "?");
-	if (errno == EACCES && st.st_gid && (st.st_mode & 0060) == 0060)
+	if (error == EACCES && st.st_gid && (st.st_mode & 0060) == 0060)
 		snprintf(mend, sizeof(mend),
 			 "adduser USER %s, and log in again", group);
-	else if (errno == EPERM)
+	else if (error == EPERM)
 		snprintf(mend, sizeof(mend),
 			 "let the container's device cgroup have it (--device " NODE ")");
 	else
 		snprintf(mend, sizeof(mend), "chmod 666 " NODE
 			 ", or a udev rule (see rdma_ep(4))");
 	say("node", FAIL, mend, NODE ": %s (mode %04o, group %s)",
-	    strerror(errno), st.st_mode & 07777, group);
+	    strerror(error), st.st_mode & 07777, group);
 	return -1;
 }
 
@@ -172,16 +168,59 @@ static void check_abi(int fd)
 		say("abi", OK, NULL, "ABI %u", q.abi_version);
 }
 
+/* The library itself compares its version with the module's. */
 static void check_library(void)
 {
 	void *lib = dlopen("librdma_ep.so.1", RTLD_LAZY | RTLD_LOCAL);
+	void **(*get_devices)(int *num);
+	int num;
 
-	if (lib)
-		say("library", OK, NULL, "librdma_ep.so.1 can be loaded");
-	else
+	if (!lib) {
 		say("library", WARN,
 		    "ldconfig, or install the package librdma-ep1; rdma-ep-run finds one that is next to it",
 		    "%s", dlerror());
+		return;
+	}
+	*(void **)&get_devices = dlsym(lib, "ibv_get_device_list");
+	errno = 0;
+	if (get_devices && !get_devices(&num) && errno == EPERM)
+		say("library", FAIL,
+		    "install module and library of one version; modprobe -r rdma_ep && modprobe rdma_ep",
+		    "librdma_ep.so.1 and the module are of different versions");
+	else
+		say("library", OK, NULL, "librdma_ep.so.1 can be loaded");
+}
+
+/*
+ * A program on the stock libraries finds a device only if they have a provider for its driver
+ * and ABI; rdma_ep needs none. (Their functions, not those of librdma_ep.)
+ */
+static void check_provider(const struct rdma_ep_device_info *devs, int num)
+{
+	void *lib = access("/sys/class/infiniband_verbs", F_OK) ? NULL :
+		    dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
+	const char *(*get_name)(void *device);
+	void **(*get_list)(int *num);
+	void **list;
+	int i, found;
+
+	if (!lib)
+		return;
+	*(void **)&get_list = dlsym(lib, "ibv_get_device_list");
+	*(void **)&get_name = dlsym(lib, "ibv_get_device_name");
+	list = get_list && get_name ? get_list(&found) : NULL;
+	for (i = 0; list && i < num; i++) {
+		const char *name = (const char *)devs[i].name;
+		int j = 0;
+
+		while (j < found && strcmp(get_name(list[j]), name))
+			j++;
+		if (j == found)
+			say("provider", WARN,
+			    "run programs by rdma-ep-run, which needs no provider; or install the ibverbs-providers of this kernel's ABI",
+			    "libibverbs has no provider for %s: programs on the stock libraries do not find it",
+			    name);
+	}
 }
 
 static bool own_netns(void)
@@ -240,6 +279,8 @@ static void check_devices(int fd)
 			if (port_get(fd, &devs[i], j, &port))
 				check_port(name, &port);
 	}
+	if (num > 0)
+		check_provider(devs, num);
 	if (usable)
 		return;
 	if (num <= 0 && own_netns())
@@ -252,17 +293,47 @@ static void check_devices(int fd)
 		    "no RDMA device that can be used");
 }
 
-static void check_memlock(void)
+/* The value of a key in fdinfo of an open node, or "" */
+static const char *fdinfo_value(int fd, const char *key)
+{
+	static char line[256];
+	size_t len = strlen(key);
+	const char *value = "";
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	while (f && !*value && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, len) && line[len] == ':')
+			value = line + len + 1 + strspn(line + len + 1, " \t");
+	if (f)
+		fclose(f);
+	line[strcspn(line, "\n")] = 0;
+	return value;
+}
+
+/* @fd: of the node, or -1 */
+static void check_memlock(int fd)
 {
 	struct rlimit r;
+	const char *limit;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &r))
 		return;
+	if (fd >= 0 && !strcmp(fdinfo_value(fd, "memlock"), "quota")) {
+		limit = fdinfo_value(fd, "cgroup-pinned-memory");
+		if (!*limit)
+			limit = fdinfo_value(fd, "user-pinned-memory");
+		say("memlock", OK, NULL,
+		    "a rule of the module replaces RLIMIT_MEMLOCK: registered are %s", limit);
+		return;
+	}
 	if (r.rlim_cur == RLIM_INFINITY || !geteuid())
 		say("memlock", OK, NULL, "registered memory is not limited");
 	else if (r.rlim_cur < 8 << 20)
 		say("memlock", WARN,
-		    "ulimit -l unlimited; for good: \"* - memlock unlimited\" in /etc/security/limits.d/rdma.conf, or LimitMEMLOCK= of the unit",
+		    "ulimit -l unlimited; for good: \"* - memlock unlimited\" in /etc/security/limits.d/rdma.conf, LimitMEMLOCK= of the unit, or a rule memlock=quota for the cgroup (docs/admin/accounting.md)",
 		    "at most %llu KiB of memory can be registered (ulimit -l)",
 		    (unsigned long long)r.rlim_cur >> 10);
 	else
@@ -340,7 +411,8 @@ static void check_quota(void)
 	sessions_free(list, num);
 }
 
-static void check_all(void)
+/* @host, @port: NULL, or to be checked as well */
+static void check_all(const char *host, const char *port)
 {
 	int fd;
 
@@ -354,9 +426,15 @@ static void check_all(void)
 	if (fd >= 0) {
 		check_abi(fd);
 		check_devices(fd);
-		close(fd);
+		check_exposed(fd);
+		if (host)
+			check_reach(fd, host);
+		if (port)
+			check_listen(port);
 	}
-	check_memlock();
+	check_memlock(fd);
+	if (fd >= 0)
+		close(fd);
 	check_cgroup();
 	check_quota();
 out:
@@ -365,11 +443,11 @@ out:
 }
 
 /* Information for a bug report. */
-static void report(void)
+static void report(const char *host, const char *port)
 {
 	static const char * const parameters[] = {
 		"session_max_objects", "user_max_objects",
-		"session_max_queue_mb", "user_max_queue_mb",
+		"session_max_queue_mb", "user_max_queue_mb", "rules",
 	};
 	struct utsname u;
 	char path[128];
@@ -387,7 +465,7 @@ static void report(void)
 		printf("== %s: %s\n", parameters[i], line_of(path));
 	}
 	printf("== checks\n");
-	check_all();
+	check_all(host, port);
 	fflush(stdout);
 	printf("== devices\n");
 	fflush(stdout);
@@ -402,22 +480,31 @@ static void report(void)
 
 int cmd_doctor(int argc, char **argv)
 {
+	const char *host = NULL, *port = NULL;
 	bool reporting = false;
 
 	(void)argc;
 	for (argv++; *argv;) {
-		if (option(&argv, "--json", NULL))
+		if (option(&argv, "--json", NULL)) {
 			json = true;
-		else if (option(&argv, "--report", NULL))
+		} else if (option(&argv, "--report", NULL)) {
 			reporting = true;
-		else
+		} else if (option(&argv, "--listen", &port)) {
+			if (!port)
+				port = *argv ? *argv++ : "";
+			if (atoi(port) <= 0 || atoi(port) > 65535)
+				usage("doctor: --listen: which port?");
+		} else if (**argv == '-' || host) {
 			usage("doctor: no such option");
+		} else {
+			host = *argv++;
+		}
 	}
 	if (json && reporting)
 		usage("doctor: --report is text");
 	if (reporting)
-		report();
+		report(host, port);
 	else
-		check_all();
+		check_all(host, port);
 	return failed ? 1 : 0;
 }

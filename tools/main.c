@@ -17,6 +17,7 @@ static const struct {
 	{ "run", cmd_run, "PROGRAM [ARGS...]: run an RDMA program on rdma_ep" },
 	{ "status", cmd_status, "sessions, their ids, what they hold and have done" },
 	{ "devices", cmd_devices, "RDMA devices that can be used" },
+	{ "metrics", cmd_metrics, "counters and gauges for Prometheus, as OpenMetrics" },
 	{ "doctor", cmd_doctor, "what is in the way, and what mends it" },
 };
 
@@ -32,7 +33,8 @@ static void print_usage(FILE *to)
 	fprintf(to, "options:\n"
 		"  status   [--json] [--pid PID] [--watch [SECONDS]]\n"
 		"  devices  [--json]\n"
-		"  doctor   [--json] [--report]\n"
+		"  metrics  [--textfile FILE | --http]\n"
+		"  doctor   [--json] [--report] [--listen PORT] [HOST]\n"
 		"See rdma-ep(1).\n");
 }
 

@@ -7,7 +7,7 @@ _rdma_ep()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} words
 	if ((COMP_CWORD == 1)); then
-		words='run status devices doctor help'
+		words='run status devices metrics doctor help'
 	else
 		case ${COMP_WORDS[1]} in
 		run)
@@ -16,7 +16,8 @@ _rdma_ep()
 			;;
 		status)  words='--json --pid --watch' ;;
 		devices) words='--json' ;;
-		doctor)  words='--json --report' ;;
+		metrics) words='--textfile --http' ;;
+		doctor)  words='--json --report --listen' ;;
 		esac
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "${words-}" -- "$cur")

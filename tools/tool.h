@@ -15,6 +15,7 @@
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
+int cmd_metrics(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
 /* main.c */
@@ -25,6 +26,18 @@ _Noreturn void usage(const char *why);
  * sets the value, "--name" sets it to NULL.
  */
 bool option(char ***argv, const char *name, const char **value);
+
+/* doctor.c */
+enum verdict { OK, WARN, FAIL };
+
+/* @mend: command or advice, or NULL */
+__attribute__((format(printf, 4, 5)))
+void say(const char *check, enum verdict v, const char *mend, const char *fmt, ...);
+
+/* exposed.c, reach.c: checks of doctor */
+void check_exposed(int fd);
+void check_reach(int fd, const char *name);
+void check_listen(const char *port);
 
 /* escape.c */
 /* Room for a text of that length, escaped. */
@@ -42,6 +55,9 @@ void json_bool(const char *key, bool value);
 
 /* devices.c */
 #define MAX_DEVICES	64
+
+/* rdma_ep_device_info.node_type */
+enum { NODE_IWARP = 4 };
 
 struct port {
 	int number;

@@ -29,6 +29,10 @@ int uep_split_id(struct uep_cmd *cmd);
 /* list.c */
 int uep_list_objs(struct uep_cmd *cmd);
 
+/* metrics.c */
+int uep_metrics_init(void);
+void uep_metrics_cleanup(void);
+
 /* fdinfo.c */
 void uep_show_fdinfo(struct seq_file *m, struct file *file);
 

@@ -177,10 +177,32 @@ static int uep_cmd_await(struct uep_cmd *cmd, struct rdma_ep_await *aw)
 	return 0;
 }
 
-/* Traces a failed command; a successful one costs nothing. */
+/* quota.c counts refusals by its limits. */
+static void uep_count_refused_cmd(struct uep_session *s, const struct uep_cmd_op *op, int ret)
+{
+	switch (ret) {
+	case -EDQUOT:
+	case -ERESTARTSYS:
+		break;
+	case -EAGAIN:
+		/* GET_REQUEST: there is no request. */
+		if (op != &uep_cmd_ops[RDMA_EP_CMD_GET_REQUEST])
+			uep_count_refusal(s, UEP_REFUSED_RDMA_MAX);
+		break;
+	case -EACCES:
+	case -EPERM:
+		uep_count_refusal(s, UEP_REFUSED_ACCESS);
+		break;
+	default:
+		uep_count_refusal(s, UEP_REFUSED_OTHER);
+	}
+}
+
+/* Traces and counts a failed command; a successful one costs nothing. */
 static int uep_refuse(struct uep_session *s, const struct uep_cmd_op *op,
 		      const char *stage, int ret)
 {
+	uep_count_refused_cmd(s, op, ret);
 	trace_rdma_ep_refuse(s, op - uep_cmd_ops, op->name, stage, ret);
 	return ret;
 }

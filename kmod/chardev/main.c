@@ -64,6 +64,9 @@ static int __init uep_module_init(void)
 	ret = ep_drivers_init();
 	if (ret)
 		return ret;
+	ret = uep_group_init();
+	if (ret)
+		goto err_drivers;
 	ret = ep_id_init_engine();
 	if (ret)
 		goto err_drivers;
@@ -76,11 +79,16 @@ static int __init uep_module_init(void)
 	ret = ep_dev_init(uep_ctx_event);
 	if (ret)
 		goto err_session;
-	ret = misc_register(&uep_misc);
+	ret = uep_metrics_init();
 	if (ret)
 		goto err_dev;
+	ret = misc_register(&uep_misc);
+	if (ret)
+		goto err_metrics;
 	return 0;
 
+err_metrics:
+	uep_metrics_cleanup();
 err_dev:
 	ep_dev_cleanup();
 err_session:
@@ -101,12 +109,14 @@ err_drivers:
 static void __exit uep_module_exit(void)
 {
 	misc_deregister(&uep_misc);
+	uep_metrics_cleanup();
 	uep_session_cleanup();
 	ep_dev_cleanup();
 	ulp_cleanup();
 	ep_id_cleanup_engine();
 	ep_drivers_exit();
 	uep_wq_cleanup();
+	uep_accounts_cleanup();
 }
 
 module_init(uep_module_init);

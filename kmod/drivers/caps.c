@@ -17,6 +17,7 @@
 
 static const struct ep_driver ep_drivers[] = {
 	[RDMA_DRIVER_RXE] = {
+		.name = "rxe",
 		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_INLINE |
 			EP_CAP_RESIZE_CQ | EP_CAP_SOFTWARE |
 			EP_CAP_STICKY_NOTIFY |
@@ -24,6 +25,7 @@ static const struct ep_driver ep_drivers[] = {
 		.ops = &ep_rxe_ops,
 	},
 	[RDMA_DRIVER_SIW] = {
+		.name = "siw",
 		.caps = EP_CAP_REG_MR | EP_CAP_INLINE | EP_CAP_SOFTWARE |
 			EP_CAP_READS_APART | EP_CAP_READ_TWICE |
 			EP_CAP_SPLIT_SEND | EP_CAP_NO_RESET | EP_CAP_NO_SQD |
@@ -36,22 +38,34 @@ static const struct ep_driver ep_drivers[] = {
 		.ops = &ep_siw_ops,
 	},
 	[RDMA_DRIVER_MLX5] = {
+		.name = "mlx5",
 		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_INLINE |
 			EP_CAP_RESIZE_CQ | EP_CAP_XRC,
 	},
-	[RDMA_DRIVER_MLX4] = { .caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_RESIZE_CQ },
-	[RDMA_DRIVER_CXGB4] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
-	[RDMA_DRIVER_BNXT_RE] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
-	[RDMA_DRIVER_OCRDMA] = { .caps = EP_CAPS_MAP | EP_CAP_RESIZE_CQ },
-	[RDMA_DRIVER_QEDR] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE | EP_CAP_XRC },
-	[RDMA_DRIVER_VMW_PVRDMA] = { .caps = EP_CAPS_MAP },
-	[RDMA_DRIVER_ERDMA] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
-	[RDMA_DRIVER_HFI1] = { .caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ | EP_CAP_MTU_10240 },
-	[RDMA_DRIVER_QIB] = { .caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ },
+	[RDMA_DRIVER_MLX4] = {
+		.name = "mlx4",
+		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_RESIZE_CQ,
+	},
+	[RDMA_DRIVER_CXGB4] = { .name = "cxgb4", .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	[RDMA_DRIVER_BNXT_RE] = { .name = "bnxt_re", .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	[RDMA_DRIVER_OCRDMA] = { .name = "ocrdma", .caps = EP_CAPS_MAP | EP_CAP_RESIZE_CQ },
+	[RDMA_DRIVER_QEDR] = { .name = "qedr", .caps = EP_CAPS_MAP | EP_CAP_INLINE | EP_CAP_XRC },
+	[RDMA_DRIVER_VMW_PVRDMA] = { .name = "vmw_pvrdma", .caps = EP_CAPS_MAP },
+	[RDMA_DRIVER_ERDMA] = { .name = "erdma", .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	[RDMA_DRIVER_HFI1] = {
+		.name = "hfi1",
+		.caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ | EP_CAP_MTU_10240,
+	},
+	[RDMA_DRIVER_QIB] = { .name = "qib", .caps = EP_CAP_REG_MR | EP_CAP_RESIZE_CQ },
 	/* 7.2 only. It has no SRQs, and takes lkey 0 for all memory. */
-	[EP_DRIVER_IONIC] = { .caps = EP_CAPS_MAP | EP_CAP_INLINE },
+	[EP_DRIVER_IONIC] = { .name = "ionic", .caps = EP_CAPS_MAP | EP_CAP_INLINE },
 	/* Kernel consumers get UD QPs only. */
-	[EP_DRIVER_MANA] = { .caps = EP_CAPS_MAP },
+	[EP_DRIVER_MANA] = { .name = "mana", .caps = EP_CAPS_MAP },
+	[RDMA_DRIVER_IRDMA] = { .name = "irdma" },
+	[RDMA_DRIVER_MTHCA] = { .name = "mthca" },
+	[RDMA_DRIVER_HNS] = { .name = "hns" },
+	[RDMA_DRIVER_EFA] = { .name = "efa" },
+	[RDMA_DRIVER_USNIC] = { .name = "usnic" },
 };
 
 /* Called before the first device is added. */

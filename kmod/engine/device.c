@@ -43,6 +43,17 @@ const struct ep_driver_ops *ep_driver_ops_of(const struct ib_device *ibdev)
 	return ibdev && ep_driver_of(ibdev)->ops ? ep_driver_of(ibdev)->ops : &none;
 }
 
+/* Is there a driver of that name? Any name is one before ep_drivers_register(). */
+bool ep_driver_exists(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ep_nr_drivers; i++)
+		if (ep_drivers[i].name && !strcmp(ep_drivers[i].name, name))
+			return true;
+	return !ep_nr_drivers;
+}
+
 static void ep_dev_free(struct kref *ref)
 {
 	struct ep_dev *dev = container_of(ref, struct ep_dev, ref);

@@ -87,6 +87,7 @@ struct ep_driver_ops {
 };
 
 struct ep_driver {
+	const char *name;		/* in rules of the administrator */
 	u32 caps;			/* enum ep_dev_caps */
 	u8 max_private_data;		/* of a CM message; 0: 255 */
 	u16 read_bytes;			/* memory of an outstanding READ; 0: 64 */
@@ -96,6 +97,7 @@ struct ep_driver {
 void ep_drivers_register(const struct ep_driver *drivers, unsigned int nr);
 const struct ep_driver *ep_driver_of(const struct ib_device *ibdev);
 const struct ep_driver_ops *ep_driver_ops_of(const struct ib_device *ibdev);
+bool ep_driver_exists(const char *name);
 
 /* Do all of @caps apply? */
 static inline bool ep_dev_has(const struct ib_device *ibdev, u32 caps)

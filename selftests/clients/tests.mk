@@ -7,15 +7,16 @@ vpath %.c clients
 TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
 	rdma_xserver.sh udaddy.sh cmtime.sh pingpong.sh devinfo.sh \
 	perftest.sh mckey.sh two_devices.sh rsocket.sh valgrind.sh sigkill.sh \
-	no_module.sh alone.sh tool.sh pyverbs.sh container.sh oci.sh \
-	accounting.sh messages.sh hello.sh handover.sh fio.sh migration.sh ucx.sh fabric.sh \
-	mpi.sh iser.sh rpma.sh kvs.sh 9p.sh kping.sh bench.sh trace.sh bpftrace.sh ktest.sh)
-TEST_FILES += $(addprefix clients/,common.sh pyverbs_cases.py oci.py accounting.py \
+	no_module.sh alone.sh tool.sh doctor.sh pyverbs.sh container.sh oci.sh accounting.sh \
+	metrics.sh messages.sh hello.sh handover.sh fio.sh migration.sh ucx.sh fabric.sh mpi.sh \
+	iser.sh rpma.sh kvs.sh 9p.sh kping.sh bench.sh trace.sh bpftrace.sh ktest.sh)
+TEST_FILES += $(addprefix clients/,common.sh pyverbs_cases.py oci.py accounting.py metrics.py \
 	ktest_device.sh)
 
 # contain enters a container, kvs_peer is a client of ulp/kvs, p9_relay is between those of
-# ulp/9p and a server, mckey_pause.so is preloaded by a program.
-TEST_GEN_FILES += contain kvs_peer p9_relay mckey_pause.so handover_server handover_client
+# ulp/9p and a server, mckey_pause.so is preloaded by a program, other_abi.so by rdma-ep.
+TEST_GEN_FILES += contain kvs_peer p9_relay mckey_pause.so other_abi.so handover_server \
+	handover_client
 # Suites without librpma have no program for it.
 TEST_GEN_FILES += $(if $(wildcard /usr/include/librpma.h),rpma_peer)
 

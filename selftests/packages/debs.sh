@@ -48,7 +48,9 @@ check "module" has rdma-ep-dkms usr/lib/udev/rules.d/60-rdma_ep.rules \
 	usr/share/man/man4/rdma_ep.4.gz usr/share/man/man7/rdma_ep.7.gz
 check "commands" has rdma-ep-utils usr/bin/rdma-ep-run usr/bin/rdma-ep \
 	usr/bin/rdma-ep-trace usr/share/rdma-ep/rdma-ep-cm.bt \
-	usr/share/man/man1/rdma-ep-run.1.gz
+	usr/share/man/man1/rdma-ep-run.1.gz usr/share/rdma-ep/grafana.json \
+	usr/lib/systemd/system/rdma-ep-{metrics.socket,metrics@.service} \
+	usr/lib/systemd/system/rdma-ep-textfile.{service,timer}
 
 # Each symbol of the library with its version node, and none besides.
 symbols()

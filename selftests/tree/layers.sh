@@ -22,6 +22,7 @@ session       kmod/chardev/session
 session       kmod/chardev/fdinfo
 session       kmod/chardev/handover
 session       kmod/chardev/list
+session       kmod/chardev/metrics
 cm            kmod/chardev/cm/*
 verbs         kmod/chardev/verbs/*
 core          kmod/chardev/core/*

@@ -3,7 +3,7 @@
 # Documents, symbols, manual pages and tests held against the sources.
 
 TEST_PROGS += $(addprefix tree/,p0_coverage.sh symbols.sh faces.sh promises.sh pages.sh \
-	docs.sh manpages.sh kernel_lacks.sh contributing.sh tour.sh)
+	docs.sh issues.sh manpages.sh kernel_lacks.sh contributing.sh tour.sh)
 TEST_FILES += tree/checks.sh
 
 # What they, and some of clients/, look at: $(D)/src has it below the same paths.

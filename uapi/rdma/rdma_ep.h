@@ -44,7 +44,10 @@
  *  - ENODEV: a loopback address has bound the id to a device of another network
  *    namespace. Such an id can only be destroyed
  *  - EDQUOT: a limit of the session or the user on objects or queue memory is
- *    reached (see &struct rdma_ep_cmd_query for the limits)
+ *    reached (see &struct rdma_ep_cmd_query for the limits), or of the cgroups in
+ *    which the session was opened (the module's parameter "rules")
+ *  - EACCES: the device that the command names, that its id is bound to, or that
+ *    its id would listen on is closed to the calling task (the same parameter)
  *  - EAGAIN: the RDMA controller of the task's cgroup refused the object
  *  - EBADF: the session has another owner, or none, see
  *    &struct rdma_ep_cmd_export

@@ -21,6 +21,25 @@ static u64 uep_listen_bytes(const struct uep_id *id, u32 backlog)
 	return (u64)nr * backlog * UEP_IW_REQUEST_BYTES;
 }
 
+/* An id that is not bound to a device would listen on all, also on those of other tasks. */
+static int uep_listen_check_access(const struct uep_id *id)
+{
+	struct ep_dev *dev;
+	int srcu, ret = 0;
+	u32 index = 0;
+
+	if (id->id.cm_id->device)
+		return uep_id_check_access(id);
+	while (!ret && (dev = ep_dev_next(&index))) {
+		if (!ep_dev_enter(dev, &srcu)) {
+			ret = uep_dev_check_access(dev->ibdev);
+			ep_dev_exit(dev, srcu);
+		}
+		ep_dev_put(dev);
+	}
+	return ret;
+}
+
 int uep_listen(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_id *arg = cmd->arg;
@@ -33,6 +52,9 @@ int uep_listen(struct uep_cmd *cmd)
 		return PTR_ERR(id);
 	if (!backlog || backlog > UEP_MAX_BACKLOG)
 		backlog = UEP_MAX_BACKLOG;
+	ret = uep_listen_check_access(id);
+	if (ret)
+		goto out;
 	bytes = uep_listen_bytes(id, backlog);
 	ret = uep_charge(cmd->s, 0, bytes);
 	if (ret)
@@ -105,6 +127,9 @@ static int uep_conn(struct rdma_ep_cmd_connect *arg, struct uep_session *s, bool
 		return PTR_ERR(id);
 	if (memchr_inv(arg->conn.reserved, 0, sizeof(arg->conn.reserved)))
 		return uep_id_end(id, -EINVAL);
+	ret = accept ? 0 : uep_id_check_access(id);
+	if (ret)
+		return uep_id_end(id, ret);
 	cm_id = id->id.cm_id;
 	if (cm_id->route.addr.src_addr.ss_family == AF_IB)
 		param.qkey = arg->qkey;
@@ -209,6 +234,7 @@ static int uep_notify_locked(struct uep_id *id, enum ib_event_type event, struct
 	if (ret <= 0)
 		return ret;
 	trace_rdma_ep_cm_event(&id->id, id->id.cm_id, &established, 0);
+	uep_id_count_event(id, RDMA_CM_EVENT_ESTABLISHED);
 	uep_event_fill(id, &(*ev)->rec, &established);
 	if (uep_event_queue(id, *ev, NULL))
 		*ev = NULL;

@@ -48,7 +48,8 @@ int uep_create_ep(struct uep_cmd *cmd)
 		ret = ep_id_begin(&id->id);
 	if (ret)
 		return ret;
-	if (with_qp)
+	ret = uep_id_check_access(id);
+	if (!ret && with_qp)
 		ret = uep_qp_create(cmd, &arg->qp, id);
 	if (!ret)
 		uep_id_info(id, &arg->info);

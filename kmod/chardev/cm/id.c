@@ -171,6 +171,17 @@ int uep_id_end(struct uep_id *id, int ret)
 	return uep_obj_done(&id->obj, ret);
 }
 
+/*
+ * May the current task use the device that the id is bound to? Called by the commands that let
+ * the id act on it: listen, resolve a route, connect, join. Inside uep_id_begin()
+ */
+int uep_id_check_access(const struct uep_id *id)
+{
+	const struct ib_device *ibdev = id->id.cm_id->device;
+
+	return ibdev ? uep_dev_check_access(ibdev) : 0;
+}
+
 /* Only requests and responses carry it, under any event type. */
 static void uep_id_set_ece(struct uep_id *id, const struct rdma_cm_event *event)
 {
@@ -219,6 +230,31 @@ err_child:
 	return ret;
 }
 
+/* Counts connections, for the administrator. Inside a handler, or with the handler mutex */
+void uep_id_count_event(const struct uep_id *id, enum rdma_cm_event_type event)
+{
+	const struct ib_device *ibdev = id->id.cm_id->device;
+	struct uep_account *a = id->obj.session->account;
+
+	if (!ibdev)
+		return;
+	switch (event) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		uep_account_count(a, ibdev, UEP_ESTABLISHED);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		uep_account_count(a, ibdev, UEP_DISCONNECTED);
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+		uep_account_count(a, ibdev, UEP_CONNECT_FAILED);
+		break;
+	default:
+		break;
+	}
+}
+
 static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 {
 	bool of_mcast = event->event == RDMA_CM_EVENT_MULTICAST_JOIN ||
@@ -230,6 +266,7 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 	uep_id_set_ece(id, event);
 	if (!of_mcast)
 		WRITE_ONCE(id->last, event->event);
+	uep_id_count_event(id, event->event);
 	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
 	if (!ev) {
 		pr_warn_ratelimited(KBUILD_MODNAME ": out of memory, %s event lost\n",
@@ -412,7 +449,9 @@ int uep_resolve_route(struct uep_cmd *cmd)
 	struct rdma_ep_cmd_id *arg = cmd->arg;
 	struct uep_id *id = uep_id_begin_bound(cmd->s, arg->id);
 
-	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, ep_id_resolve_route(&id->id, arg->arg));
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	return uep_id_end(id, uep_id_check_access(id) ?: ep_id_resolve_route(&id->id, arg->arg));
 }
 
 int uep_migrate_id(struct uep_cmd *cmd)

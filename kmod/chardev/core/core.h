@@ -26,6 +26,8 @@
  *   uep_wq.lock              slots; held across ib_post_*
  *    uep_cq_hw.lock          the CQ's user; taken by handlers in any context
  *     uep_queue.lock, the same; leaf, interrupts off
+ * uep_groups_lock (group.c) and uep_account_mutex (account.c) are leaf mutexes, taken inside any
+ * of the mutexes above and inside ep_dev_enter(); neither is held for longer than a table takes.
  */
 #ifndef RDMA_EP_CORE_H
 #define RDMA_EP_CORE_H
@@ -42,6 +44,8 @@
 #include <rdma/rdma_ep.h>
 
 #include "../../engine/engine.h"
+#include "account.h"
+#include "group.h"
 
 /* Limits of single queues and of one command; those of a device may be lower. */
 #define UEP_MAX_WR		65536U
@@ -76,18 +80,12 @@ struct uep_idle_user {
 	struct delayed_work work;
 };
 
-/* Counters of a session and of a user: objects (of a user also files), memory of queues */
-enum uep_held {
-	UEP_OBJS,
-	UEP_QUEUE_BYTES,
-	UEP_NR_HELD,
-};
-
 /**
- * struct uep_user - all sessions of one user
+ * struct uep_user - all sessions of one user, or those in a cgroup with limits of its own
  * @node: in the table of users with open sessions
  * @ref: sessions
  * @uid: the user's id
+ * @group: id of that cgroup (uep_group_users()), or 0
  * @held: charged
  * @nr_events: unread CM events
  * @pinned_pages: registered
@@ -98,6 +96,7 @@ struct uep_user {
 	struct hlist_node node;
 	refcount_t ref;
 	kuid_t uid;
+	u64 group;
 	atomic64_t held[UEP_NR_HELD];
 	atomic_t nr_events;
 	atomic64_t pinned_pages;
@@ -109,9 +108,9 @@ void uep_quota_init(void);
 u64 uep_queue_bytes(u32 nr, u32 size);
 int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes);
 void uep_uncharge(struct uep_session *s, int nr_objs, u64 queue_bytes);
-int uep_charge_file(struct uep_user *user);
-void uep_uncharge_file(struct uep_user *user);
-int uep_charge_pages(struct uep_session *s, u64 nr);
+int uep_charge_file(struct uep_session *s);
+void uep_uncharge_file(struct uep_session *s);
+int uep_charge_pages(struct uep_session *s, u64 nr, bool skip_rlimit);
 void uep_uncharge_pages(struct uep_session *s, u64 nr);
 bool uep_charge_event(struct uep_session *s, bool force);
 void uep_uncharge_event(struct uep_session *s);
@@ -149,18 +148,6 @@ void uep_idle_init(struct uep_user *user);
 
 /* Sessions (session_ref.c) and objects (object.c) */
 
-/* Work requests that have been posted to a queue, and their bytes of data */
-struct uep_traffic {
-	u64 posted;
-	u64 bytes;
-};
-
-/* The sum of several queues */
-struct uep_past {
-	atomic64_t posted;
-	atomic64_t bytes;
-};
-
 void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
 
 /**
@@ -174,6 +161,9 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @ctx_lock: @default_ctxs
  * @default_ctxs: default contexts by device index
  * @user: user whose quota the session is charged to
+ * @group: cgroup of the opener, charged as well
+ * @account: of user and cgroup, for the administrator
+ * @in_account: in uep_account.sessions
  * @past_sends: of destroyed queues
  * @past_recvs: of destroyed queues
  * @past_polled: completions of destroyed CQs
@@ -202,6 +192,9 @@ struct uep_session {
 	struct mutex ctx_lock;		/* default_ctxs */
 	struct xarray default_ctxs;
 	struct uep_user *user;
+	struct uep_group *group;
+	struct uep_account *account;
+	struct list_head in_account;
 	struct uep_past past_sends;
 	struct uep_past past_recvs;
 	atomic64_t past_polled;
@@ -227,6 +220,11 @@ struct uep_session *uep_session_alloc(void);
 void uep_session_get(struct uep_session *s);
 void uep_session_put(struct uep_session *s);
 bool uep_session_run(struct uep_session *s, struct work_struct *work);
+static inline void uep_count_refusal(struct uep_session *s, enum uep_refusal reason)
+{
+	atomic64_inc(&s->account->refused[reason]);
+}
+
 int uep_session_init(void);
 void uep_session_cleanup(void);
 

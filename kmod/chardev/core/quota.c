@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits of a session and of a user.
+ * Limits of a session, of a user, and of the cgroups that the session was opened in.
  *
  * Drivers allocate the queues of kernel consumers from memory that no cgroup is charged
  * for, so without limits an unprivileged opener of the device could exhaust the kernel.
- * CAP_SYS_RESOURCE exempts a task from them.
+ * CAP_SYS_RESOURCE exempts a task from those of session and user. No task is exempt from those
+ * of a cgroup, which the administrator has set: the root of a container is in it, too.
  */
 #include <linux/capability.h>
 #include <linux/log2.h>
@@ -99,6 +100,40 @@ static bool uep_over_limit(const struct uep_session *s)
 	return false;
 }
 
+static const char * const uep_group_limits[UEP_NR_MAX] = {
+	[UEP_MAX_OBJS] = "cgroup_objects",
+	[UEP_MAX_QUEUE_BYTES] = "cgroup_queue",
+	[UEP_MAX_PINNED_BYTES] = "cgroup_pinned",
+};
+
+static u64 uep_group_held(const struct uep_group *g, enum uep_group_max i)
+{
+	switch (i) {
+	case UEP_MAX_OBJS:
+		return atomic64_read(&g->held[UEP_OBJS]);
+	case UEP_MAX_QUEUE_BYTES:
+		return atomic64_read(&g->held[UEP_QUEUE_BYTES]);
+	default:
+		return (u64)atomic64_read(&g->pinned_pages) << PAGE_SHIFT;
+	}
+}
+
+static bool uep_group_is_over(const struct uep_group *g, enum uep_group_max i)
+{
+	return uep_group_held(g, i) > READ_ONCE(g->max[i]);
+}
+
+/* Pages are never charged beyond a limit. */
+static bool uep_groups_over_limit(const struct uep_session *s)
+{
+	const struct uep_group *g;
+
+	for (g = s->group; g; g = g->parent)
+		if (uep_group_is_over(g, UEP_MAX_OBJS) || uep_group_is_over(g, UEP_MAX_QUEUE_BYTES))
+			return true;
+	return false;
+}
+
 static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted, u64 max)
 {
 	if (wanted > max)
@@ -126,10 +161,54 @@ u64 uep_queue_bytes(u32 nr, u32 size)
 
 static void uep_held_add(struct uep_session *s, s64 nr_objs, s64 queue_bytes)
 {
+	struct uep_group *g;
+
+	for (g = s->group; g; g = g->parent) {
+		atomic64_add(nr_objs, &g->held[UEP_OBJS]);
+		atomic64_add(queue_bytes, &g->held[UEP_QUEUE_BYTES]);
+	}
 	atomic64_add(nr_objs, &s->held[UEP_OBJS]);
 	atomic64_add(nr_objs, &s->user->held[UEP_OBJS]);
 	atomic64_add(queue_bytes, &s->held[UEP_QUEUE_BYTES]);
 	atomic64_add(queue_bytes, &s->user->held[UEP_QUEUE_BYTES]);
+}
+
+static void uep_trace_group_limits(struct uep_session *s)
+{
+	const struct uep_group *g;
+	int i;
+
+	for (g = s->group; g; g = g->parent)
+		for (i = 0; i < UEP_NR_MAX; i++)
+			uep_trace_limit(s, uep_group_limits[i], uep_group_held(g, i),
+					READ_ONCE(g->max[i]));
+}
+
+static bool uep_over_any_limit(const struct uep_session *s)
+{
+	return uep_over_limit(s) || uep_groups_over_limit(s);
+}
+
+/* After a charge that exceeds a limit: may it stay, since room has been made, or by right? */
+static bool uep_may_exceed(const struct uep_session *s)
+{
+	if (s->user->reclaim(s->user) && !uep_over_any_limit(s))
+		return true;
+	return !uep_groups_over_limit(s) && capable(CAP_SYS_RESOURCE);
+}
+
+static void uep_refuse_objects(struct uep_session *s)
+{
+	const struct uep_group *g;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(uep_limits); i++)
+		if (uep_limit_held(&uep_limits[i], s) > uep_limit_max(&uep_limits[i]))
+			uep_count_refusal(s, UEP_REFUSED_SESSION_OBJECTS + i);
+	for (g = s->group; g; g = g->parent)
+		for (i = UEP_MAX_OBJS; i <= UEP_MAX_QUEUE_BYTES; i++)
+			if (uep_group_is_over(g, i))
+				uep_count_refusal(s, UEP_REFUSED_CGROUP_OBJECTS + i);
 }
 
 /*
@@ -141,13 +220,14 @@ int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes)
 	const struct uep_limit *l;
 
 	uep_held_add(s, nr_objs, queue_bytes);
-	if (likely(!uep_over_limit(s)))
+	if (likely(!uep_over_any_limit(s)))
 		return 0;
-	if (!(current->flags & PF_KTHREAD) &&
-	    ((s->user->reclaim(s->user) && !uep_over_limit(s)) || capable(CAP_SYS_RESOURCE)))
+	if (!(current->flags & PF_KTHREAD) && uep_may_exceed(s))
 		return 0;
 	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
 		uep_trace_limit(s, l->name, uep_limit_held(l, s), uep_limit_max(l));
+	uep_trace_group_limits(s);
+	uep_refuse_objects(s);
 	uep_uncharge(s, nr_objs, queue_bytes);
 	uep_log_over("its limit of objects or queue memory (see the module's parameters)");
 	return -EDQUOT;
@@ -158,50 +238,114 @@ void uep_uncharge(struct uep_session *s, int nr_objs, u64 queue_bytes)
 	uep_held_add(s, -nr_objs, -(s64)queue_bytes);
 }
 
-/* The file of a session or a channel counts as an object of the user, not of the session. */
-int uep_charge_file(struct uep_user *user)
+static void uep_held_add_file(struct uep_session *s, int nr)
 {
-	atomic64_t *held = &user->held[UEP_OBJS];
-	u32 max = READ_ONCE(user_max_objects);
+	struct uep_group *g;
 
-	if (likely(atomic64_inc_return(held) <= max) ||
-	    (user->reclaim(user) && atomic64_read(held) <= max) || capable(CAP_SYS_RESOURCE))
+	atomic64_add(nr, &s->user->held[UEP_OBJS]);
+	for (g = s->group; g; g = g->parent)
+		atomic64_add(nr, &g->held[UEP_OBJS]);
+}
+
+static bool uep_files_over_limit(const struct uep_session *s)
+{
+	return atomic64_read(&s->user->held[UEP_OBJS]) > READ_ONCE(user_max_objects);
+}
+
+/*
+ * The file of a session or a channel counts as an object of user and cgroup, not of the
+ * session.
+ */
+int uep_charge_file(struct uep_session *s)
+{
+	uep_held_add_file(s, 1);
+	if (likely(!uep_files_over_limit(s) && !uep_groups_over_limit(s)))
 		return 0;
-	atomic64_dec(held);
-	uep_log_over("its user's limit of objects (user_max_objects)");
+	if (s->user->reclaim(s->user) && !uep_files_over_limit(s) && !uep_groups_over_limit(s))
+		return 0;
+	if (!uep_groups_over_limit(s) && capable(CAP_SYS_RESOURCE))
+		return 0;
+	uep_count_refusal(s, uep_files_over_limit(s) ? UEP_REFUSED_USER_OBJECTS :
+						       UEP_REFUSED_CGROUP_OBJECTS);
+	uep_held_add_file(s, -1);
+	uep_log_over("its limit of objects (user_max_objects, or the cgroup's)");
 	return -EDQUOT;
 }
 
-void uep_uncharge_file(struct uep_user *user)
+void uep_uncharge_file(struct uep_session *s)
 {
-	atomic64_dec(&user->held[UEP_OBJS]);
+	uep_held_add_file(s, -1);
+}
+
+/* Refused pages are never added, as other tasks would be refused because of them. */
+static bool uep_pages_add(atomic64_t *pages, u64 nr, u64 max)
+{
+	s64 pinned = atomic64_read(pages);
+
+	while (nr <= max && pinned <= (s64)(max - nr))
+		if (atomic64_try_cmpxchg(pages, &pinned, pinned + nr))
+			return true;
+	return false;
+}
+
+/* Drops the pages of the session's groups below @end. */
+static void uep_groups_drop_pages(struct uep_session *s, u64 nr, const struct uep_group *end)
+{
+	struct uep_group *g;
+
+	for (g = s->group; g != end; g = g->parent)
+		atomic64_sub(nr, &g->pinned_pages);
+}
+
+static bool uep_groups_add_pages(struct uep_session *s, u64 nr)
+{
+	struct uep_group *g;
+	u64 max;
+
+	for (g = s->group; g; g = g->parent) {
+		max = READ_ONCE(g->max[UEP_MAX_PINNED_BYTES]);
+		if (uep_pages_add(&g->pinned_pages, nr, max >> PAGE_SHIFT))
+			continue;
+		uep_trace_limit(s, uep_group_limits[UEP_MAX_PINNED_BYTES],
+				uep_group_held(g, UEP_MAX_PINNED_BYTES) + (nr << PAGE_SHIFT), max);
+		uep_count_refusal(s, UEP_REFUSED_CGROUP_PINNED);
+		uep_log_over("its cgroup's limit of registered memory (the parameter rules)");
+		uep_groups_drop_pages(s, nr, g);
+		return false;
+	}
+	return true;
 }
 
 /*
  * Pages that the caller registers next. RLIMIT_MEMLOCK is per process but a region outlives
- * its process, so the pages are limited per user as well.
+ * its process, so the pages are limited per user and cgroup as well. @skip_rlimit: instead of
+ * RLIMIT_MEMLOCK, which then exempts no task from the user's limit
  */
-int uep_charge_pages(struct uep_session *s, u64 nr)
+int uep_charge_pages(struct uep_session *s, u64 nr, bool skip_rlimit)
 {
 	u64 max = uep_mb(READ_ONCE(user_max_pinned_mb)) >> PAGE_SHIFT;
-	s64 pinned = atomic64_read(&s->user->pinned_pages);
+	atomic64_t *pinned = &s->user->pinned_pages;
 
-	/* Refused pages are never added, as other tasks would be refused because of them. */
-	while (nr <= max && pinned <= (s64)(max - nr))
-		if (atomic64_try_cmpxchg(&s->user->pinned_pages, &pinned, pinned + nr))
-			return 0;
-	if (rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY || capable(CAP_IPC_LOCK)) {
-		atomic64_add(nr, &s->user->pinned_pages);
+	if (!uep_groups_add_pages(s, nr))
+		return -ENOMEM;
+	if (uep_pages_add(pinned, nr, max))
+		return 0;
+	if ((!skip_rlimit && rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY) || capable(CAP_IPC_LOCK)) {
+		atomic64_add(nr, pinned);
 		return 0;
 	}
-	uep_trace_limit(s, "user_max_pinned_mb", (pinned + nr) << PAGE_SHIFT, max << PAGE_SHIFT);
+	uep_trace_limit(s, "user_max_pinned_mb", (atomic64_read(pinned) + nr) << PAGE_SHIFT,
+			max << PAGE_SHIFT);
+	uep_count_refusal(s, UEP_REFUSED_USER_PINNED);
 	uep_log_over("its user's limit of registered memory (user_max_pinned_mb)");
+	uep_groups_drop_pages(s, nr, NULL);
 	return -ENOMEM;
 }
 
 void uep_uncharge_pages(struct uep_session *s, u64 nr)
 {
 	atomic64_sub(nr, &s->user->pinned_pages);
+	uep_groups_drop_pages(s, nr, NULL);
 }
 
 /*
@@ -218,6 +362,7 @@ bool uep_charge_event(struct uep_session *s, bool force)
 		return true;
 	}
 	atomic_dec(&s->user->nr_events);
+	uep_count_refusal(s, UEP_REFUSED_EVENTS);
 	uep_trace_limit(s, "unread_events", s->nr_events + 1, UEP_MAX_EVENTS);
 	uep_trace_limit(s, "user_max_events", of_user, max);
 	if (of_user > max)
@@ -240,9 +385,35 @@ void uep_quota_query(struct rdma_ep_cmd_query *q)
 	q->max_user_queue_bytes = uep_mb(READ_ONCE(user_max_queue_mb));
 }
 
+/* Of the session's cgroups, the limit with the least room; the cgroup's name is not shown. */
+static void uep_quota_show_group(struct seq_file *m, const struct uep_session *s,
+				 enum uep_group_max i)
+{
+	static const char * const keys[UEP_NR_MAX] = {
+		"cgroup-objects:\t", "cgroup-queue-memory:\t", "cgroup-pinned-memory:\t",
+	};
+	unsigned int shift = i == UEP_MAX_OBJS ? 0 : 10;
+	u64 held = 0, max = U64_MAX, room = U64_MAX;
+	const struct uep_group *g;
+
+	for (g = s->group; g; g = g->parent) {
+		u64 of_group = READ_ONCE(g->max[i]), used = uep_group_held(g, i);
+
+		if (of_group == U64_MAX || (of_group > used && of_group - used >= room))
+			continue;
+		room = of_group > used ? of_group - used : 0;
+		max = of_group;
+		held = used;
+	}
+	if (max != U64_MAX)
+		seq_printf(m, "%s%llu of %llu%s\n", keys[i], held >> shift, max >> shift,
+			   shift ? " KiB" : "");
+}
+
 void uep_quota_show(struct seq_file *m, struct uep_session *s)
 {
 	const struct uep_limit *l;
+	int i;
 
 	seq_printf(m, "user:\t%u\n", from_kuid_munged(seq_user_ns(m), s->user->uid));
 	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
@@ -251,4 +422,7 @@ void uep_quota_show(struct seq_file *m, struct uep_session *s)
 	seq_printf(m, "user-pinned-memory:\t%llu of %llu KiB\n",
 		   (u64)atomic64_read(&s->user->pinned_pages) << (PAGE_SHIFT - 10),
 		   uep_mb(READ_ONCE(user_max_pinned_mb)) >> 10);
+	for (i = 0; i < UEP_NR_MAX; i++)
+		uep_quota_show_group(m, s, i);
+	seq_printf(m, "memlock:\t%s\n", uep_group_skips_rlimit(s->group) ? "quota" : "rlimit");
 }

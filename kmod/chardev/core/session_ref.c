@@ -22,14 +22,14 @@ static DEFINE_HASHTABLE(uep_users, 6);
 
 static atomic64_t uep_nr_sessions;
 
-static struct uep_user *uep_user_get(kuid_t uid)
+static struct uep_user *uep_user_get(kuid_t uid, u64 group)
 {
 	u32 key = __kuid_val(uid);
 	struct uep_user *user;
 
 	mutex_lock(&uep_users_lock);
 	hash_for_each_possible(uep_users, user, node, key) {
-		if (uid_eq(user->uid, uid)) {
+		if (uid_eq(user->uid, uid) && user->group == group) {
 			refcount_inc(&user->ref);
 			goto out;
 		}
@@ -39,6 +39,7 @@ static struct uep_user *uep_user_get(kuid_t uid)
 		goto out;
 	refcount_set(&user->ref, 1);
 	user->uid = uid;
+	user->group = group;
 	uep_idle_init(user);
 	hash_add(uep_users, &user->node, key);
 out:
@@ -71,12 +72,18 @@ struct uep_session *uep_session_alloc(void)
 	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
 	if (!s)
 		return ERR_PTR(-ENOMEM);
-	s->user = uep_user_get(current_euid());
-	if (!s->user)
+	s->group = uep_group_get();
+	if (!s->group)
 		goto err_free;
-	ret = uep_charge_file(s->user);
+	s->user = uep_user_get(current_euid(), uep_group_users(s->group));
+	if (!s->user)
+		goto err_group;
+	ret = uep_account_open(s);
 	if (ret)
 		goto err_user;
+	ret = uep_charge_file(s);
+	if (ret)
+		goto err_account;
 	kref_init(&s->ref);
 	s->number = atomic64_inc_return(&uep_nr_sessions);
 	xa_init_flags(&s->objs, XA_FLAGS_ALLOC1);
@@ -93,8 +100,12 @@ struct uep_session *uep_session_alloc(void)
 	init_rwsem(&s->ending);
 	return s;
 
+err_account:
+	uep_account_close(s);
 err_user:
 	uep_user_put(s->user);
+err_group:
+	uep_group_put(s->group);
 err_free:
 	kfree(s);
 	return ERR_PTR(ret);
@@ -108,8 +119,10 @@ static void uep_session_free(struct kref *ref)
 	xa_destroy(&s->qps);
 	xa_destroy(&s->default_ctxs);
 	uep_rings_cleanup(s);
-	uep_uncharge_file(s->user);
+	uep_uncharge_file(s);
+	uep_account_close(s);
 	uep_user_put(s->user);
+	uep_group_put(s->group);
 	kfree(s);
 }
 

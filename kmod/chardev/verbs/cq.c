@@ -230,8 +230,12 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 static void uep_cq_free(struct uep_obj *obj)
 {
 	struct uep_cq *cq = container_of(obj, struct uep_cq, obj);
+	atomic64_t *past = cq->ctx->account->past;
 
 	atomic64_add(cq->nr_polled, &obj->session->past_polled);
+	atomic64_add(cq->nr_polled, &past[UEP_COMPLETIONS]);
+	atomic64_add(cq->received.posted, &past[UEP_RECEIVED]);
+	atomic64_add(cq->received.bytes, &past[UEP_RECEIVED_BYTES]);
 	xa_destroy(&cq->qps);
 	uep_ring_destroy(obj->session, &cq->ring);
 	if (cq->chan)

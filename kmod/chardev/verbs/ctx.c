@@ -50,6 +50,11 @@ static struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 		return ctx;
 	kref_get(&dev->ref);
 	ctx->obj.dev = dev;
+	ctx->account = uep_account_dev(s->account, dev);
+	if (!ctx->account) {
+		uep_obj_put(&ctx->obj);
+		return ERR_PTR(-ENOMEM);
+	}
 	ctx->net_cookie = current->nsproxy->net_ns->net_cookie;
 	async = uep_async_create();
 	if (IS_ERR(async)) {
@@ -119,7 +124,7 @@ static struct uep_ctx *uep_ctx_default(struct uep_session *s, struct ep_dev *dev
  * @srcu: for uep_obj_exit()
  *
  * Return: the PD, with a reference and inside ep_dev_enter(); -ENOENT, -EINVAL for
- * another device or neither PD nor device, -EIO
+ * another device or neither PD nor device, -EIO, -EACCES
  */
 struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *dev, int *srcu)
 {
@@ -133,7 +138,8 @@ struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *de
 	ret = ep_dev_enter(dev, srcu);
 	if (ret)
 		return ERR_PTR(ret);
-	ctx = uep_ctx_default(s, dev);
+	ret = uep_dev_check_access(dev->ibdev);
+	ctx = ret ? ERR_PTR(ret) : uep_ctx_default(s, dev);
 	if (IS_ERR(ctx)) {
 		ep_dev_exit(dev, *srcu);
 		return ERR_CAST(ctx);
@@ -144,11 +150,13 @@ struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *de
 
 /*
  * The device that a command names, with a reference and inside ep_dev_enter(), until
- * uep_dev_exit(); or ERR_PTR(-ENODEV) if the caller's network namespace may not use it.
+ * uep_dev_exit(); or ERR_PTR(-ENODEV) if the caller's network namespace may not use it, and
+ * -EACCES or -ENOMEM of uep_dev_check_access().
  */
 struct ep_dev *uep_dev_enter(u32 index, int *srcu)
 {
 	struct ep_dev *dev = ep_dev_get(index);
+	int ret = -ENODEV;
 
 	if (!dev)
 		return ERR_PTR(-ENODEV);
@@ -156,13 +164,16 @@ struct ep_dev *uep_dev_enter(u32 index, int *srcu)
 		goto err_put;
 	if (!rdma_dev_access_netns(dev->ibdev, current->nsproxy->net_ns))
 		goto err_exit;
+	ret = uep_dev_check_access(dev->ibdev);
+	if (ret)
+		goto err_exit;
 	return dev;
 
 err_exit:
 	ep_dev_exit(dev, *srcu);
 err_put:
 	ep_dev_put(dev);
-	return ERR_PTR(-ENODEV);
+	return ERR_PTR(ret);
 }
 
 void uep_dev_exit(struct ep_dev *dev, int srcu)

@@ -2,9 +2,11 @@
 /*
  * Memory regions over user memory.
  */
+#include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 
 #include "../../compat.h"
 #include "verbs.h"
@@ -152,10 +154,59 @@ static int uep_mr_check_driver(struct ib_device *ibdev)
 	return -EOPNOTSUPP;
 }
 
-static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, u64 *nr)
+static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, bool skip_rlimit, u64 *nr)
 {
 	*nr = uep_mr_nr_pages(addr, length);
-	return uep_charge_pages(mr->obj.session, *nr) ? uep_mr_too_large(addr, length) : 0;
+	return uep_charge_pages(mr->obj.session, *nr, skip_rlimit) ?
+	       uep_mr_too_large(addr, length) : 0;
+}
+
+/*
+ * For the call of the driver that pins memory, which ib_core compares with RLIMIT_MEMLOCK: the
+ * caller's credentials with CAP_IPC_LOCK and no other capability. Only this thread uses them, and
+ * only until uep_mr_revert(); other threads of the process keep their rights and their limit, and
+ * so does an observer (task_struct.real_cred). A page fault meanwhile has the caller's ids and
+ * security label. The pages count in mm->pinned_vm as ever.
+ */
+static const struct cred *uep_mr_override(struct cred **new)
+{
+	struct cred *cred = prepare_creds();
+
+	*new = cred;
+	if (!cred)
+		return NULL;
+	put_user_ns(cred->user_ns);
+	cred->user_ns = get_user_ns(&init_user_ns);
+	cap_clear(cred->cap_inheritable);
+	cap_clear(cred->cap_ambient);
+	cap_clear(cred->cap_effective);
+	cap_raise(cred->cap_effective, CAP_IPC_LOCK);
+	cred->cap_permitted = cred->cap_effective;
+	return override_creds(cred);
+}
+
+static void uep_mr_revert(const struct cred *old, struct cred *new)
+{
+	revert_creds(old);
+	put_cred(new);
+}
+
+static struct ib_mr *uep_mr_reg(struct uep_mr *mr, const struct rdma_ep_cmd_reg_mr *arg,
+				bool skip_rlimit)
+{
+	const struct cred *old = NULL;
+	struct cred *new = NULL;
+	struct ib_mr *ibmr;
+
+	if (skip_rlimit) {
+		old = uep_mr_override(&new);
+		if (!old)
+			return ERR_PTR(-ENOMEM);
+	}
+	ibmr = ib_reg_user_mr(mr->pd->pd.ibpd, arg->addr, arg->length, arg->iova, arg->access);
+	if (skip_rlimit)
+		uep_mr_revert(old, new);
+	return ibmr;
 }
 
 /* Keeps the keys, which stay known when the device's region has been destroyed. */
@@ -169,20 +220,23 @@ static void uep_mr_keys(struct uep_mr *mr, u32 *lkey, u32 *rkey)
 
 static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_cmd_reg_mr *arg)
 {
+	bool skip_rlimit = uep_group_skips_rlimit(mr->obj.session->group);
 	struct ib_device *ibdev = mr->obj.dev->ibdev;
 	int ret;
 
 	ret = uep_mr_check_driver(ibdev) ?:
 	      uep_mr_check_range(ibdev, arg->addr, arg->length, arg->iova) ?:
 	      uep_mr_check_access(ibdev, &arg->access) ?:
-	      uep_mr_charge(mr, arg->addr, arg->length, &mr->nr_pages);
+	      uep_mr_charge(mr, arg->addr, arg->length, skip_rlimit, &mr->nr_pages);
 	if (ret)
 		return ret;
 	ret = ep_res_init(&mr->res, mr->obj.dev, EP_RES_MR, &uep_obj_res_ops, uep_mr_destroy_hw);
 	if (ret)
 		goto err_pages;
-	mr->ibmr = ib_reg_user_mr(mr->pd->pd.ibpd, arg->addr, arg->length, arg->iova, arg->access);
+	mr->ibmr = uep_mr_reg(mr, arg, skip_rlimit);
 	ret = PTR_ERR_OR_ZERO(mr->ibmr);
+	if (ret == -ENOMEM || ret == -EPERM)
+		uep_count_refusal(mr->obj.session, UEP_REFUSED_MEMLOCK);
 	if (ret)
 		goto err_res;
 	mr->iova = arg->iova;
@@ -270,12 +324,32 @@ static void uep_mr_update(struct uep_mr *mr, struct ib_mr *new,
 	mr->ibmr->length = mr->length;
 }
 
+static struct ib_mr *uep_mr_rereg(struct uep_mr *mr, const struct rdma_ep_cmd_rereg_mr *arg,
+				  bool skip_rlimit)
+{
+	const struct cred *old = NULL;
+	struct cred *new = NULL;
+	struct ib_mr *ibmr;
+
+	if (skip_rlimit) {
+		old = uep_mr_override(&new);
+		if (!old)
+			return ERR_PTR(-ENOMEM);
+	}
+	ibmr = mr->ibmr->device->ops.rereg_user_mr(mr->ibmr, arg->flags, arg->addr, arg->length,
+						   arg->iova, arg->access, mr->ibmr->pd, NULL);
+	if (skip_rlimit)
+		uep_mr_revert(old, new);
+	return ibmr;
+}
+
 /*
  * Inside ep_dev_enter() and with mr->lock. Work requests do not find the region until the end;
  * the device decides about those that use it already.
  */
 static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_cmd_rereg_mr *arg)
 {
+	bool skip_rlimit = uep_group_skips_rlimit(mr->obj.session->group);
 	struct xarray *mrs = &mr->pd->mrs;
 	u32 lkey = mr->ibmr->lkey;
 	u64 nr_pages = 0;
@@ -283,13 +357,12 @@ static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_cmd_rereg_mr *arg)
 	int ret = 0;
 
 	if (arg->flags & RDMA_EP_REREG_TRANSLATION)
-		ret = uep_mr_charge(mr, arg->addr, arg->length, &nr_pages);
+		ret = uep_mr_charge(mr, arg->addr, arg->length, skip_rlimit, &nr_pages);
 	if (ret)
 		return ret;
 	xa_store(mrs, lkey, XA_ZERO_ENTRY, 0); /* keeps its place */
 	uep_mr_forget(mr->pd);
-	new = mr->ibmr->device->ops.rereg_user_mr(mr->ibmr, arg->flags, arg->addr, arg->length,
-						  arg->iova, arg->access, mr->ibmr->pd, NULL);
+	new = uep_mr_rereg(mr, arg, skip_rlimit);
 	if (IS_ERR(new)) {
 		ret = PTR_ERR(new);
 	} else {

@@ -100,6 +100,10 @@ static bool uep_wc_to_user(struct uep_cq *cq, struct uep_wq **locked, struct rdm
 	dst->slid = ib_lid_cpu16(src->slid);
 	dst->sl = src->sl;
 	dst->dlid_path_bits = src->dlid_path_bits;
+	if (src->status == IB_WC_SUCCESS && (src->opcode & IB_WC_RECV)) {
+		cq->received.posted++;
+		cq->received.bytes += src->byte_len;
+	}
 	return true;
 }
 

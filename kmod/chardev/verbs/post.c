@@ -81,16 +81,20 @@ static int uep_batch_post_hw(struct uep_post_queue *q, const union uep_wr *wr,
 }
 
 /* With wq->lock. */
-static void uep_post_count(struct uep_post_queue *q, const struct ib_recv_wr *wr)
+static void uep_post_count(struct uep_post_queue *q, const union uep_wr *wr)
 {
 	u64 bytes = 0;
 	int i;
 
-	for (i = 0; i < wr->num_sge; i++)
-		bytes += wr->sg_list[i].length;
+	for (i = 0; i < wr->recv.num_sge; i++)
+		bytes += wr->recv.sg_list[i].length;
 	q->wq->traffic.posted++;
 	q->wq->traffic.bytes += bytes;
 	q->bytes += bytes;
+	if (q->send && wr->wr.opcode == IB_WR_RDMA_READ) {
+		q->wq->reads.posted++;
+		q->wq->reads.bytes += bytes;
+	}
 }
 
 /*
@@ -145,7 +149,7 @@ again:
 		for (i = n; i > good; i--)
 			uep_wq_pop(wq, b->wr[i - 1].recv.wr_id);
 		for (i = first; i < good; i++)
-			uep_post_count(q, &b->wr[i].recv);
+			uep_post_count(q, &b->wr[i]);
 	}
 	spin_unlock_bh(&wq->lock);
 	return good - first;

@@ -111,11 +111,16 @@ static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 static void uep_qp_free(struct uep_obj *obj)
 {
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
+	atomic64_t *past = qp->ctx->account->past;
 
 	uep_wq_free(&qp->sq);
 	uep_wq_free(&qp->rq);
 	uep_past_add(&obj->session->past_sends, &qp->sq.traffic);
 	uep_past_add(&obj->session->past_recvs, &qp->rq.traffic);
+	atomic64_add(qp->sq.traffic.posted - qp->sq.reads.posted, &past[UEP_SENT]);
+	atomic64_add(qp->sq.traffic.bytes - qp->sq.reads.bytes, &past[UEP_SENT_BYTES]);
+	atomic64_add(qp->sq.reads.posted, &past[UEP_READ]);
+	atomic64_add(qp->sq.reads.bytes, &past[UEP_READ_BYTES]);
 }
 
 /* As with uverbs a QP in a multicast group is destroyed only with RDMA_EP_DESTROY_DETACH. */

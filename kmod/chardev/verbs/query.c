@@ -58,7 +58,8 @@ int uep_query_devices(struct uep_cmd *cmd)
 		bool mine = false;
 
 		if (!ep_dev_enter(dev, &srcu)) {
-			mine = rdma_dev_access_netns(dev->ibdev, current->nsproxy->net_ns);
+			mine = rdma_dev_access_netns(dev->ibdev, current->nsproxy->net_ns) &&
+			       !uep_dev_check_access(dev->ibdev);
 			uep_device_to_user(&rec, dev);
 			ep_dev_exit(dev, srcu);
 		}

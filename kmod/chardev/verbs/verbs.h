@@ -28,6 +28,7 @@ struct uep_ctx {
 	struct uep_obj obj;
 	u64 net_cookie;			/* of the opener's network namespace */
 	struct uep_queue *async;	/* asynchronous events */
+	struct uep_account_dev *account;
 	struct uep_pd *default_pd;	/* of a default context */
 	struct list_head entry;		/* in the list of all contexts */
 	u32 nr_ports;
@@ -157,6 +158,7 @@ struct uep_wq {
 	bool dead;			/* no more posts */
 	struct uep_wq_order order[2];	/* READs with reads_apart: 1 */
 	struct uep_traffic traffic;	/* posted */
+	struct uep_traffic reads;	/* of these READs: their data comes in */
 	u32 qp_num;			/* 0: shared receive queue */
 	struct ep_xrcd *xrcd;		/* XRC SRQ: domain of the QPs that receive from it */
 	struct uep_slot *slots;		/* NULL until the first post */
@@ -221,6 +223,7 @@ struct uep_cq {
 	u32 nr_held;
 	struct rdma_ep_wc few[UEP_POLL_BATCH];
 	u64 nr_polled;			/* completions for the user until now */
+	struct uep_traffic received;	/* of these messages of peers */
 	unsigned long polled_at;	/* when the latest were polled, or creation (jiffies) */
 	bool dead;			/* hw is destroyed, or not this CQ's any more */
 	u32 notify;			/* the user requests an event (u32: for xchg()) */

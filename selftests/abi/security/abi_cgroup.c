@@ -30,23 +30,28 @@ static int limit_objects(const char *limit)
 	return ret;
 }
 
-/* Objects that are charged to the cgroup. */
-static int nr_objects(void)
+/* The sum of a key of all devices in a file of the cgroup; -1: no such file. */
+static int sum_of(const char *file, const char *key)
 {
-	FILE *f = fopen(CGROUP "/rdma.current", "re");
-	int sum = 0, n;
-	char line[256];
-	char *p;
+	FILE *f = fopen(file, "re");
+	char line[256], *p;
+	int sum = 0;
 
 	if (!f)
 		return -1;
 	while (fgets(line, sizeof(line), f)) {
-		p = strstr(line, "hca_object=");
-		if (p && sscanf(p, "hca_object=%d", &n) == 1)
-			sum += n;
+		p = strstr(line, key);
+		if (p)
+			sum += atoi(p + strlen(key));
 	}
 	fclose(f);
 	return sum;
+}
+
+/* Objects that are charged to the cgroup. */
+static int nr_objects(void)
+{
+	return sum_of(CGROUP "/rdma.current", "hca_object=");
 }
 
 FIXTURE(cgroup) {
@@ -118,6 +123,47 @@ static void run_limited(struct __test_metadata *_metadata,
 TEST_F(cgroup, objects_of_a_cgroup)
 {
 	run_limited(_metadata, self, fill_cgroup, NULL);
+}
+
+/*
+ * Linux 7.2 also has the largest number that was charged, and counts how often the limit was
+ * reached and how many objects were refused.
+ */
+static int peak_and_events(void *arg)
+{
+	__u32 pd[3], more;
+	struct abi s;
+
+	if (access(CGROUP "/rdma.peak", R_OK))
+		return 78;
+	if (limit_objects("4") || abi_put(CGROUP "/cgroup.procs", "0"))
+		return 77;
+	CHECK(1, abi_open(&s) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(2, abi_alloc_pd(&s, s.ctx, &pd[i]) == 0);
+	CHECK(3, sum_of(CGROUP "/rdma.events", "hca_object.max=") == 0);
+	CHECK(4, abi_alloc_pd(&s, s.ctx, &more) == -EAGAIN);
+	CHECK(5, abi_create_cq(&s, -1, 8, 0, &more) == -EAGAIN);
+	for (int i = 0; i < 3; i++)
+		CHECK(6, ABI_DESTROY(&s, PD, pd[i]) == 0);
+	CHECK(7, nr_objects() == 1);
+	CHECK(8, sum_of(CGROUP "/rdma.peak", "hca_object=") == 4);
+	CHECK(9, sum_of(CGROUP "/rdma.events", "hca_object.max=") == 2);
+	CHECK(10, sum_of(CGROUP "/rdma.events", "hca_object.alloc_fail=") == 2);
+	CHECK(11, sum_of(CGROUP "/rdma.events", "hca_handle.max=") == 0);
+	CHECK(12, sum_of(CGROUP "/rdma.events.local", "hca_object.alloc_fail=") == 2);
+	return 0;
+}
+
+TEST_F(cgroup, peak_and_events_of_a_cgroup)
+{
+	int status;
+
+	SKIP_IF(!self->ok, "no RDMA controller");
+	status = abi_child(peak_and_events, NULL);
+	SKIP_IF(status == 77, "cannot limit the device");
+	SKIP_IF(status == 78, "the controller has no rdma.peak before Linux 7.2");
+	EXPECT_EQ(0, status);
 }
 
 /* With a session whose opener is in no such cgroup */

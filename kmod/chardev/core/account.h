@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Accounts: what the sessions of a user in a cgroup have done, for the administrator
+ * (/proc/rdma_ep). They outlive their sessions for a while, so that a reader who comes by
+ * periodically misses nothing.
+ */
+#ifndef RDMA_EP_ACCOUNT_H
+#define RDMA_EP_ACCOUNT_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/uidgid.h>
+#include <rdma/ib_verbs.h>
+
+#include <rdma/rdma_ep.h>
+
+struct ep_dev;
+struct uep_group;
+struct uep_session;
+
+/* Reasons of refusals */
+enum uep_refusal {
+	/* The limits of quota.c, by its table */
+	UEP_REFUSED_SESSION_OBJECTS,
+	UEP_REFUSED_SESSION_QUEUE,
+	UEP_REFUSED_USER_OBJECTS,
+	UEP_REFUSED_USER_QUEUE,
+	/* Those of cgroups, by enum uep_group_max */
+	UEP_REFUSED_CGROUP_OBJECTS,
+	UEP_REFUSED_CGROUP_QUEUE,
+	UEP_REFUSED_CGROUP_PINNED,
+	UEP_REFUSED_USER_PINNED,
+	UEP_REFUSED_EVENTS,		/* an event is lost */
+	UEP_REFUSED_MEMLOCK,		/* RLIMIT_MEMLOCK, or no memory */
+	UEP_REFUSED_RDMA_MAX,		/* the rdma controller */
+	UEP_REFUSED_ACCESS,		/* a closed device, a privileged port or Q_Key */
+	UEP_REFUSED_OTHER,		/* any other errno of a command */
+	UEP_NR_REFUSALS,
+};
+
+/* Work requests or messages, and their bytes */
+struct uep_traffic {
+	u64 posted;
+	u64 bytes;
+};
+
+/* The sum of several queues */
+struct uep_past {
+	atomic64_t posted;
+	atomic64_t bytes;
+};
+
+/* Counters of a device in an account */
+enum uep_count {
+	UEP_SENT,
+	UEP_SENT_BYTES,
+	UEP_RECEIVED,
+	UEP_RECEIVED_BYTES,
+	UEP_READ,
+	UEP_READ_BYTES,
+	UEP_COMPLETIONS,
+	UEP_ESTABLISHED,
+	UEP_DISCONNECTED,
+	UEP_CONNECT_FAILED,
+	UEP_NR_COUNTS,
+};
+
+/**
+ * struct uep_account_dev - what an account has done on a device
+ * @entry: in uep_account.devs (RCU; added with the lock of accounts)
+ * @name: of the device, or of several in turn
+ * @past: of destroyed objects, and of connections
+ * @shown: largest values that have been read: objects between their table and @past are in
+ *	neither (lock of accounts, as the following)
+ * @live: of the objects of open sessions
+ * @objs: by type
+ * @pinned: pages
+ */
+struct uep_account_dev {
+	struct list_head entry;
+	char name[IB_DEVICE_NAME_MAX];
+	atomic64_t past[UEP_NR_COUNTS];
+	u64 shown[UEP_NR_COUNTS];
+	u64 live[UEP_NR_COUNTS];
+	u32 objs[RDMA_EP_OBJ_XRCD + 1];
+	u64 pinned;
+};
+
+/**
+ * struct uep_account - a user in a cgroup
+ * @node: in the table of accounts
+ * @idle: in the list of accounts without a session
+ * @number: its place in the order of reading
+ * @uid: the user
+ * @hash: of @uid and @path
+ * @sessions: open ones (lock of accounts)
+ * @devs: devices, until the account is freed
+ * @refused: commands, by reason
+ * @path: of the cgroup
+ */
+struct uep_account {
+	struct hlist_node node;
+	struct list_head idle;
+	u32 number;
+	kuid_t uid;
+	u32 hash;
+	struct list_head sessions;
+	struct list_head devs;
+	atomic64_t refused[UEP_NR_REFUSALS];
+	char path[];
+};
+
+int uep_account_open(struct uep_session *s);
+void uep_account_close(struct uep_session *s);
+struct uep_account_dev *uep_account_dev(struct uep_account *a, const struct ep_dev *dev);
+void uep_account_count(struct uep_account *a, const struct ib_device *ibdev, enum uep_count count);
+struct uep_account *uep_accounts_lock(u32 from);
+struct uep_account *uep_accounts_next(const struct uep_account *a);
+void uep_accounts_unlock(void);
+void uep_accounts_cleanup(void);
+
+#endif /* RDMA_EP_ACCOUNT_H */

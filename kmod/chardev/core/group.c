@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The table of groups, the parameter with the rules, and the devices that rules close.
+ *
+ * uep_groups_lock protects the table, the reference counts of groups reaching zero, and the
+ * rules. It is held for no longer than the rules and the groups take.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/glob.h>
+#include <linux/hashtable.h>
+#include <linux/limits.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "../../compat.h"
+#include "core.h"
+
+static DEFINE_MUTEX(uep_groups_lock);
+static DEFINE_HASHTABLE(uep_groups, 6);
+static struct uep_rules *uep_rules;
+
+/* Is it a cgroup of the pattern? */
+static bool uep_group_matches(const struct uep_group *g, const struct uep_pattern *p)
+{
+	if (g->level != p->level)
+		return false;
+	for (; g->level; g = g->parent)
+		if (!glob_match(p->name[g->level - 1], g->name))
+			return false;
+	return true;
+}
+
+/* Sets what the rules say; a rule overrides those before it. */
+static void uep_group_apply(struct uep_group *g)
+{
+	enum uep_memlock memlock = UEP_MEMLOCK_INHERIT;
+	enum uep_users users = UEP_USERS_INHERIT;
+	u64 max[UEP_NR_MAX] = { U64_MAX, U64_MAX, U64_MAX };
+	const struct uep_rule *r;
+	int i;
+
+	for (r = uep_rules->rules; r < uep_rules->rules + uep_rules->nr; r++) {
+		if (!uep_group_matches(g, &r->group))
+			continue;
+		for (i = 0; i < UEP_NR_MAX; i++)
+			if (r->set & BIT(i))
+				max[i] = r->max[i];
+		memlock = r->memlock ?: memlock;
+		users = r->users ?: users;
+	}
+	for (i = 0; i < UEP_NR_MAX; i++)
+		WRITE_ONCE(g->max[i], max[i]);
+	WRITE_ONCE(g->memlock, memlock);
+	WRITE_ONCE(g->users, users);
+}
+
+static struct uep_group *uep_group_find(u64 id)
+{
+	struct uep_group *g;
+
+	lockdep_assert_held(&uep_groups_lock);
+	hash_for_each_possible(uep_groups, g, node, id)
+		if (g->id == id)
+			return g;
+	return NULL;
+}
+
+/* Drops a reference with the lock, and with the last one those of the groups above. */
+static void uep_group_drop(struct uep_group *g)
+{
+	struct uep_group *parent;
+
+	for (; g && refcount_dec_and_test(&g->ref); g = parent) {
+		parent = g->parent;
+		hash_del(&g->node);
+		kfree(g);
+	}
+}
+
+/* Takes over the reference to @parent, also on failure. */
+static struct uep_group *uep_group_create(struct uep_group *parent, u64 id, const char *name)
+{
+	size_t len = strlen(name);
+	struct uep_group *g;
+
+	g = kzalloc(struct_size(g, name, len + 1), GFP_KERNEL_ACCOUNT);
+	if (!g) {
+		uep_group_drop(parent);
+		return NULL;
+	}
+	refcount_set(&g->ref, 1);
+	g->id = id;
+	g->level = parent ? parent->level + 1 : 0;
+	g->parent = parent;
+	memcpy(g->name, name, len);
+	if (uep_rules)
+		uep_group_apply(g);
+	else
+		memset(g->max, 0xff, sizeof(g->max));
+	hash_add(uep_groups, &g->node, id);
+	return g;
+}
+
+/* Finds or creates the groups of the path, which is overwritten. */
+static struct uep_group *uep_group_of_path(char *path, const u64 *ids, int level)
+{
+	struct uep_group *g = NULL, *child;
+	char *name = "";
+	int i;
+
+	strsep(&path, "/");
+	for (i = 0; i <= level; i++) {
+		if (i)
+			name = strsep(&path, "/") ?: "";
+		child = uep_group_find(ids[i]);
+		if (child) {
+			refcount_inc(&child->ref);
+			uep_group_drop(g);
+			g = child;
+			continue;
+		}
+		g = uep_group_create(g, ids[i], name);
+		if (!g)
+			return NULL;
+	}
+	return g;
+}
+
+/* The group of the current task's cgroup, with a reference, or NULL without memory */
+struct uep_group *uep_group_get(void)
+{
+	size_t size = UEP_MAX_LEVELS * (NAME_MAX + 1) + 1;
+	u64 ids[UEP_MAX_LEVELS + 1];
+	struct uep_group *g;
+	char *path;
+	int level;
+
+	level = ep_compat_cgroup_ids(ids, UEP_MAX_LEVELS, NULL, 0);
+	mutex_lock(&uep_groups_lock);
+	g = uep_group_find(ids[level]);
+	if (g)
+		refcount_inc(&g->ref);
+	mutex_unlock(&uep_groups_lock);
+	if (g)
+		return g;
+	path = kzalloc(size, GFP_KERNEL);
+	if (!path)
+		return NULL;
+	/* The task may have moved since. */
+	level = ep_compat_cgroup_ids(ids, UEP_MAX_LEVELS, path, size);
+	mutex_lock(&uep_groups_lock);
+	g = uep_group_of_path(path, ids, level);
+	mutex_unlock(&uep_groups_lock);
+	kfree(path);
+	return g;
+}
+
+void uep_group_put(struct uep_group *g)
+{
+	if (refcount_dec_not_one(&g->ref))
+		return;
+	mutex_lock(&uep_groups_lock);
+	uep_group_drop(g);
+	mutex_unlock(&uep_groups_lock);
+}
+
+/* Writes the path, unless @path is NULL. Returns its length. */
+size_t uep_group_path(const struct uep_group *g, char *path)
+{
+	const struct uep_group *above;
+	size_t len = 0, end, n;
+
+	for (above = g; above->level; above = above->parent)
+		len += 1 + strlen(above->name);
+	len = len ?: 1;
+	if (!path)
+		return len;
+	path[0] = '/';
+	path[len] = 0;
+	for (end = len; g->level; g = g->parent) {
+		n = strlen(g->name);
+		end -= n;
+		memcpy(path + end, g->name, n);
+		path[--end] = '/';
+	}
+	return len;
+}
+
+/* The nearest cgroup, from @g upwards, in which users have limits of their own, or 0 */
+u64 uep_group_users(const struct uep_group *g)
+{
+	for (; g; g = g->parent) {
+		enum uep_users users = READ_ONCE(g->users);
+
+		if (users)
+			return users == UEP_USERS_APART ? g->id : 0;
+	}
+	return 0;
+}
+
+static const struct uep_group *uep_group_memlock(const struct uep_group *g)
+{
+	while (g && !READ_ONCE(g->memlock))
+		g = g->parent;
+	return g && READ_ONCE(g->memlock) == UEP_MEMLOCK_QUOTA ? g : NULL;
+}
+
+/*
+ * May the current task register memory in a session of @g beyond its RLIMIT_MEMLOCK? The same
+ * rule must allow it for the session, whose limits hold instead, and for the task: neither a
+ * session that another cgroup passed on nor a move to another cgroup gives the right.
+ */
+bool uep_group_skips_rlimit(const struct uep_group *g)
+{
+	struct uep_group *of_task;
+	bool ret;
+
+	g = uep_group_memlock(g);
+	if (!g)
+		return false;
+	of_task = uep_group_get();
+	if (!of_task)
+		return false;
+	ret = uep_group_memlock(of_task) == g;
+	uep_group_put(of_task);
+	return ret;
+}
+
+static bool uep_task_has_gid(const struct uep_access_rule *r)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->nr_gids; i++)
+		if (in_egroup_p(r->gids[i]))
+			return true;
+	return !r->nr_gids;
+}
+
+static bool uep_group_is_below(const struct uep_group *g, const struct uep_pattern *p)
+{
+	while (g && !uep_group_matches(g, p))
+		g = g->parent;
+	return g;
+}
+
+static bool uep_access_names(const struct uep_access_rule *r, const struct ib_device *ibdev)
+{
+	const char *driver = ep_driver_of(ibdev)->name;
+
+	if (r->device)
+		return glob_match(r->device, ibdev->name);
+	return driver && !strcmp(r->driver, driver);
+}
+
+/* Holds the lock. @g: of the task */
+static bool uep_access_allows(const struct ib_device *ibdev, const struct uep_group *g)
+{
+	const struct uep_access_rule *r = uep_rules ? uep_rules->access : NULL;
+	const struct uep_access_rule *end = r ? r + uep_rules->nr_access : NULL;
+	bool named = false;
+
+	for (; r < end; r++) {
+		if (!uep_access_names(r, ibdev))
+			continue;
+		named = true;
+		if (uep_task_has_gid(r) && (!r->has_group || uep_group_is_below(g, &r->group)))
+			return true;
+	}
+	return !named;
+}
+
+/* May the current task use the device? Returns 0, -EACCES, or -ENOMEM. Process context */
+int uep_dev_check_access(const struct ib_device *ibdev)
+{
+	struct uep_group *g;
+	bool allowed;
+
+	mutex_lock(&uep_groups_lock);
+	allowed = !uep_rules || !uep_rules->nr_access;
+	mutex_unlock(&uep_groups_lock);
+	if (allowed)
+		return 0;
+	g = uep_group_get();
+	if (!g)
+		return -ENOMEM;
+	mutex_lock(&uep_groups_lock);
+	allowed = uep_access_allows(ibdev, g);
+	mutex_unlock(&uep_groups_lock);
+	uep_group_put(g);
+	return allowed ? 0 : -EACCES;
+}
+
+/* Replaces all rules, or none of them. */
+static int uep_rules_set(const char *text, const struct kernel_param *kp)
+{
+	struct uep_rules *rules;
+	struct uep_group *g;
+	int i;
+
+	/* The root of a container may reach the file. Loading the module is a right by itself. */
+	if (THIS_MODULE->state == MODULE_STATE_LIVE && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	rules = uep_rules_parse(text);
+	if (IS_ERR(rules))
+		return PTR_ERR(rules);
+	mutex_lock(&uep_groups_lock);
+	swap(uep_rules, rules);
+	hash_for_each(uep_groups, i, g, node)
+		uep_group_apply(g);
+	mutex_unlock(&uep_groups_lock);
+	uep_rules_free(rules);
+	return 0;
+}
+
+static int uep_rules_get(char *text, const struct kernel_param *kp)
+{
+	int len;
+
+	mutex_lock(&uep_groups_lock);
+	len = sysfs_emit(text, "%s\n", uep_rules ? uep_rules->text : "");
+	mutex_unlock(&uep_groups_lock);
+	return len;
+}
+
+static void uep_rules_release(void *arg)
+{
+	uep_rules_free(uep_rules);
+	uep_rules = NULL;
+}
+
+static const struct kernel_param_ops uep_rules_ops = {
+	.set = uep_rules_set,
+	.get = uep_rules_get,
+	.free = uep_rules_release,
+};
+
+module_param_cb(rules, &uep_rules_ops, NULL, 0644);
+MODULE_PARM_DESC(rules, "limits of cgroups, and devices that are not for all tasks");
+
+/* Drivers are known now. */
+int uep_group_init(void)
+{
+	return uep_rules ? uep_rules_check_drivers(uep_rules) : 0;
+}

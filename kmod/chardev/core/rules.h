@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Rules of the administrator, parsed (rules.c): limits of cgroups, and lists of the tasks that
+ * may use a device. docs/admin/accounting.md describes their text.
+ */
+#ifndef RDMA_EP_RULES_H
+#define RDMA_EP_RULES_H
+
+#include <linux/types.h>
+#include <linux/uidgid.h>
+
+/* Levels of cgroups below the root; a deeper cgroup counts as the one above it */
+#define UEP_MAX_LEVELS		8
+/* Bytes of all rules: with their end they fit a page, the most that sysfs takes at once. */
+#define UEP_MAX_RULES_TEXT	4000
+#define UEP_MAX_RULES		64
+#define UEP_MAX_RULE_GIDS	16
+
+/* The path of a cgroup: a pattern of glob_match() for each of its names */
+struct uep_pattern {
+	unsigned int level;
+	const char *name[UEP_MAX_LEVELS];
+};
+
+enum uep_memlock {
+	UEP_MEMLOCK_INHERIT,	/* that of the cgroup above */
+	UEP_MEMLOCK_RLIMIT,	/* RLIMIT_MEMLOCK, and the limits of user and cgroups */
+	UEP_MEMLOCK_QUOTA,	/* those limits only */
+};
+
+enum uep_users {
+	UEP_USERS_INHERIT,	/* as in the cgroup above */
+	UEP_USERS_SHARED,	/* a user has the same limits in and outside of the cgroup */
+	UEP_USERS_APART,	/* a user has limits of their own in the cgroup */
+};
+
+/* What a group is limited to; UINT64_MAX: no limit */
+enum uep_group_max {
+	UEP_MAX_OBJS,
+	UEP_MAX_QUEUE_BYTES,
+	UEP_MAX_PINNED_BYTES,
+	UEP_NR_MAX,
+};
+
+/**
+ * struct uep_rule - limits of each cgroup that matches, with all that is below it
+ * @group: cgroups
+ * @set: mask of the members of @max that the rule sets
+ * @max: limits
+ * @memlock: of tasks in the cgroup
+ * @users: of sessions that are opened in the cgroup
+ */
+struct uep_rule {
+	struct uep_pattern group;
+	u32 set;
+	u64 max[UEP_NR_MAX];
+	enum uep_memlock memlock;
+	enum uep_users users;
+};
+
+/**
+ * struct uep_access_rule - some of the tasks that may use a device
+ * @device: pattern of its name, or NULL
+ * @driver: name of its driver, or NULL
+ * @has_group: the task's cgroup is @group or below it
+ * @group: cgroups
+ * @nr_gids: number of @gids; 0: all
+ * @gids: one of them is a group of the task
+ */
+struct uep_access_rule {
+	const char *device;
+	const char *driver;
+	bool has_group;
+	struct uep_pattern group;
+	unsigned int nr_gids;
+	kgid_t gids[UEP_MAX_RULE_GIDS];
+};
+
+/**
+ * struct uep_rules - all rules
+ * @text: as they were written
+ * @words: memory of the names in the rules
+ * @nr: number of @rules
+ * @nr_access: number of @access
+ * @rules: limits; a later one overrides an earlier one
+ * @access: a device that none of them names is open to all tasks
+ */
+struct uep_rules {
+	char text[UEP_MAX_RULES_TEXT + 1];
+	char words[UEP_MAX_RULES_TEXT + 1];
+	unsigned int nr;
+	unsigned int nr_access;
+	struct uep_rule rules[UEP_MAX_RULES];
+	struct uep_access_rule access[UEP_MAX_RULES];
+};
+
+struct uep_rules *uep_rules_parse(const char *text);
+void uep_rules_free(struct uep_rules *rules);
+int uep_rules_check_drivers(const struct uep_rules *rules);
+
+#endif /* RDMA_EP_RULES_H */

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /proc/rdma_ep: accounts, for rdma-ep metrics. A line "account KEY VALUE ..." for each, and
+ * after it a line "device KEY VALUE ..." for each device that it has opened. Keys are stable,
+ * others may follow. Names are escaped, as seq_escape() does it.
+ *
+ * The lock of accounts is held while the objects of one account are counted; each takes some ten
+ * nanoseconds. Counters of the data path are those that it has anyway.
+ */
+#include <linux/capability.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+
+#include "chardev.h"
+#include "cm/cm.h"
+#include "verbs/verbs.h"
+
+#define UEP_ESCAPED	" \t\n\\\""
+
+/* By enum uep_refusal */
+static const char * const uep_refusals[UEP_NR_REFUSALS] = {
+	"session_max_objects", "session_max_queue_mb", "user_max_objects", "user_max_queue_mb",
+	"cgroup_objects", "cgroup_queue", "cgroup_pinned", "user_max_pinned_mb", "events",
+	"memlock", "rdma_max", "access", "other",
+};
+
+/* By enum uep_count */
+static const char * const uep_counts[UEP_NR_COUNTS] = {
+	"sent", "sent-bytes", "received", "received-bytes", "read", "read-bytes", "completions",
+	"established", "disconnected", "connect-failed",
+};
+
+static struct uep_account_dev *uep_obj_account(struct uep_obj *obj)
+{
+	while (obj->type->type != RDMA_EP_OBJ_CTX && obj->nr_uses)
+		obj = obj->uses[0];
+	return obj->type->type == RDMA_EP_OBJ_CTX ?
+	       container_of(obj, struct uep_ctx, obj)->account : NULL;
+}
+
+static void uep_count_wq(struct uep_account_dev *d, struct uep_wq *wq)
+{
+	spin_lock_bh(&wq->lock);
+	d->live[UEP_SENT] += wq->traffic.posted - wq->reads.posted;
+	d->live[UEP_SENT_BYTES] += wq->traffic.bytes - wq->reads.bytes;
+	d->live[UEP_READ] += wq->reads.posted;
+	d->live[UEP_READ_BYTES] += wq->reads.bytes;
+	spin_unlock_bh(&wq->lock);
+}
+
+/* Under RCU, which keeps the object and those that it depends on. */
+static void uep_count_obj(struct uep_obj *obj)
+{
+	struct uep_account_dev *d = uep_obj_account(obj);
+	struct uep_cq *cq;
+
+	if (!d)
+		return;
+	d->objs[obj->type->type]++;
+	switch (obj->type->type) {
+	case RDMA_EP_OBJ_MR:
+		d->pinned += READ_ONCE(container_of(obj, struct uep_mr, obj)->nr_pages);
+		break;
+	case RDMA_EP_OBJ_CQ:
+		cq = container_of(obj, struct uep_cq, obj);
+		d->live[UEP_COMPLETIONS] += READ_ONCE(cq->nr_polled);
+		d->live[UEP_RECEIVED] += READ_ONCE(cq->received.posted);
+		d->live[UEP_RECEIVED_BYTES] += READ_ONCE(cq->received.bytes);
+		break;
+	case RDMA_EP_OBJ_QP:
+		uep_count_wq(d, &container_of(obj, struct uep_qp, obj)->sq);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Objects that are counted before the next grace period */
+#define UEP_COUNT_BATCH	1024
+
+static u32 uep_count_session(struct uep_session *s)
+{
+	unsigned long handle;
+	struct uep_obj *obj;
+	u32 n = 0, ids = 0;
+
+	rcu_read_lock();
+	xa_for_each(&s->objs, handle, obj) {
+		ids += obj->type->type == RDMA_EP_OBJ_ID;
+		uep_count_obj(obj);
+		if (++n % UEP_COUNT_BATCH)
+			continue;
+		rcu_read_unlock();
+		cond_resched();
+		rcu_read_lock();
+	}
+	rcu_read_unlock();
+	return ids;
+}
+
+static void uep_show_account_dev(struct seq_file *m, struct uep_account_dev *d)
+{
+	static const struct {
+		const char *name;
+		enum rdma_ep_obj_type type;
+	} objs[] = {
+		{ "contexts", RDMA_EP_OBJ_CTX }, { "pds", RDMA_EP_OBJ_PD },
+		{ "mrs", RDMA_EP_OBJ_MR }, { "ahs", RDMA_EP_OBJ_AH }, { "cqs", RDMA_EP_OBJ_CQ },
+		{ "srqs", RDMA_EP_OBJ_SRQ }, { "qps", RDMA_EP_OBJ_QP },
+		{ "xrcds", RDMA_EP_OBJ_XRCD },
+	};
+	int i;
+
+	seq_puts(m, "device name ");
+	seq_escape(m, d->name, UEP_ESCAPED);
+	for (i = 0; i < UEP_NR_COUNTS; i++) {
+		d->shown[i] = max(d->shown[i], d->live[i] + (u64)atomic64_read(&d->past[i]));
+		seq_printf(m, " %s %llu", uep_counts[i], d->shown[i]);
+	}
+	for (i = 0; i < ARRAY_SIZE(objs); i++)
+		seq_printf(m, " %s %u", objs[i].name, d->objs[objs[i].type]);
+	seq_printf(m, " pinned-bytes %llu\n", d->pinned << PAGE_SHIFT);
+}
+
+static int uep_show_account(struct seq_file *m, void *v)
+{
+	u64 objects = 0, queue_bytes = 0, events = 0, nr = 0, ids = 0;
+	struct uep_account_dev *d;
+	struct uep_account *a = v;
+	struct uep_session *s;
+	int i;
+
+	list_for_each_entry(d, &a->devs, entry) {
+		memset(d->live, 0, sizeof(d->live));
+		memset(d->objs, 0, sizeof(d->objs));
+		d->pinned = 0;
+	}
+	list_for_each_entry(s, &a->sessions, in_account) {
+		nr++;
+		objects += atomic64_read(&s->held[UEP_OBJS]);
+		queue_bytes += atomic64_read(&s->held[UEP_QUEUE_BYTES]);
+		events += READ_ONCE(s->nr_events);
+		ids += uep_count_session(s);
+	}
+	seq_printf(m, "account uid %u cgroup ", from_kuid_munged(seq_user_ns(m), a->uid));
+	seq_escape(m, a->path, UEP_ESCAPED);
+	seq_printf(m, " sessions %llu objects %llu queue-bytes %llu unread-events %llu ids %llu",
+		   nr, objects, queue_bytes, events, ids);
+	for (i = 0; i < UEP_NR_REFUSALS; i++)
+		seq_printf(m, " %s %llu", uep_refusals[i], (u64)atomic64_read(&a->refused[i]));
+	seq_putc(m, '\n');
+	list_for_each_entry(d, &a->devs, entry)
+		uep_show_account_dev(m, d);
+	return 0;
+}
+
+/* The position is the number of an account, which it has for its life. */
+static void *uep_metrics_at(struct uep_account *a, loff_t *pos)
+{
+	if (a)
+		*pos = a->number;
+	return a;
+}
+
+static void *uep_metrics_start(struct seq_file *m, loff_t *pos)
+{
+	return uep_metrics_at(uep_accounts_lock(*pos), pos);
+}
+
+static void *uep_metrics_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	struct uep_account *a = v;
+
+	*pos = a->number + 1;
+	return uep_metrics_at(uep_accounts_next(a), pos);
+}
+
+static void uep_metrics_stop(struct seq_file *m, void *v)
+{
+	uep_accounts_unlock();
+}
+
+static const struct seq_operations uep_metrics_seq = {
+	.start = uep_metrics_start,
+	.next = uep_metrics_next,
+	.stop = uep_metrics_stop,
+	.show = uep_show_account,
+};
+
+/* It shows cgroups and users of the whole machine, also in a container with its root's uid. */
+static int uep_metrics_open(struct inode *inode, struct file *file)
+{
+	return perfmon_capable() ? seq_open(file, &uep_metrics_seq) : -EPERM;
+}
+
+static const struct proc_ops uep_metrics_ops = {
+	.proc_open = uep_metrics_open,
+	.proc_read = seq_read,
+	.proc_lseek = seq_lseek,
+	.proc_release = seq_release,
+};
+
+int uep_metrics_init(void)
+{
+	return proc_create("rdma_ep", 0444, NULL, &uep_metrics_ops) ? 0 : -ENOMEM;
+}
+
+void uep_metrics_cleanup(void)
+{
+	remove_proc_entry("rdma_ep", NULL);
+}

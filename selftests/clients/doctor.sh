@@ -1,0 +1,196 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The ten reports that users of RDMA file most: what rdma-ep doctor says about each, with the
+# line that mends it (docs/admin/reports.md has the table); and the devices that known issues
+# make dangerous for all users.
+#
+# It would catch: a problem that doctor does not see, or sees where there is none; a remedy that
+# does not help.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+HERE=$(cd "$(dirname "$0")" && pwd)
+SHIM=$(dirname "$HERE")/other_abi.so
+RULES=/sys/module/rdma_ep/parameters/rules
+DOC=$HERE/../src/docs/admin/reports.md
+[[ -e $DOC ]] || DOC=$HERE/../../docs/admin/reports.md
+
+not_on_stock "rdma-ep doctor"
+
+# finds CHECK VERDICT TEXT MEND: in $WORK/out, doctor's output, is a line of the check with the
+# verdict and the text, and in the following one the mend (empty: none)
+finds()
+{
+	awk -v check="$1" -v verdict="$2" -v text="$3" -v mend="$4" '
+		found && mend != "" { good = index($0, mend) && /^ .* -> /; exit }
+		$1 == verdict && $2 == check && index($0, text) { found = 1; good = mend == "" }
+		END { exit !good }' "$WORK/out" ||
+		problem "no '$1 $2 $3 -> $4': $(grep -A 1 " $1 " "$WORK/out")"
+}
+
+# In a table of the page, as it is here but for names
+on_page()
+{
+	grep -qF -- "$1" "$DOC" || problem "'$1' is not on the page"
+}
+
+doctor()
+{
+	rdma-ep doctor "$@" > "$WORK/out" 2> "$WORK/err"
+	status=$?
+}
+
+begin "1: a device, but no address"
+ip link add doc0 type veth peer name doc1
+rdma link add doc_rdma type "$DEVICE" netdev doc0
+ip link set doc1 up
+sysctl -q net.ipv6.conf.doc0.disable_ipv6=1
+ip link set doc0 up
+wait_for 10 grep -q ACTIVE /sys/class/infiniband/doc_rdma/ports/1/state
+doctor
+finds device warn "doc_rdma port 1 (doc0) has no IP address" "ip addr add ADDRESS/LEN dev doc0"
+on_page "has no IP address"
+ip addr add 10.43.0.1/24 dev doc0
+doctor
+finds device ok "doc_rdma port 1 is active on doc0" ""
+rdma link delete doc_rdma
+ip link delete doc0
+end
+
+begin "2: the node is not allowed"
+old=$(stat -c %a /dev/infiniband/rdma_ep)
+chmod 600 /dev/infiniband/rdma_ep
+"${NOBODY[@]}" rdma-ep doctor > "$WORK/out" && problem "exit status 0"
+finds node fail "Permission denied (mode 0600" "chmod 666 /dev/infiniband/rdma_ep"
+on_page "Permission denied (mode 0600"
+chmod "$old" /dev/infiniband/rdma_ep
+"${NOBODY[@]}" rdma-ep doctor > "$WORK/out" || problem "exit status $?"
+finds node ok "can be opened" ""
+end
+
+begin "3: RLIMIT_MEMLOCK"
+(ulimit -l 64; "${NOBODY[@]}" rdma-ep doctor) > "$WORK/out"
+finds memlock warn "at most 64 KiB of memory can be registered" "a rule memlock=quota"
+on_page "of memory can be registered"
+echo "/ memlock=quota pinned=1G" > "$RULES"
+(ulimit -l 64; "${NOBODY[@]}" rdma-ep doctor) > "$WORK/out"
+finds memlock ok "a rule of the module replaces RLIMIT_MEMLOCK: registered are 0 of 1048576 KiB" ""
+echo " " > "$RULES"
+end
+
+netns_mode()
+{
+	rdma system set netns "$1"
+}
+
+begin "4: exclusive mode"
+wait_for 20 netns_mode exclusive || problem "no exclusive mode"
+ip netns add doctor
+ip netns exec doctor rdma-ep doctor > "$WORK/out" && problem "exit status 0"
+finds device fail "no RDMA device in this network namespace" "rdma dev set DEVICE netns PID"
+on_page "no RDMA device in this network namespace"
+ip netns del doctor
+wait_for 20 netns_mode shared || problem "still in exclusive mode"
+end
+
+begin "5: another version of the library"
+LD_PRELOAD=$SHIM OTHER_ABI=librdma_ep doctor
+finds library fail "librdma_ep.so.1 and the module are of different versions" \
+	"install module and library of one version"
+on_page "are of different versions"
+expect "exit status" "$status" 1
+LD_PRELOAD=$SHIM OTHER_ABI=rdma-ep doctor
+finds abi fail "the module has ABI" "install module and library of one version"
+doctor
+finds library ok "librdma_ep.so.1 can be loaded" ""
+end
+
+begin "6: the stock library has no provider"
+# shellcheck disable=SC2016
+unshare --mount sh -c 'mount -t tmpfs none /etc/libibverbs.d && exec rdma-ep doctor' \
+	> "$WORK/out" 2> "$WORK/err"
+finds provider warn "libibverbs has no provider for $RDMA_DEV" "run programs by rdma-ep-run"
+on_page "libibverbs has no provider"
+doctor
+! grep -q ' provider ' "$WORK/out" || problem "a provider is missing"
+end
+
+begin "7: no route"
+doctor 203.0.113.1
+finds route fail "no route to 203.0.113.1" "ip route add 203.0.113.1 dev NETDEV"
+on_page "no route to"
+ip link add doc0 type dummy
+ip link set doc0 up
+ip addr add 203.0.113.2/24 dev doc0
+doctor 203.0.113.1
+finds route fail "uses doc0, which has no RDMA device" "rdma link add rxe0 type rxe netdev doc0"
+on_page "which has no RDMA device"
+ip link del doc0
+doctor "$RDMA_ADDR"
+doctor 10.42.0.99
+finds route ok "the route to 10.42.0.99 uses $RDMA_NETDEV" ""
+doctor nothing.invalid
+finds route fail "nothing.invalid: " "use an address"
+end
+
+begin "8: MTU"
+ip route add 10.42.0.77/32 dev "$RDMA_NETDEV" mtu 600
+doctor 10.42.0.77
+if [[ $DEVICE == siw ]]; then
+	finds mtu ok "takes packets of 600 bytes" ""
+else
+	finds mtu fail "takes packets of 600 bytes, RDMA sends 1024" \
+		"ip link set $RDMA_NETDEV mtu 600"
+fi
+on_page "takes packets of"
+ip route del 10.42.0.77/32
+doctor 10.42.0.77
+finds mtu ok "takes packets of 1500 bytes" ""
+end
+
+begin "9: the port is taken"
+server ours rping -s -a "$RDMA_ADDR" -p "$PORT"
+doctor --listen "$PORT"
+finds port fail "port $PORT: Address already in use" "rdma-ep status | grep :$PORT"
+on_page "Address already in use"
+terminate server
+doctor --listen "$PORT"
+finds port ok "port $PORT is free" ""
+"${NOBODY[@]}" rdma-ep doctor --listen 81 > "$WORK/out"
+finds port fail "port 81: Permission denied" "CAP_NET_BIND_SERVICE"
+end
+
+begin "10: the module is not loaded"
+rmmod rdma_ep || problem "rmmod failed"
+doctor
+expect "exit status" "$status" 1
+finds module fail "rdma_ep is not loaded" "modprobe rdma_ep"
+on_page "rdma_ep is not loaded"
+modprobe rdma_ep || problem "modprobe failed"
+doctor
+finds module ok "rdma_ep is loaded" ""
+end
+
+begin "a device with known issues, for all users"
+chmod 666 /dev/infiniband/rdma_ep
+doctor
+id=RXE-05
+[[ $DEVICE != siw ]] || id=SIW-01
+finds exposed warn "$id (crash)" "driver=$DEVICE gid=0"
+! grep -qE 'RXE-1[7-9]|SIW-19' "$WORK/out" || problem "it names an issue that is prevented"
+mend=$(sed -n 's/^ .* -> \((cat .*\)/\1/p' "$WORK/out")
+bash -c "$mend" || problem "the remedy fails: $mend"
+doctor
+finds exposed ok "$RDMA_DEV is not for all users (the module's rules)" ""
+"${NOBODY[@]}" rdma-ep devices 2> /dev/null | grep -q "$RDMA_DEV" &&
+	problem "it is still there for others"
+echo " " > "$RULES"
+chmod 660 /dev/infiniband/rdma_ep
+doctor
+finds exposed ok "is not for all users" ""
+chmod "$old" /dev/infiniband/rdma_ep
+end
+
+finish_tests

@@ -1,0 +1,183 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# rdma-ep metrics: its format, its values beside a known load, its rights, the file and the
+# answer for a scraper, the names in the dashboard, and its cost with 10,000 ids.
+#
+# It would catch: text that a scraper refuses, counters that miss traffic, refusals or
+# programs that have ended, or that ever decrease; numbers of others in a container; a
+# dashboard that names metrics that are not there; a scrape whose cost grows with more than
+# the number of objects.
+
+# shellcheck source=selftests/clients/common.sh
+. "$(dirname "$0")/common.sh"
+
+HERE=$(cd "$(dirname "$0")" && pwd)
+DASHBOARD=$(dirname "$(dirname "$(command -v rdma-ep)")")/share/rdma-ep/grafana.json
+CG=/sys/fs/cgroup/metrics
+IDS=10000
+
+not_on_stock "metrics"
+
+# value NAME LABELS: the sum of the samples with this name that have all labels (a pattern)
+value()
+{
+	awk -v name="$1" -v labels="$2" '
+		index($0, name "{") == 1 && $0 ~ labels { sum += $2 }
+		END { printf "%d\n", sum }' "$WORK/metrics"
+}
+
+scrape()
+{
+	rdma-ep metrics > "$WORK/metrics" || problem "it fails"
+}
+
+# In the cgroup, as a user
+on_pod()
+{
+	echo "$BASHPID" > "$CG/cgroup.procs" &&
+	exec setpriv --reuid 1000 --regid 1000 --clear-groups rdma-ep-run "$@" < /dev/null
+}
+
+chmod 755 "$WORK"
+[[ -d /sys/fs/cgroup/cgroup.subtree_control || -e /sys/fs/cgroup/cgroup.procs ]] ||
+	mount -t cgroup2 none /sys/fs/cgroup
+mkdir -p "$CG"
+trap 'rmdir "$CG"; rm -rf "$WORK"' EXIT
+
+MINE="cgroup=\"/metrics\",uid=\"1000\""
+
+begin "values of a client and a server"
+server pod rping -s -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
+client pod rping -c -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
+finish server
+scrape
+python3 "$HERE/metrics.py" "$WORK/metrics" "$DASHBOARD" || problem "the format"
+# In each of ten rounds two messages of 16 bytes each way, a READ and a WRITE of 4096
+expect "established" "$(value rdma_ep_connections_total "$MINE,event=\"established\"")" 2
+(($(value rdma_ep_connections_total "$MINE,event=\"disconnected\"") >= 1)) ||
+	problem "no connection has ended"
+expect "messages in" "$(value rdma_ep_messages_total "$MINE,direction=\"in\"")" 40
+expect "bytes in" "$(value rdma_ep_traffic_bytes_total "$MINE,direction=\"in\"")" 640
+expect "READs" "$(value rdma_ep_messages_total "$MINE,direction=\"read\"")" 10
+expect "bytes of READs" "$(value rdma_ep_traffic_bytes_total "$MINE,direction=\"read\"")" 40960
+expect "messages out" "$(value rdma_ep_messages_total "$MINE,direction=\"out\"")" 50
+expect "bytes out" "$(value rdma_ep_traffic_bytes_total "$MINE,direction=\"out\"")" 41600
+# A new cgroup by that name, as of a unit that is started again
+rmdir "$CG" && mkdir "$CG"
+server pod rping -s -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
+client pod rping -c -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
+finish server
+scrape
+python3 "$HERE/metrics.py" "$WORK/metrics" "$DASHBOARD" || problem "the format"
+expect "messages in, of both" "$(value rdma_ep_messages_total "$MINE,direction=\"in\"")" 80
+grep -q "rdma_ep_messages_total{device=\"$RDMA_DEV\",cgroup" "$WORK/metrics" ||
+	problem "no label has the device"
+expect "sessions" "$(value rdma_ep_sessions "$MINE")" 0
+expect "objects" "$(value rdma_ep_objects "$MINE")" 0
+end
+
+# Holds ids, and says so.
+cat > "$WORK/ids.py" <<'END'
+import ctypes, sys
+cm = ctypes.CDLL("librdma_ep.so.1", use_errno=True)
+cm.rdma_create_event_channel.restype = ctypes.c_void_p
+channel = ctypes.c_void_p(cm.rdma_create_event_channel())
+ids = [ctypes.c_void_p() for _ in range(int(sys.argv[1]))]
+for n, i in enumerate(ids):
+    if cm.rdma_create_id(channel, ctypes.byref(i), None, 0x106):
+        sys.exit(f"{n}: errno {ctypes.get_errno()}")
+print("ready", flush=True)
+sys.stdin.readline()
+END
+
+on_held()
+{
+	echo "$BASHPID" > "$CG/cgroup.procs" &&
+	exec setpriv --reuid 1000 --regid 1000 --clear-groups rdma-ep-run "$@" < "$WORK/fifo"
+}
+
+ready_or_gone()
+{
+	grep -q ready "$WORK/$1.out" || stopped "$1"
+}
+
+# CPU time of a scrape, of five, in milliseconds
+cost()
+{
+	local times
+	TIMEFORMAT="%U %S"
+	times=$({ time for _ in 1 2 3 4 5; do rdma-ep metrics > /dev/null; done; } 2>&1)
+	awk '{ printf "%d\n", ($1 + $2) * 1000 / 5 }' <<< "$times"
+}
+
+begin "$IDS ids, and their cost"
+quota=$(< /sys/module/rdma_ep/parameters/user_max_queue_mb)
+session=$(< /sys/module/rdma_ep/parameters/session_max_queue_mb)
+echo 1024 | tee /sys/module/rdma_ep/parameters/{user,session}_max_queue_mb > /dev/null
+mkfifo "$WORK/fifo"
+start held ids python3 "$WORK/ids.py" "$IDS"
+exec 9> "$WORK/fifo"
+wait_for 120 ready_or_gone ids
+scrape
+expect "ids" "$(value rdma_ep_ids "$MINE")" "$IDS"
+(($(value rdma_ep_charged_objects "$MINE") >= IDS)) || problem "they are not charged"
+(($(value rdma_ep_queue_bytes "$MINE") >= IDS * 4096)) || problem "their memory is not charged"
+with=$(cost)
+exec 9>&-
+finish ids
+expect_status ids 0
+echo "$quota" > /sys/module/rdma_ep/parameters/user_max_queue_mb
+echo "$session" > /sys/module/rdma_ep/parameters/session_max_queue_mb
+without=$(cost)
+echo "# a scrape: $with ms of CPU with $IDS ids, $without ms without"
+# An emulated CPU is some 30 times slower than a real one.
+((with > 0 && with - without < 500 * ${TEST_SCALE:-1})) || problem "that is too much"
+scrape
+expect "ids" "$(value rdma_ep_ids "$MINE")" 0
+(($(value rdma_ep_messages_total "$MINE,direction=\"in\"") == 80)) ||
+	problem "a counter has changed"
+end
+
+begin "refusals by reason"
+echo "/metrics objects=2" > /sys/module/rdma_ep/parameters/rules
+start pod refused python3 "$WORK/ids.py" 10
+finish refused
+echo " " > /sys/module/rdma_ep/parameters/rules
+scrape
+(($(value rdma_ep_refusals_total "$MINE,reason=\"cgroup_objects\"") >= 1)) ||
+	problem "the refusal is not counted"
+expect "of the user's limit" \
+	"$(value rdma_ep_refusals_total "$MINE,reason=\"user_max_objects\"")" 0
+end
+
+begin "only with CAP_PERFMON"
+"${NOBODY[@]}" rdma-ep metrics > "$WORK/out" 2> "$WORK/err" && problem "nobody reads them"
+grep -q CAP_PERFMON "$WORK/err" || problem "the reason is not named"
+setpriv --bounding-set=-all --inh-caps=-all rdma-ep metrics > "$WORK/out" 2> "$WORK/err" &&
+	problem "root without capabilities reads them"
+[[ ! -s $WORK/out ]] || problem "there is output"
+setpriv --bounding-set=-all,+perfmon --inh-caps=-all rdma-ep metrics > "$WORK/out" ||
+	problem "CAP_PERFMON is not enough"
+end
+
+begin "for a scraper"
+rdma-ep metrics --textfile "$WORK/rdma_ep.prom" || problem "--textfile fails"
+expect "mode" "$(stat -c %a "$WORK/rdma_ep.prom")" 644
+expect "files" "$(find "$WORK" -name 'rdma_ep.prom*' | wc -l)" 1
+grep -q '^# TYPE rdma_ep_messages_total counter$' "$WORK/rdma_ep.prom" ||
+	problem "the type of a counter"
+! grep -q '^# \(UNIT\|EOF\)' "$WORK/rdma_ep.prom" || problem "it is not the older format"
+printf 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n' | rdma-ep metrics --http > "$WORK/answer"
+sed '1,/^\r$/d' "$WORK/answer" > "$WORK/body"
+head -n 1 "$WORK/answer" | grep -q '^HTTP/1.1 200 OK' || problem "no answer"
+grep -q '^Content-Type: application/openmetrics-text; version=1.0.0' "$WORK/answer" ||
+	problem "the type of the answer"
+expect "length" "$(tr -d '\r' < "$WORK/answer" | sed -n 's/^Content-Length: //p')" \
+	"$(stat -c %s "$WORK/body")"
+python3 "$HERE/metrics.py" "$WORK/body" || problem "the format of the answer"
+printf 'GET / HTTP/1.1\r\n\r\n' | rdma-ep metrics --http | grep -q '^HTTP/1.1 404' ||
+	problem "another page"
+end
+
+finish_tests

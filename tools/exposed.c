@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * rdma-ep doctor: devices that users may use whose drivers have known issues, which
+ * docs/security/known-issues.md describes.
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "tool.h"
+
+#define RULES	"/sys/module/rdma_ep/parameters/rules"
+
+static const struct {
+	unsigned int driver;
+	const char *id;
+	const char *severity;
+	const char *kernels;	/* those that have been looked at */
+} issues[] = {
+#include "issues.h"
+};
+
+/* Is it an issue of this kernel? Later and other kernels count as the latest one. */
+static bool applies(const char *kernels)
+{
+	struct utsname u;
+	char series[16];
+
+	uname(&u);
+	snprintf(series, sizeof(series), "%.*s", (int)strcspn(u.release, "-"), u.release);
+	if (!strncmp(series, "6.1.", 4))
+		return !strncmp(kernels, "6.1", 3);
+	return strstr(kernels, "7.2");
+}
+
+/* Does one of the module's rules restrict the device? */
+static bool restricted(const char *name, const char *driver)
+{
+	char text[4096] = "", *rest = text, *rule, *glob;
+	FILE *f = fopen(RULES, "re");
+	size_t len;
+
+	if (!f)
+		return false;
+	len = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[len] = 0;
+	while ((rule = strsep(&rest, ";\n"))) {
+		rule += strspn(rule, " \t");
+		rule[strcspn(rule, " \t#")] = 0;
+		glob = strchr(rule, '=');
+		if (!glob)
+			continue;
+		if (!strncmp(rule, "driver=", 7) && !strcmp(glob + 1, driver))
+			return true;
+		if (!strncmp(rule, "device=", 7) && !fnmatch(glob + 1, name, 0))
+			return true;
+	}
+	return false;
+}
+
+static void check_device(const struct rdma_ep_device_info *dev)
+{
+	const char *driver = dev->driver_id == RDMA_DRIVER_SIW ? "siw" : "rxe";
+	const char *name = (const char *)dev->name;
+	char list[256] = "", mend[256];
+	size_t i, len = 0;
+
+	for (i = 0; i < sizeof(issues) / sizeof(issues[0]); i++) {
+		if (issues[i].driver != dev->driver_id || !applies(issues[i].kernels))
+			continue;
+		len += snprintf(list + len, sizeof(list) - len, "%s%s (%s)", len ? ", " : "",
+				issues[i].id, issues[i].severity);
+		if (len >= sizeof(list))
+			break;
+	}
+	if (!len)
+		return;
+	if (restricted(name, driver)) {
+		say("exposed", OK, NULL, "%s is not for all users (the module's rules)", name);
+		return;
+	}
+	snprintf(mend, sizeof(mend),
+		 "(cat %s; echo driver=%s gid=0) > /run/rdma_ep.rules && cat /run/rdma_ep.rules > %s",
+		 RULES, driver, RULES);
+	say("exposed", WARN, mend,
+	    "any user may use %s, whose driver %s has known issues: %s", name, driver, list);
+}
+
+/* @fd: of the node */
+void check_exposed(int fd)
+{
+	struct rdma_ep_device_info devs[MAX_DEVICES];
+	int num = devices_get(fd, devs, MAX_DEVICES), i;
+	struct stat st;
+
+	if (stat(NODE, &st))
+		return;
+	if ((st.st_mode & 0006) != 0006) {
+		say("exposed", OK, NULL, NODE " is not for all users");
+		return;
+	}
+	for (i = 0; i < num; i++)
+		check_device(&devs[i]);
+}
