@@ -215,7 +215,7 @@ int uep_adopt(struct uep_cmd *cmd)
 
 	if (arg->reserved)
 		return -EINVAL;
-	new = uep_owner_create(cmd->s->user);
+	new = uep_owner_create(cmd->s);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
 	new->keep = arg->flags & RDMA_EP_KEEP;

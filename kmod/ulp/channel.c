@@ -419,6 +419,52 @@ struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 	} while (1);
 }
 
+/* A synchronous endpoint's channel with a reference, else NULL. */
+struct rdma_ep_channel *ulp_sync_channel(struct rdma_ep *ep)
+{
+	struct rdma_ep_channel *chan;
+
+	mutex_lock(&ep->deliver);
+	chan = ep->channel;
+	if (chan->private)
+		kref_get(&chan->ref);
+	else
+		chan = NULL;
+	mutex_unlock(&ep->deliver);
+	return chan;
+}
+
+void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev)
+{
+	ulp_event_free(xchg(&ep->last, ev));
+}
+
+/* A synchronous endpoint waits for an event, or the end. Nothing to do for others. */
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
+	      unsigned int timeout_ms)
+{
+	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
+	long left = ulp_timeout(timeout_ms);
+	struct ulp_event *ev;
+	int ret;
+
+	if (!chan)
+		return 0;
+	do {
+		ev = ulp_take(ep, chan, &left);
+		ret = PTR_ERR_OR_ZERO(ev);
+		if (ret)
+			break;
+		if (ev->pub.cm.event == RDMA_CM_EVENT_MULTICAST_ERROR)
+			ret = min(ev->pub.cm.status, 0) ?: -EIO;
+		else if (ev->pub.cm.event != type)
+			ret = ev->pub.status ?: 1;
+		ulp_set_last(ep, ev);
+	} while (ret > 0);
+	ulp_channel_put(chan);
+	return ret;
+}
+
 /**
  * rdma_ep_get_event() - wait for an event
  * @channel: channel without a callback: one of the caller's, or that of a

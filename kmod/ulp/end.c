@@ -2,7 +2,6 @@
 /*
  * The end of endpoints: its causes and its effects.
  */
-#include <linux/sched/mm.h>
 #include <rdma/ib_cm.h>
 
 #include "../engine/trace.h"
@@ -72,7 +71,7 @@ static void ulp_comm_est(struct rdma_ep *ep)
 	rdma_lock_handler(ep->id.cm_id);
 	if (ep_id_notify(&ep->id, IB_EVENT_COMM_EST) > 0) {
 		trace_rdma_ep_cm_event(&ep->id, ep->id.cm_id, &established, 0);
-		ulp_id_event(&ep->id, &established);
+		ep->id.ops->event(&ep->id, &established);
 	}
 	rdma_unlock_handler(ep->id.cm_id);
 	ep_id_end(&ep->id);
@@ -87,7 +86,7 @@ static void ulp_fail_qp(struct rdma_ep *ep)
 		return;
 	if (qp->type != IB_QPT_UD || test_bit(ULP_EP_ABORTED, &ep->flags))
 		ep_qp_error(qp);
-	ulp_put_qp(qp);
+	ep->id.ops->put_qp(qp);
 }
 
 /* Harmless if the connection has ended, or was never there. */
@@ -103,15 +102,18 @@ static void ulp_leave_peer(struct rdma_ep *ep)
 	ep_id_end(&ep->id);
 }
 
-static void ulp_finish(struct rdma_ep *ep)
+/* The effects of flags and status. In the work item */
+void ulp_finish(struct rdma_ep *ep)
 {
-	struct rdma_cm_event event = {
-		.event = RDMA_CM_EVENT_DISCONNECTED,
-		.status = READ_ONCE(ep->status),
-	};
-	rdma_ep_end_fn fn;
+	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_DISCONNECTED };
 	struct ulp_callback cb;
+	rdma_ep_end_fn fn;
 
+	if (test_and_clear_bit(ULP_EP_COMM_EST, &ep->flags))
+		ulp_comm_est(ep);
+	event.status = READ_ONCE(ep->status);
+	if (!event.status)
+		return;
 	ulp_fail_qp(ep);
 	wake_up_all(&ep->slots_wait);
 	if (test_bit(ULP_EP_ABORTED, &ep->flags)) {
@@ -124,24 +126,6 @@ static void ulp_finish(struct rdma_ep *ep)
 	ulp_callback_begin(&cb, ep);
 	fn(ep, event.status);
 	ulp_callback_end(&cb);
-}
-
-void ulp_work(struct work_struct *work)
-{
-	struct rdma_ep *ep = container_of(work, struct rdma_ep, work);
-	unsigned int noio = memalloc_noio_save();
-
-	/* Not of an endpoint that has been destroyed, and it waits for this. */
-	if (refcount_inc_not_zero(&ep->users)) {
-		if (test_and_clear_bit(ULP_EP_COMM_EST, &ep->flags))
-			ulp_comm_est(ep);
-		ulp_resolve_next(ep);
-		if (READ_ONCE(ep->status))
-			ulp_finish(ep);
-		ulp_exit(ep);
-	}
-	memalloc_noio_restore(noio);
-	ulp_ep_put(ep);
 }
 
 /**

@@ -43,7 +43,7 @@ static bool ulp_of_neighbour(const struct ep_id *id,
 }
 
 /* With the handler locked */
-void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
+static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	struct rdma_ep *ep = container_of(id, struct rdma_ep, id);
 	int error = ulp_end_of(event);
@@ -100,6 +100,7 @@ static void ulp_hold_removed(struct ep_dev_user *hold)
 }
 
 static const struct ep_id_ops ulp_id_ops;
+static void ulp_work(struct work_struct *work);
 
 /* Number of endpoints so far */
 static atomic_t ulp_eps;
@@ -358,7 +359,7 @@ static int ulp_route_resolved(struct rdma_ep *ep)
 }
 
 /* The next step of an endpoint that is resolved without waiting. In its work item */
-void ulp_resolve_next(struct rdma_ep *ep)
+static void ulp_resolve_next(struct rdma_ep *ep)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_ROUTE_ERROR };
 	int ret = 0;
@@ -372,6 +373,21 @@ void ulp_resolve_next(struct rdma_ep *ep)
 	event.status = ret;
 	ulp_over(ep, ret);
 	ulp_report_end(ep, &event);
+}
+
+static void ulp_work(struct work_struct *work)
+{
+	struct rdma_ep *ep = container_of(work, struct rdma_ep, work);
+	unsigned int noio = memalloc_noio_save();
+
+	/* Not of an endpoint that has been destroyed, and it waits for this. */
+	if (refcount_inc_not_zero(&ep->users)) {
+		ulp_resolve_next(ep);
+		ulp_finish(ep);
+		ulp_exit(ep);
+	}
+	memalloc_noio_restore(noio);
+	ulp_ep_put(ep);
 }
 
 static enum rdma_ucm_port_space ulp_port_space(const struct rdma_ep_attr *attr)

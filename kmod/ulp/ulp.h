@@ -252,23 +252,21 @@ void ulp_wake(struct rdma_ep *ep);
 struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 			   long *left);
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new);
+struct rdma_ep_channel *ulp_sync_channel(struct rdma_ep *ep);
+void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev);
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
+	      unsigned int timeout_ms);
 void ulp_ep_close(struct rdma_ep *ep);
 
 /* end.c */
 int ulp_end_of(const struct rdma_cm_event *event);
 void ulp_over(struct rdma_ep *ep, int error);
 void ulp_queue_work(struct rdma_ep *ep);
-void ulp_work(struct work_struct *work);
+void ulp_finish(struct rdma_ep *ep);
 void ulp_report_end(struct rdma_ep *ep, const struct rdma_cm_event *event);
 
 /* ep.c */
 void ulp_ep_end(struct rdma_ep *ep);
-void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event);
-void ulp_resolve_next(struct rdma_ep *ep);
-
-/* conn.c */
-int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
-	      unsigned int timeout_ms);
 
 /* mcast.c */
 void ulp_get_mcast(struct ep_mcast *mc);

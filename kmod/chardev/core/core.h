@@ -214,8 +214,6 @@ struct uep_session {
 	struct work_struct release_work;
 };
 
-struct uep_user *uep_user_hold(struct uep_user *user);
-void uep_user_put(struct uep_user *user);
 struct uep_session *uep_session_alloc(void);
 void uep_session_get(struct uep_session *s);
 void uep_session_put(struct uep_session *s);
@@ -238,7 +236,7 @@ void uep_session_cleanup(void);
  * @lock: @session
  * @session: session whose file is this owner's: the file's release ends it. NULL: another
  *	owner has taken it. Holds the session's first reference
- * @user: user that the file is charged to; NULL: the session's own charge includes it
+ * @charged: session that the file is charged to (a reference); NULL: its own charge includes it
  * @ended: @calls has been killed
  * @adopted: a task is making another owner
  * @keep: ids outlive the files of their channels
@@ -253,14 +251,14 @@ struct uep_owner {
 	struct completion quiet;
 	spinlock_t lock;		/* session */
 	struct uep_session *session;
-	struct uep_user *user;
+	struct uep_session *charged;
 	atomic_t ended;
 	atomic_t adopted;
 	bool keep;
 	bool rings_lost;
 };
 
-struct uep_owner *uep_owner_create(struct uep_user *user);
+struct uep_owner *uep_owner_create(struct uep_session *charged);
 void uep_owner_put(struct uep_owner *owner);
 struct uep_session *uep_owner_session(struct uep_owner *owner);
 struct uep_session *uep_owner_take_session(struct uep_owner *owner);
@@ -532,6 +530,7 @@ int uep_rings_prepare(struct uep_session *s, struct xarray *pages);
 void uep_ring_move(struct uep_ring *ring, struct xarray *pages);
 void uep_rings_replace(struct uep_session *s, struct uep_owner *old, struct xarray *pages);
 void uep_rings_discard(struct xarray *pages);
+struct page *uep_ring_lost_page(void);
 int uep_mmap(struct file *file, struct vm_area_struct *vma);
 
 /* Commands (cmd.c) */

@@ -15,13 +15,13 @@ static void uep_owner_quiet(struct percpu_ref *calls)
 	complete_all(&container_of(calls, struct uep_owner, calls)->quiet);
 }
 
-/* @user: charged for the owner's file, or NULL */
-struct uep_owner *uep_owner_create(struct uep_user *user)
+/* @charged: session that the owner's file is charged to, or NULL */
+struct uep_owner *uep_owner_create(struct uep_session *charged)
 {
 	struct uep_owner *owner;
 	int ret;
 
-	ret = user ? uep_charge_file(user) : 0;
+	ret = charged ? uep_charge_file(charged) : 0;
 	if (ret)
 		return ERR_PTR(ret);
 	owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
@@ -34,15 +34,16 @@ struct uep_owner *uep_owner_create(struct uep_user *user)
 	kref_init(&owner->ref);
 	init_completion(&owner->quiet);
 	spin_lock_init(&owner->lock);
-	if (user)
-		owner->user = uep_user_hold(user);
+	if (charged)
+		uep_session_get(charged);
+	owner->charged = charged;
 	return owner;
 
 err_free:
 	kfree(owner);
 err_charge:
-	if (user)
-		uep_uncharge_file(user);
+	if (charged)
+		uep_uncharge_file(charged);
 	return ERR_PTR(ret);
 }
 
@@ -54,9 +55,9 @@ static void uep_owner_free(struct kref *ref)
 	if (atomic_read(&owner->ended))
 		wait_for_completion(&owner->quiet);
 	percpu_ref_exit(&owner->calls);
-	if (owner->user) {
-		uep_uncharge_file(owner->user);
-		uep_user_put(owner->user);
+	if (owner->charged) {
+		uep_uncharge_file(owner->charged);
+		uep_session_put(owner->charged);
 	}
 	kfree(owner);
 }

@@ -47,13 +47,7 @@ out:
 	return user;
 }
 
-struct uep_user *uep_user_hold(struct uep_user *user)
-{
-	refcount_inc(&user->ref);
-	return user;
-}
-
-void uep_user_put(struct uep_user *user)
+static void uep_user_put(struct uep_user *user)
 {
 	if (!refcount_dec_and_mutex_lock(&user->ref, &uep_users_lock))
 		return;
