@@ -10,7 +10,7 @@
 #include "cm/cm.h"
 #include "verbs/verbs.h"
 
-/* By enum rdma_ep_obj_type. */
+/* The index is enum rdma_ep_obj_type. */
 static const char * const uep_obj_names[] = {
 	[RDMA_EP_OBJ_CTX] = "contexts",
 	[RDMA_EP_OBJ_ID] = "ids",
@@ -82,7 +82,7 @@ static void uep_sum_session(struct uep_sums *sums, struct uep_session *s)
 	rcu_read_unlock();
 }
 
-/* By the latest event; between ep_id_begin() and ep_id_end(). */
+/* The latest event decides. Called between ep_id_begin() and ep_id_end(). */
 static const char *uep_id_state(const struct uep_id *id)
 {
 	const struct rdma_addr *addr = &id->id.cm_id->route.addr;

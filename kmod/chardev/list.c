@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * LIST_OBJS: what the library needs to know of each object of a session that it has not
- * created.
+ * LIST_OBJS: the attributes from which the library rebuilds its structure of an object that
+ * another process has created.
  */
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>

@@ -48,7 +48,7 @@ static void uep_count_wq(struct uep_account_dev *d, struct uep_wq *wq)
 	spin_unlock_bh(&wq->lock);
 }
 
-/* Under RCU, which keeps the object and those that it depends on. */
+/* Called under RCU, which keeps the object and those that it depends on. */
 static void uep_count_obj(struct uep_obj *obj)
 {
 	struct uep_account_dev *d = uep_obj_account(obj);

@@ -74,7 +74,7 @@ DEFINE_EVENT(rdma_ep_session, rdma_ep_session_close,
 	TP_PROTO(const struct uep_session *s),
 	TP_ARGS(s));
 
-/* Its owner gives it up; another one takes it. In the task that does so. */
+/* Its owner gives it up; another one takes it. The task that does so reports it. */
 DEFINE_EVENT(rdma_ep_session, rdma_ep_session_export,
 	TP_PROTO(const struct uep_session *s),
 	TP_ARGS(s));

@@ -9,7 +9,7 @@
  */
 #include "drivers.h"
 
-/* Of enum rdma_driver_id (the ABI of uverbs); not in all headers */
+/* Values of enum rdma_driver_id (the ABI of uverbs) that not all headers have */
 #define EP_DRIVER_MANA	20
 #define EP_DRIVER_IONIC	21
 

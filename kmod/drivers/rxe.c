@@ -160,7 +160,7 @@ static const union ib_gid ep_rxe_no_peer = { .raw = { 0xff } };
 
 /*
  * RTR of a QP that was connected before. rxe makes room for READs when the QP is in RTR already,
- * and waits until its responder is idle (6.12, 7.2): for ever, if former peers go on sending. So
+ * and waits until its responder is idle (6.12, 7.2): for ever, if former peers continue to send. So
  * the QP first gets an address from which nothing arrives; rxe sets the real one last. rxe also
  * answers requests from before the RESET in INIT, and a READ would take long. So the QP has no
  * access rights until then. (RXE-16)

@@ -10,7 +10,7 @@
  * So siw's events of an accepted connection pass through this file, which inserts a missing
  * ESTABLISHED at the end of the connection, or of the id.
  *
- * By the sources of Linux 6.1, 6.12 and 7.2, which all behave so: no quirk has a fix in 7.2.
+ * The sources of Linux 6.1, 6.12 and 7.2 all behave so: no quirk has a fix in 7.2.
  */
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
@@ -138,7 +138,7 @@ static void ep_siw_fix_event(struct rdma_cm_event *event)
 
 /*
  * siw reports longer messages, but adds lengths in an int. The length of an almost full receive
- * with the next packet must not wrap to 0: siw would go on beyond the last entry. (SIW-19)
+ * with the next packet must not wrap to 0: siw would continue beyond the last entry. (SIW-19)
  */
 static int ep_siw_add(struct ep_dev *dev)
 {

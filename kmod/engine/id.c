@@ -135,7 +135,7 @@ void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id)
 }
 
 /*
- * Moves the request of @from to @to, which has none, and which no other task knows. Called
+ * Moves the request of @from to @to, which has none, and which no other task has found. Called
  * between ep_id_begin() and ep_id_end() of @from, on which later calls fail with -EIO. -EINVAL: it
  * is no request that waits for an answer; -EBUSY: it has a QP; -EIO: its device is being removed
  */

@@ -26,8 +26,8 @@ void ep_trace_dev(char *dst, const struct rdma_cm_id *cm_id);
  *
  * @session: number of the id's session in rdma-ep(1); 0: a kernel consumer's
  * @id: its handle in the session; kernel consumers': a number never used again
- * @src: its address, a struct sockaddr_in or sockaddr_in6; 0.0.0.0:0 if it has none yet. Of an
- *	AF_IB address the GID
+ * @src: its address, a struct sockaddr_in or sockaddr_in6; 0.0.0.0:0 if it has none yet; the
+ *	GID of an AF_IB address
  * @dst: the peer's, the same
  * @dev: the device that it is bound to, or "-"
  */
@@ -101,8 +101,8 @@ EP_TRACE_STEP(disconnect);
 EP_TRACE_STEP(establish);
 
 /*
- * An event of rdma_cm, as the id's owner gets it, or the command that waits for it. Of a
- * connection request: the listener's id, the addresses of the new one
+ * An event of rdma_cm, as the id's owner gets it, or the command that waits for it. A
+ * connection request has the listener's id, and the addresses of the new one.
  *
  * @event: enum rdma_cm_event_type
  * @status: 0, an errno below 0, or the transport's reason above 0

@@ -178,7 +178,7 @@ enum rdma_ep_qp_attr_flags {
  * device's limit is granted. Never post more than was granted: drivers may take it,
  * and draining fails then. The QP's qp_context is the caller's, for completion
  * handlers to find by wc->qp. (Not for those of receives from an SRQ in a CQ of the
- * caller's that is not that of the sends too: the QP may be gone by then.)
+ * caller's that is not that of the sends too: the QP may have been destroyed by then.)
  */
 struct rdma_ep_qp_attr {
 	struct ib_pd *pd;

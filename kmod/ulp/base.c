@@ -133,7 +133,7 @@ int ulp_errno(const struct rdma_ep *ep, int ret)
 		return 0;
 	case -ERESTARTSYS:
 		return -EINTR;
-	case -EIO:	/* the id is gone */
+	case -EIO:	/* the id has been destroyed */
 		return ulp_alive(ep) ?: -ENODEV;
 	default:	/* perhaps because of that */
 		return ulp_alive(ep) ?: ret;

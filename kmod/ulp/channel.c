@@ -180,8 +180,8 @@ static int ulp_claim_child(struct ulp_event *ev)
 }
 
 /*
- * Its events go where the request went, if that is not an endpoint's own channel: after the
- * request. Called as ulp_claim_child() is, and afterwards.
+ * Its events are delivered where the request was, if that is not an endpoint's own channel:
+ * after the request. Called as ulp_claim_child() is, and afterwards.
  */
 static void ulp_hand_over(struct ulp_event *ev, struct rdma_ep_channel *chan)
 {

@@ -30,7 +30,7 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 /**
  * rdma_ep_listen() - listen for connection requests
  * @ep: passive endpoint
- * @backlog: requests that may wait to be taken, at least 1; more are not heard, and
+ * @backlog: requests that may wait to be taken, at least 1; more are dropped, and
  *	come again when the peer's CM repeats them
  *
  * Requests go to rdma_ep_get_request(), or, if the endpoint has a channel, there as
@@ -109,7 +109,7 @@ static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
  * The new endpoint is synchronous. If @listener was made with QP attributes it has
  * a QP with them, on its own device, and receives can be posted. If there is no memory
  * for that, or the device has no more QPs, the request is refused, which is logged, and the
- * wait goes on. rdma_ep_event() has what the peer has sent. Followed by
+ * wait continues. rdma_ep_event() has what the peer has sent. Followed by
  * rdma_ep_accept() or rdma_ep_reject(), and rdma_ep_destroy() in any case. Several
  * threads may wait. See rdma_get_request(3).
  *
@@ -135,7 +135,7 @@ struct rdma_ep *rdma_ep_get_request(struct rdma_ep *listener,
 EXPORT_SYMBOL_GPL(rdma_ep_get_request);
 
 /*
- * Without parameters: the limits of the device, and of the wish of a request's peer. @param
+ * Without parameters: the limits of the device, and those that a request's peer has named. @param
  * becomes a copy, as the engine fills in the fields of the QP.
  */
 static int ulp_set_param(const struct rdma_ep *ep,
@@ -230,7 +230,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_connect);
 int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
 		   unsigned int timeout_ms)
 {
-	/* Without a connection, the answer is all that there is. */
+	/* Without a connection there is nothing but the answer. */
 	return ulp_entered(ep, ulp_connect(ep, param, true) ?:
 			       ep->qp_type == IB_QPT_UD ? 0 :
 			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED,
@@ -316,7 +316,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_disconnect);
  * @ep: endpoint
  * @channel: channel, or NULL: make it synchronous
  *
- * Unread events go along. Calls that wait for the endpoint's events get -ESHUTDOWN. Waits
+ * Unread events move along. Calls that wait for the endpoint's events get -ESHUTDOWN. Waits
  * for a callback that runs for the endpoint. See rdma_migrate_id(3).
  *
  * Return: 0, -EINVAL if @channel is an ERR_PTR or another endpoint's own, or -ENOMEM

@@ -229,7 +229,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_peer_addr);
  * @ep: endpoint
  * @cap: is filled in, as rdma_ep_create_qp() does with its attributes
  *
- * For a request, whose QP rdma_ep_get_request() has made.
+ * Meant for a request, whose QP rdma_ep_get_request() has made.
  *
  * Return: 0, or -EINVAL if there is no QP
  */

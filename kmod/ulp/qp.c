@@ -464,7 +464,7 @@ static int ulp_qp_get_drain_ah(struct rdma_ep *ep, struct ulp_qp *qp)
 	return 0;
 }
 
-/* With the id between ep_id_begin_bound() and ep_id_end(). */
+/* Called between ep_id_begin_bound() and ep_id_end() of the id. */
 static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 			  struct rdma_ep_qp_attr *attr)
 {
@@ -566,7 +566,7 @@ out:
 	return ulp_end(ep, ret);
 }
 
-/* With the attributes that a listener had for its requests. */
+/* Takes the attributes that a listener had for its requests. */
 int ulp_create_request_qp(struct rdma_ep *ep)
 {
 	if (!ep->request_qp || ep->id.listening)
@@ -717,9 +717,9 @@ void ulp_destroy_qp(struct rdma_ep *ep)
  * Requests of the QP complete, with %IB_WC_WR_FLUSH_ERR if they have not been carried out,
  * and on return the completion handlers have run. The QP stays, in ERR: later posts complete
  * in the same way, so the caller makes sure that there are none. A connection is not
- * disconnected, but iWARP's ends with the state RTS. Of receives from an SRQ it waits for those
- * that the QP has taken. The wait is for the device and for the caller's handlers, not for the
- * peer, and no signal ends it.
+ * disconnected, but iWARP's ends with the state RTS. Receives from an SRQ count if the QP has
+ * taken them. The wait is for the device and for the caller's handlers, not for the peer, and
+ * no signal ends it.
  *
  * Return: 0, or -EINVAL if there is no QP
  */

@@ -157,7 +157,7 @@ struct rdma_ep {
 	u32 max_slots;
 	wait_queue_head_t slots_wait;
 	void (*slots_free)(struct rdma_ep *ep); /* the consumer's, or NULL */
-	u8 responder_resources;		/* of a request: the peer's wish */
+	u8 responder_resources;		/* of a request: as the peer has named it */
 	u8 initiator_depth;
 	struct sockaddr_storage local;	/* addresses, from creation on */
 	struct sockaddr_storage peer;
@@ -216,7 +216,7 @@ void ulp_ep_release(struct rdma_ep *ep);
 	__err;								\
 })
 
-/* In jiffies, for ulp_wait(). */
+/* Returns jiffies, for ulp_wait(). */
 static inline long ulp_timeout(unsigned int timeout_ms)
 {
 	return timeout_ms == RDMA_EP_FOREVER ? MAX_SCHEDULE_TIMEOUT :

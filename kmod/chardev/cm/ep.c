@@ -216,7 +216,7 @@ static int uep_members_claim(struct uep_member *id, struct uep_member *qp)
 }
 
 /*
- * Of several tasks, the one that claims the id destroys the endpoint. From there on nothing
+ * The first task that claims the id destroys the endpoint. From there on nothing
  * fails, unless the task is killed. The id is destroyed last, as its connection uses the QP.
  */
 int uep_destroy_ep(struct uep_cmd *cmd)

@@ -83,7 +83,7 @@ bool uep_event_queue(struct uep_id *id, struct uep_event *ev, struct rdma_cm_id 
 		ev->rec.param.ud.mcast_uid = ev->mcast->uid;
 	list_add_tail(&ev->entry, &id->chan->q.records);
 	list_add_tail(&ev->own, &id->events);
-	/* Under the lock, which keeps the channel. */
+	/* The lock keeps the channel. */
 	uep_queue_wake(&id->chan->q);
 out:
 	spin_unlock(&s->ev_lock);

@@ -5,7 +5,7 @@
  * lost their last session since. It is not charged to a cgroup, which it would keep alive.
  *
  * A path identifies a cgroup, and a name a device: a unit that is started again, with a new cgroup
- * of the same path, continues its account, as two of them could not be told apart by a reader.
+ * of the same path, continues its account: a reader cannot distinguish the two.
  */
 #include <linux/hashtable.h>
 #include <linux/jhash.h>
@@ -128,7 +128,7 @@ struct uep_account_dev *uep_account_dev(struct uep_account *a, const struct ep_d
 	return d;
 }
 
-/* On the device by that name, if the account has opened it. Any context */
+/* Counts on the device by that name, if the account has opened it. Any context */
 void uep_account_count(struct uep_account *a, const struct ib_device *ibdev, enum uep_count count)
 {
 	struct uep_account_dev *d;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Accounts: what the sessions of a user in a cgroup have done, for the administrator
+ * Accounts: sums over the sessions of a user in a cgroup, for the administrator
  * (/proc/rdma_ep). They outlive their sessions for a while, so that a reader who comes by
  * periodically misses nothing.
  */

@@ -56,7 +56,7 @@
 #define UEP_MAX_INLINE		4096U
 /* Unread CM events of a session */
 #define UEP_MAX_EVENTS		65536U
-/* Of an id, which takes them to another channel under a lock that rdma_cm's handlers wait for */
+/* An id takes them to another channel under a lock that rdma_cm's handlers wait for. */
 #define UEP_MAX_ID_EVENTS	4096U
 
 struct uep_session;

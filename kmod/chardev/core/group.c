@@ -31,7 +31,7 @@ static bool uep_group_matches(const struct uep_group *g, const struct uep_patter
 	return true;
 }
 
-/* Sets what the rules say; a rule overrides those before it. */
+/* Applies the rules; a rule overrides those before it. */
 static void uep_group_apply(struct uep_group *g)
 {
 	enum uep_memlock memlock = UEP_MEMLOCK_INHERIT;
@@ -338,7 +338,7 @@ static const struct kernel_param_ops uep_rules_ops = {
 module_param_cb(rules, &uep_rules_ops, NULL, 0644);
 MODULE_PARM_DESC(rules, "limits of cgroups, and devices that are not for all tasks");
 
-/* Drivers are known now. */
+/* Called when the drivers have been registered. */
 int uep_group_init(void)
 {
 	return uep_rules ? uep_rules_check_drivers(uep_rules) : 0;

@@ -17,10 +17,10 @@
 
 #include "core.h"
 
-/* Of a session */
+/* Limits of a session */
 #define UEP_IDLE_MAX		24
 #define UEP_IDLE_MAX_BYTES	(2ULL << 20)
-/* Of a user */
+/* Limits of a user */
 #define UEP_IDLE_MAX_USER	256
 #define UEP_IDLE_TIME		(HZ / 10)
 /* Destroyed in one go: uep_idle_flush() may wait for the mutex meanwhile. */

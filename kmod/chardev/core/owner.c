@@ -93,7 +93,7 @@ struct uep_session *uep_owner_take_session(struct uep_owner *owner)
 	return s;
 }
 
-/* No task knows @to yet. */
+/* No task has found @to yet. */
 void uep_owner_move_session(struct uep_owner *from, struct uep_owner *to)
 {
 	to->session = uep_owner_take_session(from);

@@ -385,7 +385,7 @@ void uep_quota_query(struct rdma_ep_cmd_query *q)
 	q->max_user_queue_bytes = uep_mb(READ_ONCE(user_max_queue_mb));
 }
 
-/* Of the session's cgroups, the limit with the least room; the cgroup's name is not shown. */
+/* Shows the limit with the least room of the session's cgroups, without the cgroup's name. */
 static void uep_quota_show_group(struct seq_file *m, const struct uep_session *s,
 				 enum uep_group_max i)
 {

@@ -34,7 +34,7 @@ enum uep_users {
 	UEP_USERS_APART,	/* a user has limits of their own in the cgroup */
 };
 
-/* What a group is limited to; UINT64_MAX: no limit */
+/* Limits of a group; UINT64_MAX: no limit */
 enum uep_group_max {
 	UEP_MAX_OBJS,
 	UEP_MAX_QUEUE_BYTES,

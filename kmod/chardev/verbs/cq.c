@@ -200,7 +200,7 @@ static struct uep_cq_hw *uep_cq_hw_get(struct uep_session *s, struct ep_dev *dev
 
 /* The user's */
 
-/* Lookups fail, but tasks that have looked it up go on. */
+/* Lookups fail, but tasks that have looked it up continue. */
 static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	struct uep_cq *cq = container_of(obj, struct uep_cq, obj);
@@ -262,7 +262,7 @@ void uep_cq_move_ring(struct uep_cq *cq, struct xarray *pages)
 	mutex_unlock(&hw->poll_lock);
 }
 
-/* Of the device's queue, and of held completions. */
+/* Memory of the device's queue, and of held completions */
 static u64 uep_cq_bytes(u32 cqe)
 {
 	return uep_queue_bytes(cqe, 2 * sizeof(struct ib_wc));
@@ -344,7 +344,7 @@ out:
 	return uep_obj_exit(&ctx->obj, srcu, ret);
 }
 
-/* With poll_lock. *@bytes: charged for the new size, is exchanged for what the old one was. */
+/* With poll_lock. *@bytes: the charge of the new size, and on return that of the old one */
 static int uep_cq_resize(struct uep_cq *cq, u32 *cqe, u64 *bytes)
 {
 	struct ib_cq *ibcq = cq->hw->cq.ibcq;

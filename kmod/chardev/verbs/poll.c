@@ -76,7 +76,7 @@ static u32 uep_wc_flags(int flags)
 	       (flags & IB_WC_WITH_INVALIDATE) << 1;
 }
 
-/* Returns false for a completion of a queue that has been freed. Under rcu_read_lock(). */
+/* Returns false for a completion of a queue that has been freed. Called under rcu_read_lock(). */
 static bool uep_wc_to_user(struct uep_cq *cq, struct uep_wq **locked, struct rdma_ep_wc *dst,
 			   const struct ib_wc *src)
 {
@@ -187,7 +187,7 @@ static bool uep_cq_arm(struct uep_cq *cq)
 
 /*
  * Moves completions into the ring, with poll_lock; not more than the ring takes, as the user
- * and the device may go on at the same time. Returns 0, or an errno if there were none.
+ * and the device may continue at the same time. Returns 0, or an errno if there were none.
  *
  * The CQ is polled once more after it has been armed. The answer to
  * IB_CQ_REPORT_MISSED_EVENTS is not reliable: a driver may read its count without the lock
@@ -371,7 +371,7 @@ int uep_poll_cq(struct uep_cmd *cmd)
 /* How long a device may take for a completion */
 #define UEP_DISARM_TIME		(HZ / 2)
 
-/* Of a QP that is in no list. */
+/* A QP that is in no list has this handler. */
 static void uep_cq_no_event(struct ib_event *event, void *context)
 {
 }
@@ -415,7 +415,7 @@ out:
 }
 
 /*
- * Before a request for events of solicited completions, with poll_lock. A driver with
+ * Called before a request for events of solicited completions, with poll_lock. A driver with
  * EP_CAP_STICKY_NOTIFY reports any next completion if that was requested before, so one is
  * caused, unless the user has made that request. (The CQ is empty, or it would not be armed.)
  */

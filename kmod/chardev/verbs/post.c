@@ -222,8 +222,9 @@ static u32 uep_batch_flush(struct uep_post_queue *q, struct uep_post_batch *b, i
 }
 
 /*
- * For a list that is posted completely or not at all. If it makes several batches all sends are
- * checked before the first is posted; a single batch is posted only when it is complete.
+ * Called for a list that is posted completely or not at all. If it makes several batches all
+ * sends are checked before the first is posted; a single batch is posted only when it is
+ * complete.
  */
 static int uep_post_check_all(struct uep_post_queue *q, u32 num, struct uep_post_buf *buf,
 			      struct uep_post_batch *b)
