@@ -17,10 +17,9 @@ if [[ -n ${STOCK:-} ]]; then
 	exit 4
 fi
 
-addr=$RDMA_ADDR
 load()
 {
-	modprobe rdma_ep && modprobe rdma_ep_ktest addr="$addr" \
+	modprobe rdma_ep && modprobe rdma_ep_ktest addr="$RDMA_ADDR" \
 		addr6="$RDMA_ADDR6" kind="$DEVICE" helper="$HELPER"
 }
 
@@ -90,28 +89,6 @@ while read -r -u 3 name; do
 	# shellcheck disable=SC2053
 	[[ $name != ${1:-*} ]] || run_test "$name"
 done 3< <(cat "$KTEST/list")
-
-# The mock device calls handlers in interrupts. Tests that make devices, or need IPv6, are not
-# among these.
-begin "mock device: the tests of connections and their ends"
-rmmod rdma_ep_ktest
-bash "$HELPER" "$DEVICE" add-mock || problem "no mock device"
-addr=10.77.0.1
-load || problem "cannot load rdma_ep_ktest"
-while read -r -u 3 name; do
-	# shellcheck disable=SC2053
-	[[ $name == ${1:-*} ]] || continue
-	echo "$name" > "$KTEST/run" || problem "$name: cannot be run"
-	[[ $(verdict) != "ok $name" ]] || continue
-	problem "$name: $(verdict)"
-	notes
-done 3< <(grep -E '^((end|abort|callback|connect|flushed)_|option_cqs|drain|send_slots)' \
-	"$KTEST/list" | grep -Ev 'removal|ipv6')
-rmmod rdma_ep_ktest
-bash "$HELPER" "$DEVICE" clean || problem "the mock device stays"
-addr=$RDMA_ADDR
-load || problem "cannot load rdma_ep_ktest"
-end
 
 begin "rmmod rdma_ep is refused while a consumer is loaded"
 rmmod rdma_ep 2>/dev/null && problem "it is gone"
