@@ -347,7 +347,8 @@ static int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type, bool send)
 
 	arg->posted = 0;
 	ret = uep_post_list(cmd->s, arg, type, send);
-	return put_user(arg->posted, &uarg->posted) ? -EFAULT : ret;
+	/* Not put_user(): abi_fail lets copies fail. */
+	return copy_to_user(&uarg->posted, &arg->posted, sizeof(arg->posted)) ? -EFAULT : ret;
 }
 
 int uep_post_send(struct uep_cmd *cmd)
