@@ -224,6 +224,8 @@ static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
 	return 0;
 
 err_event:
+	/* It is rdma_cm's again: ep_id_destroy() takes no lock in the listener's handler. */
+	child->id.cm_id = NULL;
 	kfree(ev);
 err_child:
 	uep_obj_discard(&child->obj);
