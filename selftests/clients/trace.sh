@@ -112,8 +112,8 @@ refused_client()
 }
 
 EVENTS="accept bind_addr cm_event connect disconnect establish id_create id_destroy
-listen over_limit poll post refuse reject resolve_addr resolve_route session_close
-session_open wc_error"
+listen over_limit poll post refuse reject resolve_addr resolve_route session_adopt
+session_close session_export session_open wc_error"
 
 begin "the events that there are"
 for event in $EVENTS; do
