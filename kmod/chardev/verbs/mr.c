@@ -168,13 +168,21 @@ static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, bool skip_rlim
  * so does an observer (task_struct.real_cred). A page fault meanwhile has the caller's ids and
  * security label. The pages count in mm->pinned_vm as ever.
  */
-static const struct cred *uep_mr_override(struct cred **new)
-{
-	struct cred *cred = prepare_creds();
+struct uep_mr_creds {
+	const struct cred *old;
+	struct cred *new;		/* NULL: the caller's own rights are enough */
+};
 
-	*new = cred;
+static int uep_mr_override(struct uep_mr_creds *c, bool skip_rlimit)
+{
+	struct cred *cred;
+
+	c->new = NULL;
+	if (!skip_rlimit)
+		return 0;
+	cred = prepare_creds();
 	if (!cred)
-		return NULL;
+		return -ENOMEM;
 	put_user_ns(cred->user_ns);
 	cred->user_ns = get_user_ns(&init_user_ns);
 	cap_clear(cred->cap_inheritable);
@@ -182,30 +190,31 @@ static const struct cred *uep_mr_override(struct cred **new)
 	cap_clear(cred->cap_effective);
 	cap_raise(cred->cap_effective, CAP_IPC_LOCK);
 	cred->cap_permitted = cred->cap_effective;
-	return override_creds(cred);
+	c->new = cred;
+	c->old = override_creds(cred);
+	return 0;
 }
 
-static void uep_mr_revert(const struct cred *old, struct cred *new)
+static void uep_mr_revert(const struct uep_mr_creds *c)
 {
-	revert_creds(old);
-	put_cred(new);
+	if (!c->new)
+		return;
+	revert_creds(c->old);
+	put_cred(c->new);
 }
 
 static struct ib_mr *uep_mr_reg(struct uep_mr *mr, const struct rdma_ep_cmd_reg_mr *arg,
 				bool skip_rlimit)
 {
-	const struct cred *old = NULL;
-	struct cred *new = NULL;
+	struct uep_mr_creds creds;
 	struct ib_mr *ibmr;
+	int ret;
 
-	if (skip_rlimit) {
-		old = uep_mr_override(&new);
-		if (!old)
-			return ERR_PTR(-ENOMEM);
-	}
+	ret = uep_mr_override(&creds, skip_rlimit);
+	if (ret)
+		return ERR_PTR(ret);
 	ibmr = ib_reg_user_mr(mr->pd->pd.ibpd, arg->addr, arg->length, arg->iova, arg->access);
-	if (skip_rlimit)
-		uep_mr_revert(old, new);
+	uep_mr_revert(&creds);
 	return ibmr;
 }
 
@@ -327,19 +336,16 @@ static void uep_mr_update(struct uep_mr *mr, struct ib_mr *new,
 static struct ib_mr *uep_mr_rereg(struct uep_mr *mr, const struct rdma_ep_cmd_rereg_mr *arg,
 				  bool skip_rlimit)
 {
-	const struct cred *old = NULL;
-	struct cred *new = NULL;
+	struct uep_mr_creds creds;
 	struct ib_mr *ibmr;
+	int ret;
 
-	if (skip_rlimit) {
-		old = uep_mr_override(&new);
-		if (!old)
-			return ERR_PTR(-ENOMEM);
-	}
+	ret = uep_mr_override(&creds, skip_rlimit);
+	if (ret)
+		return ERR_PTR(ret);
 	ibmr = mr->ibmr->device->ops.rereg_user_mr(mr->ibmr, arg->flags, arg->addr, arg->length,
 						   arg->iova, arg->access, mr->ibmr->pd, NULL);
-	if (skip_rlimit)
-		uep_mr_revert(old, new);
+	uep_mr_revert(&creds);
 	return ibmr;
 }
 
