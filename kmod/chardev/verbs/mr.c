@@ -36,7 +36,7 @@ static const struct uep_obj_type uep_mr_type = {
 	.res = offsetof(struct uep_mr, res),
 };
 
-/* Copies the region of the key, of no bytes if there is none. */
+/* Copies the region of the key, or 0 bytes without such a region. */
 static void uep_mr_find(struct uep_pd *pd, struct uep_mr_range *range, u32 lkey)
 {
 	struct uep_mr *mr;
@@ -67,7 +67,8 @@ bool uep_mr_check(struct uep_pd *pd, struct uep_mr_range *last, const struct ib_
 {
 	u64 offset;
 
-	if (last->lkey != sge->lkey || last->gen != atomic_read(&pd->mr_gen))
+	/* An empty range is that of no key, or of one that does not exist. */
+	if (!last->length || last->lkey != sge->lkey || last->gen != atomic_read(&pd->mr_gen))
 		uep_mr_find(pd, last, sge->lkey);
 	offset = sge->addr - last->iova;
 	return sge->addr >= last->iova && offset <= last->length &&

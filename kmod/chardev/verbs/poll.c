@@ -251,7 +251,7 @@ static u32 uep_cq_extend_held(struct uep_cq *cq, u32 more)
 	return min(more, cq->max_held - cq->nr_held);
 }
 
-/* Frees the memory of held completions of which there are none any more; with poll_lock. */
+/* Frees the memory of held completions when no completion is held; with poll_lock. */
 void uep_cq_free_held(struct uep_cq *cq)
 {
 	if (cq->held != cq->few)
