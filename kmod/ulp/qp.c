@@ -681,8 +681,10 @@ static void ulp_drain_shared(struct ulp_qp *qp)
  * On return all that has been posted has completed, and its handlers have run. Handlers still
  * look at ep->qp, so that their calls are refused.
  */
-static void ulp_drain_qp(struct ulp_qp *qp)
+static void ulp_drain_qp(struct rdma_ep *ep)
 {
+	struct ulp_qp *qp = ep->qp;
+
 	ep_qp_error_wait(&qp->qp);
 	if (qp->qp.cap.max_send_wr)
 		ulp_drain_sq(qp);
@@ -700,7 +702,7 @@ void ulp_destroy_qp(struct rdma_ep *ep)
 
 	if (!qp)
 		return;
-	ulp_drain_qp(qp);
+	ulp_drain_qp(ep);
 	WRITE_ONCE(ep->qp, NULL);
 	ulp_qp_destroy_hw(qp);
 	ulp_qp_free_parts(qp);
@@ -708,6 +710,16 @@ void ulp_destroy_qp(struct rdma_ep *ep)
 	WRITE_ONCE(ep->cq_work[0], NULL);
 	WRITE_ONCE(ep->cq_work[1], NULL);
 	ulp_put_qp(&qp->qp);
+}
+
+/* -EINVAL: there is no QP */
+static int ulp_call_qp(struct rdma_ep *ep, void (*fn)(struct rdma_ep *ep))
+{
+	guard(mutex)(&ep->lock);
+	if (!ep->qp)
+		return -EINVAL;
+	fn(ep);
+	return 0;
 }
 
 /**
@@ -725,19 +737,7 @@ void ulp_destroy_qp(struct rdma_ep *ep)
  */
 int rdma_ep_drain(struct rdma_ep *ep)
 {
-	int ret;
-
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	mutex_lock(&ep->lock);
-	if (ep->qp)
-		ulp_drain_qp(ep->qp);
-	else
-		ret = -EINVAL;
-	mutex_unlock(&ep->lock);
-	ulp_exit(ep);
-	return ret;
+	return ulp_entered(ep, ulp_call_qp(ep, ulp_drain_qp));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_drain);
 
@@ -752,18 +752,6 @@ EXPORT_SYMBOL_GPL(rdma_ep_drain);
  */
 int rdma_ep_destroy_qp(struct rdma_ep *ep)
 {
-	int ret;
-
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	mutex_lock(&ep->lock);
-	if (ep->qp)
-		ulp_destroy_qp(ep);
-	else
-		ret = -EINVAL;
-	mutex_unlock(&ep->lock);
-	ulp_exit(ep);
-	return ret;
+	return ulp_entered(ep, ulp_call_qp(ep, ulp_destroy_qp));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy_qp);
