@@ -16,8 +16,8 @@ long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg);
 int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type, const struct uep_ctx *ctx,
 		  int (*fn)(struct uep_obj *obj, void *arg), void *arg);
 int uep_destroy(struct uep_cmd *cmd);
-struct uep_session *uep_session_create(void);
-void uep_session_release(struct uep_session *s);
+struct uep_owner *uep_session_open(void);
+void uep_session_close(struct uep_owner *owner);
 
 /* handover.c */
 int uep_set_obj(struct uep_cmd *cmd);

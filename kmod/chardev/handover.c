@@ -237,23 +237,14 @@ int uep_adopt(struct uep_cmd *cmd)
 int uep_split_id(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_split_id *arg = cmd->arg;
-	struct uep_owner *owner;
-	struct uep_session *s;
+	struct uep_owner *owner = uep_session_open();
 
-	owner = uep_owner_create(NULL);
 	if (IS_ERR(owner))
 		return PTR_ERR(owner);
-	s = uep_session_create();
-	if (IS_ERR(s)) {
-		uep_owner_put(owner);
-		return PTR_ERR(s);
-	}
-	owner->session = s;
 	arg->fd = uep_cmd_add_file(cmd, "[rdma_ep]", cmd->file->f_op, owner, O_RDWR);
 	if (arg->fd < 0) {
-		uep_session_release(s);
-		uep_owner_put(owner);
+		uep_session_close(owner);
 		return arg->fd;
 	}
-	return uep_cmd_split(cmd, arg->id, s);
+	return uep_cmd_split(cmd, arg->id, owner->session);
 }

@@ -12,29 +12,17 @@
 
 static int uep_open(struct inode *inode, struct file *file)
 {
-	struct uep_owner *owner = uep_owner_create(NULL);
-	struct uep_session *s;
+	struct uep_owner *owner = uep_session_open();
 
 	if (IS_ERR(owner))
 		return PTR_ERR(owner);
-	s = uep_session_create();
-	if (IS_ERR(s)) {
-		uep_owner_put(owner);
-		return PTR_ERR(s);
-	}
-	owner->session = s;
 	file->private_data = owner;
 	return stream_open(inode, file);
 }
 
 static int uep_release(struct inode *inode, struct file *file)
 {
-	struct uep_owner *owner = file->private_data;
-	struct uep_session *s = uep_owner_take_session(owner);
-
-	if (s)
-		uep_session_release(s);
-	uep_owner_put(owner);
+	uep_session_close(file->private_data);
 	return 0;
 }
 

@@ -175,19 +175,26 @@ static void uep_session_release_work(struct work_struct *work)
 	uep_session_put(s);
 }
 
-struct uep_session *uep_session_create(void)
+/* Opens a session. Returns its owner, or ERR_PTR */
+struct uep_owner *uep_session_open(void)
 {
-	struct uep_session *s = uep_session_alloc();
+	struct uep_owner *owner = uep_owner_create(NULL);
+	struct uep_session *s;
 
-	if (IS_ERR(s))
-		return s;
+	if (IS_ERR(owner))
+		return owner;
+	s = uep_session_alloc();
+	if (IS_ERR(s)) {
+		uep_owner_put(owner);
+		return ERR_CAST(s);
+	}
 	INIT_WORK(&s->release_work, uep_session_release_work);
 	trace_rdma_ep_session_open(s);
-	return s;
+	owner->session = s;
+	return owner;
 }
 
-/* The last reference to the owner's file has been dropped. */
-void uep_session_release(struct uep_session *s)
+static void uep_session_release(struct uep_session *s)
 {
 	struct uep_queue *q;
 
@@ -200,4 +207,14 @@ void uep_session_release(struct uep_session *s)
 	uep_session_get(s);
 	uep_session_run(s, &s->release_work);
 	uep_session_put(s);
+}
+
+/* The last reference to the owner's file has been dropped. Another owner may have the session. */
+void uep_session_close(struct uep_owner *owner)
+{
+	struct uep_session *s = uep_owner_take_session(owner);
+
+	if (s)
+		uep_session_release(s);
+	uep_owner_put(owner);
 }
