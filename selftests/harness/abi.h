@@ -207,6 +207,8 @@ int abi_destroy_count(const struct abi *s, __u32 type, __u32 handle);
 /* Verbs objects */
 int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd);
 int abi_alloc_pd(const struct abi *s, __u32 ctx, __u32 *pd);
+/* Makes @n PDs, until it fails, with the errno that it returns; or 1000 */
+int abi_exhaust_pds(const struct abi *s, int *n);
 int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
 	       __u32 access, struct rdma_ep_cmd_reg_mr *mr);
 int abi_comp_channel(const struct abi *s);

@@ -205,6 +205,18 @@ int abi_alloc_pd(const struct abi *s, __u32 ctx, __u32 *pd)
 	return ret;
 }
 
+int abi_exhaust_pds(const struct abi *s, int *n)
+{
+	__u32 pd;
+	int ret;
+
+	*n = 0;
+	do {
+		ret = abi_alloc_pd(s, s->ctx, &pd);
+	} while (!ret && ++*n < 1000);
+	return ret;
+}
+
 int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
 	       __u32 access, struct rdma_ep_cmd_reg_mr *mr)
 {

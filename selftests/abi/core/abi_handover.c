@@ -674,7 +674,7 @@ TEST_F(handover, another_user_takes_over)
 	EXPECT_EQ(-EBADF, adopt(self->s.fd, 0));
 }
 
-/* A session that nobody adopts ends with its descriptor. */
+/* A session without an adopter ends with its descriptor. */
 TEST_F(handover, exported_session_ends)
 {
 	struct rdma_ep_channel_event ev;

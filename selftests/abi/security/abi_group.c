@@ -82,19 +82,6 @@ static bool driver_looks_at_rlimit(const struct abi *s)
 	return s->iwarp && !uname(&u) && !strncmp(u.release, "6.1.", 4);
 }
 
-/* Makes PDs until there are no more; returns the reason. */
-static int exhaust(struct abi *s, int *n)
-{
-	__u32 pd;
-	int ret;
-
-	*n = 0;
-	do {
-		ret = abi_alloc_pd(s, s->ctx, &pd);
-	} while (!ret && ++*n < 1000);
-	return ret;
-}
-
 static int reg_mb(const struct abi *s, struct rdma_ep_cmd_reg_mr *mr)
 {
 	char *mem = abi_map(MB);
@@ -110,19 +97,19 @@ static int objects(void *arg)
 
 	CHECK(1, move_to("/ep_test/a") == 0 && abi_open(&s) == 0);
 	/* Three are the session, its context and its PD. */
-	CHECK(2, exhaust(&s, &n) == -EDQUOT && n == 20 - 3);
+	CHECK(2, abi_exhaust_pds(&s, &n) == -EDQUOT && n == 20 - 3);
 	CHECK(3, abi_comp_channel(&s) == -EDQUOT);
 	/* A cgroup below is no way around it. */
 	CHECK(4, move_to("/ep_test/a/sub") == 0);
 	CHECK(5, open(RDMA_EP_DEVICE_NODE, O_RDWR) < 0 && errno == EDQUOT);
 	abi_close(&s);
-	CHECK(6, abi_open(&sub) == 0 && exhaust(&sub, &n) == -EDQUOT && n == 20 - 3);
+	CHECK(6, abi_open(&sub) == 0 && abi_exhaust_pds(&sub, &n) == -EDQUOT && n == 20 - 3);
 	/* The other has its own. */
 	CHECK(7, move_to("/ep_test/b") == 0);
-	CHECK(8, abi_open(&b) == 0 && exhaust(&b, &m) == -EDQUOT && m == 20 - 3);
+	CHECK(8, abi_open(&b) == 0 && abi_exhaust_pds(&b, &m) == -EDQUOT && m == 20 - 3);
 	CHECK(9, abi_fdinfo(&b, "cgroup-objects") == 20);
 	/* And the rest of the machine has no limit. */
-	CHECK(10, move_to("") == 0 && abi_open(&s) == 0 && exhaust(&s, &n) == 0 && n == 1000);
+	CHECK(10, move_to("") == 0 && abi_open(&s) == 0 && abi_exhaust_pds(&s, &n) == 0 && n == 1000);
 	CHECK(11, abi_fdinfo(&s, "cgroup-objects") == -1);
 	return 0;
 }
@@ -143,9 +130,9 @@ static int sum_of_two(void *arg)
 
 	CHECK(1, move_to("/ep_test/a") == 0 && abi_open(&a) == 0);
 	CHECK(2, move_to("/ep_test/b") == 0 && abi_open(&b) == 0);
-	CHECK(3, exhaust(&a, &n) == -EDQUOT && n == 10 - 3);
+	CHECK(3, abi_exhaust_pds(&a, &n) == -EDQUOT && n == 10 - 3);
 	/* 30 of the parent, of which a has 10 */
-	CHECK(4, exhaust(&b, &m) == -EDQUOT && m == 30 - 10 - 3);
+	CHECK(4, abi_exhaust_pds(&b, &m) == -EDQUOT && m == 30 - 10 - 3);
 	return 0;
 }
 
@@ -193,9 +180,9 @@ static int same_uid(void *arg)
 	CHECK(5, seteuid(1000) == 0 && abi_open(&b) == 0 && seteuid(0) == 0);
 	CHECK(6, move_to("") == 0);
 	CHECK(7, seteuid(1000) == 0 && abi_open(&host) == 0);
-	CHECK(8, exhaust(&a, &n) == -EDQUOT && n == 30 - (*apart ? 3 : 9));
-	CHECK(9, exhaust(&b, &n) == -EDQUOT && n == (*apart ? 30 - 3 : 0));
-	CHECK(10, exhaust(&host, &n) == -EDQUOT && n == (*apart ? 30 - 3 : 0));
+	CHECK(8, abi_exhaust_pds(&a, &n) == -EDQUOT && n == 30 - (*apart ? 3 : 9));
+	CHECK(9, abi_exhaust_pds(&b, &n) == -EDQUOT && n == (*apart ? 30 - 3 : 0));
+	CHECK(10, abi_exhaust_pds(&host, &n) == -EDQUOT && n == (*apart ? 30 - 3 : 0));
 	return 0;
 }
 
@@ -379,9 +366,9 @@ static int fork_and_move(void *arg)
 	CHECK(10, abi_fdinfo(&a, "cgroup-pinned-memory") == 2048);
 	/* The opener has moved: the objects stay a's, and so do new ones. */
 	CHECK(11, move_to("/ep_test/b") == 0);
-	CHECK(12, exhaust(&a, &n) == -EDQUOT && n < 20);
+	CHECK(12, abi_exhaust_pds(&a, &n) == -EDQUOT && n < 20);
 	CHECK(13, reg_mb(&a, &mr) == -EDQUOT);
-	CHECK(14, exhaust(&b, &n) == 0);
+	CHECK(14, abi_exhaust_pds(&b, &n) == 0);
 	return 0;
 }
 

@@ -48,19 +48,6 @@ static int become(uid_t uid)
 	       setresuid(uid, uid, uid) ? -errno : 0;
 }
 
-/* Makes PDs until there are no more to be had. */
-static int exhaust(struct abi *s, int *n)
-{
-	__u32 pd;
-	int ret;
-
-	*n = 0;
-	do {
-		ret = abi_alloc_pd(s, s->ctx, &pd);
-	} while (!ret && ++*n < 1000);
-	return ret;
-}
-
 static int another_user(void *arg)
 {
 	struct abi s;
@@ -68,7 +55,7 @@ static int another_user(void *arg)
 
 	CHECK(20, become(1001) == 0);
 	CHECK(21, abi_open(&s) == 0);
-	CHECK(22, exhaust(&s, &n) == -EDQUOT);
+	CHECK(22, abi_exhaust_pds(&s, &n) == -EDQUOT);
 	CHECK(23, n == 27);
 	return 0;
 }
@@ -82,9 +69,9 @@ static int user_objects(void *arg)
 
 	CHECK(1, become(1000) == 0);
 	CHECK(2, abi_open(&s[0]) == 0 && abi_open(&s[1]) == 0);
-	CHECK(3, exhaust(&s[0], &n) == -EDQUOT);
+	CHECK(3, abi_exhaust_pds(&s[0], &n) == -EDQUOT);
 	CHECK(4, n == 24);
-	CHECK(5, exhaust(&s[1], &n) == -EDQUOT);
+	CHECK(5, abi_exhaust_pds(&s[1], &n) == -EDQUOT);
 	CHECK(6, n == 0);
 	CHECK(7, abi_create_cq(&s[1], -1, 8, 0, &cq) == -EDQUOT);
 	/* A third one can not even be furnished. */
@@ -92,7 +79,7 @@ static int user_objects(void *arg)
 	abi_close(&s[2]);
 	/* What one gives back the other may have. */
 	abi_close(&s[0]);
-	CHECK(9, exhaust(&s[1], &n) == -EDQUOT);
+	CHECK(9, abi_exhaust_pds(&s[1], &n) == -EDQUOT);
 	CHECK(10, n == 27);
 	return 0;
 }
@@ -502,7 +489,7 @@ static int rootless(void *arg)
 		CHECK(9, abi_qp_init(&s, qp.init.qp, QPT_UD, 0x80000000 | QKEY) == -EPERM);
 		CHECK(10, abi_qp_init(&s, qp.init.qp, QPT_UD, QKEY) == 0);
 	}
-	CHECK(11, exhaust(&s, &n) == -EDQUOT);
+	CHECK(11, abi_exhaust_pds(&s, &n) == -EDQUOT);
 	CHECK(12, n < 30);
 	return 0;
 }
@@ -538,7 +525,7 @@ static int full_listener(void *arg)
 	channel = abi_channel(&s);
 	CHECK(3, abi_tcp_listen(&s, channel, 0, 0, &id, &sin) == 0);
 	CHECK(4, abi_alloc_pd(&s, s.ctx, &pd) == 0);
-	CHECK(5, exhaust(&s, &n) == -EDQUOT);
+	CHECK(5, abi_exhaust_pds(&s, &n) == -EDQUOT);
 	CHECK(6, write(fds[1], &sin, sizeof(sin)) == sizeof(sin));
 	CHECK(7, read(fds[2], &c, 1) == 1);
 	CHECK(8, abi_read(channel, &ev, sizeof(ev), 1000) == -ETIMEDOUT);
