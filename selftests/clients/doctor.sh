@@ -5,7 +5,7 @@
 # line that mends it (docs/admin/reports.md has the table); and the devices that known issues
 # make dangerous for all users.
 #
-# It would catch: a problem that doctor does not see, or sees where there is none; a remedy that
+# Fails when doctor misses a problem, reports one that does not exist, or prints a remedy that
 # does not help.
 
 # shellcheck source=selftests/clients/common.sh
