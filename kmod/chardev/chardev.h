@@ -26,6 +26,11 @@ int uep_export(struct uep_cmd *cmd);
 int uep_adopt(struct uep_cmd *cmd);
 int uep_split_id(struct uep_cmd *cmd);
 
+/* restrict.c */
+int uep_restrict(struct uep_cmd *cmd);
+int uep_restrictions_inherit(struct uep_session *to, struct uep_session *from);
+void uep_restrictions_show(struct seq_file *m, struct uep_session *s);
+
 /* list.c */
 int uep_list_objs(struct uep_cmd *cmd);
 

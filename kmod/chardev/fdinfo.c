@@ -192,6 +192,7 @@ static void uep_show_session(struct seq_file *m, struct uep_session *s)
 	seq_printf(m, "receives:\t%llu\n", sums.recvs.posted);
 	seq_printf(m, "receive-bytes:\t%llu\n", sums.recvs.bytes);
 	seq_printf(m, "completions:\t%llu\n", sums.polled);
+	uep_restrictions_show(m, s);
 	xa_for_each(&s->objs, handle, entry) {
 		id = uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
 		if (!id)

@@ -238,13 +238,18 @@ int uep_split_id(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_split_id *arg = cmd->arg;
 	struct uep_owner *owner = uep_session_open();
+	int ret;
 
 	if (IS_ERR(owner))
 		return PTR_ERR(owner);
-	arg->fd = uep_cmd_add_file(cmd, "[rdma_ep]", cmd->file->f_op, owner, O_RDWR);
-	if (arg->fd < 0) {
+	ret = uep_restrictions_inherit(owner->session, cmd->s);
+	if (!ret) {
+		arg->fd = uep_cmd_add_file(cmd, "[rdma_ep]", cmd->file->f_op, owner, O_RDWR);
+		ret = min(arg->fd, 0);
+	}
+	if (ret) {
 		uep_session_close(owner);
-		return arg->fd;
+		return ret;
 	}
 	return uep_cmd_split(cmd, arg->id, owner->session);
 }

@@ -21,7 +21,7 @@
 static const char * const uep_refusals[UEP_NR_REFUSALS] = {
 	"session_max_objects", "session_max_queue_mb", "user_max_objects", "user_max_queue_mb",
 	"cgroup_objects", "cgroup_queue", "cgroup_pinned", "user_max_pinned_mb", "events",
-	"memlock", "rdma_max", "access", "other",
+	"memlock", "rdma_max", "access", "restriction", "other",
 };
 
 /* By enum uep_count */

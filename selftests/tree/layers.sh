@@ -23,6 +23,7 @@ session       kmod/chardev/fdinfo
 session       kmod/chardev/handover
 session       kmod/chardev/list
 session       kmod/chardev/metrics
+session       kmod/chardev/restrict
 cm            kmod/chardev/cm/*
 verbs         kmod/chardev/verbs/*
 core          kmod/chardev/core/*

@@ -47,7 +47,9 @@
  *    reached (see &struct rdma_ep_cmd_query for the limits), or of the cgroups in
  *    which the session was opened (the module's parameter "rules")
  *  - EACCES: the device that the command names, that its id is bound to, or that
- *    its id would listen on is closed to the calling task (the same parameter)
+ *    its id would listen on is closed to the calling task (the same parameter), or
+ *    to the session; or an address is (&struct rdma_ep_cmd_restrict)
+ *  - EPERM: the session may not create ids (&struct rdma_ep_cmd_restrict)
  *  - EAGAIN: the RDMA controller of the task's cgroup refused the object
  *  - EBADF: the session has another owner, or none, see
  *    &struct rdma_ep_cmd_export
@@ -129,6 +131,7 @@ enum rdma_ep_cmd {
 	RDMA_EP_CMD_EXPORT,
 	RDMA_EP_CMD_ADOPT,
 	RDMA_EP_CMD_SPLIT_ID,
+	RDMA_EP_CMD_RESTRICT,
 };
 
 /*
@@ -2364,12 +2367,12 @@ enum rdma_ep_export_flags {
  * may adopt the session afterwards, with all ids.
  *
  * Without it, the session has no owner from now on, until a task adopts it. All commands on
- * the owner's descriptor of the session but RDMA_EP_IOC_QUERY, RDMA_EP_IOC_EXPORT and
- * RDMA_EP_IOC_ADOPT fail with EBADF, and so does read(2) of its channels' descriptors. Tasks
- * that wait there return. Closing these descriptors has no effect on objects. Closing the
- * last copy of the session's descriptor, and the last mapping, still ends the session. The
- * objects, peers, unread events and completions are not affected. The command waits until
- * commands under way have returned.
+ * the owner's descriptor of the session but RDMA_EP_IOC_QUERY, RDMA_EP_IOC_EXPORT,
+ * RDMA_EP_IOC_ADOPT and RDMA_EP_IOC_RESTRICT fail with EBADF, and so does read(2) of its
+ * channels' descriptors. Tasks that wait there return. Closing these descriptors has no effect
+ * on objects. Closing the last copy of the session's descriptor, and the last mapping, still
+ * ends the session. The objects, peers, unread events and completions are not affected. The
+ * command waits until commands under way have returned.
  *
  * The command may be repeated.
  *
@@ -2434,7 +2437,7 @@ struct rdma_ep_cmd_adopt {
  * and note move with it; its uid does not. The peer notices nothing.
  *
  * The new session is charged to the caller's user, as if the caller had opened the
- * device.
+ * device. It has the restrictions of this one (RDMA_EP_IOC_RESTRICT).
  *
  * If the command fails, the id is as before.
  *
@@ -2451,5 +2454,130 @@ struct rdma_ep_cmd_split_id {
 };
 
 #define RDMA_EP_IOC_SPLIT_ID RDMA_EP_IOC(SPLIT_ID, rdma_ep_cmd_split_id)
+
+/**
+ * enum rdma_ep_restrict_flags - &struct rdma_ep_cmd_restrict.flags: rights to be taken away
+ * @RDMA_EP_RESTRICT_IDS: creating ids, and beginning to listen (EPERM)
+ * @RDMA_EP_RESTRICT_DEVICES: devices without a grant: they are not listed, opened or queried,
+ *	ids do not act on them, and listening ids get no requests through them (EACCES)
+ * @RDMA_EP_RESTRICT_BIND: local addresses and ports without a grant (EACCES)
+ * @RDMA_EP_RESTRICT_CONNECT: addresses and ports of peers without a grant (EACCES)
+ * @RDMA_EP_RESTRICT_OBJECTS: more than @max_objects objects and channels (EDQUOT)
+ * @RDMA_EP_RESTRICT_QUEUES: more than @max_queue_bytes of queue memory (EDQUOT)
+ * @RDMA_EP_RESTRICT_PINNED: more than @max_pinned_bytes of registered memory (ENOMEM)
+ */
+enum rdma_ep_restrict_flags {
+	RDMA_EP_RESTRICT_IDS = 1 << 0,
+	RDMA_EP_RESTRICT_DEVICES = 1 << 1,
+	RDMA_EP_RESTRICT_BIND = 1 << 2,
+	RDMA_EP_RESTRICT_CONNECT = 1 << 3,
+	RDMA_EP_RESTRICT_OBJECTS = 1 << 4,
+	RDMA_EP_RESTRICT_QUEUES = 1 << 5,
+	RDMA_EP_RESTRICT_PINNED = 1 << 6,
+};
+
+/**
+ * enum rdma_ep_grant_type - &struct rdma_ep_grant.type
+ * @RDMA_EP_GRANT_DEVICE: a device
+ * @RDMA_EP_GRANT_BIND: local addresses and ports
+ * @RDMA_EP_GRANT_CONNECT: addresses and ports of peers
+ */
+enum rdma_ep_grant_type {
+	RDMA_EP_GRANT_DEVICE = 1,
+	RDMA_EP_GRANT_BIND,
+	RDMA_EP_GRANT_CONNECT,
+};
+
+/**
+ * struct rdma_ep_grant - an exception of a restriction
+ * @type: RDMA_EP_GRANT_*
+ * @dev_index: DEVICE: the device, or 0 if @name names it
+ * @family: BIND, CONNECT: AF_INET or AF_INET6
+ * @prefix_len: BIND, CONNECT: number of leading bits of @addr that count
+ * @first_port: BIND, CONNECT: first of a range of ports
+ * @last_port: BIND, CONNECT: last of them
+ * @reserved: must be 0
+ * @addr: BIND, CONNECT: address in network byte order, of IPv4 the first 4 bytes; zeros
+ *	behind the prefix
+ * @name: DEVICE: zero-terminated name, as in /sys/class/infiniband, of a device that may be
+ *	added later; or zeros
+ *
+ * Members of other types must be 0.
+ */
+struct rdma_ep_grant {
+	__u32 type;
+	__u32 dev_index;
+	__u32 family;
+	__u32 prefix_len;
+	__u16 first_port;
+	__u16 last_port;
+	__u32 reserved;
+	__u8 addr[16];
+	__u8 name[64];
+};
+
+/**
+ * struct rdma_ep_cmd_restrict - ioctl(RDMA_EP_IOC_RESTRICT)
+ * @size: sizeof(struct rdma_ep_cmd_restrict)
+ * @flags: RDMA_EP_RESTRICT_* bits: the rights to be taken away
+ * @grants: in: user pointer to an array of struct rdma_ep_grant
+ * @num_grants: in: number of @grants, at most 64
+ * @reserved: must be 0
+ * @max_objects: in: with RDMA_EP_RESTRICT_OBJECTS, else 0
+ * @max_queue_bytes: in: with RDMA_EP_RESTRICT_QUEUES, else 0
+ * @max_pinned_bytes: in: with RDMA_EP_RESTRICT_PINNED, else 0
+ *
+ * Takes rights away from the session, and from all sessions that are split off it later
+ * (RDMA_EP_IOC_SPLIT_ID). No task, and no adopter, can return them. Each call adds a
+ * restriction; an act is allowed if all of them allow it. The command also works on a
+ * session without an owner.
+ *
+ * Objects that exist stay usable as they are: connections, address handles, contexts with
+ * their PDs and queues. But an id acts again only on addresses and devices that are allowed.
+ *
+ * A grant of local addresses is for RDMA_EP_IOC_BIND_ADDR and for the source of
+ * RDMA_EP_IOC_RESOLVE_ADDR and RDMA_EP_IOC_CREATE_EP. An id also has to have a granted local
+ * address when it listens, resolves a route, connects or joins a group. Port 0 stands for
+ * ports that the kernel chooses, or that the id had before, so a range for clients begins
+ * with 0. An unspecified address needs a grant that contains it, and the one of IPv6 also one
+ * for the one of IPv4, as it listens on both. The source of an address handle or vector needs
+ * a grant with any ports.
+ *
+ * A grant of peers is for the destination of RDMA_EP_IOC_RESOLVE_ADDR,
+ * RDMA_EP_IOC_RESOLVE_ROUTE, RDMA_EP_IOC_CONNECT and RDMA_EP_IOC_CREATE_EP; requests of peers
+ * are not affected. Address handles (RDMA_EP_IOC_CREATE_AH), the address vectors of QPs
+ * (RDMA_EP_IOC_MODIFY_QP) and multicast groups (RDMA_EP_IOC_JOIN_MULTICAST,
+ * RDMA_EP_IOC_ATTACH_MCAST) reach all that is at an address, and need a grant of ports 0 to
+ * 65535 for it. InfiniBand's address handles and vectors name no IP address: they are refused,
+ * and so is RDMA_OPTION_IB_PATH everywhere.
+ *
+ * A mapped address (::ffff:192.0.2.1) is one of IPv4. AF_IB addresses have no grant.
+ *
+ * Limits count the objects and channels, and the memory, of the session and of those that are
+ * split off it afterwards, together. What is held already counts, and may be more. Descriptors
+ * of owners do not count.
+ *
+ * A restriction counts as an object of the user, and one more for each 16 grants, for each
+ * session that has it.
+ *
+ *  - EINVAL: @flags is 0; a limit or a grant without its flag; a grant with an unknown type,
+ *    with neither or both of @dev_index and @name, with another family, with a prefix that is
+ *    too long or with bits behind it, with a mapped address, or with ports out of order; a
+ *    name that is not terminated, or not printable
+ *  - E2BIG: more than 64 grants, or more than 16 restrictions of the session
+ *  - EBADF: another owner has adopted the session
+ */
+struct rdma_ep_cmd_restrict {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 grants;
+	__u32 num_grants;
+	__u32 reserved;
+	__aligned_u64 max_objects;
+	__aligned_u64 max_queue_bytes;
+	__aligned_u64 max_pinned_bytes;
+};
+
+#define RDMA_EP_IOC_RESTRICT RDMA_EP_IOC(RESTRICT, rdma_ep_cmd_restrict)
 
 #endif /* _UAPI_RDMA_RDMA_EP_H */

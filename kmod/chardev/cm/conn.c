@@ -25,14 +25,16 @@ static u64 uep_listen_bytes(const struct uep_id *id, u32 backlog)
 static int uep_listen_check_access(const struct uep_id *id)
 {
 	struct ep_dev *dev;
-	int srcu, ret = 0;
 	u32 index = 0;
+	int srcu, ret;
 
+	/* Listening begets ids. */
+	ret = uep_check_create_id(id->obj.session) ?: uep_id_check_access(id);
 	if (id->id.cm_id->device)
-		return uep_id_check_access(id);
+		return ret;
 	while (!ret && (dev = ep_dev_next(&index))) {
 		if (!ep_dev_enter(dev, &srcu)) {
-			ret = uep_dev_check_access(dev->ibdev);
+			ret = uep_check_dev(id->obj.session, dev->ibdev);
 			ep_dev_exit(dev, srcu);
 		}
 		ep_dev_put(dev);
@@ -127,7 +129,7 @@ static int uep_conn(struct rdma_ep_cmd_connect *arg, struct uep_session *s, bool
 		return PTR_ERR(id);
 	if (memchr_inv(arg->conn.reserved, 0, sizeof(arg->conn.reserved)))
 		return uep_id_end(id, -EINVAL);
-	ret = accept ? 0 : uep_id_check_access(id);
+	ret = accept ? 0 : uep_id_check_access(id) ?: uep_id_check_peer(id);
 	if (ret)
 		return uep_id_end(id, ret);
 	cm_id = id->id.cm_id;

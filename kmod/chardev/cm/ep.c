@@ -42,6 +42,9 @@ int uep_create_ep(struct uep_cmd *cmd)
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	arg->id = id->obj.handle;
+	ret = passive ? uep_check_bind(cmd->s, src) : uep_check_resolve(cmd->s, src, dst);
+	if (ret)
+		return ret;
 	ret = passive ? uep_ep_bind(id, src) :
 	      ep_id_resolve(&id->id, src, dst, arg->addr_timeout_ms, arg->route_timeout_ms);
 	if (!ret)
@@ -49,6 +52,8 @@ int uep_create_ep(struct uep_cmd *cmd)
 	if (ret)
 		return ret;
 	ret = uep_id_check_access(id);
+	if (!ret && !passive)
+		ret = uep_id_check_peer(id);
 	if (!ret && with_qp)
 		ret = uep_qp_create(cmd, &arg->qp, id);
 	if (!ret)

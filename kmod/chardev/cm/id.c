@@ -171,15 +171,43 @@ int uep_id_end(struct uep_id *id, int ret)
 	return uep_obj_done(&id->obj, ret);
 }
 
+/* While an address is being resolved, the handler writes the source twice. */
+static void uep_id_get_addr(const struct uep_id *id, struct rdma_addr *addr)
+{
+	guard(ep_id_handler)(id->id.cm_id);
+	addr->src_addr = id->id.cm_id->route.addr.src_addr;
+	addr->dst_addr = id->id.cm_id->route.addr.dst_addr;
+}
+
 /*
- * May the current task use the device that the id is bound to? Called by the commands that let
- * the id act on it: listen, resolve a route, connect, join. Inside uep_id_begin()
+ * May the current task and the session use the device that the id is bound to, and its local
+ * address? Called by the commands that let the id act on it: listen, resolve a route, connect,
+ * join. Inside uep_id_begin()
  */
 int uep_id_check_access(const struct uep_id *id)
 {
-	const struct ib_device *ibdev = id->id.cm_id->device;
+	struct ib_device *ibdev = id->id.cm_id->device;
+	struct uep_session *s = id->obj.session;
+	struct rdma_addr addr;
+	int ret;
 
-	return ibdev ? uep_dev_check_access(ibdev) : 0;
+	ret = ibdev ? uep_check_dev(s, ibdev) : 0;
+	if (ret || !uep_restrictions(s))
+		return ret;
+	uep_id_get_addr(id, &addr);
+	return uep_check_local(s, (struct sockaddr *)&addr.src_addr);
+}
+
+/* May the session reach the peer of the id? Inside uep_id_begin() */
+int uep_id_check_peer(const struct uep_id *id)
+{
+	struct uep_session *s = id->obj.session;
+	struct rdma_addr addr;
+
+	if (!uep_restrictions(s))
+		return 0;
+	uep_id_get_addr(id, &addr);
+	return uep_check_peer(s, (struct sockaddr *)&addr.dst_addr);
 }
 
 /* Only requests and responses carry it, under any event type. */
@@ -201,6 +229,9 @@ static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
 	struct uep_event *ev;
 	int ret;
 
+	/* An id that is bound to no device listens on later ones, too. */
+	if (!uep_dev_granted(id->obj.session, cm_id->device))
+		return -ECONNREFUSED;
 	child = uep_id_alloc(id->obj.session);
 	if (IS_ERR(child))
 		return -ENOMEM;
@@ -359,7 +390,7 @@ struct uep_id *uep_id_create(struct uep_cmd *cmd, u32 flags, u64 uid,
 	struct uep_id *id;
 	int ret;
 
-	ret = uep_id_qp_type(ps, &qp_type);
+	ret = uep_check_create_id(cmd->s) ?: uep_id_qp_type(ps, &qp_type);
 	if (ret)
 		return ERR_PTR(ret);
 	id = uep_id_alloc(cmd->s);
@@ -422,6 +453,9 @@ int uep_bind_addr(struct uep_cmd *cmd)
 	id = uep_id_begin(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
+	ret = uep_check_bind(cmd->s, addr);
+	if (ret)
+		return uep_id_end(id, ret);
 	ret = rdma_bind_addr(id->id.cm_id, addr);
 	trace_rdma_ep_bind_addr(&id->id, NULL, ret);
 	if (!ret)
@@ -435,6 +469,7 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 	struct sockaddr *src = uep_sockaddr(&arg->src);
 	struct sockaddr *dst = uep_sockaddr(&arg->dst);
 	struct uep_id *id;
+	int ret;
 
 	if (!dst)
 		return -EINVAL;
@@ -443,17 +478,22 @@ int uep_resolve_addr(struct uep_cmd *cmd)
 	id = uep_id_begin(cmd->s, arg->id);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	return uep_id_end(id, ep_id_resolve_addr(&id->id, src, dst, arg->timeout_ms));
+	ret = uep_check_resolve(cmd->s, src, dst) ?:
+	      ep_id_resolve_addr(&id->id, src, dst, arg->timeout_ms);
+	return uep_id_end(id, ret);
 }
 
 int uep_resolve_route(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_id *arg = cmd->arg;
 	struct uep_id *id = uep_id_begin_bound(cmd->s, arg->id);
+	int ret;
 
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	return uep_id_end(id, uep_id_check_access(id) ?: ep_id_resolve_route(&id->id, arg->arg));
+	ret = uep_id_check_access(id) ?: uep_id_check_peer(id) ?:
+	      ep_id_resolve_route(&id->id, arg->arg);
+	return uep_id_end(id, ret);
 }
 
 int uep_migrate_id(struct uep_cmd *cmd)

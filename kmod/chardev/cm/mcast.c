@@ -65,7 +65,8 @@ int uep_join_multicast(struct uep_cmd *cmd)
 
 	ret = ep_id_begin_bound(&id->id);
 	if (!ret) {
-		ret = uep_id_check_access(id) ?: ep_id_join(&id->id, &mcast->mc);
+		ret = uep_id_check_access(id) ?: uep_check_group(cmd->s, addr) ?:
+		      ep_id_join(&id->id, &mcast->mc);
 		mcast->joined = !ret;
 		ep_id_end(&id->id);
 	}

@@ -52,6 +52,10 @@ static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data 
 
 	if (!optlen || optlen % sizeof(*path) || !cm_id->device)
 		return -EINVAL;
+	/* The id's messages would follow the path, wherever it leads. */
+	ret = uep_check_gid(id->obj.session, NULL);
+	if (ret)
+		return ret;
 	for (i = 0; i < n && path[i].flags != wanted; i++)
 		;
 	if (i == n)

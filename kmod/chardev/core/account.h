@@ -33,7 +33,8 @@ enum uep_refusal {
 	UEP_REFUSED_EVENTS,		/* an event is lost */
 	UEP_REFUSED_MEMLOCK,		/* RLIMIT_MEMLOCK, or no memory */
 	UEP_REFUSED_RDMA_MAX,		/* the rdma controller */
-	UEP_REFUSED_ACCESS,		/* a closed device, a privileged port or Q_Key */
+	UEP_REFUSED_ACCESS,		/* a closed device, a privileged port or Q_Key, a right */
+	UEP_REFUSED_RESTRICTION,	/* a limit of one */
 	UEP_REFUSED_OTHER,		/* any other errno of a command */
 	UEP_NR_REFUSALS,
 };

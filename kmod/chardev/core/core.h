@@ -26,6 +26,7 @@
  *   uep_wq.lock              slots; held across ib_post_*
  *    uep_cq_hw.lock          the CQ's user; taken by handlers in any context
  *     uep_queue.lock, the same; leaf, interrupts off
+ *  uep_session.held_lock is a leaf, inside any lock that is taken in process context
  * uep_groups_lock (group.c) and uep_account_mutex (account.c) are leaf mutexes, taken inside any
  * of the mutexes above and inside ep_dev_enter(); neither is held for longer than a table takes.
  */
@@ -46,6 +47,7 @@
 #include "../../engine/engine.h"
 #include "account.h"
 #include "group.h"
+#include "restriction.h"
 
 /* Limits of single queues and of one command; those of a device may be lower. */
 #define UEP_MAX_WR		65536U
@@ -108,8 +110,10 @@ void uep_quota_init(void);
 u64 uep_queue_bytes(u32 nr, u32 size);
 int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes);
 void uep_uncharge(struct uep_session *s, int nr_objs, u64 queue_bytes);
-int uep_charge_file(struct uep_session *s);
-void uep_uncharge_file(struct uep_session *s);
+int uep_charge_files(struct uep_session *s, int nr);
+void uep_uncharge_files(struct uep_session *s, int nr);
+int uep_charge_channel(struct uep_session *s);
+void uep_uncharge_channel(struct uep_session *s);
 int uep_charge_pages(struct uep_session *s, u64 nr, bool skip_rlimit);
 void uep_uncharge_pages(struct uep_session *s, u64 nr);
 bool uep_charge_event(struct uep_session *s, bool force);
@@ -178,6 +182,11 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @queues: event and completion channels (@ev_lock)
  * @queue_number: of the latest of them (@ev_lock)
  * @note_lock: notes of objects
+ * @held_lock: charges, of the session and of its restrictions together
+ * @restriction: the latest one (@held_lock; read without it). NULL: none
+ * @nr_restrictions: number of them, with those that are about to be added (@held_lock)
+ * @nr_channels: charged (@held_lock)
+ * @pinned_pages: registered (@held_lock)
  * @dead: the file has been released (@ev_lock)
  * @ending: read: ids of a closed channel are being ended; write: waits for that
  * @release_work: destroys everything
@@ -209,6 +218,11 @@ struct uep_session {
 	struct list_head queues;
 	u32 queue_number;
 	spinlock_t note_lock;		/* notes */
+	spinlock_t held_lock;		/* restriction, charges */
+	struct uep_restriction *restriction;
+	u32 nr_restrictions;
+	u32 nr_channels;
+	u64 pinned_pages;
 	bool dead;
 	struct rw_semaphore ending;	/* before everything is destroyed */
 	struct work_struct release_work;

@@ -50,6 +50,17 @@ struct uep_group {
 	char name[];
 };
 
+/* Refused pages are never added, as other tasks would be refused because of them. */
+static inline bool uep_pages_add(atomic64_t *pages, u64 nr, u64 max)
+{
+	s64 pinned = atomic64_read(pages);
+
+	while (nr <= max && pinned <= (s64)(max - nr))
+		if (atomic64_try_cmpxchg(pages, &pinned, pinned + nr))
+			return true;
+	return false;
+}
+
 struct uep_group *uep_group_get(void);
 void uep_group_put(struct uep_group *g);
 size_t uep_group_path(const struct uep_group *g, char *path);

@@ -21,7 +21,7 @@ struct uep_owner *uep_owner_create(struct uep_session *charged)
 	struct uep_owner *owner;
 	int ret;
 
-	ret = charged ? uep_charge_file(charged) : 0;
+	ret = charged ? uep_charge_files(charged, 1) : 0;
 	if (ret)
 		return ERR_PTR(ret);
 	owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
@@ -43,7 +43,7 @@ err_free:
 	kfree(owner);
 err_charge:
 	if (charged)
-		uep_uncharge_file(charged);
+		uep_uncharge_files(charged, 1);
 	return ERR_PTR(ret);
 }
 
@@ -56,7 +56,7 @@ static void uep_owner_free(struct kref *ref)
 		wait_for_completion(&owner->quiet);
 	percpu_ref_exit(&owner->calls);
 	if (owner->charged) {
-		uep_uncharge_file(owner->charged);
+		uep_uncharge_files(owner->charged, 1);
 		uep_session_put(owner->charged);
 	}
 	kfree(owner);

@@ -130,13 +130,13 @@ void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, si
 	struct uep_queue *q;
 	int ret;
 
-	ret = s ? uep_charge_file(s) : 0;
+	ret = s ? uep_charge_channel(s) : 0;
 	if (ret)
 		return ERR_PTR(ret);
 	q = kzalloc(size, GFP_KERNEL_ACCOUNT);
 	if (!q) {
 		if (s)
-			uep_uncharge_file(s);
+			uep_uncharge_channel(s);
 		return ERR_PTR(-ENOMEM);
 	}
 	kref_init(&q->ref);
@@ -166,7 +166,7 @@ static void uep_queue_free(struct kref *ref)
 		spin_lock(&s->ev_lock);
 		list_del(&q->entry);
 		spin_unlock(&s->ev_lock);
-		uep_uncharge_file(s);
+		uep_uncharge_channel(s);
 		uep_session_put(s);
 	}
 	kfree_rcu(q, rcu);

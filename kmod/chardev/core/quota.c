@@ -5,7 +5,8 @@
  * Drivers allocate the queues of kernel consumers from memory that no cgroup is charged
  * for, so without limits an unprivileged opener of the device could exhaust the kernel.
  * CAP_SYS_RESOURCE exempts a task from those of session and user. No task is exempt from those
- * of a cgroup, which the administrator has set: the root of a container is in it, too.
+ * of a cgroup, which the administrator has set: the root of a container is in it, too. Nor from
+ * those of the session's restrictions.
  */
 #include <linux/capability.h>
 #include <linux/log2.h>
@@ -167,9 +168,8 @@ static void uep_held_add(struct uep_session *s, s64 nr_objs, s64 queue_bytes)
 		atomic64_add(nr_objs, &g->held[UEP_OBJS]);
 		atomic64_add(queue_bytes, &g->held[UEP_QUEUE_BYTES]);
 	}
-	atomic64_add(nr_objs, &s->held[UEP_OBJS]);
+	uep_restrictions_add(s, nr_objs, queue_bytes);
 	atomic64_add(nr_objs, &s->user->held[UEP_OBJS]);
-	atomic64_add(queue_bytes, &s->held[UEP_QUEUE_BYTES]);
 	atomic64_add(queue_bytes, &s->user->held[UEP_QUEUE_BYTES]);
 }
 
@@ -186,7 +186,7 @@ static void uep_trace_group_limits(struct uep_session *s)
 
 static bool uep_over_any_limit(const struct uep_session *s)
 {
-	return uep_over_limit(s) || uep_groups_over_limit(s);
+	return uep_over_limit(s) || uep_groups_over_limit(s) || uep_restrictions_over_limit(s);
 }
 
 /* After a charge that exceeds a limit: may it stay, since room has been made, or by right? */
@@ -194,7 +194,8 @@ static bool uep_may_exceed(const struct uep_session *s)
 {
 	if (s->user->reclaim(s->user) && !uep_over_any_limit(s))
 		return true;
-	return !uep_groups_over_limit(s) && capable(CAP_SYS_RESOURCE);
+	return !uep_groups_over_limit(s) && !uep_restrictions_over_limit(s) &&
+	       capable(CAP_SYS_RESOURCE);
 }
 
 static void uep_refuse_objects(struct uep_session *s)
@@ -209,6 +210,8 @@ static void uep_refuse_objects(struct uep_session *s)
 		for (i = UEP_MAX_OBJS; i <= UEP_MAX_QUEUE_BYTES; i++)
 			if (uep_group_is_over(g, i))
 				uep_count_refusal(s, UEP_REFUSED_CGROUP_OBJECTS + i);
+	if (uep_restrictions_over_limit(s))
+		uep_count_refusal(s, UEP_REFUSED_RESTRICTION);
 }
 
 /*
@@ -252,13 +255,10 @@ static bool uep_files_over_limit(const struct uep_session *s)
 	return atomic64_read(&s->user->held[UEP_OBJS]) > READ_ONCE(user_max_objects);
 }
 
-/*
- * The file of a session or a channel counts as an object of user and cgroup, not of the
- * session.
- */
-int uep_charge_file(struct uep_session *s)
+/* What counts as objects of user and cgroup, but not of the session: files, restrictions */
+int uep_charge_files(struct uep_session *s, int nr)
 {
-	uep_held_add_file(s, 1);
+	uep_held_add_file(s, nr);
 	if (likely(!uep_files_over_limit(s) && !uep_groups_over_limit(s)))
 		return 0;
 	if (s->user->reclaim(s->user) && !uep_files_over_limit(s) && !uep_groups_over_limit(s))
@@ -267,25 +267,35 @@ int uep_charge_file(struct uep_session *s)
 		return 0;
 	uep_count_refusal(s, uep_files_over_limit(s) ? UEP_REFUSED_USER_OBJECTS :
 						       UEP_REFUSED_CGROUP_OBJECTS);
-	uep_held_add_file(s, -1);
+	uep_held_add_file(s, -nr);
 	uep_log_over("its limit of objects (user_max_objects, or the cgroup's)");
 	return -EDQUOT;
 }
 
-void uep_uncharge_file(struct uep_session *s)
+void uep_uncharge_files(struct uep_session *s, int nr)
 {
-	uep_held_add_file(s, -1);
+	uep_held_add_file(s, -nr);
 }
 
-/* Refused pages are never added, as other tasks would be refused because of them. */
-static bool uep_pages_add(atomic64_t *pages, u64 nr, u64 max)
+/* A channel: its file, which counts as an object for the session's restrictions, too */
+int uep_charge_channel(struct uep_session *s)
 {
-	s64 pinned = atomic64_read(pages);
+	int ret = uep_charge_files(s, 1);
 
-	while (nr <= max && pinned <= (s64)(max - nr))
-		if (atomic64_try_cmpxchg(pages, &pinned, pinned + nr))
-			return true;
-	return false;
+	if (ret)
+		return ret;
+	uep_restrictions_add_channels(s, 1);
+	if (likely(!uep_restrictions_over_limit(s)))
+		return 0;
+	uep_count_refusal(s, UEP_REFUSED_RESTRICTION);
+	uep_uncharge_channel(s);
+	return -EDQUOT;
+}
+
+void uep_uncharge_channel(struct uep_session *s)
+{
+	uep_restrictions_add_channels(s, -1);
+	uep_uncharge_files(s, 1);
 }
 
 /* Drops the pages of the session's groups below @end. */
@@ -328,6 +338,11 @@ int uep_charge_pages(struct uep_session *s, u64 nr, bool skip_rlimit)
 
 	if (!uep_groups_add_pages(s, nr))
 		return -ENOMEM;
+	if (!uep_restrictions_add_pages(s, nr)) {
+		uep_count_refusal(s, UEP_REFUSED_RESTRICTION);
+		uep_groups_drop_pages(s, nr, NULL);
+		return -ENOMEM;
+	}
 	if (uep_pages_add(pinned, nr, max))
 		return 0;
 	if ((!skip_rlimit && rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY) || capable(CAP_IPC_LOCK)) {
@@ -338,6 +353,7 @@ int uep_charge_pages(struct uep_session *s, u64 nr, bool skip_rlimit)
 			max << PAGE_SHIFT);
 	uep_count_refusal(s, UEP_REFUSED_USER_PINNED);
 	uep_log_over("its user's limit of registered memory (user_max_pinned_mb)");
+	uep_restrictions_drop_pages(s, nr);
 	uep_groups_drop_pages(s, nr, NULL);
 	return -ENOMEM;
 }
@@ -345,6 +361,7 @@ int uep_charge_pages(struct uep_session *s, u64 nr, bool skip_rlimit)
 void uep_uncharge_pages(struct uep_session *s, u64 nr)
 {
 	atomic64_sub(nr, &s->user->pinned_pages);
+	uep_restrictions_drop_pages(s, nr);
 	uep_groups_drop_pages(s, nr, NULL);
 }
 

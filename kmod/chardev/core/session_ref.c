@@ -75,7 +75,7 @@ struct uep_session *uep_session_alloc(void)
 	ret = uep_account_open(s);
 	if (ret)
 		goto err_user;
-	ret = uep_charge_file(s);
+	ret = uep_charge_files(s, 1);
 	if (ret)
 		goto err_account;
 	kref_init(&s->ref);
@@ -91,6 +91,7 @@ struct uep_session *uep_session_alloc(void)
 	ida_init(&s->rings);
 	mutex_init(&s->ctx_lock);
 	spin_lock_init(&s->note_lock);
+	spin_lock_init(&s->held_lock);
 	init_rwsem(&s->ending);
 	return s;
 
@@ -113,7 +114,8 @@ static void uep_session_free(struct kref *ref)
 	xa_destroy(&s->qps);
 	xa_destroy(&s->default_ctxs);
 	uep_rings_cleanup(s);
-	uep_uncharge_file(s);
+	uep_uncharge_files(s, 1 + uep_restrictions_objs(s->restriction));
+	uep_restriction_put(s->restriction);
 	uep_account_close(s);
 	uep_user_put(s->user);
 	uep_group_put(s->group);

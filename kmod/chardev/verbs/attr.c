@@ -51,6 +51,17 @@ static bool uep_gid_allowed(const struct uep_ctx *ctx, const struct ib_gid_attr 
 	return ret;
 }
 
+/* May the session use the path? On RoCE a GID is an IP address. @sgid: NULL without a GRH */
+static int uep_check_path(const struct uep_ctx *ctx, const struct ib_uverbs_ah_attr *src,
+			  const union ib_gid *sgid)
+{
+	bool ip = sgid && rdma_protocol_roce(ctx->obj.dev->ibdev, src->port_num);
+	const struct uep_session *s = ctx->obj.session;
+
+	return uep_check_source_gid(s, ip ? sgid : NULL) ?:
+	       uep_check_gid(s, ip ? (const void *)src->grh.dgid : NULL);
+}
+
 /* Called inside ep_dev_enter(). rdma_destroy_ah_attr() follows, also after an error. */
 int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 			  const struct ib_uverbs_ah_attr *src)
@@ -68,7 +79,8 @@ int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 	rdma_ah_set_path_bits(dst, src->src_path_bits);
 	rdma_ah_set_make_grd(dst, false);
 	if (!src->is_global)
-		return rdma_is_grh_required(ibdev, src->port_num) ? -EINVAL : 0;
+		return rdma_is_grh_required(ibdev, src->port_num) ? -EINVAL :
+		       uep_check_path(ctx, src, NULL);
 	gid = rdma_get_gid_attr(ibdev, src->port_num, src->grh.sgid_index);
 	if (IS_ERR(gid))
 		return PTR_ERR(gid);
@@ -76,7 +88,7 @@ int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
 	rdma_move_grh_sgid_attr(dst, NULL, src->grh.flow_label,
 				src->grh.hop_limit, src->grh.traffic_class, gid);
 	rdma_ah_set_dgid_raw(dst, (void *)src->grh.dgid);
-	return uep_gid_allowed(ctx, gid) ? 0 : -ENODATA;
+	return uep_gid_allowed(ctx, gid) ? uep_check_path(ctx, src, &gid->gid) : -ENODATA;
 }
 
 void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src, int mask)

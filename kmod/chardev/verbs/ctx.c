@@ -138,7 +138,7 @@ struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *de
 	ret = ep_dev_enter(dev, srcu);
 	if (ret)
 		return ERR_PTR(ret);
-	ret = uep_dev_check_access(dev->ibdev);
+	ret = uep_check_dev(s, dev->ibdev);
 	ctx = ret ? ERR_PTR(ret) : uep_ctx_default(s, dev);
 	if (IS_ERR(ctx)) {
 		ep_dev_exit(dev, *srcu);
@@ -151,9 +151,9 @@ struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *de
 /*
  * The device that a command names, with a reference and inside ep_dev_enter(), until
  * uep_dev_exit(); or ERR_PTR(-ENODEV) if the caller's network namespace may not use it, and
- * -EACCES or -ENOMEM of uep_dev_check_access().
+ * -EACCES or -ENOMEM of uep_check_dev().
  */
-struct ep_dev *uep_dev_enter(u32 index, int *srcu)
+struct ep_dev *uep_dev_enter(struct uep_session *s, u32 index, int *srcu)
 {
 	struct ep_dev *dev = ep_dev_get(index);
 	int ret = -ENODEV;
@@ -164,7 +164,7 @@ struct ep_dev *uep_dev_enter(u32 index, int *srcu)
 		goto err_put;
 	if (!rdma_dev_access_netns(dev->ibdev, current->nsproxy->net_ns))
 		goto err_exit;
-	ret = uep_dev_check_access(dev->ibdev);
+	ret = uep_check_dev(s, dev->ibdev);
 	if (ret)
 		goto err_exit;
 	return dev;
@@ -189,7 +189,7 @@ int uep_open_device(struct uep_cmd *cmd)
 	struct ep_dev *dev;
 	int srcu, ret;
 
-	dev = uep_dev_enter(arg->dev_index, &srcu);
+	dev = uep_dev_enter(cmd->s, arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	arg->pd = 0;

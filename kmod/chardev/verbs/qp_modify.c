@@ -100,7 +100,10 @@ static int uep_qp_mcast(struct uep_cmd *cmd,
 
 int uep_attach_mcast(struct uep_cmd *cmd)
 {
-	return uep_qp_mcast(cmd, ep_qp_attach_mcast);
+	const struct rdma_ep_cmd_qp_mcast *arg = cmd->arg;
+	int ret = uep_check_gid(cmd->s, (const void *)arg->gid);
+
+	return ret ?: uep_qp_mcast(cmd, ep_qp_attach_mcast);
 }
 
 int uep_detach_mcast(struct uep_cmd *cmd)

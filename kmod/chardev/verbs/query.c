@@ -59,7 +59,7 @@ int uep_query_devices(struct uep_cmd *cmd)
 
 		if (!ep_dev_enter(dev, &srcu)) {
 			mine = rdma_dev_access_netns(dev->ibdev, current->nsproxy->net_ns) &&
-			       !uep_dev_check_access(dev->ibdev);
+			       !uep_check_dev(cmd->s, dev->ibdev);
 			uep_device_to_user(&rec, dev);
 			ep_dev_exit(dev, srcu);
 		}
@@ -128,7 +128,7 @@ int uep_query_device(struct uep_cmd *cmd)
 	struct ep_dev *dev;
 	int srcu;
 
-	dev = uep_dev_enter(arg->dev_index, &srcu);
+	dev = uep_dev_enter(cmd->s, arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	uep_device_attr(&arg->attr, dev->ibdev);
@@ -179,7 +179,7 @@ int uep_query_port(struct uep_cmd *cmd)
 	struct ep_dev *dev;
 	int srcu, ret;
 
-	dev = uep_dev_enter(arg->dev_index, &srcu);
+	dev = uep_dev_enter(cmd->s, arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	/* Checks the port number. */
@@ -230,7 +230,7 @@ int uep_query_gid(struct uep_cmd *cmd)
 
 	if (arg->reserved)
 		return -EINVAL;
-	dev = uep_dev_enter(arg->dev_index, &srcu);
+	dev = uep_dev_enter(cmd->s, arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	ret = uep_gid(dev->ibdev, arg);
@@ -275,7 +275,7 @@ int uep_query_gid_table(struct uep_cmd *cmd)
 
 	if (arg->reserved)
 		return -EINVAL;
-	dev = uep_dev_enter(arg->dev_index, &srcu);
+	dev = uep_dev_enter(cmd->s, arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	num = uep_gid_table(dev->ibdev, &entries);
@@ -299,7 +299,7 @@ int uep_query_pkey(struct uep_cmd *cmd)
 	int srcu, ret = -EINVAL;
 	u16 pkey;
 
-	dev = uep_dev_enter(arg->dev_index, &srcu);
+	dev = uep_dev_enter(cmd->s, arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	if (rdma_is_port_valid(dev->ibdev, arg->port_num) && arg->pkey_index <= U16_MAX)

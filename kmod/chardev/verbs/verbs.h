@@ -35,7 +35,7 @@ struct uep_ctx {
 	struct uep_node ports[];	/* events of the device (0) and its ports */
 };
 
-struct ep_dev *uep_dev_enter(u32 index, int *srcu);
+struct ep_dev *uep_dev_enter(struct uep_session *s, u32 index, int *srcu);
 void uep_dev_exit(struct ep_dev *dev, int srcu);
 struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *dev, int *srcu);
 int uep_open_device(struct uep_cmd *cmd);

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Restrictions of sessions: their lists, charges and checks.
+ */
+#include <linux/in.h>
+#include <net/ipv6.h>
+
+#include "core.h"
+
+/* The latest one, or NULL */
+const struct uep_restriction *uep_restrictions(const struct uep_session *s)
+{
+	/* uep_restriction_publish() has filled it in. */
+	return smp_load_acquire(&s->restriction);
+}
+
+/* Is there room for one more restriction? */
+bool uep_restriction_reserve(struct uep_session *s)
+{
+	bool room;
+
+	spin_lock(&s->held_lock);
+	room = s->nr_restrictions < UEP_MAX_RESTRICTIONS;
+	s->nr_restrictions += room;
+	spin_unlock(&s->held_lock);
+	return room;
+}
+
+void uep_restriction_unreserve(struct uep_session *s)
+{
+	spin_lock(&s->held_lock);
+	s->nr_restrictions--;
+	spin_unlock(&s->held_lock);
+}
+
+/* The objects that its memory counts as, for each session that has it */
+int uep_restriction_objs(const struct uep_restriction *r)
+{
+	return 1 + r->nr / UEP_GRANTS_PER_OBJ;
+}
+
+/* Adds a restriction that has been reserved. It counts all that the session holds. */
+void uep_restriction_publish(struct uep_restriction *r, struct uep_session *s)
+{
+	int i;
+
+	spin_lock(&s->held_lock);
+	for (i = 0; i < UEP_NR_HELD; i++)
+		atomic64_set(&r->held[i], atomic64_read(&s->held[i]));
+	atomic64_add(s->nr_channels, &r->held[UEP_OBJS]);
+	atomic64_set(&r->pinned_pages, s->pinned_pages);
+	r->below = s->restriction;
+	/* uep_restrictions() takes no lock. */
+	smp_store_release(&s->restriction, r);
+	spin_unlock(&s->held_lock);
+}
+
+/* NULL: nothing to be put. */
+void uep_restriction_put(struct uep_restriction *r)
+{
+	struct uep_restriction *below;
+
+	for (; r && refcount_dec_and_test(&r->ref); r = below) {
+		below = r->below;
+		kfree(r);
+	}
+}
+
+/* The same of a restriction with all below it */
+int uep_restrictions_objs(const struct uep_restriction *r)
+{
+	int nr = 0;
+
+	for (; r; r = r->below)
+		nr += uep_restriction_objs(r);
+	return nr;
+}
+
+/* The latest one with a reference, or NULL */
+struct uep_restriction *uep_restrictions_get(struct uep_session *s)
+{
+	struct uep_restriction *r;
+
+	spin_lock(&s->held_lock);
+	r = s->restriction;
+	if (r)
+		refcount_inc(&r->ref);
+	spin_unlock(&s->held_lock);
+	return r;
+}
+
+/* The session is new: it holds nothing, and no other task has found it. Takes the reference. */
+void uep_restrictions_set(struct uep_session *s, struct uep_restriction *r)
+{
+	s->restriction = r;
+	for (; r; r = r->below)
+		s->nr_restrictions++;
+}
+
+/* Charges the session, with the restrictions that it has. */
+void uep_restrictions_add(struct uep_session *s, s64 nr_objs, s64 queue_bytes)
+{
+	struct uep_restriction *r;
+
+	spin_lock(&s->held_lock);
+	atomic64_add(nr_objs, &s->held[UEP_OBJS]);
+	atomic64_add(queue_bytes, &s->held[UEP_QUEUE_BYTES]);
+	for (r = s->restriction; r; r = r->below) {
+		atomic64_add(nr_objs, &r->held[UEP_OBJS]);
+		atomic64_add(queue_bytes, &r->held[UEP_QUEUE_BYTES]);
+	}
+	spin_unlock(&s->held_lock);
+}
+
+/* A channel counts as an object. */
+void uep_restrictions_add_channels(struct uep_session *s, int nr)
+{
+	struct uep_restriction *r;
+
+	spin_lock(&s->held_lock);
+	s->nr_channels += nr;
+	for (r = s->restriction; r; r = r->below)
+		atomic64_add(nr, &r->held[UEP_OBJS]);
+	spin_unlock(&s->held_lock);
+}
+
+static void uep_pages_drop(struct uep_restriction *r, const struct uep_restriction *end, u64 nr)
+{
+	for (; r != end; r = r->below)
+		atomic64_sub(nr, &r->pinned_pages);
+}
+
+/* Charges all restrictions or, beyond a limit of one of them, none. */
+bool uep_restrictions_add_pages(struct uep_session *s, u64 nr)
+{
+	struct uep_restriction *r;
+
+	spin_lock(&s->held_lock);
+	for (r = s->restriction; r; r = r->below)
+		if (!uep_pages_add(&r->pinned_pages, nr,
+				   r->max[UEP_MAX_PINNED_BYTES] >> PAGE_SHIFT))
+			break;
+	if (r)
+		uep_pages_drop(s->restriction, r, nr);
+	else
+		s->pinned_pages += nr;
+	spin_unlock(&s->held_lock);
+	return !r;
+}
+
+void uep_restrictions_drop_pages(struct uep_session *s, u64 nr)
+{
+	spin_lock(&s->held_lock);
+	s->pinned_pages -= nr;
+	uep_pages_drop(s->restriction, NULL, nr);
+	spin_unlock(&s->held_lock);
+}
+
+u64 uep_restriction_held(const struct uep_restriction *r, enum uep_group_max i)
+{
+	switch (i) {
+	case UEP_MAX_OBJS:
+		return atomic64_read(&r->held[UEP_OBJS]);
+	case UEP_MAX_QUEUE_BYTES:
+		return atomic64_read(&r->held[UEP_QUEUE_BYTES]);
+	default:
+		return (u64)atomic64_read(&r->pinned_pages) << PAGE_SHIFT;
+	}
+}
+
+/* Pages are never charged beyond a limit. */
+bool uep_restrictions_over_limit(const struct uep_session *s)
+{
+	const struct uep_restriction *r;
+	int i;
+
+	for (r = uep_restrictions(s); r; r = r->below)
+		for (i = UEP_MAX_OBJS; i <= UEP_MAX_QUEUE_BYTES; i++)
+			if (uep_restriction_held(r, i) > r->max[i])
+				return true;
+	return false;
+}
+
+static bool uep_restriction_grants_dev(const struct uep_restriction *r,
+				       const struct ib_device *ibdev, u32 index)
+{
+	const struct uep_grant *g;
+
+	for (g = r->grants; g < r->grants + r->nr; g++)
+		if (g->type == RDMA_EP_GRANT_DEVICE &&
+		    (g->dev_index ? g->dev_index == index : !strcmp(g->name, ibdev->name)))
+			return true;
+	return false;
+}
+
+/* May the session use the device, whatever the task? Process context */
+bool uep_dev_granted(struct uep_session *s, struct ib_device *ibdev)
+{
+	const struct uep_restriction *r = uep_restrictions(s);
+	struct ep_dev *dev;
+	u32 index = 0;
+
+	if (!r)
+		return true;
+	dev = ep_dev_of(ibdev);
+	if (dev) {
+		index = dev->index;
+		ep_dev_put(dev);
+	}
+	for (; r; r = r->below)
+		if ((r->flags & RDMA_EP_RESTRICT_DEVICES) &&
+		    !uep_restriction_grants_dev(r, ibdev, index))
+			return false;
+	return true;
+}
+
+/* May the current task use the device in the session? -EACCES, -ENOMEM. Process context */
+int uep_check_dev(struct uep_session *s, struct ib_device *ibdev)
+{
+	return uep_dev_granted(s, ibdev) ? uep_dev_check_access(ibdev) : -EACCES;
+}
+
+/* May the session create ids? -EPERM */
+int uep_check_create_id(const struct uep_session *s)
+{
+	const struct uep_restriction *r;
+
+	for (r = uep_restrictions(s); r; r = r->below)
+		if (r->flags & RDMA_EP_RESTRICT_IDS)
+			return -EPERM;
+	return 0;
+}
+
+/* The unspecified address of IPv4, mapped */
+static const struct in6_addr uep_any_v4 = {
+	.s6_addr = { [10] = 0xff, [11] = 0xff },
+};
+
+/* An address as grants have it, with a range of ports */
+struct uep_target {
+	struct in6_addr addr;
+	u16 first_port;
+	u16 last_port;
+};
+
+static bool uep_restriction_grants(const struct uep_restriction *r, enum rdma_ep_grant_type type,
+				   const struct uep_target *t)
+{
+	bool v4 = ipv6_addr_v4mapped(&t->addr);
+	const struct uep_grant *g;
+
+	for (g = r->grants; g < r->grants + r->nr; g++)
+		if (g->type == type && g->v4 == v4 &&
+		    ipv6_prefix_equal(&g->addr, &t->addr, g->prefix_len) &&
+		    g->first_port <= t->first_port && t->last_port <= g->last_port)
+			return true;
+	return false;
+}
+
+static bool uep_restricted(const struct uep_session *s, u32 flag)
+{
+	const struct uep_restriction *r;
+
+	for (r = uep_restrictions(s); r; r = r->below)
+		if (r->flags & flag)
+			return true;
+	return false;
+}
+
+static int uep_check_target(const struct uep_session *s, enum rdma_ep_grant_type type,
+			    const struct uep_target *t)
+{
+	u32 flag = type == RDMA_EP_GRANT_BIND ? RDMA_EP_RESTRICT_BIND : RDMA_EP_RESTRICT_CONNECT;
+	const struct uep_restriction *r;
+
+	for (r = uep_restrictions(s); r; r = r->below)
+		if ((r->flags & flag) && !uep_restriction_grants(r, type, t))
+			return -EACCES;
+	return 0;
+}
+
+/* Returns false if it is no IP address. That of an unbound id is the unspecified one. */
+static bool uep_target_init(struct uep_target *t, const struct sockaddr *addr)
+{
+	const struct sockaddr_in6 *sin6 = (const void *)addr;
+	const struct sockaddr_in *sin = (const void *)addr;
+
+	switch (addr->sa_family) {
+	case AF_UNSPEC:
+		t->addr = uep_any_v4;
+		t->first_port = 0;
+		break;
+	case AF_INET:
+		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &t->addr);
+		t->first_port = ntohs(sin->sin_port);
+		break;
+	case AF_INET6:
+		t->addr = sin6->sin6_addr;
+		t->first_port = ntohs(sin6->sin6_port);
+		break;
+	default:
+		return false;
+	}
+	t->last_port = t->first_port;
+	return true;
+}
+
+/* The unspecified address of IPv6 may be that of IPv4 as well. */
+static int uep_check_bind_target(const struct uep_session *s, struct uep_target *t)
+{
+	int ret = uep_check_target(s, RDMA_EP_GRANT_BIND, t);
+
+	if (ret || !ipv6_addr_any(&t->addr))
+		return ret;
+	t->addr = uep_any_v4;
+	ret = uep_check_target(s, RDMA_EP_GRANT_BIND, t);
+	t->addr = in6addr_any;
+	return ret;
+}
+
+/* May the session bind an id to the address? -EACCES */
+int uep_check_bind(const struct uep_session *s, const struct sockaddr *addr)
+{
+	struct uep_target t;
+
+	if (!uep_restricted(s, RDMA_EP_RESTRICT_BIND))
+		return 0;
+	return uep_target_init(&t, addr) ? uep_check_bind_target(s, &t) : -EACCES;
+}
+
+/* May an id with this local address act? The kernel may have chosen the port. -EACCES */
+int uep_check_local(const struct uep_session *s, const struct sockaddr *addr)
+{
+	struct uep_target t;
+
+	if (!uep_restricted(s, RDMA_EP_RESTRICT_BIND))
+		return 0;
+	if (!uep_target_init(&t, addr))
+		return -EACCES;
+	if (!uep_check_bind_target(s, &t))
+		return 0;
+	t.first_port = 0;
+	t.last_port = 0;
+	return uep_check_bind_target(s, &t);
+}
+
+/* May an id resolve, or connect to, the address? -EACCES */
+int uep_check_peer(const struct uep_session *s, const struct sockaddr *addr)
+{
+	struct uep_target t;
+
+	if (!uep_restricted(s, RDMA_EP_RESTRICT_CONNECT))
+		return 0;
+	return uep_target_init(&t, addr) ? uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t) :
+					   -EACCES;
+}
+
+/* May an id join the group? The port has no meaning. -EACCES */
+int uep_check_group(const struct uep_session *s, const struct sockaddr *addr)
+{
+	struct uep_target t;
+
+	if (!uep_restricted(s, RDMA_EP_RESTRICT_CONNECT))
+		return 0;
+	if (!uep_target_init(&t, addr))
+		return -EACCES;
+	t.first_port = 0;
+	t.last_port = U16_MAX;
+	return uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t);
+}
+
+/*
+ * May the session reach all that is at the address? @gid: of RoCE, where it is an IP address;
+ * NULL: another address. -EACCES
+ */
+int uep_check_gid(const struct uep_session *s, const union ib_gid *gid)
+{
+	struct uep_target t = { .last_port = U16_MAX };
+
+	if (!uep_restricted(s, RDMA_EP_RESTRICT_CONNECT))
+		return 0;
+	if (!gid)
+		return -EACCES;
+	memcpy(&t.addr, gid->raw, sizeof(t.addr));
+	return uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t);
+}
+
+/* The same for sending from the address, which takes no port of it: any grant of it will do. */
+int uep_check_source_gid(const struct uep_session *s, const union ib_gid *gid)
+{
+	/* No port at all: this range is within each one. */
+	struct uep_target t = { .first_port = U16_MAX };
+
+	if (!uep_restricted(s, RDMA_EP_RESTRICT_BIND))
+		return 0;
+	if (!gid)
+		return -EACCES;
+	memcpy(&t.addr, gid->raw, sizeof(t.addr));
+	return uep_check_target(s, RDMA_EP_GRANT_BIND, &t);
+}
+
+/* Neither address nor port: the kernel chooses both, as without a source. */
+static bool uep_source_is_open(const struct sockaddr *src)
+{
+	struct uep_target t;
+
+	return !src || (uep_target_init(&t, src) && !t.first_port &&
+			(ipv6_addr_any(&t.addr) || ipv6_addr_equal(&t.addr, &uep_any_v4)));
+}
+
+/* May an id resolve the address? @src: NULL if the kernel chooses it. -EACCES */
+int uep_check_resolve(const struct uep_session *s, const struct sockaddr *src,
+		      const struct sockaddr *dst)
+{
+	return (uep_source_is_open(src) ? 0 : uep_check_bind(s, src)) ?: uep_check_peer(s, dst);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Restrictions of sessions (restriction.c). A session has a list of them, which only grows at its
+ * head, and shares the list with the sessions that are split off it. An act is allowed if all
+ * allow it. The checks take no lock: a restriction does not change, but for what is charged, and
+ * lives as long as a session that has it.
+ */
+#ifndef RDMA_EP_RESTRICTION_H
+#define RDMA_EP_RESTRICTION_H
+
+#include <linux/atomic.h>
+#include <linux/in6.h>
+#include <linux/refcount.h>
+#include <linux/socket.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_ep.h>
+
+#include "group.h"
+
+struct uep_session;
+
+#define UEP_MAX_GRANTS		64U
+#define UEP_MAX_RESTRICTIONS	16U
+#define UEP_GRANTS_PER_OBJ	16U
+
+/**
+ * struct uep_grant - an exception
+ * @type: of what
+ * @dev_index: device; 0: the one with @name
+ * @name: of the device
+ * @v4: @addr is a mapped address
+ * @prefix_len: bits of @addr that count
+ * @first_port: range of ports
+ * @last_port: its end
+ * @addr: address
+ */
+struct uep_grant {
+	enum rdma_ep_grant_type type;
+	u32 dev_index;
+	char name[IB_DEVICE_NAME_MAX];
+	bool v4;
+	u8 prefix_len;
+	u16 first_port;
+	u16 last_port;
+	struct in6_addr addr;
+};
+
+/**
+ * struct uep_restriction - what a session may not do
+ * @ref: sessions, and restrictions above
+ * @below: the one before it (holds a reference); NULL: none
+ * @flags: RDMA_EP_RESTRICT_*
+ * @max: limits; those without a flag are UINT64_MAX
+ * @held: charged to the sessions that have it. Channels are objects
+ * @pinned_pages: the same
+ * @nr: number of @grants
+ * @grants: exceptions
+ */
+struct uep_restriction {
+	refcount_t ref;
+	struct uep_restriction *below;
+	u32 flags;
+	u64 max[UEP_NR_MAX];
+	atomic64_t held[UEP_NR_HELD];
+	atomic64_t pinned_pages;
+	u32 nr;
+	struct uep_grant grants[];
+};
+
+const struct uep_restriction *uep_restrictions(const struct uep_session *s);
+bool uep_restriction_reserve(struct uep_session *s);
+void uep_restriction_unreserve(struct uep_session *s);
+int uep_restriction_objs(const struct uep_restriction *r);
+void uep_restriction_publish(struct uep_restriction *r, struct uep_session *s);
+void uep_restriction_put(struct uep_restriction *r);
+int uep_restrictions_objs(const struct uep_restriction *r);
+struct uep_restriction *uep_restrictions_get(struct uep_session *s);
+void uep_restrictions_set(struct uep_session *s, struct uep_restriction *r);
+
+void uep_restrictions_add(struct uep_session *s, s64 nr_objs, s64 queue_bytes);
+void uep_restrictions_add_channels(struct uep_session *s, int nr);
+bool uep_restrictions_add_pages(struct uep_session *s, u64 nr);
+void uep_restrictions_drop_pages(struct uep_session *s, u64 nr);
+u64 uep_restriction_held(const struct uep_restriction *r, enum uep_group_max i);
+bool uep_restrictions_over_limit(const struct uep_session *s);
+
+int uep_check_dev(struct uep_session *s, struct ib_device *ibdev);
+bool uep_dev_granted(struct uep_session *s, struct ib_device *ibdev);
+int uep_check_create_id(const struct uep_session *s);
+int uep_check_bind(const struct uep_session *s, const struct sockaddr *addr);
+int uep_check_local(const struct uep_session *s, const struct sockaddr *addr);
+int uep_check_peer(const struct uep_session *s, const struct sockaddr *addr);
+int uep_check_group(const struct uep_session *s, const struct sockaddr *addr);
+int uep_check_gid(const struct uep_session *s, const union ib_gid *gid);
+int uep_check_source_gid(const struct uep_session *s, const union ib_gid *gid);
+int uep_check_resolve(const struct uep_session *s, const struct sockaddr *src,
+		      const struct sockaddr *dst);
+
+#endif /* RDMA_EP_RESTRICTION_H */
