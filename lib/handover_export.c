@@ -223,6 +223,22 @@ LEP_EXPORT int rdma_ep_split(struct rdma_cm_id *id)
 	return cmd.fd;
 }
 
+/* rdma_ep_restrict(3) */
+LEP_EXPORT int rdma_ep_restrict(int fd, const struct rdma_ep_restriction *restriction)
+{
+	struct rdma_ep_cmd_restrict cmd = { .size = sizeof(cmd) };
+
+	if (!restriction)
+		return lep_err(EINVAL);
+	cmd.flags = restriction->flags;
+	cmd.grants = (uintptr_t)restriction->grants;
+	cmd.num_grants = restriction->num_grants;
+	cmd.max_objects = restriction->max_objects;
+	cmd.max_queue_bytes = restriction->max_queue_bytes;
+	cmd.max_pinned_bytes = restriction->max_pinned_bytes;
+	return ioctl(fd, RDMA_EP_IOC_RESTRICT, &cmd);
+}
+
 static struct ibv_context *context_of(enum rdma_ep_obj_type type, void *object)
 {
 	switch (type) {

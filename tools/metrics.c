@@ -57,6 +57,7 @@ static const struct family families[] = {
 	    { "cgroup_objects", "cgroup_objects" }, { "cgroup_queue", "cgroup_queue" },
 	    { "cgroup_pinned", "cgroup_pinned" }, { "events", "events" },
 	    { "memlock", "memlock" }, { "rdma_max", "rdma_max" }, { "access", "access" },
+	    { "restriction", "restriction" },
 	    { "other", "other" } } },
 	{ "rdma_ep_objects", GAUGE, NULL, "Objects of a device, by type.", true, "type",
 	  { { "contexts", "context" }, { "pds", "pd" }, { "mrs", "mr" }, { "ahs", "ah" },

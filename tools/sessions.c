@@ -44,6 +44,12 @@ static void add_id(struct session *s, const char *value)
 		s->nr_ids++;
 }
 
+static void add_restriction(struct session *s, const char *value)
+{
+	s->restrictions = grow(s->restrictions, s->nr_restrictions, sizeof(*s->restrictions));
+	s->restrictions[s->nr_restrictions++] = strdup(value);
+}
+
 static void free_session(struct session *s)
 {
 	int i;
@@ -54,6 +60,9 @@ static void free_session(struct session *s)
 	}
 	free(s->pairs);
 	free(s->ids);
+	for (i = 0; i < s->nr_restrictions; i++)
+		free(s->restrictions[i]);
+	free(s->restrictions);
 }
 
 void sessions_free(struct session *sessions, int num)
@@ -114,6 +123,8 @@ static bool read_session(struct session *s, int pid, int fd)
 			s->number = strtoul(value, NULL, 10);
 		else if (!strcmp(line, "id"))
 			add_id(s, value);
+		else if (!strcmp(line, "restriction"))
+			add_restriction(s, value);
 		else if (strcmp(line, "pos") && strcmp(line, "flags") &&
 			 strcmp(line, "mnt_id") && strcmp(line, "ino"))
 			add_pair(s, line, value);

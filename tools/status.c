@@ -85,6 +85,10 @@ static void show_json(const struct session *list, int num, bool hidden)
 			json_close('}');
 		}
 		json_close(']');
+		json_open("restriction", '[');
+		for (i = 0; i < s->nr_restrictions; i++)
+			json_string(NULL, s->restrictions[i]);
+		json_close(']');
 		json_close('}');
 	}
 	json_close(']');
@@ -144,6 +148,8 @@ static void show_text(const struct session *list, int num,
 				printf(" %10lld", n);
 		}
 		printf("\n");
+		for (i = 0; i < s->nr_restrictions; i++)
+			printf("  restriction %s\n", s->restrictions[i]);
 		for (id = s->ids; id < s->ids + s->nr_ids; id++)
 			printf("  id %-4s %-5s %-12s %-26s %-26s %-8s %s%s\n",
 			       id->handle, id->ps, id->state, id->src, id->dst,

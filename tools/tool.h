@@ -98,6 +98,8 @@ struct session {
 	int nr_pairs;
 	struct id_line *ids;
 	int nr_ids;
+	char **restrictions;
+	int nr_restrictions;
 };
 
 /*

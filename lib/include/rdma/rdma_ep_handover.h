@@ -52,9 +52,28 @@ struct rdma_ep_adopted {
 	int num_regions;
 };
 
+/**
+ * struct rdma_ep_restriction - rights that a session loses
+ * @flags: RDMA_EP_RESTRICT_* bits: the rights
+ * @num_grants: number of @grants
+ * @grants: exceptions
+ * @max_objects: with RDMA_EP_RESTRICT_OBJECTS, else 0
+ * @max_queue_bytes: with RDMA_EP_RESTRICT_QUEUES, else 0
+ * @max_pinned_bytes: with RDMA_EP_RESTRICT_PINNED, else 0
+ */
+struct rdma_ep_restriction {
+	uint32_t flags;
+	uint32_t num_grants;
+	const struct rdma_ep_grant *grants;
+	uint64_t max_objects;
+	uint64_t max_queue_bytes;
+	uint64_t max_pinned_bytes;
+};
+
 int rdma_ep_export(struct rdma_cm_id *id);
 int rdma_ep_keep(struct rdma_cm_id *id);
 int rdma_ep_split(struct rdma_cm_id *id);
+int rdma_ep_restrict(int fd, const struct rdma_ep_restriction *restriction);
 struct rdma_ep_adopted *rdma_ep_adopt(int fd, int flags);
 void rdma_ep_free_adopted(struct rdma_ep_adopted *adopted);
 int rdma_ep_set_cookie(enum rdma_ep_obj_type type, void *object, uint64_t cookie);
