@@ -506,6 +506,21 @@ ABI_FN(destroy_ctx, destroy)
 	return ret;
 }
 
+ABI_FILL(restrict_grants, restrict)
+{
+	struct rdma_ep_grant *g = w->page;
+
+	a->flags = RDMA_EP_RESTRICT_DEVICES | RDMA_EP_RESTRICT_BIND;
+	a->grants = (uintptr_t)g;
+	a->num_grants = 2;
+	memset(g, 0, 2 * sizeof(*g));
+	g[0].type = RDMA_EP_GRANT_DEVICE;
+	g[0].dev_index = w->s.dev;
+	g[1].type = RDMA_EP_GRANT_BIND;
+	g[1].family = AF_INET;
+	g[1].last_port = UINT16_MAX;
+}
+
 #define CASE FAIL_CASE
 #define DESTROY(_prepare, ...) \
 	CASE(DESTROY, _prepare, .effect = true, .again = ENOENT, __VA_ARGS__)
@@ -555,6 +570,7 @@ const struct fail_case fail_cases[] = {
 	DESTROY(destroy_id, .fresh = true),
 	DESTROY(destroy_xrcd, .needs = ABI_XRC, .fresh = true),
 	DESTROY(destroy_ctx),
+	CASE(RESTRICT, restrict_grants, .fresh = true),
 };
 
 const unsigned int fail_nr_cases = sizeof(fail_cases) / sizeof(fail_cases[0]);

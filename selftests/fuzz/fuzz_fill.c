@@ -315,6 +315,19 @@ static void fill_handover(struct fuzz_session *fs, struct fuzz_random *r,
 		memset(set->note, 0, sizeof(set->note));
 }
 
+/* Mostly limits that are never reached: a session without rights is of little use. */
+static void fill_restrict(struct fuzz_random *r, struct rdma_ep_cmd_restrict *arg)
+{
+	if (fuzz_chance(r, 2))
+		return;
+	arg->flags &= RDMA_EP_RESTRICT_OBJECTS | RDMA_EP_RESTRICT_QUEUES |
+		      RDMA_EP_RESTRICT_PINNED;
+	arg->num_grants = 0;
+	arg->max_objects = arg->flags & RDMA_EP_RESTRICT_OBJECTS ? UINT64_MAX : 0;
+	arg->max_queue_bytes = arg->flags & RDMA_EP_RESTRICT_QUEUES ? UINT64_MAX : 0;
+	arg->max_pinned_bytes = arg->flags & RDMA_EP_RESTRICT_PINNED ? UINT64_MAX : 0;
+}
+
 static void fill_special(struct fuzz_random *r, const struct abi_command *c, uint8_t *arg)
 {
 	struct rdma_ep_cmd_create_id *id = (void *)arg;
@@ -484,6 +497,8 @@ unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 	fill_handover(fs, r, c, arg);
 	fill_xrc(fs, r, c, arg);
 	fill_await(r, c, arg);
+	if (c->cmd == RDMA_EP_IOC_RESTRICT)
+		fill_restrict(r, (void *)arg);
 	if (c->cmd == RDMA_EP_IOC_DESTROY_EP)
 		fill_destroy_ep(r, (void *)arg);
 	if (c->role && fuzz_chance(r, 75)) {

@@ -489,6 +489,12 @@ ABI_FILL(prepare_set_obj, set_obj)
 	a->cookie = 4711;
 }
 
+ABI_FILL(prepare_restrict, restrict)
+{
+	a->flags = RDMA_EP_RESTRICT_OBJECTS;
+	a->max_objects = UINT32_MAX;
+}
+
 ABI_FN(prepare_open_queue, open_queue)
 {
 	a->type = RDMA_EP_OBJ_CQ;

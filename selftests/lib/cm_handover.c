@@ -587,4 +587,73 @@ TEST(children_serve)
 	rdma_destroy_ep(listener);
 }
 
+/* ---- an established connection, and what its next owner may not do */
+
+static char *shared;
+
+static int restricted_server(int socket, int nothing)
+{
+	struct rdma_cm_id *ids[CLIENTS] = {};
+	struct rdma_ep_adopted *all;
+	static char mem[LEN];
+	int fd;
+
+	DO(recv_fds(socket, &fd, 1));
+	DO(!(all = rdma_ep_adopt(fd, 0)));
+	DO(count(all->ids) != 1 || all->num_regions != 1);
+	ids[0] = all->ids[0];
+	DO(!ids[0]->qp || ids[0]->qp->state != IBV_QPS_RTS);
+	DO(!FAILS_NULL(EDQUOT, rdma_reg_msgs(ids[0], mem, LEN)));
+	return serve(ids, all->regions[0].mr, shared, 10);
+}
+
+/* It was accepted here, in a session of its own, and passes with its QP, CQs and region. */
+TEST(established_connection_passes_alone)
+{
+	struct rdma_ep_restriction full = { .flags = RDMA_EP_RESTRICT_OBJECTS };
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 7480, RDMA_PS_TCP);
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_cm_id *listener, *id;
+	struct rdma_ep_adopted *all;
+	pid_t server, peer;
+	struct ibv_mr *mr;
+	int pass[2], status, fd;
+
+	shared = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)shared);
+	ASSERT_EQ(0, map_accepted());
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
+	server = start(restricted_server, pass[1], 0);
+	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
+	ASSERT_EQ(0, rdma_listen(listener, CLIENTS));
+	peer = start(client, 0, 10);
+	ASSERT_EQ(0, rdma_get_request(listener, &id));
+	fd = rdma_ep_split(id);
+	ASSERT_LT(0, fd);
+	all = rdma_ep_adopt(fd, 0);
+	ASSERT_TRUE(all);
+	id = all->ids[0];
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
+	mr = rdma_reg_msgs(id, shared, LEN);
+	ASSERT_TRUE(mr);
+	ASSERT_EQ(0, post_slot(id, mr, shared, 0));
+	ASSERT_EQ(0, rdma_accept(id, NULL));
+	atomic_store(accepted, CLIENTS);
+
+	fd = rdma_ep_export(id);
+	ASSERT_LT(0, fd);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_restrict(fd, NULL)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_restrict(fd, &(struct rdma_ep_restriction) {})));
+	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(-1, &full)));
+	EXPECT_TRUE(FAILS(ENOTTY, rdma_ep_restrict(pass[0], &full)));
+	EXPECT_EQ(0, rdma_ep_restrict(fd, &full));
+	ASSERT_EQ(0, send_fds(pass[0], &fd, 1));
+	ASSERT_EQ(peer, waitpid(peer, &status, 0));
+	EXPECT_EQ(0, status);
+	ASSERT_EQ(server, waitpid(server, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(fd, &full)));
+	rdma_destroy_ep(listener);
+}
+
 TEST_HARNESS_MAIN

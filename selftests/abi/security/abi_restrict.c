@@ -1,0 +1,619 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Restrictions of sessions: each right that a session has lost is refused by every command that
+ * would use it, for every owner, and for sessions that are split off.
+ */
+#include <arpa/inet.h>
+#include <rdma/ib_user_sa.h>
+
+#include "abi_test.h"
+#include "abi_cmds.h"
+
+#define LEN		4096
+#define PORT		17471
+#define LAST_PORT	65535
+#define RIGHTS		(RDMA_EP_RESTRICT_IDS | RDMA_EP_RESTRICT_DEVICES | \
+			 RDMA_EP_RESTRICT_BIND | RDMA_EP_RESTRICT_CONNECT)
+#define LIMITS		(RDMA_EP_RESTRICT_OBJECTS | RDMA_EP_RESTRICT_QUEUES | \
+			 RDMA_EP_RESTRICT_PINNED)
+
+FIXTURE(restrict) {
+	struct abi s;
+	int channel;
+	__u32 id;
+	struct sockaddr_in own;		/* the device's address, with PORT */
+};
+
+FIXTURE_SETUP(restrict)
+{
+	OK(abi_open(&self->s));
+	self->channel = abi_channel(&self->s);
+	ASSERT_LT(0, self->channel);
+	OK(abi_tcp_id(&self->s, self->channel, 0, &self->id));
+	abi_own_addr(&self->s, PORT, &self->own);
+}
+
+TEARDOWN_CLOSES(restrict)
+
+static int restrict_fd(int fd, __u32 flags, const struct rdma_ep_grant *grants, __u32 num)
+{
+	struct rdma_ep_cmd_restrict r = {
+		.flags = flags, .grants = (uintptr_t)grants, .num_grants = num,
+	};
+
+	return ABI(fd, RESTRICT, &r);
+}
+
+static int restrict_to(const struct abi *s, __u32 flags, const struct rdma_ep_grant *grants,
+		       __u32 num)
+{
+	return restrict_fd(s->fd, flags, grants, num);
+}
+
+static struct rdma_ep_grant grant(__u32 type, const char *addr, __u32 len, __u16 first, __u16 last)
+{
+	struct rdma_ep_grant g = {
+		.type = type, .prefix_len = len, .first_port = first, .last_port = last,
+		.family = strchr(addr, ':') ? AF_INET6 : AF_INET,
+	};
+
+	inet_pton(g.family, addr, g.addr);
+	return g;
+}
+
+/* The device's own address alone */
+static struct rdma_ep_grant grant_own(const struct abi *s, __u32 type, __u16 first, __u16 last)
+{
+	struct rdma_ep_grant g = {
+		.type = type, .family = AF_INET, .prefix_len = 32,
+		.first_port = first, .last_port = last,
+	};
+
+	memcpy(g.addr, &s->addr.sin_addr, 4);
+	return g;
+}
+
+static int bind_to(const struct abi *s, __u32 id, const void *addr, size_t len)
+{
+	struct rdma_ep_cmd_bind_addr b = { .id = id };
+
+	memcpy(&b.addr, addr, len);
+	return ABI(s->fd, BIND_ADDR, &b);
+}
+
+static int resolve_from(const struct abi *s, __u32 id, const struct sockaddr_in *src,
+			const struct sockaddr_in *dst)
+{
+	struct rdma_ep_cmd_resolve_addr r = { .id = id, .timeout_ms = 1000 };
+
+	if (src)
+		memcpy(&r.src, src, sizeof(*src));
+	memcpy(&r.dst, dst, sizeof(*dst));
+	return ABI(s->fd, RESOLVE_ADDR, &r);
+}
+
+static int num_devices(const struct abi *s)
+{
+	struct rdma_ep_cmd_query_devices q = {};
+
+	return ABI(s->fd, QUERY_DEVICES, &q) ?: (int)q.num;
+}
+
+/* A text without an effect, and what is wrong with it */
+TEST_F(restrict, bad_restrictions_change_nothing)
+{
+	const struct rdma_ep_grant good = grant(RDMA_EP_GRANT_BIND, "192.0.2.0", 24, 1, 2);
+	const struct rdma_ep_grant dev = { .type = RDMA_EP_GRANT_DEVICE, .dev_index = self->s.dev };
+	struct rdma_ep_cmd_restrict r = { .flags = RDMA_EP_RESTRICT_OBJECTS };
+	struct rdma_ep_grant many[65];
+	__u32 flags = RDMA_EP_RESTRICT_BIND | RDMA_EP_RESTRICT_DEVICES;
+
+#define BAD(_good, _member, _value) ({					\
+	struct rdma_ep_grant __bad = (_good);				\
+									\
+	__bad._member = (_value);					\
+	EXPECT_EQ(-EINVAL, restrict_to(&self->s, flags, &__bad, 1)) {	\
+		TH_LOG("%s = %s", #_member, #_value);			\
+	}								\
+})
+	BAD(good, type, 0);
+	BAD(good, type, RDMA_EP_GRANT_CONNECT + 1);
+	BAD(good, type, RDMA_EP_GRANT_CONNECT);		/* without its flag */
+	BAD(good, family, AF_UNIX);
+	BAD(good, prefix_len, 33);
+	BAD(good, prefix_len, 22);			/* 192.0.2.0 has bits behind it */
+	BAD(good, first_port, 3);
+	BAD(good, reserved, 1);
+	BAD(good, dev_index, 1);
+	BAD(good, name[0], 'r');
+	BAD(good, addr[15], 1);
+	BAD(dev, dev_index, 0);
+	BAD(dev, name[0], 'r');				/* both */
+	BAD(dev, prefix_len, 1);
+	BAD(dev, addr[0], 1);
+	BAD(dev, last_port, 1);
+	BAD(grant(RDMA_EP_GRANT_BIND, "::ffff:192.0.2.0", 120, 1, 2), reserved, 0);
+	BAD(grant(RDMA_EP_GRANT_BIND, "2001:db8::", 129, 1, 2), reserved, 0);
+	BAD(grant(RDMA_EP_GRANT_BIND, "2001:db8::1", 64, 1, 2), reserved, 0);
+	memset(many, 0, sizeof(many));
+	many[0].type = RDMA_EP_GRANT_DEVICE;
+	memset(many[0].name, 'x', sizeof(many[0].name));
+	EXPECT_EQ(-EINVAL, restrict_to(&self->s, flags, many, 1));
+	strcpy((char *)many[0].name, "rxe 0");
+	memset(many[0].name + 6, 0, sizeof(many[0].name) - 6);
+	EXPECT_EQ(-EINVAL, restrict_to(&self->s, flags, many, 1));
+	for (int i = 0; i < 65; i++)
+		many[i] = good;
+	EXPECT_EQ(-E2BIG, restrict_to(&self->s, flags, many, 65));
+	EXPECT_EQ(-EFAULT, restrict_to(&self->s, flags, NULL, 1));
+	EXPECT_EQ(-EINVAL, restrict_to(&self->s, 0, NULL, 0));
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESTRICT, r, reserved, 1));
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESTRICT, r, max_queue_bytes, 1));
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESTRICT, r, max_pinned_bytes, 1));
+	r.flags = RDMA_EP_RESTRICT_IDS;
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESTRICT, r, max_objects, 1));
+
+	EXPECT_EQ(-1, abi_fdinfo(&self->s, "restriction"));
+	EXPECT_EQ(0, bind_to(&self->s, self->id, &self->own, sizeof(self->own)));
+	EXPECT_LT(0, num_devices(&self->s));
+}
+
+/* The list of restrictions is bounded, and a later one gives nothing back. */
+TEST_F(restrict, restrictions_add_up)
+{
+	struct rdma_ep_grant all = grant(RDMA_EP_GRANT_BIND, "0.0.0.0", 0, 0, LAST_PORT);
+	struct rdma_ep_grant one = grant_own(&self->s, RDMA_EP_GRANT_BIND, PORT, PORT);
+	struct sockaddr_in other = self->own;
+
+	other.sin_port = htons(PORT + 1);
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &one, 1));
+	EXPECT_EQ(1, abi_fdinfo(&self->s, "restriction"));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &all, 1));
+	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &other, sizeof(other)));
+	for (int i = 2; i < 16; i++)
+		OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &all, 1));
+	EXPECT_EQ(-E2BIG, restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &all, 1));
+	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &other, sizeof(other)));
+	EXPECT_EQ(0, bind_to(&self->s, self->id, &self->own, sizeof(self->own)));
+}
+
+/* Their memory counts for the user until the session ends. */
+TEST_F(restrict, restrictions_count_as_objects)
+{
+	struct rdma_ep_grant many[64];
+	struct abi_charges c, more;
+	struct abi other;
+
+	for (int i = 0; i < 64; i++)
+		many[i] = grant(RDMA_EP_GRANT_BIND, "192.0.2.0", 24, 1, 2);
+	OK(abi_open(&other));
+	OK(abi_charges(&self->s, &c));
+	OK(restrict_to(&other, RDMA_EP_RESTRICT_BIND, many, 64));
+	OK(restrict_to(&other, RDMA_EP_RESTRICT_BIND, many, 1));
+	OK(abi_charges(&self->s, &more));
+	EXPECT_EQ(c.user_objects + 5 + 1, more.user_objects);
+	abi_close(&other);
+	OK(abi_charges(&self->s, &more));
+	EXPECT_GT(c.user_objects, more.user_objects);
+}
+
+TEST_F(restrict, no_ids)
+{
+	struct rdma_ep_cmd_create_ep e;
+	struct abi_pair p = {};
+	struct rdma_ep_wc wc;
+	__u32 id;
+
+	OK(abi_pair_open(&self->s, &p));
+	OK(bind_to(&self->s, self->id, &self->own, sizeof(self->own)));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_IDS, NULL, 0));
+	EXPECT_EQ(-EPERM, abi_tcp_id(&self->s, self->channel, 0, &id));
+	abi_own_ep(&self->s, PORT, &e);
+	EXPECT_EQ(-EPERM, ABI(self->s.fd, CREATE_EP, &e));
+	EXPECT_EQ(-EPERM, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
+	/* The connection stays. */
+	OK(abi_post_empty_recv(&self->s, p.end[1].qp.qp, 1));
+	OK(abi_post_empty_send(&self->s, p.end[0].qp.qp, SEND_SIGNALED, 2));
+	EXPECT_EQ(1, abi_wait(&self->s, p.end[1].cq[1], &wc, 1));
+}
+
+TEST_F(restrict, devices)
+{
+	struct rdma_ep_cmd_open_device open = { .dev_index = self->s.dev };
+	struct rdma_ep_cmd_query_device query = { .dev_index = self->s.dev };
+	struct rdma_ep_grant dev = { .type = RDMA_EP_GRANT_DEVICE, .dev_index = self->s.dev };
+	struct rdma_ep_device_info info[16];
+	struct rdma_ep_cmd_query_devices list = { .devices = (uintptr_t)info, .max = 16 };
+	struct rdma_ep_channel_event ev;
+	struct sockaddr_in to;
+	struct abi client;
+	int channel;
+	__u32 id, listener;
+
+	OK(ABI(self->s.fd, QUERY_DEVICES, &list));
+	OK(abi_tcp_listen(&self->s, self->channel, 4, 0, &listener, &to));
+	/* By number, then by name */
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_DEVICES, &dev, 1));
+	EXPECT_EQ(1, num_devices(&self->s));
+	dev.dev_index = 0;
+	for (__u32 i = 0; i < list.num; i++)
+		if (info[i].dev_index == self->s.dev)
+			memcpy(dev.name, info[i].name, sizeof(dev.name));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_DEVICES, &dev, 1));
+	EXPECT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &open));
+	OK(abi_open(&client));
+	channel = abi_channel(&client);
+	ASSERT_LT(0, channel);
+	OK(abi_pair_open(&self->s, &(struct abi_pair) {}));
+
+	/* Now another one, which need not exist */
+	strcpy((char *)dev.name, "no-such-device");
+	memset(dev.name + 15, 0, sizeof(dev.name) - 15);
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_DEVICES, &dev, 1));
+	EXPECT_EQ(0, num_devices(&self->s));
+	EXPECT_EQ(-EACCES, ABI(self->s.fd, OPEN_DEVICE, &open));
+	EXPECT_EQ(-EACCES, ABI(self->s.fd, QUERY_DEVICE, &query));
+	OK(bind_to(&self->s, self->id, &self->own, sizeof(self->own)));
+	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
+	/* The existing listener gets no request through it. */
+	OK(abi_tcp_client(&client, channel, &to, 0, &id));
+	OK(abi_id_qp(&client, id, &(struct rdma_ep_cmd_create_qp) {}));
+	OK(abi_connect(&client, id, 0));
+	OK(abi_event(channel, EV_REJECTED, &ev));
+	EXPECT_TRUE(abi_quiet(self->channel));
+	abi_close(&client);
+}
+
+TEST_F(restrict, local_addresses)
+{
+	struct rdma_ep_grant own = grant_own(&self->s, RDMA_EP_GRANT_BIND, PORT, PORT + 1);
+	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(PORT) };
+	struct sockaddr_in addr = self->own, any = {
+		.sin_family = AF_INET, .sin_port = htons(PORT),
+	};
+	struct rdma_ep_cmd_create_ep e = {
+		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_PASSIVE,
+		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
+	};
+	__u32 unbound;
+
+	OK(abi_tcp_id(&self->s, self->channel, 0, &unbound));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &own, 1));
+	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &any, sizeof(any)));
+	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &any6, sizeof(any6)));
+	addr.sin_port = htons(PORT - 1);
+	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	addr.sin_port = htons(PORT + 2);
+	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	addr.sin_port = 0;
+	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	EXPECT_EQ(-EACCES, resolve_from(&self->s, self->id, &addr, &self->own));
+	memcpy(&e.src, &addr, sizeof(addr));
+	EXPECT_EQ(-EACCES, ABI(self->s.fd, CREATE_EP, &e));
+	/* To the unspecified address, and to one that the kernel chooses */
+	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, unbound, 1));
+	OK(resolve_from(&self->s, unbound, NULL, &self->own));
+	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
+	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, unbound, 1000));
+
+	addr.sin_port = htons(PORT + 1);
+	EXPECT_EQ(0, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
+	memcpy(&e.src, &self->own, sizeof(self->own));
+	EXPECT_EQ(0, ABI(self->s.fd, CREATE_EP, &e));
+}
+
+/* An unspecified address of IPv6 may stand for IPv4, too. Port 0: the kernel's choice */
+TEST_F(restrict, unspecified_addresses_and_ports)
+{
+	struct rdma_ep_grant grants[] = {
+		grant(RDMA_EP_GRANT_BIND, "::", 0, 0, LAST_PORT),
+		grant_own(&self->s, RDMA_EP_GRANT_BIND, 0, 0),
+	};
+	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(PORT) };
+	struct sockaddr_in addr = self->own;
+
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, grants, 2));
+	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &any6, sizeof(any6)));
+	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	addr.sin_port = 0;
+	EXPECT_EQ(0, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
+}
+
+TEST_F(restrict, peers)
+{
+	struct rdma_ep_grant one = grant_own(&self->s, RDMA_EP_GRANT_CONNECT, PORT, PORT);
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = htons(PORT + 1) };
+	struct rdma_ep_cmd_resolve_addr r = { .id = self->id, .timeout_ms = 1000 };
+	struct sockaddr_in other = self->own;
+	struct rdma_ep_cmd_create_qp qp;
+	struct rdma_ep_cmd_create_ep e;
+	__u32 ready;
+
+	/* Ready to connect, to a port that will not be granted */
+	other.sin_port = htons(PORT + 1);
+	OK(abi_tcp_client(&self->s, self->channel, &other, 0, &ready));
+	OK(abi_id_qp(&self->s, ready, &qp));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_CONNECT, &one, 1));
+	EXPECT_EQ(-EACCES, abi_connect(&self->s, ready, 0));
+	EXPECT_EQ(-EACCES, resolve_from(&self->s, self->id, NULL, &other));
+	abi_own_ep(&self->s, PORT + 1, &e);
+	EXPECT_EQ(-EACCES, ABI(self->s.fd, CREATE_EP, &e));
+	memset(&mapped.sin6_addr.s6_addr[10], 0xff, 2);
+	memcpy(&mapped.sin6_addr.s6_addr[12], &self->s.addr.sin_addr, 4);
+	memcpy(&r.dst, &mapped, sizeof(mapped));
+	EXPECT_EQ(-EACCES, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	/* To itself, by way of the unspecified address */
+	other.sin_addr.s_addr = 0;
+	other.sin_port = htons(PORT);
+	EXPECT_EQ(-EACCES, resolve_from(&self->s, self->id, NULL, &other));
+
+	EXPECT_EQ(0, resolve_from(&self->s, self->id, NULL, &self->own));
+	EXPECT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 1000));
+}
+
+/* What is addressed by a GID, which has no ports */
+TEST_F(restrict, peers_by_gid)
+{
+	struct rdma_ep_grant grants[] = {
+		grant_own(&self->s, RDMA_EP_GRANT_CONNECT, 1, LAST_PORT),
+		grant(RDMA_EP_GRANT_CONNECT, "230.1.0.0", 16, 1, LAST_PORT),
+	};
+	struct rdma_ep_cmd_set_option path = {
+		.id = self->id, .level = RDMA_OPTION_IB, .optname = RDMA_OPTION_IB_PATH,
+	};
+	struct rdma_ep_cmd_create_qp rc = {}, ud = {};
+	struct ib_uverbs_qp_attr attr;
+	__u32 cq, ah, id, mcast;
+	int channel;
+
+	SKIP_IF(self->s.iwarp, "iWARP has none");
+	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
+	OK(abi_create_qp(&self->s, QPT_RC, cq, 0, &rc));
+	OK(abi_qp_init(&self->s, rc.init.qp, QPT_RC, 0));
+	OK(abi_create_qp(&self->s, QPT_UD, cq, 0, &ud));
+	OK(abi_qp_init(&self->s, ud.init.qp, QPT_UD, 1));
+	channel = abi_channel(&self->s);
+	OK(abi_ud_id(&self->s, channel, 0, &id));
+	OK(abi_create_ah(&self->s, self->s.pd, &ah));
+	OK(ABI_DESTROY(&self->s, AH, ah));
+
+	/* All ports but one are not all that is there. */
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_CONNECT, grants, 2));
+	abi_rtr_attr(&self->s, rc.init.qp_num, &attr);
+	EXPECT_EQ(-EACCES, abi_modify_qp(&self->s, rc.init.qp, &attr));
+	EXPECT_EQ(QPS_INIT, abi_state_of(&self->s, rc.init.qp));
+	EXPECT_EQ(-EACCES, abi_create_ah(&self->s, self->s.pd, &ah));
+	EXPECT_EQ(-EACCES, abi_join(&self->s, id, 1, 0, &mcast));
+	EXPECT_EQ(-EACCES, abi_attach(&self->s, ud.init.qp, 1));
+	OK(resolve_from(&self->s, self->id, NULL, &self->own));
+	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
+	{
+		struct ib_path_rec_data data = {
+			.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
+		};
+
+		path.optval = (uintptr_t)&data;
+		path.optlen = sizeof(data);
+		EXPECT_EQ(-EACCES, ABI(self->s.fd, SET_OPTION, &path));
+	}
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 1000));
+}
+
+/* With all ports of an address, all that is there can be reached. */
+TEST_F(restrict, peers_by_granted_gid)
+{
+	struct rdma_ep_grant grants[] = {
+		grant_own(&self->s, RDMA_EP_GRANT_CONNECT, 0, LAST_PORT),
+		grant(RDMA_EP_GRANT_CONNECT, "230.1.0.0", 16, 0, LAST_PORT),
+	};
+	struct rdma_ep_cmd_create_qp rc = {};
+	struct ib_uverbs_qp_attr attr;
+	__u32 cq, ah, id, mcast;
+	int channel;
+
+	SKIP_IF(self->s.iwarp, "iWARP has none");
+	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
+	OK(abi_create_qp(&self->s, QPT_RC, cq, 0, &rc));
+	OK(abi_qp_init(&self->s, rc.init.qp, QPT_RC, 0));
+	channel = abi_channel(&self->s);
+	OK(abi_ud_id(&self->s, channel, 0, &id));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_CONNECT, grants, 2));
+	abi_rtr_attr(&self->s, rc.init.qp_num, &attr);
+	EXPECT_EQ(0, abi_modify_qp(&self->s, rc.init.qp, &attr));
+	EXPECT_EQ(0, abi_create_ah(&self->s, self->s.pd, &ah));
+	EXPECT_EQ(0, abi_join(&self->s, id, 1, 0, &mcast));
+}
+
+/* A path leaves from an address as well, by whatever ports. */
+TEST_F(restrict, local_gids)
+{
+	struct rdma_ep_grant other = grant(RDMA_EP_GRANT_BIND, "192.0.2.0", 24, 0, LAST_PORT);
+	struct rdma_ep_grant own = grant_own(&self->s, RDMA_EP_GRANT_BIND, PORT, PORT);
+	struct rdma_ep_cmd_create_qp rc = {};
+	struct ib_uverbs_qp_attr attr;
+	__u32 cq, ah;
+
+	SKIP_IF(self->s.iwarp, "iWARP has none");
+	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
+	OK(abi_create_qp(&self->s, QPT_RC, cq, 0, &rc));
+	OK(abi_qp_init(&self->s, rc.init.qp, QPT_RC, 0));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &own, 1));
+	EXPECT_EQ(0, abi_create_ah(&self->s, self->s.pd, &ah));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &other, 1));
+	EXPECT_EQ(-EACCES, abi_create_ah(&self->s, self->s.pd, &ah));
+	abi_rtr_attr(&self->s, rc.init.qp_num, &attr);
+	EXPECT_EQ(-EACCES, abi_modify_qp(&self->s, rc.init.qp, &attr));
+}
+
+/* Less than is held refuses new objects; CAP_SYS_RESOURCE and CAP_IPC_LOCK do not help. */
+TEST_F(restrict, limits)
+{
+	struct rdma_ep_cmd_restrict r = { .flags = LIMITS, .max_objects = 1000 };
+	struct rdma_ep_cmd_reg_mr mr, refused;
+	void *mem = abi_map(2 * LEN);
+	struct abi_charges c;
+	__u32 pd, cq;
+
+	OK(abi_charges(&self->s, &c));
+	OK(abi_reg_mr(&self->s, self->s.pd, mem, LEN, 0, &mr));
+	r.max_queue_bytes = (c.queues + 64) << 10;
+	r.max_pinned_bytes = 2 * LEN;
+	OK(ABI(self->s.fd, RESTRICT, &r));
+	EXPECT_EQ(-ENOMEM, abi_reg_mr(&self->s, self->s.pd, mem, 2 * LEN, 0, &refused));
+	OK(abi_reg_mr(&self->s, self->s.pd, mem, LEN, 0, &mr));
+	EXPECT_EQ(-ENOMEM, abi_reg_mr(&self->s, self->s.pd, mem, LEN, 0, &refused));
+	OK(ABI_DESTROY(&self->s, MR, mr.mr));
+	OK(abi_reg_mr(&self->s, self->s.pd, mem, LEN, 0, &mr));
+	EXPECT_EQ(-EDQUOT, abi_create_cq(&self->s, -1, 65536, 0, &cq));
+	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
+	r = (struct rdma_ep_cmd_restrict) { .flags = RDMA_EP_RESTRICT_OBJECTS };
+	OK(ABI(self->s.fd, RESTRICT, &r));
+	EXPECT_EQ(-EDQUOT, abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	EXPECT_EQ(-EDQUOT, abi_channel(&self->s));
+	EXPECT_EQ(-EDQUOT, abi_comp_channel(&self->s));
+	OK(ABI_DESTROY(&self->s, CQ, cq));
+	EXPECT_EQ(-EDQUOT, abi_alloc_pd(&self->s, self->s.ctx, &pd));
+}
+
+static int split(int fd, __u32 id)
+{
+	struct rdma_ep_cmd_split_id s = { .id = id };
+	int ret = ABI(fd, SPLIT_ID, &s);
+
+	return ret ?: s.fd;
+}
+
+/* A session that is split off has the same restrictions, and shares their limits. */
+TEST_F(restrict, inherited)
+{
+	struct rdma_ep_cmd_restrict limit = { .flags = RDMA_EP_RESTRICT_OBJECTS };
+	struct rdma_ep_cmd_open_device open = { .dev_index = self->s.dev };
+	struct rdma_ep_cmd_adopt a = {};
+	struct rdma_ep_channel_event ev;
+	struct rdma_ep_cmd_create_qp qp;
+	struct sockaddr_in to;
+	struct abi client, own = self->s;
+	int channel, fds[2];
+	struct abi_charges c;
+	__u32 id, pd;
+
+	OK(abi_open(&client));
+	channel = abi_channel(&client);
+	ASSERT_LT(0, channel);
+	OK(abi_tcp_listen(&self->s, self->channel, 4, 0, &id, &to));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_CONNECT | RDMA_EP_RESTRICT_DEVICES,
+		       &(struct rdma_ep_grant) { .type = RDMA_EP_GRANT_DEVICE,
+						 .dev_index = self->s.dev }, 1));
+	for (int i = 0; i < 2; i++) {
+		OK(abi_tcp_client(&client, channel, &to, 0, &id));
+		OK(abi_id_qp(&client, id, &qp));
+		OK(abi_connect(&client, id, 0));
+		ev = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST);
+		fds[i] = split(self->s.fd, ev.child);
+		ASSERT_LT(0, fds[i]);
+	}
+	own.fd = fds[0];
+	EXPECT_EQ(1, abi_fdinfo(&own, "restriction"));
+	/* The next owner has them as well, and one that is added without an owner. */
+	OK(ABI(fds[0], EXPORT, &(struct rdma_ep_cmd_export) {}));
+	OK(restrict_fd(fds[0], RDMA_EP_RESTRICT_IDS, NULL, 0));
+	OK(ABI(fds[0], ADOPT, &a));
+	EXPECT_EQ(-EBADF, restrict_fd(fds[0], RDMA_EP_RESTRICT_IDS, NULL, 0));
+	own.fd = a.fd;
+	EXPECT_EQ(2, abi_fdinfo(&own, "restriction"));
+	channel = abi_channel(&own);
+	ASSERT_LT(0, channel);
+	EXPECT_EQ(-EPERM, abi_tcp_id(&own, channel, 0, &id));
+	OK(restrict_fd(own.fd, RDMA_EP_RESTRICT_DEVICES, NULL, 0));
+	EXPECT_EQ(-EACCES, ABI(own.fd, OPEN_DEVICE, &open));
+	/* Nothing of it is true of the others. */
+	EXPECT_EQ(0, ABI(fds[1], OPEN_DEVICE, &open));
+	EXPECT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
+
+	/* One limit for a session and those that are split off it. The new id, and its channel */
+	OK(abi_charges(&self->s, &c));
+	limit.max_objects = c.objects + 1 + 4;
+	OK(ABI(self->s.fd, RESTRICT, &limit));
+	OK(abi_tcp_client(&client, abi_channel(&client), &to, 0, &id));
+	OK(abi_id_qp(&client, id, &qp));
+	OK(abi_connect(&client, id, 0));
+	ev = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST);
+	own.fd = split(self->s.fd, ev.child);
+	ASSERT_LT(0, own.fd);
+	OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	EXPECT_EQ(-EDQUOT, abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	EXPECT_EQ(-EDQUOT, ABI(own.fd, OPEN_DEVICE, &open));
+	/* The end of one makes room. */
+	close(own.fd);
+	EXPECT_TRUE(ABI_UNTIL(!abi_alloc_pd(&self->s, self->s.ctx, &pd)));
+	close(fds[1]);
+	close(a.fd);
+	abi_close(&client);
+}
+
+#define CMD(_name)	RDMA_EP_IOC_##_name
+
+static const unsigned long acts[] = {		/* EACCES */
+	CMD(OPEN_DEVICE), CMD(QUERY_DEVICE), CMD(QUERY_PORT), CMD(QUERY_GID), CMD(QUERY_PKEY),
+	CMD(QUERY_GID_TABLE), CMD(BIND_ADDR), CMD(RESOLVE_ADDR), CMD(RESOLVE_ROUTE), CMD(CONNECT),
+	CMD(ATTACH_MCAST),
+};
+
+static const unsigned long begets_ids[] = {	/* EPERM */
+	CMD(CREATE_ID), CMD(CREATE_EP), CMD(LISTEN),
+};
+
+static const unsigned long needs_room[] = {	/* EDQUOT */
+	CMD(JOIN_MULTICAST), CMD(ALLOC_PD), CMD(REG_MR), CMD(CREATE_AH), CMD(OPEN_XRCD),
+	CMD(CREATE_CQ), CMD(RESIZE_CQ), CMD(CREATE_SRQ), CMD(CREATE_QP), CMD(OPEN_QP),
+	CMD(SPLIT_ID), CMD(GET_REQUEST), CMD(WRITE_EVENT), CMD(CREATE_CHANNEL),
+	CMD(CREATE_COMP_CHANNEL),
+};
+
+static bool has(const unsigned long *list, size_t num, const struct abi_command *c)
+{
+	while (num--)
+		if (list[num] == c->cmd)
+			return true;
+	return false;
+}
+
+/*
+ * Every command in a session without any right and room: it fails if it uses one of them, and
+ * works otherwise. A new command fails here until its row is right.
+ */
+static int wanted(const struct abi_command *c, int result)
+{
+	if (has(acts, ARRAY_SIZE(acts), c))
+		return -EACCES;
+	if (has(begets_ids, ARRAY_SIZE(begets_ids), c))
+		return -EPERM;
+	return has(needs_room, ARRAY_SIZE(needs_room), c) ? -EDQUOT : result;
+}
+
+TEST_F_TIMEOUT(restrict, session_without_rights_tries_everything, 300)
+{
+	const struct abi_command *c;
+	struct abi_world w;
+	union abi_arg arg;
+	int ret;
+
+	for_each_command(c) {
+		OK(abi_world_open(&w));
+		if (!abi_left_out(&w.s, c)) {
+			OK(abi_prepare(&w, c, &arg));
+			ASSERT_EQ(0, restrict_to(&w.s, RIGHTS | LIMITS, NULL, 0));
+			ret = abi_raw(w.s.fd, c->cmd, &arg);
+			EXPECT_EQ(wanted(c, w.result), ret) {
+				TH_LOG("%s", c->name);
+			}
+		}
+		abi_world_close(&w);
+	}
+}
+
+TEST_HARNESS_MAIN
