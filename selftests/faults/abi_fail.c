@@ -13,6 +13,7 @@
  * and 2 in the files "verbose" of the kernel's debugfs where it fails.
  */
 #include <linux/capability.h>
+#include <sys/stat.h>
 
 #include "abi_test.h"
 #include "abi_fail.h"
@@ -390,8 +391,7 @@ TEST_F_TIMEOUT(fail, every_command_survives_failure, 600)
 	}
 }
 
-/* Of a path, a file and a session */
-TEST_F(fail, open_survives_failure)
+static void open_with_failures(DATA)
 {
 	bool hit = true;
 	int fd, ret, fds = abi_count_fds();
@@ -408,7 +408,41 @@ TEST_F(fail, open_survives_failure)
 		EXPECT_EQ(fds, abi_count_fds());
 	}
 	EXPECT_FALSE(hit);
+}
+
+/* Of a path, a file and a session */
+TEST_F(fail, open_survives_failure)
+{
+	open_with_failures(_metadata, self, variant);
 	EXPECT_LT(2, self->failures);
+}
+
+/* Of the groups of three cgroups without a session as well */
+TEST_F(fail, open_in_cgroup_survives_failure)
+{
+	static const char * const dirs[] = {
+		"/sys/fs/cgroup/ep_fail", "/sys/fs/cgroup/ep_fail/a", "/sys/fs/cgroup/ep_fail/a/b",
+	};
+	unsigned int i, in_root;
+	int fd;
+
+	/* The root cgroup has an account from now on. */
+	fd = open(RDMA_EP_DEVICE_NODE, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	close(fd);
+	open_with_failures(_metadata, self, variant);
+	in_root = self->failures + self->passed;
+	self->failures = 0;
+	self->passed = 0;
+	SKIP_IF(mkdir(dirs[0], 0700), "no cgroups");
+	for (i = 1; i < ARRAY_SIZE(dirs); i++)
+		OK(mkdir(dirs[i], 0700));
+	OK(abi_put("/sys/fs/cgroup/ep_fail/a/b/cgroup.procs", "0"));
+	open_with_failures(_metadata, self, variant);
+	OK(abi_put("/sys/fs/cgroup/cgroup.procs", "0"));
+	while (i--)
+		OK(rmdir(dirs[i]));
+	EXPECT_LE(in_root + 3, self->failures + self->passed);
 }
 
 /* The first use of a device in a session makes its default context. */
