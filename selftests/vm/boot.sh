@@ -47,6 +47,8 @@ guest_qemu()
 	if [[ -z $KERNEL && -f $STAGE.img ]]; then
 		QEMU+=(-drive "file=$TREE.img,format=raw,if=virtio,readonly=on"
 		       -drive "file=$STAGE.img,format=raw,if=virtio,readonly=on")
+		[[ -z ${EXTRAS:-} ]] ||
+			QEMU+=(-drive "file=$EXTRAS,format=raw,if=virtio,readonly=on")
 	else
 		QEMU+=(
 			-virtfs "local,path=$TREE,mount_tag=tree,security_model=none,readonly=on,multidevs=remap"

@@ -15,6 +15,8 @@ cache_used()
 		SUITE_DIR=$CACHE/$SUITE
 		TREE=$SUITE_DIR/rootfs-$(rootfs_key)
 		printf '%s\n' "$TREE" "$TREE.img"
+		KERNEL='' extras_paths
+		[[ -z $EXTRAS ]] || echo "$EXTRAS"
 		[[ -d $TREE ]] || continue
 		echo "$SUITE_DIR/siw-${TREE##*-}"
 		for KERNEL in '' $(awk -v s="$SUITE" '$1 == s && $3 ~ /[a-z]/ { print $3 }' \
@@ -34,7 +36,7 @@ cache_made()
 {
 	find "$CACHE" -mindepth 2 -maxdepth 2 \( -name 'rootfs-*' -o -name 'siw-*' -o \
 		-name 'kernel-*' -o -name 'build-*' -o -name 'stage-*' -o \
-		-name 'initramfs-*' \) ! -name '*.lock' ! -name '*.log' ! -name '*.files' \
+		-name 'extras-*' -o -name 'initramfs-*' \) ! -name '*.lock' ! -name '*.log' ! -name '*.files' \
 		! -name '*.new.*' ! -name '*.work.*' 2>/dev/null | sort
 }
 

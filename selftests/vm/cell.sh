@@ -18,7 +18,7 @@
 
 # settings of a cell that its later parts take from its directory
 CELL_ENV=(DEVICE GUEST_APPEND GUEST_CPUS KERNEL KVER PAIRS STOCK SUITE TEST_SCALE)
-CELL_HOST=(GUEST_MEM INITRAMFS KERNEL_ROOT STAGE TREE VMLINUZ)
+CELL_HOST=(EXTRAS GUEST_MEM INITRAMFS KERNEL_ROOT STAGE TREE VMLINUZ)
 
 # cell_name SUITE DEVICE KERNEL[:OPTION] [CPUS]: guests with another number of CPUs than two
 # make another cell

@@ -25,7 +25,7 @@ initramfs_build()
 	[[ ! -f $image ]] || return 0
 	work=$(mktemp -d) || return 1
 
-	mkdir -p "$work"/{bin,dev,proc,sys,tree,stage,rw,root,modules} &&
+	mkdir -p "$work"/{bin,dev,proc,sys,tree,stage,extras,rw,root,modules} &&
 	cp /bin/busybox "$work/bin/" &&
 	cp "$VM_DIR/guest/initramfs-init" "$work/init" &&
 	chmod +x "$work/init" || return 1

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# What the guests of one suite have beyond its tree: packages in a layer that lies between
+# the tree and the stage. A package that one test needs is here, so that the trees of the
+# other suites stay as they are.
+
+EXTRAS_trixie=(
+	# container engines, and what they start containers with
+	podman crun conmon netavark uidmap catatonit containerd runc
+	# a client of the CRI (no crictl in Debian)
+	python3-grpcio python3-protobuf
+	# a 9P server
+	diod
+)
+
+# extras_make DIR PACKAGE...
+extras_make()
+{
+	local dir=$1 log=$1.log tmp=$1.new.$$ rc=0
+	shift
+	[[ ! -f $dir.img ]] || return 0	# another rig was faster
+	# What an interrupted rig has left: no other one has the lock.
+	rm -rf --one-file-system "$SUITE_DIR"/extras-*.new.*
+	mkdir -p "$tmp"/{upper,overlay}
+	# shellcheck disable=SC2016
+	TREE_LAYER=$tmp in_tree "$TREE" -- sh -ec '
+		export DEBIAN_FRONTEND=noninteractive
+		apt-get -q -o Acquire::Languages=none update
+		apt-get -q -y --no-install-recommends install "$@"
+		apt-get clean
+		rm -rf /var/lib/apt/lists/*' extras "$@" >"$log" 2>&1 </dev/null &&
+	rm -f "$tmp"/upper/etc/{resolv.conf,hosts} &&
+	image_of "$tmp/upper" "$dir.img" || rc=$?
+	((!rc)) || tail -n 30 "$log" >&2
+	rm -rf --one-file-system "$tmp"
+	return "$rc"
+}
+
+# Sets EXTRAS, the image; empty for suites without extra packages, and for kernels that
+# have no driver for disks.
+extras_paths()
+{
+	local -n packages=EXTRAS_${SUITE//[^a-z0-9]/_}
+	EXTRAS=''
+	[[ -z $KERNEL && ${packages[*]:-} ]] || return 0
+	EXTRAS=$SUITE_DIR/extras-$({
+		echo "$TREE ${packages[*]}"
+		declare -f extras_make
+	} | sha256sum | cut -c1-12).img
+}
+
+# The same, and makes it if there is none yet.
+extras()
+{
+	local -n packages=EXTRAS_${SUITE//[^a-z0-9]/_}
+	extras_paths
+	[[ -z $EXTRAS || -f $EXTRAS ]] ||
+		step "extra packages of Debian $SUITE" with_lock "$SUITE_DIR/extras.lock" \
+			extras_make "${EXTRAS%.img}" "${packages[@]}" ||
+		die "no extra packages, log: ${EXTRAS%.img}.log"
+}
