@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# What the tests of container engines share: an image, and what a container must not have.
+# Sourced after common.sh.
+
+NODE=/dev/infiniband/rdma_ep
+# shellcheck disable=SC2034 # of the tests
+LIBRARY=$(ldconfig -p | awk '$1 == "librdma_ep.so.1" { print $NF; exit }')
+HERE=$(cd "$(dirname "$0")" && pwd)
+CDI_SPEC=$HERE/../src/packaging/cdi/rdma_ep.json
+[[ -e $CDI_SPEC ]] || CDI_SPEC=$HERE/../../packaging/cdi/rdma_ep.json
+
+# make_image ROOT PROGRAM...: programs of the distribution's packages with the libraries that
+# they are linked with, of a stock RDMA stack; nothing of ours
+make_image()
+{
+	local root=$1 program
+	mkdir -p "$root"/{dev,etc,proc,run,sys,tmp,usr/{bin,sbin,lib,lib64}} &&
+	ln -s usr/bin usr/lib usr/lib64 "$root/" &&
+	echo "user:x:1000:1000::/:/bin/false" > "$root/etc/passwd" || return 1
+	for program in "${@:2}"; do
+		# shellcheck disable=SC2046
+		cp -L --parents "$program" $(ldd "$program" | grep -o '/[^ ]*') "$root/" ||
+			return 1
+	done
+	cp -L --parents /usr/lib/x86_64-linux-gnu/libgcc_s.so.1 "$root/" &&
+	[[ -z $(find "$root" -name '*rdma_ep*') ]]
+}
+
+# expect_contained NAME PID UID MEMLOCK: a running container: one node beyond those that
+# every container has, no capability, no new privileges, a filter of system calls, a
+# read-only root
+expect_contained()
+{
+	local proc=/proc/$2 n
+	n=$(cd "$proc/root/dev" && find . ! -type d ! -type l ! -path './pts/*' | sort | tr '\n' ' ')
+	[[ $n == "./full ./infiniband/rdma_ep ./null ./random ./tty ./urandom ./zero " ]] ||
+		problem "$1: has the nodes $n"
+	grep -q "^Uid:	$3	$3	$3	$3\$" "$proc/status" ||
+		problem "$1: is another user: $(grep ^Uid: "$proc/status")"
+	for n in CapEff CapPrm CapBnd CapAmb; do
+		grep -q "^$n:	0*\$" "$proc/status" || problem "$1: has capabilities, $n"
+	done
+	grep -q '^NoNewPrivs:	1$' "$proc/status" || problem "$1: can get privileges"
+	grep -q '^Seccomp:	2$' "$proc/status" || problem "$1: no filter of system calls"
+	grep -Eq "^Max locked memory +$4 " "$proc/limits" ||
+		problem "$1: has another RLIMIT_MEMLOCK: $(grep locked "$proc/limits")"
+	grep -q ' / / ro[, ]' "$proc/mountinfo" || problem "$1: can write to its root"
+	[[ $(readlink "$proc/fd/"*) == *"$NODE"* ]] || problem "$1: has not opened $NODE"
+}
