@@ -181,7 +181,7 @@ static int uep_cmd_await(struct uep_cmd *cmd, struct rdma_ep_await *aw)
 	return 0;
 }
 
-/* quota.c counts refusals by its limits. */
+/* quota.c counts refusals by its limits, handlers set uep_cmd.counted. */
 static void uep_count_refused_cmd(struct uep_session *s, const struct uep_cmd_op *op, int ret)
 {
 	switch (ret) {
@@ -202,13 +202,19 @@ static void uep_count_refused_cmd(struct uep_session *s, const struct uep_cmd_op
 	}
 }
 
+static int uep_trace_refused(struct uep_session *s, const struct uep_cmd_op *op,
+			     const char *stage, int ret)
+{
+	trace_rdma_ep_refuse(s, op - uep_cmd_ops, op->name, stage, ret);
+	return ret;
+}
+
 /* Traces and counts a failed command; a successful one costs nothing. */
 static int uep_refuse(struct uep_session *s, const struct uep_cmd_op *op,
 		      const char *stage, int ret)
 {
 	uep_count_refused_cmd(s, op, ret);
-	trace_rdma_ep_refuse(s, op - uep_cmd_ops, op->name, stage, ret);
-	return ret;
+	return uep_trace_refused(s, op, stage, ret);
 }
 
 static int uep_cmd_execute(struct file *file, struct uep_session *s, const struct uep_cmd_op *op,
@@ -237,8 +243,11 @@ static int uep_cmd_execute(struct file *file, struct uep_session *s, const struc
 	cmd.arg = arg;
 	cmd.uarg = uarg;
 	cmd.nr_steps = 0;
+	cmd.counted = false;
 	ret = aw && aw->state ? 0 : op->fn(&cmd);
-	if (ret) {
+	if (ret && cmd.counted) {
+		uep_trace_refused(s, op, "command", ret);
+	} else if (ret) {
 		uep_refuse(s, op, "command", ret);
 	} else if (aw) {
 		ret = uep_cmd_await(&cmd, aw);

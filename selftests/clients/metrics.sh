@@ -5,9 +5,9 @@
 # answer for a scraper, the names in the dashboard, and its cost with 10,000 ids.
 #
 # It would catch: text that a scraper refuses, counters that miss traffic, refusals or
-# programs that have ended, or that ever decrease; numbers of others in a container; a
-# dashboard that names metrics that are not there; a scrape whose cost grows with more than
-# the number of objects.
+# programs that have ended, or that ever decrease; a refusal with two reasons; numbers of
+# others in a container; a dashboard that names metrics that are not there; a scrape whose
+# cost grows with more than the number of objects.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -102,13 +102,23 @@ ready_or_gone()
 	grep -q ready "$WORK/$1.out" || stopped "$1"
 }
 
-# CPU time of a scrape, of five, in milliseconds
+# CPU time of a scrape in milliseconds, the mean of five
 cost()
 {
 	local times
 	TIMEFORMAT="%U %S"
 	times=$({ time for _ in 1 2 3 4 5; do rdma-ep metrics > /dev/null; done; } 2>&1)
 	awk '{ printf "%d\n", ($1 + $2) * 1000 / 5 }' <<< "$times"
+}
+
+# The kernel's part of it in microseconds, the mean of 50
+kernel_cost()
+{
+	python3 -c 'import time
+before = time.process_time_ns()
+for _ in range(50):
+    open("/proc/rdma_ep", "rb").read()
+print((time.process_time_ns() - before) // 50000)'
 }
 
 begin "$IDS ids, and their cost"
@@ -123,14 +133,15 @@ scrape
 expect "ids" "$(value rdma_ep_ids "$MINE")" "$IDS"
 (($(value rdma_ep_charged_objects "$MINE") >= IDS)) || problem "they are not charged"
 (($(value rdma_ep_queue_bytes "$MINE") >= IDS * 4096)) || problem "their memory is not charged"
-with=$(cost)
+with=$(cost) kernel_with=$(kernel_cost)
 exec 9>&-
 finish ids
 expect_status ids 0
 echo "$quota" > /sys/module/rdma_ep/parameters/user_max_queue_mb
 echo "$session" > /sys/module/rdma_ep/parameters/session_max_queue_mb
-without=$(cost)
+without=$(cost) kernel_without=$(kernel_cost)
 echo "# a scrape: $with ms of CPU with $IDS ids, $without ms without"
+echo "# /proc/rdma_ep: $kernel_with us with $IDS ids, $kernel_without us without"
 # An emulated CPU is some 30 times slower than a real one.
 ((with > 0 && with - without < 500 * ${TEST_SCALE:-1})) || problem "that is too much"
 scrape
@@ -139,16 +150,58 @@ expect "ids" "$(value rdma_ep_ids "$MINE")" 0
 	problem "a counter has changed"
 end
 
+# Registers memory, and prints the error.
+cat > "$WORK/reg.py" <<'END'
+import ctypes, errno, mmap, sys
+v = ctypes.CDLL("librdma_ep.so.1", use_errno=True)
+pointer = ctypes.c_void_p
+for name in "get_device_list", "open_device", "alloc_pd", "reg_mr":
+    getattr(v, "ibv_" + name).restype = pointer
+v.ibv_get_device_list.restype = ctypes.POINTER(pointer)
+v.ibv_reg_mr.argtypes = pointer, pointer, ctypes.c_size_t, ctypes.c_int
+size = int(sys.argv[1])
+memory = ctypes.c_char.from_buffer(mmap.mmap(-1, size))
+context = v.ibv_open_device(pointer(v.ibv_get_device_list(None)[0]))
+pd = v.ibv_alloc_pd(pointer(context))
+mr = v.ibv_reg_mr(pd, ctypes.addressof(memory), size, 1)
+print("registered" if mr else errno.errorcode[ctypes.get_errno()])
+END
+
+# refusal_case REASON MEMLOCK OUTPUT COMMAND...: one command is refused, for one reason. MEMLOCK:
+# in KiB
+refusal_case()
+{
+	local reason=$1 before one
+	scrape
+	before=$(value rdma_ep_refusals_total "$MINE")
+	one=$(value rdma_ep_refusals_total "$MINE,reason=\"$reason\"")
+	(ulimit -l "$2" && on_pod "${@:4}") > "$WORK/refused.out" 2> "$WORK/refused.err"
+	grep -q -- "$3" "$WORK"/refused.{out,err} ||
+		problem "$reason: no '$3' but $(cat "$WORK"/refused.{out,err})"
+	scrape
+	expect "$reason" "$(value rdma_ep_refusals_total "$MINE,reason=\"$reason\"")" $((one + 1))
+	expect "refusals with that of $reason" "$(value rdma_ep_refusals_total "$MINE")" \
+		$((before + 1))
+}
+
 begin "refusals by reason"
-echo "/metrics objects=2" > /sys/module/rdma_ep/parameters/rules
-start pod refused python3 "$WORK/ids.py" 10
-finish refused
-echo " " > /sys/module/rdma_ep/parameters/rules
-scrape
-(($(value rdma_ep_refusals_total "$MINE,reason=\"cgroup_objects\"") >= 1)) ||
-	problem "the refusal is not counted"
-expect "of the user's limit" \
-	"$(value rdma_ep_refusals_total "$MINE,reason=\"user_max_objects\"")" 0
+RULES=/sys/module/rdma_ep/parameters/rules
+IDS_PY=(python3 "$WORK/ids.py")
+REG=(python3 "$WORK/reg.py")
+# The first id is an object and memory beyond both limits.
+echo "/metrics objects=2 queue=4K" > "$RULES"
+refusal_case cgroup_objects 64 "errno 122" "${IDS_PY[@]}" 10
+echo "/metrics pinned=64K" > "$RULES"
+refusal_case cgroup_pinned 1024 ENOMEM "${REG[@]}" 131072
+echo "/metrics pinned=64K memlock=quota" > "$RULES"
+refusal_case cgroup_pinned 0 ENOMEM "${REG[@]}" 131072
+echo " " > "$RULES"
+refusal_case memlock 64 ENOMEM "${REG[@]}" 131072
+refusal_case memlock 0 EPERM "${REG[@]}" 4096
+with_parameter user_max_pinned_mb 1 \
+	refusal_case user_max_pinned_mb 4096 ENOMEM "${REG[@]}" 2097152
+with_parameter session_max_objects 0 with_parameter user_max_objects 2 \
+	refusal_case session_max_objects 64 "errno 122" "${IDS_PY[@]}" 10
 end
 
 begin "only with CAP_PERFMON"

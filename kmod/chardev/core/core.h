@@ -573,6 +573,7 @@ struct uep_cmd_step {
  * @uarg: the structure in user memory
  * @steps: changes that are committed or undone at the end
  * @nr_steps: number of @steps
+ * @counted: the handler has counted its refusal by reason
  */
 struct uep_cmd {
 	struct uep_session *s;
@@ -581,6 +582,7 @@ struct uep_cmd {
 	void __user *uarg;
 	struct uep_cmd_step steps[UEP_CMD_MAX_STEPS];
 	int nr_steps;
+	bool counted;
 };
 
 void uep_cmd_add_step(struct uep_cmd *cmd, void (*end)(struct uep_cmd_step *step, bool commit),

@@ -198,20 +198,22 @@ static bool uep_may_exceed(const struct uep_session *s)
 	       capable(CAP_SYS_RESOURCE);
 }
 
-static void uep_refuse_objects(struct uep_session *s)
+/* One refusal has one reason: the first limit that is exceeded. */
+static enum uep_refusal uep_objects_reason(const struct uep_session *s)
 {
 	const struct uep_group *g;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(uep_limits); i++)
 		if (uep_limit_held(&uep_limits[i], s) > uep_limit_max(&uep_limits[i]))
-			uep_count_refusal(s, UEP_REFUSED_SESSION_OBJECTS + i);
+			return UEP_REFUSED_SESSION_OBJECTS + i;
 	for (g = s->group; g; g = g->parent)
 		for (i = UEP_MAX_OBJS; i <= UEP_MAX_QUEUE_BYTES; i++)
 			if (uep_group_is_over(g, i))
-				uep_count_refusal(s, UEP_REFUSED_CGROUP_OBJECTS + i);
+				return UEP_REFUSED_CGROUP_OBJECTS + i;
 	if (uep_restrictions_over_limit(s))
-		uep_count_refusal(s, UEP_REFUSED_RESTRICTION);
+		return UEP_REFUSED_RESTRICTION;
+	return UEP_REFUSED_OTHER;	/* another task has made room meanwhile */
 }
 
 /*
@@ -230,7 +232,7 @@ int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes)
 	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
 		uep_trace_limit(s, l->name, uep_limit_held(l, s), uep_limit_max(l));
 	uep_trace_group_limits(s);
-	uep_refuse_objects(s);
+	uep_count_refusal(s, uep_objects_reason(s));
 	uep_uncharge(s, nr_objs, queue_bytes);
 	uep_log_over("its limit of objects or queue memory (see the module's parameters)");
 	return -EDQUOT;

@@ -155,11 +155,23 @@ static int uep_mr_check_driver(struct ib_device *ibdev)
 	return -EOPNOTSUPP;
 }
 
-static int uep_mr_charge(struct uep_mr *mr, u64 addr, u64 length, bool skip_rlimit, u64 *nr)
+static int uep_mr_charge(struct uep_cmd *cmd, u64 addr, u64 length, bool skip_rlimit, u64 *nr)
 {
 	*nr = uep_mr_nr_pages(addr, length);
-	return uep_charge_pages(mr->obj.session, *nr, skip_rlimit) ?
-	       uep_mr_too_large(addr, length) : 0;
+	if (!uep_charge_pages(cmd->s, *nr, skip_rlimit))
+		return 0;
+	cmd->counted = true;
+	return uep_mr_too_large(addr, length);
+}
+
+/* Counts the driver's refusal of memory. */
+static struct ib_mr *uep_mr_counted(struct uep_cmd *cmd, struct ib_mr *ibmr)
+{
+	if (ibmr == ERR_PTR(-ENOMEM) || ibmr == ERR_PTR(-EPERM)) {
+		uep_count_refusal(cmd->s, UEP_REFUSED_MEMLOCK);
+		cmd->counted = true;
+	}
+	return ibmr;
 }
 
 /*
@@ -204,9 +216,9 @@ static void uep_mr_revert(const struct uep_mr_creds *c)
 	put_cred(c->new);
 }
 
-static struct ib_mr *uep_mr_reg(struct uep_mr *mr, const struct rdma_ep_cmd_reg_mr *arg,
-				bool skip_rlimit)
+static struct ib_mr *uep_mr_reg(struct uep_cmd *cmd, struct uep_mr *mr, bool skip_rlimit)
 {
+	const struct rdma_ep_cmd_reg_mr *arg = cmd->arg;
 	struct uep_mr_creds creds;
 	struct ib_mr *ibmr;
 	int ret;
@@ -216,7 +228,7 @@ static struct ib_mr *uep_mr_reg(struct uep_mr *mr, const struct rdma_ep_cmd_reg_
 		return ERR_PTR(ret);
 	ibmr = ib_reg_user_mr(mr->pd->pd.ibpd, arg->addr, arg->length, arg->iova, arg->access);
 	uep_mr_revert(&creds);
-	return ibmr;
+	return uep_mr_counted(cmd, ibmr);
 }
 
 /* Keeps the keys, which stay known when the device's region has been destroyed. */
@@ -228,25 +240,24 @@ static void uep_mr_keys(struct uep_mr *mr, u32 *lkey, u32 *rkey)
 	*rkey = mr->rkey;
 }
 
-static int uep_mr_create_hw(struct uep_mr *mr, struct rdma_ep_cmd_reg_mr *arg)
+static int uep_mr_create_hw(struct uep_cmd *cmd, struct uep_mr *mr)
 {
 	bool skip_rlimit = uep_group_skips_rlimit(mr->obj.session->group);
 	struct ib_device *ibdev = mr->obj.dev->ibdev;
+	struct rdma_ep_cmd_reg_mr *arg = cmd->arg;
 	int ret;
 
 	ret = uep_mr_check_driver(ibdev) ?:
 	      uep_mr_check_range(ibdev, arg->addr, arg->length, arg->iova) ?:
 	      uep_mr_check_access(ibdev, &arg->access) ?:
-	      uep_mr_charge(mr, arg->addr, arg->length, skip_rlimit, &mr->nr_pages);
+	      uep_mr_charge(cmd, arg->addr, arg->length, skip_rlimit, &mr->nr_pages);
 	if (ret)
 		return ret;
 	ret = ep_res_init(&mr->res, mr->obj.dev, EP_RES_MR, &uep_obj_res_ops, uep_mr_destroy_hw);
 	if (ret)
 		goto err_pages;
-	mr->ibmr = uep_mr_reg(mr, arg, skip_rlimit);
+	mr->ibmr = uep_mr_reg(cmd, mr, skip_rlimit);
 	ret = PTR_ERR_OR_ZERO(mr->ibmr);
-	if (ret == -ENOMEM || ret == -EPERM)
-		uep_count_refusal(mr->obj.session, UEP_REFUSED_MEMLOCK);
 	if (ret)
 		goto err_res;
 	mr->iova = arg->iova;
@@ -271,7 +282,7 @@ err_pages:
 }
 
 /* Called inside ep_dev_enter(). */
-static struct uep_mr *uep_mr_create(struct uep_pd *pd, struct rdma_ep_cmd_reg_mr *arg)
+static struct uep_mr *uep_mr_create(struct uep_cmd *cmd, struct uep_pd *pd)
 {
 	struct uep_mr *mr = uep_obj_alloc_in(&pd->obj, &uep_mr_type, sizeof(*mr), 0);
 	int ret;
@@ -280,7 +291,7 @@ static struct uep_mr *uep_mr_create(struct uep_pd *pd, struct rdma_ep_cmd_reg_mr
 		return mr;
 	mutex_init(&mr->lock);
 	mr->pd = pd;
-	ret = uep_mr_create_hw(mr, arg);
+	ret = uep_mr_create_hw(cmd, mr);
 	if (!ret)
 		return mr;
 	uep_obj_discard(&mr->obj);
@@ -298,7 +309,7 @@ int uep_reg_mr(struct uep_cmd *cmd)
 	pd = uep_obj_enter(cmd->s, arg->pd, RDMA_EP_OBJ_PD, &srcu);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	ret = uep_cmd_add_obj(cmd, uep_mr_create(pd, arg), &arg->mr);
+	ret = uep_cmd_add_obj(cmd, uep_mr_create(cmd, pd), &arg->mr);
 	return uep_obj_exit(&pd->obj, srcu, ret);
 }
 
@@ -334,9 +345,9 @@ static void uep_mr_update(struct uep_mr *mr, struct ib_mr *new,
 	mr->ibmr->length = mr->length;
 }
 
-static struct ib_mr *uep_mr_rereg(struct uep_mr *mr, const struct rdma_ep_cmd_rereg_mr *arg,
-				  bool skip_rlimit)
+static struct ib_mr *uep_mr_rereg(struct uep_cmd *cmd, struct uep_mr *mr, bool skip_rlimit)
 {
+	const struct rdma_ep_cmd_rereg_mr *arg = cmd->arg;
 	struct uep_mr_creds creds;
 	struct ib_mr *ibmr;
 	int ret;
@@ -347,16 +358,17 @@ static struct ib_mr *uep_mr_rereg(struct uep_mr *mr, const struct rdma_ep_cmd_re
 	ibmr = mr->ibmr->device->ops.rereg_user_mr(mr->ibmr, arg->flags, arg->addr, arg->length,
 						   arg->iova, arg->access, mr->ibmr->pd, NULL);
 	uep_mr_revert(&creds);
-	return ibmr;
+	return uep_mr_counted(cmd, ibmr);
 }
 
 /*
  * Inside ep_dev_enter() and with mr->lock. Work requests do not find the region until the end;
  * the device decides about those that use it already.
  */
-static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_cmd_rereg_mr *arg)
+static int uep_mr_change(struct uep_cmd *cmd, struct uep_mr *mr)
 {
 	bool skip_rlimit = uep_group_skips_rlimit(mr->obj.session->group);
+	struct rdma_ep_cmd_rereg_mr *arg = cmd->arg;
 	struct xarray *mrs = &mr->pd->mrs;
 	u32 lkey = mr->ibmr->lkey;
 	u64 nr_pages = 0;
@@ -364,12 +376,12 @@ static int uep_mr_change(struct uep_mr *mr, struct rdma_ep_cmd_rereg_mr *arg)
 	int ret = 0;
 
 	if (arg->flags & RDMA_EP_REREG_TRANSLATION)
-		ret = uep_mr_charge(mr, arg->addr, arg->length, skip_rlimit, &nr_pages);
+		ret = uep_mr_charge(cmd, arg->addr, arg->length, skip_rlimit, &nr_pages);
 	if (ret)
 		return ret;
 	xa_store(mrs, lkey, XA_ZERO_ENTRY, 0); /* keeps its place */
 	uep_mr_forget(mr->pd);
-	new = uep_mr_rereg(mr, arg, skip_rlimit);
+	new = uep_mr_rereg(cmd, mr, skip_rlimit);
 	if (IS_ERR(new)) {
 		ret = PTR_ERR(new);
 	} else {
@@ -422,7 +434,7 @@ int uep_rereg_mr(struct uep_cmd *cmd)
 	ret = ep_dev_enter(mr->obj.dev, &srcu);
 	if (ret)
 		goto out_unlock;
-	ret = uep_mr_check_rereg(mr, mr->obj.dev->ibdev, arg) ?: uep_mr_change(mr, arg);
+	ret = uep_mr_check_rereg(mr, mr->obj.dev->ibdev, arg) ?: uep_mr_change(cmd, mr);
 	ep_dev_exit(mr->obj.dev, srcu);
 out_unlock:
 	mutex_unlock(&mr->lock);
