@@ -13,7 +13,7 @@ static void on_end(struct rdma_ep *ep, int error)
 {
 	struct p9_conn *conn = rdma_ep_context(ep);
 
-	conn->client->status = Disconnected;
+	p9_client_disconnect(conn->client);
 	p9_fail_pending(conn, error);
 	/* The file system may stay mounted, but the device does not wait for that. */
 	schedule_work(&conn->gone);

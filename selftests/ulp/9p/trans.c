@@ -56,18 +56,23 @@ static int post_reply(struct p9_reply *r)
 	return ib_post_recv(qp, &wr, NULL);
 }
 
-/* Nothing in a reply is true until it has been checked. */
-static bool deliver(struct p9_conn *conn, const struct p9_reply *r, u32 len)
+/*
+ * Nothing in a reply is true until it has been checked. Returns the number of credits that
+ * come back, or an error.
+ */
+static int deliver(struct p9_conn *conn, const struct p9_reply *r, u32 len)
 {
 	const struct p9_header *head = r->data;
 	struct p9_req_t *req;
+	bool taken;
 
 	if (len < sizeof(*head) || le32_to_cpu(head->size) != len)
-		return false;
+		return -EPROTO;
 	req = p9_tag_lookup(conn->client, le16_to_cpu(head->tag));
 	if (!req)
-		return false;
-	if (take_pending(conn, req)) {
+		return -EPROTO;
+	taken = take_pending(conn, req);
+	if (taken) {
 		if (len <= req->rc.capacity) {
 			memcpy(req->rc.sdata, r->data, len);
 			req->rc.size = len;
@@ -76,27 +81,31 @@ static bool deliver(struct p9_conn *conn, const struct p9_reply *r, u32 len)
 			req->t_err = -EMSGSIZE;
 			p9_client_cb(conn->client, req, REQ_STATUS_ERROR);
 		}
-		up(&conn->credits);
 	}
 	p9_req_put(conn->client, req);
-	return true;
+	return taken;
 }
 
 static void reply_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct p9_reply *r = container_of(wc->wr_cqe, struct p9_reply, cqe);
 	struct p9_conn *conn = r->conn;
+	int ret;
 
 	if (wc->status != IB_WC_SUCCESS) {
 		rdma_ep_abort(conn->ep, -EIO);
 		return;
 	}
 	ib_dma_sync_single_for_cpu(conn->dev, r->dma, conn->size, DMA_FROM_DEVICE);
-	if (!deliver(conn, r, wc->byte_len))
-		rdma_ep_abort(conn->ep, -EPROTO);
+	ret = deliver(conn, r, wc->byte_len);
+	if (ret < 0)
+		rdma_ep_abort(conn->ep, ret);
 	ib_dma_sync_single_for_device(conn->dev, r->dma, conn->size, DMA_FROM_DEVICE);
 	if (post_reply(r))
 		rdma_ep_abort(conn->ep, -EIO);
+	/* Not before the receive is posted that the next request counts on. */
+	if (ret > 0)
+		up(&conn->credits);
 }
 
 static int reply_init(struct p9_reply *r, struct p9_conn *conn)
@@ -349,7 +358,7 @@ static void p9_ep_close(struct p9_client *client)
 
 	if (!conn)
 		return;
-	client->status = Disconnected;
+	p9_client_disconnect(client);
 	p9_disconnect(conn);
 	/* Nothing starts it any more. */
 	cancel_work_sync(&conn->gone);
