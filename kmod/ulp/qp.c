@@ -559,6 +559,7 @@ int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 	ep->slots_free = attr->slots_free;
 	WRITE_ONCE(ep->max_slots, qp->granted.max_send_wr);
 	atomic_set(&ep->slots, qp->granted.max_send_wr);
+	WRITE_ONCE(ep->poll_sends, qp->send_cq->poll_ctx == IB_POLL_DIRECT);
 	WRITE_ONCE(ep->cq_work[0], &qp->send_cq->work);
 	WRITE_ONCE(ep->cq_work[1], &qp->recv_cq->work);
 	WRITE_ONCE(ep->qp, qp);

@@ -2,7 +2,15 @@
 /*
  * Send slots: how many sends may still be posted to an endpoint's QP.
  */
+#include <linux/delay.h>
+#include <linux/sched/signal.h>
+
 #include "ulp.h"
+
+/* Completions that a task handles before it looks for other reasons to return */
+#define ULP_POLL_BUDGET	16
+/* Microseconds between two looks at a CQ at most, if a peer takes its time */
+#define ULP_POLL_US	1000UL
 
 static bool ulp_take_slots(struct rdma_ep *ep, unsigned int n)
 {
@@ -44,6 +52,50 @@ bool rdma_ep_try_slots(struct rdma_ep *ep, unsigned int n)
 }
 EXPORT_SYMBOL_GPL(rdma_ep_try_slots);
 
+/*
+ * Handles completions of sends. A task that drains or destroys the QP has its lock, and
+ * handles them itself. Returns whether there were any.
+ */
+static bool ulp_poll_sends(struct rdma_ep *ep)
+{
+	struct ulp_callback cb;
+	int done = 0;
+
+	if (!mutex_trylock(&ep->lock))
+		return false;
+	/* The handlers' calls would wait for this one. */
+	ulp_callback_begin(&cb, NULL);
+	if (ep->qp)
+		done = ib_process_cq_direct(ep->qp->send_cq, ULP_POLL_BUDGET);
+	ulp_callback_end(&cb);
+	mutex_unlock(&ep->lock);
+	return done > 0;
+}
+
+/* With %IB_POLL_DIRECT no other task handles the completions that free slots. */
+static int ulp_poll_slots(struct rdma_ep *ep, unsigned int n, long left)
+{
+	unsigned long end = jiffies + left, us = 1;
+	int ret;
+
+	for (;;) {
+		ret = ulp_alive(ep) ?: READ_ONCE(ep->status);
+		if (ret || ulp_take_slots(ep, n))
+			return ret;
+		if (fatal_signal_pending(current) || ulp_stopped())
+			return -EINTR;
+		if (ulp_poll_sends(ep))
+			us = 1;
+		if (ulp_take_slots(ep, n))
+			return 0;
+		if (left != MAX_SCHEDULE_TIMEOUT && time_after_eq(jiffies, end))
+			return -ETIMEDOUT;
+		/* The device may be software that needs this CPU. */
+		usleep_range(us, 2 * us);
+		us = min(2 * us, ULP_POLL_US);
+	}
+}
+
 static int ulp_wait_slots(struct rdma_ep *ep, unsigned int n,
 			  unsigned int timeout_ms)
 {
@@ -52,6 +104,8 @@ static int ulp_wait_slots(struct rdma_ep *ep, unsigned int n,
 
 	if (n > READ_ONCE(ep->max_slots))
 		return -EINVAL;
+	if (READ_ONCE(ep->poll_sends))
+		return ulp_poll_slots(ep, n, left);
 	ret = ulp_wait(ep->slots_wait,
 		       (error = ulp_alive(ep) ?: READ_ONCE(ep->status)) ||
 		       ulp_take_slots(ep, n), left);
@@ -64,7 +118,9 @@ static int ulp_wait_slots(struct rdma_ep *ep, unsigned int n,
  * @n: how many
  * @timeout_ms: timeout
  *
- * See rdma_ep_try_slots(). Tasks that wait are not served in turn.
+ * See rdma_ep_try_slots(). Tasks that wait are not served in turn. If the QP's send CQ is of
+ * %IB_POLL_DIRECT, its handlers run in the task that waits here; they make only calls that are
+ * allowed in any context. A task that polls the CQ at the same time runs some of them.
  *
  * Return: 0, or
  * * -EINVAL: there are not so many, or no QP

@@ -155,6 +155,7 @@ struct rdma_ep {
 	u8 min_rnr_timer;
 	atomic_t slots;			/* sends that may be posted */
 	u32 max_slots;
+	bool poll_sends;		/* its handlers run in tasks that wait for slots */
 	wait_queue_head_t slots_wait;
 	void (*slots_free)(struct rdma_ep *ep); /* the consumer's, or NULL */
 	u8 responder_resources;		/* of a request: as the peer has named it */

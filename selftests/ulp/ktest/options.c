@@ -384,6 +384,49 @@ static void kt_slots(struct kt *t)
 	kt_expect_call(t, call, KT_PROMPT_MS, -ECONNRESET);
 }
 
+static void kt_slot_back(void *arg)
+{
+	rdma_ep_put_slots(arg, 1);
+}
+
+/* The handlers that give slots back run in the task that waits for them. */
+static void kt_slots_polled(struct kt *t)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_args args = { .timeout_ms = RDMA_EP_FOREVER };
+	struct kt_io *recv, *send;
+	struct kt_call *call;
+	struct kt_pair p;
+
+	qp.poll_ctx = IB_POLL_DIRECT;
+	kt_pair_open(t, &p, &(struct kt_setup) { .client_qp = &qp });
+	recv = kt_io_create(t, rdma_ep_pd(p.server));
+	send = kt_io_create(t, rdma_ep_pd(p.client));
+	send->fn = kt_slot_back;
+	send->fn_arg = p.client;
+	args.ep = p.client;
+	while (recv->posted < KT_WRS)
+		kt_assert_eq(t, 0, kt_io_recv(recv, p.server));
+	kt_expect(t, rdma_ep_try_slots(p.client, KT_WRS));
+	while (send->posted < KT_WRS)
+		kt_assert_eq(t, 0, kt_io_send(send, p.client));
+	kt_expect(t, kt_wait_for(atomic_read(&recv->ok) == KT_WRS, KT_CALL_MS));
+	kt_expect_eq(t, 0, atomic_read(&send->done));
+	kt_expect(t, !rdma_ep_try_slots(p.client, 1));
+	kt_expect_eq(t, 0, rdma_ep_wait_slots(p.client, KT_WRS, KT_CALL_MS));
+	kt_expect_eq(t, KT_WRS, atomic_read(&send->ok));
+	/* There is nothing to handle any more: time, kthread_stop() and the end. */
+	kt_expect_eq(t, -ETIMEDOUT, rdma_ep_wait_slots(p.client, 1, 0));
+	kt_expect_eq(t, -ETIMEDOUT, rdma_ep_wait_slots(p.client, 1, 100));
+	call = kt_call(t, kt_call_slots, &args);
+	kt_expect_waits(t, call);
+	kt_expect_eq(t, -EINTR, kt_call_stop(call));
+	call = kt_call(t, kt_call_slots, &args);
+	kt_expect_waits(t, call);
+	rdma_ep_abort(p.server, -EBADMSG);
+	kt_expect_call(t, call, KT_PROMPT_MS, -ECONNRESET);
+}
+
 const struct kt_test kt_option_tests[] = {
 	{ "option_families", kt_families },
 	{ "option_reuseaddr", kt_reuseaddr },
@@ -401,5 +444,6 @@ const struct kt_test kt_option_tests[] = {
 	{ "multicast", kt_multicast },
 	{ "multicast_connected", kt_multicast_connected },
 	{ "send_slots", kt_slots },
+	{ "send_slots_polled", kt_slots_polled },
 	{}
 };
