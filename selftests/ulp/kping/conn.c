@@ -69,9 +69,8 @@ static struct rdma_ep_qp_attr kping_qp_attr(struct kping_conn *conn)
 			.qp_type = IB_QPT_RC,
 			.sq_sig_type = IB_SIGNAL_REQ_WR,
 			.cap = {
-				/* and some for acknowledgments */
-				.max_send_wr = conn->cmd.depth + 8,
-				.max_recv_wr = conn->cmd.depth + 8,
+				.max_send_wr = conn->cmd.depth + KPING_TALK_WRS,
+				.max_recv_wr = conn->cmd.depth + KPING_TALK_WRS,
 				.max_send_sge = 1,
 				.max_recv_sge = 1,
 			},

@@ -30,13 +30,14 @@ void kping_data_init(struct kping_conn *conn)
 	conn->rounds.target = INT_MAX;
 }
 
-/* Any context. The first error is the reason of all others. */
+/* Any context. The first error is the reason of all others. A task may wait for send slots. */
 void kping_fail(struct kping_conn *conn, int error)
 {
 	/* Only siw says so, of a connection that is being closed. */
 	if (error == -ENOTCONN)
 		error = -ECONNRESET;
 	cmpxchg(&conn->error, 0, error);
+	rdma_ep_abort(conn->ep, error);
 	wake_up(&conn->wait);
 }
 

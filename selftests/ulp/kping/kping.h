@@ -30,6 +30,7 @@
 #include <rdma_ep.h>
 
 #define KPING_MAX_SIZE	SZ_1M	/* bytes of a message */
+#define KPING_TALK_WRS	8	/* of a queue, beside those of the mode: for acknowledgments */
 
 /* Also in struct kping_hello */
 enum kping_mode {

@@ -22,7 +22,7 @@
  * @last_cqe: a batch has completed
  * @other_cqe: a request of a batch before its last has failed
  * @ack_cqe: server has said something
- * @room: free entries of the send queue
+ * @room: send slots that are taken and not used yet
  * @credit: messages for which the server has receives (SEND)
  * @refill: wake the thread when there is so much of both
  * @completed: messages
@@ -38,8 +38,8 @@ struct stream {
 	struct ib_cqe last_cqe;
 	struct ib_cqe other_cqe;
 	struct ib_cqe ack_cqe;
-	struct kping_counter room;
 	struct kping_counter credit;
+	u32 room;
 	u32 refill;
 	u32 completed;
 	struct ib_sge sge;
@@ -55,7 +55,7 @@ static void stream_batch_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (kping_succeeded(conn, wc)) {
 		stream->completed += n;
 		kping_count(conn, &conn->rounds, n);
-		kping_count(conn, &stream->room, n);
+		rdma_ep_put_slots(conn->ep, n);
 	}
 }
 
@@ -92,7 +92,9 @@ static int stream_prepare(struct kping_conn *conn)
 	stream->other_cqe.done = stream_other_failed;
 	stream->ack_cqe.done = stream_ack_done;
 	stream->refill = cmd->depth / 2;
-	atomic_set(&stream->room.value, cmd->depth);
+	/* The others are for acknowledgments. */
+	if (!rdma_ep_try_slots(conn->ep, KPING_TALK_WRS))
+		return -ENOBUFS;
 	atomic_set(&stream->credit.value, cmd->depth);
 
 	ret = kping_buf_alloc(pd, &stream->local, cmd->size) ?:
@@ -167,13 +169,29 @@ static int stream_start(struct kping_conn *conn)
 }
 
 /* Wait for some room at once, not for every bit of it. */
-static int stream_take(struct stream *stream, struct kping_counter *counter, u32 n)
+static int stream_take_room(struct stream *stream, u32 n)
 {
+	struct kping_conn *conn = stream->conn;
+	int ret;
+
+	if (stream->room < n) {
+		ret = rdma_ep_wait_slots(conn->ep, stream->refill, RDMA_EP_FOREVER);
+		if (ret)
+			return READ_ONCE(conn->error) ?: ret;
+		stream->room += stream->refill;
+	}
+	stream->room -= n;
+	return 0;
+}
+
+static int stream_take_credit(struct stream *stream, u32 n)
+{
+	struct kping_counter *credit = &stream->credit;
 	int ret = 0;
 
-	if (atomic_read(&counter->value) < n)
-		ret = kping_wait(stream->conn, counter, max(n, stream->refill));
-	atomic_sub(n, &counter->value);
+	if (atomic_read(&credit->value) < n)
+		ret = kping_wait(stream->conn, credit, max(n, stream->refill));
+	atomic_sub(n, &credit->value);
 	return ret;
 }
 
@@ -186,9 +204,9 @@ static int stream_run(struct kping_conn *conn)
 
 	for (left = cmd->count; left; left -= n) {
 		n = min(left, cmd->batch);
-		ret = stream_take(stream, &stream->room, n);
+		ret = stream_take_room(stream, n);
 		if (!ret && cmd->op == KPING_SEND)
-			ret = stream_take(stream, &stream->credit, n);
+			ret = stream_take_credit(stream, n);
 		if (!ret)
 			ret = kping_post_send(conn, &stream->wrs[cmd->batch - n].wr);
 		if (ret)
