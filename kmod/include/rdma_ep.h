@@ -12,6 +12,7 @@
 #define RDMA_EP_H
 
 #include <linux/limits.h>
+#include <linux/lockdep.h>
 #include <linux/module.h>
 #include <linux/socket.h>
 #include <rdma/ib_verbs.h>
@@ -260,7 +261,8 @@ struct rdma_ep_attr {
 };
 
 struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
-				 const char *caller);
+				 const char *caller,
+				 struct lock_class_key *keys);
 /**
  * rdma_ep_create() - make an endpoint
  * @attr: attributes
@@ -278,7 +280,13 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
  * * -EHOSTUNREACH, -ENETUNREACH, -ETIMEDOUT and others: from resolving @dst
  * * -ENOMEM
  */
-#define rdma_ep_create(attr) __rdma_ep_create((attr), KBUILD_MODNAME)
+#define rdma_ep_create(attr)						\
+({									\
+	/* To lockdep, callbacks of the endpoints and of their requests */ \
+	static struct lock_class_key __keys[2];				\
+									\
+	__rdma_ep_create((attr), KBUILD_MODNAME, __keys);		\
+})
 
 int rdma_ep_destroy(struct rdma_ep *ep);
 

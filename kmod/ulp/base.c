@@ -21,10 +21,12 @@ static LIST_HEAD(ulp_callbacks);
 static DEFINE_SPINLOCK(ulp_callbacks_lock);
 
 /* Any context. */
-void ulp_callback_begin(struct ulp_callback *cb, const struct rdma_ep *ep)
+void ulp_callback_begin(struct ulp_callback *cb, struct rdma_ep *ep)
 {
 	unsigned long flags;
 
+	if (ep)
+		lock_map_acquire(&ep->callbacks);
 	cb->task = current;
 	cb->ep = ep;
 	spin_lock_irqsave(&ulp_callbacks_lock, flags);
@@ -39,6 +41,30 @@ void ulp_callback_end(struct ulp_callback *cb)
 	spin_lock_irqsave(&ulp_callbacks_lock, flags);
 	list_del(&cb->entry);
 	spin_unlock_irqrestore(&ulp_callbacks_lock, flags);
+	if (cb->ep)
+		lock_map_release(&cb->ep->callbacks);
+}
+
+/*
+ * Lockdep reports a caller with a lock that a callback takes. (A callback may destroy other
+ * endpoints, which is no less right, but theirs may be of the same class.)
+ */
+void ulp_waits_for_callbacks(struct rdma_ep *ep)
+{
+	const struct ulp_callback *cb;
+	unsigned long flags;
+	bool inside = false;
+
+	if (!IS_ENABLED(CONFIG_LOCKDEP))
+		return;
+	spin_lock_irqsave(&ulp_callbacks_lock, flags);
+	list_for_each_entry(cb, &ulp_callbacks, entry)
+		inside |= cb->task == current;
+	spin_unlock_irqrestore(&ulp_callbacks_lock, flags);
+	if (inside)
+		return;
+	lock_map_acquire(&ep->callbacks);
+	lock_map_release(&ep->callbacks);
 }
 
 /* @ends: the call waits for the callbacks of @ep */

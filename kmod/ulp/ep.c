@@ -105,8 +105,9 @@ static void ulp_work(struct work_struct *work);
 /* Number of endpoints so far */
 static atomic_t ulp_eps;
 
-/* An endpoint without id and channel. It keeps the module. */
-static struct rdma_ep *ulp_ep_new(const char *caller)
+/* An endpoint without id and channel. It keeps the module. @child: of a request */
+static struct rdma_ep *ulp_ep_new(const char *caller, struct lock_class_key *keys,
+				  bool child)
 {
 	struct rdma_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL);
 
@@ -119,6 +120,8 @@ static struct rdma_ep *ulp_ep_new(const char *caller)
 	INIT_WORK(&ep->work, ulp_work);
 	ep_id_init(&ep->id, &ulp_id_ops);
 	ep->id.number = atomic_inc_return(&ulp_eps);
+	ep->keys = keys;
+	lockdep_init_map(&ep->callbacks, "rdma_ep_callbacks", keys + child, 0);
 	ep->hold.owner = caller;
 	ep->hold.get = ulp_hold_get;
 	ep->hold.removed = ulp_hold_removed;
@@ -171,9 +174,11 @@ int rdma_ep_destroy(struct rdma_ep *ep)
 	if (IS_ERR_OR_NULL(ep))
 		return 0;
 	ret = ulp_check_context(ep, true, _RET_IP_);
-	if (!ret)
-		ulp_ep_end(ep);
-	return ret;
+	if (ret)
+		return ret;
+	ulp_waits_for_callbacks(ep);
+	ulp_ep_end(ep);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy);
 
@@ -196,7 +201,7 @@ static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener,
 				     struct rdma_cm_id *cm_id,
 				     const struct rdma_cm_event *event)
 {
-	struct rdma_ep *child = ulp_ep_new(listener->caller);
+	struct rdma_ep *child = ulp_ep_new(listener->caller, listener->keys, true);
 
 	if (!child)
 		return NULL;
@@ -465,7 +470,8 @@ static int ulp_check_attr(const struct rdma_ep_attr *attr)
 }
 
 struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
-				 const char *caller)
+				 const char *caller,
+				 struct lock_class_key *keys)
 {
 	struct rdma_ep *ep;
 	int ret;
@@ -475,7 +481,7 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
 	ret = ulp_check_context(NULL, false, _RET_IP_);
 	if (ret)
 		return ERR_PTR(ret);
-	ep = ulp_ep_new(caller);
+	ep = ulp_ep_new(caller, keys, false);
 	if (!ep)
 		return ERR_PTR(-ENOMEM);
 	ep->context = attr->context;

@@ -38,6 +38,7 @@
 
 #include <linux/completion.h>
 #include <linux/instruction_pointer.h>
+#include <linux/lockdep.h>
 #include <linux/refcount.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -141,6 +142,8 @@ struct rdma_ep {
 	unsigned long flags;		/* ULP_EP_* */
 	int status;			/* why it is over, or 0 (set once, in any context) */
 	rdma_ep_end_fn on_end;		/* called once when status is set (xchg) */
+	struct lock_class_key *keys;	/* of callbacks: its own, and its requests' */
+	struct lockdep_map callbacks;	/* "held" by callbacks, and by tasks that wait for them */
 	struct work_struct work;	/* the steps that follow from status and some flags */
 	struct mutex lock;		/* making and destroying qp and srq; own_pd */
 	struct ulp_qp *qp;
@@ -178,7 +181,7 @@ struct rdma_ep {
 struct ulp_callback {
 	struct list_head entry;
 	const struct task_struct *task;
-	const struct rdma_ep *ep;
+	struct rdma_ep *ep;
 };
 
 /* Frees CQs for callers in other work items, any number of which may wait for it. */
@@ -186,8 +189,9 @@ extern struct workqueue_struct *ulp_cq_wq;
 /* Runs callbacks of channels and endpoints. */
 extern struct workqueue_struct *ulp_event_wq;
 
-void ulp_callback_begin(struct ulp_callback *cb, const struct rdma_ep *ep);
+void ulp_callback_begin(struct ulp_callback *cb, struct rdma_ep *ep);
 void ulp_callback_end(struct ulp_callback *cb);
+void ulp_waits_for_callbacks(struct rdma_ep *ep);
 int ulp_check_context(const struct rdma_ep *ep, bool ends, unsigned long caller);
 int ulp_wait_error(long ret);
 bool ulp_stopped(void);

@@ -4,6 +4,7 @@
  * nothing has changed. The warning comes once as long as rdma_ep is loaded; the script loads
  * it anew for each of these tests, and looks for it.
  */
+#include <linux/debug_locks.h>
 #include <linux/interrupt.h>
 #include <rdma/ib_sa.h>
 
@@ -354,6 +355,42 @@ static void kt_context_srq_event(struct kt *t)
 	kt_splats_end();
 }
 
+/* ---- with a lock that a callback takes */
+
+static DEFINE_MUTEX(kt_end_mutex);
+
+static void kt_lock_in_end(struct rdma_ep *ep, int error)
+{
+	mutex_lock(&kt_end_mutex);
+	mutex_unlock(&kt_end_mutex);
+	complete(rdma_ep_context(ep));
+}
+
+/* Not a deadlock here: the callback has returned. Lockdep is off after its report. */
+static void kt_destroy_locked(struct kt *t)
+{
+	struct completion *ended = kt_zalloc(t, sizeof(*ended));
+	struct kt_pair p;
+
+	if (!IS_ENABLED(CONFIG_PROVE_LOCKING) || !debug_locks) {
+		kt_skip(t, "a kernel without lockdep");
+		return;
+	}
+	kt_pair_open(t, &p, NULL);
+	init_completion(ended);
+	rdma_ep_set_context(p.client, ended);
+	rdma_ep_on_end(p.client, kt_lock_in_end);
+	kt_destroy(t, p.server);
+	kt_expect(t, wait_for_completion_timeout(ended, msecs_to_jiffies(KT_CALL_MS)));
+	kt_expect(t, debug_locks);
+	kt_splats_begin();
+	mutex_lock(&kt_end_mutex);
+	kt_destroy(t, p.client);
+	mutex_unlock(&kt_end_mutex);
+	kt_splats_end();
+	kt_expect(t, !debug_locks);
+}
+
 const struct kt_test kt_context_tests[] = {
 	{ "context_irqs_off", kt_context_atomic, .arg = KT_IRQS_OFF },
 	{ "context_bh_off", kt_context_atomic, .arg = KT_BH_OFF },
@@ -365,5 +402,6 @@ const struct kt_test kt_context_tests[] = {
 	{ "context_qp_event", kt_context_qp_event },
 	{ "context_srq_event", kt_context_srq_event },
 	{ "other_endpoint_in_handler", kt_context_other_ep },
+	{ "lockdep_destroy_under_lock", kt_destroy_locked },
 	{}
 };

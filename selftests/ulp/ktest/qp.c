@@ -20,6 +20,7 @@ static void kt_default_pd(struct kt *t)
 /* Peers of one module must not reach the memory of another: each has a PD of its own. */
 static void kt_pd_of_modules(struct kt *t)
 {
+	static struct lock_class_key keys[2];
 	/* The same name at another address is the same module. */
 	char name[][8] = { "first", "second", "first" };
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
@@ -29,7 +30,7 @@ static void kt_pd_of_modules(struct kt *t)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(ep); i++) {
-		ep[i] = kt_own(t, __rdma_ep_create(&attr, name[i]));
+		ep[i] = kt_own(t, __rdma_ep_create(&attr, name[i], keys));
 		kt_expect_eq(t, 0, rdma_ep_create_srq(ep[i], NULL, &srq));
 	}
 	pd = rdma_ep_pd(ep[0]);
