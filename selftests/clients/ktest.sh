@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The kernel API's tests (selftests/ulp/ktest), which run in the kernel: one after
-# another, their KTAP passed on, with what the kernel holds compared after each.
+# another, their KTAP passed on, with what the kernel holds compared after some of them.
 #
 #   ktest.sh [PATTERN]	those whose name matches the shell pattern
 
@@ -10,6 +10,7 @@
 . "$(dirname "$0")/common.sh"
 
 KTEST=/sys/kernel/debug/rdma_ep_ktest
+GROUP=16	# tests until the kernel's objects are compared; PATTERN finds the test of a group
 HELPER=$(cd "$(dirname "$0")" && pwd)/ktest_device.sh
 
 if [[ -n ${STOCK:-} ]]; then
@@ -19,56 +20,84 @@ fi
 
 load()
 {
-	modprobe rdma_ep && modprobe rdma_ep_ktest addr="$RDMA_ADDR" \
-		addr6="$RDMA_ADDR6" kind="$DEVICE" helper="$HELPER"
+	modprobe rdma_ep_ktest addr="$RDMA_ADDR" addr6="$RDMA_ADDR6" kind="$DEVICE" \
+		helper="$HELPER"
 }
 
 unload()
 {
-	rmmod rdma_ep_ktest && rmmod rdma_ep
+	rmmod rdma_ep_ktest rdma_ep
 }
 
-# The module's verdict on the last test, without number.
-verdict()
+# Runs a test, in no process of its own: those are expensive in a guest. Sets result to its
+# verdict without number.
+run()
 {
-	sed -nE 's/^(not ok|ok) [0-9]+ /\1 /p' "$KTEST/results"
+	local line
+	result=
+	echo "ktest: begin $1" > /dev/kmsg
+	echo "$1" > "$KTEST/run" || return
+	while IFS= read -r line; do
+		if [[ $line == "#"* ]]; then
+			echo "$line"
+		elif [[ $line =~ ^(ok|not\ ok)\ [0-9]+\ (.*) ]]; then
+			result="${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
+		fi
+	done < "$KTEST/results"
 }
 
-notes()
-{
-	grep '^#' "$KTEST/results"
-}
-
-# Exactly one warning since the test began, between its announcement and the end of
-# that, and it names the caller.
+# Exactly one warning since the test began, between its announcement and the end of that, and
+# it names the caller; of the tests after that none, as it comes once a load.
 expect_warning()
 {
-	local log
-	log=$(dmesg | tac | sed '/ktest: begin/q' | tac |
-		sed -n '/rig: splats expected/,/rig: splats over/p')
-	(($(grep -c 'WARNING: ' <<< "$log") == 1)) ||
-		problem "not one warning, but $(grep -c 'WARNING: ' <<< "$log")"
-	grep -q 'rdma_ep: called by [a-z_]*+[^ ]* \[rdma_ep_ktest\]' <<< "$log" ||
+	local log n
+	log=$(dmesg | awk '/ktest: begin/ { text = ""; on = 0 }
+		/rig: splats expected/ { on = 1 }
+		on { text = text $0 "\n" }
+		/rig: splats over/ { on = 0 }
+		END { printf "%s", text }')
+	n=$(grep -c 'WARNING: ' <<< "$log")
+	((n == warnings)) || problem "$n warnings, not $warnings"
+	((!warnings)) || [[ $log =~ rdma_ep:\ called\ by\ [a-z_]*\+[^\ ]*\ \[rdma_ep_ktest\] ]] ||
 		problem "no warning that names the caller"
-	if grep -Eq 'BUG:|Oops|KASAN' <<< "$log"; then
-		problem "not only a warning"
-	fi
+	[[ ! $log =~ BUG:|Oops|KASAN ]] || problem "not only a warning"
+	warnings=0
+}
+
+# Warnings that the next test of a wrong context leads to; empty before the first of them
+warnings=
+
+# Each endpoint has a reference to rdma_ep, and rdma_ep_ktest has one.
+no_endpoints()
+{
+	local refs
+	read -r refs < /sys/module/rdma_ep/refcnt
+	((refs == 1))
+}
+
+# Tests since the kernel's objects were compared
+group=()
+
+# Is anything left of them? Comparing costs more than most tests do.
+compare()
+{
+	((${#group[@]})) || return 0
+	begin "nothing is left of ${group[0]}${group[1]:+ to ${group[-1]}}"
+	end
+	group=()
 }
 
 # run_test NAME
 run_test()
 {
-	local name=$1 result
-	echo "ktest: begin $name" > /dev/kmsg
-	begin "$name"
-	# It warns once a load.
-	if [[ $name == context_* ]]; then
-		unload
-		load || problem "cannot reload"
+	local name=$1
+	if [[ $name == context_* && ! $warnings ]]; then
+		unload && load || echo "# cannot reload"
+		warnings=1
 	fi
-	echo "$name" > "$KTEST/run" || problem "cannot be run"
-	result=$(verdict)
-	notes
+	problems=()
+	run "$name" || problems=("cannot be run")
+	group+=("$name")
 	case $result in
 	"ok $name # SKIP "*)
 		skip "$name" "${result#* # SKIP }"
@@ -78,7 +107,18 @@ run_test()
 	*)
 		problem "in the kernel: ${result:-no result}" ;;
 	esac
-	end
+	wait_for "$CLEAN_LIMIT" no_endpoints || problem "it leaves endpoints"
+	tests=$((tests + 1))
+	if ((${#problems[@]})); then
+		failures=$((failures + 1))
+		echo "not ok $tests $name"
+		printf '# %s\n' "${problems[@]}"
+		# They would call functions of the module.
+		no_endpoints || { echo "Bail out! rdma_ep_ktest cannot be unloaded"; exit 1; }
+	else
+		echo "ok $tests $name"
+	fi
+	((${#group[@]} < GROUP)) || compare
 }
 
 unloaded_baseline=$baseline
@@ -91,6 +131,7 @@ while read -r -u 3 name; do
 	# shellcheck disable=SC2053
 	[[ $name != ${1:-*} ]] || run_test "$name"
 done 3< <(cat "$KTEST/list")
+compare
 
 begin "rmmod rdma_ep is refused while a consumer is loaded"
 rmmod rdma_ep 2>/dev/null && problem "it is gone"

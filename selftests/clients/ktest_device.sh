@@ -31,23 +31,29 @@ until_true()
 
 netdev()
 {
-	ip link add ktv0 type veth peer name ktv1 &&
-	ip link set ktv1 up &&
-	ip link set ktv0 up &&
-	ip addr add "$1/24" dev ktv0
+	ip -batch - <<- END
+		link add ktv0 type veth peer name ktv1
+		link set ktv1 up
+		link set ktv0 up
+		addr add $1/24 dev ktv0
+	END
 }
 
 has_gid()
 {
-	# ::ffff:10.77.0.1
-	cat /sys/class/infiniband/ktdev/ports/1/gids/* 2>/dev/null |
-		grep -q 'ffff:0a4d:0001'
+	local i gid
+	for ((i = 0; i < 16; i++)); do
+		# ::ffff:10.77.0.1
+		{ read -r gid < "/sys/class/infiniband/ktdev/ports/1/gids/$i"; } 2>/dev/null &&
+			[[ $gid == *:ffff:0a4d:0001 ]] && return
+	done
+	return 1
 }
 
 gone()
 {
 	[[ ! -e /sys/class/infiniband/ktdev && ! -e /sys/class/net/ktv0 ]] &&
-		! rdma link | grep -q ktns
+		{ [[ ! $netns ]] || ! rdma link | grep -q ktns; }
 }
 
 case $2 in
@@ -87,7 +93,8 @@ clean)
 	[[ ! -e $MOCK ]] || rmmod rdma_ep_mock
 	[[ ! -e /sys/class/infiniband/ktdev ]] || rdma link del ktdev
 	[[ ! -e /sys/class/net/ktv0 ]] || ip link del ktv0
-	[[ ! -e /run/netns/ktest ]] || ip netns del ktest
+	netns=
+	[[ ! -e /run/netns/ktest ]] || { netns=ktest && ip netns del ktest; }
 	until_true 20 gone ;;
 *)
 	echo "no such command: $2" >&2

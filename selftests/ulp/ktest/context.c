@@ -2,7 +2,7 @@
 /*
  * Calls from contexts in which they would wait for themselves: -EDEADLK, a warning, and
  * nothing has changed. The warning comes once as long as rdma_ep is loaded; the script loads
- * it anew for each of these tests, and looks for it.
+ * it anew before the first of these tests, and looks for it.
  */
 #include <linux/debug_locks.h>
 #include <linux/interrupt.h>

@@ -8,7 +8,10 @@
 
 #define KT_CLIENTS	4
 #define KT_SERVERS	2
-#define KT_STRESS_MS	8000
+/* Until there were so many connections, or listeners, but not for longer than that */
+#define KT_STRESS_CONNECTIONS	200
+#define KT_STRESS_LISTENERS	200
+#define KT_STRESS_MS		8000
 
 /**
  * struct kt_load - shared by the threads
@@ -115,7 +118,7 @@ static void kt_stress(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_listen(load->listener, 32));
 	kt_start(t, servers, KT_SERVERS, kt_load_server, load);
 	kt_start(t, clients, KT_CLIENTS, kt_load_client, load);
-	schedule_timeout_idle(msecs_to_jiffies(KT_STRESS_MS));
+	kt_wait_for(atomic_read(&load->connected) >= KT_STRESS_CONNECTIONS, KT_STRESS_MS);
 	WRITE_ONCE(load->stop, true);
 	kt_expect_ends(t, clients, KT_CLIENTS, 4 * KT_CALL_MS);
 	WRITE_ONCE(load->served_all, true);
@@ -145,7 +148,7 @@ static void kt_stress_listener(struct kt *t)
 	load->to = kt_with_port(kt_addr(), 4799);
 	kt_start(t, clients, KT_CLIENTS, kt_load_client, load);
 	end = ktime_add_ms(ktime_get(), KT_STRESS_MS);
-	while (ktime_before(ktime_get(), end)) {
+	while (rounds < KT_STRESS_LISTENERS && ktime_before(ktime_get(), end)) {
 		load->listener = kt_passive(t, &(struct kt_setup) { .addr = &load->to });
 		kt_expect_eq(t, 0, rdma_ep_listen(load->listener, 4));
 		/* With requests read, unread, and on their way. */

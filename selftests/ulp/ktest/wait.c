@@ -6,11 +6,13 @@
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 
 #include "raw.h"
 #include "tests.h"
 
-#define KT_TIMEOUT_MS	700
+#define KT_TIMEOUT_MS	300
 
 /* Not before its time, and not long after. */
 static void kt_times_out(struct kt *t, struct kt_waiter *w)
@@ -85,18 +87,32 @@ static void kt_stopped(struct kt *t)
 
 /* ---- SIGKILL: a process makes the call, by writing to a file of ours */
 
-/* In the foreground, timeout(1) does not kill itself, but waits until the call has ended. */
-#define KT_KILL	"timeout --foreground -s KILL %d sh -c 'echo > /sys/kernel/debug/%s/wait'"
+#define KT_WRITE	"echo > /sys/kernel/debug/%s/wait"
 
-static struct kt_waiter *kt_killed_waiter;
-static int kt_killed_ret;
+/**
+ * struct kt_victim - a call of a process that is killed
+ * @w: the call
+ * @task: the process (a reference), when it makes the call; NULL before
+ * @ret: the call's result, when it has returned; 1 before
+ */
+struct kt_victim {
+	struct kt_waiter *w;
+	struct task_struct *task;
+	int ret;
+};
+
+static struct kt_victim *kt_victim;
 
 static ssize_t kt_wait_write(struct file *file, const char __user *ubuf, size_t count, loff_t *pos)
 {
-	if (!kt_killed_waiter)
+	struct kt_victim *v = READ_ONCE(kt_victim);
+
+	if (!v)
 		return -EINVAL;
-	kt_killed_ret = kt_killed_waiter->fn(&kt_killed_waiter->args);
-	return kt_killed_ret ?: count;
+	/* After the reference is taken: kt_kill() uses it. */
+	smp_store_release(&v->task, get_task_struct(current));
+	v->ret = v->w->fn(&v->w->args);
+	return v->ret ?: count;
 }
 
 static const struct file_operations kt_wait_fops = {
@@ -107,34 +123,45 @@ static const struct file_operations kt_wait_fops = {
 
 static void kt_remove_file(struct kt *t, void *file)
 {
-	kt_killed_waiter = NULL;
 	debugfs_remove(file);
+	WRITE_ONCE(kt_victim, NULL);
+}
+
+static int kt_call_write(struct kt_args *args)
+{
+	return kt_shell(KT_WRITE, KBUILD_MODNAME);
+}
+
+static void kt_kill(struct kt *t, struct kt_waiter *w)
+{
+	struct kt_victim v = { .w = w, .ret = 1 };
+	struct kt_call *call;
+
+	WRITE_ONCE(kt_victim, &v);
+	call = kt_call(t, kt_call_write, &(struct kt_args) {});
+	/* With the reference of kt_wait_write() */
+	if (kt_expect(t, kt_wait_for(smp_load_acquire(&v.task), KT_CALL_MS))) {
+		kt_expect_waits(t, call);
+		kt_expect_eq(t, 0, send_sig(SIGKILL, v.task, 1));
+		put_task_struct(v.task);
+	}
+	/* 137: SIGKILL */
+	kt_expect_call(t, call, KT_PROMPT_MS, 137);
+	kt_expect_eq(t, -EINTR, v.ret);
+	WRITE_ONCE(kt_victim, NULL);
 }
 
 static void kt_killed(struct kt *t)
 {
 	struct kt_waiter w;
-	int kind, seconds;
-	ktime_t start;
+	int kind;
 
 	kt_defer(t, KT_CALLS, kt_remove_file,
 		 debugfs_create_file("wait", 0200, kt_debugfs(), NULL, &kt_wait_fops));
 	for (kind = 0; kind < KT_WAIT_NR; kind++) {
 		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), RDMA_EP_FOREVER))
 			continue;
-		kt_killed_waiter = &w;
-		kt_killed_ret = 1;
-		/* It takes time to begin, seconds on a slow kernel. */
-		for (seconds = 1; kt_killed_ret == 1 && seconds <= 16; seconds *= 2) {
-			start = ktime_get();
-			/* 137: SIGKILL */
-			kt_expect_eq(t, 137, kt_shell(KT_KILL, seconds, KBUILD_MODNAME));
-			kt_expect(t, ktime_ms_delta(ktime_get(), start) >= 1000 * seconds);
-			kt_expect(t, ktime_ms_delta(ktime_get(), start) <
-				  1000 * seconds + KT_PROMPT_MS);
-		}
-		kt_expect_eq(t, -EINTR, kt_killed_ret);
-		kt_killed_waiter = NULL;
+		kt_kill(t, &w);
 		kt_waiter_close(t, &w);
 	}
 }
