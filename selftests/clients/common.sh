@@ -156,7 +156,9 @@ finish()
 	if ! stopped "$name"; then
 		problem "$name does not end:" \
 			"$(stack_of "${pids[$name]}")"
-		kill -KILL "${pids[$name]}"
+		# That ends kping's run, which a process that is killed leaves.
+		kill -TERM "${pids[$name]}"
+		wait_for 5 stopped "$name" || kill -KILL "${pids[$name]}"
 	fi
 	wait "${pids[$name]}" 2>/dev/null
 	statuses[$name]=$?
