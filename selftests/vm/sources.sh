@@ -12,7 +12,7 @@ source_files()
 		git -C "$TOP" ls-files -z --cached --others --exclude-standard
 	else
 		cd "$TOP" && find . \( -name .git -o -path ./build \) -prune -o -type f \
-			! -name '*.o' ! -name '*.ko' ! -name '*.so*' ! -name '*.a' \
+			! -name '*.o' ! -name '*.ko' ! -name '*.so' ! -name '*.so.*' ! -name '*.a' \
 			! -name '*.cmd' ! -name '*.mod' ! -name '*.mod.c' \
 			! -name '.*.d' ! -path ./lib/librdma_ep.pc ! -path ./tools/rdma-ep \
 			! -name Module.symvers ! -name modules.order \
