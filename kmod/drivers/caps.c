@@ -35,6 +35,7 @@ static const struct ep_driver ep_drivers[] = {
 		.max_private_data = U8_MAX - 4,
 		/* READs of the peer, and its own */
 		.read_bytes = 2 * 128,
+		.pace_bytes = 128 << 10,
 		.ops = &ep_siw_ops,
 	},
 	[RDMA_DRIVER_MLX5] = {

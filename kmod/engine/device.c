@@ -447,6 +447,7 @@ static int ep_client_add(struct ib_device *ibdev)
 	rdma_for_each_port(ibdev, port)
 		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?
 					1U << 31 : attr.max_msg_sz;
+	dev->pace_bytes = ep_driver_of(ibdev)->pace_bytes;
 	dev->max_recv_sz = U32_MAX;	/* drivers add lengths up in 32 bits */
 	ret = dev->ops->add ? dev->ops->add(dev) : 0;
 	if (ret)

@@ -91,6 +91,11 @@ struct ep_driver {
 	u32 caps;			/* enum ep_dev_caps */
 	u8 max_private_data;		/* of a CM message; 0: 255 */
 	u16 read_bytes;			/* memory of an outstanding READ; 0: 64 */
+	/*
+	 * It transmits a QP's sends to their end before it turns to another QP. So many bytes at
+	 * a time while another QP sends little; 0: its QPs take turns
+	 */
+	u32 pace_bytes;
 	const struct ep_driver_ops *ops; /* or NULL */
 };
 

@@ -107,6 +107,9 @@ struct ep_dev {
 	const struct ep_driver_ops *ops;
 	void *driver_data;		/* for ops */
 	u32 max_recv_sz;		/* most bytes of a receive */
+	u32 pace_bytes;			/* the driver's */
+	unsigned long little_at;	/* when a QP latest sent little (jiffies; no lock) */
+	u32 little_qpn;			/* ... its number (no lock); 0: none */
 	u32 max_msg_sz[];		/* longest message, by port number */
 };
 

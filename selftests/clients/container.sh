@@ -60,14 +60,14 @@ make_image()
 }
 
 # Programs that are linked with librdma_ep instead. Not those whose subject is the
-# stock libraries next to it, the one that reads /proc, and the one that makes a mock
-# device.
+# stock libraries next to it, the one that reads /proc, the one that makes a mock device,
+# and the one that sets a module parameter.
 make_linked()
 {
 	local root=$WORK/linked
 	mapfile -t LINKED < <(grep -Eo '^(cm|verbs|srq)_[a-z0-9_]+ ' \
 		"$TESTS/kselftest-list.txt" | tr -d ' ' |
-		grep -Evx 'cm_rsocket|verbs_foreign|verbs_mr|verbs_xrc')
+		grep -Evx 'cm_rsocket|cm_pace|verbs_foreign|verbs_mr|verbs_xrc')
 	make_root "$root" && copy_in "$root" "${LINKED[@]/#/$TESTS/}" &&
 	[[ -z $(find "$root" -name 'libibverbs*' -o -name 'librdmacm*') ]]
 }

@@ -7,7 +7,7 @@
 vpath %.c lib
 
 LIB_PROGS := $(addprefix cm_,id option event conn sync qp ep addrinfo mcast \
-	rsocket threads fork cancel wait) \
+	rsocket threads fork cancel wait pace) \
 	$(addprefix verbs_,mr cq cq_ex srq qp qp_ex post wr rdma rereg refuse foreign) srq_ep
 # The founding manual pages, sentence by sentence: ../docs/programs/pages.md
 LIB_PROGS += $(addprefix page_,rdma_create_id rdma_create_ep rdma_create_qp \

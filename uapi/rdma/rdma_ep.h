@@ -1534,6 +1534,11 @@ enum rdma_ep_post_flags {
  * meanwhile, or if the oldest requests in the queue are unsignalled, as the kernel
  * cannot detect whether these have completed. @posted is valid in each case.
  *
+ * On siw a list of sends longer than 128 KiB is posted in pieces while another QP of the
+ * device sends little. The call waits for each piece but the last one, and for as long
+ * again, at most 2 ms (the module's parameter pace_wait_us); a signal that kills ends the
+ * wait.
+ *
  *  - EINVAL: a record does not fit into @wrs_len; an opcode, flag or number of
  *    entries is not allowed for this QP; an entry is not wholly within a memory
  *    region of the QP's PD, or the region lacks the access; the message is longer

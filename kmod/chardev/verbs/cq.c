@@ -21,8 +21,8 @@ static void uep_cq_hw_comp(struct ib_cq *ibcq, void *context)
 	struct uep_cq_hw *hw = context;
 	unsigned long flags;
 
-	WRITE_ONCE(hw->armed, false);
-	if (unlikely(READ_ONCE(hw->disarming)))
+	smp_store_mb(hw->armed, false); /* before waiters: uep_cq_await() reads armed last */
+	if (unlikely(atomic_read(&hw->waiters)))
 		wake_up_var(&hw->armed);
 	spin_lock_irqsave(&hw->lock, flags);
 	if (hw->user)

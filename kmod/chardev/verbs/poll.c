@@ -2,6 +2,7 @@
 /*
  * Completions: from the device to the user, on request or into the shared ring.
  */
+#include <linux/hrtimer.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -264,14 +265,13 @@ void uep_cq_free_held(struct uep_cq *cq)
 
 /*
  * Takes completions from the device, as many as the CQ has entries, while their queues can
- * still be found: a QP is destroyed or reset next, or its slots are needed.
+ * still be found: a QP is destroyed or reset next, or its slots are needed. With poll_lock.
  */
-void uep_cq_drain(struct uep_cq *cq)
+static void uep_cq_drain_locked(struct uep_cq *cq)
 {
 	u32 max;
 	int n;
 
-	mutex_lock(&cq->hw->poll_lock);
 	if (cq->ring.shared)
 		uep_cq_fill(cq);
 	while (!cq->dead && cq->nr_held < cq->hw->cq.cqe) {
@@ -281,7 +281,60 @@ void uep_cq_drain(struct uep_cq *cq)
 		if (n <= 0 || n < (int)max)
 			break;
 	}
+}
+
+void uep_cq_drain(struct uep_cq *cq)
+{
+	mutex_lock(&cq->hw->poll_lock);
+	uep_cq_drain_locked(cq);
 	mutex_unlock(&cq->hw->poll_lock);
+}
+
+/* Arms the CQ and takes its completions. False: the device will not report the next one. */
+static bool uep_cq_drain_armed(struct uep_cq *cq)
+{
+	bool ok;
+
+	mutex_lock(&cq->hw->poll_lock);
+	/* Then the device reports unsolicited completions, but the user wants no event of them. */
+	ok = !cq->dead && !cq->solicited;
+	if (ok && !READ_ONCE(cq->hw->armed)) {
+		WRITE_ONCE(cq->hw->armed, true);
+		ok = !ib_req_notify_cq(cq->hw->cq.ibcq, IB_CQ_NEXT_COMP);
+	}
+	uep_cq_drain_locked(cq);
+	mutex_unlock(&cq->hw->poll_lock);
+	return ok;
+}
+
+/*
+ * Waits until the device has reported a completion, which it may have done before, or until @end.
+ * Returns an errno after a fatal signal.
+ */
+static long uep_cq_await(struct uep_cq_hw *hw, ktime_t end)
+{
+	return ___wait_var_event(&hw->armed,
+				 !READ_ONCE(hw->armed) || !ktime_before(ktime_get(), end),
+				 TASK_KILLABLE, 0, 0L,
+				 schedule_hrtimeout(&end, HRTIMER_MODE_ABS));
+}
+
+/*
+ * Takes completions until the request has completed, until @end, and not after a fatal signal.
+ * Returns whether it has completed.
+ */
+bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end)
+{
+	bool ok, posted;
+
+	atomic_inc(&cq->hw->waiters);
+	do {
+		ok = uep_cq_drain_armed(cq) && ktime_before(ktime_get(), end) &&
+		     !fatal_signal_pending(current);
+		posted = uep_wq_is_posted(wq, cookie);
+	} while (ok && posted && !uep_cq_await(cq->hw, end));
+	atomic_dec(&cq->hw->waiters);
+	return !posted;
 }
 
 /* Fills the ring if something is pending, unless another task is polling. */
@@ -406,10 +459,10 @@ static void uep_cq_complete_once(struct uep_cq_hw *hw, struct ib_pd *pd)
 	attr.qp_state = IB_QPS_ERR;
 	if (ib_modify_qp(qp, &attr, IB_QP_STATE))
 		goto out;
-	WRITE_ONCE(hw->disarming, true);
+	atomic_inc(&hw->waiters);
 	if (!ib_post_recv(qp, &wr, &bad))
 		wait_var_event_timeout(&hw->armed, !READ_ONCE(hw->armed), UEP_DISARM_TIME);
-	WRITE_ONCE(hw->disarming, false);
+	atomic_dec(&hw->waiters);
 out:
 	ib_destroy_qp(qp);
 }

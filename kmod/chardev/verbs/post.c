@@ -27,7 +27,9 @@ struct uep_post_queue {
 	struct uep_srq *srq;		/* NULL: a QP's */
 	bool send;
 	u32 max_sge;			/* entries of a receive */
-	u64 bytes;			/* posted, for traces */
+	u64 bytes;			/* posted */
+	u32 piece;			/* sends are posted in pieces of so many bytes; 0: not */
+	u64 in_piece;			/* bytes of the piece until now */
 };
 
 /* As uep_send_add(), for a receive. */
@@ -57,12 +59,21 @@ static int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf,
 	return 0;
 }
 
+static bool uep_is_signalled(const struct uep_qp *qp, const struct ib_send_wr *wr)
+{
+	return qp->qp.sq_sig_all || (wr->send_flags & IB_SEND_SIGNALED);
+}
+
 static bool uep_batch_push(struct uep_post_queue *q, struct uep_post_batch *b, u32 n)
 {
+	enum uep_signalled signalled = UEP_SIGNALLED;
 	const struct ib_send_wr *wr = &b->wr[n].wr;
 
-	return uep_wq_push(q->wq, b->wr_id[n],
-			   !q->send || q->qp->qp.sq_sig_all || (wr->send_flags & IB_SEND_SIGNALED),
+	if (b->signal_last && n == b->nr - 1)
+		signalled = UEP_SIGNALLED_HERE;
+	else if (q->send && !uep_is_signalled(q->qp, wr))
+		signalled = UEP_UNSIGNALLED;
+	return uep_wq_push(q->wq, b->wr_id[n], signalled,
 			   q->send && wr->opcode == IB_WR_RDMA_READ, &b->wr[n].recv.wr_id);
 }
 
@@ -80,14 +91,21 @@ static int uep_batch_post_hw(struct uep_post_queue *q, const union uep_wr *wr,
 	return ib_post_recv(q->qp->qp.ibqp, &wr->recv, bad_recv);
 }
 
-/* With wq->lock. */
-static void uep_post_count(struct uep_post_queue *q, const union uep_wr *wr)
+static u64 uep_wr_bytes(const struct ib_recv_wr *wr)
 {
 	u64 bytes = 0;
 	int i;
 
-	for (i = 0; i < wr->recv.num_sge; i++)
-		bytes += wr->recv.sg_list[i].length;
+	for (i = 0; i < wr->num_sge; i++)
+		bytes += wr->sg_list[i].length;
+	return bytes;
+}
+
+/* With wq->lock. */
+static void uep_post_count(struct uep_post_queue *q, const union uep_wr *wr)
+{
+	u64 bytes = uep_wr_bytes(&wr->recv);
+
 	q->wq->traffic.posted++;
 	q->wq->traffic.bytes += bytes;
 	q->bytes += bytes;
@@ -150,6 +168,8 @@ again:
 			uep_wq_pop(wq, b->wr[i - 1].recv.wr_id);
 		for (i = first; i < good; i++)
 			uep_post_count(q, &b->wr[i]);
+		if (b->ends_piece && good == b->nr)
+			WRITE_ONCE(qp->pace.cookie, b->wr[good - 1].recv.wr_id);
 	}
 	spin_unlock_bh(&wq->lock);
 	return good - first;
@@ -187,6 +207,13 @@ static void uep_srq_drain(struct uep_srq *srq)
 	rcu_read_unlock();
 }
 
+static void uep_batch_init(struct uep_post_batch *b)
+{
+	b->nr = 0;
+	b->ends_piece = false;
+	b->signal_last = false;
+}
+
 /* Empties the batch. */
 static void uep_batch_drop(struct uep_post_queue *q, struct uep_post_batch *b)
 {
@@ -195,7 +222,7 @@ static void uep_batch_drop(struct uep_post_queue *q, struct uep_post_batch *b)
 	for (i = 0; q->send && i < b->nr; i++)
 		if (b->ah[i])
 			uep_ah_put(b->ah[i]);
-	b->nr = 0;
+	uep_batch_init(b);
 }
 
 /* Frees the slots of requests that have completed. */
@@ -207,10 +234,38 @@ static void uep_post_drain(struct uep_post_queue *q)
 		uep_cq_drain(q->send ? q->qp->send_cq : q->qp->recv_cq);
 }
 
+/* Does the latest request end a piece? READs are a peer's work. */
+static bool uep_batch_ends_piece(struct uep_post_queue *q, const struct uep_post_batch *b)
+{
+	if (likely(!q->piece) || b->wr[b->nr - 1].wr.opcode == IB_WR_RDMA_READ)
+		return false;
+	q->in_piece += uep_wr_bytes(&b->wr[b->nr - 1].recv);
+	return q->in_piece >= q->piece;
+}
+
+/* The batch ends a piece: waits for the piece before, and makes sure of a completion. */
+static void uep_batch_pace(struct uep_post_queue *q, struct uep_post_batch *b)
+{
+	struct ib_send_wr *last = &b->wr[b->nr - 1].wr;
+
+	q->in_piece = 0;
+	if (!uep_pace_wait(q->qp)) {
+		q->piece = 0;
+		return;
+	}
+	if (!uep_is_signalled(q->qp, last)) {
+		last->send_flags |= IB_SEND_SIGNALED;
+		b->signal_last = true;
+	}
+	b->ends_piece = true;
+}
+
 static u32 uep_batch_flush(struct uep_post_queue *q, struct uep_post_batch *b, int *err)
 {
 	u32 done;
 
+	if (unlikely(q->piece && q->in_piece >= q->piece))
+		uep_batch_pace(q, b);
 	done = uep_batch_post(q, b, 0, err);
 	if (*err == -ENOMEM) {
 		/* No free slot, but the device may have room. */
@@ -222,7 +277,7 @@ static u32 uep_batch_flush(struct uep_post_queue *q, struct uep_post_batch *b, i
 }
 
 /*
- * Called for a list that is posted completely or not at all. If it makes several batches all
+ * Called for a list that is posted completely or not at all. If it can make several batches all
  * sends are checked before the first is posted; a single batch is posted only when it is
  * complete.
  */
@@ -232,7 +287,7 @@ static int uep_post_check_all(struct uep_post_queue *q, u32 num, struct uep_post
 	u32 left, max = q->qp->qp.cap.max_send_wr;
 	int ret;
 
-	for (left = num > UEP_POST_BATCH ? num : 0; left; left--) {
+	for (left = num > UEP_POST_BATCH || q->piece ? num : 0; left; left--) {
 		ret = uep_send_add(q->qp, buf, b);
 		if (b->ah[0])
 			uep_ah_put(b->ah[0]);
@@ -251,6 +306,7 @@ static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma
 					   struct uep_post_buf *buf)
 {
 	struct uep_post_batch b __uninitialized;
+	unsigned long began_at = jiffies;
 	int ret, err;
 	u32 left;
 
@@ -258,7 +314,11 @@ static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma
 	if (READ_ONCE(q->wq->dead))
 		return -EIO;
 	ret = uep_wq_prepare(q->wq);
-	b.nr = 0;
+	uep_batch_init(&b);
+	if (q->send) {
+		q->piece = uep_pace_begin(q->qp);
+		q->in_piece = READ_ONCE(q->qp->pace.bytes);
+	}
 	/* Only POST_SEND has the flag. */
 	if (!ret && (arg->flags & RDMA_EP_POST_ALL))
 		ret = uep_post_check_all(q, arg->num, buf, &b);
@@ -271,7 +331,8 @@ static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma
 				uep_batch_drop(q, &b);
 			break;
 		}
-		if (++b.nr == UEP_POST_BATCH)
+		b.nr++;
+		if (uep_batch_ends_piece(q, &b) || b.nr == UEP_POST_BATCH)
 			arg->posted += uep_batch_flush(q, &b, &ret);
 	}
 	if (b.nr) {
@@ -279,6 +340,8 @@ static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma
 		if (err)
 			ret = err;
 	}
+	if (q->send)
+		uep_pace_end(q->qp, q->bytes, q->in_piece, began_at);
 	return ret;
 }
 

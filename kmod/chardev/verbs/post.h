@@ -37,11 +37,17 @@ union uep_wr {
 /* Requests that are checked and not yet posted */
 struct uep_post_batch {
 	u32 nr;
+	bool ends_piece;		/* the last request is the last one of a piece (pace.c) */
+	bool signal_last;		/* ... and is signalled for that only */
 	union uep_wr wr[UEP_POST_BATCH];
 	struct ib_sge sge[UEP_POST_BATCH][2];	/* of sends: the module's own */
 	struct uep_ah *ah[UEP_POST_BATCH];	/* of sends (references) */
 	u64 wr_id[UEP_POST_BATCH];
 };
+
+u32 uep_pace_begin(struct uep_qp *qp);
+void uep_pace_end(struct uep_qp *qp, u64 bytes, u64 in_piece, unsigned long began_at);
+bool uep_pace_wait(struct uep_qp *qp);
 
 int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_batch *b);
 

@@ -130,7 +130,13 @@ struct uep_slot {
 	u32 next;
 	u16 seq;			/* use count, part of the cookie */
 	bool busy;
-	bool signalled;			/* has a completion */
+	u8 signalled;			/* enum uep_signalled */
+};
+
+enum uep_signalled {
+	UEP_UNSIGNALLED,		/* has a completion only if it fails */
+	UEP_SIGNALLED,
+	UEP_SIGNALLED_HERE,		/* ... but the user gets it only if it fails */
 };
 
 /* Requests of a queue that complete in order, or all requests of an unordered one */
@@ -171,7 +177,9 @@ void uep_wq_stop(struct uep_wq *wq);
 void uep_wq_free(struct uep_wq *wq);
 int uep_wq_grow(struct uep_wq *wq, u32 size);
 bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num);
-bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read, u64 *cookie);
+bool uep_wq_push(struct uep_wq *wq, u64 wr_id, enum uep_signalled signalled, bool read,
+		 u64 *cookie);
+bool uep_wq_is_posted(struct uep_wq *wq, u64 cookie);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
 bool uep_wq_complete(const struct uep_session *session, struct uep_wq **locked,
@@ -202,7 +210,7 @@ struct uep_cq_hw {
 	struct ib_wc wc[UEP_POLL_BATCH];
 	bool tainted;			/* differs from a new one: it gets no other user */
 	bool armed;			/* the device will report any completion */
-	bool disarming;			/* uep_cq_disarm() waits until it is not armed */
+	atomic_t waiters;		/* tasks that wait until it is not armed (uep_cq_await()) */
 	struct uep_idle idle;
 };
 
@@ -252,6 +260,7 @@ void uep_cq_completed(struct uep_cq *cq);
 void uep_cq_set_dead(struct uep_cq *cq);
 void uep_cq_reap(struct uep_cq *cq);
 void uep_cq_drain(struct uep_cq *cq);
+bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end);
 void uep_cq_free_held(struct uep_cq *cq);
 int uep_poll_cq(struct uep_cmd *cmd);
 int uep_notify_cq(struct uep_cmd *cmd);
@@ -277,6 +286,18 @@ int uep_query_srq(struct uep_cmd *cmd);
 
 /* Queue pairs (qp.c, qp_modify.c) */
 
+/* Pacing of a QP's sends (pace.c). Read and written without a lock: it affects times only */
+struct uep_pace {
+	u64 cookie;			/* last request of the latest piece; 0: none */
+	u64 bytes;			/* posted since then */
+	u64 posted_at;			/* when the latest piece was posted (ktime_get_ns()) */
+	unsigned long began_at;		/* when the latest post of much began (jiffies) */
+	unsigned long much_at;		/* ... and ended (jiffies) */
+	unsigned long failed_at;	/* when a wait for a piece ended in vain (jiffies) */
+	bool much;			/* began_at and much_at are valid */
+	bool failed;			/* failed_at is valid */
+};
+
 struct uep_qp {
 	struct uep_obj obj;
 	struct uep_ctx *ctx;		/* of pd or xrcd */
@@ -295,6 +316,7 @@ struct uep_qp {
 			    struct ib_sge *spare); /* the driver's, or NULL */
 	u32 max_msg_size;		/* of the port */
 	u32 max_sge_rd;			/* entries of one RDMA READ */
+	struct uep_pace pace;
 	struct uep_node async;		/* asynchronous events */
 };
 

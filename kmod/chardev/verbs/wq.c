@@ -192,7 +192,8 @@ bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num)
  * Takes a slot for a request that is posted next, with wq->lock. False if all are in use by
  * requests whose completion has not been polled.
  */
-bool uep_wq_push(struct uep_wq *wq, u64 wr_id, bool signalled, bool read, u64 *cookie)
+bool uep_wq_push(struct uep_wq *wq, u64 wr_id, enum uep_signalled signalled, bool read,
+		 u64 *cookie)
 {
 	u32 o = read && wq->reads_apart, i;
 	struct uep_wq_order *order = &wq->order[o];
@@ -241,6 +242,20 @@ void uep_wq_pop(struct uep_wq *wq, u64 cookie)
 	wq->slots[i].busy = false;
 	wq->order[o].head = i - o * wq->size;
 	wq->order[o].used--;
+}
+
+/* Has the request been posted, and its completion not been taken? */
+bool uep_wq_is_posted(struct uep_wq *wq, u64 cookie)
+{
+	u32 i = cookie & ((1U << UEP_SLOT_BITS) - 1);
+	u16 seq = (cookie >> UEP_SLOT_BITS) & UEP_SEQ_MASK;
+	bool ret;
+
+	spin_lock(&wq->lock);
+	ret = wq->slots && wq->id == cookie >> 32 && i < uep_wq_nr_slots(wq, wq->size) &&
+	      wq->slots[i].busy && wq->slots[i].seq == seq;
+	spin_unlock(&wq->lock);
+	return ret;
 }
 
 /*
@@ -319,7 +334,9 @@ bool uep_wq_complete(const struct uep_session *session, struct uep_wq **locked,
 	else if (wq->xrcd)
 		*qp_num = ep_xrcd_qp_num(wq->xrcd, wc->qp);
 	if (wq->ordered)
-		return uep_wq_complete_ordered(wq, i);
+		return uep_wq_complete_ordered(wq, i) &&
+		       (wq->slots[i].signalled != UEP_SIGNALLED_HERE ||
+			wc->status != IB_WC_SUCCESS);
 	uep_wq_free_slot(wq, i);
 	return true;
 }
