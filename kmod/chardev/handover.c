@@ -4,6 +4,7 @@
  * OPEN_QUEUE, with which the next owner makes the objects its own.
  */
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "chardev.h"
 #include "cm/cm.h"
@@ -234,10 +235,25 @@ int uep_adopt(struct uep_cmd *cmd)
 	return uep_change_owner(cmd->s, old);
 }
 
+/* Names the object that does not let the id move. @part: a reference, which it drops; or NULL */
+static int uep_split_busy(struct uep_cmd *cmd, struct uep_obj *part)
+{
+	struct rdma_ep_cmd_split_id *arg = cmd->arg;
+
+	arg->fd = -1;
+	if (part) {
+		arg->busy = part->handle;
+		arg->busy_type = part->type->type;
+		uep_obj_put(part);
+	}
+	return copy_to_user(cmd->uarg, arg, sizeof(*arg)) ? -EFAULT : -EBUSY;
+}
+
 int uep_split_id(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_split_id *arg = cmd->arg;
 	struct uep_owner *owner = uep_session_open();
+	struct uep_obj *part = NULL;
 	int ret;
 
 	if (IS_ERR(owner))
@@ -251,5 +267,8 @@ int uep_split_id(struct uep_cmd *cmd)
 		uep_session_close(owner);
 		return ret;
 	}
-	return uep_cmd_split(cmd, arg->id, owner->session);
+	arg->busy = 0;
+	arg->busy_type = 0;
+	ret = uep_cmd_split(cmd, arg->id, owner->session, &part);
+	return ret == -EBUSY ? uep_split_busy(cmd, part) : ret;
 }

@@ -2435,6 +2435,8 @@ struct rdma_ep_cmd_adopt {
  * @id: in: id of a connection request that has been read, and neither accepted nor
  *	rejected
  * @fd: out: descriptor of a new session, with the id alone
+ * @busy: out: EBUSY: handle of a QP or SRQ that the id has, or 0: another command uses the id
+ * @busy_type: out: EBUSY: type of this object (RDMA_EP_OBJ_*), or 0
  *
  * Moves a connection request into a session of its own, so that another process can
  * adopt and accept it, and nothing else. Its handle there is another one
@@ -2444,10 +2446,10 @@ struct rdma_ep_cmd_adopt {
  * The new session is charged to the caller's user, as if the caller had opened the
  * device. It has the restrictions of this one (RDMA_EP_IOC_RESTRICT).
  *
- * If the command fails, the id is as before.
+ * If the command fails, the id is as before. Results are written after EBUSY, too (@fd is -1).
  *
  *  - EINVAL: the id is no such request
- *  - EBUSY: the id has a QP or SRQ, or another command uses it
+ *  - EBUSY: the id has a QP or SRQ, which stay in this session, or another command uses it
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */
@@ -2456,6 +2458,8 @@ struct rdma_ep_cmd_split_id {
 	__u32 flags;
 	__u32 id;
 	__s32 fd;
+	__u32 busy;
+	__u32 busy_type;
 };
 
 #define RDMA_EP_IOC_SPLIT_ID RDMA_EP_IOC(SPLIT_ID, rdma_ep_cmd_split_id)

@@ -163,7 +163,7 @@ int uep_init_qp_attr(struct uep_cmd *cmd);
 int uep_notify(struct uep_cmd *cmd);
 
 /* split.c */
-int uep_cmd_split(struct uep_cmd *cmd, u32 handle, struct uep_session *to);
+int uep_cmd_split(struct uep_cmd *cmd, u32 handle, struct uep_session *to, struct uep_obj **part);
 
 /* option.c, mcast.c, qp_create.c, srq_create.c, ep.c */
 int uep_set_option(struct uep_cmd *cmd);

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "cm.h"
+#include "../verbs/verbs.h"
 
 /* Moves rdma_cm's id. Holds no lock. */
 static int uep_id_hand(struct uep_id *from, struct uep_id *to)
@@ -71,11 +72,29 @@ err:
 	return ERR_PTR(ret);
 }
 
+/* The QP or SRQ that the id has, with a reference, or NULL */
+static struct uep_obj *uep_id_part(struct uep_id *id)
+{
+	struct ep_qp *qp = ep_id_get_qp(&id->id);
+	struct uep_obj *srq = NULL;
+
+	if (qp)
+		return &container_of(qp, struct uep_qp, qp)->obj;
+	if (mutex_lock_interruptible(&id->id.lock))
+		return NULL;
+	if (id->srq) {
+		srq = &id->srq->obj;
+		uep_obj_get(srq);
+	}
+	mutex_unlock(&id->id.lock);
+	return srq;
+}
+
 /*
  * Moves a request that has been read, and not been answered, as a step of the command. -EBUSY:
- * it has a QP or SRQ, or another command works on it.
+ * it has a QP or SRQ, of which *@part is one, with a reference, or another command works on it.
  */
-int uep_cmd_split(struct uep_cmd *cmd, u32 handle, struct uep_session *to)
+int uep_cmd_split(struct uep_cmd *cmd, u32 handle, struct uep_session *to, struct uep_obj **part)
 {
 	struct uep_id *old = uep_obj_lookup(cmd->s, handle, RDMA_EP_OBJ_ID), *new;
 	int ret;
@@ -102,6 +121,8 @@ err_new:
 err_claim:
 	uep_obj_unclaim(&old->obj);
 err_put:
+	if (ret == -EBUSY)
+		*part = uep_id_part(old);
 	uep_obj_put(&old->obj);
 	return ret;
 }

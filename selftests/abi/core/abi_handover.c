@@ -867,6 +867,7 @@ TEST_F(handover, request_moves_to_own_session)
 
 TEST_F(handover, only_requests_move)
 {
+	struct rdma_ep_cmd_split_id s = {};
 	struct rdma_ep_cmd_create_qp qp;
 	struct abi client;
 	int channel, fd, fds;
@@ -881,7 +882,11 @@ TEST_F(handover, only_requests_move)
 	OK(request(self, &client, &channel, &id, &child));
 	OK(abi_id_qp(&self->s, child, &qp));
 	fds = abi_count_fds();
-	EXPECT_EQ(-EBUSY, split(self->s.fd, child));
+	s.id = child;
+	EXPECT_EQ(-EBUSY, ABI(self->s.fd, SPLIT_ID, &s));
+	EXPECT_EQ(qp.init.qp, s.busy);
+	EXPECT_EQ(RDMA_EP_OBJ_QP, s.busy_type);
+	EXPECT_EQ(-1, s.fd);
 	EXPECT_EQ(fds, abi_count_fds());
 	/* It is as before. */
 	OK(abi_accept(&self->s, child, 0, 0));
