@@ -4,14 +4,14 @@
  * instance of the program, with all connections: "handover -r SESSION MEMORY".
  * cc -D_GNU_SOURCE handover.c -o handover -lrdma_ep
  */
+#include <err.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <rdma/rdma_ep_handover.h>
@@ -27,20 +27,11 @@ static struct ibv_srq *srq;
 static struct ibv_mr *mr;
 static struct rdma_cm_id *ids[SLOTS];
 static int memory;
-static volatile sig_atomic_t restart;
 
 static void check(int failed, const char *what)
 {
-	if (failed) {
-		perror(what);
-		exit(1);
-	}
-}
-
-static void on_hup(int sig)
-{
-	(void)sig;
-	restart = 1;
+	if (failed)
+		err(1, "%s", what);
 }
 
 static void receive(uintptr_t slot)
@@ -62,10 +53,8 @@ static void begin(const char *address, const char *port)
 
 	check(rdma_getaddrinfo(address, port, &hints, &ai), "rdma_getaddrinfo");
 	channel = rdma_create_event_channel();
-	check(!channel, "rdma_create_event_channel");
-	check(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP), "rdma_create_id");
-	check(rdma_bind_addr(listener, ai->ai_src_addr), "rdma_bind_addr");
-	check(rdma_listen(listener, 64), "rdma_listen");
+	check(!channel || rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP), "rdma_create_id");
+	check(rdma_bind_addr(listener, ai->ai_src_addr) || rdma_listen(listener, 64), "rdma_listen");
 	check(memory < 0 || ftruncate(memory, SLOTS * SLOT), "memfd_create");
 	mem = mmap(NULL, SLOTS * SLOT, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	mr = ibv_reg_mr(listener->pd, mem, SLOTS * SLOT, IBV_ACCESS_LOCAL_WRITE);
@@ -78,9 +67,9 @@ static void begin(const char *address, const char *port)
 }
 
 /* The next instance: the same, as it was */
-static void resume(int session)
+static void resume(int session, int flags)
 {
-	struct rdma_ep_adopted *all = rdma_ep_adopt(session, 0);
+	struct rdma_ep_adopted *all = rdma_ep_adopt(session, flags);
 	int n = 0;
 
 	check(!all, "rdma_ep_adopt");
@@ -89,10 +78,7 @@ static void resume(int session)
 	cq = all->cqs[0];
 	srq = all->srqs[0];
 	mr = all->regions[0].mr;
-	/*
-	 * Work requests go on with the old address, mr->addr. A program that looks into the
-	 * messages maps the memory there, or anywhere else.
-	 */
+	/* Requests go on with mr->addr. The memory could be mapped there or anywhere else. */
 	for (struct rdma_cm_id **id = all->ids; *id; id++)
 		if ((*id)->qp)
 			ids[n++] = *id;
@@ -104,8 +90,7 @@ static void hand_over(const char *program)
 	char session[16], file[16];
 	int fd = rdma_ep_export(NULL);
 
-	check(fd < 0, "rdma_ep_export");
-	fcntl(fd, F_SETFD, 0);
+	check(fd < 0 || fcntl(fd, F_SETFD, 0), "rdma_ep_export");	/* open after exec */
 	snprintf(session, sizeof(session), "%d", fd);
 	snprintf(file, sizeof(file), "%d", memory);
 	execl(program, program, "-r", session, file, NULL);
@@ -124,9 +109,7 @@ static void accept_request(struct rdma_cm_id *id)
 		i++;
 	if (i == SLOTS || rdma_create_qp(id, NULL, &attr) || rdma_accept(id, NULL)) {
 		rdma_reject(id, NULL, 0);
-		if (id->qp)
-			rdma_destroy_qp(id);
-		rdma_destroy_id(id);
+		rdma_destroy_ep(id);
 		return;
 	}
 	ids[i] = id;
@@ -139,16 +122,14 @@ static void connection_event(void)
 	check(rdma_get_cm_event(channel, &event), "rdma_get_cm_event");
 	copy = *event;
 	rdma_ack_cm_event(event);
-	if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+	if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		accept_request(copy.id);
-	} else if (copy.event == RDMA_CM_EVENT_DISCONNECTED) {
-		for (int i = 0; i < SLOTS; i++)
-			if (ids[i] == copy.id)
-				ids[i] = NULL;
-		rdma_disconnect(copy.id);
-		rdma_destroy_qp(copy.id);
-		rdma_destroy_id(copy.id);
-	}
+	if (copy.event != RDMA_CM_EVENT_DISCONNECTED)
+		return;
+	for (int i = 0; i < SLOTS; i++)
+		if (ids[i] == copy.id)
+			ids[i] = NULL;
+	rdma_destroy_ep(copy.id);
 }
 
 static void answer(const struct ibv_wc *wc)
@@ -177,37 +158,42 @@ static void completions(void)
 	}
 }
 
-int main(int argc, char **argv)
+/* Until this descriptor can be read */
+static void serve(int until)
 {
-	struct sigaction hup = { .sa_handler = on_hup };
-	sigset_t blocked, none;
-	bool resumed = argc == 4 && !strcmp(argv[1], "-r");
-	struct pollfd fds[2];
+	struct pollfd fds[] = {
+		{ .fd = until, .events = POLLIN }, { .fd = channel->fd, .events = POLLIN },
+		{ .fd = comp->fd, .events = POLLIN },
+	};
 	struct ibv_cq *from;
 	void *context;
 
-	sigemptyset(&none);
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGHUP);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	sigaction(SIGHUP, &hup, NULL);
-	if (!resumed && argc != 3)
-		return 2;
-	memory = resumed ? atoi(argv[3]) : memfd_create("handover", 0);
-	resumed ? resume(atoi(argv[2])) : begin(argv[1], argv[2]);
-	puts("serving");
-	fflush(stdout);
-	fds[0] = (struct pollfd) { .fd = channel->fd, .events = POLLIN };
-	fds[1] = (struct pollfd) { .fd = comp->fd, .events = POLLIN };
-	while (!restart) {
+	while (!fds[0].revents) {
 		check(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
 		completions();
-		if (ppoll(fds, 2, NULL, &none) < 0)
-			continue;
-		if (fds[0].revents)
+		TEMP_FAILURE_RETRY(poll(fds, 3, -1));
+		if (fds[1].revents)
 			connection_event();
-		if (fds[1].revents && !ibv_get_cq_event(comp, &from, &context))
+		if (fds[2].revents && !ibv_get_cq_event(comp, &from, &context))
 			ibv_ack_cq_events(from, 1);
 	}
+}
+
+int main(int argc, char **argv)
+{
+	int fd, resumed = argc == 4;
+	sigset_t hup;
+
+	if (!resumed && argc != 3)
+		return 2;
+	sigemptyset(&hup);
+	sigaddset(&hup, SIGHUP);
+	sigprocmask(SIG_BLOCK, &hup, NULL);
+	fd = signalfd(-1, &hup, SFD_CLOEXEC);
+	memory = resumed ? atoi(argv[3]) : memfd_create("handover", 0);
+	resumed ? resume(atoi(argv[2]), 0) : begin(argv[1], argv[2]);
+	dprintf(STDOUT_FILENO, "serving\n");
+	serve(fd);
+	sigwaitinfo(&hup, NULL);
 	hand_over(argv[0]);
 }
