@@ -3,7 +3,9 @@
  * handover_client ADDRESS PORT CONNECTIONS: messages that docs/programs/handover.c sends
  * back, on so many connections, until SIGTERM. Each is compared. It ends with an error if one
  * is lost, differs or comes twice, or if a connection ends. Prints the number of messages, and
- * the longest time in ms between two answers of any connection.
+ * the longest time in ms between two answers of any connection. After SIGUSR1 and an answer on
+ * each connection it prints a line "gap P50 MAX": of the longest times between two answers that
+ * each connection has had since the line before.
  *
  * It is linked with the stock libraries.
  */
@@ -28,11 +30,19 @@ struct conn {
 };
 
 static struct conn conns[MAX];
-static volatile sig_atomic_t ending;
+static long last_of[MAX];	/* answers, in ms */
+static long gap_of[MAX];	/* longest time between them, until it is shown */
+static unsigned int answers[MAX];
+static volatile sig_atomic_t ending, asked;
 
 static void on_term(int sig)
 {
 	ending = 1;
+}
+
+static void on_usr1(int sig)
+{
+	asked = 1;
 }
 
 static void check(int failed, const char *what)
@@ -92,22 +102,44 @@ static int answered(struct conn *c)
 	check(wc.status, ibv_wc_status_str(wc.status));
 	fill(c, expected);
 	if (wc.byte_len != LEN || memcmp(expected, c->buf + LEN, LEN)) {
-		fprintf(stderr, "received \"%.*s\" instead of \"%s\"\n", LEN, c->buf + LEN, expected);
+		fprintf(stderr, "received \"%.*s\" instead of \"%s\"\n", LEN, c->buf + LEN,
+			expected);
 		exit(1);
 	}
 	return 1;
 }
 
+static int by_size(const void *a, const void *b)
+{
+	long x = *(const long *)a, y = *(const long *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* When all have had an answer since it was asked for */
+static void show_gaps(int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!answers[i])
+			return;
+	qsort(gap_of, n, sizeof(*gap_of), by_size);
+	printf("gap %ld %ld\n", gap_of[(n - 1) / 2], gap_of[n - 1]);
+	fflush(stdout);
+	memset(gap_of, 0, sizeof(gap_of));
+	asked = 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *ai;
-	long now, last, gap = 0, last_of[MAX];
+	long now, last, longest = 0, gap;
 	unsigned int messages = 0;
 	int n, i, open;
 
 	if (argc != 4)
 		return 2;
 	signal(SIGTERM, on_term);
+	signal(SIGUSR1, on_usr1);
 	n = atoi(argv[3]);
 	check(n > MAX || rdma_getaddrinfo(argv[1], argv[2], &hints, &ai), "rdma_getaddrinfo");
 	for (i = 0; i < n; i++)
@@ -121,25 +153,33 @@ int main(int argc, char **argv)
 	}
 	for (open = n, last = now; open; usleep(500)) {
 		now = now_ms();
+		if (!asked)
+			memset(answers, 0, sizeof(answers));
 		for (i = 0; i < n; i++) {
 			if (!last_of[i] || !answered(&conns[i]))
 				continue;
 			messages++;
+			answers[i]++;
 			last = now;
-			if (now - last_of[i] > gap)
-				gap = now - last_of[i];
+			gap = now - last_of[i];
+			if (gap > gap_of[i])
+				gap_of[i] = gap;
+			if (gap > longest)
+				longest = gap;
 			last_of[i] = ending ? 0 : now;
 			if (ending)
 				open--;
 			else
 				send_next(&conns[i]);
 		}
+		if (asked)
+			show_gaps(n);
 		if (now - last > 60000) {
 			fputs("no answer\n", stderr);
 			return 1;
 		}
 	}
-	printf("%u messages, at most %ld ms\n", messages, gap);
+	printf("%u messages, at most %ld ms\n", messages, longest);
 	for (i = 0; i < n; i++) {
 		rdma_disconnect(conns[i].id);
 		rdma_destroy_ep(conns[i].id);

@@ -16,8 +16,9 @@ TEST_FILES += $(addprefix clients/,common.sh engine.sh pyverbs_cases.py oci.py \
 
 # contain enters a container, kvs_peer is a client of ulp/kvs, p9_relay is between those of
 # ulp/9p and a server, mckey_pause.so is preloaded by a program, other_abi.so by rdma-ep.
+# fdstore supervises handover_kept.
 TEST_GEN_FILES += contain kvs_peer p9_relay mckey_pause.so other_abi.so handover_server \
-	handover_client
+	handover_client handover_kept fdstore
 # Suites without librpma have no program for it.
 TEST_GEN_FILES += $(if $(wildcard /usr/include/librpma.h),rpma_peer)
 
@@ -43,12 +44,21 @@ $(O)/handover_server.o: ../docs/programs/handover.c | $(O)
 $(O)/handover_server: $(O)/handover_server.o
 	$(CC) $(LDFLAGS) -o $@ $^ -L../lib -lrdma_ep $(LDLIBS)
 
+$(O)/handover_kept.o: ../docs/programs/handover.c
+
+$(O)/handover_kept: $(O)/handover_kept.o
+	$(CC) $(LDFLAGS) -o $@ $^ -L../lib -lrdma_ep $(LDLIBS)
+
+$(O)/fdstore: $(O)/fdstore.o
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 $(O)/rpma_peer: $(O)/rpma_peer.o
 	$(CC) $(LDFLAGS) -o $@ $^ -lrpma -libverbs $(LDLIBS)
 
 TIMEOUT_clients/rping.sh := 1200
 TIMEOUT_clients/ktest.sh := 3000
 TIMEOUT_clients/sigkill.sh := 800
+TIMEOUT_clients/handover.sh := 1200
 TIMEOUT_clients/rsocket.sh := 800
 TIMEOUT_clients/valgrind.sh := 1200
 TIMEOUT_clients/pyverbs.sh := 3000

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * handover_kept ADDRESS PORT: the server of docs/programs/handover.c as a service whose
+ * descriptors a supervisor keeps, by the protocol of systemd (sd_pid_notify_with_fds(3),
+ * sd_listen_fds(3)). By SIGTERM it ends between two messages, and the next instance finds the
+ * session and the memory.
+ */
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define main exec_main
+#include "../../docs/programs/handover.c"
+#undef main
+
+/* One descriptor at most; -1: none */
+static void notify(const char *text, int fd)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	const char *path = getenv("NOTIFY_SOCKET");
+	char control[CMSG_SPACE(sizeof(int))] = {};
+	struct iovec iov = { (void *)text, strlen(text) };
+	struct msghdr msg = {
+		.msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1,
+	};
+	int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct cmsghdr *c;
+
+	check(s < 0 || !path || strlen(path) >= sizeof(to.sun_path), "NOTIFY_SOCKET");
+	strcpy(to.sun_path, path);
+	if (fd >= 0) {
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	check(sendmsg(s, &msg, 0) < 0, "sendmsg");
+	close(s);
+}
+
+/* The number of a descriptor that the supervisor has kept, or -1 */
+static int kept(const char *name)
+{
+	const char *pid = getenv("LISTEN_PID"), *names = getenv("LISTEN_FDNAMES");
+	size_t len = strlen(name);
+	int fd = 3;
+
+	if (!pid || atoi(pid) != getpid())
+		return -1;
+	for (; names; fd++) {
+		if (!strncmp(names, name, len) && (!names[len] || names[len] == ':'))
+			return fd;
+		names = strchr(names, ':');
+		names += !!names;
+	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	int session = kept("session"), end;
+	sigset_t term;
+
+	if (argc != 3)
+		return 2;
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, NULL);
+	end = signalfd(-1, &term, SFD_CLOEXEC);
+	memory = session < 0 ? memfd_create("kept", MFD_CLOEXEC) : kept("memory");
+	if (session < 0) {
+		begin(argv[1], argv[2]);
+		notify("FDSTORE=1\nFDNAME=memory", memory);
+	} else {
+		resume(session, RDMA_EP_KEEP);
+		/* The copy that has been kept is of no use any more. */
+		notify("FDSTOREREMOVE=1\nFDNAME=session", -1);
+	}
+	session = rdma_ep_keep(NULL);
+	check(session < 0, "rdma_ep_keep");
+	notify("FDSTORE=1\nFDNAME=session", session);
+	close(session);
+	notify("READY=1", -1);
+	dprintf(STDOUT_FILENO, "serving\n");
+	serve(end);
+	return 0;
+}
