@@ -94,7 +94,6 @@ static void hand_over(const char *program)
 	snprintf(session, sizeof(session), "%d", fd);
 	snprintf(file, sizeof(file), "%d", memory);
 	execl(program, program, "-r", session, file, NULL);
-	check(1, program);
 }
 
 static void accept_request(struct rdma_cm_id *id)
@@ -196,4 +195,5 @@ int main(int argc, char **argv)
 	serve(fd);
 	sigwaitinfo(&hup, NULL);
 	hand_over(argv[0]);
+	err(1, "%s", argv[0]);
 }
