@@ -450,8 +450,6 @@ int abi_charges(const struct abi *s, struct abi_charges *c);
  */
 int abi_charges_wait(const struct abi *s, const struct abi_charges *want);
 
-/* A parameter of the module: writes the value; returns the old one, or -1. */
-int abi_param(const char *name, int value);
 /* Writes the text to a file that exists. */
 int abi_put(const char *file, const char *text);
 /* system(3) with a formatted command */

@@ -39,6 +39,7 @@
 
 /* (Not in quotes: #include_next goes on from where it was found.) */
 #include <kselftest_harness.h>
+#include "param.h"
 #include "skip.h"
 
 /* EXPECT_EQ(...) or another check, and what to log if it fails. */

@@ -15,8 +15,6 @@
 #define LIST		64	/* requests: 1 MiB, 8 pieces */
 #define LISTS		16
 
-static const char pace_param[] = "/sys/module/rdma_ep/parameters/pace_wait_us";
-
 /* One end writes to the other. */
 struct conn {
 	struct eps e;
@@ -110,29 +108,14 @@ static int write_list(struct conn *c, unsigned int num, uint32_t size)
 	return 0;
 }
 
-/* Sets the parameter and returns its value before, or -1. */
-static long pace_wait(long us)
-{
-	long old = -1;
-	FILE *f = fopen(pace_param, "r+e");
-
-	if (!f)
-		return -1;
-	if (fscanf(f, "%ld", &old) != 1)
-		old = -1;
-	rewind(f);
-	fprintf(f, "%ld\n", us);
-	return fclose(f) ? -1 : old;
-}
-
 FIXTURE(pace)
 {
-	long wait_us;
+	int wait_us;
 };
 
 FIXTURE_SETUP(pace)
 {
-	self->wait_us = pace_wait(1000000);
+	self->wait_us = test_param("pace_wait_us", 1000000);
 	if (!is_stock())
 		ASSERT_GE(self->wait_us, 0);
 }
@@ -140,7 +123,7 @@ FIXTURE_SETUP(pace)
 FIXTURE_TEARDOWN(pace)
 {
 	if (self->wait_us >= 0)
-		EXPECT_EQ(0, pace_wait(self->wait_us) < 0);
+		EXPECT_LE(0, test_param("pace_wait_us", self->wait_us));
 }
 
 /* Lists of one connection and messages of another one, whose completions come into one CQ. */
@@ -254,7 +237,7 @@ TEST_F(pace, completions_of_lists)
 TEST_F(pace, completions_of_lists_whose_pieces_are_late)
 {
 	if (self->wait_us >= 0)
-		ASSERT_EQ(1000000, pace_wait(1));
+		ASSERT_EQ(1000000, test_param("pace_wait_us", 1));
 	lists_and_messages(_metadata);
 }
 

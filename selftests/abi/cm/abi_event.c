@@ -227,7 +227,7 @@ FIXTURE(crowded) {
 
 FIXTURE_SETUP(crowded)
 {
-	self->limit = abi_param("user_max_events", 10);
+	self->limit = test_param("user_max_events", 10);
 	ASSERT_LT(10, self->limit);
 	OK(abi_open(&self->s));
 	OK(abi_open(&self->other));
@@ -241,7 +241,7 @@ FIXTURE_TEARDOWN(crowded)
 {
 	abi_close(&self->s);
 	abi_close(&self->other);
-	abi_param("user_max_events", self->limit);
+	test_param("user_max_events", self->limit);
 }
 
 /* ... and all sessions of a user for so many together. */

@@ -483,13 +483,13 @@ FIXTURE(quota) {
 
 FIXTURE_SETUP(quota)
 {
-	self->old = abi_param("session_max_objects", 12);
+	self->old = test_param("session_max_objects", 12);
 	ASSERT_LT(0, self->old);
 }
 
 FIXTURE_TEARDOWN(quota)
 {
-	abi_param("session_max_objects", self->old);
+	test_param("session_max_objects", self->old);
 }
 
 /* PDs until there are no more: how many, or an errno other than the quota's */

@@ -590,9 +590,9 @@ TEST_F(calls, listener_charged_for_each_device)
 
 	remove_device();
 	OK(add_device(&self->s.addr));
-	old = abi_param("session_max_queue_mb", 1);
+	old = test_param("session_max_queue_mb", 1);
 	EXPECT_EQ(0, abi_child(listen_as_user, NULL));
-	abi_param("session_max_queue_mb", old);
+	test_param("session_max_queue_mb", old);
 	remove_device();
 }
 

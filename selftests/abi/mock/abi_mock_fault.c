@@ -240,12 +240,12 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_no_charge, 200)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(params); i++) {
-		params[i].value = abi_param(params[i].name, params[i].value);
+		params[i].value = test_param(params[i].name, params[i].value);
 		EXPECT_LT(0, params[i].value);
 	}
 	EXPECT_EQ(0, abi_child(quota_child, self));
 	for (size_t i = 0; i < ARRAY_SIZE(params); i++)
-		abi_param(params[i].name, params[i].value);
+		test_param(params[i].name, params[i].value);
 }
 
 TEST_HARNESS_MAIN

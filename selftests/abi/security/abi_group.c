@@ -188,14 +188,14 @@ static int same_uid(void *arg)
 
 TEST_F(group, users_of_a_cgroup)
 {
-	int old = abi_param("user_max_objects", 30);
+	int old = test_param("user_max_objects", 30);
 	bool apart = false;
 
 	EXPECT_EQ(0, abi_child(same_uid, &apart));
 	EXPECT_EQ(0, set_rules("/ep_test/* users=apart"));
 	apart = true;
 	EXPECT_EQ(0, abi_child(same_uid, &apart));
-	abi_param("user_max_objects", old);
+	test_param("user_max_objects", old);
 }
 
 static long vm_pin(void)
@@ -292,11 +292,11 @@ static int exhausted_user(void *arg)
 
 TEST_F(group, memory_of_a_user_without_rlimit)
 {
-	int old = abi_param("user_max_pinned_mb", 2);
+	int old = test_param("user_max_pinned_mb", 2);
 
 	EXPECT_EQ(0, set_rules("/ memlock=quota"));
 	EXPECT_EQ(0, abi_child(exhausted_user, NULL));
-	abi_param("user_max_pinned_mb", old);
+	test_param("user_max_pinned_mb", old);
 }
 
 /* Root with CAP_IPC_LOCK has no limit as a user, but as a member of the cgroup. */

@@ -286,14 +286,14 @@ static int fill(struct receiver *r)
 /* What is made counts for who opened the session, and is not free for nobody. */
 TEST_F(passed, quota_of_opener_counts)
 {
-	int old = abi_param("user_max_objects", 40);
+	int old = test_param("user_max_objects", 40);
 	__u32 pd;
 
 	ASSERT_LT(0, old);
 	EXPECT_EQ(0, passed(self, fill));
 	/* Root itself may go beyond its limit. */
 	EXPECT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
-	abi_param("user_max_objects", old);
+	test_param("user_max_objects", old);
 }
 
 enum { SESSION, CHANNEL, COMP, ASYNC };

@@ -29,17 +29,17 @@ FIXTURE(unpriv) {
 FIXTURE_SETUP(unpriv)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
-		self->old[i] = abi_param(limits[i].name, limits[i].value ?: 2);
+		self->old[i] = test_param(limits[i].name, limits[i].value ?: 2);
 		ASSERT_LT(0, self->old[i]);
 		if (!limits[i].value)
-			abi_param(limits[i].name, self->old[i]);
+			test_param(limits[i].name, self->old[i]);
 	}
 }
 
 FIXTURE_TEARDOWN(unpriv)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		abi_param(limits[i].name, self->old[i]);
+		test_param(limits[i].name, self->old[i]);
 }
 
 static int become(uid_t uid)
@@ -110,7 +110,7 @@ static int files_of_a_user(void *arg)
 
 TEST_F(unpriv, objects_of_a_user)
 {
-	abi_param("user_max_objects", 30);
+	test_param("user_max_objects", 30);
 	EXPECT_EQ(0, abi_child(user_objects, NULL));
 	/* Nothing is left of it, and others have their own. */
 	EXPECT_EQ(0, abi_child(user_objects, NULL));
@@ -210,14 +210,14 @@ static int slots(void *arg)
 
 TEST_F(unpriv, slots_of_an_srq)
 {
-	abi_param("session_max_queue_mb", 1);
+	test_param("session_max_queue_mb", 1);
 	EXPECT_EQ(0, abi_child(slots, NULL));
 }
 
 TEST_F(unpriv, queue_memory)
 {
-	abi_param("session_max_queue_mb", 2);
-	abi_param("user_max_queue_mb", 3);
+	test_param("session_max_queue_mb", 2);
+	test_param("user_max_queue_mb", 3);
 	EXPECT_EQ(0, abi_child(queues, NULL));
 	EXPECT_EQ(0, abi_child(queues, NULL));
 }
@@ -245,7 +245,7 @@ static int ids(void *arg)
 
 TEST_F(unpriv, memory_of_ids)
 {
-	abi_param("session_max_queue_mb", 1);
+	test_param("session_max_queue_mb", 1);
 	EXPECT_EQ(0, abi_child(ids, NULL));
 }
 
@@ -274,7 +274,7 @@ static int reads(void *arg)
 
 TEST_F(unpriv, memory_for_reads)
 {
-	abi_param("session_max_queue_mb", 1);
+	test_param("session_max_queue_mb", 1);
 	EXPECT_EQ(0, abi_child(reads, NULL));
 }
 
@@ -300,7 +300,7 @@ static int listeners(void *arg)
 
 TEST_F(unpriv, listeners)
 {
-	abi_param("session_max_queue_mb", 1);
+	test_param("session_max_queue_mb", 1);
 	EXPECT_EQ(0, abi_child(listeners, NULL));
 }
 
@@ -342,7 +342,7 @@ static int pin(void *arg)
 /* Regions outlast their processes, each of which has an RLIMIT_MEMLOCK of its own. */
 TEST_F(unpriv, memory_of_a_user)
 {
-	abi_param("user_max_pinned_mb", 2);
+	test_param("user_max_pinned_mb", 2);
 	EXPECT_EQ(0, abi_child(pin, NULL));
 }
 
@@ -498,7 +498,7 @@ TEST_F(unpriv, root_in_a_user_namespace)
 {
 	int ret;
 
-	abi_param("session_max_objects", 30);
+	test_param("session_max_objects", 30);
 	ret = abi_child(rootless, NULL);
 	SKIP_IF(ret == 77, "no user namespaces for users");
 	EXPECT_EQ(0, ret);
@@ -546,7 +546,7 @@ TEST_F(unpriv, kernel_threads)
 
 	OK(pipe(fds));
 	OK(pipe(fds + 2));
-	abi_param("session_max_objects", 20);
+	test_param("session_max_objects", 20);
 	pid = fork();
 	if (!pid)
 		_exit(full_listener(fds));
