@@ -267,14 +267,19 @@ static bool uep_restricted(const struct uep_session *s, u32 flag)
 	return false;
 }
 
+/* The flag of a restriction that grants of the type are exceptions of */
+static u32 uep_restrict_flag(enum rdma_ep_grant_type type)
+{
+	return type == RDMA_EP_GRANT_BIND ? RDMA_EP_RESTRICT_BIND : RDMA_EP_RESTRICT_CONNECT;
+}
+
 static int uep_check_target(const struct uep_session *s, enum rdma_ep_grant_type type,
 			    const struct uep_target *t)
 {
-	u32 flag = type == RDMA_EP_GRANT_BIND ? RDMA_EP_RESTRICT_BIND : RDMA_EP_RESTRICT_CONNECT;
 	const struct uep_restriction *r;
 
 	for (r = uep_restrictions(s); r; r = r->below)
-		if ((r->flags & flag) && !uep_restriction_grants(r, type, t))
+		if ((r->flags & uep_restrict_flag(type)) && !uep_restriction_grants(r, type, t))
 			return -EACCES;
 	return 0;
 }
@@ -369,34 +374,33 @@ int uep_check_group(const struct uep_session *s, const struct sockaddr *addr)
 	return uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t);
 }
 
-/*
- * May the session reach all that is at the address? @gid: of RoCE, where it is an IP address;
- * NULL: another address. -EACCES
- */
+/* @gid: of RoCE, where it is an IP address; NULL: another address, which has no grant */
+static int uep_check_gid_target(const struct uep_session *s, enum rdma_ep_grant_type type,
+				const union ib_gid *gid, struct uep_target *t)
+{
+	if (!uep_restricted(s, uep_restrict_flag(type)))
+		return 0;
+	if (!gid)
+		return -EACCES;
+	memcpy(&t->addr, gid->raw, sizeof(t->addr));
+	return uep_check_target(s, type, t);
+}
+
+/* May the session reach all that is at the address? -EACCES */
 int uep_check_gid(const struct uep_session *s, const union ib_gid *gid)
 {
 	struct uep_target t = { .last_port = U16_MAX };
 
-	if (!uep_restricted(s, RDMA_EP_RESTRICT_CONNECT))
-		return 0;
-	if (!gid)
-		return -EACCES;
-	memcpy(&t.addr, gid->raw, sizeof(t.addr));
-	return uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t);
+	return uep_check_gid_target(s, RDMA_EP_GRANT_CONNECT, gid, &t);
 }
 
-/* The same for sending from the address, which takes no port of it: any grant of it will do. */
+/* May it send from the address? That takes no port, so any grant of it will do. -EACCES */
 int uep_check_source_gid(const struct uep_session *s, const union ib_gid *gid)
 {
 	/* No port at all: this range is within each one. */
 	struct uep_target t = { .first_port = U16_MAX };
 
-	if (!uep_restricted(s, RDMA_EP_RESTRICT_BIND))
-		return 0;
-	if (!gid)
-		return -EACCES;
-	memcpy(&t.addr, gid->raw, sizeof(t.addr));
-	return uep_check_target(s, RDMA_EP_GRANT_BIND, &t);
+	return uep_check_gid_target(s, RDMA_EP_GRANT_BIND, gid, &t);
 }
 
 /* Neither address nor port: the kernel chooses both, as without a source. */
