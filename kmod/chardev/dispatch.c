@@ -149,7 +149,7 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 /* Those of the data path */
 #define UEP_CMD_SHORT_SIZE	sizeof(struct rdma_ep_cmd_post)
 
-static_assert(UEP_CMD_SHORT_SIZE == sizeof(struct rdma_ep_cmd_poll_cq));
+static_assert(sizeof(struct rdma_ep_cmd_poll_cq) == UEP_CMD_SHORT_SIZE);
 
 /* Returns the event to wait for, or NULL. Before the handler, as a failure is final after it. */
 static struct rdma_ep_await *uep_cmd_await_arg(const struct uep_cmd_op *op, void *arg)

@@ -252,13 +252,14 @@ static struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num)
 /* As ep_rxe_find(), without a reference, which must not be the last one to be dropped here. */
 static bool ep_rxe_exists(struct ep_dev *dev, u32 qp_num)
 {
+	bool found = false;
 	struct ep_qp *qp;
 
-	guard(spinlock)(&dev->lock);
+	spin_lock(&dev->lock);
 	hash_for_each_possible(dev->qps, qp, by_num, qp_num)
-		if (qp->qp_num == qp_num)
-			return true;
-	return false;
+		found |= qp->qp_num == qp_num;
+	spin_unlock(&dev->lock);
+	return found;
 }
 
 /* Does the address belong to this device? */

@@ -289,8 +289,10 @@ static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 
 void uep_wq_complete_end(struct uep_wq *locked)
 {
-	if (locked)
-		spin_unlock(&locked->lock);
+	if (!locked)
+		return;
+	__acquire(&locked->lock);	/* by uep_wq_switch() */
+	spin_unlock(&locked->lock);
 }
 
 /*
@@ -304,8 +306,10 @@ static struct uep_wq *uep_wq_switch(const struct uep_session *session, struct ue
 
 	uep_wq_complete_end(*locked);
 	*locked = wq && wq->session == session ? wq : NULL;
-	if (*locked)
+	if (*locked) {
 		spin_lock(&wq->lock);
+		__release(&wq->lock);	/* by uep_wq_complete_end() */
+	}
 	return *locked;
 }
 
