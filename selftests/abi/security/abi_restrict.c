@@ -354,7 +354,16 @@ TEST_F(restrict, peers)
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 1000));
 }
 
-/* What is addressed by a GID, which has no ports */
+/* A QP in INIT, with a CQ of its own */
+static int create_rc_qp(struct abi *s, struct rdma_ep_cmd_create_qp *rc)
+{
+	__u32 cq;
+
+	return abi_create_cq(s, -1, 16, 0, &cq) ?: abi_create_qp(s, QPT_RC, cq, 0, rc) ?:
+	       abi_qp_init(s, rc->init.qp, QPT_RC, 0);
+}
+
+/* A GID names an address without ports. */
 TEST_F(restrict, peers_by_gid)
 {
 	struct rdma_ep_grant grants[] = {
@@ -370,9 +379,8 @@ TEST_F(restrict, peers_by_gid)
 	int channel;
 
 	SKIP_IF(self->s.iwarp, "iWARP has none");
+	OK(create_rc_qp(&self->s, &rc));
 	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
-	OK(abi_create_qp(&self->s, QPT_RC, cq, 0, &rc));
-	OK(abi_qp_init(&self->s, rc.init.qp, QPT_RC, 0));
 	OK(abi_create_qp(&self->s, QPT_UD, cq, 0, &ud));
 	OK(abi_qp_init(&self->s, ud.init.qp, QPT_UD, 1));
 	channel = abi_channel(&self->s);
@@ -411,13 +419,11 @@ TEST_F(restrict, peers_by_granted_gid)
 	};
 	struct rdma_ep_cmd_create_qp rc = {};
 	struct ib_uverbs_qp_attr attr;
-	__u32 cq, ah, id, mcast;
+	__u32 ah, id, mcast;
 	int channel;
 
 	SKIP_IF(self->s.iwarp, "iWARP has none");
-	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
-	OK(abi_create_qp(&self->s, QPT_RC, cq, 0, &rc));
-	OK(abi_qp_init(&self->s, rc.init.qp, QPT_RC, 0));
+	OK(create_rc_qp(&self->s, &rc));
 	channel = abi_channel(&self->s);
 	OK(abi_ud_id(&self->s, channel, 0, &id));
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_CONNECT, grants, 2));
@@ -434,12 +440,10 @@ TEST_F(restrict, local_gids)
 	struct rdma_ep_grant own = grant_own(&self->s, RDMA_EP_GRANT_BIND, PORT, PORT);
 	struct rdma_ep_cmd_create_qp rc = {};
 	struct ib_uverbs_qp_attr attr;
-	__u32 cq, ah;
+	__u32 ah;
 
 	SKIP_IF(self->s.iwarp, "iWARP has none");
-	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
-	OK(abi_create_qp(&self->s, QPT_RC, cq, 0, &rc));
-	OK(abi_qp_init(&self->s, rc.init.qp, QPT_RC, 0));
+	OK(create_rc_qp(&self->s, &rc));
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &own, 1));
 	EXPECT_EQ(0, abi_create_ah(&self->s, self->s.pd, &ah));
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &other, 1));
