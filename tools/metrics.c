@@ -17,6 +17,7 @@
 #define PARAMETERS	"/sys/module/rdma_ep/parameters"
 #define MAX_SAMPLES	14
 #define MAX_KEYS	48
+#define BLANKS		"\n "
 
 enum type { GAUGE, COUNTER };
 
@@ -147,7 +148,7 @@ static char *label_value(const char *raw)
 /* Splits "account KEY VALUE ...": sets the values, and returns the first three as labels. */
 static void read_line(char *text, char **account)
 {
-	char *word = strtok(text, " \n"), *uid = NULL, *cgroup = NULL, *name = NULL;
+	char *word = strtok(text, BLANKS), *uid = NULL, *cgroup = NULL, *name = NULL;
 	struct line *l;
 	struct keys *k;
 	int n = 0;
@@ -163,8 +164,8 @@ static void read_line(char *text, char **account)
 	if (!l->device && strcmp(word, "account"))
 		return;
 	k = &keys[l->device];
-	while ((word = strtok(NULL, " \n"))) {
-		char *value = strtok(NULL, " \n");
+	while ((word = strtok(NULL, BLANKS))) {
+		char *value = strtok(NULL, BLANKS);
 
 		if (!value || n == MAX_KEYS)
 			break;

@@ -108,7 +108,8 @@ void check_reach(int fd, const char *name)
 	ret = route(to, &from, &mtu);
 	freeaddrinfo(to);
 	if (ret) {
-		snprintf(mend, sizeof(mend), "ip route add %s dev NETDEV, of the RDMA device", name);
+		snprintf(mend, sizeof(mend),
+			 "ip route add %s dev NETDEV, of the RDMA device", name);
 		say("route", FAIL, mend, "no route to %s: %s", name, strerror(-ret));
 		return;
 	}

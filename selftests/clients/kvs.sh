@@ -276,7 +276,7 @@ else
 	exec 9<>$KVS/client
 	expect_done connect "$RDMA_ADDR" $SERVICE
 	expect_done put steady connection
-	start stock client "$PEER" "$RDMA_ADDR" $SERVICE refuse $REFUSED
+	start stock client "$PEER" "$RDMA_ADDR" $SERVICE refuse "$REFUSED"
 	finish client 600
 	expect_status client 0
 	expect_lines client 1 "^refused $REFUSED\$"
@@ -294,7 +294,7 @@ exec 9<>$KVS/client
 expect_done connect "$RDMA_ADDR" $SERVICE
 expect_done put steady connection
 for i in {1..9}; do
-	ip neigh replace "$RDMA_ADDR" lladdr 02:00:00:00:00:0$i dev "$RDMA_NETDEV" nud permanent ||
+	ip neigh replace "$RDMA_ADDR" lladdr 02:00:00:00:00:0"$i" dev "$RDMA_NETDEV" nud permanent ||
 		problem "ip neigh replace"
 	nap 0.1
 done

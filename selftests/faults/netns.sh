@@ -13,7 +13,7 @@ NS_ADDR=10.94.0.1
 # What a namespace waits for before it goes: other namespaces that go, RCU.
 NS_BOUND=$((BOUND + 20))
 
-trap 'ip netns del $NS 2>/dev/null; rm -rf "$WORK"' EXIT
+trap 'ip netns del "$NS" 2>/dev/null; rm -rf "$WORK"' EXIT
 
 # inhabit KIND: the namespace with a device in it
 inhabit()
@@ -42,13 +42,13 @@ namespace_gone()
 in_namespace()
 {
 	unset "statuses[zoo]"
-	RDMA_DEV=$FAULT_DEV start stock zoo ip netns exec $NS "$LOAD" "$@"
+	RDMA_DEV=$FAULT_DEV start stock zoo ip netns exec "$NS" "$LOAD" "$@"
 }
 
 kind=$DEVICE
 if [[ $kind == rxe ]]; then
 	inhabit rxe && rxe_listens || kind=siw
-	ip netns del $NS
+	ip netns del "$NS"
 	wait_for 30 unplugged || echo "# $FAULT_DEV is left"
 fi
 modprobe -q "$(driver_of "$kind")" || {
@@ -67,15 +67,15 @@ processes_in_namespace()
 	in_namespace zoo "$SEED" "${ZOO[@]}"
 	ready_or_early zoo 2 1000
 	if one_in 2; then
-		timed "ip netns del" 5 ip netns del $NS
+		timed "ip netns del" 5 ip netns del "$NS"
 		pause 300
 		kill -KILL "${pids[zoo]}"
 	else
 		kill -KILL "${pids[zoo]}"
-		timed "ip netns del" 5 ip netns del $NS
+		timed "ip netns del" 5 ip netns del "$NS"
 	fi
 	ended zoo "SIGKILL until the parent knows" 137
-	timed "the end of the namespace" $NS_BOUND namespace_gone
+	timed "the end of the namespace" "$NS_BOUND" namespace_gone
 }
 
 # The process has the device open, but is elsewhere, and has no ids.
@@ -85,8 +85,8 @@ device_in_namespace()
 	in_namespace leave "$SEED"
 	wait_ready zoo
 	pause 200
-	ip netns del $NS
-	timed "the end of the namespace" $NS_BOUND namespace_gone
+	ip netns del "$NS"
+	timed "the end of the namespace" "$NS_BOUND" namespace_gone
 	ended zoo "the end of the process after it" 0
 	says zoo gone || problem "round $round: the process was not told"
 }

@@ -227,16 +227,16 @@ link_down()
 # peer_vanishes VANISH COME_BACK
 peer_vanishes()
 {
-	sysctl -qw net.ipv4.tcp_retries2=$TCP_RETRIES
+	sysctl -qw net.ipv4.tcp_retries2="$TCP_RETRIES"
 	RDMA_DEV=${DEVS[0]} load waits zoo "$SEED" event request comp async
 	wait_ready waits
 	[[ $1 != silent_wire ]] || netem
-	sender 0 $RETRIES
+	sender 0 "$RETRIES"
 	wait_ready send
 	pause 500
 	! stopped send || problem "round $round: the sender ended before"
 	"$1"
-	timed "until the sender is told" $GIVE_UP finish send $((2 * GIVE_UP))
+	timed "until the sender is told" "$GIVE_UP" finish send $((2 * GIVE_UP))
 	expect_status send 2
 	# (IB_WC_RETRY_EXC_ERR.) Where there is no carrier rxe fails
 	# at once, but on 6.1, and siw ends the connection.
@@ -253,7 +253,7 @@ peer_vanishes()
 	timed "until nothing is held" "$BOUND" expect_clean
 	"$2"
 	((${#problems[@]})) || {
-		sender 50 $RETRIES
+		sender 50 "$RETRIES"
 		timed "50 messages over the wire, again" 60 finish send 120
 		ended serve "the server after the client" 0
 		expect_status send 0

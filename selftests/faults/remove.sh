@@ -10,7 +10,7 @@
 # shellcheck source=selftests/faults/common.sh
 . "$(dirname "$0")/common.sh"
 
-trap 'ip link del $FAULT_NETDEV 2>/dev/null; rm -rf "$WORK"' EXIT
+trap 'ip link del "$FAULT_NETDEV" 2>/dev/null; rm -rf "$WORK"' EXIT
 
 gone()
 {
@@ -77,7 +77,7 @@ one_refusal()
 
 unplug_rest()
 {
-	ip link del $FAULT_NETDEV 2>/dev/null
+	ip link del "$FAULT_NETDEV" 2>/dev/null
 	unplugged || rdma link delete "$FAULT_DEV"
 }
 

@@ -33,10 +33,10 @@ many_connections()
 full_channels()
 {
 	local old
-	old=$(<$LIMITS/session_max_objects)
-	echo $((60 + RANDOM % 200)) > $LIMITS/session_max_objects
+	old=$(<"$LIMITS"/session_max_objects)
+	echo $((60 + RANDOM % 200)) > "$LIMITS"/session_max_objects
 	over flood flood "$SEED"
-	echo "$old" > $LIMITS/session_max_objects
+	echo "$old" > "$LIMITS"/session_max_objects
 }
 
 overrun_queues()
