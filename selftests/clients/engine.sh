@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# What the tests of container engines share: an image, and what a container must not have.
-# Sourced after common.sh.
+# The tests of container engines share an image, and the list of what is forbidden in a
+# container. Sourced after common.sh.
 
 NODE=/dev/infiniband/rdma_ep
 # shellcheck disable=SC2034 # of the tests

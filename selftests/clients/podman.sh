@@ -107,7 +107,7 @@ trap clean_up EXIT
 begin "an image of the distribution's programs, for root and for a user"
 { make_image "$WORK/image" /usr/bin/rping && tar -C "$WORK/image" -cf "$TAR" .; } ||
 	problem "cannot make $WORK/image"
-# What a disk's file system would be: there is no overlay on an overlay.
+# Images need a file system that is no overlay: an overlay cannot lie on an overlay.
 { mkdir -p /var/lib/containers "$LOGIN" && mount -t tmpfs tmpfs /var/lib/containers &&
 	mount -t tmpfs tmpfs "$LOGIN" && mkdir "$LOGIN/run" && chown -R 1000:1000 "$LOGIN"; } ||
 	problem "no place for images"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# What the guests of one suite have beyond its tree: packages in a layer that lies between
-# the tree and the stage. A package that one test needs is here, so that the trees of the
-# other suites stay as they are.
+# The guests of one suite have packages beyond its tree, in a layer between the tree and the
+# stage. A package that one test needs is here, so that the trees of the other suites stay
+# as they are.
 
 EXTRAS_trixie=(
 	# container engines, and what they start containers with
@@ -20,7 +20,7 @@ extras_make()
 	local dir=$1 log=$1.log tmp=$1.new.$$ rc=0
 	shift
 	[[ ! -f $dir.img ]] || return 0	# another rig was faster
-	# What an interrupted rig has left: no other one has the lock.
+	# Leftovers of an interrupted rig: no other one has the lock.
 	rm -rf --one-file-system "$SUITE_DIR"/extras-*.new.*
 	mkdir -p "$tmp"/{upper,overlay}
 	# shellcheck disable=SC2016
@@ -50,7 +50,7 @@ extras_paths()
 	} | sha256sum | cut -c1-12).img
 }
 
-# The same, and makes it if there is none yet.
+# Sets EXTRAS, and makes the image if there is none yet.
 extras()
 {
 	local -n packages=EXTRAS_${SUITE//[^a-z0-9]/_}

@@ -257,7 +257,7 @@ static bool uep_files_over_limit(const struct uep_session *s)
 	return atomic64_read(&s->user->held[UEP_OBJS]) > READ_ONCE(user_max_objects);
 }
 
-/* What counts as objects of user and cgroup, but not of the session: files, restrictions */
+/* Files and restrictions count as objects of user and cgroup, but not of the session. */
 int uep_charge_files(struct uep_session *s, int nr)
 {
 	uep_held_add_file(s, nr);
