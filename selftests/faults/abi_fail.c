@@ -423,15 +423,21 @@ TEST_F(fail, open_in_cgroup_survives_failure)
 	static const char * const dirs[] = {
 		"/sys/fs/cgroup/ep_fail", "/sys/fs/cgroup/ep_fail/a", "/sys/fs/cgroup/ep_fail/a/b",
 	};
-	unsigned int i, in_root;
+	unsigned int i, in_root = UINT_MAX;
 	int fd;
 
 	/* The root cgroup has an account from now on. */
 	fd = open(RDMA_EP_DEVICE_NODE, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, fd);
 	close(fd);
-	open_with_failures(_metadata, self, variant);
-	in_root = self->failures + self->passed;
+	/* A slab that needs a page adds a failure, so the smallest number counts. */
+	for (i = 0; i < 3; i++) {
+		self->failures = 0;
+		self->passed = 0;
+		open_with_failures(_metadata, self, variant);
+		if (in_root > self->failures + self->passed)
+			in_root = self->failures + self->passed;
+	}
 	self->failures = 0;
 	self->passed = 0;
 	SKIP_IF(mkdir(dirs[0], 0700), "no cgroups");
