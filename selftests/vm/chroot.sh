@@ -55,7 +55,7 @@ in_tree()
 		mount -t proc proc "$tree/proc"
 		mount -t tmpfs tmpfs "$tree/tmp"
 		exec env -i PATH=/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C \
-			CCACHE_DIR=/var/cache/ccache CCACHE_MAXSIZE=2G \
+			CCACHE_DIR=/var/cache/ccache CCACHE_MAXSIZE=6G \
 			${MAKEFLAGS_TREE:+MAKEFLAGS="$MAKEFLAGS_TREE"} \
 			chroot "$tree" "$@"
 	' in_tree "$tree" "${#binds[@]}" "${binds[@]}" "$@"
