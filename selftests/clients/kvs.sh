@@ -42,9 +42,10 @@ clients 0 of $CLIENTS
 receives $RECEIVES of $RECEIVES" ]]
 }
 
+# expect_idle [SECONDS]
 expect_idle()
 {
-	wait_for 20 is_idle || problem "the server is not idle:" \
+	wait_for "${1:-20}" is_idle || problem "the server is not idle:" \
 		"$(tr '\n' ',' <"$KVS/server")"
 }
 
@@ -283,7 +284,8 @@ else
 	expect_value steady connection
 	expect_done delete steady
 	exec 9>&-
-	expect_idle
+	# When a client's REJ is lost, ib_cm repeats its REP: 16 times 4.3 s.
+	expect_idle 90
 	expect_load $CLIENTS 8
 	expect_idle
 	end
