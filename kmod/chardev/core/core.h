@@ -413,7 +413,7 @@ struct uep_queue;
  * struct uep_queue_ops - a kind of queue
  * @name: of its files
  * @size: of a record
- * @typed: uep_node.pending is a mask of event types, not a count
+ * @typed: events have types (uep_node.types), and one of each is unread at most
  * @deliver: writes the next record. -EAGAIN: there is none; -EFAULT: the record stays
  * @closed: optional: the file has been closed
  */
@@ -467,10 +467,13 @@ struct uep_queue_file {
 	bool unseen;
 };
 
+#define UEP_NODE_TYPES 32	/* types of events, and types of one object or port */
+
 /**
  * struct uep_node - unread events of an object or a port (node.c; uep_queue.lock)
  * @entry: in uep_queue.records while @pending
- * @pending: number of unread events, or a mask of their types
+ * @pending: number of unread events
+ * @types: their types, the earliest first (uep_queue_ops.typed)
  * @reported: number of read events
  * @closed: the object is being destroyed: late events are dropped
  * @uid: the user's cookie
@@ -479,6 +482,7 @@ struct uep_queue_file {
 struct uep_node {
 	struct list_head entry;
 	u32 pending;
+	u8 types[UEP_NODE_TYPES];
 	u32 reported;
 	bool closed;
 	u64 uid;

@@ -6,22 +6,34 @@
  * wakes, and allocates nothing: each object has a node with the number, or the types, of
  * its unread events.
  */
-#include <linux/bitops.h>
+#include <linux/string.h>
 
 #include "core.h"
 
-/* @head: the list entry that the node follows if it had no unread event. Holds q->lock. */
-static void uep_node_add(struct uep_queue *q, struct uep_node *node, u32 type,
-			 struct list_head *head)
+/* Takes the type at a place. Holds q->lock. */
+static void uep_node_cut(struct uep_node *node, u8 *place)
 {
-	if (node->closed)
+	node->pending--;
+	memmove(place, place + 1, node->types + node->pending - place);
+}
+
+/* The latest state of a port is read last: a type that is pending moves to the end. */
+static void uep_node_append(struct uep_node *node, u8 type)
+{
+	u8 *place = memchr(node->types, type, node->pending);
+
+	if (place)
+		uep_node_cut(node, place);
+	if (node->pending < sizeof(node->types))
+		node->types[node->pending++] = type;
+}
+
+static void uep_node_prepend(struct uep_node *node, u8 type)
+{
+	if (node->pending == sizeof(node->types) || memchr(node->types, type, node->pending))
 		return;
-	if (!node->pending)
-		list_add(&node->entry, head);
-	if (q->ops->typed)
-		node->pending |= BIT(type);
-	else if (node->pending < U32_MAX)
-		node->pending++;
+	memmove(node->types + 1, node->types, node->pending++);
+	node->types[0] = type;
 }
 
 void uep_node_init(struct uep_node *node, struct uep_obj *obj, u64 uid)
@@ -45,11 +57,18 @@ void uep_node_post(struct uep_queue *q, struct uep_node *node, u32 type)
 {
 	unsigned long flags;
 
-	/* Newer kernels may define types beyond the mask. */
-	if (type >= BITS_PER_TYPE(node->pending))
+	/* Newer kernels may define other types. */
+	if (type >= UEP_NODE_TYPES)
 		return;
 	spin_lock_irqsave(&q->lock, flags);
-	uep_node_add(q, node, type, q->records.prev);
+	if (!node->closed) {
+		if (!node->pending)
+			list_add_tail(&node->entry, &q->records);
+		if (q->ops->typed)
+			uep_node_append(node, type);
+		else if (node->pending < U32_MAX)
+			node->pending++;
+	}
 	spin_unlock_irqrestore(&q->lock, flags);
 	uep_queue_wake(q);
 }
@@ -78,8 +97,11 @@ bool uep_node_dequeue(struct uep_queue *q, struct uep_node_event *ev)
 	node = list_first_entry_or_null(&q->records, struct uep_node, entry);
 	if (node) {
 		ev->node = node;
-		ev->type = q->ops->typed ? __ffs(node->pending) : 0;
-		node->pending -= q->ops->typed ? BIT(ev->type) : 1;
+		ev->type = node->types[0];
+		if (q->ops->typed)
+			uep_node_cut(node, node->types);
+		else
+			node->pending--;
 		node->reported++;
 		if (node->pending)
 			list_move_tail(&node->entry, &q->records);
@@ -102,8 +124,15 @@ int uep_node_read(struct uep_queue *q, struct uep_node_event *ev, bool delivered
 
 	if (!delivered) {
 		spin_lock_irq(&q->lock);
-		node->reported -= !node->closed;
-		uep_node_add(q, node, ev->type, &q->records);
+		if (!node->closed) {
+			node->reported--;
+			if (!node->pending)
+				list_add(&node->entry, &q->records);
+			if (q->ops->typed)
+				uep_node_prepend(node, ev->type);
+			else
+				node->pending++;
+		}
 		spin_unlock_irq(&q->lock);
 		uep_queue_wake(q);
 	}

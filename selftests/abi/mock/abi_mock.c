@@ -270,6 +270,23 @@ TEST_F(mock, repeated_event_reported_once)
 	EXPECT_EQ(0xfe, seen);
 }
 
+/* The latest event is read last, also if one of its type was unread before. */
+TEST_F(mock, unread_events_of_an_object_keep_their_order)
+{
+	static const __u32 posted[] = {
+		EVENT_SQ_DRAINED, EVENT_COMM_EST, EVENT_QP_FATAL, EVENT_SQ_DRAINED,
+	};
+	__u32 number[3];
+
+	OK(begin(self));
+	OK(event_objects(&self->s, number));
+	for (size_t i = 0; i < ARRAY_SIZE(posted); i++)
+		OK(mock_write("event", "%u qp %u", posted[i], number[0]));
+	for (size_t i = 1; i < ARRAY_SIZE(posted); i++)
+		EXPECT_ASYNC(self->s.async_fd, posted[i], 200);
+	EXPECT_TRUE(abi_quiet(self->s.async_fd));
+}
+
 /* Unknown types do no harm. */
 TEST_F(mock, unknown_event_ignored)
 {
