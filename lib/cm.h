@@ -53,7 +53,7 @@ struct lep_id {
 	struct lep_qp_owner owner;
 	/* The address of that QP, also after its destruction: id.qp may still have it. */
 	const struct ibv_qp *made_qp;
-	/* The PD of that QP, likewise: the default one, or the program's in id.pd. */
+	/* The PD that the QP brought into id.pd, which leaves with it. */
 	const struct ibv_pd *made_pd;
 	/* The library has reported a CONNECT_ERROR that the kernel did not report. */
 	bool failed;

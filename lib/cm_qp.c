@@ -36,22 +36,20 @@ static struct ibv_xrcd *target_xrcd(struct rdma_cm_id *id,
 }
 
 /*
- * The PD of a QP or SRQ for which the program names none: the id's. A PD that the program
- * gave for a QP may have been destroyed after that QP; the default PD replaces it then.
+ * The program may destroy the PD that it gave for a QP after that QP: the default PD
+ * replaces it in the id.
  */
-static struct ibv_pd *id_pd(struct rdma_cm_id *id)
+static void drop_made_pd(struct lep_id *id)
 {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 
-	if (id->qp || !id->pd || id->pd != lep_to_id(id)->made_pd)
-		return id->pd;
 	/* (In a forked child the default PD has another context, or there is none.) */
-	if (lep_device_default(lep_to_id(id)->session,
-			       lep_to_dev(id->verbs->device), &context, &pd) ||
-	    context != id->verbs)
-		return id->pd;
-	return pd;
+	if (id->made_pd && id->id.pd == id->made_pd &&
+	    !lep_device_default(id->session, lep_to_dev(id->id.verbs->device), &context, &pd) &&
+	    context == id->id.verbs)
+		id->id.pd = pd;
+	id->made_pd = NULL;
 }
 
 /* Completes an id for which the kernel has created a QP, and possibly CQs with it. */
@@ -72,7 +70,7 @@ void lep_id_finish_qp(struct lep_id *id, struct lep_qp_build *build,
 	}
 	lep_qp_set_owner(lep_to_qp(qp), &id->owner);
 	id->made_qp = qp;
-	id->made_pd = pd;
+	id->made_pd = pd == id->id.pd ? NULL : pd;
 	id->id.pd = pd;
 	id->id.qp = qp;
 }
@@ -90,7 +88,7 @@ int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 	if (!id->verbs || id->qp)
 		return lep_err(EINVAL);
 	if (!pd)
-		pd = id_pd(id);
+		pd = id->pd;
 	if (!pd || pd->context != id->verbs)
 		return lep_err(EINVAL);
 	if ((id->recv_cq && attr->recv_cq && id->recv_cq != attr->recv_cq) ||
@@ -145,7 +143,7 @@ LEP_EXPORT int rdma_create_qp_ex(struct rdma_cm_id *id,
 		return lep_err(error);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
-		attr->pd = id_pd(id);
+		attr->pd = id->pd;
 	}
 	return lep_id_create_qp(lep_to_id(id), attr->pd,
 				(struct ibv_qp_init_attr *)attr, attr);
@@ -161,6 +159,7 @@ void lep_id_destroy_qp(struct lep_id *ours)
 	else
 		ibv_destroy_qp(id->qp);
 	id->qp = NULL;
+	drop_made_pd(ours);
 	/* The CQs of an id with an XRC SRQ belong to the SRQ. */
 	if (id->qp_type != IBV_QPT_XRC_RECV || !id->srq)
 		destroy_cqs(id);
@@ -255,7 +254,7 @@ static struct ibv_srq *create_srq(struct rdma_cm_id *id,
 {
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd) {
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
-		attr->pd = id_pd(id);
+		attr->pd = id->pd;
 	}
 	if (!attr->pd || attr->pd->context != id->verbs)
 		return lep_null(EINVAL);

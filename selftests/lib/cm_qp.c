@@ -62,6 +62,8 @@ TEST_F(qp, given_pd_goes_with_its_qp)
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct rdma_cm_id *id = self->id;
 	struct ibv_pd *default_pd = id->pd, *pd;
+	struct ibv_mr *mr;
+	char buf[8];
 
 	if (is_stock())
 		SKIP(return, "librdmacm takes the PD that is gone");
@@ -69,11 +71,15 @@ TEST_F(qp, given_pd_goes_with_its_qp)
 	ASSERT_EQ(0, rdma_create_qp(id, pd, &self->attr));
 	EXPECT_EQ(pd, id->pd);
 	rdma_destroy_qp(id);
+	EXPECT_EQ(default_pd, id->pd);
+	mr = ASSERT_PTR(rdma_reg_msgs(id, buf, sizeof(buf)));
 	self->attr = lib_qp_attr();
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
 	EXPECT_EQ(default_pd, id->qp->pd);
 	EXPECT_EQ(default_pd, id->pd);
+	EXPECT_EQ(0, rdma_post_recv(id, NULL, buf, sizeof(buf), mr));
 	rdma_destroy_qp(id);
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
 
 	ASSERT_EQ(0, rdma_create_qp(id, pd, &attr));
 	rdma_destroy_qp(id);
@@ -101,9 +107,13 @@ TEST_F(qp, pd_in_the_id_is_used)
 	struct ibv_pd *default_pd = id->pd;
 
 	id->pd = self->pd;
-	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
-	EXPECT_EQ(self->pd, id->qp->pd);
-	rdma_destroy_qp(id);
+	for (int i = 0; i < 2; i++) {
+		self->attr = lib_qp_attr();
+		ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+		EXPECT_EQ(self->pd, id->qp->pd);
+		rdma_destroy_qp(id);
+		EXPECT_EQ(self->pd, id->pd);
+	}
 	id->pd = default_pd;
 }
 
