@@ -212,7 +212,7 @@ int lep_id_resolve_addr(struct lep_id *id, const struct sockaddr *src,
 			socklen_t dst_len, int timeout_ms);
 int lep_id_create_qp(struct lep_id *id, struct ibv_pd *pd,
 		     struct ibv_qp_init_attr *attr,
-		     const struct ibv_qp_init_attr_ex *ex);
+		     struct ibv_qp_init_attr_ex *ex);
 void lep_id_finish_qp(struct lep_id *id, struct lep_qp_build *build,
 		      const struct rdma_ep_qp_init *init, struct ibv_pd *pd,
 		      struct ibv_qp_init_attr *attr);

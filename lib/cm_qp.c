@@ -23,16 +23,25 @@ static void destroy_cqs(struct rdma_cm_id *id)
 	id->send_cq_channel = NULL;
 }
 
-/* The XRC domain of a target QP: that of the attributes, or the one that ids share. */
-static struct ibv_xrcd *target_xrcd(struct rdma_cm_id *id,
-				    const struct ibv_qp_init_attr_ex *ex)
+/*
+ * The XRC domain of a target QP: that of the attributes, or the one that ids share, which
+ * extended attributes get.
+ */
+static struct ibv_xrcd *target_xrcd(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *ex)
 {
+	struct ibv_xrcd *xrcd;
+
 	if (ex && ex->comp_mask & IBV_QP_INIT_ATTR_XRCD && ex->xrcd)
 		return ex->xrcd->context == id->verbs ? ex->xrcd :
 							lep_null(EINVAL);
 	if (id->qp_type != IBV_QPT_XRC_RECV)
 		return lep_null(EINVAL);
-	return lep_device_xrcd(id->verbs);
+	xrcd = lep_device_xrcd(id->verbs);
+	if (ex && xrcd) {
+		ex->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+		ex->xrcd = xrcd;
+	}
+	return xrcd;
 }
 
 /*
@@ -78,7 +87,7 @@ void lep_id_finish_qp(struct lep_id *id, struct lep_qp_build *build,
 /* ex is attr as extended attributes, or NULL if the attributes are plain ones. */
 int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 		     struct ibv_qp_init_attr *attr,
-		     const struct ibv_qp_init_attr_ex *ex)
+		     struct ibv_qp_init_attr_ex *ex)
 {
 	struct rdma_ep_cmd_create_qp cmd = {};
 	struct rdma_cm_id *id = &ours->id;

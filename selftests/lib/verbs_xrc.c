@@ -208,6 +208,20 @@ static struct rdma_cm_id *create_ep(int flags, int qp_type, struct ibv_qp_init_a
 	return id;
 }
 
+/* A program learns the domain that ids share before it has an SRQ. */
+TEST_F(xrc, target_without_a_domain_returns_the_shared_one)
+{
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_XRC_RECV };
+	struct rdma_cm_id *id;
+
+	id = ASSERT_PTR(create_ep(RAI_PASSIVE, IBV_QPT_XRC_RECV, NULL));
+	ASSERT_EQ(0, rdma_create_qp_ex(id, &attr));
+	EXPECT_TRUE(attr.comp_mask & IBV_QP_INIT_ATTR_XRCD);
+	ASSERT_TRUE(attr.xrcd);
+	EXPECT_EQ(id->verbs, attr.xrcd->context);
+	rdma_destroy_ep(id);
+}
+
 struct server {
 	struct rdma_cm_id *listener, *id;
 	struct lib_thread thread;
