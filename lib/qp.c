@@ -109,7 +109,7 @@ int lep_qp_build_begin(struct lep_qp_build *build, struct lep_session *session,
 	if (begin_cq(session, &init->send_cq, attr->send_cq,
 		     make_cqs && attr->cap.max_send_wr, &build->send) ||
 	    begin_cq(session, &init->recv_cq, attr->recv_cq,
-		     make_cqs && attr->cap.max_recv_wr, &build->recv) ||
+		     make_cqs && (attr->cap.max_recv_wr || attr->srq), &build->recv) ||
 	    (ex && ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
 	     lep_wr_list_create(build->qp, ex->send_ops_flags))) {
 		lep_qp_build_abort(build);

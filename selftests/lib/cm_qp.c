@@ -117,6 +117,25 @@ TEST_F(qp, pd_in_the_id_is_used)
 	id->pd = default_pd;
 }
 
+/* Receives of an SRQ complete in a CQ of their own. */
+TEST_F(qp, srq_and_no_receive_queue)
+{
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct rdma_cm_id *id = self->id;
+
+	if (is_stock())
+		SKIP(return, "librdmacm crashes");
+	ASSERT_EQ(0, rdma_create_srq(id, NULL, &srq));
+	self->attr.cap.max_recv_wr = 0;
+	self->attr.cap.max_recv_sge = 0;
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	EXPECT_TRUE(id->recv_cq && id->recv_cq_channel && id->recv_cq != id->send_cq);
+	EXPECT_EQ(id->recv_cq, id->qp->recv_cq);
+	EXPECT_LE(8, id->recv_cq->cqe);
+	rdma_destroy_qp(id);
+	rdma_destroy_srq(id);
+}
+
 /* The QP and its CQs outlive the id. */
 TEST_F(qp, destroy_id_first)
 {

@@ -1237,7 +1237,7 @@ struct rdma_ep_cmd_srq_attr {
  *	&struct rdma_ep_cmd_create_cq
  *
  * No CQ is created for a queue without entries: @cq is 0 and @channel_fd is -1 on
- * return.
+ * return. With an SRQ, a receive queue without entries gets a CQ with the SRQ's number.
  */
 struct rdma_ep_auto_cq {
 	__aligned_u64 uid;

@@ -66,6 +66,14 @@ static int uep_qp_find_srq(struct uep_qp *qp, u32 handle, struct uep_id *id)
 	return srq->xrcd ? -EINVAL : 0;
 }
 
+/* Receives of an SRQ complete in a CQ of the QP, whose receive queue has no entries. */
+static u32 uep_qp_recv_cqe(const struct uep_qp *qp, const struct rdma_ep_qp_init *init)
+{
+	if (init->max_recv_wr || !qp->srq)
+		return init->max_recv_wr;
+	return min_t(u32, qp->srq->srq.attr.max_wr, qp->obj.dev->ibdev->attrs.max_cqe);
+}
+
 /* Finds or creates the CQs and the SRQ that the QP depends on. */
 static int uep_qp_find_queues(struct uep_cmd *cmd, struct uep_qp *qp,
 			      struct rdma_ep_qp_init *init, struct uep_id *id)
@@ -85,7 +93,7 @@ static int uep_qp_find_queues(struct uep_cmd *cmd, struct uep_qp *qp,
 		if (!qp->srq && (init->max_recv_wr > UEP_MAX_WR ||
 				 init->max_recv_sge > UEP_MAX_SGE))
 			return -EINVAL;
-		recv = uep_qp_cq(cmd, qp, &init->recv_cq, id, init->max_recv_wr);
+		recv = uep_qp_cq(cmd, qp, &init->recv_cq, id, uep_qp_recv_cqe(qp, init));
 		if (IS_ERR(recv))
 			return PTR_ERR(recv);
 	}
