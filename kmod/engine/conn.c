@@ -391,7 +391,8 @@ int ep_id_reject(struct ep_id *id, const void *data, u8 len, u8 reason)
 }
 
 /*
- * Flushes the id's own QP, then disconnects. Called between ep_id_begin_bound() and
+ * Flushes the id's own QP, then disconnects. Without a connection it fails, but only iWARP,
+ * which cannot drain then, leaves the QP alone. Called between ep_id_begin_bound() and
  * ep_id_end(). @conn_qp: the QP of @id->conn_qpn; NULL: destroyed, or the id's own
  */
 int ep_id_disconnect(struct ep_id *id, struct ep_qp *conn_qp)
@@ -402,7 +403,7 @@ int ep_id_disconnect(struct ep_id *id, struct ep_qp *conn_qp)
 	struct ib_qp *ibqp = NULL;
 	int ret = -EINVAL;
 
-	if (!id->has_conn)
+	if (!id->has_conn && ep_id_iwarp(id))
 		goto out;
 	if (ep_id_iwarp(id)) {
 		if (!conn_qp && qp && qp->qp_num == id->conn_qpn)
@@ -416,6 +417,8 @@ int ep_id_disconnect(struct ep_id *id, struct ep_qp *conn_qp)
 	/* The QP of a killed task is flushed all the same. */
 	if (qp && ep_qp_modify(qp, &attr, IB_QP_STATE) == -EINTR)
 		ep_qp_error(qp);
+	if (!id->has_conn)
+		goto out;
 	/* The destruction of iWARP's QP ends the connection. */
 	ret = 0;
 	if (ep_id_iwarp(id) && !ibqp)

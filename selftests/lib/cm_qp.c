@@ -136,6 +136,23 @@ TEST_F(qp, srq_and_no_receive_queue)
 	rdma_destroy_srq(id);
 }
 
+/* rdma_disconnect(3): "transitions any associated QP to the error state" */
+TEST_F(qp, disconnect_before_a_connection_flushes)
+{
+	struct rdma_cm_id *id = self->id;
+	struct ibv_mr *mr;
+	char buf[8];
+
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
+	mr = ASSERT_PTR(rdma_reg_msgs(id, buf, sizeof(buf)));
+	ASSERT_EQ(0, rdma_post_recv(id, (void *)5, buf, sizeof(buf), mr));
+	EXPECT_FAILS(EINVAL, rdma_disconnect(id));
+	if (!lib_iwarp(id->verbs))
+		EXPECT_WC(id->recv_cq, 5, IBV_WC_WR_FLUSH_ERR);
+	rdma_destroy_qp(id);
+	EXPECT_EQ(0, ibv_dereg_mr(mr));
+}
+
 /* The QP and its CQs outlive the id. */
 TEST_F(qp, destroy_id_first)
 {
