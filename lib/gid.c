@@ -133,9 +133,9 @@ static int query_gid_type(struct ibv_context *context, uint8_t port_num,
 	if (!context || !type)
 		return lep_err(EINVAL);
 	ret = lep_gid_query(context, port_num, index, &cmd);
-	if (ret)
+	if (ret && ret != ENODATA)
 		return lep_err(ret);
-	*type = cmd.gid_type == IBV_GID_TYPE_ROCE_V2;
+	*type = !ret && cmd.gid_type == IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
 

@@ -141,4 +141,21 @@ TEST_F(newer, reg_mr_ex)
 	EXPECT_FAILS_NULL(EINVAL, reg_mr_ex(self->pd, NULL));
 }
 
+/* ibv_devinfo(1) and pyverbs call it for each entry of the table. */
+TEST_F(newer, type_of_an_empty_gid_is_zero)
+{
+	int (*query)(struct ibv_context *context, uint8_t port_num, unsigned int index,
+		     unsigned int *type);
+	struct ibv_port_attr port;
+	unsigned int type = 7;
+
+	query = ASSERT_PTR(dlvsym(RTLD_DEFAULT, "ibv_query_gid_type", "IBVERBS_PRIVATE_34"));
+	ASSERT_EQ(0, ibv_query_port(self->context, 1, &port));
+	if (lib_iwarp(self->context))
+		SKIP(return, "the table of iWARP has one entry");
+	EXPECT_EQ(0, query(self->context, 1, port.gid_tbl_len - 1, &type));
+	EXPECT_EQ(0, type);
+	EXPECT_FAILS(EINVAL, query(self->context, 1, port.gid_tbl_len, &type));
+}
+
 TEST_HARNESS_MAIN
