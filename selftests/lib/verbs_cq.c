@@ -351,6 +351,11 @@ TEST_F(comp, resize)
 	EXPECT_EQ(0, ibv_resize_cq(self->cq, 10));
 	EXPECT_LE(10, self->cq->cqe);
 	EXPECT_GT(100, self->cq->cqe);
+	/* The library has taken some of these from the kernel. */
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, complete(self, 0));
+	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 2));
+	EXPECT_EQ(4, ibv_poll_cq(self->cq, 8, wc));
 }
 
 TEST_HARNESS_MAIN
