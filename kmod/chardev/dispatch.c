@@ -135,7 +135,8 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(SET_OBJ, uep_set_obj, rdma_ep_cmd_set_obj, note,
 		RDMA_EP_SET_UID | RDMA_EP_SET_COOKIE | RDMA_EP_SET_NOTE),
 	UEP_CMD(OPEN_QUEUE, uep_open_queue, rdma_ep_cmd_open_queue, reserved, 0),
-	UEP_CMD(EXPORT, uep_export, rdma_ep_cmd_export, flags, RDMA_EP_KEEP, .unowned = true),
+	UEP_CMD(EXPORT, uep_export, rdma_ep_cmd_export, reserved,
+		RDMA_EP_KEEP | RDMA_EP_EXPORT_FD, .unowned = true),
 	UEP_CMD(SPLIT_ID, uep_split_id, rdma_ep_cmd_split_id, busy_type, 0),
 	UEP_CMD(RESTRICT, uep_restrict, rdma_ep_cmd_restrict, max_pinned_bytes,
 		RDMA_EP_RESTRICT_IDS | RDMA_EP_RESTRICT_DEVICES | RDMA_EP_RESTRICT_BIND |

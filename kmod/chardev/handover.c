@@ -151,11 +151,33 @@ static int uep_end_owner(struct uep_session *s, struct uep_owner *owner)
 	return wait_for_completion_interruptible(&owner->quiet);
 }
 
+/* Another file of the owner's, which has no inode of the device. Returns its descriptor. */
+static int uep_owner_add_file(struct uep_cmd *cmd, struct uep_owner *owner)
+{
+	int fd;
+
+	/* The command's file has a reference of both kinds, too. */
+	kref_get(&owner->ref);
+	atomic_inc(&owner->files);
+	fd = uep_cmd_add_file(cmd, "[rdma_ep]", cmd->file->f_op, owner, O_RDWR);
+	if (fd < 0)
+		uep_session_close(owner);
+	return fd;
+}
+
 int uep_export(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_export *arg = cmd->arg;
 	struct uep_owner *owner = uep_cmd_owner(cmd);
 
+	if (arg->reserved)
+		return -EINVAL;
+	arg->fd = -1;
+	if (arg->flags & RDMA_EP_EXPORT_FD) {
+		arg->fd = uep_owner_add_file(cmd, owner);
+		if (arg->fd < 0)
+			return arg->fd;
+	}
 	if (!(arg->flags & RDMA_EP_KEEP)) {
 		trace_rdma_ep_session_export(cmd->s);
 		return uep_end_owner(cmd->s, owner);

@@ -209,11 +209,13 @@ static void uep_session_release(struct uep_session *s)
 	uep_session_put(s);
 }
 
-/* The last reference to the owner's file has been dropped. Another owner may have the session. */
+/* A file of the owner's is being released. Another owner may have the session. */
 void uep_session_close(struct uep_owner *owner)
 {
-	struct uep_session *s = uep_owner_take_session(owner);
+	struct uep_session *s = NULL;
 
+	if (atomic_dec_and_test(&owner->files))
+		s = uep_owner_take_session(owner);
 	if (s)
 		uep_session_release(s);
 	uep_owner_put(owner);

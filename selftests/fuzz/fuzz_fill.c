@@ -551,8 +551,11 @@ static void take_session(struct fuzz_session *fs, const struct abi_command *c,
 			 const uint8_t *arg)
 {
 	struct rdma_ep_cmd_adopt own = {}, *a = (void *)arg;
+	const struct rdma_ep_cmd_export *e = (const void *)arg;
 
 	if (c->cmd == RDMA_EP_IOC_EXPORT) {
+		if (e->fd >= 0)
+			close(e->fd);
 		if (a->flags & RDMA_EP_KEEP || ABI(fs->s.fd, ADOPT, &own))
 			return;
 		a = &own;

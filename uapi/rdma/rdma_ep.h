@@ -2353,15 +2353,19 @@ struct rdma_ep_cmd_open_queue {
  * enum rdma_ep_export_flags - flags of RDMA_EP_IOC_EXPORT and RDMA_EP_IOC_ADOPT
  * @RDMA_EP_KEEP: closing an event channel destroys no ids, as long as this owner has
  *	the session
+ * @RDMA_EP_EXPORT_FD: RDMA_EP_IOC_EXPORT only: return another descriptor of the session
  */
 enum rdma_ep_export_flags {
 	RDMA_EP_KEEP = 1 << 0,
+	RDMA_EP_EXPORT_FD = 1 << 1,
 };
 
 /**
  * struct rdma_ep_cmd_export - ioctl(RDMA_EP_IOC_EXPORT)
  * @size: sizeof(struct rdma_ep_cmd_export)
- * @flags: RDMA_EP_KEEP or 0
+ * @flags: RDMA_EP_KEEP and RDMA_EP_EXPORT_FD, or 0
+ * @fd: out: with RDMA_EP_EXPORT_FD a descriptor, else -1
+ * @reserved: must be 0
  *
  * A session has one owner: the opener, or the latest to have adopted it. Descriptors that
  * an owner has created, of the session and of its channels, belong to that owner, whichever
@@ -2379,13 +2383,23 @@ enum rdma_ep_export_flags {
  * ends the session. The objects, peers, unread events and completions are not affected. The
  * command waits until commands under way have returned.
  *
+ * The descriptor of open(2) is one of the device node: a process that has it opens a new
+ * session by /proc/self/fd, without the restrictions of this one, also if it cannot reach the
+ * node itself. The descriptors of RDMA_EP_EXPORT_FD, RDMA_EP_IOC_ADOPT and
+ * RDMA_EP_IOC_SPLIT_ID cannot be opened again (ENXIO). They are for other processes. @fd is
+ * the same owner's, and the session lasts as long as either descriptor.
+ *
  * The command may be repeated.
  *
  *  - EBADF: another owner has adopted the session; or with RDMA_EP_KEEP, it has no owner
+ *  - EMFILE: the process has too many open files
+ *  - ENFILE: the system has too many open files
  */
 struct rdma_ep_cmd_export {
 	__u32 size;
 	__u32 flags;
+	__s32 fd;
+	__u32 reserved;
 };
 
 #define RDMA_EP_IOC_EXPORT RDMA_EP_IOC(EXPORT, rdma_ep_cmd_export)
@@ -2539,7 +2553,8 @@ struct rdma_ep_grant {
  * Takes rights away from the session, and from all sessions that are split off it later
  * (RDMA_EP_IOC_SPLIT_ID). No task, and no adopter, can return them. Each call adds a
  * restriction; an act is allowed if all of them allow it. The command also works on a
- * session without an owner.
+ * session without an owner. A task with the node, or with a descriptor of it, can open
+ * another session: see RDMA_EP_EXPORT_FD.
  *
  * Objects that exist stay usable as they are: connections, address handles, contexts with
  * their PDs and queues. But an id acts again only on addresses and devices that are allowed.

@@ -245,10 +245,11 @@ void uep_session_cleanup(void);
 /**
  * struct uep_owner - an owner of a session
  * @ref: files
+ * @files: those of the session; the release of the last one ends it
  * @calls: commands and reads under way that need the session; killed: the owner has none
  * @quiet: completed when @calls, which has been killed, is zero
  * @lock: @session
- * @session: session whose file is this owner's: the file's release ends it. NULL: another
+ * @session: session whose files are this owner's. NULL: another
  *	owner has taken it. Holds the session's first reference
  * @charged: session that the file is charged to (a reference); NULL: its own charge includes it
  * @ended: @calls has been killed
@@ -257,10 +258,11 @@ void uep_session_cleanup(void);
  * @rings_lost: the session's rings are elsewhere (uep_session.ring_lock)
  *
  * Each file of a session and of its queues belongs to the owner that has created it.
- * private_data of the session's file is its owner.
+ * private_data of the session's files is their owner.
  */
 struct uep_owner {
 	struct kref ref;
+	atomic_t files;
 	struct percpu_ref calls;
 	struct completion quiet;
 	spinlock_t lock;		/* session */

@@ -32,6 +32,7 @@ struct uep_owner *uep_owner_create(struct uep_session *charged)
 	if (ret)
 		goto err_free;
 	kref_init(&owner->ref);
+	atomic_set(&owner->files, 1);
 	init_completion(&owner->quiet);
 	spin_lock_init(&owner->lock);
 	if (charged)

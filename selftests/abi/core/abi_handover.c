@@ -689,6 +689,54 @@ TEST_F(handover, exported_session_ends)
 	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
 }
 
+/* Opens the file of a descriptor once more. */
+static int open_again(int fd)
+{
+	char path[64];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDWR);
+	if (again < 0)
+		return -errno;
+	close(again);
+	return 0;
+}
+
+/* A descriptor for another process is no way to the node, and keeps the session alive. */
+TEST_F(handover, descriptors_cannot_be_opened_again)
+{
+	struct rdma_ep_cmd_export e = { .flags = RDMA_EP_EXPORT_FD | RDMA_EP_KEEP };
+	int kept, fds = abi_count_fds();
+
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, EXPORT, e, reserved, 1));
+	EXPECT_EQ(fds, abi_count_fds());
+	OK(ABI(self->s.fd, EXPORT, &e));
+	kept = e.fd;
+	ASSERT_LT(0, kept);
+	EXPECT_EQ(0, open_again(self->s.fd));
+	EXPECT_EQ(-ENXIO, open_again(kept));
+	/* One owner: both descriptors have the session. */
+	EXPECT_EQ(12, list(kept, 64, self->info));
+	EXPECT_EQ(0, receive(self, &self->s, 1, 1));
+	munmap(self->rings, ABI_RINGS_BYTES);
+	self->rings = NULL;
+	close(self->s.fd);
+	EXPECT_EQ(12, list(kept, 64, self->info));
+	e.flags = RDMA_EP_EXPORT_FD;
+	OK(ABI(kept, EXPORT, &e));
+	ASSERT_LT(0, e.fd);
+	EXPECT_EQ(-ENXIO, open_again(e.fd));
+	EXPECT_EQ(-EBADF, list(kept, 64, self->info));
+	close(kept);
+	self->s.fd = adopt(e.fd, 0);
+	ASSERT_LT(0, self->s.fd);
+	EXPECT_EQ(-ENXIO, open_again(self->s.fd));
+	EXPECT_EQ(-EBADF, list(e.fd, 64, self->info));
+	close(e.fd);
+	EXPECT_EQ(12, list(self->s.fd, 64, self->info));
+}
+
 /* ---- killed at any moment */
 
 #define ROUNDS	12
