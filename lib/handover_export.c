@@ -5,7 +5,6 @@
  * The library keeps no list of its objects. The kernel has one, in which uid is the address
  * of each structure.
  */
-#include <fcntl.h>
 
 #include "handover.h"
 
@@ -159,7 +158,7 @@ static struct lep_session *session_of(struct rdma_cm_id *id)
 LEP_EXPORT int rdma_ep_export(struct rdma_cm_id *id)
 {
 	struct lep_session *session = session_of(id);
-	struct rdma_ep_cmd_export cmd = {};
+	struct rdma_ep_cmd_export cmd = { .flags = RDMA_EP_EXPORT_FD };
 	struct lep_objs objs;
 	int fd, ret;
 	size_t i;
@@ -179,14 +178,15 @@ LEP_EXPORT int rdma_ep_export(struct rdma_cm_id *id)
 		return -1;
 	fd = session->fd;
 	lep_session_give_up(session);
-	return fd;
+	lep_close_fd(fd);
+	return cmd.fd;
 }
 
 /* rdma_ep_keep(3) */
 LEP_EXPORT int rdma_ep_keep(struct rdma_cm_id *id)
 {
 	struct lep_session *session = session_of(id);
-	struct rdma_ep_cmd_export cmd = { .flags = RDMA_EP_KEEP };
+	struct rdma_ep_cmd_export cmd = { .flags = RDMA_EP_KEEP | RDMA_EP_EXPORT_FD };
 	struct lep_objs objs;
 	int ret;
 
@@ -196,7 +196,7 @@ LEP_EXPORT int rdma_ep_keep(struct rdma_cm_id *id)
 	lep_objs_free(&objs);
 	if (ret || lep_call(session, EXPORT, &cmd))
 		return -1;
-	return fcntl(session->fd, F_DUPFD_CLOEXEC, 0);
+	return cmd.fd;
 }
 
 /* rdma_ep_split(3) */

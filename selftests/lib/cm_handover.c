@@ -53,6 +53,41 @@ static struct rdma_ep_adopted *readopt(void)
 	return fd < 0 ? NULL : rdma_ep_adopt(fd, 0);
 }
 
+/* The receiver of a descriptor opens no other session by it. */
+static int open_again(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDWR);
+}
+
+TEST(descriptors_are_no_way_to_node)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_ep_adopted *all;
+	struct rdma_cm_id *id;
+	int fd, kept;
+
+	if (access("/proc/self/fd", F_OK))
+		SKIP(return, "there is no /proc to open a descriptor again by");
+	ASSERT_EQ(0, rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	kept = rdma_ep_keep(NULL);
+	ASSERT_LE(0, kept);
+	EXPECT_TRUE(FAILS(ENXIO, open_again(kept)));
+	EXPECT_TRUE(fcntl(kept, F_GETFD) & FD_CLOEXEC);
+	EXPECT_EQ(0, rdma_destroy_id(id));
+	fd = rdma_ep_export(NULL);
+	ASSERT_LE(0, fd);
+	EXPECT_TRUE(FAILS(ENXIO, open_again(fd)));
+	EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	close(kept);
+	all = rdma_ep_adopt(fd, 0);
+	ASSERT_TRUE(all);
+	EXPECT_EQ(0, count(all->ids));
+	rdma_ep_free_adopted(all);
+}
+
 TEST(synchronous_endpoints)
 {
 	struct eps e = eps_with_qps();
