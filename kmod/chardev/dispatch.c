@@ -27,7 +27,8 @@ struct uep_cmd_hdr {
  * @flags: valid flags
  * @await: offset of its struct rdma_ep_await, or 0
  * @unowned: works on a session without an owner
- * @responds: @fn copies the results out itself, as it cannot undo the command, or also on failure
+ * @responds: @fn copies the results out itself, as it cannot undo the command, or also on failure;
+ *	or there are none
  */
 struct uep_cmd_op {
 	int (*fn)(struct uep_cmd *cmd);
@@ -141,7 +142,8 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(RESTRICT, uep_restrict, rdma_ep_cmd_restrict, max_pinned_bytes,
 		RDMA_EP_RESTRICT_IDS | RDMA_EP_RESTRICT_DEVICES | RDMA_EP_RESTRICT_BIND |
 		RDMA_EP_RESTRICT_CONNECT | RDMA_EP_RESTRICT_OBJECTS |
-		RDMA_EP_RESTRICT_QUEUES | RDMA_EP_RESTRICT_PINNED, .unowned = true),
+		RDMA_EP_RESTRICT_QUEUES | RDMA_EP_RESTRICT_PINNED,
+		.unowned = true, .responds = true),
 	UEP_CMD(ADOPT, uep_adopt, rdma_ep_cmd_adopt, reserved, RDMA_EP_KEEP, .unowned = true),
 };
 

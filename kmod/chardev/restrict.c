@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RESTRICT. A restriction is for good: it is published with the command, and no command removes
- * it. An act that has been checked before may be under way still.
+ * RESTRICT. A restriction is for good: the last act of the command publishes it, and no command
+ * removes it. An act that has been checked before may be under way still.
  */
 #include <linux/ctype.h>
 #include <linux/seq_file.h>
@@ -113,18 +113,15 @@ static int uep_restriction_init(struct uep_restriction *r, const struct rdma_ep_
 	return 0;
 }
 
-static void uep_end_restrict(struct uep_cmd_step *step, bool commit)
+/* -EBADF: another owner has adopted the session, while the command waited for the user's memory. */
+static int uep_restrict_owned(struct uep_owner *owner, struct uep_session *s,
+			      struct uep_restriction *r)
 {
-	struct uep_restriction *r = step->obj;
-	struct uep_session *s = step->arg;
-
-	if (commit) {
-		uep_restriction_publish(r, s);
-		return;
-	}
-	uep_restriction_unreserve(s);
-	uep_uncharge_files(s, uep_restriction_objs(r));
-	kfree(r);
+	guard(spinlock)(&owner->lock);
+	if (owner->session != s)
+		return -EBADF;
+	uep_restriction_publish(r, s);
+	return 0;
 }
 
 int uep_restrict(struct uep_cmd *cmd)
@@ -150,9 +147,13 @@ int uep_restrict(struct uep_cmd *cmd)
 		ret = -E2BIG;
 		goto err_uncharge;
 	}
-	uep_cmd_add_step(cmd, uep_end_restrict, r, cmd->s);
+	ret = uep_restrict_owned(uep_cmd_owner(cmd), cmd->s, r);
+	if (ret)
+		goto err_unreserve;
 	return 0;
 
+err_unreserve:
+	uep_restriction_unreserve(cmd->s);
 err_uncharge:
 	uep_uncharge_files(cmd->s, uep_restriction_objs(r));
 err_free:

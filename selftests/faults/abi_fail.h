@@ -8,7 +8,7 @@
 #include "abi_cmds.h"
 
 /**
- * struct fail_case - a command as it is called; @effect, @again, @once, @fresh and
+ * struct fail_case - a command as it is called; @effect, @again, @once, @fresh, @silent and
  *	@not_siw as in struct abi_command
  * @name: for people
  * @cmd: ioctl number
@@ -37,6 +37,7 @@ struct fail_case {
 	const char *not_siw;
 	int siw_says;
 	bool fresh;
+	bool silent;
 };
 
 #define FAIL_CASE(_cmd, _prepare, ...) \

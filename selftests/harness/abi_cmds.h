@@ -131,6 +131,7 @@ struct abi_field {
  * @once: it can not be called again, whatever has failed, and returns @again or 0
  * @fresh: use a new session for each call, as something happens behind them; and the
  *	CM's own address handles come and go
+ * @silent: it has no results, so no last copy to user memory
  * @ends: the descriptor of the session is without effect afterwards
  * @not_siw: why not over siw, which has bugs that it would meet
  * @zero: must be 0 as well
@@ -156,6 +157,7 @@ struct abi_command {
 	int again;
 	bool once;
 	bool fresh;
+	bool silent;
 	bool ends;
 	const char *not_siw;
 	struct abi_field zero;

@@ -2551,10 +2551,10 @@ struct rdma_ep_grant {
  * @max_pinned_bytes: in: with RDMA_EP_RESTRICT_PINNED, else 0
  *
  * Takes rights away from the session, and from all sessions that are split off it later
- * (RDMA_EP_IOC_SPLIT_ID). No task, and no adopter, can return them. Each call adds a
- * restriction; an act is allowed if all of them allow it. The command also works on a
- * session without an owner. A task with the node, or with a descriptor of it, can open
- * another session: see RDMA_EP_EXPORT_FD.
+ * (RDMA_EP_IOC_SPLIT_ID; one that is under way may come without it). No task, and no adopter,
+ * can return them. Each call adds a restriction; an act is allowed if all of them allow it. The
+ * command also works on a session without an owner. A task with the node, or with a descriptor
+ * of it, can open another session: see RDMA_EP_EXPORT_FD.
  *
  * Objects that exist stay usable as they are: connections, address handles, contexts with
  * their PDs and queues. But an id acts again only on addresses and devices that are allowed.

@@ -333,4 +333,31 @@ TEST_F(half, stuck_registration_blocks_no_others)
 	EXPECT_RETURNS(0, &c);
 }
 
+/* The memory of a restriction comes after another owner has adopted the session. */
+TEST_F(half, late_restriction_spares_next_owner)
+{
+	struct rdma_ep_grant grants[PAGE / sizeof(struct rdma_ep_grant)] = {
+		{ .type = RDMA_EP_GRANT_DEVICE, .dev_index = self->w.s.dev },
+	};
+	struct rdma_ep_cmd_restrict r = { .flags = RDMA_EP_RESTRICT_DEVICES, .num_grants = 1 };
+	struct abi next = self->w.s, *s = &self->w.s;
+	struct rdma_ep_cmd_adopt a = {};
+	static __u8 page[PAGE];
+	struct abi_call c;
+	struct stall st;
+
+	memcpy(page, grants, sizeof(grants));
+	OK(stall_begin(&st, NULL, 0, true));
+	r.grants = (uintptr_t)st.page;
+	OK(ABI_CALL(&c, s, RESTRICT, &r));
+	OK(stall_wait(&st));
+	OK(ABI(s->fd, ADOPT, &a));
+	stall_end(&st, page);
+	EXPECT_RETURNS(-EBADF, &c);
+	next.fd = a.fd;
+	EXPECT_EQ(-1, abi_fdinfo(&next, "restriction"));
+	close(s->fd);
+	s->fd = a.fd;
+}
+
 TEST_HARNESS_MAIN
