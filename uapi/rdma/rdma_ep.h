@@ -2429,6 +2429,7 @@ struct rdma_ep_cmd_export {
  * the session may have no owner: the command can be repeated.
  *
  *  - EBADF: another owner has adopted the session
+ *  - EDQUOT: 64 adopters' descriptors of the session are open; other limits do not matter
  *  - EBUSY: another task is adopting the session
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files

@@ -60,6 +60,8 @@
 #define UEP_MAX_EVENTS		65536U
 /* An id takes them to another channel under a lock that rdma_cm's handlers wait for. */
 #define UEP_MAX_ID_EVENTS	4096U
+/* Adopters of a session whose files are open */
+#define UEP_MAX_OWNERS		64
 
 struct uep_session;
 struct uep_cmd;
@@ -110,6 +112,7 @@ void uep_quota_init(void);
 u64 uep_queue_bytes(u32 nr, u32 size);
 int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes);
 void uep_uncharge(struct uep_session *s, int nr_objs, u64 queue_bytes);
+void uep_add_files(struct uep_session *s, int nr);
 int uep_charge_files(struct uep_session *s, int nr);
 void uep_uncharge_files(struct uep_session *s, int nr);
 int uep_charge_channel(struct uep_session *s);
@@ -173,6 +176,7 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @past_polled: completions of destroyed CQs
  * @held: charged
  * @nr_events: unread CM events (@ev_lock)
+ * @nr_owners: owners that are charged to it
  * @ring_lock: @ring_pages
  * @ring_pages: memory shared with the user, by page number
  * @rings: indices of the rings in @ring_pages that are in use
@@ -209,6 +213,7 @@ struct uep_session {
 	atomic64_t past_polled;
 	atomic64_t held[UEP_NR_HELD];
 	u32 nr_events;
+	atomic_t nr_owners;
 	struct mutex ring_lock;		/* ring_pages */
 	struct xarray ring_pages;
 	struct ida rings;

@@ -15,13 +15,33 @@ static void uep_owner_quiet(struct percpu_ref *calls)
 	complete_all(&container_of(calls, struct uep_owner, calls)->quiet);
 }
 
+/*
+ * Charges an adopter's file to the giver, whose limits do not refuse it: a server at its limit can
+ * be restarted. So the owners of a session are limited.
+ */
+static int uep_owner_charge(struct uep_session *s)
+{
+	if (!atomic_add_unless(&s->nr_owners, 1, UEP_MAX_OWNERS)) {
+		uep_count_refusal(s, UEP_REFUSED_SESSION_OBJECTS);
+		return -EDQUOT;
+	}
+	uep_add_files(s, 1);
+	return 0;
+}
+
+static void uep_owner_uncharge(struct uep_session *s)
+{
+	uep_uncharge_files(s, 1);
+	atomic_dec(&s->nr_owners);
+}
+
 /* @charged: session that the owner's file is charged to, or NULL */
 struct uep_owner *uep_owner_create(struct uep_session *charged)
 {
 	struct uep_owner *owner;
 	int ret;
 
-	ret = charged ? uep_charge_files(charged, 1) : 0;
+	ret = charged ? uep_owner_charge(charged) : 0;
 	if (ret)
 		return ERR_PTR(ret);
 	owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
@@ -44,7 +64,7 @@ err_free:
 	kfree(owner);
 err_charge:
 	if (charged)
-		uep_uncharge_files(charged, 1);
+		uep_owner_uncharge(charged);
 	return ERR_PTR(ret);
 }
 
@@ -57,7 +77,7 @@ static void uep_owner_free(struct kref *ref)
 		wait_for_completion(&owner->quiet);
 	percpu_ref_exit(&owner->calls);
 	if (owner->charged) {
-		uep_uncharge_files(owner->charged, 1);
+		uep_owner_uncharge(owner->charged);
 		uep_session_put(owner->charged);
 	}
 	kfree(owner);

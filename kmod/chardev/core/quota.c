@@ -243,7 +243,8 @@ void uep_uncharge(struct uep_session *s, int nr_objs, u64 queue_bytes)
 	uep_held_add(s, -nr_objs, -(s64)queue_bytes);
 }
 
-static void uep_held_add_file(struct uep_session *s, int nr)
+/* Charges files whatever the limits. */
+void uep_add_files(struct uep_session *s, int nr)
 {
 	struct uep_group *g;
 
@@ -260,7 +261,7 @@ static bool uep_files_over_limit(const struct uep_session *s)
 /* Files and restrictions count as objects of user and cgroup, but not of the session. */
 int uep_charge_files(struct uep_session *s, int nr)
 {
-	uep_held_add_file(s, nr);
+	uep_add_files(s, nr);
 	if (likely(!uep_files_over_limit(s) && !uep_groups_over_limit(s)))
 		return 0;
 	if (s->user->reclaim(s->user) && !uep_files_over_limit(s) && !uep_groups_over_limit(s))
@@ -269,14 +270,14 @@ int uep_charge_files(struct uep_session *s, int nr)
 		return 0;
 	uep_count_refusal(s, uep_files_over_limit(s) ? UEP_REFUSED_USER_OBJECTS :
 						       UEP_REFUSED_CGROUP_OBJECTS);
-	uep_held_add_file(s, -nr);
+	uep_add_files(s, -nr);
 	uep_log_over("its limit of objects (user_max_objects, or the cgroup's)");
 	return -EDQUOT;
 }
 
 void uep_uncharge_files(struct uep_session *s, int nr)
 {
-	uep_held_add_file(s, -nr);
+	uep_add_files(s, -nr);
 }
 
 /* A channel: its file, which counts as an object for the session's restrictions, too */

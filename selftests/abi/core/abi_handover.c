@@ -689,6 +689,29 @@ TEST_F(handover, exported_session_ends)
 	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
 }
 
+/* Adopters' files are bounded, as they are charged to the giver. */
+TEST_F_TIMEOUT(handover, owners_are_bounded, 60)
+{
+	int fds[65];
+
+	fds[0] = self->s.fd;
+	for (int i = 1; i < 65; i++) {
+		fds[i] = adopt(fds[i - 1], 0);
+		LOGGED(ASSERT_LT(0, fds[i]), "owner %d", i);
+	}
+	self->s.fd = fds[64];
+	EXPECT_EQ(-EDQUOT, adopt(self->s.fd, 0));
+	EXPECT_EQ(12, list(self->s.fd, 64, self->info));
+	/* The opener's is none of them. */
+	close(fds[0]);
+	EXPECT_EQ(-EDQUOT, adopt(self->s.fd, 0));
+	close(fds[1]);
+	self->s.fd = adopt(fds[64], 0);
+	ASSERT_LT(0, self->s.fd);
+	for (int i = 2; i < 65; i++)
+		close(fds[i]);
+}
+
 /* Opens the file of a descriptor once more. */
 static int open_again(int fd)
 {

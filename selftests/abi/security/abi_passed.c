@@ -296,6 +296,31 @@ TEST_F(passed, quota_of_opener_counts)
 	test_param("user_max_objects", old);
 }
 
+static int adopt_when_full(struct receiver *r)
+{
+	struct rdma_ep_cmd_adopt a = {};
+	__u32 pd;
+	int ret;
+
+	do {
+		ret = abi_alloc_pd(&r->s, r->s.ctx, &pd);
+	} while (!ret);
+	CHECK(1, ret == -EDQUOT);
+	CHECK(2, ABI(r->s.fd, ADOPT, &a) == 0);
+	CHECK(3, abi_alloc_pd(&(struct abi) { .fd = a.fd }, r->s.ctx, &pd) == -EDQUOT);
+	return 0;
+}
+
+/* A server at its limit can be restarted. */
+TEST_F(passed, full_session_can_be_adopted)
+{
+	int old = test_param("user_max_objects", 40);
+
+	ASSERT_LT(0, old);
+	EXPECT_EQ(0, passed(self, adopt_when_full));
+	test_param("user_max_objects", old);
+}
+
 enum { SESSION, CHANNEL, COMP, ASYNC };
 
 static int only_events(struct receiver *r)
