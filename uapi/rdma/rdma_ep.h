@@ -2574,7 +2574,8 @@ struct rdma_ep_grant {
  * (RDMA_EP_IOC_MODIFY_QP) and multicast groups (RDMA_EP_IOC_JOIN_MULTICAST,
  * RDMA_EP_IOC_ATTACH_MCAST) reach all that is at an address, and need a grant of ports 0 to
  * 65535 for it. InfiniBand's address handles and vectors name no IP address: they are refused,
- * and so is RDMA_OPTION_IB_PATH everywhere.
+ * and so is RDMA_OPTION_IB_PATH everywhere, with a restriction of either kind, and
+ * RDMA_EP_IOC_CONNECT of an id that has such a path.
  *
  * A mapped address (::ffff:192.0.2.1) is one of IPv4. AF_IB addresses have no grant.
  *

@@ -63,6 +63,7 @@ struct uep_event {
  * @chan_ends: uep_channel_end_work() destroys it (ev_lock)
  * @last: latest event for fdinfo; -1: none
  * @events_reported: number of read events (ev_lock)
+ * @own_path: the user has set its path (id.lock)
  * @srq: SRQ of the id (holds a reference; id.lock)
  * @ece: received from the peer (ev_lock)
  */
@@ -80,6 +81,7 @@ struct uep_id {
 	bool chan_ends;
 	int last;
 	u32 events_reported;
+	bool own_path;
 	struct uep_srq *srq;
 	struct rdma_ucm_ece ece;
 };

@@ -207,7 +207,8 @@ int uep_id_check_peer(const struct uep_id *id)
 	if (!uep_restrictions(s))
 		return 0;
 	uep_id_get_addr(id, &addr);
-	return uep_check_peer(s, (struct sockaddr *)&addr.dst_addr);
+	return (id->own_path ? uep_check_own_path(s) : 0) ?:
+	       uep_check_peer(s, (struct sockaddr *)&addr.dst_addr);
 }
 
 /* Only requests and responses carry it, under any event type. */

@@ -52,8 +52,7 @@ static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data 
 
 	if (!optlen || optlen % sizeof(*path) || !cm_id->device)
 		return -EINVAL;
-	/* The id's messages would follow the path, wherever it leads. */
-	ret = uep_check_gid(id->obj.session, NULL);
+	ret = uep_check_own_path(id->obj.session);
 	if (ret)
 		return ret;
 	for (i = 0; i < n && path[i].flags != wanted; i++)
@@ -72,6 +71,7 @@ static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data 
 		kfree(ev);
 		return ret;
 	}
+	id->own_path = true;
 	trace_rdma_ep_cm_event(&id->id, cm_id, &event, 0);
 	uep_event_fill(id, &ev->rec, &event);
 	if (!uep_event_queue(id, ev, NULL))

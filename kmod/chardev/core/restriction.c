@@ -403,6 +403,12 @@ int uep_check_source_gid(const struct uep_session *s, const union ib_gid *gid)
 	return uep_check_gid_target(s, RDMA_EP_GRANT_BIND, gid, &t);
 }
 
+/* May messages follow a path of the user's, from wherever, to wherever? -EACCES */
+int uep_check_own_path(const struct uep_session *s)
+{
+	return uep_check_source_gid(s, NULL) ?: uep_check_gid(s, NULL);
+}
+
 /* Neither address nor port: the kernel chooses both, as without a source. */
 static bool uep_source_is_open(const struct sockaddr *src)
 {

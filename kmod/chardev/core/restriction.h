@@ -92,6 +92,7 @@ int uep_check_local(const struct uep_session *s, const struct sockaddr *addr);
 int uep_check_peer(const struct uep_session *s, const struct sockaddr *addr);
 int uep_check_group(const struct uep_session *s, const struct sockaddr *addr);
 int uep_check_gid(const struct uep_session *s, const union ib_gid *gid);
+int uep_check_own_path(const struct uep_session *s);
 int uep_check_source_gid(const struct uep_session *s, const union ib_gid *gid);
 int uep_check_resolve(const struct uep_session *s, const struct sockaddr *src,
 		      const struct sockaddr *dst);

@@ -452,6 +452,57 @@ TEST_F(restrict, local_gids)
 	EXPECT_EQ(-EACCES, abi_modify_qp(&self->s, rc.init.qp, &attr));
 }
 
+static int set_path(const struct abi *s, __u32 id, const struct ib_path_rec_data *data)
+{
+	struct rdma_ep_cmd_set_option path = {
+		.id = id, .level = RDMA_OPTION_IB, .optname = RDMA_OPTION_IB_PATH,
+		.optval = (uintptr_t)data, .optlen = sizeof(*data),
+	};
+
+	return ABI(s->fd, SET_OPTION, &path);
+}
+
+/* A program's path leads from and to anywhere, also if it has been set before. */
+TEST_F(restrict, paths)
+{
+	const __u32 flags[] = { RDMA_EP_RESTRICT_BIND, RDMA_EP_RESTRICT_CONNECT };
+	const struct rdma_ep_grant grants[] = {
+		grant_own(&self->s, RDMA_EP_GRANT_BIND, 0, LAST_PORT),
+		grant_own(&self->s, RDMA_EP_GRANT_CONNECT, 0, LAST_PORT),
+	};
+	struct ib_path_rec_data data = {
+		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
+	};
+	struct rdma_ep_cmd_create_qp qp;
+	__u32 early, late;
+	int channel;
+
+	SKIP_IF(self->s.iwarp, "iWARP has none");
+	memcpy(&data.path_rec[2], self->s.gid, 16);
+	memcpy(&data.path_rec[6], self->s.gid, 16);
+	for (int i = 0; i < 2; i++) {
+		struct abi s;
+
+		OK(abi_open(&s));
+		channel = abi_channel(&s);
+		ASSERT_LT(0, channel);
+		OK(abi_tcp_id(&s, channel, 0, &early));
+		OK(resolve_from(&s, early, NULL, &self->own));
+		OK(abi_event(channel, EV_ADDR_RESOLVED, NULL));
+		OK(set_path(&s, early, &data));
+		OK(abi_event(channel, EV_ROUTE_RESOLVED, NULL));
+		OK(abi_id_qp(&s, early, &qp));
+		OK(abi_tcp_id(&s, channel, 0, &late));
+		OK(resolve_from(&s, late, NULL, &self->own));
+		OK(abi_event(channel, EV_ADDR_RESOLVED, NULL));
+		OK(restrict_to(&s, flags[i], &grants[i], 1));
+		EXPECT_EQ(-EACCES, set_path(&s, late, &data));
+		EXPECT_EQ(-EACCES, abi_connect(&s, early, 0));
+		EXPECT_EQ(0, ABI_ID_CMD(&s, RESOLVE_ROUTE, late, 1000));
+		abi_close(&s);
+	}
+}
+
 /* Less than is held refuses new objects; CAP_SYS_RESOURCE and CAP_IPC_LOCK do not help. */
 TEST_F(restrict, limits)
 {
