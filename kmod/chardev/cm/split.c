@@ -10,6 +10,12 @@
 #include "cm.h"
 #include "../verbs/verbs.h"
 
+/* With id.lock */
+static struct uep_srq *uep_id_live_srq(const struct uep_id *id)
+{
+	return id->srq && !uep_obj_claimed(&id->srq->obj) ? id->srq : NULL;
+}
+
 /* Moves rdma_cm's id. Holds no lock. */
 static int uep_id_hand(struct uep_id *from, struct uep_id *to)
 {
@@ -17,7 +23,10 @@ static int uep_id_hand(struct uep_id *from, struct uep_id *to)
 
 	if (ret)
 		return ret;
-	ret = ep_id_move(&from->id, &to->id);
+	/* One that has been destroyed does not matter. */
+	ep_id_forget_qp(&from->id);
+	ret = READ_ONCE(from->id.request) && uep_id_live_srq(from) ? -EBUSY :
+	      ep_id_move(&from->id, &to->id);
 	ep_id_end(&from->id);
 	return ret;
 }
@@ -76,18 +85,17 @@ err:
 static struct uep_obj *uep_id_part(struct uep_id *id)
 {
 	struct ep_qp *qp = ep_id_get_qp(&id->id);
-	struct uep_obj *srq = NULL;
+	struct uep_srq *srq;
 
 	if (qp)
 		return &container_of(qp, struct uep_qp, qp)->obj;
 	if (mutex_lock_interruptible(&id->id.lock))
 		return NULL;
-	if (id->srq) {
-		srq = &id->srq->obj;
-		uep_obj_get(srq);
-	}
+	srq = uep_id_live_srq(id);
+	if (srq)
+		uep_obj_get(&srq->obj);
 	mutex_unlock(&id->id.lock);
-	return srq;
+	return srq ? &srq->obj : NULL;
 }
 
 /*
@@ -105,8 +113,7 @@ int uep_cmd_split(struct uep_cmd *cmd, u32 handle, struct uep_session *to, struc
 		ret = uep_obj_claimed(&old->obj) ? -ENOENT : -EBUSY;
 		goto err_put;
 	}
-	ret = old->srq ? -EBUSY : 0;
-	new = ret ? ERR_PTR(ret) : uep_id_clone(to, old);
+	new = uep_id_clone(to, old);
 	ret = PTR_ERR_OR_ZERO(new);
 	if (ret)
 		goto err_claim;

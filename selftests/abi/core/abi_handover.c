@@ -972,6 +972,35 @@ TEST_F(handover, only_requests_move)
 	abi_close(&client);
 }
 
+/* A QP or SRQ that has been destroyed keeps no request; a listener is none, also with an SRQ. */
+TEST_F(handover, request_moves_without_its_parts)
+{
+	struct rdma_ep_cmd_create_srq srq = { .max_wr = 4, .max_sge = 1 };
+	struct rdma_ep_cmd_create_qp qp;
+	struct abi client;
+	int channel, fd;
+	__u32 id, child;
+
+	OK(abi_open(&client));
+	OK(listen_for(self));
+	OK(request(self, &client, &channel, &id, &child));
+	OK(abi_id_qp(&self->s, child, &qp));
+	EXPECT_EQ(-EBUSY, split(self->s.fd, child));
+	OK(ABI_DESTROY(&self->s, QP, qp.init.qp));
+	srq.id = child;
+	OK(ABI(self->s.fd, CREATE_SRQ, &srq));
+	EXPECT_EQ(-EBUSY, split(self->s.fd, child));
+	OK(ABI_DESTROY(&self->s, SRQ, srq.srq));
+	fd = split(self->s.fd, child);
+	EXPECT_LT(0, fd);
+	close(fd);
+	EXPECT_EQ(0, abi_event(channel, EV_REJECTED, NULL));
+	srq.id = self->p.listener;
+	OK(ABI(self->s.fd, CREATE_SRQ, &srq));
+	EXPECT_EQ(-EINVAL, split(self->s.fd, self->p.listener));
+	abi_close(&client);
+}
+
 /* A result that cannot be written leaves the request where it was. */
 TEST_F(handover, failed_split)
 {
