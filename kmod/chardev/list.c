@@ -19,10 +19,15 @@
 	__ptr ? __ptr->obj.handle : 0;					\
 })
 
-static void uep_list_mr(struct uep_mr *mr, struct rdma_ep_obj_info *info)
+static int uep_list_mr(struct uep_mr *mr, struct rdma_ep_obj_info *info)
 {
+	int ret;
+
 	info->pd = mr->pd->obj.handle;
-	mutex_lock(&mr->lock);
+	/* REREG_MR may wait for the user's memory. */
+	ret = mutex_lock_killable(&mr->lock);
+	if (ret)
+		return ret;
 	info->addr = mr->addr;
 	info->iova = mr->iova;
 	info->length = mr->length;
@@ -30,6 +35,7 @@ static void uep_list_mr(struct uep_mr *mr, struct rdma_ep_obj_info *info)
 	info->lkey = mr->lkey;
 	info->rkey = mr->rkey;
 	mutex_unlock(&mr->lock);
+	return 0;
 }
 
 /* @removed: the device has been removed, else it is entered */
@@ -136,8 +142,7 @@ static int uep_list_type(struct uep_obj *obj, struct rdma_ep_obj_info *info, boo
 			info->flags |= RDMA_EP_OBJ_DEFAULT;
 		return 0;
 	case RDMA_EP_OBJ_MR:
-		uep_list_mr(container_of(obj, struct uep_mr, obj), info);
-		return 0;
+		return uep_list_mr(container_of(obj, struct uep_mr, obj), info);
 	case RDMA_EP_OBJ_AH:
 		info->pd = container_of(obj, struct uep_ah, obj)->pd->obj.handle;
 		return 0;
