@@ -346,6 +346,8 @@ struct ep_id_ops {
 	 * param.ud.private_data is the struct ep_mcast
 	 */
 	void (*event)(struct ep_id *id, const struct rdma_cm_event *event);
+	/* Optional: may ep_id_resolve() resolve the route? Inside ep_id_begin_bound() */
+	int (*may_route)(struct ep_id *id);
 	/* References to the object around @qp or @mc; get_*() is called under a spinlock */
 	void (*get_qp)(struct ep_qp *qp);
 	void (*put_qp)(struct ep_qp *qp);

@@ -123,7 +123,9 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src, const struct sockaddr 
 	ret = ep_id_begin_bound(id);
 	if (ret)
 		return ret;
-	ret = ep_id_sync_end(id, ep_id_resolve_route(id, route_timeout_ms));
+	if (id->ops->may_route)
+		ret = id->ops->may_route(id);
+	ret = ep_id_sync_end(id, ret ?: ep_id_resolve_route(id, route_timeout_ms));
 	if (ret)
 		return ret;
 

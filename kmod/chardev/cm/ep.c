@@ -51,9 +51,8 @@ int uep_create_ep(struct uep_cmd *cmd)
 		ret = ep_id_begin(&id->id);
 	if (ret)
 		return ret;
-	ret = uep_id_check_access(id);
-	if (!ret && !passive)
-		ret = uep_id_check_peer(id);
+	if (passive)
+		ret = uep_id_check_access(id);
 	if (!ret && with_qp)
 		ret = uep_qp_create(cmd, &arg->qp, id);
 	if (!ret)

@@ -114,10 +114,12 @@ static void uep_id_put_mcast(struct ep_mcast *mc)
 static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
 			  const struct rdma_cm_event *event);
 static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event);
+static int uep_id_may_route(struct ep_id *eid);
 
 static const struct ep_id_ops uep_id_ops = {
 	.request = uep_id_request,
 	.event = uep_id_event,
+	.may_route = uep_id_may_route,
 	.get_qp = uep_id_get_qp,
 	.put_qp = uep_id_put_qp,
 	.get_mcast = uep_id_get_mcast,
@@ -209,6 +211,13 @@ int uep_id_check_peer(const struct uep_id *id)
 	uep_id_get_addr(id, &addr);
 	return (id->own_path ? uep_check_own_path(s) : 0) ?:
 	       uep_check_peer(s, (struct sockaddr *)&addr.dst_addr);
+}
+
+static int uep_id_may_route(struct ep_id *eid)
+{
+	const struct uep_id *id = container_of(eid, struct uep_id, id);
+
+	return uep_id_check_access(id) ?: uep_id_check_peer(id);
 }
 
 /* Only requests and responses carry it, under any event type. */
@@ -492,7 +501,7 @@ int uep_resolve_route(struct uep_cmd *cmd)
 
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	ret = uep_id_check_access(id) ?: uep_id_check_peer(id) ?:
+	ret = uep_id_may_route(&id->id) ?:
 	      ep_id_resolve_route(&id->id, arg->arg);
 	return uep_id_end(id, ret);
 }
