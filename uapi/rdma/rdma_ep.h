@@ -2483,7 +2483,8 @@ struct rdma_ep_cmd_split_id {
  * enum rdma_ep_restrict_flags - &struct rdma_ep_cmd_restrict.flags: rights to be taken away
  * @RDMA_EP_RESTRICT_IDS: creating ids, and beginning to listen (EPERM)
  * @RDMA_EP_RESTRICT_DEVICES: devices without a grant: they are not listed, opened or queried,
- *	ids do not act on them, and listening ids get no requests through them (EACCES)
+ *	ids do not act on them, accept no requests that came through them before, and listening
+ *	ids get no new ones (EACCES)
  * @RDMA_EP_RESTRICT_BIND: local addresses and ports without a grant (EACCES)
  * @RDMA_EP_RESTRICT_CONNECT: addresses and ports of peers without a grant (EACCES)
  * @RDMA_EP_RESTRICT_OBJECTS: more than @max_objects objects and channels (EDQUOT)

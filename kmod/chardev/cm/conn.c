@@ -129,10 +129,13 @@ static int uep_conn(struct rdma_ep_cmd_connect *arg, struct uep_session *s, bool
 		return PTR_ERR(id);
 	if (memchr_inv(arg->conn.reserved, 0, sizeof(arg->conn.reserved)))
 		return uep_id_end(id, -EINVAL);
-	ret = accept ? 0 : uep_id_check_access(id) ?: uep_id_check_peer(id);
+	cm_id = id->id.cm_id;
+	if (accept)
+		ret = uep_dev_granted(s, cm_id->device) ? 0 : -EACCES;
+	else
+		ret = uep_id_check_access(id) ?: uep_id_check_peer(id);
 	if (ret)
 		return uep_id_end(id, ret);
-	cm_id = id->id.cm_id;
 	if (cm_id->route.addr.src_addr.ss_family == AF_IB)
 		param.qkey = arg->qkey;
 	if (cm_id->qp_type != IB_QPT_UD) {

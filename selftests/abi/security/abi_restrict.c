@@ -224,11 +224,12 @@ TEST_F(restrict, devices)
 	struct rdma_ep_grant dev = { .type = RDMA_EP_GRANT_DEVICE, .dev_index = self->s.dev };
 	struct rdma_ep_device_info info[16];
 	struct rdma_ep_cmd_query_devices list = { .devices = (uintptr_t)info, .max = 16 };
+	struct rdma_ep_cmd_create_qp qp;
 	struct rdma_ep_channel_event ev;
 	struct sockaddr_in to;
 	struct abi client;
 	int channel;
-	__u32 id, listener;
+	__u32 id, listener, child;
 
 	OK(ABI(self->s.fd, QUERY_DEVICES, &list));
 	OK(abi_tcp_listen(&self->s, self->channel, 4, 0, &listener, &to));
@@ -245,6 +246,12 @@ TEST_F(restrict, devices)
 	channel = abi_channel(&client);
 	ASSERT_LT(0, channel);
 	OK(abi_pair_open(&self->s, &(struct abi_pair) {}));
+	OK(abi_tcp_client(&client, channel, &to, 0, &id));
+	OK(abi_id_qp(&client, id, &qp));
+	OK(abi_connect(&client, id, 0));
+	ev = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST);
+	child = ev.child;
+	OK(abi_id_qp(&self->s, child, &qp));
 
 	/* Now another one, which need not exist */
 	strcpy((char *)dev.name, "no-such-device");
@@ -255,6 +262,10 @@ TEST_F(restrict, devices)
 	EXPECT_EQ(-EACCES, ABI(self->s.fd, QUERY_DEVICE, &query));
 	OK(bind_to(&self->s, self->id, &self->own, sizeof(self->own)));
 	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
+	/* A request of before can be rejected only. */
+	EXPECT_EQ(-EACCES, abi_accept(&self->s, child, 0, 0));
+	OK(ABI_DESTROY(&self->s, ID, child));
+	EXPECT_EQ(0, abi_event(channel, EV_REJECTED, NULL));
 	/* The existing listener gets no request through it. */
 	OK(abi_tcp_client(&client, channel, &to, 0, &id));
 	OK(abi_id_qp(&client, id, &(struct rdma_ep_cmd_create_qp) {}));
@@ -615,7 +626,7 @@ TEST_F(restrict, inherited)
 static const unsigned long acts[] = {		/* EACCES */
 	CMD(OPEN_DEVICE), CMD(QUERY_DEVICE), CMD(QUERY_PORT), CMD(QUERY_GID), CMD(QUERY_PKEY),
 	CMD(QUERY_GID_TABLE), CMD(BIND_ADDR), CMD(RESOLVE_ADDR), CMD(RESOLVE_ROUTE), CMD(CONNECT),
-	CMD(ATTACH_MCAST),
+	CMD(ACCEPT), CMD(ATTACH_MCAST),
 };
 
 static const unsigned long begets_ids[] = {	/* EPERM */
