@@ -52,6 +52,19 @@ static void set_param(struct lep_event *event, const struct rdma_ep_channel_even
 	memcpy(event->private_data, data, len);
 }
 
+/* rdma_ep_export(3) finds a structure by it; else the kernel gets it with rdma_accept(3). */
+static int set_child_uid(struct lep_id *child)
+{
+	struct rdma_ep_cmd_set_obj cmd = {
+		.flags = RDMA_EP_SET_UID,
+		.handle = child->handle,
+		.type = RDMA_EP_OBJ_ID,
+		.uid = (uintptr_t)child,
+	};
+
+	return lep_call(child->session, SET_OBJ, &cmd);
+}
+
 /*
  * Make child the id of a connection request. It is NULL if its allocation has failed. The
  * child of a synchronous listener gets a private channel: the given one, if the kernel has
@@ -78,7 +91,7 @@ static bool set_child(struct lep_id *listener, const struct rdma_ep_channel_even
 		child->responder_resources = rec->param.conn.responder_resources;
 		child->initiator_depth = rec->param.conn.initiator_depth;
 	}
-	if (lep_id_set_info(child, &rec->info) || !child->id.verbs ||
+	if (lep_id_set_info(child, &rec->info) || !child->id.verbs || set_child_uid(child) ||
 	    (listener->sync && !channel && lep_id_migrate(child, NULL))) {
 		lep_id_destroy(child);
 		return false;

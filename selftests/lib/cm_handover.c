@@ -175,6 +175,48 @@ TEST(synchronous_endpoints)
 	rdma_ep_free_adopted(all);
 }
 
+/* A request that has got its QP, and has not been accepted yet */
+TEST(unanswered_request)
+{
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 7480, RDMA_PS_TCP);
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_cm_id *listener, *id;
+	struct rdma_ep_adopted *all;
+	struct ibv_wc wc;
+	pid_t pid;
+	int status;
+
+	pid = fork();
+	if (!pid) {
+		struct rdma_addrinfo *to = lib_rai(0, 7480, RDMA_PS_TCP);
+		struct rdma_conn_param param = { .initiator_depth = 1, .responder_resources = 1 };
+
+		alarm(WAIT_MS / 1000);
+		while (rdma_create_ep(&id, to, NULL, &attr) || rdma_connect(id, &param))
+			usleep(100000);
+		_exit(rdma_get_recv_comp(id, &wc) < 0);
+	}
+	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
+	ASSERT_EQ(0, rdma_listen(listener, CLIENTS));
+	ASSERT_EQ(0, rdma_get_request(listener, &id));
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
+	ASSERT_EQ(0, set_cookie(id, 7));
+	all = readopt();
+	ASSERT_TRUE(all);
+	id = find_id(all, 7);
+	ASSERT_TRUE(id && id->qp);
+	ASSERT_TRUE(id->recv_cq && id->send_cq);
+	EXPECT_EQ(id->qp->recv_cq, id->recv_cq);
+	EXPECT_EQ(id->qp->send_cq, id->send_cq);
+	EXPECT_EQ(0, rdma_accept(id, NULL));
+	/* With the CQs that the library has created */
+	rdma_destroy_qp(id);
+	EXPECT_EQ(0, rdma_destroy_id(id));
+	rdma_ep_free_adopted(all);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+}
+
 TEST(asynchronous_ids)
 {
 	struct rdma_event_channel *channel;
