@@ -121,6 +121,9 @@ static void *make_cq(struct adoption *a, const struct rdma_ep_obj_info *info)
 	struct lep_cq_batch *batch = NULL;
 	struct ibv_cq *cq;
 
+	/* Its completions are in the ring alone. */
+	if (info->ring != RDMA_EP_NO_RING && !a->session->rings)
+		return lep_null(ENOMEM);
 	if (info->channel) {
 		channel = make_comp_channel(a, info, context);
 		if (!channel)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -152,6 +153,14 @@ void lep_session_forked(void)
 	__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
 }
 
+/* dup3() replaces no descriptor beyond the limit, also if it is open. */
+static bool can_replace(int fd)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) || (rlim_t)fd < limit.rlim_cur;
+}
+
 /*
  * Adopt the session of a descriptor, which becomes that of the new owner: the program keeps
  * one number. A process without a session uses this one for all that it creates. On failure
@@ -168,6 +177,8 @@ struct lep_session *lep_session_adopt(int fd, uint32_t flags)
 		return NULL;
 	session->fd = fd;
 	error = check_version(session);
+	if (!error && !can_replace(fd))
+		error = EMFILE;
 	if (!error && lep_call(session, ADOPT, &cmd))
 		error = errno;
 	if (error) {

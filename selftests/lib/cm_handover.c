@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -341,6 +342,49 @@ TEST(half_a_list_of_requests)
 	EXPECT_EQ(0, ibv_destroy_qp(all->qps[0]));
 	EXPECT_EQ(0, ibv_destroy_cq(all->cqs[0]));
 	rdma_ep_free_adopted(all);
+}
+
+/* The size of this process, bytes */
+static rlim_t own_size(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	if (f && fscanf(f, "%lu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* A process that cannot map the rings, or put the session under its number, can try again. */
+TEST(limits_of_adopter)
+{
+	struct ibv_cq *cq = ibv_create_cq(lib_context(), 8, NULL, NULL, 0);
+	struct rlimit all, few;
+	int fd, high = 200;
+
+	ASSERT_TRUE(cq);
+	fd = rdma_ep_export(NULL);
+	ASSERT_LE(0, fd);
+	getrlimit(RLIMIT_AS, &all);
+	few = all;
+	few.rlim_cur = own_size() + (4 << 20);
+	setrlimit(RLIMIT_AS, &few);
+	EXPECT_EQ(NULL, rdma_ep_adopt(fd, 0));
+	EXPECT_EQ(ENOMEM, errno);
+	setrlimit(RLIMIT_AS, &all);
+
+	ASSERT_EQ(high, dup2(fd, high));
+	close(fd);
+	getrlimit(RLIMIT_NOFILE, &all);
+	few = all;
+	few.rlim_cur = high;
+	setrlimit(RLIMIT_NOFILE, &few);
+	EXPECT_EQ(NULL, rdma_ep_adopt(high, 0));
+	EXPECT_EQ(EMFILE, errno);
+	setrlimit(RLIMIT_NOFILE, &all);
+	EXPECT_NE(NULL, rdma_ep_adopt(high, 0));
 }
 
 /* Nothing of this is a session. */
