@@ -63,11 +63,26 @@ static void set_strings(struct ibv_device *ibdev,
 		 "/sys/class/infiniband/%s", ibdev->name);
 }
 
+static void fill_device(struct lep_device *dev, const struct rdma_ep_device_info *info)
+{
+	dev->ibdev.node_type = info->node_type;
+	dev->ibdev.transport_type = transport_of(info->node_type);
+	set_strings(&dev->ibdev, info);
+	dev->ib_index = info->ib_index;
+	dev->guid = info->node_guid;
+	dev->num_comp_vectors = info->num_comp_vectors;
+	dev->num_ports = info->phys_port_cnt;
+	dev->has_xrc = info->flags & RDMA_EP_DEVICE_XRC;
+}
+
 static struct lep_device *add_device(const struct rdma_ep_device_info *info)
 {
 	struct lep_device *dev;
 
 	dev = find_device(info->dev_index);
+	/* One of lep_device_removed(), which another session may see */
+	if (dev && !dev->num_ports)
+		fill_device(dev, info);
 	if (dev) {
 		/* rdma dev set NAME name NEW */
 		if (memcmp(dev->ibdev.name, info->name, sizeof(info->name)))
@@ -78,15 +93,8 @@ static struct lep_device *add_device(const struct rdma_ep_device_info *info)
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
 		return NULL;
-	dev->ibdev.node_type = info->node_type;
-	dev->ibdev.transport_type = transport_of(info->node_type);
-	set_strings(&dev->ibdev, info);
+	fill_device(dev, info);
 	dev->index = info->dev_index;
-	dev->ib_index = info->ib_index;
-	dev->guid = info->node_guid;
-	dev->num_comp_vectors = info->num_comp_vectors;
-	dev->num_ports = info->phys_port_cnt;
-	dev->has_xrc = info->flags & RDMA_EP_DEVICE_XRC;
 	dev->next = devices;
 	__atomic_store_n(&devices, dev, __ATOMIC_RELEASE);
 	return dev;
@@ -199,7 +207,9 @@ struct lep_device *lep_device_removed(uint32_t index)
 	struct lep_device *dev;
 
 	pthread_mutex_lock(&lep_devices_lock);
-	dev = add_device(&info);
+	dev = find_device(index);
+	if (!dev)
+		dev = add_device(&info);
 	pthread_mutex_unlock(&lep_devices_lock);
 	return dev;
 }
