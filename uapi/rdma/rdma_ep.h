@@ -2465,6 +2465,7 @@ struct rdma_ep_cmd_adopt {
  *
  *  - EINVAL: the id is no such request
  *  - EBUSY: the id has a QP or SRQ, which stay in this session, or another command uses it
+ *  - ENOENT: also while another command destroys or moves the id
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */
