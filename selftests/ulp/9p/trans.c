@@ -152,18 +152,24 @@ void p9_replies_free(struct p9_conn *conn)
 	conn->replies = NULL;
 }
 
-void p9_fail_pending(struct p9_conn *conn, int error)
+static struct p9_req_t *first_pending(struct p9_conn *conn)
 {
-	struct p9_req_t *req, *next;
-	LIST_HEAD(failed);
+	struct p9_req_t *req;
 
 	spin_lock_irq(&conn->lock);
-	list_for_each_entry_safe(req, next, &conn->pending, req_list)
-		list_move(&req->req_list, &failed);
+	req = list_first_entry_or_null(&conn->pending, struct p9_req_t, req_list);
+	if (req)
+		list_del_init(&req->req_list);
 	spin_unlock_irq(&conn->lock);
-	list_for_each_entry_safe(req, next, &failed, req_list) {
-		if (!take_pending(conn, req))
-			continue;
+	return req;
+}
+
+/* take_pending() takes requests off the list meanwhile. */
+void p9_fail_pending(struct p9_conn *conn, int error)
+{
+	struct p9_req_t *req;
+
+	while ((req = first_pending(conn))) {
 		req->t_err = error;
 		up(&conn->credits);
 		p9_client_cb(conn->client, req, REQ_STATUS_ERROR);
