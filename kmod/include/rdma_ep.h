@@ -173,7 +173,7 @@ enum rdma_ep_qp_attr_flags {
  * @flags: &enum rdma_ep_qp_attr_flags
  * @comp_vector: with %RDMA_EP_QP_VECTOR, of as many as the device has, counted round
  * @slots_free: called by rdma_ep_put_slots() after rdma_ep_try_slots() has failed, in the
- *	context of the former; or NULL
+ *	context of the former, sometimes also if it has not failed; or NULL
  *
  * One entry of each queue is kept for draining, so at most one less than the
  * device's limit is granted. Never post more than was granted: drivers may take it,

@@ -31,6 +31,7 @@ static bool ulp_take_slots(struct rdma_ep *ep, unsigned int n)
  * An endpoint has as many as its QP was granted send work requests (max_send_wr), without
  * those of rdma_rw contexts. Give them back with rdma_ep_put_slots() when the requests have
  * completed. If this fails, rdma_ep_qp_attr.slots_free is called when slots are given back.
+ * It may be called once more than this has failed.
  *
  * Context: any
  *
@@ -45,10 +46,8 @@ bool rdma_ep_try_slots(struct rdma_ep *ep, unsigned int n)
 	set_bit(ULP_EP_WANTS_SLOTS, &ep->flags);
 	/* Some may have been put before the bit was set: see rdma_ep_put_slots(). */
 	smp_mb__after_atomic();
-	if (!ulp_take_slots(ep, n))
-		return false;
-	clear_bit(ULP_EP_WANTS_SLOTS, &ep->flags);
-	return true;
+	/* The bit stays, as it may be another caller's, too. */
+	return ulp_take_slots(ep, n);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_try_slots);
 

@@ -2,6 +2,7 @@
 /*
  * Options of endpoints and QPs, and what can be read of them; multicast; send slots.
  */
+#include <linux/delay.h>
 #include <rdma/ib_sa.h>
 
 #include "tests.h"
@@ -384,6 +385,68 @@ static void kt_slots(struct kt *t)
 	kt_expect_call(t, call, KT_PROMPT_MS, -ECONNRESET);
 }
 
+#define KT_SLOT_ROUNDS	20000
+#define KT_SLOT_SECONDS	5	/* at most: with one CPU the tasks take turns by the tick */
+
+/**
+ * struct kt_slot_race - one slot, three tasks
+ * @round: begun by the test
+ * @put: ended by kt_call_put_slots()
+ */
+struct kt_slot_race {
+	atomic_t round;
+	atomic_t put;
+};
+
+static int kt_call_put_slots(struct kt_args *args)
+{
+	struct kt_slot_race *race = args->data;
+	int round = 0;
+
+	while (!kthread_should_stop()) {
+		if (atomic_read_acquire(&race->round) == round) {
+			cpu_relax();
+			cond_resched();
+			continue;
+		}
+		rdma_ep_put_slots(args->ep, KT_WRS);
+		atomic_set_release(&race->put, ++round);
+	}
+	return 0;
+}
+
+/*
+ * A task waits for slots_free. Another one takes the slots while they are given back: its first
+ * try fails, and the second does not.
+ */
+static void kt_slots_race(struct kt *t)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	unsigned long end = jiffies + KT_SLOT_SECONDS * HZ;
+	struct kt_slot_race race = {};
+	struct kt_call *call;
+	struct kt_pair p;
+	int lost = 0, i;
+
+	qp.slots_free = kt_slots_free;
+	kt_pair_client(t, &p, &(struct kt_setup) { .client_qp = &qp });
+	kt_assert(t, rdma_ep_try_slots(p.client, KT_WRS));
+	call = kt_call(t, kt_call_put_slots, &(struct kt_args) { .ep = p.client, .data = &race });
+	for (i = 1; i <= KT_SLOT_ROUNDS && time_before(jiffies, end); i++) {
+		kt_expect(t, !rdma_ep_try_slots(p.client, KT_WRS));
+		atomic_set(&kt_slots_freed, 0);
+		atomic_set_release(&race.round, i);
+		ndelay(i % 256 * 16);
+		while (!rdma_ep_try_slots(p.client, KT_WRS))
+			cond_resched();
+		while (atomic_read_acquire(&race.put) != i)
+			cond_resched();
+		lost += !atomic_read(&kt_slots_freed);
+	}
+	kt_expect_eq(t, 0, kt_call_stop(call));
+	kt_expect_eq(t, 0, lost);
+}
+
 static void kt_slot_back(void *arg)
 {
 	rdma_ep_put_slots(arg, 1);
@@ -444,6 +507,7 @@ const struct kt_test kt_option_tests[] = {
 	{ "multicast", kt_multicast },
 	{ "multicast_connected", kt_multicast_connected },
 	{ "send_slots", kt_slots },
+	{ "send_slots_race", kt_slots_race, 120 },
 	{ "send_slots_polled", kt_slots_polled },
 	{}
 };
