@@ -137,15 +137,21 @@ static void ulp_attach(struct rdma_ep *ep, struct rdma_ep_channel *chan)
 	ep->channel = chan;
 }
 
-/* Takes the endpoint's unread events out of its channel, and it, too. */
-static struct rdma_ep_channel *ulp_leave(struct rdma_ep *ep,
-					 struct list_head *events)
+/*
+ * Takes the endpoint's unread events out of its channel, and it, too. @settled: not while a
+ * callback runs for it. Returns whether it has been done.
+ */
+static bool ulp_leave(struct rdma_ep *ep, struct list_head *events, bool settled)
 {
 	struct rdma_ep_channel *chan = ep->channel;
 	struct ulp_event *ev, *next;
 
-	ep->channel = NULL;
 	spin_lock(&chan->lock);
+	if (settled && chan->running == ep) {
+		spin_unlock(&chan->lock);
+		return false;
+	}
+	ep->channel = NULL;
 	list_for_each_entry_safe(ev, next, &chan->events, entry)
 		if (ev->pub.ep == ep)
 			list_move_tail(&ev->entry, events);
@@ -155,7 +161,7 @@ static struct rdma_ep_channel *ulp_leave(struct rdma_ep *ep,
 		chan->closed = true;
 	spin_unlock(&chan->lock);
 	wake_up_all(&chan->wait);
-	return chan;
+	return true;
 }
 
 /*
@@ -193,7 +199,8 @@ static void ulp_hand_over(struct ulp_event *ev, struct rdma_ep_channel *chan)
 	if (chan->private)
 		return;
 	mutex_lock_nested(&child->deliver, SINGLE_DEPTH_NESTING);
-	old = ulp_leave(child, &events);
+	old = child->channel;
+	ulp_leave(child, &events, false);
 	ulp_attach(child, chan);
 	list_for_each_entry_safe(own, next, &events, entry)
 		ulp_event_queue(chan, own);
@@ -250,7 +257,7 @@ static void ulp_settle(struct rdma_ep_channel *chan, const struct rdma_ep *ep)
 /* Ends the calls and events of an endpoint: on return no handler runs, and none will. */
 void ulp_ep_close(struct rdma_ep *ep)
 {
-	struct rdma_ep_channel *chan = NULL;
+	struct rdma_ep_channel *chan;
 	LIST_HEAD(events);
 
 	set_bit(ULP_EP_DYING, &ep->flags);
@@ -261,8 +268,9 @@ void ulp_ep_close(struct rdma_ep *ep)
 	ep_id_destroy(&ep->id);
 
 	mutex_lock(&ep->deliver);
-	if (ep->channel)
-		chan = ulp_leave(ep, &events);
+	chan = ep->channel;
+	if (chan)
+		ulp_leave(ep, &events, false);
 	mutex_unlock(&ep->deliver);
 	ulp_events_drop(&events);
 	if (chan) {
@@ -271,15 +279,18 @@ void ulp_ep_close(struct rdma_ep *ep)
 	}
 }
 
-/* The endpoint's channel with its deliver lock held, and no callback runs for it. */
-static struct rdma_ep_channel *ulp_lock_settled(struct rdma_ep *ep)
+/*
+ * Takes the endpoint out of its channel, if it has one, when no callback runs for it. Returns
+ * the channel, with the deliver lock held.
+ */
+static struct rdma_ep_channel *ulp_leave_settled(struct rdma_ep *ep, struct list_head *events)
 {
 	struct rdma_ep_channel *chan;
 
 	for (;;) {
 		mutex_lock(&ep->deliver);
 		chan = ep->channel;
-		if (!chan || READ_ONCE(chan->running) != ep)
+		if (!chan || ulp_leave(ep, events, true))
 			return chan;
 		kref_get(&chan->ref);
 		mutex_unlock(&ep->deliver);
@@ -302,9 +313,7 @@ int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 		private->private = true;
 		new = private;
 	}
-	old = ulp_lock_settled(ep);
-	if (old)
-		ulp_leave(ep, &events);
+	old = ulp_leave_settled(ep, &events);
 	ulp_attach(ep, new);
 	list_for_each_entry_safe(ev, next, &events, entry)
 		ulp_event_queue(new, ev);
