@@ -224,14 +224,18 @@ int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev,
 	return ret;
 }
 
-/* @status: why the endpoint is over since this event, or 0. Process context */
+/*
+ * @status: why the endpoint is over since this event, or 0. Then nothing is reported after the
+ * end: %RDMA_CM_EVENT_TIMEWAIT_EXIT, or a resolved route. Process context
+ */
 void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event,
 		int status)
 {
 	struct ulp_event *ev;
 
 	mutex_lock(&ep->deliver);
-	if (!test_bit(ULP_EP_DYING, &ep->flags)) {
+	if (!test_bit(ULP_EP_DYING, &ep->flags) &&
+	    (status || !test_bit(ULP_EP_OVER, &ep->flags))) {
 		ev = ulp_event_new(ep, event, status);
 		if (ev)
 			ulp_event_queue(ep->channel, ev);

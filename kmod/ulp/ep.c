@@ -77,9 +77,7 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 		break;
 	}
 	if (!error) {
-		/* Nothing follows the end: %RDMA_CM_EVENT_TIMEWAIT_EXIT would. */
-		if (!test_bit(ULP_EP_OVER, &ep->flags))
-			ulp_report(ep, event, 0);
+		ulp_report(ep, event, 0);
 		return;
 	}
 	ulp_over(ep, error);

@@ -170,6 +170,35 @@ static void kt_async_fails(struct kt *t)
 	kt_expect_eq(t, -EINVAL, rdma_ep_status(ep));
 }
 
+/* Aborted while it is being resolved: the end is the last event. */
+static void kt_async_aborted(struct kt *t)
+{
+	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
+	struct sockaddr_storage dst = kt_with_port(kt_addr(), KT_PORT);
+	struct rdma_ep_attr attr = {
+		.net = &init_net, .dst = kt_ptr(&dst), .timeout_ms = KT_CALL_MS,
+		.channel = ch, .flags = RDMA_EP_ASYNC,
+	};
+	struct rdma_ep_cm_event *event;
+	struct rdma_ep *ep;
+	int i, status;
+
+	for (i = 0; i < 200; i++) {
+		ep = kt_own(t, rdma_ep_create(&attr));
+		udelay(i * 5);
+		rdma_ep_abort(ep, -EBADMSG);
+		do {
+			event = rdma_ep_get_event(ch, KT_CALL_MS);
+			kt_assert_ok(t, event);
+			status = event->status;
+			rdma_ep_ack_event(event);
+		} while (!status);
+		kt_expect_eq(t, -EBADMSG, status);
+		kt_expect_err(t, -ETIMEDOUT, rdma_ep_get_event(ch, 10));
+		kt_destroy(t, ep);
+	}
+}
+
 /* ---- CQs */
 
 static void kt_cq_case(struct kt *t, const struct sockaddr_storage *addr, u32 flags, u32 vector,
@@ -497,6 +526,7 @@ const struct kt_test kt_option_tests[] = {
 	{ "option_timers", kt_timers },
 	{ "option_async", kt_async },
 	{ "option_async_fails", kt_async_fails },
+	{ "option_async_aborted", kt_async_aborted, 120 },
 	{ "option_cqs", kt_cqs },
 	{ "option_pool_cqs", kt_pool_cqs },
 	{ "option_bad_cqs", kt_bad_cqs },
