@@ -710,6 +710,9 @@ void ulp_destroy_qp(struct rdma_ep *ep)
 	/* Handlers have run until now. */
 	WRITE_ONCE(ep->cq_work[0], NULL);
 	WRITE_ONCE(ep->cq_work[1], NULL);
+	WRITE_ONCE(ep->max_slots, 0);
+	atomic_set(&ep->slots, 0);
+	WRITE_ONCE(ep->poll_sends, false);
 	ulp_put_qp(&qp->qp);
 }
 

@@ -171,6 +171,8 @@ static void kt_connect_without_qp(struct kt *t)
 
 	kt_pair_client(t, &p, NULL);
 	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
+	kt_expect(t, !rdma_ep_try_slots(p.client, 1));
+	kt_expect_eq(t, -EINVAL, rdma_ep_wait_slots(p.client, 1, 0));
 	kt_expect_eq(t, -EINVAL, rdma_ep_connect(p.client, NULL, 0));
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
 	/* A request that is withdrawn before it is answered. */
