@@ -248,6 +248,15 @@ static struct ulp_event *ulp_event_get(struct rdma_ep *ep, unsigned int index)
 	return ev;
 }
 
+/* See ep_id_ops.event. */
+static u32 ulp_event_mcast(const struct rdma_cm_event *cm)
+{
+	const struct ep_mcast *mc = cm->param.ud.private_data;
+
+	return cm->event == RDMA_CM_EVENT_MULTICAST_JOIN ||
+	       cm->event == RDMA_CM_EVENT_MULTICAST_ERROR ? mc->key : 0;
+}
+
 struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 				const struct rdma_cm_event *cm, int status)
 {
@@ -264,6 +273,7 @@ struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 		return NULL;
 	if (!data)
 		len = 0;
+	ev->mcast = ulp_event_mcast(cm);
 	kref_get(&ep->ref);
 	ev->pub.ep = ep;
 	ev->pub.status = status;

@@ -69,9 +69,9 @@ static int ulp_mcast_addr(struct sockaddr_storage *dst,
 	return len ? 0 : -EINVAL;
 }
 
-/* With ep->lock held */
-static int ulp_mcast_join(struct rdma_ep *ep,
-			  const struct sockaddr_storage *addr, bool send_only)
+/* With ep->lock held. @key: ep_mcast.key, out */
+static int ulp_mcast_join(struct rdma_ep *ep, const struct sockaddr_storage *addr, bool send_only,
+			  u32 *key)
 {
 	struct ulp_mcast *m;
 	int ret;
@@ -89,11 +89,13 @@ static int ulp_mcast_join(struct rdma_ep *ep,
 	m->mc.send_only = send_only;
 	ret = ulp_begin(ep, ep_id_begin_bound) ?:
 	      ulp_end(ep, ep_id_join(&ep->id, &m->mc));
-	if (ret)
+	if (ret) {
 		kfree(m);
-	else
-		list_add(&m->entry, &ep->mcasts);
-	return ret;
+		return ret;
+	}
+	*key = m->mc.key;
+	list_add(&m->entry, &ep->mcasts);
+	return 0;
 }
 
 static int ulp_mcast_drop(struct rdma_ep *ep,
@@ -113,17 +115,18 @@ static int ulp_join(struct rdma_ep *ep, const struct sockaddr *group,
 		    bool send_only, unsigned int timeout_ms)
 {
 	struct sockaddr_storage addr;
+	u32 key;
 	int ret;
 
 	ret = ulp_mcast_addr(&addr, group);
 	if (ret)
 		return ret;
 	mutex_lock(&ep->lock);
-	ret = ulp_mcast_join(ep, &addr, send_only);
+	ret = ulp_mcast_join(ep, &addr, send_only, &key);
 	mutex_unlock(&ep->lock);
 	if (ret)
 		return ret;
-	ret = ulp_await(ep, RDMA_CM_EVENT_MULTICAST_JOIN, timeout_ms);
+	ret = ulp_await(ep, RDMA_CM_EVENT_MULTICAST_JOIN, key, timeout_ms);
 	if (ret)
 		ulp_mcast_drop(ep, &addr);
 	return ret;

@@ -78,6 +78,7 @@ enum {
 struct ulp_event {
 	struct list_head entry;		/* in rdma_ep_channel.events */
 	bool allocated;			/* not one of rdma_ep.own_events */
+	u32 mcast;			/* ep_mcast.key of the group that it is about, or 0 */
 	struct rdma_ep_cm_event pub;	/* the consumer's part; pub.ep is a reference */
 	u8 data[U8_MAX];
 };
@@ -259,7 +260,7 @@ struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new);
 struct rdma_ep_channel *ulp_sync_channel(struct rdma_ep *ep);
 void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev);
-int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type, u32 mcast,
 	      unsigned int timeout_ms);
 void ulp_ep_close(struct rdma_ep *ep);
 

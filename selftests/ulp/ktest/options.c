@@ -353,6 +353,30 @@ static void kt_multicast(struct kt *t)
 	kt_expect_eq(t, -EINVAL, rdma_ep_leave(ep, NULL));
 }
 
+/* A join waits for its own event, also if that of another group has not been read. */
+static void kt_multicast_unread(struct kt *t)
+{
+	struct sockaddr_storage group = kt_sa("239.1.2.3", 0), other = kt_sa("239.1.2.4", 0);
+	struct rdma_ep_channel *queue = kt_channel(t, NULL, NULL);
+	struct rdma_ep_attr attr = {
+		.net = &init_net, .src = kt_ptr(kt_addr()), .ps = RDMA_PS_UDP, .channel = queue,
+	};
+	const struct rdma_cm_event *event;
+	struct rdma_ep *ep;
+
+	kt_not_on_iwarp(t, "iWARP has no multicast");
+	ep = kt_own(t, rdma_ep_create(&attr));
+	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&group), true, 0));
+	/* Unread events move along. */
+	kt_expect_eq(t, 0, rdma_ep_migrate(ep, NULL));
+	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&other), true, KT_CALL_MS));
+	event = rdma_ep_event(ep);
+	kt_assert(t, event);
+	kt_expect_eq(t, RDMA_CM_EVENT_MULTICAST_JOIN, event->event);
+	/* The GID ends with the address. */
+	kt_expect_eq(t, 4, event->param.ud.ah_attr.grh.dgid.raw[15]);
+}
+
 static void kt_multicast_connected(struct kt *t)
 {
 	struct sockaddr_storage group = kt_sa("239.1.2.3", 0);
@@ -535,6 +559,7 @@ const struct kt_test kt_option_tests[] = {
 	{ "path_and_gids", kt_path },
 	{ "port_space_ib", kt_port_space_ib },
 	{ "multicast", kt_multicast },
+	{ "multicast_unread", kt_multicast_unread },
 	{ "multicast_connected", kt_multicast_connected },
 	{ "send_slots", kt_slots },
 	{ "send_slots_race", kt_slots_race, 120 },
