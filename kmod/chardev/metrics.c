@@ -41,10 +41,10 @@ static struct uep_account_dev *uep_obj_account(struct uep_obj *obj)
 static void uep_count_wq(struct uep_account_dev *d, struct uep_wq *wq)
 {
 	spin_lock_bh(&wq->lock);
-	d->live[UEP_SENT] += wq->traffic.posted - wq->reads.posted;
-	d->live[UEP_SENT_BYTES] += wq->traffic.bytes - wq->reads.bytes;
-	d->live[UEP_READ] += wq->reads.posted;
-	d->live[UEP_READ_BYTES] += wq->reads.bytes;
+	d->sum[UEP_SENT] += wq->traffic.posted - wq->reads.posted;
+	d->sum[UEP_SENT_BYTES] += wq->traffic.bytes - wq->reads.bytes;
+	d->sum[UEP_READ] += wq->reads.posted;
+	d->sum[UEP_READ_BYTES] += wq->reads.bytes;
 	spin_unlock_bh(&wq->lock);
 }
 
@@ -63,9 +63,9 @@ static void uep_count_obj(struct uep_obj *obj)
 		break;
 	case RDMA_EP_OBJ_CQ:
 		cq = container_of(obj, struct uep_cq, obj);
-		d->live[UEP_COMPLETIONS] += READ_ONCE(cq->nr_polled);
-		d->live[UEP_RECEIVED] += READ_ONCE(cq->received.posted);
-		d->live[UEP_RECEIVED_BYTES] += READ_ONCE(cq->received.bytes);
+		d->sum[UEP_COMPLETIONS] += READ_ONCE(cq->nr_polled);
+		d->sum[UEP_RECEIVED] += READ_ONCE(cq->received.posted);
+		d->sum[UEP_RECEIVED_BYTES] += READ_ONCE(cq->received.bytes);
 		break;
 	case RDMA_EP_OBJ_QP:
 		uep_count_wq(d, &container_of(obj, struct uep_qp, obj)->sq);
@@ -114,7 +114,7 @@ static void uep_show_account_dev(struct seq_file *m, struct uep_account_dev *d)
 	seq_puts(m, "device name ");
 	seq_escape(m, d->name, UEP_ESCAPED);
 	for (i = 0; i < UEP_NR_COUNTS; i++) {
-		d->shown[i] = max(d->shown[i], d->live[i] + (u64)atomic64_read(&d->past[i]));
+		d->shown[i] = max(d->shown[i], d->sum[i]);
 		seq_printf(m, " %s %llu", uep_counts[i], d->shown[i]);
 	}
 	for (i = 0; i < ARRAY_SIZE(objs); i++)
@@ -131,10 +131,13 @@ static int uep_show_account(struct seq_file *m, void *v)
 	int i;
 
 	list_for_each_entry(d, &a->devs, entry) {
-		memset(d->live, 0, sizeof(d->live));
+		for (i = 0; i < UEP_NR_COUNTS; i++)
+			d->sum[i] = atomic64_read(&d->past[i]);
 		memset(d->objs, 0, sizeof(d->objs));
 		d->pinned = 0;
 	}
+	/* An object that is counted in @past already is in no table any more. */
+	smp_rmb();
 	list_for_each_entry(s, &a->sessions, in_account) {
 		nr++;
 		objects += atomic64_read(&s->held[UEP_OBJS]);

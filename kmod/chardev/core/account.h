@@ -73,7 +73,7 @@ enum uep_count {
  * @past: of destroyed objects, and of connections
  * @shown: largest values that have been read: objects between their table and @past are in
  *	neither (lock of accounts, as the following)
- * @live: of the objects of open sessions
+ * @sum: @past, and the objects of open sessions
  * @objs: by type
  * @pinned: pages
  */
@@ -82,7 +82,7 @@ struct uep_account_dev {
 	char name[IB_DEVICE_NAME_MAX];
 	atomic64_t past[UEP_NR_COUNTS];
 	u64 shown[UEP_NR_COUNTS];
-	u64 live[UEP_NR_COUNTS];
+	u64 sum[UEP_NR_COUNTS];
 	u32 objs[RDMA_EP_OBJ_XRCD + 1];
 	u64 pinned;
 };
