@@ -8,6 +8,7 @@
 #define RDMA_EP_GROUP_H
 
 #include <linux/atomic.h>
+#include <linux/build_bug.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
 
@@ -21,6 +22,8 @@ enum uep_held {
 	UEP_QUEUE_BYTES,
 	UEP_NR_HELD,
 };
+
+static_assert((int)UEP_MAX_OBJS == UEP_OBJS && (int)UEP_MAX_QUEUE_BYTES == UEP_QUEUE_BYTES);
 
 /**
  * struct uep_group - a cgroup
@@ -49,6 +52,12 @@ struct uep_group {
 	enum uep_users users;
 	char name[];
 };
+
+/* Would @held exceed the limit with @more? */
+static inline bool uep_held_exceeds(u64 held, u64 more, u64 max)
+{
+	return more > max || held > max - more;
+}
 
 /* Refused pages are never added, as other tasks would be refused because of them. */
 static inline bool uep_pages_add(atomic64_t *pages, u64 nr, u64 max)

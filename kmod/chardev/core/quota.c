@@ -91,12 +91,21 @@ void __init uep_quota_init(void)
 		session_max_queue_mb = user_max_queue_mb / 2;
 }
 
-static bool uep_over_limit(const struct uep_session *s)
+/*
+ * @more, here and below, is what a caller wants, by enum uep_held. It is compared before it is
+ * charged: a charge that is refused counts in no limit that other tasks have, too.
+ */
+static bool uep_exceeds(const struct uep_limit *l, const struct uep_session *s, const u64 *more)
+{
+	return uep_held_exceeds(uep_limit_held(l, s), more[l->counter], uep_limit_max(l));
+}
+
+static bool uep_over_limit(const struct uep_session *s, const u64 *more)
 {
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(uep_limits); i++)
-		if (uep_limit_held(&uep_limits[i], s) > uep_limit_max(&uep_limits[i]))
+		if (uep_exceeds(&uep_limits[i], s, more))
 			return true;
 	return false;
 }
@@ -119,18 +128,19 @@ static u64 uep_group_held(const struct uep_group *g, enum uep_group_max i)
 	}
 }
 
-static bool uep_group_is_over(const struct uep_group *g, enum uep_group_max i)
+/* Pages are not in @more. */
+static bool uep_group_is_over(const struct uep_group *g, enum uep_held i, const u64 *more)
 {
-	return uep_group_held(g, i) > READ_ONCE(g->max[i]);
+	return uep_held_exceeds(atomic64_read(&g->held[i]), more[i], READ_ONCE(g->max[i]));
 }
 
-/* Pages are never charged beyond a limit. */
-static bool uep_groups_over_limit(const struct uep_session *s)
+static bool uep_groups_over_limit(const struct uep_session *s, const u64 *more)
 {
 	const struct uep_group *g;
 
 	for (g = s->group; g; g = g->parent)
-		if (uep_group_is_over(g, UEP_MAX_OBJS) || uep_group_is_over(g, UEP_MAX_QUEUE_BYTES))
+		if (uep_group_is_over(g, UEP_OBJS, more) ||
+		    uep_group_is_over(g, UEP_QUEUE_BYTES, more))
 			return true;
 	return false;
 }
@@ -173,67 +183,80 @@ static void uep_held_add(struct uep_session *s, s64 nr_objs, s64 queue_bytes)
 	atomic64_add(queue_bytes, &s->user->held[UEP_QUEUE_BYTES]);
 }
 
-static void uep_trace_group_limits(struct uep_session *s)
+static void uep_trace_limits(struct uep_session *s, const u64 *more)
 {
+	const struct uep_limit *l;
 	const struct uep_group *g;
 	int i;
 
+	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
+		uep_trace_limit(s, l->name, uep_limit_held(l, s) + more[l->counter],
+				uep_limit_max(l));
 	for (g = s->group; g; g = g->parent)
-		for (i = 0; i < UEP_NR_MAX; i++)
-			uep_trace_limit(s, uep_group_limits[i], uep_group_held(g, i),
+		for (i = 0; i < UEP_NR_HELD; i++)
+			uep_trace_limit(s, uep_group_limits[i],
+					atomic64_read(&g->held[i]) + more[i],
 					READ_ONCE(g->max[i]));
 }
 
-static bool uep_over_any_limit(const struct uep_session *s)
+static bool uep_over_any_limit(const struct uep_session *s, const u64 *more)
 {
-	return uep_over_limit(s) || uep_groups_over_limit(s) || uep_restrictions_over_limit(s);
+	return uep_over_limit(s, more) || uep_groups_over_limit(s, more) ||
+	       uep_restrictions_over_limit(s, more);
 }
 
-/* After a charge that exceeds a limit: may it stay, since room has been made, or by right? */
-static bool uep_may_exceed(const struct uep_session *s)
+/*
+ * Within the limits, perhaps since room is made, or beyond them by right? A kernel thread, which
+ * delivers connection requests, gains nothing from its capabilities, and does not reclaim, as
+ * other users wait for it.
+ */
+static bool uep_may_hold(const struct uep_session *s, const u64 *more)
 {
-	if (s->user->reclaim(s->user) && !uep_over_any_limit(s))
+	if (likely(!uep_over_any_limit(s, more)))
 		return true;
-	return !uep_groups_over_limit(s) && !uep_restrictions_over_limit(s) &&
+	if (current->flags & PF_KTHREAD)
+		return false;
+	if (s->user->reclaim(s->user) && !uep_over_any_limit(s, more))
+		return true;
+	return !uep_groups_over_limit(s, more) && !uep_restrictions_over_limit(s, more) &&
 	       capable(CAP_SYS_RESOURCE);
 }
 
 /* One refusal has one reason: the first limit that is exceeded. */
-static enum uep_refusal uep_objects_reason(const struct uep_session *s)
+static enum uep_refusal uep_objects_reason(const struct uep_session *s, const u64 *more)
 {
 	const struct uep_group *g;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(uep_limits); i++)
-		if (uep_limit_held(&uep_limits[i], s) > uep_limit_max(&uep_limits[i]))
+		if (uep_exceeds(&uep_limits[i], s, more))
 			return UEP_REFUSED_SESSION_OBJECTS + i;
 	for (g = s->group; g; g = g->parent)
-		for (i = UEP_MAX_OBJS; i <= UEP_MAX_QUEUE_BYTES; i++)
-			if (uep_group_is_over(g, i))
+		for (i = 0; i < UEP_NR_HELD; i++)
+			if (uep_group_is_over(g, i, more))
 				return UEP_REFUSED_CGROUP_OBJECTS + i;
-	if (uep_restrictions_over_limit(s))
+	if (uep_restrictions_over_limit(s, more))
 		return UEP_REFUSED_RESTRICTION;
 	return UEP_REFUSED_OTHER;	/* another task has made room meanwhile */
 }
 
-/*
- * Returns -EDQUOT over a limit. A kernel thread, which delivers connection requests, gains
- * nothing from its capabilities, and does not reclaim, as other users wait for it.
- */
+/* Returns -EDQUOT over a limit. */
 int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes)
 {
-	const struct uep_limit *l;
+	u64 more[UEP_NR_HELD] = { nr_objs, queue_bytes };
+	bool charged = uep_may_hold(s, more);
 
-	uep_held_add(s, nr_objs, queue_bytes);
-	if (likely(!uep_over_any_limit(s)))
-		return 0;
-	if (!(current->flags & PF_KTHREAD) && uep_may_exceed(s))
-		return 0;
-	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
-		uep_trace_limit(s, l->name, uep_limit_held(l, s), uep_limit_max(l));
-	uep_trace_group_limits(s);
-	uep_count_refusal(s, uep_objects_reason(s));
-	uep_uncharge(s, nr_objs, queue_bytes);
+	if (charged) {
+		uep_held_add(s, nr_objs, queue_bytes);
+		/* Other tasks may have charged something meanwhile. */
+		memset(more, 0, sizeof(more));
+		if (likely(uep_may_hold(s, more)))
+			return 0;
+	}
+	uep_trace_limits(s, more);
+	uep_count_refusal(s, uep_objects_reason(s, more));
+	if (charged)
+		uep_uncharge(s, nr_objs, queue_bytes);
 	uep_log_over("its limit of objects or queue memory (see the module's parameters)");
 	return -EDQUOT;
 }
@@ -253,24 +276,38 @@ void uep_add_files(struct uep_session *s, int nr)
 		atomic64_add(nr, &g->held[UEP_OBJS]);
 }
 
-static bool uep_files_over_limit(const struct uep_session *s)
+static bool uep_user_over_limit(const struct uep_session *s, const u64 *more)
 {
-	return atomic64_read(&s->user->held[UEP_OBJS]) > READ_ONCE(user_max_objects);
+	return uep_held_exceeds(atomic64_read(&s->user->held[UEP_OBJS]), more[UEP_OBJS],
+				READ_ONCE(user_max_objects));
+}
+
+static bool uep_may_hold_files(const struct uep_session *s, const u64 *more)
+{
+	if (likely(!uep_user_over_limit(s, more) && !uep_groups_over_limit(s, more)))
+		return true;
+	if (s->user->reclaim(s->user) && !uep_user_over_limit(s, more) &&
+	    !uep_groups_over_limit(s, more))
+		return true;
+	return !uep_groups_over_limit(s, more) && capable(CAP_SYS_RESOURCE);
 }
 
 /* Files and restrictions count as objects of user and cgroup, but not of the session. */
 int uep_charge_files(struct uep_session *s, int nr)
 {
-	uep_add_files(s, nr);
-	if (likely(!uep_files_over_limit(s) && !uep_groups_over_limit(s)))
-		return 0;
-	if (s->user->reclaim(s->user) && !uep_files_over_limit(s) && !uep_groups_over_limit(s))
-		return 0;
-	if (!uep_groups_over_limit(s) && capable(CAP_SYS_RESOURCE))
-		return 0;
-	uep_count_refusal(s, uep_files_over_limit(s) ? UEP_REFUSED_USER_OBJECTS :
-						       UEP_REFUSED_CGROUP_OBJECTS);
-	uep_add_files(s, -nr);
+	u64 more[UEP_NR_HELD] = { nr };
+	bool charged = uep_may_hold_files(s, more);
+
+	if (charged) {
+		uep_add_files(s, nr);
+		more[UEP_OBJS] = 0;
+		if (likely(uep_may_hold_files(s, more)))
+			return 0;
+	}
+	uep_count_refusal(s, uep_user_over_limit(s, more) ? UEP_REFUSED_USER_OBJECTS :
+							    UEP_REFUSED_CGROUP_OBJECTS);
+	if (charged)
+		uep_add_files(s, -nr);
 	uep_log_over("its limit of objects (user_max_objects, or the cgroup's)");
 	return -EDQUOT;
 }
@@ -283,15 +320,22 @@ void uep_uncharge_files(struct uep_session *s, int nr)
 /* A channel: its file, which counts as an object for the session's restrictions, too */
 int uep_charge_channel(struct uep_session *s)
 {
-	int ret = uep_charge_files(s, 1);
+	u64 more[UEP_NR_HELD] = { 1 };
+	bool charged = !uep_restrictions_over_limit(s, more);
+	int ret;
 
-	if (ret)
-		return ret;
-	uep_restrictions_add_channels(s, 1);
-	if (likely(!uep_restrictions_over_limit(s)))
-		return 0;
+	if (charged) {
+		ret = uep_charge_files(s, 1);
+		if (ret)
+			return ret;
+		uep_restrictions_add_channels(s, 1);
+		more[UEP_OBJS] = 0;
+		if (likely(!uep_restrictions_over_limit(s, more)))
+			return 0;
+	}
 	uep_count_refusal(s, UEP_REFUSED_RESTRICTION);
-	uep_uncharge_channel(s);
+	if (charged)
+		uep_uncharge_channel(s);
 	return -EDQUOT;
 }
 

@@ -168,15 +168,15 @@ u64 uep_restriction_held(const struct uep_restriction *r, enum uep_group_max i)
 	}
 }
 
-/* Pages are never charged beyond a limit. */
-bool uep_restrictions_over_limit(const struct uep_session *s)
+/* @more: that is not charged yet, by enum uep_held */
+bool uep_restrictions_over_limit(const struct uep_session *s, const u64 *more)
 {
 	const struct uep_restriction *r;
 	int i;
 
 	for (r = uep_restrictions(s); r; r = r->below)
-		for (i = UEP_MAX_OBJS; i <= UEP_MAX_QUEUE_BYTES; i++)
-			if (uep_restriction_held(r, i) > r->max[i])
+		for (i = 0; i < UEP_NR_HELD; i++)
+			if (uep_held_exceeds(atomic64_read(&r->held[i]), more[i], r->max[i]))
 				return true;
 	return false;
 }

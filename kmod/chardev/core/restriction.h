@@ -82,7 +82,7 @@ void uep_restrictions_add_channels(struct uep_session *s, int nr);
 bool uep_restrictions_add_pages(struct uep_session *s, u64 nr);
 void uep_restrictions_drop_pages(struct uep_session *s, u64 nr);
 u64 uep_restriction_held(const struct uep_restriction *r, enum uep_group_max i);
-bool uep_restrictions_over_limit(const struct uep_session *s);
+bool uep_restrictions_over_limit(const struct uep_session *s, const u64 *more);
 
 int uep_check_dev(struct uep_session *s, struct ib_device *ibdev);
 bool uep_dev_granted(struct uep_session *s, struct ib_device *ibdev);

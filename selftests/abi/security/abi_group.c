@@ -168,6 +168,59 @@ TEST_F(group, queue_memory_of_a_cgroup)
 	EXPECT_EQ(0, abi_child(queues, NULL));
 }
 
+/* A pod that wants more than it may have, all the time */
+struct glutton {
+	struct abi s;
+	bool stop;
+	int refused;
+};
+
+static void *want_too_much(void *arg)
+{
+	struct glutton *g = arg;
+	__u32 handle;
+
+	while (!__atomic_load_n(&g->stop, __ATOMIC_RELAXED)) {
+		g->refused += abi_alloc_pd(&g->s, g->s.ctx, &handle) == -EDQUOT;
+		g->refused += abi_create_cq(&g->s, -1, 30000, 0, &handle) == -EDQUOT;
+	}
+	return NULL;
+}
+
+static int beside_a_glutton(void *arg)
+{
+	struct glutton a = {};
+	__u32 pd, pds[2], cq;
+	pthread_t thread;
+	struct abi b;
+	int n, i;
+
+	CHECK(1, move_to("/ep_test/a") == 0 && abi_open(&a.s) == 0);
+	CHECK(2, move_to("/ep_test/b") == 0 && abi_open(&b) == 0);
+	CHECK(3, abi_exhaust_pds(&a.s, &n) == -EDQUOT && n == 10 - 3);
+	CHECK(4, abi_alloc_pd(&b, b.ctx, &pds[0]) == 0 && abi_alloc_pd(&b, b.ctx, &pds[1]) == 0);
+	CHECK(5, abi_exhaust_pds(&b, &n) == -EDQUOT && n == 30 - 10 - 3 - 2);
+	CHECK(6, ABI_DESTROY(&b, PD, pds[0]) == 0 && ABI_DESTROY(&b, PD, pds[1]) == 0);
+	CHECK(7, pthread_create(&thread, NULL, want_too_much, &a) == 0);
+	for (i = 0; i < 1000; i++) {
+		CHECK(8, abi_alloc_pd(&b, b.ctx, &pd) == 0);
+		CHECK(9, abi_create_cq(&b, -1, 8, 0, &cq) == 0);
+		CHECK(10, ABI_DESTROY(&b, CQ, cq) == 0 && ABI_DESTROY(&b, PD, pd) == 0);
+	}
+	__atomic_store_n(&a.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	CHECK(11, a.refused > 100);
+	return 0;
+}
+
+/* What a cgroup is refused does not count, not even for a moment, for those beside it. */
+TEST_F(group, refused_beside_another)
+{
+	SKIP_IF(!self->ok, "no cgroups");
+	OK(set_rules("/ep_test objects=30 queue=1M; /ep_test/a objects=10 queue=256K"));
+	EXPECT_EQ(0, abi_child(beside_a_glutton, NULL));
+}
+
 /* Users in a cgroup with limits of their own do not share those of the same uid elsewhere. */
 static int same_uid(void *arg)
 {
