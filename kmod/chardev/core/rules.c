@@ -14,8 +14,10 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/bits.h>
+#include <linux/ctype.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/user_namespace.h>
@@ -47,20 +49,33 @@ static int uep_parse_pattern(char *path, struct uep_pattern *p)
 	return 0;
 }
 
+/* Not memparse(), which wraps around, and takes octal and hexadecimal numbers. */
+static int uep_parse_size(const char *text, u64 *number)
+{
+	static const char units[] = "KMGTPE";
+	size_t len = strspn(text, "0123456789");
+	const char *unit = text[len] ? strchr(units, toupper(text[len])) : NULL;
+	char digits[24] = "";
+	int ret;
+
+	if (text[len] && (!unit || text[len + 1]))
+		return -EINVAL;
+	if (len >= sizeof(digits))
+		return -ERANGE;
+	memcpy(digits, text, len);
+	ret = kstrtou64(digits, 10, number);
+	if (!ret && unit && check_shl_overflow(*number, 10 * (unit - units + 1), number))
+		ret = -ERANGE;
+	return ret;
+}
+
 static int uep_parse_number(const char *text, bool size, u64 *number)
 {
-	char *end;
-
 	if (!strcmp(text, "max")) {
 		*number = U64_MAX;
 		return 0;
 	}
-	if (!size)
-		return kstrtou64(text, 10, number);
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	*number = memparse(text, &end);
-	return *end ? -EINVAL : 0;
+	return size ? uep_parse_size(text, number) : kstrtou64(text, 10, number);
 }
 
 /* Returns the value of "KEY=VALUE", or NULL if the word has another key. */

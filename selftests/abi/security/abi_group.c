@@ -164,7 +164,7 @@ static int queues(void *arg)
 TEST_F(group, queue_memory_of_a_cgroup)
 {
 	SKIP_IF(!self->ok, "no cgroups");
-	OK(set_rules("/ep_test/a queue=2M"));
+	OK(set_rules("/ep_test/a queue=0002048k"));
 	EXPECT_EQ(0, abi_child(queues, NULL));
 }
 
@@ -630,6 +630,14 @@ TEST(grammar)
 		{ "/a objects=-1", -EINVAL },
 		{ "/a pinned=1X", -EINVAL },
 		{ "/a pinned=-1", -EINVAL },
+		{ "/a pinned=K", -EINVAL },
+		{ "/a pinned=1KK", -EINVAL },
+		{ "/a pinned=0x1G", -EINVAL },
+		{ "/a pinned=16E", -ERANGE },
+		{ "/a pinned=17179869184G", -ERANGE },
+		{ "/a queue=18446744073709551616", -ERANGE },
+		{ "/a queue=000000000000000000000000000001", -ERANGE },
+		{ "/a objects=18446744073709551616", -ERANGE },
 		{ "/a memlock=yes", -EINVAL },
 		{ "/a users=alone", -EINVAL },
 		{ "/a//b objects=1", -EINVAL },
