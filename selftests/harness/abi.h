@@ -437,6 +437,9 @@ int abi_idle(void);
 /* The number behind a key of the session's fdinfo, or -1 */
 long abi_fdinfo(const struct abi *s, const char *key);
 
+/* The sum behind a key of all lines of /proc/rdma_ep, or -1; for root */
+long abi_accounts(const char *key);
+
 /* What a session and its user are charged, of its fdinfo; memory in KiB */
 struct abi_charges {
 	long objects, queues, user_objects, user_queues, user_pinned;

@@ -30,6 +30,26 @@ long abi_fdinfo(const struct abi *s, const char *key)
 	return n;
 }
 
+long abi_accounts(const char *key)
+{
+	FILE *f = fopen("/proc/rdma_ep", "re");
+	char *line = NULL, *at, name[64];
+	size_t size = 0;
+	long sum = -1;
+
+	if (!f)
+		return -1;
+	snprintf(name, sizeof(name), " %s ", key);
+	while (getline(&line, &size, f) > 0) {
+		at = strstr(line, name);
+		if (at)
+			sum = (sum < 0 ? 0 : sum) + atol(at + strlen(name));
+	}
+	free(line);
+	fclose(f);
+	return sum;
+}
+
 int abi_charges(const struct abi *s, struct abi_charges *c)
 {
 	c->objects = abi_fdinfo(s, "objects");

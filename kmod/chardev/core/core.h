@@ -584,7 +584,7 @@ struct uep_cmd_step {
  * @uarg: the structure in user memory
  * @steps: changes that are committed or undone at the end
  * @nr_steps: number of @steps
- * @counted: the handler has counted its refusal by reason
+ * @counted: the handler has counted its refusal by reason, or its failure is none
  */
 struct uep_cmd {
 	struct uep_session *s;

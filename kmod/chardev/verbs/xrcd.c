@@ -73,6 +73,8 @@ int uep_open_xrcd(struct uep_cmd *cmd)
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	ret = uep_cmd_add_obj(cmd, uep_xrcd_create(ctx, arg->fd, arg->flags), &arg->xrcd);
+	/* There is no such domain, which is no refusal by the rdma controller. */
+	cmd->counted = ret == -EAGAIN && !(arg->flags & RDMA_EP_XRCD_CREATE);
 	return uep_obj_exit(&ctx->obj, srcu, ret);
 }
 
