@@ -428,6 +428,7 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src, const struct sockaddr 
 void ep_id_drop_response(struct ep_id *id);
 void ep_id_work(struct work_struct *work);
 bool ep_port_in_net(struct ib_device *ibdev, u32 port, const struct net *net);
+bool ep_id_of_neighbour(const struct ep_id *id, const struct rdma_cm_event *event);
 int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event);
 
 bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type);

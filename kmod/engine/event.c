@@ -229,6 +229,17 @@ static bool ep_id_misplaced(struct rdma_cm_id *cm_id)
 		!ep_port_in_net(ibdev, cm_id->port_num, cm_id->route.addr.dev_addr.net));
 }
 
+/*
+ * rdma_cm calls the peer unreachable, too, when the hardware address of a neighbour with its
+ * IP address changes, also in another namespace. Any user can cause that. The connection is
+ * as good as before.
+ */
+bool ep_id_of_neighbour(const struct ep_id *id, const struct rdma_cm_event *event)
+{
+	return event->event == RDMA_CM_EVENT_UNREACHABLE &&
+	       current_work() == &id->cm_id->net_work;
+}
+
 static int ep_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 			 const struct rdma_cm_event *event)
 {

@@ -30,25 +30,13 @@ static void ulp_ep_removed(struct rdma_ep *ep)
 	ulp_report(ep, &event, -ENODEV);
 }
 
-/*
- * rdma_cm calls the peer unreachable, too, when the hardware address of a neighbour with its
- * IP address changes, also in another namespace. Any user can cause that. The connection is
- * as good as before.
- */
-static bool ulp_of_neighbour(const struct ep_id *id,
-			     const struct rdma_cm_event *event)
-{
-	return event->event == RDMA_CM_EVENT_UNREACHABLE &&
-	       current_work() == &id->cm_id->net_work;
-}
-
 /* With the handler locked */
 static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	struct rdma_ep *ep = container_of(id, struct rdma_ep, id);
 	int error = ulp_end_of(event);
 
-	if (ulp_of_neighbour(id, event))
+	if (ep_id_of_neighbour(id, event))
 		return;
 	switch (event->event) {
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:

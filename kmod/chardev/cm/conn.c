@@ -204,11 +204,18 @@ int uep_establish(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_id *arg = cmd->arg;
 	struct uep_id *id;
+	int ret;
 
 	if (arg->arg)
 		return -EINVAL;
 	id = uep_id_begin_bound(cmd->s, arg->id);
-	return IS_ERR(id) ? PTR_ERR(id) : uep_id_end(id, ep_id_establish(&id->id));
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	ret = ep_id_establish(&id->id);
+	/* No event follows. */
+	if (!ret)
+		uep_id_count_event(id, RDMA_CM_EVENT_ESTABLISHED);
+	return uep_id_end(id, ret);
 }
 
 int uep_init_qp_attr(struct uep_cmd *cmd)

@@ -273,7 +273,10 @@ err_child:
 	return ret;
 }
 
-/* Counts connections, for the administrator. Inside a handler, or with the handler mutex */
+/*
+ * Counts connections, for the administrator. Inside a handler, with the handler mutex, or between
+ * uep_id_begin_bound() and uep_id_end()
+ */
 void uep_id_count_event(const struct uep_id *id, enum rdma_cm_event_type event)
 {
 	const struct ib_device *ibdev = id->id.cm_id->device;
@@ -309,7 +312,8 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 	uep_id_set_ece(id, event);
 	if (!of_mcast)
 		WRITE_ONCE(id->last, event->event);
-	uep_id_count_event(id, event->event);
+	if (!ep_id_of_neighbour(eid, event))
+		uep_id_count_event(id, event->event);
 	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
 	if (!ev) {
 		pr_warn_ratelimited(KBUILD_MODNAME ": out of memory, %s event lost\n",

@@ -345,6 +345,7 @@ TEST_F(cm, qp_without_id)
 	struct abi *s = &self->s;
 	struct rdma_ep_qp_init cqp, sqp;
 	struct rdma_ep_channel_event ev;
+	long established = abi_accounts("established");
 	struct rdma_ep_wc wc[2];
 	__u32 id, child;
 
@@ -376,6 +377,7 @@ TEST_F(cm, qp_without_id)
 		EXPECT_EQ(-EINVAL, ABI_ID_CMD(s, ESTABLISH, id, 0));
 	}
 	EXPECT_EVENT(self->server, EV_ESTABLISHED, child);
+	EXPECT_EQ(established + 2, abi_accounts("established"));
 
 	OK(abi_post_empty_send(s, cqp.qp, SEND_SIGNALED, 78));
 	ASSERT_EQ(2, abi_wait(s, self->cq, wc, 2));
