@@ -206,6 +206,12 @@ static const struct uep_group *uep_group_memlock(const struct uep_group *g)
 	return g && READ_ONCE(g->memlock) == UEP_MEMLOCK_QUOTA ? g : NULL;
 }
 
+/* Does a rule have the limits of @g instead of RLIMIT_MEMLOCK for its tasks? */
+bool uep_group_has_memlock(const struct uep_group *g)
+{
+	return uep_group_memlock(g);
+}
+
 /*
  * May the current task register memory in a session of @g beyond its RLIMIT_MEMLOCK? The same
  * rule must allow it for the session, whose limits hold instead, and for the task: neither a

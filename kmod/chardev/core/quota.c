@@ -488,5 +488,5 @@ void uep_quota_show(struct seq_file *m, struct uep_session *s)
 		   uep_mb(READ_ONCE(user_max_pinned_mb)) >> 10);
 	for (i = 0; i < UEP_NR_MAX; i++)
 		uep_quota_show_group(m, s, i);
-	seq_printf(m, "memlock:\t%s\n", uep_group_skips_rlimit(s->group) ? "quota" : "rlimit");
+	seq_printf(m, "memlock:\t%s\n", uep_group_has_memlock(s->group) ? "quota" : "rlimit");
 }

@@ -398,6 +398,21 @@ static int reg_in_a(void *arg)
 	return become(1000) ? 2 : -reg_mb(arg, &mr);
 }
 
+static bool shows_quota(const struct abi *s)
+{
+	char path[64], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", s->fd);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strcmp(line, "memlock:\tquota\n");
+	if (f)
+		fclose(f);
+	return found;
+}
+
 static int fork_and_move(void *arg)
 {
 	struct rdma_ep_cmd_reg_mr mr;
@@ -420,6 +435,8 @@ static int fork_and_move(void *arg)
 	CHECK(10, abi_fdinfo(&a, "cgroup-pinned-memory") == 2048);
 	/* The opener has moved: the objects stay a's, and so do new ones. */
 	CHECK(11, move_to("/ep_test/b") == 0);
+	/* And fdinfo shows the session's rule, whatever that of the reader is. */
+	CHECK(15, shows_quota(&a) && !shows_quota(&b));
 	CHECK(12, abi_exhaust_pds(&a, &n) == -EDQUOT && n < 20);
 	CHECK(13, reg_mb(&a, &mr) == -EDQUOT);
 	CHECK(14, abi_exhaust_pds(&b, &n) == 0);
