@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,7 @@ static bool openmetrics;
 static struct line *lines;
 static int nr_lines;
 static struct keys keys[2];	/* of accounts, of devices */
+static void *labels;		/* of all lines, for tsearch() */
 
 static _Noreturn void die(const char *what)
 {
@@ -143,6 +145,11 @@ static char *label_value(const char *raw)
 	*to = 0;
 	free(text);
 	return shown;
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+	return strcmp(a, b);
 }
 
 /* Splits "account KEY VALUE ...": sets the values, and returns the first three as labels. */
@@ -199,7 +206,11 @@ static void read_line(char *text, char **account)
 			die("metrics");
 		free(cgroup);
 	}
-	nr_lines++;
+	/* An account that was begun anew between two read()s is there twice: the first counts. */
+	if (*(char **)no_null(tsearch(l->labels, &labels, compare_labels)) == l->labels)
+		nr_lines++;
+	else
+		free(l->labels);
 }
 
 static void read_accounts(void)
