@@ -318,7 +318,8 @@ int ulp_init(void)
 				    0);
 	if (!ulp_cq_wq)
 		return -ENOMEM;
-	ulp_event_wq = alloc_workqueue("rdma_ep_event", WQ_UNBOUND, 0);
+	/* WQ_MAX_ACTIVE: items that wait for a peer, or for their consumer, delay no others. */
+	ulp_event_wq = alloc_workqueue("rdma_ep_event", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (ulp_event_wq)
 		return 0;
 	destroy_workqueue(ulp_cq_wq);

@@ -117,8 +117,9 @@ void ulp_finish(struct rdma_ep *ep)
 	ulp_fail_qp(ep);
 	wake_up_all(&ep->slots_wait);
 	if (test_bit(ULP_EP_ABORTED, &ep->flags)) {
-		ulp_leave_peer(ep);
+		/* First, as ulp_leave_peer() waits for calls that wait for the peer. */
 		ulp_report_end(ep, &event);
+		ulp_leave_peer(ep);
 	}
 	fn = xchg(&ep->on_end, NULL);
 	if (!fn)
