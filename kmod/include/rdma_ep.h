@@ -75,7 +75,10 @@
  * QPs, so there is no removal then: delete the link to remove a device.)
  *
  * Memory: callbacks run in a scope of memalloc_noio_save(), and the delivery of the events
- * of a connection allocates no memory, so protocols of storage can reconnect in them.
+ * of a connection allocates no memory, so protocols of storage can reconnect in them. There is
+ * no guarantee of progress without free memory: the work queue of callbacks is not
+ * WQ_MEM_RECLAIM, as queues of rdma_cm that it waits for are not, so a new worker thread may be
+ * needed; nor are connections made without allocations.
  */
 
 /** RDMA_EP_FOREVER - timeout of a wait that has none */
