@@ -78,52 +78,92 @@ static void uep_group_drop(struct uep_group *g)
 	}
 }
 
-/* Takes over the reference to @parent, also on failure. */
-static struct uep_group *uep_group_create(struct uep_group *parent, u64 id, const char *name)
+static struct uep_group *uep_group_alloc(u64 id, int level, const char *name)
 {
 	size_t len = strlen(name);
 	struct uep_group *g;
 
 	g = kzalloc(struct_size(g, name, len + 1), GFP_KERNEL_ACCOUNT);
-	if (!g) {
-		uep_group_drop(parent);
+	if (!g)
 		return NULL;
-	}
 	refcount_set(&g->ref, 1);
 	g->id = id;
-	g->level = parent ? parent->level + 1 : 0;
-	g->parent = parent;
+	g->level = level;
 	memcpy(g->name, name, len);
+	return g;
+}
+
+/* Takes over the reference to @parent. */
+static void uep_group_add(struct uep_group *g, struct uep_group *parent)
+{
+	g->parent = parent;
 	if (uep_rules)
 		uep_group_apply(g);
 	else
 		memset(g->max, 0xff, sizeof(g->max));
-	hash_add(uep_groups, &g->node, id);
-	return g;
+	hash_add(uep_groups, &g->node, g->id);
 }
 
-/* Finds or creates the groups of the path, which is overwritten. */
-static struct uep_group *uep_group_of_path(char *path, const u64 *ids, int level)
+/* The first level whose group is neither in the table nor in @new, or -1 */
+static int uep_groups_missing(const u64 *ids, int level, struct uep_group **new)
 {
-	struct uep_group *g = NULL, *child;
-	char *name = "";
 	int i;
 
-	strsep(&path, "/");
+	for (i = 0; i <= level; i++)
+		if (!new[i] && !uep_group_find(ids[i]))
+			return i;
+	return -1;
+}
+
+/* Finds the groups, or adds those of @new, of which it leaves the others. */
+static struct uep_group *uep_groups_add(const u64 *ids, int level, struct uep_group **new)
+{
+	struct uep_group *g = NULL, *child;
+	int i;
+
 	for (i = 0; i <= level; i++) {
-		if (i)
-			name = strsep(&path, "/") ?: "";
 		child = uep_group_find(ids[i]);
 		if (child) {
 			refcount_inc(&child->ref);
 			uep_group_drop(g);
-			g = child;
-			continue;
+		} else {
+			child = new[i];
+			new[i] = NULL;
+			uep_group_add(child, g);
 		}
-		g = uep_group_create(g, ids[i], name);
-		if (!g)
-			return NULL;
+		g = child;
 	}
+	return g;
+}
+
+/*
+ * Finds or creates the groups of the path, which is overwritten. Allocates without the lock: the
+ * caller's cgroup may have no memory, which takes time, and other tasks wait for the lock.
+ */
+static struct uep_group *uep_group_of_path(char *path, const u64 *ids, int level)
+{
+	struct uep_group *g = NULL, *new[UEP_MAX_LEVELS + 1] = {};
+	char *names[UEP_MAX_LEVELS + 1] = { "" };
+	int i;
+
+	strsep(&path, "/");
+	for (i = 1; i <= level; i++)
+		names[i] = strsep(&path, "/") ?: "";
+	for (;;) {
+		mutex_lock(&uep_groups_lock);
+		i = uep_groups_missing(ids, level, new);
+		if (i < 0)
+			break;
+		mutex_unlock(&uep_groups_lock);
+		new[i] = uep_group_alloc(ids[i], i, names[i]);
+		if (!new[i])
+			goto out;
+	}
+	g = uep_groups_add(ids, level, new);
+	mutex_unlock(&uep_groups_lock);
+out:
+	for (i = 0; i <= level; i++)
+		kfree(new[i]);
 	return g;
 }
 
@@ -149,9 +189,7 @@ struct uep_group *uep_group_get(void)
 		return NULL;
 	/* The task may have moved since. */
 	level = ep_compat_cgroup_ids(ids, UEP_MAX_LEVELS, path, size);
-	mutex_lock(&uep_groups_lock);
 	g = uep_group_of_path(path, ids, level);
-	mutex_unlock(&uep_groups_lock);
 	kfree(path);
 	return g;
 }

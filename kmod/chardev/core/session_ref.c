@@ -22,28 +22,50 @@ static DEFINE_HASHTABLE(uep_users, 6);
 
 static atomic64_t uep_nr_sessions;
 
-static struct uep_user *uep_user_get(kuid_t uid, u64 group)
+static struct uep_user *uep_user_alloc(kuid_t uid, u64 group)
 {
-	u32 key = __kuid_val(uid);
-	struct uep_user *user;
+	struct uep_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 
-	mutex_lock(&uep_users_lock);
-	hash_for_each_possible(uep_users, user, node, key) {
-		if (uid_eq(user->uid, uid) && user->group == group) {
-			refcount_inc(&user->ref);
-			goto out;
-		}
-	}
-	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
 	if (!user)
-		goto out;
+		return NULL;
 	refcount_set(&user->ref, 1);
 	user->uid = uid;
 	user->group = group;
 	uep_idle_init(user);
-	hash_add(uep_users, &user->node, key);
-out:
-	mutex_unlock(&uep_users_lock);
+	return user;
+}
+
+/* Finds the user, with a reference, or adds @new, if there is one; else NULL */
+static struct uep_user *uep_user_add(kuid_t uid, u64 group, struct uep_user *new)
+{
+	u32 key = __kuid_val(uid);
+	struct uep_user *user;
+
+	guard(mutex)(&uep_users_lock);
+	hash_for_each_possible(uep_users, user, node, key) {
+		if (uid_eq(user->uid, uid) && user->group == group) {
+			refcount_inc(&user->ref);
+			return user;
+		}
+	}
+	if (new)
+		hash_add(uep_users, &new->node, key);
+	return new;
+}
+
+/* Or NULL. Allocates without the lock, as the caller's cgroup may have no memory. */
+static struct uep_user *uep_user_get(kuid_t uid, u64 group)
+{
+	struct uep_user *user = uep_user_add(uid, group, NULL), *new;
+
+	if (user)
+		return user;
+	new = uep_user_alloc(uid, group);
+	if (!new)
+		return NULL;
+	user = uep_user_add(uid, group, new);
+	if (user != new)
+		kfree(new);
 	return user;
 }
 
