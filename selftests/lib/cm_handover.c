@@ -7,7 +7,6 @@
  * the previous process can still use, objects that cannot be destroyed afterwards.
  */
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -16,30 +15,12 @@
 
 #include <rdma/rdma_ep_handover.h>
 
+#include "lib_handover.h"
 #include "lib_test.h"
 
 #define LEN	4096
-#define CLIENTS	3
 /* Where the regions of the server are, in both of its processes */
 #define PLACE	((void *)0x20000000000)
-
-/* The id with this cookie, or NULL */
-static struct rdma_cm_id *find_id(struct rdma_ep_adopted *all, uint64_t cookie)
-{
-	for (struct rdma_cm_id **id = all->ids; *id; id++)
-		if ((*id)->context == (void *)(uintptr_t)cookie)
-			return *id;
-	return NULL;
-}
-
-static size_t count(void *list)
-{
-	size_t n = 0;
-
-	while (((void **)list)[n])
-		n++;
-	return n;
-}
 
 static int set_cookie(struct rdma_cm_id *id, uint64_t cookie)
 {
@@ -85,7 +66,7 @@ TEST(descriptors_are_no_way_to_node)
 	close(kept);
 	all = rdma_ep_adopt(fd, 0);
 	ASSERT_TRUE(all);
-	EXPECT_EQ(0, count(all->ids));
+	EXPECT_EQ(0, lib_count(all->ids));
 	rdma_ep_free_adopted(all);
 }
 
@@ -121,17 +102,17 @@ TEST(synchronous_endpoints)
 	EXPECT_TRUE(FAILS(EBADF, rdma_ep_export(old)));
 	EXPECT_NE(0, rdma_post_recv(old, NULL, buf, 64, mr));
 
-	EXPECT_EQ(3, count(all->ids));
-	EXPECT_EQ(2, count(all->qps));
-	EXPECT_EQ(4, count(all->cqs));
-	EXPECT_EQ(4, count(all->comp_channels));
-	EXPECT_EQ(0, count(all->channels));
-	EXPECT_EQ(1, count(all->contexts));
-	EXPECT_EQ(1, count(all->pds));
+	EXPECT_EQ(3, lib_count(all->ids));
+	EXPECT_EQ(2, lib_count(all->qps));
+	EXPECT_EQ(4, lib_count(all->cqs));
+	EXPECT_EQ(4, lib_count(all->comp_channels));
+	EXPECT_EQ(0, lib_count(all->channels));
+	EXPECT_EQ(1, lib_count(all->contexts));
+	EXPECT_EQ(1, lib_count(all->pds));
 	EXPECT_EQ(1, all->num_regions);
-	a = find_id(all, 1);
-	p = find_id(all, 2);
-	listener = find_id(all, 3);
+	a = lib_find_id(all, 1);
+	p = lib_find_id(all, 2);
+	listener = lib_find_id(all, 3);
 	ASSERT_TRUE(a && p && listener);
 	EXPECT_TRUE(p->qp && p->send_cq && p->recv_cq && p->send_cq_channel);
 	EXPECT_EQ(p->qp->send_cq, p->send_cq);
@@ -198,13 +179,13 @@ TEST(unanswered_request)
 		_exit(rdma_get_recv_comp(id, &wc) < 0);
 	}
 	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
-	ASSERT_EQ(0, rdma_listen(listener, CLIENTS));
+	ASSERT_EQ(0, rdma_listen(listener, LIB_CLIENTS));
 	ASSERT_EQ(0, rdma_get_request(listener, &id));
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
 	ASSERT_EQ(0, set_cookie(id, 7));
 	all = readopt();
 	ASSERT_TRUE(all);
-	id = find_id(all, 7);
+	id = lib_find_id(all, 7);
 	ASSERT_TRUE(id && id->qp);
 	ASSERT_TRUE(id->recv_cq && id->send_cq);
 	EXPECT_EQ(id->qp->recv_cq, id->recv_cq);
@@ -236,9 +217,9 @@ TEST(asynchronous_ids)
 	all = readopt();
 	ASSERT_TRUE(all);
 	EXPECT_TRUE(FAILS(EBADF, rdma_get_cm_event(pair.pc, &event)));
-	EXPECT_EQ(2, count(all->channels));
-	a = find_id(all, 1);
-	p = find_id(all, 2);
+	EXPECT_EQ(2, lib_count(all->channels));
+	a = lib_find_id(all, 1);
+	p = lib_find_id(all, 2);
 	ASSERT_TRUE(a && p);
 	channel = p->channel;
 	EXPECT_NE(a->channel, channel);
@@ -329,7 +310,7 @@ TEST(half_a_list_of_requests)
 	ibv_wr_abort(qp);
 	all = readopt();
 	ASSERT_TRUE(all);
-	ASSERT_EQ(1, count(all->qps));
+	ASSERT_EQ(1, lib_count(all->qps));
 	qp = ibv_qp_to_qp_ex(all->qps[0]);
 	ASSERT_TRUE(qp);
 	ibv_wr_start(qp);
@@ -414,81 +395,11 @@ TEST(bad_descriptors)
 
 /* ---- the server passes from one process to another, under clients that go on */
 
-static int send_fds(int socket, const int *fds, int n)
-{
-	char control[CMSG_SPACE(2 * sizeof(int))] = {};
-	struct iovec iov = { "", 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-		.msg_controllen = CMSG_SPACE(n * sizeof(int)),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
-	return sendmsg(socket, &msg, 0) == 1 ? 0 : -1;
-}
-
-static int recv_fds(int socket, int *fds, int n)
-{
-	char control[CMSG_SPACE(2 * sizeof(int))], byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-
-	if (recvmsg(socket, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
-		return -1;
-	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), n * sizeof(int));
-	return 0;
-}
-
-/*
- * Connections that the servers have accepted. A client sends when all are: siw overlooks a
- * message that comes while it accepts (SIW-25).
- */
-static atomic_int *accepted;
-
-static int map_accepted(void)
-{
-	accepted = mmap(NULL, sizeof(*accepted), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return accepted == MAP_FAILED ? -1 : 0;
-}
-
-/* Each client has one message at a time, in a slot of the memory by its cookie. */
-static int post_slot(struct rdma_cm_id *id, struct ibv_mr *mr, char *mem, uintptr_t slot)
-{
-	return rdma_post_recv(id, (void *)slot, mem + 64 * slot, 64, mr);
-}
-
-/* Answers n messages: sends each back. */
-static int serve(struct rdma_cm_id **ids, struct ibv_mr *mr, char *mem, int n)
-{
-	struct ibv_wc wc;
-
-	for (int i = 0; n; i = (i + 1) % CLIENTS) {
-		if (!ids[i] || ibv_poll_cq(ids[i]->recv_cq, 1, &wc) != 1)
-			continue;
-		/* A client that has all of its answers ends, and over iWARP its receive with it. */
-		if (wc.status != IBV_WC_SUCCESS)
-			continue;
-		DO(post_slot(ids[i], mr, mem, wc.wr_id));
-		DO(rdma_post_send(ids[i], NULL, mem + 64 * wc.wr_id, 64, mr, IBV_SEND_SIGNALED));
-		DO(rdma_get_send_comp(ids[i], &wc) != 1);
-		n--;
-	}
-	return 0;
-}
-
 static int first_server(int socket, int to_next)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 7480, RDMA_PS_TCP);
-	struct rdma_cm_id *listener, *ids[CLIENTS] = {};
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
+	struct rdma_cm_id *listener, *ids[LIB_CLIENTS] = {};
 	struct ibv_mr *mr;
 	int fds[2];
 	char *mem;
@@ -497,85 +408,48 @@ static int first_server(int socket, int to_next)
 	DO(ftruncate(fds[1], LEN));
 	mem = mmap(PLACE, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fds[1], 0);
 	DO(rdma_create_ep(&listener, res, NULL, &attr));
-	DO(rdma_listen(listener, CLIENTS));
+	DO(rdma_listen(listener, LIB_CLIENTS));
 	DO(send(socket, "", 1, 0) != 1);
 	mr = NULL;
-	for (uintptr_t i = 0; i < CLIENTS; i++) {
+	for (uintptr_t i = 0; i < LIB_CLIENTS; i++) {
 		DO(rdma_get_request(listener, &ids[i]));
 		if (!mr)
 			mr = rdma_reg_msgs(ids[i], mem, LEN);
 		DO(!mr);
-		DO(post_slot(ids[i], mr, mem, i));
+		DO(lib_post_slot(ids[i], mr, mem, i));
 		DO(rdma_accept(ids[i], NULL));
-		atomic_fetch_add(accepted, 1);
+		atomic_fetch_add(lib_accepted, 1);
 		DO(set_cookie(ids[i], i + 1));
 	}
-	DO(serve(ids, mr, mem, 10));
+	DO(lib_serve(ids, mr, mem, 10));
 	fds[0] = rdma_ep_export(listener);
 	DO(fds[0] < 0);
-	DO(send_fds(to_next, fds, 2));
+	DO(lib_send_fds(to_next, fds, 2));
 	return 0;
 }
 
 static int next_server(int socket)
 {
-	struct rdma_cm_id *ids[CLIENTS];
+	struct rdma_cm_id *ids[LIB_CLIENTS];
 	struct rdma_ep_adopted *all;
 	int fds[2];
 	char *mem;
 
-	DO(recv_fds(socket, fds, 2));
+	DO(lib_recv_fds(socket, fds, 2));
 	DO(!(all = rdma_ep_adopt(fds[0], 0)));
-	DO(count(all->ids) != CLIENTS + 1);
+	DO(lib_count(all->ids) != LIB_CLIENTS + 1);
 	DO(all->num_regions != 1);
 	/* Elsewhere: the addresses of requests are the old ones. */
 	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
 	DO(mem == MAP_FAILED || mem == PLACE);
-	for (int i = 0; i < CLIENTS; i++)
-		DO(!(ids[i] = find_id(all, i + 1)));
-	DO(serve(ids, all->regions[0].mr, (char *)(uintptr_t)all->regions[0].iova, 20));
+	for (int i = 0; i < LIB_CLIENTS; i++)
+		DO(!(ids[i] = lib_find_id(all, i + 1)));
+	DO(lib_serve(ids, all->regions[0].mr, (char *)(uintptr_t)all->regions[0].iova, 20));
 	/* The messages are in its memory. */
 	DO(!mem[0]);
 	rdma_ep_free_adopted(all);
 	/* The clients are to see that it ends. */
 	return 0;
-}
-
-static int client(int n, int rounds)
-{
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_addrinfo *res = lib_rai(0, 7480, RDMA_PS_TCP);
-	struct rdma_cm_id *id;
-	struct ibv_mr *mr;
-	char buf[128];
-	struct ibv_wc wc;
-
-	DO(rdma_create_ep(&id, res, NULL, &attr));
-	DO(!(mr = rdma_reg_msgs(id, buf, sizeof(buf))));
-	DO(rdma_connect(id, NULL));
-	while (atomic_load(accepted) < CLIENTS)
-		usleep(1000);
-	for (int i = 0; i < rounds; i++) {
-		memset(buf, 'a' + (n + i) % 26, 64);
-		memset(buf + 64, 0, 64);
-		DO(rdma_post_recv(id, NULL, buf + 64, 64, mr));
-		DO(rdma_post_send(id, NULL, buf, 64, mr, 0));
-		DO(rdma_get_recv_comp(id, &wc) != 1 || wc.status);
-		DO(memcmp(buf, buf + 64, 64));
-	}
-	return 0;
-}
-
-static pid_t start(int (*fn)(int, int), int a, int b)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		/* A side that waits for one that has failed */
-		alarm(WAIT_MS / 1000);
-		_exit(fn(a, b) ? 1 : 0);
-	}
-	return pid;
 }
 
 static int start_next(int socket, int none)
@@ -585,21 +459,21 @@ static int start_next(int socket, int none)
 
 TEST(server_passes_to_another_process)
 {
-	pid_t pids[2 + CLIENTS];
+	pid_t pids[2 + LIB_CLIENTS];
 	int up[2], pass[2], status;
 	char c;
 
-	ASSERT_EQ(0, map_accepted());
+	ASSERT_EQ(0, lib_map_accepted());
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, up));
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
-	pids[0] = start(start_next, pass[1], 0);
-	pids[1] = start(first_server, up[1], pass[0]);
+	pids[0] = lib_fork(start_next, pass[1], 0);
+	pids[1] = lib_fork(first_server, up[1], pass[0]);
 	ASSERT_EQ(1, recv(up[0], &c, 1, 0));
-	for (int i = 0; i < CLIENTS; i++)
-		pids[2 + i] = start(client, i, 10);
+	for (int i = 0; i < LIB_CLIENTS; i++)
+		pids[2 + i] = lib_fork(lib_client, i, 10);
 	close(pass[0]);
 	close(up[1]);
-	for (int i = 0; i < 2 + CLIENTS; i++) {
+	for (int i = 0; i < 2 + LIB_CLIENTS; i++) {
 		ASSERT_EQ(pids[i], waitpid(pids[i], &status, 0));
 		EXPECT_EQ(0, status);
 	}
@@ -610,15 +484,15 @@ TEST(server_passes_to_another_process)
 static int kept_server(int socket, int none)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 7480, RDMA_PS_TCP);
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
 	struct rdma_cm_id *listener;
 	int fd;
 
 	DO(rdma_create_ep(&listener, res, NULL, &attr));
-	DO(rdma_listen(listener, CLIENTS));
+	DO(rdma_listen(listener, LIB_CLIENTS));
 	fd = rdma_ep_keep(listener);
 	DO(fd < 0);
-	DO(send_fds(socket, &fd, 1));
+	DO(lib_send_fds(socket, &fd, 1));
 	/* It can still be used here. */
 	DO(set_cookie(listener, 9));
 	return raise(SIGKILL);
@@ -632,16 +506,16 @@ TEST(killed_process_is_replaced)
 	pid_t pid;
 
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, to));
-	pid = start(kept_server, to[1], 0);
-	ASSERT_EQ(0, recv_fds(to[0], &fd, 1));
+	pid = lib_fork(kept_server, to[1], 0);
+	ASSERT_EQ(0, lib_recv_fds(to[0], &fd, 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(SIGKILL, status);
 	all = rdma_ep_adopt(fd, RDMA_EP_KEEP);
 	ASSERT_TRUE(all);
-	ASSERT_EQ(1, count(all->ids));
+	ASSERT_EQ(1, lib_count(all->ids));
 	listener = all->ids[0];
 	EXPECT_EQ((void *)9, listener->context);
-	EXPECT_EQ(7480, ntohs(rdma_get_src_port(listener)));
+	EXPECT_EQ(LIB_SERVER_PORT, ntohs(rdma_get_src_port(listener)));
 	rdma_destroy_ep(listener);
 	rdma_ep_free_adopted(all);
 }
@@ -652,128 +526,59 @@ static int child_server(int socket, int n)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
 	struct rdma_ep_adopted *all;
-	struct rdma_cm_id *ids[CLIENTS] = {};
+	struct rdma_cm_id *ids[LIB_CLIENTS] = {};
 	struct ibv_mr *mr;
 	static char mem[LEN];
 	int fd;
 
-	DO(recv_fds(socket, &fd, 1));
+	DO(lib_recv_fds(socket, &fd, 1));
 	DO(!(all = rdma_ep_adopt(fd, 0)));
-	DO(count(all->ids) != 1);
+	DO(lib_count(all->ids) != 1);
 	ids[0] = all->ids[0];
 	DO(!ids[0]->verbs || ids[0]->qp);
 	DO(ids[0]->context != (void *)(uintptr_t)(n + 1));
 	DO(rdma_create_qp(ids[0], NULL, &attr));
 	DO(!(mr = rdma_reg_msgs(ids[0], mem, LEN)));
-	DO(post_slot(ids[0], mr, mem, 0));
+	DO(lib_post_slot(ids[0], mr, mem, 0));
 	DO(rdma_accept(ids[0], NULL));
-	atomic_fetch_add(accepted, 1);
-	return serve(ids, mr, mem, 10);
+	atomic_fetch_add(lib_accepted, 1);
+	return lib_serve(ids, mr, mem, 10);
 }
 
 TEST(children_serve)
 {
-	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 7480, RDMA_PS_TCP);
-	pid_t servers[CLIENTS], clients[CLIENTS];
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
+	pid_t servers[LIB_CLIENTS], clients[LIB_CLIENTS];
 	struct rdma_cm_id *listener, *id;
-	int pass[CLIENTS][2], status, fd;
+	int pass[LIB_CLIENTS][2], status, fd;
 
-	ASSERT_EQ(0, map_accepted());
+	ASSERT_EQ(0, lib_map_accepted());
 	/* They are there before the connections. */
-	for (int i = 0; i < CLIENTS; i++) {
+	for (int i = 0; i < LIB_CLIENTS; i++) {
 		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass[i]));
-		servers[i] = start(child_server, pass[i][1], i);
+		servers[i] = lib_fork(child_server, pass[i][1], i);
 		clients[i] = -1;
 	}
 	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
-	ASSERT_EQ(0, rdma_listen(listener, CLIENTS));
-	for (int i = 0; i < CLIENTS; i++) {
-		clients[i] = start(client, i, 10);
+	ASSERT_EQ(0, rdma_listen(listener, LIB_CLIENTS));
+	for (int i = 0; i < LIB_CLIENTS; i++) {
+		clients[i] = lib_fork(lib_client, i, 10);
 		ASSERT_EQ(0, rdma_get_request(listener, &id));
 		ASSERT_EQ(0, set_cookie(id, i + 1));
 		fd = rdma_ep_split(id);
 		ASSERT_LT(0, fd);
-		ASSERT_EQ(0, send_fds(pass[i][0], &fd, 1));
+		ASSERT_EQ(0, lib_send_fds(pass[i][0], &fd, 1));
 		close(fd);
 	}
 	/* Nothing of them is left here. */
 	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_split(listener)));
 	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_split(NULL)));
-	for (int i = 0; i < CLIENTS; i++) {
+	for (int i = 0; i < LIB_CLIENTS; i++) {
 		ASSERT_EQ(clients[i], waitpid(clients[i], &status, 0));
 		EXPECT_EQ(0, status);
 		ASSERT_EQ(servers[i], waitpid(servers[i], &status, 0));
 		EXPECT_EQ(0, status);
 	}
-	rdma_destroy_ep(listener);
-}
-
-/* ---- an established connection, and what its next owner may not do */
-
-static char *shared;
-
-static int restricted_server(int socket, int nothing)
-{
-	struct rdma_cm_id *ids[CLIENTS] = {};
-	struct rdma_ep_adopted *all;
-	static char mem[LEN];
-	int fd;
-
-	DO(recv_fds(socket, &fd, 1));
-	DO(!(all = rdma_ep_adopt(fd, 0)));
-	DO(count(all->ids) != 1 || all->num_regions != 1);
-	ids[0] = all->ids[0];
-	DO(!ids[0]->qp || ids[0]->qp->state != IBV_QPS_RTS);
-	DO(!FAILS_NULL(EDQUOT, rdma_reg_msgs(ids[0], mem, LEN)));
-	return serve(ids, all->regions[0].mr, shared, 10);
-}
-
-/* It was accepted here, in a session of its own, and passes with its QP, CQs and region. */
-TEST(established_connection_passes_alone)
-{
-	struct rdma_ep_restriction full = { .flags = RDMA_EP_RESTRICT_OBJECTS };
-	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 7480, RDMA_PS_TCP);
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_cm_id *listener, *id;
-	struct rdma_ep_adopted *all;
-	pid_t server, peer;
-	struct ibv_mr *mr;
-	int pass[2], status, fd;
-
-	shared = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, (void *)shared);
-	ASSERT_EQ(0, map_accepted());
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
-	server = start(restricted_server, pass[1], 0);
-	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
-	ASSERT_EQ(0, rdma_listen(listener, CLIENTS));
-	peer = start(client, 0, 10);
-	ASSERT_EQ(0, rdma_get_request(listener, &id));
-	fd = rdma_ep_split(id);
-	ASSERT_LT(0, fd);
-	all = rdma_ep_adopt(fd, 0);
-	ASSERT_TRUE(all);
-	id = all->ids[0];
-	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
-	mr = rdma_reg_msgs(id, shared, LEN);
-	ASSERT_TRUE(mr);
-	ASSERT_EQ(0, post_slot(id, mr, shared, 0));
-	ASSERT_EQ(0, rdma_accept(id, NULL));
-	atomic_store(accepted, CLIENTS);
-
-	fd = rdma_ep_export(id);
-	ASSERT_LT(0, fd);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_restrict(fd, NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_restrict(fd, &(struct rdma_ep_restriction) {})));
-	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(-1, &full)));
-	EXPECT_TRUE(FAILS(ENOTTY, rdma_ep_restrict(pass[0], &full)));
-	EXPECT_EQ(0, rdma_ep_restrict(fd, &full));
-	ASSERT_EQ(0, send_fds(pass[0], &fd, 1));
-	ASSERT_EQ(peer, waitpid(peer, &status, 0));
-	EXPECT_EQ(0, status);
-	ASSERT_EQ(server, waitpid(server, &status, 0));
-	EXPECT_EQ(0, status);
-	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(fd, &full)));
 	rdma_destroy_ep(listener);
 }
 

@@ -16,7 +16,8 @@ STOCK_PROGS := $(addsuffix .stock,$(LIB_PROGS))
 # Functions that the stock libraries of the oldest suite do not have.
 LIB_PROGS += cm_newer verbs_newer
 # Functions that only this library has.
-LIB_PROGS += cm_handover
+HANDOVER_PROGS := cm_handover cm_adopt
+LIB_PROGS += $(HANDOVER_PROGS)
 # On the mock device.
 MOCK_PROGS := verbs_xrc page_xrc
 LIB_PROGS += $(MOCK_PROGS)
@@ -35,6 +36,7 @@ $(LIB_PROGS:%=$(O)/%): $(O)/%: $(O)/%.o $(LIB_OBJS)
 	$(CC) $(LDFLAGS) -o $@ $^ -L../lib -lrdma_ep -lpthread $(LDLIBS)
 
 $(MOCK_PROGS:%=$(O)/%): $(O)/lib_mock.o
+$(HANDOVER_PROGS:%=$(O)/%): $(O)/lib_handover.o
 
 $(STOCK_PROGS:%=$(O)/%): $(O)/%.stock: $(O)/%.o $(LIB_OBJS)
 	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs -lpthread $(LDLIBS)

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A session in the hands of a process that the giver need not trust, or that lacks something: the
+ * memory, rights, the right library, or the session, which another process has taken.
+ *
+ * It would catch: an adoption that a missing thing makes impossible, or that gives a right; a
+ * session that a failed adoption ends; two owners.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rdma/rdma_ep.h>
+
+#include "lib_handover.h"
+#include "lib_test.h"
+
+#define LEN	4096
+#define PLACE	((void *)0x20000000000)		/* of the region, in the giver */
+
+/* The module of another version, for the library of this process */
+static bool other_version;
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	struct rdma_ep_cmd_query *query;
+	va_list args;
+	long ret;
+
+	va_start(args, request);
+	query = va_arg(args, void *);
+	va_end(args);
+	ret = syscall(SYS_ioctl, fd, request, query);
+	if (!ret && request == RDMA_EP_IOC_QUERY && other_version)
+		query->abi_version++;
+	return ret;
+}
+
+/*
+ * An accepted connection in a session of its own, with a region of two pages over a memfd, and a
+ * receive for the first message of its client.
+ */
+struct giver {
+	struct rdma_cm_id *listener;
+	int memory;
+	int session;
+	pid_t client;
+};
+
+static int give(struct giver *g, int rounds)
+{
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_ep_adopted *all;
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	char *mem;
+	int fd;
+
+	DO(!res || lib_map_accepted());
+	g->memory = memfd_create("region", MFD_CLOEXEC);
+	DO(g->memory < 0 || ftruncate(g->memory, 2 * LEN));
+	mem = mmap(PLACE, 2 * LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, g->memory, 0);
+	DO(mem != PLACE);
+	DO(rdma_create_ep(&g->listener, res, NULL, NULL));
+	DO(rdma_listen(g->listener, LIB_CLIENTS));
+	g->client = lib_fork(lib_client, 0, rounds);
+	DO(rdma_get_request(g->listener, &id));
+	fd = rdma_ep_split(id);
+	DO(fd < 0 || !(all = rdma_ep_adopt(fd, 0)));
+	id = all->ids[0];
+	rdma_ep_free_adopted(all);
+	DO(rdma_create_qp(id, NULL, &attr));
+	DO(!(mr = rdma_reg_msgs(id, mem, 2 * LEN)));
+	DO(lib_post_slot(id, mr, mem, 0));
+	DO(rdma_accept(id, NULL));
+	atomic_store(lib_accepted, LIB_CLIENTS);
+	g->session = rdma_ep_export(id);
+	DO(g->session < 0);
+	munmap(mem, 2 * LEN);
+	return 0;
+}
+
+/* What adopts the session, in a process of its own */
+static pid_t take(struct giver *g, int (*fn)(int session, int memory))
+{
+	return lib_fork(fn, g->session, g->memory);
+}
+
+#define ENDS_WELL(_pid) do {						\
+	pid_t pid_ = (_pid);						\
+	int status_;							\
+									\
+	ASSERT_EQ(pid_, waitpid(pid_, &status_, 0));			\
+	EXPECT_EQ(0, status_);						\
+} while (0)
+
+static int adopt_one(int session, struct rdma_cm_id **id, struct ibv_mr **mr)
+{
+	struct rdma_ep_adopted *all = rdma_ep_adopt(session, 0);
+
+	DO(!all || lib_count(all->ids) != 1 || all->num_regions != 1);
+	*id = all->ids[0];
+	*mr = all->regions[0].mr;
+	DO((*mr)->addr != PLACE || (*mr)->length != 2 * LEN);
+	rdma_ep_free_adopted(all);
+	return 0;
+}
+
+/* The next message is in the memory, mapped anywhere. */
+static int serve_one(struct rdma_cm_id *id, struct ibv_mr *mr)
+{
+	struct rdma_cm_id *ids[LIB_CLIENTS] = { id };
+
+	return lib_serve(ids, mr, PLACE, 1);
+}
+
+static sigjmp_buf at_fault;
+
+static void on_fault(int sig)
+{
+	siglongjmp(at_fault, 1);
+}
+
+/* The library copies inline data itself, as that of any caller. */
+static bool inline_faults(struct rdma_cm_id *id)
+{
+	signal(SIGSEGV, on_fault);
+	if (!sigsetjmp(at_fault, 1)) {
+		rdma_post_send(id, NULL, PLACE, 8, NULL, IBV_SEND_INLINE);
+		return false;
+	}
+	signal(SIGSEGV, SIG_DFL);
+	return true;
+}
+
+/* Work needs the region alone. Only that which the library itself reads has to be mapped. */
+static int no_mapping(int session, int memory)
+{
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	char got;
+
+	DO(adopt_one(session, &id, &mr));
+	DO(!inline_faults(id));
+	DO(serve_one(id, mr));
+	DO(pread(memory, &got, 1, 0) != 1 || got != 'a');
+	return 0;
+}
+
+/* The inline functions of rdma/rdma_verbs.h compare addresses themselves. */
+static int post_recv(struct rdma_cm_id *id, char *addr, uint32_t len, struct ibv_mr *mr)
+{
+	struct ibv_sge sge = { (uintptr_t)addr, len, mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return ibv_post_recv(id->qp, &wr, &bad);
+}
+
+static int post_send(struct rdma_cm_id *id, char *addr, uint32_t len, struct ibv_mr *mr)
+{
+	struct ibv_sge sge = { (uintptr_t)addr, len, mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
+
+	return ibv_post_send(id->qp, &wr, &bad);
+}
+
+/* The region stays as it was registered, and nothing beyond it is reached. */
+static int short_mapping(int session, int memory)
+{
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	char *mem;
+
+	DO(ftruncate(memory, LEN));
+	mem = mmap(PLACE, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0);
+	DO(mem != PLACE);
+	DO(adopt_one(session, &id, &mr));
+	/* The second page is no longer in the file, but in the region. */
+	DO(post_recv(id, mem + 2 * LEN - 64, 64, mr));
+	DO(post_recv(id, mem + 2 * LEN - 64, 65, mr) != EINVAL);
+	DO(post_recv(id, mem - 1, 64, mr) != EINVAL);
+	DO(serve_one(id, mr));
+	DO(mem[0] != 'a');
+	return 0;
+}
+
+/* Its own addresses are not the region's. */
+static int other_mapping(int session, int memory)
+{
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	char *mem;
+
+	mem = mmap(NULL, 2 * LEN, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	DO(mem == MAP_FAILED);
+	DO(adopt_one(session, &id, &mr));
+	DO(post_recv(id, mem, 64, mr) != EINVAL);
+	DO(post_send(id, mem, 64, mr) != EINVAL);
+	DO(serve_one(id, mr));
+	DO(mem[0] != 'a');
+	return 0;
+}
+
+TEST(memory_that_is_not_there)
+{
+	int (*const takers[])(int, int) = { no_mapping, short_mapping, other_mapping };
+	struct giver g;
+
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(0, give(&g, 1));
+		ENDS_WELL(take(&g, takers[i]));
+		ENDS_WELL(g.client);
+		rdma_destroy_ep(g.listener);
+		close(g.session);
+		close(g.memory);
+	}
+}
+
+/* It is refused before it takes anything, and the next one, of the right version, serves. */
+static int of_other_version(int session, int memory)
+{
+	other_version = true;
+	DO(!FAILS_NULL(EPERM, rdma_ep_adopt(session, 0)));
+	return 0;
+}
+
+TEST(library_of_another_version)
+{
+	struct giver g;
+
+	ASSERT_EQ(0, give(&g, 1));
+	ENDS_WELL(take(&g, of_other_version));
+	ENDS_WELL(take(&g, other_mapping));
+	ENDS_WELL(g.client);
+	rdma_destroy_ep(g.listener);
+}
+
+/* A container without the device, the network and rights, in which the process is root */
+static int contained(int session, int memory)
+{
+	const struct rlimit none = { 0, 0 };
+	struct rdma_cm_id *id, *another;
+	static char mem[LEN];
+	struct ibv_mr *mr;
+
+	DO(unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS));
+	DO(setrlimit(RLIMIT_MEMLOCK, &none));
+	DO(adopt_one(session, &id, &mr));
+	DO(serve_one(id, mr));
+	/* The limit of its own process counts for what it adds. */
+	DO(rdma_reg_msgs(id, mem, LEN) || (errno != ENOMEM && errno != EPERM));
+	/* Its network has no device. */
+	DO(!rdma_create_ep(&another, lib_rai(0, LIB_SERVER_PORT, RDMA_PS_TCP), NULL, NULL));
+	DO(rdma_dereg_mr(mr));
+	return 0;
+}
+
+TEST(container_with_nothing_but_the_descriptor)
+{
+	struct giver g;
+
+	ASSERT_EQ(0, give(&g, 1));
+	ENDS_WELL(take(&g, contained));
+	ENDS_WELL(g.client);
+	rdma_destroy_ep(g.listener);
+}
+
+/* The one that has it serves; the others notice. */
+static int one_of_many(int session, int start)
+{
+	struct rdma_ep_adopted *all;
+	char c;
+
+	DO(read(start, &c, 1) != 1);
+	all = rdma_ep_adopt(session, 0);
+	if (!all) {
+		DO(errno != EBADF && errno != EBUSY);
+		return 0;
+	}
+	DO(serve_one(all->ids[0], all->regions[0].mr));
+	return 0;
+}
+
+TEST(processes_at_once)
+{
+	pid_t pids[4];
+	struct giver g;
+	int start[2];
+
+	for (int round = 0; round < 3; round++) {
+		ASSERT_EQ(0, give(&g, 1));
+		ASSERT_EQ(0, pipe(start));
+		for (int i = 0; i < 4; i++)
+			pids[i] = lib_fork(one_of_many, g.session, start[0]);
+		ASSERT_EQ(4, write(start[1], "1234", 4));
+		for (int i = 0; i < 4; i++)
+			ENDS_WELL(pids[i]);
+		/* It has its answer, so one of them had the session. */
+		ENDS_WELL(g.client);
+		rdma_destroy_ep(g.listener);
+		close(g.session);
+	}
+}
+
+/* ---- an established connection, and what its next owner may not do */
+
+static char *shared;
+
+static int restricted_server(int socket, int nothing)
+{
+	struct rdma_cm_id *ids[LIB_CLIENTS] = {};
+	struct rdma_ep_adopted *all;
+	static char mem[LEN];
+	int fd;
+
+	DO(lib_recv_fds(socket, &fd, 1));
+	DO(!(all = rdma_ep_adopt(fd, 0)));
+	DO(lib_count(all->ids) != 1 || all->num_regions != 1);
+	ids[0] = all->ids[0];
+	DO(!ids[0]->qp || ids[0]->qp->state != IBV_QPS_RTS);
+	DO(!FAILS_NULL(EDQUOT, rdma_reg_msgs(ids[0], mem, LEN)));
+	return lib_serve(ids, all->regions[0].mr, shared, 10);
+}
+
+/* It was accepted here, in a session of its own, and passes with its QP, CQs and region. */
+TEST(established_connection_passes_alone)
+{
+	struct rdma_ep_restriction full = { .flags = RDMA_EP_RESTRICT_OBJECTS };
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_cm_id *listener, *id;
+	struct rdma_ep_adopted *all;
+	pid_t server, peer;
+	struct ibv_mr *mr;
+	int pass[2], status, fd;
+
+	shared = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, (void *)shared);
+	ASSERT_EQ(0, lib_map_accepted());
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
+	server = lib_fork(restricted_server, pass[1], 0);
+	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
+	ASSERT_EQ(0, rdma_listen(listener, LIB_CLIENTS));
+	peer = lib_fork(lib_client, 0, 10);
+	ASSERT_EQ(0, rdma_get_request(listener, &id));
+	fd = rdma_ep_split(id);
+	ASSERT_LT(0, fd);
+	all = rdma_ep_adopt(fd, 0);
+	ASSERT_TRUE(all);
+	id = all->ids[0];
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
+	mr = rdma_reg_msgs(id, shared, LEN);
+	ASSERT_TRUE(mr);
+	ASSERT_EQ(0, lib_post_slot(id, mr, shared, 0));
+	ASSERT_EQ(0, rdma_accept(id, NULL));
+	atomic_store(lib_accepted, LIB_CLIENTS);
+
+	fd = rdma_ep_export(id);
+	ASSERT_LT(0, fd);
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_restrict(fd, NULL)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_restrict(fd, &(struct rdma_ep_restriction) {})));
+	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(-1, &full)));
+	EXPECT_TRUE(FAILS(ENOTTY, rdma_ep_restrict(pass[0], &full)));
+	EXPECT_EQ(0, rdma_ep_restrict(fd, &full));
+	ASSERT_EQ(0, lib_send_fds(pass[0], &fd, 1));
+	ASSERT_EQ(peer, waitpid(peer, &status, 0));
+	EXPECT_EQ(0, status);
+	ASSERT_EQ(server, waitpid(server, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(fd, &full)));
+	rdma_destroy_ep(listener);
+}
+
+TEST_HARNESS_MAIN
