@@ -3,6 +3,7 @@
  * A session passes from one owner to another: the next owner finds all objects as they were,
  * and the previous owner reaches none of them, by no descriptor and no mapping.
  */
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -617,23 +618,38 @@ TEST_F(handover, kept_session_outlives_process)
 struct taker {
 	struct _test_data_handover *t;
 	int socket;
+	int (*become)(void);
 };
 
-/* Another user, without any right, and without the device */
+/* Root of a user namespace of its own */
+static int become_contained(void)
+{
+	return unshare(CLONE_NEWUSER) || abi_put("/proc/self/setgroups", "deny") ||
+	       abi_put("/proc/self/gid_map", "0 0 1") || abi_put("/proc/self/uid_map", "0 0 1");
+}
+
+/*
+ * A process without any right, the device, the memory and the library takes the session. Work
+ * reaches the region as it was registered, and nothing else.
+ */
 static int take_over(void *arg)
 {
 	const struct rlimit none = { 0, 0 };
 	struct taker *k = arg;
 	struct _test_data_handover *t = k->t;
+	__u32 qp = t->p.end[1].qp.qp, id;
 	struct rdma_ep_cq_ring *rings;
 	struct rdma_ep_cmd_reg_mr mr;
+	struct sockaddr_in low;
 	struct abi s = t->s;
 	int fd, ret;
 
+	low = s.addr;
 	fd = abi_recv_fd(k->socket);
 	CHECK(1, fd > 0);
 	CHECK(2, !setrlimit(RLIMIT_MEMLOCK, &none));
-	CHECK(3, !abi_become_nobody());
+	CHECK(3, !k->become());
+	munmap(t->mem, LEN);
 	s.fd = adopt(fd, 0);
 	CHECK(4, s.fd > 0);
 	close(fd);
@@ -644,15 +660,21 @@ static int take_over(void *arg)
 	CHECK(8, !receive(t, &s, 1, 3));
 	CHECK(9, !send_to(t, &s, 1, 4));
 	CHECK(10, !take(t, &s, rings, 1, 1, 3));
+	CHECK(11, abi_post_recv(&s, qp, 5, t->mem + LEN - 63, 64, t->mr.lkey) == -EINVAL);
+	CHECK(12, abi_post_recv(&s, qp, 5, t->mem - 1, 64, t->mr.lkey) == -EINVAL);
 	/* Its own limits count for what it adds; siw of Linux 6.1 has an errno of its own. */
 	ret = abi_reg_mr(&s, s.pd, abi_map(LEN), LEN, AC_ALL, &mr);
-	CHECK(11, ret == -EPERM || ret == -ENOMEM);
+	CHECK(13, ret == -EPERM || ret == -ENOMEM);
+	low.sin_port = htons(81);
+	CHECK(14, !abi_tcp_id(&s, abi_channel(&s), 0, &id));
+	CHECK(15, abi_bind(&s, id, &low) == -EACCES);
 	return 0;
 }
 
-TEST_F(handover, another_user_takes_over)
+static void expect_taken(struct __test_metadata *_metadata, struct _test_data_handover *self,
+			 int (*become)(void))
 {
-	struct taker k = { .t = self };
+	struct taker k = { .t = self, .become = become };
 	int to[2], status;
 	pid_t pid;
 
@@ -672,6 +694,16 @@ TEST_F(handover, another_user_takes_over)
 	EXPECT_EQ(0, status);
 	/* It has ended with the taker. */
 	EXPECT_EQ(-EBADF, adopt(self->s.fd, 0));
+}
+
+TEST_F(handover, another_user_takes_over)
+{
+	expect_taken(_metadata, self, abi_become_nobody);
+}
+
+TEST_F(handover, container_takes_over)
+{
+	expect_taken(_metadata, self, become_contained);
 }
 
 /* A session without an adopter ends with its descriptor. */
