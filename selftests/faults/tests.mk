@@ -16,7 +16,7 @@ $(O)/fault_load: $(addprefix $(O)/,fault_load.o fault_stream.o fault_zoo.o \
 		fault_zoo_waits.o fault_zoo_ring.o) $(ABI_OBJS)
 	$(CC) $(LDFLAGS) -o $@ $^ -lpthread $(LDLIBS)
 
-TEST_PROGS += $(addprefix faults/,kill.sh remove.sh storm.sh netns.sh network.sh)
+TEST_PROGS += $(addprefix faults/,kill.sh remove.sh storm.sh netns.sh network.sh handover.sh)
 TEST_FILES += faults/common.sh
 
 TIMEOUT_abi_fail := 1200
@@ -27,3 +27,4 @@ TIMEOUT_faults/remove.sh := 1200
 TIMEOUT_faults/storm.sh := 1200
 TIMEOUT_faults/netns.sh := 800
 TIMEOUT_faults/network.sh := 1200
+TIMEOUT_faults/handover.sh := 3600

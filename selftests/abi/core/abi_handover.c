@@ -4,6 +4,8 @@
  * and the previous owner reaches none of them, by no descriptor and no mapping.
  */
 #include <sched.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -794,81 +796,192 @@ TEST_F(handover, descriptors_cannot_be_opened_again)
 
 /* ---- killed at any moment */
 
-#define ROUNDS	12
+#define ROUNDS	14
+#define SENDS	32
 
-/* Gives the session of these descriptors away, in a loop with the taker. */
-static void give_and_take(struct _test_data_handover *t, int socket, bool first)
+/* Steps of the giver, which owns the session first, and of the taker */
+enum step {
+	GIVES, EXPORTED, SENT, TAKES, RECEIVED, ADOPTED, TOOK, STEPS,
+};
+
+static const char *const step_names[] = {
+	"export", "send", "sent", "receive", "adopt", "adopted", "took",
+};
+
+/* What the two processes share with the test */
+struct round {
+	int last;		/* the step at which one kills itself; STEPS: at none */
+	atomic_int step[2];	/* which they have reached */
+	atomic_int sends;
+};
+
+/* Is this the last step? Then the process ends. */
+static void reach(struct round *r, int i, enum step step)
 {
-	struct abi s = t->s;
-	int fd;
-
-	for (bool has = first;; has = !has) {
-		if (has) {
-			if (export(&s, 0) || abi_send_fd(socket, s.fd))
-				_exit(1);
-			close(s.fd);
-			continue;
-		}
-		fd = abi_recv_fd(socket);
-		if (fd < 0)
-			_exit(0);
-		s.fd = adopt(fd, 0);
-		if (s.fd < 0 || list(s.fd, 64, t->info) < 1 ||
-		    open_queue(s.fd, RDMA_EP_OBJ_ID, t->p.end[1].id) < 0 ||
-		    send_to(t, &s, 0, 1) == -EBADF)
-			_exit(1);
-		close(fd);
-	}
+	atomic_store(&r->step[i], step);
+	if (r->last == step)
+		raise(SIGKILL);
 }
 
-/* Whoever is killed and when: the peer's connection ends once, and nothing stays. */
-TEST_F_TIMEOUT(handover, killed_while_handing_over, 120)
+static void give_to_other(struct round *r, int i, struct abi *s, int socket)
 {
-	struct rdma_ep_channel_event ev;
-	int rounds = atoi(getenv("HANDOVER_ROUNDS") ?: "0") ?: ROUNDS;
+	reach(r, i, GIVES);
+	if (export(s, 0))
+		_exit(1);
+	reach(r, i, EXPORTED);
+	if (abi_send_fd(socket, s->fd))
+		_exit(2);
+	close(s->fd);
+	reach(r, i, SENT);
+}
+
+static void take_from_other(struct round *r, int i, struct _test_data_handover *t, struct abi *s,
+			    int socket)
+{
+	int fd;
+
+	reach(r, i, TAKES);
+	fd = abi_recv_fd(socket);
+	if (fd < 0)
+		_exit(0);
+	reach(r, i, RECEIVED);
+	s->fd = adopt(fd, 0);
+	if (s->fd < 0)
+		_exit(3);
+	reach(r, i, ADOPTED);
+	if (list(s->fd, 64, t->info) < 1 ||
+	    open_queue(s->fd, RDMA_EP_OBJ_ID, t->p.end[1].id) < 0)
+		_exit(4);
+	close(fd);
+	if (atomic_fetch_add(&r->sends, 1) < SENDS)
+		abi_post_empty_send(s, t->p.end[1].qp.qp, 0, 1);
+	reach(r, i, TOOK);
+}
+
+/* Passes the session on and takes it again, or once only. */
+static void give_and_take(struct round *r, struct _test_data_handover *t, int i, int socket)
+{
+	struct abi s = t->s;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (i)
+		take_from_other(r, i, t, &s, socket);
+	while (r->last == STEPS) {
+		give_to_other(r, i, &s, socket);
+		take_from_other(r, i, t, &s, socket);
+	}
+	if (!i)
+		give_to_other(r, i, &s, socket);
+	for (;;)
+		pause();
+}
+
+/* A connection whose server the two processes pass to each other */
+static int start_round(struct round *r, struct _test_data_handover *t, struct abi *client,
+		       pid_t *pids)
+{
+	int to[2], ret;
+
+	memset(&t->p, 0, sizeof(t->p));
+	t->p.max_wr = SENDS;
+	ret = socketpair(AF_UNIX, SOCK_STREAM, 0, to) ? -errno :
+	      abi_open(client) ?: abi_open(&t->s) ?: abi_pair_between(client, &t->s, &t->p);
+	if (ret)
+		return ret;
+	for (int i = 0; i < SENDS; i++)
+		ret = ret ?: abi_post_empty_recv(client, t->p.end[0].qp.qp, i);
+	for (int i = 0; i < 2; i++) {
+		pids[i] = fork();
+		if (pids[i])
+			continue;
+		close(client->fd);
+		close(to[!i]);
+		/* The first owner's channel is open until it has given the session away. */
+		if (i) {
+			close(t->s.fd);
+			close(t->p.end[1].channel);
+		}
+		give_and_take(r, t, i, to[i]);
+	}
+	abi_close(&t->s);
+	close(t->p.end[1].channel);
+	close(to[0]);
+	close(to[1]);
+	return ret;
+}
+
+static void kill_one(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/*
+ * One process ends at a step. The other one has the session if it has been sent to it, and else
+ * the peer is disconnected at once.
+ */
+static void kill_at_step(struct __test_metadata *_metadata, struct _test_data_handover *self,
+			 struct round *r, const struct abi *client, pid_t *pids)
+{
+	int channel = self->p.end[0].channel, first = r->last >= TAKES, status;
+	struct rdma_ep_wc wc;
+
+	ASSERT_EQ(pids[first], waitpid(pids[first], &status, 0));
+	EXPECT_EQ(SIGKILL, status);
+	if (r->last == SENT) {
+		EXPECT_EQ(1, abi_wait(client, self->p.end[0].cq[1], &wc, 1));
+		EXPECT_EQ(0, wc.status);
+		EXPECT_FALSE(abi_ready(channel, 0));
+		kill_one(pids[!first]);
+	}
+	EXPECT_EQ(0, abi_event(channel, EV_DISCONNECTED, NULL));
+	if (r->last != SENT)
+		kill_one(pids[!first]);
+}
+
+/* One is killed at any moment, and the other one a little later. */
+static void kill_at_random(struct __test_metadata *_metadata, struct _test_data_handover *self,
+			   struct round *r, pid_t *pids, int first)
+{
+	usleep(abi_random() % 60000);
+	kill_one(pids[first]);
+	usleep(abi_random() % 5000);
+	kill_one(pids[!first]);
+	EXPECT_EQ(0, abi_event(self->p.end[0].channel, EV_DISCONNECTED, NULL));
+}
+
+/* Whoever is killed and when: the connection has one owner or ends once, and nothing stays. */
+TEST_F_TIMEOUT(handover, killed_while_handing_over, 3600)
+{
+	int rounds = atoi(getenv("HANDOVER_ROUNDS") ?: "0") ?: ROUNDS, died[STEPS + 1] = {};
+	struct round *r = abi_map_shared(sizeof(*r));
 	struct abi client;
 	pid_t pids[2];
-	int to[2];
+	int first;
 
 	munmap(self->rings, ABI_RINGS_BYTES);
 	self->rings = NULL;
 	abi_close(&self->s);
 	OK(abi_idle());
 	for (int round = 0; round < rounds; round++) {
-		memset(&self->p, 0, sizeof(self->p));
-		OK(socketpair(AF_UNIX, SOCK_STREAM, 0, to));
-		OK(abi_open(&client));
-		OK(abi_open(&self->s));
-		OK(abi_pair_between(&client, &self->s, &self->p));
-		OK(abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, AC_ALL, &self->mr));
-		for (int i = 0; i < 2; i++) {
-			pids[i] = fork();
-			if (pids[i])
-				continue;
-			close(client.fd);
-			close(to[!i]);
-			/* The first owner's channel is open until it has given the session away. */
-			if (i) {
-				close(self->s.fd);
-				close(self->p.end[1].channel);
-			}
-			give_and_take(self, to[i], !i);
+		first = round / 2 % 2;
+		r->last = round % 2 ? STEPS : round / 2 % STEPS;
+		r->sends = 0;
+		r->step[0] = STEPS;
+		r->step[1] = STEPS;
+		OK(start_round(r, self, &client, pids));
+		if (r->last < STEPS) {
+			kill_at_step(_metadata, self, r, &client, pids);
+		} else {
+			kill_at_random(_metadata, self, r, pids, first);
+			died[r->step[first]]++;
 		}
-		abi_close(&self->s);
-		close(self->p.end[1].channel);
-		close(to[0]);
-		close(to[1]);
-		usleep(abi_random() % 60000);
-		kill(pids[round % 2], SIGKILL);
-		usleep(abi_random() % 5000);
-		kill(pids[!(round % 2)], SIGKILL);
-		for (int i = 0; i < 2; i++)
-			ASSERT_EQ(pids[i], waitpid(pids[i], NULL, 0));
-		EXPECT_EQ(0, abi_event(self->p.end[0].channel, EV_DISCONNECTED, &ev));
 		abi_close(&client);
 		close(self->p.end[0].channel);
 		ASSERT_EQ(0, abi_idle());
 	}
+	for (int i = 0; i < STEPS; i++)
+		TH_LOG("killed at random, after step %s: %d", step_names[i], died[i]);
 	OK(abi_open(&self->s));
 }
 
