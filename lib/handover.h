@@ -21,6 +21,8 @@ struct lep_id_note {
 	uint32_t attr_srq;
 	uint32_t qp_type;
 	struct ibv_qp_cap cap;
+	uint8_t recv_channel_apart;	/* the channel of id.recv_cq is the program's */
+	uint8_t send_channel_apart;
 };
 
 /* The note of a membership */

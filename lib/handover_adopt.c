@@ -325,11 +325,13 @@ static void link_id(struct adoption *a, struct lep_id *id, const struct rdma_ep_
 	id->id.send_cq = made(a, RDMA_EP_OBJ_CQ, note->send_cq);
 	/* rdma_get_recv_comp() and rdma_get_send_comp() rely on the context. */
 	if (id->id.recv_cq) {
-		id->id.recv_cq_channel = id->id.recv_cq->channel;
+		if (!note->recv_channel_apart)
+			id->id.recv_cq_channel = id->id.recv_cq->channel;
 		id->id.recv_cq->cq_context = &id->id;
 	}
 	if (id->id.send_cq) {
-		id->id.send_cq_channel = id->id.send_cq->channel;
+		if (!note->send_channel_apart)
+			id->id.send_cq_channel = id->id.send_cq->channel;
 		id->id.send_cq->cq_context = &id->id;
 	}
 	if (!qp)

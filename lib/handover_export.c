@@ -85,6 +85,10 @@ static void note_id(struct lep_id_note *note, const struct lep_id *id)
 {
 	note->recv_cq = cq_handle(id->id.recv_cq);
 	note->send_cq = cq_handle(id->id.send_cq);
+	note->recv_channel_apart = note->recv_cq &&
+				   id->id.recv_cq_channel != id->id.recv_cq->channel;
+	note->send_channel_apart = note->send_cq &&
+				   id->id.send_cq_channel != id->id.send_cq->channel;
 	note->pd = id->id.pd && lep_ours(id->id.pd->context) ? id->id.pd->handle : 0;
 	note->responder_resources = id->responder_resources;
 	note->initiator_depth = id->initiator_depth;

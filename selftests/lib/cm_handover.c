@@ -234,6 +234,40 @@ TEST(asynchronous_ids)
 	rdma_ep_free_adopted(all);
 }
 
+/* A program has put its CQ into the id. The channel is not the id's, which does not end it. */
+TEST(channel_of_the_program)
+{
+	struct ibv_context *context = lib_context();
+	struct rdma_cm_id *id = lib_bound_id(NULL, RDMA_PS_TCP);
+	struct rdma_ep_adopted *all;
+	struct ibv_qp_init_attr attr;
+	struct ibv_comp_channel *comp;
+	struct ibv_cq *cq, *other;
+
+	ASSERT_TRUE(id);
+	comp = ibv_create_comp_channel(context);
+	ASSERT_TRUE(comp);
+	cq = ibv_create_cq(id->verbs, 8, NULL, comp, 0);
+	other = ibv_create_cq(id->verbs, 8, NULL, comp, 0);
+	ASSERT_TRUE(cq && other);
+	attr = lib_qp_attr_on(cq);
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
+	id->recv_cq = cq;
+	all = readopt();
+	ASSERT_TRUE(all);
+	ASSERT_EQ(1, lib_count(all->ids));
+	ASSERT_EQ(1, lib_count(all->comp_channels));
+	id = all->ids[0];
+	EXPECT_EQ(id->qp->recv_cq, id->recv_cq);
+	EXPECT_EQ(NULL, id->recv_cq_channel);
+	cq = all->cqs[all->cqs[0] == id->recv_cq];
+	rdma_destroy_ep(id);
+	EXPECT_EQ(0, ibv_req_notify_cq(cq, 0));
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+	EXPECT_EQ(0, ibv_destroy_comp_channel(all->comp_channels[0]));
+	rdma_ep_free_adopted(all);
+}
+
 /* The library has taken completions out of the kernel that the program has not read. */
 TEST(completions_of_extended_cq)
 {
