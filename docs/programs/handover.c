@@ -1,199 +1,199 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * handover ADDRESS PORT: sends each message back. After SIGHUP the process becomes a new
- * instance of the program, with all connections: "handover -r SESSION MEMORY".
+ * handover ADDRESS PORT [WORKERS]: sends each message back; with WORKERS, in a process for each
+ * connection. After SIGHUP a process becomes its next instance, with all connections.
  * cc -D_GNU_SOURCE handover.c -o handover -lrdma_ep
  */
 #include <err.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
-
 #include <rdma/rdma_ep_handover.h>
 #include <rdma/rdma_verbs.h>
 
-#define SLOTS	256
-#define SLOT	64	/* longest message */
+enum { SLOTS = 256, SLOT = 64 };	/* messages, bytes of the longest */
+#define SLOT_AT(_n) ((char *)mr->addr + SLOT * (_n))
+#define check(failed, what) ((failed) ? err(1, "%s", what) : (void)0)
 
+static struct { struct cmsghdr to; int fd; } passed = { { CMSG_LEN(4), SOL_SOCKET, SCM_RIGHTS } };
+static struct msghdr message = {
+	.msg_iov = &(struct iovec) { &(char) { 0 }, 1 }, .msg_iovlen = 1,
+	.msg_control = &passed, .msg_controllen = sizeof(passed),
+};
+
+static int session, sockets[2];	/* open over exec; the sockets: from parent to workers */
 static struct rdma_event_channel *channel;
 static struct ibv_comp_channel *comp;
 static struct ibv_cq *cq;
-static struct ibv_srq *srq;
 static struct ibv_mr *mr;
-static struct rdma_cm_id *ids[SLOTS];
-static int memory;
-
-static void check(int failed, const char *what)
-{
-	if (failed)
-		err(1, "%s", what);
-}
+static struct rdma_cm_id *owner;	/* of the SRQ: the listener, or a worker's connection */
+static struct rdma_cm_id *ids[1 << 24];	/* by the numbers of their QPs */
 
 static void receive(uintptr_t slot)
 {
-	struct ibv_sge sge = { (uintptr_t)mr->addr + SLOT * slot, SLOT, mr->lkey };
-	struct ibv_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 }, *bad;
-
-	check(ibv_post_srq_recv(srq, &wr, &bad), "ibv_post_srq_recv");
+	check(rdma_post_recv(owner, (void *)slot, SLOT_AT(slot), SLOT, mr), "rdma_post_recv");
 }
 
-/* The first instance: a listener, and what all connections share */
-static void begin(const char *address, const char *port)
+/* What all connections share. To read the region, the next instance would map a memfd. */
+static void prepare(void)
 {
-	struct rdma_addrinfo hints = { .ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP };
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = SLOTS, .max_sge = 1 } };
-	struct rdma_addrinfo *ai;
-	struct rdma_cm_id *listener;
-	void *mem;
 
-	check(rdma_getaddrinfo(address, port, &hints, &ai), "rdma_getaddrinfo");
-	channel = rdma_create_event_channel();
-	check(!channel || rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP), "rdma_create_id");
-	check(rdma_bind_addr(listener, ai->ai_src_addr) || rdma_listen(listener, 64), "rdma_listen");
-	check(memory < 0 || ftruncate(memory, SLOTS * SLOT), "memfd_create");
-	mem = mmap(NULL, SLOTS * SLOT, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	mr = ibv_reg_mr(listener->pd, mem, SLOTS * SLOT, IBV_ACCESS_LOCAL_WRITE);
-	comp = ibv_create_comp_channel(listener->verbs);
-	cq = comp ? ibv_create_cq(listener->verbs, 2 * SLOTS, NULL, comp, 0) : NULL;
-	srq = ibv_create_srq(listener->pd, &attr);
-	check(!mr || !cq || !srq, "memory, CQ, SRQ");
+	mr = rdma_reg_msgs(owner, calloc(SLOTS, SLOT), SLOTS * SLOT);
+	comp = ibv_create_comp_channel(owner->verbs);
+	cq = comp ? ibv_create_cq(owner->verbs, 2 * SLOTS, NULL, comp, 0) : NULL;
+	check(!mr || !cq || rdma_create_srq(owner, NULL, &attr), "memory, CQ, SRQ");
 	for (int i = 0; i < SLOTS; i++)
 		receive(i);
 }
 
-/* The next instance: the same, as it was */
-static void resume(int session, int flags)
+static void begin(const char *address, const char *port)
 {
-	struct rdma_ep_adopted *all = rdma_ep_adopt(session, flags);
-	int n = 0;
+	struct rdma_addrinfo hints = { .ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP }, *ai;
 
-	check(!all, "rdma_ep_adopt");
-	channel = all->channels[0];
-	comp = all->comp_channels[0];
-	cq = all->cqs[0];
-	srq = all->srqs[0];
-	mr = all->regions[0].mr;
-	/* Requests go on with mr->addr. The memory could be mapped there or anywhere else. */
-	for (struct rdma_cm_id **id = all->ids; *id; id++)
-		if ((*id)->qp)
-			ids[n++] = *id;
-	rdma_ep_free_adopted(all);
-}
-
-static void hand_over(const char *program)
-{
-	char session[16], file[16];
-	int fd = rdma_ep_export(NULL);
-
-	check(fd < 0 || fcntl(fd, F_SETFD, 0), "rdma_ep_export");	/* open after exec */
-	snprintf(session, sizeof(session), "%d", fd);
-	snprintf(file, sizeof(file), "%d", memory);
-	execl(program, program, "-r", session, file, NULL);
-}
-
-static void accept_request(struct rdma_cm_id *id)
-{
-	struct ibv_qp_init_attr attr = {
-		.send_cq = cq, .recv_cq = cq, .srq = srq, .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
-		.cap = { .max_send_wr = 16, .max_send_sge = 1 },
-	};
-	int i = 0;
-
-	while (i < SLOTS && ids[i])
-		i++;
-	if (i == SLOTS || rdma_create_qp(id, NULL, &attr) || rdma_accept(id, NULL)) {
-		rdma_reject(id, NULL, 0);
-		rdma_destroy_ep(id);
-		return;
-	}
-	ids[i] = id;
-}
-
-static void connection_event(void)
-{
-	struct rdma_cm_event *event, copy;
-
-	check(rdma_get_cm_event(channel, &event), "rdma_get_cm_event");
-	copy = *event;
-	rdma_ack_cm_event(event);
-	if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		accept_request(copy.id);
-	if (copy.event != RDMA_CM_EVENT_DISCONNECTED)
-		return;
-	for (int i = 0; i < SLOTS; i++)
-		if (ids[i] == copy.id)
-			ids[i] = NULL;
-	rdma_destroy_ep(copy.id);
-}
-
-static void answer(const struct ibv_wc *wc)
-{
-	struct ibv_sge sge = { (uintptr_t)mr->addr + SLOT * wc->wr_id, wc->byte_len, mr->lkey };
-	struct ibv_send_wr *bad, wr = {
-		.wr_id = wc->wr_id, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-	};
-
-	for (int i = 0; i < SLOTS; i++)
-		if (ids[i] && ids[i]->qp->qp_num == wc->qp_num &&
-		    !ibv_post_send(ids[i]->qp, &wr, &bad))
-			return;
-	receive(wc->wr_id);
+	channel = rdma_create_event_channel();
+	check(!channel || rdma_getaddrinfo(address, port, &hints, &ai), "rdma_getaddrinfo");
+	check(rdma_create_id(channel, &owner, NULL, RDMA_PS_TCP), "rdma_create_id");
+	check(rdma_bind_addr(owner, ai->ai_src_addr) || rdma_listen(owner, 64), "rdma_listen");
+	prepare();
 }
 
 static void completions(void)
 {
 	struct ibv_wc wc;
 
-	while (ibv_poll_cq(cq, 1, &wc) > 0) {
-		if (wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV)
-			answer(&wc);
-		else
+	check(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
+	while (ibv_poll_cq(cq, 1, &wc) > 0)
+		if (wc.status || wc.opcode != IBV_WC_RECV || !ids[wc.qp_num] ||
+		    rdma_post_send(ids[wc.qp_num], (void *)wc.wr_id, SLOT_AT(wc.wr_id),
+				   wc.byte_len, mr, 0))
 			receive(wc.wr_id);
+}
+
+/* The next instance: all is as it was. In a worker: a request that has nothing yet */
+static void resume(int flags)
+{
+	struct rdma_ep_adopted *all = rdma_ep_adopt(session, flags);
+
+	check(!all, "rdma_ep_adopt");
+	channel = all->channels[0];
+	comp = all->comp_channels[0];
+	cq = all->cqs[0];
+	mr = all->regions[0].mr;
+	owner = all->ids[0];
+	for (struct rdma_cm_id **id = all->ids; *id; id++) {
+		owner = (*id)->srq ? *id : owner;
+		if ((*id)->qp)
+			ids[(*id)->qp->qp_num] = *id;
+	}
+	rdma_ep_free_adopted(all);
+}
+
+/* Signals arrive in ppoll() only, so between two messages. */
+static void hand_over(int signal)
+{
+	char *state;
+
+	session = dup(rdma_ep_export(NULL));	/* without FD_CLOEXEC */
+	check(session < 0 || asprintf(&state, "%d %d %d", session, sockets[0], sockets[1]) < 0,
+	      "rdma_ep_export");
+	execl(program_invocation_name, program_invocation_name, state, NULL);
+	err(1, "%s", program_invocation_name);
+}
+
+static void accept_request(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .srq = owner->srq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 16, .max_send_sge = 1 }, .sq_sig_all = 1,
+	};
+
+	if (rdma_create_qp(id, NULL, &attr) || rdma_accept(id, NULL)) {
+		check(id == owner, "rdma_accept");
+		return rdma_destroy_ep(id);
+	}
+	ids[id->qp->qp_num] = id;
+}
+
+static int start_worker(void)
+{
+	if (fork())
+		return 0;
+	close(sockets[0]);
+	if (recvmsg(sockets[1], &message, 0) <= 0)
+		exit(0);	/* The parent has ended. */
+	session = passed.fd;
+	resume(0);
+	prepare();
+	accept_request(owner);
+	return 1;
+}
+
+static void connection_event(void)
+{
+	struct rdma_cm_event *event, copy;
+	int sent;
+
+	check(rdma_get_cm_event(channel, &event), "rdma_get_cm_event");
+	copy = *event;
+	rdma_ack_cm_event(event);
+	if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST && !sockets[0])
+		return accept_request(copy.id);
+	if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		passed.fd = rdma_ep_split(copy.id);
+		if (passed.fd < 0)
+			rdma_destroy_id(copy.id);
+		sent = sendmsg(sockets[0], &message, MSG_DONTWAIT);
+		close(passed.fd);	/* If it has not been sent, the peer is rejected. */
+		if (sent > 0)
+			start_worker();
+	} else if (copy.event != RDMA_CM_EVENT_ESTABLISHED) {
+		if (copy.id == owner)
+			exit(0);	/* a worker */
+		rdma_disconnect(copy.id);
+		completions();
+		ids[copy.id->qp->qp_num] = NULL;
+		rdma_destroy_ep(copy.id);
 	}
 }
 
-/* Until this descriptor can be read */
-static void serve(int until)
+static void serve(void)
 {
-	struct pollfd fds[] = {
-		{ .fd = until, .events = POLLIN }, { .fd = channel->fd, .events = POLLIN },
-		{ .fd = comp->fd, .events = POLLIN },
-	};
-	struct ibv_cq *from;
 	void *context;
 
-	while (!fds[0].revents) {
-		check(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
+	for (;;) {
+		struct pollfd fds[] = { { channel->fd, POLLIN }, { comp->fd, POLLIN } };
+
 		completions();
-		TEMP_FAILURE_RETRY(poll(fds, 3, -1));
-		if (fds[1].revents)
+		ppoll(fds, 2, NULL, &(sigset_t) {});
+		if (fds[0].revents)
 			connection_event();
-		if (fds[2].revents && !ibv_get_cq_event(comp, &from, &context))
-			ibv_ack_cq_events(from, 1);
+		else if (fds[1].revents && !ibv_get_cq_event(comp, &cq, &context))
+			ibv_ack_cq_events(cq, 1);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	int fd, resumed = argc == 4;
-	sigset_t hup;
+	int workers = argc == 4 ? atoi(argv[3]) : 0;
+	sigset_t all;
 
-	if (!resumed && argc != 3)
-		return 2;
-	sigemptyset(&hup);
-	sigaddset(&hup, SIGHUP);
-	sigprocmask(SIG_BLOCK, &hup, NULL);
-	fd = signalfd(-1, &hup, SFD_CLOEXEC);
-	memory = resumed ? atoi(argv[3]) : memfd_create("handover", 0);
-	resumed ? resume(atoi(argv[2]), 0) : begin(argv[1], argv[2]);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	signal(SIGHUP, hand_over);
+	signal(SIGCHLD, SIG_IGN);
+	if (argc == 2) {
+		check(sscanf(argv[1], "%d %d %d", &session, &sockets[0], &sockets[1]) != 3,
+		      "state");
+		resume(0);
+	} else {
+		begin(argv[1], argv[2]);
+		check(workers && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets), "socketpair");
+	}
 	dprintf(STDOUT_FILENO, "serving\n");
-	serve(fd);
-	sigwaitinfo(&hup, NULL);
-	hand_over(argv[0]);
-	err(1, "%s", argv[0]);
+	while (workers-- > 0 && !start_worker())
+		;
+	serve();
 }

@@ -5,6 +5,8 @@
 # are linked with the stock libraries, and check each answer: by exec, and as a service whose
 # supervisor keeps the descriptors by systemd's protocol (fdstore.c).
 #
+# The same server with workers: each connection passes to a process of its own.
+#
 # It would catch: a connection that ends with an instance, messages that are lost or come twice
 # between two instances, a listener that is gone, memory or objects that a hand-over leaves
 # behind.
@@ -13,8 +15,9 @@
 . "$(dirname "$0")/common.sh"
 
 BIN=$(cd "$(dirname "$0")/.." && pwd)
-CONNECTIONS=100
-RESTARTS=5
+CONNECTIONS=${CONNECTIONS:-100}
+RESTARTS=${RESTARTS:-5}
+WORKERS=4
 
 not_on_stock "a server that hands itself over" "stock run, the stock stack has no such thing"
 
@@ -33,10 +36,15 @@ instances()
 	[[ $(grep -cx serving "$WORK/server.out") == "$1" ]] || stopped server
 }
 
-# The next instance
-restart()
+by_signal()
 {
 	kill -HUP "${pids[server]}"
+}
+
+# restart NUMBER COMMAND...: the command starts the next instance, which is the NUMBERth.
+restart()
+{
+	"${@:2}" || problem "no restart"
 	wait_for 60 instances "$1"
 	running server || problem "the server ended: $(<"$WORK/server.err")"
 }
@@ -82,7 +90,7 @@ end_client()
 	echo "# $(tail -n 1 "$WORK/$1.out")"
 }
 
-# restarts TITLE: under clients, and with one that comes later
+# restarts TITLE COMMAND...: under clients, and with one that comes later
 restarts()
 {
 	local before after i
@@ -92,7 +100,7 @@ restarts()
 	nap 1
 	echo "# $1, $CONNECTIONS clients: without a restart gap p50, max: $(gap) ms"
 	for ((i = 1; i <= RESTARTS; i++)); do
-		restart $((i + 1))
+		restart $((i + 1)) "${@:2}"
 		echo "# $1, $CONNECTIONS clients: restart $i: gap p50, max: $(gap) ms"
 	done
 	after="$(session session) $(session objects)"
@@ -100,24 +108,67 @@ restarts()
 	end_client client
 	# The listener has stayed.
 	stock_client late 2
-	restart $((RESTARTS + 2))
+	restart $((RESTARTS + 2)) "${@:2}"
 	nap 0.5
 	end_client late
 }
 
 begin "$CONNECTIONS stock clients, $RESTARTS restarts by exec"
 server linked "$BIN/handover_server" "$RDMA_ADDR" "$PORT"
-restarts exec
+restarts exec by_signal
 terminate server
 end
 
 begin "$CONNECTIONS stock clients, $RESTARTS restarts by a supervisor"
 start linked server "$BIN/fdstore" "$BIN/handover_kept" "$RDMA_ADDR" "$PORT"
 wait_for 60 instances 1
-restarts supervisor
+restarts supervisor by_signal
 kill -TERM "${pids[server]}"
 finish server
 expect_status server 0
+end
+
+workers()
+{
+	pgrep -P "${pids[server]}"
+}
+
+# Those that have a connection
+busy()
+{
+	local pid
+	for pid in $(workers); do
+		! grep -qs '^session:' "/proc/$pid/fdinfo/"* || echo "$pid"
+	done
+}
+
+busy_workers()
+{
+	[[ $(busy | wc -l) == "$1" ]] || stopped server
+}
+
+begin "$WORKERS workers, each and their parent restarted, one killed"
+server linked "$BIN/handover_server" "$RDMA_ADDR" "$PORT" "$WORKERS"
+stock_client victim 1
+victim=$(busy)
+stock_client client "$WORKERS"
+wait_for 20 busy_workers $((WORKERS + 1))
+# Of the parent and each worker that has a connection. (The others do so when they have one.)
+# shellcheck disable=SC2046
+kill -HUP "${pids[server]}" $(workers)
+wait_for 60 instances $((1 + 1 + WORKERS + 1))
+running victim || problem "the restart has ended a connection"
+kill -KILL "$victim"
+wait_for 20 busy_workers "$WORKERS"
+# (It would wait for its answer.)
+kill -KILL "${pids[victim]}"
+finish victim
+stock_client late 2
+end_client late
+end_client client
+wait_for 20 busy_workers 0
+[[ $(workers | wc -l) == "$WORKERS" ]] || problem "$(workers | wc -l) workers"
+terminate server
 end
 
 finish_tests

@@ -3,15 +3,19 @@
  * handover_kept ADDRESS PORT: the server of docs/programs/handover.c as a service whose
  * descriptors a supervisor keeps, by the protocol of systemd (sd_pid_notify_with_fds(3),
  * sd_listen_fds(3)). By SIGTERM it ends between two messages, and the next instance finds the
- * session and the memory.
+ * session.
  */
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+/* Only a function main() needs no return. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wreturn-type"
 #define main exec_main
 #include "../../docs/programs/handover.c"
 #undef main
+#pragma GCC diagnostic pop
 
 /* One descriptor at most; -1: none */
 static void notify(const char *text, int fd)
@@ -42,7 +46,7 @@ static void notify(const char *text, int fd)
 }
 
 /* The number of a descriptor that the supervisor has kept, or -1 */
-static int kept(const char *name)
+static int find(const char *name)
 {
 	const char *pid = getenv("LISTEN_PID"), *names = getenv("LISTEN_FDNAMES");
 	size_t len = strlen(name);
@@ -59,32 +63,35 @@ static int kept(const char *name)
 	return -1;
 }
 
+static void end(int signum)
+{
+	_exit(0);
+}
+
 int main(int argc, char **argv)
 {
-	int session = kept("session"), end;
-	sigset_t term;
+	int kept;
+	sigset_t all;
 
 	if (argc != 3)
 		return 2;
-	sigemptyset(&term);
-	sigaddset(&term, SIGTERM);
-	sigprocmask(SIG_BLOCK, &term, NULL);
-	end = signalfd(-1, &term, SFD_CLOEXEC);
-	memory = session < 0 ? memfd_create("kept", MFD_CLOEXEC) : kept("memory");
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	signal(SIGTERM, end);
+	session = find("session");
 	if (session < 0) {
 		begin(argv[1], argv[2]);
-		notify("FDSTORE=1\nFDNAME=memory", memory);
 	} else {
-		resume(session, RDMA_EP_KEEP);
+		resume(RDMA_EP_KEEP);
 		/* The copy that has been kept is of no use any more. */
 		notify("FDSTOREREMOVE=1\nFDNAME=session", -1);
 	}
-	session = rdma_ep_keep(NULL);
-	check(session < 0, "rdma_ep_keep");
-	notify("FDSTORE=1\nFDNAME=session", session);
-	close(session);
+	kept = rdma_ep_keep(NULL);
+	check(kept < 0, "rdma_ep_keep");
+	notify("FDSTORE=1\nFDNAME=session", kept);
+	close(kept);
 	notify("READY=1", -1);
 	dprintf(STDOUT_FILENO, "serving\n");
-	serve(end);
+	serve();
 	return 0;
 }

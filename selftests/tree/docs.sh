@@ -12,7 +12,8 @@
 SCRIPTS=$TOP/selftests/tree/docs
 PAGE=$TOP/docs/kernel/ulp.md
 # Others with quotes.
-PAGES=("$TOP/README.md" "$TOP/docs/admin/accounting.md" "$TOP/docs/admin/containers.md")
+PAGES=("$TOP/README.md" "$TOP/docs/admin/accounting.md" "$TOP/docs/admin/containers.md"
+	"$TOP/docs/admin/handover.md")
 
 # The page with its quotes and the rows of our ULPs as they should be.
 page()
