@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # A server (docs/programs/handover.c) becomes its next instance again and again under clients that
-# are linked with the stock libraries, and check each answer: by exec, and as a service whose
-# supervisor keeps the descriptors by systemd's protocol (fdstore.c).
+# are linked with the stock libraries, and check each answer: by exec, as a service whose
+# supervisor keeps the descriptors by systemd's protocol (fdstore.c), and, where the guest has
+# it, as a service of systemd itself.
 #
 # The same server with workers: each connection passes to a process of its own.
 #
@@ -170,5 +171,50 @@ wait_for 20 busy_workers 0
 [[ $(workers | wc -l) == "$WORKERS" ]] || problem "$(workers | wc -l) workers"
 terminate server
 end
+
+SYSTEMD=/usr/lib/systemd/systemd
+export XDG_RUNTIME_DIR=$WORK/run
+
+# A manager of services, as each user has one, in a cgroup of its own
+on_systemd()
+{
+	mkdir -p /run/systemd/system /sys/fs/cgroup/handover
+	echo "$BASHPID" > /sys/fs/cgroup/handover/cgroup.procs
+	exec "$@"
+}
+
+write_unit()
+{
+	mkdir -p "$XDG_RUNTIME_DIR/systemd/user"
+	cat > "$XDG_RUNTIME_DIR/systemd/user/handover.service" <<-END
+	[Unit]
+	DefaultDependencies=no
+	[Service]
+	Type=notify
+	ExecStart=$BIN/handover_kept $RDMA_ADDR $PORT
+	FileDescriptorStoreMax=8
+	StandardOutput=append:$WORK/server.out
+	StandardError=append:$WORK/server.err
+	END
+}
+
+by_systemd()
+{
+	systemctl --user restart handover
+}
+
+begin "$CONNECTIONS stock clients, $RESTARTS restarts by systemd"
+if [[ -x $SYSTEMD ]]; then
+	write_unit
+	start systemd server "$SYSTEMD" --user --unit=handover.service
+	wait_for 60 instances 1
+	restarts systemd by_systemd
+	systemctl --user stop handover
+	kill -TERM "${pids[server]}"
+	finish server
+	end
+else
+	skip "$case_name" "no systemd in the guest"
+fi
 
 finish_tests
