@@ -8,10 +8,10 @@ TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
 	rdma_xserver.sh udaddy.sh cmtime.sh pingpong.sh devinfo.sh \
 	perftest.sh mckey.sh two_devices.sh rsocket.sh valgrind.sh sigkill.sh \
 	no_module.sh alone.sh tool.sh doctor.sh pyverbs.sh container.sh oci.sh podman.sh \
-	accounting.sh metrics.sh messages.sh hello.sh handover.sh fio.sh migration.sh \
+	cri.sh accounting.sh metrics.sh messages.sh hello.sh handover.sh fio.sh migration.sh \
 	ucx.sh fabric.sh mpi.sh iser.sh rpma.sh kvs.sh 9p.sh kping.sh bench.sh trace.sh \
 	bpftrace.sh ktest.sh)
-TEST_FILES += $(addprefix clients/,common.sh engine.sh pyverbs_cases.py oci.py \
+TEST_FILES += $(addprefix clients/,common.sh engine.sh pyverbs_cases.py oci.py cri.py kubelet.py \
 	accounting.py metrics.py ktest_device.sh)
 
 # contain enters a container, kvs_peer is a client of ulp/kvs, p9_relay is between those of
@@ -75,6 +75,7 @@ TIMEOUT_clients/fabric.sh := 1200
 TIMEOUT_clients/mpi.sh := 1200
 TIMEOUT_clients/iser.sh := 800
 TIMEOUT_clients/podman.sh := 800
+TIMEOUT_clients/cri.sh := 1800
 TIMEOUT_clients/kping.sh := 2400
 TIMEOUT_clients/bench.sh := 800
 TIMEOUT_clients/tool.sh := 900
