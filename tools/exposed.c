@@ -22,17 +22,29 @@ static const struct {
 #include "issues.h"
 };
 
+/* Is a series of kernels in a list such as "6.1, 6.12"? */
+static bool listed(const char *kernels, const char *series)
+{
+	size_t len = strlen(series);
+	const char *p;
+
+	for (p = kernels; (p = strstr(p, series)); p += len)
+		if ((p == kernels || p[-1] == ' ') && (!p[len] || p[len] == ','))
+			return true;
+	return false;
+}
+
 /* Is it an issue of this kernel? Later and other kernels count as the latest one. */
 static bool applies(const char *kernels)
 {
+	unsigned int major = 0, minor = 0;
 	struct utsname u;
-	char series[16];
+	char series[32];
 
 	uname(&u);
-	snprintf(series, sizeof(series), "%.*s", (int)strcspn(u.release, "-"), u.release);
-	if (!strncmp(series, "6.1.", 4))
-		return !strncmp(kernels, "6.1", 3);
-	return strstr(kernels, "7.2");
+	sscanf(u.release, "%u.%u", &major, &minor);
+	snprintf(series, sizeof(series), "%u.%u", major, minor);
+	return listed(kernels, listed("6.1, 6.12", series) ? series : "7.2");
 }
 
 /* Does one of the module's rules restrict the device? */

@@ -14,8 +14,9 @@
 HERE=$(cd "$(dirname "$0")" && pwd)
 SHIM=$(dirname "$HERE")/other_abi.so
 RULES=/sys/module/rdma_ep/parameters/rules
-DOC=$HERE/../src/docs/admin/reports.md
-[[ -e $DOC ]] || DOC=$HERE/../../docs/admin/reports.md
+SOURCE=$HERE/../src
+[[ -e $SOURCE ]] || SOURCE=$HERE/../..
+DOC=$SOURCE/docs/admin/reports.md
 
 not_on_stock "rdma-ep doctor"
 
@@ -173,12 +174,29 @@ doctor
 finds module ok "rdma_ep is loaded" ""
 end
 
+# The issues of the table that doctor has to name for the driver and the kernel. A kernel that
+# the table does not have counts as the last one.
+known()
+{
+	awk -F '"' -v driver="_${DEVICE^^}," -v kernel="$(uname -r | cut -d . -f -2)" '
+		index($1, driver) {
+			n = split($6, kernels, ", ")
+			wanted = kernel == "6.1" || kernel == "6.12" ? kernel : "7.2"
+			for (i = 1; i <= n; i++)
+				if (kernels[i] == wanted)
+					print $2 " (" $4 ")"
+		}' "$SOURCE/tools/issues.h"
+}
+
 begin "a device with known issues, for all users"
 chmod 666 /dev/infiniband/rdma_ep
 doctor
 id=RXE-05
 [[ $DEVICE != siw ]] || id=SIW-01
 finds exposed warn "$id (crash)" "driver=$DEVICE gid=0"
+sed -n "s/^warn *exposed .* $RDMA_DEV, .* known issues: //p" "$WORK/out" |
+	sed 's/, /\n/g' > "$WORK/named"
+diff <(known) "$WORK/named" > "$WORK/diff" || problem "it names other issues: $(<"$WORK/diff")"
 ! grep -qE 'RXE-1[7-9]|SIW-19' "$WORK/out" || problem "it names an issue that is prevented"
 mend=$(sed -n 's/^ .* -> \((cat .*\)/\1/p' "$WORK/out")
 bash -c "$mend" || problem "the remedy fails: $mend"
