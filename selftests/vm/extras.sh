@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# The guests of one suite have packages beyond its tree, in a layer between the tree and the
-# stage. A package that one test needs is here, so that the trees of the other suites stay
-# as they are.
+# Guests have packages beyond the tree of their suite, in a layer between the tree and the
+# stage. A package that one test needs is here, so that the trees of other suites stay as they
+# are.
 
+# a 9P server
+EXTRAS_bookworm=(diod)
+EXTRAS_sid=(diod)
 EXTRAS_trixie=(
 	# container engines, and what they start containers with
 	podman crun conmon netavark uidmap catatonit containerd runc
 	# a client of the CRI (no crictl in Debian)
 	python3-grpcio python3-protobuf
-	# a 9P server
 	diod
 )
 
