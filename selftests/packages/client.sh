@@ -72,6 +72,54 @@ pings()
 }
 check "nothing is in the way of it" show as_user rdma-ep doctor
 check "rping of an ordinary user" pings
+
+# unit_value NAME KEY
+unit_value()
+{
+	sed -n "s/^$2=//p" "/usr/lib/systemd/system/rdma-ep-$1"
+}
+
+# A guest has no systemd as its first process: systemd's own listener starts the command of
+# the unit for a connection, with the unit's capability, as the socket unit does.
+scraper()
+{
+	local command address listener
+	command=$(unit_value metrics@.service ExecStart)
+	address=$(unit_value metrics.socket ListenStream)
+	ip link set lo up
+	# shellcheck disable=SC2086
+	setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs --inh-caps=-all,+perfmon \
+		--ambient-caps=-all,+perfmon --bounding-set=-all,+perfmon \
+		systemd-socket-activate --accept --inetd -l "$address" $command > /tmp/listener 2>&1 &
+	listener=$!
+	if ! { wait_for 20 eval "ss -Htln | grep -qF $address" &&
+			exec 3<> "/dev/tcp/${address/://}"; }; then
+		cat /tmp/listener
+		return 1
+	fi
+	printf 'GET /metrics HTTP/1.1\r\nHost: %s\r\n\r\n' "$address" >&3
+	timeout 60 cat <&3 > /tmp/scraped
+	exec 3>&-
+	kill "$listener"
+	cat /tmp/scraped
+	head -n 1 /tmp/scraped | grep -q '^HTTP/1.1 200 OK' &&
+	grep -q '^rdma_ep_messages_total{.*uid="65534"' /tmp/scraped &&
+	[[ $(tail -n 1 /tmp/scraped) == "# EOF" ]]
+}
+check "a scraper gets the metrics from the socket of the unit" scraper
+
+textfile()
+{
+	local command
+	command=$(unit_value textfile.service ExecStart)
+	mkdir -p "$(dirname "${command##* }")"
+	# shellcheck disable=SC2086
+	setpriv --no-new-privs --inh-caps=-all --bounding-set=-all,+perfmon,+dac_override \
+		$command &&
+	grep '^# TYPE rdma_ep_messages_total counter$' "${command##* }"
+}
+check "the unit's command writes the file of a collector" textfile
+
 limits()
 {
 	sed 's/session_max_objects=[0-9]*/session_max_objects=77/' \

@@ -45,7 +45,7 @@ check "development" has librdma-ep-dev "$lib"/librdma_ep.so \
 	usr/share/man/man3/rdma_destroy_ep.3ep.gz
 check "module" has rdma-ep-dkms usr/lib/udev/rules.d/60-rdma_ep.rules \
 	usr/lib/modules-load.d/rdma_ep.conf \
-	usr/share/doc/rdma-ep-dkms/examples/{modprobe.conf,rdma_ep.json,pod.json} \
+	usr/share/doc/rdma-ep-dkms/examples/{modprobe.conf,rdma_ep.json,pod.json,device-plugin.json} \
 	usr/share/man/man4/rdma_ep.4.gz usr/share/man/man7/rdma_ep.7.gz
 check "commands" has rdma-ep-utils usr/bin/rdma-ep-run usr/bin/rdma-ep \
 	usr/bin/rdma-ep-trace usr/share/rdma-ep/rdma-ep-cm.bt \
