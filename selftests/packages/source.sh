@@ -75,9 +75,10 @@ check "RPM for development" rpm_has librdma_ep-devel \
 	/usr/include/rdma/rdma_ep.h /usr/include/rdma_ep/kernel/rdma_ep.h \
 	'/usr/lib.*/librdma_ep.so' '/usr/lib.*/pkgconfig/librdma_ep.pc' \
 	'.*/man3/rdma_create_ep.3ep.*' '.*/man7/librdma_ep.7.*'
-check "RPM with commands" rpm_has rdma-ep-utils /usr/bin/rdma-ep-run
+check "RPM with commands" rpm_has rdma-ep-utils /usr/bin/rdma-ep-run \
+	/usr/share/rdma-ep/grafana.json /usr/lib/systemd/system/rdma-ep-metrics.socket
 check "RPM with the module's source" rpm_has rdma-ep-dkms \
 	"/usr/src/rdma_ep-$version/dkms.conf" "/usr/src/rdma_ep-$version/Kbuild" \
-	/usr/lib/udev/rules.d/60-rdma_ep.rules \
+	/usr/lib/udev/rules.d/60-rdma_ep.rules '.*/pod.json' '.*/device-plugin.json' \
 	'.*/man4/rdma_ep.4.*' '.*/man7/rdma_ep.7.*'
 finish_checks

@@ -10,6 +10,6 @@ TEST_FILES += tree/checks.sh
 SOURCES = $(shell cd .. && find README.md CONTRIBUTING.md CHANGELOG.md Makefile Kbuild docs kmod lib uapi tools \
 	packaging selftests \( -path docs/performance -o -path lib/man/out \
 	-o -path selftests/$(O) -o -name '.*' \) -prune -o -type f ! -name '*.o' \
-	! -name '*.ko' ! -name '*.so*' ! -name '*.a' ! -name '*.mod' ! -name '*.mod.c' \
+	! -name '*.ko' ! -name '*.so' ! -name '*.so.*' ! -name '*.a' ! -name '*.mod' ! -name '*.mod.c' \
 	! -name '*.symvers' ! -name modules.order ! -name librdma_ep.pc \
 	! -path tools/rdma-ep -print)
