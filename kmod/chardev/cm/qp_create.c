@@ -180,7 +180,7 @@ static int uep_qp_create_hw(struct uep_qp *qp, const struct rdma_ep_qp_init *ini
 static int uep_qp_init_queues(struct uep_qp *qp)
 {
 	struct uep_session *s = qp->obj.session;
-	unsigned long hw_key = (unsigned long)qp->qp.ibqp;
+	unsigned long hw_key = uep_qp_hw_key(qp->qp.ibqp);
 	int ret;
 
 	qp->key = uep_qp_key(qp);

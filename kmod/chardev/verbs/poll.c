@@ -87,7 +87,7 @@ static bool uep_wc_to_user(struct uep_cq *cq, struct uep_wq **locked, struct rdm
 	if (!uep_wq_complete(cq->obj.session, locked, src, &dst->wr_id, &dst->qp_num))
 		return false;
 	if (!dst->qp_num) {
-		qp = xa_load(&cq->qps, (unsigned long)src->qp);
+		qp = xa_load(&cq->qps, uep_qp_hw_key(src->qp));
 		dst->qp_num = qp ? qp->qp.qp_num : 0;
 	}
 	dst->status = src->status;

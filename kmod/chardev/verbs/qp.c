@@ -19,7 +19,7 @@ static void uep_qp_killing(struct ep_res *res)
 {
 	struct uep_qp *qp = res->owner;
 
-	qp->hw_key = (unsigned long)qp->qp.ibqp;
+	qp->hw_key = uep_qp_hw_key(qp->qp.ibqp);
 	uep_wq_stop(&qp->sq);
 	uep_wq_stop(&qp->rq);
 }

@@ -240,11 +240,21 @@ struct uep_cq {
 	/* It is armed whenever it is found empty: the user requests events in the ring */
 	bool auto_arm;
 	/*
-	 * QPs by address of the hardware object: the completions of a shared receive queue
-	 * have a pointer to it, which must not be followed
+	 * QPs by uep_qp_hw_key(): the completions of a shared receive queue have a pointer to the
+	 * hardware object, which must not be followed
 	 */
 	struct xarray qps;
 };
+
+/* Drivers' QPs are so large that they are aligned like this: a short key needs few levels. */
+#define UEP_QP_ALIGN_BITS	9
+
+static inline unsigned long uep_qp_hw_key(const struct ib_qp *ibqp)
+{
+	unsigned long key = (unsigned long)ibqp - PAGE_OFFSET;
+
+	return key >> UEP_QP_ALIGN_BITS | key << (BITS_PER_LONG - UEP_QP_ALIGN_BITS);
+}
 
 struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring);
