@@ -172,12 +172,12 @@ static void uep_cq_consume(struct uep_cq *cq, u32 nr)
 }
 
 /*
- * Arms the CQ, with poll_lock. Until a further poll has found it empty the user has to assume
- * that something is pending. Returns false if it is not armed.
+ * Arms the CQ, with poll_lock. Until a poll has then found it empty the user has to assume that
+ * something is pending. Returns false if it is not armed.
  */
 static bool uep_cq_arm(struct uep_cq *cq)
 {
-	if (cq->solicited || !ep_dev_has(cq->hw->cq.ibcq->device, EP_CAP_SOFTWARE))
+	if (cq->dead || cq->solicited || !ep_dev_has(cq->hw->cq.ibcq->device, EP_CAP_SOFTWARE))
 		return false;
 	WRITE_ONCE(cq->auto_arm, true);
 	WRITE_ONCE(cq->hw->armed, true);
@@ -190,7 +190,7 @@ static bool uep_cq_arm(struct uep_cq *cq)
  * Moves completions into the ring, with poll_lock; not more than the ring takes, as the user
  * and the device may continue at the same time. Returns 0, or an errno if there were none.
  *
- * The CQ is polled once more after it has been armed. The answer to
+ * The CQ is armed, and then polled until it is empty. The answer to
  * IB_CQ_REPORT_MISSED_EVENTS is not reliable: a driver may read its count without the lock
  * under which it adds and reports completions. A poll takes that lock, so the driver reports
  * each completion that the poll does not find.
@@ -205,6 +205,7 @@ static int uep_cq_fill(struct uep_cq *cq)
 		room = uep_ring_room(&cq->ring);
 		if (!room)
 			return 0;
+		armed = armed || uep_cq_arm(cq);
 		ret = uep_cq_poll(cq, room);
 		nr = min(room, cq->nr_held);
 		uep_ring_put(&cq->ring, &cq->held[cq->first_held], nr);
@@ -214,13 +215,9 @@ static int uep_cq_fill(struct uep_cq *cq)
 			return filled ? 0 : ret;
 		if (ret)
 			continue;
-		if (armed) {
+		if (armed)
 			cmpxchg(&cq->ring.shared->pending, UEP_RING_ARMING, 0);
-			return 0;
-		}
-		armed = uep_cq_arm(cq);
-		if (!armed)
-			return 0;
+		return 0;
 	}
 	return 0;
 }

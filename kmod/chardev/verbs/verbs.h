@@ -237,7 +237,7 @@ struct uep_cq {
 	u32 notify;			/* the user requests an event (u32: for xchg()) */
 	struct uep_ring ring;
 	bool solicited;			/* ... of solicited completions only: no auto_arm */
-	/* It is armed whenever it is found empty: the user requests events in the ring */
+	/* It is armed whenever the ring is filled: the user requests events in the ring */
 	bool auto_arm;
 	/*
 	 * QPs by uep_qp_hw_key(): the completions of a shared receive queue have a pointer to the
