@@ -137,12 +137,14 @@ static struct rdma_ep_sge *add_sges(struct fuzz_session *fs, struct fuzz_random 
 	return sge;
 }
 
+/*
+ * Other threads write to the same place at the same time: a request is made elsewhere, and nothing
+ * of it is read back.
+ */
 static uint8_t *add_send(struct fuzz_session *fs, struct fuzz_random *r, uint8_t *p)
 {
 	static const uint32_t opcodes[] = { 0, 1, 2, 3, 4, 5, 6, 9 };
-	struct rdma_ep_send_wr *wr = (struct rdma_ep_send_wr *)p;
-
-	*wr = (struct rdma_ep_send_wr) {
+	struct rdma_ep_send_wr wr = {
 		.wr_id = fuzz_next(r),
 		.opcode = opcodes[fuzz_below(r, 8)],
 		.send_flags = fuzz_below(r, 8),
@@ -152,36 +154,41 @@ static uint8_t *add_send(struct fuzz_session *fs, struct fuzz_random *r, uint8_t
 		.ah = fuzz_chance(r, 30) ? handle(fs, r, RDMA_EP_OBJ_AH) : 0,
 		.remote_qpn = fuzz_below(r, 60),
 	};
+	uint8_t *end = p + sizeof(wr);
+
 	if (fuzz_chance(r, 5))
-		wr->opcode = fuzz_below(r, 256);
+		wr.opcode = fuzz_below(r, 256);
 	if (fuzz_chance(r, 5))
-		wr->send_flags = odd_number(r);
+		wr.send_flags = odd_number(r);
 	if (fuzz_chance(r, 2))
-		wr->reserved = odd_number(r);
+		wr.reserved = odd_number(r);
 	if (fuzz_chance(r, 10)) {
-		wr->send_flags |= SEND_INLINE;
-		wr->num_sge = 0;
-		wr->inline_len = fuzz_below(r, 160);
-		return p + sizeof(*wr) + ((wr->inline_len + 7) & ~7);
+		wr.send_flags |= SEND_INLINE;
+		wr.num_sge = 0;
+		wr.inline_len = fuzz_below(r, 160);
+		end += (wr.inline_len + 7) & ~7;
+	} else {
+		end = (uint8_t *)add_sges(fs, r, end, wr.num_sge);
+		if (fuzz_chance(r, 3))
+			wr.num_sge = odd_number(r);
 	}
-	p = (uint8_t *)add_sges(fs, r, p + sizeof(*wr), wr->num_sge);
-	if (fuzz_chance(r, 3))
-		wr->num_sge = odd_number(r);
-	return p;
+	memcpy(p, &wr, sizeof(wr));
+	return end;
 }
 
+/* Mostly without memory, as all of a list has to be right. */
 static uint8_t *add_recv(struct fuzz_session *fs, struct fuzz_random *r, uint8_t *p)
 {
-	struct rdma_ep_recv_wr *wr = (struct rdma_ep_recv_wr *)p;
-
-	*wr = (struct rdma_ep_recv_wr) {
+	struct rdma_ep_recv_wr wr = {
 		.wr_id = fuzz_next(r),
-		.num_sge = fuzz_below(r, 3),
+		.num_sge = fuzz_chance(r, 60) ? 0 : fuzz_below(r, 3),
 	};
-	p = (uint8_t *)add_sges(fs, r, p + sizeof(*wr), wr->num_sge);
+	uint8_t *end = (uint8_t *)add_sges(fs, r, p + sizeof(wr), wr.num_sge);
+
 	if (fuzz_chance(r, 3))
-		wr->num_sge = odd_number(r);
-	return p;
+		wr.num_sge = odd_number(r);
+	memcpy(p, &wr, sizeof(wr));
+	return end;
 }
 
 /* A list of work requests; in a random place, as threads do not wait. */
