@@ -80,14 +80,16 @@ headers_in_tree()
 }
 
 # An RDMA stack next to the kernel's, laid out as MLNX_OFED and DOCA-OFED do, with the
-# kernel's own headers and symbols.
+# kernel's own headers and symbols. Its modules have other paths, as there: modpost refuses a symbol
+# that one module exports twice.
 ofed_in_layer()
 {
 	local dir=$1 common=$2 headers=$3
 	mkdir -p "$dir/include/linux" &&
 	cp -rL "$common-common/include/rdma" "$dir/include/" &&
 	echo '#define RDMA_EP_OFED_HEADERS' > "$dir/include/linux/compat-2.6.h" &&
-	grep drivers/infiniband/ "$headers/Module.symvers" > "$dir/Module.symvers"
+	sed -n 's|\tdrivers/infiniband/|\t/ofed/drivers/infiniband/|p' \
+		"$headers/Module.symvers" > "$dir/Module.symvers"
 }
 
 # build_in_layer NAME KARCH CROSS TESTS: the same, of /src, and installs what is tested
