@@ -8,7 +8,7 @@
 . "$(dirname "$0")/common.sh"
 
 PINGS=30
-LONG=300	# so many that a client can be stopped in between
+LONG=1000	# so many that a client can be stopped in between
 
 # The devices come and go between cases, and with them what the kernel holds for
 # itself.
