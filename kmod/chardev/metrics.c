@@ -17,13 +17,6 @@
 
 #define UEP_ESCAPED	" \t\n\\\""
 
-/* By enum uep_refusal */
-static const char * const uep_refusals[UEP_NR_REFUSALS] = {
-	"session_max_objects", "session_max_queue_mb", "user_max_objects", "user_max_queue_mb",
-	"cgroup_objects", "cgroup_queue", "cgroup_pinned", "user_max_pinned_mb", "events",
-	"memlock", "rdma_max", "access", "restriction", "other",
-};
-
 /* By enum uep_count */
 static const char * const uep_counts[UEP_NR_COUNTS] = {
 	"sent", "sent-bytes", "received", "received-bytes", "read", "read-bytes", "completions",

@@ -11,8 +11,8 @@
 
 #include "chardev.h"
 
-/* By enum uep_group_max */
-static const u32 uep_limit_flags[UEP_NR_MAX] = {
+/* By enum uep_held */
+static const u32 uep_limit_flags[UEP_NR_HELD] = {
 	RDMA_EP_RESTRICT_OBJECTS, RDMA_EP_RESTRICT_QUEUES, RDMA_EP_RESTRICT_PINNED,
 };
 
@@ -89,7 +89,7 @@ static int uep_grant_init(struct uep_grant *g, const struct rdma_ep_grant *u, u3
 
 static int uep_restriction_init(struct uep_restriction *r, const struct rdma_ep_cmd_restrict *arg)
 {
-	const u64 max[UEP_NR_MAX] = {
+	const u64 max[UEP_NR_HELD] = {
 		arg->max_objects, arg->max_queue_bytes, arg->max_pinned_bytes,
 	};
 	struct rdma_ep_grant __user *ugrants = u64_to_user_ptr(arg->grants);
@@ -98,7 +98,7 @@ static int uep_restriction_init(struct uep_restriction *r, const struct rdma_ep_
 
 	refcount_set(&r->ref, 1);
 	r->flags = arg->flags;
-	for (i = 0; i < UEP_NR_MAX; i++) {
+	for (i = 0; i < UEP_NR_HELD; i++) {
 		r->max[i] = r->flags & uep_limit_flags[i] ? max[i] : U64_MAX;
 		if (max[i] && !(r->flags & uep_limit_flags[i]))
 			return -EINVAL;
@@ -210,7 +210,7 @@ static void uep_show_right(struct seq_file *m, const struct uep_restriction *r, 
 
 static void uep_restriction_show(struct seq_file *m, const struct uep_restriction *r, u32 nr)
 {
-	static const char * const limits[UEP_NR_MAX] = {
+	static const char * const limits[UEP_NR_HELD] = {
 		"objects", "queue-memory", "pinned-memory",
 	};
 	unsigned int i, shift;
@@ -223,12 +223,12 @@ static void uep_restriction_show(struct seq_file *m, const struct uep_restrictio
 		uep_show_right(m, r, nr, "bind", RDMA_EP_GRANT_BIND);
 	if (r->flags & RDMA_EP_RESTRICT_CONNECT)
 		uep_show_right(m, r, nr, "connect", RDMA_EP_GRANT_CONNECT);
-	for (i = 0; i < UEP_NR_MAX; i++) {
+	for (i = 0; i < UEP_NR_HELD; i++) {
 		if (!(r->flags & uep_limit_flags[i]))
 			continue;
-		shift = i == UEP_MAX_OBJS ? 0 : 10;
+		shift = i == UEP_OBJS ? 0 : 10;
 		seq_printf(m, "restriction:\t%u %s %llu of %llu%s\n", nr, limits[i],
-			   uep_restriction_held(r, i) >> shift, r->max[i] >> shift,
+			   (u64)atomic64_read(&r->held[i]) >> shift, r->max[i] >> shift,
 			   shift ? " KiB" : "");
 	}
 }

@@ -123,8 +123,7 @@ dmesg > "$WORK/before"
 with_parameter session_max_objects 2 refused user
 said "error -122" "$WORK/said"
 dmesg | diff "$WORK/before" - > "$WORK/log"
-said "over its limit of objects or queue memory (see the module's parameters)" \
-	"$WORK/log"
+said "over its limit session_max_objects" "$WORK/log"
 mended user
 end
 

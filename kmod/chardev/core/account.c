@@ -18,6 +18,13 @@
 
 #define UEP_MAX_IDLE_ACCOUNTS	1024U
 
+/* By enum uep_refusal; limits have the names of their parameters. */
+const char * const uep_refusals[UEP_NR_REFUSALS] = {
+	"session_max_objects", "session_max_queue_mb", "user_max_objects", "user_max_queue_mb",
+	"user_max_pinned_mb", "cgroup_objects", "cgroup_queue", "cgroup_pinned", "events",
+	"memlock", "rdma_max", "access", "restriction", "other",
+};
+
 static DEFINE_MUTEX(uep_account_mutex);
 static DEFINE_HASHTABLE(uep_accounts, 8);
 static DEFINE_XARRAY_ALLOC1(uep_account_numbers);

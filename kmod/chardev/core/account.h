@@ -25,11 +25,11 @@ enum uep_refusal {
 	UEP_REFUSED_SESSION_QUEUE,
 	UEP_REFUSED_USER_OBJECTS,
 	UEP_REFUSED_USER_QUEUE,
-	/* Those of cgroups, by enum uep_group_max */
+	UEP_REFUSED_USER_PINNED,
+	/* Those of cgroups, by enum uep_held */
 	UEP_REFUSED_CGROUP_OBJECTS,
 	UEP_REFUSED_CGROUP_QUEUE,
 	UEP_REFUSED_CGROUP_PINNED,
-	UEP_REFUSED_USER_PINNED,
 	UEP_REFUSED_EVENTS,		/* an event is lost */
 	UEP_REFUSED_MEMLOCK,		/* RLIMIT_MEMLOCK, or no memory */
 	UEP_REFUSED_RDMA_MAX,		/* the rdma controller */
@@ -38,6 +38,8 @@ enum uep_refusal {
 	UEP_REFUSED_OTHER,		/* any other errno of a command */
 	UEP_NR_REFUSALS,
 };
+
+extern const char * const uep_refusals[UEP_NR_REFUSALS];
 
 /* Work requests or messages, and their bytes */
 struct uep_traffic {

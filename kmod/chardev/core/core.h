@@ -92,7 +92,6 @@ struct uep_idle_user {
  * @group: id of that cgroup (uep_group_users()), or 0
  * @held: charged
  * @nr_events: unread CM events
- * @pinned_pages: registered
  * @reclaim: destroys the user's idle CQs, returns whether there was any; process context
  * @idle: idle CQs
  */
@@ -103,7 +102,6 @@ struct uep_user {
 	u64 group;
 	atomic64_t held[UEP_NR_HELD];
 	atomic_t nr_events;
-	atomic64_t pinned_pages;
 	bool (*reclaim)(struct uep_user *user);
 	struct uep_idle_user idle;
 };
@@ -190,7 +188,6 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @restriction: the latest one (@held_lock; read without it). NULL: none
  * @nr_restrictions: number of them, with those that are about to be added (@held_lock)
  * @nr_channels: charged (@held_lock)
- * @pinned_pages: registered (@held_lock)
  * @dead: the file has been released (@ev_lock)
  * @ending: read: ids of a closed channel are being ended; write: waits for that
  * @release_work: destroys everything
@@ -227,7 +224,6 @@ struct uep_session {
 	struct uep_restriction *restriction;
 	u32 nr_restrictions;
 	u32 nr_channels;
-	u64 pinned_pages;
 	bool dead;
 	struct rw_semaphore ending;	/* before everything is destroyed */
 	struct work_struct release_work;

@@ -36,20 +36,20 @@ static void uep_group_apply(struct uep_group *g)
 {
 	enum uep_memlock memlock = UEP_MEMLOCK_INHERIT;
 	enum uep_users users = UEP_USERS_INHERIT;
-	u64 max[UEP_NR_MAX] = { U64_MAX, U64_MAX, U64_MAX };
+	u64 max[UEP_NR_HELD] = { U64_MAX, U64_MAX, U64_MAX };
 	const struct uep_rule *r;
 	int i;
 
 	for (r = uep_rules->rules; r < uep_rules->rules + uep_rules->nr; r++) {
 		if (!uep_group_matches(g, &r->group))
 			continue;
-		for (i = 0; i < UEP_NR_MAX; i++)
+		for (i = 0; i < UEP_NR_HELD; i++)
 			if (r->set & BIT(i))
 				max[i] = r->max[i];
 		memlock = r->memlock ?: memlock;
 		users = r->users ?: users;
 	}
-	for (i = 0; i < UEP_NR_MAX; i++)
+	for (i = 0; i < UEP_NR_HELD; i++)
 		WRITE_ONCE(g->max[i], max[i]);
 	WRITE_ONCE(g->memlock, memlock);
 	WRITE_ONCE(g->users, users);

@@ -8,7 +8,6 @@
 #define RDMA_EP_GROUP_H
 
 #include <linux/atomic.h>
-#include <linux/build_bug.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
 
@@ -16,14 +15,22 @@
 
 struct ib_device;
 
-/* Counters of a session, a user and a group: objects (also files, but of a session), queues */
-enum uep_held {
-	UEP_OBJS,
-	UEP_QUEUE_BYTES,
-	UEP_NR_HELD,
+/**
+ * struct uep_want - a charge
+ * @nr: wanted, by enum uep_held
+ * @of_session: it counts in the session and its restrictions, too, as objects and memory do, and
+ *	not only in user and cgroups, as files do
+ * @of_channel: as a file, and as an object in the session's restrictions
+ * @skip_rlimit: another limit holds instead of RLIMIT_MEMLOCK
+ * @charged: it counts already
+ */
+struct uep_want {
+	u64 nr[UEP_NR_HELD];
+	bool of_session;
+	bool of_channel;
+	bool skip_rlimit;
+	bool charged;
 };
-
-static_assert((int)UEP_MAX_OBJS == UEP_OBJS && (int)UEP_MAX_QUEUE_BYTES == UEP_QUEUE_BYTES);
 
 /**
  * struct uep_group - a cgroup
@@ -33,7 +40,6 @@ static_assert((int)UEP_MAX_OBJS == UEP_OBJS && (int)UEP_MAX_QUEUE_BYTES == UEP_Q
  * @level: 0: the root
  * @parent: the cgroup above (holds a reference); NULL: none
  * @held: charged
- * @pinned_pages: registered
  * @max: limits by the rules; changes at any time, also to less than is charged
  * @memlock: by the rules, as @users
  * @users: of later sessions
@@ -46,29 +52,11 @@ struct uep_group {
 	int level;
 	struct uep_group *parent;
 	atomic64_t held[UEP_NR_HELD];
-	atomic64_t pinned_pages;
-	u64 max[UEP_NR_MAX];
+	u64 max[UEP_NR_HELD];
 	enum uep_memlock memlock;
 	enum uep_users users;
 	char name[];
 };
-
-/* Would @held exceed the limit with @more? */
-static inline bool uep_held_exceeds(u64 held, u64 more, u64 max)
-{
-	return more > max || held > max - more;
-}
-
-/* Refused pages are never added, as other tasks would be refused because of them. */
-static inline bool uep_pages_add(atomic64_t *pages, u64 nr, u64 max)
-{
-	s64 pinned = atomic64_read(pages);
-
-	while (nr <= max && pinned <= (s64)(max - nr))
-		if (atomic64_try_cmpxchg(pages, &pinned, pinned + nr))
-			return true;
-	return false;
-}
 
 struct uep_group *uep_group_get(void);
 void uep_group_put(struct uep_group *g);

@@ -49,19 +49,17 @@ MODULE_PARM_DESC(user_max_pinned_mb,
 		 "most registered memory of all sessions of a user, MiB (half of all)");
 
 static const struct uep_limit {
-	const char *name;		/* of the parameter */
 	const char *key;		/* in fdinfo */
 	const unsigned int *max;
 	unsigned int shift;		/* of @max; MiB: 20 */
 	bool of_user;			/* of all sessions of the user together */
 	enum uep_held counter;
-} uep_limits[] = {
-	{ "session_max_objects", "objects:\t", &session_max_objects, 0, false, UEP_OBJS },
-	{ "session_max_queue_mb", "queue-memory:\t", &session_max_queue_mb, 20, false,
-	  UEP_QUEUE_BYTES },
-	{ "user_max_objects", "user-objects:\t", &user_max_objects, 0, true, UEP_OBJS },
-	{ "user_max_queue_mb", "user-queue-memory:\t", &user_max_queue_mb, 20, true,
-	  UEP_QUEUE_BYTES },
+} uep_limits[] = {			/* the order of enum uep_refusal */
+	{ "objects:\t", &session_max_objects, 0, false, UEP_OBJS },
+	{ "queue-memory:\t", &session_max_queue_mb, 20, false, UEP_QUEUE_BYTES },
+	{ "user-objects:\t", &user_max_objects, 0, true, UEP_OBJS },
+	{ "user-queue-memory:\t", &user_max_queue_mb, 20, true, UEP_QUEUE_BYTES },
+	{ "user-pinned-memory:\t", &user_max_pinned_mb, 20, true, UEP_PINNED_BYTES },
 };
 
 static u64 uep_limit_max(const struct uep_limit *l)
@@ -69,9 +67,9 @@ static u64 uep_limit_max(const struct uep_limit *l)
 	return (u64)READ_ONCE(*l->max) << l->shift;
 }
 
-static u64 uep_limit_held(const struct uep_limit *l, const struct uep_session *s)
+static const atomic64_t *uep_limit_held(const struct uep_limit *l, const struct uep_session *s)
 {
-	return atomic64_read(&(l->of_user ? s->user->held : s->held)[l->counter]);
+	return &(l->of_user ? s->user->held : s->held)[l->counter];
 }
 
 static u64 uep_mb(unsigned int mb)
@@ -91,58 +89,90 @@ void __init uep_quota_init(void)
 		session_max_queue_mb = user_max_queue_mb / 2;
 }
 
-/*
- * @more, here and below, is what a caller wants, by enum uep_held. It is compared before it is
- * charged: a charge that is refused counts in no limit that other tasks have, too.
- */
-static bool uep_exceeds(const struct uep_limit *l, const struct uep_session *s, const u64 *more)
-{
-	return uep_held_exceeds(uep_limit_held(l, s), more[l->counter], uep_limit_max(l));
-}
-
-static bool uep_over_limit(const struct uep_session *s, const u64 *more)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(uep_limits); i++)
-		if (uep_exceeds(&uep_limits[i], s, more))
-			return true;
-	return false;
-}
-
-static const char * const uep_group_limits[UEP_NR_MAX] = {
-	[UEP_MAX_OBJS] = "cgroup_objects",
-	[UEP_MAX_QUEUE_BYTES] = "cgroup_queue",
-	[UEP_MAX_PINNED_BYTES] = "cgroup_pinned",
+/* The first limit that a charge exceeds */
+struct uep_over {
+	enum uep_refusal reason;
+	u64 wanted;
+	u64 max;
 };
 
-static u64 uep_group_held(const struct uep_group *g, enum uep_group_max i)
+/*
+ * A charge is compared before it counts: one that is refused counts in no limit that other tasks
+ * have, too. A limit that is lower than the charges refuses further ones of its kind.
+ */
+static bool uep_exceeds(const struct uep_want *w, enum uep_held i, const atomic64_t *held, u64 max,
+			struct uep_over *over)
 {
-	switch (i) {
-	case UEP_MAX_OBJS:
-		return atomic64_read(&g->held[UEP_OBJS]);
-	case UEP_MAX_QUEUE_BYTES:
-		return atomic64_read(&g->held[UEP_QUEUE_BYTES]);
-	default:
-		return (u64)atomic64_read(&g->pinned_pages) << PAGE_SHIFT;
+	u64 more = w->charged ? 0 : w->nr[i], nr;
+
+	if (!w->nr[i])
+		return false;
+	nr = atomic64_read(held);
+	if (likely(more <= max && nr <= max - more))
+		return false;
+	over->wanted = nr + more;
+	over->max = max;
+	return true;
+}
+
+static bool uep_over_limits(const struct uep_session *s, const struct uep_want *w,
+			    struct uep_over *over)
+{
+	const struct uep_limit *l;
+
+	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++) {
+		if ((!l->of_user && !w->of_session) ||
+		    !uep_exceeds(w, l->counter, uep_limit_held(l, s), uep_limit_max(l), over))
+			continue;
+		over->reason = UEP_REFUSED_SESSION_OBJECTS + (l - uep_limits);
+		return true;
 	}
+	return false;
 }
 
-/* Pages are not in @more. */
-static bool uep_group_is_over(const struct uep_group *g, enum uep_held i, const u64 *more)
-{
-	return uep_held_exceeds(atomic64_read(&g->held[i]), more[i], READ_ONCE(g->max[i]));
-}
-
-static bool uep_groups_over_limit(const struct uep_session *s, const u64 *more)
+static bool uep_over_groups(const struct uep_session *s, const struct uep_want *w,
+			    struct uep_over *over)
 {
 	const struct uep_group *g;
+	int i;
 
 	for (g = s->group; g; g = g->parent)
-		if (uep_group_is_over(g, UEP_OBJS, more) ||
-		    uep_group_is_over(g, UEP_QUEUE_BYTES, more))
-			return true;
+		for (i = 0; i < UEP_NR_HELD; i++)
+			if (uep_exceeds(w, i, &g->held[i], READ_ONCE(g->max[i]), over)) {
+				over->reason = UEP_REFUSED_CGROUP_OBJECTS + i;
+				return true;
+			}
 	return false;
+}
+
+static bool uep_over_restrictions(const struct uep_session *s, const struct uep_want *w,
+				  struct uep_over *over)
+{
+	const struct uep_restriction *r;
+	int i;
+
+	if (!w->of_session && !w->of_channel)
+		return false;
+	for (r = uep_restrictions(s); r; r = r->below)
+		for (i = 0; i < UEP_NR_HELD; i++)
+			if (uep_exceeds(w, i, &r->held[i], r->max[i], over)) {
+				over->reason = UEP_REFUSED_RESTRICTION;
+				return true;
+			}
+	return false;
+}
+
+/* A limit that no right exempts from? */
+static bool uep_over_fixed(const struct uep_session *s, const struct uep_want *w,
+			   struct uep_over *over)
+{
+	return uep_over_groups(s, w, over) || uep_over_restrictions(s, w, over);
+}
+
+static bool uep_over_any(const struct uep_session *s, const struct uep_want *w,
+			 struct uep_over *over)
+{
+	return uep_over_fixed(s, w, over) || uep_over_limits(s, w, over);
 }
 
 static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted, u64 max)
@@ -160,7 +190,7 @@ static void uep_log_over(const char *limit)
 	get_task_comm(comm, current);
 	len = string_escape_mem(comm, strlen(comm), name, sizeof(name),
 				ESCAPE_HEX | ESCAPE_NAP | ESCAPE_APPEND, "\\");
-	pr_notice_ratelimited(KBUILD_MODNAME ": %.*s[%d]: over %s\n", len, name,
+	pr_notice_ratelimited(KBUILD_MODNAME ": %.*s[%d]: over its limit %s\n", len, name,
 			      task_pid_nr(current), limit);
 }
 
@@ -170,39 +200,30 @@ u64 uep_queue_bytes(u32 nr, u32 size)
 	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) * roundup_pow_of_two(size));
 }
 
-static void uep_held_add(struct uep_session *s, s64 nr_objs, s64 queue_bytes)
+/* @sign: 1, or -1 to undo it */
+static void uep_held_add(struct uep_session *s, const struct uep_want *w, int sign)
 {
 	struct uep_group *g;
-
-	for (g = s->group; g; g = g->parent) {
-		atomic64_add(nr_objs, &g->held[UEP_OBJS]);
-		atomic64_add(queue_bytes, &g->held[UEP_QUEUE_BYTES]);
-	}
-	uep_restrictions_add(s, nr_objs, queue_bytes);
-	atomic64_add(nr_objs, &s->user->held[UEP_OBJS]);
-	atomic64_add(queue_bytes, &s->user->held[UEP_QUEUE_BYTES]);
-}
-
-static void uep_trace_limits(struct uep_session *s, const u64 *more)
-{
-	const struct uep_limit *l;
-	const struct uep_group *g;
 	int i;
 
-	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
-		uep_trace_limit(s, l->name, uep_limit_held(l, s) + more[l->counter],
-				uep_limit_max(l));
-	for (g = s->group; g; g = g->parent)
-		for (i = 0; i < UEP_NR_HELD; i++)
-			uep_trace_limit(s, uep_group_limits[i],
-					atomic64_read(&g->held[i]) + more[i],
-					READ_ONCE(g->max[i]));
+	for (i = 0; i < UEP_NR_HELD; i++) {
+		if (!w->nr[i])
+			continue;
+		for (g = s->group; g; g = g->parent)
+			atomic64_add(sign * w->nr[i], &g->held[i]);
+		atomic64_add(sign * w->nr[i], &s->user->held[i]);
+	}
+	if (w->of_session || w->of_channel)
+		uep_restrictions_add(s, w, sign);
 }
 
-static bool uep_over_any_limit(const struct uep_session *s, const u64 *more)
+/* RLIMIT_MEMLOCK is per process but a region outlives its process. */
+static bool uep_is_exempt(const struct uep_want *w)
 {
-	return uep_over_limit(s, more) || uep_groups_over_limit(s, more) ||
-	       uep_restrictions_over_limit(s, more);
+	if (!w->nr[UEP_PINNED_BYTES])
+		return capable(CAP_SYS_RESOURCE);
+	return (!w->skip_rlimit && rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY) ||
+	       capable(CAP_IPC_LOCK);
 }
 
 /*
@@ -210,206 +231,120 @@ static bool uep_over_any_limit(const struct uep_session *s, const u64 *more)
  * delivers connection requests, gains nothing from its capabilities, and does not reclaim, as
  * other users wait for it.
  */
-static bool uep_may_hold(const struct uep_session *s, const u64 *more)
+static bool uep_may_hold(const struct uep_session *s, const struct uep_want *w,
+			 struct uep_over *over)
 {
-	if (likely(!uep_over_any_limit(s, more)))
+	if (likely(!uep_over_any(s, w, over)))
 		return true;
 	if (current->flags & PF_KTHREAD)
 		return false;
-	if (s->user->reclaim(s->user) && !uep_over_any_limit(s, more))
+	/* An idle CQ holds no registered memory. */
+	if (!w->nr[UEP_PINNED_BYTES] && s->user->reclaim(s->user) && !uep_over_any(s, w, over))
 		return true;
-	return !uep_groups_over_limit(s, more) && !uep_restrictions_over_limit(s, more) &&
-	       capable(CAP_SYS_RESOURCE);
+	return !uep_over_fixed(s, w, over) && uep_is_exempt(w);
 }
 
 /* One refusal has one reason: the first limit that is exceeded. */
-static enum uep_refusal uep_objects_reason(const struct uep_session *s, const u64 *more)
+static void uep_refuse(struct uep_session *s, const struct uep_over *over)
 {
-	const struct uep_group *g;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(uep_limits); i++)
-		if (uep_exceeds(&uep_limits[i], s, more))
-			return UEP_REFUSED_SESSION_OBJECTS + i;
-	for (g = s->group; g; g = g->parent)
-		for (i = 0; i < UEP_NR_HELD; i++)
-			if (uep_group_is_over(g, i, more))
-				return UEP_REFUSED_CGROUP_OBJECTS + i;
-	if (uep_restrictions_over_limit(s, more))
-		return UEP_REFUSED_RESTRICTION;
-	return UEP_REFUSED_OTHER;	/* another task has made room meanwhile */
+	trace_rdma_ep_over_limit(s, uep_refusals[over->reason], over->wanted, over->max);
+	uep_count_refusal(s, over->reason);
+	uep_log_over(uep_refusals[over->reason]);
 }
 
 /* Returns -EDQUOT over a limit. */
+static int uep_charge_want(struct uep_session *s, struct uep_want *w)
+{
+	struct uep_over over = {};
+
+	if (uep_may_hold(s, w, &over)) {
+		uep_held_add(s, w, 1);
+		/* Other tasks may have charged something meanwhile. */
+		w->charged = true;
+		if (likely(uep_may_hold(s, w, &over)))
+			return 0;
+		uep_held_add(s, w, -1);
+	}
+	uep_refuse(s, &over);
+	return -EDQUOT;
+}
+
+/* Returns -EDQUOT. */
 int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes)
 {
-	u64 more[UEP_NR_HELD] = { nr_objs, queue_bytes };
-	bool charged = uep_may_hold(s, more);
+	struct uep_want w = { .nr = { nr_objs, queue_bytes }, .of_session = true };
 
-	if (charged) {
-		uep_held_add(s, nr_objs, queue_bytes);
-		/* Other tasks may have charged something meanwhile. */
-		memset(more, 0, sizeof(more));
-		if (likely(uep_may_hold(s, more)))
-			return 0;
-	}
-	uep_trace_limits(s, more);
-	uep_count_refusal(s, uep_objects_reason(s, more));
-	if (charged)
-		uep_uncharge(s, nr_objs, queue_bytes);
-	uep_log_over("its limit of objects or queue memory (see the module's parameters)");
-	return -EDQUOT;
+	return uep_charge_want(s, &w);
 }
 
 void uep_uncharge(struct uep_session *s, int nr_objs, u64 queue_bytes)
 {
-	uep_held_add(s, -nr_objs, -(s64)queue_bytes);
+	struct uep_want w = { .nr = { nr_objs, queue_bytes }, .of_session = true };
+
+	uep_held_add(s, &w, -1);
 }
 
 /* Charges files whatever the limits. */
 void uep_add_files(struct uep_session *s, int nr)
 {
-	struct uep_group *g;
+	struct uep_want w = { .nr = { nr } };
 
-	atomic64_add(nr, &s->user->held[UEP_OBJS]);
-	for (g = s->group; g; g = g->parent)
-		atomic64_add(nr, &g->held[UEP_OBJS]);
-}
-
-static bool uep_user_over_limit(const struct uep_session *s, const u64 *more)
-{
-	return uep_held_exceeds(atomic64_read(&s->user->held[UEP_OBJS]), more[UEP_OBJS],
-				READ_ONCE(user_max_objects));
-}
-
-static bool uep_may_hold_files(const struct uep_session *s, const u64 *more)
-{
-	if (likely(!uep_user_over_limit(s, more) && !uep_groups_over_limit(s, more)))
-		return true;
-	if (s->user->reclaim(s->user) && !uep_user_over_limit(s, more) &&
-	    !uep_groups_over_limit(s, more))
-		return true;
-	return !uep_groups_over_limit(s, more) && capable(CAP_SYS_RESOURCE);
+	uep_held_add(s, &w, 1);
 }
 
 /* Files and restrictions count as objects of user and cgroup, but not of the session. */
 int uep_charge_files(struct uep_session *s, int nr)
 {
-	u64 more[UEP_NR_HELD] = { nr };
-	bool charged = uep_may_hold_files(s, more);
+	struct uep_want w = { .nr = { nr } };
 
-	if (charged) {
-		uep_add_files(s, nr);
-		more[UEP_OBJS] = 0;
-		if (likely(uep_may_hold_files(s, more)))
-			return 0;
-	}
-	uep_count_refusal(s, uep_user_over_limit(s, more) ? UEP_REFUSED_USER_OBJECTS :
-							    UEP_REFUSED_CGROUP_OBJECTS);
-	if (charged)
-		uep_add_files(s, -nr);
-	uep_log_over("its limit of objects (user_max_objects, or the cgroup's)");
-	return -EDQUOT;
+	return uep_charge_want(s, &w);
 }
 
 void uep_uncharge_files(struct uep_session *s, int nr)
 {
-	uep_add_files(s, -nr);
+	struct uep_want w = { .nr = { nr } };
+
+	uep_held_add(s, &w, -1);
 }
 
 /* A channel: its file, which counts as an object for the session's restrictions, too */
 int uep_charge_channel(struct uep_session *s)
 {
-	u64 more[UEP_NR_HELD] = { 1 };
-	bool charged = !uep_restrictions_over_limit(s, more);
-	int ret;
+	struct uep_want w = { .nr = { 1 }, .of_channel = true };
 
-	if (charged) {
-		ret = uep_charge_files(s, 1);
-		if (ret)
-			return ret;
-		uep_restrictions_add_channels(s, 1);
-		more[UEP_OBJS] = 0;
-		if (likely(!uep_restrictions_over_limit(s, more)))
-			return 0;
-	}
-	uep_count_refusal(s, UEP_REFUSED_RESTRICTION);
-	if (charged)
-		uep_uncharge_channel(s);
-	return -EDQUOT;
+	return uep_charge_want(s, &w);
 }
 
 void uep_uncharge_channel(struct uep_session *s)
 {
-	uep_restrictions_add_channels(s, -1);
-	uep_uncharge_files(s, 1);
-}
+	struct uep_want w = { .nr = { 1 }, .of_channel = true };
 
-/* Drops the pages of the session's groups below @end. */
-static void uep_groups_drop_pages(struct uep_session *s, u64 nr, const struct uep_group *end)
-{
-	struct uep_group *g;
-
-	for (g = s->group; g != end; g = g->parent)
-		atomic64_sub(nr, &g->pinned_pages);
-}
-
-static bool uep_groups_add_pages(struct uep_session *s, u64 nr)
-{
-	struct uep_group *g;
-	u64 max;
-
-	for (g = s->group; g; g = g->parent) {
-		max = READ_ONCE(g->max[UEP_MAX_PINNED_BYTES]);
-		if (uep_pages_add(&g->pinned_pages, nr, max >> PAGE_SHIFT))
-			continue;
-		uep_trace_limit(s, uep_group_limits[UEP_MAX_PINNED_BYTES],
-				uep_group_held(g, UEP_MAX_PINNED_BYTES) + (nr << PAGE_SHIFT), max);
-		uep_count_refusal(s, UEP_REFUSED_CGROUP_PINNED);
-		uep_log_over("its cgroup's limit of registered memory (the parameter rules)");
-		uep_groups_drop_pages(s, nr, g);
-		return false;
-	}
-	return true;
+	uep_held_add(s, &w, -1);
 }
 
 /*
- * Pages that the caller registers next. RLIMIT_MEMLOCK is per process but a region outlives
- * its process, so the pages are limited per user and cgroup as well. @skip_rlimit: instead of
- * RLIMIT_MEMLOCK, which then exempts no task from the user's limit
+ * Pages that the caller registers next. @skip_rlimit: instead of RLIMIT_MEMLOCK, which then
+ * exempts no task from the user's limit
  */
 int uep_charge_pages(struct uep_session *s, u64 nr, bool skip_rlimit)
 {
-	u64 max = uep_mb(READ_ONCE(user_max_pinned_mb)) >> PAGE_SHIFT;
-	atomic64_t *pinned = &s->user->pinned_pages;
+	struct uep_want w = {
+		.nr = { [UEP_PINNED_BYTES] = nr << PAGE_SHIFT },
+		.of_session = true,
+		.skip_rlimit = skip_rlimit,
+	};
 
-	if (!uep_groups_add_pages(s, nr))
-		return -ENOMEM;
-	if (!uep_restrictions_add_pages(s, nr)) {
-		uep_count_refusal(s, UEP_REFUSED_RESTRICTION);
-		uep_groups_drop_pages(s, nr, NULL);
-		return -ENOMEM;
-	}
-	if (uep_pages_add(pinned, nr, max))
-		return 0;
-	if ((!skip_rlimit && rlimit(RLIMIT_MEMLOCK) == RLIM_INFINITY) || capable(CAP_IPC_LOCK)) {
-		atomic64_add(nr, pinned);
-		return 0;
-	}
-	uep_trace_limit(s, "user_max_pinned_mb", (atomic64_read(pinned) + nr) << PAGE_SHIFT,
-			max << PAGE_SHIFT);
-	uep_count_refusal(s, UEP_REFUSED_USER_PINNED);
-	uep_log_over("its user's limit of registered memory (user_max_pinned_mb)");
-	uep_restrictions_drop_pages(s, nr);
-	uep_groups_drop_pages(s, nr, NULL);
-	return -ENOMEM;
+	return uep_charge_want(s, &w) ? -ENOMEM : 0;
 }
 
 void uep_uncharge_pages(struct uep_session *s, u64 nr)
 {
-	atomic64_sub(nr, &s->user->pinned_pages);
-	uep_restrictions_drop_pages(s, nr);
-	uep_groups_drop_pages(s, nr, NULL);
+	struct uep_want w = {
+		.nr = { [UEP_PINNED_BYTES] = nr << PAGE_SHIFT },
+		.of_session = true,
+	};
+
+	uep_held_add(s, &w, -1);
 }
 
 /*
@@ -451,17 +386,17 @@ void uep_quota_query(struct rdma_ep_cmd_query *q)
 
 /* Shows the limit with the least room of the session's cgroups, without the cgroup's name. */
 static void uep_quota_show_group(struct seq_file *m, const struct uep_session *s,
-				 enum uep_group_max i)
+				 enum uep_held i)
 {
-	static const char * const keys[UEP_NR_MAX] = {
+	static const char * const keys[UEP_NR_HELD] = {
 		"cgroup-objects:\t", "cgroup-queue-memory:\t", "cgroup-pinned-memory:\t",
 	};
-	unsigned int shift = i == UEP_MAX_OBJS ? 0 : 10;
+	unsigned int shift = i == UEP_OBJS ? 0 : 10;
 	u64 held = 0, max = U64_MAX, room = U64_MAX;
 	const struct uep_group *g;
 
 	for (g = s->group; g; g = g->parent) {
-		u64 of_group = READ_ONCE(g->max[i]), used = uep_group_held(g, i);
+		u64 of_group = READ_ONCE(g->max[i]), used = atomic64_read(&g->held[i]);
 
 		if (of_group == U64_MAX || (of_group > used && of_group - used >= room))
 			continue;
@@ -481,12 +416,10 @@ void uep_quota_show(struct seq_file *m, struct uep_session *s)
 
 	seq_printf(m, "user:\t%u\n", from_kuid_munged(seq_user_ns(m), s->user->uid));
 	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++)
-		seq_printf(m, "%s%llu of %llu%s\n", l->key, uep_limit_held(l, s) >> l->shift / 2,
+		seq_printf(m, "%s%llu of %llu%s\n", l->key,
+			   (u64)atomic64_read(uep_limit_held(l, s)) >> l->shift / 2,
 			   uep_limit_max(l) >> l->shift / 2, l->shift ? " KiB" : "");
-	seq_printf(m, "user-pinned-memory:\t%llu of %llu KiB\n",
-		   (u64)atomic64_read(&s->user->pinned_pages) << (PAGE_SHIFT - 10),
-		   uep_mb(READ_ONCE(user_max_pinned_mb)) >> 10);
-	for (i = 0; i < UEP_NR_MAX; i++)
+	for (i = 0; i < UEP_NR_HELD; i++)
 		uep_quota_show_group(m, s, i);
 	seq_printf(m, "memlock:\t%s\n", uep_group_has_memlock(s->group) ? "quota" : "rlimit");
 }

@@ -48,7 +48,6 @@ void uep_restriction_publish(struct uep_restriction *r, struct uep_session *s)
 	for (i = 0; i < UEP_NR_HELD; i++)
 		atomic64_set(&r->held[i], atomic64_read(&s->held[i]));
 	atomic64_add(s->nr_channels, &r->held[UEP_OBJS]);
-	atomic64_set(&r->pinned_pages, s->pinned_pages);
 	r->below = s->restriction;
 	/* uep_restrictions() takes no lock. */
 	smp_store_release(&s->restriction, r);
@@ -97,88 +96,24 @@ void uep_restrictions_set(struct uep_session *s, struct uep_restriction *r)
 		s->nr_restrictions++;
 }
 
-/* Charges the session, with the restrictions that it has. */
-void uep_restrictions_add(struct uep_session *s, s64 nr_objs, s64 queue_bytes)
+/* Charges the session, with the restrictions that it has. @sign: 1, or -1 to undo it */
+void uep_restrictions_add(struct uep_session *s, const struct uep_want *w, int sign)
 {
 	struct uep_restriction *r;
-
-	spin_lock(&s->held_lock);
-	atomic64_add(nr_objs, &s->held[UEP_OBJS]);
-	atomic64_add(queue_bytes, &s->held[UEP_QUEUE_BYTES]);
-	for (r = s->restriction; r; r = r->below) {
-		atomic64_add(nr_objs, &r->held[UEP_OBJS]);
-		atomic64_add(queue_bytes, &r->held[UEP_QUEUE_BYTES]);
-	}
-	spin_unlock(&s->held_lock);
-}
-
-/* A channel counts as an object. */
-void uep_restrictions_add_channels(struct uep_session *s, int nr)
-{
-	struct uep_restriction *r;
-
-	spin_lock(&s->held_lock);
-	s->nr_channels += nr;
-	for (r = s->restriction; r; r = r->below)
-		atomic64_add(nr, &r->held[UEP_OBJS]);
-	spin_unlock(&s->held_lock);
-}
-
-static void uep_pages_drop(struct uep_restriction *r, const struct uep_restriction *end, u64 nr)
-{
-	for (; r != end; r = r->below)
-		atomic64_sub(nr, &r->pinned_pages);
-}
-
-/* Charges all restrictions or, beyond a limit of one of them, none. */
-bool uep_restrictions_add_pages(struct uep_session *s, u64 nr)
-{
-	struct uep_restriction *r;
-
-	spin_lock(&s->held_lock);
-	for (r = s->restriction; r; r = r->below)
-		if (!uep_pages_add(&r->pinned_pages, nr,
-				   r->max[UEP_MAX_PINNED_BYTES] >> PAGE_SHIFT))
-			break;
-	if (r)
-		uep_pages_drop(s->restriction, r, nr);
-	else
-		s->pinned_pages += nr;
-	spin_unlock(&s->held_lock);
-	return !r;
-}
-
-void uep_restrictions_drop_pages(struct uep_session *s, u64 nr)
-{
-	spin_lock(&s->held_lock);
-	s->pinned_pages -= nr;
-	uep_pages_drop(s->restriction, NULL, nr);
-	spin_unlock(&s->held_lock);
-}
-
-u64 uep_restriction_held(const struct uep_restriction *r, enum uep_group_max i)
-{
-	switch (i) {
-	case UEP_MAX_OBJS:
-		return atomic64_read(&r->held[UEP_OBJS]);
-	case UEP_MAX_QUEUE_BYTES:
-		return atomic64_read(&r->held[UEP_QUEUE_BYTES]);
-	default:
-		return (u64)atomic64_read(&r->pinned_pages) << PAGE_SHIFT;
-	}
-}
-
-/* @more: that is not charged yet, by enum uep_held */
-bool uep_restrictions_over_limit(const struct uep_session *s, const u64 *more)
-{
-	const struct uep_restriction *r;
 	int i;
 
-	for (r = uep_restrictions(s); r; r = r->below)
-		for (i = 0; i < UEP_NR_HELD; i++)
-			if (uep_held_exceeds(atomic64_read(&r->held[i]), more[i], r->max[i]))
-				return true;
-	return false;
+	spin_lock(&s->held_lock);
+	if (w->of_channel)
+		s->nr_channels += sign * w->nr[UEP_OBJS];
+	for (i = 0; i < UEP_NR_HELD; i++) {
+		if (!w->nr[i])
+			continue;
+		if (!w->of_channel)
+			atomic64_add(sign * w->nr[i], &s->held[i]);
+		for (r = s->restriction; r; r = r->below)
+			atomic64_add(sign * w->nr[i], &r->held[i]);
+	}
+	spin_unlock(&s->held_lock);
 }
 
 static bool uep_restriction_grants_dev(const struct uep_restriction *r,

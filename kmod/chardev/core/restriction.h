@@ -52,7 +52,6 @@ struct uep_grant {
  * @flags: RDMA_EP_RESTRICT_*
  * @max: limits; those without a flag are UINT64_MAX
  * @held: charged to the sessions that have it. Channels are objects
- * @pinned_pages: the same
  * @nr: number of @grants
  * @grants: exceptions
  */
@@ -60,9 +59,8 @@ struct uep_restriction {
 	refcount_t ref;
 	struct uep_restriction *below;
 	u32 flags;
-	u64 max[UEP_NR_MAX];
+	u64 max[UEP_NR_HELD];
 	atomic64_t held[UEP_NR_HELD];
-	atomic64_t pinned_pages;
 	u32 nr;
 	struct uep_grant grants[];
 };
@@ -77,12 +75,7 @@ int uep_restrictions_objs(const struct uep_restriction *r);
 struct uep_restriction *uep_restrictions_get(struct uep_session *s);
 void uep_restrictions_set(struct uep_session *s, struct uep_restriction *r);
 
-void uep_restrictions_add(struct uep_session *s, s64 nr_objs, s64 queue_bytes);
-void uep_restrictions_add_channels(struct uep_session *s, int nr);
-bool uep_restrictions_add_pages(struct uep_session *s, u64 nr);
-void uep_restrictions_drop_pages(struct uep_session *s, u64 nr);
-u64 uep_restriction_held(const struct uep_restriction *r, enum uep_group_max i);
-bool uep_restrictions_over_limit(const struct uep_session *s, const u64 *more);
+void uep_restrictions_add(struct uep_session *s, const struct uep_want *w, int sign);
 
 int uep_check_dev(struct uep_session *s, struct ib_device *ibdev);
 bool uep_dev_granted(struct uep_session *s, struct ib_device *ibdev);

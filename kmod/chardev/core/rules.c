@@ -88,17 +88,17 @@ static char *uep_value(char *word, const char *key)
 
 static int uep_parse_limit(struct uep_rule *r, char *word)
 {
-	static const char * const keys[UEP_NR_MAX] = { "objects", "queue", "pinned" };
+	static const char * const keys[UEP_NR_HELD] = { "objects", "queue", "pinned" };
 	static const char * const memlocks[] = { "rlimit", "quota" };
 	static const char * const users[] = { "shared", "apart" };
 	char *value;
 	int i;
 
-	for (i = 0; i < UEP_NR_MAX; i++) {
+	for (i = 0; i < UEP_NR_HELD; i++) {
 		value = uep_value(word, keys[i]);
 		if (value) {
 			r->set |= BIT(i);
-			return uep_parse_number(value, i != UEP_MAX_OBJS, &r->max[i]);
+			return uep_parse_number(value, i != UEP_OBJS, &r->max[i]);
 		}
 	}
 	value = uep_value(word, "memlock");

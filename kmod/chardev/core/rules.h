@@ -34,26 +34,26 @@ enum uep_users {
 	UEP_USERS_APART,	/* a user has limits of their own in the cgroup */
 };
 
-/* Limits of a group; UINT64_MAX: no limit */
-enum uep_group_max {
-	UEP_MAX_OBJS,
-	UEP_MAX_QUEUE_BYTES,
-	UEP_MAX_PINNED_BYTES,
-	UEP_NR_MAX,
+/* Kinds of charges and their limits */
+enum uep_held {
+	UEP_OBJS,		/* also files, but of a session */
+	UEP_QUEUE_BYTES,
+	UEP_PINNED_BYTES,	/* registered memory, whole pages */
+	UEP_NR_HELD,
 };
 
 /**
  * struct uep_rule - limits of each cgroup that matches, with all that is below it
  * @group: cgroups
  * @set: mask of the members of @max that the rule sets
- * @max: limits
+ * @max: limits; UINT64_MAX: no limit
  * @memlock: of tasks in the cgroup
  * @users: of sessions that are opened in the cgroup
  */
 struct uep_rule {
 	struct uep_pattern group;
 	u32 set;
-	u64 max[UEP_NR_MAX];
+	u64 max[UEP_NR_HELD];
 	enum uep_memlock memlock;
 	enum uep_users users;
 };

@@ -544,6 +544,21 @@ TEST_F(restrict, limits)
 	EXPECT_EQ(-EDQUOT, abi_alloc_pd(&self->s, self->s.ctx, &pd));
 }
 
+/* A limit that is lower than the charges refuses nothing of another kind. */
+TEST_F(restrict, limit_of_one_kind)
+{
+	struct rdma_ep_cmd_restrict r = { .flags = RDMA_EP_RESTRICT_QUEUES };
+	struct rdma_ep_cmd_reg_mr mr;
+	__u32 pd, cq;
+
+	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
+	OK(ABI(self->s.fd, RESTRICT, &r));
+	EXPECT_EQ(-EDQUOT, abi_create_cq(&self->s, -1, 16, 0, &cq));
+	OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
+	EXPECT_LT(0, abi_channel(&self->s));
+	OK(abi_reg_mr(&self->s, pd, abi_map(LEN), LEN, 0, &mr));
+}
+
 static int split(int fd, __u32 id)
 {
 	struct rdma_ep_cmd_split_id s = { .id = id };
