@@ -130,7 +130,7 @@ int uep_node_read(struct uep_queue *q, struct uep_node_event *ev, bool delivered
 				list_add(&node->entry, &q->records);
 			if (q->ops->typed)
 				uep_node_prepend(node, ev->type);
-			else
+			else if (node->pending < U32_MAX)
 				node->pending++;
 		}
 		spin_unlock_irq(&q->lock);
