@@ -140,13 +140,8 @@ static int uep_wake_async(struct uep_obj *obj, void *arg)
 /* The owner gives the session up: wakes its readers, and waits for its calls. */
 static int uep_end_owner(struct uep_session *s, struct uep_owner *owner)
 {
-	struct uep_queue *q;
-
 	uep_owner_end(owner);
-	spin_lock(&s->ev_lock);
-	list_for_each_entry(q, &s->queues, entry)
-		wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
-	spin_unlock(&s->ev_lock);
+	uep_queues_wake(s, false);
 	uep_walk_objs(s, RDMA_EP_OBJ_CTX, NULL, uep_wake_async, NULL);
 	return wait_for_completion_interruptible(&owner->quiet);
 }

@@ -196,14 +196,11 @@ struct uep_owner *uep_session_open(void)
 
 static void uep_session_release(struct uep_session *s)
 {
-	struct uep_queue *q;
-
 	trace_rdma_ep_session_close(s);
 	spin_lock(&s->ev_lock);
 	s->dead = true;
-	list_for_each_entry(q, &s->queues, entry)
-		uep_queue_kill(q);
 	spin_unlock(&s->ev_lock);
+	uep_queues_wake(s, true);
 	uep_session_get(s);
 	uep_session_run(s, &s->release_work);
 	uep_session_put(s);

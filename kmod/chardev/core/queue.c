@@ -9,6 +9,9 @@
 
 #include "core.h"
 
+/* Readers that are woken before a handler of rdma_cm has its turn */
+#define UEP_WAKE_BATCH	64
+
 static bool uep_queue_ready(const struct uep_queue *q)
 {
 	return READ_ONCE(q->dead) || !list_empty_careful(&q->records);
@@ -175,6 +178,37 @@ static void uep_queue_free(struct kref *ref)
 void uep_queue_put(struct uep_queue *q)
 {
 	kref_put(&q->ref, uep_queue_free);
+}
+
+/*
+ * Wakes the readers of all queues of a session, for which they have a reason. @kill: they find no
+ * session any more. Queues that are created meanwhile do not matter. The number of queues is the
+ * user's, and handlers of rdma_cm wait for the lock.
+ */
+void uep_queues_wake(struct uep_session *s, bool kill)
+{
+	struct uep_queue *q, *held = NULL, *last;
+	u32 n = 0;
+
+	spin_lock(&s->ev_lock);
+	list_for_each_entry(q, &s->queues, entry) {
+		if (kill)
+			WRITE_ONCE(q->dead, true);
+		wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
+		/* One with a reference stays in the list. */
+		if (++n % UEP_WAKE_BATCH || !kref_get_unless_zero(&q->ref))
+			continue;
+		spin_unlock(&s->ev_lock);
+		last = held;
+		held = q;
+		if (last)
+			uep_queue_put(last);
+		cond_resched();
+		spin_lock(&s->ev_lock);
+	}
+	spin_unlock(&s->ev_lock);
+	if (held)
+		uep_queue_put(held);
 }
 
 void uep_queue_kill(struct uep_queue *q)
