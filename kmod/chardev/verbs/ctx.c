@@ -6,9 +6,23 @@
 
 #include "verbs.h"
 
-/* All contexts of all sessions: each gets the events of its device. */
+/* Contexts that get an event before tasks that destroy one have their turn */
+#define UEP_EVENT_BATCH	64
+
+/* An event of a device, for its contexts */
+struct uep_dev_event {
+	struct work_struct work;
+	struct ep_dev *dev;
+	u32 port;			/* 0: none */
+	u32 type;
+};
+
+/* All contexts of all sessions, which get the events of their devices. Each ends with the lock. */
 static DEFINE_MUTEX(uep_ctxs_lock);
-static LIST_HEAD(uep_ctxs);
+static DEFINE_XARRAY_ALLOC(uep_ctxs);
+
+/* Ordered: the latest state of a port is read last. The number of contexts is the users'. */
+static struct workqueue_struct *uep_dev_event_wq;
 
 static void uep_ctx_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
@@ -16,7 +30,7 @@ static void uep_ctx_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out
 	u32 i;
 
 	mutex_lock(&uep_ctxs_lock);
-	list_del(&ctx->entry);
+	xa_erase(&uep_ctxs, ctx->number);
 	mutex_unlock(&uep_ctxs_lock);
 	for (i = 0; i < ctx->nr_ports; i++)
 		uep_node_purge(ctx->async, &ctx->ports[i]);
@@ -44,6 +58,7 @@ static struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 	u32 i, nr_ports = dev->ibdev->phys_port_cnt + 1;
 	struct uep_queue *async;
 	struct uep_ctx *ctx;
+	int ret;
 
 	ctx = uep_obj_alloc(s, &uep_ctx_type, struct_size(ctx, ports, nr_ports), 0);
 	if (IS_ERR(ctx))
@@ -65,9 +80,11 @@ static struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 	ctx->nr_ports = nr_ports;
 	for (i = 0; i < nr_ports; i++)
 		uep_node_init(&ctx->ports[i], &ctx->obj, i);
-	mutex_lock(&uep_ctxs_lock);
-	list_add_tail(&ctx->entry, &uep_ctxs);
-	mutex_unlock(&uep_ctxs_lock);
+	ret = xa_alloc(&uep_ctxs, &ctx->number, ctx, xa_limit_32b, GFP_KERNEL_ACCOUNT);
+	if (ret) {
+		uep_obj_put(&ctx->obj);
+		return ERR_PTR(ret);
+	}
 	return ctx;
 }
 
@@ -212,12 +229,43 @@ out:
 	return ret;
 }
 
-/* Reports an event of a device or port. Process context. */
-void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
+static void uep_dev_event_deliver(const struct uep_dev_event *ev)
 {
 	struct uep_ctx *ctx;
-	u32 port = 0;
+	unsigned long i;
+	u32 n = 0;
 
+	mutex_lock(&uep_ctxs_lock);
+	xa_for_each(&uep_ctxs, i, ctx) {
+		if (ctx->obj.dev == ev->dev && ev->port < ctx->nr_ports)
+			uep_node_post(ctx->async, &ctx->ports[ev->port], ev->type);
+		if (++n % UEP_EVENT_BATCH)
+			continue;
+		mutex_unlock(&uep_ctxs_lock);
+		cond_resched();
+		mutex_lock(&uep_ctxs_lock);
+	}
+	mutex_unlock(&uep_ctxs_lock);
+}
+
+static void uep_dev_event_work(struct work_struct *work)
+{
+	struct uep_dev_event *ev = container_of(work, struct uep_dev_event, work);
+
+	uep_dev_event_deliver(ev);
+	ep_dev_put(ev->dev);
+	kfree(ev);
+}
+
+/* After all earlier events, and done on return */
+static void uep_dev_event_now(struct uep_dev_event *ev)
+{
+	flush_workqueue(uep_dev_event_wq);
+	uep_dev_event_deliver(ev);
+}
+
+static u32 uep_dev_event_port(const struct ib_event *event)
+{
 	switch (event->event) {
 	case IB_EVENT_PORT_ACTIVE:
 	case IB_EVENT_PORT_ERR:
@@ -226,15 +274,43 @@ void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
 	case IB_EVENT_SM_CHANGE:
 	case IB_EVENT_CLIENT_REREGISTER:
 	case IB_EVENT_GID_CHANGE:
-		port = event->element.port_num;
-		break;
+		return event->element.port_num;
 	default:
-		break;
+		return 0;
 	}
+}
 
-	mutex_lock(&uep_ctxs_lock);
-	list_for_each_entry(ctx, &uep_ctxs, entry)
-		if (ctx->obj.dev == dev && port < ctx->nr_ports)
-			uep_node_post(ctx->async, &ctx->ports[port], event->event);
-	mutex_unlock(&uep_ctxs_lock);
+/*
+ * Reports an event of a device or port, from a work queue that all devices share. Process
+ * context. The removal of a device is reported when the function returns.
+ */
+void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
+{
+	struct uep_dev_event now = {
+		.dev = dev,
+		.port = uep_dev_event_port(event),
+		.type = event->event,
+	}, *ev;
+
+	ev = event->event == IB_EVENT_DEVICE_FATAL ? NULL : kmalloc(sizeof(*ev), GFP_NOIO);
+	if (!ev) {
+		uep_dev_event_now(&now);
+		return;
+	}
+	*ev = now;
+	kref_get(&dev->ref);
+	INIT_WORK(&ev->work, uep_dev_event_work);
+	queue_work(uep_dev_event_wq, &ev->work);
+}
+
+int uep_ctx_init(void)
+{
+	uep_dev_event_wq = alloc_ordered_workqueue("rdma_ep_dev_event", 0);
+	return uep_dev_event_wq ? 0 : -ENOMEM;
+}
+
+/* No device is left. */
+void uep_ctx_cleanup(void)
+{
+	destroy_workqueue(uep_dev_event_wq);
 }
