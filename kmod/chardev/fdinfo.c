@@ -46,40 +46,39 @@ static void uep_sum_wq(struct uep_traffic *sum, struct uep_wq *wq)
 	spin_unlock(&wq->lock);
 }
 
-static void uep_sum_session(struct uep_sums *sums, struct uep_session *s)
+static void uep_sum_obj(struct uep_obj *obj, void *arg)
 {
-	unsigned long handle;
-	struct uep_obj *obj;
+	struct uep_sums *sums = arg;
 	struct uep_qp *qp;
 
+	sums->objs[obj->type->type]++;
+	switch (obj->type->type) {
+	case RDMA_EP_OBJ_MR:
+		sums->pinned += READ_ONCE(container_of(obj, struct uep_mr, obj)->nr_pages)
+				<< PAGE_SHIFT;
+		break;
+	case RDMA_EP_OBJ_CQ:
+		sums->polled += READ_ONCE(container_of(obj, struct uep_cq, obj)->nr_polled);
+		break;
+	case RDMA_EP_OBJ_SRQ:
+		uep_sum_wq(&sums->recvs, &container_of(obj, struct uep_srq, obj)->wq);
+		break;
+	case RDMA_EP_OBJ_QP:
+		qp = container_of(obj, struct uep_qp, obj);
+		uep_sum_wq(&sums->sends, &qp->sq);
+		uep_sum_wq(&sums->recvs, &qp->rq);
+		break;
+	default:
+		break;
+	}
+}
+
+static void uep_sum_session(struct uep_sums *sums, struct uep_session *s)
+{
 	uep_sum_past(&sums->sends, &s->past_sends);
 	uep_sum_past(&sums->recvs, &s->past_recvs);
 	sums->polled = atomic64_read(&s->past_polled);
-	/* Keeps the memory of objects. */
-	rcu_read_lock();
-	xa_for_each(&s->objs, handle, obj) {
-		sums->objs[obj->type->type]++;
-		switch (obj->type->type) {
-		case RDMA_EP_OBJ_MR:
-			sums->pinned += container_of(obj, struct uep_mr, obj)->nr_pages
-					<< PAGE_SHIFT;
-			break;
-		case RDMA_EP_OBJ_CQ:
-			sums->polled += READ_ONCE(container_of(obj, struct uep_cq, obj)->nr_polled);
-			break;
-		case RDMA_EP_OBJ_SRQ:
-			uep_sum_wq(&sums->recvs, &container_of(obj, struct uep_srq, obj)->wq);
-			break;
-		case RDMA_EP_OBJ_QP:
-			qp = container_of(obj, struct uep_qp, obj);
-			uep_sum_wq(&sums->sends, &qp->sq);
-			uep_sum_wq(&sums->recvs, &qp->rq);
-			break;
-		default:
-			break;
-		}
-	}
-	rcu_read_unlock();
+	uep_each_obj(s, uep_sum_obj, sums);
 }
 
 /* The latest event decides. Called between ep_id_begin() and ep_id_end(). */

@@ -42,11 +42,12 @@ static void uep_count_wq(struct uep_account_dev *d, struct uep_wq *wq)
 }
 
 /* Called under RCU, which keeps the object and those that it depends on. */
-static void uep_count_obj(struct uep_obj *obj)
+static void uep_count_obj(struct uep_obj *obj, void *ids)
 {
 	struct uep_account_dev *d = uep_obj_account(obj);
 	struct uep_cq *cq;
 
+	*(u64 *)ids += obj->type->type == RDMA_EP_OBJ_ID;
 	if (!d)
 		return;
 	d->objs[obj->type->type]++;
@@ -66,29 +67,6 @@ static void uep_count_obj(struct uep_obj *obj)
 	default:
 		break;
 	}
-}
-
-/* Objects that are counted before the next grace period */
-#define UEP_COUNT_BATCH	1024
-
-static u32 uep_count_session(struct uep_session *s)
-{
-	unsigned long handle;
-	struct uep_obj *obj;
-	u32 n = 0, ids = 0;
-
-	rcu_read_lock();
-	xa_for_each(&s->objs, handle, obj) {
-		ids += obj->type->type == RDMA_EP_OBJ_ID;
-		uep_count_obj(obj);
-		if (++n % UEP_COUNT_BATCH)
-			continue;
-		rcu_read_unlock();
-		cond_resched();
-		rcu_read_lock();
-	}
-	rcu_read_unlock();
-	return ids;
 }
 
 static void uep_show_account_dev(struct seq_file *m, struct uep_account_dev *d)
@@ -136,7 +114,7 @@ static int uep_show_account(struct seq_file *m, void *v)
 		objects += atomic64_read(&s->held[UEP_OBJS]);
 		queue_bytes += atomic64_read(&s->held[UEP_QUEUE_BYTES]);
 		events += READ_ONCE(s->nr_events);
-		ids += uep_count_session(s);
+		uep_each_obj(s, uep_count_obj, &ids);
 	}
 	seq_printf(m, "account uid %u cgroup ", from_kuid_munged(seq_user_ns(m), a->uid));
 	seq_escape(m, a->path, UEP_ESCAPED);

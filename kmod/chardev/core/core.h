@@ -56,6 +56,8 @@
 #define UEP_MAX_BACKLOG		1024U
 #define UEP_MAX_SGE		256U
 #define UEP_MAX_INLINE		4096U
+/* Objects of a session that are looked at before the next grace period */
+#define UEP_RCU_BATCH		1024
 /* Unread CM events of a session */
 #define UEP_MAX_EVENTS		65536U
 /* An id takes them to another channel under a lock that rdma_cm's handlers wait for. */
@@ -366,6 +368,7 @@ void *uep_obj_alloc_in(struct uep_obj *parent, const struct uep_obj_type *type, 
 void uep_obj_get(struct uep_obj *obj);
 void uep_obj_put(struct uep_obj *obj);
 void *uep_obj_lookup(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type);
+void uep_each_obj(struct uep_session *s, void (*fn)(struct uep_obj *obj, void *arg), void *arg);
 int uep_obj_done(struct uep_obj *obj, int ret);
 void *uep_obj_enter_on(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type,
 		       const struct ep_dev *dev, int *srcu);

@@ -315,3 +315,22 @@ void uep_obj_discard(struct uep_obj *obj)
 	WARN_ON_ONCE(!uep_obj_claim(obj));
 	uep_obj_end(obj, &out);
 }
+
+/* Calls @fn, which does not sleep, for each published object. RCU keeps the object's memory. */
+void uep_each_obj(struct uep_session *s, void (*fn)(struct uep_obj *obj, void *arg), void *arg)
+{
+	unsigned long handle;
+	struct uep_obj *obj;
+	u32 n = 0;
+
+	rcu_read_lock();
+	xa_for_each(&s->objs, handle, obj) {
+		fn(obj, arg);
+		if (++n % UEP_RCU_BATCH)
+			continue;
+		rcu_read_unlock();
+		cond_resched();
+		rcu_read_lock();
+	}
+	rcu_read_unlock();
+}

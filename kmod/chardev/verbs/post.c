@@ -185,6 +185,7 @@ static void uep_srq_drain(struct uep_srq *srq)
 	const struct uep_cq *last = NULL;
 	struct uep_qp *qp;
 	unsigned long key;
+	u32 n = 0;
 
 	if (srq->cq) {
 		uep_cq_drain(srq->cq);
@@ -192,8 +193,14 @@ static void uep_srq_drain(struct uep_srq *srq)
 	}
 	rcu_read_lock();
 	xa_for_each(&s->qps, key, qp) {
-		if (qp->srq != srq || qp->recv_cq == last || !kref_get_unless_zero(&qp->obj.ref))
+		if (qp->srq != srq || qp->recv_cq == last || !kref_get_unless_zero(&qp->obj.ref)) {
+			if (!(++n % UEP_RCU_BATCH)) {
+				rcu_read_unlock();
+				cond_resched();
+				rcu_read_lock();
+			}
 			continue;
+		}
 		rcu_read_unlock();
 		last = qp->recv_cq;
 		uep_cq_drain(qp->recv_cq);
