@@ -47,13 +47,16 @@ static struct ep_qp *ep_mcast_unlink(struct ep_id *id, struct ep_mcast *mc)
 
 /*
  * Joins a group, between ep_id_begin_bound() and ep_id_end(). @mc: @addr and @send_only are set,
- * the rest is zero. Followed by an event, and by ep_id_leave() at some time. Returns -ENOMEM if
- * the id has joined too many, or an error of rdma_cm.
+ * the rest is zero. Followed by an event, and by ep_id_leave() at some time. Returns -EINVAL
+ * for another type than UD, -ENOMEM if the id has joined too many, or an error of rdma_cm.
  */
 int ep_id_join(struct ep_id *id, struct ep_mcast *mc)
 {
 	int ret;
 
+	/* The rdma_cm of some kernels does not check it, and reports garbage. */
+	if (id->cm_id->qp_type != IB_QPT_UD)
+		return -EINVAL;
 	INIT_LIST_HEAD(&mc->joined);
 	spin_lock(&id->link_lock);
 	if (id->nr_mcasts == EP_ID_MAX_MCASTS) {
