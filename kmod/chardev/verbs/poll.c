@@ -501,6 +501,8 @@ int uep_notify_cq(struct uep_cmd *cmd)
 	/* Only the device distinguishes solicited completions, so each event is requested there. */
 	cq->solicited = solicited;
 	if (solicited) {
+		/* The request may replace one that "armed" stands for. */
+		cq->hw->tainted = true;
 		uep_cq_disarm(cq);
 		WRITE_ONCE(cq->auto_arm, false);
 		uep_cq_set_pending(cq);
