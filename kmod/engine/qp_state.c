@@ -110,6 +110,10 @@ int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	if (!qp->ibqp)
 		return -EIO;
+	/* The core leaves it to its callers. */
+	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR && (mask & IB_QP_AV) &&
+	    rdma_ah_get_port_num(&attr->ah_attr) != qp->port)
+		return -EINVAL;
 	if (!test_bit(EP_QP_PINNED, &qp->cm_use))
 		return ep_qp_move(qp, attr, mask);
 	if (mask != IB_QP_STATE || attr->qp_state != IB_QPS_ERR)

@@ -143,8 +143,9 @@ static int uep_qp_check_ports(struct uep_qp *qp, const struct ib_uverbs_qp_attr 
 		return -EINVAL;
 	if (!(*mask & IB_QP_AV))
 		return 0;
+	/* ep_qp_modify_locked() compares it with the QP's port. */
 	if ((*mask & IB_QP_STATE) && src->qp_state == IB_QPS_RTR)
-		return src->ah_attr.port_num == qp->qp.port ? 0 : -EINVAL;
+		return 0;
 	/* A path migration may have changed the port: set it with the path. */
 	if ((*mask & IB_QP_PORT) && src->port_num != src->ah_attr.port_num)
 		return -EINVAL;
