@@ -85,7 +85,8 @@ static unsigned long uep_qp_got_at(struct ep_res *res)
 {
 	const struct uep_qp *qp = res->owner;
 
-	return READ_ONCE(qp->recv_cq->polled_at);
+	/* A target of XRC has none. */
+	return qp->recv_cq ? READ_ONCE(qp->recv_cq->polled_at) : jiffies;
 }
 
 const struct ep_res_ops uep_qp_res_ops = {
@@ -113,8 +114,6 @@ static void uep_qp_free(struct uep_obj *obj)
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
 	atomic64_t *past = qp->ctx->account->past;
 
-	uep_wq_free(&qp->sq);
-	uep_wq_free(&qp->rq);
 	uep_past_add(&obj->session->past_sends, &qp->sq.traffic);
 	uep_past_add(&obj->session->past_recvs, &qp->rq.traffic);
 	atomic64_add(qp->sq.traffic.posted - qp->sq.reads.posted, &past[UEP_SENT]);

@@ -59,7 +59,6 @@ static void uep_srq_free(struct uep_obj *obj)
 {
 	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
 
-	uep_wq_free(&srq->wq);
 	uep_past_add(&obj->session->past_recvs, &srq->wq.traffic);
 }
 
