@@ -53,7 +53,6 @@ static int uep_grant_addr(struct uep_grant *g, const struct rdma_ep_grant *u)
 			return -EINVAL;
 		memcpy(&v4, u->addr, sizeof(v4));
 		ipv6_addr_set_v4mapped(v4, &g->addr);
-		g->v4 = true;
 		g->prefix_len = u->prefix_len + 96;
 	} else if (u->family == AF_INET6) {
 		if (u->prefix_len > 128 || ipv6_addr_v4mapped(&g->addr))
@@ -181,7 +180,7 @@ static void uep_show_grant(struct seq_file *m, const struct uep_grant *g)
 			seq_printf(m, " #%u", g->dev_index);
 		else
 			seq_printf(m, " %s", g->name);
-	} else if (g->v4) {
+	} else if (ipv6_addr_v4mapped(&g->addr)) {
 		seq_printf(m, " %pI4/%u %u-%u", &g->addr.s6_addr32[3], g->prefix_len - 96,
 			   g->first_port, g->last_port);
 	} else {

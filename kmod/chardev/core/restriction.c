@@ -185,7 +185,7 @@ static bool uep_restriction_grants(const struct uep_restriction *r, enum rdma_ep
 	const struct uep_grant *g;
 
 	for (g = r->grants; g < r->grants + r->nr; g++)
-		if (g->type == type && g->v4 == v4 &&
+		if (g->type == type && ipv6_addr_v4mapped(&g->addr) == v4 &&
 		    ipv6_prefix_equal(&g->addr, &t->addr, g->prefix_len) &&
 		    g->first_port <= t->first_port && t->last_port <= g->last_port)
 			return true;

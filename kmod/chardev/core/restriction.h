@@ -28,17 +28,15 @@ struct uep_session;
  * @type: of what
  * @dev_index: device; 0: the one with @name
  * @name: of the device
- * @v4: @addr is a mapped address
  * @prefix_len: bits of @addr that count
  * @first_port: range of ports
  * @last_port: its end
- * @addr: address
+ * @addr: address; of IPv4: mapped
  */
 struct uep_grant {
 	enum rdma_ep_grant_type type;
 	u32 dev_index;
 	char name[IB_DEVICE_NAME_MAX];
-	bool v4;
 	u8 prefix_len;
 	u16 first_port;
 	u16 last_port;
