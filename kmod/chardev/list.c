@@ -38,13 +38,12 @@ static int uep_list_mr(struct uep_mr *mr, struct rdma_ep_obj_info *info)
 	return 0;
 }
 
-/* @removed: the device has been removed, else it is entered */
-static void uep_list_cq(struct uep_cq *cq, struct rdma_ep_obj_info *info, bool removed)
+static void uep_list_cq(struct uep_cq *cq, struct rdma_ep_obj_info *info)
 {
 	info->uid = cq->comp.uid;
 	info->ctx = cq->ctx->obj.handle;
 	info->channel = cq->chan ? cq->chan->number : 0;
-	info->cqe = removed ? cq->hw->wanted : uep_cq_granted(cq);
+	info->cqe = READ_ONCE(cq->hw->granted);
 	info->ring = cq->ring.index;
 }
 
@@ -126,7 +125,7 @@ static void uep_list_mcast(struct uep_mcast *mcast, struct rdma_ep_obj_info *inf
 	info->id = uep_obj_claimed(&mcast->id->obj) ? 0 : mcast->id->obj.handle;
 }
 
-static int uep_list_type(struct uep_obj *obj, struct rdma_ep_obj_info *info, bool removed)
+static int uep_list_type(struct uep_obj *obj, struct rdma_ep_obj_info *info)
 {
 	struct uep_pd *pd;
 
@@ -147,7 +146,7 @@ static int uep_list_type(struct uep_obj *obj, struct rdma_ep_obj_info *info, boo
 		info->pd = container_of(obj, struct uep_ah, obj)->pd->obj.handle;
 		return 0;
 	case RDMA_EP_OBJ_CQ:
-		uep_list_cq(container_of(obj, struct uep_cq, obj), info, removed);
+		uep_list_cq(container_of(obj, struct uep_cq, obj), info);
 		return 0;
 	case RDMA_EP_OBJ_SRQ:
 		uep_list_srq(container_of(obj, struct uep_srq, obj), info);
@@ -169,9 +168,6 @@ static int uep_list_type(struct uep_obj *obj, struct rdma_ep_obj_info *info, boo
 
 static int uep_list_obj(struct uep_obj *obj, struct rdma_ep_obj_info *info)
 {
-	bool removed = false;
-	int srcu, ret;
-
 	memset(info, 0, sizeof(*info));
 	info->handle = obj->handle;
 	info->type = obj->type->type;
@@ -181,17 +177,12 @@ static int uep_list_obj(struct uep_obj *obj, struct rdma_ep_obj_info *info)
 	if (obj->note)
 		memcpy(info->note, obj->note, sizeof(info->note));
 	spin_unlock(&obj->session->note_lock);
-	if (!obj->dev)
-		return uep_list_type(obj, info, false);
-
-	info->dev_index = obj->dev->index;
-	removed = ep_dev_enter(obj->dev, &srcu);
-	if (removed)
-		info->flags |= RDMA_EP_OBJ_REMOVED;
-	ret = uep_list_type(obj, info, removed);
-	if (!removed)
-		ep_dev_exit(obj->dev, srcu);
-	return ret;
+	if (obj->dev) {
+		info->dev_index = obj->dev->index;
+		if (READ_ONCE(obj->dev->removing))
+			info->flags |= RDMA_EP_OBJ_REMOVED;
+	}
+	return uep_list_type(obj, info);
 }
 
 /* The published object of the next handle after *@handle, with a reference, or NULL */

@@ -45,7 +45,7 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_qp *qp,
 	if (ret)
 		return ERR_PTR(ret);
 	uep_obj_depend(&qp->obj, &cq->obj);
-	arg->cqe = uep_cq_granted(cq);
+	arg->cqe = cq->hw->granted;
 	arg->ring = cq->ring.index;
 	return cq;
 }

@@ -118,19 +118,13 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_
 
 	ret = ep_cq_create(&hw->cq, dev, &uep_cq_res_ops, uep_cq_hw_comp,
 			   uep_cq_hw_event, hw, &attr);
-	if (!ret)
-		return hw;
-	uep_cq_hw_put(hw);
-	return ERR_PTR(ret);
-}
-
-/* The entries that the user may use, without those for READ_TWICE. Inside ep_dev_enter(). */
-u32 uep_cq_granted(const struct uep_cq *cq)
-{
-	const struct uep_cq_hw *hw = cq->hw;
-
-	return ep_dev_has(hw->cq.res.dev->ibdev, EP_CAP_READ_TWICE) ?
-	       max(hw->wanted, hw->cq.cqe / 2) : hw->cq.cqe;
+	if (ret) {
+		uep_cq_hw_put(hw);
+		return ERR_PTR(ret);
+	}
+	hw->granted = ep_dev_has(dev->ibdev, EP_CAP_READ_TWICE) ? max(cqe, hw->cq.cqe / 2) :
+								   hw->cq.cqe;
+	return hw;
 }
 
 /*
@@ -337,7 +331,7 @@ int uep_create_cq(struct uep_cmd *cmd)
 			   arg->flags & RDMA_EP_CQ_RING);
 	ret = uep_cmd_add_obj(cmd, cq, &arg->cq);
 	if (!ret) {
-		arg->cqe = uep_cq_granted(cq);
+		arg->cqe = cq->hw->granted;
 		arg->ring = cq->ring.index;
 	}
 out:
@@ -365,7 +359,9 @@ static int uep_cq_resize(struct uep_cq *cq, u32 *cqe, u64 *bytes)
 	/* The charge falls only without memory of held completions. */
 	if (*bytes > cq->obj.queue_bytes || cq->held == cq->few)
 		swap(*bytes, cq->obj.queue_bytes);
+	cq->hw->wanted = *cqe;
 	cq->hw->cq.cqe = ibcq->cqe;
+	cq->hw->granted = ibcq->cqe;
 	*cqe = ibcq->cqe;
 	return 0;
 }

@@ -206,7 +206,8 @@ struct uep_cq_hw {
 	struct mutex poll_lock;		/* uses of cq */
 	spinlock_t lock;		/* user */
 	struct uep_cq *user;		/* NULL: idle, or destroyed */
-	u32 wanted;			/* entries that the user wanted */
+	u32 wanted;			/* entries that the user wanted (changes: poll_lock) */
+	u32 granted;			/* and may use (the same) */
 	u32 comp_vector;
 	/* For ib_poll_cq(): all zero before, as drivers do not set all members (poll_lock) */
 	struct ib_wc wc[UEP_POLL_BATCH];
@@ -260,7 +261,6 @@ static inline unsigned long uep_qp_hw_key(const struct ib_qp *ibqp)
 
 struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring);
-u32 uep_cq_granted(const struct uep_cq *cq);
 void uep_cq_move_ring(struct uep_cq *cq, struct xarray *pages);
 int uep_create_cq(struct uep_cmd *cmd);
 int uep_resize_cq(struct uep_cmd *cmd);
