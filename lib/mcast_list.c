@@ -59,10 +59,11 @@ struct lep_mcast *lep_mcast_take(struct lep_id *id, const struct sockaddr *addr,
 	return mcast;
 }
 
+/* A QP that is no longer in id.qp may have been destroyed. */
 int lep_mcast_leave(struct lep_id *id, struct lep_mcast *mcast,
 		    uint32_t *events)
 {
-	if (mcast->attached)
+	if (mcast->attached && mcast->attached == id->id.qp)
 		ibv_detach_mcast(mcast->attached, &mcast->gid, mcast->lid);
 	mcast->attached = NULL;
 	return lep_obj_destroy(id->session, RDMA_EP_OBJ_MCAST, mcast->handle,

@@ -17,6 +17,7 @@ struct member {
 	struct ibv_mr *mr;
 	struct ibv_ah *ah;
 	uint32_t qpn, qkey;
+	uint16_t lid;
 	char buf[(RECVS + 1) * (GRH + MSG)];
 };
 
@@ -36,28 +37,30 @@ static int post_recv(struct member *m, int i)
 	return ibv_post_recv(m->id->qp, &wr, &bad);
 }
 
-static int member_up(struct member *m, enum rdma_port_space ps)
+static int member_qp(struct member *m)
 {
-	struct ibv_qp_init_attr attr;
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(m->cq);
 	int i;
 
-	m->channel = rdma_create_event_channel();
-	m->id = m->channel ? lib_bound_id(m->channel, ps) : NULL;
-	m->cq = m->id ? ibv_create_cq(m->id->verbs, 2 * RECVS, m, NULL, 0) : NULL;
-	if (!m->cq)
-		return -1;
-	attr = lib_qp_attr_on(m->cq);
-	attr.qp_type = ps == RDMA_PS_TCP ? IBV_QPT_RC : IBV_QPT_UD;
+	attr.qp_type = m->id->qp_type;
 	attr.cap.max_recv_wr = RECVS;
 	if (rdma_create_qp(m->id, NULL, &attr))
-		return -1;
-	m->mr = ibv_reg_mr(m->id->pd, m->buf, sizeof(m->buf), IBV_ACCESS_LOCAL_WRITE);
-	if (!m->mr)
 		return -1;
 	for (i = 0; i < RECVS; i++)
 		if (post_recv(m, i))
 			return -1;
 	return 0;
+}
+
+static int member_up(struct member *m, enum rdma_port_space ps)
+{
+	m->channel = rdma_create_event_channel();
+	m->id = m->channel ? lib_bound_id(m->channel, ps) : NULL;
+	m->cq = m->id ? ibv_create_cq(m->id->verbs, 2 * RECVS, m, NULL, 0) : NULL;
+	if (!m->cq)
+		return -1;
+	m->mr = ibv_reg_mr(m->id->pd, m->buf, sizeof(m->buf), IBV_ACCESS_LOCAL_WRITE);
+	return m->mr ? member_qp(m) : -1;
 }
 
 static int member_down(struct member *m)
@@ -92,6 +95,7 @@ static int member_joined(struct member *m)
 	m->ah = ibv_create_ah(m->id->pd, &event->param.ud.ah_attr);
 	m->qpn = event->param.ud.qp_num;
 	m->qkey = event->param.ud.qkey;
+	m->lid = event->param.ud.ah_attr.dlid;
 	return rdma_ack_cm_event(event) || !m->ah ? -1 : 0;
 }
 
@@ -340,6 +344,74 @@ TEST_F(mcast, other_qp)
 	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 	EXPECT_EQ(0, ibv_destroy_qp(other));
 	self->a.id->qp = own;
+}
+
+/* Puts a QP that the program has made into a's id, and joins with it. */
+static struct ibv_qp *join_other(FIXTURE_DATA(mcast) *self)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(self->a.cq);
+	struct ibv_qp *other;
+
+	attr.qp_type = IBV_QPT_UD;
+	other = ibv_create_qp(self->a.id->pd, &attr);
+	if (other)
+		self->a.id->qp = other;
+	return other && !join(&self->a, &self->sin) ? other : NULL;
+}
+
+static int detach(FIXTURE_DATA(mcast) *self, struct ibv_qp *qp)
+{
+	union ibv_gid gid = { .raw = { [10] = 0xff, 0xff } };
+
+	memcpy(gid.raw + 12, &self->sin.sin_addr, 4);
+	return ibv_detach_mcast(qp, &gid, self->a.lid);
+}
+
+/* librdmacm cannot destroy a QP that is attached, and drops it. */
+static int end_dropped(FIXTURE_DATA(mcast) *self, struct ibv_qp *qp)
+{
+	return is_stock() ? detach(self, qp) ?: ibv_destroy_qp(qp) : 0;
+}
+
+/* No membership uses the QP after its end. */
+TEST_F(mcast, other_qp_destroyed_with_the_id)
+{
+	struct ibv_qp *own = self->a.id->qp, *other = ASSERT_PTR(join_other(self));
+
+	rdma_destroy_qp(self->a.id);
+	EXPECT_EQ(NULL, self->a.id->qp);
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+	EXPECT_EQ(0, end_dropped(self, other));
+
+	/* The same, but the id leaves at its end. */
+	other = ASSERT_PTR(join_other(self));
+	rdma_destroy_qp(self->a.id);
+	EXPECT_EQ(0, rdma_destroy_id(self->a.id));
+	EXPECT_EQ(0, end_dropped(self, other));
+	EXPECT_EQ(0, ibv_destroy_qp(own));
+	self->a.id = NULL;
+}
+
+TEST_F(mcast, other_qp_destroyed_with_the_endpoint)
+{
+	struct ibv_qp *own = self->a.id->qp, *other = ASSERT_PTR(join_other(self));
+
+	rdma_destroy_ep(self->a.id);
+	EXPECT_EQ(0, end_dropped(self, other));
+	EXPECT_EQ(0, ibv_destroy_qp(own));
+	self->a.id = NULL;
+}
+
+TEST_F(mcast, other_qp_destroyed_by_the_program)
+{
+	struct ibv_qp *own = self->a.id->qp, *other = ASSERT_PTR(join_other(self));
+
+	ASSERT_EQ(0, detach(self, other));
+	EXPECT_EQ(0, ibv_destroy_qp(other));
+	self->a.id->qp = NULL;
+	EXPECT_EQ(0, rdma_destroy_id(self->a.id));
+	EXPECT_EQ(0, ibv_destroy_qp(own));
+	self->a.id = NULL;
 }
 
 TEST_F(mcast, destroyed_while_joined)
