@@ -448,6 +448,7 @@ int ep_id_notify(struct ep_id *id, enum ib_event_type event);
 
 int ep_id_join(struct ep_id *id, struct ep_mcast *mc);
 void ep_id_leave(struct ep_id *id, struct ep_mcast *mc);
+int ep_id_attach_late(struct ep_id *id, struct ep_mcast *mc);
 bool ep_id_mcast_event(struct ep_id *id, const struct rdma_cm_event *event);
 bool ep_id_attach_joined(struct ep_id *id);
 void ep_id_drop_joined(struct ep_id *id);

@@ -168,6 +168,8 @@ void ep_id_move_back(struct ep_id *from, struct ep_id *to)
 /* On return no handler runs and none will. Called once, not in an event handler. */
 void ep_id_destroy(struct ep_id *id)
 {
+	struct ep_qp *qp = NULL;
+
 	/* The id of a refused request: the caller may run in its handler. */
 	if (!id->cm_id)
 		return;
@@ -177,9 +179,12 @@ void ep_id_destroy(struct ep_id *id)
 	if (id->route_dev)
 		ep_dev_put(id->route_dev);
 	id->route_dev = NULL;
-	if (id->qp)
-		id->ops->put_qp(id->qp);
-	id->qp = NULL;
+	/* ep_id_get_qp() of a task that reads an event may run here. */
+	spin_lock(&id->link_lock);
+	swap(qp, id->qp);
+	spin_unlock(&id->link_lock);
+	if (qp)
+		id->ops->put_qp(qp);
 }
 
 /*

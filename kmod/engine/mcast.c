@@ -133,7 +133,7 @@ static struct ep_mcast *ep_id_find_mcast(struct ep_id *id, const struct rdma_cm_
 	return found;
 }
 
-/* Attaches the QP to the group. Takes over the reference to it. */
+/* Attaches the QP to the group, in the place of an older one. Takes over the reference to it. */
 static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc, struct ep_qp *qp)
 {
 	struct ep_qp *drop = qp;
@@ -153,6 +153,26 @@ put:
 	if (drop)
 		id->ops->put_qp(drop);
 	return ret;
+}
+
+/*
+ * The owner of @mc takes its MULTICAST_JOIN: the id may have another QP since the join. Process
+ * context; ep_id_leave() and ep_id_destroy() may run meanwhile.
+ */
+int ep_id_attach_late(struct ep_id *id, struct ep_mcast *mc)
+{
+	struct ep_qp *qp = mc->send_only ? NULL : ep_id_get_qp(id);
+	bool attached;
+
+	if (!qp)
+		return 0;
+	spin_lock(&id->link_lock);
+	attached = mc->qp == qp || list_empty(&mc->entry);
+	spin_unlock(&id->link_lock);
+	if (!attached)
+		return ep_mcast_attach(id, mc, qp);
+	id->ops->put_qp(qp);
+	return 0;
 }
 
 /* @ret: of attaching the QP. With the handler locked. */

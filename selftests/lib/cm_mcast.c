@@ -414,6 +414,60 @@ TEST_F(mcast, other_qp_destroyed_by_the_program)
 	self->a.id = NULL;
 }
 
+/* b's QP comes when the group has been joined, and the event is unread. */
+static int late_qp(struct member *m, struct sockaddr_in *sin)
+{
+	DO(rdma_join_multicast(m->id, SA(sin), NULL));
+	DO(!lib_readable(m->channel->fd, WAIT_MS));
+	if (m->id->qp)
+		rdma_destroy_qp(m->id);
+	DO(member_qp(m));
+	DO(member_joined(m));
+	return 0;
+}
+
+/*
+ * rdma_join_multicast(3): a QP of the id is attached "when the multicast event is
+ * retrieved", not when the group is joined.
+ */
+TEST_F(mcast, qp_before_the_event_is_read)
+{
+	ASSERT_EQ(0, join(&self->a, &self->sin));
+	rdma_destroy_qp(self->b.id);
+	ASSERT_EQ(0, late_qp(&self->b, &self->sin));
+	ASSERT_EQ(0, post_to_group(&self->a, 'x'));
+	EXPECT_TRUE(completes(&self->a, 1, 'x'));
+	EXPECT_TRUE(completes(&self->b, 0, 'x'));
+	EXPECT_EQ(EBUSY, ibv_destroy_qp(self->b.id->qp));
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+	ASSERT_EQ(0, post_to_group(&self->a, 'y'));
+	EXPECT_TRUE(completes(&self->a, 1, 'y'));
+	EXPECT_TRUE(lib_no_wc(self->b.cq));
+
+	/* In the place of another one, and to its end */
+	ASSERT_EQ(0, late_qp(&self->b, &self->sin));
+	ASSERT_EQ(0, post_to_group(&self->a, 'z'));
+	EXPECT_TRUE(completes(&self->a, 1, 'z'));
+	EXPECT_TRUE(completes(&self->b, 0, 'z'));
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+}
+
+TEST_F(mcast, qp_after_the_event_is_read)
+{
+	ASSERT_EQ(0, join(&self->a, &self->sin));
+	rdma_destroy_qp(self->b.id);
+	ASSERT_EQ(0, join(&self->b, &self->sin));
+	ASSERT_EQ(0, member_qp(&self->b));
+	ASSERT_EQ(0, post_to_group(&self->a, 'x'));
+	EXPECT_TRUE(completes(&self->a, 1, 'x'));
+	EXPECT_TRUE(lib_no_wc(self->b.cq));
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+	/* (Stock: the QP is in no group that it could be detached from.) */
+	if (!is_stock())
+		EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+}
+
 TEST_F(mcast, destroyed_while_joined)
 {
 	struct ibv_qp *qp = self->a.id->qp;

@@ -666,9 +666,10 @@ enum rdma_ep_event_flags {
  *
  * If the id has a QP of its own (created with its id field set), the kernel moves
  * that QP through its states. When the ESTABLISHED event arrives, the QP is ready
- * to send. When the MULTICAST_JOIN event arrives, the QP is attached to the group,
- * unless the id only sends. Without a QP of its own, the peer's answer arrives as
- * CONNECT_RESPONSE, and the user completes the connection (RDMA_EP_IOC_ESTABLISH).
+ * to send. When the MULTICAST_JOIN event has been read, the QP that the id had then
+ * is attached to the group, unless the id only sends. Without a QP of its own, the
+ * peer's answer arrives as CONNECT_RESPONSE, and the user completes the connection
+ * (RDMA_EP_IOC_ESTABLISH).
  *
  * The kernel discards events of a new id before RDMA_EP_IOC_ACCEPT, as rdma_ucm
  * does.

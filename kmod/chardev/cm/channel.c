@@ -163,6 +163,23 @@ void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id, struct uep_channel *ch
 }
 
 /*
+ * Attaches the id's QP to the group before the event is read, as the stock library does. A killed
+ * task may read the event without that.
+ */
+static void uep_event_attach(struct uep_event *ev)
+{
+	int ret;
+
+	if (!ev->mcast || ev->rec.event != RDMA_CM_EVENT_MULTICAST_JOIN)
+		return;
+	ret = ep_id_attach_late(&ev->id->id, &ev->mcast->mc);
+	if (ret && ret != -EINTR) {
+		ev->rec.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+		ev->rec.status = ret;
+	}
+}
+
+/*
  * Takes the next event of the channel, or of the id's channel, counted as read, with a
  * reference to ev->id: the id may be destroyed before uep_event_read(), which follows. From
  * here on the id of a request reports to the same channel as its listener.
@@ -191,6 +208,8 @@ static struct uep_event *uep_event_dequeue(struct uep_session *s, struct uep_cha
 		uep_obj_get(&ev->id->obj);
 	}
 	spin_unlock(&s->ev_lock);
+	if (ev)
+		uep_event_attach(ev);
 	return ev;
 }
 

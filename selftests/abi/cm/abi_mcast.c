@@ -212,6 +212,36 @@ TEST_F(mcast, qp_destroyed_right_after_leaving)
 	}
 }
 
+/* The QP that the id has when the event is read is attached, once if reads fail. */
+TEST_F(mcast, qp_before_the_event_is_read)
+{
+	void *volatile nowhere = (void *)8;
+	const struct abi *s = &self->s;
+	struct rdma_ep_cmd_create_qp qp;
+	__u32 mc;
+
+	/* In the place of one that was attached; the first of the id */
+	for (int i = 0; i < 2; i++) {
+		OK(abi_join(s, self->b.id, 1, i, &mc));
+		EXPECT_TRUE(abi_ready(self->b.channel, ABI_WAIT_MS));
+		if (!i)
+			OK(abi_destroy_flags(s, RDMA_EP_OBJ_QP, self->b.qp,
+					     RDMA_EP_DESTROY_DETACH));
+		OK(abi_create_qp(s, QPT_UD, self->b.cq, self->b.id, &qp));
+		self->b.qp = qp.init.qp;
+		EXPECT_EQ(0, b_gets(self, 1, 4 * ABI_QUIET_MS));
+		for (int j = 0; j < 3; j++)
+			EXPECT_ERRNO(EFAULT, read(self->b.channel, nowhere,
+						  sizeof(struct rdma_ep_channel_event)));
+		expect_joined(_metadata, &self->b, i);
+		EXPECT_EQ(1, b_gets(self, 1, ABI_WAIT_MS));
+		EXPECT_EQ(-EBUSY, ABI_DESTROY(s, QP, self->b.qp));
+		EXPECT_EQ(1, leave(s, mc));
+		EXPECT_EQ(0, b_gets(self, 1, 4 * ABI_QUIET_MS));
+		EXPECT_EQ(0, ABI_DESTROY(s, QP, self->b.qp));
+	}
+}
+
 /* The same before the events have come */
 TEST_F(mcast, same_group_twice_at_once)
 {
