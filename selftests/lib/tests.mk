@@ -6,7 +6,7 @@
 
 vpath %.c lib
 
-LIB_PROGS := $(addprefix cm_,id option event conn sync qp ep addrinfo mcast \
+LIB_PROGS := $(addprefix cm_,id option event sigio conn sync qp ep addrinfo mcast \
 	rsocket threads fork cancel wait pace) \
 	$(addprefix verbs_,mr cq cq_ex srq qp qp_ex post wr rdma rereg refuse foreign) srq_ep
 # The founding manual pages, sentence by sentence: ../docs/programs/pages.md

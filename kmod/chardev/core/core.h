@@ -25,7 +25,7 @@
  *  uep_cq_hw.poll_lock       one poller at a time, order of completions
  *   uep_wq.lock              slots; held across ib_post_*
  *    uep_cq_hw.lock          the CQ's user; taken by handlers in any context
- *     uep_queue.lock, the same; leaf, interrupts off
+ *     uep_queue.lock, the same; interrupts off, and of ours the innermost: SIGIO is sent inside
  *  uep_session.held_lock is a leaf, inside any lock that is taken in process context
  * uep_groups_lock (group.c) and uep_account_mutex (account.c) are leaf mutexes, taken inside any
  * of the mutexes above and inside ep_dev_enter(); neither is held for longer than a table takes.
@@ -35,6 +35,7 @@
 
 #include <linux/completion.h>
 #include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/percpu-refcount.h>
 #include <linux/poll.h>
@@ -441,6 +442,7 @@ struct uep_queue_ops {
  * @number: unique among those of the session
  * @records: CM events (uep_session.ev_lock), or nodes with unread events (@lock)
  * @wait: readers
+ * @async: the latest file that was given O_ASYNC, or NULL (@lock)
  * @dead: the session or the device's context has ended: reads fail with -EIO
  * @lock: nodes and their @records, @opener, @nr_files; taken in any context
  * @opener: owner of the latest file; only to be compared
@@ -455,6 +457,7 @@ struct uep_queue {
 	u32 number;
 	struct list_head records;
 	wait_queue_head_t wait;
+	struct uep_queue_file *async;
 	bool dead;
 	spinlock_t lock;		/* nodes */
 	const struct uep_owner *opener;
@@ -466,11 +469,13 @@ struct uep_queue {
  * @q: queue (holds a reference)
  * @owner: owner (holds a reference)
  * @unseen: of a command that has not succeeded: its release is no close(2)
+ * @fasync: has an entry while the file has O_ASYNC
  */
 struct uep_queue_file {
 	struct uep_queue *q;
 	struct uep_owner *owner;
 	bool unseen;
+	struct fasync_struct *fasync;
 };
 
 #define UEP_NODE_TYPES 32	/* types of events, and types of one object or port */
@@ -508,10 +513,14 @@ u32 uep_node_purge(struct uep_queue *q, struct uep_node *node);
 bool uep_node_dequeue(struct uep_queue *q, struct uep_node_event *ev);
 int uep_node_read(struct uep_queue *q, struct uep_node_event *ev, bool delivered);
 
+void uep_queue_signal(struct uep_queue *q);
+
 /* Any context. */
 static inline void uep_queue_wake(struct uep_queue *q)
 {
 	wake_up_poll(&q->wait, EPOLLIN | EPOLLRDNORM);
+	if (READ_ONCE(q->async))
+		uep_queue_signal(q);
 }
 
 void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, size_t size);

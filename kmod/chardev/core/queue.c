@@ -77,6 +77,45 @@ static __poll_t uep_queue_poll(struct file *file, poll_table *wait)
 	return list_empty_careful(&q->records) ? 0 : EPOLLIN | EPOLLRDNORM;
 }
 
+/*
+ * Sends SIGIO for one file of the queue, as a user may have any number of them, unless its owner
+ * has lost the session.
+ */
+void uep_queue_signal(struct uep_queue *q)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->lock, flags);
+	if (q->async && !uep_owner_ended(q->async->owner))
+		kill_fasync(&q->async->fasync, SIGIO, POLL_IN);
+	spin_unlock_irqrestore(&q->lock, flags);
+}
+
+/* O_ASYNC that is cleared leaves the file there: another thread may set it again meanwhile. */
+static int uep_queue_fasync(int fd, struct file *file, int on)
+{
+	struct uep_queue_file *qf = file->private_data;
+	struct uep_queue *q = qf->q;
+
+	if (on) {
+		spin_lock_irq(&q->lock);
+		if (!uep_owner_ended(qf->owner))
+			WRITE_ONCE(q->async, qf);
+		spin_unlock_irq(&q->lock);
+	}
+	return fasync_helper(fd, file, on, &qf->fasync);
+}
+
+static void uep_queue_drop_async(struct uep_queue_file *qf)
+{
+	struct uep_queue *q = qf->q;
+
+	spin_lock_irq(&q->lock);
+	if (q->async == qf)
+		WRITE_ONCE(q->async, NULL);
+	spin_unlock_irq(&q->lock);
+}
+
 /* Counts a file of the queue. False: other files of its owner are left. */
 static bool uep_queue_count_file(struct uep_queue_file *qf, int nr)
 {
@@ -113,6 +152,7 @@ static int uep_queue_release(struct inode *inode, struct file *file)
 {
 	struct uep_queue_file *qf = file->private_data;
 
+	uep_queue_drop_async(qf);
 	uep_queue_closed(qf);
 	uep_queue_put(qf->q);
 	uep_owner_put(qf->owner);
@@ -124,6 +164,7 @@ static const struct file_operations uep_queue_fops = {
 	.owner = THIS_MODULE,
 	.read = uep_queue_read,
 	.poll = uep_queue_poll,
+	.fasync = uep_queue_fasync,
 	.release = uep_queue_release,
 };
 
@@ -215,6 +256,7 @@ void uep_queue_kill(struct uep_queue *q)
 {
 	WRITE_ONCE(q->dead, true);
 	wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
+	uep_queue_signal(q);
 }
 
 static int uep_queue_add(struct uep_cmd *cmd, struct uep_queue *q, struct uep_queue_file *qf)

@@ -481,6 +481,47 @@ TEST_F(handover, previous_descriptor_is_dead)
 	self->s.fd = open("/dev/null", O_RDONLY);
 }
 
+static int set_async(int fd)
+{
+	return fcntl(fd, F_SETOWN, getpid()) || fcntl(fd, F_SETFL, O_ASYNC) ? -errno : 0;
+}
+
+/* SIGIO comes by the next owner's files, and no longer by those of the previous one. */
+TEST_F(handover, sigio_is_the_next_owners)
+{
+	const struct timespec soon = { ABI_WAIT_MS / 1000, 0 }, quiet = { 0, 200000000 };
+	__u32 id = self->p.end[0].id;
+	struct abi next = self->s;
+	int channel;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	OK(sigprocmask(SIG_BLOCK, &set, NULL));
+	OK(set_async(self->p.end[0].channel));
+	OK(abi_user_event(&self->s, id, 1));
+	EXPECT_EQ(SIGIO, sigtimedwait(&set, NULL, &soon));
+	next.fd = adopt(self->s.fd, 0);
+	ASSERT_LT(0, next.fd);
+	OK(abi_user_event(&next, id, 2));
+	EXPECT_EQ(-1, sigtimedwait(&set, NULL, &quiet));
+	channel = open_queue(next.fd, RDMA_EP_OBJ_ID, id);
+	ASSERT_LT(0, channel);
+	OK(set_async(channel));
+	/* It cannot take them away again. */
+	OK(set_async(self->p.end[0].channel));
+	OK(abi_user_event(&next, id, 3));
+	EXPECT_EQ(SIGIO, sigtimedwait(&set, NULL, &soon));
+	/* Closed with O_ASYNC, and opened again */
+	close(self->p.end[0].channel);
+	close(channel);
+	channel = open_queue(next.fd, RDMA_EP_OBJ_ID, self->p.end[1].id);
+	ASSERT_LT(0, channel);
+	OK(abi_user_event(&next, self->p.end[1].id, 4));
+	EXPECT_EQ(-1, sigtimedwait(&set, NULL, &quiet));
+	self->s.fd = next.fd;
+}
+
 /* The last descriptor of an owner ends the ids of a channel, as ever; no other does. */
 TEST_F(handover, channel_ends_with_its_last_descriptor)
 {
