@@ -256,8 +256,8 @@ post(struct lep_session *session, unsigned long request, uint32_t handle,
 	} else {
 		ret = bad;
 	}
-	if (ret && bad_wr)
-		*bad_wr = wr;
+	if (bad_wr)
+		*bad_wr = ret ? wr : NULL;
 	free(buf.heap);
 	return ret;
 }
