@@ -51,7 +51,7 @@ struct lep_id {
 
 	/* The QP that rdma_create_qp() created. */
 	struct lep_qp_owner owner;
-	/* The address of that QP, also after its destruction: id.qp may still have it. */
+	/* The address of that QP, also after ibv_destroy_qp(): id.qp may still have it. */
 	const struct ibv_qp *made_qp;
 	/* The PD that the QP brought into id.pd, which leaves with it. */
 	const struct ibv_pd *made_pd;

@@ -167,6 +167,9 @@ void lep_id_destroy_qp(struct lep_id *ours)
 		lep_qp_destroy(id->qp, RDMA_EP_DESTROY_DETACH);
 	else
 		ibv_destroy_qp(id->qp);
+	/* Another QP may get this address. */
+	if (id->qp == ours->made_qp)
+		ours->made_qp = NULL;
 	id->qp = NULL;
 	drop_made_pd(ours);
 	/* The CQs of an id with an XRC SRQ belong to the SRQ. */

@@ -177,6 +177,44 @@ TEST_F(qp, destroy_id_first)
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
 
+#define MAX_OTHERS	64
+
+/*
+ * A QP of the program's own in the id may have the address of one that rdma_create_qp() made
+ * for it: the library connects it all the same.
+ */
+TEST(another_qp_at_the_same_address)
+{
+	struct ibv_qp *made, *other[MAX_OTHERS];
+	struct ibv_qp_init_attr attr;
+	struct pair p = {};
+	struct ibv_cq *cq;
+	int n;
+
+	ASSERT_EQ(0, pair_client(&p));
+	made = p.a->qp;
+	rdma_destroy_qp(p.a);
+	cq = ASSERT_PTR(ibv_create_cq(p.a->verbs, 16, NULL, NULL, 0));
+	for (n = 0; n < MAX_OTHERS; n++) {
+		attr = lib_qp_attr_on(cq);
+		other[n] = ASSERT_PTR(ibv_create_qp(p.a->pd, &attr));
+		if (other[n] == made)
+			break;
+	}
+	if (n == MAX_OTHERS)	/* The allocator has not used it again. */
+		n--;
+	p.a->qp = other[n];
+	ASSERT_EQ(0, pair_requested(&p));
+	ASSERT_EQ(0, pair_accept(&p));
+	EXPECT_EQ(IBV_QPS_RTS, lib_qp_state_as(other[n], IBV_QPS_RTS));
+	ASSERT_EQ(0, lib_modify_qp(other[n], IBV_QPS_ERR));
+	p.a->qp = NULL;
+	for (; n >= 0; n--)
+		EXPECT_EQ(0, ibv_destroy_qp(other[n]));
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+	EXPECT_EQ(0, pair_down(&p));
+}
+
 /* ------------------------------------------------------------------ */
 
 /* P0: rdma_create_srq_ex */
