@@ -206,7 +206,6 @@ LEP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 
 	cmd.uid = (uintptr_t)id;
 	cmd.id = id->handle;
-	cmd.ece_vendor_id = id->local_ece.vendor_id;
 	cmd.ece_options = id->local_ece.options;
 	cmd.conn.responder_resources = min_u8(id->responder_resources,
 					      dev->max_responder_resources);

@@ -477,6 +477,50 @@ TEST_F(conn, connect_before_route)
 	EXPECT_EQ(0, rdma_destroy_id(id));
 }
 
+/* The answer has the vendor of the request, and the options of its own. */
+TEST(vendor_options)
+{
+	struct ibv_ece a = { .vendor_id = 0x5a5a, .options = 3 };
+	struct ibv_ece p = { .vendor_id = 0x7b7b, .options = 7 };
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct ibv_ece got = {};
+	struct ibv_qp_init_attr attr;
+	struct ibv_qp *aqp, *pqp;
+	struct pair pair = {};
+	struct ibv_cq *cq;
+
+	ASSERT_EQ(0, pair_route(&pair));
+	if (lib_iwarp(pair.a->verbs)) {
+		EXPECT_EQ(0, pair_down(&pair));
+		SKIP(return, "messages of iWARP have no room for them");
+	}
+	cq = ASSERT_PTR(ibv_create_cq(pair.a->verbs, 16, NULL, NULL, 0));
+	attr = lib_qp_attr_on(cq);
+	aqp = ASSERT_PTR(ibv_create_qp(pair.a->pd, &attr));
+	attr = lib_qp_attr_on(cq);
+	pqp = ASSERT_PTR(ibv_create_qp(pair.a->pd, &attr));
+
+	ASSERT_EQ(0, rdma_set_local_ece(pair.a, &a));
+	param.qp_num = aqp->qp_num;
+	ASSERT_EQ(0, pair_request(&pair, &param));
+	ASSERT_EQ(0, rdma_get_remote_ece(pair.p, &got));
+	EXPECT_EQ(a.vendor_id, got.vendor_id);
+	EXPECT_EQ(a.options, got.options);
+
+	ASSERT_EQ(0, rdma_set_local_ece(pair.p, &p));
+	param.qp_num = pqp->qp_num;
+	ASSERT_EQ(0, rdma_accept(pair.p, &param));
+	ASSERT_EQ(0, lib_event(pair.ac, RDMA_CM_EVENT_CONNECT_RESPONSE));
+	ASSERT_EQ(0, rdma_get_remote_ece(pair.a, &got));
+	EXPECT_EQ(a.vendor_id, got.vendor_id);
+	EXPECT_EQ(p.options, got.options);
+
+	EXPECT_EQ(0, pair_down(&pair));
+	EXPECT_EQ(0, ibv_destroy_qp(aqp));
+	EXPECT_EQ(0, ibv_destroy_qp(pqp));
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+}
+
 /* Only "communication established" means anything to the CM. */
 TEST_F(conn, notify)
 {

@@ -1830,8 +1830,9 @@ struct rdma_ep_cmd_id {
  * @uid: in: ACCEPT: cookie that events of this id report from now on. CONNECT:
  *	must be 0
  * @id: in: id
- * @ece_vendor_id: in: enhanced connection establishment data, or 0
- * @ece_options: in: the same
+ * @ece_vendor_id: in: enhanced connection establishment data, or 0. ACCEPT ignores it:
+ *	the answer has the vendor of the request
+ * @ece_options: in: the same; the answer's own
  * @qkey: in: Q_Key, used for AF_IB addresses only; 0 for the default
  * @conn: in: parameters
  * @await: in, out: the event to wait for

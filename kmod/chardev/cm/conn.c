@@ -142,6 +142,11 @@ static int uep_conn(struct rdma_ep_cmd_connect *arg, struct uep_session *s, bool
 		param.responder_resources = arg->conn.responder_resources;
 		param.initiator_depth = arg->conn.initiator_depth;
 	}
+	if (accept) {
+		spin_lock(&s->ev_lock);
+		ece.vendor_id = id->ece.vendor_id;
+		spin_unlock(&s->ev_lock);
+	}
 	qp = uep_conn_get_qp(id, arg->conn.qp_num);
 	if (accept)
 		ret = ep_id_accept(&id->id, qp, &param, &ece, uep_accepted, arg);
