@@ -100,6 +100,10 @@ LEP_EXPORT struct ibv_context **rdma_get_devices(int *num_devices)
 	num = lep_devices_refresh(session, &devices);
 	if (num < 0)
 		return NULL;
+	if (!num) {
+		free(devices);
+		return lep_null(ENODEV);
+	}
 	list = calloc(num + 1, sizeof(*list));
 	if (list) {
 		for (i = 0; i < num; i++) {

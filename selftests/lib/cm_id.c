@@ -333,4 +333,36 @@ TEST_F(id, listen_binds)
 	EXPECT_TRUE(!self->id->verbs);
 }
 
+/* Also when there have been devices before */
+TEST(no_device_is_left)
+{
+	struct ibv_context **list;
+	struct rdma_cm_id *id;
+	int n = 0, error;
+
+	if (is_stock())
+		SKIP(return, "the removal of a device waits for the end of this program");
+	if (system("rdma link show $RDMA_DEV > /dev/null 2>&1"))
+		SKIP(return, "no program that removes devices, as in a container");
+	list = ASSERT_PTR(rdma_get_devices(&n));
+	EXPECT_LT(0, n);
+	EXPECT_EQ(NULL, list[n]);
+	rdma_free_devices(list);
+	ASSERT_EQ(0, system("rdma link del $RDMA_DEV"));
+	n = -1;
+	errno = 0;
+	list = rdma_get_devices(&n);
+	error = errno;
+	ASSERT_EQ(0, system("rdma link add $RDMA_DEV type ${RDMA_DEV%0} netdev $RDMA_NETDEV"));
+	EXPECT_EQ(NULL, list);
+	EXPECT_EQ(ENODEV, error);
+	EXPECT_EQ(0, n);
+
+	/* The next device is found. (Its GIDs come a little later.) */
+	for (n = 0; n < 100 && !(id = lib_bound_id(NULL, RDMA_PS_TCP)); n++)
+		usleep(50000);
+	ASSERT_NE(NULL, id);
+	EXPECT_EQ(0, rdma_destroy_id(id));
+}
+
 TEST_HARNESS_MAIN
