@@ -60,7 +60,6 @@ LEP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct rdma_ep_cmd_id cmd = { .arg = backlog > 0 ? backlog : 0 };
 	struct rdma_ep_cmd_query_id query;
-	int ret;
 
 	if (lep_foreign_id(id))
 		return lep_forward_cm(-1, rdma_listen, id, backlog);
@@ -73,10 +72,9 @@ LEP_EXPORT int rdma_listen(struct rdma_cm_id *id, int backlog)
 	if (id->route.addr.src_storage.ss_family &&
 	    lep_addr_port(&id->route.addr.src_storage))
 		return 0;
-	do
-		ret = lep_id_query(lep_to_id(id), &query);
-	while (ret && errno == EINTR);
-	return ret ? ret : lep_id_set_info(lep_to_id(id), &query.info);
+	if (lep_id_query(lep_to_id(id), &query))
+		return -1;
+	return lep_id_set_info(lep_to_id(id), &query.info);
 }
 
 /* The device that the id is bound to, with its limits; or NULL and errno. */

@@ -189,6 +189,7 @@ static void uep_count_refused_cmd(struct uep_session *s, const struct uep_cmd_op
 {
 	switch (ret) {
 	case -EDQUOT:
+	case -EINTR:
 	case -ERESTARTSYS:
 		break;
 	case -EAGAIN:

@@ -353,7 +353,7 @@ struct ep_id_ops {
 	void (*put_qp)(struct ep_qp *qp);
 	void (*get_mcast)(struct ep_mcast *mc);
 	void (*put_mcast)(struct ep_mcast *mc);
-	/* Signals that end a wait: %TASK_INTERRUPTIBLE or %TASK_KILLABLE */
+	/* Signals that end ep_id_resolve(): %TASK_INTERRUPTIBLE or %TASK_KILLABLE */
 	unsigned int wait_state;
 };
 

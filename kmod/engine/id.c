@@ -240,16 +240,16 @@ static bool ep_id_may_use_dev(const struct ep_id *id)
 
 /*
  * Begins a section in which id->cm_id can be used. -EIO if it has been destroyed, -ENODEV if its
- * device is not for its namespace, -ERESTARTSYS for a signal.
+ * device is not for its namespace, -EINTR if the task is killed: rdma_ucm's calls do not fail for
+ * other signals.
  */
 int ep_id_begin(struct ep_id *id)
 {
-	int ret;
-
 	/* A driver may connect with the lock held, at the peer's pace. */
-	if (id->ops->wait_state == TASK_KILLABLE ?
-	    mutex_lock_killable(&id->lock) : mutex_lock_interruptible(&id->lock))
-		return -ERESTARTSYS;
+	int ret = mutex_lock_killable(&id->lock);
+
+	if (ret)
+		return ret;
 	ret = id->closed || id->destroying ? -EIO : ep_id_may_use_dev(id) ? 0 : -ENODEV;
 	if (ret)
 		mutex_unlock(&id->lock);

@@ -3,6 +3,8 @@
  * Threads: all objects may be made, used and destroyed by many at once
  * (ibv_alloc_td(3): verbs are thread safe; rdma_cm: different ids).
  */
+#include <sys/time.h>
+
 #include "lib_test.h"
 
 #define THREADS	4
@@ -111,6 +113,69 @@ static void *open_session(void *arg)
 TEST(first_calls)
 {
 	EXPECT_EQ(NULL, in_threads(open_session, NULL, 0));
+}
+
+/* ---- signals, and two threads with one id */
+
+#define STORM_US	500
+#define STORM_ROUNDS	200
+
+static void on_alarm(int sig)
+{
+}
+
+static bool storming;
+
+/* One id's options and addresses, which a thread that joins groups uses, too. */
+static void *set_options(void *arg)
+{
+	struct rdma_cm_id *id = arg;
+	struct ibv_qp_attr attr;
+	uint8_t tos = 8;
+	int mask;
+
+	while (__atomic_load_n(&storming, __ATOMIC_RELAXED)) {
+		STEP(!rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1));
+		attr.qp_state = IBV_QPS_INIT;
+		STEP(!rdma_init_qp_attr(id, &attr, &mask));
+	}
+	return NULL;
+}
+
+/*
+ * Calls that wait for nothing but each other do not fail with EINTR, even if the handler of a
+ * signal is without SA_RESTART.
+ */
+TEST(signals_interrupt_no_call)
+{
+	struct itimerval storm = { { 0, STORM_US }, { 0, STORM_US } }, quiet = {};
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr = { htonl(0xe6050607) } };
+	struct rdma_event_channel *channel = ASSERT_PTR(rdma_create_event_channel());
+	struct rdma_cm_id *id = ASSERT_PTR(lib_bound_id(channel, RDMA_PS_UDP));
+	struct lib_thread t[2];
+	int errors = 0;
+
+	if (lib_iwarp(id->verbs)) {
+		EXPECT_EQ(0, rdma_destroy_id(id));
+		rdma_destroy_event_channel(channel);
+		SKIP(return, "iWARP has no multicast");
+	}
+	ASSERT_EQ(0, sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_alarm }, NULL));
+	storming = true;
+	for (int i = 0; i < 2; i++)
+		ASSERT_EQ(0, lib_start(&t[i], set_options, id));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &storm, NULL));
+	for (int i = 0; i < STORM_ROUNDS; i++) {
+		errors += !!rdma_join_multicast(id, SA(&sin), NULL);
+		errors += !!rdma_leave_multicast(id, SA(&sin));
+	}
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &quiet, NULL));
+	__atomic_store_n(&storming, false, __ATOMIC_RELAXED);
+	EXPECT_EQ(0, errors);
+	EXPECT_RETURNS(NULL, &t[0]);
+	EXPECT_RETURNS(NULL, &t[1]);
+	EXPECT_EQ(0, rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
 }
 
 /* ---- several connections on one CQ, with several posters and pollers */

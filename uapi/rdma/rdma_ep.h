@@ -54,8 +54,10 @@
  *  - EBADF: the session has another owner, or none, see
  *    &struct rdma_ep_cmd_export
  *
- * A signal interrupts every wait of a command, which then has had no effect. The
- * exception is RDMA_EP_AWAIT, see &struct rdma_ep_await.
+ * A signal interrupts a command that waits for events, addresses or another owner; the
+ * command then has had no effect. The exception is RDMA_EP_AWAIT, see &struct
+ * rdma_ep_await. Commands that wait for other commands on the same object are only
+ * interrupted if the signal kills the task.
  *
  * Until version 1.0 of the module the ABI may change together with the library.
  */

@@ -116,7 +116,7 @@ int uep_get_request(struct uep_cmd *cmd)
 	if (!with_qp)
 		return 0;
 	ret = uep_request_qp(cmd, &arg->qp, child);
-	if (ret == -ERESTARTSYS)
+	if (ret == -EINTR)
 		return ret;
 	arg->qp_errno = -ret;
 	if (ret) {

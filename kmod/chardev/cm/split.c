@@ -89,7 +89,7 @@ static struct uep_obj *uep_id_part(struct uep_id *id)
 
 	if (qp)
 		return &container_of(qp, struct uep_qp, qp)->obj;
-	if (mutex_lock_interruptible(&id->id.lock))
+	if (mutex_lock_killable(&id->id.lock))
 		return NULL;
 	srq = uep_id_live_srq(id);
 	if (srq)
