@@ -6,6 +6,7 @@
  */
 #include <poll.h>
 #include <stdarg.h>
+#include <sys/epoll.h>
 #include <rdma/rsocket.h>
 
 #include "core.h"
@@ -47,6 +48,13 @@ RSOCKET(int, rpoll, (struct pollfd *fds, nfds_t n, int timeout), fds, n, timeout
 RSOCKET(int, rselect, (int n, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
 		       struct timeval *timeout),
 	n, readfds, writefds, exceptfds, timeout)
+
+/* Headers before rdma-core 65 lack these. */
+RSOCKET(int, repoll_create, (int flags), flags)
+RSOCKET(int, repoll_ctl, (int epfd, int op, int fd, struct epoll_event *event),
+	epfd, op, fd, event)
+RSOCKET(int, repoll_wait, (int epfd, struct epoll_event *events, int maxevents, int timeout),
+	epfd, events, maxevents, timeout)
 
 RSOCKET(int, rgetpeername, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)
 RSOCKET(int, rgetsockname, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len)

@@ -99,6 +99,12 @@ TEST(resolve_addrinfo_synchronously)
 	EXPECT_EQ(0, rdma_destroy_id(id));
 }
 
+/* Programs that name them start without librdmacm, too. */
+TEST(epoll_of_rsockets)
+{
+	EXPECT_EQ(0, MISSING("repoll_create", "repoll_ctl", "repoll_wait"));
+}
+
 TEST_F(newer, write_cm_event)
 {
 	struct rdma_cm_event *event;
