@@ -28,7 +28,9 @@ static int no_dealloc_mw(struct ibv_mw *mw)
 static int no_post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *op,
 			   struct ibv_ops_wr **bad_op)
 {
-	(void)srq, (void)op, (void)bad_op;
+	(void)srq;
+	if (bad_op)
+		*bad_op = op;
 	return EOPNOTSUPP;
 }
 
