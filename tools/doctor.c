@@ -68,11 +68,6 @@ static const char *line_of(const char *path)
 	return line;
 }
 
-static bool runs(const char *command)
-{
-	return system(command) == 0;
-}
-
 static bool check_module(void)
 {
 	struct utsname u;
@@ -83,7 +78,7 @@ static bool check_module(void)
 		    u.release);
 		return true;
 	}
-	if (runs("modinfo rdma_ep >/dev/null 2>&1"))
+	if (!system("modinfo rdma_ep >/dev/null 2>&1"))
 		say("module", FAIL, "modprobe rdma_ep",
 		    "rdma_ep is not loaded");
 	else
@@ -293,42 +288,36 @@ static void check_devices(int fd)
 		    "no RDMA device that can be used");
 }
 
-/* The value of a key in fdinfo of an open node, or "" */
-static const char *fdinfo_value(int fd, const char *key)
+/* Prints the limit that a rule puts in the place of RLIMIT_MEMLOCK. False: none does */
+static bool has_memlock_rule(int fd)
 {
-	static char line[256];
-	size_t len = strlen(key);
-	const char *value = "";
-	char path[64];
-	FILE *f;
+	struct session *list;
+	const char *limit;
+	bool hidden, ruled = false;
+	int num, i;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	f = fopen(path, "re");
-	while (f && !*value && fgets(line, sizeof(line), f))
-		if (!strncmp(line, key, len) && line[len] == ':')
-			value = line + len + 1 + strspn(line + len + 1, " \t");
-	if (f)
-		fclose(f);
-	line[strcspn(line, "\n")] = 0;
-	return value;
+	num = sessions_get(getpid(), &list, &hidden);
+	for (i = 0; i < num; i++) {
+		if (list[i].fd != fd || strcmp(session_value(&list[i], "memlock"), "quota"))
+			continue;
+		limit = session_value(&list[i], "cgroup-pinned-memory");
+		if (!strcmp(limit, "-"))
+			limit = session_value(&list[i], "user-pinned-memory");
+		say("memlock", OK, NULL,
+		    "a rule of the module replaces RLIMIT_MEMLOCK: registered are %s", limit);
+		ruled = true;
+	}
+	sessions_free(list, num);
+	return ruled;
 }
 
 /* @fd: of the node, or -1 */
 static void check_memlock(int fd)
 {
 	struct rlimit r;
-	const char *limit;
 
-	if (getrlimit(RLIMIT_MEMLOCK, &r))
+	if (getrlimit(RLIMIT_MEMLOCK, &r) || (fd >= 0 && has_memlock_rule(fd)))
 		return;
-	if (fd >= 0 && !strcmp(fdinfo_value(fd, "memlock"), "quota")) {
-		limit = fdinfo_value(fd, "cgroup-pinned-memory");
-		if (!*limit)
-			limit = fdinfo_value(fd, "user-pinned-memory");
-		say("memlock", OK, NULL,
-		    "a rule of the module replaces RLIMIT_MEMLOCK: registered are %s", limit);
-		return;
-	}
 	if (r.rlim_cur == RLIM_INFINITY || !geteuid())
 		say("memlock", OK, NULL, "registered memory is not limited");
 	else if (r.rlim_cur < 8 << 20)

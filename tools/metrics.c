@@ -25,7 +25,7 @@ enum type { GAUGE, COUNTER };
 /* A sample of each line that has the key, with another label than those of the line */
 struct sample {
 	const char *key;
-	const char *value;	/* of the label */
+	const char *value;	/* of the label; NULL: the key */
 };
 
 struct family {
@@ -51,16 +51,12 @@ static const struct family families[] = {
 	  { { "unread-events", NULL } } },
 	{ "rdma_ep_refusals", COUNTER, NULL, "Refused commands and lost events, by reason.", false,
 	  "reason",
-	  { { "session_max_objects", "session_max_objects" },
-	    { "session_max_queue_mb", "session_max_queue_mb" },
-	    { "user_max_objects", "user_max_objects" },
-	    { "user_max_queue_mb", "user_max_queue_mb" },
-	    { "user_max_pinned_mb", "user_max_pinned_mb" },
-	    { "cgroup_objects", "cgroup_objects" }, { "cgroup_queue", "cgroup_queue" },
-	    { "cgroup_pinned", "cgroup_pinned" }, { "events", "events" },
-	    { "memlock", "memlock" }, { "rdma_max", "rdma_max" }, { "access", "access" },
-	    { "restriction", "restriction" },
-	    { "other", "other" } } },
+	  { { "session_max_objects", NULL }, { "session_max_queue_mb", NULL },
+	    { "user_max_objects", NULL }, { "user_max_queue_mb", NULL },
+	    { "user_max_pinned_mb", NULL }, { "cgroup_objects", NULL }, { "cgroup_queue", NULL },
+	    { "cgroup_pinned", NULL }, { "events", NULL }, { "memlock", NULL },
+	    { "rdma_max", NULL }, { "access", NULL }, { "restriction", NULL },
+	    { "other", NULL } } },
 	{ "rdma_ep_objects", GAUGE, NULL, "Objects of a device, by type.", true, "type",
 	  { { "contexts", "context" }, { "pds", "pd" }, { "mrs", "mr" }, { "ahs", "ah" },
 	    { "cqs", "cq" }, { "srqs", "srq" }, { "qps", "qp" }, { "xrcds", "xrcd" } } },
@@ -68,14 +64,14 @@ static const struct family families[] = {
 	  { { "pinned-bytes", NULL } } },
 	{ "rdma_ep_messages", COUNTER, NULL,
 	  "Messages: sends and RDMA writes (out), receives (in), RDMA reads of this side (read).",
-	  true, "direction", { { "sent", "out" }, { "received", "in" }, { "read", "read" } } },
+	  true, "direction", { { "sent", "out" }, { "received", "in" }, { "read", NULL } } },
 	{ "rdma_ep_traffic_bytes", COUNTER, "bytes", "Bytes of these messages.", true, "direction",
 	  { { "sent-bytes", "out" }, { "received-bytes", "in" }, { "read-bytes", "read" } } },
 	{ "rdma_ep_completions", COUNTER, NULL, "Completions that have been polled.", true, NULL,
 	  { { "completions", NULL } } },
 	{ "rdma_ep_connections", COUNTER, NULL, "Connections, by what became of them.", true,
 	  "event",
-	  { { "established", "established" }, { "disconnected", "disconnected" },
+	  { { "established", NULL }, { "disconnected", NULL },
 	    { "connect-failed", "failed" } } },
 };
 
@@ -270,7 +266,8 @@ static void print_family(FILE *to, const struct family *f)
 				continue;
 			fprintf(to, "%s%s%s", f->name, counter ? "_total" : "", l->labels);
 			if (f->label)
-				fprintf(to, ",%s=\"%s\"", f->label, s->value);
+				fprintf(to, ",%s=\"%s\"", f->label,
+					s->value ? s->value : s->key);
 			fprintf(to, "} %llu\n", l->values[i]);
 		}
 	}

@@ -159,14 +159,14 @@ static int compare(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static bool known(const struct session *list, int num, unsigned long number)
+const struct session *session_find(const struct session *list, int num, unsigned long number)
 {
 	int i;
 
 	for (i = 0; i < num; i++)
 		if (list[i].number == number)
-			return true;
-	return false;
+			return &list[i];
+	return NULL;
 }
 
 /* Returns false if the caller has no permission. */
@@ -187,7 +187,7 @@ static bool look_into(int pid, struct session **list, int *num)
 		    !read_session(&s, pid, atoi(e->d_name)))
 			continue;
 		/* The process has inherited or received this session. */
-		if (known(*list, *num, s.number)) {
+		if (session_find(*list, *num, s.number)) {
 			free_session(&s);
 			continue;
 		}

@@ -103,17 +103,6 @@ static void number(const char *value, char *buf, size_t size)
 	snprintf(buf, size, "%.*s", (int)len, value);
 }
 
-static const struct session *find(const struct session *list, int num,
-				  unsigned long nr)
-{
-	int i;
-
-	for (i = 0; i < num; i++)
-		if (list[i].number == nr)
-			return &list[i];
-	return NULL;
-}
-
 /* @before: the same, @seconds ago; NULL: show sums */
 static void show_text(const struct session *list, int num,
 		      const struct session *before, int num_before,
@@ -136,7 +125,7 @@ static void show_text(const struct session *list, int num,
 		       sizeof(pinned));
 		printf("%-8lu %-7d %-15s %-10s %8s %11s %11s", s->number,
 		       s->pid, s->comm, user_name(s), obj, queue, pinned);
-		old = before ? find(before, num_before, s->number) : NULL;
+		old = before ? session_find(before, num_before, s->number) : NULL;
 		for (i = 0; i < NR_COUNTERS; i++) {
 			long long n = session_number(s, counters[i]);
 

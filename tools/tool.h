@@ -108,6 +108,7 @@ struct session {
  */
 int sessions_get(int pid, struct session **sessions, bool *hidden);
 void sessions_free(struct session *sessions, int num);
+const struct session *session_find(const struct session *list, int num, unsigned long number);
 const char *session_value(const struct session *s, const char *key);
 long long session_number(const struct session *s, const char *key);
 
