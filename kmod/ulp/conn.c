@@ -65,7 +65,7 @@ static int ulp_make_request(struct ulp_event *ev)
 		return 0;
 	}
 	/* There is no peer any more, or no device. */
-	if (READ_ONCE(child->status) || ulp_alive(child))
+	if (ret == -ENOTCONN || READ_ONCE(child->status) || ulp_alive(child))
 		ret = -EAGAIN;
 	if (ret != -EAGAIN)
 		pr_warn_ratelimited("%s: a connection request for %s is refused, as it gets no QP: %d\n",

@@ -500,6 +500,9 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 	if (ret)
 		goto err_qp;
 	ret = ep_id_attach_qp(&ep->id, &qp->qp);
+	/* It has no other QP: the CM has none of the state that a QP needs. */
+	if (ret == -EINVAL)
+		ret = -ENOTCONN;
 	if (ret)
 		goto err_qp;
 	attr->init.cap = qp->qp.cap;
@@ -588,6 +591,8 @@ int ulp_create_request_qp(struct rdma_ep *ep)
  *   device; a CQ is not from ib_alloc_cq(), or given for the sends alone although there
  *   is an SRQ; the type is not the port space's; more is wanted than the device can, or
  *   no queue at all
+ * * -ENOTCONN: the peer has taken its request back, or the connection has failed or ended
+ * * -EADDRNOTAVAIL: unconnected, and without a GID, as with an address of AF_IB
  * * -ENOMEM, and other errors of the driver
  */
 int rdma_ep_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)

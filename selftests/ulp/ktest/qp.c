@@ -147,6 +147,22 @@ static void kt_request_no_memory(struct kt *t)
 	kt_expect_call(t, connect, KT_CALL_MS, 0);
 }
 
+/* The peer takes its request back, or rejects, while the server creates the QP. */
+static void kt_request_withdrawn(struct kt *t)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_pair p;
+
+	kt_not_on_iwarp(t, "iWARP's QP is created without the CM");
+	kt_pair_listen(t, &p, NULL);
+	kt_pair_request(t, &p);
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.server));
+	kt_destroy(t, p.client);
+	kt_expect_call(t, p.connect, KT_PROMPT_MS, -ESHUTDOWN);
+	kt_expect(t, kt_wait_for(rdma_ep_status(p.server), KT_CALL_MS));
+	kt_expect_eq(t, -ENOTCONN, rdma_ep_create_qp(p.server, &qp));
+}
+
 /* A request without a QP gets one from its owner, or cannot be accepted. */
 static void kt_request_without_qp(struct kt *t)
 {
@@ -269,6 +285,7 @@ const struct kt_test kt_qp_tests[] = {
 	{ "request_qp_inherited", kt_inherited_qp },
 	{ "request_qp_fails", kt_request_qp_fails },
 	{ "request_no_memory", kt_request_no_memory },
+	{ "request_withdrawn", kt_request_withdrawn },
 	{ "request_without_qp", kt_request_without_qp },
 	{ "connect_without_qp", kt_connect_without_qp },
 	{ "flushed_softirq", kt_flushed_softirq },
