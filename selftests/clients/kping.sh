@@ -12,6 +12,7 @@ fi
 trap 'rm -rf "$WORK"; rmmod kping 2>/dev/null' EXIT
 
 KPING=/sys/kernel/debug/kping
+PEER=$(cd "$(dirname "$0")/.." && pwd)/kping_peer
 ROUNDS=30
 FOREVER=1000000000
 MANY=64			# connections of an SRQ
@@ -22,6 +23,7 @@ ENODEV=-19
 EPROTO=-71
 EADDRINUSE=-98
 ECONNRESET=-104
+ENOBUFS=-105
 ECONNREFUSED=-111
 
 not_on_stock "kping"
@@ -359,6 +361,39 @@ kclient mode=pingpong verify
 finish server
 finish client
 expect_broken client
+end
+
+# It may wait for a completion that does not come.
+deaf_client_ends()
+{
+	kill -KILL "${pids[client]}" 2>/dev/null
+	finish client
+}
+
+# The server's send queue gets no fuller than it is, and the queue can be drained. (siw ends the
+# connection with the first message that finds no receive.)
+for poll in workqueue direct; do
+	begin "a client of a stream without receives, completions by $poll"
+	kserver mode=stream poll=$poll
+	start stock client "$PEER" "$RDMA_ADDR" "$PORT" stream 1000
+	finish server 30
+	deaf_client_ends
+	if [[ $DEVICE == siw ]]; then
+		expect_broken server "0|$ENOBUFS"
+	else
+		expect_run server status=$ENOBUFS
+	fi
+	end
+done
+
+begin "a client of an SRQ without receives"
+kserver mode=srq conns=16
+start stock client "$PEER" "$RDMA_ADDR" "$PORT" srq 1000
+nap 3
+kill -TERM "${pids[server]}"
+finish server 20
+deaf_client_ends
+expect_run server status=$EINTR conns=1
 end
 
 # ---- early ends

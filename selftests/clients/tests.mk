@@ -14,11 +14,11 @@ TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
 TEST_FILES += $(addprefix clients/,common.sh engine.sh pyverbs_cases.py oci.py cri.py kubelet.py \
 	accounting.py metrics.py ktest_device.sh)
 
-# contain enters a container, kvs_peer is a client of ulp/kvs, p9_relay is between those of
-# ulp/9p and a server, mckey_pause.so is preloaded by a program, other_abi.so by rdma-ep.
+# contain enters a container, kvs_peer is a client of ulp/kvs, kping_peer one of ulp/kping,
+# p9_relay is between those of ulp/9p and a server, mckey_pause.so is preloaded by a program, other_abi.so by rdma-ep.
 # fdstore supervises handover_kept.
-TEST_GEN_FILES += contain kvs_peer p9_relay mckey_pause.so other_abi.so handover_server \
-	handover_client handover_kept fdstore
+TEST_GEN_FILES += contain kvs_peer kping_peer p9_relay mckey_pause.so other_abi.so \
+	handover_server handover_client handover_kept fdstore
 # Suites without librpma have no program for it.
 TEST_GEN_FILES += $(if $(wildcard /usr/include/librpma.h),rpma_peer)
 
@@ -29,6 +29,9 @@ $(O)/%.so: %.c | $(O)
 	$(COMPILE) $(LDFLAGS) -shared -fPIC -o $@ $< -ldl $(LDLIBS)
 
 $(O)/kvs_peer: $(O)/kvs_peer.o
+	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs $(LDLIBS)
+
+$(O)/kping_peer: $(O)/kping_peer.o
 	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs $(LDLIBS)
 
 $(O)/p9_relay: $(O)/p9_relay.o

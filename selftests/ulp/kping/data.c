@@ -67,6 +67,24 @@ int kping_post_send(struct kping_conn *conn, const struct ib_send_wr *wr)
 	return ret;
 }
 
+/*
+ * For handlers of servers: a client that has no receives would fill the queue. Its completion
+ * gives the slot back.
+ */
+int kping_post_answer(struct kping_conn *conn, const struct ib_send_wr *wr)
+{
+	int ret = rdma_ep_try_slots(conn->ep, 1) ? 0 : -ENOBUFS;
+
+	if (unlikely(ret)) {
+		kping_fail(conn, ret);
+		return ret;
+	}
+	ret = kping_post_send(conn, wr);
+	if (unlikely(ret))
+		rdma_ep_put_slots(conn->ep, 1);
+	return ret;
+}
+
 int kping_post_recv(struct kping_conn *conn, struct ib_cqe *cqe, const struct kping_buf *buf)
 {
 	struct ib_sge sge = kping_sge(buf, buf->size);

@@ -63,7 +63,7 @@ static int echo_send(struct kping_conn *conn, struct echo_slot *slot, u32 length
 		.num_sge = 1,
 	};
 
-	return kping_post_send(conn, &wr);
+	return kping_post_answer(conn, &wr);
 }
 
 static void echo_rx_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -89,6 +89,7 @@ static void echo_tx_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct kping_conn *conn = wc->qp->qp_context;
 	bool ok = kping_succeeded(conn, wc);
 
+	rdma_ep_put_slots(conn->ep, 1);
 	if (slot->pool->srq)
 		echo_post_srq(slot);
 	else if (ok)

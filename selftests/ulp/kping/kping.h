@@ -274,6 +274,7 @@ void kping_close(struct kping_conn *conn);
 void kping_data_init(struct kping_conn *conn);
 void kping_data_stop(struct kping_conn *conn);
 int kping_post_send(struct kping_conn *conn, const struct ib_send_wr *wr);
+int kping_post_answer(struct kping_conn *conn, const struct ib_send_wr *wr);
 int kping_post_recv(struct kping_conn *conn, struct ib_cqe *cqe, const struct kping_buf *buf);
 void kping_fail(struct kping_conn *conn, int error);
 bool kping_succeeded(struct kping_conn *conn, const struct ib_wc *wc);

@@ -45,6 +45,7 @@ static void sink_ack_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct sink *sink = container_of(wc->wr_cqe, struct sink, ack_cqe);
 
+	rdma_ep_put_slots(sink->conn->ep, 1);
 	kping_succeeded(sink->conn, wc);
 }
 
@@ -59,7 +60,7 @@ static int sink_ack(struct sink *sink)
 		.num_sge = 1,
 	};
 
-	return kping_post_send(sink->conn, &wr);
+	return kping_post_answer(sink->conn, &wr);
 }
 
 /* Returns whether the message is what it should be. */
