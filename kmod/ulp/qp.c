@@ -508,8 +508,10 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 	attr->init.cap = qp->qp.cap;
 	/* Drivers round up, but the CQs are as deep as the caller wanted. */
 	attr->init.cap.max_send_wr = wanted.max_send_wr;
-	if (!init.srq)
-		attr->init.cap.max_recv_wr = wanted.max_recv_wr;
+	attr->init.cap.max_recv_wr = wanted.max_recv_wr;
+	/* With an SRQ the driver was not given the caller's. */
+	if (init.srq)
+		attr->init.cap.max_recv_sge = wanted.max_recv_sge;
 	qp->granted = attr->init.cap;
 	return 0;
 

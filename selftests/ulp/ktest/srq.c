@@ -294,6 +294,25 @@ static void kt_srq_of_another(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_destroy_srq(a));
 }
 
+/* The attributes of a QP with another endpoint's SRQ are those wanted, also afterwards. */
+static void kt_srq_attr_again(struct kt *t)
+{
+	struct ib_srq_init_attr attr = kt_srq_attr();
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct rdma_ep *a, *b;
+	int i;
+
+	kt_srq_two(t, &a, &b);
+	kt_expect_eq(t, 0, rdma_ep_create_srq(a, NULL, &attr));
+	qp.init.srq = rdma_ep_srq(a);
+	for (i = 0; i < 2; i++) {
+		kt_expect_eq(t, 0, rdma_ep_create_qp(b, &qp));
+		kt_expect_eq(t, KT_WRS, qp.init.cap.max_recv_wr);
+		kt_expect_eq(t, 1, qp.init.cap.max_recv_sge);
+		kt_expect_eq(t, 0, rdma_ep_destroy_qp(b));
+	}
+}
+
 const struct kt_test kt_srq_tests[] = {
 	{ "srq_shared", kt_srq_shared },
 	{ "srq_destroyed_before_requests", kt_srq_destroyed },
@@ -302,5 +321,6 @@ const struct kt_test kt_srq_tests[] = {
 	{ "srq_replies_of_handlers", kt_srq_replies },
 	{ "srq_room_in_cq", kt_srq_room },
 	{ "srq_of_another", kt_srq_of_another },
+	{ "srq_attr_again", kt_srq_attr_again },
 	{}
 };
