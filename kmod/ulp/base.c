@@ -14,7 +14,6 @@
 
 #include "ulp.h"
 
-struct workqueue_struct *ulp_cq_wq;
 struct workqueue_struct *ulp_event_wq;
 
 static LIST_HEAD(ulp_callbacks);
@@ -314,21 +313,13 @@ void ulp_ep_release(struct rdma_ep *ep)
 
 int ulp_init(void)
 {
-	ulp_cq_wq = alloc_workqueue("rdma_ep_cq", WQ_UNBOUND | WQ_MEM_RECLAIM,
-				    0);
-	if (!ulp_cq_wq)
-		return -ENOMEM;
 	/* WQ_MAX_ACTIVE: items that wait for a peer, or for their consumer, delay no others. */
 	ulp_event_wq = alloc_workqueue("rdma_ep_event", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	if (ulp_event_wq)
-		return 0;
-	destroy_workqueue(ulp_cq_wq);
-	return -ENOMEM;
+	return ulp_event_wq ? 0 : -ENOMEM;
 }
 
 /* Work items of endpoints that have been destroyed may still be queued. */
 void ulp_cleanup(void)
 {
 	destroy_workqueue(ulp_event_wq);
-	destroy_workqueue(ulp_cq_wq);
 }

@@ -259,45 +259,14 @@ static void ulp_qp_free_cqs(const struct ulp_qp *qp)
 		ib_free_cq(qp->recv_cq);
 }
 
-struct ulp_free_cqs {
-	struct work_struct work;
-	const struct ulp_qp *qp;
-	struct completion done;
-};
-
-static void ulp_free_cqs_work(struct work_struct *work)
-{
-	struct ulp_free_cqs *f = container_of(work, struct ulp_free_cqs, work);
-
-	ulp_qp_free_cqs(f->qp);
-	complete(&f->done);
-}
-
-/*
- * ib_free_cq() waits for the work item that runs the CQ's handlers. The caller may be
- * in that of another endpoint's CQ, which is no less right than any other task that
- * waits, but to lockdep all CQs' work items are one. Another task can free them.
- */
-static void ulp_qp_free_cqs_in_work(const struct ulp_qp *qp)
-{
-	struct ulp_free_cqs f = { .qp = qp };
-
-	init_completion(&f.done);
-	INIT_WORK_ONSTACK(&f.work, ulp_free_cqs_work);
-	queue_work(ulp_cq_wq, &f.work);
-	wait_for_completion(&f.done);
-	destroy_work_on_stack(&f.work);
-}
-
 static void ulp_qp_free_parts(struct ulp_qp *qp)
 {
 	if (qp->drain_ah)
 		rdma_destroy_ah(qp->drain_ah, RDMA_DESTROY_AH_SLEEPABLE);
-	if (current_work() && !qp->pool_cqe &&
-	    (qp->own_send_cq || qp->own_recv_cq))
-		ulp_qp_free_cqs_in_work(qp);
-	else
-		ulp_qp_free_cqs(qp);
+	/* ib_free_cq() waits for the work item that runs the CQ's handlers. */
+	ulp_wait_cq_begin();
+	ulp_qp_free_cqs(qp);
+	ulp_wait_cq_end();
 }
 
 /* One that ib_alloc_cq() has made: others cannot be drained. */
@@ -676,11 +645,13 @@ static void ulp_drain_shared(struct ulp_qp *qp)
 	/* Hardware reports its last receive. (Not all drivers do.) */
 	if (!ep_dev_has(qp->qp.ibqp->device, EP_CAP_SOFTWARE))
 		wait_for_completion_timeout(&qp->last_wqe, ULP_LAST_WQE_TIME);
-	/* (To lockdep all CQs' work items are one.) */
-	if (qp->recv_cq != qp->send_cq && !current_work() &&
+	if (qp->recv_cq != qp->send_cq &&
 	    (qp->recv_cq->poll_ctx == IB_POLL_WORKQUEUE ||
-	     qp->recv_cq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE))
+	     qp->recv_cq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)) {
+		ulp_wait_cq_begin();
 		flush_work(&qp->recv_cq->work);
+		ulp_wait_cq_end();
+	}
 	ulp_drain_sq(qp);
 	ulp_drain_sq(qp);
 }

