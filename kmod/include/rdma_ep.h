@@ -242,9 +242,10 @@ enum rdma_ep_attr_flags {
  *	wait for them (a synchronous endpoint)
  * @context: for rdma_ep_context(); requests inherit it
  * @flags: &enum rdma_ep_attr_flags
- * @tos: type of service of its packets, and those of requests; 0: none
- * @ack_timeout: how long a connected QP, also of a request, waits for an acknowledgment, as in
- *	&struct ib_qp_attr: 4.096 us * 2^@ack_timeout, at most 31; 0: rdma_cm's value
+ * @tos: type of service of its packets; 0: none. Requests of a listener have it with iWARP
+ *	only: with InfiniBand and RoCE their packets have the peer's
+ * @ack_timeout: how long an %IB_QPT_RC QP, also of a request, waits for an acknowledgment, as
+ *	in &struct ib_qp_attr: 4.096 us * 2^@ack_timeout, at most 31; 0: rdma_cm's value
  * @min_rnr_timer: how long the peer waits before it sends again what found no receive, as in
  *	&struct ib_qp_attr, at most 31; 0: rdma_cm's value. Not with iWARP
  */
@@ -276,8 +277,8 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
  * a channel this waits for address and route. See rdma_create_ep(3).
  *
  * Return: the endpoint, to be destroyed with rdma_ep_destroy(), or
- * * -EINVAL: no namespace, neither @src nor @dst, a bad address, or, of an active
- *   endpoint, a QP that rdma_ep_create_qp() refuses
+ * * -EINVAL: no namespace, neither @src nor @dst, a bad address, timers of %IB_QPT_RC for
+ *   another type, or, of an active endpoint, a QP that rdma_ep_create_qp() refuses
  * * -EADDRINUSE, -EADDRNOTAVAIL: from binding to @src
  * * -ENODEV: no RDMA device has the address
  * * -EHOSTUNREACH, -ENETUNREACH, -ETIMEDOUT and others: from resolving @dst

@@ -173,6 +173,9 @@ static int ulp_set_options(const struct rdma_ep *ep, struct rdma_cm_id *cm_id)
 {
 	int ret = 0;
 
+	/* rdma_cm warns of it. */
+	if ((ep->ack_timeout || ep->min_rnr_timer) && cm_id->qp_type != IB_QPT_RC)
+		return -EINVAL;
 	if (ep->tos)
 		rdma_set_service_type(cm_id, ep->tos);
 	if (ep->ack_timeout)

@@ -43,6 +43,7 @@ static void kt_reuseaddr(struct kt *t)
 static void kt_bad_options(struct kt *t)
 {
 	struct rdma_ep_attr good = { .net = &init_net, .src = kt_ptr(kt_addr()) }, attr = good;
+	struct rdma_ep_qp_attr qp = kt_qp();
 
 	attr.flags = BIT(7);
 	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
@@ -53,6 +54,20 @@ static void kt_bad_options(struct kt *t)
 	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
 	attr = good;
 	attr.min_rnr_timer = 32;
+	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
+	/* Reliable connections have them. */
+	attr = good;
+	attr.ps = RDMA_PS_UDP;
+	attr.min_rnr_timer = 7;
+	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
+	attr = good;
+	attr.ps = RDMA_PS_UDP;
+	attr.ack_timeout = 11;
+	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
+	qp.init.qp_type = IB_QPT_UC;
+	attr = good;
+	attr.qp = &qp;
+	attr.min_rnr_timer = 7;
 	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
 }
 
