@@ -150,7 +150,10 @@ void ulp_exit(struct rdma_ep *ep)
 		complete(&ep->unused);
 }
 
-/* Result of the engine -> result of a call */
+/*
+ * Translates the result of ep_id_begin(), or of resolving, to that of a call. A driver's -EIO is
+ * another one: see ulp_end().
+ */
 int ulp_errno(const struct rdma_ep *ep, int ret)
 {
 	switch (ret) {
@@ -177,7 +180,7 @@ int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id))
 int ulp_end(struct rdma_ep *ep, int ret)
 {
 	ep_id_end(&ep->id);
-	return ulp_errno(ep, ret);
+	return ret ? ulp_alive(ep) ?: ret : 0;
 }
 
 /*

@@ -319,7 +319,7 @@ static int ulp_ep_bound(struct rdma_ep *ep)
 {
 	int ret;
 
-	ret = ep_id_begin(&ep->id);
+	ret = ulp_begin(ep, ep_id_begin);
 	if (ret)
 		return ret;
 	ret = ulp_ep_bind(ep, ep->id.cm_id);
@@ -332,7 +332,7 @@ static int ulp_ep_bound(struct rdma_ep *ep)
 static int ulp_resolve_route(struct rdma_ep *ep)
 {
 	return ulp_begin(ep, ep_id_begin_bound) ?:
-	       ulp_end(ep, ep_id_resolve_route(&ep->id, ep->resolve_ms));
+	       ulp_errno(ep, ulp_end(ep, ep_id_resolve_route(&ep->id, ep->resolve_ms)));
 }
 
 static int ulp_route_resolved(struct rdma_ep *ep)

@@ -180,6 +180,21 @@ static void kt_request_without_qp(struct kt *t)
 	kt_pair_accept(t, &p);
 }
 
+/* An error of the driver is not the removal of the device, whatever it is. */
+static void kt_driver_error(struct kt *t)
+{
+	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_pair p;
+
+	kt_mock_device(t);
+	kt_pair_client(t, &p, &(struct kt_setup) { .addr = &addr });
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
+	kt_expect_eq(t, 0, kt_helper("fail create_qp %d 1 0", EIO));
+	kt_expect_eq(t, -EIO, rdma_ep_create_qp(p.client, &qp));
+	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
+}
+
 static void kt_connect_without_qp(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
@@ -287,6 +302,7 @@ const struct kt_test kt_qp_tests[] = {
 	{ "request_no_memory", kt_request_no_memory },
 	{ "request_withdrawn", kt_request_withdrawn },
 	{ "request_without_qp", kt_request_without_qp },
+	{ "driver_error", kt_driver_error },
 	{ "connect_without_qp", kt_connect_without_qp },
 	{ "flushed_softirq", kt_flushed_softirq },
 	{ "flushed_workqueue", kt_flushed_workqueue, 120 },
