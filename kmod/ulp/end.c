@@ -151,6 +151,7 @@ void rdma_ep_abort(struct rdma_ep *ep, int error)
 		return;
 	cmpxchg(&ep->status, 0, error < 0 ? error : -ECONNABORTED);
 	set_bit(ULP_EP_ABORTED, &ep->flags);
+	/* A full barrier between the bit and the work item: see ulp_id_event(). */
 	ulp_queue_work(ep);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_abort);

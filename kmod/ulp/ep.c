@@ -44,7 +44,11 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 		return;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		set_bit(ULP_EP_ESTABLISHED, &ep->flags);
-		/* Only now it can be disconnected. */
+		/*
+		 * Only now it can be disconnected. rdma_ep_abort() sets its bit before the work
+		 * item, in ulp_leave_peer(), reads this one.
+		 */
+		smp_mb__after_atomic();
 		if (test_bit(ULP_EP_ABORTED, &ep->flags)) {
 			ulp_queue_work(ep);
 			return;
