@@ -110,7 +110,10 @@ static void ep_id_queue_work(struct ep_id *id)
 		queue_work(ep_wq, &id->work);
 }
 
-/* The peer has accepted, but the QP is locked. With the handler locked. */
+/*
+ * The peer has accepted, but the QP is locked. With the handler locked. To release memory may take
+ * a kernel consumer that waits for this connection.
+ */
 static int ep_id_defer_response(struct ep_id *id, const struct rdma_cm_event *event)
 {
 	u8 len = event->param.conn.private_data_len;
@@ -118,7 +121,7 @@ static int ep_id_defer_response(struct ep_id *id, const struct rdma_cm_event *ev
 
 	if (id->no_work)
 		return 0;
-	r = kzalloc(struct_size(r, private_data, len), GFP_KERNEL_ACCOUNT);
+	r = kzalloc(struct_size(r, private_data, len), GFP_NOIO | __GFP_ACCOUNT);
 	if (!r)
 		return -ENOMEM;
 	r->event = *event;

@@ -74,8 +74,9 @@
  * belong to a device. (Some drivers' modules cannot be unloaded while their devices have
  * QPs, so there is no removal then: delete the link to remove a device.)
  *
- * Memory: callbacks run in a scope of memalloc_noio_save(), and the delivery of the events
- * of a connection allocates no memory, so protocols of storage can reconnect in them. There is
+ * Memory: callbacks run in a scope of memalloc_noio_save(). The delivery of the events of a
+ * connection allocates no memory, except for a peer's answer that comes while another call uses
+ * the QP, and that with %GFP_NOIO. So protocols of storage can reconnect in callbacks. There is
  * no guarantee of progress without free memory: the work queue of callbacks is not
  * WQ_MEM_RECLAIM, as queues of rdma_cm that it waits for are not, so a new worker thread may be
  * needed; nor are connections made without allocations.
