@@ -366,7 +366,8 @@ static void ulp_resolve_next(struct rdma_ep *ep)
 		ret = ulp_resolve_route(ep);
 	if (!ret && test_and_clear_bit(ULP_EP_ROUTE, &ep->flags))
 		ret = ulp_route_resolved(ep);
-	if (!ret)
+	/* After an abort ulp_finish() reports the end. */
+	if (!ret || test_bit(ULP_EP_ABORTED, &ep->flags))
 		return;
 	event.status = ret;
 	ulp_over(ep, ret);

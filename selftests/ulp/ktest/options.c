@@ -194,6 +194,7 @@ static void kt_async_aborted(struct kt *t)
 		.net = &init_net, .dst = kt_ptr(&dst), .timeout_ms = KT_CALL_MS,
 		.channel = ch, .flags = RDMA_EP_ASYNC,
 	};
+	enum rdma_cm_event_type type;
 	struct rdma_ep_cm_event *event;
 	struct rdma_ep *ep;
 	int i, status;
@@ -206,8 +207,10 @@ static void kt_async_aborted(struct kt *t)
 			event = rdma_ep_get_event(ch, KT_CALL_MS);
 			kt_assert_ok(t, event);
 			status = event->status;
+			type = event->cm.event;
 			rdma_ep_ack_event(event);
 		} while (!status);
+		kt_expect_eq(t, RDMA_CM_EVENT_DISCONNECTED, type);
 		kt_expect_eq(t, -EBADMSG, status);
 		kt_expect_err(t, -ETIMEDOUT, rdma_ep_get_event(ch, 10));
 		kt_destroy(t, ep);
