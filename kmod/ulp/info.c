@@ -296,11 +296,13 @@ static int ulp_path(struct rdma_ep *ep, struct sa_path_rec *path)
 	ret = ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
-	ret = -ENODATA;
-	if (ep->id.cm_id->route.path_rec) {
+	/* Until the endpoint is resolved rdma_cm writes the record. */
+	if (!ep->ibdev)
+		ret = -EINVAL;
+	else if (ep->id.cm_id->route.path_rec)
 		*path = *ep->id.cm_id->route.path_rec;
-		ret = 0;
-	}
+	else
+		ret = -ENODATA;
 	return ulp_end(ep, ret);
 }
 
@@ -309,8 +311,8 @@ static int ulp_path(struct rdma_ep *ep, struct sa_path_rec *path)
  * @ep: endpoint that has a route
  * @path: is filled in
  *
- * Return: 0, -EINVAL if the endpoint has no device, or -ENODATA if it has no path record, as
- * with iWARP
+ * Return: 0, -EINVAL if the endpoint has no device, as one with %RDMA_EP_ASYNC that is not
+ * resolved, or -ENODATA if it has no path record, as with iWARP
  */
 int rdma_ep_path(struct rdma_ep *ep, struct sa_path_rec *path)
 {

@@ -217,6 +217,29 @@ static void kt_async_aborted(struct kt *t)
 	}
 }
 
+/* It has no path until it is resolved, and has a device. */
+static void kt_async_path(struct kt *t)
+{
+	struct sockaddr_storage dst = kt_with_port(kt_addr(), KT_PORT);
+	struct rdma_ep_attr attr = {
+		.net = &init_net, .dst = kt_ptr(&dst), .timeout_ms = KT_CALL_MS,
+		.flags = RDMA_EP_ASYNC,
+	};
+	struct sa_path_rec path;
+	struct rdma_ep *ep;
+	int i;
+
+	kt_not_on_iwarp(t, "iWARP has no paths");
+	for (i = 0; i < 100; i++) {
+		ep = kt_own(t, rdma_ep_create(&attr));
+		while (rdma_ep_path(ep, &path) == -EINVAL)
+			cond_resched();
+		kt_expect(t, rdma_ep_device(ep));
+		kt_expect_eq(t, 0, rdma_ep_path(ep, &path));
+		kt_destroy(t, ep);
+	}
+}
+
 /* ---- CQs */
 
 static void kt_cq_case(struct kt *t, const struct sockaddr_storage *addr, u32 flags, u32 vector,
@@ -569,6 +592,7 @@ const struct kt_test kt_option_tests[] = {
 	{ "option_async", kt_async },
 	{ "option_async_fails", kt_async_fails },
 	{ "option_async_aborted", kt_async_aborted, 120 },
+	{ "option_async_path", kt_async_path },
 	{ "option_cqs", kt_cqs },
 	{ "option_pool_cqs", kt_pool_cqs },
 	{ "option_bad_cqs", kt_bad_cqs },
