@@ -283,6 +283,9 @@ static int ulp_disconnect(struct rdma_ep *ep)
 	    ep->qp_type != IB_QPT_UD) {
 		cmpxchg(&ep->status, 0, -ESHUTDOWN);
 		ret = ep_id_disconnect(&ep->id, NULL);
+		/* Perhaps no event follows. */
+		if (ret)
+			ulp_queue_work(ep);
 	}
 	/* Perhaps the peer was first. */
 	if (test_bit(ULP_EP_DISCONNECTED, &ep->flags))
