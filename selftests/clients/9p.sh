@@ -5,7 +5,7 @@
 # and by the kernel's own trans=rdma; files compared, servers killed, the device removed.
 #
 # It would catch: messages that the other transport cannot read, requests that wait for ever
-# when the connection ends, and a device that waits for a mount.
+# when the connection ends, or when their tasks are killed, and a device that waits for a mount.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -34,19 +34,20 @@ serving()
 	ss -Htln "sport = :$TCP_PORT" | grep -q . || stopped files
 }
 
-# A 9P server, and what makes RDMA of it
+# serve [hold]: a 9P server, and what makes RDMA of it
 serve()
 {
 	start stock files "$DIOD" -f -n -L stderr -S -U root -e "$FILES" -l 127.0.0.1:$TCP_PORT
 	wait_for 30 serving || problem "diod: $(<"$WORK/files.err")"
-	relay
+	relay "$@"
 }
 
+# relay [hold]
 relay()
 {
 	# (The one before in this case has written the same.)
 	rm -f "$WORK/server.out"
-	start stock server "$RELAY" "$RDMA_ADDR" "$PORT" $TCP_PORT
+	start stock server "$RELAY" "$RDMA_ADDR" "$PORT" $TCP_PORT "$@"
 	wait_for 30 test -s "$WORK/server.out" || problem "no relay"
 }
 
@@ -149,6 +150,28 @@ load()
 		conv=fsync 2>/dev/null; do :; done"
 	nap 2
 }
+
+# Messages of this size have 4 receives.
+begin "readers are killed, as many as requests may be unanswered"
+serve hold
+mount_by rdma_ep ours ,msize=1048576
+echo held > "$FILES/held"
+for i in {1..6}; do
+	start stock reader$i cat "$MNT/ours/held"
+done
+nap 2
+for i in {1..6}; do
+	running reader$i || problem "reader $i does not wait"
+	kill -KILL "${pids[reader$i]}"
+done
+for i in {1..6}; do
+	finish reader$i 15
+	expect_status reader$i 137
+done
+rm "$MNT/ours/held" || problem "rm"
+unmount ours
+served
+end
 
 begin "the server is killed under load"
 serve

@@ -2,10 +2,11 @@
 /*
  * Between 9P clients on RDMA and a 9P server on TCP: messages are passed on as they are.
  *
- *	p9_relay ADDR PORT SERVER-PORT
+ *	p9_relay ADDR PORT SERVER-PORT [hold]
  *
  * Each connection gets one of its own to 127.0.0.1:SERVER-PORT. When one of the two ends,
- * the other one is ended.
+ * the other one is ended. "hold": READs get no reply, as if they took for ever. (To a flush of
+ * a tag that it does not know the server replies at once.)
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,6 +22,9 @@
 
 #define DEPTH	32
 #define SIZE	(1 << 20)
+#define TREAD	116
+
+static int hold;
 
 struct relay {
 	struct rdma_cm_id *id;
@@ -111,6 +115,11 @@ static int post(struct relay *r, int i)
 	return rdma_post_recv(r->id, (void *)(long)i, buf, SIZE, r->requests_mr);
 }
 
+static int pass_on(struct relay *r, const unsigned char *msg, size_t len)
+{
+	return hold && len > 4 && msg[4] == TREAD ? 0 : write_all(r->sock, msg, len);
+}
+
 static void *requests(void *arg)
 {
 	struct relay *r = arg;
@@ -121,7 +130,7 @@ static void *requests(void *arg)
 	must(!pthread_create(&thread, NULL, replies, r), "pthread_create");
 	while (rdma_get_recv_comp(r->id, &wc) == 1 && !wc.status) {
 		i = wc.wr_id;
-		if (write_all(r->sock, r->requests + (size_t)i * SIZE, wc.byte_len) || post(r, i))
+		if (pass_on(r, r->requests + (size_t)i * SIZE, wc.byte_len) || post(r, i))
 			break;
 	}
 	shutdown(r->sock, SHUT_RDWR);
@@ -180,10 +189,11 @@ int main(int argc, char **argv)
 	};
 	struct rdma_cm_id *listener, *id;
 
-	if (argc != 4) {
+	if (argc < 4) {
 		fprintf(stderr, "usage: see the source\n");
 		return 2;
 	}
+	hold = argc > 4 && !strcmp(argv[4], "hold");
 	must(!rdma_getaddrinfo(argv[1], argv[2], &hints, &res), "rdma_getaddrinfo");
 	must(!rdma_create_ep(&listener, res, NULL, &attr), "rdma_create_ep");
 	must(!rdma_listen(listener, 8), "rdma_listen");

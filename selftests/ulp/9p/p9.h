@@ -55,7 +55,8 @@ struct p9_reply {
  * @size: of messages, at most
  * @depth: requests that may be unanswered
  * @replies: memory for their replies
- * @credits: receives that no request counts on
+ * @credits: receives that no request counts on, but one
+ * @flush: the same of that one, which is for flushes
  * @lock: @pending
  * @pending: requests that wait for a reply
  */
@@ -69,6 +70,7 @@ struct p9_conn {
 	u32 depth;
 	struct p9_reply *replies;
 	struct semaphore credits;
+	struct semaphore flush;
 	spinlock_t lock;	/* pending */
 	struct list_head pending;
 };

@@ -3,7 +3,8 @@
  * Requests and replies, and the interface to the 9P client.
  *
  * Each request takes a credit, for a receive that is posted, and a send slot. Replies come
- * in any order: the one that a receive got belongs to the request with its tag.
+ * in any order: the one that a receive got belongs to the request with its tag. One credit is
+ * for the flush of a request whose task is killed: all others may be those of such requests.
  */
 #include <linux/fs_context.h>
 #include <linux/module.h>
@@ -37,6 +38,12 @@ static bool take_pending(struct p9_conn *conn, struct p9_req_t *req)
 	return taken;
 }
 
+/* The credit of a request is one of these. */
+static struct semaphore *credits_of(struct p9_conn *conn, const struct p9_req_t *req)
+{
+	return req->tc.id == P9_TFLUSH ? &conn->flush : &conn->credits;
+}
+
 /* ---- replies */
 
 static int post_reply(struct p9_reply *r)
@@ -56,23 +63,20 @@ static int post_reply(struct p9_reply *r)
 	return ib_post_recv(qp, &wr, NULL);
 }
 
-/*
- * Nothing in a reply is true until it has been checked. Returns the number of credits that
- * come back, or an error.
- */
-static int deliver(struct p9_conn *conn, const struct p9_reply *r, u32 len)
+/* Nothing in a reply is true until it has been checked. @back: whose credit comes back, or NULL */
+static int deliver(struct p9_conn *conn, const struct p9_reply *r, u32 len,
+		   struct semaphore **back)
 {
 	const struct p9_header *head = r->data;
 	struct p9_req_t *req;
-	bool taken;
 
 	if (len < sizeof(*head) || le32_to_cpu(head->size) != len)
 		return -EPROTO;
 	req = p9_tag_lookup(conn->client, le16_to_cpu(head->tag));
 	if (!req)
 		return -EPROTO;
-	taken = take_pending(conn, req);
-	if (taken) {
+	if (take_pending(conn, req)) {
+		*back = credits_of(conn, req);
 		if (len <= req->rc.capacity) {
 			memcpy(req->rc.sdata, r->data, len);
 			req->rc.size = len;
@@ -83,13 +87,14 @@ static int deliver(struct p9_conn *conn, const struct p9_reply *r, u32 len)
 		}
 	}
 	p9_req_put(conn->client, req);
-	return taken;
+	return 0;
 }
 
 static void reply_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct p9_reply *r = container_of(wc->wr_cqe, struct p9_reply, cqe);
 	struct p9_conn *conn = r->conn;
+	struct semaphore *back = NULL;
 	int ret;
 
 	if (wc->status != IB_WC_SUCCESS) {
@@ -97,15 +102,15 @@ static void reply_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	ib_dma_sync_single_for_cpu(conn->dev, r->dma, conn->size, DMA_FROM_DEVICE);
-	ret = deliver(conn, r, wc->byte_len);
-	if (ret < 0)
+	ret = deliver(conn, r, wc->byte_len, &back);
+	if (ret)
 		rdma_ep_abort(conn->ep, ret);
 	ib_dma_sync_single_for_device(conn->dev, r->dma, conn->size, DMA_FROM_DEVICE);
 	if (post_reply(r))
 		rdma_ep_abort(conn->ep, -EIO);
 	/* Not before the receive is posted that the next request counts on. */
-	if (ret > 0)
-		up(&conn->credits);
+	if (back)
+		up(back);
 }
 
 static int reply_init(struct p9_reply *r, struct p9_conn *conn)
@@ -171,7 +176,7 @@ void p9_fail_pending(struct p9_conn *conn, int error)
 
 	while ((req = first_pending(conn))) {
 		req->t_err = error;
-		up(&conn->credits);
+		up(credits_of(conn, req));
 		p9_client_cb(conn->client, req, REQ_STATUS_ERROR);
 	}
 }
@@ -257,15 +262,16 @@ put_slot:
 static int p9_ep_request(struct p9_client *client, struct p9_req_t *req)
 {
 	struct p9_conn *conn = client->trans;
+	struct semaphore *credits = credits_of(conn, req);
 	int ret;
 
-	if (down_killable(&conn->credits))
+	if (down_killable(credits))
 		return -ERESTARTSYS;
 	down_read(&conn->sem);
 	ret = send_request(conn, req);
 	up_read(&conn->sem);
 	if (ret)
-		up(&conn->credits);
+		up(credits);
 	return ret == -EINTR ? -ERESTARTSYS : ret;
 }
 
@@ -281,7 +287,7 @@ static int p9_ep_cancelled(struct p9_client *client, struct p9_req_t *req)
 	struct p9_conn *conn = client->trans;
 
 	if (take_pending(conn, req)) {
-		up(&conn->credits);
+		up(credits_of(conn, req));
 		p9_req_put(client, req);
 	}
 	return 0;
@@ -324,7 +330,8 @@ static int mount_9p(struct p9_client *client, const char *addr, u16 port)
 	conn->client = client;
 	conn->size = min_t(u32, client->msize, P9_MAX_SIZE);
 	conn->depth = clamp_t(u32, P9_REPLY_MEM / conn->size, 4, P9_MAX_DEPTH);
-	sema_init(&conn->credits, conn->depth);
+	sema_init(&conn->credits, conn->depth - 1);
+	sema_init(&conn->flush, 1);
 	init_rwsem(&conn->sem);
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->pending);
