@@ -233,6 +233,16 @@ static unsigned int ulp_event_index(const struct rdma_cm_event *cm, int status)
 	}
 }
 
+/* ulp_event_fill() follows, or kfree(). */
+struct ulp_event *ulp_event_alloc(gfp_t gfp)
+{
+	struct ulp_event *ev = kzalloc(sizeof(*ev), gfp);
+
+	if (ev)
+		ev->allocated = true;
+	return ev;
+}
+
 /*
  * An event of the first kinds is never lost, as its memory is there: a task might wait for
  * it without a limit. Allocating it could wait for memory, and the release of memory for a
@@ -240,29 +250,14 @@ static unsigned int ulp_event_index(const struct rdma_cm_event *cm, int status)
  */
 static struct ulp_event *ulp_event_get(struct rdma_ep *ep, unsigned int index)
 {
-	struct ulp_event *ev;
-
 	if (index < ULP_EVENT_NR && !__test_and_set_bit(index, &ep->used_events))
 		return &ep->own_events[index];
-	ev = kzalloc(sizeof(*ev), GFP_NOIO | __GFP_NOWARN);
-	if (ev)
-		ev->allocated = true;
-	return ev;
+	return ulp_event_alloc(GFP_NOIO | __GFP_NOWARN);
 }
 
-/* See ep_id_ops.event. */
-static u32 ulp_event_mcast(const struct rdma_cm_event *cm)
+void ulp_event_fill(struct ulp_event *ev, struct rdma_ep *ep,
+		    const struct rdma_cm_event *cm, int status)
 {
-	const struct ep_mcast *mc = cm->param.ud.private_data;
-
-	return cm->event == RDMA_CM_EVENT_MULTICAST_JOIN ||
-	       cm->event == RDMA_CM_EVENT_MULTICAST_ERROR ? mc->key : 0;
-}
-
-struct ulp_event *ulp_event_new(struct rdma_ep *ep,
-				const struct rdma_cm_event *cm, int status)
-{
-	struct ulp_event *ev = ulp_event_get(ep, ulp_event_index(cm, status));
 	/* The two kinds of parameters have it in the same place. */
 	const void *data = cm->param.conn.private_data;
 	u8 len = cm->param.conn.private_data_len;
@@ -271,11 +266,8 @@ struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 		     offsetof(struct rdma_cm_event, param.ud.private_data));
 	BUILD_BUG_ON(offsetof(struct rdma_cm_event, param.conn.private_data_len) !=
 		     offsetof(struct rdma_cm_event, param.ud.private_data_len));
-	if (!ev)
-		return NULL;
 	if (!data)
 		len = 0;
-	ev->mcast = ulp_event_mcast(cm);
 	kref_get(&ep->ref);
 	ev->pub.ep = ep;
 	ev->pub.status = status;
@@ -286,6 +278,15 @@ struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 	/* It is the id's. Making an address handle looks it up again. */
 	if (ep->qp_type == IB_QPT_UD)
 		ev->pub.cm.param.ud.ah_attr.grh.sgid_attr = NULL;
+}
+
+struct ulp_event *ulp_event_new(struct rdma_ep *ep,
+				const struct rdma_cm_event *cm, int status)
+{
+	struct ulp_event *ev = ulp_event_get(ep, ulp_event_index(cm, status));
+
+	if (ev)
+		ulp_event_fill(ev, ep, cm, status);
 	return ev;
 }
 

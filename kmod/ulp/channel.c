@@ -452,11 +452,8 @@ void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev)
 	ulp_event_free(xchg(&ep->last, ev));
 }
 
-/*
- * A synchronous endpoint waits for an event, or the end. Nothing to do for others. @mcast:
- * ulp_event.mcast of the event
- */
-int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type, u32 mcast,
+/* A synchronous endpoint waits for an event, or the end. Nothing to do for others. */
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
 	      unsigned int timeout_ms)
 {
 	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
@@ -471,11 +468,7 @@ int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type, u32 mcast,
 		ret = PTR_ERR_OR_ZERO(ev);
 		if (ret)
 			break;
-		if (ev->mcast && ev->mcast != mcast)
-			ret = 1;
-		else if (ev->pub.cm.event == RDMA_CM_EVENT_MULTICAST_ERROR)
-			ret = min(ev->pub.cm.status, 0) ?: -EIO;
-		else if (ev->pub.cm.event != type)
+		if (ev->pub.cm.event != type)
 			ret = ev->pub.status ?: 1;
 		ulp_set_last(ep, ev);
 	} while (ret > 0);

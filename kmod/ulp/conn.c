@@ -207,8 +207,7 @@ int rdma_ep_connect(struct rdma_ep *ep, const struct rdma_conn_param *param,
 		    unsigned int timeout_ms)
 {
 	return ulp_entered(ep, ulp_connect(ep, param, false) ?:
-			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED, 0,
-					 timeout_ms));
+			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED, timeout_ms));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_connect);
 
@@ -233,8 +232,7 @@ int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
 	/* Without a connection there is nothing but the answer. */
 	return ulp_entered(ep, ulp_connect(ep, param, true) ?:
 			       ep->qp_type == IB_QPT_UD ? 0 :
-			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED, 0,
-					 timeout_ms));
+			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED, timeout_ms));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_accept);
 

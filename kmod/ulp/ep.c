@@ -57,6 +57,11 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_DISCONNECTED:
 		set_bit(ULP_EP_DISCONNECTED, &ep->flags);
 		break;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+		if (ulp_mcast_event(ep, event))
+			return;
+		break;
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		set_bit(ULP_EP_ADDR, &ep->flags);
 		ulp_queue_work(ep);

@@ -8,11 +8,13 @@
 
 #include "ulp.h"
 
-/* A membership. The endpoint and handlers have references. */
+/* A membership. The endpoint, handlers and the task that joins have references. */
 struct ulp_mcast {
 	struct kref ref;
-	struct list_head entry;		/* in rdma_ep.mcasts */
+	struct list_head entry;		/* in rdma_ep.mcasts, or empty: left */
 	struct sockaddr_storage addr;	/* as the caller has it */
+	struct ulp_event *event;	/* for the answer, if a task waits for that (deliver) */
+	int result;			/* ... for the task; above 0: none yet (the same) */
 	struct ep_mcast mc;
 };
 
@@ -23,7 +25,10 @@ void ulp_get_mcast(struct ep_mcast *mc)
 
 static void ulp_mcast_free(struct kref *ref)
 {
-	kfree(container_of(ref, struct ulp_mcast, ref));
+	struct ulp_mcast *m = container_of(ref, struct ulp_mcast, ref);
+
+	kfree(m->event);
+	kfree(m);
 }
 
 void ulp_put_mcast(struct ep_mcast *mc)
@@ -31,10 +36,36 @@ void ulp_put_mcast(struct ep_mcast *mc)
 	kref_put(&container_of(mc, struct ulp_mcast, mc)->ref, ulp_mcast_free);
 }
 
+/*
+ * Gives an answer to the task that waits for it. Returns whether one does: other events of groups
+ * go to the channel. With the handler locked
+ */
+bool ulp_mcast_event(struct rdma_ep *ep, const struct rdma_cm_event *event)
+{
+	struct ep_mcast *mc = (void *)event->param.ud.private_data;
+	struct ulp_mcast *m = container_of(mc, struct ulp_mcast, mc);
+	bool joined = event->event == RDMA_CM_EVENT_MULTICAST_JOIN;
+	bool awaited;
+
+	mutex_lock(&ep->deliver);
+	awaited = m->event;
+	if (awaited && m->result > 0) {
+		ulp_event_fill(m->event, ep, event, 0);
+		WRITE_ONCE(m->result, joined ? 0 : min(event->status, 0) ?: -EIO);
+	}
+	mutex_unlock(&ep->deliver);
+	if (awaited)
+		ulp_wake(ep);
+	return awaited;
+}
+
 static void ulp_mcast_leave(struct rdma_ep *ep, struct ulp_mcast *m)
 {
-	list_del(&m->entry);
+	list_del_init(&m->entry);
 	ep_id_leave(&ep->id, &m->mc);
+	/* No handler has it any more, but a task may wait for it. */
+	if (cmpxchg(&m->result, 1, -ESHUTDOWN) == 1)
+		ulp_wake(ep);
 	ulp_put_mcast(&m->mc);
 }
 
@@ -69,33 +100,62 @@ static int ulp_mcast_addr(struct sockaddr_storage *dst,
 	return len ? 0 : -EINVAL;
 }
 
-/* With ep->lock held. @key: ep_mcast.key, out */
-static int ulp_mcast_join(struct rdma_ep *ep, const struct sockaddr_storage *addr, bool send_only,
-			  u32 *key)
+/* @await: the caller waits for the answer. With ep->lock held. Returns a reference */
+static struct ulp_mcast *ulp_mcast_join(struct rdma_ep *ep, const struct sockaddr_storage *addr,
+					bool send_only, bool await)
 {
 	struct ulp_mcast *m;
 	int ret;
 
 	if (ep->qp_type != IB_QPT_UD)
-		return -EINVAL;
+		return ERR_PTR(-EINVAL);
 	if (ulp_mcast_find(ep, addr))
-		return -EEXIST;
+		return ERR_PTR(-EEXIST);
 	m = kzalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	kref_init(&m->ref);
 	m->addr = *addr;
 	m->mc.addr = *addr;
 	m->mc.send_only = send_only;
-	ret = ulp_begin(ep, ep_id_begin_bound) ?:
+	m->result = 1;
+	if (await)
+		m->event = ulp_event_alloc(GFP_KERNEL);
+	ret = await && !m->event ? -ENOMEM :
+	      READ_ONCE(ep->status) ?: ulp_begin(ep, ep_id_begin_bound) ?:
 	      ulp_end(ep, ep_id_join(&ep->id, &m->mc));
 	if (ret) {
-		kfree(m);
-		return ret;
+		ulp_put_mcast(&m->mc);
+		return ERR_PTR(ret);
 	}
-	*key = m->mc.key;
+	kref_get(&m->ref);
 	list_add(&m->entry, &ep->mcasts);
-	return 0;
+	return m;
+}
+
+/* As ulp_await(), for the answer of a group. @chan: where the task is woken */
+static int ulp_mcast_await(struct rdma_ep *ep, struct ulp_mcast *m,
+			   struct rdma_ep_channel *chan, unsigned int timeout_ms)
+{
+	long left = ulp_timeout(timeout_ms);
+	struct ulp_event *ev = NULL;
+	int ret, error = 0;
+
+	ret = ulp_wait(chan->wait,
+		       READ_ONCE(m->result) <= 0 ||
+		       (error = ulp_alive(ep) ?: READ_ONCE(ep->status)) ||
+		       (error = READ_ONCE(chan->closed) ? -ESHUTDOWN : 0),
+		       left) ?: error;
+	mutex_lock(&ep->deliver);
+	if (m->result > 0)
+		m->result = ret;
+	ret = m->result;
+	if (m->event->pub.ep)
+		swap(ev, m->event);
+	mutex_unlock(&ep->deliver);
+	if (ev)
+		ulp_set_last(ep, ev);
+	return ret;
 }
 
 static int ulp_mcast_drop(struct rdma_ep *ep,
@@ -114,27 +174,37 @@ static int ulp_mcast_drop(struct rdma_ep *ep,
 static int ulp_join(struct rdma_ep *ep, const struct sockaddr *group,
 		    bool send_only, unsigned int timeout_ms)
 {
+	struct rdma_ep_channel *chan;
 	struct sockaddr_storage addr;
-	u32 key;
+	struct ulp_mcast *m;
 	int ret;
 
 	ret = ulp_mcast_addr(&addr, group);
 	if (ret)
 		return ret;
+	chan = ulp_sync_channel(ep);
 	mutex_lock(&ep->lock);
-	ret = ulp_mcast_join(ep, &addr, send_only, &key);
+	m = ulp_mcast_join(ep, &addr, send_only, chan);
 	mutex_unlock(&ep->lock);
-	if (ret)
-		return ret;
-	ret = ulp_await(ep, RDMA_CM_EVENT_MULTICAST_JOIN, key, timeout_ms);
-	if (ret)
-		ulp_mcast_drop(ep, &addr);
+	ret = PTR_ERR_OR_ZERO(m);
+	if (!ret && chan) {
+		ret = ulp_mcast_await(ep, m, chan, timeout_ms);
+		mutex_lock(&ep->lock);
+		/* Another task may have left it. */
+		if (ret && !list_empty(&m->entry))
+			ulp_mcast_leave(ep, m);
+		mutex_unlock(&ep->lock);
+	}
+	if (chan)
+		ulp_channel_put(chan);
+	if (!IS_ERR(m))
+		ulp_put_mcast(&m->mc);
 	return ret;
 }
 
 /**
  * rdma_ep_join() - join a multicast group
- * @ep: unconnected endpoint with a device, bound or resolved
+ * @ep: unconnected passive endpoint on an address of a device, before rdma_ep_listen()
  * @group: address of the group
  * @send_only: only send to it; else the endpoint's QP, if there is one, receives
  * @timeout_ms: limit, if the endpoint is synchronous
@@ -145,9 +215,10 @@ static int ulp_join(struct rdma_ep *ep, const struct sockaddr *group,
  * sending to the group. rdma_ep_destroy() leaves all groups. See rdma_join_multicast(3).
  *
  * Return: 0, or
- * * -EINVAL: a connected endpoint, no device, no address
+ * * -EINVAL: a connected endpoint, one with a route or that listens, no device, no address
  * * -EEXIST: it has joined this group
  * * -ETIMEDOUT: there is no answer
+ * * -ESHUTDOWN: rdma_ep_leave() or rdma_ep_migrate() has been called meanwhile
  * * -ENOMEM, and others that rdma_cm reports
  */
 int rdma_ep_join(struct rdma_ep *ep, const struct sockaddr *group,

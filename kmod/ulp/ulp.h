@@ -78,7 +78,6 @@ enum {
 struct ulp_event {
 	struct list_head entry;		/* in rdma_ep_channel.events */
 	bool allocated;			/* not one of rdma_ep.own_events */
-	u32 mcast;			/* ep_mcast.key of the group that it is about, or 0 */
 	struct rdma_ep_cm_event pub;	/* the consumer's part; pub.ep is a reference */
 	u8 data[U8_MAX];
 };
@@ -219,6 +218,9 @@ int ulp_end(struct rdma_ep *ep, int ret);
 int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id);
 int ulp_ep_hold(struct rdma_ep *ep);
 void ulp_ep_put(struct rdma_ep *ep);
+struct ulp_event *ulp_event_alloc(gfp_t gfp);
+void ulp_event_fill(struct ulp_event *ev, struct rdma_ep *ep,
+		    const struct rdma_cm_event *cm, int status);
 struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 				const struct rdma_cm_event *cm, int status);
 void ulp_event_free(struct ulp_event *ev);
@@ -275,7 +277,7 @@ struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new);
 struct rdma_ep_channel *ulp_sync_channel(struct rdma_ep *ep);
 void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev);
-int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type, u32 mcast,
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
 	      unsigned int timeout_ms);
 void ulp_ep_close(struct rdma_ep *ep);
 
@@ -292,6 +294,7 @@ void ulp_ep_end(struct rdma_ep *ep);
 /* mcast.c */
 void ulp_get_mcast(struct ep_mcast *mc);
 void ulp_put_mcast(struct ep_mcast *mc);
+bool ulp_mcast_event(struct rdma_ep *ep, const struct rdma_cm_event *event);
 void ulp_leave_all(struct rdma_ep *ep);
 
 /* Neither aborted, being destroyed nor removed with its device? */

@@ -17,6 +17,7 @@ const struct kt_test *const kt_suites[] = {
 	kt_migrate_tests,
 	kt_end_tests,
 	kt_option_tests,
+	kt_multicast_tests,
 	kt_context_tests,
 	kt_wait_tests,
 	kt_fault_tests,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Options of endpoints and QPs, and what can be read of them; multicast; send slots.
+ * Options of endpoints and QPs, and what can be read of them; send slots.
  */
 #include <linux/delay.h>
 #include <rdma/ib_sa.h>
@@ -363,68 +363,6 @@ static void kt_port_space_ib(struct kt *t)
 	kt_pair_open(t, &p, &(struct kt_setup) { .ps = RDMA_PS_IB });
 }
 
-/* ---- multicast */
-
-static void kt_multicast(struct kt *t)
-{
-	struct sockaddr_storage group = kt_sa("239.1.2.3", 0), other = kt_sa("239.1.2.4", 0);
-	struct rdma_ep_qp_attr qp = kt_qp();
-	struct rdma_ep_attr attr = {
-		.net = &init_net, .src = kt_ptr(kt_addr()), .ps = RDMA_PS_UDP,
-	};
-	const struct rdma_cm_event *event;
-	struct rdma_ep *ep;
-
-	kt_not_on_iwarp(t, "iWARP has no multicast");
-	qp.init.qp_type = IB_QPT_UD;
-	ep = kt_own(t, rdma_ep_create(&attr));
-	kt_expect_eq(t, 0, rdma_ep_create_qp(ep, &qp));
-	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&group), false, KT_CALL_MS));
-	event = rdma_ep_event(ep);
-	kt_assert(t, event);
-	kt_expect_eq(t, RDMA_CM_EVENT_MULTICAST_JOIN, event->event);
-	kt_expect_eq(t, 0xffffff, event->param.ud.qp_num);
-	kt_expect_eq(t, -EEXIST, rdma_ep_join(ep, kt_ptr(&group), false, KT_CALL_MS));
-	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&other), true, KT_CALL_MS));
-	kt_expect_eq(t, 0, rdma_ep_leave(ep, kt_ptr(&group)));
-	kt_expect_eq(t, -EINVAL, rdma_ep_leave(ep, kt_ptr(&group)));
-	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&group), false, KT_CALL_MS));
-	kt_expect_eq(t, -EINVAL, rdma_ep_join(ep, NULL, false, 0));
-	kt_expect_eq(t, -EINVAL, rdma_ep_join(NULL, kt_ptr(&group), false, 0));
-	kt_expect_eq(t, -EINVAL, rdma_ep_leave(ep, NULL));
-}
-
-/* A join waits for its own event, also if that of another group has not been read. */
-static void kt_multicast_unread(struct kt *t)
-{
-	struct sockaddr_storage group = kt_sa("239.1.2.3", 0), other = kt_sa("239.1.2.4", 0);
-	struct rdma_ep_channel *queue = kt_channel(t, NULL, NULL);
-	struct rdma_ep_attr attr = {
-		.net = &init_net, .src = kt_ptr(kt_addr()), .ps = RDMA_PS_UDP, .channel = queue,
-	};
-	const struct rdma_cm_event *event;
-	struct rdma_ep *ep;
-
-	kt_not_on_iwarp(t, "iWARP has no multicast");
-	ep = kt_own(t, rdma_ep_create(&attr));
-	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&group), true, 0));
-	/* Unread events move along. */
-	kt_expect_eq(t, 0, rdma_ep_migrate(ep, NULL));
-	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&other), true, KT_CALL_MS));
-	event = rdma_ep_event(ep);
-	kt_assert(t, event);
-	kt_expect_eq(t, RDMA_CM_EVENT_MULTICAST_JOIN, event->event);
-	/* The GID ends with the address. */
-	kt_expect_eq(t, 4, event->param.ud.ah_attr.grh.dgid.raw[15]);
-}
-
-static void kt_multicast_connected(struct kt *t)
-{
-	struct sockaddr_storage group = kt_sa("239.1.2.3", 0);
-
-	kt_expect_eq(t, -EINVAL, rdma_ep_join(kt_passive(t, NULL), kt_ptr(&group), false, 0));
-}
-
 /* ---- send slots */
 
 static atomic_t kt_slots_freed;
@@ -600,9 +538,6 @@ const struct kt_test kt_option_tests[] = {
 	{ "reject_reason", kt_reject_reason },
 	{ "path_and_gids", kt_path },
 	{ "port_space_ib", kt_port_space_ib },
-	{ "multicast", kt_multicast },
-	{ "multicast_unread", kt_multicast_unread },
-	{ "multicast_connected", kt_multicast_connected },
 	{ "send_slots", kt_slots },
 	{ "send_slots_race", kt_slots_race, 120 },
 	{ "send_slots_polled", kt_slots_polled },

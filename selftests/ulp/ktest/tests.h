@@ -15,6 +15,7 @@ extern const struct kt_test kt_event_tests[];
 extern const struct kt_test kt_migrate_tests[];
 extern const struct kt_test kt_end_tests[];
 extern const struct kt_test kt_option_tests[];
+extern const struct kt_test kt_multicast_tests[];
 extern const struct kt_test kt_context_tests[];
 extern const struct kt_test kt_wait_tests[];
 extern const struct kt_test kt_fault_tests[];
