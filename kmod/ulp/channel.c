@@ -403,13 +403,31 @@ static void ulp_channel_work(struct work_struct *work)
 	ulp_channel_put(chan);
 }
 
+/*
+ * The end of the endpoint has been reported: its event is the last one, but another task may have
+ * taken it. Returns the next event, or NULL: nothing follows.
+ */
+static struct ulp_event *ulp_take_last(struct rdma_ep *ep, struct rdma_ep_channel *chan,
+				       int *error)
+{
+	struct ulp_event *ev;
+
+	/* On the way into the channel */
+	mutex_lock(&ep->deliver);
+	mutex_unlock(&ep->deliver);
+	ev = ulp_channel_pop(chan, error);
+	if (!ev && !*error)
+		*error = READ_ONCE(ep->status);
+	return ev;
+}
+
 /**
  * ulp_take - wait for the next event
  * @ep: synchronous endpoint that waits for one of its own, or NULL
  * @chan: where
  * @left: jiffies to wait, in and out
  *
- * Return: the event, -ETIMEDOUT, -EINTR, -ESHUTDOWN, -ENODEV, or why @ep was aborted
+ * Return: the event, -ETIMEDOUT, -EINTR, -ESHUTDOWN, -ENODEV, or why @ep is over
  */
 struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 			   long *left)
@@ -422,8 +440,11 @@ struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 		error = 0;
 		ret = ulp_wait(chan->wait,
 			       (ep && (error = ulp_alive(ep))) ||
-			       (ev = ulp_channel_pop(chan, &error)) || error,
+			       (ev = ulp_channel_pop(chan, &error)) || error ||
+			       (ep && test_bit(ULP_EVENT_OVER, &ep->used_events)),
 			       *left);
+		if (!ret && !ev && !error)
+			ev = ulp_take_last(ep, chan, &error);
 		if (ret || !ev)
 			return ERR_PTR(ret ?: error);
 		if (ulp_event_taken(ev, chan))

@@ -235,6 +235,29 @@ static void kt_migrated(struct kt *t)
 	kt_expect_call(t, call, KT_PROMPT_MS, -ESHUTDOWN);
 }
 
+/* Two tasks wait for the end: one of them has the event, and both return. */
+static void kt_wait_two(struct kt *t)
+{
+	struct kt_call *get;
+	struct kt_pair p;
+	int i;
+
+	kt_pair_listen(t, &p, NULL);
+	/* Which of them is quicker is chance. */
+	for (i = 0; i < 8; i++) {
+		kt_pair_request(t, &p);
+		get = kt_call(t, kt_call_get_event, &(struct kt_args) {
+			.channel = rdma_ep_channel(p.client), .timeout_ms = KT_CALL_MS });
+		schedule_timeout_idle(msecs_to_jiffies(20 * i));
+		kt_expect_eq(t, 0, rdma_ep_reject(p.server, NULL, 0));
+		kt_expect_call(t, p.connect, KT_PROMPT_MS, -ECONNREFUSED);
+		kt_destroy(t, p.client);
+		kt_destroy(t, p.server);
+		kt_call_stop(get);
+		rdma_ep_ack_event(get->args.event);
+	}
+}
+
 const struct kt_test kt_wait_tests[] = {
 	{ "timeouts", kt_timeouts, 120 },
 	{ "no_wait", kt_no_wait },
@@ -244,5 +267,6 @@ const struct kt_test kt_wait_tests[] = {
 	{ "endpoint_destroyed_under_call", kt_destroyed },
 	{ "channel_destroyed_under_waiter", kt_channel_destroyed },
 	{ "migrated_under_waiter", kt_migrated },
+	{ "end_of_two_waiters", kt_wait_two },
 	{}
 };
