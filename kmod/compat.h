@@ -48,8 +48,9 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev, 
 
 /*
  * Access rights that the CM gives to peers, on devices that have them. Soon after their
- * addition a software driver's tasks became work items, and the state of its QPs got a lock; no
- * header shows that.
+ * addition (6.2) a software driver's tasks became work items, and the state of its QPs got a
+ * lock; no header shows that. The module cannot be built for a kernel in between: linux/cleanup.h
+ * is not older than the work items, but for updates of 6.1 (kernel-lacks).
  */
 #ifdef HAVE_IB_ACCESS_FLUSH
 #define EP_COMPAT_ACCESS_FLUSH						\

@@ -248,7 +248,7 @@ enum rdma_ep_attr_flags {
  * @ack_timeout: how long an %IB_QPT_RC QP, also of a request, waits for an acknowledgment, as
  *	in &struct ib_qp_attr: 4.096 us * 2^@ack_timeout, at most 31; 0: rdma_cm's value
  * @min_rnr_timer: how long the peer waits before it sends again what found no receive, as in
- *	&struct ib_qp_attr, at most 31; 0: rdma_cm's value. Not with iWARP
+ *	&struct ib_qp_attr, at most 31; 0: rdma_cm's value. %IB_QPT_RC only, and not with iWARP
  */
 struct rdma_ep_attr {
 	struct net *net;

@@ -219,7 +219,8 @@ EXPORT_SYMBOL_GPL(rdma_ep_connect);
  * @timeout_ms: limit for the peer to be ready, if the endpoint is synchronous
  *
  * Post receives before: the peer may send as soon as it has been accepted. With a
- * channel, %RDMA_CM_EVENT_ESTABLISHED or an error follows. See rdma_accept(3).
+ * channel, %RDMA_CM_EVENT_ESTABLISHED or an error follows, but no event for an unconnected
+ * endpoint. See rdma_accept(3).
  *
  * Return: 0, or
  * * -EINVAL: no request, or one that has been answered; no QP; bad parameters

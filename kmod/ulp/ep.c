@@ -154,7 +154,8 @@ void ulp_ep_end(struct rdma_ep *ep)
  * the endpoint later.
  *
  * Receives in an SRQ do not complete; one that has just now may be lost with an own CQ, or
- * still be in one of the caller's, so its handler must not count on the endpoint. Connection
+ * still be in one of the caller's, so its handler must not count on the endpoint. Sends that
+ * such a handler posts while the endpoint is being destroyed may not complete either. Connection
  * requests that were not taken are refused. The SRQ stays until the last of the endpoints that
  * came from this one is destroyed, too; QPs of others that receive from it must have been
  * destroyed by then. CQs that the caller gave must be in a state to run handlers. See
