@@ -272,14 +272,15 @@ static const struct ep_id_ops ulp_id_ops = {
 	.wait_state = TASK_KILLABLE,
 };
 
-static int ulp_copy_addr(struct sockaddr_storage *dst,
-			 const struct sockaddr *src)
+/* @src may be an ERR_PTR or NULL: -EINVAL. */
+int ulp_copy_addr(struct sockaddr_storage *dst, const struct sockaddr *src)
 {
-	int len = src ? rdma_addr_size((struct sockaddr *)src) : 0;
+	int len = IS_ERR_OR_NULL(src) ? 0 :
+		  rdma_addr_size((struct sockaddr *)src);
 
 	memset(dst, 0, sizeof(*dst));
 	memcpy(dst, src, len);
-	return src && !len ? -EINVAL : 0;
+	return len ? 0 : -EINVAL;
 }
 
 static int ulp_bind(struct rdma_ep *ep, u32 flags, struct sockaddr *src)
@@ -305,7 +306,8 @@ static int ulp_resolve(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 	struct sockaddr *from = NULL;
 	int ret;
 
-	if (ulp_copy_addr(&src, attr->src) || ulp_copy_addr(&dst, attr->dst))
+	if ((attr->src && ulp_copy_addr(&src, attr->src)) ||
+	    (attr->dst && ulp_copy_addr(&dst, attr->dst)))
 		return -EINVAL;
 	if (attr->src)
 		from = (struct sockaddr *)&src;

@@ -4,7 +4,6 @@
  */
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <rdma/ib_addr.h>
 
 #include "ulp.h"
 
@@ -89,17 +88,6 @@ static struct ulp_mcast *ulp_mcast_find(const struct rdma_ep *ep,
 	return NULL;
 }
 
-static int ulp_mcast_addr(struct sockaddr_storage *dst,
-			  const struct sockaddr *src)
-{
-	int len = IS_ERR_OR_NULL(src) ? 0 :
-		  rdma_addr_size((struct sockaddr *)src);
-
-	memset(dst, 0, sizeof(*dst));
-	memcpy(dst, src, len);
-	return len ? 0 : -EINVAL;
-}
-
 /* @await: the caller waits for the answer. With ep->lock held. Returns a reference */
 static struct ulp_mcast *ulp_mcast_join(struct rdma_ep *ep, const struct sockaddr_storage *addr,
 					bool send_only, bool await)
@@ -179,7 +167,7 @@ static int ulp_join(struct rdma_ep *ep, const struct sockaddr *group,
 	struct ulp_mcast *m;
 	int ret;
 
-	ret = ulp_mcast_addr(&addr, group);
+	ret = ulp_copy_addr(&addr, group);
 	if (ret)
 		return ret;
 	chan = ulp_sync_channel(ep);
@@ -232,7 +220,7 @@ static int ulp_group_leave(struct rdma_ep *ep, const struct sockaddr *group)
 {
 	struct sockaddr_storage addr;
 
-	return ulp_mcast_addr(&addr, group) ?: ulp_mcast_drop(ep, &addr);
+	return ulp_copy_addr(&addr, group) ?: ulp_mcast_drop(ep, &addr);
 }
 
 /**

@@ -289,6 +289,7 @@ void ulp_finish(struct rdma_ep *ep);
 void ulp_report_end(struct rdma_ep *ep, const struct rdma_cm_event *event);
 
 /* ep.c */
+int ulp_copy_addr(struct sockaddr_storage *dst, const struct sockaddr *src);
 void ulp_ep_end(struct rdma_ep *ep);
 
 /* mcast.c */
