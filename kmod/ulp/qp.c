@@ -99,6 +99,28 @@ err:
 	return ERR_PTR(ret);
 }
 
+static int ulp_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
+			  struct ib_srq_init_attr *attr)
+{
+	struct ulp_srq *srq;
+	int ret;
+
+	guard(mutex)(&ep->lock);
+	ret = ulp_alive(ep);
+	if (ret)
+		return ret;
+	if (IS_ERR_OR_NULL(attr) || ep->srq || !ep->ibdev)
+		return -EINVAL;
+	if (attr->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	srq = ulp_srq_new(ep, pd, attr);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	guard(mutex)(&ep->deliver);
+	smp_store_release(&ep->srq, srq);	/* accessors read it unlocked */
+	return 0;
+}
+
 /**
  * rdma_ep_create_srq() - make a shared receive queue for an endpoint
  * @ep: endpoint that is bound to a device and has no SRQ
@@ -118,31 +140,7 @@ err:
 int rdma_ep_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
 		       struct ib_srq_init_attr *attr)
 {
-	struct ulp_srq *srq;
-	int ret;
-
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	mutex_lock(&ep->lock);
-	ret = ulp_alive(ep);
-	if (!ret && (IS_ERR_OR_NULL(attr) || ep->srq || !ep->ibdev))
-		ret = -EINVAL;
-	if (!ret && attr->srq_type != IB_SRQT_BASIC)
-		ret = -EOPNOTSUPP;
-	if (ret)
-		goto out;
-	srq = ulp_srq_new(ep, pd, attr);
-	ret = PTR_ERR_OR_ZERO(srq);
-	if (ret)
-		goto out;
-	mutex_lock(&ep->deliver);
-	smp_store_release(&ep->srq, srq);	/* accessors read it unlocked */
-	mutex_unlock(&ep->deliver);
-out:
-	mutex_unlock(&ep->lock);
-	ulp_exit(ep);
-	return ret;
+	return ulp_entered(ep, ulp_create_srq(ep, pd, attr));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_create_srq);
 
@@ -154,6 +152,23 @@ static bool ulp_srq_busy(const struct rdma_ep *ep, const struct ulp_srq *srq)
 	if (ep->qp && ep->qp->qp.ibqp->srq == ibsrq)
 		return true;
 	return kref_read(&srq->ref) == 1 && atomic_read(&ibsrq->usecnt);
+}
+
+static int ulp_destroy_srq(struct rdma_ep *ep)
+{
+	struct ulp_srq *srq;
+
+	guard(mutex)(&ep->lock);
+	scoped_guard(mutex, &ep->deliver) {
+		srq = ep->srq;
+		if (!srq)
+			return -EINVAL;
+		if (ulp_srq_busy(ep, srq))
+			return -EBUSY;
+		WRITE_ONCE(ep->srq, NULL);
+	}
+	ulp_srq_put(srq);
+	return 0;
 }
 
 /**
@@ -169,27 +184,7 @@ static bool ulp_srq_busy(const struct rdma_ep *ep, const struct ulp_srq *srq)
  */
 int rdma_ep_destroy_srq(struct rdma_ep *ep)
 {
-	struct ulp_srq *srq;
-	int ret;
-
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	mutex_lock(&ep->lock);
-	mutex_lock(&ep->deliver);
-	srq = ep->srq;
-	if (!srq)
-		ret = -EINVAL;
-	else if (ulp_srq_busy(ep, srq))
-		ret = -EBUSY;
-	else
-		WRITE_ONCE(ep->srq, NULL);
-	mutex_unlock(&ep->deliver);
-	if (!ret)
-		ulp_srq_put(srq);
-	mutex_unlock(&ep->lock);
-	ulp_exit(ep);
-	return ret;
+	return ulp_entered(ep, ulp_destroy_srq(ep));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy_srq);
 
@@ -549,6 +544,14 @@ int ulp_create_request_qp(struct rdma_ep *ep)
 	return ulp_create_qp(ep, ep->request_qp);
 }
 
+static int ulp_create_new_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
+{
+	guard(mutex)(&ep->lock);
+	if (ep->id.listening)
+		return -EINVAL;
+	return attr ? ulp_create_qp(ep, attr) : ulp_create_request_qp(ep);
+}
+
 /**
  * rdma_ep_create_qp() - make a QP for an endpoint
  * @ep: endpoint that is bound to a device, does not listen and has no QP
@@ -568,21 +571,7 @@ int ulp_create_request_qp(struct rdma_ep *ep)
  */
 int rdma_ep_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 {
-	int ret;
-
-	ret = ulp_enter(ep);
-	if (ret)
-		return ret;
-	mutex_lock(&ep->lock);
-	if (ep->id.listening)
-		ret = -EINVAL;
-	else if (attr)
-		ret = ulp_create_qp(ep, attr);
-	else
-		ret = ulp_create_request_qp(ep);
-	mutex_unlock(&ep->lock);
-	ulp_exit(ep);
-	return ret;
+	return ulp_entered(ep, ulp_create_new_qp(ep, attr));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_create_qp);
 
