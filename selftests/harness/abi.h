@@ -288,6 +288,16 @@ int abi_user_event(const struct abi *s, __u32 id, __u64 arg);
 /* How many of its events have been read, or a negative errno. */
 int abi_events_reported(const struct abi *s, __u32 id);
 
+/* Sessions change their owners; a descriptor, or a negative errno */
+int abi_export(const struct abi *s, __u32 flags);
+int abi_adopt(int fd);
+int abi_split_id(const struct abi *s, __u32 id);
+int abi_open_queue(int fd, __u32 type, __u32 handle);
+/* All objects, in steps of so many; their number */
+#define ABI_LIST_MAX	256
+int abi_list_objs(int fd, __u32 step, struct rdma_ep_obj_info *info);
+int abi_count_objs(int fd);
+
 /* An unconnected id that is bound to our address and device. */
 int abi_ud_id(const struct abi *s, int channel, __u64 uid, __u32 *id);
 /* The group 230.1.x.x, and its GID on RoCE. */

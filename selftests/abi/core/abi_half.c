@@ -341,7 +341,6 @@ TEST_F(half, late_restriction_spares_next_owner)
 	};
 	struct rdma_ep_cmd_restrict r = { .flags = RDMA_EP_RESTRICT_DEVICES, .num_grants = 1 };
 	struct abi next = self->w.s, *s = &self->w.s;
-	struct rdma_ep_cmd_adopt a = {};
 	static __u8 page[PAGE];
 	struct abi_call c;
 	struct stall st;
@@ -351,13 +350,13 @@ TEST_F(half, late_restriction_spares_next_owner)
 	r.grants = (uintptr_t)st.page;
 	OK(ABI_CALL(&c, s, RESTRICT, &r));
 	OK(stall_wait(&st));
-	OK(ABI(s->fd, ADOPT, &a));
+	next.fd = abi_adopt(s->fd);
+	ASSERT_LT(0, next.fd);
 	stall_end(&st, page);
 	EXPECT_RETURNS(-EBADF, &c);
-	next.fd = a.fd;
 	EXPECT_EQ(-1, abi_fdinfo(&next, "restriction"));
 	close(s->fd);
-	s->fd = a.fd;
+	s->fd = next.fd;
 }
 
 TEST_HARNESS_MAIN

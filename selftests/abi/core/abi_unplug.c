@@ -155,27 +155,25 @@ TEST_F(unplug, removal_gives_events)
 /* The next owner of a session finds what is left of it, and the event that tells why. */
 TEST_F(unplug, adopted_after_removal)
 {
-	struct rdma_ep_obj_info info[64];
-	struct rdma_ep_cmd_list_objs l = { .objs = (uintptr_t)info, .max = 64 };
-	struct rdma_ep_cmd_open_queue queue = { .type = RDMA_EP_OBJ_ID };
-	struct rdma_ep_cmd_adopt a = {};
+	struct rdma_ep_obj_info info[ABI_LIST_MAX];
 	struct rdma_ep_channel_event ev;
+	int fd, queue, num, removed = 0;
 	struct abi_pair p = {};
-	__u32 removed = 0;
 
 	OK(abi_pair_open(&self->w.s, &p));
-	OK(ABI(self->w.s.fd, EXPORT, &(struct rdma_ep_cmd_export) {}));
+	OK(abi_export(&self->w.s, 0));
 	OK(unplug());
-	OK(ABI(self->w.s.fd, ADOPT, &a));
+	fd = abi_adopt(self->w.s.fd);
+	ASSERT_LT(0, fd);
 	close(self->w.s.fd);
-	self->w.s.fd = a.fd;
-	OK(ABI(a.fd, LIST_OBJS, &l));
-	for (__u32 i = 0; i < l.num; i++)
+	self->w.s.fd = fd;
+	num = abi_list_objs(fd, 64, info);
+	for (int i = 0; i < num; i++)
 		removed += !!(info[i].flags & RDMA_EP_OBJ_REMOVED);
 	EXPECT_LT(8, removed);
-	queue.handle = p.end[0].id;
-	OK(ABI(a.fd, OPEN_QUEUE, &queue));
-	EXPECT_EQ(0, removal(&self->w.s, queue.fd, &ev));
+	queue = abi_open_queue(fd, RDMA_EP_OBJ_ID, p.end[0].id);
+	ASSERT_LT(0, queue);
+	EXPECT_EQ(0, removal(&self->w.s, queue, &ev));
 	EXPECT_EQ(p.end[0].id, ev.id);
 	EXPECT_EQ(-EIO, abi_post_empty_recv(&self->w.s, p.end[0].qp.qp, 1));
 	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, ID, p.end[0].id));

@@ -298,7 +298,7 @@ TEST_F(passed, quota_of_opener_counts)
 
 static int adopt_when_full(struct receiver *r)
 {
-	struct rdma_ep_cmd_adopt a = {};
+	struct abi next = {};
 	__u32 pd;
 	int ret;
 
@@ -306,8 +306,9 @@ static int adopt_when_full(struct receiver *r)
 		ret = abi_alloc_pd(&r->s, r->s.ctx, &pd);
 	} while (!ret);
 	CHECK(1, ret == -EDQUOT);
-	CHECK(2, ABI(r->s.fd, ADOPT, &a) == 0);
-	CHECK(3, abi_alloc_pd(&(struct abi) { .fd = a.fd }, r->s.ctx, &pd) == -EDQUOT);
+	next.fd = abi_adopt(r->s.fd);
+	CHECK(2, next.fd > 0);
+	CHECK(3, abi_alloc_pd(&next, r->s.ctx, &pd) == -EDQUOT);
 	return 0;
 }
 

@@ -559,25 +559,16 @@ TEST_F(restrict, limit_of_one_kind)
 	OK(abi_reg_mr(&self->s, pd, abi_map(LEN), LEN, 0, &mr));
 }
 
-static int split(int fd, __u32 id)
-{
-	struct rdma_ep_cmd_split_id s = { .id = id };
-	int ret = ABI(fd, SPLIT_ID, &s);
-
-	return ret ?: s.fd;
-}
-
 /* A session that is split off has the same restrictions, and shares their limits. */
 TEST_F(restrict, inherited)
 {
 	struct rdma_ep_cmd_restrict limit = { .flags = RDMA_EP_RESTRICT_OBJECTS };
 	struct rdma_ep_cmd_open_device open = { .dev_index = self->s.dev };
-	struct rdma_ep_cmd_adopt a = {};
 	struct rdma_ep_channel_event ev;
 	struct rdma_ep_cmd_create_qp qp;
 	struct sockaddr_in to;
 	struct abi client, own = self->s;
-	int channel, fds[2];
+	int channel, adopted, fds[2];
 	struct abi_charges c;
 	__u32 id, pd;
 
@@ -593,17 +584,18 @@ TEST_F(restrict, inherited)
 		OK(abi_id_qp(&client, id, &qp));
 		OK(abi_connect(&client, id, 0));
 		ev = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST);
-		fds[i] = split(self->s.fd, ev.child);
+		fds[i] = abi_split_id(&self->s, ev.child);
 		ASSERT_LT(0, fds[i]);
 	}
 	own.fd = fds[0];
 	EXPECT_EQ(1, abi_fdinfo(&own, "restriction"));
 	/* The next owner has them as well, and one that is added without an owner. */
-	OK(ABI(fds[0], EXPORT, &(struct rdma_ep_cmd_export) {}));
+	OK(abi_export(&own, 0));
 	OK(restrict_fd(fds[0], RDMA_EP_RESTRICT_IDS, NULL, 0));
-	OK(ABI(fds[0], ADOPT, &a));
+	adopted = abi_adopt(fds[0]);
+	ASSERT_LT(0, adopted);
 	EXPECT_EQ(-EBADF, restrict_fd(fds[0], RDMA_EP_RESTRICT_IDS, NULL, 0));
-	own.fd = a.fd;
+	own.fd = adopted;
 	EXPECT_EQ(2, abi_fdinfo(&own, "restriction"));
 	channel = abi_channel(&own);
 	ASSERT_LT(0, channel);
@@ -622,7 +614,7 @@ TEST_F(restrict, inherited)
 	OK(abi_id_qp(&client, id, &qp));
 	OK(abi_connect(&client, id, 0));
 	ev = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST);
-	own.fd = split(self->s.fd, ev.child);
+	own.fd = abi_split_id(&self->s, ev.child);
 	ASSERT_LT(0, own.fd);
 	OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
@@ -632,7 +624,7 @@ TEST_F(restrict, inherited)
 	close(own.fd);
 	EXPECT_TRUE(ABI_UNTIL(!abi_alloc_pd(&self->s, self->s.ctx, &pd)));
 	close(fds[1]);
-	close(a.fd);
+	close(adopted);
 	abi_close(&client);
 }
 
