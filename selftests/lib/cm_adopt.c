@@ -10,39 +10,17 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <rdma/rdma_ep.h>
 
 #include "lib_handover.h"
 #include "lib_test.h"
 
 #define LEN	4096
 #define PLACE	((void *)0x20000000000)		/* of the region, in the giver */
-
-/* The module of another version, for the library of this process */
-static bool other_version;
-
-int ioctl(int fd, unsigned long request, ...)
-{
-	struct rdma_ep_cmd_query *query;
-	va_list args;
-	long ret;
-
-	va_start(args, request);
-	query = va_arg(args, void *);
-	va_end(args);
-	ret = syscall(SYS_ioctl, fd, request, query);
-	if (!ret && request == RDMA_EP_IOC_QUERY && other_version)
-		query->abi_version++;
-	return ret;
-}
 
 /*
  * An accepted connection in a session of its own, with a region of two pages over a memfd, and a
@@ -228,7 +206,7 @@ TEST(memory_that_is_not_there)
 /* It is refused before it takes anything, and the next one, of the right version, serves. */
 static int of_other_version(int session, int memory)
 {
-	other_version = true;
+	setenv("OTHER_ABI", "librdma_ep", 1);	/* clients/other_abi.c */
 	DO(!FAILS_NULL(EPERM, rdma_ep_adopt(session, 0)));
 	return 0;
 }
