@@ -322,6 +322,12 @@ int ulp_create_request_qp(struct rdma_ep *ep);
 void ulp_destroy_qp(struct rdma_ep *ep);
 void ulp_get_qp(struct ep_qp *qp);
 void ulp_put_qp(struct ep_qp *qp);
+
+/* drain.c */
+void ulp_drain_qp(struct rdma_ep *ep);
+
+/* srq.c */
+struct ib_pd *ulp_pd(struct rdma_ep *ep, struct ib_pd *pd);
 void ulp_srq_put(struct ulp_srq *srq);
 
 #endif /* RDMA_EP_ULP_H */
