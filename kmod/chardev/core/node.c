@@ -17,23 +17,28 @@ static void uep_node_cut(struct uep_node *node, u8 *place)
 	memmove(place, place + 1, node->types + node->pending - place);
 }
 
-/* The latest state of a port is read last: a type that is pending moves to the end. */
-static void uep_node_append(struct uep_node *node, u8 type)
+/*
+ * Adds an event. @again: one that has been taken before, which is the next one. A type is pending
+ * once: it moves to the end, as the latest state of a port is read last. Holds q->lock.
+ */
+static void uep_node_add(struct uep_queue *q, struct uep_node *node, u8 type, bool again)
 {
-	u8 *place = memchr(node->types, type, node->pending);
+	u8 *place;
 
+	if (!node->pending)
+		list_add(&node->entry, again ? &q->records : q->records.prev);
+	if (!q->ops->typed) {
+		node->pending += node->pending < U32_MAX;
+		return;
+	}
+	place = memchr(node->types, type, node->pending);
+	if (place && again)
+		return;
 	if (place)
 		uep_node_cut(node, place);
-	if (node->pending < sizeof(node->types))
-		node->types[node->pending++] = type;
-}
-
-static void uep_node_prepend(struct uep_node *node, u8 type)
-{
-	if (node->pending == sizeof(node->types) || memchr(node->types, type, node->pending))
-		return;
-	memmove(node->types + 1, node->types, node->pending++);
-	node->types[0] = type;
+	place = again ? node->types : node->types + node->pending;
+	memmove(place + 1, place, node->types + node->pending++ - place);
+	*place = type;
 }
 
 void uep_node_init(struct uep_node *node, struct uep_obj *obj, u64 uid)
@@ -61,14 +66,8 @@ void uep_node_post(struct uep_queue *q, struct uep_node *node, u32 type)
 	if (type >= UEP_NODE_TYPES)
 		return;
 	spin_lock_irqsave(&q->lock, flags);
-	if (!node->closed) {
-		if (!node->pending)
-			list_add_tail(&node->entry, &q->records);
-		if (q->ops->typed)
-			uep_node_append(node, type);
-		else if (node->pending < U32_MAX)
-			node->pending++;
-	}
+	if (!node->closed)
+		uep_node_add(q, node, type, false);
 	spin_unlock_irqrestore(&q->lock, flags);
 	uep_queue_wake(q);
 }
@@ -126,12 +125,7 @@ int uep_node_read(struct uep_queue *q, struct uep_node_event *ev, bool delivered
 		spin_lock_irq(&q->lock);
 		if (!node->closed) {
 			node->reported--;
-			if (!node->pending)
-				list_add(&node->entry, &q->records);
-			if (q->ops->typed)
-				uep_node_prepend(node, ev->type);
-			else if (node->pending < U32_MAX)
-				node->pending++;
+			uep_node_add(q, node, ev->type, true);
 		}
 		spin_unlock_irq(&q->lock);
 		uep_queue_wake(q);
