@@ -2586,7 +2586,7 @@ struct rdma_ep_grant {
  * A mapped address (::ffff:192.0.2.1) is one of IPv4. AF_IB addresses have no grant.
  *
  * Limits count the objects and channels, and the memory, of the session and of those that are
- * split off it afterwards, together. What is held already counts, and may be more. Descriptors
+ * split off it afterwards, together. Existing ones count, and may exceed the limits. Descriptors
  * of owners do not count.
  *
  * A restriction counts as an object of the user, and one more for each 16 grants, for each
