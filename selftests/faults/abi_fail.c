@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every command with each of its allocations, and each copy from and to user
- * memory, failing in turn, until it gets through without meeting the failure. Each
- * time: it says so, nothing is left of it, the session goes on, and the same call
- * works. What was lost, or broken, is for the kernel's debugging to find.
+ * Each allocation, and each copy from and to user memory, of every command fails in turn, until
+ * the command succeeds without one. Each time it returns an error, leaves nothing behind, and
+ * succeeds when it is repeated. The kernel's debugging finds the rest.
  *
- * It would catch: an error that is not passed on, objects or charges that stay when
- * their creation fails half-way, results that nobody hears of, events and completions
- * that are lost with a bad copy.
+ * It would catch: an error that is not passed on, objects or charges that stay when their creation
+ * fails half-way, and results, events and completions that are lost with a bad copy.
  *
- * By hand: FAIL_ONLY=NAME is for one command alone; FAIL_VERBOSE=1 tells every result,
- * and 2 in the files "verbose" of the kernel's debugfs where it fails.
+ * By hand: FAIL_ONLY=NAME is for one command; FAIL_VERBOSE=1 prints every result, and 2 in the
+ * files "verbose" of the kernel's debugfs the place that fails.
  */
 #include <linux/capability.h>
-#include <sys/stat.h>
 
 #include "abi_test.h"
 #include "abi_fail.h"
@@ -47,19 +44,6 @@ FIXTURE_VARIANT_ADD(fail, mock) { .mock = true };
 FIXTURE_VARIANT_ADD(fail, device) { .mock = false };
 #endif
 
-/* Quotas do not count for who has it. */
-static int drop_sys_resource(void)
-{
-	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct d[2];
-
-	if (syscall(SYS_capget, &h, d))
-		return -errno;
-	d[0].effective &= ~(1U << CAP_SYS_RESOURCE);
-	d[0].permitted &= ~(1U << CAP_SYS_RESOURCE);
-	return syscall(SYS_capset, &h, d) ? -errno : 0;
-}
-
 FIXTURE_SETUP(fail)
 {
 	int ret;
@@ -70,7 +54,8 @@ FIXTURE_SETUP(fail)
 	if (ret == -ENOENT)
 		SKIP_FIXTURE("kernel without fault injection (CONFIG_FAULT_INJECTION)");
 	ASSERT_EQ(0, ret);
-	OK(drop_sys_resource());
+	/* No task is exempt from quotas. */
+	OK(abi_drop_cap(CAP_SYS_RESOURCE));
 	self->arg = calloc(1, sizeof(*self->arg));
 	self->valid = calloc(1, sizeof(*self->valid));
 	self->param = open(objects_param, O_WRONLY | O_CLOEXEC);
@@ -397,6 +382,8 @@ static void open_with_failures(DATA)
 	bool hit = true;
 	int fd, ret, fds = abi_count_fds();
 
+	self->failures = 0;
+	self->passed = 0;
 	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
 		OK(nth_arm(nth));
 		fd = open(RDMA_EP_DEVICE_NODE, O_RDWR | O_CLOEXEC);
@@ -433,14 +420,10 @@ TEST_F(fail, open_in_cgroup_survives_failure)
 	close(fd);
 	/* A slab that needs a page adds a failure, so the smallest number counts. */
 	for (i = 0; i < 3; i++) {
-		self->failures = 0;
-		self->passed = 0;
 		open_with_failures(_metadata, self, variant);
 		if (in_root > self->failures + self->passed)
 			in_root = self->failures + self->passed;
 	}
-	self->failures = 0;
-	self->passed = 0;
 	SKIP_IF(mkdir(dirs[0], 0700), "no cgroups");
 	for (i = 1; i < ARRAY_SIZE(dirs); i++)
 		OK(mkdir(dirs[i], 0700));

@@ -444,7 +444,8 @@ int abi_objects_wait(const struct abi_objects *want);
  */
 int abi_idle(void);
 
-/* The number behind a key of the session's fdinfo, or -1 */
+/* The fdinfo of a session; the number behind a key of it, or -1 */
+FILE *abi_fdinfo_open(int fd);
 long abi_fdinfo(const struct abi *s, const char *key);
 
 /* The sum behind a key of all lines of /proc/rdma_ep, or -1; for root */
@@ -487,8 +488,14 @@ int abi_recv_fd(int socket);
 
 /* Open files of this process. */
 int abi_count_fds(void);
-/* Gives up root for good. */
-int abi_become_nobody(void);
+/* Gives up root, or one capability, for good. */
+int abi_become(uid_t uid);
+int abi_drop_cap(int cap);
+static inline int abi_become_nobody(void)
+{
+	return abi_become(65534);
+}
+
 /* SIGALRM, without restart, after so many ms. */
 void abi_alarm(int ms);
 long abi_now_ms(void);

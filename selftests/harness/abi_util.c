@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <poll.h>
@@ -490,13 +489,6 @@ int abi_count_fds(void)
 		n++;
 	closedir(d);
 	return n;
-}
-
-int abi_become_nobody(void)
-{
-	if (setgroups(0, NULL) || setgid(65534) || setuid(65534))
-		return -errno;
-	return 0;
 }
 
 static void on_alarm(int sig)

@@ -3,24 +3,33 @@
  * Other processes, and the module's parameters, for the raw ioctl tests.
  */
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "abi.h"
 
+FILE *abi_fdinfo_open(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return fopen(path, "re");
+}
+
 long abi_fdinfo(const struct abi *s, const char *key)
 {
-	char path[64], line[256];
+	FILE *f = abi_fdinfo_open(s->fd);
 	size_t len = strlen(key);
+	char line[256];
 	long n = -1;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", s->fd);
-	f = fopen(path, "re");
 	if (!f)
 		return -1;
 	while (n < 0 && fgets(line, sizeof(line), f))
@@ -267,4 +276,22 @@ bool abi_call_returned(struct abi_call *c)
 	if (ABI_UNTIL(c->done))
 		pthread_join(c->thread, NULL);
 	return c->done;
+}
+
+int abi_become(uid_t uid)
+{
+	return setgroups(0, NULL) || setresgid(uid, uid, uid) ||
+	       setresuid(uid, uid, uid) ? -errno : 0;
+}
+
+int abi_drop_cap(int cap)
+{
+	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &hdr, data))
+		return -errno;
+	data[cap / 32].effective &= ~(1U << cap % 32);
+	data[cap / 32].permitted &= ~(1U << cap % 32);
+	return syscall(SYS_capset, &hdr, data) ? -errno : 0;
 }

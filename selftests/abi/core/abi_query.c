@@ -398,13 +398,11 @@ TEST_F(query, pkey)
 /* The state of an id in fdinfo; "" if it is not there. */
 static const char *id_state(const struct abi *s, __u32 id)
 {
+	FILE *f = abi_fdinfo_open(s->fd);
 	static char state[32];
-	char path[64], line[256];
 	unsigned int handle;
-	FILE *f;
+	char line[256];
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", s->fd);
-	f = fopen(path, "re");
 	if (!f)
 		return "";
 	while (fgets(line, sizeof(line), f))

@@ -1,71 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rules of the administrator (the module's parameter "rules"): limits of cgroups, memory beyond
- * RLIMIT_MEMLOCK, devices that are not for all tasks.
+ * Limits of cgroups by rules of the administrator, and memory beyond RLIMIT_MEMLOCK.
  *
  * It would catch: a cgroup or its children that get more than the limit, by fork, by a move, by
  * a passed session, or with capabilities; RLIMIT_MEMLOCK skipped for a task whose cgroup has no
- * such rule, or beyond the call; a closed device that a task opens, sees or listens on; rules
- * that are half in force.
+ * such rule, or beyond the call.
  */
-#include <grp.h>
-#include <pthread.h>
-#include <linux/capability.h>
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
+#include "abi_group.h"
 
-#include "abi_test.h"
-
-#define RULES	"/sys/module/rdma_ep/parameters/rules"
-#define CGROUPS	"/tmp/rdma_ep.groups"
-#define TOP	CGROUPS "/ep_test"
 #define MB	(1 << 20)
-
-static int set_rules(const char *rules)
-{
-	return abi_put(RULES, rules);
-}
-
-FIXTURE(group) {
-	bool ok;
-};
-
-static const char * const groups[] = { TOP, TOP "/a", TOP "/a/sub", TOP "/b" };
-
-FIXTURE_SETUP(group)
-{
-	mkdir(CGROUPS, 0700);
-	SKIP_IF(mount("none", CGROUPS, "cgroup2", 0, NULL), "cannot mount cgroup2");
-	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
-		ASSERT_TRUE(!mkdir(groups[i], 0700) || errno == EEXIST);
-	self->ok = true;
-}
-
-FIXTURE_TEARDOWN(group)
-{
-	EXPECT_EQ(0, set_rules(" "));
-	for (size_t i = ARRAY_SIZE(groups); i--;)
-		EXPECT_TRUE(!self->ok || !rmdir(groups[i]));
-	umount(CGROUPS);
-	rmdir(CGROUPS);
-}
-
-/* The calling process moves to a group of the tree, "" is the root. */
-static int move_to(const char *group)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s%s/cgroup.procs", CGROUPS, group);
-	return abi_put(path, "0");
-}
-
-static int become(uid_t uid)
-{
-	return setgroups(0, NULL) || setresgid(uid, uid, uid) ||
-	       setresuid(uid, uid, uid) ? -errno : 0;
-}
 
 static int limit_memlock(rlim_t bytes)
 {
@@ -117,7 +60,6 @@ static int use_objects(void *arg)
 
 TEST_F(group, objects_of_a_cgroup)
 {
-	SKIP_IF(!self->ok, "no cgroups");
 	OK(set_rules("/ep_test/* objects=20"));
 	EXPECT_EQ(0, abi_child(use_objects, NULL));
 	/* Nothing is left of it. */
@@ -140,7 +82,6 @@ static int sum_of_two(void *arg)
 /* Limits of a cgroup hold for all below together; a later rule overrides an earlier one. */
 TEST_F(group, limits_of_parent_and_child)
 {
-	SKIP_IF(!self->ok, "no cgroups");
 	OK(set_rules("/ep_test objects=30 ; /ep_test/* objects=1000; /ep_test/a objects=10\n"));
 	EXPECT_EQ(0, abi_child(sum_of_two, NULL));
 }
@@ -163,7 +104,6 @@ static int queues(void *arg)
 
 TEST_F(group, queue_memory_of_a_cgroup)
 {
-	SKIP_IF(!self->ok, "no cgroups");
 	OK(set_rules("/ep_test/a queue=0002048k"));
 	EXPECT_EQ(0, abi_child(queues, NULL));
 }
@@ -216,7 +156,6 @@ static int beside_a_glutton(void *arg)
 /* What a cgroup is refused does not count, not even for a moment, for those beside it. */
 TEST_F(group, refused_beside_another)
 {
-	SKIP_IF(!self->ok, "no cgroups");
 	OK(set_rules("/ep_test objects=30 queue=1M; /ep_test/a objects=10 queue=256K"));
 	EXPECT_EQ(0, abi_child(beside_a_glutton, NULL));
 }
@@ -294,7 +233,7 @@ static int pod(void *arg)
 	struct abi s;
 
 	CHECK(1, move_to("/ep_test/a") == 0);
-	CHECK(2, limit_memlock(0) == 0 && become(1000) == 0);
+	CHECK(2, limit_memlock(0) == 0 && abi_become(1000) == 0);
 	if (arg && unshare(CLONE_NEWUSER))
 		return 77;
 	CHECK(3, abi_open(&s) == 0);
@@ -324,7 +263,6 @@ TEST_F(group, memory_without_rlimit)
 {
 	int ret;
 
-	SKIP_IF(!self->ok, "no cgroups");
 	OK(set_rules("/ep_test/* pinned=2M memlock=quota"));
 	EXPECT_EQ(0, abi_child(pod, NULL));
 	ret = abi_child(pod, "");
@@ -337,7 +275,7 @@ static int exhausted_user(void *arg)
 	struct abi s;
 
 	CHECK(1, move_to("/ep_test/a") == 0);
-	CHECK(2, limit_memlock(RLIM_INFINITY) == 0 && become(1000) == 0 && abi_open(&s) == 0);
+	CHECK(2, limit_memlock(RLIM_INFINITY) == 0 && abi_become(1000) == 0 && abi_open(&s) == 0);
 	CHECK(3, reg_mb(&s, &mr) == 0 && reg_mb(&s, &mr) == 0);
 	/* Without a limit of the cgroup it is the user's, which no RLIMIT_MEMLOCK exceeds here. */
 	CHECK(4, reg_mb(&s, &mr) == -ENOMEM);
@@ -367,7 +305,6 @@ static int privileged(void *arg)
 
 TEST_F(group, limits_of_cgroup_hold_for_root)
 {
-	SKIP_IF(!self->ok, "no cgroups");
 	OK(set_rules("/ep_test/a pinned=2M"));
 	EXPECT_EQ(0, abi_child(privileged, NULL));
 }
@@ -386,7 +323,7 @@ static int reg_in_b(void *arg)
 
 	if (move_to("/ep_test/b"))
 		return 1;
-	return become(1000) ? 2 : -reg_mb(arg, &mr);
+	return abi_become(1000) ? 2 : -reg_mb(arg, &mr);
 }
 
 static int reg_in_a(void *arg)
@@ -395,7 +332,7 @@ static int reg_in_a(void *arg)
 
 	if (move_to("/ep_test/a"))
 		return 1;
-	return become(1000) ? 2 : -reg_mb(arg, &mr);
+	return abi_become(1000) ? 2 : -reg_mb(arg, &mr);
 }
 
 static bool shows_quota(const struct abi *s)
@@ -445,7 +382,6 @@ static int fork_and_move(void *arg)
 
 TEST_F(group, fork_move_and_passed_sessions)
 {
-	SKIP_IF(!self->ok, "no cgroups");
 	OK(set_rules("/ep_test/a objects=20 pinned=2M memlock=quota"));
 	EXPECT_EQ(0, abi_child(fork_and_move, NULL));
 }
@@ -459,7 +395,7 @@ static int stricter_child(void *arg)
 	CHECK(1, limit_memlock(65536) == 0);
 	CHECK(2, move_to("/ep_test/a") == 0 && abi_open(&s) == 0);
 	CHECK(3, move_to("/ep_test/a/sub") == 0 && abi_open(&sub) == 0);
-	CHECK(4, become(1000) == 0);
+	CHECK(4, abi_become(1000) == 0);
 	CHECK(5, reg_mb(&sub, &mr) == -ENOMEM);
 	CHECK(6, reg_mb(&s, &mr) == -ENOMEM);
 	return 0;
@@ -467,7 +403,6 @@ static int stricter_child(void *arg)
 
 TEST_F(group, policy_of_a_child)
 {
-	SKIP_IF(!self->ok, "no cgroups");
 	OK(set_rules("/ep_test/a memlock=quota; /ep_test/a/sub memlock=rlimit"));
 	EXPECT_EQ(0, abi_child(stricter_child, NULL));
 }
@@ -479,7 +414,6 @@ TEST_F(group, lowered_below_use)
 	__u32 pds[10], pd, cq;
 	struct abi s;
 
-	SKIP_IF(!self->ok, "no cgroups");
 	OK(move_to("/ep_test/a"));
 	OK(abi_open(&s));
 	OK(move_to(""));
@@ -502,198 +436,6 @@ TEST_F(group, lowered_below_use)
 	OK(set_rules("/ep_test/a objects=5"));
 	OK(reg_mb(&s, &more));
 	abi_close(&s);
-}
-
-static bool lists(int fd, const struct abi *s, char *name)
-{
-	struct rdma_ep_device_info devs[16];
-	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
-
-	if (ABI(fd, QUERY_DEVICES, &q))
-		return false;
-	for (__u32 i = 0; i < q.num && i < 16; i++) {
-		if (devs[i].dev_index != s->dev)
-			continue;
-		if (name)
-			strcpy(name, (const char *)devs[i].name);
-		return true;
-	}
-	return false;
-}
-
-/* A rule about the device under test */
-static const char *device_rule(const struct abi *s, const char *condition)
-{
-	static char rule[256], name[65];
-
-	/* A rule before may close the device to the caller. */
-	if (!*name)
-		lists(s->fd, s, name);
-	snprintf(rule, sizeof(rule), "device=%s %s", name, condition);
-	return rule;
-}
-
-/* @arg: a session of a task that may use the device */
-static int closed(void *arg)
-{
-	const struct abi *old = arg;
-	struct rdma_ep_cmd_open_device open_dev = { .dev_index = old->dev };
-	struct rdma_ep_cmd_query_port port = { .dev_index = old->dev, .port_num = 1 };
-	struct rdma_ep_cmd_bind_addr any = {};
-	struct rdma_ep_cmd_create_ep e;
-	struct sockaddr_in sin = old->addr;
-	struct abi s = *old;
-	int channel;
-	__u32 id;
-
-	CHECK(1, become(1000) == 0);
-	s.fd = abi_open_node();
-	CHECK(2, s.fd >= 0 && !lists(s.fd, old, NULL));
-	CHECK(3, ABI(s.fd, OPEN_DEVICE, &open_dev) == -EACCES);
-	CHECK(4, ABI(s.fd, QUERY_PORT, &port) == -EACCES);
-	channel = abi_channel(&s);
-	sin.sin_port = 0;
-	/* An id of an address of the device */
-	CHECK(5, abi_tcp_id(&s, channel, 0, &id) == 0 && abi_bind(&s, id, &sin) == 0);
-	CHECK(6, ABI_ID_CMD(&s, LISTEN, id, 1) == -EACCES);
-	/* One that would listen on all devices */
-	CHECK(7, abi_tcp_id(&s, channel, 0, &any.id) == 0);
-	any.addr.ss_family = AF_INET;
-	CHECK(8, ABI(s.fd, BIND_ADDR, &any) == 0);
-	CHECK(9, ABI_ID_CMD(&s, LISTEN, any.id, 1) == -EACCES);
-	/* One that is to connect */
-	CHECK(10, abi_tcp_id(&s, channel, 0, &id) == 0);
-	CHECK(11, abi_resolve(&s, channel, id, &old->addr) == 0);
-	CHECK(14, ABI_ID_CMD(&s, RESOLVE_ROUTE, id, 1000) == -EACCES);
-	abi_own_ep(&s, 4732, &e);
-	CHECK(12, ABI(s.fd, CREATE_EP, &e) == -EACCES);
-	/* A session that was passed on is as it was, but for the device. */
-	open_dev = (struct rdma_ep_cmd_open_device) { .dev_index = old->dev };
-	CHECK(13, ABI(old->fd, OPEN_DEVICE, &open_dev) == -EACCES);
-	return 0;
-}
-
-static int opened(void *arg)
-{
-	const char *group = arg;
-	struct abi s;
-
-	CHECK(1, !group || move_to(group) == 0);
-	CHECK(2, become(1000) == 0 && abi_open(&s) == 0);
-	return 0;
-}
-
-TEST_F(group, device_for_some_only)
-{
-	struct abi s;
-
-	SKIP_IF(!self->ok, "no cgroups");
-	OK(abi_open(&s));
-	OK(set_rules(device_rule(&s, "gid=0")));
-	EXPECT_EQ(0, abi_child(closed, &s));
-	/* One of several groups */
-	OK(set_rules(device_rule(&s, "gid=3,1000")));
-	EXPECT_EQ(0, abi_child(opened, NULL));
-	/* A cgroup or one below it; all conditions must hold. */
-	OK(set_rules(device_rule(&s, "cgroup=/ep_*/a")));
-	EXPECT_EQ(0, abi_child(opened, "/ep_test/a"));
-	EXPECT_EQ(0, abi_child(opened, "/ep_test/a/sub"));
-	EXPECT_NE(0, abi_child(opened, "/ep_test/b"));
-	OK(set_rules(device_rule(&s, "cgroup=/ep_*/a gid=0")));
-	EXPECT_NE(0, abi_child(opened, "/ep_test/a"));
-	/* Drivers; others are open. */
-	OK(set_rules(s.mock ? "device=* gid=0" :
-		     s.iwarp ? "driver=siw gid=0" : "driver=rxe gid=0"));
-	EXPECT_EQ(0, abi_child(closed, &s));
-	OK(set_rules(s.iwarp ? "driver=rxe gid=0" : "driver=siw gid=0"));
-	EXPECT_EQ(0, abi_child(opened, NULL));
-	/* Two rules allow more, not less. */
-	OK(set_rules("device=* gid=0\ndevice=* gid=1000"));
-	EXPECT_EQ(0, abi_child(opened, NULL));
-	abi_close(&s);
-}
-
-/* Takes the capability from the effective set. */
-static int drop_cap(int cap)
-{
-	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &hdr, data))
-		return -errno;
-	data[cap / 32].effective &= ~(1U << cap % 32);
-	return syscall(SYS_capset, &hdr, data) ? -errno : 0;
-}
-
-static int without_sys_admin(void *arg)
-{
-	CHECK(1, drop_cap(CAP_SYS_ADMIN) == 0);
-	CHECK(2, set_rules("/ objects=1") == -EPERM);
-	CHECK(3, become(1000) == 0);
-	CHECK(4, set_rules("/ objects=1") == -EACCES);
-	return 0;
-}
-
-/* A bad rule changes nothing. */
-TEST(grammar)
-{
-	static const struct {
-		const char *rules;
-		int ret;
-	} bad[] = {
-		{ "objects=1", -EINVAL },
-		{ "/a objects=1 bytes=1", -EINVAL },
-		{ "/a objects=1K", -EINVAL },
-		{ "/a objects=-1", -EINVAL },
-		{ "/a pinned=1X", -EINVAL },
-		{ "/a pinned=-1", -EINVAL },
-		{ "/a pinned=K", -EINVAL },
-		{ "/a pinned=1KK", -EINVAL },
-		{ "/a pinned=0x1G", -EINVAL },
-		{ "/a pinned=16E", -ERANGE },
-		{ "/a pinned=17179869184G", -ERANGE },
-		{ "/a queue=18446744073709551616", -ERANGE },
-		{ "/a queue=000000000000000000000000000001", -ERANGE },
-		{ "/a objects=18446744073709551616", -ERANGE },
-		{ "/a memlock=yes", -EINVAL },
-		{ "/a users=alone", -EINVAL },
-		{ "/a//b objects=1", -EINVAL },
-		{ "/1/2/3/4/5/6/7/8/9 objects=1", -E2BIG },
-		{ "device=rxe0", -EINVAL },
-		{ "device=rxe0 uid=0", -EINVAL },
-		{ "device=rxe0 gid=", -EINVAL },
-		{ "device=rxe0 gid=0,", -EINVAL },
-		{ "device=rxe0 gid=4294967296", -ERANGE },
-		{ "device=rxe0 gid=4294967295", -EINVAL },
-		{ "device=rxe0 gid=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", -E2BIG },
-		{ "device=rxe0 cgroup=a", -EINVAL },
-		{ "driver=siwx gid=0", -ENOENT },
-		{ "/a objects=1; device=rxe0", -EINVAL },
-	};
-	static const char good[] =
-		"# pods\n/kubepods.slice/*/* objects=1000 queue=16M pinned=1G memlock=quota users=apart\n"
-		"/ pinned=max ; driver=siw gid=0 # its bugs\n";
-	char text[4096] = "", many[4096] = "";
-	FILE *f;
-
-	OK(set_rules(good));
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		LOGGED(EXPECT_EQ(bad[i].ret, set_rules(bad[i].rules)), "%s", bad[i].rules);
-	memset(many, ' ', sizeof(many) - 1);
-	EXPECT_EQ(-E2BIG, set_rules(many));
-	for (size_t i = 0; i < 65; i++)
-		memcpy(many + 8 * i, "/ ;     ", 8);
-	many[8 * 65] = 0;
-	EXPECT_EQ(-E2BIG, set_rules(many));
-	many[8 * 64] = 0;
-	f = fopen(RULES, "re");
-	ASSERT_NE(NULL, f);
-	EXPECT_LT(0, fread(text, 1, sizeof(text) - 1, f));
-	fclose(f);
-	EXPECT_STREQ(good, text);
-	EXPECT_EQ(0, set_rules(many));
-	EXPECT_EQ(0, abi_child(without_sys_admin, NULL));
-	EXPECT_EQ(0, set_rules("\n"));
 }
 
 TEST_HARNESS_MAIN

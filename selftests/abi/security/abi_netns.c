@@ -162,12 +162,10 @@ static int invisible(const struct abi *s)
 /* Does the session's fdinfo name the device of an id? */
 static bool shows_devices(int fd)
 {
-	char path[64], line[256], dev[64];
+	FILE *f = abi_fdinfo_open(fd);
+	char line[256], dev[64];
 	bool shows = false;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	f = fopen(path, "re");
 	if (!f)
 		return true;
 	while (fgets(line, sizeof(line), f))

@@ -3,7 +3,6 @@
  * What somebody without privileges gets: limits for all that is his together, nothing for being
  * root in a namespace of his own, and nothing from the kernel's own threads that work for him.
  */
-#include <grp.h>
 #include <sys/prctl.h>
 
 #include "abi_test.h"
@@ -42,18 +41,12 @@ FIXTURE_TEARDOWN(unpriv)
 		test_param(limits[i].name, self->old[i]);
 }
 
-static int become(uid_t uid)
-{
-	return setgroups(0, NULL) || setresgid(uid, uid, uid) ||
-	       setresuid(uid, uid, uid) ? -errno : 0;
-}
-
 static int another_user(void *arg)
 {
 	struct abi s;
 	int n;
 
-	CHECK(20, become(1001) == 0);
+	CHECK(20, abi_become(1001) == 0);
 	CHECK(21, abi_open(&s) == 0);
 	CHECK(22, abi_exhaust_pds(&s, &n) == -EDQUOT);
 	CHECK(23, n == 27);
@@ -67,7 +60,7 @@ static int user_objects(void *arg)
 	__u32 cq;
 	int n;
 
-	CHECK(1, become(1000) == 0);
+	CHECK(1, abi_become(1000) == 0);
 	CHECK(2, abi_open(&s[0]) == 0 && abi_open(&s[1]) == 0);
 	CHECK(3, abi_exhaust_pds(&s[0], &n) == -EDQUOT);
 	CHECK(4, n == 24);
@@ -90,7 +83,7 @@ static int files_of_a_user(void *arg)
 	int fd, n, chan;
 	struct abi s;
 
-	CHECK(1, become(1000) == 0);
+	CHECK(1, abi_become(1000) == 0);
 	for (n = 0; (fd = open(RDMA_EP_DEVICE_NODE, O_RDWR)) >= 0 && n < 40;)
 		n++;
 	CHECK(2, fd < 0 && errno == EDQUOT);
@@ -141,7 +134,7 @@ static int queues(void *arg)
 	int n, m;
 
 	CHECK(13, abi_open(&roots) == 0);
-	CHECK(1, become(1000) == 0);
+	CHECK(1, abi_become(1000) == 0);
 	CHECK(2, abi_open(&s[0]) == 0 && abi_open(&s[1]) == 0);
 	CHECK(3, ABI(s[0].fd, QUERY, &q) == 0);
 	CHECK(4, q.max_queue_bytes == 2 << 20 && q.max_user_queue_bytes == 3 << 20);
@@ -186,7 +179,7 @@ static int slots(void *arg)
 	__u32 srq[3];
 	struct abi s;
 
-	CHECK(1, become(1000) == 0);
+	CHECK(1, abi_become(1000) == 0);
 	CHECK(2, abi_open(&s) == 0);
 	for (int i = 0; i < 3; i++)
 		CHECK(3, abi_create_srq(&s, s.pd, 1, 1, &srq[i]) == 0);
@@ -229,7 +222,7 @@ static int ids(void *arg)
 	int n = 0, ret, channel;
 	__u32 id = 0, more;
 
-	CHECK(1, become(1000) == 0);
+	CHECK(1, abi_become(1000) == 0);
 	CHECK(2, abi_open(&s) == 0);
 	channel = abi_channel(&s);
 	do {
@@ -257,7 +250,7 @@ static int reads(void *arg)
 	struct abi s;
 	__u32 cq;
 
-	CHECK(1, become(1000) == 0);
+	CHECK(1, abi_become(1000) == 0);
 	CHECK(2, abi_open(&s) == 0);
 	CHECK(3, abi_create_cq(&s, -1, 1, 0, &cq) == 0);
 	do {
@@ -286,7 +279,7 @@ static int listeners(void *arg)
 	struct abi s;
 	int channel;
 
-	CHECK(1, become(1000) == 0);
+	CHECK(1, abi_become(1000) == 0);
 	CHECK(2, abi_open(&s) == 0);
 	channel = abi_channel(&s);
 	CHECK(3, abi_tcp_listen(&s, channel, 0, 1, &id[0], &sin) == 0);
@@ -324,7 +317,7 @@ static int pin(void *arg)
 	struct pinning *p = abi_map_shared(4096);
 	struct abi s, other;
 
-	CHECK(1, become(1000) == 0);
+	CHECK(1, abi_become(1000) == 0);
 	CHECK(2, setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
 	CHECK(3, abi_open(&s) == 0 && abi_open(&other) == 0);
 	p->s = &s;
@@ -447,7 +440,7 @@ TEST(privileged_ports)
 /* Root in a user namespace, which may do everything to what belongs to that. */
 static int become_rootless(void)
 {
-	if (become(1000))
+	if (abi_become(1000))
 		return -1;
 	/* Who changes his uid may not write his own files in /proc, unless: */
 	if (prctl(PR_SET_DUMPABLE, 1))
@@ -520,7 +513,7 @@ static int full_listener(void *arg)
 	char c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	CHECK(1, become(1000) == 0);
+	CHECK(1, abi_become(1000) == 0);
 	CHECK(2, abi_open(&s) == 0);
 	channel = abi_channel(&s);
 	CHECK(3, abi_tcp_listen(&s, channel, 0, 0, &id, &sin) == 0);

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rules of the administrator: devices that are not for all tasks, and the grammar.
+ *
+ * It would catch: a closed device that a task opens, sees or listens on; rules that are half in
+ * force.
+ */
+#include <linux/capability.h>
+
+#include "abi_group.h"
+
+static bool lists(int fd, const struct abi *s, char *name)
+{
+	struct rdma_ep_device_info devs[16];
+	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
+
+	if (ABI(fd, QUERY_DEVICES, &q))
+		return false;
+	for (__u32 i = 0; i < q.num && i < 16; i++) {
+		if (devs[i].dev_index != s->dev)
+			continue;
+		if (name)
+			strcpy(name, (const char *)devs[i].name);
+		return true;
+	}
+	return false;
+}
+
+/* A rule about the device under test */
+static const char *device_rule(const struct abi *s, const char *condition)
+{
+	static char rule[256], name[65];
+
+	/* A rule before may close the device to the caller. */
+	if (!*name)
+		lists(s->fd, s, name);
+	snprintf(rule, sizeof(rule), "device=%s %s", name, condition);
+	return rule;
+}
+
+/* @arg: a session of a task that may use the device */
+static int closed(void *arg)
+{
+	const struct abi *old = arg;
+	struct rdma_ep_cmd_open_device open_dev = { .dev_index = old->dev };
+	struct rdma_ep_cmd_query_port port = { .dev_index = old->dev, .port_num = 1 };
+	struct rdma_ep_cmd_bind_addr any = {};
+	struct rdma_ep_cmd_create_ep e;
+	struct sockaddr_in sin = old->addr;
+	struct abi s = *old;
+	int channel;
+	__u32 id;
+
+	CHECK(1, abi_become(1000) == 0);
+	s.fd = abi_open_node();
+	CHECK(2, s.fd >= 0 && !lists(s.fd, old, NULL));
+	CHECK(3, ABI(s.fd, OPEN_DEVICE, &open_dev) == -EACCES);
+	CHECK(4, ABI(s.fd, QUERY_PORT, &port) == -EACCES);
+	channel = abi_channel(&s);
+	sin.sin_port = 0;
+	/* An id of an address of the device */
+	CHECK(5, abi_tcp_id(&s, channel, 0, &id) == 0 && abi_bind(&s, id, &sin) == 0);
+	CHECK(6, ABI_ID_CMD(&s, LISTEN, id, 1) == -EACCES);
+	/* One that would listen on all devices */
+	CHECK(7, abi_tcp_id(&s, channel, 0, &any.id) == 0);
+	any.addr.ss_family = AF_INET;
+	CHECK(8, ABI(s.fd, BIND_ADDR, &any) == 0);
+	CHECK(9, ABI_ID_CMD(&s, LISTEN, any.id, 1) == -EACCES);
+	/* One that is to connect */
+	CHECK(10, abi_tcp_id(&s, channel, 0, &id) == 0);
+	CHECK(11, abi_resolve(&s, channel, id, &old->addr) == 0);
+	CHECK(14, ABI_ID_CMD(&s, RESOLVE_ROUTE, id, 1000) == -EACCES);
+	abi_own_ep(&s, 4732, &e);
+	CHECK(12, ABI(s.fd, CREATE_EP, &e) == -EACCES);
+	/* A session that was passed on is as it was, but for the device. */
+	open_dev = (struct rdma_ep_cmd_open_device) { .dev_index = old->dev };
+	CHECK(13, ABI(old->fd, OPEN_DEVICE, &open_dev) == -EACCES);
+	return 0;
+}
+
+static int opened(void *arg)
+{
+	const char *group = arg;
+	struct abi s;
+
+	CHECK(1, !group || move_to(group) == 0);
+	CHECK(2, abi_become(1000) == 0 && abi_open(&s) == 0);
+	return 0;
+}
+
+TEST_F(group, device_for_some_only)
+{
+	struct abi s;
+
+	OK(abi_open(&s));
+	OK(set_rules(device_rule(&s, "gid=0")));
+	EXPECT_EQ(0, abi_child(closed, &s));
+	/* One of several groups */
+	OK(set_rules(device_rule(&s, "gid=3,1000")));
+	EXPECT_EQ(0, abi_child(opened, NULL));
+	/* A cgroup or one below it; all conditions must hold. */
+	OK(set_rules(device_rule(&s, "cgroup=/ep_*/a")));
+	EXPECT_EQ(0, abi_child(opened, "/ep_test/a"));
+	EXPECT_EQ(0, abi_child(opened, "/ep_test/a/sub"));
+	EXPECT_NE(0, abi_child(opened, "/ep_test/b"));
+	OK(set_rules(device_rule(&s, "cgroup=/ep_*/a gid=0")));
+	EXPECT_NE(0, abi_child(opened, "/ep_test/a"));
+	/* Drivers; others are open. */
+	OK(set_rules(s.mock ? "device=* gid=0" :
+		     s.iwarp ? "driver=siw gid=0" : "driver=rxe gid=0"));
+	EXPECT_EQ(0, abi_child(closed, &s));
+	OK(set_rules(s.iwarp ? "driver=rxe gid=0" : "driver=siw gid=0"));
+	EXPECT_EQ(0, abi_child(opened, NULL));
+	/* Two rules allow more, not less. */
+	OK(set_rules("device=* gid=0\ndevice=* gid=1000"));
+	EXPECT_EQ(0, abi_child(opened, NULL));
+	abi_close(&s);
+}
+
+static int without_sys_admin(void *arg)
+{
+	CHECK(1, abi_drop_cap(CAP_SYS_ADMIN) == 0);
+	CHECK(2, set_rules("/ objects=1") == -EPERM);
+	CHECK(3, abi_become(1000) == 0);
+	CHECK(4, set_rules("/ objects=1") == -EACCES);
+	return 0;
+}
+
+/* A bad rule changes nothing. */
+TEST(grammar)
+{
+	static const struct {
+		const char *rules;
+		int ret;
+	} bad[] = {
+		{ "objects=1", -EINVAL },
+		{ "/a objects=1 bytes=1", -EINVAL },
+		{ "/a objects=1K", -EINVAL },
+		{ "/a objects=-1", -EINVAL },
+		{ "/a pinned=1X", -EINVAL },
+		{ "/a pinned=-1", -EINVAL },
+		{ "/a pinned=K", -EINVAL },
+		{ "/a pinned=1KK", -EINVAL },
+		{ "/a pinned=0x1G", -EINVAL },
+		{ "/a pinned=16E", -ERANGE },
+		{ "/a pinned=17179869184G", -ERANGE },
+		{ "/a queue=18446744073709551616", -ERANGE },
+		{ "/a queue=000000000000000000000000000001", -ERANGE },
+		{ "/a objects=18446744073709551616", -ERANGE },
+		{ "/a memlock=yes", -EINVAL },
+		{ "/a users=alone", -EINVAL },
+		{ "/a//b objects=1", -EINVAL },
+		{ "/1/2/3/4/5/6/7/8/9 objects=1", -E2BIG },
+		{ "device=rxe0", -EINVAL },
+		{ "device=rxe0 uid=0", -EINVAL },
+		{ "device=rxe0 gid=", -EINVAL },
+		{ "device=rxe0 gid=0,", -EINVAL },
+		{ "device=rxe0 gid=4294967296", -ERANGE },
+		{ "device=rxe0 gid=4294967295", -EINVAL },
+		{ "device=rxe0 gid=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", -E2BIG },
+		{ "device=rxe0 cgroup=a", -EINVAL },
+		{ "driver=siwx gid=0", -ENOENT },
+		{ "/a objects=1; device=rxe0", -EINVAL },
+	};
+	static const char good[] =
+		"# pods\n/kubepods.slice/*/* objects=1000 queue=16M pinned=1G memlock=quota users=apart\n"
+		"/ pinned=max ; driver=siw gid=0 # its bugs\n";
+	char text[4096] = "", many[4096] = "";
+	FILE *f;
+
+	OK(set_rules(good));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		LOGGED(EXPECT_EQ(bad[i].ret, set_rules(bad[i].rules)), "%s", bad[i].rules);
+	memset(many, ' ', sizeof(many) - 1);
+	EXPECT_EQ(-E2BIG, set_rules(many));
+	for (size_t i = 0; i < 65; i++)
+		memcpy(many + 8 * i, "/ ;     ", 8);
+	many[8 * 65] = 0;
+	EXPECT_EQ(-E2BIG, set_rules(many));
+	many[8 * 64] = 0;
+	f = fopen(RULES, "re");
+	ASSERT_NE(NULL, f);
+	EXPECT_LT(0, fread(text, 1, sizeof(text) - 1, f));
+	fclose(f);
+	EXPECT_STREQ(good, text);
+	EXPECT_EQ(0, set_rules(many));
+	EXPECT_EQ(0, abi_child(without_sys_admin, NULL));
+	EXPECT_EQ(0, set_rules("\n"));
+}
+
+TEST_HARNESS_MAIN
