@@ -3,15 +3,10 @@
  * Restrictions of sessions: each right that a session has lost is refused by every command that
  * would use it, for every owner, and for sessions that are split off.
  */
-#include <arpa/inet.h>
-#include <rdma/ib_user_sa.h>
-
-#include "abi_test.h"
+#include "abi_restrict.h"
 #include "abi_cmds.h"
 
 #define LEN		4096
-#define PORT		17471
-#define LAST_PORT	65535
 #define RIGHTS		(RDMA_EP_RESTRICT_IDS | RDMA_EP_RESTRICT_DEVICES | \
 			 RDMA_EP_RESTRICT_BIND | RDMA_EP_RESTRICT_CONNECT)
 #define LIMITS		(RDMA_EP_RESTRICT_OBJECTS | RDMA_EP_RESTRICT_QUEUES | \
@@ -35,61 +30,12 @@ FIXTURE_SETUP(restrict)
 
 TEARDOWN_CLOSES(restrict)
 
-static int restrict_fd(int fd, __u32 flags, const struct rdma_ep_grant *grants, __u32 num)
-{
-	struct rdma_ep_cmd_restrict r = {
-		.flags = flags, .grants = (uintptr_t)grants, .num_grants = num,
-	};
-
-	return ABI(fd, RESTRICT, &r);
-}
-
-static int restrict_to(const struct abi *s, __u32 flags, const struct rdma_ep_grant *grants,
-		       __u32 num)
-{
-	return restrict_fd(s->fd, flags, grants, num);
-}
-
-static struct rdma_ep_grant grant(__u32 type, const char *addr, __u32 len, __u16 first, __u16 last)
-{
-	struct rdma_ep_grant g = {
-		.type = type, .prefix_len = len, .first_port = first, .last_port = last,
-		.family = strchr(addr, ':') ? AF_INET6 : AF_INET,
-	};
-
-	inet_pton(g.family, addr, g.addr);
-	return g;
-}
-
-/* The device's own address alone */
-static struct rdma_ep_grant grant_own(const struct abi *s, __u32 type, __u16 first, __u16 last)
-{
-	struct rdma_ep_grant g = {
-		.type = type, .family = AF_INET, .prefix_len = 32,
-		.first_port = first, .last_port = last,
-	};
-
-	memcpy(g.addr, &s->addr.sin_addr, 4);
-	return g;
-}
-
 static int bind_to(const struct abi *s, __u32 id, const void *addr, size_t len)
 {
 	struct rdma_ep_cmd_bind_addr b = { .id = id };
 
 	memcpy(&b.addr, addr, len);
 	return ABI(s->fd, BIND_ADDR, &b);
-}
-
-static int resolve_from(const struct abi *s, __u32 id, const struct sockaddr_in *src,
-			const struct sockaddr_in *dst)
-{
-	struct rdma_ep_cmd_resolve_addr r = { .id = id, .timeout_ms = 1000 };
-
-	if (src)
-		memcpy(&r.src, src, sizeof(*src));
-	memcpy(&r.dst, dst, sizeof(*dst));
-	return ABI(s->fd, RESOLVE_ADDR, &r);
 }
 
 static int num_devices(const struct abi *s)
@@ -363,155 +309,6 @@ TEST_F(restrict, peers)
 	EXPECT_EQ(0, resolve_from(&self->s, self->id, NULL, &self->own));
 	EXPECT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 1000));
-}
-
-/* A QP in INIT, with a CQ of its own */
-static int create_rc_qp(struct abi *s, struct rdma_ep_cmd_create_qp *rc)
-{
-	__u32 cq;
-
-	return abi_create_cq(s, -1, 16, 0, &cq) ?: abi_create_qp(s, QPT_RC, cq, 0, rc) ?:
-	       abi_qp_init(s, rc->init.qp, QPT_RC, 0);
-}
-
-/* A GID names an address without ports. */
-TEST_F(restrict, peers_by_gid)
-{
-	struct rdma_ep_grant grants[] = {
-		grant_own(&self->s, RDMA_EP_GRANT_CONNECT, 1, LAST_PORT),
-		grant(RDMA_EP_GRANT_CONNECT, "230.1.0.0", 16, 1, LAST_PORT),
-	};
-	struct rdma_ep_cmd_set_option path = {
-		.id = self->id, .level = RDMA_OPTION_IB, .optname = RDMA_OPTION_IB_PATH,
-	};
-	struct rdma_ep_cmd_create_qp rc = {}, ud = {};
-	struct ib_uverbs_qp_attr attr;
-	__u32 cq, ah, id, mcast;
-	int channel;
-
-	SKIP_IF(self->s.iwarp, "iWARP has none");
-	OK(create_rc_qp(&self->s, &rc));
-	OK(abi_create_cq(&self->s, -1, 16, 0, &cq));
-	OK(abi_create_qp(&self->s, QPT_UD, cq, 0, &ud));
-	OK(abi_qp_init(&self->s, ud.init.qp, QPT_UD, 1));
-	channel = abi_channel(&self->s);
-	OK(abi_ud_id(&self->s, channel, 0, &id));
-	OK(abi_create_ah(&self->s, self->s.pd, &ah));
-	OK(ABI_DESTROY(&self->s, AH, ah));
-
-	/* All ports but one are not all that is there. */
-	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_CONNECT, grants, 2));
-	abi_rtr_attr(&self->s, rc.init.qp_num, &attr);
-	EXPECT_EQ(-EACCES, abi_modify_qp(&self->s, rc.init.qp, &attr));
-	EXPECT_EQ(QPS_INIT, abi_state_of(&self->s, rc.init.qp));
-	EXPECT_EQ(-EACCES, abi_create_ah(&self->s, self->s.pd, &ah));
-	EXPECT_EQ(-EACCES, abi_join(&self->s, id, 1, 0, &mcast));
-	EXPECT_EQ(-EACCES, abi_attach(&self->s, ud.init.qp, 1));
-	OK(resolve_from(&self->s, self->id, NULL, &self->own));
-	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
-	{
-		struct ib_path_rec_data data = {
-			.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
-		};
-
-		path.optval = (uintptr_t)&data;
-		path.optlen = sizeof(data);
-		EXPECT_EQ(-EACCES, ABI(self->s.fd, SET_OPTION, &path));
-	}
-	EXPECT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 1000));
-}
-
-/* With all ports of an address, all that is there can be reached. */
-TEST_F(restrict, peers_by_granted_gid)
-{
-	struct rdma_ep_grant grants[] = {
-		grant_own(&self->s, RDMA_EP_GRANT_CONNECT, 0, LAST_PORT),
-		grant(RDMA_EP_GRANT_CONNECT, "230.1.0.0", 16, 0, LAST_PORT),
-	};
-	struct rdma_ep_cmd_create_qp rc = {};
-	struct ib_uverbs_qp_attr attr;
-	__u32 ah, id, mcast;
-	int channel;
-
-	SKIP_IF(self->s.iwarp, "iWARP has none");
-	OK(create_rc_qp(&self->s, &rc));
-	channel = abi_channel(&self->s);
-	OK(abi_ud_id(&self->s, channel, 0, &id));
-	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_CONNECT, grants, 2));
-	abi_rtr_attr(&self->s, rc.init.qp_num, &attr);
-	EXPECT_EQ(0, abi_modify_qp(&self->s, rc.init.qp, &attr));
-	EXPECT_EQ(0, abi_create_ah(&self->s, self->s.pd, &ah));
-	EXPECT_EQ(0, abi_join(&self->s, id, 1, 0, &mcast));
-}
-
-/* A path leaves from an address as well, by whatever ports. */
-TEST_F(restrict, local_gids)
-{
-	struct rdma_ep_grant other = grant(RDMA_EP_GRANT_BIND, "192.0.2.0", 24, 0, LAST_PORT);
-	struct rdma_ep_grant own = grant_own(&self->s, RDMA_EP_GRANT_BIND, PORT, PORT);
-	struct rdma_ep_cmd_create_qp rc = {};
-	struct ib_uverbs_qp_attr attr;
-	__u32 ah;
-
-	SKIP_IF(self->s.iwarp, "iWARP has none");
-	OK(create_rc_qp(&self->s, &rc));
-	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &own, 1));
-	EXPECT_EQ(0, abi_create_ah(&self->s, self->s.pd, &ah));
-	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &other, 1));
-	EXPECT_EQ(-EACCES, abi_create_ah(&self->s, self->s.pd, &ah));
-	abi_rtr_attr(&self->s, rc.init.qp_num, &attr);
-	EXPECT_EQ(-EACCES, abi_modify_qp(&self->s, rc.init.qp, &attr));
-}
-
-static int set_path(const struct abi *s, __u32 id, const struct ib_path_rec_data *data)
-{
-	struct rdma_ep_cmd_set_option path = {
-		.id = id, .level = RDMA_OPTION_IB, .optname = RDMA_OPTION_IB_PATH,
-		.optval = (uintptr_t)data, .optlen = sizeof(*data),
-	};
-
-	return ABI(s->fd, SET_OPTION, &path);
-}
-
-/* A program's path leads from and to anywhere, also if it has been set before. */
-TEST_F(restrict, paths)
-{
-	const __u32 flags[] = { RDMA_EP_RESTRICT_BIND, RDMA_EP_RESTRICT_CONNECT };
-	const struct rdma_ep_grant grants[] = {
-		grant_own(&self->s, RDMA_EP_GRANT_BIND, 0, LAST_PORT),
-		grant_own(&self->s, RDMA_EP_GRANT_CONNECT, 0, LAST_PORT),
-	};
-	struct ib_path_rec_data data = {
-		.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL,
-	};
-	struct rdma_ep_cmd_create_qp qp;
-	__u32 early, late;
-	int channel;
-
-	SKIP_IF(self->s.iwarp, "iWARP has none");
-	memcpy(&data.path_rec[2], self->s.gid, 16);
-	memcpy(&data.path_rec[6], self->s.gid, 16);
-	for (int i = 0; i < 2; i++) {
-		struct abi s;
-
-		OK(abi_open(&s));
-		channel = abi_channel(&s);
-		ASSERT_LT(0, channel);
-		OK(abi_tcp_id(&s, channel, 0, &early));
-		OK(resolve_from(&s, early, NULL, &self->own));
-		OK(abi_event(channel, EV_ADDR_RESOLVED, NULL));
-		OK(set_path(&s, early, &data));
-		OK(abi_event(channel, EV_ROUTE_RESOLVED, NULL));
-		OK(abi_id_qp(&s, early, &qp));
-		OK(abi_tcp_id(&s, channel, 0, &late));
-		OK(resolve_from(&s, late, NULL, &self->own));
-		OK(abi_event(channel, EV_ADDR_RESOLVED, NULL));
-		OK(restrict_to(&s, flags[i], &grants[i], 1));
-		EXPECT_EQ(-EACCES, set_path(&s, late, &data));
-		EXPECT_EQ(-EACCES, abi_connect(&s, early, 0));
-		EXPECT_EQ(0, ABI_ID_CMD(&s, RESOLVE_ROUTE, late, 1000));
-		abi_close(&s);
-	}
 }
 
 /* Less than is held refuses new objects; CAP_SYS_RESOURCE and CAP_IPC_LOCK do not help. */
