@@ -447,8 +447,7 @@ TEST_F(fail, first_use_survives_failure)
 	dev = self->w.s.dev;
 	close_world(_metadata, self, variant);
 	for (unsigned int nth = 1; hit && nth < MAX_NTH; nth++) {
-		fd = abi_open_node();
-		ASSERT_LE(0, fd);
+		fd = FD(abi_open_node());
 		o = (struct rdma_ep_cmd_open_device) {
 			.size = sizeof(o), .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = dev,
 		};

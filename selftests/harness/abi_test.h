@@ -17,6 +17,16 @@
 	}								\
 })
 
+/* Asserts that the call returns a descriptor; logs the call and its errno. */
+#define FD(_call) ({							\
+	int __fd = (_call);						\
+									\
+	ASSERT_LT(0, __fd) {						\
+		TH_LOG("%s: %s", #_call, strerror(abs(__fd)));		\
+	}								\
+	__fd;								\
+})
+
 /* Skips the rest of the test where the condition holds. */
 #define SKIP_IF(_cond, ...) do {					\
 	if (_cond)							\

@@ -16,6 +16,7 @@
 #define LIB_CLIENTS	3
 #define LIB_SERVER_PORT	7480
 
+#define lib_set_cookie(_id, _cookie) rdma_ep_set_cookie(RDMA_EP_OBJ_ID, _id, _cookie)
 /* The id with this cookie, or NULL */
 struct rdma_cm_id *lib_find_id(struct rdma_ep_adopted *all, uint64_t cookie);
 /* The length of a list that ends with NULL */

@@ -45,4 +45,25 @@
 /* EXPECT_EQ(...) or another check, and what to log if it fails. */
 #define LOGGED(_check, ...)	({ _check { TH_LOG(__VA_ARGS__); } })
 
+/* A child ends, and its exit status is 0. */
+#define EXPECT_SUCCESS(_pid) ({						\
+	pid_t __pid = (_pid);						\
+	int __status;							\
+									\
+	ASSERT_EQ(__pid, waitpid(__pid, &__status, 0));			\
+	EXPECT_EQ(0, __status);						\
+})
+
+/* Runs the statements with that limit of this process. */
+#define WITH_RLIMIT(_resource, _max, ...) ({				\
+	struct rlimit __all, __few;					\
+									\
+	getrlimit(_resource, &__all);					\
+	__few = __all;							\
+	__few.rlim_cur = (_max);					\
+	setrlimit(_resource, &__few);					\
+	__VA_ARGS__;							\
+	setrlimit(_resource, &__all);					\
+})
+
 #endif

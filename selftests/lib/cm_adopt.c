@@ -6,15 +6,7 @@
  * It would catch: an adoption that a missing thing makes impossible, or that gives a right; a
  * session that a failed adoption ends; two owners.
  */
-#include <fcntl.h>
-#include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lib_handover.h"
 #include "lib_test.h"
@@ -72,14 +64,6 @@ static pid_t take(struct giver *g, int (*fn)(int session, int memory))
 {
 	return lib_fork(fn, g->session, g->memory);
 }
-
-#define ENDS_WELL(_pid) do {						\
-	pid_t pid_ = (_pid);						\
-	int status_;							\
-									\
-	ASSERT_EQ(pid_, waitpid(pid_, &status_, 0));			\
-	EXPECT_EQ(0, status_);						\
-} while (0)
 
 static int adopt_one(int session, struct rdma_cm_id **id, struct ibv_mr **mr)
 {
@@ -195,8 +179,8 @@ TEST(memory_that_is_not_there)
 
 	for (int i = 0; i < 3; i++) {
 		ASSERT_EQ(0, give(&g, 1));
-		ENDS_WELL(take(&g, takers[i]));
-		ENDS_WELL(g.client);
+		EXPECT_SUCCESS(take(&g, takers[i]));
+		EXPECT_SUCCESS(g.client);
 		rdma_destroy_ep(g.listener);
 		close(g.session);
 		close(g.memory);
@@ -216,9 +200,9 @@ TEST(library_of_another_version)
 	struct giver g;
 
 	ASSERT_EQ(0, give(&g, 1));
-	ENDS_WELL(take(&g, of_other_version));
-	ENDS_WELL(take(&g, other_mapping));
-	ENDS_WELL(g.client);
+	EXPECT_SUCCESS(take(&g, of_other_version));
+	EXPECT_SUCCESS(take(&g, other_mapping));
+	EXPECT_SUCCESS(g.client);
 	rdma_destroy_ep(g.listener);
 }
 
@@ -247,8 +231,8 @@ TEST(container_with_nothing_but_the_descriptor)
 	struct giver g;
 
 	ASSERT_EQ(0, give(&g, 1));
-	ENDS_WELL(take(&g, contained));
-	ENDS_WELL(g.client);
+	EXPECT_SUCCESS(take(&g, contained));
+	EXPECT_SUCCESS(g.client);
 	rdma_destroy_ep(g.listener);
 }
 
@@ -281,9 +265,9 @@ TEST(processes_at_once)
 			pids[i] = lib_fork(one_of_many, g.session, start[0]);
 		ASSERT_EQ(4, write(start[1], "1234", 4));
 		for (int i = 0; i < 4; i++)
-			ENDS_WELL(pids[i]);
+			EXPECT_SUCCESS(pids[i]);
 		/* It has its answer, so one of them had the session. */
-		ENDS_WELL(g.client);
+		EXPECT_SUCCESS(g.client);
 		rdma_destroy_ep(g.listener);
 		close(g.session);
 	}
@@ -319,7 +303,7 @@ TEST(established_connection_passes_alone)
 	struct rdma_ep_adopted *all;
 	pid_t server, peer;
 	struct ibv_mr *mr;
-	int pass[2], status, fd;
+	int pass[2], fd;
 
 	shared = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)shared);
@@ -350,10 +334,8 @@ TEST(established_connection_passes_alone)
 	EXPECT_TRUE(FAILS(ENOTTY, rdma_ep_restrict(pass[0], &full)));
 	EXPECT_EQ(0, rdma_ep_restrict(fd, &full));
 	ASSERT_EQ(0, lib_send_fds(pass[0], &fd, 1));
-	ASSERT_EQ(peer, waitpid(peer, &status, 0));
-	EXPECT_EQ(0, status);
-	ASSERT_EQ(server, waitpid(server, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_SUCCESS(peer);
+	EXPECT_SUCCESS(server);
 	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(fd, &full)));
 	rdma_destroy_ep(listener);
 }

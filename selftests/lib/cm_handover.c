@@ -6,26 +6,10 @@
  * It would catch: structures that lack a pointer, lost completions or events, an endpoint that
  * the previous process can still use, objects that cannot be destroyed afterwards.
  */
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <rdma/rdma_ep_handover.h>
-
 #include "lib_handover.h"
 #include "lib_test.h"
 
 #define LEN	4096
-/* Where the regions of the server are, in both of its processes */
-#define PLACE	((void *)0x20000000000)
-
-static int set_cookie(struct rdma_cm_id *id, uint64_t cookie)
-{
-	return rdma_ep_set_cookie(RDMA_EP_OBJ_ID, id, cookie);
-}
 
 /* The session of this process, once more */
 static struct rdma_ep_adopted *readopt(void)
@@ -86,9 +70,9 @@ TEST(synchronous_endpoints)
 	ASSERT_TRUE(mr);
 	ASSERT_EQ(0, rdma_ep_set_cookie(RDMA_EP_OBJ_MR, mr, 4));
 	ASSERT_EQ(0, rdma_post_recv(e.p, (void *)99, buf, 64, mr));
-	ASSERT_EQ(0, set_cookie(e.a, 1));
-	ASSERT_EQ(0, set_cookie(e.p, 2));
-	ASSERT_EQ(0, set_cookie(e.listener, 3));
+	ASSERT_EQ(0, lib_set_cookie(e.a, 1));
+	ASSERT_EQ(0, lib_set_cookie(e.p, 2));
+	ASSERT_EQ(0, lib_set_cookie(e.listener, 3));
 	EXPECT_EQ(0, rdma_ep_get_cookie(RDMA_EP_OBJ_ID, e.p, &cookie));
 	EXPECT_EQ(2, cookie);
 	old = e.p;
@@ -182,7 +166,7 @@ TEST(unanswered_request)
 	ASSERT_EQ(0, rdma_listen(listener, LIB_CLIENTS));
 	ASSERT_EQ(0, rdma_get_request(listener, &id));
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
-	ASSERT_EQ(0, set_cookie(id, 7));
+	ASSERT_EQ(0, lib_set_cookie(id, 7));
 	all = readopt();
 	ASSERT_TRUE(all);
 	id = lib_find_id(all, 7);
@@ -209,8 +193,8 @@ TEST(asynchronous_ids)
 	struct ibv_wc wc;
 
 	ASSERT_EQ(0, pair_up(&pair));
-	ASSERT_EQ(0, set_cookie(pair.a, 1));
-	ASSERT_EQ(0, set_cookie(pair.p, 2));
+	ASSERT_EQ(0, lib_set_cookie(pair.a, 1));
+	ASSERT_EQ(0, lib_set_cookie(pair.p, 2));
 	ASSERT_EQ(0, rdma_disconnect(pair.a));
 	/* Unread */
 	ASSERT_TRUE(lib_readable(pair.pc->fd, WAIT_MS));
@@ -290,7 +274,7 @@ TEST(completions_of_extended_cq)
 	ASSERT_EQ(0, eps_up(&e));
 	for (int i = 0; i < 5; i++)
 		ASSERT_EQ(0, ibv_post_recv(e.p->qp, &(struct ibv_recv_wr) { .wr_id = i }, &bad));
-	ASSERT_EQ(0, set_cookie(e.p, 2));
+	ASSERT_EQ(0, lib_set_cookie(e.p, 2));
 	ASSERT_EQ(0, rdma_ep_set_cookie(RDMA_EP_OBJ_CQ, cq, 3));
 	/* All of them are flushed at once. */
 	ASSERT_EQ(0, lib_modify_qp(e.p->qp, IBV_QPS_ERR));
@@ -376,29 +360,22 @@ static rlim_t own_size(void)
 TEST(limits_of_adopter)
 {
 	struct ibv_cq *cq = ibv_create_cq(lib_context(), 8, NULL, NULL, 0);
-	struct rlimit all, few;
 	int fd, high = 200;
 
 	ASSERT_TRUE(cq);
 	fd = rdma_ep_export(NULL);
 	ASSERT_LE(0, fd);
-	getrlimit(RLIMIT_AS, &all);
-	few = all;
-	few.rlim_cur = own_size() + (4 << 20);
-	setrlimit(RLIMIT_AS, &few);
-	EXPECT_EQ(NULL, rdma_ep_adopt(fd, 0));
-	EXPECT_EQ(ENOMEM, errno);
-	setrlimit(RLIMIT_AS, &all);
+	WITH_RLIMIT(RLIMIT_AS, own_size() + (4 << 20), {
+		EXPECT_EQ(NULL, rdma_ep_adopt(fd, 0));
+		EXPECT_EQ(ENOMEM, errno);
+	});
 
 	ASSERT_EQ(high, dup2(fd, high));
 	close(fd);
-	getrlimit(RLIMIT_NOFILE, &all);
-	few = all;
-	few.rlim_cur = high;
-	setrlimit(RLIMIT_NOFILE, &few);
-	EXPECT_EQ(NULL, rdma_ep_adopt(high, 0));
-	EXPECT_EQ(EMFILE, errno);
-	setrlimit(RLIMIT_NOFILE, &all);
+	WITH_RLIMIT(RLIMIT_NOFILE, high, {
+		EXPECT_EQ(NULL, rdma_ep_adopt(high, 0));
+		EXPECT_EQ(EMFILE, errno);
+	});
 	EXPECT_NE(NULL, rdma_ep_adopt(high, 0));
 }
 
@@ -425,195 +402,6 @@ TEST(bad_descriptors)
 	ASSERT_TRUE(rdma_ep_adopt(session, 0));
 	EXPECT_EQ(NULL, rdma_ep_adopt(copy, 0));
 	EXPECT_EQ(EBADF, errno);
-}
-
-/* ---- the server passes from one process to another, under clients that go on */
-
-static int first_server(int socket, int to_next)
-{
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
-	struct rdma_cm_id *listener, *ids[LIB_CLIENTS] = {};
-	struct ibv_mr *mr;
-	int fds[2];
-	char *mem;
-
-	fds[1] = memfd_create("handover", 0);
-	DO(ftruncate(fds[1], LEN));
-	mem = mmap(PLACE, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fds[1], 0);
-	DO(rdma_create_ep(&listener, res, NULL, &attr));
-	DO(rdma_listen(listener, LIB_CLIENTS));
-	DO(send(socket, "", 1, 0) != 1);
-	mr = NULL;
-	for (uintptr_t i = 0; i < LIB_CLIENTS; i++) {
-		DO(rdma_get_request(listener, &ids[i]));
-		if (!mr)
-			mr = rdma_reg_msgs(ids[i], mem, LEN);
-		DO(!mr);
-		DO(lib_post_slot(ids[i], mr, mem, i));
-		DO(rdma_accept(ids[i], NULL));
-		atomic_fetch_add(lib_accepted, 1);
-		DO(set_cookie(ids[i], i + 1));
-	}
-	DO(lib_serve(ids, mr, mem, 10));
-	fds[0] = rdma_ep_export(listener);
-	DO(fds[0] < 0);
-	DO(lib_send_fds(to_next, fds, 2));
-	return 0;
-}
-
-static int next_server(int socket)
-{
-	struct rdma_cm_id *ids[LIB_CLIENTS];
-	struct rdma_ep_adopted *all;
-	int fds[2];
-	char *mem;
-
-	DO(lib_recv_fds(socket, fds, 2));
-	DO(!(all = rdma_ep_adopt(fds[0], 0)));
-	DO(lib_count(all->ids) != LIB_CLIENTS + 1);
-	DO(all->num_regions != 1);
-	/* Elsewhere: the addresses of requests are the old ones. */
-	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
-	DO(mem == MAP_FAILED || mem == PLACE);
-	for (int i = 0; i < LIB_CLIENTS; i++)
-		DO(!(ids[i] = lib_find_id(all, i + 1)));
-	DO(lib_serve(ids, all->regions[0].mr, (char *)(uintptr_t)all->regions[0].iova, 20));
-	/* The messages are in its memory. */
-	DO(!mem[0]);
-	rdma_ep_free_adopted(all);
-	/* The clients are to see that it ends. */
-	return 0;
-}
-
-static int start_next(int socket, int none)
-{
-	return next_server(socket);
-}
-
-TEST(server_passes_to_another_process)
-{
-	pid_t pids[2 + LIB_CLIENTS];
-	int up[2], pass[2], status;
-	char c;
-
-	ASSERT_EQ(0, lib_map_accepted());
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, up));
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
-	pids[0] = lib_fork(start_next, pass[1], 0);
-	pids[1] = lib_fork(first_server, up[1], pass[0]);
-	ASSERT_EQ(1, recv(up[0], &c, 1, 0));
-	for (int i = 0; i < LIB_CLIENTS; i++)
-		pids[2 + i] = lib_fork(lib_client, i, 10);
-	close(pass[0]);
-	close(up[1]);
-	for (int i = 0; i < 2 + LIB_CLIENTS; i++) {
-		ASSERT_EQ(pids[i], waitpid(pids[i], &status, 0));
-		EXPECT_EQ(0, status);
-	}
-}
-
-/* ---- a process ends, and its session does not */
-
-static int kept_server(int socket, int none)
-{
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
-	struct rdma_cm_id *listener;
-	int fd;
-
-	DO(rdma_create_ep(&listener, res, NULL, &attr));
-	DO(rdma_listen(listener, LIB_CLIENTS));
-	fd = rdma_ep_keep(listener);
-	DO(fd < 0);
-	DO(lib_send_fds(socket, &fd, 1));
-	/* It can still be used here. */
-	DO(set_cookie(listener, 9));
-	return raise(SIGKILL);
-}
-
-TEST(killed_process_is_replaced)
-{
-	struct rdma_cm_id *listener;
-	struct rdma_ep_adopted *all;
-	int to[2], status, fd;
-	pid_t pid;
-
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, to));
-	pid = lib_fork(kept_server, to[1], 0);
-	ASSERT_EQ(0, lib_recv_fds(to[0], &fd, 1));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(SIGKILL, status);
-	all = rdma_ep_adopt(fd, RDMA_EP_KEEP);
-	ASSERT_TRUE(all);
-	ASSERT_EQ(1, lib_count(all->ids));
-	listener = all->ids[0];
-	EXPECT_EQ((void *)9, listener->context);
-	EXPECT_EQ(LIB_SERVER_PORT, ntohs(rdma_get_src_port(listener)));
-	rdma_destroy_ep(listener);
-	rdma_ep_free_adopted(all);
-}
-
-/* ---- a server whose children serve */
-
-static int child_server(int socket, int n)
-{
-	struct ibv_qp_init_attr attr = lib_qp_attr();
-	struct rdma_ep_adopted *all;
-	struct rdma_cm_id *ids[LIB_CLIENTS] = {};
-	struct ibv_mr *mr;
-	static char mem[LEN];
-	int fd;
-
-	DO(lib_recv_fds(socket, &fd, 1));
-	DO(!(all = rdma_ep_adopt(fd, 0)));
-	DO(lib_count(all->ids) != 1);
-	ids[0] = all->ids[0];
-	DO(!ids[0]->verbs || ids[0]->qp);
-	DO(ids[0]->context != (void *)(uintptr_t)(n + 1));
-	DO(rdma_create_qp(ids[0], NULL, &attr));
-	DO(!(mr = rdma_reg_msgs(ids[0], mem, LEN)));
-	DO(lib_post_slot(ids[0], mr, mem, 0));
-	DO(rdma_accept(ids[0], NULL));
-	atomic_fetch_add(lib_accepted, 1);
-	return lib_serve(ids, mr, mem, 10);
-}
-
-TEST(children_serve)
-{
-	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
-	pid_t servers[LIB_CLIENTS], clients[LIB_CLIENTS];
-	struct rdma_cm_id *listener, *id;
-	int pass[LIB_CLIENTS][2], status, fd;
-
-	ASSERT_EQ(0, lib_map_accepted());
-	/* They are there before the connections. */
-	for (int i = 0; i < LIB_CLIENTS; i++) {
-		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass[i]));
-		servers[i] = lib_fork(child_server, pass[i][1], i);
-		clients[i] = -1;
-	}
-	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
-	ASSERT_EQ(0, rdma_listen(listener, LIB_CLIENTS));
-	for (int i = 0; i < LIB_CLIENTS; i++) {
-		clients[i] = lib_fork(lib_client, i, 10);
-		ASSERT_EQ(0, rdma_get_request(listener, &id));
-		ASSERT_EQ(0, set_cookie(id, i + 1));
-		fd = rdma_ep_split(id);
-		ASSERT_LT(0, fd);
-		ASSERT_EQ(0, lib_send_fds(pass[i][0], &fd, 1));
-		close(fd);
-	}
-	/* Nothing of them is left here. */
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_split(listener)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_split(NULL)));
-	for (int i = 0; i < LIB_CLIENTS; i++) {
-		ASSERT_EQ(clients[i], waitpid(clients[i], &status, 0));
-		EXPECT_EQ(0, status);
-		ASSERT_EQ(servers[i], waitpid(servers[i], &status, 0));
-		EXPECT_EQ(0, status);
-	}
-	rdma_destroy_ep(listener);
 }
 
 TEST_HARNESS_MAIN

@@ -16,7 +16,7 @@ STOCK_PROGS := $(addsuffix .stock,$(LIB_PROGS))
 # Functions that the stock libraries of the oldest suite do not have.
 LIB_PROGS += cm_newer verbs_newer
 # Functions that only this library has.
-HANDOVER_PROGS := cm_handover cm_adopt
+HANDOVER_PROGS := cm_handover cm_handover_server cm_adopt
 LIB_PROGS += $(HANDOVER_PROGS)
 # On the mock device.
 MOCK_PROGS := verbs_xrc page_xrc

@@ -19,8 +19,7 @@ FIXTURE(await) {
 FIXTURE_SETUP(await)
 {
 	OK(abi_open(&self->s));
-	self->channel = abi_channel(&self->s);
-	ASSERT_LE(0, self->channel);
+	self->channel = FD(abi_channel(&self->s));
 	OK(abi_tcp_id(&self->s, self->channel, 11, &self->id));
 }
 

@@ -16,8 +16,7 @@ FIXTURE(end) {
 FIXTURE_SETUP(end)
 {
 	OK(abi_open(&self->s));
-	self->channel = abi_channel(&self->s);
-	ASSERT_LE(0, self->channel);
+	self->channel = FD(abi_channel(&self->s));
 }
 
 TEARDOWN_CLOSES(end)
@@ -69,8 +68,7 @@ TEST_F(end, charges_end)
 	__u32 id;
 
 	OK(abi_charges(&self->s, &before));
-	channel = abi_channel(&self->s);
-	ASSERT_LE(0, channel);
+	channel = FD(abi_channel(&self->s));
 	OK(make(&self->s, channel, &id));
 	OK(abi_charges(&self->s, &c));
 	EXPECT_NE(before.objects, c.objects);
@@ -81,7 +79,7 @@ TEST_F(end, charges_end)
 TEST_F(end, last_descriptor_counts)
 {
 	struct abi *s = &self->s;
-	int copy = dup(self->channel), status;
+	int copy = dup(self->channel);
 	__u32 id;
 	pid_t pid;
 
@@ -94,8 +92,7 @@ TEST_F(end, last_descriptor_counts)
 	ASSERT_LE(0, pid);
 	if (!pid)
 		_exit(close(copy));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_SUCCESS(pid);
 	EXPECT_EQ(0, query(s, id));
 	EXPECT_EQ(0, close(copy));
 	EXPECT_EQ(-ENOENT, query(s, id));
@@ -124,8 +121,7 @@ TEST_F(end, peer_hears_and_port_is_free)
 	OK(make(s, self->channel, &id));
 	OK(abi_bind(s, id, &sin));
 	EXPECT_EQ(0, close(self->channel));
-	self->channel = abi_channel(s);
-	ASSERT_LE(0, self->channel);
+	self->channel = FD(abi_channel(s));
 	OK(make(s, self->channel, &id));
 	EXPECT_EQ(0, abi_bind(s, id, &sin));
 	abi_close(&other);
@@ -217,8 +213,7 @@ FIXTURE_SETUP(race)
 	OK(abi_open(&self->s));
 	self->m.s = &self->s;
 	self->m.moves = variant->moves;
-	self->m.other = abi_channel(&self->s);
-	ASSERT_LE(0, self->m.other);
+	self->m.other = FD(abi_channel(&self->s));
 	OK(pthread_barrier_init(&self->m.start, NULL, 2));
 }
 
@@ -231,8 +226,7 @@ TEST_F(race, no_id_outlives_the_channel)
 	int came = 0;
 
 	for (int round = 0; round < ROUNDS; round++) {
-		m->channel = abi_channel(m->s);
-		ASSERT_LE(0, m->channel);
+		m->channel = FD(abi_channel(m->s));
 		OK(pthread_create(&thread, NULL, bring_ids, m));
 		pthread_barrier_wait(&m->start);
 		usleep(abi_random() % 2000);
@@ -256,8 +250,7 @@ TEST_F(race, session_ends_at_the_same_time)
 	for (int round = 0; round < ROUNDS / 4; round++) {
 		OK(abi_open(&s));
 		m->s = &s;
-		m->channel = abi_channel(&s);
-		ASSERT_LE(0, m->channel);
+		m->channel = FD(abi_channel(&s));
 		for (int i = 0; i < IDS; i++)
 			OK(make(&s, m->channel, &id));
 		OK(pthread_create(&thread, NULL, close_session, m));

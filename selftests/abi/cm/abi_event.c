@@ -20,8 +20,7 @@ FIXTURE_SETUP(event)
 	struct abi *s = &self->s;
 
 	OK(abi_open(s));
-	self->channel = abi_channel(s);
-	ASSERT_LE(0, self->channel);
+	self->channel = FD(abi_channel(s));
 	OK(abi_tcp_id(s, self->channel, UID, &self->id));
 	OK(abi_tcp_id(s, self->channel, UID + 1, &self->other));
 }

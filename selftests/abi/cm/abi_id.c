@@ -13,8 +13,7 @@ FIXTURE(id) {
 FIXTURE_SETUP(id)
 {
 	OK(abi_open(&self->s));
-	self->channel = abi_channel(&self->s);
-	ASSERT_LE(0, self->channel);
+	self->channel = FD(abi_channel(&self->s));
 	OK(abi_tcp_id(&self->s, self->channel, 0xabcdef0123456789ULL, &self->id));
 }
 

@@ -130,8 +130,7 @@ FIXTURE_SETUP(race)
 	OK(abi_open(&r->s));
 	if (r->s.iwarp)
 		SKIP_FIXTURE("iWARP has no multicast");
-	r->channel = abi_channel(&r->s);
-	ASSERT_LE(0, r->channel);
+	r->channel = FD(abi_channel(&r->s));
 	OK(fcntl(r->channel, F_SETFL, O_NONBLOCK));
 	OK(abi_create_cq(&r->s, -1, 64, 0, &r->cq));
 	OK(new_id(r));

@@ -32,8 +32,7 @@ FIXTURE(route) {
 FIXTURE_SETUP(route)
 {
 	OK(abi_open(&self->s));
-	self->channel = abi_channel(&self->s);
-	ASSERT_LE(0, self->channel);
+	self->channel = FD(abi_channel(&self->s));
 }
 
 FIXTURE_TEARDOWN(route)

@@ -308,8 +308,7 @@ FIXTURE(comp) {
 FIXTURE_SETUP(comp)
 {
 	OK(abi_open(&self->s));
-	self->fd = abi_comp_channel(&self->s);
-	ASSERT_LE(0, self->fd);
+	self->fd = FD(abi_comp_channel(&self->s));
 	if (self->s.iwarp)
 		SKIP_FIXTURE("needs datagrams");
 	OK(make_source(&self->s, self->fd, 7, &self->src));

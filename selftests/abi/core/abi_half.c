@@ -350,8 +350,7 @@ TEST_F(half, late_restriction_spares_next_owner)
 	r.grants = (uintptr_t)st.page;
 	OK(ABI_CALL(&c, s, RESTRICT, &r));
 	OK(stall_wait(&st));
-	next.fd = abi_adopt(s->fd);
-	ASSERT_LT(0, next.fd);
+	next.fd = FD(abi_adopt(s->fd));
 	stall_end(&st, page);
 	EXPECT_RETURNS(-EBADF, &c);
 	EXPECT_EQ(-1, abi_fdinfo(&next, "restriction"));

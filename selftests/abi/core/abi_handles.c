@@ -479,8 +479,7 @@ TEST_F(handles, fork_and_close)
 		abi_close(s);
 		_exit(status < 0);
 	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_SUCCESS(pid);
 	usleep(100000);
 	EXPECT_LE(0, abi_state_of(s, qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp));

@@ -22,8 +22,7 @@ FIXTURE_SETUP(handover)
 	self->rings = abi_rings(&self->s);
 	ASSERT_NE(NULL, self->rings);
 	self->p.rings = true;
-	self->p.comp = abi_comp_channel(&self->s);
-	ASSERT_LT(0, self->p.comp);
+	self->p.comp = FD(abi_comp_channel(&self->s));
 	OK(abi_pair_open(&self->s, &self->p));
 	self->mem = abi_map_shared(LEN);
 	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, AC_ALL, &self->mr));
@@ -102,8 +101,7 @@ TEST_F(handover, exported_session_is_out_of_reach)
 	/* The ids do not end with the owner's channels. */
 	close(self->p.end[0].channel);
 	close(self->p.end[1].channel);
-	fd = abi_adopt(self->s.fd);
-	ASSERT_LT(0, fd);
+	fd = FD(abi_adopt(self->s.fd));
 	EXPECT_EQ(12, abi_count_objs(fd));
 	self->s.fd = fd;
 	OK(send_to(self, &self->s, 1, 6));
@@ -139,11 +137,9 @@ TEST_F(handover, waiting_tasks_return)
 	g.await_fd = self->p.end[1].channel;
 	START_BLOCKED(&call, &self->s, GET_REQUEST, &g);
 	EXPECT_EQ(0, waitpid(pid, &status, WNOHANG));
-	fd = abi_adopt(self->s.fd);
-	ASSERT_LT(0, fd);
+	fd = FD(abi_adopt(self->s.fd));
 	EXPECT_RETURNS(-EBADF, &call);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_SUCCESS(pid);
 	close(fd);
 }
 
@@ -180,8 +176,7 @@ TEST_F(handover, everything_unread_is_there)
 		OK(send_to(self, &next, 1, 200 + i));
 		EXPECT_EQ(0, take(self, &next, rings, 1, 1, 100 + i));
 	}
-	channel = abi_open_queue(next.fd, RDMA_EP_OBJ_ID, self->p.end[0].id);
-	ASSERT_LT(0, channel);
+	channel = FD(abi_open_queue(next.fd, RDMA_EP_OBJ_ID, self->p.end[0].id));
 	EXPECT_EQ(0, ABI(next.fd, SET_OBJ, &uid));
 	ev = NEXT_EVENT(channel, RDMA_EP_CM_EVENT_USER);
 	EXPECT_EQ(4711, ev.param.arg);
@@ -279,8 +274,7 @@ TEST_F(handover, previous_descriptor_is_dead)
 	EXPECT_LT(0, abi_fdinfo(&next, "session"));
 	/* The previous owner's channel is no channel of this one. */
 	EXPECT_EQ(-EBADF, abi_migrate(&next, self->p.end[0].id, self->p.end[1].channel));
-	channel = abi_open_queue(fd, RDMA_EP_OBJ_ID, self->p.end[1].id);
-	ASSERT_LT(0, channel);
+	channel = FD(abi_open_queue(fd, RDMA_EP_OBJ_ID, self->p.end[1].id));
 	/* Closing it ends nothing, and closing the new one everything. */
 	munmap(self->rings, ABI_RINGS_BYTES);
 	self->rings = NULL;
@@ -336,7 +330,6 @@ TEST_F(handover, sigio_is_the_next_owners)
 TEST_F(handover, channel_ends_with_its_last_descriptor)
 {
 	int fd = abi_adopt(self->s.fd), a, b;
-	struct rlimit all, few;
 
 	ASSERT_LT(0, fd);
 	self->s.fd = fd;
@@ -348,12 +341,8 @@ TEST_F(handover, channel_ends_with_its_last_descriptor)
 	close(a);
 	EXPECT_EQ(12, abi_count_objs(fd));
 	/* Nor does one that could not be made */
-	getrlimit(RLIMIT_NOFILE, &all);
-	few = all;
-	few.rlim_cur = 3;
-	setrlimit(RLIMIT_NOFILE, &few);
-	EXPECT_EQ(-EMFILE, abi_open_queue(fd, RDMA_EP_OBJ_ID, self->p.end[0].id));
-	setrlimit(RLIMIT_NOFILE, &all);
+	WITH_RLIMIT(RLIMIT_NOFILE, 3,
+		    EXPECT_EQ(-EMFILE, abi_open_queue(fd, RDMA_EP_OBJ_ID, self->p.end[0].id)));
 	EXPECT_EQ(12, abi_count_objs(fd));
 	close(b);
 	EXPECT_EQ(-ENOENT, abi_open_queue(fd, RDMA_EP_OBJ_ID, self->p.end[1].id));
@@ -363,15 +352,9 @@ TEST_F(handover, channel_ends_with_its_last_descriptor)
 TEST_F(handover, failed_adoption)
 {
 	struct rdma_ep_cmd_adopt *a = abi_map(LEN);
-	struct rlimit all, few;
 	int fds = abi_count_fds();
 
-	getrlimit(RLIMIT_NOFILE, &all);
-	few = all;
-	few.rlim_cur = 3;
-	setrlimit(RLIMIT_NOFILE, &few);
-	EXPECT_EQ(-EMFILE, abi_adopt(self->s.fd));
-	setrlimit(RLIMIT_NOFILE, &all);
+	WITH_RLIMIT(RLIMIT_NOFILE, 3, EXPECT_EQ(-EMFILE, abi_adopt(self->s.fd)));
 	EXPECT_EQ(0, receive(self, &self->s, 1, 1));
 
 	a->size = sizeof(*a);
@@ -379,8 +362,7 @@ TEST_F(handover, failed_adoption)
 	EXPECT_EQ(-EFAULT, abi_raw(self->s.fd, RDMA_EP_IOC_ADOPT, a));
 	EXPECT_EQ(fds, abi_count_fds());
 	EXPECT_EQ(-EBADF, receive(self, &self->s, 1, 1));
-	self->s.fd = abi_adopt(self->s.fd);
-	ASSERT_LT(0, self->s.fd);
+	self->s.fd = FD(abi_adopt(self->s.fd));
 	EXPECT_EQ(0, receive(self, &self->s, 1, 1));
 }
 
@@ -494,7 +476,7 @@ static void expect_taken(struct __test_metadata *_metadata, struct _test_data_ha
 			 int (*become)(void))
 {
 	struct taker k = { .t = self, .become = become };
-	int to[2], status;
+	int to[2];
 	pid_t pid;
 
 	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, to));
@@ -509,8 +491,7 @@ static void expect_taken(struct __test_metadata *_metadata, struct _test_data_ha
 	OK(send_to(self, &self->s, 1, 2));
 	OK(abi_export(&self->s, 0));
 	OK(abi_send_fd(to[0], self->s.fd));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_SUCCESS(pid);
 	/* It has ended with the taker. */
 	EXPECT_EQ(-EBADF, abi_adopt(self->s.fd));
 }
@@ -557,8 +538,7 @@ TEST_F_TIMEOUT(handover, owners_are_bounded, 60)
 	close(fds[0]);
 	EXPECT_EQ(-EDQUOT, abi_adopt(self->s.fd));
 	close(fds[1]);
-	self->s.fd = abi_adopt(fds[64]);
-	ASSERT_LT(0, self->s.fd);
+	self->s.fd = FD(abi_adopt(fds[64]));
 	for (int i = 2; i < 65; i++)
 		close(fds[i]);
 }
@@ -603,8 +583,7 @@ TEST_F(handover, descriptors_cannot_be_opened_again)
 	EXPECT_EQ(-ENXIO, open_again(e.fd));
 	EXPECT_EQ(-EBADF, abi_count_objs(kept));
 	close(kept);
-	self->s.fd = abi_adopt(e.fd);
-	ASSERT_LT(0, self->s.fd);
+	self->s.fd = FD(abi_adopt(e.fd));
 	EXPECT_EQ(-ENXIO, open_again(self->s.fd));
 	EXPECT_EQ(-EBADF, abi_count_objs(e.fd));
 	close(e.fd);

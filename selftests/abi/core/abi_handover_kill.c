@@ -36,7 +36,7 @@ TEST_F(owners, kept_session_outlives_process)
 {
 	struct rdma_ep_obj_info info[ABI_LIST_MAX];
 	struct rdma_ep_channel_event ev;
-	int to[2], status, fd, channel;
+	int to[2], fd, channel;
 	struct abi s;
 	__u32 id;
 	pid_t pid;
@@ -49,17 +49,14 @@ TEST_F(owners, kept_session_outlives_process)
 			_exit(abi_tcp_id(&s, channel, 0, &id) || abi_user_event(&s, id, 9) ||
 			      (keep && abi_export(&s, RDMA_EP_KEEP)) || abi_send_fd(to[1], s.fd));
 		}
-		ASSERT_EQ(pid, waitpid(pid, &status, 0));
-		ASSERT_EQ(0, status);
+		EXPECT_SUCCESS(pid);
 		fd = abi_recv_fd(to[0]);
-		s.fd = abi_adopt(fd);
-		ASSERT_LT(0, s.fd);
+		s.fd = FD(abi_adopt(fd));
 		close(fd);
 		/* Context and PD; the id */
 		EXPECT_EQ(keep ? 3 : 2, abi_list_objs(s.fd, 64, info));
 		if (keep) {
-			channel = abi_open_queue(s.fd, RDMA_EP_OBJ_ID, info[2].handle);
-			ASSERT_LT(0, channel);
+			channel = FD(abi_open_queue(s.fd, RDMA_EP_OBJ_ID, info[2].handle));
 			ev = NEXT_EVENT(channel, RDMA_EP_CM_EVENT_USER);
 			EXPECT_EQ(9, ev.param.arg);
 		}

@@ -24,8 +24,7 @@ FIXTURE_SETUP(list)
 {
 	OK(abi_open(&self->s));
 	self->p.rings = true;
-	self->p.comp = abi_comp_channel(&self->s);
-	ASSERT_LT(0, self->p.comp);
+	self->p.comp = FD(abi_comp_channel(&self->s));
 	OK(abi_pair_open(&self->s, &self->p));
 	self->mem = abi_map(LEN);
 	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, AC_ALL, &self->mr));
@@ -151,8 +150,7 @@ TEST_F(list, cookies_and_notes_stay)
 	EXPECT_EQ(7, i->uid);
 	EXPECT_EQ(8, i->cookie);
 	EXPECT_EQ(0, memcmp(o.note, i->note, sizeof(o.note)));
-	fd = abi_adopt(self->s.fd);
-	ASSERT_LT(0, fd);
+	fd = FD(abi_adopt(self->s.fd));
 	self->num = abi_list_objs(fd, 64, self->info);
 	i = FIND(QP, o.handle);
 	EXPECT_EQ(0, i->uid);

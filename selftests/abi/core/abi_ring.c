@@ -26,8 +26,7 @@ FIXTURE_SETUP(ring)
 	ASSERT_NE(NULL, self->rings);
 	self->p.rings = true;
 	self->p.max_wr = 100;
-	self->p.comp = abi_comp_channel(&self->s);
-	ASSERT_LT(0, self->p.comp);
+	self->p.comp = FD(abi_comp_channel(&self->s));
 	OK(abi_pair_open(&self->s, &self->p));
 	self->mem = abi_map(PAGE);
 	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, PAGE, AC_ALL, &self->mr));

@@ -36,8 +36,7 @@ FIXTURE_SETUP(split)
 	OK(abi_open(&self->s));
 	OK(abi_open(&self->client));
 	self->channel = abi_channel(&self->s);
-	self->client_channel = abi_channel(&self->client);
-	ASSERT_LT(0, self->client_channel);
+	self->client_channel = FD(abi_channel(&self->client));
 	OK(abi_tcp_listen(&self->s, self->channel, 4, 0, &self->listener, &self->to));
 	OK(request(self));
 }
@@ -63,20 +62,17 @@ TEST_F(split, request_moves_to_own_session)
 	int events, fd;
 
 	OK(ABI(self->s.fd, SET_OBJ, &cookie));
-	fd = abi_split_id(&self->s, self->child);
-	ASSERT_LT(0, fd);
+	fd = FD(abi_split_id(&self->s, self->child));
 	EXPECT_EQ(-ENOENT, abi_split_id(&self->s, self->child));
 	EXPECT_EQ(-ENOENT, ABI_DESTROY(&self->s, ID, self->child));
-	own.fd = abi_adopt(fd);
-	ASSERT_LT(0, own.fd);
+	own.fd = FD(abi_adopt(fd));
 	ASSERT_EQ(1, abi_list_objs(own.fd, 64, info));
 	EXPECT_EQ(RDMA_EP_OBJ_ID, info[0].type);
 	EXPECT_EQ(RDMA_EP_OBJ_REQUEST, info[0].flags);
 	EXPECT_EQ(4711, info[0].cookie);
 	EXPECT_EQ(self->s.dev, info[0].dev_index);
 	self->child = info[0].handle;
-	events = abi_open_queue(own.fd, RDMA_EP_OBJ_ID, self->child);
-	ASSERT_LT(0, events);
+	events = FD(abi_open_queue(own.fd, RDMA_EP_OBJ_ID, self->child));
 	OK(ABI(own.fd, OPEN_DEVICE, &dev));
 	own.ctx = dev.ctx;
 	own.pd = dev.pd;
@@ -88,8 +84,7 @@ TEST_F(split, request_moves_to_own_session)
 	EXPECT_EQ(0, abi_event(self->client_channel, EV_ESTABLISHED, NULL));
 	/* The peer may have another owner meanwhile. */
 	OK(abi_export(&self->client, 0));
-	self->client.fd = abi_adopt(self->client.fd);
-	ASSERT_LT(0, self->client.fd);
+	self->client.fd = FD(abi_adopt(self->client.fd));
 	OK(abi_post_empty_send(&self->client, self->client_qp.init.qp, SEND_SIGNALED, 1));
 	EXPECT_WC(&own, self->qp.init.recv_cq.cq, 5, WC_SUCCESS);
 	/* It ends with its session; context, PD and listener stay. */
@@ -119,8 +114,7 @@ TEST_F(split, only_requests_move)
 	EXPECT_EQ(-ENOENT, abi_split_id(&self->s, self->qp.init.qp));
 	/* Without a taker the peer is rejected. */
 	OK(request(self));
-	fd = abi_split_id(&self->s, self->child);
-	ASSERT_LT(0, fd);
+	fd = FD(abi_split_id(&self->s, self->child));
 	close(fd);
 	EXPECT_EQ(0, abi_event(self->client_channel, EV_REJECTED, NULL));
 }

@@ -163,16 +163,14 @@ TEST_F(unplug, adopted_after_removal)
 	OK(abi_pair_open(&self->w.s, &p));
 	OK(abi_export(&self->w.s, 0));
 	OK(unplug());
-	fd = abi_adopt(self->w.s.fd);
-	ASSERT_LT(0, fd);
+	fd = FD(abi_adopt(self->w.s.fd));
 	close(self->w.s.fd);
 	self->w.s.fd = fd;
 	num = abi_list_objs(fd, 64, info);
 	for (int i = 0; i < num; i++)
 		removed += !!(info[i].flags & RDMA_EP_OBJ_REMOVED);
 	EXPECT_LT(8, removed);
-	queue = abi_open_queue(fd, RDMA_EP_OBJ_ID, p.end[0].id);
-	ASSERT_LT(0, queue);
+	queue = FD(abi_open_queue(fd, RDMA_EP_OBJ_ID, p.end[0].id));
 	EXPECT_EQ(0, removal(&self->w.s, queue, &ev));
 	EXPECT_EQ(p.end[0].id, ev.id);
 	EXPECT_EQ(-EIO, abi_post_empty_recv(&self->w.s, p.end[0].qp.qp, 1));

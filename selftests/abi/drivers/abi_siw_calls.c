@@ -257,8 +257,7 @@ TEST_F(calls, unanswered_read_blocks_no_sends)
 	ASSERT_GE(ARRAY_SIZE(wc), own.init.max_send_wr);
 	ASSERT_LT(1, own.init.max_send_wr);
 	OK(abi_connect(s, self->id, 0));
-	tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
-	ASSERT_LE(0, tcp);
+	tcp = FD(answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4));
 	OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
 	wr = abi_wrs_send(&w, WR_RDMA_READ, SEND_SIGNALED, 1000);
 	wr->rkey = 1;
@@ -353,8 +352,7 @@ TEST_F(calls, post_while_flushing_completes_once)
 		qp.init.max_send_wr = 2 * FLUSHED;
 		OK(ABI(s->fd, CREATE_QP, &qp));
 		OK(abi_connect(s, id, 0));
-		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
-		ASSERT_LE(0, c.tcp);
+		c.tcp = FD(answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4));
 		OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
 		p.qp = qp.init.qp;
 		p.posted = 0;
@@ -400,8 +398,7 @@ TEST_F(calls, reads_cut_off_complete_once)
 		OK(abi_tcp_client(s, self->channel, &self->sin, 1, &id));
 		OK(abi_id_qp(s, id, &qp));
 		OK(abi_connect_reads(s, id, 0, 16));
-		c.tcp = answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\20\0\20", 4);
-		ASSERT_LE(0, c.tcp);
+		c.tcp = FD(answer(self->tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\20\0\20", 4));
 		OK(abi_event(self->channel, EV_ESTABLISHED, NULL));
 		abi_wrs_init(&w);
 		for (i = 0; i < 16; i++) {
@@ -461,8 +458,7 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 
 	OK(abi_tcp_listen(s, self->channel, 0, 2, &listener, &sin));
 	for (round = 0; round < 100; round++) {
-		tcp = request(self, &sin);
-		ASSERT_LE(0, tcp);
+		tcp = FD(request(self, &sin));
 		id = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST).child;
 		OK(abi_id_qp(s, 0, &qp));
 		setsockopt(tcp, SOL_SOCKET, SO_LINGER, &now, sizeof(now));

@@ -141,17 +141,15 @@ static int closes_soon(struct abi *s)
 TEST_F(fault, stalled_close_by_other_user_returns)
 {
 	struct abi s = {};
-	int sockets[2], status;
+	int sockets[2];
 	pid_t pid;
 
 	OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 	pid = fork();
 	if (!pid)
 		_exit(abi_become_nobody() || abi_open(&s) || abi_send_fd(sockets[1], s.fd));
-	s.fd = abi_recv_fd(sockets[0]);
-	ASSERT_LE(0, s.fd);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_EQ(0, status);
+	s.fd = FD(abi_recv_fd(sockets[0]));
+	EXPECT_SUCCESS(pid);
 	OK(mock_stall("dealloc_pd", 1));
 	EXPECT_EQ(0, closes_soon(&s));
 	EXPECT_EQ(0, mock_wait_stalled("dealloc_pd", 1));

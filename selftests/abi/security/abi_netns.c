@@ -63,7 +63,7 @@ TEST(addresses)
 {
 	struct moved m = {};
 	__u32 listener, id;
-	int status, channel, client;
+	int channel, client;
 	struct abi s;
 	pid_t pid;
 	char c;
@@ -92,8 +92,7 @@ TEST(addresses)
 		EXPECT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, NULL));
 	}
 	EXPECT_EQ(1, write(m.fds[3], "", 1));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_SUCCESS(pid);
 }
 
 /* As long as a namespace is around, the mode cannot be changed. */

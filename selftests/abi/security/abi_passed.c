@@ -369,7 +369,7 @@ static int only_events(struct receiver *r)
 TEST_F(passed, channel_gives_only_events)
 {
 	struct rdma_ep_cmd_write_event user = { .event = RDMA_EP_CM_EVENT_USER, .arg = 4711 };
-	int fds[4], status;
+	int fds[4];
 
 	abi_close(&self->s);
 	OK(abi_idle());
@@ -390,8 +390,7 @@ TEST_F(passed, channel_gives_only_events)
 	close(self->s.fd);
 	self->s.fd = -1;
 	EXPECT_EQ(0, abi_idle());
-	ASSERT_EQ(self->pid, waitpid(self->pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_SUCCESS(self->pid);
 }
 
 static int outlive(struct receiver *r)
@@ -445,8 +444,7 @@ TEST_F(passed, session_outlives_its_opener)
 		_exit(opener(self));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFSIGNALED(status));
-	fd = abi_recv_fd(self->socket[1]);
-	ASSERT_LT(0, fd);
+	fd = FD(abi_recv_fd(self->socket[1]));
 	/* Its channels, with which the ids would end */
 	ASSERT_LT(0, abi_recv_fd(self->socket[1]));
 	ASSERT_LT(0, abi_recv_fd(self->socket[1]));
@@ -502,7 +500,6 @@ TEST_F(passed, session_works_after_fork)
 {
 	enum { CHILDREN = 3, ROUNDS = 40 };
 	pid_t pid[CHILDREN];
-	int status;
 
 	for (int i = 0; i < CHILDREN; i++) {
 		pid[i] = fork();
@@ -511,8 +508,7 @@ TEST_F(passed, session_works_after_fork)
 	}
 	EXPECT_EQ(0, busy(&self->s, (char *)self->mem, ROUNDS));
 	for (int i = 0; i < CHILDREN; i++) {
-		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
-		EXPECT_EQ(0, status);
+		EXPECT_SUCCESS(pid[i]);
 	}
 	/* What there was is as it was. */
 	EXPECT_EQ(0, send_from(&self->s, &self->p, self->shared->mr.iova, 8,

@@ -22,8 +22,7 @@ FIXTURE(restrict) {
 FIXTURE_SETUP(restrict)
 {
 	OK(abi_open(&self->s));
-	self->channel = abi_channel(&self->s);
-	ASSERT_LT(0, self->channel);
+	self->channel = FD(abi_channel(&self->s));
 	OK(abi_tcp_id(&self->s, self->channel, 0, &self->id));
 	abi_own_addr(&self->s, PORT, &self->own);
 }
@@ -189,8 +188,7 @@ TEST_F(restrict, devices)
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_DEVICES, &dev, 1));
 	EXPECT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &open));
 	OK(abi_open(&client));
-	channel = abi_channel(&client);
-	ASSERT_LT(0, channel);
+	channel = FD(abi_channel(&client));
 	OK(abi_pair_open(&self->s, &(struct abi_pair) {}));
 	OK(abi_tcp_client(&client, channel, &to, 0, &id));
 	OK(abi_id_qp(&client, id, &qp));
@@ -370,8 +368,7 @@ TEST_F(restrict, inherited)
 	__u32 id, pd;
 
 	OK(abi_open(&client));
-	channel = abi_channel(&client);
-	ASSERT_LT(0, channel);
+	channel = FD(abi_channel(&client));
 	OK(abi_tcp_listen(&self->s, self->channel, 4, 0, &id, &to));
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_CONNECT | RDMA_EP_RESTRICT_DEVICES,
 		       &(struct rdma_ep_grant) { .type = RDMA_EP_GRANT_DEVICE,
@@ -381,21 +378,18 @@ TEST_F(restrict, inherited)
 		OK(abi_id_qp(&client, id, &qp));
 		OK(abi_connect(&client, id, 0));
 		ev = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST);
-		fds[i] = abi_split_id(&self->s, ev.child);
-		ASSERT_LT(0, fds[i]);
+		fds[i] = FD(abi_split_id(&self->s, ev.child));
 	}
 	own.fd = fds[0];
 	EXPECT_EQ(1, abi_fdinfo(&own, "restriction"));
 	/* The next owner has them as well, and one that is added without an owner. */
 	OK(abi_export(&own, 0));
 	OK(restrict_fd(fds[0], RDMA_EP_RESTRICT_IDS, NULL, 0));
-	adopted = abi_adopt(fds[0]);
-	ASSERT_LT(0, adopted);
+	adopted = FD(abi_adopt(fds[0]));
 	EXPECT_EQ(-EBADF, restrict_fd(fds[0], RDMA_EP_RESTRICT_IDS, NULL, 0));
 	own.fd = adopted;
 	EXPECT_EQ(2, abi_fdinfo(&own, "restriction"));
-	channel = abi_channel(&own);
-	ASSERT_LT(0, channel);
+	channel = FD(abi_channel(&own));
 	EXPECT_EQ(-EPERM, abi_tcp_id(&own, channel, 0, &id));
 	OK(restrict_fd(own.fd, RDMA_EP_RESTRICT_DEVICES, NULL, 0));
 	EXPECT_EQ(-EACCES, ABI(own.fd, OPEN_DEVICE, &open));
@@ -411,8 +405,7 @@ TEST_F(restrict, inherited)
 	OK(abi_id_qp(&client, id, &qp));
 	OK(abi_connect(&client, id, 0));
 	ev = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST);
-	own.fd = abi_split_id(&self->s, ev.child);
-	ASSERT_LT(0, own.fd);
+	own.fd = FD(abi_split_id(&self->s, ev.child));
 	OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	EXPECT_EQ(-EDQUOT, abi_alloc_pd(&self->s, self->s.ctx, &pd));

@@ -23,8 +23,7 @@ FIXTURE_SETUP(gid)
 	OK(abi_open(&self->s));
 	if (self->s.iwarp)
 		SKIP_FIXTURE("iWARP has none");
-	self->channel = abi_channel(&self->s);
-	ASSERT_LT(0, self->channel);
+	self->channel = FD(abi_channel(&self->s));
 	OK(abi_tcp_id(&self->s, self->channel, 0, &self->id));
 	OK(abi_ud_id(&self->s, abi_channel(&self->s), 0, &self->ud_id));
 	abi_own_addr(&self->s, PORT, &self->own);
@@ -126,8 +125,7 @@ TEST_F(gid, paths)
 		struct abi s;
 
 		OK(abi_open(&s));
-		channel = abi_channel(&s);
-		ASSERT_LT(0, channel);
+		channel = FD(abi_channel(&s));
 		OK(abi_tcp_id(&s, channel, 0, &early));
 		OK(resolve_from(&s, early, NULL, &self->own));
 		OK(abi_event(channel, EV_ADDR_RESOLVED, NULL));

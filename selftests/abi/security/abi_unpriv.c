@@ -532,7 +532,7 @@ TEST_F(unpriv, kernel_threads)
 	struct rdma_ep_channel_event ev;
 	struct rdma_ep_cmd_create_qp qp;
 	struct sockaddr_in sin;
-	int channel, status, fds[4];
+	int channel, fds[4];
 	struct abi s;
 	__u32 id, cq;
 	pid_t pid;
@@ -555,8 +555,7 @@ TEST_F(unpriv, kernel_threads)
 		EXPECT_NE(EV_ESTABLISHED, ev.event);
 	}
 	ASSERT_EQ(1, write(fds[3], "", 1));
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_SUCCESS(pid);
 	abi_close(&s);
 }
 

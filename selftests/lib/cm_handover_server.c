@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A server passes to another process while its clients send: with all connections, when it is
+ * killed, or each connection to a process of its own.
+ *
+ * It would catch: a message that is lost or answered twice, a process that cannot serve what
+ * another one has accepted, a session that ends with the process that has kept it.
+ */
+#include "lib_handover.h"
+#include "lib_test.h"
+
+#define LEN	4096
+/* Where the regions of the server are, in both of its processes */
+#define PLACE	((void *)0x20000000000)
+
+static int first_server(int socket, int to_next)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
+	struct rdma_cm_id *listener, *ids[LIB_CLIENTS] = {};
+	struct ibv_mr *mr;
+	int fds[2];
+	char *mem;
+
+	fds[1] = memfd_create("handover", 0);
+	DO(ftruncate(fds[1], LEN));
+	mem = mmap(PLACE, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fds[1], 0);
+	DO(rdma_create_ep(&listener, res, NULL, &attr));
+	DO(rdma_listen(listener, LIB_CLIENTS));
+	DO(send(socket, "", 1, 0) != 1);
+	mr = NULL;
+	for (uintptr_t i = 0; i < LIB_CLIENTS; i++) {
+		DO(rdma_get_request(listener, &ids[i]));
+		if (!mr)
+			mr = rdma_reg_msgs(ids[i], mem, LEN);
+		DO(!mr);
+		DO(lib_post_slot(ids[i], mr, mem, i));
+		DO(rdma_accept(ids[i], NULL));
+		atomic_fetch_add(lib_accepted, 1);
+		DO(lib_set_cookie(ids[i], i + 1));
+	}
+	DO(lib_serve(ids, mr, mem, 10));
+	fds[0] = rdma_ep_export(listener);
+	DO(fds[0] < 0);
+	DO(lib_send_fds(to_next, fds, 2));
+	return 0;
+}
+
+static int next_server(int socket)
+{
+	struct rdma_cm_id *ids[LIB_CLIENTS];
+	struct rdma_ep_adopted *all;
+	int fds[2];
+	char *mem;
+
+	DO(lib_recv_fds(socket, fds, 2));
+	DO(!(all = rdma_ep_adopt(fds[0], 0)));
+	DO(lib_count(all->ids) != LIB_CLIENTS + 1);
+	DO(all->num_regions != 1);
+	/* Elsewhere: the addresses of requests are the old ones. */
+	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
+	DO(mem == MAP_FAILED || mem == PLACE);
+	for (int i = 0; i < LIB_CLIENTS; i++)
+		DO(!(ids[i] = lib_find_id(all, i + 1)));
+	DO(lib_serve(ids, all->regions[0].mr, (char *)(uintptr_t)all->regions[0].iova, 20));
+	/* The messages are in its memory. */
+	DO(!mem[0]);
+	rdma_ep_free_adopted(all);
+	/* The clients are to see that it ends. */
+	return 0;
+}
+
+static int start_next(int socket, int none)
+{
+	return next_server(socket);
+}
+
+TEST(server_passes_to_another_process)
+{
+	pid_t pids[2 + LIB_CLIENTS];
+	int up[2], pass[2];
+	char c;
+
+	ASSERT_EQ(0, lib_map_accepted());
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, up));
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
+	pids[0] = lib_fork(start_next, pass[1], 0);
+	pids[1] = lib_fork(first_server, up[1], pass[0]);
+	ASSERT_EQ(1, recv(up[0], &c, 1, 0));
+	for (int i = 0; i < LIB_CLIENTS; i++)
+		pids[2 + i] = lib_fork(lib_client, i, 10);
+	close(pass[0]);
+	close(up[1]);
+	for (int i = 0; i < 2 + LIB_CLIENTS; i++) {
+		EXPECT_SUCCESS(pids[i]);
+	}
+}
+
+static int kept_server(int socket, int none)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
+	struct rdma_cm_id *listener;
+	int fd;
+
+	DO(rdma_create_ep(&listener, res, NULL, &attr));
+	DO(rdma_listen(listener, LIB_CLIENTS));
+	fd = rdma_ep_keep(listener);
+	DO(fd < 0);
+	DO(lib_send_fds(socket, &fd, 1));
+	/* It can still be used here. */
+	DO(lib_set_cookie(listener, 9));
+	return raise(SIGKILL);
+}
+
+TEST(killed_process_is_replaced)
+{
+	struct rdma_cm_id *listener;
+	struct rdma_ep_adopted *all;
+	int to[2], status, fd;
+	pid_t pid;
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, to));
+	pid = lib_fork(kept_server, to[1], 0);
+	ASSERT_EQ(0, lib_recv_fds(to[0], &fd, 1));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(SIGKILL, status);
+	all = rdma_ep_adopt(fd, RDMA_EP_KEEP);
+	ASSERT_TRUE(all);
+	ASSERT_EQ(1, lib_count(all->ids));
+	listener = all->ids[0];
+	EXPECT_EQ((void *)9, listener->context);
+	EXPECT_EQ(LIB_SERVER_PORT, ntohs(rdma_get_src_port(listener)));
+	rdma_destroy_ep(listener);
+	rdma_ep_free_adopted(all);
+}
+
+static int child_server(int socket, int n)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_ep_adopted *all;
+	struct rdma_cm_id *ids[LIB_CLIENTS] = {};
+	struct ibv_mr *mr;
+	static char mem[LEN];
+	int fd;
+
+	DO(lib_recv_fds(socket, &fd, 1));
+	DO(!(all = rdma_ep_adopt(fd, 0)));
+	DO(lib_count(all->ids) != 1);
+	ids[0] = all->ids[0];
+	DO(!ids[0]->verbs || ids[0]->qp);
+	DO(ids[0]->context != (void *)(uintptr_t)(n + 1));
+	DO(rdma_create_qp(ids[0], NULL, &attr));
+	DO(!(mr = rdma_reg_msgs(ids[0], mem, LEN)));
+	DO(lib_post_slot(ids[0], mr, mem, 0));
+	DO(rdma_accept(ids[0], NULL));
+	atomic_fetch_add(lib_accepted, 1);
+	return lib_serve(ids, mr, mem, 10);
+}
+
+TEST(children_serve)
+{
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
+	pid_t servers[LIB_CLIENTS], clients[LIB_CLIENTS];
+	struct rdma_cm_id *listener, *id;
+	int pass[LIB_CLIENTS][2], fd;
+
+	ASSERT_EQ(0, lib_map_accepted());
+	/* They are there before the connections. */
+	for (int i = 0; i < LIB_CLIENTS; i++) {
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass[i]));
+		servers[i] = lib_fork(child_server, pass[i][1], i);
+		clients[i] = -1;
+	}
+	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
+	ASSERT_EQ(0, rdma_listen(listener, LIB_CLIENTS));
+	for (int i = 0; i < LIB_CLIENTS; i++) {
+		clients[i] = lib_fork(lib_client, i, 10);
+		ASSERT_EQ(0, rdma_get_request(listener, &id));
+		ASSERT_EQ(0, lib_set_cookie(id, i + 1));
+		fd = rdma_ep_split(id);
+		ASSERT_LT(0, fd);
+		ASSERT_EQ(0, lib_send_fds(pass[i][0], &fd, 1));
+		close(fd);
+	}
+	/* Nothing of them is left here. */
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_split(listener)));
+	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_split(NULL)));
+	for (int i = 0; i < LIB_CLIENTS; i++) {
+		EXPECT_SUCCESS(clients[i]);
+		EXPECT_SUCCESS(servers[i]);
+	}
+	rdma_destroy_ep(listener);
+}
+
+TEST_HARNESS_MAIN
