@@ -264,12 +264,19 @@ int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type, __u64 
 #define abi_tcp_client(_s, _channel, ...) \
 	abi_client(_s, _channel, RDMA_PS_TCP, __VA_ARGS__)
 int abi_bind(const struct abi *s, __u32 id, struct sockaddr_in *sin);
+/* Addresses of any family, at most as long as struct sockaddr_ib */
+#define ABI_AF_IB	27
+#define ABI_AF_IB_BYTES	48
+int abi_bind_to(const struct abi *s, __u32 id, const void *addr);
+/* @src: NULL for none */
+int abi_resolve_from(const struct abi *s, __u32 id, const void *src, const void *dst,
+		     __u32 timeout_ms);
+#define abi_resolve_addr(_s, _id, _dst, _timeout_ms) \
+	abi_resolve_from(_s, _id, NULL, _dst, _timeout_ms)
 int abi_id_cmd(const struct abi *s, unsigned long cmd, __u32 id, __u32 arg);
 int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
 	       __u64 uid, __u32 *id, struct sockaddr_in *sin);
-int abi_resolve_addr(const struct abi *s, __u32 id,
-		     const struct sockaddr_in *dst, __u32 timeout_ms);
-/* The same, and takes the event. */
+/* Takes the event, too. */
 int abi_resolve(const struct abi *s, int channel, __u32 id, const struct sockaddr_in *dst);
 int abi_resolve_route(const struct abi *s, int channel, __u32 id);
 int abi_client(const struct abi *s, int channel, __u32 ps,

@@ -49,6 +49,27 @@ int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type, __u64 
 	return ret;
 }
 
+static size_t addr_len(const void *addr)
+{
+	switch (*(const sa_family_t *)addr) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	case ABI_AF_IB:
+		return ABI_AF_IB_BYTES;
+	}
+	return sizeof(sa_family_t);
+}
+
+int abi_bind_to(const struct abi *s, __u32 id, const void *addr)
+{
+	struct rdma_ep_cmd_bind_addr b = { .id = id };
+
+	memcpy(&b.addr, addr, addr_len(addr));
+	return ABI(s->fd, BIND_ADDR, &b);
+}
+
 /* On return @sin has the port. */
 int abi_bind(const struct abi *s, __u32 id, struct sockaddr_in *sin)
 {
@@ -92,11 +113,14 @@ int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
 	return ret;
 }
 
-int abi_resolve_addr(const struct abi *s, __u32 id, const struct sockaddr_in *dst, __u32 timeout_ms)
+int abi_resolve_from(const struct abi *s, __u32 id, const void *src, const void *dst,
+		     __u32 timeout_ms)
 {
 	struct rdma_ep_cmd_resolve_addr r = { .id = id, .timeout_ms = timeout_ms };
 
-	memcpy(&r.dst, dst, sizeof(*dst));
+	if (src)
+		memcpy(&r.src, src, addr_len(src));
+	memcpy(&r.dst, dst, addr_len(dst));
 	return ABI(s->fd, RESOLVE_ADDR, &r);
 }
 

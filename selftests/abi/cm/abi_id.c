@@ -19,14 +19,6 @@ FIXTURE_SETUP(id)
 
 TEARDOWN_CLOSES(id)
 
-static int bind_ss(const struct abi *s, __u32 id, const void *addr, size_t len)
-{
-	struct rdma_ep_cmd_bind_addr b = { .id = id };
-
-	memcpy(&b.addr, addr, len);
-	return ABI(s->fd, BIND_ADDR, &b);
-}
-
 static int new_id(const struct abi *s, int channel, __u32 *id)
 {
 	return abi_tcp_id(s, channel, 0, id);
@@ -121,20 +113,20 @@ TEST_F(id, bind)
 	EXPECT_EQ(0, memcmp(&q.info, &b.info, sizeof(q.info)));
 
 	/* Already bound; the port in use by another id */
-	EXPECT_EQ(-EINVAL, bind_ss(&self->s, self->id, &self->s.addr, sizeof(self->s.addr)));
+	EXPECT_EQ(-EINVAL, abi_bind_to(&self->s, self->id, &self->s.addr));
 	OK(new_id(&self->s, self->channel, &id));
-	EXPECT_EQ(-EADDRINUSE, bind_ss(&self->s, id, src, sizeof(*src)));
+	EXPECT_EQ(-EADDRINUSE, abi_bind_to(&self->s, id, src));
 	/* The failure left it unbound. */
 	src->sin_port = 0;
-	EXPECT_EQ(0, bind_ss(&self->s, id, src, sizeof(*src)));
+	EXPECT_EQ(0, abi_bind_to(&self->s, id, src));
 }
 
 TEST_F(id, ipv6)
 {
 	struct sockaddr_in6 sin6, *src;
 	struct rdma_ep_cmd_bind_addr b = { .id = self->id };
-	struct rdma_ep_cmd_resolve_addr r = { .timeout_ms = 5000 };
 	struct rdma_ep_channel_event ev;
+	__u32 id;
 
 	SKIP_IF(abi_addr6(&self->s, &sin6), "no IPv6 address");
 	memcpy(&b.addr, &sin6, sizeof(sin6));
@@ -144,10 +136,9 @@ TEST_F(id, ipv6)
 	EXPECT_EQ(AF_INET6, src->sin6_family);
 	EXPECT_EQ(0, memcmp(&src->sin6_addr, &sin6.sin6_addr, 16));
 
-	OK(new_id(&self->s, self->channel, &r.id));
+	OK(new_id(&self->s, self->channel, &id));
 	sin6.sin6_port = htons(4719);
-	memcpy(&r.dst, &sin6, sizeof(sin6));
-	OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
+	OK(abi_resolve_addr(&self->s, id, &sin6, 5000));
 	OK(abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
 	EXPECT_EQ(0, memcmp(&ev.info.dst, &sin6, sizeof(sin6)));
 }
@@ -178,16 +169,16 @@ TEST_F(id, bind_errors)
 	sa_family_t family;
 	int ret;
 
-	EXPECT_EQ(-EAFNOSUPPORT, bind_ss(&self->s, self->id, &sun, sizeof(sun)));
+	EXPECT_EQ(-EAFNOSUPPORT, abi_bind_to(&self->s, self->id, &sun));
 	family = 0xffff;
-	EXPECT_EQ(-EAFNOSUPPORT, bind_ss(&self->s, self->id, &family, 2));
+	EXPECT_EQ(-EAFNOSUPPORT, abi_bind_to(&self->s, self->id, &family));
 	/* TEST-NET-1: nobody's */
 	ASSERT_EQ(1, inet_pton(AF_INET, "192.0.2.1", &sin.sin_addr));
-	ret = bind_ss(&self->s, self->id, &sin, sizeof(sin));
+	ret = abi_bind_to(&self->s, self->id, &sin);
 	LOGGED(EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV), "returned %d", ret);
 	/* Ours, but no RDMA device is there (or one is on lo) */
 	ASSERT_EQ(1, inet_pton(AF_INET, "127.0.0.1", &sin.sin_addr));
-	ret = bind_ss(&self->s, self->id, &sin, sizeof(sin));
+	ret = abi_bind_to(&self->s, self->id, &sin);
 	LOGGED(EXPECT_TRUE(ret == -ENODEV || ret == -EADDRNOTAVAIL || !ret), "returned %d", ret);
 }
 
@@ -253,8 +244,7 @@ TEST_F(id, resolve)
 
 TEST_F(id, resolve_errors)
 {
-	struct rdma_ep_cmd_resolve_addr r = { .id = self->id, .timeout_ms = 300 };
-	struct sockaddr_in dst = self->s.addr;
+	struct sockaddr_in dst = self->s.addr, other = dst;
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct rdma_ep_channel_event ev = {};
 	int ret;
@@ -262,23 +252,16 @@ TEST_F(id, resolve_errors)
 	/* Nothing is known of a destination yet. */
 	ret = ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100);
 	EXPECT_TRUE(ret == -ENODEV || ret == -EINVAL);
-	memcpy(&r.dst, &sun, sizeof(sun));
-	EXPECT_EQ(-EAFNOSUPPORT, ABI(self->s.fd, RESOLVE_ADDR, &r));
-	memcpy(&r.dst, &dst, sizeof(dst));
-	memcpy(&r.src, &sun, sizeof(sun));
-	EXPECT_EQ(-EAFNOSUPPORT, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	EXPECT_EQ(-EAFNOSUPPORT, abi_resolve_addr(&self->s, self->id, &sun, 300));
+	EXPECT_EQ(-EAFNOSUPPORT, abi_resolve_from(&self->s, self->id, &sun, &dst, 300));
 	/* A source address that is not ours */
-	memset(&r.src, 0, sizeof(r.src));
-	memcpy(&r.src, &dst, sizeof(dst));
-	inet_pton(AF_INET, "192.0.2.1", &((struct sockaddr_in *)&r.src)->sin_addr);
-	ret = ABI(self->s.fd, RESOLVE_ADDR, &r);
+	inet_pton(AF_INET, "192.0.2.1", &other.sin_addr);
+	ret = abi_resolve_from(&self->s, self->id, &other, &dst, 300);
 	LOGGED(EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV), "returned %d", ret);
 
 	/* A neighbour that does not answer leads to an event. */
-	memset(&r.src, 0, sizeof(r.src));
 	dst.sin_addr.s_addr ^= htonl(0x4d);
-	memcpy(&r.dst, &dst, sizeof(dst));
-	OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
+	OK(abi_resolve_addr(&self->s, self->id, &dst, 300));
 	ev = EXPECT_EVENT(self->channel, EV_ADDR_ERROR, self->id);
 	LOGGED(EXPECT_TRUE(ev.status == -ETIMEDOUT || ev.status == -EHOSTUNREACH),
 	       "status %d", ev.status);

@@ -319,11 +319,9 @@ TEST_F(mcast, bad_addresses)
 /* It leaves its groups where it is then, which has to be where it is a member. (CMA-09) */
 TEST_F(mcast, resolve_as_a_member)
 {
-	struct rdma_ep_cmd_resolve_addr r = { .timeout_ms = 5000 };
 	struct sockaddr_in dst = self->s.addr;
-	struct rdma_ep_cmd_bind_addr b = {};
 	struct sockaddr_in6 sin6;
-	__u32 mcast;
+	__u32 mcast, id;
 
 	/* IPv4: at the source address, which stays */
 	dst.sin_port = htons(4711);
@@ -333,17 +331,14 @@ TEST_F(mcast, resolve_as_a_member)
 	EXPECT_EQ(0, abi_event(self->a.channel, EV_ADDR_RESOLVED, NULL));
 
 	SKIP_IF(abi_addr6(&self->s, &sin6), "no IPv6 address");
-	OK(abi_create_id(&self->s, self->a.channel, RDMA_PS_UDP, QPT_UD, 0, &r.id));
-	b.id = r.id;
-	memcpy(&b.addr, &sin6, sizeof(sin6));
-	OK(ABI(self->s.fd, BIND_ADDR, &b));
+	OK(abi_create_id(&self->s, self->a.channel, RDMA_PS_UDP, QPT_UD, 0, &id));
+	OK(abi_bind_to(&self->s, id, &sin6));
 	sin6.sin6_port = htons(4711);
-	memcpy(&r.dst, &sin6, sizeof(sin6));
-	OK(abi_join(&self->s, r.id, 1, 0, &mcast));
+	OK(abi_join(&self->s, id, 1, 0, &mcast));
 	OK(abi_event(self->a.channel, EV_MULTICAST_JOIN, NULL));
-	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	EXPECT_EQ(-EINVAL, abi_resolve_addr(&self->s, id, &sin6, 5000));
 	EXPECT_EQ(1, leave(&self->s, mcast));
-	EXPECT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	EXPECT_EQ(0, abi_resolve_addr(&self->s, id, &sin6, 5000));
 	EXPECT_EQ(0, abi_event(self->a.channel, EV_ADDR_RESOLVED, NULL));
 }
 

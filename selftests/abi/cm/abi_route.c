@@ -43,22 +43,18 @@ FIXTURE_TEARDOWN(route)
 
 static int resolve6(const struct abi *s, __u32 id, __u32 scope)
 {
-	struct rdma_ep_cmd_resolve_addr r = { .id = id, .timeout_ms = 300 };
 	struct sockaddr_in6 dst = link_local;
 
 	dst.sin6_scope_id = scope;
-	memcpy(&r.dst, &dst, sizeof(dst));
-	return ABI(s->fd, RESOLVE_ADDR, &r);
+	return abi_resolve_addr(s, id, &dst, 300);
 }
 
 static int bind_link_local(const struct abi *s, __u32 id)
 {
-	struct rdma_ep_cmd_bind_addr b = { .id = id };
 	struct sockaddr_in6 sin6 = link_local;
 
 	sin6.sin6_scope_id = s->netdev;
-	memcpy(&b.addr, &sin6, sizeof(sin6));
-	return ABI(s->fd, BIND_ADDR, &b);
+	return abi_bind_to(s, id, &sin6);
 }
 
 /* A destination with another interface is refused, and leaves the one that there is. (CMA-06) */
@@ -91,23 +87,23 @@ TEST_F(route, other_interface_resolved)
 TEST_F(route, ib_address)
 {
 	struct ib_address dst = {
-		.family = 27,			/* AF_IB */
+		.family = ABI_AF_IB,
 		.pkey = htons(0xffff),
 		.sid = htobe64(0x01060000 | 4711),	/* TCP, port */
 		.sid_mask = htobe64(~0ULL),
 	};
-	struct rdma_ep_cmd_resolve_addr r = { .timeout_ms = 300 };
+	__u32 id;
 
+	static_assert(sizeof(dst) == ABI_AF_IB_BYTES, "struct sockaddr_ib");
 	SKIP_IF(self->s.iwarp, "no AF_IB addresses");
 	memcpy(dst.gid, self->s.gid, sizeof(self->s.gid));
-	memcpy(&r.dst, &dst, sizeof(dst));
 	for (int round = 0; round < 4; round++) {
-		OK(abi_tcp_id(&self->s, self->channel, 0, &r.id));
-		EXPECT_GT(0, bind_link_local(&self->s, r.id));
-		OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
+		OK(abi_tcp_id(&self->s, self->channel, 0, &id));
+		EXPECT_GT(0, bind_link_local(&self->s, id));
+		OK(abi_resolve_addr(&self->s, id, &dst, 300));
 		OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
-		EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id, 5000));
-		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, r.id));
+		EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, id, 5000));
+		EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 	}
 }
 
@@ -231,16 +227,15 @@ TEST_F(route, path_without_gid)
 {
 	/* Loopback, for rdma_cm */
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(4711) };
-	struct rdma_ep_cmd_resolve_addr r = { .timeout_ms = 300 };
+	__u32 id;
 
 	SKIP_IF(self->s.iwarp, "no paths");
-	OK(abi_tcp_id(&self->s, self->channel, 0, &r.id));
-	EXPECT_GT(0, bind_link_local(&self->s, r.id));
-	memcpy(&r.dst, &any, sizeof(any));
-	OK(ABI(self->s.fd, RESOLVE_ADDR, &r));
+	OK(abi_tcp_id(&self->s, self->channel, 0, &id));
+	EXPECT_GT(0, bind_link_local(&self->s, id));
+	OK(abi_resolve_addr(&self->s, id, &any, 300));
 	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
-	EXPECT_EQ(-ENODEV, set_path(&self->s, r.id, self->s.gid, 3, 8));
-	EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, r.id, 5000));
+	EXPECT_EQ(-ENODEV, set_path(&self->s, id, self->s.gid, 3, 8));
+	EXPECT_EQ(-ENODEV, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, id, 5000));
 }
 
 TEST_HARNESS_MAIN

@@ -99,15 +99,12 @@ static int no_privileged_ports(struct receiver *r)
 		.flags = RDMA_EP_EP_PASSIVE | RDMA_EP_ID_PRIVATE_CHANNEL, .ps = RDMA_PS_TCP,
 		.qp_type = QPT_RC,
 	};
-	struct rdma_ep_cmd_resolve_addr res = { .id = r->id, .timeout_ms = 1000 };
 
 	sin.sin_port = htons(81);
 	CHECK(1, abi_bind(&r->s, r->id, &sin) == -EACCES);
 	memcpy(&ep.src, &sin, sizeof(sin));
 	CHECK(2, ABI(r->s.fd, CREATE_EP, &ep) == -EACCES);
-	memcpy(&res.src, &sin, sizeof(sin));
-	memcpy(&res.dst, &sin, sizeof(sin));
-	CHECK(3, ABI(r->s.fd, RESOLVE_ADDR, &res) == -EACCES);
+	CHECK(3, abi_resolve_from(&r->s, r->id, &sin, &sin, 1000) == -EACCES);
 	sin.sin_port = htons(1081);
 	CHECK(4, abi_bind(&r->s, r->id, &sin) == 0);
 	return 0;

@@ -29,14 +29,6 @@ FIXTURE_SETUP(restrict)
 
 TEARDOWN_CLOSES(restrict)
 
-static int bind_to(const struct abi *s, __u32 id, const void *addr, size_t len)
-{
-	struct rdma_ep_cmd_bind_addr b = { .id = id };
-
-	memcpy(&b.addr, addr, len);
-	return ABI(s->fd, BIND_ADDR, &b);
-}
-
 static int num_devices(const struct abi *s)
 {
 	struct rdma_ep_cmd_query_devices q = {};
@@ -99,7 +91,7 @@ TEST_F(restrict, bad_restrictions_change_nothing)
 	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESTRICT, r, max_objects, 1));
 
 	EXPECT_EQ(-1, abi_fdinfo(&self->s, "restriction"));
-	EXPECT_EQ(0, bind_to(&self->s, self->id, &self->own, sizeof(self->own)));
+	EXPECT_EQ(0, abi_bind_to(&self->s, self->id, &self->own));
 	EXPECT_LT(0, num_devices(&self->s));
 }
 
@@ -114,12 +106,12 @@ TEST_F(restrict, restrictions_add_up)
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &one, 1));
 	EXPECT_EQ(1, abi_fdinfo(&self->s, "restriction"));
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &all, 1));
-	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &other, sizeof(other)));
+	EXPECT_EQ(-EACCES, abi_bind_to(&self->s, self->id, &other));
 	for (int i = 2; i < 16; i++)
 		OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &all, 1));
 	EXPECT_EQ(-E2BIG, restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &all, 1));
-	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &other, sizeof(other)));
-	EXPECT_EQ(0, bind_to(&self->s, self->id, &self->own, sizeof(self->own)));
+	EXPECT_EQ(-EACCES, abi_bind_to(&self->s, self->id, &other));
+	EXPECT_EQ(0, abi_bind_to(&self->s, self->id, &self->own));
 }
 
 /* Their memory counts for the user until the session ends. */
@@ -150,7 +142,7 @@ TEST_F(restrict, no_ids)
 	__u32 id;
 
 	OK(abi_pair_open(&self->s, &p));
-	OK(bind_to(&self->s, self->id, &self->own, sizeof(self->own)));
+	OK(abi_bind_to(&self->s, self->id, &self->own));
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_IDS, NULL, 0));
 	EXPECT_EQ(-EPERM, abi_tcp_id(&self->s, self->channel, 0, &id));
 	abi_own_ep(&self->s, PORT, &e);
@@ -204,7 +196,7 @@ TEST_F(restrict, devices)
 	EXPECT_EQ(0, num_devices(&self->s));
 	EXPECT_EQ(-EACCES, ABI(self->s.fd, OPEN_DEVICE, &open));
 	EXPECT_EQ(-EACCES, ABI(self->s.fd, QUERY_DEVICE, &query));
-	OK(bind_to(&self->s, self->id, &self->own, sizeof(self->own)));
+	OK(abi_bind_to(&self->s, self->id, &self->own));
 	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
 	/* A request of before can be rejected only. */
 	EXPECT_EQ(-EACCES, abi_accept(&self->s, child, 0, 0));
@@ -234,25 +226,25 @@ TEST_F(restrict, local_addresses)
 
 	OK(abi_tcp_id(&self->s, self->channel, 0, &unbound));
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &own, 1));
-	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &any, sizeof(any)));
-	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &any6, sizeof(any6)));
+	EXPECT_EQ(-EACCES, abi_bind_to(&self->s, self->id, &any));
+	EXPECT_EQ(-EACCES, abi_bind_to(&self->s, self->id, &any6));
 	addr.sin_port = htons(PORT - 1);
-	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	EXPECT_EQ(-EACCES, abi_bind_to(&self->s, self->id, &addr));
 	addr.sin_port = htons(PORT + 2);
-	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	EXPECT_EQ(-EACCES, abi_bind_to(&self->s, self->id, &addr));
 	addr.sin_port = 0;
-	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &addr, sizeof(addr)));
-	EXPECT_EQ(-EACCES, resolve_from(&self->s, self->id, &addr, &self->own));
+	EXPECT_EQ(-EACCES, abi_bind_to(&self->s, self->id, &addr));
+	EXPECT_EQ(-EACCES, abi_resolve_from(&self->s, self->id, &addr, &self->own, 1000));
 	memcpy(&e.src, &addr, sizeof(addr));
 	EXPECT_EQ(-EACCES, ABI(self->s.fd, CREATE_EP, &e));
 	/* To the unspecified address, and to one that the kernel chooses */
 	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, unbound, 1));
-	OK(resolve_from(&self->s, unbound, NULL, &self->own));
+	OK(abi_resolve_addr(&self->s, unbound, &self->own, 1000));
 	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
 	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, unbound, 1000));
 
 	addr.sin_port = htons(PORT + 1);
-	EXPECT_EQ(0, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	EXPECT_EQ(0, abi_bind_to(&self->s, self->id, &addr));
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
 	memcpy(&e.src, &self->own, sizeof(self->own));
 	EXPECT_EQ(0, ABI(self->s.fd, CREATE_EP, &e));
@@ -269,10 +261,10 @@ TEST_F(restrict, unspecified_addresses_and_ports)
 	struct sockaddr_in addr = self->own;
 
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, grants, 2));
-	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &any6, sizeof(any6)));
-	EXPECT_EQ(-EACCES, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	EXPECT_EQ(-EACCES, abi_bind_to(&self->s, self->id, &any6));
+	EXPECT_EQ(-EACCES, abi_bind_to(&self->s, self->id, &addr));
 	addr.sin_port = 0;
-	EXPECT_EQ(0, bind_to(&self->s, self->id, &addr, sizeof(addr)));
+	EXPECT_EQ(0, abi_bind_to(&self->s, self->id, &addr));
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
 }
 
@@ -280,7 +272,6 @@ TEST_F(restrict, peers)
 {
 	struct rdma_ep_grant one = grant_own(&self->s, RDMA_EP_GRANT_CONNECT, PORT, PORT);
 	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = htons(PORT + 1) };
-	struct rdma_ep_cmd_resolve_addr r = { .id = self->id, .timeout_ms = 1000 };
 	struct sockaddr_in other = self->own;
 	struct rdma_ep_cmd_create_qp qp;
 	struct rdma_ep_cmd_create_ep e;
@@ -292,19 +283,18 @@ TEST_F(restrict, peers)
 	OK(abi_id_qp(&self->s, ready, &qp));
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_CONNECT, &one, 1));
 	EXPECT_EQ(-EACCES, abi_connect(&self->s, ready, 0));
-	EXPECT_EQ(-EACCES, resolve_from(&self->s, self->id, NULL, &other));
+	EXPECT_EQ(-EACCES, abi_resolve_addr(&self->s, self->id, &other, 1000));
 	abi_own_ep(&self->s, PORT + 1, &e);
 	EXPECT_EQ(-EACCES, ABI(self->s.fd, CREATE_EP, &e));
 	memset(&mapped.sin6_addr.s6_addr[10], 0xff, 2);
 	memcpy(&mapped.sin6_addr.s6_addr[12], &self->s.addr.sin_addr, 4);
-	memcpy(&r.dst, &mapped, sizeof(mapped));
-	EXPECT_EQ(-EACCES, ABI(self->s.fd, RESOLVE_ADDR, &r));
+	EXPECT_EQ(-EACCES, abi_resolve_addr(&self->s, self->id, &mapped, 1000));
 	/* To itself, by way of the unspecified address */
 	other.sin_addr.s_addr = 0;
 	other.sin_port = htons(PORT);
-	EXPECT_EQ(-EACCES, resolve_from(&self->s, self->id, NULL, &other));
+	EXPECT_EQ(-EACCES, abi_resolve_addr(&self->s, self->id, &other, 1000));
 
-	EXPECT_EQ(0, resolve_from(&self->s, self->id, NULL, &self->own));
+	EXPECT_EQ(0, abi_resolve_addr(&self->s, self->id, &self->own, 1000));
 	EXPECT_EQ(0, abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 1000));
 }

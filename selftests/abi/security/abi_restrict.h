@@ -49,15 +49,4 @@ static inline struct rdma_ep_grant grant_own(const struct abi *s, __u32 type, __
 	return g;
 }
 
-static inline int resolve_from(const struct abi *s, __u32 id, const struct sockaddr_in *src,
-			       const struct sockaddr_in *dst)
-{
-	struct rdma_ep_cmd_resolve_addr r = { .id = id, .timeout_ms = 1000 };
-
-	if (src)
-		memcpy(&r.src, src, sizeof(*src));
-	memcpy(&r.dst, dst, sizeof(*dst));
-	return ABI(s->fd, RESOLVE_ADDR, &r);
-}
-
 #endif

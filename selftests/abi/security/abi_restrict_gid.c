@@ -74,7 +74,7 @@ TEST_F(gid, peers_by_gid)
 	EXPECT_EQ(-EACCES, abi_create_ah(&self->s, self->s.pd, &ah));
 	EXPECT_EQ(-EACCES, abi_join(&self->s, self->ud_id, 1, 0, &mcast));
 	EXPECT_EQ(-EACCES, abi_attach(&self->s, ud.init.qp, 1));
-	OK(resolve_from(&self->s, self->id, NULL, &self->own));
+	OK(abi_resolve_addr(&self->s, self->id, &self->own, 1000));
 	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
 	EXPECT_EQ(-EACCES, set_path(&self->s, self->id));
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 1000));
@@ -127,13 +127,13 @@ TEST_F(gid, paths)
 		OK(abi_open(&s));
 		channel = FD(abi_channel(&s));
 		OK(abi_tcp_id(&s, channel, 0, &early));
-		OK(resolve_from(&s, early, NULL, &self->own));
+		OK(abi_resolve_addr(&s, early, &self->own, 1000));
 		OK(abi_event(channel, EV_ADDR_RESOLVED, NULL));
 		OK(set_path(&s, early));
 		OK(abi_event(channel, EV_ROUTE_RESOLVED, NULL));
 		OK(abi_id_qp(&s, early, &qp));
 		OK(abi_tcp_id(&s, channel, 0, &late));
-		OK(resolve_from(&s, late, NULL, &self->own));
+		OK(abi_resolve_addr(&s, late, &self->own, 1000));
 		OK(abi_event(channel, EV_ADDR_RESOLVED, NULL));
 		OK(restrict_to(&s, flags[i], &grants[i], 1));
 		EXPECT_EQ(-EACCES, set_path(&s, late));

@@ -44,7 +44,7 @@ static int closed(void *arg)
 	const struct abi *old = arg;
 	struct rdma_ep_cmd_open_device open_dev = { .dev_index = old->dev };
 	struct rdma_ep_cmd_query_port port = { .dev_index = old->dev, .port_num = 1 };
-	struct rdma_ep_cmd_bind_addr any = {};
+	const struct sockaddr_in any = { .sin_family = AF_INET };
 	struct rdma_ep_cmd_create_ep e;
 	struct sockaddr_in sin = old->addr;
 	struct abi s = *old;
@@ -62,10 +62,9 @@ static int closed(void *arg)
 	CHECK(5, abi_tcp_id(&s, channel, 0, &id) == 0 && abi_bind(&s, id, &sin) == 0);
 	CHECK(6, ABI_ID_CMD(&s, LISTEN, id, 1) == -EACCES);
 	/* One that would listen on all devices */
-	CHECK(7, abi_tcp_id(&s, channel, 0, &any.id) == 0);
-	any.addr.ss_family = AF_INET;
-	CHECK(8, ABI(s.fd, BIND_ADDR, &any) == 0);
-	CHECK(9, ABI_ID_CMD(&s, LISTEN, any.id, 1) == -EACCES);
+	CHECK(7, abi_tcp_id(&s, channel, 0, &id) == 0);
+	CHECK(8, abi_bind_to(&s, id, &any) == 0);
+	CHECK(9, ABI_ID_CMD(&s, LISTEN, id, 1) == -EACCES);
 	/* One that is to connect */
 	CHECK(10, abi_tcp_id(&s, channel, 0, &id) == 0);
 	CHECK(11, abi_resolve(&s, channel, id, &old->addr) == 0);
