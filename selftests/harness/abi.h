@@ -191,7 +191,10 @@ int abi_raw(int fd, unsigned long cmd, void *arg);
 
 int abi_open_node(void);
 int abi_open(struct abi *s);
-/* The same on a device that has just been made: its GIDs come a little later. */
+/* The default context of the device in this session; what QUERY_DEVICES reports of it */
+int abi_open_default(struct abi *s);
+int abi_device_info(const struct abi *s, struct rdma_ep_device_info *info);
+/* A session on a device that has just been made: its GIDs come a little later. */
 int abi_open_wait(struct abi *s);
 void abi_close(struct abi *s);
 

@@ -119,24 +119,40 @@ static int find_gid(struct abi *s)
 	return best ? 0 : -ENODATA;
 }
 
+int abi_open_default(struct abi *s)
+{
+	struct rdma_ep_cmd_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = s->dev };
+	int ret = ABI(s->fd, OPEN_DEVICE, &o);
+
+	s->async_fd = o.async_fd;
+	s->ctx = o.ctx;
+	s->pd = o.pd;
+	return ret;
+}
+
 int abi_open(struct abi *s)
 {
-	struct rdma_ep_cmd_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
-	int ret;
 
 	memset(s, 0, sizeof(*s));
 	s->fd = abi_open_node();
 	if (s->fd < 0)
 		return s->fd;
-	ret = find_device(s) ?: find_address(s) ?: find_gid(s);
-	if (ret)
-		return ret;
-	o.dev_index = s->dev;
-	ret = ABI(s->fd, OPEN_DEVICE, &o);
-	s->async_fd = o.async_fd;
-	s->ctx = o.ctx;
-	s->pd = o.pd;
-	return ret;
+	return find_device(s) ?: find_address(s) ?: find_gid(s) ?: abi_open_default(s);
+}
+
+int abi_device_info(const struct abi *s, struct rdma_ep_device_info *info)
+{
+	struct rdma_ep_device_info devs[16];
+	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
+	int ret = ABI(s->fd, QUERY_DEVICES, &q);
+
+	for (__u32 i = 0; !ret && i < q.num && i < q.max; i++) {
+		if (devs[i].dev_index == s->dev) {
+			*info = devs[i];
+			return 0;
+		}
+	}
+	return ret ?: -ENODEV;
 }
 
 int abi_open_wait(struct abi *s)

@@ -441,17 +441,12 @@ static bool mapped(void *p)
 /* A session with a file of this mode, and a ring in it: the first one */
 static int open_mode(struct abi *s, int mode)
 {
-	struct rdma_ep_cmd_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT, .dev_index = s->dev };
 	__u32 cq, ring;
-	int ret;
 
 	s->fd = open(RDMA_EP_DEVICE_NODE, mode | O_CLOEXEC);
 	if (s->fd < 0)
 		return -errno;
-	ret = ABI(s->fd, OPEN_DEVICE, &o);
-	s->ctx = o.ctx;
-	s->async_fd = o.async_fd;
-	return ret ?: abi_create_ring_cq(s, -1, 16, 0, &cq, &ring) ?:
+	return abi_open_default(s) ?: abi_create_ring_cq(s, -1, 16, 0, &cq, &ring) ?:
 	       ring ? -EPROTO : 0;
 }
 

@@ -53,9 +53,6 @@ TEST_F(split, request_moves_to_own_session)
 		.flags = RDMA_EP_SET_COOKIE, .type = RDMA_EP_OBJ_ID, .handle = self->child,
 		.cookie = 4711,
 	};
-	struct rdma_ep_cmd_open_device dev = {
-		.flags = RDMA_EP_OPEN_DEFAULT, .dev_index = self->s.dev,
-	};
 	struct rdma_ep_obj_info info[ABI_LIST_MAX];
 	struct rdma_ep_channel_event ev;
 	struct abi own = self->s;
@@ -73,9 +70,7 @@ TEST_F(split, request_moves_to_own_session)
 	EXPECT_EQ(self->s.dev, info[0].dev_index);
 	self->child = info[0].handle;
 	events = FD(abi_open_queue(own.fd, RDMA_EP_OBJ_ID, self->child));
-	OK(ABI(own.fd, OPEN_DEVICE, &dev));
-	own.ctx = dev.ctx;
-	own.pd = dev.pd;
+	OK(abi_open_default(&own));
 	OK(abi_id_qp(&own, self->child, &self->qp));
 	OK(abi_post_empty_recv(&own, self->qp.init.qp, 5));
 	OK(abi_accept(&own, self->child, 9, 0));

@@ -46,14 +46,9 @@ static int log_lines(const char *text)
 /* Does it say that it registers user memory? */
 static int driver_flags(const struct abi *s)
 {
-	struct rdma_ep_device_info devs[16] = {};
-	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
-	int ret = ABI(s->fd, QUERY_DEVICES, &q);
+	struct rdma_ep_device_info info;
 
-	for (__u32 i = 0; !ret && i < q.num && i < q.max; i++)
-		if (devs[i].dev_index == s->dev)
-			return devs[i].flags & RDMA_EP_DEVICE_USER_MR;
-	return ret ?: -ENODEV;
+	return abi_device_info(s, &info) ?: (int)(info.flags & RDMA_EP_DEVICE_USER_MR);
 }
 
 TEST_F(limits, refused_drivers)

@@ -22,18 +22,13 @@ FIXTURE(two) {
 /* The mock device in the session that there is. */
 static int open_mock(struct abi *mock, const struct abi *s)
 {
-	struct rdma_ep_cmd_open_device o = { .flags = RDMA_EP_OPEN_DEFAULT };
 	int ret = mock_new("") ?: abi_open(mock);
 
 	abi_close(mock);
 	if (ret)
 		return ret;
-	o.dev_index = mock->dev;
 	mock->fd = s->fd;
-	ret = ABI(s->fd, OPEN_DEVICE, &o);
-	mock->async_fd = o.async_fd;
-	mock->ctx = o.ctx;
-	mock->pd = o.pd;
+	ret = abi_open_default(mock);
 	/* The sessions in which it was looked for end some time later. */
 	return ret ?: ABI_UNTIL(mock_read_key("count", "pd") == 1) ? 0 : -ETIMEDOUT;
 }

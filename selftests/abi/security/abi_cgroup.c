@@ -12,20 +12,14 @@
 /* Limits the objects of the device under test. */
 static int limit_objects(const char *limit)
 {
-	struct rdma_ep_device_info devs[16];
-	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
-	int ret = -ENODEV;
+	struct rdma_ep_device_info info = {};
 	char text[128];
 	struct abi s;
+	int ret;
 
-	if (abi_open(&s) || ABI(s.fd, QUERY_DEVICES, &q))
-		return ret;
-	for (__u32 i = 0; i < q.num && i < 16; i++) {
-		if (devs[i].dev_index != s.dev)
-			continue;
-		snprintf(text, sizeof(text), "%.64s hca_object=%s", devs[i].name, limit);
-		ret = abi_put(CGROUP "/rdma.max", text);
-	}
+	ret = abi_open(&s) ?: abi_device_info(&s, &info);
+	snprintf(text, sizeof(text), "%.64s hca_object=%s", info.name, limit);
+	ret = ret ?: abi_put(CGROUP "/rdma.max", text);
 	abi_close(&s);
 	return ret;
 }

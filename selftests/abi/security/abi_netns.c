@@ -308,18 +308,13 @@ static int with_shared_device(const struct abi *before)
 	struct rdma_ep_cmd_query_gid gid = {
 		.dev_index = before->dev, .port_num = 1, .gid_index = before->gid_index,
 	};
-	struct rdma_ep_cmd_open_device open = {
-		.dev_index = before->dev, .flags = RDMA_EP_OPEN_DEFAULT,
-	};
 	struct rdma_ep_cmd_create_qp qp;
 	struct abi own = *before;
 	__u32 cq, ah;
 	int channel;
 
 	own.fd = abi_open_node();
-	CHECK(21, ABI(own.fd, OPEN_DEVICE, &open) == 0);
-	own.pd = open.pd;
-	own.ctx = open.ctx;
+	CHECK(21, abi_open_default(&own) == 0);
 	CHECK(22, ABI(own.fd, QUERY_GID, &gid) == 0);
 	CHECK(23, gid.ndev_ifindex == 0);
 	CHECK(24, ABI(own.fd, QUERY_GID_TABLE, &table) == 0 && table.num);

@@ -159,8 +159,7 @@ TEST_F(restrict, devices)
 	struct rdma_ep_cmd_open_device open = { .dev_index = self->s.dev };
 	struct rdma_ep_cmd_query_device query = { .dev_index = self->s.dev };
 	struct rdma_ep_grant dev = { .type = RDMA_EP_GRANT_DEVICE, .dev_index = self->s.dev };
-	struct rdma_ep_device_info info[16];
-	struct rdma_ep_cmd_query_devices list = { .devices = (uintptr_t)info, .max = 16 };
+	struct rdma_ep_device_info info;
 	struct rdma_ep_cmd_create_qp qp;
 	struct rdma_ep_channel_event ev;
 	struct sockaddr_in to;
@@ -168,15 +167,13 @@ TEST_F(restrict, devices)
 	int channel;
 	__u32 id, listener, child;
 
-	OK(ABI(self->s.fd, QUERY_DEVICES, &list));
+	OK(abi_device_info(&self->s, &info));
 	OK(abi_tcp_listen(&self->s, self->channel, 4, 0, &listener, &to));
 	/* By number, then by name */
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_DEVICES, &dev, 1));
 	EXPECT_EQ(1, num_devices(&self->s));
 	dev.dev_index = 0;
-	for (__u32 i = 0; i < list.num; i++)
-		if (info[i].dev_index == self->s.dev)
-			memcpy(dev.name, info[i].name, sizeof(dev.name));
+	memcpy(dev.name, info.name, sizeof(dev.name));
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_DEVICES, &dev, 1));
 	EXPECT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &open));
 	OK(abi_open(&client));

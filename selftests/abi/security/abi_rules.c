@@ -9,32 +9,16 @@
 
 #include "abi_group.h"
 
-static bool lists(int fd, const struct abi *s, char *name)
-{
-	struct rdma_ep_device_info devs[16];
-	struct rdma_ep_cmd_query_devices q = { .devices = (uintptr_t)devs, .max = 16 };
-
-	if (ABI(fd, QUERY_DEVICES, &q))
-		return false;
-	for (__u32 i = 0; i < q.num && i < 16; i++) {
-		if (devs[i].dev_index != s->dev)
-			continue;
-		if (name)
-			strcpy(name, (const char *)devs[i].name);
-		return true;
-	}
-	return false;
-}
-
 /* A rule about the device under test */
 static const char *device_rule(const struct abi *s, const char *condition)
 {
-	static char rule[256], name[65];
+	static struct rdma_ep_device_info info;
+	static char rule[256];
 
 	/* A rule before may close the device to the caller. */
-	if (!*name)
-		lists(s->fd, s, name);
-	snprintf(rule, sizeof(rule), "device=%s %s", name, condition);
+	if (!info.dev_index)
+		abi_device_info(s, &info);
+	snprintf(rule, sizeof(rule), "device=%.64s %s", info.name, condition);
 	return rule;
 }
 
@@ -43,6 +27,7 @@ static int closed(void *arg)
 {
 	const struct abi *old = arg;
 	struct rdma_ep_cmd_open_device open_dev = { .dev_index = old->dev };
+	struct rdma_ep_device_info info;
 	struct rdma_ep_cmd_query_port port = { .dev_index = old->dev, .port_num = 1 };
 	const struct sockaddr_in any = { .sin_family = AF_INET };
 	struct rdma_ep_cmd_create_ep e;
@@ -53,7 +38,7 @@ static int closed(void *arg)
 
 	CHECK(1, abi_become(1000) == 0);
 	s.fd = abi_open_node();
-	CHECK(2, s.fd >= 0 && !lists(s.fd, old, NULL));
+	CHECK(2, s.fd >= 0 && abi_device_info(&s, &info) == -ENODEV);
 	CHECK(3, ABI(s.fd, OPEN_DEVICE, &open_dev) == -EACCES);
 	CHECK(4, ABI(s.fd, QUERY_PORT, &port) == -EACCES);
 	channel = abi_channel(&s);
