@@ -16,33 +16,20 @@ static void tell_qp(struct rdma_cm_id *id, struct ibv_qp_init_attr *attr)
 
 static void caps(void)
 {
-	static const struct {
-		const char *what;
-		struct ibv_qp_cap cap;
-	} cases[] = {
-		{ "all 0", { 0, 0, 0, 0, 0 } },
-		{ "sends only", { 4, 0, 1, 0, 0 } },
-		{ "receives only", { 0, 4, 0, 1, 0 } },
-		{ "no SGEs", { 4, 4, 0, 0, 0 } },
-		{ "max_send_wr too large", { 0x7fffffff, 4, 1, 1, 0 } },
-		{ "max_recv_wr too large", { 4, 0x7fffffff, 1, 1, 0 } },
-		{ "max_send_sge too large", { 4, 4, 1000, 1, 0 } },
-		{ "max_recv_sge too large", { 4, 4, 1, 1000, 0 } },
-		{ "max_inline_data too large", { 4, 4, 1, 1, 1 << 20 } },
-		{ "all -1", { -1, -1, -1, -1, -1 } },
-	};
 	struct ibv_qp_init_attr attr;
 	struct rdma_cm_id *id;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+	for (i = 0; i < DIFF_CAPS; i++) {
 		id = diff_bound(RDMA_PS_TCP);
 		attr = lib_qp_attr();
-		attr.cap = cases[i].cap;
-		if (!E(rdma_create_qp(id, NULL, &attr), "%s", cases[i].what)) {
+		attr.cap = diff_caps[i].cap;
+		if (!E(rdma_create_qp(id, NULL, &attr), "%s", diff_caps[i].what)) {
 			tell_qp(id, &attr);
-			DIFF_GRANTED("max_send_wr", attr.cap.max_send_wr, cases[i].cap.max_send_wr);
-			DIFF_GRANTED("max_recv_wr", attr.cap.max_recv_wr, cases[i].cap.max_recv_wr);
+			DIFF_GRANTED("max_send_wr", attr.cap.max_send_wr,
+				     diff_caps[i].cap.max_send_wr);
+			DIFF_GRANTED("max_recv_wr", attr.cap.max_recv_wr,
+				     diff_caps[i].cap.max_recv_wr);
 		}
 		diff_drop(id);
 	}

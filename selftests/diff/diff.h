@@ -107,6 +107,12 @@ struct ibv_cq *diff_cq(struct ibv_context *context, int cqe);
 struct ibv_mr *diff_mr(struct ibv_pd *pd, void *buf, size_t len, int access);
 struct ibv_qp_init_attr diff_qp_attr(struct ibv_cq *cq, enum ibv_qp_type type);
 struct ibv_qp *diff_qp(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type);
+/* Capabilities that QPs are created with */
+#define DIFF_CAPS	12
+extern const struct diff_caps {
+	const char *what;
+	struct ibv_qp_cap cap;
+} diff_caps[DIFF_CAPS];
 /* Synchronous ids: new, bound to the device's address; destroyed, with QP and SRQ. */
 struct rdma_cm_id *diff_id(enum rdma_port_space ps);
 struct rdma_cm_id *diff_bound(enum rdma_port_space ps);

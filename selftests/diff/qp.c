@@ -2,43 +2,25 @@
 /* QPs: making them, asking about them, and each transition of their states. */
 #include "diff.h"
 
-static const struct {
-	const char *what;
-	struct ibv_qp_cap cap;
-} caps[] = {
-	{ "all 0", { 0, 0, 0, 0, 0 } },
-	{ "sends only", { 4, 0, 1, 0, 0 } },
-	{ "receives only", { 0, 4, 0, 1, 0 } },
-	{ "no SGEs", { 4, 4, 0, 0, 0 } },
-	{ "inline", { 4, 4, 1, 1, 64 } },
-	{ "inline 512", { 4, 4, 1, 1, 512 } },
-	{ "max_send_wr too large", { 0x7fffffff, 4, 1, 1, 0 } },
-	{ "max_recv_wr too large", { 4, 0x7fffffff, 1, 1, 0 } },
-	{ "max_send_sge too large", { 4, 4, 1000, 1, 0 } },
-	{ "max_recv_sge too large", { 4, 4, 1, 1000, 0 } },
-	{ "max_inline_data too large", { 4, 4, 1, 1, 1 << 20 } },
-	{ "all -1", { -1, -1, -1, -1, -1 } },
-};
-
 static void create_caps(struct ibv_pd *pd, struct ibv_cq *cq)
 {
 	struct ibv_qp_init_attr attr;
 	struct ibv_qp *qp;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(caps); i++) {
+	for (i = 0; i < DIFF_CAPS; i++) {
 		attr = diff_qp_attr(cq, IBV_QPT_RC);
-		attr.cap = caps[i].cap;
-		qp = N(ibv_create_qp(pd, &attr), "%s", caps[i].what);
+		attr.cap = diff_caps[i].cap;
+		qp = N(ibv_create_qp(pd, &attr), "%s", diff_caps[i].what);
 		if (!qp)
 			continue;
 		diff_value("cap", "send %s %s recv %s %s inline %s",
-			   attr.cap.max_send_wr >= caps[i].cap.max_send_wr ? "granted" : "less",
-			   attr.cap.max_send_sge >= caps[i].cap.max_send_sge ? "granted" : "less",
-			   attr.cap.max_recv_wr >= caps[i].cap.max_recv_wr ? "granted" : "less",
-			   attr.cap.max_recv_sge >= caps[i].cap.max_recv_sge ? "granted" : "less",
+			   attr.cap.max_send_wr >= diff_caps[i].cap.max_send_wr ? "granted" : "less",
+			   attr.cap.max_send_sge >= diff_caps[i].cap.max_send_sge ? "granted" : "less",
+			   attr.cap.max_recv_wr >= diff_caps[i].cap.max_recv_wr ? "granted" : "less",
+			   attr.cap.max_recv_sge >= diff_caps[i].cap.max_recv_sge ? "granted" : "less",
 			   attr.cap.max_inline_data >=
-			   caps[i].cap.max_inline_data ? "granted" : "less");
+			   diff_caps[i].cap.max_inline_data ? "granted" : "less");
 		ibv_destroy_qp(qp);
 	}
 }

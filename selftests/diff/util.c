@@ -46,6 +46,21 @@ struct ibv_mr *diff_mr(struct ibv_pd *pd, void *buf, size_t len, int access)
 	return mr;
 }
 
+const struct diff_caps diff_caps[] = {
+	{ "all 0", { 0, 0, 0, 0, 0 } },
+	{ "sends only", { 4, 0, 1, 0, 0 } },
+	{ "receives only", { 0, 4, 0, 1, 0 } },
+	{ "no SGEs", { 4, 4, 0, 0, 0 } },
+	{ "inline", { 4, 4, 1, 1, 64 } },
+	{ "inline 512", { 4, 4, 1, 1, 512 } },
+	{ "max_send_wr too large", { 0x7fffffff, 4, 1, 1, 0 } },
+	{ "max_recv_wr too large", { 4, 0x7fffffff, 1, 1, 0 } },
+	{ "max_send_sge too large", { 4, 4, 1000, 1, 0 } },
+	{ "max_recv_sge too large", { 4, 4, 1, 1000, 0 } },
+	{ "max_inline_data too large", { 4, 4, 1, 1, 1 << 20 } },
+	{ "all -1", { -1, -1, -1, -1, -1 } },
+};
+
 struct ibv_qp_init_attr diff_qp_attr(struct ibv_cq *cq, enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr_on(cq);

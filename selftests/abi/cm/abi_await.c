@@ -407,17 +407,13 @@ TEST_F(request, pending_request_returned)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, GET_REQUEST, &self->g));
 }
 
-/* So many more files can be opened. */
-static void limit_files(int more, struct rlimit *old)
+/* The number of the next file */
+static int next_file(void)
 {
 	int next = dup(0);
-	struct rlimit limit;
 
 	close(next);
-	getrlimit(RLIMIT_NOFILE, old);
-	limit = *old;
-	limit.rlim_cur = next + more;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	return next;
 }
 
 /* A request that comes when there is no room for its files is not lost. */
@@ -425,19 +421,17 @@ TEST_F(request, request_without_fds_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_cmd_get_request g = self->g;
-	struct rlimit old;
 	struct abi_call w;
 
 	START_BLOCKED(&w, s, GET_REQUEST, &g);
 	/* Not those of the CQs */
-	limit_files(1, &old);
-	OK(abi_connect(s, self->id, 0));
-	ASSERT_TRUE(abi_call_returned(&w));
+	WITH_RLIMIT(RLIMIT_NOFILE, next_file() + 1, {
+		OK(abi_connect(s, self->id, 0));
+		EXPECT_RETURNS(0, &w);
+	});
 	/* The id can be had, but no QP. */
-	EXPECT_EQ(0, w.ret);
 	EXPECT_EQ(EMFILE, g.qp_errno);
 	EXPECT_EQ(0, g.qp.qp);
-	setrlimit(RLIMIT_NOFILE, &old);
 	EXPECT_EQ(0, ABI_DESTROY(s, ID, g.event.child));
 }
 
@@ -445,14 +439,13 @@ TEST_F(request, request_without_any_fd_stays)
 {
 	struct abi *s = &self->s;
 	struct rdma_ep_cmd_get_request g = self->g;
-	struct rlimit old;
 	struct abi_call w;
 
 	START_BLOCKED(&w, s, GET_REQUEST, &g);
-	limit_files(0, &old);
-	OK(abi_connect(s, self->id, 0));
-	EXPECT_RETURNS(-EMFILE, &w);
-	setrlimit(RLIMIT_NOFILE, &old);
+	WITH_RLIMIT(RLIMIT_NOFILE, next_file(), {
+		OK(abi_connect(s, self->id, 0));
+		EXPECT_RETURNS(-EMFILE, &w);
+	});
 	EXPECT_EQ(0, abi_events_reported(s, g.id));
 	EXPECT_EQ(0, ABI(s->fd, GET_REQUEST, &g));
 	EXPECT_EQ(EV_CONNECT_REQUEST, g.event.event);

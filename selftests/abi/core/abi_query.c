@@ -451,21 +451,18 @@ TEST_F(query, no_more_files)
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL, .ps = RDMA_PS_TCP, .qp_type = QPT_RC,
 	};
 	struct abi_objects before;
-	struct rlimit old, none = { 0, 0 };
 
 	abi_close(&self->s);
 	OK(abi_idle());
 	OK(abi_open(&self->s));
 	o.dev_index = self->s.dev;
 	OK(abi_objects(&before));
-	OK(getrlimit(RLIMIT_NOFILE, &old));
-	none.rlim_max = old.rlim_max;
-	OK(setrlimit(RLIMIT_NOFILE, &none));
-	EXPECT_EQ(-EMFILE, ABI(self->s.fd, OPEN_DEVICE, &o));
-	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_CHANNEL, &f));
-	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_COMP_CHANNEL, &f));
-	EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_ID, &c));
-	OK(setrlimit(RLIMIT_NOFILE, &old));
+	WITH_RLIMIT(RLIMIT_NOFILE, 0, {
+		EXPECT_EQ(-EMFILE, ABI(self->s.fd, OPEN_DEVICE, &o));
+		EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_CHANNEL, &f));
+		EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_COMP_CHANNEL, &f));
+		EXPECT_EQ(-EMFILE, ABI(self->s.fd, CREATE_ID, &c));
+	});
 	EXPECT_EQ(0, abi_objects_wait(&before));
 	EXPECT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &o));
 	EXPECT_EQ(0, ABI(self->s.fd, CREATE_CHANNEL, &f));

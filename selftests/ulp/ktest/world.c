@@ -17,12 +17,12 @@ static char *addr6 = "fd42::1";
 module_param(addr6, charp, 0444);
 MODULE_PARM_DESC(addr6, "IPv6 address of the device");
 
-static char *helper = "/usr/lib/rdma_ep/selftests/clients/ktest_device.sh";
-module_param(helper, charp, 0444);
+char *kt_helper_script = "/usr/lib/rdma_ep/selftests/clients/ktest_device.sh";
+module_param_named(helper, kt_helper_script, charp, 0444);
 MODULE_PARM_DESC(helper, "script that makes and removes devices");
 
-static char *kind = "rxe";
-module_param(kind, charp, 0444);
+char *kt_kind = "rxe";
+module_param_named(kind, kt_kind, charp, 0444);
 MODULE_PARM_DESC(kind, "kind of the second device");
 
 static struct sockaddr_storage kt_addr4_sa, kt_addr6_sa;
@@ -100,45 +100,19 @@ static int kt_exec(char **argv)
 	return ret > 0 ? ret >> 8 ?: 128 + (ret & 127) : ret;
 }
 
-static int kt_run_shell(bool with_helper, struct va_format *vaf)
+int kt_shell(const char *fmt, ...)
 {
 	char *argv[4] = { "/bin/sh", "-c" };
+	va_list args;
 	int ret;
 
-	if (with_helper)
-		argv[2] = kasprintf(GFP_KERNEL, "exec /bin/bash %s %s %pV", helper, kind, vaf);
-	else
-		argv[2] = kasprintf(GFP_KERNEL, "%pV", vaf);
+	va_start(args, fmt);
+	argv[2] = kvasprintf(GFP_KERNEL, fmt, args);
+	va_end(args);
 	if (!argv[2])
 		return -ENOMEM;
 	ret = kt_exec(argv);
 	kfree(argv[2]);
-	return ret;
-}
-
-int kt_shell(const char *fmt, ...)
-{
-	struct va_format vaf = { .fmt = fmt };
-	va_list args;
-	int ret;
-
-	va_start(args, fmt);
-	vaf.va = &args;
-	ret = kt_run_shell(false, &vaf);
-	va_end(args);
-	return ret;
-}
-
-int kt_helper(const char *fmt, ...)
-{
-	struct va_format vaf = { .fmt = fmt };
-	va_list args;
-	int ret;
-
-	va_start(args, fmt);
-	vaf.va = &args;
-	ret = kt_run_shell(true, &vaf);
-	va_end(args);
 	return ret;
 }
 

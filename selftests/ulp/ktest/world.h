@@ -204,11 +204,10 @@ int kt_io_send(struct kt_io *io, struct rdma_ep *ep);
 
 /* Shell command, as root, in the initial namespaces. Its exit status. */
 __printf(1, 2) int kt_shell(const char *fmt, ...);
-/*
- * The same with the script that knows how to make devices. "device add" makes
- * the second one, with KT_ADDR2.
- */
-__printf(1, 2) int kt_helper(const char *fmt, ...);
+/* The same of the script that makes devices: "add" makes the second one, with KT_ADDR2. */
+extern char *kt_helper_script, *kt_kind;
+#define kt_helper(fmt, ...) \
+	kt_shell("exec /bin/bash %s %s " fmt, kt_helper_script, kt_kind, ##__VA_ARGS__)
 
 #define KT_ADDR2	"10.77.0.1"	/* of the second device */
 
