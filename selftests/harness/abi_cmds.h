@@ -122,6 +122,7 @@ struct abi_field {
  * @other_flags: the prepared arguments can have none of them
  * @creates: it makes something that must not stay if it fails
  * @gone: what it returns for a removed device, GONE_*; 0: GONE_EIO
+ * @denied: an errno, in a session without any right and room; 0: none
  * @weight: how often the fuzzer calls it
  * @role: what its first handle should name there, for it to succeed
  * @effect: (this and the rest: when one of its allocations or copies fails) what it has
@@ -151,6 +152,7 @@ struct abi_command {
 	bool other_flags;
 	bool creates;
 	unsigned int gone;
+	int denied;
 	unsigned int weight;
 	enum abi_role role;
 	bool effect;
