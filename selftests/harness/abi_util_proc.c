@@ -8,12 +8,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "abi.h"
+#include "fds.h"
 
 FILE *abi_fdinfo_open(int fd)
 {
@@ -198,56 +198,16 @@ int abi_child(int (*fn)(void *arg), void *arg)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/* One byte goes with the file. */
-struct fd_message {
-	struct msghdr msg;
-	struct iovec iov;
-	char byte;
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} control;
-};
-
-static void fd_message(struct fd_message *m)
-{
-	memset(m, 0, sizeof(*m));
-	m->iov.iov_base = &m->byte;
-	m->iov.iov_len = 1;
-	m->msg.msg_iov = &m->iov;
-	m->msg.msg_iovlen = 1;
-	m->msg.msg_control = m->control.buf;
-	m->msg.msg_controllen = sizeof(m->control.buf);
-}
-
 int abi_send_fd(int socket, int fd)
 {
-	struct fd_message m;
-	struct cmsghdr *c;
-
-	fd_message(&m);
-	c = CMSG_FIRSTHDR(&m.msg);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	return sendmsg(socket, &m.msg, 0) == 1 ? 0 : -errno;
+	return test_send_fds(socket, &fd, 1);
 }
 
 int abi_recv_fd(int socket)
 {
-	struct fd_message m;
-	struct cmsghdr *c;
 	int fd;
 
-	fd_message(&m);
-	if (recvmsg(socket, &m.msg, MSG_CMSG_CLOEXEC) != 1)
-		return -EPIPE;
-	c = CMSG_FIRSTHDR(&m.msg);
-	if (!c || c->cmsg_type != SCM_RIGHTS)
-		return -EPROTO;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
+	return test_recv_fds(socket, &fd, 1) ?: fd;
 }
 
 static void *call_thread(void *arg)

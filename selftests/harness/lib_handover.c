@@ -25,38 +25,6 @@ size_t lib_count(void *list)
 	return n;
 }
 
-int lib_send_fds(int socket, const int *fds, int n)
-{
-	char control[CMSG_SPACE(2 * sizeof(int))] = {};
-	struct iovec iov = { "", 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-		.msg_controllen = CMSG_SPACE(n * sizeof(int)),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, n * sizeof(int));
-	return sendmsg(socket, &msg, 0) == 1 ? 0 : -1;
-}
-
-int lib_recv_fds(int socket, int *fds, int n)
-{
-	char control[CMSG_SPACE(2 * sizeof(int))], byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-
-	if (recvmsg(socket, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
-		return -1;
-	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), n * sizeof(int));
-	return 0;
-}
-
 atomic_int *lib_accepted;
 
 int lib_map_accepted(void)

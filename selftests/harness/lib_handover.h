@@ -11,6 +11,7 @@
 
 #include <rdma/rdma_ep_handover.h>
 
+#include "fds.h"
 #include "lib_util.h"
 
 #define LIB_CLIENTS	3
@@ -21,10 +22,6 @@
 struct rdma_cm_id *lib_find_id(struct rdma_ep_adopted *all, uint64_t cookie);
 /* The length of a list that ends with NULL */
 size_t lib_count(void *list);
-
-/* At most two */
-int lib_send_fds(int socket, const int *fds, int n);
-int lib_recv_fds(int socket, int *fds, int n);
 
 /*
  * Connections that the servers have accepted. A client sends when all are: siw overlooks a

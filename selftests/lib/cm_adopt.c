@@ -284,7 +284,7 @@ static int restricted_server(int socket, int nothing)
 	static char mem[LEN];
 	int fd;
 
-	DO(lib_recv_fds(socket, &fd, 1));
+	DO(test_recv_fds(socket, &fd, 1));
 	DO(!(all = rdma_ep_adopt(fd, 0)));
 	DO(lib_count(all->ids) != 1 || all->num_regions != 1);
 	ids[0] = all->ids[0];
@@ -333,7 +333,7 @@ TEST(established_connection_passes_alone)
 	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(-1, &full)));
 	EXPECT_TRUE(FAILS(ENOTTY, rdma_ep_restrict(pass[0], &full)));
 	EXPECT_EQ(0, rdma_ep_restrict(fd, &full));
-	ASSERT_EQ(0, lib_send_fds(pass[0], &fd, 1));
+	ASSERT_EQ(0, test_send_fds(pass[0], &fd, 1));
 	EXPECT_SUCCESS(peer);
 	EXPECT_SUCCESS(server);
 	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(fd, &full)));

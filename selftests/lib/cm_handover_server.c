@@ -42,7 +42,7 @@ static int first_server(int socket, int to_next)
 	DO(lib_serve(ids, mr, mem, 10));
 	fds[0] = rdma_ep_export(listener);
 	DO(fds[0] < 0);
-	DO(lib_send_fds(to_next, fds, 2));
+	DO(test_send_fds(to_next, fds, 2));
 	return 0;
 }
 
@@ -53,7 +53,7 @@ static int next_server(int socket)
 	int fds[2];
 	char *mem;
 
-	DO(lib_recv_fds(socket, fds, 2));
+	DO(test_recv_fds(socket, fds, 2));
 	DO(!(all = rdma_ep_adopt(fds[0], 0)));
 	DO(lib_count(all->ids) != LIB_CLIENTS + 1);
 	DO(all->num_regions != 1);
@@ -107,7 +107,7 @@ static int kept_server(int socket, int none)
 	DO(rdma_listen(listener, LIB_CLIENTS));
 	fd = rdma_ep_keep(listener);
 	DO(fd < 0);
-	DO(lib_send_fds(socket, &fd, 1));
+	DO(test_send_fds(socket, &fd, 1));
 	/* It can still be used here. */
 	DO(lib_set_cookie(listener, 9));
 	return raise(SIGKILL);
@@ -122,7 +122,7 @@ TEST(killed_process_is_replaced)
 
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, to));
 	pid = lib_fork(kept_server, to[1], 0);
-	ASSERT_EQ(0, lib_recv_fds(to[0], &fd, 1));
+	ASSERT_EQ(0, test_recv_fds(to[0], &fd, 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(SIGKILL, status);
 	all = rdma_ep_adopt(fd, RDMA_EP_KEEP);
@@ -144,7 +144,7 @@ static int child_server(int socket, int n)
 	static char mem[LEN];
 	int fd;
 
-	DO(lib_recv_fds(socket, &fd, 1));
+	DO(test_recv_fds(socket, &fd, 1));
 	DO(!(all = rdma_ep_adopt(fd, 0)));
 	DO(lib_count(all->ids) != 1);
 	ids[0] = all->ids[0];
@@ -180,7 +180,7 @@ TEST(children_serve)
 		ASSERT_EQ(0, lib_set_cookie(id, i + 1));
 		fd = rdma_ep_split(id);
 		ASSERT_LT(0, fd);
-		ASSERT_EQ(0, lib_send_fds(pass[i][0], &fd, 1));
+		ASSERT_EQ(0, test_send_fds(pass[i][0], &fd, 1));
 		close(fd);
 	}
 	/* Nothing of them is left here. */
