@@ -193,7 +193,7 @@ static void kt_no_neighbour(struct kt *t, unsigned int timeout_ms, unsigned int 
 	kt_expect_not_created(t, -ETIMEDOUT, .net = &init_net, .dst = kt_ptr(&addr),
 			      .timeout_ms = timeout_ms);
 	ms = ktime_ms_delta(ktime_get(), start);
-	kt_note(t, "no neighbour: %lld ms of %u", ms, takes_ms);
+	kt_note("no neighbour: %lld ms of %u", ms, takes_ms);
 	kt_expect(t, ms >= takes_ms - 50 && ms < takes_ms + KT_PROMPT_MS);
 }
 

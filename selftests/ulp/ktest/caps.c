@@ -116,7 +116,7 @@ static void kt_caps_srq(struct kt *t)
 	bad[3].attr.max_sge = dev->max_srq_sge + 1;
 	bad[4].srq_type = IB_SRQT_XRC;
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		kt_note(t, "SRQ %d", i);
+		kt_note("SRQ %d", i);
 		kt_expect_eq(t, i == 4 ? -EOPNOTSUPP : -EINVAL,
 			     rdma_ep_create_srq(ep, NULL, &bad[i]));
 		kt_expect_ptr(t, NULL, rdma_ep_srq(ep));

@@ -114,14 +114,6 @@ static void kt_abort_connected(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_destroy_qp(b.p.server));
 }
 
-static const char *kt_local(void)
-{
-	static char buf[20];
-
-	snprintf(buf, sizeof(buf), "%pI4", &((const struct sockaddr_in *)kt_addr())->sin_addr);
-	return buf;
-}
-
 /* Each call that waits for something of the endpoint */
 static void kt_abort_waits(struct kt *t)
 {
@@ -130,7 +122,7 @@ static void kt_abort_waits(struct kt *t)
 	int kind;
 
 	for (kind = 0; kind <= KT_WAIT_DISCONNECT; kind++) {
-		if (!kt_waiter_open(t, &w, kind, kt_local(), RDMA_EP_FOREVER))
+		if (!kt_waiter_open(t, &w, kind, kt_addr_text, RDMA_EP_FOREVER))
 			continue;
 		call = kt_call(t, w.fn, &w.args);
 		kt_expect_waits(t, call);
@@ -210,7 +202,7 @@ static void kt_abort_events(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_disconnect(p.server, KT_CALL_MS));
 	event = rdma_ep_get_event(ch, 500);
 	if (!kt_expect_err(t, -ETIMEDOUT, event))
-		kt_note(t, "event %d", event->cm.event);
+		kt_note("event %d", event->cm.event);
 	rdma_ep_ack_event(event);
 }
 
@@ -441,7 +433,7 @@ static void kt_comm_est(struct kt *t)
 	kt_not_on_iwarp(t, "iWARP has no confirmation");
 	if (mock)
 		kt_mock_device(t);
-	kt_assert(t, kt_waiter_open(t, &w, KT_WAIT_ACCEPT, mock ? KT_ADDR2 : kt_local(),
+	kt_assert(t, kt_waiter_open(t, &w, KT_WAIT_ACCEPT, mock ? KT_ADDR2 : kt_addr_text,
 				    RDMA_EP_FOREVER));
 	call = kt_call(t, w.fn, &w.args);
 	kt_expect_waits(t, call);

@@ -73,40 +73,22 @@ static void kt_log_reset(void)
 	spin_unlock_irqrestore(&kt_log_lock, flags);
 }
 
-/* Also from softirqs. A line that does not fit is lost, its failure is not. */
-static void kt_log_line(const char *prefix, struct va_format *vaf)
+void kt_print(const char *fmt, ...)
 {
+	struct va_format vaf = { .fmt = fmt };
 	unsigned long flags;
+	va_list args;
 	size_t room;
 	int n;
 
+	va_start(args, fmt);
+	vaf.va = &args;
 	spin_lock_irqsave(&kt_log_lock, flags);
 	room = KT_LOG_SIZE - kt_log_len;
-	n = snprintf(kt_log + kt_log_len, room, "%s%pV\n", prefix, vaf);
+	n = snprintf(kt_log + kt_log_len, room, "%pV\n", &vaf);
 	if (n < room)
 		kt_log_len += n;
 	spin_unlock_irqrestore(&kt_log_lock, flags);
-}
-
-static __printf(1, 2) void kt_print(const char *fmt, ...)
-{
-	struct va_format vaf = { .fmt = fmt };
-	va_list args;
-
-	va_start(args, fmt);
-	vaf.va = &args;
-	kt_log_line("", &vaf);
-	va_end(args);
-}
-
-void kt_note(struct kt *t, const char *fmt, ...)
-{
-	struct va_format vaf = { .fmt = fmt };
-	va_list args;
-
-	va_start(args, fmt);
-	vaf.va = &args;
-	kt_log_line("# ", &vaf);
 	va_end(args);
 }
 
@@ -125,7 +107,7 @@ bool kt_check(struct kt *t, const char *file, int line, bool ok, const char *wha
 	if (ok)
 		return true;
 	atomic_inc(&t->failed);
-	kt_note(t, "%s:%d: not true: %s", file, line, what);
+	kt_note("%s:%d: not true: %s", file, line, what);
 	return false;
 }
 
@@ -146,7 +128,7 @@ bool kt_check_eq(struct kt *t, const char *file, int line, const char *what, s64
 	if (want == got)
 		return true;
 	atomic_inc(&t->failed);
-	kt_note(t, "%s:%d: %s: %s, not %s", file, line, what,
+	kt_note("%s:%d: %s: %s, not %s", file, line, what,
 		kt_value(a, sizeof(a), got), kt_value(b, sizeof(b), want));
 	return false;
 }
@@ -157,7 +139,7 @@ bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
 	if (want == got)
 		return true;
 	atomic_inc(&t->failed);
-	kt_note(t, "%s:%d: %s: %pe, not %pe", file, line, what, got, want);
+	kt_note("%s:%d: %s: %pe, not %pe", file, line, what, got, want);
 	return false;
 }
 
@@ -291,9 +273,9 @@ bool kt_check_call(struct kt *t, const char *file, int line,
 	if (kt_call_wait(call, ms))
 		return kt_check_eq(t, file, line, "the call's result", want, kt_call_stop(call));
 	atomic_inc(&t->failed);
-	kt_note(t, "%s:%d: %ps() has not returned in %u ms", file, line, call->fn, ms);
+	kt_note("%s:%d: %ps() has not returned in %u ms", file, line, call->fn, ms);
 	kt_call_stop(call);
-	kt_note(t, "%s:%d: stopped, it returned %d after %lld ms", file,
+	kt_note("%s:%d: stopped, it returned %d after %lld ms", file,
 		line, call->ret, ktime_ms_delta(ktime_get(), start));
 	return false;
 }
@@ -349,7 +331,7 @@ static void kt_stop(struct kt *t)
 		kt_call_stop(&t->stop);
 		return;
 	}
-	kt_note(t, "it cannot be stopped; no test can be run any more");
+	kt_note("it cannot be stopped; no test can be run any more");
 	kt_hung = true;
 	__module_get(THIS_MODULE);
 	sched_show_task(t->task);
@@ -366,7 +348,7 @@ static void kt_run_thread(struct kt *t, int (*fn)(void *arg), unsigned int limit
 	wake_up_process(task);
 	if (!kt_ended(t, limit)) {
 		atomic_inc(&t->failed);
-		kt_note(t, "ran into its time limit of %u s", limit);
+		kt_note("ran into its time limit of %u s", limit);
 		kt_stop(t);
 	} else {
 		kthread_stop(task);

@@ -50,7 +50,9 @@ struct dentry *kt_debugfs(void);
 long kt_arg(struct kt *t);
 /* @reason is not copied. */
 void kt_skip(struct kt *t, const char *reason);
-__printf(2, 3) void kt_note(struct kt *t, const char *fmt, ...);
+/* Also from softirqs. A line that does not fit is lost, its failure is not. */
+__printf(1, 2) void kt_print(const char *fmt, ...);
+#define kt_note(fmt, ...)	kt_print("# " fmt, ##__VA_ARGS__)
 
 /* All return whether it was as expected, so that a test can give up. */
 bool kt_check(struct kt *t, const char *file, int line, bool ok, const char *what);

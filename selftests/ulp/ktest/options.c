@@ -328,7 +328,7 @@ static void kt_reject_reason(struct kt *t)
 	kt_assert(t, event);
 	/* siw reports the same status as for a connection that broke. */
 	kt_expect(t, kt_iwarp() || rdma_ep_consumer_reject(p.client, event));
-	kt_note(t, "%s", rdma_ep_reject_msg(p.client, event));
+	kt_note("%s", rdma_ep_reject_msg(p.client, event));
 	kt_expect(t, strlen(rdma_ep_reject_msg(p.client, event)) > 5);
 	kt_expect(t, !rdma_ep_consumer_reject(NULL, NULL));
 	kt_expect(t, rdma_ep_reject_msg(NULL, NULL));

@@ -90,7 +90,7 @@ bool kt_waiter_open(struct kt *t, struct kt_waiter *w, enum kt_wait_kind kind,
 		.kind = kind, .args.timeout_ms = timeout_ms,
 		.src = kt_sa(addr, 0),
 	};
-	kt_note(t, "%s", kt_wait_names[kind]);
+	kt_note("%s", kt_wait_names[kind]);
 	/* A TCP connection: nothing to be ready for, or to answer. */
 	if ((kind == KT_WAIT_ACCEPT || kind == KT_WAIT_DISCONNECT) && kt_iwarp())
 		return false;

@@ -14,7 +14,7 @@
 /* All calls that establish or end a connection but those that are @allowed. */
 static void kt_wrong(struct kt *t, const char *state, struct rdma_ep *ep, unsigned int allowed)
 {
-	kt_note(t, "%s", state);
+	kt_note("%s", state);
 	if (!(allowed & KT_LISTEN))
 		kt_expect_eq(t, -EINVAL, rdma_ep_listen(ep, 1));
 	if (!(allowed & KT_GET_REQUEST))

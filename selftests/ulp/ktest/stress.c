@@ -124,7 +124,7 @@ static void kt_stress(struct kt *t)
 	WRITE_ONCE(load->served_all, true);
 	kt_expect_ends(t, servers, KT_SERVERS, 2 * KT_CALL_MS);
 	kt_destroy(t, load->listener);
-	kt_note(t, "%d connections by %d clients, %d served by %d servers",
+	kt_note("%d connections by %d clients, %d served by %d servers",
 		atomic_read(&load->connected), KT_CLIENTS, atomic_read(&load->served), KT_SERVERS);
 	kt_expect_eq(t, 0, atomic_read(&load->failed));
 	kt_expect_eq(t, 0, load->error);
@@ -163,7 +163,7 @@ static void kt_stress_listener(struct kt *t)
 	}
 	WRITE_ONCE(load->stop, true);
 	kt_expect_ends(t, clients, KT_CLIENTS, 4 * KT_CALL_MS);
-	kt_note(t, "%d listeners, %d requests, %d of them taken", rounds,
+	kt_note("%d listeners, %d requests, %d of them taken", rounds,
 		atomic_read(&load->tries), taken);
 	kt_expect(t, rounds > 3);
 	kt_expect(t, taken);

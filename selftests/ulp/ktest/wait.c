@@ -22,17 +22,9 @@ static void kt_times_out(struct kt *t, struct kt_waiter *w)
 	s64 ms = ktime_ms_delta(ktime_get(), start);
 
 	kt_expect_eq(t, -ETIMEDOUT, ret);
-	kt_note(t, "%lld ms of %u", ms, KT_TIMEOUT_MS);
+	kt_note("%lld ms of %u", ms, KT_TIMEOUT_MS);
 	kt_expect(t, ms >= KT_TIMEOUT_MS - 20);
 	kt_expect(t, ms < KT_TIMEOUT_MS + KT_PROMPT_MS);
-}
-
-static const char *kt_main_addr(void)
-{
-	static char buf[20];
-
-	snprintf(buf, sizeof(buf), "%pI4", &((const struct sockaddr_in *)kt_addr())->sin_addr);
-	return buf;
 }
 
 static void kt_timeouts(struct kt *t)
@@ -41,7 +33,7 @@ static void kt_timeouts(struct kt *t)
 	int kind;
 
 	for (kind = 0; kind < KT_WAIT_NR; kind++) {
-		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), KT_TIMEOUT_MS))
+		if (!kt_waiter_open(t, &w, kind, kt_addr_text, KT_TIMEOUT_MS))
 			continue;
 		kt_times_out(t, &w);
 		kt_waiter_close(t, &w);
@@ -56,7 +48,7 @@ static void kt_no_wait(struct kt *t)
 	int kind;
 
 	for (kind = 0; kind < KT_WAIT_CREATE; kind++) {
-		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), 0))
+		if (!kt_waiter_open(t, &w, kind, kt_addr_text, 0))
 			continue;
 		start = ktime_get();
 		kt_expect_eq(t, -ETIMEDOUT, w.fn(&w.args));
@@ -74,7 +66,7 @@ static void kt_stopped(struct kt *t)
 	int kind;
 
 	for (kind = 0; kind < KT_WAIT_CREATE; kind++) {
-		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), RDMA_EP_FOREVER))
+		if (!kt_waiter_open(t, &w, kind, kt_addr_text, RDMA_EP_FOREVER))
 			continue;
 		call = kt_call(t, w.fn, &w.args);
 		kt_expect_waits(t, call);
@@ -159,7 +151,7 @@ static void kt_killed(struct kt *t)
 	kt_defer(t, KT_CALLS, kt_remove_file,
 		 debugfs_create_file("wait", 0200, kt_debugfs(), NULL, &kt_wait_fops));
 	for (kind = 0; kind < KT_WAIT_NR; kind++) {
-		if (!kt_waiter_open(t, &w, kind, kt_main_addr(), RDMA_EP_FOREVER))
+		if (!kt_waiter_open(t, &w, kind, kt_addr_text, RDMA_EP_FOREVER))
 			continue;
 		kt_kill(t, &w);
 		kt_waiter_close(t, &w);
@@ -198,7 +190,7 @@ static void kt_destroyed(struct kt *t)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (!kt_waiter_open(t, &w, kinds[i], kt_main_addr(), RDMA_EP_FOREVER))
+		if (!kt_waiter_open(t, &w, kinds[i], kt_addr_text, RDMA_EP_FOREVER))
 			continue;
 		call = kt_call(t, w.fn, &w.args);
 		kt_expect_waits(t, call);

@@ -9,8 +9,8 @@
 
 #include "world.h"
 
-static char *addr = "10.42.0.1";
-module_param(addr, charp, 0444);
+char *kt_addr_text = "10.42.0.1";
+module_param_named(addr, kt_addr_text, charp, 0444);
 MODULE_PARM_DESC(addr, "IPv4 address of the device");
 
 static char *addr6 = "fd42::1";
@@ -81,7 +81,7 @@ bool kt_same_addr(const struct sockaddr_storage *a, const struct sockaddr_storag
 
 int kt_world_init(void)
 {
-	kt_addr4_sa = kt_sa(addr, 0);
+	kt_addr4_sa = kt_sa(kt_addr_text, 0);
 	kt_addr6_sa = kt_sa(addr6, 0);
 	return kt_addr4_sa.ss_family == AF_INET && kt_addr6_sa.ss_family == AF_INET6 ? 0 : -EINVAL;
 }

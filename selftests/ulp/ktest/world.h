@@ -21,6 +21,7 @@
 /* ---- addresses */
 
 int kt_world_init(void);
+extern char *kt_addr_text;	/* IPv4, the same as kt_addr() */
 const struct sockaddr_storage *kt_addr(void);
 const struct sockaddr_storage *kt_addr6(void);
 struct sockaddr_storage kt_sa(const char *addr, u16 port);
