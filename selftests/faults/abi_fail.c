@@ -508,8 +508,7 @@ TEST_F(fail, mmap_survives_failure)
 		EXPECT_EQ(1, pending);
 		if (!rings) {
 			LOGGED(EXPECT_TRUE(hit && errno == ENOMEM), "failure %u: %d", nth, errno);
-			rings = abi_rings(&self->w.s);
-			ASSERT_NE(NULL, rings);
+			rings = ASSERT_PTR(abi_rings(&self->w.s));
 			EXPECT_EQ(1, rings[ring].pending);
 		}
 		munmap(rings, ABI_RINGS_BYTES);
@@ -578,8 +577,7 @@ static void every_case(DATA, const struct fail_case *cases, unsigned int nr)
 	const struct abi_command *c;
 
 	for (unsigned int i = 0; i < nr; i++) {
-		c = abi_find_command(cases[i].cmd);
-		ASSERT_NE(NULL, c);
+		c = ASSERT_PTR(abi_find_command(cases[i].cmd));
 		every_failure(_metadata, self, variant, c, &cases[i]);
 	}
 }

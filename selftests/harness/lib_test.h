@@ -8,15 +8,6 @@
 #include "test.h"
 #include "lib_util.h"
 
-/* The pointer that a call returns. The test ends if that is NULL. */
-#define ASSERT_PTR(_call) ({ \
-	__auto_type ptr_ = (_call); \
-	int errno_ = errno; \
-	ASSERT_NE(NULL, ptr_) { \
-		TH_LOG("%s: %s", #_call, strerror(errno_)); \
-	} \
-	ptr_; })
-
 #define EXPECT_FAILS(_errno, _call)		EXPECT_TRUE(FAILS(_errno, _call))
 #define EXPECT_FAILS_NULL(_errno, _call)	EXPECT_TRUE(FAILS_NULL(_errno, _call))
 

@@ -45,6 +45,15 @@
 /* EXPECT_EQ(...) or another check, and what to log if it fails. */
 #define LOGGED(_check, ...)	({ _check { TH_LOG(__VA_ARGS__); } })
 
+/* The pointer that a call returns. The test ends if that is NULL. */
+#define ASSERT_PTR(_call) ({ \
+	__auto_type ptr_ = (_call); \
+	int errno_ = errno; \
+	ASSERT_NE(NULL, ptr_) { \
+		TH_LOG("%s: %s", #_call, strerror(errno_)); \
+	} \
+	ptr_; })
+
 /* A child ends, and its exit status is 0. */
 #define EXPECT_SUCCESS(_pid) ({						\
 	pid_t __pid = (_pid);						\

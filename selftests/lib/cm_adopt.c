@@ -316,27 +316,25 @@ TEST(established_connection_passes_alone)
 	ASSERT_EQ(0, rdma_get_request(listener, &id));
 	fd = rdma_ep_split(id);
 	ASSERT_LT(0, fd);
-	all = rdma_ep_adopt(fd, 0);
-	ASSERT_TRUE(all);
+	all = ASSERT_PTR(rdma_ep_adopt(fd, 0));
 	id = all->ids[0];
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
-	mr = rdma_reg_msgs(id, shared, LEN);
-	ASSERT_TRUE(mr);
+	mr = ASSERT_PTR(rdma_reg_msgs(id, shared, LEN));
 	ASSERT_EQ(0, lib_post_slot(id, mr, shared, 0));
 	ASSERT_EQ(0, rdma_accept(id, NULL));
 	atomic_store(lib_accepted, LIB_CLIENTS);
 
 	fd = rdma_ep_export(id);
 	ASSERT_LT(0, fd);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_restrict(fd, NULL)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_restrict(fd, &(struct rdma_ep_restriction) {})));
-	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(-1, &full)));
-	EXPECT_TRUE(FAILS(ENOTTY, rdma_ep_restrict(pass[0], &full)));
+	EXPECT_FAILS(EINVAL, rdma_ep_restrict(fd, NULL));
+	EXPECT_FAILS(EINVAL, rdma_ep_restrict(fd, &(struct rdma_ep_restriction) {}));
+	EXPECT_FAILS(EBADF, rdma_ep_restrict(-1, &full));
+	EXPECT_FAILS(ENOTTY, rdma_ep_restrict(pass[0], &full));
 	EXPECT_EQ(0, rdma_ep_restrict(fd, &full));
 	ASSERT_EQ(0, test_send_fds(pass[0], &fd, 1));
 	EXPECT_SUCCESS(peer);
 	EXPECT_SUCCESS(server);
-	EXPECT_TRUE(FAILS(EBADF, rdma_ep_restrict(fd, &full)));
+	EXPECT_FAILS(EBADF, rdma_ep_restrict(fd, &full));
 	rdma_destroy_ep(listener);
 }
 

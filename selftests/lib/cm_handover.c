@@ -40,16 +40,15 @@ TEST(descriptors_are_no_way_to_node)
 	ASSERT_EQ(0, rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
 	kept = rdma_ep_keep(NULL);
 	ASSERT_LE(0, kept);
-	EXPECT_TRUE(FAILS(ENXIO, open_again(kept)));
+	EXPECT_FAILS(ENXIO, open_again(kept));
 	EXPECT_TRUE(fcntl(kept, F_GETFD) & FD_CLOEXEC);
 	EXPECT_EQ(0, rdma_destroy_id(id));
 	fd = rdma_ep_export(NULL);
 	ASSERT_LE(0, fd);
-	EXPECT_TRUE(FAILS(ENXIO, open_again(fd)));
+	EXPECT_FAILS(ENXIO, open_again(fd));
 	EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(kept);
-	all = rdma_ep_adopt(fd, 0);
-	ASSERT_TRUE(all);
+	all = ASSERT_PTR(rdma_ep_adopt(fd, 0));
 	EXPECT_EQ(0, lib_count(all->ids));
 	rdma_ep_free_adopted(all);
 }
@@ -66,8 +65,7 @@ TEST(synchronous_endpoints)
 
 	ASSERT_EQ(0, eps_listen(&e));
 	ASSERT_EQ(0, eps_up(&e));
-	mr = rdma_reg_msgs(e.p, buf, sizeof(buf));
-	ASSERT_TRUE(mr);
+	mr = ASSERT_PTR(rdma_reg_msgs(e.p, buf, sizeof(buf)));
 	ASSERT_EQ(0, rdma_ep_set_cookie(RDMA_EP_OBJ_MR, mr, 4));
 	ASSERT_EQ(0, rdma_post_recv(e.p, (void *)99, buf, 64, mr));
 	ASSERT_EQ(0, lib_set_cookie(e.a, 1));
@@ -76,14 +74,13 @@ TEST(synchronous_endpoints)
 	EXPECT_EQ(0, rdma_ep_get_cookie(RDMA_EP_OBJ_ID, e.p, &cookie));
 	EXPECT_EQ(2, cookie);
 	old = e.p;
-	all = readopt();
-	ASSERT_TRUE(all);
+	all = ASSERT_PTR(readopt());
 	/* The old structures reach nothing. */
-	EXPECT_TRUE(FAILS(EBADF, rdma_disconnect(old)));
-	EXPECT_TRUE(FAILS(EBADF, rdma_destroy_id(old)));
+	EXPECT_FAILS(EBADF, rdma_disconnect(old));
+	EXPECT_FAILS(EBADF, rdma_destroy_id(old));
 	EXPECT_EQ(-EBADF, ibv_poll_cq(old->recv_cq, 1, &wc));
 	EXPECT_EQ(EBADF, ibv_destroy_qp(old->qp));
-	EXPECT_TRUE(FAILS(EBADF, rdma_ep_export(old)));
+	EXPECT_FAILS(EBADF, rdma_ep_export(old));
 	EXPECT_NE(0, rdma_post_recv(old, NULL, buf, 64, mr));
 
 	EXPECT_EQ(3, lib_count(all->ids));
@@ -167,8 +164,7 @@ TEST(unanswered_request)
 	ASSERT_EQ(0, rdma_get_request(listener, &id));
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
 	ASSERT_EQ(0, lib_set_cookie(id, 7));
-	all = readopt();
-	ASSERT_TRUE(all);
+	all = ASSERT_PTR(readopt());
 	id = lib_find_id(all, 7);
 	ASSERT_TRUE(id && id->qp);
 	ASSERT_TRUE(id->recv_cq && id->send_cq);
@@ -198,9 +194,8 @@ TEST(asynchronous_ids)
 	ASSERT_EQ(0, rdma_disconnect(pair.a));
 	/* Unread */
 	ASSERT_TRUE(lib_readable(pair.pc->fd, WAIT_MS));
-	all = readopt();
-	ASSERT_TRUE(all);
-	EXPECT_TRUE(FAILS(EBADF, rdma_get_cm_event(pair.pc, &event)));
+	all = ASSERT_PTR(readopt());
+	EXPECT_FAILS(EBADF, rdma_get_cm_event(pair.pc, &event));
 	EXPECT_EQ(2, lib_count(all->channels));
 	a = lib_find_id(all, 1);
 	p = lib_find_id(all, 2);
@@ -229,16 +224,14 @@ TEST(channel_of_the_program)
 	struct ibv_cq *cq, *other;
 
 	ASSERT_TRUE(id);
-	comp = ibv_create_comp_channel(context);
-	ASSERT_TRUE(comp);
+	comp = ASSERT_PTR(ibv_create_comp_channel(context));
 	cq = ibv_create_cq(id->verbs, 8, NULL, comp, 0);
 	other = ibv_create_cq(id->verbs, 8, NULL, comp, 0);
 	ASSERT_TRUE(cq && other);
 	attr = lib_qp_attr_on(cq);
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
 	id->recv_cq = cq;
-	all = readopt();
-	ASSERT_TRUE(all);
+	all = ASSERT_PTR(readopt());
 	ASSERT_EQ(1, lib_count(all->ids));
 	ASSERT_EQ(1, lib_count(all->comp_channels));
 	id = all->ids[0];
@@ -265,8 +258,7 @@ TEST(completions_of_extended_cq)
 	struct ibv_wc wc;
 
 	init.wc_flags = IBV_WC_EX_WITH_BYTE_LEN;
-	cq = ibv_create_cq_ex(lib_context(), &init);
-	ASSERT_TRUE(cq);
+	cq = ASSERT_PTR(ibv_create_cq_ex(lib_context(), &init));
 	attr = lib_qp_attr_on(ibv_cq_ex_to_cq(cq));
 	e = eps_with_qps();
 	e.passive_attr = &attr;
@@ -284,10 +276,9 @@ TEST(completions_of_extended_cq)
 	}
 	EXPECT_EQ(0, cq->wr_id);
 	/* In the middle of an iteration */
-	EXPECT_TRUE(FAILS(EBUSY, rdma_ep_export(NULL)));
+	EXPECT_FAILS(EBUSY, rdma_ep_export(NULL));
 	ibv_end_poll(cq);
-	all = readopt();
-	ASSERT_TRUE(all);
+	all = ASSERT_PTR(readopt());
 	cq = NULL;
 	for (struct ibv_cq **c = all->cqs; *c; c++)
 		if ((*c)->cq_context == (void *)3)
@@ -320,17 +311,14 @@ TEST(half_a_list_of_requests)
 	init.pd = ibv_alloc_pd(context);
 	init.send_cq = ibv_create_cq(context, 8, NULL, NULL, 0);
 	init.recv_cq = init.send_cq;
-	plain = ibv_create_qp_ex(context, &init);
-	ASSERT_TRUE(plain);
+	plain = ASSERT_PTR(ibv_create_qp_ex(context, &init));
 	qp = ibv_qp_to_qp_ex(plain);
 	ibv_wr_start(qp);
-	EXPECT_TRUE(FAILS(EBUSY, rdma_ep_export(NULL)));
+	EXPECT_FAILS(EBUSY, rdma_ep_export(NULL));
 	ibv_wr_abort(qp);
-	all = readopt();
-	ASSERT_TRUE(all);
+	all = ASSERT_PTR(readopt());
 	ASSERT_EQ(1, lib_count(all->qps));
-	qp = ibv_qp_to_qp_ex(all->qps[0]);
-	ASSERT_TRUE(qp);
+	qp = ASSERT_PTR(ibv_qp_to_qp_ex(all->qps[0]));
 	ibv_wr_start(qp);
 	qp->wr_id = 1;
 	qp->wr_flags = IBV_SEND_SIGNALED;
@@ -365,17 +353,12 @@ TEST(limits_of_adopter)
 	ASSERT_TRUE(cq);
 	fd = rdma_ep_export(NULL);
 	ASSERT_LE(0, fd);
-	WITH_RLIMIT(RLIMIT_AS, own_size() + (4 << 20), {
-		EXPECT_EQ(NULL, rdma_ep_adopt(fd, 0));
-		EXPECT_EQ(ENOMEM, errno);
-	});
+	WITH_RLIMIT(RLIMIT_AS, own_size() + (4 << 20),
+		    EXPECT_FAILS_NULL(ENOMEM, rdma_ep_adopt(fd, 0)));
 
 	ASSERT_EQ(high, dup2(fd, high));
 	close(fd);
-	WITH_RLIMIT(RLIMIT_NOFILE, high, {
-		EXPECT_EQ(NULL, rdma_ep_adopt(high, 0));
-		EXPECT_EQ(EMFILE, errno);
-	});
+	WITH_RLIMIT(RLIMIT_NOFILE, high, EXPECT_FAILS_NULL(EMFILE, rdma_ep_adopt(high, 0)));
 	EXPECT_NE(NULL, rdma_ep_adopt(high, 0));
 }
 
@@ -387,21 +370,17 @@ TEST(bad_descriptors)
 
 	ASSERT_TRUE(id);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(NULL, rdma_ep_adopt(fd, 0));
-	EXPECT_EQ(ENOTTY, errno);
-	EXPECT_EQ(NULL, rdma_ep_adopt(-1, 0));
-	EXPECT_EQ(EBADF, errno);
-	EXPECT_EQ(NULL, rdma_ep_adopt(fd, 128));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_set_cookie(RDMA_EP_OBJ_MCAST, id, 1)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_set_cookie(RDMA_EP_OBJ_ID, NULL, 1)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_get_cookie(RDMA_EP_OBJ_ID, id, NULL)));
+	EXPECT_FAILS_NULL(ENOTTY, rdma_ep_adopt(fd, 0));
+	EXPECT_FAILS_NULL(EBADF, rdma_ep_adopt(-1, 0));
+	EXPECT_FAILS_NULL(EINVAL, rdma_ep_adopt(fd, 128));
+	EXPECT_FAILS(EINVAL, rdma_ep_set_cookie(RDMA_EP_OBJ_MCAST, id, 1));
+	EXPECT_FAILS(EINVAL, rdma_ep_set_cookie(RDMA_EP_OBJ_ID, NULL, 1));
+	EXPECT_FAILS(EINVAL, rdma_ep_get_cookie(RDMA_EP_OBJ_ID, id, NULL));
 	session = rdma_ep_export(id);
 	ASSERT_LT(0, session);
 	copy = dup(session);
 	ASSERT_TRUE(rdma_ep_adopt(session, 0));
-	EXPECT_EQ(NULL, rdma_ep_adopt(copy, 0));
-	EXPECT_EQ(EBADF, errno);
+	EXPECT_FAILS_NULL(EBADF, rdma_ep_adopt(copy, 0));
 }
 
 TEST_HARNESS_MAIN

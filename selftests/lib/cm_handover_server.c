@@ -125,8 +125,7 @@ TEST(killed_process_is_replaced)
 	ASSERT_EQ(0, test_recv_fds(to[0], &fd, 1));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(SIGKILL, status);
-	all = rdma_ep_adopt(fd, RDMA_EP_KEEP);
-	ASSERT_TRUE(all);
+	all = ASSERT_PTR(rdma_ep_adopt(fd, RDMA_EP_KEEP));
 	ASSERT_EQ(1, lib_count(all->ids));
 	listener = all->ids[0];
 	EXPECT_EQ((void *)9, listener->context);
@@ -184,8 +183,8 @@ TEST(children_serve)
 		close(fd);
 	}
 	/* Nothing of them is left here. */
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_split(listener)));
-	EXPECT_TRUE(FAILS(EINVAL, rdma_ep_split(NULL)));
+	EXPECT_FAILS(EINVAL, rdma_ep_split(listener));
+	EXPECT_FAILS(EINVAL, rdma_ep_split(NULL));
 	for (int i = 0; i < LIB_CLIENTS; i++) {
 		EXPECT_SUCCESS(clients[i]);
 		EXPECT_SUCCESS(servers[i]);

@@ -19,8 +19,7 @@ FIXTURE(handover) {
 FIXTURE_SETUP(handover)
 {
 	OK(abi_open(&self->s));
-	self->rings = abi_rings(&self->s);
-	ASSERT_NE(NULL, self->rings);
+	self->rings = ASSERT_PTR(abi_rings(&self->s));
 	self->p.rings = true;
 	self->p.comp = FD(abi_comp_channel(&self->s));
 	OK(abi_pair_open(&self->s, &self->p));
@@ -106,8 +105,7 @@ TEST_F(handover, exported_session_is_out_of_reach)
 	self->s.fd = fd;
 	OK(send_to(self, &self->s, 1, 6));
 	munmap(self->rings, ABI_RINGS_BYTES);
-	self->rings = abi_rings(&self->s);
-	ASSERT_NE(NULL, self->rings);
+	self->rings = ASSERT_PTR(abi_rings(&self->s));
 	EXPECT_EQ(0, take(self, &self->s, self->rings, 1, 1, 5));
 	free(arg);
 }

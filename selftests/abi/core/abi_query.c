@@ -77,8 +77,7 @@ TEST_F(query, devices)
 	EXPECT_TRUE(mine->flags & RDMA_EP_DEVICE_USER_MR);
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%.64s/node_guid", mine->name);
-	f = fopen(path, "r");
-	ASSERT_NE(NULL, f);
+	f = ASSERT_PTR(fopen(path, "r"));
 	EXPECT_EQ(1, fscanf(f, "%31s", guid));
 	fclose(f);
 	snprintf(path, sizeof(path), "%04x:%04x:%04x:%04x", (__u16)(be64toh(mine->node_guid) >> 48),

@@ -22,8 +22,7 @@ FIXTURE_SETUP(ring)
 	OK(abi_idle());
 	OK(abi_objects(&self->none));
 	OK(abi_open(&self->s));
-	self->rings = abi_rings(&self->s);
-	ASSERT_NE(NULL, self->rings);
+	self->rings = ASSERT_PTR(abi_rings(&self->s));
 	self->p.rings = true;
 	self->p.max_wr = 100;
 	self->p.comp = FD(abi_comp_channel(&self->s));
@@ -563,8 +562,7 @@ TEST_F(ring, ring_unmapped_and_mapped_again)
 		OK(post(self, 1, i));
 		OK(munmap(self->rings, ALL_BYTES));
 		OK(fill(self, 0, 0));
-		self->rings = abi_rings(&self->s);
-		ASSERT_NE(NULL, self->rings);
+		self->rings = ASSERT_PTR(abi_rings(&self->s));
 		OK(take(self, 1, i));
 	}
 }

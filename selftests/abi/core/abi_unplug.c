@@ -253,8 +253,7 @@ TEST_F(unplug, removal_seen_in_ring)
 	long end;
 	__u32 index;
 
-	rings = abi_rings(&self->w.s);
-	ASSERT_NE(NULL, rings);
+	rings = ASSERT_PTR(abi_rings(&self->w.s));
 	OK(abi_create_ring_cq(&self->w.s, self->w.comp_channel, 16, 43, &poller[0].cq, &index));
 	OK(abi_pair_open(&self->w.s, &p));
 	poller[0].ring = &rings[index];

@@ -119,8 +119,7 @@ FIXTURE_SETUP(fault)
 {
 	self->w.s.fd = -1;
 	OK(mock_load());
-	self->arg = calloc(1, sizeof(*self->arg));
-	ASSERT_NE(NULL, self->arg);
+	self->arg = ASSERT_PTR(calloc(1, sizeof(*self->arg)));
 	OK(mock_new(""));
 }
 

@@ -230,8 +230,7 @@ TEST_F(attack, long_messages)
 	/* (siw knows no CAP_IPC_LOCK.) */
 	OK(setrlimit(RLIMIT_MEMLOCK, &unlimited));
 	part = (max / n + 4096) & ~4095ULL;
-	mem = same_pages(part);
-	ASSERT_NE(NULL, mem);
+	mem = ASSERT_PTR(same_pages(part));
 	OK(abi_reg_mr(&self->s, self->s.pd, mem, part, AC_LOCAL_WRITE, &mr));
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	for (__u32 i = 0; i < n; i++)

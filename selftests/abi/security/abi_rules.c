@@ -162,8 +162,7 @@ TEST(grammar)
 	many[8 * 65] = 0;
 	EXPECT_EQ(-E2BIG, set_rules(many));
 	many[8 * 64] = 0;
-	f = fopen(RULES, "re");
-	ASSERT_NE(NULL, f);
+	f = ASSERT_PTR(fopen(RULES, "re"));
 	EXPECT_LT(0, fread(text, 1, sizeof(text) - 1, f));
 	fclose(f);
 	EXPECT_STREQ(good, text);
