@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tests of the raw ioctl ABI share. Nothing here knows the test
- * harness: functions return 0 (or a count, or a file descriptor) or a negative
- * errno, and say on stderr what they did not expect.
+ * Shared by the tests of the raw ioctl ABI. No function uses the test harness: they return 0
+ * (or a count, or a descriptor) or a negative errno, and print unexpected results on stderr.
  */
 #ifndef ABI_H
 #define ABI_H
@@ -26,9 +25,9 @@
 #include <rdma/rdma_ep.h>
 #pragma GCC diagnostic pop
 
-/* How long anything that must happen may take in an emulated guest. */
+/* The longest wait for an expected event in an emulated guest */
 #define ABI_WAIT_MS	(30000 * TEST_SCALE)
-/* How long to look for what must not happen. */
+/* The wait for an event that must not happen */
 #define ABI_QUIET_MS	150
 
 /* enum rdma_cm_event_type */
@@ -148,7 +147,7 @@ enum {
 		 AC_REMOTE_ATOMIC,
 };
 
-/* GRH in front of what a UD QP receives */
+/* A message of a UD QP is received behind a GRH. */
 #define GRH_BYTES	40
 
 /* A session with the default context of the device under test. */
@@ -191,7 +190,7 @@ int abi_raw(int fd, unsigned long cmd, void *arg);
 
 int abi_open_node(void);
 int abi_open(struct abi *s);
-/* The default context of the device in this session; what QUERY_DEVICES reports of it */
+/* The default context of the device in this session; its entry of QUERY_DEVICES */
 int abi_open_default(struct abi *s);
 int abi_device_info(const struct abi *s, struct rdma_ep_device_info *info);
 /* A session on a device that has just been made: its GIDs come a little later. */
@@ -216,7 +215,7 @@ int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
 	       __u32 access, struct rdma_ep_cmd_reg_mr *mr);
 int abi_comp_channel(const struct abi *s);
 int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid, __u32 *cq);
-/* As CREATE_CQ says, with a ring whose index is in *ring. */
+/* With a ring whose index is in *ring */
 int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 		       __u32 *cq, __u32 *ring);
 int abi_notify_cq(const struct abi *s, __u32 cq, __u32 flags);
@@ -232,7 +231,7 @@ int abi_create_qp(const struct abi *s, __u32 type, __u32 cq, __u32 id,
 		  struct rdma_ep_cmd_create_qp *qp);
 /* For CREATE_EP: to a port of our own address, with a QP and two CQs made for it. */
 void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_cmd_create_ep *e);
-/* For DESTROY_EP: all that was made for an endpoint. */
+/* Fills in DESTROY_EP for all parts of an endpoint. */
 void abi_ep_parts(const struct rdma_ep_cmd_create_ep *e, struct rdma_ep_cmd_destroy_ep *d);
 /* Our own address with this port, into any address field. */
 void abi_own_addr(const struct abi *s, __u16 port, void *addr);
@@ -291,7 +290,7 @@ int abi_connect(const struct abi *s, __u32 id, __u32 qp_num);
 int abi_connect_reads(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads);
 int abi_accept(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num);
 
-/* To a channel, with what is unread of its events */
+/* Moves to a channel, with its unread events. */
 int abi_migrate(const struct abi *s, __u32 id, int channel);
 /* An event of the user's */
 int abi_user_event(const struct abi *s, __u32 id, __u64 arg);
@@ -320,7 +319,7 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group);
 #define ABI_ID_CMD(_s, _cmd, _id, _arg) \
 	abi_id_cmd(_s, RDMA_EP_IOC_##_cmd, _id, _arg)
 
-/* Takes one record of @len bytes: 0, -ETIMEDOUT, or what read(2) said. */
+/* Takes one record of @len bytes: 0, -ETIMEDOUT, or the errno of read(2). */
 int abi_read(int fd, void *record, size_t len, int timeout_ms);
 /* The next event, which must be of this kind; @ev: copied to, or NULL. */
 int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_channel_event *ev);
@@ -430,17 +429,17 @@ int abi_poll(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 max);
 /* The same, until there are @num. */
 int abi_wait(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 num);
 
-/* What all rings of a session take; all of them, mapped, or NULL. */
+/* The size of all rings of a session; all of them, mapped, or NULL */
 #define ABI_RINGS_BYTES	(RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring))
 struct rdma_ep_cq_ring *abi_rings(const struct abi *s);
 /*
- * Number of completions taken, as the library takes them: there is no system call as long
- * as the ring does not ask for one.
+ * Number of completions taken, as the library takes them: without a system call, unless the
+ * ring requests one.
  */
 int abi_ring_poll(const struct abi *s, __u32 cq, struct rdma_ep_cq_ring *ring,
 		  struct rdma_ep_wc *wcs, __u32 max);
 
-/* What the kernel holds for RDMA users, as "rdma resource show" counts it. */
+/* The kernel's objects of RDMA users, as "rdma resource show" counts them */
 struct abi_objects {
 	int pd, cq, qp, cm_id, mr, ctx, srq;
 };
@@ -449,7 +448,7 @@ int abi_objects(struct abi_objects *o);
 /* Waits until the counts are these (sessions are torn down behind close). */
 int abi_objects_wait(const struct abi_objects *want);
 /*
- * Waits until what earlier tests left behind is gone. For tests that compare
+ * Waits until the objects of earlier tests have been destroyed. For tests that compare
  * counts, before they open anything.
  */
 int abi_idle(void);
@@ -461,16 +460,16 @@ long abi_fdinfo(const struct abi *s, const char *key);
 /* The sum behind a key of all lines of /proc/rdma_ep, or -1; for root */
 long abi_accounts(const char *key);
 
-/* What a session and its user are charged, of its fdinfo; memory in KiB */
+/* The charges of a session and its user, by its fdinfo; memory in KiB */
 struct abi_charges {
 	long objects, queues, user_objects, user_queues, user_pinned;
 };
 
-/* 0, or -ENOENT: fdinfo does not tell all of it */
+/* 0, or -ENOENT: fdinfo lacks some of them */
 int abi_charges(const struct abi *s, struct abi_charges *c);
 /*
- * Waits until it is that, again: what is kept to be used again counts for a tenth of a
- * second. 0 or -ETIMEDOUT
+ * Waits until the charges are these again: idle CQs count for a tenth of a second. 0 or
+ * -ETIMEDOUT
  */
 int abi_charges_wait(const struct abi *s, const struct abi_charges *want);
 
@@ -483,7 +482,7 @@ int abi_add_netdev(const char *name, const char *addr);
 void abi_del_netdev(const char *name);
 /* Runs the function in a child; returns its exit status, 128 if it was killed. */
 int abi_child(int (*fn)(void *arg), void *arg);
-/* In a child: ends the function with that exit status, and says why. */
+/* In a child: ends the function with that exit status, and prints the condition. */
 #define CHECK(_nr, _cond)						\
 	do {								\
 		if (!(_cond)) {						\
@@ -510,8 +509,8 @@ static inline int abi_become_nobody(void)
 void abi_alarm(int ms);
 long abi_now_ms(void);
 /*
- * Is it there? What is written has arrived when that completes; over iWARP it is under way
- * then, and soon there.
+ * Has the data arrived? A WRITE has arrived when it completes; over iWARP it arrives soon
+ * after that.
  */
 bool abi_arrived(const void *at, const void *data, size_t len);
 /* Reproducible random numbers. */

@@ -50,7 +50,7 @@ int abi_prepare(struct abi_world *w, const struct abi_command *c, union abi_arg 
 			arg->u32[f->at / 4] = usual(w, f);
 	ret = c->prepare(w, arg);
 	arg->size = _IOC_SIZE(c->cmd);
-	/* Of a step on the way, which should have worked. */
+	/* A step before has failed, which should have succeeded. */
 	return ret == -EOPNOTSUPP ? -EPROTO : ret;
 }
 
@@ -420,7 +420,7 @@ static void wrs(struct abi_world *w, struct rdma_ep_cmd_post *a, __u32 handle)
 	a->handle = handle;
 }
 
-/* iWARP's QPs send over connections. This asks for no receive, nor for memory. */
+/* iWARP's QPs send over connections. This one needs no receive, and no memory. */
 static int prepare_post_write(struct abi_world *w, struct rdma_ep_cmd_post *a)
 {
 	struct abi_pair p = {};

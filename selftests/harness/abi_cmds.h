@@ -8,10 +8,10 @@
 
 #include "abi.h"
 
-/* What not every device can do */
+/* Features that not every device has */
 enum abi_feature {
 	ABI_EVERYWHERE,
-	ABI_IB,			/* what InfiniBand has and iWARP has not */
+	ABI_IB,			/* of InfiniBand and RoCE, not of iWARP */
 	ABI_XRC,
 	ABI_RESIZE_CQ,
 	ABI_REREG_MR,
@@ -19,8 +19,8 @@ enum abi_feature {
 };
 
 /*
- * Why the session's device can not do it, or NULL. By what is known of the devices, not
- * by asking them: one that does not do what it did has to be noticed.
+ * Why the session's device lacks the feature, or NULL. A list, not a query of the device: a
+ * device that loses a feature fails the tests.
  */
 const char *abi_missing(const struct abi *s, enum abi_feature feature);
 
@@ -36,7 +36,7 @@ struct abi_world {
 	__u32 obj[ABI_OBJ_LAST + 1];	/* by enum rdma_ep_obj_type */
 	__u32 ud_id;			/* the membership's */
 	__u32 qp_num;
-	void *page;			/* what the MR covers */
+	void *page;			/* covered by the MR */
 	struct abi_wrs wrs;		/* of the prepared post command */
 	__u8 tos;
 	int result;			/* of the prepared command */
@@ -50,7 +50,7 @@ int abi_world_id(struct abi_world *w, __u32 *id);
 int abi_world_open(struct abi_world *w);
 void abi_world_close(struct abi_world *w);
 
-/* What a field of a structure means. */
+/* The meaning of a field of a structure */
 enum abi_kind {
 	FIELD_END,
 	FIELD_QP,	/* struct rdma_ep_qp_init; arg: QP_LATER */
@@ -84,7 +84,7 @@ enum abi_kind {
 enum abi_fd { FD_CHANNEL, FD_COMP, FD_ASYNC, NR_FDS };
 /* May be missing; a group */
 enum { ADDR_OPTIONAL = 1, ADDR_GROUP };
-/* What is wrong with the QP is an errno in the structure. */
+/* The error of the QP is an errno in the structure. */
 enum { QP_LATER = 1 };
 
 /* Objects in a state that a command is for; see fuzz_roles.c. */
@@ -101,7 +101,7 @@ enum abi_role {
 	NR_ROLES
 };
 
-/* What a command returns when the device of its objects has been removed. */
+/* Results of a command after the removal of the device of its objects */
 enum { GONE_OK = 1, GONE_ENODEV = 2, GONE_EIO = 4 };
 
 struct abi_field {
@@ -116,25 +116,25 @@ struct abi_field {
  * @name: for people
  * @cmd: ioctl number
  * @prepare: fills in arguments with which the command succeeds
- * @needs: without this it does not,
- * @says_so: but there are arguments, with which it returns -EOPNOTSUPP
- * @flags: bits that it knows
+ * @needs: without this there are none,
+ * @says_so: or some, with which it returns -EOPNOTSUPP
+ * @flags: valid bits
  * @other_flags: the prepared arguments can have none of them
  * @creates: it makes something that must not stay if it fails
- * @gone: what it returns for a removed device, GONE_*; 0: GONE_EIO
+ * @gone: its results for a removed device, GONE_*; 0: GONE_EIO
  * @denied: an errno, in a session without any right and room; 0: none
  * @weight: how often the fuzzer calls it
- * @role: what its first handle should name there, for it to succeed
- * @effect: (this and the rest: when one of its allocations or copies fails) what it has
- *	done stays although its structure could not be written back; called again it
- *	returns @again, or 0
+ * @role: the object of its first handle there, for it to succeed
+ * @effect: (this and the rest: when one of its allocations or copies fails) its effect
+ *	stays although its structure could not be written back; called again it returns
+ *	@again, or 0
  * @again: an errno, not negative
- * @once: it can not be called again, whatever has failed, and returns @again or 0
- * @fresh: use a new session for each call, as something happens behind them; and the
- *	CM's own address handles come and go
+ * @once: it cannot be called again, whatever has failed, and returns @again or 0
+ * @fresh: use a new session for each call, as work continues after it, and the CM creates
+ *	and destroys address handles of its own
  * @silent: it has no results, so no last copy to user memory
  * @ends: the descriptor of the session is without effect afterwards
- * @not_siw: why not over siw, which has bugs that it would meet
+ * @not_siw: the reason to leave it out over siw, whose bugs it would meet
  * @zero: must be 0 as well
  * @fields: of its structure
  * @reserved: of @fields, those that must be 0
@@ -184,7 +184,7 @@ struct abi_command {
 
 extern struct abi_command abi_commands[];
 extern const unsigned int abi_num_commands;
-/* Of a FIELD_QP, up to one that is FIELD_END */
+/* The fields of a FIELD_QP, up to a FIELD_END */
 extern const struct abi_field abi_qp_fields[];
 
 #define for_each_command(_c) \
@@ -226,7 +226,7 @@ const struct abi_command *abi_find_command(unsigned long cmd);
 const char *abi_left_out(const struct abi *s, const struct abi_command *c);
 /*
  * Valid arguments with their size, with which the command returns w->result. -EOPNOTSUPP
- * if abi_left_out() says why, and for no other reason.
+ * if abi_left_out() returns a reason, and only then.
  */
 int abi_prepare(struct abi_world *w, const struct abi_command *c, union abi_arg *arg);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The mock device (mock/mock.h says what it can) for the raw ioctl tests.
+ * The mock device (mock/mock.h documents it) for the raw ioctl tests.
  */
 #ifndef ABI_MOCK_H
 #define ABI_MOCK_H
@@ -11,7 +11,7 @@
 #define MOCK_NETDEV	"epmock0"
 #define MOCK_LOCAL_LKEY	0x1d00		/* of its PDs */
 
-/* Any errno that nobody returns by himself. */
+/* An errno that no function returns by itself */
 #define MOCK_ERRNO	EL2HLT
 
 /* More of enum ibv_event_type */
@@ -50,7 +50,7 @@ void mock_unload(void);
 /* A device, and $RDMA_DEV set to it; returns when it can be used. */
 int mock_new(const char *options);
 int mock_del(void);
-/* Whoever gives up a reference to a GID takes so long, until mock_unload(). */
+/* Dropping a reference to a GID takes so long, until mock_unload(). */
 int mock_put_gid_ms(int ms);
 /* No route is found before a query for one is cancelled, until then as well. */
 int mock_cm_ms(int ms);
@@ -58,10 +58,10 @@ int mock_cm_ms(int ms);
 int mock_ud_qkey(__u32 qkey);
 /* A post to a QP takes so long in the driver, until then. */
 int mock_post_ms(int ms);
-/* So does what a send leaves behind, when the lock that it was posted under is free. */
+/* So does the work after a send, when the lock that it was posted under is free. */
 int mock_after_ms(int ms);
 
-/* What is in a file of the device, and writing it; @file: "fail/create_qp" */
+/* Writes a file of the device; returns its number; @file: "fail/create_qp" */
 int mock_write(const char *file, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int mock_read(const char *file);

@@ -65,7 +65,7 @@ static int find_device(struct abi *s)
 	return -ENODEV;
 }
 
-/* Its address: $RDMA_EP_TEST_ADDR, or what its network device has. */
+/* Its address: $RDMA_EP_TEST_ADDR, or that of its network device */
 static int find_address(struct abi *s)
 {
 	struct rdma_ep_cmd_query_port port = { .dev_index = s->dev, .port_num = 1 };
@@ -465,7 +465,7 @@ int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey)
 	return abi_modify_qp(s, qp, &attr);
 }
 
-/* From INIT: attributes that the type does not have are left out. */
+/* Starts in INIT. Attributes that the type does not have are left out. */
 int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest)
 {
 	bool requester = type == QPT_RC || type == QPT_XRC_INI;

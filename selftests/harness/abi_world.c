@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A session with one object of each type; what devices lack.
+ * A session with one object of each type; the features that devices lack.
  */
 #include <stdio.h>
 #include <sys/utsname.h>

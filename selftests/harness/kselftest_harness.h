@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The kernel's test harness. Its time limits grow with TEST_SCALE, and are three times
- * what a test asks for: several guests share a CPU.
+ * those of a test: several guests share a CPU.
  */
 #ifndef HARNESS_KSELFTEST_HARNESS_H
 #define HARNESS_KSELFTEST_HARNESS_H

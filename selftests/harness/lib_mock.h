@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The mock device (mock/mock.h says what it can) for tests of the library: it has XRC.
- * It is made for the first test of a program, and goes with the program.
+ * The mock device (mock/mock.h documents it) for tests of the library: it has XRC. It is
+ * created for the first test of a program, and removed with the program.
  */
 #ifndef RDMA_EP_LIB_MOCK_H
 #define RDMA_EP_LIB_MOCK_H

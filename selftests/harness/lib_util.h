@@ -4,7 +4,7 @@
  * pages, and built twice: with -lrdma_ep, and as NAME.stock with -lrdmacm
  * -libverbs. The second shows that a test expects the right thing.
  *
- * The functions here return 0 or -1 and say on standard error what went wrong.
+ * The functions return 0 or -1, and print errors on stderr.
  */
 #ifndef RDMA_EP_LIB_UTIL_H
 #define RDMA_EP_LIB_UTIL_H
@@ -21,8 +21,8 @@
 
 #include "stock.h"
 
-#define WAIT_MS		(24000 * TEST_SCALE)	/* for what must happen */
-#define QUIET_MS	100	/* for what must not */
+#define WAIT_MS		(24000 * TEST_SCALE)	/* for events that must happen */
+#define QUIET_MS	100	/* for those that must not */
 
 /* The call fails with this errno. (Stock: not called at all.) */
 #define FAILS(_errno, _call) ({ \
@@ -100,8 +100,8 @@ int lib_wait_wc(struct ibv_cq *cq, struct ibv_wc *wc, int n);
 /* The next one. If there is none its status is IBV_WC_GENERAL_ERR. */
 struct ibv_wc lib_next_wc(struct ibv_cq *cq);
 /*
- * Is it there? What is written has arrived when that completes; over iWARP it is under way
- * then, and soon there.
+ * Has the data arrived? A WRITE has arrived when it completes; over iWARP it arrives soon
+ * after that.
  */
 bool lib_arrived(const void *at, const void *data, size_t len);
 bool lib_no_wc(struct ibv_cq *cq);
@@ -114,9 +114,9 @@ int lib_send(struct rdma_cm_id *id, const void *msg, size_t len);
 enum ibv_qp_state lib_qp_state(struct ibv_qp *qp);
 
 /*
- * The same, or the expected one where the device can not tell: iWARP's states are
- * others, of which only "connected" has a counterpart, and siw of old kernels
- * never says more than RESET. An end comes from the peer there, so it is waited for.
+ * The same, or the expected one where the device does not report it: iWARP has other
+ * states, of which only "connected" has a counterpart, and siw of old kernels reports
+ * RESET always. An end comes from the peer there, so this waits for it.
  */
 enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected);
 #define EXPECT_QPS(_state, _qp) \
@@ -163,7 +163,7 @@ int pair_client(struct pair *p);	/* the active side's id, with a route and a QP 
 int pair_requested(struct pair *p);	/* its request, and a QP for that */
 int pair_accept(struct pair *p);	/* both are connected */
 int pair_up(struct pair *p);		/* all of it */
-int pair_down(struct pair *p);		/* whatever there is */
+int pair_down(struct pair *p);		/* all that exists */
 
 /* A connection of synchronous endpoints: create_ep, get_request, ... */
 struct eps {
@@ -171,7 +171,7 @@ struct eps {
 	struct ibv_qp_init_attr *passive_attr, *active_attr;
 	struct ibv_pd *pd;
 	struct rdma_conn_param *connect, *accept;
-	/* Of the passive side's thread */
+	/* for the passive side's thread */
 	void (*before_accept)(struct eps *e);
 	int server_errno;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * SKIP(return, ...) in FIXTURE_SETUP: older versions of the harness run the test all the same.
- * Each test is a process, whose exit status says that it is skipped, one value or another.
+ * Each test is a process, whose exit status is one of two values if it is skipped.
  */
 #ifndef RDMA_EP_SKIP_H
 #define RDMA_EP_SKIP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The test harness, and what tests take from the system.
+ * The test harness, and the headers of the system.
  */
 #ifndef RDMA_EP_TEST_H
 #define RDMA_EP_TEST_H
@@ -37,12 +37,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* (Not in quotes: #include_next goes on from where it was found.) */
+/* (Not in quotes: #include_next continues in the folder after its own.) */
 #include <kselftest_harness.h>
 #include "param.h"
 #include "skip.h"
 
-/* EXPECT_EQ(...) or another check, and what to log if it fails. */
+/* EXPECT_EQ(...) or another check, and a message if it fails */
 #define LOGGED(_check, ...)	({ _check { TH_LOG(__VA_ARGS__); } })
 
 /* The pointer that a call returns. The test ends if that is NULL. */
