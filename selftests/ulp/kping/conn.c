@@ -241,7 +241,8 @@ struct kping_conn *kping_accept(struct kping_run *run, struct rdma_ep *ep)
 
 	param = kping_param(conn);
 	ret = rdma_ep_accept(ep, &param, run->cmd.timeout);
-	if (!ret) {
+	/* Completion handlers may have served a peer that has disconnected meanwhile. */
+	if (!ret || ret == -ECONNRESET) {
 		rdma_ep_on_end(ep, kping_on_end);
 		return conn;
 	}
