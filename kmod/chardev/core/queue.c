@@ -221,6 +221,13 @@ void uep_queue_put(struct uep_queue *q)
 	kref_put(&q->ref, uep_queue_free);
 }
 
+void uep_queue_kill(struct uep_queue *q)
+{
+	WRITE_ONCE(q->dead, true);
+	wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
+	uep_queue_signal(q);
+}
+
 /*
  * Wakes the readers of all queues of a session, for which they have a reason. @kill: they find no
  * session any more. Queues that are created meanwhile do not matter. The number of queues is the
@@ -234,8 +241,9 @@ void uep_queues_wake(struct uep_session *s, bool kill)
 	spin_lock(&s->ev_lock);
 	list_for_each_entry(q, &s->queues, entry) {
 		if (kill)
-			WRITE_ONCE(q->dead, true);
-		wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
+			uep_queue_kill(q);
+		else
+			wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
 		/* One with a reference stays in the list. */
 		if (++n % UEP_WAKE_BATCH || !kref_get_unless_zero(&q->ref))
 			continue;
@@ -250,13 +258,6 @@ void uep_queues_wake(struct uep_session *s, bool kill)
 	spin_unlock(&s->ev_lock);
 	if (held)
 		uep_queue_put(held);
-}
-
-void uep_queue_kill(struct uep_queue *q)
-{
-	WRITE_ONCE(q->dead, true);
-	wake_up_poll(&q->wait, EPOLLERR | EPOLLHUP);
-	uep_queue_signal(q);
 }
 
 static int uep_queue_add(struct uep_cmd *cmd, struct uep_queue *q, struct uep_queue_file *qf)
