@@ -3,7 +3,7 @@
  * Posting work requests.
  *
  * Drivers trust kernel consumers: they do not check keys, addresses, opcodes and flags. So a list
- * is copied once and checked on the copy, and a driver gets only what the lists here and in
+ * is copied once and checked on the copy, and a driver gets only what the lists in batch.c and
  * send.c allow, and nothing that it would refuse half-way. Requests that it refuses nevertheless
  * are rolled back.
  */
@@ -12,168 +12,6 @@
 
 #include "../trace.h"
 #include "post.h"
-
-/* Sends and receives are chained and rolled back by the same members. */
-static_assert(offsetof(struct ib_send_wr, next) == offsetof(struct ib_recv_wr, next));
-static_assert(offsetof(struct ib_send_wr, wr_id) == offsetof(struct ib_recv_wr, wr_id));
-static_assert(offsetof(struct ib_send_wr, sg_list) == offsetof(struct ib_recv_wr, sg_list));
-static_assert(offsetof(struct ib_send_wr, num_sge) == offsetof(struct ib_recv_wr, num_sge));
-
-/* A QP's send or receive queue, or a shared one, for posting */
-struct uep_post_queue {
-	struct uep_wq *wq;
-	struct uep_pd *pd;
-	struct uep_qp *qp;		/* NULL: an SRQ */
-	struct uep_srq *srq;		/* NULL: a QP's */
-	bool send;
-	u32 max_sge;			/* entries of a receive */
-	u64 bytes;			/* posted */
-	u32 piece;			/* sends are posted in pieces of so many bytes; 0: not */
-	u64 in_piece;			/* bytes of the piece until now */
-};
-
-/* As uep_send_add(), for a receive. */
-static int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf,
-			struct uep_post_batch *b)
-{
-	struct ib_recv_wr *wr = &b->wr[b->nr].recv;
-	const struct rdma_ep_recv_wr *u;
-	struct ib_sge *sge;
-	u64 total;
-	int n;
-
-	u = uep_post_next(buf, sizeof(*u));
-	if (!u || u->reserved || u->num_sge > q->max_sge)
-		return -EINVAL;
-	sge = uep_post_next(buf, (u64)u->num_sge * sizeof(*sge));
-	if (!sge)
-		return -EINVAL;
-	n = uep_post_sges(q->pd, buf, sge, u->num_sge, true, &total);
-	if (n < 0)
-		return n;
-	if (total > q->pd->obj.dev->max_recv_sz)
-		return -EINVAL;
-	b->wr_id[b->nr] = u->wr_id;
-	wr->sg_list = sge;
-	wr->num_sge = n;
-	return 0;
-}
-
-static bool uep_is_signalled(const struct uep_qp *qp, const struct ib_send_wr *wr)
-{
-	return qp->qp.sq_sig_all || (wr->send_flags & IB_SEND_SIGNALED);
-}
-
-static bool uep_batch_push(struct uep_post_queue *q, struct uep_post_batch *b, u32 n)
-{
-	enum uep_signalled signalled = UEP_SIGNALLED;
-	const struct ib_send_wr *wr = &b->wr[n].wr;
-
-	if (b->signal_last && n == b->nr - 1)
-		signalled = UEP_SIGNALLED_HERE;
-	else if (q->send && !uep_is_signalled(q->qp, wr))
-		signalled = UEP_UNSIGNALLED;
-	return uep_wq_push(q->wq, b->wr_id[n], signalled,
-			   q->send && wr->opcode == IB_WR_RDMA_READ, &b->wr[n].recv.wr_id);
-}
-
-/* @bad: the first request that has not been posted */
-static int uep_batch_post_hw(struct uep_post_queue *q, const union uep_wr *wr,
-			     const union uep_wr **bad)
-{
-	const struct ib_recv_wr **bad_recv = (void *)bad;
-	const struct ib_send_wr **bad_send = (void *)bad;
-
-	if (q->send)
-		return ib_post_send(q->qp->qp.ibqp, &wr->wr, bad_send);
-	if (q->srq)
-		return ib_post_srq_recv(q->srq->srq.ibsrq, &wr->recv, bad_recv);
-	return ib_post_recv(q->qp->qp.ibqp, &wr->recv, bad_recv);
-}
-
-static u64 uep_wr_bytes(const struct ib_recv_wr *wr)
-{
-	u64 bytes = 0;
-	int i;
-
-	for (i = 0; i < wr->num_sge; i++)
-		bytes += wr->sg_list[i].length;
-	return bytes;
-}
-
-/* With wq->lock. */
-static void uep_post_count(struct uep_post_queue *q, const union uep_wr *wr)
-{
-	u64 bytes = uep_wr_bytes(&wr->recv);
-
-	q->wq->traffic.posted++;
-	q->wq->traffic.bytes += bytes;
-	q->bytes += bytes;
-	if (q->send && wr->wr.opcode == IB_WR_RDMA_READ) {
-		q->wq->reads.posted++;
-		q->wq->reads.bytes += bytes;
-	}
-}
-
-/*
- * Posts the requests of the batch from @first on. Returns how many are on the queue; *@err is the
- * error of the next one, or 0.
- */
-static u32 uep_batch_post(struct uep_post_queue *q, struct uep_post_batch *b, u32 first, int *err)
-{
-	const union uep_wr *bad = NULL;
-	struct uep_wq *wq = q->wq;
-	struct uep_qp *qp = q->qp;
-	u32 i, n = first, good;
-	int ret;
-
-again:
-	*err = q->send ? wait_on_bit(&qp->qp.cm_use, EP_QP_ACCEPTING, TASK_KILLABLE) : 0;
-	if (*err)
-		return 0;
-	/*
-	 * _bh: on Linux 6.1 a driver schedules a tasklet for sends of kernel consumers, which
-	 * then runs at the unlock instead of some time later.
-	 */
-	spin_lock_bh(&wq->lock);
-	if (q->send && unlikely(test_bit(EP_QP_ACCEPTING, &qp->qp.cm_use))) {
-		spin_unlock_bh(&wq->lock);
-		goto again;
-	}
-	if (wq->dead)
-		*err = -EIO;
-	/* The driver changes the state of a connected iWARP QP, and checks it. */
-	else if (qp && !(q->send && qp->iwarp) &&
-		 READ_ONCE(qp->qp.state) < (q->send ? IB_QPS_RTS : IB_QPS_INIT))
-		*err = -EINVAL;
-	for (; !*err && n < b->nr; n++) {
-		if (!uep_batch_push(q, b, n)) {
-			*err = -ENOMEM;
-			break;
-		}
-		if (n > first)
-			b->wr[n - 1].recv.next = &b->wr[n].recv;
-		b->wr[n].recv.next = NULL;
-	}
-	good = n;
-	if (n > first) {
-		ret = uep_batch_post_hw(q, &b->wr[first], &bad);
-		if (ret) {
-			*err = ret;
-			for (good = first; good < n; good++)
-				if (&b->wr[good] == bad)
-					break;
-		}
-		for (i = n; i > good; i--)
-			uep_wq_pop(wq, b->wr[i - 1].recv.wr_id);
-		for (i = first; i < good; i++)
-			uep_post_count(q, &b->wr[i]);
-		if (b->ends_piece && good == b->nr)
-			WRITE_ONCE(qp->pace.cookie, b->wr[good - 1].recv.wr_id);
-	}
-	spin_unlock_bh(&wq->lock);
-	return good - first;
-}
 
 /*
  * Drains the CQs with completions of the SRQ, which have slots until they are polled: those of
@@ -212,13 +50,6 @@ static void uep_srq_drain(struct uep_srq *srq)
 			break;
 	}
 	rcu_read_unlock();
-}
-
-static void uep_batch_init(struct uep_post_batch *b)
-{
-	b->nr = 0;
-	b->ends_piece = false;
-	b->signal_last = false;
 }
 
 /* Empties the batch. */

@@ -45,6 +45,31 @@ struct uep_post_batch {
 	u64 wr_id[UEP_POST_BATCH];
 };
 
+/* A QP's send or receive queue, or a shared one, for posting */
+struct uep_post_queue {
+	struct uep_wq *wq;
+	struct uep_pd *pd;
+	struct uep_qp *qp;		/* NULL: an SRQ */
+	struct uep_srq *srq;		/* NULL: a QP's */
+	bool send;
+	u32 max_sge;			/* entries of a receive */
+	u64 bytes;			/* posted */
+	u32 piece;			/* sends are posted in pieces of so many bytes; 0: not */
+	u64 in_piece;			/* bytes of the piece until now */
+};
+
+static inline void uep_batch_init(struct uep_post_batch *b)
+{
+	b->nr = 0;
+	b->ends_piece = false;
+	b->signal_last = false;
+}
+
+int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_post_batch *b);
+bool uep_is_signalled(const struct uep_qp *qp, const struct ib_send_wr *wr);
+u64 uep_wr_bytes(const struct ib_recv_wr *wr);
+u32 uep_batch_post(struct uep_post_queue *q, struct uep_post_batch *b, u32 first, int *err);
+
 u32 uep_pace_begin(struct uep_qp *qp);
 void uep_pace_end(struct uep_qp *qp, u64 bytes, u64 in_piece, unsigned long began_at);
 bool uep_pace_wait(struct uep_qp *qp);

@@ -57,7 +57,7 @@ struct uep_pd {
 struct uep_pd *uep_pd_create(struct uep_ctx *ctx);
 int uep_alloc_pd(struct uep_cmd *cmd);
 
-/* Memory regions (mr.c) */
+/* Memory regions (mr.c, mr_check.c) */
 
 struct uep_mr {
 	struct uep_obj obj;
