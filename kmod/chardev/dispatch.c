@@ -114,7 +114,7 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 		RDMA_EP_NOTIFY_SOLICITED),
 	UEP_CMD(MODIFY_CQ, uep_modify_cq, rdma_ep_cmd_modify_cq, reserved, 0),
 
-	UEP_CMD(CREATE_SRQ, uep_create_srq, rdma_ep_cmd_create_srq, srq_num, 0),
+	UEP_CMD(CREATE_SRQ, uep_create_srq, rdma_ep_cmd_create_srq, reserved, RDMA_EP_RECV_RING),
 	UEP_CMD(MODIFY_SRQ, uep_modify_srq, rdma_ep_cmd_srq_attr, srq_limit,
 		RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT),
 	UEP_CMD(QUERY_SRQ, uep_query_srq, rdma_ep_cmd_srq_attr, srq_limit, 0),

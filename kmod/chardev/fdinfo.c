@@ -40,10 +40,11 @@ static void uep_sum_past(struct uep_traffic *sum, struct uep_past *past)
 
 static void uep_sum_wq(struct uep_traffic *sum, struct uep_wq *wq)
 {
-	spin_lock(&wq->lock);
+	/* Handlers take that of an SRQ. */
+	spin_lock_irq(&wq->lock);
 	sum->posted += wq->traffic.posted;
 	sum->bytes += wq->traffic.bytes;
-	spin_unlock(&wq->lock);
+	spin_unlock_irq(&wq->lock);
 }
 
 static void uep_sum_obj(struct uep_obj *obj, void *arg)

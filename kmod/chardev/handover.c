@@ -160,10 +160,17 @@ static int uep_owner_add_file(struct uep_cmd *cmd, struct uep_owner *owner)
 	return fd;
 }
 
+static int uep_give_up_recv_ring(struct uep_obj *obj, void *arg)
+{
+	uep_recv_ring_give_up(container_of(obj, struct uep_srq, obj));
+	return 0;
+}
+
 int uep_export(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_export *arg = cmd->arg;
 	struct uep_owner *owner = uep_cmd_owner(cmd);
+	int ret;
 
 	if (arg->reserved)
 		return -EINVAL;
@@ -175,7 +182,10 @@ int uep_export(struct uep_cmd *cmd)
 	}
 	if (!(arg->flags & RDMA_EP_KEEP)) {
 		trace_rdma_ep_session_export(cmd->s);
-		return uep_end_owner(cmd->s, owner);
+		ret = uep_end_owner(cmd->s, owner);
+		if (!ret)
+			uep_walk_objs(cmd->s, RDMA_EP_OBJ_SRQ, NULL, uep_give_up_recv_ring, NULL);
+		return ret;
 	}
 	if (!uep_owner_enter(owner))
 		return -EBADF;
@@ -187,6 +197,12 @@ int uep_export(struct uep_cmd *cmd)
 static int uep_move_ring(struct uep_obj *obj, void *pages)
 {
 	uep_cq_move_ring(container_of(obj, struct uep_cq, obj), pages);
+	return 0;
+}
+
+static int uep_move_recv_ring(struct uep_obj *obj, void *pages)
+{
+	uep_recv_ring_move(container_of(obj, struct uep_srq, obj), pages);
 	return 0;
 }
 
@@ -220,6 +236,7 @@ static int uep_change_owner(struct uep_session *s, struct uep_owner *old)
 		return ret;
 	}
 	uep_walk_objs(s, RDMA_EP_OBJ_CQ, NULL, uep_move_ring, &pages);
+	uep_walk_objs(s, RDMA_EP_OBJ_SRQ, NULL, uep_move_recv_ring, &pages);
 	uep_rings_replace(s, old, &pages);
 	for (i = 0; i < ARRAY_SIZE(named); i++)
 		uep_walk_objs(s, named[i], NULL, uep_obj_set_uid, &none);

@@ -54,6 +54,7 @@ static void uep_list_srq(struct uep_srq *srq, struct rdma_ep_obj_info *info)
 	info->recv_cq = uep_handle_of(srq->cq);
 	info->xrcd = uep_handle_of(srq->xrcd);
 	info->number = srq->xrcd ? srq->srq.num : 0;
+	info->ring = srq->ring.mem.index;
 }
 
 static void uep_list_qp(struct uep_qp *qp, struct rdma_ep_obj_info *info)

@@ -21,6 +21,8 @@ static const struct ep_driver ep_drivers[] = {
 		.caps = EP_CAPS_MAP | EP_CAP_REREG_MR | EP_CAP_INLINE |
 			EP_CAP_RESIZE_CQ | EP_CAP_SOFTWARE |
 			EP_CAP_STICKY_NOTIFY |
+			/* Other CPUs' completions wait for the CQ's lock meanwhile. */
+			(EP_COMPAT_QP_WORK_ITEMS ? EP_CAP_RECV_RING : 0) |
 			EP_CAP_MCAST_ALONE,	/* RXE-10 */
 		.ops = &ep_rxe_ops,
 	},

@@ -36,6 +36,11 @@ enum ep_dev_caps {
 	EP_CAP_NO_SQD		= BIT(14),	/* SQD does not drain the send queue */
 	EP_CAP_QP_PINS_MODULE	= BIT(15),	/* unloading it hangs while it has QPs */
 	EP_CAP_LISTEN_ANY_NET	= BIT(16),	/* accepts requests of other net namespaces */
+	/*
+	 * A QP takes no receive between a completion and the return of the completion handler,
+	 * in which receives can be posted to an SRQ; and SRQs are in order
+	 */
+	EP_CAP_RECV_RING	= BIT(17),
 };
 
 /* Operations of a driver; all are optional. (lock): under ep_qp.lock */

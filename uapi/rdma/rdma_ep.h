@@ -1023,11 +1023,11 @@ struct rdma_ep_wc {
 	__u8 reserved[2];
 };
 
-/** RDMA_EP_RING_ENTRIES - completions that fit into a ring */
+/** RDMA_EP_RING_ENTRIES - completions, or receives, that fit into a ring */
 #define RDMA_EP_RING_ENTRIES	32
-/** RDMA_EP_MAX_RINGS - rings of a session; later CQs have none */
+/** RDMA_EP_MAX_RINGS - rings of a session; later CQs and SRQs have none */
 #define RDMA_EP_MAX_RINGS	32768
-/** RDMA_EP_NO_RING - the index if a CQ has no ring */
+/** RDMA_EP_NO_RING - the index if a CQ or SRQ has no ring */
 #define RDMA_EP_NO_RING		0xffffffff
 
 /**
@@ -1049,8 +1049,8 @@ struct rdma_ep_wc {
  *
  * The rings of a session are an array. mmap(2) of the session's file descriptor, at
  * offset 0 and shared, maps it; the descriptor must be open for reading and writing.
- * Ring number n is at n * sizeof(struct rdma_ep_cq_ring). Touching a ring that no CQ
- * has had raises SIGBUS. A child does not inherit the mapping. The session exists as
+ * Ring number n is at n * sizeof(struct rdma_ep_cq_ring). Touching a ring that no CQ or
+ * SRQ has had raises SIGBUS. A child does not inherit the mapping. The session exists as
  * long as the mapping does.
  *
  * The user reads @head with acquire semantics before the entries, and writes @tail
@@ -1150,9 +1150,17 @@ struct rdma_ep_cmd_modify_cq {
 #define RDMA_EP_IOC_MODIFY_CQ RDMA_EP_IOC(MODIFY_CQ, rdma_ep_cmd_modify_cq)
 
 /**
+ * enum rdma_ep_create_srq_flags - &struct rdma_ep_cmd_create_srq.flags
+ * @RDMA_EP_RECV_RING: take receives from a &struct rdma_ep_recv_ring, too
+ */
+enum rdma_ep_create_srq_flags {
+	RDMA_EP_RECV_RING = 1 << 0,
+};
+
+/**
  * struct rdma_ep_cmd_create_srq - ioctl(RDMA_EP_IOC_CREATE_SRQ)
  * @size: sizeof(struct rdma_ep_cmd_create_srq)
- * @flags: must be 0
+ * @flags: RDMA_EP_RECV_RING or 0
  * @uid: in: cookie, reported by asynchronous events
  * @id: in: id to associate the SRQ with, or 0
  * @pd: in: protection domain; 0 with @id: the default PD of the id's device
@@ -1164,6 +1172,9 @@ struct rdma_ep_cmd_modify_cq {
  * @xrcd: in: XRC: domain; else must be 0
  * @cq: in: XRC: CQ that its receives complete to; else must be 0
  * @srq_num: out: XRC: number that senders name it by, else 0
+ * @ring: out: index of the ring, or RDMA_EP_NO_RING: it was not wanted, all rings of the
+ *	session are in use, the SRQ is an XRC SRQ, or the driver does not suit
+ * @reserved: must be 0
  *
  * With @id the rules are those of rdma_create_srq(3): the id must be bound to
  * the device of @pd and have no SRQ yet.
@@ -1190,6 +1201,8 @@ struct rdma_ep_cmd_create_srq {
 	__u32 xrcd;
 	__u32 cq;
 	__u32 srq_num;
+	__u32 ring;
+	__u32 reserved;
 };
 
 #define RDMA_EP_IOC_CREATE_SRQ RDMA_EP_IOC(CREATE_SRQ, rdma_ep_cmd_create_srq)
@@ -1506,6 +1519,64 @@ struct rdma_ep_recv_wr {
 	__u32 reserved;
 };
 
+/** RDMA_EP_RING_SGES - scatter entries of a receive in a ring */
+#define RDMA_EP_RING_SGES	2
+
+/**
+ * struct rdma_ep_ring_recv - a receive work request in a ring
+ * @wr: as for RDMA_EP_IOC_POST_SRQ_RECV, with RDMA_EP_RING_SGES entries at most
+ * @sge: its scatter entries
+ */
+struct rdma_ep_ring_recv {
+	struct rdma_ep_recv_wr wr;
+	struct rdma_ep_sge sge[RDMA_EP_RING_SGES];
+};
+
+/**
+ * struct rdma_ep_recv_ring - receives of an SRQ, in memory shared with the user
+ * @head: number of receives that the kernel has taken from @recv, modulo 2^32
+ * @kick: not 0: a receive in @recv may stay there until RDMA_EP_IOC_POST_SRQ_RECV. 0: the
+ *	kernel takes what is in @recv before the device can run out of receives
+ * @limit: the last value to which the user may increment @tail while @kick is 0
+ * @max_sge: scatter entries that a receive of the SRQ may have
+ * @reserved: 0
+ * @tail: number of receives that the user has put into @recv, modulo 2^32; written by the
+ *	user
+ * @unused: reserved for the user
+ * @recv: the ring; receive number n is in place n % RDMA_EP_RING_ENTRIES
+ * @padding: 0
+ *
+ * It is one of the session's rings (&struct rdma_ep_cq_ring) and has the same size. A user
+ * who reads @kick as 0, with acquire semantics, and then finds @tail below @limit (their
+ * difference is negative, as a signed number of 32 bits) can post a receive without a system
+ * call: the user writes it to @recv, writes @tail with release semantics, and then, after a
+ * full barrier, reads @kick again. If that is not 0 then,
+ * RDMA_EP_IOC_POST_SRQ_RECV is needed, with @num 0 or with more receives: it takes what is in
+ * the ring first.
+ *
+ * The kernel copies each receive once, and checks the copy as RDMA_EP_IOC_POST_SRQ_RECV
+ * does. There is no errno for it any more, so a receive that may not be posted, or a @tail
+ * beyond the ring, is an error of the SRQ: IBV_EVENT_SRQ_ERR is raised, this receive and
+ * those behind it are lost, and all later posts to the SRQ fail with EINVAL. Receives that
+ * are on the queue stay there. Regions are checked when the kernel takes the receive: it does
+ * before it deregisters or changes a region of the PD.
+ *
+ * @kick is 0 only if the SRQ has a QP, all CQs that its receives complete to have rings, have
+ * been polled until they were empty, and serve no other SRQ with a ring, and if the queue
+ * holds at least as many receives as the SRQ has QPs, and the SRQ's limit besides.
+ */
+struct rdma_ep_recv_ring {
+	__u32 head;
+	__u32 kick;
+	__u32 limit;
+	__u32 max_sge;
+	__u32 reserved[12];
+	__u32 tail;
+	__u32 unused[15];
+	struct rdma_ep_ring_recv recv[RDMA_EP_RING_ENTRIES];
+	__u8 padding[384];
+};
+
 /**
  * enum rdma_ep_post_flags - &struct rdma_ep_cmd_post.flags
  * @RDMA_EP_POST_ALL: post the whole list, or nothing of it
@@ -1523,7 +1594,8 @@ enum rdma_ep_post_flags {
  *	struct rdma_ep_recv_wr followed by its entries or inline data
  * @wrs_len: in: bytes at @wrs, at most rdma_ep_cmd_query.max_post_bytes
  * @handle: in: the QP or SRQ
- * @num: in: number of work requests, at least 1
+ * @num: in: number of work requests, at least 1; of an SRQ with a ring also 0, and @wrs_len is
+ *	0 then, too: to take what is in the ring
  * @posted: out: work requests that have been posted, counted from the first;
  *	written on failure, too
  *
@@ -1549,7 +1621,8 @@ enum rdma_ep_post_flags {
  *    not allow the request (a send before RTS, a receive in RESET); an AH is not of
  *    the QP's PD. On siw also: a message or a receive is longer than 2^31 - 1
  *    bytes; a READ of at most 32 bytes crosses a page of the peer's memory, as siw
- *    answers it with wrong data
+ *    answers it with wrong data. An SRQ: a receive in its ring was refused
+ *    (&struct rdma_ep_recv_ring)
  *  - ENOTCONN: siw: the QP is not connected, or its state is changing
  *  - EOPNOTSUPP: a request of an IBV_QPT_XRC_SEND QP names an SRQ of the peer (SEND*,
  *    RDMA_WRITE_WITH_IMM); the kernel's work requests have no field for it
@@ -2214,7 +2287,7 @@ enum rdma_ep_obj_flags {
  * @subtype: qp_type of a QP or an id (IBV_QPT_*); of an id on a removed device 0
  * @ps: port space of an id; on a removed device 0
  * @cqe: entries of a CQ
- * @ring: ring of a CQ, or RDMA_EP_NO_RING
+ * @ring: ring of a CQ or SRQ, or RDMA_EP_NO_RING
  * @lkey: local key of an MR
  * @rkey: remote key of an MR
  * @access: IBV_ACCESS_* bits of an MR
@@ -2421,7 +2494,7 @@ struct rdma_ep_cmd_export {
  * rings stay, but have lost their connection with the session.
  *
  * Handles, keys and queues are the same. Unread completions are in the rings, which the
- * caller maps with @fd. Each ring has @pending set. The uid of each object is 0 and its
+ * caller maps with @fd. Each ring has @pending, or @kick, set. The uid of each object is 0 and its
  * counts of read events are too, so a caller sets the uid (RDMA_EP_IOC_SET_OBJ) before it
  * reads events.
  *

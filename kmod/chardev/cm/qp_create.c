@@ -252,7 +252,12 @@ static struct uep_qp *uep_qp_create_in(struct uep_cmd *cmd, struct rdma_ep_qp_in
 	if (ret)
 		goto err;
 	qp->obj.queue_bytes = bytes;
-	ret = uep_qp_create_hw(qp, init) ?: uep_qp_init_queues(qp);
+	uep_recv_ring_add_qp(qp);
+	ret = uep_qp_create_hw(qp, init);
+	if (ret)
+		uep_recv_ring_del_qp(qp);
+	else
+		ret = uep_qp_init_queues(qp);
 	if (!ret)
 		return qp;
 err:

@@ -13,7 +13,8 @@ static int uep_create_srq_for(struct uep_cmd *cmd, struct uep_id *id)
 	struct uep_pd *pd;
 	int srcu, ret;
 
-	if (arg->srq_type > IB_SRQT_XRC || (arg->srq_type != IB_SRQT_XRC && (arg->xrcd || arg->cq)))
+	if (arg->reserved || arg->srq_type > IB_SRQT_XRC ||
+	    (arg->srq_type != IB_SRQT_XRC && (arg->xrcd || arg->cq)))
 		return -EINVAL;
 	if (id) {
 		if (id->srq && !uep_obj_claimed(&id->srq->obj))
@@ -43,6 +44,7 @@ static int uep_create_srq_for(struct uep_cmd *cmd, struct uep_id *id)
 	arg->max_wr = srq->srq.attr.max_wr;
 	arg->max_sge = srq->max_sge;
 	arg->srq_num = srq->srq.num;
+	arg->ring = srq->ring.mem.index;
 out:
 	return uep_obj_exit(&pd->obj, srcu, ret);
 }

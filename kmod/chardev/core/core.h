@@ -25,6 +25,8 @@
  *  uep_cq_hw.poll_lock       one poller at a time, order of completions
  *   uep_wq.lock              slots; held across ib_post_*
  *    uep_cq_hw.lock          the CQ's user; taken by handlers in any context
+ *     uep_recv_ring.lock     taken by handlers, too; held around posts of the ring's receives
+ *      uep_wq.lock of an SRQ interrupts off
  *     uep_queue.lock, the same; interrupts off, and of ours the innermost: SIGIO is sent inside
  *  uep_session.held_lock is a leaf, inside any lock that is taken in process context
  * uep_groups_lock (group.c) and uep_account_mutex (account.c) are leaf mutexes, taken inside any
@@ -411,23 +413,27 @@ void uep_obj_get_res(struct ep_res *res);
 void uep_obj_put_res(struct ep_res *res);
 extern const struct ep_res_ops uep_obj_res_ops;
 
-/* Rings of completions in memory that is shared with the user (ring.c) */
+/* Rings of completions, or of receives, in memory that is shared with the user (ring.c) */
 
-/* Values of rdma_ep_cq_ring.pending beside 0 */
+/* Values of rdma_ep_cq_ring.pending beside 0; the first also of rdma_ep_recv_ring.kick */
 enum {
 	UEP_RING_PENDING = 1,
 	UEP_RING_ARMING,	/* 0 soon, unless something completes */
 };
 
 /**
- * struct uep_ring - a CQ's ring
+ * struct uep_ring - a ring of a CQ or an SRQ
  * @shared: memory shared with the user, holds a reference to its page; NULL: no ring. Moves
- *	with uep_cq_hw.poll_lock and lock
+ *	with uep_cq_hw.poll_lock and lock, or uep_recv_ring.lock
+ * @recv: @shared of an SRQ
  * @index: where the user finds it
- * @head: rdma_ep_cq_ring.head (uep_cq_hw.poll_lock)
+ * @head: rdma_ep_cq_ring.head (uep_cq_hw.poll_lock), or rdma_ep_recv_ring.head
  */
 struct uep_ring {
-	struct rdma_ep_cq_ring *shared;
+	union {
+		struct rdma_ep_cq_ring *shared;
+		struct rdma_ep_recv_ring *recv;
+	};
 	u32 index;
 	u32 head;
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory that a session shares with its user: CQs put completions there, so that polling
- * needs a system call only if completions may have to be fetched from the device.
+ * needs a system call only if completions may have to be fetched from the device. Users put
+ * receives of SRQs there (verbs/recv_ring.c).
  *
- * The kernel reads two words of it, the user's position and the request for an event. Wrong
- * values harm only the user. The kernel's own state is in struct uep_ring.
+ * Of a CQ's ring the kernel reads two words, the user's position and the request for an event.
+ * Wrong values harm only the user. The kernel's own state is in struct uep_ring.
  */
 #include <linux/mm.h>
 
@@ -14,6 +15,13 @@
 #define UEP_RINGS_PAGE	(PAGE_SIZE / UEP_RING_SIZE)
 
 static_assert(PAGE_SIZE % UEP_RING_SIZE == 0);
+/* A ring of receives takes the place of one of completions. */
+static_assert(sizeof(struct rdma_ep_recv_ring) == UEP_RING_SIZE);
+static_assert(offsetof(struct rdma_ep_recv_ring, head) == offsetof(struct rdma_ep_cq_ring, head));
+static_assert(offsetof(struct rdma_ep_recv_ring, kick) ==
+	      offsetof(struct rdma_ep_cq_ring, pending));
+static_assert(offsetof(struct rdma_ep_recv_ring, tail) == offsetof(struct rdma_ep_cq_ring, tail));
+static_assert(offsetof(struct rdma_ep_recv_ring, recv) == offsetof(struct rdma_ep_cq_ring, wc));
 
 /* Returns the page of a ring. It stays allocated and charged as long as the session. */
 static struct page *uep_ring_page(struct uep_session *s, u32 index)
@@ -71,7 +79,7 @@ int uep_ring_create(struct uep_session *s, struct uep_ring *ring)
 	ring->index = index;
 	get_page(page);
 	ring->shared = uep_ring_in(page, index);
-	/* Another CQ may have used it before. */
+	/* Another CQ or SRQ may have used it before. */
 	memset(ring->shared, 0, offsetof(struct rdma_ep_cq_ring, wc));
 	WRITE_ONCE(ring->shared->pending, UEP_RING_PENDING);
 	return 0;

@@ -93,11 +93,9 @@ static void uep_post_count(struct uep_post_queue *q, const union uep_wr *wr)
 	}
 }
 
-/*
- * Posts the requests of the batch from @first on. Returns how many are on the queue; *@err is the
- * error of the next one, or 0.
- */
-u32 uep_batch_post(struct uep_post_queue *q, struct uep_post_batch *b, u32 first, int *err)
+/* With wq->lock. */
+static u32 uep_batch_post_locked(struct uep_post_queue *q, struct uep_post_batch *b, u32 first,
+				 int *err)
 {
 	const union uep_wr *bad = NULL;
 	struct uep_wq *wq = q->wq;
@@ -105,19 +103,6 @@ u32 uep_batch_post(struct uep_post_queue *q, struct uep_post_batch *b, u32 first
 	u32 i, n = first, good;
 	int ret;
 
-again:
-	*err = q->send ? wait_on_bit(&qp->qp.cm_use, EP_QP_ACCEPTING, TASK_KILLABLE) : 0;
-	if (*err)
-		return 0;
-	/*
-	 * _bh: on Linux 6.1 a driver schedules a tasklet for sends of kernel consumers, which
-	 * then runs at the unlock instead of some time later.
-	 */
-	spin_lock_bh(&wq->lock);
-	if (q->send && unlikely(test_bit(EP_QP_ACCEPTING, &qp->qp.cm_use))) {
-		spin_unlock_bh(&wq->lock);
-		goto again;
-	}
 	if (wq->dead)
 		*err = -EIO;
 	/* The driver changes the state of a connected iWARP QP, and checks it. */
@@ -134,21 +119,56 @@ again:
 		b->wr[n].recv.next = NULL;
 	}
 	good = n;
-	if (n > first) {
-		ret = uep_batch_post_hw(q, &b->wr[first], &bad);
-		if (ret) {
-			*err = ret;
-			for (good = first; good < n; good++)
-				if (&b->wr[good] == bad)
-					break;
-		}
-		for (i = n; i > good; i--)
-			uep_wq_pop(wq, b->wr[i - 1].recv.wr_id);
-		for (i = first; i < good; i++)
-			uep_post_count(q, &b->wr[i]);
-		if (b->ends_piece && good == b->nr)
-			WRITE_ONCE(qp->pace.cookie, b->wr[good - 1].recv.wr_id);
+	if (n == first)
+		return 0;
+	ret = uep_batch_post_hw(q, &b->wr[first], &bad);
+	if (ret) {
+		*err = ret;
+		for (good = first; good < n; good++)
+			if (&b->wr[good] == bad)
+				break;
 	}
-	spin_unlock_bh(&wq->lock);
+	for (i = n; i > good; i--)
+		uep_wq_pop(wq, b->wr[i - 1].recv.wr_id);
+	for (i = first; i < good; i++)
+		uep_post_count(q, &b->wr[i]);
+	if (b->ends_piece && good == b->nr)
+		WRITE_ONCE(qp->pace.cookie, b->wr[good - 1].recv.wr_id);
 	return good - first;
+}
+
+/*
+ * Posts the requests of the batch from @first on. Returns how many are on the queue; *@err is the
+ * error of the next one, or 0. The queue of an SRQ takes them in any context.
+ */
+u32 uep_batch_post(struct uep_post_queue *q, struct uep_post_batch *b, u32 first, int *err)
+{
+	struct uep_wq *wq = q->wq;
+	struct uep_qp *qp = q->qp;
+	unsigned long flags;
+	u32 nr;
+
+	*err = 0;
+	if (q->srq) {
+		spin_lock_irqsave(&wq->lock, flags);
+		nr = uep_batch_post_locked(q, b, first, err);
+		spin_unlock_irqrestore(&wq->lock, flags);
+		return nr;
+	}
+again:
+	*err = q->send ? wait_on_bit(&qp->qp.cm_use, EP_QP_ACCEPTING, TASK_KILLABLE) : 0;
+	if (*err)
+		return 0;
+	/*
+	 * _bh: on Linux 6.1 a driver schedules a tasklet for sends of kernel consumers, which
+	 * then runs at the unlock instead of some time later.
+	 */
+	spin_lock_bh(&wq->lock);
+	if (q->send && unlikely(test_bit(EP_QP_ACCEPTING, &qp->qp.cm_use))) {
+		spin_unlock_bh(&wq->lock);
+		goto again;
+	}
+	nr = uep_batch_post_locked(q, b, first, err);
+	spin_unlock_bh(&wq->lock);
+	return nr;
 }

@@ -31,8 +31,17 @@ static void uep_mr_destroy_hw(struct ep_res *res)
 	uep_uncharge_pages(mr->obj.session, mr->nr_pages);
 }
 
+/* Posted receives may name the region, but not later ones. Not inside ep_dev_enter() */
+static void uep_mr_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
+{
+	/* Without a handle its creation has failed. */
+	if (obj->handle)
+		uep_recv_rings_take(container_of(obj, struct uep_mr, obj)->pd);
+}
+
 static const struct uep_obj_type uep_mr_type = {
 	.type = RDMA_EP_OBJ_MR,
+	.destroy = uep_mr_destroy,
 	.res = offsetof(struct uep_mr, res),
 };
 
@@ -388,6 +397,7 @@ int uep_rereg_mr(struct uep_cmd *cmd)
 	mr = uep_obj_use(cmd->s, arg->mr, RDMA_EP_OBJ_MR);
 	if (!mr)
 		return -ENOENT;
+	uep_recv_rings_take(mr->pd);
 	ret = mutex_lock_killable(&mr->lock);
 	if (ret)
 		goto out;

@@ -6,7 +6,10 @@
 
 static void uep_pd_free(struct uep_obj *obj)
 {
-	xa_destroy(&container_of(obj, struct uep_pd, obj)->mrs);
+	struct uep_pd *pd = container_of(obj, struct uep_pd, obj);
+
+	xa_destroy(&pd->mrs);
+	xa_destroy(&pd->recv_rings);
 }
 
 static const struct uep_obj_type uep_pd_type = {
@@ -25,6 +28,7 @@ struct uep_pd *uep_pd_create(struct uep_ctx *ctx)
 	if (IS_ERR(pd))
 		return pd;
 	xa_init(&pd->mrs);
+	xa_init(&pd->recv_rings);
 	pd->ctx = ctx;
 	ret = ep_pd_create(&pd->pd, pd->obj.dev, &uep_obj_res_ops);
 	if (!ret)

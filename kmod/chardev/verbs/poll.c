@@ -54,6 +54,8 @@ static bool uep_cq_test_and_clear_notify(struct uep_cq *cq)
 /* The device reports a completion. Any context, with hw->lock. */
 void uep_cq_completed(struct uep_cq *cq)
 {
+	if (cq->srq)
+		uep_recv_ring_cq_busy(cq);
 	uep_cq_set_pending(cq);
 	if (uep_cq_test_and_clear_notify(cq) && cq->chan)
 		uep_node_post(cq->chan, &cq->comp, 0);
@@ -215,8 +217,10 @@ static int uep_cq_fill(struct uep_cq *cq)
 			return filled ? 0 : ret;
 		if (ret)
 			continue;
-		if (armed)
+		if (armed) {
 			cmpxchg(&cq->ring.shared->pending, UEP_RING_ARMING, 0);
+			uep_recv_ring_cq_empty(cq);
+		}
 		return 0;
 	}
 	return 0;
@@ -262,29 +266,38 @@ void uep_cq_free_held(struct uep_cq *cq)
 
 /*
  * Takes completions from the device, as many as the CQ has entries, while their queues can
- * still be found: a QP is destroyed or reset next, or its slots are needed. With poll_lock.
+ * still be found: a QP is destroyed or reset next, or its slots are needed. Returns whether none is
+ * left on the device. With poll_lock
  */
-static void uep_cq_drain_locked(struct uep_cq *cq)
+static bool uep_cq_drain_locked(struct uep_cq *cq)
 {
 	u32 max;
 	int n;
 
 	if (cq->ring.shared)
 		uep_cq_fill(cq);
-	while (!cq->dead && cq->nr_held < cq->hw->cq.cqe) {
+	while (!cq->dead) {
+		if (cq->nr_held >= cq->hw->cq.cqe)
+			return false;
 		max = min_t(u32, cq->hw->cq.cqe - cq->nr_held, UEP_POLL_BATCH);
 		max = uep_cq_extend_held(cq, max);
-		n = max ? uep_cq_poll_hw(cq, max) : 0;
-		if (n <= 0 || n < (int)max)
+		if (!max)
+			return false;
+		n = uep_cq_poll_hw(cq, max);
+		if (n < (int)max)
 			break;
 	}
+	return true;
 }
 
-void uep_cq_drain(struct uep_cq *cq)
+bool uep_cq_drain(struct uep_cq *cq)
 {
+	bool empty;
+
 	mutex_lock(&cq->hw->poll_lock);
-	uep_cq_drain_locked(cq);
+	empty = uep_cq_drain_locked(cq);
 	mutex_unlock(&cq->hw->poll_lock);
+	return empty;
 }
 
 /* Arms the CQ and takes its completions. False: the device will not report the next one. */
@@ -503,6 +516,10 @@ int uep_notify_cq(struct uep_cmd *cmd)
 	if (solicited) {
 		/* The request may replace one that "armed" stands for. */
 		cq->hw->tainted = true;
+		spin_lock_irq(&cq->hw->lock);
+		if (cq->srq)
+			uep_recv_ring_cq_busy(cq);
+		spin_unlock_irq(&cq->hw->lock);
 		uep_cq_disarm(cq);
 		WRITE_ONCE(cq->auto_arm, false);
 		uep_cq_set_pending(cq);

@@ -190,7 +190,7 @@ static bool uep_post_queue_init(struct uep_post_queue *q, struct uep_obj *obj, b
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
 
 	if (obj->type->type == RDMA_EP_OBJ_SRQ) {
-		*q = (struct uep_post_queue) { &srq->wq, srq->pd, NULL, srq, false, srq->max_sge };
+		*q = uep_srq_post_queue(srq);
 		return true;
 	}
 	*q = (struct uep_post_queue) { send ? &qp->sq : &qp->rq, qp->pd, qp, NULL, send,
@@ -206,6 +206,21 @@ static u32 uep_post_opcode(const struct uep_post_buf *buf, bool send)
 	if (!send)
 		return UEP_TRACE_RECV;
 	return buf->len < sizeof(*u) ? 0 : u->opcode;
+}
+
+/* POST_SRQ_RECV without receives: takes those in the SRQ's ring. */
+static int uep_post_ring(struct uep_session *s, const struct rdma_ep_cmd_post *arg)
+{
+	struct uep_srq *srq = uep_obj_lookup(s, arg->handle, RDMA_EP_OBJ_SRQ);
+	int ret = -EINVAL;
+
+	if (!srq)
+		return -ENOENT;
+	if (uep_srq_has_ring(srq) && !arg->wrs_len) {
+		ret = uep_wq_prepare(&srq->wq) ?: uep_recv_ring_close(srq);
+		uep_recv_ring_open(srq);
+	}
+	return uep_obj_done(&srq->obj, ret);
 }
 
 static int uep_post_list(struct uep_session *s, struct rdma_ep_cmd_post *arg,
@@ -226,7 +241,11 @@ static int uep_post_list(struct uep_session *s, struct rdma_ep_cmd_post *arg,
 	ret = -EINVAL;
 	if (!uep_post_queue_init(&q, obj, send))
 		goto out;
-	ret = uep_post_all(&q, arg, &buf);
+	ret = q.srq ? uep_recv_ring_close(q.srq) : 0;
+	if (!ret)
+		ret = uep_post_all(&q, arg, &buf);
+	if (q.srq)
+		uep_recv_ring_open(q.srq);
 	trace_rdma_ep_post(obj, arg, uep_post_opcode(&buf, send), q.bytes, ret);
 	/* The user polls next. */
 	if (q.qp)
@@ -247,7 +266,8 @@ static int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type, bool send)
 	int ret;
 
 	arg->posted = 0;
-	ret = uep_post_list(cmd->s, arg, type, send);
+	ret = !arg->num && type == RDMA_EP_OBJ_SRQ ? uep_post_ring(cmd->s, arg) :
+	      uep_post_list(cmd->s, arg, type, send);
 	/* Not put_user(): abi_fail lets copies fail. */
 	return copy_to_user(&uarg->posted, &arg->posted, sizeof(arg->posted)) ? -EFAULT : ret;
 }

@@ -58,6 +58,11 @@ struct uep_post_queue {
 	u64 in_piece;			/* bytes of the piece until now */
 };
 
+static inline struct uep_post_queue uep_srq_post_queue(struct uep_srq *srq)
+{
+	return (struct uep_post_queue) { &srq->wq, srq->pd, NULL, srq, false, srq->max_sge };
+}
+
 static inline void uep_batch_init(struct uep_post_batch *b)
 {
 	b->nr = 0;

@@ -7,6 +7,9 @@
 
 #include "verbs.h"
 
+/* With a ring: completion handlers, also those that run in a post to a QP, take the lock. */
+static struct lock_class_key uep_srq_wq_key;
+
 static void uep_srq_event(struct ib_event *event, void *context)
 {
 	struct uep_srq *srq = context;
@@ -27,6 +30,7 @@ static void uep_srq_killing(struct ep_res *res)
 	struct uep_srq *srq = res->owner;
 
 	uep_wq_stop(&srq->wq);
+	uep_recv_ring_stop(srq);
 	uep_srq_set_dead(srq);
 }
 
@@ -59,6 +63,7 @@ static void uep_srq_free(struct uep_obj *obj)
 {
 	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
 
+	uep_recv_ring_free(srq);
 	uep_past_add(&obj->session->past_recvs, &srq->wq.traffic);
 }
 
@@ -122,6 +127,8 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq 
 		return srq;
 	srq->pd = pd;
 	mutex_init(&srq->modify_lock);
+	spin_lock_init(&srq->ring.lock);
+	srq->ring.mem.index = RDMA_EP_NO_RING;
 	uep_node_init(&srq->async, &srq->obj, arg->uid);
 	attr.srq_context = srq;
 	if (arg->srq_type == IB_SRQT_XRC) {
@@ -136,6 +143,12 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq 
 	srq->max_sge = srq->srq.attr.max_sge;
 	/* Twice: a receive keeps its slot until its completion has been polled. */
 	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr, false);
+	/* QPs of other sessions receive from an XRC SRQ. */
+	if (!ret && (arg->flags & RDMA_EP_RECV_RING) && !srq->xrcd &&
+	    ep_dev_has(pd->obj.dev->ibdev, EP_CAP_RECV_RING)) {
+		lockdep_set_class(&srq->wq.lock, &uep_srq_wq_key);
+		ret = uep_recv_ring_create(srq, arg->srq_limit);
+	}
 	if (ret)
 		goto err;
 	return srq;
@@ -143,6 +156,24 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq 
 err:
 	uep_obj_discard(&srq->obj);
 	return ERR_PTR(ret);
+}
+
+/* Posts the ring's receives first. Meanwhile the ring is used as both sizes and limits allow. */
+static int uep_srq_modify_hw(struct uep_srq *srq, struct ib_srq_attr *attr,
+			     enum ib_srq_attr_mask mask)
+{
+	u32 old_max_wr = srq->ring.max_wr, old_limit = srq->ring.srq_limit;
+	u32 max_wr = mask & IB_SRQ_MAX_WR ? attr->max_wr : old_max_wr;
+	u32 srq_limit = mask & IB_SRQ_LIMIT ? attr->srq_limit : old_limit;
+	int ret;
+
+	uep_recv_ring_resize(srq, min(max_wr, old_max_wr), max(srq_limit, old_limit));
+	ret = uep_recv_ring_close(srq) ?: ib_modify_srq(srq->srq.ibsrq, attr, mask);
+	if (ret)
+		uep_recv_ring_resize(srq, old_max_wr, old_limit);
+	else if (!ib_query_srq(srq->srq.ibsrq, attr))
+		uep_recv_ring_resize(srq, attr->max_wr, srq_limit);
+	return ret;
 }
 
 static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_cmd_srq_attr *arg)
@@ -176,7 +207,7 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_cmd_srq_attr *arg)
 		if (ret)
 			return ret;
 	}
-	return mask ? ib_modify_srq(srq->srq.ibsrq, &attr, mask) : 0;
+	return mask ? uep_srq_modify_hw(srq, &attr, mask) : 0;
 }
 
 static int uep_srq_query(struct uep_srq *srq, struct rdma_ep_cmd_srq_attr *arg)

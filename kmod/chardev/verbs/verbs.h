@@ -22,6 +22,8 @@ int uep_create_comp_channel(struct uep_cmd *cmd);
 /* Contexts (ctx.c) */
 
 struct uep_pd;
+struct uep_qp;
+struct uep_srq;
 
 /* A device opened in a session; PDs, CQs and XRC domains depend on it */
 struct uep_ctx {
@@ -50,6 +52,7 @@ struct uep_pd {
 	struct uep_ctx *ctx;
 	struct ep_pd pd;
 	struct xarray mrs;		/* MRs by lkey: RCU, for entries that are posted */
+	struct xarray recv_rings;	/* SRQs by the index of their ring: RCU */
 	atomic_t mr_gen;		/* changes after a region has left mrs (uep_mr_range) */
 	atomic_t nr_deregs;		/* MRs that are being deregistered */
 };
@@ -128,7 +131,10 @@ int uep_open_qp(struct uep_cmd *cmd);
 /* A posted work request */
 struct uep_slot {
 	u64 wr_id;			/* the user's */
-	/* Unordered queue: next free slot, relative to the following one: 0 in new slots */
+	/*
+	 * Unordered queue: next free slot, relative to the following one: 0 in new slots; in a
+	 * slot in use the number of the request (uep_wq.nr_posted)
+	 */
 	u32 next;
 	u16 seq;			/* use count, part of the cookie */
 	bool busy;
@@ -165,6 +171,8 @@ struct uep_wq {
 	bool reads_apart;		/* READs have an order and slots of their own, behind */
 	bool dead;			/* no more posts */
 	struct uep_wq_order order[2];	/* READs with reads_apart: 1 */
+	u32 nr_posted;			/* unordered queue: requests, modulo 2^32 */
+	u32 latest;			/* ... number of the youngest one that has completed */
 	struct uep_traffic traffic;	/* posted */
 	struct uep_traffic reads;	/* of these READs: their data comes in */
 	u32 qp_num;			/* 0: shared receive queue */
@@ -182,6 +190,7 @@ bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num);
 bool uep_wq_push(struct uep_wq *wq, u64 wr_id, enum uep_signalled signalled, bool read,
 		 u64 *cookie);
 bool uep_wq_is_posted(struct uep_wq *wq, u64 cookie);
+u32 uep_wq_level(const struct uep_wq *wq, u32 *free);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
 bool uep_wq_complete(const struct uep_session *session, struct uep_wq **locked,
@@ -239,6 +248,10 @@ struct uep_cq {
 	bool dead;			/* hw is destroyed, or not this CQ's any more */
 	u32 notify;			/* the user requests an event (u32: for xchg()) */
 	struct uep_ring ring;
+	/* SRQ with a ring whose receives complete here, or NULL (hw->lock) */
+	struct uep_srq *srq;
+	u32 nr_srq_qps;			/* ... QPs between them (hw->lock) */
+	bool quiet;			/* ... see uep_recv_ring.nr_quiet (uep_recv_ring.lock) */
 	bool solicited;			/* ... of solicited completions only: no auto_arm */
 	/* It is armed whenever the ring is filled: the user requests events in the ring */
 	bool auto_arm;
@@ -271,13 +284,32 @@ int uep_cq_unlock(struct uep_cq *cq, int ret);
 void uep_cq_completed(struct uep_cq *cq);
 void uep_cq_set_dead(struct uep_cq *cq);
 void uep_cq_reap(struct uep_cq *cq);
-void uep_cq_drain(struct uep_cq *cq);
+bool uep_cq_drain(struct uep_cq *cq);
 bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end);
 void uep_cq_free_held(struct uep_cq *cq);
 int uep_poll_cq(struct uep_cmd *cmd);
 int uep_notify_cq(struct uep_cmd *cmd);
 
-/* Shared receive queues (srq.c) */
+/* Shared receive queues (srq.c), receives in shared memory (recv_ring.c) */
+
+/* Receives that the user posts in shared memory */
+struct uep_recv_ring {
+	spinlock_t lock;		/* all but mem.index; taken in any context */
+	struct uep_ring mem;
+	bool open;			/* the user need not call: mem.recv->kick is 0 */
+	bool failed;			/* a receive was refused: no more are posted */
+	bool given_up;			/* the owner's writes do not count any more */
+	u32 end;			/* ... mem.recv->tail then */
+	u32 max_wr;			/* entries of the device's queue */
+	u32 srq_limit;			/* that may be armed */
+	u32 nr_qps;			/* QPs that receive from the SRQ */
+	u32 nr_apart;			/* ... with a CQ of another SRQ's ring */
+	u32 nr_cqs;			/* CQs that have uep_cq.srq set to the SRQ */
+	u32 nr_quiet;			/* ... armed, then found empty, and not notified since */
+	/* QPs that have ended, each maybe with a receive, since request number ended_at */
+	u32 nr_ended;
+	u32 ended_at;
+};
 
 struct uep_srq {
 	struct uep_obj obj;		/* QPs depend on it */
@@ -289,12 +321,33 @@ struct uep_srq {
 	struct mutex modify_lock;	/* modify and query, dead */
 	bool dead;			/* srq is being destroyed (modify_lock) */
 	u32 max_sge;			/* entries of a receive */
+	struct uep_recv_ring ring;
 	struct uep_node async;		/* asynchronous events */
 };
 
 struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq *arg);
 int uep_modify_srq(struct uep_cmd *cmd);
 int uep_query_srq(struct uep_cmd *cmd);
+
+static inline bool uep_srq_has_ring(const struct uep_srq *srq)
+{
+	return srq->ring.mem.index != RDMA_EP_NO_RING;
+}
+
+int uep_recv_ring_create(struct uep_srq *srq, u32 srq_limit);
+void uep_recv_ring_free(struct uep_srq *srq);
+void uep_recv_ring_stop(struct uep_srq *srq);
+void uep_recv_ring_give_up(struct uep_srq *srq);
+void uep_recv_ring_move(struct uep_srq *srq, struct xarray *pages);
+int uep_recv_ring_close(struct uep_srq *srq);
+void uep_recv_ring_open(struct uep_srq *srq);
+void uep_recv_ring_resize(struct uep_srq *srq, u32 max_wr, u32 srq_limit);
+void uep_recv_ring_add_qp(struct uep_qp *qp);
+void uep_recv_ring_del_qp(struct uep_qp *qp);
+void uep_recv_ring_reset_qp(struct uep_qp *qp);
+void uep_recv_ring_cq_empty(struct uep_cq *cq);
+void uep_recv_ring_cq_busy(struct uep_cq *cq);
+void uep_recv_rings_take(struct uep_pd *pd);
 
 /* Queue pairs (qp.c, qp_modify.c) */
 
@@ -318,6 +371,7 @@ struct uep_qp {
 	struct uep_cq *send_cq;		/* NULL: XRC target */
 	struct uep_cq *recv_cq;		/* ... too; of an XRC initiator it is send_cq */
 	struct uep_srq *srq;		/* or NULL */
+	bool srq_apart;			/* counts in uep_recv_ring.nr_apart */
 	struct ep_qp qp;
 	struct uep_wq sq;
 	struct uep_wq rq;		/* unused with an SRQ */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Slots of posted work requests.
+ * Slots of posted work requests. Functions that SRQs use disable interrupts (uep_srq_wq_key).
  *
  * A driver does not get the user's wr_id but a cookie that names a queue, a slot and the slot's
  * use count, as a completion may be late, or of another queue, and the QP that it points to
@@ -64,13 +64,13 @@ static int uep_wq_alloc_slots(struct uep_wq *wq)
 		kvfree(slots);
 		return ret;
 	}
-	spin_lock(&wq->lock);
+	spin_lock_irq(&wq->lock);
 	if (!wq->dead && !wq->slots && wq->size == size) {
 		swap(wq->slots, slots);
 		WRITE_ONCE(wq->id, id);
 		id = 0;
 	}
-	spin_unlock(&wq->lock);
+	spin_unlock_irq(&wq->lock);
 	if (id)
 		xa_erase(&uep_wqs, id);
 	kvfree(slots);
@@ -95,7 +95,7 @@ int uep_wq_grow(struct uep_wq *wq, u32 size)
 	slots = kvcalloc(size, sizeof(*slots), GFP_KERNEL_ACCOUNT);
 	if (!slots)
 		return -ENOMEM;
-	spin_lock(&wq->lock);
+	spin_lock_irq(&wq->lock);
 	old = slots;
 	if (size > wq->size && !wq->slots) {
 		wq->size = size;
@@ -108,7 +108,7 @@ int uep_wq_grow(struct uep_wq *wq, u32 size)
 		wq->order[0].head = wq->size;
 		wq->size = size;
 	}
-	spin_unlock(&wq->lock);
+	spin_unlock_irq(&wq->lock);
 	kvfree(old);
 	return 0;
 }
@@ -123,9 +123,9 @@ void uep_wq_sync(struct uep_wq *wq)
 /* On return no post is under way, and none will be. */
 void uep_wq_stop(struct uep_wq *wq)
 {
-	spin_lock(&wq->lock);
+	spin_lock_irq(&wq->lock);
 	wq->dead = true;
-	spin_unlock(&wq->lock);
+	spin_unlock_irq(&wq->lock);
 }
 
 /* The QP has been reset, and posts are refused until it leaves RESET. */
@@ -151,12 +151,12 @@ void uep_wq_free(struct uep_wq *wq)
 	if (!wq->id)
 		return;
 	xa_erase(&uep_wqs, wq->id);
-	spin_lock(&wq->lock);
+	spin_lock_irq(&wq->lock);
 	slots = wq->slots;
 	wq->slots = NULL;
 	wq->size = 0;
 	wq->id = 0;
-	spin_unlock(&wq->lock);
+	spin_unlock_irq(&wq->lock);
 	kvfree(slots);
 }
 
@@ -212,6 +212,8 @@ bool uep_wq_push(struct uep_wq *wq, u64 wr_id, enum uep_signalled signalled, boo
 	slot = &wq->slots[i];
 	order->head = wq->ordered ? uep_wq_next(wq, order->head) : uep_slot_next(wq, i);
 	order->used++;
+	if (!wq->ordered)
+		slot->next = ++wq->nr_posted;
 	slot->wr_id = wr_id;
 	slot->seq = (slot->seq + 1) & UEP_SEQ_MASK;
 	slot->busy = true;
@@ -236,6 +238,7 @@ void uep_wq_pop(struct uep_wq *wq, u64 cookie)
 	u32 i = cookie & ((1U << UEP_SLOT_BITS) - 1), o = i >= wq->size;
 
 	if (!wq->ordered) {
+		wq->nr_posted--;
 		uep_wq_free_slot(wq, i);
 		return;
 	}
@@ -292,7 +295,7 @@ void uep_wq_complete_end(struct uep_wq *locked)
 	if (!locked)
 		return;
 	__acquire(&locked->lock);	/* by uep_wq_switch() */
-	spin_unlock(&locked->lock);
+	spin_unlock_irq(&locked->lock);
 }
 
 /*
@@ -307,7 +310,7 @@ static struct uep_wq *uep_wq_switch(const struct uep_session *session, struct ue
 	uep_wq_complete_end(*locked);
 	*locked = wq && wq->session == session ? wq : NULL;
 	if (*locked) {
-		spin_lock(&wq->lock);
+		spin_lock_irq(&wq->lock);
 		__release(&wq->lock);	/* by uep_wq_complete_end() */
 	}
 	return *locked;
@@ -341,8 +344,21 @@ bool uep_wq_complete(const struct uep_session *session, struct uep_wq **locked,
 		return uep_wq_complete_ordered(wq, i) &&
 		       (wq->slots[i].signalled != UEP_SIGNALLED_HERE ||
 			wc->status != IB_WC_SUCCESS);
+	if ((s32)(wq->slots[i].next - wq->latest) > 0)
+		wq->latest = wq->slots[i].next;
 	uep_wq_free_slot(wq, i);
 	return true;
+}
+
+/*
+ * Requests of an unordered queue that have been posted after the latest completed one, with
+ * wq->lock. The device has taken the older ones if it takes them in order, also those that
+ * never complete, as their QP failed. @free: slots that are not in use
+ */
+u32 uep_wq_level(const struct uep_wq *wq, u32 *free)
+{
+	*free = wq->size - wq->order[0].used;
+	return wq->nr_posted - wq->latest;
 }
 
 void uep_wq_cleanup(void)

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Receives of an SRQ in shared memory: they are on the device's queue in time, also with several
+ * QPs and CQs, and all of them, when the SRQ changes or the session passes to another owner. The
+ * peer does not repeat a message that finds no receive, so a late receive fails the connection.
+ */
+#include "abi_recv_ring.h"
+
+TEST_F(recv, receives_without_calls)
+{
+	volatile struct rdma_ep_recv_ring *r = self->r;
+
+	EXPECT_NE(0, r->kick);
+	EXPECT_EQ(2, r->max_sge);
+	OK(open_ring(self));
+	EXPECT_EQ(0, r->head);
+	for (__u64 i = 16; i < 16 + 20 * 8; i += 8) {
+		ASSERT_EQ(8, put(self, 8, i));
+		ASSERT_EQ(i - 16, r->head);
+		OK(send_n(self, &self->c[0], 8));
+		/* The first message was enough. */
+		ASSERT_EQ(i - 8, r->head);
+		ASSERT_NE(0, r->kick);
+		OK(take(self, &self->c[0], 8));
+		OK(settle(self, &self->c[0]));
+		ASSERT_EQ(0, r->kick);
+	}
+	EXPECT_TRUE(abi_quiet(self->s.async_fd));
+}
+
+/* One receive is on the queue, and the next one in the ring, at any time. */
+TEST_F(recv, never_late)
+{
+	__u64 next = 1;
+	int n;
+
+	OK(post(self, 1, 0, NULL));
+	for (int i = 0; i < 200; i++) {
+		OK(settle(self, &self->c[0]));
+		ASSERT_EQ(0, self->r->kick);
+		ASSERT_EQ(1, put(self, 1, next++));
+		/* The second message takes the one in the ring, before any call. */
+		n = i % 3 ? 1 : 2;
+		OK(send_n(self, &self->c[0], n));
+		if (n == 2)
+			OK(post(self, 1, next++, NULL));
+		OK(take(self, &self->c[0], n));
+	}
+}
+
+/* A QP may take a receive before any has completed: each has one. */
+TEST_F(recv, more_qps_than_receives)
+{
+	struct conn *c = self->c;
+
+	for (int i = 1; i < 4; i++)
+		OK(add_conn(self, self->srq.srq, &c[0]));
+	OK(post(self, 3, 0, NULL));
+	OK(settle(self, c));
+	EXPECT_NE(0, self->r->kick);
+	OK(post(self, 1, 3, NULL));
+	EXPECT_EQ(0, self->r->kick);
+	EXPECT_EQ(4, put(self, 4, 4));
+	/* One more: what is in the ring goes first. */
+	OK(add_conn(self, self->srq.srq, &c[0]));
+	EXPECT_EQ(4, self->r->head);
+	for (int i = 0; i < 8; i++) {
+		OK(send_n(self, &c[i % 5], 1));
+		OK(take(self, &c[i % 5], 1));
+	}
+	/* A QP that ends may have taken two. */
+	OK(post(self, 5, 8, NULL));
+	OK(settle(self, c));
+	EXPECT_EQ(0, self->r->kick);
+	OK(del_conn(self));
+	OK(send_n(self, c, 1));
+	OK(take(self, c, 1));
+	OK(settle(self, c));
+	EXPECT_NE(0, self->r->kick);
+	OK(post(self, 1, 13, NULL));
+	EXPECT_NE(0, self->r->kick);
+	OK(post(self, 1, 14, NULL));
+	EXPECT_EQ(0, self->r->kick);
+}
+
+TEST_F(recv, several_cqs)
+{
+	struct conn *c = self->c;
+	struct rdma_ep_cmd_create_srq other;
+
+	OK(add_conn(self, self->srq.srq, NULL));
+	OK(post(self, 16, 0, NULL));
+	OK(settle(self, &c[0]));
+	EXPECT_NE(0, self->r->kick);
+	OK(settle(self, &c[1]));
+	EXPECT_EQ(0, self->r->kick);
+	for (int i = 0; i < 20; i++) {
+		ASSERT_EQ(2, put(self, 2, 16 + 2 * i));
+		OK(send_n(self, &c[i & 1], 1));
+		ASSERT_NE(0, self->r->kick);
+		ASSERT_EQ(2 * i + 2, self->r->head);
+		OK(send_n(self, &c[!(i & 1)], 1));
+		OK(take(self, &c[i & 1], 1));
+		OK(settle(self, &c[i & 1]));
+		ASSERT_NE(0, self->r->kick);
+		OK(take(self, &c[!(i & 1)], 1));
+		OK(settle(self, &c[!(i & 1)]));
+		ASSERT_EQ(0, self->r->kick);
+	}
+	/* A CQ serves one ring: with another SRQ's QP that has none */
+	OK(create_srq(&self->s, 63, RDMA_EP_RECV_RING, &other));
+	OK(add_conn(self, other.srq, &c[0]));
+	self->srq.srq = other.srq;
+	OK(post(self, 16, 100, NULL));
+	OK(settle(self, &c[0]));
+	EXPECT_NE(0, ((struct rdma_ep_recv_ring *)&self->rings[other.ring])->kick);
+	EXPECT_EQ(0, self->r->kick);
+}
+
+/* Events of solicited completions only: the device reports no other. */
+TEST_F(recv, solicited_events_close_it)
+{
+	OK(open_ring(self));
+	ASSERT_EQ(4, put(self, 4, 16));
+	OK(abi_notify_cq(&self->s, self->c[0].cq, RDMA_EP_NOTIFY_SOLICITED));
+	EXPECT_NE(0, self->r->kick);
+	EXPECT_EQ(4, self->r->head);
+	OK(settle(self, &self->c[0]));
+	EXPECT_NE(0, self->r->kick);
+	OK(abi_notify_cq(&self->s, self->c[0].cq, 0));
+	OK(settle(self, &self->c[0]));
+	EXPECT_EQ(0, self->r->kick);
+}
+
+/* As many as without a ring, and not one more. */
+TEST_F(recv, queue_takes_its_size)
+{
+	struct rdma_ep_cmd_srq_attr a = { .srq = self->srq.srq };
+	__u32 posted;
+	int n = 16;
+
+	OK(open_ring(self));
+	OK(ABI(self->s.fd, QUERY_SRQ, &a));
+	while (n < (int)a.max_wr) {
+		int more = put(self, 40, n);
+
+		ASSERT_GE(ENTRIES, more);
+		n += more;
+		ASSERT_GE(a.max_wr, n);
+		if (n < (int)a.max_wr)
+			OK(post(self, 1, n++, NULL));
+	}
+	EXPECT_EQ(0, put(self, 1, n));
+	EXPECT_EQ(-ENOMEM, post(self, 2, n, &posted));
+	EXPECT_EQ(0, posted);
+	OK(send_n(self, &self->c[0], n));
+	OK(take(self, &self->c[0], n));
+	EXPECT_EQ(self->r->tail, self->r->head);
+}
+
+/* The limit's event comes when so many are left, in the ring and on the queue. */
+TEST_F(recv, limit_event)
+{
+	struct rdma_ep_cmd_srq_attr a = {
+		.flags = RDMA_EP_SRQ_LIMIT, .srq_limit = 3, .srq = self->srq.srq,
+	};
+
+	OK(post(self, 4, 0, NULL));
+	OK(settle(self, &self->c[0]));
+	ASSERT_EQ(4, put(self, 4, 4));
+	OK(ABI(self->s.fd, MODIFY_SRQ, &a));
+	EXPECT_EQ(4, self->r->head);
+	OK(send_n(self, &self->c[0], 4));
+	OK(take(self, &self->c[0], 4));
+	OK(settle(self, &self->c[0]));
+	/* The first one would raise it, if those in the ring did not count. */
+	ASSERT_EQ(0, self->r->kick);
+	ASSERT_EQ(4, put(self, 4, 8));
+	OK(send_n(self, &self->c[0], 5));
+	EXPECT_TRUE(abi_quiet(self->s.async_fd));
+	OK(take(self, &self->c[0], 5));
+	OK(settle(self, &self->c[0]));
+	EXPECT_NE(0, self->r->kick);
+	OK(send_n(self, &self->c[0], 1));
+	EXPECT_ASYNC(self->s.async_fd, EVENT_SRQ_LIMIT_REACHED, 77);
+}
+
+TEST_F(recv, resized)
+{
+	struct rdma_ep_cmd_srq_attr a = {
+		.flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 31, .srq = self->srq.srq,
+	};
+	int n = 32;
+
+	OK(open_ring(self));
+	ASSERT_EQ(16, put(self, 16, 16));
+	/* It holds more than that. */
+	EXPECT_EQ(-EINVAL, ABI(self->s.fd, MODIFY_SRQ, &a));
+	EXPECT_EQ(16, self->r->head);
+	a.max_wr = 255;
+	OK(ABI(self->s.fd, MODIFY_SRQ, &a));
+	OK(settle(self, &self->c[0]));
+	while (n < 200) {
+		int more = put(self, ENTRIES, n);
+
+		ASSERT_EQ(ENTRIES, more);
+		n += more;
+		OK(kick(self));
+	}
+	OK(send_n(self, &self->c[0], 60));
+	/* Of those places two have been written to. */
+	self->got = 60;
+	OK(del_conn(self));
+}
+
+/* As without a ring: what has been posted may name a region that ends. */
+TEST_F(recv, region_ends_after_post)
+{
+	OK(open_ring(self));
+	ASSERT_EQ(4, put(self, 4, 16));
+	OK(ABI_DESTROY(&self->s, MR, self->mr.mr));
+	EXPECT_EQ(4, self->r->head);
+	EXPECT_EQ(0, self->r->kick);
+	EXPECT_TRUE(abi_quiet(self->s.async_fd));
+}
+
+/* A QP that is reset may have a receive that never completes. */
+TEST_F(recv, reset_counts)
+{
+	struct conn *c = &self->c[0];
+
+	OK(post(self, 2, 0, NULL));
+	OK(settle(self, c));
+	EXPECT_EQ(0, self->r->kick);
+	ASSERT_EQ(1, put(self, 1, 2));
+	OK(abi_qp_state(&self->s, c->to.qp, QPS_RESET));
+	EXPECT_NE(0, self->r->kick);
+	EXPECT_EQ(1, self->r->head);
+	OK(settle(self, c));
+	EXPECT_EQ(0, self->r->kick);
+	for (int i = 0; i < 2; i++)
+		OK(abi_qp_state(&self->s, c->to.qp, QPS_RESET));
+	OK(settle(self, c));
+	EXPECT_NE(0, self->r->kick);
+}
+
+/* Charged by the page, which later SRQs and CQs use */
+TEST_F(recv, charged)
+{
+	struct rdma_ep_cmd_create_srq srq[40];
+	struct abi_charges before, with, without;
+	struct abi other;
+
+	OK(abi_open(&other));
+	OK(abi_charges(&other, &before));
+	for (int i = 0; i < 40; i++) {
+		OK(create_srq(&other, 1, i < 20 ? 0 : RDMA_EP_RECV_RING, &srq[i]));
+		EXPECT_EQ(i < 20, srq[i].ring == RDMA_EP_NO_RING);
+		if (i == 19)
+			OK(abi_charges(&other, &without));
+	}
+	OK(abi_charges(&other, &with));
+	EXPECT_EQ(without.queues - before.queues + 40,
+		  with.queues - without.queues);
+	for (int i = 0; i < 40; i++)
+		OK(ABI_DESTROY(&other, SRQ, srq[i].srq));
+	OK(abi_charges(&other, &with));
+	EXPECT_EQ(before.queues + 40, with.queues);
+	abi_close(&other);
+}
+
+/* Another owner: it has the receives that were posted; the previous one posts none. */
+TEST_F(recv, handed_over)
+{
+	struct rdma_ep_cmd_adopt a = {};
+	struct rdma_ep_obj_info info[64];
+	struct rdma_ep_cmd_list_objs l = { .objs = (uintptr_t)info, .max = 64 };
+	volatile struct rdma_ep_recv_ring *old = self->r;
+	struct rdma_ep_cq_ring *old_rings = self->rings;
+	struct rdma_ep_ring_recv recv;
+	__u32 found = 0;
+
+	OK(open_ring(self));
+	ASSERT_EQ(8, put(self, 8, 16));
+	OK(ABI(self->s.fd, ADOPT, &a));
+	EXPECT_NE(0, old->kick);
+	EXPECT_EQ(-EBADF, kick(self));
+	recv = recv_of(self, 99);
+	put_one(self, &recv);
+	old->tail += 1000;
+	close(self->s.fd);
+	self->s.fd = a.fd;
+	OK(ABI(a.fd, LIST_OBJS, &l));
+	for (__u32 i = 0; i < l.num; i++) {
+		if (info[i].type != RDMA_EP_OBJ_SRQ)
+			continue;
+		EXPECT_EQ(self->srq.ring, info[i].ring);
+		found++;
+	}
+	EXPECT_EQ(1, found);
+	self->rings = abi_rings(&self->s);
+	ASSERT_NE(NULL, self->rings);
+	self->r = (void *)&self->rings[self->srq.ring];
+	EXPECT_NE(0, self->r->kick);
+	EXPECT_EQ(2, self->r->max_sge);
+	EXPECT_EQ(8, self->r->head);
+	EXPECT_EQ(8, self->r->tail);
+	OK(settle(self, &self->c[0]));
+	EXPECT_EQ(0, self->r->kick);
+	ASSERT_EQ(8, put(self, 8, 24));
+	OK(send_n(self, &self->c[0], 32));
+	OK(take(self, &self->c[0], 32));
+	munmap(old_rings, ABI_RINGS_BYTES);
+}
+
+/* Given up, and not adopted yet: the mapping has no effect any more. */
+TEST_F(recv, exported)
+{
+	struct rdma_ep_cmd_export e = {};
+	struct rdma_ep_cmd_adopt a = {};
+	struct rdma_ep_cq_ring *old = self->rings;
+	struct rdma_ep_ring_recv recv;
+
+	OK(open_ring(self));
+	ASSERT_EQ(4, put(self, 4, 16));
+	/* For the sends, in any state of the session */
+	OK(send_n(self, &self->c[0], 1));
+	OK(take(self, &self->c[0], 1));
+	OK(settle(self, &self->c[0]));
+	ASSERT_EQ(4, put(self, 4, 20));
+	OK(ABI(self->s.fd, EXPORT, &e));
+	EXPECT_NE(0, self->r->kick);
+	EXPECT_EQ(8, self->r->head);
+	recv = recv_of(self, 99);
+	put_one(self, &recv);
+	OK(ABI(self->s.fd, ADOPT, &a));
+	EXPECT_EQ(8, self->r->head);
+	close(self->s.fd);
+	self->s.fd = a.fd;
+	self->rings = abi_rings(&self->s);
+	ASSERT_NE(NULL, self->rings);
+	self->r = (void *)&self->rings[self->srq.ring];
+	EXPECT_EQ(8, self->r->head);
+	munmap(old, ABI_RINGS_BYTES);
+	OK(send_n(self, &self->c[0], 23));
+	OK(take(self, &self->c[0], 23));
+}
+
+/* Also what was beyond the limit */
+TEST_F(recv, handed_over_full)
+{
+	struct rdma_ep_cmd_srq_attr q = { .srq = self->srq.srq };
+	struct rdma_ep_cmd_adopt a = {};
+	struct rdma_ep_ring_recv recv;
+	int n;
+
+	OK(ABI(self->s.fd, QUERY_SRQ, &q));
+	n = q.max_wr;
+	OK(post(self, n, 0, NULL));
+	for (int i = 0; i < 5; i++) {
+		recv = recv_of(self, n + i);
+		put_one(self, &recv);
+	}
+	OK(ABI(self->s.fd, ADOPT, &a));
+	munmap(self->rings, ABI_RINGS_BYTES);
+	close(self->s.fd);
+	self->s.fd = a.fd;
+	self->rings = abi_rings(&self->s);
+	ASSERT_NE(NULL, self->rings);
+	self->r = (void *)&self->rings[self->srq.ring];
+	EXPECT_EQ(0, self->r->head);
+	EXPECT_EQ(5, self->r->tail);
+	OK(send_n(self, &self->c[0], n));
+	OK(take(self, &self->c[0], n));
+	OK(settle(self, &self->c[0]));
+	OK(send_n(self, &self->c[0], 5));
+	OK(take(self, &self->c[0], 5));
+}
+
+TEST_HARNESS_MAIN
