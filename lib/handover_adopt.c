@@ -162,21 +162,19 @@ static void *make_xrcd(struct adoption *a, const struct rdma_ep_obj_info *info)
 
 static void *make_srq(struct adoption *a, const struct rdma_ep_obj_info *info)
 {
-	struct lep_srq *srq = calloc(1, sizeof(*srq));
+	struct ibv_pd *pd = made(a, RDMA_EP_OBJ_PD, info->pd);
+	struct lep_srq *srq = lep_srq_alloc();
 
 	if (!srq)
 		return NULL;
-	srq->srq.pd = made(a, RDMA_EP_OBJ_PD, info->pd);
-	srq->srq.context = srq->srq.pd->context;
-	srq->srq.srq_context = (void *)(uintptr_t)info->cookie;
-	srq->srq.handle = info->handle;
 	srq->xrc = info->xrcd;
 	srq->num = info->number;
-	pthread_mutex_init(&srq->srq.mutex, NULL);
-	pthread_cond_init(&srq->srq.cond, NULL);
+	lep_srq_fill(srq, pd->context, pd, (void *)(uintptr_t)info->cookie, info->handle,
+		     info->ring);
 	if (!set_uid(a, info, srq))
 		return srq;
-	return lep_free_null(srq);
+	lep_srq_free(srq);
+	return NULL;
 }
 
 /* Queries state and limits, which a removed device does not have. */

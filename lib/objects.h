@@ -134,12 +134,14 @@ int lep_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 struct ibv_cq_ex *lep_create_cq_ex(struct ibv_context *context,
 				   struct ibv_cq_init_attr_ex *attr);
 
-/* ------------------------------------------------------------ srq.c, xrcd.c */
+/* ----------------------------------------------- srq.c, recv_ring.c, xrcd.c */
 
 struct lep_srq {
 	struct ibv_srq srq;
 	bool xrc;
 	uint32_t num;
+	struct rdma_ep_recv_ring *ring;	/* or NULL */
+	pthread_mutex_t ring_lock;	/* held while receives are put there */
 };
 
 static inline struct lep_srq *lep_to_srq(struct ibv_srq *srq)
@@ -147,6 +149,11 @@ static inline struct lep_srq *lep_to_srq(struct ibv_srq *srq)
 	return (struct lep_srq *)srq;
 }
 
+struct lep_srq *lep_srq_alloc(void);
+void lep_srq_free(struct lep_srq *srq);
+void lep_srq_fill(struct lep_srq *srq, struct ibv_context *context, struct ibv_pd *pd,
+		  void *srq_context, uint32_t handle, uint32_t ring);
+struct ibv_recv_wr *lep_recv_ring_post(struct lep_srq *srq, struct ibv_recv_wr *wr, bool *call);
 struct ibv_srq *lep_srq_create(struct ibv_context *context, struct ibv_pd *pd,
 			       uint32_t id, void *srq_context,
 			       struct ibv_srq_attr *attr,

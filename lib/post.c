@@ -284,7 +284,18 @@ int lep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 int lep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad_wr)
 {
-	return post(lep_to_ctx(srq->context)->session,
-		    RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, NULL,
-		    (struct wr *)wr, (struct wr **)bad_wr, recv_len, recv_pack);
+	struct rdma_ep_cmd_post cmd = { .handle = srq->handle };
+	struct ibv_recv_wr *first = wr;
+	bool call;
+	int ret;
+
+	wr = lep_recv_ring_post(lep_to_srq(srq), wr, &call);
+	if (wr)
+		return post(lep_to_ctx(srq->context)->session,
+			    RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, NULL,
+			    (struct wr *)wr, (struct wr **)bad_wr, recv_len, recv_pack);
+	ret = call ? lep_ctx_call(srq->context, POST_SRQ_RECV, &cmd) : 0;
+	if (ret && bad_wr)
+		*bad_wr = first;
+	return ret;
 }

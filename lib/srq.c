@@ -2,6 +2,36 @@
 /* Shared receive queues. */
 #include "objects.h"
 
+struct lep_srq *lep_srq_alloc(void)
+{
+	struct lep_srq *srq = calloc(1, sizeof(*srq));
+
+	if (!srq)
+		return NULL;
+	pthread_mutex_init(&srq->srq.mutex, NULL);
+	pthread_cond_init(&srq->srq.cond, NULL);
+	pthread_mutex_init(&srq->ring_lock, NULL);
+	return srq;
+}
+
+void lep_srq_free(struct lep_srq *srq)
+{
+	pthread_cond_destroy(&srq->srq.cond);
+	pthread_mutex_destroy(&srq->srq.mutex);
+	pthread_mutex_destroy(&srq->ring_lock);
+	free(srq);
+}
+
+void lep_srq_fill(struct lep_srq *srq, struct ibv_context *context, struct ibv_pd *pd,
+		  void *srq_context, uint32_t handle, uint32_t ring)
+{
+	srq->srq.context = context;
+	srq->srq.srq_context = srq_context;
+	srq->srq.pd = pd;
+	srq->srq.handle = handle;
+	srq->ring = (void *)lep_ring_at(lep_to_ctx(context)->session, ring);
+}
+
 /*
  * Create an SRQ on pd, associated with the id of that handle unless it is 0. With an XRC
  * domain it is an XRC SRQ, which completes to cq.
@@ -22,9 +52,9 @@ struct ibv_srq *lep_srq_create(struct ibv_context *context, struct ibv_pd *pd,
 		 * The library ignores a value above max_wr.
 		 */
 		.srq_limit = attr->srq_limit <= attr->max_wr ? attr->srq_limit : 0,
+		.flags = lep_to_ctx(context)->session->rings ? RDMA_EP_RECV_RING : 0,
 	};
-	struct lep_srq *ours;
-	struct ibv_srq *srq;
+	struct lep_srq *srq;
 	int error;
 
 	if (xrcd) {
@@ -32,29 +62,21 @@ struct ibv_srq *lep_srq_create(struct ibv_context *context, struct ibv_pd *pd,
 		cmd.xrcd = lep_xrcd_handle(xrcd);
 		cmd.cq = cq->handle;
 	}
-	ours = calloc(1, sizeof(*ours));
-	if (!ours)
+	srq = lep_srq_alloc();
+	if (!srq)
 		return NULL;
-	srq = &ours->srq;
-	pthread_mutex_init(&srq->mutex, NULL);
-	pthread_cond_init(&srq->cond, NULL);
 	cmd.uid = (uintptr_t)srq;
 	if (lep_ctx_call(context, CREATE_SRQ, &cmd)) {
 		error = errno;
-		pthread_cond_destroy(&srq->cond);
-		pthread_mutex_destroy(&srq->mutex);
-		free(ours);
+		lep_srq_free(srq);
 		return lep_null(error);
 	}
-	ours->xrc = xrcd;
-	ours->num = cmd.srq_num;
-	srq->context = context;
-	srq->srq_context = srq_context;
-	srq->pd = pd;
-	srq->handle = cmd.srq;
+	srq->xrc = xrcd;
+	srq->num = cmd.srq_num;
+	lep_srq_fill(srq, context, pd, srq_context, cmd.srq, cmd.ring);
 	attr->max_wr = cmd.max_wr;
 	attr->max_sge = cmd.max_sge;
-	return srq;
+	return &srq->srq;
 }
 
 /* ibv_create_srq(3) */
@@ -160,9 +182,7 @@ LEP_EXPORT int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 void lep_srq_release(struct ibv_srq *srq, uint32_t events)
 {
 	lep_wait_acked(&srq->mutex, &srq->cond, &srq->events_completed, events);
-	pthread_cond_destroy(&srq->cond);
-	pthread_mutex_destroy(&srq->mutex);
-	free(lep_to_srq(srq));
+	lep_srq_free(lep_to_srq(srq));
 }
 
 /* ibv_destroy_srq(3): waits for the acknowledgment of all its events. */

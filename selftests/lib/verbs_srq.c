@@ -176,6 +176,69 @@ TEST_F(srq, qp_ignores_receive_capabilities)
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 }
 
+#define PLACE	8	/* of a message */
+
+/* Posts a list of @n receives of @sges entries each, for a message of @sges bytes. */
+static int post_list(struct ibv_srq *srq, struct ibv_mr *mr, uint64_t first, int n, int sges)
+{
+	struct ibv_sge sge[32][3];
+	struct ibv_recv_wr wr[32], *bad;
+	int i, j;
+
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < sges; j++)
+			sge[i][j] = (struct ibv_sge) {
+				(uintptr_t)mr->addr + (first + i) % 32 * PLACE + j, 1, mr->lkey,
+			};
+		wr[i] = (struct ibv_recv_wr) {
+			first + i, i + 1 < n ? &wr[i + 1] : NULL, sge[i], sges,
+		};
+	}
+	return ibv_post_srq_recv(srq, wr, &bad);
+}
+
+/* Lists of all lengths, with more entries and fewer: each receive is used, in order. */
+TEST_F(srq, lists)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 64, .max_sge = 3 } };
+	uint64_t posted = 0, got = 0;
+	struct pair p = {};
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	char text[4];
+
+	ASSERT_EQ(0, pair_client(&p));
+	ASSERT_EQ(0, pair_passive(&p));
+	ASSERT_EQ(0, rdma_create_srq(p.p, NULL, &init));
+	ASSERT_EQ(0, pair_qp(p.p));
+	ASSERT_EQ(0, pair_accept(&p));
+	mr = ASSERT_PTR(rdma_reg_msgs(p.p, self->buf, sizeof(self->buf)));
+	for (int round = 0; round < 60; round++) {
+		int n = 1 + round * 7 % 24, sges = 1 + round % 3;
+
+		ASSERT_EQ(0, post_list(p.p->srq, mr, posted, n, sges));
+		posted += n;
+		for (int more = round % 4 == 3 ? n : 0; got < posted; got++) {
+			snprintf(text, sizeof(text), "%03d", (int)(got % 1000));
+			ASSERT_EQ(0, rdma_post_send(p.a, NULL, text, sges, NULL,
+						    IBV_SEND_INLINE | IBV_SEND_SIGNALED));
+			ASSERT_EQ(0, lib_wait_wc(p.a->send_cq, &wc, 1));
+			ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+			/* Between a message and the poll */
+			if (more-- > 0)
+				ASSERT_EQ(0, post_list(p.p->srq, mr, posted++, 1, sges));
+			ASSERT_EQ(0, lib_wait_wc(p.p->recv_cq, &wc, 1));
+			ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
+			ASSERT_EQ(got, wc.wr_id);
+			ASSERT_EQ(0, memcmp(self->buf + got % 32 * PLACE, text, sges));
+		}
+	}
+	rdma_destroy_qp(p.p);
+	rdma_destroy_srq(p.p);
+	EXPECT_EQ(0, rdma_dereg_mr(mr));
+	EXPECT_EQ(0, pair_down(&p));
+}
+
 static void *destroy_srq(void *srq)
 {
 	return (void *)(long)ibv_destroy_srq(srq);
