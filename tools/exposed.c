@@ -42,7 +42,8 @@ static bool applies(const char *kernels)
 	char series[32];
 
 	uname(&u);
-	sscanf(u.release, "%u.%u", &major, &minor);
+	if (sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return false;
 	snprintf(series, sizeof(series), "%u.%u", major, minor);
 	return listed(kernels, listed("6.1, 6.12", series) ? series : "7.2");
 }

@@ -116,11 +116,15 @@ static int uep_restriction_init(struct uep_restriction *r, const struct rdma_ep_
 static int uep_restrict_owned(struct uep_owner *owner, struct uep_session *s,
 			      struct uep_restriction *r)
 {
-	guard(spinlock)(&owner->lock);
-	if (owner->session != s)
-		return -EBADF;
-	uep_restriction_publish(r, s);
-	return 0;
+	int ret = -EBADF;
+
+	spin_lock(&owner->lock);
+	if (owner->session == s) {
+		uep_restriction_publish(r, s);
+		ret = 0;
+	}
+	spin_unlock(&owner->lock);
+	return ret;
 }
 
 int uep_restrict(struct uep_cmd *cmd)

@@ -15,8 +15,8 @@ static bool all_are(const volatile __u8 *mem, size_t len, __u8 value)
 /* Every key that root is shown: of PDs for all memory, and of all regions. */
 static int known_keys(__u32 *keys, int max)
 {
-	FILE *f = popen("for t in pd mr; do rdma -d resource show $t; done 2>/dev/null |"
-			"tr ' ' '\\n' | grep -A1 key | grep 0x", "re");
+	FILE *f = popen("for t in pd mr; do rdma -d resource show $t; done 2>/dev/null | grep -o 'key 0x[^ ]*' | cut -c5-",
+			"re");
 	int n = 0;
 
 	while (f && n < max && fscanf(f, "%x", &keys[n]) == 1)
